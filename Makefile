@@ -1,0 +1,43 @@
+# Everything starts here, on a fresh Debian machine too: each target installs
+# the packages that it needs and are not there.
+
+PACKAGES = gcc clang meson ninja-build pkg-config libcmocka-dev spin \
+	clang-format libclang-rt-14-dev mandoc python3 procps
+BUILD ?= build
+
+.PHONY: all demo test test-sanitize bench format check-format install clean \
+	packages
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+packages:
+	@tools/install-packages $(PACKAGES)
+
+$(BUILD)/build.ninja: | packages
+	meson setup $(BUILD)
+
+demo: all
+	$(BUILD)/cay demo
+
+test: all check-format
+	tools/run-tests $(BUILD)
+
+# The suites again with gcc and clang, under ASan+UBSan and under TSan.
+test-sanitize: packages
+	tools/run-sanitizers
+
+bench: all
+	$(BUILD)/cay bench
+
+format: packages
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+check-format: packages
+	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+install: all
+	meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD)

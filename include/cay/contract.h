@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device contract, version 1: the layouts and codes on which a device and
+ * its software agree. This header is the one place that holds them and it has
+ * no logic; cay_contract(7) says the same in prose.
+ *
+ * Everything is little-endian, made of 64-bit words, and each record fills
+ * whole 64-byte lines.
+ */
+#ifndef CAY_CONTRACT_H
+#define CAY_CONTRACT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#define CAY_STATIC_ASSERT(e, s) static_assert(e, s)
+#else
+#define CAY_STATIC_ASSERT(e, s) _Static_assert(e, s)
+#endif
+
+#define CAY_CONTRACT_MAJOR 1
+#define CAY_CONTRACT_MINOR 0
+
+#define CAY_LINE  64 /* bytes of a cache line and of every record */
+#define CAY_WORDS 8  /* 64-bit words of a line */
+
+/* ---- the 16-bit command word: error 15:11, group 10:8, command 7:0 ---- */
+
+#define CAY_COMMAND_MASK	0x00ffu
+#define CAY_COMMAND_GROUP_SHIFT 8
+#define CAY_COMMAND_GROUP_MASK	0x0700u
+#define CAY_COMMAND_ERROR_SHIFT 11
+#define CAY_COMMAND_ERROR_MASK	0xf800u
+
+enum cay_group {
+	CAY_GROUP_HOST = 0,
+	CAY_GROUP_ULTRA = 1,
+	CAY_GROUP_MULTICAST = 2,
+	CAY_GROUP_BARRIER = 3,
+	CAY_GROUP_PROCESSOR = 4,
+};
+
+/*
+ * Commands: bits 7:4 are the operation. Below them A (bit 3) asks for an
+ * acknowledge, R (bit 2) marks a response, LL or LLL count immediate words.
+ */
+enum cay_command {
+	CAY_NQE_INVALID = 0x00, /* with the current generation: VOID */
+	CAY_FAST_SEND = 0x10,
+	CAY_FAST_PUT = 0x20,
+	CAY_FAST_GET = 0x30,
+	CAY_FAST_GET_RESPONSE = 0x34,
+	CAY_MISALIGNED_PUT = 0x40,
+	CAY_FAA = 0x62,
+	CAY_FAA_RESPONSE = 0x66,
+	CAY_CAS = 0x73,
+	CAY_CAS_RESPONSE = 0x77,
+	CAY_SEND = 0x90,
+	CAY_PUT = 0xa0,
+	CAY_GET = 0xb0,
+	CAY_GET_RESPONSE = 0xb4,
+	CAY_NOTIFY_CC = 0xf0,
+	CAY_NOTIFY_RMA = 0xf1,
+	CAY_NOTIFY_FAST_RECV = 0xf2,
+	CAY_NOTIFY_RECV = 0xf3,
+	CAY_NOTIFY_STATUS = 0xf4,
+	CAY_NOTIFY_POSTED_RECV = 0xf5,
+	CAY_NOTIFY_ULTRA = 0xf6,
+	CAY_NOTIFY_BARRIER = 0xf7,
+	CAY_NOTIFY_GONE = 0xf8,
+	CAY_ACKNOWLEDGE = 0xff,
+};
+
+#define CAY_COMMAND_OPERATION 0xf0u /* bits 7:4 */
+#define CAY_COMMAND_ACK	      0x08u /* A */
+#define CAY_COMMAND_RESPONSE  0x04u /* R */
+#define CAY_COMMAND_LENGTH    0x07u /* LLL of FAST_SEND */
+#define CAY_COMMAND_LENGTH2   0x03u /* LL of FAST_PUT and FAST_GET */
+
+#define CAY_FAST_SEND_WORDS 5
+#define CAY_FAST_SEND_BYTES 40
+#define CAY_FAST_PUT_WORDS  3
+#define CAY_FAST_PUT_BYTES  24
+
+/* ---- error codes, 5 bit; the first check that fails decides ---- */
+
+enum cay_error {
+	CAY_ERROR_NONE = 0,
+	CAY_ERROR_COMMAND = 1,
+	CAY_ERROR_ORIGIN_VPID = 2,
+	CAY_ERROR_ROUTE = 3,
+	CAY_ERROR_ORIGIN_WINDOW = 4,
+	CAY_ERROR_ORIGIN_BOUNDS = 5,
+	CAY_ERROR_ORIGIN_OFFSET_ALIGN = 6,
+	CAY_ERROR_ORIGIN_LENGTH_ALIGN = 7,
+	CAY_ERROR_TARGET_VPID = 8,
+	CAY_ERROR_TARGET_WINDOW = 9,
+	CAY_ERROR_CAPABILITY = 10,
+	CAY_ERROR_TARGET_BOUNDS = 11,
+	CAY_ERROR_TARGET_OFFSET_ALIGN = 12,
+	CAY_ERROR_TARGET_LENGTH_ALIGN = 13,
+	CAY_ERROR_UNREACHABLE = 14,
+	CAY_ERROR_POSTED_PHYSICAL = 15,
+	CAY_ERROR_POSTED_ADDRESS = 16,
+	CAY_ERROR_POSTED_TRUNCATED = 17,
+	CAY_ERROR_ORIGIN_LOCKED = 18,
+	CAY_ERROR_TARGET_LOCKED = 19,
+	CAY_ERROR_RIGHTS = 20,
+	CAY_ERROR_GONE = 21,
+	CAY_ERROR_TIMEOUT = 22,
+	CAY_ERROR_REALM = 23,
+	CAY_ERROR_NO_ROOM = 24,
+	CAY_ERROR_MEMORY = 25,
+	CAY_ERROR_COUNT = 26,
+};
+
+/* ---- VCI: a work request ---- */
+
+enum cay_vci_flag {
+	CAY_VCI_NOTIFY = 1 << 0,     /* notify the completion */
+	CAY_VCI_FREE_ORDER = 1 << 1, /* may overtake and be overtaken */
+	CAY_VCI_FENCE = 1 << 2,	     /* wait for all before it */
+	CAY_VCI_INTERRUPT = 1 << 3,  /* interrupt the target */
+	CAY_VCI_PRIORITY = 1 << 4,
+};
+#define CAY_VCI_FLAGS 0x1fu
+
+/*
+ * Word 0 is stored last, with release, so that an engine may poll the VCI:
+ * command 15:0, routing length 23:16, flags 31:24, routing offset 55:32,
+ * generation 63:56.
+ * Word 1: target VPID 15:0, payload bytes of a fast operation 31:16, API tag
+ * 63:32. Word 2: user tag. Words 3 to 7 depend on the command.
+ */
+struct cay_vci {
+	uint64_t word[CAY_WORDS];
+};
+
+#define CAY_VCI_ROUTING_LENGTH_SHIFT 16
+#define CAY_VCI_FLAGS_SHIFT	     24
+#define CAY_VCI_ROUTING_OFFSET_SHIFT 32
+#define CAY_VCI_ROUTING_OFFSET_MASK  0xffffffull
+#define CAY_VCI_GENERATION_SHIFT     56
+#define CAY_VCI_BYTES_SHIFT	     16
+#define CAY_VCI_API_TAG_SHIFT	     32
+
+#define CAY_VCI_WORD_COMMAND	0
+#define CAY_VCI_WORD_TARGET	1
+#define CAY_VCI_WORD_TAG	2
+#define CAY_VCI_WORD_DATA	3 /* FAST_SEND: 40 bytes from here */
+#define CAY_VCI_WORD_SDR_OFFSET 3 /* SEND */
+#define CAY_VCI_WORD_LENGTH	4 /* SEND */
+
+/* ---- NQE: a notification ---- */
+
+/*
+ * Word 0: user tag. Word 1: peer node 31:0, API tag 63:32.
+ * NOTIFY_FAST_RECV: words 2 to 6 are 40 bytes of data. The others: 2 length;
+ * 3 RDR start in 64-byte units, or window offset, or result; 4 Win-ID, or
+ * second result, or the origin's reference; 5 WQ read 31:0, RDR write 63:32;
+ * 6 completed command 15:0.
+ * Word 7 is stored last, with release: command word 15:0, immediate bytes
+ * 31:16, peer VPID 47:32, generation 63:48.
+ *
+ * A message that travels by reference is a NOTIFY_RECV whose word 4 is not 0:
+ * one more than the index of the reference slot at the origin; word 3 is then
+ * the sequence number of that slot's use. A VOID says with immediate bytes 1
+ * that its word 5 holds the RDR write position.
+ */
+struct cay_nqe {
+	uint64_t word[CAY_WORDS];
+};
+
+#define CAY_NQE_WORD_TAG       0
+#define CAY_NQE_WORD_PEER      1
+#define CAY_NQE_WORD_DATA      2
+#define CAY_NQE_WORD_LENGTH    2
+#define CAY_NQE_WORD_START     3
+#define CAY_NQE_WORD_RESULT    3
+#define CAY_NQE_WORD_WINDOW    4
+#define CAY_NQE_WORD_PREVIOUS  4
+#define CAY_NQE_WORD_REFERENCE 4
+#define CAY_NQE_WORD_POINTERS  5
+#define CAY_NQE_WORD_COMPLETED 6
+#define CAY_NQE_WORD_VALID     7
+
+#define CAY_NQE_API_TAG_SHIFT	 32
+#define CAY_NQE_RDR_WRITE_SHIFT	 32
+#define CAY_NQE_BYTES_SHIFT	 16
+#define CAY_NQE_VPID_SHIFT	 32
+#define CAY_NQE_GENERATION_SHIFT 48
+
+CAY_STATIC_ASSERT(sizeof(struct cay_vci) == CAY_LINE, "a VCI is one line");
+CAY_STATIC_ASSERT(sizeof(struct cay_nqe) == CAY_LINE, "an NQE is one line");
+
+/* ---- Triggerpage: offset bits 11:8 command, 7:3 parameter (0 is 32) ---- */
+
+enum cay_issue {
+	CAY_ISSUE_VCI = 0,	/* execute this many posted VCIs */
+	CAY_ISSUE_SNAPSHOT = 1, /* write a NOTIFY_STATUS with all pointers */
+	CAY_ISSUE_NQ = 2,	/* give back this many notification entries */
+	CAY_ISSUE_RDR = 3,	/* give back this many messages */
+	CAY_ISSUE_BARRIER = 4,	/* reached the barrier with this number */
+	CAY_ISSUE_POSTED = 5,	/* added this many posted receives */
+};
+#define CAY_ISSUE_PARAMETER_MAX 32
+
+#define CAY_TRIGGER_COMMAND_SHIFT   8
+#define CAY_TRIGGER_PARAMETER_SHIFT 3
+
+/* The answer to a trigger. */
+struct cay_answer {
+	uint32_t accepted; /* how many of those asked for */
+	uint32_t reason;   /* enum cay_error, if fewer were accepted */
+	uint32_t free;	   /* entries that are free where it was refused */
+	uint32_t wait_ns;  /* a hint: how long to wait before another try */
+};
+
+/* ---- port numbers ---- */
+
+#define CAY_VPIDS     65536
+#define CAY_VPID_NODE 0 /* the management port, which the node keeps */
+
+/* ---- window descriptor: one line; see cay_contract(7) ---- */
+
+enum cay_right {
+	CAY_RIGHT_READ = 1 << 0,
+	CAY_RIGHT_WRITE = 1 << 1,
+	CAY_RIGHT_ATOMIC = 1 << 2,
+	CAY_RIGHT_NOTIFY_ACCESS = 1 << 3,
+	CAY_RIGHT_NOTIFY_REFUSAL = 1 << 4,
+};
+
+struct cay_window_descriptor {
+	uint64_t start;	     /* offset in the arena, or address in the owner */
+	uint64_t length;     /* bytes */
+	uint64_t capability; /* 47:0 from getrandom; 63:48 generation */
+	uint64_t lock;	     /* owner's VPID 15:0, epoch 63:32; 0 is none */
+	uint32_t rights;     /* enum cay_right; 0 means not in use */
+	uint16_t previous;   /* windows on the same memory form a ring */
+	uint16_t next;
+	uint64_t reserved[3];
+};
+CAY_STATIC_ASSERT(sizeof(struct cay_window_descriptor) == CAY_LINE,
+	"a window descriptor is one line");
+
+/* ---- posted receive ---- */
+
+struct cay_posted_receive {
+	uint64_t offset; /* where the payload goes, in the arena */
+	uint64_t length; /* bytes that fit */
+	uint64_t cookie; /* handed back in the NQE */
+	uint64_t flags;
+	uint64_t reserved[4];
+};
+CAY_STATIC_ASSERT(sizeof(struct cay_posted_receive) == CAY_LINE,
+	"a posted receive is one line");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Claim, publish, repair: several senders, one consumer, and a node that voids
+ * what the dead have left. src/device/notify.c and record.c, each access of
+ * shared memory one step; any mortal sender may die between any two steps,
+ * and what it had stored by then becomes visible before the node hears of it.
+ *
+ * What must hold:
+ *	the consumer gets every message of a living sender, once, in that
+ *	sender's order and with its payload, and nothing of a dead one twice;
+ *	nobody voids an entry whose owner lives;
+ *	no store reaches an entry that its sender does not own any more;
+ *	the consumer never waits for an entry that nobody will publish;
+ *	a sender is refused only if the queue was full.
+ *
+ * Variants that must fail, each a line of the protocol left out:
+ *	NO_RECORD	an entry is voided because it takes long
+ *	TRY_AFTER	the record says TRY after the CAS, not before
+ *	IDLE_EARLY	the record says IDLE before word 7 is stored
+ *	NO_SCAN		a dead TRY is enough to void
+ *	NO_WAIT		a living TRY does not keep the node from voiding
+ *	TORN		a living record that seems to say OWN ends the repair
+ *	SCAN_FIRST	the node loads W after it has read the records
+ *	EXIT_EARLY	the node repairs before the exit has made the dead
+ *			sender's last stores visible
+ *	LAPPED		the node voids without asking R whether the entry has
+ *			been consumed and belongs to the next lap
+ *	OLD_W		a sender believes R although W may have moved since it
+ *			was loaded
+ */
+
+#ifndef SENDERS
+#define SENDERS	2
+#endif
+#ifndef MORTALS /* senders 0 to MORTALS - 1 may die: all are alike */
+#define MORTALS	1
+#endif
+#ifndef MESSAGES
+#define MESSAGES 3 /* of each sender */
+#endif
+#define ENTRIES	 2
+#define POSITIONS (SENDERS * MESSAGES)
+
+/* ---- memory ---- */
+
+#define W	   0
+#define R	   1
+#define WORD7(i)   (2 + (i) % ENTRIES)
+#define PAYLOAD(i) (2 + ENTRIES + (i) % ENTRIES)
+#define STATE(s)   (2 + 2 * ENTRIES + (s))
+#define W_OLD(s)   (2 + 2 * ENTRIES + SENDERS + (s))
+#define CELLS	   (2 + 2 * ENTRIES + 2 * SENDERS)
+#define BUFFERS	   SENDERS
+#ifndef BUFFER_DEPTH
+#define BUFFER_DEPTH 3
+#endif
+
+/* Word 7: the generation, and whether it is void. A fresh one is 0. */
+#define GENERATION(i)	((i) / ENTRIES + 1)
+#define VALID(i)	(GENERATION(i) * 2)
+#define VOID(i)		(GENERATION(i) * 2 + 1)
+#define PUBLISHED(x, i) ((x) / 2 == GENERATION(i))
+
+/* A message is its sender and its number. */
+#define MESSAGE(s, n) ((s) * MESSAGES + (n) + 1)
+
+#define IDLE 0
+#define TRY  1
+#define OWN  2
+
+/* A word that is published takes the place of the former generation's. */
+#define IS_WORD7(c)	 ((c) >= WORD7(0) && (c) < WORD7(0) + ENTRIES)
+#define FLUSHED(p, c, v) assert(!IS_WORD7(c) || mem[c] / 2 + 1 == (v) / 2)
+
+#include "store_buffer.pml"
+
+/* ---- what only the model knows ---- */
+
+byte owner[POSITIONS]; /* who won entry i, plus 1 */
+byte got[SENDERS];     /* messages that the consumer has taken */
+bit done[SENDERS];
+bit killed[SENDERS];
+bit repaired[SENDERS];
+
+#define FULL ((mem[W] - mem[R]) >= ENTRIES)
+
+/* What the pidfd says. */
+#ifdef EXIT_EARLY
+#define GONE(s) (killed[s])
+#else
+#define GONE(s) (killed[s] && buffer[s].used == 0)
+#endif
+
+#define ENDED(s) (done[s] || repaired[s])
+#if SENDERS == 2
+#define ALL_ENDED (ENDED(0) && ENDED(1))
+#else
+#define ALL_ENDED (ENDED(0) && ENDED(1) && ENDED(2))
+#endif
+
+/* ---- a sender ---- */
+
+/* As notify_fits(): R ahead of an old W looks like a queue that is full. */
+#define FITS(w, r) ((w) >= (r) && (w) - (r) < ENTRIES)
+
+active [SENDERS] proctype sender()
+{
+	byte w, r, now, sent;
+	bit won, was_full;
+
+	{
+		do
+		:: sent == MESSAGES ->
+			d_step { done[_pid] = 1; r = 0; sent = 0 };
+			break
+		:: else ->
+			d_step { load_now(_pid, W, w); was_full = FULL }; /* N1 */
+attempt:
+			if
+			:: FITS(w, r)
+			:: else ->
+				d_step { /* N6 */
+					load_now(_pid, R, r);
+					was_full = was_full || FULL
+				};
+				if
+				:: FITS(w, r)
+				:: else ->
+#ifdef OLD_W
+					now = w;
+#else
+					load(_pid, W, now);
+#endif
+					if
+					:: now != w ->
+						w = now; now = 0;
+						goto attempt
+					:: else -> now = 0
+					fi;
+					assert(was_full); /* refused with reason */
+					store(_pid, STATE(_pid), IDLE);
+					!FULL;
+					goto next
+				fi
+			fi;
+#ifndef TRY_AFTER
+			store(_pid, W_OLD(_pid), w); /* X1 */
+			store(_pid, STATE(_pid), TRY);
+#endif
+			d_step { /* N2 */
+				cas_now(_pid, W, w, w + 1, won);
+				if
+				:: won -> owner[w] = _pid + 1
+				:: else -> was_full = FULL
+				fi
+			};
+			if
+			:: !won -> goto attempt
+			:: else -> won = 0; was_full = 0
+			fi;
+#ifdef TRY_AFTER
+			store(_pid, W_OLD(_pid), w);
+			store(_pid, STATE(_pid), TRY);
+#endif
+			store(_pid, STATE(_pid), OWN); /* X2 */
+			store(_pid, PAYLOAD(w), MESSAGE(_pid, sent));
+#ifdef IDLE_EARLY
+			store(_pid, STATE(_pid), IDLE);
+			store(_pid, WORD7(w), VALID(w));
+#else
+			store(_pid, WORD7(w), VALID(w)); /* N3 */
+			store(_pid, STATE(_pid), IDLE);	 /* X3 */
+#endif
+			sent++;
+next:
+			w = 0
+		od
+	} unless { killed[_pid] }
+}
+
+/* Flushes the buffer of sender `_pid - SENDERS`, and may kill that sender. */
+active [SENDERS] proctype memory()
+{
+#define whose (_pid - SENDERS)
+end:
+	do
+	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: d_step {
+		whose < MORTALS && !killed[whose] && !done[whose];
+		killed[whose] = 1
+	   }
+	od
+}
+
+/* ---- the consumer ---- */
+
+/* It has nothing in a buffer: R is swapped. */
+active proctype receiver()
+{
+	byte next, word, s, id;
+
+	do
+	:: PUBLISHED(mem[WORD7(next)], next) -> /* N4 */
+		word = mem[WORD7(next)];
+		d_step {
+			if
+			:: word % 2 == 0 ->
+				id = mem[PAYLOAD(next)];
+				s = (id - 1) / MESSAGES;
+				assert(owner[next] == s + 1);
+				assert(id == MESSAGE(s, got[s]));
+				got[s]++
+			:: else
+			fi;
+			id = 0; s = 0; word = 0;
+			next++
+		};
+		if /* space returns at once, or later */
+		:: mem[R] = next /* N5 */
+		:: skip
+		fi
+	:: !PUBLISHED(mem[WORD7(next)], next) && mem[R] != next ->
+		mem[R] = next /* N5: at the latest when there is nothing */
+	:: d_step { /* the end: what is missing now is lost */
+		ALL_ENDED && mem[W] == next && mem[R] == next;
+		do
+		:: s < SENDERS ->
+			assert(killed[s] || got[s] == MESSAGES);
+			s++
+		:: else -> break
+		od
+	   } -> break
+	od
+}
+
+/* ---- the node ---- */
+
+/*
+ * Voids entry i, which no living sender owns. R is asked after word 7 was
+ * read: as long as R has not passed i, word 7 is of this lap or the former.
+ */
+inline void_entry(i)
+{
+	former = mem[WORD7(i)];
+	if
+	:: PUBLISHED(former, i)
+	:: else ->
+#ifndef LAPPED
+		if
+		:: mem[R] > i
+		:: else ->
+#endif
+			d_step {
+				if
+				:: mem[WORD7(i)] == former ->
+					assert(owner[i] != 0);
+					assert(killed[owner[i] - 1]);
+					mem[WORD7(i)] = VOID(i)
+				:: else
+				fi
+			}
+#ifndef LAPPED
+		fi
+#endif
+	fi;
+	former = 0
+}
+
+/*
+ * Returns when no living sender covers entry i. The two words of a record are
+ * read one after the other while its owner goes on, so what they say together
+ * may never have been true: OWN of one claim with w_old of the next. A record
+ * that seems to cover i is therefore never an answer, only a reason to look
+ * again later; if it really does, the entry will be published or its owner die.
+ */
+inline await_uncovered(i)
+{
+	o = 0;
+	do
+	:: o == SENDERS -> break
+	:: o < SENDERS && (o == s || GONE(o)) -> o++
+	:: o < SENDERS && o != s && !GONE(o) ->
+		state = mem[STATE(o)];
+		if
+		:: state == IDLE || mem[W_OLD(o)] != i -> state = 0; o++
+#if defined(NO_WAIT)
+		:: state == TRY && mem[W_OLD(o)] == i -> state = 0; o++
+		:: state == OWN && mem[W_OLD(o)] == i ->
+#elif defined(TORN)
+		:: state == OWN && mem[W_OLD(o)] == i -> goto finished
+		:: state == TRY && mem[W_OLD(o)] == i ->
+#else
+		:: state != IDLE && mem[W_OLD(o)] == i ->
+#endif
+			d_step {
+				mem[STATE(o)] != state || mem[W_OLD(o)] != i ||
+					GONE(o);
+				state = 0;
+				o = 0
+			}
+		fi
+	od;
+	o = 0
+}
+
+#define TO_REPAIR(s) (GONE(s) && !repaired[s])
+
+active proctype node()
+{
+	byte s, o, i, state, former;
+
+end:
+	do
+	:: d_step { TO_REPAIR(0); s = 0; i = mem[W_OLD(0)] } -> goto repair
+	:: d_step { TO_REPAIR(1); s = 1; i = mem[W_OLD(1)] } ->
+repair:
+		if
+		:: mem[STATE(s)] == IDLE
+		:: mem[STATE(s)] == OWN -> void_entry(i)
+		:: mem[STATE(s)] == TRY ->
+#ifdef SCAN_FIRST
+			await_uncovered(i);
+#endif
+			if
+			:: mem[W] <= i /* nobody will win it for the dead */
+			:: mem[W] > i ->
+#if !defined(NO_SCAN) && !defined(SCAN_FIRST)
+				await_uncovered(i);
+#endif
+				void_entry(i)
+			fi
+		fi;
+finished:
+		d_step { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
+#ifdef NO_RECORD
+	/* The consumer has waited for entry R for too long. */
+	:: d_step {
+		mem[W] > mem[R] && !PUBLISHED(mem[WORD7(mem[R])], mem[R]);
+		i = mem[R]
+	   } -> void_entry(i); i = 0
+#endif
+	od
+}

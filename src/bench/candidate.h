@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cay itself, as an application uses it: public calls and nothing else. */
+#ifndef CAY_BENCH_CANDIDATE_H
+#define CAY_BENCH_CANDIDATE_H
+
+#include "bench/flavour.h"
+#include "cay/cay.h"
+
+struct candidate {
+	struct cay_port *port;
+	struct cay_peer *next; /* the rank after this one */
+	unsigned char *source; /* what is sent */
+	unsigned char *copy;   /* where a long message ends up */
+	bool allocated;	       /* source is from cay_alloc() */
+	uint64_t sent, received;
+	uint32_t pending; /* long messages that are not complete */
+};
+
+/* The source is private memory; candidate_alloc_setup() in candidate.c. */
+int candidate_setup(struct side *);
+void candidate_teardown(struct side *);
+
+/* Sends source, with its number in it. Waits, spinning, if there is no room. */
+int candidate_send(struct side *);
+
+/* One event is a message that was due: checks it and gives it back. */
+int candidate_accept(struct side *, const struct cay_event *);
+
+/* Spins for the next message. */
+int candidate_receive(struct side *);
+
+/* Sleeps for it, in cay_wait(). */
+int candidate_receive_asleep(struct side *);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A flavour: one way to pass a message between processes, as a table of
+ * functions that the rounds engine runs. Rank 0 plays ping and is timed, all
+ * others play pong. Every table is full; flavour_nothing() stands where there
+ * is nothing to do.
+ */
+#ifndef CAY_BENCH_FLAVOUR_H
+#define CAY_BENCH_FLAVOUR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/party.h"
+
+/* Shared memory that each flavour of a party has for itself, zeroed. */
+#define FLAVOUR_SHARED_BYTES (8u << 20)
+
+/* One process's part in one flavour. */
+struct side {
+	struct party *party;
+	unsigned rank;
+	size_t bytes;	       /* of a message */
+	bool fresh;	       /* write the source anew before each message */
+	unsigned char *shared; /* the flavour's, the same for all ranks */
+	void *state;	       /* the flavour's, private; setup makes it */
+};
+
+/* All return 0 or -errno, and end when party_check() says so. */
+struct flavour {
+	const char *name;
+	int (*setup)(struct side *);   /* every rank, at the same time */
+	int (*prepare)(struct side *); /* before each batch, not timed */
+	int (*ping)(struct side *, uint32_t trips);
+	int (*pong)(struct side *, uint32_t trips);
+	void (*teardown)(struct side *); /* also after a failed setup */
+};
+
+extern const struct flavour handover_flavour;
+
+extern const struct flavour sketch_fast_flavour;
+extern const struct flavour sketch_send_flavour;
+extern const struct flavour sketch_reference_flavour;
+extern const struct flavour sketch_rate_flavour;
+
+extern const struct flavour candidate_flavour;
+extern const struct flavour candidate_malloc_flavour;
+extern const struct flavour candidate_alloc_flavour;
+extern const struct flavour candidate_rate_flavour;
+
+extern const struct flavour ring_socket_flavour;
+extern const struct flavour ring_word_flavour;
+extern const struct flavour ring_candidate_flavour;
+
+extern const struct flavour sleep_futex_flavour;
+extern const struct flavour sleep_eventfd_flavour;
+extern const struct flavour sleep_candidate_flavour;
+
+static inline int flavour_nothing(struct side *s)
+{
+	(void)s;
+	return 0;
+}
+
+static inline void flavour_leave(struct side *s)
+{
+	(void)s;
+}
+
+#endif

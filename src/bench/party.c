@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes' side of a party: commands, barriers and bounded waits. What
+ * the parent does is in parent.c.
+ *
+ * Ordering edges: P1 store `command` (release) pairs with P2 load (acquire):
+ * the command's fields. P3 store `ready` or `stage` (release) pairs with P4
+ * load (acquire): whatever that rank has prepared.
+ */
+#include "bench/party.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* How long a follower spins for the next command before it sleeps. */
+#define COMMAND_SPIN_NS (2 * CLOCK_NS_PER_MS)
+#define COMMAND_NAP_NS	(50 * CLOCK_NS_PER_MS)
+
+void party_renew(struct party *p)
+{
+	p->deadline = clock_after_ns(PARTY_PATIENCE_NS);
+}
+
+int party_check(const struct party *p)
+{
+	if (atomic_load_explicit(&p->page->failed, memory_order_relaxed))
+		return -ECANCELED;
+	return clock_passed(p->deadline) ? -ETIMEDOUT : 0;
+}
+
+int party_fail(struct party *p, const char *format, ...)
+{
+	va_list arguments;
+	uint32_t nobody = 0;
+
+	/* 1 claims the text, 2 says that it is there; the parent reads it. */
+	if (!atomic_compare_exchange_strong(&p->page->failed, &nobody, 1))
+		return -ECANCELED;
+	va_start(arguments, format);
+	vsnprintf(p->page->text, sizeof(p->page->text), format, arguments);
+	va_end(arguments);
+	atomic_store(&p->page->failed, 2);
+	return -ECANCELED;
+}
+
+/* Among more processes than cores, whoever spins keeps others from running. */
+static inline void party_pause(const struct party *p)
+{
+	if (party_crowded(p))
+		sched_yield();
+}
+
+static int party_await_stage(struct party *p, unsigned rank, uint32_t stage)
+{
+	const _Atomic uint32_t *reached = &p->page->member[rank].stage;
+	int r = 0;
+
+	/* P4 */
+	while (!r && atomic_load_explicit(reached, memory_order_acquire) <
+			     stage) {
+		sched_yield();
+		r = party_check(p);
+	}
+	return r;
+}
+
+int party_barrier(struct party *p, unsigned rank)
+{
+	uint32_t stage = 1 + atomic_fetch_add_explicit(
+				     &p->page->member[rank].stage, 1,
+				     memory_order_acq_rel); /* P3 */
+	int r = 0;
+
+	for (unsigned i = 0; !r && i < p->ranks; i++)
+		r = party_await_stage(p, i, stage);
+	return r;
+}
+
+void party_command(struct party *p, uint32_t flavour, const struct shape *shape)
+{
+	struct party_page *page = p->page;
+
+	page->flavour = flavour;
+	page->shape = *shape;
+	atomic_fetch_add_explicit(&page->command, 1,
+		memory_order_release); /* P1 */
+	/* Always: it costs rank 0 some 100 ns that nobody measures. */
+	syscall(SYS_futex, &page->command, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void party_nap(struct party *p, uint32_t seen)
+{
+	struct timespec t = clock_timespec(COMMAND_NAP_NS);
+
+	syscall(SYS_futex, &p->page->command, FUTEX_WAIT, seen, &t, NULL, 0);
+}
+
+int party_await_command(struct party *p, uint32_t *seen, uint32_t *flavour,
+	struct shape *shape)
+{
+	struct party_page *page = p->page;
+	uint64_t spin_until =
+		party_crowded(p) ? 0 : clock_after_ns(COMMAND_SPIN_NS);
+	uint32_t now;
+	int r;
+
+	/* P2 */
+	while ((now = atomic_load_explicit(&page->command,
+			memory_order_acquire)) == *seen) {
+		if ((r = party_check(p)))
+			return r;
+		if (clock_passed(spin_until))
+			party_nap(p, *seen);
+	}
+	*seen = now;
+	*flavour = page->flavour;
+	*shape = page->shape;
+	return 0;
+}
+
+int party_await_ready(struct party *p, uint64_t batches)
+{
+	uint32_t looks = 0;
+	int r;
+
+	for (unsigned i = 1; i < p->ranks; i++)
+		while (atomic_load_explicit(&p->page->member[i].ready,
+			       memory_order_acquire) < batches) { /* P4 */
+			party_pause(p);
+			if ((r = party_spin(p, &looks)))
+				return r;
+		}
+	return 0;
+}
+
+void party_ready(struct party *p, unsigned rank)
+{
+	atomic_fetch_add_explicit(&p->page->member[rank].ready, 1,
+		memory_order_release); /* P3 */
+}
+
+void party_count_switches(struct party *p, unsigned rank)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	atomic_store_explicit(&p->page->member[rank].switches,
+		(uint32_t)usage.ru_nivcsw, memory_order_relaxed);
+}
+
+uint32_t party_switches(const struct party *p)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < p->ranks; i++)
+		sum += atomic_load_explicit(&p->page->member[i].switches,
+			memory_order_relaxed);
+	return sum;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The plans: which flavours stand beside each other, and in which portions. A
+ * slice takes some 100 microseconds, a round some milliseconds at most, since
+ * the distance between two cores may change at any time.
+ */
+#include "bench/plan.h"
+
+#include <stdio.h>
+
+#include "cay/contract.h"
+#include "cay/message.h"
+
+#define TRIES_PER_ROUND 4 /* at most, before a run gives up */
+#define LIMIT_NS	(8 * CLOCK_NS_PER_S)
+
+static const struct shape handover_shape = { .batches = 8,
+	.trips = 32,
+	.singles = 64 };
+
+/* Two cores that do nothing else: what they do in a row must repeat. */
+static const struct rules quiet_rules = { .agree = 1.10,
+	.alike = 1.25,
+	.unbroken = true };
+
+/* Where processes sleep and wake, switches are what is measured. */
+static const struct rules busy_rules = { .agree = 1.25, .alike = 1.50 };
+
+static void plan_rounds(struct plan *p, const struct bench_options *o,
+	uint32_t rounds)
+{
+	p->rounds = o->rounds ? o->rounds : rounds;
+	p->tries = TRIES_PER_ROUND * p->rounds;
+	p->rules.enough = (p->rounds + 1) / 2;
+	p->limit_ns = LIMIT_NS;
+}
+
+uint32_t plan_samples_max(const struct plan *p)
+{
+	uint32_t yardstick = p->yardstick.batches + p->yardstick.singles;
+	uint32_t measured = p->measured.batches + p->measured.singles;
+
+	/* The warm-up takes place one after the other in the first round's. */
+	return p->tries * (PLAN_FLAVOURS_MAX * yardstick +
+				  (PLAN_FLAVOURS_MAX - 1) * measured);
+}
+
+/* ---- latency ---- */
+
+static void plan_label(struct plan *p, size_t bytes, const char *way)
+{
+	if (bytes >= 1u << 20 && bytes % (1u << 20) == 0)
+		snprintf(p->label, sizeof(p->label), "%zu MiB %s", bytes >> 20,
+			way);
+	else if (bytes >= 1u << 10 && bytes % (1u << 10) == 0)
+		snprintf(p->label, sizeof(p->label), "%zu KiB %s", bytes >> 10,
+			way);
+	else
+		snprintf(p->label, sizeof(p->label), "%zu B %s", bytes, way);
+}
+
+/* Trips that take about as long as 32 of the smallest. */
+static uint32_t plan_trips(size_t bytes)
+{
+	return bytes <= 256 ? 32 : bytes <= 2048 ? 16 : 8;
+}
+
+static void plan_short(struct plan *p, const struct bench_options *o,
+	size_t bytes)
+{
+	bool fast = bytes <= CAY_FAST_SEND_BYTES;
+	uint32_t trips = plan_trips(bytes);
+
+	plan_label(p, bytes, fast ? "Fast Send" : "Send");
+	p->flavour[PLAN_SKETCH] =
+		fast ? &sketch_fast_flavour : &sketch_send_flavour;
+	p->flavour[PLAN_CANDIDATE] = &candidate_flavour;
+	p->measured = (struct shape){ 16, trips, 4 * trips };
+	plan_rounds(p, o, 400);
+}
+
+/* Each trip is a batch, because the source is written anew before each. */
+static void plan_long(struct plan *p, const struct bench_options *o,
+	size_t bytes, bool from_alloc)
+{
+	plan_label(p, bytes, from_alloc ? "from cay_alloc" : "from malloc");
+	p->flavour[PLAN_SKETCH] = &sketch_reference_flavour;
+	p->flavour[PLAN_CANDIDATE] = from_alloc ? &candidate_alloc_flavour
+						: &candidate_malloc_flavour;
+	p->measured = (struct shape){ .batches = 8, .trips = 1 };
+	plan_rounds(p, o, bytes > 256u << 10 ? 60 : 200);
+}
+
+void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
+	bool from_alloc)
+{
+	*p = (struct plan){ .kind = BENCH_LATENCY,
+		.bytes = bytes,
+		.fresh = !o->resend,
+		.ranks = 2,
+		.hops = 2,
+		.flavour = { &handover_flavour },
+		.yardstick = handover_shape,
+		.rules = quiet_rules };
+	if (bytes <= CAY_COPIED_MAX)
+		plan_short(p, o, bytes);
+	else
+		plan_long(p, o, bytes, from_alloc);
+}
+
+/* ---- the others ---- */
+
+void plan_rate(struct plan *p, const struct bench_options *o)
+{
+	*p = (struct plan){ .kind = BENCH_RATE,
+		.label = "8 B one way",
+		.bytes = 8,
+		.ranks = 2,
+		.hops = 1,
+		.flavour = { &handover_flavour, &sketch_rate_flavour,
+			&candidate_rate_flavour },
+		.yardstick = handover_shape,
+		.measured = { .batches = 2, .trips = 4096 },
+		.rules = quiet_rules };
+	plan_rounds(p, o, 200);
+}
+
+void plan_ring(struct plan *p, const struct bench_options *o)
+{
+	*p = (struct plan){ .kind = BENCH_RING,
+		.bytes = 8,
+		.ranks = o->processes,
+		.hops = o->processes,
+		.flavour = { &ring_socket_flavour, &ring_word_flavour,
+			&ring_candidate_flavour },
+		.yardstick = { .batches = 4, .trips = 8 },
+		.measured = { .batches = 8, .trips = 8 },
+		.rules = busy_rules };
+	snprintf(p->label, sizeof(p->label), "%u processes on 2 cores",
+		o->processes);
+	plan_rounds(p, o, 100);
+}
+
+void plan_sleep(struct plan *p, const struct bench_options *o)
+{
+	*p = (struct plan){ .kind = BENCH_SLEEP,
+		.label = "sleeping receiver",
+		.bytes = 8,
+		.ranks = 2,
+		.hops = 1,
+		.flavour = { &sleep_futex_flavour, &sleep_eventfd_flavour,
+			&sleep_candidate_flavour },
+		.yardstick = { .batches = 8, .trips = 1 },
+		.measured = { .batches = 8, .trips = 1 },
+		.rules = busy_rules };
+	plan_rounds(p, o, 150);
+}

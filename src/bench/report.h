@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A report: a table for people or one JSON object for programs, and every
+ * sample as CSV.
+ */
+#ifndef CAY_BENCH_REPORT_H
+#define CAY_BENCH_REPORT_H
+
+#include "bench/outcome.h"
+
+struct report {
+	FILE *out;
+	FILE *samples; /* or NULL */
+	bool json;
+	int core[2];
+	const char *command;
+	unsigned lines; /* so far */
+	enum bench_kind kind;
+};
+
+void report_begin(struct report *);
+void report_outcome(struct report *, const struct outcome *);
+void report_failure(struct report *, const struct plan *, const char *why);
+void report_end(struct report *);
+
+/* The same in JSON: json.c. */
+void json_begin(struct report *);
+void json_outcome(struct report *, const struct outcome *);
+void json_failure(struct report *, const struct plan *, const char *why);
+void json_end(struct report *);
+
+/* CSV: a heading, then one line per sample, kept or not. */
+void report_samples_begin(FILE *);
+void report_samples(FILE *, const struct plan *, const struct rounds *);
+
+#endif

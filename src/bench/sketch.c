@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sketches of latency: Fast Send (the message is in the entry), Send (it
+ * is copied into a data region) and by reference (the receiver copies it from
+ * where it is).
+ */
+#include "bench/sketch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bench/payload.h"
+
+int sketch_setup(struct side *s)
+{
+	struct sketch *k = aligned_alloc(PARTY_APART,
+		bits_round_up(sizeof(*k), PARTY_APART));
+	struct sketch_queue *queue =
+		(struct sketch_queue *)(void *)s->shared;
+
+	_Static_assert(2 * sizeof(*queue) <= FLAVOUR_SHARED_BYTES, "two queues");
+	if (!k)
+		return -ENOMEM;
+	memset(k, 0, sizeof(*k));
+	s->state = k;
+	k->in = &queue[s->rank];
+	k->out = &queue[1 - s->rank];
+	k->copy = malloc(SKETCH_SOURCE_BYTES);
+	if (!k->copy)
+		return -ENOMEM;
+	memset(k->copy, 1, SKETCH_SOURCE_BYTES);
+	return 0;
+}
+
+void sketch_teardown(struct side *s)
+{
+	struct sketch *k = s->state;
+
+	if (k)
+		free(k->copy);
+	free(k);
+	s->state = NULL;
+}
+
+static int sketch_await(struct side *s, struct sketch_entry **entry)
+{
+	uint32_t looks = 0;
+	int r;
+
+	while (!(*entry = sketch_poll(s->state)))
+		if (unlikely(r = party_spin(s->party, &looks)))
+			return r;
+	return 0;
+}
+
+/* ---- Fast Send ---- */
+
+static int fast_send(struct side *s)
+{
+	struct sketch *k = s->state;
+
+	payload_stamp(k->private_source, s->bytes, k->sent++);
+	return sketch_send_fast(k, k->private_source, s->bytes) ? 0 : -ENOSPC;
+}
+
+static int fast_receive(struct side *s)
+{
+	struct sketch *k = s->state;
+	struct sketch_entry *e;
+	int r = sketch_await(s, &e);
+
+	if (!r)
+		r = payload_verify(&e->word[2], sketch_length(e), s->bytes,
+			k->next);
+	sketch_release(k);
+	return r;
+}
+
+static int fast_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = fast_send(s)))
+			r = fast_receive(s);
+	return r;
+}
+
+static int fast_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = fast_receive(s)))
+			r = fast_send(s);
+	return r;
+}
+
+/* ---- Send ---- */
+
+/* One message is under way at a time, so the region has always room. */
+static int send_send(struct side *s)
+{
+	struct sketch *k = s->state;
+	uint64_t position;
+
+	payload_stamp(k->private_source, s->bytes, k->sent++);
+	if (!sketch_claim(k, &position))
+		return -ENOSPC;
+	struct sketch_entry *e = sketch_entry(k->out, position);
+	if (k->data_at + s->bytes > SKETCH_DATA_BYTES)
+		k->data_at = 0;
+	memcpy(k->out->data + k->data_at, k->private_source, s->bytes);
+	e->word[0] = position;
+	e->word[2] = k->data_at;
+	sketch_publish(e, position, s->bytes);
+	k->data_at += bits_round_up(s->bytes, PAYLOAD_LINE);
+	return 0;
+}
+
+static int send_receive(struct side *s)
+{
+	struct sketch *k = s->state;
+	struct sketch_entry *e;
+	int r = sketch_await(s, &e);
+
+	if (!r)
+		r = payload_verify(k->in->data + e->word[2], sketch_length(e),
+			s->bytes, k->next);
+	sketch_release(k);
+	return r;
+}
+
+static int send_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = send_send(s)))
+			r = send_receive(s);
+	return r;
+}
+
+static int send_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = send_receive(s)))
+			r = send_send(s);
+	return r;
+}
+
+/* ---- by reference ---- */
+
+static int reference_prepare(struct side *s)
+{
+	struct sketch *k = s->state;
+
+	if (s->fresh)
+		payload_refresh(k->out->source, s->bytes, k->sent);
+	return 0;
+}
+
+static int reference_send(struct side *s)
+{
+	struct sketch *k = s->state;
+
+	payload_stamp(k->out->source, s->bytes, k->sent++);
+	return sketch_send_fast(k, &s->bytes, sizeof(s->bytes)) ? 0 : -ENOSPC;
+}
+
+static int reference_receive(struct side *s)
+{
+	struct sketch *k = s->state;
+	struct sketch_entry *e;
+	int r = sketch_await(s, &e);
+
+	if (!r && e->word[2] != s->bytes)
+		r = -EBADMSG;
+	if (!r) {
+		memcpy(k->copy, k->in->source, s->bytes);
+		r = payload_verify(k->copy, s->bytes, s->bytes, k->next);
+	}
+	sketch_release(k);
+	return r;
+}
+
+static int reference_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = reference_send(s)))
+			r = reference_receive(s);
+	return r;
+}
+
+static int reference_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = reference_receive(s)))
+			r = reference_send(s);
+	return r;
+}
+
+const struct flavour sketch_fast_flavour = {
+	.name = "sketch",
+	.setup = sketch_setup,
+	.prepare = flavour_nothing,
+	.ping = fast_ping,
+	.pong = fast_pong,
+	.teardown = sketch_teardown,
+};
+
+const struct flavour sketch_send_flavour = {
+	.name = "sketch",
+	.setup = sketch_setup,
+	.prepare = flavour_nothing,
+	.ping = send_ping,
+	.pong = send_pong,
+	.teardown = sketch_teardown,
+};
+
+const struct flavour sketch_reference_flavour = {
+	.name = "sketch",
+	.setup = sketch_setup,
+	.prepare = reference_prepare,
+	.ping = reference_ping,
+	.pong = reference_pong,
+	.teardown = sketch_teardown,
+};

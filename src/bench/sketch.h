@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sketches: each of Cay's mechanisms with everything left out that is not the
+ * mechanism: no names, no epochs, no records, no repair, no sleep. They run
+ * beside Cay and say what the mechanism itself costs here and now.
+ *
+ * A queue per direction, as large as that of a port with default options: W is
+ * swapped forward, an entry is one line whose last word is stored last and
+ * carries the generation, the receiver polls that word.
+ */
+#ifndef CAY_BENCH_SKETCH_H
+#define CAY_BENCH_SKETCH_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "bench/flavour.h"
+
+#define SKETCH_ENTRIES_LOG2 9u
+#define SKETCH_ENTRIES	    (1u << SKETCH_ENTRIES_LOG2)
+#define SKETCH_RETURN	    (SKETCH_ENTRIES / 4) /* entries given back at once */
+#define SKETCH_DATA_BYTES   (256u << 10)
+#define SKETCH_SOURCE_BYTES (1u << 20)
+
+struct sketch_entry {
+	uint64_t word[7];
+	_Atomic uint64_t valid; /* length 31:0, generation 63:32 */
+};
+
+struct sketch_queue {
+	_Alignas(PARTY_APART) _Atomic uint64_t w; /* senders, with CAS */
+	_Alignas(PARTY_APART) _Atomic uint64_t r; /* receiver */
+	_Alignas(4096) struct sketch_entry entry[SKETCH_ENTRIES];
+	_Alignas(4096) unsigned char data[SKETCH_DATA_BYTES];
+	_Alignas(4096) unsigned char source[SKETCH_SOURCE_BYTES]; /* sender */
+};
+
+/* One process's view. */
+struct sketch {
+	struct sketch_queue *in, *out;
+	uint64_t r_seen; /* of `out` */
+	uint64_t next;	 /* entry of `in` to poll */
+	uint64_t sent;	 /* messages */
+	uint64_t data_at;
+	unsigned char *copy; /* where a referenced message is copied to */
+	unsigned char private_source[8192];
+};
+
+static inline uint64_t sketch_generation(uint64_t position)
+{
+	return (position >> SKETCH_ENTRIES_LOG2) + 1;
+}
+
+static inline struct sketch_entry *sketch_entry(struct sketch_queue *q,
+	uint64_t position)
+{
+	return &q->entry[position % SKETCH_ENTRIES];
+}
+
+/* False if there is no room. */
+static inline bool sketch_claim(struct sketch *k, uint64_t *position)
+{
+	uint64_t w = atomic_load_explicit(&k->out->w, memory_order_acquire);
+
+	do {
+		if (unlikely(w - k->r_seen >= SKETCH_ENTRIES)) {
+			k->r_seen = atomic_load_explicit(&k->out->r,
+				memory_order_acquire);
+			if (w - k->r_seen >= SKETCH_ENTRIES)
+				return false;
+		}
+	} while (unlikely(!atomic_compare_exchange_weak_explicit(&k->out->w, &w,
+		w + 1, memory_order_acq_rel, memory_order_acquire)));
+	*position = w;
+	return true;
+}
+
+static inline void sketch_publish(struct sketch_entry *e, uint64_t position,
+	size_t length)
+{
+	atomic_store_explicit(&e->valid,
+		length | sketch_generation(position) << 32,
+		memory_order_release);
+}
+
+/* The next entry, or NULL. */
+static inline struct sketch_entry *sketch_poll(struct sketch *k)
+{
+	struct sketch_entry *e = sketch_entry(k->in, k->next);
+	uint64_t valid = atomic_load_explicit(&e->valid, memory_order_acquire);
+
+	return valid >> 32 == sketch_generation(k->next) ? e : NULL;
+}
+
+static inline size_t sketch_length(struct sketch_entry *e)
+{
+	return (uint32_t)atomic_load_explicit(&e->valid, memory_order_relaxed);
+}
+
+static inline void sketch_release(struct sketch *k)
+{
+	if (++k->next % SKETCH_RETURN == 0)
+		atomic_store_explicit(&k->in->r, k->next, memory_order_release);
+}
+
+/* The message in the entry itself. */
+static inline bool sketch_send_fast(struct sketch *k, const void *data,
+	size_t bytes)
+{
+	const unsigned char *from = data;
+	uint64_t position;
+
+	if (!sketch_claim(k, &position))
+		return false;
+	struct sketch_entry *e = sketch_entry(k->out, position);
+	e->word[0] = position;
+	for (size_t i = 0; i < bytes / 8; i++)
+		memcpy(&e->word[2 + i], from + 8 * i, 8);
+	sketch_publish(e, position, bytes);
+	return true;
+}
+
+int sketch_setup(struct side *);
+void sketch_teardown(struct side *);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waking a sleeper: rank 0 waits until rank 1 must be asleep, sends, and spins
+ * for the answer. The yardstick raises a word with a futex, the sketch writes
+ * an eventfd, Cay's receiver sits in cay_wait(). The answer to the first two
+ * is one line; a trip is a wake-up and that answer.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "bench/candidate.h"
+#include "bench/word.h"
+
+#define SLEEP_PAUSE_NS (300 * CLOCK_NS_PER_US)
+
+/* Busy, so that the core of rank 0 is awake when it sends. */
+static int sleep_prepare(struct side *s)
+{
+	uint64_t until = clock_after_ns(SLEEP_PAUSE_NS);
+
+	while (s->rank == 0 && !clock_passed(until))
+		;
+	return 0;
+}
+
+/* ---- the answer ---- */
+
+static void answer_give(struct side *s)
+{
+	atomic_fetch_add_explicit(&word_of(s, 0)->raised, 1,
+		memory_order_release);
+}
+
+static int answer_await(struct side *s)
+{
+	struct word *w = word_of(s, 0);
+	uint32_t looks = 0;
+	int r;
+
+	while (atomic_load_explicit(&w->raised, memory_order_acquire) ==
+		w->seen)
+		if ((r = party_spin(s->party, &looks)))
+			return r;
+	w->seen++;
+	return 0;
+}
+
+/* ---- futex ---- */
+
+static int futex_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--) {
+		word_raise(s, 1);
+		r = answer_await(s);
+	}
+	return r;
+}
+
+static int futex_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = word_sleep(s)))
+			answer_give(s);
+	return r;
+}
+
+/* ---- eventfd ---- */
+
+static int event_raise(struct side *s)
+{
+	uint64_t one = 1;
+	ssize_t n = write(s->party->event[1], &one, sizeof(one));
+
+	return n == (ssize_t)sizeof(one) ? 0 : -EIO;
+}
+
+/* poll() before read() as an event loop does, and because it has a limit. */
+static int event_sleep(struct side *s)
+{
+	struct pollfd p = { .fd = s->party->event[1], .events = POLLIN };
+	uint64_t count;
+	int r;
+
+	while (poll(&p, 1, 100) != 1)
+		if ((r = party_check(s->party)))
+			return r;
+	return read(p.fd, &count, sizeof(count)) == (ssize_t)sizeof(count)
+		       ? 0
+		       : -EIO;
+}
+
+static int event_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = event_raise(s)))
+			r = answer_await(s);
+	return r;
+}
+
+static int event_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = event_sleep(s)))
+			answer_give(s);
+	return r;
+}
+
+/* ---- Cay ---- */
+
+static int candidate_ping(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = candidate_send(s)))
+			r = candidate_receive(s);
+	return r;
+}
+
+static int candidate_pong(struct side *s, uint32_t trips)
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = candidate_receive_asleep(s)))
+			r = candidate_send(s);
+	return r;
+}
+
+/* A receiver that was never asleep has measured something else. */
+static int candidate_slept(struct side *s)
+{
+	struct candidate *c = s->state;
+	struct cay_stats stats;
+	int r = cay_port_stats(c->port, &stats);
+
+	if (r || s->rank == 0 || c->received < 16)
+		return r;
+	if (stats.sleeps * 2 > c->received)
+		return 0;
+	return party_fail(s->party, "the receiver was awake %llu times of %llu",
+		(unsigned long long)(c->received - stats.sleeps),
+		(unsigned long long)c->received);
+}
+
+static int candidate_prepare(struct side *s)
+{
+	int r = candidate_slept(s);
+
+	return r ? r : sleep_prepare(s);
+}
+
+const struct flavour sleep_futex_flavour = {
+	.name = "futex",
+	.setup = word_setup,
+	.prepare = sleep_prepare,
+	.ping = futex_ping,
+	.pong = futex_pong,
+	.teardown = flavour_leave,
+};
+
+const struct flavour sleep_eventfd_flavour = {
+	.name = "eventfd",
+	.setup = word_setup,
+	.prepare = sleep_prepare,
+	.ping = event_ping,
+	.pong = event_pong,
+	.teardown = flavour_leave,
+};
+
+const struct flavour sleep_candidate_flavour = {
+	.name = "Cay",
+	.setup = candidate_setup,
+	.prepare = candidate_prepare,
+	.ping = candidate_ping,
+	.pong = candidate_pong,
+	.teardown = candidate_teardown,
+};

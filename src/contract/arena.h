@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What processes of one realm map: the arena. One memfd per realm, made by the
+ * node, mapped whole with one mmap by every member. This header is the only
+ * place that knows its format; cay_arena(7) says the same in prose.
+ *
+ * Every record says who writes it. Words that move sit 128 bytes apart, so
+ * that the adjacent-line prefetcher does not couple them. Offsets from the
+ * start of the arena, never pointers.
+ *
+ *	header | directory | controls (even, odd epochs) | heap ...
+ *
+ * The heap holds, in whole pages that the node hands out, the queues of ports,
+ * op records of processes, and the memory of cay_alloc().
+ */
+#ifndef CAY_CONTRACT_ARENA_H
+#define CAY_CONTRACT_ARENA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cay/contract.h"
+
+#define ARENA_MAGIC 0x616e657261796163ull /* "cayarena" */
+#define ARENA_MAJOR 1
+#define ARENA_MINOR 0
+
+#define ARENA_PAGE  4096u
+#define ARENA_APART 128u /* bytes between words that move */
+
+/* ---- header: written by the node before anybody maps it ---- */
+
+struct arena_header {
+	uint64_t magic;
+	uint32_t major, minor;
+	uint64_t features; /* bits that a reader must know; none so far */
+	uint64_t size;	   /* bytes of the whole arena */
+	uint64_t directory_offset;
+	uint64_t control_offset[2]; /* by parity of the epoch */
+	uint64_t heap_offset;
+	uint32_t node; /* the 32-bit node identifier */
+	uint32_t reserved;
+	char realm[64];
+};
+
+/* ---- directory: one entry per VPID, written by the node ---- */
+
+/*
+ * Epochs count the queue sets that a VPID has had. A port keeps its VPID, but
+ * gets the next epoch, when its queue set is replaced to fence off a stuck
+ * member: a peer resolved at any epoch from `born` to `epoch` is the same
+ * port. 0 in `epoch` means that nobody has the VPID.
+ */
+struct arena_entry {
+	_Atomic uint32_t epoch;
+	_Atomic uint32_t born;
+};
+
+/* ---- the two moving words ---- */
+
+/*
+ * W and R have one format: nq 39:0 counts notification entries, rdr 59:40
+ * counts 64-byte units of the receive data region, flags 63:60. Both counters
+ * run freely and are compared only by difference.
+ */
+#define QUEUE_NQ_BITS  40
+#define QUEUE_NQ_MASK  ((1ull << QUEUE_NQ_BITS) - 1)
+#define QUEUE_RDR_BITS 20
+#define QUEUE_RDR_MASK ((1ull << QUEUE_RDR_BITS) - 1)
+
+#define W_SLEEP	 (1ull << 60) /* receiver sleeps on the futex */
+#define W_ARMED	 (1ull << 61) /* receiver sleeps on its descriptor */
+#define W_CLOSED (1ull << 62) /* no claim may succeed any more */
+#define W_FLAGS	 (0xfull << 60)
+
+#define R_WAITERS (1ull << 60) /* a sender sleeps until R moves */
+#define R_DONE	  (1ull << 61) /* receiver has left this queue set */
+#define R_CLOSED  (1ull << 62)
+
+#define RDR_UNIT 64u /* bytes */
+
+/* ---- control: one per VPID and parity of the epoch ---- */
+
+/* Written by the node before W opens, then read-only. */
+struct queue_config {
+	uint32_t epoch;
+	uint16_t vpid;
+	uint8_t nq_log2;   /* entries */
+	uint8_t rdr_log2;  /* units of 64 bytes */
+	uint8_t wq_log2;   /* entries */
+	uint8_t sdr_log2;  /* units of 64 bytes */
+	uint8_t refs_log2; /* reference slots */
+	uint8_t reserved;
+	uint32_t peers;	     /* entries of the peer table */
+	uint32_t windows;    /* entries of the WDT */
+	uint32_t cq_reserve; /* entries that messages leave for completions */
+	uint32_t priority_reserve; /* entries left for priority messages */
+	uint32_t reserved2;
+	/* Two extents of the heap: the first is replaced when a set moves. */
+	uint64_t queues_offset, queues_bytes;
+	uint64_t tables_offset, tables_bytes;
+	uint32_t nq_at, rdr_at; /* from queues_offset, in lines */
+	uint32_t wq_at, sdr_at, refs_at, peers_at, wdt_at; /* from tables */
+};
+
+/*
+ * One range of entries that a fenced-off member had claimed and not yet
+ * published when the queue set was replaced: void, whatever is stored there.
+ */
+struct queue_fenced {
+	uint64_t from, to; /* nq counts */
+};
+#define QUEUE_FENCED_MAX 4
+
+/* A sender looks at it after it has published; see node/fence.c. */
+enum queue_moving {
+	QUEUE_STAYS = 0,
+	QUEUE_MOVING = 1, /* what is fenced is being decided */
+	QUEUE_MOVED = 2,  /* fenced[] is final */
+};
+
+struct queue_control {
+	/* Node, once. */
+	_Alignas(ARENA_APART) struct queue_config config;
+
+	/* Senders, with CAS; the receiver only to sleep. */
+	_Alignas(ARENA_APART) _Atomic uint64_t w;
+	_Atomic uint32_t epoch; /* node; read after W, see notify_claim() */
+	_Atomic uint32_t bell;	/* receiver: it has a descriptor to ring */
+	_Atomic uint32_t moving; /* node: enum queue_moving */
+
+	/* Receiver; senders only to set WAITERS. */
+	_Alignas(ARENA_APART) _Atomic uint64_t r;
+
+	/* Node, if the set is replaced. */
+	_Alignas(ARENA_APART) _Atomic uint32_t moved; /* to this epoch */
+	uint32_t fenced_count;	/* node, before `moved` */
+	struct queue_fenced fenced[QUEUE_FENCED_MAX];
+};
+
+/* ---- peer table: written by the node, read by the port ---- */
+
+enum arena_path {
+	PATH_NONE = 0,
+	PATH_DIRECT = 1,
+	PATH_GUARDED = 2,
+	PATH_LINK = 3,
+};
+
+struct peer_entry {
+	_Atomic uint32_t epoch; /* 0: not in use */
+	uint16_t vpid;
+	uint8_t path; /* enum arena_path */
+	uint8_t reserved;
+	uint64_t where; /* control offset */
+};
+
+/* ---- references: messages that stay at the origin until they are copied --- */
+
+enum reference_state {
+	REFERENCE_FREE = 0,
+	REFERENCE_READY = 1, /* filled in, not yet published to the target */
+	REFERENCE_SENT = 2,
+	REFERENCE_DONE = 3, /* the target has no more need of the memory */
+};
+
+enum reference_kind {
+	REFERENCE_ARENA = 0,   /* `address` is an offset in the arena */
+	REFERENCE_PROCESS = 1, /* `address` is one of the origin's own */
+};
+
+/*
+ * Written by the origin; the target (or the node, for a dead target) moves the
+ * state to DONE. `state`: sequence 63:32, enum reference_state 7:0. The cookie
+ * is a random number that the origin keeps at cookie_address: whoever reads
+ * the origin's memory reads it along and so knows that it is this process.
+ */
+struct reference {
+	_Atomic uint64_t state;
+	uint64_t address;
+	uint64_t length;
+	uint64_t cookie;
+	uint64_t cookie_address;
+	uint32_t pid;  /* as the origin sees itself */
+	uint32_t kind; /* enum reference_kind */
+	uint32_t target_epoch;
+	uint16_t target_vpid;
+	uint16_t probe;		/* 1: try to read the cookie and tell */
+	_Atomic uint32_t error; /* target: how it ended, enum cay_error */
+	_Atomic uint32_t probed; /* target: 1 if the cookie could be read */
+};
+
+#define REFERENCE_SEQUENCE_SHIFT 32
+#define REFERENCE_STATE_MASK	 0xffull
+
+/* ---- op records: what a thread is in the middle of ---- */
+
+enum op_state {
+	OP_IDLE = 0,
+	OP_TRY = 1,    /* stored before the CAS on W */
+	OP_OWN = 2,    /* stored after it: [w_old, w_new) is this thread's */
+};
+
+/*
+ * Written by the issuing thread, one per thread and arena. `state`: enum
+ * op_state 1:0, target VPID 31:16, target epoch 63:32. The node reads it after
+ * the owner's death, and while it lives only as repair.c says.
+ */
+struct op_record {
+	_Alignas(ARENA_APART) _Atomic uint64_t state;
+	_Atomic uint64_t w_old, w_new;
+	_Atomic uint64_t window; /* Win-ID 15:0, generation 31:16, 0 is none */
+	_Atomic uint64_t issued; /* since the thread took up `port` */
+	_Atomic uint32_t port;	 /* origin VPID */
+	_Atomic uint32_t thread; /* kernel thread id; 0: record not in use */
+	_Atomic uint32_t step;	 /* of the unit it is in, for diagnosis */
+};
+
+#define OP_STATE_MASK  0x3ull
+#define OP_VPID_SHIFT  16
+#define OP_EPOCH_SHIFT 32
+
+#define OP_RECORDS_PER_PAGE (ARENA_PAGE / sizeof(struct op_record))
+
+/* ---- layout ---- */
+
+CAY_STATIC_ASSERT(sizeof(struct arena_header) <= ARENA_PAGE, "header");
+CAY_STATIC_ASSERT(sizeof(struct arena_entry) == 8, "directory entry");
+CAY_STATIC_ASSERT(sizeof(struct queue_config) <= ARENA_APART, "config");
+CAY_STATIC_ASSERT(sizeof(struct queue_control) == 4 * ARENA_APART,
+	"eight controls fill a page");
+CAY_STATIC_ASSERT(offsetof(struct queue_control, w) == ARENA_APART, "W");
+CAY_STATIC_ASSERT(offsetof(struct queue_control, r) == 2 * ARENA_APART, "R");
+CAY_STATIC_ASSERT(sizeof(struct peer_entry) == 16, "peer entry");
+CAY_STATIC_ASSERT(sizeof(struct reference) == CAY_LINE, "reference");
+CAY_STATIC_ASSERT(sizeof(struct op_record) == ARENA_APART, "op record");
+CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
+
+#define ARENA_DIRECTORY_OFFSET ((uint64_t)ARENA_PAGE)
+#define ARENA_DIRECTORY_BYTES  (CAY_VPIDS * sizeof(struct arena_entry))
+#define ARENA_CONTROL_BYTES    (CAY_VPIDS * sizeof(struct queue_control))
+#define ARENA_CONTROL_OFFSET(parity)                                           \
+	(ARENA_DIRECTORY_OFFSET + ARENA_DIRECTORY_BYTES +                      \
+		(parity)*ARENA_CONTROL_BYTES)
+#define ARENA_HEAP_OFFSET ARENA_CONTROL_OFFSET(2ull)
+
+/* Limits of what a port may ask for, and what it gets if it does not. */
+#define QUEUE_NQ_LOG2_MIN	4
+#define QUEUE_NQ_LOG2_MAX	20
+#define QUEUE_NQ_LOG2_DEFAULT	9
+#define QUEUE_RDR_LOG2_MIN	10 /* eight payloads of the largest size */
+#define QUEUE_RDR_LOG2_MAX	19
+#define QUEUE_RDR_LOG2_DEFAULT	12 /* 256 KiB */
+#define QUEUE_WQ_LOG2_MIN	5
+#define QUEUE_WQ_LOG2_MAX	16
+#define QUEUE_WQ_LOG2_DEFAULT	6
+#define QUEUE_SDR_LOG2_MIN	6
+#define QUEUE_SDR_LOG2_MAX	19
+#define QUEUE_SDR_LOG2_DEFAULT	10 /* 64 KiB */
+#define QUEUE_REFS_LOG2		6
+#define QUEUE_PEERS_DEFAULT	1024
+#define QUEUE_WINDOWS_DEFAULT	64
+#define QUEUE_PAYLOAD_MAX	8192u /* bytes; more goes by reference */
+
+/* ---- checkers: arena.c; they believe nothing that they have not copied --- */
+
+/* 0, -EPROTO (not an arena), -EPROTONOSUPPORT (version), -EBADMSG (sizes). */
+int arena_header_valid(const struct arena_header *copy, uint64_t mapped_bytes);
+bool queue_config_valid(const struct queue_config *copy, uint64_t arena_bytes);
+bool queue_position_valid(uint64_t w, uint64_t r, uint8_t nq_log2,
+	uint8_t rdr_log2);
+bool peer_entry_valid(const struct peer_entry *copy, uint64_t arena_bytes);
+bool reference_valid(const struct reference *copy, uint64_t arena_bytes);
+bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new);
+bool vci_valid(const struct cay_vci *copy);
+bool nqe_valid(const struct cay_nqe *copy);
+
+#endif

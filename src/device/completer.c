@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The completer: finishes a packet at its target. Its steps, as the seed
+ * numbers them: context load, (window load and check for remote memory),
+ * acknowledge, payload, notification generation, notification store, context
+ * write-back. Here the write-back comes first, as the claim on W, because the
+ * context is shared by all senders.
+ *
+ * On the direct path it runs on the sender's own thread.
+ */
+
+/* How many entries a message must leave free at its target. */
+static inline uint32_t completer_keep(const struct context *to, unsigned flags)
+{
+	return flags & CAY_VCI_PRIORITY
+		       ? to->cq_reserve
+		       : to->cq_reserve + to->priority_reserve;
+}
+
+/* The entry's first two words are the same for all. */
+static inline void completer_head(struct cay_nqe *nqe, const struct packet *p)
+{
+	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PEER],
+		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
+		HOST_NQE);
+}
+
+/* The last 1 to 7 bytes of a message, as a word. */
+static inline uint64_t completer_tail(const unsigned char *from, size_t bytes)
+{
+	uint64_t word = 0;
+	for (size_t i = 0; i < bytes; i++)
+		word |= (uint64_t)from[i] << (8 * i);
+	return word;
+}
+
+/* Words, not memcpy: nothing reads them narrower than they are written. */
+static inline void completer_immediate(struct cay_nqe *nqe,
+	const unsigned char *from, size_t bytes)
+{
+	uint64_t *to = &nqe->word[CAY_NQE_WORD_DATA];
+	for (; bytes >= 8; bytes -= 8, from += 8, to++) {
+		uint64_t word;
+		memcpy(&word, from, sizeof(word));
+		host_write(to, word, HOST_NQE);
+	}
+	if (bytes)
+		host_write(to, completer_tail(from, bytes), HOST_NQE);
+}
+
+static inline void completer_gather(unsigned char *to, const struct iovec *from,
+	uint32_t pieces, enum host_kind kind)
+{
+	for (uint32_t i = 0; i < pieces; i++) {
+		if (from[i].iov_len)
+			host_copy(to, from[i].iov_base, from[i].iov_len, kind);
+		to += from[i].iov_len;
+	}
+}
+
+/* Up to 40 bytes: the notification is the message. */
+static inline int completer_fast_send(struct context *to, struct op_record *op,
+	const struct packet *p)
+{
+	struct claim claim;
+	int r = notify_claim(to, op, 0, completer_keep(to, p->flags), &claim);
+	if (unlikely(r))
+		return r;
+
+	uint64_t position = queue_nq(claim.w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	completer_head(nqe, p);
+	if (p->pieces == 1) {
+		completer_immediate(nqe, p->payload->iov_base, p->length);
+	} else {
+		unsigned char joined[CAY_FAST_SEND_BYTES];
+		completer_gather(joined, p->payload, p->pieces, HOST_NQE);
+		completer_immediate(nqe, joined, p->length);
+	}
+	host_step(op, STEP_ENTRY);
+	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_FAST_RECV,
+				    p->length, p->origin_vpid));
+	host_step(op, STEP_PUBLISH);
+	return notify_finish(to, op, &claim, p->flags);
+}
+
+/* NOTIFY_RECV: says where the payload is. */
+static inline void completer_recv_entry(struct cay_nqe *nqe,
+	const struct packet *p, uint64_t start, uint64_t rdr_write)
+{
+	completer_head(nqe, p);
+	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_START], start, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_REFERENCE], p->reference, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
+		rdr_write << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+}
+
+/*
+ * A message with its payload in the RDR, or, with p->reference, one that
+ * leaves it at the origin.
+ */
+static inline int completer_send(struct context *to, struct op_record *op,
+	const struct packet *p, struct reference *ref)
+{
+	uint32_t units = p->reference ? 0
+				      : (uint32_t)((p->length + RDR_UNIT - 1) /
+						   RDR_UNIT);
+	struct claim claim;
+	int r = notify_claim(to, op, units, completer_keep(to, p->flags),
+		&claim);
+	if (unlikely(r))
+		return r;
+
+	uint64_t position = queue_nq(claim.w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	uint64_t start = p->reference ? p->sequence : claim.start;
+	if (!p->reference)
+		completer_gather(to->rdr + (uint64_t)claim.start * RDR_UNIT,
+			p->payload, p->pieces, HOST_RDR);
+	host_step(op, STEP_PAYLOAD);
+	completer_recv_entry(nqe, p, start, queue_rdr(claim.w_new));
+	host_step(op, STEP_ENTRY);
+	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_RECV, 0,
+				    p->origin_vpid));
+	host_step(op, STEP_PUBLISH);
+	if (ref)
+		reference_sent(ref, op);
+	return notify_finish(to, op, &claim, p->flags);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Context load: copy a queue set's configuration once, check it, keep
+ * pointers. Set-up path, any thread.
+ */
+#include "device/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *queue_region(const struct arena *a, uint64_t extent, uint32_t at)
+{
+	return a->base + extent + (uint64_t)at * CAY_LINE;
+}
+
+int context_load(const struct arena *a, uint16_t vpid, uint32_t epoch,
+	struct context *c)
+{
+	struct queue_control *control = arena_control(a, vpid, epoch);
+	/* Pairs with the release in queue_set_open(). */
+	if (atomic_load_explicit(&control->epoch, memory_order_acquire) !=
+		epoch)
+		return -EPIPE;
+	struct queue_config config = control->config;
+	if (config.epoch != epoch || config.vpid != vpid ||
+		!queue_config_valid(&config, a->bytes))
+		return -EBADMSG;
+
+	memset(c, 0, sizeof(*c));
+	c->control = control;
+	c->nq = queue_region(a, config.queues_offset, config.nq_at);
+	c->rdr = queue_region(a, config.queues_offset, config.rdr_at);
+	c->refs = queue_region(a, config.tables_offset, config.refs_at);
+	c->epoch = epoch;
+	c->vpid = vpid;
+	c->nq_log2 = config.nq_log2;
+	c->rdr_log2 = config.rdr_log2;
+	c->cq_reserve = config.cq_reserve;
+	c->priority_reserve = config.priority_reserve;
+	c->arena = a;
+	atomic_init(&c->r_seen, atomic_load_explicit(&control->r,
+					memory_order_acquire));
+	return 0;
+}
+
+/* The epoch at which the port behind `c` lives now; 0 if it is gone. */
+static uint32_t context_epoch_now(const struct context *c)
+{
+	struct arena_entry *entry = &arena_directory(c->arena)[c->vpid];
+	/* Pairs with the releases in queue_set.c: born is stored first. */
+	uint32_t epoch =
+		atomic_load_explicit(&entry->epoch, memory_order_acquire);
+	uint32_t born =
+		atomic_load_explicit(&entry->born, memory_order_acquire);
+	bool same = epoch != 0 && c->epoch >= born && c->epoch < epoch;
+	return same ? epoch : 0;
+}
+
+bool context_follow(_Atomic(struct context *) *slot)
+{
+	struct context *old = atomic_load_explicit(slot, memory_order_acquire);
+	uint32_t epoch = context_epoch_now(old);
+	if (!epoch)
+		return false;
+	struct context *new = malloc(sizeof(*new));
+	if (!new)
+		return false;
+	if (context_load(old->arena, old->vpid, epoch, new) != 0) {
+		free(new);
+		return false;
+	}
+	new->former = old;
+	/* Readers use what they loaded; `old` stays until the slot goes. */
+	if (!atomic_compare_exchange_strong_explicit(slot, &old, new,
+		    memory_order_acq_rel, memory_order_acquire))
+		free(new);
+	return true;
+}
+
+void context_free(struct context *c)
+{
+	while (c) {
+		struct context *former = c->former;
+		free(c);
+		c = former;
+	}
+}
+
+void origin_load(struct origin *o, struct context *own, uint32_t node,
+	_Atomic(struct context *) **routes)
+{
+	const struct arena *a = own->arena;
+	const struct queue_config *c = &own->control->config;
+
+	memset(o, 0, sizeof(*o));
+	atomic_init(&o->own, own);
+	o->node = node;
+	o->vpid = own->vpid;
+	o->cq_reserve = own->cq_reserve;
+	o->refs = own->refs;
+	o->peers = queue_region(a, c->tables_offset, c->peers_at);
+	o->peer_count = c->peers;
+	o->routes = routes;
+	o->wq = queue_region(a, c->tables_offset, c->wq_at);
+	o->wq_log2 = c->wq_log2;
+	o->sdr = queue_region(a, c->tables_offset, c->sdr_at);
+	o->sdr_bytes = (uint64_t)RDR_UNIT << c->sdr_log2;
+}

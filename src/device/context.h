@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Contexts: process-private views of queue sets, with every offset checked and
+ * turned into a pointer once, when the context is loaded.
+ */
+#ifndef CAY_DEVICE_CONTEXT_H
+#define CAY_DEVICE_CONTEXT_H
+
+#include "contract/arena.h"
+
+struct context;
+
+/*
+ * A mapped arena. `ring` is the interrupt line of the real clock: how whoever
+ * has mapped it reaches the descriptor of a port that sleeps in epoll. It may
+ * enter the kernel and may not fail visibly.
+ */
+struct arena {
+	unsigned char *base;
+	uint64_t bytes;
+	void (*ring)(struct context *to);
+};
+
+/* One port's queue set as somebody who has mapped it sees it. */
+struct context {
+	struct queue_control *control;
+	struct cay_nqe *nq;
+	unsigned char *rdr;
+	uint32_t epoch;
+	uint16_t vpid;
+	uint8_t nq_log2, rdr_log2;
+	uint32_t cq_reserve, priority_reserve;
+	/*
+	 * The R that was last seen. R only grows, so an old one is safe; it is
+	 * loaded anew only when the queue looks full.
+	 */
+	_Atomic uint64_t r_seen;
+	struct reference *refs;
+	const struct arena *arena;
+	struct context *former; /* that this one replaced, kept for readers */
+};
+
+/* The device's private state of a port that this process has opened. */
+struct origin {
+	_Atomic(struct context *) own; /* where its notifications go */
+	uint32_t node;
+	uint16_t vpid;
+	uint32_t cq_reserve;
+	/*
+	 * Completions asked for whose entries have not been given back. Never
+	 * more than cq_reserve, so they always find room.
+	 */
+	_Atomic uint32_t completions;
+	_Atomic uint64_t references; /* bit i: reference slot i is in use */
+	struct reference *refs;
+	const struct peer_entry *peers;
+	uint32_t peer_count;
+	_Atomic(struct context *) **routes; /* by peer index */
+	struct cay_vci *wq;
+	uint32_t wq_log2;
+	uint32_t wq_read, wq_write; /* the posting thread */
+	unsigned char *sdr;
+	uint64_t sdr_bytes;
+};
+
+CAY_STATIC_ASSERT(1u << QUEUE_REFS_LOG2 == 64, "origin.references has a bit "
+					       "for each slot");
+
+static inline struct queue_control *arena_control(const struct arena *a,
+	uint16_t vpid, uint32_t epoch)
+{
+	uint64_t at = ARENA_CONTROL_OFFSET((uint64_t)(epoch & 1)) +
+		      (uint64_t)vpid * sizeof(struct queue_control);
+	return (struct queue_control *)(void *)(a->base + at);
+}
+
+static inline struct arena_entry *arena_directory(const struct arena *a)
+{
+	return (struct arena_entry *)(void *)(a->base +
+					      ARENA_DIRECTORY_OFFSET);
+}
+
+/*
+ * Loads the context of a port at an epoch. 0, -EPIPE (that epoch is over),
+ * -EBADMSG (its configuration is damaged).
+ */
+int context_load(const struct arena *, uint16_t vpid, uint32_t epoch,
+	struct context *);
+
+/*
+ * The queue set behind *slot is closed: follows the port to the set that
+ * replaced it, if there is one. True if *slot now is a newer one. Any thread.
+ */
+bool context_follow(_Atomic(struct context *) *slot);
+
+/* Frees a context and all that it replaced. */
+void context_free(struct context *);
+
+/* Sets up the device's state of a port whose context is `own`. */
+void origin_load(struct origin *, struct context *own, uint32_t node,
+	_Atomic(struct context *) **routes);
+
+#endif

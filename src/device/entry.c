@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The entrances: each joins units into one straight path. */
+
+/*
+ * Up to 40 bytes and no flags: everything is known, so the whole path folds
+ * into the claim, the stores and the publication.
+ */
+int DEVICE(send_fast)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, uint64_t tag, uint32_t api_tag,
+	const void *data, size_t length)
+{
+	const struct iovec payload = { (void *)data, length };
+	const struct packet p = { .command = CAY_FAST_SEND,
+		.origin_vpid = o->vpid,
+		.origin_node = o->node,
+		.tag = tag,
+		.api_tag = api_tag,
+		.pieces = 1,
+		.length = length,
+		.payload = &payload };
+	return requester_route(o, op, to, &p, NULL);
+}
+
+int DEVICE(send)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *p)
+{
+	return requester_route(o, op, to, p, NULL);
+}
+
+int DEVICE(send_reference)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *packet,
+	const struct reference *source, uint32_t *index)
+{
+	struct packet p = *packet;
+	return requester_reference(o, op, to, &p, source, index);
+}
+
+int DEVICE(complete)(struct context *origin, struct op_record *op,
+	const struct completion *c, uint32_t keep)
+{
+	return ack_complete(origin, op, c, keep);
+}
+
+/* The node's word that a resolved peer is gone: as a message would come. */
+int DEVICE(notify_gone)(struct context *to, struct op_record *op,
+	uint32_t node, uint16_t vpid)
+{
+	struct claim claim;
+	int r = notify_claim(to, op, 0, completer_keep(to, 0), &claim);
+	if (r)
+		return r;
+	const struct packet p = { .origin_vpid = vpid, .origin_node = node };
+	uint64_t position = queue_nq(claim.w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	completer_recv_entry(nqe, &p, 0, queue_rdr(claim.w_new));
+	notify_publish(nqe,
+		notify_word(to, position,
+			(uint16_t)(CAY_NOTIFY_GONE |
+				   CAY_ERROR_GONE << CAY_COMMAND_ERROR_SHIFT),
+			0, vpid));
+	return notify_finish(to, op, &claim, 0);
+}
+
+bool DEVICE(post)(struct origin *o, const struct cay_vci *v)
+{
+	return fetch_post(o, v);
+}
+
+struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
+	enum cay_issue command, unsigned parameter)
+{
+	switch (command) {
+	case CAY_ISSUE_VCI:
+		return trigger_issue(o, op, parameter);
+	case CAY_ISSUE_SNAPSHOT:
+		return trigger_snapshot(o, op);
+	default:
+		return (struct cay_answer){ .reason = CAY_ERROR_COMMAND };
+	}
+}
+
+uint64_t DEVICE(peek)(struct context *own, uint64_t position)
+{
+	return notify_peek(own, position);
+}
+
+void DEVICE(give_back)(struct context *own, uint64_t r)
+{
+	notify_return(own, r);
+}
+
+uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag)
+{
+	return notify_sleep(own, next, flag);
+}
+
+void DEVICE(awake)(struct context *own, uint64_t flag)
+{
+	notify_awake(own, flag);
+}
+
+bool DEVICE(reference_done)(struct reference *slot, uint32_t sequence)
+{
+	bool done = reference_done(slot, sequence);
+	host_step(NULL, STEP_DONE);
+	return done;
+}
+
+void DEVICE(reference_free)(struct origin *o, uint32_t index)
+{
+	reference_free(o, index);
+}
+
+void DEVICE(completions_taken)(struct origin *o, uint32_t count)
+{
+	ack_unreserve(o, count);
+}
+
+bool DEVICE(void_entry)(struct context *to, uint64_t position,
+	int64_t rdr_write)
+{
+	return notify_void(to, position, rdr_write);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entrances of a device, one set per platform: DEVICE(name) is
+ * device_<name> on the real and counting_<name> on the counting one.
+ */
+int DEVICE(send)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct packet *);
+int DEVICE(send_fast)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, uint64_t tag, uint32_t api_tag,
+	const void *data, size_t length);
+int DEVICE(send_reference)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct packet *,
+	const struct reference *source, uint32_t *index);
+int DEVICE(complete)(struct context *origin, struct op_record *,
+	const struct completion *, uint32_t keep);
+int DEVICE(notify_gone)(struct context *to, struct op_record *, uint32_t node,
+	uint16_t vpid);
+
+bool DEVICE(post)(struct origin *, const struct cay_vci *);
+struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
+	enum cay_issue, unsigned parameter);
+
+uint64_t DEVICE(peek)(struct context *own, uint64_t position);
+void DEVICE(give_back)(struct context *own, uint64_t r);
+uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
+void DEVICE(awake)(struct context *own, uint64_t flag);
+bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
+void DEVICE(reference_free)(struct origin *, uint32_t index);
+void DEVICE(completions_taken)(struct origin *, uint32_t count);
+bool DEVICE(void_entry)(struct context *, uint64_t position,
+	int64_t rdr_write);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The notification unit: claims entries of a port's NQ (and payload room in
+ * its RDR), publishes them, and on the other side gives them back. Any number
+ * of senders in any process, one consumer.
+ *
+ * A sender	notify_claim()    load W, check room, CAS W forward
+ *		... fill in what was claimed, in words 0 to 6 and the RDR
+ *		notify_publish()  store word 7
+ *		notify_finish()   wake the target if it sleeps
+ * A receiver	notify_peek()     look at word 7 of the next entry
+ *		notify_return()   swap R forward, wake senders who wait
+ *
+ * Ordering edges:
+ *   N1 load W, then N1e load epoch: a recycled VPID gets its new epoch before
+ *      its W opens (queue_set_open()), so an epoch that fits
+ *      means that W is this epoch's or older, and older fails in the CAS.
+ *   N2 CAS W (acq_rel): publishes TRY (X1), and the winner of the next claim
+ *      reads it.
+ *   N3 store word 7 (release) pairs with N4 load word 7 (acquire): payload.
+ *   N5 swap R (acq_rel) pairs with N6 load R (acquire): the receiver has read
+ *      what the sender is about to overwrite.
+ */
+
+struct claim {
+	uint64_t w_old, w_new; /* as found, flags included; as left */
+	uint32_t start;	       /* of the payload, in units from the RDR's start */
+};
+
+/* Does the claim of one entry and so many units fit, given this R? */
+static inline bool notify_fits(const struct context *to, uint64_t w, uint64_t r,
+	uint32_t units, uint32_t keep, struct claim *claim)
+{
+	uint64_t entries = 1ull << to->nq_log2;
+	uint64_t capacity = 1ull << to->rdr_log2;
+	uint64_t used = queue_ahead(queue_nq(w), queue_nq(r));
+	uint64_t rdr = queue_rdr(w);
+	uint64_t at = rdr & (capacity - 1);
+
+	if (used + 1 + keep > entries)
+		return false;
+	/* A payload that would wrap skips to the ring's start. */
+	uint64_t skip = at + units > capacity ? capacity - at : 0;
+	if (units &&
+		queue_rdr_ahead(rdr, queue_rdr(r)) + skip + units > capacity)
+		return false;
+	claim->start = (uint32_t)(skip ? 0 : at);
+	claim->w_old = w;
+	claim->w_new = queue_word(queue_nq(w) + 1, rdr + skip + units);
+	return true;
+}
+
+static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
+	uint32_t keep, struct claim *claim)
+{
+	/* Acquire: another thread of ours may have loaded it (N6). */
+	uint64_t r = atomic_load_explicit(&to->r_seen, memory_order_acquire);
+	if (likely(notify_fits(to, w, r, units, keep, claim)))
+		return true;
+	r = host_load(&to->control->r, HOST_R); /* N6 */
+	atomic_store_explicit(&to->r_seen, r, memory_order_release);
+	return notify_fits(to, w, r, units, keep, claim);
+}
+
+/*
+ * 0, -EAGAIN (no room), -EPIPE (closed, or another epoch). `keep` is how many
+ * entries must stay free behind it.
+ */
+static inline int notify_claim(struct context *to, struct op_record *op,
+	uint32_t units, uint32_t keep, struct claim *claim)
+{
+	int failure;
+	uint64_t w = host_load(&to->control->w, HOST_W); /* N1 */
+	for (;;) {
+		failure = -EPIPE;
+		if (unlikely(w & W_CLOSED) ||
+			unlikely(host_load32(&to->control->epoch, HOST_W) !=
+				 to->epoch)) /* N1e */
+			break;
+		failure = -EAGAIN;
+		if (unlikely(!notify_room(to, w, units, keep, claim)))
+			break;
+		record_try(op, to, w, claim->w_new);
+		host_step(op, STEP_TRY);
+		if (likely(host_cas(&to->control->w, &w, claim->w_new,
+			    HOST_W))) { /* N2 */
+			host_step(op, STEP_CLAIMED);
+			record_own(op, to);
+			host_step(op, STEP_OWN);
+			return 0;
+		}
+	}
+	record_idle(op);
+	return failure;
+}
+
+static inline struct cay_nqe *notify_entry(const struct context *to,
+	uint64_t position)
+{
+	return &to->nq[position & ((1ull << to->nq_log2) - 1)];
+}
+
+static inline uint64_t notify_word(const struct context *to, uint64_t position,
+	uint16_t command, uint64_t bytes, uint16_t vpid)
+{
+	return command | bytes << CAY_NQE_BYTES_SHIFT |
+	       (uint64_t)vpid << CAY_NQE_VPID_SHIFT |
+	       queue_generation(position, to->nq_log2)
+		       << CAY_NQE_GENERATION_SHIFT;
+}
+
+/* N3. Nothing of the entry may be touched after it. */
+static inline void notify_publish(struct cay_nqe *nqe, uint64_t word)
+{
+	host_store(queue_valid_word(nqe), word, HOST_NQE);
+}
+
+/*
+ * The queue set was replaced while this thread was between claim and
+ * publication. The node decides which entries count as void (node/fence.c) and
+ * says so in a moment; if it dies before, nothing is void.
+ */
+__attribute__((cold, noinline)) static int notify_verdict(
+	const struct context *to, uint64_t position)
+{
+	const struct queue_control *c = to->control;
+	for (int i = 0; i < 1000; i++) {
+		if (host_load32(&c->moving, HOST_W) == QUEUE_MOVED)
+			break;
+		clock_nap_ns(CLOCK_NS_PER_MS);
+	}
+	if (host_load32(&c->moving, HOST_W) != QUEUE_MOVED)
+		return 0;
+	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
+		if (queue_ahead(position, c->fenced[i].from) <
+			queue_ahead(c->fenced[i].to, c->fenced[i].from))
+			return -ESTALE;
+	return 0;
+}
+
+/*
+ * After publishing. 0, or -ESTALE: the node had fenced this thread off, the
+ * entry counts as void and the request must be issued again.
+ *
+ * N7: the load of `moving` may pass the store of word 7 (N3); the node's
+ * membarrier makes up for the fence that is not here.
+ */
+static inline int notify_finish(struct context *to, struct op_record *op,
+	const struct claim *claim, unsigned flags)
+{
+	uint64_t wake = claim->w_old & (W_SLEEP | W_ARMED);
+	if (flags & CAY_VCI_INTERRUPT &&
+		host_load32(&to->control->bell, HOST_W))
+		wake |= W_ARMED;
+	if (unlikely(wake)) {
+		host_interrupt(to, wake);
+		host_step(op, STEP_WAKE);
+	}
+	int r = 0;
+	if (unlikely(host_load32(&to->control->moving, HOST_W))) /* N7 */
+		r = notify_verdict(to, queue_nq(claim->w_old));
+	record_idle(op);
+	return r;
+}
+
+/* ---- the consumer's side ---- */
+
+/* Word 7 of the entry at `position`, or 0 if it is not published. */
+static inline uint64_t notify_peek(struct context *own, uint64_t position)
+{
+	uint64_t word = host_load(
+		queue_valid_word(notify_entry(own, position)), HOST_NQE);
+	if (word >> CAY_NQE_GENERATION_SHIFT !=
+		queue_generation(position, own->nq_log2))
+		return 0; /* N4 */
+	return word;
+}
+
+/* N5. Everything before `r` may be overwritten. */
+static inline void notify_return(struct context *own, uint64_t r)
+{
+	uint64_t old = host_swap(&own->control->r, r, HOST_R);
+	host_step(NULL, STEP_RETURN);
+	if (unlikely(old & R_WAITERS)) {
+		host_wake_senders(own);
+		host_step(NULL, STEP_ROOM);
+	}
+}
+
+/*
+ * Announces that the consumer will sleep (flag is W_SLEEP or W_ARMED). Gives
+ * the W to sleep on, flag included, or 0 if an entry past `next` is claimed:
+ * then poll. Whoever claims after this swaps the flag out of the very word
+ * that it must swap anyway, so no fence is needed and no wake-up is lost.
+ */
+static inline uint64_t notify_sleep(struct context *own, uint64_t next,
+	uint64_t flag)
+{
+	uint64_t w = host_or(&own->control->w, flag, HOST_W);
+	host_step(NULL, STEP_SLEEP);
+	if (queue_nq(w) == next && !(w & W_CLOSED))
+		return w | flag;
+	host_and(&own->control->w, ~flag, HOST_W);
+	return 0;
+}
+
+static inline void notify_awake(struct context *own, uint64_t flag)
+{
+	host_and(&own->control->w, ~flag, HOST_W);
+}
+
+/* ---- repair ---- */
+
+static inline bool notify_published(struct context *to, uint64_t position)
+{
+	return notify_peek(to, position) != 0;
+}
+
+/*
+ * Makes an entry that its claimer will never publish void. The caller knows
+ * that the claimer is dead, or is the claimer. rdr_write is where the RDR's
+ * write position was after the claim, or negative if that is not known. A CAS,
+ * because two repairs of one entry may meet.
+ */
+static inline bool notify_void(struct context *to, uint64_t position,
+	int64_t rdr_write)
+{
+	struct cay_nqe *nqe = notify_entry(to, position);
+	_Atomic uint64_t *valid = queue_valid_word(nqe);
+	uint64_t former = host_load(valid, HOST_NQE);
+	uint64_t word = notify_word(to, position, CAY_NQE_INVALID,
+		rdr_write >= 0, CAY_VPID_NODE);
+
+	if (former >> CAY_NQE_GENERATION_SHIFT ==
+		word >> CAY_NQE_GENERATION_SHIFT)
+		return false;
+	if (rdr_write >= 0)
+		host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
+			(uint64_t)rdr_write << CAY_NQE_RDR_WRITE_SHIFT,
+			HOST_NQE);
+	return host_cas(valid, &former, word, HOST_NQE);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet between units: the command frame with its origin, and a reference
+ * to the payload, so that a local transfer copies once. On the real platform
+ * it never leaves registers.
+ */
+#ifndef CAY_DEVICE_PACKET_H
+#define CAY_DEVICE_PACKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct packet {
+	uint16_t command; /* command word */
+	uint8_t flags;	  /* enum cay_vci_flag */
+	uint16_t origin_vpid;
+	uint32_t origin_node;
+	uint64_t tag;
+	uint32_t api_tag;
+	uint32_t pieces;
+	uint64_t length; /* bytes of payload */
+	const struct iovec *payload;
+	uint32_t reference; /* 0, or 1 + index of the origin's slot */
+	uint32_t sequence;  /* of that slot's use */
+};
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening and closing queue sets; see queue_set.h. */
+#include "device/queue_set.h"
+
+#include "base/bits.h"
+#include "base/futex.h"
+#include "device/queue.h"
+
+static uint8_t log2_or(uint8_t wished, uint8_t otherwise)
+{
+	return wished ? wished : otherwise;
+}
+
+static uint32_t count_or(uint32_t wished, uint32_t otherwise)
+{
+	return wished ? wished : otherwise;
+}
+
+/* Takes the next whole pages of an extent; gives their place in lines. */
+static uint32_t extent_take(uint64_t *extent_bytes, uint64_t bytes)
+{
+	uint64_t at = *extent_bytes;
+	*extent_bytes = at + bits_round_up(bytes, ARENA_PAGE);
+	return (uint32_t)(at / CAY_LINE);
+}
+
+static void layout_sizes(struct queue_config *c, const struct queue_wish *wish)
+{
+	c->nq_log2 = log2_or(wish->nq_log2, QUEUE_NQ_LOG2_DEFAULT);
+	c->rdr_log2 = log2_or(wish->rdr_log2, QUEUE_RDR_LOG2_DEFAULT);
+	c->wq_log2 = log2_or(wish->wq_log2, QUEUE_WQ_LOG2_DEFAULT);
+	c->sdr_log2 = log2_or(wish->sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
+	c->refs_log2 = QUEUE_REFS_LOG2;
+	c->peers = count_or(wish->peers, QUEUE_PEERS_DEFAULT);
+	c->windows = count_or(wish->windows, QUEUE_WINDOWS_DEFAULT);
+}
+
+/*
+ * A quarter for completions, so that an origin may have many under way; a
+ * sixteenth for priority, so that an urgent message passes a full queue.
+ */
+static void layout_reserves(struct queue_config *c)
+{
+	uint32_t entries = 1u << c->nq_log2;
+	c->cq_reserve = entries / 4;
+	c->priority_reserve = entries < 16 ? 1 : entries / 16;
+}
+
+/* Each part on pages of its own, so that each can be mapped by its writer. */
+static void layout_places(struct queue_config *c)
+{
+	uint64_t queues = 0, tables = 0;
+
+	c->nq_at = extent_take(&queues, (uint64_t)CAY_LINE << c->nq_log2);
+	c->rdr_at = extent_take(&queues, (uint64_t)RDR_UNIT << c->rdr_log2);
+	c->queues_bytes = queues;
+
+	c->wq_at = extent_take(&tables, (uint64_t)CAY_LINE << c->wq_log2);
+	c->sdr_at = extent_take(&tables, (uint64_t)RDR_UNIT << c->sdr_log2);
+	c->refs_at = extent_take(
+		&tables, (uint64_t)sizeof(struct reference) << c->refs_log2);
+	c->peers_at = extent_take(
+		&tables, (uint64_t)c->peers * sizeof(struct peer_entry));
+	c->wdt_at = extent_take(&tables,
+		(uint64_t)c->windows * sizeof(struct cay_window_descriptor));
+	c->tables_bytes = tables;
+}
+
+void queue_set_layout(
+	struct queue_config *config, const struct queue_wish *wish)
+{
+	*config = (struct queue_config){ 0 };
+	layout_sizes(config, wish);
+	layout_reserves(config);
+	layout_places(config);
+}
+
+/*
+ * Everything but W. Plain and relaxed stores: Q1 covers those that a loader
+ * of the context reads, Q2 those that a claimer reads.
+ */
+static void control_fill(struct queue_control *control,
+	const struct queue_config *config, uint64_t start)
+{
+	control->config = *config;
+	control->fenced_count = 0;
+	atomic_store_explicit(&control->moved, 0, memory_order_relaxed);
+	atomic_store_explicit(&control->moving, QUEUE_STAYS,
+		memory_order_relaxed);
+	atomic_store_explicit(&control->bell, 0, memory_order_relaxed);
+	atomic_store_explicit(&control->r, start, memory_order_relaxed);
+}
+
+/*
+ * Ordering edges:
+ *   Q1 store epoch (release) pairs with the acquire load of it in
+ *      context_load(), context.c: who reads this epoch reads its configuration.
+ *   Q2 store W (release) pairs with N1, load W (acquire), in notify_claim():
+ *      who reads a W of this set reads this epoch at N1e, or a later one, and
+ *      so a context of the set before it is refused. Whoever had loaded an
+ *      older W fails in the CAS (N2), because no W is ever used twice: the
+ *      counts start two laps after those of the set before.
+ *   Q3 store the entry's epoch (release) pairs with the acquire load in
+ *      context_epoch_now(), context.c: who reads it reads `born`, and then
+ *      finds the control open.
+ *
+ * Whoever loads a context of the set before meanwhile may copy a mixture of
+ * two configurations. Its offsets are checked as any others, and it serves for
+ * nothing: W is closed until Q2, and N1e refuses it after.
+ */
+void queue_set_open(
+	const struct arena *a, const struct queue_config *config, uint32_t born)
+{
+	struct queue_control *control =
+		arena_control(a, config->vpid, config->epoch);
+	struct arena_entry *entry = &arena_directory(a)[config->vpid];
+	/* Relaxed: this thread, or one that it has waited for, closed it. */
+	uint64_t former =
+		atomic_load_explicit(&control->w, memory_order_relaxed);
+	uint64_t start =
+		queue_word(queue_restart(queue_nq(former), config->nq_log2), 0);
+
+	control_fill(control, config, start);
+	atomic_store_explicit(
+		&control->epoch, config->epoch, memory_order_release); /* Q1 */
+	atomic_store_explicit(
+		&control->w, start, memory_order_release); /* Q2 */
+
+	atomic_store_explicit(&entry->born, born, memory_order_relaxed);
+	atomic_store_explicit(
+		&entry->epoch, config->epoch, memory_order_release); /* Q3 */
+}
+
+/*
+ * Acquire and release. Every later claim reads CLOSED in W (N1, or the failed
+ * N2) and gives up; every earlier one is in the W that this reads, and so is
+ * its claimer's TRY (X1 in record.c), which is what repair looks for. R gets
+ * the flag after W, so that a sender who finds it there and tries again is
+ * told by W.
+ */
+uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
+{
+	struct queue_control *control = arena_control(a, vpid, epoch);
+	uint64_t w = atomic_fetch_or_explicit(
+		&control->w, W_CLOSED, memory_order_acq_rel);
+	atomic_fetch_or_explicit(&control->r, R_CLOSED, memory_order_acq_rel);
+	futex_wake_upper(&control->w);
+	futex_wake_upper(&control->r);
+	return w;
+}
+
+void queue_set_forget(const struct arena *a, uint16_t vpid)
+{
+	/* Release: whoever reads 0 here also finds W closed. */
+	atomic_store_explicit(
+		&arena_directory(a)[vpid].epoch, 0, memory_order_release);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Op records: an issuing thread says what it is in the middle of before it
+ * does it, so that every entry that is claimed and not yet published is
+ * covered by its claimer's record, whenever the claimer dies.
+ *
+ * The order that matters: TRY (with w_old and w_new) is visible before the CAS
+ * on W, OWN is stored after it, IDLE after the entry is published and the
+ * target woken. The CAS is acq_rel, so whoever reads a W that was swapped by
+ * this thread also reads TRY or a later state.
+ */
+
+/* X1: covered by the CAS on W (N2 in notify.c) that follows. */
+static inline void record_try(struct op_record *op, const struct context *to,
+	uint64_t w_old, uint64_t w_new)
+{
+	host_store_relaxed(&op->w_old, w_old, HOST_RECORD);
+	host_store_relaxed(&op->w_new, w_new, HOST_RECORD);
+	host_store(&op->state, op_state_word(OP_TRY, to->vpid, to->epoch),
+		HOST_RECORD);
+}
+
+/* X2: release, so that a node that reads OWN also reads w_old and w_new. */
+static inline void record_own(struct op_record *op, const struct context *to)
+{
+	host_store(&op->state, op_state_word(OP_OWN, to->vpid, to->epoch),
+		HOST_RECORD);
+}
+
+/*
+ * X3: release: a node that reads IDLE with acquire may reuse the queue set's
+ * memory, because this thread's stores to it have happened.
+ */
+static inline void record_idle(struct op_record *op)
+{
+	host_store(&op->state, OP_IDLE, HOST_RECORD);
+	host_step(op, STEP_IDLE);
+}

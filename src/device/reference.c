@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * References: a long message stays at its origin; the notification names a
+ * slot that says where. FREE -> READY (origin) -> SENT (origin) -> DONE
+ * (target, or the node for a dead one) -> FREE (origin, when it takes the
+ * completion). The sequence number in the state tells one use of a slot from
+ * the next, so that a completion that comes twice is known for what it is.
+ */
+
+static inline uint64_t reference_word(uint32_t sequence,
+	enum reference_state state)
+{
+	return (uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | state;
+}
+
+/* G1: the fields are covered by this release; the target loads it at G3. */
+static inline void reference_ready(struct reference *slot, uint32_t sequence,
+	struct op_record *op)
+{
+	host_store(&slot->state, reference_word(sequence, REFERENCE_READY),
+		HOST_REFERENCE);
+	host_step(op, STEP_REFERENCE);
+}
+
+/* The target may have been faster: then the slot is DONE and stays so. */
+static inline void reference_sent(struct reference *slot, struct op_record *op)
+{
+	uint64_t state = host_load_relaxed(&slot->state, HOST_REFERENCE);
+	if ((state & REFERENCE_STATE_MASK) == REFERENCE_READY)
+		host_cas(&slot->state, &state,
+			(state & ~REFERENCE_STATE_MASK) | REFERENCE_SENT,
+			HOST_REFERENCE);
+	host_step(op, STEP_SENT);
+}
+
+/*
+ * G2: release: the target has read what it wanted. False if the slot is in
+ * another use already.
+ */
+static inline bool reference_done(struct reference *slot, uint32_t sequence)
+{
+	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
+	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
+		((state & REFERENCE_STATE_MASK) == REFERENCE_READY ||
+			(state & REFERENCE_STATE_MASK) == REFERENCE_SENT))
+		if (host_cas(&slot->state, &state,
+			    reference_word(sequence, REFERENCE_DONE),
+			    HOST_REFERENCE))
+			return true;
+	return false;
+}
+
+/* ---- the origin's side: which slots are in use is its private business --- */
+
+/* A free slot, or -1. Any thread. */
+static inline int reference_take(struct origin *o)
+{
+	uint64_t used =
+		atomic_load_explicit(&o->references, memory_order_relaxed);
+	while (~used) {
+		int index = __builtin_ctzll(~used);
+		/* Acquire pairs with the release in reference_free(). */
+		if (atomic_compare_exchange_weak_explicit(&o->references, &used,
+			    used | 1ull << index, memory_order_acquire,
+			    memory_order_relaxed))
+			return index;
+	}
+	return -1;
+}
+
+/* Fills in a slot that is ours; gives the sequence number of this use. */
+static inline uint32_t reference_fill(struct reference *slot,
+	const struct reference *source, const struct context *to)
+{
+	uint32_t sequence =
+		(uint32_t)(host_load_relaxed(&slot->state, HOST_REFERENCE) >>
+			   REFERENCE_SEQUENCE_SHIFT) +
+		1;
+	slot->address = source->address;
+	slot->length = source->length;
+	slot->cookie = source->cookie;
+	slot->cookie_address = source->cookie_address;
+	slot->pid = source->pid;
+	slot->kind = source->kind;
+	slot->probe = source->probe;
+	slot->target_epoch = to->epoch;
+	slot->target_vpid = to->vpid;
+	atomic_store_explicit(&slot->error, CAY_ERROR_NONE,
+		memory_order_relaxed);
+	atomic_store_explicit(&slot->probed, 0, memory_order_relaxed);
+	return sequence;
+}
+
+static inline void reference_free(struct origin *o, uint32_t index)
+{
+	struct reference *slot = &o->refs[index];
+	uint64_t state = host_load_relaxed(&slot->state, HOST_REFERENCE);
+	host_store(&slot->state, state & ~REFERENCE_STATE_MASK, HOST_REFERENCE);
+	atomic_fetch_and_explicit(&o->references, ~(1ull << index),
+		memory_order_release);
+}
+
+/* Is a long message under way that its target has not taken? */
+static inline bool reference_pending(const struct origin *o)
+{
+	uint64_t used =
+		atomic_load_explicit(&o->references, memory_order_acquire);
+	for (; used; used &= used - 1) {
+		uint64_t state = host_load(
+			&o->refs[__builtin_ctzll(used)].state, HOST_REFERENCE);
+		if ((state & REFERENCE_STATE_MASK) != REFERENCE_DONE)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Routes: on one machine a routing offset names an entry of the port's peer
+ * table, which the node writes and the port reads.
+ */
+
+/* The first check that fails decides; *to is set only on CAY_ERROR_NONE. */
+static inline enum cay_error route_fetch(const struct origin *o,
+	uint32_t routing_offset, uint16_t target_vpid, _Atomic(struct context *) **to)
+{
+	if (routing_offset >= o->peer_count)
+		return CAY_ERROR_ROUTE;
+	const struct peer_entry *entry = &o->peers[routing_offset];
+	uint32_t epoch = host_load32(&entry->epoch, HOST_PEER);
+	_Atomic(struct context *) *slot =
+		epoch && o->routes ? o->routes[routing_offset] : NULL;
+	if (!slot)
+		return CAY_ERROR_ROUTE;
+	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
+	if (epoch != c->epoch && !context_follow(slot))
+		return CAY_ERROR_GONE;
+	if (c->vpid != target_vpid)
+		return CAY_ERROR_TARGET_VPID;
+	*to = slot;
+	return CAY_ERROR_NONE;
+}

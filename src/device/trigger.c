@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trigger: the one operation by which work reaches the device. On the direct
+ * path the caller's page is its own mapping, the conditional store buffer
+ * folds away, and the answer is known at once.
+ */
+
+static uint32_t trigger_completions_free(const struct origin *o)
+{
+	return o->cq_reserve -
+	       atomic_load_explicit(&o->completions, memory_order_relaxed);
+}
+
+/* Each VCI may end in a completion, so one must find room before it starts. */
+static struct cay_answer trigger_issue(struct origin *o, struct op_record *op,
+	uint32_t count)
+{
+	struct cay_answer answer = { 0 };
+	struct cay_vci v;
+
+	host_step(op, STEP_CONTEXT);
+	while (answer.accepted < count) {
+		if (!fetch_vci(o, &v)) {
+			answer.reason = CAY_ERROR_COMMAND;
+			break;
+		}
+		if (trigger_completions_free(o) == 0 ||
+			requester_execute(o, op, &v) != 0) {
+			answer.reason = CAY_ERROR_NO_ROOM;
+			answer.wait_ns = 1000;
+			break;
+		}
+		o->wq_read++;
+		answer.accepted++;
+	}
+	answer.free = (1u << o->wq_log2) - (o->wq_write - o->wq_read);
+	return answer;
+}
+
+/* NOTIFY_STATUS: all pointers, as they are now, in the port's own NQ. */
+static struct cay_answer trigger_snapshot(struct origin *o,
+	struct op_record *op)
+{
+	struct context *own =
+		atomic_load_explicit(&o->own, memory_order_acquire);
+	struct claim claim;
+
+	if (!ack_reserve(o))
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
+	if (notify_claim(own, op, 0, 0, &claim) != 0) {
+		ack_unreserve(o, 1);
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
+	}
+	uint64_t position = queue_nq(claim.w_old);
+	struct cay_nqe *nqe = notify_entry(own, position);
+	host_write(&nqe->word[CAY_NQE_WORD_TAG], 0, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PEER], o->node, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], o->wq_write, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_RESULT], claim.w_new, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PREVIOUS],
+		host_load(&own->control->r, HOST_R), HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
+		o->wq_read | queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT,
+		HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+	notify_publish(nqe,
+		notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
+	notify_finish(own, op, &claim, 0);
+	return (struct cay_answer){ .accepted = 1 };
+}

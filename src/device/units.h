@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The units of the block diagram, as one translation unit, in the order in
+ * which a message meets them from the inside out. A platform's file includes
+ * its host_*.h and then this.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "device/ack.h"
+#include "device/context.h"
+#include "device/packet.h"
+#include "device/queue.h"
+
+#include "device/entry.h"
+
+#include "device/record.c"
+#include "device/notify.c"
+#include "device/reference.c"
+#include "device/completer.c"
+#include "device/ack.c"
+#include "device/dispatch.c"
+#include "device/route.c"
+#include "device/requester.c"
+#include "device/fetch.c"
+#include "device/trigger.c"
+
+#include "device/entry.c"

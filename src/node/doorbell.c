@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See doorbell.h: the node keeps every port's eventfd. */
+#include "node/doorbell.h"
+
+#include <unistd.h>
+
+void doorbell_ring_port(struct vport *port)
+{
+	uint64_t one = 1;
+	if (port->bell >= 0 && write(port->bell, &one, sizeof(one)) < 0)
+		return; /* The counter is full: it is readable anyway. */
+}
+
+void doorbell_ring_node(struct context *to)
+{
+	struct realm *realm = list_of(to->arena, struct realm, arena);
+	struct vport *port = realm->node->ports[to->vpid];
+	if (port && port->realm == realm)
+		doorbell_ring_port(port);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See extent.h. */
+#include "node/extent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "contract/arena.h"
+
+int extents_init(struct extents *e, uint64_t offset, uint64_t bytes)
+{
+	*e = (struct extents){ .room = 64, .count = 1, .total = bytes };
+	e->free = malloc(e->room * sizeof(*e->free));
+	if (!e->free)
+		return -ENOMEM;
+	e->free[0] = (struct extent){ offset, bytes };
+	return 0;
+}
+
+void extents_end(struct extents *e)
+{
+	free(e->free);
+}
+
+static void extents_remove(struct extents *e, uint32_t i)
+{
+	e->count--;
+	memmove(&e->free[i], &e->free[i + 1],
+		(e->count - i) * sizeof(*e->free));
+}
+
+uint64_t extents_take(struct extents *e, uint64_t bytes)
+{
+	if (bytes == 0 || bytes > e->total)
+		return 0;
+	bytes = bits_round_up(bytes, ARENA_PAGE);
+	for (uint32_t i = 0; i < e->count; i++) {
+		struct extent *f = &e->free[i];
+		if (f->bytes < bytes)
+			continue;
+		uint64_t offset = f->offset;
+		f->offset += bytes;
+		f->bytes -= bytes;
+		if (f->bytes == 0)
+			extents_remove(e, i);
+		e->used += bytes;
+		return offset;
+	}
+	return 0;
+}
+
+static int extents_insert(struct extents *e, uint32_t i, struct extent new)
+{
+	if (e->count == e->room) {
+		struct extent *more = realloc(e->free,
+			2ull * e->room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		e->free = more;
+		e->room *= 2;
+	}
+	memmove(&e->free[i + 1], &e->free[i],
+		(e->count - i) * sizeof(*e->free));
+	e->free[i] = new;
+	e->count++;
+	return 0;
+}
+
+/* The first free extent behind `offset`. */
+static uint32_t extents_after(const struct extents *e, uint64_t offset)
+{
+	uint32_t low = 0, high = e->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (e->free[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int extents_put(struct extents *e, uint64_t offset, uint64_t bytes)
+{
+	bytes = bits_round_up(bytes, ARENA_PAGE);
+	uint32_t i = extents_after(e, offset);
+	struct extent *before = i > 0 ? &e->free[i - 1] : NULL;
+	struct extent *behind = i < e->count ? &e->free[i] : NULL;
+
+	e->used -= bytes;
+	if (before && before->offset + before->bytes == offset) {
+		before->bytes += bytes;
+		if (behind && before->offset + before->bytes ==
+				      behind->offset) {
+			before->bytes += behind->bytes;
+			extents_remove(e, i);
+		}
+		return 0;
+	}
+	if (behind && offset + bytes == behind->offset) {
+		behind->offset = offset;
+		behind->bytes += bytes;
+		return 0;
+	}
+	return extents_insert(e, i, (struct extent){ offset, bytes });
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fencing off: a member that neither dies nor moves (stopped in a debugger)
+ * may have claimed entries that it does not publish, and everybody behind them
+ * waits. Its targets get new queue sets with the next epoch; the old ones are
+ * closed, and what the stuck member had claimed there counts as void.
+ *
+ * Exactly once, whatever the member does when it moves again: it publishes its
+ * entry (word 7) and then looks at `moving`. We store `moving`, then make a
+ * membarrier, then look at word 7. So either we see its word 7, and the entry
+ * is a message like any other; or it sees `moving`, waits for our verdict and
+ * issues again if its entry is listed as fenced. The receiver goes by the same
+ * list, not by what is stored in the entry.
+ */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "node/doorbell.h"
+#include "node/node.h"
+
+static int barrier_everywhere(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+		return 0;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return 0;
+	return -EOPNOTSUPP;
+}
+
+/* The set that was replaced before must be done with. */
+static int former_release(struct vport *p)
+{
+	struct realm *r = p->realm;
+	if (!p->former.epoch)
+		return 0;
+	struct queue_control *c =
+		arena_control(&r->arena, p->former.vpid, p->former.epoch);
+	if (!(atomic_load_explicit(&c->r, memory_order_acquire) & R_DONE) ||
+		!repair_quiet(r, p->former.vpid, p->former.epoch, NULL))
+		return -EBUSY;
+	realm_put(r, p->former.queues_offset, p->former.queues_bytes);
+	p->former.epoch = 0;
+	return 0;
+}
+
+/* The new set goes on counting where the old one stands. */
+static void set_open(struct vport *p, const struct queue_control *old)
+{
+	struct queue_control *new =
+		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
+	uint64_t w = atomic_load_explicit(&old->w, memory_order_relaxed);
+	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
+		memory_order_relaxed);
+	queue_set_open(&p->realm->arena, &p->config, p->born);
+	atomic_store_explicit(&new->bell, p->bell >= 0, memory_order_release);
+}
+
+static int set_replace(struct vport *p)
+{
+	struct node *n = p->process->node;
+	int r = former_release(p);
+	if (r)
+		return r;
+	uint64_t queues = realm_take(p->realm, p->config.queues_bytes);
+	if (!queues)
+		return -ENOSPC;
+	struct queue_control *old =
+		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
+	p->former = p->config;
+	p->config.queues_offset = queues;
+	p->config.epoch = p->epoch = epoch_next(n, p->config.vpid);
+	set_open(p, old);
+	watch_moved(p);
+	queue_set_close(&p->realm->arena, p->former.vpid, p->former.epoch);
+	return 0;
+}
+
+/* A claim of the stuck process that nobody can see the end of. */
+static void fence_record(struct queue_control *old, struct context *to,
+	const struct op_record *op)
+{
+	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
+	uint64_t w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
+	uint64_t w_new = atomic_load_explicit(&op->w_new, memory_order_acquire);
+	uint64_t w = atomic_load_explicit(&old->w, memory_order_acquire);
+	uint64_t from = queue_nq(w_old), until = queue_nq(w_new);
+
+	if ((state & OP_STATE_MASK) == OP_IDLE ||
+		(uint16_t)(state >> OP_VPID_SHIFT) != to->vpid ||
+		(uint32_t)(state >> OP_EPOCH_SHIFT) != to->epoch ||
+		old->fenced_count == QUEUE_FENCED_MAX)
+		return;
+	uint64_t behind = queue_ahead(queue_nq(w), from);
+	if (behind == 0 || behind > 1ull << to->nq_log2 ||
+		device_peek(to, from))
+		return;
+	old->fenced[old->fenced_count++] = (struct queue_fenced){ from, until };
+}
+
+static bool record_stuck_at(struct process *stuck, struct realm *r,
+	struct vport *p)
+{
+	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
+		struct op_record *page =
+			realm_records(r, stuck->record_pages[i]);
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
+			uint64_t state = atomic_load_explicit(&page[j].state,
+				memory_order_acquire);
+			if (state != OP_IDLE &&
+				(uint16_t)(state >> OP_VPID_SHIFT) ==
+					p->config.vpid &&
+				(uint32_t)(state >> OP_EPOCH_SHIFT) == p->epoch)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void fence_list(struct process *stuck, struct queue_control *old,
+	struct context *to)
+{
+	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
+		struct op_record *page =
+			realm_records(stuck->realm, stuck->record_pages[i]);
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
+			fence_record(old, to, &page[j]);
+	}
+}
+
+/*
+ * Others who were trying find W closed in a moment; until they have, a record
+ * that says TRY could be mistaken for the owner of an entry.
+ */
+static int others_wait(struct process *stuck, struct vport *p)
+{
+	uint64_t deadline = clock_after_ns(CLOCK_NS_PER_S);
+	while (!repair_quiet(p->realm, p->former.vpid, p->former.epoch,
+		stuck)) {
+		if (clock_passed(deadline))
+			return -EBUSY;
+		clock_nap_ns(10 * CLOCK_NS_PER_US);
+	}
+	return 0;
+}
+
+static int fence_port(struct process *stuck, struct vport *p)
+{
+	struct realm *r = p->realm;
+	struct queue_control *old =
+		arena_control(&r->arena, p->config.vpid, p->epoch);
+	struct context to;
+	int e = context_load(&r->arena, p->config.vpid, p->epoch, &to);
+	if (e == 0)
+		e = set_replace(p);
+	if (e)
+		return e;
+	/* Order: this store, the barrier, the looks at word 7. */
+	atomic_store_explicit(&old->moving, QUEUE_MOVING, memory_order_seq_cst);
+	barrier_everywhere();
+	if (others_wait(stuck, p) == 0)
+		fence_list(stuck, old, &to);
+	/* Release: the list is complete. Pairs with notify_verdict(). */
+	atomic_store_explicit(&old->moving, QUEUE_MOVED, memory_order_release);
+	/* Pairs with intake_follow() of the receiver. */
+	atomic_store_explicit(&old->moved, p->epoch, memory_order_release);
+	futex_wake_upper(&old->w);
+	doorbell_ring_port(p);
+	r->node->count.fenced++;
+	return 0;
+}
+
+static struct process *process_of(struct node *n, pid_t pid)
+{
+	list_for_each(realm_at, &n->realms) {
+		struct realm *r = list_of(realm_at, struct realm, link);
+		list_for_each(at, &r->processes) {
+			struct process *p = list_of(at, struct process, link);
+			if (p->pid == pid && p->state == PROCESS_MEMBER)
+				return p;
+		}
+	}
+	return NULL;
+}
+
+int fence_process(struct node *n, pid_t pid, uint32_t *moved)
+{
+	struct process *stuck = process_of(n, pid);
+	*moved = 0;
+	if (!stuck)
+		return -ESRCH;
+	int r = barrier_everywhere();
+	for (uint32_t vpid = 1; r == 0 && vpid < CAY_VPIDS; vpid++) {
+		struct vport *p = n->ports[vpid];
+		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN ||
+			!record_stuck_at(stuck, stuck->realm, p))
+			continue;
+		r = fence_port(stuck, p);
+		if (r == 0)
+			(*moved)++;
+	}
+	return r;
+}

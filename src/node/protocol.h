@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control protocol: what a process and its node say to each other over a
+ * SOCK_SEQPACKET Unix socket. One request, one reply, both of fixed size; the
+ * first request is HELLO. Set-up only: no message ever waits for it. Whatever
+ * does not fit this header ends the connection.
+ */
+#ifndef CAY_NODE_PROTOCOL_H
+#define CAY_NODE_PROTOCOL_H
+
+#include <stdint.h>
+
+#include "cay/contract.h"
+
+#define NODE_MAGIC 0x65646f6e2d796163ull /* "cay-node" */
+#define NODE_MAJOR 1
+#define NODE_MINOR 0
+
+#define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the final 0 */
+
+enum node_request_kind {
+	NODE_HELLO = 1,	 /* joins a realm; the reply brings the arena */
+	NODE_LEAVE = 2,	 /* nothing is mapped any more: take all back */
+	NODE_OPEN = 3,	 /* a port */
+	NODE_CLOSE = 4,	 /* a port */
+	NODE_RESOLVE = 5, /* an address or a name, into a peer table */
+	NODE_RELEASE = 6, /* an entry of a peer table */
+	NODE_ALLOC = 7,	 /* pages of the arena's heap */
+	NODE_FREE = 8,
+	NODE_RECORDS = 9,   /* one more page of op records */
+	NODE_RECOVER = 10,  /* void what a record of the caller covers */
+	NODE_BELL_SET = 11, /* a port's eventfd comes along */
+	NODE_BELL_GET = 12, /* the reply brings it */
+	NODE_RING = 13,	    /* ring it for me */
+	NODE_STATUS = 14,   /* the reply brings a memfd with node_status */
+	NODE_FENCE = 15,    /* fence a stuck process off */
+	NODE_LONG = 16,	    /* a port will send by reference */
+};
+
+struct node_request {
+	uint32_t kind; /* enum node_request_kind */
+	uint32_t reserved;
+	union {
+		struct {
+			uint64_t magic;
+			uint32_t major, minor;
+			char realm[NODE_NAME_MAX];
+		} hello;
+		struct {
+			uint8_t nq_log2, rdr_log2, wq_log2, sdr_log2;
+			uint32_t peers, windows;
+			uint64_t flags; /* enum cay_port_flag */
+			char name[NODE_NAME_MAX];
+		} open;
+		struct {
+			uint16_t vpid;
+		} close; /* and NODE_LONG */
+		struct {
+			uint16_t vpid; /* of the caller's port */
+			uint16_t target;
+			uint32_t node;
+			char name[NODE_NAME_MAX]; /* if not empty: this one */
+		} resolve;
+		struct {
+			uint16_t vpid;
+			uint32_t index;
+		} release;
+		struct {
+			uint64_t bytes;
+		} alloc;
+		struct {
+			uint64_t offset;
+		} free;
+		struct {
+			uint64_t offset;
+		} recover;
+		struct {
+			uint16_t vpid;
+			uint32_t epoch;
+		} bell;
+		struct {
+			uint32_t pid;
+		} fence;
+		uint8_t padding[120];
+	};
+};
+
+struct node_reply {
+	int32_t error; /* 0 or -errno */
+	uint32_t reserved;
+	union {
+		struct {
+			uint64_t arena_bytes;
+			uint64_t records; /* offset of a page of op records */
+			uint32_t node;
+		} hello;
+		struct {
+			uint32_t epoch;
+			uint16_t vpid;
+		} open;
+		struct {
+			uint32_t index, epoch;
+			uint16_t vpid;
+			uint8_t path; /* enum arena_path */
+		} resolve;
+		struct {
+			uint64_t offset;
+		} alloc;
+		struct {
+			uint64_t bytes; /* in the memfd */
+			uint32_t ports, processes;
+		} status;
+		struct {
+			uint32_t moved; /* queue sets that were replaced */
+		} fence;
+		uint8_t padding[56];
+	};
+};
+
+CAY_STATIC_ASSERT(sizeof(struct node_request) == 128, "request");
+CAY_STATIC_ASSERT(sizeof(struct node_reply) == 64, "reply");
+
+/* ---- what NODE_STATUS brings: a header, processes, ports ---- */
+
+struct node_status {
+	uint64_t magic;
+	uint32_t node, pid;
+	uint32_t processes, ports;
+	uint64_t uptime_ns;
+	uint64_t repaired;	/* dead processes cleaned up after */
+	uint64_t voided;	/* entries that they had claimed */
+	uint64_t gone_sent;	/* NOTIFY_GONE delivered */
+	uint64_t fenced;	/* queue sets replaced */
+	uint64_t refused;	/* connections and requests refused */
+	uint64_t zombies;	/* ports and processes not yet reclaimed */
+	uint64_t heap_bytes, heap_used;
+	char name[NODE_NAME_MAX];
+};
+
+struct node_status_process {
+	uint32_t pid, ports;
+	uint32_t records; /* threads that have issued */
+	uint32_t busy;	  /* of these, in the middle of something */
+	char realm[NODE_NAME_MAX];
+};
+
+struct node_status_port {
+	uint32_t pid, epoch;
+	uint16_t vpid;
+	uint8_t closed, bell;
+	uint32_t peers;	   /* resolved by it */
+	uint32_t watchers; /* that have resolved it */
+	uint64_t w, r;
+	uint32_t nq_entries, rdr_units;
+	char name[NODE_NAME_MAX];
+};
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Realms: a trust and fault domain and its arena. The memfd is sparse: its
+ * size is address space, not memory.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "node/doorbell.h"
+#include "node/node.h"
+
+static void arena_write_header(struct realm *r)
+{
+	struct arena_header h = { .magic = ARENA_MAGIC,
+		.major = ARENA_MAJOR,
+		.minor = ARENA_MINOR,
+		.size = r->arena.bytes,
+		.directory_offset = ARENA_DIRECTORY_OFFSET,
+		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
+			ARENA_CONTROL_OFFSET(1ull) },
+		.heap_offset = ARENA_HEAP_OFFSET,
+		.node = r->node->id };
+	memcpy(h.realm, r->name, sizeof(h.realm));
+	memcpy(r->arena.base, &h, sizeof(h));
+}
+
+static int arena_make(struct realm *r, uint64_t bytes)
+{
+	r->fd = memfd_create("cay-realm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (r->fd < 0)
+		return -errno;
+	int e = 0;
+	void *p = MAP_FAILED;
+	if (ftruncate(r->fd, (off_t)bytes) != 0 ||
+		fcntl(r->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+		e = -errno;
+	if (!e) {
+		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_NORESERVE, r->fd, 0);
+		if (p == MAP_FAILED)
+			e = -errno;
+	}
+	if (e) {
+		close(r->fd);
+		return e;
+	}
+	madvise(p, bytes, MADV_DONTDUMP);
+	r->arena = (struct arena){ p, bytes, doorbell_ring_node };
+	arena_write_header(r);
+	return 0;
+}
+
+static int realm_new(struct node *n, const char *name, struct realm **out)
+{
+	struct realm *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->node = n;
+	snprintf(r->name, sizeof(r->name), "%s", name);
+	list_init(&r->processes);
+	list_init(&r->senders);
+	r->op = aligned_alloc(ARENA_APART, sizeof(*r->op));
+	int e = r->op ? arena_make(r, n->arena_bytes) : -ENOMEM;
+	if (e)
+		goto err_realm;
+	memset(r->op, 0, sizeof(*r->op));
+	e = extents_init(&r->heap, ARENA_HEAP_OFFSET,
+		n->arena_bytes - ARENA_HEAP_OFFSET);
+	if (e)
+		goto err_arena;
+	list_append(&n->realms, &r->link);
+	*out = r;
+	return 0;
+
+err_arena:
+	munmap(r->arena.base, r->arena.bytes);
+	close(r->fd);
+err_realm:
+	free(r->op);
+	free(r);
+	return e;
+}
+
+int realm_find(struct node *n, const char *name, struct realm **out)
+{
+	list_for_each(at, &n->realms) {
+		struct realm *r = list_of(at, struct realm, link);
+		if (strcmp(r->name, name) == 0) {
+			*out = r;
+			return 0;
+		}
+	}
+	return realm_new(n, name, out);
+}
+
+void realm_maybe_end(struct realm *r)
+{
+	if (!list_empty(&r->processes))
+		return;
+	list_remove(&r->link);
+	munmap(r->arena.base, r->arena.bytes);
+	close(r->fd);
+	extents_end(&r->heap);
+	free(r->op);
+	free(r);
+}
+
+uint64_t realm_take(struct realm *r, uint64_t bytes)
+{
+	return extents_take(&r->heap, bytes);
+}
+
+/* The next owner finds zeros, and the machine has its pages back at once. */
+void realm_put(struct realm *r, uint64_t offset, uint64_t bytes)
+{
+	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		    (off_t)offset, (off_t)bytes) != 0)
+		return; /* Not zeroed, so not to be used again. */
+	extents_put(&r->heap, offset, bytes);
+}

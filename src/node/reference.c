@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * References of the dead: long messages whose origin or target is gone. An
+ * origin gets an error completion for what its target can no longer take; a
+ * dead origin's memory stays until its targets have read it.
+ */
+#include <errno.h>
+
+#include "node/node.h"
+
+#define REFERENCES (1u << QUEUE_REFS_LOG2)
+
+static struct reference *vport_references(const struct vport *p)
+{
+	return (struct reference *)(void *)(p->realm->arena.base +
+					    p->config.tables_offset +
+					    (uint64_t)p->config.refs_at *
+						    CAY_LINE);
+}
+
+static enum reference_state reference_state(const struct reference *ref,
+	uint32_t *sequence)
+{
+	/* Acquire pairs with G1 and G2 in device/reference.c. */
+	uint64_t word = atomic_load_explicit(&ref->state, memory_order_acquire);
+	*sequence = (uint32_t)(word >> REFERENCE_SEQUENCE_SHIFT);
+	return (enum reference_state)(word & REFERENCE_STATE_MASK);
+}
+
+static bool reference_set(struct reference *ref, uint32_t sequence,
+	enum reference_state from, enum reference_state to)
+{
+	uint64_t word = (uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | from;
+	return atomic_compare_exchange_strong_explicit(&ref->state, &word,
+		(uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | to,
+		memory_order_acq_rel, memory_order_acquire);
+}
+
+static bool reference_is_to(const struct reference *ref,
+	const struct vport *target)
+{
+	return ref->target_vpid == target->config.vpid &&
+	       ref->target_epoch >= target->born &&
+	       ref->target_epoch <= target->epoch;
+}
+
+/*
+ * Tells the origin. The target may have done so just before it died: then this
+ * one comes twice, the origin knows it by the sequence number, and it has no
+ * room reserved, so it leaves as much as a message does. FREE afterwards, so
+ * that it is not said again. False: the origin has no room now.
+ */
+static bool reference_fail(struct vport *origin, const struct vport *closed,
+	struct reference *ref, uint32_t index, uint32_t sequence)
+{
+	struct realm *r = origin->realm;
+	struct context to;
+	if (context_load(&r->arena, origin->config.vpid, origin->epoch, &to))
+		return true;
+	if (device_reference_done(ref, sequence))
+		atomic_store_explicit(&ref->error, CAY_ERROR_GONE,
+			memory_order_relaxed);
+	struct completion c = { .command = CAY_SEND,
+		.error = (uint8_t)atomic_load_explicit(&ref->error,
+			memory_order_relaxed),
+		.peer_node = r->node->id,
+		.peer_vpid = closed->config.vpid,
+		.reference = index + 1,
+		.sequence = sequence };
+	if (device_complete(&to, r->op, &c,
+		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
+		return false;
+	reference_set(ref, sequence, REFERENCE_DONE, REFERENCE_FREE);
+	return true;
+}
+
+/* False: look again later. */
+static bool reference_close(struct vport *origin, const struct vport *closed,
+	struct reference *ref, uint32_t index)
+{
+	uint32_t sequence;
+	enum reference_state state = reference_state(ref, &sequence);
+	if (state == REFERENCE_FREE || !reference_is_to(ref, closed))
+		return true;
+	/* The origin is about to publish it, or to find the port closed. */
+	if (state == REFERENCE_READY && origin->state == VPORT_OPEN)
+		return false;
+	return reference_fail(origin, closed, ref, index, sequence);
+}
+
+bool repair_references(struct vport *closed)
+{
+	bool all = true;
+	list_for_each(at, &closed->realm->senders) {
+		struct vport *p = list_of(at, struct vport, sender_link);
+		struct reference *refs = vport_references(p);
+		for (uint32_t i = 0; p != closed && i < REFERENCES; i++)
+			all &= reference_close(p, closed, &refs[i], i);
+	}
+	return all;
+}
+
+/* Is there an entry in the target's queue that names this reference? */
+static bool reference_published(const struct vport *dead,
+	const struct vport *target, uint32_t index, uint32_t sequence)
+{
+	struct context to;
+	if (context_load(&dead->realm->arena, target->config.vpid,
+		    target->epoch, &to))
+		return false;
+	uint64_t w = atomic_load_explicit(&to.control->w, memory_order_acquire);
+	uint64_t r = atomic_load_explicit(&to.control->r, memory_order_acquire);
+	for (uint64_t at = queue_nq(r); at != queue_nq(w);
+		at = (at + 1) & QUEUE_NQ_MASK) {
+		uint64_t word = device_peek(&to, at);
+		const struct cay_nqe *n = device_entry(&to, at);
+		if ((word & CAY_COMMAND_MASK) == CAY_NOTIFY_RECV &&
+			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) ==
+				dead->config.vpid &&
+			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
+			n->word[CAY_NQE_WORD_START] == sequence)
+			return true;
+	}
+	return false;
+}
+
+static struct vport *reference_target(const struct vport *origin,
+	const struct reference *ref)
+{
+	struct vport *target = origin->realm->node->ports[ref->target_vpid];
+	bool there = target && target != origin &&
+		     target->realm == origin->realm &&
+		     target->state == VPORT_OPEN && reference_is_to(ref, target);
+	return there ? target : NULL;
+}
+
+void repair_ready(struct vport *dead)
+{
+	struct reference *refs = vport_references(dead);
+	if (list_empty(&dead->sender_link))
+		return;
+	for (uint32_t i = 0; i < REFERENCES; i++) {
+		uint32_t sequence;
+		if (reference_state(&refs[i], &sequence) != REFERENCE_READY)
+			continue;
+		struct vport *target = reference_target(dead, &refs[i]);
+		bool sent = target && reference_published(dead, target, i,
+					      sequence);
+		reference_set(&refs[i], sequence, REFERENCE_READY,
+			sent ? REFERENCE_SENT : REFERENCE_FREE);
+	}
+}
+
+/* In the arena at [from, from + bytes), and its target will still read it. */
+static bool reference_read(const struct vport *p, const struct reference *ref,
+	uint64_t from, uint64_t bytes)
+{
+	uint32_t sequence;
+	enum reference_state state = reference_state(ref, &sequence);
+	return (state == REFERENCE_SENT || state == REFERENCE_READY) &&
+	       ref->kind == REFERENCE_ARENA && ref->address - from < bytes &&
+	       reference_target(p, ref);
+}
+
+bool repair_pending(struct vport *p, uint64_t from, uint64_t bytes)
+{
+	struct reference *refs = vport_references(p);
+	if (list_empty(&p->sender_link))
+		return false;
+	for (uint32_t i = 0; i < REFERENCES; i++)
+		if (reference_read(p, &refs[i], from, bytes))
+			return true;
+	return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See wire.h. */
+#include "node/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+union fd_space {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+int wire_send(int socket, const void *record, size_t bytes, int fd, int flags)
+{
+	struct iovec data = { (void *)record, bytes };
+	union fd_space space = { 0 };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+	if (fd >= 0) {
+		m.msg_control = &space;
+		m.msg_controllen = sizeof(space);
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	ssize_t n;
+	do
+		n = sendmsg(socket, &m, flags | MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == bytes ? 0 : -EPROTO;
+}
+
+ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd,
+	int flags)
+{
+	struct iovec data = { record, bytes };
+	union fd_space space = { 0 };
+	struct msghdr m = { .msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &space,
+		.msg_controllen = sizeof(space) };
+	ssize_t n;
+	do
+		n = recvmsg(socket, &m, flags | MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	*fd = -1;
+	if (n < 0)
+		return -errno;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(fd, CMSG_DATA(c), sizeof(int));
+	if (m.msg_flags & MSG_TRUNC)
+		n = -EPROTO;
+	/* A descriptor that finds no place in the table is cut off. */
+	if (m.msg_flags & MSG_CTRUNC)
+		n = -EMFILE;
+	if (n < 0 && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	return n;
+}

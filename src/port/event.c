@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cay_poll() and cay_release(). An entry is copied out of shared memory once
+ * and checked; only payload stays in place.
+ */
+#include "port/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "port/intake.h"
+
+static void event_head(struct cay_event *e, const struct cay_nqe *n,
+	uint64_t word, uint64_t position)
+{
+	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
+	memset(e, 0, sizeof(*e));
+	e->error = (int)((word & CAY_COMMAND_ERROR_MASK) >>
+			 CAY_COMMAND_ERROR_SHIFT);
+	e->tag = n->word[CAY_NQE_WORD_TAG];
+	e->api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT);
+	e->peer.node = (uint32_t)peer;
+	e->peer.vpid = (uint16_t)(word >> CAY_NQE_VPID_SHIFT);
+	e->position = position;
+}
+
+static void event_fast(struct cay_event *e, const struct cay_nqe *in_place,
+	uint64_t word)
+{
+	e->kind = CAY_EVENT_MESSAGE;
+	e->length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
+	e->data = &in_place->word[CAY_NQE_WORD_DATA];
+}
+
+/* A payload in the RDR, or a long message. */
+static int event_recv(struct cay_port *port, const struct cay_nqe *n,
+	struct intake_slot *slot, struct cay_event *e)
+{
+	const struct context *own = port->intake.own;
+	uint64_t bytes = (uint64_t)RDR_UNIT << own->rdr_log2;
+	uint64_t start = n->word[CAY_NQE_WORD_START];
+
+	e->kind = CAY_EVENT_MESSAGE;
+	e->length = n->word[CAY_NQE_WORD_LENGTH];
+	if (n->word[CAY_NQE_WORD_REFERENCE])
+		return incoming_fetch(port, n, slot, e);
+	if (start < bytes / RDR_UNIT &&
+		bits_inside(start * RDR_UNIT, e->length, bytes))
+		e->data = own->rdr + start * RDR_UNIT;
+	else
+		e->error = CAY_ERROR_TARGET_BOUNDS;
+	return 0;
+}
+
+/* False: a completion that nobody waits for. */
+static bool event_complete(struct cay_port *port, const struct cay_nqe *n,
+	struct cay_event *e)
+{
+	uint64_t reference = n->word[CAY_NQE_WORD_REFERENCE];
+	e->kind = CAY_EVENT_COMPLETE;
+	e->length = n->word[CAY_NQE_WORD_LENGTH];
+	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
+	if (reference == 0)
+		return true;
+	return outgoing_complete(port, (uint32_t)reference,
+		(uint32_t)n->word[CAY_NQE_WORD_RESULT], e);
+}
+
+static void event_status(struct cay_event *e, const struct cay_nqe *n)
+{
+	e->kind = CAY_EVENT_STATUS;
+	e->result = n->word[CAY_NQE_WORD_RESULT];
+	e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
+	e->length = n->word[CAY_NQE_WORD_LENGTH];
+}
+
+/* Everything but FAST_RECV. 1, 0, or -ENOMEM. */
+static int event_other(struct cay_port *port, const struct cay_nqe *n,
+	struct intake_slot *slot, struct cay_event *e)
+{
+	unsigned command =
+		n->word[CAY_NQE_WORD_VALID] & CAY_COMMAND_MASK;
+	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
+			       CAY_NQE_RDR_WRITE_SHIFT) &
+		    QUEUE_RDR_MASK;
+	slot->has_rdr = 1;
+	switch (command) {
+	case CAY_NOTIFY_RECV: {
+		int r = event_recv(port, n, slot, e);
+		return r ? r : 1;
+	}
+	case CAY_NOTIFY_CC:
+		slot->completion = event_complete(port, n, e);
+		return slot->completion;
+	case CAY_NOTIFY_STATUS:
+		slot->completion = 1;
+		event_status(e, n);
+		return 1;
+	case CAY_NOTIFY_GONE:
+		e->kind = CAY_EVENT_GONE;
+		return 1;
+	case CAY_NQE_INVALID:
+		slot->has_rdr = (n->word[CAY_NQE_WORD_VALID] >>
+					CAY_NQE_BYTES_SHIFT) &
+				1;
+		break;
+	default:
+		slot->has_rdr = 0;
+	}
+	port_count(&port->count.voids);
+	return 0;
+}
+
+int event_take(struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	struct intake *in = &port->intake;
+	uint64_t position = in->next;
+	const struct cay_nqe *in_place = device_entry(in->own, position);
+	struct intake_slot *slot = intake_slot(in, position);
+	int taken = 1;
+
+	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)) {
+		event_head(e, in_place, word, position);
+		event_fast(e, in_place, word);
+		if (unlikely(e->length > CAY_FAST_SEND_BYTES))
+			e->length = CAY_FAST_SEND_BYTES;
+	} else {
+		struct cay_nqe copy = *in_place;
+		copy.word[CAY_NQE_WORD_VALID] = word;
+		event_head(e, &copy, word, position);
+		taken = event_other(port, &copy, slot, e);
+		if (taken < 0) {
+			*slot = (struct intake_slot){ 0 };
+			return taken;
+		}
+	}
+	intake_take(in);
+	if (taken == 0)
+		intake_release(port, in, position);
+	return taken;
+}
+
+static void event_count(struct cay_port *port, const struct cay_event *e)
+{
+	/* One consumer at a time, so no read-modify-write is needed. */
+	_Atomic uint64_t *c = e->kind == CAY_EVENT_MESSAGE
+				      ? &port->count.received
+				      : &port->count.completed;
+	atomic_store_explicit(c,
+		atomic_load_explicit(c, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+static int poll_some(struct cay_port *port, struct cay_event *events, int max)
+{
+	int n = 0;
+	int r = intake_ready(port);
+	while (r >= 0 && n < max) {
+		uint64_t word =
+			device_peek(port->intake.own, port->intake.next);
+		if (!word) {
+			if (!intake_follow(port))
+				break;
+			continue;
+		}
+		r = event_take(port, word, &events[n]);
+		if (r > 0)
+			event_count(port, &events[n++]);
+	}
+	if (n == 0)
+		intake_idle(port, &port->intake);
+	return n == 0 && r < 0 ? r : n;
+}
+
+int cay_poll(struct cay_port *port, struct cay_event *events, int max)
+{
+	if (unlikely(!port_here(port)))
+		return -ECHILD;
+	if (unlikely(max < 0 || (max > 0 && !events)))
+		return -EINVAL;
+	port_consume_begin(port);
+	int n = poll_some(port, events, max);
+	port_consume_end(port);
+	return n;
+}
+
+void cay_release(struct cay_port *port, const struct cay_event *e)
+{
+	if (unlikely(!port_here(port)))
+		return;
+	port_consume_begin(port);
+	struct intake *in = intake_at(port, e->position);
+	if (likely(in != NULL)) {
+		struct intake_slot *slot = intake_slot(in, e->position);
+		if (unlikely(slot->reference))
+			incoming_finish(port, in, e->position);
+		free(slot->buffer);
+		slot->buffer = NULL;
+		if (likely(!slot->released))
+			intake_release(port, in, e->position);
+	}
+	port_consume_end(port);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See intake.h. */
+#include "port/intake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+void intake_begin(struct intake *in, struct context *own)
+{
+	uint64_t r =
+		atomic_load_explicit(&own->control->r, memory_order_acquire);
+	*in = (struct intake){ .own = own,
+		.next = queue_nq(r),
+		.oldest = queue_nq(r),
+		.returned = queue_nq(r),
+		.rdr = (uint32_t)queue_rdr(r) };
+}
+
+static void intake_discard(struct intake *in)
+{
+	for (uint64_t at = in->oldest; in->slots && at != in->next;
+		at = (at + 1) & QUEUE_NQ_MASK)
+		free(intake_slot(in, at)->buffer);
+	free(in->slots);
+}
+
+void intake_end(struct cay_port *port)
+{
+	intake_discard(&port->intake);
+	while (port->intake.former) {
+		struct intake *former = port->intake.former;
+		port->intake.former = former->former;
+		intake_discard(former);
+		free(former);
+	}
+}
+
+/* Best effort: without it the pages come one by one, from whoever is first. */
+static void intake_populate(struct cay_port *port, const struct intake *in)
+{
+	uint64_t nq = (uint64_t)CAY_LINE << in->own->nq_log2;
+	if (port->flags & CAY_PORT_HUGE) {
+		uint64_t rdr = (uint64_t)RDR_UNIT << in->own->rdr_log2;
+		madvise(in->own->rdr, rdr, MADV_HUGEPAGE);
+	}
+	madvise(in->own->nq, nq, MADV_POPULATE_WRITE);
+}
+
+int intake_ready(struct cay_port *port)
+{
+	struct intake *in = &port->intake;
+	if (likely(in->slots != NULL))
+		return 0;
+	in->slots = calloc(1ull << in->own->nq_log2, sizeof(*in->slots));
+	if (!in->slots)
+		return -ENOMEM;
+	intake_populate(port, in);
+	return 0;
+}
+
+static void intake_return(struct cay_port *port, struct intake *in)
+{
+	/*
+	 * The room first: a completion that is issued because it was counted
+	 * back must find it.
+	 */
+	in->returned = in->oldest;
+	device_give_back(in->own, queue_word(in->oldest, in->rdr));
+	if (in->completions)
+		device_completions_taken(&port->origin, in->completions);
+	in->completions = 0;
+}
+
+/* Worth it: a quarter of the ring, or somebody waits. */
+static bool intake_due(const struct intake *in)
+{
+	uint64_t due = queue_ahead(in->oldest, in->returned);
+	if (due == 0)
+		return false;
+	/* Relaxed: a hint; the swap itself finds WAITERS for certain. */
+	uint64_t r = atomic_load_explicit(&in->own->control->r,
+		memory_order_relaxed);
+	return due >= 1ull << in->own->nq_log2 >> 2 || r & R_WAITERS;
+}
+
+void intake_release(struct cay_port *port, struct intake *in,
+	uint64_t position)
+{
+	intake_slot(in, position)->released = 1;
+	while (in->oldest != in->next) {
+		struct intake_slot *slot = intake_slot(in, in->oldest);
+		if (!slot->released)
+			break;
+		if (slot->has_rdr)
+			in->rdr = slot->rdr;
+		in->completions += slot->completion;
+		*slot = (struct intake_slot){ 0 };
+		in->oldest = (in->oldest + 1) & QUEUE_NQ_MASK;
+	}
+	if (intake_due(in))
+		intake_return(port, in);
+}
+
+void intake_idle(struct cay_port *port, struct intake *in)
+{
+	if (in->oldest != in->returned)
+		intake_return(port, in);
+}
+
+void intake_settle(struct cay_port *port, struct intake *in, uint64_t w)
+{
+	if (in->oldest != in->next || queue_nq(w) != in->next ||
+		in->rdr == queue_rdr(w))
+		return;
+	in->rdr = (uint32_t)queue_rdr(w);
+	intake_return(port, in);
+}
+
+static bool intake_fenced(const struct intake *in)
+{
+	const struct queue_control *c = in->own->control;
+	uint32_t count = c->fenced_count;
+	for (uint32_t i = 0; i < count && i < QUEUE_FENCED_MAX; i++)
+		if (queue_ahead(in->next, c->fenced[i].from) <
+			queue_ahead(c->fenced[i].to, c->fenced[i].from))
+			return true;
+	return false;
+}
+
+/* Entries that are still held keep the old intake alive. */
+static bool intake_switch(struct cay_port *port)
+{
+	struct intake *in = &port->intake;
+	struct context *own;
+
+	context_follow(&port->origin.own);
+	own = atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	if (own == in->own)
+		return false;
+	struct intake *former = malloc(sizeof(*former));
+	if (!former)
+		return false;
+	/* Tells the node that nobody reads the old set any more. */
+	atomic_fetch_or_explicit(&in->own->control->r, R_DONE,
+		memory_order_release);
+	*former = *in;
+	intake_begin(in, own);
+	in->former = former;
+	return intake_ready(port) == 0;
+}
+
+bool intake_follow(struct cay_port *port)
+{
+	struct intake *in = &port->intake;
+	/* Pairs with the release in fence.c of the node. */
+	if (atomic_load_explicit(&in->own->control->moved,
+		    memory_order_acquire) == 0)
+		return false;
+	if (intake_fenced(in)) {
+		uint64_t position = in->next;
+		intake_take(in);
+		intake_release(port, in, position);
+		port_count(&port->count.voids);
+		return true;
+	}
+	uint64_t w = atomic_load_explicit(&in->own->control->w,
+		memory_order_acquire);
+	return queue_nq(w) == in->next && intake_switch(port);
+}
+
+struct intake *intake_at(struct cay_port *port, uint64_t position)
+{
+	struct intake *in = &port->intake;
+	while (in && in->slots &&
+		queue_ahead(position, in->oldest) >=
+			queue_ahead(in->next, in->oldest))
+		in = in->former;
+	return in && in->slots ? in : NULL;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Joining and leaving a realm. Set-up path, any thread. */
+#include "port/member.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "node/address.h"
+#include "port/doorbell.h"
+#include "port/life.h"
+#include "port/memory.h"
+#include "port/record.h"
+
+static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list members = { &members, &members };
+static uint64_t serials;
+
+/* A child starts with unlocked locks, whatever other threads were doing. */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void fork_lock(void)
+{
+	pthread_mutex_lock(&members_lock);
+	record_fork_lock();
+}
+
+static void fork_unlock(void)
+{
+	record_fork_unlock();
+	pthread_mutex_unlock(&members_lock);
+}
+
+static void fork_handlers(void)
+{
+	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
+}
+
+/* In a forked child: what the parent had is not ours. */
+static void members_forget(void)
+{
+	list_for_each(at, &members)
+		close(list_of(at, struct member, link)->socket);
+	list_init(&members);
+}
+
+static struct member *member_find(const char *node, const char *realm)
+{
+	list_for_each(at, &members) {
+		struct member *m = list_of(at, struct member, link);
+		if (strcmp(m->node_name, node) == 0 &&
+			strcmp(m->realm, realm) == 0 && !m->broken)
+			return m;
+	}
+	return NULL;
+}
+
+/* Sealed, as large as it says, and with the right beginning? */
+static int arena_check(const struct arena *a)
+{
+	struct arena_header header;
+	memcpy(&header, a->base, sizeof(header));
+	return arena_header_valid(&header, a->bytes);
+}
+
+static int arena_map(int fd, uint64_t bytes, struct arena *a)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
+		(uint64_t)st.st_size != bytes || bytes < ARENA_HEAP_OFFSET)
+		return -EBADMSG;
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	/* A child must not write into our queues, a core not hold them. */
+	madvise(p, bytes, MADV_DONTFORK);
+	madvise(p, bytes, MADV_DONTDUMP);
+	a->base = p;
+	a->bytes = bytes;
+	a->ring = doorbell_ring;
+	int r = arena_check(a);
+	if (r)
+		munmap(p, bytes);
+	return r;
+}
+
+static int member_hello(struct member *m)
+{
+	struct node_request request = { .kind = NODE_HELLO };
+	struct node_reply reply;
+	int fd = -1;
+
+	request.hello.magic = NODE_MAGIC;
+	request.hello.major = NODE_MAJOR;
+	request.hello.minor = NODE_MINOR;
+	memcpy(request.hello.realm, m->realm, sizeof(m->realm));
+	int r = control_call(m, &request, -1, &reply, &fd);
+	if (r)
+		return r;
+	r = fd < 0 ? -EPROTO
+		   : arena_map(fd, reply.hello.arena_bytes, &m->arena);
+	if (fd >= 0)
+		close(fd);
+	if (r)
+		return r;
+	m->node = reply.hello.node;
+	r = record_page_add(m, reply.hello.records);
+	if (r)
+		munmap(m->arena.base, m->arena.bytes);
+	return r;
+}
+
+static struct member *member_new(const char *realm)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	pthread_mutex_init(&m->control, NULL);
+	pthread_mutex_init(&m->lock, NULL);
+	memcpy(m->realm, realm, NODE_NAME_MAX);
+	m->serial = ++serials;
+	m->life = *life_now;
+	list_init(&m->live);
+	m->socket = -1;
+	return m;
+}
+
+static void member_delete(struct member *m)
+{
+	if (m->socket >= 0)
+		close(m->socket);
+	doorbell_forget(m);
+	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
+		context_free(m->origins[i]);
+	free(m->origins);
+	free((void *)m->issued);
+	free(m->record_pages);
+	pthread_mutex_destroy(&m->control);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* A node that exits just now resets the connection: then try the next one. */
+static int member_enter(struct member *m, const char *node)
+{
+	uint64_t deadline = clock_after_ns(MEMBER_PATIENCE_NS);
+	for (;;) {
+		m->socket = control_connect(node, m->node_name, deadline);
+		if (m->socket < 0)
+			return m->socket;
+		m->broken = false;
+		int r = member_hello(m);
+		if (r != -ENOTCONN || clock_passed(deadline))
+			return r == -ENOTCONN ? -ETIMEDOUT : r;
+		close(m->socket);
+		clock_nap_ns(CLOCK_NS_PER_MS);
+	}
+}
+
+/* So that the node's membarrier reaches our threads; see fence.c there. */
+static void member_register_barrier(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
+		0);
+}
+
+static int member_add(const char *node, const char *realm, struct member **out)
+{
+	struct member *m = member_new(realm);
+	if (!m)
+		return -ENOMEM;
+	int r = member_enter(m, node);
+	if (r) {
+		member_delete(m);
+		return r;
+	}
+	member_register_barrier();
+	record_begin(m);
+	list_append(&members, &m->link);
+	*out = m;
+	return 0;
+}
+
+int member_join(const char *node, const char *realm, struct member **out)
+{
+	struct node_address address;
+	char name[NODE_NAME_MAX];
+	int r = node_realm(realm, name);
+	if (r == 0)
+		r = node_address(node, &address);
+	if (r)
+		return r;
+
+	pthread_once(&fork_once, fork_handlers);
+	pthread_mutex_lock(&members_lock);
+	r = life_begin();
+	if (r > 0)
+		members_forget();
+	if (r >= 0) {
+		*out = member_find(address.name, name);
+		r = *out ? 0 : member_add(address.name, name, out);
+	}
+	if (r == 0)
+		(*out)->users++;
+	pthread_mutex_unlock(&members_lock);
+	return r;
+}
+
+/* Unmap first, then tell: the node may then reuse everything at once. */
+void member_leave(struct member *m)
+{
+	struct node_request request = { .kind = NODE_LEAVE };
+	struct node_reply reply;
+
+	pthread_mutex_lock(&members_lock);
+	if (--m->users == 0) {
+		list_remove(&m->link);
+		record_forget(m);
+		staging_forget(m);
+		munmap(m->arena.base, m->arena.bytes);
+		control_call(m, &request, -1, &reply, NULL);
+		member_delete(m);
+	}
+	pthread_mutex_unlock(&members_lock);
+}
+
+bool member_node_alive(struct member *m)
+{
+	char byte;
+	pthread_mutex_lock(&m->control);
+	if (!m->broken) {
+		ssize_t n = recv(m->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		m->broken = n == 0 || (n < 0 && errno != EAGAIN);
+	}
+	bool alive = !m->broken;
+	pthread_mutex_unlock(&m->control);
+	return alive;
+}
+
+static struct context *origin_now(struct member *m, uint16_t vpid)
+{
+	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
+	/* Pairs with the release in queue_set_open(). */
+	uint32_t epoch =
+		atomic_load_explicit(&entry->epoch, memory_order_acquire);
+	struct context *c = epoch ? malloc(sizeof(*c)) : NULL;
+	if (c && context_load(&m->arena, vpid, epoch, c) != 0) {
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+/* Under m->lock. A context of an epoch that is over is of no use. */
+static void origin_refresh(struct member *m, uint16_t vpid)
+{
+	_Atomic(struct context *) *slot = &m->origins[vpid];
+	struct context *old = atomic_load_explicit(slot, memory_order_relaxed);
+	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
+	if (old && atomic_load_explicit(&entry->epoch, memory_order_acquire) ==
+			   old->epoch)
+		return;
+	struct context *now = origin_now(m, vpid);
+	if (now)
+		now->former = old;
+	else
+		context_free(old);
+	atomic_store_explicit(slot, now, memory_order_release);
+}
+
+_Atomic(struct context *) *member_origin(struct member *m, uint16_t vpid)
+{
+	pthread_mutex_lock(&m->lock);
+	if (!m->origins)
+		m->origins = calloc(CAY_VPIDS, sizeof(*m->origins));
+	if (m->origins)
+		origin_refresh(m, vpid);
+	_Atomic(struct context *) *slot = m->origins ? &m->origins[vpid] : NULL;
+	pthread_mutex_unlock(&m->lock);
+	return slot && atomic_load_explicit(slot, memory_order_acquire)
+		       ? slot
+		       : NULL;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending long messages by reference. */
+#ifndef CAY_PORT_OUTGOING_H
+#define CAY_PORT_OUTGOING_H
+
+#include "port/port.h"
+
+/* 0, -EAGAIN, -EPIPE, -ENOMEM. May enter the kernel. Any thread. */
+int outgoing_send(struct cay_port *, struct op_record *, struct cay_peer *,
+	const struct packet *);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Resolving peers; see cay_peer(3). Set-up path, any thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "node/address.h"
+#include "port/port.h"
+
+static void peer_release_at_node(struct cay_port *port, uint32_t index)
+{
+	struct node_request request = { .kind = NODE_RELEASE };
+	struct node_reply reply;
+	request.release.vpid = port->origin.vpid;
+	request.release.index = index;
+	control_call(port->member, &request, -1, &reply, NULL);
+}
+
+/* The device finds the context of a route here. */
+static int route_set(struct cay_port *port, struct cay_peer *peer)
+{
+	int r = 0;
+	pthread_mutex_lock(&port->lock);
+	if (!port->origin.routes)
+		port->origin.routes = calloc(port->origin.peer_count,
+			sizeof(*port->origin.routes));
+	if (!port->origin.routes)
+		r = -ENOMEM;
+	else if (peer->index >= port->origin.peer_count)
+		r = -EPROTO;
+	else
+		port->origin.routes[peer->index] = &peer->context;
+	pthread_mutex_unlock(&port->lock);
+	return r;
+}
+
+static int peer_load(struct cay_port *port, const struct node_reply *reply,
+	struct cay_peer **out)
+{
+	struct cay_peer *peer = calloc(1, sizeof(*peer));
+	struct context *context = malloc(sizeof(*context));
+	int r = -ENOMEM;
+	if (!peer || !context)
+		goto err;
+	peer->port = port;
+	peer->index = reply->resolve.index;
+	peer->vpid = reply->resolve.vpid;
+	peer->path = reply->resolve.path;
+	atomic_init(&peer->users, 1);
+	r = context_load(&port->member->arena, peer->vpid,
+		reply->resolve.epoch, context);
+	if (r)
+		goto err;
+	atomic_init(&peer->context, context);
+	r = route_set(port, peer);
+	if (r)
+		goto err;
+	*out = peer;
+	return 0;
+err:
+	free(context);
+	free(peer);
+	peer_release_at_node(port, reply->resolve.index);
+	return r == -EPIPE ? -ENXIO : r;
+}
+
+static int peer_request(struct cay_port *port, struct node_request *request,
+	struct cay_peer **out)
+{
+	struct node_reply reply;
+	if (!port_here(port))
+		return -ECHILD;
+	request->kind = NODE_RESOLVE;
+	request->resolve.vpid = port->origin.vpid;
+	int r = control_call(port->member, request, -1, &reply, NULL);
+	return r ? r : peer_load(port, &reply, out);
+}
+
+int cay_peer_resolve(struct cay_port *port, struct cay_addr addr,
+	struct cay_peer **out)
+{
+	struct node_request request = { 0 };
+	request.resolve.node = addr.node;
+	request.resolve.target = addr.vpid;
+	return peer_request(port, &request, out);
+}
+
+int cay_peer_lookup(struct cay_port *port, const char *name, uint64_t deadline,
+	struct cay_peer **out)
+{
+	struct node_request request = { 0 };
+	if (!name || !node_name_valid(name))
+		return -EINVAL;
+	memcpy(request.resolve.name, name, strlen(name) + 1);
+	for (uint64_t nap = 50 * CLOCK_NS_PER_US;;
+		nap = bits_min(2 * nap, 10 * CLOCK_NS_PER_MS)) {
+		int r = peer_request(port, &request, out);
+		if (r != -ENXIO || deadline == 0)
+			return r;
+		if (clock_passed(deadline))
+			return -ETIMEDOUT;
+		clock_nap_ns(nap);
+	}
+}
+
+enum cay_path cay_peer_path(const struct cay_peer *peer)
+{
+	return (enum cay_path)peer->path;
+}
+
+struct cay_addr cay_peer_addr(const struct cay_peer *peer)
+{
+	return (struct cay_addr){ peer->port->origin.node, peer->vpid };
+}
+
+uint32_t cay_peer_route(const struct cay_peer *peer)
+{
+	return peer->index;
+}
+
+const char *cay_peer_bulk(const struct cay_peer *peer)
+{
+	static const char *const names[] = { [BULK_UNKNOWN] = "unknown",
+		[BULK_PROCESS] = "process",
+		[BULK_STAGED] = "staged" };
+	return names[atomic_load_explicit(&peer->bulk, memory_order_relaxed)];
+}
+
+void peer_put(struct cay_peer *peer)
+{
+	/* acq_rel: the last one frees what the others have used. */
+	if (atomic_fetch_sub_explicit(&peer->users, 1, memory_order_acq_rel) !=
+		1)
+		return;
+	context_free(peer->context);
+	free(peer);
+}
+
+void cay_peer_release(struct cay_peer *peer)
+{
+	if (!peer)
+		return;
+	struct cay_port *port = peer->port;
+	if (port_here(port)) {
+		pthread_mutex_lock(&port->lock);
+		port->origin.routes[peer->index] = NULL;
+		pthread_mutex_unlock(&port->lock);
+		peer_release_at_node(port, peer->index);
+	}
+	peer_put(peer);
+}

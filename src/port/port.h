@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a port is inside the library; private to the process. */
+#ifndef CAY_PORT_PORT_H
+#define CAY_PORT_PORT_H
+
+#include <pthread.h>
+
+#include "cay/message.h"
+#include "cay/peer.h"
+#include "device/device.h"
+#include "port/life.h"
+#include "port/member.h"
+
+/* What is known of one entry between poll and release. */
+struct intake_slot {
+	void *buffer;	    /* of a long message that was copied, or NULL */
+	uint32_t rdr;	    /* RDR position behind it, if has_rdr */
+	uint32_t reference; /* to be completed on release: 1 + index */
+	uint32_t sequence;
+	uint8_t has_rdr, completion, released;
+};
+
+/* How far the consumer has got in one queue set. nq counts. */
+struct intake {
+	struct context *own;
+	uint64_t next;	   /* the entry to look at next */
+	uint64_t oldest;   /* not yet released */
+	uint64_t returned; /* what R says */
+	uint32_t rdr;	   /* RDR position up to `oldest` */
+	uint32_t completions; /* among the released, not yet returned */
+	struct intake_slot *slots;
+	struct intake *former; /* set that moved, with entries still held */
+};
+
+/* A long message of ours that its target has not taken. */
+struct outgoing {
+	uint64_t tag;
+	uint32_t api_tag;
+	struct cay_peer *peer;
+	void *staged; /* memory.c, or NULL */
+	uint64_t length;
+	uint16_t command;
+};
+
+struct cay_port {
+	struct origin origin;
+	struct member *member;
+	uint32_t life;
+	uint32_t flags; /* enum cay_port_flag */
+	struct intake intake;
+	struct outgoing *outgoing; /* by reference slot; when first needed */
+
+	pthread_mutex_t consume; /* CAY_PORT_SHARED */
+	pthread_mutex_t lock;	 /* routes, outgoing, bell */
+	int bell;		 /* eventfd or -1 */
+	uint64_t spin_ns;	 /* what the next wait may spin */
+	struct {
+		_Atomic uint64_t refused, received, completed, sleeps, voids,
+			mapped, process, staged;
+	} count;
+};
+
+struct cay_peer {
+	_Atomic(struct context *) context;
+	struct cay_port *port;
+	_Atomic uint32_t users; /* the application, and outgoing messages */
+	uint32_t index;		/* in the peer table */
+	uint16_t vpid;
+	uint8_t path;
+	_Atomic uint8_t bulk; /* enum peer_bulk */
+};
+
+/* How long messages from ordinary memory travel; learned from the target. */
+enum peer_bulk {
+	BULK_UNKNOWN = 0, /* staged, and the target is asked to try */
+	BULK_PROCESS = 1, /* the target reads our memory */
+	BULK_STAGED = 2,  /* it may not, so we copy into the arena */
+};
+
+static inline bool port_here(const struct cay_port *port)
+{
+	return life_valid(port->life);
+}
+
+static inline void port_count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+static inline void port_consume_begin(struct cay_port *port)
+{
+	if (port->flags & CAY_PORT_SHARED)
+		pthread_mutex_lock(&port->consume);
+}
+
+static inline void port_consume_end(struct cay_port *port)
+{
+	if (port->flags & CAY_PORT_SHARED)
+		pthread_mutex_unlock(&port->consume);
+}
+
+void peer_put(struct cay_peer *);
+
+#endif

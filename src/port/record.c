@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See record.h. All but record_of() is a cold path. */
+#include "port/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "port/life.h"
+
+_Thread_local struct record_cache record_cache;
+
+/* All records of one thread, for its exit. */
+struct thread_records {
+	struct record_cache *entries;
+	uint32_t count;
+};
+
+static pthread_key_t key;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+/*
+ * The members that are mapped, so that a thread that exits late does not touch
+ * what is gone. A list of its own, because a thread may exit while another one
+ * joins.
+ */
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct list live = { &live, &live };
+
+static struct member *live_find(uint64_t serial)
+{
+	list_for_each(at, &live) {
+		struct member *m = list_of(at, struct member, live);
+		if (m->serial == serial && life_valid(m->life))
+			return m;
+	}
+	return NULL;
+}
+
+static void thread_exit(void *p)
+{
+	struct thread_records *t = p;
+	pthread_mutex_lock(&live_lock);
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct member *m = live_find(t->entries[i].serial);
+		struct op_record *op = t->entries[i].op;
+		if (!m)
+			continue;
+		if (atomic_load_explicit(&op->state, memory_order_relaxed) !=
+			OP_IDLE)
+			record_recover(m, op);
+		record_leave(m, op);
+		/* Release: the next owner takes it with acquire. */
+		atomic_store_explicit(&op->thread, 0, memory_order_release);
+	}
+	pthread_mutex_unlock(&live_lock);
+	free(t->entries);
+	free(t);
+	record_cache = (struct record_cache){ 0 };
+}
+
+static void key_make(void)
+{
+	pthread_key_create(&key, thread_exit);
+}
+
+int record_page_add(struct member *m, uint64_t offset)
+{
+	if (offset < ARENA_HEAP_OFFSET || offset % ARENA_PAGE != 0 ||
+		!bits_inside(offset, ARENA_PAGE, m->arena.bytes))
+		return -EPROTO;
+	struct op_record **pages = realloc(m->record_pages,
+		(m->record_page_count + 1) * sizeof(*pages));
+	if (!pages)
+		return -ENOMEM;
+	m->record_pages = pages;
+	pages[m->record_page_count++] =
+		(struct op_record *)(void *)(m->arena.base + offset);
+	return 0;
+}
+
+void record_begin(struct member *m)
+{
+	pthread_mutex_lock(&live_lock);
+	list_append(&live, &m->live);
+	pthread_mutex_unlock(&live_lock);
+}
+
+void record_forget(struct member *m)
+{
+	pthread_mutex_lock(&live_lock);
+	list_remove(&m->live);
+	pthread_mutex_unlock(&live_lock);
+}
+
+void record_fork_lock(void)
+{
+	pthread_mutex_lock(&live_lock);
+}
+
+void record_fork_unlock(void)
+{
+	pthread_mutex_unlock(&live_lock);
+}
+
+static struct op_record *record_take(struct member *m)
+{
+	for (uint32_t i = 0; i < m->record_page_count; i++)
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
+			struct op_record *op = &m->record_pages[i][j];
+			if (atomic_load_explicit(&op->thread,
+				    memory_order_acquire) == 0) {
+				atomic_store_explicit(&op->thread,
+					(uint32_t)gettid(),
+					memory_order_relaxed);
+				return op;
+			}
+		}
+	return NULL;
+}
+
+static struct op_record *record_new(struct member *m)
+{
+	struct node_request request = { .kind = NODE_RECORDS };
+	struct node_reply reply;
+
+	pthread_mutex_lock(&m->lock);
+	struct op_record *op = record_take(m);
+	if (!op && control_call(m, &request, -1, &reply, NULL) == 0 &&
+		record_page_add(m, reply.alloc.offset) == 0)
+		op = record_take(m);
+	pthread_mutex_unlock(&m->lock);
+	return op;
+}
+
+/* Keeps the record in the thread's list, so that its exit gives it back. */
+static int thread_keep(struct member *m, struct op_record *op)
+{
+	struct thread_records *t = pthread_getspecific(key);
+	if (!t) {
+		t = calloc(1, sizeof(*t));
+		if (!t || pthread_setspecific(key, t) != 0) {
+			free(t);
+			return -ENOMEM;
+		}
+	}
+	struct record_cache *entries =
+		realloc(t->entries, (t->count + 1) * sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	t->entries = entries;
+	entries[t->count++] = (struct record_cache){ m->serial, op };
+	return 0;
+}
+
+static struct op_record *thread_kept(const struct member *m)
+{
+	struct thread_records *t = pthread_getspecific(key);
+	for (uint32_t i = 0; t && i < t->count; i++)
+		if (t->entries[i].serial == m->serial)
+			return t->entries[i].op;
+	return NULL;
+}
+
+__attribute__((cold)) struct op_record *record_find(struct member *m)
+{
+	pthread_once(&key_once, key_make);
+	struct op_record *op = thread_kept(m);
+	if (!op) {
+		op = record_new(m);
+		if (op && thread_keep(m, op) != 0) {
+			atomic_store_explicit(&op->thread, 0,
+				memory_order_release);
+			op = NULL;
+		}
+	}
+	if (op)
+		record_cache = (struct record_cache){ m->serial, op };
+	return op;
+}
+
+__attribute__((cold)) void record_recover(struct member *m,
+	struct op_record *op)
+{
+	struct node_request request = { .kind = NODE_RECOVER };
+	struct node_reply reply;
+	request.recover.offset =
+		(uint64_t)((unsigned char *)op - m->arena.base);
+	/* Without a node nobody repairs anything, this neither. */
+	control_call(m, &request, -1, &reply, NULL);
+	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
+}
+
+static _Atomic uint64_t *issued_table(struct member *m)
+{
+	/* Release and acquire: the table is zeroed before it is seen. */
+	_Atomic uint64_t *table =
+		atomic_load_explicit(&m->issued, memory_order_acquire);
+	if (table)
+		return table;
+	pthread_mutex_lock(&m->lock);
+	table = atomic_load_explicit(&m->issued, memory_order_relaxed);
+	if (!table) {
+		table = calloc(CAY_VPIDS, sizeof(*table));
+		atomic_store_explicit(&m->issued, table, memory_order_release);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return table;
+}
+
+void record_leave(struct member *m, struct op_record *op)
+{
+	uint64_t issued =
+		atomic_load_explicit(&op->issued, memory_order_relaxed);
+	uint32_t vpid = atomic_load_explicit(&op->port, memory_order_relaxed) %
+			CAY_VPIDS;
+	if (issued) {
+		_Atomic uint64_t *table = issued_table(m);
+		if (table)
+			atomic_fetch_add_explicit(&table[vpid], issued,
+				memory_order_relaxed);
+	}
+	atomic_store_explicit(&op->issued, 0, memory_order_relaxed);
+}
+
+/* Calls for every record that counts for this port. */
+static uint64_t record_sum(struct member *m, uint16_t vpid, bool clear)
+{
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < m->record_page_count; i++)
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
+			struct op_record *op = &m->record_pages[i][j];
+			if (atomic_load_explicit(&op->port,
+				    memory_order_relaxed) != vpid)
+				continue;
+			sum += atomic_load_explicit(&op->issued,
+				memory_order_relaxed);
+			if (clear)
+				atomic_store_explicit(&op->issued, 0,
+					memory_order_relaxed);
+		}
+	return sum;
+}
+
+uint64_t record_issued(struct member *m, uint16_t vpid)
+{
+	_Atomic uint64_t *table =
+		atomic_load_explicit(&m->issued, memory_order_acquire);
+	pthread_mutex_lock(&m->lock);
+	uint64_t sum = record_sum(m, vpid, false);
+	pthread_mutex_unlock(&m->lock);
+	return sum + (table ? atomic_load_explicit(&table[vpid],
+				      memory_order_relaxed)
+			    : 0);
+}
+
+void record_clear(struct member *m, uint16_t vpid)
+{
+	_Atomic uint64_t *table =
+		atomic_load_explicit(&m->issued, memory_order_acquire);
+	pthread_mutex_lock(&m->lock);
+	record_sum(m, vpid, true);
+	if (table)
+		atomic_store_explicit(&table[vpid], 0, memory_order_relaxed);
+	pthread_mutex_unlock(&m->lock);
+}

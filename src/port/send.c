@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending. The hot half is cay_send() up to 40 bytes without flags: fork
+ * check, thread record, device. Any thread; see cay_send(3).
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "port/outgoing.h"
+#include "port/port.h"
+#include "port/record.h"
+
+#define SEND_FLAGS                                                             \
+	(CAY_NOTIFY | CAY_FREE_ORDER | CAY_FENCE | CAY_INTERRUPT |             \
+		CAY_PRIORITY | CAY_ACK)
+#define SEND_BYTES_MAX (1ull << 40)
+
+CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
+			  (int)CAY_FREE_ORDER == CAY_VCI_FREE_ORDER &&
+			  (int)CAY_FENCE == CAY_VCI_FENCE &&
+			  (int)CAY_INTERRUPT == CAY_VCI_INTERRUPT &&
+			  (int)CAY_PRIORITY == CAY_VCI_PRIORITY,
+	"the flags of calls are those of VCIs");
+
+/* The thread now issues on another port: give the old one its count. */
+__attribute__((cold, noinline)) static void record_take_up(
+	struct cay_port *port, struct op_record *op)
+{
+	record_leave(port->member, op);
+	atomic_store_explicit(&op->port, port->origin.vpid,
+		memory_order_relaxed);
+}
+
+/* Counted in the thread's own record: no line is shared for it. */
+static inline void send_count(struct cay_port *port, struct op_record *op)
+{
+	if (unlikely(atomic_load_explicit(&op->port, memory_order_relaxed) !=
+		     port->origin.vpid))
+		record_take_up(port, op);
+	atomic_store_explicit(&op->issued,
+		atomic_load_explicit(&op->issued, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+static inline int send_done(struct cay_port *port, struct op_record *op, int r)
+{
+	if (likely(r == 0))
+		send_count(port, op);
+	else if (r == -EAGAIN)
+		port_count(&port->count.refused);
+	return r;
+}
+
+static int pieces_check(const struct iovec *pieces, uint32_t count,
+	uint64_t *length)
+{
+	*length = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!pieces[i].iov_base && pieces[i].iov_len)
+			return -EFAULT;
+		if (pieces[i].iov_len > SEND_BYTES_MAX - *length)
+			return -EMSGSIZE;
+		*length += pieces[i].iov_len;
+	}
+	return 0;
+}
+
+/* Every size and flag. */
+static int send_pieces(struct cay_port *port, struct cay_peer *peer,
+	struct packet *p, unsigned flags)
+{
+	int r = pieces_check(p->payload, p->pieces, &p->length);
+	if (r)
+		return r;
+	if (flags & ~(unsigned)SEND_FLAGS)
+		return -EINVAL;
+	struct op_record *op = record_of(port->member);
+	if (unlikely(!op))
+		return -ENOBUFS;
+	p->origin_vpid = port->origin.vpid;
+	p->origin_node = port->origin.node;
+	p->flags = (uint8_t)(flags & CAY_VCI_FLAGS);
+	p->command = p->length <= CAY_FAST_SEND_BYTES
+			     ? (uint16_t)(CAY_FAST_SEND | (p->length + 7) / 8)
+			     : CAY_SEND;
+	if (flags & CAY_ACK)
+		p->command |= CAY_COMMAND_ACK;
+	if (p->length <= QUEUE_PAYLOAD_MAX)
+		r = device_send(&port->origin, op, &peer->context, p);
+	else
+		r = outgoing_send(port, op, peer, p);
+	return send_done(port, op, r);
+}
+
+int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	uint32_t api_tag, const void *data, size_t length, unsigned flags)
+{
+	if (unlikely(!port_here(port)))
+		return -ECHILD;
+	if (unlikely(flags || length > CAY_FAST_SEND_BYTES ||
+		     (!data && length))) {
+		struct iovec piece = { (void *)data, length };
+		struct packet p = { .tag = tag,
+			.api_tag = api_tag,
+			.pieces = 1,
+			.payload = &piece };
+		return send_pieces(port, peer, &p, flags);
+	}
+	struct op_record *op = record_of(port->member);
+	if (unlikely(!op))
+		return -ENOBUFS;
+	return send_done(port, op,
+		device_send_fast(&port->origin, op, &peer->context, tag,
+			api_tag, data, length));
+}
+
+int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	const void *data, size_t length, unsigned flags)
+{
+	return cay_send_tagged(port, peer, tag, 0, data, length, flags);
+}
+
+int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	const struct iovec *pieces, int count, unsigned flags)
+{
+	if (unlikely(!port_here(port)))
+		return -ECHILD;
+	if (count < 0 || count > IOV_MAX || (count && !pieces))
+		return -EINVAL;
+	struct packet p = { .tag = tag,
+		.pieces = (uint32_t)count,
+		.payload = pieces };
+	return send_pieces(port, peer, &p, flags);
+}
+
+/*
+ * Sleeps until the target gives room back. WAITERS is set in the word that the
+ * target swaps when it does, so the swap finds it, or we find the room.
+ */
+static int room_wait(struct cay_peer *peer, uint64_t seen, uint64_t deadline)
+{
+	struct context *to =
+		atomic_load_explicit(&peer->context, memory_order_acquire);
+	/* acq_rel pairs with N5 in device/notify.c. */
+	uint64_t r = atomic_fetch_or_explicit(&to->control->r, R_WAITERS,
+		memory_order_acq_rel);
+	if ((r & ~R_WAITERS) != (seen & ~R_WAITERS) || r & R_CLOSED)
+		return 0;
+	/* Not for ever: what is full may be ourselves, or the arena. */
+	uint64_t nap = clock_after_ns(10 * CLOCK_NS_PER_MS);
+	int e = futex_wait_upper(&to->control->r, r | R_WAITERS,
+		bits_min(nap, deadline));
+	return e == -EINTR ? e : 0;
+}
+
+int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	const void *data, size_t length, unsigned flags, uint64_t deadline)
+{
+	for (;;) {
+		struct context *to = atomic_load_explicit(&peer->context,
+			memory_order_acquire);
+		if (unlikely(!port_here(port)))
+			return -ECHILD;
+		uint64_t seen = atomic_load_explicit(&to->control->r,
+			memory_order_acquire);
+		int r = cay_send(port, peer, tag, data, length, flags);
+		if (r != -EAGAIN)
+			return r;
+		if (clock_passed(deadline))
+			return deadline ? -ETIMEDOUT : -EAGAIN;
+		r = room_wait(peer, seen, deadline);
+		if (r)
+			return r;
+	}
+}

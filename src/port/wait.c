@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting: spin for a bounded, adaptive time, then sleep; see cay_wait(3).
+ *
+ * A spin that succeeds may be longer the next time, one that fails shorter,
+ * and with more runnable threads than cores there is none, because whoever is
+ * waited for needs the core.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "port/intake.h"
+
+#define SPIN_NS_MAX   (50 * CLOCK_NS_PER_US)
+#define SPIN_NS_MIN   (1 * CLOCK_NS_PER_US)
+#define SPIN_LOOKS    64 /* between two looks at the clock */
+#define CROWD_LOOK_NS (5 * CLOCK_NS_PER_MS)
+#define NAP_NS_MIN    (20 * CLOCK_NS_PER_US)
+#define NAP_NS_MAX    (1 * CLOCK_NS_PER_MS)
+
+/* Runnable threads on the machine: the "2/345" of /proc/loadavg. */
+static unsigned runnable_now(void)
+{
+	char text[128];
+	unsigned running = 0;
+	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	if (sscanf(text, "%*s %*s %*s %u/", &running) != 1)
+		return 0;
+	return running;
+}
+
+static unsigned cores_usable(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return 1;
+	return (unsigned)CPU_COUNT(&set);
+}
+
+/* More runnable threads than cores? Looked up at most every 5 ms. */
+static bool crowded(void)
+{
+	static _Atomic uint64_t looked_ns;
+	static _Atomic bool answer;
+	uint64_t now = clock_now_ns();
+	/* Relaxed: an old answer is as good as a new one. */
+	if (now - atomic_load_explicit(&looked_ns, memory_order_relaxed) >
+		CROWD_LOOK_NS) {
+		atomic_store_explicit(&looked_ns, now, memory_order_relaxed);
+		atomic_store_explicit(&answer,
+			runnable_now() > cores_usable(), memory_order_relaxed);
+	}
+	return atomic_load_explicit(&answer, memory_order_relaxed);
+}
+
+/* Something published, or a replaced queue set to go on with? */
+static bool wait_look(struct cay_port *port)
+{
+	port_consume_begin(port);
+	bool found = device_peek(port->intake.own, port->intake.next) != 0 ||
+		     intake_follow(port);
+	port_consume_end(port);
+	return found;
+}
+
+static bool wait_spin_until(struct cay_port *port, uint64_t until)
+{
+	do {
+		for (int i = 0; i < SPIN_LOOKS; i++) {
+			if (wait_look(port))
+				return true;
+			clock_relax();
+		}
+	} while (clock_now_ns() < until);
+	return false;
+}
+
+static bool wait_spin(struct cay_port *port, uint64_t deadline)
+{
+	if (crowded())
+		return false;
+	uint64_t spin = port->spin_ns;
+	uint64_t until = bits_min(clock_after_ns(spin), deadline);
+	bool found = wait_spin_until(port, until);
+	port->spin_ns = found ? bits_min(2 * spin + SPIN_NS_MIN, SPIN_NS_MAX)
+			      : spin / 2;
+	if (port->spin_ns < SPIN_NS_MIN)
+		port->spin_ns = SPIN_NS_MIN;
+	return found;
+}
+
+/* Announces a sleep. The W to sleep on, or 0: poll again. */
+static uint64_t wait_announce(struct cay_port *port, uint64_t flag)
+{
+	port_consume_begin(port);
+	struct intake *in = &port->intake;
+	intake_idle(port, in);
+	uint64_t w = device_sleep(in->own, in->next, flag);
+	if (w)
+		intake_settle(port, in, w);
+	else if (port->flags & CAY_PORT_SHARED)
+		/* Another thread may sleep on the flag that we took away. */
+		futex_wake_upper(&in->own->control->w);
+	port_consume_end(port);
+	return w;
+}
+
+static int wait_sleep(struct cay_port *port, uint64_t w, uint64_t deadline)
+{
+	struct context *own = port->intake.own;
+	port_count(&port->count.sleeps);
+	int r = futex_wait_upper(&own->control->w, w, deadline);
+	if (r == -ETIMEDOUT || r == -EINTR) {
+		device_awake(own, W_SLEEP);
+		if (port->flags & CAY_PORT_SHARED)
+			futex_wake_upper(&own->control->w);
+	}
+	return r == -EAGAIN ? 0 : r;
+}
+
+/* Closed without being replaced: the node has given the port up. */
+static bool wait_closed(const struct cay_port *port)
+{
+	const struct queue_control *c = port->intake.own->control;
+	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
+	       atomic_load_explicit(&c->moved, memory_order_acquire) == 0;
+}
+
+/*
+ * An entry is claimed and not published: its sender is between two stores, or
+ * does not run. Nobody will wake us for it, so nap for ever longer.
+ */
+static void wait_nap(uint64_t *nap, uint64_t deadline)
+{
+	uint64_t now = clock_now_ns();
+	uint64_t left = deadline > now ? deadline - now : 0;
+	clock_nap_ns(bits_min(*nap, left));
+	*nap = bits_min(2 * *nap, NAP_NS_MAX);
+}
+
+__attribute__((noinline)) static int wait_long(struct cay_port *port,
+	uint64_t deadline)
+{
+	uint64_t nap = NAP_NS_MIN;
+	if (wait_spin(port, deadline))
+		return 0;
+	for (;;) {
+		int r = 0;
+		uint64_t w = wait_announce(port, W_SLEEP);
+		if (w)
+			r = wait_sleep(port, w, deadline);
+		if (wait_look(port))
+			return 0;
+		if (r == -EINTR)
+			return r;
+		if (clock_passed(deadline))
+			return -ETIMEDOUT;
+		if (wait_closed(port))
+			return -ENOTCONN;
+		if (!w)
+			wait_nap(&nap, deadline);
+	}
+}
+
+int cay_wait(struct cay_port *port, uint64_t deadline)
+{
+	if (unlikely(!port_here(port)))
+		return -ECHILD;
+	port_consume_begin(port);
+	int r = intake_ready(port);
+	port_consume_end(port);
+	if (r)
+		return r;
+	if (wait_look(port))
+		return 0;
+	return deadline ? wait_long(port, deadline) : -EAGAIN;
+}
+
+static void bell_drain(int fd)
+{
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+	(void)n; /* EAGAIN: it had not rung */
+}
+
+int cay_port_arm(struct cay_port *port)
+{
+	if (unlikely(!port_here(port)))
+		return -ECHILD;
+	if (port->bell < 0)
+		return -EBADF;
+	port_consume_begin(port);
+	int r = intake_ready(port);
+	port_consume_end(port);
+	if (r)
+		return r;
+	bell_drain(port->bell);
+	if (wait_look(port) || !wait_announce(port, W_ARMED))
+		return -EAGAIN;
+	return 0;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What arrives: notifications word by word as the contract has them, however
+ * they were issued, and where their payloads lie in the RDR.
+ */
+#include "bench.h"
+
+static void fast_recv_word_by_word(void **state)
+{
+	struct bench *b = *state;
+	const uint64_t tag = 0x1122334455667788ull;
+	const uint32_t api_tag = 0xfedcba98u;
+	struct cay_nqe n;
+
+	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
+		uint64_t position = queue_nq(bench_w(b, 1));
+		uint64_t data[5] = { 0 };
+		memcpy(data, b->data, length);
+		assert_int_equal(bench_fast(b, tag, api_tag, length), 0);
+		assert_true(bench_take(b, 1, &n));
+		assert_true(n.word[0] == tag);
+		assert_int_equal(n.word[1] & 0xffffffff, WORKBENCH_NODE);
+		assert_int_equal(n.word[1] >> 32, api_tag);
+		assert_memory_equal(&n.word[2], data, (length + 7) / 8 * 8);
+		assert_int_equal(n.word[7] & 0xffff, 0x00f2);
+		assert_int_equal((n.word[7] >> 16) & 0xffff, length);
+		assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+		assert_int_equal(n.word[7] >> 48,
+			(position / BENCH_ENTRIES + 1) & 0xffff);
+		assert_true(nqe_valid(&n));
+	}
+}
+
+static void recv_word_by_word(void **state)
+{
+	struct bench *b = *state;
+	struct cay_nqe n;
+	assert_int_equal(bench_send(b, 5, 64 * 3, 0), 0);
+	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(bench_send(b, UINT64_MAX, 129, 0), 0);
+	assert_true(bench_take(b, 1, &n));
+
+	assert_true(n.word[0] == UINT64_MAX);
+	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_int_equal(n.word[2], 129);
+	assert_int_equal(n.word[3], 3);
+	assert_int_equal(n.word[4], 0);
+	assert_true(n.word[5] == 6ull << 32);
+	assert_int_equal(n.word[6], 0);
+	assert_int_equal(n.word[7] & 0xffffffff, 0x00f3);
+	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+	assert_true(nqe_valid(&n));
+	assert_memory_equal(
+		workbench_own(&b->w, 1)->rdr + 3 * 64, b->data, 129);
+}
+
+static void completion_word_by_word(void **state)
+{
+	struct bench *b = *state;
+	struct cay_nqe n;
+	assert_int_equal(bench_send(b, 0xc0ffee, 100, CAY_VCI_NOTIFY), 0);
+	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(n.word[0], 0xc0ffee);
+	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_int_equal(n.word[2], 100);
+	assert_int_equal(n.word[3], 0);
+	assert_int_equal(n.word[4], 0);
+	assert_int_equal(n.word[5], 0);
+	assert_int_equal(n.word[6], CAY_SEND);
+	assert_int_equal(n.word[7] & 0xffffffff, 0x00f0);
+	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(1));
+	assert_true(nqe_valid(&n));
+}
+
+static void reference_word_by_word(void **state)
+{
+	struct bench *b = *state;
+	const struct reference source = { .kind = REFERENCE_PROCESS,
+		.address = 0x1000,
+		.length = 100000,
+		.pid = 42 };
+	struct reference *ref = &b->w.port[0].origin.refs[0];
+	struct cay_nqe n;
+	assert_int_equal(bench_reference(b, 3, &source), 0);
+	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
+	assert_int_equal(n.word[2], source.length);
+	assert_int_equal(n.word[3], 1); /* first use of that slot */
+	assert_int_equal(n.word[4], 1); /* one more than its index */
+	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_SENT);
+	assert_int_equal(ref->state >> REFERENCE_SEQUENCE_SHIFT, 1);
+	assert_int_equal(ref->target_vpid, workbench_vpid(1));
+	assert_int_equal(ref->address, 0x1000);
+	assert_false(counting_reference_done(ref, 2));
+	assert_true(counting_reference_done(ref, 1));
+	assert_false(counting_reference_done(ref, 1));
+	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_DONE);
+	counting_reference_free(&b->w.port[0].origin, 0);
+	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_FREE);
+	assert_int_equal(b->w.port[0].origin.references, 0);
+}
+
+static void gone_word_by_word(void **state)
+{
+	struct bench *b = *state;
+	struct cay_nqe n;
+	assert_int_equal(counting_notify_gone(workbench_own(&b->w, 1),
+				 b->w.port[0].op, 7, 99),
+		0);
+	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(nqe_command(&n),
+		0x00f8 | CAY_ERROR_GONE << CAY_COMMAND_ERROR_SHIFT);
+	assert_int_equal(n.word[1], 7);
+	assert_int_equal((n.word[7] >> 32) & 0xffff, 99);
+	assert_true(nqe_valid(&n));
+}
+
+/* A work request leaves the same notification as the direct call. */
+static void vci_arrives_as_the_call_does(void **state)
+{
+	struct bench *b = *state;
+	struct origin *o = &b->w.port[0].origin;
+	struct cay_vci v = { { CAY_FAST_SEND | 5 | 1ull << 32,
+		workbench_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
+	struct cay_nqe direct, queued;
+
+	memcpy(&v.word[3], b->data, 40);
+	assert_int_equal(bench_fast(b, 8, 9, 40), 0);
+	assert_true(bench_take(b, 1, &direct));
+	assert_true(counting_post(o, &v));
+	assert_int_equal(
+		counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 1).accepted,
+		1);
+	assert_true(bench_take(b, 1, &queued));
+	assert_memory_equal(&direct, &queued, sizeof(direct));
+}
+
+/* What a wrong work request ends in, by the contract's order of checks. */
+static void wrong_vcis_end_in_an_error(void **state)
+{
+	static const struct {
+		uint64_t word[5];
+		enum cay_error error;
+	} wrong[] = {
+		{ { 0x00, 2 }, CAY_ERROR_COMMAND },
+		{ { CAY_FAST_SEND | 1, 2 }, CAY_ERROR_COMMAND },
+		{ { CAY_PUT, 2 }, CAY_ERROR_COMMAND },
+		{ { CAY_SEND | 0x20ull << 24, 2 }, CAY_ERROR_COMMAND },
+		{ { CAY_SEND | 2ull << 32, 2 }, CAY_ERROR_ROUTE },
+		{ { CAY_SEND | 0xffffffull << 32, 2 }, CAY_ERROR_ROUTE },
+		{ { CAY_SEND | 1ull << 32, 1 }, CAY_ERROR_TARGET_VPID },
+		{ { CAY_SEND | 1ull << 32, 2, 0, 1, UINT64_MAX },
+			CAY_ERROR_ORIGIN_BOUNDS },
+		{ { CAY_SEND | 1ull << 32, 2, 0, UINT64_MAX, 2 },
+			CAY_ERROR_ORIGIN_BOUNDS },
+	};
+	struct bench *b = *state;
+	struct origin *o = &b->w.port[0].origin;
+	struct cay_nqe n;
+	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
+		struct cay_vci v = { { 0 } };
+		memcpy(v.word, wrong[i].word, sizeof(wrong[i].word));
+		assert_true(counting_post(o, &v));
+		assert_int_equal(
+			counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 1)
+				.accepted,
+			1);
+		assert_false(bench_take(b, 1, &n));
+		assert_true(bench_take(b, 0, &n));
+		assert_int_equal(nqe_command(&n),
+			CAY_NOTIFY_CC | wrong[i].error
+						<< CAY_COMMAND_ERROR_SHIFT);
+		assert_int_equal(n.word[6], v.word[0] & 0xffff);
+		counting_completions_taken(o, 1);
+	}
+}
+
+/* Payloads against a model of the ring, through several wraps. */
+static void rdr_wraps(void **state)
+{
+	struct bench *b = *state;
+	const unsigned char *rdr = workbench_own(&b->w, 1)->rdr;
+	uint64_t write = 0; /* in units, free-running */
+	unsigned wraps = 0;
+	struct cay_nqe n;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		uint64_t length = 41 + i * 1237 % 8152;
+		uint64_t units = (length + 63) / 64;
+		uint64_t at = write % BENCH_UNITS;
+		if (at + units > BENCH_UNITS) {
+			write += BENCH_UNITS - at;
+			at = 0;
+			wraps++;
+		}
+		write += units;
+		b->data[0] = (unsigned char)i;
+		assert_int_equal(bench_send(b, i, length, 0), 0);
+		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(n.word[2], length);
+		assert_int_equal(n.word[3], at);
+		assert_int_equal(n.word[5] >> 32, write & QUEUE_RDR_MASK);
+		assert_memory_equal(rdr + at * 64, b->data, length);
+	}
+	assert_in_range(wraps, 5, 50);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(fast_recv_word_by_word),
+		BENCH_TEST(recv_word_by_word),
+		BENCH_TEST(completion_word_by_word),
+		BENCH_TEST(reference_word_by_word),
+		BENCH_TEST(gone_word_by_word),
+		BENCH_TEST(vci_arrives_as_the_call_does),
+		BENCH_TEST(wrong_vcis_end_in_an_error),
+		BENCH_TEST(rdr_wraps),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
