@@ -52,7 +52,7 @@
 #define CELLS	   (2 + 2 * ENTRIES + 2 * SENDERS)
 #define BUFFERS	   SENDERS
 #ifndef BUFFER_DEPTH
-#define BUFFER_DEPTH 3
+#define BUFFER_DEPTH 6
 #endif
 
 /* Word 7: the generation, and whether it is void. A fresh one is 0. */
@@ -91,7 +91,7 @@ bit repaired[SENDERS];
 #define GONE(s) (killed[s] && buffer[s].used == 0)
 #endif
 
-#define ENDED(s) (done[s] || repaired[s])
+#define ENDED(s) (killed[s] -> repaired[s] : done[s])
 #if SENDERS == 2
 #define ALL_ENDED (ENDED(0) && ENDED(1))
 #else
@@ -108,45 +108,56 @@ active [SENDERS] proctype sender()
 	byte w, r, now, sent;
 	bit won, was_full;
 
+load_w:
 	{
-		do
-		:: sent == MESSAGES ->
-			d_step { done[_pid] = 1; r = 0; sent = 0 };
-			break
-		:: else ->
+		atomic {
 			d_step { load_now(_pid, W, w); was_full = FULL }; /* N1 */
-attempt:
 			if
-			:: FITS(w, r)
-			:: else ->
-				d_step { /* N6 */
-					load_now(_pid, R, r);
-					was_full = was_full || FULL
-				};
-				if
-				:: FITS(w, r)
-				:: else ->
+			:: FITS(w, r) -> was_full = 0; goto claim
+			:: else
+			fi
+		};
+load_r:
+		atomic {
+			d_step { /* N6 */
+				load_now(_pid, R, r);
+				was_full = was_full || FULL
+			};
+			if
+			:: FITS(w, r) -> was_full = 0; goto claim
+			:: else
+			fi
+		};
+		atomic {
 #ifdef OLD_W
-					now = w;
+			now = w;
 #else
-					load(_pid, W, now);
+			load(_pid, W, now);
 #endif
-					if
-					:: now != w ->
-						w = now; now = 0;
-						goto attempt
-					:: else -> now = 0
-					fi;
-					assert(was_full); /* refused with reason */
-					store(_pid, STATE(_pid), IDLE);
-					!FULL;
-					goto next
+			if
+			:: now != w ->
+				d_step { w = now; now = 0; was_full = FULL };
+				if
+				:: FITS(w, r) -> was_full = 0; goto claim
+				:: else -> goto load_r
 				fi
+			:: else -> now = 0
 			fi;
+			assert(was_full); /* refused with reason */
+			store(_pid, STATE(_pid), IDLE);
+			w = 0;
+			was_full = 0
+		};
+		!FULL;
+		goto load_w;
+claim:
 #ifndef TRY_AFTER
+		atomic {
 			store(_pid, W_OLD(_pid), w); /* X1 */
-			store(_pid, STATE(_pid), TRY);
+			store(_pid, STATE(_pid), TRY)
+		};
 #endif
+		atomic {
 			d_step { /* N2 */
 				cas_now(_pid, W, w, w + 1, won);
 				if
@@ -155,8 +166,9 @@ attempt:
 				fi
 			};
 			if
-			:: !won -> goto attempt
-			:: else -> won = 0; was_full = 0
+			:: won -> won = 0
+			:: !won && FITS(w, r) -> was_full = 0; goto claim
+			:: !won && !FITS(w, r) -> goto load_r
 			fi;
 #ifdef TRY_AFTER
 			store(_pid, W_OLD(_pid), w);
@@ -171,11 +183,17 @@ attempt:
 			store(_pid, WORD7(w), VALID(w)); /* N3 */
 			store(_pid, STATE(_pid), IDLE);	 /* X3 */
 #endif
+			w = 0;
 			sent++;
-next:
-			w = 0
-		od
-	} unless { killed[_pid] }
+			if
+			:: sent < MESSAGES -> goto load_w
+			:: else -> d_step { done[_pid] = 1; r = 0; sent = 0 }
+			fi
+		}
+	} unless {
+		d_step { killed[_pid]; w = 0; r = 0; now = 0; sent = 0; won = 0;
+			was_full = 0 }
+	}
 }
 
 /* Flushes the buffer of sender `_pid - SENDERS`, and may kill that sender. */
@@ -185,9 +203,11 @@ active [SENDERS] proctype memory()
 end:
 	do
 	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
-	:: d_step {
-		whose < MORTALS && !killed[whose] && !done[whose];
-		killed[whose] = 1
+	:: atomic {
+		whose < MORTALS && !killed[whose] &&
+			(!done[whose] || buffer[whose].used > 0);
+		killed[whose] = 1;
+		lose(whose)
 	   }
 	od
 }
@@ -200,8 +220,10 @@ active proctype receiver()
 	byte next, word, s, id;
 
 	do
-	:: PUBLISHED(mem[WORD7(next)], next) -> /* N4 */
-		word = mem[WORD7(next)];
+	:: d_step { /* N4 */
+		PUBLISHED(mem[WORD7(next)], next);
+		word = mem[WORD7(next)]
+	   } ->
 		d_step {
 			if
 			:: word % 2 == 0 ->
@@ -214,13 +236,11 @@ active proctype receiver()
 			fi;
 			id = 0; s = 0; word = 0;
 			next++
-		};
-		if /* space returns at once, or later */
-		:: mem[R] = next /* N5 */
-		:: skip
-		fi
-	:: !PUBLISHED(mem[WORD7(next)], next) && mem[R] != next ->
-		mem[R] = next /* N5: at the latest when there is nothing */
+		}
+	:: d_step { /* N5: space returns at any time */
+		mem[R] != next;
+		mem[R] = next
+	   }
 	:: d_step { /* the end: what is missing now is lost */
 		ALL_ENDED && mem[W] == next && mem[R] == next;
 		do
@@ -331,7 +351,7 @@ repair:
 			fi
 		fi;
 finished:
-		d_step { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
+		atomic { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
 #ifdef NO_RECORD
 	/* The consumer has waited for entry R for too long. */
 	:: d_step {

@@ -9,11 +9,14 @@
  *	BUFFERS		how many processes have a store buffer
  *	BUFFER_DEPTH	how many stores fit into one; a full one holds up the
  *			store, as in the processor
- *	FLUSHED(p, c, v) what is to be checked when v of p reaches cell c; may
- *			be empty
+ *	FLUSHED(p, c, v) a check for when v of p reaches cell c, if it has one
  * and runs one memory() per buffer.
  *
- * store()	goes into the own buffer
+ * store()	goes into the own buffer; nobody else can tell when, so several
+ *		in a row may be one atomic step of the model
+ * lose()	the same once more, for death: a store that is not visible yet
+ *		might as well not have been executed yet, so whoever is killed
+ *		loses any number of its latest ones; the rest is drained
  * load()	looks in the own buffer first, the newest store wins
  * cas(), swap(), fetch_or(), fetch_and()
  *		drain the own buffer, then act on memory in one step
@@ -42,7 +45,9 @@ hidden byte k; /* never holds anything between two steps */
 /* The oldest store of p becomes visible. Only inside d_step. */
 inline flush_oldest(p)
 {
+#ifdef FLUSHED
 	FLUSHED(p, buffer[p].cell[0], buffer[p].value[0]);
+#endif
 	mem[buffer[p].cell[0]] = buffer[p].value[0];
 	buffer[p].used--;
 	k = 0;
@@ -81,6 +86,18 @@ inline store(p, c, v)
 		buffer[p].value[buffer[p].used] = v;
 		buffer[p].used++
 	}
+}
+
+/* Only inside atomic, together with the kill. */
+inline lose(p)
+{
+	do
+	:: buffer[p].used > 0 ->
+		buffer[p].used--;
+		buffer[p].cell[buffer[p].used] = 0;
+		buffer[p].value[buffer[p].used] = 0
+	:: break
+	od
 }
 
 /* For use inside d_step, where something is to happen at the same moment. */

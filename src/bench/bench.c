@@ -59,8 +59,7 @@ static void bench_note(struct progress *so_far, const struct outcome *o)
 }
 
 static void bench_plan(const struct bench_options *options,
-	struct report *report, const struct plan *plan,
-	struct progress *so_far)
+	struct report *report, const struct plan *plan, struct progress *so_far)
 {
 	struct rounds rounds;
 	struct outcome outcome;
@@ -101,8 +100,8 @@ static void bench_size(const struct bench_options *o, struct report *report,
 static void bench_kind(const struct bench_options *o, struct report *report,
 	enum bench_kind kind, struct progress *so_far)
 {
-	static void (*const make[BENCH_KINDS])(struct plan *,
-		const struct bench_options *) = {
+	static void (*const make[BENCH_KINDS])(
+		struct plan *, const struct bench_options *) = {
 		[BENCH_RATE] = plan_rate,
 		[BENCH_RING] = plan_ring,
 		[BENCH_SLEEP] = plan_sleep,
@@ -150,26 +149,26 @@ static void bench_name_node(void)
 	setenv("CAY_NODE", name, 0);
 }
 
-static int bench_status(const struct bench_options *o,
-	const struct progress *so_far)
+static int bench_status(
+	const struct bench_options *o, const struct progress *so_far)
 {
 	if (so_far->failed)
-		return BENCH_ERROR;
+		return BENCH_FAILED;
 	if (so_far->disturbed)
 		return BENCH_DISTURBED;
-	return o->check && so_far->missed ? BENCH_MISSED : BENCH_DONE;
+	return o->check && so_far->missed ? BENCH_FAILED : BENCH_DONE;
 }
 
 int bench_run(const struct bench_options *o, FILE *out)
 {
-	struct report report = { .out = out,
-		.json = o->json,
-		.command = o->command };
+	struct report report = {
+		.out = out, .json = o->json, .command = o->command
+	};
 	struct progress so_far = { false, false, false };
 
 	if (cores_choose(o->core, report.core) ||
 		bench_open_samples(o, &report.samples))
-		return BENCH_ERROR;
+		return BENCH_FAILED;
 	bench_name_node();
 	report_begin(&report);
 	for (unsigned kind = 0; kind < BENCH_KINDS; kind++)
@@ -177,6 +176,6 @@ int bench_run(const struct bench_options *o, FILE *out)
 			bench_kind(o, &report, kind, &so_far);
 	report_end(&report);
 	if (bench_close_samples(o, report.samples))
-		return BENCH_ERROR;
+		return BENCH_FAILED;
 	return bench_status(o, &so_far);
 }

@@ -39,11 +39,10 @@ struct bench_options {
 	const char *command; /* as typed, for the report */
 };
 
-/* What the process exits with. */
+/* What the process exits with; 2 is for wrong usage. */
 enum bench_status {
 	BENCH_DONE = 0,
-	BENCH_MISSED = 1,    /* a target, with options.check */
-	BENCH_ERROR = 2,
+	BENCH_FAILED = 1,    /* or a missed target, with options.check */
 	BENCH_DISTURBED = 3, /* at least one figure is refused */
 };
 

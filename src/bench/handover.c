@@ -49,8 +49,8 @@ static int handover_pong(struct side *s, uint32_t trips)
 		r = handover_await(s, &h->line, *next + 1);
 		*next += 2;
 		if (!r)
-			atomic_store_explicit(&h->line, *next,
-				memory_order_release);
+			atomic_store_explicit(
+				&h->line, *next, memory_order_release);
 	}
 	return r;
 }

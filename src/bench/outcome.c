@@ -24,8 +24,8 @@ static size_t figure_collect(const struct rounds *r, unsigned flavour,
 	return count;
 }
 
-static void figure_of(const struct rounds *r, unsigned flavour, double *ns,
-	struct figure *f)
+static void figure_of(
+	const struct rounds *r, unsigned flavour, double *ns, struct figure *f)
 {
 	f->p50_samples = figure_collect(r, flavour, SAMPLE_BATCH, ns);
 	f->p50_ns = samples_median(ns, f->p50_samples);
@@ -75,8 +75,8 @@ void outcome_dropped(const struct outcome *o, char *text, size_t size)
 	text[0] = 0;
 	for (unsigned v = VERDICT_KEPT + 1; v < VERDICT_COUNT; v++)
 		if (o->verdicts[v] && at < size)
-			at += (size_t)snprintf(text + at, size - at,
-				"%s%u %s", at ? ", " : "", o->verdicts[v],
+			at += (size_t)snprintf(text + at, size - at, "%s%u %s",
+				at ? ", " : "", o->verdicts[v],
 				verdict_text(v));
 }
 

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS	 250			/* between two looks at the children */
+#define LOOK_MS	 250		      /* between two looks at the children */
 #define GRACE_NS (2 * CLOCK_NS_PER_S) /* for the others when one has failed */
 
 /* The processes of a running job, as the parent sees them. */
@@ -40,8 +40,8 @@ static void *party_map(size_t bytes)
 	if (fd < 0)
 		return NULL;
 	if (ftruncate(fd, (off_t)bytes) == 0)
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-			0);
+		at = mmap(
+			NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return at == MAP_FAILED ? NULL : at;
 }
@@ -73,8 +73,8 @@ static void party_close_descriptors(struct party *p)
 	}
 }
 
-int party_open(struct party *p, unsigned ranks, const int core[2],
-	size_t area_bytes)
+int party_open(
+	struct party *p, unsigned ranks, const int core[2], size_t area_bytes)
 {
 	size_t page_bytes = bits_round_up(sizeof(struct party_page), 4096);
 
@@ -137,8 +137,8 @@ __attribute__((noreturn)) static void child_run(struct party *p, unsigned rank,
 
 /* ---- the parent ---- */
 
-static int brood_bear(struct brood *b, struct party *p,
-	const struct party_job *job)
+static int brood_bear(
+	struct brood *b, struct party *p, const struct party_job *job)
 {
 	unsigned rank = b->born;
 	pid_t self = getpid(), pid = fork();
@@ -163,8 +163,8 @@ static void brood_kill(struct brood *b)
 }
 
 /* One has ended: the others have some time to notice that it failed. */
-static void brood_note(struct brood *b, struct party *p, unsigned rank,
-	int status)
+static void brood_note(
+	struct brood *b, struct party *p, unsigned rank, int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return;
@@ -174,8 +174,7 @@ static void brood_note(struct brood *b, struct party *p, unsigned rank,
 	else
 		party_fail(p, "process %u gave up", rank);
 	if (!b->failed)
-		b->deadline =
-			bits_min(b->deadline, clock_after_ns(GRACE_NS));
+		b->deadline = bits_min(b->deadline, clock_after_ns(GRACE_NS));
 	b->failed = true;
 }
 
@@ -205,8 +204,8 @@ static void brood_expire(struct brood *b, struct party *p)
 	brood_kill(b);
 }
 
-static int brood_watch(struct brood *b, struct party *p,
-	const struct party_job *job)
+static int brood_watch(
+	struct brood *b, struct party *p, const struct party_job *job)
 {
 	while (b->living) {
 		poll(b->exit, b->born, job->watch ? LOOK_MS : 1000);

@@ -63,8 +63,8 @@ static int party_await_stage(struct party *p, unsigned rank, uint32_t stage)
 	int r = 0;
 
 	/* P4 */
-	while (!r && atomic_load_explicit(reached, memory_order_acquire) <
-			     stage) {
+	while (!r &&
+		atomic_load_explicit(reached, memory_order_acquire) < stage) {
 		sched_yield();
 		r = party_check(p);
 	}
@@ -73,9 +73,9 @@ static int party_await_stage(struct party *p, unsigned rank, uint32_t stage)
 
 int party_barrier(struct party *p, unsigned rank)
 {
-	uint32_t stage = 1 + atomic_fetch_add_explicit(
-				     &p->page->member[rank].stage, 1,
-				     memory_order_acq_rel); /* P3 */
+	uint32_t stage =
+		1 + atomic_fetch_add_explicit(&p->page->member[rank].stage, 1,
+			    memory_order_acq_rel); /* P3 */
 	int r = 0;
 
 	for (unsigned i = 0; !r && i < p->ranks; i++)
@@ -89,8 +89,8 @@ void party_command(struct party *p, uint32_t flavour, const struct shape *shape)
 
 	page->flavour = flavour;
 	page->shape = *shape;
-	atomic_fetch_add_explicit(&page->command, 1,
-		memory_order_release); /* P1 */
+	atomic_fetch_add_explicit(
+		&page->command, 1, memory_order_release); /* P1 */
 	/* Always: it costs rank 0 some 100 ns that nobody measures. */
 	syscall(SYS_futex, &page->command, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -102,8 +102,8 @@ static void party_nap(struct party *p, uint32_t seen)
 	syscall(SYS_futex, &p->page->command, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-int party_await_command(struct party *p, uint32_t *seen, uint32_t *flavour,
-	struct shape *shape)
+int party_await_command(
+	struct party *p, uint32_t *seen, uint32_t *flavour, struct shape *shape)
 {
 	struct party_page *page = p->page;
 	uint64_t spin_until =
@@ -112,8 +112,8 @@ int party_await_command(struct party *p, uint32_t *seen, uint32_t *flavour,
 	int r;
 
 	/* P2 */
-	while ((now = atomic_load_explicit(&page->command,
-			memory_order_acquire)) == *seen) {
+	while ((now = atomic_load_explicit(
+			&page->command, memory_order_acquire)) == *seen) {
 		if ((r = party_check(p)))
 			return r;
 		if (clock_passed(spin_until))
@@ -142,8 +142,8 @@ int party_await_ready(struct party *p, uint64_t batches)
 
 void party_ready(struct party *p, unsigned rank)
 {
-	atomic_fetch_add_explicit(&p->page->member[rank].ready, 1,
-		memory_order_release); /* P3 */
+	atomic_fetch_add_explicit(
+		&p->page->member[rank].ready, 1, memory_order_release); /* P3 */
 }
 
 void party_count_switches(struct party *p, unsigned rank)
@@ -160,7 +160,7 @@ uint32_t party_switches(const struct party *p)
 	uint32_t sum = 0;
 
 	for (unsigned i = 0; i < p->ranks; i++)
-		sum += atomic_load_explicit(&p->page->member[i].switches,
-			memory_order_relaxed);
+		sum += atomic_load_explicit(
+			&p->page->member[i].switches, memory_order_relaxed);
 	return sum;
 }

@@ -18,10 +18,12 @@
 #include "base/clock.h"
 #include "cay/port.h"
 
-#define PARTY_RANKS_MAX	  64u
-#define PARTY_APART	  128u
-#define PARTY_TEXT_MAX	  200u
-#define PARTY_PATIENCE_NS (5 * CLOCK_NS_PER_S) /* for one slice, or a set-up */
+#define PARTY_RANKS_MAX 64u
+#define PARTY_APART	128u
+#define PARTY_TEXT_MAX	200u
+#define PARTY_PATIENCE_NS                                  \
+	(5 * CLOCK_NS_PER_S) /* for one slice, or a set-up \
+			      */
 
 /* One burst of work: batches of trips, then trips timed one by one. */
 struct shape {
@@ -78,8 +80,8 @@ struct party_job {
 };
 
 /* 0 or -errno. A party of two is pinned, a larger one shares the two cores. */
-int party_open(struct party *, unsigned ranks, const int core[2],
-	size_t area_bytes);
+int party_open(
+	struct party *, unsigned ranks, const int core[2], size_t area_bytes);
 void party_close(struct party *);
 
 /* Runs the job in every rank; -ECANCELED if one failed: see page->text. */
@@ -94,8 +96,8 @@ void party_renew(struct party *);
 int party_check(const struct party *);
 
 /* Says why this run is over, unless somebody was faster. Gives -ECANCELED. */
-__attribute__((format(printf, 2, 3))) int party_fail(struct party *,
-	const char *format, ...);
+__attribute__((format(printf, 2, 3))) int party_fail(
+	struct party *, const char *format, ...);
 
 /* Waits until all ranks are here. 0 or as party_check(). */
 int party_barrier(struct party *, unsigned rank);
@@ -104,8 +106,8 @@ int party_barrier(struct party *, unsigned rank);
 void party_command(struct party *, uint32_t flavour, const struct shape *);
 
 /* The others: waits for the command after *seen, and copies it. */
-int party_await_command(struct party *, uint32_t *seen, uint32_t *flavour,
-	struct shape *);
+int party_await_command(
+	struct party *, uint32_t *seen, uint32_t *flavour, struct shape *);
 
 /* Rank 0: waits until every other rank has prepared so many batches. */
 int party_await_ready(struct party *, uint64_t batches);

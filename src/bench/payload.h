@@ -13,8 +13,8 @@
 
 #define PAYLOAD_LINE 64u
 
-static inline void payload_stamp(unsigned char *data, size_t bytes,
-	uint64_t number)
+static inline void payload_stamp(
+	unsigned char *data, size_t bytes, uint64_t number)
 {
 	if (bytes >= sizeof(number))
 		memcpy(data, &number, sizeof(number));
@@ -24,8 +24,8 @@ static inline void payload_stamp(unsigned char *data, size_t bytes,
  * Writes each line, as an application does that has something new to say.
  * A source that is sent again untouched is read from the receiver's own cache.
  */
-static inline void payload_refresh(unsigned char *data, size_t bytes,
-	uint64_t number)
+static inline void payload_refresh(
+	unsigned char *data, size_t bytes, uint64_t number)
 {
 	for (size_t at = 0; at + sizeof(number) <= bytes; at += PAYLOAD_LINE)
 		memcpy(data + at, &number, sizeof(number));
@@ -41,8 +41,8 @@ static inline void payload_read(const void *data, size_t bytes)
 }
 
 /* 0, or -EBADMSG: this is not the message that was due. */
-static inline int payload_verify(const void *data, size_t length, size_t bytes,
-	uint64_t number)
+static inline int payload_verify(
+	const void *data, size_t length, size_t bytes, uint64_t number)
 {
 	uint64_t first = number;
 

@@ -12,27 +12,27 @@
 #include "cay/message.h"
 
 #define TRIES_PER_ROUND 4 /* at most, before a run gives up */
-#define LIMIT_NS	(8 * CLOCK_NS_PER_S)
+#define LIMIT_NS	(3 * CLOCK_NS_PER_S) /* for the usual rounds */
 
-static const struct shape handover_shape = { .batches = 8,
-	.trips = 32,
-	.singles = 64 };
+static const struct shape handover_shape = {
+	.batches = 8, .trips = 32, .singles = 64
+};
 
 /* Two cores that do nothing else: what they do in a row must repeat. */
-static const struct rules quiet_rules = { .agree = 1.10,
-	.alike = 1.25,
-	.unbroken = true };
+static const struct rules quiet_rules = {
+	.agree = 1.10, .alike = 1.25, .unbroken = true
+};
 
 /* Where processes sleep and wake, switches are what is measured. */
 static const struct rules busy_rules = { .agree = 1.25, .alike = 1.50 };
 
-static void plan_rounds(struct plan *p, const struct bench_options *o,
-	uint32_t rounds)
+static void plan_rounds(
+	struct plan *p, const struct bench_options *o, uint32_t rounds)
 {
 	p->rounds = o->rounds ? o->rounds : rounds;
 	p->tries = TRIES_PER_ROUND * p->rounds;
 	p->rules.enough = (p->rounds + 1) / 2;
-	p->limit_ns = LIMIT_NS;
+	p->limit_ns = LIMIT_NS * (p->rounds > rounds ? p->rounds / rounds : 1);
 }
 
 uint32_t plan_samples_max(const struct plan *p)
@@ -65,15 +65,15 @@ static uint32_t plan_trips(size_t bytes)
 	return bytes <= 256 ? 32 : bytes <= 2048 ? 16 : 8;
 }
 
-static void plan_short(struct plan *p, const struct bench_options *o,
-	size_t bytes)
+static void plan_short(
+	struct plan *p, const struct bench_options *o, size_t bytes)
 {
 	bool fast = bytes <= CAY_FAST_SEND_BYTES;
 	uint32_t trips = plan_trips(bytes);
 
 	plan_label(p, bytes, fast ? "Fast Send" : "Send");
-	p->flavour[PLAN_SKETCH] =
-		fast ? &sketch_fast_flavour : &sketch_send_flavour;
+	p->flavour[PLAN_SKETCH] = fast ? &sketch_fast_flavour
+				       : &sketch_send_flavour;
 	p->flavour[PLAN_CANDIDATE] = &candidate_flavour;
 	p->measured = (struct shape){ 16, trips, 4 * trips };
 	plan_rounds(p, o, 400);

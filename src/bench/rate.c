@@ -66,8 +66,8 @@ static int sketch_rate_take(struct side *s, uint32_t trips)
 			r = party_spin(s->party, &looks);
 			continue;
 		}
-		r = payload_verify(&e->word[2], sketch_length(e), s->bytes,
-			k->next);
+		r = payload_verify(
+			&e->word[2], sketch_length(e), s->bytes, k->next);
 		sketch_release(k);
 		trips--;
 	}

@@ -26,7 +26,7 @@ static void report_ns(FILE *out, double ns)
 void report_begin(struct report *r)
 {
 	if (r->json) {
-		json_begin(r);
+		report_json_begin(r);
 		return;
 	}
 	fprintf(r->out, "# %s\n# process 0 on core %d, the other on core %d\n",
@@ -73,8 +73,9 @@ static void report_notes(struct report *r, const struct outcome *o)
 	char dropped[120];
 
 	if (o->plan->kind == BENCH_RATE)
-		fprintf(r->out, "    million messages per second: sketch %.1f, "
-				"Cay %.1f\n",
+		fprintf(r->out,
+			"    million messages per second: sketch %.1f, "
+			"Cay %.1f\n",
 			1e3 / o->figure[PLAN_SKETCH].p50_ns,
 			1e3 / o->figure[PLAN_CANDIDATE].p50_ns);
 	if (outcome_has_distance(o))
@@ -99,7 +100,7 @@ void report_outcome(struct report *r, const struct outcome *o)
 	char dropped[120];
 
 	if (r->json) {
-		json_outcome(r, o);
+		report_json_outcome(r, o);
 		return;
 	}
 	report_row(r, o->plan);
@@ -118,7 +119,7 @@ void report_outcome(struct report *r, const struct outcome *o)
 void report_failure(struct report *r, const struct plan *p, const char *why)
 {
 	if (r->json) {
-		json_failure(r, p, why);
+		report_json_failure(r, p, why);
 		return;
 	}
 	report_row(r, p);
@@ -129,7 +130,7 @@ void report_failure(struct report *r, const struct plan *p, const char *why)
 void report_end(struct report *r)
 {
 	if (r->json)
-		json_end(r);
+		report_json_end(r);
 	fflush(r->out);
 }
 

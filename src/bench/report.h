@@ -23,11 +23,11 @@ void report_outcome(struct report *, const struct outcome *);
 void report_failure(struct report *, const struct plan *, const char *why);
 void report_end(struct report *);
 
-/* The same in JSON: json.c. */
-void json_begin(struct report *);
-void json_outcome(struct report *, const struct outcome *);
-void json_failure(struct report *, const struct plan *, const char *why);
-void json_end(struct report *);
+/* The same in JSON: report_json.c. */
+void report_json_begin(struct report *);
+void report_json_outcome(struct report *, const struct outcome *);
+void report_json_failure(struct report *, const struct plan *, const char *why);
+void report_json_end(struct report *);
 
 /* CSV: a heading, then one line per sample, kept or not. */
 void report_samples_begin(FILE *);

@@ -153,11 +153,11 @@ static size_t area_bytes(const struct plan *plan)
 }
 
 /* The log is written once here, so that no page is missing while it counts. */
-static void run_place(struct run *run, const struct plan *plan,
-	struct party *party)
+static void run_place(
+	struct run *run, const struct plan *plan, struct party *party)
 {
-	unsigned char *at = party->area +
-			    (size_t)PLAN_FLAVOURS_MAX * FLAVOUR_SHARED_BYTES;
+	unsigned char *at =
+		party->area + (size_t)PLAN_FLAVOURS_MAX * FLAVOUR_SHARED_BYTES;
 
 	run->plan = plan;
 	run->rounds = (struct round *)(void *)at;
@@ -166,8 +166,8 @@ static void run_place(struct run *run, const struct plan *plan,
 	run->samples->capacity = plan_samples_max(plan);
 }
 
-static int rounds_copy(struct rounds *to, const struct run *run,
-	const struct party *p)
+static int rounds_copy(
+	struct rounds *to, const struct run *run, const struct party *p)
 {
 	size_t bytes = samples_bytes(run->samples->count);
 

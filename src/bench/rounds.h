@@ -16,8 +16,8 @@ struct rounds {
 };
 
 /* 0 or -errno with the reason in `failure`. rounds_free() in any case. */
-int rounds_run(const struct plan *, const int core[2], bool progress,
-	struct rounds *);
+int rounds_run(
+	const struct plan *, const int core[2], bool progress, struct rounds *);
 void rounds_free(struct rounds *);
 
 #endif

@@ -13,12 +13,12 @@
 
 int sketch_setup(struct side *s)
 {
-	struct sketch *k = aligned_alloc(PARTY_APART,
-		bits_round_up(sizeof(*k), PARTY_APART));
-	struct sketch_queue *queue =
-		(struct sketch_queue *)(void *)s->shared;
+	struct sketch *k = aligned_alloc(
+		PARTY_APART, bits_round_up(sizeof(*k), PARTY_APART));
+	struct sketch_queue *queue = (struct sketch_queue *)(void *)s->shared;
 
-	_Static_assert(2 * sizeof(*queue) <= FLAVOUR_SHARED_BYTES, "two queues");
+	_Static_assert(
+		2 * sizeof(*queue) <= FLAVOUR_SHARED_BYTES, "two queues");
 	if (!k)
 		return -ENOMEM;
 	memset(k, 0, sizeof(*k));
@@ -70,8 +70,8 @@ static int fast_receive(struct side *s)
 	int r = sketch_await(s, &e);
 
 	if (!r)
-		r = payload_verify(&e->word[2], sketch_length(e), s->bytes,
-			k->next);
+		r = payload_verify(
+			&e->word[2], sketch_length(e), s->bytes, k->next);
 	sketch_release(k);
 	return r;
 }

@@ -51,8 +51,8 @@ static inline uint64_t sketch_generation(uint64_t position)
 	return (position >> SKETCH_ENTRIES_LOG2) + 1;
 }
 
-static inline struct sketch_entry *sketch_entry(struct sketch_queue *q,
-	uint64_t position)
+static inline struct sketch_entry *sketch_entry(
+	struct sketch_queue *q, uint64_t position)
 {
 	return &q->entry[position % SKETCH_ENTRIES];
 }
@@ -64,8 +64,8 @@ static inline bool sketch_claim(struct sketch *k, uint64_t *position)
 
 	do {
 		if (unlikely(w - k->r_seen >= SKETCH_ENTRIES)) {
-			k->r_seen = atomic_load_explicit(&k->out->r,
-				memory_order_acquire);
+			k->r_seen = atomic_load_explicit(
+				&k->out->r, memory_order_acquire);
 			if (w - k->r_seen >= SKETCH_ENTRIES)
 				return false;
 		}
@@ -75,8 +75,8 @@ static inline bool sketch_claim(struct sketch *k, uint64_t *position)
 	return true;
 }
 
-static inline void sketch_publish(struct sketch_entry *e, uint64_t position,
-	size_t length)
+static inline void sketch_publish(
+	struct sketch_entry *e, uint64_t position, size_t length)
 {
 	atomic_store_explicit(&e->valid,
 		length | sketch_generation(position) << 32,
@@ -104,8 +104,8 @@ static inline void sketch_release(struct sketch *k)
 }
 
 /* The message in the entry itself. */
-static inline bool sketch_send_fast(struct sketch *k, const void *data,
-	size_t bytes)
+static inline bool sketch_send_fast(
+	struct sketch *k, const void *data, size_t bytes)
 {
 	const unsigned char *from = data;
 	uint64_t position;

@@ -28,8 +28,8 @@ static int sleep_prepare(struct side *s)
 
 static void answer_give(struct side *s)
 {
-	atomic_fetch_add_explicit(&word_of(s, 0)->raised, 1,
-		memory_order_release);
+	atomic_fetch_add_explicit(
+		&word_of(s, 0)->raised, 1, memory_order_release);
 }
 
 static int answer_await(struct side *s)

@@ -17,8 +17,8 @@
 
 /* ---- set-up ---- */
 
-static int stage_fail(struct stage *st, unsigned flavour, const char *what,
-	int error)
+static int stage_fail(
+	struct stage *st, unsigned flavour, const char *what, int error)
 {
 	const char *why = error == -ETIMEDOUT ? "no answer in time"
 					      : cay_strerror(error);
@@ -78,8 +78,8 @@ static int lead_start(struct stage *st, unsigned flavour)
 	return r ? r : st->plan->flavour[flavour]->prepare(&st->side[flavour]);
 }
 
-static int lead_batch(struct stage *st, unsigned flavour, uint32_t trips,
-	double *ns)
+static int lead_batch(
+	struct stage *st, unsigned flavour, uint32_t trips, double *ns)
 {
 	int r = lead_start(st, flavour);
 
@@ -121,8 +121,8 @@ static int lead_portions(struct stage *st, unsigned flavour, uint32_t round,
 
 	for (uint32_t i = 0; !r && i < shape->batches; i++) {
 		r = lead_batch(st, flavour, shape->trips, &ns);
-		samples_add(samples, round, (uint16_t)flavour, SAMPLE_BATCH,
-			ns);
+		samples_add(
+			samples, round, (uint16_t)flavour, SAMPLE_BATCH, ns);
 	}
 	if (!r && shape->singles)
 		r = lead_singles(st, flavour, round, samples);
@@ -164,8 +164,8 @@ static int follow_batch(struct stage *st, unsigned flavour, uint32_t trips)
 	return f->pong(&st->side[flavour], trips);
 }
 
-static int follow_portions(struct stage *st, unsigned flavour,
-	const struct shape *shape)
+static int follow_portions(
+	struct stage *st, unsigned flavour, const struct shape *shape)
 {
 	int r = 0;
 

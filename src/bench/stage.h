@@ -20,13 +20,13 @@ struct stage {
 };
 
 /* All: 0, or -errno after party_fail(). */
-int stage_setup(struct stage *, const struct plan *, struct party *,
-	unsigned rank);
+int stage_setup(
+	struct stage *, const struct plan *, struct party *, unsigned rank);
 void stage_teardown(struct stage *);
 
 /* Rank 0: a slice of one flavour, its samples under this round. */
-int stage_lead(struct stage *, unsigned flavour, uint32_t round,
-	struct samples *);
+int stage_lead(
+	struct stage *, unsigned flavour, uint32_t round, struct samples *);
 
 /* Rank 0: no more slices. */
 void stage_stop(struct stage *);

@@ -58,8 +58,8 @@ int verdict_settle(struct round *r, size_t count, const struct rules *rules)
 	for (size_t i = 0; i < count; i++) {
 		if (r[i].verdict != VERDICT_KEPT)
 			continue;
-		if (verdict_alike(round_yardstick_ns(&r[i]), typical,
-			    rules->alike))
+		if (verdict_alike(
+			    round_yardstick_ns(&r[i]), typical, rules->alike))
 			stay++;
 		else
 			r[i].verdict = VERDICT_ELSEWHERE;

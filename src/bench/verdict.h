@@ -29,9 +29,9 @@ struct round {
 };
 
 struct rules {
-	double agree;	/* largest over smallest yardstick of a round */
-	double alike;	/* a round's yardstick over that of the median round */
-	bool unbroken;	/* no involuntary switch */
+	double agree;	 /* largest over smallest yardstick of a round */
+	double alike;	 /* a round's yardstick over that of the median round */
+	bool unbroken;	 /* no involuntary switch */
 	uint32_t enough; /* kept rounds, or no figure at all */
 };
 

@@ -2,15 +2,13 @@
 /* cay bench: what the command line says, for the benchmarks in src/bench. */
 #include "bench/bench.h"
 
-#include <ctype.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
-
-int cli_bench(int argc, char **argv);
+#include "cli/cli.h"
+#include "cli/options.h"
 
 static const char bench_usage[] =
 	"usage: cay bench [latency | rate | ring | sleep | all] [options]\n"
@@ -37,68 +35,59 @@ static const char bench_usage[] =
 	"  --check           exit with 1 if a target is missed\n"
 	"  --help\n"
 	"\n"
-	"Exit status: 0 done, 1 target missed (--check), 2 error, 3 disturbed\n"
-	"(there is no option that makes a figure of a disturbed run).\n";
+	"Exit status: 0 done, 1 failed or, with --check, a target missed,\n"
+	"2 wrong usage, 3 disturbed (no option makes a figure of that).\n";
 
-static const size_t bench_all_sizes[] = { 0, 8, 40, 64, 1024, 4096, 8192,
-	65536, 1048576 };
+static const size_t bench_all_sizes[] = { 0, 8, 40, 64, 1024, 4096, 8192, 65536,
+	1048576 };
 
 /* ---- values ---- */
 
-static bool parse_number(const char *text, char **end, unsigned long max,
-	unsigned long *value)
+/* "8,64,4K": calls for each piece; false if one is refused. */
+static bool parse_list(const char *text, struct bench_options *o,
+	bool (*take)(struct bench_options *, const char *piece))
 {
-	if (!isdigit((unsigned char)*text))
+	char list[256], *rest = list, *piece;
+
+	if (strlen(text) >= sizeof(list))
 		return false;
-	*value = strtoul(text, end, 10);
-	return *value <= max;
-}
-
-static bool parse_count(const char *text, unsigned long max,
-	unsigned long *value)
-{
-	char *end;
-
-	return parse_number(text, &end, max, value) && *end == 0 && *value > 0;
-}
-
-/* "64", "4K" or "1M"; stops at a comma or the end. */
-static bool parse_size(const char *text, char **end, size_t *bytes)
-{
-	unsigned long value;
-
-	if (!parse_number(text, end, BENCH_BYTES_MAX, &value))
-		return false;
-	if (**end == 'K' || **end == 'k' || **end == 'M' || **end == 'm')
-		value <<= toupper((unsigned char)*(*end)++) == 'K' ? 10 : 20;
-	*bytes = value;
-	return value <= BENCH_BYTES_MAX && (**end == ',' || **end == 0);
-}
-
-static bool parse_sizes(const char *text, struct bench_options *o)
-{
-	char *end;
-
-	for (o->size_count = 0; o->size_count < BENCH_SIZES_MAX;) {
-		if (!parse_size(text, &end, &o->sizes[o->size_count++]))
+	strcpy(list, text);
+	while ((piece = strsep(&rest, ",")))
+		if (!take(o, piece))
 			return false;
-		if (*end == 0)
-			return true;
-		text = end + 1;
-	}
-	return false;
+	return true;
 }
 
-static bool parse_cores(const char *text, struct bench_options *o)
+static bool take_size(struct bench_options *o, const char *piece)
 {
-	unsigned long first, second;
-	char *end;
+	uint64_t bytes;
 
-	if (!parse_number(text, &end, 65535, &first) || *end != ',' ||
-		!parse_number(end + 1, &end, 65535, &second) || *end)
+	if (o->size_count == BENCH_SIZES_MAX || !option_bytes(piece, &bytes) ||
+		bytes > BENCH_BYTES_MAX)
 		return false;
-	o->core[0] = (int)first;
-	o->core[1] = (int)second;
+	o->sizes[o->size_count++] = bytes;
+	return true;
+}
+
+static bool take_core(struct bench_options *o, const char *piece)
+{
+	int *core = o->core[0] < 0 ? &o->core[0] : &o->core[1];
+	uint64_t number;
+
+	if (*core >= 0 || !option_number(piece, INT16_MAX, &number))
+		return false;
+	*core = (int)number;
+	return true;
+}
+
+static bool parse_count(
+	const char *text, uint64_t min, uint64_t max, uint32_t *count)
+{
+	uint64_t number;
+
+	if (!option_number(text, max, &number) || number < min)
+		return false;
+	*count = (uint32_t)number;
 	return true;
 }
 
@@ -149,26 +138,21 @@ static const struct option bench_long_options[] = {
 	{ 0 },
 };
 
-/* False: the value is wrong, or there is no such option. */
+/* False: the value is wrong. */
 static bool take_value(int option, const char *value, struct bench_options *o)
 {
-	unsigned long number;
-
 	switch (option) {
 	case OPTION_SIZES:
-		return parse_sizes(value, o);
+		o->size_count = 0;
+		return parse_list(value, o, take_size);
 	case OPTION_CORES:
-		return parse_cores(value, o);
+		o->core[0] = o->core[1] = -1;
+		return parse_list(value, o, take_core) && o->core[1] >= 0;
 	case OPTION_ROUNDS:
-		if (!parse_count(value, 100000, &number))
-			return false;
-		o->rounds = (uint32_t)number;
-		return true;
+		return parse_count(value, 2, 100000, &o->rounds);
 	case OPTION_PROCESSES:
-		if (!parse_count(value, BENCH_PROCESSES_MAX, &number))
-			return false;
-		o->processes = (unsigned)number;
-		return number >= 2;
+		return parse_count(
+			value, 2, BENCH_PROCESSES_MAX, &o->processes);
 	default:
 		return false;
 	}
@@ -194,32 +178,25 @@ static bool take_option(int option, const char *value, struct bench_options *o)
 	}
 }
 
-static int bench_misused(const char *option, const char *value)
-{
-	if (option)
-		fprintf(stderr, "cay bench: --%s %s: not possible\n", option,
-			value ? value : "");
-	fputs("try: cay bench --help\n", stderr);
-	return BENCH_ERROR;
-}
-
 /* -1: go on; else the exit status. */
 static int take_options(int argc, char **argv, struct bench_options *o)
 {
 	int option, index = 0;
 
 	optind = 1;
-	while ((option = getopt_long(argc, argv, "", bench_long_options,
-			&index)) != -1) {
-		if (option == OPTION_HELP) {
-			fputs(bench_usage, stdout);
-			return BENCH_DONE;
-		}
+	opterr = 0;
+	while ((option = getopt_long(
+			argc, argv, "", bench_long_options, &index)) != -1) {
+		if (option == OPTION_HELP)
+			return option_help("bench", bench_usage);
 		if (option == '?')
-			return bench_misused(NULL, NULL);
+			return option_misused("bench",
+				"%s: no such option, or "
+				"no value",
+				argv[optind - 1]);
 		if (!take_option(option, optarg, o))
-			return bench_misused(bench_long_options[index].name,
-				optarg);
+			return option_misused("bench", "--%s %s: not possible",
+				bench_long_options[index].name, optarg);
 	}
 	return -1;
 }
@@ -245,11 +222,14 @@ int cli_bench(int argc, char **argv)
 	int status = take_options(argc, argv, &o);
 	if (status >= 0)
 		return status;
-	if (optind < argc && !parse_kind(argv[optind], &o)) {
-		fprintf(stderr, "cay bench: %s: no such benchmark\n",
-			argv[optind]);
-		return bench_misused(NULL, NULL);
-	}
+	if (optind < argc && !parse_kind(argv[optind], &o))
+		return option_misused(
+			"bench", "%s: no such benchmark", argv[optind]);
+	if (optind + 1 < argc)
+		return option_misused("bench",
+			"%s: one benchmark at a time, "
+			"or all",
+			argv[optind + 1]);
 	if (o.size_count == 0 && optind < argc)
 		choose_sizes(&o);
 	else if (o.size_count == 0)

@@ -5,9 +5,9 @@
  * Up to 40 bytes and no flags: everything is known, so the whole path folds
  * into the claim, the stores and the publication.
  */
-int DEVICE(send_fast)(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *to, uint64_t tag, uint32_t api_tag,
-	const void *data, size_t length)
+__attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *to, uint64_t tag,
+	uint32_t api_tag, const void *data, size_t length)
 {
 	const struct iovec payload = { (void *)data, length };
 	const struct packet p = { .command = CAY_FAST_SEND,
@@ -81,7 +81,10 @@ struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
 
 uint64_t DEVICE(peek)(struct context *own, uint64_t position)
 {
-	return notify_peek(own, position);
+	uint64_t word = notify_peek(own, position);
+	if (word)
+		host_step(NULL, STEP_TAKE);
+	return word;
 }
 
 void DEVICE(give_back)(struct context *own, uint64_t r)

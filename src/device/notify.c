@@ -125,7 +125,7 @@ __attribute__((cold, noinline)) static int notify_verdict(
 {
 	const struct queue_control *c = to->control;
 	for (int i = 0; i < 1000; i++) {
-		if (host_load32(&c->moving, HOST_W) == QUEUE_MOVED)
+		if (host_load32(&c->moving, HOST_W) != QUEUE_MOVING)
 			break;
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}

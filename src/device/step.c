@@ -18,7 +18,6 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_WAKE] = "wake the target",
 	[STEP_IDLE] = "record: idle",
 	[STEP_TAKE] = "notification taken",
-	[STEP_FETCH] = "payload fetched",
 	[STEP_DONE] = "reference done",
 	[STEP_RETURN] = "room returned",
 	[STEP_ROOM] = "wake the senders",

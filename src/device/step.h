@@ -27,11 +27,10 @@ enum device_step {
 	STEP_IDLE,    /* 13 the record says IDLE */
 	/* the target's side */
 	STEP_TAKE,   /* 14 an entry was taken by the consumer */
-	STEP_FETCH,  /* 15 long message: copied from the origin */
-	STEP_DONE,   /* 16 long message: the reference says DONE */
-	STEP_RETURN, /* 17 R has moved */
-	STEP_ROOM,   /* 18 senders that waited for room were woken */
-	STEP_SLEEP,  /* 19 SLEEP is set in W */
+	STEP_DONE,   /* 15 long message: the reference says DONE */
+	STEP_RETURN, /* 16 R has moved */
+	STEP_ROOM,   /* 17 senders that waited for room were woken */
+	STEP_SLEEP,  /* 18 SLEEP is set in W */
 	STEP_COUNT,
 };
 

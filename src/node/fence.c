@@ -154,12 +154,16 @@ static int fence_port(struct process *stuck, struct vport *p)
 		arena_control(&r->arena, p->config.vpid, p->epoch);
 	struct context to;
 	int e = context_load(&r->arena, p->config.vpid, p->epoch, &to);
-	if (e == 0)
-		e = set_replace(p);
 	if (e)
 		return e;
 	/* Order: this store, the barrier, the looks at word 7. */
 	atomic_store_explicit(&old->moving, QUEUE_MOVING, memory_order_seq_cst);
+	e = set_replace(p);
+	if (e) {
+		atomic_store_explicit(&old->moving, QUEUE_STAYS,
+			memory_order_release);
+		return e;
+	}
 	barrier_everywhere();
 	if (others_wait(stuck, p) == 0)
 		fence_list(stuck, old, &to);

@@ -33,6 +33,8 @@ static int process_read(const struct reference *ref, uint64_t offset,
 	unsigned long count = bytes ? 2 : 1;
 	ssize_t n = process_vm_readv((pid_t)ref->pid, local, count, remote,
 		count, 0);
+	if (n < 0)
+		return -errno;
 	if (n != (ssize_t)(sizeof(cookie) + bytes))
 		return -EFAULT;
 	return cookie == ref->cookie ? 0 : -ESRCH;
@@ -116,7 +118,8 @@ static int incoming_copy(struct cay_port *port,
 	if (!buffer)
 		return -ENOMEM;
 	int r = process_copy(ref, buffer);
-	if (!reference_copy(&c->refs[reference - 1], sequence, &again))
+	if (!reference_copy(&c->refs[reference - 1], sequence, &again) ||
+		r == -ESRCH)
 		e->error = CAY_ERROR_GONE;
 	else if (r)
 		e->error = CAY_ERROR_MEMORY;

@@ -138,7 +138,8 @@ static bool wait_closed(const struct cay_port *port)
 {
 	const struct queue_control *c = port->intake.own->control;
 	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
-	       atomic_load_explicit(&c->moved, memory_order_acquire) == 0;
+	       atomic_load_explicit(&c->moving, memory_order_acquire) ==
+		       QUEUE_STAYS;
 }
 
 /*

@@ -24,7 +24,7 @@ static void json_field(FILE *out, const char *name, const char *text)
 	json_string(out, text);
 }
 
-void json_begin(struct report *r)
+void report_json_begin(struct report *r)
 {
 	fputs("{\n  ", r->out);
 	json_field(r->out, "command", r->command);
@@ -50,13 +50,12 @@ static void json_rounds(struct report *r, const struct outcome *o)
 			o->verdicts[v]);
 }
 
-static void json_figure(struct report *r, const struct outcome *o,
-	unsigned flavour)
+static void json_figure(
+	struct report *r, const struct outcome *o, unsigned flavour)
 {
 	const struct figure *f = &o->figure[flavour];
 
-	fprintf(r->out, ",\n      \"%s\": { ",
-		o->plan->flavour[flavour]->name);
+	fprintf(r->out, ",\n      \"%s\": { ", o->plan->flavour[flavour]->name);
 	fprintf(r->out, "\"p50_ns\": %.2f, \"p99_ns\": %.2f, ", f->p50_ns,
 		f->p99_ns);
 	fprintf(r->out, "\"p50_samples\": %zu, \"p99_samples\": %zu }",
@@ -82,7 +81,8 @@ static void json_targets(struct report *r, const struct outcome *o)
 	unsigned count = outcome_targets(o, t);
 
 	for (unsigned i = 0; i < count; i++) {
-		fputs(i ? ",\n        { " : ",\n      \"targets\": [\n        { ",
+		fputs(i ? ",\n        { "
+			: ",\n      \"targets\": [\n        { ",
 			r->out);
 		json_field(r->out, "target", t[i].text);
 		fprintf(r->out, ", \"limit_ns\": %.2f, \"held\": %s }",
@@ -92,7 +92,7 @@ static void json_targets(struct report *r, const struct outcome *o)
 		fputs(" ]", r->out);
 }
 
-void json_outcome(struct report *r, const struct outcome *o)
+void report_json_outcome(struct report *r, const struct outcome *o)
 {
 	json_open(r, o->plan);
 	json_rounds(r, o);
@@ -106,7 +106,8 @@ void json_outcome(struct report *r, const struct outcome *o)
 	fputs(" }", r->out);
 }
 
-void json_failure(struct report *r, const struct plan *p, const char *why)
+void report_json_failure(
+	struct report *r, const struct plan *p, const char *why)
 {
 	json_open(r, p);
 	fputs(", ", r->out);
@@ -114,7 +115,7 @@ void json_failure(struct report *r, const struct plan *p, const char *why)
 	fputs(" }", r->out);
 }
 
-void json_end(struct report *r)
+void report_json_end(struct report *r)
 {
 	fputs("\n  ]\n}\n", r->out);
 }

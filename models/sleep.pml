@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sleeping and waking on W and R: the consumer that has nothing to do, and the
+ * senders that find no room. notify_sleep(), notify_finish(), notify_return()
+ * of src/device/notify.c, the futex of src/base/futex.h, and a node that
+ * repairs after a sender that died owing a wake-up.
+ *
+ * What must hold: nobody sleeps for ever. Not the consumer while an entry is
+ * claimed, published or not; not a sender while there is room.
+ *
+ * A futex watches one half of a word. The consumer watches the upper half of
+ * W: of what moves in these runs only the flags are there, and only the
+ * consumer sets SLEEP, so whatever it has missed has changed them. WAITERS is
+ * set by any sender, and so comes back after the consumer has swapped it out:
+ * a sender watches the lower half of R, the count, which never comes back.
+ *
+ * CLOSE lets the consumer die instead of a sender. The node then sets CLOSED
+ * in W and returns all space, which moves R and wakes: whoever waited for room
+ * finds the queue closed.
+ *
+ * A wake-up is not taken for a fence, although the kernel's is one. Any one
+ * sleep may end for no reason (a signal, a deadline).
+ *
+ * PLAIN_FLAG is another protocol, the one that everybody writes first: the
+ * consumer announces its sleep in a word of its own and looks at word 7 once
+ * more; the sender publishes and looks at that word. With BARRIER it holds, at
+ * the price of a fence per message. Without, or with the fence on one side
+ * only (BARRIER_SENDER, BARRIER_RECEIVER), it must fail, and would not without
+ * store buffers in the model.
+ *
+ * Variants that must fail:
+ *	IDLE_BEFORE_WAKE the record says IDLE before the target is woken
+ *	NODE_SILENT	the node voids and does not wake
+ *	TRY_KEPT	a sender sleeps while its record names the entry that
+ *			it has tried and not won
+ *	NO_LOOK		the consumer sleeps without comparing W with its
+ *			position
+ *	NO_ROOM_LOOK	a sender sleeps without comparing the R that it got
+ *			when it set WAITERS
+ *	OLD_W		it compares it with the W from before
+ *	UPPER_R		it watches the upper half of R
+ *	PLAIN_R		the consumer looks for WAITERS, then stores R, instead
+ *			of swapping it
+ *	SLEEP_FIRST	the consumer sleeps before it has returned space
+ */
+
+#ifndef SENDERS
+#define SENDERS	2
+#endif
+#ifndef MORTALS /* senders 0 to MORTALS - 1 may die */
+#define MORTALS	1
+#endif
+#ifndef MESSAGES
+#define MESSAGES 2 /* of each sender */
+#endif
+#ifndef ENTRIES
+#define ENTRIES	1
+#endif
+#ifdef BARRIER
+#define BARRIER_SENDER
+#define BARRIER_RECEIVER
+#endif
+
+/* ---- memory ---- */
+
+#define W	  0
+#define R	  1
+#define FLAG	  2
+#define WORD7(i)  (3 + (i) % ENTRIES)
+#define STATE(s)  (3 + ENTRIES + (s))
+#define W_OLD(s)  (3 + ENTRIES + SENDERS + (s))
+#define CELLS	  (3 + ENTRIES + 2 * SENDERS)
+#define RECEIVER  SENDERS /* its buffer */
+#define BUFFERS	  (SENDERS + 1)
+#define BUFFER_DEPTH 5
+
+/* W and R: a count and flags, SLEEP and CLOSED in W, WAITERS in R. */
+#define SLEEP	    1
+#define CLOSED	    2
+#define WAITERS	    1
+#define FLAGS(word) ((word) % 4) /* the upper half */
+#define NQ(word)    ((word) / 4) /* the lower half */
+#define WORD(nq)    ((nq) * 4)
+
+#define GENERATION(i) ((i) / ENTRIES + 1)
+#define PUBLISHED(i)  (mem[WORD7(i)] == GENERATION(i))
+#define FITS(w, r)    (NQ(w) >= NQ(r) && NQ(w) - NQ(r) < ENTRIES)
+
+#define IDLE 0
+#define TRY  1
+#define OWN  2
+
+#include "store_buffer.pml"
+
+/* ---- what only the model knows ---- */
+
+bit done[SENDERS];
+bit killed[SENDERS];
+bit repaired[SENDERS];
+bit spurious; /* a sleep has ended for no reason */
+
+#define GONE(s)	 (killed[s] && buffer[s].used == 0)
+#define ENDED(s) (killed[s] -> repaired[s] : done[s])
+#if SENDERS == 2
+#define ALL_ENDED (ENDED(0) && ENDED(1))
+#else
+#define ALL_ENDED (ENDED(0) && ENDED(1) && ENDED(2))
+#endif
+
+/* ---- the futex: the kernel's fence, then compare and sleep in one step --- */
+
+bit asleep[BUFFERS];
+
+inline futex_wait(p, half, seen)
+{
+	d_step {
+		flush_all(p);
+		asleep[p] = ((half) == (seen))
+	}
+}
+
+inline futex_wake_receiver()
+{
+	asleep[RECEIVER] = 0
+}
+
+inline futex_wake_senders()
+{
+	d_step {
+		asleep[0] = 0;
+		asleep[1] = 0;
+		asleep[SENDERS - 1] = 0
+	}
+}
+
+/* ---- a sender ---- */
+
+active [SENDERS] proctype sender()
+{
+	byte w, r, sent;
+	bit won, owed;
+
+load_w:
+	{
+		atomic {
+			load(_pid, W, w); /* N1 */
+			if
+			:: w & CLOSED -> goto closed
+			:: else
+			fi
+		};
+load_r:
+		atomic {
+			load(_pid, R, r);
+			if
+			:: FITS(w, r) -> r = 0; goto claim
+			:: else
+			fi;
+#ifndef TRY_KEPT
+			store(_pid, STATE(_pid), IDLE)
+#endif
+		};
+
+		/* No room: say that we wait, then look whether it is so. */
+		fetch_or(_pid, R, WAITERS, r);
+#ifndef NO_ROOM_LOOK
+		atomic {
+#ifndef OLD_W
+			load(_pid, W, w);
+#endif
+			if
+			:: w & CLOSED -> goto closed
+			:: else
+			fi;
+			if
+			:: FITS(w, r) -> r = 0; goto claim
+			:: else
+			fi
+		};
+#endif
+		atomic {
+#ifdef UPPER_R
+			futex_wait(_pid, FLAGS(mem[R]), WAITERS);
+#else
+			futex_wait(_pid, NQ(mem[R]), NQ(r));
+#endif
+			w = 0;
+			r = 0
+		};
+		if
+		:: !asleep[_pid]
+		:: d_step { asleep[_pid] && !spurious; spurious = 1;
+			asleep[_pid] = 0 }
+		fi;
+		goto load_w;
+
+claim:
+		atomic {
+			store(_pid, W_OLD(_pid), w); /* X1 */
+			store(_pid, STATE(_pid), TRY)
+		};
+		atomic {
+			d_step { cas_now(_pid, W, w, WORD(NQ(w) + 1), won) };
+			if
+			:: won -> won = 0
+			:: !won && !(w & CLOSED) -> goto load_r
+			:: !won && (w & CLOSED) -> goto closed
+			fi;
+			store(_pid, STATE(_pid), OWN); /* X2 */
+			store(_pid, WORD7(NQ(w)), GENERATION(NQ(w))); /* N3 */
+#ifdef IDLE_BEFORE_WAKE
+			store(_pid, STATE(_pid), IDLE);
+#endif
+			owed = w & SLEEP; /* swapped out, so ours to serve */
+			w = 0
+		};
+#ifdef PLAIN_FLAG
+#ifdef BARRIER_SENDER
+		drain(_pid);
+#endif
+		load(_pid, FLAG, owed);
+		if
+		:: owed -> swap(_pid, FLAG, 0, owed)
+		:: else
+		fi;
+#endif
+		if
+		:: owed -> atomic { futex_wake_receiver(); owed = 0 }
+		:: else
+		fi;
+		atomic {
+#ifndef IDLE_BEFORE_WAKE
+			store(_pid, STATE(_pid), IDLE); /* X3 */
+#endif
+			sent++;
+			if
+			:: sent < MESSAGES -> goto load_w
+			:: else -> goto finished
+			fi
+		};
+closed:
+		store(_pid, STATE(_pid), IDLE);
+finished:
+		atomic { done[_pid] = 1; w = 0; r = 0; sent = 0 }
+	} unless {
+		d_step { killed[_pid]; w = 0; r = 0; sent = 0; won = 0;
+			owed = 0; asleep[_pid] = 0 }
+	}
+}
+
+/* Flushes the buffer of process `_pid - SENDERS`, and may kill a sender. */
+active [BUFFERS] proctype memory()
+{
+#define whose (_pid - SENDERS)
+end:
+	do
+	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: atomic {
+		whose < MORTALS && !killed[whose] &&
+			(!done[whose] || buffer[whose].used > 0);
+		killed[whose] = 1;
+		lose(whose)
+	   }
+	od
+}
+
+/* ---- the consumer ---- */
+
+active proctype receiver()
+{
+	byte next, old;
+
+	do
+	:: PUBLISHED(next) -> next++ /* N4 */
+	:: NQ(mem[R]) != next ->     /* N5: at any time, but before it sleeps */
+#ifdef PLAIN_R
+		old = mem[R];
+		mem[R] = WORD(next);
+#else
+		swap(RECEIVER, R, WORD(next), old);
+#endif
+		if
+		:: old & WAITERS -> old = 0; futex_wake_senders()
+		:: else -> old = 0
+		fi
+#ifdef SLEEP_FIRST
+	:: !PUBLISHED(next) ->
+#else
+	:: !PUBLISHED(next) && NQ(mem[R]) == next ->
+#endif
+#ifdef PLAIN_FLAG
+		store(RECEIVER, FLAG, 1);
+#ifdef BARRIER_RECEIVER
+		drain(RECEIVER);
+#endif
+		if
+		:: PUBLISHED(next)
+		:: else -> futex_wait(RECEIVER, mem[FLAG], 1)
+		fi;
+#else
+		fetch_or(RECEIVER, W, SLEEP, old);
+		if
+#ifdef NO_LOOK
+		:: true ->
+#else
+		:: NQ(old) == next ->
+#endif
+			old = 0;
+			futex_wait(RECEIVER, FLAGS(mem[W]), SLEEP)
+		:: else -> old = 0 /* a claim is under way */
+		fi;
+#endif
+		if
+		:: !asleep[RECEIVER]
+		:: d_step { asleep[RECEIVER] && !spurious; spurious = 1;
+			asleep[RECEIVER] = 0 }
+		:: ALL_ENDED && NQ(mem[W]) == next -> break
+		fi;
+#ifdef PLAIN_FLAG
+		store(RECEIVER, FLAG, 0)
+#else
+		fetch_and(RECEIVER, W, 255 - SLEEP);
+		/* It polls; if there is nothing to come, it may sleep again. */
+		(PUBLISHED(next) || NQ(mem[W]) == next)
+#endif
+	od
+}
+
+/* ---- the node: publish.pml has the details of repair ---- */
+
+#define COVERS(o, i)                                                           \
+	(o != s && !GONE(o) && mem[STATE(o)] != IDLE && NQ(mem[W_OLD(o)]) == (i))
+
+#define TO_REPAIR(s) (GONE(s) && !repaired[s])
+
+active proctype node()
+{
+	byte s, i;
+
+end:
+	do
+	:: d_step { TO_REPAIR(0); s = 0; i = NQ(mem[W_OLD(0)]) } -> goto repair
+	:: d_step { TO_REPAIR(1); s = 1; i = NQ(mem[W_OLD(1)]) } ->
+repair:
+		if
+		:: mem[STATE(s)] == IDLE -> goto finished
+		:: mem[STATE(s)] == TRY && NQ(mem[W]) <= i -> goto finished
+		:: mem[STATE(s)] == OWN
+		:: mem[STATE(s)] == TRY && NQ(mem[W]) > i
+		fi;
+		d_step {
+			mem[STATE(s)] == OWN ||
+				(!COVERS(0, i) && !COVERS(1, i) &&
+					!COVERS(SENDERS - 1, i));
+			if
+			:: !PUBLISHED(i) && NQ(mem[R]) <= i ->
+				mem[WORD7(i)] = GENERATION(i)
+			:: else
+			fi
+		};
+#ifndef NODE_SILENT
+		d_step {
+			mem[FLAG] = 0;
+			futex_wake_receiver()
+		};
+#endif
+finished:
+		atomic { repaired[s] = 1; s = 0; i = 0 }
+	od
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* VCIs and NQEs taken apart, field by field, for people. */
+#ifndef CAY_CLI_DECODE_H
+#define CAY_CLI_DECODE_H
+
+#include <stddef.h>
+
+#include "cay/contract.h"
+
+struct decode_field {
+	unsigned word, high, low; /* bits of that word, both included */
+	const char *name;
+	uint64_t value;
+	char meaning[64]; /* of a code or flags; may be empty */
+};
+
+#define DECODE_FIELDS_MAX 16
+
+/* The count of fields; at most DECODE_FIELDS_MAX. */
+size_t decode_vci(const struct cay_vci *, struct decode_field *);
+size_t decode_nqe(const struct cay_nqe *, struct decode_field *);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The instructions of `cay explain`, run between port 0, the origin, and port
+ * 1, the target, of a workbench.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "cli/explain.h"
+
+#define EXPLAIN_TAG	0x1122334455667788ull
+#define EXPLAIN_API_TAG 0xa91u
+
+static void phase_begin(
+	struct workbench *b, struct explanation *e, const char *name)
+{
+	struct explain_phase *p = &e->phase[e->phases++];
+	p->name = name;
+	p->counting = (struct counting){ .arena = &b->arena,
+		.trace = p->trace,
+		.trace_max = EXPLAIN_TRACE_MAX };
+	counting_begin(&p->counting);
+}
+
+static void phase_end(void)
+{
+	counting_end();
+}
+
+/* Takes the oldest notification of a port, as its consumer would. */
+static int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
+	const char *name)
+{
+	struct context *own = workbench_own(b, port);
+	uint64_t r =
+		atomic_load_explicit(&own->control->r, memory_order_relaxed);
+	if (!counting_peek(own, queue_nq(r)))
+		return -EIO;
+	struct cay_nqe *nqe =
+		&own->nq[queue_nq(r) & ((1ull << own->nq_log2) - 1)];
+	e->entry[e->entries++] = (struct explain_entry){ name, *nqe };
+	return 0;
+}
+
+/* All room goes back, as if everything had been released. */
+static void entry_return(struct workbench *b, uint32_t port)
+{
+	struct context *own = workbench_own(b, port);
+	uint64_t w =
+		atomic_load_explicit(&own->control->w, memory_order_relaxed);
+	counting_give_back(own, w & ~W_FLAGS);
+}
+
+static struct packet packet_of(const struct workbench *b, uint16_t command,
+	const struct iovec *payload, unsigned flags)
+{
+	const struct origin *o = &b->port[0].origin;
+	return (struct packet){ .command = command,
+		.flags = (uint8_t)flags,
+		.origin_vpid = o->vpid,
+		.origin_node = o->node,
+		.tag = EXPLAIN_TAG,
+		.api_tag = EXPLAIN_API_TAG,
+		.pieces = 1,
+		.length = payload->iov_len,
+		.payload = payload };
+}
+
+static void vci_fill(struct explanation *e, unsigned flags)
+{
+	bool fast = e->bytes <= CAY_FAST_SEND_BYTES;
+	uint64_t words = (e->bytes + 7) / 8;
+	uint64_t *w = e->vci.word;
+	w[0] = (fast ? CAY_FAST_SEND | words : CAY_SEND) |
+	       (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
+	       1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
+	       1ull << CAY_VCI_GENERATION_SHIFT;
+	w[1] = workbench_vpid(1) |
+	       (fast ? e->bytes : 0) << CAY_VCI_BYTES_SHIFT |
+	       (uint64_t)EXPLAIN_API_TAG << CAY_VCI_API_TAG_SHIFT;
+	w[2] = EXPLAIN_TAG;
+	if (!fast)
+		w[CAY_VCI_WORD_LENGTH] = e->bytes;
+}
+
+/* A payload whose bytes tell their place. */
+static void payload_fill(struct explanation *e, unsigned char *data)
+{
+	for (uint64_t i = 0; i < e->bytes; i++)
+		data[i] = (unsigned char)(i + 1);
+	if (e->bytes <= CAY_FAST_SEND_BYTES)
+		memcpy(&e->vci.word[CAY_VCI_WORD_DATA], data, e->bytes);
+}
+
+static int target_takes(struct workbench *b, struct explanation *e)
+{
+	phase_begin(b, e, "the target takes it");
+	int r = entry_take(b, 1, e, "at the target");
+	entry_return(b, 1);
+	phase_end();
+	return r;
+}
+
+static int run_fast_send(struct workbench *b, struct explanation *e)
+{
+	unsigned char data[CAY_FAST_SEND_BYTES];
+	vci_fill(e, 0);
+	payload_fill(e, data);
+	phase_begin(b, e, "the origin issues");
+	int r = counting_send_fast(&b->port[0].origin, b->port[0].op,
+		workbench_route(b, 0, 1), EXPLAIN_TAG, EXPLAIN_API_TAG, data,
+		e->bytes);
+	phase_end();
+	return r ? r : target_takes(b, e);
+}
+
+static int send_with(struct workbench *b, struct explanation *e, unsigned flags)
+{
+	unsigned char data[QUEUE_PAYLOAD_MAX];
+	const struct iovec payload = { data, e->bytes };
+	const struct packet p = packet_of(b, CAY_SEND, &payload, flags);
+	vci_fill(e, flags);
+	payload_fill(e, data);
+	phase_begin(b, e, "the origin issues");
+	int r = counting_send(&b->port[0].origin, b->port[0].op,
+		workbench_route(b, 0, 1), &p);
+	phase_end();
+	return r ? r : target_takes(b, e);
+}
+
+static int run_send(struct workbench *b, struct explanation *e)
+{
+	return send_with(b, e, 0);
+}
+
+static int origin_takes(struct workbench *b, struct explanation *e)
+{
+	phase_begin(b, e, "the origin takes the completion");
+	int r = entry_take(b, 0, e, "at the origin");
+	entry_return(b, 0);
+	counting_completions_taken(&b->port[0].origin, 1);
+	phase_end();
+	return r;
+}
+
+static int run_completion(struct workbench *b, struct explanation *e)
+{
+	int r = send_with(b, e, CAY_VCI_NOTIFY);
+	return r ? r : origin_takes(b, e);
+}
+
+/* The copy itself is a matter between two processes, not the device's. */
+static int target_completes(struct workbench *b, struct explanation *e)
+{
+	phase_begin(b, e, "the target takes it and completes");
+	int r = entry_take(b, 1, e, "at the target");
+	if (r == 0) {
+		const uint64_t *w = e->entry[0].nqe.word;
+		uint64_t index = w[CAY_NQE_WORD_REFERENCE] - 1;
+		const struct completion done = { .tag = w[CAY_NQE_WORD_TAG],
+			.api_tag = EXPLAIN_API_TAG,
+			.command = CAY_SEND,
+			.peer_node = WORKBENCH_NODE,
+			.peer_vpid = workbench_vpid(1),
+			.length = w[CAY_NQE_WORD_LENGTH],
+			.reference = (uint32_t)index + 1,
+			.sequence = (uint32_t)w[CAY_NQE_WORD_RESULT] };
+		struct context *origin = atomic_load_explicit(
+			workbench_route(b, 1, 0), memory_order_relaxed);
+		counting_reference_done(&origin->refs[index], done.sequence);
+		r = counting_complete(origin, b->port[1].op, &done, 0);
+	}
+	entry_return(b, 1);
+	phase_end();
+	return r;
+}
+
+static int run_reference(struct workbench *b, struct explanation *e)
+{
+	struct origin *o = &b->port[0].origin;
+	const struct iovec payload = { NULL, e->bytes };
+	const struct packet p = packet_of(b, CAY_SEND, &payload, 0);
+	const struct reference source = { .kind = REFERENCE_ARENA,
+		.address = ARENA_HEAP_OFFSET,
+		.length = e->bytes };
+	uint32_t index = 0;
+	if (e->bytes <= o->sdr_bytes)
+		vci_fill(e, 0);
+	phase_begin(b, e, "the origin issues");
+	int r = counting_send_reference(o, b->port[0].op,
+		workbench_route(b, 0, 1), &p, &source, &index);
+	phase_end();
+	if (r == 0)
+		r = target_completes(b, e);
+	return r ? r : origin_takes(b, e);
+}
+
+const struct explain_instruction explain_instructions[EXPLAIN_INSTRUCTIONS] = {
+	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, run_fast_send },
+	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, run_send },
+	{ "reference", 65536, QUEUE_PAYLOAD_MAX + 1, 1ull << 40,
+		run_reference },
+	{ "completion", 8, 0, QUEUE_PAYLOAD_MAX, run_completion },
+};
+
+/* One kind of line: "W", "the notification", "4 of payload". */
+static void lines_name(
+	enum host_kind kind, uint64_t lines, char *text, size_t room)
+{
+	const char *name = counting_kind_name(kind);
+	if (lines > 1)
+		snprintf(text, room, "%" PRIu64 " of %s", lines, name);
+	else
+		snprintf(
+			text, room, "%s%s", kind == HOST_W ? "" : "the ", name);
+}
+
+/* All kinds of shared lines, with "and" before the last. */
+static void lines_list(const struct counting *c, char *text, size_t room)
+{
+	uint64_t left = 0, used = 0;
+	for (int k = 0; k < HOST_KINDS; k++)
+		left += k != HOST_RECORD && c->kind[k].lines;
+	text[0] = 0;
+	for (int k = 0; k < HOST_KINDS; k++) {
+		char name[40];
+		if (k == HOST_RECORD || c->kind[k].lines == 0)
+			continue;
+		lines_name((enum host_kind)k, c->kind[k].lines, name,
+			sizeof(name));
+		const char *joint = left-- > 1 ? ", " : " and ";
+		used += (uint64_t)snprintf(text + used, room - used, "%s%s",
+			used ? joint : "", name);
+	}
+}
+
+static void explain_meaning(struct explanation *e)
+{
+	const struct counting *c = &e->phase[0].counting;
+	uint32_t calls = c->wakes + c->rings + c->room_wakes;
+	uint64_t atomics = 0;
+	char lines[256];
+	for (int k = 0; k < HOST_KINDS; k++)
+		atomics += c->kind[k].atomics;
+	lines_list(c, lines, sizeof(lines));
+	snprintf(e->meaning, sizeof(e->meaning),
+		"The origin writes %" PRIu64 " shared lines: %s; with %" PRIu64
+		" atomic operation%s and %s system call. Its op record is a "
+		"line of its own that nobody reads on the way.",
+		counting_lines_shared(c), lines, atomics,
+		atomics == 1 ? "" : "s", calls ? "a" : "no");
+}
+
+int explain_run(const struct explain_instruction *i, uint64_t bytes,
+	struct explanation *e)
+{
+	struct workbench b;
+	memset(e, 0, sizeof(*e));
+	e->instruction = i->name;
+	e->bytes = bytes;
+	int r = workbench_open(&b, 2, &(struct queue_wish){ 0 });
+	if (r)
+		return r;
+	r = i->run(&b, e);
+	if (r == 0)
+		explain_meaning(e);
+	workbench_close(&b);
+	return r;
+}

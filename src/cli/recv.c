@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cay recv: opens a named port and prints what comes. One thread: poll the
+ * port, write, and with nothing there sleep on the port's descriptor, standard
+ * output (its reader may leave) and the eventfd of the signal handler.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/recv.h"
+#include "node/address.h"
+
+#define EVENTS_AT_ONCE 32
+#define LOOK_NS	       CLOCK_NS_PER_S /* between two looks at the node */
+
+static const char recv_help[] =
+	"usage: cay recv [OPTIONS] NAME\n"
+	"\n"
+	"Opens a port with this name and prints the messages that come, each\n"
+	"in a line. Ends when it is interrupted.\n"
+	"\n"
+	"  --count N           end after N messages\n"
+	"  --timeout SECONDS   fail when none has come for so long\n"
+	"  --json              one object per message: kind, tag, api_tag, "
+	"from,\n"
+	"                      length, data, encoding (utf-8, or base64 for\n"
+	"                      anything else); kind \"gone\": a sender is "
+	"gone\n"
+	"  --raw               the payloads and nothing between them\n"
+	"  --node NODE         instead of $CAY_NODE\n"
+	"  --realm REALM       instead of $CAY_REALM\n"
+	"\n"
+	"Exit status: 0 done, 1 failed, timed out, interrupted before N, or a\n"
+	"message was lost with its sender.\n";
+
+/* ---- signals: the first ends it in order, the second at once ---- */
+
+static int stop_fd = -1;
+
+static void stop_note(int signal)
+{
+	uint64_t one = 1;
+	int e = errno;
+	(void)signal;
+	if (write(stop_fd, &one, sizeof(one)) < 0)
+		_exit(CLI_FAILED);
+	errno = e;
+}
+
+static int stop_watch(void)
+{
+	struct sigaction action = { .sa_handler = stop_note,
+		.sa_flags = (int)SA_RESETHAND };
+	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop_fd < 0)
+		return -errno;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	return 0;
+}
+
+static bool stop_asked(void)
+{
+	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
+	return poll(&p, 1, 0) > 0;
+}
+
+/* ---- senders, for "gone" ---- */
+
+/*
+ * A port is told of the death of those that it has resolved, so each sender is
+ * resolved with its first message. One that is gone by then has no more
+ * messages than those that are in the queue now.
+ */
+static void sender_meet(struct receiver *r, struct cay_addr who)
+{
+	struct cay_peer **slot = &r->senders[who.vpid];
+	if (*slot)
+		return;
+	for (size_t i = 0; i < r->left_count; i++)
+		if (r->left[i].vpid == who.vpid)
+			return;
+	if (cay_peer_resolve(r->port, who, slot) != -ENXIO)
+		return;
+	struct cay_addr *left =
+		realloc(r->left, (r->left_count + 1) * sizeof(*left));
+	if (!left)
+		return;
+	r->left = left;
+	left[r->left_count++] = who;
+}
+
+static void sender_gone(struct receiver *r, struct cay_addr who)
+{
+	cay_peer_release(r->senders[who.vpid]);
+	r->senders[who.vpid] = NULL;
+	output_gone(r, who);
+}
+
+static void senders_left(struct receiver *r)
+{
+	for (size_t i = 0; i < r->left_count; i++)
+		output_gone(r, r->left[i]);
+	r->left_count = 0;
+}
+
+/* ---- receiving ---- */
+
+static void message_lost(struct receiver *r, const struct cay_event *e)
+{
+	r->lost++;
+	option_failed("recv", "a message of %zu bytes from port %u is lost: %s",
+		e->length, e->peer.vpid, cay_error_text((unsigned)e->error));
+}
+
+static void message_take(struct receiver *r, const struct cay_event *e)
+{
+	if (e->error)
+		message_lost(r, e);
+	if (r->options->json)
+		sender_meet(r, e->peer);
+	output_message(r, e);
+	if (!r->end && ++r->received == r->options->count)
+		r->end = RECV_DONE;
+}
+
+static void event_handle(struct receiver *r, const struct cay_event *e)
+{
+	if (e->kind == CAY_EVENT_MESSAGE)
+		message_take(r, e);
+	else if (e->kind == CAY_EVENT_GONE && r->options->json)
+		sender_gone(r, e->peer);
+}
+
+static uint64_t deadline_next(const struct receiver *r)
+{
+	uint64_t timeout = r->options->timeout_ns;
+	return timeout == UINT64_MAX ? UINT64_MAX : clock_after_ns(timeout);
+}
+
+/* True if something was there. */
+static bool receive_some(struct receiver *r)
+{
+	struct cay_event events[EVENTS_AT_ONCE];
+	int n = cay_poll(r->port, events, EVENTS_AT_ONCE);
+	if (n < 0) {
+		option_failed("recv", "%s", cay_strerror(n));
+		r->end = RECV_FAILED;
+	}
+	for (int i = 0; i < n; i++) {
+		if (!r->end)
+			event_handle(r, &events[i]);
+		cay_release(r->port, &events[i]);
+	}
+	if (n > 0)
+		r->deadline = deadline_next(r);
+	return n > 0;
+}
+
+static void node_check(struct receiver *r)
+{
+	struct cay_stats stats;
+	if (cay_port_stats(r->port, &stats) == 0 && !stats.node_alive) {
+		option_failed("recv", "%s", cay_strerror(-ENOTCONN));
+		r->end = RECV_FAILED;
+	}
+}
+
+/* An entry is claimed but not published: the library knows how to wait. */
+static void wait_claimed(struct receiver *r)
+{
+	int e = cay_wait(r->port, clock_after_ns(CLOCK_NS_PER_MS));
+	if (e == -ENOTCONN) {
+		option_failed("recv", "%s", cay_strerror(e));
+		r->end = RECV_FAILED;
+	}
+}
+
+static void wait_asleep(struct receiver *r)
+{
+	struct pollfd fds[] = { { .fd = r->fd, .events = POLLIN },
+		{ .fd = stop_fd, .events = POLLIN },
+		{ .fd = STDOUT_FILENO } }; /* errors only */
+	uint64_t now = clock_now_ns();
+	uint64_t left = r->deadline > now ? r->deadline - now : 0;
+	struct timespec t = clock_timespec(bits_min(left, LOOK_NS));
+	int n = ppoll(fds, ARRAY_COUNT(fds), &t, NULL);
+
+	if (n > 0 && fds[1].revents)
+		r->end = RECV_INTERRUPTED;
+	else if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
+		r->end = RECV_READER_LEFT;
+	else if (n == 0)
+		node_check(r);
+}
+
+static void wait_more(struct receiver *r)
+{
+	if (r->options->json)
+		senders_left(r);
+	output_flush(r);
+	if (!r->end && stop_asked())
+		r->end = RECV_INTERRUPTED;
+	if (!r->end && clock_passed(r->deadline))
+		r->end = RECV_TIMED_OUT;
+	if (r->end)
+		return;
+	if (cay_port_arm(r->port) == 0)
+		wait_asleep(r);
+	else
+		wait_claimed(r);
+}
+
+static void receive_all(struct receiver *r)
+{
+	r->deadline = deadline_next(r);
+	while (!r->end) {
+		if (!receive_some(r))
+			wait_more(r);
+		else if (stop_asked())
+			r->end = RECV_INTERRUPTED;
+	}
+}
+
+/* ---- from options to exit status ---- */
+
+static int receiver_open(struct receiver *r)
+{
+	const struct recv_options *o = r->options;
+	struct cay_port_options options = {
+		.node = o->node, .realm = o->realm, .name = o->name
+	};
+
+	r->flush = o->json || isatty(STDOUT_FILENO);
+	r->port = cay_port_open(&options);
+	if (!r->port && errno == EEXIST)
+		return option_failed("recv",
+			"another port has the name '%s'; choose another one, "
+			"or see 'cay node status'",
+			o->name);
+	if (!r->port)
+		return option_failed("recv", "no port could be opened: %s",
+			cay_strerror(errno));
+	r->fd = cay_port_fd(r->port);
+	if (r->fd < 0)
+		return option_failed("recv", "%s", cay_strerror(r->fd));
+	if (!o->json)
+		return CLI_OK;
+	r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
+	return r->senders ? CLI_OK
+			  : option_failed("recv", "%s", strerror(ENOMEM));
+}
+
+static void receiver_close(struct receiver *r)
+{
+	for (uint32_t i = 0; r->senders && i < CAY_VPIDS; i++)
+		cay_peer_release(r->senders[i]);
+	free(r->senders);
+	free(r->left);
+	if (r->port)
+		cay_port_close(r->port);
+}
+
+static int receiver_status(const struct receiver *r)
+{
+	const struct recv_options *o = r->options;
+	unsigned long long received = r->received, wanted = o->count;
+
+	if (r->end == RECV_TIMED_OUT && wanted)
+		return option_failed("recv",
+			"timed out after %llu of %llu messages", received,
+			wanted);
+	if (r->end == RECV_TIMED_OUT)
+		return option_failed("recv", "timed out after %llu message%s",
+			received, received == 1 ? "" : "s");
+	if (r->end == RECV_INTERRUPTED && wanted)
+		return option_failed("recv",
+			"interrupted after %llu of %llu messages", received,
+			wanted);
+	return r->end == RECV_FAILED || r->lost ? CLI_FAILED : CLI_OK;
+}
+
+static int recv_run(const struct recv_options *o)
+{
+	struct receiver r = { .options = o };
+	int status = stop_watch() == 0 ? receiver_open(&r) : CLI_FAILED;
+
+	if (status == CLI_OK) {
+		receive_all(&r);
+		output_flush(&r);
+		status = receiver_status(&r);
+	}
+	receiver_close(&r);
+	return status;
+}
+
+enum recv_option {
+	OPTION_HELP = 256,
+	OPTION_COUNT,
+	OPTION_TIMEOUT,
+	OPTION_JSON,
+	OPTION_RAW,
+	OPTION_NODE,
+	OPTION_REALM,
+};
+
+static const struct option recv_long_options[] = {
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "count", required_argument, NULL, OPTION_COUNT },
+	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "raw", no_argument, NULL, OPTION_RAW },
+	{ "node", required_argument, NULL, OPTION_NODE },
+	{ "realm", required_argument, NULL, OPTION_REALM },
+	{ 0 },
+};
+
+/* False: the value is not possible. */
+static bool take_value(struct recv_options *o, int option, const char *value)
+{
+	switch (option) {
+	case OPTION_COUNT:
+		return option_number(value, UINT64_MAX, &o->count) && o->count;
+	case OPTION_TIMEOUT:
+		return option_seconds(value, &o->timeout_ns);
+	case OPTION_NODE:
+		o->node = value;
+		return node_name_valid(value);
+	case OPTION_REALM:
+		o->realm = value;
+		return node_name_valid(value);
+	case OPTION_JSON:
+		o->json = true;
+		return true;
+	default:
+		o->raw = true;
+		return true;
+	}
+}
+
+/* -1: go on; else the exit status. */
+static int take_options(struct recv_options *o, int argc, char **argv)
+{
+	int option, index = 0;
+
+	optind = 1;
+	while ((option = getopt_long(
+			argc, argv, "", recv_long_options, &index)) != -1) {
+		if (option == OPTION_HELP)
+			return option_help("recv", recv_help);
+		if (option == '?') {
+			fputs("try: cay recv --help\n", stderr);
+			return CLI_USAGE;
+		}
+		if (!take_value(o, option, optarg))
+			return option_misused("recv", "--%s %s: not possible",
+				recv_long_options[index].name, optarg);
+	}
+	return -1;
+}
+
+int cli_recv(int argc, char **argv)
+{
+	struct recv_options o = { .timeout_ns = UINT64_MAX };
+	int status = take_options(&o, argc, argv);
+
+	if (status >= 0)
+		return status;
+	if (argc - optind != 1)
+		return option_misused("recv", "one NAME is needed");
+	o.name = argv[optind];
+	if (!node_name_valid(o.name))
+		return option_misused("recv",
+			"'%s' cannot be a port's name: letters, digits and "
+			"._:@+- , at most %d",
+			o.name, NODE_NAME_MAX - 1);
+	if (o.json && o.raw)
+		return option_misused("recv", "--json or --raw, not both");
+	option_pipe_ignore();
+	return recv_run(&o);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The arena: its layout, and the checkers on records that a correct writer
+ * could have left and on those that it could not, attempts at overflow among
+ * them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+
+#include "contract/arena.h"
+
+/* Words that different parties move sit 128 bytes apart. */
+static void moving_words_are_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(offsetof(struct queue_control, config), 0);
+	assert_int_equal(offsetof(struct queue_control, w), 128);
+	assert_int_equal(offsetof(struct queue_control, r), 256);
+	assert_int_equal(offsetof(struct queue_control, moved), 384);
+	assert_int_equal(offsetof(struct queue_control, epoch) / 64, 128 / 64);
+	assert_int_equal(_Alignof(struct op_record), 128);
+}
+
+static void arena_is_in_order(void **state)
+{
+	(void)state;
+	assert_int_equal(ARENA_DIRECTORY_OFFSET, 4096);
+	assert_int_equal(ARENA_CONTROL_OFFSET(0ull), 4096 + 65536 * 8);
+	assert_int_equal(
+		ARENA_CONTROL_OFFSET(1ull), 4096 + 65536 * 8 + 65536 * 512);
+	assert_int_equal(ARENA_HEAP_OFFSET, 4096 + 65536 * 8 + 131072 * 512);
+	assert_int_equal(ARENA_HEAP_OFFSET % ARENA_PAGE, 0);
+	assert_int_equal(ARENA_CONTROL_OFFSET(0ull) % 512, 0);
+}
+
+/* ---- arena header ---- */
+
+static struct arena_header header_good(void)
+{
+	return (struct arena_header){ .magic = ARENA_MAGIC,
+		.major = ARENA_MAJOR,
+		.minor = ARENA_MINOR,
+		.size = 1ull << 30,
+		.directory_offset = ARENA_DIRECTORY_OFFSET,
+		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
+			ARENA_CONTROL_OFFSET(1ull) },
+		.heap_offset = ARENA_HEAP_OFFSET };
+}
+
+#define HEADER_WITH(change, expected)                                  \
+	do {                                                           \
+		struct arena_header h = header_good();                 \
+		h.change;                                              \
+		assert_int_equal(                                      \
+			arena_header_valid(&h, 1ull << 30), expected); \
+	} while (0)
+
+static void headers(void **state)
+{
+	(void)state;
+	HEADER_WITH(minor = 99, 0);
+	HEADER_WITH(magic ^= 1, -EPROTO);
+	HEADER_WITH(major++, -EPROTONOSUPPORT);
+	HEADER_WITH(features = 1ull << 63, -EPROTONOSUPPORT);
+	HEADER_WITH(size++, -EBADMSG);
+	HEADER_WITH(size = UINT64_MAX, -EBADMSG);
+	HEADER_WITH(size = ARENA_HEAP_OFFSET, -EBADMSG);
+	HEADER_WITH(directory_offset = 0, -EBADMSG);
+	HEADER_WITH(control_offset[0] += 512, -EBADMSG);
+	HEADER_WITH(control_offset[1] = UINT64_MAX, -EBADMSG);
+	HEADER_WITH(heap_offset = 4096, -EBADMSG);
+}
+
+/* ---- queue configuration ---- */
+
+#define CONFIG_ARENA (ARENA_HEAP_OFFSET + (16ull << 20))
+
+static struct queue_config config_good(void)
+{
+	return (struct queue_config){ .epoch = 1,
+		.vpid = 1,
+		.nq_log2 = 9,
+		.rdr_log2 = 12,
+		.wq_log2 = 6,
+		.sdr_log2 = 10,
+		.refs_log2 = QUEUE_REFS_LOG2,
+		.peers = 1024,
+		.windows = 64,
+		.cq_reserve = 128,
+		.priority_reserve = 32,
+		.queues_offset = ARENA_HEAP_OFFSET,
+		.queues_bytes = 4ull << 20,
+		.tables_offset = ARENA_HEAP_OFFSET + (4ull << 20),
+		.tables_bytes = 12ull << 20,
+		.rdr_at = 512,
+		.wq_at = 0,
+		.sdr_at = 64,
+		.refs_at = 2048,
+		.peers_at = 4096,
+		.wdt_at = 8192 };
+}
+
+#define CONFIG_WITH(change, expected)                                    \
+	do {                                                             \
+		struct queue_config c = config_good();                   \
+		c.change;                                                \
+		assert_int_equal(                                        \
+			queue_config_valid(&c, CONFIG_ARENA), expected); \
+	} while (0)
+
+static void config_sizes(void **state)
+{
+	(void)state;
+	CONFIG_WITH(epoch = 1, true);
+	CONFIG_WITH(epoch = 0, false);
+	CONFIG_WITH(nq_log2 = QUEUE_NQ_LOG2_MIN - 1, false);
+	CONFIG_WITH(nq_log2 = QUEUE_NQ_LOG2_MAX + 1, false);
+	CONFIG_WITH(nq_log2 = 64, false);
+	CONFIG_WITH(rdr_log2 = QUEUE_RDR_LOG2_MIN - 1, false);
+	CONFIG_WITH(rdr_log2 = QUEUE_RDR_LOG2_MAX + 1, false);
+	CONFIG_WITH(rdr_log2 = 255, false);
+	CONFIG_WITH(wq_log2 = QUEUE_WQ_LOG2_MIN - 1, false);
+	CONFIG_WITH(wq_log2 = QUEUE_WQ_LOG2_MAX + 1, false);
+	CONFIG_WITH(sdr_log2 = QUEUE_SDR_LOG2_MIN - 1, false);
+	CONFIG_WITH(sdr_log2 = QUEUE_SDR_LOG2_MAX + 1, false);
+	CONFIG_WITH(refs_log2 = QUEUE_REFS_LOG2 + 1, false);
+	CONFIG_WITH(peers = CAY_VPIDS + 1, false);
+	CONFIG_WITH(peers = UINT32_MAX, false);
+	CONFIG_WITH(windows = CAY_VPIDS + 1, false);
+}
+
+/* A message must find room somewhere, whatever is kept from it. */
+static void config_reserves(void **state)
+{
+	(void)state;
+	CONFIG_WITH(cq_reserve = 479, true);
+	CONFIG_WITH(cq_reserve = 480, false);
+	CONFIG_WITH(priority_reserve = 512, false);
+	CONFIG_WITH(cq_reserve = UINT32_MAX, false);
+	CONFIG_WITH(priority_reserve = UINT32_MAX - 127, false);
+}
+
+static void config_extents(void **state)
+{
+	(void)state;
+	CONFIG_WITH(queues_offset = ARENA_HEAP_OFFSET - 4096, false);
+	CONFIG_WITH(queues_offset = 0, false);
+	CONFIG_WITH(queues_offset += 64, false);
+	CONFIG_WITH(queues_offset = UINT64_MAX & ~4095ull, false);
+	CONFIG_WITH(queues_bytes = UINT64_MAX, false);
+	CONFIG_WITH(queues_bytes = (64ull << 9) + (64ull << 12), true);
+	CONFIG_WITH(queues_bytes = (64ull << 9) + (64ull << 12) - 1, false);
+	CONFIG_WITH(tables_offset = CONFIG_ARENA, false);
+	CONFIG_WITH(tables_offset = UINT64_MAX - 4095, false);
+	CONFIG_WITH(tables_bytes += 1, false);
+	CONFIG_WITH(tables_bytes = 0, false);
+}
+
+static void config_places(void **state)
+{
+	(void)state;
+	CONFIG_WITH(nq_at = UINT32_MAX, false);
+	CONFIG_WITH(nq_at = (4 << 20) / 64 - 512, true);
+	CONFIG_WITH(nq_at = (4 << 20) / 64 - 511, false);
+	CONFIG_WITH(rdr_at = (4 << 20) / 64 - 4095, false);
+	CONFIG_WITH(wq_at = (12 << 20) / 64 - 63, false);
+	CONFIG_WITH(sdr_at = (12 << 20) / 64 - 1023, false);
+	CONFIG_WITH(refs_at = (12 << 20) / 64 - 63, false);
+	CONFIG_WITH(peers_at = (12 << 20) / 64 - 255, false);
+	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 63, false);
+	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 64, true);
+}
+
+/* ---- positions, peers, references, op records ---- */
+
+static void positions(void **state)
+{
+	const uint64_t rdr = 1ull << 40;
+	(void)state;
+	assert_true(queue_position_valid(0, 0, 4, 10));
+	assert_true(queue_position_valid(16 + 1024 * rdr, 0, 4, 10));
+	assert_false(queue_position_valid(17, 0, 4, 10));
+	assert_false(queue_position_valid(1025 * rdr, 0, 4, 10));
+	assert_false(queue_position_valid(0, 1, 4, 10));
+	assert_false(queue_position_valid(0, rdr, 4, 10));
+	/* Counts wrap, flags do not count. */
+	assert_true(queue_position_valid(3, QUEUE_NQ_MASK, 4, 10));
+	assert_true(queue_position_valid(3 * rdr, 0xfffffull * rdr, 4, 10));
+	assert_true(queue_position_valid(W_FLAGS | 1, R_WAITERS, 4, 10));
+}
+
+static struct peer_entry peer_good(void)
+{
+	return (struct peer_entry){ .epoch = 1,
+		.vpid = 1,
+		.path = PATH_DIRECT,
+		.where = ARENA_CONTROL_OFFSET(1ull) + 512 };
+}
+
+#define PEER_WITH(change, expected)                                    \
+	do {                                                           \
+		struct peer_entry p = peer_good();                     \
+		p.change;                                              \
+		assert_int_equal(                                      \
+			peer_entry_valid(&p, CONFIG_ARENA), expected); \
+	} while (0)
+
+static void peers(void **state)
+{
+	(void)state;
+	PEER_WITH(vpid = 1, true);
+	PEER_WITH(epoch = 0, false);
+	PEER_WITH(path = PATH_NONE, false);
+	PEER_WITH(path = PATH_GUARDED, false);
+	PEER_WITH(path = 255, false);
+	PEER_WITH(where += 64, false);
+	PEER_WITH(where = 0, false);
+	PEER_WITH(where = ARENA_CONTROL_OFFSET(0ull) - 512, false);
+	PEER_WITH(where = ARENA_HEAP_OFFSET - 512, true);
+	PEER_WITH(where = ARENA_HEAP_OFFSET, false);
+	PEER_WITH(where = UINT64_MAX - 511, false);
+}
+
+static void references(void **state)
+{
+	struct reference in_arena = { .kind = REFERENCE_ARENA,
+		.address = ARENA_HEAP_OFFSET,
+		.length = 16ull << 20 };
+	struct reference in_process = { .kind = REFERENCE_PROCESS,
+		.pid = 1,
+		.address = 0x1000,
+		.length = 100 };
+	(void)state;
+	assert_true(reference_valid(&in_arena, CONFIG_ARENA));
+	assert_true(reference_valid(&in_process, CONFIG_ARENA));
+	in_arena.length++;
+	assert_false(reference_valid(&in_arena, CONFIG_ARENA));
+	in_arena.length = UINT64_MAX;
+	assert_false(reference_valid(&in_arena, CONFIG_ARENA));
+	in_arena.address = ARENA_HEAP_OFFSET - 1;
+	in_arena.length = 1;
+	assert_false(reference_valid(&in_arena, CONFIG_ARENA));
+	in_arena.address = UINT64_MAX;
+	assert_false(reference_valid(&in_arena, CONFIG_ARENA));
+	in_process.length = UINT64_MAX - 0xfff;
+	assert_false(reference_valid(&in_process, CONFIG_ARENA));
+	in_process.length = 1;
+	in_process.pid = 0;
+	assert_false(reference_valid(&in_process, CONFIG_ARENA));
+	in_process.pid = 1;
+	in_process.kind = 2;
+	assert_false(reference_valid(&in_process, CONFIG_ARENA));
+}
+
+static void op_records(void **state)
+{
+	(void)state;
+	assert_true(op_record_valid(OP_IDLE, 5, 5));
+	assert_true(op_record_valid(OP_TRY, 5, 6));
+	assert_true(op_record_valid(OP_OWN, 5 | W_SLEEP, 6));
+	assert_true(op_record_valid(OP_OWN, QUEUE_NQ_MASK, 0));
+	assert_true(op_record_valid(OP_OWN, 0, 1 << QUEUE_NQ_LOG2_MAX));
+	assert_false(op_record_valid(OP_OWN, 0, (1 << QUEUE_NQ_LOG2_MAX) + 1));
+	assert_false(op_record_valid(OP_TRY, 5, 5));
+	assert_false(op_record_valid(OP_TRY, 6, 5));
+	assert_false(op_record_valid(OP_OWN, 5, 6 | W_CLOSED));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(moving_words_are_apart),
+		cmocka_unit_test(arena_is_in_order),
+		cmocka_unit_test(headers),
+		cmocka_unit_test(config_sizes),
+		cmocka_unit_test(config_reserves),
+		cmocka_unit_test(config_extents),
+		cmocka_unit_test(config_places),
+		cmocka_unit_test(positions),
+		cmocka_unit_test(peers),
+		cmocka_unit_test(references),
+		cmocka_unit_test(op_records),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the parties of a scenario share. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "message.h"
+#include "parties.h"
+
+_Bool page_fail(struct page *page, const char *format, ...)
+{
+	va_list arguments;
+	uint32_t none = 0;
+	if (atomic_compare_exchange_strong(&page->failed, &none, 1)) {
+		va_start(arguments, format);
+		vsnprintf(page->what, sizeof(page->what), format, arguments);
+		va_end(arguments);
+	}
+	return false;
+}
+
+const char *party_name(enum party party)
+{
+	static const char *const names[] = { "survivor", "victim", "beside" };
+	return names[party];
+}
+
+bool party_is_set(const _Atomic uint32_t *bits, enum party party)
+{
+	return atomic_load(bits) >> party & 1;
+}
+
+struct cay_port *party_open(struct page *page, const char *name,
+	uint32_t nq_entries)
+{
+	struct cay_port_options options = { .name = name,
+		.nq_entries = nq_entries,
+		.rdr_bytes = 64 << 10 };
+	struct cay_port *port = cay_port_open(&options);
+	if (!port) {
+		page_fail(page, "%s: open: %s", name, cay_strerror(errno));
+		exit(1);
+	}
+	return port;
+}
+
+struct cay_peer *party_find(struct page *page, struct cay_port *port,
+	const char *name)
+{
+	struct cay_peer *peer;
+	int r = cay_peer_lookup(port, name, clock_after_ns(PARTY_PATIENCE_NS),
+		&peer);
+	if (r) {
+		page_fail(page, "lookup of %s: %s", name, cay_strerror(r));
+		exit(1);
+	}
+	return peer;
+}
+
+struct party_seen party_seen;
+
+void party_drain(struct cay_port *port)
+{
+	struct cay_event e;
+	while (cay_poll(port, &e, 1) == 1) {
+		party_seen.complete += e.kind == CAY_EVENT_COMPLETE &&
+				       e.tag >= TAKER_TAG;
+		party_seen.gone += e.kind == CAY_EVENT_GONE;
+		cay_release(port, &e);
+	}
+}
+
+static size_t kind_bytes(enum kind kind, uint64_t number)
+{
+	switch (kind) {
+	case KIND_FAST:
+	case KIND_ACK:
+		return number % 41;
+	case KIND_SEND:
+		return 41 + number * 97 % 3000;
+	default:
+		return 20000 + number % 1000;
+	}
+}
+
+int party_send(struct page *page, struct cay_port *port, struct cay_peer *peer,
+	enum party party, enum kind kind, uint64_t number, void *memory)
+{
+	uint64_t tag = message_tag(party, number);
+	size_t bytes = kind_bytes(kind, number);
+	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+
+	message_fill(memory, bytes, tag);
+	atomic_store(&page->tried[party], number + 1);
+	for (;;) {
+		int r = cay_send(port, peer, tag, memory, bytes,
+			kind == KIND_ACK ? CAY_ACK : 0);
+		if (r != -EAGAIN)
+			return r;
+		if (clock_passed(deadline))
+			return -ETIMEDOUT;
+		party_drain(port);
+		clock_nap_ns(50 * CLOCK_NS_PER_US);
+	}
+}

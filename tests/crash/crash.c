@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Crash points: for each numbered step, message kind and way to fail, a
+ * scenario of its own. Run side by side, because most of them wait.
+ *
+ * usage: crash [kind [step-number [mode [pass]]]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scenario.h"
+
+#define SIDE_BY_SIDE 10
+#define SCENARIOS_MAX 1024
+
+static struct scenario scenarios[SCENARIOS_MAX];
+static pid_t running[SCENARIOS_MAX];
+static int verdicts[SCENARIOS_MAX];
+static unsigned scenario_count;
+
+/* Steps that only the receiving side passes, and those of issuing. */
+static bool step_fits(enum kind kind, enum device_step step)
+{
+	if (kind == KIND_TAKE)
+		return step >= STEP_TRY;
+	return step >= STEP_REFERENCE && step <= STEP_IDLE;
+}
+
+static void scenarios_add(enum kind kind, enum device_step step)
+{
+	/* With an acknowledge the steps are passed twice. */
+	unsigned passes = kind == KIND_ACK ? 2 : 1;
+	for (unsigned pass = 0; pass < passes; pass++)
+		for (int mode = 0; mode < MODE_COUNT; mode++) {
+			if (kind == KIND_TAKE && mode >= MODE_DIE_BESIDE)
+				continue;
+			scenarios[scenario_count++] = (struct scenario){ kind,
+				step, (enum mode)mode, pass };
+		}
+}
+
+static void scenarios_all(void)
+{
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		for (int step = 1; step < STEP_COUNT; step++)
+			if (step_fits((enum kind)kind, (enum device_step)step))
+				scenarios_add((enum kind)kind,
+					(enum device_step)step);
+}
+
+static void scenario_start(unsigned i)
+{
+	running[i] = fork();
+	if (running[i] == 0)
+		_exit(scenario_run(&scenarios[i]));
+}
+
+static void scenario_wait(void)
+{
+	int status;
+	pid_t pid = wait(&status);
+	for (unsigned i = 0; i < scenario_count; i++)
+		if (running[i] == pid)
+			verdicts[i] = WIFEXITED(status) ? WEXITSTATUS(status)
+							: 1;
+}
+
+/* Each step must have been reached by some kind, or the table is wrong. */
+static unsigned steps_missed(void)
+{
+	bool reached[STEP_COUNT] = { false };
+	unsigned missed = 0;
+	for (unsigned i = 0; i < scenario_count; i++)
+		if (verdicts[i] == 0)
+			reached[scenarios[i].step] = true;
+	for (int step = STEP_REFERENCE; step < STEP_COUNT; step++)
+		if (!reached[step]) {
+			printf("no scenario reached '%s'\n",
+				device_step_name((enum device_step)step));
+			missed++;
+		}
+	return missed;
+}
+
+static int scenarios_run(void)
+{
+	unsigned held = 0, failed = 0, started = 0, ended = 0;
+	while (ended < scenario_count) {
+		while (started < scenario_count &&
+			started - ended < SIDE_BY_SIDE)
+			scenario_start(started++);
+		scenario_wait();
+		ended++;
+	}
+	for (unsigned i = 0; i < scenario_count; i++) {
+		held += verdicts[i] == 0;
+		failed += verdicts[i] == 1;
+	}
+	printf("%u scenarios held, %u failed, %u do not pass their step\n",
+		held, failed, scenario_count - held - failed);
+	return failed || (scenario_count > 1 && steps_missed());
+}
+
+static int scenario_one(int argc, char **argv)
+{
+	struct scenario s = { .step = STEP_TRY };
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		if (strcmp(argv[1], kind_name((enum kind)kind)) == 0)
+			s.kind = (enum kind)kind;
+	if (argc > 2)
+		s.step = (enum device_step)atoi(argv[2]);
+	for (int mode = 0; argc > 3 && mode < MODE_COUNT; mode++)
+		if (strcmp(argv[3], mode_name((enum mode)mode)) == 0)
+			s.mode = (enum mode)mode;
+	if (argc > 4)
+		s.pass = (unsigned)atoi(argv[4]);
+	int r = scenario_run(&s);
+	printf("%s\n", r == 0 ? "held" : r == 77 ? "not passed" : "failed");
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return scenario_one(argc, argv);
+	scenarios_all();
+	return scenarios_run();
+}

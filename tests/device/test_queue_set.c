@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Queue sets: where their parts lie, and how they open, close and return. */
+#include "bench.h"
+#include "device/queue_set.h"
+
+struct part {
+	uint32_t at;
+	uint64_t bytes;
+};
+
+/* Parts lie on pages of their own, in order, and fill the extent. */
+static void assert_parts(
+	const struct part *parts, size_t count, uint64_t extent_bytes)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = (uint64_t)parts[i].at * CAY_LINE;
+		assert_int_equal(at % ARENA_PAGE, 0);
+		assert_int_equal(at, end);
+		end = bits_round_up(at + parts[i].bytes, ARENA_PAGE);
+	}
+	assert_int_equal(end, extent_bytes);
+}
+
+static void assert_layout(const struct queue_wish *wish)
+{
+	struct queue_config c;
+	queue_set_layout(&c, wish);
+	const struct part queues[] = { { c.nq_at, 64ull << c.nq_log2 },
+		{ c.rdr_at, 64ull << c.rdr_log2 } };
+	const struct part tables[] = { { c.wq_at, 64ull << c.wq_log2 },
+		{ c.sdr_at, 64ull << c.sdr_log2 },
+		{ c.refs_at, 64ull << c.refs_log2 },
+		{ c.peers_at, 16ull * c.peers },
+		{ c.wdt_at, 64ull * c.windows } };
+	assert_parts(queues, ARRAY_COUNT(queues), c.queues_bytes);
+	assert_parts(tables, ARRAY_COUNT(tables), c.tables_bytes);
+	assert_int_equal(c.cq_reserve, (1u << c.nq_log2) / 4);
+	assert_int_equal(c.priority_reserve, (1u << c.nq_log2) / 16);
+	c.epoch = c.vpid = 1;
+	c.queues_offset = ARENA_HEAP_OFFSET;
+	c.tables_offset = ARENA_HEAP_OFFSET + c.queues_bytes;
+	assert_true(queue_config_valid(&c, c.tables_offset + c.tables_bytes));
+	assert_false(
+		queue_config_valid(&c, c.tables_offset + c.tables_bytes - 1));
+}
+
+static void layouts_fit(void **state)
+{
+	(void)state;
+	const struct queue_wish smallest = { .nq_log2 = QUEUE_NQ_LOG2_MIN,
+		.wq_log2 = QUEUE_WQ_LOG2_MIN,
+		.rdr_log2 = QUEUE_RDR_LOG2_MIN,
+		.sdr_log2 = QUEUE_SDR_LOG2_MIN,
+		.peers = 1,
+		.windows = 1 };
+	const struct queue_wish largest = { .nq_log2 = QUEUE_NQ_LOG2_MAX,
+		.wq_log2 = QUEUE_WQ_LOG2_MAX,
+		.rdr_log2 = QUEUE_RDR_LOG2_MAX,
+		.sdr_log2 = QUEUE_SDR_LOG2_MAX,
+		.peers = CAY_VPIDS,
+		.windows = CAY_VPIDS };
+	assert_layout(&smallest);
+	assert_layout(&(struct queue_wish){ 0 });
+	assert_layout(&largest);
+}
+
+static void wishes_have_defaults(void **state)
+{
+	struct queue_config c;
+	(void)state;
+	queue_set_layout(&c, &(struct queue_wish){ 0 });
+	assert_int_equal(c.nq_log2, QUEUE_NQ_LOG2_DEFAULT);
+	assert_int_equal(c.rdr_log2, QUEUE_RDR_LOG2_DEFAULT);
+	assert_int_equal(c.wq_log2, QUEUE_WQ_LOG2_DEFAULT);
+	assert_int_equal(c.sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
+	assert_int_equal(c.peers, QUEUE_PEERS_DEFAULT);
+	assert_int_equal(c.windows, QUEUE_WINDOWS_DEFAULT);
+}
+
+static void open_set_is_empty_and_complete(void **state)
+{
+	struct bench *b = *state;
+	const struct queue_control *c = workbench_own(&b->w, 1)->control;
+	const struct arena_entry *entry =
+		&arena_directory(&b->w.arena)[workbench_vpid(1)];
+	assert_int_equal(c->epoch, 1);
+	assert_int_equal(c->config.epoch, 1);
+	assert_int_equal(c->config.vpid, workbench_vpid(1));
+	assert_true(c->w == c->r);
+	assert_int_equal(c->w & W_FLAGS, 0);
+	assert_int_equal(queue_nq(c->w), 2 * BENCH_ENTRIES);
+	assert_int_equal(c->moved, 0);
+	assert_int_equal(c->bell, 0);
+	assert_int_equal(c->fenced_count, 0);
+	assert_int_equal(entry->epoch, 1);
+	assert_int_equal(entry->born, 1);
+}
+
+static void close_leaves_the_counts(void **state)
+{
+	struct bench *b = *state;
+	assert_int_equal(bench_send(b, 1, 100, 0), 0);
+	uint64_t w = bench_w(b, 1), r = bench_r(b, 1);
+	assert_true(queue_set_close(&b->w.arena, workbench_vpid(1), 1) == w);
+	assert_true(bench_w(b, 1) == (w | W_CLOSED));
+	assert_true(bench_r(b, 1) == (r | R_CLOSED));
+	queue_set_forget(&b->w.arena, workbench_vpid(1));
+	assert_int_equal(
+		arena_directory(&b->w.arena)[workbench_vpid(1)].epoch, 0);
+}
+
+/* A W is never used twice, or a claim that slept for long would succeed. */
+static void counts_never_return(void **state)
+{
+	struct bench *b = *state;
+	assert_int_equal(bench_fast(b, 1, 0, 8), 0);
+	uint64_t w = bench_w(b, 1);
+	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
+	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
+	assert_int_equal(workbench_own(&b->w, 1)->epoch, 3);
+	assert_true(queue_nq(bench_w(b, 1)) > queue_nq(w) + BENCH_ENTRIES);
+	assert_int_equal(queue_nq(bench_w(b, 1)) % BENCH_ENTRIES, 0);
+}
+
+/* No start has generation 0, which a page of zeros has. */
+static void restart_avoids_generation_zero(void **state)
+{
+	(void)state;
+	for (unsigned log2 = QUEUE_NQ_LOG2_MIN; log2 <= QUEUE_NQ_LOG2_MAX;
+		log2++) {
+		uint64_t entries = 1ull << log2;
+		for (uint64_t lap = 0xfff0; lap < 0x10010; lap++) {
+			uint64_t nq = (lap * entries + 3) & QUEUE_NQ_MASK;
+			uint64_t w = queue_word(queue_restart(nq, log2), 0);
+			assert_int_not_equal(
+				queue_generation(queue_nq(w), log2), 0);
+			assert_in_range(queue_ahead(queue_nq(w), nq),
+				entries + 1, 3 * entries);
+		}
+		uint64_t last = queue_word(
+			queue_restart(QUEUE_NQ_MASK - 3 * entries, log2), 0);
+		assert_int_not_equal(queue_generation(queue_nq(last), log2), 0);
+	}
+}
+
+static void context_of_another_epoch_does_not_load(void **state)
+{
+	struct bench *b = *state;
+	struct context c;
+	assert_int_equal(
+		context_load(&b->w.arena, workbench_vpid(1), 1, &c), 0);
+	assert_int_equal(
+		context_load(&b->w.arena, workbench_vpid(1), 3, &c), -EPIPE);
+	assert_int_equal(
+		context_load(&b->w.arena, workbench_vpid(1), 2, &c), -EPIPE);
+	assert_int_equal(context_load(&b->w.arena, 9, 1, &c), -EPIPE);
+}
+
+static void damaged_configuration_does_not_load(void **state)
+{
+	struct bench *b = *state;
+	struct context c;
+	struct queue_config *config = &workbench_own(&b->w, 1)->control->config;
+	config->nq_at = UINT32_MAX;
+	assert_int_equal(
+		context_load(&b->w.arena, workbench_vpid(1), 1, &c), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(layouts_fit),
+		cmocka_unit_test(wishes_have_defaults),
+		BENCH_TEST(open_set_is_empty_and_complete),
+		BENCH_TEST(close_leaves_the_counts),
+		BENCH_TEST(counts_never_return),
+		cmocka_unit_test(restart_avoids_generation_zero),
+		BENCH_TEST(context_of_another_epoch_does_not_load),
+		BENCH_TEST(damaged_configuration_does_not_load),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of the node share: a node name of their own, children whose
+ * end is waited for with a bound, and the eyes to look at a node from outside.
+ *
+ *	int main(void)
+ *	{
+ *		harness_begin("cleanup");
+ *		...
+ *	}
+ */
+#ifndef CAY_TESTS_NODE_HARNESS_H
+#define CAY_TESTS_NODE_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cay/cay.h"
+#include "node/protocol.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HARNESS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HARNESS_SANITIZED 1
+#endif
+#endif
+#ifndef HARNESS_SANITIZED
+#define HARNESS_SANITIZED 0
+#endif
+
+/* Far beyond what anything takes; only a hang reaches it. */
+#define HARNESS_PATIENCE_MS 20000
+
+static char harness_name[NODE_NAME_MAX];
+
+/* Two runs at a time have different process ids, hence different nodes. */
+static inline void harness_begin(const char *program)
+{
+	if (!getenv("CAY_NODE_PROGRAM")) {
+		fprintf(stderr, "CAY_NODE_PROGRAM must name the program cay\n");
+		exit(99);
+	}
+	snprintf(harness_name, sizeof(harness_name), "test-%s-%d", program,
+		(int)getpid());
+	setenv("CAY_NODE", harness_name, 1);
+	unsetenv("CAY_REALM");
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Another node of this run: what one test spoils is not the next one's. */
+static inline void harness_rename(void)
+{
+	static unsigned count;
+	size_t length = strcspn(harness_name, "+");
+	snprintf(harness_name + length, sizeof(harness_name) - length, "+%d.%u",
+		(int)getpid(), ++count);
+	setenv("CAY_NODE", harness_name, 1);
+}
+
+/* ---- chance: a seed repeats a run ---- */
+
+static inline uint64_t chance_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+
+static inline uint64_t chance_below(uint64_t *state, uint64_t limit)
+{
+	return chance_next(state) % limit;
+}
+
+static inline void chance_fill(uint64_t *state, void *bytes, size_t count)
+{
+	unsigned char *at = bytes;
+	for (size_t i = 0; i < count; i++)
+		at[i] = (unsigned char)chance_next(state);
+}
+
+/* From $CAY_SEED, else from the clock; printed. */
+static inline uint64_t chance_seed(void)
+{
+	const char *given = getenv("CAY_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 0)
+			      : clock_now_ns() ^ (uint64_t)getpid() << 40;
+	print_message("CAY_SEED=%llu\n", (unsigned long long)seed);
+	return seed;
+}
+
+/* ---- waiting ---- */
+
+static inline uint64_t elapsed_ms(uint64_t since_ns)
+{
+	return (clock_now_ns() - since_ns) / CLOCK_NS_PER_MS;
+}
+
+/* Until done() says so; false after so many milliseconds. */
+static inline bool wait_for(
+	bool (*done)(void *), void *argument, uint64_t patience_ms)
+{
+	uint64_t deadline = clock_after_ns(patience_ms * CLOCK_NS_PER_MS);
+	while (!done(argument)) {
+		if (clock_passed(deadline))
+			return done(argument);
+		clock_nap_ns(2 * CLOCK_NS_PER_MS);
+	}
+	return true;
+}
+
+/* True if the process has exited (or never was) within that time. */
+static inline bool exit_wait(pid_t pid, uint64_t patience_ms)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return true;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	uint64_t deadline = clock_after_ns(patience_ms * CLOCK_NS_PER_MS);
+	int r;
+	do
+		r = poll(&p, 1, (int)patience_ms);
+	while (r < 0 && errno == EINTR && !clock_passed(deadline));
+	close(fd);
+	return r == 1;
+}
+
+/* ---- children ---- */
+
+/* In a child, instead of an assertion, whose jump it could not survive. */
+#define NEED(e)                                                                \
+	do {                                                                   \
+		if (!(e)) {                                                    \
+			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n",      \
+				__FILE__, __LINE__, #e, errno);                \
+			return 1;                                              \
+		}                                                              \
+	} while (0)
+
+static inline pid_t child_start(int (*body)(void *), void *argument)
+{
+	fflush(NULL);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(body(argument));
+	return pid;
+}
+
+/* Its exit status, or the negative number of the signal that ended it. */
+static inline int child_join(pid_t pid)
+{
+	int status;
+	if (!exit_wait(pid, HARNESS_PATIENCE_MS)) {
+		print_error("child %d hangs\n", (int)pid);
+		kill(pid, SIGKILL);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static inline int child_run(int (*body)(void *), void *argument)
+{
+	return child_join(child_start(body, argument));
+}
+
+static inline void child_kill(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(child_join(pid), -SIGKILL);
+}
+
+/* A child tells that it has come so far by writing one byte. */
+static inline void tell(int fd)
+{
+	if (write(fd, "+", 1) != 1)
+		_exit(97);
+}
+
+static inline bool told(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char byte;
+	return poll(&p, 1, HARNESS_PATIENCE_MS) == 1 && read(fd, &byte, 1) == 1;
+}
+
+#endif

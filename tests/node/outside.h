@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node seen from outside: its control socket spoken to by hand, its status,
+ * its process, and what is left of it when it is gone.
+ */
+#ifndef CAY_TESTS_NODE_OUTSIDE_H
+#define CAY_TESTS_NODE_OUTSIDE_H
+
+#include <ctype.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "harness.h"
+#include "node/address.h"
+#include "node/wire.h"
+
+/* ---- the control socket by hand ---- */
+
+/* A socket, or -errno. No call on it blocks for longer than a few seconds. */
+static inline int raw_connect(void)
+{
+	struct node_address a;
+	struct timeval patience = { 8, 0 };
+	if (node_address(harness_name, &a) != 0)
+		return -EINVAL;
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s < 0)
+		return -errno;
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(s, (const struct sockaddr *)&a.address, a.length) == 0)
+		return s;
+	int r = -errno;
+	close(s);
+	return r;
+}
+
+/* The reply's error; -ENOTCONN at the end, -ETIMEDOUT without an answer. */
+static inline int raw_reply(int s, struct node_reply *reply, int *fd)
+{
+	ssize_t n = wire_receive(s, reply, sizeof(*reply), fd, 0);
+	if (n == sizeof(*reply))
+		return reply->error;
+	if (n == -EAGAIN)
+		return -ETIMEDOUT;
+	return n > 0 ? -EBADMSG : -ENOTCONN;
+}
+
+/* What comes back with a descriptor is closed unless fd_in is given. */
+static inline int raw_call(int s, const struct node_request *request, int fd,
+	struct node_reply *reply, int *fd_in)
+{
+	int got = -1;
+	if (wire_send(s, request, sizeof(*request), fd, 0) != 0)
+		return -ENOTCONN;
+	int r = raw_reply(s, reply, &got);
+	if (fd_in)
+		*fd_in = got;
+	else if (got >= 0)
+		close(got);
+	return r;
+}
+
+static inline struct node_request hello_request(const char *realm)
+{
+	struct node_request q = { .kind = NODE_HELLO };
+	q.hello.magic = NODE_MAGIC;
+	q.hello.major = NODE_MAJOR;
+	q.hello.minor = NODE_MINOR;
+	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
+	return q;
+}
+
+static inline int raw_hello(int s, const char *realm)
+{
+	struct node_request q = hello_request(realm);
+	struct node_reply reply;
+	return raw_call(s, &q, -1, &reply, NULL);
+}
+
+/* A socket that has joined the realm, or -errno. */
+static inline int raw_member(const char *realm)
+{
+	int s = raw_connect();
+	int r = s < 0 ? s : raw_hello(s, realm);
+	if (r == 0 || s < 0)
+		return s;
+	close(s);
+	return r;
+}
+
+/* ---- status ---- */
+
+static inline int status_get(struct node_status *status)
+{
+	struct node_request q = { .kind = NODE_STATUS };
+	struct node_reply reply;
+	int fd = -1;
+	int s = raw_connect();
+	if (s < 0)
+		return s;
+	int r = raw_call(s, &q, -1, &reply, &fd);
+	if (r == 0 && (fd < 0 || pread(fd, status, sizeof(*status), 0) !=
+					 sizeof(*status)))
+		r = -EBADMSG;
+	if (fd >= 0)
+		close(fd);
+	close(s);
+	return r;
+}
+
+static inline pid_t node_pid(void)
+{
+	struct node_status status;
+	return status_get(&status) == 0 ? (pid_t)status.pid : 0;
+}
+
+/* What a node must come back to. */
+struct rest {
+	uint32_t processes, ports;
+	uint64_t heap_used;
+};
+
+static inline bool rest_reached(void *argument)
+{
+	const struct rest *rest = argument;
+	struct node_status s;
+	return status_get(&s) == 0 && s.processes == rest->processes &&
+	       s.ports == rest->ports && s.heap_used == rest->heap_used &&
+	       s.zombies == 0;
+}
+
+static inline struct rest rest_now(void)
+{
+	struct node_status s;
+	assert_int_equal(status_get(&s), 0);
+	return (struct rest){ s.processes, s.ports, s.heap_used };
+}
+
+static inline void assert_rest(struct rest *rest)
+{
+	struct node_status s = { 0 };
+	if (wait_for(rest_reached, rest, 5000))
+		return;
+	int r = status_get(&s);
+	fail_msg("status %d: processes %u ports %u heap %llu zombies %llu "
+		 "instead of %u, %u, %llu, 0",
+		r, s.processes, s.ports, (unsigned long long)s.heap_used,
+		(unsigned long long)s.zombies, rest->processes, rest->ports,
+		(unsigned long long)rest->heap_used);
+}
+
+/* ---- descriptors of a process ---- */
+
+static inline bool fd_next(DIR *d, long *fd)
+{
+	struct dirent *e;
+	while ((e = readdir(d)) != NULL)
+		if (isdigit((unsigned char)e->d_name[0])) {
+			*fd = strtol(e->d_name, NULL, 10);
+			return true;
+		}
+	return false;
+}
+
+/* How many there are; -1 if the process is gone. */
+static inline int fd_count(pid_t pid)
+{
+	char path[64];
+	long fd;
+	int count = 0;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *d = opendir(path);
+	if (!d)
+		return -1;
+	while (fd_next(d, &fd))
+		count += pid != getpid() || fd != dirfd(d);
+	closedir(d);
+	return count;
+}
+
+/* Until it has closed what those before us had left it to close. */
+static inline void fd_settle(pid_t pid)
+{
+	int before = -1, same = 0;
+	for (unsigned i = 0; same < 5 && i < 500; i++) {
+		int now = fd_count(pid);
+		same = now == before ? same + 1 : 0;
+		before = now;
+		clock_nap_ns(4 * CLOCK_NS_PER_MS);
+	}
+}
+
+/* The limit under which exactly so many numbers are free; 0 on failure. */
+static inline rlim_t fd_limit_leaving(pid_t pid, unsigned leaving)
+{
+	static unsigned char used[65536];
+	char path[64];
+	long fd;
+	memset(used, 0, sizeof(used));
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	DIR *d = opendir(path);
+	while (d && fd_next(d, &fd))
+		if ((size_t)fd < sizeof(used) &&
+			(pid != getpid() || fd != dirfd(d)))
+			used[fd] = 1;
+	if (!d)
+		return 0;
+	closedir(d);
+	rlim_t limit = 0;
+	while (limit < sizeof(used) - 1 && (used[limit] || leaving--))
+		limit++;
+	return limit;
+}
+
+/* ---- what a node leaves behind ---- */
+
+/* Does a process have the node's name among its arguments? */
+static inline bool argument_found(const char *pid)
+{
+	char path[300], text[4096];
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	for (char *at = text; at < text + n; at += strlen(at) + 1)
+		if (strcmp(at, harness_name) == 0)
+			return true;
+	return false;
+}
+
+static inline unsigned node_processes(void)
+{
+	struct dirent *e;
+	unsigned count = 0;
+	DIR *d = opendir("/proc");
+	while (d && (e = readdir(d)) != NULL)
+		count += isdigit((unsigned char)e->d_name[0]) &&
+			 argument_found(e->d_name);
+	if (d)
+		closedir(d);
+	return count;
+}
+
+/* Sockets in the kernel's table under the node's name. */
+static inline unsigned node_sockets(void)
+{
+	char line[512], name[128];
+	unsigned count = 0;
+	FILE *f = fopen("/proc/net/unix", "re");
+	snprintf(name, sizeof(name), "@cay/%u/%s\n", (unsigned)geteuid(),
+		harness_name);
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *at = strchr(line, '@');
+		count += at && strcmp(at, name) == 0;
+	}
+	if (f)
+		fclose(f);
+	return count;
+}
+
+static inline unsigned shm_files(void)
+{
+	struct dirent *e;
+	unsigned count = 0;
+	DIR *d = opendir("/dev/shm");
+	while (d && (e = readdir(d)) != NULL)
+		count += strstr(e->d_name, "cay") != NULL;
+	if (d)
+		closedir(d);
+	return count;
+}
+
+static inline bool nothing_left(void *unused)
+{
+	(void)unused;
+	return node_processes() == 0 && node_sockets() == 0 && shm_files() == 0;
+}
+
+static inline bool no_node(void *unused)
+{
+	(void)unused;
+	return node_processes() == 0 && node_sockets() == 0;
+}
+
+/* Waits until the node of this name has ended itself. */
+static inline void assert_node_ends(void)
+{
+	assert_true(wait_for(no_node, NULL, 5000));
+}
+
+#endif

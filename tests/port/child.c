@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See harness.h: children, and what can be seen of a node from outside. */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "harness_private.h"
+
+#define CHILDREN_MAX 64
+#define GONE_NS	     (3 * NS_PER_S)
+
+static struct child *children[CHILDREN_MAX];
+
+static void child_note(struct child *c)
+{
+	for (unsigned i = 0; i < CHILDREN_MAX; i++)
+		if (!children[i]) {
+			children[i] = c;
+			return;
+		}
+	CHECK(!"too many children");
+}
+
+static void child_forget(struct child *c)
+{
+	for (unsigned i = 0; i < CHILDREN_MAX; i++)
+		if (children[i] == c)
+			children[i] = NULL;
+	close(c->fd);
+	c->pid = 0;
+}
+
+_Noreturn static void child_run(struct child *me,
+	void (*body)(struct child *, void *), void *argument)
+{
+	/* Whoever leaves early takes the child along. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	body(me, argument);
+	_exit(0);
+}
+
+void child_start(struct child *c, void (*body)(struct child *, void *),
+	void *argument)
+{
+	int line[2];
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) == 0);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		struct child me = { 0, line[1] };
+		close(line[0]);
+		child_run(&me, body, argument);
+	}
+	close(line[1]);
+	*c = (struct child){ pid, line[0] };
+	child_note(c);
+}
+
+void child_tell(struct child *c, uint64_t word)
+{
+	CHECK_EQUAL(send(c->fd, &word, sizeof(word), MSG_NOSIGNAL),
+		sizeof(word));
+}
+
+uint64_t child_hear(struct child *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+	uint64_t word = 0;
+	int n;
+	do
+		n = poll(&p, 1, (int)(PATIENCE_NS / NS_PER_MS));
+	while (n < 0 && errno == EINTR);
+	CHECK_EQUAL(n, 1);
+	CHECK_EQUAL(recv(c->fd, &word, sizeof(word), 0), sizeof(word));
+	return word;
+}
+
+void child_join(struct child *c)
+{
+	uint64_t deadline = soon();
+	int status = 0;
+	pid_t pid;
+	while ((pid = waitpid(c->pid, &status, WNOHANG)) == 0) {
+		CHECK(now_ns() < deadline);
+		nap_ns(NS_PER_MS);
+	}
+	CHECK_EQUAL(pid, c->pid);
+	child_forget(c);
+	CHECK_EQUAL(status, 0);
+}
+
+void child_kill(struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	CHECK_EQUAL(waitpid(c->pid, NULL, 0), c->pid);
+	child_forget(c);
+}
+
+void children_end(void)
+{
+	for (unsigned i = 0; i < CHILDREN_MAX; i++)
+		if (children[i])
+			child_kill(children[i]);
+}
+
+void *shared_memory(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+/* ---- nodes from outside ---- */
+
+/* "PROGRAM node serve --background NAME", as the library starts it. */
+static bool command_is_node(const char *text, size_t length, const char *name)
+{
+	const char *word[8];
+	unsigned words = 0;
+	for (size_t at = 0; at < length && words < COUNT(word);
+		at += strlen(text + at) + 1)
+		word[words++] = text + at;
+	return words == 5 && strcmp(word[1], "node") == 0 &&
+	       strcmp(word[4], name) == 0;
+}
+
+static bool process_is_node(const char *pid, const char *name)
+{
+	char path[300], text[4096];
+	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
+	FILE *f = fopen(path, "r");
+	if (!f)
+		return false;
+	size_t length = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[length] = 0;
+	return command_is_node(text, length, name);
+}
+
+pid_t node_process(const char *name)
+{
+	DIR *processes = opendir("/proc");
+	CHECK(processes != NULL);
+	pid_t found = 0;
+	struct dirent *entry;
+	while (!found && (entry = readdir(processes)))
+		if (process_is_node(entry->d_name, name))
+			found = (pid_t)atoi(entry->d_name);
+	closedir(processes);
+	return found;
+}
+
+bool node_socket(const char *name)
+{
+	char line[512], end[128];
+	bool found = false;
+	FILE *f = fopen("/proc/net/unix", "r");
+	CHECK(f != NULL);
+	snprintf(end, sizeof(end), "@cay/%u/%s\n", (unsigned)geteuid(), name);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, end) != NULL;
+	fclose(f);
+	return found;
+}
+
+bool node_gone_soon(const char *name)
+{
+	uint64_t deadline = now_ns() + GONE_NS;
+	while (node_socket(name) || node_process(name)) {
+		if (now_ns() > deadline)
+			return false;
+		nap_ns(10 * NS_PER_MS);
+	}
+	return true;
+}

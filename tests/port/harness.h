@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of ports share: checks that also work in children and in
+ * threads, waits that end, ports and peers by one call, contents that can be
+ * verified, and children that talk with their parent.
+ *
+ *	int main(void)
+ *	{
+ *		static const struct CMUnitTest tests[] = { TEST(name) };
+ *		return cmocka_run_group_tests(tests, harness_begin,
+ *			harness_end);
+ *	}
+ *
+ * Each program has a node of its own, named after its process, so that
+ * programs may run side by side. harness_end() fails if anything of it is left.
+ */
+#ifndef CAY_TESTS_PORT_HARNESS_H
+#define CAY_TESTS_PORT_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cay/cay.h>
+#include <cmocka.h>
+
+#define NS_PER_S  1000000000ull
+#define NS_PER_MS 1000000ull
+#define NS_PER_US 1000ull
+
+/* Nothing that works takes so long, even on a busy machine. */
+#define PATIENCE_NS (15 * NS_PER_S)
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define HARNESS_SLOWER 10
+#elif defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define HARNESS_SLOWER 4
+#else
+#define HARNESS_SLOWER 1
+#endif
+
+/* So many repetitions, fewer where a sanitizer makes each one slow. */
+static inline uint64_t scaled(uint64_t count)
+{
+	return count / HARNESS_SLOWER;
+}
+
+/* ---- checks: fail the test, or end the child or the program ---- */
+
+_Noreturn void check_failed(const char *file, int line, const char *text);
+void check_equal(int64_t found, int64_t wanted, const char *text,
+	const char *file, int line);
+
+#define CHECK(e)                                                               \
+	do {                                                                   \
+		if (!(e))                                                      \
+			check_failed(__FILE__, __LINE__, #e);                  \
+	} while (0)
+
+#define CHECK_EQUAL(found, wanted)                                             \
+	check_equal((int64_t)(found), (int64_t)(wanted), #found, __FILE__,     \
+		__LINE__)
+
+/* ---- a program's frame ---- */
+
+int harness_begin(void **state);
+int harness_end(void **state);
+int harness_test_end(void **state);
+
+#define TEST(name) cmocka_unit_test_teardown(name, harness_test_end)
+
+/* ---- time ---- */
+
+uint64_t now_ns(void);
+void nap_ns(uint64_t ns);
+/* A deadline that is passed only if something is wrong. */
+uint64_t soon(void);
+
+/* ---- random numbers: a seed repeats a run ---- */
+
+struct random {
+	uint64_t state;
+};
+uint64_t random_next(struct random *);
+uint64_t random_below(struct random *, uint64_t limit);
+/* Spins or naps for a random time up to this; often for none at all. */
+void random_pause(struct random *, uint64_t ns_max);
+
+/* ---- contents ---- */
+
+void content_fill(void *to, size_t bytes, uint64_t seed);
+bool content_fits(const void *from, size_t bytes, uint64_t seed);
+
+/* ---- ports ---- */
+
+/* As cay_port_open() and cay_peer_*(), but they succeed. */
+struct cay_port *open_port(const struct cay_port_options *);
+struct cay_port *open_named(const char *name);
+struct cay_port *open_small(const char *name, uint32_t nq_entries);
+struct cay_peer *open_peer(struct cay_port *from, const struct cay_port *to);
+struct cay_peer *open_peer_named(struct cay_port *from, const char *name);
+/* Releases what was opened, with cay_port_close() succeeding. */
+void close_port(struct cay_port *);
+
+struct cay_stats port_stats(struct cay_port *);
+
+/* ---- events ---- */
+
+/* Waits for the next one. */
+void next_event(struct cay_port *, struct cay_event *);
+/* Polls once, without waiting: is there one? */
+bool poll_event(struct cay_port *, struct cay_event *);
+void check_empty(struct cay_port *);
+
+/* The next event is this; it is checked and released. */
+void expect_message(struct cay_port *, uint64_t tag, size_t length,
+	uint64_t seed);
+void expect_complete(struct cay_port *, uint64_t tag, int error);
+void expect_gone(struct cay_port *, uint16_t vpid);
+
+/* ---- children ---- */
+
+/* One end of a line between two processes. */
+struct child {
+	pid_t pid; /* 0 in the child itself */
+	int fd;
+};
+
+/* The body's return ends the child with success. */
+void child_start(struct child *, void (*body)(struct child *, void *),
+	void *argument);
+/* Words go both ways, in order. */
+void child_tell(struct child *, uint64_t word);
+uint64_t child_hear(struct child *);
+/* It must end by itself, and well. */
+void child_join(struct child *);
+void child_kill(struct child *);
+
+/* Memory that children share with the parent, zeroed. */
+void *shared_memory(size_t bytes);
+
+/* ---- the node behind a program ---- */
+
+const char *node_name(void);
+/* Its process, or 0. */
+pid_t node_process(const char *name);
+bool node_socket(const char *name);
+/* Neither process nor socket is left, or will not be in a moment. */
+bool node_gone_soon(const char *name);
+
+#endif
