@@ -18,8 +18,8 @@
  * in W and returns all space, which moves R and wakes: whoever waited for room
  * finds the queue closed.
  *
- * A wake-up is not taken for a fence, although the kernel's is one. Any one
- * sleep may end for no reason (a signal, a deadline).
+ * A wake-up is not taken for a fence, although the kernel's is one.
+ * SPURIOUS lets one sleep end for no reason (a signal, a deadline).
  *
  * PLAIN_FLAG is another protocol, the one that everybody writes first: the
  * consumer announces its sleep in a word of its own and looks at word 7 once
@@ -86,9 +86,9 @@
 #define PUBLISHED(i)  (mem[WORD7(i)] == GENERATION(i))
 #define FITS(w, r)    (NQ(w) >= NQ(r) && NQ(w) - NQ(r) < ENTRIES)
 
+/* OWN is left out: what it says, W says too. */
 #define IDLE 0
 #define TRY  1
-#define OWN  2
 
 #include "store_buffer.pml"
 
@@ -97,7 +97,12 @@
 bit done[SENDERS];
 bit killed[SENDERS];
 bit repaired[SENDERS];
+#ifdef SPURIOUS
 bit spurious; /* a sleep has ended for no reason */
+#endif
+#ifdef CLOSE
+bit receiver_killed;
+#endif
 
 #define GONE(s)	 (killed[s] && buffer[s].used == 0)
 #define ENDED(s) (killed[s] -> repaired[s] : done[s])
@@ -187,47 +192,55 @@ load_r:
 			w = 0;
 			r = 0
 		};
-		if
-		:: !asleep[_pid]
-		:: d_step { asleep[_pid] && !spurious; spurious = 1;
-			asleep[_pid] = 0 }
-		fi;
+		!asleep[_pid];
 		goto load_w;
 
 claim:
 		atomic {
-			store(_pid, W_OLD(_pid), w); /* X1 */
-			store(_pid, STATE(_pid), TRY)
-		};
-		atomic {
-			d_step { cas_now(_pid, W, w, WORD(NQ(w) + 1), won) };
+			store(_pid, W_OLD(_pid), w);   /* X1 */
+			store(_pid, STATE(_pid), TRY); /* drained by the CAS */
+			d_step { /* N2 */
+				cas_now(_pid, W, w, WORD(NQ(w) + 1), won)
+			};
 			if
 			:: won -> won = 0
 			:: !won && !(w & CLOSED) -> goto load_r
 			:: !won && (w & CLOSED) -> goto closed
 			fi;
-			store(_pid, STATE(_pid), OWN); /* X2 */
 			store(_pid, WORD7(NQ(w)), GENERATION(NQ(w))); /* N3 */
 #ifdef IDLE_BEFORE_WAKE
 			store(_pid, STATE(_pid), IDLE);
 #endif
 			owed = w & SLEEP; /* swapped out, so ours to serve */
-			w = 0
+			w = 0;
+#ifndef PLAIN_FLAG
+			if
+			:: owed
+			:: !owed -> goto idle
+			fi
+#endif
 		};
 #ifdef PLAIN_FLAG
 #ifdef BARRIER_SENDER
 		drain(_pid);
 #endif
-		load(_pid, FLAG, owed);
-		if
-		:: owed -> swap(_pid, FLAG, 0, owed)
-		:: else
-		fi;
+		atomic {
+			load(_pid, FLAG, owed);
+			if
+			:: owed
+			:: !owed -> goto idle
+			fi
+		};
+		atomic {
+			swap(_pid, FLAG, 0, owed);
+			if
+			:: owed
+			:: !owed -> goto idle
+			fi
+		};
 #endif
-		if
-		:: owed -> atomic { futex_wake_receiver(); owed = 0 }
-		:: else
-		fi;
+		atomic { futex_wake_receiver(); owed = 0 };
+idle:
 		atomic {
 #ifndef IDLE_BEFORE_WAKE
 			store(_pid, STATE(_pid), IDLE); /* X3 */
@@ -235,20 +248,27 @@ claim:
 			sent++;
 			if
 			:: sent < MESSAGES -> goto load_w
-			:: else -> goto finished
+			:: else
 			fi
 		};
 closed:
-		store(_pid, STATE(_pid), IDLE);
-finished:
-		atomic { done[_pid] = 1; w = 0; r = 0; sent = 0 }
+		atomic {
+			store(_pid, STATE(_pid), IDLE);
+			done[_pid] = 1;
+			w = 0;
+			r = 0;
+			sent = 0
+		}
 	} unless {
 		d_step { killed[_pid]; w = 0; r = 0; sent = 0; won = 0;
 			owed = 0; asleep[_pid] = 0 }
 	}
 }
 
-/* Flushes the buffer of process `_pid - SENDERS`, and may kill a sender. */
+/*
+ * Flushes the buffer of process `_pid - SENDERS`, and may kill that process or
+ * end its sleep.
+ */
 active [BUFFERS] proctype memory()
 {
 #define whose (_pid - SENDERS)
@@ -261,61 +281,83 @@ end:
 		killed[whose] = 1;
 		lose(whose)
 	   }
+#ifdef SPURIOUS
+	:: d_step {
+		asleep[whose] && !spurious;
+		spurious = 1;
+		asleep[whose] = 0
+	   }
+#endif
+#ifdef CLOSE
+	:: d_step {
+		whose == RECEIVER && !receiver_killed;
+		receiver_killed = 1
+	   }
+#endif
 	od
 }
 
 /* ---- the consumer ---- */
 
+#ifdef SLEEP_FIRST
+#define RETURNED(next) true
+#else
+#define RETURNED(next) (NQ(mem[R]) == next)
+#endif
+
 active proctype receiver()
 {
 	byte next, old;
 
+	{
 	do
-	:: PUBLISHED(next) -> next++ /* N4 */
-	:: NQ(mem[R]) != next ->     /* N5: at any time, but before it sleeps */
+	:: d_step { PUBLISHED(next); next++ } /* N4 */
+	/* N5: at any time, but before it sleeps. */
 #ifdef PLAIN_R
-		old = mem[R];
+	:: d_step { NQ(mem[R]) != next; old = mem[R] } ->
 		mem[R] = WORD(next);
 #else
-		swap(RECEIVER, R, WORD(next), old);
+	:: d_step { NQ(mem[R]) != next; old = mem[R]; mem[R] = WORD(next) } ->
 #endif
-		if
-		:: old & WAITERS -> old = 0; futex_wake_senders()
-		:: else -> old = 0
-		fi
-#ifdef SLEEP_FIRST
-	:: !PUBLISHED(next) ->
-#else
-	:: !PUBLISHED(next) && NQ(mem[R]) == next ->
-#endif
+		atomic {
+			if
+			:: old & WAITERS -> futex_wake_senders()
+			:: else
+			fi;
+			old = 0
+		}
 #ifdef PLAIN_FLAG
-		store(RECEIVER, FLAG, 1);
+	:: atomic {
+		!PUBLISHED(next) && RETURNED(next);
+		store(RECEIVER, FLAG, 1)
+	   };
 #ifdef BARRIER_RECEIVER
 		drain(RECEIVER);
 #endif
 		if
-		:: PUBLISHED(next)
-		:: else -> futex_wait(RECEIVER, mem[FLAG], 1)
+		:: PUBLISHED(next) -> goto awake
+		:: else
 		fi;
+		futex_wait(RECEIVER, mem[FLAG], 1);
 #else
+	:: atomic {
+		!PUBLISHED(next) && RETURNED(next);
 		fetch_or(RECEIVER, W, SLEEP, old);
+#ifndef NO_LOOK
 		if
-#ifdef NO_LOOK
-		:: true ->
-#else
-		:: NQ(old) == next ->
-#endif
-			old = 0;
-			futex_wait(RECEIVER, FLAGS(mem[W]), SLEEP)
-		:: else -> old = 0 /* a claim is under way */
+		:: NQ(old) != next -> old = 0; goto awake /* a claim */
+		:: else
 		fi;
+#endif
+		old = 0
+	   };
+		futex_wait(RECEIVER, FLAGS(mem[W]), SLEEP);
 #endif
 		if
 		:: !asleep[RECEIVER]
-		:: d_step { asleep[RECEIVER] && !spurious; spurious = 1;
-			asleep[RECEIVER] = 0 }
 		:: ALL_ENDED && NQ(mem[W]) == next -> break
 		fi;
+awake:
 #ifdef PLAIN_FLAG
 		store(RECEIVER, FLAG, 0)
 #else
@@ -324,6 +366,14 @@ active proctype receiver()
 		(PUBLISHED(next) || NQ(mem[W]) == next)
 #endif
 	od
+	} unless {
+#ifdef CLOSE
+		d_step { receiver_killed; next = 0; old = 0;
+			asleep[RECEIVER] = 0 }
+#else
+		false
+#endif
+	}
 }
 
 /* ---- the node: publish.pml has the details of repair ---- */
@@ -345,13 +395,11 @@ repair:
 		if
 		:: mem[STATE(s)] == IDLE -> goto finished
 		:: mem[STATE(s)] == TRY && NQ(mem[W]) <= i -> goto finished
-		:: mem[STATE(s)] == OWN
 		:: mem[STATE(s)] == TRY && NQ(mem[W]) > i
 		fi;
 		d_step {
-			mem[STATE(s)] == OWN ||
-				(!COVERS(0, i) && !COVERS(1, i) &&
-					!COVERS(SENDERS - 1, i));
+			!COVERS(0, i) && !COVERS(1, i) &&
+				!COVERS(SENDERS - 1, i);
 			if
 			:: !PUBLISHED(i) && NQ(mem[R]) <= i ->
 				mem[WORD7(i)] = GENERATION(i)
@@ -366,5 +414,20 @@ repair:
 #endif
 finished:
 		atomic { repaired[s] = 1; s = 0; i = 0 }
+#ifdef CLOSE
+	/* The consumer's exit. Nobody else moves R any more. */
+	:: d_step {
+		receiver_killed && !(mem[W] & CLOSED);
+		mem[W] = mem[W] | CLOSED
+	   } ->
+		d_step { i = mem[R]; mem[R] = WORD(NQ(mem[W])) };
+		atomic {
+			if
+			:: i & WAITERS -> futex_wake_senders()
+			:: else
+			fi;
+			i = 0
+		}
+#endif
 	od
 }

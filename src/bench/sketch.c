@@ -183,16 +183,35 @@ static int reference_receive(struct side *s)
 		r = payload_verify(k->copy, s->bytes, s->bytes, k->next);
 	}
 	sketch_release(k);
+	atomic_store_explicit(&k->in->copied, k->next, memory_order_release);
 	return r;
+}
+
+/* The completion: the source may be written again. */
+static int reference_complete(struct side *s)
+{
+	struct sketch *k = s->state;
+	uint32_t looks = 0;
+	int r;
+
+	while (atomic_load_explicit(&k->out->copied, memory_order_acquire) !=
+		k->sent)
+		if (unlikely(r = party_spin(s->party, &looks)))
+			return r;
+	return 0;
 }
 
 static int reference_ping(struct side *s, uint32_t trips)
 {
 	int r = 0;
 
-	while (!r && trips--)
-		if (!(r = reference_send(s)))
+	while (!r && trips--) {
+		r = reference_send(s);
+		if (!r)
 			r = reference_receive(s);
+		if (!r)
+			r = reference_complete(s);
+	}
 	return r;
 }
 
@@ -200,9 +219,13 @@ static int reference_pong(struct side *s, uint32_t trips)
 {
 	int r = 0;
 
-	while (!r && trips--)
-		if (!(r = reference_receive(s)))
+	while (!r && trips--) {
+		r = reference_receive(s);
+		if (!r)
 			r = reference_send(s);
+		if (!r)
+			r = reference_complete(s);
+	}
 	return r;
 }
 

@@ -30,6 +30,8 @@ struct sketch_entry {
 struct sketch_queue {
 	_Alignas(PARTY_APART) _Atomic uint64_t w; /* senders, with CAS */
 	_Alignas(PARTY_APART) _Atomic uint64_t r; /* receiver */
+	/* Receiver: messages by reference that it has copied. */
+	_Alignas(PARTY_APART) _Atomic uint64_t copied;
 	_Alignas(4096) struct sketch_entry entry[SKETCH_ENTRIES];
 	_Alignas(4096) unsigned char data[SKETCH_DATA_BYTES];
 	_Alignas(4096) unsigned char source[SKETCH_SOURCE_BYTES]; /* sender */

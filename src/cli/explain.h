@@ -33,7 +33,7 @@ struct explanation {
 	uint32_t phases, entries;
 	struct explain_phase phase[EXPLAIN_PHASES_MAX];
 	struct explain_entry entry[2];
-	char meaning[384];
+	char meaning[512];
 };
 
 struct explain_instruction {

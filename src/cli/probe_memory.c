@@ -123,7 +123,7 @@ static void probe_arena(struct finding *f)
 	if (r == -SIGXFSZ || r == EFBIG)
 		finding_advise(f, "raise the limit on file sizes (ulimit -f "
 				  "unlimited)");
-	else
+	else if (r == ENOMEM)
 		finding_advise(f, "raise the limit on address space (ulimit "
 				  "-v unlimited), or start the node with a "
 				  "smaller arena; see cay-node(1)");

@@ -112,7 +112,7 @@ struct queue_config {
 struct queue_fenced {
 	uint64_t from, to; /* nq counts */
 };
-#define QUEUE_FENCED_MAX 4
+#define QUEUE_FENCED_MAX 7
 
 /* A sender looks at it after it has published; see node/fence.c. */
 enum queue_moving {

@@ -36,6 +36,8 @@ int context_load(const struct arena *a, uint16_t vpid, uint32_t epoch,
 	c->vpid = vpid;
 	c->nq_log2 = config.nq_log2;
 	c->rdr_log2 = config.rdr_log2;
+	c->nq_entries = 1u << config.nq_log2;
+	c->rdr_units = 1u << config.rdr_log2;
 	c->cq_reserve = config.cq_reserve;
 	c->priority_reserve = config.priority_reserve;
 	c->arena = a;

@@ -29,6 +29,7 @@ struct context {
 	uint32_t epoch;
 	uint16_t vpid;
 	uint8_t nq_log2, rdr_log2;
+	uint32_t nq_entries, rdr_units;
 	uint32_t cq_reserve, priority_reserve;
 	/*
 	 * The R that was last seen. R only grows, so an old one is safe; it is

@@ -27,26 +27,36 @@ struct claim {
 	uint32_t start;	       /* of the payload, in units from the RDR's start */
 };
 
+/*
+ * Room for so many units of payload, given this R? A payload that would wrap
+ * skips to the ring's start.
+ */
+static inline bool notify_fits_payload(const struct context *to, uint64_t r,
+	uint32_t units, uint64_t *rdr, struct claim *claim)
+{
+	uint64_t at = *rdr & (to->rdr_units - 1);
+	uint64_t skip = at + units > to->rdr_units ? to->rdr_units - at : 0;
+	if (queue_rdr_ahead(*rdr, queue_rdr(r)) + skip + units > to->rdr_units)
+		return false;
+	claim->start = (uint32_t)(skip ? 0 : at);
+	*rdr += skip + units;
+	return true;
+}
+
 /* Does the claim of one entry and so many units fit, given this R? */
 static inline bool notify_fits(const struct context *to, uint64_t w, uint64_t r,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
-	uint64_t entries = 1ull << to->nq_log2;
-	uint64_t capacity = 1ull << to->rdr_log2;
 	uint64_t used = queue_ahead(queue_nq(w), queue_nq(r));
 	uint64_t rdr = queue_rdr(w);
-	uint64_t at = rdr & (capacity - 1);
 
-	if (used + 1 + keep > entries)
+	if (used + 1 + keep > to->nq_entries)
 		return false;
-	/* A payload that would wrap skips to the ring's start. */
-	uint64_t skip = at + units > capacity ? capacity - at : 0;
-	if (units &&
-		queue_rdr_ahead(rdr, queue_rdr(r)) + skip + units > capacity)
+	claim->start = 0;
+	if (units && !notify_fits_payload(to, r, units, &rdr, claim))
 		return false;
-	claim->start = (uint32_t)(skip ? 0 : at);
 	claim->w_old = w;
-	claim->w_new = queue_word(queue_nq(w) + 1, rdr + skip + units);
+	claim->w_new = queue_word(queue_nq(w) + 1, rdr);
 	return true;
 }
 
@@ -97,7 +107,7 @@ static inline int notify_claim(struct context *to, struct op_record *op,
 static inline struct cay_nqe *notify_entry(const struct context *to,
 	uint64_t position)
 {
-	return &to->nq[position & ((1ull << to->nq_log2) - 1)];
+	return &to->nq[position & (to->nq_entries - 1)];
 }
 
 static inline uint64_t notify_word(const struct context *to, uint64_t position,

@@ -10,14 +10,15 @@
  * membarrier, then look at word 7. So either we see its word 7, and the entry
  * is a message like any other; or it sees `moving`, waits for our verdict and
  * issues again if its entry is listed as fenced. The receiver goes by the same
- * list, not by what is stored in the entry.
+ * list, not by what is stored in the entry. It does not matter whose entry it
+ * is: a record that says TRY may name one that another thread has won, and
+ * then that thread issues again.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/futex.h"
 #include "node/doorbell.h"
 #include "node/node.h"
@@ -101,23 +102,24 @@ static void fence_record(struct queue_control *old, struct context *to,
 	old->fenced[old->fenced_count++] = (struct queue_fenced){ from, until };
 }
 
-static bool record_stuck_at(struct process *stuck, struct realm *r,
+static uint32_t records_stuck_at(struct process *stuck, struct realm *r,
 	struct vport *p)
 {
+	uint32_t count = 0;
 	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
 		struct op_record *page =
 			realm_records(r, stuck->record_pages[i]);
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
 			uint64_t state = atomic_load_explicit(&page[j].state,
 				memory_order_acquire);
-			if (state != OP_IDLE &&
-				(uint16_t)(state >> OP_VPID_SHIFT) ==
-					p->config.vpid &&
-				(uint32_t)(state >> OP_EPOCH_SHIFT) == p->epoch)
-				return true;
+			count += state != OP_IDLE &&
+				 (uint16_t)(state >> OP_VPID_SHIFT) ==
+					 p->config.vpid &&
+				 (uint32_t)(state >> OP_EPOCH_SHIFT) ==
+					 p->epoch;
 		}
 	}
-	return false;
+	return count;
 }
 
 static void fence_list(struct process *stuck, struct queue_control *old,
@@ -129,22 +131,6 @@ static void fence_list(struct process *stuck, struct queue_control *old,
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
 			fence_record(old, to, &page[j]);
 	}
-}
-
-/*
- * Others who were trying find W closed in a moment; until they have, a record
- * that says TRY could be mistaken for the owner of an entry.
- */
-static int others_wait(struct process *stuck, struct vport *p)
-{
-	uint64_t deadline = clock_after_ns(CLOCK_NS_PER_S);
-	while (!repair_quiet(p->realm, p->former.vpid, p->former.epoch,
-		stuck)) {
-		if (clock_passed(deadline))
-			return -EBUSY;
-		clock_nap_ns(10 * CLOCK_NS_PER_US);
-	}
-	return 0;
 }
 
 static int fence_port(struct process *stuck, struct vport *p)
@@ -165,8 +151,7 @@ static int fence_port(struct process *stuck, struct vport *p)
 		return e;
 	}
 	barrier_everywhere();
-	if (others_wait(stuck, p) == 0)
-		fence_list(stuck, old, &to);
+	fence_list(stuck, old, &to);
 	/* Release: the list is complete. Pairs with notify_verdict(). */
 	atomic_store_explicit(&old->moving, QUEUE_MOVED, memory_order_release);
 	/* Pairs with intake_follow() of the receiver. */
@@ -199,10 +184,12 @@ int fence_process(struct node *n, pid_t pid, uint32_t *moved)
 	int r = barrier_everywhere();
 	for (uint32_t vpid = 1; r == 0 && vpid < CAY_VPIDS; vpid++) {
 		struct vport *p = n->ports[vpid];
-		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN ||
-			!record_stuck_at(stuck, stuck->realm, p))
+		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN)
 			continue;
-		r = fence_port(stuck, p);
+		uint32_t count = records_stuck_at(stuck, stuck->realm, p);
+		if (count == 0)
+			continue;
+		r = count > QUEUE_FENCED_MAX ? -E2BIG : fence_port(stuck, p);
 		if (r == 0)
 			(*moved)++;
 	}

@@ -17,21 +17,39 @@
 /* ---- the control socket by hand ---- */
 
 /* A socket, or -errno. No call on it blocks for longer than a few seconds. */
-static inline int raw_connect(void)
+static inline int raw_connect_to(const struct node_address *a)
 {
-	struct node_address a;
 	struct timeval patience = { 8, 0 };
-	if (node_address(harness_name, &a) != 0)
-		return -EINVAL;
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(s, (const struct sockaddr *)&a.address, a.length) == 0)
+	if (connect(s, (const struct sockaddr *)&a->address, a->length) == 0)
 		return s;
 	int r = -errno;
 	close(s);
+	return r;
+}
+
+static inline int raw_connect(void)
+{
+	struct node_address a;
+	int r = node_address(harness_name, &a);
+	return r ? r : raw_connect_to(&a);
+}
+
+/* Listens where a node would. A socket, or -errno. */
+static inline int raw_listen(const struct node_address *a)
+{
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (s >= 0 &&
+		bind(s, (const struct sockaddr *)&a->address, a->length) == 0 &&
+		listen(s, 16) == 0)
+		return s;
+	int r = -errno;
+	if (s >= 0)
+		close(s);
 	return r;
 }
 
@@ -39,6 +57,9 @@ static inline int raw_connect(void)
 static inline int raw_reply(int s, struct node_reply *reply, int *fd)
 {
 	ssize_t n = wire_receive(s, reply, sizeof(*reply), fd, 0);
+	/* Said first if it hung up without reading all; the answer follows. */
+	if (n == -ECONNRESET)
+		n = wire_receive(s, reply, sizeof(*reply), fd, 0);
 	if (n == sizeof(*reply))
 		return reply->error;
 	if (n == -EAGAIN)
@@ -51,8 +72,8 @@ static inline int raw_call(int s, const struct node_request *request, int fd,
 	struct node_reply *reply, int *fd_in)
 {
 	int got = -1;
-	if (wire_send(s, request, sizeof(*request), fd, 0) != 0)
-		return -ENOTCONN;
+	/* Even if nobody reads it any more there may be a last answer. */
+	wire_send(s, request, sizeof(*request), fd, 0);
 	int r = raw_reply(s, reply, &got);
 	if (fd_in)
 		*fd_in = got;
@@ -87,6 +108,15 @@ static inline int raw_member(const char *realm)
 		return s;
 	close(s);
 	return r;
+}
+
+/* Nothing is mapped, so the node need not wait for our exit. */
+static inline void raw_leave(int s)
+{
+	struct node_request q = { .kind = NODE_LEAVE };
+	struct node_reply reply;
+	raw_call(s, &q, -1, &reply, NULL);
+	close(s);
 }
 
 /* ---- status ---- */

@@ -19,13 +19,14 @@
 #define CHILDREN_MAX 64
 #define GONE_NS	     (3 * NS_PER_S)
 
-static struct child *children[CHILDREN_MAX];
+/* Those that live; copies, because a test that fails loses its own. */
+static struct child children[CHILDREN_MAX];
 
-static void child_note(struct child *c)
+static void child_note(const struct child *c)
 {
 	for (unsigned i = 0; i < CHILDREN_MAX; i++)
-		if (!children[i]) {
-			children[i] = c;
+		if (!children[i].pid) {
+			children[i] = *c;
 			return;
 		}
 	CHECK(!"too many children");
@@ -34,8 +35,8 @@ static void child_note(struct child *c)
 static void child_forget(struct child *c)
 {
 	for (unsigned i = 0; i < CHILDREN_MAX; i++)
-		if (children[i] == c)
-			children[i] = NULL;
+		if (children[i].pid == c->pid)
+			children[i].pid = 0;
 	close(c->fd);
 	c->pid = 0;
 }
@@ -59,6 +60,7 @@ void child_start(struct child *c, void (*body)(struct child *, void *),
 	if (pid == 0) {
 		struct child me = { 0, line[1] };
 		close(line[0]);
+		memset(children, 0, sizeof(children));
 		child_run(&me, body, argument);
 	}
 	close(line[1]);
@@ -109,8 +111,9 @@ void child_kill(struct child *c)
 void children_end(void)
 {
 	for (unsigned i = 0; i < CHILDREN_MAX; i++)
-		if (children[i])
-			child_kill(children[i]);
+		if (children[i].pid)
+			child_kill(&(struct child){ children[i].pid,
+				children[i].fd });
 }
 
 void *shared_memory(size_t bytes)

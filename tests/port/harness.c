@@ -13,7 +13,7 @@
 #include "harness_private.h"
 
 /* A program that hangs in spite of all deadlines is ended by a signal. */
-#define PROGRAM_SECONDS_MAX 240
+#define PROGRAM_SECONDS_MAX 120
 
 static pid_t program;
 static char name[64];

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cay demo: scenes that show requests and notifications side by side, and
+ * check everything that they show. This process is the origin; a second one,
+ * the target, takes what it is told to and reports what it has seen.
+ *
+ *	demo.c           the order of the scenes, from set-up to the end
+ *	demo_show.c      titles, two columns, checks, colours
+ *	demo_target.c    the target's process and its reports
+ *	demo_message.c   one message and its completion; every size
+ *	demo_order.c     priority, fence, interrupt
+ *	demo_raw.c       VCI, trigger, NQE
+ *	demo_death.c     kill -9
+ *	demo_speed.c     latency beside the bare hand-over
+ */
+#ifndef CAY_CLI_DEMO_H
+#define CAY_CLI_DEMO_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "cay/cay.h"
+#include "node/address.h"
+
+/* For anything that takes microseconds, on a machine that is very busy. */
+#define DEMO_PATIENCE_NS (10 * CLOCK_NS_PER_S)
+
+#define DEMO_ROWS_MAX 24
+#define DEMO_CELL_MAX 64
+#define DEMO_LONG     (1u << 20) /* bytes of a long message */
+
+/* Rows of the two columns that are not yet printed. */
+struct demo_table {
+	char left[DEMO_ROWS_MAX][DEMO_CELL_MAX];
+	char right[DEMO_ROWS_MAX][DEMO_CELL_MAX];
+	unsigned left_count, right_count;
+};
+
+struct demo {
+	struct node_address node;
+	struct cay_port *port; /* the origin's */
+	struct cay_peer *peer; /* the target's first port */
+	pid_t target_pid;
+	int target_socket;
+	bool colour;
+	unsigned scene, checks, wrong;
+	struct demo_table table;
+};
+
+/* ---- demo_show.c ---- */
+
+void show_begin(struct demo *);
+
+/* A number, a title, and some lines that say what it is about. */
+void show_scene(struct demo *, const char *title, const char *about);
+
+/* A cell in the column of the origin, or of the target. */
+__attribute__((format(printf, 2, 3))) void show_left(
+	struct demo *, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void show_right(
+	struct demo *, const char *format, ...);
+
+/* Prints the cells, side by side, under these headings; NULL: none. */
+void show_rows(struct demo *, const char *left, const char *right);
+
+/* Says what was checked and how it came out; counts. Gives `right`. */
+__attribute__((format(printf, 3, 4))) bool show_check(
+	struct demo *, bool right, const char *format, ...);
+
+/* The scene cannot go on. Gives -EPROTO. */
+int show_failed(struct demo *, const char *what, int error);
+
+/* ---- demo_target.c ---- */
+
+enum order_kind {
+	ORDER_TAKE = 1, /* one event */
+	ORDER_DRAIN,	/* so many, whose tags must count up */
+	ORDER_RAW,	/* one NQE of the second port */
+	ORDER_LISTEN,	/* epoll, awake: is the descriptor readable by now? */
+	ORDER_SLEEP,	/* epoll, armed: report when asleep, and when awake */
+	ORDER_END,
+};
+
+/* What the target has seen. */
+struct seen {
+	int error; /* -errno: it could not */
+	struct cay_event event;
+	struct cay_nqe nqe;
+	uint64_t sum;				 /* of the payload */
+	unsigned char data[CAY_FAST_SEND_BYTES]; /* its beginning */
+	uint32_t counted_up; /* ORDER_DRAIN: tags in order */
+	uint32_t readable;   /* the descriptor was */
+};
+
+#define ORIGIN_NAME	"origin"
+#define TARGET_NAME	"target"
+#define TARGET_RAW_NAME "target-raw"
+#define TARGET_ENTRIES	64 /* of its NQ */
+
+/* Starts it; it opens its ports by itself. 0 or -errno. */
+int target_start(struct demo *);
+void target_end(struct demo *);
+
+/* 0 or -errno. */
+int target_order(struct demo *, enum order_kind, uint32_t count);
+int target_seen(struct demo *, struct seen *);
+
+/* The next event, within DEMO_PATIENCE_NS. 0 or -errno. */
+int demo_await(struct cay_port *, struct cay_event *);
+
+/* A number that tells one payload from another. */
+uint64_t demo_sum(const void *data, size_t length);
+
+/* A child that dies with us. 0 in the child; -errno. */
+pid_t demo_fork(void);
+
+/* ---- demo_message.c ---- */
+
+struct demo_message {
+	const void *data;
+	size_t length;
+	uint64_t tag;
+	uint32_t api_tag;
+	unsigned flags; /* enum cay_flag */
+};
+
+/* Sends it, has it taken, shows both sides and checks them. 0 or -errno. */
+int demo_exchange(struct demo *, const struct demo_message *);
+void demo_show_request(struct demo *, const struct demo_message *);
+void demo_show_seen(struct demo *, const struct seen *);
+
+/* The completion of our request with this tag: shown and checked. */
+int demo_completion(struct demo *, uint64_t tag, int error);
+
+int demo_fast_send(struct demo *);
+int demo_send(struct demo *);
+int demo_long_alloc(struct demo *);
+int demo_long_malloc(struct demo *);
+int demo_told(struct demo *);
+
+/* ---- the others ---- */
+
+int demo_priority(struct demo *);
+int demo_fence(struct demo *);
+int demo_interrupt(struct demo *);
+int demo_raw(struct demo *);
+int demo_death(struct demo *);
+int demo_speed(struct demo *);
+
+#endif

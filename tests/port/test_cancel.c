@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that are cancelled, or that leave, at random: what they had sent
+ * arrives, what they were about to send does or does not, and everybody else
+ * goes on. The receiver sleeps in epoll, so that senders ring, which is where
+ * a thread can be cancelled in the middle of a call.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "status.h"
+
+enum { WAVE = 4, LAST = 1000000 };
+
+/* How a thread ends. */
+enum ending {
+	END_CANCELLED_ANYWHERE,
+	END_CANCELLED_BETWEEN, /* not while it is in a call */
+	END_LEAVES,
+};
+
+/* By sender: how many sends returned 0; how many messages came. */
+struct tally {
+	_Atomic uint32_t sent, came;
+};
+
+struct plan {
+	enum ending ending;
+	uint32_t waves;
+	struct tally *tally; /* shared with the receiver */
+};
+
+/* ---- the receiver ---- */
+
+static void receiver_sleep(struct cay_port *port, int epoll)
+{
+	struct epoll_event e;
+	if (cay_port_arm(port) == 0)
+		CHECK_EQUAL(epoll_wait(epoll, &e, 1,
+				    (int)(PATIENCE_NS / NS_PER_MS)),
+			1);
+}
+
+/* Each sender's messages come in order and once; false: the last of all. */
+static bool receiver_count(struct plan *plan, const struct cay_event *e)
+{
+	uint32_t sender = (uint32_t)(e->tag >> 32);
+	CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
+	if (sender == LAST)
+		return false;
+	CHECK(sender < plan->waves * WAVE);
+	CHECK_EQUAL(plan->tally[sender].came, (uint32_t)e->tag);
+	plan->tally[sender].came++;
+	return true;
+}
+
+static void receiver_run(struct child *parent, void *argument)
+{
+	struct cay_port *port = open_named("receiver");
+	struct epoll_event added = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct cay_event e;
+	bool more = true;
+	(void)parent;
+	CHECK_EQUAL(epoll_ctl(epoll, EPOLL_CTL_ADD, cay_port_fd(port), &added),
+		0);
+	while (more) {
+		if (!poll_event(port, &e)) {
+			receiver_sleep(port, epoll);
+			continue;
+		}
+		more = receiver_count(argument, &e);
+		cay_release(port, &e);
+	}
+	close_port(port);
+}
+
+/* ---- the senders ---- */
+
+struct sender {
+	pthread_t thread;
+	struct plan *plan;
+	struct cay_port *port;
+	struct cay_peer *peer;
+	uint32_t number;
+	_Atomic bool started;
+};
+
+static void sender_send(struct sender *s, uint32_t count)
+{
+	uint64_t tag = (uint64_t)s->number << 32 | count;
+	int r, state;
+	if (s->plan->ending == END_CANCELLED_BETWEEN)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	while ((r = cay_send(s->port, s->peer, tag, &tag, sizeof(tag), 0)) ==
+		-EAGAIN)
+		sched_yield();
+	CHECK_EQUAL(r, 0);
+	s->plan->tally[s->number].sent = count + 1;
+	if (s->plan->ending == END_CANCELLED_BETWEEN)
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+}
+
+static void *sender_run(void *argument)
+{
+	struct sender *s = argument;
+	struct random r = { s->number };
+	uint64_t most = s->plan->ending == END_LEAVES
+				? random_below(&r, 100)
+				: UINT32_MAX;
+	s->started = true;
+	for (uint32_t i = 0; i < most; i++) {
+		sender_send(s, i);
+		random_pause(&r, 50 * NS_PER_US);
+		pthread_testcancel();
+	}
+	pthread_exit(NULL);
+}
+
+static void sender_end(struct sender *s)
+{
+	struct timespec t;
+	if (s->plan->ending != END_LEAVES)
+		pthread_cancel(s->thread);
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
+	CHECK_EQUAL(pthread_timedjoin_np(s->thread, NULL, &t), 0);
+}
+
+static void wave_run(struct sender *wave, struct random *r)
+{
+	for (unsigned i = 0; i < WAVE; i++) {
+		wave[i].started = false;
+		CHECK_EQUAL(pthread_create(&wave[i].thread, NULL, sender_run,
+				    &wave[i]),
+			0);
+	}
+	for (unsigned i = 0; i < WAVE; i++)
+		while (!wave[i].started)
+			sched_yield();
+	random_pause(r, NS_PER_MS);
+	for (unsigned i = 0; i < WAVE; i++)
+		sender_end(&wave[i]);
+}
+
+static void waves_run(struct plan *plan, struct cay_port *port,
+	struct cay_peer *peer)
+{
+	struct random r = { 11 };
+	struct sender wave[WAVE];
+	for (uint32_t w = 0; w < plan->waves; w++) {
+		for (uint32_t i = 0; i < WAVE; i++) {
+			wave[i].plan = plan;
+			wave[i].port = port;
+			wave[i].peer = peer;
+			wave[i].number = w * WAVE + i;
+		}
+		wave_run(wave, &r);
+	}
+}
+
+/* A thread cancelled in a call may have sent one more than it knows of. */
+static void tally_check(const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->waves * WAVE; i++) {
+		uint32_t more = plan->tally[i].came - plan->tally[i].sent;
+		CHECK(more <= (plan->ending == END_CANCELLED_ANYWHERE));
+	}
+}
+
+static void end_by(enum ending ending)
+{
+	struct plan plan = { .ending = ending, .waves = scaled(400) };
+	struct cay_port *port = open_port(NULL);
+	struct child receiver;
+	plan.tally = shared_memory(plan.waves * WAVE * sizeof(*plan.tally));
+	child_start(&receiver, receiver_run, &plan);
+	struct cay_peer *peer = open_peer_named(port, "receiver");
+	waves_run(&plan, port, peer);
+	/* All records are free again; this thread takes one of them. */
+	CHECK_EQUAL(status_process(getpid()).records, 0);
+	CHECK_EQUAL(cay_send_wait(port, peer, (uint64_t)LAST << 32, NULL, 0, 0,
+			    soon()),
+		0);
+	child_join(&receiver);
+	tally_check(&plan);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static void cancelled_between_calls(void **state)
+{
+	(void)state;
+	end_by(END_CANCELLED_BETWEEN);
+}
+
+static void leaving(void **state)
+{
+	(void)state;
+	end_by(END_LEAVES);
+}
+
+static void cancelled_anywhere(void **state)
+{
+	(void)state;
+	end_by(END_CANCELLED_ANYWHERE);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(cancelled_between_calls),
+		TEST(leaving),
+		TEST(cancelled_anywhere),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The descriptor of a port: arming, several ports in one epoll, and the same
+ * hunt for a lost wake-up as in test_wait.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define SLEEP_MS      8000
+#define HUNT_PAUSE_NS (120 * NS_PER_US)
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return poll(&p, 1, 0) == 1;
+}
+
+static void arming(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *self = open_peer(port, port);
+	(void)state;
+	CHECK_EQUAL(cay_port_arm(port), -EBADF);
+	int fd = cay_port_fd(port);
+	CHECK(fd >= 0);
+	CHECK_EQUAL(cay_port_fd(port), fd);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(!readable(fd));
+
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	CHECK(!readable(fd));
+	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
+	CHECK(readable(fd));
+	CHECK_EQUAL(cay_port_arm(port), -EAGAIN);
+	expect_message(port, 1, 0, 0);
+
+	/* Not armed: nobody rings. */
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	CHECK(!readable(fd));
+	CHECK_EQUAL(cay_send(port, self, 2, NULL, 0, 0), 0);
+	expect_message(port, 2, 0, 0);
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	cay_peer_release(self);
+	close_port(port);
+	CHECK_EQUAL(fcntl(fd, F_GETFD), -1);
+}
+
+/* A port may be armed and then waited for, or the other way round. */
+static void arming_and_waiting(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *self = open_peer(port, port);
+	int fd = cay_port_fd(port);
+	(void)state;
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	CHECK_EQUAL(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
+	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
+	CHECK(readable(fd));
+	CHECK_EQUAL(cay_wait(port, soon()), 0);
+	expect_message(port, 1, 0, 0);
+	CHECK_EQUAL(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
+	CHECK_EQUAL(cay_port_arm(port), 0);
+	cay_peer_release(self);
+	close_port(port);
+}
+
+/* ---- sleeping in epoll ---- */
+
+static int epoll_of(struct cay_port **ports, unsigned count)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK(epoll >= 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct epoll_event e = { .events = EPOLLIN, .data.u32 = i };
+		int fd = cay_port_fd(ports[i]);
+		CHECK_EQUAL(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), 0);
+	}
+	return epoll;
+}
+
+/* Sleeps until one of them, all armed, has something. Its index. */
+static unsigned epoll_sleep(int epoll)
+{
+	struct epoll_event e;
+	int n;
+	do
+		n = epoll_wait(epoll, &e, 1, SLEEP_MS);
+	while (n < 0 && errno == EINTR);
+	CHECK_EQUAL(n, 1);
+	return e.data.u32;
+}
+
+/* The next event of a port, asleep in epoll until it comes. */
+static void epoll_next(struct cay_port *port, int epoll, struct cay_event *e)
+{
+	while (!poll_event(port, e)) {
+		int r = cay_port_arm(port);
+		if (r == 0)
+			epoll_sleep(epoll);
+		else
+			CHECK_EQUAL(r, -EAGAIN);
+	}
+}
+
+struct hunter {
+	struct cay_port *port;
+	struct cay_peer *peer;
+	int epoll;
+	struct random random;
+	uint64_t rounds;
+};
+
+static void hunter_send(struct hunter *h, uint64_t number)
+{
+	random_pause(&h->random, HUNT_PAUSE_NS);
+	CHECK_EQUAL(cay_send(h->port, h->peer, number, NULL, 0, 0), 0);
+}
+
+static void hunter_receive(struct hunter *h, uint64_t number)
+{
+	struct cay_event e;
+	epoll_next(h->port, h->epoll, &e);
+	CHECK_EQUAL(e.tag, number);
+	cay_release(h->port, &e);
+}
+
+static void hunter_run(struct hunter *h, const char *own, const char *other,
+	bool first)
+{
+	h->port = open_named(own);
+	h->epoll = epoll_of(&h->port, 1);
+	h->peer = open_peer_named(h->port, other);
+	for (uint64_t i = 0; i < h->rounds; i++) {
+		if (first)
+			hunter_send(h, i);
+		hunter_receive(h, i);
+		if (!first)
+			hunter_send(h, i);
+	}
+}
+
+static void hunter_close(struct hunter *h)
+{
+	cay_peer_release(h->peer);
+	close_port(h->port);
+	close(h->epoll);
+}
+
+static void hunt_child(struct child *parent, void *argument)
+{
+	struct hunter *h = argument;
+	(void)parent;
+	h->random.state = 1;
+	hunter_run(h, "hunted", "hunter", false);
+	hunter_close(h);
+}
+
+static void no_ring_is_lost(void **state)
+{
+	struct hunter h = { .rounds = scaled(10000), .random = { 2 } };
+	struct child child;
+	struct cay_event e;
+	(void)state;
+	child_start(&child, hunt_child, &h);
+	hunter_run(&h, "hunter", "hunted", true);
+	child_join(&child);
+	/* The node rings for what it has to say, too. */
+	epoll_next(h.port, h.epoll, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_GONE);
+	cay_release(h.port, &e);
+	hunter_close(&h);
+}
+
+/* ---- several ports ---- */
+
+enum { PORTS = 8 };
+
+static const char *const names[PORTS] = { "p0", "p1", "p2", "p3", "p4", "p5",
+	"p6", "p7" };
+
+/* One at a time, to a random port, after the one before was taken. */
+static void scatter_child(struct child *parent, void *argument)
+{
+	const uint64_t *messages = argument;
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peers[PORTS];
+	struct random r = { 4 };
+	for (unsigned i = 0; i < PORTS; i++)
+		peers[i] = open_peer_named(port, names[i]);
+	for (uint64_t i = 0; i < *messages; i++) {
+		unsigned to = (unsigned)random_below(&r, PORTS);
+		random_pause(&r, HUNT_PAUSE_NS);
+		CHECK_EQUAL(cay_send(port, peers[to], i, &to, sizeof(to), 0),
+			0);
+		child_hear(parent);
+	}
+	for (unsigned i = 0; i < PORTS; i++)
+		cay_peer_release(peers[i]);
+	close_port(port);
+}
+
+/* Takes the one message that is there, if it is; from this port. */
+static bool scatter_take(struct cay_port *port, unsigned index, uint64_t tag)
+{
+	struct cay_event e;
+	if (!poll_event(port, &e))
+		return false;
+	CHECK_EQUAL(e.tag, tag);
+	CHECK_EQUAL(*(const unsigned *)e.data, index);
+	cay_release(port, &e);
+	return true;
+}
+
+/* Arms all; true if that has found the message. */
+static bool scatter_arm(struct cay_port **ports, uint64_t tag)
+{
+	for (unsigned i = 0; i < PORTS; i++)
+		while (cay_port_arm(ports[i]) == -EAGAIN)
+			if (scatter_take(ports[i], i, tag))
+				return true;
+	return false;
+}
+
+static void several_ports_in_one_epoll(void **state)
+{
+	struct cay_port *ports[PORTS];
+	uint64_t messages = scaled(5000);
+	struct child child;
+	(void)state;
+	child_start(&child, scatter_child, &messages);
+	for (unsigned i = 0; i < PORTS; i++)
+		ports[i] = open_named(names[i]);
+	int epoll = epoll_of(ports, PORTS);
+	for (uint64_t i = 0; i < messages; i++) {
+		while (!scatter_arm(ports, i)) {
+			unsigned rung = epoll_sleep(epoll);
+			if (scatter_take(ports[rung], rung, i))
+				break;
+		}
+		child_tell(&child, i);
+	}
+	child_join(&child);
+	for (unsigned i = 0; i < PORTS; i++)
+		close_port(ports[i]);
+	close(epoll);
+}
+
+/* ---- a sender that has no descriptor left ---- */
+
+static void poor_child(struct child *parent, void *unused)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, "rich");
+	int next = dup(0);
+	struct rlimit limit = { (rlim_t)next, (rlim_t)next };
+	(void)unused;
+	CHECK(next > 0);
+	close(next);
+	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK_EQUAL(dup(0), -1);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_EQUAL(child_hear(parent), i);
+		nap_ns(5 * NS_PER_MS);
+		CHECK_EQUAL(cay_send(port, peer, i, NULL, 0, 0), 0);
+	}
+	CHECK_EQUAL(cay_port_fd(port), -EMFILE);
+	CHECK_EQUAL(cay_send(port, peer, 3, NULL, 0, 0), 0);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* Then the node rings for it. */
+static void sender_without_descriptors_rings(void **state)
+{
+	struct cay_port *port = open_named("rich");
+	int epoll = epoll_of(&port, 1);
+	struct child child;
+	(void)state;
+	child_start(&child, poor_child, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_EQUAL(cay_port_arm(port), 0);
+		child_tell(&child, i);
+		epoll_sleep(epoll);
+		expect_message(port, i, 0, 0);
+	}
+	expect_message(port, 3, 0, 0);
+	child_join(&child);
+	close_port(port);
+	close(epoll);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(arming),
+		TEST(arming_and_waiting),
+		TEST(no_ring_is_lost),
+		TEST(several_ports_in_one_epoll),
+		TEST(sender_without_descriptors_rings),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Room between two processes that run at the same time: rings wrap under
+ * random sizes, and two ports that fill each other up always recover.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+/* ---- one way ---- */
+
+enum { HELD = 24, BATCH = 8 };
+
+/* Sizes follow from the number of the message, so both sides know them. */
+static size_t size_of(uint64_t number)
+{
+	struct random r = { number * 31 };
+	switch (random_below(&r, 20)) {
+	case 0:
+		return random_below(&r, CAY_COPIED_MAX + 1);
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+		return random_below(&r, 600);
+	default:
+		return random_below(&r, 49);
+	}
+}
+
+static void stream_sender(struct child *parent, void *argument)
+{
+	const uint64_t *messages = argument;
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, "stream");
+	static unsigned char data[CAY_COPIED_MAX];
+	(void)parent;
+	for (uint64_t i = 0; i < *messages; i++) {
+		content_fill(data, size_of(i), i);
+		CHECK_EQUAL(cay_send_wait(port, peer, i, data, size_of(i), 0,
+				    soon()),
+			0);
+	}
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+struct window {
+	struct cay_event event[HELD + BATCH];
+	unsigned count;
+};
+
+static void window_release(struct cay_port *port, struct window *w, unsigned i)
+{
+	const struct cay_event *e = &w->event[i];
+	CHECK(content_fits(e->data, e->length, e->tag));
+	cay_release(port, e);
+	w->event[i] = w->event[--w->count];
+}
+
+/* Releases at random until at most so many, or fewer, are held. */
+static void window_shrink(struct cay_port *port, struct window *w,
+	struct random *r, unsigned most)
+{
+	unsigned keep = (unsigned)random_below(r, most + 1);
+	while (w->count > keep)
+		window_release(port, w, (unsigned)random_below(r, w->count));
+}
+
+static bool window_take(struct cay_port *port, struct window *w,
+	uint64_t *received)
+{
+	int n = cay_poll(port, &w->event[w->count], BATCH);
+	CHECK(n >= 0);
+	for (int i = 0; i < n; i++, (*received)++) {
+		const struct cay_event *e = &w->event[w->count + (unsigned)i];
+		CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
+		CHECK_EQUAL(e->tag, *received);
+		CHECK_EQUAL(e->length, size_of(*received));
+	}
+	w->count += (unsigned)n;
+	return n > 0;
+}
+
+static void stream(uint32_t nq_entries, uint64_t messages)
+{
+	struct cay_port *port = open_small("stream", nq_entries);
+	struct window w = { .count = 0 };
+	struct random r = { nq_entries };
+	struct child sender;
+	uint64_t received = 0;
+	child_start(&sender, stream_sender, &messages);
+	while (received < messages) {
+		/* What is held may be what the sender waits for. */
+		bool some = window_take(port, &w, &received);
+		window_shrink(port, &w, &r, some ? HELD : 0);
+		if (!some)
+			CHECK_EQUAL(cay_wait(port, soon()), 0);
+	}
+	window_shrink(port, &w, &r, 0);
+	child_join(&sender);
+	check_empty(port);
+	CHECK_EQUAL(port_stats(port).nq_used, 0);
+	CHECK_EQUAL(port_stats(port).rdr_used, 0);
+	close_port(port);
+}
+
+static void rings_wrap(void **state)
+{
+	(void)state;
+	stream(64, scaled(200000));
+}
+
+static void smallest_ring_wraps(void **state)
+{
+	(void)state;
+	stream(16, scaled(50000));
+}
+
+/* ---- both ways ---- */
+
+enum { ENTRIES = 16 };
+
+struct party {
+	struct cay_port *port;
+	struct cay_peer *peer;
+	struct child *other;
+	uint64_t sent, received;
+};
+
+static void party_open(struct party *p, const char *own, const char *other)
+{
+	p->port = open_small(own, ENTRIES);
+	p->peer = open_peer_named(p->port, other);
+	p->sent = p->received = 0;
+}
+
+static void party_close(struct party *p)
+{
+	check_empty(p->port);
+	cay_peer_release(p->peer);
+	close_port(p->port);
+}
+
+static size_t mutual_size(uint64_t number)
+{
+	return number % 7 == 0 ? 1000 + number % 5000 : number % 41;
+}
+
+/* Takes everything that is there. */
+static void party_poll(struct party *p)
+{
+	struct cay_event e;
+	while (poll_event(p->port, &e)) {
+		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+		CHECK_EQUAL(e.tag, p->received);
+		CHECK_EQUAL(e.length, mutual_size(p->received));
+		CHECK(content_fits(e.data, e.length, p->received));
+		cay_release(p->port, &e);
+		p->received++;
+	}
+}
+
+static int party_send(struct party *p, uint64_t deadline)
+{
+	unsigned char data[6000];
+	size_t size = mutual_size(p->sent);
+	content_fill(data, size, p->sent);
+	int r = deadline ? cay_send_wait(p->port, p->peer, p->sent, data, size,
+				   0, deadline)
+			 : cay_send(p->port, p->peer, p->sent, data, size, 0);
+	p->sent += r == 0;
+	return r;
+}
+
+static void party_meet(struct party *p)
+{
+	child_tell(p->other, p->sent);
+	uint64_t other_sent = child_hear(p->other);
+	CHECK(p->received <= other_sent);
+}
+
+/* Both are full at the same time; both go on once they poll. */
+static void party_fill_up(struct party *p)
+{
+	int r;
+	while ((r = party_send(p, 0)) == 0)
+		;
+	CHECK_EQUAL(r, -EAGAIN);
+	party_meet(p);
+	uint64_t deadline = now_ns() + 2 * NS_PER_MS;
+	CHECK_EQUAL(party_send(p, deadline), -ETIMEDOUT);
+	CHECK(now_ns() >= deadline);
+	party_meet(p);
+	party_poll(p);
+	party_meet(p);
+}
+
+/* Nobody polls before he must. */
+static void party_run(struct party *p, uint64_t messages, uint64_t wait_ns)
+{
+	uint64_t deadline = soon();
+	while (p->sent < messages) {
+		int r = party_send(p, wait_ns ? now_ns() + wait_ns : 0);
+		CHECK(r == 0 || r == (wait_ns ? -ETIMEDOUT : -EAGAIN));
+		if (r)
+			party_poll(p);
+		CHECK(now_ns() < deadline);
+	}
+	while (p->received < messages) {
+		CHECK_EQUAL(cay_wait(p->port, deadline), 0);
+		party_poll(p);
+	}
+	party_meet(p);
+	CHECK_EQUAL(p->received, messages);
+}
+
+static void party_all(struct party *p)
+{
+	party_meet(p);
+	for (unsigned i = 0; i < scaled(100); i++)
+		party_fill_up(p);
+	party_run(p, p->sent + scaled(100000), 0);
+	party_run(p, p->sent + scaled(2000), NS_PER_MS / 2);
+}
+
+static void mutual_child(struct child *parent, void *unused)
+{
+	struct party p = { .other = parent };
+	(void)unused;
+	party_open(&p, "right", "left");
+	party_all(&p);
+	party_close(&p);
+}
+
+/* Both send the same number in each phase, so both know what must come. */
+static void full_both_ways_recovers(void **state)
+{
+	struct child child;
+	struct party p = { .other = &child };
+	(void)state;
+	child_start(&child, mutual_child, NULL);
+	party_open(&p, "left", "right");
+	party_all(&p);
+	child_join(&child);
+	expect_gone(p.port, cay_peer_addr(p.peer).vpid);
+	party_close(&p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(rings_wrap),
+		TEST(smallest_ring_wraps),
+		TEST(full_both_ways_recovers),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

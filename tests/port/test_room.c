@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Room: a full target refuses and loses nothing, what is reserved stays
+ * reserved, and what is released, in whatever order, comes back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* The smallest queue, and how it is divided. */
+enum {
+	ENTRIES = 16,
+	COMPLETIONS = ENTRIES / 4,
+	PRIORITY = ENTRIES / 16,
+	ORDINARY = ENTRIES - COMPLETIONS - PRIORITY,
+};
+
+/* The smallest RDR holds so many of the largest payloads. */
+enum { PAYLOADS = 8 };
+
+#define LONG_BYTES 10000ul
+
+struct pair {
+	struct cay_port *a, *b;
+	struct cay_peer *to_b, *to_a;
+};
+
+static struct pair pair_open(uint32_t nq_entries)
+{
+	struct pair p;
+	p.a = open_small(NULL, nq_entries);
+	p.b = open_small(NULL, nq_entries);
+	p.to_b = open_peer(p.a, p.b);
+	p.to_a = open_peer(p.b, p.a);
+	return p;
+}
+
+static void pair_close(struct pair *p)
+{
+	check_empty(p->a);
+	check_empty(p->b);
+	cay_peer_release(p->to_b);
+	cay_peer_release(p->to_a);
+	close_port(p->a);
+	close_port(p->b);
+}
+
+/* Sends until refused; tags count from *tag on. */
+static unsigned fill(struct cay_port *from, struct cay_peer *to, uint64_t *tag,
+	size_t length, unsigned flags)
+{
+	static unsigned char data[CAY_COPIED_MAX];
+	unsigned accepted = 0;
+	for (;; accepted++, ++*tag) {
+		content_fill(data, length, *tag);
+		int r = cay_send(from, to, *tag, data, length, flags);
+		if (r == -EAGAIN)
+			return accepted;
+		CHECK_EQUAL(r, 0);
+	}
+}
+
+static void drain(struct cay_port *port, uint64_t *tag, size_t length,
+	unsigned count)
+{
+	for (unsigned i = 0; i < count; i++, ++*tag)
+		expect_message(port, *tag, length, *tag);
+	check_empty(port);
+}
+
+static void full_target_refuses(void **state)
+{
+	struct pair p = pair_open(1);
+	uint64_t sent = 0, received = 0;
+	(void)state;
+	CHECK_EQUAL(port_stats(p.b).nq_entries, ENTRIES);
+	for (unsigned lap = 0; lap < 50; lap++) {
+		CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
+		CHECK_EQUAL(port_stats(p.b).nq_used, ORDINARY);
+		CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), 0);
+		drain(p.b, &received, 8, ORDINARY);
+	}
+	struct cay_stats s = port_stats(p.a);
+	CHECK_EQUAL(s.issued, 50 * ORDINARY);
+	CHECK_EQUAL(s.refused, 100);
+	CHECK_EQUAL(port_stats(p.b).received, 50 * ORDINARY);
+	pair_close(&p);
+}
+
+static void priority_passes_a_full_target(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint64_t sent = 0, received = 0;
+	(void)state;
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), PRIORITY);
+	drain(p.b, &received, 8, ORDINARY + PRIORITY);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY),
+		ORDINARY + PRIORITY);
+	drain(p.b, &received, 8, ORDINARY + PRIORITY);
+	pair_close(&p);
+}
+
+/* However full of messages a port is, its own completions find room. */
+static void completions_find_room(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint64_t to_a = 0, to_b = 0, at_a = 0, at_b = 0;
+	(void)state;
+	CHECK_EQUAL(fill(p.b, p.to_a, &to_a, 8, 0), ORDINARY);
+	CHECK_EQUAL(fill(p.b, p.to_a, &to_a, 8, CAY_PRIORITY), PRIORITY);
+	CHECK_EQUAL(fill(p.a, p.to_b, &to_b, 8, CAY_NOTIFY), COMPLETIONS);
+	/* Without a completion there is still room at the target. */
+	CHECK_EQUAL(cay_send(p.a, p.to_b, 77, NULL, 0, 0), 0);
+	CHECK_EQUAL(port_stats(p.a).nq_used, ENTRIES);
+	for (; at_a < ORDINARY + PRIORITY; at_a++)
+		expect_message(p.a, at_a, 8, at_a);
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		expect_complete(p.a, i, 0);
+	check_empty(p.a);
+	for (; at_b < COMPLETIONS; at_b++)
+		expect_message(p.b, at_b, 8, at_b);
+	expect_message(p.b, 77, 0, 0);
+	check_empty(p.b);
+	CHECK_EQUAL(fill(p.a, p.to_b, &to_b, 8, CAY_ACK), COMPLETIONS);
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		expect_complete(p.a, at_b + i, 0);
+	drain(p.b, &at_b, 8, COMPLETIONS);
+	pair_close(&p);
+}
+
+/* A completion that is polled and not released still has its room. */
+static void completions_come_back_on_release(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	struct cay_event held[COMPLETIONS];
+	uint64_t sent = 0, received = 0;
+	(void)state;
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		next_event(p.a, &held[i]);
+	check_empty(p.a);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), 0);
+	for (unsigned i = COMPLETIONS; i-- > 0;)
+		cay_release(p.a, &held[i]);
+	check_empty(p.a);
+	drain(p.b, &received, 8, COMPLETIONS);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		expect_complete(p.a, COMPLETIONS + i, 0);
+	drain(p.b, &received, 8, COMPLETIONS);
+	pair_close(&p);
+}
+
+/* ---- payload ---- */
+
+static void full_payload_region_refuses(void **state)
+{
+	struct pair p = pair_open(64);
+	uint64_t sent = 0, received = 0;
+	(void)state;
+	for (unsigned lap = 0; lap < 20; lap++) {
+		CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0),
+			PAYLOADS);
+		struct cay_stats s = port_stats(p.b);
+		CHECK_EQUAL(s.rdr_used, s.rdr_bytes);
+		/* A message without payload needs none of it. */
+		CHECK_EQUAL(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
+		for (unsigned i = 0; i < PAYLOADS; i++, received++)
+			expect_message(p.b, received, CAY_COPIED_MAX,
+				received);
+		expect_message(p.b, 1, 0, 0);
+		check_empty(p.b);
+	}
+	pair_close(&p);
+}
+
+/* Room comes back up to the oldest that is held, and no further. */
+static void oldest_held_keeps_the_room(void **state)
+{
+	struct pair p = pair_open(64);
+	struct cay_event held[PAYLOADS];
+	uint64_t sent = 0;
+	(void)state;
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	for (unsigned i = 0; i < PAYLOADS; i++)
+		next_event(p.b, &held[i]);
+	for (unsigned i = 1; i < PAYLOADS; i++)
+		cay_release(p.b, &held[i]);
+	check_empty(p.b);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), 0);
+	CHECK(content_fits(held[0].data, CAY_COPIED_MAX, 0));
+	cay_release(p.b, &held[0]);
+	check_empty(p.b);
+	CHECK_EQUAL(port_stats(p.b).rdr_used, 0);
+	uint64_t received = sent;
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
+	pair_close(&p);
+}
+
+/* A receiver that always finds something gives back by the quarter, too. */
+static void busy_receiver_gives_payload_back(void **state)
+{
+	struct pair p = pair_open(512);
+	uint64_t sent = 0, received = 0;
+	(void)state;
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	for (unsigned i = 0; i < PAYLOADS / 4; i++, received++)
+		expect_message(p.b, received, CAY_COPIED_MAX, received);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0),
+		PAYLOADS / 4);
+	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
+	pair_close(&p);
+}
+
+/* ---- release in any order ---- */
+
+enum { HELD = 40 };
+
+struct held {
+	struct cay_event event[HELD];
+	uint64_t seed[HELD];
+	unsigned count;
+};
+
+static void held_release(struct cay_port *port, struct held *h, unsigned i)
+{
+	CHECK(content_fits(h->event[i].data, h->event[i].length, h->seed[i]));
+	cay_release(port, &h->event[i]);
+	h->count--;
+	h->event[i] = h->event[h->count];
+	h->seed[i] = h->seed[h->count];
+}
+
+static void send_random(struct pair *p, struct random *r, uint64_t *sent)
+{
+	static unsigned char data[CAY_COPIED_MAX];
+	size_t length = random_below(r, 3) ? random_below(r, 48)
+					   : random_below(r, CAY_COPIED_MAX);
+	content_fill(data, length, *sent);
+	int e = cay_send(p->a, p->to_b, *sent, data, length, 0);
+	CHECK(e == 0 || e == -EAGAIN);
+	*sent += e == 0;
+}
+
+static void take_random(struct pair *p, struct random *r, struct held *h,
+	uint64_t *received)
+{
+	if (h->count < HELD && poll_event(p->b, &h->event[h->count])) {
+		CHECK_EQUAL(h->event[h->count].tag, *received);
+		h->seed[h->count++] = (*received)++;
+	} else if (h->count) {
+		held_release(p->b, h, (unsigned)random_below(r, h->count));
+	}
+}
+
+static void release_with_seed(struct pair *p, uint64_t seed)
+{
+	struct random r = { seed };
+	struct held h = { .count = 0 };
+	uint64_t sent = 0, received = 0;
+	while (sent < scaled(4000))
+		if (random_below(&r, 2))
+			send_random(p, &r, &sent);
+		else
+			take_random(p, &r, &h, &received);
+	while (received < sent || h.count)
+		take_random(p, &r, &h, &received);
+	check_empty(p->b);
+	struct cay_stats s = port_stats(p->b);
+	CHECK_EQUAL(s.nq_used, 0);
+	CHECK_EQUAL(s.rdr_used, 0);
+}
+
+static void release_in_any_order(void **state)
+{
+	struct pair p = pair_open(64);
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		release_with_seed(&p, seed * 1000003);
+	pair_close(&p);
+}
+
+/* ---- long messages ---- */
+
+/* Each needs a completion, so the reserve limits them. */
+static void long_messages_are_limited(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	unsigned char *data = cay_alloc(p.a, LONG_BYTES, 0);
+	(void)state;
+	content_fill(data, LONG_BYTES, 5);
+	for (unsigned lap = 0; lap < 10; lap++) {
+		for (unsigned i = 0; i < COMPLETIONS; i++)
+			CHECK_EQUAL(cay_send(p.a, p.to_b, i, data, LONG_BYTES,
+					    0),
+				0);
+		CHECK_EQUAL(port_stats(p.a).refs_used, COMPLETIONS);
+		CHECK_EQUAL(cay_send(p.a, p.to_b, 9, data, LONG_BYTES, 0),
+			-EAGAIN);
+		for (unsigned i = 0; i < COMPLETIONS; i++)
+			expect_message(p.b, i, LONG_BYTES, 5);
+		for (unsigned i = 0; i < COMPLETIONS; i++)
+			expect_complete(p.a, i, 0);
+		check_empty(p.a);
+		check_empty(p.b);
+	}
+	/* What was refused has not been sent any way. */
+	CHECK_EQUAL(port_stats(p.a).sent_mapped, 10 * COMPLETIONS);
+	cay_free(p.a, data);
+	pair_close(&p);
+}
+
+static void long_messages_fill_the_references(void **state)
+{
+	struct pair p = pair_open(512);
+	unsigned char *data = cay_alloc(p.a, LONG_BYTES, 0);
+	unsigned slots = (unsigned)port_stats(p.a).refs_entries;
+	(void)state;
+	content_fill(data, LONG_BYTES, 6);
+	for (unsigned i = 0; i < slots; i++)
+		CHECK_EQUAL(cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0), 0);
+	CHECK_EQUAL(cay_send(p.a, p.to_b, 0, data, LONG_BYTES, 0), -EAGAIN);
+	for (unsigned i = 0; i < slots; i++)
+		expect_message(p.b, i, LONG_BYTES, 6);
+	for (unsigned i = 0; i < slots; i++)
+		expect_complete(p.a, i, 0);
+	cay_free(p.a, data);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(full_target_refuses),
+		TEST(priority_passes_a_full_target),
+		TEST(completions_find_room),
+		TEST(completions_come_back_on_release),
+		TEST(full_payload_region_refuses),
+		TEST(oldest_held_keeps_the_room),
+		TEST(busy_receiver_gives_payload_back),
+		TEST(release_in_any_order),
+		TEST(long_messages_are_limited),
+		TEST(long_messages_fill_the_references),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

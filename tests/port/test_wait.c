@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cay_wait(): deadlines, signals, and the hunt for a wake-up that is lost. In
+ * the hunt each side sleeps until the other one's message comes, after a
+ * random time; nobody else sends, so a lost wake-up ends in a time-out.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "harness.h"
+
+/* A sleeper that is woken late, not never, on a busy machine. */
+#define HUNT_SLEEP_NS (8 * NS_PER_S)
+#define HUNT_PAUSE_NS (120 * NS_PER_US)
+
+static void deadlines(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *self = open_peer(port, port);
+	(void)state;
+	CHECK_EQUAL(cay_wait(port, 0), -EAGAIN);
+	CHECK_EQUAL(cay_wait(port, 1), -ETIMEDOUT);
+	CHECK_EQUAL(cay_wait(port, now_ns() - 1), -ETIMEDOUT);
+	for (uint64_t ms = 1; ms <= 64; ms *= 4) {
+		uint64_t deadline = now_ns() + ms * NS_PER_MS;
+		CHECK_EQUAL(cay_wait(port, deadline), -ETIMEDOUT);
+		CHECK(now_ns() >= deadline);
+		CHECK(now_ns() < deadline + 5 * NS_PER_S);
+	}
+	CHECK(port_stats(port).sleeps >= 4);
+
+	/* Something is there: no deadline matters. */
+	static const uint64_t any[] = { 0, 1, CAY_FOREVER };
+	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
+	for (unsigned i = 0; i < COUNT(any); i++)
+		CHECK_EQUAL(cay_wait(port, any[i]), 0);
+	expect_message(port, 1, 0, 0);
+	CHECK_EQUAL(cay_wait(port, 0), -EAGAIN);
+	cay_peer_release(self);
+	close_port(port);
+}
+
+/* ---- woken by each kind of event ---- */
+
+static void waker(struct child *parent, void *unused)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, "sleeper");
+	(void)unused;
+	static unsigned char data[20000];
+	static const size_t sizes[] = { 0, 100, sizeof(data) };
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
+		CHECK_EQUAL(child_hear(parent), i);
+		nap_ns(20 * NS_PER_MS);
+		content_fill(data, sizes[i], i);
+		CHECK_EQUAL(cay_send(port, peer, i, data, sizes[i], 0), 0);
+	}
+	expect_complete(port, 2, 0);
+	CHECK_EQUAL(child_hear(parent), 3);
+	nap_ns(20 * NS_PER_MS);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static void forever_is_ended_by_any_event(void **state)
+{
+	static const size_t sizes[] = { 0, 100, 20000 };
+	struct cay_port *port = open_named("sleeper");
+	struct child child;
+	struct cay_peer *peer;
+	struct cay_event e;
+	(void)state;
+	child_start(&child, waker, NULL);
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
+		child_tell(&child, i);
+		CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
+		CHECK(poll_event(port, &e));
+		CHECK_EQUAL(e.length, sizes[i]);
+		CHECK(content_fits(e.data, e.length, i));
+		if (i == 0)
+			CHECK_EQUAL(cay_peer_resolve(port, e.peer, &peer), 0);
+		cay_release(port, &e);
+	}
+	child_tell(&child, 3);
+	CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	child_join(&child);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* ---- signals ---- */
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+struct nudge {
+	pthread_t thread;
+	_Atomic bool enough;
+};
+
+/* Again and again: a signal just before the sleep begins does not count. */
+static void *nudge_run(void *argument)
+{
+	struct nudge *n = argument;
+	while (!n->enough) {
+		nap_ns(5 * NS_PER_MS);
+		pthread_kill(n->thread, SIGUSR1);
+	}
+	return NULL;
+}
+
+static int wait_nudged(struct cay_port *port, uint64_t deadline)
+{
+	struct nudge n = { .thread = pthread_self() };
+	pthread_t thread;
+	CHECK_EQUAL(pthread_create(&thread, NULL, nudge_run, &n), 0);
+	int r = cay_wait(port, deadline);
+	n.enough = true;
+	pthread_join(thread, NULL);
+	return r;
+}
+
+static void signals_end_a_wait(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *self = open_peer(port, port);
+	struct sigaction action = { .sa_handler = on_signal };
+	(void)state;
+	CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
+	CHECK_EQUAL(wait_nudged(port, CAY_FOREVER), -EINTR);
+	CHECK_EQUAL(wait_nudged(port, soon()), -EINTR);
+	check_empty(port);
+	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
+	CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
+	expect_message(port, 1, 0, 0);
+	cay_peer_release(self);
+	close_port(port);
+}
+
+/* ---- the hunt ---- */
+
+struct hunter {
+	struct cay_port *port;
+	struct cay_peer *peer;
+	struct random random;
+	uint64_t rounds;
+};
+
+static void hunter_send(struct hunter *h, uint64_t number)
+{
+	random_pause(&h->random, HUNT_PAUSE_NS);
+	CHECK_EQUAL(cay_send(h->port, h->peer, number, &number,
+			    number % 3 ? sizeof(number) : 0, 0),
+		0);
+}
+
+static void hunter_receive(struct hunter *h, uint64_t number)
+{
+	struct cay_event e;
+	CHECK_EQUAL(cay_wait(h->port, now_ns() + HUNT_SLEEP_NS), 0);
+	CHECK(poll_event(h->port, &e));
+	CHECK_EQUAL(e.tag, number);
+	cay_release(h->port, &e);
+}
+
+static void hunter_run(struct hunter *h, bool first)
+{
+	for (uint64_t i = 0; i < h->rounds; i++) {
+		if (first)
+			hunter_send(h, i);
+		hunter_receive(h, i);
+		if (!first)
+			hunter_send(h, i);
+	}
+}
+
+static void hunt_child(struct child *parent, void *argument)
+{
+	struct hunter *h = argument;
+	h->port = open_named("hunted");
+	h->peer = open_peer_named(h->port, "hunter");
+	h->random.state = 1;
+	(void)parent;
+	hunter_run(h, false);
+	cay_peer_release(h->peer);
+	close_port(h->port);
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+	struct hunter h = { .rounds = scaled(15000), .random = { 2 } };
+	struct child child;
+	(void)state;
+	child_start(&child, hunt_child, &h);
+	h.port = open_named("hunter");
+	h.peer = open_peer_named(h.port, "hunted");
+	hunter_run(&h, true);
+	CHECK(port_stats(h.port).sleeps > h.rounds / 20);
+	child_join(&child);
+	expect_gone(h.port, cay_peer_addr(h.peer).vpid);
+	cay_peer_release(h.peer);
+	close_port(h.port);
+}
+
+/* ---- waiting for room ---- */
+
+static void slow_receiver(struct child *parent, void *argument)
+{
+	const uint64_t *messages = argument;
+	struct cay_port *port = open_small("slow", 16);
+	struct random r = { 3 };
+	(void)parent;
+	for (uint64_t i = 0; i < *messages; i++) {
+		if (random_below(&r, 16) == 0)
+			random_pause(&r, HUNT_PAUSE_NS);
+		expect_message(port, i, 8, i);
+	}
+	close_port(port);
+}
+
+static void room_wakes_a_sender(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	uint64_t messages = scaled(50000), data;
+	struct child child;
+	(void)state;
+	child_start(&child, slow_receiver, &messages);
+	struct cay_peer *peer = open_peer_named(port, "slow");
+	for (uint64_t i = 0; i < messages; i++) {
+		content_fill(&data, sizeof(data), i);
+		CHECK_EQUAL(cay_send_wait(port, peer, i, &data, sizeof(data),
+				    0, soon()),
+			0);
+	}
+	child_join(&child);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* The peer goes while we wait for room there. */
+static void doomed(struct child *parent, void *unused)
+{
+	struct cay_port *port = open_small("doomed", 16);
+	(void)unused;
+	child_tell(parent, 1);
+	child_hear(parent);
+	nap_ns(20 * NS_PER_MS);
+	close_port(port);
+}
+
+static void close_wakes_a_sender(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct child child;
+	int r;
+	(void)state;
+	child_start(&child, doomed, NULL);
+	child_hear(&child);
+	struct cay_peer *peer = open_peer_named(port, "doomed");
+	while ((r = cay_send(port, peer, 0, NULL, 0, 0)) == 0)
+		;
+	CHECK_EQUAL(r, -EAGAIN);
+	CHECK_EQUAL(cay_send_wait(port, peer, 0, NULL, 0, 0, 0), -EAGAIN);
+	child_tell(&child, 1);
+	CHECK_EQUAL(cay_send_wait(port, peer, 0, NULL, 0, 0, CAY_FOREVER),
+		-EPIPE);
+	child_join(&child);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(deadlines),
+		TEST(forever_is_ended_by_any_event),
+		TEST(signals_end_a_wait),
+		TEST(no_wake_up_is_lost),
+		TEST(room_wakes_a_sender),
+		TEST(close_wakes_a_sender),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
