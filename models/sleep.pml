@@ -15,7 +15,7 @@
  * a sender watches the lower half of R, the count, which never comes back.
  *
  * CLOSE lets the consumer die instead of a sender. The node then sets CLOSED
- * in W and returns all space, which moves R and wakes: whoever waited for room
+ * in W, returns all space, which moves R, and wakes: whoever waited for room
  * finds the queue closed.
  *
  * A wake-up is not taken for a fence, although the kernel's is one.
@@ -39,6 +39,7 @@
  *			when it set WAITERS
  *	OLD_W		it compares it with the W from before
  *	UPPER_R		it watches the upper half of R
+ *	CLOSE_IF_ASKED	with CLOSE: the node wakes only if R says WAITERS
  *	PLAIN_R		the consumer looks for WAITERS, then stores R, instead
  *			of swapping it
  *	SLEEP_FIRST	the consumer sleeps before it has returned space
@@ -415,17 +416,24 @@ repair:
 finished:
 		atomic { repaired[s] = 1; s = 0; i = 0 }
 #ifdef CLOSE
-	/* The consumer's exit. Nobody else moves R any more. */
+	/*
+	 * The consumer's exit. It may have swapped WAITERS out and died before
+	 * the wake-up that it owed, so that WAITERS says nothing here.
+	 */
 	:: d_step {
 		receiver_killed && !(mem[W] & CLOSED);
 		mem[W] = mem[W] | CLOSED
 	   } ->
 		d_step { i = mem[R]; mem[R] = WORD(NQ(mem[W])) };
 		atomic {
+#ifdef CLOSE_IF_ASKED
 			if
 			:: i & WAITERS -> futex_wake_senders()
 			:: else
 			fi;
+#else
+			futex_wake_senders();
+#endif
 			i = 0
 		}
 #endif

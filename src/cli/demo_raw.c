@@ -11,6 +11,8 @@
 #define RAW_TAG	    0x91
 #define RAW_API_TAG 0xa
 
+#define FIELD_TEXT_MAX 160
+
 static const char raw_text[] = "raw words";
 
 static struct cay_vci vci_fast_send(const struct cay_peer *to)
@@ -31,30 +33,31 @@ static struct cay_vci vci_fast_send(const struct cay_peer *to)
 	return v;
 }
 
-static void field_text(const struct decode_field *f, char *text, size_t room)
+static void field_text(const struct decode_field *f, char *text)
 {
 	char value[32];
 
 	snprintf(value, sizeof(value), "0x%" PRIx64 "%s", f->value,
 		*f->meaning ? " " : "");
-	snprintf(text, room, "%u %2u:%-2u  %s %s%s", f->word, f->high, f->low,
-		f->name, strcmp(f->name, "data") == 0 ? "" : value, f->meaning);
+	snprintf(text, FIELD_TEXT_MAX, "%u %2u:%-2u  %s %s%s", f->word, f->high,
+		f->low, f->name, strcmp(f->name, "data") == 0 ? "" : value,
+		f->meaning);
 }
 
 static void raw_show(
 	struct demo *d, const struct cay_vci *v, const struct cay_nqe *n)
 {
 	struct decode_field fields[DECODE_FIELDS_MAX];
-	char text[DEMO_CELL_MAX];
+	char text[FIELD_TEXT_MAX];
 
 	size_t count = decode_vci(v, fields);
 	for (size_t i = 0; i < count; i++) {
-		field_text(&fields[i], text, sizeof(text));
+		field_text(&fields[i], text);
 		show_left(d, "%s", text);
 	}
 	count = decode_nqe(n, fields);
 	for (size_t i = 0; i < count; i++) {
-		field_text(&fields[i], text, sizeof(text));
+		field_text(&fields[i], text);
 		show_right(d, "%s", text);
 	}
 	show_rows(d, "VCI: word, bits, field", "NQE: word, bits, field");

@@ -235,6 +235,20 @@ static void receive_all(struct receiver *r)
 
 /* ---- from options to exit status ---- */
 
+static int receiver_prepare(struct receiver *r)
+{
+	int e = stop_watch();
+	if (e == 0)
+		e = output_open(r);
+	if (e == 0 && r->options->json) {
+		r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
+		e = r->senders ? 0 : -ENOMEM;
+	}
+	r->stop_fd = stop_fd;
+	r->flush = r->options->json || isatty(STDOUT_FILENO);
+	return e ? option_failed("recv", "%s", strerror(-e)) : CLI_OK;
+}
+
 static int receiver_open(struct receiver *r)
 {
 	const struct recv_options *o = r->options;
@@ -242,7 +256,6 @@ static int receiver_open(struct receiver *r)
 		.node = o->node, .realm = o->realm, .name = o->name
 	};
 
-	r->flush = o->json || isatty(STDOUT_FILENO);
 	r->port = cay_port_open(&options);
 	if (!r->port && errno == EEXIST)
 		return option_failed("recv",
@@ -255,11 +268,7 @@ static int receiver_open(struct receiver *r)
 	r->fd = cay_port_fd(r->port);
 	if (r->fd < 0)
 		return option_failed("recv", "%s", cay_strerror(r->fd));
-	if (!o->json)
-		return CLI_OK;
-	r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
-	return r->senders ? CLI_OK
-			  : option_failed("recv", "%s", strerror(ENOMEM));
+	return CLI_OK;
 }
 
 static void receiver_close(struct receiver *r)
@@ -268,6 +277,7 @@ static void receiver_close(struct receiver *r)
 		cay_peer_release(r->senders[i]);
 	free(r->senders);
 	free(r->left);
+	output_close(r);
 	if (r->port)
 		cay_port_close(r->port);
 }
@@ -294,8 +304,10 @@ static int receiver_status(const struct receiver *r)
 static int recv_run(const struct recv_options *o)
 {
 	struct receiver r = { .options = o };
-	int status = stop_watch() == 0 ? receiver_open(&r) : CLI_FAILED;
+	int status = receiver_prepare(&r);
 
+	if (status == CLI_OK)
+		status = receiver_open(&r);
 	if (status == CLI_OK) {
 		receive_all(&r);
 		output_flush(&r);

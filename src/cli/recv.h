@@ -3,6 +3,8 @@
 #ifndef CAY_CLI_RECV_H
 #define CAY_CLI_RECV_H
 
+#include <stdio.h>
+
 #include "cay/cay.h"
 
 struct recv_options {
@@ -25,8 +27,10 @@ enum recv_end {
 struct receiver {
 	const struct recv_options *options;
 	struct cay_port *port;
-	int fd;	    /* of the port */
-	bool flush; /* after each message */
+	int fd;	     /* of the port */
+	int stop_fd; /* readable once a signal has asked us to end */
+	FILE *out;   /* standard output, but never deaf to stop_fd */
+	bool flush;  /* after each message */
 	uint64_t received, lost;
 	uint64_t deadline;
 	/* --json: whom we have heard of, by VPID; see sender_meet(). */
@@ -37,6 +41,10 @@ struct receiver {
 };
 
 /* ---- recv_output.c: what goes wrong there sets receiver.end ---- */
+
+/* 0 or -errno. */
+int output_open(struct receiver *);
+void output_close(struct receiver *);
 
 void output_message(struct receiver *, const struct cay_event *);
 void output_gone(struct receiver *, struct cay_addr);

@@ -1,20 +1,68 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages on standard output: as lines, as they are, or as JSON. */
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/bits.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/recv.h"
 
-/* ---- what can go wrong ---- */
+/* ---- the stream ---- */
+
+/* False: nobody reads, and we have been asked to end. */
+static bool output_ready(const struct receiver *r)
+{
+	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
+		{ .fd = r->stop_fd, .events = POLLIN } };
+	while (poll(fds, ARRAY_COUNT(fds), -1) < 0)
+		if (errno != EINTR)
+			return true; /* write() will tell */
+	return fds[0].revents != 0;
+}
+
+/* PIPE_BUF bytes never block in a pipe that poll() calls writable. */
+static ssize_t output_write(void *cookie, const char *data, size_t length)
+{
+	size_t at = 0;
+	while (at < length) {
+		if (!output_ready(cookie)) {
+			errno = EINTR;
+			break;
+		}
+		ssize_t n = write(STDOUT_FILENO, data + at,
+			bits_min(length - at, PIPE_BUF));
+		if (n < 0 && errno != EINTR)
+			break;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)at;
+}
+
+int output_open(struct receiver *r)
+{
+	cookie_io_functions_t functions = { .write = output_write };
+	r->out = fopencookie(r, "w", functions);
+	return r->out ? 0 : -ENOMEM;
+}
+
+void output_close(struct receiver *r)
+{
+	if (!r->out)
+		return;
+	__fpurge(r->out); /* what could not be flushed */
+	fclose(r->out);
+}
 
 static void output_failed(struct receiver *r, int error)
 {
-	if (r->end)
+	if (r->end != RECV_GOES_ON && r->end != RECV_DONE)
 		return;
 	if (error == EINTR)
 		r->end = RECV_INTERRUPTED;
@@ -22,21 +70,19 @@ static void output_failed(struct receiver *r, int error)
 		r->end = RECV_READER_LEFT;
 	else
 		r->end = RECV_FAILED;
-	/* Nobody reads: what is left would block us once more. */
-	__fpurge(stdout);
 	if (r->end == RECV_FAILED)
 		option_failed("recv", "standard output: %s", strerror(error));
 }
 
 void output_flush(struct receiver *r)
 {
-	if (fflush(stdout) != 0)
+	if (fflush(r->out) != 0)
 		output_failed(r, errno);
 }
 
 static void output_bytes(struct receiver *r, const void *data, size_t length)
 {
-	if (length && fwrite(data, 1, length, stdout) != length)
+	if (length && fwrite(data, 1, length, r->out) != length)
 		output_failed(r, errno);
 }
 
@@ -132,7 +178,7 @@ static void output_json(struct receiver *r, const struct cay_event *e)
 	struct json j;
 	int failed = 0;
 
-	json_open(&j, stdout);
+	json_open(&j, r->out);
 	json_object_begin(&j);
 	json_put_string(&j, "kind", "message");
 	json_put_number(&j, "tag", e->tag);
@@ -154,7 +200,7 @@ void output_gone(struct receiver *r, struct cay_addr who)
 {
 	struct json j;
 
-	json_open(&j, stdout);
+	json_open(&j, r->out);
 	json_object_begin(&j);
 	json_put_string(&j, "kind", "gone");
 	json_from(&j, who);

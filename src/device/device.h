@@ -17,7 +17,27 @@
 static inline struct cay_nqe *device_entry(const struct context *c,
 	uint64_t position)
 {
-	return &c->nq[position & ((1ull << c->nq_log2) - 1)];
+	return &c->nq[position & (c->nq_entries - 1)];
+}
+
+/*
+ * device_peek() without the call, for the loop that waits for a message. The
+ * crash tests want the call, because it passes a step.
+ */
+static inline uint64_t device_look(struct context *own, uint64_t position)
+{
+#ifdef CAY_HOST_STEPS
+	return device_peek(own, position);
+#else
+	/* N4 in notify.c. */
+	uint64_t word = atomic_load_explicit(
+		queue_valid_word(device_entry(own, position)),
+		memory_order_acquire);
+	return word >> CAY_NQE_GENERATION_SHIFT ==
+			       queue_generation(position, own->nq_log2)
+		       ? word
+		       : 0;
+#endif
 }
 
 #endif

@@ -26,14 +26,6 @@ static void event_head(struct cay_event *e, const struct cay_nqe *n,
 	e->position = position;
 }
 
-static void event_fast(struct cay_event *e, const struct cay_nqe *in_place,
-	uint64_t word)
-{
-	e->kind = CAY_EVENT_MESSAGE;
-	e->length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
-	e->data = &in_place->word[CAY_NQE_WORD_DATA];
-}
-
 /* A payload in the RDR, or a long message. */
 static int event_recv(struct cay_port *port, const struct cay_nqe *n,
 	struct intake_slot *slot, struct cay_event *e)
@@ -113,93 +105,140 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 	return 0;
 }
 
-int event_take(struct cay_port *port, uint64_t word, struct cay_event *e)
+/* One consumer at a time, so no read-modify-write is needed. */
+static inline void event_count(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter,
+		atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+/* NOTIFY_FAST_RECV: the notification is the message. */
+static inline int event_fast(struct cay_port *port, uint64_t word,
+	struct cay_event *e)
+{
+	struct intake *in = &port->intake;
+	const struct cay_nqe *n = device_entry(in->own, in->next);
+	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
+	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
+
+	*e = (struct cay_event){ .kind = CAY_EVENT_MESSAGE,
+		.peer = { (uint32_t)peer,
+			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) },
+		.tag = n->word[CAY_NQE_WORD_TAG],
+		.api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT),
+		.data = &n->word[CAY_NQE_WORD_DATA],
+		.length = bits_min(length, CAY_FAST_SEND_BYTES),
+		.position = in->next };
+	intake_take(in);
+	event_count(&port->count.received);
+	return 1;
+}
+
+/* Everything else, copied first. 1, 0, or -ENOMEM: not taken. */
+static int event_slow(struct cay_port *port, uint64_t word,
+	struct cay_event *e)
 {
 	struct intake *in = &port->intake;
 	uint64_t position = in->next;
-	const struct cay_nqe *in_place = device_entry(in->own, position);
 	struct intake_slot *slot = intake_slot(in, position);
-	int taken = 1;
+	struct cay_nqe copy = *device_entry(in->own, position);
 
-	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)) {
-		event_head(e, in_place, word, position);
-		event_fast(e, in_place, word);
-		if (unlikely(e->length > CAY_FAST_SEND_BYTES))
-			e->length = CAY_FAST_SEND_BYTES;
-	} else {
-		struct cay_nqe copy = *in_place;
-		copy.word[CAY_NQE_WORD_VALID] = word;
-		event_head(e, &copy, word, position);
-		taken = event_other(port, &copy, slot, e);
-		if (taken < 0) {
-			*slot = (struct intake_slot){ 0 };
-			return taken;
-		}
+	copy.word[CAY_NQE_WORD_VALID] = word;
+	event_head(e, &copy, word, position);
+	slot->special = 1;
+	int taken = event_other(port, &copy, slot, e);
+	if (taken < 0) {
+		*slot = (struct intake_slot){ 0 };
+		return taken;
 	}
 	intake_take(in);
 	if (taken == 0)
 		intake_release(port, in, position);
+	else
+		event_count(e->kind == CAY_EVENT_MESSAGE
+				    ? &port->count.received
+				    : &port->count.completed);
 	return taken;
 }
 
-static void event_count(struct cay_port *port, const struct cay_event *e)
+/*
+ * 1 an event, 0 nothing for the application yet, -EAGAIN nothing there,
+ * -ENOMEM.
+ */
+static inline int event_next(struct cay_port *port, struct cay_event *e)
 {
-	/* One consumer at a time, so no read-modify-write is needed. */
-	_Atomic uint64_t *c = e->kind == CAY_EVENT_MESSAGE
-				      ? &port->count.received
-				      : &port->count.completed;
-	atomic_store_explicit(c,
-		atomic_load_explicit(c, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	uint64_t word = device_look(port->intake.own, port->intake.next);
+	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV))
+		return event_fast(port, word, e);
+	if (word)
+		return event_slow(port, word, e);
+	return intake_follow(port) ? 0 : -EAGAIN;
 }
 
 static int poll_some(struct cay_port *port, struct cay_event *events, int max)
 {
-	int n = 0;
-	int r = intake_ready(port);
-	while (r >= 0 && n < max) {
-		uint64_t word =
-			device_peek(port->intake.own, port->intake.next);
-		if (!word) {
-			if (!intake_follow(port))
-				break;
-			continue;
-		}
-		r = event_take(port, word, &events[n]);
-		if (r > 0)
-			event_count(port, &events[n++]);
+	int n = 0, r = 0;
+	while (n < max) {
+		r = event_next(port, &events[n]);
+		if (r < 0)
+			break;
+		n += r;
 	}
 	if (n == 0)
 		intake_idle(port, &port->intake);
-	return n == 0 && r < 0 ? r : n;
+	return n == 0 && r == -ENOMEM ? r : n;
 }
 
-int cay_poll(struct cay_port *port, struct cay_event *events, int max)
+/* The first poll, wrong arguments, several consumers. */
+__attribute__((cold, noinline)) static int poll_cold(struct cay_port *port,
+	struct cay_event *events, int max)
 {
-	if (unlikely(!port_here(port)))
+	if (!port_here(port))
 		return -ECHILD;
-	if (unlikely(max < 0 || (max > 0 && !events)))
+	if (max < 0 || (max > 0 && !events))
 		return -EINVAL;
 	port_consume_begin(port);
-	int n = poll_some(port, events, max);
+	int n = intake_ready(port);
+	if (n == 0)
+		n = poll_some(port, events, max);
 	port_consume_end(port);
 	return n;
 }
 
-void cay_release(struct cay_port *port, const struct cay_event *e)
+int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
-	if (unlikely(!port_here(port)))
-		return;
+	if (unlikely(!port_here(port) || max <= 0 || !events ||
+		     !port->intake.slots || port->flags & CAY_PORT_SHARED))
+		return poll_cold(port, events, max);
+	return poll_some(port, events, max);
+}
+
+/* Long messages, out of order, several consumers. */
+__attribute__((noinline)) static void release_slow(struct cay_port *port,
+	const struct cay_event *e)
+{
 	port_consume_begin(port);
 	struct intake *in = intake_at(port, e->position);
-	if (likely(in != NULL)) {
+	if (in) {
 		struct intake_slot *slot = intake_slot(in, e->position);
-		if (unlikely(slot->reference))
+		if (slot->reference)
 			incoming_finish(port, in, e->position);
 		free(slot->buffer);
 		slot->buffer = NULL;
-		if (likely(!slot->released))
+		if (!slot->released)
 			intake_release(port, in, e->position);
 	}
 	port_consume_end(port);
+}
+
+void cay_release(struct cay_port *port, const struct cay_event *e)
+{
+	struct intake *in = &port->intake;
+	if (unlikely(!port_here(port)))
+		return;
+	if (unlikely(e->position != in->oldest || in->oldest == in->next ||
+		     port->flags & CAY_PORT_SHARED ||
+		     !intake_release_oldest(port, in)))
+		release_slow(port, e);
 }

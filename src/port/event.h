@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From notification entries to events. */
+/* From notification entries to events: what the files of that share. */
 #ifndef CAY_PORT_EVENT_H
 #define CAY_PORT_EVENT_H
 
 #include "port/port.h"
-
-/*
- * Turns the entry at intake.next, whose word 7 is `word`, into an event and
- * takes it. 1, 0 (nothing for the application: passed over) or -ENOMEM (not
- * taken).
- */
-int event_take(struct cay_port *, uint64_t word, struct cay_event *);
 
 /* ---- long messages: incoming.c ---- */
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/bits.h"
-
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -65,7 +63,7 @@ int intake_ready(struct cay_port *port)
 	return 0;
 }
 
-static void intake_return(struct cay_port *port, struct intake *in)
+void intake_return(struct cay_port *port, struct intake *in)
 {
 	/*
 	 * The room first: a completion that is issued because it was counted
@@ -78,22 +76,11 @@ static void intake_return(struct cay_port *port, struct intake *in)
 	in->completions = 0;
 }
 
-/* Worth it: a quarter of the ring, or somebody waits. */
-static bool intake_due(const struct intake *in)
-{
-	uint64_t due = queue_ahead(in->oldest, in->returned);
-	if (due == 0)
-		return false;
-	/* Relaxed: a hint; the swap itself finds WAITERS for certain. */
-	uint64_t r = atomic_load_explicit(&in->own->control->r,
-		memory_order_relaxed);
-	return due >= 1ull << in->own->nq_log2 >> 2 || r & R_WAITERS;
-}
-
 void intake_release(struct cay_port *port, struct intake *in,
 	uint64_t position)
 {
 	intake_slot(in, position)->released = 1;
+	intake_slot(in, position)->special = 1;
 	while (in->oldest != in->next) {
 		struct intake_slot *slot = intake_slot(in, in->oldest);
 		if (!slot->released)
@@ -156,13 +143,9 @@ static bool intake_switch(struct cay_port *port)
 	return intake_ready(port) == 0;
 }
 
-bool intake_follow(struct cay_port *port)
+bool intake_follow_moved(struct cay_port *port)
 {
 	struct intake *in = &port->intake;
-	/* Pairs with the release in fence.c of the node. */
-	if (atomic_load_explicit(&in->own->control->moved,
-		    memory_order_acquire) == 0)
-		return false;
 	if (intake_fenced(in)) {
 		uint64_t position = in->next;
 		intake_take(in);

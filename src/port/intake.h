@@ -6,6 +6,7 @@
 #ifndef CAY_PORT_INTAKE_H
 #define CAY_PORT_INTAKE_H
 
+#include "base/bits.h"
 #include "port/port.h"
 
 void intake_begin(struct intake *, struct context *own);
@@ -22,7 +23,7 @@ int intake_ready(struct cay_port *);
 static inline struct intake_slot *intake_slot(const struct intake *in,
 	uint64_t position)
 {
-	return &in->slots[position & ((1ull << in->own->nq_log2) - 1)];
+	return &in->slots[position & (in->own->nq_entries - 1)];
 }
 
 /* The entry at `next` is taken. */
@@ -33,6 +34,36 @@ static inline void intake_take(struct intake *in)
 
 /* An entry is done with; its room goes back when it is worth a swap of R. */
 void intake_release(struct cay_port *, struct intake *, uint64_t position);
+
+void intake_return(struct cay_port *, struct intake *);
+
+/* Worth it: a quarter of the ring, or somebody waits. */
+static inline bool intake_due(const struct intake *in)
+{
+	/* Relaxed: a hint; the swap itself finds WAITERS for certain. */
+	uint64_t r = atomic_load_explicit(&in->own->control->r,
+		memory_order_relaxed);
+	return queue_ahead(in->oldest, in->returned) >=
+		       in->own->nq_entries / 4 ||
+	       r & R_WAITERS;
+}
+
+/*
+ * The same for the oldest entry, if it is a fast message and none behind it
+ * has been released before it. False: nothing done.
+ */
+static inline bool intake_release_oldest(struct cay_port *port,
+	struct intake *in)
+{
+	uint64_t behind = (in->oldest + 1) & QUEUE_NQ_MASK;
+	if (intake_slot(in, in->oldest)->special ||
+		(behind != in->next && intake_slot(in, behind)->released))
+		return false;
+	in->oldest = behind;
+	if (unlikely(intake_due(in)))
+		intake_return(port, in);
+	return true;
+}
 
 /* Nothing there: give back what is due. */
 void intake_idle(struct cay_port *, struct intake *);
@@ -47,7 +78,16 @@ void intake_settle(struct cay_port *, struct intake *, uint64_t w);
  * The queue set was replaced: pass over what is fenced, and once everything
  * else is taken go on with the new one. True if there is something to look at.
  */
-bool intake_follow(struct cay_port *);
+bool intake_follow_moved(struct cay_port *);
+
+static inline bool intake_follow(struct cay_port *port)
+{
+	/* Pairs with the release in fence.c of the node. */
+	return unlikely(atomic_load_explicit(
+		       &port->intake.own->control->moved,
+		       memory_order_acquire)) &&
+	       intake_follow_moved(port);
+}
 
 /* The intake that a position belongs to. */
 struct intake *intake_at(struct cay_port *, uint64_t position);

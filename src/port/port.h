@@ -18,6 +18,7 @@ struct intake_slot {
 	uint32_t reference; /* to be completed on release: 1 + index */
 	uint32_t sequence;
 	uint8_t has_rdr, completion, released;
+	uint8_t special; /* anything but a fast message in the right order */
 };
 
 /* How far the consumer has got in one queue set. nq counts. */

@@ -29,6 +29,7 @@ const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 	struct cay_nqe *nqe = device_entry(in->own, in->next);
 	struct intake_slot *slot = intake_slot(in, in->next);
 	unsigned command = word & CAY_COMMAND_MASK;
+	slot->special = 1;
 	slot->completion =
 		command == CAY_NOTIFY_CC || command == CAY_NOTIFY_STATUS;
 	if (command != CAY_NOTIFY_FAST_RECV) {

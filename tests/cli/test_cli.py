@@ -18,6 +18,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -73,7 +74,10 @@ class CliTest(unittest.TestCase):
         for process in self.started:
             if process.poll() is None:
                 process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in process.stdin, process.stdout, process.stderr:
+                if pipe:
+                    pipe.close()
         self.assertTrue(
             until(lambda: not processes_of(self.node)),
             f"processes left: {processes_of(self.node)}")
@@ -88,6 +92,14 @@ class CliTest(unittest.TestCase):
         return subprocess.run(
             [CAY, *arguments], input=data, capture_output=True,
             env=self.environment, timeout=PATIENCE, **options)
+
+    def collect(self, process):
+        """Reads its output while it runs, as a reader of a pipe does."""
+        def read():
+            process.collected = process.stdout.read()
+
+        process.collector = threading.Thread(target=read, daemon=True)
+        process.collector.start()
 
     def start(self, *arguments, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -104,18 +116,25 @@ class CliTest(unittest.TestCase):
             return []
         return json.loads(status.stdout)["ports"]
 
-    def receive(self, *arguments, name="x", **options):
+    def receive(self, *arguments, name="x", collect=False, **options):
         """Starts a receiver and waits until it has its port."""
         process = self.start("recv", *arguments, name, **options)
         self.assertTrue(until(
             lambda: process.poll() is not None or
             any(p["name"] == name for p in self.ports())))
         self.assertIsNone(process.poll(), "the receiver ended at once")
+        if collect:
+            self.collect(process)
         return process
 
     def finish(self, process, status=0):
         """Its output, once it has ended with this status."""
-        out, err = process.communicate(timeout=PATIENCE)
+        if hasattr(process, "collector"):
+            process.collector.join(PATIENCE)
+            process.wait(PATIENCE)
+            out, err = process.collected, process.stderr.read()
+        else:
+            out, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, status, err)
         return out
 
@@ -153,13 +172,13 @@ class Messages(CliTest):
         lines[100] = b""
         lines[200] = b"long" * 10000
         lines[201] = b"\0binary\0"
-        receiver = self.receive("--count", str(len(lines)))
+        receiver = self.receive("--count", str(len(lines)), collect=True)
         self.send("--lines", "x", data=b"\n".join(lines))
         self.assertEqual(self.finish(receiver), b"\n".join(lines) + b"\n")
 
     def test_lines_with_ack(self):
         lines = [b"%d" % i for i in range(2000)]
-        receiver = self.receive("--count", str(len(lines)))
+        receiver = self.receive("--count", str(len(lines)), collect=True)
         self.send("--lines", "--ack", "x", data=b"\n".join(lines))
         self.assertEqual(self.finish(receiver).split(), lines)
 
@@ -172,7 +191,8 @@ class Messages(CliTest):
     def test_sizes(self):
         """Both sides of each border between the ways that messages go."""
         sizes = [0, 1, 7, 8, 39, 40, 41, 64, 8191, 8192, 8193, 70000]
-        receiver = self.receive("--count", str(len(sizes)), "--raw")
+        receiver = self.receive("--count", str(len(sizes)), "--raw",
+                                collect=True)
         expected = b""
         for size in sizes:
             data = random.Random(size).randbytes(size)
@@ -182,11 +202,9 @@ class Messages(CliTest):
 
     def test_binary(self):
         data = random.Random(5).randbytes(5_000_000)
-        receiver = self.receive("--count", "1", "--raw")
-        sender = self.start("send", "x", stdin=subprocess.PIPE)
-        sent, _ = sender.communicate(data, timeout=PATIENCE)
+        receiver = self.receive("--count", "1", "--raw", collect=True)
+        self.send("x", data=data)
         received = self.finish(receiver)
-        self.assertEqual(sender.returncode, 0)
         self.assertEqual(hashlib.sha256(received).hexdigest(),
                          hashlib.sha256(data).hexdigest())
 
@@ -248,7 +266,8 @@ class Json(CliTest):
     def test_not_text(self):
         samples = [b"\xff", b"a\0b", b"\xc0\x80", b"\xed\xa0\x80", b"\xe2\x82",
                    b"\xf5\x80\x80\x80", bytes(range(256)), b"\x80" * 100000]
-        receiver = self.receive("--json", "--count", str(len(samples)))
+        receiver = self.receive("--json", "--count", str(len(samples)),
+                                collect=True)
         for sample in samples:
             self.send("x", data=sample)
         messages = [m for m in self.objects(receiver) if m["kind"] != "gone"]
@@ -258,7 +277,8 @@ class Json(CliTest):
 
     def test_text(self):
         samples = ["", "a", "\u00e9", "\u20ac", "\U0001f600", "\x01\x7f\t"]
-        receiver = self.receive("--json", "--count", str(len(samples)))
+        receiver = self.receive("--json", "--count", str(len(samples)),
+                                collect=True)
         for sample in samples:
             self.send("x", data=sample.encode())
         messages = [m for m in self.objects(receiver) if m["kind"] != "gone"]
@@ -284,7 +304,6 @@ class Json(CliTest):
         sender = self.start("send", "--lines", "x", stdin=subprocess.PIPE)
         sender.stdin.write(b"last words\n")
         sender.stdin.flush()
-        # getline() reads ahead: two lines make sure that one is through.
         message = json.loads(receiver.stdout.readline())
         sender.kill()
         gone = json.loads(receiver.stdout.readline())
@@ -334,7 +353,9 @@ class Ends(CliTest):
 
     def test_interrupted_while_nobody_reads(self):
         receiver = self.receive("--raw")
-        self.send("x", data=b"z" * 1_000_000)  # more than a pipe holds
+        sender = self.start("send", "x", stdin=subprocess.PIPE)
+        sender.stdin.write(b"z" * 1_000_000)  # more than a pipe holds
+        sender.stdin.close()
         time.sleep(0.2)
         receiver.send_signal(signal.SIGTERM)
         self.assertEqual(receiver.wait(PATIENCE), 0)
