@@ -13,7 +13,8 @@
  * and runs one memory() per buffer.
  *
  * store()	goes into the own buffer; nobody else can tell when, so several
- *		in a row may be one atomic step of the model
+ *		in a row may be one atomic step of the model (but where there
+ *		are membarriers, which do tell)
  * lose()	the same once more, for death: a store that is not visible yet
  *		might as well not have been executed yet, so whoever is killed
  *		loses any number of its latest ones; the rest is drained
@@ -75,7 +76,7 @@ inline flush_all(p)
 
 inline drain(p)
 {
-	d_step { flush_all(p) }
+	d_step { flush_all(p); k = 0 }
 }
 
 inline store(p, c, v)

@@ -220,8 +220,9 @@ struct cay_answer {
 
 /* ---- port numbers ---- */
 
-#define CAY_VPIDS     65536
-#define CAY_VPID_NODE 0 /* the management port, which the node keeps */
+#define CAY_VPIDS	65536
+#define CAY_VPID_NODE	0      /* the management port, which the node keeps */
+#define CAY_VPID_NOBODY 0xffff /* in a VOID */
 
 /* ---- window descriptor: one line; see cay_contract(7) ---- */
 

@@ -29,8 +29,9 @@ enum cay_flag {
 /*
  * Sends a message. Up to 40 bytes travel in the notification, more through the
  * target's receive data region; a long message (more than CAY_COPIED_MAX) stays
- * where it is until the target has taken it, and then CAY_NOTIFY is implied: the source must not change until the event
- * CAY_EVENT_COMPLETE with the same tag.
+ * where it is until the target has taken it, and then CAY_NOTIFY is implied:
+ * the source must not change until the event CAY_EVENT_COMPLETE with the same
+ * tag.
  *
  * Any thread; never blocks, enters the kernel only to wake a sleeper or for a
  * long message. 0, or -EAGAIN (no room: poll, try again), -EPIPE (the peer is
@@ -57,7 +58,7 @@ enum cay_event_kind {
 	CAY_EVENT_MESSAGE = 1,	/* from peer: tag, api_tag, data, length */
 	CAY_EVENT_COMPLETE = 2, /* of a request of ours: tag, command, error */
 	CAY_EVENT_GONE = 3,	/* a resolved peer is gone; its last event */
-	CAY_EVENT_STATUS = 4,	/* a pointer snapshot: result is W, previous R */
+	CAY_EVENT_STATUS = 4, /* a pointer snapshot: result is W, previous R */
 };
 
 /* In place: what `data` points at is valid until the event is released. */

@@ -25,8 +25,8 @@ enum cay_path {
  * port), -EHOSTUNREACH (another node), -EACCES (another realm), -ENOSPC (the
  * peer table is full), -ENOTCONN (the node is gone), -ENOMEM, -ECHILD.
  */
-CAY_API int cay_peer_resolve(struct cay_port *, struct cay_addr,
-	struct cay_peer **);
+CAY_API int cay_peer_resolve(
+	struct cay_port *, struct cay_addr, struct cay_peer **);
 
 /*
  * The same by name, waiting until somebody has it. Also -EINVAL (a name that

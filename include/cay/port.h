@@ -49,20 +49,20 @@ struct cay_port_options {
 };
 
 struct cay_stats {
-	uint64_t issued;	/* requests that the device accepted */
-	uint64_t refused;	/* -EAGAIN for want of room */
-	uint64_t received;	/* messages handed out by cay_poll() */
-	uint64_t completed;	/* completions handed out */
-	uint64_t sleeps;	/* times that a wait gave up spinning */
-	uint64_t voids;		/* entries skipped: their sender died */
-	uint64_t sent_mapped;	/* by reference, from cay_alloc() memory */
-	uint64_t sent_process;	/* by reference, read from this process */
-	uint64_t sent_staged;	/* by reference, copied into the arena first */
+	uint64_t issued;       /* requests that the device accepted */
+	uint64_t refused;      /* -EAGAIN for want of room */
+	uint64_t received;     /* messages handed out by cay_poll() */
+	uint64_t completed;    /* completions handed out */
+	uint64_t sleeps;       /* times that a wait gave up spinning */
+	uint64_t voids;	       /* entries skipped: their sender died */
+	uint64_t sent_mapped;  /* by reference, from cay_alloc() memory */
+	uint64_t sent_process; /* by reference, read from this process */
+	uint64_t sent_staged;  /* by reference, copied into the arena first */
 	uint64_t nq_used, nq_entries;
 	uint64_t rdr_used, rdr_bytes;
 	uint64_t refs_used, refs_entries;
-	uint32_t epoch;		/* of the queue set */
-	uint32_t node_alive;	/* 0: no open, resolve or repair any more */
+	uint32_t epoch;	     /* of the queue set */
+	uint32_t node_alive; /* 0: no open, resolve or repair any more */
 };
 
 /*

@@ -22,8 +22,8 @@ CAY_API int cay_vci_post(struct cay_port *, const struct cay_vci *);
  * answered with a NOTIFY_CC that has the error. The thread that posts; for
  * CAY_ISSUE_NQ and CAY_ISSUE_RDR the thread that consumes.
  */
-CAY_API struct cay_answer cay_trigger(struct cay_port *, enum cay_issue,
-	unsigned parameter);
+CAY_API struct cay_answer cay_trigger(
+	struct cay_port *, enum cay_issue, unsigned parameter);
 
 /*
  * The next notification, or NULL. It stays until CAY_ISSUE_NQ gives it back.

@@ -26,8 +26,8 @@ static inline uint32_t *futex_upper(_Atomic uint64_t *word)
  * Sleeps while the upper half is as in `seen`. 0 (woken, perhaps for nothing),
  * -EAGAIN (it had changed), -ETIMEDOUT, -EINTR. UINT64_MAX is no deadline.
  */
-static inline int futex_wait_upper(_Atomic uint64_t *word, uint64_t seen,
-	uint64_t deadline)
+static inline int futex_wait_upper(
+	_Atomic uint64_t *word, uint64_t seen, uint64_t deadline)
 {
 	struct timespec t = clock_timespec(deadline);
 	long r = syscall(SYS_futex, futex_upper(word), FUTEX_WAIT_BITSET,

@@ -36,15 +36,15 @@ static inline void list_remove(struct list *member)
 	list_init(member);
 }
 
-#define list_of(link, type, field)                                             \
+#define list_of(link, type, field) \
 	((type *)(void *)((char *)(link)-offsetof(type, field)))
 
-#define list_for_each(at, l)                                                   \
+#define list_for_each(at, l) \
 	for (struct list *at = (l)->next; at != (l); at = at->next)
 
 /* The body may remove `at`. */
-#define list_for_each_safe(at, after, l)                                       \
-	for (struct list *at = (l)->next, *after = at->next; at != (l);        \
+#define list_for_each_safe(at, after, l)                                \
+	for (struct list *at = (l)->next, *after = at->next; at != (l); \
 		at = after, after = at->next)
 
 #endif

@@ -37,17 +37,18 @@ struct bench_options bench_defaults(void)
 
 static void bench_complain(const struct outcome *o)
 {
-	char dropped[120];
+	char refused[REFUSED_MAX];
 
-	outcome_dropped(o, dropped, sizeof(dropped));
-	fprintf(stderr,
-		"cay bench: %s %s: no figure, the run was disturbed: %u of %u "
-		"rounds could be kept, %u are needed (%s).\nSomething else "
-		"uses these cores or the host moves them: close other load "
-		"and try again, or choose other cores with --cores.\n",
-		bench_name(o->plan->kind), o->plan->label,
-		o->verdicts[VERDICT_KEPT], o->tried, o->plan->rules.enough,
-		dropped);
+	outcome_refused(o, refused);
+	fprintf(stderr, "cay bench: no figure for %s %s: %s\n",
+		bench_name(o->plan->kind), o->plan->label, refused);
+}
+
+static void bench_advise(void)
+{
+	fprintf(stderr, "cay bench: the run was disturbed. Something else uses "
+			"these cores, or the host moves them: close other "
+			"load and try again, or choose others with --cores.\n");
 }
 
 static void bench_note(struct progress *so_far, const struct outcome *o)
@@ -175,6 +176,8 @@ int bench_run(const struct bench_options *o, FILE *out)
 		if (o->kinds & 1u << kind)
 			bench_kind(o, &report, kind, &so_far);
 	report_end(&report);
+	if (so_far.disturbed)
+		bench_advise();
 	if (bench_close_samples(o, report.samples))
 		return BENCH_FAILED;
 	return bench_status(o, &so_far);

@@ -41,12 +41,15 @@ int outcome_of(const struct plan *plan, struct rounds *r, struct outcome *o)
 	double *ns = malloc((r->samples->count + 1) * sizeof(*ns));
 	int kept = ns ? verdict_settle(r->at, r->count, &plan->rules) : -ENOMEM;
 
-	*o = (struct outcome){ .plan = plan, .tried = r->count };
+	*o = (struct outcome){
+		.plan = plan, .tried = r->count, .foreign = r->foreign
+	};
 	for (unsigned i = 0; kept >= 0 && i < PLAN_FLAVOURS_MAX; i++)
 		figure_of(r, i, ns, &o->figure[i]);
 	for (uint32_t i = 0; i < r->count; i++)
 		o->verdicts[r->at[i].verdict]++;
-	o->refused = kept < (int)plan->rules.enough;
+	o->refused = kept < (int)plan->rules.enough ||
+		     r->foreign > plan->rules.foreign;
 	free(ns);
 	return kept < 0 ? kept : 0;
 }
@@ -68,16 +71,33 @@ enum distance outcome_distance(const struct outcome *o)
 	return distance_of(o->figure[PLAN_YARDSTICK].p50_ns);
 }
 
-void outcome_dropped(const struct outcome *o, char *text, size_t size)
+void outcome_dropped(const struct outcome *o, char text[DROPPED_MAX])
 {
 	size_t at = 0;
 
 	text[0] = 0;
 	for (unsigned v = VERDICT_KEPT + 1; v < VERDICT_COUNT; v++)
-		if (o->verdicts[v] && at < size)
-			at += (size_t)snprintf(text + at, size - at, "%s%u %s",
-				at ? ", " : "", o->verdicts[v],
+		if (o->verdicts[v] && at < DROPPED_MAX)
+			at += (size_t)snprintf(text + at, DROPPED_MAX - at,
+				"%s%u %s", at ? ", " : "", o->verdicts[v],
 				verdict_text(v));
+}
+
+void outcome_refused(const struct outcome *o, char text[REFUSED_MAX])
+{
+	const struct rules *rules = &o->plan->rules;
+	char dropped[DROPPED_MAX];
+
+	outcome_dropped(o, dropped);
+	if (o->foreign > rules->foreign)
+		snprintf(text, REFUSED_MAX,
+			"others had %.0f %% of the two cores",
+			100 * o->foreign);
+	else
+		snprintf(text, REFUSED_MAX,
+			"%u of %u rounds kept, %u needed; %s",
+			o->verdicts[VERDICT_KEPT], o->tried, rules->enough,
+			dropped);
 }
 
 /* ---- targets ---- */

@@ -15,7 +15,8 @@ struct outcome {
 	const struct plan *plan;
 	struct figure figure[PLAN_FLAVOURS_MAX];
 	uint32_t tried, verdicts[VERDICT_COUNT];
-	bool refused; /* too few rounds were kept: the figures mean nothing */
+	double foreign; /* share of the cores that others had */
+	bool refused;	/* the run was disturbed: the figures mean nothing */
 };
 
 /* What Cay is meant to stay below. */
@@ -41,6 +42,11 @@ bool outcome_has_distance(const struct outcome *);
 enum distance outcome_distance(const struct outcome *);
 
 /* "12 yardstick drifted, 3 process switched out"; empty if none dropped. */
-void outcome_dropped(const struct outcome *, char *text, size_t size);
+#define DROPPED_MAX 120
+void outcome_dropped(const struct outcome *, char text[DROPPED_MAX]);
+
+/* Why it is refused. */
+#define REFUSED_MAX 240
+void outcome_refused(const struct outcome *, char text[REFUSED_MAX]);
 
 #endif

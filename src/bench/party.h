@@ -29,6 +29,7 @@
 struct shape {
 	uint32_t batches, trips;
 	uint32_t singles;
+	uint32_t hops; /* that a trip counts for: its time is divided by it */
 };
 
 /* Written by that rank, read by the others. */
@@ -123,8 +124,13 @@ uint32_t party_switches(const struct party *);
 
 #define PARTY_LOOKS 4096u /* between two looks at the clock */
 
+/*
+ * With a pause, for every flavour alike: two looks in a row at a line that is
+ * about to change only take it away from its writer.
+ */
 static inline int party_spin(const struct party *p, uint32_t *looks)
 {
+	clock_relax();
 	if (likely(++*looks % PARTY_LOOKS))
 		return 0;
 	return party_check(p);

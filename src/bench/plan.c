@@ -24,7 +24,9 @@ static const struct rules quiet_rules = {
 };
 
 /* Where processes sleep and wake, switches are what is measured. */
-static const struct rules busy_rules = { .agree = 1.25, .alike = 1.50 };
+static const struct rules busy_rules = {
+	.agree = 1.25, .alike = 1.50, .foreign = 0.10
+};
 
 static void plan_rounds(
 	struct plan *p, const struct bench_options *o, uint32_t rounds)
@@ -75,7 +77,9 @@ static void plan_short(
 	p->flavour[PLAN_SKETCH] = fast ? &sketch_fast_flavour
 				       : &sketch_send_flavour;
 	p->flavour[PLAN_CANDIDATE] = &candidate_flavour;
-	p->measured = (struct shape){ 16, trips, 4 * trips };
+	p->measured = (struct shape){
+		.batches = 16, .trips = trips, .singles = 4 * trips, .hops = 2
+	};
 	plan_rounds(p, o, 400);
 }
 
@@ -87,7 +91,7 @@ static void plan_long(struct plan *p, const struct bench_options *o,
 	p->flavour[PLAN_SKETCH] = &sketch_reference_flavour;
 	p->flavour[PLAN_CANDIDATE] = from_alloc ? &candidate_alloc_flavour
 						: &candidate_malloc_flavour;
-	p->measured = (struct shape){ .batches = 8, .trips = 1 };
+	p->measured = (struct shape){ .batches = 8, .trips = 1, .hops = 2 };
 	plan_rounds(p, o, bytes > 256u << 10 ? 60 : 200);
 }
 
@@ -98,7 +102,6 @@ void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
 		.bytes = bytes,
 		.fresh = !o->resend,
 		.ranks = 2,
-		.hops = 2,
 		.flavour = { &handover_flavour },
 		.yardstick = handover_shape,
 		.rules = quiet_rules };
@@ -116,11 +119,10 @@ void plan_rate(struct plan *p, const struct bench_options *o)
 		.label = "8 B one way",
 		.bytes = 8,
 		.ranks = 2,
-		.hops = 1,
 		.flavour = { &handover_flavour, &sketch_rate_flavour,
 			&candidate_rate_flavour },
 		.yardstick = handover_shape,
-		.measured = { .batches = 2, .trips = 4096 },
+		.measured = { .batches = 2, .trips = 4096, .hops = 1 },
 		.rules = quiet_rules };
 	plan_rounds(p, o, 200);
 }
@@ -130,11 +132,10 @@ void plan_ring(struct plan *p, const struct bench_options *o)
 	*p = (struct plan){ .kind = BENCH_RING,
 		.bytes = 8,
 		.ranks = o->processes,
-		.hops = o->processes,
 		.flavour = { &ring_socket_flavour, &ring_word_flavour,
 			&ring_candidate_flavour },
-		.yardstick = { .batches = 4, .trips = 8 },
-		.measured = { .batches = 8, .trips = 8 },
+		.yardstick = { 4, 8, 0, o->processes },
+		.measured = { 8, 8, 0, o->processes },
 		.rules = busy_rules };
 	snprintf(p->label, sizeof(p->label), "%u processes on 2 cores",
 		o->processes);
@@ -147,11 +148,10 @@ void plan_sleep(struct plan *p, const struct bench_options *o)
 		.label = "sleeping receiver",
 		.bytes = 8,
 		.ranks = 2,
-		.hops = 1,
 		.flavour = { &sleep_futex_flavour, &sleep_eventfd_flavour,
 			&sleep_candidate_flavour },
-		.yardstick = { .batches = 8, .trips = 1 },
-		.measured = { .batches = 8, .trips = 1 },
+		.yardstick = { .batches = 8, .trips = 1, .hops = 1 },
+		.measured = { .batches = 8, .trips = 1, .hops = 1 },
 		.rules = busy_rules };
 	plan_rounds(p, o, 150);
 }

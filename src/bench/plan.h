@@ -22,7 +22,6 @@ struct plan {
 	/* 0 the yardstick, 1 what Cay is compared with, 2 Cay. */
 	const struct flavour *flavour[PLAN_FLAVOURS_MAX];
 	struct shape yardstick, measured;
-	uint32_t hops; /* that one trip counts for */
 	uint32_t rounds, tries;
 	uint64_t limit_ns; /* for all rounds together */
 	struct rules rules;

@@ -70,7 +70,7 @@ static void report_targets(struct report *r, const struct outcome *o)
 
 static void report_notes(struct report *r, const struct outcome *o)
 {
-	char dropped[120];
+	char dropped[DROPPED_MAX];
 
 	if (o->plan->kind == BENCH_RATE)
 		fprintf(r->out,
@@ -82,7 +82,7 @@ static void report_notes(struct report *r, const struct outcome *o)
 		fprintf(r->out, "    distance %s: %s\n",
 			distance_name(outcome_distance(o)),
 			distance_text(outcome_distance(o)));
-	outcome_dropped(o, dropped, sizeof(dropped));
+	outcome_dropped(o, dropped);
 	if (dropped[0])
 		fprintf(r->out, "    rounds dropped: %s\n", dropped);
 }
@@ -97,7 +97,7 @@ static void report_row(struct report *r, const struct plan *p)
 
 void report_outcome(struct report *r, const struct outcome *o)
 {
-	char dropped[120];
+	char refused[REFUSED_MAX];
 
 	if (r->json) {
 		report_json_outcome(r, o);
@@ -105,9 +105,8 @@ void report_outcome(struct report *r, const struct outcome *o)
 	}
 	report_row(r, o->plan);
 	if (o->refused) {
-		outcome_dropped(o, dropped, sizeof(dropped));
-		fprintf(r->out, " refused: %u of %u rounds kept; %s\n",
-			o->verdicts[VERDICT_KEPT], o->tried, dropped);
+		outcome_refused(o, refused);
+		fprintf(r->out, " refused: %s\n", refused);
 	} else {
 		report_figures(r, o);
 		report_targets(r, o);

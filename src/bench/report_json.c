@@ -44,7 +44,8 @@ static void json_open(struct report *r, const struct plan *p)
 
 static void json_rounds(struct report *r, const struct outcome *o)
 {
-	fprintf(r->out, ",\n      \"tried\": %u", o->tried);
+	fprintf(r->out, ",\n      \"foreign_load\": %.3f, \"tried\": %u",
+		o->foreign, o->tried);
 	for (unsigned v = 0; v < VERDICT_COUNT; v++)
 		fprintf(r->out, ", \"%s\": %u", verdict_text(v),
 			o->verdicts[v]);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/load.h"
 #include "bench/stage.h"
 
 #define WARM_UP_ROUNDS 4
@@ -181,15 +182,31 @@ static int rounds_copy(
 	return 0;
 }
 
-int rounds_run(const struct plan *plan, const int core[2], bool progress,
-	struct rounds *result)
+static int rounds_in_party(struct party *party, const struct plan *plan,
+	bool progress, struct rounds *result)
 {
 	struct run run;
-	struct party party;
 	struct party_job job = { .body = rounds_body,
 		.watch = progress ? rounds_watch : NULL,
 		.argument = &run,
 		.limit_ns = plan->limit_ns + TEARDOWN_NS };
+	struct load before, after;
+	int r;
+
+	run_place(&run, plan, party);
+	bool known = load_read(party->core, &before) == 0;
+	r = party_run(party, &job);
+	if (known && load_read(party->core, &after) == 0)
+		result->foreign = load_foreign(&before, &after);
+	if (progress)
+		fputs("\r\033[K", stderr);
+	return r ? r : rounds_copy(result, &run, party);
+}
+
+int rounds_run(const struct plan *plan, const int core[2], bool progress,
+	struct rounds *result)
+{
+	struct party party;
 
 	*result = (struct rounds){ 0 };
 	int r = party_open(&party, plan->ranks, core, area_bytes(plan));
@@ -198,14 +215,9 @@ int rounds_run(const struct plan *plan, const int core[2], bool progress,
 			"shared memory: %s", strerror(-r));
 		return r;
 	}
-	run_place(&run, plan, &party);
-	r = party_run(&party, &job);
-	if (progress)
-		fputs("\r\033[K", stderr);
+	r = rounds_in_party(&party, plan, progress, result);
 	if (r)
 		memcpy(result->failure, party.page->text, PARTY_TEXT_MAX);
-	else
-		r = rounds_copy(result, &run, &party);
 	party_close(&party);
 	return r;
 }

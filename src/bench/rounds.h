@@ -12,6 +12,7 @@ struct rounds {
 	struct round *at;
 	uint32_t count;
 	struct samples *samples;
+	double foreign;		      /* share of the cores that others had */
 	char failure[PARTY_TEXT_MAX]; /* why it failed, if it did */
 };
 

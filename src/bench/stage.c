@@ -71,6 +71,12 @@ void stage_teardown(struct stage *st)
 
 /* ---- rank 0 ---- */
 
+static const struct shape *stage_shape(const struct stage *st, unsigned flavour)
+{
+	return flavour == PLAN_YARDSTICK ? &st->plan->yardstick
+					 : &st->plan->measured;
+}
+
 static int lead_start(struct stage *st, unsigned flavour)
 {
 	int r = party_await_ready(st->party, ++st->batches);
@@ -78,17 +84,17 @@ static int lead_start(struct stage *st, unsigned flavour)
 	return r ? r : st->plan->flavour[flavour]->prepare(&st->side[flavour]);
 }
 
-static int lead_batch(
-	struct stage *st, unsigned flavour, uint32_t trips, double *ns)
+static int lead_batch(struct stage *st, unsigned flavour,
+	const struct shape *shape, double *ns)
 {
 	int r = lead_start(st, flavour);
 
 	if (r)
 		return r;
 	uint64_t from = tick_now();
-	r = st->plan->flavour[flavour]->ping(&st->side[flavour], trips);
+	r = st->plan->flavour[flavour]->ping(&st->side[flavour], shape->trips);
 	uint64_t to = tick_now();
-	*ns = (double)(to - from) * st->tick_ns / trips / st->plan->hops;
+	*ns = (double)(to - from) * st->tick_ns / shape->trips / shape->hops;
 	return r;
 }
 
@@ -97,30 +103,29 @@ static int lead_singles(struct stage *st, unsigned flavour, uint32_t round,
 	struct samples *samples)
 {
 	const struct flavour *f = st->plan->flavour[flavour];
-	uint32_t trips = st->plan->yardstick.singles;
+	const struct shape *shape = stage_shape(st, flavour);
 	int r = lead_start(st, flavour);
-
-	if (flavour != PLAN_YARDSTICK)
-		trips = st->plan->measured.singles;
 	uint64_t from = tick_now();
-	for (uint32_t i = 0; !r && i < trips; i++) {
+
+	for (uint32_t i = 0; !r && i < shape->singles; i++) {
 		r = f->ping(&st->side[flavour], 1);
 		uint64_t to = tick_now();
 		samples_add(samples, round, (uint16_t)flavour, SAMPLE_TRIP,
-			(double)(to - from) * st->tick_ns / st->plan->hops);
+			(double)(to - from) * st->tick_ns / shape->hops);
 		from = to;
 	}
 	return r;
 }
 
 static int lead_portions(struct stage *st, unsigned flavour, uint32_t round,
-	const struct shape *shape, struct samples *samples)
+	struct samples *samples)
 {
+	const struct shape *shape = stage_shape(st, flavour);
 	double ns = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; !r && i < shape->batches; i++) {
-		r = lead_batch(st, flavour, shape->trips, &ns);
+		r = lead_batch(st, flavour, shape, &ns);
 		samples_add(
 			samples, round, (uint16_t)flavour, SAMPLE_BATCH, ns);
 	}
@@ -134,13 +139,9 @@ static int lead_portions(struct stage *st, unsigned flavour, uint32_t round,
 int stage_lead(struct stage *st, unsigned flavour, uint32_t round,
 	struct samples *samples)
 {
-	const struct shape *shape = flavour == PLAN_YARDSTICK
-					    ? &st->plan->yardstick
-					    : &st->plan->measured;
-
 	party_renew(st->party);
-	party_command(st->party, flavour, shape);
-	int r = lead_portions(st, flavour, round, shape, samples);
+	party_command(st->party, flavour, stage_shape(st, flavour));
+	int r = lead_portions(st, flavour, round, samples);
 	return r ? stage_fail(st, flavour, "ping", r) : 0;
 }
 

@@ -32,6 +32,7 @@ struct rules {
 	double agree;	 /* largest over smallest yardstick of a round */
 	double alike;	 /* a round's yardstick over that of the median round */
 	bool unbroken;	 /* no involuntary switch */
+	double foreign;	 /* share of the cores that others may have had */
 	uint32_t enough; /* kept rounds, or no figure at all */
 };
 

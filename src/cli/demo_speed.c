@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "base/bits.h"
 #include "bench/cores.h"
@@ -15,6 +16,14 @@
 
 #define SPEED_ROUNDS   60
 #define SPEED_LIMIT_NS (1500 * CLOCK_NS_PER_MS) /* for one size */
+#define CORES_MIN      1.5 /* of two; less: others want them too */
+
+enum speed {
+	SPEED_KNOWN,
+	SPEED_DISTURBED, /* no figure for this size */
+	SPEED_BUSY,	 /* nor for any other: the cores are not ours */
+	SPEED_FAILED,
+};
 
 static void speed_row(const struct outcome *o, const char *label)
 {
@@ -26,28 +35,79 @@ static void speed_row(const struct outcome *o, const char *label)
 		cay->p99_ns / line);
 }
 
-static int speed_measure(
+static double seconds(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
+/* Of all children that have ended. */
+static double cpu_seconds(void)
+{
+	struct rusage u = { 0 };
+	getrusage(RUSAGE_CHILDREN, &u);
+	return seconds(u.ru_utime) + seconds(u.ru_stime);
+}
+
+static enum speed speed_of(const struct outcome *o)
+{
+	if (!o->refused)
+		return SPEED_KNOWN;
+	return 2 * o->verdicts[VERDICT_SWITCHED] > o->tried ? SPEED_BUSY
+							    : SPEED_DISTURBED;
+}
+
+/* Two processes that spin, and ran out of patience, but had no cores? */
+static bool cores_missing(uint64_t wall_ns, double cpu_s)
+{
+	double wall_s = (double)wall_ns / CLOCK_NS_PER_S;
+	return wall_ns >= PARTY_PATIENCE_NS && cpu_s < CORES_MIN * wall_s;
+}
+
+static enum speed speed_run(const struct plan *plan, const int core[2],
+	struct rounds *rounds, struct outcome *outcome)
+{
+	uint64_t begun = clock_now_ns();
+	double cpu_s = cpu_seconds();
+	int r = rounds_run(plan, core, false, rounds);
+
+	if (r == 0)
+		r = outcome_of(plan, rounds, outcome);
+	if (r == 0)
+		return speed_of(outcome);
+	return cores_missing(clock_now_ns() - begun, cpu_seconds() - cpu_s)
+		       ? SPEED_BUSY
+		       : SPEED_FAILED;
+}
+
+static enum speed speed_measure(
 	struct demo *d, const struct plan *plan, const int core[2])
 {
 	struct rounds rounds;
 	struct outcome outcome;
-	int r = rounds_run(plan, core, false, &rounds);
+	enum speed speed = speed_run(plan, core, &rounds, &outcome);
 
-	if (r == 0)
-		r = outcome_of(plan, &rounds, &outcome);
-	if (r)
-		show_check(d, false, "%s: %s", plan->label, rounds.failure);
-	else if (outcome.refused)
+	switch (speed) {
+	case SPEED_KNOWN:
+		speed_row(&outcome, plan->label);
+		break;
+	case SPEED_DISTURBED:
 		printf("    %-22s no figure: the cores were disturbed\n",
 			plan->label);
-	else
-		speed_row(&outcome, plan->label);
+		break;
+	case SPEED_BUSY:
+		printf("    %-22s no figure: other work uses these cores\n",
+			plan->label);
+		break;
+	case SPEED_FAILED:
+		show_check(d, false, "%s: %s", plan->label, rounds.failure);
+		break;
+	}
 	rounds_free(&rounds);
 	fflush(stdout);
-	return r;
+	return speed;
 }
 
-static int speed_size(struct demo *d, size_t bytes, const int core[2])
+static enum speed speed_size(struct demo *d, size_t bytes, const int core[2])
 {
 	struct bench_options options = bench_defaults();
 	struct plan plan;
@@ -58,26 +118,32 @@ static int speed_size(struct demo *d, size_t bytes, const int core[2])
 	return speed_measure(d, &plan, core);
 }
 
+static bool speed_cores(int core[2])
+{
+	const int any[2] = { -1, -1 };
+	cpu_set_t allowed;
+	return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 &&
+	       cores_pick(&allowed, any, core) == 0;
+}
+
 int demo_speed(struct demo *d)
 {
 	static const size_t sizes[] = { 8, 64, 4096, 1 << 20 };
-	const int any[2] = { -1, -1 };
-	cpu_set_t allowed;
-	int core[2], r = 0;
+	enum speed speed = SPEED_KNOWN;
+	int core[2];
 
 	show_scene(d, "Latency",
 		"    One way between two processes on two cores, in ns, next "
 		"to "
 		"L: the bare\n"
 		"    hand-over of a cache line, measured in turn with it.\n");
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 ||
-		cores_pick(&allowed, any, core) != 0) {
+	if (!speed_cores(core)) {
 		printf("    not measured: this needs two cores\n");
 		return 0;
 	}
 	printf("    %-22s %9s %9s %9s %9s %9s\n", "", "L p50", "Cay p50",
 		"Cay p99", "p50 / L", "p99 / L");
-	for (unsigned i = 0; r == 0 && i < ARRAY_COUNT(sizes); i++)
-		r = speed_size(d, sizes[i], core);
-	return r ? -EPROTO : 0;
+	for (unsigned i = 0; speed < SPEED_BUSY && i < ARRAY_COUNT(sizes); i++)
+		speed = speed_size(d, sizes[i], core);
+	return speed == SPEED_FAILED ? -EPROTO : 0;
 }

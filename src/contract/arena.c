@@ -45,25 +45,24 @@ static bool region_valid(uint32_t at, uint64_t bytes, uint64_t extent_bytes)
 static bool queues_valid(const struct queue_config *c)
 {
 	uint64_t bytes = c->queues_bytes;
-	return region_valid(c->nq_at, (uint64_t)CAY_LINE << c->nq_log2,
-		       bytes) &&
-	       region_valid(c->rdr_at, (uint64_t)RDR_UNIT << c->rdr_log2,
-		       bytes);
+	return region_valid(
+		       c->nq_at, (uint64_t)CAY_LINE << c->nq_log2, bytes) &&
+	       region_valid(
+		       c->rdr_at, (uint64_t)RDR_UNIT << c->rdr_log2, bytes);
 }
 
 static bool tables_valid(const struct queue_config *c)
 {
 	uint64_t bytes = c->tables_bytes;
-	return region_valid(c->wq_at, (uint64_t)CAY_LINE << c->wq_log2,
-		       bytes) &&
-	       region_valid(c->sdr_at, (uint64_t)RDR_UNIT << c->sdr_log2,
-		       bytes) &&
+	return region_valid(
+		       c->wq_at, (uint64_t)CAY_LINE << c->wq_log2, bytes) &&
+	       region_valid(
+		       c->sdr_at, (uint64_t)RDR_UNIT << c->sdr_log2, bytes) &&
 	       region_valid(c->refs_at,
 		       (uint64_t)sizeof(struct reference) << c->refs_log2,
 		       bytes) &&
 	       region_valid(c->peers_at,
-		       (uint64_t)c->peers * sizeof(struct peer_entry),
-		       bytes) &&
+		       (uint64_t)c->peers * sizeof(struct peer_entry), bytes) &&
 	       region_valid(c->wdt_at,
 		       (uint64_t)c->windows *
 			       sizeof(struct cay_window_descriptor),
@@ -73,26 +72,26 @@ static bool tables_valid(const struct queue_config *c)
 bool queue_config_valid(const struct queue_config *c, uint64_t arena_bytes)
 {
 	if (c->epoch == 0 ||
-		!log2_between(c->nq_log2, QUEUE_NQ_LOG2_MIN,
-			QUEUE_NQ_LOG2_MAX) ||
-		!log2_between(c->rdr_log2, QUEUE_RDR_LOG2_MIN,
-			QUEUE_RDR_LOG2_MAX) ||
-		!log2_between(c->wq_log2, QUEUE_WQ_LOG2_MIN,
-			QUEUE_WQ_LOG2_MAX) ||
-		!log2_between(c->sdr_log2, QUEUE_SDR_LOG2_MIN,
-			QUEUE_SDR_LOG2_MAX) ||
+		!log2_between(
+			c->nq_log2, QUEUE_NQ_LOG2_MIN, QUEUE_NQ_LOG2_MAX) ||
+		!log2_between(
+			c->rdr_log2, QUEUE_RDR_LOG2_MIN, QUEUE_RDR_LOG2_MAX) ||
+		!log2_between(
+			c->wq_log2, QUEUE_WQ_LOG2_MIN, QUEUE_WQ_LOG2_MAX) ||
+		!log2_between(
+			c->sdr_log2, QUEUE_SDR_LOG2_MIN, QUEUE_SDR_LOG2_MAX) ||
 		c->refs_log2 != QUEUE_REFS_LOG2 || c->peers > CAY_VPIDS ||
 		c->windows > CAY_VPIDS)
 		return false;
-	if (c->cq_reserve + c->priority_reserve >= 1u << c->nq_log2)
+	if ((uint64_t)c->cq_reserve + c->priority_reserve >= 1ull << c->nq_log2)
 		return false;
 	return extent_valid(c->queues_offset, c->queues_bytes, arena_bytes) &&
 	       extent_valid(c->tables_offset, c->tables_bytes, arena_bytes) &&
 	       queues_valid(c) && tables_valid(c);
 }
 
-bool queue_position_valid(uint64_t w, uint64_t r, uint8_t nq_log2,
-	uint8_t rdr_log2)
+bool queue_position_valid(
+	uint64_t w, uint64_t r, uint8_t nq_log2, uint8_t rdr_log2)
 {
 	uint64_t entries = (w - r) & QUEUE_NQ_MASK;
 	uint64_t units = ((w >> QUEUE_NQ_BITS) - (r >> QUEUE_NQ_BITS)) &
@@ -130,10 +129,9 @@ bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new)
 /* How many immediate words a fast command says it has. */
 static unsigned vci_words(unsigned command)
 {
-	return command &
-	       ((command & CAY_COMMAND_OPERATION) == CAY_FAST_SEND
-			       ? CAY_COMMAND_LENGTH
-			       : CAY_COMMAND_LENGTH2);
+	return command & ((command & CAY_COMMAND_OPERATION) == CAY_FAST_SEND
+					 ? CAY_COMMAND_LENGTH
+					 : CAY_COMMAND_LENGTH2);
 }
 
 bool vci_valid(const struct cay_vci *v)

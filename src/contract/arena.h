@@ -114,7 +114,10 @@ struct queue_fenced {
 };
 #define QUEUE_FENCED_MAX 7
 
-/* A sender looks at it after it has published; see node/fence.c. */
+/*
+ * A sender looks at it after it has published, the receiver after it has seen
+ * an entry; see node/fence.c.
+ */
 enum queue_moving {
 	QUEUE_STAYS = 0,
 	QUEUE_MOVING = 1, /* what is fenced is being decided */
@@ -129,14 +132,13 @@ struct queue_control {
 	_Alignas(ARENA_APART) _Atomic uint64_t w;
 	_Atomic uint32_t epoch; /* node; read after W, see notify_claim() */
 	_Atomic uint32_t bell;	/* receiver: it has a descriptor to ring */
-	_Atomic uint32_t moving; /* node: enum queue_moving */
 
 	/* Receiver; senders only to set WAITERS. */
 	_Alignas(ARENA_APART) _Atomic uint64_t r;
 
 	/* Node, if the set is replaced. */
-	_Alignas(ARENA_APART) _Atomic uint32_t moved; /* to this epoch */
-	uint32_t fenced_count;	/* node, before `moved` */
+	_Alignas(ARENA_APART) _Atomic uint32_t moving; /* enum queue_moving */
+	uint32_t fenced_count;			       /* before QUEUE_MOVED */
 	struct queue_fenced fenced[QUEUE_FENCED_MAX];
 };
 
@@ -157,7 +159,8 @@ struct peer_entry {
 	uint64_t where; /* control offset */
 };
 
-/* ---- references: messages that stay at the origin until they are copied --- */
+/* ---- references: messages that stay at the origin until they are copied ---
+ */
 
 enum reference_state {
 	REFERENCE_FREE = 0,
@@ -187,8 +190,8 @@ struct reference {
 	uint32_t kind; /* enum reference_kind */
 	uint32_t target_epoch;
 	uint16_t target_vpid;
-	uint16_t probe;		/* 1: try to read the cookie and tell */
-	_Atomic uint32_t error; /* target: how it ended, enum cay_error */
+	uint16_t probe;		 /* 1: try to read the cookie and tell */
+	_Atomic uint32_t error;	 /* target: how it ended, enum cay_error */
 	_Atomic uint32_t probed; /* target: 1 if the cookie could be read */
 };
 
@@ -199,8 +202,8 @@ struct reference {
 
 enum op_state {
 	OP_IDLE = 0,
-	OP_TRY = 1,    /* stored before the CAS on W */
-	OP_OWN = 2,    /* stored after it: [w_old, w_new) is this thread's */
+	OP_TRY = 1, /* stored before the CAS on W */
+	OP_OWN = 2, /* stored after it: [w_old, w_new) is this thread's */
 };
 
 /*
@@ -241,36 +244,36 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 #define ARENA_DIRECTORY_OFFSET ((uint64_t)ARENA_PAGE)
 #define ARENA_DIRECTORY_BYTES  (CAY_VPIDS * sizeof(struct arena_entry))
 #define ARENA_CONTROL_BYTES    (CAY_VPIDS * sizeof(struct queue_control))
-#define ARENA_CONTROL_OFFSET(parity)                                           \
-	(ARENA_DIRECTORY_OFFSET + ARENA_DIRECTORY_BYTES +                      \
+#define ARENA_CONTROL_OFFSET(parity)                      \
+	(ARENA_DIRECTORY_OFFSET + ARENA_DIRECTORY_BYTES + \
 		(parity)*ARENA_CONTROL_BYTES)
 #define ARENA_HEAP_OFFSET ARENA_CONTROL_OFFSET(2ull)
 
 /* Limits of what a port may ask for, and what it gets if it does not. */
-#define QUEUE_NQ_LOG2_MIN	4
-#define QUEUE_NQ_LOG2_MAX	20
-#define QUEUE_NQ_LOG2_DEFAULT	9
-#define QUEUE_RDR_LOG2_MIN	10 /* eight payloads of the largest size */
-#define QUEUE_RDR_LOG2_MAX	19
-#define QUEUE_RDR_LOG2_DEFAULT	12 /* 256 KiB */
-#define QUEUE_WQ_LOG2_MIN	5
-#define QUEUE_WQ_LOG2_MAX	16
-#define QUEUE_WQ_LOG2_DEFAULT	6
-#define QUEUE_SDR_LOG2_MIN	6
-#define QUEUE_SDR_LOG2_MAX	19
-#define QUEUE_SDR_LOG2_DEFAULT	10 /* 64 KiB */
-#define QUEUE_REFS_LOG2		6
-#define QUEUE_PEERS_DEFAULT	1024
-#define QUEUE_WINDOWS_DEFAULT	64
-#define QUEUE_PAYLOAD_MAX	8192u /* bytes; more goes by reference */
+#define QUEUE_NQ_LOG2_MIN      4
+#define QUEUE_NQ_LOG2_MAX      20
+#define QUEUE_NQ_LOG2_DEFAULT  9
+#define QUEUE_RDR_LOG2_MIN     10 /* eight payloads of the largest size */
+#define QUEUE_RDR_LOG2_MAX     19
+#define QUEUE_RDR_LOG2_DEFAULT 12 /* 256 KiB */
+#define QUEUE_WQ_LOG2_MIN      5
+#define QUEUE_WQ_LOG2_MAX      16
+#define QUEUE_WQ_LOG2_DEFAULT  6
+#define QUEUE_SDR_LOG2_MIN     6
+#define QUEUE_SDR_LOG2_MAX     19
+#define QUEUE_SDR_LOG2_DEFAULT 10 /* 64 KiB */
+#define QUEUE_REFS_LOG2	       6
+#define QUEUE_PEERS_DEFAULT    1024
+#define QUEUE_WINDOWS_DEFAULT  64
+#define QUEUE_PAYLOAD_MAX      8192u /* bytes; more goes by reference */
 
 /* ---- checkers: arena.c; they believe nothing that they have not copied --- */
 
 /* 0, -EPROTO (not an arena), -EPROTONOSUPPORT (version), -EBADMSG (sizes). */
 int arena_header_valid(const struct arena_header *copy, uint64_t mapped_bytes);
 bool queue_config_valid(const struct queue_config *copy, uint64_t arena_bytes);
-bool queue_position_valid(uint64_t w, uint64_t r, uint8_t nq_log2,
-	uint8_t rdr_log2);
+bool queue_position_valid(
+	uint64_t w, uint64_t r, uint8_t nq_log2, uint8_t rdr_log2);
 bool peer_entry_valid(const struct peer_entry *copy, uint64_t arena_bytes);
 bool reference_valid(const struct reference *copy, uint64_t arena_bytes);
 bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new);

@@ -125,9 +125,8 @@ static const struct errno_words errnos[] = {
 	{ EAGAIN, "no room, or nothing there: poll and try again" },
 	{ EPIPE, "the peer has closed or died: resolve it again" },
 	{ ENOTCONN, "the node is gone: open the port again for a new one" },
-	{ ECHILD,
-		"the handle belongs to the parent process: open a port after "
-		"fork()" },
+	{ ECHILD, "the handle belongs to the parent process: open a port after "
+		  "fork()" },
 	{ ENXIO, "no port has this address or name" },
 	{ EACCES, "the port is in another realm, and that is forbidden" },
 	{ EHOSTUNREACH, "the address belongs to another node" },
@@ -146,12 +145,10 @@ static const struct errno_words errnos[] = {
 		"too many open descriptors in this process or the node: raise "
 		"RLIMIT_NOFILE (ulimit -n)" },
 	{ ENFILE, "too many open descriptors on this machine" },
-	{ ENOMEM,
-		"no memory or address space: look at RLIMIT_AS, the cgroup's "
-		"limit and vm.max_map_count" },
-	{ ENOENT,
-		"the program cay was not found: install it or set "
-		"CAY_NODE_PROGRAM" },
+	{ ENOMEM, "no memory or address space: look at RLIMIT_AS, the cgroup's "
+		  "limit and vm.max_map_count" },
+	{ ENOENT, "the program cay was not found: install it or set "
+		  "CAY_NODE_PROGRAM" },
 	{ EINVAL, "an argument is not valid" },
 	{ EMSGSIZE, "the message is too long" },
 };

@@ -9,8 +9,8 @@
 /* Reserves room for one completion. */
 static inline bool ack_reserve(struct origin *o)
 {
-	uint32_t used = atomic_fetch_add_explicit(&o->completions, 1,
-		memory_order_relaxed);
+	uint32_t used = atomic_fetch_add_explicit(
+		&o->completions, 1, memory_order_relaxed);
 	if (likely(used < o->cq_reserve))
 		return true;
 	atomic_fetch_sub_explicit(&o->completions, 1, memory_order_relaxed);
@@ -25,8 +25,9 @@ static inline void ack_unreserve(struct origin *o, uint32_t count)
 
 /*
  * Writes it into the NQ of `origin`; by the origin's own thread, or by the
- * target's for a long message. `keep` is 0 where room was reserved. 0, -EPIPE, -EAGAIN (a bug, or a target that
- * completes what nobody asked for), -ESTALE (fenced: try again).
+ * target's for a long message. `keep` is 0 where room was reserved. 0, -EPIPE,
+ * -EAGAIN (a bug, or a target that completes what nobody asked for), -ESTALE
+ * (fenced: try again).
  */
 static inline int ack_complete(struct context *origin, struct op_record *op,
 	const struct completion *c, uint32_t keep)
@@ -49,18 +50,18 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 		queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], c->command, HOST_NQE);
 	host_step(op, STEP_ENTRY);
-	notify_publish(nqe,
-		notify_word(origin, position,
-			(uint16_t)(CAY_NOTIFY_CC |
-				   c->error << CAY_COMMAND_ERROR_SHIFT),
-			0, c->peer_vpid));
+	notify_publish(
+		nqe, notify_word(origin, position,
+			     (uint16_t)(CAY_NOTIFY_CC |
+					c->error << CAY_COMMAND_ERROR_SHIFT),
+			     0, c->peer_vpid));
 	host_step(op, STEP_PUBLISH);
 	return notify_finish(origin, op, &claim, 0);
 }
 
 /* The same into the port's own NQ, wherever that has moved to. */
-static inline void ack_own(struct origin *o, struct op_record *op,
-	const struct completion *c)
+static inline void ack_own(
+	struct origin *o, struct op_record *op, const struct completion *c)
 {
 	for (;;) {
 		struct context *own =
@@ -68,7 +69,7 @@ static inline void ack_own(struct origin *o, struct op_record *op,
 		int r = ack_complete(own, op, c, 0);
 		if (likely(r == 0))
 			return;
-		if (!context_follow(&o->own) && r != -ESTALE)
+		if (!context_follow(&o->own, own) && r != -ESTALE)
 			break;
 	}
 	ack_unreserve(o, 1); /* the port is closed: nobody will read it */

@@ -12,9 +12,8 @@
 /* How many entries a message must leave free at its target. */
 static inline uint32_t completer_keep(const struct context *to, unsigned flags)
 {
-	return flags & CAY_VCI_PRIORITY
-		       ? to->cq_reserve
-		       : to->cq_reserve + to->priority_reserve;
+	return flags & CAY_VCI_PRIORITY ? to->cq_reserve
+					: to->cq_reserve + to->priority_reserve;
 }
 
 /* The entry's first two words are the same for all. */
@@ -35,8 +34,8 @@ static inline uint64_t completer_tail(const unsigned char *from, size_t bytes)
 	return word;
 }
 
-static inline void completer_word(struct cay_nqe *nqe,
-	const unsigned char *from, unsigned i)
+static inline void completer_word(
+	struct cay_nqe *nqe, const unsigned char *from, unsigned i)
 {
 	uint64_t word;
 	memcpy(&word, from + 8 * i, sizeof(word));
@@ -47,8 +46,8 @@ static inline void completer_word(struct cay_nqe *nqe,
  * Words, not memcpy: nothing reads them narrower than they are written. Written
  * out, because a loop of at most five costs more than its body.
  */
-static inline void completer_immediate(struct cay_nqe *nqe,
-	const unsigned char *from, size_t bytes)
+static inline void completer_immediate(
+	struct cay_nqe *nqe, const unsigned char *from, size_t bytes)
 {
 	size_t words = bytes / 8;
 	switch (words) {
@@ -83,8 +82,8 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 }
 
 /* Up to 40 bytes: the notification is the message. */
-static inline int completer_fast_send(struct context *to, struct op_record *op,
-	const struct packet *p)
+static inline int completer_fast_send(
+	struct context *to, struct op_record *op, const struct packet *p)
 {
 	struct claim claim;
 	int r = notify_claim(to, op, 0, completer_keep(to, p->flags), &claim);
@@ -128,12 +127,13 @@ static inline void completer_recv_entry(struct cay_nqe *nqe,
 static inline int completer_send(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref)
 {
-	uint32_t units = p->reference ? 0
-				      : (uint32_t)((p->length + RDR_UNIT - 1) /
-						   RDR_UNIT);
+	uint32_t units =
+		p->reference
+			? 0
+			: (uint32_t)((p->length + RDR_UNIT - 1) / RDR_UNIT);
 	struct claim claim;
-	int r = notify_claim(to, op, units, completer_keep(to, p->flags),
-		&claim);
+	int r = notify_claim(
+		to, op, units, completer_keep(to, p->flags), &claim);
 	if (unlikely(r))
 		return r;
 
@@ -146,10 +146,10 @@ static inline int completer_send(struct context *to, struct op_record *op,
 	host_step(op, STEP_PAYLOAD);
 	completer_recv_entry(nqe, p, start, queue_rdr(claim.w_new));
 	host_step(op, STEP_ENTRY);
-	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_RECV, 0,
-				    p->origin_vpid));
+	notify_publish(nqe,
+		notify_word(to, position, CAY_NOTIFY_RECV, 0, p->origin_vpid));
 	host_step(op, STEP_PUBLISH);
 	if (ref)
-		reference_sent(ref, op);
+		reference_sent(ref, p->sequence, op);
 	return notify_finish(to, op, &claim, p->flags);
 }

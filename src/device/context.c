@@ -14,8 +14,8 @@ static void *queue_region(const struct arena *a, uint64_t extent, uint32_t at)
 	return a->base + extent + (uint64_t)at * CAY_LINE;
 }
 
-int context_load(const struct arena *a, uint16_t vpid, uint32_t epoch,
-	struct context *c)
+int context_load(
+	const struct arena *a, uint16_t vpid, uint32_t epoch, struct context *c)
 {
 	struct queue_control *control = arena_control(a, vpid, epoch);
 	/* Pairs with the release in queue_set_open(). */
@@ -41,8 +41,8 @@ int context_load(const struct arena *a, uint16_t vpid, uint32_t epoch,
 	c->cq_reserve = config.cq_reserve;
 	c->priority_reserve = config.priority_reserve;
 	c->arena = a;
-	atomic_init(&c->r_seen, atomic_load_explicit(&control->r,
-					memory_order_acquire));
+	atomic_init(&c->r_seen,
+		atomic_load_explicit(&control->r, memory_order_acquire));
 	return 0;
 }
 
@@ -59,9 +59,10 @@ static uint32_t context_epoch_now(const struct context *c)
 	return same ? epoch : 0;
 }
 
-bool context_follow(_Atomic(struct context *) *slot)
+bool context_follow(_Atomic(struct context *) *slot, struct context *old)
 {
-	struct context *old = atomic_load_explicit(slot, memory_order_acquire);
+	if (atomic_load_explicit(slot, memory_order_acquire) != old)
+		return true;
 	uint32_t epoch = context_epoch_now(old);
 	if (!epoch)
 		return false;

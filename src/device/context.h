@@ -67,8 +67,8 @@ struct origin {
 CAY_STATIC_ASSERT(1u << QUEUE_REFS_LOG2 == 64, "origin.references has a bit "
 					       "for each slot");
 
-static inline struct queue_control *arena_control(const struct arena *a,
-	uint16_t vpid, uint32_t epoch)
+static inline struct queue_control *arena_control(
+	const struct arena *a, uint16_t vpid, uint32_t epoch)
 {
 	uint64_t at = ARENA_CONTROL_OFFSET((uint64_t)(epoch & 1)) +
 		      (uint64_t)vpid * sizeof(struct queue_control);
@@ -77,22 +77,22 @@ static inline struct queue_control *arena_control(const struct arena *a,
 
 static inline struct arena_entry *arena_directory(const struct arena *a)
 {
-	return (struct arena_entry *)(void *)(a->base +
-					      ARENA_DIRECTORY_OFFSET);
+	return (struct arena_entry *)(void *)(a->base + ARENA_DIRECTORY_OFFSET);
 }
 
 /*
  * Loads the context of a port at an epoch. 0, -EPIPE (that epoch is over),
  * -EBADMSG (its configuration is damaged).
  */
-int context_load(const struct arena *, uint16_t vpid, uint32_t epoch,
-	struct context *);
+int context_load(
+	const struct arena *, uint16_t vpid, uint32_t epoch, struct context *);
 
 /*
- * The queue set behind *slot is closed: follows the port to the set that
- * replaced it, if there is one. True if *slot now is a newer one. Any thread.
+ * `closed`, which was loaded from *slot, is closed: follows the port to the set
+ * that replaced it, if there is one. True if *slot is another one now, whoever
+ * has put it there. Any thread.
  */
-bool context_follow(_Atomic(struct context *) *slot);
+bool context_follow(_Atomic(struct context *) *slot, struct context *closed);
 
 /* Frees a context and all that it replaced. */
 void context_free(struct context *);

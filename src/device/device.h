@@ -14,8 +14,8 @@
 #undef DEVICE
 #endif
 
-static inline struct cay_nqe *device_entry(const struct context *c,
-	uint64_t position)
+static inline struct cay_nqe *device_entry(
+	const struct context *c, uint64_t position)
 {
 	return &c->nq[position & (c->nq_entries - 1)];
 }

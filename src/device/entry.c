@@ -42,8 +42,8 @@ int DEVICE(complete)(struct context *origin, struct op_record *op,
 }
 
 /* The node's word that a resolved peer is gone: as a message would come. */
-int DEVICE(notify_gone)(struct context *to, struct op_record *op,
-	uint32_t node, uint16_t vpid)
+int DEVICE(notify_gone)(
+	struct context *to, struct op_record *op, uint32_t node, uint16_t vpid)
 {
 	struct claim claim;
 	int r = notify_claim(to, op, 0, completer_keep(to, 0), &claim);
@@ -119,8 +119,8 @@ void DEVICE(completions_taken)(struct origin *o, uint32_t count)
 	ack_unreserve(o, count);
 }
 
-bool DEVICE(void_entry)(struct context *to, uint64_t position,
-	int64_t rdr_write)
+bool DEVICE(void_entry)(
+	struct context *to, uint64_t position, int64_t rdr_write)
 {
 	return notify_void(to, position, rdr_write);
 }

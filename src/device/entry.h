@@ -13,8 +13,8 @@ int DEVICE(send_reference)(struct origin *, struct op_record *,
 	const struct reference *source, uint32_t *index);
 int DEVICE(complete)(struct context *origin, struct op_record *,
 	const struct completion *, uint32_t keep);
-int DEVICE(notify_gone)(struct context *to, struct op_record *, uint32_t node,
-	uint16_t vpid);
+int DEVICE(notify_gone)(
+	struct context *to, struct op_record *, uint32_t node, uint16_t vpid);
 
 bool DEVICE(post)(struct origin *, const struct cay_vci *);
 struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
@@ -27,5 +27,4 @@ void DEVICE(awake)(struct context *own, uint64_t flag);
 bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
 void DEVICE(completions_taken)(struct origin *, uint32_t count);
-bool DEVICE(void_entry)(struct context *, uint64_t position,
-	int64_t rdr_write);
+bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);

@@ -8,8 +8,8 @@ static inline uint8_t fetch_generation(const struct origin *o, uint32_t count)
 	return (uint8_t)((count >> o->wq_log2) + 1);
 }
 
-static inline struct cay_vci *fetch_entry(const struct origin *o,
-	uint32_t count)
+static inline struct cay_vci *fetch_entry(
+	const struct origin *o, uint32_t count)
 {
 	return &o->wq[count & ((1u << o->wq_log2) - 1)];
 }
@@ -18,8 +18,7 @@ static inline struct cay_vci *fetch_entry(const struct origin *o,
 static inline bool fetch_vci(const struct origin *o, struct cay_vci *copy)
 {
 	struct cay_vci *entry = fetch_entry(o, o->wq_read);
-	copy->word[0] =
-		host_load((_Atomic uint64_t *)&entry->word[0], HOST_WQ);
+	copy->word[0] = host_load((_Atomic uint64_t *)&entry->word[0], HOST_WQ);
 	if (copy->word[0] >> CAY_VCI_GENERATION_SHIFT !=
 		fetch_generation(o, o->wq_read))
 		return false;
@@ -39,7 +38,8 @@ static inline bool fetch_post(struct origin *o, const struct cay_vci *v)
 				 << CAY_VCI_GENERATION_SHIFT;
 	for (int i = 1; i < CAY_WORDS; i++)
 		host_write(&entry->word[i], v->word[i], HOST_WQ);
-	host_store((_Atomic uint64_t *)&entry->word[0], first, HOST_WQ); /* F2 */
+	host_store(
+		(_Atomic uint64_t *)&entry->word[0], first, HOST_WQ); /* F2 */
 	o->wq_write++;
 	return true;
 }

@@ -23,6 +23,7 @@
 enum host_kind {
 	HOST_W,		/* the target's write word: every sender swaps it */
 	HOST_R,		/* its read word */
+	HOST_MOVING,	/* whether the set is being replaced; hardly written */
 	HOST_NQE,	/* a notification entry */
 	HOST_RDR,	/* payload */
 	HOST_REFERENCE, /* a reference slot */

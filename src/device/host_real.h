@@ -16,36 +16,36 @@
 
 #define DEVICE(name) device_##name
 
-static inline uint64_t host_load(const _Atomic uint64_t *word,
-	enum host_kind kind)
+static inline uint64_t host_load(
+	const _Atomic uint64_t *word, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static inline uint64_t host_load_relaxed(const _Atomic uint64_t *word,
-	enum host_kind kind)
+static inline uint64_t host_load_relaxed(
+	const _Atomic uint64_t *word, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-static inline uint32_t host_load32(const _Atomic uint32_t *word,
-	enum host_kind kind)
+static inline uint32_t host_load32(
+	const _Atomic uint32_t *word, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static inline void host_store(_Atomic uint64_t *word, uint64_t value,
-	enum host_kind kind)
+static inline void host_store(
+	_Atomic uint64_t *word, uint64_t value, enum host_kind kind)
 {
 	(void)kind;
 	atomic_store_explicit(word, value, memory_order_release);
 }
 
-static inline void host_store_relaxed(_Atomic uint64_t *word, uint64_t value,
-	enum host_kind kind)
+static inline void host_store_relaxed(
+	_Atomic uint64_t *word, uint64_t value, enum host_kind kind)
 {
 	(void)kind;
 	atomic_store_explicit(word, value, memory_order_relaxed);
@@ -59,29 +59,28 @@ static inline bool host_cas(_Atomic uint64_t *word, uint64_t *expected,
 		memory_order_acq_rel, memory_order_acquire);
 }
 
-static inline uint64_t host_or(_Atomic uint64_t *word, uint64_t bits,
-	enum host_kind kind)
+static inline uint64_t host_or(
+	_Atomic uint64_t *word, uint64_t bits, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_fetch_or_explicit(word, bits, memory_order_acq_rel);
 }
 
-static inline uint64_t host_and(_Atomic uint64_t *word, uint64_t bits,
-	enum host_kind kind)
+static inline uint64_t host_and(
+	_Atomic uint64_t *word, uint64_t bits, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_fetch_and_explicit(word, bits, memory_order_acq_rel);
 }
 
-static inline uint64_t host_swap(_Atomic uint64_t *word, uint64_t value,
-	enum host_kind kind)
+static inline uint64_t host_swap(
+	_Atomic uint64_t *word, uint64_t value, enum host_kind kind)
 {
 	(void)kind;
 	return atomic_exchange_explicit(word, value, memory_order_acq_rel);
 }
 
-static inline void host_write(uint64_t *to, uint64_t value,
-	enum host_kind kind)
+static inline void host_write(uint64_t *to, uint64_t value, enum host_kind kind)
 {
 	(void)kind;
 	*to = value;
@@ -93,8 +92,8 @@ static inline uint64_t host_read(const uint64_t *from, enum host_kind kind)
 	return *from;
 }
 
-static inline void host_copy(void *to, const void *from, size_t bytes,
-	enum host_kind kind)
+static inline void host_copy(
+	void *to, const void *from, size_t bytes, enum host_kind kind)
 {
 	(void)kind;
 	memcpy(to, from, bytes);

@@ -24,7 +24,7 @@
 
 struct claim {
 	uint64_t w_old, w_new; /* as found, flags included; as left */
-	uint32_t start;	       /* of the payload, in units from the RDR's start */
+	uint32_t start; /* of the payload, in units from the RDR's start */
 };
 
 /*
@@ -88,8 +88,17 @@ static inline int notify_claim(struct context *to, struct op_record *op,
 				 to->epoch)) /* N1e */
 			break;
 		failure = -EAGAIN;
-		if (unlikely(!notify_room(to, w, units, keep, claim)))
-			break;
+		if (unlikely(!notify_room(to, w, units, keep, claim))) {
+			/*
+			 * R may be newer than this W: others have sent and were
+			 * received meanwhile. Full is only a W that stands.
+			 */
+			uint64_t now = host_load(&to->control->w, HOST_W);
+			if (now == w)
+				break;
+			w = now;
+			continue;
+		}
 		record_try(op, to, w, claim->w_new);
 		host_step(op, STEP_TRY);
 		if (likely(host_cas(&to->control->w, &w, claim->w_new,
@@ -104,8 +113,8 @@ static inline int notify_claim(struct context *to, struct op_record *op,
 	return failure;
 }
 
-static inline struct cay_nqe *notify_entry(const struct context *to,
-	uint64_t position)
+static inline struct cay_nqe *notify_entry(
+	const struct context *to, uint64_t position)
 {
 	return &to->nq[position & (to->nq_entries - 1)];
 }
@@ -135,11 +144,11 @@ __attribute__((cold, noinline)) static int notify_verdict(
 {
 	const struct queue_control *c = to->control;
 	for (int i = 0; i < 1000; i++) {
-		if (host_load32(&c->moving, HOST_W) != QUEUE_MOVING)
+		if (host_load32(&c->moving, HOST_MOVING) != QUEUE_MOVING)
 			break;
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
-	if (host_load32(&c->moving, HOST_W) != QUEUE_MOVED)
+	if (host_load32(&c->moving, HOST_MOVING) != QUEUE_MOVED)
 		return 0;
 	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
 		if (queue_ahead(position, c->fenced[i].from) <
@@ -167,7 +176,7 @@ static inline int notify_finish(struct context *to, struct op_record *op,
 		host_step(op, STEP_WAKE);
 	}
 	int r = 0;
-	if (unlikely(host_load32(&to->control->moving, HOST_W))) /* N7 */
+	if (unlikely(host_load32(&to->control->moving, HOST_MOVING))) /* N7 */
 		r = notify_verdict(to, queue_nq(claim->w_old));
 	record_idle(op);
 	return r;
@@ -203,8 +212,8 @@ static inline void notify_return(struct context *own, uint64_t r)
  * then poll. Whoever claims after this swaps the flag out of the very word
  * that it must swap anyway, so no fence is needed and no wake-up is lost.
  */
-static inline uint64_t notify_sleep(struct context *own, uint64_t next,
-	uint64_t flag)
+static inline uint64_t notify_sleep(
+	struct context *own, uint64_t next, uint64_t flag)
 {
 	uint64_t w = host_or(&own->control->w, flag, HOST_W);
 	host_step(NULL, STEP_SLEEP);
@@ -228,21 +237,27 @@ static inline bool notify_published(struct context *to, uint64_t position)
 
 /*
  * Makes an entry that its claimer will never publish void. The caller knows
- * that the claimer is dead, or is the claimer. rdr_write is where the RDR's
- * write position was after the claim, or negative if that is not known. A CAS,
- * because two repairs of one entry may meet.
+ * that the claimer is dead. rdr_write is where the RDR's write position was
+ * after the claim, or negative if that is not known. Only the node repairs, so
+ * the CAS fails only if the entry was not what it seemed.
  */
-static inline bool notify_void(struct context *to, uint64_t position,
-	int64_t rdr_write)
+static inline bool notify_void(
+	struct context *to, uint64_t position, int64_t rdr_write)
 {
 	struct cay_nqe *nqe = notify_entry(to, position);
 	_Atomic uint64_t *valid = queue_valid_word(nqe);
 	uint64_t former = host_load(valid, HOST_NQE);
-	uint64_t word = notify_word(to, position, CAY_NQE_INVALID,
-		rdr_write >= 0, CAY_VPID_NODE);
+	/* The VPID is nobody's, so that no void is 0, in no generation. */
+	uint64_t word = notify_word(
+		to, position, CAY_NQE_INVALID, rdr_write >= 0, CAY_VPID_NOBODY);
+	uint64_t lap_before =
+		queue_generation(position - to->nq_entries, to->nq_log2);
 
-	if (former >> CAY_NQE_GENERATION_SHIFT ==
-		word >> CAY_NQE_GENERATION_SHIFT)
+	/*
+	 * Only what the lap before left, or a fresh page: a repair that comes
+	 * late must not destroy what was published since.
+	 */
+	if (former != 0 && former >> CAY_NQE_GENERATION_SHIFT != lap_before)
 		return false;
 	if (rdr_write >= 0)
 		host_write(&nqe->word[CAY_NQE_WORD_POINTERS],

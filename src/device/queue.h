@@ -47,7 +47,7 @@ static inline uint64_t queue_restart(uint64_t nq, unsigned nq_log2)
 	uint64_t entries = 1ull << nq_log2;
 	uint64_t start = ((nq & ~(entries - 1)) + 2 * entries) & QUEUE_NQ_MASK;
 	if (queue_generation(start, nq_log2) == 0)
-		start += entries;
+		start = (start + entries) & QUEUE_NQ_MASK;
 	return start;
 }
 
@@ -56,8 +56,8 @@ static inline _Atomic uint64_t *queue_valid_word(struct cay_nqe *nqe)
 	return (_Atomic uint64_t *)&nqe->word[CAY_NQE_WORD_VALID];
 }
 
-static inline uint64_t op_state_word(enum op_state state, uint16_t vpid,
-	uint32_t epoch)
+static inline uint64_t op_state_word(
+	enum op_state state, uint16_t vpid, uint32_t epoch)
 {
 	return (uint64_t)state | (uint64_t)vpid << OP_VPID_SHIFT |
 	       (uint64_t)epoch << OP_EPOCH_SHIFT;

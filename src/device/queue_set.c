@@ -84,7 +84,6 @@ static void control_fill(struct queue_control *control,
 {
 	control->config = *config;
 	control->fenced_count = 0;
-	atomic_store_explicit(&control->moved, 0, memory_order_relaxed);
 	atomic_store_explicit(
 		&control->moving, QUEUE_STAYS, memory_order_relaxed);
 	atomic_store_explicit(&control->bell, 0, memory_order_relaxed);

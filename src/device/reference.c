@@ -7,29 +7,31 @@
  * the next, so that a completion that comes twice is known for what it is.
  */
 
-static inline uint64_t reference_word(uint32_t sequence,
-	enum reference_state state)
+static inline uint64_t reference_word(
+	uint32_t sequence, enum reference_state state)
 {
 	return (uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | state;
 }
 
 /* G1: the fields are covered by this release; the target loads it at G3. */
-static inline void reference_ready(struct reference *slot, uint32_t sequence,
-	struct op_record *op)
+static inline void reference_ready(
+	struct reference *slot, uint32_t sequence, struct op_record *op)
 {
 	host_store(&slot->state, reference_word(sequence, REFERENCE_READY),
 		HOST_REFERENCE);
 	host_step(op, STEP_REFERENCE);
 }
 
-/* The target may have been faster: then the slot is DONE and stays so. */
-static inline void reference_sent(struct reference *slot, struct op_record *op)
+/*
+ * The target may have been faster: then the slot is DONE and stays so, or is
+ * in its next use already, which is none of our business.
+ */
+static inline void reference_sent(
+	struct reference *slot, uint32_t sequence, struct op_record *op)
 {
-	uint64_t state = host_load_relaxed(&slot->state, HOST_REFERENCE);
-	if ((state & REFERENCE_STATE_MASK) == REFERENCE_READY)
-		host_cas(&slot->state, &state,
-			(state & ~REFERENCE_STATE_MASK) | REFERENCE_SENT,
-			HOST_REFERENCE);
+	uint64_t state = reference_word(sequence, REFERENCE_READY);
+	host_cas(&slot->state, &state, reference_word(sequence, REFERENCE_SENT),
+		HOST_REFERENCE);
 	host_step(op, STEP_SENT);
 }
 
@@ -85,8 +87,8 @@ static inline uint32_t reference_fill(struct reference *slot,
 	slot->probe = source->probe;
 	slot->target_epoch = to->epoch;
 	slot->target_vpid = to->vpid;
-	atomic_store_explicit(&slot->error, CAY_ERROR_NONE,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		&slot->error, CAY_ERROR_NONE, memory_order_relaxed);
 	atomic_store_explicit(&slot->probed, 0, memory_order_relaxed);
 	return sequence;
 }
@@ -96,8 +98,8 @@ static inline void reference_free(struct origin *o, uint32_t index)
 	struct reference *slot = &o->refs[index];
 	uint64_t state = host_load_relaxed(&slot->state, HOST_REFERENCE);
 	host_store(&slot->state, state & ~REFERENCE_STATE_MASK, HOST_REFERENCE);
-	atomic_fetch_and_explicit(&o->references, ~(1ull << index),
-		memory_order_release);
+	atomic_fetch_and_explicit(
+		&o->references, ~(1ull << index), memory_order_release);
 }
 
 /* Is a long message under way that its target has not taken? */

@@ -54,7 +54,7 @@ static inline int requester_route(struct origin *o, struct op_record *op,
 		int r = requester_issue(o, op, to, p, ref);
 		if (likely(r != -EPIPE && r != -ESTALE))
 			return r;
-		if (!context_follow(slot))
+		if (!context_follow(slot, to))
 			return -EPIPE;
 	}
 }
@@ -82,8 +82,8 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 
 /* ---- a VCI from the work queue ---- */
 
-static inline struct packet requester_frame(const struct origin *o,
-	const struct cay_vci *v)
+static inline struct packet requester_frame(
+	const struct origin *o, const struct cay_vci *v)
 {
 	return (struct packet){
 		.command = (uint16_t)v->word[0],
@@ -132,15 +132,15 @@ static int requester_send(struct origin *o, struct op_record *op,
  * request stays where it is. Whatever is wrong with it becomes a NOTIFY_CC
  * with the error; the caller has made sure that there is room for one.
  */
-static int requester_execute(struct origin *o, struct op_record *op,
-	const struct cay_vci *v)
+static int requester_execute(
+	struct origin *o, struct op_record *op, const struct cay_vci *v)
 {
 	struct context *own =
 		atomic_load_explicit(&o->own, memory_order_acquire);
 	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
-	uint32_t route = (uint32_t)(v->word[0] >>
-				    CAY_VCI_ROUTING_OFFSET_SHIFT) &
-			 CAY_VCI_ROUTING_OFFSET_MASK;
+	uint32_t route =
+		(uint32_t)(v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT) &
+		CAY_VCI_ROUTING_OFFSET_MASK;
 	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
 	_Atomic(struct context *) *slot = NULL;
 	int r = 0;

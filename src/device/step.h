@@ -10,10 +10,10 @@
 enum device_step {
 	STEP_NONE = 0,
 	/* requester */
-	STEP_CONTEXT,	/* 1 context loaded */
+	STEP_CONTEXT,	 /* 1 context loaded */
 	STEP_DESCRIPTOR, /* 2 work request loaded */
-	STEP_ROUTE,	/* 3 route fetched and checked */
-	STEP_REFERENCE, /* 4 long message: reference filled in and READY */
+	STEP_ROUTE,	 /* 3 route fetched and checked */
+	STEP_REFERENCE,	 /* 4 long message: reference filled in and READY */
 	/* completer: claim */
 	STEP_TRY,     /* 5 the record says TRY */
 	STEP_CLAIMED, /* 6 W is swapped, the record does not know yet */

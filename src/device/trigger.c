@@ -12,8 +12,8 @@ static uint32_t trigger_completions_free(const struct origin *o)
 }
 
 /* Each VCI may end in a completion, so one must find room before it starts. */
-static struct cay_answer trigger_issue(struct origin *o, struct op_record *op,
-	uint32_t count)
+static struct cay_answer trigger_issue(
+	struct origin *o, struct op_record *op, uint32_t count)
 {
 	struct cay_answer answer = { 0 };
 	struct cay_vci v;
@@ -37,20 +37,14 @@ static struct cay_answer trigger_issue(struct origin *o, struct op_record *op,
 	return answer;
 }
 
-/* NOTIFY_STATUS: all pointers, as they are now, in the port's own NQ. */
-static struct cay_answer trigger_snapshot(struct origin *o,
-	struct op_record *op)
+/* NOTIFY_STATUS: all pointers, as they are now. Room is reserved. */
+static int trigger_status(
+	struct origin *o, struct op_record *op, struct context *own)
 {
-	struct context *own =
-		atomic_load_explicit(&o->own, memory_order_acquire);
 	struct claim claim;
-
-	if (!ack_reserve(o))
-		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
-	if (notify_claim(own, op, 0, 0, &claim) != 0) {
-		ack_unreserve(o, 1);
-		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
-	}
+	int r = notify_claim(own, op, 0, 0, &claim);
+	if (r)
+		return r;
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(own, position);
 	host_write(&nqe->word[CAY_NQE_WORD_TAG], 0, HOST_NQE);
@@ -63,8 +57,24 @@ static struct cay_answer trigger_snapshot(struct origin *o,
 		o->wq_read | queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT,
 		HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
-	notify_publish(nqe,
-		notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
-	notify_finish(own, op, &claim, 0);
-	return (struct cay_answer){ .accepted = 1 };
+	notify_publish(
+		nqe, notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
+	return notify_finish(own, op, &claim, 0);
+}
+
+static struct cay_answer trigger_snapshot(
+	struct origin *o, struct op_record *op)
+{
+	struct context *own;
+	int r;
+	if (!ack_reserve(o))
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
+	do {
+		own = atomic_load_explicit(&o->own, memory_order_acquire);
+		r = trigger_status(o, op, own);
+	} while (r != 0 && context_follow(&o->own, own));
+	if (r == 0)
+		return (struct cay_answer){ .accepted = 1 };
+	ack_unreserve(o, 1);
+	return (struct cay_answer){ .reason = CAY_ERROR_GONE };
 }

@@ -16,6 +16,7 @@
 
 #include "device/entry.h"
 
+/* clang-format off: the order is that of the units */
 #include "device/record.c"
 #include "device/notify.c"
 #include "device/reference.c"
@@ -26,5 +27,5 @@
 #include "device/requester.c"
 #include "device/fetch.c"
 #include "device/trigger.c"
-
 #include "device/entry.c"
+/* clang-format on */

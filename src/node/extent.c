@@ -54,8 +54,8 @@ uint64_t extents_take(struct extents *e, uint64_t bytes)
 static int extents_insert(struct extents *e, uint32_t i, struct extent new)
 {
 	if (e->count == e->room) {
-		struct extent *more = realloc(e->free,
-			2ull * e->room * sizeof(*more));
+		struct extent *more =
+			realloc(e->free, 2ull * e->room * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		e->free = more;
@@ -92,8 +92,8 @@ int extents_put(struct extents *e, uint64_t offset, uint64_t bytes)
 	e->used -= bytes;
 	if (before && before->offset + before->bytes == offset) {
 		before->bytes += bytes;
-		if (behind && before->offset + before->bytes ==
-				      behind->offset) {
+		if (behind &&
+			before->offset + before->bytes == behind->offset) {
 			before->bytes += behind->bytes;
 			extents_remove(e, i);
 		}

@@ -9,10 +9,12 @@
  * entry (word 7) and then looks at `moving`. We store `moving`, then make a
  * membarrier, then look at word 7. So either we see its word 7, and the entry
  * is a message like any other; or it sees `moving`, waits for our verdict and
- * issues again if its entry is listed as fenced. The receiver goes by the same
- * list, not by what is stored in the entry. It does not matter whose entry it
- * is: a record that says TRY may name one that another thread has won, and
- * then that thread issues again.
+ * issues again if its entry is listed as fenced. The receiver looks at `moving`
+ * after it has seen an entry, and goes by the same list, not by what is stored
+ * there: an entry that was published after our look at it was published after
+ * the barrier, so whoever sees it sees `moving` too. It does not matter whose
+ * entry it is: a record that says TRY may name one that another thread has won,
+ * and then that thread issues again.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -54,6 +56,10 @@ static void set_open(struct vport *p, const struct queue_control *old)
 	struct queue_control *new =
 		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
 	uint64_t w = atomic_load_explicit(&old->w, memory_order_relaxed);
+	uint64_t before = atomic_load_explicit(&new->w, memory_order_relaxed);
+	/* The larger one: no W of either control may ever come again. */
+	if (queue_ahead(queue_nq(before), queue_nq(w)) < QUEUE_NQ_MASK / 2)
+		w = before;
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
 	queue_set_open(&p->realm->arena, &p->config, p->born);
@@ -102,16 +108,16 @@ static void fence_record(struct queue_control *old, struct context *to,
 	old->fenced[old->fenced_count++] = (struct queue_fenced){ from, until };
 }
 
-static uint32_t records_stuck_at(struct process *stuck, struct realm *r,
-	struct vport *p)
+static uint32_t records_stuck_at(
+	struct process *stuck, struct realm *r, struct vport *p)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
 		struct op_record *page =
 			realm_records(r, stuck->record_pages[i]);
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
-			uint64_t state = atomic_load_explicit(&page[j].state,
-				memory_order_acquire);
+			uint64_t state = atomic_load_explicit(
+				&page[j].state, memory_order_acquire);
 			count += state != OP_IDLE &&
 				 (uint16_t)(state >> OP_VPID_SHIFT) ==
 					 p->config.vpid &&
@@ -122,8 +128,8 @@ static uint32_t records_stuck_at(struct process *stuck, struct realm *r,
 	return count;
 }
 
-static void fence_list(struct process *stuck, struct queue_control *old,
-	struct context *to)
+static void fence_list(
+	struct process *stuck, struct queue_control *old, struct context *to)
 {
 	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
 		struct op_record *page =
@@ -146,16 +152,14 @@ static int fence_port(struct process *stuck, struct vport *p)
 	atomic_store_explicit(&old->moving, QUEUE_MOVING, memory_order_seq_cst);
 	e = set_replace(p);
 	if (e) {
-		atomic_store_explicit(&old->moving, QUEUE_STAYS,
-			memory_order_release);
+		atomic_store_explicit(
+			&old->moving, QUEUE_STAYS, memory_order_release);
 		return e;
 	}
 	barrier_everywhere();
 	fence_list(stuck, old, &to);
-	/* Release: the list is complete. Pairs with notify_verdict(). */
+	/* Release: the list is complete. notify_verdict(), intake_peek(). */
 	atomic_store_explicit(&old->moving, QUEUE_MOVED, memory_order_release);
-	/* Pairs with intake_follow() of the receiver. */
-	atomic_store_explicit(&old->moved, p->epoch, memory_order_release);
 	futex_wake_upper(&old->w);
 	doorbell_ring_port(p);
 	r->node->count.fenced++;
@@ -164,9 +168,9 @@ static int fence_port(struct process *stuck, struct vport *p)
 
 static struct process *process_of(struct node *n, pid_t pid)
 {
-	list_for_each(realm_at, &n->realms) {
+	list_for_each (realm_at, &n->realms) {
 		struct realm *r = list_of(realm_at, struct realm, link);
-		list_for_each(at, &r->processes) {
+		list_for_each (at, &r->processes) {
 			struct process *p = list_of(at, struct process, link);
 			if (p->pid == pid && p->state == PROCESS_MEMBER)
 				return p;

@@ -43,9 +43,9 @@ struct source {
 enum process_state {
 	PROCESS_GREETING, /* connected, has not said hello */
 	PROCESS_MEMBER,
-	PROCESS_LEFT,	 /* has unmapped everything */
-	PROCESS_CLOSED,	 /* its socket is closed, but it has not exited */
-	PROCESS_DEAD,	 /* exited; being repaired after */
+	PROCESS_LEFT,	/* has unmapped everything */
+	PROCESS_CLOSED, /* its socket is closed, but it has not exited */
+	PROCESS_DEAD,	/* exited; being repaired after */
 };
 
 struct block {
@@ -112,11 +112,11 @@ struct node {
 	uint64_t started_ns, idle_since_ns;
 	uint64_t arena_bytes;
 	struct list realms;
-	struct list greeting;  /* processes that have not joined */
-	struct list dead;      /* processes to be repaired after */
-	struct list buried;    /* to be freed when no event names them */
-	struct list closing;   /* ports that could not be reclaimed at once */
-	struct list gone;      /* watches whose NOTIFY_GONE found no room */
+	struct list greeting; /* processes that have not joined */
+	struct list dead;     /* processes to be repaired after */
+	struct list buried;   /* to be freed when no event names them */
+	struct list closing;  /* ports that could not be reclaimed at once */
+	struct list gone;     /* watches whose NOTIFY_GONE found no room */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
@@ -155,8 +155,7 @@ void block_sweep(struct node *);
 
 /* ---- vport.c ---- */
 
-int vport_open(struct process *, const struct node_request *,
-	struct vport **);
+int vport_open(struct process *, const struct node_request *, struct vport **);
 struct vport *vport_find(struct node *, struct process *, uint16_t vpid);
 struct vport *vport_named(struct node *, struct realm *, const char *name);
 void vport_close(struct vport *);
@@ -215,8 +214,8 @@ struct node_options {
  */
 int node_serve(const struct node_options *);
 
-static inline struct op_record *realm_records(const struct realm *r,
-	uint64_t offset)
+static inline struct op_record *realm_records(
+	const struct realm *r, uint64_t offset)
 {
 	return (struct op_record *)(void *)(r->arena.base + offset);
 }

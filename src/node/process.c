@@ -84,8 +84,8 @@ err:
 
 int process_records(struct process *p, uint64_t *offset)
 {
-	uint64_t *pages = realloc(p->record_pages,
-		(p->record_page_count + 1) * sizeof(*pages));
+	uint64_t *pages = realloc(
+		p->record_pages, (p->record_page_count + 1) * sizeof(*pages));
 	if (!pages)
 		return -ENOMEM;
 	p->record_pages = pages;
@@ -111,7 +111,7 @@ int process_hello(struct process *p, struct realm *realm)
 
 static void process_close_ports(struct process *p)
 {
-	list_for_each(at, &p->ports)
+	list_for_each (at, &p->ports)
 		vport_close(list_of(at, struct vport, link));
 }
 
@@ -125,8 +125,8 @@ static void process_close_socket(struct process *p)
 static void process_mourn(struct process *p)
 {
 	list_remove(&p->link);
-	list_append(p->realm ? &p->realm->processes : &p->node->greeting,
-		&p->link);
+	list_append(
+		p->realm ? &p->realm->processes : &p->node->greeting, &p->link);
 	process_close_ports(p);
 }
 
@@ -164,14 +164,14 @@ static bool process_repair(struct process *p)
 			if (repair_record(p->realm, &page[j]) != 0)
 				return false;
 	}
-	list_for_each(at, &p->ports)
+	list_for_each (at, &p->ports)
 		repair_ready(list_of(at, struct vport, link));
 	return true;
 }
 
 static void process_free_memory(struct process *p)
 {
-	list_for_each_safe(at, after, &p->blocks) {
+	list_for_each_safe (at, after, &p->blocks) {
 		struct block *b = list_of(at, struct block, link);
 		p->node->deferred_blocks -= b->freed;
 		realm_put(p->realm, b->offset, b->bytes);
@@ -204,7 +204,7 @@ bool process_bury(struct process *p)
 		p->repaired = !p->realm || process_repair(p);
 	if (!p->repaired)
 		return false;
-	list_for_each_safe(at, after, &p->ports)
+	list_for_each_safe (at, after, &p->ports)
 		vport_reclaim(list_of(at, struct vport, link));
 	if (!list_empty(&p->ports))
 		return false;
@@ -232,7 +232,7 @@ struct block *block_add(struct process *p, uint64_t bytes)
 
 static bool block_read(const struct process *p, const struct block *b)
 {
-	list_for_each(at, &p->ports)
+	list_for_each (at, &p->ports)
 		if (repair_pending(list_of(at, struct vport, link), b->offset,
 			    b->bytes))
 			return true;
@@ -252,7 +252,7 @@ static void block_try_free(struct process *p, struct block *b)
 
 int block_free(struct process *p, uint64_t offset)
 {
-	list_for_each(at, &p->blocks) {
+	list_for_each (at, &p->blocks) {
 		struct block *b = list_of(at, struct block, link);
 		if (b->offset != offset || b->freed)
 			continue;
@@ -268,15 +268,14 @@ void block_sweep(struct node *n)
 {
 	if (n->deferred_blocks == 0)
 		return;
-	list_for_each(realm_at, &n->realms) {
+	list_for_each (realm_at, &n->realms) {
 		struct realm *r = list_of(realm_at, struct realm, link);
-		list_for_each(at, &r->processes) {
+		list_for_each (at, &r->processes) {
 			struct process *p = list_of(at, struct process, link);
-			list_for_each_safe(b, after, &p->blocks)
+			list_for_each_safe (b, after, &p->blocks)
 				if (list_of(b, struct block, link)->freed)
 					block_try_free(p,
-						list_of(b, struct block,
-							link));
+						list_of(b, struct block, link));
 		}
 	}
 }

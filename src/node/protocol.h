@@ -19,13 +19,13 @@
 #define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the final 0 */
 
 enum node_request_kind {
-	NODE_HELLO = 1,	 /* joins a realm; the reply brings the arena */
-	NODE_LEAVE = 2,	 /* nothing is mapped any more: take all back */
-	NODE_OPEN = 3,	 /* a port */
-	NODE_CLOSE = 4,	 /* a port */
+	NODE_HELLO = 1,	  /* joins a realm; the reply brings the arena */
+	NODE_LEAVE = 2,	  /* nothing is mapped any more: take all back */
+	NODE_OPEN = 3,	  /* a port */
+	NODE_CLOSE = 4,	  /* a port */
 	NODE_RESOLVE = 5, /* an address or a name, into a peer table */
 	NODE_RELEASE = 6, /* an entry of a peer table */
-	NODE_ALLOC = 7,	 /* pages of the arena's heap */
+	NODE_ALLOC = 7,	  /* pages of the arena's heap */
 	NODE_FREE = 8,
 	NODE_RECORDS = 9,   /* one more page of op records */
 	NODE_RECOVER = 10,  /* void what a record of the caller covers */
@@ -127,12 +127,12 @@ struct node_status {
 	uint32_t node, pid;
 	uint32_t processes, ports;
 	uint64_t uptime_ns;
-	uint64_t repaired;	/* dead processes cleaned up after */
-	uint64_t voided;	/* entries that they had claimed */
-	uint64_t gone_sent;	/* NOTIFY_GONE delivered */
-	uint64_t fenced;	/* queue sets replaced */
-	uint64_t refused;	/* connections and requests refused */
-	uint64_t zombies;	/* ports and processes not yet reclaimed */
+	uint64_t repaired;  /* dead processes cleaned up after */
+	uint64_t voided;    /* entries that they had claimed */
+	uint64_t gone_sent; /* NOTIFY_GONE delivered */
+	uint64_t fenced;    /* queue sets replaced */
+	uint64_t refused;   /* connections and requests refused */
+	uint64_t zombies;   /* ports and processes not yet reclaimed */
 	uint64_t heap_bytes, heap_used;
 	char name[NODE_NAME_MAX];
 };

@@ -88,7 +88,7 @@ err_realm:
 
 int realm_find(struct node *n, const char *name, struct realm **out)
 {
-	list_for_each(at, &n->realms) {
+	list_for_each (at, &n->realms) {
 		struct realm *r = list_of(at, struct realm, link);
 		if (strcmp(r->name, name) == 0) {
 			*out = r;

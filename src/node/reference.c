@@ -18,8 +18,8 @@ static struct reference *vport_references(const struct vport *p)
 						    CAY_LINE);
 }
 
-static enum reference_state reference_state(const struct reference *ref,
-	uint32_t *sequence)
+static enum reference_state reference_state(
+	const struct reference *ref, uint32_t *sequence)
 {
 	/* Acquire pairs with G1 and G2 in device/reference.c. */
 	uint64_t word = atomic_load_explicit(&ref->state, memory_order_acquire);
@@ -36,8 +36,8 @@ static bool reference_set(struct reference *ref, uint32_t sequence,
 		memory_order_acq_rel, memory_order_acquire);
 }
 
-static bool reference_is_to(const struct reference *ref,
-	const struct vport *target)
+static bool reference_is_to(
+	const struct reference *ref, const struct vport *target)
 {
 	return ref->target_vpid == target->config.vpid &&
 	       ref->target_epoch >= target->born &&
@@ -58,11 +58,11 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 	if (context_load(&r->arena, origin->config.vpid, origin->epoch, &to))
 		return true;
 	if (device_reference_done(ref, sequence))
-		atomic_store_explicit(&ref->error, CAY_ERROR_GONE,
-			memory_order_relaxed);
+		atomic_store_explicit(
+			&ref->error, CAY_ERROR_GONE, memory_order_relaxed);
 	struct completion c = { .command = CAY_SEND,
-		.error = (uint8_t)atomic_load_explicit(&ref->error,
-			memory_order_relaxed),
+		.error = (uint8_t)atomic_load_explicit(
+			&ref->error, memory_order_relaxed),
 		.peer_node = r->node->id,
 		.peer_vpid = closed->config.vpid,
 		.reference = index + 1,
@@ -91,7 +91,7 @@ static bool reference_close(struct vport *origin, const struct vport *closed,
 bool repair_references(struct vport *closed)
 {
 	bool all = true;
-	list_for_each(at, &closed->realm->senders) {
+	list_for_each (at, &closed->realm->senders) {
 		struct vport *p = list_of(at, struct vport, sender_link);
 		struct reference *refs = vport_references(p);
 		for (uint32_t i = 0; p != closed && i < REFERENCES; i++)
@@ -124,13 +124,13 @@ static bool reference_published(const struct vport *dead,
 	return false;
 }
 
-static struct vport *reference_target(const struct vport *origin,
-	const struct reference *ref)
+static struct vport *reference_target(
+	const struct vport *origin, const struct reference *ref)
 {
 	struct vport *target = origin->realm->node->ports[ref->target_vpid];
-	bool there = target && target != origin &&
-		     target->realm == origin->realm &&
-		     target->state == VPORT_OPEN && reference_is_to(ref, target);
+	bool there =
+		target && target != origin && target->realm == origin->realm &&
+		target->state == VPORT_OPEN && reference_is_to(ref, target);
 	return there ? target : NULL;
 }
 
@@ -144,8 +144,8 @@ void repair_ready(struct vport *dead)
 		if (reference_state(&refs[i], &sequence) != REFERENCE_READY)
 			continue;
 		struct vport *target = reference_target(dead, &refs[i]);
-		bool sent = target && reference_published(dead, target, i,
-					      sequence);
+		bool sent = target &&
+			    reference_published(dead, target, i, sequence);
 		reference_set(&refs[i], sequence, REFERENCE_READY,
 			sent ? REFERENCE_SENT : REFERENCE_FREE);
 	}

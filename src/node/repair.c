@@ -37,8 +37,7 @@ static struct seen record_read(const struct op_record *op)
 {
 	struct seen s;
 	/* Acquire pairs with X1, X2, X3 in device/record.c. */
-	uint64_t state =
-		atomic_load_explicit(&op->state, memory_order_acquire);
+	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
 	s.state = (enum op_state)(state & OP_STATE_MASK);
 	s.vpid = (uint16_t)(state >> OP_VPID_SHIFT);
 	s.epoch = (uint32_t)(state >> OP_EPOCH_SHIFT);
@@ -62,7 +61,7 @@ static bool record_covers(const struct seen *s, uint64_t position)
 static bool records_any(struct realm *r, const struct process *except,
 	bool (*visit)(struct op_record *, void *), void *argument)
 {
-	list_for_each(at, &r->processes) {
+	list_for_each (at, &r->processes) {
 		struct process *p = list_of(at, struct process, link);
 		if (p == except || p->state == PROCESS_DEAD ||
 			p->state == PROCESS_LEFT)
@@ -99,8 +98,8 @@ static bool cover_visit(struct op_record *op, void *argument)
 }
 
 /* The entry lies between what the receiver has returned and W. */
-static bool entry_claimed(const struct context *to, uint64_t w,
-	uint64_t position)
+static bool entry_claimed(
+	const struct context *to, uint64_t w, uint64_t position)
 {
 	uint64_t behind = queue_ahead(queue_nq(w), position);
 	return behind >= 1 && behind <= 1ull << to->nq_log2;
@@ -111,8 +110,7 @@ static bool entry_claimed(const struct context *to, uint64_t w,
  * for the latest claim from W itself; else the receiver makes it good when it
  * is idle (intake_settle()).
  */
-static int64_t entry_extent(const struct seen *s, uint64_t w,
-	uint64_t position)
+static int64_t entry_extent(const struct seen *s, uint64_t w, uint64_t position)
 {
 	if (queue_nq(w) == ((position + 1) & QUEUE_NQ_MASK))
 		return (int64_t)queue_rdr(w);
@@ -125,8 +123,8 @@ static int64_t entry_extent(const struct seen *s, uint64_t w,
 static int repair_entry(struct realm *r, const struct op_record *op,
 	struct context *to, const struct seen *s, uint64_t position)
 {
-	uint64_t w = atomic_load_explicit(&to->control->w,
-		memory_order_acquire);
+	uint64_t w =
+		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	if (!entry_claimed(to, w, position) || device_peek(to, position))
 		return 0;
 	if (s->state == OP_TRY) {
@@ -161,8 +159,8 @@ int repair_record(struct realm *r, struct op_record *op)
 		return 0;
 	if (context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
 		record_covers(&s, queue_nq(s.w_old))) {
-		uint64_t count = queue_ahead(queue_nq(s.w_new),
-			queue_nq(s.w_old));
+		uint64_t count =
+			queue_ahead(queue_nq(s.w_new), queue_nq(s.w_old));
 		if (count > 1ull << to.nq_log2)
 			count = 0; /* not a claim that could have succeeded */
 		for (uint64_t i = 0; i < count; i++) {

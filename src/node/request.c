@@ -169,8 +169,8 @@ static int request_recover(struct call *c)
 	for (uint32_t i = 0; i < p->record_page_count; i++)
 		if (offset - p->record_pages[i] < ARENA_PAGE &&
 			offset % sizeof(struct op_record) == 0)
-			return repair_record(p->realm,
-				realm_records(p->realm, offset));
+			return repair_record(
+				p->realm, realm_records(p->realm, offset));
 	return -EINVAL;
 }
 
@@ -277,8 +277,8 @@ int request_handle(struct process *p)
 	struct node_reply reply = { .error = -EPROTO };
 	int fd_in, fd_out = -1;
 	bool close_out = false;
-	ssize_t n = wire_receive(p->socket, &request, sizeof(request), &fd_in,
-		MSG_DONTWAIT);
+	ssize_t n = wire_receive(
+		p->socket, &request, sizeof(request), &fd_in, MSG_DONTWAIT);
 
 	if (n == -EAGAIN)
 		return 0;
@@ -287,11 +287,11 @@ int request_handle(struct process *p)
 	if (n == -EMFILE)
 		reply.error = -EMFILE;
 	if (n == sizeof(request))
-		close_out = request_execute(p, &request, &fd_in, &reply,
-			&fd_out);
+		close_out =
+			request_execute(p, &request, &fd_in, &reply, &fd_out);
 	/* Who does not read its replies is not waited for. */
-	int r = wire_send(p->socket, &reply, sizeof(reply), fd_out,
-		MSG_DONTWAIT);
+	int r = wire_send(
+		p->socket, &reply, sizeof(reply), fd_out, MSG_DONTWAIT);
 	if (fd_in >= 0)
 		close(fd_in);
 	if (close_out && fd_out >= 0)

@@ -20,11 +20,11 @@
 #include "node/node.h"
 #include "node/request.h"
 
-#define NODE_LINGER_NS	     (300 * CLOCK_NS_PER_MS)
-#define NODE_TICK_MS	     2   /* while something waits to be finished */
-#define NODE_LINGER_TICK_MS  50  /* while nobody is there */
-#define NODE_ARENA_BYTES     (64ull << 30)
-#define NODE_EVENTS	     64
+#define NODE_LINGER_NS	    (300 * CLOCK_NS_PER_MS)
+#define NODE_TICK_MS	    2  /* while something waits to be finished */
+#define NODE_LINGER_TICK_MS 50 /* while nobody is there */
+#define NODE_ARENA_BYTES    (64ull << 30)
+#define NODE_EVENTS	    64
 
 static void accept_refuse(struct node *n)
 {
@@ -90,7 +90,7 @@ static bool process_over(const struct process *p)
 static bool bury_all(struct list *processes)
 {
 	bool left = false;
-	list_for_each_safe(at, after, processes) {
+	list_for_each_safe (at, after, processes) {
 		struct process *p = list_of(at, struct process, link);
 		/* The last process takes its realm, and this list, along. */
 		bool last = after == processes;
@@ -116,9 +116,9 @@ static void buried_free(struct node *n)
 static bool node_tick(struct node *n)
 {
 	bool left = bury_all(&n->greeting);
-	list_for_each_safe(at, after, &n->realms)
+	list_for_each_safe (at, after, &n->realms)
 		left |= bury_all(&list_of(at, struct realm, link)->processes);
-	list_for_each_safe(at, after, &n->closing) {
+	list_for_each_safe (at, after, &n->closing) {
 		struct vport *p = list_of(at, struct vport, closing_link);
 		/* Those of the dead are theirs; of the closed, later. */
 		if (p->process->state == PROCESS_MEMBER)
@@ -148,11 +148,10 @@ static int node_loop(struct node *n)
 	struct epoll_event events[NODE_EVENTS];
 	bool left = false;
 	while (!node_over(n)) {
-		int timeout = left		  ? NODE_TICK_MS
-			      : n->process_count  ? -1
-						  : NODE_LINGER_TICK_MS;
-		int count =
-			epoll_wait(n->epoll, events, NODE_EVENTS, timeout);
+		int timeout = left		 ? NODE_TICK_MS
+			      : n->process_count ? -1
+						 : NODE_LINGER_TICK_MS;
+		int count = epoll_wait(n->epoll, events, NODE_EVENTS, timeout);
 		if (count < 0 && errno != EINTR)
 			return -errno;
 		for (int i = 0; i < count; i++)
@@ -170,12 +169,12 @@ static int node_listen(struct node *n, const char *name)
 	if (r)
 		return r;
 	memcpy(n->name, a.name, sizeof(n->name));
-	n->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC |
-					      SOCK_NONBLOCK, 0);
+	n->listener = socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (n->listener < 0)
 		return -errno;
-	if (bind(n->listener, (const struct sockaddr *)&a.address,
-		    a.length) != 0)
+	if (bind(n->listener, (const struct sockaddr *)&a.address, a.length) !=
+		0)
 		return errno == EADDRINUSE ? 1 : -errno;
 	return listen(n->listener, 4096) ? -errno : 0;
 }

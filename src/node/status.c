@@ -21,7 +21,7 @@ static void status_head(struct node *n, struct node_status *s)
 		.fenced = n->count.fenced,
 		.refused = n->count.refused };
 	memcpy(s->name, n->name, sizeof(s->name));
-	list_for_each(at, &n->realms) {
+	list_for_each (at, &n->realms) {
 		struct realm *r = list_of(at, struct realm, link);
 		s->heap_bytes += r->heap.total;
 		s->heap_used += r->heap.used;
@@ -46,7 +46,7 @@ static uint32_t records_count(const struct process *p, bool busy)
 static uint32_t ports_count(const struct process *p)
 {
 	uint32_t count = 0;
-	list_for_each(at, &p->ports)
+	list_for_each (at, &p->ports)
 		count++;
 	return count;
 }
@@ -78,7 +78,7 @@ static void status_port(FILE *f, struct node_status *s, struct vport *p)
 		.r = atomic_load_explicit(&c->r, memory_order_relaxed),
 		.nq_entries = 1u << p->config.nq_log2,
 		.rdr_units = 1u << p->config.rdr_log2 };
-	list_for_each(at, &p->watchers)
+	list_for_each (at, &p->watchers)
 		out.watchers++;
 	memcpy(out.name, p->name, sizeof(out.name));
 	s->zombies += out.closed;
@@ -89,9 +89,9 @@ static void status_port(FILE *f, struct node_status *s, struct vport *p)
 static void status_body(struct node *n, FILE *f, struct node_status *s)
 {
 	fwrite(s, sizeof(*s), 1, f);
-	list_for_each(realm_at, &n->realms) {
+	list_for_each (realm_at, &n->realms) {
 		struct realm *r = list_of(realm_at, struct realm, link);
-		list_for_each(at, &r->processes)
+		list_for_each (at, &r->processes)
 			status_process(f, s, list_of(at, struct process, link));
 	}
 	for (uint32_t i = 1; i < CAY_VPIDS; i++)

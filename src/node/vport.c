@@ -22,10 +22,9 @@ static struct list *name_bucket(struct node *n, const char *name)
 	return &n->names[hash % NODE_NAME_BUCKETS];
 }
 
-struct vport *vport_named(struct node *n, struct realm *realm,
-	const char *name)
+struct vport *vport_named(struct node *n, struct realm *realm, const char *name)
 {
-	list_for_each(at, name_bucket(n, name)) {
+	list_for_each (at, name_bucket(n, name)) {
 		struct vport *p = list_of(at, struct vport, name_link);
 		if (p->realm == realm && p->state == VPORT_OPEN &&
 			strcmp(p->name, name) == 0)
@@ -34,8 +33,7 @@ struct vport *vport_named(struct node *n, struct realm *realm,
 	return NULL;
 }
 
-struct vport *vport_find(struct node *n, struct process *process,
-	uint16_t vpid)
+struct vport *vport_find(struct node *n, struct process *process, uint16_t vpid)
 {
 	struct vport *p = n->ports[vpid];
 	return p && p->process == process && p->state == VPORT_OPEN ? p : NULL;
@@ -115,8 +113,8 @@ static struct vport *vport_new(struct process *process, const char *name)
 	return p;
 }
 
-static int vport_check(struct process *process,
-	const struct node_request *request)
+static int vport_check(
+	struct process *process, const struct node_request *request)
 {
 	const char *name = request->open.name;
 	if (memchr(name, 0, NODE_NAME_MAX) == NULL)
@@ -190,8 +188,8 @@ void vport_close(struct vport *p)
 static bool vport_quiet(struct vport *p)
 {
 	struct realm *r = p->realm;
-	if (p->former.epoch && !repair_quiet(r, p->former.vpid,
-				       p->former.epoch, NULL))
+	if (p->former.epoch &&
+		!repair_quiet(r, p->former.vpid, p->former.epoch, NULL))
 		return false;
 	return repair_quiet(r, p->config.vpid, p->epoch, NULL) &&
 	       !repair_pending(p, 0, UINT64_MAX);

@@ -35,8 +35,8 @@ static int watch_room(struct vport *by)
 		return 0;
 	if (by->peer_room == by->config.peers)
 		return -ENOSPC;
-	uint32_t room = (uint32_t)bits_min(by->peer_room ? 2 * by->peer_room : 4,
-		by->config.peers);
+	uint32_t room = (uint32_t)bits_min(
+		by->peer_room ? 2 * by->peer_room : 4, by->config.peers);
 	struct watch **peers = realloc(by->peers, room * sizeof(*peers));
 	if (!peers)
 		return -ENOMEM;
@@ -73,8 +73,8 @@ int watch_remove(struct vport *by, uint32_t index)
 	if (index >= by->peer_room || !by->peers[index])
 		return -ENXIO;
 	struct watch *w = by->peers[index];
-	atomic_store_explicit(&watch_entry(by, index)->epoch, 0,
-		memory_order_release);
+	atomic_store_explicit(
+		&watch_entry(by, index)->epoch, 0, memory_order_release);
 	list_remove(&w->link);
 	by->peers[index] = NULL;
 	by->peer_count--;
@@ -88,8 +88,8 @@ static bool watch_tell(struct watch *w)
 	struct realm *r = w->by->realm;
 	struct context to;
 	if (w->by->state != VPORT_OPEN ||
-		context_load(&r->arena, w->by->config.vpid, w->by->epoch,
-			&to) != 0)
+		context_load(
+			&r->arena, w->by->config.vpid, w->by->epoch, &to) != 0)
 		return true;
 	int e = device_notify_gone(&to, r->op, r->node->id, w->vpid);
 	if (e == 0)
@@ -106,7 +106,7 @@ static void watch_say(struct watch *w)
 
 void watch_gone(struct vport *target)
 {
-	list_for_each_safe(at, after, &target->watchers) {
+	list_for_each_safe (at, after, &target->watchers) {
 		struct watch *w = list_of(at, struct watch, link);
 		w->target = NULL;
 		watch_say(w);
@@ -129,6 +129,6 @@ bool watch_retry(struct node *n)
 
 void watch_moved(struct vport *target)
 {
-	list_for_each(at, &target->watchers)
+	list_for_each (at, &target->watchers)
 		entry_write(list_of(at, struct watch, link));
 }

@@ -36,8 +36,7 @@ int wire_send(int socket, const void *record, size_t bytes, int fd, int flags)
 	return (size_t)n == bytes ? 0 : -EPROTO;
 }
 
-ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd,
-	int flags)
+ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd, int flags)
 {
 	struct iovec data = { record, bytes };
 	union fd_space space = { 0 };

@@ -13,7 +13,7 @@ int wire_send(int socket, const void *record, size_t bytes, int fd, int flags);
  * The bytes read (0 at the end), or -errno: -EPROTO if the record was longer,
  * -EMFILE if a descriptor found no place. *fd is what came along, or -1.
  */
-ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd,
-	int flags);
+ssize_t wire_receive(
+	int socket, void *record, size_t bytes, int *fd, int flags);
 
 #endif

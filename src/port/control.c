@@ -80,8 +80,8 @@ static int connect_once(const struct node_address *a)
 	return r;
 }
 
-int control_connect(const char *node, char name[NODE_NAME_MAX],
-	uint64_t deadline)
+int control_connect(
+	const char *node, char name[NODE_NAME_MAX], uint64_t deadline)
 {
 	struct node_address a;
 	int r = node_address(node, &a);

@@ -47,8 +47,8 @@ static int event_recv(struct cay_port *port, const struct cay_nqe *n,
 }
 
 /* False: a completion that nobody waits for. */
-static bool event_complete(struct cay_port *port, const struct cay_nqe *n,
-	struct cay_event *e)
+static bool event_complete(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
 {
 	uint64_t reference = n->word[CAY_NQE_WORD_REFERENCE];
 	e->kind = CAY_EVENT_COMPLETE;
@@ -72,8 +72,7 @@ static void event_status(struct cay_event *e, const struct cay_nqe *n)
 static int event_other(struct cay_port *port, const struct cay_nqe *n,
 	struct intake_slot *slot, struct cay_event *e)
 {
-	unsigned command =
-		n->word[CAY_NQE_WORD_VALID] & CAY_COMMAND_MASK;
+	unsigned command = n->word[CAY_NQE_WORD_VALID] & CAY_COMMAND_MASK;
 	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
 			       CAY_NQE_RDR_WRITE_SHIFT) &
 		    QUEUE_RDR_MASK;
@@ -94,9 +93,9 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 		e->kind = CAY_EVENT_GONE;
 		return 1;
 	case CAY_NQE_INVALID:
-		slot->has_rdr = (n->word[CAY_NQE_WORD_VALID] >>
-					CAY_NQE_BYTES_SHIFT) &
-				1;
+		slot->has_rdr =
+			(n->word[CAY_NQE_WORD_VALID] >> CAY_NQE_BYTES_SHIFT) &
+			1;
 		break;
 	default:
 		slot->has_rdr = 0;
@@ -114,8 +113,8 @@ static inline void event_count(_Atomic uint64_t *counter)
 }
 
 /* NOTIFY_FAST_RECV: the notification is the message. */
-static inline int event_fast(struct cay_port *port, uint64_t word,
-	struct cay_event *e)
+static inline int event_fast(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
 {
 	struct intake *in = &port->intake;
 	const struct cay_nqe *n = device_entry(in->own, in->next);
@@ -136,8 +135,7 @@ static inline int event_fast(struct cay_port *port, uint64_t word,
 }
 
 /* Everything else, copied first. 1, 0, or -ENOMEM: not taken. */
-static int event_slow(struct cay_port *port, uint64_t word,
-	struct cay_event *e)
+static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 {
 	struct intake *in = &port->intake;
 	uint64_t position = in->next;
@@ -168,12 +166,10 @@ static int event_slow(struct cay_port *port, uint64_t word,
  */
 static inline int event_next(struct cay_port *port, struct cay_event *e)
 {
-	uint64_t word = device_look(port->intake.own, port->intake.next);
+	uint64_t word = intake_peek(port);
 	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV))
 		return event_fast(port, word, e);
-	if (word)
-		return event_slow(port, word, e);
-	return intake_follow(port) ? 0 : -EAGAIN;
+	return word ? event_slow(port, word, e) : -EAGAIN;
 }
 
 static int poll_some(struct cay_port *port, struct cay_event *events, int max)
@@ -191,8 +187,8 @@ static int poll_some(struct cay_port *port, struct cay_event *events, int max)
 }
 
 /* The first poll, wrong arguments, several consumers. */
-__attribute__((cold, noinline)) static int poll_cold(struct cay_port *port,
-	struct cay_event *events, int max)
+__attribute__((cold, noinline)) static int poll_cold(
+	struct cay_port *port, struct cay_event *events, int max)
 {
 	if (!port_here(port))
 		return -ECHILD;
@@ -215,8 +211,8 @@ int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 }
 
 /* Long messages, out of order, several consumers. */
-__attribute__((noinline)) static void release_slow(struct cay_port *port,
-	const struct cay_event *e)
+__attribute__((noinline)) static void release_slow(
+	struct cay_port *port, const struct cay_event *e)
 {
 	port_consume_begin(port);
 	struct intake *in = intake_at(port, e->position);
@@ -228,6 +224,7 @@ __attribute__((noinline)) static void release_slow(struct cay_port *port,
 		slot->buffer = NULL;
 		if (!slot->released)
 			intake_release(port, in, e->position);
+		intake_retire(port, in);
 	}
 	port_consume_end(port);
 }

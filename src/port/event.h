@@ -15,13 +15,13 @@ int incoming_fetch(struct cay_port *, const struct cay_nqe *copy,
 	struct intake_slot *, struct cay_event *);
 
 /* It is released: tell the origin, unless that has been done. */
-void incoming_finish(struct cay_port *, const struct intake *,
-	uint64_t position);
+void incoming_finish(
+	struct cay_port *, const struct intake *, uint64_t position);
 
 /* ---- long messages of ours: outgoing.c ---- */
 
 /* Is this completion one that we wait for? Fills in the event. */
-bool outgoing_complete(struct cay_port *, uint32_t reference,
-	uint32_t sequence, struct cay_event *);
+bool outgoing_complete(struct cay_port *, uint32_t reference, uint32_t sequence,
+	struct cay_event *);
 
 #endif

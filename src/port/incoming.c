@@ -20,19 +20,17 @@
  * Reads the origin's memory together with its cookie: whatever process has
  * that number by now, if the cookie fits it is the right one.
  */
-static int process_read(const struct reference *ref, uint64_t offset,
-	void *to, uint64_t bytes)
+static int process_read(
+	const struct reference *ref, uint64_t offset, void *to, uint64_t bytes)
 {
 	uint64_t cookie = 0;
-	struct iovec local[2] = { { &cookie, sizeof(cookie) },
-		{ to, bytes } };
-	struct iovec remote[2] = {
-		{ (void *)(uintptr_t)ref->cookie_address, sizeof(cookie) },
-		{ (void *)(uintptr_t)(ref->address + offset), bytes }
-	};
+	struct iovec local[2] = { { &cookie, sizeof(cookie) }, { to, bytes } };
+	struct iovec remote[2] = { { (void *)(uintptr_t)ref->cookie_address,
+					   sizeof(cookie) },
+		{ (void *)(uintptr_t)(ref->address + offset), bytes } };
 	unsigned long count = bytes ? 2 : 1;
-	ssize_t n = process_vm_readv((pid_t)ref->pid, local, count, remote,
-		count, 0);
+	ssize_t n = process_vm_readv(
+		(pid_t)ref->pid, local, count, remote, count, 0);
 	if (n < 0)
 		return -errno;
 	if (n != (ssize_t)(sizeof(cookie) + bytes))
@@ -53,8 +51,8 @@ static int process_copy(const struct reference *ref, unsigned char *to)
 }
 
 /* Copies a slot out of shared memory; false if it is in another use. */
-static bool reference_copy(struct reference *slot, uint32_t sequence,
-	struct reference *copy)
+static bool reference_copy(
+	struct reference *slot, uint32_t sequence, struct reference *copy)
 {
 	/* G3: pairs with G1, G2 in device/reference.c. */
 	uint64_t state =
@@ -88,11 +86,17 @@ static void incoming_complete(struct cay_port *port,
 		.reference = reference,
 		.sequence = sequence };
 
-	atomic_store_explicit(&c->refs[reference - 1].error, error,
-		memory_order_relaxed);
-	if (!device_reference_done(&c->refs[reference - 1], sequence) || !op)
+	struct reference *slot = &c->refs[reference - 1];
+	/* Ours until it is DONE; the node reads it if we die after that. */
+	if (atomic_load_explicit(&slot->state, memory_order_acquire) >>
+			REFERENCE_SEQUENCE_SHIFT ==
+		sequence)
+		atomic_store_explicit(
+			&slot->error, error, memory_order_relaxed);
+	if (!device_reference_done(slot, sequence) || !op)
 		return;
-	while (device_complete(c, op, &done, 0) != 0 && context_follow(origin))
+	while (device_complete(c, op, &done, 0) != 0 &&
+		context_follow(origin, c))
 		c = atomic_load_explicit(origin, memory_order_acquire);
 }
 
@@ -123,8 +127,8 @@ static int incoming_copy(struct cay_port *port,
 		e->error = CAY_ERROR_GONE;
 	else if (r)
 		e->error = CAY_ERROR_MEMORY;
-	incoming_complete(port, origin, reference, sequence, n,
-		(enum cay_error)e->error);
+	incoming_complete(
+		port, origin, reference, sequence, n, (enum cay_error)e->error);
 	if (e->error) {
 		free(buffer);
 		return 0;
@@ -163,17 +167,16 @@ int incoming_fetch(struct cay_port *port, const struct cay_nqe *n,
 	return 0;
 }
 
-void incoming_finish(struct cay_port *port, const struct intake *in,
-	uint64_t position)
+void incoming_finish(
+	struct cay_port *port, const struct intake *in, uint64_t position)
 {
 	struct intake_slot *slot = intake_slot(in, position);
 	const struct cay_nqe n = *device_entry(in->own, position);
-	uint16_t vpid = (uint16_t)(n.word[CAY_NQE_WORD_VALID] >>
-				   CAY_NQE_VPID_SHIFT);
-	_Atomic(struct context *) *origin =
-		member_origin(port->member, vpid);
+	uint16_t vpid =
+		(uint16_t)(n.word[CAY_NQE_WORD_VALID] >> CAY_NQE_VPID_SHIFT);
+	_Atomic(struct context *) *origin = member_origin(port->member, vpid);
 	if (origin)
-		incoming_complete(port, origin, slot->reference,
-			slot->sequence, &n, CAY_ERROR_NONE);
+		incoming_complete(port, origin, slot->reference, slot->sequence,
+			&n, CAY_ERROR_NONE);
 	slot->reference = 0;
 }

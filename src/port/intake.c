@@ -76,8 +76,7 @@ void intake_return(struct cay_port *port, struct intake *in)
 	in->completions = 0;
 }
 
-void intake_release(struct cay_port *port, struct intake *in,
-	uint64_t position)
+void intake_release(struct cay_port *port, struct intake *in, uint64_t position)
 {
 	intake_slot(in, position)->released = 1;
 	intake_slot(in, position)->special = 1;
@@ -121,29 +120,47 @@ static bool intake_fenced(const struct intake *in)
 	return false;
 }
 
+void intake_retire(struct cay_port *port, struct intake *in)
+{
+	if (in == &port->intake || in->oldest != in->next)
+		return;
+	intake_idle(port, in);
+	/* The node may reuse the set; after the last swap of its R. */
+	atomic_fetch_or_explicit(
+		&in->own->control->r, R_DONE, memory_order_release);
+	for (struct intake **at = &port->intake.former; *at;
+		at = &(*at)->former)
+		if (*at == in) {
+			*at = in->former;
+			break;
+		}
+	free(in->slots);
+	free(in);
+}
+
 /* Entries that are still held keep the old intake alive. */
 static bool intake_switch(struct cay_port *port)
 {
 	struct intake *in = &port->intake;
 	struct context *own;
 
-	context_follow(&port->origin.own);
+	context_follow(&port->origin.own, in->own);
 	own = atomic_load_explicit(&port->origin.own, memory_order_acquire);
 	if (own == in->own)
 		return false;
 	struct intake *former = malloc(sizeof(*former));
 	if (!former)
 		return false;
-	/* Tells the node that nobody reads the old set any more. */
-	atomic_fetch_or_explicit(&in->own->control->r, R_DONE,
-		memory_order_release);
+	intake_idle(port, in);
 	*former = *in;
 	intake_begin(in, own);
 	in->former = former;
+	intake_retire(port, former);
 	return intake_ready(port) == 0;
 }
 
-bool intake_follow_moved(struct cay_port *port)
+/* True if there is another entry to look at now. */
+static bool intake_pass(struct cay_port *port)
 {
 	struct intake *in = &port->intake;
 	if (intake_fenced(in)) {
@@ -153,9 +170,26 @@ bool intake_follow_moved(struct cay_port *port)
 		port_count(&port->count.voids);
 		return true;
 	}
-	uint64_t w = atomic_load_explicit(&in->own->control->w,
-		memory_order_acquire);
+	uint64_t w = atomic_load_explicit(
+		&in->own->control->w, memory_order_acquire);
 	return queue_nq(w) == in->next && intake_switch(port);
+}
+
+uint64_t intake_peek_moving(struct cay_port *port)
+{
+	for (;;) {
+		struct intake *in = &port->intake;
+		/* Pairs with the release in fence.c of the node. */
+		uint32_t moving = atomic_load_explicit(
+			&in->own->control->moving, memory_order_acquire);
+		if (moving == QUEUE_MOVING)
+			return 0; /* What is fenced is not decided yet. */
+		uint64_t word = device_look(in->own, in->next);
+		if (moving == QUEUE_STAYS || (word && !intake_fenced(in)))
+			return word;
+		if (!intake_pass(port))
+			return 0;
+	}
 }
 
 struct intake *intake_at(struct cay_port *port, uint64_t position)

@@ -20,8 +20,8 @@ void intake_end(struct cay_port *);
  */
 int intake_ready(struct cay_port *);
 
-static inline struct intake_slot *intake_slot(const struct intake *in,
-	uint64_t position)
+static inline struct intake_slot *intake_slot(
+	const struct intake *in, uint64_t position)
 {
 	return &in->slots[position & (in->own->nq_entries - 1)];
 }
@@ -41,8 +41,8 @@ void intake_return(struct cay_port *, struct intake *);
 static inline bool intake_due(const struct intake *in)
 {
 	/* Relaxed: a hint; the swap itself finds WAITERS for certain. */
-	uint64_t r = atomic_load_explicit(&in->own->control->r,
-		memory_order_relaxed);
+	uint64_t r = atomic_load_explicit(
+		&in->own->control->r, memory_order_relaxed);
 	return queue_ahead(in->oldest, in->returned) >=
 		       in->own->nq_entries / 4 ||
 	       r & R_WAITERS;
@@ -52,8 +52,8 @@ static inline bool intake_due(const struct intake *in)
  * The same for the oldest entry, if it is a fast message and none behind it
  * has been released before it. False: nothing done.
  */
-static inline bool intake_release_oldest(struct cay_port *port,
-	struct intake *in)
+static inline bool intake_release_oldest(
+	struct cay_port *port, struct intake *in)
 {
 	uint64_t behind = (in->oldest + 1) & QUEUE_NQ_MASK;
 	if (intake_slot(in, in->oldest)->special ||
@@ -75,19 +75,27 @@ void intake_idle(struct cay_port *, struct intake *);
 void intake_settle(struct cay_port *, struct intake *, uint64_t w);
 
 /*
- * The queue set was replaced: pass over what is fenced, and once everything
- * else is taken go on with the new one. True if there is something to look at.
+ * The queue set is being replaced, or was: pass over what is fenced, and once
+ * everything else is taken go on with the new one. As intake_peek().
  */
-bool intake_follow_moved(struct cay_port *);
+uint64_t intake_peek_moving(struct cay_port *);
 
-static inline bool intake_follow(struct cay_port *port)
+/*
+ * Word 7 of the next entry, or 0. `moving` is looked at after the entry: see
+ * fence.c of the node.
+ */
+static inline uint64_t intake_peek(struct cay_port *port)
 {
-	/* Pairs with the release in fence.c of the node. */
-	return unlikely(atomic_load_explicit(
-		       &port->intake.own->control->moved,
-		       memory_order_acquire)) &&
-	       intake_follow_moved(port);
+	struct context *own = port->intake.own;
+	uint64_t word = device_look(own, port->intake.next);
+	if (unlikely(atomic_load_explicit(
+		    &own->control->moving, memory_order_acquire)))
+		return intake_peek_moving(port);
+	return word;
 }
+
+/* An old set of which nothing is held any more is given up. */
+void intake_retire(struct cay_port *, struct intake *);
 
 /* The intake that a position belongs to. */
 struct intake *intake_at(struct cay_port *, uint64_t position);

@@ -47,14 +47,14 @@ static void fork_handlers(void)
 /* In a forked child: what the parent had is not ours. */
 static void members_forget(void)
 {
-	list_for_each(at, &members)
+	list_for_each (at, &members)
 		close(list_of(at, struct member, link)->socket);
 	list_init(&members);
 }
 
 static struct member *member_find(const char *node, const char *realm)
 {
-	list_for_each(at, &members) {
+	list_for_each (at, &members) {
 		struct member *m = list_of(at, struct member, link);
 		if (strcmp(m->node_name, node) == 0 &&
 			strcmp(m->realm, realm) == 0 && !m->broken)
@@ -170,8 +170,7 @@ static int member_enter(struct member *m, const char *node)
 /* So that the node's membarrier reaches our threads; see fence.c there. */
 static void member_register_barrier(void)
 {
-	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
-		0);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 }
 
 static int member_add(const char *node, const char *realm, struct member **out)
@@ -287,7 +286,6 @@ _Atomic(struct context *) *member_origin(struct member *m, uint16_t vpid)
 		origin_refresh(m, vpid);
 	_Atomic(struct context *) *slot = m->origins ? &m->origins[vpid] : NULL;
 	pthread_mutex_unlock(&m->lock);
-	return slot && atomic_load_explicit(slot, memory_order_acquire)
-		       ? slot
-		       : NULL;
+	return slot && atomic_load_explicit(slot, memory_order_acquire) ? slot
+									: NULL;
 }

@@ -69,8 +69,8 @@ int control_call(struct member *, const struct node_request *, int fd_out,
 	struct node_reply *, int *fd_in);
 
 /* Connects to a node, starting it if there is none. A socket or -errno. */
-int control_connect(const char *node, char name[NODE_NAME_MAX],
-	uint64_t deadline);
+int control_connect(
+	const char *node, char name[NODE_NAME_MAX], uint64_t deadline);
 
 /* Starts a node's program. 0, or -errno (-ENOENT: no program found). */
 int spawn_node(const char *name);

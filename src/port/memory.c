@@ -64,17 +64,17 @@ void cay_free(struct cay_port *port, void *memory)
 		heap_put(port->member, memory);
 }
 
-bool memory_mapped(const struct member *m, const void *p, uint64_t bytes,
-	uint64_t *offset)
+bool memory_mapped(
+	const struct member *m, const void *p, uint64_t bytes, uint64_t *offset)
 {
 	uint64_t at = (uint64_t)((uintptr_t)p - (uintptr_t)m->arena.base);
 	*offset = at;
-	return at >= ARENA_HEAP_OFFSET && bits_inside(at, bytes,
-						  m->arena.bytes);
+	return at >= ARENA_HEAP_OFFSET &&
+	       bits_inside(at, bytes, m->arena.bytes);
 }
 
-static struct staging *staging_find(struct member *m, uint64_t bytes,
-	uint64_t *busy)
+static struct staging *staging_find(
+	struct member *m, uint64_t bytes, uint64_t *busy)
 {
 	struct staging *best = NULL;
 	*busy = 0;

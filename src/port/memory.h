@@ -6,8 +6,8 @@
 #include "port/member.h"
 
 /* Is [p, p + bytes) in the arena's heap? Then *offset says where. */
-bool memory_mapped(const struct member *, const void *p, uint64_t bytes,
-	uint64_t *offset);
+bool memory_mapped(
+	const struct member *, const void *p, uint64_t bytes, uint64_t *offset);
 
 /*
  * Room in the arena for a long message that its target cannot read where it

@@ -23,10 +23,9 @@ static pthread_once_t cookie_once = PTHREAD_ONCE_INIT;
 
 static void cookie_make(void)
 {
-	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) !=
-		sizeof(cookie))
-		cookie = (uint64_t)(uintptr_t)&cookie ^
-			 (uint64_t)getpid() << 32;
+	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
+		cookie = (uint64_t)(uintptr_t)&cookie ^ (uint64_t)getpid()
+								<< 32;
 }
 
 static void reference_identify(struct reference *ref)
@@ -59,8 +58,8 @@ static int outgoing_source(struct cay_port *port, struct cay_peer *peer,
 
 	ref->length = p->length;
 	*staged = NULL;
-	if (p->pieces == 1 && memory_mapped(port->member, data, p->length,
-				      &ref->address)) {
+	if (p->pieces == 1 &&
+		memory_mapped(port->member, data, p->length, &ref->address)) {
 		port_count(&port->count.mapped);
 		return 0;
 	}
@@ -75,8 +74,8 @@ static int outgoing_source(struct cay_port *port, struct cay_peer *peer,
 	if (!*staged)
 		return -EAGAIN;
 	ref->probe = bulk == BULK_UNKNOWN;
-	ref->address = (uint64_t)((unsigned char *)*staged -
-				  port->member->arena.base);
+	ref->address =
+		(uint64_t)((unsigned char *)*staged - port->member->arena.base);
 	port_count(&port->count.staged);
 	return 0;
 }
@@ -95,8 +94,8 @@ static int outgoing_table(struct cay_port *port)
 	pthread_mutex_lock(&port->lock);
 	if (!port->outgoing) {
 		outgoing_announce(port);
-		port->outgoing = calloc(1u << QUEUE_REFS_LOG2,
-			sizeof(*port->outgoing));
+		port->outgoing =
+			calloc(1u << QUEUE_REFS_LOG2, sizeof(*port->outgoing));
 	}
 	pthread_mutex_unlock(&port->lock);
 	return port->outgoing ? 0 : -ENOMEM;
@@ -120,8 +119,8 @@ int outgoing_send(struct cay_port *port, struct op_record *op,
 	 */
 	pthread_mutex_lock(&port->lock);
 	uint32_t index = 0;
-	r = device_send_reference(&port->origin, op, &peer->context, &out,
-		&ref, &index);
+	r = device_send_reference(
+		&port->origin, op, &peer->context, &out, &ref, &index);
 	if (r == 0) {
 		port->outgoing[index] = (struct outgoing){ .tag = p->tag,
 			.api_tag = p->api_tag,
@@ -129,8 +128,8 @@ int outgoing_send(struct cay_port *port, struct op_record *op,
 			.staged = staged,
 			.length = p->length,
 			.command = out.command };
-		atomic_fetch_add_explicit(&peer->users, 1,
-			memory_order_relaxed);
+		atomic_fetch_add_explicit(
+			&peer->users, 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&port->lock);
 	if (r && staged)
@@ -139,15 +138,14 @@ int outgoing_send(struct cay_port *port, struct op_record *op,
 }
 
 /* The target has tried to read our memory, or failed where it should have. */
-static void outgoing_learn(struct cay_peer *peer, const struct reference *ref,
-	int error)
+static void outgoing_learn(
+	struct cay_peer *peer, const struct reference *ref, int error)
 {
 	uint8_t bulk = atomic_load_explicit(&peer->bulk, memory_order_relaxed);
 	if (ref->kind == REFERENCE_PROCESS && error == CAY_ERROR_MEMORY)
 		bulk = BULK_STAGED;
 	else if (ref->probe)
-		bulk = atomic_load_explicit(&ref->probed,
-			       memory_order_relaxed)
+		bulk = atomic_load_explicit(&ref->probed, memory_order_relaxed)
 			       ? BULK_PROCESS
 			       : BULK_STAGED;
 	atomic_store_explicit(&peer->bulk, bulk, memory_order_relaxed);

@@ -24,8 +24,8 @@ static int route_set(struct cay_port *port, struct cay_peer *peer)
 	int r = 0;
 	pthread_mutex_lock(&port->lock);
 	if (!port->origin.routes)
-		port->origin.routes = calloc(port->origin.peer_count,
-			sizeof(*port->origin.routes));
+		port->origin.routes = calloc(
+			port->origin.peer_count, sizeof(*port->origin.routes));
 	if (!port->origin.routes)
 		r = -ENOMEM;
 	else if (peer->index >= port->origin.peer_count)
@@ -49,8 +49,8 @@ static int peer_load(struct cay_port *port, const struct node_reply *reply,
 	peer->vpid = reply->resolve.vpid;
 	peer->path = reply->resolve.path;
 	atomic_init(&peer->users, 1);
-	r = context_load(&port->member->arena, peer->vpid,
-		reply->resolve.epoch, context);
+	r = context_load(&port->member->arena, peer->vpid, reply->resolve.epoch,
+		context);
 	if (r)
 		goto err;
 	atomic_init(&peer->context, context);
@@ -78,8 +78,8 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 	return r ? r : peer_load(port, &reply, out);
 }
 
-int cay_peer_resolve(struct cay_port *port, struct cay_addr addr,
-	struct cay_peer **out)
+int cay_peer_resolve(
+	struct cay_port *port, struct cay_addr addr, struct cay_peer **out)
 {
 	struct node_request request = { 0 };
 	request.resolve.node = addr.node;

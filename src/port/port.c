@@ -16,7 +16,7 @@
 #include "port/record.h"
 
 #define PORT_FLAGS_KNOWN (CAY_PORT_SHARED | CAY_PORT_HUGE)
-#define PORT_FLAGS_ALL                                                         \
+#define PORT_FLAGS_ALL \
 	(CAY_PORT_SHARED | CAY_PORT_GUARDED | CAY_PORT_WORDS | CAY_PORT_HUGE)
 
 /* Sizes as the node wants them: log2, rounded up; false if too large. */
@@ -33,8 +33,8 @@ static uint64_t units(size_t bytes)
 	return bytes / RDR_UNIT + (bytes % RDR_UNIT != 0);
 }
 
-static int request_sizes(const struct cay_port_options *o,
-	struct node_request *r)
+static int request_sizes(
+	const struct cay_port_options *o, struct node_request *r)
 {
 	if (!size_log2(o->nq_entries, QUEUE_NQ_LOG2_MIN, QUEUE_NQ_LOG2_MAX,
 		    QUEUE_NQ_LOG2_DEFAULT, &r->open.nq_log2) ||
@@ -54,8 +54,8 @@ static int request_sizes(const struct cay_port_options *o,
 	return 0;
 }
 
-static int request_fill(const struct cay_port_options *o,
-	struct node_request *r)
+static int request_fill(
+	const struct cay_port_options *o, struct node_request *r)
 {
 	if (o->flags & ~(uint64_t)PORT_FLAGS_ALL)
 		return -EINVAL;
@@ -71,8 +71,8 @@ static int request_fill(const struct cay_port_options *o,
 }
 
 /* Callers compiled with a shorter struct get defaults for the rest. */
-static int options_copy(const struct cay_port_options *from,
-	struct cay_port_options *to)
+static int options_copy(
+	const struct cay_port_options *from, struct cay_port_options *to)
 {
 	memset(to, 0, sizeof(*to));
 	if (!from)
@@ -90,8 +90,8 @@ static int port_load(struct cay_port *port, const struct node_reply *reply)
 	struct context *own = malloc(sizeof(*own));
 	if (!own)
 		return -ENOMEM;
-	int r = context_load(&port->member->arena, reply->open.vpid,
-		reply->open.epoch, own);
+	int r = context_load(
+		&port->member->arena, reply->open.vpid, reply->open.epoch, own);
 	if (r) {
 		free(own);
 		return r;
@@ -109,8 +109,8 @@ static void port_close_at_node(struct member *m, uint16_t vpid)
 	control_call(m, &request, -1, &reply, NULL);
 }
 
-static int port_open_at_node(struct cay_port *port,
-	const struct node_request *request)
+static int port_open_at_node(
+	struct cay_port *port, const struct node_request *request)
 {
 	struct node_reply reply;
 	int r = control_call(port->member, request, -1, &reply, NULL);
@@ -143,8 +143,8 @@ static void port_delete(struct cay_port *port)
 	free(port);
 }
 
-static int port_open(const struct cay_port_options *given,
-	struct cay_port **out)
+static int port_open(
+	const struct cay_port_options *given, struct cay_port **out)
 {
 	struct cay_port_options options;
 	struct node_request request = { 0 };
@@ -175,7 +175,7 @@ err_port:
 
 struct cay_port *cay_port_open(const struct cay_port_options *options)
 {
-	struct cay_port *port;
+	struct cay_port *port = NULL;
 	int r = port_open(options, &port);
 	if (r == 0)
 		return port;
@@ -231,10 +231,10 @@ static void stats_queues(struct cay_port *port, struct cay_stats *s)
 {
 	struct context *own =
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
-	uint64_t w = atomic_load_explicit(&own->control->w,
-		memory_order_relaxed);
-	uint64_t r = atomic_load_explicit(&own->control->r,
-		memory_order_relaxed);
+	uint64_t w =
+		atomic_load_explicit(&own->control->w, memory_order_relaxed);
+	uint64_t r =
+		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	s->nq_used = queue_ahead(queue_nq(w), queue_nq(r));
 	s->nq_entries = 1ull << own->nq_log2;
 	s->rdr_used = RDR_UNIT * queue_rdr_ahead(queue_rdr(w), queue_rdr(r));

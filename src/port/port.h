@@ -24,10 +24,10 @@ struct intake_slot {
 /* How far the consumer has got in one queue set. nq counts. */
 struct intake {
 	struct context *own;
-	uint64_t next;	   /* the entry to look at next */
-	uint64_t oldest;   /* not yet released */
-	uint64_t returned; /* what R says */
-	uint32_t rdr;	   /* RDR position up to `oldest` */
+	uint64_t next;	      /* the entry to look at next */
+	uint64_t oldest;      /* not yet released */
+	uint64_t returned;    /* what R says */
+	uint32_t rdr;	      /* RDR position up to `oldest` */
 	uint32_t completions; /* among the released, not yet returned */
 	struct intake_slot *slots;
 	struct intake *former; /* set that moved, with entries still held */

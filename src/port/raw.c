@@ -20,18 +20,17 @@ const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 	if (!port_here(port) || intake_ready(port) != 0)
 		return NULL;
 	struct intake *in = &port->intake;
-	uint64_t word;
-	while (!(word = device_peek(in->own, in->next)))
-		if (!intake_follow(port)) {
-			intake_idle(port, in);
-			return NULL;
-		}
+	uint64_t word = intake_peek(port);
+	if (!word) {
+		intake_idle(port, in);
+		return NULL;
+	}
 	struct cay_nqe *nqe = device_entry(in->own, in->next);
 	struct intake_slot *slot = intake_slot(in, in->next);
 	unsigned command = word & CAY_COMMAND_MASK;
 	slot->special = 1;
-	slot->completion =
-		command == CAY_NOTIFY_CC || command == CAY_NOTIFY_STATUS;
+	slot->completion = command == CAY_NOTIFY_CC ||
+			   command == CAY_NOTIFY_STATUS;
 	if (command != CAY_NOTIFY_FAST_RECV) {
 		slot->rdr = (uint32_t)(nqe->word[CAY_NQE_WORD_POINTERS] >>
 				       CAY_NQE_RDR_WRITE_SHIFT) &
@@ -59,8 +58,8 @@ static struct cay_answer trigger_advance(struct cay_port *port, unsigned count)
 	return answer;
 }
 
-struct cay_answer cay_trigger(struct cay_port *port, enum cay_issue command,
-	unsigned parameter)
+struct cay_answer cay_trigger(
+	struct cay_port *port, enum cay_issue command, unsigned parameter)
 {
 	struct cay_answer refused = { .reason = CAY_ERROR_ORIGIN_VPID };
 	if (!port_here(port))

@@ -29,7 +29,7 @@ static struct list live = { &live, &live };
 
 static struct member *live_find(uint64_t serial)
 {
-	list_for_each(at, &live) {
+	list_for_each (at, &live) {
 		struct member *m = list_of(at, struct member, live);
 		if (m->serial == serial && life_valid(m->life))
 			return m;
@@ -69,8 +69,8 @@ int record_page_add(struct member *m, uint64_t offset)
 	if (offset < ARENA_HEAP_OFFSET || offset % ARENA_PAGE != 0 ||
 		!bits_inside(offset, ARENA_PAGE, m->arena.bytes))
 		return -EPROTO;
-	struct op_record **pages = realloc(m->record_pages,
-		(m->record_page_count + 1) * sizeof(*pages));
+	struct op_record **pages = realloc(
+		m->record_pages, (m->record_page_count + 1) * sizeof(*pages));
 	if (!pages)
 		return -ENOMEM;
 	m->record_pages = pages;
@@ -108,8 +108,8 @@ static struct op_record *record_take(struct member *m)
 	for (uint32_t i = 0; i < m->record_page_count; i++)
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
 			struct op_record *op = &m->record_pages[i][j];
-			if (atomic_load_explicit(&op->thread,
-				    memory_order_acquire) == 0) {
+			if (atomic_load_explicit(
+				    &op->thread, memory_order_acquire) == 0) {
 				atomic_store_explicit(&op->thread,
 					(uint32_t)gettid(),
 					memory_order_relaxed);
@@ -169,8 +169,8 @@ __attribute__((cold)) struct op_record *record_find(struct member *m)
 	if (!op) {
 		op = record_new(m);
 		if (op && thread_keep(m, op) != 0) {
-			atomic_store_explicit(&op->thread, 0,
-				memory_order_release);
+			atomic_store_explicit(
+				&op->thread, 0, memory_order_release);
 			op = NULL;
 		}
 	}
@@ -179,8 +179,8 @@ __attribute__((cold)) struct op_record *record_find(struct member *m)
 	return op;
 }
 
-__attribute__((cold)) void record_recover(struct member *m,
-	struct op_record *op)
+__attribute__((cold)) void record_recover(
+	struct member *m, struct op_record *op)
 {
 	struct node_request request = { .kind = NODE_RECOVER };
 	struct node_reply reply;
@@ -217,8 +217,8 @@ void record_leave(struct member *m, struct op_record *op)
 	if (issued) {
 		_Atomic uint64_t *table = issued_table(m);
 		if (table)
-			atomic_fetch_add_explicit(&table[vpid], issued,
-				memory_order_relaxed);
+			atomic_fetch_add_explicit(
+				&table[vpid], issued, memory_order_relaxed);
 	}
 	atomic_store_explicit(&op->issued, 0, memory_order_relaxed);
 }
@@ -230,14 +230,14 @@ static uint64_t record_sum(struct member *m, uint16_t vpid, bool clear)
 	for (uint32_t i = 0; i < m->record_page_count; i++)
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
 			struct op_record *op = &m->record_pages[i][j];
-			if (atomic_load_explicit(&op->port,
-				    memory_order_relaxed) != vpid)
+			if (atomic_load_explicit(
+				    &op->port, memory_order_relaxed) != vpid)
 				continue;
-			sum += atomic_load_explicit(&op->issued,
-				memory_order_relaxed);
+			sum += atomic_load_explicit(
+				&op->issued, memory_order_relaxed);
 			if (clear)
-				atomic_store_explicit(&op->issued, 0,
-					memory_order_relaxed);
+				atomic_store_explicit(
+					&op->issued, 0, memory_order_relaxed);
 		}
 	return sum;
 }
@@ -249,9 +249,9 @@ uint64_t record_issued(struct member *m, uint16_t vpid)
 	pthread_mutex_lock(&m->lock);
 	uint64_t sum = record_sum(m, vpid, false);
 	pthread_mutex_unlock(&m->lock);
-	return sum + (table ? atomic_load_explicit(&table[vpid],
-				      memory_order_relaxed)
-			    : 0);
+	return sum +
+	       (table ? atomic_load_explicit(&table[vpid], memory_order_relaxed)
+		      : 0);
 }
 
 void record_clear(struct member *m, uint16_t vpid)

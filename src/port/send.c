@@ -13,8 +13,8 @@
 #include "port/port.h"
 #include "port/record.h"
 
-#define SEND_FLAGS                                                             \
-	(CAY_NOTIFY | CAY_FREE_ORDER | CAY_FENCE | CAY_INTERRUPT |             \
+#define SEND_FLAGS                                                 \
+	(CAY_NOTIFY | CAY_FREE_ORDER | CAY_FENCE | CAY_INTERRUPT | \
 		CAY_PRIORITY | CAY_ACK)
 #define SEND_BYTES_MAX (1ull << 40)
 
@@ -30,8 +30,8 @@ __attribute__((cold, noinline)) static void record_take_up(
 	struct cay_port *port, struct op_record *op)
 {
 	record_leave(port->member, op);
-	atomic_store_explicit(&op->port, port->origin.vpid,
-		memory_order_relaxed);
+	atomic_store_explicit(
+		&op->port, port->origin.vpid, memory_order_relaxed);
 }
 
 /* Counted in the thread's own record: no line is shared for it. */
@@ -54,8 +54,8 @@ static inline int send_done(struct cay_port *port, struct op_record *op, int r)
 	return r;
 }
 
-static int pieces_check(const struct iovec *pieces, uint32_t count,
-	uint64_t *length)
+static int pieces_check(
+	const struct iovec *pieces, uint32_t count, uint64_t *length)
 {
 	*length = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -130,9 +130,9 @@ int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 		return -ECHILD;
 	if (count < 0 || count > IOV_MAX || (count && !pieces))
 		return -EINVAL;
-	struct packet p = { .tag = tag,
-		.pieces = (uint32_t)count,
-		.payload = pieces };
+	struct packet p = {
+		.tag = tag, .pieces = (uint32_t)count, .payload = pieces
+	};
 	return send_pieces(port, peer, &p, flags);
 }
 
@@ -145,14 +145,14 @@ static int room_wait(struct cay_peer *peer, uint64_t seen, uint64_t deadline)
 	struct context *to =
 		atomic_load_explicit(&peer->context, memory_order_acquire);
 	/* acq_rel pairs with N5 in device/notify.c. */
-	uint64_t r = atomic_fetch_or_explicit(&to->control->r, R_WAITERS,
-		memory_order_acq_rel);
+	uint64_t r = atomic_fetch_or_explicit(
+		&to->control->r, R_WAITERS, memory_order_acq_rel);
 	if ((r & ~R_WAITERS) != (seen & ~R_WAITERS) || r & R_CLOSED)
 		return 0;
 	/* Not for ever: what is full may be ourselves, or the arena. */
 	uint64_t nap = clock_after_ns(10 * CLOCK_NS_PER_MS);
-	int e = futex_wait_upper(&to->control->r, r | R_WAITERS,
-		bits_min(nap, deadline));
+	int e = futex_wait_upper(
+		&to->control->r, r | R_WAITERS, bits_min(nap, deadline));
 	return e == -EINTR ? e : 0;
 }
 
@@ -160,12 +160,12 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags, uint64_t deadline)
 {
 	for (;;) {
-		struct context *to = atomic_load_explicit(&peer->context,
-			memory_order_acquire);
+		struct context *to = atomic_load_explicit(
+			&peer->context, memory_order_acquire);
 		if (unlikely(!port_here(port)))
 			return -ECHILD;
-		uint64_t seen = atomic_load_explicit(&to->control->r,
-			memory_order_acquire);
+		uint64_t seen = atomic_load_explicit(
+			&to->control->r, memory_order_acquire);
 		int r = cay_send(port, peer, tag, data, length, flags);
 		if (r != -EAGAIN)
 			return r;

@@ -20,8 +20,8 @@
 
 extern char **environ;
 
-static bool program_at(const char *directory, const char *tail,
-	char path[PATH_MAX])
+static bool program_at(
+	const char *directory, const char *tail, char path[PATH_MAX])
 {
 	int n = snprintf(path, PATH_MAX, "%s%s", directory, tail);
 	return n > 0 && n < PATH_MAX && access(path, X_OK) == 0;

@@ -62,18 +62,17 @@ static bool crowded(void)
 	if (now - atomic_load_explicit(&looked_ns, memory_order_relaxed) >
 		CROWD_LOOK_NS) {
 		atomic_store_explicit(&looked_ns, now, memory_order_relaxed);
-		atomic_store_explicit(&answer,
-			runnable_now() > cores_usable(), memory_order_relaxed);
+		atomic_store_explicit(&answer, runnable_now() > cores_usable(),
+			memory_order_relaxed);
 	}
 	return atomic_load_explicit(&answer, memory_order_relaxed);
 }
 
-/* Something published, or a replaced queue set to go on with? */
+/* Something to poll? */
 static bool wait_look(struct cay_port *port)
 {
 	port_consume_begin(port);
-	bool found = device_peek(port->intake.own, port->intake.next) != 0 ||
-		     intake_follow(port);
+	bool found = intake_peek(port) != 0;
 	port_consume_end(port);
 	return found;
 }
@@ -154,8 +153,8 @@ static void wait_nap(uint64_t *nap, uint64_t deadline)
 	*nap = bits_min(2 * *nap, NAP_NS_MAX);
 }
 
-__attribute__((noinline)) static int wait_long(struct cay_port *port,
-	uint64_t deadline)
+__attribute__((noinline)) static int wait_long(
+	struct cay_port *port, uint64_t deadline)
 {
 	uint64_t nap = NAP_NS_MIN;
 	if (wait_spin(port, deadline))

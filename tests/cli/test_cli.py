@@ -408,7 +408,7 @@ class Ends(CliTest):
         head = subprocess.Popen(["head", "-1"], stdin=read_end,
                                 stdout=subprocess.PIPE)
         os.close(read_end)
-        self.send("--lines", "x", data=b"first\nsecond\nthird")
+        self.send("x", "first")
         self.assertEqual(head.communicate(timeout=PATIENCE)[0], b"first\n")
         self.assertEqual(receiver.wait(PATIENCE), 0)
         self.assertEqual(receiver.stderr.read(), b"")

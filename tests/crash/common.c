@@ -33,12 +33,12 @@ bool party_is_set(const _Atomic uint32_t *bits, enum party party)
 	return atomic_load(bits) >> party & 1;
 }
 
-struct cay_port *party_open(struct page *page, const char *name,
-	uint32_t nq_entries)
+struct cay_port *party_open(
+	struct page *page, const char *name, uint32_t nq_entries)
 {
-	struct cay_port_options options = { .name = name,
-		.nq_entries = nq_entries,
-		.rdr_bytes = 64 << 10 };
+	struct cay_port_options options = {
+		.name = name, .nq_entries = nq_entries, .rdr_bytes = 64 << 10
+	};
 	struct cay_port *port = cay_port_open(&options);
 	if (!port) {
 		page_fail(page, "%s: open: %s", name, cay_strerror(errno));
@@ -47,12 +47,12 @@ struct cay_port *party_open(struct page *page, const char *name,
 	return port;
 }
 
-struct cay_peer *party_find(struct page *page, struct cay_port *port,
-	const char *name)
+struct cay_peer *party_find(
+	struct page *page, struct cay_port *port, const char *name)
 {
 	struct cay_peer *peer;
-	int r = cay_peer_lookup(port, name, clock_after_ns(PARTY_PATIENCE_NS),
-		&peer);
+	int r = cay_peer_lookup(
+		port, name, clock_after_ns(PARTY_PATIENCE_NS), &peer);
 	if (r) {
 		page_fail(page, "lookup of %s: %s", name, cay_strerror(r));
 		exit(1);

@@ -13,7 +13,7 @@
 
 #include "scenario.h"
 
-#define SIDE_BY_SIDE 10
+#define SIDE_BY_SIDE  10
 #define SCENARIOS_MAX 1024
 
 static struct scenario scenarios[SCENARIOS_MAX];

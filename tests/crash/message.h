@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that say who sent them, which they are, and whether they are whole. */
+/* Messages that say who sent them, which they are, and whether they are whole.
+ */
 #ifndef CAY_TESTS_CRASH_MESSAGE_H
 #define CAY_TESTS_CRASH_MESSAGE_H
 

@@ -26,7 +26,7 @@ struct page {
 };
 
 /* Notes the first thing that went wrong; false, for the caller to return. */
-__attribute__((format(printf, 2, 3))) _Bool page_fail(struct page *,
-	const char *format, ...);
+__attribute__((format(printf, 2, 3))) _Bool page_fail(
+	struct page *, const char *format, ...);
 
 #endif

@@ -9,8 +9,7 @@
 _Noreturn void receiver_main(struct page *, const struct scenario *);
 _Noreturn void survivor_main(struct page *, const struct scenario *);
 /* Strikes at the scenario's step: PARTY_VICTIM or PARTY_BESIDE. */
-_Noreturn void striker_main(struct page *, const struct scenario *,
-	enum party);
+_Noreturn void striker_main(struct page *, const struct scenario *, enum party);
 /* The victim that receives. */
 _Noreturn void taker_main(struct page *, const struct scenario *);
 
@@ -18,10 +17,9 @@ _Noreturn void taker_main(struct page *, const struct scenario *);
 
 #define PARTY_PATIENCE_NS (20 * 1000000000ull)
 
-struct cay_port *party_open(struct page *, const char *name,
-	uint32_t nq_entries);
-struct cay_peer *party_find(struct page *, struct cay_port *,
-	const char *name);
+struct cay_port *party_open(
+	struct page *, const char *name, uint32_t nq_entries);
+struct cay_peer *party_find(struct page *, struct cay_port *, const char *name);
 const char *party_name(enum party);
 bool party_is_set(const _Atomic uint32_t *, enum party);
 
@@ -41,7 +39,7 @@ void party_drain(struct cay_port *);
  * Sends the next message of a kind; tries until it is accepted. 0, -EPIPE, or
  * -ETIMEDOUT.
  */
-int party_send(struct page *, struct cay_port *, struct cay_peer *,
-	enum party, enum kind, uint64_t number, void *memory);
+int party_send(struct page *, struct cay_port *, struct cay_peer *, enum party,
+	enum kind, uint64_t number, void *memory);
 
 #endif

@@ -30,8 +30,8 @@ static bool message_check(struct receiver *r, const struct cay_event *e)
 		return page_fail(r->page, "message with error %d from %d",
 			e->error, (int)from);
 	if (r->gone[from])
-		return page_fail(r->page, "message of %s after GONE",
-			party_name(from));
+		return page_fail(
+			r->page, "message of %s after GONE", party_name(from));
 	if (number != r->next[from])
 		return page_fail(r->page, "%s: message %lu instead of %lu",
 			party_name(from), number, r->next[from]);
@@ -50,8 +50,8 @@ static bool event_check(struct receiver *r, const struct cay_event *e)
 	if (e->kind != CAY_EVENT_GONE)
 		return page_fail(r->page, "event of kind %d", (int)e->kind);
 	for (int i = 0; i < PARTY_COUNT; i++)
-		if (r->peers[i] && cay_peer_addr(r->peers[i]).vpid ==
-					   e->peer.vpid) {
+		if (r->peers[i] &&
+			cay_peer_addr(r->peers[i]).vpid == e->peer.vpid) {
 			if (r->gone[i])
 				return page_fail(r->page, "GONE twice");
 			r->gone[i] = true;
@@ -89,7 +89,8 @@ static bool receive_all(struct receiver *r)
 		if (clock_passed(deadline))
 			return page_fail(r->page, "stalled: %lu %lu %lu",
 				r->next[0], r->next[1], r->next[2]);
-		/* A wake-up that is lost must not be made good by a time-out. */
+		/* A wake-up that is lost must not be made good by a time-out.
+		 */
 		int w = cay_wait(r->port, deadline);
 		if (w)
 			return page_fail(r->page, "wait: %s", cay_strerror(w));
@@ -113,8 +114,8 @@ static bool counts_check(struct receiver *r)
 		if (r->next[i] > tried || (r->next[i] < accepted && !lossy))
 			return page_fail(r->page,
 				"%s: %lu came, %lu accepted, %lu tried",
-				party_name((enum party)i), r->next[i],
-				accepted, tried);
+				party_name((enum party)i), r->next[i], accepted,
+				tried);
 	}
 	return true;
 }
@@ -128,8 +129,9 @@ static bool room_check(struct receiver *r)
 		return page_fail(r->page, "an event after the last GONE");
 	cay_port_stats(r->port, &stats);
 	if (stats.nq_used || stats.rdr_used)
-		return page_fail(r->page, "not returned: %lu entries, %lu bytes",
-			stats.nq_used, stats.rdr_used);
+		return page_fail(r->page,
+			"not returned: %lu entries, %lu bytes", stats.nq_used,
+			stats.rdr_used);
 	return true;
 }
 

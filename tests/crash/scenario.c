@@ -108,8 +108,8 @@ static void run_fence(struct run *run)
 	struct node_request request = { .kind = NODE_FENCE };
 	struct node_reply reply = { 0 };
 	char name[NODE_NAME_MAX];
-	int fd, socket = control_connect(NULL, name,
-			clock_after_ns(PARTY_PATIENCE_NS));
+	int fd, socket = control_connect(
+			NULL, name, clock_after_ns(PARTY_PATIENCE_NS));
 	request.fence.pid = (uint32_t)run->party[PARTY_VICTIM];
 	if (socket < 0 ||
 		wire_send(socket, &request, sizeof(request), -1, 0) != 0 ||
@@ -182,7 +182,8 @@ static void run_finish(struct run *run)
 {
 	uint64_t before = atomic_load(&run->page->received[PARTY_SURVIVOR]);
 	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(&run->page->received[PARTY_SURVIVOR]) < before + 20 &&
+	while (atomic_load(&run->page->received[PARTY_SURVIVOR]) <
+			before + 20 &&
 		!atomic_load(&run->page->failed)) {
 		if (clock_passed(deadline))
 			page_fail(run->page, "the survivor is stuck");

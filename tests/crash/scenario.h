@@ -26,10 +26,10 @@ enum kind {
 };
 
 enum mode {
-	MODE_DIE,	/* SIGKILL at the step */
-	MODE_STOP,	/* SIGSTOP for a while, then go on */
+	MODE_DIE,	 /* SIGKILL at the step */
+	MODE_STOP,	 /* SIGSTOP for a while, then go on */
 	MODE_DIE_BESIDE, /* die while another process is stopped at it */
-	MODE_FENCE,	/* stopped, fenced off by the node, goes on later */
+	MODE_FENCE,	 /* stopped, fenced off by the node, goes on later */
 	MODE_COUNT,
 };
 

@@ -63,30 +63,31 @@ struct to_taker {
 	uint64_t accepted;
 };
 
-static void taker_feed(struct page *page, struct cay_port *port,
-	struct to_taker *t)
+static void taker_feed(
+	struct page *page, struct cay_port *port, struct to_taker *t)
 {
 	size_t bytes = t->accepted % 4 == 3 ? 20000 : 16;
 	if (!t->peer)
 		return;
 	int r = cay_send_wait(port, t->peer, TAKER_TAG | t->accepted,
-		t->memory + 32768 * (t->accepted % 32), bytes,
-		CAY_NOTIFY, clock_after_ns(5 * CLOCK_NS_PER_MS));
+		t->memory + 32768 * (t->accepted % 32), bytes, CAY_NOTIFY,
+		clock_after_ns(5 * CLOCK_NS_PER_MS));
 	t->accepted += r == 0;
 	party_drain(port);
 	if (r && r != -EPIPE && r != -ETIMEDOUT)
 		page_fail(page, "to the taker: %s", cay_strerror(r));
 }
 
-static void taker_settle(struct page *page, struct cay_port *port,
-	struct to_taker *t)
+static void taker_settle(
+	struct page *page, struct cay_port *port, struct to_taker *t)
 {
 	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (t->peer && (party_seen.complete < t->accepted ||
-				  party_seen.gone == 0)) {
+	while (t->peer &&
+		(party_seen.complete < t->accepted || party_seen.gone == 0)) {
 		if (clock_passed(deadline)) {
-			page_fail(page, "taker: %lu accepted, %lu complete, "
-					"%lu gone",
+			page_fail(page,
+				"taker: %lu accepted, %lu complete, "
+				"%lu gone",
 				t->accepted, party_seen.complete,
 				party_seen.gone);
 			break;
@@ -152,8 +153,7 @@ static unsigned char *striker_memory(struct cay_port *port, enum kind kind)
 				 : calloc(32, MESSAGE_BYTES_MAX);
 }
 
-void striker_main(struct page *page, const struct scenario *s,
-	enum party party)
+void striker_main(struct page *page, const struct scenario *s, enum party party)
 {
 	struct cay_port *port = party_open(page, party_name(party), 64);
 	struct cay_peer *peer = party_find(page, port, "r");

@@ -211,8 +211,8 @@ static void soak(uint64_t messages)
 		if (n > 0)
 			progress = clock_after_ns(PATIENCE);
 		else
-			cay_wait(receiver.port,
-				clock_after_ns(CLOCK_NS_PER_MS));
+			cay_wait(
+				receiver.port, clock_after_ns(CLOCK_NS_PER_MS));
 		if (clock_passed(progress))
 			die("stalled", receiver.total, lives);
 		if (clock_passed(next_kill)) {

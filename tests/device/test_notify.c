@@ -140,7 +140,8 @@ static void moved_target_is_followed(void **state)
 	assert_int_equal(bench_fast(b, 2, 0, 8), 0);
 	assert_true(bench_take(b, 1, &n)); /* the former set's */
 	assert_int_equal(n.word[0], 1);
-	assert_true(context_follow(&b->w.port[1].origin.own));
+	assert_true(context_follow(
+		&b->w.port[1].origin.own, workbench_own(&b->w, 1)));
 	assert_true(bench_take(b, 1, &n));
 	assert_int_equal(n.word[0], 2);
 	assert_int_equal(nqe_generation(&n), 3);

@@ -90,7 +90,7 @@ static void open_set_is_empty_and_complete(void **state)
 	assert_true(c->w == c->r);
 	assert_int_equal(c->w & W_FLAGS, 0);
 	assert_int_equal(queue_nq(c->w), 2 * BENCH_ENTRIES);
-	assert_int_equal(c->moved, 0);
+	assert_int_equal(c->moving, QUEUE_STAYS);
 	assert_int_equal(c->bell, 0);
 	assert_int_equal(c->fenced_count, 0);
 	assert_int_equal(entry->epoch, 1);

@@ -174,7 +174,8 @@ static void thread_sends_to_1(struct bench *b)
 static void check_one_arrived_after_move(struct bench *b)
 {
 	assert_int_equal(messages_taken(b), 0);
-	assert_true(context_follow(&b->w.port[1].origin.own));
+	assert_true(context_follow(
+		&b->w.port[1].origin.own, workbench_own(&b->w, 1)));
 	check_one_arrived(b);
 }
 
@@ -193,7 +194,7 @@ static void prepare_own_moved(struct bench *b)
 
 static void thread_follows_own(struct bench *b)
 {
-	context_follow(&b->w.port[0].origin.own);
+	context_follow(&b->w.port[0].origin.own, workbench_own(&b->w, 0));
 }
 
 static void completion_follows_with_another_thread(void **state)
@@ -239,7 +240,8 @@ static void check_one_arrived_in_either(struct bench *b)
 	uint32_t fenced = workbench_own(&b->w, 1)->control->fenced_count;
 	unsigned former = messages_taken(b), now = 0;
 	if (p->config.epoch > 1) {
-		assert_true(context_follow(&p->origin.own));
+		assert_true(context_follow(
+			&p->origin.own, workbench_own(&b->w, 1)));
 		now = messages_taken(b) - former;
 	}
 	assert_in_range(former, fenced, 1);

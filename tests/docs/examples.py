@@ -144,21 +144,20 @@ class Runner:
         env.pop("CAY_REALM", None)
         env["PATH"] = f"{self.cay.parent}{os.pathsep}{env['PATH']}"
         env["LD_LIBRARY_PATH"] = str(self.library.parent)
-        env["MANPATH"] = str(self.options.source / "man")
         return env
 
     def command(self, argv, seconds, **more):
-        """(status or None, output); ends the whole session in any case."""
+        """(status or None if it was ended, standard output and error)."""
         process = subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL, start_new_session=True, **more)
         try:
-            output, _ = process.communicate(timeout=seconds)
-            return process.returncode, output
+            output, errors = process.communicate(timeout=seconds)
+            return process.returncode, output, errors
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return None, output
+            output, errors = process.communicate()
+            return None, output, errors
 
     def compile(self, example, base):
         source = base.with_suffix(".c")
@@ -168,9 +167,9 @@ class Runner:
                 "-I", str(self.options.source / "include"), str(source),
                 "-o", str(base)]
         argv += [str(self.library), "-pthread"] if program else ["-c"]
-        status, output = self.command(argv, COMPILE_SECONDS_MAX)
+        status, output, errors = self.command(argv, COMPILE_SECONDS_MAX)
         if status != 0:
-            return f"does not compile\n{output}"
+            return f"does not compile\n{output}{errors}"
         return None if not program else self.run(example, [str(base)], base)
 
     def shell(self, example, base):
@@ -180,14 +179,15 @@ class Runner:
                         cwd=work)
 
     def run(self, example, argv, base, **more):
-        status, output = self.command(
+        status, output, errors = self.command(
             argv, RUN_SECONDS_MAX, env=self.environment(base.name), **more)
+        said = output + errors
         if status is None:
-            return f"has not ended within {RUN_SECONDS_MAX} s\n{output}"
+            return f"has not ended within {RUN_SECONDS_MAX} s\n{said}"
         if status != 0:
-            return f"ended with {status}\n{output}"
+            return f"ended with {status}\n{said}"
         if example.output is not None and output != example.output:
-            return f"printed\n{output}instead of\n{example.output}"
+            return f"printed\n{said}instead of\n{example.output}"
         return None
 
     def check(self, number, example):

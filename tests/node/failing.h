@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Allocations that fail when a test says so, and a count of those that live.
+ * Needs -Wl,--wrap= for malloc, calloc, realloc, aligned_alloc and free, and
+ * what is tested linked statically. To be included once in a program.
+ */
+#ifndef CAY_TESTS_NODE_FAILING_H
+#define CAY_TESTS_NODE_FAILING_H
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+void *__real_malloc(size_t);
+void *__real_calloc(size_t, size_t);
+void *__real_realloc(void *, size_t);
+void *__real_aligned_alloc(size_t, size_t);
+void __real_free(void *);
+
+static struct {
+	_Atomic long left; /* the allocation that fails; 0: none */
+	bool all;	   /* and so do all after it */
+	_Atomic long failed;
+	_Atomic long blocks, bytes; /* that live */
+} failing;
+
+/* The n-th allocation from now on fails. */
+static inline void failing_begin(long n, bool all)
+{
+	failing.all = all;
+	atomic_store(&failing.failed, 0);
+	atomic_store(&failing.left, n);
+}
+
+/* How many have failed. */
+static inline long failing_end(void)
+{
+	atomic_store(&failing.left, 0);
+	return atomic_load(&failing.failed);
+}
+
+static inline bool failing_now(void)
+{
+	long left = atomic_load(&failing.left);
+	if (left == 0)
+		return false;
+	if (left > 1) {
+		atomic_store(&failing.left, left - 1);
+		return false;
+	}
+	if (!failing.all)
+		atomic_store(&failing.left, 0);
+	atomic_fetch_add(&failing.failed, 1);
+	return true;
+}
+
+static inline void *failing_count(void *p)
+{
+	if (p) {
+		atomic_fetch_add(&failing.blocks, 1);
+		atomic_fetch_add(&failing.bytes, (long)malloc_usable_size(p));
+	}
+	return p;
+}
+
+static inline void failing_uncount(void *p)
+{
+	if (p) {
+		atomic_fetch_sub(&failing.blocks, 1);
+		atomic_fetch_sub(&failing.bytes, (long)malloc_usable_size(p));
+	}
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+	return failing_now() ? NULL : failing_count(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+	return failing_now() ? NULL
+			     : failing_count(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *old, size_t bytes)
+{
+	if (failing_now())
+		return NULL;
+	failing_uncount(old);
+	void *p = __real_realloc(old, bytes);
+	failing_count(p ? p : old);
+	return p;
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t bytes)
+{
+	return failing_now() ? NULL
+			     : failing_count(__real_aligned_alloc(align, bytes));
+}
+
+void __wrap_free(void *p)
+{
+	failing_uncount(p);
+	__real_free(p);
+}
+
+#endif

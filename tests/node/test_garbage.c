@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Noise on the control socket: bytes that are no request, connections that say
+ * nothing or stop in the middle, random requests without end. Somebody else
+ * opens ports, resolves and sends all the while, and notices nothing.
+ */
+#include "outside.h"
+
+#include <sys/eventfd.h>
+
+#include "contract/arena.h"
+
+#define FUZZ_MS	      2500
+#define FUZZERS	      3
+#define SERVED_MS_MAX 3000
+#define CONNECTIONS   2000
+
+/*
+ * What a connection that ends without LEAVE had taken stays until its process
+ * has exited; so a fuzzer must leave VPIDs, descriptors and arena to others.
+ */
+#define FUZZ_CONNECTIONS 2000
+#define FUZZ_BYTES_MAX	 (1ull << 20)
+
+/* ---- somebody who behaves ---- */
+
+static struct cay_port *anchor;
+static pid_t node;
+static struct rest rest; /* with nobody but the anchor */
+
+/* A port, a peer, a message, an answer; each within its time. */
+static void assert_served(void)
+{
+	uint64_t since = clock_now_ns();
+	struct cay_peer *peer;
+	struct cay_event e;
+	struct cay_port *port = cay_port_open(NULL);
+	if (!port)
+		fail_msg("cay_port_open: %s", strerror(errno));
+	assert_int_equal(
+		cay_peer_resolve(port, cay_port_addr(anchor), &peer), 0);
+	assert_int_equal(cay_send(port, peer, 5, "served?", 8, 0), 0);
+	assert_int_equal(cay_poll(anchor, &e, 1), 1);
+	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+	assert_memory_equal(e.data, "served?", 8);
+	cay_release(anchor, &e);
+	void *memory = cay_alloc(port, 10000, 0);
+	assert_non_null(memory);
+	cay_free(port, memory);
+	cay_peer_release(peer);
+	assert_int_equal(cay_port_close(port), 0);
+	assert_true(elapsed_ms(since) < SERVED_MS_MAX);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	harness_rename();
+	anchor = cay_port_open(NULL);
+	node = node_pid();
+	if (!anchor || !node)
+		return -1;
+	rest = rest_now();
+	return 0;
+}
+
+/* The noise came from children: with them all traces of it are gone. */
+static int end(void **state)
+{
+	(void)state;
+	assert_served();
+	assert_rest(&rest);
+	assert_int_equal(node_pid(), node);
+	return cay_port_close(anchor);
+}
+
+/* ---- bytes ---- */
+
+static int bytes_body(void *argument)
+{
+	uint64_t seed = *(uint64_t *)argument;
+	unsigned char bytes[600];
+	for (unsigned i = 0; i < 2000; i++) {
+		int s = i % 2 ? raw_connect() : raw_member("default");
+		NEED(s >= 0);
+		chance_fill(&seed, bytes, sizeof(bytes));
+		size_t count = chance_below(&seed, sizeof(bytes));
+		NEED(send(s, bytes, count, MSG_NOSIGNAL) == (ssize_t)count);
+		struct node_reply reply;
+		int fd, r = raw_reply(s, &reply, &fd);
+		/* No answer, or one that says what it was. */
+		NEED(r == -EPROTO || r == -ENOTCONN);
+		close(s);
+	}
+	return 0;
+}
+
+static void random_bytes(void **state)
+{
+	uint64_t seed = chance_seed();
+	(void)state;
+	pid_t child = child_start(bytes_body, &seed);
+	for (unsigned i = 0; i < 50; i++)
+		assert_served();
+	assert_int_equal(child_join(child), 0);
+}
+
+/* Every length but the right one. */
+static int lengths_body(void *unused)
+{
+	struct node_request q[2] = { hello_request("default") };
+	(void)unused;
+	for (size_t count = 1; count < sizeof(q); count += 3) {
+		struct node_reply reply;
+		int fd, s = raw_connect();
+		if (count == sizeof(q[0]))
+			count++;
+		NEED(s >= 0);
+		NEED(send(s, q, count, MSG_NOSIGNAL) == (ssize_t)count);
+		NEED(raw_reply(s, &reply, &fd) == -EPROTO);
+		close(s);
+	}
+	return 0;
+}
+
+static void wrong_lengths(void **state)
+{
+	(void)state;
+	pid_t child = child_start(lengths_body, NULL);
+	assert_served();
+	assert_int_equal(child_join(child), 0);
+}
+
+/* ---- connections ---- */
+
+static bool descriptors_raise(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int silent_body(void *argument)
+{
+	int *ready = argument;
+	NEED(descriptors_raise());
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		NEED(raw_connect() >= 0);
+	tell(ready[1]);
+	pause();
+	return 1;
+}
+
+static void connections_that_say_nothing(void **state)
+{
+	int ready[2];
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	pid_t child = child_start(silent_body, ready);
+	assert_served();
+	assert_true(told(ready[0]));
+	for (unsigned i = 0; i < 10; i++)
+		assert_served();
+	child_kill(child);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static int half_closed_body(void *unused)
+{
+	struct node_request q = hello_request("default");
+	struct node_request open = { .kind = NODE_OPEN };
+	struct node_reply reply;
+	(void)unused;
+	for (unsigned i = 0; i < 400; i++) {
+		int fd = -1, s = i & 4 ? raw_member("half") : raw_connect();
+		NEED(s >= 0);
+		if (i & 4)
+			raw_call(s, &open, -1, &reply, NULL);
+		if (i & 1)
+			wire_send(s, &q, sizeof(q), -1, 0);
+		shutdown(s, i & 2 ? SHUT_WR : SHUT_RD);
+		raw_reply(s, &reply, &fd);
+		if (fd >= 0)
+			close(fd);
+		close(s);
+	}
+	return 0;
+}
+
+static void half_closed_connections(void **state)
+{
+	(void)state;
+	pid_t child = child_start(half_closed_body, NULL);
+	for (unsigned i = 0; i < 20; i++)
+		assert_served();
+	assert_int_equal(child_join(child), 0);
+}
+
+/* Requests are sent, replies never read, until there is no room for more. */
+static int deaf_body(void *unused)
+{
+	struct node_request q = { .kind = NODE_STATUS };
+	(void)unused;
+	for (unsigned i = 0; i < 20; i++) {
+		int s = raw_member("default");
+		NEED(s >= 0);
+		unsigned sent = 0;
+		while (sent < 100000 &&
+			wire_send(s, &q, sizeof(q), -1, MSG_DONTWAIT) == 0)
+			sent++;
+		close(s);
+	}
+	return 0;
+}
+
+static void replies_that_nobody_reads(void **state)
+{
+	(void)state;
+	pid_t child = child_start(deaf_body, NULL);
+	for (unsigned i = 0; i < 20; i++)
+		assert_served();
+	assert_int_equal(child_join(child), 0);
+}
+
+/* ---- random requests ---- */
+
+/* Values near those that mean something. */
+static uint64_t field_choose(uint64_t *seed)
+{
+	static const uint64_t some[] = { 0, 1, 2, 4, 9, 63, 64, 127, 128, 255,
+		4095, 4096, 65535, 65536, 1ull << 31, 1ull << 32, 1ull << 40,
+		1ull << 63, UINT64_MAX, ARENA_HEAP_OFFSET,
+		ARENA_HEAP_OFFSET + ARENA_PAGE };
+	uint64_t count = sizeof(some) / sizeof(some[0]);
+	uint64_t which = chance_below(seed, count + 2);
+	if (which < count)
+		return some[which];
+	return which == count ? chance_next(seed) : chance_below(seed, 8);
+}
+
+static void request_choose(uint64_t *seed, struct node_request *q)
+{
+	memset(q, 0, sizeof(*q));
+	q->kind = (uint32_t)chance_below(seed, NODE_LONG + 2);
+	if (q->kind == NODE_HELLO && chance_below(seed, 4))
+		*q = hello_request(chance_below(seed, 2) ? "default" : "fuzz");
+	if (q->kind == NODE_OPEN && chance_below(seed, 2))
+		return;
+	uint64_t fields = 1 + chance_below(seed, 4);
+	for (uint64_t i = 0; i < fields; i++) {
+		uint64_t value = field_choose(seed);
+		size_t bytes = 1ull << chance_below(seed, 4);
+		size_t at = chance_below(seed, 5) * 4;
+		memcpy(q->padding + at, &value, bytes);
+	}
+	if (q->kind == NODE_ALLOC && q->alloc.bytes < 1ull << 40)
+		q->alloc.bytes %= FUZZ_BYTES_MAX;
+	if (q->kind == NODE_FENCE)
+		q->fence.pid = (uint32_t)chance_below(seed, 2) * getpid();
+}
+
+static int fuzz_connection(uint64_t *seed, int bell)
+{
+	int s = chance_below(seed, 3) ? raw_member("default") : raw_connect();
+	if (s < 0)
+		return s;
+	for (int r = 0; r != -ENOTCONN && r != -EPROTO;) {
+		struct node_request q;
+		struct node_reply reply;
+		request_choose(seed, &q);
+		r = raw_call(s, &q, chance_below(seed, 4) ? -1 : bell, &reply,
+			NULL);
+		if (r == -ETIMEDOUT)
+			return r;
+		if (chance_below(seed, 64) == 0)
+			break;
+	}
+	if (chance_below(seed, 2))
+		raw_leave(s);
+	else
+		close(s);
+	return 0;
+}
+
+static int fuzz_body(void *argument)
+{
+	uint64_t seed = *(uint64_t *)argument;
+	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
+	int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	NEED(bell >= 0);
+	for (unsigned i = 0; i < FUZZ_CONNECTIONS; i++) {
+		NEED(fuzz_connection(&seed, bell) == 0);
+		if (clock_passed(deadline))
+			break;
+	}
+	return 0;
+}
+
+static void random_requests(void **state)
+{
+	uint64_t seed = chance_seed(), seeds[FUZZERS];
+	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
+	pid_t children[FUZZERS];
+	(void)state;
+	for (unsigned i = 0; i < FUZZERS; i++) {
+		seeds[i] = seed + i;
+		children[i] = child_start(fuzz_body, &seeds[i]);
+	}
+	while (!clock_passed(deadline))
+		assert_served();
+	for (unsigned i = 0; i < FUZZERS; i++)
+		assert_int_equal(child_join(children[i]), 0);
+}
+
+#define SERVED(test) cmocka_unit_test_setup_teardown(test, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVED(random_bytes),
+		SERVED(wrong_lengths),
+		SERVED(connections_that_say_nothing),
+		SERVED(half_closed_connections),
+		SERVED(replies_that_nobody_reads),
+		SERVED(random_requests),
+	};
+	harness_begin("garbage");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

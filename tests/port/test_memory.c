@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cay_alloc() and cay_free(): zeroed, checked, and all of it comes back. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "status.h"
+
+#define PAGE 4096ul
+#define KIB  1024ul
+#define MIB  (KIB * KIB)
+
+static bool all_zero(const unsigned char *p, size_t bytes)
+{
+	return bytes == 0 ||
+	       (p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0);
+}
+
+static void errors(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	(void)state;
+	errno = 0;
+	CHECK(cay_alloc(port, 0, 0) == NULL && errno == EINVAL);
+	errno = 0;
+	CHECK(cay_alloc(port, 100, 1) == NULL && errno == EINVAL);
+	errno = 0;
+	CHECK(cay_alloc(port, SIZE_MAX, 0) == NULL && errno == EINVAL);
+	errno = 0;
+	CHECK(cay_alloc(port, SIZE_MAX / 2, 0) == NULL && errno == ENOSPC);
+	errno = 0;
+	CHECK(cay_alloc(port, 1ul << 45, 0) == NULL && errno == ENOSPC);
+	cay_free(port, NULL);
+	close_port(port);
+}
+
+/* What is not ours, or not a beginning, is not given back. */
+static void only_what_was_given(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	unsigned char *p = cay_alloc(port, 3 * PAGE, 0);
+	uint64_t heap_used = status_read().heap_used;
+	int own;
+	(void)state;
+	content_fill(p, 3 * PAGE, 1);
+	cay_free(port, p + PAGE);
+	cay_free(port, &own);
+	CHECK_EQUAL(status_read().heap_used, heap_used);
+	CHECK(content_fits(p, 3 * PAGE, 1));
+	cay_free(port, p);
+	cay_free(port, p);
+	CHECK_EQUAL(status_read().heap_used, heap_used - 3 * PAGE);
+	close_port(port);
+}
+
+enum { BLOCKS = 64 };
+
+static void zeroed_aligned_and_apart(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	uint64_t heap_used = status_read().heap_used;
+	unsigned char *block[BLOCKS];
+	size_t bytes[BLOCKS];
+	struct random r = { 21 };
+	(void)state;
+	for (unsigned lap = 0; lap < 10; lap++) {
+		for (unsigned i = 0; i < BLOCKS; i++) {
+			bytes[i] = 1 + random_below(&r, 64 * KIB);
+			block[i] = cay_alloc(port, bytes[i], 0);
+			CHECK(block[i] != NULL);
+			CHECK_EQUAL((uintptr_t)block[i] % PAGE, 0);
+			CHECK(all_zero(block[i], bytes[i]));
+			content_fill(block[i], bytes[i], i);
+		}
+		for (unsigned i = 0; i < BLOCKS; i++)
+			CHECK(content_fits(block[i], bytes[i], i));
+		for (unsigned i = 0; i < BLOCKS; i++)
+			cay_free(port, block[i]);
+	}
+	CHECK_EQUAL(status_read().heap_used, heap_used);
+	close_port(port);
+}
+
+/* It belongs to the process: another port sends from it, in place. */
+static void outlives_the_port(void **state)
+{
+	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
+	struct cay_peer *peer = open_peer(b, b);
+	unsigned char *data = cay_alloc(a, MIB, 0);
+	(void)state;
+	content_fill(data, MIB, 2);
+	close_port(a);
+	CHECK(content_fits(data, MIB, 2));
+	CHECK_EQUAL(cay_send(b, peer, 1, data + 100, MIB - 100, 0), 0);
+	struct cay_event e;
+	next_event(b, &e);
+	CHECK_EQUAL(e.length, MIB - 100);
+	CHECK(e.data == data + 100);
+	cay_release(b, &e);
+	expect_complete(b, 1, 0);
+	CHECK_EQUAL(port_stats(b).sent_mapped, 1);
+	cay_free(b, data);
+	cay_peer_release(peer);
+	close_port(b);
+}
+
+/* Freed while a reader holds it: it goes when the reader is done. */
+static void reader_child(struct child *parent, void *unused)
+{
+	struct cay_port *port = open_named("reader");
+	struct cay_event e;
+	(void)unused;
+	next_event(port, &e);
+	CHECK_EQUAL(e.length, MIB);
+	child_tell(parent, 1);
+	child_hear(parent);
+	CHECK(content_fits(e.data, MIB, 3));
+	cay_release(port, &e);
+	child_hear(parent);
+	close_port(port);
+}
+
+static void freed_when_the_last_reader_is_done(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct child child;
+	(void)state;
+	child_start(&child, reader_child, NULL);
+	struct cay_peer *peer = open_peer_named(port, "reader");
+	uint64_t heap_used = status_read().heap_used;
+	unsigned char *data = cay_alloc(port, MIB, 0);
+	content_fill(data, MIB, 3);
+	CHECK_EQUAL(cay_send(port, peer, 1, data, MIB, 0), 0);
+	child_hear(&child);
+	cay_free(port, data);
+	CHECK(status_read().heap_used >= heap_used + MIB);
+	child_tell(&child, 1);
+	expect_complete(port, 1, 0);
+	uint64_t deadline = soon();
+	while (status_read().heap_used >= heap_used + MIB)
+		CHECK(now_ns() < deadline);
+	child_tell(&child, 1);
+	child_join(&child);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* Ordinary memory that had to be copied into the arena does not stay there. */
+static void staging_is_bounded(void **state)
+{
+	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
+	struct cay_peer *peer = open_peer(a, b);
+	unsigned char *own = malloc(MIB);
+	struct iovec pieces[2] = { { own, MIB / 2 },
+		{ own + MIB / 2, MIB / 2 } };
+	uint64_t heap_used = 0;
+	(void)state;
+	content_fill(own, MIB, 4);
+	for (unsigned i = 0; i < 50; i++) {
+		CHECK_EQUAL(cay_sendv(a, peer, i, pieces, 2, 0), 0);
+		expect_message(b, i, MIB, 4);
+		expect_complete(a, i, 0);
+		if (i == 10)
+			heap_used = status_read().heap_used;
+	}
+	CHECK_EQUAL(port_stats(a).sent_staged, 50);
+	CHECK_EQUAL(status_read().heap_used, heap_used);
+	free(own);
+	cay_peer_release(peer);
+	close_port(a);
+	close_port(b);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(errors),
+		TEST(only_what_was_given),
+		TEST(zeroed_aligned_and_apart),
+		TEST(outlives_the_port),
+		TEST(freed_when_the_last_reader_is_done),
+		TEST(staging_is_bounded),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ports of processes: many of them, their names, realms and nodes, what
+ * resolving refuses, and what is left when they close.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "status.h"
+
+/* ---- many ports ---- */
+
+enum { PORTS = 300, SAMPLE = 10 };
+
+struct crowd {
+	struct cay_port *port[PORTS];
+	struct cay_peer *peer[PORTS][SAMPLE];
+	unsigned to[PORTS][SAMPLE];
+	unsigned expected[PORTS];
+};
+
+static void crowd_open(struct crowd *c)
+{
+	struct random r = { 300 };
+	for (unsigned i = 0; i < PORTS; i++)
+		c->port[i] = open_small(NULL, 16);
+	for (unsigned i = 0; i < PORTS; i++)
+		for (unsigned j = 0; j < SAMPLE; j++) {
+			unsigned to = (unsigned)random_below(&r, PORTS);
+			c->to[i][j] = to;
+			c->peer[i][j] = open_peer(c->port[i], c->port[to]);
+			CHECK_EQUAL(cay_peer_path(c->peer[i][j]),
+				CAY_PATH_DIRECT);
+		}
+}
+
+/* What a port has got so far. */
+static void crowd_receive(struct crowd *c, unsigned i)
+{
+	struct cay_event e;
+	while (poll_event(c->port[i], &e)) {
+		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+		CHECK_EQUAL((uint32_t)e.tag, i);
+		CHECK_EQUAL(e.peer.vpid,
+			cay_port_addr(c->port[e.tag >> 32]).vpid);
+		CHECK(content_fits(e.data, e.length, e.tag));
+		cay_release(c->port[i], &e);
+		c->expected[i]--;
+	}
+}
+
+static void crowd_send(struct crowd *c, unsigned i, unsigned j)
+{
+	unsigned char data[200];
+	unsigned to = c->to[i][j];
+	uint64_t tag = (uint64_t)i << 32 | to;
+	size_t length = (i + j) % 5 ? 24 : sizeof(data);
+	content_fill(data, length, tag);
+	int r = cay_send(c->port[i], c->peer[i][j], tag, data, length, 0);
+	if (r == -EAGAIN) {
+		crowd_receive(c, to);
+		r = cay_send(c->port[i], c->peer[i][j], tag, data, length, 0);
+	}
+	CHECK_EQUAL(r, 0);
+	c->expected[to]++;
+}
+
+static void crowd_close(struct crowd *c)
+{
+	for (unsigned i = 0; i < PORTS; i++)
+		for (unsigned j = 0; j < SAMPLE; j++)
+			cay_peer_release(c->peer[i][j]);
+	for (unsigned i = 0; i < PORTS; i++)
+		close_port(c->port[i]);
+}
+
+static void hundreds_of_ports(void **state)
+{
+	struct cay_port *last = open_port(NULL);
+	struct crowd *c = calloc(1, sizeof(*c));
+	uint64_t heap_used = status_read().heap_used;
+	(void)state;
+	crowd_open(c);
+	for (unsigned repeat = 0; repeat < 5; repeat++)
+		for (unsigned i = 0; i < PORTS; i++)
+			for (unsigned j = 0; j < SAMPLE; j++)
+				crowd_send(c, i, j);
+	for (unsigned i = 0; i < PORTS; i++) {
+		crowd_receive(c, i);
+		CHECK_EQUAL(c->expected[i], 0);
+	}
+	crowd_close(c);
+	free(c);
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	CHECK_EQUAL(status_read().ports, 1);
+	close_port(last);
+}
+
+/* ---- close ---- */
+
+static void gone_comes_last(void **state)
+{
+	struct cay_port *a = open_port(NULL), *b = open_named("closing");
+	struct cay_peer *to_a = open_peer(b, a), *to_b = open_peer(a, b);
+	struct cay_peer *also_b = open_peer(a, b);
+	uint16_t vpid = cay_port_addr(b).vpid;
+	struct cay_peer *found;
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		CHECK_EQUAL(cay_send(b, to_a, i, NULL, 0, 0), 0);
+	cay_peer_release(to_a);
+	close_port(b);
+
+	CHECK_EQUAL(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
+	CHECK_EQUAL(cay_send(a, to_b, 0, "", 1, CAY_NOTIFY), -EPIPE);
+	CHECK_EQUAL(cay_send_wait(a, to_b, 0, NULL, 0, 0, soon()), -EPIPE);
+	CHECK_EQUAL(cay_peer_lookup(a, "closing", 0, &found), -ENXIO);
+	struct cay_addr gone = cay_peer_addr(to_b);
+	CHECK_EQUAL(gone.vpid, vpid);
+	CHECK_EQUAL(cay_peer_resolve(a, gone, &found), -ENXIO);
+	/* The name is free at once, for a port that is another one. */
+	b = open_named("closing");
+	CHECK(cay_port_addr(b).vpid != vpid);
+	CHECK_EQUAL(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
+	check_empty(b);
+
+	for (unsigned i = 0; i < 100; i++)
+		expect_message(a, i, 0, 0);
+	expect_gone(a, vpid);
+	expect_gone(a, vpid); /* it was resolved twice */
+	check_empty(a);
+	CHECK_EQUAL(port_stats(a).completed, 0);
+	cay_peer_release(to_b);
+	cay_peer_release(also_b);
+	close_port(a);
+	close_port(b);
+}
+
+/* Who is full learns it as soon as there is room again. */
+static void gone_finds_room_later(void **state)
+{
+	struct cay_port *a = open_small(NULL, 16), *b = open_port(NULL);
+	struct cay_peer *to_b = open_peer(a, b), *to_a = open_peer(b, a);
+	uint16_t vpid = cay_port_addr(b).vpid;
+	uint64_t sent = 0;
+	(void)state;
+	while (cay_send(b, to_a, sent, NULL, 0, 0) == 0)
+		sent++;
+	cay_peer_release(to_a);
+	close_port(b);
+	for (uint64_t i = 0; i < sent; i++)
+		expect_message(a, i, 0, 0);
+	expect_gone(a, vpid);
+	cay_peer_release(to_b);
+	close_port(a);
+}
+
+/* ---- names ---- */
+
+static int open_error(const struct cay_port_options *options)
+{
+	struct cay_port *port = cay_port_open(options);
+	int e = errno;
+	if (port)
+		close_port(port);
+	return port ? 0 : e;
+}
+
+static int name_error(const char *name)
+{
+	return open_error(&(struct cay_port_options){ .name = name });
+}
+
+static void names(void **state)
+{
+	char longest[64], longer[65];
+	struct cay_port *port = open_named("taken");
+	struct cay_peer *peer = NULL;
+	(void)state;
+	memset(longest, 'n', 63);
+	memset(longer, 'n', 64);
+	longest[63] = longer[64] = 0;
+	CHECK_EQUAL(name_error("taken"), EEXIST);
+	CHECK_EQUAL(name_error("Taken"), 0);
+	CHECK_EQUAL(name_error(longest), 0);
+	CHECK_EQUAL(name_error(longer), EINVAL);
+	CHECK_EQUAL(name_error(""), EINVAL);
+	CHECK_EQUAL(name_error("a b"), EINVAL);
+	CHECK_EQUAL(name_error("a/b"), EINVAL);
+	CHECK_EQUAL(name_error("\xc3\xa9"), EINVAL);
+	CHECK_EQUAL(name_error("a.b_c:d@e+f-0"), 0);
+	CHECK_EQUAL(cay_peer_lookup(port, NULL, 0, &peer), -EINVAL);
+	CHECK_EQUAL(cay_peer_lookup(port, "", 0, &peer), -EINVAL);
+	CHECK_EQUAL(cay_peer_lookup(port, longer, soon(), &peer), -EINVAL);
+	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 0, &peer), -ENXIO);
+	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 1, &peer), -ETIMEDOUT);
+	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
+	CHECK_EQUAL(cay_peer_lookup(port, "nobody", deadline, &peer),
+		-ETIMEDOUT);
+	CHECK(now_ns() >= deadline);
+	CHECK(peer == NULL);
+	close_port(port);
+}
+
+static void late_child(struct child *parent, void *unused)
+{
+	(void)unused;
+	child_hear(parent);
+	nap_ns(50 * NS_PER_MS);
+	struct cay_port *port = open_named("late");
+	expect_message(port, 1, 0, 0);
+	close_port(port);
+}
+
+static void lookup_waits_for_the_name(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer;
+	struct child child;
+	(void)state;
+	child_start(&child, late_child, NULL);
+	CHECK_EQUAL(cay_peer_lookup(port, "late", 0, &peer), -ENXIO);
+	child_tell(&child, 1);
+	CHECK_EQUAL(cay_peer_lookup(port, "late", CAY_FOREVER, &peer), 0);
+	CHECK_EQUAL(cay_send(port, peer, 1, NULL, 0, 0), 0);
+	child_join(&child);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* ---- realms and nodes ---- */
+
+static void realms_do_not_meet(void **state)
+{
+	struct cay_port_options other = { .realm = "other", .name = "same" };
+	struct cay_port *a = open_named("same"), *b = open_port(&other);
+	struct cay_peer *peer = NULL;
+	(void)state;
+	CHECK_EQUAL(cay_port_addr(a).node, cay_port_addr(b).node);
+	CHECK(cay_port_addr(a).vpid != cay_port_addr(b).vpid);
+	CHECK_EQUAL(cay_peer_resolve(a, cay_port_addr(b), &peer), -EACCES);
+	CHECK_EQUAL(cay_peer_resolve(b, cay_port_addr(a), &peer), -EACCES);
+	CHECK(peer == NULL);
+	/* A name means the port in one's own realm. */
+	peer = open_peer_named(b, "same");
+	CHECK_EQUAL(cay_peer_addr(peer).vpid, cay_port_addr(b).vpid);
+	cay_peer_release(peer);
+	CHECK_EQUAL(open_error(&(struct cay_port_options){ .realm = "a b" }),
+		EINVAL);
+	setenv("CAY_REALM", "other", 1);
+	CHECK_EQUAL(name_error("same"), EEXIST);
+	struct cay_port *c = open_port(NULL);
+	unsetenv("CAY_REALM");
+	peer = open_peer(c, b);
+	cay_peer_release(peer);
+	close_port(a);
+	close_port(b);
+	close_port(c);
+}
+
+static void nodes_do_not_meet(void **state)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "%s-other", node_name());
+	struct cay_port_options other = { .node = name };
+	struct cay_port *a = open_port(NULL), *b = open_port(&other);
+	struct cay_addr to = cay_port_addr(b);
+	struct cay_peer *peer = NULL;
+	(void)state;
+	CHECK(cay_port_addr(a).node != to.node);
+	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -EHOSTUNREACH);
+	to = cay_port_addr(a);
+	to.vpid = CAY_VPID_NODE;
+	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -ENXIO);
+	to.vpid = UINT16_MAX;
+	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -ENXIO);
+	CHECK(peer == NULL);
+	CHECK_EQUAL(open_error(&(struct cay_port_options){ .node = "a/b" }),
+		EINVAL);
+	close_port(a);
+	close_port(b);
+	CHECK(node_gone_soon(name));
+}
+
+/* ---- tables and options ---- */
+
+static void peer_table_is_limited(void **state)
+{
+	struct cay_port_options two = { .peers = 2 };
+	struct cay_port *port = open_port(&two);
+	struct cay_peer *first = open_peer(port, port);
+	struct cay_peer *second = open_peer(port, port), *third = NULL;
+	(void)state;
+	CHECK(cay_peer_route(first) != cay_peer_route(second));
+	CHECK_EQUAL(cay_peer_resolve(port, cay_port_addr(port), &third),
+		-ENOSPC);
+	CHECK(third == NULL);
+	cay_peer_release(first);
+	third = open_peer(port, port);
+	CHECK_EQUAL(cay_send(port, third, 3, NULL, 0, 0), 0);
+	CHECK_EQUAL(cay_send(port, second, 2, NULL, 0, 0), 0);
+	expect_message(port, 3, 0, 0);
+	expect_message(port, 2, 0, 0);
+	cay_peer_release(second);
+	cay_peer_release(third);
+	cay_peer_release(NULL);
+	close_port(port);
+}
+
+static void options_are_checked(void **state)
+{
+	struct cay_port_options o = { .size = sizeof(o) };
+	(void)state;
+	CHECK_EQUAL(open_error(&o), 0);
+	o.size = offsetof(struct cay_port_options, flags);
+	o.flags = ~0ull; /* lies behind what the caller knows of */
+	CHECK_EQUAL(open_error(&o), 0);
+	o.size = sizeof(o) + 8;
+	o.flags = 0;
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o.size = 1;
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .flags = 1ull << 40 };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .flags = CAY_PORT_GUARDED };
+	CHECK_EQUAL(open_error(&o), EOPNOTSUPP);
+	o = (struct cay_port_options){ .flags = CAY_PORT_WORDS };
+	CHECK_EQUAL(open_error(&o), EOPNOTSUPP);
+	o = (struct cay_port_options){ .flags = CAY_PORT_HUGE };
+	CHECK_EQUAL(open_error(&o), 0);
+	o = (struct cay_port_options){ .nq_entries = UINT32_MAX };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .rdr_bytes = SIZE_MAX };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .peers = CAY_VPIDS + 1 };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(hundreds_of_ports),
+		TEST(gone_comes_last),
+		TEST(gone_finds_room_later),
+		TEST(names),
+		TEST(lookup_waits_for_the_name),
+		TEST(realms_do_not_meet),
+		TEST(nodes_do_not_meet),
+		TEST(peer_table_is_limited),
+		TEST(options_are_checked),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

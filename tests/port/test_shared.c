@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CAY_PORT_SHARED: several threads poll, wait and release on one port. Each
+ * message goes to exactly one of them, and no wake-up is lost between them.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+enum { CONSUMERS = 4, SENDERS = 2 };
+
+static struct cay_port *open_shared(const char *name)
+{
+	return open_port(&(struct cay_port_options){ .name = name,
+		.nq_entries = 64,
+		.rdr_bytes = 1,
+		.flags = CAY_PORT_SHARED });
+}
+
+/* ---- a flood ---- */
+
+static size_t flood_size(uint64_t number)
+{
+	if (number % 101 == 0)
+		return CAY_COPIED_MAX + number % 5000;
+	return number % 11 ? number % 41 : number % 3000;
+}
+
+struct flood {
+	uint64_t each; /* messages of a sender */
+	uint64_t first; /* tag of the sender that is started */
+};
+
+static void flood_send(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag)
+{
+	static unsigned char data[16384];
+	size_t size = flood_size(tag);
+	content_fill(data, size, tag);
+	CHECK_EQUAL(cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
+	if (size > CAY_COPIED_MAX)
+		expect_complete(port, tag, 0);
+}
+
+static void flood_child(struct child *parent, void *argument)
+{
+	const struct flood *f = argument;
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, "shared");
+	(void)parent;
+	for (uint64_t i = 0; i < f->each; i++)
+		flood_send(port, peer, f->first + i);
+	check_empty(port);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* What consumers hand to each other for release. */
+struct consumers {
+	struct cay_port *port;
+	uint64_t messages;
+	_Atomic uint64_t taken;
+	_Atomic uint8_t *seen;
+	pthread_mutex_t lock;
+	struct cay_event parked;
+	bool is_parked;
+};
+
+/* Every other event is released by whoever comes next. */
+static void consumer_release(struct consumers *c, const struct cay_event *e)
+{
+	struct cay_event now = *e;
+	pthread_mutex_lock(&c->lock);
+	bool release = c->is_parked || e->tag % 2 == 0;
+	if (c->is_parked) {
+		now = c->parked;
+		c->parked = *e;
+	} else if (!release) {
+		c->parked = *e;
+		c->is_parked = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (release)
+		cay_release(c->port, &now);
+}
+
+static void consumer_take(struct consumers *c)
+{
+	struct cay_event e[3];
+	int n = cay_poll(c->port, e, COUNT(e));
+	CHECK(n >= 0);
+	for (int i = 0; i < n; i++) {
+		CHECK_EQUAL(e[i].kind, CAY_EVENT_MESSAGE);
+		CHECK_EQUAL(e[i].error, 0);
+		CHECK_EQUAL(e[i].length, flood_size(e[i].tag));
+		CHECK(content_fits(e[i].data, e[i].length, e[i].tag));
+		CHECK_EQUAL(c->seen[e[i].tag]++, 0);
+		consumer_release(c, &e[i]);
+		c->taken++;
+	}
+}
+
+/* The parked one may be what the senders wait for. */
+static void consumer_unpark(struct consumers *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool is_parked = c->is_parked;
+	struct cay_event e = c->parked;
+	c->is_parked = false;
+	pthread_mutex_unlock(&c->lock);
+	if (is_parked)
+		cay_release(c->port, &e);
+}
+
+static void *consumer_waits(void *argument)
+{
+	struct consumers *c = argument;
+	while (c->taken < c->messages) {
+		int r = cay_wait(c->port, now_ns() + 5 * NS_PER_MS);
+		CHECK(r == 0 || r == -ETIMEDOUT);
+		if (r)
+			consumer_unpark(c);
+		consumer_take(c);
+	}
+	return NULL;
+}
+
+static void *consumer_polls(void *argument)
+{
+	struct consumers *c = argument;
+	while (c->taken < c->messages) {
+		consumer_take(c);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void consumers_run(struct consumers *c)
+{
+	pthread_t threads[CONSUMERS];
+	for (unsigned i = 0; i < CONSUMERS; i++)
+		CHECK_EQUAL(pthread_create(&threads[i], NULL,
+				    i % 2 ? consumer_waits : consumer_polls,
+				    c),
+			0);
+	for (unsigned i = 0; i < CONSUMERS; i++)
+		pthread_join(threads[i], NULL);
+	consumer_unpark(c);
+}
+
+static void each_message_exactly_once(void **state)
+{
+	struct flood flood = { .each = scaled(40000) };
+	struct consumers c = { .messages = SENDERS * flood.each,
+		.lock = PTHREAD_MUTEX_INITIALIZER };
+	struct child senders[SENDERS];
+	(void)state;
+	c.port = open_shared("shared");
+	c.seen = calloc(c.messages, 1);
+	for (unsigned i = 0; i < SENDERS; i++) {
+		flood.first = i * flood.each;
+		child_start(&senders[i], flood_child, &flood);
+	}
+	consumers_run(&c);
+	for (unsigned i = 0; i < SENDERS; i++)
+		child_join(&senders[i]);
+	check_empty(c.port);
+	struct cay_stats s = port_stats(c.port);
+	CHECK_EQUAL(s.received, c.messages);
+	CHECK_EQUAL(s.nq_used, 0);
+	CHECK_EQUAL(s.rdr_used, 0);
+	free((void *)c.seen);
+	close_port(c.port);
+}
+
+/* ---- the hunt: one message at a time, all asleep ---- */
+
+#define STOP UINT64_MAX
+#define HUNT_PAUSE_NS (120 * NS_PER_US)
+
+struct sleepers {
+	struct cay_port *port;
+	struct cay_peer *peer;
+};
+
+/* True: stop. */
+static bool sleeper_take(struct sleepers *s)
+{
+	struct cay_event e;
+	if (!poll_event(s->port, &e))
+		return false;
+	uint64_t tag = e.tag;
+	cay_release(s->port, &e);
+	if (tag == STOP)
+		return true;
+	CHECK_EQUAL(cay_send(s->port, s->peer, tag, NULL, 0, 0), 0);
+	return false;
+}
+
+static void *sleeper_long(void *argument)
+{
+	do
+		CHECK_EQUAL(cay_wait(((struct sleepers *)argument)->port,
+				    soon()),
+			0);
+	while (!sleeper_take(argument));
+	return NULL;
+}
+
+/* Its time-outs must not take the others' wake-ups along. */
+static void *sleeper_short(void *argument)
+{
+	struct sleepers *s = argument;
+	struct random r = { 5 };
+	int e;
+	do {
+		e = cay_wait(s->port, now_ns() + random_below(&r, NS_PER_MS));
+		CHECK(e == 0 || e == -ETIMEDOUT);
+	} while (!sleeper_take(s));
+	return NULL;
+}
+
+static void sleepers_child(struct child *parent, void *unused)
+{
+	struct sleepers s;
+	pthread_t threads[CONSUMERS];
+	(void)parent;
+	(void)unused;
+	s.port = open_shared("sleepers");
+	s.peer = open_peer_named(s.port, "waker");
+	for (unsigned i = 0; i < CONSUMERS; i++)
+		CHECK_EQUAL(pthread_create(&threads[i], NULL,
+				    i % 2 ? sleeper_short : sleeper_long, &s),
+			0);
+	for (unsigned i = 0; i < CONSUMERS; i++)
+		pthread_join(threads[i], NULL);
+	cay_peer_release(s.peer);
+	close_port(s.port);
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+	struct cay_port *port = open_named("waker");
+	struct random r = { 6 };
+	struct child child;
+	(void)state;
+	child_start(&child, sleepers_child, NULL);
+	struct cay_peer *peer = open_peer_named(port, "sleepers");
+	for (uint64_t i = 0; i < scaled(8000); i++) {
+		random_pause(&r, HUNT_PAUSE_NS);
+		CHECK_EQUAL(cay_send(port, peer, i, NULL, 0, 0), 0);
+		expect_message(port, i, 0, 0);
+	}
+	for (unsigned i = 0; i < CONSUMERS; i++)
+		CHECK_EQUAL(cay_send(port, peer, STOP, NULL, 0, 0), 0);
+	child_join(&child);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(each_message_exactly_once),
+		TEST(no_wake_up_is_lost),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
