@@ -1,72 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fencing off a sender that neither dies nor moves: the consumer gets a new
- * queue set, and for each entry of the old one that is claimed, node, sender
- * and consumer must come to the same answer: it counts, or it is void and its
- * message is issued again into the new set. notify_finish() of notify.c,
- * record_fenced() of record.c; `moved` and the fenced list of arena.h.
+ * queue set, and about each claimed entry of the old one, node, sender and
+ * consumer must come to the same answer: it counts, or it is void and its
+ * message is issued again into the new set. notify_finish() and
+ * notify_verdict() of src/device/notify.c, intake_peek() of src/port/intake.h,
+ * src/node/fence.c.
  *
  * The sender must not pay for it. It stores word 7, then loads one word, with
  * no fence between; that is enough because the node issues a membarrier:
  *
  *	sender			node
- *	store word 7		set the signal (FENCED, or FENCING)
- *	load the signal		membarrier
+ *	store word 7		store MOVING
+ *	load moving		membarrier
  *				load word 7
  *
- * A sender that loads no signal has stored word 7 before the membarrier, so
- * the node finds the entry published. The converse does not hold: a sender may
- * load the signal, and the node find the entry published nevertheless. So the
- * node's list is the only answer, and a sender that finds the signal waits for
- * it (`moved`) instead of drawing its own conclusion. No rule on the node's
- * side could replace that: a sender that only loads and stores leaves no trace
- * of which of the two it has loaded.
- *
- * What must hold: every message is delivered exactly once, in order, and
- * neither node nor consumer waits for the sender.
- *
- * The signal is OP_FENCED in the sender's record; with IN_SET, it is one word
- * in the queue set, which also reaches a sender between its CAS and the store
- * of OWN.
+ * A sender that does not load MOVING has stored word 7 before the membarrier,
+ * so the node finds the entry published. The converse does not hold: a sender
+ * may load MOVING, and the node find the entry published nevertheless. So the
+ * node's list is the only answer, and a sender that finds MOVING waits for it
+ * instead of drawing its own conclusion. No rule of the node could replace
+ * that: a sender that only loads and stores leaves no trace of which of the
+ * two it has loaded.
  *
  * The consumer goes on meanwhile. It must not take an entry that the node has
- * seen unpublished and is about to list; so having found word 7 it looks at
- * FENCING, and if that is set it waits for the list too. With ASKED, nobody
- * but the consumer itself starts the fencing, and it leaves its queue alone
- * until it is answered: then it need not look.
+ * seen unpublished and is about to list, so it looks at `moving` after it has
+ * found word 7, and then waits for the list too.
  *
- * STOPPED lets the sender stop for ever at any step.
+ * Sender 0 is the one that is fenced off; it may stop for ever at any step, or
+ * go on at any time. What must hold: every message is delivered once, in its
+ * sender's order; neither node nor consumer nor the other sender ever waits
+ * for sender 0.
+ *
+ * IN_RECORD is another protocol: the node swaps OWN for FENCED in the record
+ * of sender 0, and that is what the sender loads. It holds as long as sender 0
+ * goes on (MOVES); but FENCED cannot be put over TRY, which the sender
+ * overwrites, so the node waits for a sender that stopped there.
  *
  * Variants that must fail:
  *	NO_MEMBARRIER	the node looks at word 7 without
- *	BLIND		the consumer does not look at FENCING
- *	FENCE_TRY	the node puts FENCED over TRY too: OWN overwrites it
- *	STOPPED		without IN_SET: the node waits while a record says TRY
- *	ALONE		the sender issues again whenever it finds FENCED, and
- *			the node, when the entry is published, ...
+ *	GIVE_UP		a sender waits for the list for a limited time, then
+ *			takes the entry for delivered
+ *	BLIND		the consumer does not look at MOVING
+ *	LOOK_FIRST	it looks before it loads word 7
+ *	IN_RECORD	without MOVES: the node waits
+ *	FENCE_TRY	with IN_RECORD: the node puts FENCED over TRY
+ *	ALONE		with IN_RECORD: the sender issues again whenever it
+ *			finds FENCED, and the node, if the entry is published,
  *	 KEEP		... does nothing
  *	 REVERT		... swaps FENCED back to OWN, if it is still there
  *	 REVERT_LIST	... the same, and lists the entry if it is not
  *	 LIST		... lists the entry if FENCED is still there
  */
 
-#define MESSAGES 2
-#define ENTRIES	 MESSAGES /* no lap: publish.pml has those */
+#define SENDERS	 2
+#define MESSAGES(s) (2 - (s)) /* two of sender 0, one of sender 1 */
+#define TOTAL	3
+#define ENTRIES TOTAL /* no lap: publish.pml has those */
 
 /* ---- memory ---- */
 
 #define W	  0
-#define STATE	  1
-#define W_OLD	  2
-#define FENCING	  3
-#define MOVED	  4
-#define WORD7(i)  (5 + (i))
-#define LISTED(i) (5 + ENTRIES + (i))
-#define CELLS	  (5 + 2 * ENTRIES)
-#define SENDER	  0
-#define NODE	  1
-#define BUFFERS	  2
-#define BUFFER_DEPTH 6
+#define MOVING	  1
+#define STATE(s)  (2 + (s))
+#define W_OLD(s)  (2 + SENDERS + (s))
+#define WORD7(i)  (2 + 2 * SENDERS + (i))
+#define LISTED(i) (2 + 2 * SENDERS + ENTRIES + (i))
+#define CELLS	  (2 + 2 * SENDERS + 2 * ENTRIES)
+#define NODE	  SENDERS /* its buffer */
+#define BUFFERS	  (SENDERS + 1)
+#define BUFFER_DEPTH 5
 
 #include "store_buffer.pml"
 
@@ -75,55 +78,61 @@
 #define NQ(word) ((word) / 2)
 #define WORD(nq) ((nq) * 2)
 
+/* `moving` of the queue set. */
+#define STAYS 0
+#define MOVES_NOW 1
+#define MOVED 2
+
 #define IDLE   0
 #define TRY    1
 #define OWN    2
 #define FENCED 3
 
+#define MESSAGE(s, n) ((s) * 2 + (n) + 1)
+
 /* ---- what only the model knows ---- */
 
-byte renewed[MESSAGES]; /* messages in the new queue set */
+byte renewed[TOTAL]; /* messages in the new queue set */
 byte renewed_count;
-bit done, stopped, asked;
+byte got[SENDERS];
+bit done[SENDERS];
+bit stopped; /* sender 0, for ever */
 
-/* ---- the sender ---- */
+/* ---- a sender ---- */
 
-active proctype sender()
+active [SENDERS] proctype sender()
 {
 	byte w, signal, sent;
 	bit won;
 
 load_w:
 	{
+		load(_pid, W, w);
+attempt:
 		atomic {
-			load(SENDER, W, w);
 			if
 			:: w & CLOSED -> goto follow
 			:: else
-			fi
+			fi;
+			store(_pid, W_OLD(_pid), NQ(w));
+			store(_pid, STATE(_pid), TRY)
 		};
 		atomic {
-			store(SENDER, W_OLD, NQ(w));
-			store(SENDER, STATE, TRY)
-		};
-		atomic {
-			d_step {
-				cas_now(SENDER, W, w, WORD(NQ(w) + 1), won)
-			};
+			d_step { cas_now(_pid, W, w, WORD(NQ(w) + 1), won) };
 			if
 			:: won -> won = 0
-			:: else -> goto follow /* only CLOSED can have come */
+			:: else -> goto attempt
 			fi
 		};
 		/* One by one: a membarrier drains only what was executed. */
-		store(SENDER, STATE, OWN);
-		store(SENDER, WORD7(NQ(w)), sent + 1);
+		store(_pid, STATE(_pid), OWN);
+		store(_pid, WORD7(NQ(w)), MESSAGE(_pid, sent)); /* N3 */
 		atomic {
-#ifdef IN_SET
-			load(SENDER, FENCING, signal);
-#else
-			load(SENDER, STATE, signal);
+#ifdef IN_RECORD
+			load(_pid, STATE(_pid), signal);
 			signal = (signal == FENCED);
+#else
+			load(_pid, MOVING, signal); /* N7 */
 #endif
 			if
 			:: signal -> signal = 0
@@ -131,9 +140,14 @@ load_w:
 			fi
 		};
 #ifndef ALONE
-		mem[MOVED];
+		if
+		:: mem[MOVING] == MOVED
+#ifdef GIVE_UP
+		:: mem[MOVING] == MOVES_NOW -> goto delivered
+#endif
+		fi;
 		atomic {
-			load(SENDER, LISTED(NQ(w)), signal);
+			load(_pid, LISTED(NQ(w)), signal);
 			if
 			:: signal -> signal = 0
 			:: else -> goto delivered
@@ -141,135 +155,145 @@ load_w:
 		};
 #endif
 follow: /* into the new set, whose claims drain the buffer */
-		store(SENDER, STATE, IDLE);
+		store(_pid, STATE(_pid), IDLE);
 		d_step {
-			flush_all(SENDER);
-			renewed[renewed_count] = sent + 1;
+			flush_all(_pid);
+			renewed[renewed_count] = MESSAGE(_pid, sent);
 			renewed_count++
 		};
 		goto next;
 delivered:
-		store(SENDER, STATE, IDLE);
+		store(_pid, STATE(_pid), IDLE);
 next:
 		atomic {
 			w = 0;
 			sent++;
 			if
-			:: sent < MESSAGES -> goto load_w
-			:: else -> done = 1; sent = 0
+			:: sent < MESSAGES(_pid) -> goto load_w
+			:: else -> done[_pid] = 1; sent = 0
 			fi
 		}
 	} unless {
-		d_step { stopped; w = 0; signal = 0; sent = 0; won = 0 }
+		d_step {
+			_pid == 0 && stopped;
+			w = 0;
+			signal = 0;
+			sent = 0;
+			won = 0
+		}
 	}
 }
 
 active [BUFFERS] proctype memory()
 {
-#define whose (_pid - 1)
+#define whose (_pid - SENDERS)
 end:
 	do
 	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
-#ifdef STOPPED
-	:: d_step { whose == SENDER && !stopped && !done; stopped = 1 }
+#ifndef MOVES
+	:: d_step { whose == 0 && !stopped && !done[0]; stopped = 1 }
 #endif
 	od
 }
 
 /* ---- the consumer ---- */
 
-byte expected = 1; /* the message that must come next */
+hidden byte who;
 
+/* Not lost, not twice, in order. */
 inline deliver(message)
 {
-	assert(message == expected); /* not lost, not twice, in order */
-	expected++
+	d_step {
+		who = ((message) - 1) / 2;
+		assert(message == MESSAGE(who, got[who]));
+		got[who]++;
+		who = 0
+	}
 }
 
-#define NOTHING(at) (at == ENTRIES || mem[WORD7(at)] == 0)
+#define ALL_ENDED (done[1] && (done[0] || stopped))
 
 active proctype receiver()
 {
-	byte at, message, taken;
+	byte at, word, taken;
 
 	do
-	:: atomic {
-		at < ENTRIES && mem[WORD7(at)] != 0;
-		message = mem[WORD7(at)]
-	   } ->
-#if !defined(BLIND) && !defined(ASKED)
-		if
-		:: mem[FENCING] ->
-			mem[MOVED];
-			goto listed
-		:: else
-		fi;
-#endif
-		d_step { deliver(message); message = 0; at++ }
-#ifdef ASKED
-	:: atomic { NOTHING(at); asked = 1 } ->
-		mem[MOVED];
-#else
-	:: NOTHING(at) && mem[MOVED] ->
-#endif
-listed:
+#ifdef LOOK_FIRST
+	:: mem[MOVING] == STAYS ->
 		atomic {
 			if
-			:: at == NQ(mem[W]) -> break
-			:: at < NQ(mem[W]) && mem[LISTED(at)]
-			:: at < NQ(mem[W]) && !mem[LISTED(at)] ->
-				assert(mem[WORD7(at)] != 0);
-				deliver(mem[WORD7(at)])
-			fi;
-			message = 0;
-			at++;
-			goto listed
+			:: at < ENTRIES && mem[WORD7(at)] != 0 ->
+				deliver(mem[WORD7(at)]);
+				at++
+			:: else
+			fi
 		}
+#else
+	:: atomic {
+		at < ENTRIES && mem[WORD7(at)] != 0; /* N4 */
+		word = mem[WORD7(at)]
+	   } ->
+		atomic {
+#ifndef BLIND
+			if
+			:: mem[MOVING] != STAYS -> word = 0; goto moving
+			:: else
+			fi;
+#endif
+			deliver(word);
+			word = 0;
+			at++
+		}
+#endif
+	:: mem[MOVING] == MOVED -> goto moving
+	od;
+moving:
+	mem[MOVING] == MOVED;
+	do
+	:: at == NQ(mem[W]) -> break
+	:: atomic { at < NQ(mem[W]) && mem[LISTED(at)]; at++ }
+	:: atomic {
+		at < NQ(mem[W]) && !mem[LISTED(at)] && mem[WORD7(at)] != 0;
+		deliver(mem[WORD7(at)]);
+		at++
+	   }
 	od;
 	do
-	:: taken < renewed_count ->
-		atomic { deliver(renewed[taken]); taken++ }
-	:: done && taken == renewed_count ->
-		assert(expected == MESSAGES + 1);
-		break
-	:: stopped && taken == renewed_count -> break
-	od
+	:: atomic {
+		taken < renewed_count;
+		deliver(renewed[taken]);
+		taken++
+	   }
+	:: atomic { ALL_ENDED && taken == renewed_count; break }
+	od;
+	assert(got[1] == MESSAGES(1) && (stopped || got[0] == MESSAGES(0)))
 }
 
 /* ---- the node ---- */
+
+/*
+ * TRY may be a claim that was not won, and the entry somebody else's: who then
+ * finds MOVING too, and issues again. FENCED in a record tells only its owner.
+ */
+#ifdef IN_RECORD
+#define CLAIMS(state) (state == FENCED)
+#else
+#define CLAIMS(state) (state != IDLE)
+#endif
 
 active proctype node()
 {
 	byte w, i, state;
 	bit won;
 
-#ifdef ASKED
-	asked;
-#endif
 	/* The new set is open before the old one closes. */
+	store(NODE, MOVING, MOVES_NOW);
 	fetch_or(NODE, W, CLOSED, w);
-	store(NODE, FENCING, 1);
-#ifdef IN_SET
-	drain(NODE);
-#ifndef NO_MEMBARRIER
-	drain(SENDER); /* the membarrier */
-#endif
-	do
-	:: i == NQ(w) -> break
-	:: i < NQ(w) ->
-		atomic {
-			if
-			:: mem[WORD7(i)] == 0 -> store(NODE, LISTED(i), 1)
-			:: else
-			fi;
-			i++
-		}
-	od;
-#else
+#ifdef IN_RECORD
 again:
-	load(NODE, STATE, state);
+	load(NODE, STATE(0), state);
 	atomic {
-		load(NODE, W_OLD, i);
+		load(NODE, W_OLD(0), i);
 		if
 		:: state == IDLE -> goto decided
 		:: state == TRY && NQ(w) <= i -> goto decided /* cannot win */
@@ -282,37 +306,40 @@ again:
 		fi
 	};
 	atomic {
-		d_step { cas_now(NODE, STATE, state, FENCED, won) };
+		d_step { cas_now(NODE, STATE(0), state, FENCED, won) };
 		if
 		:: won -> won = 0
 		:: else -> state = 0; goto again
 		fi
 	};
-#ifndef NO_MEMBARRIER
-	drain(SENDER); /* the membarrier */
 #endif
-	/*
-	 * Only now: what was read before FENCED may have been of the claim
-	 * before. And it may be of the next, which has not won.
-	 */
-	load(NODE, W_OLD, i);
+#ifndef NO_MEMBARRIER
+	d_step { /* the membarrier */
+		flush_all(0);
+		flush_all(1);
+		k = 0
+	};
+#endif
+	/* Only now: what the record said before may have been of a claim ago. */
+	load(NODE, STATE(0), state);
+	load(NODE, W_OLD(0), i);
 	atomic {
 		if
-		:: i >= NQ(w) -> goto decided
-		:: i < NQ(w) && mem[WORD7(i)] == 0 ->
+		:: !CLAIMS(state) || i >= NQ(w) -> goto decided
+		:: CLAIMS(state) && i < NQ(w) && mem[WORD7(i)] == 0 ->
 			store(NODE, LISTED(i), 1);
 			goto decided
-		:: i < NQ(w) && mem[WORD7(i)] != 0
+		:: CLAIMS(state) && i < NQ(w) && mem[WORD7(i)] != 0
 		fi
 	};
 #ifdef ALONE
 	atomic {
 		state = FENCED;
 #ifdef LIST
-		won = !(mem[STATE] == FENCED);
+		won = !(mem[STATE(0)] == FENCED);
 #endif
 #if defined(REVERT) || defined(REVERT_LIST)
-		d_step { cas_now(NODE, STATE, state, OWN, won) };
+		d_step { cas_now(NODE, STATE(0), state, OWN, won) };
 #endif
 #if defined(LIST) || defined(REVERT_LIST)
 		if
@@ -323,10 +350,11 @@ again:
 	};
 #endif
 	goto decided;
+#ifdef IN_RECORD
 trying:
-	mem[STATE] != TRY; /* it may or may not have won */
+	mem[STATE(0)] != TRY; /* it may or may not have won */
 	goto again;
 #endif
 decided:
-	store(NODE, MOVED, 1)
+	store(NODE, MOVING, MOVED)
 }

@@ -23,8 +23,8 @@
  *	SCAN_FIRST	the node loads W after it has read the records
  *	EXIT_EARLY	the node repairs before the exit has made the dead
  *			sender's last stores visible
- *	LAPPED		the node voids without asking R whether the entry has
- *			been consumed and belongs to the next lap
+ *	LAPPED		the node voids whatever is not of this generation, be
+ *			it of the next
  *	OLD_W		a sender believes R although W may have moved since it
  *			was loaded
  */
@@ -33,10 +33,10 @@
 #define SENDERS	2
 #endif
 #ifndef MORTALS /* senders 0 to MORTALS - 1 may die: all are alike */
-#define MORTALS	1
+#define MORTALS	2
 #endif
 #ifndef MESSAGES
-#define MESSAGES 3 /* of each sender */
+#define MESSAGES 2 /* of each sender */
 #endif
 #define ENTRIES	 2
 #define POSITIONS (SENDERS * MESSAGES)
@@ -256,32 +256,29 @@ active proctype receiver()
 /* ---- the node ---- */
 
 /*
- * Voids entry i, which no living sender owns. R is asked after word 7 was
- * read: as long as R has not passed i, word 7 is of this lap or the former.
+ * Voids entry i, which no living sender owns. Only what the lap before left
+ * there may be replaced: since W was loaded, entry i may have been published
+ * and consumed, and its place be another's.
  */
 inline void_entry(i)
 {
 	former = mem[WORD7(i)];
 	if
+#ifdef LAPPED
 	:: PUBLISHED(former, i)
+#else
+	:: former / 2 + 1 != GENERATION(i)
+#endif
 	:: else ->
-#ifndef LAPPED
-		if
-		:: mem[R] > i
-		:: else ->
-#endif
-			d_step {
-				if
-				:: mem[WORD7(i)] == former ->
-					assert(owner[i] != 0);
-					assert(killed[owner[i] - 1]);
-					mem[WORD7(i)] = VOID(i)
-				:: else
-				fi
-			}
-#ifndef LAPPED
-		fi
-#endif
+		d_step {
+			if
+			:: mem[WORD7(i)] == former ->
+				assert(owner[i] != 0);
+				assert(killed[owner[i] - 1]);
+				mem[WORD7(i)] = VOID(i)
+			:: else
+			fi
+		}
 	fi;
 	former = 0
 }
@@ -323,6 +320,9 @@ inline await_uncovered(i)
 	o = 0
 }
 
+/* No further behind W than a lap. */
+#define CLAIMED(w, i) ((w) > (i) && (w) - (i) <= ENTRIES)
+
 #define TO_REPAIR(s) (GONE(s) && !repaired[s])
 
 active proctype node()
@@ -335,21 +335,24 @@ end:
 	:: d_step { TO_REPAIR(1); s = 1; i = mem[W_OLD(1)] } ->
 repair:
 		if
-		:: mem[STATE(s)] == IDLE
-		:: mem[STATE(s)] == OWN -> void_entry(i)
+		:: mem[STATE(s)] == IDLE -> goto finished
+		:: mem[STATE(s)] == OWN
 		:: mem[STATE(s)] == TRY ->
 #ifdef SCAN_FIRST
 			await_uncovered(i);
 #endif
-			if
-			:: mem[W] <= i /* nobody will win it for the dead */
-			:: mem[W] > i ->
-#if !defined(NO_SCAN) && !defined(SCAN_FIRST)
-				await_uncovered(i);
-#endif
-				void_entry(i)
-			fi
+			skip
 		fi;
+		if
+		:: !CLAIMED(mem[W], i) -> goto finished
+		:: CLAIMED(mem[W], i) && mem[STATE(s)] == OWN
+		:: CLAIMED(mem[W], i) && mem[STATE(s)] == TRY ->
+#if !defined(NO_SCAN) && !defined(SCAN_FIRST)
+			await_uncovered(i);
+#endif
+			skip
+		fi;
+		void_entry(i);
 finished:
 		atomic { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
 #ifdef NO_RECORD

@@ -35,10 +35,7 @@
  *			it has tried and not won
  *	NO_LOOK		the consumer sleeps without comparing W with its
  *			position
- *	NO_ROOM_LOOK	a sender sleeps without comparing the R that it got
- *			when it set WAITERS
- *	OLD_W		it compares it with the W from before
- *	UPPER_R		it watches the upper half of R
+ *	UPPER_R		a sender watches the upper half of R
  *	CLOSE_IF_ASKED	with CLOSE: the node wakes only if R says WAITERS
  *	PLAIN_R		the consumer looks for WAITERS, then stores R, instead
  *			of swapping it
@@ -143,11 +140,12 @@ inline futex_wake_senders()
 
 active [SENDERS] proctype sender()
 {
-	byte w, r, sent;
+	byte w, r, seen, sent;
 	bit won, owed;
 
-load_w:
+start:
 	{
+		load(_pid, R, seen);
 		atomic {
 			load(_pid, W, w); /* N1 */
 			if
@@ -157,44 +155,34 @@ load_w:
 		};
 load_r:
 		atomic {
-			load(_pid, R, r);
+			load(_pid, R, r); /* N6 */
 			if
 			:: FITS(w, r) -> r = 0; goto claim
-			:: else
+			:: else -> r = 0; w = 0
 			fi;
 #ifndef TRY_KEPT
 			store(_pid, STATE(_pid), IDLE)
 #endif
 		};
 
-		/* No room: say that we wait, then look whether it is so. */
-		fetch_or(_pid, R, WAITERS, r);
-#ifndef NO_ROOM_LOOK
+		/* No room: say that we wait, then look whether R still stands. */
 		atomic {
-#ifndef OLD_W
-			load(_pid, W, w);
-#endif
+			fetch_or(_pid, R, WAITERS, r);
 			if
-			:: w & CLOSED -> goto closed
-			:: else
-			fi;
-			if
-			:: FITS(w, r) -> r = 0; goto claim
-			:: else
+			:: NQ(r) != NQ(seen) -> r = 0; goto start
+			:: else -> r = 0
 			fi
 		};
-#endif
 		atomic {
 #ifdef UPPER_R
 			futex_wait(_pid, FLAGS(mem[R]), WAITERS);
 #else
-			futex_wait(_pid, NQ(mem[R]), NQ(r));
+			futex_wait(_pid, NQ(mem[R]), NQ(seen));
 #endif
-			w = 0;
-			r = 0
+			seen = 0
 		};
 		!asleep[_pid];
-		goto load_w;
+		goto start;
 
 claim:
 		atomic {
@@ -214,6 +202,7 @@ claim:
 #endif
 			owed = w & SLEEP; /* swapped out, so ours to serve */
 			w = 0;
+			seen = 0;
 #ifndef PLAIN_FLAG
 			if
 			:: owed
@@ -248,7 +237,7 @@ idle:
 #endif
 			sent++;
 			if
-			:: sent < MESSAGES -> goto load_w
+			:: sent < MESSAGES -> goto start
 			:: else
 			fi
 		};
@@ -257,12 +246,20 @@ closed:
 			store(_pid, STATE(_pid), IDLE);
 			done[_pid] = 1;
 			w = 0;
-			r = 0;
+			seen = 0;
 			sent = 0
 		}
 	} unless {
-		d_step { killed[_pid]; w = 0; r = 0; sent = 0; won = 0;
-			owed = 0; asleep[_pid] = 0 }
+		d_step {
+			killed[_pid];
+			w = 0;
+			r = 0;
+			seen = 0;
+			sent = 0;
+			won = 0;
+			owed = 0;
+			asleep[_pid] = 0
+		}
 	}
 }
 

@@ -166,9 +166,14 @@ struct cay_vci {
  *
  * A message that travels by reference is a NOTIFY_RECV whose word 4 is not 0:
  * one more than the index of the reference slot at the origin; word 3 is then
- * the sequence number of that slot's use. A VOID says with immediate bytes 1
- * that its word 5 holds the RDR write position.
+ * the sequence number of that slot's use. A VOID says in its immediate bytes
+ * whether word 5 holds the RDR write position; they are never 0, so that no
+ * VOID looks like a fresh page.
  */
+#define CAY_VOID_EXTENT	 1
+#define CAY_VOID_UNKNOWN 2
+
+
 struct cay_nqe {
 	uint64_t word[CAY_WORDS];
 };
@@ -222,7 +227,6 @@ struct cay_answer {
 
 #define CAY_VPIDS	65536
 #define CAY_VPID_NODE	0      /* the management port, which the node keeps */
-#define CAY_VPID_NOBODY 0xffff /* in a VOID */
 
 /* ---- window descriptor: one line; see cay_contract(7) ---- */
 

@@ -21,8 +21,8 @@ CAY_API void *cay_alloc(struct cay_port *, size_t, unsigned flags);
 
 /*
  * Gives it back; what receivers still hold stays until they release it. NULL
- * is allowed. Any thread. Belongs to the process: a port that closes does not
- * free it.
+ * is allowed. Any thread. Belongs to the process: it lasts until the last of
+ * its ports in that realm closes.
  */
 CAY_API void cay_free(struct cay_port *, void *);
 

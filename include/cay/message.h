@@ -36,7 +36,8 @@ enum cay_flag {
  * Any thread; never blocks, enters the kernel only to wake a sleeper or for a
  * long message. 0, or -EAGAIN (no room: poll, try again), -EPIPE (the peer is
  * gone), -EINVAL (flags), -EMSGSIZE, -EFAULT (NULL with a length), -ENOBUFS
- * (too many threads), -ECHILD.
+ * (too many threads), -ENOTCONN (a long message needs the node, which is gone),
+ * -ENOMEM, -ECHILD.
  */
 CAY_API int cay_send(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const void *data, size_t length, unsigned flags);
@@ -49,7 +50,10 @@ CAY_API int cay_send_tagged(struct cay_port *, struct cay_peer *, uint64_t tag,
 CAY_API int cay_sendv(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const struct iovec *, int count, unsigned flags);
 
-/* As cay_send(), but waits for room: -ETIMEDOUT instead of -EAGAIN. */
+/*
+ * As cay_send(), but waits for room: -ETIMEDOUT instead of -EAGAIN unless the
+ * deadline is 0. Also -EINTR (a signal handler ran).
+ */
 CAY_API int cay_send_wait(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const void *data, size_t length, unsigned flags, uint64_t deadline);
 
@@ -92,7 +96,8 @@ CAY_API void cay_release(struct cay_port *, const struct cay_event *);
 
 /*
  * Spins briefly, then sleeps. 0: something to poll. Or -ETIMEDOUT, -EAGAIN
- * (the deadline is 0), -EINTR (a signal handler ran), -ECHILD, -ENOMEM.
+ * (the deadline is 0), -EINTR (a signal handler ran), -ENOTCONN (the node has
+ * given the port up), -ENOMEM, -ECHILD.
  */
 CAY_API int cay_wait(struct cay_port *, uint64_t deadline);
 

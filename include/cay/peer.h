@@ -45,7 +45,10 @@ CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
  */
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 
-/* How large messages reach it: "mapped", "process" or "staged". */
+/*
+ * How long messages from ordinary memory reach it: "process" (it reads ours),
+ * "staged" (we copy them into the arena), or "unknown" until the first one.
+ */
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 
 /* NULL is allowed. Before the port is closed. */

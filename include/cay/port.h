@@ -95,7 +95,7 @@ CAY_API int cay_port_fd(struct cay_port *);
 /*
  * Before epoll_wait(): 0: sleep on the descriptor; -EAGAIN: there is something
  * to poll. The consuming thread; does not block. Or -EBADF (no cay_port_fd()
- * yet), -ECHILD.
+ * yet), -ENOTCONN (the node has given the port up), -ENOMEM, -ECHILD.
  */
 CAY_API int cay_port_arm(struct cay_port *);
 

@@ -35,15 +35,6 @@ struct bench_options bench_defaults(void)
 
 /* ---- one plan ---- */
 
-static void bench_complain(const struct outcome *o)
-{
-	char refused[REFUSED_MAX];
-
-	outcome_refused(o, refused);
-	fprintf(stderr, "cay bench: no figure for %s %s: %s\n",
-		bench_name(o->plan->kind), o->plan->label, refused);
-}
-
 static void bench_advise(void)
 {
 	fprintf(stderr, "cay bench: the run was disturbed. Something else uses "
@@ -53,8 +44,6 @@ static void bench_advise(void)
 
 static void bench_note(struct progress *so_far, const struct outcome *o)
 {
-	if (o->refused)
-		bench_complain(o);
 	so_far->disturbed |= o->refused;
 	so_far->missed |= outcome_missed(o);
 }

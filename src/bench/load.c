@@ -59,7 +59,7 @@ static uint64_t load_ns(struct timeval t)
 int load_read(const int core[2], struct load *l)
 {
 	struct rusage usage;
-	uint64_t ticks;
+	uint64_t ticks = 0;
 	int r = load_read_busy(core, &ticks);
 
 	if (r)

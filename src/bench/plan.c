@@ -15,17 +15,25 @@
 #define LIMIT_NS	(3 * CLOCK_NS_PER_S) /* for the usual rounds */
 
 static const struct shape handover_shape = {
-	.batches = 8, .trips = 32, .singles = 64
+	.batches = 8,
+	.trips = 32,
+	.singles = 64,
+	.hops = 2,
 };
 
 /* Two cores that do nothing else: what they do in a row must repeat. */
 static const struct rules quiet_rules = {
-	.agree = 1.10, .alike = 1.25, .unbroken = true
+	.agree = 1.10,
+	.alike = 1.25,
+	.unbroken = true,
+	.foreign = 1,
 };
 
 /* Where processes sleep and wake, switches are what is measured. */
 static const struct rules busy_rules = {
-	.agree = 1.25, .alike = 1.50, .foreign = 0.10
+	.agree = 1.25,
+	.alike = 1.50,
+	.foreign = 0.10,
 };
 
 static void plan_rounds(

@@ -93,17 +93,32 @@ static void json_targets(struct report *r, const struct outcome *o)
 		fputs(" ]", r->out);
 }
 
+static void json_refused(struct report *r, const struct outcome *o)
+{
+	char refused[REFUSED_MAX];
+
+	outcome_refused(o, refused);
+	fputs(", ", r->out);
+	json_field(r->out, "why", refused);
+}
+
+static void json_figures(struct report *r, const struct outcome *o)
+{
+	for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
+		json_figure(r, o, i);
+	json_ratios(r, o);
+	json_targets(r, o);
+}
+
 void report_json_outcome(struct report *r, const struct outcome *o)
 {
 	json_open(r, o->plan);
 	json_rounds(r, o);
 	fprintf(r->out, ", \"refused\": %s", o->refused ? "true" : "false");
-	if (!o->refused) {
-		for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
-			json_figure(r, o, i);
-		json_ratios(r, o);
-		json_targets(r, o);
-	}
+	if (o->refused)
+		json_refused(r, o);
+	else
+		json_figures(r, o);
 	fputs(" }", r->out);
 }
 

@@ -15,11 +15,12 @@
 #include <string.h>
 
 #include "bench/flavour.h"
+#include "contract/arena.h"
 
-#define SKETCH_ENTRIES_LOG2 9u
+#define SKETCH_ENTRIES_LOG2 QUEUE_NQ_LOG2_DEFAULT
 #define SKETCH_ENTRIES	    (1u << SKETCH_ENTRIES_LOG2)
 #define SKETCH_RETURN	    (SKETCH_ENTRIES / 4) /* entries given back at once */
-#define SKETCH_DATA_BYTES   (256u << 10)
+#define SKETCH_DATA_BYTES   (RDR_UNIT << QUEUE_RDR_LOG2_DEFAULT)
 #define SKETCH_SOURCE_BYTES (1u << 20)
 
 struct sketch_entry {

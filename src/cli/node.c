@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay node: the process behind ports, for people. See cay-node(1). */
+/* cay node: the process behind ports, for people. See cay(1). */
 #include <errno.h>
 #include <getopt.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
 #include "cay/error.h"
 #include "cli/cli.h"
 #include "cli/json.h"
@@ -155,21 +153,8 @@ static const struct option serve_options[] = {
 	{ 0 },
 };
 
-/*
- * A node ends when nobody is connected. One in the foreground is meant to
- * stay, so this thread is somebody.
- */
-static void *serve_hold(void *argument)
-{
-	const struct node_address *a = argument;
-	while (node_client_connect(a) < 0)
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	return NULL;
-}
-
 static int serve_announce(struct node_call *c)
 {
-	pthread_t holder;
 	int s = node_client_connect(&c->address);
 	if (s >= 0) {
 		close(s);
@@ -180,9 +165,6 @@ static int serve_announce(struct node_call *c)
 	}
 	if (s != -ECONNREFUSED)
 		return node_failed(c, s);
-	if (pthread_create(&holder, NULL, serve_hold, &c->address) != 0)
-		return option_failed(c->command, "no thread could be made");
-	pthread_detach(holder);
 	printf("node '%s' serves, pid %d; processes with CAY_NODE=%s use it.\n"
 	       "Interrupt to end it.\n",
 		c->address.name, (int)getpid(), c->address.name);
@@ -216,7 +198,8 @@ static int node_command_serve(struct node_call *c, int argc, char **argv)
 		return status;
 	struct node_options options = { .name = c->address.name,
 		.arena_bytes = c->arena_bytes,
-		.background = c->background };
+		.background = c->background,
+		.stay = !c->background };
 	int r = node_serve(&options);
 	if (r == 0 && c->background)
 		return CLI_OK;

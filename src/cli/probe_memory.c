@@ -126,7 +126,7 @@ static void probe_arena(struct finding *f)
 	else if (r == ENOMEM)
 		finding_advise(f, "raise the limit on address space (ulimit "
 				  "-v unlimited), or start the node with a "
-				  "smaller arena; see cay-node(1)");
+				  "smaller arena; see cay(1)");
 }
 
 /* ---- futex ---- */

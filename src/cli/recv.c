@@ -149,19 +149,30 @@ static uint64_t deadline_next(const struct receiver *r)
 	return timeout == UINT64_MAX ? UINT64_MAX : clock_after_ns(timeout);
 }
 
-/* True if something was there. */
+/* No more than are wanted: who sent the others must not think us served. */
+static int receive_room(const struct receiver *r)
+{
+	uint64_t wanted = r->options->count;
+	return wanted ? (int)bits_min(wanted - r->received, EVENTS_AT_ONCE)
+		      : EVENTS_AT_ONCE;
+}
+
+/*
+ * True if something was there. What could not be written is not released:
+ * when the port closes, the sender of a long message is told.
+ */
 static bool receive_some(struct receiver *r)
 {
 	struct cay_event events[EVENTS_AT_ONCE];
-	int n = cay_poll(r->port, events, EVENTS_AT_ONCE);
+	int n = cay_poll(r->port, events, receive_room(r));
 	if (n < 0) {
 		option_failed("recv", "%s", cay_strerror(n));
 		r->end = RECV_FAILED;
 	}
-	for (int i = 0; i < n; i++) {
-		if (!r->end)
-			event_handle(r, &events[i]);
-		cay_release(r->port, &events[i]);
+	for (int i = 0; i < n && !r->end; i++) {
+		event_handle(r, &events[i]);
+		if (!r->end || r->end == RECV_DONE)
+			cay_release(r->port, &events[i]);
 	}
 	if (n > 0)
 		r->deadline = deadline_next(r);

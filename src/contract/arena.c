@@ -175,7 +175,7 @@ bool nqe_valid(const struct cay_nqe *n)
 		return false;
 	switch (command) {
 	case CAY_NQE_INVALID:
-		return bytes <= 1;
+		return bytes == CAY_VOID_EXTENT || bytes == CAY_VOID_UNKNOWN;
 	case CAY_NOTIFY_FAST_RECV:
 		return bytes <= CAY_FAST_SEND_BYTES;
 	case CAY_NOTIFY_CC:

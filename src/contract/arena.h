@@ -186,14 +186,18 @@ struct reference {
 	uint64_t length;
 	uint64_t cookie;
 	uint64_t cookie_address;
-	uint32_t pid;  /* as the origin sees itself */
-	uint32_t kind; /* enum reference_kind */
+	uint64_t tag; /* user tag, for who completes it in the target's place */
+	uint32_t pid; /* as the origin sees itself */
 	uint32_t target_epoch;
 	uint16_t target_vpid;
-	uint16_t probe;		 /* 1: try to read the cookie and tell */
-	_Atomic uint32_t error;	 /* target: how it ended, enum cay_error */
-	_Atomic uint32_t probed; /* target: 1 if the cookie could be read */
+	uint8_t kind;  /* enum reference_kind */
+	uint8_t probe; /* 1: try to read the cookie and tell */
+	/* Target: how it ended, enum cay_error 7:0; PROBED. */
+	_Atomic uint32_t outcome;
 };
+
+#define REFERENCE_ERROR_MASK 0xffu
+#define REFERENCE_PROBED     (1u << 8) /* the cookie could be read */
 
 #define REFERENCE_SEQUENCE_SHIFT 32
 #define REFERENCE_STATE_MASK	 0xffull

@@ -151,6 +151,9 @@ static const struct errno_words errnos[] = {
 		  "CAY_NODE_PROGRAM" },
 	{ EINVAL, "an argument is not valid" },
 	{ EMSGSIZE, "the message is too long" },
+	{ E2BIG, "too many threads of the process are stuck in one queue" },
+	{ EBUSY, "the queue that was replaced before is still in use" },
+	{ ESRCH, "no process with this number has ports here" },
 };
 
 const char *cay_strerror(int error)

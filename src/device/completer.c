@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The completer: finishes a packet at its target. Its steps, as the seed
- * numbers them: context load, (window load and check for remote memory),
+ * The completer: finishes a packet at its target. Its steps
+ * are context load, (window load and check for remote memory),
  * acknowledge, payload, notification generation, notification store, context
  * write-back. Here the write-back comes first, as the claim on W, because the
  * context is shared by all senders.

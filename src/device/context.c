@@ -90,11 +90,12 @@ void context_free(struct context *c)
 	}
 }
 
-void origin_load(struct origin *o, struct context *own, uint32_t node,
-	_Atomic(struct context *) **routes)
+int origin_load(struct origin *o, struct context *own, uint32_t node)
 {
 	const struct arena *a = own->arena;
-	const struct queue_config *c = &own->control->config;
+	struct queue_config c = own->control->config;
+	if (!queue_config_valid(&c, a->bytes))
+		return -EBADMSG;
 
 	memset(o, 0, sizeof(*o));
 	atomic_init(&o->own, own);
@@ -102,11 +103,11 @@ void origin_load(struct origin *o, struct context *own, uint32_t node,
 	o->vpid = own->vpid;
 	o->cq_reserve = own->cq_reserve;
 	o->refs = own->refs;
-	o->peers = queue_region(a, c->tables_offset, c->peers_at);
-	o->peer_count = c->peers;
-	o->routes = routes;
-	o->wq = queue_region(a, c->tables_offset, c->wq_at);
-	o->wq_log2 = c->wq_log2;
-	o->sdr = queue_region(a, c->tables_offset, c->sdr_at);
-	o->sdr_bytes = (uint64_t)RDR_UNIT << c->sdr_log2;
+	o->peers = queue_region(a, c.tables_offset, c.peers_at);
+	o->peer_count = c.peers;
+	o->wq = queue_region(a, c.tables_offset, c.wq_at);
+	o->wq_log2 = c.wq_log2;
+	o->sdr = queue_region(a, c.tables_offset, c.sdr_at);
+	o->sdr_bytes = (uint64_t)RDR_UNIT << c.sdr_log2;
+	return 0;
 }

@@ -97,8 +97,10 @@ bool context_follow(_Atomic(struct context *) *slot, struct context *closed);
 /* Frees a context and all that it replaced. */
 void context_free(struct context *);
 
-/* Sets up the device's state of a port whose context is `own`. */
-void origin_load(struct origin *, struct context *own, uint32_t node,
-	_Atomic(struct context *) **routes);
+/*
+ * Sets up the device's state of a port whose context is `own`; its routes are
+ * the caller's. 0 or -EBADMSG.
+ */
+int origin_load(struct origin *, struct context *own, uint32_t node);
 
 #endif

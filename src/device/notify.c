@@ -247,9 +247,9 @@ static inline bool notify_void(
 	struct cay_nqe *nqe = notify_entry(to, position);
 	_Atomic uint64_t *valid = queue_valid_word(nqe);
 	uint64_t former = host_load(valid, HOST_NQE);
-	/* The VPID is nobody's, so that no void is 0, in no generation. */
-	uint64_t word = notify_word(
-		to, position, CAY_NQE_INVALID, rdr_write >= 0, CAY_VPID_NOBODY);
+	uint64_t word = notify_word(to, position, CAY_NQE_INVALID,
+		rdr_write >= 0 ? CAY_VOID_EXTENT : CAY_VOID_UNKNOWN,
+		CAY_VPID_NODE);
 	uint64_t lap_before =
 		queue_generation(position - to->nq_entries, to->nq_log2);
 

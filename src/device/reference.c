@@ -72,24 +72,24 @@ static inline int reference_take(struct origin *o)
 
 /* Fills in a slot that is ours; gives the sequence number of this use. */
 static inline uint32_t reference_fill(struct reference *slot,
-	const struct reference *source, const struct context *to)
+	const struct reference *source, uint64_t tag, const struct context *to)
 {
 	uint32_t sequence =
 		(uint32_t)(host_load_relaxed(&slot->state, HOST_REFERENCE) >>
 			   REFERENCE_SEQUENCE_SHIFT) +
 		1;
-	slot->address = source->address;
-	slot->length = source->length;
-	slot->cookie = source->cookie;
-	slot->cookie_address = source->cookie_address;
+	host_write(&slot->address, source->address, HOST_REFERENCE);
+	host_write(&slot->length, source->length, HOST_REFERENCE);
+	host_write(&slot->cookie, source->cookie, HOST_REFERENCE);
+	host_write(
+		&slot->cookie_address, source->cookie_address, HOST_REFERENCE);
+	host_write(&slot->tag, tag, HOST_REFERENCE);
 	slot->pid = source->pid;
 	slot->kind = source->kind;
 	slot->probe = source->probe;
 	slot->target_epoch = to->epoch;
 	slot->target_vpid = to->vpid;
-	atomic_store_explicit(
-		&slot->error, CAY_ERROR_NONE, memory_order_relaxed);
-	atomic_store_explicit(&slot->probed, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->outcome, 0, memory_order_relaxed);
 	return sequence;
 }
 

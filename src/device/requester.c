@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The requester: turns a work request into a packet. The seed's steps are
+ * The requester: turns a work request into a packet. Its steps are
  * context load, descriptor load, routing fetch, command frame, (window load
  * for remote memory), payload, completion, context write-back. A direct issue
  * hands it what it already has in registers, so that the first three steps
@@ -19,7 +19,8 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 {
 	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
-	if (requester_fenced(o, p->flags))
+	/* A long message has looked before it took its slot. */
+	if (!ref && requester_fenced(o, p->flags))
 		return -EAGAIN;
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
@@ -64,12 +65,12 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
 {
-	int index = reference_take(o);
+	int index = requester_fenced(o, p->flags) ? -1 : reference_take(o);
 	if (index < 0)
 		return -EAGAIN;
 	struct reference *ref = &o->refs[index];
 	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
-	p->sequence = reference_fill(ref, source, to);
+	p->sequence = reference_fill(ref, source, p->tag, to);
 	p->reference = (uint32_t)index + 1;
 	reference_ready(ref, p->sequence, op);
 
@@ -127,6 +128,30 @@ static int requester_send(struct origin *o, struct op_record *op,
 	return requester_reference(o, op, slot, &p, &source, &used);
 }
 
+/* The first check that fails decides: command, route, origin, target. */
+static enum cay_error requester_check(struct origin *o, const struct cay_vci *v,
+	_Atomic(struct context *) **slot)
+{
+	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
+	uint32_t route =
+		(uint32_t)(v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT) &
+		CAY_VCI_ROUTING_OFFSET_MASK;
+
+	if (!vci_valid(v) || (command != CAY_FAST_SEND && command != CAY_SEND))
+		return CAY_ERROR_COMMAND;
+	enum cay_error error = route_fetch(o, route, slot);
+	if (error)
+		return error;
+	if (command == CAY_SEND &&
+		!bits_inside(v->word[CAY_VCI_WORD_SDR_OFFSET],
+			v->word[CAY_VCI_WORD_LENGTH], o->sdr_bytes))
+		return CAY_ERROR_ORIGIN_BOUNDS;
+	struct context *to = atomic_load_explicit(*slot, memory_order_acquire);
+	return to->vpid == (uint16_t)v->word[CAY_VCI_WORD_TARGET]
+		       ? CAY_ERROR_NONE
+		       : CAY_ERROR_TARGET_VPID;
+}
+
 /*
  * All steps for one VCI, which is the device's own copy. 0, or -EAGAIN: the
  * request stays where it is. Whatever is wrong with it becomes a NOTIFY_CC
@@ -138,22 +163,13 @@ static int requester_execute(
 	struct context *own =
 		atomic_load_explicit(&o->own, memory_order_acquire);
 	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
-	uint32_t route =
-		(uint32_t)(v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT) &
-		CAY_VCI_ROUTING_OFFSET_MASK;
 	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
 	_Atomic(struct context *) *slot = NULL;
 	int r = 0;
 
 	host_step(op, STEP_DESCRIPTOR);
-	enum cay_error error = CAY_ERROR_COMMAND;
-	if (vci_valid(v) && (command == CAY_FAST_SEND || command == CAY_SEND))
-		error = route_fetch(o, route, target, &slot);
+	enum cay_error error = requester_check(o, v, &slot);
 	host_step(op, STEP_ROUTE);
-	if (!error && command == CAY_SEND &&
-		!bits_inside(v->word[CAY_VCI_WORD_SDR_OFFSET],
-			v->word[CAY_VCI_WORD_LENGTH], o->sdr_bytes))
-		error = CAY_ERROR_ORIGIN_BOUNDS;
 	if (!error)
 		r = command == CAY_SEND
 			    ? requester_send(o, op, slot, v, own->arena)

@@ -6,8 +6,7 @@
 
 /* The first check that fails decides; *to is set only on CAY_ERROR_NONE. */
 static inline enum cay_error route_fetch(const struct origin *o,
-	uint32_t routing_offset, uint16_t target_vpid,
-	_Atomic(struct context *) **to)
+	uint32_t routing_offset, _Atomic(struct context *) **to)
 {
 	if (routing_offset >= o->peer_count)
 		return CAY_ERROR_ROUTE;
@@ -20,8 +19,6 @@ static inline enum cay_error route_fetch(const struct origin *o,
 	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
 	if (epoch != c->epoch && !context_follow(slot, c))
 		return CAY_ERROR_GONE;
-	if (c->vpid != target_vpid)
-		return CAY_ERROR_TARGET_VPID;
 	*to = slot;
 	return CAY_ERROR_NONE;
 }

@@ -16,7 +16,8 @@
 
 #include "device/entry.h"
 
-/* clang-format off: the order is that of the units */
+/* The order is that of the units. */
+/* clang-format off */
 #include "device/record.c"
 #include "device/notify.c"
 #include "device/reference.c"

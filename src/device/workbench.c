@@ -102,8 +102,9 @@ static int port_enter(struct workbench *b, uint32_t i)
 		return -ENOMEM;
 	if (p->origin.node)
 		context_free(workbench_own(b, i));
-	origin_load(&p->origin, own, WORKBENCH_NODE, p->routes);
-	return 0;
+	int r = origin_load(&p->origin, own, WORKBENCH_NODE);
+	p->origin.routes = p->routes;
+	return r;
 }
 
 /* Takes the port's memory, in the arena and outside, and opens its queues. */

@@ -110,10 +110,10 @@ struct node {
 	int epoll, listener, spare; /* spare: to refuse when none is left */
 	struct source listener_source;
 	uint64_t started_ns, idle_since_ns;
+	bool stay;
 	uint64_t arena_bytes;
 	struct list realms;
 	struct list greeting; /* processes that have not joined */
-	struct list dead;     /* processes to be repaired after */
 	struct list buried;   /* to be freed when no event names them */
 	struct list closing;  /* ports that could not be reclaimed at once */
 	struct list gone;     /* watches whose NOTIFY_GONE found no room */
@@ -202,10 +202,13 @@ int status_write(struct node *, struct node_reply *, int *fd);
 
 /* ---- server.c ---- */
 
+#define NODE_ARENA_BYTES_MIN (ARENA_HEAP_OFFSET + (1ull << 20))
+
 struct node_options {
 	const char *name;
-	uint64_t arena_bytes; /* 0: the default */
+	uint64_t arena_bytes; /* 0: the default; else NODE_ARENA_BYTES_MIN */
 	bool background;      /* leave the caller's process behind */
+	bool stay;	      /* when nobody is left, too */
 };
 
 /*

@@ -58,11 +58,14 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 	if (context_load(&r->arena, origin->config.vpid, origin->epoch, &to))
 		return true;
 	if (device_reference_done(ref, sequence))
-		atomic_store_explicit(
-			&ref->error, CAY_ERROR_GONE, memory_order_relaxed);
-	struct completion c = { .command = CAY_SEND,
-		.error = (uint8_t)atomic_load_explicit(
-			&ref->error, memory_order_relaxed),
+		atomic_fetch_or_explicit(
+			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
+	struct completion c = { .tag = ref->tag,
+		.command = CAY_SEND,
+		.length = ref->length,
+		.error = (uint8_t)(atomic_load_explicit(&ref->outcome,
+					   memory_order_relaxed) &
+				   REFERENCE_ERROR_MASK),
 		.peer_node = r->node->id,
 		.peer_vpid = closed->config.vpid,
 		.reference = index + 1,
@@ -128,9 +131,9 @@ static struct vport *reference_target(
 	const struct vport *origin, const struct reference *ref)
 {
 	struct vport *target = origin->realm->node->ports[ref->target_vpid];
-	bool there =
-		target && target != origin && target->realm == origin->realm &&
-		target->state == VPORT_OPEN && reference_is_to(ref, target);
+	bool there = target && target->realm == origin->realm &&
+		     target->state == VPORT_OPEN &&
+		     reference_is_to(ref, target);
 	return there ? target : NULL;
 }
 

@@ -10,14 +10,15 @@
  *
  *   OWN(i): nobody else can own i: void it if it is unpublished.
  *   TRY(i): the CAS may have succeeded. If i is claimed and unpublished, its
- *	owner is either this thread or one whose record covers i. If a living
- *	record says OWN(i), leave it to that one. If a living record says
- *	TRY(i), that thread has yet to learn how its CAS ended: wait. Else the
- *	owner is dead: void it.
+ *	owner is either this thread or one whose record covers i. If that of a
+ *	living thread does, wait: either it publishes i, or it learns that its
+ *	CAS failed and goes on. Else the owner is dead: void it.
  *
  * Records are read first, word 7 after them: a living thread that has gone on
  * has published i before it stored a newer record (X1 to X3 in
- * device/record.c), so word 7 then says so.
+ * device/record.c), so word 7 then says so. A record that is read while its
+ * thread goes on may be torn, its state older than its w_old; so no more is
+ * concluded from a living one than that it is worth waiting.
  */
 #include <errno.h>
 
@@ -82,7 +83,7 @@ struct cover {
 	uint16_t vpid;
 	uint32_t epoch;
 	uint64_t position;
-	bool owned, trying;
+	bool covered;
 };
 
 static bool cover_visit(struct op_record *op, void *argument)
@@ -92,9 +93,8 @@ static bool cover_visit(struct op_record *op, void *argument)
 	if (op == c->repaired || !record_is_at(&s, c->vpid, c->epoch) ||
 		!record_covers(&s, c->position))
 		return false;
-	c->owned = c->owned || s.state == OP_OWN;
-	c->trying = c->trying || s.state == OP_TRY;
-	return false;
+	c->covered = true;
+	return true;
 }
 
 /* The entry lies between what the receiver has returned and W. */
@@ -133,10 +133,8 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 			.epoch = to->epoch,
 			.position = position };
 		records_any(r, NULL, cover_visit, &c);
-		if (c.trying)
+		if (c.covered)
 			return -EAGAIN;
-		if (c.owned)
-			return 0;
 	}
 	if (device_void_entry(to, position, entry_extent(s, w, position)))
 		r->node->count.voided++;

@@ -6,6 +6,7 @@
 #include "node/request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -174,10 +175,23 @@ static int request_recover(struct call *c)
 	return -EINVAL;
 }
 
+/* Only an eventfd: writing to anything else might block, or do worse. */
+static bool bell_valid(int fd)
+{
+	char path[64], link[64];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return false;
+	link[n] = 0;
+	return strcmp(link, "anon_inode:[eventfd]") == 0 &&
+	       fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
 static int request_bell_set(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->bell.vpid);
-	if (!port || *c->fd_in < 0)
+	if (!port || *c->fd_in < 0 || !bell_valid(*c->fd_in))
 		return -EINVAL;
 	if (port->bell >= 0)
 		close(port->bell);

@@ -134,7 +134,7 @@ static bool node_tick(struct node *n)
 /* Nobody connected and nobody to be remembered, for a while. */
 static bool node_over(struct node *n)
 {
-	if (n->process_count) {
+	if (n->process_count || n->stay) {
 		n->idle_since_ns = 0;
 		return false;
 	}
@@ -148,9 +148,10 @@ static int node_loop(struct node *n)
 	struct epoll_event events[NODE_EVENTS];
 	bool left = false;
 	while (!node_over(n)) {
-		int timeout = left		 ? NODE_TICK_MS
-			      : n->process_count ? -1
-						 : NODE_LINGER_TICK_MS;
+		int timeout = left ? NODE_TICK_MS
+			      : n->process_count || n->stay
+				      ? -1
+				      : NODE_LINGER_TICK_MS;
 		int count = epoll_wait(n->epoll, events, NODE_EVENTS, timeout);
 		if (count < 0 && errno != EINTR)
 			return -errno;
@@ -195,6 +196,7 @@ static void node_init(struct node *n, const struct node_options *o)
 {
 	n->started_ns = clock_now_ns();
 	n->arena_bytes = o->arena_bytes ? o->arena_bytes : NODE_ARENA_BYTES;
+	n->stay = o->stay;
 	n->listener = n->epoll = n->spare = -1;
 	list_init(&n->realms);
 	list_init(&n->greeting);
@@ -244,6 +246,8 @@ static void node_end(struct node *n)
 
 int node_serve(const struct node_options *o)
 {
+	if (o->arena_bytes && o->arena_bytes < NODE_ARENA_BYTES_MIN)
+		return -EINVAL;
 	struct node *n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "node/address.h"
 #include "node/wire.h"
+#include "port/lock.h"
 #include "port/member.h"
 
 /* What went wrong with the connection itself. */
@@ -40,14 +41,15 @@ static int control_exchange(int socket, const struct node_request *request,
 int control_call(struct member *m, const struct node_request *request,
 	int fd_out, struct node_reply *reply, int *fd_in)
 {
-	pthread_mutex_lock(&m->control);
+	struct lock_guard guard;
+	lock_take(&m->control, &guard);
 	int r = -ENOTCONN;
 	if (!m->broken) {
 		r = control_exchange(m->socket, request, fd_out, reply, fd_in);
 		/* After these a late reply could be taken for the next one. */
 		m->broken = r == -ENOTCONN || r == -ETIMEDOUT || r == -EPROTO;
 	}
-	pthread_mutex_unlock(&m->control);
+	lock_drop(&m->control, &guard);
 	return r == -ETIMEDOUT ? -ENOTCONN : r;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "port/lock.h"
 #include "port/port.h"
 
 static bool bell_write(int fd)
@@ -68,10 +69,11 @@ static void bell_ask_node(struct member *m, struct context *to)
 void doorbell_ring(struct context *to)
 {
 	struct member *m = list_of(to->arena, struct member, arena);
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	int fd = bell_of(m, to);
 	bool rung = fd >= 0 && bell_write(fd);
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 	if (!rung)
 		bell_ask_node(m, to);
 }
@@ -107,13 +109,14 @@ int cay_port_fd(struct cay_port *port)
 {
 	if (!port_here(port))
 		return -ECHILD;
-	pthread_mutex_lock(&port->lock);
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
 	int fd = port->bell;
 	if (fd < 0) {
 		fd = bell_make(port);
 		if (fd >= 0)
 			port->bell = fd;
 	}
-	pthread_mutex_unlock(&port->lock);
+	lock_drop(&port->lock, &guard);
 	return fd;
 }

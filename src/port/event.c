@@ -93,9 +93,7 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 		e->kind = CAY_EVENT_GONE;
 		return 1;
 	case CAY_NQE_INVALID:
-		slot->has_rdr =
-			(n->word[CAY_NQE_WORD_VALID] >> CAY_NQE_BYTES_SHIFT) &
-			1;
+		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
 		break;
 	default:
 		slot->has_rdr = 0;
@@ -153,10 +151,10 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 	intake_take(in);
 	if (taken == 0)
 		intake_release(port, in, position);
-	else
-		event_count(e->kind == CAY_EVENT_MESSAGE
-				    ? &port->count.received
-				    : &port->count.completed);
+	else if (e->kind == CAY_EVENT_MESSAGE)
+		event_count(&port->count.received);
+	else if (e->kind == CAY_EVENT_COMPLETE)
+		event_count(&port->count.completed);
 	return taken;
 }
 

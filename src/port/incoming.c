@@ -91,8 +91,8 @@ static void incoming_complete(struct cay_port *port,
 	if (atomic_load_explicit(&slot->state, memory_order_acquire) >>
 			REFERENCE_SEQUENCE_SHIFT ==
 		sequence)
-		atomic_store_explicit(
-			&slot->error, error, memory_order_relaxed);
+		atomic_fetch_or_explicit(
+			&slot->outcome, error, memory_order_relaxed);
 	if (!device_reference_done(slot, sequence) || !op)
 		return;
 	while (device_complete(c, op, &done, 0) != 0 &&
@@ -104,7 +104,8 @@ static void incoming_complete(struct cay_port *port,
 static void incoming_probe(struct reference *slot, const struct reference *ref)
 {
 	if (ref->probe && process_read(ref, 0, NULL, 0) == 0)
-		atomic_store_explicit(&slot->probed, 1, memory_order_relaxed);
+		atomic_fetch_or_explicit(
+			&slot->outcome, REFERENCE_PROBED, memory_order_relaxed);
 }
 
 /* In ordinary memory: copy, and look again whether it was still there. */

@@ -18,7 +18,8 @@ void intake_begin(struct intake *in, struct context *own)
 		.next = queue_nq(r),
 		.oldest = queue_nq(r),
 		.returned = queue_nq(r),
-		.rdr = (uint32_t)queue_rdr(r) };
+		.rdr = (uint32_t)queue_rdr(r),
+		.returned_rdr = (uint32_t)queue_rdr(r) };
 }
 
 static void intake_discard(struct intake *in)
@@ -70,6 +71,7 @@ void intake_return(struct cay_port *port, struct intake *in)
 	 * back must find it.
 	 */
 	in->returned = in->oldest;
+	in->returned_rdr = in->rdr;
 	device_give_back(in->own, queue_word(in->oldest, in->rdr));
 	if (in->completions)
 		device_completions_taken(&port->origin, in->completions);

@@ -26,6 +26,12 @@ static inline struct intake_slot *intake_slot(
 	return &in->slots[position & (in->own->nq_entries - 1)];
 }
 
+/* Does this word 7 of a VOID say that word 5 is valid? */
+static inline bool void_has_extent(uint64_t word)
+{
+	return (word >> CAY_NQE_BYTES_SHIFT & 0xffff) == CAY_VOID_EXTENT;
+}
+
 /* The entry at `next` is taken. */
 static inline void intake_take(struct intake *in)
 {
@@ -37,7 +43,7 @@ void intake_release(struct cay_port *, struct intake *, uint64_t position);
 
 void intake_return(struct cay_port *, struct intake *);
 
-/* Worth it: a quarter of the ring, or somebody waits. */
+/* Worth it: a quarter of either ring, or somebody waits. */
 static inline bool intake_due(const struct intake *in)
 {
 	/* Relaxed: a hint; the swap itself finds WAITERS for certain. */
@@ -45,6 +51,8 @@ static inline bool intake_due(const struct intake *in)
 		&in->own->control->r, memory_order_relaxed);
 	return queue_ahead(in->oldest, in->returned) >=
 		       in->own->nq_entries / 4 ||
+	       queue_rdr_ahead(in->rdr, in->returned_rdr) >=
+		       in->own->rdr_units / 4 ||
 	       r & R_WAITERS;
 }
 

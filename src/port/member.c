@@ -17,6 +17,7 @@
 #include "node/address.h"
 #include "port/doorbell.h"
 #include "port/life.h"
+#include "port/lock.h"
 #include "port/memory.h"
 #include "port/record.h"
 
@@ -57,7 +58,7 @@ static struct member *member_find(const char *node, const char *realm)
 	list_for_each (at, &members) {
 		struct member *m = list_of(at, struct member, link);
 		if (strcmp(m->node_name, node) == 0 &&
-			strcmp(m->realm, realm) == 0 && !m->broken)
+			strcmp(m->realm, realm) == 0 && member_node_alive(m))
 			return m;
 	}
 	return NULL;
@@ -201,7 +202,8 @@ int member_join(const char *node, const char *realm, struct member **out)
 		return r;
 
 	pthread_once(&fork_once, fork_handlers);
-	pthread_mutex_lock(&members_lock);
+	struct lock_guard guard;
+	lock_take(&members_lock, &guard);
 	r = life_begin();
 	if (r > 0)
 		members_forget();
@@ -211,7 +213,7 @@ int member_join(const char *node, const char *realm, struct member **out)
 	}
 	if (r == 0)
 		(*out)->users++;
-	pthread_mutex_unlock(&members_lock);
+	lock_drop(&members_lock, &guard);
 	return r;
 }
 
@@ -221,7 +223,8 @@ void member_leave(struct member *m)
 	struct node_request request = { .kind = NODE_LEAVE };
 	struct node_reply reply;
 
-	pthread_mutex_lock(&members_lock);
+	struct lock_guard guard;
+	lock_take(&members_lock, &guard);
 	if (--m->users == 0) {
 		list_remove(&m->link);
 		record_forget(m);
@@ -230,19 +233,25 @@ void member_leave(struct member *m)
 		control_call(m, &request, -1, &reply, NULL);
 		member_delete(m);
 	}
-	pthread_mutex_unlock(&members_lock);
+	lock_drop(&members_lock, &guard);
 }
 
 bool member_node_alive(struct member *m)
 {
 	char byte;
-	pthread_mutex_lock(&m->control);
+	struct lock_guard guard;
+	lock_guard_begin(&guard);
+	/* Somebody is just talking with it, and will find out. */
+	if (pthread_mutex_trylock(&m->control) != 0) {
+		lock_guard_end(&guard);
+		return true;
+	}
 	if (!m->broken) {
 		ssize_t n = recv(m->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 		m->broken = n == 0 || (n < 0 && errno != EAGAIN);
 	}
 	bool alive = !m->broken;
-	pthread_mutex_unlock(&m->control);
+	lock_drop(&m->control, &guard);
 	return alive;
 }
 
@@ -260,32 +269,33 @@ static struct context *origin_now(struct member *m, uint16_t vpid)
 	return c;
 }
 
-/* Under m->lock. A context of an epoch that is over is of no use. */
-static void origin_refresh(struct member *m, uint16_t vpid)
+/*
+ * Under m->lock. True if the slot has the context of the VPID's present epoch.
+ * What it replaces is kept: another thread may be using it.
+ */
+static bool origin_refresh(struct member *m, uint16_t vpid)
 {
 	_Atomic(struct context *) *slot = &m->origins[vpid];
 	struct context *old = atomic_load_explicit(slot, memory_order_relaxed);
 	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
 	if (old && atomic_load_explicit(&entry->epoch, memory_order_acquire) ==
 			   old->epoch)
-		return;
+		return true;
 	struct context *now = origin_now(m, vpid);
-	if (now)
-		now->former = old;
-	else
-		context_free(old);
+	if (!now)
+		return false;
+	now->former = old;
 	atomic_store_explicit(slot, now, memory_order_release);
+	return true;
 }
 
 _Atomic(struct context *) *member_origin(struct member *m, uint16_t vpid)
 {
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	if (!m->origins)
 		m->origins = calloc(CAY_VPIDS, sizeof(*m->origins));
-	if (m->origins)
-		origin_refresh(m, vpid);
-	_Atomic(struct context *) *slot = m->origins ? &m->origins[vpid] : NULL;
-	pthread_mutex_unlock(&m->lock);
-	return slot && atomic_load_explicit(slot, memory_order_acquire) ? slot
-									: NULL;
+	bool there = m->origins && origin_refresh(m, vpid);
+	lock_drop(&m->lock, &guard);
+	return there ? &m->origins[vpid] : NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "base/bits.h"
 #include "cay/memory.h"
+#include "port/lock.h"
 #include "port/port.h"
 
 /* What one process may have staged at a time; one message may always. */
@@ -122,7 +123,8 @@ static struct staging *staging_new(struct member *m, uint64_t bytes)
 void *staging_take(struct member *m, uint64_t bytes)
 {
 	uint64_t busy;
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	struct staging *s = staging_find(m, bytes, &busy);
 	if (!s && (busy == 0 || busy + bytes <= STAGING_BYTES_MAX)) {
 		staging_trim(m);
@@ -130,22 +132,24 @@ void *staging_take(struct member *m, uint64_t bytes)
 	}
 	if (s)
 		s->busy = true;
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 	return s ? s->memory : NULL;
 }
 
 void staging_put(struct member *m, void *memory)
 {
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	for (struct staging *s = m->staging; s; s = s->next)
 		if (s->memory == memory)
 			s->busy = false;
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 }
 
 void staging_drop(struct member *m, void *memory)
 {
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	for (struct staging **at = &m->staging; *at; at = &(*at)->next)
 		if ((*at)->memory == memory) {
 			struct staging *s = *at;
@@ -154,7 +158,7 @@ void staging_drop(struct member *m, void *memory)
 			free(s);
 			break;
 		}
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 }
 
 /* The node takes the memory itself back when the process leaves. */

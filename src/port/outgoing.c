@@ -14,7 +14,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "port/event.h"
+#include "port/lock.h"
 #include "port/memory.h"
 
 /* What a target reads along to know that it reads this process. */
@@ -60,80 +62,114 @@ static int outgoing_source(struct cay_port *port, struct cay_peer *peer,
 	*staged = NULL;
 	if (p->pieces == 1 &&
 		memory_mapped(port->member, data, p->length, &ref->address)) {
-		port_count(&port->count.mapped);
 		return 0;
 	}
 	reference_identify(ref);
 	if (p->pieces == 1 && bulk == BULK_PROCESS) {
 		ref->kind = REFERENCE_PROCESS;
 		ref->address = (uint64_t)(uintptr_t)data;
-		port_count(&port->count.process);
 		return 0;
 	}
 	*staged = stage(port, p);
 	if (!*staged)
-		return -EAGAIN;
+		return member_node_alive(port->member) ? -EAGAIN : -ENOTCONN;
 	ref->probe = bulk == BULK_UNKNOWN;
 	ref->address =
 		(uint64_t)((unsigned char *)*staged - port->member->arena.base);
-	port_count(&port->count.staged);
 	return 0;
 }
 
-/* From now on the node looks at our references when a target closes. */
-static void outgoing_announce(struct cay_port *port)
+/* What was sent how, for the statistics. */
+static void outgoing_count(
+	struct cay_port *port, const struct reference *ref, const void *staged)
+{
+	port_count(staged			    ? &port->count.staged
+		   : ref->kind == REFERENCE_PROCESS ? &port->count.process
+						    : &port->count.mapped);
+}
+
+void outgoing_announce(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_LONG };
 	struct node_reply reply;
 	request.close.vpid = port->origin.vpid;
-	control_call(port->member, &request, -1, &reply, NULL);
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	if (!port->announced)
+		control_call(port->member, &request, -1, &reply, NULL);
+	port->announced = true;
+	lock_drop(&port->lock, &guard);
 }
 
 static int outgoing_table(struct cay_port *port)
 {
-	pthread_mutex_lock(&port->lock);
-	if (!port->outgoing) {
-		outgoing_announce(port);
+	if (likely(port->outgoing != NULL))
+		return 0;
+	outgoing_announce(port);
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	if (!port->outgoing)
 		port->outgoing =
 			calloc(1u << QUEUE_REFS_LOG2, sizeof(*port->outgoing));
-	}
-	pthread_mutex_unlock(&port->lock);
+	lock_drop(&port->lock, &guard);
 	return port->outgoing ? 0 : -ENOMEM;
+}
+
+/*
+ * The consumer may see the completion before we are back, so what it needs is
+ * noted under the lock that it takes too.
+ */
+static int outgoing_issue(struct cay_port *port, struct op_record *op,
+	const struct packet *p, const struct reference *ref,
+	const struct outgoing *note)
+{
+	struct lock_guard guard;
+	uint32_t index = 0;
+	lock_take(&port->lock, &guard);
+	int r = device_send_reference(
+		&port->origin, op, &note->peer->context, p, ref, &index);
+	if (r == 0) {
+		port->outgoing[index] = *note;
+		atomic_fetch_add_explicit(
+			&note->peer->users, 1, memory_order_relaxed);
+	}
+	lock_drop(&port->lock, &guard);
+	return r;
+}
+
+static int outgoing_try(struct cay_port *port, struct op_record *op,
+	struct cay_peer *peer, const struct packet *p)
+{
+	struct reference ref = { .kind = REFERENCE_ARENA };
+	struct outgoing note = { .tag = p->tag,
+		.api_tag = p->api_tag,
+		.peer = peer,
+		.length = p->length,
+		.command =
+			(uint16_t)(CAY_SEND | (p->command & CAY_COMMAND_ACK)) };
+	struct packet out = *p;
+	out.command = note.command;
+	int r = outgoing_table(port);
+	if (r == 0)
+		r = outgoing_source(port, peer, p, &ref, &note.staged);
+	if (r)
+		return r;
+	r = outgoing_issue(port, op, &out, &ref, &note);
+	if (r == 0)
+		outgoing_count(port, &ref, note.staged);
+	else if (note.staged)
+		staging_put(port->member, note.staged);
+	return r;
 }
 
 int outgoing_send(struct cay_port *port, struct op_record *op,
 	struct cay_peer *peer, const struct packet *p)
 {
-	struct reference ref = { .kind = REFERENCE_ARENA };
-	void *staged;
-	int r = outgoing_table(port);
-	if (r == 0)
-		r = outgoing_source(port, peer, p, &ref, &staged);
-	if (r)
-		return r;
-	struct packet out = *p;
-	out.command = (uint16_t)(CAY_SEND | (p->command & CAY_COMMAND_ACK));
-	/*
-	 * The consumer may see the completion before we are back, so what it
-	 * needs is noted under the lock that it takes too.
-	 */
-	pthread_mutex_lock(&port->lock);
-	uint32_t index = 0;
-	r = device_send_reference(
-		&port->origin, op, &peer->context, &out, &ref, &index);
-	if (r == 0) {
-		port->outgoing[index] = (struct outgoing){ .tag = p->tag,
-			.api_tag = p->api_tag,
-			.peer = peer,
-			.staged = staged,
-			.length = p->length,
-			.command = out.command };
-		atomic_fetch_add_explicit(
-			&peer->users, 1, memory_order_relaxed);
-	}
-	pthread_mutex_unlock(&port->lock);
-	if (r && staged)
-		staging_put(port->member, staged);
+	struct lock_guard guard;
+	/* Nobody may jump out and leave what was staged behind. */
+	lock_guard_begin(&guard);
+	int r = outgoing_try(port, op, peer, p);
+	lock_guard_end(&guard);
 	return r;
 }
 
@@ -145,39 +181,69 @@ static void outgoing_learn(
 	if (ref->kind == REFERENCE_PROCESS && error == CAY_ERROR_MEMORY)
 		bulk = BULK_STAGED;
 	else if (ref->probe)
-		bulk = atomic_load_explicit(&ref->probed, memory_order_relaxed)
+		bulk = atomic_load_explicit(
+			       &ref->outcome, memory_order_relaxed) &
+				       REFERENCE_PROBED
 			       ? BULK_PROCESS
 			       : BULK_STAGED;
 	atomic_store_explicit(&peer->bulk, bulk, memory_order_relaxed);
+}
+
+/* Under the lock: is the slot in use, and this use of it? */
+static bool outgoing_ours(
+	struct cay_port *port, uint32_t index, uint32_t sequence)
+{
+	uint64_t used = atomic_load_explicit(
+		&port->origin.references, memory_order_relaxed);
+	/* Acquire pairs with G2: the target is done with our memory. */
+	uint64_t state = atomic_load_explicit(
+		&port->origin.refs[index].state, memory_order_acquire);
+	return used >> index & 1 &&
+	       state >> REFERENCE_SEQUENCE_SHIFT == sequence;
+}
+
+/* What cay_send() noted; a message from the raw level has no such note. */
+static struct outgoing outgoing_take(struct cay_port *port, uint32_t index)
+{
+	struct outgoing out = { 0 };
+	if (port->outgoing) {
+		out = port->outgoing[index];
+		port->outgoing[index].peer = NULL;
+	}
+	return out;
+}
+
+static void outgoing_finish(
+	struct cay_port *port, const struct outgoing *out, struct cay_event *e)
+{
+	e->tag = out->tag;
+	e->api_tag = out->api_tag;
+	e->length = out->length;
+	e->command = out->command;
+	if (out->staged)
+		staging_put(port->member, out->staged);
+	peer_put(out->peer);
 }
 
 bool outgoing_complete(struct cay_port *port, uint32_t reference,
 	uint32_t sequence, struct cay_event *e)
 {
 	uint32_t index = reference - 1;
-	if (index >= 1u << QUEUE_REFS_LOG2 || !port->outgoing)
+	struct outgoing out = { 0 };
+	if (index >= 1u << QUEUE_REFS_LOG2)
 		return false;
-	struct reference *ref = &port->origin.refs[index];
-	pthread_mutex_lock(&port->lock);
-	struct outgoing out = port->outgoing[index];
-	/* Acquire pairs with G2: the target is done with our memory. */
-	uint64_t state =
-		atomic_load_explicit(&ref->state, memory_order_acquire);
-	bool ours = out.peer && state >> REFERENCE_SEQUENCE_SHIFT == sequence;
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	bool ours = outgoing_ours(port, index, sequence);
 	if (ours) {
-		outgoing_learn(out.peer, ref, e->error);
-		port->outgoing[index].peer = NULL;
+		out = outgoing_take(port, index);
+		if (out.peer)
+			outgoing_learn(
+				out.peer, &port->origin.refs[index], e->error);
 		device_reference_free(&port->origin, index);
 	}
-	pthread_mutex_unlock(&port->lock);
-	if (!ours)
-		return false;
-	e->tag = out.tag;
-	e->api_tag = out.api_tag;
-	e->length = out.length;
-	e->command = out.command;
-	if (out.staged)
-		staging_put(port->member, out.staged);
-	peer_put(out.peer);
-	return true;
+	lock_drop(&port->lock, &guard);
+	if (out.peer)
+		outgoing_finish(port, &out, e);
+	return ours;
 }

@@ -9,4 +9,10 @@
 int outgoing_send(struct cay_port *, struct op_record *, struct cay_peer *,
 	const struct packet *);
 
+/*
+ * Before the first long message: the node now looks at our references when a
+ * target closes.
+ */
+void outgoing_announce(struct cay_port *);
+
 #endif

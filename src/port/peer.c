@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "node/address.h"
+#include "port/lock.h"
 #include "port/port.h"
 
 static void peer_release_at_node(struct cay_port *port, uint32_t index)
@@ -22,7 +23,8 @@ static void peer_release_at_node(struct cay_port *port, uint32_t index)
 static int route_set(struct cay_port *port, struct cay_peer *peer)
 {
 	int r = 0;
-	pthread_mutex_lock(&port->lock);
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
 	if (!port->origin.routes)
 		port->origin.routes = calloc(
 			port->origin.peer_count, sizeof(*port->origin.routes));
@@ -32,7 +34,7 @@ static int route_set(struct cay_port *port, struct cay_peer *peer)
 		r = -EPROTO;
 	else
 		port->origin.routes[peer->index] = &peer->context;
-	pthread_mutex_unlock(&port->lock);
+	lock_drop(&port->lock, &guard);
 	return r;
 }
 
@@ -144,9 +146,10 @@ void cay_peer_release(struct cay_peer *peer)
 		return;
 	struct cay_port *port = peer->port;
 	if (port_here(port)) {
-		pthread_mutex_lock(&port->lock);
+		struct lock_guard guard;
+		lock_take(&port->lock, &guard);
 		port->origin.routes[peer->index] = NULL;
-		pthread_mutex_unlock(&port->lock);
+		lock_drop(&port->lock, &guard);
 		peer_release_at_node(port, peer->index);
 	}
 	peer_put(peer);

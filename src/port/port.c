@@ -92,11 +92,12 @@ static int port_load(struct cay_port *port, const struct node_reply *reply)
 		return -ENOMEM;
 	int r = context_load(
 		&port->member->arena, reply->open.vpid, reply->open.epoch, own);
+	if (r == 0)
+		r = origin_load(&port->origin, own, port->member->node);
 	if (r) {
 		free(own);
 		return r;
 	}
-	origin_load(&port->origin, own, port->member->node, NULL);
 	intake_begin(&port->intake, own);
 	return 0;
 }

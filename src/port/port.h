@@ -24,11 +24,12 @@ struct intake_slot {
 /* How far the consumer has got in one queue set. nq counts. */
 struct intake {
 	struct context *own;
-	uint64_t next;	      /* the entry to look at next */
-	uint64_t oldest;      /* not yet released */
-	uint64_t returned;    /* what R says */
-	uint32_t rdr;	      /* RDR position up to `oldest` */
-	uint32_t completions; /* among the released, not yet returned */
+	uint64_t next;	       /* the entry to look at next */
+	uint64_t oldest;       /* not yet released */
+	uint64_t returned;     /* what R says */
+	uint32_t rdr;	       /* RDR position up to `oldest` */
+	uint32_t returned_rdr; /* what R says */
+	uint32_t completions;  /* among the released, not yet returned */
 	struct intake_slot *slots;
 	struct intake *former; /* set that moved, with entries still held */
 };
@@ -50,6 +51,7 @@ struct cay_port {
 	uint32_t flags; /* enum cay_port_flag */
 	struct intake intake;
 	struct outgoing *outgoing; /* by reference slot; when first needed */
+	bool announced;		   /* see outgoing_announce() */
 
 	pthread_mutex_t consume; /* CAY_PORT_SHARED */
 	pthread_mutex_t lock;	 /* routes, outgoing, bell */

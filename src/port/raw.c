@@ -5,14 +5,44 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "port/event.h"
 #include "port/intake.h"
+#include "port/outgoing.h"
 #include "port/record.h"
 
 int cay_vci_post(struct cay_port *port, const struct cay_vci *v)
 {
 	if (!port_here(port))
 		return -ECHILD;
+	if ((v->word[0] & CAY_COMMAND_OPERATION) == CAY_SEND &&
+		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX)
+		outgoing_announce(port);
 	return device_post(&port->origin, v) ? 0 : -EAGAIN;
+}
+
+/* False: a completion that came twice, or a VOID of no use to anybody. */
+static bool raw_note(struct cay_port *port, const struct cay_nqe *n,
+	uint64_t word, struct intake_slot *slot)
+{
+	unsigned command = word & CAY_COMMAND_MASK;
+	struct cay_event unused = { 0 };
+	slot->special = 1;
+	if (command == CAY_NOTIFY_FAST_RECV)
+		return true;
+	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
+			       CAY_NQE_RDR_WRITE_SHIFT) &
+		    QUEUE_RDR_MASK;
+	slot->has_rdr = command != CAY_NQE_INVALID || void_has_extent(word);
+	slot->completion =
+		command == CAY_NOTIFY_STATUS ||
+		(command == CAY_NOTIFY_CC &&
+			(!n->word[CAY_NQE_WORD_REFERENCE] ||
+				outgoing_complete(port,
+					(uint32_t)
+						n->word[CAY_NQE_WORD_REFERENCE],
+					(uint32_t)n->word[CAY_NQE_WORD_RESULT],
+					&unused)));
+	return slot->completion || command != CAY_NOTIFY_CC;
 }
 
 const struct cay_nqe *cay_nqe_next(struct cay_port *port)
@@ -20,26 +50,19 @@ const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 	if (!port_here(port) || intake_ready(port) != 0)
 		return NULL;
 	struct intake *in = &port->intake;
-	uint64_t word = intake_peek(port);
-	if (!word) {
-		intake_idle(port, in);
-		return NULL;
+	for (;;) {
+		uint64_t word = intake_peek(port), position = in->next;
+		if (!word) {
+			intake_idle(port, in);
+			return NULL;
+		}
+		struct cay_nqe *n = device_entry(in->own, position);
+		bool told = raw_note(port, n, word, intake_slot(in, position));
+		intake_take(in);
+		if (told)
+			return n;
+		intake_release(port, in, position);
 	}
-	struct cay_nqe *nqe = device_entry(in->own, in->next);
-	struct intake_slot *slot = intake_slot(in, in->next);
-	unsigned command = word & CAY_COMMAND_MASK;
-	slot->special = 1;
-	slot->completion = command == CAY_NOTIFY_CC ||
-			   command == CAY_NOTIFY_STATUS;
-	if (command != CAY_NOTIFY_FAST_RECV) {
-		slot->rdr = (uint32_t)(nqe->word[CAY_NQE_WORD_POINTERS] >>
-				       CAY_NQE_RDR_WRITE_SHIFT) &
-			    QUEUE_RDR_MASK;
-		slot->has_rdr = command != CAY_NQE_INVALID ||
-				(word >> CAY_NQE_BYTES_SHIFT & 1);
-	}
-	intake_take(in);
-	return nqe;
 }
 
 /* Gives the oldest entries back; those not yet seen are not accepted. */
@@ -54,7 +77,8 @@ static struct cay_answer trigger_advance(struct cay_port *port, unsigned count)
 	if (answer.accepted < count)
 		answer.reason = CAY_ERROR_COMMAND;
 	intake_idle(port, in);
-	answer.free = (uint32_t)queue_ahead(in->next, in->oldest);
+	answer.free = in->own->nq_entries -
+		      (uint32_t)queue_ahead(in->next, in->oldest);
 	return answer;
 }
 

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "port/life.h"
+#include "port/lock.h"
 
 _Thread_local struct record_cache record_cache;
 
@@ -40,7 +42,8 @@ static struct member *live_find(uint64_t serial)
 static void thread_exit(void *p)
 {
 	struct thread_records *t = p;
-	pthread_mutex_lock(&live_lock);
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct member *m = live_find(t->entries[i].serial);
 		struct op_record *op = t->entries[i].op;
@@ -53,7 +56,7 @@ static void thread_exit(void *p)
 		/* Release: the next owner takes it with acquire. */
 		atomic_store_explicit(&op->thread, 0, memory_order_release);
 	}
-	pthread_mutex_unlock(&live_lock);
+	lock_drop(&live_lock, &guard);
 	free(t->entries);
 	free(t);
 	record_cache = (struct record_cache){ 0 };
@@ -81,16 +84,18 @@ int record_page_add(struct member *m, uint64_t offset)
 
 void record_begin(struct member *m)
 {
-	pthread_mutex_lock(&live_lock);
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
 	list_append(&live, &m->live);
-	pthread_mutex_unlock(&live_lock);
+	lock_drop(&live_lock, &guard);
 }
 
 void record_forget(struct member *m)
 {
-	pthread_mutex_lock(&live_lock);
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
 	list_remove(&m->live);
-	pthread_mutex_unlock(&live_lock);
+	lock_drop(&live_lock, &guard);
 }
 
 void record_fork_lock(void)
@@ -124,12 +129,13 @@ static struct op_record *record_new(struct member *m)
 	struct node_request request = { .kind = NODE_RECORDS };
 	struct node_reply reply;
 
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	struct op_record *op = record_take(m);
 	if (!op && control_call(m, &request, -1, &reply, NULL) == 0 &&
 		record_page_add(m, reply.alloc.offset) == 0)
 		op = record_take(m);
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 	return op;
 }
 
@@ -164,6 +170,8 @@ static struct op_record *thread_kept(const struct member *m)
 
 __attribute__((cold)) struct op_record *record_find(struct member *m)
 {
+	struct lock_guard guard;
+	lock_guard_begin(&guard);
 	pthread_once(&key_once, key_make);
 	struct op_record *op = thread_kept(m);
 	if (!op) {
@@ -176,6 +184,7 @@ __attribute__((cold)) struct op_record *record_find(struct member *m)
 	}
 	if (op)
 		record_cache = (struct record_cache){ m->serial, op };
+	lock_guard_end(&guard);
 	return op;
 }
 
@@ -186,8 +195,12 @@ __attribute__((cold)) void record_recover(
 	struct node_reply reply;
 	request.recover.offset =
 		(uint64_t)((unsigned char *)op - m->arena.base);
-	/* Without a node nobody repairs anything, this neither. */
-	control_call(m, &request, -1, &reply, NULL);
+	/*
+	 * -EAGAIN: another thread is just trying for the same entry. Without a
+	 * node nobody repairs anything, this neither.
+	 */
+	while (control_call(m, &request, -1, &reply, NULL) == -EAGAIN)
+		clock_nap_ns(10 * CLOCK_NS_PER_US);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 }
 
@@ -198,13 +211,14 @@ static _Atomic uint64_t *issued_table(struct member *m)
 		atomic_load_explicit(&m->issued, memory_order_acquire);
 	if (table)
 		return table;
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	table = atomic_load_explicit(&m->issued, memory_order_relaxed);
 	if (!table) {
 		table = calloc(CAY_VPIDS, sizeof(*table));
 		atomic_store_explicit(&m->issued, table, memory_order_release);
 	}
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 	return table;
 }
 
@@ -246,9 +260,10 @@ uint64_t record_issued(struct member *m, uint16_t vpid)
 {
 	_Atomic uint64_t *table =
 		atomic_load_explicit(&m->issued, memory_order_acquire);
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	uint64_t sum = record_sum(m, vpid, false);
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 	return sum +
 	       (table ? atomic_load_explicit(&table[vpid], memory_order_relaxed)
 		      : 0);
@@ -258,9 +273,10 @@ void record_clear(struct member *m, uint16_t vpid)
 {
 	_Atomic uint64_t *table =
 		atomic_load_explicit(&m->issued, memory_order_acquire);
-	pthread_mutex_lock(&m->lock);
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
 	record_sum(m, vpid, true);
 	if (table)
 		atomic_store_explicit(&table[vpid], 0, memory_order_relaxed);
-	pthread_mutex_unlock(&m->lock);
+	lock_drop(&m->lock, &guard);
 }

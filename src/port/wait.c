@@ -210,6 +210,8 @@ int cay_port_arm(struct cay_port *port)
 	if (r)
 		return r;
 	bell_drain(port->bell);
+	if (wait_closed(port))
+		return -ENOTCONN;
 	if (wait_look(port) || !wait_announce(port, W_ARMED))
 		return -EAGAIN;
 	return 0;

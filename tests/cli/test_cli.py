@@ -388,6 +388,25 @@ class Ends(CliTest):
         self.assertEqual(sender.wait(PATIENCE), 1)
         self.assertIn(b"closed or died", sender.stderr.read())
 
+    def test_only_what_is_printed_counts_as_taken(self):
+        """Of three long messages to one who takes one, two are errors."""
+        receiver = self.receive("--count", "1", "--raw", collect=True)
+        receiver.send_signal(signal.SIGSTOP)
+        senders = []
+        for i in range(3):
+            sender = self.start("send", "x", stdin=subprocess.PIPE)
+            sender.stdin.write(b"%d" % i * 20000)
+            sender.stdin.close()
+            senders.append(sender)
+        self.assertTrue(until(
+            lambda: any(p["nq_used"] == 3 for p in self.ports())))
+        receiver.send_signal(signal.SIGCONT)
+        printed = self.finish(receiver)
+        self.assertEqual(len(printed), 20000)
+        for i, sender in enumerate(senders):
+            expected = 0 if printed[:1] == b"%d" % i else 1
+            self.assertEqual(sender.wait(PATIENCE), expected)
+
     def test_receiver_ends_in_the_middle(self):
         receiver = self.receive("--count", "1")
         sender = self.start("send", "--lines", "x", stdin=subprocess.PIPE)
@@ -533,6 +552,49 @@ class Node(CliTest):
         self.assertEqual(json.loads(result.stdout), {
             "pid": receiver.pid, "moved": 0, "error": None})
 
+    def busy(self, pid):
+        status = json.loads(self.run_cay("node", "status", "--json").stdout)
+        return any(p["pid"] == pid and p["busy"]
+                   for p in status["processes"])
+
+    def stop_in_the_middle(self, pid):
+        """Stops a sender until it is in the middle of a message."""
+        for _ in range(1000):
+            os.kill(pid, signal.SIGSTOP)
+            if self.busy(pid):
+                return
+            os.kill(pid, signal.SIGCONT)
+            time.sleep(0.001)
+        self.skipTest("never stopped in the middle")
+
+    def test_fence_in_the_middle(self):
+        """What a stopped process holds up goes on, and nothing is lost."""
+        receiver = self.receive(collect=True)
+        source = subprocess.Popen(["seq", "1", "100000000"],
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL)
+        sender = self.start("send", "--lines", "x", stdin=source.stdout)
+        source.stdout.close()
+        self.assertTrue(until(lambda: len(self.ports()) == 2))
+        try:
+            self.stop_in_the_middle(sender.pid)
+            result = self.run_cay("node", "fence", str(sender.pid))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"fenced off: 1 receiver goes on", result.stdout)
+            self.send("x", "from another")
+            os.kill(sender.pid, signal.SIGCONT)
+            time.sleep(0.1)
+        finally:
+            source.kill()
+            source.wait()
+        self.assertEqual(sender.wait(PATIENCE), 0)
+        receiver.send_signal(signal.SIGTERM)
+        lines = self.finish(receiver).splitlines()
+        self.assertEqual(lines.count(b"from another"), 1)
+        lines.remove(b"from another")
+        self.assertEqual(lines[:-1],
+                         [b"%d" % (i + 1) for i in range(len(lines) - 1)])
+
     def test_fence_nobody(self):
         result = self.run_cay("node", "fence", "1")
         self.assertEqual(result.returncode, 1)
@@ -569,10 +631,6 @@ class Node(CliTest):
 
 
 class Demo(CliTest):
-    def demo_nodes(self):
-        with open("/proc/net/unix") as f:
-            return [line for line in f if f"@cay/{os.geteuid()}/demo-" in line]
-
     def test_demo(self):
         demo = self.start("demo")
         out, err = demo.communicate(timeout=4 * PATIENCE)

@@ -21,7 +21,7 @@ static void moving_words_are_apart(void **state)
 	assert_int_equal(offsetof(struct queue_control, config), 0);
 	assert_int_equal(offsetof(struct queue_control, w), 128);
 	assert_int_equal(offsetof(struct queue_control, r), 256);
-	assert_int_equal(offsetof(struct queue_control, moved), 384);
+	assert_int_equal(offsetof(struct queue_control, moving), 384);
 	assert_int_equal(offsetof(struct queue_control, epoch) / 64, 128 / 64);
 	assert_int_equal(_Alignof(struct op_record), 128);
 }

@@ -226,7 +226,7 @@ static bool nqe_expected(unsigned word, unsigned bytes)
 	if (word >> 8 & 7 || word >> 11 >= 26)
 		return false;
 	if (command == 0x00)
-		return bytes <= 1;
+		return bytes == 1 || bytes == 2;
 	if (command == 0xf2)
 		return bytes <= 40;
 	return command >= 0xf0 && command <= 0xf8 && bytes == 0;

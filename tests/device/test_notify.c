@@ -184,7 +184,7 @@ static void void_without_extent(void **state)
 	struct bench *b = *state;
 	uint64_t position = claim_and_die(b, 0);
 	assert_true(counting_void_entry(workbench_own(&b->w, 1), position, -1));
-	assert_int_equal(nqe_bytes(bench_entry(b, 1, position)), 0);
+	assert_int_equal(nqe_bytes(bench_entry(b, 1, position)), 2);
 	assert_int_not_equal(
 		counting_peek(workbench_own(&b->w, 1), position), 0);
 }

@@ -41,8 +41,8 @@ static void child_forget(struct child *c)
 	c->pid = 0;
 }
 
-_Noreturn static void child_run(struct child *me,
-	void (*body)(struct child *, void *), void *argument)
+_Noreturn static void child_run(
+	struct child *me, void (*body)(struct child *, void *), void *argument)
 {
 	/* Whoever leaves early takes the child along. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,8 +50,8 @@ _Noreturn static void child_run(struct child *me,
 	_exit(0);
 }
 
-void child_start(struct child *c, void (*body)(struct child *, void *),
-	void *argument)
+void child_start(
+	struct child *c, void (*body)(struct child *, void *), void *argument)
 {
 	int line[2];
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) == 0);
@@ -70,8 +70,8 @@ void child_start(struct child *c, void (*body)(struct child *, void *),
 
 void child_tell(struct child *c, uint64_t word)
 {
-	CHECK_EQUAL(send(c->fd, &word, sizeof(word), MSG_NOSIGNAL),
-		sizeof(word));
+	CHECK_EQUAL(
+		send(c->fd, &word, sizeof(word), MSG_NOSIGNAL), sizeof(word));
 }
 
 uint64_t child_hear(struct child *c)
@@ -112,8 +112,8 @@ void children_end(void)
 {
 	for (unsigned i = 0; i < CHILDREN_MAX; i++)
 		if (children[i].pid)
-			child_kill(&(struct child){ children[i].pid,
-				children[i].fd });
+			child_kill(&(struct child){
+				children[i].pid, children[i].fd });
 }
 
 void *shared_memory(size_t bytes)

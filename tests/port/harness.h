@@ -59,14 +59,14 @@ _Noreturn void check_failed(const char *file, int line, const char *text);
 void check_equal(int64_t found, int64_t wanted, const char *text,
 	const char *file, int line);
 
-#define CHECK(e)                                                               \
-	do {                                                                   \
-		if (!(e))                                                      \
-			check_failed(__FILE__, __LINE__, #e);                  \
+#define CHECK(e)                                              \
+	do {                                                  \
+		if (!(e))                                     \
+			check_failed(__FILE__, __LINE__, #e); \
 	} while (0)
 
-#define CHECK_EQUAL(found, wanted)                                             \
-	check_equal((int64_t)(found), (int64_t)(wanted), #found, __FILE__,     \
+#define CHECK_EQUAL(found, wanted)                                         \
+	check_equal((int64_t)(found), (int64_t)(wanted), #found, __FILE__, \
 		__LINE__)
 
 /* ---- a program's frame ---- */
@@ -121,8 +121,8 @@ bool poll_event(struct cay_port *, struct cay_event *);
 void check_empty(struct cay_port *);
 
 /* The next event is this; it is checked and released. */
-void expect_message(struct cay_port *, uint64_t tag, size_t length,
-	uint64_t seed);
+void expect_message(
+	struct cay_port *, uint64_t tag, size_t length, uint64_t seed);
 void expect_complete(struct cay_port *, uint64_t tag, int error);
 void expect_gone(struct cay_port *, uint16_t vpid);
 
@@ -135,8 +135,8 @@ struct child {
 };
 
 /* The body's return ends the child with success. */
-void child_start(struct child *, void (*body)(struct child *, void *),
-	void *argument);
+void child_start(
+	struct child *, void (*body)(struct child *, void *), void *argument);
 /* Words go both ways, in order. */
 void child_tell(struct child *, uint64_t word);
 uint64_t child_hear(struct child *);

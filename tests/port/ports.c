@@ -18,9 +18,8 @@ struct cay_port *open_named(const char *name)
 
 struct cay_port *open_small(const char *name, uint32_t nq_entries)
 {
-	return open_port(&(struct cay_port_options){ .name = name,
-		.nq_entries = nq_entries,
-		.rdr_bytes = 1 });
+	return open_port(&(struct cay_port_options){
+		.name = name, .nq_entries = nq_entries, .rdr_bytes = 1 });
 }
 
 struct cay_peer *open_peer(struct cay_port *from, const struct cay_port *to)
@@ -73,8 +72,8 @@ void check_empty(struct cay_port *port)
 	CHECK(!poll_event(port, &e));
 }
 
-void expect_message(struct cay_port *port, uint64_t tag, size_t length,
-	uint64_t seed)
+void expect_message(
+	struct cay_port *port, uint64_t tag, size_t length, uint64_t seed)
 {
 	struct cay_event e;
 	next_event(port, &e);

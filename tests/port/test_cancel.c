@@ -16,7 +16,10 @@
 #include "harness.h"
 #include "status.h"
 
-enum { WAVE = 4, LAST = 1000000 };
+enum {
+	WAVE = 4,
+	LAST = 1000000
+};
 
 /* How a thread ends. */
 enum ending {
@@ -68,8 +71,8 @@ static void receiver_run(struct child *parent, void *argument)
 	struct cay_event e;
 	bool more = true;
 	(void)parent;
-	CHECK_EQUAL(epoll_ctl(epoll, EPOLL_CTL_ADD, cay_port_fd(port), &added),
-		0);
+	CHECK_EQUAL(
+		epoll_ctl(epoll, EPOLL_CTL_ADD, cay_port_fd(port), &added), 0);
 	while (more) {
 		if (!poll_event(port, &e)) {
 			receiver_sleep(port, epoll);
@@ -111,9 +114,8 @@ static void *sender_run(void *argument)
 {
 	struct sender *s = argument;
 	struct random r = { s->number };
-	uint64_t most = s->plan->ending == END_LEAVES
-				? random_below(&r, 100)
-				: UINT32_MAX;
+	uint64_t most = s->plan->ending == END_LEAVES ? random_below(&r, 100)
+						      : UINT32_MAX;
 	s->started = true;
 	for (uint32_t i = 0; i < most; i++) {
 		sender_send(s, i);
@@ -149,8 +151,8 @@ static void wave_run(struct sender *wave, struct random *r)
 		sender_end(&wave[i]);
 }
 
-static void waves_run(struct plan *plan, struct cay_port *port,
-	struct cay_peer *peer)
+static void waves_run(
+	struct plan *plan, struct cay_port *port, struct cay_peer *peer)
 {
 	struct random r = { 11 };
 	struct sender wave[WAVE];

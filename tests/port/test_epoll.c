@@ -131,8 +131,8 @@ static void hunter_receive(struct hunter *h, uint64_t number)
 	cay_release(h->port, &e);
 }
 
-static void hunter_run(struct hunter *h, const char *own, const char *other,
-	bool first)
+static void hunter_run(
+	struct hunter *h, const char *own, const char *other, bool first)
 {
 	h->port = open_named(own);
 	h->epoll = epoll_of(&h->port, 1);
@@ -180,7 +180,9 @@ static void no_ring_is_lost(void **state)
 
 /* ---- several ports ---- */
 
-enum { PORTS = 8 };
+enum {
+	PORTS = 8
+};
 
 static const char *const names[PORTS] = { "p0", "p1", "p2", "p3", "p4", "p5",
 	"p6", "p7" };
@@ -197,8 +199,8 @@ static void scatter_child(struct child *parent, void *argument)
 	for (uint64_t i = 0; i < *messages; i++) {
 		unsigned to = (unsigned)random_below(&r, PORTS);
 		random_pause(&r, HUNT_PAUSE_NS);
-		CHECK_EQUAL(cay_send(port, peers[to], i, &to, sizeof(to), 0),
-			0);
+		CHECK_EQUAL(
+			cay_send(port, peers[to], i, &to, sizeof(to), 0), 0);
 		child_hear(parent);
 	}
 	for (unsigned i = 0; i < PORTS; i++)

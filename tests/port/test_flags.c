@@ -37,8 +37,8 @@ static void pair_close(struct pair *p)
 	close_port(p->b);
 }
 
-static int pair_send(struct pair *p, uint64_t tag, size_t length,
-	unsigned flags)
+static int pair_send(
+	struct pair *p, uint64_t tag, size_t length, unsigned flags)
 {
 	return cay_send(p->a, p->peer, tag, p->mapped, length, flags);
 }
@@ -61,8 +61,7 @@ static void check_completion(struct pair *p, uint64_t tag, uint32_t api_tag,
 	cay_release(p->a, &e);
 }
 
-static void flags_of_one_size(struct pair *p, size_t length,
-	unsigned operation)
+static void flags_of_one_size(struct pair *p, size_t length, unsigned operation)
 {
 	uint64_t tag = UINT64_MAX;
 	for (unsigned flags = 0; flags < 64; flags++, tag--) {
@@ -178,8 +177,7 @@ static void fence_waits_for_long_messages(void **state)
 	CHECK_EQUAL(cay_send(p.a, self, 2, NULL, 0, CAY_FENCE), -EAGAIN);
 	CHECK_EQUAL(pair_send(&p, 3, 8, 0), 0);
 	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
-	CHECK_EQUAL(cay_send_wait(p.a, p.peer, 2, NULL, 0, CAY_FENCE,
-			    deadline),
+	CHECK_EQUAL(cay_send_wait(p.a, p.peer, 2, NULL, 0, CAY_FENCE, deadline),
 		-ETIMEDOUT);
 	CHECK(now_ns() >= deadline);
 	next_event(p.b, &e);
@@ -213,8 +211,7 @@ static void fence_passes_when_all_are_taken(void **state)
 	struct cay_peer *peer = open_peer_named(p.a, "fence");
 	CHECK_EQUAL(cay_send(p.a, peer, 1, p.mapped, LONG_BYTES, 0), 0);
 	child_tell(&receiver, 1);
-	CHECK_EQUAL(cay_send_wait(p.a, peer, 2, NULL, 0, CAY_FENCE, soon()),
-		0);
+	CHECK_EQUAL(cay_send_wait(p.a, peer, 2, NULL, 0, CAY_FENCE, soon()), 0);
 	expect_complete(p.a, 1, 0);
 	child_join(&receiver);
 	expect_gone(p.a, cay_peer_addr(peer).vpid);

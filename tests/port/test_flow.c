@@ -10,7 +10,10 @@
 
 /* ---- one way ---- */
 
-enum { HELD = 24, BATCH = 8 };
+enum {
+	HELD = 24,
+	BATCH = 8
+};
 
 /* Sizes follow from the number of the message, so both sides know them. */
 static size_t size_of(uint64_t number)
@@ -38,8 +41,8 @@ static void stream_sender(struct child *parent, void *argument)
 	(void)parent;
 	for (uint64_t i = 0; i < *messages; i++) {
 		content_fill(data, size_of(i), i);
-		CHECK_EQUAL(cay_send_wait(port, peer, i, data, size_of(i), 0,
-				    soon()),
+		CHECK_EQUAL(cay_send_wait(
+				    port, peer, i, data, size_of(i), 0, soon()),
 			0);
 	}
 	cay_peer_release(peer);
@@ -68,8 +71,8 @@ static void window_shrink(struct cay_port *port, struct window *w,
 		window_release(port, w, (unsigned)random_below(r, w->count));
 }
 
-static bool window_take(struct cay_port *port, struct window *w,
-	uint64_t *received)
+static bool window_take(
+	struct cay_port *port, struct window *w, uint64_t *received)
 {
 	int n = cay_poll(port, &w->event[w->count], BATCH);
 	CHECK(n >= 0);
@@ -120,7 +123,9 @@ static void smallest_ring_wraps(void **state)
 
 /* ---- both ways ---- */
 
-enum { ENTRIES = 16 };
+enum {
+	ENTRIES = 16
+};
 
 struct party {
 	struct cay_port *port;

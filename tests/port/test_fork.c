@@ -65,10 +65,10 @@ static void refuse_sends(struct estate *e)
 	struct iovec piece = { data, 100 };
 	CHECK_EQUAL(cay_send(e->port, e->self, 0, NULL, 0, 0), -ECHILD);
 	CHECK_EQUAL(cay_send(e->port, e->self, 0, data, 100, 0), -ECHILD);
-	CHECK_EQUAL(cay_send(e->port, e->self, 0, data, 8, CAY_NOTIFY),
-		-ECHILD);
-	CHECK_EQUAL(cay_send_tagged(e->port, e->self, 0, 0, data, 8, 0),
-		-ECHILD);
+	CHECK_EQUAL(
+		cay_send(e->port, e->self, 0, data, 8, CAY_NOTIFY), -ECHILD);
+	CHECK_EQUAL(
+		cay_send_tagged(e->port, e->self, 0, 0, data, 8, 0), -ECHILD);
 	CHECK_EQUAL(cay_sendv(e->port, e->self, 0, &piece, 1, 0), -ECHILD);
 	CHECK_EQUAL(cay_send_wait(e->port, e->self, 0, data, 8, 0, soon()),
 		-ECHILD);
@@ -92,8 +92,7 @@ static void refuse_set_up(struct estate *e)
 	struct cay_peer *peer = NULL;
 	CHECK_EQUAL(cay_peer_resolve(e->port, cay_port_addr(e->port), &peer),
 		-ECHILD);
-	CHECK_EQUAL(cay_peer_lookup(e->port, "parent", soon(), &peer),
-		-ECHILD);
+	CHECK_EQUAL(cay_peer_lookup(e->port, "parent", soon(), &peer), -ECHILD);
 	CHECK(peer == NULL);
 	errno = 0;
 	CHECK(cay_alloc(e->port, 100, 0) == NULL && errno == ECHILD);
@@ -105,8 +104,8 @@ static void refuse_raw(struct estate *e)
 	struct cay_vci v = { { 0 } };
 	CHECK_EQUAL(cay_vci_post(e->port, &v), -ECHILD);
 	for (unsigned i = CAY_ISSUE_VCI; i <= CAY_ISSUE_POSTED; i++)
-		CHECK_EQUAL(cay_trigger(e->port, (enum cay_issue)i, 1).accepted,
-			0);
+		CHECK_EQUAL(
+			cay_trigger(e->port, (enum cay_issue)i, 1).accepted, 0);
 	CHECK(cay_nqe_next(e->port) == NULL);
 }
 

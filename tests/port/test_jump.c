@@ -15,7 +15,10 @@
 
 #include "harness.h"
 
-enum { SENDERS = 2, LAST = UINT32_MAX };
+enum {
+	SENDERS = 2,
+	LAST = UINT32_MAX
+};
 
 /* What became of a message, by sender and number. */
 enum fate {
@@ -53,8 +56,8 @@ static void receiver_open(struct receiver *r, const struct plan *plan)
 	if (!plan->armed)
 		return;
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	CHECK_EQUAL(epoll_ctl(r->epoll, EPOLL_CTL_ADD, cay_port_fd(r->port),
-			    &e),
+	CHECK_EQUAL(
+		epoll_ctl(r->epoll, EPOLL_CTL_ADD, cay_port_fd(r->port), &e),
 		0);
 }
 
@@ -141,7 +144,8 @@ static void sender_timer(void)
 static void sender_arm(void)
 {
 	struct itimerspec in = { .it_value.tv_nsec =
-			1 + (long)random_below(&sender.random, 80000) };
+					 1 + (long)random_below(
+						     &sender.random, 80000) };
 	fired = 0;
 	CHECK_EQUAL(timer_settime(sender.timer, 0, &in, NULL), 0);
 }

@@ -13,8 +13,7 @@
 
 static bool all_zero(const unsigned char *p, size_t bytes)
 {
-	return bytes == 0 ||
-	       (p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0);
+	return bytes == 0 || (p[0] == 0 && memcmp(p, p + 1, bytes - 1) == 0);
 }
 
 static void errors(void **state)
@@ -54,7 +53,9 @@ static void only_what_was_given(void **state)
 	close_port(port);
 }
 
-enum { BLOCKS = 64 };
+enum {
+	BLOCKS = 64
+};
 
 static void zeroed_aligned_and_apart(void **state)
 {

@@ -16,8 +16,8 @@
 #define LONGEST (5 * MIB)
 
 /* Behind 0 to 48: around every limit at which a message travels otherwise. */
-static const size_t larger[] = { 63, 64, 65, 4095, 4096, 4097, 8191, 8192,
-	8193, 64 * KIB, MIB, LONGEST };
+static const size_t larger[] = { 63, 64, 65, 4095, 4096, 4097, 8191, 8192, 8193,
+	64 * KIB, MIB, LONGEST };
 
 #define SMALL 49
 #define SIZES (SMALL + COUNT(larger))
@@ -70,15 +70,17 @@ static void check_size(struct cay_port *port, size_t size, unsigned round,
 }
 
 /* Rounds: what is not known of the peer yet, what was learned, mapped. */
-enum { ROUNDS = 3, ROUND_MAPPED = 2 };
+enum {
+	ROUNDS = 3,
+	ROUND_MAPPED = 2
+};
 #define LONG_SIZES 4 /* of each round */
 
 static void check_ways(struct cay_port *port, const struct cay_peer *peer)
 {
 	struct cay_stats s = port_stats(port);
 	CHECK_EQUAL(s.sent_mapped, LONG_SIZES);
-	CHECK_EQUAL(s.sent_process + s.sent_staged,
-		(ROUNDS - 1) * LONG_SIZES);
+	CHECK_EQUAL(s.sent_process + s.sent_staged, (ROUNDS - 1) * LONG_SIZES);
 	CHECK(s.sent_staged >= 1);
 	const char *bulk = cay_peer_bulk(peer);
 	CHECK(strcmp(bulk, s.sent_process ? "process" : "staged") == 0);
@@ -177,7 +179,9 @@ static void copied_when_it_returns(void **state)
 /* Whatever way each takes, messages of one origin keep their order. */
 static void sizes_keep_order(void **state)
 {
-	enum { MESSAGES = 60 };
+	enum {
+		MESSAGES = 60
+	};
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
 	struct cay_peer *peer = open_peer(a, b);
 	struct random r = { 7 };
@@ -209,7 +213,9 @@ static void sizes_keep_order(void **state)
 
 /* ---- gathers ---- */
 
-enum { PIECES = 5 };
+enum {
+	PIECES = 5
+};
 
 /* Cuts `size` bytes into `count` pieces, some of which are empty. */
 static void cut(struct random *r, unsigned char *data, size_t size, int count,
@@ -253,8 +259,7 @@ static void gathers_arrive_whole(void **state)
 		for (unsigned i = 0; i < COUNT(sizes); i++)
 			for (int count = sizes[i] ? 1 : 0; count <= PIECES;
 				count++)
-				gather_one(a, peer, b, sizes[i], count,
-					seed++);
+				gather_one(a, peer, b, sizes[i], count, seed++);
 	CHECK_EQUAL(cay_sendv(a, peer, 5, NULL, 0, 0), 0);
 	expect_message(b, 5, 0, 0);
 	check_empty(a);
@@ -271,8 +276,7 @@ static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 	struct iovec hole[2] = { { data, 1 }, { NULL, 1 } };
 	struct iovec huge[2] = { { data, 1ull << 40 }, { data, 1 } };
 	for (unsigned bit = 6; bit < 32; bit++)
-		CHECK_EQUAL(cay_send(a, peer, 0, data, 8, 1u << bit),
-			-EINVAL);
+		CHECK_EQUAL(cay_send(a, peer, 0, data, 8, 1u << bit), -EINVAL);
 	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 1, 0), -EFAULT);
 	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 100, 0), -EFAULT);
 	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 100000, CAY_NOTIFY), -EFAULT);

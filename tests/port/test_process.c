@@ -13,7 +13,10 @@
 
 /* ---- many ports ---- */
 
-enum { PORTS = 300, SAMPLE = 10 };
+enum {
+	PORTS = 300,
+	SAMPLE = 10
+};
 
 struct crowd {
 	struct cay_port *port[PORTS];
@@ -32,8 +35,8 @@ static void crowd_open(struct crowd *c)
 			unsigned to = (unsigned)random_below(&r, PORTS);
 			c->to[i][j] = to;
 			c->peer[i][j] = open_peer(c->port[i], c->port[to]);
-			CHECK_EQUAL(cay_peer_path(c->peer[i][j]),
-				CAY_PATH_DIRECT);
+			CHECK_EQUAL(
+				cay_peer_path(c->peer[i][j]), CAY_PATH_DIRECT);
 		}
 }
 
@@ -44,8 +47,8 @@ static void crowd_receive(struct crowd *c, unsigned i)
 	while (poll_event(c->port[i], &e)) {
 		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
 		CHECK_EQUAL((uint32_t)e.tag, i);
-		CHECK_EQUAL(e.peer.vpid,
-			cay_port_addr(c->port[e.tag >> 32]).vpid);
+		CHECK_EQUAL(
+			e.peer.vpid, cay_port_addr(c->port[e.tag >> 32]).vpid);
 		CHECK(content_fits(e.data, e.length, e.tag));
 		cay_release(c->port[i], &e);
 		c->expected[i]--;
@@ -198,8 +201,8 @@ static void names(void **state)
 	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 0, &peer), -ENXIO);
 	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 1, &peer), -ETIMEDOUT);
 	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
-	CHECK_EQUAL(cay_peer_lookup(port, "nobody", deadline, &peer),
-		-ETIMEDOUT);
+	CHECK_EQUAL(
+		cay_peer_lookup(port, "nobody", deadline, &peer), -ETIMEDOUT);
 	CHECK(now_ns() >= deadline);
 	CHECK(peer == NULL);
 	close_port(port);
@@ -295,8 +298,8 @@ static void peer_table_is_limited(void **state)
 	struct cay_peer *second = open_peer(port, port), *third = NULL;
 	(void)state;
 	CHECK(cay_peer_route(first) != cay_peer_route(second));
-	CHECK_EQUAL(cay_peer_resolve(port, cay_port_addr(port), &third),
-		-ENOSPC);
+	CHECK_EQUAL(
+		cay_peer_resolve(port, cay_port_addr(port), &third), -ENOSPC);
 	CHECK(third == NULL);
 	cay_peer_release(first);
 	third = open_peer(port, port);

@@ -18,7 +18,9 @@ enum {
 };
 
 /* The smallest RDR holds so many of the largest payloads. */
-enum { PAYLOADS = 8 };
+enum {
+	PAYLOADS = 8
+};
 
 #define LONG_BYTES 10000ul
 
@@ -62,8 +64,8 @@ static unsigned fill(struct cay_port *from, struct cay_peer *to, uint64_t *tag,
 	}
 }
 
-static void drain(struct cay_port *port, uint64_t *tag, size_t length,
-	unsigned count)
+static void drain(
+	struct cay_port *port, uint64_t *tag, size_t length, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++, ++*tag)
 		expect_message(port, *tag, length, *tag);
@@ -97,8 +99,8 @@ static void priority_passes_a_full_target(void **state)
 	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
 	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), PRIORITY);
 	drain(p.b, &received, 8, ORDINARY + PRIORITY);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY),
-		ORDINARY + PRIORITY);
+	CHECK_EQUAL(
+		fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), ORDINARY + PRIORITY);
 	drain(p.b, &received, 8, ORDINARY + PRIORITY);
 	pair_close(&p);
 }
@@ -162,15 +164,14 @@ static void full_payload_region_refuses(void **state)
 	uint64_t sent = 0, received = 0;
 	(void)state;
 	for (unsigned lap = 0; lap < 20; lap++) {
-		CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0),
-			PAYLOADS);
+		CHECK_EQUAL(
+			fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 		struct cay_stats s = port_stats(p.b);
 		CHECK_EQUAL(s.rdr_used, s.rdr_bytes);
 		/* A message without payload needs none of it. */
 		CHECK_EQUAL(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
 		for (unsigned i = 0; i < PAYLOADS; i++, received++)
-			expect_message(p.b, received, CAY_COPIED_MAX,
-				received);
+			expect_message(p.b, received, CAY_COPIED_MAX, received);
 		expect_message(p.b, 1, 0, 0);
 		check_empty(p.b);
 	}
@@ -210,15 +211,16 @@ static void busy_receiver_gives_payload_back(void **state)
 	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 	for (unsigned i = 0; i < PAYLOADS / 4; i++, received++)
 		expect_message(p.b, received, CAY_COPIED_MAX, received);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0),
-		PAYLOADS / 4);
+	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS / 4);
 	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
 	pair_close(&p);
 }
 
 /* ---- release in any order ---- */
 
-enum { HELD = 40 };
+enum {
+	HELD = 40
+};
 
 struct held {
 	struct cay_event event[HELD];
@@ -246,8 +248,8 @@ static void send_random(struct pair *p, struct random *r, uint64_t *sent)
 	*sent += e == 0;
 }
 
-static void take_random(struct pair *p, struct random *r, struct held *h,
-	uint64_t *received)
+static void take_random(
+	struct pair *p, struct random *r, struct held *h, uint64_t *received)
 {
 	if (h->count < HELD && poll_event(p->b, &h->event[h->count])) {
 		CHECK_EQUAL(h->event[h->count].tag, *received);
@@ -295,12 +297,12 @@ static void long_messages_are_limited(void **state)
 	content_fill(data, LONG_BYTES, 5);
 	for (unsigned lap = 0; lap < 10; lap++) {
 		for (unsigned i = 0; i < COMPLETIONS; i++)
-			CHECK_EQUAL(cay_send(p.a, p.to_b, i, data, LONG_BYTES,
-					    0),
+			CHECK_EQUAL(
+				cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0),
 				0);
 		CHECK_EQUAL(port_stats(p.a).refs_used, COMPLETIONS);
-		CHECK_EQUAL(cay_send(p.a, p.to_b, 9, data, LONG_BYTES, 0),
-			-EAGAIN);
+		CHECK_EQUAL(
+			cay_send(p.a, p.to_b, 9, data, LONG_BYTES, 0), -EAGAIN);
 		for (unsigned i = 0; i < COMPLETIONS; i++)
 			expect_message(p.b, i, LONG_BYTES, 5);
 		for (unsigned i = 0; i < COMPLETIONS; i++)

@@ -11,7 +11,10 @@
 
 #include "harness.h"
 
-enum { CONSUMERS = 4, SENDERS = 2 };
+enum {
+	CONSUMERS = 4,
+	SENDERS = 2
+};
 
 static struct cay_port *open_shared(const char *name)
 {
@@ -31,12 +34,12 @@ static size_t flood_size(uint64_t number)
 }
 
 struct flood {
-	uint64_t each; /* messages of a sender */
+	uint64_t each;	/* messages of a sender */
 	uint64_t first; /* tag of the sender that is started */
 };
 
-static void flood_send(struct cay_port *port, struct cay_peer *peer,
-	uint64_t tag)
+static void flood_send(
+	struct cay_port *port, struct cay_peer *peer, uint64_t tag)
 {
 	static unsigned char data[16384];
 	size_t size = flood_size(tag);
@@ -144,8 +147,7 @@ static void consumers_run(struct consumers *c)
 	pthread_t threads[CONSUMERS];
 	for (unsigned i = 0; i < CONSUMERS; i++)
 		CHECK_EQUAL(pthread_create(&threads[i], NULL,
-				    i % 2 ? consumer_waits : consumer_polls,
-				    c),
+				    i % 2 ? consumer_waits : consumer_polls, c),
 			0);
 	for (unsigned i = 0; i < CONSUMERS; i++)
 		pthread_join(threads[i], NULL);
@@ -179,7 +181,7 @@ static void each_message_exactly_once(void **state)
 
 /* ---- the hunt: one message at a time, all asleep ---- */
 
-#define STOP UINT64_MAX
+#define STOP	      UINT64_MAX
 #define HUNT_PAUSE_NS (120 * NS_PER_US)
 
 struct sleepers {
@@ -204,8 +206,8 @@ static bool sleeper_take(struct sleepers *s)
 static void *sleeper_long(void *argument)
 {
 	do
-		CHECK_EQUAL(cay_wait(((struct sleepers *)argument)->port,
-				    soon()),
+		CHECK_EQUAL(
+			cay_wait(((struct sleepers *)argument)->port, soon()),
 			0);
 	while (!sleeper_take(argument));
 	return NULL;

@@ -13,7 +13,11 @@
 #include "harness.h"
 #include "status.h"
 
-enum { THREADS = 4, PORTS = 8, SENDERS_MAX = 1024 };
+enum {
+	THREADS = 4,
+	PORTS = 8,
+	SENDERS_MAX = 1024
+};
 
 /* ---- the receiving process ---- */
 
@@ -25,9 +29,9 @@ struct sink {
 /* Of each sender at each port: how many have come. */
 static uint32_t came[PORTS][SENDERS_MAX];
 
-static void sink_name(char name[8], unsigned index)
+static void sink_name(char name[16], unsigned index)
 {
-	snprintf(name, 8, "sink%u", index);
+	snprintf(name, 16, "sink%u", index);
 }
 
 /* The tag: sender 63:32, its count for this port 31:0. */
@@ -60,7 +64,7 @@ static void sink_run(struct child *parent, void *argument)
 	const struct sink *s = argument;
 	struct cay_port *ports[PORTS];
 	uint64_t deadline = soon(), taken = 0;
-	char name[8];
+	char name[16];
 	for (unsigned i = 0; i < s->ports; i++) {
 		sink_name(name, i);
 		ports[i] = open_named(name);
@@ -105,8 +109,8 @@ static void sender_send(struct sender *s, unsigned port, uint32_t count)
 	size_t size = sender_size(s->number, count);
 	int r;
 	content_fill(data, size, tag);
-	while ((r = cay_send(s->source->port, s->source->peers[port], tag,
-			data, size, 0)) == -EAGAIN) {
+	while ((r = cay_send(s->source->port, s->source->peers[port], tag, data,
+			size, 0)) == -EAGAIN) {
 		s->source->refused++;
 		CHECK(now_ns() < deadline);
 		sched_yield();
@@ -125,8 +129,8 @@ static void *sender_run(void *argument)
 	return NULL;
 }
 
-static void sender_start(struct sender *s, struct source *source,
-	uint32_t number)
+static void sender_start(
+	struct sender *s, struct source *source, uint32_t number)
 {
 	s->source = source;
 	s->number = number;
@@ -135,7 +139,7 @@ static void sender_start(struct sender *s, struct source *source,
 
 static void source_open(struct source *s, unsigned ports)
 {
-	char name[8];
+	char name[16];
 	s->ports = ports;
 	s->port = open_port(NULL);
 	for (unsigned i = 0; i < ports; i++) {
@@ -185,7 +189,11 @@ static void many_targets(void **state)
 
 /* ---- threads that come and go ---- */
 
-enum { WAVES = 20, WAVE = 40, EACH = 50 };
+enum {
+	WAVES = 20,
+	WAVE = 40,
+	EACH = 50
+};
 
 /* More than a page of records at a time, and many more one after another. */
 static void records_are_reused(void **state)
@@ -223,9 +231,8 @@ static void one_thread_on_many_ports(void **state)
 	}
 	for (unsigned i = 0; i < PORTS; i++)
 		for (unsigned j = 0; j <= i; j++) {
-			CHECK_EQUAL(cay_send(ports[j], peers[j], i, NULL, 0,
-					    0),
-				0);
+			CHECK_EQUAL(
+				cay_send(ports[j], peers[j], i, NULL, 0, 0), 0);
 			expect_message(ports[j], i, 0, 0);
 		}
 	CHECK_EQUAL(status_process(getpid()).records, 1);

@@ -234,8 +234,8 @@ static void room_wakes_a_sender(void **state)
 	struct cay_peer *peer = open_peer_named(port, "slow");
 	for (uint64_t i = 0; i < messages; i++) {
 		content_fill(&data, sizeof(data), i);
-		CHECK_EQUAL(cay_send_wait(port, peer, i, &data, sizeof(data),
-				    0, soon()),
+		CHECK_EQUAL(cay_send_wait(port, peer, i, &data, sizeof(data), 0,
+				    soon()),
 			0);
 	}
 	child_join(&child);
@@ -268,8 +268,8 @@ static void close_wakes_a_sender(void **state)
 	CHECK_EQUAL(r, -EAGAIN);
 	CHECK_EQUAL(cay_send_wait(port, peer, 0, NULL, 0, 0, 0), -EAGAIN);
 	child_tell(&child, 1);
-	CHECK_EQUAL(cay_send_wait(port, peer, 0, NULL, 0, 0, CAY_FOREVER),
-		-EPIPE);
+	CHECK_EQUAL(
+		cay_send_wait(port, peer, 0, NULL, 0, 0, CAY_FOREVER), -EPIPE);
 	child_join(&child);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	cay_peer_release(peer);

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Checks that the documents name what there is, and nothing else.
+
+usage: coverage.py --source ROOT [--cay FILE]
+
+  * every public call has a manual page, and a link of its name;
+  * every public constant, member and error sentence is in a manual page;
+  * references between manual pages lead somewhere;
+  * --cay: the options of each command's --help and of cay(1) are the same;
+  * links of Markdown files lead somewhere;
+  * the README of a source folder names each file of it, and no other;
+  * layers include only what docs/architecture.md lets them.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
+            ["node", "list"], ["node", "fence"], ["node", "serve"], ["bench"],
+            ["explain"], ["doctor"]]
+FOLDERS = ["base", "contract", "device", "node", "port", "cli"]
+STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
+              "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3"}
+# Masks, shifts and the like: their layout is in prose, their names are not.
+PLUMBING = re.compile(r"_(SHIFT|MASK|COUNT|MAX|WORDS|BYTES|LINE)$|"
+                      r"^CAY_(NQE|VCI)_WORD_|^CAY_COMMAND_|^CAY_VCI_FLAGS$|"
+                      r"^CAY_[A-Z]+_H$|^CAY_(API|STATIC_ASSERT|LINE|WORDS)$")
+
+# Who may include what; the control protocol is node's gift to port.
+LAYERS = {
+    "base": {"base"},
+    "contract": {"base", "cay", "contract"},
+    "device": {"base", "cay", "contract", "device"},
+    "node": {"base", "cay", "contract", "device", "node"},
+    "port": {"base", "cay", "contract", "device", "port"},
+    "bench": {"base", "cay", "bench"},
+    "cli": {"base", "cay", "contract", "device", "node", "bench", "cli"},
+}
+CONTROL = {"node/protocol.h", "node/address.h", "node/wire.h"}
+
+complaints = []
+
+
+def complain(text):
+    complaints.append(text)
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+
+
+class Manual:
+    def __init__(self, source):
+        self.pages = {path.name: path.read_text()
+                      for path in sorted((source / "man").glob("*.[1-9]"))}
+        build = (source / "man" / "meson.build").read_text()
+        links = build[build.index("manual_links"):]
+        self.links = set(re.findall(r"'(cay_\w+)'", links))
+        listed = set(re.findall(r"'([\w.]+\.[1-9])'", build))
+        for name in sorted(set(self.pages) ^ listed):
+            complain(f"man/meson.build and man disagree about {name}")
+        self.text = "\n".join(self.pages.values())
+
+    def names(self, word):
+        return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
+
+    def has_page(self, name, section):
+        return f"{name}.{section}" in self.pages or \
+            (section == "3" and name in self.links)
+
+
+def check_calls(headers, manual):
+    calls = re.findall(r"CAY_API[^;(]*?\b(cay_\w+)\(", headers)
+    if not calls:
+        complain("no public call was found")
+    for call in calls:
+        if not re.search(rf"^\.F[no] {call}\b", manual.text, re.M):
+            complain(f"{call}() has no synopsis in a manual page")
+        if not manual.has_page(call, "3"):
+            complain(f"{call}() has no link in man/meson.build")
+
+
+def check_constants(headers, manual):
+    constants = set(re.findall(r"^\s*(CAY_[A-Z0-9_]+)\s*(?:=|,)", headers,
+                               re.M))
+    constants |= set(re.findall(r"^#define (CAY_[A-Z0-9_]+)\b", headers, re.M))
+    for name in sorted(constants):
+        if not PLUMBING.search(name) and not manual.names(name):
+            complain(f"{name} is in no manual page")
+
+
+def check_members(headers, manual):
+    for structure, page in STRUCTURES.items():
+        body = re.search(rf"struct {structure} \{{(.*?)\n\}};", headers, re.S)
+        if not body:
+            complain(f"struct {structure} was not found")
+            continue
+        for declaration in body.group(1).split(";"):
+            names = re.sub(r"^.*?(?=[\w*]+(\s*,|\s*$))", "",
+                           declaration.strip(), count=1, flags=re.S)
+            for name in re.findall(r"\w+", names):
+                if not re.search(rf"\b{name}\b", manual.pages[page]):
+                    complain(f"{structure}.{name} is not in {page}")
+
+
+def check_errors(source, manual):
+    text = (source / "src/contract/names.c").read_text()
+    page = manual.pages["cay_contract.7"]
+    found = re.findall(
+        r'\[(CAY_ERROR_\w+)\] = \{\s*"(\w+)",\s*((?:"[^"]*"\s*)+)\}', text)
+    if not found:
+        complain("no error sentence was found in names.c")
+    for code, name, sentence in found:
+        sentence = "".join(re.findall(r'"([^"]*)"', sentence))
+        sentence = sentence[0].upper() + sentence[1:] + "."
+        if f"Dv {code} Pq Li {name}\n{sentence}\n" not in page:
+            complain(f"cay_contract.7 says something else about {code}")
+
+
+def check_references(manual):
+    for name, text in manual.pages.items():
+        for page, section in re.findall(r"^\.Xr (cay\w*) (\d)", text, re.M):
+            if not manual.has_page(page, section):
+                complain(f"{name} refers to {page}({section})")
+
+
+def check_options(cay, manual):
+    page = manual.pages["cay.1"]
+    documented = set()
+    for run in re.findall(r"^\..*Fl (-.*)$", page, re.M):
+        documented |= {f"-{o}" for o in re.findall(r"(?:^|\s)(-[a-z-]+)", run)}
+    said = {"--help", "--version"}
+    for command in COMMANDS:
+        help_text = subprocess.run(
+            [cay, *command, "--help"], capture_output=True, text=True,
+            timeout=20, check=True).stdout
+        options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", help_text))
+        said |= options
+        for option in sorted(options - documented):
+            complain(f"cay {' '.join(command)} has {option}, cay(1) has not")
+    for option in sorted(documented - said):
+        complain(f"cay(1) has {option}, no command has")
+
+
+def check_markdown(source):
+    files = [*source.glob("*.md"), *source.glob("docs/*.md"),
+             *source.glob("src/*/*.md"), *source.glob("tests/**/*.md"),
+             *source.glob("models/*.md")]
+    for path in sorted(files):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)",
+                                 path.read_text()):
+            if "://" not in target and not (path.parent / target).exists():
+                complain(f"{path.relative_to(source)}: {target} is not there")
+
+
+def check_folders(source):
+    for folder in FOLDERS:
+        path = source / "src" / folder
+        readme = path / "README.md"
+        if not readme.exists():
+            complain(f"src/{folder} has no README.md")
+            continue
+        named = set(re.findall(r"`([a-z_]+\.[ch])`", readme.read_text()))
+        there = {p.name for p in path.glob("*.[ch]")}
+        for name in sorted(there - named):
+            complain(f"src/{folder}/README.md does not name {name}")
+        for name in sorted(named - there):
+            complain(f"src/{folder}/README.md names {name}")
+
+
+def check_layers(source):
+    for folder, allowed in LAYERS.items():
+        for path in sorted((source / "src" / folder).glob("*.[ch]")):
+            for header in re.findall(r'^#include "([^"]+)"', path.read_text(),
+                                     re.M):
+                layer = header.split("/")[0]
+                if layer in allowed or \
+                        (folder == "port" and header in CONTROL):
+                    continue
+                complain(f"{path.relative_to(source)} includes {header}")
+    for path in sorted((source / "include/cay").glob("*.h")):
+        for header in re.findall(r'^#include "([^"]+)"', path.read_text(),
+                                 re.M):
+            if not header.startswith("cay/"):
+                complain(f"{path.relative_to(source)} includes {header}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--cay", type=pathlib.Path)
+    options = parser.parse_args()
+    source = options.source.resolve()
+
+    manual = Manual(source)
+    headers = "\n".join(without_comments(path.read_text()) for path in
+                        sorted((source / "include/cay").glob("*.h")))
+    check_calls(headers, manual)
+    check_constants(headers, manual)
+    check_members(headers, manual)
+    check_errors(source, manual)
+    check_references(manual)
+    if options.cay:
+        check_options(options.cay.resolve(), manual)
+    check_markdown(source)
+    check_folders(source)
+    check_layers(source)
+    for text in complaints:
+        print(text)
+    print(f"{len(complaints)} complaints")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sequences of requests, deaths and scribbles in the arena, made of whatever
+ * bytes come in, against a node inside this process. At the end of each all
+ * processes die, and the node must be as it was.
+ *
+ *	clang -fsanitize=fuzzer,address,undefined \
+ *		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION ...	a fuzzer
+ *	gcc ...	[FILE... | COUNT]			random or given inputs
+ */
+#include "inside.h"
+
+#define FUZZ_PROCESSES	4
+#define FUZZ_REMEMBERED 8
+#define FUZZ_HEAP_BYTES (640ull << 10) /* so that it is full at times */
+#define FUZZ_INPUT_MAX	1024
+#define FUZZ_PID	1000 /* of the first process; all made up */
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint64_t input_take(struct input *in, size_t bytes)
+{
+	uint64_t value = 0;
+	if (bytes > in->left)
+		bytes = in->left;
+	if (bytes)
+		memcpy(&value, in->at, bytes);
+	in->at += bytes;
+	in->left -= bytes;
+	return value;
+}
+
+static unsigned input_below(struct input *in, unsigned limit)
+{
+	return (unsigned)input_take(in, 1) % limit;
+}
+
+/* What replies have said, to be used again. */
+struct memory {
+	uint64_t values[FUZZ_REMEMBERED];
+	unsigned next;
+};
+
+static void memory_add(struct memory *m, uint64_t value)
+{
+	m->values[m->next++ % FUZZ_REMEMBERED] = value;
+}
+
+/* Mostly one that means something. */
+static uint64_t memory_choose(const struct memory *m, struct input *in)
+{
+	unsigned which = input_below(in, 2 * FUZZ_REMEMBERED);
+	unsigned count = m->next < FUZZ_REMEMBERED ? m->next : FUZZ_REMEMBERED;
+	if (which == 0 || count == 0)
+		return input_take(in, 2);
+	return m->values[which % count];
+}
+
+struct world {
+	struct node *node;
+	struct process *processes[FUZZ_PROCESSES];
+	struct memory vpids, blocks, indexes;
+};
+
+/* ---- requests ---- */
+
+static void fill_name(struct input *in, char name[NODE_NAME_MAX])
+{
+	static const char *const names[] = { "", "a", "b", "/", "c" };
+	unsigned which = input_below(in, 8);
+	if (which < ARRAY_COUNT(names))
+		snprintf(name, NODE_NAME_MAX, "%s", names[which]);
+	else
+		memset(name, (int)input_take(in, 1), NODE_NAME_MAX);
+}
+
+static void fill_open(struct input *in, struct node_request *q)
+{
+	unsigned shape = input_below(in, 4);
+	q->open.nq_log2 = 4;
+	q->open.rdr_log2 = 10;
+	q->open.sdr_log2 = 6;
+	q->open.peers = 1 + input_below(in, 6);
+	if (shape == 1)
+		memset(&q->open, 0, sizeof(q->open));
+	if (shape == 2)
+		for (unsigned i = 0; i < 16; i++)
+			q->padding[i] = (uint8_t)input_take(in, 1);
+	if (!input_below(in, 4))
+		fill_name(in, q->open.name);
+}
+
+/* Mostly a port of its own. */
+static uint16_t vpid_choose(struct world *w, struct input *in,
+	const struct process *p)
+{
+	unsigned which = input_below(in, FUZZ_REMEMBERED);
+	if (which == 0)
+		return (uint16_t)memory_choose(&w->vpids, in);
+	list_for_each(at, &p->ports)
+		if (--which == 0)
+			return list_of(at, struct vport, link)->config.vpid;
+	if (list_empty(&p->ports))
+		return 0;
+	return list_of(p->ports.next, struct vport, link)->config.vpid;
+}
+
+static void fill_ports(struct world *w, struct input *in,
+	const struct process *p, struct node_request *q)
+{
+	uint16_t vpid = vpid_choose(w, in, p);
+	switch (q->kind) {
+	case NODE_RESOLVE:
+		q->resolve.vpid = vpid;
+		q->resolve.target = (uint16_t)memory_choose(&w->vpids, in);
+		q->resolve.node = w->node->id + !input_below(in, 8);
+		if (!input_below(in, 4))
+			fill_name(in, q->resolve.name);
+		break;
+	case NODE_RELEASE:
+		q->release.vpid = vpid;
+		q->release.index = (uint32_t)memory_choose(&w->indexes, in);
+		break;
+	case NODE_BELL_SET:
+	case NODE_BELL_GET:
+	case NODE_RING:
+		q->bell.vpid = vpid;
+		q->bell.epoch = w->node->epochs[vpid] + input_below(in, 3) - 1;
+		break;
+	default:
+		q->close.vpid = vpid;
+	}
+}
+
+static void fill_memory(struct world *w, struct input *in,
+	struct node_request *q)
+{
+	if (q->kind != NODE_ALLOC)
+		q->free.offset = memory_choose(&w->blocks, in) +
+				 input_below(in, 3) * 128;
+	else if (input_below(in, 4))
+		q->alloc.bytes = input_take(in, 2);
+	else
+		q->alloc.bytes = input_take(in, 8);
+}
+
+static struct node_request request_make(struct world *w, struct input *in,
+	const struct process *p)
+{
+	struct node_request q = { .kind = 1 + input_below(in, NODE_LONG) };
+	switch (q.kind) {
+	case NODE_HELLO:
+		q = inside_hello(input_below(in, 3) ? "a" : "b");
+		if (!input_below(in, 8))
+			fill_name(in, q.hello.realm);
+		break;
+	case NODE_OPEN:
+		fill_open(in, &q);
+		break;
+	case NODE_ALLOC:
+	case NODE_FREE:
+	case NODE_RECOVER:
+		fill_memory(w, in, &q);
+		break;
+	case NODE_FENCE:
+		q.fence.pid = FUZZ_PID + input_below(in, FUZZ_PROCESSES + 1);
+		break;
+	default:
+		fill_ports(w, in, p, &q);
+	}
+	return q;
+}
+
+static void remember(struct world *w, const struct node_request *q,
+	const struct node_reply *reply)
+{
+	if (reply->error)
+		return;
+	if (q->kind == NODE_OPEN)
+		memory_add(&w->vpids, reply->open.vpid);
+	if (q->kind == NODE_RESOLVE)
+		memory_add(&w->indexes, reply->resolve.index);
+	if (q->kind == NODE_ALLOC || q->kind == NODE_RECORDS)
+		memory_add(&w->blocks, reply->alloc.offset);
+	if (q->kind == NODE_HELLO)
+		memory_add(&w->blocks, reply->hello.records);
+}
+
+/* Hung up on: remembered until its exit if it is a member, else forgotten. */
+static void process_end(struct process **p)
+{
+	bool stays = (*p)->state == PROCESS_MEMBER;
+	process_hang_up(*p);
+	if (!stays)
+		*p = NULL;
+}
+
+static void step_request(struct world *w, struct input *in, bool raw)
+{
+	struct process **p = &w->processes[input_below(in, FUZZ_PROCESSES)];
+	struct node_request q = { 0 };
+	struct node_reply reply;
+	int fd = -1;
+	if (!*p || (*p)->hung_up)
+		return;
+	if (!raw)
+		q = request_make(w, in, *p);
+	else
+		for (size_t i = 0; i < sizeof(q) / 8; i++)
+			((uint64_t *)(void *)&q)[i] = input_take(in, 8);
+	if (q.kind == NODE_BELL_SET || !input_below(in, 8))
+		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r = inside_call(*p, &q, fd, &reply);
+	MUST(r <= 0 && r > -4096);
+	remember(w, &q, &reply);
+	/* As whoever reads the socket does. */
+	if (r == -EPROTO)
+		process_end(p);
+}
+
+/* ---- life and death ---- */
+
+static void step_connect(struct world *w, struct input *in)
+{
+	unsigned i = input_below(in, FUZZ_PROCESSES);
+	struct node_request q = inside_hello("a");
+	struct node_reply reply;
+	if (w->processes[i])
+		return;
+	w->processes[i] = inside_connect(w->node, (pid_t)(FUZZ_PID + i));
+	MUST(w->processes[i]);
+	if (input_below(in, 4))
+		inside_call(w->processes[i], &q, -1, &reply);
+}
+
+static void process_die(struct world *w, unsigned i)
+{
+	if (w->processes[i])
+		process_exited(w->processes[i]);
+	w->processes[i] = NULL;
+}
+
+static void step_hang_up(struct world *w, struct input *in)
+{
+	struct process **p = &w->processes[input_below(in, FUZZ_PROCESSES)];
+	if (*p && !(*p)->hung_up)
+		process_end(p);
+}
+
+/* ---- what a member may write into the arena ---- */
+
+/* A position near what the queue set says, or anything. */
+static uint64_t position_choose(struct world *w, struct input *in,
+	uint16_t vpid)
+{
+	struct vport *port = w->node->ports[vpid];
+	uint64_t value = input_take(in, 1);
+	if (!port || value > 250)
+		return input_take(in, 8);
+	struct queue_control *c = arena_control(&port->realm->arena, vpid,
+		port->epoch);
+	return atomic_load(&c->w) + value % 32 - 16;
+}
+
+static void scribble_record(struct world *w, struct input *in)
+{
+	struct process *p = w->processes[input_below(in, FUZZ_PROCESSES)];
+	uint16_t vpid = (uint16_t)memory_choose(&w->vpids, in);
+	if (!p || !p->record_page_count)
+		return;
+	struct op_record *op = realm_records(p->realm,
+		p->record_pages[input_below(in, p->record_page_count)]);
+	op += input_below(in, OP_RECORDS_PER_PAGE);
+	uint64_t state = input_below(in, 4);
+	atomic_store(&op->w_old, position_choose(w, in, vpid));
+	atomic_store(&op->w_new, position_choose(w, in, vpid));
+	atomic_store(&op->state,
+		state | (uint64_t)vpid << OP_VPID_SHIFT |
+			(uint64_t)w->node->epochs[vpid] << OP_EPOCH_SHIFT);
+}
+
+/*
+ * `moving` is left alone: a sender that finds it there waits for a verdict,
+ * and the fuzzer would do little else.
+ */
+static void scribble_control(struct world *w, struct input *in)
+{
+	uint16_t vpid = (uint16_t)memory_choose(&w->vpids, in);
+	struct vport *port = w->node->ports[vpid];
+	if (!port)
+		return;
+	struct queue_control *c = arena_control(&port->realm->arena, vpid,
+		port->epoch);
+	uint64_t value = position_choose(w, in, vpid);
+	switch (input_below(in, 8)) {
+	case 0:
+		atomic_store(&c->w, value);
+		break;
+	case 1:
+		atomic_store(&c->r, value);
+		break;
+	case 4: /* full */
+	case 5:
+		atomic_store(&c->r, atomic_load(&c->w) - 16);
+		break;
+	case 2:
+		atomic_store(&c->epoch, (uint32_t)value);
+		break;
+	case 3:
+		atomic_store(&c->bell, (uint32_t)value);
+		break;
+	default:
+		((unsigned char *)&c->config)[value % sizeof(c->config)] =
+			(unsigned char)input_take(in, 1);
+	}
+}
+
+static void scribble_reference(struct world *w, struct input *in)
+{
+	struct vport *port =
+		w->node->ports[(uint16_t)memory_choose(&w->vpids, in)];
+	if (!port)
+		return;
+	struct reference *refs =
+		(void *)(port->realm->arena.base + port->config.tables_offset +
+			 (uint64_t)port->config.refs_at * CAY_LINE);
+	struct reference *ref = &refs[input_below(in, 1u << QUEUE_REFS_LOG2)];
+	ref->address = memory_choose(&w->blocks, in);
+	ref->kind = input_below(in, 3);
+	ref->target_vpid = (uint16_t)memory_choose(&w->vpids, in);
+	ref->target_epoch = w->node->epochs[ref->target_vpid];
+	atomic_store(&ref->state,
+		input_take(in, 1) << REFERENCE_SEQUENCE_SHIFT |
+			input_below(in, 5));
+	struct node_request q = { .kind = NODE_LONG };
+	struct node_reply reply;
+	q.close.vpid = port->config.vpid;
+	if (!port->process->hung_up && input_below(in, 4))
+		inside_call(port->process, &q, -1, &reply);
+}
+
+/* ---- one input ---- */
+
+static void step(struct world *w, struct input *in)
+{
+	switch (input_below(in, 28)) {
+	case 0:
+		step_connect(w, in);
+		break;
+	case 1:
+		process_die(w, input_below(in, FUZZ_PROCESSES));
+		break;
+	case 2:
+		step_hang_up(w, in);
+		break;
+	case 3:
+		node_tick(w->node);
+		break;
+	case 4:
+		scribble_record(w, in);
+		break;
+	case 5:
+		scribble_control(w, in);
+		break;
+	case 6:
+		step_request(w, in, true);
+		break;
+	case 7:
+	case 8:
+	case 9:
+		scribble_reference(w, in);
+		break;
+	default:
+		step_request(w, in, false);
+	}
+}
+
+/*
+ * Two processes with a port each that know each other and send by reference:
+ * most of what follows needs that.
+ */
+static void world_begin(struct world *w)
+{
+	static const uint8_t hello[] = { 0, 1, 1, 1, 2, 0 };
+	uint16_t vpids[2];
+	struct node_reply reply;
+	for (unsigned i = 0; i < 2; i++) {
+		struct input first = { hello + 2 * i, 2 };
+		struct node_request q = { .kind = NODE_OPEN };
+		step_connect(w, &first);
+		q.open.nq_log2 = 4;
+		q.open.rdr_log2 = 10;
+		q.open.sdr_log2 = 6;
+		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+		vpids[i] = reply.open.vpid;
+		remember(w, &q, &reply);
+		q = (struct node_request){ .kind = NODE_LONG };
+		q.close.vpid = vpids[i];
+		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct node_request q = { .kind = NODE_RESOLVE };
+		q.resolve.vpid = vpids[i];
+		q.resolve.target = vpids[!i];
+		q.resolve.node = w->node->id;
+		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+		remember(w, &q, &reply);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	static struct node *node;
+	if (!node)
+		node = inside_node(FUZZ_HEAP_BYTES);
+	struct world w = { .node = node };
+	struct input in = { data, bytes };
+	world_begin(&w);
+	while (in.left)
+		step(&w, &in);
+	for (unsigned i = 0; i < FUZZ_PROCESSES; i++)
+		process_die(&w, i);
+	inside_check_empty(node);
+	return 0;
+}
+
+/* ---- without a fuzzer ---- */
+
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+
+static int run_file(const char *path)
+{
+	static uint8_t bytes[1 << 16];
+	FILE *f = fopen(path, "re");
+	if (!f) {
+		perror(path);
+		return 1;
+	}
+	size_t count = fread(bytes, 1, sizeof(bytes), f);
+	fclose(f);
+	return LLVMFuzzerTestOneInput(bytes, count);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Each input has a seed of its own, so that one of them can be repeated. */
+static void run_random(uint64_t seed, unsigned long count)
+{
+	static uint8_t bytes[FUZZ_INPUT_MAX];
+	for (unsigned long i = 0; i < count; i++) {
+		uint64_t state = (seed + i) * 0x9e3779b97f4a7c15ull | 1;
+		size_t length = random_next(&state) % sizeof(bytes);
+		for (size_t j = 0; j < length; j++)
+			bytes[j] = (uint8_t)(random_next(&state) >> 32);
+		if (i % 1024 == 0) {
+			printf("CAY_SEED=%llu\n", (unsigned long long)seed + i);
+			fflush(stdout);
+		}
+		LLVMFuzzerTestOneInput(bytes, length);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *given = getenv("CAY_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 0) : clock_now_ns();
+	unsigned long count = 10000;
+	char *end = NULL;
+	if (argc > 1)
+		count = strtoul(argv[1], &end, 0);
+	if (argc == 1 || *end == 0) {
+		run_random(seed, count);
+		return 0;
+	}
+	int failed = 0;
+	for (int i = 1; i < argc; i++)
+		failed |= run_file(argv[i]);
+	return failed;
+}
+
+#endif

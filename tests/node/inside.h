@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node inside the test's own process: no socket, no loop, no other process.
+ * Requests go in by request_execute(), deaths are told by a call, and when all
+ * have died everything must have come back. To be included once in a program.
+ */
+#ifndef CAY_TESTS_NODE_INSIDE_H
+#define CAY_TESTS_NODE_INSIDE_H
+
+/* For its node_init() and node_tick(). */
+#include "node/server.c"
+
+#include <sys/eventfd.h>
+
+#define INSIDE_TICKS_MAX 64 /* until all is quiet */
+
+/* Holds in every build, and is seen by a fuzzer. */
+#define MUST(e)                                                                \
+	do {                                                                   \
+		if (!(e)) {                                                    \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__,       \
+				__LINE__, #e);                                 \
+			abort();                                               \
+		}                                                              \
+	} while (0)
+
+/* One that has connected; NULL without memory. */
+static inline struct process *inside_connect(struct node *n, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->node = n;
+	p->pid = pid;
+	p->socket = p->pidfd = -1;
+	list_init(&p->ports);
+	list_init(&p->blocks);
+	list_append(&n->greeting, &p->link);
+	n->process_count++;
+	return p;
+}
+
+/* The reply's error. Descriptors that come back are not looked at. */
+static inline int inside_call(struct process *p, const struct node_request *q,
+	int fd, struct node_reply *reply)
+{
+	int out = -1;
+	if (request_execute(p, q, &fd, reply, &out) && out >= 0)
+		close(out);
+	if (fd >= 0)
+		close(fd);
+	return reply->error;
+}
+
+static inline struct node_request inside_hello(const char *realm)
+{
+	struct node_request q = { .kind = NODE_HELLO };
+	q.hello.magic = NODE_MAGIC;
+	q.hello.major = NODE_MAJOR;
+	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
+	return q;
+}
+
+static inline void inside_quiet(struct node *n)
+{
+	for (unsigned i = 0; i < INSIDE_TICKS_MAX && node_tick(n); i++)
+		continue;
+}
+
+/* Everybody has died: nothing may be left of them. */
+static inline void inside_check_empty(struct node *n)
+{
+	inside_quiet(n);
+	MUST(n->process_count == 0);
+	MUST(n->port_count == 0);
+	MUST(n->deferred_blocks == 0);
+	MUST(n->free_count == CAY_VPIDS - 1);
+	MUST(list_empty(&n->realms));
+	MUST(list_empty(&n->greeting));
+	MUST(list_empty(&n->closing));
+	MUST(list_empty(&n->buried));
+	MUST(list_empty(&n->gone));
+	for (unsigned i = 0; i < NODE_NAME_BUCKETS; i++)
+		MUST(list_empty(&n->names[i]));
+}
+
+static inline struct node *inside_node(uint64_t heap_bytes)
+{
+	struct node_options o = { .arena_bytes =
+					  ARENA_HEAP_OFFSET + heap_bytes };
+	struct node *n = calloc(1, sizeof(*n));
+	MUST(n);
+	node_init(n, &o);
+	return n;
+}
+
+#endif

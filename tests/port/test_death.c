@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Death by SIGKILL: whoever is left gets all that was sent, an error for what
+ * was under way to the dead, the word that they are gone, and all memory back.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "harness.h"
+#include "status.h"
+
+#define LONG_BYTES 300000ul
+
+enum {
+	LONGS = 6
+};
+
+/* ---- the target dies ---- */
+
+struct victim {
+	unsigned polls; /* so many events are taken and held */
+};
+
+static void victim_run(struct child *parent, void *argument)
+{
+	const struct victim *v = argument;
+	struct cay_port *port = open_named("victim");
+	struct cay_event e;
+	child_tell(parent, 1);
+	for (unsigned i = 0; i < v->polls; i++) {
+		next_event(port, &e);
+		CHECK_EQUAL(e.length, LONG_BYTES);
+	}
+	child_tell(parent, 2);
+	child_hear(parent);
+}
+
+static void check_dead(struct cay_port *port, struct cay_peer *peer)
+{
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	check_empty(port);
+	CHECK_EQUAL(cay_send(port, peer, 0, NULL, 0, 0), -EPIPE);
+	CHECK_EQUAL(port_stats(port).refs_used, 0);
+}
+
+static void target_dies(unsigned polls, bool mapped)
+{
+	struct cay_port *port = open_port(NULL);
+	uint64_t heap_used = status_read().heap_used;
+	struct victim v = { polls };
+	struct child child;
+	unsigned char *own = malloc(LONG_BYTES);
+	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
+	child_start(&child, victim_run, &v);
+	child_hear(&child);
+	struct cay_peer *peer = open_peer_named(port, "victim");
+	for (unsigned i = 0; i < LONGS; i++)
+		CHECK_EQUAL(cay_send(port, peer, i, mapped ? arena : own,
+				    LONG_BYTES, 0),
+			0);
+	CHECK_EQUAL(child_hear(&child), 2);
+	child_kill(&child);
+	for (unsigned i = 0; i < LONGS; i++)
+		expect_complete(port, i, CAY_ERROR_GONE);
+	check_dead(port, peer);
+	cay_peer_release(peer);
+	cay_free(port, arena);
+	close_port(port);
+	free(own);
+	/* Unless staging is kept for the next one, nothing stays. */
+	port = open_port(NULL);
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	close_port(port);
+}
+
+static void target_dies_before_it_looks(void **state)
+{
+	(void)state;
+	target_dies(0, true);
+	target_dies(0, false);
+}
+
+static void target_dies_while_it_reads(void **state)
+{
+	(void)state;
+	target_dies(LONGS / 2, true);
+	target_dies(LONGS, true);
+	target_dies(LONGS, false);
+}
+
+/* ---- the origin dies ---- */
+
+struct origin {
+	bool mapped;
+	bool twice; /* a first one is taken, so that the way is learned */
+};
+
+static void origin_run(struct child *parent, void *argument)
+{
+	const struct origin *o = argument;
+	struct cay_port *port = open_named("origin");
+	struct cay_peer *peer = open_peer_named(port, "heir");
+	unsigned char *data = o->mapped ? cay_alloc(port, LONG_BYTES, 0)
+					: malloc(LONG_BYTES);
+	content_fill(data, LONG_BYTES, 7);
+	if (o->twice) {
+		CHECK_EQUAL(cay_send(port, peer, 9, data, LONG_BYTES, 0), 0);
+		expect_complete(port, 9, 0);
+	}
+	for (unsigned i = 0; i < LONGS; i++) {
+		CHECK_EQUAL(cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
+		CHECK_EQUAL(cay_send(port, peer, i, data, 500, 0), 0);
+	}
+	child_tell(parent, port_stats(port).sent_process);
+	child_hear(parent);
+}
+
+static void heir_short(struct cay_port *port, unsigned i)
+{
+	expect_message(port, i, 500, 7);
+}
+
+/* The heir holds some from before, takes the others after the death. */
+static void heir_reads(struct cay_port *port, struct cay_event *held,
+	unsigned from, unsigned to, bool readable)
+{
+	for (unsigned i = from; i < to; i++) {
+		next_event(port, &held[i]);
+		CHECK_EQUAL(held[i].kind, CAY_EVENT_MESSAGE);
+		CHECK_EQUAL(held[i].tag, i);
+		CHECK_EQUAL(held[i].length, LONG_BYTES);
+		CHECK_EQUAL(held[i].error, readable ? 0 : CAY_ERROR_GONE);
+		CHECK_EQUAL(held[i].data != NULL, readable);
+		heir_short(port, i);
+	}
+}
+
+static void heir_release(struct cay_port *port, struct cay_event *held)
+{
+	for (unsigned i = 0; i < LONGS; i++) {
+		if (held[i].data)
+			CHECK(content_fits(held[i].data, LONG_BYTES, 7));
+		cay_release(port, &held[i]);
+	}
+	check_empty(port);
+}
+
+static void origin_dies(const struct origin *how)
+{
+	struct cay_port *port = open_named("heir");
+	struct cay_event held[LONGS];
+	struct child child;
+	uint64_t heap_used = status_read().heap_used;
+	child_start(&child, origin_run, (void *)how);
+	struct cay_peer *peer = open_peer_named(port, "origin");
+	if (how->twice)
+		expect_message(port, 9, LONG_BYTES, 7);
+	bool copied = child_hear(&child) != 0;
+	heir_reads(port, held, 0, LONGS / 2, true);
+	child_kill(&child);
+	/* From memory that died with its process, nothing can be read. */
+	heir_reads(port, held, LONGS / 2, LONGS, !copied);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	heir_release(port, held);
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static void mapped_memory_outlives_its_process(void **state)
+{
+	(void)state;
+	origin_dies(&(struct origin){ .mapped = true });
+}
+
+static void staged_memory_outlives_its_process(void **state)
+{
+	(void)state;
+	origin_dies(&(struct origin){ .mapped = false });
+}
+
+/* Once the way is learned, the target may read the process itself. */
+static void own_memory_dies_with_its_process(void **state)
+{
+	(void)state;
+	origin_dies(&(struct origin){ .mapped = false, .twice = true });
+}
+
+/* ---- the origin closes its port instead ---- */
+
+static void closing_origin(struct child *parent, void *argument)
+{
+	bool *mapped = argument;
+	struct cay_port *port = open_named("origin");
+	struct cay_peer *peer = open_peer_named(port, "heir");
+	unsigned char *data = *mapped ? cay_alloc(port, LONG_BYTES, 0)
+				      : malloc(LONG_BYTES);
+	content_fill(data, LONG_BYTES, 7);
+	for (unsigned i = 0; i < LONGS; i++)
+		CHECK_EQUAL(cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
+	cay_peer_release(peer);
+	close_port(port);
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+static void origin_closes(bool mapped)
+{
+	struct cay_port *port = open_named("heir");
+	uint64_t heap_used = status_read().heap_used;
+	struct child child;
+	child_start(&child, closing_origin, &mapped);
+	child_hear(&child);
+	for (unsigned i = 0; i < LONGS; i++)
+		expect_message(port, i, LONG_BYTES, 7);
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	child_tell(&child, 1);
+	child_join(&child);
+	close_port(port);
+}
+
+static void messages_outlive_a_closed_port(void **state)
+{
+	(void)state;
+	origin_closes(true);
+	origin_closes(false);
+}
+
+/* ---- both ways, at any time ---- */
+
+/* Sends and takes whatever there is, for ever. */
+static void chatter_step(struct cay_port *port, struct cay_peer *peer,
+	unsigned char *data, uint64_t i)
+{
+	static const size_t sizes[] = { 8, 40, 3000, 8192, LONG_BYTES };
+	struct cay_event e;
+	int r = cay_send(port, peer, i, data, sizes[i % COUNT(sizes)],
+		i % 3 ? 0 : CAY_NOTIFY);
+	CHECK(r == 0 || r == -EAGAIN || r == -EPIPE);
+	if (!poll_event(port, &e))
+		return;
+	/* A message can be torn from a dead process, but never wrong. */
+	if (e.kind == CAY_EVENT_MESSAGE && e.error == 0)
+		CHECK(content_fits(e.data, e.length, 8));
+	cay_release(port, &e);
+}
+
+static void chatter_child(struct child *parent, void *argument)
+{
+	bool *mapped = argument;
+	struct cay_port *port = open_small("chatter", 64);
+	struct cay_peer *peer = open_peer_named(port, "listener");
+	unsigned char *data = *mapped ? cay_alloc(port, LONG_BYTES, 0)
+				      : malloc(LONG_BYTES);
+	content_fill(data, LONG_BYTES, 8);
+	child_tell(parent, 1);
+	for (uint64_t i = 0;; i++)
+		chatter_step(port, peer, data, i);
+}
+
+/* Takes all that is left; GONE is the last of it. */
+static void chatter_drain(struct cay_port *port)
+{
+	struct cay_event e;
+	do {
+		next_event(port, &e);
+		if (e.kind == CAY_EVENT_MESSAGE && e.error == 0)
+			CHECK(content_fits(e.data, e.length, 8));
+		cay_release(port, &e);
+	} while (e.kind != CAY_EVENT_GONE);
+	check_empty(port);
+}
+
+static void chatter_once(struct random *r, bool mapped)
+{
+	struct cay_port *port = open_small("listener", 64);
+	uint64_t heap_used = status_read().heap_used;
+	struct child child;
+	child_start(&child, chatter_child, &mapped);
+	struct cay_peer *peer = open_peer_named(port, "chatter");
+	unsigned char *data = cay_alloc(port, LONG_BYTES, 0);
+	content_fill(data, LONG_BYTES, 8);
+	child_hear(&child);
+	uint64_t until = now_ns() + random_below(r, 5 * NS_PER_MS);
+	for (uint64_t i = 0; now_ns() < until; i++)
+		chatter_step(port, peer, data, i);
+	child_kill(&child);
+	chatter_drain(port);
+	CHECK_EQUAL(port_stats(port).refs_used, 0);
+	CHECK_EQUAL(port_stats(port).nq_used, 0);
+	CHECK_EQUAL(port_stats(port).rdr_used, 0);
+	cay_free(port, data);
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static void death_at_any_time(void **state)
+{
+	struct random r = { 17 };
+	(void)state;
+	for (uint64_t i = 0; i < scaled(100); i++)
+		chatter_once(&r, i % 2);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(target_dies_before_it_looks),
+		TEST(target_dies_while_it_reads),
+		TEST(mapped_memory_outlives_its_process),
+		TEST(staged_memory_outlives_its_process),
+		TEST(own_memory_dies_with_its_process),
+		TEST(messages_outlive_a_closed_port),
+		TEST(death_at_any_time),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The node: direct traffic goes on when it is killed, the next port has a new
+ * one, and it comes and goes with the ports that need it.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+#define LONG_BYTES 50000ul
+
+static void node_kill(void)
+{
+	pid_t node = node_process(node_name());
+	uint64_t deadline = soon();
+	CHECK(node > 0);
+	CHECK_EQUAL(kill(node, SIGKILL), 0);
+	while (node_socket(node_name()))
+		CHECK(now_ns() < deadline);
+}
+
+/* ---- two processes that have met ---- */
+
+struct side {
+	struct child *other;
+	struct cay_port *port;
+	struct cay_peer *peer;
+	unsigned char *data;
+	int epoll;
+};
+
+static void side_open(struct side *s, const char *own, const char *other)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	s->port = open_named(own);
+	s->peer = open_peer_named(s->port, other);
+	s->data = cay_alloc(s->port, LONG_BYTES, 0);
+	content_fill(s->data, LONG_BYTES, 1);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	CHECK_EQUAL(
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, cay_port_fd(s->port), &e),
+		0);
+}
+
+static void side_close(struct side *s)
+{
+	cay_free(s->port, s->data);
+	cay_peer_release(s->peer);
+	close_port(s->port);
+	close(s->epoll);
+}
+
+/* Once the other one sleeps, so that each has rung the other before. */
+static void side_send(struct side *s)
+{
+	static const size_t sizes[] = { 8, 4000, LONG_BYTES };
+	CHECK_EQUAL(child_hear(s->other), 1);
+	for (unsigned i = 0; i < COUNT(sizes); i++)
+		CHECK_EQUAL(
+			cay_send(s->port, s->peer, i, s->data, sizes[i], 0), 0);
+	expect_complete(s->port, 2, 0);
+}
+
+static void side_receive(struct side *s)
+{
+	struct epoll_event e;
+	CHECK_EQUAL(cay_port_arm(s->port), 0);
+	child_tell(s->other, 1);
+	CHECK_EQUAL(
+		epoll_wait(s->epoll, &e, 1, (int)(PATIENCE_NS / NS_PER_MS)), 1);
+	expect_message(s->port, 0, 8, 1);
+	expect_message(s->port, 1, 4000, 1);
+	expect_message(s->port, 2, LONG_BYTES, 1);
+}
+
+static void met_child(struct child *parent, void *unused)
+{
+	struct side s = { .other = parent };
+	(void)unused;
+	side_open(&s, "right", "left");
+	while (child_hear(parent)) {
+		side_receive(&s);
+		side_send(&s);
+	}
+	side_close(&s);
+}
+
+static void exchange(struct side *s)
+{
+	child_tell(s->other, 1);
+	side_send(s);
+	side_receive(s);
+}
+
+/* What only a node can do. */
+static void check_no_node(struct side *s)
+{
+	struct cay_peer *peer = NULL;
+	struct cay_port *port = s->port;
+	CHECK_EQUAL(port_stats(port).node_alive, 0);
+	CHECK_EQUAL(cay_peer_resolve(port, cay_peer_addr(s->peer), &peer),
+		-ENOTCONN);
+	CHECK_EQUAL(cay_peer_lookup(port, "right", soon(), &peer), -ENOTCONN);
+	CHECK(peer == NULL);
+	errno = 0;
+	CHECK(cay_alloc(port, 100, 0) == NULL && errno == ENOTCONN);
+}
+
+/* At a new node, where those of the old one are strangers. */
+static void open_anew(const struct cay_addr *old)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer(port, port);
+	CHECK(cay_port_addr(port).node != old->node);
+	CHECK_EQUAL(port_stats(port).node_alive, 1);
+	CHECK_EQUAL(cay_send(port, peer, 1, NULL, 0, 0), 0);
+	expect_message(port, 1, 0, 0);
+	cay_peer_release(peer);
+	CHECK_EQUAL(cay_peer_resolve(port, *old, &peer), -EHOSTUNREACH);
+	close_port(port);
+}
+
+static void fresh_child(struct child *parent, void *argument)
+{
+	(void)parent;
+	open_anew(argument);
+}
+
+static void traffic_outlives_the_node(void **state)
+{
+	struct child child, fresh;
+	struct side s = { .other = &child };
+	(void)state;
+	child_start(&child, met_child, NULL);
+	side_open(&s, "left", "right");
+	struct cay_addr old = cay_port_addr(s.port);
+	CHECK_EQUAL(port_stats(s.port).node_alive, 1);
+	exchange(&s);
+	node_kill();
+	for (unsigned i = 0; i < 10; i++)
+		exchange(&s);
+	check_no_node(&s);
+	/* From a fresh process, and from one that had the old node. */
+	child_start(&fresh, fresh_child, &old);
+	child_join(&fresh);
+	open_anew(&old);
+	exchange(&s);
+	CHECK_EQUAL(port_stats(s.port).node_alive, 0);
+	child_tell(&child, 0);
+	child_join(&child);
+	CHECK_EQUAL(cay_send(s.port, s.peer, 0, NULL, 0, 0), -EPIPE);
+	side_close(&s);
+}
+
+/* Nobody has noticed the death yet when the next port is opened. */
+static void open_finds_the_next_node(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_addr old = cay_port_addr(port);
+	(void)state;
+	node_kill();
+	open_anew(&old);
+	close_port(port);
+}
+
+/* ---- coming and going ---- */
+
+enum {
+	VISITORS = 4
+};
+
+/* Comes back about when the node ends itself. */
+static void visitor(struct child *parent, void *argument)
+{
+	struct random r = { (uint64_t)getpid() };
+	const unsigned *visits = argument;
+	(void)parent;
+	for (unsigned i = 0; i < *visits; i++) {
+		struct cay_port *port = open_port(NULL);
+		struct cay_peer *self = open_peer(port, port);
+		CHECK_EQUAL(cay_send(port, self, i, NULL, 0, 0), 0);
+		expect_message(port, i, 0, 0);
+		cay_peer_release(self);
+		close_port(port);
+		nap_ns(290 * NS_PER_MS + random_below(&r, 80 * NS_PER_MS));
+	}
+}
+
+static void nodes_come_and_go(void **state)
+{
+	struct child children[VISITORS];
+	unsigned visits = 8;
+	(void)state;
+	for (unsigned i = 0; i < VISITORS; i++)
+		child_start(&children[i], visitor, &visits);
+	for (unsigned i = 0; i < VISITORS; i++)
+		child_join(&children[i]);
+	CHECK(node_gone_soon(node_name()));
+}
+
+/* Many first ports at once elect one node. */
+static void elector(struct child *parent, void *unused)
+{
+	(void)unused;
+	child_hear(parent);
+	struct cay_port *port = open_port(NULL);
+	child_tell(parent, cay_port_addr(port).node);
+	child_hear(parent);
+	close_port(port);
+}
+
+static void one_node_is_elected(void **state)
+{
+	struct child children[16];
+	(void)state;
+	CHECK(node_gone_soon(node_name()));
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_start(&children[i], elector, NULL);
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_tell(&children[i], 1);
+	uint64_t node = child_hear(&children[0]);
+	for (unsigned i = 1; i < COUNT(children); i++)
+		CHECK_EQUAL(child_hear(&children[i]), node);
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_tell(&children[i], 1);
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_join(&children[i]);
+}
+
+/* ---- no node to be had ---- */
+
+static void no_program(struct child *parent, void *unused)
+{
+	(void)parent;
+	(void)unused;
+	setenv("CAY_NODE", "test-without-program", 1);
+	setenv("CAY_NODE_PROGRAM", "/nonexistent/cay", 1);
+	errno = 0;
+	CHECK(cay_port_open(NULL) == NULL && errno == ENOENT);
+}
+
+static void program_must_exist(void **state)
+{
+	struct child child;
+	(void)state;
+	child_start(&child, no_program, NULL);
+	child_join(&child);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(traffic_outlives_the_node),
+		TEST(open_finds_the_next_node),
+		TEST(nodes_come_and_go),
+		TEST(one_node_is_elected),
+		TEST(program_must_exist),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

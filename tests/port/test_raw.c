@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The raw level: work requests in, notifications out. What a correct request
+ * does, what a trigger answers, and how entries and generations go round.
+ */
+#include <errno.h>
+
+#include "vci.h"
+
+enum {
+	ENTRIES = 16,
+	COMPLETIONS = 4,
+	ORDINARY = 11,
+	WORK = 32
+};
+
+struct pair {
+	struct cay_port *a, *b;
+	struct cay_peer *peer; /* a's b */
+};
+
+static struct pair pair_open(uint32_t nq_entries)
+{
+	struct cay_port_options o = {
+		.nq_entries = nq_entries, .wq_entries = WORK, .rdr_bytes = 1
+	};
+	struct pair p;
+	p.a = open_port(&o);
+	p.b = open_port(&o);
+	p.peer = open_peer(p.a, p.b);
+	return p;
+}
+
+static void pair_close(struct pair *p)
+{
+	expect_nothing(p->a);
+	expect_nothing(p->b);
+	cay_peer_release(p->peer);
+	close_port(p->a);
+	close_port(p->b);
+}
+
+/* ---- what arrives ---- */
+
+static void check_origin(const struct pair *p, const struct cay_nqe *n,
+	uint64_t tag, uint32_t api_tag)
+{
+	struct cay_addr from = cay_port_addr(p->a);
+	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
+	CHECK_EQUAL(nqe_error(n), 0);
+	CHECK_EQUAL(nqe_vpid(n), from.vpid);
+	CHECK_EQUAL((uint32_t)peer, from.node);
+	CHECK_EQUAL(peer >> CAY_NQE_API_TAG_SHIFT, api_tag);
+	CHECK_EQUAL(nqe_tag(n), tag);
+}
+
+static void check_fast(
+	struct pair *p, uint64_t tag, uint32_t api_tag, size_t bytes)
+{
+	const struct cay_nqe *n = nqe_next(p->b);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_FAST_RECV);
+	CHECK_EQUAL(nqe_bytes(n), bytes);
+	check_origin(p, n, tag, api_tag);
+	CHECK(content_fits(&n->word[CAY_NQE_WORD_DATA], bytes, tag));
+	nqe_done(p->b);
+}
+
+static void check_payload(struct pair *p, uint64_t tag, size_t bytes)
+{
+	size_t room;
+	const unsigned char *rdr = cay_rdr(p->b, &room);
+	const struct cay_nqe *n = nqe_next(p->b);
+	uint64_t start = n->word[CAY_NQE_WORD_START] * CAY_LINE;
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_RECV);
+	CHECK_EQUAL(nqe_bytes(n), 0);
+	check_origin(p, n, tag, 0);
+	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], bytes);
+	CHECK_EQUAL(n->word[CAY_NQE_WORD_REFERENCE], 0);
+	CHECK(start + bytes <= room);
+	CHECK(content_fits(rdr + start, bytes, tag));
+	CHECK_EQUAL(cay_trigger(p->b, CAY_ISSUE_RDR, 1).accepted, 1);
+}
+
+static void fast_send_of_every_length(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	(void)state;
+	for (size_t bytes = 0; bytes <= CAY_FAST_SEND_BYTES; bytes++) {
+		uint64_t tag = ~bytes;
+		uint32_t api_tag = 0xfedcba98u - (uint32_t)bytes;
+		struct cay_vci v = vci_fast(p.peer, 0, 0, tag, bytes);
+		v.word[CAY_VCI_WORD_TARGET] |= (uint64_t)api_tag
+					       << CAY_VCI_API_TAG_SHIFT;
+		vci_issue(p.a, &v);
+		check_fast(&p, tag, api_tag, bytes);
+	}
+	pair_close(&p);
+}
+
+/* However it was sent, a short message arrives in its notification. */
+static void send_from_the_region(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 39, 40, 41, 64, 65, 4096, 8191,
+		8192 };
+	static const uint64_t offsets[] = { 0, 1, 63, 64, 1000 };
+	struct pair p = pair_open(ENTRIES);
+	(void)state;
+	for (unsigned i = 0; i < COUNT(sizes); i++)
+		for (unsigned j = 0; j < COUNT(offsets); j++) {
+			uint64_t tag = i * 100 + j;
+			struct cay_vci v = vci_send_content(
+				p.a, p.peer, 0, 0, tag, offsets[j], sizes[i]);
+			vci_issue(p.a, &v);
+			if (sizes[i] <= CAY_FAST_SEND_BYTES)
+				check_fast(&p, tag, 0, sizes[i]);
+			else
+				check_payload(&p, tag, sizes[i]);
+		}
+	pair_close(&p);
+}
+
+/* The region may be filled to its very end. */
+static void send_from_the_end_of_the_region(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	size_t room;
+	(void)state;
+	cay_sdr(p.a, &room);
+	struct cay_vci v =
+		vci_send_content(p.a, p.peer, 0, 0, 1, room - 100, 100);
+	vci_issue(p.a, &v);
+	check_payload(&p, 1, 100);
+	v = vci_send(p.peer, 0, 0, 2, room, 0);
+	vci_issue(p.a, &v);
+	check_fast(&p, 2, 0, 0);
+	pair_close(&p);
+}
+
+/* ---- completions ---- */
+
+static void completion_of(struct pair *p, const struct cay_vci *v,
+	unsigned command, bool completes, uint64_t tag, size_t bytes)
+{
+	vci_issue(p->a, v);
+	if (completes) {
+		const struct cay_nqe *n = nqe_next(p->a);
+		CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p->b).vpid);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], bytes);
+		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
+		CHECK_EQUAL(nqe_error(n), 0);
+		CHECK_EQUAL(nqe_tag(n), tag);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED], command);
+		nqe_done(p->a);
+	}
+	expect_nothing(p->a);
+	if (bytes <= CAY_FAST_SEND_BYTES)
+		check_fast(p, tag, 0, bytes);
+	else
+		check_payload(p, tag, bytes);
+}
+
+static void acknowledge_and_notify(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint64_t tag = 1;
+	(void)state;
+	for (unsigned ack = 0; ack <= CAY_COMMAND_ACK; ack += CAY_COMMAND_ACK)
+		for (unsigned flags = 0; flags <= CAY_VCI_FLAGS; flags++) {
+			bool completes = ack || flags & CAY_VCI_NOTIFY;
+			struct cay_vci v =
+				vci_fast(p.peer, ack, flags, tag, 20);
+			completion_of(&p, &v, CAY_FAST_SEND | ack | 3,
+				completes, tag, 20);
+			v = vci_send_content(
+				p.a, p.peer, ack, flags, ++tag, 0, 200);
+			completion_of(
+				&p, &v, CAY_SEND | ack, completes, tag, 200);
+			tag++;
+		}
+	pair_close(&p);
+}
+
+/* ---- the answer of a trigger ---- */
+
+static void check_answer(struct cay_answer answer, uint32_t accepted,
+	uint32_t reason, uint32_t free)
+{
+	CHECK_EQUAL(answer.accepted, accepted);
+	CHECK_EQUAL(answer.reason, reason);
+	CHECK_EQUAL(answer.free, free);
+}
+
+static struct cay_answer issue(struct pair *p, unsigned count)
+{
+	return cay_trigger(p->a, CAY_ISSUE_VCI, count);
+}
+
+static void post_numbered(struct pair *p, uint64_t *tag, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct cay_vci v = vci_fast(p->peer, 0, 0, *tag, 8);
+		vci_post(p->a, &v);
+		++*tag;
+	}
+}
+
+static void take_numbered(struct pair *p, uint64_t *tag, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		check_fast(p, (*tag)++, 0, 8);
+}
+
+static void trigger_counts(void **state)
+{
+	struct pair p = pair_open(256);
+	uint64_t posted = 0, taken = 0;
+	(void)state;
+	check_answer(issue(&p, 1), 0, CAY_ERROR_COMMAND, WORK);
+	post_numbered(&p, &posted, 5);
+	check_answer(issue(&p, 2), 2, 0, WORK - 3);
+	check_answer(issue(&p, 9), 3, CAY_ERROR_COMMAND, WORK);
+	take_numbered(&p, &taken, 5);
+	/* A parameter of 0 is 32, and so is one that does not fit. */
+	post_numbered(&p, &posted, WORK);
+	check_answer(issue(&p, 0), WORK, 0, WORK);
+	take_numbered(&p, &taken, WORK);
+	post_numbered(&p, &posted, WORK);
+	check_answer(issue(&p, 1000), WORK, 0, WORK);
+	take_numbered(&p, &taken, WORK);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_BARRIER, 1).accepted, 0);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_POSTED, 1).reason,
+		CAY_ERROR_COMMAND);
+	pair_close(&p);
+}
+
+static void work_queue_is_limited(void **state)
+{
+	struct pair p = pair_open(256);
+	uint64_t posted = 0, taken = 0;
+	struct cay_vci v = vci_fast(p.peer, 0, 0, 99, 8);
+	(void)state;
+	for (unsigned lap = 0; lap < 20; lap++) {
+		post_numbered(&p, &posted, WORK);
+		CHECK_EQUAL(cay_vci_post(p.a, &v), -EAGAIN);
+		check_answer(issue(&p, 7), 7, 0, 7);
+		post_numbered(&p, &posted, 7);
+		CHECK_EQUAL(cay_vci_post(p.a, &v), -EAGAIN);
+		check_answer(issue(&p, 0), WORK, 0, WORK);
+		take_numbered(&p, &taken, WORK + 7);
+	}
+	pair_close(&p);
+}
+
+/* What finds no room stays where it is, in order, and goes later. */
+static void full_target_holds_requests(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint64_t posted = 0, taken = 0;
+	(void)state;
+	post_numbered(&p, &posted, 2 * ORDINARY + 3);
+	struct cay_answer answer = issue(&p, 0);
+	check_answer(answer, ORDINARY, CAY_ERROR_NO_ROOM, WORK - ORDINARY - 3);
+	CHECK(answer.wait_ns > 0);
+	CHECK_EQUAL(issue(&p, 0).accepted, 0);
+	take_numbered(&p, &taken, ORDINARY);
+	CHECK_EQUAL(issue(&p, 0).accepted, ORDINARY);
+	take_numbered(&p, &taken, ORDINARY);
+	check_answer(issue(&p, 0), 3, CAY_ERROR_COMMAND, WORK);
+	take_numbered(&p, &taken, 3);
+	pair_close(&p);
+}
+
+/* Any request may end in a completion, so one must find room. */
+static void full_origin_holds_requests(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	struct cay_vci v;
+	(void)state;
+	for (uint64_t tag = 0; tag <= COMPLETIONS; tag++) {
+		v = vci_fast(p.peer, CAY_COMMAND_ACK, 0, tag, 8);
+		vci_post(p.a, &v);
+	}
+	struct cay_answer answer = issue(&p, 0);
+	check_answer(answer, COMPLETIONS, CAY_ERROR_NO_ROOM, WORK - 1);
+	for (uint64_t tag = 0; tag < COMPLETIONS; tag++)
+		expect_cc(p.a, tag, CAY_FAST_SEND | CAY_COMMAND_ACK | 1, 0);
+	CHECK_EQUAL(issue(&p, 1).accepted, 1);
+	expect_cc(p.a, COMPLETIONS, CAY_FAST_SEND | CAY_COMMAND_ACK | 1, 0);
+	for (uint64_t tag = 0; tag <= COMPLETIONS; tag++)
+		check_fast(&p, tag, 0, 8);
+	pair_close(&p);
+}
+
+/* ---- snapshots ---- */
+
+static void snapshot_tells_all_pointers(void **state)
+{
+	struct pair p = pair_open(64);
+	uint64_t posted = 0, taken = 0;
+	struct cay_event e;
+	(void)state;
+	post_numbered(&p, &posted, 9);
+	CHECK_EQUAL(issue(&p, 6).accepted, 6);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	const struct cay_nqe *n = nqe_next(p.a);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_STATUS);
+	CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p.a).vpid);
+	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], 9);
+	CHECK_EQUAL((uint32_t)n->word[CAY_NQE_WORD_POINTERS], 6);
+	/* W counts the snapshot itself; R does not yet. */
+	CHECK_EQUAL(
+		n->word[CAY_NQE_WORD_RESULT] - n->word[CAY_NQE_WORD_PREVIOUS],
+		1);
+	nqe_done(p.a);
+	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	for (unsigned i = 0; i < 6; i++)
+		expect_message(p.b, taken + i, 8, taken + i);
+	next_event(p.b, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_STATUS);
+	CHECK_EQUAL(e.result - e.previous, 7);
+	cay_release(p.b, &e);
+	CHECK_EQUAL(issue(&p, 0).accepted, 3);
+	for (unsigned i = 6; i < 9; i++)
+		expect_message(p.b, taken + i, 8, taken + i);
+	pair_close(&p);
+}
+
+/* ---- giving back ---- */
+
+static void advance_gives_back_what_was_seen(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint64_t posted = 0;
+	(void)state;
+	post_numbered(&p, &posted, ORDINARY);
+	CHECK_EQUAL(issue(&p, 0).accepted, ORDINARY);
+	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_NQ, 1).accepted, 0);
+	for (unsigned i = 0; i < 5; i++)
+		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
+	/* Those that nobody has seen are not given back. */
+	struct cay_answer answer = cay_trigger(p.b, CAY_ISSUE_NQ, 0);
+	CHECK_EQUAL(answer.accepted, 5);
+	CHECK_EQUAL(answer.reason, CAY_ERROR_COMMAND);
+	CHECK_EQUAL(port_stats(p.b).nq_used, ORDINARY - 5);
+	post_numbered(&p, &posted, 6);
+	CHECK_EQUAL(issue(&p, 0).accepted, 5);
+	for (unsigned i = 5; i < ORDINARY + 5; i++)
+		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
+	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_NQ, 0).accepted, ORDINARY);
+	CHECK_EQUAL(issue(&p, 0).accepted, 1);
+	CHECK_EQUAL(nqe_tag(nqe_next(p.b)), ORDINARY + 5);
+	nqe_done(p.b);
+	pair_close(&p);
+}
+
+static void payload_room_comes_back(void **state)
+{
+	enum {
+		PAYLOADS = 8
+	};
+	struct pair p = pair_open(64);
+	(void)state;
+	for (unsigned lap = 0; lap < 20; lap++) {
+		for (uint64_t tag = 0; tag <= PAYLOADS; tag++) {
+			struct cay_vci v = vci_send_content(
+				p.a, p.peer, 0, 0, tag, 0, CAY_COPIED_MAX);
+			/* The content is the last one's, as is the place. */
+			vci_post(p.a, &v);
+		}
+		CHECK_EQUAL(issue(&p, 0).accepted, PAYLOADS);
+		for (uint64_t tag = 0; tag < PAYLOADS; tag++)
+			CHECK_EQUAL(nqe_tag(nqe_next(p.b)), tag);
+		CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_RDR, PAYLOADS).accepted,
+			PAYLOADS);
+		CHECK_EQUAL(issue(&p, 0).accepted, 1);
+		check_payload(&p, PAYLOADS, CAY_COPIED_MAX);
+	}
+	pair_close(&p);
+}
+
+/* One more in every lap, of each entry, and never the one of a fresh page. */
+static void generations_count_laps(void **state)
+{
+	struct pair p = pair_open(ENTRIES);
+	uint16_t lap = 0;
+	(void)state;
+	for (unsigned i = 0; i < 20 * ENTRIES; i++) {
+		struct cay_vci v = vci_fast(p.peer, 0, 0, i, i % 41);
+		vci_issue(p.a, &v);
+		uint16_t generation = nqe_generation(nqe_next(p.b));
+		if (i == 0)
+			lap = generation;
+		CHECK(generation != 0);
+		CHECK_EQUAL(generation, (uint16_t)(lap + i / ENTRIES));
+		nqe_done(p.b);
+	}
+	pair_close(&p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(fast_send_of_every_length),
+		TEST(send_from_the_region),
+		TEST(send_from_the_end_of_the_region),
+		TEST(acknowledge_and_notify),
+		TEST(trigger_counts),
+		TEST(work_queue_is_limited),
+		TEST(full_target_holds_requests),
+		TEST(full_origin_holds_requests),
+		TEST(snapshot_tells_all_pointers),
+		TEST(advance_gives_back_what_was_seen),
+		TEST(payload_room_comes_back),
+		TEST(generations_count_laps),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

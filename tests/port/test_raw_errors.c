@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Requests that are wrong: each ends in a NOTIFY_CC with the code of the first
+ * check that fails and the tag of the request, and has no other effect.
+ */
+#include <errno.h>
+
+#include "vci.h"
+
+struct pair {
+	struct cay_port *a, *b;
+	struct cay_peer *peer; /* a's b */
+	uint64_t tag;
+};
+
+static struct pair pair_open(void)
+{
+	struct pair p = { .tag = 1000 };
+	p.a = open_port(NULL);
+	p.b = open_port(NULL);
+	p.peer = open_peer(p.a, p.b);
+	return p;
+}
+
+/* Nothing has reached b, and a correct request still does. */
+static void pair_close(struct pair *p)
+{
+	expect_nothing(p->a);
+	expect_nothing(p->b);
+	struct cay_vci v = vci_fast(p->peer, 0, 0, 1, 8);
+	vci_issue(p->a, &v);
+	CHECK_EQUAL(nqe_tag(nqe_next(p->b)), 1);
+	nqe_done(p->b);
+	cay_peer_release(p->peer);
+	close_port(p->a);
+	close_port(p->b);
+}
+
+/* Issues it with a tag of its own; it must end in this error. */
+static void refused(struct pair *p, struct cay_vci v, unsigned error)
+{
+	v.word[CAY_VCI_WORD_TAG] = ++p->tag;
+	v.word[CAY_VCI_WORD_TARGET] |= 0x1234ull << CAY_VCI_API_TAG_SHIFT;
+	vci_issue(p->a, &v);
+	const struct cay_nqe *n = nqe_next(p->a);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
+	CHECK_EQUAL(nqe_error(n), error);
+	CHECK_EQUAL(nqe_tag(n), p->tag);
+	CHECK_EQUAL(
+		n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT, 0x1234);
+	CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff,
+		v.word[CAY_VCI_WORD_COMMAND] & 0xffff);
+	nqe_done(p->a);
+	expect_nothing(p->b);
+}
+
+/* ---- 1: the command ---- */
+
+static bool command_is_served(unsigned command)
+{
+	unsigned operation = command & CAY_COMMAND_OPERATION;
+	unsigned rest = command & 0x0f & ~CAY_COMMAND_ACK;
+	return (operation == CAY_FAST_SEND && rest == 0) ||
+	       (operation == CAY_SEND && rest == 0);
+}
+
+static void commands(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (unsigned command = 0; command <= 0xff; command++)
+		if (!command_is_served(command))
+			refused(&p, vci_to(p.peer, command, 0, 0),
+				CAY_ERROR_COMMAND);
+	/* Groups that this device has no unit for, and the error bits. */
+	for (unsigned bit = 8; bit < 16; bit++)
+		refused(&p, vci_to(p.peer, CAY_FAST_SEND | 1u << bit, 0, 0),
+			CAY_ERROR_COMMAND);
+	pair_close(&p);
+}
+
+static void lengths(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (unsigned words = 0; words < 8; words++)
+		for (unsigned bytes = 0; bytes <= 72; bytes++) {
+			struct cay_vci v =
+				vci_to(p.peer, CAY_FAST_SEND | words, 0, 0);
+			v.word[CAY_VCI_WORD_TARGET] |= (uint64_t)bytes
+						       << CAY_VCI_BYTES_SHIFT;
+			if (words > CAY_FAST_SEND_WORDS ||
+				words != (bytes + 7) / 8)
+				refused(&p, v, CAY_ERROR_COMMAND);
+		}
+	struct cay_vci v = vci_to(p.peer, CAY_FAST_SEND, 0, 0);
+	v.word[CAY_VCI_WORD_TARGET] |= 0xffffull << CAY_VCI_BYTES_SHIFT;
+	refused(&p, v, CAY_ERROR_COMMAND);
+	pair_close(&p);
+}
+
+static void flags(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (unsigned bit = 5; bit < 8; bit++) {
+		refused(&p, vci_fast(p.peer, 0, 1u << bit, 0, 8),
+			CAY_ERROR_COMMAND);
+		refused(&p, vci_send(p.peer, 0, 1u << bit, 0, 0, 8),
+			CAY_ERROR_COMMAND);
+	}
+	pair_close(&p);
+}
+
+/* ---- 3: the route ---- */
+
+static struct cay_vci rerouted(struct cay_vci v, uint64_t route)
+{
+	v.word[CAY_VCI_WORD_COMMAND] &=
+		~(CAY_VCI_ROUTING_OFFSET_MASK << CAY_VCI_ROUTING_OFFSET_SHIFT);
+	v.word[CAY_VCI_WORD_COMMAND] |= route << CAY_VCI_ROUTING_OFFSET_SHIFT;
+	return v;
+}
+
+static void routes(void **state)
+{
+	struct pair p = pair_open();
+	static const uint64_t unused[] = { 1, 2, 1023, 1024, 65536,
+		CAY_VCI_ROUTING_OFFSET_MASK };
+	(void)state;
+	CHECK_EQUAL(cay_peer_route(p.peer), 0);
+	for (unsigned i = 0; i < COUNT(unused); i++) {
+		refused(&p, rerouted(vci_fast(p.peer, 0, 0, 0, 8), unused[i]),
+			CAY_ERROR_ROUTE);
+		refused(&p,
+			rerouted(vci_send(p.peer, 0, 0, 0, 0, 8), unused[i]),
+			CAY_ERROR_ROUTE);
+	}
+	/* One that was in use and is not any more. */
+	struct cay_peer *again = open_peer(p.a, p.b);
+	struct cay_vci v = vci_fast(again, 0, 0, 0, 8);
+	cay_peer_release(again);
+	refused(&p, v, CAY_ERROR_ROUTE);
+	pair_close(&p);
+}
+
+/* A port that has resolved nobody has no route at all. */
+static void no_routes(void **state)
+{
+	struct pair p = pair_open();
+	struct cay_port *lonely = open_port(NULL);
+	struct cay_vci v = vci_fast(p.peer, 0, 0, 5, 8);
+	(void)state;
+	vci_issue(lonely, &v);
+	expect_cc(lonely, 5, CAY_FAST_SEND | 1, CAY_ERROR_ROUTE);
+	close_port(lonely);
+	pair_close(&p);
+}
+
+/* ---- 5: the region ---- */
+
+static void bounds(void **state)
+{
+	struct pair p = pair_open();
+	size_t room;
+	(void)state;
+	cay_sdr(p.a, &room);
+	const uint64_t wrong[][2] = {
+		{ room, 1 },
+		{ room - 1, 2 },
+		{ room + 1, 0 },
+		{ 0, room + 1 },
+		{ UINT64_MAX, 1 },
+		{ UINT64_MAX, 0 },
+		{ 1, UINT64_MAX },
+		{ UINT64_MAX - 7, 8 },
+		{ UINT64_MAX - 7, 16 },
+		{ 64, UINT64_MAX - 63 },
+		{ UINT64_MAX, UINT64_MAX },
+		{ 1ull << 63, 1ull << 63 },
+	};
+	for (unsigned i = 0; i < COUNT(wrong); i++)
+		refused(&p, vci_send(p.peer, 0, 0, 0, wrong[i][0], wrong[i][1]),
+			CAY_ERROR_ORIGIN_BOUNDS);
+	pair_close(&p);
+}
+
+/* ---- 8 and 21: the target ---- */
+
+static void targets(void **state)
+{
+	struct pair p = pair_open();
+	uint16_t vpid = cay_port_addr(p.b).vpid;
+	const uint16_t wrong[] = { CAY_VPID_NODE, cay_port_addr(p.a).vpid,
+		(uint16_t)(vpid + 1), UINT16_MAX };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(wrong); i++) {
+		struct cay_vci v = vci_fast(p.peer, 0, 0, 0, 8);
+		v.word[CAY_VCI_WORD_TARGET] &= ~0xffffull;
+		v.word[CAY_VCI_WORD_TARGET] |= wrong[i];
+		refused(&p, v, CAY_ERROR_TARGET_VPID);
+	}
+	pair_close(&p);
+}
+
+static void gone(void **state)
+{
+	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
+	struct cay_peer *peer = open_peer(a, b);
+	uint16_t vpid = cay_port_addr(b).vpid;
+	static const size_t sizes[] = { 0, 40, 41, CAY_COPIED_MAX, 10000 };
+	(void)state;
+	close_port(b);
+	const struct cay_nqe *n = nqe_next(a);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_GONE);
+	CHECK_EQUAL(nqe_error(n), CAY_ERROR_GONE);
+	CHECK_EQUAL(nqe_vpid(n), vpid);
+	nqe_done(a);
+	for (unsigned i = 0; i < COUNT(sizes); i++) {
+		struct cay_vci v = vci_send(peer, 0, 0, i, 0, sizes[i]);
+		vci_issue(a, &v);
+		expect_cc(a, i, CAY_SEND, CAY_ERROR_GONE);
+	}
+	struct cay_vci v = vci_fast(peer, CAY_COMMAND_ACK, 1, 9, 40);
+	vci_issue(a, &v);
+	expect_cc(a, 9, CAY_FAST_SEND | CAY_COMMAND_ACK | 5, CAY_ERROR_GONE);
+	expect_nothing(a);
+	cay_peer_release(peer);
+	close_port(a);
+}
+
+/* ---- the first check that fails decides ---- */
+
+static void first_error_wins(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	struct cay_vci v = vci_send(p.peer, 0, 1u << 7, 0, UINT64_MAX, 1);
+	v.word[CAY_VCI_WORD_TARGET] ^= 0xffff;
+	refused(&p, rerouted(v, 77), CAY_ERROR_COMMAND);
+	v.word[CAY_VCI_WORD_COMMAND] &= ~(0xffull << CAY_VCI_FLAGS_SHIFT);
+	refused(&p, rerouted(v, 77), CAY_ERROR_ROUTE);
+	pair_close(&p);
+}
+
+/* Wrong ones among right ones: each has its own end, and order stays. */
+static void wrong_among_right(void **state)
+{
+	struct pair p = pair_open();
+	struct cay_vci right = vci_fast(p.peer, CAY_VCI_NOTIFY, 0, 0, 0);
+	(void)state;
+	for (unsigned i = 0; i < 30; i++) {
+		right = i % 3 ? vci_fast(p.peer, 0, CAY_VCI_NOTIFY, i, 8)
+			      : vci_to(p.peer, 0x55, 0, i);
+		vci_post(p.a, &right);
+	}
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 30).accepted, 30);
+	for (unsigned i = 0; i < 30; i++)
+		expect_cc(p.a, i, i % 3 ? CAY_FAST_SEND | 1 : 0x55,
+			i % 3 ? 0 : CAY_ERROR_COMMAND);
+	for (unsigned i = 0; i < 30; i++) {
+		if (i % 3 == 0)
+			continue;
+		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
+		nqe_done(p.b);
+	}
+	pair_close(&p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(commands),
+		TEST(lengths),
+		TEST(flags),
+		TEST(routes),
+		TEST(no_routes),
+		TEST(bounds),
+		TEST(targets),
+		TEST(gone),
+		TEST(first_error_wins),
+		TEST(wrong_among_right),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

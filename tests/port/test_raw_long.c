@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SENDs of more than 8 KiB from the send data region: they go by reference,
+ * end in a NOTIFY_CC when their target is done, and their slots come back.
+ */
+#include "vci.h"
+
+#define LONG_BYTES 20000ul
+
+enum {
+	ROUNDS = 200
+}; /* more than there are slots and completions */
+
+struct pair {
+	struct cay_port *a, *b;
+	struct cay_peer *peer; /* a's b */
+};
+
+static struct pair pair_open(void)
+{
+	struct pair p;
+	p.a = open_port(NULL);
+	p.b = open_port(NULL);
+	p.peer = open_peer(p.a, p.b);
+	return p;
+}
+
+static void pair_close(struct pair *p)
+{
+	CHECK_EQUAL(port_stats(p->a).refs_used, 0);
+	expect_nothing(p->a);
+	expect_nothing(p->b);
+	cay_peer_release(p->peer);
+	close_port(p->a);
+	close_port(p->b);
+}
+
+static void issue_long(
+	struct pair *p, unsigned ack, unsigned flags, uint64_t tag)
+{
+	struct cay_vci v = vci_send_content(
+		p->a, p->peer, ack, flags, tag, 100, LONG_BYTES);
+	v.word[CAY_VCI_WORD_TARGET] |= (tag & 0xffff) << CAY_VCI_API_TAG_SHIFT;
+	vci_issue(p->a, &v);
+}
+
+/* Which flags it has is of no matter: a long one always notifies. */
+static void ends_in_a_notification(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (uint64_t tag = 1; tag <= ROUNDS; tag++) {
+		unsigned ack = tag % 2 ? CAY_COMMAND_ACK : 0;
+		issue_long(&p, ack, tag % 3 ? CAY_VCI_NOTIFY : 0, tag);
+		expect_nothing(p.a);
+		expect_message(p.b, tag, LONG_BYTES, tag);
+		expect_cc(p.a, tag, CAY_SEND | ack, 0);
+	}
+	pair_close(&p);
+}
+
+static void ends_in_an_event(void **state)
+{
+	struct pair p = pair_open();
+	struct cay_event e;
+	(void)state;
+	for (uint64_t tag = 1; tag <= ROUNDS; tag++) {
+		issue_long(&p, 0, 0, tag);
+		expect_message(p.b, tag, LONG_BYTES, tag);
+		next_event(p.a, &e);
+		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+		CHECK_EQUAL(e.error, 0);
+		CHECK_EQUAL(e.tag, tag);
+		CHECK_EQUAL(e.api_tag, tag & 0xffff);
+		CHECK_EQUAL(e.length, LONG_BYTES);
+		CHECK_EQUAL(e.command, CAY_SEND);
+		cay_release(p.a, &e);
+	}
+	pair_close(&p);
+}
+
+/* A raw receiver sees where it is, and ends it by giving the entry back. */
+static void ends_when_given_back(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (uint64_t tag = 1; tag <= ROUNDS; tag++) {
+		issue_long(&p, 0, 0, tag);
+		const struct cay_nqe *n = nqe_next(p.b);
+		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_RECV);
+		CHECK_EQUAL(nqe_tag(n), tag);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], LONG_BYTES);
+		CHECK(n->word[CAY_NQE_WORD_REFERENCE] != 0);
+		expect_nothing(p.a);
+		nqe_done(p.b);
+		expect_cc(p.a, tag, CAY_SEND, 0);
+	}
+	pair_close(&p);
+}
+
+/* Messages of cay_send() and of VCIs share the slots. */
+static void both_levels_together(void **state)
+{
+	struct pair p = pair_open();
+	unsigned char *data = cay_alloc(p.a, LONG_BYTES, 0);
+	(void)state;
+	for (uint64_t tag = 1; tag <= ROUNDS; tag += 2) {
+		content_fill(data, LONG_BYTES, tag);
+		CHECK_EQUAL(
+			cay_send(p.a, p.peer, tag, data, LONG_BYTES, CAY_ACK),
+			0);
+		issue_long(&p, 0, 0, tag + 1);
+		expect_message(p.b, tag, LONG_BYTES, tag);
+		expect_message(p.b, tag + 1, LONG_BYTES, tag + 1);
+		expect_cc(p.a, tag, CAY_SEND | CAY_COMMAND_ACK, 0);
+		expect_cc(p.a, tag + 1, CAY_SEND, 0);
+	}
+	cay_free(p.a, data);
+	pair_close(&p);
+}
+
+static void fence_holds_requests(void **state)
+{
+	struct pair p = pair_open();
+	struct cay_event e;
+	(void)state;
+	issue_long(&p, 0, 0, 1);
+	struct cay_vci v = vci_fast(p.peer, 0, CAY_VCI_FENCE, 2, 8);
+	vci_post(p.a, &v);
+	v = vci_send(p.peer, 0, CAY_VCI_FENCE, 3, 100, LONG_BYTES);
+	vci_post(p.a, &v);
+	struct cay_answer answer = cay_trigger(p.a, CAY_ISSUE_VCI, 0);
+	CHECK_EQUAL(answer.accepted, 0);
+	CHECK_EQUAL(answer.reason, CAY_ERROR_NO_ROOM);
+	next_event(p.b, &e);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 0);
+	cay_release(p.b, &e);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 2);
+	expect_message(p.b, 2, 8, 2);
+	expect_message(p.b, 3, LONG_BYTES, 1);
+	expect_cc(p.a, 1, CAY_SEND, 0);
+	expect_cc(p.a, 3, CAY_SEND, 0);
+	pair_close(&p);
+}
+
+/* ---- the target dies ---- */
+
+static void victim(struct child *parent, void *unused)
+{
+	(void)unused;
+	open_named("victim");
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+static void target_dies(void **state)
+{
+	struct pair p = { .a = open_port(NULL) };
+	struct child child;
+	(void)state;
+	child_start(&child, victim, NULL);
+	child_hear(&child);
+	p.peer = open_peer_named(p.a, "victim");
+	for (uint64_t tag = 1; tag <= 5; tag++)
+		issue_long(&p, 0, 0, tag);
+	child_kill(&child);
+	for (uint64_t tag = 1; tag <= 5; tag++)
+		expect_cc(p.a, tag, CAY_SEND, CAY_ERROR_GONE);
+	CHECK_EQUAL(nqe_command(nqe_next(p.a)), CAY_NOTIFY_GONE);
+	nqe_done(p.a);
+	CHECK_EQUAL(port_stats(p.a).refs_used, 0);
+	expect_nothing(p.a);
+	cay_peer_release(p.peer);
+	close_port(p.a);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(ends_in_a_notification),
+		TEST(ends_in_an_event),
+		TEST(ends_when_given_back),
+		TEST(both_levels_together),
+		TEST(fence_holds_requests),
+		TEST(target_dies),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

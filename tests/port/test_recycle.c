@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VPIDs that are used again. Another process holds all but a few of the 65,535
+ * ports, so that those few come round at once; an old peer handle must never
+ * reach the port that has the number now.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "harness.h"
+#include "status.h"
+
+enum {
+	LEFT = 3
+};
+
+static const struct cay_port_options smallest = { .nq_entries = 1,
+	.wq_entries = 1,
+	.sdr_bytes = 1,
+	.rdr_bytes = 1,
+	.windows = 1,
+	.peers = 4 };
+
+/* Takes what there is; the parent has one port, and LEFT stay for it. */
+static void hoarder(struct child *parent, void *unused)
+{
+	enum {
+		HOARD = CAY_VPIDS - 1 - 1 - LEFT
+	};
+	uint64_t deadline = now_ns() + 4 * PATIENCE_NS;
+	(void)unused;
+	for (unsigned i = 0; i < HOARD; i++) {
+		CHECK(cay_port_open(&smallest) != NULL);
+		CHECK(i % 256 || now_ns() < deadline);
+		if (i % 4096 == 0)
+			child_tell(parent, 0);
+	}
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+static void hoard(struct child *child)
+{
+	child_start(child, hoarder, NULL);
+	while (!child_hear(child))
+		;
+}
+
+static void no_more_than_all(struct cay_port *port)
+{
+	struct cay_port *last[LEFT];
+	(void)port;
+	for (unsigned i = 0; i < LEFT; i++)
+		last[i] = open_port(&smallest);
+	CHECK_EQUAL(status_read().ports, CAY_VPIDS - 1);
+	errno = 0;
+	CHECK(cay_port_open(&smallest) == NULL && errno == ENOSPC);
+	for (unsigned i = 0; i < LEFT; i++)
+		close_port(last[i]);
+}
+
+/* Opens ports until one has this number; the others are closed again. */
+static struct cay_port *reopen(uint16_t vpid)
+{
+	for (unsigned i = 0; i < 4 * LEFT; i++) {
+		struct cay_port *port = open_port(&smallest);
+		if (cay_port_addr(port).vpid == vpid)
+			return port;
+		close_port(port);
+		status_settled();
+	}
+	CHECK(!"the number comes round");
+	return NULL;
+}
+
+/* The raw way goes through the port's peer table, which is checked, too. */
+static void check_raw_gone(struct cay_port *port, struct cay_peer *old)
+{
+	struct cay_vci v = { { 0 } };
+	v.word[CAY_VCI_WORD_COMMAND] = CAY_FAST_SEND |
+				       (uint64_t)cay_peer_route(old)
+					       << CAY_VCI_ROUTING_OFFSET_SHIFT;
+	v.word[CAY_VCI_WORD_TARGET] = cay_peer_addr(old).vpid;
+	v.word[CAY_VCI_WORD_TAG] = 5;
+	CHECK_EQUAL(cay_vci_post(port, &v), 0);
+	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
+	expect_complete(port, 5, CAY_ERROR_GONE);
+}
+
+static void check_old(struct cay_port *port, struct cay_peer *old)
+{
+	static unsigned char data[CAY_COPIED_MAX + 1];
+	CHECK_EQUAL(cay_send(port, old, 1, NULL, 0, 0), -EPIPE);
+	CHECK_EQUAL(cay_send(port, old, 1, data, 100, CAY_NOTIFY), -EPIPE);
+	CHECK_EQUAL(cay_send(port, old, 1, data, sizeof(data), 0), -EPIPE);
+	CHECK_EQUAL(cay_send_wait(port, old, 1, NULL, 0, 0, soon()), -EPIPE);
+	check_raw_gone(port, old);
+}
+
+/* Both parities of the epoch, and the first control set once more. */
+static void old_handle_never_reaches(struct cay_port *port)
+{
+	struct cay_port *now = open_port(&smallest);
+	uint16_t vpid = cay_port_addr(now).vpid;
+	struct cay_peer *old[4], *to;
+	for (unsigned i = 0; i < COUNT(old); i++) {
+		old[i] = open_peer(port, now);
+		CHECK_EQUAL(cay_send(port, old[i], i, NULL, 0, 0), 0);
+		expect_message(now, i, 0, 0);
+		close_port(now);
+		expect_gone(port, vpid);
+		status_settled();
+		now = reopen(vpid);
+		for (unsigned j = 0; j <= i; j++)
+			check_old(port, old[j]);
+		check_empty(now);
+		/* The number itself is as good as any. */
+		to = open_peer(port, now);
+		CHECK_EQUAL(cay_send(port, to, 7, NULL, 0, 0), 0);
+		expect_message(now, 7, 0, 0);
+		cay_peer_release(to);
+	}
+	check_empty(now);
+	close_port(now);
+	for (unsigned i = 0; i < COUNT(old); i++)
+		cay_peer_release(old[i]);
+}
+
+static void numbers_come_round(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct child child;
+	(void)state;
+	hoard(&child);
+	no_more_than_all(port);
+	old_handle_never_reaches(port);
+	child_kill(&child);
+	CHECK_EQUAL(status_settled().ports, 1);
+	close_port(port);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(numbers_come_round),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

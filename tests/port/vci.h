@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Work requests by hand and notifications taken apart, for the raw tests. */
+#ifndef CAY_TESTS_PORT_VCI_H
+#define CAY_TESTS_PORT_VCI_H
+
+#include <string.h>
+
+#include "harness.h"
+
+/* Words 0 to 2; `command` with its A and LLL bits, `flags` of a VCI. */
+static inline struct cay_vci vci_to(const struct cay_peer *peer,
+	unsigned command, unsigned flags, uint64_t tag)
+{
+	struct cay_vci v = { { 0 } };
+	v.word[CAY_VCI_WORD_COMMAND] =
+		command | (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
+		(uint64_t)cay_peer_route(peer) << CAY_VCI_ROUTING_OFFSET_SHIFT;
+	v.word[CAY_VCI_WORD_TARGET] = cay_peer_addr(peer).vpid;
+	v.word[CAY_VCI_WORD_TAG] = tag;
+	return v;
+}
+
+/* With so many bytes of content in it, as LLL says. */
+static inline struct cay_vci vci_fast(const struct cay_peer *peer,
+	unsigned command_bits, unsigned flags, uint64_t tag, size_t bytes)
+{
+	struct cay_vci v = vci_to(peer,
+		CAY_FAST_SEND | command_bits | (unsigned)(bytes + 7) / 8, flags,
+		tag);
+	v.word[CAY_VCI_WORD_TARGET] |= bytes << CAY_VCI_BYTES_SHIFT;
+	content_fill(&v.word[CAY_VCI_WORD_DATA], bytes, tag);
+	return v;
+}
+
+static inline struct cay_vci vci_send(const struct cay_peer *peer,
+	unsigned command_bits, unsigned flags, uint64_t tag, uint64_t offset,
+	uint64_t bytes)
+{
+	struct cay_vci v = vci_to(peer, CAY_SEND | command_bits, flags, tag);
+	v.word[CAY_VCI_WORD_SDR_OFFSET] = offset;
+	v.word[CAY_VCI_WORD_LENGTH] = bytes;
+	return v;
+}
+
+/* The same with its content in the SDR. */
+static inline struct cay_vci vci_send_content(struct cay_port *port,
+	const struct cay_peer *peer, unsigned command_bits, unsigned flags,
+	uint64_t tag, uint64_t offset, uint64_t bytes)
+{
+	size_t room;
+	unsigned char *sdr = cay_sdr(port, &room);
+	CHECK(offset + bytes <= room);
+	content_fill(sdr + offset, bytes, tag);
+	return vci_send(peer, command_bits, flags, tag, offset, bytes);
+}
+
+static inline void vci_post(struct cay_port *port, const struct cay_vci *v)
+{
+	CHECK_EQUAL(cay_vci_post(port, v), 0);
+}
+
+static inline void vci_issue(struct cay_port *port, const struct cay_vci *v)
+{
+	vci_post(port, v);
+	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
+}
+
+/* ---- notifications ---- */
+
+/* Waits for the next one. It stays until nqe_done(). */
+static inline const struct cay_nqe *nqe_next(struct cay_port *port)
+{
+	uint64_t deadline = soon();
+	const struct cay_nqe *n;
+	while (!(n = cay_nqe_next(port)))
+		CHECK(now_ns() < deadline);
+	return n;
+}
+
+static inline void nqe_done(struct cay_port *port)
+{
+	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_NQ, 1).accepted, 1);
+}
+
+static inline uint64_t nqe_valid(const struct cay_nqe *n)
+{
+	return n->word[CAY_NQE_WORD_VALID];
+}
+
+static inline unsigned nqe_command(const struct cay_nqe *n)
+{
+	return nqe_valid(n) & CAY_COMMAND_MASK;
+}
+
+static inline unsigned nqe_error(const struct cay_nqe *n)
+{
+	return (nqe_valid(n) & CAY_COMMAND_ERROR_MASK) >>
+	       CAY_COMMAND_ERROR_SHIFT;
+}
+
+static inline size_t nqe_bytes(const struct cay_nqe *n)
+{
+	return (nqe_valid(n) >> CAY_NQE_BYTES_SHIFT) & 0xffff;
+}
+
+static inline uint16_t nqe_vpid(const struct cay_nqe *n)
+{
+	return (uint16_t)(nqe_valid(n) >> CAY_NQE_VPID_SHIFT);
+}
+
+static inline uint16_t nqe_generation(const struct cay_nqe *n)
+{
+	return (uint16_t)(nqe_valid(n) >> CAY_NQE_GENERATION_SHIFT);
+}
+
+static inline uint64_t nqe_tag(const struct cay_nqe *n)
+{
+	return n->word[CAY_NQE_WORD_TAG];
+}
+
+/* The next notification of a port is the end of a request of its own. */
+static inline void expect_cc(
+	struct cay_port *port, uint64_t tag, unsigned command, unsigned error)
+{
+	const struct cay_nqe *n = nqe_next(port);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
+	CHECK_EQUAL(nqe_error(n), error);
+	CHECK_EQUAL(nqe_tag(n), tag);
+	CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff, command);
+	nqe_done(port);
+}
+
+static inline void expect_nothing(struct cay_port *port)
+{
+	CHECK(cay_nqe_next(port) == NULL);
+}
+
+#endif
