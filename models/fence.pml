@@ -320,7 +320,7 @@ again:
 		k = 0
 	};
 #endif
-	/* Only now: what the record said before may have been of a claim ago. */
+	/* Only now: before, the record may have spoken of the claim before. */
 	load(NODE, STATE(0), state);
 	load(NODE, W_OLD(0), i);
 	atomic {

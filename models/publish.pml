@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Claim, publish, repair: several senders, one consumer, and a node that voids
- * what the dead have left. src/device/notify.c and record.c, each access of
- * shared memory one step; any mortal sender may die between any two steps,
- * and what it had stored by then becomes visible before the node hears of it.
+ * what the dead have left. src/device/notify.c and record.c, and
+ * src/node/repair.c; each access of shared memory is a step. A mortal sender
+ * may die at any time, and what it had stored by then becomes visible before
+ * the node hears of it: death is what the pidfd reports.
  *
  * What must hold:
  *	the consumer gets every message of a living sender, once, in that
@@ -51,9 +52,7 @@
 #define W_OLD(s)   (2 + 2 * ENTRIES + SENDERS + (s))
 #define CELLS	   (2 + 2 * ENTRIES + 2 * SENDERS)
 #define BUFFERS	   SENDERS
-#ifndef BUFFER_DEPTH
-#define BUFFER_DEPTH 6
-#endif
+#define BUFFER_DEPTH 6 /* as many as one message has */
 
 /* Word 7: the generation, and whether it is void. A fresh one is 0. */
 #define GENERATION(i)	((i) / ENTRIES + 1)
@@ -111,7 +110,10 @@ active [SENDERS] proctype sender()
 load_w:
 	{
 		atomic {
-			d_step { load_now(_pid, W, w); was_full = FULL }; /* N1 */
+			d_step { /* N1 */
+				load_now(_pid, W, w);
+				was_full = FULL
+			};
 			if
 			:: FITS(w, r) -> was_full = 0; goto claim
 			:: else
@@ -191,8 +193,15 @@ claim:
 			fi
 		}
 	} unless {
-		d_step { killed[_pid]; w = 0; r = 0; now = 0; sent = 0; won = 0;
-			was_full = 0 }
+		d_step {
+			killed[_pid];
+			w = 0;
+			r = 0;
+			now = 0;
+			sent = 0;
+			won = 0;
+			was_full = 0
+		}
 	}
 }
 

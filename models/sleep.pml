@@ -2,8 +2,9 @@
 /*
  * Sleeping and waking on W and R: the consumer that has nothing to do, and the
  * senders that find no room. notify_sleep(), notify_finish(), notify_return()
- * of src/device/notify.c, the futex of src/base/futex.h, and a node that
- * repairs after a sender that died owing a wake-up.
+ * of src/device/notify.c, wait_long() of src/port/wait.c, room_wait() of
+ * src/port/send.c, and a node that repairs after a sender that died owing a
+ * wake-up. Nobody naps here, so that nothing that was missed is made good.
  *
  * What must hold: nobody sleeps for ever. Not the consumer while an entry is
  * claimed, published or not; not a sender while there is room.
@@ -25,8 +26,7 @@
  * consumer announces its sleep in a word of its own and looks at word 7 once
  * more; the sender publishes and looks at that word. With BARRIER it holds, at
  * the price of a fence per message. Without, or with the fence on one side
- * only (BARRIER_SENDER, BARRIER_RECEIVER), it must fail, and would not without
- * store buffers in the model.
+ * only (BARRIER_SENDER, BARRIER_RECEIVER), it must fail; SEQUENTIAL hides it.
  *
  * Variants that must fail:
  *	IDLE_BEFORE_WAKE the record says IDLE before the target is woken
@@ -165,7 +165,7 @@ load_r:
 #endif
 		};
 
-		/* No room: say that we wait, then look whether R still stands. */
+		/* No room: say that we wait, look whether R still stands. */
 		atomic {
 			fetch_or(_pid, R, WAITERS, r);
 			if
@@ -366,8 +366,12 @@ awake:
 	od
 	} unless {
 #ifdef CLOSE
-		d_step { receiver_killed; next = 0; old = 0;
-			asleep[RECEIVER] = 0 }
+		d_step {
+			receiver_killed;
+			next = 0;
+			old = 0;
+			asleep[RECEIVER] = 0
+		}
 #else
 		false
 #endif
@@ -376,8 +380,9 @@ awake:
 
 /* ---- the node: publish.pml has the details of repair ---- */
 
-#define COVERS(o, i)                                                           \
-	(o != s && !GONE(o) && mem[STATE(o)] != IDLE && NQ(mem[W_OLD(o)]) == (i))
+#define COVERS(o, i)                                                \
+	(o != s && !GONE(o) && mem[STATE(o)] != IDLE &&             \
+		NQ(mem[W_OLD(o)]) == (i))
 
 #define TO_REPAIR(s) (GONE(s) && !repaired[s])
 

@@ -23,6 +23,9 @@
  *		drain the own buffer, then act on memory in one step
  * drain()	a fence; of somebody else's buffer, a membarrier
  *
+ * SEQUENTIAL does without, as spin does by itself: what holds only then is a
+ * mistake that the buffers find.
+ *
  * A process that changes memory by read-modify-writes only never has anything
  * in its buffer, so it needs none: it reads mem[] as it is.
  *
@@ -85,7 +88,11 @@ inline store(p, c, v)
 		buffer[p].used < BUFFER_DEPTH;
 		buffer[p].cell[buffer[p].used] = c;
 		buffer[p].value[buffer[p].used] = v;
-		buffer[p].used++
+		buffer[p].used++;
+#ifdef SEQUENTIAL
+		flush_all(p);
+#endif
+		k = 0
 	}
 }
 

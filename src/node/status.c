@@ -110,11 +110,12 @@ int status_write(struct node *n, struct node_reply *reply, int *fd)
 	int copy = dup(*fd);
 	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!f) {
+		int r = -errno;
 		if (copy >= 0)
 			close(copy);
 		close(*fd);
 		*fd = -1;
-		return -ENOMEM;
+		return r;
 	}
 	status_head(n, &s);
 	status_body(n, f, &s);

@@ -36,6 +36,26 @@ int wire_send(int socket, const void *record, size_t bytes, int fd, int flags)
 	return (size_t)n == bytes ? 0 : -EPROTO;
 }
 
+/* Keeps the first descriptor that came along; nobody asked for more. */
+static int descriptors_take(struct msghdr *m)
+{
+	int kept = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (kept < 0)
+				kept = fd;
+			else
+				close(fd);
+		}
+	}
+	return kept;
+}
+
 ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd, int flags)
 {
 	struct iovec data = { record, bytes };
@@ -51,14 +71,11 @@ ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd, int flags)
 	*fd = -1;
 	if (n < 0)
 		return -errno;
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
+	*fd = descriptors_take(&m);
 	if (m.msg_flags & MSG_TRUNC)
 		n = -EPROTO;
 	/* A descriptor that finds no place in the table is cut off. */
-	if (m.msg_flags & MSG_CTRUNC)
+	else if (m.msg_flags & MSG_CTRUNC && *fd < 0)
 		n = -EMFILE;
 	if (n < 0 && *fd >= 0) {
 		close(*fd);

@@ -21,14 +21,33 @@ static int exchange_error(ssize_t n)
 	return n == -EPROTO || n > 0 ? -EPROTO : -ENOTCONN;
 }
 
+/*
+ * A node that refuses us says why and hangs up, whatever we have sent: the
+ * kernel reports that first, and what was said after it.
+ */
+static ssize_t reply_receive(int socket, struct node_reply *reply, int *fd)
+{
+	ssize_t n = wire_receive(socket, reply, sizeof(*reply), fd, 0);
+	if (n == -ECONNRESET)
+		n = wire_receive(socket, reply, sizeof(*reply), fd, 0);
+	return n;
+}
+
+/* An errno, negated, or 0; anything else is not our protocol. */
+static int reply_error(const struct node_reply *reply)
+{
+	return reply->error <= 0 && reply->error >= -4095 ? reply->error
+							  : -EPROTO;
+}
+
 static int control_exchange(int socket, const struct node_request *request,
 	int fd_out, struct node_reply *reply, int *fd_in)
 {
 	int fd = -1;
 	ssize_t n = wire_send(socket, request, sizeof(*request), fd_out, 0);
-	if (n == 0)
-		n = wire_receive(socket, reply, sizeof(*reply), &fd, 0);
-	int r = n == sizeof(*reply) ? reply->error : exchange_error(n);
+	if (n == 0 || n == -EPIPE || n == -ECONNRESET)
+		n = reply_receive(socket, reply, &fd);
+	int r = n == sizeof(*reply) ? reply_error(reply) : exchange_error(n);
 	if (r == 0 && fd_in) {
 		*fd_in = fd;
 		return 0;

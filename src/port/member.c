@@ -151,6 +151,14 @@ static void member_delete(struct member *m)
 	free(m);
 }
 
+/* Nothing is mapped, so that the node need not wait for our exit. */
+static void member_say_leave(struct member *m)
+{
+	struct node_request request = { .kind = NODE_LEAVE };
+	struct node_reply reply;
+	control_call(m, &request, -1, &reply, NULL);
+}
+
 /* A node that exits just now resets the connection: then try the next one. */
 static int member_enter(struct member *m, const char *node)
 {
@@ -161,6 +169,8 @@ static int member_enter(struct member *m, const char *node)
 			return m->socket;
 		m->broken = false;
 		int r = member_hello(m);
+		if (r)
+			member_say_leave(m);
 		if (r != -ENOTCONN || clock_passed(deadline))
 			return r == -ENOTCONN ? -ETIMEDOUT : r;
 		close(m->socket);
@@ -220,9 +230,6 @@ int member_join(const char *node, const char *realm, struct member **out)
 /* Unmap first, then tell: the node may then reuse everything at once. */
 void member_leave(struct member *m)
 {
-	struct node_request request = { .kind = NODE_LEAVE };
-	struct node_reply reply;
-
 	struct lock_guard guard;
 	lock_take(&members_lock, &guard);
 	if (--m->users == 0) {
@@ -230,7 +237,7 @@ void member_leave(struct member *m)
 		record_forget(m);
 		staging_forget(m);
 		munmap(m->arena.base, m->arena.bytes);
-		control_call(m, &request, -1, &reply, NULL);
+		member_say_leave(m);
 		member_delete(m);
 	}
 	lock_drop(&members_lock, &guard);

@@ -245,8 +245,29 @@ static inline rlim_t fd_limit_leaving(pid_t pid, unsigned leaving)
 
 /* ---- what a node leaves behind ---- */
 
-/* Does a process have the node's name among its arguments? */
-static inline bool argument_found(const char *pid)
+/* This node's name, or those of all nodes of this run. */
+struct names {
+	char text[NODE_NAME_MAX];
+	size_t length; /* that must be equal */
+};
+
+static inline struct names names_here(void)
+{
+	struct names n;
+	memcpy(n.text, harness_name, sizeof(n.text));
+	n.length = strlen(n.text) + 1;
+	return n;
+}
+
+static inline struct names names_of_run(void)
+{
+	struct names n = names_here();
+	n.length = strcspn(n.text, "+");
+	return n;
+}
+
+/* Does a process have such a name among its arguments? */
+static inline bool argument_found(const char *pid, const struct names *names)
 {
 	char path[300], text[4096];
 	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
@@ -259,39 +280,47 @@ static inline bool argument_found(const char *pid)
 		return false;
 	text[n] = 0;
 	for (char *at = text; at < text + n; at += strlen(at) + 1)
-		if (strcmp(at, harness_name) == 0)
+		if (strncmp(at, names->text, names->length) == 0)
 			return true;
 	return false;
 }
 
-static inline unsigned node_processes(void)
+static inline unsigned processes_named(const struct names *names)
 {
 	struct dirent *e;
 	unsigned count = 0;
 	DIR *d = opendir("/proc");
 	while (d && (e = readdir(d)) != NULL)
 		count += isdigit((unsigned char)e->d_name[0]) &&
-			 argument_found(e->d_name);
+			 argument_found(e->d_name, names);
 	if (d)
 		closedir(d);
 	return count;
 }
 
-/* Sockets in the kernel's table under the node's name. */
-static inline unsigned node_sockets(void)
+/* In the kernel's table. */
+static inline unsigned sockets_named(const struct names *names)
 {
-	char line[512], name[128];
+	char line[512], start[32];
 	unsigned count = 0;
 	FILE *f = fopen("/proc/net/unix", "re");
-	snprintf(name, sizeof(name), "@cay/%u/%s\n", (unsigned)geteuid(),
-		harness_name);
+	int skip = snprintf(start, sizeof(start), "@cay/%u/",
+		(unsigned)geteuid());
 	while (f && fgets(line, sizeof(line), f)) {
-		const char *at = strchr(line, '@');
-		count += at && strcmp(at, name) == 0;
+		char *at = strstr(line, start);
+		line[strcspn(line, "\n")] = 0;
+		count += at && strncmp(at + skip, names->text,
+				       names->length) == 0;
 	}
 	if (f)
 		fclose(f);
 	return count;
+}
+
+static inline unsigned node_processes(void)
+{
+	struct names names = names_here();
+	return processes_named(&names);
 }
 
 static inline unsigned shm_files(void)
@@ -306,16 +335,18 @@ static inline unsigned shm_files(void)
 	return count;
 }
 
-static inline bool nothing_left(void *unused)
+/* The names, as an argument. */
+static inline bool nothing_left(void *argument)
 {
-	(void)unused;
-	return node_processes() == 0 && node_sockets() == 0 && shm_files() == 0;
+	return processes_named(argument) == 0 && sockets_named(argument) == 0 &&
+	       shm_files() == 0;
 }
 
 static inline bool no_node(void *unused)
 {
+	struct names names = names_here();
 	(void)unused;
-	return node_processes() == 0 && node_sockets() == 0;
+	return processes_named(&names) == 0 && sockets_named(&names) == 0;
 }
 
 /* Waits until the node of this name has ended itself. */

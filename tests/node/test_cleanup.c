@@ -75,12 +75,15 @@ static void crowd_end(struct crowd *c)
 	close(c->ready[1]);
 }
 
+/* Of any node of this run: each test waits until its own are gone. */
 static void assert_no_traces(const char *after)
 {
 	uint64_t since = clock_now_ns();
-	if (!wait_for(nothing_left, NULL, TRACES_MS_MAX))
+	struct names names = names_of_run();
+	if (!wait_for(nothing_left, &names, TRACES_MS_MAX))
 		fail_msg("after %s: %u processes, %u sockets, %u files", after,
-			node_processes(), node_sockets(), shm_files());
+			processes_named(&names), sockets_named(&names),
+			shm_files());
 	print_message("  %s: nothing left after %llu ms\n", after,
 		(unsigned long long)elapsed_ms(since));
 }
@@ -172,6 +175,7 @@ static void killing_leaves_nothing(void **state)
 		crowd_end(&c);
 		assert_no_traces(killings[which].name);
 		assert_starts();
+		assert_no_traces("a start afterwards");
 	}
 }
 
@@ -230,18 +234,24 @@ static void death_during_set_up(void **state)
 	assert_node_ends();
 }
 
+static int starter_body(void *unused)
+{
+	(void)unused;
+	NEED(cay_port_open(NULL));
+	pause();
+	return 1;
+}
+
 /* A client that is killed while it starts the node. */
 static void death_while_the_node_starts(void **state)
 {
 	uint64_t seed = chance_seed();
 	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
-		struct cay_addr nobody = { 0, 0 };
 		harness_rename();
-		pid_t child = child_start(restless_body, &nobody);
+		pid_t child = child_start(starter_body, NULL);
 		clock_nap_ns(chance_below(&seed, 4000) * CLOCK_NS_PER_US);
-		kill(child, SIGKILL);
-		child_join(child);
+		child_kill(child);
 		if (i % 8 == 0)
 			assert_starts();
 		if (i % 8 == 7)

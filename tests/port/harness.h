@@ -40,12 +40,16 @@
 #define __has_feature(x) 0
 #endif
 #if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
-#define HARNESS_SLOWER 10
-#elif defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-#define HARNESS_SLOWER 4
+#define HARNESS_THREAD 1
 #else
-#define HARNESS_SLOWER 1
+#define HARNESS_THREAD 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define HARNESS_ADDRESS 1
+#else
+#define HARNESS_ADDRESS 0
+#endif
+#define HARNESS_SLOWER (HARNESS_THREAD ? 10 : HARNESS_ADDRESS ? 4 : 1)
 
 /* So many repetitions, fewer where a sanitizer makes each one slow. */
 static inline uint64_t scaled(uint64_t count)

@@ -95,33 +95,63 @@ struct sender {
 	_Atomic bool started;
 };
 
+/*
+ * AddressSanitizer does not see that a cancelled thread has left its frames,
+ * on whose stack the library then cleans up after it.
+ */
+static void stack_forget(void *unused)
+{
+	(void)unused;
+#if HARNESS_ADDRESS
+	void __asan_handle_no_return(void);
+	__asan_handle_no_return();
+#endif
+}
+
 static void sender_send(struct sender *s, uint32_t count)
 {
 	uint64_t tag = (uint64_t)s->number << 32 | count;
-	int r, state;
-	if (s->plan->ending == END_CANCELLED_BETWEEN)
-		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	int r;
 	while ((r = cay_send(s->port, s->peer, tag, &tag, sizeof(tag), 0)) ==
 		-EAGAIN)
 		sched_yield();
 	CHECK_EQUAL(r, 0);
 	s->plan->tally[s->number].sent = count + 1;
-	if (s->plan->ending == END_CANCELLED_BETWEEN)
-		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+}
+
+/* Here it may be cancelled, whatever else it may. */
+static void sender_between(struct sender *s)
+{
+	int state;
+	if (s->plan->ending != END_CANCELLED_BETWEEN)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	pthread_testcancel();
+	pthread_setcancelstate(state, &state);
+}
+
+static void sender_loop(struct sender *s)
+{
+	struct random r = { s->number };
+	bool leaves = s->plan->ending == END_LEAVES;
+	uint64_t most = leaves ? random_below(&r, 100) : UINT32_MAX;
+	for (uint32_t i = 0; i < most; i++) {
+		sender_send(s, i);
+		random_pause(&r, 50 * NS_PER_US);
+		sender_between(s);
+	}
 }
 
 static void *sender_run(void *argument)
 {
 	struct sender *s = argument;
-	struct random r = { s->number };
-	uint64_t most = s->plan->ending == END_LEAVES ? random_below(&r, 100)
-						      : UINT32_MAX;
+	int state;
+	if (s->plan->ending == END_CANCELLED_BETWEEN)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	s->started = true;
-	for (uint32_t i = 0; i < most; i++) {
-		sender_send(s, i);
-		random_pause(&r, 50 * NS_PER_US);
-		pthread_testcancel();
-	}
+	pthread_cleanup_push(stack_forget, NULL);
+	sender_loop(s);
+	pthread_cleanup_pop(0);
 	pthread_exit(NULL);
 }
 
@@ -212,6 +242,9 @@ static void leaving(void **state)
 static void cancelled_anywhere(void **state)
 {
 	(void)state;
+	/* ThreadSanitizer's own calls do not survive it. */
+	if (HARNESS_THREAD)
+		skip();
 	end_by(END_CANCELLED_ANYWHERE);
 }
 
