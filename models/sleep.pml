@@ -308,62 +308,66 @@ active proctype receiver()
 	byte next, old;
 
 	{
-	do
-	:: d_step { PUBLISHED(next); next++ } /* N4 */
-	/* N5: at any time, but before it sleeps. */
+		do
+		:: d_step { PUBLISHED(next); next++ } /* N4 */
+		/* N5: at any time, but before it sleeps. */
 #ifdef PLAIN_R
-	:: d_step { NQ(mem[R]) != next; old = mem[R] } ->
-		mem[R] = WORD(next);
+		:: d_step { NQ(mem[R]) != next; old = mem[R] } ->
+			mem[R] = WORD(next);
 #else
-	:: d_step { NQ(mem[R]) != next; old = mem[R]; mem[R] = WORD(next) } ->
+		:: d_step {
+			NQ(mem[R]) != next;
+			old = mem[R];
+			mem[R] = WORD(next)
+		   } ->
 #endif
-		atomic {
+			atomic {
+				if
+				:: old & WAITERS -> futex_wake_senders()
+				:: else
+				fi;
+				old = 0
+			}
+#ifdef PLAIN_FLAG
+		:: atomic {
+			!PUBLISHED(next) && RETURNED(next);
+			store(RECEIVER, FLAG, 1)
+		   };
+#ifdef BARRIER_RECEIVER
+			drain(RECEIVER);
+#endif
 			if
-			:: old & WAITERS -> futex_wake_senders()
+			:: PUBLISHED(next) -> goto awake
 			:: else
 			fi;
-			old = 0
-		}
-#ifdef PLAIN_FLAG
-	:: atomic {
-		!PUBLISHED(next) && RETURNED(next);
-		store(RECEIVER, FLAG, 1)
-	   };
-#ifdef BARRIER_RECEIVER
-		drain(RECEIVER);
-#endif
-		if
-		:: PUBLISHED(next) -> goto awake
-		:: else
-		fi;
-		futex_wait(RECEIVER, mem[FLAG], 1);
+			futex_wait(RECEIVER, mem[FLAG], 1);
 #else
-	:: atomic {
-		!PUBLISHED(next) && RETURNED(next);
-		fetch_or(RECEIVER, W, SLEEP, old);
+		:: atomic {
+			!PUBLISHED(next) && RETURNED(next);
+			fetch_or(RECEIVER, W, SLEEP, old);
 #ifndef NO_LOOK
-		if
-		:: NQ(old) != next -> old = 0; goto awake /* a claim */
-		:: else
-		fi;
+			if
+			:: NQ(old) != next -> old = 0; goto awake /* a claim */
+			:: else
+			fi;
 #endif
-		old = 0
-	   };
-		futex_wait(RECEIVER, FLAGS(mem[W]), SLEEP);
+			old = 0
+		   };
+			futex_wait(RECEIVER, FLAGS(mem[W]), SLEEP);
 #endif
-		if
-		:: !asleep[RECEIVER]
-		:: ALL_ENDED && NQ(mem[W]) == next -> break
-		fi;
+			if
+			:: !asleep[RECEIVER]
+			:: ALL_ENDED && NQ(mem[W]) == next -> break
+			fi;
 awake:
 #ifdef PLAIN_FLAG
-		store(RECEIVER, FLAG, 0)
+			store(RECEIVER, FLAG, 0)
 #else
-		fetch_and(RECEIVER, W, 255 - SLEEP);
-		/* It polls; if there is nothing to come, it may sleep again. */
-		(PUBLISHED(next) || NQ(mem[W]) == next)
+			fetch_and(RECEIVER, W, 255 - SLEEP);
+			/* It polls; if nothing is to come, it may sleep. */
+			(PUBLISHED(next) || NQ(mem[W]) == next)
 #endif
-	od
+		od
 	} unless {
 #ifdef CLOSE
 		d_step {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleeping on one half of a 64-bit word of shared memory. The moving words of
- * a queue set keep their flags in the upper half, so that is the half that
- * sleepers watch.
+ * Sleeping on one half of a 64-bit word of shared memory. Who waits for an
+ * entry watches the upper half of W, where the flags are; who waits for room
+ * watches the lower half of R, which counts what was given back.
  */
 #ifndef CAY_BASE_FUTEX_H
 #define CAY_BASE_FUTEX_H
@@ -11,35 +11,60 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
-static inline uint32_t *futex_upper(_Atomic uint64_t *word)
+/* Little-endian. */
+static inline uint32_t *futex_half(_Atomic uint64_t *word, bool upper)
 {
-	return (uint32_t *)(void *)word + 1; /* little-endian */
+	return (uint32_t *)(void *)word + upper;
 }
 
 /*
- * Sleeps while the upper half is as in `seen`. 0 (woken, perhaps for nothing),
+ * Sleeps while that half is as in `seen`. 0 (woken, perhaps for nothing),
  * -EAGAIN (it had changed), -ETIMEDOUT, -EINTR. UINT64_MAX is no deadline.
  */
+static inline int futex_wait(
+	_Atomic uint64_t *word, bool upper, uint64_t seen, uint64_t deadline)
+{
+	struct timespec t = clock_timespec(deadline);
+	long r = syscall(SYS_futex, futex_half(word, upper), FUTEX_WAIT_BITSET,
+		(uint32_t)(upper ? seen >> 32 : seen),
+		deadline == UINT64_MAX ? NULL : &t, NULL,
+		FUTEX_BITSET_MATCH_ANY);
+	return r < 0 ? -errno : 0;
+}
+
+static inline void futex_wake(_Atomic uint64_t *word, bool upper)
+{
+	syscall(SYS_futex, futex_half(word, upper), FUTEX_WAKE, INT_MAX, NULL,
+		NULL, 0);
+}
+
 static inline int futex_wait_upper(
 	_Atomic uint64_t *word, uint64_t seen, uint64_t deadline)
 {
-	struct timespec t = clock_timespec(deadline);
-	long r = syscall(SYS_futex, futex_upper(word), FUTEX_WAIT_BITSET,
-		(uint32_t)(seen >> 32), deadline == UINT64_MAX ? NULL : &t,
-		NULL, FUTEX_BITSET_MATCH_ANY);
-	return r < 0 ? -errno : 0;
+	return futex_wait(word, true, seen, deadline);
+}
+
+static inline int futex_wait_lower(
+	_Atomic uint64_t *word, uint64_t seen, uint64_t deadline)
+{
+	return futex_wait(word, false, seen, deadline);
 }
 
 static inline void futex_wake_upper(_Atomic uint64_t *word)
 {
-	syscall(SYS_futex, futex_upper(word), FUTEX_WAKE, INT_MAX, NULL, NULL,
-		0);
+	futex_wake(word, true);
+}
+
+static inline void futex_wake_lower(_Atomic uint64_t *word)
+{
+	futex_wake(word, false);
 }
 
 #endif

@@ -99,8 +99,10 @@ static void plan_long(struct plan *p, const struct bench_options *o,
 	p->flavour[PLAN_SKETCH] = &sketch_reference_flavour;
 	p->flavour[PLAN_CANDIDATE] = from_alloc ? &candidate_alloc_flavour
 						: &candidate_malloc_flavour;
-	p->measured = (struct shape){ .batches = 8, .trips = 1, .hops = 2 };
-	plan_rounds(p, o, bytes > 256u << 10 ? 60 : 200);
+	p->measured = (struct shape){
+		.batches = bytes > 256u << 10 ? 2 : 8, .trips = 1, .hops = 2
+	};
+	plan_rounds(p, o, bytes > 256u << 10 ? 100 : 200);
 }
 
 void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
@@ -142,8 +144,8 @@ void plan_ring(struct plan *p, const struct bench_options *o)
 		.ranks = o->processes,
 		.flavour = { &ring_socket_flavour, &ring_word_flavour,
 			&ring_candidate_flavour },
-		.yardstick = { 4, 8, 0, o->processes },
-		.measured = { 8, 8, 0, o->processes },
+		.yardstick = { 3, 4, 0, o->processes },
+		.measured = { 4, 4, 0, o->processes },
 		.rules = busy_rules };
 	snprintf(p->label, sizeof(p->label), "%u processes on 2 cores",
 		o->processes);

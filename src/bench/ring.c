@@ -123,7 +123,7 @@ static int candidate_pong(struct side *s, uint32_t trips)
 }
 
 const struct flavour ring_socket_flavour = {
-	.name = "socketpair",
+	.name = "sockets",
 	.setup = socket_setup,
 	.prepare = flavour_nothing,
 	.ping = socket_ping,

@@ -38,6 +38,9 @@ static const char bench_usage[] =
 	"Exit status: 0 done, 1 failed or, with --check, a target missed,\n"
 	"2 wrong usage, 3 disturbed (no option makes a figure of that).\n";
 
+/* Every sample of every try is kept in memory: 40 KB a round. */
+#define ROUNDS_MAX 5000
+
 static const size_t bench_all_sizes[] = { 0, 8, 40, 64, 1024, 4096, 8192, 65536,
 	1048576 };
 
@@ -149,7 +152,7 @@ static bool take_value(int option, const char *value, struct bench_options *o)
 		o->core[0] = o->core[1] = -1;
 		return parse_list(value, o, take_core) && o->core[1] >= 0;
 	case OPTION_ROUNDS:
-		return parse_count(value, 2, 100000, &o->rounds);
+		return parse_count(value, 2, ROUNDS_MAX, &o->rounds);
 	case OPTION_PROCESSES:
 		return parse_count(
 			value, 2, BENCH_PROCESSES_MAX, &o->processes);

@@ -109,7 +109,7 @@ struct queue_config {
  * One range of entries that a fenced-off member had claimed and not yet
  * published when the queue set was replaced: void, whatever is stored there.
  */
-struct queue_fenced {
+struct queue_range {
 	uint64_t from, to; /* nq counts */
 };
 #define QUEUE_FENCED_MAX 7
@@ -139,7 +139,7 @@ struct queue_control {
 	/* Node, if the set is replaced. */
 	_Alignas(ARENA_APART) _Atomic uint32_t moving; /* enum queue_moving */
 	uint32_t fenced_count;			       /* before QUEUE_MOVED */
-	struct queue_fenced fenced[QUEUE_FENCED_MAX];
+	struct queue_range fenced[QUEUE_FENCED_MAX];
 };
 
 /* ---- peer table: written by the node, read by the port ---- */

@@ -13,12 +13,14 @@ struct context;
 /*
  * A mapped arena. `ring` is the interrupt line of the real clock: how whoever
  * has mapped it reaches the descriptor of a port that sleeps in epoll. It may
- * enter the kernel and may not fail visibly.
+ * enter the kernel and may not fail visibly. `orphaned` tells whether the node
+ * is gone, so that nobody waits for its word.
  */
 struct arena {
 	unsigned char *base;
 	uint64_t bytes;
 	void (*ring)(struct context *to);
+	bool (*orphaned)(const struct arena *);
 };
 
 /* One port's queue set as somebody who has mapped it sees it. */

@@ -133,7 +133,7 @@ __attribute__((cold, noinline)) static void host_interrupt(
 
 static inline void host_wake_senders(struct context *own)
 {
-	futex_wake_upper(&own->control->r);
+	futex_wake_lower(&own->control->r);
 }
 
 #endif

@@ -143,18 +143,12 @@ __attribute__((cold, noinline)) static int notify_verdict(
 	const struct context *to, uint64_t position)
 {
 	const struct queue_control *c = to->control;
-	for (int i = 0; i < 1000; i++) {
-		if (host_load32(&c->moving, HOST_MOVING) != QUEUE_MOVING)
-			break;
+	while (host_load32(&c->moving, HOST_MOVING) == QUEUE_MOVING) {
+		if (to->arena->orphaned(to->arena))
+			return 0;
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
-	if (host_load32(&c->moving, HOST_MOVING) != QUEUE_MOVED)
-		return 0;
-	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
-		if (queue_ahead(position, c->fenced[i].from) <
-			queue_ahead(c->fenced[i].to, c->fenced[i].from))
-			return -ESTALE;
-	return 0;
+	return queue_fenced(c, position) ? -ESTALE : 0;
 }
 
 /*

@@ -63,4 +63,19 @@ static inline uint64_t op_state_word(
 	       (uint64_t)epoch << OP_EPOCH_SHIFT;
 }
 
+/* Has the node decided that this entry of a replaced set is void? */
+static inline bool queue_fenced(
+	const struct queue_control *c, uint64_t position)
+{
+	/* Acquire pairs with QUEUE_MOVED in node/fence.c: the list is whole. */
+	if (atomic_load_explicit(&c->moving, memory_order_acquire) !=
+		QUEUE_MOVED)
+		return false;
+	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
+		if (queue_ahead(position, c->fenced[i].from) <
+			queue_ahead(c->fenced[i].to, c->fenced[i].from))
+			return true;
+	return false;
+}
+
 #endif

@@ -144,7 +144,7 @@ uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
 		&control->w, W_CLOSED, memory_order_acq_rel);
 	atomic_fetch_or_explicit(&control->r, R_CLOSED, memory_order_acq_rel);
 	futex_wake_upper(&control->w);
-	futex_wake_upper(&control->r);
+	futex_wake_lower(&control->r);
 	return w;
 }
 

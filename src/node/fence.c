@@ -102,10 +102,12 @@ static void fence_record(struct queue_control *old, struct context *to,
 		old->fenced_count == QUEUE_FENCED_MAX)
 		return;
 	uint64_t behind = queue_ahead(queue_nq(w), from);
-	if (behind == 0 || behind > 1ull << to->nq_log2 ||
-		device_peek(to, from))
+	/* A record that is just being written may make no sense as a range. */
+	uint64_t count = queue_ahead(until, from);
+	if (behind == 0 || behind > to->nq_entries || count == 0 ||
+		count > behind || device_peek(to, from))
 		return;
-	old->fenced[old->fenced_count++] = (struct queue_fenced){ from, until };
+	old->fenced[old->fenced_count++] = (struct queue_range){ from, until };
 }
 
 static uint32_t records_stuck_at(

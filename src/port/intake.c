@@ -111,17 +111,6 @@ void intake_settle(struct cay_port *port, struct intake *in, uint64_t w)
 	intake_return(port, in);
 }
 
-static bool intake_fenced(const struct intake *in)
-{
-	const struct queue_control *c = in->own->control;
-	uint32_t count = c->fenced_count;
-	for (uint32_t i = 0; i < count && i < QUEUE_FENCED_MAX; i++)
-		if (queue_ahead(in->next, c->fenced[i].from) <
-			queue_ahead(c->fenced[i].to, c->fenced[i].from))
-			return true;
-	return false;
-}
-
 void intake_retire(struct cay_port *port, struct intake *in)
 {
 	if (in == &port->intake || in->oldest != in->next)
@@ -165,7 +154,7 @@ static bool intake_switch(struct cay_port *port)
 static bool intake_pass(struct cay_port *port)
 {
 	struct intake *in = &port->intake;
-	if (intake_fenced(in)) {
+	if (queue_fenced(in->own->control, in->next)) {
 		uint64_t position = in->next;
 		intake_take(in);
 		intake_release(port, in, position);
@@ -181,13 +170,15 @@ uint64_t intake_peek_moving(struct cay_port *port)
 {
 	for (;;) {
 		struct intake *in = &port->intake;
-		/* Pairs with the release in fence.c of the node. */
+		uint64_t word = device_look(in->own, in->next);
+		/* After the entry; pairs with the stores in node/fence.c. */
 		uint32_t moving = atomic_load_explicit(
 			&in->own->control->moving, memory_order_acquire);
 		if (moving == QUEUE_MOVING)
-			return 0; /* What is fenced is not decided yet. */
-		uint64_t word = device_look(in->own, in->next);
-		if (moving == QUEUE_STAYS || (word && !intake_fenced(in)))
+			/* Not decided yet, or nobody left to decide. */
+			return member_node_alive(port->member) ? 0 : word;
+		if (moving == QUEUE_STAYS ||
+			(word && !queue_fenced(in->own->control, in->next)))
 			return word;
 		if (!intake_pass(port))
 			return 0;

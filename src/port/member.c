@@ -72,6 +72,11 @@ static int arena_check(const struct arena *a)
 	return arena_header_valid(&header, a->bytes);
 }
 
+static bool member_orphaned(const struct arena *a)
+{
+	return !member_node_alive(list_of(a, struct member, arena));
+}
+
 static int arena_map(int fd, uint64_t bytes, struct arena *a)
 {
 	struct stat st;
@@ -89,6 +94,7 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	a->base = p;
 	a->bytes = bytes;
 	a->ring = doorbell_ring;
+	a->orphaned = member_orphaned;
 	int r = arena_check(a);
 	if (r)
 		munmap(p, bytes);

@@ -149,9 +149,12 @@ static int room_wait(struct cay_peer *peer, uint64_t seen, uint64_t deadline)
 		&to->control->r, R_WAITERS, memory_order_acq_rel);
 	if ((r & ~R_WAITERS) != (seen & ~R_WAITERS) || r & R_CLOSED)
 		return 0;
-	/* Not for ever: what is full may be ourselves, or the arena. */
+	/*
+	 * Not for ever: what is full may be ourselves, or the arena; and room
+	 * that is payload alone does not show in the half that we watch.
+	 */
 	uint64_t nap = clock_after_ns(10 * CLOCK_NS_PER_MS);
-	int e = futex_wait_upper(
+	int e = futex_wait_lower(
 		&to->control->r, r | R_WAITERS, bits_min(nap, deadline));
 	return e == -EINTR ? e : 0;
 }

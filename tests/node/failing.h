@@ -95,8 +95,9 @@ void *__wrap_realloc(void *old, size_t bytes)
 
 void *__wrap_aligned_alloc(size_t align, size_t bytes)
 {
-	return failing_now() ? NULL
-			     : failing_count(__real_aligned_alloc(align, bytes));
+	return failing_now()
+		       ? NULL
+		       : failing_count(__real_aligned_alloc(align, bytes));
 }
 
 void __wrap_free(void *p)

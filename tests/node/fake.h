@@ -36,8 +36,8 @@ struct offer {
 struct fake {
 	struct offer offer;
 	/* To everything but HELLO; NULL: a zeroed reply. */
-	void (*answer)(
-		struct fake *, const struct node_request *, struct node_reply *);
+	void (*answer)(struct fake *, const struct node_request *,
+		struct node_reply *);
 	unsigned hang_ups; /* so many connections get no answer at all */
 	bool silent;
 	int arena, listener, stop;

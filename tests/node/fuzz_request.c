@@ -94,13 +94,13 @@ static void fill_open(struct input *in, struct node_request *q)
 }
 
 /* Mostly a port of its own. */
-static uint16_t vpid_choose(struct world *w, struct input *in,
-	const struct process *p)
+static uint16_t vpid_choose(
+	struct world *w, struct input *in, const struct process *p)
 {
 	unsigned which = input_below(in, FUZZ_REMEMBERED);
 	if (which == 0)
 		return (uint16_t)memory_choose(&w->vpids, in);
-	list_for_each(at, &p->ports)
+	list_for_each (at, &p->ports)
 		if (--which == 0)
 			return list_of(at, struct vport, link)->config.vpid;
 	if (list_empty(&p->ports))
@@ -135,8 +135,8 @@ static void fill_ports(struct world *w, struct input *in,
 	}
 }
 
-static void fill_memory(struct world *w, struct input *in,
-	struct node_request *q)
+static void fill_memory(
+	struct world *w, struct input *in, struct node_request *q)
 {
 	if (q->kind != NODE_ALLOC)
 		q->free.offset = memory_choose(&w->blocks, in) +
@@ -147,8 +147,8 @@ static void fill_memory(struct world *w, struct input *in,
 		q->alloc.bytes = input_take(in, 8);
 }
 
-static struct node_request request_make(struct world *w, struct input *in,
-	const struct process *p)
+static struct node_request request_make(
+	struct world *w, struct input *in, const struct process *p)
 {
 	struct node_request q = { .kind = 1 + input_below(in, NODE_LONG) };
 	switch (q.kind) {
@@ -253,15 +253,15 @@ static void step_hang_up(struct world *w, struct input *in)
 /* ---- what a member may write into the arena ---- */
 
 /* A position near what the queue set says, or anything. */
-static uint64_t position_choose(struct world *w, struct input *in,
-	uint16_t vpid)
+static uint64_t position_choose(
+	struct world *w, struct input *in, uint16_t vpid)
 {
 	struct vport *port = w->node->ports[vpid];
 	uint64_t value = input_take(in, 1);
 	if (!port || value > 250)
 		return input_take(in, 8);
-	struct queue_control *c = arena_control(&port->realm->arena, vpid,
-		port->epoch);
+	struct queue_control *c =
+		arena_control(&port->realm->arena, vpid, port->epoch);
 	return atomic_load(&c->w) + value % 32 - 16;
 }
 
@@ -292,8 +292,8 @@ static void scribble_control(struct world *w, struct input *in)
 	struct vport *port = w->node->ports[vpid];
 	if (!port)
 		return;
-	struct queue_control *c = arena_control(&port->realm->arena, vpid,
-		port->epoch);
+	struct queue_control *c =
+		arena_control(&port->realm->arena, vpid, port->epoch);
 	uint64_t value = position_choose(w, in, vpid);
 	switch (input_below(in, 8)) {
 	case 0:
@@ -332,9 +332,9 @@ static void scribble_reference(struct world *w, struct input *in)
 	ref->kind = input_below(in, 3);
 	ref->target_vpid = (uint16_t)memory_choose(&w->vpids, in);
 	ref->target_epoch = w->node->epochs[ref->target_vpid];
-	atomic_store(&ref->state,
-		input_take(in, 1) << REFERENCE_SEQUENCE_SHIFT |
-			input_below(in, 5));
+	atomic_store(
+		&ref->state, input_take(in, 1) << REFERENCE_SEQUENCE_SHIFT |
+				     input_below(in, 5));
 	struct node_request q = { .kind = NODE_LONG };
 	struct node_reply reply;
 	q.close.vpid = port->config.vpid;

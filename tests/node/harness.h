@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -145,22 +146,30 @@ static inline bool exit_wait(pid_t pid, uint64_t patience_ms)
 /* ---- children ---- */
 
 /* In a child, instead of an assertion, whose jump it could not survive. */
-#define NEED(e)                                                                \
-	do {                                                                   \
-		if (!(e)) {                                                    \
-			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n",      \
-				__FILE__, __LINE__, #e, errno);                \
-			return 1;                                              \
-		}                                                              \
+#define NEED(e)                                                           \
+	do {                                                              \
+		if (!(e)) {                                               \
+			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", \
+				__FILE__, __LINE__, #e, errno);           \
+			return 1;                                         \
+		}                                                         \
 	} while (0)
+
+/* A test that fails half-way leaves nobody: they die with their parent. */
+static inline void child_bind(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
 
 static inline pid_t child_start(int (*body)(void *), void *argument)
 {
 	fflush(NULL);
 	pid_t pid = fork();
 	assert_true(pid >= 0);
-	if (pid == 0)
+	if (pid == 0) {
+		child_bind();
 		_exit(body(argument));
+	}
 	return pid;
 }
 

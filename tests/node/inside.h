@@ -15,13 +15,13 @@
 #define INSIDE_TICKS_MAX 64 /* until all is quiet */
 
 /* Holds in every build, and is seen by a fuzzer. */
-#define MUST(e)                                                                \
-	do {                                                                   \
-		if (!(e)) {                                                    \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__,       \
-				__LINE__, #e);                                 \
-			abort();                                               \
-		}                                                              \
+#define MUST(e)                                                          \
+	do {                                                             \
+		if (!(e)) {                                              \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
+				__LINE__, #e);                           \
+			abort();                                         \
+		}                                                        \
 	} while (0)
 
 /* One that has connected; NULL without memory. */

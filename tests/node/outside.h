@@ -262,7 +262,7 @@ static inline struct names names_here(void)
 static inline struct names names_of_run(void)
 {
 	struct names n = names_here();
-	n.length = strcspn(n.text, "+");
+	n.length = strcspn(n.text, "+") + 1;
 	return n;
 }
 
@@ -304,13 +304,13 @@ static inline unsigned sockets_named(const struct names *names)
 	char line[512], start[32];
 	unsigned count = 0;
 	FILE *f = fopen("/proc/net/unix", "re");
-	int skip = snprintf(start, sizeof(start), "@cay/%u/",
-		(unsigned)geteuid());
+	int skip =
+		snprintf(start, sizeof(start), "@cay/%u/", (unsigned)geteuid());
 	while (f && fgets(line, sizeof(line), f)) {
 		char *at = strstr(line, start);
 		line[strcspn(line, "\n")] = 0;
-		count += at && strncmp(at + skip, names->text,
-				       names->length) == 0;
+		count += at &&
+			 strncmp(at + skip, names->text, names->length) == 0;
 	}
 	if (f)
 		fclose(f);

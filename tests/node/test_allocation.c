@@ -32,8 +32,8 @@ static struct cay_port *open_port(const struct cay_port_options *o)
 	return port;
 }
 
-static int resolve(struct cay_port *by, struct cay_port *to,
-	struct cay_peer **peer)
+static int resolve(
+	struct cay_port *by, struct cay_port *to, struct cay_peer **peer)
 {
 	int r = cay_peer_resolve(by, cay_port_addr(to), peer);
 	if (again(r, ENOMEM))
@@ -250,8 +250,7 @@ static void joining_often_takes_no_more_memory(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_not_equal(bytes[1], -1);
 	if (bytes[1] != bytes[0])
-		fail_msg("%ld bytes more after 289 times",
-			bytes[1] - bytes[0]);
+		fail_msg("%ld bytes more after 289 times", bytes[1] - bytes[0]);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define HEAP_BYTES (16ull << 20)
-#define PEERS	   9 /* more than a table of peers has room for at first */
+#define PEERS	   9  /* more than a table of peers has room for at first */
 #define HOLES	   80 /* more than a list of free extents has */
 #define N_MAX	   1000
 
@@ -138,7 +138,7 @@ static void a_refused_process_leaves_nothing(void **state)
 	struct node_request q = inside_hello("default");
 	struct node_reply reply;
 	(void)state;
-	node = inside_node(ARENA_PAGE);
+	node = inside_node(ARENA_PAGE); /* for the records of one */
 	struct process *first = must_join(1);
 	long blocks = atomic_load(&failing.blocks);
 	struct process *second = inside_connect(node, 2);

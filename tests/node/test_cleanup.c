@@ -3,8 +3,6 @@
  * kill -9 of anybody, at any moment: soon nothing is left, neither process nor
  * name nor memory, and the next start works at once.
  */
-#include <sys/prctl.h>
-
 #include "outside.h"
 
 #define TRACES_MS_MAX 3000 /* until nothing is left */
@@ -46,7 +44,6 @@ static int client_body(void *argument)
 {
 	struct crowd *c = argument;
 	struct cay_peer *peers[CLIENTS] = { 0 };
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	struct cay_port *port = cay_port_open(NULL);
 	NEED(port);
 	NEED(cay_alloc(port, 1 << 20, 0));

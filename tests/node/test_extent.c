@@ -3,10 +3,10 @@
  * The arena's heap: single cases, then random ones against a bitmap that is
  * too simple to be wrong.
  */
-#include "node/extent.h"
 #include "base/bits.h"
 #include "contract/arena.h"
 #include "harness.h"
+#include "node/extent.h"
 
 #define PAGE ((uint64_t)ARENA_PAGE)
 #define BASE (16 * PAGE)
@@ -141,7 +141,9 @@ static void neighbours_are_joined(void **state)
 /* More holes than the list has room for at first. */
 static void the_list_of_holes_grows(void **state)
 {
-	enum { PAGES = 1000 };
+	enum {
+		PAGES = 1000
+	};
 	(void)state;
 	struct extents e = heap_of(PAGES);
 	for (int i = 0; i < PAGES; i++)

@@ -303,7 +303,7 @@ static struct queue_config damaged; /* what the next OPEN makes */
 static void answer_open(
 	struct fake *f, const struct node_request *q, struct node_reply *reply)
 {
-	struct arena a = { f->base, f->offer.arena_bytes, NULL };
+	struct arena a = { .base = f->base, .bytes = f->offer.arena_bytes };
 	if (q->kind != NODE_OPEN)
 		return;
 	struct queue_control *c = arena_control(&a, 5, 1);

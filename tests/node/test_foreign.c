@@ -16,8 +16,10 @@ struct meeting {
 
 static bool become_stranger(void)
 {
-	return setresgid(STRANGER, STRANGER, STRANGER) == 0 &&
-	       setresuid(STRANGER, STRANGER, STRANGER) == 0;
+	bool changed = setresgid(STRANGER, STRANGER, STRANGER) == 0 &&
+		       setresuid(STRANGER, STRANGER, STRANGER) == 0;
+	child_bind(); /* the kernel forgets it with the old user */
+	return changed;
 }
 
 static struct meeting meeting_here(void)

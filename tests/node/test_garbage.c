@@ -271,8 +271,8 @@ static int fuzz_connection(uint64_t *seed, int bell)
 		struct node_request q;
 		struct node_reply reply;
 		request_choose(seed, &q);
-		r = raw_call(s, &q, chance_below(seed, 4) ? -1 : bell, &reply,
-			NULL);
+		r = raw_call(
+			s, &q, chance_below(seed, 4) ? -1 : bell, &reply, NULL);
 		if (r == -ETIMEDOUT)
 			return r;
 		if (chance_below(seed, 64) == 0)

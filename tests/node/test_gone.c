@@ -80,8 +80,8 @@ static void unwatch(struct watched *w)
 static struct cay_port *watcher_open(void)
 {
 	harness_rename();
-	struct cay_port *port = cay_port_open(
-		&(struct cay_port_options){ .nq_entries = 16 });
+	struct cay_port *port =
+		cay_port_open(&(struct cay_port_options){ .nq_entries = 16 });
 	assert_non_null(port);
 	return port;
 }

@@ -452,7 +452,7 @@ static void surplus_descriptors_are_closed(void **state)
 		}
 }
 
-#define WITH_MEMBER(test)                                                      \
+#define WITH_MEMBER(test) \
 	cmocka_unit_test_setup_teardown(test, member_open, member_close)
 
 int main(void)

@@ -8,14 +8,14 @@
 #include "outside.h"
 
 #define PORTS	       2000
-#define WARM_UP	       64   /* what only the first ones need is not theirs */
+#define WARM_UP	       64 /* what only the first ones need is not theirs */
 #define PORT_BYTES_MAX 4096
 
 struct cost {
 	uint64_t client, node; /* their own memory: Pss but for the arena's */
 	uint64_t mapped;       /* the arena's share of both Pss */
-	uint64_t arena;	       /* blocks of the memfd, whoever has them mapped */
-	uint64_t tables;       /* page tables of both */
+	uint64_t arena;	 /* blocks of the memfd, whoever has them mapped */
+	uint64_t tables; /* page tables of both */
 };
 
 /* The sum of the lines that begin so, in bytes. */

@@ -430,7 +430,7 @@ static void another_version_is_refused(void **state)
 	close(s);
 }
 
-#define WITH_ANCHOR(test)                                                      \
+#define WITH_ANCHOR(test) \
 	cmocka_unit_test_setup_teardown(test, anchor_open, anchor_close)
 
 int main(void)

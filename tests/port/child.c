@@ -58,14 +58,46 @@ void child_start(
 	pid_t pid = fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		struct child me = { 0, line[1] };
+		struct child me = { .fd = line[1] };
 		close(line[0]);
 		memset(children, 0, sizeof(children));
 		child_run(&me, body, argument);
 	}
 	close(line[1]);
-	*c = (struct child){ pid, line[0] };
+	*c = (struct child){ .pid = pid, .fd = line[0] };
 	child_note(c);
+}
+
+/* What a thread in place of a child needs. */
+struct near {
+	struct child me;
+	void (*body)(struct child *, void *);
+	void *argument;
+};
+
+static void *near_run(void *argument)
+{
+	struct near *n = argument;
+	n->body(&n->me, n->argument);
+	close(n->me.fd);
+	free(n);
+	return NULL;
+}
+
+void child_start_near(
+	struct child *c, void (*body)(struct child *, void *), void *argument)
+{
+	if (!HARNESS_THREAD) {
+		child_start(c, body, argument);
+		return;
+	}
+	struct near *n = calloc(1, sizeof(*n));
+	int line[2];
+	CHECK(n != NULL);
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) == 0);
+	*n = (struct near){ { .fd = line[1] }, body, argument };
+	*c = (struct child){ .pid = getpid(), .fd = line[0] };
+	CHECK_EQUAL(pthread_create(&c->thread, NULL, near_run, n), 0);
 }
 
 void child_tell(struct child *c, uint64_t word)
@@ -89,6 +121,11 @@ uint64_t child_hear(struct child *c)
 
 void child_join(struct child *c)
 {
+	if (c->pid == getpid()) {
+		pthread_join(c->thread, NULL);
+		close(c->fd);
+		return;
+	}
 	uint64_t deadline = soon();
 	int status = 0;
 	pid_t pid;
@@ -113,7 +150,7 @@ void children_end(void)
 	for (unsigned i = 0; i < CHILDREN_MAX; i++)
 		if (children[i].pid)
 			child_kill(&(struct child){
-				children[i].pid, children[i].fd });
+				.pid = children[i].pid, .fd = children[i].fd });
 }
 
 void *shared_memory(size_t bytes)

@@ -155,11 +155,11 @@ static void hunter_close(struct hunter *h)
 
 static void hunt_child(struct child *parent, void *argument)
 {
-	struct hunter *h = argument;
+	const uint64_t *rounds = argument;
+	struct hunter h = { .rounds = *rounds, .random = { 1 } };
 	(void)parent;
-	h->random.state = 1;
-	hunter_run(h, "hunted", "hunter", false);
-	hunter_close(h);
+	hunter_run(&h, "hunted", "hunter", false);
+	hunter_close(&h);
 }
 
 static void no_ring_is_lost(void **state)
@@ -168,7 +168,7 @@ static void no_ring_is_lost(void **state)
 	struct child child;
 	struct cay_event e;
 	(void)state;
-	child_start(&child, hunt_child, &h);
+	child_start_near(&child, hunt_child, &h.rounds);
 	hunter_run(&h, "hunter", "hunted", true);
 	child_join(&child);
 	/* The node rings for what it has to say, too. */
@@ -236,7 +236,7 @@ static void several_ports_in_one_epoll(void **state)
 	uint64_t messages = scaled(5000);
 	struct child child;
 	(void)state;
-	child_start(&child, scatter_child, &messages);
+	child_start_near(&child, scatter_child, &messages);
 	for (unsigned i = 0; i < PORTS; i++)
 		ports[i] = open_named(names[i]);
 	int epoll = epoll_of(ports, PORTS);

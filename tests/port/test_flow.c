@@ -37,7 +37,7 @@ static void stream_sender(struct child *parent, void *argument)
 	const uint64_t *messages = argument;
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, "stream");
-	static unsigned char data[CAY_COPIED_MAX];
+	unsigned char data[CAY_COPIED_MAX];
 	(void)parent;
 	for (uint64_t i = 0; i < *messages; i++) {
 		content_fill(data, size_of(i), i);
@@ -93,7 +93,7 @@ static void stream(uint32_t nq_entries, uint64_t messages)
 	struct random r = { nq_entries };
 	struct child sender;
 	uint64_t received = 0;
-	child_start(&sender, stream_sender, &messages);
+	child_start_near(&sender, stream_sender, &messages);
 	while (received < messages) {
 		/* What is held may be what the sender waits for. */
 		bool some = window_take(port, &w, &received);
@@ -245,7 +245,7 @@ static void full_both_ways_recovers(void **state)
 	struct child child;
 	struct party p = { .other = &child };
 	(void)state;
-	child_start(&child, mutual_child, NULL);
+	child_start_near(&child, mutual_child, NULL);
 	party_open(&p, "left", "right");
 	party_all(&p);
 	child_join(&child);

@@ -271,7 +271,7 @@ static uint64_t descriptors(bool kept)
 /* The program that is executed: says what it has, waits, exits. */
 static int executed(int fd)
 {
-	struct child parent = { 0, fd };
+	struct child parent = { .fd = fd };
 	child_tell(&parent, descriptors(false));
 	child_hear(&parent);
 	return 0;

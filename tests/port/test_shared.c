@@ -35,13 +35,13 @@ static size_t flood_size(uint64_t number)
 
 struct flood {
 	uint64_t each;	/* messages of a sender */
-	uint64_t first; /* tag of the sender that is started */
+	uint64_t first; /* tag */
 };
 
 static void flood_send(
 	struct cay_port *port, struct cay_peer *peer, uint64_t tag)
 {
-	static unsigned char data[16384];
+	unsigned char data[16384];
 	size_t size = flood_size(tag);
 	content_fill(data, size, tag);
 	CHECK_EQUAL(cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
@@ -156,16 +156,17 @@ static void consumers_run(struct consumers *c)
 
 static void each_message_exactly_once(void **state)
 {
-	struct flood flood = { .each = scaled(40000) };
-	struct consumers c = { .messages = SENDERS * flood.each,
+	struct flood flood[SENDERS];
+	uint64_t each = scaled(40000);
+	struct consumers c = { .messages = SENDERS * each,
 		.lock = PTHREAD_MUTEX_INITIALIZER };
 	struct child senders[SENDERS];
 	(void)state;
 	c.port = open_shared("shared");
 	c.seen = calloc(c.messages, 1);
 	for (unsigned i = 0; i < SENDERS; i++) {
-		flood.first = i * flood.each;
-		child_start(&senders[i], flood_child, &flood);
+		flood[i] = (struct flood){ each, i * each };
+		child_start_near(&senders[i], flood_child, &flood[i]);
 	}
 	consumers_run(&c);
 	for (unsigned i = 0; i < SENDERS; i++)
@@ -250,7 +251,7 @@ static void no_wake_up_is_lost(void **state)
 	struct random r = { 6 };
 	struct child child;
 	(void)state;
-	child_start(&child, sleepers_child, NULL);
+	child_start_near(&child, sleepers_child, NULL);
 	struct cay_peer *peer = open_peer_named(port, "sleepers");
 	for (uint64_t i = 0; i < scaled(8000); i++) {
 		random_pause(&r, HUNT_PAUSE_NS);

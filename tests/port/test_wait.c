@@ -182,14 +182,14 @@ static void hunter_run(struct hunter *h, bool first)
 
 static void hunt_child(struct child *parent, void *argument)
 {
-	struct hunter *h = argument;
-	h->port = open_named("hunted");
-	h->peer = open_peer_named(h->port, "hunter");
-	h->random.state = 1;
+	const uint64_t *rounds = argument;
+	struct hunter h = { .rounds = *rounds, .random = { 1 } };
+	h.port = open_named("hunted");
+	h.peer = open_peer_named(h.port, "hunter");
 	(void)parent;
-	hunter_run(h, false);
-	cay_peer_release(h->peer);
-	close_port(h->port);
+	hunter_run(&h, false);
+	cay_peer_release(h.peer);
+	close_port(h.port);
 }
 
 static void no_wake_up_is_lost(void **state)
@@ -197,7 +197,7 @@ static void no_wake_up_is_lost(void **state)
 	struct hunter h = { .rounds = scaled(15000), .random = { 2 } };
 	struct child child;
 	(void)state;
-	child_start(&child, hunt_child, &h);
+	child_start_near(&child, hunt_child, &h.rounds);
 	h.port = open_named("hunter");
 	h.peer = open_peer_named(h.port, "hunted");
 	hunter_run(&h, true);
@@ -230,7 +230,7 @@ static void room_wakes_a_sender(void **state)
 	uint64_t messages = scaled(50000), data;
 	struct child child;
 	(void)state;
-	child_start(&child, slow_receiver, &messages);
+	child_start_near(&child, slow_receiver, &messages);
 	struct cay_peer *peer = open_peer_named(port, "slow");
 	for (uint64_t i = 0; i < messages; i++) {
 		content_fill(&data, sizeof(data), i);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Jumping out of cay_send() after each of its numbered steps. What was claimed
+ * and not published is repaired by the thread's next call, and no call waits
+ * for a thread that has jumped and makes none. Needs the library with
+ * CAY_HOST_STEPS.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "device/step.h"
+#include "harness.h"
+
+extern void (*host_step_hook)(enum device_step);
+
+/* What the thread does in its next call: 0 is nothing. */
+static _Thread_local enum device_step jump_after;
+/* Before it jumps it says so here and waits for leave, if that is set. */
+static _Thread_local _Atomic int *meet;
+static _Thread_local jmp_buf back;
+
+enum { MEET_ARRIVED = 1, MEET_LEAVE = 2 };
+
+static void meet_wait(_Atomic int *at, int value)
+{
+	uint64_t deadline = soon();
+	while (*at != value) {
+		CHECK(now_ns() < deadline);
+		sched_yield();
+	}
+}
+
+static void on_step(enum device_step step)
+{
+	if (step != jump_after)
+		return;
+	jump_after = STEP_NONE;
+	if (meet) {
+		*meet = MEET_ARRIVED;
+		meet_wait(meet, MEET_LEAVE);
+	}
+	longjmp(back, 1);
+}
+
+struct way {
+	struct cay_port *from, *to;
+	struct cay_peer *peer;
+};
+
+static struct way way_open(void)
+{
+	struct way w;
+	host_step_hook = on_step;
+	w.from = open_port(NULL);
+	w.to = open_port(NULL);
+	w.peer = open_peer(w.from, w.to);
+	return w;
+}
+
+static void way_close(struct way *w)
+{
+	check_empty(w->to);
+	CHECK_EQUAL(port_stats(w->to).nq_used, 0);
+	CHECK_EQUAL(port_stats(w->to).rdr_used, 0);
+	cay_peer_release(w->peer);
+	close_port(w->from);
+	close_port(w->to);
+}
+
+static void send_tag(struct way *w, uint64_t tag, size_t length)
+{
+	unsigned char data[1000];
+	content_fill(data, length, tag);
+	CHECK_EQUAL(cay_send(w->from, w->peer, tag, data, length, 0), 0);
+}
+
+/* True if it was left after this step, false if it has no such step. */
+static bool send_jump(
+	struct way *w, uint64_t tag, size_t length, enum device_step step)
+{
+	jump_after = step;
+	if (setjmp(back) == 0) {
+		send_tag(w, tag, length);
+		jump_after = STEP_NONE;
+		return false;
+	}
+	return true;
+}
+
+/* ---- one thread, each step ---- */
+
+/* What was left counts only from the step at which it was published. */
+static void check_left(struct way *w, bool left, enum device_step step,
+	size_t length)
+{
+	if (!left || step >= STEP_PUBLISH)
+		expect_message(w->to, 1, length, 1);
+	expect_message(w->to, 2, length, 2);
+	check_empty(w->to);
+}
+
+static void every_step(void **state)
+{
+	static const size_t lengths[] = { 8, 40, 41, 1000 };
+	struct way w = way_open();
+	unsigned left = 0;
+	(void)state;
+	for (unsigned repeat = 0; repeat < 20; repeat++)
+		for (int step = STEP_TRY; step <= STEP_IDLE; step++)
+			for (unsigned i = 0; i < COUNT(lengths); i++) {
+				bool jumped = send_jump(&w, 1, lengths[i],
+					(enum device_step)step);
+				left += jumped;
+				send_tag(&w, 2, lengths[i]);
+				check_left(&w, jumped, (enum device_step)step,
+					lengths[i]);
+			}
+	CHECK(left >= 20 * 5 * COUNT(lengths));
+	way_close(&w);
+}
+
+/* ---- two threads at one entry ---- */
+
+struct thread {
+	pthread_t thread;
+	struct way *way;
+	enum device_step step;
+	_Atomic int meet;
+	_Atomic int again; /* may make its second call */
+	_Atomic int done;
+	uint64_t tag;
+};
+
+/* Leaves its first call after a step, and makes a second one when told. */
+static void *thread_run(void *argument)
+{
+	struct thread *t = argument;
+	meet = &t->meet;
+	CHECK(send_jump(t->way, 0, 8, t->step));
+	meet = NULL;
+	meet_wait(&t->again, 1);
+	send_tag(t->way, t->tag, 8);
+	t->done = 1;
+	return NULL;
+}
+
+static void thread_start(
+	struct thread *t, struct way *w, enum device_step step, uint64_t tag)
+{
+	*t = (struct thread){ .way = w, .step = step, .tag = tag };
+	CHECK_EQUAL(pthread_create(&t->thread, NULL, thread_run, t), 0);
+	meet_wait(&t->meet, MEET_ARRIVED);
+}
+
+static void thread_join(struct thread *t)
+{
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
+	CHECK_EQUAL(pthread_timedjoin_np(t->thread, NULL, &end), 0);
+}
+
+/*
+ * `loser` is about to claim an entry that `winner` claims meanwhile; then both
+ * leave their calls.
+ */
+static void leave_both(struct way *w, struct thread *loser,
+	struct thread *winner, enum device_step won)
+{
+	thread_start(loser, w, STEP_TRY, 1);
+	thread_start(winner, w, won, 2);
+	winner->meet = MEET_LEAVE;
+	loser->meet = MEET_LEAVE;
+}
+
+static void expect_both(struct way *w)
+{
+	struct cay_event e;
+	uint64_t tags = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		next_event(w->to, &e);
+		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+		tags |= e.tag;
+		cay_release(w->to, &e);
+	}
+	CHECK_EQUAL(tags, 3);
+}
+
+static void both_call_again(enum device_step won)
+{
+	struct way w = way_open();
+	struct thread loser, winner;
+	leave_both(&w, &loser, &winner, won);
+	loser.again = winner.again = 1;
+	thread_join(&loser);
+	thread_join(&winner);
+	expect_both(&w);
+	way_close(&w);
+}
+
+static void two_that_left_do_not_wait_for_each_other(void **state)
+{
+	(void)state;
+	for (unsigned repeat = 0; repeat < 20; repeat++) {
+		both_call_again(STEP_CLAIMED);
+		both_call_again(STEP_OWN);
+		both_call_again(STEP_ENTRY);
+	}
+}
+
+/* The winner makes no more calls for a long time. */
+static void only_the_loser_calls_again(enum device_step won)
+{
+	struct way w = way_open();
+	struct thread loser, winner;
+	leave_both(&w, &loser, &winner, won);
+	loser.again = 1;
+	thread_join(&loser);
+	winner.again = 1;
+	thread_join(&winner);
+	expect_both(&w);
+	way_close(&w);
+}
+
+static void nobody_waits_for_who_has_left(void **state)
+{
+	(void)state;
+	only_the_loser_calls_again(STEP_CLAIMED);
+	only_the_loser_calls_again(STEP_OWN);
+	only_the_loser_calls_again(STEP_ENTRY);
+}
+
+/* The winner's thread ends instead: its entry is repaired after it. */
+static void *ending_run(void *argument)
+{
+	struct thread *t = argument;
+	meet = &t->meet;
+	CHECK(send_jump(t->way, 0, 8, t->step));
+	return NULL;
+}
+
+static void thread_that_left_and_ended(void **state)
+{
+	static const enum device_step steps[] = { STEP_TRY, STEP_CLAIMED,
+		STEP_OWN, STEP_ENTRY };
+	struct way w = way_open();
+	(void)state;
+	for (unsigned i = 0; i < COUNT(steps); i++) {
+		struct thread t = { .way = &w, .step = steps[i] };
+		CHECK_EQUAL(pthread_create(&t.thread, NULL, ending_run, &t), 0);
+		meet_wait(&t.meet, MEET_ARRIVED);
+		t.meet = MEET_LEAVE;
+		thread_join(&t);
+		send_tag(&w, i, 100);
+		expect_message(w.to, i, 100, i);
+	}
+	way_close(&w);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(every_step),
+		TEST(thread_that_left_and_ended),
+		TEST(two_that_left_do_not_wait_for_each_other),
+		TEST(nobody_waits_for_who_has_left),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
