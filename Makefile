@@ -1,7 +1,7 @@
 # Everything starts here, on a fresh Debian machine too: each target installs
 # the packages that it needs and are not there.
 
-PACKAGES = gcc clang meson ninja-build pkg-config libcmocka-dev spin \
+PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
 	clang-format libclang-rt-14-dev mandoc python3 procps
 BUILD ?= build
 

@@ -29,7 +29,9 @@ void report_begin(struct report *r)
 		report_json_begin(r);
 		return;
 	}
-	fprintf(r->out, "# %s\n# process 0 on core %d, the other on core %d\n",
+	fprintf(r->out,
+		"# %s\n# on cores %d and %d: two processes have one each, "
+		"more share both\n",
 		r->command, r->core[0], r->core[1]);
 }
 
@@ -150,7 +152,7 @@ void report_samples(FILE *out, const struct plan *p, const struct rounds *r)
 			continue;
 		fprintf(out, "%s,%s,%u,%s,%s,%s,%.2f\n", bench_name(p->kind),
 			p->label, at->round,
-			verdict_text(r->at[at->round].verdict),
+			verdict_name(r->at[at->round].verdict),
 			p->flavour[at->flavour]->name,
 			at->kind == SAMPLE_BATCH ? "batch" : "trip", at->ns);
 	}

@@ -47,7 +47,7 @@ static void json_rounds(struct report *r, const struct outcome *o)
 	fprintf(r->out, ",\n      \"foreign_load\": %.3f, \"tried\": %u",
 		o->foreign, o->tried);
 	for (unsigned v = 0; v < VERDICT_COUNT; v++)
-		fprintf(r->out, ", \"%s\": %u", verdict_text(v),
+		fprintf(r->out, ", \"%s\": %u", verdict_name(v),
 			o->verdicts[v]);
 }
 

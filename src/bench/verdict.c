@@ -67,13 +67,24 @@ int verdict_settle(struct round *r, size_t count, const struct rules *rules)
 	return stay;
 }
 
+const char *verdict_name(enum verdict v)
+{
+	static const char *const name[VERDICT_COUNT] = {
+		[VERDICT_KEPT] = "kept",
+		[VERDICT_DRIFTED] = "drifted",
+		[VERDICT_SWITCHED] = "switched",
+		[VERDICT_ELSEWHERE] = "elsewhere",
+	};
+	return v < VERDICT_COUNT ? name[v] : "unknown";
+}
+
 const char *verdict_text(enum verdict v)
 {
 	static const char *const text[VERDICT_COUNT] = {
 		[VERDICT_KEPT] = "kept",
 		[VERDICT_DRIFTED] = "yardstick drifted",
 		[VERDICT_SWITCHED] = "process switched out",
-		[VERDICT_ELSEWHERE] = "other distance",
+		[VERDICT_ELSEWHERE] = "unlike most",
 	};
 	return v < VERDICT_COUNT ? text[v] : "unknown";
 }

@@ -47,8 +47,8 @@ double round_yardstick_ns(const struct round *);
  */
 int verdict_settle(struct round *, size_t count, const struct rules *);
 
-/* Names the reason, for people: "the cores' distance changed". */
-const char *verdict_text(enum verdict);
+const char *verdict_name(enum verdict); /* one word, for programs */
+const char *verdict_text(enum verdict); /* for people */
 
 /* ---- how far apart two cores are ---- */
 

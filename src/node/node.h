@@ -129,6 +129,16 @@ struct node {
 	} count;
 };
 
+/* ---- node.c ---- */
+
+struct node_options;
+
+/* All zeros before. */
+void node_init(struct node *, const struct node_options *);
+/* What could not be finished at once. True while something is left. */
+bool node_tick(struct node *);
+void node_end(struct node *);
+
 /* ---- realm.c ---- */
 
 int realm_find(struct node *, const char *name, struct realm **);

@@ -7,10 +7,17 @@
 #ifndef CAY_TESTS_NODE_INSIDE_H
 #define CAY_TESTS_NODE_INSIDE_H
 
-/* For its node_init() and node_tick(). */
-#include "node/server.c"
-
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "node/node.h"
+#include "node/request.h"
 
 #define INSIDE_TICKS_MAX 64 /* until all is quiet */
 

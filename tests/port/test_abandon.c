@@ -22,7 +22,10 @@ static _Thread_local enum device_step jump_after;
 static _Thread_local _Atomic int *meet;
 static _Thread_local jmp_buf back;
 
-enum { MEET_ARRIVED = 1, MEET_LEAVE = 2 };
+enum {
+	MEET_ARRIVED = 1,
+	MEET_LEAVE = 2
+};
 
 static void meet_wait(_Atomic int *at, int value)
 {
@@ -93,8 +96,8 @@ static bool send_jump(
 /* ---- one thread, each step ---- */
 
 /* What was left counts only from the step at which it was published. */
-static void check_left(struct way *w, bool left, enum device_step step,
-	size_t length)
+static void check_left(
+	struct way *w, bool left, enum device_step step, size_t length)
 {
 	if (!left || step >= STEP_PUBLISH)
 		expect_message(w->to, 1, length, 1);

@@ -59,6 +59,23 @@ static void estate_close(struct estate *e)
 
 /* ---- the child's view of its parent's handles ---- */
 
+/* Open descriptors; `kept`: only those that an exec leaves open. */
+static uint64_t descriptors(bool kept)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *entry;
+	uint64_t count = 0;
+	CHECK(all != NULL);
+	while ((entry = readdir(all))) {
+		int fd = atoi(entry->d_name);
+		if (entry->d_name[0] == '.' || fd == dirfd(all))
+			continue;
+		count += !kept || !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	}
+	closedir(all);
+	return count;
+}
+
 static void refuse_sends(struct estate *e)
 {
 	unsigned char data[100] = { 0 };
@@ -127,7 +144,10 @@ static void refusing_child(struct child *parent, void *argument)
 	(void)parent;
 	refuse_all(e);
 	cay_peer_release(e->self);
+	/* What the child has of it is its copy of the descriptor. */
+	uint64_t before = descriptors(false);
 	CHECK_EQUAL(cay_port_close(e->port), -ECHILD);
+	CHECK_EQUAL(descriptors(false), before - 1);
 }
 
 static void handles_are_not_inherited(void **state)
@@ -250,23 +270,6 @@ static void forking_in_the_middle(void **state)
 }
 
 /* ---- exec ---- */
-
-/* Open descriptors; `kept`: only those that an exec leaves open. */
-static uint64_t descriptors(bool kept)
-{
-	DIR *all = opendir("/proc/self/fd");
-	struct dirent *entry;
-	uint64_t count = 0;
-	CHECK(all != NULL);
-	while ((entry = readdir(all))) {
-		int fd = atoi(entry->d_name);
-		if (entry->d_name[0] == '.' || fd == dirfd(all))
-			continue;
-		count += !kept || !(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	}
-	closedir(all);
-	return count;
-}
 
 /* The program that is executed: says what it has, waits, exits. */
 static int executed(int fd)
