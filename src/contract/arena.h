@@ -226,6 +226,7 @@ struct op_record {
 };
 
 #define OP_STATE_MASK  0x3ull
+#define OP_ABANDONED   (1ull << 2) /* its thread left the call, and says so */
 #define OP_VPID_SHIFT  16
 #define OP_EPOCH_SHIFT 32
 

@@ -117,7 +117,9 @@ static inline void completer_recv_entry(struct cay_nqe *nqe,
 	host_write(&nqe->word[CAY_NQE_WORD_REFERENCE], p->reference, HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
 		rdr_write << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+	/* So that who takes a long message can say what has completed. */
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED],
+		p->reference ? p->command : 0, HOST_NQE);
 }
 
 /*

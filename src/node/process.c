@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "node/node.h"
 
 #ifndef SO_PEERPIDFD
@@ -180,7 +181,6 @@ static void process_free_memory(struct process *p)
 	}
 	for (uint32_t i = 0; i < p->record_page_count; i++)
 		realm_put(p->realm, p->record_pages[i], ARENA_PAGE);
-	free(p->record_pages);
 }
 
 static void process_free(struct process *p)
@@ -191,6 +191,8 @@ static void process_free(struct process *p)
 		process_free_memory(p);
 		realm_maybe_end(realm);
 	}
+	/* Also of one whose HELLO found no room in the realm. */
+	free(p->record_pages);
 	process_close_socket(p);
 	close(p->pidfd);
 	p->node->process_count--;
@@ -220,8 +222,9 @@ struct block *block_add(struct process *p, uint64_t bytes)
 	struct block *b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
-	b->bytes = bytes;
-	b->offset = realm_take(p->realm, bytes);
+	/* Whole pages, so that all of the last one goes back too. */
+	b->bytes = bits_round_up(bytes, ARENA_PAGE);
+	b->offset = realm_take(p->realm, b->bytes);
 	if (!b->offset) {
 		free(b);
 		return NULL;

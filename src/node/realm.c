@@ -44,7 +44,8 @@ static int arena_make(struct realm *r, uint64_t bytes)
 	int e = 0;
 	void *p = MAP_FAILED;
 	if (ftruncate(r->fd, (off_t)bytes) != 0 ||
-		fcntl(r->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+		fcntl(r->fd, F_ADD_SEALS,
+			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		e = -errno;
 	if (!e) {
 		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,

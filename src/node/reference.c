@@ -113,6 +113,9 @@ static bool reference_published(const struct vport *dead,
 		return false;
 	uint64_t w = atomic_load_explicit(&to.control->w, memory_order_acquire);
 	uint64_t r = atomic_load_explicit(&to.control->r, memory_order_acquire);
+	/* Members write them: no queue holds more than it has entries. */
+	if (!queue_position_valid(w, r, to.nq_log2, to.rdr_log2))
+		return false;
 	for (uint64_t at = queue_nq(r); at != queue_nq(w);
 		at = (at + 1) & QUEUE_NQ_MASK) {
 		uint64_t word = device_peek(&to, at);

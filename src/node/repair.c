@@ -32,6 +32,7 @@ struct seen {
 	uint16_t vpid;
 	uint32_t epoch;
 	uint64_t w_old, w_new;
+	bool abandoned;
 };
 
 static struct seen record_read(const struct op_record *op)
@@ -40,6 +41,7 @@ static struct seen record_read(const struct op_record *op)
 	/* Acquire pairs with X1, X2, X3 in device/record.c. */
 	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
 	s.state = (enum op_state)(state & OP_STATE_MASK);
+	s.abandoned = state & OP_ABANDONED;
 	s.vpid = (uint16_t)(state >> OP_VPID_SHIFT);
 	s.epoch = (uint32_t)(state >> OP_EPOCH_SHIFT);
 	s.w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
@@ -90,7 +92,8 @@ static bool cover_visit(struct op_record *op, void *argument)
 {
 	struct cover *c = argument;
 	struct seen s = record_read(op);
-	if (op == c->repaired || !record_is_at(&s, c->vpid, c->epoch) ||
+	if (op == c->repaired || s.abandoned ||
+		!record_is_at(&s, c->vpid, c->epoch) ||
 		!record_covers(&s, c->position))
 		return false;
 	c->covered = true;

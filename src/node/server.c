@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,8 @@ static void accept_refuse(struct node *n)
 	/* Out of descriptors: use the spare one to say so. */
 	struct node_reply reply = { .error = -EMFILE };
 	n->count.refused++;
-	if (n->spare < 0)
-		return;
-	close(n->spare);
+	if (n->spare >= 0)
+		close(n->spare);
 	int s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
 	if (s >= 0) {
 		send(s, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -148,6 +148,14 @@ static void node_raise_limits(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Whoever started us may have been bound to a core; we serve all. */
+static void node_unbind(void)
+{
+	cpu_set_t all;
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
 /* The caller goes on; the socket is bound by now, so it may connect. */
 static int node_background(void)
 {
@@ -168,6 +176,7 @@ int node_serve(const struct node_options *o)
 		return -ENOMEM;
 	node_init(n, o);
 	node_raise_limits();
+	node_unbind();
 	int r = node_listen(n, o->name);
 	if (r == 0 && o->background)
 		r = node_background();

@@ -78,7 +78,7 @@ static void incoming_complete(struct cay_port *port,
 	struct completion done = { .tag = n->word[CAY_NQE_WORD_TAG],
 		.api_tag = (uint32_t)(n->word[CAY_NQE_WORD_PEER] >>
 				      CAY_NQE_API_TAG_SHIFT),
-		.command = CAY_SEND,
+		.command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED],
 		.error = (uint8_t)error,
 		.peer_node = port->origin.node,
 		.peer_vpid = port->origin.vpid,
@@ -145,11 +145,14 @@ int incoming_fetch(struct cay_port *port, const struct cay_nqe *n,
 	struct member *m = port->member;
 	uint64_t reference = n->word[CAY_NQE_WORD_REFERENCE];
 	uint32_t sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
-	_Atomic(struct context *) *origin = member_origin(m, e->peer.vpid);
+	_Atomic(struct context *) *origin;
 	struct reference ref = { 0 };
 
+	int r = member_origin(m, e->peer.vpid, &origin);
+	if (r == -ENOMEM)
+		return r;
 	e->error = CAY_ERROR_GONE;
-	if (!origin || reference > 1u << QUEUE_REFS_LOG2)
+	if (r || reference > 1u << QUEUE_REFS_LOG2)
 		return 0;
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct reference *shared = &c->refs[reference - 1];
@@ -175,8 +178,9 @@ void incoming_finish(
 	const struct cay_nqe n = *device_entry(in->own, position);
 	uint16_t vpid =
 		(uint16_t)(n.word[CAY_NQE_WORD_VALID] >> CAY_NQE_VPID_SHIFT);
-	_Atomic(struct context *) *origin = member_origin(port->member, vpid);
-	if (origin)
+	_Atomic(struct context *) *origin;
+	/* The table is there since the message was fetched. */
+	if (member_origin(port->member, vpid, &origin) == 0)
 		incoming_complete(port, origin, slot->reference, slot->sequence,
 			&n, CAY_ERROR_NONE);
 	slot->reference = 0;

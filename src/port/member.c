@@ -149,7 +149,7 @@ static void member_delete(struct member *m)
 	doorbell_forget(m);
 	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
 		context_free(m->origins[i]);
-	free(m->origins);
+	free((void *)m->origins);
 	free((void *)m->issued);
 	free(m->record_pages);
 	pthread_mutex_destroy(&m->control);
@@ -268,47 +268,83 @@ bool member_node_alive(struct member *m)
 	return alive;
 }
 
-static struct context *origin_now(struct member *m, uint16_t vpid)
+/* 0, -ENOMEM, -EPIPE (nobody has the VPID). */
+static int origin_now(struct member *m, uint16_t vpid, struct context **out)
 {
 	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
 	/* Pairs with the release in queue_set_open(). */
 	uint32_t epoch =
 		atomic_load_explicit(&entry->epoch, memory_order_acquire);
-	struct context *c = epoch ? malloc(sizeof(*c)) : NULL;
-	if (c && context_load(&m->arena, vpid, epoch, c) != 0) {
+	if (!epoch)
+		return -EPIPE;
+	struct context *c = malloc(sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	if (context_load(&m->arena, vpid, epoch, c) != 0) {
 		free(c);
-		return NULL;
+		return -EPIPE;
 	}
-	return c;
+	*out = c;
+	return 0;
+}
+
+/* Does the slot have the context of the VPID's present epoch? */
+static bool origin_current(
+	struct member *m, uint16_t vpid, _Atomic(struct context *) *slot)
+{
+	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
+	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
+	return c && atomic_load_explicit(&entry->epoch, memory_order_acquire) ==
+			    c->epoch;
 }
 
 /*
- * Under m->lock. True if the slot has the context of the VPID's present epoch.
- * What it replaces is kept: another thread may be using it.
+ * Under m->lock. 0 if the slot is current after it. What it replaces is kept:
+ * another thread may be using it.
  */
-static bool origin_refresh(struct member *m, uint16_t vpid)
+static int origin_refresh(
+	struct member *m, uint16_t vpid, _Atomic(struct context *) *slot)
 {
-	_Atomic(struct context *) *slot = &m->origins[vpid];
-	struct context *old = atomic_load_explicit(slot, memory_order_relaxed);
-	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
-	if (old && atomic_load_explicit(&entry->epoch, memory_order_acquire) ==
-			   old->epoch)
-		return true;
-	struct context *now = origin_now(m, vpid);
-	if (!now)
-		return false;
-	now->former = old;
+	struct context *now;
+	if (origin_current(m, vpid, slot))
+		return 0;
+	int r = origin_now(m, vpid, &now);
+	if (r)
+		return r;
+	now->former = atomic_load_explicit(slot, memory_order_relaxed);
 	atomic_store_explicit(slot, now, memory_order_release);
-	return true;
+	return 0;
 }
 
-_Atomic(struct context *) *member_origin(struct member *m, uint16_t vpid)
+static int origin_find(
+	struct member *m, uint16_t vpid, _Atomic(struct context *) **out)
 {
 	struct lock_guard guard;
+	int r = -ENOMEM;
 	lock_take(&m->lock, &guard);
-	if (!m->origins)
-		m->origins = calloc(CAY_VPIDS, sizeof(*m->origins));
-	bool there = m->origins && origin_refresh(m, vpid);
+	_Atomic(struct context *) *table =
+		atomic_load_explicit(&m->origins, memory_order_relaxed);
+	if (!table) {
+		table = calloc(CAY_VPIDS, sizeof(*table));
+		atomic_store_explicit(&m->origins, table, memory_order_release);
+	}
+	if (table) {
+		*out = &table[vpid];
+		r = origin_refresh(m, vpid, *out);
+	}
 	lock_drop(&m->lock, &guard);
-	return there ? &m->origins[vpid] : NULL;
+	return r;
+}
+
+int member_origin(
+	struct member *m, uint16_t vpid, _Atomic(struct context *) **out)
+{
+	/* Pairs with the release above: the table is zeroed. */
+	_Atomic(struct context *) *table =
+		atomic_load_explicit(&m->origins, memory_order_acquire);
+	if (table && origin_current(m, vpid, &table[vpid])) {
+		*out = &table[vpid];
+		return 0;
+	}
+	return origin_find(m, vpid, out);
 }

@@ -39,7 +39,7 @@ struct member {
 	struct op_record **record_pages;
 	uint32_t record_page_count;
 	struct bell *bells; /* by VPID; made when first needed */
-	_Atomic(struct context *) *origins; /* by VPID; likewise */
+	_Atomic(_Atomic(struct context *) *) origins; /* by VPID; likewise */
 	struct staging *staging;
 
 	/* By VPID: requests that threads issued before they took up another
@@ -55,10 +55,10 @@ void member_leave(struct member *);
 bool member_node_alive(struct member *);
 
 /*
- * The context of whoever sent us something, to answer it. NULL if it is gone
- * for good. Any thread.
+ * The context of whoever sent us something, to answer it. 0, -ENOMEM, -EPIPE
+ * (it is gone for good). Any thread.
  */
-_Atomic(struct context *) *member_origin(struct member *, uint16_t vpid);
+int member_origin(struct member *, uint16_t vpid, _Atomic(struct context *) **);
 
 /*
  * One request and its reply. fd_out is sent along unless it is -1; a

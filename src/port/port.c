@@ -212,13 +212,14 @@ int cay_port_close(struct cay_port *port)
 		queue_set_close(&port->member->arena, own->vpid, own->epoch);
 		outgoing_withdraw(port);
 		intake_end(port);
-		if (port->bell >= 0)
-			close(port->bell);
 		port_close_at_node(port->member, port->origin.vpid);
 		context_free(own);
 		record_clear(port->member, port->origin.vpid);
 		member_leave(port->member);
 	}
+	/* A child has its own copy of the descriptor, and nothing else. */
+	if (port->bell >= 0)
+		close(port->bell);
 	port_delete(port);
 	return here ? 0 : -ECHILD;
 }

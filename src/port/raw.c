@@ -33,6 +33,10 @@ static bool raw_note(struct cay_port *port, const struct cay_nqe *n,
 			       CAY_NQE_RDR_WRITE_SHIFT) &
 		    QUEUE_RDR_MASK;
 	slot->has_rdr = command != CAY_NQE_INVALID || void_has_extent(word);
+	if (command == CAY_NOTIFY_RECV) {
+		slot->reference = (uint32_t)n->word[CAY_NQE_WORD_REFERENCE];
+		slot->sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
+	}
 	slot->completion =
 		command == CAY_NOTIFY_STATUS ||
 		(command == CAY_NOTIFY_CC &&
@@ -71,6 +75,9 @@ static struct cay_answer trigger_advance(struct cay_port *port, unsigned count)
 	struct intake *in = &port->intake;
 	struct cay_answer answer = { 0 };
 	while (answer.accepted < count && in->slots && in->oldest != in->next) {
+		/* A long message is done with: its origin is told. */
+		if (intake_slot(in, in->oldest)->reference)
+			incoming_finish(port, in, in->oldest);
 		intake_release(port, in, in->oldest);
 		answer.accepted++;
 	}

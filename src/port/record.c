@@ -139,6 +139,19 @@ static struct op_record *record_new(struct member *m)
 	return op;
 }
 
+/* The place of a member that has been left, or NULL. */
+static struct record_cache *thread_reuse(struct thread_records *t)
+{
+	struct record_cache *found = NULL;
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
+	for (uint32_t i = 0; !found && i < t->count; i++)
+		if (!live_find(t->entries[i].serial))
+			found = &t->entries[i];
+	lock_drop(&live_lock, &guard);
+	return found;
+}
+
 /* Keeps the record in the thread's list, so that its exit gives it back. */
 static int thread_keep(struct member *m, struct op_record *op)
 {
@@ -149,6 +162,11 @@ static int thread_keep(struct member *m, struct op_record *op)
 			free(t);
 			return -ENOMEM;
 		}
+	}
+	struct record_cache *left = thread_reuse(t);
+	if (left) {
+		*left = (struct record_cache){ m->serial, op };
+		return 0;
 	}
 	struct record_cache *entries =
 		realloc(t->entries, (t->count + 1) * sizeof(*entries));
@@ -195,6 +213,9 @@ __attribute__((cold)) void record_recover(
 	struct node_reply reply;
 	request.recover.offset =
 		(uint64_t)((unsigned char *)op - m->arena.base);
+	/* So that two who left do not wait for each other. */
+	atomic_fetch_or_explicit(
+		&op->state, OP_ABANDONED, memory_order_release);
 	/*
 	 * -EAGAIN: another thread is just trying for the same entry. Without a
 	 * node nobody repairs anything, this neither.
