@@ -31,10 +31,16 @@ static inline uint32_t *futex_half(_Atomic uint64_t *word, bool upper)
 static inline int futex_wait(
 	_Atomic uint64_t *word, bool upper, uint64_t seen, uint64_t deadline)
 {
-	struct timespec t = clock_timespec(deadline);
+	/*
+	 * Without a time-out the kernel would take the sleep up again after a
+	 * handler with SA_RESTART; nobody sleeps longer than a day at a time.
+	 */
+	struct timespec t = clock_timespec(
+		deadline == UINT64_MAX
+			? clock_after_ns(24 * 3600 * CLOCK_NS_PER_S)
+			: deadline);
 	long r = syscall(SYS_futex, futex_half(word, upper), FUTEX_WAIT_BITSET,
-		(uint32_t)(upper ? seen >> 32 : seen),
-		deadline == UINT64_MAX ? NULL : &t, NULL,
+		(uint32_t)(upper ? seen >> 32 : seen), &t, NULL,
 		FUTEX_BITSET_MATCH_ANY);
 	return r < 0 ? -errno : 0;
 }

@@ -50,6 +50,8 @@ static bool bury_all(struct list *processes)
 		bool last = after == processes;
 		if (process_over(p))
 			left |= !process_bury(p);
+		else
+			left |= !process_recover_all(p);
 		if (last)
 			break;
 	}

@@ -67,7 +67,8 @@ struct process {
 	uint64_t *record_pages; /* offsets */
 	uint32_t record_page_count;
 	bool repaired;
-	bool hung_up; /* its socket is closed */
+	bool abandoned; /* it has records that wait to be repaired */
+	bool hung_up;	/* its socket is closed */
 };
 
 /* One entry of a port's peer table. */
@@ -152,6 +153,10 @@ void realm_put(struct realm *, uint64_t offset, uint64_t bytes);
 struct process *process_add(struct node *, int socket);
 int process_hello(struct process *, struct realm *);
 int process_records(struct process *, uint64_t *offset);
+/* 0, or -EAGAIN: later, and then the record is given back for it. */
+int process_recover(struct process *, struct op_record *);
+/* The same for what could not be done at once; true when nothing is left. */
+bool process_recover_all(struct process *);
 void process_leave(struct process *);
 void process_hang_up(struct process *);
 void process_exited(struct process *);

@@ -170,6 +170,39 @@ static bool process_repair(struct process *p)
 	return true;
 }
 
+int process_recover(struct process *p, struct op_record *op)
+{
+	int r = repair_record(p->realm, op);
+	p->abandoned |= r == -EAGAIN;
+	return r;
+}
+
+/* True if it is not, or no longer, an abandoned one. */
+static bool record_settle(struct realm *r, struct op_record *op)
+{
+	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
+	if (!(state & OP_ABANDONED))
+		return true;
+	if (repair_record(r, op) != 0)
+		return false;
+	/* Its thread has taken another one; release as in record.c. */
+	atomic_store_explicit(&op->thread, 0, memory_order_release);
+	return true;
+}
+
+bool process_recover_all(struct process *p)
+{
+	bool all = true;
+	for (uint32_t i = 0; p->abandoned && i < p->record_page_count; i++) {
+		struct op_record *page =
+			realm_records(p->realm, p->record_pages[i]);
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
+			all &= record_settle(p->realm, &page[j]);
+	}
+	p->abandoned = !all;
+	return all;
+}
+
 static void process_free_memory(struct process *p)
 {
 	list_for_each_safe (at, after, &p->blocks) {

@@ -170,8 +170,8 @@ static int request_recover(struct call *c)
 	for (uint32_t i = 0; i < p->record_page_count; i++)
 		if (offset - p->record_pages[i] < ARENA_PAGE &&
 			offset % sizeof(struct op_record) == 0)
-			return repair_record(
-				p->realm, realm_records(p->realm, offset));
+			return process_recover(
+				c->process, realm_records(p->realm, offset));
 	return -EINVAL;
 }
 

@@ -39,6 +39,26 @@ static struct member *live_find(uint64_t serial)
 	return NULL;
 }
 
+/*
+ * False: another thread's record covers the same entry, and that thread may
+ * have left its call too, so nobody waits for it. The node keeps the record
+ * until it can be repaired. Without a node nobody repairs anything.
+ */
+static bool record_repair(struct member *m, struct op_record *op)
+{
+	struct node_request request = { .kind = NODE_RECOVER };
+	struct node_reply reply;
+	request.recover.offset =
+		(uint64_t)((unsigned char *)op - m->arena.base);
+	/* So that two who left do not wait for each other. */
+	atomic_fetch_or_explicit(
+		&op->state, OP_ABANDONED, memory_order_release);
+	if (control_call(m, &request, -1, &reply, NULL) == -EAGAIN)
+		return false;
+	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
+	return true;
+}
+
 static void thread_exit(void *p)
 {
 	struct thread_records *t = p;
@@ -49,10 +69,11 @@ static void thread_exit(void *p)
 		struct op_record *op = t->entries[i].op;
 		if (!m)
 			continue;
-		if (atomic_load_explicit(&op->state, memory_order_relaxed) !=
-			OP_IDLE)
-			record_recover(m, op);
 		record_leave(m, op);
+		if (atomic_load_explicit(&op->state, memory_order_relaxed) !=
+				OP_IDLE &&
+			!record_repair(m, op))
+			continue;
 		/* Release: the next owner takes it with acquire. */
 		atomic_store_explicit(&op->thread, 0, memory_order_release);
 	}
@@ -206,23 +227,27 @@ __attribute__((cold)) struct op_record *record_find(struct member *m)
 	return op;
 }
 
-__attribute__((cold)) void record_recover(
+/* In the place of a record that the node will see to later. */
+static struct op_record *record_replace(struct member *m)
+{
+	struct thread_records *t = pthread_getspecific(key);
+	struct op_record *op = record_new(m);
+	for (uint32_t i = 0; op && t && i < t->count; i++)
+		if (t->entries[i].serial == m->serial)
+			t->entries[i].op = op;
+	record_cache = (struct record_cache){ op ? m->serial : 0, op };
+	return op;
+}
+
+__attribute__((cold)) struct op_record *record_recover(
 	struct member *m, struct op_record *op)
 {
-	struct node_request request = { .kind = NODE_RECOVER };
-	struct node_reply reply;
-	request.recover.offset =
-		(uint64_t)((unsigned char *)op - m->arena.base);
-	/* So that two who left do not wait for each other. */
-	atomic_fetch_or_explicit(
-		&op->state, OP_ABANDONED, memory_order_release);
-	/*
-	 * -EAGAIN: another thread is just trying for the same entry. Without a
-	 * node nobody repairs anything, this neither.
-	 */
-	while (control_call(m, &request, -1, &reply, NULL) == -EAGAIN)
-		clock_nap_ns(10 * CLOCK_NS_PER_US);
-	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
+	struct lock_guard guard;
+	lock_guard_begin(&guard);
+	if (!record_repair(m, op))
+		op = record_replace(m);
+	lock_guard_end(&guard);
+	return op;
 }
 
 static _Atomic uint64_t *issued_table(struct member *m)

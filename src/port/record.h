@@ -33,9 +33,10 @@ struct op_record *record_find(struct member *);
 
 /*
  * A former call of this thread did not come back from the device (a signal
- * handler jumped out of it): the node voids what it had claimed.
+ * handler jumped out of it): the node voids what it had claimed. The record to
+ * go on with, or NULL.
  */
-void record_recover(struct member *, struct op_record *);
+struct op_record *record_recover(struct member *, struct op_record *);
 
 /* The thread goes on with another port: keep what it has issued on this one. */
 void record_leave(struct member *, struct op_record *);
@@ -52,7 +53,7 @@ static inline struct op_record *record_of(struct member *m)
 	/* Relaxed: nobody but us writes it while we are not in the device. */
 	if (unlikely(op && atomic_load_explicit(&op->state,
 				   memory_order_relaxed) != OP_IDLE))
-		record_recover(m, op);
+		return record_recover(m, op);
 	return op;
 }
 
