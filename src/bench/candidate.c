@@ -159,22 +159,12 @@ int candidate_receive_asleep(struct side *s)
 
 static int candidate_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_send(s)))
-			r = candidate_receive(s);
-	return r;
+	return flavour_turns(s, trips, candidate_send, candidate_receive);
 }
 
 static int candidate_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_receive(s)))
-			r = candidate_send(s);
-	return r;
+	return flavour_turns(s, trips, candidate_receive, candidate_send);
 }
 
 /* ---- long messages ---- */

@@ -68,4 +68,19 @@ static inline void flavour_leave(struct side *s)
 	(void)s;
 }
 
+/*
+ * What most pings and pongs are: first, second, first, ... until one fails.
+ * Both are named where it is called, so that it becomes a loop of plain calls.
+ */
+static inline int flavour_turns(struct side *s, uint32_t trips,
+	int (*first)(struct side *), int (*second)(struct side *))
+{
+	int r = 0;
+
+	while (!r && trips--)
+		if (!(r = first(s)))
+			r = second(s);
+	return r;
+}
+
 #endif

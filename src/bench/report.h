@@ -6,12 +6,14 @@
 #ifndef CAY_BENCH_REPORT_H
 #define CAY_BENCH_REPORT_H
 
+#include "base/json.h"
 #include "bench/outcome.h"
 
 struct report {
 	FILE *out;
 	FILE *samples; /* or NULL */
 	bool json;
+	struct json writer; /* of report_json.c */
 	int core[2];
 	const char *command;
 	unsigned lines; /* so far */

@@ -1,137 +1,139 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The report as one JSON object. */
-#include <stdio.h>
-
 #include "bench/report.h"
 
-static void json_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		if ((unsigned char)*text < ' ')
-			fprintf(out, "\\u%04x", (unsigned)*text);
-		else
-			fputc(*text, out);
-	}
-	fputc('"', out);
-}
-
-static void json_field(FILE *out, const char *name, const char *text)
-{
-	fprintf(out, "\"%s\": ", name);
-	json_string(out, text);
-}
+/* What a clock of nanoseconds and a ratio of two such figures are worth. */
+#define NS_DECIMALS    2
+#define SHARE_DECIMALS 3
 
 void report_json_begin(struct report *r)
 {
-	fputs("{\n  ", r->out);
-	json_field(r->out, "command", r->command);
-	fprintf(r->out, ",\n  \"cores\": [%d, %d],\n  \"results\": [",
-		r->core[0], r->core[1]);
+	struct json *j = &r->writer;
+
+	json_open(j, r->out);
+	json_object_begin(j);
+	json_put_string(j, "command", r->command);
+	json_key(j, "cores");
+	json_array_begin(j);
+	json_signed(j, r->core[0]);
+	json_signed(j, r->core[1]);
+	json_array_end(j);
+	json_key(j, "results");
+	json_array_begin(j);
 }
 
-static void json_open(struct report *r, const struct plan *p)
+static void result_begin(struct json *j, const struct plan *p)
 {
-	fputs(r->lines++ ? ",\n    { " : "\n    { ", r->out);
-	json_field(r->out, "bench", bench_name(p->kind));
-	fputs(", ", r->out);
-	json_field(r->out, "case", p->label);
-	fprintf(r->out, ", \"bytes\": %zu, \"processes\": %u", p->bytes,
-		p->ranks);
+	json_object_begin(j);
+	json_put_string(j, "bench", bench_name(p->kind));
+	json_put_string(j, "case", p->label);
+	json_put_number(j, "bytes", p->bytes);
+	json_put_number(j, "processes", p->ranks);
 }
 
-static void json_rounds(struct report *r, const struct outcome *o)
+static void result_rounds(struct json *j, const struct outcome *o)
 {
-	fprintf(r->out, ",\n      \"foreign_load\": %.3f, \"tried\": %u",
-		o->foreign, o->tried);
+	json_put_fixed(j, "foreign_load", o->foreign, SHARE_DECIMALS);
+	json_put_number(j, "tried", o->tried);
 	for (unsigned v = 0; v < VERDICT_COUNT; v++)
-		fprintf(r->out, ", \"%s\": %u", verdict_name(v),
-			o->verdicts[v]);
+		json_put_number(j, verdict_name(v), o->verdicts[v]);
 }
 
-static void json_figure(
-	struct report *r, const struct outcome *o, unsigned flavour)
+static void result_figure(
+	struct json *j, const struct outcome *o, unsigned flavour)
 {
 	const struct figure *f = &o->figure[flavour];
 
-	fprintf(r->out, ",\n      \"%s\": { ", o->plan->flavour[flavour]->name);
-	fprintf(r->out, "\"p50_ns\": %.2f, \"p99_ns\": %.2f, ", f->p50_ns,
-		f->p99_ns);
-	fprintf(r->out, "\"p50_samples\": %zu, \"p99_samples\": %zu }",
-		f->p50_samples, f->p99_samples);
+	json_key(j, o->plan->flavour[flavour]->name);
+	json_object_begin(j);
+	json_put_fixed(j, "p50_ns", f->p50_ns, NS_DECIMALS);
+	json_put_fixed(j, "p99_ns", f->p99_ns, NS_DECIMALS);
+	json_put_number(j, "p50_samples", f->p50_samples);
+	json_put_number(j, "p99_samples", f->p99_samples);
+	json_object_end(j);
 }
 
-static void json_ratios(struct report *r, const struct outcome *o)
+static void result_ratios(struct json *j, const struct outcome *o)
 {
+	json_key(j, "ratio");
+	json_object_begin(j);
 	for (unsigned i = 0; i < PLAN_CANDIDATE; i++)
-		fprintf(r->out, "%s\"%s\": %.3f",
-			i ? ", " : ",\n      \"ratio\": { ",
-			o->plan->flavour[i]->name, outcome_ratio(o, i));
-	fputs(" }", r->out);
-	if (!outcome_has_distance(o))
-		return;
-	fputs(", ", r->out);
-	json_field(r->out, "distance", distance_name(outcome_distance(o)));
+		json_put_fixed(j, o->plan->flavour[i]->name,
+			outcome_ratio(o, i), SHARE_DECIMALS);
+	json_object_end(j);
+	if (outcome_has_distance(o))
+		json_put_string(
+			j, "distance", distance_name(outcome_distance(o)));
 }
 
-static void json_targets(struct report *r, const struct outcome *o)
+static void result_target(struct json *j, const struct target *t)
+{
+	json_object_begin(j);
+	json_put_string(j, "target", t->text);
+	json_put_fixed(j, "limit_ns", t->limit_ns, NS_DECIMALS);
+	json_put_bool(j, "held", t->held);
+	json_object_end(j);
+}
+
+static void result_targets(struct json *j, const struct outcome *o)
 {
 	struct target t[TARGETS_MAX];
 	unsigned count = outcome_targets(o, t);
 
-	for (unsigned i = 0; i < count; i++) {
-		fputs(i ? ",\n        { "
-			: ",\n      \"targets\": [\n        { ",
-			r->out);
-		json_field(r->out, "target", t[i].text);
-		fprintf(r->out, ", \"limit_ns\": %.2f, \"held\": %s }",
-			t[i].limit_ns, t[i].held ? "true" : "false");
-	}
-	if (count)
-		fputs(" ]", r->out);
+	if (count == 0)
+		return;
+	json_key(j, "targets");
+	json_array_begin(j);
+	for (unsigned i = 0; i < count; i++)
+		result_target(j, &t[i]);
+	json_array_end(j);
 }
 
-static void json_refused(struct report *r, const struct outcome *o)
+static void result_refused(struct json *j, const struct outcome *o)
 {
 	char refused[REFUSED_MAX];
 
 	outcome_refused(o, refused);
-	fputs(", ", r->out);
-	json_field(r->out, "why", refused);
+	json_put_string(j, "why", refused);
 }
 
-static void json_figures(struct report *r, const struct outcome *o)
+static void result_figures(struct json *j, const struct outcome *o)
 {
 	for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
-		json_figure(r, o, i);
-	json_ratios(r, o);
-	json_targets(r, o);
+		result_figure(j, o, i);
+	result_ratios(j, o);
+	result_targets(j, o);
 }
 
 void report_json_outcome(struct report *r, const struct outcome *o)
 {
-	json_open(r, o->plan);
-	json_rounds(r, o);
-	fprintf(r->out, ", \"refused\": %s", o->refused ? "true" : "false");
+	struct json *j = &r->writer;
+
+	result_begin(j, o->plan);
+	result_rounds(j, o);
+	json_put_bool(j, "refused", o->refused);
 	if (o->refused)
-		json_refused(r, o);
+		result_refused(j, o);
 	else
-		json_figures(r, o);
-	fputs(" }", r->out);
+		result_figures(j, o);
+	json_object_end(j);
 }
 
 void report_json_failure(
 	struct report *r, const struct plan *p, const char *why)
 {
-	json_open(r, p);
-	fputs(", ", r->out);
-	json_field(r->out, "failure", why);
-	fputs(" }", r->out);
+	struct json *j = &r->writer;
+
+	result_begin(j, p);
+	json_put_string(j, "failure", why);
+	json_object_end(j);
 }
 
 void report_json_end(struct report *r)
 {
-	fputs("\n  ]\n}\n", r->out);
+	struct json *j = &r->writer;
+
+	json_array_end(j);
+	json_object_end(j);
+	json_close(j);
 }

@@ -59,67 +59,44 @@ static int socket_take(struct side *s)
 
 static int socket_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = socket_pass(s)))
-			r = socket_take(s);
-	return r;
+	return flavour_turns(s, trips, socket_pass, socket_take);
 }
 
 static int socket_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = socket_take(s)))
-			r = socket_pass(s);
-	return r;
+	return flavour_turns(s, trips, socket_take, socket_pass);
 }
 
 /* ---- a word each ---- */
 
+static int word_pass(struct side *s)
+{
+	word_raise(s, ring_after(s));
+	return 0;
+}
+
 static int word_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--) {
-		word_raise(s, ring_after(s));
-		r = word_sleep(s);
-	}
-	return r;
+	return flavour_turns(s, trips, word_pass, word_sleep);
 }
 
 static int word_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = word_sleep(s)))
-			word_raise(s, ring_after(s));
-	return r;
+	return flavour_turns(s, trips, word_sleep, word_pass);
 }
 
 /* ---- Cay ---- */
 
 static int candidate_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_send(s)))
-			r = candidate_receive_asleep(s);
-	return r;
+	return flavour_turns(
+		s, trips, candidate_send, candidate_receive_asleep);
 }
 
 static int candidate_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_receive_asleep(s)))
-			r = candidate_send(s);
-	return r;
+	return flavour_turns(
+		s, trips, candidate_receive_asleep, candidate_send);
 }
 
 const struct flavour ring_socket_flavour = {

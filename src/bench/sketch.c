@@ -78,22 +78,12 @@ static int fast_receive(struct side *s)
 
 static int fast_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = fast_send(s)))
-			r = fast_receive(s);
-	return r;
+	return flavour_turns(s, trips, fast_send, fast_receive);
 }
 
 static int fast_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = fast_receive(s)))
-			r = fast_send(s);
-	return r;
+	return flavour_turns(s, trips, fast_receive, fast_send);
 }
 
 /* ---- Send ---- */
@@ -133,22 +123,12 @@ static int send_receive(struct side *s)
 
 static int send_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = send_send(s)))
-			r = send_receive(s);
-	return r;
+	return flavour_turns(s, trips, send_send, send_receive);
 }
 
 static int send_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = send_receive(s)))
-			r = send_send(s);
-	return r;
+	return flavour_turns(s, trips, send_receive, send_send);
 }
 
 /* ---- by reference ---- */

@@ -26,10 +26,11 @@ static int sleep_prepare(struct side *s)
 
 /* ---- the answer ---- */
 
-static void answer_give(struct side *s)
+static int answer_give(struct side *s)
 {
 	atomic_fetch_add_explicit(
 		&word_of(s, 0)->raised, 1, memory_order_release);
+	return 0;
 }
 
 static int answer_await(struct side *s)
@@ -48,25 +49,20 @@ static int answer_await(struct side *s)
 
 /* ---- futex ---- */
 
+static int futex_raise(struct side *s)
+{
+	word_raise(s, 1);
+	return 0;
+}
+
 static int futex_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--) {
-		word_raise(s, 1);
-		r = answer_await(s);
-	}
-	return r;
+	return flavour_turns(s, trips, futex_raise, answer_await);
 }
 
 static int futex_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = word_sleep(s)))
-			answer_give(s);
-	return r;
+	return flavour_turns(s, trips, word_sleep, answer_give);
 }
 
 /* ---- eventfd ---- */
@@ -96,44 +92,25 @@ static int event_sleep(struct side *s)
 
 static int event_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = event_raise(s)))
-			r = answer_await(s);
-	return r;
+	return flavour_turns(s, trips, event_raise, answer_await);
 }
 
 static int event_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = event_sleep(s)))
-			answer_give(s);
-	return r;
+	return flavour_turns(s, trips, event_sleep, answer_give);
 }
 
 /* ---- Cay ---- */
 
 static int candidate_ping(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_send(s)))
-			r = candidate_receive(s);
-	return r;
+	return flavour_turns(s, trips, candidate_send, candidate_receive);
 }
 
 static int candidate_pong(struct side *s, uint32_t trips)
 {
-	int r = 0;
-
-	while (!r && trips--)
-		if (!(r = candidate_receive_asleep(s)))
-			r = candidate_send(s);
-	return r;
+	return flavour_turns(
+		s, trips, candidate_receive_asleep, candidate_send);
 }
 
 /* A receiver that was never asleep has measured something else. */

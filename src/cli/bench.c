@@ -2,7 +2,6 @@
 /* cay bench: what the command line says, for the benchmarks in src/bench. */
 #include "bench/bench.h"
 
-#include <getopt.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -117,8 +116,7 @@ static bool parse_kind(const char *text, struct bench_options *o)
 /* ---- options ---- */
 
 enum bench_option {
-	OPTION_HELP = 256,
-	OPTION_SIZES,
+	OPTION_SIZES = OPTION_HELP + 1,
 	OPTION_ROUNDS,
 	OPTION_CORES,
 	OPTION_PROCESSES,

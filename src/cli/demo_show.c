@@ -40,27 +40,30 @@ void show_scene(struct demo *d, const char *title, const char *about)
 		colour(d, PLAIN), about);
 }
 
+/* One cell more, if there is room. */
+__attribute__((format(printf, 3, 0))) static void cell_add(
+	char cells[][DEMO_CELL_MAX], unsigned *count, const char *format,
+	va_list arguments)
+{
+	if (*count < DEMO_ROWS_MAX)
+		vsnprintf(cells[(*count)++], DEMO_CELL_MAX, format, arguments);
+}
+
 void show_left(struct demo *d, const char *format, ...)
 {
-	struct demo_table *t = &d->table;
 	va_list arguments;
 
-	if (t->left_count == DEMO_ROWS_MAX)
-		return;
 	va_start(arguments, format);
-	vsnprintf(t->left[t->left_count++], DEMO_CELL_MAX, format, arguments);
+	cell_add(d->table.left, &d->table.left_count, format, arguments);
 	va_end(arguments);
 }
 
 void show_right(struct demo *d, const char *format, ...)
 {
-	struct demo_table *t = &d->table;
 	va_list arguments;
 
-	if (t->right_count == DEMO_ROWS_MAX)
-		return;
 	va_start(arguments, format);
-	vsnprintf(t->right[t->right_count++], DEMO_CELL_MAX, format, arguments);
+	cell_add(d->table.right, &d->table.right_count, format, arguments);
 	va_end(arguments);
 }
 

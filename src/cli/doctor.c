@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/json.h"
 #include "cli/cli.h"
-#include "cli/json.h"
 #include "cli/probe.h"
 
 static const char doctor_usage[] =

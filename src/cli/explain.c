@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cay/error.h"
 #include "cli/cli.h"
 #include "cli/decode.h"
-#include "cli/json.h"
 
 static const char explain_usage[] =
 	"usage: cay explain [INSTRUCTION] [--bytes N] [--json]\n"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cay node: the process behind ports, for people. See cay(1). */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/json.h"
 #include "cay/error.h"
 #include "cli/cli.h"
-#include "cli/json.h"
 #include "cli/node_client.h"
 #include "cli/node_status.h"
 #include "cli/options.h"
@@ -51,8 +50,7 @@ struct node_call {
 /* ---- options ---- */
 
 enum node_option {
-	OPTION_HELP = 256,
-	OPTION_JSON,
+	OPTION_JSON = OPTION_HELP + 1,
 	OPTION_BACKGROUND,
 	OPTION_ARENA,
 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "cli/json.h"
+#include "base/json.h"
 #include "cli/node_status.h"
 #include "device/queue.h"
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "node/address.h"
 
 #define SECONDS_MAX 3e10
 
@@ -110,6 +111,38 @@ int option_help(const char *command, const char *text)
 {
 	fputs(text, stdout);
 	return option_output_end(command);
+}
+
+int option_take_all(
+	const struct option_set *set, int argc, char **argv, void *to)
+{
+	int option, index = 0;
+
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "", set->known, &index)) !=
+		-1) {
+		if (option == OPTION_HELP)
+			return option_help(set->command, set->help);
+		if (option == '?') {
+			fprintf(stderr, "try: cay %s --help\n", set->command);
+			return CLI_USAGE;
+		}
+		if (!set->take(to, option, optarg))
+			return option_misused(set->command,
+				"--%s %s: not possible", set->known[index].name,
+				optarg);
+	}
+	return -1;
+}
+
+int option_port_name(const char *command, const char *name)
+{
+	if (node_name_valid(name))
+		return -1;
+	return option_misused(command,
+		"'%s' cannot be a port's name: letters, digits and ._:@+- , "
+		"at most %d",
+		name, NODE_NAME_MAX - 1);
 }
 
 void option_pipe_ignore(void)

@@ -3,6 +3,7 @@
 #ifndef CAY_CLI_OPTIONS_H
 #define CAY_CLI_OPTIONS_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,26 @@ bool option_seconds(const char *text, uint64_t *ns);
 
 /* "65536", "64K", "1G". */
 bool option_bytes(const char *text, uint64_t *bytes);
+
+/* ---- all options of a command, by getopt_long(3) ---- */
+
+#define OPTION_HELP 256 /* `val` of --help; those of the others follow */
+
+struct option_set {
+	const char *command, *help;
+	const struct option *known;
+	/* Takes one, with its value or NULL; false if that is not possible. */
+	bool (*take)(void *to, int option, const char *value);
+};
+
+/*
+ * Complains about what is wrong and prints help where it is asked for. -1: go
+ * on at argv[optind]; else the exit status.
+ */
+int option_take_all(const struct option_set *, int argc, char **argv, void *to);
+
+/* -1 if a port may have this name; else says so and gives CLI_USAGE. */
+int option_port_name(const char *command, const char *name);
 
 /* ---- what a command says about itself; `command` is "send" ---- */
 

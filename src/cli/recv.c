@@ -5,7 +5,6 @@
  * output (its reader may leave) and the eventfd of the signal handler.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -329,8 +328,7 @@ static int recv_run(const struct recv_options *o)
 }
 
 enum recv_option {
-	OPTION_HELP = 256,
-	OPTION_COUNT,
+	OPTION_COUNT = OPTION_HELP + 1,
 	OPTION_TIMEOUT,
 	OPTION_JSON,
 	OPTION_RAW,
@@ -350,8 +348,10 @@ static const struct option recv_long_options[] = {
 };
 
 /* False: the value is not possible. */
-static bool take_value(struct recv_options *o, int option, const char *value)
+static bool take_value(void *to, int option, const char *value)
 {
+	struct recv_options *o = to;
+
 	switch (option) {
 	case OPTION_COUNT:
 		return option_number(value, UINT64_MAX, &o->count) && o->count;
@@ -372,42 +372,25 @@ static bool take_value(struct recv_options *o, int option, const char *value)
 	}
 }
 
-/* -1: go on; else the exit status. */
-static int take_options(struct recv_options *o, int argc, char **argv)
-{
-	int option, index = 0;
-
-	optind = 1;
-	while ((option = getopt_long(
-			argc, argv, "", recv_long_options, &index)) != -1) {
-		if (option == OPTION_HELP)
-			return option_help("recv", recv_help);
-		if (option == '?') {
-			fputs("try: cay recv --help\n", stderr);
-			return CLI_USAGE;
-		}
-		if (!take_value(o, option, optarg))
-			return option_misused("recv", "--%s %s: not possible",
-				recv_long_options[index].name, optarg);
-	}
-	return -1;
-}
+static const struct option_set recv_options = {
+	.command = "recv",
+	.help = recv_help,
+	.known = recv_long_options,
+	.take = take_value,
+};
 
 int cli_recv(int argc, char **argv)
 {
 	struct recv_options o = { .timeout_ns = UINT64_MAX };
-	int status = take_options(&o, argc, argv);
+	int status = option_take_all(&recv_options, argc, argv, &o);
 
 	if (status >= 0)
 		return status;
 	if (argc - optind != 1)
 		return option_misused("recv", "one NAME is needed");
 	o.name = argv[optind];
-	if (!node_name_valid(o.name))
-		return option_misused("recv",
-			"'%s' cannot be a port's name: letters, digits and "
-			"._:@+- , at most %d",
-			o.name, NODE_NAME_MAX - 1);
+	if ((status = option_port_name("recv", o.name)) >= 0)
+		return status;
 	if (o.json && o.raw)
 		return option_misused("recv", "--json or --raw, not both");
 	option_pipe_ignore();

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "cli/json.h"
+#include "base/json.h"
 #include "cli/options.h"
 #include "cli/recv.h"
 

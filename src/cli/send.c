@@ -4,7 +4,6 @@
  * it must wait for has a deadline that moves on only with progress.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -283,8 +282,7 @@ static int send_run(const struct send_options *o)
 }
 
 enum send_option {
-	OPTION_HELP = 256,
-	OPTION_TAG,
+	OPTION_TAG = OPTION_HELP + 1,
 	OPTION_API_TAG,
 	OPTION_WAIT,
 	OPTION_ACK,
@@ -306,8 +304,10 @@ static const struct option send_long_options[] = {
 };
 
 /* False: the value is not possible. */
-static bool take_value(struct send_options *o, int option, const char *value)
+static bool take_value(void *to, int option, const char *value)
 {
+	struct send_options *o = to;
+
 	switch (option) {
 	case OPTION_TAG:
 		return option_number(value, UINT64_MAX, &o->tag);
@@ -330,31 +330,17 @@ static bool take_value(struct send_options *o, int option, const char *value)
 	}
 }
 
-/* -1: go on; else the exit status. */
-static int take_options(struct send_options *o, int argc, char **argv)
-{
-	int option, index = 0;
-
-	optind = 1;
-	while ((option = getopt_long(
-			argc, argv, "", send_long_options, &index)) != -1) {
-		if (option == OPTION_HELP)
-			return option_help("send", send_help);
-		if (option == '?') {
-			fputs("try: cay send --help\n", stderr);
-			return CLI_USAGE;
-		}
-		if (!take_value(o, option, optarg))
-			return option_misused("send", "--%s %s: not possible",
-				send_long_options[index].name, optarg);
-	}
-	return -1;
-}
+static const struct option_set send_options = {
+	.command = "send",
+	.help = send_help,
+	.known = send_long_options,
+	.take = take_value,
+};
 
 int cli_send(int argc, char **argv)
 {
 	struct send_options o = { .wait_ns = WAIT_NS_DEFAULT };
-	int status = take_options(&o, argc, argv);
+	int status = option_take_all(&send_options, argc, argv, &o);
 
 	if (status >= 0)
 		return status;
@@ -364,11 +350,8 @@ int cli_send(int argc, char **argv)
 				       : "one MESSAGE is enough; quote it");
 	o.name = argv[optind];
 	o.message = argv[optind + 1]; /* NULL at the end */
-	if (!node_name_valid(o.name))
-		return option_misused("send",
-			"'%s' cannot be a port's name: letters, digits and "
-			"._:@+- , at most %d",
-			o.name, NODE_NAME_MAX - 1);
+	if ((status = option_port_name("send", o.name)) >= 0)
+		return status;
 	if (o.lines && o.message)
 		return option_misused("send", "--lines or MESSAGE, not both");
 	return send_run(&o);

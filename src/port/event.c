@@ -203,7 +203,7 @@ __attribute__((cold, noinline)) static int poll_cold(
 int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
 	if (unlikely(!port_here(port) || max <= 0 || !events ||
-		     !port->intake.slots || port->flags & CAY_PORT_SHARED))
+		     port->flags & CAY_PORT_SHARED || !port->intake.slots))
 		return poll_cold(port, events, max);
 	return poll_some(port, events, max);
 }
@@ -232,8 +232,8 @@ void cay_release(struct cay_port *port, const struct cay_event *e)
 	struct intake *in = &port->intake;
 	if (unlikely(!port_here(port)))
 		return;
-	if (unlikely(e->position != in->oldest || in->oldest == in->next ||
-		     port->flags & CAY_PORT_SHARED ||
+	if (unlikely(port->flags & CAY_PORT_SHARED ||
+		     e->position != in->oldest || in->oldest == in->next ||
 		     !intake_release_oldest(port, in)))
 		release_slow(port, e);
 }

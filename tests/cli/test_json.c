@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/json.h"
+#include "base/json.h"
 
 static void expect(void (*write)(struct json *), const char *expected)
 {

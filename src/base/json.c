@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A small writer of JSON; see json.h. */
-#include "cli/json.h"
+#include "base/json.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -167,6 +167,15 @@ void json_real(struct json *j, double value)
 		fputs("null", j->to);
 }
 
+void json_fixed(struct json *j, double value, int decimals)
+{
+	value_begin(j);
+	if (isfinite(value))
+		fprintf(j->to, "%.*f", decimals, value);
+	else
+		fputs("null", j->to);
+}
+
 void json_bool(struct json *j, bool value)
 {
 	value_begin(j);
@@ -189,6 +198,12 @@ void json_put_number(struct json *j, const char *key, uint64_t value)
 {
 	json_key(j, key);
 	json_number(j, value);
+}
+
+void json_put_fixed(struct json *j, const char *key, double value, int decimals)
+{
+	json_key(j, key);
+	json_fixed(j, value, decimals);
 }
 
 void json_put_bool(struct json *j, const char *key, bool value)

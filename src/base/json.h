@@ -12,8 +12,8 @@
  *	json_object_end(&j);
  *	return json_close(&j);
  */
-#ifndef CAY_CLI_JSON_H
-#define CAY_CLI_JSON_H
+#ifndef CAY_BASE_JSON_H
+#define CAY_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +46,9 @@ void json_string(struct json *, const char *text);
 void json_number(struct json *, uint64_t value);
 void json_signed(struct json *, int64_t value);
 void json_real(struct json *, double value); /* null if not finite */
+
+/* The same, rounded: to what was measured, for example. */
+void json_fixed(struct json *, double value, int decimals);
 void json_bool(struct json *, bool value);
 
 /* A 64-bit word as "0x...": readers of JSON keep 53 bits of a number. */
@@ -54,6 +57,7 @@ void json_word(struct json *, uint64_t value);
 /* Key and value in one. */
 void json_put_string(struct json *, const char *key, const char *text);
 void json_put_number(struct json *, const char *key, uint64_t value);
+void json_put_fixed(struct json *, const char *key, double value, int decimals);
 void json_put_bool(struct json *, const char *key, bool value);
 
 #endif
