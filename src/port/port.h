@@ -53,10 +53,10 @@ struct cay_port {
 	struct outgoing *outgoing; /* by reference slot; when first needed */
 	bool announced;		   /* see outgoing_announce() */
 
-	pthread_mutex_t consume; /* CAY_PORT_SHARED */
-	pthread_mutex_t lock;	 /* routes, outgoing, bell */
-	int bell;		 /* eventfd or -1 */
-	uint64_t spin_ns;	 /* what the next wait may spin */
+	pthread_mutex_t consume;  /* CAY_PORT_SHARED */
+	pthread_mutex_t lock;	  /* routes, outgoing, bell */
+	int bell;		  /* eventfd or -1 */
+	_Atomic uint64_t spin_ns; /* what the next wait may spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,
 			mapped, process, staged;

@@ -93,21 +93,28 @@ static bool wait_spin(struct cay_port *port, uint64_t deadline)
 {
 	if (crowded())
 		return false;
-	uint64_t spin = port->spin_ns;
+	/* Relaxed: a guess, from whichever thread waited last. */
+	uint64_t spin =
+		atomic_load_explicit(&port->spin_ns, memory_order_relaxed);
 	uint64_t until = bits_min(clock_after_ns(spin), deadline);
 	bool found = wait_spin_until(port, until);
-	port->spin_ns = found ? bits_min(2 * spin + SPIN_NS_MIN, SPIN_NS_MAX)
-			      : spin / 2;
-	if (port->spin_ns < SPIN_NS_MIN)
-		port->spin_ns = SPIN_NS_MIN;
+	spin = found ? bits_min(2 * spin, SPIN_NS_MAX) : spin / 2;
+	if (spin < SPIN_NS_MIN)
+		spin = SPIN_NS_MIN;
+	atomic_store_explicit(&port->spin_ns, spin, memory_order_relaxed);
 	return found;
 }
 
-/* Announces a sleep. The W to sleep on, or 0: poll again. */
-static uint64_t wait_announce(struct cay_port *port, uint64_t flag)
+/*
+ * Announces a sleep. The W to sleep on, which is that of *own, or 0: poll
+ * again.
+ */
+static uint64_t wait_announce(
+	struct cay_port *port, uint64_t flag, struct context **own)
 {
 	port_consume_begin(port);
 	struct intake *in = &port->intake;
+	*own = in->own;
 	intake_idle(port, in);
 	uint64_t w = device_sleep(in->own, in->next, flag);
 	if (w)
@@ -119,9 +126,9 @@ static uint64_t wait_announce(struct cay_port *port, uint64_t flag)
 	return w;
 }
 
-static int wait_sleep(struct cay_port *port, uint64_t w, uint64_t deadline)
+static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
+	uint64_t deadline)
 {
-	struct context *own = port->intake.own;
 	port_count(&port->count.sleeps);
 	int r = futex_wait_upper(&own->control->w, w, deadline);
 	if (r == -ETIMEDOUT || r == -EINTR) {
@@ -135,7 +142,9 @@ static int wait_sleep(struct cay_port *port, uint64_t w, uint64_t deadline)
 /* Closed without being replaced: the node has given the port up. */
 static bool wait_closed(const struct cay_port *port)
 {
-	const struct queue_control *c = port->intake.own->control;
+	const struct context *own =
+		atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	const struct queue_control *c = own->control;
 	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
 	       atomic_load_explicit(&c->moving, memory_order_acquire) ==
 		       QUEUE_STAYS;
@@ -161,9 +170,10 @@ __attribute__((noinline)) static int wait_long(
 		return 0;
 	for (;;) {
 		int r = 0;
-		uint64_t w = wait_announce(port, W_SLEEP);
+		struct context *own;
+		uint64_t w = wait_announce(port, W_SLEEP, &own);
 		if (w)
-			r = wait_sleep(port, w, deadline);
+			r = wait_sleep(port, own, w, deadline);
 		if (wait_look(port))
 			return 0;
 		if (r == -EINTR)
@@ -212,7 +222,8 @@ int cay_port_arm(struct cay_port *port)
 	bell_drain(port->bell);
 	if (wait_closed(port))
 		return -ENOTCONN;
-	if (wait_look(port) || !wait_announce(port, W_ARMED))
+	struct context *own;
+	if (wait_look(port) || !wait_announce(port, W_ARMED, &own))
 		return -EAGAIN;
 	return 0;
 }
