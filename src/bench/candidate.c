@@ -18,7 +18,9 @@ static int candidate_open(struct side *s, struct candidate *c)
 	struct party_member *member = s->party->page->member;
 	int r;
 
-	c->port = cay_port_open(NULL);
+	struct cay_port_options options = { .nq_entries = 1u
+							  << FLAVOUR_NQ_LOG2 };
+	c->port = cay_port_open(&options);
 	if (!c->port)
 		return -errno;
 	member[s->rank].addr = cay_port_addr(c->port);

@@ -27,6 +27,13 @@ struct side {
 	void *state;	       /* the flavour's, private; setup makes it */
 };
 
+/*
+ * Notification entries of every queue, as log2: one page. A port has more
+ * unless it asks, so that it takes bursts; each further page costs a message
+ * some time, the sketch's as well as Cay's.
+ */
+#define FLAVOUR_NQ_LOG2 6
+
 /* All return 0 or -errno, and end when party_check() says so. */
 struct flavour {
 	const char *name;

@@ -31,8 +31,9 @@ void report_begin(struct report *r)
 	}
 	fprintf(r->out,
 		"# %s\n# on cores %d and %d: two processes have one each, "
-		"more share both\n",
-		r->command, r->core[0], r->core[1]);
+		"more share both\n"
+		"# queues of %u notification entries, the sketch's and Cay's\n",
+		r->command, r->core[0], r->core[1], 1u << FLAVOUR_NQ_LOG2);
 }
 
 static void report_heading(struct report *r, const struct plan *p)

@@ -4,8 +4,8 @@
  * mechanism: no names, no epochs, no records, no repair, no sleep. They run
  * beside Cay and say what the mechanism itself costs here and now.
  *
- * A queue per direction, as large as that of a port with default options: W is
- * swapped forward, an entry is one line whose last word is stored last and
+ * A queue per direction, as large as that of Cay's ports here: W is swapped
+ * forward, an entry is one line whose last word is stored last and
  * carries the generation, the receiver polls that word.
  */
 #ifndef CAY_BENCH_SKETCH_H
@@ -17,7 +17,7 @@
 #include "bench/flavour.h"
 #include "contract/arena.h"
 
-#define SKETCH_ENTRIES_LOG2 QUEUE_NQ_LOG2_DEFAULT
+#define SKETCH_ENTRIES_LOG2 FLAVOUR_NQ_LOG2
 #define SKETCH_ENTRIES	    (1u << SKETCH_ENTRIES_LOG2)
 #define SKETCH_RETURN	    (SKETCH_ENTRIES / 4) /* entries given back at once */
 #define SKETCH_DATA_BYTES   (RDR_UNIT << QUEUE_RDR_LOG2_DEFAULT)

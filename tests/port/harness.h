@@ -123,6 +123,7 @@ struct cay_stats port_stats(struct cay_port *);
 void next_event(struct cay_port *, struct cay_event *);
 /* Polls once, without waiting: is there one? */
 bool poll_event(struct cay_port *, struct cay_event *);
+/* Nothing is there; what was released is given back when it returns. */
 void check_empty(struct cay_port *);
 
 /* The next event is this; it is checked and released. */

@@ -4,9 +4,20 @@
 
 #include "harness.h"
 
+/* Enough for every test that does not say how much it wants. */
+#define NQ_ENTRIES 512
+
+/* After so many looks at nothing all room that was released is given back. */
+#define QUIET_POLLS 64
+
 struct cay_port *open_port(const struct cay_port_options *options)
 {
-	struct cay_port *port = cay_port_open(options);
+	struct cay_port_options o = { 0 };
+	if (options)
+		o = *options;
+	if (!o.nq_entries)
+		o.nq_entries = NQ_ENTRIES;
+	struct cay_port *port = cay_port_open(&o);
 	CHECK_EQUAL(port ? 0 : errno, 0);
 	return port;
 }
@@ -69,7 +80,8 @@ void next_event(struct cay_port *port, struct cay_event *e)
 void check_empty(struct cay_port *port)
 {
 	struct cay_event e;
-	CHECK(!poll_event(port, &e));
+	for (unsigned i = 0; i < QUIET_POLLS; i++)
+		CHECK(!poll_event(port, &e));
 }
 
 void expect_message(

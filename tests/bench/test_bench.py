@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cay bench as its users meet it: exit statuses, JSON, and what is left.
+
+usage: test_bench.py CAY [TEST...]
+
+A figure depends on the machine and on what else it does, so no test here
+looks at one: a run may always be refused, but it must say so.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+CAY = ""
+PATIENCE = 60  # seconds for what takes milliseconds on a quiet machine
+GONE = 5  # seconds until nothing is left of a run that was killed
+DONE, FAILED, USAGE, DISTURBED = 0, 1, 2, 3
+FIGURES = {"L", "sketch", "Cay", "ratio", "distance", "targets"}
+
+
+def until(condition, seconds):
+    """Waits for a condition; whether it came true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def read(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def processes_of(node):
+    """Processes that were started for this node, and the node itself."""
+    setting = b"CAY_NODE=" + node.encode()
+    return [path for path in glob.glob("/proc/[0-9]*")
+            if setting in read(path + "/environ") or
+            node.encode() in read(path + "/cmdline")]
+
+
+class BenchTest(unittest.TestCase):
+    def setUp(self):
+        self.node = f"{self.id().rsplit('.', 1)[1]}-{os.getpid()}"
+        self.environment = dict(os.environ, CAY_NODE=self.node)
+
+    def bench(self, *arguments):
+        return subprocess.run(
+            [CAY, "bench", *arguments], env=self.environment,
+            capture_output=True, text=True, timeout=PATIENCE)
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+class Runs(BenchTest):
+    def check_refused(self, result):
+        self.assertFalse(FIGURES & set(result), result)
+        self.assertNotIn("_ns", json.dumps(result))
+        self.assertTrue(result["why"])
+
+    def check_figures(self, result):
+        for flavour in "L", "sketch", "Cay":
+            self.assertGreater(result[flavour]["p50_ns"], 0)
+            self.assertGreater(result[flavour]["p99_samples"], 0)
+        self.assertGreaterEqual(result["kept"] * 2, 3)
+        self.assertLessEqual(result["kept"], result["tried"])
+
+    def check(self, run, cases):
+        """Whether it was refused, having looked at everything it says."""
+        self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual(len(report["results"]), cases)
+        for result in report["results"]:
+            if result["refused"]:
+                self.check_refused(result)
+            else:
+                self.check_figures(result)
+        disturbed = any(r["refused"] for r in report["results"])
+        self.assertEqual(run.returncode, DISTURBED if disturbed else DONE)
+        for advice in "disturbed", "close other load", "--cores":
+            (self.assertIn if disturbed else
+             self.assertNotIn)(advice, run.stderr)
+        return report
+
+    def test_json(self):
+        run = self.bench("latency", "--sizes", "8", "--rounds", "3", "--json")
+        report = self.check(run, 1)
+        self.assertEqual(report["command"],
+                         "cay bench latency --sizes 8 --rounds 3 --json")
+        self.assertEqual(report["results"][0]["bytes"], 8)
+
+    def test_long(self):
+        """Two cases: from malloc() and from cay_alloc() memory."""
+        self.check(self.bench("latency", "--sizes", "64K", "--rounds", "3",
+                              "--json"), 2)
+
+    def test_beside_load(self):
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        load = [subprocess.Popen(
+            [sys.executable, "-c", "import os\n"
+             f"os.sched_setaffinity(0, [{core}])\n"
+             "while os.getppid() == %d: pass" % os.getpid()])
+            for core in cores]
+        try:
+            run = self.bench("latency", "--sizes", "8", "--rounds", "20",
+                             "--json", "--cores", f"{cores[0]},{cores[1]}")
+        finally:
+            for process in load:
+                process.kill()
+                process.wait()
+        self.check(run, 1)
+
+    def test_table(self):
+        """Without --json: a refusal shows no figure either."""
+        run = self.bench("latency", "--sizes", "8", "--rounds", "3")
+        self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
+        row, = [line for line in run.stdout.splitlines()
+                if line.startswith("8 B Fast Send")]
+        self.assertEqual("refused: " in row, run.returncode == DISTURBED)
+        self.assertEqual("target" in run.stdout, run.returncode == DONE)
+
+    def check_killed(self, *arguments):
+        run = subprocess.Popen(
+            [CAY, "bench", *arguments], env=self.environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            # Itself, two or more processes, and the node behind them.
+            self.assertTrue(until(
+                lambda: len(processes_of(self.node)) >= 4, PATIENCE))
+            self.assertIsNone(run.poll())
+        finally:
+            run.kill()
+            run.wait()
+        self.assertTrue(until(lambda: not processes_of(self.node), GONE),
+                        processes_of(self.node))
+
+    def test_killed(self):
+        self.check_killed("latency", "--sizes", "1M", "--rounds", "5000")
+
+    def test_killed_ring(self):
+        self.check_killed("ring", "--rounds", "5000")
+
+    def test_nothing_left(self):
+        self.bench("latency", "--sizes", "8", "--rounds", "2")
+        self.assertTrue(until(lambda: not processes_of(self.node), PATIENCE))
+
+    def test_samples_cannot_be_written(self):
+        run = self.bench("latency", "--sizes", "8", "--rounds", "2",
+                         "--samples", "/nowhere/samples.csv")
+        self.assertEqual(run.returncode, FAILED)
+        self.assertEqual(run.stdout, "")
+        self.assertIn("/nowhere/samples.csv", run.stderr)
+
+    def test_cores_that_are_not_there(self):
+        for cores in "0,0", "0,32767":
+            run = self.bench("--cores", cores)
+            self.assertEqual(run.returncode, FAILED, cores)
+            self.assertEqual(run.stdout, "")
+            self.assertIn("--cores " + cores, run.stderr)
+
+
+class Usage(BenchTest):
+    WRONG = [
+        ["--what"], ["latency", "--what"], ["-x"], ["nonsense"],
+        ["latency", "rate"], ["--rounds"], ["--rounds", "1"],
+        ["--rounds", "5001"], ["--rounds", "-3"], ["--rounds", "3x"],
+        ["--sizes", ""], ["--sizes", "8,"], ["--sizes", "2M"],
+        ["--sizes", ",".join("8" * 17)], ["--sizes", "-1"],
+        ["--cores", "0"], ["--cores", "0,1,2"], ["--cores", "a,b"],
+        ["--processes", "1"], ["--processes", "65"]]
+
+    def test_help(self):
+        run = self.bench("--help")
+        self.assertEqual(run.returncode, DONE)
+        self.assertIn("usage: cay bench", run.stdout)
+        self.assertEqual(run.stderr, "")
+
+    def test_wrong(self):
+        for arguments in self.WRONG:
+            with self.subTest(arguments=arguments):
+                run = self.bench(*arguments)
+                self.assertEqual(run.returncode, USAGE)
+                self.assertEqual(run.stdout, "")
+                self.assertIn("try: cay bench --help", run.stderr)
+
+
+if __name__ == "__main__":
+    CAY = sys.argv.pop(1)
+    unittest.main(verbosity=2)

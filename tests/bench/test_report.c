@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Plans and reports: what is refused shows no figure, in any format. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/report.h"
+#include "cay/contract.h"
+#include "cay/message.h"
+
+static struct plan small_plan(void)
+{
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+
+	options.rounds = 3;
+	plan_latency(&plan, &options, 8, false);
+	return plan;
+}
+
+/* 4321 is in all its figures and nowhere else. */
+static struct outcome outcome_on(const struct plan *plan)
+{
+	struct outcome o = { .plan = plan, .tried = 12 };
+
+	o.verdicts[VERDICT_KEPT] = 1;
+	o.verdicts[VERDICT_DRIFTED] = 11;
+	for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
+		o.figure[i] = (struct figure){ 4321, 4321, 4321, 4321 };
+	return o;
+}
+
+/* The whole report of one outcome, or of a failure; to be freed. */
+static char *reported(const struct outcome *o, bool json, const char *failure)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	struct report r = { .out = open_memstream(&text, &bytes),
+		.json = json,
+		.core = { 0, 1 },
+		.command = "cay bench \"quoted\"" };
+
+	assert_non_null(r.out);
+	report_begin(&r);
+	if (failure)
+		report_failure(&r, o->plan, failure);
+	else
+		report_outcome(&r, o);
+	report_end(&r);
+	fclose(r.out);
+	return text;
+}
+
+static void expect_parts(char *text, const char *const *parts, bool there)
+{
+	for (; *parts; parts++)
+		if ((strstr(text, *parts) != NULL) != there)
+			fail_msg("%s '%s' in: %s", there ? "no" : "a", *parts,
+				text);
+}
+
+static void figures(void **state)
+{
+	static const char *const json[] = { "\"command\":\"cay bench "
+					    "\\\"quoted\\\"\"",
+		"\"cores\":[0,1]", "\"case\":\"8 B Fast Send\"",
+		"\"refused\":false", "\"kept\":1,\"drifted\":11,",
+		"\"Cay\":{\"p50_ns\":4321.00,", "\"distance\":\"far\"",
+		"\"ratio\":{\"L\":1.000,\"sketch\":1.000}",
+		"\"limit_ns\":4336.00,\"held\":true}", NULL };
+	static const char *const table[] = { "8 B Fast Send", "4321",
+		"target at most sketch + 15 ns, here 4336.0: held",
+		"distance far", "rounds dropped: 11 yardstick drifted", NULL };
+	struct plan plan = small_plan();
+	struct outcome o = outcome_on(&plan);
+	char *text = reported(&o, true, NULL);
+
+	(void)state;
+	expect_parts(text, json, true);
+	free(text);
+	text = reported(&o, false, NULL);
+	expect_parts(text, table, true);
+	free(text);
+}
+
+static void refused(void **state)
+{
+	static const char *const figures[] = { "4321", "p50_ns", "p99_ns",
+		"ratio", "target", "distance", "held", NULL };
+	static const char *const why[] = { "1 of 12 rounds kept, 2 needed; 11 "
+					   "yardstick drifted",
+		NULL };
+	struct plan plan = small_plan();
+	struct outcome o = outcome_on(&plan);
+
+	(void)state;
+	o.refused = true;
+	char *text = reported(&o, true, NULL);
+	expect_parts(text, figures, false);
+	expect_parts(text, why, true);
+	free(text);
+	text = reported(&o, false, NULL);
+	expect_parts(text, figures, false);
+	expect_parts(text, why, true);
+	free(text);
+}
+
+static void failed(void **state)
+{
+	static const char *const figures[] = { "4321", "p50_ns", "refused",
+		"kept\"", NULL };
+	struct plan plan = small_plan();
+	struct outcome o = outcome_on(&plan);
+	char *text = reported(&o, true, "a \"reason\"\n");
+
+	(void)state;
+	expect_parts(text, figures, false);
+	assert_non_null(strstr(text, "\"failure\":\"a \\\"reason\\\"\\n\""));
+	free(text);
+}
+
+/* JSON has no word for it. */
+static void infinite(void **state)
+{
+	struct plan plan = small_plan();
+	struct outcome o = outcome_on(&plan);
+
+	(void)state;
+	o.figure[PLAN_YARDSTICK].p50_ns = INFINITY;
+	char *text = reported(&o, true, NULL);
+	assert_non_null(strstr(text, "\"L\":{\"p50_ns\":null,"));
+	assert_null(strstr(text, "inf"));
+	free(text);
+}
+
+static void no_results(void **state)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	struct report r = { .out = open_memstream(&text, &bytes),
+		.json = true,
+		.command = "x" };
+
+	(void)state;
+	report_begin(&r);
+	report_end(&r);
+	fclose(r.out);
+	assert_string_equal(
+		text, "{\"command\":\"x\",\"cores\":[0,0],\"results\":[]}\n");
+	free(text);
+}
+
+static void samples_as_csv(void **state)
+{
+	struct plan plan = small_plan();
+	struct round round = { .verdict = VERDICT_SWITCHED };
+	struct samples *s = calloc(1, sizeof(*s) + 2 * sizeof(s->at[0]));
+	struct rounds r = { .at = &round, .count = 1, .samples = s };
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *f = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(s);
+	s->capacity = 2;
+	samples_add(s, 0, PLAN_CANDIDATE, SAMPLE_TRIP, 12.5);
+	samples_add(s, 1, PLAN_CANDIDATE, SAMPLE_TRIP, 99); /* unfinished */
+	report_samples_begin(f);
+	report_samples(f, &plan, &r);
+	fclose(f);
+	assert_string_equal(text,
+		"bench,case,round,verdict,flavour,kind,ns\n"
+		"latency,8 B Fast Send,0,switched,Cay,trip,12.50\n");
+	free(text);
+	free(s);
+}
+
+/* ---- plans ---- */
+
+static uint32_t enough_of(uint32_t rounds)
+{
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+
+	options.rounds = rounds;
+	plan_latency(&plan, &options, 8, false);
+	assert_int_equal(plan.rounds, rounds);
+	assert_true(plan.tries >= plan.rounds);
+	return plan.rules.enough;
+}
+
+static void half_is_enough(void **state)
+{
+	(void)state;
+	assert_int_equal(enough_of(2), 1);
+	assert_int_equal(enough_of(3), 2);
+	assert_int_equal(enough_of(4), 2);
+	assert_int_equal(enough_of(5000), 2500);
+}
+
+static void expect_label(size_t bytes, bool from_alloc, const char *label)
+{
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+
+	plan_latency(&plan, &options, bytes, from_alloc);
+	assert_string_equal(plan.label, label);
+	assert_int_equal(plan.bytes, bytes);
+}
+
+static void labels(void **state)
+{
+	(void)state;
+	expect_label(0, false, "0 B Fast Send");
+	expect_label(CAY_FAST_SEND_BYTES, false, "40 B Fast Send");
+	expect_label(CAY_FAST_SEND_BYTES + 1, false, "41 B Send");
+	expect_label(CAY_COPIED_MAX, false, "8 KiB Send");
+	expect_label(CAY_COPIED_MAX + 1, false, "8193 B from malloc");
+	expect_label(BENCH_BYTES_MAX, true, "1 MiB from cay_alloc");
+}
+
+/* Every table is full, and the log has room for every sample. */
+static void every_plan(void **state)
+{
+	static void (*const make[])(
+		struct plan *, const struct bench_options *) = { plan_rate,
+		plan_ring, plan_sleep };
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_COUNT(make); i++) {
+		make[i](&plan, &options);
+		for (unsigned f = 0; f < PLAN_FLAVOURS_MAX; f++)
+			assert_non_null(plan.flavour[f]);
+		uint32_t most = plan.yardstick.batches + plan.yardstick.singles;
+		assert_true(plan_samples_max(&plan) >= 3 * plan.tries * most);
+		assert_int_equal(plan.rules.enough, (plan.rounds + 1) / 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(figures),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(failed),
+		cmocka_unit_test(infinite),
+		cmocka_unit_test(no_results),
+		cmocka_unit_test(samples_as_csv),
+		cmocka_unit_test(half_is_enough),
+		cmocka_unit_test(labels),
+		cmocka_unit_test(every_plan),
+	};
+	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
+}
