@@ -78,5 +78,8 @@ double load_foreign(const struct load *before, const struct load *after)
 	double ours = (double)(after->ours_ns - before->ours_ns);
 	double time = 2.0 * (double)(after->now_ns - before->now_ns);
 
-	return time > 0 && busy > ours ? (busy - ours) / time : 0;
+	if (time <= 0 || busy <= ours)
+		return 0;
+	/* Counted in ticks, a short run can seem busier than it was long. */
+	return busy - ours < time ? (busy - ours) / time : 1;
 }

@@ -23,7 +23,7 @@
 
 #include "base/futex.h"
 #include "node/doorbell.h"
-#include "node/node.h"
+#include "node/record.h"
 
 static int barrier_everywhere(void)
 {
@@ -43,7 +43,7 @@ static int former_release(struct vport *p)
 	struct queue_control *c =
 		arena_control(&r->arena, p->former.vpid, p->former.epoch);
 	if (!(atomic_load_explicit(&c->r, memory_order_acquire) & R_DONE) ||
-		!repair_quiet(r, p->former.vpid, p->former.epoch, NULL))
+		!repair_quiet(r, p->former.vpid, p->former.epoch))
 		return -EBUSY;
 	realm_put(r, p->former.queues_offset, p->former.queues_bytes);
 	p->former.epoch = 0;
@@ -86,58 +86,42 @@ static int set_replace(struct vport *p)
 	return 0;
 }
 
-/* A claim of the stuck process that nobody can see the end of. */
-static void fence_record(struct queue_control *old, struct context *to,
-	const struct op_record *op)
+/* Is this a claim in the old set that nobody can see the end of? */
+static bool record_stuck(const struct op_record *op, struct context *to)
 {
-	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
-	uint64_t w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
-	uint64_t w_new = atomic_load_explicit(&op->w_new, memory_order_acquire);
-	uint64_t w = atomic_load_explicit(&old->w, memory_order_acquire);
-	uint64_t from = queue_nq(w_old), until = queue_nq(w_new);
-
-	if ((state & OP_STATE_MASK) == OP_IDLE ||
-		(uint16_t)(state >> OP_VPID_SHIFT) != to->vpid ||
-		(uint32_t)(state >> OP_EPOCH_SHIFT) != to->epoch ||
-		old->fenced_count == QUEUE_FENCED_MAX)
-		return;
+	struct record_seen s = record_read(op);
+	uint64_t from = queue_nq(s.w_old);
+	uint64_t w =
+		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	uint64_t behind = queue_ahead(queue_nq(w), from);
 	/* A record that is just being written may make no sense as a range. */
-	uint64_t count = queue_ahead(until, from);
-	if (behind == 0 || behind > to->nq_entries || count == 0 ||
-		count > behind || device_peek(to, from))
-		return;
-	old->fenced[old->fenced_count++] = (struct queue_range){ from, until };
+	return record_is_at(&s, to->vpid, to->epoch) && behind != 0 &&
+	       behind <= to->nq_entries && record_entries(&s) != 0 &&
+	       record_entries(&s) <= behind && !device_peek(to, from);
 }
 
-static uint32_t records_stuck_at(
-	struct process *stuck, struct realm *r, struct vport *p)
+static uint32_t records_stuck_at(struct process *stuck, const struct vport *p)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
-		struct op_record *page =
-			realm_records(r, stuck->record_pages[i]);
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
-			uint64_t state = atomic_load_explicit(
-				&page[j].state, memory_order_acquire);
-			count += state != OP_IDLE &&
-				 (uint16_t)(state >> OP_VPID_SHIFT) ==
-					 p->config.vpid &&
-				 (uint32_t)(state >> OP_EPOCH_SHIFT) ==
-					 p->epoch;
-		}
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
+		struct record_seen s = record_read(op);
+		count += record_is_at(&s, p->config.vpid, p->epoch);
 	}
 	return count;
 }
 
-static void fence_list(
-	struct process *stuck, struct queue_control *old, struct context *to)
+static void fence_list(struct process *stuck, struct context *to)
 {
-	for (uint32_t i = 0; i < stuck->record_page_count; i++) {
-		struct op_record *page =
-			realm_records(stuck->realm, stuck->record_pages[i]);
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
-			fence_record(old, to, &page[j]);
+	struct queue_control *old = to->control;
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
+		struct record_seen s = record_read(op);
+		if (old->fenced_count < QUEUE_FENCED_MAX &&
+			record_stuck(op, to))
+			old->fenced[old->fenced_count++] = (struct queue_range){
+				queue_nq(s.w_old), queue_nq(s.w_new)
+			};
 	}
 }
 
@@ -159,7 +143,7 @@ static int fence_port(struct process *stuck, struct vport *p)
 		return e;
 	}
 	barrier_everywhere();
-	fence_list(stuck, old, &to);
+	fence_list(stuck, &to);
 	/* Release: the list is complete. notify_verdict(), intake_peek(). */
 	atomic_store_explicit(&old->moving, QUEUE_MOVED, memory_order_release);
 	futex_wake_upper(&old->w);
@@ -192,7 +176,7 @@ int fence_process(struct node *n, pid_t pid, uint32_t *moved)
 		struct vport *p = n->ports[vpid];
 		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN)
 			continue;
-		uint32_t count = records_stuck_at(stuck, stuck->realm, p);
+		uint32_t count = records_stuck_at(stuck, p);
 		if (count == 0)
 			continue;
 		r = count > QUEUE_FENCED_MAX ? -E2BIG : fence_port(stuck, p);

@@ -198,8 +198,7 @@ void watch_moved(struct vport *target);
 /* Voids what a record of a dead (or recovering) thread covers. 0, -EAGAIN. */
 int repair_record(struct realm *, struct op_record *);
 /* Is no living thread in the middle of something with this queue set? */
-bool repair_quiet(struct realm *, uint16_t vpid, uint32_t epoch,
-	const struct process *except);
+bool repair_quiet(struct realm *, uint16_t vpid, uint32_t epoch);
 /* Completes what others had sent by reference to a closed port. */
 bool repair_references(struct vport *closed);
 /* A dead port's references that say READY: sent, or never seen? */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "node/node.h"
+#include "node/record.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -158,13 +158,10 @@ void process_exited(struct process *p)
 /* All records first: GONE must come after the last message. */
 static bool process_repair(struct process *p)
 {
-	for (uint32_t i = 0; i < p->record_page_count; i++) {
-		struct op_record *page =
-			realm_records(p->realm, p->record_pages[i]);
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
-			if (repair_record(p->realm, &page[j]) != 0)
-				return false;
-	}
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(p, i)); i++)
+		if (repair_record(p->realm, op) != 0)
+			return false;
 	list_for_each (at, &p->ports)
 		repair_ready(list_of(at, struct vport, link));
 	return true;
@@ -193,12 +190,9 @@ static bool record_settle(struct realm *r, struct op_record *op)
 bool process_recover_all(struct process *p)
 {
 	bool all = true;
-	for (uint32_t i = 0; p->abandoned && i < p->record_page_count; i++) {
-		struct op_record *page =
-			realm_records(p->realm, p->record_pages[i]);
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
-			all &= record_settle(p->realm, &page[j]);
-	}
+	struct op_record *op;
+	for (uint32_t i = 0; p->abandoned && (op = record_at(p, i)); i++)
+		all &= record_settle(p->realm, op);
 	p->abandoned = !all;
 	return all;
 }

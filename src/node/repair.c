@@ -24,80 +24,31 @@
 
 #include "base/futex.h"
 #include "node/doorbell.h"
-#include "node/node.h"
+#include "node/record.h"
 
-/* What a record said, read while its thread may be running. */
-struct seen {
-	enum op_state state;
-	uint16_t vpid;
-	uint32_t epoch;
-	uint64_t w_old, w_new;
-	bool abandoned;
-};
-
-static struct seen record_read(const struct op_record *op)
+/* May its records still change? */
+static bool process_lives(const struct process *p)
 {
-	struct seen s;
-	/* Acquire pairs with X1, X2, X3 in device/record.c. */
-	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
-	s.state = (enum op_state)(state & OP_STATE_MASK);
-	s.abandoned = state & OP_ABANDONED;
-	s.vpid = (uint16_t)(state >> OP_VPID_SHIFT);
-	s.epoch = (uint32_t)(state >> OP_EPOCH_SHIFT);
-	s.w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
-	s.w_new = atomic_load_explicit(&op->w_new, memory_order_acquire);
-	return s;
+	return p->state != PROCESS_DEAD && p->state != PROCESS_LEFT;
 }
 
-static bool record_is_at(const struct seen *s, uint16_t vpid, uint32_t epoch)
-{
-	return s->state != OP_IDLE && s->vpid == vpid && s->epoch == epoch;
-}
-
-static bool record_covers(const struct seen *s, uint64_t position)
-{
-	return queue_ahead(position, queue_nq(s->w_old)) <
-	       queue_ahead(queue_nq(s->w_new), queue_nq(s->w_old));
-}
-
-/* Calls `visit` for all records of the living; true as soon as it is. */
-static bool records_any(struct realm *r, const struct process *except,
-	bool (*visit)(struct op_record *, void *), void *argument)
+/* Does a living thread's record, other than `repaired`, cover the entry? */
+static bool entry_covered(struct realm *r, const struct op_record *repaired,
+	const struct context *to, uint64_t position)
 {
 	list_for_each (at, &r->processes) {
 		struct process *p = list_of(at, struct process, link);
-		if (p == except || p->state == PROCESS_DEAD ||
-			p->state == PROCESS_LEFT)
-			continue;
-		for (uint32_t i = 0; i < p->record_page_count; i++) {
-			struct op_record *page =
-				realm_records(r, p->record_pages[i]);
-			for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
-				if (visit(&page[j], argument))
-					return true;
+		struct op_record *op;
+		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
+			i++) {
+			struct record_seen s = record_read(op);
+			if (op != repaired && !s.abandoned &&
+				record_is_at(&s, to->vpid, to->epoch) &&
+				record_covers(&s, position))
+				return true;
 		}
 	}
 	return false;
-}
-
-struct cover {
-	const struct op_record *repaired;
-	uint16_t vpid;
-	uint32_t epoch;
-	uint64_t position;
-	bool covered;
-};
-
-static bool cover_visit(struct op_record *op, void *argument)
-{
-	struct cover *c = argument;
-	struct seen s = record_read(op);
-	if (op == c->repaired || s.abandoned ||
-		!record_is_at(&s, c->vpid, c->epoch) ||
-		!record_covers(&s, c->position))
-		return false;
-	c->covered = true;
-	return true;
 }
 
 /* The entry lies between what the receiver has returned and W. */
@@ -113,7 +64,8 @@ static bool entry_claimed(
  * for the latest claim from W itself; else the receiver makes it good when it
  * is idle (intake_settle()).
  */
-static int64_t entry_extent(const struct seen *s, uint64_t w, uint64_t position)
+static int64_t entry_extent(
+	const struct record_seen *s, uint64_t w, uint64_t position)
 {
 	if (queue_nq(w) == ((position + 1) & QUEUE_NQ_MASK))
 		return (int64_t)queue_rdr(w);
@@ -124,21 +76,14 @@ static int64_t entry_extent(const struct seen *s, uint64_t w, uint64_t position)
 }
 
 static int repair_entry(struct realm *r, const struct op_record *op,
-	struct context *to, const struct seen *s, uint64_t position)
+	struct context *to, const struct record_seen *s, uint64_t position)
 {
 	uint64_t w =
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	if (!entry_claimed(to, w, position) || device_peek(to, position))
 		return 0;
-	if (s->state == OP_TRY) {
-		struct cover c = { .repaired = op,
-			.vpid = to->vpid,
-			.epoch = to->epoch,
-			.position = position };
-		records_any(r, NULL, cover_visit, &c);
-		if (c.covered)
-			return -EAGAIN;
-	}
+	if (s->state == OP_TRY && entry_covered(r, op, to, position))
+		return -EAGAIN;
 	if (device_void_entry(to, position, entry_extent(s, w, position)))
 		r->node->count.voided++;
 	return 0;
@@ -153,16 +98,15 @@ static void repair_wake(struct context *to)
 
 int repair_record(struct realm *r, struct op_record *op)
 {
-	struct seen s = record_read(op);
+	struct record_seen s = record_read(op);
 	struct context to;
 
 	if (s.state == OP_IDLE)
 		return 0;
 	if (context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
 		record_covers(&s, queue_nq(s.w_old))) {
-		uint64_t count =
-			queue_ahead(queue_nq(s.w_new), queue_nq(s.w_old));
-		if (count > 1ull << to.nq_log2)
+		uint64_t count = record_entries(&s);
+		if (count > to.nq_entries)
 			count = 0; /* not a claim that could have succeeded */
 		for (uint64_t i = 0; i < count; i++) {
 			int e = repair_entry(r, op, &to, &s,
@@ -176,21 +120,17 @@ int repair_record(struct realm *r, struct op_record *op)
 	return 0;
 }
 
-struct place {
-	uint16_t vpid;
-	uint32_t epoch;
-};
-
-static bool quiet_visit(struct op_record *op, void *argument)
+bool repair_quiet(struct realm *r, uint16_t vpid, uint32_t epoch)
 {
-	const struct place *place = argument;
-	struct seen s = record_read(op);
-	return record_is_at(&s, place->vpid, place->epoch);
-}
-
-bool repair_quiet(struct realm *r, uint16_t vpid, uint32_t epoch,
-	const struct process *except)
-{
-	struct place place = { vpid, epoch };
-	return !records_any(r, except, quiet_visit, &place);
+	list_for_each (at, &r->processes) {
+		struct process *p = list_of(at, struct process, link);
+		struct op_record *op;
+		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
+			i++) {
+			struct record_seen s = record_read(op);
+			if (record_is_at(&s, vpid, epoch))
+				return false;
+		}
+	}
+	return true;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/node.h"
+#include "node/record.h"
 
 static void status_head(struct node *n, struct node_status *s)
 {
@@ -28,18 +28,15 @@ static void status_head(struct node *n, struct node_status *s)
 	}
 }
 
+/* Threads that have a record, or those in the middle of something. */
 static uint32_t records_count(const struct process *p, bool busy)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < p->record_page_count; i++) {
-		struct op_record *page =
-			realm_records(p->realm, p->record_pages[i]);
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++)
-			count += busy ? atomic_load_explicit(&page[j].state,
-						memory_order_relaxed) != 0
-				      : atomic_load_explicit(&page[j].thread,
-						memory_order_relaxed) != 0;
-	}
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(p, i)); i++)
+		count += busy ? record_read(op).state != OP_IDLE
+			      : atomic_load_explicit(
+					&op->thread, memory_order_relaxed) != 0;
 	return count;
 }
 

@@ -189,9 +189,9 @@ static bool vport_quiet(struct vport *p)
 {
 	struct realm *r = p->realm;
 	if (p->former.epoch &&
-		!repair_quiet(r, p->former.vpid, p->former.epoch, NULL))
+		!repair_quiet(r, p->former.vpid, p->former.epoch))
 		return false;
-	return repair_quiet(r, p->config.vpid, p->epoch, NULL) &&
+	return repair_quiet(r, p->config.vpid, p->epoch) &&
 	       !repair_pending(p, 0, UINT64_MAX);
 }
 
