@@ -153,7 +153,7 @@ static const struct option serve_options[] = {
 
 static int serve_announce(struct node_call *c)
 {
-	int s = node_client_connect(&c->address);
+	int s = client_connect(&c->address);
 	if (s >= 0) {
 		close(s);
 		return option_failed(c->command,

@@ -6,81 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "cay/error.h"
-#include "node/wire.h"
+#include "node/client.h"
 
-#define PATIENCE_S    10
 #define PROCESSES_MAX (1u << 20)
-
-/* ---- the connection ---- */
-
-/* Whoever listens there must be this user or root. */
-static int server_check(int socket)
-{
-	struct ucred c;
-	socklen_t length = sizeof(c);
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &c, &length) != 0)
-		return -errno;
-	return c.uid == geteuid() || c.uid == 0 ? 0 : -EPERM;
-}
-
-int node_client_connect(const struct node_address *a)
-{
-	struct timeval patience = { PATIENCE_S, 0 };
-	int r = 0, s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (s < 0)
-		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(s, (const struct sockaddr *)&a->address, a->length) != 0)
-		r = -errno;
-	if (r == 0)
-		r = server_check(s);
-	if (r == 0)
-		return s;
-	close(s);
-	return r;
-}
-
-/* What a record of another size than expected means. */
-static int reply_error(ssize_t n)
-{
-	if (n == -EAGAIN)
-		return -ETIMEDOUT;
-	if (n == -EMFILE)
-		return -EMFILE;
-	return n == -EPROTO || n > 0 ? -EPROTO : -ENOTCONN;
-}
-
-static int socket_call(int socket, const struct node_request *request,
-	struct node_reply *reply, int *fd)
-{
-	ssize_t n = wire_send(socket, request, sizeof(*request), -1, 0);
-	*fd = -1;
-	if (n == 0)
-		n = wire_receive(socket, reply, sizeof(*reply), fd, 0);
-	return n == sizeof(*reply) ? reply->error : reply_error(n);
-}
 
 int node_client_call(const struct node_address *a,
 	const struct node_request *request, struct node_reply *reply, int *fd)
 {
-	int brought, s = node_client_connect(a);
+	int s = client_connect(a);
 	if (s < 0)
 		return s;
-	int r = socket_call(s, request, reply, &brought);
+	int r = client_call(s, request, -1, reply, fd);
 	close(s);
-	if (r == 0 && fd) {
-		*fd = brought;
-		return 0;
-	}
-	if (brought >= 0)
-		close(brought);
 	return r;
 }
 

@@ -8,8 +8,7 @@
 
 #include <stddef.h>
 
-#include "node/address.h"
-#include "node/protocol.h"
+#include "node/client.h"
 
 /* A node's answer to NODE_STATUS; one block of memory. */
 struct node_report {
@@ -17,12 +16,6 @@ struct node_report {
 	struct node_status_process *processes;
 	struct node_status_port *ports;
 };
-
-/*
- * A socket, or -errno: -ECONNREFUSED (no node of this name runs), -EPERM (it
- * is somebody else's), -EAGAIN (it has too much to do).
- */
-int node_client_connect(const struct node_address *);
 
 /*
  * One request and its reply, with the descriptor that comes along if fd is not

@@ -36,7 +36,7 @@ LAYERS = {
     "device": {"base", "cay", "contract", "device"},
     "node": {"base", "cay", "contract", "device", "node"},
     "port": {"base", "cay", "contract", "device", "port"},
-    "bench": {"base", "cay", "bench"},
+    "bench": {"base", "cay", "contract", "bench"},
     "cli": {"base", "cay", "contract", "device", "node", "bench", "cli"},
 }
 CONTROL = {"node/protocol.h", "node/address.h", "node/wire.h"}
