@@ -39,7 +39,7 @@ LAYERS = {
     "bench": {"base", "cay", "contract", "bench"},
     "cli": {"base", "cay", "contract", "device", "node", "bench", "cli"},
 }
-CONTROL = {"node/protocol.h", "node/address.h", "node/wire.h"}
+CONTROL = {"node/protocol.h", "node/address.h", "node/client.h"}
 
 complaints = []
 
