@@ -51,7 +51,7 @@ struct cay_port {
 	uint32_t flags; /* enum cay_port_flag */
 	struct intake intake;
 	struct outgoing *outgoing; /* by reference slot; when first needed */
-	bool announced;		   /* see outgoing_announce() */
+	_Atomic bool announced;	   /* see outgoing_announce() */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED */
 	pthread_mutex_t lock;	  /* routes, outgoing, bell */

@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "port/event.h"
 #include "port/intake.h"
+#include "port/lock.h"
 #include "port/outgoing.h"
 #include "port/record.h"
 
@@ -33,7 +34,9 @@ static bool raw_note(struct cay_port *port, const struct cay_nqe *n,
 			       CAY_NQE_RDR_WRITE_SHIFT) &
 		    QUEUE_RDR_MASK;
 	slot->has_rdr = command != CAY_NQE_INVALID || void_has_extent(word);
-	if (command == CAY_NOTIFY_RECV) {
+	/* A peer's word: no slot of its own is larger. */
+	if (command == CAY_NOTIFY_RECV &&
+		n->word[CAY_NQE_WORD_REFERENCE] <= 1u << QUEUE_REFS_LOG2) {
 		slot->reference = (uint32_t)n->word[CAY_NQE_WORD_REFERENCE];
 		slot->sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
 	}
@@ -104,7 +107,18 @@ struct cay_answer cay_trigger(
 	struct op_record *op = record_of(port->member);
 	if (!op)
 		return refused;
-	return device_trigger(&port->origin, op, command, parameter);
+	if (likely(!port->announced))
+		return device_trigger(&port->origin, op, command, parameter);
+	/*
+	 * Long messages: who takes a completion that came twice looks at slots
+	 * under this lock, and must not find one that is half filled in.
+	 */
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	struct cay_answer answer =
+		device_trigger(&port->origin, op, command, parameter);
+	lock_drop(&port->lock, &guard);
+	return answer;
 }
 
 void *cay_sdr(struct cay_port *port, size_t *bytes)

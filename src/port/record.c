@@ -232,9 +232,11 @@ static struct op_record *record_replace(struct member *m)
 {
 	struct thread_records *t = pthread_getspecific(key);
 	struct op_record *op = record_new(m);
-	for (uint32_t i = 0; op && t && i < t->count; i++)
+	/* Also if there is none: the old one may be another thread's soon. */
+	for (uint32_t i = 0; t && i < t->count; i++)
 		if (t->entries[i].serial == m->serial)
-			t->entries[i].op = op;
+			t->entries[i] =
+				(struct record_cache){ op ? m->serial : 0, op };
 	record_cache = (struct record_cache){ op ? m->serial : 0, op };
 	return op;
 }

@@ -95,20 +95,28 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	return send_done(port, op, r);
 }
 
-int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
-	uint32_t api_tag, const void *data, size_t length, unsigned flags)
+/* Long, flagged or wrong: everything but the hot path. */
+__attribute__((cold, noinline)) static int send_other(struct cay_port *port,
+	struct cay_peer *peer, uint64_t tag, uint32_t api_tag, const void *data,
+	size_t length, unsigned flags)
 {
-	if (unlikely(!port_here(port)))
+	struct iovec piece = { (void *)data, length };
+	struct packet p = {
+		.tag = tag, .api_tag = api_tag, .pieces = 1, .payload = &piece
+	};
+	if (!port_here(port))
 		return -ECHILD;
-	if (unlikely(flags || length > CAY_FAST_SEND_BYTES ||
-		     (!data && length))) {
-		struct iovec piece = { (void *)data, length };
-		struct packet p = { .tag = tag,
-			.api_tag = api_tag,
-			.pieces = 1,
-			.payload = &piece };
-		return send_pieces(port, peer, &p, flags);
-	}
+	return send_pieces(port, peer, &p, flags);
+}
+
+static inline int send_one(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+	unsigned flags)
+{
+	if (unlikely(!port_here(port) || flags ||
+		     length > CAY_FAST_SEND_BYTES || (!data && length)))
+		return send_other(
+			port, peer, tag, api_tag, data, length, flags);
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
 		return -ENOBUFS;
@@ -117,10 +125,16 @@ int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 			api_tag, data, length));
 }
 
+int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	uint32_t api_tag, const void *data, size_t length, unsigned flags)
+{
+	return send_one(port, peer, tag, api_tag, data, length, flags);
+}
+
 int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
-	return cay_send_tagged(port, peer, tag, 0, data, length, flags);
+	return send_one(port, peer, tag, 0, data, length, flags);
 }
 
 int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
