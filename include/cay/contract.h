@@ -173,7 +173,6 @@ struct cay_vci {
 #define CAY_VOID_EXTENT	 1
 #define CAY_VOID_UNKNOWN 2
 
-
 struct cay_nqe {
 	uint64_t word[CAY_WORDS];
 };
@@ -225,8 +224,8 @@ struct cay_answer {
 
 /* ---- port numbers ---- */
 
-#define CAY_VPIDS	65536
-#define CAY_VPID_NODE	0      /* the management port, which the node keeps */
+#define CAY_VPIDS     65536
+#define CAY_VPID_NODE 0 /* the management port, which the node keeps */
 
 /* ---- window descriptor: one line; see cay_contract(7) ---- */
 
