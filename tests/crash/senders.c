@@ -149,8 +149,9 @@ static void striker_wait(struct page *page, enum party party)
 /* The same memory is not written again before it has been taken. */
 static unsigned char *striker_memory(struct cay_port *port, enum kind kind)
 {
-	return kind == KIND_LONG ? cay_alloc(port, 32 * MESSAGE_BYTES_MAX, 0)
-				 : calloc(32, MESSAGE_BYTES_MAX);
+	static unsigned char ordinary[32 * MESSAGE_BYTES_MAX];
+	return kind == KIND_LONG ? cay_alloc(port, sizeof(ordinary), 0)
+				 : ordinary;
 }
 
 void striker_main(struct page *page, const struct scenario *s, enum party party)
