@@ -110,7 +110,9 @@ static inline bool reference_pending(const struct origin *o)
 	for (; used; used &= used - 1) {
 		uint64_t state = host_load(
 			&o->refs[__builtin_ctzll(used)].state, HOST_REFERENCE);
-		if ((state & REFERENCE_STATE_MASK) != REFERENCE_DONE)
+		unsigned now = state & REFERENCE_STATE_MASK;
+		/* FREE: the node has completed it for a dead target. */
+		if (now == REFERENCE_READY || now == REFERENCE_SENT)
 			return true;
 	}
 	return false;

@@ -86,18 +86,19 @@ static int set_replace(struct vport *p)
 	return 0;
 }
 
-/* Is this a claim in the old set that nobody can see the end of? */
-static bool record_stuck(const struct op_record *op, struct context *to)
+/*
+ * Is this a claim in the old set that nobody can see the end of? A claim is
+ * one entry; a record that was torn in reading is not.
+ */
+static bool record_stuck(const struct record_seen *s, struct context *to)
 {
-	struct record_seen s = record_read(op);
-	uint64_t from = queue_nq(s.w_old);
+	uint64_t from = queue_nq(s->w_old);
 	uint64_t w =
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	uint64_t behind = queue_ahead(queue_nq(w), from);
-	/* A record that is just being written may make no sense as a range. */
-	return record_is_at(&s, to->vpid, to->epoch) && behind != 0 &&
-	       behind <= to->nq_entries && record_entries(&s) != 0 &&
-	       record_entries(&s) <= behind && !device_peek(to, from);
+	return record_is_at(s, to->vpid, to->epoch) && behind != 0 &&
+	       behind <= to->nq_entries && record_entries(s) == 1 &&
+	       !device_peek(to, from);
 }
 
 static uint32_t records_stuck_at(struct process *stuck, const struct vport *p)
@@ -111,18 +112,20 @@ static uint32_t records_stuck_at(struct process *stuck, const struct vport *p)
 	return count;
 }
 
+/* Counted here: what stands in the arena, a member may have written. */
 static void fence_list(struct process *stuck, struct context *to)
 {
 	struct queue_control *old = to->control;
+	uint32_t count = 0;
 	struct op_record *op;
 	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
 		struct record_seen s = record_read(op);
-		if (old->fenced_count < QUEUE_FENCED_MAX &&
-			record_stuck(op, to))
-			old->fenced[old->fenced_count++] = (struct queue_range){
+		if (count < QUEUE_FENCED_MAX && record_stuck(&s, to))
+			old->fenced[count++] = (struct queue_range){
 				queue_nq(s.w_old), queue_nq(s.w_new)
 			};
 	}
+	old->fenced_count = count;
 }
 
 static int fence_port(struct process *stuck, struct vport *p)
@@ -165,6 +168,26 @@ static struct process *process_of(struct node *n, pid_t pid)
 	return NULL;
 }
 
+/* One that cannot be replaced does not keep the others from it. */
+static int fence_ports(struct node *n, struct process *stuck, uint32_t *moved)
+{
+	int first = 0;
+	for (uint32_t vpid = 1; vpid < CAY_VPIDS; vpid++) {
+		struct vport *p = n->ports[vpid];
+		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN)
+			continue;
+		uint32_t count = records_stuck_at(stuck, p);
+		if (count == 0)
+			continue;
+		int r = count > QUEUE_FENCED_MAX ? -E2BIG
+						 : fence_port(stuck, p);
+		*moved += r == 0;
+		if (r && !first)
+			first = r;
+	}
+	return first;
+}
+
 int fence_process(struct node *n, pid_t pid, uint32_t *moved)
 {
 	struct process *stuck = process_of(n, pid);
@@ -172,16 +195,5 @@ int fence_process(struct node *n, pid_t pid, uint32_t *moved)
 	if (!stuck)
 		return -ESRCH;
 	int r = barrier_everywhere();
-	for (uint32_t vpid = 1; r == 0 && vpid < CAY_VPIDS; vpid++) {
-		struct vport *p = n->ports[vpid];
-		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN)
-			continue;
-		uint32_t count = records_stuck_at(stuck, p);
-		if (count == 0)
-			continue;
-		r = count > QUEUE_FENCED_MAX ? -E2BIG : fence_port(stuck, p);
-		if (r == 0)
-			(*moved)++;
-	}
-	return r;
+	return r ? r : fence_ports(n, stuck, moved);
 }

@@ -186,8 +186,11 @@ uint32_t epoch_next(struct node *, uint16_t vpid);
 
 int watch_add(struct vport *by, struct vport *target, uint32_t *index);
 int watch_remove(struct vport *by, uint32_t index);
-/* Tells all who have resolved it. */
-void watch_gone(struct vport *target);
+/*
+ * Tells all who have resolved it; unless `all`, only those to whom it owes no
+ * completion, because GONE is the last that they hear.
+ */
+void watch_gone(struct vport *target, bool all);
 /* Again those who had no room; false while some are left. */
 bool watch_retry(struct node *);
 /* The port's entries all follow a target to its new epoch. */
@@ -201,6 +204,8 @@ int repair_record(struct realm *, struct op_record *);
 bool repair_quiet(struct realm *, uint16_t vpid, uint32_t epoch);
 /* Completes what others had sent by reference to a closed port. */
 bool repair_references(struct vport *closed);
+/* Has `by` sent it long messages that are not completed? */
+bool repair_owed(const struct vport *by, const struct vport *closed);
 /* A dead port's references that say READY: sent, or never seen? */
 void repair_ready(struct vport *dead);
 /* Does anybody still read what this port sent by reference? */

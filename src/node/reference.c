@@ -103,6 +103,19 @@ bool repair_references(struct vport *closed)
 	return all;
 }
 
+bool repair_owed(const struct vport *by, const struct vport *closed)
+{
+	struct reference *refs = vport_references(by);
+	uint32_t sequence;
+	if (list_empty(&by->sender_link))
+		return false;
+	for (uint32_t i = 0; i < REFERENCES; i++)
+		if (reference_state(&refs[i], &sequence) != REFERENCE_FREE &&
+			reference_is_to(&refs[i], closed))
+			return true;
+	return false;
+}
+
 /* Is there an entry in the target's queue that names this reference? */
 static bool reference_published(const struct vport *dead,
 	const struct vport *target, uint32_t index, uint32_t sequence)

@@ -197,6 +197,10 @@ static int request_bell_set(struct call *c)
 		close(port->bell);
 	port->bell = *c->fd_in;
 	*c->fd_in = -1;
+	/* In the present set, which the consumer may not have reached yet. */
+	struct queue_control *now = arena_control(
+		&port->realm->arena, port->config.vpid, port->epoch);
+	atomic_store_explicit(&now->bell, 1, memory_order_release);
 	return 0;
 }
 
@@ -296,8 +300,12 @@ int request_handle(struct process *p)
 
 	if (n == -EAGAIN)
 		return 0;
-	if (n == 0 || n == -ECONNRESET)
+	if (n == 0 || n == -ECONNRESET) {
+		/* An empty record may bring a descriptor all the same. */
+		if (fd_in >= 0)
+			close(fd_in);
 		return -EPIPE;
+	}
 	if (n == -EMFILE)
 		reply.error = -EMFILE;
 	if (n == sizeof(request))
@@ -306,6 +314,12 @@ int request_handle(struct process *p)
 	/* Who does not read its replies is not waited for. */
 	int r = wire_send(
 		p->socket, &reply, sizeof(reply), fd_out, MSG_DONTWAIT);
+	if (r == -ETOOMANYREFS) {
+		/* This user's other programs have too many under way. */
+		reply = (struct node_reply){ .error = -EMFILE };
+		r = wire_send(
+			p->socket, &reply, sizeof(reply), -1, MSG_DONTWAIT);
+	}
 	if (fd_in >= 0)
 		close(fd_in);
 	if (close_out && fd_out >= 0)

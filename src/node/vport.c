@@ -177,7 +177,9 @@ void vport_close(struct vport *p)
 	if (p->state != VPORT_OPEN)
 		return;
 	p->state = VPORT_CLOSED;
-	queue_set_close(&p->realm->arena, p->config.vpid, p->epoch);
+	if (queue_set_close(&p->realm->arena, p->config.vpid, p->epoch) &
+		W_ARMED)
+		doorbell_ring_port(p);
 	list_remove(&p->name_link);
 	/* It watches nobody any more. */
 	for (uint32_t i = 0; i < p->peer_room; i++)
@@ -220,9 +222,10 @@ static void vport_free(struct vport *p)
 bool vport_reclaim(struct vport *p)
 {
 	if (p->state == VPORT_CLOSED) {
-		if (!repair_references(p))
+		bool all = repair_references(p);
+		watch_gone(p, all);
+		if (!all)
 			return false;
-		watch_gone(p);
 		p->state = VPORT_QUIET;
 	}
 	if (!vport_quiet(p))

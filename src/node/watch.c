@@ -104,10 +104,12 @@ static void watch_say(struct watch *w)
 		list_append(&w->by->realm->node->gone, &w->link);
 }
 
-void watch_gone(struct vport *target)
+void watch_gone(struct vport *target, bool all)
 {
 	list_for_each_safe (at, after, &target->watchers) {
 		struct watch *w = list_of(at, struct watch, link);
+		if (!all && repair_owed(w->by, target))
+			continue;
 		w->target = NULL;
 		watch_say(w);
 	}

@@ -39,6 +39,27 @@ static int bell_fetch(struct member *m, struct context *to)
 	return r ? r : fd;
 }
 
+/*
+ * Under m->lock. Closes what rings nobody any more, when twice as many have
+ * come together as were in use the last time.
+ */
+static void bells_sweep(struct member *m)
+{
+	struct arena_entry *entries = arena_directory(&m->arena);
+	m->bell_count = 0;
+	for (uint32_t i = 0; i < CAY_VPIDS; i++) {
+		struct bell *bell = &m->bells[i];
+		if (bell->epoch &&
+			atomic_load_explicit(&entries[i].epoch,
+				memory_order_acquire) != bell->epoch) {
+			close(bell->fd);
+			bell->epoch = 0;
+		}
+		m->bell_count += bell->epoch != 0;
+	}
+	m->bell_limit = 2 * m->bell_count + 64;
+}
+
 /* Under m->lock. The descriptor kept for this port, or -errno. */
 static int bell_of(struct member *m, struct context *to)
 {
@@ -50,10 +71,15 @@ static int bell_of(struct member *m, struct context *to)
 	if (bell->epoch) {
 		close(bell->fd);
 		bell->epoch = 0;
+		m->bell_count--;
 	}
+	if (m->bell_count >= m->bell_limit)
+		bells_sweep(m);
 	int fd = bell_fetch(m, to);
-	if (fd >= 0)
+	if (fd >= 0) {
 		*bell = (struct bell){ to->epoch, fd };
+		m->bell_count++;
+	}
 	return fd;
 }
 

@@ -188,9 +188,8 @@ uint64_t intake_peek_moving(struct cay_port *port)
 struct intake *intake_at(struct cay_port *port, uint64_t position)
 {
 	struct intake *in = &port->intake;
-	while (in && in->slots &&
-		queue_ahead(position, in->oldest) >=
-			queue_ahead(in->next, in->oldest))
+	while (in && (!in->slots || queue_ahead(position, in->oldest) >=
+					    queue_ahead(in->next, in->oldest)))
 		in = in->former;
-	return in && in->slots ? in : NULL;
+	return in;
 }

@@ -45,11 +45,33 @@ static void fork_handlers(void)
 	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
 }
 
-/* In a forked child: what the parent had is not ours. */
+/* Is the descriptor still the socket that it was? */
+static bool socket_same(const struct member *m)
+{
+	struct stat st;
+	return fstat(m->socket, &st) == 0 && st.st_dev == m->socket_device &&
+	       st.st_ino == m->socket_inode;
+}
+
+static void socket_note(struct member *m)
+{
+	struct stat st = { 0 };
+	fstat(m->socket, &st);
+	m->socket_device = st.st_dev;
+	m->socket_inode = st.st_ino;
+}
+
+/*
+ * In a forked child: what the parent had is not ours. The child may have closed
+ * it by itself, and opened something else.
+ */
 static void members_forget(void)
 {
-	list_for_each (at, &members)
-		close(list_of(at, struct member, link)->socket);
+	list_for_each (at, &members) {
+		struct member *m = list_of(at, struct member, link);
+		if (socket_same(m))
+			close(m->socket);
+	}
 	list_init(&members);
 }
 
@@ -201,6 +223,7 @@ static int member_add(const char *node, const char *realm, struct member **out)
 		return r;
 	}
 	member_register_barrier();
+	socket_note(m);
 	record_begin(m);
 	list_append(&members, &m->link);
 	*out = m;
@@ -311,8 +334,12 @@ static int origin_refresh(
 	int r = origin_now(m, vpid, &now);
 	if (r)
 		return r;
-	now->former = atomic_load_explicit(slot, memory_order_relaxed);
-	atomic_store_explicit(slot, now, memory_order_release);
+	struct context *old = atomic_load_explicit(slot, memory_order_acquire);
+	/* context_follow() may put another one there without the lock. */
+	do
+		now->former = old;
+	while (!atomic_compare_exchange_weak_explicit(
+		slot, &old, now, memory_order_acq_rel, memory_order_acquire));
 	return 0;
 }
 

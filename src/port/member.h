@@ -7,6 +7,7 @@
 #define CAY_PORT_MEMBER_H
 
 #include <pthread.h>
+#include <sys/types.h>
 
 #include "base/list.h"
 #include "device/context.h"
@@ -33,12 +34,15 @@ struct member {
 
 	pthread_mutex_t control; /* one request at a time */
 	int socket;
+	dev_t socket_device; /* to know it again after fork() */
+	ino_t socket_inode;
 	bool broken; /* the node is gone, or does not speak with us */
 
 	pthread_mutex_t lock; /* all below */
 	struct op_record **record_pages;
 	uint32_t record_page_count;
 	struct bell *bells; /* by VPID; made when first needed */
+	uint32_t bell_count, bell_limit;
 	_Atomic(_Atomic(struct context *) *) origins; /* by VPID; likewise */
 	struct staging *staging;
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "port/event.h"
 #include "port/lock.h"
 #include "port/memory.h"
@@ -88,6 +89,22 @@ static void outgoing_count(
 						    : &port->count.mapped);
 }
 
+/*
+ * Sequence numbers start anywhere: a target that was slow with a message of
+ * whoever had this memory before must not take ours for it.
+ */
+static void outgoing_sequences(struct cay_port *port)
+{
+	uint32_t start[1u << QUEUE_REFS_LOG2];
+	if (getrandom(start, sizeof(start), GRND_NONBLOCK) != sizeof(start))
+		for (uint32_t i = 0; i < ARRAY_COUNT(start); i++)
+			start[i] = (uint32_t)(clock_now_ns() * (2 * i + 1));
+	for (uint32_t i = 0; i < ARRAY_COUNT(start); i++)
+		atomic_store_explicit(&port->origin.refs[i].state,
+			(uint64_t)start[i] << REFERENCE_SEQUENCE_SHIFT,
+			memory_order_release);
+}
+
 void outgoing_announce(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_LONG };
@@ -95,8 +112,10 @@ void outgoing_announce(struct cay_port *port)
 	request.close.vpid = port->origin.vpid;
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	if (!port->announced)
+	if (!port->announced) {
+		outgoing_sequences(port);
 		control_call(port->member, &request, -1, &reply, NULL);
+	}
 	port->announced = true;
 	lock_drop(&port->lock, &guard);
 }

@@ -72,18 +72,36 @@ const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 	}
 }
 
+/* What is held longest: of a set that was replaced, if one is left. */
+static struct intake *advance_from(struct cay_port *port)
+{
+	struct intake *in = &port->intake;
+	while (in->former)
+		in = in->former;
+	return in;
+}
+
+/* False: everything that was seen has been given back. */
+static bool advance_one(struct cay_port *port)
+{
+	struct intake *in = advance_from(port);
+	if (!in->slots || in->oldest == in->next)
+		return false;
+	/* A long message is done with: its origin is told. */
+	if (intake_slot(in, in->oldest)->reference)
+		incoming_finish(port, in, in->oldest);
+	intake_release(port, in, in->oldest);
+	intake_retire(port, in);
+	return true;
+}
+
 /* Gives the oldest entries back; those not yet seen are not accepted. */
 static struct cay_answer trigger_advance(struct cay_port *port, unsigned count)
 {
 	struct intake *in = &port->intake;
 	struct cay_answer answer = { 0 };
-	while (answer.accepted < count && in->slots && in->oldest != in->next) {
-		/* A long message is done with: its origin is told. */
-		if (intake_slot(in, in->oldest)->reference)
-			incoming_finish(port, in, in->oldest);
-		intake_release(port, in, in->oldest);
+	while (answer.accepted < count && advance_one(port))
 		answer.accepted++;
-	}
 	if (answer.accepted < count)
 		answer.reason = CAY_ERROR_COMMAND;
 	intake_idle(port, in);
