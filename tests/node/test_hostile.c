@@ -410,13 +410,13 @@ static void a_full_bell_does_not_stop_the_node(void **state)
 /* ---- descriptors where none is expected ---- */
 
 /* Any number of descriptors with one record. */
-static void send_with(int to, const struct node_request *q, unsigned count)
+static void send_with(int to, const void *q, size_t bytes, unsigned count)
 {
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
 	} space = { 0 };
-	struct iovec data = { (void *)q, sizeof(*q) };
+	struct iovec data = { (void *)q, bytes };
 	struct msghdr m = { .msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = &space,
@@ -427,7 +427,7 @@ static void send_with(int to, const struct node_request *q, unsigned count)
 	c->cmsg_len = CMSG_LEN(count * sizeof(int));
 	for (unsigned i = 0; i < count; i++)
 		memcpy(CMSG_DATA(c) + i * sizeof(int), &to, sizeof(int));
-	assert_int_equal(sendmsg(to, &m, MSG_NOSIGNAL), sizeof(*q));
+	assert_int_equal(sendmsg(to, &m, MSG_NOSIGNAL), bytes);
 }
 
 static void surplus_descriptors_are_closed(void **state)
@@ -443,13 +443,26 @@ static void surplus_descriptors_are_closed(void **state)
 						   : raw_member("default");
 			assert_true(c >= 0);
 			/* Descriptors of the very socket that they go over. */
-			send_with(c, &q, counts[i]);
+			send_with(c, &q, sizeof(q), counts[i]);
 			int r = raw_reply(c, &reply, &fd);
 			hung_up += r == -EPROTO;
 			if (fd >= 0)
 				close(fd);
 			raw_leave(c);
 		}
+}
+
+/* A record of no bytes looks like the end, but may bring a descriptor. */
+static void empty_records_leave_nothing(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 50; i++) {
+		int fd = -1, c = raw_connect();
+		assert_true(c >= 0);
+		send_with(c, "", 0, 1);
+		assert_true(raw_reply(c, &reply, &fd) < 0);
+		close(c);
+	}
 }
 
 #define WITH_MEMBER(test) \
@@ -476,6 +489,7 @@ int main(void)
 		WITH_MEMBER(a_bell_is_an_eventfd),
 		WITH_MEMBER(a_full_bell_does_not_stop_the_node),
 		WITH_MEMBER(surplus_descriptors_are_closed),
+		WITH_MEMBER(empty_records_leave_nothing),
 	};
 	harness_begin("hostile");
 	return cmocka_run_group_tests(tests, NULL, NULL);

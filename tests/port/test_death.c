@@ -88,6 +88,37 @@ static void target_dies_while_it_reads(void **state)
 	target_dies(LONGS, false);
 }
 
+/*
+ * A fenced message to somebody else waits for the long one to the dead, and for
+ * no more: it goes although its sender has not polled.
+ */
+static void fence_does_not_wait_for_the_dead(void **state)
+{
+	struct cay_port *port = open_port(NULL), *other = open_port(NULL);
+	struct cay_peer *to_other = open_peer(port, other);
+	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
+	struct victim v = { 0 };
+	struct child child;
+	(void)state;
+	child_start(&child, victim_run, &v);
+	child_hear(&child);
+	struct cay_peer *peer = open_peer_named(port, "victim");
+	CHECK_EQUAL(cay_send(port, peer, 1, arena, LONG_BYTES, 0), 0);
+	CHECK_EQUAL(child_hear(&child), 2);
+	CHECK_EQUAL(cay_send(port, to_other, 2, NULL, 0, CAY_FENCE), -EAGAIN);
+	child_kill(&child);
+	CHECK_EQUAL(
+		cay_send_wait(port, to_other, 2, NULL, 0, CAY_FENCE, soon()),
+		0);
+	expect_complete(port, 1, CAY_ERROR_GONE);
+	check_dead(port, peer);
+	cay_peer_release(peer);
+	cay_peer_release(to_other);
+	cay_free(port, arena);
+	close_port(other);
+	close_port(port);
+}
+
 /* ---- the origin dies ---- */
 
 struct origin {
@@ -308,6 +339,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(target_dies_before_it_looks),
 		TEST(target_dies_while_it_reads),
+		TEST(fence_does_not_wait_for_the_dead),
 		TEST(mapped_memory_outlives_its_process),
 		TEST(staged_memory_outlives_its_process),
 		TEST(own_memory_dies_with_its_process),
