@@ -9,6 +9,9 @@
 #include "cay/message.h"
 #include "cay/peer.h"
 #include "cay/port.h"
+#include "cay/posted.h"
 #include "cay/raw.h"
+#include "cay/remote.h"
+#include "cay/window.h"
 
 #endif

@@ -152,21 +152,34 @@ struct cay_vci {
 #define CAY_VCI_WORD_DATA	3 /* FAST_SEND: 40 bytes from here */
 #define CAY_VCI_WORD_SDR_OFFSET 3 /* SEND */
 #define CAY_VCI_WORD_LENGTH	4 /* SEND */
+#define CAY_VCI_WORD_WINDOW	3 /* remote memory: Win-ID 15:0, capability */
+#define CAY_VCI_WORD_OFFSET	4 /* in the target window */
+#define CAY_VCI_WORD_OPERAND	5 /* FAST_PUT, MISALIGNED_PUT, FAA, CAS */
+#define CAY_VCI_WORD_ORIGIN	5 /* PUT, GET: Win-ID of the origin */
+#define CAY_VCI_WORD_ORIGIN_AT	6 /* PUT, GET: offset in it */
+#define CAY_VCI_WORD_BYTES	7 /* PUT, GET: length */
+
+#define CAY_VCI_CAPABILITY_SHIFT 16
+#define CAY_CAPABILITY_MASK	 0xffffffffffffull /* 48 bits */
 
 /* ---- NQE: a notification ---- */
 
 /*
  * Word 0: user tag. Word 1: peer node 31:0, API tag 63:32.
  * NOTIFY_FAST_RECV: words 2 to 6 are 40 bytes of data. The others: 2 length;
- * 3 RDR start in 64-byte units, or window offset, or result; 4 Win-ID, or
- * second result, or the origin's reference; 5 WQ read 31:0, RDR write 63:32;
- * 6 completed command 15:0.
+ * 3 RDR start in 64-byte units, or window offset, or result, or cookie;
+ * 4 Win-ID, or second result, or reference, or posted receive; 5 WQ read 31:0,
+ * RDR write 63:32; 6 completed command 15:0, in a NOTIFY_CC also the reference
+ * that it frees 31:16 and the sequence number of its use 63:32.
+ * The NOTIFY_CC of a FAST_GET has its 1 to 24 bytes in words 2 to 4.
  * Word 7 is stored last, with release: command word 15:0, immediate bytes
  * 31:16, peer VPID 47:32, generation 63:48.
  *
  * A message that travels by reference is a NOTIFY_RECV whose word 4 is not 0:
  * one more than the index of the reference slot at the origin; word 3 is then
- * the sequence number of that slot's use. A VOID says in its immediate bytes
+ * the sequence number of that slot's use. An access that only the target can
+ * carry out comes to it in the same form under its own command (PUT, GET, FAA,
+ * ...); its port library executes it. A VOID says in its immediate bytes
  * whether word 5 holds the RDR write position; they are never 0, so that no
  * VOID looks like a fresh page.
  */
@@ -186,12 +199,17 @@ struct cay_nqe {
 #define CAY_NQE_WORD_WINDOW    4
 #define CAY_NQE_WORD_PREVIOUS  4
 #define CAY_NQE_WORD_REFERENCE 4
+#define CAY_NQE_WORD_OFFSET    3
+#define CAY_NQE_WORD_COOKIE    3
+#define CAY_NQE_WORD_POSTED    4
 #define CAY_NQE_WORD_POINTERS  5
 #define CAY_NQE_WORD_COMPLETED 6
 #define CAY_NQE_WORD_VALID     7
 
 #define CAY_NQE_API_TAG_SHIFT	 32
 #define CAY_NQE_RDR_WRITE_SHIFT	 32
+#define CAY_NQE_REFERENCE_SHIFT	 16 /* in word 6 of a NOTIFY_CC */
+#define CAY_NQE_SEQUENCE_SHIFT	 32
 #define CAY_NQE_BYTES_SHIFT	 16
 #define CAY_NQE_VPID_SHIFT	 32
 #define CAY_NQE_GENERATION_SHIFT 48
@@ -238,26 +256,35 @@ enum cay_right {
 };
 
 struct cay_window_descriptor {
-	uint64_t start;	     /* offset in the arena, or address in the owner */
+	uint64_t start;	     /* offset in the arena, or the owner's address */
 	uint64_t length;     /* bytes */
 	uint64_t capability; /* 47:0 from getrandom; 63:48 generation */
 	uint64_t lock;	     /* owner's VPID 15:0, epoch 63:32; 0 is none */
 	uint32_t rights;     /* enum cay_right; 0 means not in use */
 	uint16_t previous;   /* windows on the same memory form a ring */
 	uint16_t next;
-	uint64_t reserved[3];
+	uint32_t pid;	 /* of the owner, if the memory is its own; else 0 */
+	uint32_t cookie; /* that the owner keeps at cookie_address */
+	uint64_t cookie_address;
+	uint32_t refusals; /* counted by those who were refused */
+	uint32_t told;	   /* 1 + NQ position of the last word of one, 0 none */
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_window_descriptor) == CAY_LINE,
 	"a window descriptor is one line");
 
 /* ---- posted receive ---- */
 
+enum cay_posted_flag {
+	CAY_POSTED_PHYSICAL = 1 << 0, /* `offset` is a physical address */
+};
+
 struct cay_posted_receive {
 	uint64_t offset; /* where the payload goes, in the arena */
 	uint64_t length; /* bytes that fit */
 	uint64_t cookie; /* handed back in the NQE */
-	uint64_t flags;
-	uint64_t reserved[4];
+	uint64_t flags;	 /* enum cay_posted_flag */
+	uint64_t state;	 /* the device's; see contract/arena.h */
+	uint64_t reserved[3];
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_posted_receive) == CAY_LINE,
 	"a posted receive is one line");

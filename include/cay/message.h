@@ -63,6 +63,8 @@ enum cay_event_kind {
 	CAY_EVENT_COMPLETE = 2, /* of a request of ours: tag, command, error */
 	CAY_EVENT_GONE = 3,	/* a resolved peer is gone; its last event */
 	CAY_EVENT_STATUS = 4, /* a pointer snapshot: result is W, previous R */
+	CAY_EVENT_ACCESS = 5, /* of a window: window, offset, length, command */
+	CAY_EVENT_POSTED = 6, /* a message in a posted buffer: result: cookie */
 };
 
 /* In place: what `data` points at is valid until the event is released. */
@@ -75,8 +77,13 @@ struct cay_event {
 	uint16_t command; /* of the instruction that completed */
 	const void *data;
 	size_t length;
+	/*
+	 * COMPLETE of an atomic: as cay_fetch_add() says. ACCESS with an error:
+	 * result is how many were refused since the last such event. POSTED:
+	 * result is the cookie, previous the length that was sent.
+	 */
 	uint64_t result, previous;
-	uint32_t window;
+	uint32_t window; /* COMPLETE of remote memory, and ACCESS */
 	uint64_t offset;
 	uint64_t position; /* of the notification; cay_release() needs it */
 };

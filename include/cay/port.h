@@ -45,7 +45,8 @@ struct cay_port_options {
 	uint32_t wq_entries, nq_entries;
 	size_t sdr_bytes, rdr_bytes;
 	uint32_t windows, peers;
-	uint64_t flags; /* enum cay_port_flag */
+	uint64_t flags;	 /* enum cay_port_flag */
+	uint32_t posted; /* posted receives */
 };
 
 struct cay_stats {
@@ -58,6 +59,10 @@ struct cay_stats {
 	uint64_t sent_mapped;  /* by reference, from cay_alloc() memory */
 	uint64_t sent_process; /* by reference, read from this process */
 	uint64_t sent_staged;  /* by reference, copied into the arena first */
+	uint64_t carried;      /* accesses that a peer was asked to make */
+	uint64_t served;       /* accesses made here for peers */
+	uint64_t posted;       /* messages that came into posted buffers */
+	uint64_t wrong;	       /* wrong capabilities tried */
 	uint64_t nq_used, nq_entries;
 	uint64_t rdr_used, rdr_bytes;
 	uint64_t refs_used, refs_entries;

@@ -37,6 +37,14 @@ CAY_API void *cay_sdr(struct cay_port *, size_t *bytes);
 /* Where a NOTIFY_RECV's word 3 points into. Any thread. */
 CAY_API const void *cay_rdr(struct cay_port *, size_t *bytes);
 
+/*
+ * The posted receive queue: write descriptors, the first one at the entry that
+ * the first CAY_ISSUE_POSTED will count, and so on in a circle; then trigger.
+ * Not to be mixed with cay_receive_post() on one port. Any thread.
+ */
+CAY_API struct cay_posted_receive *cay_posted(
+	struct cay_port *, uint32_t *entries);
+
 #ifdef __cplusplus
 }
 #endif

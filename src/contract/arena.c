@@ -66,6 +66,9 @@ static bool tables_valid(const struct queue_config *c)
 	       region_valid(c->wdt_at,
 		       (uint64_t)c->windows *
 			       sizeof(struct cay_window_descriptor),
+		       bytes) &&
+	       region_valid(c->posted_at,
+		       ((uint64_t)CAY_LINE << c->posted_log2) + CAY_LINE,
 		       bytes);
 }
 
@@ -81,7 +84,8 @@ bool queue_config_valid(const struct queue_config *c, uint64_t arena_bytes)
 		!log2_between(
 			c->sdr_log2, QUEUE_SDR_LOG2_MIN, QUEUE_SDR_LOG2_MAX) ||
 		c->refs_log2 != QUEUE_REFS_LOG2 || c->peers > CAY_VPIDS ||
-		c->windows > CAY_VPIDS)
+		c->windows > CAY_VPIDS ||
+		c->posted_log2 > QUEUE_POSTED_LOG2_MAX)
 		return false;
 	if ((uint64_t)c->cq_reserve + c->priority_reserve >= 1ull << c->nq_log2)
 		return false;
@@ -108,18 +112,37 @@ bool peer_entry_valid(const struct peer_entry *p, uint64_t arena_bytes)
 	       p->where >= ARENA_CONTROL_OFFSET(0ull);
 }
 
+bool window_valid(const struct cay_window_descriptor *w, uint64_t arena_bytes)
+{
+	if (w->pid != 0)
+		return w->start + w->length >= w->start;
+	return w->start >= ARENA_HEAP_OFFSET &&
+	       bits_inside(w->start, w->length, arena_bytes);
+}
+
+bool posted_valid(const struct cay_posted_receive *p, uint64_t arena_bytes)
+{
+	return p->flags == 0 && p->length != 0 &&
+	       p->offset >= ARENA_HEAP_OFFSET &&
+	       bits_inside(p->offset, p->length, arena_bytes);
+}
+
 bool reference_valid(const struct reference *ref, uint64_t arena_bytes)
 {
-	if (ref->kind == REFERENCE_ARENA)
-		return ref->address >= ARENA_HEAP_OFFSET &&
+	if (ref->kind == REFERENCE_ACCESS &&
+		ref->length < sizeof(struct carried))
+		return false;
+	if (ref->kind != REFERENCE_PROCESS)
+		return ref->kind <= REFERENCE_ACCESS &&
+		       ref->address >= ARENA_HEAP_OFFSET &&
 		       bits_inside(ref->address, ref->length, arena_bytes);
-	return ref->kind == REFERENCE_PROCESS && ref->pid != 0 &&
-	       ref->address + ref->length >= ref->address;
+	return ref->pid != 0 && ref->address + ref->length >= ref->address;
 }
 
 bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new)
 {
-	if ((state & OP_STATE_MASK) == OP_IDLE)
+	unsigned now = state & OP_STATE_MASK;
+	if (now == OP_IDLE || now == OP_ACCESS)
 		return true;
 	uint64_t entries = (w_new - w_old) & QUEUE_NQ_MASK;
 	return entries >= 1 && entries <= 1ull << QUEUE_NQ_LOG2_MAX &&
@@ -178,7 +201,8 @@ bool nqe_valid(const struct cay_nqe *n)
 		return bytes == CAY_VOID_EXTENT || bytes == CAY_VOID_UNKNOWN;
 	case CAY_NOTIFY_FAST_RECV:
 		return bytes <= CAY_FAST_SEND_BYTES;
-	case CAY_NOTIFY_CC:
+	case CAY_NOTIFY_CC: /* of a FAST_GET: with its bytes */
+		return bytes <= CAY_FAST_PUT_BYTES;
 	case CAY_NOTIFY_RMA:
 	case CAY_NOTIFY_RECV:
 	case CAY_NOTIFY_STATUS:

@@ -87,22 +87,22 @@ struct arena_entry {
 struct queue_config {
 	uint32_t epoch;
 	uint16_t vpid;
-	uint8_t nq_log2;   /* entries */
-	uint8_t rdr_log2;  /* units of 64 bytes */
-	uint8_t wq_log2;   /* entries */
-	uint8_t sdr_log2;  /* units of 64 bytes */
-	uint8_t refs_log2; /* reference slots */
-	uint8_t reserved;
+	uint8_t nq_log2;     /* entries */
+	uint8_t rdr_log2;    /* units of 64 bytes */
+	uint8_t wq_log2;     /* entries */
+	uint8_t sdr_log2;    /* units of 64 bytes */
+	uint8_t refs_log2;   /* reference slots */
+	uint8_t posted_log2; /* posted receives */
 	uint32_t peers;	     /* entries of the peer table */
 	uint32_t windows;    /* entries of the WDT */
 	uint32_t cq_reserve; /* entries that messages leave for completions */
 	uint32_t priority_reserve; /* entries left for priority messages */
-	uint32_t reserved2;
 	/* Two extents of the heap: the first is replaced when a set moves. */
 	uint64_t queues_offset, queues_bytes;
 	uint64_t tables_offset, tables_bytes;
 	uint32_t nq_at, rdr_at; /* from queues_offset, in lines */
 	uint32_t wq_at, sdr_at, refs_at, peers_at, wdt_at; /* from tables */
+	uint32_t posted_at;
 };
 
 /*
@@ -112,7 +112,7 @@ struct queue_config {
 struct queue_range {
 	uint64_t from, to; /* nq counts */
 };
-#define QUEUE_FENCED_MAX 7
+#define QUEUE_FENCED_MAX 6
 
 /*
  * A sender looks at it after it has published, the receiver after it has seen
@@ -130,17 +130,51 @@ struct queue_control {
 
 	/* Senders, with CAS; the receiver only to sleep. */
 	_Alignas(ARENA_APART) _Atomic uint64_t w;
-	_Atomic uint32_t epoch; /* node; read after W, see notify_claim() */
-	_Atomic uint32_t bell;	/* receiver: it has a descriptor to ring */
+	_Atomic uint32_t epoch;	 /* node; read after W, see notify_claim() */
+	_Atomic uint32_t bell;	 /* receiver: it has a descriptor to ring */
+	_Atomic uint32_t posted; /* receiver: enum posted_mode */
 
 	/* Receiver; senders only to set WAITERS. */
 	_Alignas(ARENA_APART) _Atomic uint64_t r;
 
-	/* Node, if the set is replaced. */
+	/* Node, if the set is replaced or closed. */
 	_Alignas(ARENA_APART) _Atomic uint32_t moving; /* enum queue_moving */
 	uint32_t fenced_count;			       /* before QUEUE_MOVED */
+	_Atomic uint32_t gate; /* the epoch while windows may be accessed */
+	uint32_t reserved;
 	struct queue_range fenced[QUEUE_FENCED_MAX];
 };
+
+/* ---- posted receives ---- */
+
+/* Where messages of more than 40 bytes go. */
+enum posted_mode {
+	POSTED_NONE = 0, /* to the RDR: nothing was ever posted */
+	POSTED_RDR = 1,	 /* into a posted buffer, without one to the RDR */
+	POSTED_HELD = 2, /* into a posted buffer, without one nowhere */
+};
+
+/* The region's first line; the slots follow. Hints that anybody writes. */
+struct posted_head {
+	_Atomic uint64_t next;	    /* where senders look first */
+	_Atomic uint64_t available; /* about how many are POSTED */
+	uint64_t reserved[6];
+};
+
+/*
+ * `state` of a struct cay_posted_receive: enum posted_state 7:0, the op record
+ * of whoever took it (its place in the arena, in units of its size) 63:32.
+ * FREE -> POSTED (receiver) -> TAKEN (sender) -> FILLED (sender, when it owns
+ * the entry that will tell of it) -> FREE (receiver, when it has seen that).
+ */
+enum posted_state {
+	POSTED_FREE = 0,
+	POSTED_READY = 1,
+	POSTED_TAKEN = 2,
+	POSTED_FILLED = 3,
+};
+#define POSTED_STATE_MASK  0xffull
+#define POSTED_TAKER_SHIFT 32
 
 /* ---- peer table: written by the node, read by the port ---- */
 
@@ -166,12 +200,28 @@ enum reference_state {
 	REFERENCE_FREE = 0,
 	REFERENCE_READY = 1, /* filled in, not yet published to the target */
 	REFERENCE_SENT = 2,
-	REFERENCE_DONE = 3, /* the target has no more need of the memory */
+	REFERENCE_DONE = 3,  /* the target has no more need of the memory */
+	REFERENCE_TAKEN = 4, /* the target has begun; it cannot be withdrawn */
 };
 
 enum reference_kind {
 	REFERENCE_ARENA = 0,   /* `address` is an offset in the arena */
 	REFERENCE_PROCESS = 1, /* `address` is one of the origin's own */
+	REFERENCE_ACCESS = 2,  /* `address`: a struct carried in the arena */
+};
+
+/*
+ * An access to a window that only its owner can make, in memory of the arena
+ * that the origin has staged it in. Written by the origin; for a get the bytes
+ * behind it by the target before the reference is DONE.
+ */
+struct carried {
+	uint16_t command, window;
+	uint32_t reserved;
+	uint64_t capability, offset, length;
+	uint64_t operand[2];
+	uint64_t reserved2[2];
+	/* `length` bytes follow, if the command is PUT or GET. */
 };
 
 /*
@@ -206,8 +256,9 @@ struct reference {
 
 enum op_state {
 	OP_IDLE = 0,
-	OP_TRY = 1, /* stored before the CAS on W */
-	OP_OWN = 2, /* stored after it: [w_old, w_new) is this thread's */
+	OP_TRY = 1,    /* stored before the CAS on W */
+	OP_OWN = 2,    /* stored after it: [w_old, w_new) is this thread's */
+	OP_ACCESS = 3, /* memory that the target's owner may take away */
 };
 
 /*
@@ -218,7 +269,8 @@ enum op_state {
 struct op_record {
 	_Alignas(ARENA_APART) _Atomic uint64_t state;
 	_Atomic uint64_t w_old, w_new;
-	_Atomic uint64_t window; /* Win-ID 15:0, generation 31:16, 0 is none */
+	_Atomic uint64_t window; /* 1 + Win-ID that is accessed; 0: none */
+	_Atomic uint64_t posted; /* 1 + slot 31:0 that is filled, VPID 47:32 */
 	_Atomic uint64_t issued; /* since the thread took up `port` */
 	_Atomic uint32_t port;	 /* origin VPID */
 	_Atomic uint32_t thread; /* kernel thread id; 0: record not in use */
@@ -243,6 +295,8 @@ CAY_STATIC_ASSERT(offsetof(struct queue_control, w) == ARENA_APART, "W");
 CAY_STATIC_ASSERT(offsetof(struct queue_control, r) == 2 * ARENA_APART, "R");
 CAY_STATIC_ASSERT(sizeof(struct peer_entry) == 16, "peer entry");
 CAY_STATIC_ASSERT(sizeof(struct reference) == CAY_LINE, "reference");
+CAY_STATIC_ASSERT(sizeof(struct posted_head) == CAY_LINE, "posted head");
+CAY_STATIC_ASSERT(sizeof(struct carried) == CAY_LINE, "carried access");
 CAY_STATIC_ASSERT(sizeof(struct op_record) == ARENA_APART, "op record");
 CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 
@@ -255,22 +309,24 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 #define ARENA_HEAP_OFFSET ARENA_CONTROL_OFFSET(2ull)
 
 /* Limits of what a port may ask for, and what it gets if it does not. */
-#define QUEUE_NQ_LOG2_MIN      4
-#define QUEUE_NQ_LOG2_MAX      20
-#define QUEUE_NQ_LOG2_DEFAULT  9
-#define QUEUE_RDR_LOG2_MIN     10 /* eight payloads of the largest size */
-#define QUEUE_RDR_LOG2_MAX     19
-#define QUEUE_RDR_LOG2_DEFAULT 12 /* 256 KiB */
-#define QUEUE_WQ_LOG2_MIN      5
-#define QUEUE_WQ_LOG2_MAX      16
-#define QUEUE_WQ_LOG2_DEFAULT  6
-#define QUEUE_SDR_LOG2_MIN     6
-#define QUEUE_SDR_LOG2_MAX     19
-#define QUEUE_SDR_LOG2_DEFAULT 10 /* 64 KiB */
-#define QUEUE_REFS_LOG2	       6
-#define QUEUE_PEERS_DEFAULT    1024
-#define QUEUE_WINDOWS_DEFAULT  64
-#define QUEUE_PAYLOAD_MAX      8192u /* bytes; more goes by reference */
+#define QUEUE_NQ_LOG2_MIN	  4
+#define QUEUE_NQ_LOG2_MAX	  20
+#define QUEUE_NQ_LOG2_DEFAULT	  9
+#define QUEUE_RDR_LOG2_MIN	  10 /* eight payloads of the largest size */
+#define QUEUE_RDR_LOG2_MAX	  19
+#define QUEUE_RDR_LOG2_DEFAULT	  12 /* 256 KiB */
+#define QUEUE_WQ_LOG2_MIN	  5
+#define QUEUE_WQ_LOG2_MAX	  16
+#define QUEUE_WQ_LOG2_DEFAULT	  6
+#define QUEUE_SDR_LOG2_MIN	  6
+#define QUEUE_SDR_LOG2_MAX	  19
+#define QUEUE_SDR_LOG2_DEFAULT	  10 /* 64 KiB */
+#define QUEUE_REFS_LOG2		  6
+#define QUEUE_PEERS_DEFAULT	  1024
+#define QUEUE_WINDOWS_DEFAULT	  64
+#define QUEUE_POSTED_LOG2_MAX	  16
+#define QUEUE_POSTED_LOG2_DEFAULT 6
+#define QUEUE_PAYLOAD_MAX	  8192u /* bytes; more goes by reference */
 
 /* ---- checkers: arena.c; they believe nothing that they have not copied --- */
 
@@ -280,6 +336,9 @@ bool queue_config_valid(const struct queue_config *copy, uint64_t arena_bytes);
 bool queue_position_valid(
 	uint64_t w, uint64_t r, uint8_t nq_log2, uint8_t rdr_log2);
 bool peer_entry_valid(const struct peer_entry *copy, uint64_t arena_bytes);
+bool window_valid(
+	const struct cay_window_descriptor *copy, uint64_t arena_bytes);
+bool posted_valid(const struct cay_posted_receive *copy, uint64_t arena_bytes);
 bool reference_valid(const struct reference *copy, uint64_t arena_bytes);
 bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new);
 bool vci_valid(const struct cay_vci *copy);

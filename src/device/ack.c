@@ -44,17 +44,20 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 		c->peer_node | (uint64_t)c->api_tag << CAY_NQE_API_TAG_SHIFT,
 		HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], c->length, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_RESULT], c->sequence, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_REFERENCE], c->reference, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_RESULT], c->result, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PREVIOUS], c->previous, HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
 		queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], c->command, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED],
+		c->command | (uint64_t)c->reference << CAY_NQE_REFERENCE_SHIFT |
+			(uint64_t)c->sequence << CAY_NQE_SEQUENCE_SHIFT,
+		HOST_NQE);
 	host_step(op, STEP_ENTRY);
 	notify_publish(
 		nqe, notify_word(origin, position,
 			     (uint16_t)(CAY_NOTIFY_CC |
 					c->error << CAY_COMMAND_ERROR_SHIFT),
-			     0, c->peer_vpid));
+			     c->bytes, c->peer_vpid));
 	host_step(op, STEP_PUBLISH);
 	return notify_finish(origin, op, &claim, 0);
 }

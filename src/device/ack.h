@@ -12,8 +12,10 @@ struct completion {
 	uint8_t error;	  /* enum cay_error */
 	uint32_t peer_node;
 	uint16_t peer_vpid;
-	uint64_t length;
-	uint32_t reference; /* 0, or 1 + index of the slot that it frees */
+	/* Words 2 to 4: as the contract says, or the bytes of a FAST_GET. */
+	uint64_t length, result, previous;
+	uint16_t bytes;	    /* of these */
+	uint16_t reference; /* 0, or 1 + index of the slot that it frees */
 	uint32_t sequence;
 };
 

@@ -122,6 +122,14 @@ static inline void completer_recv_entry(struct cay_nqe *nqe,
 		p->reference ? p->command : 0, HOST_NQE);
 }
 
+/* An access that the target must make itself arrives as what it is. */
+static inline uint16_t completer_arrives_as(const struct packet *p)
+{
+	return (p->command & CAY_COMMAND_OPERATION) == CAY_SEND
+		       ? CAY_NOTIFY_RECV
+		       : p->command;
+}
+
 /*
  * A message with its payload in the RDR, or, with p->reference, one that
  * leaves it at the origin.
@@ -148,10 +156,69 @@ static inline int completer_send(struct context *to, struct op_record *op,
 	host_step(op, STEP_PAYLOAD);
 	completer_recv_entry(nqe, p, start, queue_rdr(claim.w_new));
 	host_step(op, STEP_ENTRY);
-	notify_publish(nqe,
-		notify_word(to, position, CAY_NOTIFY_RECV, 0, p->origin_vpid));
+	notify_publish(nqe, notify_word(to, position, completer_arrives_as(p),
+				    0, p->origin_vpid));
 	host_step(op, STEP_PUBLISH);
 	if (ref)
 		reference_sent(ref, p->sequence, op);
 	return notify_finish(to, op, &claim, p->flags);
+}
+
+/* ---- remote memory ---- */
+
+/* Whole words appear at once, and after whatever was stored before. */
+static inline void completer_words(
+	unsigned char *to, const unsigned char *from, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++) {
+		uint64_t word;
+		memcpy(&word, from + 8 * i, sizeof(word));
+		host_store((_Atomic uint64_t *)(void *)(to + 8 * i), word,
+			HOST_MEMORY);
+	}
+}
+
+/* PUT and FAST_PUT. 0, a positive enum cay_error, -EXDEV. */
+static inline int completer_put(
+	struct context *to, const struct access *a, const struct packet *p)
+{
+	const unsigned char *from = p->payload->iov_base;
+	if (unlikely(a->owner.pid))
+		return translate_process(
+			to, a, (void *)(uintptr_t)from, p->length, true);
+	unsigned char *at = translate_arena(to, a);
+	if (likely(p->length <= CAY_FAST_PUT_BYTES &&
+		    (a->at | p->length) % 8 == 0)) {
+		completer_words(at, from, p->length / 8);
+		return 0;
+	}
+	/* Nothing of it is seen before what this port stored earlier. */
+	host_order();
+	host_copy(at, from, p->length, HOST_MEMORY);
+	return 0;
+}
+
+/* A byte enable for each byte, as a mask of bits. */
+static inline uint64_t completer_mask(uint64_t enables)
+{
+	uint64_t mask = 0;
+	for (unsigned i = 0; i < 8; i++)
+		if (enables >> i & 1)
+			mask |= 0xffull << (8 * i);
+	return mask;
+}
+
+/* MISALIGNED_PUT: the other bytes of the word stay whosever they are. */
+static inline int completer_put_masked(
+	struct context *to, const struct access *a, const struct packet *p)
+{
+	if (unlikely(a->owner.pid))
+		return -EXDEV;
+	_Atomic uint64_t *word = translate_word(to, a);
+	uint64_t mask = completer_mask(p->operand[1]);
+	uint64_t old = host_load(word, HOST_MEMORY);
+	while (!host_cas(word, &old, (old & ~mask) | (p->operand[0] & mask),
+		HOST_MEMORY))
+		;
+	return 0;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/queue.h"
+
 static void *queue_region(const struct arena *a, uint64_t extent, uint32_t at)
 {
 	return a->base + extent + (uint64_t)at * CAY_LINE;
@@ -32,6 +34,12 @@ int context_load(
 	c->nq = queue_region(a, config.queues_offset, config.nq_at);
 	c->rdr = queue_region(a, config.queues_offset, config.rdr_at);
 	c->refs = queue_region(a, config.tables_offset, config.refs_at);
+	c->wdt = queue_region(a, config.tables_offset, config.wdt_at);
+	c->windows = config.windows;
+	c->posted_head =
+		queue_region(a, config.tables_offset, config.posted_at);
+	c->posted = (struct cay_posted_receive *)(c->posted_head + 1);
+	c->posted_entries = 1u << config.posted_log2;
 	c->epoch = epoch;
 	c->vpid = vpid;
 	c->nq_log2 = config.nq_log2;
@@ -109,5 +117,10 @@ int origin_load(struct origin *o, struct context *own, uint32_t node)
 	o->wq_log2 = c.wq_log2;
 	o->sdr = queue_region(a, c.tables_offset, c.sdr_at);
 	o->sdr_bytes = (uint64_t)RDR_UNIT << c.sdr_log2;
+	o->wdt = own->wdt;
+	o->window_count = c.windows;
+	o->self = window_lock_word(own->vpid,
+		atomic_load_explicit(&arena_directory(a)[own->vpid].born,
+			memory_order_acquire));
 	return 0;
 }

@@ -39,9 +39,23 @@ struct context {
 	 */
 	_Atomic uint64_t r_seen;
 	struct reference *refs;
+	struct cay_window_descriptor *wdt;
+	uint32_t windows;
+	uint32_t posted_entries;
+	struct posted_head *posted_head;
+	struct cay_posted_receive *posted;
+	_Atomic bool no_process; /* the kernel keeps us from its memory */
 	const struct arena *arena;
 	struct context *former; /* that this one replaced, kept for readers */
 };
+
+/* A window of ours, as the device uses it for PUT and GET. */
+struct origin_window {
+	unsigned char *base; /* NULL: not open */
+	uint64_t length;
+};
+
+struct packet;
 
 /* The device's private state of a port that this process has opened. */
 struct origin {
@@ -64,6 +78,20 @@ struct origin {
 	uint32_t wq_read, wq_write; /* the posting thread */
 	unsigned char *sdr;
 	uint64_t sdr_bytes;
+	uint64_t self; /* this port as it stands in a window's lock */
+	bool words;    /* word mode */
+	struct cay_window_descriptor *wdt;
+	struct origin_window *windows; /* by Win-ID; NULL: none was opened */
+	uint32_t window_count;
+	_Atomic uint32_t carried; /* accesses under way at their owners */
+	_Atomic uint32_t wrong;	  /* capabilities that were wrong */
+	/*
+	 * Has the target's owner make an access that we cannot make: takes it
+	 * over, completion and all. 0 or -errno; NULL where there is no such
+	 * way.
+	 */
+	int (*carry)(struct origin *, struct op_record *,
+		_Atomic(struct context *) *to, const struct packet *);
 };
 
 CAY_STATIC_ASSERT(1u << QUEUE_REFS_LOG2 == 64, "origin.references has a bit "

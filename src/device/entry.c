@@ -61,6 +61,51 @@ int DEVICE(notify_gone)(
 	return notify_finish(to, op, &claim, 0);
 }
 
+int DEVICE(access)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *p)
+{
+	return requester_access(o, op, to, p);
+}
+
+/* Up to 24 bytes and no flags, folded as DEVICE(send_fast)() is. */
+__attribute__((flatten)) int DEVICE(put_fast)(struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *to, uint16_t window,
+	uint64_t capability, uint64_t offset, const void *data, size_t length)
+{
+	const struct iovec payload = { (void *)(uintptr_t)data, length };
+	const struct packet p = { .command = CAY_FAST_PUT,
+		.origin_vpid = o->vpid,
+		.origin_node = o->node,
+		.origin_lock = o->self,
+		.window = window,
+		.capability = capability,
+		.offset = offset,
+		.pieces = 1,
+		.length = length,
+		.payload = &payload };
+	return requester_access(o, op, to, &p);
+}
+
+/*
+ * The owner's own memory: the window is checked as for anybody, and is then
+ * where the owner says that it is.
+ */
+int DEVICE(serve)(struct context *own, struct op_record *op,
+	const struct packet *p, unsigned char *base, struct response *out,
+	uint32_t *rights)
+{
+	struct access a;
+	int r = window_grant(own, op, p, &a);
+	if (r)
+		return r;
+	*rights = a.rights;
+	if (a.owner.pid) {
+		a.owner.pid = 0;
+		a.at = (uint64_t)(base + p->offset - own->arena->base);
+	}
+	return window_leave(own, op, p, &a, dispatch_granted(own, &a, p, out));
+}
+
 bool DEVICE(post)(struct origin *o, const struct cay_vci *v)
 {
 	return fetch_post(o, v);
@@ -109,9 +154,30 @@ bool DEVICE(reference_done)(struct reference *slot, uint32_t sequence)
 	return done;
 }
 
+bool DEVICE(reference_begin)(struct reference *slot, uint32_t sequence)
+{
+	return reference_begin(slot, sequence);
+}
+
+bool DEVICE(reference_withdraw)(struct reference *slot)
+{
+	return reference_withdraw(slot);
+}
+
+bool DEVICE(reference_pending)(const struct origin *o, int32_t vpid)
+{
+	return reference_pending(o, vpid);
+}
+
 void DEVICE(reference_free)(struct origin *o, uint32_t index)
 {
 	reference_free(o, index);
+}
+
+void DEVICE(complete_own)(
+	struct origin *o, struct op_record *op, const struct completion *c)
+{
+	ack_own(o, op, c);
 }
 
 void DEVICE(completions_taken)(struct origin *o, uint32_t count)

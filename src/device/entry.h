@@ -16,6 +16,24 @@ int DEVICE(complete)(struct context *origin, struct op_record *,
 int DEVICE(notify_gone)(
 	struct context *to, struct op_record *, uint32_t node, uint16_t vpid);
 
+/*
+ * Remote memory. 0; 1: refused, and a completion says why; -EAGAIN; -EPIPE; or
+ * what origin.carry gave.
+ */
+int DEVICE(access)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct packet *);
+int DEVICE(put_fast)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, uint16_t window, uint64_t capability,
+	uint64_t offset, const void *data, size_t length);
+/*
+ * An access that its target, which is us, must make: `base` is where the window
+ * lies in this process. 0, a positive enum cay_error, or -EPIPE. Nobody is told
+ * of it but through `rights`, which are the window's.
+ */
+int DEVICE(serve)(struct context *own, struct op_record *,
+	const struct packet *, unsigned char *base, struct response *,
+	uint32_t *rights);
+
 bool DEVICE(post)(struct origin *, const struct cay_vci *);
 struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
 	enum cay_issue, unsigned parameter);
@@ -25,6 +43,12 @@ void DEVICE(give_back)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
 void DEVICE(awake)(struct context *own, uint64_t flag);
 bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
+bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
+bool DEVICE(reference_withdraw)(struct reference *);
+bool DEVICE(reference_pending)(const struct origin *, int32_t vpid);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
+/* Ends an instruction of the port's own; room was reserved. */
+void DEVICE(complete_own)(
+	struct origin *, struct op_record *, const struct completion *);
 void DEVICE(completions_taken)(struct origin *, uint32_t count);
 bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);

@@ -11,6 +11,10 @@
  *	host_cas(word, &expected, value, kind)  acq_rel, acquire on failure
  *	host_or, host_and(word, bits, kind)     acq_rel, give the old value
  *	host_swap(word, value, kind)            acq_rel, gives the old value
+ *	host_add(word, value, kind)             acq_rel, gives the old value
+ *	host_add32(word, value, kind)           relaxed, likewise
+ *	host_order()                     what follows is seen after what was
+ *	host_process(owner, at, local, bytes, write)  memory of a process
  *	host_write(to, value, kind)      plain store, covered by a release
  *	host_read(from, kind)            plain load, covered by an acquire
  *	host_copy(to, from, bytes, kind)
@@ -30,6 +34,9 @@ enum host_kind {
 	HOST_RECORD,	/* the issuing thread's own op record */
 	HOST_PEER,	/* the port's peer table */
 	HOST_WQ,	/* the port's work queue */
+	HOST_WINDOW,	/* a window descriptor */
+	HOST_MEMORY,	/* what a window gives access to */
+	HOST_POSTED,	/* a posted receive */
 	HOST_KINDS,
 };
 

@@ -11,6 +11,7 @@
 
 #define DEVICE(name) counting_##name
 
+#include "base/process_memory.h"
 #include "device/counting.h"
 
 /* In counting.c; both do nothing while nobody counts. */
@@ -102,6 +103,41 @@ static inline uint64_t host_swap(
 		atomic_exchange_explicit(word, value, memory_order_acq_rel);
 	counting_note(COUNTING_ATOMIC, kind, (const void *)word, 8, true);
 	return old;
+}
+
+static inline uint64_t host_add(
+	_Atomic uint64_t *word, uint64_t value, enum host_kind kind)
+{
+	counting_yield();
+	uint64_t old =
+		atomic_fetch_add_explicit(word, value, memory_order_acq_rel);
+	counting_note(COUNTING_ATOMIC, kind, (const void *)word, 8, true);
+	return old;
+}
+
+static inline uint32_t host_add32(
+	_Atomic uint32_t *word, uint32_t value, enum host_kind kind)
+{
+	counting_yield();
+	uint32_t old =
+		atomic_fetch_add_explicit(word, value, memory_order_relaxed);
+	counting_note(COUNTING_ATOMIC, kind, (const void *)word, 4, true);
+	return old;
+}
+
+static inline void host_order(void)
+{
+	atomic_thread_fence(memory_order_release);
+}
+
+static inline int host_process(const struct process_memory *owner, uint64_t at,
+	void *local, uint64_t bytes, bool write)
+{
+	counting_yield();
+	int r = write ? process_memory_write(owner, at, local, bytes)
+		      : process_memory_read(owner, at, local, bytes);
+	counting_note(COUNTING_COPY, HOST_MEMORY, local, bytes, false);
+	return r;
 }
 
 static inline void host_write(uint64_t *to, uint64_t value, enum host_kind kind)

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/futex.h"
+#include "base/process_memory.h"
 #include "device/context.h"
 #include "device/host.h"
 #include "device/step.h"
@@ -78,6 +79,36 @@ static inline uint64_t host_swap(
 {
 	(void)kind;
 	return atomic_exchange_explicit(word, value, memory_order_acq_rel);
+}
+
+static inline uint64_t host_add(
+	_Atomic uint64_t *word, uint64_t value, enum host_kind kind)
+{
+	(void)kind;
+	return atomic_fetch_add_explicit(word, value, memory_order_acq_rel);
+}
+
+static inline uint32_t host_add32(
+	_Atomic uint32_t *word, uint32_t value, enum host_kind kind)
+{
+	(void)kind;
+	return atomic_fetch_add_explicit(word, value, memory_order_relaxed);
+}
+
+static inline void host_order(void)
+{
+	atomic_thread_fence(memory_order_release);
+}
+
+/*
+ * Memory that is the owner's own: the kernel copies, if it lets us. The
+ * process is known again by its cookie. 0, -EPERM, -ESRCH, -EFAULT.
+ */
+static inline int host_process(const struct process_memory *owner, uint64_t at,
+	void *local, uint64_t bytes, bool write)
+{
+	return write ? process_memory_write(owner, at, local, bytes)
+		     : process_memory_read(owner, at, local, bytes);
 }
 
 static inline void host_write(uint64_t *to, uint64_t value, enum host_kind kind)

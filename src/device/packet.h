@@ -23,6 +23,18 @@ struct packet {
 	const struct iovec *payload;
 	uint32_t reference; /* 0, or 1 + index of the origin's slot */
 	uint32_t sequence;  /* of that slot's use */
+
+	/* Remote memory; the payload of a get is where it goes. */
+	uint16_t window;      /* Win-ID at the target */
+	uint64_t capability;  /* 48 bits */
+	uint64_t offset;      /* in the window */
+	uint64_t operand[2];  /* FAA, CAS, MISALIGNED_PUT */
+	uint64_t origin_lock; /* the origin as it stands in a window's lock */
+};
+
+/* What a responder sends back. */
+struct response {
+	uint64_t result, previous;
 };
 
 #endif

@@ -63,6 +63,12 @@ static inline uint64_t op_state_word(
 	       (uint64_t)epoch << OP_EPOCH_SHIFT;
 }
 
+/* A port as it stands in the lock of a window: its VPID and first epoch. */
+static inline uint64_t window_lock_word(uint16_t vpid, uint32_t born)
+{
+	return vpid | (uint64_t)born << 32;
+}
+
 /* Has the node decided that this entry of a replaced set is void? */
 static inline bool queue_fenced(
 	const struct queue_control *c, uint64_t position)

@@ -31,6 +31,7 @@ static void layout_sizes(struct queue_config *c, const struct queue_wish *wish)
 	c->wq_log2 = log2_or(wish->wq_log2, QUEUE_WQ_LOG2_DEFAULT);
 	c->sdr_log2 = log2_or(wish->sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
 	c->refs_log2 = QUEUE_REFS_LOG2;
+	c->posted_log2 = log2_or(wish->posted_log2, QUEUE_POSTED_LOG2_DEFAULT);
 	c->peers = count_or(wish->peers, QUEUE_PEERS_DEFAULT);
 	c->windows = count_or(wish->windows, QUEUE_WINDOWS_DEFAULT);
 }
@@ -63,6 +64,8 @@ static void layout_places(struct queue_config *c)
 		&tables, (uint64_t)c->peers * sizeof(struct peer_entry));
 	c->wdt_at = extent_take(&tables,
 		(uint64_t)c->windows * sizeof(struct cay_window_descriptor));
+	c->posted_at = extent_take(
+		&tables, ((uint64_t)CAY_LINE << c->posted_log2) + CAY_LINE);
 	c->tables_bytes = tables;
 }
 
@@ -87,6 +90,10 @@ static void control_fill(struct queue_control *control,
 	atomic_store_explicit(
 		&control->moving, QUEUE_STAYS, memory_order_relaxed);
 	atomic_store_explicit(&control->bell, 0, memory_order_relaxed);
+	atomic_store_explicit(
+		&control->posted, POSTED_NONE, memory_order_relaxed);
+	atomic_store_explicit(
+		&control->gate, config->epoch, memory_order_relaxed);
 	atomic_store_explicit(&control->r, start, memory_order_relaxed);
 }
 
@@ -140,6 +147,8 @@ void queue_set_open(
 uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
 {
 	struct queue_control *control = arena_control(a, vpid, epoch);
+	/* Whoever waits for accesses to end issues a membarrier first. */
+	atomic_store_explicit(&control->gate, 0, memory_order_release);
 	uint64_t w = atomic_fetch_or_explicit(
 		&control->w, W_CLOSED, memory_order_acq_rel);
 	atomic_fetch_or_explicit(&control->r, R_CLOSED, memory_order_acq_rel);

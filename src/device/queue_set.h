@@ -19,6 +19,7 @@
 struct queue_wish {
 	uint8_t nq_log2, wq_log2;   /* entries */
 	uint8_t rdr_log2, sdr_log2; /* units of 64 bytes */
+	uint8_t posted_log2;	    /* posted receives */
 	uint32_t peers, windows;
 };
 

@@ -36,3 +36,25 @@ static inline void record_idle(struct op_record *op)
 	host_store(&op->state, OP_IDLE, HOST_RECORD);
 	host_step(op, STEP_IDLE);
 }
+
+/*
+ * X4: names memory that its owner may take away, before the first look at
+ * whether it has. Nothing orders this store before that look: whoever takes
+ * memory away stores his flag, issues a membarrier and then reads the records,
+ * so either he finds this one or we find his flag. models/window.pml.
+ */
+static inline void record_access(
+	struct op_record *op, const struct context *to, uint64_t window)
+{
+	host_store_relaxed(&op->window, window, HOST_RECORD);
+	host_store(&op->state, op_state_word(OP_ACCESS, to->vpid, to->epoch),
+		HOST_RECORD);
+	host_step(op, STEP_ACCESS);
+}
+
+/* X5: release, each: whoever misses it here knows the access is over. */
+static inline void record_access_end(struct op_record *op)
+{
+	host_store(&op->window, 0, HOST_RECORD);
+	record_idle(op);
+}

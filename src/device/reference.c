@@ -13,6 +13,14 @@ static inline uint64_t reference_word(
 	return (uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | state;
 }
 
+/* Not FREE and not DONE: its memory is needed. */
+static inline bool reference_open(uint64_t state)
+{
+	unsigned now = state & REFERENCE_STATE_MASK;
+	return now == REFERENCE_READY || now == REFERENCE_SENT ||
+	       now == REFERENCE_TAKEN;
+}
+
 /* G1: the fields are covered by this release; the target loads it at G3. */
 static inline void reference_ready(
 	struct reference *slot, uint32_t sequence, struct op_record *op)
@@ -36,6 +44,36 @@ static inline void reference_sent(
 }
 
 /*
+ * The target begins: from here on the origin cannot withdraw it. False if it
+ * has, or if the slot is in another use.
+ */
+static inline bool reference_begin(struct reference *slot, uint32_t sequence)
+{
+	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
+	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
+		reference_open(state)) {
+		if ((state & REFERENCE_STATE_MASK) == REFERENCE_TAKEN)
+			return true;
+		if (host_cas(&slot->state, &state,
+			    reference_word(sequence, REFERENCE_TAKEN),
+			    HOST_REFERENCE))
+			return true;
+	}
+	return false;
+}
+
+/* The origin takes it back; false if the target has begun. */
+static inline bool reference_withdraw(struct reference *slot)
+{
+	uint64_t state = host_load(&slot->state, HOST_REFERENCE);
+	uint32_t sequence = (uint32_t)(state >> REFERENCE_SEQUENCE_SHIFT);
+	return (state & REFERENCE_STATE_MASK) == REFERENCE_SENT &&
+	       host_cas(&slot->state, &state,
+		       reference_word(sequence, REFERENCE_DONE),
+		       HOST_REFERENCE);
+}
+
+/*
  * G2: release: the target has read what it wanted. False if the slot is in
  * another use already.
  */
@@ -43,8 +81,7 @@ static inline bool reference_done(struct reference *slot, uint32_t sequence)
 {
 	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
 	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
-		((state & REFERENCE_STATE_MASK) == REFERENCE_READY ||
-			(state & REFERENCE_STATE_MASK) == REFERENCE_SENT))
+		reference_open(state))
 		if (host_cas(&slot->state, &state,
 			    reference_word(sequence, REFERENCE_DONE),
 			    HOST_REFERENCE))
@@ -102,17 +139,16 @@ static inline void reference_free(struct origin *o, uint32_t index)
 		&o->references, ~(1ull << index), memory_order_release);
 }
 
-/* Is a long message under way that its target has not taken? */
-static inline bool reference_pending(const struct origin *o)
+/* Is anything under way to this VPID, or, if negative, to anybody? */
+static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
 	uint64_t used =
 		atomic_load_explicit(&o->references, memory_order_acquire);
 	for (; used; used &= used - 1) {
-		uint64_t state = host_load(
-			&o->refs[__builtin_ctzll(used)].state, HOST_REFERENCE);
-		unsigned now = state & REFERENCE_STATE_MASK;
+		const struct reference *slot = &o->refs[__builtin_ctzll(used)];
 		/* FREE: the node has completed it for a dead target. */
-		if (now == REFERENCE_READY || now == REFERENCE_SENT)
+		if (reference_open(host_load(&slot->state, HOST_REFERENCE)) &&
+			(vpid < 0 || slot->target_vpid == vpid))
 			return true;
 	}
 	return false;

@@ -7,10 +7,20 @@
  * fold away; a VCI from the work queue goes through all of them.
  */
 
-/* A fenced request waits for all before it: for long messages under way. */
-static inline bool requester_fenced(const struct origin *o, unsigned flags)
+/*
+ * Into a posted buffer, if the target uses them. 1: into its RDR; -E2BIG: it is
+ * too long for that.
+ */
+static inline int requester_posted(struct context *to, struct op_record *op,
+	const struct packet *p, const struct reference *ref)
 {
-	return unlikely(flags & CAY_VCI_FENCE) && reference_pending(o);
+	if (ref || (p->command & CAY_COMMAND_OPERATION) != CAY_SEND ||
+		p->length <= CAY_FAST_SEND_BYTES)
+		return 1;
+	int r = 1;
+	if (unlikely(host_load32(&to->control->posted, HOST_W)))
+		r = posted_send(to, op, p);
+	return r > 0 && p->length > QUEUE_PAYLOAD_MAX ? -E2BIG : r;
 }
 
 /* Steps after the route is known: command frame out, payload, completion. */
@@ -20,12 +30,14 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
 	/* A long message has looked before it took its slot. */
-	if (!ref && requester_fenced(o, p->flags))
+	if (!ref && scoreboard_fenced(o, p->flags))
 		return -EAGAIN;
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
 
-	int r = dispatch_request(to, op, p, ref);
+	int r = requester_posted(to, op, p, ref);
+	if (likely(r > 0))
+		r = dispatch_request(to, op, p, ref);
 	if (unlikely(r)) {
 		if (notify)
 			ack_unreserve(o, 1);
@@ -65,7 +77,7 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
 {
-	int index = requester_fenced(o, p->flags) ? -1 : reference_take(o);
+	int index = scoreboard_fenced(o, p->flags) ? -1 : reference_take(o);
 	if (index < 0)
 		return -EAGAIN;
 	struct reference *ref = &o->refs[index];
@@ -79,6 +91,129 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 		reference_free(o, (uint32_t)index);
 	*used = (uint32_t)index;
 	return r;
+}
+
+/* ---- remote memory ---- */
+
+/* Does it end in a completion whatever becomes of it? */
+static inline bool requester_completes(const struct packet *p)
+{
+	unsigned operation = p->command & CAY_COMMAND_OPERATION;
+	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
+	       operation == CAY_FAST_GET ||
+	       operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
+	       operation == (CAY_CAS & CAY_COMMAND_OPERATION);
+}
+
+static inline struct completion requester_completion(
+	const struct origin *o, const struct packet *p, uint16_t target)
+{
+	return (struct completion){ .tag = p->tag,
+		.api_tag = p->api_tag,
+		.command = p->command,
+		.peer_node = o->node,
+		.peer_vpid = target,
+		.length = p->length,
+		.result = p->offset,
+		.previous = p->window };
+}
+
+/* Refused: the origin is always told. 1, or -EAGAIN: there is no room to. */
+__attribute__((cold, noinline)) static int requester_refused(struct origin *o,
+	struct op_record *op, struct completion *c, bool reserved, int error)
+{
+	if (error == CAY_ERROR_CAPABILITY)
+		atomic_fetch_add_explicit(&o->wrong, 1, memory_order_relaxed);
+	if (!reserved && !ack_reserve(o))
+		return -EAGAIN;
+	c->error = (uint8_t)error;
+	ack_own(o, op, c);
+	return 1;
+}
+
+/* What the response adds to the completion. */
+static inline void requester_response(struct completion *c,
+	const struct packet *p, const struct response *response)
+{
+	switch (p->command & CAY_COMMAND_OPERATION) {
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
+		c->result = response->result;
+		c->previous = response->previous;
+		break;
+	case CAY_FAST_GET: {
+		uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
+		memcpy(words, p->payload->iov_base, p->length);
+		c->length = words[0];
+		c->result = words[1];
+		c->previous = words[2];
+		c->bytes = (uint16_t)p->length;
+	}
+	}
+}
+
+/* Word mode: what the target is asked for must be whole words. */
+__attribute__((cold, noinline)) static int requester_check_words(
+	const struct packet *p)
+{
+	if (p->offset % 8)
+		return CAY_ERROR_TARGET_OFFSET_ALIGN;
+	return p->length % 8 ? CAY_ERROR_TARGET_LENGTH_ALIGN : 0;
+}
+
+/* At whichever queue set the peer has now; as dispatch_access(). */
+static inline int requester_reach(struct op_record *op,
+	_Atomic(struct context *) *slot, const struct packet *p,
+	struct response *response)
+{
+	for (;;) {
+		struct context *to =
+			atomic_load_explicit(slot, memory_order_acquire);
+		int r = dispatch_access(to, op, p, response);
+		if (unlikely(r == -ESTALE)) {
+			window_tell_again(slot, op, p);
+			return 0;
+		}
+		if (likely(r != -EPIPE) || !context_follow(slot, to))
+			return r;
+	}
+}
+
+/*
+ * 0; 1: refused, and the completion says why; -EAGAIN: nothing has happened;
+ * -EPIPE; or what carrying it to its owner gave.
+ */
+static inline int requester_access(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct packet *p)
+{
+	bool completes = requester_completes(p);
+	struct response response = { 0 };
+	struct completion c = requester_completion(
+		o, p, atomic_load_explicit(slot, memory_order_acquire)->vpid);
+
+	if (scoreboard_fenced(o, p->flags))
+		return -EAGAIN;
+	if (completes && unlikely(!ack_reserve(o)))
+		return -EAGAIN;
+	int r = unlikely(o->words) ? requester_check_words(p) : 0;
+	if (unlikely(scoreboard_behind(o, slot, p)))
+		r = r ? r : -EXDEV;
+	if (likely(!r))
+		r = requester_reach(op, slot, p, &response);
+	if (unlikely(r == -EXDEV && !o->carry))
+		r = CAY_ERROR_MEMORY;
+	if (unlikely(r > 0))
+		return requester_refused(o, op, &c, completes, r);
+	if (unlikely(r)) {
+		if (completes)
+			ack_unreserve(o, 1);
+		return r == -EXDEV ? o->carry(o, op, slot, p) : r;
+	}
+	if (completes) {
+		requester_response(&c, p, &response);
+		ack_own(o, op, &c);
+	}
+	return 0;
 }
 
 /* ---- a VCI from the work queue ---- */
@@ -119,8 +254,11 @@ static int requester_send(struct origin *o, struct op_record *op,
 	struct iovec data = { o->sdr + offset, v->word[CAY_VCI_WORD_LENGTH] };
 	p.length = data.iov_len;
 	p.payload = &data;
-	if (p.length <= QUEUE_PAYLOAD_MAX)
-		return requester_route(o, op, slot, &p, NULL);
+	if (p.length > QUEUE_PAYLOAD_MAX)
+		p.flags |= CAY_VCI_NOTIFY; /* as if by reference */
+	int r = requester_route(o, op, slot, &p, NULL);
+	if (r != -E2BIG)
+		return r;
 	struct reference source = { .kind = REFERENCE_ARENA,
 		.address = (uint64_t)(o->sdr + offset - arena->base),
 		.length = p.length };
@@ -128,65 +266,100 @@ static int requester_send(struct origin *o, struct op_record *op,
 	return requester_reference(o, op, slot, &p, &source, &used);
 }
 
+/* PUT and GET move between two windows; the others have it all in the VCI. */
+static bool requester_two_windows(unsigned command)
+{
+	unsigned operation = command & CAY_COMMAND_OPERATION;
+	return operation == CAY_PUT || operation == CAY_GET;
+}
+
+static int requester_remote(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct cay_vci *v)
+{
+	struct packet p = requester_frame(o, v);
+	uint64_t window = v->word[CAY_VCI_WORD_WINDOW];
+	uint64_t fetched[CAY_FAST_PUT_WORDS];
+	struct iovec data = { (void *)&v->word[CAY_VCI_WORD_OPERAND],
+		(v->word[CAY_VCI_WORD_TARGET] >> CAY_VCI_BYTES_SHIFT) &
+			0xffff };
+
+	p.window = (uint16_t)window;
+	p.capability = window >> CAY_VCI_CAPABILITY_SHIFT;
+	p.offset = v->word[CAY_VCI_WORD_OFFSET];
+	p.operand[0] = v->word[CAY_VCI_WORD_OPERAND];
+	p.operand[1] = v->word[CAY_VCI_WORD_OPERAND + 1];
+	p.origin_lock = o->self;
+	if (requester_two_windows(p.command)) {
+		uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
+		data.iov_base =
+			o->windows[id].base + v->word[CAY_VCI_WORD_ORIGIN_AT];
+		data.iov_len = v->word[CAY_VCI_WORD_BYTES];
+	} else if ((p.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET) {
+		data.iov_base = fetched;
+	} else if ((p.command & CAY_COMMAND_OPERATION) != CAY_FAST_PUT) {
+		data.iov_len = 8;
+	}
+	p.length = data.iov_len;
+	p.payload = &data;
+	int r = requester_access(o, op, slot, &p);
+	return r > 0 ? 0 : r;
+}
+
+/* Window, lock, bounds, in word mode alignment: of the origin. */
+static enum cay_error requester_check_origin(
+	const struct origin *o, const struct cay_vci *v)
+{
+	uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
+	uint64_t offset = v->word[CAY_VCI_WORD_ORIGIN_AT];
+	uint64_t bytes = v->word[CAY_VCI_WORD_BYTES];
+	if (!o->windows || id >= o->window_count || !o->windows[id].base)
+		return CAY_ERROR_ORIGIN_WINDOW;
+	uint64_t lock = host_load(window_word(&o->wdt[id].lock), HOST_WINDOW);
+	if (lock && lock != o->self)
+		return CAY_ERROR_ORIGIN_LOCKED;
+	if (!bits_inside(offset, bytes, o->windows[id].length))
+		return CAY_ERROR_ORIGIN_BOUNDS;
+	if (o->words && offset % 8)
+		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
+	if (o->words && bytes % 8)
+		return CAY_ERROR_ORIGIN_LENGTH_ALIGN;
+	return CAY_ERROR_NONE;
+}
+
+static enum cay_error requester_check_send(
+	const struct origin *o, const struct cay_vci *v)
+{
+	uint64_t offset = v->word[CAY_VCI_WORD_SDR_OFFSET];
+	uint64_t bytes = v->word[CAY_VCI_WORD_LENGTH];
+	if (!bits_inside(offset, bytes, o->sdr_bytes))
+		return CAY_ERROR_ORIGIN_BOUNDS;
+	if (o->words && offset % 8)
+		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
+	if (o->words && bytes % 8)
+		return CAY_ERROR_ORIGIN_LENGTH_ALIGN;
+	return CAY_ERROR_NONE;
+}
+
 /* The first check that fails decides: command, route, origin, target. */
 static enum cay_error requester_check(struct origin *o, const struct cay_vci *v,
 	_Atomic(struct context *) **slot)
 {
 	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
-	uint32_t route =
-		(uint32_t)(v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT) &
-		CAY_VCI_ROUTING_OFFSET_MASK;
+	uint64_t route = v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT;
+	enum cay_error error;
 
-	if (!vci_valid(v) || (command != CAY_FAST_SEND && command != CAY_SEND))
+	if (!vci_valid(v))
 		return CAY_ERROR_COMMAND;
-	enum cay_error error = route_fetch(o, route, slot);
+	error = route_fetch(o, (uint32_t)(route & CAY_VCI_ROUTING_OFFSET_MASK),
+		(uint8_t)(v->word[0] >> CAY_VCI_ROUTING_LENGTH_SHIFT), slot);
+	if (!error && command == CAY_SEND)
+		error = requester_check_send(o, v);
+	if (!error && requester_two_windows(command))
+		error = requester_check_origin(o, v);
 	if (error)
 		return error;
-	if (command == CAY_SEND &&
-		!bits_inside(v->word[CAY_VCI_WORD_SDR_OFFSET],
-			v->word[CAY_VCI_WORD_LENGTH], o->sdr_bytes))
-		return CAY_ERROR_ORIGIN_BOUNDS;
 	struct context *to = atomic_load_explicit(*slot, memory_order_acquire);
 	return to->vpid == (uint16_t)v->word[CAY_VCI_WORD_TARGET]
 		       ? CAY_ERROR_NONE
 		       : CAY_ERROR_TARGET_VPID;
-}
-
-/*
- * All steps for one VCI, which is the device's own copy. 0, or -EAGAIN: the
- * request stays where it is. Whatever is wrong with it becomes a NOTIFY_CC
- * with the error; the caller has made sure that there is room for one.
- */
-static int requester_execute(
-	struct origin *o, struct op_record *op, const struct cay_vci *v)
-{
-	struct context *own =
-		atomic_load_explicit(&o->own, memory_order_acquire);
-	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
-	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
-	_Atomic(struct context *) *slot = NULL;
-	int r = 0;
-
-	host_step(op, STEP_DESCRIPTOR);
-	enum cay_error error = requester_check(o, v, &slot);
-	host_step(op, STEP_ROUTE);
-	if (!error)
-		r = command == CAY_SEND
-			    ? requester_send(o, op, slot, v, own->arena)
-			    : requester_fast_send(o, op, slot, v);
-	if (r == -EPIPE)
-		error = CAY_ERROR_GONE;
-	if (!error)
-		return r;
-	if (!ack_reserve(o))
-		return -EAGAIN;
-	struct completion c = { .tag = v->word[CAY_VCI_WORD_TAG],
-		.api_tag = (uint32_t)(v->word[CAY_VCI_WORD_TARGET] >>
-				      CAY_VCI_API_TAG_SHIFT),
-		.command = (uint16_t)v->word[0],
-		.error = (uint8_t)error,
-		.peer_node = o->node,
-		.peer_vpid = target };
-	ack_own(o, op, &c);
-	return 0;
 }

@@ -6,10 +6,14 @@
 
 /* The first check that fails decides; *to is set only on CAY_ERROR_NONE. */
 static inline enum cay_error route_fetch(const struct origin *o,
-	uint32_t routing_offset, _Atomic(struct context *) **to)
+	uint32_t routing_offset, uint8_t routing_length,
+	_Atomic(struct context *) **to)
 {
 	if (routing_offset >= o->peer_count)
 		return CAY_ERROR_ROUTE;
+	/* More than one step would lead over a link, and there is none. */
+	if (routing_length > 1)
+		return CAY_ERROR_UNREACHABLE;
 	const struct peer_entry *entry = &o->peers[routing_offset];
 	uint32_t epoch = host_load32(&entry->epoch, HOST_PEER);
 	_Atomic(struct context *) *slot =

@@ -22,6 +22,11 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_RETURN] = "room returned",
 	[STEP_ROOM] = "wake the senders",
 	[STEP_SLEEP] = "sleep announced",
+	[STEP_ACCESS] = "record: access",
+	[STEP_WINDOW] = "window check",
+	[STEP_STORED] = "memory access",
+	[STEP_POSTED] = "record: posted receive",
+	[STEP_FILLED] = "posted receive filled",
 };
 
 const char *device_step_name(enum device_step step)

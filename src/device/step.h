@@ -31,6 +31,13 @@ enum device_step {
 	STEP_RETURN, /* 16 R has moved */
 	STEP_ROOM,   /* 17 senders that waited for room were woken */
 	STEP_SLEEP,  /* 18 SLEEP is set in W */
+	/* window: check */
+	STEP_ACCESS, /* the record names the window */
+	STEP_WINDOW, /* the descriptor was checked */
+	STEP_STORED, /* memory was read or written */
+	/* posted receive */
+	STEP_POSTED, /* the record names the slot that it will take */
+	STEP_FILLED, /* the slot says FILLED */
 	STEP_COUNT,
 };
 

@@ -5,36 +5,21 @@
  * folds away, and the answer is known at once.
  */
 
-static uint32_t trigger_completions_free(const struct origin *o)
-{
-	return o->cq_reserve -
-	       atomic_load_explicit(&o->completions, memory_order_relaxed);
-}
-
-/* Each VCI may end in a completion, so one must find room before it starts. */
 static struct cay_answer trigger_issue(
 	struct origin *o, struct op_record *op, uint32_t count)
 {
-	struct cay_answer answer = { 0 };
+	uint32_t accepted = 0;
 	struct cay_vci v;
 
 	host_step(op, STEP_CONTEXT);
-	while (answer.accepted < count) {
-		if (!fetch_vci(o, &v)) {
-			answer.reason = CAY_ERROR_COMMAND;
-			break;
-		}
-		if (trigger_completions_free(o) == 0 ||
-			requester_execute(o, op, &v) != 0) {
-			answer.reason = CAY_ERROR_NO_ROOM;
-			answer.wait_ns = 1000;
-			break;
-		}
+	for (; accepted < count; accepted++) {
+		if (!fetch_vci(o, &v))
+			return csb_answer(o, accepted, CAY_ERROR_COMMAND);
+		if (!csb_accepts(o) || schedule_execute(o, op, &v) != 0)
+			return csb_answer(o, accepted, CAY_ERROR_NO_ROOM);
 		o->wq_read++;
-		answer.accepted++;
 	}
-	answer.free = (1u << o->wq_log2) - (o->wq_write - o->wq_read);
-	return answer;
+	return csb_answer(o, accepted, CAY_ERROR_NONE);
 }
 
 /* NOTIFY_STATUS: all pointers, as they are now. Room is reserved. */

@@ -25,7 +25,7 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
-static int barrier_everywhere(void)
+int barrier_everywhere(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
 		return 0;
@@ -63,6 +63,9 @@ static void set_open(struct vport *p, const struct queue_control *old)
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
 	queue_set_open(&p->realm->arena, &p->config, p->born);
+	atomic_store_explicit(&new->posted,
+		atomic_load_explicit(&old->posted, memory_order_relaxed),
+		memory_order_relaxed);
 	atomic_store_explicit(&new->bell, p->bell >= 0, memory_order_release);
 }
 
@@ -107,7 +110,8 @@ static uint32_t records_stuck_at(struct process *stuck, const struct vport *p)
 	struct op_record *op;
 	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
 		struct record_seen s = record_read(op);
-		count += record_is_at(&s, p->config.vpid, p->epoch);
+		count += record_claims(&s) &&
+			 record_is_at(&s, p->config.vpid, p->epoch);
 	}
 	return count;
 }

@@ -93,11 +93,13 @@ struct vport {
 	struct process *process;
 	struct realm *realm; /* outlives the process's interest in it */
 	enum vport_state state;
+	bool disabled; /* closed by us: its process has not closed it yet */
 	uint32_t epoch, born;
 	struct queue_config config;
 	struct queue_config former; /* replaced set, epoch 0: none */
 	char name[NODE_NAME_MAX];
 	struct list watchers;
+	struct list locks;    /* windows of others that it has locked */
 	struct watch **peers; /* by index; grows */
 	uint32_t peer_room, peer_count;
 	int bell;
@@ -164,6 +166,8 @@ void process_exited(struct process *);
 bool process_bury(struct process *);
 
 struct block *block_add(struct process *, uint64_t bytes);
+/* One that was not given back, or NULL. */
+struct block *block_find(struct process *, uint64_t offset);
 int block_free(struct process *, uint64_t offset);
 /* Frees what was given back and is no longer read. */
 void block_sweep(struct node *);
@@ -211,7 +215,26 @@ void repair_ready(struct vport *dead);
 /* Does anybody still read what this port sent by reference? */
 bool repair_pending(struct vport *, uint64_t from, uint64_t bytes);
 
+/* A posted receive that a dead thread had taken; `voided`: and not told of. */
+void repair_posted(struct realm *, struct op_record *, bool voided);
+
+/* ---- window.c ---- */
+
+/*
+ * After a membarrier: 0 if no living thread is in the middle of an access to
+ * this port's window (1 + Win-ID; 0: to anything of its), else -EAGAIN.
+ */
+int window_quiet(struct vport *, uint32_t window);
+/* 0, -EINPROGRESS (locked, but others are not out), -EAGAIN, -EALREADY, ... */
+int window_lock(struct vport *, const struct node_request *);
+int window_unlock(struct vport *, const struct node_request *);
+/* The port is closed. */
+void window_unlock_all(struct vport *);
+
 /* ---- fence.c ---- */
+
+/* Every thread of every member has seen our stores. 0 or -EOPNOTSUPP. */
+int barrier_everywhere(void);
 
 int fence_process(struct node *, pid_t pid, uint32_t *moved);
 

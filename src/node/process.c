@@ -280,18 +280,25 @@ static void block_try_free(struct process *p, struct block *b)
 	free(b);
 }
 
-int block_free(struct process *p, uint64_t offset)
+struct block *block_find(struct process *p, uint64_t offset)
 {
 	list_for_each (at, &p->blocks) {
 		struct block *b = list_of(at, struct block, link);
-		if (b->offset != offset || b->freed)
-			continue;
-		b->freed = true;
-		p->node->deferred_blocks++;
-		block_try_free(p, b);
-		return 0;
+		if (b->offset == offset && !b->freed)
+			return b;
 	}
-	return -EINVAL;
+	return NULL;
+}
+
+int block_free(struct process *p, uint64_t offset)
+{
+	struct block *b = block_find(p, offset);
+	if (!b)
+		return -EINVAL;
+	b->freed = true;
+	p->node->deferred_blocks++;
+	block_try_free(p, b);
+	return 0;
 }
 
 void block_sweep(struct node *n)

@@ -35,6 +35,10 @@ enum node_request_kind {
 	NODE_STATUS = 14,   /* the reply brings a memfd with node_status */
 	NODE_FENCE = 15,    /* fence a stuck process off */
 	NODE_LONG = 16,	    /* a port will send by reference */
+	NODE_QUIET = 17,    /* is nobody in the middle of an access? */
+	NODE_LOCK = 18,	    /* a window of a peer */
+	NODE_UNLOCK = 19,
+	NODE_DISABLE = 20, /* a port of the caller's that misbehaves */
 };
 
 struct node_request {
@@ -48,13 +52,14 @@ struct node_request {
 		} hello;
 		struct {
 			uint8_t nq_log2, rdr_log2, wq_log2, sdr_log2;
+			uint8_t posted_log2, reserved[3];
 			uint32_t peers, windows;
 			uint64_t flags; /* enum cay_port_flag */
 			char name[NODE_NAME_MAX];
 		} open;
 		struct {
 			uint16_t vpid;
-		} close; /* and NODE_LONG */
+		} close; /* and NODE_LONG, NODE_DISABLE */
 		struct {
 			uint16_t vpid; /* of the caller's port */
 			uint16_t target;
@@ -70,6 +75,7 @@ struct node_request {
 		} alloc;
 		struct {
 			uint64_t offset;
+			uint32_t asking; /* 1: only how large it is */
 		} free;
 		struct {
 			uint64_t offset;
@@ -81,6 +87,17 @@ struct node_request {
 		struct {
 			uint32_t pid;
 		} fence;
+		struct {
+			uint16_t vpid;
+			uint32_t window; /* 1 + Win-ID; 0: any of the port's */
+		} quiet;
+		struct {
+			uint16_t vpid; /* of the caller's port */
+			uint16_t target, window;
+			uint16_t waiting; /* 1: locked already, is it quiet? */
+			uint32_t epoch; /* of the target, any since its birth */
+			uint64_t capability;
+		} lock;
 		uint8_t padding[120];
 	};
 };
@@ -104,8 +121,8 @@ struct node_reply {
 			uint8_t path; /* enum arena_path */
 		} resolve;
 		struct {
-			uint64_t offset;
-		} alloc;
+			uint64_t offset, bytes;
+		} alloc; /* and NODE_FREE, if it is only asking */
 		struct {
 			uint64_t bytes; /* in the memfd */
 			uint32_t ports, processes;

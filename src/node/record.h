@@ -32,11 +32,23 @@ static inline struct record_seen record_read(const struct op_record *op)
 	return s;
 }
 
+/* May its records still change? */
+static inline bool process_lives(const struct process *p)
+{
+	return p->state != PROCESS_DEAD && p->state != PROCESS_LEFT;
+}
+
 /* Is its thread in the middle of something with this queue set? */
 static inline bool record_is_at(
 	const struct record_seen *s, uint16_t vpid, uint32_t epoch)
 {
 	return s->state != OP_IDLE && s->vpid == vpid && s->epoch == epoch;
+}
+
+/* In the middle of an entry, not of somebody's memory. */
+static inline bool record_claims(const struct record_seen *s)
+{
+	return s->state == OP_TRY || s->state == OP_OWN;
 }
 
 /* How many entries from w_old on it claims, or tries to. */
@@ -47,7 +59,8 @@ static inline uint64_t record_entries(const struct record_seen *s)
 
 static inline bool record_covers(const struct record_seen *s, uint64_t position)
 {
-	return queue_ahead(position, queue_nq(s->w_old)) < record_entries(s);
+	return record_claims(s) &&
+	       queue_ahead(position, queue_nq(s->w_old)) < record_entries(s);
 }
 
 /* The i-th record of a process; NULL behind the last. */

@@ -44,6 +44,20 @@ static bool reference_is_to(
 	       ref->target_epoch <= target->epoch;
 }
 
+/* What it was; of an access its origin has written it down. */
+static uint16_t reference_command(
+	const struct realm *r, const struct reference *ref)
+{
+	struct reference copy = { .kind = ref->kind,
+		.address = ref->address,
+		.length = ref->length };
+	if (copy.kind != REFERENCE_ACCESS ||
+		!reference_valid(&copy, r->arena.bytes))
+		return CAY_SEND;
+	return ((struct carried *)(void *)(r->arena.base + copy.address))
+		->command;
+}
+
 /*
  * Tells the origin. The target may have done so just before it died: then this
  * one comes twice, the origin knows it by the sequence number, and it has no
@@ -61,14 +75,14 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 		atomic_fetch_or_explicit(
 			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
 	struct completion c = { .tag = ref->tag,
-		.command = CAY_SEND,
+		.command = reference_command(r, ref),
 		.length = ref->length,
 		.error = (uint8_t)(atomic_load_explicit(&ref->outcome,
 					   memory_order_relaxed) &
 				   REFERENCE_ERROR_MASK),
 		.peer_node = r->node->id,
 		.peer_vpid = closed->config.vpid,
-		.reference = index + 1,
+		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
 	if (device_complete(&to, r->op, &c,
 		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
@@ -116,6 +130,13 @@ bool repair_owed(const struct vport *by, const struct vport *closed)
 	return false;
 }
 
+/* A long message, or an access that the target is to make. */
+static bool reference_in_entry(unsigned command)
+{
+	return command == CAY_NOTIFY_RECV ||
+	       (command != CAY_NQE_INVALID && command < CAY_NOTIFY_CC);
+}
+
 /* Is there an entry in the target's queue that names this reference? */
 static bool reference_published(const struct vport *dead,
 	const struct vport *target, uint32_t index, uint32_t sequence)
@@ -133,7 +154,7 @@ static bool reference_published(const struct vport *dead,
 		at = (at + 1) & QUEUE_NQ_MASK) {
 		uint64_t word = device_peek(&to, at);
 		const struct cay_nqe *n = device_entry(&to, at);
-		if ((word & CAY_COMMAND_MASK) == CAY_NOTIFY_RECV &&
+		if (word != 0 && reference_in_entry(word & CAY_COMMAND_MASK) &&
 			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) ==
 				dead->config.vpid &&
 			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
@@ -176,9 +197,10 @@ static bool reference_read(const struct vport *p, const struct reference *ref,
 {
 	uint32_t sequence;
 	enum reference_state state = reference_state(ref, &sequence);
-	return (state == REFERENCE_SENT || state == REFERENCE_READY) &&
-	       ref->kind == REFERENCE_ARENA && ref->address - from < bytes &&
-	       reference_target(p, ref);
+	bool needed = state == REFERENCE_SENT || state == REFERENCE_READY ||
+		      state == REFERENCE_TAKEN;
+	return needed && ref->kind != REFERENCE_PROCESS &&
+	       ref->address - from < bytes && reference_target(p, ref);
 }
 
 bool repair_pending(struct vport *p, uint64_t from, uint64_t bytes)

@@ -26,12 +26,6 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
-/* May its records still change? */
-static bool process_lives(const struct process *p)
-{
-	return p->state != PROCESS_DEAD && p->state != PROCESS_LEFT;
-}
-
 /* Does a living thread's record, other than `repaired`, cover the entry? */
 static bool entry_covered(struct realm *r, const struct op_record *repaired,
 	const struct context *to, uint64_t position)
@@ -75,6 +69,7 @@ static int64_t entry_extent(
 	return -1;
 }
 
+/* 1 it is void now, 0 it is not, -EAGAIN. */
 static int repair_entry(struct realm *r, const struct op_record *op,
 	struct context *to, const struct record_seen *s, uint64_t position)
 {
@@ -84,9 +79,10 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 		return 0;
 	if (s->state == OP_TRY && entry_covered(r, op, to, position))
 		return -EAGAIN;
-	if (device_void_entry(to, position, entry_extent(s, w, position)))
-		r->node->count.voided++;
-	return 0;
+	if (!device_void_entry(to, position, entry_extent(s, w, position)))
+		return 0;
+	r->node->count.voided++;
+	return 1;
 }
 
 /* It may have swapped SLEEP or ARMED out and died before it woke anybody. */
@@ -96,26 +92,39 @@ static void repair_wake(struct context *to)
 	doorbell_ring_node(to);
 }
 
+/* As repair_entry(), for all that the record covers. */
+static int repair_entries(struct realm *r, struct op_record *op,
+	struct context *to, const struct record_seen *s)
+{
+	uint64_t count = record_entries(s);
+	int voided = 0;
+	if (count > to->nq_entries)
+		count = 0; /* not a claim that could have succeeded */
+	for (uint64_t i = 0; i < count; i++) {
+		int e = repair_entry(
+			r, op, to, s, (queue_nq(s->w_old) + i) & QUEUE_NQ_MASK);
+		if (e < 0)
+			return e;
+		voided |= e;
+	}
+	repair_wake(to);
+	return voided;
+}
+
 int repair_record(struct realm *r, struct op_record *op)
 {
 	struct record_seen s = record_read(op);
 	struct context to;
+	int voided = 0;
 
-	if (s.state == OP_IDLE)
-		return 0;
-	if (context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
-		record_covers(&s, queue_nq(s.w_old))) {
-		uint64_t count = record_entries(&s);
-		if (count > to.nq_entries)
-			count = 0; /* not a claim that could have succeeded */
-		for (uint64_t i = 0; i < count; i++) {
-			int e = repair_entry(r, op, &to, &s,
-				(queue_nq(s.w_old) + i) & QUEUE_NQ_MASK);
-			if (e)
-				return e;
-		}
-		repair_wake(&to);
-	}
+	if (record_claims(&s) &&
+		context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
+		record_covers(&s, queue_nq(s.w_old)))
+		voided = repair_entries(r, op, &to, &s);
+	if (voided < 0)
+		return voided;
+	repair_posted(r, op, voided);
+	atomic_store_explicit(&op->window, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return 0;
 }

@@ -84,9 +84,11 @@ static struct vport *own_port(struct call *c, uint16_t vpid)
 
 static int request_close(struct call *c)
 {
-	struct vport *port = own_port(c, c->request->close.vpid);
-	if (!port)
+	struct vport *port = c->process->node->ports[c->request->close.vpid];
+	if (!port || port->process != c->process ||
+		(port->state != VPORT_OPEN && !port->disabled))
 		return -ENXIO;
+	port->disabled = false;
 	vport_close(port);
 	vport_reclaim_soon(port);
 	return 0;
@@ -155,7 +157,15 @@ static int request_alloc(struct call *c)
 
 static int request_free(struct call *c)
 {
-	return block_free(c->process, c->request->free.offset);
+	uint64_t offset = c->request->free.offset;
+	if (!c->request->free.asking)
+		return block_free(c->process, offset);
+	struct block *b = block_find(c->process, offset);
+	if (!b)
+		return -EINVAL;
+	c->reply->alloc.offset = offset;
+	c->reply->alloc.bytes = b->bytes;
+	return 0;
 }
 
 static int request_records(struct call *c)
@@ -242,6 +252,37 @@ static int request_fence(struct call *c)
 		&c->reply->fence.moved);
 }
 
+static int request_quiet(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->quiet.vpid);
+	return port ? window_quiet(port, c->request->quiet.window) : -ENXIO;
+}
+
+static int request_lock(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->lock.vpid);
+	return port ? window_lock(port, c->request) : -ENXIO;
+}
+
+static int request_unlock(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->lock.vpid);
+	return port ? window_unlock(port, c->request) : -ENXIO;
+}
+
+/* No claim on it succeeds any more; what it has mapped it keeps until close. */
+static int request_disable(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->close.vpid);
+	if (!port)
+		return -ENXIO;
+	c->process->node->count.refused++;
+	port->disabled = true;
+	vport_close(port);
+	watch_gone(port, repair_references(port));
+	return 0;
+}
+
 /* Whether it needs a realm; the others may come from anybody of this user. */
 static const struct {
 	int (*handle)(struct call *);
@@ -263,6 +304,10 @@ static const struct {
 	[NODE_STATUS] = { request_status, false },
 	[NODE_FENCE] = { request_fence, false },
 	[NODE_LONG] = { request_long, true },
+	[NODE_QUIET] = { request_quiet, true },
+	[NODE_LOCK] = { request_lock, true },
+	[NODE_UNLOCK] = { request_unlock, true },
+	[NODE_DISABLE] = { request_disable, true },
 };
 
 /* The reply's error is the client's business; ours is whether to go on. */

@@ -47,13 +47,15 @@ static int config_make(struct realm *r, const struct node_request *request,
 		.rdr_log2 = request->open.rdr_log2,
 		.wq_log2 = request->open.wq_log2,
 		.sdr_log2 = request->open.sdr_log2,
+		.posted_log2 = request->open.posted_log2,
 		.peers = request->open.peers,
 		.windows = request->open.windows };
 	if (wish.nq_log2 > QUEUE_NQ_LOG2_MAX ||
 		wish.rdr_log2 > QUEUE_RDR_LOG2_MAX ||
 		wish.wq_log2 > QUEUE_WQ_LOG2_MAX ||
 		wish.sdr_log2 > QUEUE_SDR_LOG2_MAX || wish.peers > CAY_VPIDS ||
-		wish.windows > CAY_VPIDS)
+		wish.windows > CAY_VPIDS ||
+		wish.posted_log2 > QUEUE_POSTED_LOG2_MAX)
 		return -EINVAL;
 	queue_set_layout(c, &wish);
 	c->queues_offset = realm_take(r, c->queues_bytes);
@@ -110,6 +112,7 @@ static struct vport *vport_new(struct process *process, const char *name)
 	list_init(&p->name_link);
 	list_init(&p->closing_link);
 	list_init(&p->sender_link);
+	list_init(&p->locks);
 	return p;
 }
 
@@ -180,6 +183,9 @@ void vport_close(struct vport *p)
 	if (queue_set_close(&p->realm->arena, p->config.vpid, p->epoch) &
 		W_ARMED)
 		doorbell_ring_port(p);
+	/* Accesses that begin after this find its gate closed. */
+	barrier_everywhere();
+	window_unlock_all(p);
 	list_remove(&p->name_link);
 	/* It watches nobody any more. */
 	for (uint32_t i = 0; i < p->peer_room; i++)

@@ -134,7 +134,7 @@ static int bell_make(struct cay_port *port)
 int cay_port_fd(struct cay_port *port)
 {
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
 	int fd = port->bell;

@@ -11,6 +11,8 @@
 
 #include "base/bits.h"
 #include "port/intake.h"
+#include "port/posted.h"
+#include "port/window.h"
 
 static void event_head(struct cay_event *e, const struct cay_nqe *n,
 	uint64_t word, uint64_t position)
@@ -46,18 +48,76 @@ static int event_recv(struct cay_port *port, const struct cay_nqe *n,
 	return 0;
 }
 
-/* False: a completion that nobody waits for. */
-static bool event_complete(
+/* Up to 24 bytes of a FAST_GET lie in the entry itself. */
+static void event_got(
 	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
 {
-	uint64_t reference = n->word[CAY_NQE_WORD_REFERENCE];
+	uint64_t bytes = n->word[CAY_NQE_WORD_VALID] >> CAY_NQE_BYTES_SHIFT &
+			 0xffff;
+	e->length = bits_min(bytes, CAY_FAST_PUT_BYTES);
+	e->data = &device_entry(port->intake.own, e->position)
+			   ->word[CAY_NQE_WORD_LENGTH];
+}
+
+/* What words 2 to 4 mean depends on what has completed. */
+static void event_completed(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
+{
 	e->kind = CAY_EVENT_COMPLETE;
-	e->length = n->word[CAY_NQE_WORD_LENGTH];
 	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
+	e->length = n->word[CAY_NQE_WORD_LENGTH];
+	switch (e->command & CAY_COMMAND_OPERATION) {
+	case CAY_FAST_SEND:
+	case CAY_SEND:
+		break;
+	case CAY_FAST_GET:
+		if (!e->error)
+			event_got(port, n, e);
+		break;
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
+		e->result = n->word[CAY_NQE_WORD_RESULT];
+		e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
+		break;
+	default:
+		e->offset = n->word[CAY_NQE_WORD_OFFSET];
+		e->window = (uint16_t)n->word[CAY_NQE_WORD_WINDOW];
+	}
+}
+
+/* 1 an event, 0 none; whether room was reserved for it is in the slot. */
+static int event_complete(struct cay_port *port, const struct cay_nqe *n,
+	struct intake_slot *slot, struct cay_event *e)
+{
+	uint64_t word = n->word[CAY_NQE_WORD_COMPLETED];
+	uint32_t reference = (uint16_t)(word >> CAY_NQE_REFERENCE_SHIFT);
+	event_completed(port, n, e);
+	slot->completion = 1;
 	if (reference == 0)
-		return true;
-	return outgoing_complete(port, (uint32_t)reference,
-		(uint32_t)n->word[CAY_NQE_WORD_RESULT], e);
+		return 1;
+	switch (outgoing_complete(port, reference,
+		(uint32_t)(word >> CAY_NQE_SEQUENCE_SHIFT), e)) {
+	case OUTGOING_TOLD:
+		return 1;
+	case OUTGOING_SILENT:
+		return 0;
+	default:
+		slot->completion = 0;
+		return 0;
+	}
+}
+
+/* Somebody accessed a window of ours, or was kept from it. */
+static void event_access(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
+{
+	e->kind = CAY_EVENT_ACCESS;
+	e->length = n->word[CAY_NQE_WORD_LENGTH];
+	e->offset = n->word[CAY_NQE_WORD_OFFSET];
+	e->window = (uint16_t)n->word[CAY_NQE_WORD_WINDOW];
+	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
+	if (e->error)
+		e->result = window_refusals(port, e->window);
 }
 
 static void event_status(struct cay_event *e, const struct cay_nqe *n)
@@ -80,11 +140,15 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 	switch (command) {
 	case CAY_NOTIFY_RECV: {
 		int r = event_recv(port, n, slot, e);
-		return r ? r : 1;
+		return r == -ECANCELED ? 0 : r ? r : 1;
 	}
 	case CAY_NOTIFY_CC:
-		slot->completion = event_complete(port, n, e);
-		return slot->completion;
+		return event_complete(port, n, slot, e);
+	case CAY_NOTIFY_RMA:
+		event_access(port, n, e);
+		return 1;
+	case CAY_NOTIFY_POSTED_RECV:
+		return posted_event(port, n, e);
 	case CAY_NOTIFY_STATUS:
 		slot->completion = 1;
 		event_status(e, n);
@@ -96,6 +160,8 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
 		break;
 	default:
+		if (serve_is_access(command))
+			return serve_access(port, n, e);
 		slot->has_rdr = 0;
 	}
 	port_count(&port->count.voids);
@@ -151,7 +217,7 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 	intake_take(in);
 	if (taken == 0)
 		intake_release(port, in, position);
-	else if (e->kind == CAY_EVENT_MESSAGE)
+	else if (e->kind == CAY_EVENT_MESSAGE || e->kind == CAY_EVENT_POSTED)
 		event_count(&port->count.received);
 	else if (e->kind == CAY_EVENT_COMPLETE)
 		event_count(&port->count.completed);
@@ -189,7 +255,7 @@ __attribute__((cold, noinline)) static int poll_cold(
 	struct cay_port *port, struct cay_event *events, int max)
 {
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	if (max < 0 || (max > 0 && !events))
 		return -EINVAL;
 	port_consume_begin(port);

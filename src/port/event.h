@@ -20,8 +20,35 @@ void incoming_finish(
 
 /* ---- long messages of ours: outgoing.c ---- */
 
+enum outgoing_end {
+	OUTGOING_NOT_OURS, /* it came twice */
+	OUTGOING_SILENT,   /* nobody has asked to be told */
+	OUTGOING_TOLD,
+};
+
 /* Is this completion one that we wait for? Fills in the event. */
-bool outgoing_complete(struct cay_port *, uint32_t reference, uint32_t sequence,
-	struct cay_event *);
+enum outgoing_end outgoing_complete(struct cay_port *, uint32_t reference,
+	uint32_t sequence, struct cay_event *);
+
+/* ---- accesses that we make for others: serve.c ---- */
+
+/* Is this the command of an access, and not of a notification? */
+static inline bool serve_is_access(unsigned command)
+{
+	return command >= CAY_FAST_PUT && command < CAY_NOTIFY_CC &&
+	       (command & CAY_COMMAND_OPERATION) != CAY_SEND;
+}
+
+/* 1 and an event if the window's owner wants to know, else 0. */
+int serve_access(
+	struct cay_port *, const struct cay_nqe *copy, struct cay_event *);
+
+/* What the completion of a reference says to its origin. */
+void incoming_complete(struct cay_port *, _Atomic(struct context *) *origin,
+	uint32_t reference, const struct completion *);
+
+/* Copies a slot out of shared memory; false if it is in another use. */
+bool incoming_reference(
+	struct reference *slot, uint32_t sequence, struct reference *copy);
 
 #endif

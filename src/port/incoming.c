@@ -6,52 +6,22 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
-#include "base/bits.h"
+#include "base/process_memory.h"
 #include "port/event.h"
 #include "port/intake.h"
 #include "port/record.h"
 
-/* The kernel copies at most so much in one call. */
-#define COPY_BYTES_MAX (1ull << 30)
-
-/*
- * Reads the origin's memory together with its cookie: whatever process has
- * that number by now, if the cookie fits it is the right one.
- */
-static int process_read(
-	const struct reference *ref, uint64_t offset, void *to, uint64_t bytes)
+/* As much of the origin's memory as it says, or just its cookie. */
+static int process_copy(const struct reference *ref, void *to, uint64_t bytes)
 {
-	uint64_t cookie = 0;
-	struct iovec local[2] = { { &cookie, sizeof(cookie) }, { to, bytes } };
-	struct iovec remote[2] = { { (void *)(uintptr_t)ref->cookie_address,
-					   sizeof(cookie) },
-		{ (void *)(uintptr_t)(ref->address + offset), bytes } };
-	unsigned long count = bytes ? 2 : 1;
-	ssize_t n = process_vm_readv(
-		(pid_t)ref->pid, local, count, remote, count, 0);
-	if (n < 0)
-		return -errno;
-	if (n != (ssize_t)(sizeof(cookie) + bytes))
-		return -EFAULT;
-	return cookie == ref->cookie ? 0 : -ESRCH;
+	struct process_memory origin = { .pid = ref->pid,
+		.cookie = (uint32_t)ref->cookie,
+		.cookie_address = ref->cookie_address };
+	return process_memory_read(&origin, ref->address, to, bytes);
 }
 
-static int process_copy(const struct reference *ref, unsigned char *to)
-{
-	for (uint64_t at = 0; at < ref->length;) {
-		uint64_t bytes = bits_min(ref->length - at, COPY_BYTES_MAX);
-		int r = process_read(ref, at, to + at, bytes);
-		if (r)
-			return r;
-		at += bytes;
-	}
-	return 0;
-}
-
-/* Copies a slot out of shared memory; false if it is in another use. */
-static bool reference_copy(
+bool incoming_reference(
 	struct reference *slot, uint32_t sequence, struct reference *copy)
 {
 	/* G3: pairs with G1, G2 in device/reference.c. */
@@ -66,16 +36,35 @@ static bool reference_copy(
 	copy->probe = slot->probe;
 	unsigned now = state & REFERENCE_STATE_MASK;
 	return state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
-	       (now == REFERENCE_READY || now == REFERENCE_SENT);
+	       (now == REFERENCE_READY || now == REFERENCE_SENT ||
+		       now == REFERENCE_TAKEN);
 }
 
-static void incoming_complete(struct cay_port *port,
-	_Atomic(struct context *) *origin, uint32_t reference,
-	uint32_t sequence, const struct cay_nqe *n, enum cay_error error)
+void incoming_complete(struct cay_port *port, _Atomic(struct context *) *origin,
+	uint32_t reference, const struct completion *done)
 {
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct op_record *op = record_of(port->member);
-	struct completion done = { .tag = n->word[CAY_NQE_WORD_TAG],
+	struct reference *slot = &c->refs[reference - 1];
+	/* Ours until it is DONE; the node reads it if we die after that. */
+	if (atomic_load_explicit(&slot->state, memory_order_acquire) >>
+			REFERENCE_SEQUENCE_SHIFT ==
+		done->sequence)
+		atomic_fetch_or_explicit(
+			&slot->outcome, done->error, memory_order_relaxed);
+	if (!device_reference_done(slot, done->sequence) || !op)
+		return;
+	while (device_complete(c, op, done, 0) != 0 &&
+		context_follow(origin, c))
+		c = atomic_load_explicit(origin, memory_order_acquire);
+}
+
+/* The completion of a long message that came with this entry. */
+static struct completion incoming_completion(const struct cay_port *port,
+	const struct cay_nqe *n, uint32_t reference, uint32_t sequence,
+	enum cay_error error)
+{
+	return (struct completion){ .tag = n->word[CAY_NQE_WORD_TAG],
 		.api_tag = (uint32_t)(n->word[CAY_NQE_WORD_PEER] >>
 				      CAY_NQE_API_TAG_SHIFT),
 		.command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED],
@@ -83,27 +72,14 @@ static void incoming_complete(struct cay_port *port,
 		.peer_node = port->origin.node,
 		.peer_vpid = port->origin.vpid,
 		.length = n->word[CAY_NQE_WORD_LENGTH],
-		.reference = reference,
+		.reference = (uint16_t)reference,
 		.sequence = sequence };
-
-	struct reference *slot = &c->refs[reference - 1];
-	/* Ours until it is DONE; the node reads it if we die after that. */
-	if (atomic_load_explicit(&slot->state, memory_order_acquire) >>
-			REFERENCE_SEQUENCE_SHIFT ==
-		sequence)
-		atomic_fetch_or_explicit(
-			&slot->outcome, error, memory_order_relaxed);
-	if (!device_reference_done(slot, sequence) || !op)
-		return;
-	while (device_complete(c, op, &done, 0) != 0 &&
-		context_follow(origin, c))
-		c = atomic_load_explicit(origin, memory_order_acquire);
 }
 
 /* Can we read the origin's memory? It asked, so it is told. */
 static void incoming_probe(struct reference *slot, const struct reference *ref)
 {
-	if (ref->probe && process_read(ref, 0, NULL, 0) == 0)
+	if (ref->probe && process_copy(ref, NULL, 0) == 0)
 		atomic_fetch_or_explicit(
 			&slot->outcome, REFERENCE_PROBED, memory_order_relaxed);
 }
@@ -122,14 +98,15 @@ static int incoming_copy(struct cay_port *port,
 	unsigned char *buffer = malloc(ref->length);
 	if (!buffer)
 		return -ENOMEM;
-	int r = process_copy(ref, buffer);
-	if (!reference_copy(&c->refs[reference - 1], sequence, &again) ||
+	int r = process_copy(ref, buffer, ref->length);
+	if (!incoming_reference(&c->refs[reference - 1], sequence, &again) ||
 		r == -ESRCH)
 		e->error = CAY_ERROR_GONE;
 	else if (r)
 		e->error = CAY_ERROR_MEMORY;
-	incoming_complete(
-		port, origin, reference, sequence, n, (enum cay_error)e->error);
+	struct completion done = incoming_completion(
+		port, n, reference, sequence, (enum cay_error)e->error);
+	incoming_complete(port, origin, reference, &done);
 	if (e->error) {
 		free(buffer);
 		return 0;
@@ -137,6 +114,15 @@ static int incoming_copy(struct cay_port *port,
 	slot->buffer = buffer;
 	e->data = buffer;
 	return 0;
+}
+
+/* Then a message that is not there any more was withdrawn. */
+static bool incoming_origin_lives(const struct context *c)
+{
+	return !(atomic_load_explicit(&c->control->w, memory_order_acquire) &
+		       W_CLOSED) &&
+	       atomic_load_explicit(&c->control->epoch, memory_order_acquire) ==
+		       c->epoch;
 }
 
 int incoming_fetch(struct cay_port *port, const struct cay_nqe *n,
@@ -156,8 +142,10 @@ int incoming_fetch(struct cay_port *port, const struct cay_nqe *n,
 		return 0;
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct reference *shared = &c->refs[reference - 1];
-	if (!reference_copy(shared, sequence, &ref) || ref.length != e->length)
-		return 0;
+	if (!incoming_reference(shared, sequence, &ref) ||
+		ref.length != e->length ||
+		!device_reference_begin(shared, sequence))
+		return incoming_origin_lives(c) ? -ECANCELED : 0;
 	e->error = CAY_ERROR_MEMORY;
 	if (!reference_valid(&ref, m->arena.bytes))
 		return 0;
@@ -180,8 +168,10 @@ void incoming_finish(
 		(uint16_t)(n.word[CAY_NQE_WORD_VALID] >> CAY_NQE_VPID_SHIFT);
 	_Atomic(struct context *) *origin;
 	/* The table is there since the message was fetched. */
-	if (member_origin(port->member, vpid, &origin) == 0)
-		incoming_complete(port, origin, slot->reference, slot->sequence,
-			&n, CAY_ERROR_NONE);
+	if (member_origin(port->member, vpid, &origin) == 0) {
+		struct completion done = incoming_completion(port, &n,
+			slot->reference, slot->sequence, CAY_ERROR_NONE);
+		incoming_complete(port, origin, slot->reference, &done);
+	}
 	slot->reference = 0;
 }

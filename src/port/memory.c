@@ -9,6 +9,8 @@
 #include "cay/memory.h"
 #include "port/lock.h"
 #include "port/port.h"
+#include "port/posted.h"
+#include "port/window.h"
 
 /* What one process may have staged at a time; one message may always. */
 #define STAGING_BYTES_MAX (64ull << 20)
@@ -36,6 +38,19 @@ static void *heap_take(struct member *m, uint64_t bytes, int *error)
 	return m->arena.base + reply.alloc.offset;
 }
 
+/* How much the node has given for it; 0: nothing that is still there. */
+static uint64_t heap_bytes(struct member *m, const void *memory)
+{
+	struct node_request request = { .kind = NODE_FREE };
+	struct node_reply reply;
+	request.free.offset =
+		(uint64_t)((const unsigned char *)memory - m->arena.base);
+	request.free.asking = 1;
+	return control_call(m, &request, -1, &reply, NULL) == 0
+		       ? reply.alloc.bytes
+		       : 0;
+}
+
 static void heap_put(struct member *m, void *memory)
 {
 	struct node_request request = { .kind = NODE_FREE };
@@ -47,7 +62,7 @@ static void heap_put(struct member *m, void *memory)
 
 void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 {
-	int error = -ECHILD;
+	int error = port_absent(port);
 	void *memory = NULL;
 	if (port_here(port)) {
 		error = -EINVAL;
@@ -61,8 +76,16 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 
 void cay_free(struct cay_port *port, void *memory)
 {
-	if (memory && port_here(port))
-		heap_put(port->member, memory);
+	if (!memory || !port_here(port))
+		return;
+	/* Whoever was told of it must be out before it is somebody else's. */
+	if (port->windows || posted_used(port)) {
+		uint64_t bytes = heap_bytes(port->member, memory);
+		windows_close_on(port, memory, bytes);
+		posted_cancel_on(port, memory, bytes);
+		window_wait_quiet(port, 0);
+	}
+	heap_put(port->member, memory);
 }
 
 bool memory_mapped(

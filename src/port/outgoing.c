@@ -16,27 +16,19 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "cay/remote.h"
+#include "port/cookie.h"
 #include "port/event.h"
 #include "port/lock.h"
 #include "port/memory.h"
-
-/* What a target reads along to know that it reads this process. */
-static uint64_t cookie;
-static pthread_once_t cookie_once = PTHREAD_ONCE_INIT;
-
-static void cookie_make(void)
-{
-	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
-		cookie = (uint64_t)(uintptr_t)&cookie ^ (uint64_t)getpid()
-								<< 32;
-}
+#include "port/record.h"
 
 static void reference_identify(struct reference *ref)
 {
-	pthread_once(&cookie_once, cookie_make);
+	const uint64_t *cookie = cookie_of_process();
 	ref->pid = (uint32_t)getpid();
-	ref->cookie = cookie;
-	ref->cookie_address = (uint64_t)(uintptr_t)&cookie;
+	ref->cookie = *cookie;
+	ref->cookie_address = (uint64_t)(uintptr_t)cookie;
 }
 
 static void *stage(struct cay_port *port, const struct packet *p)
@@ -120,7 +112,7 @@ void outgoing_announce(struct cay_port *port)
 	lock_drop(&port->lock, &guard);
 }
 
-static int outgoing_table(struct cay_port *port)
+int outgoing_table(struct cay_port *port)
 {
 	if (likely(port->outgoing != NULL))
 		return 0;
@@ -138,7 +130,7 @@ static int outgoing_table(struct cay_port *port)
  * The consumer may see the completion before we are back, so what it needs is
  * noted under the lock that it takes too.
  */
-static int outgoing_issue(struct cay_port *port, struct op_record *op,
+int outgoing_issue(struct cay_port *port, struct op_record *op,
 	const struct packet *p, const struct reference *ref,
 	const struct outgoing *note)
 {
@@ -237,32 +229,124 @@ static void outgoing_finish(
 {
 	e->tag = out->tag;
 	e->api_tag = out->api_tag;
-	e->length = out->length;
 	e->command = out->command;
+	if (!out->carried)
+		e->length = out->length;
 	if (out->staged)
 		staging_put(port->member, out->staged);
 	peer_put(out->peer);
 }
 
-bool outgoing_complete(struct cay_port *port, uint32_t reference,
+/*
+ * Under the lock: got bytes go to where they were wanted, if the target has
+ * left any.
+ */
+static void outgoing_deliver(struct cay_port *port, uint32_t index)
+{
+	struct outgoing *out = &port->outgoing[index];
+	const struct reference *ref = &port->origin.refs[index];
+	if (!out->local)
+		return;
+	if ((atomic_load_explicit(&ref->outcome, memory_order_acquire) &
+		    REFERENCE_ERROR_MASK) == 0)
+		memcpy(out->local,
+			(unsigned char *)out->staged + sizeof(struct carried),
+			out->length);
+	out->local = NULL;
+}
+
+void outgoing_settle(struct cay_port *port, uint16_t vpid)
+{
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	for (uint32_t i = 0; port->outgoing && i < 1u << QUEUE_REFS_LOG2; i++) {
+		struct reference *ref = &port->origin.refs[i];
+		/* Acquire pairs with G2 in device/reference.c. */
+		uint64_t state =
+			atomic_load_explicit(&ref->state, memory_order_acquire);
+		if (port->outgoing[i].peer && ref->target_vpid == vpid &&
+			(state & REFERENCE_STATE_MASK) == REFERENCE_DONE)
+			outgoing_deliver(port, i);
+	}
+	lock_drop(&port->lock, &guard);
+}
+
+/* What the end of an access teaches is not how messages travel. */
+static void outgoing_end(struct cay_port *port, uint32_t index,
+	struct outgoing *out, const struct cay_event *e)
+{
+	if (port->outgoing && port->outgoing[index].carried) {
+		outgoing_deliver(port, index);
+		atomic_fetch_sub_explicit(
+			&port->origin.carried, 1, memory_order_relaxed);
+	}
+	*out = outgoing_take(port, index);
+	if (out->peer && !out->carried)
+		outgoing_learn(out->peer, &port->origin.refs[index], e->error);
+}
+
+enum outgoing_end outgoing_complete(struct cay_port *port, uint32_t reference,
 	uint32_t sequence, struct cay_event *e)
 {
 	uint32_t index = reference - 1;
 	struct outgoing out = { 0 };
 	if (index >= 1u << QUEUE_REFS_LOG2)
-		return false;
+		return OUTGOING_NOT_OURS;
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
 	bool ours = outgoing_ours(port, index, sequence);
 	if (ours) {
-		out = outgoing_take(port, index);
-		if (out.peer)
-			outgoing_learn(
-				out.peer, &port->origin.refs[index], e->error);
+		outgoing_end(port, index, &out, e);
 		device_reference_free(&port->origin, index);
 	}
 	lock_drop(&port->lock, &guard);
 	if (out.peer)
 		outgoing_finish(port, &out, e);
-	return ours;
+	if (!ours)
+		return OUTGOING_NOT_OURS;
+	/* A refusal is told in any case. */
+	return out.silent && !e->error ? OUTGOING_SILENT : OUTGOING_TOLD;
+}
+
+/* Under the lock. */
+static bool outgoing_withdraw_one(
+	struct cay_port *port, struct op_record *op, uint32_t index)
+{
+	struct reference *ref = &port->origin.refs[index];
+	const struct outgoing *out = &port->outgoing[index];
+	uint32_t sequence = (uint32_t)(atomic_load_explicit(&ref->state,
+					       memory_order_relaxed) >>
+				       REFERENCE_SEQUENCE_SHIFT);
+	if (!device_reference_withdraw(ref))
+		return false;
+	atomic_fetch_or_explicit(
+		&ref->outcome, CAY_ERROR_TIMEOUT, memory_order_release);
+	struct completion c = { .tag = out->tag,
+		.api_tag = out->api_tag,
+		.command = out->command,
+		.error = CAY_ERROR_TIMEOUT,
+		.peer_node = port->origin.node,
+		.peer_vpid = ref->target_vpid,
+		.length = out->length,
+		.reference = (uint16_t)(index + 1),
+		.sequence = sequence };
+	device_complete_own(&port->origin, op, &c);
+	return true;
+}
+
+int cay_cancel(struct cay_port *port, uint64_t tag)
+{
+	struct lock_guard guard;
+	int count = 0;
+	if (!port_here(port))
+		return port_absent(port);
+	struct op_record *op = record_of(port->member);
+	if (!op)
+		return -ENOBUFS;
+	lock_take(&port->lock, &guard);
+	for (uint32_t i = 0; port->outgoing && i < 1u << QUEUE_REFS_LOG2; i++)
+		if (port->outgoing[i].peer && port->outgoing[i].tag == tag)
+			count += outgoing_withdraw_one(port, op, i);
+	lock_drop(&port->lock, &guard);
+	return count;
 }

@@ -73,7 +73,7 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 {
 	struct node_reply reply;
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;
 	int r = control_call(port->member, request, -1, &reply, NULL);

@@ -11,11 +11,14 @@
 #include "base/bits.h"
 #include "device/queue_set.h"
 #include "node/address.h"
+#include "port/carry.h"
 #include "port/intake.h"
+#include "port/lock.h"
 #include "port/memory.h"
 #include "port/record.h"
+#include "port/window.h"
 
-#define PORT_FLAGS_KNOWN (CAY_PORT_SHARED | CAY_PORT_HUGE)
+#define PORT_FLAGS_KNOWN (CAY_PORT_SHARED | CAY_PORT_WORDS | CAY_PORT_HUGE)
 #define PORT_FLAGS_ALL \
 	(CAY_PORT_SHARED | CAY_PORT_GUARDED | CAY_PORT_WORDS | CAY_PORT_HUGE)
 
@@ -46,6 +49,9 @@ static int request_sizes(
 		!size_log2(units(o->sdr_bytes), QUEUE_SDR_LOG2_MIN,
 			QUEUE_SDR_LOG2_MAX, QUEUE_SDR_LOG2_DEFAULT,
 			&r->open.sdr_log2))
+		return -EINVAL;
+	if (!size_log2(o->posted, 1, QUEUE_POSTED_LOG2_MAX,
+		    QUEUE_POSTED_LOG2_DEFAULT, &r->open.posted_log2))
 		return -EINVAL;
 	if (o->peers > CAY_VPIDS || o->windows > CAY_VPIDS)
 		return -EINVAL;
@@ -98,6 +104,8 @@ static int port_load(struct cay_port *port, const struct node_reply *reply)
 		free(own);
 		return r;
 	}
+	port->origin.carry = carry_access;
+	port->origin.words = port->flags & CAY_PORT_WORDS;
 	intake_begin(&port->intake, own);
 	return 0;
 }
@@ -123,6 +131,19 @@ static int port_open_at_node(
 	return r;
 }
 
+/*
+ * A work queue is triggered under it, and may find an access that must be
+ * carried to its owner, which is noted under it too.
+ */
+static void port_lock_init(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attribute;
+	pthread_mutexattr_init(&attribute);
+	pthread_mutexattr_settype(&attribute, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(lock, &attribute);
+	pthread_mutexattr_destroy(&attribute);
+}
+
 static struct cay_port *port_new(uint64_t flags)
 {
 	struct cay_port *port = calloc(1, sizeof(*port));
@@ -131,7 +152,7 @@ static struct cay_port *port_new(uint64_t flags)
 	port->flags = (uint32_t)flags;
 	port->bell = -1;
 	pthread_mutex_init(&port->consume, NULL);
-	pthread_mutex_init(&port->lock, NULL);
+	port_lock_init(&port->lock);
 	return port;
 }
 
@@ -141,6 +162,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->lock);
 	free(port->outgoing);
 	free(port->origin.routes);
+	windows_free(port);
 	free(port);
 }
 
@@ -204,9 +226,27 @@ static void outgoing_withdraw(struct cay_port *port)
 	}
 }
 
+/*
+ * It has tried too many wrong capabilities: nobody hears of it any more. Every
+ * call finds that it does not belong to this life.
+ */
+void port_disable(struct cay_port *port)
+{
+	struct node_request request = { .kind = NODE_DISABLE };
+	struct node_reply reply;
+	struct lock_guard guard;
+	request.close.vpid = port->origin.vpid;
+	lock_take(&port->lock, &guard);
+	if (port_here(port)) {
+		control_call(port->member, &request, -1, &reply, NULL);
+		port->life = ~port->life;
+	}
+	lock_drop(&port->lock, &guard);
+}
+
 int cay_port_close(struct cay_port *port)
 {
-	bool here = port_here(port);
+	bool here = port_here(port) || port_absent(port) == -EACCES;
 	if (here) {
 		struct context *own = port->origin.own;
 		queue_set_close(&port->member->arena, own->vpid, own->epoch);
@@ -255,7 +295,7 @@ static uint64_t stats_count(const _Atomic uint64_t *counter)
 int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 {
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	memset(s, 0, sizeof(*s));
 	s->issued = record_issued(port->member, port->origin.vpid);
 	s->refused = stats_count(&port->count.refused);
@@ -266,6 +306,11 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 	s->sent_mapped = stats_count(&port->count.mapped);
 	s->sent_process = stats_count(&port->count.process);
 	s->sent_staged = stats_count(&port->count.staged);
+	s->carried = stats_count(&port->count.carried);
+	s->served = stats_count(&port->count.served);
+	s->posted = stats_count(&port->count.posted);
+	s->wrong =
+		atomic_load_explicit(&port->origin.wrong, memory_order_relaxed);
 	s->node_alive = member_node_alive(port->member);
 	stats_queues(port, s);
 	return 0;

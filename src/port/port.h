@@ -3,8 +3,10 @@
 #ifndef CAY_PORT_PORT_H
 #define CAY_PORT_PORT_H
 
+#include <errno.h>
 #include <pthread.h>
 
+#include "base/bits.h"
 #include "cay/message.h"
 #include "cay/peer.h"
 #include "device/device.h"
@@ -42,24 +44,40 @@ struct outgoing {
 	void *staged; /* memory.c, or NULL */
 	uint64_t length;
 	uint16_t command;
+	bool carried; /* an access that the target makes, not a message */
+	bool silent;  /* nobody has asked for its event */
+	void *local;  /* where got bytes go; NULL when they have gone there */
+};
+
+/* The window with this Win-ID, as its owner knows it. */
+struct cay_window {
+	struct cay_port *port;
+	uint16_t id;
+	unsigned char *base;
+	uint64_t length;
+	uint32_t rights;
+	uint32_t refusals; /* that the application has been told of */
+	bool closing;
 };
 
 struct cay_port {
 	struct origin origin;
 	struct member *member;
-	uint32_t life;
+	uint32_t life;	/* of the process that opened it; ~ if disabled */
 	uint32_t flags; /* enum cay_port_flag */
 	struct intake intake;
-	struct outgoing *outgoing; /* by reference slot; when first needed */
-	_Atomic bool announced;	   /* see outgoing_announce() */
+	struct outgoing *outgoing;   /* by reference slot; when first needed */
+	_Atomic bool announced;	     /* see outgoing_announce() */
+	struct cay_window **windows; /* by Win-ID; when first needed */
+	uint32_t posted_next;	     /* the slot to post next */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED */
-	pthread_mutex_t lock;	  /* routes, outgoing, bell */
+	pthread_mutex_t lock;	  /* routes, outgoing, windows, bell */
 	int bell;		  /* eventfd or -1 */
 	_Atomic uint64_t spin_ns; /* what the next wait may spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,
-			mapped, process, staged;
+			mapped, process, staged, carried, served, posted;
 	} count;
 };
 
@@ -85,6 +103,12 @@ static inline bool port_here(const struct cay_port *port)
 	return life_valid(port->life);
 }
 
+/* Why not: a child, or a port that was disabled. */
+static inline int port_absent(const struct cay_port *port)
+{
+	return life_valid(~port->life) ? -EACCES : -ECHILD;
+}
+
 static inline void port_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
@@ -100,6 +124,19 @@ static inline void port_consume_end(struct cay_port *port)
 {
 	if (port->flags & CAY_PORT_SHARED)
 		pthread_mutex_unlock(&port->consume);
+}
+
+/* So many wrong capabilities are no mistake. */
+#define PORT_WRONG_MAX 4096
+
+void port_disable(struct cay_port *);
+
+/* After what may have been refused. */
+static inline void port_watch(struct cay_port *port)
+{
+	if (unlikely(atomic_load_explicit(&port->origin.wrong,
+			     memory_order_relaxed) >= PORT_WRONG_MAX))
+		port_disable(port);
 }
 
 void peer_put(struct cay_peer *);

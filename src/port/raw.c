@@ -9,24 +9,57 @@
 #include "port/intake.h"
 #include "port/lock.h"
 #include "port/outgoing.h"
+#include "port/posted.h"
 #include "port/record.h"
 
 int cay_vci_post(struct cay_port *port, const struct cay_vci *v)
 {
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	if ((v->word[0] & CAY_COMMAND_OPERATION) == CAY_SEND &&
 		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX)
 		outgoing_announce(port);
 	return device_post(&port->origin, v) ? 0 : -EAGAIN;
 }
 
-/* False: a completion that came twice, or a VOID of no use to anybody. */
-static bool raw_note(struct cay_port *port, const struct cay_nqe *n,
+/* False: one that came twice, or that nobody has asked for. */
+static bool raw_completion(struct cay_port *port, const struct cay_nqe *n,
+	struct intake_slot *slot)
+{
+	uint64_t word = n->word[CAY_NQE_WORD_COMPLETED];
+	uint32_t reference = (uint16_t)(word >> CAY_NQE_REFERENCE_SHIFT);
+	struct cay_event unused = {
+		.error = (int)((n->word[CAY_NQE_WORD_VALID] &
+				       CAY_COMMAND_ERROR_MASK) >>
+			       CAY_COMMAND_ERROR_SHIFT)
+	};
+	enum outgoing_end end = OUTGOING_TOLD;
+	if (reference)
+		end = outgoing_complete(port, reference,
+			(uint32_t)(word >> CAY_NQE_SEQUENCE_SHIFT), &unused);
+	slot->completion = end != OUTGOING_NOT_OURS;
+	return end == OUTGOING_TOLD;
+}
+
+/* A long message, whose origin is told when it is given back. */
+static void raw_long(const struct cay_nqe *n, struct intake_slot *slot)
+{
+	/* A peer's word: no slot of its own is larger. */
+	if (n->word[CAY_NQE_WORD_REFERENCE] > 1u << QUEUE_REFS_LOG2)
+		return;
+	slot->reference = (uint32_t)n->word[CAY_NQE_WORD_REFERENCE];
+	slot->sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
+}
+
+/* False: nothing that the raw level shows. */
+static bool raw_note(struct cay_port *port, const struct cay_nqe *shared,
 	uint64_t word, struct intake_slot *slot)
 {
 	unsigned command = word & CAY_COMMAND_MASK;
 	struct cay_event unused = { 0 };
+	struct cay_nqe copy = *shared;
+	const struct cay_nqe *n = &copy;
+	copy.word[CAY_NQE_WORD_VALID] = word;
 	slot->special = 1;
 	if (command == CAY_NOTIFY_FAST_RECV)
 		return true;
@@ -34,22 +67,25 @@ static bool raw_note(struct cay_port *port, const struct cay_nqe *n,
 			       CAY_NQE_RDR_WRITE_SHIFT) &
 		    QUEUE_RDR_MASK;
 	slot->has_rdr = command != CAY_NQE_INVALID || void_has_extent(word);
-	/* A peer's word: no slot of its own is larger. */
-	if (command == CAY_NOTIFY_RECV &&
-		n->word[CAY_NQE_WORD_REFERENCE] <= 1u << QUEUE_REFS_LOG2) {
-		slot->reference = (uint32_t)n->word[CAY_NQE_WORD_REFERENCE];
-		slot->sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
+	switch (command) {
+	case CAY_NOTIFY_RECV:
+		raw_long(n, slot);
+		return true;
+	case CAY_NOTIFY_STATUS:
+		slot->completion = 1;
+		return true;
+	case CAY_NOTIFY_CC:
+		return raw_completion(port, n, slot);
+	case CAY_NOTIFY_POSTED_RECV:
+		posted_event(port, n, &unused);
+		return true;
+	default:
+		if (serve_is_access(command)) {
+			serve_access(port, n, &unused);
+			return false;
+		}
+		return true;
 	}
-	slot->completion =
-		command == CAY_NOTIFY_STATUS ||
-		(command == CAY_NOTIFY_CC &&
-			(!n->word[CAY_NQE_WORD_REFERENCE] ||
-				outgoing_complete(port,
-					(uint32_t)
-						n->word[CAY_NQE_WORD_REFERENCE],
-					(uint32_t)n->word[CAY_NQE_WORD_RESULT],
-					&unused)));
-	return slot->completion || command != CAY_NOTIFY_CC;
 }
 
 const struct cay_nqe *cay_nqe_next(struct cay_port *port)
@@ -110,6 +146,15 @@ static struct cay_answer trigger_advance(struct cay_port *port, unsigned count)
 	return answer;
 }
 
+static struct cay_answer trigger_device(struct cay_port *port,
+	struct op_record *op, enum cay_issue command, unsigned parameter)
+{
+	struct cay_answer answer =
+		device_trigger(&port->origin, op, command, parameter);
+	port_watch(port);
+	return answer;
+}
+
 struct cay_answer cay_trigger(
 	struct cay_port *port, enum cay_issue command, unsigned parameter)
 {
@@ -122,19 +167,20 @@ struct cay_answer cay_trigger(
 		parameter = CAY_ISSUE_PARAMETER_MAX;
 	if (command == CAY_ISSUE_NQ || command == CAY_ISSUE_RDR)
 		return trigger_advance(port, parameter);
+	if (command == CAY_ISSUE_POSTED)
+		return posted_trigger(port, parameter);
 	struct op_record *op = record_of(port->member);
 	if (!op)
 		return refused;
 	if (likely(!port->announced))
-		return device_trigger(&port->origin, op, command, parameter);
+		return trigger_device(port, op, command, parameter);
 	/*
 	 * Long messages: who takes a completion that came twice looks at slots
 	 * under this lock, and must not find one that is half filled in.
 	 */
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	struct cay_answer answer =
-		device_trigger(&port->origin, op, command, parameter);
+	struct cay_answer answer = trigger_device(port, op, command, parameter);
 	lock_drop(&port->lock, &guard);
 	return answer;
 }

@@ -9,14 +9,8 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "port/issue.h"
 #include "port/outgoing.h"
-#include "port/port.h"
-#include "port/record.h"
-
-#define SEND_FLAGS                                                 \
-	(CAY_NOTIFY | CAY_FREE_ORDER | CAY_FENCE | CAY_INTERRUPT | \
-		CAY_PRIORITY | CAY_ACK)
-#define SEND_BYTES_MAX (1ull << 40)
 
 CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 			  (int)CAY_FREE_ORDER == CAY_VCI_FREE_ORDER &&
@@ -25,33 +19,12 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 			  (int)CAY_PRIORITY == CAY_VCI_PRIORITY,
 	"the flags of calls are those of VCIs");
 
-/* The thread now issues on another port: give the old one its count. */
-__attribute__((cold, noinline)) static void record_take_up(
+__attribute__((cold)) void issue_take_up(
 	struct cay_port *port, struct op_record *op)
 {
 	record_leave(port->member, op);
 	atomic_store_explicit(
 		&op->port, port->origin.vpid, memory_order_relaxed);
-}
-
-/* Counted in the thread's own record: no line is shared for it. */
-static inline void send_count(struct cay_port *port, struct op_record *op)
-{
-	if (unlikely(atomic_load_explicit(&op->port, memory_order_relaxed) !=
-		     port->origin.vpid))
-		record_take_up(port, op);
-	atomic_store_explicit(&op->issued,
-		atomic_load_explicit(&op->issued, memory_order_relaxed) + 1,
-		memory_order_relaxed);
-}
-
-static inline int send_done(struct cay_port *port, struct op_record *op, int r)
-{
-	if (likely(r == 0))
-		send_count(port, op);
-	else if (r == -EAGAIN)
-		port_count(&port->count.refused);
-	return r;
 }
 
 static int pieces_check(
@@ -61,7 +34,7 @@ static int pieces_check(
 	for (uint32_t i = 0; i < count; i++) {
 		if (!pieces[i].iov_base && pieces[i].iov_len)
 			return -EFAULT;
-		if (pieces[i].iov_len > SEND_BYTES_MAX - *length)
+		if (pieces[i].iov_len > ISSUE_BYTES_MAX - *length)
 			return -EMSGSIZE;
 		*length += pieces[i].iov_len;
 	}
@@ -75,7 +48,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	int r = pieces_check(p->payload, p->pieces, &p->length);
 	if (r)
 		return r;
-	if (flags & ~(unsigned)SEND_FLAGS)
+	if (flags & ~(unsigned)ISSUE_FLAGS)
 		return -EINVAL;
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
@@ -88,11 +61,13 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 			     : CAY_SEND;
 	if (flags & CAY_ACK)
 		p->command |= CAY_COMMAND_ACK;
-	if (p->length <= QUEUE_PAYLOAD_MAX)
-		r = device_send(&port->origin, op, &peer->context, p);
-	else
+	/* The end of a long one is always told, however it travels. */
+	if (p->length > QUEUE_PAYLOAD_MAX)
+		p->flags |= CAY_VCI_NOTIFY;
+	r = device_send(&port->origin, op, &peer->context, p);
+	if (r == -E2BIG)
 		r = outgoing_send(port, op, peer, p);
-	return send_done(port, op, r);
+	return issue_done(port, op, r);
 }
 
 /* Long, flagged or wrong: everything but the hot path. */
@@ -105,7 +80,7 @@ __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 		.tag = tag, .api_tag = api_tag, .pieces = 1, .payload = &piece
 	};
 	if (!port_here(port))
-		return -ECHILD;
+		return port_absent(port);
 	return send_pieces(port, peer, &p, flags);
 }
 
@@ -120,7 +95,7 @@ static inline int send_one(struct cay_port *port, struct cay_peer *peer,
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
 		return -ENOBUFS;
-	return send_done(port, op,
+	return issue_done(port, op,
 		device_send_fast(&port->origin, op, &peer->context, tag,
 			api_tag, data, length));
 }
@@ -141,7 +116,7 @@ int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const struct iovec *pieces, int count, unsigned flags)
 {
 	if (unlikely(!port_here(port)))
-		return -ECHILD;
+		return port_absent(port);
 	if (count < 0 || count > IOV_MAX || (count && !pieces))
 		return -EINVAL;
 	struct packet p = {
@@ -180,7 +155,7 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 		struct context *to = atomic_load_explicit(
 			&peer->context, memory_order_acquire);
 		if (unlikely(!port_here(port)))
-			return -ECHILD;
+			return port_absent(port);
 		uint64_t seen = atomic_load_explicit(
 			&to->control->r, memory_order_acquire);
 		int r = cay_send(port, peer, tag, data, length, flags);

@@ -190,7 +190,7 @@ __attribute__((noinline)) static int wait_long(
 int cay_wait(struct cay_port *port, uint64_t deadline)
 {
 	if (unlikely(!port_here(port)))
-		return -ECHILD;
+		return port_absent(port);
 	port_consume_begin(port);
 	int r = intake_ready(port);
 	port_consume_end(port);
@@ -211,7 +211,7 @@ static void bell_drain(int fd)
 int cay_port_arm(struct cay_port *port)
 {
 	if (unlikely(!port_here(port)))
-		return -ECHILD;
+		return port_absent(port);
 	if (port->bell < 0)
 		return -EBADF;
 	port_consume_begin(port);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posted receives: a message of more than 40 bytes goes straight into a buffer
+ * that its receiver has posted. The sender takes the buffer and fills it before
+ * it claims an entry, so nobody queues behind a long copy.
+ *
+ * The op record names the slot before it is taken (X6). If the sender dies, a
+ * slot that is TAKEN by it goes back to READY; one that is FILLED only if the
+ * entry that would have told of it is void. models/posted.pml, node/repair.c.
+ */
+
+static inline _Atomic uint64_t *posted_state(struct cay_posted_receive *slot)
+{
+	return (_Atomic uint64_t *)&slot->state;
+}
+
+static inline uint64_t posted_taken_by(
+	const struct context *to, const struct op_record *op)
+{
+	uint64_t at = (uint64_t)((const unsigned char *)op - to->arena->base) /
+		      sizeof(*op);
+	return at << POSTED_TAKER_SHIFT;
+}
+
+/* P1: release: the fields, or what the last taker did, before the state. */
+static inline void posted_set(struct cay_posted_receive *slot, uint64_t state)
+{
+	host_store(posted_state(slot), state, HOST_POSTED);
+}
+
+static inline void posted_available(struct context *to, uint64_t change)
+{
+	host_add(&to->posted_head->available, change, HOST_POSTED);
+}
+
+static inline void posted_give_back(
+	struct context *to, struct op_record *op, uint32_t index)
+{
+	posted_set(&to->posted[index], POSTED_READY);
+	posted_available(to, 1);
+	host_store(&op->posted, 0, HOST_RECORD);
+}
+
+/*
+ * A call of this thread did not come back, or of the one that had the record
+ * before: what it had taken is READY again.
+ */
+static void posted_leftover(struct context *to, struct op_record *op)
+{
+	uint64_t left = host_load_relaxed(&op->posted, HOST_RECORD);
+	uint32_t index = (uint32_t)left - 1;
+	if ((uint16_t)(left >> 32) == to->vpid && index < to->posted_entries) {
+		uint64_t state = posted_taken_by(to, op) | POSTED_TAKEN;
+		if (host_cas(posted_state(&to->posted[index]), &state,
+			    POSTED_READY, HOST_POSTED))
+			posted_available(to, 1);
+	}
+	host_store(&op->posted, 0, HOST_RECORD);
+}
+
+/* X6, then P2: acquire pairs with P1. */
+static inline bool posted_try(
+	struct context *to, struct op_record *op, uint32_t index)
+{
+	struct cay_posted_receive *slot = &to->posted[index];
+	uint64_t state = host_load(posted_state(slot), HOST_POSTED);
+	if ((state & POSTED_STATE_MASK) != POSTED_READY)
+		return false;
+	host_store(&op->posted, (uint64_t)to->vpid << 32 | (index + 1ull),
+		HOST_RECORD);
+	host_step(op, STEP_POSTED);
+	return host_cas(posted_state(slot), &state,
+		posted_taken_by(to, op) | POSTED_TAKEN, HOST_POSTED);
+}
+
+/* A slot that is ours now, or -1. */
+static int posted_take(struct context *to, struct op_record *op)
+{
+	if (host_load(&to->posted_head->available, HOST_POSTED) == 0)
+		return -1;
+	uint32_t first = (uint32_t)host_load_relaxed(
+		&to->posted_head->next, HOST_POSTED);
+	for (uint32_t i = 0; i < to->posted_entries; i++) {
+		uint32_t index = (first + i) & (to->posted_entries - 1);
+		if (!posted_try(to, op, index))
+			continue;
+		host_store_relaxed(
+			&to->posted_head->next, index + 1, HOST_POSTED);
+		posted_available(to, (uint64_t)-1);
+		return (int)index;
+	}
+	host_store(&op->posted, 0, HOST_RECORD);
+	return -1;
+}
+
+/* As much of the message as fits. */
+static void posted_copy(struct context *to, const struct packet *p,
+	const struct cay_posted_receive *slot)
+{
+	unsigned char *at = to->arena->base + slot->offset;
+	uint64_t left = slot->length;
+	for (uint32_t i = 0; i < p->pieces && left; i++) {
+		uint64_t some = bits_min(p->payload[i].iov_len, left);
+		if (some)
+			host_copy(at, p->payload[i].iov_base, some,
+				HOST_MEMORY);
+		at += some;
+		left -= some;
+	}
+}
+
+static void posted_entry(struct context *to, const struct packet *p,
+	const struct cay_posted_receive *slot, uint32_t index,
+	const struct claim *claim)
+{
+	uint64_t position = queue_nq(claim->w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	unsigned error = p->length > slot->length ? CAY_ERROR_POSTED_TRUNCATED
+						  : CAY_ERROR_NONE;
+	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PEER],
+		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
+		HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COOKIE], slot->cookie, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POSTED], index + 1ull, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
+		queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+	notify_publish(nqe,
+		notify_word(to, position,
+			(uint16_t)(CAY_NOTIFY_POSTED_RECV |
+				   error << CAY_COMMAND_ERROR_SHIFT),
+			0, p->origin_vpid));
+}
+
+/* The buffer is filled: tell the receiver. */
+static int posted_publish(struct context *to, struct op_record *op,
+	const struct packet *p, const struct cay_posted_receive *slot,
+	uint32_t index)
+{
+	struct claim claim;
+	int r = notify_claim(
+		to, op, 0, completer_keep(to, p->flags), &claim);
+	if (r)
+		return r;
+	posted_set(&to->posted[index],
+		posted_taken_by(to, op) | POSTED_FILLED);
+	host_step(op, STEP_FILLED);
+	posted_entry(to, p, slot, index, &claim);
+	host_step(op, STEP_PUBLISH);
+	return notify_finish(to, op, &claim, p->flags);
+}
+
+/* The slot is ours. Its fields are a peer's word: copied once, checked. */
+static int posted_fill(struct context *to, struct op_record *op,
+	const struct packet *p, uint32_t index)
+{
+	struct cay_posted_receive slot = to->posted[index];
+	int r = -EAGAIN;
+	if (posted_valid(&slot, to->arena->bytes)) {
+		posted_copy(to, p, &slot);
+		host_step(op, STEP_PAYLOAD);
+		r = posted_publish(to, op, p, &slot, index);
+	}
+	if (r)
+		posted_give_back(to, op, index);
+	else
+		host_store(&op->posted, 0, HOST_RECORD);
+	return r;
+}
+
+/* Is there an entry to tell of it? Before a long copy is made for nothing. */
+static bool posted_room(struct context *to, const struct packet *p)
+{
+	struct claim unused;
+	uint64_t w = host_load(&to->control->w, HOST_W);
+	return notify_room(to, w, 0, completer_keep(to, p->flags), &unused);
+}
+
+/*
+ * 0, -EAGAIN, -EPIPE, -ESTALE; 1: no buffer is posted and the receiver takes
+ * it through the RDR.
+ */
+__attribute__((noinline)) static int posted_send(
+	struct context *to, struct op_record *op, const struct packet *p)
+{
+	uint32_t mode = host_load32(&to->control->posted, HOST_W);
+	int r = mode == POSTED_HELD ? -EAGAIN : 1;
+	if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
+		posted_leftover(to, op);
+	record_access(op, to, 0);
+	/* The buffers are the owner's while this is its epoch. */
+	if (host_load32(&to->control->gate, HOST_MOVING) != to->epoch) {
+		r = -EPIPE;
+	} else if (!posted_room(to, p)) {
+		r = -EAGAIN;
+	} else {
+		int index = posted_take(to, op);
+		if (index >= 0)
+			r = posted_fill(to, op, p, (uint32_t)index);
+	}
+	record_access_end(op);
+	return r;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The responder: what has a result. Its steps are window load and check (in
+ * window.c), translation, fetch, response. Atomics are the processor's own, so
+ * that local threads may use the same word.
+ *
+ * On the direct path it runs on the origin's thread, and the response is a
+ * return value.
+ */
+
+/* Words that somebody may be storing as we load them come whole. */
+static inline void responder_words(
+	uint64_t *to, const unsigned char *from, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++)
+		to[i] = host_load(
+			(const _Atomic uint64_t *)(const void *)(from + 8 * i),
+			HOST_MEMORY);
+}
+
+/* 0, a positive enum cay_error, -EXDEV. */
+static inline int responder_get(
+	struct context *to, const struct access *a, const struct packet *p)
+{
+	void *local = p->payload->iov_base;
+	if (unlikely(a->owner.pid))
+		return translate_process(to, a, local, p->length, false);
+	const unsigned char *from = translate_arena(to, a);
+	if (p->length <= CAY_FAST_PUT_BYTES && a->at % 8 == 0) {
+		uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
+		responder_words(words, from, p->length / 8);
+		if (p->length % 8)
+			host_copy((unsigned char *)words + p->length / 8 * 8,
+				from + p->length / 8 * 8, p->length % 8,
+				HOST_MEMORY);
+		memcpy(local, words, p->length);
+		return 0;
+	}
+	host_copy(local, from, p->length, HOST_MEMORY);
+	return 0;
+}
+
+/* The sum, and what was there. */
+static inline struct response responder_add(
+	_Atomic uint64_t *word, uint64_t addend)
+{
+	uint64_t previous = host_add(word, addend, HOST_MEMORY);
+	return (struct response){ previous + addend, previous };
+}
+
+/* The new value if it was stored, else what was found; and what was there. */
+static inline struct response responder_swap(
+	_Atomic uint64_t *word, uint64_t compare, uint64_t swap)
+{
+	uint64_t found = compare;
+	bool stored = host_cas(word, &found, swap, HOST_MEMORY);
+	return (struct response){ stored ? swap : found, found };
+}
+
+static inline int responder_atomic(struct context *to, const struct access *a,
+	const struct packet *p, struct response *out)
+{
+	if (unlikely(a->owner.pid))
+		return -EXDEV;
+	_Atomic uint64_t *word = translate_word(to, a);
+	*out = p->command == CAY_FAA
+		       ? responder_add(word, p->operand[0])
+		       : responder_swap(word, p->operand[0], p->operand[1]);
+	return 0;
+}

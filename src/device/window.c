@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Windows: finds the descriptor of the memory that a packet wants to reach,
+ * checks it, and tells the window's owner, if it asked for that, of accesses
+ * and of refusals. The checks come in the order of the contract: window,
+ * capability, rights, lock, bounds, alignment.
+ *
+ *	window_enter()	names the window in the op record, checks, claims the
+ *			entry that will tell of the access
+ *	... the access
+ *	window_leave()	publishes that entry, clears the record
+ */
+
+/* A window that was checked: what the access may touch, and where. */
+struct access {
+	uint64_t at; /* offset in the arena, or address in the owner */
+	uint32_t rights;
+	struct process_memory owner; /* pid 0: the arena */
+	struct claim claim;	     /* if `told` */
+	bool told;
+};
+
+static inline const _Atomic uint64_t *window_word(const uint64_t *word)
+{
+	return (const _Atomic uint64_t *)word;
+}
+
+/* The right that a command needs. */
+static inline uint32_t window_right(unsigned command)
+{
+	switch (command & CAY_COMMAND_OPERATION) {
+	case CAY_FAA & CAY_COMMAND_OPERATION:
+	case CAY_CAS & CAY_COMMAND_OPERATION:
+		return CAY_RIGHT_ATOMIC;
+	case CAY_GET:
+	case CAY_FAST_GET:
+		return CAY_RIGHT_READ;
+	default:
+		return CAY_RIGHT_WRITE;
+	}
+}
+
+/* Must the offset be that of a word? */
+static inline bool window_aligned(unsigned command)
+{
+	unsigned operation = command & CAY_COMMAND_OPERATION;
+	return operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
+	       operation == (CAY_CAS & CAY_COMMAND_OPERATION) ||
+	       operation == CAY_MISALIGNED_PUT;
+}
+
+/*
+ * The record names the window, so its owner cannot use the descriptor for
+ * another one meanwhile: fields that are read one after the other belong
+ * together.
+ */
+static inline enum cay_error window_check(
+	const struct cay_window_descriptor *d, const struct packet *p,
+	struct access *a)
+{
+	/* Acquire pairs with the release in window_publish(), port/window.c. */
+	a->rights = host_load32(
+		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	if (unlikely(a->rights == 0))
+		return CAY_ERROR_TARGET_WINDOW;
+	uint64_t capability =
+		host_load_relaxed(window_word(&d->capability), HOST_WINDOW);
+	if (unlikely((capability ^ p->capability) & CAY_CAPABILITY_MASK))
+		return CAY_ERROR_CAPABILITY;
+	if (unlikely(!(a->rights & window_right(p->command))))
+		return CAY_ERROR_RIGHTS;
+	uint64_t lock = host_load_relaxed(window_word(&d->lock), HOST_WINDOW);
+	if (unlikely(lock && lock != p->origin_lock))
+		return CAY_ERROR_TARGET_LOCKED;
+	uint64_t length = host_read(&d->length, HOST_WINDOW);
+	if (unlikely(!bits_inside(p->offset, p->length, length)))
+		return CAY_ERROR_TARGET_BOUNDS;
+	if (unlikely(window_aligned(p->command) && p->offset % 8))
+		return CAY_ERROR_TARGET_OFFSET_ALIGN;
+	a->at = host_read(&d->start, HOST_WINDOW) + p->offset;
+	a->owner.pid = d->pid;
+	return CAY_ERROR_NONE;
+}
+
+/* Whoever wrote the descriptor may be mistaken about the arena. */
+static inline bool window_inside(
+	const struct context *to, const struct packet *p, const struct access *a)
+{
+	return a->at >= ARENA_HEAP_OFFSET &&
+	       bits_inside(a->at, p->length, to->arena->bytes);
+}
+
+/* NOTIFY_RMA: somebody accessed a window, or was kept from it. */
+static inline void window_entry(struct context *to, const struct packet *p,
+	const struct claim *claim, enum cay_error error)
+{
+	uint64_t position = queue_nq(claim->w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PEER],
+		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
+		HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_OFFSET], p->offset, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_WINDOW], p->window, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
+		queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], p->command, HOST_NQE);
+	notify_publish(nqe, notify_word(to, position,
+				    (uint16_t)(CAY_NOTIFY_RMA |
+					       (unsigned)error
+						       << CAY_COMMAND_ERROR_SHIFT),
+				    0, p->origin_vpid));
+}
+
+/* Is the owner's last word of a refusal still waiting to be read? */
+static bool window_told(
+	struct context *to, const struct cay_window_descriptor *d)
+{
+	uint32_t told = host_load32(
+		(const _Atomic uint32_t *)&d->told, HOST_WINDOW);
+	uint64_t r = host_load(&to->control->r, HOST_R);
+	/* Entries that were not given back: at most a ring of them. */
+	return told && (uint32_t)(told - 1 - (uint32_t)queue_nq(r)) <
+			       to->nq_entries;
+}
+
+/*
+ * Refused: the owner is told, if it wants to know, once until it has read it.
+ * `told` names the entry. Whoever dies between the claim and the publication
+ * leaves a VOID there, and once that is given back the next refusal is told.
+ */
+__attribute__((cold, noinline)) static void window_refused(struct context *to,
+	struct op_record *op, const struct packet *p, enum cay_error error)
+{
+	struct cay_window_descriptor *d = &to->wdt[p->window];
+	struct claim claim;
+	uint32_t rights = host_load32(
+		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	if (!(rights & CAY_RIGHT_NOTIFY_REFUSAL))
+		return;
+	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
+	if (window_told(to, d) ||
+		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
+			&claim) != 0)
+		return;
+	atomic_store_explicit((_Atomic uint32_t *)&d->told,
+		(uint32_t)queue_nq(claim.w_old) + 1, memory_order_relaxed);
+	host_step(op, STEP_ENTRY);
+	window_entry(to, p, &claim, error);
+	host_step(op, STEP_PUBLISH);
+	notify_finish(to, op, &claim, 0);
+}
+
+/* How the owner of memory that nobody has mapped is known to the kernel. */
+static inline void window_owner(
+	const struct context *to, const struct packet *p, struct access *a)
+{
+	const struct cay_window_descriptor *d = &to->wdt[p->window];
+	a->owner.cookie = d->cookie;
+	a->owner.cookie_address = d->cookie_address;
+}
+
+/*
+ * 0; a positive enum cay_error: refused; -EPIPE: that queue set is gone. Unless
+ * 0 the record is idle again.
+ */
+static inline int window_grant(struct context *to, struct op_record *op,
+	const struct packet *p, struct access *a)
+{
+	enum cay_error error = CAY_ERROR_TARGET_WINDOW;
+	int r = 0;
+
+	a->told = false;
+	a->claim = (struct claim){ 0 };
+	record_access(op, to, p->window + 1ull);
+	if (unlikely(host_load32(&to->control->gate, HOST_MOVING) !=
+		     to->epoch)) {
+		r = -EPIPE;
+		goto out;
+	}
+	if (likely(p->window < to->windows))
+		error = window_check(&to->wdt[p->window], p, a);
+	if (likely(!error && a->owner.pid == 0) && !window_inside(to, p, a))
+		error = CAY_ERROR_MEMORY;
+	if (unlikely(error)) {
+		if (p->window < to->windows)
+			window_refused(to, op, p, error);
+		r = (int)error;
+		goto out;
+	}
+	host_step(op, STEP_WINDOW);
+	if (unlikely(a->owner.pid))
+		window_owner(to, p, a);
+	return 0;
+out:
+	record_access_end(op);
+	return r;
+}
+
+/* The same; or -EAGAIN: the owner wants to be told and has no room. */
+static inline int window_enter(struct context *to, struct op_record *op,
+	const struct packet *p, struct access *a)
+{
+	int r = window_grant(to, op, p, a);
+	if (likely(r || !(a->rights & CAY_RIGHT_NOTIFY_ACCESS)))
+		return r;
+	r = notify_claim(
+		to, op, 0, to->cq_reserve + to->priority_reserve, &a->claim);
+	a->told = r == 0;
+	if (r)
+		record_access_end(op);
+	return r;
+}
+
+/*
+ * The access is over, or found to be impossible: then its entry is void.
+ * -ESTALE: it is done, but the entry was fenced.
+ */
+static inline int window_leave(struct context *to, struct op_record *op,
+	const struct packet *p, const struct access *a, int done)
+{
+	int r = 0;
+	host_step(op, STEP_STORED);
+	if (unlikely(a->told)) {
+		if (done)
+			notify_void(to, queue_nq(a->claim.w_old),
+				(int64_t)queue_rdr(a->claim.w_new));
+		else
+			window_entry(to, p, &a->claim, CAY_ERROR_NONE);
+		host_step(op, STEP_PUBLISH);
+		r = notify_finish(to, op, &a->claim, p->flags);
+	}
+	record_access_end(op);
+	return done ? done : r;
+}
+
+/*
+ * The set was replaced and the entry that told of the access fenced with it:
+ * the access is not made again, the owner is told in the new set.
+ */
+__attribute__((cold, noinline)) static void window_tell_again(
+	_Atomic(struct context *) *slot, struct op_record *op,
+	const struct packet *p)
+{
+	for (;;) {
+		struct context *to =
+			atomic_load_explicit(slot, memory_order_acquire);
+		struct claim claim;
+		int r = notify_claim(to, op, 0, 0, &claim);
+		if (r == 0) {
+			window_entry(to, p, &claim, CAY_ERROR_NONE);
+			r = notify_finish(to, op, &claim, p->flags);
+		}
+		if (r == 0 || (r == -EPIPE && !context_follow(slot, to)))
+			return;
+		if (r == -EAGAIN)
+			clock_nap_ns(CLOCK_NS_PER_MS);
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accesses that we cannot make ourselves: atomics on memory that is the
+ * owner's own, everything there if the kernel keeps us from it, and whatever
+ * was issued behind one of those. They travel as long messages do: a reference,
+ * staged in the arena; the owner's port executes them when it is polled
+ * (serve.c) and completes them. Any thread.
+ */
+#include "port/carry.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "port/lock.h"
+#include "port/memory.h"
+#include "port/outgoing.h"
+
+/* Does the command move bytes behind the request itself? */
+static bool carry_moves(unsigned command)
+{
+	switch (command & CAY_COMMAND_OPERATION) {
+	case CAY_PUT:
+	case CAY_FAST_PUT:
+	case CAY_GET:
+	case CAY_FAST_GET:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool carry_gets(unsigned command)
+{
+	return (command & CAY_COMMAND_OPERATION) == CAY_GET;
+}
+
+static bool carry_puts(unsigned command)
+{
+	unsigned operation = command & CAY_COMMAND_OPERATION;
+	return operation == CAY_PUT || operation == CAY_FAST_PUT;
+}
+
+/* Is its end of any interest? The device asks the same of what it does. */
+static bool carry_silent(const struct packet *p)
+{
+	return !(p->flags & CAY_VCI_NOTIFY) &&
+	       !(p->command & CAY_COMMAND_ACK) &&
+	       (carry_puts(p->command) || carry_gets(p->command) ||
+		       (p->command & CAY_COMMAND_OPERATION) ==
+			       CAY_MISALIGNED_PUT);
+}
+
+static void *carry_stage(
+	struct cay_port *port, const struct packet *p, uint64_t bytes)
+{
+	struct carried *c = staging_take(port->member, bytes);
+	if (!c)
+		return NULL;
+	*c = (struct carried){ .command = p->command,
+		.window = p->window,
+		.capability = p->capability,
+		.offset = p->offset,
+		.length = p->length,
+		.operand = { p->operand[0], p->operand[1] } };
+	if (carry_puts(p->command))
+		memcpy(c + 1, p->payload->iov_base, p->length);
+	return c;
+}
+
+static int carry_try(struct cay_port *port, struct op_record *op,
+	struct cay_peer *peer, const struct packet *p)
+{
+	uint64_t bytes = sizeof(struct carried) +
+			 (carry_moves(p->command) ? p->length : 0);
+	int r = outgoing_table(port);
+	if (r)
+		return r;
+	void *staged = carry_stage(port, p, bytes);
+	if (!staged)
+		return member_node_alive(port->member) ? -EAGAIN : -ENOTCONN;
+	struct reference ref = { .kind = REFERENCE_ACCESS,
+		.address = (uint64_t)((unsigned char *)staged -
+				      port->member->arena.base),
+		.length = bytes };
+	struct outgoing note = { .tag = p->tag,
+		.api_tag = p->api_tag,
+		.peer = peer,
+		.staged = staged,
+		.length = p->length,
+		.command = p->command,
+		.carried = true,
+		.silent = carry_silent(p),
+		.local = carry_gets(p->command) ? p->payload->iov_base
+						: NULL };
+	r = outgoing_issue(port, op, p, &ref, &note);
+	if (r)
+		staging_put(port->member, staged);
+	else
+		port_count(&port->count.carried);
+	return r;
+}
+
+int carry_access(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *p)
+{
+	struct cay_port *port = (struct cay_port *)(void *)((unsigned char *)o -
+		offsetof(struct cay_port, origin));
+	struct cay_peer *peer =
+		(struct cay_peer *)(void *)((unsigned char *)to -
+			offsetof(struct cay_peer, context));
+	struct lock_guard guard;
+	/* Nobody may jump out and leave what was staged behind. */
+	lock_guard_begin(&guard);
+	/* Counted before it can complete. */
+	atomic_fetch_add_explicit(&o->carried, 1, memory_order_relaxed);
+	int r = carry_try(port, op, peer, p);
+	if (r)
+		atomic_fetch_sub_explicit(&o->carried, 1, memory_order_relaxed);
+	lock_guard_end(&guard);
+	return r;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posted receives, from the receiver's side; see cay_receive(3) and
+ * device/posted.c. The slots are in the arena: senders move their states, we
+ * write their fields while they are FREE. Any thread, under the port's lock.
+ */
+#include "port/posted.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "base/futex.h"
+#include "cay/raw.h"
+#include "port/intake.h"
+#include "port/lock.h"
+#include "port/memory.h"
+
+static struct context *posted_own(struct cay_port *port)
+{
+	return atomic_load_explicit(&port->origin.own, memory_order_acquire);
+}
+
+static _Atomic uint64_t *slot_state(struct cay_posted_receive *slot)
+{
+	return (_Atomic uint64_t *)&slot->state;
+}
+
+static bool slot_is(struct cay_posted_receive *slot, enum posted_state state)
+{
+	/* Acquire pairs with P1 in device/posted.c. */
+	return (atomic_load_explicit(slot_state(slot), memory_order_acquire) &
+		       POSTED_STATE_MASK) == state;
+}
+
+/* Senders look for posted receives from now on. */
+static void posted_begin(struct context *own)
+{
+	uint32_t none = POSTED_NONE;
+	atomic_compare_exchange_strong_explicit(&own->control->posted, &none,
+		POSTED_RDR, memory_order_acq_rel, memory_order_acquire);
+}
+
+/* The fields are there: senders may take it. Those who wait are woken. */
+static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
+{
+	struct context *own = posted_own(port);
+	atomic_store_explicit(
+		slot_state(slot), POSTED_READY, memory_order_release);
+	atomic_fetch_add_explicit(
+		&own->posted_head->available, 1, memory_order_release);
+	posted_begin(own);
+	uint64_t r =
+		atomic_load_explicit(&own->control->r, memory_order_acquire);
+	if (r & R_WAITERS)
+		futex_wake_lower(&own->control->r);
+}
+
+int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
+{
+	if (!port_here(port))
+		return port_absent(port);
+	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_HELD)
+		return -EINVAL;
+	atomic_store_explicit(&posted_own(port)->control->posted,
+		mode == CAY_RECEIVE_HELD ? POSTED_HELD : POSTED_RDR,
+		memory_order_release);
+	return 0;
+}
+
+/* Under the lock: a free slot, the next in the circle first. */
+static struct cay_posted_receive *slot_free(struct cay_port *port)
+{
+	struct context *own = posted_own(port);
+	for (uint32_t i = 0; i < own->posted_entries; i++) {
+		uint32_t at = (port->posted_next + i) &
+			      (own->posted_entries - 1);
+		if (!slot_is(&own->posted[at], POSTED_FREE))
+			continue;
+		port->posted_next = at + 1;
+		return &own->posted[at];
+	}
+	return NULL;
+}
+
+int cay_receive_post(
+	struct cay_port *port, void *memory, size_t bytes, uint64_t cookie)
+{
+	uint64_t offset;
+	struct lock_guard guard;
+	if (!port_here(port))
+		return port_absent(port);
+	if (bytes == 0)
+		return -EINVAL;
+	if (!memory_mapped(port->member, memory, bytes, &offset))
+		return -EFAULT;
+	lock_take(&port->lock, &guard);
+	struct cay_posted_receive *slot = slot_free(port);
+	if (slot) {
+		slot->offset = offset;
+		slot->length = bytes;
+		slot->cookie = cookie;
+		slot->flags = 0;
+		slot_post(port, slot);
+	}
+	lock_drop(&port->lock, &guard);
+	return slot ? 0 : -EAGAIN;
+}
+
+/* Under the lock: nobody has taken it, and nobody will. */
+static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
+{
+	uint64_t ready = POSTED_READY;
+	if (!atomic_compare_exchange_strong_explicit(slot_state(slot), &ready,
+		    POSTED_FREE, memory_order_acq_rel, memory_order_acquire))
+		return false;
+	atomic_fetch_sub_explicit(&posted_own(port)->posted_head->available, 1,
+		memory_order_relaxed);
+	return true;
+}
+
+bool posted_used(struct cay_port *port)
+{
+	return atomic_load_explicit(&posted_own(port)->control->posted,
+		       memory_order_acquire) != POSTED_NONE;
+}
+
+int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
+{
+	struct lock_guard guard;
+	int count = 0;
+	if (!port_here(port))
+		return port_absent(port);
+	if (!posted_used(port))
+		return 0;
+	lock_take(&port->lock, &guard);
+	struct context *own = posted_own(port);
+	for (uint32_t i = 0; i < own->posted_entries; i++)
+		if (own->posted[i].cookie == cookie)
+			count += slot_cancel(port, &own->posted[i]);
+	lock_drop(&port->lock, &guard);
+	return count;
+}
+
+void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
+{
+	struct lock_guard guard;
+	uint64_t from;
+	if (!posted_used(port) ||
+		!memory_mapped(port->member, memory, bytes, &from))
+		return;
+	lock_take(&port->lock, &guard);
+	struct context *own = posted_own(port);
+	for (uint32_t i = 0; i < own->posted_entries; i++)
+		if (own->posted[i].offset - from < bytes)
+			slot_cancel(port, &own->posted[i]);
+	lock_drop(&port->lock, &guard);
+}
+
+/* What the slot says is ours; what the entry says is its sender's. */
+int posted_event(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
+{
+	struct context *own = port->intake.own;
+	uint64_t index = n->word[CAY_NQE_WORD_POSTED] - 1;
+	if (index >= own->posted_entries ||
+		!slot_is(&own->posted[index], POSTED_FILLED))
+		return 0;
+	struct cay_posted_receive slot = own->posted[index];
+	if (!posted_valid(&slot, port->member->arena.bytes))
+		return 0;
+	e->kind = CAY_EVENT_POSTED;
+	e->data = port->member->arena.base + slot.offset;
+	e->previous = n->word[CAY_NQE_WORD_LENGTH];
+	e->length = bits_min(e->previous, slot.length);
+	e->result = slot.cookie;
+	atomic_store_explicit(slot_state(&own->posted[index]), POSTED_FREE,
+		memory_order_release);
+	port_count(&port->count.posted);
+	return 1;
+}
+
+/* ---- the raw level ---- */
+
+struct cay_posted_receive *cay_posted(
+	struct cay_port *port, uint32_t *entries)
+{
+	struct context *own = posted_own(port);
+	*entries = own->posted_entries;
+	return own->posted;
+}
+
+/* Why a descriptor that the application wrote cannot be posted. */
+static enum cay_error slot_check(
+	struct cay_port *port, struct cay_posted_receive *slot)
+{
+	struct cay_posted_receive copy = *slot;
+	if (!slot_is(slot, POSTED_FREE))
+		return CAY_ERROR_NO_ROOM;
+	if (copy.flags & CAY_POSTED_PHYSICAL)
+		return CAY_ERROR_POSTED_PHYSICAL;
+	return posted_valid(&copy, port->member->arena.bytes)
+		       ? CAY_ERROR_NONE
+		       : CAY_ERROR_POSTED_ADDRESS;
+}
+
+struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
+{
+	struct cay_answer answer = { 0 };
+	struct lock_guard guard;
+	lock_take(&port->lock, &guard);
+	struct context *own = posted_own(port);
+	while (answer.accepted < count && !answer.reason) {
+		struct cay_posted_receive *slot =
+			&own->posted[port->posted_next &
+				     (own->posted_entries - 1)];
+		answer.reason = slot_check(port, slot);
+		if (answer.reason)
+			break;
+		slot_post(port, slot);
+		port->posted_next++;
+		answer.accepted++;
+	}
+	for (uint32_t i = 0; i < own->posted_entries; i++)
+		answer.free += slot_is(&own->posted[i], POSTED_FREE);
+	lock_drop(&port->lock, &guard);
+	return answer;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accesses that others ask us to make, because only we can: executed by the
+ * thread that polls, in the order in which they came. What they say is copied
+ * once and checked as any access is; the answer is the completion.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "port/event.h"
+#include "port/intake.h"
+#include "port/record.h"
+
+/* A request as it was found, and where its bytes are. */
+struct request {
+	struct carried copy;
+	unsigned char *bytes; /* in the arena, behind it */
+	uint64_t fetched[CAY_FAST_PUT_WORDS];
+	struct response response;
+};
+
+static bool request_moves(unsigned command)
+{
+	unsigned operation = command & CAY_COMMAND_OPERATION;
+	return operation == CAY_PUT || operation == CAY_GET ||
+	       operation == CAY_FAST_PUT;
+}
+
+/* False: not what its entry says, or not whole. */
+static bool request_copy(struct cay_port *port, const struct reference *ref,
+	const struct cay_nqe *n, struct request *q)
+{
+	unsigned char *at = port->member->arena.base + ref->address;
+	uint64_t room = ref->length - sizeof(q->copy);
+	memcpy(&q->copy, at, sizeof(q->copy));
+	q->bytes = at + sizeof(q->copy);
+	if (q->copy.command != n->word[CAY_NQE_WORD_COMPLETED])
+		return false;
+	if (request_moves(q->copy.command))
+		return q->copy.length <= room;
+	if ((q->copy.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET)
+		return q->copy.length <= CAY_FAST_PUT_BYTES;
+	q->copy.length = 8;
+	return true;
+}
+
+/* Who asks, as it stands in a window's lock. */
+static uint64_t request_lock_word(const struct cay_port *port, uint16_t vpid)
+{
+	const struct arena *a = &port->member->arena;
+	return window_lock_word(
+		vpid, atomic_load_explicit(&arena_directory(a)[vpid].born,
+			      memory_order_acquire));
+}
+
+/* Where our window lies, which we alone know. */
+static unsigned char *request_base(const struct cay_port *port, uint16_t window)
+{
+	const struct origin *o = &port->origin;
+	return o->windows && window < o->window_count ? o->windows[window].base
+						      : NULL;
+}
+
+static enum cay_error request_serve(struct cay_port *port, struct request *q,
+	const struct cay_event *e, uint32_t *rights)
+{
+	struct op_record *op = record_of(port->member);
+	bool fast_get = (q->copy.command & CAY_COMMAND_OPERATION) ==
+			CAY_FAST_GET;
+	struct iovec data = { fast_get ? (void *)q->fetched : q->bytes,
+		q->copy.length };
+	struct packet p = { .command = q->copy.command,
+		.origin_vpid = e->peer.vpid,
+		.origin_node = e->peer.node,
+		.tag = e->tag,
+		.api_tag = e->api_tag,
+		.pieces = 1,
+		.length = q->copy.length,
+		.payload = &data,
+		.window = q->copy.window,
+		.capability = q->copy.capability,
+		.offset = q->copy.offset,
+		.operand = { q->copy.operand[0], q->copy.operand[1] },
+		.origin_lock = request_lock_word(port, e->peer.vpid) };
+	unsigned char *base = request_base(port, q->copy.window);
+	if (!op)
+		return CAY_ERROR_NO_ROOM;
+	int r = base ? device_serve(port->intake.own, op, &p, base,
+			       &q->response, rights)
+		     : CAY_ERROR_TARGET_WINDOW;
+	return r < 0 ? CAY_ERROR_GONE : (enum cay_error)r;
+}
+
+static struct completion request_completion(const struct cay_port *port,
+	const struct request *q, const struct cay_event *e,
+	enum cay_error error)
+{
+	struct completion c = { .tag = e->tag,
+		.api_tag = e->api_tag,
+		.command = q->copy.command,
+		.error = (uint8_t)error,
+		.peer_node = port->origin.node,
+		.peer_vpid = port->origin.vpid,
+		.length = q->copy.length,
+		.result = q->copy.offset,
+		.previous = q->copy.window };
+	switch (q->copy.command & CAY_COMMAND_OPERATION) {
+	case CAY_FAST_GET:
+		c.length = q->fetched[0];
+		c.result = q->fetched[1];
+		c.previous = q->fetched[2];
+		c.bytes = (uint16_t)q->copy.length;
+		break;
+	case CAY_FAA & CAY_COMMAND_OPERATION:
+	case CAY_CAS & CAY_COMMAND_OPERATION:
+		c.result = q->response.result;
+		c.previous = q->response.previous;
+	}
+	return c;
+}
+
+/* The entry that brought it tells of it, if the window's owner wants that. */
+static int serve_event(
+	const struct request *q, uint32_t rights, struct cay_event *e)
+{
+	e->kind = CAY_EVENT_ACCESS;
+	e->command = q->copy.command;
+	e->length = q->copy.length;
+	e->offset = q->copy.offset;
+	e->window = q->copy.window;
+	return rights & CAY_RIGHT_NOTIFY_ACCESS ? 1 : 0;
+}
+
+int serve_access(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
+{
+	uint64_t index = n->word[CAY_NQE_WORD_REFERENCE];
+	uint32_t sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
+	_Atomic(struct context *) *origin;
+	struct reference ref = { 0 };
+	struct request q = { 0 };
+	uint32_t rights = 0;
+
+	int r = member_origin(port->member, e->peer.vpid, &origin);
+	if (r == -ENOMEM)
+		return r;
+	if (r || index == 0 || index > 1u << QUEUE_REFS_LOG2)
+		return 0;
+	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
+	struct reference *slot = &c->refs[index - 1];
+	if (!incoming_reference(slot, sequence, &ref) ||
+		ref.kind != REFERENCE_ACCESS ||
+		!reference_valid(&ref, port->member->arena.bytes) ||
+		!device_reference_begin(slot, sequence))
+		return 0;
+	enum cay_error error = CAY_ERROR_COMMAND;
+	if (request_copy(port, &ref, n, &q))
+		error = request_serve(port, &q, e, &rights);
+	struct completion done = request_completion(port, &q, e, error);
+	done.reference = (uint16_t)index;
+	done.sequence = sequence;
+	incoming_complete(port, origin, (uint32_t)index, &done);
+	port_count(&port->count.served);
+	return error ? 0 : serve_event(&q, rights, e);
+}
