@@ -5,8 +5,11 @@ PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
 	clang-format libclang-rt-14-dev mandoc python3 procps
 BUILD ?= build
 
-.PHONY: all demo test test-sanitize bench format check-format install clean \
-	packages
+# Only for the comparison with other implementations of one-sided operations.
+PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
+
+.PHONY: all demo test test-sanitize bench bench-rma format check-format \
+	install clean packages
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -29,6 +32,11 @@ test-sanitize: packages
 
 bench: all
 	$(BUILD)/cay bench
+
+# Cay's one-sided operations beside those of Open MPI and MPICH, in one run.
+bench-rma: all
+	@tools/install-packages $(PEERS)
+	tools/bench-rma --build $(BUILD)
 
 format: packages
 	clang-format -i $$(git ls-files '*.c' '*.h')

@@ -65,6 +65,17 @@ CAY_API int cay_compare_swap(struct cay_port *, struct cay_peer *,
 	uint64_t tag, unsigned flags);
 
 /*
+ * The same, but what was there before goes to `previous`, where it is when the
+ * event has come that CAY_NOTIFY asks for, or after cay_flush().
+ */
+CAY_API int cay_fetch_add_into(struct cay_port *, struct cay_peer *,
+	struct cay_key, uint64_t offset, uint64_t addend, uint64_t *previous,
+	uint64_t tag, unsigned flags);
+CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
+	struct cay_key, uint64_t offset, uint64_t compare, uint64_t swap,
+	uint64_t *previous, uint64_t tag, unsigned flags);
+
+/*
  * Waits until all that was issued to the peer by this port, by threads that
  * the caller has synchronised with, is done at the target and got bytes have
  * arrived. Accesses that the peer must carry out, and long messages, take as

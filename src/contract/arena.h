@@ -28,6 +28,7 @@
 #define ARENA_MINOR 0
 
 #define ARENA_PAGE  4096u
+#define ARENA_HUGE  (2u << 20) /* a huge page */
 #define ARENA_APART 128u /* bytes between words that move */
 
 /* ---- header: written by the node before anybody maps it ---- */
@@ -212,15 +213,15 @@ enum reference_kind {
 
 /*
  * An access to a window that only its owner can make, in memory of the arena
- * that the origin has staged it in. Written by the origin; for a get the bytes
- * behind it by the target before the reference is DONE.
+ * that the origin has staged it in. Written by the origin; the results, and for
+ * a get the bytes behind it, by the target before the reference is DONE.
  */
 struct carried {
 	uint16_t command, window;
 	uint32_t reserved;
 	uint64_t capability, offset, length;
 	uint64_t operand[2];
-	uint64_t reserved2[2];
+	uint64_t result, previous;
 	/* `length` bytes follow, if the command is PUT or GET. */
 };
 

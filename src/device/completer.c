@@ -178,6 +178,27 @@ static inline void completer_words(
 	}
 }
 
+static inline void completer_store(
+	unsigned char *at, const unsigned char *from, uint64_t bytes)
+{
+	if (likely(bytes <= CAY_FAST_PUT_BYTES &&
+		    ((uintptr_t)at | bytes) % 8 == 0)) {
+		completer_words(at, from, bytes / 8);
+		return;
+	}
+	/* Nothing of it is seen before what this port stored earlier. */
+	host_order();
+	host_copy(at, from, bytes, HOST_MEMORY);
+}
+
+/* Short ones have their bytes in the VCI. */
+static inline uint16_t completer_put_command(uint64_t bytes)
+{
+	return (uint16_t)(bytes >= 1 && bytes <= CAY_FAST_PUT_BYTES
+				  ? CAY_FAST_PUT | (bytes + 7) / 8
+				  : CAY_PUT);
+}
+
 /* PUT and FAST_PUT. 0, a positive enum cay_error, -EXDEV. */
 static inline int completer_put(
 	struct context *to, const struct access *a, const struct packet *p)
@@ -186,15 +207,7 @@ static inline int completer_put(
 	if (unlikely(a->owner.pid))
 		return translate_process(
 			to, a, (void *)(uintptr_t)from, p->length, true);
-	unsigned char *at = translate_arena(to, a);
-	if (likely(p->length <= CAY_FAST_PUT_BYTES &&
-		    (a->at | p->length) % 8 == 0)) {
-		completer_words(at, from, p->length / 8);
-		return 0;
-	}
-	/* Nothing of it is seen before what this port stored earlier. */
-	host_order();
-	host_copy(at, from, p->length, HOST_MEMORY);
+	completer_store(translate_arena(to, a), from, p->length);
 	return 0;
 }
 

@@ -18,6 +18,9 @@ static const char *const kind_names[HOST_KINDS] = {
 	[HOST_RECORD] = "op record",
 	[HOST_PEER] = "peer table",
 	[HOST_WQ] = "work queue",
+	[HOST_WINDOW] = "window",
+	[HOST_MEMORY] = "memory",
+	[HOST_POSTED] = "posted receive",
 };
 
 const char *counting_kind_name(enum host_kind kind)

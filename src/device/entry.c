@@ -67,23 +67,81 @@ int DEVICE(access)(struct origin *o, struct op_record *op,
 	return requester_access(o, op, to, p);
 }
 
-/* Up to 24 bytes and no flags, folded as DEVICE(send_fast)() is. */
-__attribute__((flatten)) int DEVICE(put_fast)(struct origin *o,
-	struct op_record *op, _Atomic(struct context *) *to, uint16_t window,
-	uint64_t capability, uint64_t offset, const void *data, size_t length)
+int DEVICE(put)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct target *t,
+	const void *data, size_t length, uint64_t tag)
 {
-	const struct iovec payload = { (void *)(uintptr_t)data, length };
-	const struct packet p = { .command = CAY_FAST_PUT,
-		.origin_vpid = o->vpid,
-		.origin_node = o->node,
-		.origin_lock = o->self,
-		.window = window,
-		.capability = capability,
-		.offset = offset,
-		.pieces = 1,
-		.length = length,
-		.payload = &payload };
-	return requester_access(o, op, to, &p);
+	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	if (requester_straight(o)) {
+		unsigned char *at =
+			window_direct(to, op, t, length, CAY_RIGHT_WRITE);
+		if (likely(at)) {
+			completer_store(at, data, length);
+			host_step(op, STEP_STORED);
+			record_access_end(op);
+			return 0;
+		}
+		record_access_end(op);
+	}
+	struct iovec payload = { (void *)(uintptr_t)data, length };
+	return requester_detour(o, op, slot, t,
+		(struct packet){ .command = completer_put_command(length),
+			.tag = tag,
+			.length = length,
+			.payload = &payload });
+}
+
+int DEVICE(get)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct target *t, void *data,
+	size_t length, uint64_t tag)
+{
+	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	if (requester_straight(o)) {
+		const unsigned char *at =
+			window_direct(to, op, t, length, CAY_RIGHT_READ);
+		if (likely(at)) {
+			responder_load(data, at, length);
+			host_step(op, STEP_STORED);
+			record_access_end(op);
+			return 0;
+		}
+		record_access_end(op);
+	}
+	struct iovec payload = { data, length };
+	return requester_detour(o, op, slot, t,
+		(struct packet){ .command = CAY_GET,
+			.tag = tag,
+			.length = length,
+			.payload = &payload });
+}
+
+int DEVICE(atomic)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct target *t,
+	uint16_t command, const uint64_t operand[2], uint64_t *previous,
+	uint64_t tag)
+{
+	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	if (requester_straight(o) && likely(t->offset % 8 == 0)) {
+		unsigned char *at =
+			window_direct(to, op, t, 8, CAY_RIGHT_ATOMIC);
+		if (likely(at && (uintptr_t)at % 8 == 0)) {
+			*previous = responder_operate(
+				(_Atomic uint64_t *)(void *)at, command,
+				operand)
+					    .previous;
+			host_step(op, STEP_STORED);
+			record_access_end(op);
+			return 0;
+		}
+		record_access_end(op);
+	}
+	struct iovec payload = { previous, 8 };
+	return requester_detour(o, op, slot, t,
+		(struct packet){ .command = command,
+			.tag = tag,
+			.length = 8,
+			.operand = { operand[0], operand[1] },
+			.payload = &payload });
 }
 
 /*

@@ -22,9 +22,17 @@ int DEVICE(notify_gone)(
  */
 int DEVICE(access)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
-int DEVICE(put_fast)(struct origin *, struct op_record *,
-	_Atomic(struct context *) *to, uint16_t window, uint64_t capability,
-	uint64_t offset, const void *data, size_t length);
+/* The same without flags, in a straight line where that goes. */
+int DEVICE(put)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct target *, const void *data,
+	size_t length, uint64_t tag);
+int DEVICE(get)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct target *, void *data,
+	size_t length, uint64_t tag);
+/* FAA or CAS, whose previous value goes to memory. */
+int DEVICE(atomic)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct target *, uint16_t command,
+	const uint64_t operand[2], uint64_t *previous, uint64_t tag);
 /*
  * An access that its target, which is us, must make: `base` is where the window
  * lies in this process. 0, a positive enum cay_error, or -EPIPE. Nobody is told

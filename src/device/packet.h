@@ -24,12 +24,22 @@ struct packet {
 	uint32_t reference; /* 0, or 1 + index of the origin's slot */
 	uint32_t sequence;  /* of that slot's use */
 
-	/* Remote memory; the payload of a get is where it goes. */
+	/*
+	 * Remote memory. The payload of a get is where it goes; that of FAA and
+	 * CAS, if there is one, where the previous value goes.
+	 */
 	uint16_t window;      /* Win-ID at the target */
 	uint64_t capability;  /* 48 bits */
 	uint64_t offset;      /* in the window */
 	uint64_t operand[2];  /* FAA, CAS, MISALIGNED_PUT */
 	uint64_t origin_lock; /* the origin as it stands in a window's lock */
+};
+
+/* Where an access goes. */
+struct target {
+	uint64_t capability; /* 48 bits */
+	uint64_t offset;     /* in the window */
+	uint16_t window;     /* Win-ID */
 };
 
 /* What a responder sends back. */

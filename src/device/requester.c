@@ -99,10 +99,10 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 static inline bool requester_completes(const struct packet *p)
 {
 	unsigned operation = p->command & CAY_COMMAND_OPERATION;
+	bool atomic = operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
+		      operation == (CAY_CAS & CAY_COMMAND_OPERATION);
 	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
-	       operation == CAY_FAST_GET ||
-	       operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
-	       operation == (CAY_CAS & CAY_COMMAND_OPERATION);
+	       operation == CAY_FAST_GET || (atomic && !p->payload);
 }
 
 static inline struct completion requester_completion(
@@ -216,6 +216,30 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	return 0;
 }
 
+/* May a request without flags go the straight way? */
+static inline bool requester_straight(const struct origin *o)
+{
+	/* Relaxed: this thread's own accesses, as in scoreboard_behind(). */
+	return likely(!o->words &&
+		      !atomic_load_explicit(
+			      &o->carried, memory_order_relaxed));
+}
+
+/* The long way, with everything that the straight one leaves out. */
+__attribute__((noinline)) static int requester_detour(struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *slot,
+	const struct target *t, struct packet p)
+{
+	p.origin_vpid = o->vpid;
+	p.origin_node = o->node;
+	p.origin_lock = o->self;
+	p.window = t->window;
+	p.capability = t->capability;
+	p.offset = t->offset;
+	p.pieces = 1;
+	return requester_access(o, op, slot, &p);
+}
+
 /* ---- a VCI from the work queue ---- */
 
 static inline struct packet requester_frame(
@@ -300,7 +324,7 @@ static int requester_remote(struct origin *o, struct op_record *op,
 		data.iov_len = 8;
 	}
 	p.length = data.iov_len;
-	p.payload = &data;
+	p.payload = window_aligned(p.command) ? NULL : &data;
 	int r = requester_access(o, op, slot, &p);
 	return r > 0 ? 0 : r;
 }

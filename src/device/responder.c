@@ -18,6 +18,19 @@ static inline void responder_words(
 			HOST_MEMORY);
 }
 
+static inline void responder_load(
+	unsigned char *to, const unsigned char *from, uint64_t bytes)
+{
+	uint64_t words[CAY_FAST_PUT_WORDS];
+	if (likely(bytes <= CAY_FAST_PUT_BYTES &&
+		    ((uintptr_t)from | bytes) % 8 == 0)) {
+		responder_words(words, from, bytes / 8);
+		memcpy(to, words, bytes);
+		return;
+	}
+	host_copy(to, from, bytes, HOST_MEMORY);
+}
+
 /* 0, a positive enum cay_error, -EXDEV. */
 static inline int responder_get(
 	struct context *to, const struct access *a, const struct packet *p)
@@ -25,18 +38,7 @@ static inline int responder_get(
 	void *local = p->payload->iov_base;
 	if (unlikely(a->owner.pid))
 		return translate_process(to, a, local, p->length, false);
-	const unsigned char *from = translate_arena(to, a);
-	if (p->length <= CAY_FAST_PUT_BYTES && a->at % 8 == 0) {
-		uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
-		responder_words(words, from, p->length / 8);
-		if (p->length % 8)
-			host_copy((unsigned char *)words + p->length / 8 * 8,
-				from + p->length / 8 * 8, p->length % 8,
-				HOST_MEMORY);
-		memcpy(local, words, p->length);
-		return 0;
-	}
-	host_copy(local, from, p->length, HOST_MEMORY);
+	responder_load(local, translate_arena(to, a), p->length);
 	return 0;
 }
 
@@ -57,14 +59,22 @@ static inline struct response responder_swap(
 	return (struct response){ stored ? swap : found, found };
 }
 
+static inline struct response responder_operate(
+	_Atomic uint64_t *word, unsigned command, const uint64_t operand[2])
+{
+	return command == CAY_FAA
+		       ? responder_add(word, operand[0])
+		       : responder_swap(word, operand[0], operand[1]);
+}
+
 static inline int responder_atomic(struct context *to, const struct access *a,
 	const struct packet *p, struct response *out)
 {
 	if (unlikely(a->owner.pid))
 		return -EXDEV;
-	_Atomic uint64_t *word = translate_word(to, a);
-	*out = p->command == CAY_FAA
-		       ? responder_add(word, p->operand[0])
-		       : responder_swap(word, p->operand[0], p->operand[1]);
+	*out = responder_operate(
+		translate_word(to, a), p->command, p->operand);
+	if (p->payload)
+		*(uint64_t *)p->payload->iov_base = out->previous;
 	return 0;
 }

@@ -72,13 +72,17 @@ static inline enum cay_error window_check(
 	uint64_t lock = host_load_relaxed(window_word(&d->lock), HOST_WINDOW);
 	if (unlikely(lock && lock != p->origin_lock))
 		return CAY_ERROR_TARGET_LOCKED;
-	uint64_t length = host_read(&d->length, HOST_WINDOW);
+	uint64_t length =
+		host_load_relaxed(window_word(&d->length), HOST_WINDOW);
 	if (unlikely(!bits_inside(p->offset, p->length, length)))
 		return CAY_ERROR_TARGET_BOUNDS;
-	if (unlikely(window_aligned(p->command) && p->offset % 8))
+	a->at = host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
+		p->offset;
+	a->owner.pid = atomic_load_explicit(
+		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
+	/* A window may begin anywhere; a word is where the processor says. */
+	if (unlikely(window_aligned(p->command) && (p->offset | a->at) % 8))
 		return CAY_ERROR_TARGET_OFFSET_ALIGN;
-	a->at = host_read(&d->start, HOST_WINDOW) + p->offset;
-	a->owner.pid = d->pid;
 	return CAY_ERROR_NONE;
 }
 
@@ -157,8 +161,10 @@ static inline void window_owner(
 	const struct context *to, const struct packet *p, struct access *a)
 {
 	const struct cay_window_descriptor *d = &to->wdt[p->window];
-	a->owner.cookie = d->cookie;
-	a->owner.cookie_address = d->cookie_address;
+	a->owner.cookie = atomic_load_explicit(
+		(const _Atomic uint32_t *)&d->cookie, memory_order_relaxed);
+	a->owner.cookie_address = host_load_relaxed(
+		window_word(&d->cookie_address), HOST_WINDOW);
 }
 
 /*
@@ -198,11 +204,28 @@ out:
 	return r;
 }
 
-/* The same; or -EAGAIN: the owner wants to be told and has no room. */
+/* Memory that is the owner's own, and an access that the kernel cannot make? */
+static inline bool window_only_owner(
+	const struct context *to, const struct packet *p, const struct access *a)
+{
+	return unlikely(a->owner.pid) &&
+	       (window_aligned(p->command) ||
+		       atomic_load_explicit(
+			       &to->no_process, memory_order_relaxed));
+}
+
+/*
+ * The same; or -EAGAIN: the owner wants to be told and has no room; -EXDEV:
+ * only the owner can do it.
+ */
 static inline int window_enter(struct context *to, struct op_record *op,
 	const struct packet *p, struct access *a)
 {
 	int r = window_grant(to, op, p, a);
+	if (unlikely(!r && window_only_owner(to, p, a))) {
+		record_access_end(op);
+		return -EXDEV;
+	}
 	if (likely(r || !(a->rights & CAY_RIGHT_NOTIFY_ACCESS)))
 		return r;
 	r = notify_claim(
@@ -211,6 +234,47 @@ static inline int window_enter(struct context *to, struct op_record *op,
 	if (r)
 		record_access_end(op);
 	return r;
+}
+
+/*
+ * The common case in a straight line: memory of the arena, not locked, and
+ * nobody to be told. NULL is anything else, and the long way says what. The
+ * record names the window in either case.
+ */
+static inline unsigned char *window_direct(const struct context *to,
+	struct op_record *op, const struct target *t, uint64_t bytes,
+	uint32_t right)
+{
+	record_access(op, to, t->window + 1ull);
+	if (unlikely(host_load32(&to->control->gate, HOST_MOVING) !=
+			     to->epoch ||
+		     t->window >= to->windows))
+		return NULL;
+	const struct cay_window_descriptor *d = &to->wdt[t->window];
+	/* Acquire as in window_check(). */
+	uint32_t rights = host_load32(
+		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	uint64_t wrong =
+		(host_load_relaxed(window_word(&d->capability), HOST_WINDOW) ^
+			t->capability) &
+		CAY_CAPABILITY_MASK;
+	uint64_t lock = host_load_relaxed(window_word(&d->lock), HOST_WINDOW);
+	uint32_t pid = atomic_load_explicit(
+		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
+	if (unlikely((rights & (right | CAY_RIGHT_NOTIFY_ACCESS)) != right ||
+		     wrong | lock | pid))
+		return NULL;
+	uint64_t length =
+		host_load_relaxed(window_word(&d->length), HOST_WINDOW);
+	uint64_t at =
+		host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
+		t->offset;
+	if (unlikely(!bits_inside(t->offset, bytes, length) ||
+		     at < ARENA_HEAP_OFFSET ||
+		     !bits_inside(at, bytes, to->arena->bytes)))
+		return NULL;
+	host_step(op, STEP_WINDOW);
+	return to->arena->base + at;
 }
 
 /*

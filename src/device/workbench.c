@@ -15,7 +15,6 @@ static void bench_ring(struct context *to)
 	(void)to;
 }
 
-/* Fresh memory is zeroed, and only what is touched exists. */
 /* Whoever replaces a set here also ends what it has begun. */
 static bool bench_orphaned(const struct arena *a)
 {
@@ -23,6 +22,7 @@ static bool bench_orphaned(const struct arena *a)
 	return false;
 }
 
+/* Fresh memory is zeroed, and only what is touched exists. */
 static int bench_map(struct arena *a, uint64_t bytes)
 {
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -112,6 +112,7 @@ static int port_enter(struct workbench *b, uint32_t i)
 		context_free(workbench_own(b, i));
 	int r = origin_load(&p->origin, own, WORKBENCH_NODE);
 	p->origin.routes = p->routes;
+	p->origin.windows = p->windows;
 	return r;
 }
 
@@ -160,8 +161,8 @@ int workbench_open(
 
 	memset(b, 0, sizeof(*b));
 	b->heap_end = ARENA_HEAP_OFFSET;
-	int r = bench_map(
-		&b->arena, ARENA_HEAP_OFFSET + ARENA_PAGE + ports * each);
+	int r = bench_map(&b->arena, ARENA_HEAP_OFFSET + ARENA_PAGE +
+					     ports * each + WORKBENCH_MEMORY);
 	if (r)
 		return r;
 	b->port = calloc(ports, sizeof(*b->port));
@@ -183,6 +184,7 @@ static void port_close(struct workbench *b, uint32_t i)
 	context_free(workbench_own(b, i));
 	free(p->slots);
 	free(p->routes);
+	free(p->windows);
 }
 
 void workbench_close(struct workbench *b)
@@ -207,4 +209,105 @@ int workbench_reopen(struct workbench *b, uint32_t port, bool same_port)
 	queue_set_close(&b->arena, p->config.vpid, former);
 	port_announce(b, port);
 	return same_port ? 0 : port_enter(b, port);
+}
+
+/* ---- memory, windows, posted receives ---- */
+
+uint64_t workbench_memory(struct workbench *b, uint64_t bytes)
+{
+	/* What ports may still need comes first. */
+	uint64_t used = b->heap_end;
+	for (uint32_t i = 0; i < b->ports; i++)
+		used += (WORKBENCH_SETS_MAX - b->port[i].sets) *
+			b->port[i].config.queues_bytes;
+	if (!bits_inside(
+		    used, bits_round_up(bytes, ARENA_PAGE), b->arena.bytes))
+		return 0;
+	return bench_take(b, bytes);
+}
+
+static bool bench_inside(
+	const struct workbench *b, uint64_t offset, uint64_t bytes)
+{
+	return offset >= ARENA_HEAP_OFFSET && bytes != 0 &&
+	       bits_inside(offset, bytes, b->arena.bytes);
+}
+
+/* Differs by port, window and use, and is never 0. */
+static uint64_t capability_next(uint32_t port, uint16_t id, uint64_t former)
+{
+	uint64_t name = former + ((uint64_t)port << 16 | id) + 1;
+	return (name * 0x9e3779b97f4a7c15ull >> 16 & CAY_CAPABILITY_MASK) | 1;
+}
+
+/* The fields, then the rights, as window_publish() of port/window.c. */
+static uint64_t window_write(struct cay_window_descriptor *d, uint64_t offset,
+	uint64_t bytes, uint32_t rights, uint64_t capability)
+{
+	uint64_t generation = (d->capability >> 48) + 1;
+	d->start = offset;
+	d->length = bytes;
+	d->pid = 0;
+	d->refusals = d->told = 0;
+	atomic_store_explicit((_Atomic uint64_t *)&d->capability,
+		capability | generation << 48, memory_order_relaxed);
+	atomic_store_explicit(
+		(_Atomic uint32_t *)&d->rights, rights, memory_order_release);
+	return capability;
+}
+
+int workbench_window(struct workbench *b, uint32_t port, uint16_t id,
+	uint64_t offset, uint64_t bytes, uint32_t rights, uint64_t *capability)
+{
+	struct workbench_port *p = &b->port[port];
+	struct origin *o = &p->origin;
+	if (id >= o->window_count || !bench_inside(b, offset, bytes))
+		return -EINVAL;
+	if (!p->windows)
+		p->windows = calloc(o->window_count, sizeof(*p->windows));
+	if (!p->windows)
+		return -ENOMEM;
+	struct cay_window_descriptor *d = &o->wdt[id];
+	o->windows = p->windows;
+	o->windows[id] =
+		rights ? (struct origin_window){ b->arena.base + offset, bytes }
+		       : (struct origin_window){ 0 };
+	d->previous = d->next = id;
+	*capability = window_write(d, offset, bytes, rights,
+		capability_next(port, id, d->capability));
+	return 0;
+}
+
+void workbench_posted_mode(
+	struct workbench *b, uint32_t port, enum posted_mode mode)
+{
+	atomic_store_explicit(&workbench_own(b, port)->control->posted, mode,
+		memory_order_release);
+}
+
+int workbench_post(struct workbench *b, uint32_t port, uint64_t offset,
+	uint64_t bytes, uint64_t cookie)
+{
+	struct workbench_port *p = &b->port[port];
+	struct context *own = workbench_own(b, port);
+	struct cay_posted_receive *slot =
+		&own->posted[p->posted_next & (own->posted_entries - 1)];
+	_Atomic uint64_t *state = (_Atomic uint64_t *)&slot->state;
+	if (!bench_inside(b, offset, bytes))
+		return -EINVAL;
+	if ((atomic_load_explicit(state, memory_order_acquire) &
+		    POSTED_STATE_MASK) != POSTED_FREE)
+		return -EAGAIN;
+	slot->offset = offset;
+	slot->length = bytes;
+	slot->cookie = cookie;
+	slot->flags = 0;
+	atomic_store_explicit(state, POSTED_READY, memory_order_release);
+	atomic_fetch_add_explicit(
+		&own->posted_head->available, 1, memory_order_release);
+	if (atomic_load_explicit(&own->control->posted, memory_order_relaxed) ==
+		POSTED_NONE)
+		workbench_posted_mode(b, port, POSTED_RDR);
+	p->posted_next++;
+	return 0;
 }

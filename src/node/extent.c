@@ -31,26 +31,6 @@ static void extents_remove(struct extents *e, uint32_t i)
 		(e->count - i) * sizeof(*e->free));
 }
 
-uint64_t extents_take(struct extents *e, uint64_t bytes)
-{
-	if (bytes == 0 || bytes > e->total)
-		return 0;
-	bytes = bits_round_up(bytes, ARENA_PAGE);
-	for (uint32_t i = 0; i < e->count; i++) {
-		struct extent *f = &e->free[i];
-		if (f->bytes < bytes)
-			continue;
-		uint64_t offset = f->offset;
-		f->offset += bytes;
-		f->bytes -= bytes;
-		if (f->bytes == 0)
-			extents_remove(e, i);
-		e->used += bytes;
-		return offset;
-	}
-	return 0;
-}
-
 static int extents_insert(struct extents *e, uint32_t i, struct extent new)
 {
 	if (e->count == e->room) {
@@ -65,6 +45,41 @@ static int extents_insert(struct extents *e, uint32_t i, struct extent new)
 		(e->count - i) * sizeof(*e->free));
 	e->free[i] = new;
 	e->count++;
+	return 0;
+}
+
+/* Cuts [offset, offset + bytes) out of the i-th. */
+static int extents_cut(
+	struct extents *e, uint32_t i, uint64_t offset, uint64_t bytes)
+{
+	struct extent f = e->free[i];
+	uint64_t end = offset + bytes, behind = f.offset + f.bytes - end;
+	if (offset != f.offset && behind &&
+		extents_insert(e, i + 1, (struct extent){ end, behind }) != 0)
+		return -ENOMEM;
+	e->free[i].bytes = offset - f.offset;
+	if (offset == f.offset)
+		e->free[i] = (struct extent){ end, behind };
+	if (e->free[i].bytes == 0)
+		extents_remove(e, i);
+	return 0;
+}
+
+uint64_t extents_take(struct extents *e, uint64_t bytes, uint64_t align)
+{
+	if (bytes == 0 || bytes > e->total)
+		return 0;
+	bytes = bits_round_up(bytes, ARENA_PAGE);
+	for (uint32_t i = 0; i < e->count; i++) {
+		const struct extent *f = &e->free[i];
+		uint64_t offset = bits_round_up(f->offset, align);
+		if (!bits_inside(offset - f->offset, bytes, f->bytes))
+			continue;
+		if (extents_cut(e, i, offset, bytes) != 0)
+			return 0;
+		e->used += bytes;
+		return offset;
+	}
 	return 0;
 }
 

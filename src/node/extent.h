@@ -21,8 +21,11 @@ struct extents {
 int extents_init(struct extents *, uint64_t offset, uint64_t bytes);
 void extents_end(struct extents *);
 
-/* bytes is rounded up to pages. The offset, or 0 if nothing fits. */
-uint64_t extents_take(struct extents *, uint64_t bytes);
+/*
+ * bytes is rounded up to pages; align is a power of two, at least a page. The
+ * offset, or 0 if nothing fits.
+ */
+uint64_t extents_take(struct extents *, uint64_t bytes, uint64_t align);
 
 /* 0 or -ENOMEM: then the extent is lost to the heap, not to the machine. */
 int extents_put(struct extents *, uint64_t offset, uint64_t bytes);

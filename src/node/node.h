@@ -148,6 +148,8 @@ int realm_find(struct node *, const char *name, struct realm **);
 void realm_maybe_end(struct realm *);
 /* Takes zeroed pages of the heap; 0 if there are none. */
 uint64_t realm_take(struct realm *, uint64_t bytes);
+/* The same, where huge pages begin. */
+uint64_t realm_take_huge(struct realm *, uint64_t bytes);
 void realm_put(struct realm *, uint64_t offset, uint64_t bytes);
 
 /* ---- process.c ---- */
@@ -165,7 +167,7 @@ void process_exited(struct process *);
 /* One step of cleaning up after one that left or died; true at the end. */
 bool process_bury(struct process *);
 
-struct block *block_add(struct process *, uint64_t bytes);
+struct block *block_add(struct process *, uint64_t bytes, bool huge);
 /* One that was not given back, or NULL. */
 struct block *block_find(struct process *, uint64_t offset);
 int block_free(struct process *, uint64_t offset);

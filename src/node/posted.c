@@ -29,17 +29,17 @@ static bool posted_return(struct cay_posted_receive *slot, uint64_t from)
 
 void repair_posted(struct realm *r, struct op_record *op, bool voided)
 {
-	uint64_t named = atomic_load_explicit(&op->posted, memory_order_acquire);
+	uint64_t named =
+		atomic_load_explicit(&op->posted, memory_order_acquire);
 	uint64_t taker =
 		(uint64_t)((unsigned char *)op - r->arena.base) / sizeof(*op)
 		<< POSTED_TAKER_SHIFT;
 	struct posted_head *head;
-	struct cay_posted_receive *slot =
-		named ? posted_slot(r, named, &head) : NULL;
-	if (slot && (posted_return(slot, taker | POSTED_TAKEN) ||
-			    (voided &&
-				    posted_return(slot,
-					    taker | POSTED_FILLED))))
+	struct cay_posted_receive *slot = named ? posted_slot(r, named, &head)
+						: NULL;
+	if (slot &&
+		(posted_return(slot, taker | POSTED_TAKEN) ||
+			(voided && posted_return(slot, taker | POSTED_FILLED))))
 		atomic_fetch_add_explicit(
 			&head->available, 1, memory_order_relaxed);
 	atomic_store_explicit(&op->posted, 0, memory_order_release);

@@ -244,14 +244,15 @@ bool process_bury(struct process *p)
 	return true;
 }
 
-struct block *block_add(struct process *p, uint64_t bytes)
+struct block *block_add(struct process *p, uint64_t bytes, bool huge)
 {
 	struct block *b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
 	/* Whole pages, so that all of the last one goes back too. */
 	b->bytes = bits_round_up(bytes, ARENA_PAGE);
-	b->offset = realm_take(p->realm, b->bytes);
+	b->offset = huge ? realm_take_huge(p->realm, b->bytes)
+			 : realm_take(p->realm, b->bytes);
 	if (!b->offset) {
 		free(b);
 		return NULL;

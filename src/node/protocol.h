@@ -72,6 +72,7 @@ struct node_request {
 		} release;
 		struct {
 			uint64_t bytes;
+			uint32_t huge; /* 1: begin where a huge page does */
 		} alloc;
 		struct {
 			uint64_t offset;
@@ -137,39 +138,81 @@ struct node_reply {
 CAY_STATIC_ASSERT(sizeof(struct node_request) == 128, "request");
 CAY_STATIC_ASSERT(sizeof(struct node_reply) == 64, "reply");
 
-/* ---- what NODE_STATUS brings: a header, processes, ports ---- */
+/* ---- what NODE_STATUS brings: a header, processes, ports, threads ---- */
+
+#define NODE_UNKNOWN UINT32_MAX /* in a count: it could not be found out */
 
 struct node_status {
 	uint64_t magic;
 	uint32_t node, pid;
-	uint32_t processes, ports;
-	uint64_t uptime_ns;
+	uint32_t processes, ports, threads;
+	uint32_t reserved;
+	uint64_t uptime_ns; /* when this was written */
 	uint64_t repaired;  /* dead processes cleaned up after */
 	uint64_t voided;    /* entries that they had claimed */
 	uint64_t gone_sent; /* NOTIFY_GONE delivered */
 	uint64_t fenced;    /* queue sets replaced */
 	uint64_t refused;   /* connections and requests refused */
 	uint64_t zombies;   /* ports and processes not yet reclaimed */
-	uint64_t heap_bytes, heap_used;
+	uint64_t heap_bytes, heap_used; /* address space */
+	uint64_t memory_bytes;		/* of it, pages that exist */
 	char name[NODE_NAME_MAX];
 };
 
 struct node_status_process {
 	uint32_t pid, ports;
-	uint32_t records; /* threads that have issued */
-	uint32_t busy;	  /* of these, in the middle of something */
+	uint32_t records;      /* threads that have issued */
+	uint32_t busy;	       /* of these, in the middle of something */
+	uint64_t heap_bytes;   /* of the heap: queues, tables, records, ... */
+	uint64_t alloc_bytes;  /* ... and this, by cay_alloc() */
 	char realm[NODE_NAME_MAX];
 };
+
+#define NODE_STATUS_HOLDERS 4
+#define NODE_STATUS_PATHS   4 /* by enum arena_path */
 
 struct node_status_port {
 	uint32_t pid, epoch;
 	uint16_t vpid;
 	uint8_t closed, bell;
-	uint32_t peers;	   /* resolved by it */
-	uint32_t watchers; /* that have resolved it */
+	uint8_t disabled, posted_mode; /* enum posted_mode */
+	uint16_t reserved;
+	uint32_t peers;	     /* resolved by it */
+	uint32_t peers_gone; /* of these, and not yet released by it */
+	uint32_t paths[NODE_STATUS_PATHS]; /* the others, by how it sends */
+	uint32_t watchers;		   /* that have resolved it */
+	uint32_t window_entries;
 	uint64_t w, r;
 	uint32_t nq_entries, rdr_units;
+	uint32_t windows_open, windows_locked; /* or NODE_UNKNOWN */
+	uint16_t holders[NODE_STATUS_HOLDERS]; /* VPIDs with locks on it */
+	uint32_t posted_available;	       /* or NODE_UNKNOWN; about */
+	uint32_t posted_entries;
+	uint32_t references_used, references_entries;
 	char name[NODE_NAME_MAX];
+};
+
+/*
+ * A thread that has issued, as its op record said while it may have changed:
+ * a hint, and no more.
+ */
+struct node_status_thread {
+	uint32_t pid;
+	uint32_t tid;	  /* as the thread itself sees it */
+	uint32_t process; /* which one of this report */
+	uint32_t step;	  /* enum device_step; only test builds say */
+	uint64_t record;  /* offset in the arena */
+	uint64_t issued;  /* since it took up the port */
+	uint16_t vpid;	  /* that it issues on; 0: none yet */
+	uint16_t target;  /* unless IDLE */
+	uint32_t target_epoch;
+	uint8_t state;	   /* enum op_state */
+	uint8_t abandoned; /* it left the call, and the node will see to it */
+	uint16_t reserved;
+	uint32_t window;	 /* 1 + Win-ID, 0: none */
+	uint64_t entry, entries; /* TRY, OWN: position and how many */
+	uint32_t posted;	 /* 1 + slot, 0: none */
+	uint32_t posted_target;	 /* VPID */
 };
 
 #endif

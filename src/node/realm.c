@@ -121,7 +121,12 @@ void realm_maybe_end(struct realm *r)
 
 uint64_t realm_take(struct realm *r, uint64_t bytes)
 {
-	return extents_take(&r->heap, bytes);
+	return extents_take(&r->heap, bytes, ARENA_PAGE);
+}
+
+uint64_t realm_take_huge(struct realm *r, uint64_t bytes)
+{
+	return extents_take(&r->heap, bytes, ARENA_HUGE);
 }
 
 /* The next owner finds zeros, and the machine has its pages back at once. */

@@ -148,7 +148,8 @@ static int request_release(struct call *c)
 
 static int request_alloc(struct call *c)
 {
-	struct block *b = block_add(c->process, c->request->alloc.bytes);
+	struct block *b = block_add(
+		c->process, c->request->alloc.bytes, c->request->alloc.huge);
 	if (!b)
 		return -ENOSPC;
 	c->reply->alloc.offset = b->offset;

@@ -19,11 +19,9 @@ struct lock {
 
 static struct cay_window_descriptor *window_table(const struct vport *p)
 {
-	return (struct cay_window_descriptor *)(void *)(p->realm->arena.base +
-							p->config.tables_offset +
-							(uint64_t)p->config
-									.wdt_at *
-								CAY_LINE);
+	return (struct cay_window_descriptor *)(void
+			*)(p->realm->arena.base + p->config.tables_offset +
+			   (uint64_t)p->config.wdt_at * CAY_LINE);
 }
 
 static _Atomic uint64_t *window_lock_of(struct cay_window_descriptor *d)
@@ -47,9 +45,11 @@ static bool record_accesses(
 	       (window ? named == window : named || s.state == OP_ACCESS);
 }
 
-/* Threads that issue on the port `except` do not count. */
-static bool access_under_way(
-	const struct vport *target, uint32_t window, uint32_t except)
+/*
+ * Whoever it is: a record tells where its thread is, but only after the call
+ * for which port of its process.
+ */
+static bool access_under_way(const struct vport *target, uint32_t window)
 {
 	struct realm *r = target->realm;
 	list_for_each (at, &r->processes) {
@@ -57,10 +57,7 @@ static bool access_under_way(
 		struct op_record *op;
 		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
 			i++)
-			if (atomic_load_explicit(&op->port,
-				    memory_order_relaxed) != except &&
-				record_accesses(
-					op, target->config.vpid, window))
+			if (record_accesses(op, target->config.vpid, window))
 				return true;
 	}
 	return false;
@@ -71,7 +68,7 @@ int window_quiet(struct vport *p, uint32_t window)
 	int r = barrier_everywhere();
 	if (r)
 		return r;
-	return access_under_way(p, window, CAY_VPID_NODE) ? -EAGAIN : 0;
+	return access_under_way(p, window) ? -EAGAIN : 0;
 }
 
 /* Calls it for each window on the same memory; stops at the first failure. */
@@ -97,8 +94,8 @@ static uint64_t lock_word(const struct vport *by)
 	return window_lock_word(by->config.vpid, by->born);
 }
 
-static int ring_free(struct vport *target, uint16_t window,
-	const struct vport *by)
+static int ring_free(
+	struct vport *target, uint16_t window, const struct vport *by)
 {
 	uint64_t lock = window_locked(&window_table(target)[window]);
 	if (lock == 0)
@@ -106,25 +103,24 @@ static int ring_free(struct vport *target, uint16_t window,
 	return lock == lock_word(by) ? -EALREADY : -EAGAIN;
 }
 
-static int ring_lock(struct vport *target, uint16_t window,
-	const struct vport *by)
+static int ring_lock(
+	struct vport *target, uint16_t window, const struct vport *by)
 {
 	atomic_store_explicit(window_lock_of(&window_table(target)[window]),
 		lock_word(by), memory_order_release);
 	return 0;
 }
 
-static int ring_quiet(struct vport *target, uint16_t window,
-	const struct vport *by)
+static int ring_quiet(
+	struct vport *target, uint16_t window, const struct vport *by)
 {
-	return access_under_way(target, window + 1u, by->config.vpid)
-		       ? -EINPROGRESS
-		       : 0;
+	(void)by;
+	return access_under_way(target, window + 1u) ? -EINPROGRESS : 0;
 }
 
 /* The window that a request names, its capability checked. */
-static int window_named(struct vport *by, const struct node_request *q,
-	struct vport **target)
+static int window_named(
+	struct vport *by, const struct node_request *q, struct vport **target)
 {
 	struct vport *t = by->realm->node->ports[q->lock.target];
 	if (!t || t->realm != by->realm || t->state != VPORT_OPEN ||
@@ -191,11 +187,11 @@ static bool lock_drop_one(struct vport *by, struct cay_window_descriptor *d)
 	return true;
 }
 
-static int ring_unlock(struct vport *target, uint16_t window,
-	const struct vport *by)
+static int ring_unlock(
+	struct vport *target, uint16_t window, const struct vport *by)
 {
-	lock_drop_one((struct vport *)(uintptr_t)by,
-		&window_table(target)[window]);
+	lock_drop_one(
+		(struct vport *)(uintptr_t)by, &window_table(target)[window]);
 	return 0;
 }
 

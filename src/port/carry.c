@@ -41,12 +41,20 @@ static bool carry_puts(unsigned command)
 	return operation == CAY_PUT || operation == CAY_FAST_PUT;
 }
 
+/* Does somebody wait for what it brings in memory, and not in the event? */
+static void *carry_local(const struct packet *p)
+{
+	bool brings = carry_gets(p->command) || p->command == CAY_FAA ||
+		      p->command == CAY_CAS;
+	return brings && p->payload ? p->payload->iov_base : NULL;
+}
+
 /* Is its end of any interest? The device asks the same of what it does. */
 static bool carry_silent(const struct packet *p)
 {
 	return !(p->flags & CAY_VCI_NOTIFY) &&
 	       !(p->command & CAY_COMMAND_ACK) &&
-	       (carry_puts(p->command) || carry_gets(p->command) ||
+	       (carry_puts(p->command) || carry_local(p) ||
 		       (p->command & CAY_COMMAND_OPERATION) ==
 			       CAY_MISALIGNED_PUT);
 }
@@ -91,8 +99,7 @@ static int carry_try(struct cay_port *port, struct op_record *op,
 		.command = p->command,
 		.carried = true,
 		.silent = carry_silent(p),
-		.local = carry_gets(p->command) ? p->payload->iov_base
-						: NULL };
+		.local = carry_local(p) };
 	r = outgoing_issue(port, op, p, &ref, &note);
 	if (r)
 		staging_put(port->member, staged);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/bits.h"
 #include "cay/memory.h"
@@ -23,11 +24,13 @@ struct staging {
 	bool busy;
 };
 
-static void *heap_take(struct member *m, uint64_t bytes, int *error)
+static void *heap_take(
+	struct member *m, uint64_t bytes, unsigned flags, int *error)
 {
 	struct node_request request = { .kind = NODE_ALLOC };
 	struct node_reply reply;
 	request.alloc.bytes = bytes;
+	request.alloc.huge = flags & CAY_ALLOC_HUGE ? 1 : 0;
 	*error = control_call(m, &request, -1, &reply, NULL);
 	if (*error)
 		return NULL;
@@ -66,11 +69,16 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 	void *memory = NULL;
 	if (port_here(port)) {
 		error = -EINVAL;
-		if (flags == 0 && bytes != 0 && bytes <= SIZE_MAX / 2)
-			memory = heap_take(port->member, bytes, &error);
+		if (!(flags & ~(unsigned)CAY_ALLOC_HUGE) && bytes != 0 &&
+			bytes <= SIZE_MAX / 2)
+			memory = heap_take(port->member, bytes, flags, &error);
 	}
 	if (!memory)
 		errno = -error;
+	/* Advice: without huge pages it is memory like any other. */
+	if (memory && flags & CAY_ALLOC_HUGE)
+		madvise(memory, bits_round_up(bytes, ARENA_PAGE),
+			MADV_HUGEPAGE);
 	return memory;
 }
 
@@ -133,7 +141,7 @@ static struct staging *staging_new(struct member *m, uint64_t bytes)
 	if (!s)
 		return NULL;
 	s->bytes = 1ull << bits_log2_up(bytes);
-	s->memory = heap_take(m, s->bytes, &error);
+	s->memory = heap_take(m, s->bytes, 0, &error);
 	if (!s->memory) {
 		free(s);
 		return NULL;

@@ -238,19 +238,22 @@ static void outgoing_finish(
 }
 
 /*
- * Under the lock: got bytes go to where they were wanted, if the target has
- * left any.
+ * Under the lock: what was got, or was there before an atomic, goes to where it
+ * is wanted, if the target has left any.
  */
 static void outgoing_deliver(struct cay_port *port, uint32_t index)
 {
 	struct outgoing *out = &port->outgoing[index];
 	const struct reference *ref = &port->origin.refs[index];
+	const struct carried *c = out->staged;
 	if (!out->local)
 		return;
 	if ((atomic_load_explicit(&ref->outcome, memory_order_acquire) &
 		    REFERENCE_ERROR_MASK) == 0)
 		memcpy(out->local,
-			(unsigned char *)out->staged + sizeof(struct carried),
+			out->command == CAY_FAA || out->command == CAY_CAS
+				? (const void *)&c->previous
+				: (const void *)(c + 1),
 			out->length);
 	out->local = NULL;
 }

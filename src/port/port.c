@@ -182,7 +182,7 @@ static int port_open(
 	r = member_join(options.node, options.realm, &port->member);
 	if (r)
 		goto err_port;
-	port->life = *life_now;
+	atomic_init(&port->life, *life_now);
 	r = port_open_at_node(port, &request);
 	if (r)
 		goto err_member;
@@ -239,7 +239,8 @@ void port_disable(struct cay_port *port)
 	lock_take(&port->lock, &guard);
 	if (port_here(port)) {
 		control_call(port->member, &request, -1, &reply, NULL);
-		port->life = ~port->life;
+		atomic_store_explicit(
+			&port->life, ~*life_now, memory_order_relaxed);
 	}
 	lock_drop(&port->lock, &guard);
 }
@@ -250,6 +251,9 @@ int cay_port_close(struct cay_port *port)
 	if (here) {
 		struct context *own = port->origin.own;
 		queue_set_close(&port->member->arena, own->vpid, own->epoch);
+		/* The memory of windows may be the application's own. */
+		if (port->windows && port_here(port))
+			window_wait_quiet(port, 0);
 		outgoing_withdraw(port);
 		intake_end(port);
 		port_close_at_node(port->member, port->origin.vpid);

@@ -63,7 +63,7 @@ struct cay_window {
 struct cay_port {
 	struct origin origin;
 	struct member *member;
-	uint32_t life;	/* of the process that opened it; ~ if disabled */
+	_Atomic uint32_t life; /* of who opened it; inverted if disabled */
 	uint32_t flags; /* enum cay_port_flag */
 	struct intake intake;
 	struct outgoing *outgoing;   /* by reference slot; when first needed */
@@ -98,15 +98,18 @@ enum peer_bulk {
 	BULK_STAGED = 2,  /* it may not, so we copy into the arena */
 };
 
+/* Relaxed, here and below: a number that is compared and nothing more. */
 static inline bool port_here(const struct cay_port *port)
 {
-	return life_valid(port->life);
+	return life_valid(
+		atomic_load_explicit(&port->life, memory_order_relaxed));
 }
 
 /* Why not: a child, or a port that was disabled. */
 static inline int port_absent(const struct cay_port *port)
 {
-	return life_valid(~port->life) ? -EACCES : -ECHILD;
+	uint32_t life = atomic_load_explicit(&port->life, memory_order_relaxed);
+	return life_valid(~life) ? -EACCES : -ECHILD;
 }
 
 static inline void port_count(_Atomic uint64_t *counter)

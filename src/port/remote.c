@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote memory: see cay_put(3). The hot half is cay_put() of at most 24 bytes
- * without flags. Any thread.
+ * Remote memory: see cay_put(3). The hot half is what comes without flags: fork
+ * check, thread record, device. Any thread.
  */
 #include "cay/remote.h"
 
@@ -77,23 +77,35 @@ __attribute__((noinline)) static int put_other(struct cay_port *port,
 	return r ? r : remote_issue(port, peer, &p, key, flags);
 }
 
+static inline struct target remote_target(struct cay_key key, uint64_t offset)
+{
+	return (struct target){ .capability = key.capability,
+		.offset = offset,
+		.window = (uint16_t)key.window };
+}
+
+/* Without flags, on this port, and with arguments that can be right? */
+static inline bool remote_plain(const struct cay_port *port, struct cay_key key,
+	const void *data, size_t length, unsigned flags)
+{
+	return likely(port_here(port) && !flags && data &&
+		      length <= ISSUE_BYTES_MAX && key.window <= UINT16_MAX);
+}
+
 int cay_put(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	uint64_t offset, const void *data, size_t length, uint64_t tag,
 	unsigned flags)
 {
-	/* Without flags nobody is told, unless it is refused: then with tag. */
-	if (unlikely(!port_here(port) || flags || tag ||
-		     length - 1 >= CAY_FAST_PUT_BYTES || !data ||
-		     key.window > UINT16_MAX))
+	if (unlikely(!remote_plain(port, key, data, length, flags)))
 		return put_other(port, peer, key, offset, data, length, tag,
 			flags);
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
 		return -ENOBUFS;
+	struct target t = remote_target(key, offset);
 	return remote_done(port, op,
-		device_put_fast(&port->origin, op, &peer->context,
-			(uint16_t)key.window, key.capability, offset, data,
-			length));
+		device_put(&port->origin, op, &peer->context, &t, data, length,
+			tag));
 }
 
 int cay_put_masked(struct cay_port *port, struct cay_peer *peer,
@@ -120,8 +132,9 @@ static int get_fast(struct cay_port *port, struct cay_peer *peer,
 	return remote_issue(port, peer, p, key, flags);
 }
 
-int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
-	uint64_t offset, void *to, size_t length, uint64_t tag, unsigned flags)
+__attribute__((noinline)) static int get_other(struct cay_port *port,
+	struct cay_peer *peer, struct cay_key key, uint64_t offset, void *to,
+	size_t length, uint64_t tag, unsigned flags)
 {
 	struct iovec payload = { to, length };
 	struct packet p = { .command = CAY_GET,
@@ -138,35 +151,87 @@ int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	return r ? r : remote_issue(port, peer, &p, key, flags);
 }
 
-/* They end in an event in any case, so the acknowledge says nothing new. */
-static int remote_atomic(struct cay_port *port, struct cay_peer *peer,
-	struct cay_key key, struct packet *p, unsigned flags)
+int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
+	uint64_t offset, void *to, size_t length, uint64_t tag, unsigned flags)
 {
-	p->length = 8;
-	return remote_issue(
-		port, peer, p, key, flags & ~(unsigned)CAY_ACK);
+	if (unlikely(!remote_plain(port, key, to, length, flags)))
+		return get_other(
+			port, peer, key, offset, to, length, tag, flags);
+	struct op_record *op = record_of(port->member);
+	if (unlikely(!op))
+		return -ENOBUFS;
+	struct target t = remote_target(key, offset);
+	return remote_done(port, op,
+		device_get(&port->origin, op, &peer->context, &t, to, length,
+			tag));
+}
+
+/*
+ * FAA and CAS: into memory, in a straight line if there are no flags; or into
+ * the event in which they then end. The acknowledge says nothing new.
+ */
+static inline int remote_atomic(struct cay_port *port, struct cay_peer *peer,
+	struct cay_key key, uint64_t offset, uint16_t command,
+	const uint64_t operand[2], uint64_t *previous, uint64_t tag,
+	unsigned flags)
+{
+	if (likely(remote_plain(port, key, previous, 8, flags))) {
+		struct op_record *op = record_of(port->member);
+		if (unlikely(!op))
+			return -ENOBUFS;
+		struct target t = remote_target(key, offset);
+		return remote_done(port, op,
+			device_atomic(&port->origin, op, &peer->context, &t,
+				command, operand, previous, tag));
+	}
+	struct iovec payload = { previous, 8 };
+	struct packet p = { .command = command,
+		.tag = tag,
+		.offset = offset,
+		.length = 8,
+		.operand = { operand[0], operand[1] },
+		.payload = previous ? &payload : NULL };
+	if (flags & CAY_ACK)
+		flags = (flags & ~(unsigned)CAY_ACK) | CAY_NOTIFY;
+	return remote_issue(port, peer, &p, key, flags);
 }
 
 int cay_fetch_add(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t addend, uint64_t tag,
 	unsigned flags)
 {
-	struct packet p = { .command = CAY_FAA,
-		.tag = tag,
-		.offset = offset,
-		.operand = { addend } };
-	return remote_atomic(port, peer, key, &p, flags);
+	const uint64_t operand[2] = { addend, 0 };
+	return remote_atomic(port, peer, key, offset, CAY_FAA, operand, NULL,
+		tag, flags);
+}
+
+int cay_fetch_add_into(struct cay_port *port, struct cay_peer *peer,
+	struct cay_key key, uint64_t offset, uint64_t addend,
+	uint64_t *previous, uint64_t tag, unsigned flags)
+{
+	const uint64_t operand[2] = { addend, 0 };
+	return previous ? remote_atomic(port, peer, key, offset, CAY_FAA,
+				  operand, previous, tag, flags)
+			: -EFAULT;
 }
 
 int cay_compare_swap(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
 	uint64_t tag, unsigned flags)
 {
-	struct packet p = { .command = CAY_CAS,
-		.tag = tag,
-		.offset = offset,
-		.operand = { compare, swap } };
-	return remote_atomic(port, peer, key, &p, flags);
+	const uint64_t operand[2] = { compare, swap };
+	return remote_atomic(port, peer, key, offset, CAY_CAS, operand, NULL,
+		tag, flags);
+}
+
+int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
+	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
+	uint64_t *previous, uint64_t tag, unsigned flags)
+{
+	const uint64_t operand[2] = { compare, swap };
+	return previous ? remote_atomic(port, peer, key, offset, CAY_CAS,
+				  operand, previous, tag, flags)
+			: -EFAULT;
 }
 
 /* Something is under way that only the peer can end. */

@@ -15,7 +15,8 @@
 /* A request as it was found, and where its bytes are. */
 struct request {
 	struct carried copy;
-	unsigned char *bytes; /* in the arena, behind it */
+	struct carried *shared; /* itself, for the results */
+	unsigned char *bytes;	/* in the arena, behind it */
 	uint64_t fetched[CAY_FAST_PUT_WORDS];
 	struct response response;
 };
@@ -34,6 +35,7 @@ static bool request_copy(struct cay_port *port, const struct reference *ref,
 	unsigned char *at = port->member->arena.base + ref->address;
 	uint64_t room = ref->length - sizeof(q->copy);
 	memcpy(&q->copy, at, sizeof(q->copy));
+	q->shared = (struct carried *)(void *)at;
 	q->bytes = at + sizeof(q->copy);
 	if (q->copy.command != n->word[CAY_NQE_WORD_COMPLETED])
 		return false;
@@ -66,9 +68,10 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 	const struct cay_event *e, uint32_t *rights)
 {
 	struct op_record *op = record_of(port->member);
-	bool fast_get = (q->copy.command & CAY_COMMAND_OPERATION) ==
-			CAY_FAST_GET;
-	struct iovec data = { fast_get ? (void *)q->fetched : q->bytes,
+	/* Only what moves has bytes behind it. */
+	struct iovec data = { request_moves(q->copy.command)
+				      ? (void *)q->bytes
+				      : q->fetched,
 		q->copy.length };
 	struct packet p = { .command = q->copy.command,
 		.origin_vpid = e->peer.vpid,
@@ -89,6 +92,8 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 	int r = base ? device_serve(port->intake.own, op, &p, base,
 			       &q->response, rights)
 		     : CAY_ERROR_TARGET_WINDOW;
+	q->shared->result = q->response.result;
+	q->shared->previous = q->response.previous;
 	return r < 0 ? CAY_ERROR_GONE : (enum cay_error)r;
 }
 

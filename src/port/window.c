@@ -24,8 +24,8 @@
 #include "port/memory.h"
 #include "port/posted.h"
 
-#define RIGHTS_ALL                                                \
-	(CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC |    \
+#define RIGHTS_ALL                                             \
+	(CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC | \
 		CAY_RIGHT_NOTIFY_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL)
 #define RIGHTS_ACCESS (CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC)
 
@@ -53,8 +53,7 @@ static int windows_table(struct cay_port *port)
 	struct origin *o = &port->origin;
 	if (port->windows)
 		return 0;
-	struct cay_window **handles =
-		calloc(o->window_count, sizeof(*handles));
+	struct cay_window **handles = calloc(o->window_count, sizeof(*handles));
 	struct origin_window *places = calloc(o->window_count, sizeof(*places));
 	if (!handles || !places) {
 		free(handles);
@@ -138,22 +137,38 @@ static uint64_t capability_word(
 	return capability | generation << 48;
 }
 
+/*
+ * Relaxed, all of them: nobody reads them before rights is published, and
+ * whoever read them in the descriptor's last use has gone.
+ */
+static void descriptor_set(uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(
+		descriptor_word(word), value, memory_order_relaxed);
+}
+
+static void descriptor_set32(uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit(
+		(_Atomic uint32_t *)word, value, memory_order_relaxed);
+}
+
 /* Where it lies: in the arena, or in this process. */
 static void descriptor_place(
 	struct cay_window_descriptor *d, const struct cay_window *w)
 {
-	uint64_t offset;
-	d->pid = 0;
-	if (memory_mapped(w->port->member, w->base, w->length, &offset)) {
-		d->start = offset;
-	} else {
+	uint64_t start;
+	uint32_t pid = 0;
+	if (!memory_mapped(w->port->member, w->base, w->length, &start)) {
 		const uint64_t *cookie = cookie_of_process();
-		d->start = (uint64_t)(uintptr_t)w->base;
-		d->pid = (uint32_t)getpid();
-		d->cookie = (uint32_t)*cookie;
-		d->cookie_address = (uint64_t)(uintptr_t)cookie;
+		start = (uint64_t)(uintptr_t)w->base;
+		pid = (uint32_t)getpid();
+		descriptor_set32(&d->cookie, (uint32_t)*cookie);
+		descriptor_set(&d->cookie_address, (uint64_t)(uintptr_t)cookie);
 	}
-	d->length = w->length;
+	descriptor_set(&d->start, start);
+	descriptor_set(&d->length, w->length);
+	descriptor_set32(&d->pid, pid);
 }
 
 /* W1: release pairs with the acquire load of rights in device/window.c. */
@@ -162,13 +177,12 @@ static void window_publish(struct cay_window *w, uint64_t capability)
 	struct cay_window_descriptor *d = descriptor(w);
 	struct origin_window *place = &w->port->origin.windows[w->id];
 	descriptor_place(d, w);
-	d->refusals = 0;
-	d->told = 0;
+	descriptor_set32(&d->refusals, 0);
+	descriptor_set32(&d->told, 0);
 	w->refusals = 0;
 	place->base = w->base;
 	place->length = w->length;
-	atomic_store_explicit(descriptor_word(&d->capability),
-		capability_word(d, capability), memory_order_relaxed);
+	descriptor_set(&d->capability, capability_word(d, capability));
 	atomic_store_explicit(
 		descriptor_rights(d), w->rights, memory_order_release);
 }
@@ -306,9 +320,8 @@ static struct cay_window *window_on(
 	struct cay_window *found = NULL;
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	for (uint32_t i = 0; port->windows && !found &&
-			     i < port->origin.window_count;
-		i++)
+	for (uint32_t i = 0;
+		port->windows && !found && i < port->origin.window_count; i++)
 		if (port->windows[i] && !port->windows[i]->closing &&
 			windows_overlap(port->windows[i], memory, bytes))
 			found = port->windows[i];
@@ -368,8 +381,8 @@ static struct node_request lock_request(struct cay_port *port,
 }
 
 /* Locked, but somebody is still inside: wait, or give it back. */
-static int lock_wait(struct cay_port *port, struct node_request *request,
-	uint64_t deadline)
+static int lock_wait(
+	struct cay_port *port, struct node_request *request, uint64_t deadline)
 {
 	struct node_reply reply;
 	int r;
