@@ -184,6 +184,7 @@ enum arena_path {
 	PATH_DIRECT = 1,
 	PATH_GUARDED = 2,
 	PATH_LINK = 3,
+	PATH_FORBIDDEN = 4, /* of an entry not in use: it was refused */
 };
 
 struct peer_entry {

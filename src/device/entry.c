@@ -18,13 +18,13 @@ __attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
 		.pieces = 1,
 		.length = length,
 		.payload = &payload };
-	return requester_route(o, op, to, &p, NULL);
+	return requester_route(o, op, to, &p, NULL, false);
 }
 
 int DEVICE(send)(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {
-	return requester_route(o, op, to, p, NULL);
+	return requester_route(o, op, to, p, NULL, true);
 }
 
 int DEVICE(send_reference)(struct origin *o, struct op_record *op,

@@ -74,9 +74,10 @@ static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
 
 /*
  * 0, -EAGAIN (no room), -EPIPE (closed, or another epoch). `keep` is how many
- * entries must stay free behind it.
+ * entries must stay free behind it. If it fails the record is the caller's to
+ * end: there may be something else that it covers.
  */
-static inline int notify_claim(struct context *to, struct op_record *op,
+static inline int notify_try(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
 	int failure;
@@ -109,8 +110,17 @@ static inline int notify_claim(struct context *to, struct op_record *op,
 			return 0;
 		}
 	}
-	record_idle(op);
 	return failure;
+}
+
+/* The same; if it fails the record is idle. */
+static inline int notify_claim(struct context *to, struct op_record *op,
+	uint32_t units, uint32_t keep, struct claim *claim)
+{
+	int r = notify_try(to, op, units, keep, claim);
+	if (unlikely(r))
+		record_idle(op);
+	return r;
 }
 
 static inline struct cay_nqe *notify_entry(
@@ -153,12 +163,13 @@ __attribute__((cold, noinline)) static int notify_verdict(
 
 /*
  * After publishing. 0, or -ESTALE: the node had fenced this thread off, the
- * entry counts as void and the request must be issued again.
+ * entry counts as void and the request must be issued again. The record still
+ * owns the entry.
  *
  * N7: the load of `moving` may pass the store of word 7 (N3); the node's
  * membarrier makes up for the fence that is not here.
  */
-static inline int notify_finish(struct context *to, struct op_record *op,
+static inline int notify_settle(struct context *to, struct op_record *op,
 	const struct claim *claim, unsigned flags)
 {
 	uint64_t wake = claim->w_old & (W_SLEEP | W_ARMED);
@@ -169,9 +180,16 @@ static inline int notify_finish(struct context *to, struct op_record *op,
 		host_interrupt(to, wake);
 		host_step(op, STEP_WAKE);
 	}
-	int r = 0;
 	if (unlikely(host_load32(&to->control->moving, HOST_MOVING))) /* N7 */
-		r = notify_verdict(to, queue_nq(claim->w_old));
+		return notify_verdict(to, queue_nq(claim->w_old));
+	return 0;
+}
+
+/* The same, and the record is idle. */
+static inline int notify_finish(struct context *to, struct op_record *op,
+	const struct claim *claim, unsigned flags)
+{
+	int r = notify_settle(to, op, claim, flags);
 	record_idle(op);
 	return r;
 }

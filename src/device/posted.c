@@ -4,10 +4,19 @@
  * that its receiver has posted. The sender takes the buffer and fills it before
  * it claims an entry, so nobody queues behind a long copy.
  *
- * The op record names the slot before it is taken (X6). If the sender dies, a
- * slot that is TAKEN by it goes back to READY; one that is FILLED only if the
- * entry that would have told of it is void. models/posted.pml, node/repair.c.
+ * The op record names the slot before it is taken (X6), and is not idle until
+ * the slot is handed over or given back: until then its owner does not take
+ * buffer or slot away. If the sender dies, a slot that is TAKEN by it goes back
+ * to READY; one that is FILLED only if the entry that would have told of it is
+ * void. models/posted.pml, node/posted.c.
+ *
+ * `available` is never less than the number of READY slots, so that none is
+ * overlooked: it grows before a slot becomes READY and shrinks after. Whoever
+ * dies in between leaves it too large, which costs others a look.
  */
+
+/* In op_record.window: memory of the port that is no window's. */
+#define POSTED_NAMED (CAY_VPIDS + 1ull)
 
 static inline _Atomic uint64_t *posted_state(struct cay_posted_receive *slot)
 {
@@ -33,12 +42,17 @@ static inline void posted_available(struct context *to, uint64_t change)
 	host_add(&to->posted_head->available, change, HOST_POSTED);
 }
 
+static inline void posted_forget(struct op_record *op)
+{
+	host_store(&op->posted, 0, HOST_RECORD);
+}
+
 static inline void posted_give_back(
 	struct context *to, struct op_record *op, uint32_t index)
 {
-	posted_set(&to->posted[index], POSTED_READY);
 	posted_available(to, 1);
-	host_store(&op->posted, 0, HOST_RECORD);
+	posted_set(&to->posted[index], POSTED_READY);
+	posted_forget(op);
 }
 
 /*
@@ -51,11 +65,12 @@ static void posted_leftover(struct context *to, struct op_record *op)
 	uint32_t index = (uint32_t)left - 1;
 	if ((uint16_t)(left >> 32) == to->vpid && index < to->posted_entries) {
 		uint64_t state = posted_taken_by(to, op) | POSTED_TAKEN;
-		if (host_cas(posted_state(&to->posted[index]), &state,
+		posted_available(to, 1);
+		if (!host_cas(posted_state(&to->posted[index]), &state,
 			    POSTED_READY, HOST_POSTED))
-			posted_available(to, 1);
+			posted_available(to, (uint64_t)-1);
 	}
-	host_store(&op->posted, 0, HOST_RECORD);
+	posted_forget(op);
 }
 
 /* X6, then P2: acquire pairs with P1. */
@@ -73,8 +88,28 @@ static inline bool posted_try(
 		posted_taken_by(to, op) | POSTED_TAKEN, HOST_POSTED);
 }
 
+/*
+ * The slot is ours. Its fields are a peer's word: copied once, checked. If they
+ * are wrong, or its owner has taken the memory away (posted_cancel_on() in
+ * port/posted.c), nobody can use it any more: it is the owner's again.
+ */
+static inline bool posted_fields(struct context *to,
+	struct cay_posted_receive *slot, struct cay_posted_receive *copy)
+{
+	*copy = (struct cay_posted_receive){ .offset = slot->offset,
+		.length = host_load_relaxed(
+			(const _Atomic uint64_t *)&slot->length, HOST_POSTED),
+		.cookie = slot->cookie,
+		.flags = slot->flags };
+	if (likely(posted_valid(copy, to->arena->bytes)))
+		return true;
+	posted_set(slot, POSTED_FREE);
+	return false;
+}
+
 /* A slot that is ours now, or -1. */
-static int posted_take(struct context *to, struct op_record *op)
+static int posted_take(struct context *to, struct op_record *op,
+	struct cay_posted_receive *copy)
 {
 	if (host_load(&to->posted_head->available, HOST_POSTED) == 0)
 		return -1;
@@ -87,9 +122,10 @@ static int posted_take(struct context *to, struct op_record *op)
 		host_store_relaxed(
 			&to->posted_head->next, index + 1, HOST_POSTED);
 		posted_available(to, (uint64_t)-1);
-		return (int)index;
+		if (posted_fields(to, &to->posted[index], copy))
+			return (int)index;
 	}
-	host_store(&op->posted, 0, HOST_RECORD);
+	posted_forget(op);
 	return -1;
 }
 
@@ -102,8 +138,8 @@ static void posted_copy(struct context *to, const struct packet *p,
 	for (uint32_t i = 0; i < p->pieces && left; i++) {
 		uint64_t some = bits_min(p->payload[i].iov_len, left);
 		if (some)
-			host_copy(at, p->payload[i].iov_base, some,
-				HOST_MEMORY);
+			host_copy(
+				at, p->payload[i].iov_base, some, HOST_MEMORY);
 		at += some;
 		left -= some;
 	}
@@ -127,55 +163,62 @@ static void posted_entry(struct context *to, const struct packet *p,
 	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
 		queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
 	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
-	notify_publish(nqe,
-		notify_word(to, position,
-			(uint16_t)(CAY_NOTIFY_POSTED_RECV |
-				   error << CAY_COMMAND_ERROR_SHIFT),
-			0, p->origin_vpid));
+	notify_publish(
+		nqe, notify_word(to, position,
+			     (uint16_t)(CAY_NOTIFY_POSTED_RECV |
+					error << CAY_COMMAND_ERROR_SHIFT),
+			     0, p->origin_vpid));
 }
 
-/* The buffer is filled: tell the receiver. */
+/* The buffer is filled: tell the receiver. The record is not idle after it. */
 static int posted_publish(struct context *to, struct op_record *op,
 	const struct packet *p, const struct cay_posted_receive *slot,
 	uint32_t index)
 {
 	struct claim claim;
-	int r = notify_claim(
-		to, op, 0, completer_keep(to, p->flags), &claim);
+	int r = notify_try(to, op, 0, completer_keep(to, p->flags), &claim);
 	if (r)
 		return r;
-	posted_set(&to->posted[index],
-		posted_taken_by(to, op) | POSTED_FILLED);
+	posted_set(&to->posted[index], posted_taken_by(to, op) | POSTED_FILLED);
 	host_step(op, STEP_FILLED);
 	posted_entry(to, p, slot, index, &claim);
 	host_step(op, STEP_PUBLISH);
-	return notify_finish(to, op, &claim, p->flags);
+	return notify_settle(to, op, &claim, p->flags);
 }
 
-/* The slot is ours. Its fields are a peer's word: copied once, checked. */
-static int posted_fill(struct context *to, struct op_record *op,
-	const struct packet *p, uint32_t index)
+/* 0, -EAGAIN, -EPIPE, -ESTALE; 1: there is none. */
+static int posted_deliver(
+	struct context *to, struct op_record *op, const struct packet *p)
 {
-	struct cay_posted_receive slot = to->posted[index];
-	int r = -EAGAIN;
-	if (posted_valid(&slot, to->arena->bytes)) {
-		posted_copy(to, p, &slot);
-		host_step(op, STEP_PAYLOAD);
-		r = posted_publish(to, op, p, &slot, index);
-	}
+	struct cay_posted_receive slot;
+	int index = posted_take(to, op, &slot);
+	if (index < 0)
+		return 1;
+	posted_copy(to, p, &slot);
+	host_step(op, STEP_PAYLOAD);
+	int r = posted_publish(to, op, p, &slot, (uint32_t)index);
 	if (r)
-		posted_give_back(to, op, index);
+		posted_give_back(to, op, (uint32_t)index);
 	else
-		host_store(&op->posted, 0, HOST_RECORD);
+		posted_forget(op);
 	return r;
 }
 
-/* Is there an entry to tell of it? Before a long copy is made for nothing. */
+/*
+ * Is there an entry to tell of it? Before a long copy is made for nothing. Full
+ * is only a W that stands, as in notify_try().
+ */
 static bool posted_room(struct context *to, const struct packet *p)
 {
 	struct claim unused;
 	uint64_t w = host_load(&to->control->w, HOST_W);
-	return notify_room(to, w, 0, completer_keep(to, p->flags), &unused);
+	while (!notify_room(to, w, 0, completer_keep(to, p->flags), &unused)) {
+		uint64_t now = host_load(&to->control->w, HOST_W);
+		if (now == w)
+			return false;
+		w = now;
+	}
+	return true;
 }
 
 /*
@@ -186,20 +229,14 @@ __attribute__((noinline)) static int posted_send(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	uint32_t mode = host_load32(&to->control->posted, HOST_W);
-	int r = mode == POSTED_HELD ? -EAGAIN : 1;
-	if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
-		posted_leftover(to, op);
-	record_access(op, to, 0);
-	/* The buffers are the owner's while this is its epoch. */
-	if (host_load32(&to->control->gate, HOST_MOVING) != to->epoch) {
-		r = -EPIPE;
-	} else if (!posted_room(to, p)) {
-		r = -EAGAIN;
-	} else {
-		int index = posted_take(to, op);
-		if (index >= 0)
-			r = posted_fill(to, op, p, (uint32_t)index);
+	int r = -EPIPE;
+	record_access(op, to, POSTED_NAMED);
+	/* Slots and buffers are the owner's while this is its epoch. */
+	if (host_load32(&to->control->gate, HOST_MOVING) == to->epoch) {
+		if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
+			posted_leftover(to, op);
+		r = posted_room(to, p) ? posted_deliver(to, op, p) : -EAGAIN;
 	}
 	record_access_end(op);
-	return r;
+	return r > 0 && mode == POSTED_HELD ? -EAGAIN : r;
 }

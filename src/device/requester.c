@@ -11,11 +11,10 @@
  * Into a posted buffer, if the target uses them. 1: into its RDR; -E2BIG: it is
  * too long for that.
  */
-static inline int requester_posted(struct context *to, struct op_record *op,
-	const struct packet *p, const struct reference *ref)
+static inline int requester_posted(
+	struct context *to, struct op_record *op, const struct packet *p)
 {
-	if (ref || (p->command & CAY_COMMAND_OPERATION) != CAY_SEND ||
-		p->length <= CAY_FAST_SEND_BYTES)
+	if (p->length <= CAY_FAST_SEND_BYTES)
 		return 1;
 	int r = 1;
 	if (unlikely(host_load32(&to->control->posted, HOST_W)))
@@ -25,7 +24,8 @@ static inline int requester_posted(struct context *to, struct op_record *op,
 
 /* Steps after the route is known: command frame out, payload, completion. */
 static inline int requester_issue(struct origin *o, struct op_record *op,
-	struct context *to, const struct packet *p, struct reference *ref)
+	struct context *to, const struct packet *p, struct reference *ref,
+	bool may_be_posted)
 {
 	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
@@ -35,7 +35,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
 
-	int r = requester_posted(to, op, p, ref);
+	int r = may_be_posted ? requester_posted(to, op, p) : 1;
 	if (likely(r > 0))
 		r = dispatch_request(to, op, p, ref);
 	if (unlikely(r)) {
@@ -56,15 +56,18 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	return 0;
 }
 
-/* The same, wherever the peer has moved to meanwhile. */
+/*
+ * The same, wherever the peer has moved to meanwhile. may_be_posted is constant
+ * where it is false, so that a packet that cannot be stays in registers.
+ */
 static inline int requester_route(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p,
-	struct reference *ref)
+	struct reference *ref, bool may_be_posted)
 {
 	for (;;) {
 		struct context *to =
 			atomic_load_explicit(slot, memory_order_acquire);
-		int r = requester_issue(o, op, to, p, ref);
+		int r = requester_issue(o, op, to, p, ref, may_be_posted);
 		if (likely(r != -EPIPE && r != -ESTALE))
 			return r;
 		if (!context_follow(slot, to))
@@ -86,7 +89,7 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 	p->reference = (uint32_t)index + 1;
 	reference_ready(ref, p->sequence, op);
 
-	int r = requester_route(o, op, slot, p, ref);
+	int r = requester_route(o, op, slot, p, ref, false);
 	if (unlikely(r))
 		reference_free(o, (uint32_t)index);
 	*used = (uint32_t)index;
@@ -266,7 +269,7 @@ static int requester_fast_send(struct origin *o, struct op_record *op,
 			0xffff };
 	p.length = data.iov_len;
 	p.payload = &data;
-	return requester_route(o, op, slot, &p, NULL);
+	return requester_route(o, op, slot, &p, NULL, false);
 }
 
 static int requester_send(struct origin *o, struct op_record *op,
@@ -280,7 +283,7 @@ static int requester_send(struct origin *o, struct op_record *op,
 	p.payload = &data;
 	if (p.length > QUEUE_PAYLOAD_MAX)
 		p.flags |= CAY_VCI_NOTIFY; /* as if by reference */
-	int r = requester_route(o, op, slot, &p, NULL);
+	int r = requester_route(o, op, slot, &p, NULL, true);
 	if (r != -E2BIG)
 		return r;
 	struct reference source = { .kind = REFERENCE_ARENA,

@@ -19,7 +19,9 @@ static inline enum cay_error route_fetch(const struct origin *o,
 	_Atomic(struct context *) *slot =
 		epoch && o->routes ? o->routes[routing_offset] : NULL;
 	if (!slot)
-		return CAY_ERROR_ROUTE;
+		return !epoch && entry->path == PATH_FORBIDDEN
+			       ? CAY_ERROR_REALM
+			       : CAY_ERROR_ROUTE;
 	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
 	if (epoch != c->epoch && !context_follow(slot, c))
 		return CAY_ERROR_GONE;

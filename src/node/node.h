@@ -191,6 +191,11 @@ uint32_t epoch_next(struct node *, uint16_t vpid);
 /* ---- watch.c ---- */
 
 int watch_add(struct vport *by, struct vport *target, uint32_t *index);
+/*
+ * The realms keep them apart: the next free entry says so until it is used, for
+ * whoever issues on it all the same.
+ */
+void watch_forbid(struct vport *by, uint16_t vpid);
 int watch_remove(struct vport *by, uint32_t index);
 /*
  * Tells all who have resolved it; unless `all`, only those to whom it owes no

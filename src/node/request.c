@@ -129,6 +129,8 @@ static int request_resolve(struct call *c)
 	if (!port)
 		return -ENXIO;
 	int r = resolve_target(c, &target);
+	if (r == -EACCES)
+		watch_forbid(port, c->request->resolve.target);
 	if (r)
 		return r;
 	r = watch_add(port, target, &c->reply->resolve.index);

@@ -8,7 +8,6 @@
  * is copied, never believed: no number from there is used as an index.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,53 +16,10 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "node/pages.h"
 #include "node/record.h"
 
 #define RECORD_LOOKS 3 /* at one that changes while it is read */
-
-/* ---- pages that exist ---- */
-
-/* A descriptor of its own of the arena that is looked at. */
-struct pages {
-	const struct realm *realm;
-	int fd;
-};
-
-/*
- * Members have our description of the arena, and whoever is in the middle of a
- * read() on it holds up an lseek(): so this opens it anew. False if that is not
- * possible: then nothing is known.
- */
-static bool pages_of(struct pages *p, const struct realm *r)
-{
-	char path[64];
-	if (p->realm == r)
-		return p->fd >= 0;
-	if (p->fd >= 0)
-		close(p->fd);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
-	p->fd = open(path, O_RDONLY | O_CLOEXEC);
-	p->realm = r;
-	return p->fd >= 0;
-}
-
-static void pages_end(struct pages *p)
-{
-	if (p->fd >= 0)
-		close(p->fd);
-}
-
-/* The first page from here on that exists, also if it is swapped out. */
-static uint64_t pages_next(const struct pages *p, uint64_t from, uint64_t end)
-{
-	off_t at = lseek(p->fd, (off_t)from, SEEK_DATA);
-	return at < 0 || (uint64_t)at >= end ? end : (uint64_t)at;
-}
-
-static bool page_exists(const struct pages *p, uint64_t offset)
-{
-	return pages_next(p, offset, offset + ARENA_PAGE) == offset;
-}
 
 /* ---- what a report is being written with ---- */
 
@@ -116,7 +72,7 @@ static const struct op_record *record_next(
 	return NULL;
 }
 
-static uint64_t record_word(const _Atomic uint64_t *word)
+static uint64_t word_look(const _Atomic uint64_t *word)
 {
 	/* Relaxed, like the rest: nothing is concluded from their order. */
 	return atomic_load_explicit(word, memory_order_relaxed);
@@ -126,19 +82,19 @@ static uint64_t record_word(const _Atomic uint64_t *word)
 static struct node_status_thread record_look(const struct op_record *op)
 {
 	struct record_seen s = record_read(op);
-	uint64_t posted = record_word(&op->posted);
+	uint64_t posted = word_look(&op->posted);
 	bool claims = record_claims(&s);
 	return (struct node_status_thread){
 		.tid = atomic_load_explicit(&op->thread, memory_order_relaxed),
 		.step = atomic_load_explicit(&op->step, memory_order_relaxed),
-		.issued = record_word(&op->issued),
+		.issued = word_look(&op->issued),
 		.vpid = (uint16_t)atomic_load_explicit(
 			&op->port, memory_order_relaxed),
 		.target = s.vpid,
 		.target_epoch = s.epoch,
 		.state = (uint8_t)s.state,
 		.abandoned = s.abandoned,
-		.window = (uint32_t)record_word(&op->window),
+		.window = (uint32_t)word_look(&op->window),
 		.entry = claims ? queue_nq(s.w_old) : 0,
 		.entries = claims ? record_entries(&s) : 0,
 		.posted = (uint32_t)posted,
@@ -249,7 +205,7 @@ static void window_count(
 	if (atomic_load_explicit((const _Atomic uint32_t *)&d->rights,
 		    memory_order_relaxed) == 0)
 		return;
-	uint64_t lock = record_word((const _Atomic uint64_t *)&d->lock);
+	uint64_t lock = word_look((const _Atomic uint64_t *)&d->lock);
 	out->windows_open++;
 	out->windows_locked += lock != 0;
 	if (lock)
@@ -294,7 +250,7 @@ static void port_posted(struct report *r, const struct vport *p,
 	if (!page_exists(&r->pages, port_table_offset(p, p->config.posted_at)))
 		return;
 	/* Below none for a moment: taken before it was counted. */
-	uint64_t available = record_word(&head->available);
+	uint64_t available = word_look(&head->available);
 	if (available <= out->posted_entries)
 		out->posted_available = (uint32_t)available;
 }
@@ -308,7 +264,7 @@ static void port_references(const struct vport *p, struct node_status_port *out)
 		!list_empty(&p->sender_link) && i < out->references_entries;
 		i++)
 		out->references_used +=
-			(record_word(&refs[i].state) & REFERENCE_STATE_MASK) !=
+			(word_look(&refs[i].state) & REFERENCE_STATE_MASK) !=
 			REFERENCE_FREE;
 }
 
@@ -339,8 +295,8 @@ static void report_port(struct report *r, const struct vport *p)
 		.closed = p->state != VPORT_OPEN,
 		.disabled = p->disabled,
 		.bell = p->bell >= 0,
-		.w = record_word(&c->w),
-		.r = record_word(&c->r),
+		.w = word_look(&c->w),
+		.r = word_look(&c->r),
 		.nq_entries = 1u << p->config.nq_log2,
 		.rdr_units = 1u << p->config.rdr_log2 };
 	port_peers(p, &out);

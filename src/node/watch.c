@@ -68,6 +68,18 @@ int watch_add(struct vport *by, struct vport *target, uint32_t *index)
 	return 0;
 }
 
+void watch_forbid(struct vport *by, uint16_t vpid)
+{
+	uint32_t index = 0;
+	if (watch_room(by) != 0)
+		return;
+	while (by->peers[index])
+		index++;
+	struct peer_entry *e = watch_entry(by, index);
+	e->vpid = vpid;
+	e->path = PATH_FORBIDDEN;
+}
+
 int watch_remove(struct vport *by, uint32_t index)
 {
 	if (index >= by->peer_room || !by->peers[index])

@@ -45,11 +45,24 @@ static bool record_accesses(
 	       (window ? named == window : named || s.state == OP_ACCESS);
 }
 
+/* Is this thread at a window that the port has locked? */
+static bool record_at_locked(
+	const struct op_record *op, const struct vport *target, uint64_t lock)
+{
+	struct record_seen s = record_read(op);
+	uint64_t window =
+		atomic_load_explicit(&op->window, memory_order_acquire) - 1;
+	return s.state != OP_IDLE && s.vpid == target->config.vpid &&
+	       window < target->config.windows &&
+	       window_locked(&window_table(target)[window]) == lock;
+}
+
 /*
- * Whoever it is: a record tells where its thread is, but only after the call
- * for which port of its process.
+ * At the window, or, if there is a lock, at any that has it. Whoever it is: a
+ * record tells only after the call for which port of its process it was.
  */
-static bool access_under_way(const struct vport *target, uint32_t window)
+static bool access_under_way(
+	const struct vport *target, uint32_t window, uint64_t lock)
 {
 	struct realm *r = target->realm;
 	list_for_each (at, &r->processes) {
@@ -57,7 +70,9 @@ static bool access_under_way(const struct vport *target, uint32_t window)
 		struct op_record *op;
 		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
 			i++)
-			if (record_accesses(op, target->config.vpid, window))
+			if (lock ? record_at_locked(op, target, lock)
+				 : record_accesses(
+					   op, target->config.vpid, window))
 				return true;
 	}
 	return false;
@@ -68,25 +83,44 @@ int window_quiet(struct vport *p, uint32_t window)
 	int r = barrier_everywhere();
 	if (r)
 		return r;
-	return access_under_way(p, window) ? -EAGAIN : 0;
+	return access_under_way(p, window, 0) ? -EAGAIN : 0;
 }
 
-/* Calls it for each window on the same memory; stops at the first failure. */
+/*
+ * Calls it for each window on the same memory; stops at the first failure. The
+ * links are a member's word, and it may be changing them: -EAGAIN if they do
+ * not lead back.
+ */
 static int window_ring(struct vport *target, uint16_t window,
 	int (*call)(struct vport *, uint16_t window, const struct vport *by),
 	const struct vport *by)
 {
 	struct cay_window_descriptor *table = window_table(target);
 	uint16_t at = window;
-	int r = 0;
-	/* The links are a member's word: no longer than the table. */
-	for (uint32_t i = 0; r == 0 && i < target->config.windows; i++) {
-		r = call(target, at, by);
-		at = table[at].next;
-		if (at == window || at >= target->config.windows)
+	for (uint32_t i = 0; i < target->config.windows; i++) {
+		int r = call(target, at, by);
+		at = atomic_load_explicit((_Atomic uint16_t *)&table[at].next,
+			memory_order_acquire);
+		if (r || at == window)
+			return r;
+		if (at >= target->config.windows)
 			break;
 	}
-	return r;
+	return -EAGAIN;
+}
+
+/*
+ * The same for what stores locks. A window that its owner links meanwhile
+ * takes its lock from those in the ring: either the owner reads there what we
+ * have stored, or we find the new one. window_inherit() in port/window.c.
+ */
+static int window_ring_store(struct vport *target, uint16_t window,
+	int (*call)(struct vport *, uint16_t window, const struct vport *by),
+	const struct vport *by)
+{
+	window_ring(target, window, call, by);
+	atomic_thread_fence(memory_order_seq_cst);
+	return window_ring(target, window, call, by);
 }
 
 static uint64_t lock_word(const struct vport *by)
@@ -94,31 +128,29 @@ static uint64_t lock_word(const struct vport *by)
 	return window_lock_word(by->config.vpid, by->born);
 }
 
+/* Not locked, or by the same port through another window. */
 static int ring_free(
 	struct vport *target, uint16_t window, const struct vport *by)
 {
 	uint64_t lock = window_locked(&window_table(target)[window]);
-	if (lock == 0)
-		return 0;
-	return lock == lock_word(by) ? -EALREADY : -EAGAIN;
+	return lock == 0 || lock == lock_word(by) ? 0 : -EAGAIN;
 }
 
 static int ring_lock(
 	struct vport *target, uint16_t window, const struct vport *by)
 {
-	atomic_store_explicit(window_lock_of(&window_table(target)[window]),
-		lock_word(by), memory_order_release);
-	return 0;
+	int r = ring_free(target, window, by);
+	if (r == 0)
+		atomic_store_explicit(
+			window_lock_of(&window_table(target)[window]),
+			lock_word(by), memory_order_release);
+	return r;
 }
 
-static int ring_quiet(
-	struct vport *target, uint16_t window, const struct vport *by)
-{
-	(void)by;
-	return access_under_way(target, window + 1u) ? -EINPROGRESS : 0;
-}
-
-/* The window that a request names, its capability checked. */
+/*
+ * The window that a request names, its capability checked. *target is set if
+ * there is a descriptor with this number at all.
+ */
 static int window_named(
 	struct vport *by, const struct node_request *q, struct vport **target)
 {
@@ -128,12 +160,12 @@ static int window_named(
 		return -EPIPE;
 	if (q->lock.window >= t->config.windows)
 		return -ENXIO;
+	*target = t;
 	struct cay_window_descriptor d = window_table(t)[q->lock.window];
 	if (d.rights == 0)
 		return -ENXIO;
 	if ((d.capability ^ q->lock.capability) & CAY_CAPABILITY_MASK)
 		return -EACCES;
-	*target = t;
 	return 0;
 }
 
@@ -165,16 +197,24 @@ int window_lock(struct vport *by, const struct node_request *q)
 	int r = window_named(by, q, &target);
 	if (r)
 		return r;
-	if (!q->lock.waiting) {
+	bool ours = window_locked(&window_table(target)[q->lock.window]) ==
+		    lock_word(by);
+	if (ours != q->lock.waiting)
+		return ours ? -EALREADY : -EPERM;
+	if (!ours)
 		r = window_ring(target, q->lock.window, ring_free, by);
-		if (r == 0)
-			r = lock_note(by, target->config.vpid);
-		if (r)
-			return r;
-		window_ring(target, q->lock.window, ring_lock, by);
-	}
+	if (r == 0)
+		r = lock_note(by, target->config.vpid);
+	if (r)
+		return r;
+	bool whole = window_ring_store(target, q->lock.window, ring_lock, by) ==
+		     0;
 	r = barrier_everywhere();
-	return r ? r : window_ring(target, q->lock.window, ring_quiet, by);
+	if (r)
+		return r;
+	return whole && !access_under_way(target, 0, lock_word(by))
+		       ? 0
+		       : -EINPROGRESS;
 }
 
 /* True if the window was locked by the port. */
@@ -195,16 +235,27 @@ static int ring_unlock(
 	return 0;
 }
 
+/*
+ * Who holds it may give it back, whatever has become of the window and its
+ * capability since.
+ */
 int window_unlock(struct vport *by, const struct node_request *q)
 {
-	struct vport *target;
+	struct vport *target = NULL;
 	int r = window_named(by, q, &target);
-	if (r)
+	if (!target)
 		return r;
 	if (window_locked(&window_table(target)[q->lock.window]) !=
 		lock_word(by))
-		return -EPERM;
-	return window_ring(target, q->lock.window, ring_unlock, by);
+		return r ? r : -EPERM;
+	window_ring_store(target, q->lock.window, ring_unlock, by);
+	return 0;
+}
+
+static void target_unlock(struct vport *by, struct vport *target)
+{
+	for (uint32_t i = 0; i < target->config.windows; i++)
+		lock_drop_one(by, &window_table(target)[i]);
 }
 
 void window_unlock_all(struct vport *by)
@@ -212,10 +263,12 @@ void window_unlock_all(struct vport *by)
 	list_for_each_safe (at, after, &by->locks) {
 		struct lock *l = list_of(at, struct lock, link);
 		struct vport *target = by->realm->node->ports[l->target];
-		for (uint32_t i = 0; target && target->realm == by->realm &&
-				     i < target->config.windows;
-			i++)
-			lock_drop_one(by, &window_table(target)[i]);
+		if (target && target->realm == by->realm) {
+			/* Twice, as in window_ring_store(). */
+			target_unlock(by, target);
+			atomic_thread_fence(memory_order_seq_cst);
+			target_unlock(by, target);
+		}
 		list_remove(&l->link);
 		free(l);
 	}

@@ -64,7 +64,7 @@ struct cay_port {
 	struct origin origin;
 	struct member *member;
 	_Atomic uint32_t life; /* of who opened it; inverted if disabled */
-	uint32_t flags; /* enum cay_port_flag */
+	uint32_t flags;	       /* enum cay_port_flag */
 	struct intake intake;
 	struct outgoing *outgoing;   /* by reference slot; when first needed */
 	_Atomic bool announced;	     /* see outgoing_announce() */
@@ -115,6 +115,22 @@ static inline int port_absent(const struct cay_port *port)
 static inline void port_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
+/*
+ * The port's queue set as it is now: the node may have replaced it since the
+ * consumer looked last. Any thread.
+ */
+static inline struct context *port_own(struct cay_port *port)
+{
+	struct context *own =
+		atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	while (unlikely(atomic_load_explicit(&own->control->gate,
+				memory_order_acquire) != own->epoch) &&
+		context_follow(&port->origin.own, own))
+		own = atomic_load_explicit(
+			&port->origin.own, memory_order_acquire);
+	return own;
 }
 
 static inline void port_consume_begin(struct cay_port *port)

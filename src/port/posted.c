@@ -15,11 +15,6 @@
 #include "port/lock.h"
 #include "port/memory.h"
 
-static struct context *posted_own(struct cay_port *port)
-{
-	return atomic_load_explicit(&port->origin.own, memory_order_acquire);
-}
-
 static _Atomic uint64_t *slot_state(struct cay_posted_receive *slot)
 {
 	return (_Atomic uint64_t *)&slot->state;
@@ -43,7 +38,7 @@ static void posted_begin(struct context *own)
 /* The fields are there: senders may take it. Those who wait are woken. */
 static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
 {
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	atomic_store_explicit(
 		slot_state(slot), POSTED_READY, memory_order_release);
 	atomic_fetch_add_explicit(
@@ -61,7 +56,7 @@ int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 		return port_absent(port);
 	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_HELD)
 		return -EINVAL;
-	atomic_store_explicit(&posted_own(port)->control->posted,
+	atomic_store_explicit(&port_own(port)->control->posted,
 		mode == CAY_RECEIVE_HELD ? POSTED_HELD : POSTED_RDR,
 		memory_order_release);
 	return 0;
@@ -70,7 +65,7 @@ int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 /* Under the lock: a free slot, the next in the circle first. */
 static struct cay_posted_receive *slot_free(struct cay_port *port)
 {
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++) {
 		uint32_t at = (port->posted_next + i) &
 			      (own->posted_entries - 1);
@@ -113,14 +108,14 @@ static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
 	if (!atomic_compare_exchange_strong_explicit(slot_state(slot), &ready,
 		    POSTED_FREE, memory_order_acq_rel, memory_order_acquire))
 		return false;
-	atomic_fetch_sub_explicit(&posted_own(port)->posted_head->available, 1,
+	atomic_fetch_sub_explicit(&port_own(port)->posted_head->available, 1,
 		memory_order_relaxed);
 	return true;
 }
 
 bool posted_used(struct cay_port *port)
 {
-	return atomic_load_explicit(&posted_own(port)->control->posted,
+	return atomic_load_explicit(&port_own(port)->control->posted,
 		       memory_order_acquire) != POSTED_NONE;
 }
 
@@ -133,7 +128,7 @@ int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 	if (!posted_used(port))
 		return 0;
 	lock_take(&port->lock, &guard);
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++)
 		if (own->posted[i].cookie == cookie)
 			count += slot_cancel(port, &own->posted[i]);
@@ -149,7 +144,7 @@ void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
 		!memory_mapped(port->member, memory, bytes, &from))
 		return;
 	lock_take(&port->lock, &guard);
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++)
 		if (own->posted[i].offset - from < bytes)
 			slot_cancel(port, &own->posted[i]);
@@ -181,10 +176,9 @@ int posted_event(
 
 /* ---- the raw level ---- */
 
-struct cay_posted_receive *cay_posted(
-	struct cay_port *port, uint32_t *entries)
+struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 {
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	*entries = own->posted_entries;
 	return own->posted;
 }
@@ -208,7 +202,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 	struct cay_answer answer = { 0 };
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	struct context *own = posted_own(port);
+	struct context *own = port_own(port);
 	while (answer.accepted < count && !answer.reason) {
 		struct cay_posted_receive *slot =
 			&own->posted[port->posted_next &

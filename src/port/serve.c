@@ -69,9 +69,8 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 {
 	struct op_record *op = record_of(port->member);
 	/* Only what moves has bytes behind it. */
-	struct iovec data = { request_moves(q->copy.command)
-				      ? (void *)q->bytes
-				      : q->fetched,
+	struct iovec data = { request_moves(q->copy.command) ? (void *)q->bytes
+							     : q->fetched,
 		q->copy.length };
 	struct packet p = { .command = q->copy.command,
 		.origin_vpid = e->peer.vpid,
@@ -89,8 +88,8 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 	unsigned char *base = request_base(port, q->copy.window);
 	if (!op)
 		return CAY_ERROR_NO_ROOM;
-	int r = base ? device_serve(port->intake.own, op, &p, base,
-			       &q->response, rights)
+	int r = base ? device_serve(port_own(port), op, &p, base, &q->response,
+			       rights)
 		     : CAY_ERROR_TARGET_WINDOW;
 	q->shared->result = q->response.result;
 	q->shared->previous = q->response.previous;
@@ -117,8 +116,8 @@ static struct completion request_completion(const struct cay_port *port,
 		c.previous = q->fetched[2];
 		c.bytes = (uint16_t)q->copy.length;
 		break;
-	case CAY_FAA & CAY_COMMAND_OPERATION:
-	case CAY_CAS & CAY_COMMAND_OPERATION:
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
 		c.result = q->response.result;
 		c.previous = q->response.previous;
 	}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which pages of an arena exist. Reading one that nobody has touched would make
+ * it, so whoever only looks asks first.
+ *
+ *	struct pages p = { .fd = -1 };
+ *	if (pages_of(&p, realm) && page_exists(&p, offset))
+ *		... read it
+ *	pages_end(&p);
+ */
+#ifndef CAY_NODE_PAGES_H
+#define CAY_NODE_PAGES_H
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "node/node.h"
+
+/* A descriptor of its own of the arena that is looked at. */
+struct pages {
+	const struct realm *realm;
+	int fd;
+};
+
+/*
+ * Members have our description of the arena, and whoever is in the middle of a
+ * read() on it holds up an lseek(): so this opens it anew. False if that is not
+ * possible: then nothing is known.
+ */
+static inline bool pages_of(struct pages *p, const struct realm *r)
+{
+	char path[64];
+	if (p->realm == r)
+		return p->fd >= 0;
+	if (p->fd >= 0)
+		close(p->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
+	p->fd = open(path, O_RDONLY | O_CLOEXEC);
+	p->realm = r;
+	return p->fd >= 0;
+}
+
+static inline void pages_end(struct pages *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+}
+
+/* The first page from here on that exists, also if it is swapped out. */
+static inline uint64_t pages_next(
+	const struct pages *p, uint64_t from, uint64_t end)
+{
+	off_t at = lseek(p->fd, (off_t)from, SEEK_DATA);
+	return at < 0 || (uint64_t)at >= end ? end : (uint64_t)at;
+}
+
+static inline bool page_exists(const struct pages *p, uint64_t offset)
+{
+	return pages_next(p, offset, offset + ARENA_PAGE) == offset;
+}
+
+#endif
