@@ -222,8 +222,8 @@ void repair_ready(struct vport *dead);
 /* Does anybody still read what this port sent by reference? */
 bool repair_pending(struct vport *, uint64_t from, uint64_t bytes);
 
-/* A posted receive that a dead thread had taken; `voided`: and not told of. */
-void repair_posted(struct realm *, struct op_record *, bool voided);
+/* A posted receive that a dead thread had taken; after its entries. */
+void repair_posted(struct realm *, struct op_record *);
 
 /* ---- window.c ---- */
 

@@ -27,7 +27,28 @@ static bool posted_return(struct cay_posted_receive *slot, uint64_t from)
 		memory_order_acq_rel, memory_order_acquire);
 }
 
-void repair_posted(struct realm *r, struct op_record *op, bool voided)
+/*
+ * Of a record whose entries are repaired: has its thread told the receiver of
+ * the slot that it had FILLED? Not "is it we who have made the entry void":
+ * that may have been done on account of another dead record, which had tried
+ * for the same entry. models/posted.pml.
+ */
+static bool posted_told(struct realm *r, const struct op_record *op)
+{
+	struct record_seen s = record_read(op);
+	struct context to;
+	if (s.state != OP_OWN)
+		return true;
+	/* The receiver has left that set, and freed what it was told of. */
+	if (context_load(&r->arena, s.vpid, s.epoch, &to) != 0)
+		return false;
+	uint64_t position = queue_nq(s.w_old);
+	uint64_t word = device_peek(&to, position);
+	return word && (word & CAY_COMMAND_MASK) != CAY_NQE_INVALID &&
+	       !queue_fenced(to.control, position);
+}
+
+void repair_posted(struct realm *r, struct op_record *op)
 {
 	uint64_t named =
 		atomic_load_explicit(&op->posted, memory_order_acquire);
@@ -37,10 +58,15 @@ void repair_posted(struct realm *r, struct op_record *op, bool voided)
 	struct posted_head *head;
 	struct cay_posted_receive *slot = named ? posted_slot(r, named, &head)
 						: NULL;
-	if (slot &&
-		(posted_return(slot, taker | POSTED_TAKEN) ||
-			(voided && posted_return(slot, taker | POSTED_FILLED))))
+	if (slot) {
+		/* Before the slot is READY, as in device/posted.c. */
 		atomic_fetch_add_explicit(
 			&head->available, 1, memory_order_relaxed);
+		if (!posted_return(slot, taker | POSTED_TAKEN) &&
+			(posted_told(r, op) ||
+				!posted_return(slot, taker | POSTED_FILLED)))
+			atomic_fetch_sub_explicit(
+				&head->available, 1, memory_order_relaxed);
+	}
 	atomic_store_explicit(&op->posted, 0, memory_order_release);
 }

@@ -161,10 +161,10 @@ struct node_status {
 
 struct node_status_process {
 	uint32_t pid, ports;
-	uint32_t records;      /* threads that have issued */
-	uint32_t busy;	       /* of these, in the middle of something */
-	uint64_t heap_bytes;   /* of the heap: queues, tables, records, ... */
-	uint64_t alloc_bytes;  /* ... and this, by cay_alloc() */
+	uint32_t records;     /* threads that have issued */
+	uint32_t busy;	      /* of these, in the middle of something */
+	uint64_t heap_bytes;  /* of the heap: queues, tables, records, ... */
+	uint64_t alloc_bytes; /* ... and this, by cay_alloc() */
 	char realm[NODE_NAME_MAX];
 };
 
@@ -203,16 +203,16 @@ struct node_status_thread {
 	uint32_t step;	  /* enum device_step; only test builds say */
 	uint64_t record;  /* offset in the arena */
 	uint64_t issued;  /* since it took up the port */
-	uint16_t vpid;	  /* that it issues on; 0: none yet */
+	uint16_t vpid;	  /* that it issued on last; 0: none yet */
 	uint16_t target;  /* unless IDLE */
 	uint32_t target_epoch;
 	uint8_t state;	   /* enum op_state */
 	uint8_t abandoned; /* it left the call, and the node will see to it */
 	uint16_t reserved;
-	uint32_t window;	 /* 1 + Win-ID, 0: none */
-	uint64_t entry, entries; /* TRY, OWN: position and how many */
-	uint32_t posted;	 /* 1 + slot, 0: none */
-	uint32_t posted_target;	 /* VPID */
+	uint32_t window;	/* 1 + Win-ID, 0: none */
+	uint64_t entry;		/* TRY, OWN: nq count of the first */
+	uint32_t posted;	/* 1 + slot, 0: none */
+	uint32_t posted_target; /* VPID */
 };
 
 #endif

@@ -123,7 +123,7 @@ int repair_record(struct realm *r, struct op_record *op)
 		voided = repair_entries(r, op, &to, &s);
 	if (voided < 0)
 		return voided;
-	repair_posted(r, op, voided);
+	repair_posted(r, op);
 	atomic_store_explicit(&op->window, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return 0;

@@ -83,7 +83,7 @@ static struct node_status_thread record_look(const struct op_record *op)
 {
 	struct record_seen s = record_read(op);
 	uint64_t posted = word_look(&op->posted);
-	bool claims = record_claims(&s);
+	uint64_t window = word_look(&op->window);
 	return (struct node_status_thread){
 		.tid = atomic_load_explicit(&op->thread, memory_order_relaxed),
 		.step = atomic_load_explicit(&op->step, memory_order_relaxed),
@@ -94,9 +94,9 @@ static struct node_status_thread record_look(const struct op_record *op)
 		.target_epoch = s.epoch,
 		.state = (uint8_t)s.state,
 		.abandoned = s.abandoned,
-		.window = (uint32_t)word_look(&op->window),
-		.entry = claims ? queue_nq(s.w_old) : 0,
-		.entries = claims ? record_entries(&s) : 0,
+		/* Beyond the last Win-ID: memory that is no window's. */
+		.window = window <= CAY_VPIDS ? (uint32_t)window : 0,
+		.entry = record_claims(&s) ? queue_nq(s.w_old) : 0,
 		.posted = (uint32_t)posted,
 		.posted_target = (uint16_t)(posted >> 32),
 	};
@@ -249,10 +249,11 @@ static void port_posted(struct report *r, const struct vport *p,
 	}
 	if (!page_exists(&r->pages, port_table_offset(p, p->config.posted_at)))
 		return;
-	/* Below none for a moment: taken before it was counted. */
-	uint64_t available = word_look(&head->available);
-	if (available <= out->posted_entries)
-		out->posted_available = (uint32_t)available;
+	/* Too many where somebody died; below none only by a mistake. */
+	int64_t available = (int64_t)word_look(&head->available);
+	if (available > 0)
+		out->posted_available = (uint32_t)bits_min(
+			(uint64_t)available, out->posted_entries);
 }
 
 /* Only those that have said that they send by reference have the page. */
@@ -276,10 +277,12 @@ static void port_peers(const struct vport *p, struct node_status_port *out)
 	for (uint32_t i = 0; i < p->peer_room; i++) {
 		if (!p->peers[i])
 			continue;
+		uint8_t path = entries[i].path;
 		if (!p->peers[i]->target)
 			out->peers_gone++;
 		else
-			out->paths[entries[i].path % NODE_STATUS_PATHS]++;
+			out->paths[path < NODE_STATUS_PATHS ? path
+							    : PATH_NONE]++;
 	}
 	list_for_each (at, &p->watchers)
 		out->watchers++;

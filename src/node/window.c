@@ -161,10 +161,17 @@ static int window_named(
 	if (q->lock.window >= t->config.windows)
 		return -ENXIO;
 	*target = t;
-	struct cay_window_descriptor d = window_table(t)[q->lock.window];
-	if (d.rights == 0)
+	struct cay_window_descriptor *d = &window_table(t)[q->lock.window];
+	/*
+	 * Rights first, with acquire: the key is then of that opening or of a
+	 * later one, never of the one before. models/window.pml.
+	 */
+	if (atomic_load_explicit((_Atomic uint32_t *)&d->rights,
+		    memory_order_acquire) == 0)
 		return -ENXIO;
-	if ((d.capability ^ q->lock.capability) & CAY_CAPABILITY_MASK)
+	uint64_t key = atomic_load_explicit(
+		(_Atomic uint64_t *)&d->capability, memory_order_relaxed);
+	if ((key ^ q->lock.capability) & CAY_CAPABILITY_MASK)
 		return -EACCES;
 	return 0;
 }
@@ -191,32 +198,6 @@ static int lock_note(struct vport *by, uint16_t target)
 	return 0;
 }
 
-int window_lock(struct vport *by, const struct node_request *q)
-{
-	struct vport *target;
-	int r = window_named(by, q, &target);
-	if (r)
-		return r;
-	bool ours = window_locked(&window_table(target)[q->lock.window]) ==
-		    lock_word(by);
-	if (ours != q->lock.waiting)
-		return ours ? -EALREADY : -EPERM;
-	if (!ours)
-		r = window_ring(target, q->lock.window, ring_free, by);
-	if (r == 0)
-		r = lock_note(by, target->config.vpid);
-	if (r)
-		return r;
-	bool whole = window_ring_store(target, q->lock.window, ring_lock, by) ==
-		     0;
-	r = barrier_everywhere();
-	if (r)
-		return r;
-	return whole && !access_under_way(target, 0, lock_word(by))
-		       ? 0
-		       : -EINPROGRESS;
-}
-
 /* True if the window was locked by the port. */
 static bool lock_drop_one(struct vport *by, struct cay_window_descriptor *d)
 {
@@ -233,6 +214,34 @@ static int ring_unlock(
 	lock_drop_one(
 		(struct vport *)(uintptr_t)by, &window_table(target)[window]);
 	return 0;
+}
+
+int window_lock(struct vport *by, const struct node_request *q)
+{
+	struct vport *target;
+	int r = window_named(by, q, &target);
+	if (r)
+		return r;
+	bool ours = window_locked(&window_table(target)[q->lock.window]) ==
+		    lock_word(by);
+	if (ours != !!q->lock.waiting)
+		return ours ? -EALREADY : -EPERM;
+	if (!ours)
+		r = window_ring(target, q->lock.window, ring_free, by);
+	if (r == 0)
+		r = lock_note(by, target->config.vpid);
+	if (r)
+		return r;
+	bool whole = window_ring_store(target, q->lock.window, ring_lock, by) ==
+		     0;
+	r = barrier_everywhere();
+	if (r) {
+		window_ring_store(target, q->lock.window, ring_unlock, by);
+		return r;
+	}
+	return whole && !access_under_way(target, 0, lock_word(by))
+		       ? 0
+		       : -EINPROGRESS;
 }
 
 /*
