@@ -83,7 +83,7 @@ struct cay_event {
 	 * result is the cookie, previous the length that was sent.
 	 */
 	uint64_t result, previous;
-	uint32_t window; /* COMPLETE of remote memory, and ACCESS */
+	uint32_t window; /* COMPLETE of a put or get to memory, and ACCESS */
 	uint64_t offset;
 	uint64_t position; /* of the notification; cay_release() needs it */
 };

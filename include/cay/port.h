@@ -5,7 +5,8 @@
  * Any number of ports per process. Any thread may issue on a port; one thread
  * at a time may consume (poll, release, wait, arm) unless the port was opened
  * CAY_PORT_SHARED. After fork() every handle answers -ECHILD in the child,
- * which may open ports of its own.
+ * which may open ports of its own. A port that has tried thousands of wrong
+ * capabilities is disabled: every call but cay_port_close() answers -EACCES.
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H
@@ -83,8 +84,10 @@ CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
 
 /*
  * Closes it: peers that resolved it get NOTIFY_GONE, its entry in the arena
- * goes. Nobody may use the handle any more, nor its peers. Does not block for
- * others. 0, or -ECHILD. The handle is gone in any case.
+ * goes. Nobody may use the handle any more, nor its peers. If it has had
+ * windows or posted receives, waits until nobody is in the middle of an access
+ * to them. 0, -ECHILD, or -ETIMEDOUT (after ten seconds somebody still is: the
+ * memory of its windows must not be reused). The handle is gone in any case.
  */
 CAY_API int cay_port_close(struct cay_port *);
 

@@ -38,9 +38,18 @@ CAY_API void *cay_sdr(struct cay_port *, size_t *bytes);
 CAY_API const void *cay_rdr(struct cay_port *, size_t *bytes);
 
 /*
+ * Where cay_alloc() memory lies in the arena, as posted receives want to know
+ * it. Any thread; does not block. 0, -EFAULT (not such memory), -EACCES,
+ * -ECHILD.
+ */
+CAY_API int cay_offset(
+	struct cay_port *, const void *, size_t, uint64_t *offset);
+
+/*
  * The posted receive queue: write descriptors, the first one at the entry that
  * the first CAY_ISSUE_POSTED will count, and so on in a circle; then trigger.
- * Not to be mixed with cay_receive_post() on one port. Any thread.
+ * Not to be mixed with cay_receive_post() on one port. Any thread. NULL in a
+ * child of the process that opened the port.
  */
 CAY_API struct cay_posted_receive *cay_posted(
 	struct cay_port *, uint32_t *entries);

@@ -6,13 +6,15 @@
  * refuses is not an error of the call but a CAY_EVENT_COMPLETE with the error
  * code, whether or not an event was asked for. -EAGAIN (no room for a
  * completion or a notification: poll, try again), -EPIPE (the peer is gone),
- * -EINVAL (flags), -EFAULT (NULL), -EMSGSIZE, -EACCES (the port is disabled:
+ * -EINVAL (flags, or no such Win-ID at all), -EFAULT (NULL), -EMSGSIZE, -EACCES (the port is disabled:
  * it has tried thousands of wrong capabilities), -ENOBUFS (too many threads),
  * -ENOMEM, -ENOTCONN (an access that the peer must carry out needs the node,
  * which is gone), -ECHILD.
  *
  * In the order of issue to one peer, messages included, unless CAY_FREE_ORDER;
- * with CAY_FENCE only after all before it are complete.
+ * with CAY_FENCE only after all before it are complete. What a get reads may be
+ * older than what a put before it, to another place, has written, unless
+ * cay_flush() or an atomic lies between.
  */
 #ifndef CAY_REMOTE_H
 #define CAY_REMOTE_H
@@ -28,8 +30,8 @@ extern "C" {
 #endif
 
 /*
- * Writes. 8 bytes at an offset that is a multiple of 8 appear at once, longer
- * ones in any order. The source may change when the event that CAY_NOTIFY or
+ * Writes. 8 bytes at an aligned address in cay_alloc() memory appear at once,
+ * all else in any order. The source may change when the event that CAY_NOTIFY or
  * CAY_ACK asks for has come, or after cay_flush(). With CAY_ACK the event also
  * means that it is stored.
  */
@@ -80,14 +82,16 @@ CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
  * the caller has synchronised with, is done at the target and got bytes have
  * arrived. Accesses that the peer must carry out, and long messages, take as
  * long as the peer does not poll. Any thread. 0, -ETIMEDOUT, -EAGAIN (the
- * deadline is 0), -EACCES, -ECHILD.
+ * deadline is 0), -ENOTCONN (the node is gone, and for ten seconds the peer has
+ * not moved), -EACCES, -ECHILD.
  */
 CAY_API int cay_flush(struct cay_port *, struct cay_peer *, uint64_t deadline);
 
 /*
  * Withdraws long messages and carried accesses with this tag that their
  * targets have not begun to take: each ends in an event with
- * CAY_ERROR_TIMEOUT. Any thread. How many, or -ECHILD.
+ * CAY_ERROR_TIMEOUT. Any thread. How many, or -ENOBUFS (too many threads),
+ * -EACCES, -ECHILD.
  */
 CAY_API int cay_cancel(struct cay_port *, uint64_t tag);
 

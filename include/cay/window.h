@@ -29,10 +29,10 @@ struct cay_key {
 /*
  * Opens a window on memory of this process. Memory from cay_alloc() is reached
  * by peers without our help; other memory by the kernel where it lets them,
- * else, and for atomics always, whenever this port is polled. rights are an or
- * of enum cay_right. Several windows may lie on the same memory: they are
- * linked, and a lock on one is a lock on all. Any thread; the first one blocks
- * for the node. 0, or -EINVAL (no rights, unknown rights, no or too much
+ * else, and for atomics and masked puts always, whenever this port is polled.
+ * rights are an or of enum cay_right. Several windows of a port may lie on the
+ * same memory: they are linked, and a lock on one is a lock on all. Any thread;
+ * does not block. 0, or -EINVAL (no rights, unknown rights, no or too much
  * memory), -EFAULT (NULL), -ENOSPC (the port has no window left: see
  * cay_port_options.windows), -ENOMEM, -EAGAIN (no random numbers yet),
  * -EACCES, -ECHILD.
@@ -40,13 +40,14 @@ struct cay_key {
 CAY_API int cay_window_open(struct cay_port *, void *, size_t, unsigned rights,
 	struct cay_window **);
 
-/* Any thread; does not block. 0. */
+/* Any thread; does not block. 0, -EACCES, -ECHILD. */
 CAY_API int cay_window_key(const struct cay_window *, struct cay_key *);
 
 /*
  * Makes all keys to the window worthless but the new one, and waits until
  * nobody uses an old one. Any thread. 0, -ETIMEDOUT (somebody does not finish;
- * no new access succeeds; call again), -ENOTCONN (the node is gone), -ECHILD.
+ * no new access succeeds; call again), -ENOTCONN (the node is gone), -EAGAIN
+ * (no random numbers yet), -EOPNOTSUPP (no membarrier(2)), -EACCES, -ECHILD.
  */
 CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
 
@@ -67,7 +68,8 @@ CAY_API int cay_window_close(struct cay_window *);
  * others is under way. Asks the node; any thread. 0, -EAGAIN (locked by
  * another, and the deadline is 0), -ETIMEDOUT, -EALREADY (locked by this port),
  * -EACCES (wrong capability, or the port is disabled), -ENXIO (no such window),
- * -EPIPE (the peer is gone), -ENOTCONN, -ENOMEM, -ECHILD.
+ * -EPIPE (the peer is gone), -EPERM (the lock was lost while waiting),
+ * -EOPNOTSUPP (no membarrier(2)), -ENOTCONN, -ENOMEM, -ECHILD.
  */
 CAY_API int cay_window_lock(struct cay_port *, struct cay_peer *,
 	struct cay_key, uint64_t deadline);

@@ -19,15 +19,15 @@ struct progress {
 const char *bench_name(enum bench_kind kind)
 {
 	static const char *const name[BENCH_KINDS] = { "latency", "rate",
-		"ring", "sleep" };
+		"ring", "sleep", "rma" };
 	return name[kind];
 }
 
 struct bench_options bench_defaults(void)
 {
-	return (struct bench_options){ .kinds = 1u << BENCH_LATENCY,
-		.sizes = { 8, 64, 4096, 65536 },
-		.size_count = 4,
+	return (struct bench_options){ .kinds = 1u << BENCH_LATENCY |
+						1u << BENCH_RMA,
+		.brief = true,
 		.core = { -1, -1 },
 		.processes = 16,
 		.command = "cay bench" };
@@ -87,6 +87,24 @@ static void bench_size(const struct bench_options *o, struct report *report,
 	bench_plan(o, report, &plan, so_far);
 }
 
+static void bench_latency(const struct bench_options *o, struct report *report,
+	struct progress *so_far)
+{
+	size_t bytes;
+
+	for (unsigned i = 0; plan_latency_size(o, i, &bytes); i++)
+		bench_size(o, report, bytes, so_far);
+}
+
+static void bench_rma(const struct bench_options *o, struct report *report,
+	struct progress *so_far)
+{
+	struct plan plan;
+
+	for (unsigned i = 0; plan_rma(&plan, o, i); i++)
+		bench_plan(o, report, &plan, so_far);
+}
+
 static void bench_kind(const struct bench_options *o, struct report *report,
 	enum bench_kind kind, struct progress *so_far)
 {
@@ -99,12 +117,13 @@ static void bench_kind(const struct bench_options *o, struct report *report,
 	struct plan plan;
 
 	if (kind == BENCH_LATENCY) {
-		for (unsigned i = 0; i < o->size_count; i++)
-			bench_size(o, report, o->sizes[i], so_far);
-		return;
+		bench_latency(o, report, so_far);
+	} else if (kind == BENCH_RMA) {
+		bench_rma(o, report, so_far);
+	} else {
+		make[kind](&plan, o);
+		bench_plan(o, report, &plan, so_far);
 	}
-	make[kind](&plan, o);
-	bench_plan(o, report, &plan, so_far);
 }
 
 static int bench_open_samples(const struct bench_options *o, FILE **file)

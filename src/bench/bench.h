@@ -21,16 +21,18 @@ enum bench_kind {
 	BENCH_RATE = 1,
 	BENCH_RING = 2,
 	BENCH_SLEEP = 3,
-	BENCH_KINDS = 4,
+	BENCH_RMA = 4,
+	BENCH_KINDS = 5,
 };
 
 struct bench_options {
 	unsigned kinds; /* bit i: enum bench_kind i */
 	size_t sizes[BENCH_SIZES_MAX];
-	unsigned size_count;
-	uint32_t rounds; /* to keep; 0: by benchmark */
-	int core[2];	 /* -1: the first two that may be used */
+	unsigned size_count; /* 0: by benchmark */
+	uint32_t rounds;     /* to keep; 0: by benchmark */
+	int core[2];	     /* -1: the first two that may be used */
 	unsigned processes;
+	bool brief;  /* a few lines of each are enough */
 	bool resend; /* long messages from a source that is not touched */
 	bool json;
 	bool check;	     /* a missed target is an error */

@@ -13,7 +13,7 @@
 
 /* ---- set-up ---- */
 
-static int candidate_open(struct side *s, struct candidate *c)
+int candidate_open(struct side *s, struct candidate *c)
 {
 	struct party_member *member = s->party->page->member;
 	int r;
@@ -125,7 +125,7 @@ int candidate_accept(struct side *s, const struct cay_event *e)
 	return r;
 }
 
-static int candidate_next(struct side *s, struct cay_event *e)
+int candidate_next(struct side *s, struct cay_event *e)
 {
 	struct candidate *c = s->state;
 	uint32_t looks = 0;

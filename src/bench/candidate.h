@@ -16,6 +16,9 @@ struct candidate {
 	uint32_t pending; /* long messages that are not complete */
 };
 
+/* A port of its own, and the next rank as its peer. */
+int candidate_open(struct side *, struct candidate *);
+
 /* The source is private memory; candidate_alloc_setup() in candidate.c. */
 int candidate_setup(struct side *);
 void candidate_teardown(struct side *);
@@ -25,6 +28,9 @@ int candidate_send(struct side *);
 
 /* One event is a message that was due: checks it and gives it back. */
 int candidate_accept(struct side *, const struct cay_event *);
+
+/* Spins for the next event, whatever it is. */
+int candidate_next(struct side *, struct cay_event *);
 
 /* Spins for the next message. */
 int candidate_receive(struct side *);

@@ -56,6 +56,33 @@ extern const struct flavour candidate_malloc_flavour;
 extern const struct flavour candidate_alloc_flavour;
 extern const struct flavour candidate_rate_flavour;
 
+/* Remote memory: rma.c, rma_sketch.c, bulk.c, posted.c. */
+extern const struct flavour sketch_put_flavour;
+extern const struct flavour sketch_put_flush_flavour;
+extern const struct flavour sketch_fetch_add_flavour;
+extern const struct flavour sketch_compare_swap_flavour;
+extern const struct flavour sketch_get_flavour;
+
+extern const struct flavour candidate_put_flavour;
+extern const struct flavour candidate_put_flush_flavour;
+extern const struct flavour candidate_fetch_add_flavour;
+extern const struct flavour candidate_fetch_add_into_flavour;
+extern const struct flavour candidate_compare_swap_flavour;
+extern const struct flavour candidate_get_flavour;
+extern const struct flavour candidate_masked_flavour;
+extern const struct flavour candidate_fast_get_flavour;
+extern const struct flavour candidate_carried_flavour;
+
+extern const struct flavour bulk_memcpy_put_flavour;
+extern const struct flavour bulk_memcpy_get_flavour;
+extern const struct flavour bulk_put_alloc_flavour;
+extern const struct flavour bulk_put_malloc_flavour;
+extern const struct flavour bulk_get_alloc_flavour;
+extern const struct flavour bulk_get_malloc_flavour;
+
+extern const struct flavour posted_copy_flavour;
+extern const struct flavour posted_candidate_flavour;
+
 extern const struct flavour ring_socket_flavour;
 extern const struct flavour ring_word_flavour;
 extern const struct flavour ring_candidate_flavour;
@@ -88,6 +115,25 @@ static inline int flavour_turns(struct side *s, uint32_t trips,
 		if (!(r = first(s)))
 			r = second(s);
 	return r;
+}
+
+/* And of operations of one side: until one fails. */
+static inline int flavour_repeat(
+	struct side *s, uint32_t trips, int (*operation)(struct side *))
+{
+	int r = 0;
+
+	while (!r && trips--)
+		r = operation(s);
+	return r;
+}
+
+/* The other side of those: it is idle. */
+static inline int flavour_idle(struct side *s, uint32_t trips)
+{
+	(void)s;
+	(void)trips;
+	return 0;
 }
 
 #endif

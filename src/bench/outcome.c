@@ -102,29 +102,45 @@ void outcome_refused(const struct outcome *o, char text[REFUSED_MAX])
 
 /* ---- targets ---- */
 
-#define TARGET_BYTES	     8
 #define TARGET_SKETCH_ADD_NS 15
+#define TARGET_PUT_ADD_NS    10
 #define TARGET_LINE_FACTOR   1.5
 #define TARGET_LINE_ADD_NS   40
 
-unsigned outcome_targets(const struct outcome *o, struct target *t)
+static unsigned targets_message(double line, double sketch, struct target *t)
 {
-	double line = o->figure[PLAN_YARDSTICK].p50_ns;
-	double sketch = o->figure[PLAN_SKETCH].p50_ns;
-	double cay = o->figure[PLAN_CANDIDATE].p50_ns;
-
-	if (o->refused || o->plan->kind != BENCH_LATENCY ||
-		o->plan->bytes != TARGET_BYTES)
-		return 0;
 	t[0].text = "at most sketch + 15 ns";
 	t[0].limit_ns = sketch + TARGET_SKETCH_ADD_NS;
 	t[1].text = "at most max(1.5 L, L + 40 ns)";
 	t[1].limit_ns = line * TARGET_LINE_FACTOR;
 	if (t[1].limit_ns < line + TARGET_LINE_ADD_NS)
 		t[1].limit_ns = line + TARGET_LINE_ADD_NS;
-	for (unsigned i = 0; i < TARGETS_MAX; i++)
+	return 2;
+}
+
+static unsigned targets_put(double sketch, struct target *t)
+{
+	t[0].text = "at most sketch + 10 ns";
+	t[0].limit_ns = sketch + TARGET_PUT_ADD_NS;
+	return 1;
+}
+
+unsigned outcome_targets(const struct outcome *o, struct target *t)
+{
+	double line = o->figure[PLAN_YARDSTICK].p50_ns;
+	double sketch = o->figure[PLAN_SKETCH].p50_ns;
+	double cay = o->figure[PLAN_CANDIDATE].p50_ns;
+	unsigned count = 0;
+
+	if (o->refused)
+		return 0;
+	if (o->plan->goal == GOAL_MESSAGE)
+		count = targets_message(line, sketch, t);
+	else if (o->plan->goal == GOAL_PUT)
+		count = targets_put(sketch, t);
+	for (unsigned i = 0; i < count; i++)
 		t[i].held = cay <= t[i].limit_ns;
-	return TARGETS_MAX;
+	return count;
 }
 
 bool outcome_missed(const struct outcome *o)

@@ -36,8 +36,7 @@ static const struct rules busy_rules = {
 	.foreign = 0.10,
 };
 
-static void plan_rounds(
-	struct plan *p, const struct bench_options *o, uint32_t rounds)
+void plan_rounds(struct plan *p, const struct bench_options *o, uint32_t rounds)
 {
 	p->rounds = o->rounds ? o->rounds : rounds;
 	p->tries = TRIES_PER_ROUND * p->rounds;
@@ -55,9 +54,7 @@ uint32_t plan_samples_max(const struct plan *p)
 				  (PLAN_FLAVOURS_MAX - 1) * measured);
 }
 
-/* ---- latency ---- */
-
-static void plan_label(struct plan *p, size_t bytes, const char *way)
+void plan_label(struct plan *p, size_t bytes, const char *way)
 {
 	if (bytes >= 1u << 20 && bytes % (1u << 20) == 0)
 		snprintf(p->label, sizeof(p->label), "%zu MiB %s", bytes >> 20,
@@ -67,6 +64,39 @@ static void plan_label(struct plan *p, size_t bytes, const char *way)
 			way);
 	else
 		snprintf(p->label, sizeof(p->label), "%zu B %s", bytes, way);
+}
+
+struct plan plan_quiet(enum bench_kind kind, const struct bench_options *o,
+	size_t bytes, const char *meaning)
+{
+	return (struct plan){ .kind = kind,
+		.meaning = meaning,
+		.bytes = bytes,
+		.fresh = !o->resend,
+		.ranks = 2,
+		.flavour = { &handover_flavour },
+		.yardstick = handover_shape,
+		.rules = quiet_rules };
+}
+
+/* ---- latency ---- */
+
+#define GOAL_BYTES 8 /* of the message that has a target */
+
+bool plan_latency_size(const struct bench_options *o, unsigned i, size_t *bytes)
+{
+	static const size_t brief[] = { 8, 64, 4096, 65536 };
+	static const size_t all[] = { 0, 8, 40, 64, 1024, 4096, 8192, 65536,
+		1048576 };
+	const size_t *sizes = o->size_count ? o->sizes : o->brief ? brief : all;
+	unsigned count = o->size_count ? o->size_count
+			 : o->brief    ? ARRAY_COUNT(brief)
+				       : ARRAY_COUNT(all);
+
+	if (i >= count)
+		return false;
+	*bytes = sizes[i];
+	return true;
 }
 
 /* Trips that take about as long as 32 of the smallest. */
@@ -108,13 +138,8 @@ static void plan_long(struct plan *p, const struct bench_options *o,
 void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
 	bool from_alloc)
 {
-	*p = (struct plan){ .kind = BENCH_LATENCY,
-		.bytes = bytes,
-		.fresh = !o->resend,
-		.ranks = 2,
-		.flavour = { &handover_flavour },
-		.yardstick = handover_shape,
-		.rules = quiet_rules };
+	*p = plan_quiet(BENCH_LATENCY, o, bytes, "one way, half a round trip");
+	p->goal = bytes == GOAL_BYTES ? GOAL_MESSAGE : GOAL_NONE;
 	if (bytes <= CAY_COPIED_MAX)
 		plan_short(p, o, bytes);
 	else
@@ -125,21 +150,19 @@ void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
 
 void plan_rate(struct plan *p, const struct bench_options *o)
 {
-	*p = (struct plan){ .kind = BENCH_RATE,
-		.label = "8 B one way",
-		.bytes = 8,
-		.ranks = 2,
-		.flavour = { &handover_flavour, &sketch_rate_flavour,
-			&candidate_rate_flavour },
-		.yardstick = handover_shape,
-		.measured = { .batches = 2, .trips = 4096, .hops = 1 },
-		.rules = quiet_rules };
+	*p = plan_quiet(
+		BENCH_RATE, o, 8, "per message of an uninterrupted stream");
+	plan_label(p, 8, "one way");
+	p->flavour[PLAN_SKETCH] = &sketch_rate_flavour;
+	p->flavour[PLAN_CANDIDATE] = &candidate_rate_flavour;
+	p->measured = (struct shape){ .batches = 2, .trips = 4096, .hops = 1 };
 	plan_rounds(p, o, 200);
 }
 
 void plan_ring(struct plan *p, const struct bench_options *o)
 {
 	*p = (struct plan){ .kind = BENCH_RING,
+		.meaning = "per hop of a token among sleeping processes",
 		.bytes = 8,
 		.ranks = o->processes,
 		.flavour = { &ring_socket_flavour, &ring_word_flavour,
@@ -155,6 +178,7 @@ void plan_ring(struct plan *p, const struct bench_options *o)
 void plan_sleep(struct plan *p, const struct bench_options *o)
 {
 	*p = (struct plan){ .kind = BENCH_SLEEP,
+		.meaning = "from sending until the answer of a sleeper",
 		.label = "sleeping receiver",
 		.bytes = 8,
 		.ranks = 2,

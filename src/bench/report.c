@@ -3,17 +3,7 @@
 #include "bench/report.h"
 
 #include <stdio.h>
-
-static const char *report_meaning(enum bench_kind kind)
-{
-	static const char *const meaning[BENCH_KINDS] = {
-		[BENCH_LATENCY] = "one way, half a round trip",
-		[BENCH_RATE] = "per message of an uninterrupted stream",
-		[BENCH_RING] = "per hop of a token among sleeping processes",
-		[BENCH_SLEEP] = "from sending until the answer of a sleeper",
-	};
-	return meaning[kind];
-}
+#include <string.h>
 
 /* Three digits are all that means something. */
 static void report_ns(FILE *out, double ns)
@@ -38,8 +28,8 @@ void report_begin(struct report *r)
 
 static void report_heading(struct report *r, const struct plan *p)
 {
-	fprintf(r->out, "\n%s: ns %s\n%-24s", bench_name(p->kind),
-		report_meaning(p->kind), "");
+	fprintf(r->out, "\n%s: ns %s\n%-24s", bench_name(p->kind), p->meaning,
+		"");
 	for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
 		fprintf(r->out, " %17s", p->flavour[i]->name);
 	fprintf(r->out, "  Cay over Cay over  rounds\n%-24s", "");
@@ -48,6 +38,8 @@ static void report_heading(struct report *r, const struct plan *p)
 	fprintf(r->out, " %9.9s %8.8s  kept/tried\n",
 		p->flavour[PLAN_YARDSTICK]->name,
 		p->flavour[PLAN_SKETCH]->name);
+	r->meaning = p->meaning;
+	r->distance = REPORT_NO_DISTANCE;
 }
 
 static void report_figures(struct report *r, const struct outcome *o)
@@ -71,6 +63,19 @@ static void report_targets(struct report *r, const struct outcome *o)
 			t[i].limit_ns, t[i].held ? "held" : "MISSED");
 }
 
+/* Once in a table, unless it changes. */
+static void report_distance(struct report *r, const struct outcome *o)
+{
+	if (!outcome_has_distance(o))
+		return;
+	int distance = (int)outcome_distance(o);
+	if (distance != r->distance)
+		fprintf(r->out, "    distance %s: %s\n",
+			distance_name(outcome_distance(o)),
+			distance_text(outcome_distance(o)));
+	r->distance = distance;
+}
+
 static void report_notes(struct report *r, const struct outcome *o)
 {
 	char dropped[DROPPED_MAX];
@@ -81,10 +86,13 @@ static void report_notes(struct report *r, const struct outcome *o)
 			"Cay %.1f\n",
 			1e3 / o->figure[PLAN_SKETCH].p50_ns,
 			1e3 / o->figure[PLAN_CANDIDATE].p50_ns);
-	if (outcome_has_distance(o))
-		fprintf(r->out, "    distance %s: %s\n",
-			distance_name(outcome_distance(o)),
-			distance_text(outcome_distance(o)));
+	if (o->plan->bandwidth)
+		fprintf(r->out, "    GB/s: %s %.1f, Cay %.1f\n",
+			o->plan->flavour[PLAN_SKETCH]->name,
+			(double)o->plan->bytes / o->figure[PLAN_SKETCH].p50_ns,
+			(double)o->plan->bytes /
+				o->figure[PLAN_CANDIDATE].p50_ns);
+	report_distance(r, o);
 	outcome_dropped(o, dropped);
 	if (dropped[0])
 		fprintf(r->out, "    rounds dropped: %s\n", dropped);
@@ -92,9 +100,8 @@ static void report_notes(struct report *r, const struct outcome *o)
 
 static void report_row(struct report *r, const struct plan *p)
 {
-	if (r->lines++ == 0 || r->kind != p->kind)
+	if (!r->meaning || strcmp(r->meaning, p->meaning) != 0)
 		report_heading(r, p);
-	r->kind = p->kind;
 	fprintf(r->out, "%-24s", p->label);
 }
 

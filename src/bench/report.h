@@ -9,6 +9,18 @@
 #include "base/json.h"
 #include "bench/outcome.h"
 
+/* Figures of remote memory, kept for one object at the end of the JSON. */
+#define REPORT_RMA_MAX (9 * BENCH_SIZES_MAX)
+
+struct report_rma {
+	bool any; /* such a line was measured, refused or not */
+	unsigned count;
+	struct {
+		char key[PLAN_KEY_MAX];
+		double line_ns, sketch_ns, cay_ns; /* p50 */
+	} figure[REPORT_RMA_MAX];
+};
+
 struct report {
 	FILE *out;
 	FILE *samples; /* or NULL */
@@ -16,9 +28,12 @@ struct report {
 	struct json writer; /* of report_json.c */
 	int core[2];
 	const char *command;
-	unsigned lines; /* so far */
-	enum bench_kind kind;
+	const char *meaning; /* of the table that is open; NULL: none is */
+	int distance;	     /* that it has named, or REPORT_NO_DISTANCE */
+	struct report_rma rma;
 };
+
+#define REPORT_NO_DISTANCE (-1)
 
 void report_begin(struct report *);
 void report_outcome(struct report *, const struct outcome *);

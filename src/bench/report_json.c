@@ -2,6 +2,8 @@
 /* The report as one JSON object. */
 #include "bench/report.h"
 
+#include <string.h>
+
 /* What a clock of nanoseconds and a ratio of two such figures are worth. */
 #define NS_DECIMALS    2
 #define SHARE_DECIMALS 3
@@ -27,6 +29,8 @@ static void result_begin(struct json *j, const struct plan *p)
 	json_object_begin(j);
 	json_put_string(j, "bench", bench_name(p->kind));
 	json_put_string(j, "case", p->label);
+	if (p->key[0])
+		json_put_string(j, "key", p->key);
 	json_put_number(j, "bytes", p->bytes);
 	json_put_number(j, "processes", p->ranks);
 }
@@ -105,10 +109,62 @@ static void result_figures(struct json *j, const struct outcome *o)
 	result_targets(j, o);
 }
 
+/* ---- remote memory, by key ---- */
+
+static void rma_note(struct report_rma *rma, const struct outcome *o)
+{
+	if (o->plan->kind != BENCH_RMA)
+		return;
+	rma->any = true;
+	if (o->refused || rma->count == REPORT_RMA_MAX)
+		return;
+	unsigned i = rma->count++;
+	memcpy(rma->figure[i].key, o->plan->key, PLAN_KEY_MAX);
+	rma->figure[i].line_ns = o->figure[PLAN_YARDSTICK].p50_ns;
+	rma->figure[i].sketch_ns = o->figure[PLAN_SKETCH].p50_ns;
+	rma->figure[i].cay_ns = o->figure[PLAN_CANDIDATE].p50_ns;
+}
+
+/* The hand-over is that of the median line, all were measured beside one. */
+static double rma_handover_ns(const struct report_rma *rma)
+{
+	double ns[REPORT_RMA_MAX];
+
+	for (unsigned i = 0; i < rma->count; i++)
+		ns[i] = rma->figure[i].line_ns;
+	return samples_median(ns, rma->count);
+}
+
+static void rma_put(
+	struct json *j, const char *key, const char *suffix, double ns)
+{
+	char name[PLAN_KEY_MAX + 16];
+
+	snprintf(name, sizeof(name), "%s%s", key, suffix);
+	json_put_fixed(j, name, ns, NS_DECIMALS);
+}
+
+static void rma_object(struct json *j, const struct report_rma *rma)
+{
+	json_key(j, "rma");
+	json_object_begin(j);
+	if (rma->count)
+		rma_put(j, "handover", "_ns", rma_handover_ns(rma));
+	for (unsigned i = 0; i < rma->count; i++) {
+		const char *key = rma->figure[i].key;
+		rma_put(j, key, "_ns", rma->figure[i].cay_ns);
+		rma_put(j, key, "_sketch_ns", rma->figure[i].sketch_ns);
+	}
+	json_object_end(j);
+}
+
+/* ---- the report ---- */
+
 void report_json_outcome(struct report *r, const struct outcome *o)
 {
 	struct json *j = &r->writer;
 
+	rma_note(&r->rma, o);
 	result_begin(j, o->plan);
 	result_rounds(j, o);
 	json_put_bool(j, "refused", o->refused);
@@ -134,6 +190,8 @@ void report_json_end(struct report *r)
 	struct json *j = &r->writer;
 
 	json_array_end(j);
+	if (r->rma.any)
+		rma_object(j, &r->rma);
 	json_object_end(j);
 	json_close(j);
 }

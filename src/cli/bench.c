@@ -10,7 +10,8 @@
 #include "cli/options.h"
 
 static const char bench_usage[] =
-	"usage: cay bench [latency | rate | ring | sleep | all] [options]\n"
+	"usage: cay bench [latency | rate | ring | sleep | rma | all] "
+	"[options]\n"
 	"\n"
 	"Measures Cay between two processes on two cores, in short rounds\n"
 	"that alternate with the bare hand-over of a cache line (L) and a\n"
@@ -21,9 +22,12 @@ static const char bench_usage[] =
 	"  rate      8-byte messages per second, one way\n"
 	"  ring      a token among sleeping processes, against socket pairs\n"
 	"  sleep     waking a sleeping receiver, against futex and eventfd\n"
-	"  (none)    latency of a few sizes\n"
+	"  rma       put, get, atomics, posted receives, against memcpy\n"
+	"  all       each of them\n"
+	"  (none)    latency of a few sizes, and of a put\n"
 	"\n"
-	"  --sizes 8,64,4K   bytes of latency's messages, up to 1M\n"
+	"  --sizes 8,64,4K   bytes of latency's messages and rma's accesses,\n"
+	"                    up to 1M; of rma, 8 are the operations on a word\n"
 	"  --rounds N        rounds to keep per figure\n"
 	"  --cores A,B       default: the first two that may be used\n"
 	"  --processes N     of the ring, default 16\n"
@@ -39,9 +43,6 @@ static const char bench_usage[] =
 
 /* Every sample of every try is kept in memory: 40 KB a round. */
 #define ROUNDS_MAX 5000
-
-static const size_t bench_all_sizes[] = { 0, 8, 40, 64, 1024, 4096, 8192, 65536,
-	1048576 };
 
 /* ---- values ---- */
 
@@ -93,14 +94,9 @@ static bool parse_count(
 	return true;
 }
 
-static void choose_sizes(struct bench_options *o)
-{
-	memcpy(o->sizes, bench_all_sizes, sizeof(bench_all_sizes));
-	o->size_count = ARRAY_COUNT(bench_all_sizes);
-}
-
 static bool parse_kind(const char *text, struct bench_options *o)
 {
+	o->brief = false;
 	if (strcmp(text, "all") == 0) {
 		o->kinds = (1u << BENCH_KINDS) - 1;
 		return true;
@@ -214,12 +210,10 @@ static void join_command(int argc, char **argv, char *text, size_t size)
 int cli_bench(int argc, char **argv)
 {
 	struct bench_options o = bench_defaults();
-	unsigned default_sizes = o.size_count;
 	char command[512];
 
 	join_command(argc, argv, command, sizeof(command));
 	o.command = command;
-	o.size_count = 0;
 	int status = take_options(argc, argv, &o);
 	if (status >= 0)
 		return status;
@@ -231,10 +225,6 @@ int cli_bench(int argc, char **argv)
 			"%s: one benchmark at a time, "
 			"or all",
 			argv[optind + 1]);
-	if (o.size_count == 0 && optind < argc)
-		choose_sizes(&o);
-	else if (o.size_count == 0)
-		o.size_count = default_sizes;
 	o.progress = isatty(STDERR_FILENO);
 	return bench_run(&o, stdout);
 }

@@ -2,6 +2,7 @@
 /* The fields of the contract's records as tables; see cay_contract(7). */
 #include "cli/decode.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,38 @@ static const struct layout vci_send[] = {
 	{ 4, 63, 0, "length", MEANS_ITSELF },
 };
 
+static const struct layout vci_window[] = {
+	{ 3, 15, 0, "target window", MEANS_ITSELF },
+	{ 3, 63, 16, "capability", MEANS_ITSELF },
+	{ 4, 63, 0, "target offset", MEANS_ITSELF },
+};
+
+static const struct layout vci_put_data[] = {
+	{ 5, 63, 0, "data", MEANS_DATA },
+	{ 6, 63, 0, "data", MEANS_DATA },
+	{ 7, 63, 0, "data", MEANS_DATA },
+};
+
+static const struct layout vci_masked[] = {
+	{ 5, 63, 0, "data", MEANS_DATA },
+	{ 6, 7, 0, "byte enables", MEANS_ITSELF },
+};
+
+static const struct layout vci_origin[] = {
+	{ 5, 15, 0, "origin window", MEANS_ITSELF },
+	{ 6, 63, 0, "origin offset", MEANS_ITSELF },
+	{ 7, 63, 0, "length", MEANS_ITSELF },
+};
+
+static const struct layout vci_faa[] = {
+	{ 5, 63, 0, "addend", MEANS_ITSELF },
+};
+
+static const struct layout vci_cas[] = {
+	{ 5, 63, 0, "compare", MEANS_ITSELF },
+	{ 6, 63, 0, "swap", MEANS_ITSELF },
+};
+
 static const struct layout nqe_head[] = {
 	{ 0, 63, 0, "user tag", MEANS_ITSELF },
 	{ 1, 31, 0, "peer node", MEANS_ITSELF },
@@ -64,7 +97,13 @@ static const struct layout nqe_data[] = {
 static const struct layout nqe_other[] = {
 	{ 2, 63, 0, "length", MEANS_ITSELF },
 	{ 3, 63, 0, "result", MEANS_ITSELF },
-	{ 4, 63, 0, "reference", MEANS_ITSELF },
+	{ 4, 63, 0, "previous", MEANS_ITSELF },
+	{ 5, 31, 0, "WQ read", MEANS_ITSELF },
+	{ 5, 63, 32, "RDR write", MEANS_ITSELF },
+	{ 6, 15, 0, "completed command", MEANS_COMMAND_IF_ANY },
+};
+
+static const struct layout nqe_pointers[] = {
 	{ 5, 31, 0, "WQ read", MEANS_ITSELF },
 	{ 5, 63, 32, "RDR write", MEANS_ITSELF },
 	{ 6, 15, 0, "completed command", MEANS_COMMAND_IF_ANY },
@@ -140,6 +179,48 @@ static size_t words_used(uint64_t bytes)
 	return bits_min((bytes + 7) / 8, CAY_FAST_SEND_WORDS);
 }
 
+/* What follows the window, by operation. */
+static size_t operands_take(const struct cay_vci *v, unsigned operation,
+	uint64_t bytes, struct decode_field *fields)
+{
+	switch (operation) {
+	case CAY_FAST_PUT:
+		return fields_take(v->word, vci_put_data,
+			bits_min((bytes + 7) / 8, CAY_FAST_PUT_WORDS), fields);
+	case CAY_MISALIGNED_PUT:
+		return fields_take(
+			v->word, vci_masked, ARRAY_COUNT(vci_masked), fields);
+	case CAY_PUT:
+	case CAY_GET:
+		return fields_take(
+			v->word, vci_origin, ARRAY_COUNT(vci_origin), fields);
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+		return fields_take(
+			v->word, vci_faa, ARRAY_COUNT(vci_faa), fields);
+	case CAY_CAS &CAY_COMMAND_OPERATION:
+		return fields_take(
+			v->word, vci_cas, ARRAY_COUNT(vci_cas), fields);
+	default:
+		return 0;
+	}
+}
+
+static bool reaches_a_window(unsigned operation)
+{
+	switch (operation) {
+	case CAY_FAST_PUT:
+	case CAY_FAST_GET:
+	case CAY_MISALIGNED_PUT:
+	case CAY_PUT:
+	case CAY_GET:
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
+		return true;
+	default:
+		return false;
+	}
+}
+
 size_t decode_vci(const struct cay_vci *v, struct decode_field *fields)
 {
 	unsigned operation = v->word[0] & CAY_COMMAND_OPERATION;
@@ -152,37 +233,86 @@ size_t decode_vci(const struct cay_vci *v, struct decode_field *fields)
 	else if (operation == CAY_SEND)
 		n += fields_take(
 			v->word, vci_send, ARRAY_COUNT(vci_send), fields + n);
-	return n;
+	if (!reaches_a_window(operation))
+		return n;
+	n += fields_take(
+		v->word, vci_window, ARRAY_COUNT(vci_window), fields + n);
+	return n + operands_take(v, operation, bytes, fields + n);
 }
 
-/* Word 3 is one of three things. */
-static const char *start_name(const struct cay_nqe *e)
+/* What words 3 and 4 are called. */
+struct naming {
+	const char *start, *reference;
+};
+
+/* A completion of an atomic has results, one of an access its place. */
+static struct naming completion_naming(const struct cay_nqe *e)
+{
+	unsigned completed = e->word[CAY_NQE_WORD_COMPLETED] &
+			     CAY_COMMAND_OPERATION;
+	bool atomic = completed == (CAY_FAA & CAY_COMMAND_OPERATION) ||
+		      completed == (CAY_CAS & CAY_COMMAND_OPERATION);
+	return reaches_a_window(completed) && !atomic
+		       ? (struct naming){ "offset", "window" }
+		       : (struct naming){ "result", "previous" };
+}
+
+/* An access that comes under its own command is one to carry out. */
+static struct naming naming_of(const struct cay_nqe *e)
 {
 	unsigned command = e->word[CAY_NQE_WORD_VALID] & CAY_COMMAND_MASK;
-	if (e->word[CAY_NQE_WORD_REFERENCE])
-		return "sequence";
-	return command == CAY_NOTIFY_RECV ? "RDR start" : "result";
+	switch (command) {
+	case CAY_NOTIFY_CC:
+		return completion_naming(e);
+	case CAY_NOTIFY_RMA:
+		return (struct naming){ "offset", "window" };
+	case CAY_NOTIFY_POSTED_RECV:
+		return (struct naming){ "cookie", "posted receive" };
+	case CAY_NOTIFY_STATUS:
+		return (struct naming){ "W", "R" };
+	default:
+		return (struct naming){ e->word[CAY_NQE_WORD_REFERENCE]
+						? "sequence"
+						: "RDR start",
+			"reference" };
+	}
 }
 
 static size_t others_take(const struct cay_nqe *e, struct decode_field *fields)
 {
+	struct naming naming = naming_of(e);
 	size_t n =
 		fields_take(e->word, nqe_other, ARRAY_COUNT(nqe_other), fields);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (fields[i].word == CAY_NQE_WORD_START)
-			fields[i].name = start_name(e);
+			fields[i].name = naming.start;
+		if (fields[i].word == CAY_NQE_WORD_REFERENCE)
+			fields[i].name = naming.reference;
+	}
 	return n;
+}
+
+/* The completion of a FAST_GET has its bytes in words 2 to 4. */
+static size_t fetched_take(
+	const struct cay_nqe *e, uint64_t bytes, struct decode_field *fields)
+{
+	size_t words = bits_min((bytes + 7) / 8, CAY_FAST_PUT_WORDS);
+	size_t n = fields_take(e->word, nqe_data, words, fields);
+	return n + fields_take(e->word, nqe_pointers, ARRAY_COUNT(nqe_pointers),
+			   fields + n);
 }
 
 size_t decode_nqe(const struct cay_nqe *e, struct decode_field *fields)
 {
 	uint64_t valid = e->word[CAY_NQE_WORD_VALID];
+	uint64_t bytes = valid >> CAY_NQE_BYTES_SHIFT & 0xffff;
 	size_t n =
 		fields_take(e->word, nqe_head, ARRAY_COUNT(nqe_head), fields);
 	if ((valid & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)
-		n += fields_take(e->word, nqe_data,
-			words_used(valid >> CAY_NQE_BYTES_SHIFT & 0xffff),
-			fields + n);
+		n += fields_take(
+			e->word, nqe_data, words_used(bytes), fields + n);
+	else if ((valid & CAY_COMMAND_MASK) == CAY_NOTIFY_CC && bytes)
+		n += fetched_take(e, bytes, fields + n);
 	else
 		n += others_take(e, fields + n);
 	return n + fields_take(e->word, nqe_tail, ARRAY_COUNT(nqe_tail),

@@ -19,10 +19,12 @@ static const char demo_help[] =
 	"\n"
 	"Shows what the interface does, between processes that it starts: "
 	"every\n"
-	"kind of message with its request and its notification, what the "
-	"others\n"
-	"see when a process is killed, and how long messages take. It checks\n"
-	"what it shows, has a node of its own and leaves nothing behind.\n"
+	"kind of message with its request and its notification, remote "
+	"memory,\n"
+	"what the others see when a process is killed, and how long messages\n"
+	"take. It checks what it shows, has a node of its own and leaves "
+	"nothing\n"
+	"behind.\n"
 	"\n"
 	"Exit status: 0 everything was as shown, 1 not.\n";
 
@@ -105,6 +107,11 @@ static int (*const scenes[])(struct demo *) = {
 	demo_priority,
 	demo_fence,
 	demo_interrupt,
+	demo_put_get,
+	demo_atomic,
+	demo_refused,
+	demo_lock,
+	demo_posted,
 	demo_raw,
 	demo_death,
 	demo_speed,

@@ -9,6 +9,9 @@
  *	demo_target.c    the target's process and its reports
  *	demo_message.c   one message and its completion; every size
  *	demo_order.c     priority, fence, interrupt
+ *	demo_remote.c    put, get, what a window refuses, posted receives
+ *	demo_atomic.c    several processes and a thread at one word
+ *	demo_lock.c      a locked window, and the death of who holds it
  *	demo_raw.c       VCI, trigger, NQE
  *	demo_death.c     kill -9
  *	demo_speed.c     latency beside the bare hand-over
@@ -79,6 +82,9 @@ enum order_kind {
 	ORDER_RAW,	/* one NQE of the second port */
 	ORDER_LISTEN,	/* epoll, awake: is the descriptor readable by now? */
 	ORDER_SLEEP,	/* epoll, armed: report when asleep, and when awake */
+	ORDER_WINDOW,	/* open a window on its memory, with these rights */
+	ORDER_LOOK,	/* at so many bytes of that memory, without polling */
+	ORDER_POST,	/* post its memory as a receive of so many bytes */
 	ORDER_END,
 };
 
@@ -87,6 +93,7 @@ struct seen {
 	int error; /* -errno: it could not */
 	struct cay_event event;
 	struct cay_nqe nqe;
+	struct cay_key key;			 /* ORDER_WINDOW */
 	uint64_t sum;				 /* of the payload */
 	unsigned char data[CAY_FAST_SEND_BYTES]; /* its beginning */
 	uint32_t counted_up; /* ORDER_DRAIN: tags in order */
@@ -96,7 +103,9 @@ struct seen {
 #define ORIGIN_NAME	"origin"
 #define TARGET_NAME	"target"
 #define TARGET_RAW_NAME "target-raw"
-#define TARGET_ENTRIES	64 /* of its NQ */
+#define TARGET_ENTRIES	64	    /* of its NQ */
+#define TARGET_MEMORY	(64u << 10) /* bytes for windows and receives */
+#define TARGET_COOKIE	0xc00c1e    /* of a posted receive */
 
 /* Starts it; it opens its ports by itself. 0 or -errno. */
 int target_start(struct demo *);
@@ -105,6 +114,9 @@ void target_end(struct demo *);
 /* 0 or -errno. */
 int target_order(struct demo *, enum order_kind, uint32_t count);
 int target_seen(struct demo *, struct seen *);
+
+/* Both, in one: what the target says to an order. */
+int target_asked(struct demo *, enum order_kind, uint32_t count, struct seen *);
 
 /* The next event, within DEMO_PATIENCE_NS. 0 or -errno. */
 int demo_await(struct cay_port *, struct cay_event *);
@@ -133,6 +145,9 @@ void demo_show_seen(struct demo *, const struct seen *);
 /* The completion of our request with this tag: shown and checked. */
 int demo_completion(struct demo *, uint64_t tag, int error);
 
+/* Bytes that differ from place to place, the same in every run. */
+void pattern_fill(unsigned char *data, size_t length, uint32_t seed);
+
 int demo_fast_send(struct demo *);
 int demo_send(struct demo *);
 int demo_long_alloc(struct demo *);
@@ -144,6 +159,11 @@ int demo_told(struct demo *);
 int demo_priority(struct demo *);
 int demo_fence(struct demo *);
 int demo_interrupt(struct demo *);
+int demo_put_get(struct demo *);
+int demo_atomic(struct demo *);
+int demo_refused(struct demo *);
+int demo_lock(struct demo *);
+int demo_posted(struct demo *);
 int demo_raw(struct demo *);
 int demo_death(struct demo *);
 int demo_speed(struct demo *);

@@ -135,7 +135,7 @@ int demo_fast_send(struct demo *d)
 	return demo_exchange(d, &m);
 }
 
-static void pattern_fill(unsigned char *data, size_t length, uint32_t seed)
+void pattern_fill(unsigned char *data, size_t length, uint32_t seed)
 {
 	for (size_t i = 0; i < length; i++) {
 		seed = seed * 1664525 + 1013904223;

@@ -107,13 +107,21 @@ static enum speed speed_measure(
 	return speed;
 }
 
-static enum speed speed_size(struct demo *d, size_t bytes, const int core[2])
+/* Messages of these sizes, and then a put. */
+static const size_t sizes[] = { 8, 64, 4096, 1 << 20 };
+#define SPEED_LINES (ARRAY_COUNT(sizes) + 1)
+
+static enum speed speed_line(struct demo *d, unsigned i, const int core[2])
 {
 	struct bench_options options = bench_defaults();
 	struct plan plan;
 
 	options.rounds = SPEED_ROUNDS;
-	plan_latency(&plan, &options, bytes, bytes > CAY_COPIED_MAX);
+	if (i == ARRAY_COUNT(sizes))
+		plan_rma(&plan, &options, 0);
+	else
+		plan_latency(
+			&plan, &options, sizes[i], sizes[i] > CAY_COPIED_MAX);
 	plan.limit_ns = SPEED_LIMIT_NS;
 	return speed_measure(d, &plan, core);
 }
@@ -128,7 +136,6 @@ static bool speed_cores(int core[2])
 
 int demo_speed(struct demo *d)
 {
-	static const size_t sizes[] = { 8, 64, 4096, 1 << 20 };
 	enum speed speed = SPEED_KNOWN;
 	int core[2];
 
@@ -143,7 +150,7 @@ int demo_speed(struct demo *d)
 	}
 	printf("    %-22s %9s %9s %9s %9s %9s\n", "", "L p50", "Cay p50",
 		"Cay p99", "p50 / L", "p99 / L");
-	for (unsigned i = 0; speed < SPEED_BUSY && i < ARRAY_COUNT(sizes); i++)
-		speed = speed_size(d, sizes[i], core);
+	for (unsigned i = 0; speed < SPEED_BUSY && i < SPEED_LINES; i++)
+		speed = speed_line(d, i, core);
 	return speed == SPEED_FAILED ? -EPROTO : 0;
 }

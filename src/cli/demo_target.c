@@ -27,6 +27,7 @@ struct order {
 struct target {
 	int socket, epoll;
 	struct cay_port *port, *raw;
+	unsigned char *memory; /* cay_alloc(), TARGET_MEMORY */
 };
 
 /* ---- what both processes need ---- */
@@ -159,6 +160,29 @@ static void sleep_armed(struct target *t, struct seen *seen)
 		take_one(t, seen);
 }
 
+/* One more window on the memory; it lasts as long as the port. */
+static void open_window(struct target *t, uint32_t rights, struct seen *seen)
+{
+	struct cay_window *window;
+	seen->error = cay_window_open(
+		t->port, t->memory, TARGET_MEMORY, rights, &window);
+	if (seen->error == 0)
+		seen->error = cay_window_key(window, &seen->key);
+}
+
+/* Nothing is polled for it. */
+static void look(struct target *t, uint32_t bytes, struct seen *seen)
+{
+	seen->sum = demo_sum(t->memory, bits_min(bytes, TARGET_MEMORY));
+	memcpy(seen->data, t->memory, sizeof(seen->data));
+}
+
+static void post(struct target *t, uint32_t bytes, struct seen *seen)
+{
+	seen->error = cay_receive_post(t->port, t->memory,
+		bits_min(bytes, TARGET_MEMORY), TARGET_COOKIE);
+}
+
 static void order_run(
 	struct target *t, const struct order *o, struct seen *seen)
 {
@@ -178,6 +202,15 @@ static void order_run(
 	case ORDER_SLEEP:
 		sleep_armed(t, seen);
 		break;
+	case ORDER_WINDOW:
+		open_window(t, o->count, seen);
+		break;
+	case ORDER_LOOK:
+		look(t, o->count, seen);
+		break;
+	case ORDER_POST:
+		post(t, o->count, seen);
+		break;
 	}
 }
 
@@ -190,8 +223,9 @@ static int target_open(struct target *t)
 
 	t->port = cay_port_open(&main);
 	t->raw = t->port ? cay_port_open(&raw) : NULL;
+	t->memory = t->raw ? cay_alloc(t->port, TARGET_MEMORY, 0) : NULL;
 	t->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!t->raw || t->epoll < 0)
+	if (!t->memory || t->epoll < 0)
 		return -errno;
 	int fd = cay_port_fd(t->port);
 	if (fd < 0)
@@ -253,6 +287,15 @@ int target_seen(struct demo *d, struct seen *seen)
 	if (n < 0)
 		return errno == EAGAIN ? -ETIMEDOUT : -errno;
 	return n == sizeof(*seen) ? seen->error : -EPIPE;
+}
+
+int target_asked(
+	struct demo *d, enum order_kind kind, uint32_t count, struct seen *seen)
+{
+	int r = target_order(d, kind, count);
+	if (r == 0)
+		r = target_seen(d, seen);
+	return r ? show_failed(d, "the target", r) : 0;
 }
 
 /* In order if it can, and in any case. */

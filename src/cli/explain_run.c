@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The instructions of `cay explain`, run between port 0, the origin, and port
- * 1, the target, of a workbench.
+ * 1, the target, of a workbench. Here: messages, and what all have in common.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,27 +11,26 @@
 #include "base/bits.h"
 #include "cli/explain.h"
 
-#define EXPLAIN_TAG	0x1122334455667788ull
-#define EXPLAIN_API_TAG 0xa91u
+/* ---- phases ---- */
 
-static void phase_begin(
-	struct workbench *b, struct explanation *e, const char *name)
+void phase_begin(struct workbench *b, struct explanation *e, const char *name,
+	const char *who)
 {
 	struct explain_phase *p = &e->phase[e->phases++];
 	p->name = name;
+	p->who = who;
 	p->counting = (struct counting){ .arena = &b->arena,
 		.trace = p->trace,
 		.trace_max = EXPLAIN_TRACE_MAX };
 	counting_begin(&p->counting);
 }
 
-static void phase_end(void)
+void phase_end(void)
 {
 	counting_end();
 }
 
-/* Takes the oldest notification of a port, as its consumer would. */
-static int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
+int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
 	const char *name)
 {
 	struct context *own = workbench_own(b, port);
@@ -45,8 +44,7 @@ static int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
 	return 0;
 }
 
-/* All room goes back, as if everything had been released. */
-static void entry_return(struct workbench *b, uint32_t port)
+void entry_return(struct workbench *b, uint32_t port)
 {
 	struct context *own = workbench_own(b, port);
 	uint64_t w =
@@ -54,7 +52,28 @@ static void entry_return(struct workbench *b, uint32_t port)
 	counting_give_back(own, w & ~W_FLAGS);
 }
 
-static struct packet packet_of(const struct workbench *b, uint16_t command,
+int target_takes(struct workbench *b, struct explanation *e)
+{
+	phase_begin(b, e, "the target takes it", "target");
+	int r = entry_take(b, 1, e, "at the target");
+	entry_return(b, 1);
+	phase_end();
+	return r;
+}
+
+int origin_takes(struct workbench *b, struct explanation *e)
+{
+	phase_begin(b, e, "the origin takes the completion", "origin");
+	int r = entry_take(b, 0, e, "at the origin");
+	entry_return(b, 0);
+	counting_completions_taken(&b->port[0].origin, 1);
+	phase_end();
+	return r;
+}
+
+/* ---- requests ---- */
+
+struct packet packet_of(const struct workbench *b, uint16_t command,
 	const struct iovec *payload, unsigned flags)
 {
 	const struct origin *o = &b->port[0].origin;
@@ -69,47 +88,59 @@ static struct packet packet_of(const struct workbench *b, uint16_t command,
 		.payload = payload };
 }
 
-static void vci_fill(struct explanation *e, unsigned flags)
+/* Its head; the rest is the command's own. */
+void vci_fill(struct explanation *e, unsigned command, unsigned flags)
 {
-	bool fast = e->bytes <= CAY_FAST_SEND_BYTES;
-	uint64_t words = (e->bytes + 7) / 8;
 	uint64_t *w = e->vci.word;
-	w[0] = (fast ? CAY_FAST_SEND | words : CAY_SEND) |
-	       (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
-	       1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
-	       1ull << CAY_VCI_GENERATION_SHIFT;
-	w[1] = workbench_vpid(1) |
-	       (fast ? e->bytes : 0) << CAY_VCI_BYTES_SHIFT |
-	       (uint64_t)EXPLAIN_API_TAG << CAY_VCI_API_TAG_SHIFT;
-	w[2] = EXPLAIN_TAG;
-	if (!fast)
-		w[CAY_VCI_WORD_LENGTH] = e->bytes;
+	w[CAY_VCI_WORD_COMMAND] = command |
+				  (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
+				  1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
+				  1ull << CAY_VCI_GENERATION_SHIFT;
+	w[CAY_VCI_WORD_TARGET] = workbench_vpid(1) |
+				 (uint64_t)EXPLAIN_API_TAG
+					 << CAY_VCI_API_TAG_SHIFT;
+	w[CAY_VCI_WORD_TAG] = EXPLAIN_TAG;
 }
 
-/* A payload whose bytes tell their place. */
-static void payload_fill(struct explanation *e, unsigned char *data)
+void payload_fill(const struct explanation *e, unsigned char *data)
 {
 	for (uint64_t i = 0; i < e->bytes; i++)
 		data[i] = (unsigned char)(i + 1);
-	if (e->bytes <= CAY_FAST_SEND_BYTES)
-		memcpy(&e->vci.word[CAY_VCI_WORD_DATA], data, e->bytes);
 }
 
-static int target_takes(struct workbench *b, struct explanation *e)
+/* ---- messages ---- */
+
+static void vci_fill_send(struct explanation *e, unsigned flags)
 {
-	phase_begin(b, e, "the target takes it");
-	int r = entry_take(b, 1, e, "at the target");
-	entry_return(b, 1);
-	phase_end();
-	return r;
+	if (e->bytes > CAY_FAST_SEND_BYTES) {
+		vci_fill(e, CAY_SEND, flags);
+		e->vci.word[CAY_VCI_WORD_LENGTH] = e->bytes;
+		return;
+	}
+	vci_fill(e, CAY_FAST_SEND | (unsigned)(e->bytes + 7) / 8, flags);
+	e->vci.word[CAY_VCI_WORD_TARGET] |= e->bytes << CAY_VCI_BYTES_SHIFT;
+	payload_fill(e, (unsigned char *)&e->vci.word[CAY_VCI_WORD_DATA]);
+}
+
+static int prepare_send(struct workbench *b, struct explanation *e)
+{
+	(void)b;
+	vci_fill_send(e, 0);
+	return 0;
+}
+
+static int prepare_completion(struct workbench *b, struct explanation *e)
+{
+	(void)b;
+	vci_fill_send(e, CAY_VCI_NOTIFY);
+	return 0;
 }
 
 static int run_fast_send(struct workbench *b, struct explanation *e)
 {
 	unsigned char data[CAY_FAST_SEND_BYTES];
-	vci_fill(e, 0);
 	payload_fill(e, data);
-	phase_begin(b, e, "the origin issues");
+	phase_begin(b, e, "the origin issues", "origin");
 	int r = counting_send_fast(&b->port[0].origin, b->port[0].op,
 		workbench_route(b, 0, 1), EXPLAIN_TAG, EXPLAIN_API_TAG, data,
 		e->bytes);
@@ -122,9 +153,8 @@ static int send_with(struct workbench *b, struct explanation *e, unsigned flags)
 	unsigned char data[QUEUE_PAYLOAD_MAX];
 	const struct iovec payload = { data, e->bytes };
 	const struct packet p = packet_of(b, CAY_SEND, &payload, flags);
-	vci_fill(e, flags);
 	payload_fill(e, data);
-	phase_begin(b, e, "the origin issues");
+	phase_begin(b, e, "the origin issues", "origin");
 	int r = counting_send(&b->port[0].origin, b->port[0].op,
 		workbench_route(b, 0, 1), &p);
 	phase_end();
@@ -136,26 +166,24 @@ static int run_send(struct workbench *b, struct explanation *e)
 	return send_with(b, e, 0);
 }
 
-static int origin_takes(struct workbench *b, struct explanation *e)
-{
-	phase_begin(b, e, "the origin takes the completion");
-	int r = entry_take(b, 0, e, "at the origin");
-	entry_return(b, 0);
-	counting_completions_taken(&b->port[0].origin, 1);
-	phase_end();
-	return r;
-}
-
 static int run_completion(struct workbench *b, struct explanation *e)
 {
 	int r = send_with(b, e, CAY_VCI_NOTIFY);
 	return r ? r : origin_takes(b, e);
 }
 
+/* What fits into the send data region can be asked for by a work request. */
+static int prepare_reference(struct workbench *b, struct explanation *e)
+{
+	if (e->bytes <= b->port[0].origin.sdr_bytes)
+		vci_fill_send(e, 0);
+	return 0;
+}
+
 /* The copy itself is a matter between two processes, not the device's. */
 static int target_completes(struct workbench *b, struct explanation *e)
 {
-	phase_begin(b, e, "the target takes it and completes");
+	phase_begin(b, e, "the target takes it and completes", "target");
 	int r = entry_take(b, 1, e, "at the target");
 	if (r == 0) {
 		const uint64_t *w = e->entry[0].nqe.word;
@@ -166,8 +194,8 @@ static int target_completes(struct workbench *b, struct explanation *e)
 			.peer_node = WORKBENCH_NODE,
 			.peer_vpid = workbench_vpid(1),
 			.length = w[CAY_NQE_WORD_LENGTH],
-			.reference = (uint32_t)index + 1,
-			.sequence = (uint32_t)w[CAY_NQE_WORD_RESULT] };
+			.reference = (uint16_t)(index + 1),
+			.sequence = (uint32_t)w[CAY_NQE_WORD_START] };
 		struct context *origin = atomic_load_explicit(
 			workbench_route(b, 1, 0), memory_order_relaxed);
 		counting_reference_done(&origin->refs[index], done.sequence);
@@ -187,9 +215,7 @@ static int run_reference(struct workbench *b, struct explanation *e)
 		.address = ARENA_HEAP_OFFSET,
 		.length = e->bytes };
 	uint32_t index = 0;
-	if (e->bytes <= o->sdr_bytes)
-		vci_fill(e, 0);
-	phase_begin(b, e, "the origin issues");
+	phase_begin(b, e, "the origin issues", "origin");
 	int r = counting_send_reference(o, b->port[0].op,
 		workbench_route(b, 0, 1), &p, &source, &index);
 	phase_end();
@@ -198,12 +224,30 @@ static int run_reference(struct workbench *b, struct explanation *e)
 	return r ? r : origin_takes(b, e);
 }
 
+/* ---- all of them ---- */
+
+/* As much as the set of lines of a phase can hold. */
+#define BYTES_MAX 65536u
+
 const struct explain_instruction explain_instructions[EXPLAIN_INSTRUCTIONS] = {
-	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, run_fast_send },
-	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, run_send },
+	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, prepare_send, run_fast_send },
+	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, prepare_send, run_send },
 	{ "reference", 65536, QUEUE_PAYLOAD_MAX + 1, 1ull << 40,
-		run_reference },
-	{ "completion", 8, 0, QUEUE_PAYLOAD_MAX, run_completion },
+		prepare_reference, run_reference },
+	{ "completion", 8, 0, QUEUE_PAYLOAD_MAX, prepare_completion,
+		run_completion },
+	{ "posted", 4096, CAY_FAST_SEND_BYTES + 1, BYTES_MAX, prepare_posted,
+		run_posted },
+	{ "fast_put", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_put, run_put },
+	{ "put", 4096, 0, BYTES_MAX, prepare_put, run_put },
+	{ "masked_put", 8, 8, 8, prepare_masked_put, run_masked_put },
+	{ "fast_get", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_get,
+		run_fast_get },
+	{ "get", 4096, 0, BYTES_MAX, prepare_get, run_get },
+	{ "faa", 8, 8, 8, prepare_faa, run_faa },
+	{ "faa_into", 8, 8, 8, prepare_faa, run_faa_into },
+	{ "cas", 8, 8, 8, prepare_cas, run_cas },
+	{ "carried", 8, 8, 8, prepare_carried, run_carried },
 };
 
 /* One kind of line: "W", "the notification", "4 of payload". */
@@ -233,25 +277,23 @@ static void lines_list(const struct counting *c, char *text, size_t room)
 			sizeof(name));
 		const char *joint = left-- > 1 ? ", " : " and ";
 		used += (uint64_t)snprintf(text + used, room - used, "%s%s",
-			used ? joint : "", name);
+			used ? joint : ": ", name);
 	}
 }
 
 static void explain_meaning(struct explanation *e)
 {
-	const struct counting *c = &e->phase[0].counting;
-	uint32_t calls = c->wakes + c->rings + c->room_wakes;
-	uint64_t atomics = 0;
+	struct phase_sum sum = phase_sum(&e->phase[0]);
 	char lines[256];
-	for (int k = 0; k < HOST_KINDS; k++)
-		atomics += c->kind[k].atomics;
-	lines_list(c, lines, sizeof(lines));
+	lines_list(&e->phase[0].counting, lines, sizeof(lines));
 	snprintf(e->meaning, sizeof(e->meaning),
-		"The origin writes %" PRIu64 " shared lines: %s; with %" PRIu64
+		"The origin writes %" PRIu64 " shared line%s%s; it reads "
+		"%" PRIu64 " more; with %" PRIu64
 		" atomic operation%s and %s system call. Its op record is a "
 		"line of its own that nobody reads on the way.",
-		counting_lines_shared(c), lines, atomics,
-		atomics == 1 ? "" : "s", calls ? "a" : "no");
+		sum.lines_written, sum.lines_written == 1 ? "" : "s", lines,
+		sum.lines_read, sum.atomics, sum.atomics == 1 ? "" : "s",
+		sum.calls ? "a" : "no");
 }
 
 int explain_run(const struct explain_instruction *i, uint64_t bytes,
@@ -264,9 +306,11 @@ int explain_run(const struct explain_instruction *i, uint64_t bytes,
 	int r = workbench_open(&b, 2, &(struct queue_wish){ 0 });
 	if (r)
 		return r;
-	r = i->run(&b, e);
+	r = i->prepare(&b, e);
+	if (r == 0)
+		r = i->run(&b, e);
 	if (r == 0)
 		explain_meaning(e);
 	workbench_close(&b);
-	return r;
+	return r ? r : explain_errors(i, &e->errors);
 }

@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{ "send", cli_send, "send messages to a named port" },
 	{ "recv", cli_recv, "open a named port and print what comes" },
 	{ "node", cli_node, "show, serve or fence: the process behind ports" },
+	{ "top", cli_top, "watch ports, queues and threads live" },
 	{ "bench", cli_bench, "measure, against the bare hand-over" },
 	{ "explain", cli_explain, "steps and accesses of an instruction" },
 	{ "doctor", cli_doctor, "what this machine allows, and what to do" },

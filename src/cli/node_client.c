@@ -13,6 +13,7 @@
 #include "node/client.h"
 
 #define PROCESSES_MAX (1u << 20)
+#define THREADS_MAX   (1u << 24)
 
 int node_client_call(const struct node_address *a,
 	const struct node_request *request, struct node_reply *reply, int *fd)
@@ -49,6 +50,18 @@ static size_t report_bytes(uint64_t processes, uint64_t ports)
 	       ports * sizeof(struct node_status_port);
 }
 
+/* Those behind the ports; more than THREADS_MAX if it makes no sense. */
+static uint64_t report_threads(const struct node_reply *reply)
+{
+	uint64_t others =
+		report_bytes(reply->status.processes, reply->status.ports);
+	uint64_t bytes = reply->status.bytes - others;
+	if (reply->status.bytes < others ||
+		bytes % sizeof(struct node_status_thread))
+		return UINT64_MAX;
+	return bytes / sizeof(struct node_status_thread);
+}
+
 static int read_all(int fd, void *to, size_t bytes)
 {
 	for (size_t at = 0; at < bytes;) {
@@ -65,13 +78,12 @@ static int read_all(int fd, void *to, size_t bytes)
 /* A copy, because what is mapped could change or shrink under us. */
 static int report_read(int fd, const struct node_reply *reply, void **out)
 {
-	size_t bytes =
-		report_bytes(reply->status.processes, reply->status.ports);
+	size_t bytes = reply->status.bytes;
 	struct stat st;
 
 	if (fd < 0 || reply->status.processes > PROCESSES_MAX ||
 		reply->status.ports > CAY_VPIDS ||
-		reply->status.bytes != bytes || fstat(fd, &st) != 0 ||
+		report_threads(reply) > THREADS_MAX || fstat(fd, &st) != 0 ||
 		(uint64_t)st.st_size != bytes)
 		return -EPROTO;
 	*out = malloc(bytes);
@@ -94,11 +106,15 @@ static bool report_valid(
 	bool valid = r->head->magic == NODE_MAGIC &&
 		     r->head->processes == reply->status.processes &&
 		     r->head->ports == reply->status.ports &&
+		     r->head->threads == report_threads(reply) &&
 		     name_ends(r->head->name);
 	for (uint32_t i = 0; valid && i < r->head->processes; i++)
 		valid = name_ends(r->processes[i].realm);
 	for (uint32_t i = 0; valid && i < r->head->ports; i++)
-		valid = name_ends(r->ports[i].name);
+		valid = name_ends(r->ports[i].name) && r->ports[i].nq_entries &&
+			r->ports[i].rdr_units;
+	for (uint32_t i = 0; valid && i < r->head->threads; i++)
+		valid = r->threads[i].process < r->head->processes;
 	return valid;
 }
 
@@ -112,6 +128,7 @@ static int report_take(
 	report->head = memory;
 	report->processes = (void *)(report->head + 1);
 	report->ports = (void *)(report->processes + reply->status.processes);
+	report->threads = (void *)(report->ports + reply->status.ports);
 	if (report_valid(report, reply))
 		return 0;
 	node_report_free(report);

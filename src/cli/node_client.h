@@ -15,6 +15,7 @@ struct node_report {
 	struct node_status *head;
 	struct node_status_process *processes;
 	struct node_status_port *ports;
+	struct node_status_thread *threads;
 };
 
 /*

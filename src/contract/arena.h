@@ -165,7 +165,7 @@ struct posted_head {
 /*
  * `state` of a struct cay_posted_receive: enum posted_state 7:0, the op record
  * of whoever took it (its place in the arena, in units of its size) 63:32.
- * FREE -> POSTED (receiver) -> TAKEN (sender) -> FILLED (sender, when it owns
+ * FREE -> READY (receiver) -> TAKEN (sender) -> FILLED (sender, when it owns
  * the entry that will tell of it) -> FREE (receiver, when it has seen that).
  */
 enum posted_state {

@@ -127,11 +127,14 @@ static const struct errno_words errnos[] = {
 	{ ENOTCONN, "the node is gone: open the port again for a new one" },
 	{ ECHILD, "the handle belongs to the parent process: open a port after "
 		  "fork()" },
-	{ ENXIO, "no port has this address or name" },
-	{ EACCES, "the port is in another realm, and that is forbidden" },
+	{ ENXIO, "no port, or no window of it, has this address or name" },
+	{ EACCES, "the peer is in another realm, the key is wrong, or this "
+		  "port was disabled for thousands of wrong keys: close it" },
 	{ EHOSTUNREACH, "the address belongs to another node" },
 	{ ETIMEDOUT, "the deadline has passed" },
-	{ EPERM, "the node belongs to another user: check CAY_NODE" },
+	{ EPERM, "the node belongs to another user (check CAY_NODE), or the "
+		 "window is not locked by this port" },
+	{ EALREADY, "this port has locked the window already" },
 	{ EPROTO, "the other side does not speak Cay's control protocol" },
 	{ EPROTONOSUPPORT,
 		"the node is of another version: end its ports, or set "

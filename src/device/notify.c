@@ -249,9 +249,10 @@ static inline bool notify_published(struct context *to, uint64_t position)
 
 /*
  * Makes an entry that its claimer will never publish void. The caller knows
- * that the claimer is dead. rdr_write is where the RDR's write position was
- * after the claim, or negative if that is not known. Only the node repairs, so
- * the CAS fails only if the entry was not what it seemed.
+ * that the claimer is dead, or is it itself. rdr_write is where the RDR's write position was
+ * after the claim, or negative if that is not known. Only the node repairs what
+ * others have claimed, so the CAS fails only if the entry was not what it
+ * seemed.
  */
 static inline bool notify_void(
 	struct context *to, uint64_t position, int64_t rdr_write)

@@ -15,9 +15,6 @@
  * dies in between leaves it too large, which costs others a look.
  */
 
-/* In op_record.window: memory of the port that is no window's. */
-#define POSTED_NAMED (CAY_VPIDS + 1ull)
-
 static inline _Atomic uint64_t *posted_state(struct cay_posted_receive *slot)
 {
 	return (_Atomic uint64_t *)&slot->state;
@@ -230,7 +227,7 @@ __attribute__((noinline)) static int posted_send(
 {
 	uint32_t mode = host_load32(&to->control->posted, HOST_W);
 	int r = -EPIPE;
-	record_access(op, to, POSTED_NAMED);
+	record_access(op, to, 0);
 	/* Slots and buffers are the owner's while this is its epoch. */
 	if (host_load32(&to->control->gate, HOST_MOVING) == to->epoch) {
 		if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * References: a long message stays at its origin; the notification names a
- * slot that says where. FREE -> READY (origin) -> SENT (origin) -> DONE
- * (target, or the node for a dead one) -> FREE (origin, when it takes the
- * completion). The sequence number in the state tells one use of a slot from
+ * slot that says where. FREE -> READY (origin) -> SENT (origin) -> TAKEN
+ * (target: it has begun) -> DONE (target, or the node for a dead one) -> FREE
+ * (origin, when it takes the completion). What is SENT and not TAKEN the origin
+ * may withdraw, and then it is DONE. The sequence number in the state tells one use of a slot from
  * the next, so that a completion that comes twice is known for what it is.
  */
 

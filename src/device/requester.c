@@ -155,13 +155,31 @@ static inline void requester_response(struct completion *c,
 	}
 }
 
-/* Word mode: what the target is asked for must be whole words. */
+/*
+ * Word mode: what the target is asked for must be whole words. The window's own
+ * checks come before.
+ */
 __attribute__((cold, noinline)) static int requester_check_words(
+	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct packet *p)
 {
-	if (p->offset % 8)
-		return CAY_ERROR_TARGET_OFFSET_ALIGN;
-	return p->length % 8 ? CAY_ERROR_TARGET_LENGTH_ALIGN : 0;
+	enum cay_error error = p->offset % 8   ? CAY_ERROR_TARGET_OFFSET_ALIGN
+			       : p->length % 8 ? CAY_ERROR_TARGET_LENGTH_ALIGN
+					       : CAY_ERROR_NONE;
+	struct context *to;
+	struct access a;
+	int r;
+	if (!error)
+		return 0;
+	do {
+		to = atomic_load_explicit(slot, memory_order_acquire);
+		r = window_grant(to, op, p, &a);
+	} while (r == -EPIPE && context_follow(slot, to));
+	if (r)
+		return r;
+	window_refused(to, op, p, error);
+	record_access_end(op);
+	return (int)error;
 }
 
 /* At whichever queue set the peer has now; as dispatch_access(). */
@@ -198,7 +216,7 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 		return -EAGAIN;
 	if (completes && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
-	int r = unlikely(o->words) ? requester_check_words(p) : 0;
+	int r = unlikely(o->words) ? requester_check_words(op, slot, p) : 0;
 	if (unlikely(scoreboard_behind(o, slot, p)))
 		r = r ? r : -EXDEV;
 	if (likely(!r))
@@ -224,8 +242,7 @@ static inline bool requester_straight(const struct origin *o)
 {
 	/* Relaxed: this thread's own accesses, as in scoreboard_behind(). */
 	return likely(!o->words &&
-		      !atomic_load_explicit(
-			      &o->carried, memory_order_relaxed));
+		      !atomic_load_explicit(&o->carried, memory_order_relaxed));
 }
 
 /* The long way, with everything that the straight one leaves out. */

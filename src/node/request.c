@@ -82,11 +82,19 @@ static struct vport *own_port(struct call *c, uint16_t vpid)
 	return vport_find(c->process->node, c->process, vpid);
 }
 
+/* One of the caller's that it has not closed, even if we have disabled it. */
+static struct vport *closable_port(struct call *c, uint16_t vpid)
+{
+	struct vport *port = c->process->node->ports[vpid];
+	bool open = port && port->process == c->process &&
+		    (port->state == VPORT_OPEN || port->disabled);
+	return open ? port : NULL;
+}
+
 static int request_close(struct call *c)
 {
-	struct vport *port = c->process->node->ports[c->request->close.vpid];
-	if (!port || port->process != c->process ||
-		(port->state != VPORT_OPEN && !port->disabled))
+	struct vport *port = closable_port(c, c->request->close.vpid);
+	if (!port)
 		return -ENXIO;
 	port->disabled = false;
 	vport_close(port);
@@ -257,7 +265,7 @@ static int request_fence(struct call *c)
 
 static int request_quiet(struct call *c)
 {
-	struct vport *port = own_port(c, c->request->quiet.vpid);
+	struct vport *port = closable_port(c, c->request->quiet.vpid);
 	return port ? window_quiet(port, c->request->quiet.window) : -ENXIO;
 }
 

@@ -99,6 +99,23 @@ static bool member_orphaned(const struct arena *a)
 	return !member_node_alive(list_of(a, struct member, arena));
 }
 
+/* Addresses for an arena, from where a huge page can begin. */
+static void *arena_place(uint64_t bytes)
+{
+	unsigned char *p = mmap(NULL, bytes + ARENA_HUGE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return p;
+	uint64_t before = bits_round_up((uintptr_t)p, ARENA_HUGE) -
+			  (uintptr_t)p;
+	if (before)
+		munmap(p, before);
+	if (before < ARENA_HUGE)
+		munmap(p + before + bits_round_up(bytes, ARENA_PAGE),
+			ARENA_HUGE - before);
+	return p + before;
+}
+
 static int arena_map(int fd, uint64_t bytes, struct arena *a)
 {
 	struct stat st;
@@ -106,10 +123,16 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
 		(uint64_t)st.st_size != bytes || bytes < ARENA_HEAP_OFFSET)
 		return -EBADMSG;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_NORESERVE, fd, 0);
+	void *p = arena_place(bytes);
 	if (p == MAP_FAILED)
 		return -errno;
+	if (mmap(p, bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+		    0) == MAP_FAILED) {
+		int e = -errno;
+		munmap(p, bytes);
+		return e;
+	}
 	/* A child must not write into our queues, a core not hold them. */
 	madvise(p, bytes, MADV_DONTFORK);
 	madvise(p, bytes, MADV_DONTDUMP);

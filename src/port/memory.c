@@ -89,9 +89,13 @@ void cay_free(struct cay_port *port, void *memory)
 	/* Whoever was told of it must be out before it is somebody else's. */
 	if (port->windows || posted_used(port)) {
 		uint64_t bytes = heap_bytes(port->member, memory);
-		windows_close_on(port, memory, bytes);
+		int r = windows_close_on(port, memory, bytes);
 		posted_cancel_on(port, memory, bytes);
-		window_wait_quiet(port, 0);
+		if (r == 0)
+			r = window_wait_quiet(port, 0);
+		/* Somebody may still store there: it stays ours. */
+		if (r)
+			return;
 	}
 	heap_put(port->member, memory);
 }

@@ -219,9 +219,33 @@ static struct outgoing outgoing_take(struct cay_port *port, uint32_t index)
 	struct outgoing out = { 0 };
 	if (port->outgoing) {
 		out = port->outgoing[index];
-		port->outgoing[index].peer = NULL;
+		port->outgoing[index] = (struct outgoing){ 0 };
 	}
 	return out;
+}
+
+/*
+ * What an access brought stands where it was staged, whoever has completed it:
+ * its target, the node for a dead one, or cay_cancel().
+ */
+static void outgoing_results(const struct outgoing *out, struct cay_event *e)
+{
+	const struct carried *c = out->staged;
+	switch (e->error ? 0 : out->command & CAY_COMMAND_OPERATION) {
+	case CAY_FAST_GET:
+		/* In our own entry, which is ours until it is released. */
+		if (e->data)
+			memcpy((void *)(uintptr_t)e->data, c + 1, out->length);
+		break;
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
+		e->result = c->result;
+		e->previous = c->previous;
+		break;
+	default:
+		e->offset = c->offset;
+		e->window = c->window;
+	}
 }
 
 static void outgoing_finish(
@@ -230,8 +254,9 @@ static void outgoing_finish(
 	e->tag = out->tag;
 	e->api_tag = out->api_tag;
 	e->command = out->command;
-	if (!out->carried)
-		e->length = out->length;
+	e->length = out->length;
+	if (out->carried)
+		outgoing_results(out, e);
 	if (out->staged)
 		staging_put(port->member, out->staged);
 	peer_put(out->peer);
@@ -279,6 +304,8 @@ static void outgoing_end(struct cay_port *port, uint32_t index,
 	struct outgoing *out, const struct cay_event *e)
 {
 	if (port->outgoing && port->outgoing[index].carried) {
+		if (e->error == CAY_ERROR_CAPABILITY)
+			port_wrong(port);
 		outgoing_deliver(port, index);
 		atomic_fetch_sub_explicit(
 			&port->origin.carried, 1, memory_order_relaxed);

@@ -15,6 +15,7 @@
 #include "port/intake.h"
 #include "port/lock.h"
 #include "port/memory.h"
+#include "port/posted.h"
 #include "port/record.h"
 #include "port/window.h"
 
@@ -248,12 +249,13 @@ void port_disable(struct cay_port *port)
 int cay_port_close(struct cay_port *port)
 {
 	bool here = port_here(port) || port_absent(port) == -EACCES;
+	int waited = 0;
 	if (here) {
 		struct context *own = port->origin.own;
 		queue_set_close(&port->member->arena, own->vpid, own->epoch);
 		/* The memory of windows may be the application's own. */
-		if (port->windows && port_here(port))
-			window_wait_quiet(port, 0);
+		if (port->windows || posted_used(port))
+			waited = window_wait_quiet(port, 0);
 		outgoing_withdraw(port);
 		intake_end(port);
 		port_close_at_node(port->member, port->origin.vpid);
@@ -265,7 +267,9 @@ int cay_port_close(struct cay_port *port)
 	if (port->bell >= 0)
 		close(port->bell);
 	port_delete(port);
-	return here ? 0 : -ECHILD;
+	if (!here)
+		return -ECHILD;
+	return waited == -ETIMEDOUT ? waited : 0;
 }
 
 struct cay_addr cay_port_addr(const struct cay_port *port)

@@ -158,6 +158,14 @@ static inline void port_watch(struct cay_port *port)
 		port_disable(port);
 }
 
+/* A capability was wrong, where the device does not see it. */
+static inline void port_wrong(struct cay_port *port)
+{
+	atomic_fetch_add_explicit(
+		&port->origin.wrong, 1, memory_order_relaxed);
+	port_watch(port);
+}
+
 void peer_put(struct cay_peer *);
 
 #endif

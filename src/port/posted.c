@@ -20,6 +20,11 @@ static _Atomic uint64_t *slot_state(struct cay_posted_receive *slot)
 	return (_Atomic uint64_t *)&slot->state;
 }
 
+static _Atomic uint64_t *slot_length(struct cay_posted_receive *slot)
+{
+	return (_Atomic uint64_t *)&slot->length;
+}
+
 static bool slot_is(struct cay_posted_receive *slot, enum posted_state state)
 {
 	/* Acquire pairs with P1 in device/posted.c. */
@@ -35,19 +40,30 @@ static void posted_begin(struct context *own)
 		POSTED_RDR, memory_order_acq_rel, memory_order_acquire);
 }
 
-/* The fields are there: senders may take it. Those who wait are woken. */
-static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
+/* Senders who were refused may be let in now. */
+static void posted_wake(struct context *own)
 {
-	struct context *own = port_own(port);
-	atomic_store_explicit(
-		slot_state(slot), POSTED_READY, memory_order_release);
-	atomic_fetch_add_explicit(
-		&own->posted_head->available, 1, memory_order_release);
-	posted_begin(own);
 	uint64_t r =
 		atomic_load_explicit(&own->control->r, memory_order_acquire);
 	if (r & R_WAITERS)
 		futex_wake_lower(&own->control->r);
+}
+
+/*
+ * The fields are there: senders may take it. `available` is never less than
+ * what is READY, see device/posted.c.
+ */
+static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
+{
+	struct context *own = port_own(port);
+	atomic_fetch_add_explicit(
+		&own->posted_head->available, 1, memory_order_relaxed);
+	atomic_store_explicit(
+		slot_state(slot), POSTED_READY, memory_order_release);
+	posted_begin(own);
+	/* The slot first, then the look at R: whoever set WAITERS before. */
+	atomic_thread_fence(memory_order_seq_cst);
+	posted_wake(own);
 }
 
 int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
@@ -56,23 +72,42 @@ int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 		return port_absent(port);
 	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_HELD)
 		return -EINVAL;
-	atomic_store_explicit(&port_own(port)->control->posted,
+	struct context *own = port_own(port);
+	atomic_store_explicit(&own->control->posted,
 		mode == CAY_RECEIVE_HELD ? POSTED_HELD : POSTED_RDR,
-		memory_order_release);
+		memory_order_seq_cst);
+	posted_wake(own);
 	return 0;
 }
 
-/* Under the lock: a free slot, the next in the circle first. */
+/* Under the lock: nobody has taken it, and nobody will. */
+static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
+{
+	uint64_t ready = POSTED_READY;
+	if (!atomic_compare_exchange_strong_explicit(slot_state(slot), &ready,
+		    POSTED_FREE, memory_order_acq_rel, memory_order_acquire))
+		return false;
+	atomic_fetch_sub_explicit(&port_own(port)->posted_head->available, 1,
+		memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Under the lock: a free slot, the next in the circle first. One without length
+ * that came back was to be cancelled.
+ */
 static struct cay_posted_receive *slot_free(struct cay_port *port)
 {
 	struct context *own = port_own(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++) {
 		uint32_t at = (port->posted_next + i) &
 			      (own->posted_entries - 1);
-		if (!slot_is(&own->posted[at], POSTED_FREE))
+		struct cay_posted_receive *slot = &own->posted[at];
+		if (!slot_is(slot, POSTED_FREE) &&
+			(slot->length || !slot_cancel(port, slot)))
 			continue;
 		port->posted_next = at + 1;
-		return &own->posted[at];
+		return slot;
 	}
 	return NULL;
 }
@@ -101,18 +136,6 @@ int cay_receive_post(
 	return slot ? 0 : -EAGAIN;
 }
 
-/* Under the lock: nobody has taken it, and nobody will. */
-static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
-{
-	uint64_t ready = POSTED_READY;
-	if (!atomic_compare_exchange_strong_explicit(slot_state(slot), &ready,
-		    POSTED_FREE, memory_order_acq_rel, memory_order_acquire))
-		return false;
-	atomic_fetch_sub_explicit(&port_own(port)->posted_head->available, 1,
-		memory_order_relaxed);
-	return true;
-}
-
 bool posted_used(struct cay_port *port)
 {
 	return atomic_load_explicit(&port_own(port)->control->posted,
@@ -136,6 +159,11 @@ int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 	return count;
 }
 
+/*
+ * What a sender has taken loses its length: if the sender gives it back, or
+ * dies, nobody takes it any more, and no event tells of it. Those who have read
+ * the length before are waited for by the caller.
+ */
 void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
 {
 	struct lock_guard guard;
@@ -146,8 +174,10 @@ void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
 	lock_take(&port->lock, &guard);
 	struct context *own = port_own(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++)
-		if (own->posted[i].offset - from < bytes)
-			slot_cancel(port, &own->posted[i]);
+		if (own->posted[i].offset - from < bytes &&
+			!slot_cancel(port, &own->posted[i]))
+			atomic_store_explicit(slot_length(&own->posted[i]), 0,
+				memory_order_relaxed);
 	lock_drop(&port->lock, &guard);
 }
 
@@ -161,6 +191,8 @@ int posted_event(
 		!slot_is(&own->posted[index], POSTED_FILLED))
 		return 0;
 	struct cay_posted_receive slot = own->posted[index];
+	atomic_store_explicit(slot_state(&own->posted[index]), POSTED_FREE,
+		memory_order_release);
 	if (!posted_valid(&slot, port->member->arena.bytes))
 		return 0;
 	e->kind = CAY_EVENT_POSTED;
@@ -168,8 +200,6 @@ int posted_event(
 	e->previous = n->word[CAY_NQE_WORD_LENGTH];
 	e->length = bits_min(e->previous, slot.length);
 	e->result = slot.cookie;
-	atomic_store_explicit(slot_state(&own->posted[index]), POSTED_FREE,
-		memory_order_release);
 	port_count(&port->count.posted);
 	return 1;
 }
@@ -178,6 +208,8 @@ int posted_event(
 
 struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 {
+	if (!port_here(port))
+		return NULL;
 	struct context *own = port_own(port);
 	*entries = own->posted_entries;
 	return own->posted;

@@ -8,6 +8,7 @@
 #include "port/event.h"
 #include "port/intake.h"
 #include "port/lock.h"
+#include "port/memory.h"
 #include "port/outgoing.h"
 #include "port/posted.h"
 #include "port/record.h"
@@ -51,8 +52,30 @@ static void raw_long(const struct cay_nqe *n, struct intake_slot *slot)
 	slot->sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
 }
 
+/*
+ * An access that we made for its origin. If the window's owner wants to know,
+ * the entry, which is ours now, becomes the NOTIFY_RMA that says so.
+ */
+static bool raw_served(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_nqe *shared)
+{
+	uint64_t word = n->word[CAY_NQE_WORD_VALID];
+	struct cay_event e = { .tag = n->word[CAY_NQE_WORD_TAG],
+		.peer = { (uint32_t)n->word[CAY_NQE_WORD_PEER],
+			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) } };
+	if (serve_access(port, n, &e) != 1)
+		return false;
+	shared->word[CAY_NQE_WORD_LENGTH] = e.length;
+	shared->word[CAY_NQE_WORD_OFFSET] = e.offset;
+	shared->word[CAY_NQE_WORD_WINDOW] = e.window;
+	shared->word[CAY_NQE_WORD_COMPLETED] = e.command;
+	shared->word[CAY_NQE_WORD_VALID] =
+		(word & ~(uint64_t)CAY_COMMAND_MASK) | CAY_NOTIFY_RMA;
+	return true;
+}
+
 /* False: nothing that the raw level shows. */
-static bool raw_note(struct cay_port *port, const struct cay_nqe *shared,
+static bool raw_note(struct cay_port *port, struct cay_nqe *shared,
 	uint64_t word, struct intake_slot *slot)
 {
 	unsigned command = word & CAY_COMMAND_MASK;
@@ -80,11 +103,8 @@ static bool raw_note(struct cay_port *port, const struct cay_nqe *shared,
 		posted_event(port, n, &unused);
 		return true;
 	default:
-		if (serve_is_access(command)) {
-			serve_access(port, n, &unused);
-			return false;
-		}
-		return true;
+		return !serve_is_access(command) ||
+		       raw_served(port, n, shared);
 	}
 }
 
@@ -189,6 +209,18 @@ void *cay_sdr(struct cay_port *port, size_t *bytes)
 {
 	*bytes = port->origin.sdr_bytes;
 	return port->origin.sdr;
+}
+
+int cay_offset(struct cay_port *port, const void *memory, size_t bytes,
+	uint64_t *offset)
+{
+	uint64_t at;
+	if (!port_here(port))
+		return port_absent(port);
+	if (!memory_mapped(port->member, memory, bytes, &at))
+		return -EFAULT;
+	*offset = at;
+	return 0;
 }
 
 const void *cay_rdr(struct cay_port *port, size_t *bytes)

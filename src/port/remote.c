@@ -238,7 +238,8 @@ int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
 __attribute__((cold, noinline)) static int flush_wait(
 	struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 {
-	for (uint32_t look = 0;; look++) {
+	uint64_t patience = CAY_FOREVER;
+	for (uint64_t look = 0;; look++) {
 		bool pending =
 			device_reference_pending(&port->origin, peer->vpid);
 		outgoing_settle(port, peer->vpid);
@@ -246,6 +247,11 @@ __attribute__((cold, noinline)) static int flush_wait(
 			return 0;
 		if (clock_passed(deadline))
 			return deadline ? -ETIMEDOUT : -EAGAIN;
+		/* Nobody would tell us that the peer is dead. */
+		if (look == FLUSH_LOOKS)
+			patience = clock_after_ns(MEMBER_PATIENCE_NS);
+		if (clock_passed(patience) && !member_node_alive(port->member))
+			return -ENOTCONN;
 		if (look < FLUSH_LOOKS)
 			clock_relax();
 		else

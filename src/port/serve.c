@@ -25,7 +25,21 @@ static bool request_moves(unsigned command)
 {
 	unsigned operation = command & CAY_COMMAND_OPERATION;
 	return operation == CAY_PUT || operation == CAY_GET ||
-	       operation == CAY_FAST_PUT;
+	       operation == CAY_FAST_PUT || operation == CAY_FAST_GET;
+}
+
+/* Into the completion, and behind the request for who completes it for us. */
+static bool request_fetches(const struct request *q)
+{
+	return (q->copy.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET;
+}
+
+/* A command that a VCI may have, too. */
+static bool request_known(const struct request *q)
+{
+	struct cay_vci v = { { q->copy.command,
+		(q->copy.length & 0xffff) << CAY_VCI_BYTES_SHIFT } };
+	return vci_valid(&v);
 }
 
 /* False: not what its entry says, or not whole. */
@@ -39,12 +53,12 @@ static bool request_copy(struct cay_port *port, const struct reference *ref,
 	q->bytes = at + sizeof(q->copy);
 	if (q->copy.command != n->word[CAY_NQE_WORD_COMPLETED])
 		return false;
-	if (request_moves(q->copy.command))
-		return q->copy.length <= room;
-	if ((q->copy.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET)
-		return q->copy.length <= CAY_FAST_PUT_BYTES;
-	q->copy.length = 8;
-	return true;
+	if (!request_moves(q->copy.command))
+		q->copy.length = 8;
+	else if (q->copy.length > room ||
+		 (request_fetches(q) && q->copy.length > CAY_FAST_PUT_BYTES))
+		return false;
+	return request_known(q);
 }
 
 /* Who asks, as it stands in a window's lock. */
@@ -93,6 +107,8 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 		     : CAY_ERROR_TARGET_WINDOW;
 	q->shared->result = q->response.result;
 	q->shared->previous = q->response.previous;
+	if (r == 0 && request_fetches(q))
+		memcpy(q->fetched, q->bytes, q->copy.length);
 	return r < 0 ? CAY_ERROR_GONE : (enum cay_error)r;
 }
 

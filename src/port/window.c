@@ -81,30 +81,95 @@ static bool windows_overlap(
 	return a < b + bytes && b < a + w->length;
 }
 
-/* Under the lock: joins the ring of a window on the same memory. */
-static void window_link(struct cay_window *w)
+/* Under the lock. */
+static bool window_beside(const struct cay_window *w, uint32_t i)
 {
-	struct cay_port *port = w->port;
-	struct cay_window_descriptor *table = port->origin.wdt;
-	struct cay_window_descriptor *d = descriptor(w);
-	uint64_t lock = 0;
-	d->previous = d->next = w->id;
-	for (uint32_t i = 0; i < port->origin.window_count; i++) {
-		struct cay_window *other = port->windows[i];
-		if (!other || other == w || other->closing ||
-			!windows_overlap(other, w->base, w->length))
-			continue;
-		d->next = table[i].next;
-		d->previous = (uint16_t)i;
-		table[d->next].previous = w->id;
-		table[i].next = w->id;
-		/* Locked memory is locked through a new window too. */
-		lock = atomic_load_explicit(
-			descriptor_word(&table[i].lock), memory_order_acquire);
-		break;
+	const struct cay_window *other = w->port->windows[i];
+	return other && other != w && !other->closing &&
+	       windows_overlap(other, w->base, w->length);
+}
+
+static _Atomic uint16_t *descriptor_next(struct cay_window_descriptor *d)
+{
+	return (_Atomic uint16_t *)&d->next;
+}
+
+/* Notes who is in the ring of that one. No index is believed. */
+static void ring_note(
+	const struct cay_window *w, uint32_t at, unsigned char *joined)
+{
+	const struct origin *o = &w->port->origin;
+	while (at < o->window_count && !joined[at]) {
+		joined[at] = 1;
+		at = o->wdt[at].next;
 	}
+}
+
+/*
+ * Makes one ring of two. The node goes round by `next`: who is alone is in the
+ * other's ring with the last store.
+ */
+static void rings_join(struct cay_window *w, uint32_t i)
+{
+	struct cay_window_descriptor *table = w->port->origin.wdt;
+	uint32_t count = w->port->origin.window_count;
+	uint16_t behind = table[i].next, behind_us = table[w->id].next;
+	if (behind < count)
+		table[behind].previous = w->id;
+	if (behind_us < count)
+		table[behind_us].previous = (uint16_t)i;
 	atomic_store_explicit(
-		descriptor_word(&d->lock), lock, memory_order_relaxed);
+		descriptor_next(&table[w->id]), behind, memory_order_release);
+	atomic_store_explicit(
+		descriptor_next(&table[i]), behind_us, memory_order_release);
+}
+
+/* The lock of whichever window beside it is locked. */
+static uint64_t window_lock_beside(const struct cay_window *w)
+{
+	struct cay_window_descriptor *table = w->port->origin.wdt;
+	uint64_t lock = 0;
+	for (uint32_t i = 0; !lock && i < w->port->origin.window_count; i++)
+		if (window_beside(w, i))
+			lock = atomic_load_explicit(
+				descriptor_word(&table[i].lock),
+				memory_order_acquire);
+	return lock;
+}
+
+/*
+ * Locked memory is locked through a new window too. The node may be taking or
+ * freeing that lock: either we read it here, or it finds us in the ring. See
+ * window_ring_store() in node/window.c.
+ */
+static void window_inherit(struct cay_window *w)
+{
+	uint64_t lock;
+	do {
+		lock = window_lock_beside(w);
+		atomic_store_explicit(descriptor_word(&descriptor(w)->lock),
+			lock, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+	} while (window_lock_beside(w) != lock);
+}
+
+/* Under the lock: joins the rings of all windows on the same memory. */
+static int window_link(struct cay_window *w)
+{
+	uint32_t count = w->port->origin.window_count;
+	unsigned char *joined = calloc(count, 1);
+	if (!joined)
+		return -ENOMEM;
+	descriptor(w)->previous = descriptor(w)->next = w->id;
+	joined[w->id] = 1;
+	for (uint32_t i = 0; i < count; i++)
+		if (!joined[i] && window_beside(w, i)) {
+			ring_note(w, i, joined);
+			rings_join(w, i);
+		}
+	free(joined);
+	window_inherit(w);
+	return 0;
 }
 
 /* Under the lock. */
@@ -115,7 +180,8 @@ static void window_unlink(struct cay_window *w)
 	uint32_t count = w->port->origin.window_count;
 	/* Ours to write, but others can: no index is believed. */
 	if (d->previous < count)
-		table[d->previous].next = d->next;
+		atomic_store_explicit(descriptor_next(&table[d->previous]),
+			d->next, memory_order_release);
 	if (d->next < count)
 		table[d->next].previous = d->previous;
 }
@@ -197,10 +263,11 @@ static int window_enter(struct cay_window *w, uint64_t capability)
 		r = window_id(port);
 	if (r >= 0) {
 		w->id = (uint16_t)r;
+		r = window_link(w);
+	}
+	if (r == 0) {
 		port->windows[w->id] = w;
-		window_link(w);
 		window_publish(w, capability);
-		r = 0;
 	}
 	lock_drop(&port->lock, &guard);
 	return r;
@@ -245,8 +312,12 @@ int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 
 int cay_window_key(const struct cay_window *w, struct cay_key *key)
 {
-	*key = (struct cay_key){ .capability = descriptor(w)->capability &
-					       CAY_CAPABILITY_MASK,
+	if (!port_here(w->port))
+		return port_absent(w->port);
+	uint64_t capability = atomic_load_explicit(
+		descriptor_word(&descriptor(w)->capability),
+		memory_order_relaxed);
+	*key = (struct cay_key){ .capability = capability & CAY_CAPABILITY_MASK,
 		.window = w->id };
 	return 0;
 }
@@ -299,11 +370,12 @@ int cay_window_close(struct cay_window *w)
 	struct lock_guard guard;
 	if (!port_here(port) && port_absent(port) == -ECHILD)
 		return -ECHILD;
+	lock_take(&port->lock, &guard);
 	atomic_store_explicit(
 		descriptor_rights(descriptor(w)), 0, memory_order_release);
 	w->closing = true;
-	/* A disabled port's gate is closed, and the node knows it no more. */
-	int r = port_here(port) ? window_wait_quiet(port, w->id + 1u) : 0;
+	lock_drop(&port->lock, &guard);
+	int r = window_wait_quiet(port, w->id + 1u);
 	if (r == -ETIMEDOUT)
 		return r;
 	lock_take(&port->lock, &guard);
@@ -329,12 +401,13 @@ static struct cay_window *window_on(
 	return found;
 }
 
-void windows_close_on(struct cay_port *port, const void *memory, uint64_t bytes)
+int windows_close_on(struct cay_port *port, const void *memory, uint64_t bytes)
 {
 	struct cay_window *w;
-	while ((w = window_on(port, memory, bytes)))
-		if (cay_window_close(w) == -ETIMEDOUT)
-			break;
+	int r = 0;
+	while (bytes && r == 0 && (w = window_on(port, memory, bytes)))
+		r = cay_window_close(w);
+	return r;
 }
 
 void windows_free(struct cay_port *port)
@@ -417,6 +490,8 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 		int r = control_call(port->member, &request, -1, &reply, NULL);
 		if (r == -EINPROGRESS)
 			return lock_wait(port, &request, deadline);
+		if (r == -EACCES)
+			port_wrong(port);
 		if (r != -EAGAIN)
 			return r;
 		if (clock_passed(deadline))

@@ -9,8 +9,8 @@
 /* Refusals since it was asked last. The consuming thread. */
 uint64_t window_refusals(struct cay_port *, uint32_t window);
 
-/* Closes those on this memory, and all on it that is posted. */
-void windows_close_on(struct cay_port *, const void *memory, uint64_t bytes);
+/* Closes those on this memory. 0, or as cay_window_close(). */
+int windows_close_on(struct cay_port *, const void *memory, uint64_t bytes);
 
 /* The port is closed: the handles go, whoever still has one. */
 void windows_free(struct cay_port *);

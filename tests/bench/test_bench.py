@@ -66,15 +66,15 @@ class Runs(BenchTest):
         self.assertNotIn("_ns", json.dumps(result))
         self.assertTrue(result["why"])
 
-    def check_figures(self, result):
-        for flavour in "L", "sketch", "Cay":
+    def check_figures(self, result, flavours=("L", "sketch", "Cay")):
+        for flavour in flavours:
             self.assertGreater(result[flavour]["p50_ns"], 0)
             self.assertGreater(result[flavour]["p99_samples"], 0)
         self.assertGreaterEqual(result["kept"] * 2, 3)
         self.assertLessEqual(result["kept"], result["tried"])
 
-    def check(self, run, cases):
-        """Whether it was refused, having looked at everything it says."""
+    def check(self, run, cases, beside="sketch"):
+        """The report, having looked at everything it says."""
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
         self.assertEqual(len(report["results"]), cases)
@@ -82,7 +82,7 @@ class Runs(BenchTest):
             if result["refused"]:
                 self.check_refused(result)
             else:
-                self.check_figures(result)
+                self.check_figures(result, ("L", beside, "Cay"))
         disturbed = any(r["refused"] for r in report["results"])
         self.assertEqual(run.returncode, DISTURBED if disturbed else DONE)
         for advice in "disturbed", "close other load", "--cores":
@@ -101,6 +101,67 @@ class Runs(BenchTest):
         """Two cases: from malloc() and from cay_alloc() memory."""
         self.check(self.bench("latency", "--sizes", "64K", "--rounds", "3",
                               "--json"), 2)
+
+    def check_rma(self, report, keys):
+        """The figures by key are those that were not refused."""
+        given = {r["key"] for r in report["results"] if not r["refused"]}
+        self.assertEqual({r["key"] for r in report["results"]}, keys)
+        names = {key + suffix for key in given
+                 for suffix in ("_ns", "_sketch_ns")}
+        self.assertEqual(set(report["rma"]),
+                         names | ({"handover_ns"} if given else set()))
+        for name, ns in report["rma"].items():
+            self.assertGreater(ns, 0, name)
+        for result in report["results"]:
+            if not result["refused"]:
+                self.assertEqual(report["rma"][result["key"] + "_ns"],
+                                 result["Cay"]["p50_ns"])
+
+    def test_rma_words(self):
+        run = self.bench("rma", "--sizes", "8", "--rounds", "3", "--json")
+        report = self.check(run, 9)
+        self.check_rma(report, {"put", "put_flush", "fetch_add",
+                                "fetch_add_into", "compare_swap",
+                                "get_flush", "get_event", "put_masked",
+                                "carried"})
+        put = report["results"][0]
+        self.assertEqual(put["key"], "put")
+        if not put["refused"]:
+            target, = put["targets"]
+            self.assertEqual(target["held"], put["Cay"]["p50_ns"] <=
+                             target["limit_ns"])
+
+    def test_rma_bytes(self):
+        """Whatever their length, also where it is not of whole words."""
+        for size in "0", "1", "23", "4K":
+            run = self.bench("rma", "--sizes", size, "--rounds", "3",
+                             "--json")
+            report = self.check(run, 4, "memcpy")
+            bytes_of = report["results"][0]["bytes"]
+            self.check_rma(report, {
+                f"{operation}_{bytes_of}_{memory}"
+                for operation in ("put", "get")
+                for memory in ("alloc", "malloc")})
+
+    def test_rma_posted(self):
+        run = self.bench("rma", "--sizes", "64K", "--rounds", "3", "--json")
+        report = json.loads(run.stdout)
+        self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
+        self.check_rma(report, {
+            "put_65536_alloc", "put_65536_malloc", "get_65536_alloc",
+            "get_65536_malloc", "posted_65536", "reference_65536_alloc",
+            "reference_65536_malloc"})
+
+    def test_without_a_name(self):
+        """Latency of a few sizes, and a short part about remote memory."""
+        run = self.bench("--rounds", "2", "--json")
+        self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual([r["bench"] for r in report["results"]],
+                         ["latency"] * 5 + ["rma"] * 3)
+        self.check_rma({"results": report["results"][5:],
+                        "rma": report["rma"]},
+                       {"put", "put_flush", "fetch_add"})
 
     def test_beside_load(self):
         cores = sorted(os.sched_getaffinity(0))[:2]
@@ -147,6 +208,9 @@ class Runs(BenchTest):
 
     def test_killed_ring(self):
         self.check_killed("ring", "--rounds", "5000")
+
+    def test_killed_rma(self):
+        self.check_killed("rma", "--sizes", "1M", "--rounds", "5000")
 
     def test_nothing_left(self):
         self.bench("latency", "--sizes", "8", "--rounds", "2")

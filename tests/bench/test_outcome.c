@@ -19,6 +19,7 @@ static const struct plan plan = {
 	.kind = BENCH_LATENCY,
 	.label = "8 B Fast Send",
 	.bytes = 8,
+	.goal = GOAL_MESSAGE,
 	.ranks = 2,
 	.flavour = { &handover_flavour, &sketch_fast_flavour,
 		&candidate_flavour },
@@ -288,10 +289,29 @@ static void target_of_the_line(void **state)
 	expect_targets(measured(200, 400, above(300)), 415, 300, false);
 }
 
-/* Only 8 bytes' latency has targets, and only if it has figures. */
+/* A put has one target, which the distance does not change. */
+static void target_of_a_put(void **state)
+{
+	struct plan put = plan;
+	struct outcome o = measured(200, 100, 110);
+	struct target t[TARGETS_MAX];
+
+	(void)state;
+	put.kind = BENCH_RMA;
+	put.goal = GOAL_PUT;
+	o.plan = &put;
+	assert_int_equal(outcome_targets(&o, t), 1);
+	assert_true(t[0].limit_ns == 110);
+	assert_true(t[0].held);
+	assert_false(outcome_missed(&o));
+	o.figure[PLAN_CANDIDATE].p50_ns = above(110);
+	assert_true(outcome_missed(&o));
+}
+
+/* Only a plan with a goal has targets, and only if it has figures. */
 static void no_targets(void **state)
 {
-	struct plan rate = plan, long_plan = plan;
+	struct plan aimless = plan;
 	struct outcome o = measured(10, 10, 1e6);
 	struct target t[TARGETS_MAX];
 
@@ -301,11 +321,8 @@ static void no_targets(void **state)
 	assert_int_equal(outcome_targets(&o, t), 0);
 	assert_false(outcome_missed(&o));
 	o.refused = false;
-	rate.kind = BENCH_RATE;
-	o.plan = &rate;
-	assert_int_equal(outcome_targets(&o, t), 0);
-	long_plan.bytes = 64;
-	o.plan = &long_plan;
+	aimless.goal = GOAL_NONE;
+	o.plan = &aimless;
 	assert_int_equal(outcome_targets(&o, t), 0);
 }
 
@@ -327,6 +344,7 @@ int main(void)
 		cmocka_unit_test(dropped_text),
 		cmocka_unit_test(target_of_the_sketch),
 		cmocka_unit_test(target_of_the_line),
+		cmocka_unit_test(target_of_a_put),
 		cmocka_unit_test(no_targets),
 	};
 	return cmocka_run_group_tests_name("outcome", tests, NULL, NULL);

@@ -139,6 +139,79 @@ static void infinite(void **state)
 	free(text);
 }
 
+/* ---- remote memory ---- */
+
+static struct plan rma_plan(unsigned i)
+{
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+
+	options.brief = false;
+	assert_true(plan_rma(&plan, &options, i));
+	return plan;
+}
+
+/* Two lines of remote memory in one report; to be freed. */
+static char *reported_rma(bool json, bool refused)
+{
+	struct plan put = rma_plan(0), flush = rma_plan(1);
+	struct outcome o[2] = { outcome_on(&put), outcome_on(&flush) };
+	char *text = NULL;
+	size_t bytes = 0;
+	struct report r = { .out = open_memstream(&text, &bytes),
+		.json = json,
+		.command = "x" };
+
+	assert_non_null(r.out);
+	o[0].figure[PLAN_YARDSTICK].p50_ns = 100;
+	o[1].figure[PLAN_YARDSTICK].p50_ns = 200;
+	report_begin(&r);
+	for (unsigned i = 0; i < ARRAY_COUNT(o); i++) {
+		o[i].figure[PLAN_SKETCH].p50_ns = 30 + i;
+		o[i].figure[PLAN_CANDIDATE].p50_ns = 40 + i;
+		o[i].refused = refused;
+		report_outcome(&r, &o[i]);
+	}
+	report_end(&r);
+	fclose(r.out);
+	return text;
+}
+
+static void rma_by_key(void **state)
+{
+	static const char *const json[] = { "\"key\":\"put_flush\"",
+		"],\"rma\":{\"handover_ns\":100.00,"
+		"\"put_ns\":40.00,\"put_sketch_ns\":30.00,"
+		"\"put_flush_ns\":41.00,\"put_flush_sketch_ns\":31.00}}",
+		"\"target\":\"at most sketch + 10 ns\",\"limit_ns\":40.00,"
+		"\"held\":true",
+		NULL };
+	static const char *const table[] = { "8 B put, seen",
+		"target at most sketch + 10 ns, here 40.0: held",
+		"8 B put + flush", "rma: ns one way, until",
+		"rma: ns per operation", NULL };
+	char *text = reported_rma(true, false);
+
+	(void)state;
+	expect_parts(text, json, true);
+	free(text);
+	text = reported_rma(false, false);
+	expect_parts(text, table, true);
+	free(text);
+}
+
+/* The object is there, and nothing is in it. */
+static void rma_refused(void **state)
+{
+	static const char *const figures[] = { "_ns", "held", NULL };
+	char *text = reported_rma(true, true);
+
+	(void)state;
+	expect_parts(text, figures, false);
+	assert_non_null(strstr(text, "],\"rma\":{}}"));
+	free(text);
+}
+
 static void no_results(void **state)
 {
 	char *text = NULL;
@@ -225,6 +298,76 @@ static void labels(void **state)
 	expect_label(BENCH_BYTES_MAX, true, "1 MiB from cay_alloc");
 }
 
+static bool key_among(const char *const *keys, const char *key)
+{
+	for (; *keys; keys++)
+		if (strcmp(*keys, key) == 0)
+			return true;
+	return false;
+}
+
+/* Programs ask for these by name. */
+static void rma_keys(void **state)
+{
+	static const char *const keys[] = { "put", "put_flush", "fetch_add",
+		"fetch_add_into", "compare_swap", "get_flush", "get_event",
+		"put_masked", "carried", "put_4096_alloc", "put_4096_malloc",
+		"get_4096_alloc", "get_4096_malloc", "put_65536_alloc",
+		"put_65536_malloc", "get_65536_alloc", "get_65536_malloc",
+		"put_1048576_alloc", "put_1048576_malloc", "get_1048576_alloc",
+		"get_1048576_malloc", "posted_65536", "reference_65536_alloc",
+		"reference_65536_malloc", "posted_1048576",
+		"reference_1048576_alloc", "reference_1048576_malloc", NULL };
+	struct bench_options options = bench_defaults();
+	struct plan plan;
+	unsigned count = 0;
+
+	(void)state;
+	options.brief = false;
+	for (; plan_rma(&plan, &options, count); count++) {
+		if (!key_among(keys, plan.key))
+			fail_msg("a plan for '%s'", plan.key);
+		assert_int_equal(plan.goal, count ? GOAL_NONE : GOAL_PUT);
+		for (unsigned f = 0; f < PLAN_FLAVOURS_MAX; f++)
+			assert_non_null(plan.flavour[f]);
+	}
+	assert_int_equal(count, ARRAY_COUNT(keys) - 1);
+	assert_true(count <= REPORT_RMA_MAX);
+}
+
+static unsigned rma_count(const struct bench_options *options)
+{
+	struct plan plan;
+	unsigned count = 0;
+
+	while (plan_rma(&plan, options, count))
+		count++;
+	return count;
+}
+
+/* 8 bytes are words; long sizes are messages too; without a name, a few. */
+static void rma_sizes(void **state)
+{
+	struct bench_options options = bench_defaults();
+
+	(void)state;
+	assert_int_equal(rma_count(&options), 3);
+	options.sizes[0] = 8;
+	options.size_count = 1;
+	assert_int_equal(rma_count(&options), 9);
+	options.sizes[0] = 24;
+	assert_int_equal(rma_count(&options), 4);
+	options.sizes[0] = CAY_COPIED_MAX + 1;
+	assert_int_equal(rma_count(&options), 7);
+	options.sizes[1] = 8;
+	options.size_count = 2;
+	assert_int_equal(rma_count(&options), 16);
+	for (unsigned i = 0; i < BENCH_SIZES_MAX; i++)
+		options.sizes[i] = BENCH_BYTES_MAX;
+	options.size_count = BENCH_SIZES_MAX;
+	assert_int_equal(rma_count(&options), 7 * BENCH_SIZES_MAX);
+}
+
 /* Every table is full, and the log has room for every sample. */
 static void every_plan(void **state)
 {
@@ -252,10 +395,14 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(failed),
 		cmocka_unit_test(infinite),
+		cmocka_unit_test(rma_by_key),
+		cmocka_unit_test(rma_refused),
 		cmocka_unit_test(no_results),
 		cmocka_unit_test(samples_as_csv),
 		cmocka_unit_test(half_is_enough),
 		cmocka_unit_test(labels),
+		cmocka_unit_test(rma_keys),
+		cmocka_unit_test(rma_sizes),
 		cmocka_unit_test(every_plan),
 	};
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -453,7 +453,8 @@ class Usage(CliTest):
         ["demo", "--help"], ["bench", "--help"], ["explain", "--help"],
         ["doctor", "--help"], ["node", "--help"],
         ["node", "status", "--help"], ["node", "serve", "--help"],
-        ["node", "fence", "--help"], ["node", "list", "--help"]]
+        ["node", "fence", "--help"], ["node", "list", "--help"],
+        ["top", "--help"]]
 
     WRONG = [
         [], ["nonsense"], ["send"], ["send", "a", "b", "c"],
@@ -469,7 +470,11 @@ class Usage(CliTest):
         ["node", "status", "--what"], ["node", "list", "a"],
         ["node", "fence"], ["node", "fence", "zero"],
         ["node", "fence", "0"], ["node", "serve", "--arena", "1K"],
-        ["node", "serve", "--arena", "1X"], ["demo", "now"],
+        ["node", "serve", "--arena", "1X"], ["top", "default"],
+        ["top", "--what"], ["top", "-x"], ["top", "-n"], ["top", "-n", "0"],
+        ["top", "-n", "many"], ["top", "-n", "-1"], ["top", "-d", "0"],
+        ["top", "-d", "-1"], ["top", "-d", "nan"], ["top", "-d", "soon"],
+        ["top", "--node", "a/b"], ["top", "--node", ""], ["demo", "now"],
         ["demo", "--now"]]
 
     def test_help(self):

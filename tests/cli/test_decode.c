@@ -53,6 +53,31 @@ static void send_has_a_place(void **state)
 	assert_true(field(n, "length")->value == UINT64_MAX);
 }
 
+static void remote_memory(void **state)
+{
+	struct cay_vci v = { { CAY_CAS, 1, 0, 0xabcdull << 16 | 7, 64, 3, 4 } };
+	(void)state;
+	size_t n = decode_vci(&v, fields);
+	assert_int_equal(n, 9 + 5);
+	assert_int_equal(field(n, "target window")->value, 7);
+	assert_int_equal(field(n, "capability")->value, 0xabcd);
+	assert_int_equal(field(n, "target offset")->value, 64);
+	assert_int_equal(field(n, "compare")->value, 3);
+	assert_int_equal(field(n, "swap")->value, 4);
+	v.word[0] = CAY_PUT;
+	v.word[7] = 4096;
+	n = decode_vci(&v, fields);
+	assert_int_equal(field(n, "origin window")->value, 3);
+	assert_int_equal(field(n, "origin offset")->value, 4);
+	assert_int_equal(field(n, "length")->value, 4096);
+	v.word[0] = CAY_FAST_PUT | 1;
+	v.word[1] |= 8 << CAY_VCI_BYTES_SHIFT;
+	n = decode_vci(&v, fields);
+	assert_int_equal(n, 9 + 4);
+	assert_string_equal(
+		field(n, "data")->meaning, "03 00 00 00 00 00 00 00");
+}
+
 /* Whatever a peer has written, nothing is read or written outside. */
 static void anything_is_taken_apart(void **state)
 {
@@ -81,7 +106,29 @@ static void notification_with_error(void **state)
 	assert_int_equal(field(n, "generation")->value, 3);
 }
 
-/* Word 3 is called what it is. */
+/* Words 3 and 4 are called what they are. */
+static void results_and_places(void **state)
+{
+	struct cay_nqe e = { { 0, 0, 8, 5, 6, 0, CAY_FAA, CAY_NOTIFY_CC } };
+	(void)state;
+	assert_int_equal(field(decode_nqe(&e, fields), "result")->value, 5);
+	assert_int_equal(field(decode_nqe(&e, fields), "previous")->value, 6);
+	e.word[6] = CAY_PUT;
+	assert_int_equal(field(decode_nqe(&e, fields), "offset")->value, 5);
+	assert_int_equal(field(decode_nqe(&e, fields), "window")->value, 6);
+	e.word[7] = CAY_NOTIFY_RMA;
+	assert_int_equal(field(decode_nqe(&e, fields), "offset")->value, 5);
+	e.word[7] = CAY_NOTIFY_POSTED_RECV;
+	assert_int_equal(field(decode_nqe(&e, fields), "cookie")->value, 5);
+	e.word[7] = CAY_FAA; /* to be carried out */
+	assert_int_equal(field(decode_nqe(&e, fields), "sequence")->value, 5);
+	e.word[7] = CAY_NOTIFY_CC | 9u << CAY_NQE_BYTES_SHIFT;
+	size_t n = decode_nqe(&e, fields);
+	assert_int_equal(n, 3 + 2 + 3 + 4);
+	assert_string_equal(
+		field(n, "data")->meaning, "08 00 00 00 00 00 00 00");
+}
+
 static void start_has_three_names(void **state)
 {
 	struct cay_nqe e = { .word[3] = 9, .word[7] = CAY_NOTIFY_RECV };
@@ -99,8 +146,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fast_send),
 		cmocka_unit_test(send_has_a_place),
+		cmocka_unit_test(remote_memory),
 		cmocka_unit_test(anything_is_taken_apart),
 		cmocka_unit_test(notification_with_error),
+		cmocka_unit_test(results_and_places),
 		cmocka_unit_test(start_has_three_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

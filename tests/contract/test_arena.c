@@ -102,7 +102,9 @@ static struct queue_config config_good(void)
 		.sdr_at = 64,
 		.refs_at = 2048,
 		.peers_at = 4096,
-		.wdt_at = 8192 };
+		.wdt_at = 8192,
+		.posted_log2 = 6,
+		.posted_at = 16384 };
 }
 
 #define CONFIG_WITH(change, expected)                                    \
@@ -132,6 +134,8 @@ static void config_sizes(void **state)
 	CONFIG_WITH(peers = CAY_VPIDS + 1, false);
 	CONFIG_WITH(peers = UINT32_MAX, false);
 	CONFIG_WITH(windows = CAY_VPIDS + 1, false);
+	CONFIG_WITH(posted_log2 = QUEUE_POSTED_LOG2_MAX + 1, false);
+	CONFIG_WITH(posted_log2 = 255, false);
 }
 
 /* A message must find room somewhere, whatever is kept from it. */
@@ -174,6 +178,10 @@ static void config_places(void **state)
 	CONFIG_WITH(peers_at = (12 << 20) / 64 - 255, false);
 	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 63, false);
 	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 64, true);
+	/* The head and 64 slots. */
+	CONFIG_WITH(posted_at = (12 << 20) / 64 - 64, false);
+	CONFIG_WITH(posted_at = (12 << 20) / 64 - 65, true);
+	CONFIG_WITH(posted_at = UINT32_MAX, false);
 }
 
 /* ---- positions, peers, references, op records ---- */
@@ -253,14 +261,132 @@ static void references(void **state)
 	in_process.pid = 0;
 	assert_false(reference_valid(&in_process, CONFIG_ARENA));
 	in_process.pid = 1;
-	in_process.kind = 2;
+	in_process.kind = 3;
 	assert_false(reference_valid(&in_process, CONFIG_ARENA));
+}
+
+/* An access: at least the request itself, and all of it in the heap. */
+static struct reference access_good(void)
+{
+	return (struct reference){ .kind = REFERENCE_ACCESS,
+		.address = CONFIG_ARENA - 64,
+		.length = 64 };
+}
+
+#define ACCESS_WITH(change, expected)                                          \
+	do {                                                                   \
+		struct reference r = access_good();                            \
+		r.change;                                                      \
+		assert_int_equal(reference_valid(&r, CONFIG_ARENA), expected); \
+	} while (0)
+
+static void references_to_accesses(void **state)
+{
+	(void)state;
+	ACCESS_WITH(pid = 0, true);
+	ACCESS_WITH(length = 63, false);
+	ACCESS_WITH(length = 0, false);
+	ACCESS_WITH(length = 65, false);
+	ACCESS_WITH(length = UINT64_MAX, false);
+	ACCESS_WITH(length = UINT64_MAX - CONFIG_ARENA + 65, false);
+	ACCESS_WITH(address = ARENA_HEAP_OFFSET, true);
+	ACCESS_WITH(address = ARENA_HEAP_OFFSET - 1, false);
+	ACCESS_WITH(address = CONFIG_ARENA - 63, false);
+	ACCESS_WITH(address = CONFIG_ARENA, false);
+	ACCESS_WITH(address = 0x1000, false);
+	ACCESS_WITH(address = UINT64_MAX - 63, false);
+	ACCESS_WITH(kind = REFERENCE_ACCESS + 1, false);
+	ACCESS_WITH(kind = 255, false);
+}
+
+/* ---- windows and posted receives ---- */
+
+static struct cay_window_descriptor window_good(void)
+{
+	return (struct cay_window_descriptor){ .start = ARENA_HEAP_OFFSET + 1,
+		.length = 100,
+		.rights = CAY_RIGHT_READ };
+}
+
+#define WINDOW_WITH(change, expected)                                       \
+	do {                                                                \
+		struct cay_window_descriptor w = window_good();             \
+		w.change;                                                   \
+		assert_int_equal(window_valid(&w, CONFIG_ARENA), expected); \
+	} while (0)
+
+static void windows_in_the_arena(void **state)
+{
+	(void)state;
+	WINDOW_WITH(rights = 31, true);
+	WINDOW_WITH(start = ARENA_HEAP_OFFSET, true);
+	WINDOW_WITH(start = ARENA_HEAP_OFFSET - 1, false);
+	WINDOW_WITH(start = 0, false);
+	WINDOW_WITH(start = CONFIG_ARENA - 100, true);
+	WINDOW_WITH(start = CONFIG_ARENA - 99, false);
+	WINDOW_WITH(start = CONFIG_ARENA, false);
+	WINDOW_WITH(start = UINT64_MAX, false);
+	WINDOW_WITH(start = UINT64_MAX - 99, false);
+	WINDOW_WITH(length = CONFIG_ARENA - ARENA_HEAP_OFFSET - 1, true);
+	WINDOW_WITH(length = CONFIG_ARENA - ARENA_HEAP_OFFSET, false);
+	WINDOW_WITH(length = UINT64_MAX, false);
+	WINDOW_WITH(length = UINT64_MAX - ARENA_HEAP_OFFSET, false);
+}
+
+/* Its owner's addresses: anywhere, but they do not come round. */
+static void windows_in_a_process(void **state)
+{
+	struct cay_window_descriptor w = window_good();
+	(void)state;
+	w.pid = 1;
+	w.start = 0x1000;
+	assert_true(window_valid(&w, CONFIG_ARENA));
+	w.start = UINT64_MAX - 100;
+	assert_true(window_valid(&w, CONFIG_ARENA));
+	w.start = UINT64_MAX - 98;
+	assert_false(window_valid(&w, CONFIG_ARENA));
+	w.start = 1;
+	w.length = UINT64_MAX;
+	assert_false(window_valid(&w, CONFIG_ARENA));
+}
+
+static struct cay_posted_receive posted_good(void)
+{
+	return (struct cay_posted_receive){
+		.offset = ARENA_HEAP_OFFSET, .length = 100, .cookie = UINT64_MAX
+	};
+}
+
+#define POSTED_WITH(change, expected)                                       \
+	do {                                                                \
+		struct cay_posted_receive p = posted_good();                \
+		p.change;                                                   \
+		assert_int_equal(posted_valid(&p, CONFIG_ARENA), expected); \
+	} while (0)
+
+static void posted_receives(void **state)
+{
+	(void)state;
+	POSTED_WITH(cookie = 0, true);
+	POSTED_WITH(state = UINT64_MAX, true);
+	POSTED_WITH(flags = CAY_POSTED_PHYSICAL, false);
+	POSTED_WITH(flags = 1ull << 63, false);
+	POSTED_WITH(length = 0, false);
+	POSTED_WITH(length = CONFIG_ARENA - ARENA_HEAP_OFFSET, true);
+	POSTED_WITH(length = CONFIG_ARENA - ARENA_HEAP_OFFSET + 1, false);
+	POSTED_WITH(length = UINT64_MAX, false);
+	POSTED_WITH(offset = ARENA_HEAP_OFFSET - 1, false);
+	POSTED_WITH(offset = 0, false);
+	POSTED_WITH(offset = CONFIG_ARENA - 100, true);
+	POSTED_WITH(offset = CONFIG_ARENA - 99, false);
+	POSTED_WITH(offset = UINT64_MAX - 50, false);
 }
 
 static void op_records(void **state)
 {
 	(void)state;
 	assert_true(op_record_valid(OP_IDLE, 5, 5));
+	assert_true(op_record_valid(OP_ACCESS, 5, 5));
 	assert_true(op_record_valid(OP_TRY, 5, 6));
 	assert_true(op_record_valid(OP_OWN, 5 | W_SLEEP, 6));
 	assert_true(op_record_valid(OP_OWN, QUEUE_NQ_MASK, 0));
@@ -284,6 +410,10 @@ int main(void)
 		cmocka_unit_test(positions),
 		cmocka_unit_test(peers),
 		cmocka_unit_test(references),
+		cmocka_unit_test(references_to_accesses),
+		cmocka_unit_test(windows_in_the_arena),
+		cmocka_unit_test(windows_in_a_process),
+		cmocka_unit_test(posted_receives),
 		cmocka_unit_test(op_records),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,8 @@ static void records_fill_lines(void **state)
 	assert_int_equal(sizeof(struct queue_control), 512);
 	assert_int_equal(sizeof(struct peer_entry), 16);
 	assert_int_equal(sizeof(struct cay_answer), 16);
+	assert_int_equal(sizeof(struct carried), 64);
+	assert_int_equal(sizeof(struct posted_head), 64);
 }
 
 static void words_have_their_bits(void **state)
@@ -227,6 +229,8 @@ static bool nqe_expected(unsigned word, unsigned bytes)
 		return false;
 	if (command == 0x00)
 		return bytes == 1 || bytes == 2;
+	if (command == 0xf0) /* of a FAST_GET */
+		return bytes <= 24;
 	if (command == 0xf2)
 		return bytes <= 40;
 	return command >= 0xf0 && command <= 0xf8 && bytes == 0;
@@ -234,7 +238,7 @@ static bool nqe_expected(unsigned word, unsigned bytes)
 
 static void nqe_commands(void **state)
 {
-	static const unsigned bytes[] = { 0, 1, 2, 40, 41, 65535 };
+	static const unsigned bytes[] = { 0, 1, 2, 24, 25, 40, 41, 65535 };
 	(void)state;
 	for (unsigned word = 0; word < 65536; word++) {
 		for (size_t i = 0; i < ARRAY_COUNT(bytes); i++) {

@@ -35,6 +35,8 @@ struct bench {
 	struct counting c;
 	struct counting_entry trace[512];
 	unsigned char data[65536];
+	unsigned char got[65536];
+	uint64_t operand[2]; /* of FAA, CAS, MISALIGNED_PUT */
 };
 
 static inline int bench_setup_ports(void **state, uint32_t ports)
@@ -105,6 +107,123 @@ static inline int bench_reference(
 	uint32_t index;
 	return counting_send_reference(&b->w.port[0].origin, b->w.port[0].op,
 		workbench_route(&b->w, 0, 1), &p, source, &index);
+}
+
+/* ---- remote memory: from port 0 unless it says otherwise ---- */
+
+#define BENCH_RIGHTS (CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC)
+
+/* Opens a window on fresh memory; its start as a target. */
+static inline struct target bench_window(struct bench *b, uint32_t port,
+	uint16_t id, uint64_t bytes, uint32_t rights)
+{
+	struct target t = { .window = id };
+	uint64_t at = workbench_memory(&b->w, bytes);
+	assert_int_not_equal(at, 0);
+	assert_int_equal(workbench_window(&b->w, port, id, at, bytes, rights,
+				 &t.capability),
+		0);
+	return t;
+}
+
+/* Where a window of port 1 lies. */
+static inline void *bench_memory(const struct bench *b, const struct target *t)
+{
+	const struct cay_window_descriptor *d =
+		&b->w.port[1].origin.wdt[t->window];
+	return workbench_at(&b->w, d->start + t->offset);
+}
+
+static inline uint64_t bench_word(const struct bench *b, const struct target *t)
+{
+	return atomic_load((_Atomic uint64_t *)bench_memory(b, t));
+}
+
+/* Port 0 to port 1. */
+static inline int bench_put(
+	struct bench *b, const struct target *t, size_t length)
+{
+	return counting_put(&b->w.port[0].origin, b->w.port[0].op,
+		workbench_route(&b->w, 0, 1), t, b->data, length, 0x7a9);
+}
+
+static inline int bench_get(
+	struct bench *b, const struct target *t, void *to, size_t length)
+{
+	return counting_get(&b->w.port[0].origin, b->w.port[0].op,
+		workbench_route(&b->w, 0, 1), t, to, length, 0x7a9);
+}
+
+/*
+ * Any command with flags, as cay_put() and its like make them: bytes from
+ * b->data, or, of a get, into b->got.
+ */
+static inline int bench_access(struct bench *b, unsigned command,
+	const struct target *t, size_t length, unsigned flags)
+{
+	bool get = (command & CAY_COMMAND_OPERATION) == CAY_GET ||
+		   (command & CAY_COMMAND_OPERATION) == CAY_FAST_GET;
+	bool operands = (command & CAY_COMMAND_OPERATION) ==
+				CAY_MISALIGNED_PUT ||
+			command == CAY_FAA || command == CAY_CAS;
+	const struct iovec payload = { get ? b->got : b->data, length };
+	struct packet p = { .command = (uint16_t)command,
+		.flags = (uint8_t)flags,
+		.origin_vpid = b->w.port[0].origin.vpid,
+		.origin_node = b->w.port[0].origin.node,
+		.origin_lock = b->w.port[0].origin.self,
+		.tag = 0x7a9,
+		.api_tag = 0xa91,
+		.pieces = 1,
+		.length = operands ? 8 : length,
+		.payload = operands ? NULL : &payload,
+		.window = t->window,
+		.capability = t->capability,
+		.offset = t->offset,
+		.operand = { b->operand[0], b->operand[1] } };
+	return counting_access(&b->w.port[0].origin, b->w.port[0].op,
+		workbench_route(&b->w, 0, 1), &p);
+}
+
+/* A work request from port 0: posted and triggered, and it is accepted. */
+static inline void bench_vci(struct bench *b, const struct cay_vci *v)
+{
+	struct origin *o = &b->w.port[0].origin;
+	assert_true(counting_post(o, v));
+	assert_int_equal(
+		counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 1).accepted,
+		1);
+}
+
+/* ---- posted receives of port 1 ---- */
+
+/* Posts so many bytes of fresh memory; where they are. */
+static inline unsigned char *bench_post(
+	struct bench *b, uint64_t bytes, uint64_t cookie)
+{
+	uint64_t at = workbench_memory(&b->w, bytes);
+	assert_int_not_equal(at, 0);
+	assert_int_equal(workbench_post(&b->w, 1, at, bytes, cookie), 0);
+	return workbench_at(&b->w, at);
+}
+
+static inline unsigned bench_posted_state(const struct bench *b, uint32_t index)
+{
+	const struct cay_posted_receive *slot =
+		&workbench_own(&b->w, 1)->posted[index];
+	return atomic_load((_Atomic uint64_t *)&slot->state) &
+	       POSTED_STATE_MASK;
+}
+
+/* What the owner does when it has seen the entry that tells of a slot. */
+static inline void bench_posted_free(
+	const struct bench *b, const struct cay_nqe *n)
+{
+	uint64_t index = n->word[CAY_NQE_WORD_POSTED] - 1;
+	struct cay_posted_receive *slot =
+		&workbench_own(&b->w, 1)->posted[index];
+	assert_int_equal(bench_posted_state(b, (uint32_t)index), POSTED_FILLED);
+	atomic_store((_Atomic uint64_t *)&slot->state, POSTED_FREE);
 }
 
 /* A completion into port 1's own queue, as if one had been reserved. */

@@ -144,7 +144,7 @@ static void wrong_vcis_end_in_an_error(void **state)
 	} wrong[] = {
 		{ { 0x00, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_FAST_SEND | 1, 2 }, CAY_ERROR_COMMAND },
-		{ { CAY_PUT, 2 }, CAY_ERROR_COMMAND },
+		{ { CAY_PUT | 1, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_SEND | 0x20ull << 24, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_SEND | 2ull << 32, 2 }, CAY_ERROR_ROUTE },
 		{ { CAY_SEND | 0xffffffull << 32, 2 }, CAY_ERROR_ROUTE },

@@ -58,6 +58,7 @@ static void fast_send_writes_two_lines(void **state)
 	}
 }
 
+/* Beside W it also finds out whether its target has posted anything. */
 static void send_writes_its_payload_too(void **state)
 {
 	struct bench *b = *state;
@@ -72,7 +73,9 @@ static void send_writes_its_payload_too(void **state)
 		assert_int_equal(counting_lines_shared(&b->c), 2 + lines);
 		assert_costs(&b->c,
 			(struct counting_sum[HOST_KINDS]){
-				[HOST_W] = cost_claim,
+				[HOST_W] = { .loads = 3,
+					.atomics = 1,
+					.lines = 1 },
 				[HOST_MOVING] = cost_moving,
 				[HOST_NQE] = cost_entry,
 				[HOST_RDR] = { .copied_bytes = lengths[i],
@@ -298,6 +301,14 @@ static void waiting_senders_are_woken(void **state)
 	assert_int_equal(b->c.wakes + b->c.rings, 0);
 }
 
+static void kinds_have_names(void **state)
+{
+	(void)state;
+	for (int k = 0; k < HOST_KINDS; k++)
+		assert_non_null(counting_kind_name((enum host_kind)k));
+	assert_string_equal(counting_kind_name(HOST_KINDS), "unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +326,7 @@ int main(void)
 		BENCH_TEST(yields_before_each_access),
 		BENCH_TEST(wake_ups_are_counted),
 		BENCH_TEST(waiting_senders_are_woken),
+		cmocka_unit_test(kinds_have_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

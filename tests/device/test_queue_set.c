@@ -32,7 +32,8 @@ static void assert_layout(const struct queue_wish *wish)
 		{ c.sdr_at, 64ull << c.sdr_log2 },
 		{ c.refs_at, 64ull << c.refs_log2 },
 		{ c.peers_at, 16ull * c.peers },
-		{ c.wdt_at, 64ull * c.windows } };
+		{ c.wdt_at, 64ull * c.windows },
+		{ c.posted_at, 64 + (64ull << c.posted_log2) } };
 	assert_parts(queues, ARRAY_COUNT(queues), c.queues_bytes);
 	assert_parts(tables, ARRAY_COUNT(tables), c.tables_bytes);
 	assert_int_equal(c.cq_reserve, (1u << c.nq_log2) / 4);
@@ -52,12 +53,14 @@ static void layouts_fit(void **state)
 		.wq_log2 = QUEUE_WQ_LOG2_MIN,
 		.rdr_log2 = QUEUE_RDR_LOG2_MIN,
 		.sdr_log2 = QUEUE_SDR_LOG2_MIN,
+		.posted_log2 = 1,
 		.peers = 1,
 		.windows = 1 };
 	const struct queue_wish largest = { .nq_log2 = QUEUE_NQ_LOG2_MAX,
 		.wq_log2 = QUEUE_WQ_LOG2_MAX,
 		.rdr_log2 = QUEUE_RDR_LOG2_MAX,
 		.sdr_log2 = QUEUE_SDR_LOG2_MAX,
+		.posted_log2 = QUEUE_POSTED_LOG2_MAX,
 		.peers = CAY_VPIDS,
 		.windows = CAY_VPIDS };
 	assert_layout(&smallest);
@@ -76,6 +79,7 @@ static void wishes_have_defaults(void **state)
 	assert_int_equal(c.sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
 	assert_int_equal(c.peers, QUEUE_PEERS_DEFAULT);
 	assert_int_equal(c.windows, QUEUE_WINDOWS_DEFAULT);
+	assert_int_equal(c.posted_log2, QUEUE_POSTED_LOG2_DEFAULT);
 }
 
 static void open_set_is_empty_and_complete(void **state)
@@ -92,6 +96,8 @@ static void open_set_is_empty_and_complete(void **state)
 	assert_int_equal(queue_nq(c->w), 2 * BENCH_ENTRIES);
 	assert_int_equal(c->moving, QUEUE_STAYS);
 	assert_int_equal(c->bell, 0);
+	assert_int_equal(c->posted, POSTED_NONE);
+	assert_int_equal(c->gate, 1);
 	assert_int_equal(c->fenced_count, 0);
 	assert_int_equal(entry->epoch, 1);
 	assert_int_equal(entry->born, 1);
@@ -105,6 +111,7 @@ static void close_leaves_the_counts(void **state)
 	assert_true(queue_set_close(&b->w.arena, workbench_vpid(1), 1) == w);
 	assert_true(bench_w(b, 1) == (w | W_CLOSED));
 	assert_true(bench_r(b, 1) == (r | R_CLOSED));
+	assert_int_equal(workbench_own(&b->w, 1)->control->gate, 0);
 	queue_set_forget(&b->w.arena, workbench_vpid(1));
 	assert_int_equal(
 		arena_directory(&b->w.arena)[workbench_vpid(1)].epoch, 0);

@@ -3,30 +3,26 @@
  * One instruction, and somebody else who runs between two of its accesses:
  * each test is repeated with the intrusion before every single access.
  */
-#include "bench.h"
-
-#define ACCESSES_MAX 64 /* more than any instruction here makes */
-
-struct intrusion {
-	struct bench *bench;
-	void (*run)(struct bench *);
-	unsigned at; /* before which access */
-	unsigned accesses;
-	bool running;
-};
-
-static void intrude(void *argument)
-{
-	struct intrusion *i = argument;
-	if (i->running || i->accesses++ != i->at)
-		return;
-	i->running = true;
-	i->run(i->bench);
-	i->running = false;
-}
+#include "intrusion.h"
 
 /* What was taken with tag 42, by whomever, since the test began. */
 static unsigned taken_messages, taken_completions;
+
+static void (*prepare_given)(struct bench *);
+
+static void prepare_afresh(struct bench *b)
+{
+	taken_messages = taken_completions = 0;
+	prepare_given(b);
+}
+
+static void everywhere(void (*prepare)(struct bench *),
+	void (*run)(struct bench *), int (*instruction)(struct bench *),
+	void (*check)(struct bench *))
+{
+	prepare_given = prepare;
+	intrude_everywhere(prepare_afresh, run, instruction, check);
+}
 
 static bool take(struct bench *b, uint32_t port)
 {
@@ -52,36 +48,6 @@ static unsigned completions_taken(struct bench *b)
 	while (take(b, 0))
 		continue;
 	return taken_completions;
-}
-
-/*
- * Prepares three ports, then runs `instruction` with `run` before each of its
- * accesses in turn, and `check` after each.
- */
-static void everywhere(void (*prepare)(struct bench *),
-	void (*run)(struct bench *), int (*instruction)(struct bench *),
-	void (*check)(struct bench *))
-{
-	unsigned accesses = 1;
-	for (unsigned at = 0; at < accesses; at++) {
-		void *state = NULL;
-		assert_int_equal(bench_setup_ports(&state, 3), 0);
-		struct bench *b = state;
-		struct intrusion i = { .bench = b, .run = run, .at = at };
-		taken_messages = taken_completions = 0;
-		prepare(b);
-		b->c.yield = intrude;
-		b->c.yield_argument = &i;
-		counting_begin(&b->c);
-		int r = instruction(b);
-		counting_end();
-		if (r)
-			fail_msg("before access %u: %s", at, strerror(-r));
-		check(b);
-		accesses = i.accesses;
-		assert_in_range(accesses, 5, ACCESSES_MAX);
-		bench_teardown(&state);
-	}
 }
 
 static int send_42(struct bench *b)

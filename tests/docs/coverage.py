@@ -19,11 +19,14 @@ import subprocess
 import sys
 
 COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
-            ["node", "list"], ["node", "fence"], ["node", "serve"], ["bench"],
-            ["explain"], ["doctor"]]
+            ["node", "list"], ["node", "fence"], ["node", "serve"], ["top"],
+            ["bench"], ["explain"], ["doctor"]]
 FOLDERS = ["base", "contract", "device", "node", "port", "cli"]
 STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
-              "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3"}
+              "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3",
+              "cay_key": "cay_window.3",
+              "cay_window_descriptor": "cay_contract.7",
+              "cay_posted_receive": "cay_contract.7"}
 # Masks, shifts and the like: their layout is in prose, their names are not.
 PLUMBING = re.compile(r"_(SHIFT|MASK|COUNT|MAX|WORDS|BYTES|LINE)$|"
                       r"^CAY_(NQE|VCI)_WORD_|^CAY_COMMAND_|^CAY_VCI_FLAGS$|"
@@ -59,7 +62,7 @@ class Manual:
         build = (source / "man" / "meson.build").read_text()
         links = build[build.index("manual_links"):]
         self.links = set(re.findall(r"'(cay_\w+)'", links))
-        listed = set(re.findall(r"'([\w.]+\.[1-9])'", build))
+        listed = set(re.findall(r"'([\w.-]+\.[1-9])'", build))
         for name in sorted(set(self.pages) ^ listed):
             complain(f"man/meson.build and man disagree about {name}")
         self.text = "\n".join(self.pages.values())
@@ -98,10 +101,10 @@ def check_members(headers, manual):
         if not body:
             complain(f"struct {structure} was not found")
             continue
-        for declaration in body.group(1).split(";"):
+        for declaration in re.sub(r"\[\w+\]", "", body.group(1)).split(";"):
             names = re.sub(r"^.*?(?=[\w*]+(\s*,|\s*$))", "",
                            declaration.strip(), count=1, flags=re.S)
-            for name in re.findall(r"\w+", names):
+            for name in set(re.findall(r"\w+", names)) - {"reserved"}:
                 if not re.search(rf"\b{name}\b", manual.pages[page]):
                     complain(f"{structure}.{name} is not in {page}")
 
@@ -122,7 +125,7 @@ def check_errors(source, manual):
 
 def check_references(manual):
     for name, text in manual.pages.items():
-        for page, section in re.findall(r"^\.Xr (cay\w*) (\d)", text, re.M):
+        for page, section in re.findall(r"^\.Xr (cay[\w-]*) (\d)", text, re.M):
             if not manual.has_page(page, section):
                 complain(f"{name} refers to {page}({section})")
 

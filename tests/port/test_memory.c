@@ -23,7 +23,8 @@ static void errors(void **state)
 	errno = 0;
 	CHECK(cay_alloc(port, 0, 0) == NULL && errno == EINVAL);
 	errno = 0;
-	CHECK(cay_alloc(port, 100, 1) == NULL && errno == EINVAL);
+	CHECK(cay_alloc(port, 100, CAY_ALLOC_HUGE << 1) == NULL &&
+		errno == EINVAL);
 	errno = 0;
 	CHECK(cay_alloc(port, SIZE_MAX, 0) == NULL && errno == EINVAL);
 	errno = 0;
@@ -31,6 +32,25 @@ static void errors(void **state)
 	errno = 0;
 	CHECK(cay_alloc(port, 1ul << 45, 0) == NULL && errno == ENOSPC);
 	cay_free(port, NULL);
+	close_port(port);
+}
+
+/* Advice, where there are no huge pages; but it begins where one would. */
+static void huge(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	uint64_t heap_used = status_read().heap_used;
+	unsigned char *small = cay_alloc(port, 1, 0);
+	unsigned char *p = cay_alloc(port, 3 * MIB + 1, CAY_ALLOC_HUGE);
+	(void)state;
+	CHECK(small && p && (uintptr_t)p % PAGE == 0);
+	CHECK(all_zero(p, 3 * MIB + 1));
+	content_fill(p, 3 * MIB + 1, 5);
+	CHECK(all_zero(small, PAGE));
+	CHECK(content_fits(p, 3 * MIB + 1, 5));
+	cay_free(port, p);
+	cay_free(port, small);
+	CHECK_EQUAL(status_read().heap_used, heap_used);
 	close_port(port);
 }
 
@@ -177,6 +197,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(errors),
+		TEST(huge),
 		TEST(only_what_was_given),
 		TEST(zeroed_aligned_and_apart),
 		TEST(outlives_the_port),

@@ -331,7 +331,7 @@ static void options_are_checked(void **state)
 	o = (struct cay_port_options){ .flags = CAY_PORT_GUARDED };
 	CHECK_EQUAL(open_error(&o), EOPNOTSUPP);
 	o = (struct cay_port_options){ .flags = CAY_PORT_WORDS };
-	CHECK_EQUAL(open_error(&o), EOPNOTSUPP);
+	CHECK_EQUAL(open_error(&o), 0);
 	o = (struct cay_port_options){ .flags = CAY_PORT_HUGE };
 	CHECK_EQUAL(open_error(&o), 0);
 	o = (struct cay_port_options){ .nq_entries = UINT32_MAX };
@@ -339,6 +339,10 @@ static void options_are_checked(void **state)
 	o = (struct cay_port_options){ .rdr_bytes = SIZE_MAX };
 	CHECK_EQUAL(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .peers = CAY_VPIDS + 1 };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .windows = CAY_VPIDS + 1 };
+	CHECK_EQUAL(open_error(&o), EINVAL);
+	o = (struct cay_port_options){ .posted = UINT32_MAX };
 	CHECK_EQUAL(open_error(&o), EINVAL);
 }
 

@@ -228,7 +228,7 @@ static void trigger_counts(void **state)
 	check_answer(issue(&p, 1000), WORK, 0, WORK);
 	take_numbered(&p, &taken, WORK);
 	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_BARRIER, 1).accepted, 0);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_POSTED, 1).reason,
+	CHECK_EQUAL(cay_trigger(p.a, (enum cay_issue)6, 1).reason,
 		CAY_ERROR_COMMAND);
 	pair_close(&p);
 }

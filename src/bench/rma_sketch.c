@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sketches of operations on a word: what the processor does if the word is
+ * in memory that both have mapped. No windows, no keys, no checks, no records,
+ * no events.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "bench/flavour.h"
+
+/* A word of each rank's, on pages of their own as windows are. */
+struct words {
+	_Alignas(4096) _Atomic uint64_t word;
+};
+
+/* One process's view. */
+struct word_sketch {
+	_Atomic uint64_t *mine, *theirs;
+	uint64_t done, seen;
+};
+
+static int word_setup(struct side *s)
+{
+	struct words *words = (struct words *)(void *)s->shared;
+	struct word_sketch *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->mine = &words[s->rank].word;
+	k->theirs = &words[1 - s->rank].word;
+	s->state = k;
+	return 0;
+}
+
+static void word_teardown(struct side *s)
+{
+	free(s->state);
+	s->state = NULL;
+}
+
+/* ---- a store that the target sees ---- */
+
+static int put_issue(struct side *s)
+{
+	struct word_sketch *k = s->state;
+
+	atomic_store_explicit(k->theirs, ++k->done, memory_order_release);
+	return 0;
+}
+
+static int put_await(struct side *s)
+{
+	struct word_sketch *k = s->state;
+	uint64_t due = ++k->seen;
+	uint32_t looks = 0;
+	int spent;
+
+	while (atomic_load_explicit(k->mine, memory_order_acquire) != due)
+		if (unlikely(spent = party_spin(s->party, &looks)))
+			return spent;
+	return 0;
+}
+
+static int put_ping(struct side *s, uint32_t trips)
+{
+	return flavour_turns(s, trips, put_issue, put_await);
+}
+
+static int put_pong(struct side *s, uint32_t trips)
+{
+	return flavour_turns(s, trips, put_await, put_issue);
+}
+
+/* ---- operations while the target is idle ---- */
+
+static int put_flush(struct side *s)
+{
+	put_issue(s);
+	atomic_thread_fence(memory_order_seq_cst);
+	return 0;
+}
+
+static int put_flush_ping(struct side *s, uint32_t trips)
+{
+	return flavour_repeat(s, trips, put_flush);
+}
+
+static int fetch_add(struct side *s)
+{
+	struct word_sketch *k = s->state;
+	uint64_t before =
+		atomic_fetch_add_explicit(k->theirs, 1, memory_order_acq_rel);
+
+	return likely(before == k->done++) ? 0 : -EBADMSG;
+}
+
+static int fetch_add_ping(struct side *s, uint32_t trips)
+{
+	return flavour_repeat(s, trips, fetch_add);
+}
+
+static int compare_swap(struct side *s)
+{
+	struct word_sketch *k = s->state;
+	uint64_t before = k->done++;
+
+	return likely(atomic_compare_exchange_strong_explicit(k->theirs,
+		       &before, before + 1, memory_order_acq_rel,
+		       memory_order_acquire))
+		       ? 0
+		       : -EBADMSG;
+}
+
+static int compare_swap_ping(struct side *s, uint32_t trips)
+{
+	return flavour_repeat(s, trips, compare_swap);
+}
+
+static int get(struct side *s)
+{
+	struct word_sketch *k = s->state;
+	uint64_t word = atomic_load_explicit(k->theirs, memory_order_acquire);
+
+	atomic_thread_fence(memory_order_seq_cst);
+	return likely(word == k->done) ? 0 : -EBADMSG;
+}
+
+static int get_ping(struct side *s, uint32_t trips)
+{
+	return flavour_repeat(s, trips, get);
+}
+
+const struct flavour sketch_put_flavour = {
+	.name = "sketch",
+	.setup = word_setup,
+	.prepare = flavour_nothing,
+	.ping = put_ping,
+	.pong = put_pong,
+	.teardown = word_teardown,
+};
+
+const struct flavour sketch_put_flush_flavour = {
+	.name = "sketch",
+	.setup = word_setup,
+	.prepare = flavour_nothing,
+	.ping = put_flush_ping,
+	.pong = flavour_idle,
+	.teardown = word_teardown,
+};
+
+const struct flavour sketch_fetch_add_flavour = {
+	.name = "sketch",
+	.setup = word_setup,
+	.prepare = flavour_nothing,
+	.ping = fetch_add_ping,
+	.pong = flavour_idle,
+	.teardown = word_teardown,
+};
+
+const struct flavour sketch_compare_swap_flavour = {
+	.name = "sketch",
+	.setup = word_setup,
+	.prepare = flavour_nothing,
+	.ping = compare_swap_ping,
+	.pong = flavour_idle,
+	.teardown = word_teardown,
+};
+
+const struct flavour sketch_get_flavour = {
+	.name = "sketch",
+	.setup = word_setup,
+	.prepare = flavour_nothing,
+	.ping = get_ping,
+	.pong = flavour_idle,
+	.teardown = word_teardown,
+};

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads a trace, strictly: whatever is not in the grammar is a complaint with
+ * the number of its line. Nothing is taken from the file's word but numbers
+ * within their limits.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "trace/format.h"
+
+/* A piece of the file; not terminated. */
+struct span {
+	const char *at;
+	size_t length;
+};
+
+struct parser {
+	struct trace *trace;
+	struct trace_complaint *complaint;
+	const char *at, *end; /* of the whole text */
+	uint32_t line;
+	bool sized; /* there was a line of queues */
+};
+
+#define SPAN(s) (int)bits_min((s).length, 40), (s).at
+
+static bool span_is(struct span s, const char *name)
+{
+	return strlen(name) == s.length && memcmp(s.at, name, s.length) == 0;
+}
+
+/* The next word of a line, up to a blank or `stop`; empty at its end. */
+static struct span span_next(struct span *line)
+{
+	struct span word;
+	while (line->length && (*line->at == ' ' || *line->at == '\t')) {
+		line->at++;
+		line->length--;
+	}
+	word.at = line->at;
+	while (line->length && *line->at != ' ' && *line->at != '\t') {
+		line->at++;
+		line->length--;
+	}
+	word.length = (size_t)(line->at - word.at);
+	if (word.length && word.at[0] == '#')
+		word.length = line->length = 0;
+	return word;
+}
+
+/* Splits at the first `mark`; false if there is none. */
+static bool span_split(
+	struct span s, char mark, struct span *before, struct span *after)
+{
+	const char *found = s.length ? memchr(s.at, mark, s.length) : NULL;
+	if (!found)
+		return false;
+	*before = (struct span){ s.at, (size_t)(found - s.at) };
+	*after = (struct span){ found + 1, s.length - before->length - 1 };
+	return true;
+}
+
+static int digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* Decimal, or hexadecimal after 0x; nothing else. */
+static bool number_parse(struct span s, uint64_t max, uint64_t *value)
+{
+	uint64_t base = 10, n = 0;
+	if (s.length > 2 && s.at[0] == '0' && s.at[1] == 'x') {
+		base = 16;
+		s.at += 2;
+		s.length -= 2;
+	}
+	if (s.length == 0)
+		return false;
+	for (size_t i = 0; i < s.length; i++) {
+		int d = digit(s.at[i]);
+		if (d < 0 || (uint64_t)d >= base ||
+			n > (UINT64_MAX - (uint64_t)d) / base)
+			return false;
+		n = n * base + (uint64_t)d;
+	}
+	*value = n;
+	return n <= max;
+}
+
+/* ---- the values of fields ---- */
+
+static bool name_parse(
+	struct span s, const struct format_name *names, uint64_t *value)
+{
+	for (; names->name; names++)
+		if (span_is(s, names->name)) {
+			*value = names->value;
+			return true;
+		}
+	return false;
+}
+
+/* Each name at most once. */
+static bool list_parse(
+	struct span s, const struct format_name *names, uint64_t *value)
+{
+	struct span first, rest;
+	uint64_t bit;
+	*value = 0;
+	while (span_split(s, ',', &first, &rest)) {
+		if (!name_parse(first, names, &bit) || *value & bit)
+			return false;
+		*value |= bit;
+		s = rest;
+	}
+	if (!name_parse(s, names, &bit) || *value & bit)
+		return false;
+	*value |= bit;
+	return true;
+}
+
+static bool data_parse(struct span s, struct trace_instruction *i)
+{
+	if (s.length == 0 || s.length % 2 || s.length / 2 > TRACE_DATA_MAX)
+		return false;
+	for (size_t at = 0; at < s.length; at += 2) {
+		int high = digit(s.at[at]), low = digit(s.at[at + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		i->data[at / 2] = (unsigned char)(high << 4 | low);
+	}
+	i->data_bytes = (uint8_t)(s.length / 2);
+	return true;
+}
+
+static bool field_parse(const struct format_field *f, struct span s,
+	struct trace_instruction *i)
+{
+	uint64_t value = 0;
+	bool right = false;
+	switch (f->type) {
+	case FORMAT_NUMBER:
+	case FORMAT_WORD:
+		right = number_parse(s, f->max, &value);
+		break;
+	case FORMAT_LIST:
+		right = list_parse(s, f->names, &value);
+		break;
+	case FORMAT_NAME:
+		right = name_parse(s, f->names, &value);
+		break;
+	case FORMAT_DATA:
+		return data_parse(s, i);
+	}
+	if (right)
+		format_set(f, i, value);
+	return right;
+}
+
+/* ---- lines ---- */
+
+static int complain_word(struct parser *p, const char *what, struct span s)
+{
+	return trace_complain(
+		p->complaint, p->line, "%s '%.*s'", what, SPAN(s));
+}
+
+static int port_parse(struct parser *p, struct span *line, uint16_t *port)
+{
+	uint64_t value;
+	struct span word = span_next(line);
+	if (!number_parse(word, TRACE_PORTS_MAX - 1, &value) ||
+		value >= p->trace->ports)
+		return complain_word(p, "not the number of a port:", word);
+	*port = (uint16_t)value;
+	return 0;
+}
+
+static int field_take(struct parser *p, struct span word,
+	const struct format_kind *k, struct trace_instruction *i,
+	uint32_t *given)
+{
+	struct span name, value;
+	int id = 0;
+	if (!span_split(word, '=', &name, &value))
+		return complain_word(p, "neither name nor value:", word);
+	while (id < FORMAT_FIELDS &&
+		!(k->may >> id & 1 && span_is(name, format_fields[id].name)))
+		id++;
+	if (id == FORMAT_FIELDS)
+		return trace_complain(p->complaint, p->line, "%s has no '%.*s'",
+			k->name, SPAN(name));
+	if (*given >> id & 1)
+		return complain_word(p, "twice:", name);
+	*given |= 1u << id;
+	return field_parse(&format_fields[id], value, i)
+		       ? 0
+		       : complain_word(p, "not a possible value:", word);
+}
+
+static int fields_take(struct parser *p, struct span *line,
+	const struct format_kind *k, struct trace_instruction *i)
+{
+	uint32_t given = 0;
+	int r = 0;
+	for (struct span word; r == 0 && (word = span_next(line)).length;)
+		r = field_take(p, word, k, i, &given);
+	if (r)
+		return r;
+	uint32_t missing = k->must & ~given;
+	if (missing)
+		return trace_complain(p->complaint, p->line,
+			"%s needs %s=", k->name,
+			format_fields[__builtin_ctz(missing)].name);
+	if (i->kind == TRACE_WINDOW || !i->data_bytes)
+		return 0;
+	if (given & (1u << FIELD_BYTES | 1u << FIELD_SEED))
+		return trace_complain(p->complaint, p->line,
+			"data= is all of the bytes, or else bytes= and seed=");
+	i->bytes = i->data_bytes;
+	return 0;
+}
+
+static int instruction_parse(struct parser *p, enum trace_kind kind,
+	uint64_t time_ns, struct span *line)
+{
+	const struct format_kind *k = &format_kinds[kind];
+	struct trace_instruction i = { .kind = kind,
+		.line = p->line,
+		.time_ns = time_ns,
+		.event = k->event };
+	int r = port_parse(p, line, &i.port);
+	i.peer = i.port;
+	if (r == 0 && k->peer)
+		r = port_parse(p, line, &i.peer);
+	if (r == 0)
+		r = fields_take(p, line, k, &i);
+	return r ? r : trace_add(p->trace, &i);
+}
+
+static int ports_line(struct parser *p, struct span *line)
+{
+	struct trace *t = p->trace;
+	struct span word = span_next(line), mode = span_next(line);
+	uint64_t number;
+	if (t->count)
+		return trace_complain(p->complaint, p->line,
+			"ports come before instructions");
+	if (!number_parse(word, TRACE_PORTS_MAX - 1, &number) ||
+		number != t->ports)
+		return trace_complain(p->complaint, p->line,
+			"ports are numbered from 0 to at most %d, in order",
+			TRACE_PORTS_MAX - 1);
+	bool words = span_is(mode, "words");
+	struct span rest = words ? span_next(line) : mode;
+	if (rest.length)
+		return complain_word(p, "a port has no", rest);
+	t->port[t->ports++].words = words;
+	return 0;
+}
+
+static int queue_take(
+	struct parser *p, struct span word, struct trace_queues *q)
+{
+	struct span name, text;
+	uint64_t value;
+	if (!span_split(word, '=', &name, &text) ||
+		!number_parse(text, UINT32_MAX, &value))
+		return complain_word(p, "not a possible value:", word);
+	if (span_is(name, "nq_entries"))
+		q->nq_entries = (uint32_t)value;
+	else if (span_is(name, "rdr_bytes"))
+		q->rdr_bytes = value;
+	else if (span_is(name, "windows"))
+		q->windows = (uint32_t)value;
+	else if (span_is(name, "posted"))
+		q->posted = (uint32_t)value;
+	else
+		return complain_word(p, "queues have no", name);
+	return 0;
+}
+
+static int queues_line(struct parser *p, struct span *line)
+{
+	int r = 0;
+	if (p->sized || p->trace->count)
+		return trace_complain(p->complaint, p->line,
+			"queues are described once, before instructions");
+	p->sized = true;
+	for (struct span word; r == 0 && (word = span_next(line)).length;)
+		r = queue_take(p, word, &p->trace->queues);
+	return r;
+}
+
+static int line_parse(struct parser *p, struct span line)
+{
+	struct span word = span_next(&line);
+	uint64_t time_ns = 0;
+	if (word.length && word.at[0] == '@') {
+		struct span number = { word.at + 1, word.length - 1 };
+		if (!number_parse(number, UINT64_MAX, &time_ns))
+			return complain_word(p, "not a time:", word);
+		word = span_next(&line);
+		if (word.length == 0)
+			return trace_complain(p->complaint, p->line,
+				"a time without an instruction");
+	}
+	if (word.length == 0)
+		return 0;
+	for (int k = 0; k < TRACE_KINDS; k++)
+		if (span_is(word, format_kinds[k].name))
+			return instruction_parse(
+				p, (enum trace_kind)k, time_ns, &line);
+	if (span_is(word, "port"))
+		return ports_line(p, &line);
+	if (span_is(word, "queues"))
+		return queues_line(p, &line);
+	return complain_word(p, "no such instruction:", word);
+}
+
+/* Every line has an end, also the last. */
+static int line_next(struct parser *p, struct span *line)
+{
+	const char *end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+	p->line++;
+	if (!end)
+		return trace_complain(
+			p->complaint, p->line, "the line has no end");
+	*line = (struct span){ p->at, (size_t)(end - p->at) };
+	p->at = end + 1;
+	for (size_t i = 0; i < line->length; i++)
+		if ((line->at[i] < ' ' && line->at[i] != '\t') ||
+			line->at[i] == 127)
+			return trace_complain(p->complaint, p->line,
+				"a character that is no text");
+	return 0;
+}
+
+static int text_parse(struct parser *p)
+{
+	struct span line;
+	int r = 0;
+	if (p->at == p->end)
+		return trace_complain(p->complaint, 1, "it is empty");
+	r = line_next(p, &line);
+	if (r == 0 && !span_is(line, FORMAT_HEADER))
+		return trace_complain(p->complaint, 1,
+			"the first line is not '" FORMAT_HEADER "'");
+	while (r == 0 && p->at != p->end) {
+		r = line_next(p, &line);
+		if (r == 0)
+			r = line_parse(p, line);
+	}
+	return r ? r : trace_check(p->trace, p->complaint);
+}
+
+int trace_parse(const char *text, size_t length, struct trace *t,
+	struct trace_complaint *c)
+{
+	struct parser p = {
+		.trace = t, .complaint = c, .at = text, .end = text + length
+	};
+	trace_open(t);
+	int r = text_parse(&p);
+	if (r)
+		trace_free(t);
+	return r;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The entrances of one platform of the device, as a table. The tables are
+ * always full.
+ */
+#ifndef CAY_TRACE_PLATFORM_H
+#define CAY_TRACE_PLATFORM_H
+
+#include "device/counting.h"
+#include "device/device.h"
+
+struct platform {
+	const char *name;
+	__typeof__(&device_send) send;
+	__typeof__(&device_send_fast) send_fast;
+	__typeof__(&device_send_reference) send_reference;
+	__typeof__(&device_access) access;
+	__typeof__(&device_put) put;
+	__typeof__(&device_get) get;
+	__typeof__(&device_atomic) atomic;
+	__typeof__(&device_complete) complete;
+	__typeof__(&device_peek) peek;
+	__typeof__(&device_give_back) give_back;
+	__typeof__(&device_reference_begin) reference_begin;
+	__typeof__(&device_reference_done) reference_done;
+	__typeof__(&device_reference_pending) reference_pending;
+	__typeof__(&device_reference_free) reference_free;
+	__typeof__(&device_completions_taken) completions_taken;
+};
+
+extern const struct platform platform_real, platform_counting;
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes a trace as text; what is not said is what a reader assumes. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "trace/format.h"
+
+/* A text that grows; what does not fit is counted and left out. */
+struct text {
+	char *to;
+	size_t room, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void text_add(
+	struct text *t, const char *format, ...)
+{
+	va_list arguments;
+	size_t left = t->used < t->room ? t->room - t->used : 0;
+	va_start(arguments, format);
+	int n = vsnprintf(
+		left ? t->to + t->used : NULL, left, format, arguments);
+	va_end(arguments);
+	t->used += n > 0 ? (size_t)n : 0;
+}
+
+static void text_names(
+	struct text *t, const struct format_field *f, uint64_t value)
+{
+	const char *joint = "";
+	for (const struct format_name *n = f->names; n->name; n++) {
+		bool is = f->type == FORMAT_LIST ? (value & n->value) != 0
+						 : value == n->value;
+		if (!is)
+			continue;
+		text_add(t, "%s%s", joint, n->name);
+		joint = ",";
+	}
+}
+
+static void text_field(struct text *t, const struct format_field *f,
+	const struct trace_instruction *i)
+{
+	uint64_t value = format_get(f, i);
+	text_add(t, " %s=", f->name);
+	switch (f->type) {
+	case FORMAT_NUMBER:
+		text_add(t, "%" PRIu64, value);
+		break;
+	case FORMAT_WORD:
+		text_add(t, "0x%" PRIx64, value);
+		break;
+	case FORMAT_DATA:
+		for (unsigned at = 0; at < i->data_bytes; at++)
+			text_add(t, "%02x", i->data[at]);
+		break;
+	default:
+		text_names(t, f, value);
+	}
+}
+
+/* Is it worth saying? */
+static bool field_said(enum format_field_id id, const struct format_kind *k,
+	const struct trace_instruction *i)
+{
+	if (!(k->may >> id & 1))
+		return false;
+	if (k->must >> id & 1)
+		return true;
+	if (id == FIELD_TO)
+		return i->event != k->event;
+	/* Data says how many bytes there are. */
+	if (id == FIELD_BYTES && i->data_bytes)
+		return false;
+	return format_get(&format_fields[id], i) != 0;
+}
+
+size_t trace_line(const struct trace_instruction *i, char line[TRACE_LINE_MAX])
+{
+	const struct format_kind *k = &format_kinds[i->kind];
+	struct text t = { line, TRACE_LINE_MAX, 0 };
+	if (i->time_ns)
+		text_add(&t, "@%" PRIu64 " ", i->time_ns);
+	text_add(&t, "%s %u", k->name, i->port);
+	if (k->peer)
+		text_add(&t, " %u", i->peer);
+	for (int id = 0; id < FORMAT_FIELDS; id++)
+		if (field_said((enum format_field_id)id, k, i))
+			text_field(&t, &format_fields[id], i);
+	text_add(&t, "\n");
+	return t.used;
+}
+
+size_t trace_head(const struct trace *trace, char *to, size_t room)
+{
+	const struct trace_queues *q = &trace->queues;
+	struct text t = { to, room, 0 };
+	text_add(&t, FORMAT_HEADER "\n");
+	text_add(&t,
+		"queues nq_entries=%u rdr_bytes=%" PRIu64
+		" windows=%u posted=%u\n",
+		q->nq_entries, q->rdr_bytes, q->windows, q->posted);
+	for (uint32_t p = 0; p < trace->ports; p++)
+		text_add(&t, "port %u%s\n", p,
+			trace->port[p].words ? " words" : "");
+	return t.used;
+}

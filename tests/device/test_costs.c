@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What remote memory and posted receives cost, pinned: accesses by kind, and
+ * which lines are written. Every instruction is the sum of a few parts: the
+ * look at the window, the memory itself, the entry that tells its owner, the
+ * completion.
+ */
+#include "bench.h"
+
+struct costs {
+	struct counting_sum kind[HOST_KINDS];
+};
+
+static void cost_add(
+	struct costs *c, enum host_kind kind, const struct counting_sum *part)
+{
+	struct counting_sum *sum = &c->kind[kind];
+	sum->loads += part->loads;
+	sum->stores += part->stores;
+	sum->atomics += part->atomics;
+	sum->copied_bytes += part->copied_bytes;
+	sum->lines += part->lines;
+}
+
+#define COST(c, kind, ...) \
+	cost_add(c, kind, &(const struct counting_sum){ __VA_ARGS__ })
+
+/*
+ * The record names the window, the gate is looked at, then rights, capability,
+ * lock, length and start, which are one line; the record is cleared.
+ */
+static void cost_window(struct costs *c)
+{
+	COST(c, HOST_RECORD, .stores = 4);
+	COST(c, HOST_MOVING, .loads = 1);
+	COST(c, HOST_WINDOW, .loads = 5);
+}
+
+/* An entry in somebody's queue: W and its epoch, the claim, eight words. */
+static void cost_entry(struct costs *c)
+{
+	COST(c, HOST_W, .loads = 2, .atomics = 1, .lines = 1);
+	COST(c, HOST_NQE, .stores = 8, .lines = 1);
+	COST(c, HOST_MOVING, .loads = 1);
+	COST(c, HOST_RECORD, .stores = 5);
+}
+
+static void assert_costs(const struct bench *b, const struct costs *expected)
+{
+	assert_int_equal(b->c.lines_lost, 0);
+	for (int k = 0; k < HOST_KINDS; k++) {
+		struct counting_sum e = expected->kind[k];
+		const struct counting_sum *a = &b->c.kind[k];
+		if (k == HOST_RECORD)
+			e.lines = 1; /* the thread's own */
+		if (memcmp(a, &e, sizeof(e)) == 0)
+			continue;
+		fail_msg("%s: %lu loads %lu stores %lu atomics %lu bytes %lu "
+			 "lines, not %lu %lu %lu %lu %lu",
+			counting_kind_name((enum host_kind)k), a->loads,
+			a->stores, a->atomics, a->copied_bytes, a->lines,
+			e.loads, e.stores, e.atomics, e.copied_bytes, e.lines);
+	}
+}
+
+static uint64_t lines_of(uint64_t at, uint64_t bytes)
+{
+	return (at + bytes - 1) / CAY_LINE - at / CAY_LINE + 1;
+}
+
+/* ---- what each command does at its target ---- */
+
+/* Up to 24 bytes in whole words are stored as words, all others copied. */
+static void cost_put(struct costs *c, uint64_t offset, size_t length)
+{
+	if (length <= CAY_FAST_PUT_BYTES && (offset | length) % 8 == 0)
+		COST(c, HOST_MEMORY, .stores = length / 8,
+			.lines = lines_of(offset, length));
+	else
+		COST(c, HOST_MEMORY, .copied_bytes = length,
+			.lines = lines_of(offset, length));
+}
+
+/* What is got is written where nobody else looks. */
+static void cost_get(struct costs *c, uint64_t offset, size_t length)
+{
+	if (length <= CAY_FAST_PUT_BYTES && (offset | length) % 8 == 0)
+		COST(c, HOST_MEMORY, .loads = length / 8);
+	else
+		COST(c, HOST_MEMORY, .copied_bytes = length);
+}
+
+static void cost_command(
+	struct costs *c, unsigned command, uint64_t offset, size_t length)
+{
+	switch (command & CAY_COMMAND_OPERATION) {
+	case CAY_PUT:
+	case CAY_FAST_PUT:
+		cost_put(c, offset, length);
+		break;
+	case CAY_GET:
+	case CAY_FAST_GET:
+		cost_get(c, offset, length);
+		break;
+	case CAY_MISALIGNED_PUT:
+		COST(c, HOST_MEMORY, .loads = 1, .atomics = 1, .lines = 1);
+		break;
+	default:
+		COST(c, HOST_MEMORY, .atomics = 1, .lines = 1);
+	}
+}
+
+static const struct {
+	uint64_t offset;
+	size_t length;
+} places[] = { { 0, 8 }, { 8, 16 }, { 40, 24 }, { 48, 24 }, { 64, 1 }, { 3, 8 },
+	{ 60, 8 }, { 0, 25 }, { 1, 64 }, { 0, 64 }, { 128, 4096 } };
+
+/*
+ * The promise: 8 bytes that nobody asked to be told of write one shared line,
+ * the target's own.
+ */
+static void put_of_8_bytes_writes_one_line(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 3, 4096, CAY_RIGHT_WRITE);
+	t.offset = 512;
+	counting_begin(&b->c);
+	assert_int_equal(bench_put(b, &t, 8), 0);
+	counting_end();
+	assert_int_equal(counting_lines_shared(&b->c), 1);
+	assert_int_equal(b->c.kind[HOST_MEMORY].lines, 1);
+	assert_int_equal(b->c.kind[HOST_MEMORY].stores, 1);
+	for (int k = 0; k < HOST_KINDS; k++)
+		assert_int_equal(b->c.kind[k].atomics, 0);
+	assert_memory_equal(bench_memory(b, &t), b->data, 8);
+}
+
+/* The straight way: no flags, memory of the arena, nobody to be told. */
+static void straight_accesses(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 8192, BENCH_RIGHTS);
+	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+		struct costs put = { 0 }, get = { 0 };
+		size_t length = places[i].length;
+		t.offset = places[i].offset;
+		counting_begin(&b->c);
+		assert_int_equal(bench_put(b, &t, length), 0);
+		counting_end();
+		cost_window(&put);
+		cost_put(&put, t.offset, length);
+		assert_costs(b, &put);
+		assert_memory_equal(bench_memory(b, &t), b->data, length);
+
+		counting_begin(&b->c);
+		assert_int_equal(bench_get(b, &t, b->got, length), 0);
+		counting_end();
+		cost_window(&get);
+		cost_get(&get, t.offset, length);
+		assert_costs(b, &get);
+		assert_int_equal(counting_lines_shared(&b->c), 0);
+		assert_memory_equal(b->got, b->data, length);
+	}
+}
+
+/* FAA and CAS whose previous value goes to memory: one line, no entry. */
+static void straight_atomics(void **state)
+{
+	static const unsigned commands[] = { CAY_FAA, CAY_CAS };
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_ATOMIC);
+	for (size_t i = 0; i < ARRAY_COUNT(commands); i++) {
+		const uint64_t operand[2] = { 5, 9 };
+		struct costs expected = { 0 };
+		uint64_t previous = 1;
+		counting_begin(&b->c);
+		assert_int_equal(
+			counting_atomic(&b->w.port[0].origin, b->w.port[0].op,
+				workbench_route(&b->w, 0, 1), &t,
+				(uint16_t)commands[i], operand, &previous, 0),
+			0);
+		counting_end();
+		cost_window(&expected);
+		COST(&expected, HOST_MEMORY, .atomics = 1, .lines = 1);
+		assert_costs(b, &expected);
+		assert_int_equal(previous, i ? 5 : 0);
+		assert_int_equal(bench_word(b, &t), i ? 9 : 5);
+	}
+}
+
+/* ---- with flags, and windows that tell ---- */
+
+static const struct {
+	unsigned command, length;
+	bool completes; /* whether or not anybody asks */
+} commands[] = {
+	{ CAY_FAST_PUT | 1, 8, false },
+	{ CAY_FAST_PUT | 3, 24, false },
+	{ CAY_FAST_PUT | 1, 5, false },
+	{ CAY_FAST_PUT | 1 | CAY_COMMAND_ACK, 8, true },
+	{ CAY_PUT, 256, false },
+	{ CAY_PUT | CAY_COMMAND_ACK, 256, true },
+	{ CAY_MISALIGNED_PUT, 8, false },
+	{ CAY_MISALIGNED_PUT | CAY_COMMAND_ACK, 8, true },
+	{ CAY_GET, 256, false },
+	{ CAY_GET, 16, false },
+	{ CAY_FAST_GET | 1, 8, true },
+	{ CAY_FAST_GET | 3, 21, true },
+	{ CAY_FAA, 8, true },
+	{ CAY_CAS, 8, true },
+};
+
+static void drain(struct bench *b)
+{
+	struct cay_nqe n;
+	while (bench_take(b, 1, &n))
+		continue;
+	while (bench_take(b, 0, &n))
+		counting_completions_taken(&b->w.port[0].origin, 1);
+}
+
+static struct costs expected_of(
+	size_t i, const struct target *t, bool notify, bool told)
+{
+	struct costs c = { 0 };
+	cost_window(&c);
+	cost_command(&c, commands[i].command, t->offset, commands[i].length);
+	if (told)
+		cost_entry(&c);
+	if (notify || commands[i].completes)
+		cost_entry(&c);
+	return c;
+}
+
+/*
+ * Each command with and without NOTIFY at windows with and without
+ * NOTIFY_ACCESS: W and an entry of the origin, W and an entry of the target,
+ * or nothing of either.
+ */
+static void every_command_with_and_without_notification(void **state)
+{
+	struct bench *b = *state;
+	struct target window[2] = {
+		bench_window(b, 1, 0, 4096, BENCH_RIGHTS),
+		bench_window(
+			b, 1, 1, 4096, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS),
+	};
+	for (size_t i = 0; i < 4 * ARRAY_COUNT(commands); i++) {
+		size_t command = i / 4;
+		bool notify = i & 1, told = i & 2;
+		struct target t = window[told];
+		t.offset = 64;
+		struct costs e = expected_of(command, &t, notify, told);
+		/* R is looked at only when a queue looks full. */
+		workbench_own(&b->w, 1)->r_seen = bench_r(b, 1);
+		atomic_store(&(*workbench_route(&b->w, 0, 1))->r_seen,
+			bench_r(b, 1));
+		atomic_store(&workbench_own(&b->w, 0)->r_seen, bench_r(b, 0));
+		b->operand[0] = bench_word(b, &t); /* so that CAS stores */
+		counting_begin(&b->c);
+		assert_int_equal(bench_access(b, commands[command].command, &t,
+					 commands[command].length,
+					 notify ? CAY_VCI_NOTIFY : 0),
+			0);
+		counting_end();
+		assert_costs(b, &e);
+		drain(b);
+	}
+}
+
+/* Exactly one line at the target, and W and an entry of the origin. */
+static void fetch_add_writes_three_lines(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_ATOMIC);
+	b->operand[0] = 5;
+	counting_begin(&b->c);
+	assert_int_equal(bench_access(b, CAY_FAA, &t, 8, 0), 0);
+	counting_end();
+	assert_int_equal(counting_lines_shared(&b->c), 3);
+	assert_int_equal(b->c.kind[HOST_MEMORY].lines, 1);
+	assert_int_equal(b->c.kind[HOST_NQE].lines, 1);
+	assert_int_equal(b->c.kind[HOST_W].lines, 1);
+	assert_int_equal(bench_w(b, 1), bench_r(b, 1));
+	assert_int_equal(
+		queue_ahead(queue_nq(bench_w(b, 0)), queue_nq(bench_r(b, 0))),
+		1);
+}
+
+/* A work request costs its line of the queue and the peer table on top. */
+static void work_requests_add_a_line(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	const struct cay_vci v = { { CAY_FAST_PUT | 1 | 1ull << 32,
+		workbench_vpid(1) | 8 << 16, 7, t.capability << 16, 8,
+		0x1122334455667788 } };
+	struct costs e = { 0 };
+	counting_begin(&b->c);
+	bench_vci(b, &v);
+	counting_end();
+	cost_window(&e);
+	cost_put(&e, 8, 8);
+	COST(&e, HOST_WQ, .loads = 8, .stores = 8, .lines = 1);
+	COST(&e, HOST_PEER, .loads = 1);
+	assert_costs(b, &e);
+	t.offset = 8;
+	assert_true(bench_word(b, &t) == 0x1122334455667788);
+}
+
+/* A refusal writes nothing at the target, and its completion at the origin. */
+static void refusals_write_nothing_at_the_target(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_READ);
+	struct target wrong = t;
+	wrong.capability ^= 2;
+	for (int i = 0; i < 2; i++) {
+		counting_begin(&b->c);
+		assert_int_equal(bench_put(b, i ? &t : &wrong, 8), 1);
+		counting_end();
+		assert_int_equal(counting_lines_shared(&b->c), 2);
+		assert_int_equal(b->c.kind[HOST_MEMORY].lines, 0);
+		assert_int_equal(b->c.kind[HOST_WINDOW].lines, 0);
+		assert_int_equal(bench_w(b, 1), bench_r(b, 1));
+		drain(b);
+	}
+}
+
+/* A window that tells of refusals: a counter, and one entry until it is read.
+ */
+static void refusals_are_told_once(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(
+		b, 1, 0, 4096, CAY_RIGHT_READ | CAY_RIGHT_NOTIFY_REFUSAL);
+	const struct cay_window_descriptor *d = &b->w.port[1].origin.wdt[0];
+	struct cay_nqe n;
+	for (int round = 0; round < 3; round++) {
+		counting_begin(&b->c);
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(bench_put(b, &t, 8), 1);
+		counting_end();
+		assert_int_equal(b->c.kind[HOST_WINDOW].lines, 1);
+		assert_int_equal(d->refusals, 3 * (round + 1));
+		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(nqe_command(&n),
+			CAY_NOTIFY_RMA | CAY_ERROR_RIGHTS
+						 << CAY_COMMAND_ERROR_SHIFT);
+		assert_false(bench_take(b, 1, &n));
+		drain(b);
+	}
+}
+
+/* ---- posted receives ---- */
+
+/*
+ * Head (the counter and where to look first), slot, buffer, W and entry: the
+ * payload is copied once, and the RDR is not touched.
+ */
+static void posted_send_writes_its_buffer(void **state)
+{
+	static const size_t lengths[] = { 41, 64, 65, 4096, 8192, 65536 };
+	struct bench *b = *state;
+	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
+		struct costs e = { 0 };
+		struct cay_nqe n;
+		bench_post(b, lengths[i], i);
+		counting_begin(&b->c);
+		assert_int_equal(bench_send(b, 1, lengths[i], 0), 0);
+		counting_end();
+		cost_entry(&e);
+		/* The mode, and again; is there room at all? */
+		COST(&e, HOST_W, .loads = 3);
+		COST(&e, HOST_MOVING, .loads = 1);
+		/*
+		 * ACCESS, the slot and its end; IDLE once for all. And is there
+		 * anything left from before?
+		 */
+		COST(&e, HOST_RECORD, .loads = 1, .stores = 5);
+		/* Counter and hint, state; taken, its length, filled. */
+		COST(&e, HOST_POSTED, .loads = 4, .stores = 2, .atomics = 2,
+			.lines = 2);
+		COST(&e, HOST_MEMORY, .copied_bytes = lengths[i],
+			.lines = lines_of(0, lengths[i]));
+		assert_costs(b, &e);
+		assert_true(bench_take(b, 1, &n));
+		bench_posted_free(b, &n);
+	}
+}
+
+/* Nothing posted any more: one look at the counter, then as ever. */
+static void exhausted_costs_a_look(void **state)
+{
+	struct bench *b = *state;
+	struct costs e = { 0 };
+	workbench_posted_mode(&b->w, 1, POSTED_RDR);
+	counting_begin(&b->c);
+	assert_int_equal(bench_send(b, 1, 4096, 0), 0);
+	counting_end();
+	cost_entry(&e);
+	COST(&e, HOST_W, .loads = 3);
+	COST(&e, HOST_MOVING, .loads = 1);
+	COST(&e, HOST_RECORD, .loads = 1, .stores = 4);
+	COST(&e, HOST_POSTED, .loads = 1);
+	COST(&e, HOST_RDR, .copied_bytes = 4096, .lines = 64);
+	assert_costs(b, &e);
+}
+
+/* Up to 40 bytes never ask for one. */
+static void short_messages_do_not_look(void **state)
+{
+	struct bench *b = *state;
+	struct cay_nqe n;
+	bench_post(b, 64, 1);
+	workbench_posted_mode(&b->w, 1, POSTED_HELD);
+	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
+		counting_begin(&b->c);
+		assert_int_equal(length % 2 ? bench_fast(b, 1, 2, length)
+					    : bench_send(b, 1, length, 0),
+			0);
+		counting_end();
+		assert_int_equal(b->c.kind[HOST_POSTED].loads, 0);
+		assert_int_equal(b->c.kind[HOST_W].loads, 2);
+		assert_int_equal(counting_lines_shared(&b->c), 2);
+		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(nqe_command(&n), CAY_NOTIFY_FAST_RECV);
+	}
+	assert_int_equal(bench_posted_state(b, 0), POSTED_READY);
+}
+
+/* A sender that is held writes nothing that others read. */
+static void held_sender_writes_nothing_shared(void **state)
+{
+	struct bench *b = *state;
+	workbench_posted_mode(&b->w, 1, POSTED_HELD);
+	counting_begin(&b->c);
+	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
+	assert_int_equal(bench_send(b, 1, 65536, 0), -EAGAIN);
+	counting_end();
+	assert_int_equal(counting_lines_shared(&b->c), 0);
+	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(put_of_8_bytes_writes_one_line),
+		BENCH_TEST(straight_accesses),
+		BENCH_TEST(straight_atomics),
+		BENCH_TEST(every_command_with_and_without_notification),
+		BENCH_TEST(fetch_add_writes_three_lines),
+		BENCH_TEST(work_requests_add_a_line),
+		BENCH_TEST(refusals_write_nothing_at_the_target),
+		BENCH_TEST(refusals_are_told_once),
+		BENCH_TEST(posted_send_writes_its_buffer),
+		BENCH_TEST(exhausted_costs_a_look),
+		BENCH_TEST(short_messages_do_not_look),
+		BENCH_TEST(held_sender_writes_nothing_shared),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

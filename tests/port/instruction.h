@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every instruction on remote memory once, with what its event must say. */
+#ifndef CAY_TESTS_PORT_INSTRUCTION_H
+#define CAY_TESTS_PORT_INSTRUCTION_H
+
+#include "remote.h"
+
+/* A window that all of them fit into. */
+#define INSTRUCTION_BYTES 128
+
+enum {
+	TELLS = 1,  /* in an event, whatever the flags */
+	ACKS = 2,   /* the command has the A bit for CAY_ACK */
+	PLACED = 4, /* the event tells window and offset */
+};
+
+struct instruction {
+	const char *name;
+	int (*issue)(struct reach *, uint64_t tag, unsigned flags);
+	unsigned command;
+	size_t length;
+	uint64_t offset;
+	unsigned right; /* that it needs */
+	unsigned is;
+};
+
+/* What they put, and where they get to. */
+static unsigned char instruction_bytes[100];
+static uint64_t instruction_into;
+
+static int issue_put8(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_put(r->origin, r->peer, r->key, 8, instruction_bytes, 8, tag,
+		flags);
+}
+
+static int issue_put3(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_put(r->origin, r->peer, r->key, 9, instruction_bytes, 3, tag,
+		flags);
+}
+
+static int issue_put100(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_put(r->origin, r->peer, r->key, 1, instruction_bytes, 100,
+		tag, flags);
+}
+
+static int issue_put0(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_put(r->origin, r->peer, r->key, 3, NULL, 0, tag, flags);
+}
+
+static int issue_masked(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_put_masked(
+		r->origin, r->peer, r->key, 16, 0, 0x81, tag, flags);
+}
+
+static int issue_get8(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_get(r->origin, r->peer, r->key, 8, instruction_bytes, 8, tag,
+		flags);
+}
+
+static int issue_get100(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_get(r->origin, r->peer, r->key, 1, instruction_bytes, 100,
+		tag, flags);
+}
+
+static int issue_get0(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_get(r->origin, r->peer, r->key, 3, NULL, 0, tag, flags);
+}
+
+static int issue_fast_get(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_get(r->origin, r->peer, r->key, 1, NULL, 17, tag, flags);
+}
+
+static int issue_add(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_fetch_add(r->origin, r->peer, r->key, 8, 1, tag, flags);
+}
+
+static int issue_add_into(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_fetch_add_into(r->origin, r->peer, r->key, 8, 1,
+		&instruction_into, tag, flags);
+}
+
+static int issue_swap(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_compare_swap(
+		r->origin, r->peer, r->key, 8, 1, 2, tag, flags);
+}
+
+static int issue_swap_into(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_compare_swap_into(r->origin, r->peer, r->key, 8, 1, 2,
+		&instruction_into, tag, flags);
+}
+
+static const struct instruction instructions[] = {
+	{ "put 8", issue_put8, CAY_FAST_PUT | 1, 8, 8, CAY_RIGHT_WRITE,
+		ACKS | PLACED },
+	{ "put 3", issue_put3, CAY_FAST_PUT | 1, 3, 9, CAY_RIGHT_WRITE,
+		ACKS | PLACED },
+	{ "put 100", issue_put100, CAY_PUT, 100, 1, CAY_RIGHT_WRITE,
+		ACKS | PLACED },
+	{ "put 0", issue_put0, CAY_PUT, 0, 3, CAY_RIGHT_WRITE, ACKS | PLACED },
+	{ "masked put", issue_masked, CAY_MISALIGNED_PUT, 8, 16,
+		CAY_RIGHT_WRITE, ACKS | PLACED },
+	{ "get 8", issue_get8, CAY_GET, 8, 8, CAY_RIGHT_READ, PLACED },
+	{ "get 100", issue_get100, CAY_GET, 100, 1, CAY_RIGHT_READ, PLACED },
+	{ "get 0", issue_get0, CAY_GET, 0, 3, CAY_RIGHT_READ, PLACED },
+	{ "get 17", issue_fast_get, CAY_FAST_GET | 3, 17, 1, CAY_RIGHT_READ,
+		TELLS },
+	{ "add", issue_add, CAY_FAA, 8, 8, CAY_RIGHT_ATOMIC, TELLS },
+	{ "add into", issue_add_into, CAY_FAA, 8, 8, CAY_RIGHT_ATOMIC, 0 },
+	{ "swap", issue_swap, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, TELLS },
+	{ "swap into", issue_swap_into, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, 0 },
+};
+
+static inline bool instruction_told(const struct instruction *i, unsigned flags)
+{
+	return i->is & TELLS || flags & (CAY_NOTIFY | CAY_ACK);
+}
+
+/* The command word of its completion. */
+static inline unsigned instruction_command(
+	const struct instruction *i, unsigned flags)
+{
+	bool ack = i->is & ACKS && flags & CAY_ACK;
+	return i->command | (ack ? CAY_COMMAND_ACK : 0);
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An origin and a window that it can reach, in every way that there is: memory
+ * of the arena, of the heap or static, in this process or in another. What the
+ * owner must do itself is done whenever the origin waits.
+ *
+ *	static void body(struct reach *r) { ... }
+ *	each_way(BYTES, RIGHTS, body);
+ */
+#ifndef CAY_TESTS_PORT_REMOTE_H
+#define CAY_TESTS_PORT_REMOTE_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "harness.h"
+
+#define RIGHTS_ACCESS (CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC)
+
+#define STATIC_BYTES ((size_t)2 << 20)
+
+enum place {
+	PLACE_ARENA,  /* cay_alloc(): mapped by everybody */
+	PLACE_HEAP,   /* malloc(): the kernel copies, atomics are carried */
+	PLACE_STATIC, /* the same */
+	PLACES,
+};
+
+struct reach {
+	struct cay_port *origin;
+	struct cay_peer *peer; /* the owner, as the origin sees it */
+	struct cay_key key;
+	size_t bytes;
+	enum place place;
+	/* Only if the owner is this process. */
+	struct cay_port *owner;
+	struct cay_window *window;
+	unsigned char *memory;
+};
+
+/* ---- memory ---- */
+
+static inline unsigned char *place_take(
+	struct cay_port *owner, enum place place, size_t bytes)
+{
+	static unsigned char fixed[STATIC_BYTES];
+	CHECK(bytes <= sizeof(fixed));
+	memset(fixed, 0, bytes);
+	unsigned char *p = place == PLACE_ARENA	 ? cay_alloc(owner, bytes, 0)
+			   : place == PLACE_HEAP ? calloc(1, bytes)
+						 : fixed;
+	CHECK(p != NULL);
+	return p;
+}
+
+static inline void place_give(
+	struct cay_port *owner, enum place place, unsigned char *memory)
+{
+	if (place == PLACE_ARENA)
+		cay_free(owner, memory);
+	if (place == PLACE_HEAP)
+		free(memory);
+}
+
+static inline struct cay_window *open_window(struct cay_port *owner,
+	void *memory, size_t bytes, unsigned rights, struct cay_key *key)
+{
+	struct cay_window *w = NULL;
+	CHECK_EQUAL(cay_window_open(owner, memory, bytes, rights, &w), 0);
+	CHECK_EQUAL(cay_window_key(w, key), 0);
+	return w;
+}
+
+static inline void close_window(struct cay_window *w)
+{
+	CHECK_EQUAL(cay_window_close(w), 0);
+}
+
+/* ---- keys between processes ---- */
+
+static inline void tell_key(struct child *c, struct cay_key key)
+{
+	child_tell(c, key.capability);
+	child_tell(c, key.window);
+}
+
+static inline struct cay_key hear_key(struct child *c)
+{
+	struct cay_key key = { .capability = child_hear(c) };
+	key.window = (uint32_t)child_hear(c);
+	return key;
+}
+
+/* ---- an owner and an origin ---- */
+
+static inline struct reach reach_open(
+	enum place place, size_t bytes, unsigned rights)
+{
+	struct reach r = { .place = place, .bytes = bytes };
+	r.owner = open_port(NULL);
+	r.origin = open_port(NULL);
+	r.peer = open_peer(r.origin, r.owner);
+	r.memory = place_take(r.owner, place, bytes);
+	r.window = open_window(r.owner, r.memory, bytes, rights, &r.key);
+	return r;
+}
+
+static inline void reach_close(struct reach *r)
+{
+	check_empty(r->origin);
+	check_empty(r->owner);
+	if (r->window)
+		close_window(r->window);
+	place_give(r->owner, r->place, r->memory);
+	cay_peer_release(r->peer);
+	close_port(r->origin);
+	close_port(r->owner);
+}
+
+/* The owner looks; it is told of nothing. */
+static inline void reach_serve(struct reach *r)
+{
+	struct cay_event e;
+	if (r->owner)
+		CHECK(!poll_event(r->owner, &e));
+}
+
+/* Until all that was issued is done. */
+static inline void reach_settle(struct reach *r)
+{
+	uint64_t deadline = soon();
+	int result;
+	while ((result = cay_flush(r->origin, r->peer, 0)) == -EAGAIN) {
+		reach_serve(r);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(result, 0);
+}
+
+/* The origin's next event. */
+static inline void reach_event(struct reach *r, struct cay_event *e)
+{
+	uint64_t deadline = soon();
+	while (!poll_event(r->origin, e)) {
+		if (r->owner != r->origin)
+			reach_serve(r);
+		CHECK(now_ns() < deadline);
+	}
+}
+
+/* It is the end of an access, with this error. */
+static inline void reach_complete(struct reach *r, uint64_t tag, int error)
+{
+	struct cay_event e;
+	reach_event(r, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+	CHECK_EQUAL(e.tag, tag);
+	CHECK_EQUAL(e.error, error);
+	cay_release(r->origin, &e);
+}
+
+/* ---- with the origin in another process ---- */
+
+struct far {
+	void (*body)(struct reach *);
+	struct cay_key key;
+	size_t bytes;
+	enum place place;
+};
+
+static inline void far_child(struct child *parent, void *argument)
+{
+	const struct far *f = argument;
+	struct reach r = { .origin = open_port(NULL),
+		.key = f->key,
+		.bytes = f->bytes,
+		.place = f->place };
+	r.peer = open_peer_named(r.origin, "owner");
+	f->body(&r);
+	check_empty(r.origin);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	child_tell(parent, 1);
+}
+
+static inline bool child_has_told(struct child *c)
+{
+	uint64_t word;
+	ssize_t n = recv(c->fd, &word, sizeof(word), MSG_PEEK | MSG_DONTWAIT);
+	return n >= 0;
+}
+
+static inline void reach_far(enum place place, size_t bytes, unsigned rights,
+	void (*body)(struct reach *))
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, place, bytes);
+	struct far f = { .body = body, .bytes = bytes, .place = place };
+	struct cay_window *w =
+		open_window(owner, memory, bytes, rights, &f.key);
+	struct cay_event e;
+	struct child child;
+	child_start(&child, far_child, &f);
+	while (!child_has_told(&child))
+		CHECK(!poll_event(owner, &e));
+	child_hear(&child);
+	child_join(&child);
+	close_window(w);
+	place_give(owner, place, memory);
+	close_port(owner);
+}
+
+/* In every way: near and far, on every kind of memory. */
+static inline void each_way(
+	size_t bytes, unsigned rights, void (*body)(struct reach *))
+{
+	for (enum place place = 0; place < PLACES; place++) {
+		struct reach r = reach_open(place, bytes, rights);
+		body(&r);
+		reach_close(&r);
+		reach_far(place, bytes, rights, body);
+	}
+}
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Windows: what they let through and what not. Rights, keys, bounds, numbers;
+ * closing, revoking, a full table, memory that is given back. Whatever is
+ * refused ends in an event with the right code and changes nothing.
+ */
+#include <unistd.h>
+
+#include "instruction.h"
+#include "status.h"
+
+#define PAGE 4096ul
+
+/* One refused instruction: the event says so, and no byte has changed. */
+static void refused(
+	struct reach *r, const struct instruction *i, unsigned flags, int error)
+{
+	struct cay_event e;
+	CHECK_EQUAL(i->issue(r, 99, flags), 0);
+	reach_event(r, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+	CHECK_EQUAL(e.error, error);
+	CHECK_EQUAL(e.tag, 99);
+	CHECK_EQUAL(e.command, instruction_command(i, flags));
+	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
+	CHECK_EQUAL(e.length, i->length);
+	if (i->is & PLACED) {
+		CHECK_EQUAL(e.offset, i->offset);
+		CHECK_EQUAL(e.window, r->key.window);
+	}
+	cay_release(r->origin, &e);
+	CHECK(content_fits(r->memory, r->bytes, 1));
+}
+
+static void allowed(
+	struct reach *r, const struct instruction *i, unsigned flags)
+{
+	CHECK_EQUAL(i->issue(r, 77, flags), 0);
+	if (instruction_told(i, flags))
+		reach_complete(r, 77, 0);
+	reach_settle(r);
+	content_fill(r->memory, r->bytes, 1);
+}
+
+/* All of them are refused, with and without flags. */
+static void all_refused(struct reach *r, int error)
+{
+	for (unsigned i = 0; i < COUNT(instructions); i++) {
+		refused(r, &instructions[i], 0, error);
+		refused(r, &instructions[i], CAY_ACK, error);
+	}
+}
+
+static void all_allowed(struct reach *r)
+{
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		allowed(r, &instructions[i], 0);
+}
+
+static struct reach filled(enum place place, unsigned rights)
+{
+	struct reach r = reach_open(place, INSTRUCTION_BYTES, rights);
+	content_fill(r.memory, r.bytes, 1);
+	return r;
+}
+
+/* ---- rights ---- */
+
+static void rights_of(enum place place, unsigned rights)
+{
+	struct reach r = filled(place, rights);
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		for (unsigned flags = 0; flags < 2; flags++)
+			if (instructions[i].right & rights)
+				allowed(&r, &instructions[i], flags);
+			else
+				refused(&r, &instructions[i], flags,
+					CAY_ERROR_RIGHTS);
+	reach_close(&r);
+}
+
+static void each_right_alone(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++)
+		for (unsigned rights = 1; rights <= RIGHTS_ACCESS; rights++)
+			rights_of(place, rights);
+}
+
+/* ---- keys ---- */
+
+static void every_bit_of_the_capability_counts(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++) {
+		struct reach r = filled(place, RIGHTS_ACCESS);
+		CHECK_EQUAL(r.key.capability >> 48, 0);
+		CHECK_EQUAL(r.key.reserved, 0);
+		for (unsigned bit = 0; bit < 48; bit++) {
+			r.key.capability ^= 1ull << bit;
+			refused(&r, &instructions[bit % COUNT(instructions)], 0,
+				CAY_ERROR_CAPABILITY);
+			r.key.capability ^= 1ull << bit;
+		}
+		r.key.capability ^= 1;
+		all_refused(&r, CAY_ERROR_CAPABILITY);
+		r.key.capability ^= 1;
+		all_allowed(&r);
+		CHECK_EQUAL(port_stats(r.origin).wrong,
+			48 + 2 * COUNT(instructions));
+		reach_close(&r);
+	}
+}
+
+/* Those that nobody has opened, and those that no table has. */
+static void numbers_of_windows(void **state)
+{
+	static const uint32_t none[] = { 1, 2, 63, 64, 65, 1000, 32768, 65535 };
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	(void)state;
+	CHECK_EQUAL(r.key.window, 0);
+	for (unsigned i = 0; i < COUNT(none); i++) {
+		r.key.window = none[i];
+		all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+	}
+	r.key.window = 0;
+	all_allowed(&r);
+	reach_close(&r);
+}
+
+/* A port that has opened none. */
+static void no_windows(void **state)
+{
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct cay_peer *peer = r.peer;
+	(void)state;
+	r.peer = open_peer(r.origin, r.origin);
+	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+	cay_peer_release(r.peer);
+	r.peer = peer;
+	reach_close(&r);
+}
+
+static void closed_windows(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++) {
+		struct reach r = filled(place, RIGHTS_ACCESS);
+		struct cay_key old = r.key;
+		close_window(r.window);
+		all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+		/* The next one has its number, but not its key. */
+		r.window = open_window(
+			r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
+		CHECK_EQUAL(r.key.window, old.window);
+		CHECK(r.key.capability != old.capability);
+		all_allowed(&r);
+		struct cay_key new = r.key;
+		r.key = old;
+		all_refused(&r, CAY_ERROR_CAPABILITY);
+		r.key = new;
+		reach_close(&r);
+	}
+}
+
+static void revoked_keys(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++) {
+		struct reach r = filled(place, RIGHTS_ACCESS);
+		for (unsigned i = 0; i < 3; i++) {
+			struct cay_key old = r.key, new, asked;
+			CHECK_EQUAL(cay_window_revoke(r.window, &new), 0);
+			CHECK_EQUAL(cay_window_key(r.window, &asked), 0);
+			CHECK(memcmp(&new, &asked, sizeof(new)) == 0);
+			CHECK_EQUAL(new.window, old.window);
+			CHECK(new.capability != old.capability);
+			all_refused(&r, CAY_ERROR_CAPABILITY);
+			r.key = new;
+			all_allowed(&r);
+		}
+		reach_close(&r);
+	}
+}
+
+/* Whoever is gone is not there to refuse. */
+static void windows_of_the_gone(void **state)
+{
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	uint16_t vpid = cay_port_addr(r.owner).vpid;
+	(void)state;
+	close_port(r.owner);
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		CHECK_EQUAL(instructions[i].issue(&r, 1, CAY_ACK), -EPIPE);
+	expect_gone(r.origin, vpid);
+	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, r.key, 0), -EPIPE);
+	CHECK_EQUAL(cay_window_unlock(r.origin, r.peer, r.key), -EPIPE);
+	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), 0);
+	check_empty(r.origin);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+}
+
+/* ---- bounds ---- */
+
+#define WINDOW_BYTES 100ull
+
+static const uint64_t outside[][2] = {
+	{ 100, 1 },
+	{ 99, 2 },
+	{ 101, 0 },
+	{ 0, 101 },
+	{ 1, 100 },
+	{ 0, 1ull << 40 },
+	{ 77, 24 },
+	{ 1ull << 32, 0 },
+	{ 1ull << 32, 8 },
+	{ 1ull << 63, 8 },
+	{ UINT64_MAX, 0 },
+	{ UINT64_MAX, 1 },
+	{ UINT64_MAX - 7, 8 },
+	{ UINT64_MAX - 7, 16 },
+	{ UINT64_MAX - 99, 100 },
+	{ UINT64_MAX - (1ull << 40) + 1, 1ull << 40 },
+};
+
+static void put_outside(struct reach *r, uint64_t at, size_t bytes, int error)
+{
+	static unsigned char source[4096];
+	/* Nobody reads it: it is refused before. */
+	CHECK_EQUAL(
+		cay_put(r->origin, r->peer, r->key, at, source, bytes, 1, 0),
+		0);
+	reach_complete(r, 1, error);
+	CHECK_EQUAL(
+		cay_get(r->origin, r->peer, r->key, at, source, bytes, 2, 0),
+		0);
+	reach_complete(r, 2, error);
+	if (bytes == 0 || bytes > 24)
+		return;
+	CHECK_EQUAL(
+		cay_get(r->origin, r->peer, r->key, at, NULL, bytes, 3, 0), 0);
+	reach_complete(r, 3, error);
+}
+
+static void atomics_outside(struct reach *r, uint64_t at, int error)
+{
+	uint64_t into = 0;
+	CHECK_EQUAL(cay_fetch_add(r->origin, r->peer, r->key, at, 1, 1, 0), 0);
+	reach_complete(r, 1, error);
+	CHECK_EQUAL(cay_fetch_add_into(
+			    r->origin, r->peer, r->key, at, 1, &into, 2, 0),
+		0);
+	reach_complete(r, 2, error);
+	CHECK_EQUAL(
+		cay_compare_swap(r->origin, r->peer, r->key, at, 0, 1, 3, 0),
+		0);
+	reach_complete(r, 3, error);
+	CHECK_EQUAL(cay_compare_swap_into(
+			    r->origin, r->peer, r->key, at, 0, 1, &into, 4, 0),
+		0);
+	reach_complete(r, 4, error);
+	CHECK_EQUAL(
+		cay_put_masked(r->origin, r->peer, r->key, at, 1, 0xff, 5, 0),
+		0);
+	reach_complete(r, 5, error);
+	CHECK_EQUAL(into, 0);
+}
+
+/* Windows in the middle of something, whose neighbours must not change. */
+static void bounds_of(enum place place)
+{
+	struct reach r = reach_open(place, 300, CAY_RIGHT_READ);
+	close_window(r.window);
+	content_fill(r.memory, r.bytes, 1);
+	r.window = open_window(
+		r.owner, r.memory + 104, WINDOW_BYTES, RIGHTS_ACCESS, &r.key);
+	for (unsigned i = 0; i < COUNT(outside); i++)
+		put_outside(&r, outside[i][0], outside[i][1],
+			CAY_ERROR_TARGET_BOUNDS);
+	static const uint64_t words[] = { 93, 96, 100, 104, 200, 1ull << 32,
+		1ull << 63, UINT64_MAX - 7, UINT64_MAX };
+	for (unsigned i = 0; i < COUNT(words); i++)
+		atomics_outside(&r, words[i], CAY_ERROR_TARGET_BOUNDS);
+	for (uint64_t at = 1; at < 8; at++)
+		atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
+	CHECK(content_fits(r.memory, r.bytes, 1));
+	/* All of it, and its very end. */
+	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 0, r.memory + 104,
+			    WINDOW_BYTES, 0, 0),
+		0);
+	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 100, NULL, 0, 0, 0), 0);
+	CHECK_EQUAL(cay_fetch_add(r.origin, r.peer, r.key, 88, 0, 6, 0), 0);
+	reach_complete(&r, 6, 0);
+	reach_settle(&r);
+	CHECK(content_fits(r.memory, r.bytes, 1));
+	reach_close(&r);
+}
+
+static void bounds_without_overflow(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++)
+		bounds_of(place);
+}
+
+/* A window may begin anywhere, but a word may not. */
+static void misaligned_windows(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++) {
+		struct reach r = reach_open(place, 128, CAY_RIGHT_READ);
+		close_window(r.window);
+		content_fill(r.memory, r.bytes, 1);
+		r.window = open_window(
+			r.owner, r.memory + 9, 64, RIGHTS_ACCESS, &r.key);
+		for (uint64_t at = 0; at < 16; at++)
+			atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
+		CHECK(content_fits(r.memory, r.bytes, 1));
+		uint64_t word = 0x1122334455667788ull, got = 0;
+		CHECK_EQUAL(
+			cay_put(r.origin, r.peer, r.key, 8, &word, 8, 0, 0), 0);
+		CHECK_EQUAL(
+			cay_get(r.origin, r.peer, r.key, 8, &got, 8, 0, 0), 0);
+		reach_settle(&r);
+		CHECK_EQUAL(got, word);
+		CHECK(memcmp(r.memory + 17, &word, 8) == 0);
+		reach_close(&r);
+	}
+}
+
+/* ---- the table ---- */
+
+static void arguments_are_checked(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_window *w = NULL;
+	unsigned char byte;
+	(void)state;
+	CHECK_EQUAL(cay_window_open(port, NULL, 1, 1, &w), -EFAULT);
+	CHECK_EQUAL(cay_window_open(port, &byte, 0, 1, &w), -EINVAL);
+	CHECK_EQUAL(cay_window_open(port, &byte, SIZE_MAX, 1, &w), -EINVAL);
+	CHECK_EQUAL(cay_window_open(port, &byte, 1, 0, &w), -EINVAL);
+	CHECK_EQUAL(cay_window_open(port, &byte, 1, 32 | 1, &w), -EINVAL);
+	/* Nobody could be told of anything. */
+	CHECK_EQUAL(
+		cay_window_open(port, &byte, 1,
+			CAY_RIGHT_NOTIFY_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL, &w),
+		-EINVAL);
+	CHECK(w == NULL);
+	close_port(port);
+}
+
+enum {
+	FEW = 5
+};
+
+static void table_is_limited(void **state)
+{
+	struct cay_port_options o = { .windows = FEW };
+	struct cay_port *port = open_port(&o);
+	struct cay_window *w[FEW + 1] = { NULL };
+	static uint64_t words[FEW + 1];
+	struct cay_key key;
+	(void)state;
+	for (unsigned lap = 0; lap < 20; lap++) {
+		for (unsigned i = 0; i < FEW; i++) {
+			w[i] = open_window(port, &words[i], 8, 1, &key);
+			CHECK_EQUAL(key.window, i);
+		}
+		CHECK_EQUAL(cay_window_open(port, &words[FEW], 8, 1, &w[FEW]),
+			-ENOSPC);
+		CHECK(w[FEW] == NULL);
+		close_window(w[lap % FEW]);
+		w[lap % FEW] = open_window(port, &words[FEW], 8, 1, &key);
+		CHECK_EQUAL(key.window, lap % FEW);
+		for (unsigned i = 0; i < FEW; i++)
+			close_window(w[(i + lap) % FEW]);
+	}
+	/* Those that are open when the port closes go with it. */
+	open_window(port, &words[0], 8, 1, &key);
+	close_port(port);
+}
+
+/* No key of a number's earlier windows fits a later one. */
+static void keys_do_not_come_again(void **state)
+{
+	enum {
+		LAPS = 300
+	};
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct cay_key old[LAPS];
+	(void)state;
+	for (unsigned i = 0; i < LAPS; i++) {
+		old[i] = r.key;
+		close_window(r.window);
+		r.window = open_window(
+			r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
+	}
+	struct cay_key now = r.key;
+	for (unsigned i = 0; i < LAPS; i++) {
+		r.key = old[i];
+		refused(&r, &instructions[i % COUNT(instructions)], 0,
+			CAY_ERROR_CAPABILITY);
+	}
+	r.key = now;
+	all_allowed(&r);
+	reach_close(&r);
+}
+
+/* ---- memory that goes ---- */
+
+static void freed_memory_has_no_windows(void **state)
+{
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	uint64_t heap_used = status_read().heap_used;
+	unsigned char *other = cay_alloc(r.owner, 4 * PAGE, 0);
+	struct cay_key whole, part, kept = r.key;
+	(void)state;
+	open_window(r.owner, other, 4 * PAGE, RIGHTS_ACCESS, &whole);
+	open_window(r.owner, other + 3 * PAGE, 8, RIGHTS_ACCESS, &part);
+	/* What is not its beginning is not given back, nor its windows. */
+	cay_free(r.owner, other + PAGE);
+	r.key = whole;
+	CHECK_EQUAL(issue_add(&r, 1, 0), 0);
+	reach_complete(&r, 1, 0);
+	cay_free(r.owner, other);
+	CHECK_EQUAL(status_read().heap_used, heap_used);
+	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+	r.key = part;
+	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+	r.key = kept;
+	all_allowed(&r);
+	reach_close(&r);
+}
+
+/* ---- fork ---- */
+
+static void handles_are_the_parents(struct child *parent, void *argument)
+{
+	struct reach *r = argument;
+	struct cay_window *w = NULL;
+	struct cay_key key;
+	(void)parent;
+	for (unsigned i = 0; i < COUNT(instructions); i++) {
+		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -ECHILD);
+		CHECK_EQUAL(instructions[i].issue(r, 1, CAY_ACK), -ECHILD);
+	}
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -ECHILD);
+	CHECK_EQUAL(cay_cancel(r->origin, 1), -ECHILD);
+	CHECK_EQUAL(cay_window_open(r->owner, &key, 8, 1, &w), -ECHILD);
+	CHECK_EQUAL(cay_window_revoke(r->window, &key), -ECHILD);
+	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -ECHILD);
+	CHECK_EQUAL(cay_window_unlock(r->origin, r->peer, r->key), -ECHILD);
+	CHECK_EQUAL(cay_window_close(r->window), -ECHILD);
+}
+
+static void after_fork(void **state)
+{
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct child child;
+	(void)state;
+	child_start(&child, handles_are_the_parents, &r);
+	child_join(&child);
+	CHECK(content_fits(r.memory, r.bytes, 1));
+	all_allowed(&r);
+	reach_close(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(each_right_alone),
+		TEST(every_bit_of_the_capability_counts),
+		TEST(numbers_of_windows),
+		TEST(no_windows),
+		TEST(closed_windows),
+		TEST(revoked_keys),
+		TEST(windows_of_the_gone),
+		TEST(bounds_without_overflow),
+		TEST(misaligned_windows),
+		TEST(arguments_are_checked),
+		TEST(table_is_limited),
+		TEST(keys_do_not_come_again),
+		TEST(freed_memory_has_no_windows),
+		TEST(after_fork),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locks of windows: one port at a time, all windows on the same memory, and
+ * free again when their holder unlocks, closes or dies.
+ */
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "instruction.h"
+
+/* A window, and two origins that want it. */
+struct rivals {
+	struct reach a, b;
+};
+
+static struct rivals rivals_open(enum place place)
+{
+	struct rivals v;
+	v.a = reach_open(place, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	v.b = v.a;
+	v.b.origin = open_port(NULL);
+	v.b.peer = open_peer(v.b.origin, v.b.owner);
+	return v;
+}
+
+static void rivals_close(struct rivals *v)
+{
+	check_empty(v->b.origin);
+	cay_peer_release(v->b.peer);
+	close_port(v->b.origin);
+	reach_close(&v->a);
+}
+
+static int lock(struct reach *r, uint64_t deadline)
+{
+	return cay_window_lock(r->origin, r->peer, r->key, deadline);
+}
+
+static int unlock(struct reach *r)
+{
+	return cay_window_unlock(r->origin, r->peer, r->key);
+}
+
+/* All instructions end so. */
+static void all_end(struct reach *r, int error)
+{
+	for (unsigned i = 0; i < COUNT(instructions); i++) {
+		CHECK_EQUAL(instructions[i].issue(r, i, CAY_ACK), 0);
+		reach_complete(r, i, error);
+		reach_settle(r);
+	}
+}
+
+/* ---- one at a time ---- */
+
+static void locked_for_others(enum place place)
+{
+	struct rivals v = rivals_open(place);
+	CHECK_EQUAL(lock(&v.a, 0), 0);
+	all_end(&v.a, 0);
+	all_end(&v.b, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(lock(&v.b, 0), -EAGAIN);
+	CHECK_EQUAL(unlock(&v.b), -EPERM);
+	CHECK_EQUAL(lock(&v.a, 0), -EALREADY);
+	CHECK_EQUAL(lock(&v.a, CAY_FOREVER), -EALREADY);
+	CHECK_EQUAL(unlock(&v.a), 0);
+	CHECK_EQUAL(unlock(&v.a), -EPERM);
+	all_end(&v.a, 0);
+	all_end(&v.b, 0);
+	CHECK_EQUAL(lock(&v.b, soon()), 0);
+	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(unlock(&v.b), 0);
+	rivals_close(&v);
+}
+
+static void exclusive(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++)
+		locked_for_others(place);
+}
+
+/* Its owner is a port like any other. */
+static void owners_may_lock(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	struct reach self = v.a;
+	(void)state;
+	self.origin = v.a.owner;
+	self.peer = open_peer(self.origin, self.owner);
+	CHECK_EQUAL(lock(&self, 0), 0);
+	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
+	all_end(&self, 0);
+	CHECK_EQUAL(unlock(&self), 0);
+	CHECK_EQUAL(lock(&v.a, 0), 0);
+	all_end(&self, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(unlock(&v.a), 0);
+	cay_peer_release(self.peer);
+	rivals_close(&v);
+}
+
+static void wrong_keys(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	struct reach r = v.a;
+	(void)state;
+	r.key.capability ^= 1;
+	CHECK_EQUAL(lock(&r, 0), -EACCES);
+	CHECK_EQUAL(unlock(&r), -EACCES);
+	r = v.a;
+	static const uint32_t none[] = { 1, 63, 64, 65535, 65536, UINT32_MAX };
+	for (unsigned i = 0; i < COUNT(none); i++) {
+		r.key.window = none[i];
+		CHECK_EQUAL(lock(&r, 0), -ENXIO);
+		CHECK_EQUAL(unlock(&r), -ENXIO);
+	}
+	close_window(v.a.window);
+	CHECK_EQUAL(lock(&v.a, soon()), -ENXIO);
+	v.a.window = NULL;
+	rivals_close(&v);
+}
+
+static void deadlines(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	(void)state;
+	CHECK_EQUAL(lock(&v.a, 0), 0);
+	uint64_t before = now_ns();
+	CHECK_EQUAL(lock(&v.b, before + 20 * NS_PER_MS), -ETIMEDOUT);
+	CHECK(now_ns() >= before + 20 * NS_PER_MS);
+	/* Long past. */
+	CHECK_EQUAL(lock(&v.b, 1), -ETIMEDOUT);
+	CHECK_EQUAL(unlock(&v.a), 0);
+	CHECK_EQUAL(lock(&v.b, 1), 0);
+	CHECK_EQUAL(unlock(&v.b), 0);
+	rivals_close(&v);
+}
+
+static void *unlock_later(void *argument)
+{
+	nap_ns(20 * NS_PER_MS);
+	CHECK_EQUAL(unlock(argument), 0);
+	return NULL;
+}
+
+static void waits_until_it_is_free(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	pthread_t thread;
+	(void)state;
+	CHECK_EQUAL(lock(&v.a, 0), 0);
+	CHECK_EQUAL(pthread_create(&thread, NULL, unlock_later, &v.a), 0);
+	CHECK_EQUAL(lock(&v.b, CAY_FOREVER), 0);
+	pthread_join(thread, NULL);
+	all_end(&v.b, 0);
+	CHECK_EQUAL(unlock(&v.b), 0);
+	rivals_close(&v);
+}
+
+/* ---- all windows on the same memory ---- */
+
+struct linked {
+	struct rivals v;
+	struct cay_window *window[4];
+	struct cay_key key[4];
+};
+
+/* Extents in the window's memory; the last one is apart. */
+static const size_t extents[4][2] = { { 0, 128 }, { 0, 64 }, { 56, 16 },
+	{ 128, 8 } };
+
+static struct linked linked_open(enum place place)
+{
+	struct linked l;
+	l.v = rivals_open(place);
+	close_window(l.v.a.window);
+	place_give(l.v.a.owner, place, l.v.a.memory);
+	l.v.a.memory = place_take(l.v.a.owner, place, 256);
+	for (unsigned i = 0; i < 4; i++)
+		l.window[i] = open_window(l.v.a.owner,
+			l.v.a.memory + extents[i][0], extents[i][1],
+			RIGHTS_ACCESS, &l.key[i]);
+	l.v.a.window = NULL;
+	return l;
+}
+
+static void linked_close(struct linked *l)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if (l->window[i])
+			close_window(l->window[i]);
+	rivals_close(&l->v);
+}
+
+/* An access by b through this window ends so. */
+static void check_access(struct linked *l, unsigned i, int error)
+{
+	struct reach r = l->v.b;
+	r.key = l->key[i];
+	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 0, "x", 1, i, CAY_ACK), 0);
+	reach_complete(&r, i, error);
+	CHECK_EQUAL(cay_fetch_add(r.origin, r.peer, r.key, 0, 1, i, 0), 0);
+	reach_complete(&r, i, error);
+}
+
+static void check_locked(struct linked *l, bool locked)
+{
+	int error = locked ? CAY_ERROR_TARGET_LOCKED : 0;
+	for (unsigned i = 0; i < 3; i++)
+		if (l->window[i])
+			check_access(l, i, error);
+	check_access(l, 3, 0);
+}
+
+/* Locked through one, unlocked through another. */
+static void linked_windows(enum place place)
+{
+	struct linked l = linked_open(place);
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned j = 0; j < 3; j++) {
+			struct reach a = l.v.a, b = l.v.b;
+			a.key = l.key[i];
+			b.key = l.key[j];
+			CHECK_EQUAL(lock(&a, 0), 0);
+			check_locked(&l, true);
+			CHECK_EQUAL(lock(&b, 0), -EAGAIN);
+			a.key = l.key[j];
+			CHECK_EQUAL(lock(&a, 0), -EALREADY);
+			CHECK_EQUAL(unlock(&a), 0);
+			check_locked(&l, false);
+		}
+	linked_close(&l);
+}
+
+static void a_lock_on_one_is_on_all(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++)
+		linked_windows(place);
+}
+
+/* Both of two that have nothing in common but a third. */
+static void a_window_joins_all_that_it_overlaps(void **state)
+{
+	struct linked l = linked_open(PLACE_ARENA);
+	struct reach a = l.v.a, b = l.v.b;
+	(void)state;
+	close_window(l.window[0]);
+	close_window(l.window[2]);
+	l.window[0] = NULL;
+	/* [0, 64), [128, 136), and now [32, 132). */
+	l.window[2] = open_window(
+		a.owner, a.memory + 32, 100, RIGHTS_ACCESS, &l.key[2]);
+	a.key = l.key[1];
+	b.key = l.key[2];
+	CHECK_EQUAL(lock(&a, 0), 0);
+	check_access(&l, 2, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(lock(&b, 0), -EAGAIN);
+	CHECK_EQUAL(unlock(&a), 0);
+	a.key = l.key[3];
+	CHECK_EQUAL(lock(&a, 0), 0);
+	check_access(&l, 2, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(lock(&b, 0), -EAGAIN);
+	CHECK_EQUAL(unlock(&a), 0);
+	CHECK_EQUAL(lock(&b, 0), 0);
+	a.key = l.key[1];
+	CHECK_EQUAL(lock(&a, 0), -EAGAIN);
+	a.key = l.key[3];
+	CHECK_EQUAL(lock(&a, 0), -EAGAIN);
+	CHECK_EQUAL(unlock(&b), 0);
+	linked_close(&l);
+}
+
+static void new_windows_are_locked_too(void **state)
+{
+	(void)state;
+	for (enum place place = 0; place < PLACES; place++) {
+		struct linked l = linked_open(place);
+		struct reach a = l.v.a;
+		a.key = l.key[0];
+		CHECK_EQUAL(lock(&a, 0), 0);
+		close_window(l.window[2]);
+		l.window[2] = open_window(
+			a.owner, a.memory + 120, 8, RIGHTS_ACCESS, &l.key[2]);
+		check_locked(&l, true);
+		/* One that is closed takes no lock along. */
+		close_window(l.window[1]);
+		l.window[1] = NULL;
+		check_locked(&l, true);
+		CHECK_EQUAL(unlock(&a), 0);
+		check_locked(&l, false);
+		linked_close(&l);
+	}
+}
+
+/* What was locked through a window that is no more is not locked for ever. */
+static void unlock_after_close_and_revoke(void **state)
+{
+	struct linked l = linked_open(PLACE_ARENA);
+	struct reach a = l.v.a, b = l.v.b;
+	struct cay_key old = l.key[1];
+	(void)state;
+	a.key = old;
+	CHECK_EQUAL(lock(&a, 0), 0);
+	CHECK_EQUAL(cay_window_revoke(l.window[1], &l.key[1]), 0);
+	check_locked(&l, true);
+	CHECK_EQUAL(lock(&a, 0), -EACCES);
+	b.key = old;
+	CHECK_EQUAL(unlock(&b), -EACCES);
+	CHECK_EQUAL(unlock(&a), 0);
+	check_locked(&l, false);
+	a.key = l.key[1];
+	CHECK_EQUAL(lock(&a, 0), 0);
+	close_window(l.window[1]);
+	l.window[1] = NULL;
+	check_locked(&l, true);
+	CHECK_EQUAL(lock(&a, 0), -ENXIO);
+	CHECK_EQUAL(unlock(&a), 0);
+	check_locked(&l, false);
+	linked_close(&l);
+}
+
+/* ---- holders that go ---- */
+
+static void closing_frees(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	struct cay_port *third = open_port(NULL);
+	struct reach c = v.a;
+	(void)state;
+	c.origin = third;
+	c.peer = open_peer(third, v.a.owner);
+	CHECK_EQUAL(lock(&c, 0), 0);
+	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
+	cay_peer_release(c.peer);
+	close_port(third);
+	CHECK_EQUAL(lock(&v.b, 0), 0);
+	CHECK_EQUAL(unlock(&v.b), 0);
+	rivals_close(&v);
+}
+
+struct holder {
+	struct cay_key key;
+	uint64_t rounds;
+	_Atomic uint64_t *inside; /* shared: who is in */
+};
+
+static void holder_child(struct child *parent, void *argument)
+{
+	const struct holder *h = argument;
+	struct reach r = { .origin = open_port(NULL), .key = h->key };
+	r.peer = open_peer_named(r.origin, "owner");
+	CHECK_EQUAL(lock(&r, soon()), 0);
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+static void death_frees(void **state)
+{
+	struct cay_port *owner = open_named("owner"), *b = open_port(NULL);
+	struct reach r = { .origin = b, .owner = owner, .bytes = 128 };
+	struct holder h;
+	(void)state;
+	r.peer = open_peer(b, owner);
+	r.memory = place_take(owner, PLACE_ARENA, r.bytes);
+	r.window = open_window(owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
+	h.key = r.key;
+	for (unsigned i = 0; i < 20; i++) {
+		struct child child;
+		child_start(&child, holder_child, &h);
+		child_hear(&child);
+		CHECK_EQUAL(lock(&r, 0), -EAGAIN);
+		all_end(&r, CAY_ERROR_TARGET_LOCKED);
+		child_kill(&child);
+		CHECK_EQUAL(lock(&r, soon()), 0);
+		CHECK_EQUAL(unlock(&r), 0);
+		all_end(&r, 0);
+	}
+	reach_close(&r);
+}
+
+/* Its owner dies while it is held. */
+static void owner_child(struct child *parent, void *argument)
+{
+	struct cay_port *port = open_named("mortal");
+	struct cay_key key;
+	(void)argument;
+	open_window(port, place_take(port, PLACE_ARENA, 128), 128,
+		RIGHTS_ACCESS, &key);
+	tell_key(parent, key);
+	child_hear(parent);
+}
+
+static void the_owners_death(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		struct child child;
+		child_start(&child, owner_child, NULL);
+		struct reach r = { .origin = port, .key = hear_key(&child) };
+		r.peer = open_peer_named(port, "mortal");
+		uint16_t vpid = cay_peer_addr(r.peer).vpid;
+		CHECK_EQUAL(lock(&r, 0), 0);
+		child_kill(&child);
+		expect_gone(port, vpid);
+		CHECK_EQUAL(unlock(&r), -EPIPE);
+		CHECK_EQUAL(lock(&r, soon()), -EPIPE);
+		cay_peer_release(r.peer);
+	}
+	close_port(port);
+}
+
+/* ---- many who want it ---- */
+
+/* A sum that only exclusion keeps right: get, add, put. */
+static void sum_under_lock(struct reach *r, struct holder *h)
+{
+	uint64_t sum = 0;
+	CHECK_EQUAL(lock(r, soon()), 0);
+	CHECK_EQUAL(atomic_fetch_add(h->inside, 1), 0);
+	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, soon()), 0);
+	sum++;
+	CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
+	CHECK_EQUAL(atomic_fetch_sub(h->inside, 1), 1);
+	CHECK_EQUAL(unlock(r), 0);
+}
+
+static void summing_child(struct child *parent, void *argument)
+{
+	struct holder *h = argument;
+	struct reach r = { .origin = open_port(NULL), .key = h->key };
+	r.peer = open_peer_named(r.origin, "owner");
+	for (uint64_t i = 0; i < h->rounds; i++)
+		sum_under_lock(&r, h);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	child_tell(parent, 1);
+}
+
+static void sums_in(enum place place)
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, place, 64);
+	struct holder h = { .rounds = scaled(300),
+		.inside = shared_memory(4096) };
+	struct cay_window *w = open_window(
+		owner, memory, 64, CAY_RIGHT_READ | CAY_RIGHT_WRITE, &h.key);
+	struct child children[4];
+	uint64_t sum;
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_start(&children[i], summing_child, &h);
+	for (unsigned i = 0; i < COUNT(children); i++) {
+		child_hear(&children[i]);
+		child_join(&children[i]);
+	}
+	memcpy(&sum, memory, 8);
+	CHECK_EQUAL(sum, h.rounds * COUNT(children));
+	close_window(w);
+	place_give(owner, place, memory);
+	close_port(owner);
+	munmap((void *)h.inside, 4096);
+}
+
+static void many_processes(void **state)
+{
+	(void)state;
+	sums_in(PLACE_ARENA);
+	sums_in(PLACE_HEAP);
+}
+
+/* Holders die at any moment; nobody is kept out for ever. */
+static void many_deaths(void **state)
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, PLACE_ARENA, 64);
+	struct holder h = { .rounds = UINT64_MAX, .inside = NULL };
+	struct random random = { now_ns() };
+	struct cay_window *w =
+		open_window(owner, memory, 64, RIGHTS_ACCESS, &h.key);
+	struct cay_port *last = open_port(NULL);
+	struct reach r = { .origin = last, .key = h.key };
+	(void)state;
+	r.peer = open_peer(last, owner);
+	for (unsigned i = 0; i < 30; i++) {
+		struct child children[3];
+		for (unsigned j = 0; j < COUNT(children); j++)
+			child_start(&children[j], holder_child, &h);
+		nap_ns(random_below(&random, 10 * NS_PER_MS));
+		for (unsigned j = 0; j < COUNT(children); j++)
+			child_kill(&children[j]);
+		CHECK_EQUAL(lock(&r, soon()), 0);
+		CHECK_EQUAL(unlock(&r), 0);
+	}
+	cay_peer_release(r.peer);
+	close_port(last);
+	close_window(w);
+	cay_free(owner, memory);
+	close_port(owner);
+}
+
+/* ---- windows that come and go while others lock ---- */
+
+struct opener {
+	struct cay_port *owner;
+	unsigned char *memory;
+	_Atomic bool stop;
+	_Atomic uint64_t rounds;
+};
+
+static void *opener_run(void *argument)
+{
+	struct opener *o = argument;
+	struct cay_key key;
+	while (!atomic_load(&o->stop)) {
+		struct cay_window *w[3];
+		for (unsigned i = 0; i < COUNT(w); i++)
+			w[i] = open_window(o->owner, o->memory + 8 * i, 16,
+				RIGHTS_ACCESS, &key);
+		for (unsigned i = 0; i < COUNT(w); i++)
+			close_window(w[i]);
+		atomic_fetch_add(&o->rounds, 1);
+	}
+	return NULL;
+}
+
+/* The lock of the dead or of former holders must not stay in any of them. */
+static void windows_come_and_go(void **state)
+{
+	struct rivals v = rivals_open(PLACE_ARENA);
+	struct opener o = { .owner = v.a.owner, .memory = v.a.memory };
+	pthread_t thread;
+	(void)state;
+	CHECK_EQUAL(pthread_create(&thread, NULL, opener_run, &o), 0);
+	for (uint64_t i = 0;
+		i < scaled(2000) || atomic_load(&o.rounds) < scaled(200); i++) {
+		struct reach *r = i % 2 ? &v.a : &v.b;
+		CHECK_EQUAL(lock(r, soon()), 0);
+		CHECK_EQUAL(unlock(r), 0);
+	}
+	atomic_store(&o.stop, true);
+	pthread_join(thread, NULL);
+	all_end(&v.a, 0);
+	all_end(&v.b, 0);
+	rivals_close(&v);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(exclusive),
+		TEST(owners_may_lock),
+		TEST(wrong_keys),
+		TEST(deadlines),
+		TEST(waits_until_it_is_free),
+		TEST(a_lock_on_one_is_on_all),
+		TEST(a_window_joins_all_that_it_overlaps),
+		TEST(new_windows_are_locked_too),
+		TEST(unlock_after_close_and_revoke),
+		TEST(closing_frees),
+		TEST(death_frees),
+		TEST(the_owners_death),
+		TEST(many_processes),
+		TEST(many_deaths),
+		TEST(windows_come_and_go),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory that is taken away from those who access it. Processes put into a
+ * window as fast as they can, in old threads and in threads that have never
+ * put before; when close, revoke or lock has returned, nothing of theirs lands
+ * any more, however far they had come.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "remote.h"
+
+#define BYTES  (64ul << 10)
+#define THEIRS 0xaa
+#define OURS   0x11
+
+enum {
+	PUTTERS = 2, /* processes */
+	THREADS = 1, /* of each, and one that is always new */
+	ROUNDS = 200
+};
+
+/* Shared by all processes. */
+struct board {
+	_Atomic uint64_t capability;
+	_Atomic uint32_t window, stop;
+};
+
+/* ---- those who put ---- */
+
+struct putter {
+	struct board *board;
+	struct reach reach;
+	uint64_t seed;
+	_Atomic bool disabled; /* the port, after too many old keys */
+};
+
+static void put_some(struct putter *p, struct random *random)
+{
+	static unsigned char theirs[BYTES];
+	struct reach *r = &p->reach;
+	size_t bytes = random_below(random, 4) ? 1 + random_below(random, 64)
+					       : BYTES / 2;
+	uint64_t at = random_below(random, BYTES - bytes + 1);
+	struct cay_key key = { .capability = atomic_load(&p->board->capability),
+		.window = atomic_load(&p->board->window) };
+	if (theirs[0] != THEIRS)
+		memset(theirs, THEIRS, sizeof(theirs));
+	int result = cay_put(r->origin, r->peer, key, at, theirs, bytes, 0, 0);
+	if (result == -EACCES)
+		atomic_store(&p->disabled, true);
+	else
+		CHECK(result == 0 || result == -EAGAIN || result == -EPIPE);
+}
+
+static bool putter_ends(struct putter *p)
+{
+	return atomic_load(&p->board->stop) || atomic_load(&p->disabled);
+}
+
+static void *putter_run(void *argument)
+{
+	struct putter *p = argument;
+	struct random random = { p->seed };
+	while (!putter_ends(p))
+		put_some(p, &random);
+	return NULL;
+}
+
+/* The first access of a thread, and its last. */
+static void *putter_once(void *argument)
+{
+	struct putter *p = argument;
+	struct random random = { p->seed };
+	put_some(p, &random);
+	return NULL;
+}
+
+/* Refusals come as events; they are not looked at. */
+static void drain(struct cay_port *port)
+{
+	struct cay_event e;
+	while (cay_poll(port, &e, 1) == 1)
+		cay_release(port, &e);
+}
+
+static void putter_threads(struct putter *p)
+{
+	pthread_t threads[THREADS], fresh;
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK_EQUAL(
+			pthread_create(&threads[i], NULL, putter_run, p), 0);
+	while (!putter_ends(p)) {
+		p->seed++;
+		CHECK_EQUAL(pthread_create(&fresh, NULL, putter_once, p), 0);
+		pthread_join(fresh, NULL);
+		drain(p->reach.origin);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void putter_reach(struct putter *p)
+{
+	p->reach.origin = open_port(NULL);
+	p->reach.peer = open_peer_named(p->reach.origin, "owner");
+	atomic_store(&p->disabled, false);
+}
+
+static void putter_child(struct child *parent, void *argument)
+{
+	struct putter p = { .board = argument, .seed = (uint64_t)getpid() };
+	putter_reach(&p);
+	child_tell(parent, 1);
+	for (;;) {
+		putter_threads(&p);
+		cay_peer_release(p.reach.peer);
+		close_port(p.reach.origin);
+		if (atomic_load(&p.board->stop))
+			return;
+		putter_reach(&p);
+	}
+}
+
+/* ---- the one whose memory it is ---- */
+
+struct field {
+	struct board *board;
+	struct cay_port *owner;
+	enum place place;
+	unsigned char *memory;
+	struct cay_window *window;
+	struct child putters[PUTTERS];
+};
+
+static void field_key(struct field *f, struct cay_key key)
+{
+	atomic_store(&f->board->window, key.window);
+	atomic_store(&f->board->capability, key.capability);
+}
+
+static void field_window(struct field *f)
+{
+	struct cay_key key;
+	f->window =
+		open_window(f->owner, f->memory, BYTES, CAY_RIGHT_WRITE, &key);
+	field_key(f, key);
+}
+
+static struct field field_open(enum place place)
+{
+	struct field f = { .place = place, .board = shared_memory(4096) };
+	f.owner = open_named("owner");
+	f.memory = place_take(f.owner, place, BYTES);
+	field_window(&f);
+	for (unsigned i = 0; i < PUTTERS; i++)
+		child_start(&f.putters[i], putter_child, f.board);
+	for (unsigned i = 0; i < PUTTERS; i++)
+		child_hear(&f.putters[i]);
+	return f;
+}
+
+static void field_close(struct field *f)
+{
+	atomic_store(&f->board->stop, 1);
+	for (unsigned i = 0; i < PUTTERS; i++)
+		child_join(&f->putters[i]);
+	close_window(f->window);
+	place_give(f->owner, f->place, f->memory);
+	close_port(f->owner);
+	munmap(f->board, 4096);
+}
+
+static unsigned char look(const unsigned char *byte)
+{
+	return atomic_load_explicit(
+		(const _Atomic unsigned char *)byte, memory_order_relaxed);
+}
+
+/* Until something of theirs has landed. */
+static void field_wait(const struct field *f)
+{
+	uint64_t deadline = soon();
+	for (size_t i = 0; look(&f->memory[i]) != THEIRS; i = (i + 1) % BYTES)
+		if (i == 0)
+			CHECK(now_ns() < deadline);
+}
+
+/* It is ours, and stays so. */
+static void field_check(const struct field *f, struct random *random)
+{
+	memset(f->memory, OURS, BYTES);
+	for (uint64_t n = 1 + random_below(random, 3); n; n--)
+		for (size_t i = 0; i < BYTES; i++)
+			CHECK_EQUAL(look(&f->memory[i]), OURS);
+}
+
+/* ---- close, revoke, lock ---- */
+
+static void close_in(enum place place)
+{
+	struct field f = field_open(place);
+	struct random random = { 1 };
+	for (uint64_t i = 0; i < scaled(ROUNDS); i++) {
+		field_wait(&f);
+		random_pause(&random, 100 * NS_PER_US);
+		close_window(f.window);
+		field_check(&f, &random);
+		field_window(&f);
+	}
+	field_close(&f);
+}
+
+static void closed_means_quiet(void **state)
+{
+	(void)state;
+	close_in(PLACE_ARENA);
+	close_in(PLACE_HEAP);
+}
+
+static void revoke_in(enum place place)
+{
+	struct field f = field_open(place);
+	struct random random = { 2 };
+	for (uint64_t i = 0; i < scaled(ROUNDS); i++) {
+		struct cay_key key;
+		field_wait(&f);
+		random_pause(&random, 100 * NS_PER_US);
+		CHECK_EQUAL(cay_window_revoke(f.window, &key), 0);
+		field_check(&f, &random);
+		field_key(&f, key);
+	}
+	field_close(&f);
+}
+
+static void revoked_means_quiet(void **state)
+{
+	(void)state;
+	revoke_in(PLACE_ARENA);
+	revoke_in(PLACE_HEAP);
+}
+
+static void lock_in(enum place place)
+{
+	struct field f = field_open(place);
+	struct cay_peer *self = open_peer(f.owner, f.owner);
+	struct random random = { 3 };
+	struct cay_key key;
+	cay_window_key(f.window, &key);
+	for (uint64_t i = 0; i < scaled(ROUNDS); i++) {
+		field_wait(&f);
+		random_pause(&random, 100 * NS_PER_US);
+		CHECK_EQUAL(cay_window_lock(f.owner, self, key, soon()), 0);
+		field_check(&f, &random);
+		CHECK_EQUAL(cay_window_unlock(f.owner, self, key), 0);
+	}
+	cay_peer_release(self);
+	field_close(&f);
+}
+
+static void locked_means_quiet(void **state)
+{
+	(void)state;
+	lock_in(PLACE_ARENA);
+	lock_in(PLACE_HEAP);
+}
+
+/* cay_port_close() gives the memory back too. */
+static void port_close_in(enum place place)
+{
+	struct field f = { .place = place, .board = shared_memory(4096) };
+	struct random random = { 4 };
+	/* So that the process stays in the arena. */
+	struct cay_port *other = open_port(NULL);
+	f.memory = place_take(other, place, BYTES);
+	for (uint64_t i = 0; i < scaled(ROUNDS) / 20; i++) {
+		atomic_store(&f.board->stop, 0);
+		f.owner = open_named("owner");
+		field_window(&f);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_start(&f.putters[j], putter_child, f.board);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_hear(&f.putters[j]);
+		field_wait(&f);
+		close_port(f.owner);
+		field_check(&f, &random);
+		atomic_store(&f.board->stop, 1);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_join(&f.putters[j]);
+	}
+	place_give(other, place, f.memory);
+	close_port(other);
+	munmap(f.board, 4096);
+}
+
+static void a_closed_port_means_quiet(void **state)
+{
+	(void)state;
+	port_close_in(PLACE_ARENA);
+	port_close_in(PLACE_HEAP);
+}
+
+/* ---- those who die in the middle of it ---- */
+
+static void the_dead_are_not_waited_for(void **state)
+{
+	struct field f = { .place = PLACE_ARENA, .board = shared_memory(4096) };
+	struct random random = { now_ns() };
+	(void)state;
+	f.owner = open_named("owner");
+	f.memory = place_take(f.owner, f.place, BYTES);
+	for (uint64_t i = 0; i < scaled(60); i++) {
+		field_window(&f);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_start(&f.putters[j], putter_child, f.board);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_hear(&f.putters[j]);
+		random_pause(&random, 3 * NS_PER_MS);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			kill(f.putters[j].pid, SIGKILL);
+		if (i % 2)
+			close_window(f.window);
+		for (unsigned j = 0; j < PUTTERS; j++)
+			child_kill(&f.putters[j]);
+		if (i % 2 == 0)
+			close_window(f.window);
+		field_check(&f, &random);
+	}
+	place_give(f.owner, f.place, f.memory);
+	close_port(f.owner);
+	munmap(f.board, 4096);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(closed_means_quiet),
+		TEST(revoked_means_quiet),
+		TEST(locked_means_quiet),
+		TEST(a_closed_port_means_quiet),
+		TEST(the_dead_are_not_waited_for),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of traces share: seeds, and runs that must not fail. */
+#ifndef CAY_TESTS_TRACE_TRACES_H
+#define CAY_TESTS_TRACE_TRACES_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "trace/bytes.h"
+#include "trace/oracle.h"
+#include "trace/random.h"
+#include "trace/replay.h"
+
+static inline uint64_t environment(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static inline uint64_t first_seed(void)
+{
+	return environment("CAY_SEED", 1);
+}
+
+/* Runs it on a platform, from beginning to end. */
+static inline void replayed(const struct trace *t,
+	const struct platform *platform, struct outcome *out)
+{
+	struct replay r;
+	assert_int_equal(replay_open(&r, t, platform, out), 0);
+	assert_int_equal(replay_run(&r), 0);
+	replay_close(&r);
+}
+
+/* Writes a trace where somebody can look at it. */
+static inline void trace_dump(const struct trace *t, const char *path)
+{
+	FILE *f = fopen(path, "w");
+	char head[8192], line[TRACE_LINE_MAX];
+	if (!f)
+		return;
+	trace_head(t, head, sizeof(head));
+	fputs(head, f);
+	for (uint32_t i = 0; i < t->count; i++) {
+		trace_line(&t->instruction[i], line);
+		fputs(line, f);
+	}
+	fclose(f);
+}
+
+/* "4000 traces in 1.5 s" */
+static inline void speed_print(
+	const char *what, uint64_t count, uint64_t start_ns)
+{
+	double s = (double)(clock_now_ns() - start_ns) / 1e9;
+	printf("%s: %lu in %.2f s, %.0f per second\n", what,
+		(unsigned long)count, s, (double)count / s);
+}
+
+#endif
