@@ -39,19 +39,14 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(origin, position);
-	host_write(&nqe->word[CAY_NQE_WORD_TAG], c->tag, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PEER],
-		c->peer_node | (uint64_t)c->api_tag << CAY_NQE_API_TAG_SHIFT,
-		HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], c->length, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_RESULT], c->result, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PREVIOUS], c->previous, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
-		queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED],
-		c->command | (uint64_t)c->reference << CAY_NQE_REFERENCE_SHIFT |
-			(uint64_t)c->sequence << CAY_NQE_SEQUENCE_SHIFT,
-		HOST_NQE);
+	notify_head(nqe, c->tag, c->peer_node, c->api_tag);
+	notify_fill(nqe, &(struct notify_body){ c->length, c->result,
+				 c->previous, notify_pointers(&claim),
+				 c->command |
+					 (uint64_t)c->reference
+						 << CAY_NQE_REFERENCE_SHIFT |
+					 (uint64_t)c->sequence
+						 << CAY_NQE_SEQUENCE_SHIFT });
 	host_step(op, STEP_ENTRY);
 	notify_publish(
 		nqe, notify_word(origin, position,

@@ -16,15 +16,6 @@ static inline uint32_t completer_keep(const struct context *to, unsigned flags)
 					: to->cq_reserve + to->priority_reserve;
 }
 
-/* The entry's first two words are the same for all. */
-static inline void completer_head(struct cay_nqe *nqe, const struct packet *p)
-{
-	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PEER],
-		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
-		HOST_NQE);
-}
-
 /* The last 1 to 7 bytes of a message, as a word. */
 static inline uint64_t completer_tail(const unsigned char *from, size_t bytes)
 {
@@ -92,7 +83,7 @@ static inline int completer_fast_send(
 
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(to, position);
-	completer_head(nqe, p);
+	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
 	if (p->pieces == 1) {
 		completer_immediate(nqe, p->payload->iov_base, p->length);
 	} else {
@@ -109,17 +100,14 @@ static inline int completer_fast_send(
 
 /* NOTIFY_RECV: says where the payload is. */
 static inline void completer_recv_entry(struct cay_nqe *nqe,
-	const struct packet *p, uint64_t start, uint64_t rdr_write)
+	const struct packet *p, uint64_t start, const struct claim *claim)
 {
-	completer_head(nqe, p);
-	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_START], start, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_REFERENCE], p->reference, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
-		rdr_write << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	/* So that who takes a long message can say what has completed. */
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED],
-		p->reference ? p->command : 0, HOST_NQE);
+	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
+	notify_fill(nqe,
+		&(struct notify_body){ p->length, start, p->reference,
+			notify_pointers(claim),
+			/* So that who takes it can say what has completed. */
+			p->reference ? p->command : 0 });
 }
 
 /* An access that the target must make itself arrives as what it is. */
@@ -154,7 +142,7 @@ static inline int completer_send(struct context *to, struct op_record *op,
 		completer_gather(to->rdr + (uint64_t)claim.start * RDR_UNIT,
 			p->payload, p->pieces, HOST_RDR);
 	host_step(op, STEP_PAYLOAD);
-	completer_recv_entry(nqe, p, start, queue_rdr(claim.w_new));
+	completer_recv_entry(nqe, p, start, &claim);
 	host_step(op, STEP_ENTRY);
 	notify_publish(nqe, notify_word(to, position, completer_arrives_as(p),
 				    0, p->origin_vpid));

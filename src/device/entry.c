@@ -52,7 +52,7 @@ int DEVICE(notify_gone)(
 	const struct packet p = { .origin_vpid = vpid, .origin_node = node };
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(to, position);
-	completer_recv_entry(nqe, &p, 0, queue_rdr(claim.w_new));
+	completer_recv_entry(nqe, &p, 0, &claim);
 	notify_publish(nqe,
 		notify_word(to, position,
 			(uint16_t)(CAY_NOTIFY_GONE |
@@ -71,17 +71,11 @@ int DEVICE(put)(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct target *t,
 	const void *data, size_t length, uint64_t tag)
 {
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
-	if (requester_straight(o)) {
-		unsigned char *at =
-			window_direct(to, op, t, length, CAY_RIGHT_WRITE);
-		if (likely(at)) {
-			completer_store(at, data, length);
-			host_step(op, STEP_STORED);
-			record_access_end(op);
-			return 0;
-		}
-		record_access_end(op);
+	unsigned char *at =
+		requester_straight(o, op, slot, t, length, CAY_RIGHT_WRITE);
+	if (likely(at)) {
+		completer_store(at, data, length);
+		return requester_arrived(op);
 	}
 	struct iovec payload = { (void *)(uintptr_t)data, length };
 	return requester_detour(o, op, slot, t,
@@ -95,17 +89,11 @@ int DEVICE(get)(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct target *t, void *data,
 	size_t length, uint64_t tag)
 {
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
-	if (requester_straight(o)) {
-		const unsigned char *at =
-			window_direct(to, op, t, length, CAY_RIGHT_READ);
-		if (likely(at)) {
-			responder_load(data, at, length);
-			host_step(op, STEP_STORED);
-			record_access_end(op);
-			return 0;
-		}
-		record_access_end(op);
+	const unsigned char *at =
+		requester_straight(o, op, slot, t, length, CAY_RIGHT_READ);
+	if (likely(at)) {
+		responder_load(data, at, length);
+		return requester_arrived(op);
 	}
 	struct iovec payload = { data, length };
 	return requester_detour(o, op, slot, t,
@@ -120,21 +108,16 @@ int DEVICE(atomic)(struct origin *o, struct op_record *op,
 	uint16_t command, const uint64_t operand[2], uint64_t *previous,
 	uint64_t tag)
 {
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
-	if (requester_straight(o) && likely(t->offset % 8 == 0)) {
-		unsigned char *at =
-			window_direct(to, op, t, 8, CAY_RIGHT_ATOMIC);
-		if (likely(at && (uintptr_t)at % 8 == 0)) {
-			*previous = responder_operate(
-				(_Atomic uint64_t *)(void *)at, command,
-				operand)
-					    .previous;
-			host_step(op, STEP_STORED);
-			record_access_end(op);
-			return 0;
-		}
-		record_access_end(op);
+	unsigned char *at = NULL;
+	if (likely(t->offset % 8 == 0))
+		at = requester_straight(o, op, slot, t, 8, CAY_RIGHT_ATOMIC);
+	if (likely(at && (uintptr_t)at % 8 == 0)) {
+		_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)at;
+		*previous = responder_operate(word, command, operand).previous;
+		return requester_arrived(op);
 	}
+	if (at)
+		record_access_end(op);
 	struct iovec payload = { previous, 8 };
 	return requester_detour(o, op, slot, t,
 		(struct packet){ .command = command,

@@ -138,6 +138,40 @@ static inline uint64_t notify_word(const struct context *to, uint64_t position,
 		       << CAY_NQE_GENERATION_SHIFT;
 }
 
+/* Words 0 and 1, which every entry has. */
+static inline void notify_head(
+	struct cay_nqe *nqe, uint64_t tag, uint32_t node, uint32_t api_tag)
+{
+	host_write(&nqe->word[CAY_NQE_WORD_TAG], tag, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_PEER],
+		node | (uint64_t)api_tag << CAY_NQE_API_TAG_SHIFT, HOST_NQE);
+}
+
+/* Words 2 to 6, of every entry but NOTIFY_FAST_RECV. */
+struct notify_body {
+	uint64_t length;
+	uint64_t third, fourth; /* what they are depends on the command */
+	uint64_t pointers;
+	uint64_t completed;
+};
+
+static inline void notify_fill(
+	struct cay_nqe *nqe, const struct notify_body *body)
+{
+	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], body->length, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_START], body->third, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_WINDOW], body->fourth, HOST_NQE);
+	host_write(&nqe->word[CAY_NQE_WORD_POINTERS], body->pointers, HOST_NQE);
+	host_write(
+		&nqe->word[CAY_NQE_WORD_COMPLETED], body->completed, HOST_NQE);
+}
+
+/* Word 5: where the RDR's write position is after the claim. */
+static inline uint64_t notify_pointers(const struct claim *claim)
+{
+	return queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT;
+}
+
 /* N3. Nothing of the entry may be touched after it. */
 static inline void notify_publish(struct cay_nqe *nqe, uint64_t word)
 {
@@ -249,10 +283,10 @@ static inline bool notify_published(struct context *to, uint64_t position)
 
 /*
  * Makes an entry that its claimer will never publish void. The caller knows
- * that the claimer is dead, or is it itself. rdr_write is where the RDR's write position was
- * after the claim, or negative if that is not known. Only the node repairs what
- * others have claimed, so the CAS fails only if the entry was not what it
- * seemed.
+ * that the claimer is dead, or is it itself. rdr_write is where the RDR's write
+ * position was after the claim, or negative if that is not known. Only the node
+ * repairs what others have claimed, so the CAS fails only if the entry was not
+ * what it seemed.
  */
 static inline bool notify_void(
 	struct context *to, uint64_t position, int64_t rdr_write)

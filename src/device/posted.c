@@ -150,16 +150,9 @@ static void posted_entry(struct context *to, const struct packet *p,
 	struct cay_nqe *nqe = notify_entry(to, position);
 	unsigned error = p->length > slot->length ? CAY_ERROR_POSTED_TRUNCATED
 						  : CAY_ERROR_NONE;
-	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PEER],
-		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
-		HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COOKIE], slot->cookie, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POSTED], index + 1ull, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
-		queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
+	notify_fill(nqe, &(struct notify_body){ p->length, slot->cookie,
+				 index + 1ull, notify_pointers(claim), 0 });
 	notify_publish(
 		nqe, notify_word(to, position,
 			     (uint16_t)(CAY_NOTIFY_POSTED_RECV |

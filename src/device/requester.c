@@ -237,12 +237,31 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	return 0;
 }
 
-/* May a request without flags go the straight way? */
-static inline bool requester_straight(const struct origin *o)
+/*
+ * A request without flags, straight to the memory that it wants: NULL if that
+ * is not possible. Else the access, then requester_arrived().
+ */
+static inline unsigned char *requester_straight(const struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *slot,
+	const struct target *t, uint64_t bytes, uint32_t right)
 {
 	/* Relaxed: this thread's own accesses, as in scoreboard_behind(). */
-	return likely(!o->words &&
-		      !atomic_load_explicit(&o->carried, memory_order_relaxed));
+	if (unlikely(o->words ||
+		     atomic_load_explicit(&o->carried, memory_order_relaxed)))
+		return NULL;
+	const struct context *to =
+		atomic_load_explicit(slot, memory_order_acquire);
+	unsigned char *at = window_direct(to, op, t, bytes, right);
+	if (unlikely(!at))
+		record_access_end(op);
+	return at;
+}
+
+static inline int requester_arrived(struct op_record *op)
+{
+	host_step(op, STEP_STORED);
+	record_access_end(op);
+	return 0;
 }
 
 /* The long way, with everything that the straight one leaves out. */
@@ -349,7 +368,19 @@ static int requester_remote(struct origin *o, struct op_record *op,
 	return r > 0 ? 0 : r;
 }
 
-/* Window, lock, bounds, in word mode alignment: of the origin. */
+/* Bounds, in word mode alignment, of what the origin has. */
+static enum cay_error requester_check_memory(
+	const struct origin *o, uint64_t offset, uint64_t bytes, uint64_t size)
+{
+	if (!bits_inside(offset, bytes, size))
+		return CAY_ERROR_ORIGIN_BOUNDS;
+	if (o->words && offset % 8)
+		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
+	return o->words && bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN
+				     : CAY_ERROR_NONE;
+}
+
+/* Its window and lock, then the rest. */
 static enum cay_error requester_check_origin(
 	const struct origin *o, const struct cay_vci *v)
 {
@@ -361,13 +392,7 @@ static enum cay_error requester_check_origin(
 	uint64_t lock = host_load(window_word(&o->wdt[id].lock), HOST_WINDOW);
 	if (lock && lock != o->self)
 		return CAY_ERROR_ORIGIN_LOCKED;
-	if (!bits_inside(offset, bytes, o->windows[id].length))
-		return CAY_ERROR_ORIGIN_BOUNDS;
-	if (o->words && offset % 8)
-		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
-	if (o->words && bytes % 8)
-		return CAY_ERROR_ORIGIN_LENGTH_ALIGN;
-	return CAY_ERROR_NONE;
+	return requester_check_memory(o, offset, bytes, o->windows[id].length);
 }
 
 static enum cay_error requester_check_send(
@@ -375,13 +400,7 @@ static enum cay_error requester_check_send(
 {
 	uint64_t offset = v->word[CAY_VCI_WORD_SDR_OFFSET];
 	uint64_t bytes = v->word[CAY_VCI_WORD_LENGTH];
-	if (!bits_inside(offset, bytes, o->sdr_bytes))
-		return CAY_ERROR_ORIGIN_BOUNDS;
-	if (o->words && offset % 8)
-		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
-	if (o->words && bytes % 8)
-		return CAY_ERROR_ORIGIN_LENGTH_ALIGN;
-	return CAY_ERROR_NONE;
+	return requester_check_memory(o, offset, bytes, o->sdr_bytes);
 }
 
 /* The first check that fails decides: command, route, origin, target. */

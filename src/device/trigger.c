@@ -32,16 +32,10 @@ static int trigger_status(
 		return r;
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(own, position);
-	host_write(&nqe->word[CAY_NQE_WORD_TAG], 0, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PEER], o->node, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], o->wq_write, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_RESULT], claim.w_new, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PREVIOUS],
-		host_load(&own->control->r, HOST_R), HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
-		o->wq_read | queue_rdr(claim.w_new) << CAY_NQE_RDR_WRITE_SHIFT,
-		HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], 0, HOST_NQE);
+	notify_head(nqe, 0, o->node, 0);
+	notify_fill(nqe, &(struct notify_body){ o->wq_write, claim.w_new,
+				 host_load(&own->control->r, HOST_R),
+				 o->wq_read | notify_pointers(&claim), 0 });
 	notify_publish(
 		nqe, notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
 	return notify_finish(own, op, &claim, 0);

@@ -29,8 +29,8 @@ static inline const _Atomic uint64_t *window_word(const uint64_t *word)
 static inline uint32_t window_right(unsigned command)
 {
 	switch (command & CAY_COMMAND_OPERATION) {
-	case CAY_FAA & CAY_COMMAND_OPERATION:
-	case CAY_CAS & CAY_COMMAND_OPERATION:
+	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case CAY_CAS &CAY_COMMAND_OPERATION:
 		return CAY_RIGHT_ATOMIC;
 	case CAY_GET:
 	case CAY_FAST_GET:
@@ -54,13 +54,12 @@ static inline bool window_aligned(unsigned command)
  * another one meanwhile: fields that are read one after the other belong
  * together.
  */
-static inline enum cay_error window_check(
-	const struct cay_window_descriptor *d, const struct packet *p,
-	struct access *a)
+static inline enum cay_error window_check(const struct cay_window_descriptor *d,
+	const struct packet *p, struct access *a)
 {
 	/* Acquire pairs with the release in window_publish(), port/window.c. */
-	a->rights = host_load32(
-		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	a->rights =
+		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
 	if (unlikely(a->rights == 0))
 		return CAY_ERROR_TARGET_WINDOW;
 	uint64_t capability =
@@ -87,8 +86,8 @@ static inline enum cay_error window_check(
 }
 
 /* Whoever wrote the descriptor may be mistaken about the arena. */
-static inline bool window_inside(
-	const struct context *to, const struct packet *p, const struct access *a)
+static inline bool window_inside(const struct context *to,
+	const struct packet *p, const struct access *a)
 {
 	return a->at >= ARENA_HEAP_OFFSET &&
 	       bits_inside(a->at, p->length, to->arena->bytes);
@@ -100,33 +99,26 @@ static inline void window_entry(struct context *to, const struct packet *p,
 {
 	uint64_t position = queue_nq(claim->w_old);
 	struct cay_nqe *nqe = notify_entry(to, position);
-	host_write(&nqe->word[CAY_NQE_WORD_TAG], p->tag, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_PEER],
-		p->origin_node | (uint64_t)p->api_tag << CAY_NQE_API_TAG_SHIFT,
-		HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_LENGTH], p->length, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_OFFSET], p->offset, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_WINDOW], p->window, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
-		queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT, HOST_NQE);
-	host_write(&nqe->word[CAY_NQE_WORD_COMPLETED], p->command, HOST_NQE);
-	notify_publish(nqe, notify_word(to, position,
-				    (uint16_t)(CAY_NOTIFY_RMA |
-					       (unsigned)error
-						       << CAY_COMMAND_ERROR_SHIFT),
-				    0, p->origin_vpid));
+	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
+	notify_fill(nqe, &(struct notify_body){ p->length, p->offset, p->window,
+				 notify_pointers(claim), p->command });
+	notify_publish(nqe,
+		notify_word(to, position,
+			(uint16_t)(CAY_NOTIFY_RMA |
+				   (unsigned)error << CAY_COMMAND_ERROR_SHIFT),
+			0, p->origin_vpid));
 }
 
 /* Is the owner's last word of a refusal still waiting to be read? */
 static bool window_told(
 	struct context *to, const struct cay_window_descriptor *d)
 {
-	uint32_t told = host_load32(
-		(const _Atomic uint32_t *)&d->told, HOST_WINDOW);
+	uint32_t told =
+		host_load32((const _Atomic uint32_t *)&d->told, HOST_WINDOW);
 	uint64_t r = host_load(&to->control->r, HOST_R);
 	/* Entries that were not given back: at most a ring of them. */
-	return told && (uint32_t)(told - 1 - (uint32_t)queue_nq(r)) <
-			       to->nq_entries;
+	return told &&
+	       (uint32_t)(told - 1 - (uint32_t)queue_nq(r)) < to->nq_entries;
 }
 
 /*
@@ -139,8 +131,8 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 {
 	struct cay_window_descriptor *d = &to->wdt[p->window];
 	struct claim claim;
-	uint32_t rights = host_load32(
-		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	uint32_t rights =
+		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
 	if (!(rights & CAY_RIGHT_NOTIFY_REFUSAL))
 		return;
 	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
@@ -163,8 +155,8 @@ static inline void window_owner(
 	const struct cay_window_descriptor *d = &to->wdt[p->window];
 	a->owner.cookie = atomic_load_explicit(
 		(const _Atomic uint32_t *)&d->cookie, memory_order_relaxed);
-	a->owner.cookie_address = host_load_relaxed(
-		window_word(&d->cookie_address), HOST_WINDOW);
+	a->owner.cookie_address =
+		host_load_relaxed(window_word(&d->cookie_address), HOST_WINDOW);
 }
 
 /*
@@ -205,8 +197,8 @@ out:
 }
 
 /* Memory that is the owner's own, and an access that the kernel cannot make? */
-static inline bool window_only_owner(
-	const struct context *to, const struct packet *p, const struct access *a)
+static inline bool window_only_owner(const struct context *to,
+	const struct packet *p, const struct access *a)
 {
 	return unlikely(a->owner.pid) &&
 	       (window_aligned(p->command) ||
@@ -246,14 +238,14 @@ static inline unsigned char *window_direct(const struct context *to,
 	uint32_t right)
 {
 	record_access(op, to, t->window + 1ull);
-	if (unlikely(host_load32(&to->control->gate, HOST_MOVING) !=
-			     to->epoch ||
-		     t->window >= to->windows))
+	if (unlikely(
+		    host_load32(&to->control->gate, HOST_MOVING) != to->epoch ||
+		    t->window >= to->windows))
 		return NULL;
 	const struct cay_window_descriptor *d = &to->wdt[t->window];
 	/* Acquire as in window_check(). */
-	uint32_t rights = host_load32(
-		(const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	uint32_t rights =
+		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
 	uint64_t wrong =
 		(host_load_relaxed(window_word(&d->capability), HOST_WINDOW) ^
 			t->capability) &
@@ -266,9 +258,8 @@ static inline unsigned char *window_direct(const struct context *to,
 		return NULL;
 	uint64_t length =
 		host_load_relaxed(window_word(&d->length), HOST_WINDOW);
-	uint64_t at =
-		host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
-		t->offset;
+	uint64_t at = host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
+		      t->offset;
 	if (unlikely(!bits_inside(t->offset, bytes, length) ||
 		     at < ARENA_HEAP_OFFSET ||
 		     !bits_inside(at, bytes, to->arena->bytes)))

@@ -54,7 +54,8 @@ static bool carry_silent(const struct packet *p)
 {
 	return !(p->flags & CAY_VCI_NOTIFY) &&
 	       !(p->command & CAY_COMMAND_ACK) &&
-	       (carry_puts(p->command) || carry_local(p) ||
+	       (carry_puts(p->command) || carry_gets(p->command) ||
+		       carry_local(p) ||
 		       (p->command & CAY_COMMAND_OPERATION) ==
 			       CAY_MISALIGNED_PUT);
 }
@@ -71,7 +72,7 @@ static void *carry_stage(
 		.offset = p->offset,
 		.length = p->length,
 		.operand = { p->operand[0], p->operand[1] } };
-	if (carry_puts(p->command))
+	if (carry_puts(p->command) && p->length)
 		memcpy(c + 1, p->payload->iov_base, p->length);
 	return c;
 }
@@ -111,11 +112,12 @@ static int carry_try(struct cay_port *port, struct op_record *op,
 int carry_access(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {
-	struct cay_port *port = (struct cay_port *)(void *)((unsigned char *)o -
-		offsetof(struct cay_port, origin));
+	struct cay_port *port =
+		(struct cay_port *)(void *)((unsigned char *)o -
+					    offsetof(struct cay_port, origin));
 	struct cay_peer *peer =
 		(struct cay_peer *)(void *)((unsigned char *)to -
-			offsetof(struct cay_peer, context));
+					    offsetof(struct cay_peer, context));
 	struct lock_guard guard;
 	/* Nobody may jump out and leave what was staged behind. */
 	lock_guard_begin(&guard);

@@ -40,11 +40,14 @@ static void posted_begin(struct context *own)
 		POSTED_RDR, memory_order_acq_rel, memory_order_acquire);
 }
 
-/* Senders who were refused may be let in now. */
+/*
+ * Senders who were refused may be let in now. Sequentially consistent, as the
+ * store before it: that first, then the look at who waits.
+ */
 static void posted_wake(struct context *own)
 {
 	uint64_t r =
-		atomic_load_explicit(&own->control->r, memory_order_acquire);
+		atomic_load_explicit(&own->control->r, memory_order_seq_cst);
 	if (r & R_WAITERS)
 		futex_wake_lower(&own->control->r);
 }
@@ -59,10 +62,8 @@ static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
 	atomic_fetch_add_explicit(
 		&own->posted_head->available, 1, memory_order_relaxed);
 	atomic_store_explicit(
-		slot_state(slot), POSTED_READY, memory_order_release);
+		slot_state(slot), POSTED_READY, memory_order_seq_cst);
 	posted_begin(own);
-	/* The slot first, then the look at R: whoever set WAITERS before. */
-	atomic_thread_fence(memory_order_seq_cst);
 	posted_wake(own);
 }
 

@@ -162,6 +162,8 @@ int serve_access(
 	struct request q = { 0 };
 	uint32_t rights = 0;
 
+	e->api_tag = (uint32_t)(n->word[CAY_NQE_WORD_PEER] >>
+				CAY_NQE_API_TAG_SHIFT);
 	int r = member_origin(port->member, e->peer.vpid, &origin);
 	if (r == -ENOMEM)
 		return r;

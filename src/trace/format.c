@@ -35,6 +35,12 @@ static const struct format_name mode_names[] = {
 	{ 0 },
 };
 
+static const struct format_name words_names[] = {
+	{ "no", false },
+	{ "yes", true },
+	{ 0 },
+};
+
 #define MEMBER(m)                              \
 	offsetof(struct trace_instruction, m), \
 		sizeof(((struct trace_instruction *)0)->m)
@@ -74,6 +80,9 @@ const struct format_field format_fields[FORMAT_FIELDS] = {
 	[FIELD_SEED] = { "seed", FORMAT_WORD, MEMBER(seed), UINT64_MAX, NULL },
 	[FIELD_DATA] = { "data", FORMAT_DATA, MEMBER(data_bytes),
 		TRACE_DATA_MAX, NULL },
+	[FIELD_WORDS] = { "words", FORMAT_NAME, MEMBER(words), true,
+		words_names },
+	[FIELD_NODE] = { "node", FORMAT_WORD, MEMBER(node), UINT32_MAX, NULL },
 };
 
 #define BIT(id) (1u << FIELD_##id)
@@ -115,6 +124,7 @@ const struct format_kind format_kinds[TRACE_KINDS] = {
 	[TRACE_FLUSH] = { "flush", true, false, 0, 0 },
 	[TRACE_DRAIN] = { "drain", false, false, 0, 0 },
 	[TRACE_PORT_CLOSE] = { "port_close", false, false, 0, 0 },
+	[TRACE_PORT_OPEN] = { "port_open", false, false, BIT(WORDS), 0 },
 };
 
 const char *trace_kind_name(enum trace_kind kind)

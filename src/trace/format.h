@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 
 #define FORMAT_HEADER "cay-trace 1"
+#define FORMAT_PART   "cay-trace-part 1"
 
 enum format_type {
 	FORMAT_NUMBER, /* written in decimal */
@@ -52,6 +53,8 @@ enum format_field_id {
 	FIELD_FLAGS,
 	FIELD_SEED,
 	FIELD_DATA,
+	FIELD_WORDS,
+	FIELD_NODE, /* only in parts, and there in all */
 	FORMAT_FIELDS,
 };
 

@@ -24,6 +24,7 @@ struct parser {
 	const char *at, *end; /* of the whole text */
 	uint32_t line;
 	bool sized; /* there was a line of queues */
+	bool part;  /* of a recorder */
 };
 
 #define SPAN(s) (int)bits_min((s).length, 40), (s).at
@@ -177,8 +178,8 @@ static int port_parse(struct parser *p, struct span *line, uint16_t *port)
 {
 	uint64_t value;
 	struct span word = span_next(line);
-	if (!number_parse(word, TRACE_PORTS_MAX - 1, &value) ||
-		value >= p->trace->ports)
+	uint64_t ports = p->part ? CAY_VPIDS : p->trace->ports;
+	if (!number_parse(word, UINT16_MAX, &value) || value >= ports)
 		return complain_word(p, "not the number of a port:", word);
 	*port = (uint16_t)value;
 	return 0;
@@ -189,11 +190,12 @@ static int field_take(struct parser *p, struct span word,
 	uint32_t *given)
 {
 	struct span name, value;
+	uint32_t may = k->may | (p->part ? 1u << FIELD_NODE : 0);
 	int id = 0;
 	if (!span_split(word, '=', &name, &value))
 		return complain_word(p, "neither name nor value:", word);
 	while (id < FORMAT_FIELDS &&
-		!(k->may >> id & 1 && span_is(name, format_fields[id].name)))
+		!(may >> id & 1 && span_is(name, format_fields[id].name)))
 		id++;
 	if (id == FORMAT_FIELDS)
 		return trace_complain(p->complaint, p->line, "%s has no '%.*s'",
@@ -251,7 +253,7 @@ static int ports_line(struct parser *p, struct span *line)
 	struct trace *t = p->trace;
 	struct span word = span_next(line), mode = span_next(line);
 	uint64_t number;
-	if (t->count)
+	if (t->count || p->part)
 		return trace_complain(p->complaint, p->line,
 			"ports come before instructions");
 	if (!number_parse(word, TRACE_PORTS_MAX - 1, &number) ||
@@ -290,13 +292,18 @@ static int queue_take(
 
 static int queues_line(struct parser *p, struct span *line)
 {
+	struct trace_queues q = p->trace->queues;
 	int r = 0;
-	if (p->sized || p->trace->count)
+	if (!p->part && (p->sized || p->trace->count))
 		return trace_complain(p->complaint, p->line,
 			"queues are described once, before instructions");
 	p->sized = true;
 	for (struct span word; r == 0 && (word = span_next(line)).length;)
-		r = queue_take(p, word, &p->trace->queues);
+		r = queue_take(p, word, &q);
+	if (p->part)
+		trace_queues_join(&p->trace->queues, &q);
+	else
+		p->trace->queues = q;
 	return r;
 }
 
@@ -326,11 +333,13 @@ static int line_parse(struct parser *p, struct span line)
 	return complain_word(p, "no such instruction:", word);
 }
 
-/* Every line has an end, also the last. */
+/* Every line has an end, also the last. 1: of a part, that is missing. */
 static int line_next(struct parser *p, struct span *line)
 {
 	const char *end = memchr(p->at, '\n', (size_t)(p->end - p->at));
 	p->line++;
+	if (!end && p->part)
+		return 1;
 	if (!end)
 		return trace_complain(
 			p->complaint, p->line, "the line has no end");
@@ -346,20 +355,20 @@ static int line_next(struct parser *p, struct span *line)
 
 static int text_parse(struct parser *p)
 {
-	struct span line;
-	int r = 0;
+	const char *header = p->part ? FORMAT_PART : FORMAT_HEADER;
+	struct span line = { 0 };
 	if (p->at == p->end)
 		return trace_complain(p->complaint, 1, "it is empty");
-	r = line_next(p, &line);
-	if (r == 0 && !span_is(line, FORMAT_HEADER))
-		return trace_complain(p->complaint, 1,
-			"the first line is not '" FORMAT_HEADER "'");
+	int r = line_next(p, &line);
+	if (r == 0 && !span_is(line, header))
+		return trace_complain(
+			p->complaint, 1, "the first line is not '%s'", header);
 	while (r == 0 && p->at != p->end) {
 		r = line_next(p, &line);
 		if (r == 0)
 			r = line_parse(p, line);
 	}
-	return r ? r : trace_check(p->trace, p->complaint);
+	return r > 0 ? 0 : r;
 }
 
 int trace_parse(const char *text, size_t length, struct trace *t,
@@ -369,6 +378,24 @@ int trace_parse(const char *text, size_t length, struct trace *t,
 		.trace = t, .complaint = c, .at = text, .end = text + length
 	};
 	trace_open(t);
+	int r = text_parse(&p);
+	if (r == 0)
+		r = trace_check(t, c);
+	if (r)
+		trace_free(t);
+	return r;
+}
+
+int trace_parse_part(const char *text, size_t length, struct trace *t,
+	struct trace_complaint *c)
+{
+	struct parser p = { .trace = t,
+		.complaint = c,
+		.at = text,
+		.end = text + length,
+		.part = true };
+	trace_open(t);
+	t->queues = (struct trace_queues){ 0 };
 	int r = text_parse(&p);
 	if (r)
 		trace_free(t);

@@ -300,10 +300,21 @@ static void wrong_place(struct made *m, struct trace_instruction *i)
 	spoil(m, i);
 }
 
+/* Few values, so that a compare_swap finds what it compares. */
 static uint64_t operand(struct made *m)
 {
-	/* Few values, so that a compare_swap finds what it compares. */
 	return one_in(m, 4) ? bytes_random(&m->random) : below(m, 3);
+}
+
+static void operands(struct made *m, struct trace_instruction *i)
+{
+	if (i->kind == TRACE_PUT || i->kind == TRACE_GET)
+		return;
+	i->operand[0] = operand(m);
+	if (i->kind == TRACE_PUT_MASKED)
+		i->operand[1] = below(m, 256);
+	else if (i->kind == TRACE_COMPARE_SWAP)
+		i->operand[1] = operand(m);
 }
 
 static void access_add(struct made *m, uint16_t port, enum trace_kind kind)
@@ -320,12 +331,7 @@ static void access_add(struct made *m, uint16_t port, enum trace_kind kind)
 	i.key = m->window[i.peer][i.window].key;
 	i.event = kind >= TRACE_GET && one_in(m, 2);
 	access_place(m, &i);
-	i.operand[0] = operand(m);
-	i.operand[1] = operand(m);
-	if (kind == TRACE_PUT_MASKED)
-		i.operand[1] = below(m, 256);
-	if (kind == TRACE_FETCH_ADD)
-		i.operand[1] = 0;
+	operands(m, &i);
 	if (one_in(m, 6))
 		wrong_place(m, &i);
 	if (kind == TRACE_PUT)

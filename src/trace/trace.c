@@ -30,6 +30,18 @@ void trace_free(struct trace *t)
 	trace_open(t);
 }
 
+void trace_queues_join(struct trace_queues *to, const struct trace_queues *q)
+{
+	if (q->nq_entries > to->nq_entries)
+		to->nq_entries = q->nq_entries;
+	if (q->rdr_bytes > to->rdr_bytes)
+		to->rdr_bytes = q->rdr_bytes;
+	if (q->windows > to->windows)
+		to->windows = q->windows;
+	if (q->posted > to->posted)
+		to->posted = q->posted;
+}
+
 int trace_add(struct trace *t, const struct trace_instruction *i)
 {
 	if (t->count == t->room) {
@@ -173,6 +185,9 @@ static int instruction_check(const struct trace *t,
 	const struct trace_instruction *i, bool *closed,
 	struct trace_complaint *c)
 {
+	if (i->kind == TRACE_PORT_OPEN)
+		return trace_complain(
+			c, i->line, "ports are opened by the lines 'port'");
 	if (i->port >= t->ports || i->peer >= t->ports)
 		return trace_complain(c, i->line, "there is no port %u",
 			i->port >= t->ports ? i->port : i->peer);

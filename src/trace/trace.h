@@ -53,6 +53,7 @@ enum trace_kind {
 	TRACE_FLUSH,
 	TRACE_DRAIN,
 	TRACE_PORT_CLOSE,
+	TRACE_PORT_OPEN, /* only in what a recorder writes */
 	TRACE_KINDS,
 };
 
@@ -62,10 +63,12 @@ struct trace_instruction {
 	uint64_t time_ns; /* since the first one */
 	uint16_t port;	  /* whose instruction it is */
 	uint16_t peer;	  /* to whom */
+	uint32_t node;	  /* of a recorder: then ports are VPIDs there */
 	uint16_t window;  /* Win-ID, at the peer if there is one */
 	uint8_t flags;	  /* enum cay_flag */
 	uint8_t rights;	  /* enum cay_right */
 	bool event;	  /* what is read goes to the event, not to memory */
+	bool words;	  /* of a port that is opened: word mode */
 	uint8_t data_bytes;
 	enum cay_receive_mode mode;
 	uint32_t api_tag;
@@ -121,6 +124,9 @@ struct trace_complaint {
 void trace_open(struct trace *);
 void trace_free(struct trace *);
 
+/* Queues that have room for either. */
+void trace_queues_join(struct trace_queues *, const struct trace_queues *);
+
 /* 0 or -ENOMEM. */
 int trace_add(struct trace *, const struct trace_instruction *);
 
@@ -145,6 +151,13 @@ static inline bool trace_issues(enum trace_kind kind)
 int trace_parse(const char *text, size_t length, struct trace *,
 	struct trace_complaint *);
 
+/*
+ * What a recorder has written in one process: ports are VPIDs, times absolute,
+ * and nothing is checked as a whole. A last line without an end is left out.
+ */
+int trace_parse_part(const char *text, size_t length, struct trace *,
+	struct trace_complaint *);
+
 /* Never more than this with the terminating 0. */
 #define TRACE_LINE_MAX 512
 
@@ -153,6 +166,10 @@ size_t trace_line(const struct trace_instruction *, char line[TRACE_LINE_MAX]);
 
 /* What comes before the first instruction. Its length, or what it would be. */
 size_t trace_head(const struct trace *, char *to, size_t room);
+
+/* The line of queues, with its end. Its length. */
+size_t trace_queues_line(
+	const struct trace_queues *, char line[TRACE_LINE_MAX]);
 
 /* "put" and the like. */
 const char *trace_kind_name(enum trace_kind);

@@ -63,6 +63,8 @@ static void text_field(struct text *t, const struct format_field *f,
 static bool field_said(enum format_field_id id, const struct format_kind *k,
 	const struct trace_instruction *i)
 {
+	if (id == FIELD_NODE)
+		return i->node;
 	if (!(k->may >> id & 1))
 		return false;
 	if (k->must >> id & 1)
@@ -91,15 +93,27 @@ size_t trace_line(const struct trace_instruction *i, char line[TRACE_LINE_MAX])
 	return t.used;
 }
 
-size_t trace_head(const struct trace *trace, char *to, size_t room)
+static void text_queues(struct text *t, const struct trace_queues *q)
 {
-	const struct trace_queues *q = &trace->queues;
-	struct text t = { to, room, 0 };
-	text_add(&t, FORMAT_HEADER "\n");
-	text_add(&t,
+	text_add(t,
 		"queues nq_entries=%u rdr_bytes=%" PRIu64
 		" windows=%u posted=%u\n",
 		q->nq_entries, q->rdr_bytes, q->windows, q->posted);
+}
+
+size_t trace_queues_line(
+	const struct trace_queues *q, char line[TRACE_LINE_MAX])
+{
+	struct text t = { line, TRACE_LINE_MAX, 0 };
+	text_queues(&t, q);
+	return t.used;
+}
+
+size_t trace_head(const struct trace *trace, char *to, size_t room)
+{
+	struct text t = { to, room, 0 };
+	text_add(&t, FORMAT_HEADER "\n");
+	text_queues(&t, &trace->queues);
 	for (uint32_t p = 0; p < trace->ports; p++)
 		text_add(&t, "port %u%s\n", p,
 			trace->port[p].words ? " words" : "");

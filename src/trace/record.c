@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorder: a library for LD_PRELOAD that stands before libcay, has it do
+ * what was asked for, and writes down what it has accepted. A program that is
+ * not recorded does not know of it.
+ *
+ * The time of a call is that of its beginning, so what follows from something
+ * is never written down as before it. What is refused to the caller (-EAGAIN
+ * and the like) did not happen. Any thread.
+ *
+ * Here ports, peers and messages; record_memory.c has the rest.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "contract/arena.h"
+#include "trace/record_call.h"
+#include "trace/record_log.h"
+
+/* ---- ports and peers ---- */
+
+static uint32_t power_of_two(uint64_t wanted, unsigned lowest, unsigned usual)
+{
+	unsigned n = wanted ? bits_log2_up(wanted) : usual;
+	return 1u << (n < lowest ? lowest : n);
+}
+
+static void queues_record(const struct cay_port_options *o)
+{
+	const struct trace_queues q = {
+		.nq_entries = power_of_two(o->nq_entries, QUEUE_NQ_LOG2_MIN,
+			QUEUE_NQ_LOG2_DEFAULT),
+		.rdr_bytes =
+			(uint64_t)RDR_UNIT *
+			power_of_two((o->rdr_bytes + RDR_UNIT - 1) / RDR_UNIT,
+				QUEUE_RDR_LOG2_MIN, QUEUE_RDR_LOG2_DEFAULT),
+		.windows = o->windows ? o->windows : QUEUE_WINDOWS_DEFAULT,
+		.posted = power_of_two(o->posted, 1, QUEUE_POSTED_LOG2_DEFAULT),
+	};
+	record_queues(&q);
+}
+
+CAY_API struct cay_port *cay_port_open(const struct cay_port_options *options)
+{
+	struct cay_port_options o = { 0 };
+	if (!real_ready()) {
+		errno = ENOSYS;
+		return NULL;
+	}
+	struct trace_instruction i = call_begin(TRACE_PORT_OPEN, NULL, NULL);
+	struct cay_port *port = real.port_open(options);
+	int before = errno;
+	if (port) {
+		struct cay_addr addr = real.port_addr(port);
+		if (options)
+			memcpy(&o, options,
+				options->size
+					? bits_min(options->size, sizeof(o))
+					: sizeof(o));
+		i.node = addr.node;
+		i.port = i.peer = addr.vpid;
+		i.words = o.flags & CAY_PORT_WORDS;
+		queues_record(&o);
+	}
+	call_end(&i, port ? 0 : -1);
+	errno = before;
+	return port;
+}
+
+CAY_API int cay_port_close(struct cay_port *port)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	struct trace_instruction i = call_begin(TRACE_PORT_CLOSE, port, NULL);
+	struct cay_addr addr = real.port_addr(port);
+	int r = real.port_close(port);
+	if (r == 0)
+		record_forget_port(addr);
+	return call_end(&i, r);
+}
+
+static int peer_end(struct trace_instruction *i, struct cay_port *port,
+	struct cay_peer **out, int r)
+{
+	if (r == 0) {
+		const struct record_handle h = { .port = real.port_addr(port) };
+		i->peer = real.peer_addr(*out).vpid;
+		record_remember(*out, &h);
+	}
+	return call_end(i, r);
+}
+
+CAY_API int cay_peer_resolve(
+	struct cay_port *port, struct cay_addr addr, struct cay_peer **out)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	struct trace_instruction i = call_begin(TRACE_PEER_RESOLVE, port, NULL);
+	return peer_end(&i, port, out, real.peer_resolve(port, addr, out));
+}
+
+CAY_API int cay_peer_lookup(struct cay_port *port, const char *name,
+	uint64_t deadline, struct cay_peer **out)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	struct trace_instruction i = call_begin(TRACE_PEER_RESOLVE, port, NULL);
+	int r = real.peer_lookup(port, name, deadline, out);
+	i.time_ns = clock_now_ns(); /* it may have waited long */
+	return peer_end(&i, port, out, r);
+}
+
+CAY_API void cay_peer_release(struct cay_peer *peer)
+{
+	struct record_handle h;
+	if (!real_ready())
+		return;
+	if (!peer || !record_forget(peer, &h)) {
+		real.peer_release(peer);
+		return;
+	}
+	struct trace_instruction i = call_begin(TRACE_PEER_RELEASE, NULL, peer);
+	i.node = h.port.node;
+	i.port = h.port.vpid;
+	real.peer_release(peer);
+	call_end(&i, 0);
+}
+
+/* ---- messages ---- */
+
+static struct trace_instruction begin_send(struct cay_port *port,
+	struct cay_peer *peer, uint64_t tag, const void *data, size_t length,
+	unsigned flags)
+{
+	struct trace_instruction i = call_begin(TRACE_SEND, port, peer);
+	call_request(&i, tag, flags);
+	call_payload(&i, data, length);
+	return i;
+}
+
+CAY_API int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	const void *data, size_t length, unsigned flags)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	if (real_calls_us(__builtin_return_address(0)))
+		return real.send(port, peer, tag, data, length, flags);
+	struct trace_instruction i =
+		begin_send(port, peer, tag, data, length, flags);
+	return call_end(&i, real.send(port, peer, tag, data, length, flags));
+}
+
+CAY_API int cay_send_tagged(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+	unsigned flags)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	struct trace_instruction i =
+		begin_send(port, peer, tag, data, length, flags);
+	i.api_tag = api_tag;
+	return call_end(&i, real.send_tagged(port, peer, tag, api_tag, data,
+				    length, flags));
+}
+
+/* In one piece; NULL if that cannot be. */
+static unsigned char *pieces_join(
+	const struct iovec *pieces, int count, size_t *length)
+{
+	size_t all = 0, at = 0;
+	if (count < 0 || count > IOV_MAX || (count && !pieces))
+		return NULL;
+	for (int i = 0; i < count; i++) {
+		if (!pieces[i].iov_base && pieces[i].iov_len)
+			return NULL;
+		all += pieces[i].iov_len;
+	}
+	unsigned char *joined = malloc(all + 1);
+	for (int i = 0; joined && i < count; i++) {
+		if (pieces[i].iov_len)
+			memcpy(joined + at, pieces[i].iov_base,
+				pieces[i].iov_len);
+		at += pieces[i].iov_len;
+	}
+	*length = all;
+	return joined;
+}
+
+CAY_API int cay_sendv(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, const struct iovec *pieces, int count, unsigned flags)
+{
+	size_t length = 0;
+	if (!real_ready())
+		return -ENOSYS;
+	unsigned char *joined = pieces_join(pieces, count, &length);
+	struct trace_instruction i =
+		begin_send(port, peer, tag, joined, length, flags);
+	free(joined);
+	return call_end(&i, real.sendv(port, peer, tag, pieces, count, flags));
+}
+
+CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, const void *data, size_t length, unsigned flags,
+	uint64_t deadline)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	struct trace_instruction i =
+		begin_send(port, peer, tag, data, length, flags);
+	int r = real.send_wait(port, peer, tag, data, length, flags, deadline);
+	return call_end(&i, r);
+}
