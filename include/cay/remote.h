@@ -12,9 +12,7 @@
  * which is gone), -ECHILD.
  *
  * In the order of issue to one peer, messages included, unless CAY_FREE_ORDER;
- * with CAY_FENCE only after all before it are complete. What a get reads may be
- * older than what a put before it, to another place, has written, unless
- * cay_flush() or an atomic lies between.
+ * with CAY_FENCE only after all before it are complete.
  */
 #ifndef CAY_REMOTE_H
 #define CAY_REMOTE_H
