@@ -19,5 +19,6 @@ int cli_node(int argc, char **argv);
 int cli_recv(int argc, char **argv);
 int cli_send(int argc, char **argv);
 int cli_top(int argc, char **argv);
+int cli_trace(int argc, char **argv);
 
 #endif

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{ "node", cli_node, "show, serve or fence: the process behind ports" },
 	{ "top", cli_top, "watch ports, queues and threads live" },
 	{ "bench", cli_bench, "measure, against the bare hand-over" },
+	{ "trace", cli_trace, "record, replay and compare what ports do" },
 	{ "explain", cli_explain, "steps and accesses of an instruction" },
 	{ "doctor", cli_doctor, "what this machine allows, and what to do" },
 };

@@ -46,18 +46,21 @@ static const char *style_begin(enum line_style style)
 	}
 }
 
-/* A screen's line is cut at its border, and what was there before goes. */
+/*
+ * A screen's line is cut at its border. What was there before goes first:
+ * behind a full line, the last cell would go with it.
+ */
 static void line_screen(struct page *p, enum line_style style, const char *text)
 {
 	int width = (int)bits_min(p->view->columns, LINE_MAX_BYTES);
 	if (p->rows == 0)
 		return;
 	p->rows--;
-	fprintf(p->to, "%s%.*s", style_begin(style), width, text);
+	fprintf(p->to, "\033[K%s%.*s", style_begin(style), width, text);
 	if (style == LINE_HEADING)
 		fprintf(p->to, "%*s",
 			width - (int)bits_min(strlen(text), (size_t)width), "");
-	fprintf(p->to, "%s\033[K%s", style == LINE_PLAIN ? "" : "\033[0m",
+	fprintf(p->to, "%s%s", style == LINE_PLAIN ? "" : "\033[0m",
 		p->rows ? "\n" : "");
 }
 
@@ -137,10 +140,9 @@ static void head_lines(struct page *p, const struct top_frame *f)
 		s->threads, plural(s->threads), t->busy);
 	line(p, LINE_PLAIN,
 		"repaired %" PRIu64 ", voided %" PRIu64 ", fenced %" PRIu64
-		", refused %" PRIu64 "; heap %s of %s, %s of memory",
+		", refused %" PRIu64 "; heap %s, memory %s",
 		s->repaired, s->voided, s->fenced, s->refused,
-		bytes_text(s->heap_used, a), bytes_text(s->heap_bytes, b),
-		bytes_text(s->memory_bytes, c));
+		bytes_text(s->heap_used, a), bytes_text(s->memory_bytes, b));
 	char data[16];
 	line(p, LINE_PLAIN,
 		"total: %s/s received, %s/s given back, %s/s issued; "

@@ -164,7 +164,7 @@ struct posted_head {
 
 /*
  * `state` of a struct cay_posted_receive: enum posted_state 7:0, the op record
- * of whoever took it (its place in the arena, in units of its size) 63:32.
+ * of whoever took it (its place in the arena, in units of its size) 63:8.
  * FREE -> READY (receiver) -> TAKEN (sender) -> FILLED (sender, when it owns
  * the entry that will tell of it) -> FREE (receiver, when it has seen that).
  */
@@ -175,7 +175,7 @@ enum posted_state {
 	POSTED_FILLED = 3,
 };
 #define POSTED_STATE_MASK  0xffull
-#define POSTED_TAKER_SHIFT 32
+#define POSTED_TAKER_SHIFT 8
 
 /* ---- peer table: written by the node, read by the port ---- */
 

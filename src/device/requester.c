@@ -201,6 +201,16 @@ static inline int requester_reach(struct op_record *op,
 }
 
 /*
+ * What this port has stored at the target is there before we load from it: a
+ * processor may let a load pass a store, and order of issue does not.
+ */
+static inline void requester_settle(uint32_t right)
+{
+	if (right == CAY_RIGHT_READ)
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/*
  * 0; 1: refused, and the completion says why; -EAGAIN: nothing has happened;
  * -EPIPE; or what carrying it to its owner gave.
  */
@@ -219,6 +229,8 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	int r = unlikely(o->words) ? requester_check_words(op, slot, p) : 0;
 	if (unlikely(scoreboard_behind(o, slot, p)))
 		r = r ? r : -EXDEV;
+	if (!(p->flags & CAY_VCI_FREE_ORDER))
+		requester_settle(window_right(p->command));
 	if (likely(!r))
 		r = requester_reach(op, slot, p, &response);
 	if (unlikely(r == -EXDEV && !o->carry))
@@ -251,6 +263,7 @@ static inline unsigned char *requester_straight(const struct origin *o,
 		return NULL;
 	const struct context *to =
 		atomic_load_explicit(slot, memory_order_acquire);
+	requester_settle(right);
 	unsigned char *at = window_direct(to, op, t, bytes, right);
 	if (unlikely(!at))
 		record_access_end(op);

@@ -45,6 +45,13 @@ static int remote_issue(struct cay_port *port, struct cay_peer *peer,
 		device_access(&port->origin, op, &peer->context, p));
 }
 
+/* No bytes may have no place, but memcpy() wants one for them too. */
+static void *remote_place(const void *data)
+{
+	static unsigned char none;
+	return data ? (void *)(uintptr_t)data : &none;
+}
+
 static int remote_bytes(const void *data, size_t length)
 {
 	if (!data && length)
@@ -66,7 +73,7 @@ __attribute__((noinline)) static int put_other(struct cay_port *port,
 	struct cay_peer *peer, struct cay_key key, uint64_t offset,
 	const void *data, size_t length, uint64_t tag, unsigned flags)
 {
-	struct iovec payload = { (void *)(uintptr_t)data, length };
+	struct iovec payload = { remote_place(data), length };
 	struct packet p = { .command = remote_command(CAY_FAST_PUT, CAY_PUT,
 				    length, flags),
 		.tag = tag,
@@ -136,7 +143,7 @@ __attribute__((noinline)) static int get_other(struct cay_port *port,
 	struct cay_peer *peer, struct cay_key key, uint64_t offset, void *to,
 	size_t length, uint64_t tag, unsigned flags)
 {
-	struct iovec payload = { to, length };
+	struct iovec payload = { remote_place(to), length };
 	struct packet p = { .command = CAY_GET,
 		.tag = tag,
 		.offset = offset,

@@ -214,3 +214,17 @@ CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
 	int r = real.send_wait(port, peer, tag, data, length, flags, deadline);
 	return call_end(&i, r);
 }
+
+/* What was taken came from what has begun before: the time is that after it. */
+CAY_API int cay_poll(struct cay_port *port, struct cay_event *events, int max)
+{
+	if (!real_ready())
+		return -ENOSYS;
+	int n = real.poll(port, events, max);
+	if (n > 0) {
+		struct trace_instruction i =
+			call_begin(TRACE_DRAIN, port, NULL);
+		call_end(&i, 0);
+	}
+	return n;
+}

@@ -29,6 +29,7 @@ static const struct {
 	{ "cay_send_tagged", &real.send_tagged },
 	{ "cay_sendv", &real.sendv },
 	{ "cay_send_wait", &real.send_wait },
+	{ "cay_poll", &real.poll },
 	{ "cay_put", &real.put },
 	{ "cay_put_masked", &real.put_masked },
 	{ "cay_get", &real.get },

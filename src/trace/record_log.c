@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/format.h"
@@ -35,6 +36,10 @@ static struct known *known;
 
 /* The process whose file it is 63:32, and 1 + its descriptor, or 0. */
 static _Atomic uint64_t file;
+
+/* How it is known again: a program may close what it has not opened. */
+static dev_t file_device;
+static ino_t file_number;
 
 static void guard_begin(struct guard *g)
 {
@@ -75,16 +80,30 @@ static int file_open(pid_t pid)
 	return fd;
 }
 
+static bool file_ours(int fd)
+{
+	struct stat s;
+	return fstat(fd, &s) == 0 && s.st_dev == file_device &&
+	       s.st_ino == file_number;
+}
+
 /* The first line of a process, also of one that was forked. */
 static uint64_t file_change(pid_t pid)
 {
 	struct guard g;
+	struct stat s;
 	guard_begin(&g);
 	uint64_t now = atomic_load_explicit(&file, memory_order_relaxed);
-	if (now >> 32 != (uint64_t)pid) {
-		if ((uint32_t)now)
-			close((int)(uint32_t)now - 1); /* the parent's */
+	int former = (int)(uint32_t)now - 1;
+	bool ours = former >= 0 && file_ours(former);
+	if (now >> 32 != (uint64_t)pid || !ours) {
+		if (ours)
+			close(former); /* the parent's */
 		int fd = file_open(pid);
+		if (fd >= 0 && fstat(fd, &s) == 0) {
+			file_device = s.st_dev;
+			file_number = s.st_ino;
+		}
 		now = (uint64_t)pid << 32 | (uint32_t)(fd + 1);
 		atomic_store_explicit(&file, now, memory_order_release);
 	}
@@ -92,14 +111,16 @@ static uint64_t file_change(pid_t pid)
 	return now;
 }
 
+/* Its descriptor, or -1. */
 static int file_now(void)
 {
 	pid_t pid = getpid();
 	/* Acquire pairs with the release above: the file has its header. */
 	uint64_t now = atomic_load_explicit(&file, memory_order_acquire);
-	if (now >> 32 != (uint64_t)pid)
-		now = file_change(pid);
-	return (int)(uint32_t)now - 1;
+	int fd = (int)(uint32_t)now - 1;
+	if (now >> 32 == (uint64_t)pid && (fd < 0 || file_ours(fd)))
+		return fd;
+	return (int)(uint32_t)file_change(pid) - 1;
 }
 
 /* A recorder changes nothing for whom it records. */

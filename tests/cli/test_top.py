@@ -5,10 +5,13 @@
 usage: test_top.py CAY TRAFFIC [TEST...]
 """
 import fcntl
+import glob
+import itertools
 import json
 import os
 import pty
 import re
+import resource
 import select
 import signal
 import struct
@@ -20,7 +23,7 @@ import time
 import unittest
 
 import test_cli
-from test_cli import CliTest, PATIENCE, sockets_of, until
+from test_cli import CliTest, PATIENCE, processes_of, sockets_of, until
 
 TRAFFIC = ""
 TAKE, GIVE = b"\033[?1049h", b"\033[?25h\033[?1049l"
@@ -142,15 +145,62 @@ class Status(TopTest):
                        if p["pid"] == server.pid)
         self.assertEqual(process["alloc_bytes"], 5 * 4096)
 
+    def arena_bytes(self):
+        """What the arenas take, without asking the node."""
+        total = 0
+        for pid in processes_of(self.node):
+            for path in glob.glob(f"/proc/{pid}/fd/*"):
+                try:
+                    if "memfd:cay-realm" in os.readlink(path):
+                        total += os.stat(path).st_blocks * 512
+                except OSError:
+                    continue
+        return total
+
+    def arena_settled(self):
+        before = self.arena_bytes()
+        time.sleep(0.3)
+        return before == self.arena_bytes()
+
     def test_looking_costs_nothing(self):
         """No page of the arena exists because somebody looked at it."""
         for i in range(3):
-            self.receive(name=f"idle-{i}")
-        before = self.status()["memory_bytes"]
-        for _ in range(3):
-            self.status()
+            self.start("recv", f"idle-{i}")
+            self.send("--ack", f"idle-{i}", "are you there?")
+        self.assertTrue(until(self.arena_settled))
+        before = self.arena_bytes()
+        self.assertGreater(before, 0)
+        status = self.status()
         self.top("-n", "1", "-d", "0.05")
-        self.assertEqual(self.status()["memory_bytes"], before)
+        self.assertEqual(self.arena_bytes(), before)
+        self.assertEqual(status["memory_bytes"], before)
+        self.assertEqual([p["windows"] for p in status["ports"]], [0, 0, 0])
+
+    def descriptors_left(self, pid, count):
+        """Lets a process have so many more than it has at rest."""
+        def listed():
+            return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+
+        def at_rest():
+            before = listed()
+            time.sleep(0.2)
+            return before == listed()
+        self.assertTrue(until(at_rest))
+        used = listed()
+        free = (fd for fd in itertools.count() if fd not in used)
+        limit = next(itertools.islice(free, count, None))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
+
+    def test_not_known(self):
+        """A node that cannot look says so, and does not guess."""
+        server = self.serve()
+        # A connection takes two, the report two; one more is to look.
+        self.descriptors_left(self.status()["pid"], 4)
+        port = self.port_of(server.pid)
+        for key in "windows", "windows_locked", "posted_available":
+            self.assertIsNone(port[key])
+        result = self.run_cay("top", "-n", "1", "-d", "0.05")
+        self.assertRegex(result.stdout.decode(), r"- +\? +\? +\? held")
 
     def test_threads(self):
         server = self.serve()
@@ -406,10 +456,11 @@ class Terminal:
             return text in self.said[after:]
         return until(there)
 
-    def frame(self):
-        """The lines of the next picture; none if there is none."""
+    def frame(self, action=lambda: None):
+        """The lines of the next picture after it; none if there is none."""
         self.read()
         at = len(self.said)
+        action()
         picture = re.compile(rb"\033\[H((?:(?!\033\[H).)+?)\033\[J", re.S)
 
         def found():
@@ -495,8 +546,7 @@ class Screen(TopTest):
         self.assertTrue(terminal.shows(b"/s received"))
         # The first rates come by themselves, the next ones when asked for.
         self.assertTrue(terminal.settled(lambda f: "total: 0/s" in f[2]))
-        terminal.type(b" ")
-        self.assertTrue(terminal.frame())
+        self.assertTrue(terminal.frame(lambda: terminal.type(b" ")))
         terminal.type(b"q")
         self.finished(terminal)
 

@@ -28,6 +28,7 @@
 #define LONG_BYTES   100000
 #define STOP_AT	     100 /* times: what is first is a case of its own */
 #define BURST	     64
+#define PAUSE_NS     (10 * CLOCK_NS_PER_MS)
 
 extern void (*host_step_hook)(enum device_step);
 
@@ -137,7 +138,7 @@ __attribute__((noreturn)) static void act_for_ever(
 		if (r && r != -EAGAIN)
 			fail(kind, r);
 		if (i % BURST == 0)
-			clock_nap_ns(CLOCK_NS_PER_MS);
+			clock_nap_ns(PAUSE_NS);
 	}
 }
 

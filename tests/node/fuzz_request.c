@@ -12,6 +12,7 @@
 
 #define FUZZ_PROCESSES	4
 #define FUZZ_REMEMBERED 8
+#define FUZZ_WINDOWS	6
 #define FUZZ_HEAP_BYTES (640ull << 10) /* so that it is full at times */
 #define FUZZ_INPUT_MAX	1024
 #define FUZZ_PID	1000 /* of the first process; all made up */
@@ -84,6 +85,8 @@ static void fill_open(struct input *in, struct node_request *q)
 	q->open.rdr_log2 = 10;
 	q->open.sdr_log2 = 6;
 	q->open.peers = 1 + input_below(in, 6);
+	q->open.windows = 1 + input_below(in, FUZZ_WINDOWS);
+	q->open.posted_log2 = 1;
 	if (shape == 1)
 		memset(&q->open, 0, sizeof(q->open));
 	if (shape == 2)
@@ -108,11 +111,43 @@ static uint16_t vpid_choose(
 	return list_of(p->ports.next, struct vport, link)->config.vpid;
 }
 
+static struct cay_window_descriptor *wdt_of(const struct vport *port)
+{
+	return (void *)(port->realm->arena.base + port->config.tables_offset +
+			(uint64_t)port->config.wdt_at * CAY_LINE);
+}
+
+/* Mostly a window that is open, with its key, and with an epoch that fits. */
+static void fill_lock(struct world *w, struct input *in, struct node_request *q)
+{
+	uint16_t target = (uint16_t)memory_choose(&w->vpids, in);
+	struct vport *port = w->node->ports[target];
+	q->lock.target = target;
+	q->lock.window = (uint16_t)input_below(in, FUZZ_WINDOWS + 1);
+	q->lock.waiting = (uint16_t)(input_below(in, 4) == 0);
+	q->lock.epoch = w->node->epochs[target] + !input_below(in, 8);
+	if (port && q->lock.window < port->config.windows)
+		q->lock.capability = wdt_of(port)[q->lock.window].capability;
+	if (!input_below(in, 8))
+		q->lock.capability = input_take(in, 8);
+	if (!input_below(in, 16))
+		q->lock.window = (uint16_t)input_take(in, 2);
+}
+
 static void fill_ports(struct world *w, struct input *in,
 	const struct process *p, struct node_request *q)
 {
 	uint16_t vpid = vpid_choose(w, in, p);
 	switch (q->kind) {
+	case NODE_QUIET:
+		q->quiet.vpid = vpid;
+		q->quiet.window = (uint32_t)input_take(in, 1);
+		break;
+	case NODE_LOCK:
+	case NODE_UNLOCK:
+		q->lock.vpid = vpid;
+		fill_lock(w, in, q);
+		break;
 	case NODE_RESOLVE:
 		q->resolve.vpid = vpid;
 		q->resolve.target = (uint16_t)memory_choose(&w->vpids, in);
@@ -138,6 +173,10 @@ static void fill_ports(struct world *w, struct input *in,
 static void fill_memory(
 	struct world *w, struct input *in, struct node_request *q)
 {
+	if (q->kind == NODE_FREE)
+		q->free.asking = !input_below(in, 4);
+	if (q->kind == NODE_ALLOC)
+		q->alloc.huge = !input_below(in, 8);
 	if (q->kind != NODE_ALLOC)
 		q->free.offset = memory_choose(&w->blocks, in) +
 				 input_below(in, 3) * 128;
@@ -150,7 +189,7 @@ static void fill_memory(
 static struct node_request request_make(
 	struct world *w, struct input *in, const struct process *p)
 {
-	struct node_request q = { .kind = 1 + input_below(in, NODE_LONG) };
+	struct node_request q = { .kind = 1 + input_below(in, NODE_DISABLE) };
 	switch (q.kind) {
 	case NODE_HELLO:
 		q = inside_hello(input_below(in, 3) ? "a" : "b");
@@ -274,7 +313,9 @@ static void scribble_record(struct world *w, struct input *in)
 	struct op_record *op = realm_records(p->realm,
 		p->record_pages[input_below(in, p->record_page_count)]);
 	op += input_below(in, OP_RECORDS_PER_PAGE);
-	uint64_t state = input_below(in, 4);
+	uint64_t state = input_below(in, 8); /* abandoned ones too */
+	atomic_store(&op->window, input_below(in, FUZZ_WINDOWS + 1));
+	atomic_store(&op->posted, input_below(in, 4) | (uint64_t)vpid << 32);
 	atomic_store(&op->w_old, position_choose(w, in, vpid));
 	atomic_store(&op->w_new, position_choose(w, in, vpid));
 	atomic_store(&op->state,
@@ -329,7 +370,8 @@ static void scribble_reference(struct world *w, struct input *in)
 			 (uint64_t)port->config.refs_at * CAY_LINE);
 	struct reference *ref = &refs[input_below(in, 1u << QUEUE_REFS_LOG2)];
 	ref->address = memory_choose(&w->blocks, in);
-	ref->kind = input_below(in, 3);
+	ref->kind = (uint8_t)input_below(in, 4);
+	ref->length = 64 * input_below(in, 3);
 	ref->target_vpid = (uint16_t)memory_choose(&w->vpids, in);
 	ref->target_epoch = w->node->epochs[ref->target_vpid];
 	atomic_store(
@@ -342,11 +384,32 @@ static void scribble_reference(struct world *w, struct input *in)
 		inside_call(port->process, &q, -1, &reply);
 }
 
+/* Windows, their links, and locks that nobody has taken. */
+static void scribble_window(struct world *w, struct input *in)
+{
+	struct vport *port =
+		w->node->ports[(uint16_t)memory_choose(&w->vpids, in)];
+	if (!port || !port->config.windows)
+		return;
+	struct cay_window_descriptor *d = &wdt_of(
+		port)[input_below(in, FUZZ_WINDOWS) % port->config.windows];
+	unsigned links = input_below(in, 4);
+	d->rights = input_below(in, 4) ? 31 : 0;
+	d->capability = input_take(in, 1);
+	d->next = (uint16_t)(links ? input_below(in, FUZZ_WINDOWS)
+				   : input_take(in, 2));
+	d->previous = (uint16_t)input_take(in, 1);
+	if (!input_below(in, 4))
+		d->lock = input_take(in, 8);
+	else if (!input_below(in, 4))
+		d->lock = 0;
+}
+
 /* ---- one input ---- */
 
 static void step(struct world *w, struct input *in)
 {
-	switch (input_below(in, 28)) {
+	switch (input_below(in, 32)) {
 	case 0:
 		step_connect(w, in);
 		break;
@@ -372,6 +435,10 @@ static void step(struct world *w, struct input *in)
 	case 8:
 	case 9:
 		scribble_reference(w, in);
+		break;
+	case 10:
+	case 11:
+		scribble_window(w, in);
 		break;
 	default:
 		step_request(w, in, false);

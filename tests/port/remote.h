@@ -11,9 +11,14 @@
 #define CAY_TESTS_PORT_REMOTE_H
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "harness.h"
 
@@ -127,22 +132,30 @@ static inline void reach_serve(struct reach *r)
 		CHECK(!poll_event(r->owner, &e));
 }
 
-/* Until all that was issued is done. */
+/* Until all that was issued is done, of which nobody is told. */
 static inline void reach_settle(struct reach *r)
 {
 	uint64_t deadline = soon();
+	struct cay_event e;
 	int result;
-	while ((result = cay_flush(r->origin, r->peer, 0)) == -EAGAIN) {
+	while ((result = cay_flush(r->origin, r->peer,
+			r->owner ? 0 : deadline)) == -EAGAIN) {
 		reach_serve(r);
 		CHECK(now_ns() < deadline);
 	}
 	CHECK_EQUAL(result, 0);
+	/* Room that completions took comes back when they are polled. */
+	CHECK(!poll_event(r->origin, &e));
 }
 
 /* The origin's next event. */
 static inline void reach_event(struct reach *r, struct cay_event *e)
 {
 	uint64_t deadline = soon();
+	if (!r->owner) {
+		next_event(r->origin, e);
+		return;
+	}
 	while (!poll_event(r->origin, e)) {
 		if (r->owner != r->origin)
 			reach_serve(r);
@@ -163,11 +176,29 @@ static inline void reach_complete(struct reach *r, uint64_t tag, int error)
 
 /* ---- with the origin in another process ---- */
 
+/* The kernel keeps this process from the memory of others, as in a jail. */
+static inline void forbid_process_memory(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+		BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { COUNT(code), code };
+	CHECK_EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQUAL(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
 struct far {
 	void (*body)(struct reach *);
 	struct cay_key key;
 	size_t bytes;
 	enum place place;
+	bool forbidden; /* forbid_process_memory() */
 };
 
 static inline void far_child(struct child *parent, void *argument)
@@ -178,6 +209,8 @@ static inline void far_child(struct child *parent, void *argument)
 		.bytes = f->bytes,
 		.place = f->place };
 	r.peer = open_peer_named(r.origin, "owner");
+	if (f->forbidden)
+		forbid_process_memory();
 	f->body(&r);
 	check_empty(r.origin);
 	cay_peer_release(r.peer);
@@ -193,18 +226,23 @@ static inline bool child_has_told(struct child *c)
 }
 
 static inline void reach_far(enum place place, size_t bytes, unsigned rights,
-	void (*body)(struct reach *))
+	void (*body)(struct reach *), bool forbidden)
 {
 	struct cay_port *owner = open_named("owner");
 	unsigned char *memory = place_take(owner, place, bytes);
-	struct far f = { .body = body, .bytes = bytes, .place = place };
+	struct far f = { .body = body,
+		.bytes = bytes,
+		.place = place,
+		.forbidden = forbidden };
 	struct cay_window *w =
 		open_window(owner, memory, bytes, rights, &f.key);
 	struct cay_event e;
 	struct child child;
 	child_start(&child, far_child, &f);
-	while (!child_has_told(&child))
+	while (!child_has_told(&child)) {
 		CHECK(!poll_event(owner, &e));
+		sched_yield();
+	}
 	child_hear(&child);
 	child_join(&child);
 	close_window(w);
@@ -212,7 +250,7 @@ static inline void reach_far(enum place place, size_t bytes, unsigned rights,
 	close_port(owner);
 }
 
-/* In every way: near and far, on every kind of memory. */
+/* In every way: near and far, on every kind of memory, and in a jail. */
 static inline void each_way(
 	size_t bytes, unsigned rights, void (*body)(struct reach *))
 {
@@ -220,8 +258,9 @@ static inline void each_way(
 		struct reach r = reach_open(place, bytes, rights);
 		body(&r);
 		reach_close(&r);
-		reach_far(place, bytes, rights, body);
+		reach_far(place, bytes, rights, body, false);
 	}
+	reach_far(PLACE_HEAP, bytes, rights, body, true);
 }
 
 #endif

@@ -348,7 +348,7 @@ static void flag_child(struct child *parent, void *argument)
 			0);
 		raise_flag(&r, i);
 		while (flag_seen(&r) != i)
-			;
+			sched_yield();
 	}
 	free(data);
 	child_reach_close(&r);
@@ -359,11 +359,11 @@ static void flags_come_after_data(void **state)
 	struct shared s = shared_open(PLACE_ARENA, 64 + BULK_BYTES);
 	struct child origin;
 	(void)state;
-	s.rounds = scaled(5000);
+	s.rounds = scaled(2000);
 	child_start(&origin, flag_child, &s);
 	for (uint64_t i = 1; i <= s.rounds; i++) {
 		while (atomic_load(word_of(&s, 0)) != i)
-			;
+			sched_yield();
 		CHECK(content_fits(s.memory + 64, data_bytes(i), i));
 		atomic_store(word_of(&s, 1), i);
 	}
@@ -389,7 +389,7 @@ static void sender_child(struct child *parent, void *argument)
 		CHECK_EQUAL(
 			cay_put(r.origin, r.peer, r.key, 0, &i, 8, 0, 0), 0);
 		while (flag_seen(&r) != i)
-			;
+			sched_yield();
 	}
 	free(data);
 	child_reach_close(&r);
@@ -401,12 +401,12 @@ static void messages_come_in_between(void **state)
 	struct child origin;
 	struct cay_event e;
 	(void)state;
-	s.rounds = scaled(5000);
+	s.rounds = scaled(2000);
 	child_start(&origin, sender_child, &s);
 	for (uint64_t i = 1; i <= s.rounds; i++) {
 		if (i % 2) /* the put says that the message is there */
 			while (atomic_load(word_of(&s, 0)) != i)
-				;
+				sched_yield();
 		else
 			CHECK_EQUAL(cay_wait(s.owner, soon()), 0);
 		CHECK(poll_event(s.owner, &e));
@@ -414,7 +414,7 @@ static void messages_come_in_between(void **state)
 		cay_release(s.owner, &e);
 		CHECK(content_fits(s.memory + 64, data_bytes(i), i));
 		while (atomic_load(word_of(&s, 0)) != i)
-			;
+			sched_yield();
 		atomic_store(word_of(&s, 1), i);
 	}
 	child_join(&origin);

@@ -302,6 +302,92 @@ static void a_closed_port_means_quiet(void **state)
 	port_close_in(PLACE_HEAP);
 }
 
+/* ---- one long access, seen from its first byte on ---- */
+
+#define LONG_BYTES STATIC_BYTES
+
+struct inside {
+	struct cay_key key;
+	unsigned former; /* accesses before it, of the same thread */
+};
+
+static void inside_child(struct child *parent, void *argument)
+{
+	const struct inside *in = argument;
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, "owner");
+	unsigned char *theirs = malloc(LONG_BYTES);
+	memset(theirs, THEIRS, LONG_BYTES);
+	for (unsigned i = 0; i < in->former; i++)
+		CHECK_EQUAL(cay_put(port, peer, in->key, 0, "", 1, 0, 0), 0);
+	child_hear(parent);
+	CHECK_EQUAL(
+		cay_put(port, peer, in->key, 0, theirs, LONG_BYTES, 0, 0), 0);
+	check_empty(port);
+	free(theirs);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static void end_by_close(struct cay_port *owner, struct cay_window *w)
+{
+	(void)owner;
+	close_window(w);
+}
+
+static void end_by_revoke(struct cay_port *owner, struct cay_window *w)
+{
+	struct cay_key key;
+	(void)owner;
+	CHECK_EQUAL(cay_window_revoke(w, &key), 0);
+}
+
+static void end_by_lock(struct cay_port *owner, struct cay_window *w)
+{
+	struct cay_peer *self = open_peer(owner, owner);
+	struct cay_key key;
+	cay_window_key(w, &key);
+	CHECK_EQUAL(cay_window_lock(owner, self, key, soon()), 0);
+	cay_peer_release(self);
+}
+
+/* Who is inside is waited for: then all of it is there. */
+static void wait_for_one(enum place place, unsigned former,
+	void (*end)(struct cay_port *, struct cay_window *))
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, place, LONG_BYTES);
+	struct inside in = { .former = former };
+	struct child child;
+	struct cay_window *w = open_window(
+		owner, memory, LONG_BYTES, CAY_RIGHT_WRITE, &in.key);
+	child_start(&child, inside_child, &in);
+	child_tell(&child, 1);
+	while (look(&memory[0]) != THEIRS)
+		;
+	end(owner, w);
+	CHECK_EQUAL(look(&memory[LONG_BYTES - 1]), THEIRS);
+	child_join(&child);
+	/* The port goes before its memory: end() may have left the window. */
+	if (place == PLACE_ARENA)
+		cay_free(owner, memory);
+	close_port(owner);
+	if (place == PLACE_HEAP)
+		free(memory);
+}
+
+static void who_is_inside_is_waited_for(void **state)
+{
+	static void (*const ends[])(struct cay_port *, struct cay_window *) = {
+		end_by_close, end_by_revoke, end_by_lock
+	};
+	(void)state;
+	for (unsigned i = 0; i < scaled(10); i++)
+		for (enum place place = 0; place < PLACES; place++)
+			for (unsigned j = 0; j < COUNT(ends); j++)
+				wait_for_one(place, i % 2, ends[j]);
+}
+
 /* ---- those who die in the middle of it ---- */
 
 static void the_dead_are_not_waited_for(void **state)
@@ -336,6 +422,7 @@ static void the_dead_are_not_waited_for(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(who_is_inside_is_waited_for),
 		TEST(closed_means_quiet),
 		TEST(revoked_means_quiet),
 		TEST(locked_means_quiet),

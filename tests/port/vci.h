@@ -54,6 +54,53 @@ static inline struct cay_vci vci_send_content(struct cay_port *port,
 	return vci_send(peer, command_bits, flags, tag, offset, bytes);
 }
 
+/* Remote memory: words 3 and 4. */
+static inline struct cay_vci vci_access(const struct cay_peer *peer,
+	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
+	uint64_t offset)
+{
+	struct cay_vci v = vci_to(peer, command, flags, tag);
+	v.word[CAY_VCI_WORD_WINDOW] =
+		key.window | key.capability << CAY_VCI_CAPABILITY_SHIFT;
+	v.word[CAY_VCI_WORD_OFFSET] = offset;
+	return v;
+}
+
+/* PUT and GET: between a window of ours and one of the peer. */
+static inline struct cay_vci vci_bulk(const struct cay_peer *peer,
+	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
+	uint64_t offset, uint32_t origin, uint64_t origin_at, uint64_t bytes)
+{
+	struct cay_vci v = vci_access(peer, command, flags, tag, key, offset);
+	v.word[CAY_VCI_WORD_ORIGIN] = origin;
+	v.word[CAY_VCI_WORD_ORIGIN_AT] = origin_at;
+	v.word[CAY_VCI_WORD_BYTES] = bytes;
+	return v;
+}
+
+/* FAST_PUT, with content, and FAST_GET. */
+static inline struct cay_vci vci_fast_access(const struct cay_peer *peer,
+	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
+	uint64_t offset, size_t bytes)
+{
+	struct cay_vci v = vci_access(peer, command | (unsigned)(bytes + 7) / 8,
+		flags, tag, key, offset);
+	v.word[CAY_VCI_WORD_TARGET] |= bytes << CAY_VCI_BYTES_SHIFT;
+	content_fill(&v.word[CAY_VCI_WORD_OPERAND], bytes, tag);
+	return v;
+}
+
+/* MISALIGNED_PUT, FAA, CAS: words 5 and 6. */
+static inline struct cay_vci vci_operands(const struct cay_peer *peer,
+	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
+	uint64_t offset, uint64_t first, uint64_t second)
+{
+	struct cay_vci v = vci_access(peer, command, flags, tag, key, offset);
+	v.word[CAY_VCI_WORD_OPERAND] = first;
+	v.word[CAY_VCI_WORD_OPERAND + 1] = second;
+	return v;
+}
+
 static inline void vci_post(struct cay_port *port, const struct cay_vci *v)
 {
 	CHECK_EQUAL(cay_vci_post(port, v), 0);

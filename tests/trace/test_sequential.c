@@ -57,8 +57,8 @@ static void all_agree(uint64_t seed, struct tally *n)
 	if (one || other) {
 		trace_dump(&t, "/tmp/cay-trace-failed");
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1, device and %s: %s",
-			(unsigned long)seed,
-			one ? "counting device" : "oracle", text);
+			(unsigned long)seed, one ? "counting device" : "oracle",
+			text);
 	}
 	outcome_free(&real);
 	outcome_free(&counting);
@@ -82,7 +82,8 @@ static void platforms_and_oracle_agree(void **state)
 		(unsigned long)n.notes);
 	for (int e = 1; e < CAY_ERROR_COUNT; e++)
 		if (n.errors[e])
-			printf("error %d: %lu\n", e, (unsigned long)n.errors[e]);
+			printf("error %d: %lu\n", e,
+				(unsigned long)n.errors[e]);
 }
 
 int main(void)

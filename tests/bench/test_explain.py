@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""cay explain: every instruction, in every format, and what must hold of it.
+
+usage: test_explain.py CAY [TEST...]
+"""
+import json
+import subprocess
+import sys
+import unittest
+
+CAY = ""
+NAMES = ["fast_send", "send", "reference", "completion", "posted", "fast_put",
+         "put", "masked_put", "fast_get", "get", "faa", "faa_into", "cas",
+         "carried"]
+MESSAGES = {"fast_send", "send", "reference", "completion", "posted"}
+WINDOW_ERRORS = {"invalid_target_window", "wrong_capability",
+                 "outside_target_window", "target_locked", "no_rights"}
+ANY_ERRORS = {"invalid_command", "invalid_route", "invalid_target_vpid",
+              "unreachable", "peer_gone", "realm_forbids"}
+
+
+def explain(*arguments):
+    return subprocess.run([CAY, "explain", *arguments], capture_output=True,
+                          text=True, timeout=60)
+
+
+def explained(*arguments):
+    run = explain(*arguments, "--json")
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)["instructions"]
+
+
+def names_of(instruction):
+    return {e["name"] for e in instruction["errors"]}
+
+
+class Explain(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.all = {i["instruction"]: i for i in explained("all")}
+
+    def test_all_are_there(self):
+        self.assertEqual(list(self.all), NAMES)
+        for name in NAMES:
+            with self.subTest(name):
+                one, = explained(name)
+                self.assertEqual(one, self.all[name])
+
+    def test_errors(self):
+        for name, instruction in self.all.items():
+            with self.subTest(name):
+                errors = names_of(instruction)
+                self.assertLessEqual(ANY_ERRORS, errors)
+                self.assertEqual(WINDOW_ERRORS <= errors,
+                                 name not in MESSAGES)
+                self.assertEqual("timeout" in errors,
+                                 name in ("reference", "carried"))
+                self.assertEqual("posted_truncated" in errors,
+                                 name == "posted")
+                self.assertEqual("invalid_origin_window" in errors,
+                                 name in ("put", "get"))
+
+    def test_sums(self):
+        """The totals of a phase are those of its steps."""
+        for name, instruction in self.all.items():
+            for phase in instruction["phases"]:
+                with self.subTest(name, phase=phase["phase"]):
+                    steps = [a for s in phase["steps"] for a in s["accesses"]]
+                    for what in "loads", "stores", "atomics", "lines_written":
+                        self.assertEqual(
+                            sum(a[what] for a in steps),
+                            sum(t[what] for t in phase["totals"]))
+                    self.assertEqual(
+                        phase["shared_lines_written"],
+                        sum(t["lines_written"] for t in phase["totals"]
+                            if t["kind"] != "op record"))
+                    self.assertEqual(phase["shared_atomics"], sum(
+                        t["atomics"] for t in phase["totals"]
+                        if t["kind"] != "op record"))
+
+    def test_bytes(self):
+        put, = explained("put", "--bytes", "640")
+        self.assertEqual(put["phases"][0]["shared_lines_written"], 10)
+        get, = explained("get", "--bytes", "640")
+        self.assertEqual(get["phases"][0]["shared_lines_written"], 0)
+        self.assertGreaterEqual(get["phases"][0]["shared_lines_read"], 10)
+        for name, length in ("fast_put", "25"), ("faa", "4"), ("put", "1M"):
+            self.assertEqual(explain(name, "--bytes", length).returncode, 2)
+
+    def test_text(self):
+        run = explain("all")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        for name, instruction in self.all.items():
+            self.assertIn(f"{name} of {instruction['bytes']} bytes", run.stdout)
+            self.assertIn(instruction["meaning"], run.stdout)
+
+    def test_table(self):
+        run = explain("--table")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        rows = [line.split("|")[1].strip() for line in run.stdout.splitlines()
+                if line.startswith("| ")]
+        self.assertEqual(rows[1:1 + len(NAMES)], NAMES)
+        one = explain("cas", "--table").stdout.splitlines()
+        self.assertEqual([line for line in run.stdout.splitlines()
+                          if line.startswith("| cas |")], one[2:3])
+
+    def test_wrong(self):
+        for arguments in (["nothing"], ["all", "--bytes", "8"], ["--what"],
+                          ["--json", "--table"], ["put", "get"]):
+            with self.subTest(arguments=arguments):
+                run = explain(*arguments)
+                self.assertEqual(run.returncode, 2)
+                self.assertTrue(run.stderr)
+
+
+if __name__ == "__main__":
+    CAY = sys.argv.pop(1)
+    unittest.main(verbosity=2)

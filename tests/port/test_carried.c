@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Accesses that only the owner of the memory can make: they are carried to it
+ * and done when it polls, in order, each once, or not at all if they are
+ * withdrawn or it is gone.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "instruction.h"
+#include "status.h"
+
+/* One window on ordinary memory, one in the arena, of the same port. */
+struct two {
+	struct reach heap, arena;
+};
+
+static struct two two_open(void)
+{
+	struct two t;
+	t.heap = reach_open(PLACE_HEAP, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	t.arena = t.heap;
+	t.arena.place = PLACE_ARENA;
+	t.arena.memory =
+		place_take(t.heap.owner, PLACE_ARENA, INSTRUCTION_BYTES);
+	t.arena.window = open_window(t.heap.owner, t.arena.memory,
+		INSTRUCTION_BYTES, RIGHTS_ACCESS, &t.arena.key);
+	return t;
+}
+
+static void two_close(struct two *t)
+{
+	CHECK_EQUAL(port_stats(t->heap.origin).refs_used, 0);
+	close_window(t->arena.window);
+	place_give(t->arena.owner, PLACE_ARENA, t->arena.memory);
+	reach_close(&t->heap);
+}
+
+static uint64_t word_at(const struct reach *r, size_t at)
+{
+	uint64_t word;
+	memcpy(&word, r->memory + at, sizeof(word));
+	return word;
+}
+
+static int add(struct reach *r, uint64_t tag, unsigned flags)
+{
+	return cay_fetch_add(r->origin, r->peer, r->key, 0, 1, tag, flags);
+}
+
+static int put(struct reach *r, uint64_t at, uint64_t word, unsigned flags)
+{
+	return cay_put(r->origin, r->peer, r->key, at, &word, 8, word, flags);
+}
+
+/* ---- when the owner polls, and not before ---- */
+
+static void done_when_the_owner_polls(void **state)
+{
+	struct two t = two_open();
+	struct reach *r = &t.heap;
+	(void)state;
+	CHECK_EQUAL(add(r, 1, 0), 0);
+	CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 8, ~0ull, 0x0f,
+			    2, CAY_ACK),
+		0);
+	check_empty(r->origin);
+	CHECK_EQUAL(word_at(r, 0), 0);
+	CHECK_EQUAL(word_at(r, 8), 0);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EAGAIN);
+	reach_serve(r);
+	CHECK_EQUAL(word_at(r, 0), 1);
+	CHECK_EQUAL(word_at(r, 8), 0xffffffff);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), 0);
+	expect_complete(r->origin, 1, 0);
+	expect_complete(r->origin, 2, 0);
+	CHECK_EQUAL(port_stats(r->origin).carried, 2);
+	CHECK_EQUAL(port_stats(r->owner).served, 2);
+	two_close(&t);
+}
+
+/* What the kernel can do is done at once. */
+static void puts_and_gets_are_not_carried(void **state)
+{
+	struct two t = two_open();
+	struct reach *r = &t.heap;
+	uint64_t got = 0;
+	(void)state;
+	CHECK_EQUAL(put(r, 0, 7, 0), 0);
+	CHECK_EQUAL(word_at(r, 0), 7);
+	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, &got, 8, 0, 0), 0);
+	CHECK_EQUAL(got, 7);
+	CHECK_EQUAL(port_stats(r->origin).carried, 0);
+	two_close(&t);
+}
+
+/* ---- order ---- */
+
+/* Behind a carried access everything to the same peer is carried. */
+static void order_is_kept(void **state)
+{
+	struct two t = two_open();
+	uint64_t got = 0, previous = 0;
+	(void)state;
+	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
+	CHECK_EQUAL(put(&t.arena, 0, 5, 0), 0);
+	CHECK_EQUAL(cay_fetch_add_into(t.arena.origin, t.arena.peer,
+			    t.arena.key, 0, 2, &previous, 0, 0),
+		0);
+	CHECK_EQUAL(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0, &got,
+			    8, 0, 0),
+		0);
+	CHECK_EQUAL(cay_put_masked(t.arena.origin, t.arena.peer, t.arena.key, 0,
+			    0xff00, 2, 0, 0),
+		0);
+	CHECK_EQUAL(put(&t.heap, 8, 9, 0), 0);
+	CHECK_EQUAL(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, 0), 0);
+	CHECK(word_at(&t.heap, 0) == 0 && word_at(&t.heap, 8) == 0);
+	CHECK(word_at(&t.arena, 0) == 0 && got == 0 && previous == 0);
+	/* The message comes behind all of them. */
+	struct cay_event e;
+	CHECK(poll_event(t.heap.owner, &e));
+	CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+	cay_release(t.heap.owner, &e);
+	CHECK(word_at(&t.heap, 0) == 1 && word_at(&t.heap, 8) == 9);
+	CHECK_EQUAL(word_at(&t.arena, 0), 0xff07);
+	expect_complete(t.heap.origin, 1, 0);
+	reach_settle(&t.heap);
+	CHECK_EQUAL(got, 7);
+	CHECK_EQUAL(previous, 5);
+	/* And now they are direct again. */
+	uint64_t carried = port_stats(t.heap.origin).carried;
+	CHECK_EQUAL(carried, 6);
+	CHECK_EQUAL(put(&t.arena, 0, 1, 0), 0);
+	CHECK_EQUAL(word_at(&t.arena, 0), 1);
+	CHECK_EQUAL(port_stats(t.heap.origin).carried, carried);
+	two_close(&t);
+}
+
+static void free_order_overtakes(void **state)
+{
+	struct two t = two_open();
+	uint64_t got = 0;
+	(void)state;
+	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
+	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FREE_ORDER), 0);
+	CHECK_EQUAL(word_at(&t.arena, 0), 5);
+	CHECK_EQUAL(put(&t.heap, 8, 6, CAY_FREE_ORDER), 0);
+	CHECK_EQUAL(word_at(&t.heap, 8), 6);
+	CHECK_EQUAL(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0, &got,
+			    8, 0, CAY_FREE_ORDER),
+		0);
+	CHECK_EQUAL(got, 5);
+	CHECK_EQUAL(word_at(&t.heap, 0), 0);
+	reach_complete(&t.heap, 1, 0);
+	two_close(&t);
+}
+
+/* Other peers are not concerned. */
+static void other_peers_go_on(void **state)
+{
+	struct two t = two_open();
+	struct cay_port *other = open_port(NULL);
+	struct reach r = { .origin = t.heap.origin };
+	uint64_t *word = cay_alloc(other, 8, 0);
+	(void)state;
+	r.peer = open_peer(r.origin, other);
+	struct cay_window *w =
+		open_window(other, word, 8, RIGHTS_ACCESS, &r.key);
+	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
+	CHECK_EQUAL(put(&r, 0, 3, 0), 0);
+	CHECK_EQUAL(*word, 3);
+	reach_complete(&t.heap, 1, 0);
+	close_window(w);
+	cay_peer_release(r.peer);
+	close_port(other);
+	two_close(&t);
+}
+
+/* A fence waits for all of them, to whomever. */
+static void fences_wait(void **state)
+{
+	struct two t = two_open();
+	(void)state;
+	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
+	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE), -EAGAIN);
+	CHECK_EQUAL(add(&t.heap, 2, CAY_FENCE), -EAGAIN);
+	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE | CAY_FREE_ORDER), -EAGAIN);
+	CHECK_EQUAL(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, CAY_FENCE),
+		-EAGAIN);
+	CHECK_EQUAL(word_at(&t.arena, 0), 0);
+	reach_serve(&t.heap);
+	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE), 0);
+	CHECK_EQUAL(word_at(&t.arena, 0), 5);
+	expect_complete(t.heap.origin, 1, 0);
+	two_close(&t);
+}
+
+/* ---- room ---- */
+
+static void there_is_an_end_of_room(void **state)
+{
+	struct two t = two_open();
+	uint64_t sum = 0;
+	(void)state;
+	for (unsigned lap = 0; lap < 3; lap++) {
+		uint64_t issued = 0;
+		while (add(&t.heap, issued, 0) == 0)
+			issued++;
+		CHECK_EQUAL(issued, 64);
+		CHECK_EQUAL(add(&t.heap, 0, 0), -EAGAIN);
+		CHECK_EQUAL(put(&t.arena, 0, 1, 0), -EAGAIN);
+		CHECK_EQUAL(port_stats(t.heap.origin).refs_used, 64);
+		sum += issued;
+		for (uint64_t i = 0; i < issued; i++)
+			reach_complete(&t.heap, i, 0);
+		CHECK_EQUAL(word_at(&t.heap, 0), sum);
+	}
+	CHECK_EQUAL(word_at(&t.arena, 0), 0);
+	two_close(&t);
+}
+
+/* ---- flush ---- */
+
+static void *serve_later(void *argument)
+{
+	nap_ns(20 * NS_PER_MS);
+	reach_serve(argument);
+	return NULL;
+}
+
+static void flush_waits(void **state)
+{
+	struct two t = two_open();
+	struct reach *r = &t.heap;
+	pthread_t thread;
+	uint64_t previous = 7;
+	(void)state;
+	CHECK_EQUAL(cay_fetch_add_into(
+			    r->origin, r->peer, r->key, 0, 1, &previous, 0, 0),
+		0);
+	uint64_t deadline = now_ns() + 20 * NS_PER_MS;
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EAGAIN);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, deadline), -ETIMEDOUT);
+	CHECK(now_ns() >= deadline);
+	CHECK_EQUAL(previous, 7);
+	CHECK_EQUAL(pthread_create(&thread, NULL, serve_later, r), 0);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, CAY_FOREVER), 0);
+	CHECK_EQUAL(previous, 0);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(word_at(r, 0), 1);
+	reach_settle(r);
+	two_close(&t);
+}
+
+/* ---- withdrawing ---- */
+
+static void expect_withdrawn(struct reach *r, const struct instruction *i,
+	uint64_t tag, unsigned flags)
+{
+	struct cay_event e;
+	next_event(r->origin, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+	CHECK_EQUAL(e.error, CAY_ERROR_TIMEOUT);
+	CHECK_EQUAL(e.tag, tag);
+	CHECK_EQUAL(e.command, instruction_command(i, flags));
+	CHECK_EQUAL(e.length, i->length);
+	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
+	if (i->is & PLACED) {
+		CHECK_EQUAL(e.offset, i->offset);
+		CHECK_EQUAL(e.window, r->key.window);
+	}
+	cay_release(r->origin, &e);
+}
+
+/* Every instruction, behind a carried one, so that it is carried too. */
+static void what_is_withdrawn_is_not_done(void **state)
+{
+	struct two t = two_open();
+	(void)state;
+	content_fill(t.arena.memory, INSTRUCTION_BYTES, 1);
+	for (unsigned flags = 0; flags <= CAY_ACK; flags += CAY_ACK) {
+		instruction_into = 99;
+		memset(instruction_bytes, 0, sizeof(instruction_bytes));
+		CHECK_EQUAL(add(&t.heap, 1000, 0), 0);
+		for (unsigned i = 0; i < COUNT(instructions); i++)
+			CHECK_EQUAL(
+				instructions[i].issue(&t.arena, i, flags), 0);
+		CHECK_EQUAL(cay_cancel(t.heap.origin, 12345), 0);
+		for (unsigned i = 0; i < COUNT(instructions); i++) {
+			CHECK_EQUAL(cay_cancel(t.heap.origin, i), 1);
+			CHECK_EQUAL(cay_cancel(t.heap.origin, i), 0);
+			expect_withdrawn(&t.arena, &instructions[i], i, flags);
+		}
+		reach_complete(&t.heap, 1000, 0);
+		reach_settle(&t.heap);
+		CHECK(content_fits(t.arena.memory, INSTRUCTION_BYTES, 1));
+		CHECK_EQUAL(instruction_into, 99);
+	}
+	CHECK_EQUAL(word_at(&t.heap, 0), 2);
+	CHECK_EQUAL(port_stats(t.heap.owner).served, 2);
+	two_close(&t);
+}
+
+static void several_with_one_tag(void **state)
+{
+	struct two t = two_open();
+	(void)state;
+	for (unsigned i = 0; i < 20; i++)
+		CHECK_EQUAL(add(&t.heap, i % 2, 0), 0);
+	CHECK_EQUAL(cay_cancel(t.heap.origin, 1), 10);
+	for (unsigned i = 0; i < 10; i++)
+		expect_complete(t.heap.origin, 1, CAY_ERROR_TIMEOUT);
+	for (unsigned i = 0; i < 10; i++)
+		reach_complete(&t.heap, 0, 0);
+	CHECK_EQUAL(word_at(&t.heap, 0), 10);
+	CHECK_EQUAL(cay_cancel(t.heap.origin, 0), 0);
+	two_close(&t);
+}
+
+/* Long messages too: nobody sees them. */
+static void long_messages_are_withdrawn(void **state)
+{
+	struct two t = two_open();
+	struct reach *r = &t.heap;
+	unsigned char *mapped = cay_alloc(r->origin, 10000, 0);
+	unsigned char *plain = calloc(1, 10000);
+	(void)state;
+	for (unsigned i = 0; i < 10; i++) {
+		CHECK_EQUAL(
+			cay_send(r->origin, r->peer, 2 * i, mapped, 10000, 0),
+			0);
+		CHECK_EQUAL(cay_send(r->origin, r->peer, 2 * i + 1, plain,
+				    10000, 0),
+			0);
+		CHECK_EQUAL(cay_cancel(r->origin, 2 * i), 1);
+		CHECK_EQUAL(cay_cancel(r->origin, 2 * i + 1), 1);
+		expect_complete(r->origin, 2 * i, CAY_ERROR_TIMEOUT);
+		expect_complete(r->origin, 2 * i + 1, CAY_ERROR_TIMEOUT);
+		check_empty(r->owner);
+	}
+	free(plain);
+	cay_free(r->origin, mapped);
+	two_close(&t);
+}
+
+/* One side withdraws while the other begins: it is done, or it is not. */
+struct race {
+	struct reach *reach;
+	_Atomic bool stop;
+};
+
+static void *race_serve(void *argument)
+{
+	struct race *race = argument;
+	while (!atomic_load(&race->stop))
+		reach_serve(race->reach);
+	return NULL;
+}
+
+static void withdrawn_or_done(void **state)
+{
+	struct two t = two_open();
+	struct race race = { .reach = &t.heap };
+	struct random random = { 5 };
+	uint64_t done = 0, withdrawn = 0;
+	pthread_t thread;
+	(void)state;
+	CHECK_EQUAL(pthread_create(&thread, NULL, race_serve, &race), 0);
+	for (uint64_t i = 0; i < scaled(20000); i++) {
+		struct cay_event e;
+		/* The owner's thread may not run for a while. */
+		while (add(&t.heap, i, 0) == -EAGAIN)
+			check_empty(t.heap.origin);
+		for (uint64_t n = random_below(&random, 300); n; n--)
+			atomic_signal_fence(memory_order_seq_cst);
+		int cancelled = cay_cancel(t.heap.origin, i);
+		next_event(t.heap.origin, &e);
+		CHECK_EQUAL(e.tag, i);
+		CHECK_EQUAL(e.error, cancelled ? CAY_ERROR_TIMEOUT : 0);
+		withdrawn += (uint64_t)cancelled;
+		if (!cancelled)
+			CHECK_EQUAL(e.result, ++done);
+		cay_release(t.heap.origin, &e);
+	}
+	atomic_store(&race.stop, true);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(done + withdrawn, scaled(20000));
+	CHECK_EQUAL(word_at(&t.heap, 0), done);
+	two_close(&t);
+}
+
+/* ---- what happens to the window meanwhile ---- */
+
+static void windows_that_change_meanwhile(void **state)
+{
+	struct two t = two_open();
+	struct reach *r = &t.heap;
+	struct cay_key new;
+	(void)state;
+	CHECK_EQUAL(add(r, 1, 0), 0);
+	CHECK_EQUAL(cay_window_revoke(r->window, &new), 0);
+	reach_complete(r, 1, CAY_ERROR_CAPABILITY);
+	r->key = new;
+	struct cay_peer *self = open_peer(r->owner, r->owner);
+	CHECK_EQUAL(add(r, 2, 0), 0);
+	CHECK_EQUAL(cay_window_lock(r->owner, self, new, 0), 0);
+	reach_complete(r, 2, CAY_ERROR_TARGET_LOCKED);
+	CHECK_EQUAL(cay_window_unlock(r->owner, self, new), 0);
+	/* A lock of its own does not keep it out. */
+	CHECK_EQUAL(add(r, 3, 0), 0);
+	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, new, 0), 0);
+	reach_complete(r, 3, 0);
+	CHECK_EQUAL(cay_window_unlock(r->origin, r->peer, new), 0);
+	CHECK_EQUAL(word_at(r, 0), 1);
+	CHECK_EQUAL(add(r, 4, 0), 0);
+	close_window(r->window);
+	reach_complete(r, 4, CAY_ERROR_TARGET_WINDOW);
+	CHECK_EQUAL(word_at(r, 0), 1);
+	r->window = NULL;
+	cay_peer_release(self);
+	two_close(&t);
+}
+
+/* ---- owners that go ---- */
+
+enum {
+	PENDING = 20
+};
+
+static void silent_owner(struct child *parent, void *argument)
+{
+	struct cay_port *port = open_named("silent");
+	unsigned char *memory = place_take(port, PLACE_HEAP, 128);
+	struct cay_key key;
+	open_window(port, memory, 128, RIGHTS_ACCESS, &key);
+	tell_key(parent, key);
+	child_hear(parent);
+	if (argument) /* it closes without ever having polled */
+		close_port(port);
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+/* All kinds, silent ones too: each ends in an event, then comes GONE. */
+static void pending_at_the_gone(bool closes)
+{
+	struct child child;
+	struct reach r = { .origin = open_port(NULL) };
+	child_start(&child, silent_owner, closes ? &r : NULL);
+	r.key = hear_key(&child);
+	r.peer = open_peer_named(r.origin, "silent");
+	uint16_t vpid = cay_peer_addr(r.peer).vpid;
+	instruction_into = 99;
+	CHECK_EQUAL(add(&r, 0, 0), 0);
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		CHECK_EQUAL(instructions[i].issue(&r, i + 1, 0), 0);
+	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), -EAGAIN);
+	if (closes) {
+		child_tell(&child, 1);
+		child_hear(&child);
+	} else {
+		kill(child.pid, SIGKILL);
+	}
+	CHECK_EQUAL(cay_flush(r.origin, r.peer, soon()), 0);
+	for (unsigned i = 0; i <= COUNT(instructions); i++) {
+		struct cay_event e;
+		next_event(r.origin, &e);
+		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+		CHECK_EQUAL(e.error, CAY_ERROR_GONE);
+		CHECK_EQUAL(e.tag, i);
+		if (i) {
+			const struct instruction *x = &instructions[i - 1];
+			CHECK_EQUAL(e.command, x->command);
+			CHECK_EQUAL(e.length, x->length);
+			if (x->is & PLACED)
+				CHECK_EQUAL(e.offset, x->offset);
+		}
+		cay_release(r.origin, &e);
+	}
+	expect_gone(r.origin, vpid);
+	check_empty(r.origin);
+	CHECK_EQUAL(instruction_into, 99);
+	CHECK_EQUAL(add(&r, 0, 0), -EPIPE);
+	CHECK_EQUAL(port_stats(r.origin).refs_used, 0);
+	child_kill(&child);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+}
+
+static void the_owner_dies(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		pending_at_the_gone(false);
+}
+
+static void the_owner_closes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		pending_at_the_gone(true);
+}
+
+/* ---- origins that go ---- */
+
+struct leaver {
+	struct cay_key key;
+	bool closes;
+};
+
+static void leaving_origin(struct child *parent, void *argument)
+{
+	const struct leaver *l = argument;
+	struct reach r = { .origin = open_port(NULL), .key = l->key };
+	r.peer = open_peer_named(r.origin, "owner");
+	for (unsigned i = 0; i < PENDING; i++)
+		CHECK_EQUAL(add(&r, i, 0), 0);
+	if (l->closes) {
+		cay_peer_release(r.peer);
+		close_port(r.origin);
+	}
+	child_tell(parent, 1);
+	child_hear(parent);
+}
+
+/* What was issued is done all the same, once, and leaves nothing. */
+static void origin_goes(bool closes)
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, PLACE_HEAP, 128);
+	struct leaver l = { .closes = closes };
+	struct reach r = { .owner = owner, .memory = memory };
+	struct cay_window *w =
+		open_window(owner, memory, 128, RIGHTS_ACCESS, &l.key);
+	uint64_t heap_used = status_settled().heap_used;
+	struct child child;
+	child_start(&child, leaving_origin, &l);
+	child_hear(&child);
+	if (!closes)
+		child_kill(&child);
+	CHECK_EQUAL(word_at(&r, 0), 0);
+	check_empty(owner);
+	CHECK_EQUAL(word_at(&r, 0), PENDING);
+	if (closes) {
+		child_tell(&child, 1);
+		child_join(&child);
+	}
+	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	check_empty(owner);
+	CHECK_EQUAL(word_at(&r, 0), PENDING);
+	close_window(w);
+	free(memory);
+	close_port(owner);
+}
+
+static void the_origin_dies(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		origin_goes(false);
+}
+
+static void the_origin_closes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		origin_goes(true);
+}
+
+/* Owners and origins die at any moment; nobody hangs. */
+static void busy_origin(struct child *parent, void *argument)
+{
+	const struct leaver *l = argument;
+	struct reach r = { .origin = open_port(NULL), .key = l->key };
+	struct cay_event e;
+	r.peer = open_peer_named(r.origin, "owner");
+	child_tell(parent, 1);
+	for (uint64_t i = 0;; i++) {
+		while (add(&r, i, 0) == 0)
+			;
+		while (poll_event(r.origin, &e))
+			cay_release(r.origin, &e);
+	}
+}
+
+static void origins_die_at_any_moment(void **state)
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, PLACE_HEAP, 128);
+	struct leaver l = { .closes = false };
+	struct random random = { now_ns() };
+	struct cay_window *w =
+		open_window(owner, memory, 128, RIGHTS_ACCESS, &l.key);
+	uint64_t heap_used = status_settled().heap_used;
+	(void)state;
+	for (uint64_t i = 0; i < scaled(40); i++) {
+		struct child children[2];
+		struct cay_event e;
+		for (unsigned j = 0; j < COUNT(children); j++)
+			child_start(&children[j], busy_origin, &l);
+		for (unsigned j = 0; j < COUNT(children); j++)
+			child_hear(&children[j]);
+		uint64_t until = now_ns() + random_below(&random, NS_PER_MS);
+		do
+			CHECK(!poll_event(owner, &e));
+		while (now_ns() < until);
+		for (unsigned j = 0; j < COUNT(children); j++)
+			child_kill(&children[j]);
+	}
+	uint64_t deadline = soon();
+	while (status_read().zombies || status_read().heap_used != heap_used) {
+		check_empty(owner);
+		CHECK(now_ns() < deadline);
+	}
+	close_window(w);
+	free(memory);
+	close_port(owner);
+}
+
+/* ---- many at once ---- */
+
+struct summer {
+	struct reach *reach;
+	uint64_t rounds;
+};
+
+static void *summer_run(void *argument)
+{
+	const struct summer *s = argument;
+	struct reach *r = s->reach;
+	uint64_t previous;
+	for (uint64_t i = 0; i < s->rounds;)
+		i += cay_fetch_add_into(r->origin, r->peer, r->key, 0, 1,
+			     &previous, 0, 0) == 0;
+	return NULL;
+}
+
+static struct cay_key summer_key;
+
+static void summing_child(struct child *parent, void *argument)
+{
+	struct reach r = { .origin = open_port(NULL), .key = summer_key };
+	struct summer s = { &r, *(uint64_t *)argument };
+	pthread_t threads[2];
+	struct cay_event e;
+	r.peer = open_peer_named(r.origin, "owner");
+	for (unsigned i = 0; i < COUNT(threads); i++)
+		CHECK_EQUAL(
+			pthread_create(&threads[i], NULL, summer_run, &s), 0);
+	while (cay_flush(r.origin, r.peer, 0) ||
+		port_stats(r.origin).issued < COUNT(threads) * s.rounds)
+		CHECK(!poll_event(r.origin, &e));
+	for (unsigned i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	reach_settle(&r);
+	child_tell(parent, 1);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+}
+
+/* Threads of several processes, and the owner's own with C11 atomics. */
+static void sums_are_right(void **state)
+{
+	struct cay_port *owner = open_named("owner");
+	unsigned char *memory = place_take(owner, PLACE_HEAP, 64);
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)memory;
+	struct cay_window *w =
+		open_window(owner, memory, 64, RIGHTS_ACCESS, &summer_key);
+	uint64_t rounds = scaled(3000), own = 0;
+	struct child children[2];
+	struct cay_event e;
+	(void)state;
+	for (unsigned i = 0; i < COUNT(children); i++)
+		child_start(&children[i], summing_child, &rounds);
+	for (unsigned i = 0; i < COUNT(children); i++) {
+		while (!child_has_told(&children[i])) {
+			atomic_fetch_add(word, 1);
+			own++;
+			CHECK(!poll_event(owner, &e));
+		}
+		child_join(&children[i]);
+	}
+	CHECK_EQUAL(atomic_load(word), own + 4 * rounds);
+	close_window(w);
+	free(memory);
+	close_port(owner);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(done_when_the_owner_polls),
+		TEST(puts_and_gets_are_not_carried),
+		TEST(order_is_kept),
+		TEST(free_order_overtakes),
+		TEST(other_peers_go_on),
+		TEST(fences_wait),
+		TEST(there_is_an_end_of_room),
+		TEST(flush_waits),
+		TEST(what_is_withdrawn_is_not_done),
+		TEST(several_with_one_tag),
+		TEST(long_messages_are_withdrawn),
+		TEST(withdrawn_or_done),
+		TEST(windows_that_change_meanwhile),
+		TEST(the_owner_dies),
+		TEST(the_owner_closes),
+		TEST(the_origin_dies),
+		TEST(the_origin_closes),
+		TEST(origins_die_at_any_moment),
+		TEST(sums_are_right),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every error code of the contract, provoked over the public interface, and the
+ * order in which the checks come: of two faults the first one decides. Whoever
+ * tries thousands of wrong capabilities is heard of no more.
+ */
+#include <sys/mman.h>
+
+#include "instruction.h"
+#include "vci.h"
+
+#define BYTES 256ul
+
+/*
+ * An origin and a target, each with an ordinary window and one that a third
+ * port has locked; the target's again without the right to write.
+ */
+enum {
+	PLAIN = 0,
+	LOCKED = 1,
+	READ_ONLY = 2
+};
+
+struct scene {
+	struct cay_port *origin, *target, *third;
+	struct cay_peer *peer, *third_origin, *third_target;
+	unsigned char *local, *memory;
+	struct cay_window *own[2], *windows[4];
+	struct cay_key own_key[2], key[4];
+	uint64_t tag;
+};
+
+static void scene_windows(struct scene *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		s->own[i] = open_window(s->origin, s->local + i * BYTES, BYTES,
+			CAY_RIGHT_READ, &s->own_key[i]);
+	for (unsigned i = 0; i < 4; i++)
+		s->windows[i] = open_window(s->target, s->memory + i * BYTES,
+			BYTES, i & READ_ONLY ? CAY_RIGHT_READ : RIGHTS_ACCESS,
+			&s->key[i]);
+	CHECK_EQUAL(cay_window_lock(
+			    s->third, s->third_origin, s->own_key[LOCKED], 0),
+		0);
+	for (unsigned i = 0; i < 4; i += READ_ONLY)
+		CHECK_EQUAL(cay_window_lock(s->third, s->third_target,
+				    s->key[i | LOCKED], 0),
+			0);
+}
+
+static struct scene scene_open(uint64_t flags)
+{
+	struct cay_port_options o = { .flags = flags };
+	struct scene s = { .tag = 100 };
+	s.origin = open_port(&o);
+	s.target = open_port(NULL);
+	s.third = open_port(NULL);
+	s.peer = open_peer(s.origin, s.target);
+	s.third_origin = open_peer(s.third, s.origin);
+	s.third_target = open_peer(s.third, s.target);
+	s.local = cay_alloc(s.origin, 2 * BYTES, 0);
+	s.memory = cay_alloc(s.target, 4 * BYTES, 0);
+	content_fill(s.memory, 4 * BYTES, 1);
+	scene_windows(&s);
+	return s;
+}
+
+/* Nothing has changed at the target, and nobody has heard of anything. */
+static void scene_close(struct scene *s)
+{
+	CHECK(content_fits(s->memory, 4 * BYTES, 1));
+	expect_nothing(s->origin);
+	expect_nothing(s->target);
+	cay_peer_release(s->peer);
+	cay_peer_release(s->third_origin);
+	cay_peer_release(s->third_target);
+	close_port(s->third);
+	close_port(s->origin);
+	close_port(s->target);
+}
+
+static struct cay_vci good_put(struct scene *s)
+{
+	return vci_bulk(s->peer, CAY_PUT, 0, ++s->tag, s->key[PLAIN], 8,
+		s->own_key[PLAIN].window, 16, 64);
+}
+
+static void ends_in(struct scene *s, const struct cay_vci *v, unsigned error)
+{
+	vci_issue(s->origin, v);
+	expect_cc(s->origin, v->word[CAY_VCI_WORD_TAG], v->word[0] & 0xffff,
+		error);
+}
+
+/* ---- each code ---- */
+
+static void provoke_command(struct scene *s)
+{
+	struct cay_vci v = vci_to(s->peer, 0x55, 0, 1);
+	ends_in(s, &v, CAY_ERROR_COMMAND);
+}
+
+/* A child has the handle, but not the port. */
+static void trigger_child(struct child *parent, void *argument)
+{
+	struct scene *s = argument;
+	struct cay_answer answer = cay_trigger(s->origin, CAY_ISSUE_VCI, 1);
+	(void)parent;
+	CHECK_EQUAL(answer.accepted, 0);
+	CHECK_EQUAL(answer.reason, CAY_ERROR_ORIGIN_VPID);
+}
+
+static void provoke_origin_vpid(struct scene *s)
+{
+	struct child child;
+	child_start(&child, trigger_child, s);
+	child_join(&child);
+}
+
+static void set_route(struct cay_vci *v, uint64_t route)
+{
+	v->word[0] &=
+		~(CAY_VCI_ROUTING_OFFSET_MASK << CAY_VCI_ROUTING_OFFSET_SHIFT);
+	v->word[0] |= route << CAY_VCI_ROUTING_OFFSET_SHIFT;
+}
+
+static void provoke_route(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	set_route(&v, 77);
+	ends_in(s, &v, CAY_ERROR_ROUTE);
+}
+
+static void provoke_origin_window(struct scene *s)
+{
+	static const uint64_t none[] = { 2, 63, 64, 65535, 65536, UINT64_MAX };
+	for (unsigned i = 0; i < COUNT(none); i++) {
+		struct cay_vci v = good_put(s);
+		v.word[CAY_VCI_WORD_ORIGIN] = none[i];
+		ends_in(s, &v, CAY_ERROR_ORIGIN_WINDOW);
+	}
+}
+
+static void provoke_origin_bounds(struct scene *s)
+{
+	static const uint64_t outside[][2] = { { BYTES, 1 }, { 0, BYTES + 1 },
+		{ UINT64_MAX, 1 }, { UINT64_MAX - 7, 8 }, { 8, UINT64_MAX },
+		{ UINT64_MAX, UINT64_MAX }, { BYTES + 1, 0 } };
+	for (unsigned i = 0; i < COUNT(outside); i++) {
+		struct cay_vci v = good_put(s);
+		v.word[CAY_VCI_WORD_ORIGIN_AT] = outside[i][0];
+		v.word[CAY_VCI_WORD_BYTES] = outside[i][1];
+		ends_in(s, &v, CAY_ERROR_ORIGIN_BOUNDS);
+	}
+	struct cay_vci v = vci_send(s->peer, 0, 0, 1, UINT64_MAX, 8);
+	ends_in(s, &v, CAY_ERROR_ORIGIN_BOUNDS);
+}
+
+static void provoke_target_vpid(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_TARGET] ^= 1;
+	ends_in(s, &v, CAY_ERROR_TARGET_VPID);
+}
+
+static void provoke_target_window(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_WINDOW] |= 0xffff;
+	ends_in(s, &v, CAY_ERROR_TARGET_WINDOW);
+}
+
+static void provoke_capability(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_WINDOW] ^= 1ull << 63;
+	ends_in(s, &v, CAY_ERROR_CAPABILITY);
+}
+
+static void provoke_target_bounds(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_OFFSET] = UINT64_MAX - 63;
+	ends_in(s, &v, CAY_ERROR_TARGET_BOUNDS);
+}
+
+static void provoke_target_offset(struct scene *s)
+{
+	static const unsigned commands[] = { CAY_FAA, CAY_CAS,
+		CAY_MISALIGNED_PUT };
+	for (unsigned i = 0; i < COUNT(commands); i++) {
+		struct cay_vci v = vci_operands(
+			s->peer, commands[i], 0, i, s->key[PLAIN], 12, 1, 1);
+		ends_in(s, &v, CAY_ERROR_TARGET_OFFSET_ALIGN);
+	}
+}
+
+static void provoke_unreachable(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[0] |= 2 << CAY_VCI_ROUTING_LENGTH_SHIFT;
+	ends_in(s, &v, CAY_ERROR_UNREACHABLE);
+	/* One step is what there is. */
+	v = vci_fast(s->peer, 0, 0, 5, 8);
+	v.word[0] |= 1 << CAY_VCI_ROUTING_LENGTH_SHIFT;
+	vci_issue(s->origin, &v);
+	CHECK_EQUAL(nqe_tag(nqe_next(s->target)), 5);
+	nqe_done(s->target);
+}
+
+static void posted_refused(struct scene *s, uint64_t offset, uint64_t length,
+	uint64_t flags, unsigned reason)
+{
+	uint32_t entries;
+	struct cay_posted_receive *posted = cay_posted(s->origin, &entries);
+	posted[0].offset = offset;
+	posted[0].length = length;
+	posted[0].flags = flags;
+	struct cay_answer answer = cay_trigger(s->origin, CAY_ISSUE_POSTED, 1);
+	CHECK_EQUAL(answer.accepted, 0);
+	CHECK_EQUAL(answer.reason, reason);
+	CHECK_EQUAL(answer.free, entries);
+}
+
+static void provoke_posted_physical(struct scene *s)
+{
+	posted_refused(s, 1ull << 30, 64, CAY_POSTED_PHYSICAL,
+		CAY_ERROR_POSTED_PHYSICAL);
+}
+
+static void provoke_posted_address(struct scene *s)
+{
+	posted_refused(s, 0, 64, 0, CAY_ERROR_POSTED_ADDRESS);
+	posted_refused(s, UINT64_MAX, 64, 0, CAY_ERROR_POSTED_ADDRESS);
+	posted_refused(s, 1ull << 30, UINT64_MAX, 0, CAY_ERROR_POSTED_ADDRESS);
+	posted_refused(s, 1ull << 30, 0, 0, CAY_ERROR_POSTED_ADDRESS);
+	posted_refused(s, 1ull << 30, 64, 2, CAY_ERROR_POSTED_ADDRESS);
+}
+
+static void provoke_truncated(struct scene *s)
+{
+	unsigned char *buffer = cay_alloc(s->third, 64, 0);
+	struct cay_port *third = s->third;
+	struct cay_peer *peer = open_peer(s->origin, third);
+	struct cay_event e;
+	CHECK_EQUAL(cay_receive_post(third, buffer, 50, 77), 0);
+	CHECK_EQUAL(cay_send(s->origin, peer, 1, s->memory, 51, 0), 0);
+	next_event(third, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
+	CHECK_EQUAL(e.error, CAY_ERROR_POSTED_TRUNCATED);
+	CHECK_EQUAL(e.result, 77);
+	CHECK_EQUAL(e.length, 50);
+	CHECK_EQUAL(e.previous, 51);
+	cay_release(third, &e);
+	cay_peer_release(peer);
+	cay_free(third, buffer);
+}
+
+static void provoke_origin_locked(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_ORIGIN] = s->own_key[LOCKED].window;
+	ends_in(s, &v, CAY_ERROR_ORIGIN_LOCKED);
+	v.word[0] = (v.word[0] & ~0xffull) | CAY_GET;
+	ends_in(s, &v, CAY_ERROR_ORIGIN_LOCKED);
+}
+
+static void provoke_target_locked(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_WINDOW] = s->key[LOCKED].window |
+				      s->key[LOCKED].capability << 16;
+	ends_in(s, &v, CAY_ERROR_TARGET_LOCKED);
+}
+
+static void provoke_rights(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_WINDOW] = s->key[READ_ONLY].window |
+				      s->key[READ_ONLY].capability << 16;
+	ends_in(s, &v, CAY_ERROR_RIGHTS);
+}
+
+static void provoke_gone(struct scene *s)
+{
+	struct cay_port *mortal = open_port(NULL);
+	struct cay_peer *peer = open_peer(s->origin, mortal);
+	struct cay_vci v = vci_fast(peer, 0, 0, 3, 8);
+	close_port(mortal);
+	CHECK_EQUAL(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
+	nqe_done(s->origin);
+	ends_in(s, &v, CAY_ERROR_GONE);
+	v = vci_operands(peer, CAY_FAA, 0, 4, s->key[PLAIN], 0, 1, 0);
+	ends_in(s, &v, CAY_ERROR_GONE);
+	cay_peer_release(peer);
+}
+
+/* On memory that only its owner can use, which does not look. */
+static void provoke_timeout(struct scene *s)
+{
+	uint64_t word = 0;
+	struct cay_key key;
+	struct cay_window *w =
+		open_window(s->target, &word, 8, RIGHTS_ACCESS, &key);
+	struct cay_vci v = vci_operands(s->peer, CAY_FAA, 0, 9, key, 0, 1, 0);
+	vci_issue(s->origin, &v);
+	CHECK_EQUAL(cay_cancel(s->origin, 9), 1);
+	expect_cc(s->origin, 9, CAY_FAA, CAY_ERROR_TIMEOUT);
+	expect_nothing(s->target);
+	CHECK_EQUAL(word, 0);
+	close_window(w);
+}
+
+static void provoke_realm(struct scene *s)
+{
+	struct cay_port_options o = { .realm = "elsewhere" };
+	struct cay_port *stranger = open_port(&o), *lonely = open_port(NULL);
+	struct cay_peer *peer = NULL;
+	struct cay_vci v = good_put(s);
+	CHECK_EQUAL(cay_peer_resolve(lonely, cay_port_addr(stranger), &peer),
+		-EACCES);
+	set_route(&v, 0);
+	vci_issue(lonely, &v);
+	expect_cc(lonely, v.word[CAY_VCI_WORD_TAG], CAY_PUT, CAY_ERROR_REALM);
+	close_port(lonely);
+	close_port(stranger);
+}
+
+static void provoke_no_room(struct scene *s)
+{
+	struct cay_port *small = open_small(NULL, 16);
+	struct cay_peer *peer = open_peer(s->origin, small);
+	struct cay_answer answer;
+	unsigned accepted = 0;
+	do {
+		struct cay_vci v = vci_fast(peer, 0, 0, accepted, 8);
+		vci_post(s->origin, &v);
+		answer = cay_trigger(s->origin, CAY_ISSUE_VCI, 1);
+		accepted += answer.accepted;
+	} while (answer.accepted);
+	CHECK_EQUAL(accepted, 11);
+	CHECK_EQUAL(answer.reason, CAY_ERROR_NO_ROOM);
+	CHECK(answer.wait_ns > 0);
+	/* The one that stayed ends when its target is gone. */
+	close_port(small);
+	CHECK_EQUAL(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
+	nqe_done(s->origin);
+	CHECK_EQUAL(cay_trigger(s->origin, CAY_ISSUE_VCI, 1).accepted, 1);
+	expect_cc(s->origin, accepted, CAY_FAST_SEND | 1, CAY_ERROR_GONE);
+	cay_peer_release(peer);
+}
+
+/* A window on memory that its owner has unmapped. */
+static void provoke_memory(struct scene *s)
+{
+	void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct cay_key key;
+	CHECK(memory != MAP_FAILED);
+	struct cay_window *w =
+		open_window(s->target, memory, 8192, RIGHTS_ACCESS, &key);
+	munmap(memory, 8192);
+	struct cay_vci v = vci_bulk(s->peer, CAY_PUT, 0, 7, key, 0,
+		s->own_key[PLAIN].window, 0, 64);
+	ends_in(s, &v, CAY_ERROR_MEMORY);
+	v = vci_fast_access(s->peer, CAY_FAST_GET, 0, 8, key, 0, 8);
+	ends_in(s, &v, CAY_ERROR_MEMORY);
+	close_window(w);
+}
+
+/* ---- word mode ---- */
+
+static void provoke_origin_offset(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_ORIGIN_AT] += 4;
+	ends_in(s, &v, CAY_ERROR_ORIGIN_OFFSET_ALIGN);
+	v = vci_send(s->peer, 0, 0, 1, 4, 64);
+	ends_in(s, &v, CAY_ERROR_ORIGIN_OFFSET_ALIGN);
+}
+
+static void provoke_origin_length(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_BYTES] = 63;
+	ends_in(s, &v, CAY_ERROR_ORIGIN_LENGTH_ALIGN);
+	v = vci_send(s->peer, 0, 0, 1, 8, 63);
+	ends_in(s, &v, CAY_ERROR_ORIGIN_LENGTH_ALIGN);
+}
+
+static void provoke_word_offset(struct scene *s)
+{
+	struct cay_vci v = good_put(s);
+	v.word[CAY_VCI_WORD_OFFSET] = 4;
+	ends_in(s, &v, CAY_ERROR_TARGET_OFFSET_ALIGN);
+	v = vci_fast_access(s->peer, CAY_FAST_PUT, 0, 1, s->key[PLAIN], 4, 8);
+	ends_in(s, &v, CAY_ERROR_TARGET_OFFSET_ALIGN);
+}
+
+static void provoke_target_length(struct scene *s)
+{
+	struct cay_vci v = vci_fast_access(
+		s->peer, CAY_FAST_PUT, 0, 1, s->key[PLAIN], 8, 7);
+	ends_in(s, &v, CAY_ERROR_TARGET_LENGTH_ALIGN);
+	v = vci_fast_access(s->peer, CAY_FAST_GET, 0, 2, s->key[PLAIN], 8, 17);
+	ends_in(s, &v, CAY_ERROR_TARGET_LENGTH_ALIGN);
+}
+
+/* ---- the table ---- */
+
+static const struct {
+	enum cay_error code;
+	bool words;
+	void (*provoke)(struct scene *);
+} codes[] = {
+	{ CAY_ERROR_COMMAND, false, provoke_command },
+	{ CAY_ERROR_ORIGIN_VPID, false, provoke_origin_vpid },
+	{ CAY_ERROR_ROUTE, false, provoke_route },
+	{ CAY_ERROR_ORIGIN_WINDOW, false, provoke_origin_window },
+	{ CAY_ERROR_ORIGIN_BOUNDS, false, provoke_origin_bounds },
+	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, true, provoke_origin_offset },
+	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, true, provoke_origin_length },
+	{ CAY_ERROR_TARGET_VPID, false, provoke_target_vpid },
+	{ CAY_ERROR_TARGET_WINDOW, false, provoke_target_window },
+	{ CAY_ERROR_CAPABILITY, false, provoke_capability },
+	{ CAY_ERROR_TARGET_BOUNDS, false, provoke_target_bounds },
+	{ CAY_ERROR_TARGET_OFFSET_ALIGN, false, provoke_target_offset },
+	{ CAY_ERROR_TARGET_OFFSET_ALIGN, true, provoke_word_offset },
+	{ CAY_ERROR_TARGET_LENGTH_ALIGN, true, provoke_target_length },
+	{ CAY_ERROR_UNREACHABLE, false, provoke_unreachable },
+	{ CAY_ERROR_POSTED_PHYSICAL, false, provoke_posted_physical },
+	{ CAY_ERROR_POSTED_ADDRESS, false, provoke_posted_address },
+	{ CAY_ERROR_POSTED_TRUNCATED, false, provoke_truncated },
+	{ CAY_ERROR_ORIGIN_LOCKED, false, provoke_origin_locked },
+	{ CAY_ERROR_TARGET_LOCKED, false, provoke_target_locked },
+	{ CAY_ERROR_RIGHTS, false, provoke_rights },
+	{ CAY_ERROR_GONE, false, provoke_gone },
+	{ CAY_ERROR_TIMEOUT, false, provoke_timeout },
+	{ CAY_ERROR_REALM, false, provoke_realm },
+	{ CAY_ERROR_NO_ROOM, false, provoke_no_room },
+	{ CAY_ERROR_MEMORY, false, provoke_memory },
+};
+
+static void every_code(void **state)
+{
+	bool seen[CAY_ERROR_COUNT] = { [CAY_ERROR_NONE] = true };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(codes); i++) {
+		struct scene s =
+			scene_open(codes[i].words ? CAY_PORT_WORDS : 0);
+		codes[i].provoke(&s);
+		scene_close(&s);
+		seen[codes[i].code] = true;
+	}
+	for (unsigned i = 0; i < CAY_ERROR_COUNT; i++)
+		CHECK(seen[i]);
+}
+
+/* Without word mode, places and lengths are what they are. */
+static void words_are_asked_for(void **state)
+{
+	struct scene s = scene_open(0);
+	(void)state;
+	content_fill(s.local + 3, 61, 1);
+	struct cay_vci v = vci_bulk(s.peer, CAY_PUT, CAY_VCI_NOTIFY, 1,
+		s.key[PLAIN], 0, s.own_key[PLAIN].window, 3, 61);
+	ends_in(&s, &v, 0);
+	v = vci_fast_access(s.peer, CAY_FAST_GET, 0, 2, s.key[PLAIN], 5, 7);
+	ends_in(&s, &v, 0);
+	scene_close(&s);
+}
+
+/* ---- two faults ---- */
+
+enum fault {
+	FAULT_COMMAND,
+	FAULT_ROUTE,
+	FAULT_ORIGIN_WINDOW,
+	FAULT_ORIGIN_LOCK,
+	FAULT_ORIGIN_BOUNDS,
+	FAULT_ORIGIN_OFFSET, /* word mode */
+	FAULT_VPID,
+	FAULT_WINDOW,
+	FAULT_CAPABILITY,
+	FAULT_RIGHTS,
+	FAULT_LOCK,
+	FAULT_BOUNDS,
+	FAULT_OFFSET, /* word mode */
+	FAULTS,
+};
+
+static const enum cay_error fault_code[FAULTS] = {
+	[FAULT_COMMAND] = CAY_ERROR_COMMAND,
+	[FAULT_ROUTE] = CAY_ERROR_ROUTE,
+	[FAULT_ORIGIN_WINDOW] = CAY_ERROR_ORIGIN_WINDOW,
+	[FAULT_ORIGIN_LOCK] = CAY_ERROR_ORIGIN_LOCKED,
+	[FAULT_ORIGIN_BOUNDS] = CAY_ERROR_ORIGIN_BOUNDS,
+	[FAULT_ORIGIN_OFFSET] = CAY_ERROR_ORIGIN_OFFSET_ALIGN,
+	[FAULT_VPID] = CAY_ERROR_TARGET_VPID,
+	[FAULT_WINDOW] = CAY_ERROR_TARGET_WINDOW,
+	[FAULT_CAPABILITY] = CAY_ERROR_CAPABILITY,
+	[FAULT_RIGHTS] = CAY_ERROR_RIGHTS,
+	[FAULT_LOCK] = CAY_ERROR_TARGET_LOCKED,
+	[FAULT_BOUNDS] = CAY_ERROR_TARGET_BOUNDS,
+	[FAULT_OFFSET] = CAY_ERROR_TARGET_OFFSET_ALIGN,
+};
+
+static bool has(unsigned faults, enum fault f)
+{
+	return faults >> f & 1;
+}
+
+static void fault_origin(
+	const struct scene *s, struct cay_vci *v, unsigned faults)
+{
+	unsigned which = has(faults, FAULT_ORIGIN_LOCK) ? LOCKED : PLAIN;
+	v->word[CAY_VCI_WORD_ORIGIN] = s->own_key[which].window;
+	if (has(faults, FAULT_ORIGIN_WINDOW))
+		v->word[CAY_VCI_WORD_ORIGIN] = 60;
+	v->word[CAY_VCI_WORD_ORIGIN_AT] =
+		(has(faults, FAULT_ORIGIN_BOUNDS) ? 2 * BYTES : 16) +
+		(has(faults, FAULT_ORIGIN_OFFSET) ? 4 : 0);
+}
+
+static void fault_target(
+	const struct scene *s, struct cay_vci *v, unsigned faults)
+{
+	unsigned which = (has(faults, FAULT_LOCK) ? LOCKED : 0) |
+			 (has(faults, FAULT_RIGHTS) ? READ_ONLY : 0);
+	struct cay_key key = s->key[which];
+	if (has(faults, FAULT_CAPABILITY))
+		key.capability ^= 1;
+	if (has(faults, FAULT_WINDOW))
+		key.window = 60;
+	v->word[CAY_VCI_WORD_WINDOW] = key.window | key.capability << 16;
+	v->word[CAY_VCI_WORD_OFFSET] =
+		(has(faults, FAULT_BOUNDS) ? 2 * BYTES : 16) +
+		(has(faults, FAULT_OFFSET) ? 4 : 0);
+}
+
+static void try_faults(struct scene *s, unsigned faults)
+{
+	struct cay_vci v = good_put(s);
+	fault_origin(s, &v, faults);
+	fault_target(s, &v, faults);
+	if (has(faults, FAULT_VPID))
+		v.word[CAY_VCI_WORD_TARGET] ^= 1;
+	if (has(faults, FAULT_ROUTE))
+		set_route(&v, 77);
+	if (has(faults, FAULT_COMMAND))
+		v.word[0] |= 1ull << 31;
+	ends_in(s, &v, fault_code[__builtin_ctz(faults)]);
+}
+
+/* All pairs, and all faults from one on. */
+static void first_fault_decides(void **state)
+{
+	struct scene s = scene_open(CAY_PORT_WORDS);
+	(void)state;
+	for (unsigned i = 0; i < FAULTS; i++) {
+		for (unsigned j = 0; j < FAULTS; j++)
+			try_faults(&s, 1u << i | 1u << j);
+		try_faults(&s, (1u << FAULTS) - (1u << i));
+	}
+	scene_close(&s);
+}
+
+/* Atomics: bounds before alignment, and rights before both. */
+static void order_of_atomics(void **state)
+{
+	struct scene s = scene_open(0);
+	(void)state;
+	struct cay_vci v = vci_operands(
+		s.peer, CAY_FAA, 0, 1, s.key[PLAIN], BYTES + 4, 1, 0);
+	ends_in(&s, &v, CAY_ERROR_TARGET_BOUNDS);
+	v = vci_operands(s.peer, CAY_FAA, 0, 2, s.key[PLAIN], BYTES - 4, 1, 0);
+	ends_in(&s, &v, CAY_ERROR_TARGET_BOUNDS);
+	v = vci_operands(s.peer, CAY_FAA, 0, 3, s.key[PLAIN], 4, 1, 0);
+	ends_in(&s, &v, CAY_ERROR_TARGET_OFFSET_ALIGN);
+	v = vci_operands(s.peer, CAY_CAS, 0, 4, s.key[READ_ONLY | LOCKED],
+		UINT64_MAX, 1, 0);
+	ends_in(&s, &v, CAY_ERROR_RIGHTS);
+	v = vci_operands(
+		s.peer, CAY_CAS, 0, 5, s.key[LOCKED], UINT64_MAX, 1, 0);
+	ends_in(&s, &v, CAY_ERROR_TARGET_LOCKED);
+	scene_close(&s);
+}
+
+/* ---- thousands of wrong capabilities ---- */
+
+/* So many are no mistake; the peers are told that it is gone. */
+static void guess(struct reach *r, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		r->key.capability += 0x123456789ull;
+		CHECK_EQUAL(
+			cay_put(r->origin, r->peer, r->key, 0, "", 1, i, 0), 0);
+		if (i + 1 < count)
+			expect_complete(r->origin, i, CAY_ERROR_CAPABILITY);
+	}
+}
+
+static void check_disabled(struct reach *r)
+{
+	struct cay_event e;
+	struct cay_stats stats;
+	struct cay_peer *peer;
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -EACCES);
+	CHECK_EQUAL(cay_send(r->origin, r->peer, 1, "", 1, 0), -EACCES);
+	CHECK_EQUAL(cay_poll(r->origin, &e, 1), -EACCES);
+	CHECK_EQUAL(cay_wait(r->origin, 0), -EACCES);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EACCES);
+	CHECK_EQUAL(cay_cancel(r->origin, 1), -EACCES);
+	CHECK_EQUAL(cay_port_stats(r->origin, &stats), -EACCES);
+	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -EACCES);
+	CHECK_EQUAL(cay_peer_resolve(r->origin, cay_port_addr(r->owner), &peer),
+		-EACCES);
+	CHECK_EQUAL(cay_trigger(r->origin, CAY_ISSUE_VCI, 1).reason,
+		CAY_ERROR_ORIGIN_VPID);
+	CHECK(cay_nqe_next(r->origin) == NULL);
+}
+
+static void guessing_ends(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_peer *back = open_peer(r.owner, r.origin);
+	struct cay_addr guesser = cay_port_addr(r.origin);
+	uint64_t own = 0;
+	struct cay_key own_key;
+	(void)state;
+	struct cay_window *w =
+		open_window(r.origin, &own, 8, RIGHTS_ACCESS, &own_key);
+	guess(&r, 4096);
+	check_disabled(&r);
+	expect_gone(r.owner, guesser.vpid);
+	CHECK_EQUAL(cay_send(r.owner, back, 1, "", 1, 0), -EPIPE);
+	CHECK_EQUAL(cay_put(r.owner, back, own_key, 0, "x", 1, 0, 0), -EPIPE);
+	CHECK_EQUAL(own, 0);
+	CHECK_EQUAL(r.memory[0], 0);
+	cay_peer_release(back);
+	/* What it has can be given back. */
+	CHECK_EQUAL(cay_window_close(w), 0);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	close_window(r.window);
+	cay_free(r.owner, r.memory);
+	close_port(r.owner);
+}
+
+/* By hand too, and with all other ports of the process going on. */
+static void guessing_by_hand(void **state)
+{
+	struct scene s = scene_open(0);
+	unsigned wrong = 0;
+	(void)state;
+	while (cay_port_stats(s.origin, &(struct cay_stats){ 0 }) == 0) {
+		struct cay_vci v = good_put(&s);
+		v.word[CAY_VCI_WORD_WINDOW] ^= 1ull << 63;
+		vci_issue(s.origin, &v);
+		if (++wrong < 4096)
+			expect_cc(s.origin, v.word[CAY_VCI_WORD_TAG], CAY_PUT,
+				CAY_ERROR_CAPABILITY);
+	}
+	CHECK_EQUAL(wrong, 4096);
+	CHECK_EQUAL(
+		cay_vci_post(s.origin, &(struct cay_vci){ { 0 } }), -EACCES);
+	CHECK_EQUAL(cay_put(s.third, s.third_target, s.key[LOCKED], 0, s.memory,
+			    8, 0, 0),
+		0);
+	expect_gone(s.third, cay_port_addr(s.origin).vpid);
+	cay_peer_release(s.peer);
+	cay_peer_release(s.third_origin);
+	cay_peer_release(s.third_target);
+	close_port(s.origin);
+	close_port(s.third);
+	close_port(s.target);
+}
+
+/* The locks of a disabled port are free. */
+static void guessers_hold_nothing(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_port *other = open_port(NULL);
+	struct cay_peer *peer = open_peer(other, r.owner);
+	struct cay_key key = r.key;
+	(void)state;
+	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, key, 0), 0);
+	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), -EAGAIN);
+	guess(&r, 4096);
+	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), 0);
+	cay_peer_release(peer);
+	close_port(other);
+	close_window(r.window);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	cay_free(r.owner, r.memory);
+	close_port(r.owner);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(every_code),
+		TEST(words_are_asked_for),
+		TEST(first_fault_decides),
+		TEST(order_of_atomics),
+		TEST(guessing_ends),
+		TEST(guessing_by_hand),
+		TEST(guessers_hold_nothing),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posted receives between two processes: what arrives where, what a message
+ * does that finds no buffer, and what the calls answer.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "vci.h"
+
+/* ---- a process that sends what it is told to ---- */
+
+enum order {
+	SEND = 1,   /* length; answers with the result */
+	SEND_WAIT,  /* length; answers before and after */
+	SEND_ALLOC, /* length, from cay_alloc() memory */
+	LEAVE,
+};
+
+struct far {
+	struct child child;
+	struct cay_port *port; /* ours */
+};
+
+static void far_order(struct child *parent, struct cay_port *port,
+	struct cay_peer *peer, uint64_t order)
+{
+	size_t length = child_hear(parent);
+	uint64_t tag = child_hear(parent);
+	unsigned char *data = order == SEND_ALLOC ? cay_alloc(port, length, 0)
+						  : malloc(length ? length : 1);
+	CHECK(data != NULL);
+	content_fill(data, length, tag);
+	if (order == SEND_WAIT)
+		child_tell(parent, 0);
+	int r = order == SEND_WAIT ? cay_send_wait(port, peer, tag, data,
+					     length, 0, soon())
+				   : cay_send(port, peer, tag, data, length, 0);
+	child_tell(parent, (uint64_t)r);
+	if (r == 0 && length > CAY_COPIED_MAX)
+		expect_complete(port, tag, 0);
+	if (order == SEND_ALLOC)
+		cay_free(port, data);
+	else
+		free(data);
+}
+
+static void far_run(struct child *parent, void *name)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, name);
+	uint64_t order;
+	while ((order = child_hear(parent)) != LEAVE)
+		far_order(parent, port, peer, order);
+	check_empty(port);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+static struct far far_open(char *name, const struct cay_port_options *options)
+{
+	struct cay_port_options o = { .name = name };
+	struct far f;
+	if (options) {
+		o = *options;
+		o.name = name;
+	}
+	f.port = open_port(&o);
+	child_start_near(&f.child, far_run, name);
+	return f;
+}
+
+static void far_close(struct far *f)
+{
+	child_tell(&f->child, LEAVE);
+	child_join(&f->child);
+	check_empty(f->port);
+	close_port(f->port);
+}
+
+static void far_tell(
+	struct far *f, enum order order, size_t length, uint64_t tag)
+{
+	child_tell(&f->child, order);
+	child_tell(&f->child, length);
+	child_tell(&f->child, tag);
+}
+
+static void far_send(
+	struct far *f, enum order order, size_t length, uint64_t tag, int r)
+{
+	far_tell(f, order, length, tag);
+	CHECK_EQUAL((int)child_hear(&f->child), r);
+}
+
+static void *post(struct cay_port *port, size_t bytes, uint64_t cookie)
+{
+	void *memory = cay_alloc(port, bytes, 0);
+	CHECK(memory != NULL);
+	CHECK_EQUAL(cay_receive_post(port, memory, bytes, cookie), 0);
+	return memory;
+}
+
+/* The next event is a message of this length in this buffer. */
+static void expect_posted(struct cay_port *port, uint64_t tag,
+	const void *buffer, size_t room, size_t length, uint64_t cookie)
+{
+	struct cay_event e;
+	size_t fits = length < room ? length : room;
+	next_event(port, &e);
+	CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
+	CHECK_EQUAL(e.tag, tag);
+	CHECK_EQUAL(e.result, cookie);
+	CHECK_EQUAL(e.previous, length);
+	CHECK_EQUAL(e.length, fits);
+	CHECK_EQUAL(e.error, length > room ? CAY_ERROR_POSTED_TRUNCATED : 0);
+	CHECK(e.data == buffer);
+	/* Contents are made of words; what was cut off ends in one. */
+	CHECK(content_fits(buffer, length > room ? fits & ~7ull : fits, tag));
+	cay_release(port, &e);
+}
+
+/* ---- what arrives ---- */
+
+static const size_t sizes[] = { 41, 42, 63, 64, 65, 100, 1000, 4095, 4096, 4097,
+	8191, 8192, 8193, 65536, 1 << 20 };
+
+static void every_size_arrives_in_its_buffer(void **state)
+{
+	struct far f = far_open("sizes", NULL);
+	(void)state;
+	for (uint64_t i = 0; i < 2 * COUNT(sizes); i++) {
+		size_t length = sizes[i / 2];
+		void *buffer = post(f.port, length + i % 2, 1000 + i);
+		far_send(&f, i % 2 ? SEND_ALLOC : SEND, length, i, 0);
+		expect_posted(
+			f.port, i, buffer, length + i % 2, length, 1000 + i);
+		cay_free(f.port, buffer);
+	}
+	CHECK_EQUAL(port_stats(f.port).posted, 2 * COUNT(sizes));
+	CHECK_EQUAL(port_stats(f.port).received, 2 * COUNT(sizes));
+	CHECK_EQUAL(port_stats(f.port).rdr_used, 0);
+	far_close(&f);
+}
+
+static void short_messages_never_take_one(void **state)
+{
+	struct far f = far_open("short", NULL);
+	(void)state;
+	void *buffer = post(f.port, 4096, 7);
+	for (size_t length = 0; length <= 40; length++) {
+		far_send(&f, SEND, length, length, 0);
+		expect_message(f.port, length, length, length);
+	}
+	CHECK_EQUAL(port_stats(f.port).posted, 0);
+	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	CHECK_EQUAL(cay_receive_cancel(f.port, 7), 1);
+	far_send(&f, SEND, 40, 41, 0);
+	expect_message(f.port, 41, 40, 41);
+	cay_free(f.port, buffer);
+	far_close(&f);
+}
+
+static void longer_ones_are_truncated(void **state)
+{
+	static const struct {
+		size_t room, length;
+	} tries[] = { { 1, 41 }, { 40, 41 }, { 64, 8192 }, { 8191, 8192 },
+		{ 8192, 65536 }, { 4096, 1 << 20 } };
+	struct far f = far_open("long", NULL);
+	(void)state;
+	for (uint64_t i = 0; i < COUNT(tries); i++) {
+		unsigned char *buffer =
+			cay_alloc(f.port, tries[i].room + 64, 0);
+		CHECK(buffer != NULL);
+		memset(buffer, 0xee, tries[i].room + 64);
+		CHECK_EQUAL(
+			cay_receive_post(f.port, buffer, tries[i].room, i), 0);
+		far_send(&f, SEND, tries[i].length, i, 0);
+		expect_posted(
+			f.port, i, buffer, tries[i].room, tries[i].length, i);
+		for (unsigned k = 0; k < 64; k++)
+			CHECK_EQUAL(buffer[tries[i].room + k], 0xee);
+		cay_free(f.port, buffer);
+	}
+	far_close(&f);
+}
+
+/* ---- nothing posted ---- */
+
+static void exhausted_falls_back(void **state)
+{
+	struct far f = far_open("fallback", NULL);
+	(void)state;
+	void *buffer = post(f.port, 1 << 20, 5);
+	far_send(&f, SEND, 100, 1, 0);
+	far_send(&f, SEND, 100, 2, 0);
+	far_send(&f, SEND, 8192, 3, 0);
+	expect_posted(f.port, 1, buffer, 1 << 20, 100, 5);
+	expect_message(f.port, 2, 100, 2);
+	expect_message(f.port, 3, 8192, 3);
+	/* By reference: its sender waits for us to take it. */
+	far_send(&f, SEND, 65536, 4, 0);
+	expect_message(f.port, 4, 65536, 4);
+	check_empty(f.port);
+	CHECK_EQUAL(cay_receive_post(f.port, buffer, 1 << 20, 6), 0);
+	far_send(&f, SEND, 65536, 5, 0);
+	expect_posted(f.port, 5, buffer, 1 << 20, 65536, 6);
+	CHECK_EQUAL(port_stats(f.port).posted, 2);
+	cay_free(f.port, buffer);
+	far_close(&f);
+}
+
+static void held_senders_are_refused(void **state)
+{
+	struct far f = far_open("held", NULL);
+	(void)state;
+	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	for (uint64_t i = 0; i < COUNT(sizes); i++)
+		far_send(&f, i % 2 ? SEND : SEND_ALLOC, sizes[i], i, -EAGAIN);
+	void *buffer = post(f.port, 1 << 20, 1);
+	far_send(&f, SEND, 1 << 20, 100, 0);
+	far_send(&f, SEND, 41, 101, -EAGAIN);
+	expect_posted(f.port, 100, buffer, 1 << 20, 1 << 20, 1);
+	/* It is ours again, and only ours until it is posted. */
+	far_send(&f, SEND, 41, 102, -EAGAIN);
+	cay_free(f.port, buffer);
+	far_close(&f);
+}
+
+static void who_waits_is_let_in(void **state)
+{
+	struct far f = far_open("waits", NULL);
+	(void)state;
+	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		size_t length = i % 2 ? 65536 : 100;
+		far_tell(&f, SEND_WAIT, length, i);
+		child_hear(&f.child);
+		nap_ns(i * NS_PER_MS);
+		check_empty(f.port);
+		void *buffer = post(f.port, 65536, i);
+		expect_posted(f.port, i, buffer, 65536, length, i);
+		CHECK_EQUAL((int)child_hear(&f.child), 0);
+		cay_free(f.port, buffer);
+	}
+	far_close(&f);
+}
+
+static void mode_can_change(void **state)
+{
+	struct far f = far_open("mode", NULL);
+	(void)state;
+	CHECK_EQUAL(cay_receive_mode(f.port, 2), -EINVAL);
+	CHECK_EQUAL(
+		cay_receive_mode(f.port, (enum cay_receive_mode) - 1), -EINVAL);
+	far_send(&f, SEND, 100, 1, 0); /* nothing was ever said */
+	expect_message(f.port, 1, 100, 1);
+	for (uint64_t i = 2; i < 12; i += 2) {
+		CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+		far_send(&f, SEND, 100, i, -EAGAIN);
+		far_tell(&f, SEND_WAIT, 100, i);
+		child_hear(&f.child);
+		nap_ns(2 * NS_PER_MS);
+		CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_RDR), 0);
+		expect_message(f.port, i, 100, i);
+		CHECK_EQUAL((int)child_hear(&f.child), 0);
+		far_send(&f, SEND, 65536, i + 1, 0);
+		expect_message(f.port, i + 1, 65536, i + 1);
+	}
+	far_close(&f);
+}
+
+/* A sleeping receiver is woken by one as by any message. */
+static void sleeper_is_woken(void **state)
+{
+	struct far f = far_open("sleeper", NULL);
+	(void)state;
+	void *buffer = post(f.port, 4096, 1);
+	CHECK_EQUAL(cay_wait(f.port, now_ns() + 50 * NS_PER_MS), -ETIMEDOUT);
+	far_tell(&f, SEND, 4096, 9);
+	CHECK_EQUAL(cay_wait(f.port, soon()), 0);
+	expect_posted(f.port, 9, buffer, 4096, 4096, 1);
+	CHECK_EQUAL((int)child_hear(&f.child), 0);
+	cay_free(f.port, buffer);
+	far_close(&f);
+}
+
+/* ---- what the calls answer ---- */
+
+static void wrong_buffers_are_refused(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	char *memory = cay_alloc(port, 4096, 0);
+	static char ordinary[4096];
+	(void)state;
+	CHECK_EQUAL(cay_receive_post(port, memory, 0, 1), -EINVAL);
+	CHECK_EQUAL(cay_receive_post(port, NULL, 0, 1), -EINVAL);
+	CHECK_EQUAL(cay_receive_post(port, NULL, 64, 1), -EFAULT);
+	CHECK_EQUAL(cay_receive_post(port, ordinary, 64, 1), -EFAULT);
+	CHECK_EQUAL(cay_receive_post(port, &port, 64, 1), -EFAULT);
+	CHECK_EQUAL(cay_receive_post(port, memory, SIZE_MAX, 1), -EFAULT);
+	CHECK_EQUAL(cay_receive_post(port, memory, SIZE_MAX / 2, 1), -EFAULT);
+	CHECK_EQUAL(cay_receive_cancel(port, 1), 0);
+	CHECK_EQUAL(cay_receive_post(port, memory, 4096, 1), 0);
+	CHECK_EQUAL(cay_receive_cancel(port, 1), 1);
+	CHECK_EQUAL(cay_receive_cancel(port, 1), 0);
+	cay_free(port, memory);
+	close_port(port);
+}
+
+/* As many as asked for, rounded up to a power of two; then no more. */
+static void queue_is_full_in_the_end(void **state)
+{
+	static const struct {
+		uint32_t asked, entries;
+	} ports[] = { { 0, 64 }, { 2, 2 }, { 5, 8 }, { 1000, 1024 } };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(ports); i++) {
+		struct cay_port *port = open_port(
+			&(struct cay_port_options){ .posted = ports[i].asked });
+		char *memory = cay_alloc(port, 4096, 0);
+		for (uint32_t k = 0; k < ports[i].entries; k++)
+			CHECK_EQUAL(
+				cay_receive_post(port, memory, 64, k % 2), 0);
+		CHECK_EQUAL(cay_receive_post(port, memory, 64, 3), -EAGAIN);
+		CHECK_EQUAL(cay_receive_cancel(port, 1), ports[i].entries / 2);
+		CHECK_EQUAL(cay_receive_post(port, memory, 64, 3), 0);
+		CHECK_EQUAL(cay_receive_cancel(port, 0), ports[i].entries / 2);
+		CHECK_EQUAL(cay_receive_cancel(port, 3), 1);
+		cay_free(port, memory);
+		close_port(port);
+	}
+}
+
+static void cancelled_buffers_stay_as_they_are(void **state)
+{
+	struct far f = far_open("cancelled", NULL);
+	(void)state;
+	unsigned char *first = post(f.port, 4096, 1);
+	unsigned char *second = post(f.port, 4096, 2);
+	CHECK_EQUAL(cay_receive_cancel(f.port, 1), 1);
+	far_send(&f, SEND, 4096, 5, 0);
+	expect_posted(f.port, 5, second, 4096, 4096, 2);
+	far_send(&f, SEND, 4096, 6, 0);
+	expect_message(f.port, 6, 4096, 6);
+	for (unsigned i = 0; i < 4096; i++)
+		CHECK_EQUAL(first[i], 0);
+	cay_free(f.port, first);
+	cay_free(f.port, second);
+	far_close(&f);
+}
+
+/* Posted memory that is given back is not written to any more. */
+static void freed_buffers_are_taken_back(void **state)
+{
+	struct far f = far_open("freed", NULL);
+	(void)state;
+	char *memory = cay_alloc(f.port, 3 * 4096, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		CHECK_EQUAL(
+			cay_receive_post(f.port, memory + i * 4096, 4096, i),
+			0);
+	void *other = post(f.port, 64, 9);
+	cay_free(f.port, memory);
+	far_send(&f, SEND, 64, 1, 0);
+	expect_posted(f.port, 1, other, 64, 64, 9);
+	far_send(&f, SEND, 64, 2, 0);
+	expect_message(f.port, 2, 64, 2);
+	CHECK_EQUAL(cay_receive_cancel(f.port, 0), 0);
+	cay_free(f.port, other);
+	far_close(&f);
+}
+
+/* A message is in it already, but nobody has looked: it goes with it. */
+static void freed_before_it_was_taken(void **state)
+{
+	struct far f = far_open("early", NULL);
+	(void)state;
+	void *buffer = post(f.port, 4096, 1);
+	far_send(&f, SEND, 4096, 1, 0);
+	far_send(&f, SEND, 8, 2, 0);
+	cay_free(f.port, buffer);
+	expect_message(f.port, 2, 8, 2);
+	/* The slot is not lost. */
+	for (uint32_t i = 0; i < 64; i++)
+		post(f.port, 64, 3);
+	CHECK_EQUAL(cay_receive_cancel(f.port, 3), 64);
+	far_close(&f);
+}
+
+static void child_has_no_port(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	char *memory = cay_alloc(port, 4096, 0);
+	(void)state;
+	pid_t pid = fork();
+	if (pid == 0) {
+		bool right =
+			cay_receive_mode(port, CAY_RECEIVE_HELD) == -ECHILD &&
+			cay_receive_post(port, memory, 64, 1) == -ECHILD &&
+			cay_receive_cancel(port, 1) == -ECHILD &&
+			cay_trigger(port, CAY_ISSUE_POSTED, 1).accepted == 0;
+		_exit(right ? 0 : 1);
+	}
+	int status;
+	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
+	CHECK_EQUAL(status, 0);
+	cay_free(port, memory);
+	close_port(port);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(every_size_arrives_in_its_buffer),
+		TEST(short_messages_never_take_one),
+		TEST(longer_ones_are_truncated),
+		TEST(exhausted_falls_back),
+		TEST(held_senders_are_refused),
+		TEST(who_waits_is_let_in),
+		TEST(mode_can_change),
+		TEST(sleeper_is_woken),
+		TEST(wrong_buffers_are_refused),
+		TEST(queue_is_full_in_the_end),
+		TEST(cancelled_buffers_stay_as_they_are),
+		TEST(freed_buffers_are_taken_back),
+		TEST(freed_before_it_was_taken),
+		TEST(child_has_no_port),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

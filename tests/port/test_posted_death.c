@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posted receives and the dead: a sender that is killed while it fills a
+ * buffer loses none, and a receiver that closes or dies while its buffers are
+ * being filled leaves no sender behind, nor one that writes to what is
+ * somebody else's by then.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+enum {
+	BUFFERS = 6,
+	BUFFER_BYTES = 256 << 10, /* it takes a while to fill one */
+};
+
+struct target {
+	char name[16];
+	uint64_t length;
+};
+
+/* Sends until it is killed, or until the target is gone. */
+static void sender_run(struct child *parent, void *argument)
+{
+	const struct target *t = argument;
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer_named(port, t->name);
+	unsigned char *data = malloc(t->length);
+	struct cay_event e;
+	int r = 0;
+	memset(data, 0xaa, t->length);
+	child_tell(parent, cay_port_addr(port).vpid);
+	for (uint64_t tag = 0; r != -EPIPE; tag += r == 0) {
+		r = cay_send(port, peer, tag, data, t->length, 0);
+		CHECK(r == 0 || r == -EAGAIN || r == -EPIPE);
+		while (poll_event(port, &e)) {
+			if (e.kind == CAY_EVENT_GONE)
+				r = -EPIPE;
+			cay_release(port, &e);
+		}
+	}
+	free(data);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* ---- senders that die ---- */
+
+struct pool {
+	struct cay_port *port;
+	unsigned char *buffer[BUFFERS];
+	uint64_t posted; /* how many are */
+	uint64_t filled; /* how many came */
+	uint64_t next;	 /* message of the sender that lives */
+};
+
+static void pool_open(struct pool *p, const char *name)
+{
+	*p = (struct pool){ .port = open_named(name) };
+	CHECK_EQUAL(cay_receive_mode(p->port, CAY_RECEIVE_HELD), 0);
+	for (unsigned i = 0; i < BUFFERS; i++) {
+		p->buffer[i] = cay_alloc(p->port, BUFFER_BYTES, 0);
+		CHECK(p->buffer[i] != NULL);
+	}
+}
+
+static void pool_post(struct pool *p, uint64_t i)
+{
+	memset(p->buffer[i], 0, BUFFER_BYTES);
+	CHECK_EQUAL(
+		cay_receive_post(p->port, p->buffer[i], BUFFER_BYTES, i), 0);
+	p->posted++;
+}
+
+/* A whole message of the next number, in a buffer that was posted. */
+static void pool_take(struct pool *p, const struct cay_event *e)
+{
+	CHECK_EQUAL(e->kind, CAY_EVENT_POSTED);
+	CHECK_EQUAL(e->tag, p->next++);
+	CHECK(e->result < BUFFERS && e->data == p->buffer[e->result]);
+	for (size_t i = 0; i < e->length; i++)
+		CHECK_EQUAL(((unsigned char *)e->data)[i], 0xaa);
+	p->posted--;
+	p->filled++;
+}
+
+/* Until it is gone; every message is whole, none comes twice. */
+static bool pool_poll(struct pool *p, uint16_t vpid)
+{
+	struct cay_event e;
+	if (!poll_event(p->port, &e))
+		return true;
+	bool gone = e.kind == CAY_EVENT_GONE;
+	if (gone)
+		CHECK_EQUAL(e.peer.vpid, vpid);
+	else
+		pool_take(p, &e);
+	uint64_t again = e.result;
+	cay_release(p->port, &e);
+	if (!gone)
+		pool_post(p, again);
+	return !gone;
+}
+
+/* Whatever has come, which is not posted again. */
+static void pool_drain(struct pool *p)
+{
+	struct cay_event e;
+	while (poll_event(p->port, &e)) {
+		pool_take(p, &e);
+		cay_release(p->port, &e);
+	}
+}
+
+/* All that is posted can be taken back: the dead sender holds none of it. */
+static void pool_whole(struct pool *p)
+{
+	uint64_t back = 0, deadline = soon();
+	while (back < p->posted) {
+		for (uint64_t i = 0; i < BUFFERS; i++)
+			back += (uint64_t)cay_receive_cancel(p->port, i);
+		CHECK(now_ns() < deadline);
+	}
+	CHECK_EQUAL(back, p->posted);
+	p->posted = 0;
+}
+
+static void kill_once(struct pool *p, struct target *t, struct random *r)
+{
+	struct cay_peer *peer = NULL;
+	struct child child;
+	child_start(&child, sender_run, t);
+	struct cay_addr from = cay_port_addr(p->port);
+	from.vpid = (uint16_t)child_hear(&child);
+	CHECK_EQUAL(cay_peer_resolve(p->port, from, &peer), 0);
+	p->next = 0;
+	for (uint64_t i = 0; i < BUFFERS; i++)
+		pool_post(p, i);
+	uint64_t until = now_ns() + random_below(r, 3 * NS_PER_MS);
+	while (now_ns() < until)
+		CHECK(pool_poll(p, from.vpid));
+	child_kill(&child);
+	uint64_t deadline = soon();
+	while (pool_poll(p, from.vpid))
+		CHECK(now_ns() < deadline);
+	pool_whole(p);
+	check_empty(p->port);
+	cay_peer_release(peer);
+}
+
+static void killed_senders_lose_no_buffer(void **state)
+{
+	static const uint64_t lengths[] = { 41, 8192, 100000, BUFFER_BYTES };
+	struct random r = { (uint64_t)getpid() };
+	struct target t = { .name = "killed" };
+	struct pool p;
+	(void)state;
+	pool_open(&p, t.name);
+	for (uint64_t i = 0; i < scaled(100); i++) {
+		t.length = lengths[i % COUNT(lengths)];
+		kill_once(&p, &t, &r);
+	}
+	CHECK(p.filled > 0);
+	close_port(p.port);
+}
+
+/* ---- receivers that leave ---- */
+
+/* Somebody else gets the memory at once, and keeps it clean. */
+static void close_once(struct target *t, struct random *r)
+{
+	struct child sender[2];
+	struct pool p;
+	pool_open(&p, t->name);
+	for (unsigned i = 0; i < COUNT(sender); i++) {
+		child_start(&sender[i], sender_run, t);
+		child_hear(&sender[i]);
+	}
+	for (uint64_t i = 0; i < BUFFERS; i++)
+		CHECK_EQUAL(
+			cay_receive_post(p.port, p.buffer[i], BUFFER_BYTES, i),
+			0);
+	random_pause(r, 300 * NS_PER_US);
+	struct cay_port *heir = open_port(NULL);
+	close_port(p.port);
+	unsigned char *memory[BUFFERS];
+	for (unsigned i = 0; i < BUFFERS; i++) {
+		memory[i] = cay_alloc(heir, BUFFER_BYTES, 0);
+		CHECK(memory[i] != NULL);
+		memset(memory[i], 0x33, BUFFER_BYTES);
+	}
+	for (unsigned i = 0; i < COUNT(sender); i++)
+		child_join(&sender[i]);
+	for (unsigned i = 0; i < BUFFERS; i++)
+		for (size_t k = 0; k < BUFFER_BYTES; k++)
+			CHECK_EQUAL(memory[i][k], 0x33);
+	close_port(heir);
+}
+
+static void closed_receiver_is_left_alone(void **state)
+{
+	struct random r = { (uint64_t)getpid() };
+	struct target t = { .name = "closed", .length = BUFFER_BYTES };
+	(void)state;
+	for (uint64_t i = 0; i < scaled(40); i++)
+		close_once(&t, &r);
+}
+
+static void receiver_run(struct child *parent, void *argument)
+{
+	struct target *t = argument;
+	struct pool p;
+	struct cay_event e;
+	pool_open(&p, t->name);
+	for (uint64_t i = 0; i < BUFFERS; i++)
+		pool_post(&p, i);
+	child_tell(parent, 0);
+	for (;;) {
+		if (!poll_event(p.port, &e))
+			continue;
+		CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
+		uint64_t i = e.result;
+		cay_release(p.port, &e);
+		pool_post(&p, i);
+	}
+}
+
+static void dead_receiver_is_gone(void **state)
+{
+	struct random r = { (uint64_t)getpid() };
+	struct target t = { .name = "dead", .length = BUFFER_BYTES };
+	(void)state;
+	for (uint64_t i = 0; i < scaled(40); i++) {
+		struct child receiver, sender[2];
+		child_start(&receiver, receiver_run, &t);
+		child_hear(&receiver);
+		for (unsigned k = 0; k < COUNT(sender); k++) {
+			child_start(&sender[k], sender_run, &t);
+			child_hear(&sender[k]);
+		}
+		random_pause(&r, 2 * NS_PER_MS);
+		child_kill(&receiver);
+		for (unsigned k = 0; k < COUNT(sender); k++)
+			child_join(&sender[k]);
+	}
+}
+
+/* Stopped in the middle, which nobody can tell from slow; then killed. */
+static void stopped_sender_holds_one_at_most(void **state)
+{
+	struct random r = { (uint64_t)getpid() };
+	struct target t = { .name = "stopped", .length = BUFFER_BYTES };
+	struct pool p;
+	(void)state;
+	pool_open(&p, t.name);
+	for (uint64_t i = 0; i < scaled(20); i++) {
+		struct cay_peer *peer = NULL;
+		struct child child;
+		child_start(&child, sender_run, &t);
+		struct cay_addr from = cay_port_addr(p.port);
+		from.vpid = (uint16_t)child_hear(&child);
+		CHECK_EQUAL(cay_peer_resolve(p.port, from, &peer), 0);
+		p.next = 0;
+		for (uint64_t k = 0; k < BUFFERS; k++)
+			pool_post(&p, k);
+		random_pause(&r, 2 * NS_PER_MS);
+		kill(child.pid, SIGSTOP);
+		nap_ns(5 * NS_PER_MS);
+		pool_drain(&p);
+		uint64_t back = 0;
+		for (uint64_t k = 0; k < BUFFERS; k++)
+			back += (uint64_t)cay_receive_cancel(p.port, k);
+		CHECK(back + 1 >= p.posted && back <= p.posted);
+		p.posted -= back;
+		child_kill(&child);
+		uint64_t deadline = soon();
+		while (pool_poll(&p, from.vpid))
+			CHECK(now_ns() < deadline);
+		pool_whole(&p);
+		cay_peer_release(peer);
+	}
+	close_port(p.port);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(killed_senders_lose_no_buffer),
+		TEST(closed_receiver_is_left_alone),
+		TEST(dead_receiver_is_gone),
+		TEST(stopped_sender_holds_one_at_most),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posted receives at the raw level: descriptors written by hand, what the
+ * trigger answers, and notifications word by word.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "vci.h"
+
+enum {
+	SLOTS = 8,
+	ROOM = 4096,
+};
+
+struct pair {
+	struct cay_port *a, *b;
+	struct cay_peer *peer; /* a's b */
+	struct cay_posted_receive *slots;
+	unsigned char *memory; /* of b, for all slots */
+	uint64_t offset;       /* where that is in the arena */
+};
+
+/* Where memory lies in the arena, which only a descriptor says. */
+static uint64_t offset_of(
+	struct cay_port *port, void *memory, struct cay_posted_receive *slots)
+{
+	CHECK_EQUAL(cay_receive_post(port, memory, 64, 1), 0);
+	uint64_t offset = slots[0].offset;
+	CHECK_EQUAL(cay_receive_cancel(port, 1), 1);
+	return offset;
+}
+
+static struct pair pair_open(void)
+{
+	struct pair p;
+	uint32_t entries;
+	p.a = open_port(&(struct cay_port_options){ .wq_entries = 32 });
+	p.b = open_port(&(struct cay_port_options){ .posted = SLOTS });
+	p.peer = open_peer(p.a, p.b);
+	p.slots = cay_posted(p.b, &entries);
+	CHECK_EQUAL(entries, SLOTS);
+	p.memory = cay_alloc(p.b, SLOTS * ROOM, 0);
+	CHECK(p.memory != NULL);
+	p.offset = offset_of(p.b, p.memory, p.slots);
+	return p;
+}
+
+static void pair_close(struct pair *p)
+{
+	expect_nothing(p->a);
+	expect_nothing(p->b);
+	cay_peer_release(p->peer);
+	close_port(p->a);
+	close_port(p->b);
+}
+
+/* The circle has moved by one in pair_open(). */
+static void write_slot(struct pair *p, uint32_t number, uint64_t cookie)
+{
+	struct cay_posted_receive *slot = &p->slots[(number + 1) % SLOTS];
+	slot->offset = p->offset + number % SLOTS * ROOM;
+	slot->length = ROOM;
+	slot->cookie = cookie;
+	slot->flags = 0;
+}
+
+static void expect_answer(struct pair *p, unsigned parameter, uint32_t accepted,
+	uint32_t reason, uint32_t free)
+{
+	struct cay_answer a = cay_trigger(p->b, CAY_ISSUE_POSTED, parameter);
+	CHECK_EQUAL(a.accepted, accepted);
+	CHECK_EQUAL(a.reason, reason);
+	CHECK_EQUAL(a.free, free);
+}
+
+static void answers(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	/* Nothing was written there yet, but in the one that was cancelled. */
+	expect_answer(&p, 1, 0, CAY_ERROR_POSTED_ADDRESS, SLOTS);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		write_slot(&p, i, 100 + i);
+	expect_answer(&p, 3, 3, 0, SLOTS - 3);
+	expect_answer(&p, 1, 1, 0, SLOTS - 4);
+	/* 0 is 32: the rest, and then those that are posted. */
+	expect_answer(&p, 0, 4, CAY_ERROR_NO_ROOM, 0);
+	expect_answer(&p, 2, 0, CAY_ERROR_NO_ROOM, 0);
+	for (uint64_t i = 0; i < SLOTS; i++)
+		CHECK_EQUAL(cay_receive_cancel(p.b, 100 + i), 1);
+	/* In a circle. */
+	expect_answer(&p, 33, SLOTS, CAY_ERROR_NO_ROOM, 0);
+	for (uint64_t i = 0; i < SLOTS; i++)
+		CHECK_EQUAL(cay_receive_cancel(p.b, 100 + i), 1);
+	pair_close(&p);
+}
+
+static void wrong_descriptors(void **state)
+{
+	static const struct {
+		uint64_t offset, length, flags;
+		uint32_t reason;
+	} wrong[] = {
+		{ 0, ROOM, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ 4096, ROOM, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ UINT64_MAX, ROOM, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ UINT64_MAX - ROOM + 1, ROOM, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ 1, 0, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ 1, UINT64_MAX, 0, CAY_ERROR_POSTED_ADDRESS },
+		{ 1, ROOM, CAY_POSTED_PHYSICAL, CAY_ERROR_POSTED_PHYSICAL },
+		{ 0, 0, CAY_POSTED_PHYSICAL, CAY_ERROR_POSTED_PHYSICAL },
+		{ 1, ROOM, 1 << 1, CAY_ERROR_POSTED_ADDRESS },
+		{ 1, ROOM, 1ull << 63, CAY_ERROR_POSTED_ADDRESS },
+	};
+	struct pair p = pair_open();
+	(void)state;
+	write_slot(&p, 0, 7);
+	write_slot(&p, 2, 9);
+	for (unsigned i = 0; i < COUNT(wrong); i++) {
+		struct cay_posted_receive *slot = &p.slots[2];
+		/* 1 stands for what is right. */
+		slot->offset = wrong[i].offset == 1 ? p.offset
+						    : wrong[i].offset;
+		slot->length = wrong[i].length;
+		slot->flags = wrong[i].flags;
+		expect_answer(&p, 3, i == 0, wrong[i].reason, SLOTS - 1);
+	}
+	/* Mended, it and what is behind it are accepted. */
+	write_slot(&p, 1, 8);
+	expect_answer(&p, 2, 2, 0, SLOTS - 3);
+	for (uint64_t cookie = 7; cookie < 10; cookie++)
+		CHECK_EQUAL(cay_receive_cancel(p.b, cookie), 1);
+	pair_close(&p);
+}
+
+static void words(void **state)
+{
+	static const uint64_t lengths[] = { 41, 64, ROOM - 1, ROOM, ROOM + 1,
+		8192, 8193, 20000 };
+	struct pair p = pair_open();
+	(void)state;
+	for (uint32_t i = 0; i < 3 * COUNT(lengths); i++) {
+		uint64_t length = lengths[i % COUNT(lengths)];
+		write_slot(&p, i, 500 + i);
+		expect_answer(&p, 1, 1, 0, SLOTS - 1);
+		struct cay_vci v = vci_send_content(
+			p.a, p.peer, 0, 0, length <= ROOM ? i : 0, 0, length);
+		v.word[CAY_VCI_WORD_TAG] = i;
+		vci_issue(p.a, &v);
+		const struct cay_nqe *n = nqe_next(p.b);
+		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
+		CHECK_EQUAL(nqe_error(n),
+			length > ROOM ? CAY_ERROR_POSTED_TRUNCATED : 0);
+		CHECK_EQUAL(nqe_tag(n), i);
+		CHECK_EQUAL(nqe_bytes(n), 0);
+		CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p.a).vpid);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], length);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_COOKIE], 500 + i);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_POSTED], (i + 1) % SLOTS + 1);
+		CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED], 0);
+		CHECK(content_fits(p.memory + i % SLOTS * ROOM,
+			length > ROOM ? ROOM : length, length <= ROOM ? i : 0));
+		nqe_done(p.b);
+		if (length > 8192)
+			expect_cc(p.a, i, CAY_SEND, 0);
+	}
+	pair_close(&p);
+}
+
+/* With A the completion says that it is stored. */
+static void acknowledged(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		write_slot(&p, i, i);
+		expect_answer(&p, 1, 1, 0, SLOTS - 1);
+		unsigned ack = i % 2 ? CAY_COMMAND_ACK : 0;
+		struct cay_vci v = vci_send_content(p.a, p.peer, ack,
+			i % 2 ? 0 : CAY_VCI_NOTIFY, i, 0, 100);
+		vci_issue(p.a, &v);
+		expect_cc(p.a, i, CAY_SEND | ack, 0);
+		CHECK(content_fits(p.memory + i * ROOM, 100, i));
+		CHECK_EQUAL(nqe_command(nqe_next(p.b)), CAY_NOTIFY_POSTED_RECV);
+		nqe_done(p.b);
+	}
+	pair_close(&p);
+}
+
+/* Held: the work request stays in its queue, and those behind it too. */
+static void held_requests_stay(void **state)
+{
+	struct pair p = pair_open();
+	(void)state;
+	CHECK_EQUAL(cay_receive_mode(p.b, CAY_RECEIVE_HELD), 0);
+	struct cay_vci v = vci_send_content(p.a, p.peer, 0, 0, 1, 0, 100);
+	vci_post(p.a, &v);
+	v = vci_fast(p.peer, 0, 0, 2, 8);
+	vci_post(p.a, &v);
+	struct cay_answer a = cay_trigger(p.a, CAY_ISSUE_VCI, 2);
+	CHECK_EQUAL(a.accepted, 0);
+	CHECK_EQUAL(a.reason, CAY_ERROR_NO_ROOM);
+	CHECK_EQUAL(a.free, 30);
+	expect_nothing(p.b);
+	write_slot(&p, 0, 77);
+	expect_answer(&p, 1, 1, 0, SLOTS - 1);
+	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 2).accepted, 2);
+	const struct cay_nqe *n = nqe_next(p.b);
+	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
+	CHECK_EQUAL(nqe_tag(n), 1);
+	nqe_done(p.b);
+	CHECK_EQUAL(nqe_command(nqe_next(p.b)), CAY_NOTIFY_FAST_RECV);
+	nqe_done(p.b);
+	pair_close(&p);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(answers),
+		TEST(wrong_descriptors),
+		TEST(words),
+		TEST(acknowledged),
+		TEST(held_requests_stay),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

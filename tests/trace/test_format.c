@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file: what is written is read again, what is wrong is complained about
+ * with its line, and no damage makes the parser do anything but complain.
+ *
+ * CAY_TRACES sets how many damaged traces, CAY_SEED which one is the first.
+ */
+#include "traces.h"
+
+#define TEXT_MAX (1u << 20)
+
+/* The whole file; its length. */
+static size_t text_write(const struct trace *t, char *to)
+{
+	size_t used = trace_head(t, to, TEXT_MAX);
+	for (uint32_t i = 0; i < t->count; i++) {
+		char line[TRACE_LINE_MAX];
+		size_t length = trace_line(&t->instruction[i], line);
+		assert_true(length < TRACE_LINE_MAX);
+		assert_true(used + length < TEXT_MAX);
+		memcpy(to + used, line, length);
+		used += length;
+	}
+	return used;
+}
+
+static void trace_random(uint64_t seed, struct trace *t)
+{
+	const struct random_options options = { .seed = seed,
+		.ports = 1 + (uint32_t)(seed % 4),
+		.count = 20 + (uint32_t)(seed % 50),
+		.conflicts = true };
+	assert_int_equal(random_trace(&options, t), 0);
+}
+
+static void written_and_read(void **state)
+{
+	(void)state;
+	char *text = malloc(TEXT_MAX), *again = malloc(TEXT_MAX);
+	assert_true(text && again);
+	for (uint64_t seed = 1; seed <= 500; seed++) {
+		struct trace t, u;
+		struct trace_complaint c;
+		trace_random(seed, &t);
+		t.instruction[t.count - 1].time_ns = seed;
+		size_t length = text_write(&t, text);
+		assert_int_equal(trace_parse(text, length, &u, &c), 0);
+		assert_int_equal(u.count, t.count);
+		assert_int_equal(text_write(&u, again), length);
+		assert_memory_equal(text, again, length);
+		for (uint32_t i = 0; i < t.count; i++) {
+			t.instruction[i].line = u.instruction[i].line;
+			assert_memory_equal(&t.instruction[i],
+				&u.instruction[i], sizeof(t.instruction[i]));
+		}
+		trace_free(&t);
+		trace_free(&u);
+	}
+	free(text);
+	free(again);
+}
+
+/* The longest line that an instruction can make. */
+static void longest_line(void **state)
+{
+	(void)state;
+	struct trace_instruction i = { .kind = TRACE_PUT,
+		.time_ns = UINT64_MAX,
+		.port = TRACE_PORTS_MAX - 1,
+		.peer = TRACE_PORTS_MAX - 1,
+		.window = UINT16_MAX,
+		.flags = 0x3f,
+		.key = CAY_CAPABILITY_MASK,
+		.offset = UINT64_MAX,
+		.bytes = TRACE_DATA_MAX,
+		.tag = UINT64_MAX,
+		.data_bytes = TRACE_DATA_MAX };
+	char line[TRACE_LINE_MAX];
+	size_t length = trace_line(&i, line);
+	assert_true(length < sizeof(line));
+	assert_int_equal(strlen(line), length);
+	assert_int_equal(line[length - 1], '\n');
+	i.kind = TRACE_WINDOW;
+	i.base = UINT64_MAX;
+	i.rights = 0x1f;
+	assert_true(trace_line(&i, line) < sizeof(line));
+}
+
+/* ---- complaints ---- */
+
+#define HEAD "cay-trace 1\nport 0\nport 1\n"
+
+struct wrong {
+	const char *text;
+	uint32_t line;
+	const char *says;
+};
+
+static const struct wrong wrongs[] = {
+	{ "", 1, "empty" },
+	{ "cay-trace 1", 1, "no end" },
+	{ "cay-trace 2\n", 1, "first line" },
+	{ "port 0\n", 1, "first line" },
+	{ "cay-trace 1\nport 1\n", 2, "numbered" },
+	{ "cay-trace 1\nport 0\nport 0\n", 3, "numbered" },
+	{ "cay-trace 1\nport 0 bytes\n", 2, "has no 'bytes'" },
+	{ "cay-trace 1\nport 0 words x\n", 2, "has no 'x'" },
+	{ "cay-trace 1\nqueues nq_entries=17\n", 0, "power of two" },
+	{ "cay-trace 1\nqueues nq_entries=8\n", 0, "power of two" },
+	{ "cay-trace 1\nqueues rdr_bytes=1000\n", 0, "power of two" },
+	{ "cay-trace 1\nqueues posted=1\n", 0, "power of two" },
+	{ "cay-trace 1\nqueues windows=0\n", 0, "windows" },
+	{ "cay-trace 1\nqueues entries=16\n", 2, "'entries'" },
+	{ "cay-trace 1\nqueues\nqueues\n", 3, "once" },
+	{ HEAD "send 0 1\nport 2\n", 5, "before" },
+	{ HEAD "send 0 1\nqueues\n", 5, "before" },
+	{ HEAD "sent 0 1\n", 4, "'sent'" },
+	{ HEAD "send 0\n", 4, "number of a port" },
+	{ HEAD "send 0 2\n", 4, "'2'" },
+	{ HEAD "send -1 0\n", 4, "'-1'" },
+	{ HEAD "send 0 1 tag\n", 4, "neither" },
+	{ HEAD "send 0 1 tag=\n", 4, "'tag='" },
+	{ HEAD "send 0 1 tag=+1\n", 4, "'tag=+1'" },
+	{ HEAD "send 0 1 tag=0x\n", 4, "'tag=0x'" },
+	{ HEAD "send 0 1 tag=0x10000000000000000\n", 4, "tag=" },
+	{ HEAD "send 0 1 tag=18446744073709551616\n", 4, "tag=" },
+	{ HEAD "send 0 1 api_tag=0x100000000\n", 4, "api_tag=" },
+	{ HEAD "send 0 1 tag=1 tag=2\n", 4, "twice: 'tag'" },
+	{ HEAD "send 0 1 window=1\n", 4, "send has no 'window'" },
+	{ HEAD "send 0 1 flags=\n", 4, "'flags='" },
+	{ HEAD "send 0 1 flags=notify,\n", 4, "flags=" },
+	{ HEAD "send 0 1 flags=notify,notify\n", 4, "flags=" },
+	{ HEAD "send 0 1 flags=loud\n", 4, "flags=loud" },
+	{ HEAD "send 0 1 data=\n", 4, "data=" },
+	{ HEAD "send 0 1 data=0\n", 4, "data=0" },
+	{ HEAD "send 0 1 data=0G\n", 4, "data=0G" },
+	{ HEAD "send 0 1 data=00 bytes=1\n", 4, "all of the bytes" },
+	{ HEAD "send 0 1 data=00 seed=1\n", 4, "all of the bytes" },
+	{ HEAD "send 0 1 bytes=1073741825\n", 4, "bytes=" },
+	{ HEAD "put 0 1\n", 4, "needs window=" },
+	{ HEAD "put 0 1 window=65536\n", 4, "window=" },
+	{ HEAD "put 0 1 window=0 key=0x1000000000000\n", 4, "key=" },
+	{ HEAD "put_masked 0 1 window=0 enables=256\n", 4, "enables=" },
+	{ HEAD "get 0 1 window=0 bytes=25 to=event\n", 4, "fit into" },
+	{ HEAD "get 0 1 window=0 to=event\n", 4, "fit into" },
+	{ HEAD "get 0 1 window=0 to=disk\n", 4, "to=disk" },
+	{ HEAD "window 0 window=0 bytes=8\n", 4, "needs rights=" },
+	{ HEAD "window 0 window=64 bytes=8 rights=read\n", 4, "0 to 63" },
+	{ HEAD "window 0 window=0 bytes=0 rights=read\n", 4, "some bytes" },
+	{ HEAD "window 0 window=0 bytes=8 rights=notify_access\n", 4, "right" },
+	{ HEAD "window 0 window=0 bytes=8 rights=read base=0xfffffffffffffffc"
+	       "\n",
+		4, "ends before" },
+	{ HEAD "window 0 window=0 bytes=1 rights=read data=0001\n", 4,
+		"all of" },
+	{ HEAD "receive_post 0 bytes=0\n", 4, "some bytes" },
+	{ HEAD "receive_mode 0 mode=lost\n", 4, "mode=lost" },
+	{ HEAD "port_close 0\nsend 0 1\n", 5, "closed" },
+	{ HEAD "@ send 0 1\n", 4, "not a time" },
+	{ HEAD "@5\n", 4, "without an instruction" },
+	{ HEAD "send 0 1\r\n", 4, "no text" },
+	{ HEAD "\n# nothing\n  # wrong:\nsend 0 1 x=1\n", 7, "'x'" },
+};
+
+static void wrong_lines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(wrongs); i++) {
+		const struct wrong *w = &wrongs[i];
+		struct trace t;
+		struct trace_complaint c = { 0 };
+		int r = trace_parse(w->text, strlen(w->text), &t, &c);
+		if (r != -EINVAL || c.line != w->line ||
+			!strstr(c.text, w->says))
+			fail_msg("'%s': %d, line %u: %s", w->text, r, c.line,
+				c.text);
+	}
+}
+
+static void too_many_ports(void **state)
+{
+	(void)state;
+	char text[8192] = "cay-trace 1\n";
+	struct trace t;
+	struct trace_complaint c;
+	for (int i = 0; i < TRACE_PORTS_MAX; i++)
+		sprintf(text + strlen(text), "port %d\n", i);
+	assert_int_equal(trace_parse(text, strlen(text), &t, &c), 0);
+	assert_int_equal(t.ports, TRACE_PORTS_MAX);
+	trace_free(&t);
+	sprintf(text + strlen(text), "port %d\n", TRACE_PORTS_MAX);
+	assert_int_equal(trace_parse(text, strlen(text), &t, &c), -EINVAL);
+	assert_int_equal(c.line, TRACE_PORTS_MAX + 2);
+}
+
+/* ---- regions ---- */
+
+static void shared_memory(void **state)
+{
+	(void)state;
+	static const char text[] = HEAD
+		"window 0 window=0 bytes=16 rights=read base=0x1004\n"
+		"window 0 window=1 bytes=16 rights=read base=0x1010\n"
+		"window 0 window=2 bytes=16 rights=read base=0x1020\n"
+		"window 1 window=0 bytes=16 rights=read base=0x1004\n"
+		"window 1 window=1 bytes=16 rights=read\n"
+		"window 1 window=2 bytes=16 rights=read\n"
+		"window_close 1 window=0\n"
+		"window 1 window=0 bytes=64 rights=read base=0x0fff\n";
+	struct trace t;
+	struct trace_complaint c;
+	assert_int_equal(trace_parse(text, sizeof(text) - 1, &t, &c), 0);
+	const struct trace_instruction *i = t.instruction;
+	assert_int_equal(t.regions, 5);
+	assert_int_equal(i[0].region, i[1].region);
+	assert_int_equal(i[1].region_at, 0xc);
+	assert_int_equal(t.region[i[0].region].bytes, 0x1c);
+	assert_int_equal(t.region[i[0].region].skew, 4);
+	assert_int_not_equal(i[2].region, i[0].region);
+	assert_int_equal(i[3].region, i[7].region);
+	assert_int_equal(i[3].region_at, 5);
+	assert_int_equal(t.region[i[7].region].skew, 0xfff);
+	assert_int_equal(t.region[i[7].region].bytes, 64);
+	assert_int_not_equal(i[4].region, i[5].region);
+	trace_free(&t);
+}
+
+/* ---- damage ---- */
+
+static size_t text_damage(char *text, size_t length, uint64_t *random)
+{
+	static const char likely[] = "0123456789abcdefx=,@# \n\tportsend-";
+	size_t at = bytes_random(random) % length;
+	size_t some = bytes_random(random) % 20 + 1;
+	some = at + some > length ? length - at : some;
+	switch (bytes_random(random) % 10) {
+	case 6:
+	case 7:
+	case 8:
+	case 9: /* another digit, or the next character if it is none */
+		while (at + 1 < length && (text[at] < '0' || text[at] > '9'))
+			at++;
+		text[at] = (char)('0' + bytes_random(random) % 10);
+		return length;
+	case 0:
+		text[at] = (char)bytes_random(random);
+		return length;
+	case 1:
+	case 2:
+		text[at] = likely[bytes_random(random) % (sizeof(likely) - 1)];
+		return length;
+	case 3: /* away */
+		memmove(text + at, text + at + some, length - at - some);
+		return length - some;
+	case 4: /* twice */
+		memmove(text + at + some, text + at, length - at);
+		return length + some;
+	default:
+		return at + 1;
+	}
+}
+
+/* Whoever gets through is executed, if it is not too large. */
+static bool trace_small(const struct trace *t)
+{
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < t->regions; i++)
+		bytes += t->region[i].bytes + t->region[i].skew;
+	for (uint32_t i = 0; i < t->count; i++)
+		bytes += t->instruction[i].bytes;
+	return bytes < 1u << 20 && t->ports < 16 &&
+	       t->queues.nq_entries <= 4096 && t->queues.windows <= 4096;
+}
+
+static void trace_try(const struct trace *t, uint64_t seed)
+{
+	struct outcome seen, expected;
+	struct replay r;
+	char text[1000];
+	if (!trace_small(t) || t->ports == 0 ||
+		replay_open(&r, t, &platform_real, &seen) != 0)
+		return;
+	assert_int_equal(replay_run(&r), 0);
+	replay_close(&r);
+	assert_int_equal(oracle_run(t, ORACLE_RIGHT, &expected), 0);
+	if (outcome_differs(&seen, &expected, text, sizeof(text)))
+		fail_msg("CAY_SEED=%lu CAY_TRACES=1: %s", (unsigned long)seed,
+			text);
+	outcome_free(&seen);
+	outcome_free(&expected);
+}
+
+static void damaged(void **state)
+{
+	(void)state;
+	char *text = malloc(TEXT_MAX + 100);
+	uint64_t seed = first_seed(), start = clock_now_ns(), right = 0;
+	uint64_t traces = environment("CAY_TRACES", 10000);
+	assert_non_null(text);
+	for (uint64_t i = seed; i < seed + traces; i++) {
+		uint64_t random = i;
+		struct trace t;
+		struct trace_complaint c = { 0 };
+		trace_random(i % 100, &t);
+		size_t length = text_write(&t, text);
+		trace_free(&t);
+		for (uint64_t n = 1 + random % 3; n; n--)
+			length = text_damage(text, length, &random);
+		/* Of exactly this size, so that a sanitizer sees its end. */
+		char *copy = malloc(length);
+		assert_non_null(copy);
+		memcpy(copy, text, length);
+		int r = trace_parse(copy, length, &t, &c);
+		free(copy);
+		if (r == 0) {
+			trace_try(&t, i);
+			trace_free(&t);
+			right++;
+		} else {
+			assert_int_equal(r, -EINVAL);
+			assert_true(strlen(c.text) > 0);
+		}
+	}
+	free(text);
+	speed_print("damaged traces", traces, start);
+	printf("%lu of them still make sense\n", (unsigned long)right);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(written_and_read),
+		cmocka_unit_test(longest_line),
+		cmocka_unit_test(wrong_lines),
+		cmocka_unit_test(too_many_ports),
+		cmocka_unit_test(shared_memory),
+		cmocka_unit_test(damaged),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * That the comparisons can fail: an oracle that is wrong in one thing is found
+ * out, and so is an outcome of which one bit is another. And traces whose
+ * outcome is written down here by hand, so that device and oracle are not
+ * wrong together.
+ */
+#include "trace/interleave.h"
+#include "traces.h"
+
+#define TRACES 400
+
+static void trace_make(uint64_t seed, bool race, struct trace *t)
+{
+	const struct random_options options = { .seed = seed,
+		.ports = 2 + (uint32_t)(seed % 2),
+		.count = race ? 8 : 80,
+		.conflicts = true,
+		.race = race };
+	assert_int_equal(random_trace(&options, t), 0);
+}
+
+/* ---- an oracle that is wrong ---- */
+
+static uint32_t traces_that_tell(enum oracle_fault fault)
+{
+	uint32_t found = 0;
+	char text[1000];
+	for (uint64_t seed = 1; seed <= TRACES; seed++) {
+		struct trace t;
+		struct outcome seen, expected;
+		trace_make(seed, false, &t);
+		replayed(&t, &platform_real, &seen);
+		assert_int_equal(oracle_run(&t, fault, &expected), 0);
+		found += outcome_differs(&seen, &expected, text, sizeof(text));
+		outcome_free(&seen);
+		outcome_free(&expected);
+		trace_free(&t);
+	}
+	return found;
+}
+
+static void every_fault_is_found(void **state)
+{
+	(void)state;
+	assert_int_equal(traces_that_tell(ORACLE_RIGHT), 0);
+	for (int f = ORACLE_RIGHT + 1; f < ORACLE_FAULTS; f++) {
+		uint32_t found = traces_that_tell((enum oracle_fault)f);
+		printf("fault %d: found by %u of %d traces\n", f, found,
+			TRACES);
+		assert_true(found > 0);
+	}
+}
+
+/* ---- races ---- */
+
+/* Whether an order explains it, of the racing part issued port by port. */
+static int race_explain(const struct trace *t, const struct outcome *seen,
+	enum oracle_fault fault)
+{
+	const struct interleave how = { .setup = random_setup(t),
+		.fault = fault };
+	uint64_t states;
+	char text[1000];
+	return interleave_explain(&how, seen, &states, text, sizeof(text));
+}
+
+/* One thread, so that the order is that of the trace, and nobody drains. */
+static void race_one_by_one(const struct trace *t, struct outcome *seen)
+{
+	struct replay r;
+	assert_int_equal(replay_open(&r, t, &platform_real, seen), 0);
+	for (uint32_t i = 0; i < t->count; i++)
+		replay_issue(&r, i);
+	assert_int_equal(replay_end(&r), 0);
+	replay_close(&r);
+}
+
+static void faults_are_found_in_races(void **state)
+{
+	(void)state;
+	static const enum oracle_fault faults[] = { ORACLE_SWAP_RESULT,
+		ORACLE_SWAP_ALWAYS, ORACLE_ADD_PREVIOUS, ORACLE_MASK,
+		ORACLE_ERROR_ORDER };
+	uint32_t found[ORACLE_FAULTS] = { 0 };
+	for (uint64_t seed = 1; seed <= TRACES; seed++) {
+		struct trace t;
+		struct outcome seen;
+		trace_make(seed, true, &t);
+		race_one_by_one(&t, &seen);
+		assert_int_equal(race_explain(&t, &seen, ORACLE_RIGHT), 0);
+		for (size_t f = 0; f < ARRAY_COUNT(faults); f++)
+			found[faults[f]] +=
+				race_explain(&t, &seen, faults[f]) == -ENOENT;
+		outcome_free(&seen);
+		trace_free(&t);
+	}
+	for (size_t f = 0; f < ARRAY_COUNT(faults); f++) {
+		printf("fault %d: found by %u of %d races\n", faults[f],
+			found[faults[f]], TRACES);
+		assert_true(found[faults[f]] > 0);
+	}
+}
+
+/* Changes one thing in what was seen; false if there is nothing to change. */
+static bool outcome_damage(struct outcome *o, uint64_t *random)
+{
+	const struct trace *t = o->trace;
+	uint32_t port = (uint32_t)(bytes_random(random) % t->ports);
+	struct outcome_port *p = &o->port[port];
+	uint64_t n = p->count ? bytes_random(random) % p->count : 0;
+	switch (bytes_random(random) % 5) {
+	case 0:
+		o->memory[0][bytes_random(random) % t->region[0].bytes] ^= 4;
+		return true;
+	case 1:
+		if (p->count)
+			p->note[n].tag ^= 1ull << 40;
+		return p->count;
+	case 2:
+		if (p->count)
+			p->count--;
+		return p->note;
+	case 3:
+		if (p->count)
+			p->note[n].command ^= 1u << CAY_COMMAND_ERROR_SHIFT;
+		return p->count;
+	default:
+		o->result[t->count - 1].result ^= 1;
+		return true;
+	}
+}
+
+static void damage_is_found(void **state)
+{
+	(void)state;
+	uint64_t random = 1;
+	uint32_t damaged = 0;
+	for (uint64_t seed = 1; seed <= TRACES; seed++) {
+		struct trace t;
+		struct outcome seen, same;
+		char text[1000];
+		trace_make(seed, true, &t);
+		race_one_by_one(&t, &seen);
+		race_one_by_one(&t, &same);
+		assert_false(outcome_differs(&seen, &same, text, 1000));
+		if (outcome_damage(&seen, &random)) {
+			assert_true(outcome_differs(&seen, &same, text, 1000));
+			assert_int_equal(
+				race_explain(&t, &seen, ORACLE_RIGHT), -ENOENT);
+			damaged++;
+		}
+		outcome_free(&seen);
+		outcome_free(&same);
+		trace_free(&t);
+	}
+	assert_true(damaged > TRACES / 2);
+}
+
+/*
+ * Two ports put a word each and get the other's: that neither sees the other's
+ * no order explains, unless stores may be late. Late they are not behind an
+ * atomic or a completion.
+ */
+static void late_stores(void **state)
+{
+	(void)state;
+	static const char *const between[] = { "", "flags=notify",
+		"flags=ack" };
+	for (size_t n = 0; n < ARRAY_COUNT(between); n++) {
+		char text[800], why[1000];
+		uint64_t zero = 0, states;
+		struct trace t;
+		struct trace_complaint c;
+		struct outcome seen;
+		snprintf(text, sizeof(text),
+			"cay-trace 1\nport 0\nport 1\n"
+			"window 0 window=0 bytes=16 rights=read,write\n"
+			"put 0 0 window=0 offset=0 data=0100000000000000 %s\n"
+			"put 1 0 window=0 offset=8 data=0100000000000000 %s\n"
+			"get 0 0 window=0 offset=8 bytes=8\n"
+			"get 1 0 window=0 offset=0 bytes=8\n",
+			between[n], between[n]);
+		assert_int_equal(trace_parse(text, strlen(text), &t, &c), 0);
+		race_one_by_one(&t, &seen);
+		struct interleave how = { .setup = 1 };
+		assert_int_equal(
+			interleave_explain(&how, &seen, &states, why, 1000), 0);
+		seen.result[3].got = bytes_digest(&zero, 8);
+		assert_int_equal(
+			interleave_explain(&how, &seen, &states, why, 1000), 0);
+		seen.result[4].got = bytes_digest(&zero, 8);
+		assert_int_equal(
+			interleave_explain(&how, &seen, &states, why, 1000),
+			-ENOENT);
+		how.late_stores = true;
+		assert_int_equal(
+			interleave_explain(&how, &seen, &states, why, 1000),
+			n == 0 ? 0 : -ENOENT);
+		outcome_free(&seen);
+		trace_free(&t);
+	}
+}
+
+/* ---- by hand ---- */
+
+static const char by_hand[] =
+	"cay-trace 1\n"
+	"port 0\n"
+	"port 1\n"
+	"window 1 window=3 key=0x77 bytes=32 rights=read,write,atomic\n"
+	"put 0 1 window=3 key=0x77 offset=8 data=0a00000000000000\n"
+	"fetch_add 0 1 window=3 key=0x77 offset=8 addend=5 tag=1\n"
+	"compare_swap 0 1 window=3 key=0x77 offset=8 compare=15 swap=99 tag=2\n"
+	"compare_swap 0 1 window=3 key=0x77 offset=8 compare=15 swap=7 tag=3\n"
+	"put_masked 0 1 window=3 key=0x77 offset=0 word=0x8877665544332211 "
+	"enables=0x81\n"
+	"get 0 1 window=3 key=0x77 bytes=16 to=event tag=4\n"
+	"put 0 1 window=3 key=0x78 data=01 tag=5\n"
+	"put 0 1 window=3 key=0x77 offset=31 data=0102 tag=6 flags=ack\n"
+	"send 0 1 tag=7 api_tag=8 data=616263 flags=notify\n"
+	"send 1 0 tag=9\n";
+
+static void note_expect(const struct outcome *o, uint32_t port, uint32_t n,
+	struct outcome_note expected)
+{
+	char text[300];
+	assert_true(n < o->port[port].count);
+	outcome_describe(&o->port[port].note[n], text, sizeof(text));
+	if (!outcome_note_same(&o->port[port].note[n], &expected))
+		fail_msg("port %u, notification %u: %s", port, n, text);
+}
+
+#define ERROR(e) (e << CAY_COMMAND_ERROR_SHIFT)
+
+static void by_hand_check(const struct outcome *o)
+{
+	static const unsigned char memory[32] = { 0x11, 0, 0, 0, 0, 0, 0, 0x88,
+		99 };
+	const uint64_t first = 0x8800000000000011;
+	assert_memory_equal(o->memory[0], memory, sizeof(memory));
+	assert_int_equal(o->port[0].count, 8);
+	note_expect(o, 0, 0,
+		(struct outcome_note){ .command = 0xf0,
+			.peer = 1,
+			.completed = 0x62,
+			.tag = 1,
+			.word = { 8, 15, 10 } });
+	note_expect(o, 0, 1,
+		(struct outcome_note){ .command = 0xf0,
+			.peer = 1,
+			.completed = 0x73,
+			.tag = 2,
+			.word = { 8, 99, 15 } });
+	note_expect(o, 0, 2,
+		(struct outcome_note){ .command = 0xf0,
+			.peer = 1,
+			.completed = 0x73,
+			.tag = 3,
+			.word = { 8, 99, 99 } });
+	note_expect(o, 0, 3,
+		(struct outcome_note){ .command = 0xf0,
+			.peer = 1,
+			.bytes = 16,
+			.completed = 0x32,
+			.tag = 4,
+			.word = { first, 99, 0 } });
+	note_expect(o, 0, 4,
+		(struct outcome_note){
+			.command = 0xf0 | ERROR(CAY_ERROR_CAPABILITY),
+			.peer = 1,
+			.completed = 0x21,
+			.tag = 5,
+			.word = { 1, 0, 3 } });
+	note_expect(o, 0, 5,
+		(struct outcome_note){
+			.command = 0xf0 | ERROR(CAY_ERROR_TARGET_BOUNDS),
+			.peer = 1,
+			.completed = 0x29,
+			.tag = 6,
+			.word = { 2, 31, 3 } });
+	note_expect(o, 0, 6,
+		(struct outcome_note){ .command = 0xf0,
+			.peer = 1,
+			.completed = 0x11,
+			.tag = 7,
+			.api_tag = 8,
+			.word = { 3 } });
+	note_expect(o, 0, 7,
+		(struct outcome_note){ .command = 0xf2, .peer = 1, .tag = 9 });
+	assert_int_equal(o->port[1].count, 1);
+	note_expect(o, 1, 0,
+		(struct outcome_note){ .command = 0xf2,
+			.peer = 0,
+			.bytes = 3,
+			.tag = 7,
+			.api_tag = 8,
+			.payload = bytes_digest("abc", 3) });
+}
+
+static void by_hand_everywhere(void **state)
+{
+	(void)state;
+	struct trace t;
+	struct trace_complaint c;
+	struct outcome o;
+	assert_int_equal(trace_parse(by_hand, sizeof(by_hand) - 1, &t, &c), 0);
+	replayed(&t, &platform_real, &o);
+	by_hand_check(&o);
+	outcome_free(&o);
+	replayed(&t, &platform_counting, &o);
+	by_hand_check(&o);
+	outcome_free(&o);
+	assert_int_equal(oracle_run(&t, ORACLE_RIGHT, &o), 0);
+	by_hand_check(&o);
+	outcome_free(&o);
+	trace_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_hand_everywhere),
+		cmocka_unit_test(every_fault_is_found),
+		cmocka_unit_test(faults_are_found_in_races),
+		cmocka_unit_test(damage_is_found),
+		cmocka_unit_test(late_stores),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
