@@ -46,8 +46,8 @@ static inline int process_memory_read_some(
 					   p->cookie_address, sizeof(cookie)),
 		process_memory_at(at, bytes) };
 	unsigned long count = bytes ? 2 : 1;
-	int r = process_memory_result(process_vm_readv((pid_t)p->pid, local,
-					      count, remote, count, 0),
+	int r = process_memory_result(
+		process_vm_readv((pid_t)p->pid, local, count, remote, count, 0),
 		sizeof(cookie) + bytes);
 	if (r)
 		return r;
@@ -66,7 +66,7 @@ static inline int process_memory_read(
 		uint64_t some =
 			bits_min(bytes - done, PROCESS_MEMORY_BYTES_MAX);
 		int r = process_memory_read_some(
-			p, at + done, (unsigned char *)to + done, some);
+			p, at + done, (void *)((uintptr_t)to + done), some);
 		if (r)
 			return r;
 		done += some;
@@ -86,9 +86,7 @@ static inline int process_memory_write(const struct process_memory *p,
 	for (uint64_t done = 0; r == 0 && done < bytes;) {
 		uint64_t some =
 			bits_min(bytes - done, PROCESS_MEMORY_BYTES_MAX);
-		struct iovec local = {
-			(unsigned char *)(uintptr_t)from + done, some
-		};
+		struct iovec local = { (void *)((uintptr_t)from + done), some };
 		struct iovec remote = process_memory_at(at + done, some);
 		r = process_memory_result(process_vm_writev((pid_t)p->pid,
 						  &local, 1, &remote, 1, 0),

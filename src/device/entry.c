@@ -142,7 +142,8 @@ int DEVICE(serve)(struct context *own, struct op_record *op,
 	*rights = a.rights;
 	if (a.owner.pid) {
 		a.owner.pid = 0;
-		a.at = (uint64_t)(base + p->offset - own->arena->base);
+		a.at = (uintptr_t)base + p->offset -
+		       (uintptr_t)own->arena->base;
 	}
 	return window_leave(own, op, p, &a, dispatch_granted(own, &a, p, out));
 }

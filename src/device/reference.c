@@ -4,8 +4,9 @@
  * slot that says where. FREE -> READY (origin) -> SENT (origin) -> TAKEN
  * (target: it has begun) -> DONE (target, or the node for a dead one) -> FREE
  * (origin, when it takes the completion). What is SENT and not TAKEN the origin
- * may withdraw, and then it is DONE. The sequence number in the state tells one use of a slot from
- * the next, so that a completion that comes twice is known for what it is.
+ * may withdraw, and then it is DONE. The sequence number in the state tells one
+ * use of a slot from the next, so that a completion that comes twice is known
+ * for what it is.
  */
 
 static inline uint64_t reference_word(
@@ -126,7 +127,8 @@ static inline uint32_t reference_fill(struct reference *slot,
 	slot->kind = source->kind;
 	slot->probe = source->probe;
 	slot->target_epoch = to->epoch;
-	slot->target_vpid = to->vpid;
+	atomic_store_explicit((_Atomic uint16_t *)&slot->target_vpid, to->vpid,
+		memory_order_relaxed);
 	atomic_store_explicit(&slot->outcome, 0, memory_order_relaxed);
 	return sequence;
 }
@@ -140,6 +142,14 @@ static inline void reference_free(struct origin *o, uint32_t index)
 		&o->references, ~(1ull << index), memory_order_release);
 }
 
+/* Relaxed: another thread may be filling in the slot's next use. */
+static inline uint16_t reference_target(const struct reference *slot)
+{
+	return atomic_load_explicit(
+		(const _Atomic uint16_t *)&slot->target_vpid,
+		memory_order_relaxed);
+}
+
 /* Is anything under way to this VPID, or, if negative, to anybody? */
 static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
@@ -149,7 +159,7 @@ static inline bool reference_pending(const struct origin *o, int32_t vpid)
 		const struct reference *slot = &o->refs[__builtin_ctzll(used)];
 		/* FREE: the node has completed it for a dead target. */
 		if (reference_open(host_load(&slot->state, HOST_REFERENCE)) &&
-			(vpid < 0 || slot->target_vpid == vpid))
+			(vpid < 0 || reference_target(slot) == vpid))
 			return true;
 	}
 	return false;

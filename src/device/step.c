@@ -8,10 +8,15 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_DESCRIPTOR] = "descriptor load",
 	[STEP_ROUTE] = "route fetch",
 	[STEP_REFERENCE] = "reference ready",
+	[STEP_ACCESS] = "record: access",
+	[STEP_WINDOW] = "window check",
+	[STEP_POSTED] = "record: posted receive",
 	[STEP_TRY] = "record: try",
 	[STEP_CLAIMED] = "claim",
 	[STEP_OWN] = "record: own",
 	[STEP_PAYLOAD] = "payload store",
+	[STEP_STORED] = "memory access",
+	[STEP_FILLED] = "posted receive filled",
 	[STEP_ENTRY] = "notification generation",
 	[STEP_PUBLISH] = "notification store",
 	[STEP_SENT] = "reference sent",
@@ -22,11 +27,6 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_RETURN] = "room returned",
 	[STEP_ROOM] = "wake the senders",
 	[STEP_SLEEP] = "sleep announced",
-	[STEP_ACCESS] = "record: access",
-	[STEP_WINDOW] = "window check",
-	[STEP_STORED] = "memory access",
-	[STEP_POSTED] = "record: posted receive",
-	[STEP_FILLED] = "posted receive filled",
 };
 
 const char *device_step_name(enum device_step step)

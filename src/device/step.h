@@ -14,30 +14,29 @@ enum device_step {
 	STEP_DESCRIPTOR, /* 2 work request loaded */
 	STEP_ROUTE,	 /* 3 route fetched and checked */
 	STEP_REFERENCE,	 /* 4 long message: reference filled in and READY */
-	/* completer: claim */
-	STEP_TRY,     /* 5 the record says TRY */
-	STEP_CLAIMED, /* 6 W is swapped, the record does not know yet */
-	STEP_OWN,     /* 7 the record says OWN */
-	/* completer: deliver */
-	STEP_PAYLOAD, /* 8 payload stored in the RDR */
-	STEP_ENTRY,   /* 9 words 0 to 6 of the notification stored */
-	STEP_PUBLISH, /* 10 word 7 stored: the target may see it */
-	STEP_SENT,    /* 11 long message: the reference says SENT */
-	STEP_WAKE,    /* 12 a sleeping target was woken */
-	STEP_IDLE,    /* 13 the record says IDLE */
+	/* window: check; posted receive: take */
+	STEP_ACCESS, /* 5 the record says ACCESS, and names the window */
+	STEP_WINDOW, /* 6 the window's descriptor was checked */
+	STEP_POSTED, /* 7 the record names the slot that it will take */
+	/* completer: claim; a posted receive has its payload before */
+	STEP_TRY,     /* 8 the record says TRY */
+	STEP_CLAIMED, /* 9 W is swapped, the record does not know yet */
+	STEP_OWN,     /* 10 the record says OWN */
+	/* completer: deliver; responder */
+	STEP_PAYLOAD, /* 11 payload stored in the RDR, or the posted buffer */
+	STEP_STORED,  /* 12 a window's memory was read or written */
+	STEP_FILLED,  /* 13 the slot of the posted receive says FILLED */
+	STEP_ENTRY,   /* 14 words 0 to 6 of the notification stored */
+	STEP_PUBLISH, /* 15 word 7 stored: the target may see it */
+	STEP_SENT,    /* 16 long message: the reference says SENT */
+	STEP_WAKE,    /* 17 a sleeping target was woken */
+	STEP_IDLE,    /* 18 the record says IDLE */
 	/* the target's side */
-	STEP_TAKE,   /* 14 an entry was taken by the consumer */
-	STEP_DONE,   /* 15 long message: the reference says DONE */
-	STEP_RETURN, /* 16 R has moved */
-	STEP_ROOM,   /* 17 senders that waited for room were woken */
-	STEP_SLEEP,  /* 18 SLEEP is set in W */
-	/* window: check */
-	STEP_ACCESS, /* the record names the window */
-	STEP_WINDOW, /* the descriptor was checked */
-	STEP_STORED, /* memory was read or written */
-	/* posted receive */
-	STEP_POSTED, /* the record names the slot that it will take */
-	STEP_FILLED, /* the slot says FILLED */
+	STEP_TAKE,   /* 19 an entry was taken by the consumer */
+	STEP_DONE,   /* 20 long message: the reference says DONE */
+	STEP_RETURN, /* 21 R has moved */
+	STEP_ROOM,   /* 22 senders that waited for room were woken */
+	STEP_SLEEP,  /* 23 SLEEP is set in W */
 	STEP_COUNT,
 };
 

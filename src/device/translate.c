@@ -5,10 +5,11 @@
  * kernel, and where the kernel forbids that, or the access must be indivisible,
  * only the owner can make it: -EXDEV.
  */
+/* Memory of the owner lies outside: its offset comes round, as it should. */
 static inline unsigned char *translate_arena(
 	const struct context *to, const struct access *a)
 {
-	return to->arena->base + a->at;
+	return (unsigned char *)((uintptr_t)to->arena->base + a->at);
 }
 
 static inline _Atomic uint64_t *translate_word(
@@ -18,9 +19,8 @@ static inline _Atomic uint64_t *translate_word(
 }
 
 /* 0, a positive enum cay_error, or -EXDEV. */
-__attribute__((cold, noinline)) static int translate_process(
-	struct context *to, const struct access *a, void *local, uint64_t bytes,
-	bool write)
+__attribute__((cold, noinline)) static int translate_process(struct context *to,
+	const struct access *a, void *local, uint64_t bytes, bool write)
 {
 	/* Relaxed: whoever misses it finds out once more. */
 	if (atomic_load_explicit(&to->no_process, memory_order_relaxed))

@@ -136,6 +136,8 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 	if (!(rights & CAY_RIGHT_NOTIFY_REFUSAL))
 		return;
 	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
+	/* Counted before the look at `told`; window_refusals() reverses it. */
+	atomic_thread_fence(memory_order_seq_cst);
 	if (window_told(to, d) ||
 		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
 			&claim) != 0)

@@ -31,7 +31,7 @@ static _Atomic uint64_t *window_lock_of(struct cay_window_descriptor *d)
 
 static uint64_t window_locked(struct cay_window_descriptor *d)
 {
-	return atomic_load_explicit(window_lock_of(d), memory_order_relaxed);
+	return atomic_load_explicit(window_lock_of(d), memory_order_seq_cst);
 }
 
 /* Is this thread at memory of the port, or of that window of it? */
@@ -100,7 +100,7 @@ static int window_ring(struct vport *target, uint16_t window,
 	for (uint32_t i = 0; i < target->config.windows; i++) {
 		int r = call(target, at, by);
 		at = atomic_load_explicit((_Atomic uint16_t *)&table[at].next,
-			memory_order_acquire);
+			memory_order_seq_cst);
 		if (r || at == window)
 			return r;
 		if (at >= target->config.windows)
@@ -112,14 +112,14 @@ static int window_ring(struct vport *target, uint16_t window,
 /*
  * The same for what stores locks. A window that its owner links meanwhile
  * takes its lock from those in the ring: either the owner reads there what we
- * have stored, or we find the new one. window_inherit() in port/window.c.
+ * have stored, or we find the new one, at the latest when we come round again.
+ * All sequentially consistent: window_inherit() in port/window.c.
  */
 static int window_ring_store(struct vport *target, uint16_t window,
 	int (*call)(struct vport *, uint16_t window, const struct vport *by),
 	const struct vport *by)
 {
 	window_ring(target, window, call, by);
-	atomic_thread_fence(memory_order_seq_cst);
 	return window_ring(target, window, call, by);
 }
 
@@ -143,7 +143,7 @@ static int ring_lock(
 	if (r == 0)
 		atomic_store_explicit(
 			window_lock_of(&window_table(target)[window]),
-			lock_word(by), memory_order_release);
+			lock_word(by), memory_order_seq_cst);
 	return r;
 }
 
@@ -166,8 +166,8 @@ static int window_named(
 	 * Rights first, with acquire: the key is then of that opening or of a
 	 * later one, never of the one before. models/window.pml.
 	 */
-	if (atomic_load_explicit((_Atomic uint32_t *)&d->rights,
-		    memory_order_acquire) == 0)
+	if (atomic_load_explicit(
+		    (_Atomic uint32_t *)&d->rights, memory_order_acquire) == 0)
 		return -ENXIO;
 	uint64_t key = atomic_load_explicit(
 		(_Atomic uint64_t *)&d->capability, memory_order_relaxed);
@@ -203,8 +203,8 @@ static bool lock_drop_one(struct vport *by, struct cay_window_descriptor *d)
 {
 	if (window_locked(d) != lock_word(by))
 		return false;
-	/* Release: what its holder saw done is done for the next one. */
-	atomic_store_explicit(window_lock_of(d), 0, memory_order_release);
+	/* What its holder saw done is done for the next one. */
+	atomic_store_explicit(window_lock_of(d), 0, memory_order_seq_cst);
 	return true;
 }
 
@@ -275,7 +275,6 @@ void window_unlock_all(struct vport *by)
 		if (target && target->realm == by->realm) {
 			/* Twice, as in window_ring_store(). */
 			target_unlock(by, target);
-			atomic_thread_fence(memory_order_seq_cst);
 			target_unlock(by, target);
 		}
 		list_remove(&l->link);

@@ -59,20 +59,22 @@ static void event_got(
 			   ->word[CAY_NQE_WORD_LENGTH];
 }
 
-/* What words 2 to 4 mean depends on what has completed. */
+/*
+ * What words 2 to 4 mean depends on what has completed. What was refused has no
+ * result, but a place.
+ */
 static void event_completed(
 	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
 {
 	e->kind = CAY_EVENT_COMPLETE;
 	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
 	e->length = n->word[CAY_NQE_WORD_LENGTH];
-	switch (e->command & CAY_COMMAND_OPERATION) {
-	case CAY_FAST_SEND:
-	case CAY_SEND:
-		break;
+	unsigned operation = e->command & CAY_COMMAND_OPERATION;
+	if (operation == CAY_FAST_SEND || operation == CAY_SEND)
+		return;
+	switch (e->error ? 0 : operation) {
 	case CAY_FAST_GET:
-		if (!e->error)
-			event_got(port, n, e);
+		event_got(port, n, e);
 		break;
 	case CAY_FAA &CAY_COMMAND_OPERATION:
 	case CAY_CAS &CAY_COMMAND_OPERATION:

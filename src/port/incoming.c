@@ -142,9 +142,10 @@ int incoming_fetch(struct cay_port *port, const struct cay_nqe *n,
 		return 0;
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct reference *shared = &c->refs[reference - 1];
-	if (!incoming_reference(shared, sequence, &ref) ||
-		ref.length != e->length ||
-		!device_reference_begin(shared, sequence))
+	/* From its beginning on nobody fills the slot in anew. */
+	if (!device_reference_begin(shared, sequence) ||
+		!incoming_reference(shared, sequence, &ref) ||
+		ref.length != e->length)
 		return incoming_origin_lives(c) ? -ECANCELED : 0;
 	e->error = CAY_ERROR_MEMORY;
 	if (!reference_valid(&ref, m->arena.bytes))

@@ -292,8 +292,10 @@ void outgoing_settle(struct cay_port *port, uint16_t vpid)
 		/* Acquire pairs with G2 in device/reference.c. */
 		uint64_t state =
 			atomic_load_explicit(&ref->state, memory_order_acquire);
+		unsigned now = state & REFERENCE_STATE_MASK;
+		/* FREE: the node has completed it for a dead target. */
 		if (port->outgoing[i].peer && ref->target_vpid == vpid &&
-			(state & REFERENCE_STATE_MASK) == REFERENCE_DONE)
+			(now == REFERENCE_DONE || now == REFERENCE_FREE))
 			outgoing_deliver(port, i);
 	}
 	lock_drop(&port->lock, &guard);

@@ -251,7 +251,7 @@ int cay_port_close(struct cay_port *port)
 	bool here = port_here(port) || port_absent(port) == -EACCES;
 	int waited = 0;
 	if (here) {
-		struct context *own = port->origin.own;
+		struct context *own = port_own(port);
 		queue_set_close(&port->member->arena, own->vpid, own->epoch);
 		/* The memory of windows may be the application's own. */
 		if (port->windows || posted_used(port))

@@ -162,8 +162,8 @@ int serve_access(
 	struct request q = { 0 };
 	uint32_t rights = 0;
 
-	e->api_tag = (uint32_t)(n->word[CAY_NQE_WORD_PEER] >>
-				CAY_NQE_API_TAG_SHIFT);
+	e->api_tag =
+		(uint32_t)(n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT);
 	int r = member_origin(port->member, e->peer.vpid, &origin);
 	if (r == -ENOMEM)
 		return r;
@@ -171,13 +171,14 @@ int serve_access(
 		return 0;
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct reference *slot = &c->refs[index - 1];
-	if (!incoming_reference(slot, sequence, &ref) ||
-		ref.kind != REFERENCE_ACCESS ||
-		!reference_valid(&ref, port->member->arena.bytes) ||
-		!device_reference_begin(slot, sequence))
+	/* From its beginning on nobody fills the slot in anew. */
+	if (!device_reference_begin(slot, sequence) ||
+		!incoming_reference(slot, sequence, &ref))
 		return 0;
 	enum cay_error error = CAY_ERROR_COMMAND;
-	if (request_copy(port, &ref, n, &q))
+	if (ref.kind == REFERENCE_ACCESS &&
+		reference_valid(&ref, port->member->arena.bytes) &&
+		request_copy(port, &ref, n, &q))
 		error = request_serve(port, &q, e, &rights);
 	struct completion done = request_completion(port, &q, e, error);
 	done.reference = (uint16_t)index;

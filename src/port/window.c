@@ -119,9 +119,9 @@ static void rings_join(struct cay_window *w, uint32_t i)
 	if (behind_us < count)
 		table[behind_us].previous = (uint16_t)i;
 	atomic_store_explicit(
-		descriptor_next(&table[w->id]), behind, memory_order_release);
+		descriptor_next(&table[w->id]), behind, memory_order_seq_cst);
 	atomic_store_explicit(
-		descriptor_next(&table[i]), behind_us, memory_order_release);
+		descriptor_next(&table[i]), behind_us, memory_order_seq_cst);
 }
 
 /* The lock of whichever window beside it is locked. */
@@ -133,7 +133,7 @@ static uint64_t window_lock_beside(const struct cay_window *w)
 		if (window_beside(w, i))
 			lock = atomic_load_explicit(
 				descriptor_word(&table[i].lock),
-				memory_order_acquire);
+				memory_order_seq_cst);
 	return lock;
 }
 
@@ -148,8 +148,7 @@ static void window_inherit(struct cay_window *w)
 	do {
 		lock = window_lock_beside(w);
 		atomic_store_explicit(descriptor_word(&descriptor(w)->lock),
-			lock, memory_order_relaxed);
-		atomic_thread_fence(memory_order_seq_cst);
+			lock, memory_order_seq_cst);
 	} while (window_lock_beside(w) != lock);
 }
 
@@ -427,6 +426,9 @@ uint64_t window_refusals(struct cay_port *port, uint32_t window)
 	if (port->windows && window < port->origin.window_count &&
 		port->windows[window]) {
 		struct cay_window *w = port->windows[window];
+		/* Whoever is refused from here on tells of it again. */
+		descriptor_set32(&descriptor(w)->told, 0);
+		atomic_thread_fence(memory_order_seq_cst);
 		uint32_t now = atomic_load_explicit(
 			(_Atomic uint32_t *)&descriptor(w)->refusals,
 			memory_order_relaxed);

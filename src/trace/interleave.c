@@ -338,6 +338,8 @@ static bool step_load(const struct state *x, struct place *p,
 	const struct act *a, const struct step *t)
 {
 	bool last = t->from + t->bytes == a->i->bytes;
+	if (p->late && !(a->i->flags & CAY_FREE_ORDER))
+		return false;
 	if (t->bytes != 8 || t->at % 8)
 		return load_fits(a, p, x->memory + t->at);
 	p->loaded[t->from / 8] = word_of(x, p, t->at);

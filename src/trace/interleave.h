@@ -19,8 +19,8 @@
 struct interleave {
 	uint32_t setup; /* instructions before the race */
 	/*
-	 * What a port stores may be seen after what it loads later, as the
-	 * processor does it unless an atomic or a completion comes between.
+	 * A get with CAY_FREE_ORDER may read before others see what its port
+	 * has put: nothing but stores lie between.
 	 */
 	bool late_stores;
 	enum oracle_fault fault;

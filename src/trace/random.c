@@ -328,6 +328,8 @@ static void access_add(struct made *m, uint16_t port, enum trace_kind kind)
 	/* The fewer places there are, the more origins meet. */
 	if (m->o->race && m->o->conflicts && !one_in(m, 8))
 		i.peer = i.window = 0;
+	if (!m->window[i.peer][i.window].rights && !one_in(m, 8))
+		i.window = 0;
 	i.key = m->window[i.peer][i.window].key;
 	i.event = kind >= TRACE_GET && one_in(m, 2);
 	access_place(m, &i);
@@ -383,7 +385,7 @@ static bool close_add(struct made *m, uint16_t port)
 	uint32_t open = 0;
 	for (uint32_t p = 0; p < m->o->ports; p++)
 		open += !m->closed[p];
-	if (open < 2 || m->o->race || !one_in(m, 200))
+	if (open < 2 || m->o->race || !one_in(m, 200 + m->o->count))
 		return false;
 	const struct trace_instruction i = {
 		.kind = TRACE_PORT_CLOSE, .port = port, .peer = port

@@ -33,6 +33,17 @@ bool party_is_set(const _Atomic uint32_t *bits, enum party party)
 	return atomic_load(bits) >> party & 1;
 }
 
+uint64_t key_pack(struct cay_key key)
+{
+	return key.capability << 16 | key.window;
+}
+
+struct cay_key key_unpack(uint64_t word)
+{
+	return (struct cay_key){ .capability = word >> 16,
+		.window = (uint16_t)word };
+}
+
 struct cay_port *party_open(
 	struct page *page, const char *name, uint32_t nq_entries)
 {
@@ -62,42 +73,71 @@ struct cay_peer *party_find(
 
 struct party_seen party_seen;
 
+/* Accesses of one party to one word: each finds what the last one left. */
+static void served_count(const struct cay_event *e)
+{
+	if (e->error || e->command != CAY_FAA)
+		return;
+	if (e->previous != party_seen.served)
+		party_seen.served = UINT64_MAX / 2;
+	party_seen.served++;
+}
+
+static void complete_take(const struct cay_event *e)
+{
+	struct answer *a = &party_seen.answer;
+	if (e->tag >= TAKER_TAG) {
+		party_seen.complete++;
+		served_count(e);
+	} else if (e->tag == party_seen.wanted) {
+		a->come = true;
+		a->error = e->error;
+		a->previous = e->previous;
+		if (e->data && e->length <= sizeof(a->data))
+			memcpy(a->data, e->data, e->length);
+	}
+}
+
 void party_drain(struct cay_port *port)
 {
 	struct cay_event e;
 	while (cay_poll(port, &e, 1) == 1) {
-		party_seen.complete += e.kind == CAY_EVENT_COMPLETE &&
-				       e.tag >= TAKER_TAG;
+		if (e.kind == CAY_EVENT_COMPLETE)
+			complete_take(&e);
 		party_seen.gone += e.kind == CAY_EVENT_GONE;
 		cay_release(port, &e);
 	}
 }
 
-static size_t kind_bytes(enum kind kind, uint64_t number)
+static size_t message_bytes(enum message message, uint64_t number)
 {
-	switch (kind) {
-	case KIND_FAST:
-	case KIND_ACK:
+	switch (message) {
+	case MESSAGE_FAST:
+	case MESSAGE_ACK:
 		return number % 41;
-	case KIND_SEND:
+	case MESSAGE_SEND:
 		return 41 + number * 97 % 3000;
+	case MESSAGE_SHORT:
+		return 100;
+	case MESSAGE_BULK:
+		return MESSAGE_BYTES_MAX;
 	default:
 		return 20000 + number % 1000;
 	}
 }
 
 int party_send(struct page *page, struct cay_port *port, struct cay_peer *peer,
-	enum party party, enum kind kind, uint64_t number, void *memory)
+	enum party party, enum message message, uint64_t number, void *memory)
 {
 	uint64_t tag = message_tag(party, number);
-	size_t bytes = kind_bytes(kind, number);
+	size_t bytes = message_bytes(message, number);
 	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
 
 	message_fill(memory, bytes, tag);
 	atomic_store(&page->tried[party], number + 1);
 	for (;;) {
 		int r = cay_send(port, peer, tag, memory, bytes,
-			kind == KIND_ACK ? CAY_ACK : 0);
+			message == MESSAGE_ACK ? CAY_ACK : 0);
 		if (r != -EAGAIN)
 			return r;
 		if (clock_passed(deadline))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Crash points: for each numbered step, message kind and way to fail, a
+ * Crash points: for each numbered step, kind of work and way to fail, a
  * scenario of its own. Run side by side, because most of them wait.
  *
  * usage: crash [kind [step-number [mode [pass]]]]
@@ -13,42 +13,54 @@
 
 #include "scenario.h"
 
-#define SIDE_BY_SIDE  10
-#define SCENARIOS_MAX 1024
+#define SIDE_BY_SIDE  20
+#define SCENARIOS_MAX 2048
 
 static struct scenario scenarios[SCENARIOS_MAX];
 static pid_t running[SCENARIOS_MAX];
 static int verdicts[SCENARIOS_MAX];
 static unsigned scenario_count;
 
-/* Steps that only the receiving side passes, and those of issuing. */
-static bool step_fits(enum kind kind, enum device_step step)
+static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 {
-	if (kind == KIND_TAKE)
-		return step >= STEP_TRY;
-	return step >= STEP_REFERENCE && step <= STEP_IDLE;
+	bool takes = k->family == FAMILY_TAKE || k->family == FAMILY_SERVE;
+	bool locks = k->family == FAMILY_LOCK;
+	switch (mode) {
+	case MODE_DIE_BESIDE:
+		/* Only one has the lock. */
+		return !takes && !locks;
+	case MODE_FENCE:
+		return !takes && kind_passes(k, STEP_CLAIMED);
+	case MODE_TOGETHER:
+		return !takes && step >= STEP_CLAIMED && step < STEP_PUBLISH &&
+		       kind_blocks(k, step);
+	case MODE_ORPHAN:
+		return !takes && !locks && step <= STEP_IDLE;
+	default:
+		return true;
+	}
 }
 
-static void scenarios_add(enum kind kind, enum device_step step)
+static void scenarios_add(const struct kind *k, enum device_step step)
 {
 	/* With an acknowledge the steps are passed twice. */
-	unsigned passes = kind == KIND_ACK ? 2 : 1;
+	unsigned passes =
+		k->family == FAMILY_SEND && k->message == MESSAGE_ACK ? 2 : 1;
 	for (unsigned pass = 0; pass < passes; pass++)
-		for (int mode = 0; mode < MODE_COUNT; mode++) {
-			if (kind == KIND_TAKE && mode >= MODE_DIE_BESIDE)
-				continue;
-			scenarios[scenario_count++] = (struct scenario){ kind,
-				step, (enum mode)mode, pass };
-		}
+		for (int mode = 0; mode < MODE_COUNT; mode++)
+			if (mode_fits(k, step, mode))
+				scenarios[scenario_count++] = (struct scenario){
+					k, step, (enum mode)mode, pass
+				};
 }
 
 static void scenarios_all(void)
 {
-	for (int kind = 0; kind < KIND_COUNT; kind++)
+	for (unsigned i = 0; i < kind_count; i++)
 		for (int step = 1; step < STEP_COUNT; step++)
-			if (step_fits((enum kind)kind, (enum device_step)step))
-				scenarios_add((enum kind)kind,
-					(enum device_step)step);
+			if (kind_passes(&kinds[i], (enum device_step)step))
+				scenarios_add(
+					&kinds[i], (enum device_step)step);
 }
 
 static void scenario_start(unsigned i)
@@ -106,10 +118,11 @@ static int scenarios_run(void)
 
 static int scenario_one(int argc, char **argv)
 {
-	struct scenario s = { .step = STEP_TRY };
-	for (int kind = 0; kind < KIND_COUNT; kind++)
-		if (strcmp(argv[1], kind_name((enum kind)kind)) == 0)
-			s.kind = (enum kind)kind;
+	struct scenario s = { kind_named(argv[1]), STEP_TRY, MODE_DIE, 0 };
+	if (!s.kind) {
+		fprintf(stderr, "no such kind: %s\n", argv[1]);
+		return 1;
+	}
 	if (argc > 2)
 		s.step = (enum device_step)atoi(argv[2]);
 	for (int mode = 0; argc > 3 && mode < MODE_COUNT; mode++)

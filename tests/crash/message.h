@@ -11,7 +11,7 @@
 #include "cay/cay.h"
 #include "page.h"
 
-#define MESSAGE_BYTES_MAX (40u << 10)
+#define MESSAGE_BYTES_MAX (64u << 10)
 
 static inline uint64_t message_tag(enum party from, uint64_t number)
 {

@@ -10,7 +10,10 @@ _Noreturn void receiver_main(struct page *, const struct scenario *);
 _Noreturn void survivor_main(struct page *, const struct scenario *);
 /* Strikes at the scenario's step: PARTY_VICTIM or PARTY_BESIDE. */
 _Noreturn void striker_main(struct page *, const struct scenario *, enum party);
-/* The victim that receives. */
+/* The same where the receiver dies meanwhile, and whoever gets its memory. */
+_Noreturn void orphan_main(struct page *, const struct scenario *);
+_Noreturn void heir_main(struct page *, const struct scenario *);
+/* The victim that receives, or serves. */
 _Noreturn void taker_main(struct page *, const struct scenario *);
 
 /* ---- what they share: common.c ---- */
@@ -23,12 +26,26 @@ struct cay_peer *party_find(struct page *, struct cay_port *, const char *name);
 const char *party_name(enum party);
 bool party_is_set(const _Atomic uint32_t *, enum party);
 
-/* Tag of messages to a victim that receives; completions of these count. */
+/* A key as it stands on the page. */
+uint64_t key_pack(struct cay_key);
+struct cay_key key_unpack(uint64_t);
+
+/* Tag of what is for a victim that receives; completions of these count. */
 #define TAKER_TAG (0xffull << 56)
 
+/* What has come from the port's queue. */
 struct party_seen {
-	uint64_t complete; /* messages to the taker */
+	uint64_t complete; /* of what was for the taker */
+	uint64_t served;   /* of these, accesses that were made */
 	uint64_t gone;
+	/* The completion of what has this tag. */
+	uint64_t wanted;
+	struct answer {
+		bool come;
+		int error;
+		uint64_t previous;
+		uint64_t data[3];
+	} answer;
 };
 extern struct party_seen party_seen;
 
@@ -36,10 +53,10 @@ extern struct party_seen party_seen;
 void party_drain(struct cay_port *);
 
 /*
- * Sends the next message of a kind; tries until it is accepted. 0, -EPIPE, or
+ * Sends the next message; tries until it is accepted. 0, -EPIPE, or
  * -ETIMEDOUT.
  */
 int party_send(struct page *, struct cay_port *, struct cay_peer *, enum party,
-	enum kind, uint64_t number, void *memory);
+	enum message, uint64_t number, void *memory);
 
 #endif

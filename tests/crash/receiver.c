@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The receiver: checks that each sender's messages come whole, in order and
- * exactly once, that GONE comes after the last, and that all room comes back.
+ * exactly once, among them the word of its accesses; that GONE comes after the
+ * last; that all room, and all that was posted, comes back.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "message.h"
+#include "owner.h"
 #include "parties.h"
+
+/* As many as may wait behind a message that is not published. */
+#define POSTED_BUFFERS 16
 
 struct receiver {
 	struct page *page;
@@ -17,38 +22,109 @@ struct receiver {
 	struct cay_peer *peers[PARTY_COUNT];
 	uint64_t next[PARTY_COUNT];
 	bool gone[PARTY_COUNT];
+	struct owner owner;
+	unsigned char *posted; /* memory of all buffers */
+	bool lent[POSTED_BUFFERS];
 };
 
-static bool message_check(struct receiver *r, const struct cay_event *e)
+/* ---- posted receives; the cookie is the number of the buffer ---- */
+
+static bool buffer_post(struct receiver *r, uint64_t i)
+{
+	int e = cay_receive_post(r->port, r->posted + i * MESSAGE_BYTES_MAX,
+		MESSAGE_BYTES_MAX, i);
+	r->lent[i] = e == 0;
+	return e == 0 || page_fail(r->page, "post: %s", cay_strerror(e));
+}
+
+static bool buffers_post(struct receiver *r)
+{
+	enum posting posting = r->scenario->kind->posting;
+	if (posting == POSTING_NOTHING)
+		return true;
+	r->posted = cay_alloc(r->port, POSTED_BUFFERS * MESSAGE_BYTES_MAX, 0);
+	if (!r->posted)
+		return page_fail(r->page, "no memory for posted receives");
+	if (posting == POSTING_HELD)
+		cay_receive_mode(r->port, CAY_RECEIVE_HELD);
+	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
+		if (!buffer_post(r, i))
+			return false;
+	return true;
+}
+
+/* Everybody is gone: those who had taken one have given it back. */
+static bool buffers_check(struct receiver *r)
+{
+	int count = 0;
+	if (!r->posted)
+		return true;
+	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
+		count += cay_receive_cancel(r->port, i);
+	return count == POSTED_BUFFERS ||
+	       page_fail(r->page, "%d of %d posted receives came back", count,
+		       POSTED_BUFFERS);
+}
+
+/* ---- events ---- */
+
+/* The next that this sender has sent, or done. */
+static bool number_check(struct receiver *r, const struct cay_event *e)
 {
 	enum party from = message_from(e);
 	uint64_t number = message_number(e);
-	/* A dead sender's own memory cannot be read any more. */
-	if (e->error == CAY_ERROR_GONE && from != PARTY_SURVIVOR)
-		return true;
 	if (from >= PARTY_COUNT || e->error)
-		return page_fail(r->page, "message with error %d from %d",
-			e->error, (int)from);
+		return page_fail(r->page, "event %d with error %d from %d",
+			(int)e->kind, e->error, (int)from);
 	if (r->gone[from])
 		return page_fail(
 			r->page, "message of %s after GONE", party_name(from));
 	if (number != r->next[from])
 		return page_fail(r->page, "%s: message %lu instead of %lu",
 			party_name(from), number, r->next[from]);
+	r->next[from]++;
+	return true;
+}
+
+static bool message_check(struct receiver *r, const struct cay_event *e)
+{
+	enum party from = message_from(e);
+	/* A dead sender's own memory cannot be read any more. */
+	if (e->error == CAY_ERROR_GONE && from != PARTY_SURVIVOR)
+		return true;
+	if (!number_check(r, e))
+		return false;
 	if (!message_whole(e))
 		return page_fail(r->page, "%s: message %lu is damaged",
-			party_name(from), number);
-	r->next[from]++;
+			party_name(from), message_number(e));
 	atomic_store(&r->page->received[from], r->next[from]);
 	return true;
 }
 
-static bool event_check(struct receiver *r, const struct cay_event *e)
+static bool posted_check(struct receiver *r, const struct cay_event *e)
 {
-	if (e->kind == CAY_EVENT_MESSAGE)
-		return message_check(r, e);
-	if (e->kind != CAY_EVENT_GONE)
-		return page_fail(r->page, "event of kind %d", (int)e->kind);
+	if (e->result >= POSTED_BUFFERS || !r->lent[e->result])
+		return page_fail(r->page, "a buffer that is not posted");
+	return message_check(r, e) && buffer_post(r, e->result);
+}
+
+static bool access_check(struct receiver *r, const struct cay_event *e)
+{
+	enum party from = message_from(e);
+	/* The capability is wrong when the window has been opened anew. */
+	if (e->error == CAY_ERROR_TARGET_BOUNDS ||
+		e->error == CAY_ERROR_CAPABILITY) {
+		atomic_fetch_add(&r->page->refusals, e->result);
+		return true;
+	}
+	if (!number_check(r, e))
+		return false;
+	atomic_store(&r->page->received[from], r->next[from]);
+	return true;
+}
+
+static bool gone_check(struct receiver *r, const struct cay_event *e)
+{
 	for (int i = 0; i < PARTY_COUNT; i++)
 		if (r->peers[i] &&
 			cay_peer_addr(r->peers[i]).vpid == e->peer.vpid) {
@@ -57,6 +133,22 @@ static bool event_check(struct receiver *r, const struct cay_event *e)
 			r->gone[i] = true;
 		}
 	return true;
+}
+
+static bool event_check(struct receiver *r, const struct cay_event *e)
+{
+	switch (e->kind) {
+	case CAY_EVENT_MESSAGE:
+		return message_check(r, e);
+	case CAY_EVENT_POSTED:
+		return posted_check(r, e);
+	case CAY_EVENT_ACCESS:
+		return access_check(r, e);
+	case CAY_EVENT_GONE:
+		return gone_check(r, e);
+	default:
+		return page_fail(r->page, "event of kind %d", (int)e->kind);
+	}
 }
 
 static bool all_gone(const struct receiver *r)
@@ -84,7 +176,8 @@ static bool receive_some(struct receiver *r)
 
 static bool receive_all(struct receiver *r)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	/* So long that whoever leads the scenario is the first to complain. */
+	uint64_t deadline = clock_after_ns(2 * PARTY_PATIENCE_NS);
 	while (!all_gone(r)) {
 		if (clock_passed(deadline))
 			return page_fail(r->page, "stalled: %lu %lu %lu",
@@ -100,17 +193,20 @@ static bool receive_all(struct receiver *r)
 	return true;
 }
 
+/* ---- the end ---- */
+
 /* What was accepted has come; what was only tried may have, once. */
 static bool counts_check(struct receiver *r)
 {
+	const struct scenario *s = r->scenario;
 	for (int i = 0; i < PARTY_COUNT; i++) {
 		uint64_t accepted = atomic_load(&r->page->accepted[i]);
 		uint64_t tried = atomic_load(&r->page->tried[i]);
 		/* Long messages in a dead process's own memory die with it. */
 		bool lossy = i == PARTY_VICTIM &&
-			     r->scenario->kind == KIND_STAGED &&
-			     (r->scenario->mode == MODE_DIE ||
-				     r->scenario->mode == MODE_DIE_BESIDE);
+			     s->kind->family == FAMILY_SEND &&
+			     s->kind->message == MESSAGE_STAGED &&
+			     s->mode != MODE_STOP && s->mode != MODE_FENCE;
 		if (r->next[i] > tried || (r->next[i] < accepted && !lossy))
 			return page_fail(r->page,
 				"%s: %lu came, %lu accepted, %lu tried",
@@ -118,6 +214,15 @@ static bool counts_check(struct receiver *r)
 				tried);
 	}
 	return true;
+}
+
+/* No refusal is told that was not. */
+static bool refusals_check(struct receiver *r)
+{
+	uint64_t told = atomic_load(&r->page->refusals);
+	uint64_t refused = atomic_load(&r->page->refused);
+	return told <= refused ||
+	       page_fail(r->page, "%lu refusals told of %lu", told, refused);
 }
 
 static bool room_check(struct receiver *r)
@@ -135,16 +240,30 @@ static bool room_check(struct receiver *r)
 	return true;
 }
 
+static void peers_find(struct receiver *r)
+{
+	const struct scenario *s = r->scenario;
+	bool takes = s->kind->family == FAMILY_TAKE ||
+		     s->kind->family == FAMILY_SERVE;
+	if (s->mode != MODE_ORPHAN)
+		r->peers[PARTY_SURVIVOR] =
+			party_find(r->page, r->port, "survivor");
+	if (!takes)
+		r->peers[PARTY_VICTIM] = party_find(r->page, r->port, "victim");
+	if (s->mode == MODE_DIE_BESIDE || s->mode == MODE_TOGETHER)
+		r->peers[PARTY_BESIDE] = party_find(r->page, r->port, "beside");
+}
+
 void receiver_main(struct page *page, const struct scenario *s)
 {
 	struct receiver r = { .page = page, .scenario = s };
 	r.port = party_open(page, "r", 64);
-	r.peers[PARTY_SURVIVOR] = party_find(page, r.port, "survivor");
-	if (s->kind != KIND_TAKE)
-		r.peers[PARTY_VICTIM] = party_find(page, r.port, "victim");
-	if (s->mode == MODE_DIE_BESIDE)
-		r.peers[PARTY_BESIDE] = party_find(page, r.port, "beside");
+	bool good = owner_begin(&r.owner, page, r.port, s->kind->place) &&
+		    buffers_post(&r);
+	peers_find(&r);
 	atomic_fetch_add(&page->ready, 1);
-	bool good = receive_all(&r) && counts_check(&r) && room_check(&r);
+	good = good && receive_all(&r) && counts_check(&r) &&
+	       refusals_check(&r) && buffers_check(&r) && owner_end(&r.owner) &&
+	       room_check(&r);
 	exit(good ? 0 : 1);
 }

@@ -7,206 +7,270 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "node/wire.h"
 #include "parties.h"
-#include "port/member.h"
+#include "run.h"
 
-#define STOPPED_NS CLOCK_NS_PER_S
-
-const char *kind_name(enum kind kind)
-{
-	static const char *const names[] = { "fast", "send", "long", "staged",
-		"ack", "take" };
-	return names[kind];
-}
+#define STOPPED_NS (200 * CLOCK_NS_PER_MS)
+#define CLOSING_NS (30 * CLOCK_NS_PER_MS)
+#define LOCKED_NS  (30 * CLOCK_NS_PER_MS)
+#define RECLAIM_NS (50 * CLOCK_NS_PER_MS) /* a few rounds of the node */
+#define GOES_ON	   50			  /* messages of the survivor */
+#define LIFE_AFTER 20
 
 const char *mode_name(enum mode mode)
 {
 	static const char *const names[] = { "die", "stop", "die-beside",
-		"fence" };
+		"fence", "orphan", "together" };
 	return names[mode];
 }
 
-struct run {
-	struct page *page;
-	const struct scenario *scenario;
-	pid_t receiver, party[PARTY_COUNT];
-};
-
-static pid_t party_fork(struct run *run, int which)
+/* While the victim stays stopped, everybody else gets on. */
+static void others_go_on(struct run *run)
 {
-	pid_t parent = getpid();
-	pid_t pid = fork();
-	if (pid != 0)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	if (which < 0)
-		receiver_main(run->page, run->scenario);
-	if (which == PARTY_SURVIVOR)
-		survivor_main(run->page, run->scenario);
-	if (run->scenario->kind == KIND_TAKE)
-		taker_main(run->page, run->scenario);
-	striker_main(run->page, run->scenario, (enum party)which);
+	const _Atomic uint64_t *received = &run->page->received[PARTY_SURVIVOR];
+	run_until(run, received, atomic_load(received) + GOES_ON,
+		"stuck behind one that is stopped");
 }
 
-static uint32_t run_start(struct run *run)
+/* Is the one that is stopped in the middle of an access to the window? */
+static bool victim_inside(struct run *run, enum party stopped)
 {
-	bool beside = run->scenario->mode == MODE_DIE_BESIDE;
-	run->receiver = party_fork(run, -1);
-	run->party[PARTY_SURVIVOR] = party_fork(run, PARTY_SURVIVOR);
-	run->party[PARTY_VICTIM] = party_fork(run, PARTY_VICTIM);
-	if (beside)
-		run->party[PARTY_BESIDE] = party_fork(run, PARTY_BESIDE);
-	return beside ? 4 : 3;
+	const struct scenario *s = run->scenario;
+	/* Whoever serves is at a window of its own. */
+	bool inside = party_is_set(&run->page->inside, stopped) &&
+		      !run_takes(run);
+	if (kind_inside(s->kind, s->step) && !inside)
+		page_fail(run->page, "its record does not name the window");
+	return inside;
 }
 
-static bool run_ready(struct run *run, uint32_t parties)
+/* ---- the lock ---- */
+
+static const _Atomic uint64_t *lock_counted(const struct run *run)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(&run->page->ready) < parties) {
-		if (clock_passed(deadline))
-			return page_fail(run->page, "not all got ready");
-		clock_nap_ns(CLOCK_NS_PER_MS);
+	return &run->page->tally[PARTY_SURVIVOR][PLACE_LOCKED][ACCESS_COUNTED]
+			.done;
+}
+
+/* Whoever had it is dead, or has given it back. */
+static void lock_is_free(struct run *run)
+{
+	const _Atomic uint64_t *counted = lock_counted(run);
+	run_until(run, counted, atomic_load(counted) + 2,
+		"the window stays locked");
+}
+
+/* Whoever is stopped has it. */
+static void lock_is_held(struct run *run)
+{
+	uint64_t counted = atomic_load(lock_counted(run));
+	clock_nap_ns(LOCKED_NS);
+	if (atomic_load(lock_counted(run)) != counted)
+		page_fail(run->page, "two have the lock");
+}
+
+/* Nobody gets it while another one is in the middle of an access. */
+static void lock_waits(struct run *run)
+{
+	struct page *page = run->page;
+	const struct kind *kind = run->scenario->kind;
+	bool held = victim_inside(run, PARTY_VICTIM) ||
+		    kind->family == FAMILY_LOCK;
+	atomic_store(&page->lock_held, held);
+	atomic_store(&page->lock_asked, 1u + (uint32_t)kind->place);
+	if (run_until32(run, &page->locked, 1, "the survivor is stuck") &&
+		atomic_load(&page->lock_result) != (held ? -ETIMEDOUT : 0))
+		page_fail(page, "locking gave: %s",
+			cay_strerror(atomic_load(&page->lock_result)));
+}
+
+/* ---- closing a window meanwhile ---- */
+
+static void close_ask(struct run *run)
+{
+	atomic_store(&run->page->close_asked,
+		1u + (uint32_t)run->scenario->kind->place);
+}
+
+/* Whoever is stopped in the middle of an access is waited for. */
+static void close_waits(struct run *run, enum party stopped)
+{
+	if (!victim_inside(run, stopped)) {
+		run_until32(
+			run, &run->page->closed, 1, "closing waits for nobody");
+		return;
 	}
+	clock_nap_ns(CLOSING_NS);
+	if (atomic_load(&run->page->closed))
+		page_fail(run->page, "closed under a live access: %s",
+			cay_strerror(atomic_load(&run->page->close_result)));
+}
+
+static void close_end(struct run *run)
+{
+	if (run_until32(run, &run->page->closed, 1, "the window stays open") &&
+		atomic_load(&run->page->close_result))
+		page_fail(run->page, "closing: %s",
+			cay_strerror(atomic_load(&run->page->close_result)));
+}
+
+/* ---- the modes: false if the step is never passed ---- */
+
+static void stopped_meanwhile(struct run *run, enum party stopped)
+{
+	const struct scenario *s = run->scenario;
+	if (s->mode == MODE_FENCE) {
+		run_fence(run, stopped);
+		others_go_on(run);
+	} else if (s->mode == MODE_STOP && !run_takes(run) &&
+		   !kind_blocks(s->kind, s->step)) {
+		others_go_on(run);
+		lock_waits(run);
+	}
+	if (s->kind->family == FAMILY_LOCK)
+		lock_is_held(run);
+	close_ask(run);
+	close_waits(run, stopped);
+	if (s->mode != MODE_FENCE)
+		clock_nap_ns(STOPPED_NS);
+	kill(run->party[stopped], SIGCONT);
+	close_end(run);
+}
+
+static void dead_already(struct run *run)
+{
+	if (run->scenario->kind->family == FAMILY_LOCK)
+		lock_is_free(run);
+	close_ask(run);
+	close_end(run);
+}
+
+static bool mode_alone(struct run *run)
+{
+	if (!run_strike(run, PARTY_VICTIM))
+		return false;
+	atomic_store(&run->page->struck, 1);
+	if (run->scenario->mode == MODE_DIE)
+		dead_already(run);
+	else
+		stopped_meanwhile(run, PARTY_VICTIM);
 	return true;
 }
 
-/* Lets a party strike and waits until it has: its wait status. */
-static int run_strike(struct run *run, enum party party)
+/* Whoever strikes first may keep the other one from getting there. */
+static void both_poised(struct run *run)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	int status;
-	atomic_fetch_or(&run->page->strike, 1u << party);
-	while (waitpid(run->party[party], &status, WUNTRACED | WNOHANG) == 0) {
-		if (clock_passed(deadline) || atomic_load(&run->page->failed)) {
-			page_fail(run->page, "%s did not strike",
-				party_name(party));
-			return 0;
-		}
-		clock_nap_ns(CLOCK_NS_PER_MS);
+	uint32_t both = 1u << PARTY_VICTIM | 1u << PARTY_BESIDE;
+	run_until32(run, &run->page->poised, both, "not all are poised");
+}
+
+static bool mode_beside(struct run *run)
+{
+	both_poised(run);
+	if (!run_strike(run, PARTY_BESIDE) || !run_strike(run, PARTY_VICTIM))
+		return false;
+	atomic_store(&run->page->struck, 1);
+	stopped_meanwhile(run, PARTY_BESIDE);
+	return true;
+}
+
+/*
+ * Nobody else moves W: what the victim claims is what the one beside it has
+ * tried to. The node hears of both deaths at once.
+ */
+static bool mode_together(struct run *run)
+{
+	struct page *page = run->page;
+	both_poised(run);
+	atomic_store(&page->hush, 1);
+	run_until32(run, &page->hushed, 1, "the survivor is not still");
+	if (!run_strike(run, PARTY_BESIDE) || !run_strike(run, PARTY_VICTIM))
+		return false;
+	pid_t node = run_node(run);
+	if (node <= 0)
+		return true;
+	kill(node, SIGSTOP);
+	run_kill(run, &run->party[PARTY_BESIDE]);
+	run_kill(run, &run->party[PARTY_VICTIM]);
+	kill(node, SIGCONT);
+	atomic_store(&page->struck, 1);
+	atomic_store(&page->hush, 0);
+	dead_already(run);
+	return true;
+}
+
+/* What the dead receiver had is taken by the heir as soon as it may be. */
+static void orphan_inherit(struct run *run, uint32_t times)
+{
+	clock_nap_ns(RECLAIM_NS);
+	atomic_store(&run->page->heir_asked, times);
+	run_until32(run, &run->page->heir_done, times, "the heir gets nothing");
+	kill(run->party[PARTY_VICTIM], SIGCONT);
+}
+
+static bool mode_orphan(struct run *run)
+{
+	if (!run_strike(run, PARTY_VICTIM))
+		return false;
+	run_kill(run, &run->receiver);
+	orphan_inherit(run, 1);
+	if (run_struck(run, PARTY_VICTIM) && !run->party[PARTY_VICTIM])
+		page_fail(run->page, "the orphan did not stop again");
+	orphan_inherit(run, 2);
+	return true;
+}
+
+static bool mode_run(struct run *run)
+{
+	switch (run->scenario->mode) {
+	case MODE_DIE_BESIDE:
+		return mode_beside(run);
+	case MODE_TOGETHER:
+		return mode_together(run);
+	case MODE_ORPHAN:
+		return mode_orphan(run);
+	default:
+		return mode_alone(run);
 	}
-	if (!WIFSTOPPED(status))
-		run->party[party] = 0;
-	return status;
 }
 
-static bool never(int status)
+/* ---- the end ---- */
+
+/* After the strike life goes on for a while. */
+static void life_after(struct run *run)
 {
-	return WIFEXITED(status) && WEXITSTATUS(status) == 77;
+	struct page *page = run->page;
+	const _Atomic uint64_t *received = &page->received[PARTY_SURVIVOR];
+	run_until(run, received, atomic_load(received) + LIFE_AFTER,
+		"the survivor is stuck");
+	run_until(run, &page->refusals, atomic_load(&page->refusals) + 2,
+		"no refusal is told any more");
+	lock_is_free(run);
 }
 
-/* Asks the node as `cay node fence` does. */
-static void run_fence(struct run *run)
+static void scenario_finish(struct run *run)
 {
-	struct node_request request = { .kind = NODE_FENCE };
-	struct node_reply reply = { 0 };
-	char name[NODE_NAME_MAX];
-	int fd, socket = control_connect(
-			NULL, name, clock_after_ns(PARTY_PATIENCE_NS));
-	request.fence.pid = (uint32_t)run->party[PARTY_VICTIM];
-	if (socket < 0 ||
-		wire_send(socket, &request, sizeof(request), -1, 0) != 0 ||
-		wire_receive(socket, &reply, sizeof(reply), &fd, 0) !=
-			sizeof(reply) ||
-		reply.error)
-		page_fail(run->page, "fence: %s", cay_strerror(reply.error));
-	close(socket);
-}
-
-/* While the victim stays stopped, everybody else gets on. */
-static void run_goes_on(struct run *run)
-{
-	uint64_t before = atomic_load(&run->page->received[PARTY_SURVIVOR]);
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(&run->page->received[PARTY_SURVIVOR]) < before + 50)
-		if (clock_passed(deadline)) {
-			page_fail(run->page, "fenced, but stuck");
-			break;
-		} else {
-			clock_nap_ns(CLOCK_NS_PER_MS);
-		}
-}
-
-static int run_strikes(struct run *run)
-{
-	int status = 0;
-	if (run->scenario->mode == MODE_DIE_BESIDE) {
-		status = run_strike(run, PARTY_BESIDE);
-		if (never(status))
-			return 77;
-	}
-	status = run_strike(run, PARTY_VICTIM);
-	if (never(status))
-		return 77;
-	if (run->scenario->mode == MODE_FENCE) {
-		run_fence(run);
-		run_goes_on(run);
-	} else if (run->scenario->mode != MODE_DIE) {
-		clock_nap_ns(STOPPED_NS);
-	}
-	if (run->scenario->mode != MODE_DIE)
-		kill(run->scenario->mode == MODE_DIE_BESIDE
-				? run->party[PARTY_BESIDE]
-				: run->party[PARTY_VICTIM],
-			SIGCONT);
-	return 0;
-}
-
-/* A party must end by itself with status 0. */
-static void run_end(struct run *run, pid_t pid, const char *name)
-{
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	int status = 0;
-	while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
-		if (clock_passed(deadline)) {
-			page_fail(run->page, "%s does not end", name);
-			kill(pid, SIGKILL);
-			waitpid(pid, &status, 0);
-			break;
-		}
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-	if (status)
-		page_fail(run->page, "%s ended with %#x", name, status);
-}
-
-/* After the strike life goes on for a while, then everybody ends. */
-static void run_finish(struct run *run)
-{
-	uint64_t before = atomic_load(&run->page->received[PARTY_SURVIVOR]);
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(&run->page->received[PARTY_SURVIVOR]) <
-			before + 20 &&
-		!atomic_load(&run->page->failed)) {
-		if (clock_passed(deadline))
-			page_fail(run->page, "the survivor is stuck");
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-	if (run->scenario->kind != KIND_TAKE)
-		run_end(run, run->party[PARTY_VICTIM], "victim");
-	run_end(run, run->party[PARTY_BESIDE], "beside");
-	if (run->scenario->kind == KIND_TAKE)
-		run_end(run, run->party[PARTY_VICTIM], "victim");
+	if (run->scenario->mode != MODE_ORPHAN)
+		life_after(run);
+	run_end(run, &run->party[PARTY_VICTIM], "victim");
+	run_end(run, &run->party[PARTY_BESIDE], "beside");
 	atomic_store(&run->page->finish, 1);
-	run_end(run, run->party[PARTY_SURVIVOR], "survivor");
-	run_end(run, run->receiver, "receiver");
+	run_end(run, &run->party[PARTY_SURVIVOR], "survivor");
+	run_end(run, &run->receiver, "receiver");
 }
 
-static void run_kill(struct run *run)
+static int scenario_verdict(const struct run *run, bool passed)
 {
-	for (int i = 0; i < PARTY_COUNT; i++)
-		if (run->party[i] > 0)
-			kill(run->party[i], SIGKILL);
-	kill(run->receiver, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0)
-		;
+	const struct scenario *s = run->scenario;
+	if (!atomic_load(&run->page->failed))
+		return passed ? 0 : 77;
+	fprintf(stderr, "%s %s at '%s' pass %u: %s\n", s->kind->name,
+		mode_name(s->mode), device_step_name(s->step), s->pass,
+		run->page->what);
+	return 1;
 }
 
 int scenario_run(const struct scenario *s)
@@ -217,17 +281,9 @@ int scenario_run(const struct scenario *s)
 	setenv("CAY_NODE", name, 1);
 	run.page = mmap(NULL, sizeof(*run.page), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int r = 0;
-	if (run_ready(&run, run_start(&run)))
-		r = run_strikes(&run);
-	if (r == 0 && !atomic_load(&run.page->failed))
-		run_finish(&run);
-	run_kill(&run);
-	if (atomic_load(&run.page->failed)) {
-		fprintf(stderr, "%s %s at '%s' pass %u: %s\n",
-			kind_name(s->kind), mode_name(s->mode),
-			device_step_name(s->step), s->pass, run.page->what);
-		return 1;
-	}
-	return r;
+	bool passed = run_start(&run) && mode_run(&run);
+	if (passed && !atomic_load(&run.page->failed))
+		scenario_finish(&run);
+	run_kill_all(&run);
+	return scenario_verdict(&run, passed);
 }

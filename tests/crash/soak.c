@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Soak: eight senders, one receiver, a million messages; senders are killed at
- * random and replaced. Nothing that was accepted is lost, doubled, damaged or
- * out of order; GONE comes after the last message; all room comes back.
+ * Soak: eight senders, one receiver, a million messages, additions, puts and
+ * locks; senders are killed at random and replaced, windows closed and opened
+ * again. Nothing that was accepted is lost, doubled, damaged or out of order;
+ * GONE comes after the last message; all room comes back, and all that was
+ * posted.
  *
  * usage: soak [messages [seed]]
  */
+#include "soak.h"
+
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,105 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "cay/cay.h"
+#define POSTED_BUFFERS 16
+#define POSTED_BYTES   32768
+#define REOPEN_NS      (20 * CLOCK_NS_PER_MS)
 
-#define SENDERS	 8
-#define LIVES	 8192 /* senders, dead ones included */
-#define PATIENCE (60 * CLOCK_NS_PER_S)
-
-struct shared {
-	_Atomic uint64_t accepted[LIVES];
-	_Atomic uint32_t finish;
-};
-
-static struct shared *shared;
+struct shared *shared;
 static pid_t senders[SENDERS];
 static uint32_t lives;
 static uint32_t seed;
-
-static uint32_t random_next(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
-static unsigned char byte_of(uint64_t tag, size_t at)
-{
-	return (unsigned char)(tag * 11 + (tag >> 40) * 5 + at * 3);
-}
-
-/* ---- a sender: life after life ---- */
-
-static size_t length_pick(uint32_t *state)
-{
-	uint32_t pick = random_next(state) % 100;
-	if (pick < 70)
-		return random_next(state) % 41;
-	if (pick < 98)
-		return 41 + random_next(state) % 2000;
-	return 9000 + random_next(state) % 20000;
-}
-
-/* A long message's memory may be written again when it has been taken. */
-static void completion_wait(struct cay_port *port)
-{
-	struct cay_event e;
-	for (bool complete = false; !complete;) {
-		if (cay_wait(port, clock_after_ns(PATIENCE)) != 0)
-			exit(3);
-		while (cay_poll(port, &e, 1) == 1) {
-			complete |= e.kind == CAY_EVENT_COMPLETE;
-			if (e.kind == CAY_EVENT_GONE)
-				exit(0);
-			cay_release(port, &e);
-		}
-	}
-}
-
-static void sender_main(uint32_t life, uint32_t state)
-{
-	struct cay_port *port = cay_port_open(NULL);
-	struct cay_peer *peer;
-	if (!port || cay_peer_lookup(port, "receiver", clock_after_ns(PATIENCE),
-			     &peer) != 0)
-		exit(3);
-	unsigned char *memory = cay_alloc(port, 32768, 0);
-	if (!memory)
-		exit(3);
-	for (uint64_t number = 0; !atomic_load(&shared->finish); number++) {
-		uint64_t tag = (uint64_t)life << 40 | number;
-		size_t length = length_pick(&state);
-		for (size_t i = 0; i < length; i++)
-			memory[i] = byte_of(tag, i);
-		int r = cay_send_wait(port, peer, tag, memory, length, 0,
-			clock_after_ns(PATIENCE));
-		if (r)
-			exit(r == -EPIPE ? 0 : 3);
-		/* Relaxed would do: the receiver looks when we are dead. */
-		atomic_store(&shared->accepted[life], number + 1);
-		if (length > CAY_COPIED_MAX)
-			completion_wait(port);
-	}
-	cay_peer_release(peer);
-	cay_port_close(port);
-	exit(0);
-}
-
-static void sender_start(unsigned slot)
-{
-	uint32_t life = lives++;
-	pid_t parent = getpid();
-	senders[slot] = fork();
-	if (senders[slot] != 0)
-		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	sender_main(life, seed + life * 2654435761u + 1);
-}
 
 /* ---- the receiver ---- */
 
@@ -125,10 +38,32 @@ struct receiver {
 	uint16_t vpid[LIVES]; /* of a life that was resolved */
 	struct cay_peer *peer[LIVES];
 	bool gone[LIVES];
+	bool killed[LIVES];
+	uint32_t last[SENDERS]; /* life in each slot */
 	uint64_t total;
+	struct field *field;
+	struct cay_window *windows[WINDOW_COUNT];
+	unsigned reopened;
+	unsigned char *posted;
 };
 
 static struct receiver receiver;
+
+/* ---- senders ---- */
+
+static void sender_start(unsigned slot)
+{
+	uint32_t life = lives++;
+	pid_t parent = getpid();
+	receiver.last[slot] = life;
+	senders[slot] = fork();
+	if (senders[slot] != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	sender_main(life, slot, seed + life * 2654435761u + 1);
+}
 
 static void die(const char *what, uint64_t a, uint64_t b)
 {
@@ -136,6 +71,7 @@ static void die(const char *what, uint64_t a, uint64_t b)
 	exit(1);
 }
 
+/* A message, or an access of which we are told. */
 static void message_take(const struct cay_event *e)
 {
 	uint64_t life = e->tag >> 40;
@@ -148,8 +84,8 @@ static void message_take(const struct cay_event *e)
 			receiver.next[life]);
 	if (receiver.gone[life])
 		die("message after GONE", life, number);
-	for (size_t i = 0; i < e->length; i++)
-		if (data[i] != byte_of(e->tag, i))
+	for (size_t i = 0; data && i < e->length; i++)
+		if (data[i] != message_byte(e->tag, i))
 			die("damaged", e->tag, i);
 	if (number == 0 && cay_peer_resolve(receiver.port, e->peer,
 				   &receiver.peer[life]) == 0)
@@ -157,6 +93,69 @@ static void message_take(const struct cay_event *e)
 	receiver.next[life]++;
 	receiver.total++;
 }
+
+/* ---- windows and posted buffers ---- */
+
+static void window_open(enum window window)
+{
+	unsigned rights = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
+	struct cay_key key;
+	if (window == WINDOW_TOLD)
+		rights |= CAY_RIGHT_NOTIFY_ACCESS;
+	int r = cay_window_open(receiver.port, receiver.field,
+		sizeof(*receiver.field), rights, &receiver.windows[window]);
+	if (r)
+		die("opening a window", (uint64_t)-r, 0);
+	cay_window_key(receiver.windows[window], &key);
+	atomic_store(&shared->keys[window], key.capability << 16 | key.window);
+}
+
+static void window_close(enum window window)
+{
+	int r = cay_window_close(receiver.windows[window]);
+	if (r)
+		die("closing a window", (uint64_t)-r, 0);
+}
+
+/* With a key that nobody has; who had the lock has it no more. */
+static void window_reopen(uint32_t *state)
+{
+	enum window window = (enum window)(random_next(state) % WINDOW_COUNT);
+	window_close(window);
+	window_open(window);
+	receiver.reopened++;
+}
+
+static void buffer_post(uint64_t i)
+{
+	int r = cay_receive_post(receiver.port,
+		receiver.posted + i * POSTED_BYTES, POSTED_BYTES, i);
+	if (r)
+		die("posting a buffer", (uint64_t)-r, i);
+}
+
+static void posted_take(const struct cay_event *e)
+{
+	if (e->result >= POSTED_BUFFERS)
+		die("no such buffer", e->result, 0);
+	message_take(e);
+	buffer_post(e->result);
+}
+
+static void memory_begin(void)
+{
+	receiver.field = cay_alloc(receiver.port, sizeof(struct field), 0);
+	receiver.posted = cay_alloc(
+		receiver.port, (size_t)POSTED_BUFFERS * POSTED_BYTES, 0);
+	if (!receiver.field || !receiver.posted)
+		die("no memory", 0, 0);
+	for (int i = 0; i < WINDOW_COUNT; i++)
+		window_open((enum window)i);
+	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
+		buffer_post(i);
+}
+
+/* ---- events ---- */
 
 static void gone_take(const struct cay_event *e)
 {
@@ -177,8 +176,11 @@ static int receive(uint32_t *state)
 	struct cay_event events[16];
 	int n = cay_poll(receiver.port, events, 16);
 	for (int i = 0; i < n; i++) {
-		if (events[i].kind == CAY_EVENT_MESSAGE)
+		if (events[i].kind == CAY_EVENT_MESSAGE ||
+			events[i].kind == CAY_EVENT_ACCESS)
 			message_take(&events[i]);
+		else if (events[i].kind == CAY_EVENT_POSTED)
+			posted_take(&events[i]);
 		else if (events[i].kind == CAY_EVENT_GONE)
 			gone_take(&events[i]);
 	}
@@ -197,6 +199,7 @@ static void sender_kill(uint32_t *state)
 		return;
 	kill(senders[slot], SIGKILL);
 	waitpid(senders[slot], NULL, 0);
+	receiver.killed[receiver.last[slot]] = true;
 	sender_start(slot);
 }
 
@@ -204,6 +207,7 @@ static void soak(uint64_t messages)
 {
 	uint32_t state = seed;
 	uint64_t next_kill = clock_after_ns(CLOCK_NS_PER_MS);
+	uint64_t next_open = clock_after_ns(REOPEN_NS);
 	uint64_t progress = clock_after_ns(PATIENCE);
 	uint64_t tell = clock_after_ns(CLOCK_NS_PER_S);
 	while (receiver.total < messages) {
@@ -219,6 +223,10 @@ static void soak(uint64_t messages)
 			sender_kill(&state);
 			next_kill = clock_after_ns(
 				random_next(&state) % 4000 * CLOCK_NS_PER_US);
+		}
+		if (clock_passed(next_open)) {
+			window_reopen(&state);
+			next_open = clock_after_ns(REOPEN_NS);
 		}
 		if (isatty(2) && clock_passed(tell)) {
 			fprintf(stderr, "\r%lu messages, %u senders",
@@ -248,23 +256,73 @@ static void soak_end(void)
 		receive(&state);
 }
 
+/* What was noted is there; what was only begun may be, once. */
+static void life_check(uint32_t which)
+{
+	struct life *life = &shared->lives[which];
+	uint64_t accepted = atomic_load(&life->accepted);
+	uint64_t added = atomic_load(&life->added);
+	uint64_t most = receiver.killed[which];
+	if (receiver.next[which] < accepted ||
+		receiver.next[which] > accepted + most)
+		die("accepted and received differ", accepted,
+			receiver.next[which]);
+	if (receiver.field->added[which] < added ||
+		receiver.field->added[which] > added + most)
+		die("added once too often, or too little", added,
+			receiver.field->added[which]);
+	if (receiver.peer[which])
+		die("no GONE", which, 0);
+}
+
+/* The last life of each slot has put all that is there. */
+static void region_check(unsigned slot)
+{
+	uint32_t which = receiver.last[slot];
+	uint64_t n = atomic_load(&shared->lives[which].put);
+	for (unsigned i = 0; n && i < REGION_WORDS; i++)
+		if (receiver.field->region[slot][i] != region_word(which, n, i))
+			die("what was put is damaged", which, i);
+}
+
+static void counted_check(void)
+{
+	uint64_t done = 0, begun = 0;
+	for (uint32_t i = 0; i < lives; i++) {
+		done += atomic_load(&shared->lives[i].counted);
+		begun += atomic_load(&shared->lives[i].counting);
+	}
+	if (receiver.field->counted < done || receiver.field->counted > begun)
+		die("two had the lock", receiver.field->counted, done);
+}
+
+static void posted_check(void)
+{
+	int count = 0;
+	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
+		count += cay_receive_cancel(receiver.port, i);
+	if (count != POSTED_BUFFERS)
+		die("posted buffers are lost", (uint64_t)count, POSTED_BUFFERS);
+}
+
 static void soak_check(void)
 {
 	struct cay_stats stats;
-	for (uint32_t life = 0; life < lives; life++) {
-		uint64_t accepted = atomic_load(&shared->accepted[life]);
-		if (receiver.next[life] < accepted ||
-			receiver.next[life] > accepted + 1)
-			die("accepted and received differ", accepted,
-				receiver.next[life]);
-		if (receiver.peer[life])
-			die("no GONE", life, 0);
-	}
+	for (uint32_t which = 0; which < lives; which++)
+		life_check(which);
+	for (unsigned slot = 0; slot < SENDERS; slot++)
+		region_check(slot);
+	counted_check();
+	posted_check();
+	for (int i = 0; i < WINDOW_COUNT; i++)
+		window_close((enum window)i);
 	cay_port_stats(receiver.port, &stats);
 	if (stats.nq_used || stats.rdr_used)
 		die("room not returned", stats.nq_used, stats.rdr_used);
-	printf("%lu messages from %u senders, %lu entries voided, seed %u\n",
-		receiver.total, lives, stats.voids, seed);
+	printf("%lu messages from %u senders, %lu posted, %lu counted, "
+	       "%u windows opened again, %lu entries voided, seed %u\n",
+		receiver.total, lives, stats.posted, receiver.field->counted,
+		receiver.reopened, stats.voids, seed);
 }
 
 int main(int argc, char **argv)
@@ -284,6 +342,7 @@ int main(int argc, char **argv)
 	receiver.port = cay_port_open(&options);
 	if (!receiver.port)
 		die("open", (uint64_t)errno, 0);
+	memory_begin();
 	for (unsigned i = 0; i < SENDERS; i++)
 		sender_start(i);
 	soak(messages);

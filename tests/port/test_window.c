@@ -4,6 +4,7 @@
  * closing, revoking, a full table, memory that is given back. Whatever is
  * refused ends in an event with the right code and changes nothing.
  */
+#include <signal.h>
 #include <unistd.h>
 
 #include "instruction.h"
@@ -24,10 +25,9 @@ static void refused(
 	CHECK_EQUAL(e.command, instruction_command(i, flags));
 	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
 	CHECK_EQUAL(e.length, i->length);
-	if (i->is & PLACED) {
-		CHECK_EQUAL(e.offset, i->offset);
-		CHECK_EQUAL(e.window, r->key.window);
-	}
+	CHECK_EQUAL(e.offset, i->offset);
+	CHECK_EQUAL(e.window, r->key.window);
+	CHECK(e.data == NULL && e.result == 0 && e.previous == 0);
 	cay_release(r->origin, &e);
 	CHECK(content_fits(r->memory, r->bytes, 1));
 }
@@ -467,6 +467,61 @@ static void after_fork(void **state)
 	reach_close(&r);
 }
 
+/* ---- without a node ---- */
+
+/*
+ * What is direct goes on. Who is in the middle of an access nobody can tell any
+ * more, so a window is closed, but its memory is not given back.
+ */
+static void without_a_node(void **state)
+{
+	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct cay_key key;
+	(void)state;
+	kill(node_process(node_name()), SIGKILL);
+	uint64_t deadline = soon();
+	while (port_stats(r.origin).node_alive)
+		CHECK(now_ns() < deadline);
+	all_allowed(&r);
+	CHECK_EQUAL(
+		cay_window_lock(r.origin, r.peer, r.key, soon()), -ENOTCONN);
+	CHECK_EQUAL(cay_window_unlock(r.origin, r.peer, r.key), -ENOTCONN);
+	CHECK_EQUAL(cay_window_revoke(r.window, &key), -ENOTCONN);
+	all_refused(&r, CAY_ERROR_CAPABILITY);
+	r.key = key;
+	CHECK_EQUAL(cay_window_close(r.window), -ENOTCONN);
+	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
+	/* Opening needs nobody. */
+	r.window =
+		open_window(r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
+	all_allowed(&r);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	close_port(r.owner);
+}
+
+/* An access that must be carried needs staging, which only a node gives. */
+static void carrying_without_a_node(void **state)
+{
+	struct reach r = filled(PLACE_HEAP, RIGHTS_ACCESS);
+	(void)state;
+	kill(node_process(node_name()), SIGKILL);
+	uint64_t deadline = soon();
+	while (port_stats(r.origin).node_alive)
+		CHECK(now_ns() < deadline);
+	CHECK_EQUAL(issue_put8(&r, 1, CAY_ACK), 0);
+	reach_complete(&r, 1, 0);
+	CHECK_EQUAL(issue_add(&r, 2, 0), -ENOTCONN);
+	CHECK_EQUAL(issue_masked(&r, 2, 0), -ENOTCONN);
+	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), 0);
+	check_empty(r.origin);
+	check_empty(r.owner);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	close_port(r.owner);
+	free(r.memory);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -484,6 +539,8 @@ int main(void)
 		TEST(keys_do_not_come_again),
 		TEST(freed_memory_has_no_windows),
 		TEST(after_fork),
+		TEST(without_a_node),
+		TEST(carrying_without_a_node),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

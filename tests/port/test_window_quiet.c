@@ -17,8 +17,7 @@
 #define OURS   0x11
 
 enum {
-	PUTTERS = 2, /* processes */
-	THREADS = 1, /* of each, and one that is always new */
+	PUTTERS = 2, /* processes, of two threads: one is always a new one */
 	ROUNDS = 200
 };
 
@@ -33,21 +32,22 @@ struct board {
 struct putter {
 	struct board *board;
 	struct reach reach;
-	uint64_t seed;
+	_Atomic uint64_t seed;
 	_Atomic bool disabled; /* the port, after too many old keys */
 };
 
-static void put_some(struct putter *p, struct random *random)
+static unsigned char theirs[BYTES];
+
+/* Two threads of one process keep to a half each: overlapping, they race. */
+static void put_some(struct putter *p, struct random *random, unsigned half)
 {
-	static unsigned char theirs[BYTES];
 	struct reach *r = &p->reach;
 	size_t bytes = random_below(random, 4) ? 1 + random_below(random, 64)
 					       : BYTES / 2;
-	uint64_t at = random_below(random, BYTES - bytes + 1);
+	uint64_t at =
+		half * BYTES / 2 + random_below(random, BYTES / 2 - bytes + 1);
 	struct cay_key key = { .capability = atomic_load(&p->board->capability),
 		.window = atomic_load(&p->board->window) };
-	if (theirs[0] != THEIRS)
-		memset(theirs, THEIRS, sizeof(theirs));
 	int result = cay_put(r->origin, r->peer, key, at, theirs, bytes, 0, 0);
 	if (result == -EACCES)
 		atomic_store(&p->disabled, true);
@@ -63,9 +63,9 @@ static bool putter_ends(struct putter *p)
 static void *putter_run(void *argument)
 {
 	struct putter *p = argument;
-	struct random random = { p->seed };
+	struct random random = { atomic_load(&p->seed) };
 	while (!putter_ends(p))
-		put_some(p, &random);
+		put_some(p, &random, 0);
 	return NULL;
 }
 
@@ -73,8 +73,8 @@ static void *putter_run(void *argument)
 static void *putter_once(void *argument)
 {
 	struct putter *p = argument;
-	struct random random = { p->seed };
-	put_some(p, &random);
+	struct random random = { atomic_load(&p->seed) };
+	put_some(p, &random, 1);
 	return NULL;
 }
 
@@ -88,18 +88,16 @@ static void drain(struct cay_port *port)
 
 static void putter_threads(struct putter *p)
 {
-	pthread_t threads[THREADS], fresh;
-	for (unsigned i = 0; i < THREADS; i++)
-		CHECK_EQUAL(
-			pthread_create(&threads[i], NULL, putter_run, p), 0);
+	pthread_t old, fresh;
+	struct random random = { atomic_load(&p->seed) };
+	CHECK_EQUAL(pthread_create(&old, NULL, putter_run, p), 0);
 	while (!putter_ends(p)) {
-		p->seed++;
+		atomic_store(&p->seed, random_next(&random));
 		CHECK_EQUAL(pthread_create(&fresh, NULL, putter_once, p), 0);
 		pthread_join(fresh, NULL);
 		drain(p->reach.origin);
 	}
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	pthread_join(old, NULL);
 }
 
 static void putter_reach(struct putter *p)
@@ -112,6 +110,7 @@ static void putter_reach(struct putter *p)
 static void putter_child(struct child *parent, void *argument)
 {
 	struct putter p = { .board = argument, .seed = (uint64_t)getpid() };
+	memset(theirs, THEIRS, sizeof(theirs));
 	putter_reach(&p);
 	child_tell(parent, 1);
 	for (;;) {
@@ -316,15 +315,14 @@ static void inside_child(struct child *parent, void *argument)
 	const struct inside *in = argument;
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, "owner");
-	unsigned char *theirs = malloc(LONG_BYTES);
-	memset(theirs, THEIRS, LONG_BYTES);
+	unsigned char *all = malloc(LONG_BYTES);
+	memset(all, THEIRS, LONG_BYTES);
 	for (unsigned i = 0; i < in->former; i++)
 		CHECK_EQUAL(cay_put(port, peer, in->key, 0, "", 1, 0, 0), 0);
 	child_hear(parent);
-	CHECK_EQUAL(
-		cay_put(port, peer, in->key, 0, theirs, LONG_BYTES, 0, 0), 0);
+	CHECK_EQUAL(cay_put(port, peer, in->key, 0, all, LONG_BYTES, 0, 0), 0);
 	check_empty(port);
-	free(theirs);
+	free(all);
 	cay_peer_release(peer);
 	close_port(port);
 }

@@ -110,8 +110,8 @@ static inline bool race_explained(const struct race *r, enum oracle_fault fault,
 
 /*
  * Threads may see what the processor lets them see: a put that was only a store
- * may be seen after the same port's next get. A completion, a message or an
- * atomic between them puts an end to that.
+ * may be seen after a get of the same port that came later, if that has
+ * CAY_FREE_ORDER.
  */
 static inline void explained(const struct race *r, uint64_t seed,
 	const char *where, bool threads, struct effort *e)
@@ -123,7 +123,6 @@ static inline void explained(const struct race *r, uint64_t seed,
 	if (threads &&
 		race_explained(r, ORACLE_RIGHT, true, e, text, sizeof(text)))
 		return;
-	trace_dump(&r->trace, "/tmp/cay-trace-failed");
 	fail_msg("CAY_SEED=%lu CAY_TRACES=1, %s: %s", (unsigned long)seed,
 		where, text);
 }

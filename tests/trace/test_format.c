@@ -5,6 +5,7 @@
  *
  * CAY_TRACES sets how many damaged traces, CAY_SEED which one is the first.
  */
+#include "trace/merge.h"
 #include "traces.h"
 
 #define TEXT_MAX (1u << 20)
@@ -326,6 +327,53 @@ static void damaged(void **state)
 	printf("%lu of them still make sense\n", (unsigned long)right);
 }
 
+/* The same for what a recorder writes, and is then merged. */
+static size_t part_write(const struct trace *t, char *to)
+{
+	size_t used = (size_t)sprintf(to, "cay-trace-part 1\n");
+	for (uint32_t p = 0; p < t->ports; p++)
+		used += (size_t)sprintf(
+			to + used, "@%u port_open %u node=0x7\n", p, p);
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct trace_instruction x = t->instruction[i];
+		char line[TRACE_LINE_MAX];
+		x.node = 7;
+		x.time_ns = 100 + i;
+		size_t length = trace_line(&x, line);
+		memcpy(to + used, line, length);
+		used += length;
+	}
+	return used;
+}
+
+static void damaged_parts(void **state)
+{
+	(void)state;
+	char *text = malloc(TEXT_MAX + 100);
+	uint64_t seed = first_seed(), right = 0;
+	assert_non_null(text);
+	for (uint64_t i = seed; i < seed + 2000; i++) {
+		uint64_t random = i;
+		struct trace t, part, merged;
+		struct trace_complaint c = { 0 };
+		struct merge_report report;
+		trace_random(i % 100, &t);
+		size_t length = part_write(&t, text);
+		trace_free(&t);
+		length = text_damage(text, length, &random);
+		if (trace_parse_part(text, length, &part, &c) != 0)
+			continue;
+		int r = merge(&part, 1, &merged, &report, &c);
+		assert_true(r == 0 || r == -EINVAL || r == -ENODATA);
+		if (r == 0)
+			trace_free(&merged);
+		trace_free(&part);
+		right += r == 0;
+	}
+	free(text);
+	assert_true(right > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +383,7 @@ int main(void)
 		cmocka_unit_test(too_many_ports),
 		cmocka_unit_test(shared_memory),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(damaged_parts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

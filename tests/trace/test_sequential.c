@@ -55,7 +55,6 @@ static void all_agree(uint64_t seed, struct tally *n)
 		     outcome_differs(&real, &expected, text, sizeof(text));
 	tally_add(n, &real);
 	if (one || other) {
-		trace_dump(&t, "/tmp/cay-trace-failed");
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1, device and %s: %s",
 			(unsigned long)seed, one ? "counting device" : "oracle",
 			text);

@@ -42,22 +42,6 @@ static inline void replayed(const struct trace *t,
 	replay_close(&r);
 }
 
-/* Writes a trace where somebody can look at it. */
-static inline void trace_dump(const struct trace *t, const char *path)
-{
-	FILE *f = fopen(path, "w");
-	char head[8192], line[TRACE_LINE_MAX];
-	if (!f)
-		return;
-	trace_head(t, head, sizeof(head));
-	fputs(head, f);
-	for (uint32_t i = 0; i < t->count; i++) {
-		trace_line(&t->instruction[i], line);
-		fputs(line, f);
-	}
-	fclose(f);
-}
-
 /* "4000 traces in 1.5 s" */
 static inline void speed_print(
 	const char *what, uint64_t count, uint64_t start_ns)

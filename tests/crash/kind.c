@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See kind.h. */
+#include "kind.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define SENDS(name, message)                        \
+	{                                           \
+		name, FAMILY_SEND, message, 0, 0, 0 \
+	}
+#define POSTS(name, message, posting)                     \
+	{                                                 \
+		name, FAMILY_SEND, message, posting, 0, 0 \
+	}
+#define ACCESSES(name, place, access)                    \
+	{                                                \
+		name, FAMILY_ACCESS, 0, 0, place, access \
+	}
+
+const struct kind kinds[] = {
+	SENDS("fast", MESSAGE_FAST),
+	SENDS("send", MESSAGE_SEND),
+	SENDS("long", MESSAGE_LONG),
+	SENDS("staged", MESSAGE_STAGED),
+	SENDS("ack", MESSAGE_ACK),
+	{ "take", FAMILY_TAKE, 0, 0, 0, 0 },
+
+	ACCESSES("put", PLACE_PLAIN, ACCESS_PUT),
+	ACCESSES("bulk", PLACE_PLAIN, ACCESS_BULK),
+	ACCESSES("masked", PLACE_PLAIN, ACCESS_MASKED),
+	ACCESSES("get", PLACE_PLAIN, ACCESS_GET),
+	ACCESSES("add", PLACE_PLAIN, ACCESS_ADD),
+	ACCESSES("swap", PLACE_PLAIN, ACCESS_SWAP),
+
+	ACCESSES("told-put", PLACE_TOLD, ACCESS_PUT),
+	ACCESSES("told-bulk", PLACE_TOLD, ACCESS_BULK),
+	ACCESSES("told-masked", PLACE_TOLD, ACCESS_MASKED),
+	ACCESSES("told-get", PLACE_TOLD, ACCESS_GET),
+	ACCESSES("told-add", PLACE_TOLD, ACCESS_ADD),
+	ACCESSES("told-swap", PLACE_TOLD, ACCESS_SWAP),
+
+	ACCESSES("refused-put", PLACE_REFUSED, ACCESS_PUT),
+	ACCESSES("refused-bulk", PLACE_REFUSED, ACCESS_BULK),
+	ACCESSES("refused-masked", PLACE_REFUSED, ACCESS_MASKED),
+	ACCESSES("refused-get", PLACE_REFUSED, ACCESS_GET),
+	ACCESSES("refused-add", PLACE_REFUSED, ACCESS_ADD),
+	ACCESSES("refused-swap", PLACE_REFUSED, ACCESS_SWAP),
+
+	ACCESSES("own-put", PLACE_OWN, ACCESS_PUT),
+	ACCESSES("carried-add", PLACE_OWN, ACCESS_ADD),
+	{ "serve", FAMILY_SERVE, 0, 0, 0, 0 },
+
+	{ "lock", FAMILY_LOCK, 0, 0, PLACE_LOCKED, ACCESS_COUNTED },
+
+	POSTS("posted", MESSAGE_SHORT, POSTING_RDR),
+	POSTS("posted-bulk", MESSAGE_BULK, POSTING_RDR),
+	POSTS("held", MESSAGE_SHORT, POSTING_HELD),
+};
+const unsigned kind_count = sizeof(kinds) / sizeof(kinds[0]);
+
+const struct kind *kind_named(const char *name)
+{
+	for (unsigned i = 0; i < kind_count; i++)
+		if (strcmp(kinds[i].name, name) == 0)
+			return &kinds[i];
+	return NULL;
+}
+
+/* An entry of the receiver is claimed for it. */
+static bool kind_claims(const struct kind *k)
+{
+	return k->family != FAMILY_LOCK &&
+	       !(k->family == FAMILY_ACCESS && k->place == PLACE_PLAIN) &&
+	       !(k->place == PLACE_OWN && k->access == ACCESS_PUT);
+}
+
+static bool kind_by_reference(const struct kind *k)
+{
+	return k->family == FAMILY_SEND
+		       ? k->message == MESSAGE_LONG ||
+				 k->message == MESSAGE_STAGED
+		       : k->place == PLACE_OWN && k->access == ACCESS_ADD;
+}
+
+static bool kind_accesses(const struct kind *k)
+{
+	return k->family == FAMILY_LOCK ||
+	       (k->family == FAMILY_ACCESS && !kind_by_reference(k));
+}
+
+/* It completes what it has taken; accesses are made at its own window. */
+static bool taker_passes(const struct kind *k, enum device_step step)
+{
+	switch (step) {
+	case STEP_POSTED:
+	case STEP_PAYLOAD:
+	case STEP_FILLED:
+	case STEP_SENT:
+		return false;
+	case STEP_ACCESS:
+	case STEP_WINDOW:
+	case STEP_STORED:
+		return k->family == FAMILY_SERVE;
+	default:
+		return step >= STEP_TRY;
+	}
+}
+
+bool kind_passes(const struct kind *k, enum device_step step)
+{
+	bool send = k->family == FAMILY_SEND;
+	if (k->family == FAMILY_TAKE || k->family == FAMILY_SERVE)
+		return taker_passes(k, step);
+	switch (step) {
+	case STEP_REFERENCE:
+	case STEP_SENT:
+		return kind_by_reference(k);
+	case STEP_ACCESS:
+		return kind_accesses(k) || k->posting;
+	case STEP_WINDOW:
+	case STEP_STORED:
+		return kind_accesses(k) && k->place != PLACE_REFUSED;
+	case STEP_POSTED:
+	case STEP_FILLED:
+		return k->posting;
+	case STEP_PAYLOAD:
+		return send ? k->message != MESSAGE_FAST &&
+				       k->message != MESSAGE_ACK
+			    : kind_by_reference(k);
+	case STEP_ENTRY:
+		return !k->posting && kind_claims(k) && k->place != PLACE_TOLD;
+	case STEP_TRY:
+	case STEP_CLAIMED:
+	case STEP_OWN:
+	case STEP_PUBLISH:
+	case STEP_WAKE:
+		return kind_claims(k);
+	case STEP_IDLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool kind_blocks(const struct kind *k, enum device_step step)
+{
+	if (!kind_claims(k))
+		return false;
+	switch (step) {
+	case STEP_PAYLOAD:
+		return !k->posting;
+	case STEP_CLAIMED:
+	case STEP_OWN:
+	case STEP_STORED:
+	case STEP_FILLED:
+	case STEP_ENTRY:
+	case STEP_PUBLISH: /* it owes a sleeping receiver the wake-up */
+	case STEP_SENT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool kind_inside(const struct kind *k, enum device_step step)
+{
+	return kind_accesses(k) &&
+	       (step == STEP_ACCESS || step == STEP_WINDOW ||
+		       step == STEP_STORED);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A sender of the soak: messages of all lengths, puts, gets, additions and
+ * counting under a lock, at random, until it is killed or told to finish.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soak.h"
+
+/* Exit status: something is wrong. */
+#define FAILED 3
+
+static struct cay_port *port;
+static struct cay_peer *peer;
+static struct life *life;
+static uint32_t self;
+static uint64_t number; /* of the next message, or told access */
+static uint32_t state;
+
+/* ---- messages ---- */
+
+static size_t length_pick(void)
+{
+	uint32_t pick = random_next(&state) % 100;
+	if (pick < 70)
+		return random_next(&state) % 41;
+	if (pick < 98)
+		return 41 + random_next(&state) % 2000;
+	return 9000 + random_next(&state) % 20000;
+}
+
+/* A long message's memory may be written again when it has been taken. */
+static void completion_wait(void)
+{
+	struct cay_event e;
+	for (bool complete = false; !complete;) {
+		if (cay_wait(port, clock_after_ns(PATIENCE)) != 0)
+			exit(FAILED);
+		while (cay_poll(port, &e, 1) == 1) {
+			complete |= e.kind == CAY_EVENT_COMPLETE;
+			if (e.kind == CAY_EVENT_GONE)
+				exit(0);
+			cay_release(port, &e);
+		}
+	}
+}
+
+static void do_send(unsigned char *memory)
+{
+	uint64_t tag = message_tag(self, number);
+	size_t length = length_pick();
+	for (size_t i = 0; i < length; i++)
+		memory[i] = message_byte(tag, i);
+	int r = cay_send_wait(
+		port, peer, tag, memory, length, 0, clock_after_ns(PATIENCE));
+	if (r)
+		exit(r == -EPIPE ? 0 : FAILED);
+	/* Relaxed would do: the receiver looks when we are dead. */
+	atomic_store(&life->accepted, ++number);
+	if (length > CAY_COPIED_MAX)
+		completion_wait();
+}
+
+/* ---- accesses: without flags they are over when the call returns ---- */
+
+/* 0, or why the last access was refused. */
+static int refusal(void)
+{
+	struct cay_event e;
+	int error = 0;
+	while (cay_poll(port, &e, 1) == 1) {
+		if (e.kind == CAY_EVENT_COMPLETE && e.error)
+			error = e.error;
+		if (e.kind == CAY_EVENT_GONE)
+			exit(0);
+		cay_release(port, &e);
+	}
+	return error;
+}
+
+/* A window is closed and opened again now and then, or locked. */
+static bool access_again(int r)
+{
+	if (r == -EAGAIN) {
+		refusal();
+		clock_nap_ns(20 * CLOCK_NS_PER_US);
+		return true;
+	}
+	if (r)
+		exit(r == -EPIPE ? 0 : FAILED);
+	int error = refusal();
+	if (error == 0)
+		return false;
+	if (error != CAY_ERROR_TARGET_WINDOW && error != CAY_ERROR_CAPABILITY &&
+		error != CAY_ERROR_TARGET_LOCKED)
+		exit(FAILED);
+	clock_nap_ns(20 * CLOCK_NS_PER_US);
+	return true;
+}
+
+static struct cay_key key_of(enum window window)
+{
+	uint64_t key = atomic_load(&shared->keys[window]);
+	return (struct cay_key){ .capability = key >> 16,
+		.window = (uint16_t)key };
+}
+
+static void do_add(void)
+{
+	uint64_t at = offsetof(struct field, added) + 8ull * self;
+	uint64_t n = atomic_load(&life->added), previous;
+	while (access_again(cay_fetch_add_into(
+		port, peer, key_of(WINDOW_PLAIN), at, 1, &previous, 0, 0)))
+		;
+	if (previous != n)
+		exit(FAILED);
+	atomic_store(&life->added, n + 1);
+}
+
+static uint64_t region_at(unsigned slot)
+{
+	return offsetof(struct field, region) +
+	       (uint64_t)slot * REGION_WORDS * 8;
+}
+
+static void do_put(unsigned slot)
+{
+	uint64_t words[REGION_WORDS], n = atomic_load(&life->put) + 1;
+	for (unsigned i = 0; i < REGION_WORDS; i++)
+		words[i] = region_word(self, n, i);
+	while (access_again(cay_put(port, peer, key_of(WINDOW_PLAIN),
+		region_at(slot), words, sizeof(words), 0, 0)))
+		;
+	atomic_store(&life->put, n);
+}
+
+/* Nobody else writes there. */
+static void do_get(unsigned slot)
+{
+	uint64_t words[REGION_WORDS], n = atomic_load(&life->put);
+	while (access_again(cay_get(port, peer, key_of(WINDOW_PLAIN),
+		region_at(slot), words, sizeof(words), 0, 0)))
+		;
+	for (unsigned i = 0; n && i < REGION_WORDS; i++)
+		if (words[i] != region_word(self, n, i))
+			exit(FAILED);
+}
+
+static void do_told(void)
+{
+	uint64_t tag = message_tag(self, number);
+	while (access_again(cay_put(port, peer, key_of(WINDOW_TOLD),
+		offsetof(struct field, told), &tag, 8, tag, 0)))
+		;
+	atomic_store(&life->accepted, ++number);
+}
+
+/* With one key throughout: nothing is written if the lock was lost. */
+static void do_count(void)
+{
+	struct cay_key key = key_of(WINDOW_PLAIN);
+	uint64_t at = offsetof(struct field, counted), word = 0;
+	uint64_t n = atomic_load(&life->counted) + 1;
+	int r = cay_window_lock(port, peer, key, clock_after_ns(PATIENCE));
+	if (r == -ENXIO || r == -EACCES)
+		return;
+	if (r)
+		exit(r == -EPIPE ? 0 : FAILED);
+	r = cay_get(port, peer, key, at, &word, 8, 0, 0);
+	if (r == 0 && refusal() == 0) {
+		word++;
+		atomic_store(&life->counting, n);
+		r = cay_put(port, peer, key, at, &word, 8, 0, 0);
+		if (r == 0 && refusal() == 0)
+			atomic_store(&life->counted, n);
+		else
+			atomic_store(&life->counting, n - 1);
+	}
+	cay_window_unlock(port, peer, key);
+}
+
+/* ---- all at random ---- */
+
+static void sender_open(void)
+{
+	struct cay_port_options options = { .nq_entries = 64 };
+	port = cay_port_open(&options);
+	if (!port || cay_peer_lookup(port, "receiver", clock_after_ns(PATIENCE),
+			     &peer) != 0)
+		exit(FAILED);
+}
+
+void sender_main(uint32_t which, unsigned slot, uint32_t random)
+{
+	self = which;
+	life = &shared->lives[which];
+	state = random;
+	sender_open();
+	unsigned char *memory = cay_alloc(port, 32768, 0);
+	if (!memory)
+		exit(FAILED);
+	while (!atomic_load(&shared->finish)) {
+		uint32_t pick = random_next(&state) % 1000;
+		if (pick < 700)
+			do_send(memory);
+		else if (pick < 850)
+			do_add();
+		else if (pick < 930)
+			do_told();
+		else if (pick < 970)
+			do_put(slot);
+		else if (pick < 999)
+			do_get(slot);
+		else
+			do_count();
+	}
+	cay_peer_release(peer);
+	cay_port_close(port);
+	exit(0);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The survivor: sends, accesses all windows, and loses nothing. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "access.h"
+#include "base/clock.h"
+#include "message.h"
+
+#define SURVIVOR_AHEAD	 8
+#define SURVIVOR_LOCK_NS (5 * CLOCK_NS_PER_MS)
+
+/* ---- what is for a victim that receives: each is completed exactly once ---
+ */
+
+struct to_taker {
+	struct cay_peer *peer;
+	unsigned char *memory;
+	struct cay_key key;
+	bool serves;
+	uint64_t accepted;
+};
+
+static void taker_begin(struct page *page, struct cay_port *port,
+	const struct kind *kind, struct to_taker *t)
+{
+	t->serves = kind->family == FAMILY_SERVE;
+	if (kind->family != FAMILY_TAKE && !t->serves)
+		return;
+	t->peer = party_find(page, port, "victim");
+	t->memory = cay_alloc(port, 32 * 32768, 0);
+	while (t->serves && !atomic_load(&page->served) &&
+		!atomic_load(&page->failed))
+		clock_nap_ns(CLOCK_NS_PER_MS);
+	t->key = key_unpack(atomic_load(&page->served));
+}
+
+static int taker_feed_one(struct cay_port *port, struct to_taker *t)
+{
+	uint64_t tag = TAKER_TAG | t->accepted;
+	size_t bytes = t->accepted % 4 == 3 ? 20000 : 16;
+	if (t->serves)
+		return cay_fetch_add(port, t->peer, t->key, 0, 1, tag, 0);
+	return cay_send_wait(port, t->peer, tag,
+		t->memory + 32768 * (t->accepted % 32), bytes, CAY_NOTIFY,
+		clock_after_ns(5 * CLOCK_NS_PER_MS));
+}
+
+static void taker_feed(
+	struct page *page, struct cay_port *port, struct to_taker *t)
+{
+	if (!t->peer)
+		return;
+	int r = taker_feed_one(port, t);
+	t->accepted += r == 0;
+	party_drain(port);
+	if (r && r != -EPIPE && r != -ETIMEDOUT && r != -EAGAIN)
+		page_fail(page, "to the taker: %s", cay_strerror(r));
+}
+
+static void taker_settle(
+	struct page *page, struct cay_port *port, struct to_taker *t)
+{
+	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	while (t->peer &&
+		(party_seen.complete < t->accepted || party_seen.gone == 0)) {
+		if (clock_passed(deadline)) {
+			page_fail(page,
+				"taker: %lu accepted, %lu complete, "
+				"%lu gone",
+				t->accepted, party_seen.complete,
+				party_seen.gone);
+			break;
+		}
+		cay_wait(port, clock_after_ns(10 * CLOCK_NS_PER_MS));
+		party_drain(port);
+	}
+	if (party_seen.complete > t->accepted)
+		page_fail(page, "taker: completed more than once");
+	if (party_seen.served > t->accepted)
+		page_fail(page, "taker: added twice, or not at all");
+}
+
+/* ---- to the receiver ---- */
+
+static enum message survivor_message(uint64_t round)
+{
+	return round % 8 == 7	? MESSAGE_STAGED
+	       : round % 3 == 2 ? MESSAGE_SEND
+				: MESSAGE_FAST;
+}
+
+/* Not too far ahead, or the queue is full of its messages alone. */
+static void survivor_pace(struct accessor *a, uint64_t ahead)
+{
+	struct page *page = a->page;
+	while (a->number > atomic_load(&page->received[a->party]) + ahead &&
+		!atomic_load(&page->finish) && !atomic_load(&page->failed))
+		clock_nap_ns(100 * CLOCK_NS_PER_US);
+}
+
+static bool survivor_did(struct accessor *a, const char *what, int r)
+{
+	if (r == 0 || r == -EBUSY)
+		return true;
+	return page_fail(a->page, "survivor: %s: %s", what, cay_strerror(r));
+}
+
+static bool survivor_send(struct accessor *a, uint64_t round)
+{
+	static unsigned char memory[MESSAGE_BYTES_MAX];
+	enum message message = survivor_message(round);
+	int r = party_send(a->page, a->port, a->peer, PARTY_SURVIVOR, message,
+		a->number, memory);
+	if (r)
+		return survivor_did(a, "send", r);
+	atomic_store(&a->page->accepted[PARTY_SURVIVOR], ++a->number);
+	/* Its memory is used again: wait until it was taken. */
+	while (message == MESSAGE_STAGED && !atomic_load(&a->page->failed) &&
+		atomic_load(&a->page->received[PARTY_SURVIVOR]) < a->number)
+		clock_nap_ns(100 * CLOCK_NS_PER_US);
+	return true;
+}
+
+static bool survivor_access(struct accessor *a, uint64_t round, bool refused)
+{
+	static const enum access turns[] = { ACCESS_PUT, ACCESS_ADD,
+		ACCESS_MASKED, ACCESS_GET, ACCESS_SWAP, ACCESS_ADD,
+		ACCESS_BULK };
+	const unsigned count = sizeof(turns) / sizeof(turns[0]);
+	enum access now = turns[round % count];
+	enum access next = turns[(round + round / count) % count];
+	if (!survivor_did(a, "access", access_make(a, PLACE_PLAIN, now)) ||
+		!survivor_did(a, "told", access_make(a, PLACE_TOLD, next)))
+		return false;
+	if (refused && !survivor_did(a, "refused",
+			       access_make(a, PLACE_REFUSED, next)))
+		return false;
+	return round % 2 ||
+	       survivor_did(a, "own memory",
+		       access_make(a, PLACE_OWN,
+			       round % 8 ? ACCESS_ADD : ACCESS_PUT));
+}
+
+static bool survivor_lock(struct accessor *a, uint64_t round)
+{
+	if (round % 4)
+		return true;
+	return survivor_did(a, "lock",
+		       access_locked(a, clock_after_ns(SURVIVOR_LOCK_NS))) &&
+	       survivor_did(
+		       a, "locked", access_make(a, PLACE_LOCKED, ACCESS_ADD));
+}
+
+/* Can a window be locked just now? */
+static void survivor_lock_asked(struct accessor *a)
+{
+	struct page *page = a->page;
+	uint32_t asked = atomic_load(&page->lock_asked);
+	if (!asked || atomic_load(&page->locked))
+		return;
+	struct cay_key key = key_unpack(atomic_load(&page->keys[asked - 1]));
+	uint64_t patience = atomic_load(&page->lock_held) ? 4 * SURVIVOR_LOCK_NS
+							  : PARTY_PATIENCE_NS;
+	int r = cay_window_lock(
+		a->port, a->peer, key, clock_after_ns(patience));
+	if (r == 0)
+		cay_window_unlock(a->port, a->peer, key);
+	atomic_store(&page->lock_result, r);
+	atomic_store(&page->locked, 1);
+}
+
+static void survivor_hush(struct page *page)
+{
+	while (atomic_load(&page->hush) && !atomic_load(&page->failed)) {
+		atomic_store(&page->hushed, 1);
+		clock_nap_ns(CLOCK_NS_PER_MS);
+	}
+}
+
+/* Before the strike only the victim is refused: see that it can be told. */
+static bool survivor_refused(const struct page *page, const struct scenario *s)
+{
+	return s->kind->place != PLACE_REFUSED || atomic_load(&page->struck);
+}
+
+void survivor_main(struct page *page, const struct scenario *s)
+{
+	struct cay_port *port = party_open(page, "survivor", 256);
+	struct accessor a = { .page = page,
+		.port = port,
+		.peer = party_find(page, port, "r"),
+		.party = PARTY_SURVIVOR };
+	struct to_taker taker = { 0 };
+
+	taker_begin(page, port, s->kind, &taker);
+	atomic_fetch_add(&page->ready, 1);
+	for (uint64_t round = 0;
+		!atomic_load(&page->finish) && !atomic_load(&page->failed);
+		round++) {
+		if (!survivor_send(&a, round) ||
+			!survivor_access(
+				&a, round, survivor_refused(page, s)) ||
+			!survivor_lock(&a, round))
+			break;
+		taker_feed(page, port, &taker);
+		survivor_lock_asked(&a);
+		survivor_hush(page);
+		survivor_pace(&a, SURVIVOR_AHEAD);
+		clock_nap_ns(200 * CLOCK_NS_PER_US);
+	}
+	taker_settle(page, port, &taker);
+	cay_peer_release(a.peer);
+	cay_peer_release(taker.peer);
+	cay_port_close(port);
+	atomic_fetch_or(&page->ended, 1u << PARTY_SURVIVOR);
+	exit(0);
+}
