@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See interleave.h. */
+/*
+ * Explaining races: what each instruction does and saw, and whatever of it is
+ * the same in any order. See interleave.h.
+ */
 #include "trace/interleave.h"
 
 #include <errno.h>
@@ -7,116 +10,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/bytes.h"
-
-#define STATES_MAX (1u << 20)
-#define TABLE_LOG2 10 /* of states, to begin with */
-#define STORES_MAX 4  /* that may be late */
-#define STEPS_MAX  8  /* of an instruction */
-
-/* Something indivisible that an instruction does. */
-enum step_kind {
-	STEP_ROOM,    /* claims an entry at its target */
-	STEP_NO_ROOM, /* finds none */
-	STEP_STORE,
-	STEP_LOAD,
-	STEP_OPERATE, /* an atomic or a masked put */
-	STEP_END,     /* its completion enters its port's own queue */
-};
-
-struct step {
-	enum step_kind kind;
-	uint64_t at; /* in the state's memory */
-	uint32_t bytes;
-	uint32_t from; /* in the instruction's payload, or in what it loads */
-};
-
-/* An instruction of a racing origin: what it does and what it saw. */
-struct act {
-	const struct trace_instruction *i;
-	struct outcome_result seen;
-	struct outcome_note end; /* its completion, if `completes` */
-	bool completes, operates, loads;
-	uint32_t steps;
-	struct step step[STEPS_MAX];
-	unsigned char data[CAY_FAST_PUT_BYTES];
-	unsigned char *bulk; /* instead, if it is longer */
-};
-
-struct store {
-	uint64_t at, word;
-};
-
-/* Where an origin is, and what it knows. */
-struct place {
-	uint32_t act, step;
-	uint32_t late; /* stores that are not seen yet, oldest first */
-	struct store store[STORES_MAX];
-	uint64_t loaded[CAY_FAST_PUT_WORDS];
-};
-
-struct origin_acts {
-	struct act *act;
-	uint32_t count;
-	uint32_t ends; /* completions that were matched */
-};
-
-struct search {
-	const struct interleave *how;
-	const struct trace *trace;
-	const struct outcome *seen;
-	struct oracle *oracle;
-	struct outcome start;
-	struct origin_acts *origin; /* by port */
-	uint64_t *region_at;	    /* by region: in the state's memory */
-	uint64_t bytes;		    /* of that memory */
-	unsigned char *final;	    /* as it was seen in the end */
-	uint64_t *visited;	    /* a hash set; 0 is free */
-	uint64_t visited_size, states;
-	uint32_t deepest; /* instructions that some order explains */
-	char *text;
-	size_t room;
-};
-
-/* A state: `place` by port, the entries claimed by port, and the memory. */
-struct state {
-	struct place place[INTERLEAVE_ORIGINS_MAX];
-	uint32_t claimed[INTERLEAVE_ORIGINS_MAX];
-	unsigned char memory[];
-};
+#include "trace/interleave_search.h"
 
 /* ---- what each instruction does ---- */
 
-static void step_add(struct act *a, struct step s)
+static void part_add(struct act *a, struct part p)
 {
-	a->step[a->steps++] = s;
+	a->part[a->parts++] = p;
 }
 
 /* Whole words one by one; anything else is one copy, and alone there. */
-static void steps_move(struct act *a, uint64_t at, enum step_kind kind)
+static void parts_move(struct act *a, uint64_t at, enum part_kind kind)
 {
 	uint64_t bytes = a->i->bytes;
 	bool words = bytes <= CAY_FAST_PUT_BYTES && (at | bytes) % 8 == 0;
 	uint32_t each = words ? 8 : (uint32_t)bytes;
 	for (uint32_t from = 0; from < bytes; from += each)
-		step_add(a, (struct step){ kind, at + from, each, from });
+		part_add(a, (struct part){ kind, at + from, each, from });
 }
 
-static void steps_access(struct search *s, struct act *a)
+static void parts_access(struct search *s, struct act *a)
 {
 	uint64_t at;
 	uint32_t region = oracle_place(s->oracle, a->i, &at);
 	at += s->region_at[region];
 	if (oracle_tells(s->oracle, a->i))
-		step_add(a, (struct step){ .kind = STEP_ROOM });
+		part_add(a, (struct part){ .kind = PART_CLAIM });
 	if (a->i->kind == TRACE_PUT) {
-		steps_move(a, at, STEP_STORE);
+		parts_move(a, at, PART_STORE);
 	} else if (a->i->kind == TRACE_GET) {
-		a->loads = true;
-		steps_move(a, at, STEP_LOAD);
+		parts_move(a, at, PART_LOAD);
 	} else {
-		a->operates = true;
-		step_add(a, (struct step){ STEP_OPERATE, at, 8, 0 });
+		part_add(a, (struct part){ PART_OPERATE, at, 8, 0 });
 	}
 }
 
@@ -129,15 +54,21 @@ static int complain(struct search *s, const struct act *a, const char *what)
 	return -ENOENT;
 }
 
+/* Is there a completion in what the port has seen, from *at on? */
+static bool end_find(const struct outcome_port *p, uint32_t *at)
+{
+	while (*at < p->count &&
+		outcome_command(&p->note[*at]) != CAY_NOTIFY_CC)
+		(*at)++;
+	return *at < p->count;
+}
+
 /* The next completion of the origin must be this one's. */
 static int act_end(
 	struct search *s, struct act *a, enum cay_error error, uint32_t *ends)
 {
 	const struct outcome_port *p = &s->seen->port[a->i->port];
-	while (*ends < p->count &&
-		outcome_command(&p->note[*ends]) != CAY_NOTIFY_CC)
-		(*ends)++;
-	if (*ends == p->count)
+	if (!end_find(p, ends))
 		return complain(s, a, "it has no completion");
 	struct outcome_note expected = oracle_completion(a->i, error);
 	a->end = p->note[(*ends)++];
@@ -173,7 +104,7 @@ static int act_prepare(struct search *s, struct act *a, uint32_t *ends)
 	if (a->seen.result == -EAGAIN) {
 		if (error || (!send && !oracle_tells(s->oracle, a->i)))
 			return complain(s, a, "it needs no room");
-		step_add(a, (struct step){ .kind = STEP_NO_ROOM });
+		part_add(a, (struct part){ .kind = PART_FULL });
 		return 0;
 	}
 	if (a->seen.result != (error ? 1 : 0))
@@ -185,11 +116,11 @@ static int act_prepare(struct search *s, struct act *a, uint32_t *ends)
 		o->ends++;
 	}
 	if (send)
-		step_add(a, (struct step){ .kind = STEP_ROOM });
+		part_add(a, (struct part){ .kind = PART_CLAIM });
 	else if (!error)
-		steps_access(s, a);
+		parts_access(s, a);
 	if (a->completes)
-		step_add(a, (struct step){ .kind = STEP_END });
+		part_add(a, (struct part){ .kind = PART_END });
 	return 0;
 }
 
@@ -229,233 +160,13 @@ static int acts_open(struct search *s)
 			if (r)
 				return r;
 		}
-	}
-	return 0;
-}
-
-/* ---- the search ---- */
-
-/* Never 0. */
-static uint64_t state_digest(const struct search *s, const struct state *x)
-{
-	uint64_t digest = bytes_digest(x->memory, s->bytes);
-	for (uint32_t p = 0; p < s->trace->ports; p++) {
-		const struct place *at = &x->place[p];
-		digest = bytes_mix(digest,
-			(uint64_t)at->act << 32 | at->step << 16 | at->late);
-		digest = bytes_mix(digest, x->claimed[p]);
-		for (uint32_t i = 0; i < at->late; i++)
-			digest = bytes_mix(bytes_mix(digest, at->store[i].at),
-				at->store[i].word);
-		if (at->step)
-			for (int i = 0; i < CAY_FAST_PUT_WORDS; i++)
-				digest = bytes_mix(digest, at->loaded[i]);
-	}
-	return digest + (digest == 0);
-}
-
-static uint64_t *table_find(uint64_t *table, uint64_t size, uint64_t digest)
-{
-	uint64_t at = digest & (size - 1);
-	while (table[at] && table[at] != digest)
-		at = (at + 1) & (size - 1);
-	return &table[at];
-}
-
-/* At least half of it stays free. */
-static int table_grow(struct search *s)
-{
-	uint64_t size = 2 * s->visited_size;
-	if (2 * s->states < s->visited_size)
-		return 0;
-	uint64_t *grown = calloc(size, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < s->visited_size; i++)
-		if (s->visited[i])
-			*table_find(grown, size, s->visited[i]) = s->visited[i];
-	free(s->visited);
-	s->visited = grown;
-	s->visited_size = size;
-	return 0;
-}
-
-/* 0: it is new, and known from now on; -ENOENT: it was known. */
-static int visit(struct search *s, const struct state *x)
-{
-	uint64_t digest = state_digest(s, x);
-	int r = table_grow(s);
-	if (r)
-		return r;
-	uint64_t *at = table_find(s->visited, s->visited_size, digest);
-	if (*at)
-		return -ENOENT;
-	*at = digest;
-	return ++s->states > STATES_MAX ? -E2BIG : 0;
-}
-
-/* Its own stores an origin sees at once. */
-static uint64_t word_of(
-	const struct state *x, const struct place *p, uint64_t at)
-{
-	uint64_t word;
-	memcpy(&word, x->memory + at, sizeof(word));
-	for (uint32_t i = 0; i < p->late; i++)
-		if (p->store[i].at == at)
-			word = p->store[i].word;
-	return word;
-}
-
-static bool result_fits(
-	struct search *s, const struct act *a, uint64_t word, uint64_t *after)
-{
-	uint64_t result[2];
-	*after = word;
-	oracle_operate(a->i, s->how->fault, after, result);
-	if (a->i->kind == TRACE_PUT_MASKED)
-		return true;
-	if (a->completes &&
-		(a->end.word[1] != result[0] || a->end.word[2] != result[1]))
-		return false;
-	return a->i->event ||
-	       a->seen.got == bytes_digest(&result[1], sizeof(result[1]));
-}
-
-static bool load_fits(
-	const struct act *a, const struct place *p, const unsigned char *bulk)
-{
-	uint64_t bytes = a->i->bytes;
-	const void *from = bulk ? bulk : (const void *)p->loaded;
-	if (!a->i->event)
-		return a->seen.got == bytes_digest(from, bytes);
-	uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
-	memcpy(words, from, bytes);
-	return a->end.bytes == bytes &&
-	       memcmp(words, a->end.word, sizeof(words)) == 0;
-}
-
-static bool step_load(const struct state *x, struct place *p,
-	const struct act *a, const struct step *t)
-{
-	bool last = t->from + t->bytes == a->i->bytes;
-	if (p->late && !(a->i->flags & CAY_FREE_ORDER))
-		return false;
-	if (t->bytes != 8 || t->at % 8)
-		return load_fits(a, p, x->memory + t->at);
-	p->loaded[t->from / 8] = word_of(x, p, t->at);
-	return !last || load_fits(a, p, NULL);
-}
-
-/* False: what was seen cannot come of it now. */
-static bool step_do(struct search *s, struct state *x, uint32_t port,
-	const struct act *a, const struct step *t)
-{
-	struct place *p = &x->place[port];
-	const unsigned char *data = a->bulk ? a->bulk : a->data;
-	uint32_t room = oracle_room(s->oracle, a->i->peer,
-		a->i->kind == TRACE_SEND ? a->i->flags : 0);
-	uint64_t word;
-	switch (t->kind) {
-	case STEP_ROOM:
-		return p->late == 0 && x->claimed[a->i->peer]++ < room;
-	case STEP_NO_ROOM:
-		return x->claimed[a->i->peer] >= room;
-	case STEP_END:
-		x->claimed[port]++;
-		return p->late == 0;
-	case STEP_LOAD:
-		return step_load(x, p, a, t);
-	case STEP_STORE:
-		if (s->how->late_stores && t->bytes == 8) {
-			if (p->late == STORES_MAX)
-				return false;
-			memcpy(&word, data + t->from, sizeof(word));
-			p->store[p->late++] = (struct store){ t->at, word };
-			return true;
-		}
-		memcpy(x->memory + t->at, data + t->from, t->bytes);
-		return true;
-	default:
-		if (p->late || !result_fits(s, a, word_of(x, p, t->at), &word))
-			return false;
-		memcpy(x->memory + t->at, &word, sizeof(word));
-		return true;
-	}
-}
-
-static int search(struct search *s, const struct state *x);
-
-/* As `x`, one step of a port further, or its oldest late store. */
-static int search_from(
-	struct search *s, const struct state *x, uint32_t port, bool late)
-{
-	size_t size = sizeof(*x) + s->bytes;
-	struct state *next = malloc(size);
-	if (!next)
-		return -ENOMEM;
-	memcpy(next, x, size);
-	struct place *p = &next->place[port];
-	bool possible = true;
-	if (late) {
-		memcpy(next->memory + p->store[0].at, &p->store[0].word, 8);
-		p->late--;
-		memmove(&p->store[0], &p->store[1],
-			p->late * sizeof(p->store[0]));
-	} else {
-		const struct act *a = &s->origin[port].act[p->act];
-		possible = a->steps == 0 ||
-			   step_do(s, next, port, a, &a->step[p->step]);
-		if (++p->step >= a->steps) {
-			p->step = 0;
-			p->act++;
-			memset(p->loaded, 0, sizeof(p->loaded));
+		if (end_find(&s->seen->port[p], &ends)) {
+			snprintf(s->text, s->room,
+				"port %u has a completion too many", p);
+			return -ENOENT;
 		}
 	}
-	int r = possible ? search(s, next) : -ENOENT;
-	free(next);
-	return r;
-}
-
-static void note_depth(struct search *s, const struct state *x)
-{
-	uint32_t done = 0;
-	for (uint32_t p = 0; p < s->trace->ports; p++)
-		done += x->place[p].act;
-	if (done < s->deepest)
-		return;
-	s->deepest = done;
-	size_t used = (size_t)snprintf(s->text, s->room,
-		"no order explains more than %u instructions; there:", done);
-	for (uint32_t p = 0; p < s->trace->ports && used < s->room; p++) {
-		char line[TRACE_LINE_MAX] = "the end, or what is in memory";
-		if (x->place[p].act < s->origin[p].count)
-			line[trace_line(s->origin[p].act[x->place[p].act].i,
-				     line) -
-				1] = 0;
-		used += (size_t)snprintf(
-			s->text + used, s->room - used, " [%s]", line);
-	}
-}
-
-static int search(struct search *s, const struct state *x)
-{
-	bool end = true;
-	int r = visit(s, x);
-	if (r)
-		return r;
-	for (uint32_t p = 0; p < s->trace->ports; p++) {
-		bool more = x->place[p].act < s->origin[p].count;
-		end &= !more && !x->place[p].late;
-		r = x->place[p].late ? search_from(s, x, p, true) : -ENOENT;
-		if (r == -ENOENT && more)
-			r = search_from(s, x, p, false);
-		if (r != -ENOENT)
-			return r;
-	}
-	if (end && memcmp(x->memory, s->final, s->bytes) == 0)
-		return 0;
-	note_depth(s, x);
-	return -ENOENT;
+	return 0;
 }
 
 /* ---- what does not depend on the order ---- */
@@ -535,9 +246,7 @@ static int search_open(struct search *s)
 {
 	const struct trace *t = s->trace;
 	s->origin = calloc(t->ports + 1, sizeof(*s->origin));
-	s->visited_size = 1u << TABLE_LOG2;
-	s->visited = calloc(s->visited_size, sizeof(*s->visited));
-	if (!s->origin || !s->visited)
+	if (!s->origin)
 		return -ENOMEM;
 	s->oracle = oracle_open(t, s->how->fault, &s->start);
 	if (!s->oracle)
@@ -560,22 +269,8 @@ static void search_close(struct search *s)
 		outcome_free(&s->start);
 	}
 	free(s->origin);
-	free(s->visited);
 	free(s->region_at);
 	free(s->final);
-}
-
-static int search_run(struct search *s)
-{
-	struct state *x = calloc(1, sizeof(*x) + s->bytes);
-	if (!x)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < s->trace->regions; i++)
-		memcpy(x->memory + s->region_at[i], s->start.memory[i],
-			s->trace->region[i].bytes);
-	int r = search(s, x);
-	free(x);
-	return r;
 }
 
 int interleave_explain(const struct interleave *how, const struct outcome *seen,

@@ -27,6 +27,7 @@ struct made {
 	struct made_window window[TRACE_PORTS_MAX][WINDOWS_EACH];
 	bool closed[TRACE_PORTS_MAX];
 	uint64_t tags;
+	bool heavy; /* messages so long that the RDR comes round */
 	int failure;
 };
 
@@ -50,6 +51,9 @@ static void add(struct made *m, const struct trace_instruction *i)
 
 static uint64_t length_of_message(struct made *m)
 {
+	const uint64_t longest = CAY_COPIED_MAX;
+	if (m->heavy && one_in(m, 2))
+		return longest - below(m, longest - CAY_FAST_SEND_BYTES);
 	switch (below(m, 10)) {
 	case 0:
 		return CAY_FAST_SEND_BYTES + below(m, 2);
@@ -57,7 +61,7 @@ static uint64_t length_of_message(struct made *m)
 	case 2:
 		return CAY_FAST_SEND_BYTES + 1 + below(m, 300);
 	case 3:
-		return one_in(m, 4) ? CAY_COPIED_MAX - below(m, 2) : 64;
+		return one_in(m, 4) ? longest - below(m, 2) : 64;
 	case 4:
 		return !m->o->race && one_in(m, 3)
 			       ? CAY_COPIED_MAX + 1 + below(m, 3000)
@@ -437,6 +441,7 @@ int random_trace(const struct random_options *o, struct trace *t)
 		return -EINVAL;
 	trace_open(t);
 	t->ports = o->ports;
+	m.heavy = !o->race && one_in(&m, 4);
 	queues_choose(&m);
 	setup_add(&m);
 	for (uint32_t n = 0; n < o->count && !m.failure; n++)

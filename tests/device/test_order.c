@@ -116,9 +116,10 @@ static struct target target_of(
 	const struct world *w, const struct origin_party *o, enum kind kind)
 {
 	struct target t = kind == PUT_TOLD ? w->told : w->open;
-	const struct place *p = &((struct memory *)0)->origin[o->number];
-	t.offset = kind == PUT_AREA ? (uint64_t)(uintptr_t)p->area
-				    : (uint64_t)(uintptr_t)p->word[kind];
+	t.offset = o->number * sizeof(struct place) +
+		   (kind == PUT_AREA ? offsetof(struct place, area)
+				     : offsetof(struct place, word) +
+					       kind * CAY_LINE);
 	return t;
 }
 

@@ -222,6 +222,101 @@ static void fenced_sender_issues_again(void **state)
 		check_one_arrived_in_either);
 }
 
+/* ---- the same with an access that its owner is told of ---- */
+
+static struct target told;
+
+static void prepare_told(struct bench *b)
+{
+	told = bench_window(
+		b, 1, 0, 64, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
+	b->operand[0] = 1;
+}
+
+static int add_1(struct bench *b)
+{
+	return bench_access(b, CAY_FAA, &told, 8, 0);
+}
+
+static unsigned told_in(struct bench *b)
+{
+	struct context *own = workbench_own(&b->w, 1);
+	unsigned count = 0;
+	struct cay_nqe n;
+	for (;;) {
+		uint64_t position = queue_nq(bench_r(b, 1));
+		if (!bench_take(b, 1, &n))
+			return count;
+		count += nqe_command(&n) == CAY_NOTIFY_RMA &&
+			 !queue_fenced(own->control, position);
+	}
+}
+
+/* Made once and told of once, wherever it was told of. */
+static void check_added_and_told_once(struct bench *b)
+{
+	struct workbench_port *p = &b->w.port[1];
+	unsigned count = told_in(b);
+	struct cay_nqe n;
+	if (p->config.epoch > 1) {
+		assert_true(context_follow(
+			&p->origin.own, workbench_own(&b->w, 1)));
+		count += told_in(b);
+	}
+	assert_int_equal(count, 1);
+	assert_int_equal(bench_word(b, &told), 1);
+	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(nqe_command(&n), CAY_NOTIFY_CC);
+	assert_int_equal(n.word[3], 1);
+	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
+	assert_int_equal(atomic_load(&b->w.port[0].op->window), 0);
+}
+
+static void fenced_access_is_made_once(void **state)
+{
+	(void)state;
+	everywhere(prepare_told, node_replaces_1, add_1,
+		check_added_and_told_once);
+}
+
+/* The owner closes the window, or changes its key, wherever it likes. */
+static void owner_closes(struct bench *b)
+{
+	b->w.port[1].origin.wdt[0].rights = 0;
+}
+
+static void owner_revokes(struct bench *b)
+{
+	b->w.port[1].origin.wdt[0].capability ^= 1;
+}
+
+static int add_1_or_refused(struct bench *b)
+{
+	int r = add_1(b);
+	return r == 1 ? 0 : r;
+}
+
+/* Made and told of, or neither; its origin is told in any case. */
+static void check_both_or_neither(struct bench *b)
+{
+	struct cay_nqe n;
+	uint64_t added = bench_word(b, &told);
+	assert_in_range(added, 0, 1);
+	assert_int_equal(told_in(b), added);
+	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(nqe_command(&n) == CAY_NOTIFY_CC, added);
+	assert_false(bench_take(b, 0, &n));
+}
+
+static void closing_comes_before_or_after(void **state)
+{
+	(void)state;
+	everywhere(prepare_told, owner_closes, add_1_or_refused,
+		check_both_or_neither);
+	everywhere(prepare_told, owner_revokes, add_1_or_refused,
+		check_both_or_neither);
+}
+
 static const struct reference long_message = { .kind = REFERENCE_PROCESS,
 	.pid = 1,
 	.address = 0x1000,
@@ -305,6 +400,8 @@ int main(void)
 		cmocka_unit_test(two_threads_follow),
 		cmocka_unit_test(completion_follows_with_another_thread),
 		cmocka_unit_test(fenced_sender_issues_again),
+		cmocka_unit_test(fenced_access_is_made_once),
+		cmocka_unit_test(closing_comes_before_or_after),
 		cmocka_unit_test(late_sender_leaves_the_next_use_alone),
 		cmocka_unit_test(no_wake_up_is_lost),
 	};

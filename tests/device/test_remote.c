@@ -318,6 +318,35 @@ static void first_error_decides(void **state)
 	assert_int_equal(w.b->w.port[0].origin.wrong, 1);
 }
 
+/* Word mode: whole words at either end. */
+static void word_mode_wants_whole_words(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct cay_nqe n;
+	struct cay_vci v = { { CAY_SEND | 1ull << 32, workbench_vpid(1) } };
+	b->w.port[0].origin.words = true;
+	assert_int_equal(bench_put(b, &t, 5), 1);
+	take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	assert_int_equal(bench_get(b, &t, b->got, 100), 1);
+	take_cc(b, CAY_GET, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	t.offset = 4;
+	assert_int_equal(bench_put(b, &t, 8), 1);
+	take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_OFFSET_ALIGN, &n);
+	t.offset = 8;
+	assert_int_equal(bench_put(b, &t, 4000), 0);
+	assert_memory_equal(bench_memory(b, &t), b->data, 4000);
+	v.word[3] = 4;
+	v.word[4] = 8;
+	bench_vci(b, &v);
+	take_cc(b, CAY_SEND, CAY_ERROR_ORIGIN_OFFSET_ALIGN, &n);
+	v.word[3] = 8;
+	v.word[4] = 4;
+	bench_vci(b, &v);
+	take_cc(b, CAY_SEND, CAY_ERROR_ORIGIN_LENGTH_ALIGN, &n);
+	assert_false(bench_take(b, 1, &n));
+}
+
 /* Commands that need a word's offset say so in any mode. */
 static void words_must_be_aligned(void **state)
 {
@@ -460,6 +489,7 @@ int main(void)
 		BENCH_TEST(masked_put_leaves_the_others),
 		BENCH_TEST(work_requests_move_between_windows),
 		BENCH_TEST(first_error_decides),
+		BENCH_TEST(word_mode_wants_whole_words),
 		BENCH_TEST(words_must_be_aligned),
 		BENCH_TEST(rights_are_checked_one_by_one),
 		BENCH_TEST(bounds_are_exact),

@@ -40,6 +40,13 @@ static int member_open(void **state)
 	return s >= 0 ? 0 : -1;
 }
 
+/* It closes what it has done with in its own time. */
+static bool fds_as_before(void *unused)
+{
+	(void)unused;
+	return fd_count(node) == node_fds + hung_up;
+}
+
 /* The same node, with no descriptor more than before, and still polite. */
 static int member_close(void **state)
 {
@@ -49,8 +56,7 @@ static int member_close(void **state)
 	int r = port ? cay_port_close(port) : -1;
 	if (node_pid() != node)
 		r = -1;
-	fd_settle(node);
-	if (fd_count(node) != node_fds + hung_up) {
+	if (!wait_for(fds_as_before, NULL, HARNESS_PATIENCE_MS)) {
 		print_error("the node had %d descriptors and has %d\n",
 			node_fds, fd_count(node));
 		r = -1;
