@@ -30,8 +30,8 @@ CAY_API int cay_receive_mode(struct cay_port *, enum cay_receive_mode);
  * CAY_EVENT_POSTED with this cookie; if it was longer than the buffer, with
  * CAY_ERROR_POSTED_TRUNCATED. The buffer is the application's again when the
  * event has come. Any thread; does not block. 0, -EAGAIN (as many as
- * cay_port_options.posted are posted, or filled and not yet polled), -EINVAL (no length), -EFAULT (not
- * cay_alloc() memory), -ECHILD.
+ * cay_port_options.posted are posted, or filled and not yet polled), -EINVAL
+ * (no length), -EFAULT (not cay_alloc() memory), -ECHILD.
  */
 CAY_API int cay_receive_post(
 	struct cay_port *, void *, size_t, uint64_t cookie);

@@ -6,10 +6,10 @@
  * refuses is not an error of the call but a CAY_EVENT_COMPLETE with the error
  * code, whether or not an event was asked for. -EAGAIN (no room for a
  * completion or a notification: poll, try again), -EPIPE (the peer is gone),
- * -EINVAL (flags, or no such Win-ID at all), -EFAULT (NULL), -EMSGSIZE, -EACCES (the port is disabled:
- * it has tried thousands of wrong capabilities), -ENOBUFS (too many threads),
- * -ENOMEM, -ENOTCONN (an access that the peer must carry out needs the node,
- * which is gone), -ECHILD.
+ * -EINVAL (flags, or no such Win-ID at all), -EFAULT (NULL), -EMSGSIZE, -EACCES
+ * (the port is disabled: it has tried thousands of wrong capabilities),
+ * -ENOBUFS (too many threads), -ENOMEM, -ENOTCONN (an access that the peer must
+ * carry out needs the node, which is gone), -ECHILD.
  *
  * In the order of issue to one peer, messages included, unless CAY_FREE_ORDER;
  * with CAY_FENCE only after all before it are complete.
@@ -29,9 +29,9 @@ extern "C" {
 
 /*
  * Writes. 8 bytes at an aligned address in cay_alloc() memory appear at once,
- * all else in any order. The source may change when the event that CAY_NOTIFY or
- * CAY_ACK asks for has come, or after cay_flush(). With CAY_ACK the event also
- * means that it is stored.
+ * all else in any order. The source may change when the event that CAY_NOTIFY
+ * or CAY_ACK asks for has come, or after cay_flush(). With CAY_ACK the event
+ * also means that it is stored.
  */
 CAY_API int cay_put(struct cay_port *, struct cay_peer *, struct cay_key,
 	uint64_t offset, const void *, size_t, uint64_t tag, unsigned flags);

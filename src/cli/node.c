@@ -225,9 +225,11 @@ static const char status_help[] =
 	"                           epoll), full (senders wait), closed, "
 	"disabled\n"
 	"  peers, watchers          resolved by it; that have resolved it\n"
-	"  locked, posted           windows, and by which VPIDs; receives, and\n"
+	"  locked, posted           windows, and by which VPIDs; receives, "
+	"and\n"
 	"                           where messages without one go\n"
-	"  in the middle of         a hint: threads go on while they are looked\n"
+	"  in the middle of         a hint: threads go on while they are "
+	"looked\n"
 	"                           at; 'cay top' shows who stays there\n"
 	"\n"
 	"Exit status: 0 shown, 1 no such node runs.\n";

@@ -29,7 +29,7 @@
 
 #define ARENA_PAGE  4096u
 #define ARENA_HUGE  (2u << 20) /* a huge page */
-#define ARENA_APART 128u /* bytes between words that move */
+#define ARENA_APART 128u       /* bytes between words that move */
 
 /* ---- header: written by the node before anybody maps it ---- */
 

@@ -72,8 +72,7 @@ static inline int responder_atomic(struct context *to, const struct access *a,
 {
 	if (unlikely(a->owner.pid))
 		return -EXDEV;
-	*out = responder_operate(
-		translate_word(to, a), p->command, p->operand);
+	*out = responder_operate(translate_word(to, a), p->command, p->operand);
 	if (p->payload)
 		*(uint64_t *)p->payload->iov_base = out->previous;
 	return 0;

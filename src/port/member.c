@@ -106,8 +106,8 @@ static void *arena_place(uint64_t bytes)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return p;
-	uint64_t before = bits_round_up((uintptr_t)p, ARENA_HUGE) -
-			  (uintptr_t)p;
+	uint64_t before =
+		bits_round_up((uintptr_t)p, ARENA_HUGE) - (uintptr_t)p;
 	if (before)
 		munmap(p, before);
 	if (before < ARENA_HUGE)

@@ -161,8 +161,7 @@ static inline void port_watch(struct cay_port *port)
 /* A capability was wrong, where the device does not see it. */
 static inline void port_wrong(struct cay_port *port)
 {
-	atomic_fetch_add_explicit(
-		&port->origin.wrong, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&port->origin.wrong, 1, memory_order_relaxed);
 	port_watch(port);
 }
 

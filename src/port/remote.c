@@ -41,8 +41,8 @@ static int remote_issue(struct cay_port *port, struct cay_peer *peer,
 	p->window = (uint16_t)key.window;
 	p->capability = key.capability;
 	p->pieces = 1;
-	return remote_done(port, op,
-		device_access(&port->origin, op, &peer->context, p));
+	return remote_done(
+		port, op, device_access(&port->origin, op, &peer->context, p));
 }
 
 /* No bytes may have no place, but memcpy() wants one for them too. */
@@ -74,8 +74,8 @@ __attribute__((noinline)) static int put_other(struct cay_port *port,
 	const void *data, size_t length, uint64_t tag, unsigned flags)
 {
 	struct iovec payload = { remote_place(data), length };
-	struct packet p = { .command = remote_command(CAY_FAST_PUT, CAY_PUT,
-				    length, flags),
+	struct packet p = { .command = remote_command(
+				    CAY_FAST_PUT, CAY_PUT, length, flags),
 		.tag = tag,
 		.offset = offset,
 		.length = length,
@@ -104,8 +104,8 @@ int cay_put(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	unsigned flags)
 {
 	if (unlikely(!remote_plain(port, key, data, length, flags)))
-		return put_other(port, peer, key, offset, data, length, tag,
-			flags);
+		return put_other(
+			port, peer, key, offset, data, length, tag, flags);
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
 		return -ENOBUFS;
@@ -119,12 +119,14 @@ int cay_put_masked(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t data, uint8_t enables,
 	uint64_t tag, unsigned flags)
 {
-	struct packet p = { .command = (uint16_t)(CAY_MISALIGNED_PUT |
-				    (flags & CAY_ACK ? CAY_COMMAND_ACK : 0)),
+	struct packet p = {
+		.command = (uint16_t)(CAY_MISALIGNED_PUT |
+				      (flags & CAY_ACK ? CAY_COMMAND_ACK : 0)),
 		.tag = tag,
 		.offset = offset,
 		.length = 8,
-		.operand = { data, enables } };
+		.operand = { data, enables }
+	};
 	return remote_issue(port, peer, &p, key, flags);
 }
 
@@ -208,8 +210,8 @@ int cay_fetch_add(struct cay_port *port, struct cay_peer *peer,
 	unsigned flags)
 {
 	const uint64_t operand[2] = { addend, 0 };
-	return remote_atomic(port, peer, key, offset, CAY_FAA, operand, NULL,
-		tag, flags);
+	return remote_atomic(
+		port, peer, key, offset, CAY_FAA, operand, NULL, tag, flags);
 }
 
 int cay_fetch_add_into(struct cay_port *port, struct cay_peer *peer,
@@ -227,8 +229,8 @@ int cay_compare_swap(struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag, unsigned flags)
 {
 	const uint64_t operand[2] = { compare, swap };
-	return remote_atomic(port, peer, key, offset, CAY_CAS, operand, NULL,
-		tag, flags);
+	return remote_atomic(
+		port, peer, key, offset, CAY_CAS, operand, NULL, tag, flags);
 }
 
 int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
