@@ -194,7 +194,7 @@ static void puts_are_not_torn(void **state)
 	struct child writer;
 	uint64_t looks = 0;
 	(void)state;
-	s.rounds = scaled(300000);
+	s.rounds = scaled(1000000);
 	child_start(&writer, writer_child, &s);
 	while (!atomic_load(s.stop))
 		for (unsigned i = 0; i < 3; i++, looks++)
@@ -227,7 +227,7 @@ static void gets_are_not_torn(void **state)
 	struct shared s = shared_open(PLACE_ARENA, WORDS_BYTES);
 	struct child reader;
 	(void)state;
-	s.rounds = scaled(300000);
+	s.rounds = scaled(1000000);
 	child_start(&reader, reader_child, &s);
 	for (uint64_t i = 0; !atomic_load(s.stop); i++)
 		atomic_store(word_of(&s, i % 3), whole(i));
@@ -260,16 +260,16 @@ static void masker_child(struct child *parent, void *argument)
 	child_reach_close(&r);
 }
 
-/* Only this thread stores them, so what it stores stays. */
-static void hammer(unsigned char *word, unsigned char value)
+/* Only this thread stores them, so what it stored last is still there. */
+static void hammer(unsigned char *word, unsigned char last, unsigned char next)
 {
 	for (unsigned i = 0; i < 8; i++) {
 		_Atomic unsigned char *byte = (_Atomic unsigned char *)word + i;
 		if (!(MASK_LOCAL >> i & 1))
 			continue;
-		atomic_store_explicit(byte, value, memory_order_relaxed);
-		CHECK_EQUAL(atomic_load_explicit(byte, memory_order_relaxed),
-			value);
+		CHECK_EQUAL(
+			atomic_load_explicit(byte, memory_order_relaxed), last);
+		atomic_store_explicit(byte, next, memory_order_relaxed);
 	}
 }
 
@@ -279,12 +279,12 @@ static void masks_leave_neighbours_alone(void **state)
 	struct child masker;
 	unsigned char value = 0;
 	(void)state;
-	s.rounds = scaled(300000);
+	s.rounds = scaled(2000000);
 	child_start(&masker, masker_child, &s);
-	while (!atomic_load(s.stop))
-		hammer(s.memory + 8, ++value);
+	for (; !atomic_load(s.stop); value++)
+		hammer(s.memory + 8, value, (unsigned char)(value + 1));
 	child_join(&masker);
-	hammer(s.memory + 8, 0);
+	hammer(s.memory + 8, value, 0);
 	CHECK_EQUAL(atomic_load(word_of(&s, 1)), 0x00ff00ffff00ff00ull);
 	CHECK_EQUAL(atomic_load(word_of(&s, 0)), 0);
 	CHECK_EQUAL(atomic_load(word_of(&s, 2)), 0);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What waits for what: fences, free order, and accesses that their targets must
+ * carry out.
+ */
+#include "bench.h"
+
+static int send_flags(struct bench *b, size_t length, unsigned flags)
+{
+	return bench_send(b, 1, length, flags);
+}
+
+static const struct reference long_message = {
+	.kind = REFERENCE_ARENA, .address = ARENA_HEAP_OFFSET, .length = 1 << 20
+};
+
+/* A fenced request waits until the long message before it was taken. */
+static void fence_waits_for_references(void **state)
+{
+	struct bench *b = *state;
+	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct cay_nqe n;
+	assert_int_equal(send_flags(b, 8, CAY_VCI_FENCE), 0);
+	assert_int_equal(bench_access(b, CAY_PUT, &t, 64, CAY_VCI_FENCE), 0);
+	assert_int_equal(bench_reference(b, 2, &long_message), 0);
+
+	assert_int_equal(send_flags(b, 8, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(send_flags(b, 800, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(
+		bench_access(b, CAY_PUT, &t, 64, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(
+		bench_access(b, CAY_FAA, &t, 8, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(b->w.port[0].origin.completions, 1);
+	/* What is not fenced does not wait. */
+	assert_int_equal(send_flags(b, 8, 0), 0);
+	assert_int_equal(bench_put(b, &t, 8), 0);
+
+	/* The target has taken it; the origin need not have looked. */
+	while (bench_take(b, 1, &n) && n.word[0] != 2)
+		continue;
+	struct reference *ref = &b->w.port[0].origin.refs[0];
+	assert_true(counting_reference_begin(ref, 1));
+	assert_int_equal(send_flags(b, 8, CAY_VCI_FENCE), -EAGAIN);
+	assert_true(counting_reference_done(ref, 1));
+	assert_int_equal(send_flags(b, 8, CAY_VCI_FENCE), 0);
+	assert_int_equal(bench_access(b, CAY_PUT, &t, 64, CAY_VCI_FENCE), 0);
+}
+
+/* In the work queue nothing passes it. */
+static void fenced_work_requests_keep_the_others_back(void **state)
+{
+	struct bench *b = *state;
+	struct origin *o = &b->w.port[0].origin;
+	struct cay_nqe n;
+	struct cay_vci v = { { CAY_FAST_SEND | 1 | 4ull << 24 | 1ull << 32,
+		workbench_vpid(1) | 8 << 16, 10 } };
+	assert_int_equal(bench_reference(b, 2, &long_message), 0);
+	assert_true(counting_post(o, &v));
+	v.word[0] &= ~(4ull << 24);
+	v.word[2] = 11;
+	assert_true(counting_post(o, &v));
+	struct cay_answer a =
+		counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 2);
+	assert_int_equal(a.accepted, 0);
+	assert_int_equal(a.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(a.free, (1u << o->wq_log2) - 2);
+	assert_true(counting_reference_done(&o->refs[0], 1));
+	a = counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 2);
+	assert_int_equal(a.accepted, 2);
+	for (uint64_t tag = 2; tag < 12; tag = tag == 2 ? 10 : tag + 1) {
+		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(n.word[0], tag);
+	}
+}
+
+/* ---- accesses that their target must carry out ---- */
+
+static unsigned carried;
+
+/* As port/carry.c: a reference to something staged, under its command. */
+static int carry(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *p)
+{
+	const struct reference source = { .kind = REFERENCE_ACCESS,
+		.address = ARENA_HEAP_OFFSET,
+		.length = sizeof(struct carried) };
+	uint32_t index;
+	atomic_fetch_add(&o->carried, 1);
+	carried++;
+	return counting_send_reference(o, op, to, p, &source, &index);
+}
+
+static void carried_accesses_are_not_overtaken(void **state)
+{
+	struct bench *b = *state;
+	struct origin *o = &b->w.port[0].origin;
+	struct target own = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct target arena = bench_window(b, 1, 1, 4096, BENCH_RIGHTS);
+	struct cay_nqe n;
+	carried = 0;
+	o->carry = carry;
+	o->wdt = b->w.port[0].origin.wdt;
+	b->w.port[1].origin.wdt[0].pid = 1; /* memory of a process */
+	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+
+	assert_int_equal(bench_put(b, &arena, 8), 0);
+	assert_int_equal(carried, 0);
+	assert_int_equal(bench_put(b, &own, 8), 0);
+	assert_int_equal(carried, 1);
+	/* Behind it goes what could have gone straight; and a message. */
+	uint64_t before = bench_word(b, &arena);
+	b->data[0]++;
+	assert_int_equal(bench_put(b, &arena, 8), 0);
+	assert_int_equal(carried, 2);
+	assert_true(bench_word(b, &arena) == before);
+	assert_int_equal(bench_access(b, CAY_FAA, &arena, 8, 0), 0);
+	assert_int_equal(carried, 3);
+	assert_int_equal(bench_get(b, &arena, b->got, 8), 0);
+	assert_int_equal(carried, 4);
+	assert_int_equal(bench_fast(b, 77, 0, 8), 0);
+	/* Unless it says that order is of no matter. */
+	assert_int_equal(bench_access(b, CAY_FAST_PUT | 1, &arena, 8,
+				 CAY_VCI_FREE_ORDER),
+		0);
+	assert_int_equal(carried, 4);
+	assert_true(bench_word(b, &arena) != before);
+
+	static const unsigned order[] = { CAY_FAST_PUT | 1, CAY_FAST_PUT | 1,
+		CAY_FAA, CAY_GET, CAY_NOTIFY_FAST_RECV };
+	for (size_t i = 0; i < ARRAY_COUNT(order); i++) {
+		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(nqe_command(&n), order[i]);
+	}
+	/* Carried out, though the origin has not looked: straight again. */
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(counting_reference_done(&o->refs[i], 1));
+	b->data[0]++;
+	assert_int_equal(bench_put(b, &arena, 8), 0);
+	assert_int_equal(carried, 4);
+	assert_memory_equal(bench_memory(b, &arena), b->data, 8);
+}
+
+/* What is under way to one peer holds nothing up that goes to another. */
+static void other_targets_do_not_wait(void **state)
+{
+	void *three = NULL;
+	(void)state;
+	assert_int_equal(bench_setup_ports(&three, 3), 0);
+	struct bench *b = three;
+	struct target own = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct target t = { .window = 0 };
+	uint64_t at = workbench_memory(&b->w, 4096);
+	assert_int_equal(workbench_window(&b->w, 2, 0, at, 4096,
+				 CAY_RIGHT_WRITE, &t.capability),
+		0);
+	carried = 0;
+	b->w.port[0].origin.carry = carry;
+	b->w.port[1].origin.wdt[0].pid = 1;
+	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+	assert_int_equal(bench_put(b, &own, 8), 0);
+	assert_int_equal(carried, 1);
+	assert_int_equal(
+		counting_put(&b->w.port[0].origin, b->w.port[0].op,
+			workbench_route(&b->w, 0, 2), &t, b->data, 8, 0),
+		0);
+	assert_int_equal(carried, 1);
+	assert_memory_equal(workbench_at(&b->w, at), b->data, 8);
+	bench_teardown(&three);
+}
+
+/* Without anybody to carry it there, memory of a process is out of reach. */
+static void nobody_carries(void **state)
+{
+	struct bench *b = *state;
+	struct target own = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct cay_nqe n;
+	b->w.port[1].origin.wdt[0].pid = 1;
+	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+	assert_int_equal(bench_put(b, &own, 8), 1);
+	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(nqe_command(&n),
+		CAY_NOTIFY_CC | CAY_ERROR_MEMORY << CAY_COMMAND_ERROR_SHIFT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BENCH_TEST(fence_waits_for_references),
+		BENCH_TEST(fenced_work_requests_keep_the_others_back),
+		BENCH_TEST(carried_accesses_are_not_overtaken),
+		cmocka_unit_test(other_targets_do_not_wait),
+		BENCH_TEST(nobody_carries),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
