@@ -114,16 +114,17 @@ void outgoing_announce(struct cay_port *port)
 
 int outgoing_table(struct cay_port *port)
 {
-	if (likely(port->outgoing != NULL))
-		return 0;
-	outgoing_announce(port);
 	struct lock_guard guard;
+	/* Relaxed: who misses it asks under the lock. */
+	if (!atomic_load_explicit(&port->announced, memory_order_relaxed))
+		outgoing_announce(port);
 	lock_take(&port->lock, &guard);
 	if (!port->outgoing)
 		port->outgoing =
 			calloc(1u << QUEUE_REFS_LOG2, sizeof(*port->outgoing));
+	int r = port->outgoing ? 0 : -ENOMEM;
 	lock_drop(&port->lock, &guard);
-	return port->outgoing ? 0 : -ENOMEM;
+	return r;
 }
 
 /*

@@ -32,6 +32,16 @@ static bool slot_is(struct cay_posted_receive *slot, enum posted_state state)
 		       POSTED_STATE_MASK) == state;
 }
 
+/* What its owner has written: senders try for the state all the time. */
+static struct cay_posted_receive slot_copy(struct cay_posted_receive *slot)
+{
+	return (struct cay_posted_receive){ .offset = slot->offset,
+		.length = atomic_load_explicit(
+			slot_length(slot), memory_order_relaxed),
+		.cookie = slot->cookie,
+		.flags = slot->flags };
+}
+
 /* Senders look for posted receives from now on. */
 static void posted_begin(struct context *own)
 {
@@ -191,7 +201,7 @@ int posted_event(
 	if (index >= own->posted_entries ||
 		!slot_is(&own->posted[index], POSTED_FILLED))
 		return 0;
-	struct cay_posted_receive slot = own->posted[index];
+	struct cay_posted_receive slot = slot_copy(&own->posted[index]);
 	atomic_store_explicit(slot_state(&own->posted[index]), POSTED_FREE,
 		memory_order_release);
 	if (!posted_valid(&slot, port->member->arena.bytes))
@@ -220,7 +230,7 @@ struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 static enum cay_error slot_check(
 	struct cay_port *port, struct cay_posted_receive *slot)
 {
-	struct cay_posted_receive copy = *slot;
+	struct cay_posted_receive copy = slot_copy(slot);
 	if (!slot_is(slot, POSTED_FREE))
 		return CAY_ERROR_NO_ROOM;
 	if (copy.flags & CAY_POSTED_PHYSICAL)
