@@ -11,9 +11,16 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/bits.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* The kernel copies at most so much in one call. */
 #define PROCESS_MEMORY_BYTES_MAX (1ull << 30)
@@ -94,6 +101,22 @@ static inline int process_memory_write(const struct process_memory *p,
 		done += some;
 	}
 	return r;
+}
+
+/*
+ * Does this process have memory there, that it may read or write? The pages are
+ * there afterwards. A kernel that cannot tell (before 5.14) says yes.
+ */
+static inline bool process_memory_mapped(
+	const void *at, uint64_t bytes, bool write)
+{
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)at & ~(page - 1);
+	uintptr_t end = bits_round_up((uintptr_t)at + bytes, page);
+	/* Of no bytes only whether the kernel knows the advice is checked. */
+	return bytes == 0 || madvise((void *)from, end - from, advice) == 0 ||
+	       madvise((void *)from, 0, advice) != 0;
 }
 
 #endif

@@ -13,17 +13,6 @@ struct handover {
 };
 
 /* Odd numbers are on their way to rank 1, even ones back to rank 0. */
-static int handover_await(struct side *s, _Atomic uint64_t *line, uint64_t due)
-{
-	uint32_t looks = 0;
-	int r;
-
-	while (atomic_load_explicit(line, memory_order_acquire) != due)
-		if (unlikely(r = party_spin(s->party, &looks)))
-			return r;
-	return 0;
-}
-
 static int handover_ping(struct side *s, uint32_t trips)
 {
 	struct handover *h = (struct handover *)(void *)s->shared;
@@ -33,7 +22,7 @@ static int handover_ping(struct side *s, uint32_t trips)
 	while (!r && trips--) {
 		atomic_store_explicit(&h->line, at + 1, memory_order_release);
 		at += 2;
-		r = handover_await(s, &h->line, at);
+		r = party_await(s->party, &h->line, at);
 	}
 	return r;
 }
@@ -46,7 +35,7 @@ static int handover_pong(struct side *s, uint32_t trips)
 	int r = 0;
 
 	while (!r && trips--) {
-		r = handover_await(s, &h->line, *next + 1);
+		r = party_await(s->party, &h->line, *next + 1);
 		*next += 2;
 		if (!r)
 			atomic_store_explicit(

@@ -136,6 +136,19 @@ static inline int party_spin(const struct party *p, uint32_t *looks)
 	return party_check(p);
 }
 
+/* Until the line holds what is due. */
+static inline int party_await(
+	const struct party *p, const _Atomic uint64_t *line, uint64_t due)
+{
+	uint32_t looks = 0;
+	int r;
+
+	while (atomic_load_explicit(line, memory_order_acquire) != due)
+		if (unlikely(r = party_spin(p, &looks)))
+			return r;
+	return 0;
+}
+
 static inline bool party_crowded(const struct party *p)
 {
 	return p->ranks > 2;

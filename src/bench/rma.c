@@ -98,14 +98,8 @@ static int put_await(struct side *s)
 {
 	struct remote *r = s->state;
 	const _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)r->memory;
-	uint64_t due = ++r->c.received;
-	uint32_t looks = 0;
-	int spent;
 
-	while (atomic_load_explicit(word, memory_order_acquire) != due)
-		if (unlikely(spent = party_spin(s->party, &looks)))
-			return spent;
-	return 0;
+	return party_await(s->party, word, ++r->c.received);
 }
 
 static int put_ping(struct side *s, uint32_t trips)

@@ -53,14 +53,8 @@ static int put_issue(struct side *s)
 static int put_await(struct side *s)
 {
 	struct word_sketch *k = s->state;
-	uint64_t due = ++k->seen;
-	uint32_t looks = 0;
-	int spent;
 
-	while (atomic_load_explicit(k->mine, memory_order_acquire) != due)
-		if (unlikely(spent = party_spin(s->party, &looks)))
-			return spent;
-	return 0;
+	return party_await(s->party, k->mine, ++k->seen);
 }
 
 static int put_ping(struct side *s, uint32_t trips)

@@ -8,6 +8,7 @@
 
 #include "base/bits.h"
 #include "cay/error.h"
+#include "contract/command.h"
 
 enum meaning {
 	MEANS_ITSELF,
@@ -194,10 +195,10 @@ static size_t operands_take(const struct cay_vci *v, unsigned operation,
 	case CAY_GET:
 		return fields_take(
 			v->word, vci_origin, ARRAY_COUNT(vci_origin), fields);
-	case CAY_FAA &CAY_COMMAND_OPERATION:
+	case OPERATION_FAA:
 		return fields_take(
 			v->word, vci_faa, ARRAY_COUNT(vci_faa), fields);
-	case CAY_CAS &CAY_COMMAND_OPERATION:
+	case OPERATION_CAS:
 		return fields_take(
 			v->word, vci_cas, ARRAY_COUNT(vci_cas), fields);
 	default:
@@ -205,25 +206,9 @@ static size_t operands_take(const struct cay_vci *v, unsigned operation,
 	}
 }
 
-static bool reaches_a_window(unsigned operation)
-{
-	switch (operation) {
-	case CAY_FAST_PUT:
-	case CAY_FAST_GET:
-	case CAY_MISALIGNED_PUT:
-	case CAY_PUT:
-	case CAY_GET:
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
-		return true;
-	default:
-		return false;
-	}
-}
-
 size_t decode_vci(const struct cay_vci *v, struct decode_field *fields)
 {
-	unsigned operation = v->word[0] & CAY_COMMAND_OPERATION;
+	unsigned operation = command_operation((unsigned)v->word[0]);
 	uint64_t bytes = v->word[1] >> CAY_VCI_BYTES_SHIFT & 0xffff;
 	size_t n =
 		fields_take(v->word, vci_head, ARRAY_COUNT(vci_head), fields);
@@ -233,7 +218,7 @@ size_t decode_vci(const struct cay_vci *v, struct decode_field *fields)
 	else if (operation == CAY_SEND)
 		n += fields_take(
 			v->word, vci_send, ARRAY_COUNT(vci_send), fields + n);
-	if (!reaches_a_window(operation))
+	if (!command_accesses(operation))
 		return n;
 	n += fields_take(
 		v->word, vci_window, ARRAY_COUNT(vci_window), fields + n);
@@ -248,11 +233,8 @@ struct naming {
 /* A completion of an atomic has results, one of an access its place. */
 static struct naming completion_naming(const struct cay_nqe *e)
 {
-	unsigned completed = e->word[CAY_NQE_WORD_COMPLETED] &
-			     CAY_COMMAND_OPERATION;
-	bool atomic = completed == (CAY_FAA & CAY_COMMAND_OPERATION) ||
-		      completed == (CAY_CAS & CAY_COMMAND_OPERATION);
-	return reaches_a_window(completed) && !atomic
+	unsigned completed = (unsigned)e->word[CAY_NQE_WORD_COMPLETED];
+	return command_accesses(completed) && !command_atomic(completed)
 		       ? (struct naming){ "offset", "window" }
 		       : (struct naming){ "result", "previous" };
 }

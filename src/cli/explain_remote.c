@@ -255,8 +255,10 @@ static int carried_serve(
 	const struct packet p = packet_remote(b, e, CAY_FAA, NULL);
 	struct response response = { 0 };
 	uint32_t rights;
-	int r = counting_serve(workbench_own(b, 1), b->port[1].op, &p,
-		workbench_at(b, e->memory), &response, &rights);
+	const struct origin_window window = { workbench_at(b, e->memory),
+		WINDOW_BYTES };
+	int r = counting_serve(workbench_own(b, 1), b->port[1].op, &p, &window,
+		&response, &rights);
 	done->result = response.result;
 	done->previous = response.previous;
 	return r > 0 ? -EIO : r;

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -157,13 +158,15 @@ static void directory_close(const struct record_call *c)
 
 /* ---- the program ---- */
 
-static volatile pid_t child;
+/* Lock-free, so that a signal handler may read it. */
+static _Atomic pid_t child;
 
 /* What we are told is meant for the program. */
 static void forward(int signal)
 {
-	if (child > 0)
-		kill(child, signal);
+	pid_t program = atomic_load_explicit(&child, memory_order_relaxed);
+	if (program > 0)
+		kill(program, signal);
 }
 
 static void environment_set(const struct record_call *c)
@@ -199,16 +202,17 @@ static int program_run(const struct record_call *c)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	fflush(NULL);
-	child = fork();
-	if (child < 0)
+	pid_t program = fork();
+	if (program < 0)
 		return option_failed(COMMAND, "%s", strerror(errno));
-	if (child == 0)
+	if (program == 0)
 		program_execute(c);
+	atomic_store_explicit(&child, program, memory_order_relaxed);
 	sigaction(SIGTERM, &pass, NULL);
 	sigaction(SIGHUP, &pass, NULL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(program, &status, 0) < 0 && errno == EINTR)
 		;
-	child = 0;
+	atomic_store_explicit(&child, 0, memory_order_relaxed);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
 				   : WEXITSTATUS(status);
 }

@@ -4,6 +4,9 @@
 #define CAY_DEVICE_ACK_H
 
 #include <stdint.h>
+#include <string.h>
+
+#include "device/packet.h"
 
 struct completion {
 	uint64_t tag;
@@ -18,5 +21,25 @@ struct completion {
 	uint16_t reference; /* 0, or 1 + index of the slot that it frees */
 	uint32_t sequence;
 };
+
+/*
+ * What an access has brought, in words 2 to 4: the results of an atomic, the
+ * bytes of a FAST_GET. For the others they say where it was.
+ */
+static inline void completion_results(struct completion *c,
+	const struct response *response, const void *fetched, uint64_t bytes)
+{
+	uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
+	if (command_atomic(c->command)) {
+		c->result = response->result;
+		c->previous = response->previous;
+	} else if (command_operation(c->command) == CAY_FAST_GET) {
+		memcpy(words, fetched, bytes);
+		c->length = words[0];
+		c->result = words[1];
+		c->previous = words[2];
+		c->bytes = (uint16_t)bytes;
+	}
+}
 
 #endif

@@ -132,20 +132,19 @@ int DEVICE(atomic)(struct origin *o, struct op_record *op,
  * where the owner says that it is.
  */
 int DEVICE(serve)(struct context *own, struct op_record *op,
-	const struct packet *p, unsigned char *base, struct response *out,
-	uint32_t *rights)
+	const struct packet *p, const struct origin_window *window,
+	struct response *out, uint32_t *rights)
 {
 	struct access a;
 	int r = window_grant(own, op, p, &a);
 	if (r)
 		return r;
 	*rights = a.rights;
-	if (a.owner.pid) {
-		a.owner.pid = 0;
-		a.at = (uintptr_t)base + p->offset -
-		       (uintptr_t)own->arena->base;
-	}
-	return window_leave(own, op, p, &a, dispatch_granted(own, &a, p, out));
+	if (a.owner.pid)
+		r = translate_own(own, p, window, &a);
+	if (r == 0)
+		r = dispatch_granted(own, &a, p, out);
+	return window_leave(own, op, p, &a, r);
 }
 
 bool DEVICE(post)(struct origin *o, const struct cay_vci *v)

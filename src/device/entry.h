@@ -34,12 +34,12 @@ int DEVICE(atomic)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct target *, uint16_t command,
 	const uint64_t operand[2], uint64_t *previous, uint64_t tag);
 /*
- * An access that its target, which is us, must make: `base` is where the window
- * lies in this process. 0, a positive enum cay_error, or -EPIPE. Nobody is told
- * of it but through `rights`, which are the window's.
+ * An access that its target, which is us, must make: where the window lies in
+ * this process only we know. 0, a positive enum cay_error, or -EPIPE. Nobody is
+ * told of it but through `rights`, which are the window's.
  */
 int DEVICE(serve)(struct context *own, struct op_record *,
-	const struct packet *, unsigned char *base, struct response *,
+	const struct packet *, const struct origin_window *, struct response *,
 	uint32_t *rights);
 
 bool DEVICE(post)(struct origin *, const struct cay_vci *);

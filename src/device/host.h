@@ -15,6 +15,7 @@
  *	host_add32(word, value, kind)           relaxed, likewise
  *	host_order()                     what follows is seen after what was
  *	host_process(owner, at, local, bytes, write)  memory of a process
+ *	host_mapped(at, bytes, write)    may this process touch it?
  *	host_write(to, value, kind)      plain store, covered by a release
  *	host_read(from, kind)            plain load, covered by an acquire
  *	host_copy(to, from, bytes, kind)

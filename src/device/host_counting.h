@@ -140,6 +140,12 @@ static inline int host_process(const struct process_memory *owner, uint64_t at,
 	return r;
 }
 
+/* Can this process read, or write, its own memory there? */
+static inline bool host_mapped(const void *at, uint64_t bytes, bool write)
+{
+	return process_memory_mapped(at, bytes, write);
+}
+
 static inline void host_write(uint64_t *to, uint64_t value, enum host_kind kind)
 {
 	counting_yield();

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "contract/command.h"
+
 struct packet {
 	uint16_t command; /* command word */
 	uint8_t flags;	  /* enum cay_vci_flag */
@@ -34,6 +36,14 @@ struct packet {
 	uint64_t operand[2];  /* FAA, CAS, MISALIGNED_PUT */
 	uint64_t origin_lock; /* the origin as it stands in a window's lock */
 };
+
+/* Does an access end in a completion whatever becomes of it? */
+static inline bool packet_completes(const struct packet *p)
+{
+	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
+	       command_operation(p->command) == CAY_FAST_GET ||
+	       (command_atomic(p->command) && !p->payload);
+}
 
 /* Where an access goes. */
 struct target {

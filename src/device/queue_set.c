@@ -83,15 +83,15 @@ void queue_set_layout(
  * of the context reads, Q2 those that a claimer reads.
  */
 static void control_fill(struct queue_control *control,
-	const struct queue_config *config, uint64_t start)
+	const struct queue_config *config, uint64_t start,
+	enum posted_mode posted)
 {
 	control->config = *config;
 	control->fenced_count = 0;
 	atomic_store_explicit(
 		&control->moving, QUEUE_STAYS, memory_order_relaxed);
 	atomic_store_explicit(&control->bell, 0, memory_order_relaxed);
-	atomic_store_explicit(
-		&control->posted, POSTED_NONE, memory_order_relaxed);
+	atomic_store_explicit(&control->posted, posted, memory_order_relaxed);
 	atomic_store_explicit(
 		&control->gate, config->epoch, memory_order_relaxed);
 	atomic_store_explicit(&control->r, start, memory_order_relaxed);
@@ -114,8 +114,8 @@ static void control_fill(struct queue_control *control,
  * two configurations. Its offsets are checked as any others, and it serves for
  * nothing: W is closed until Q2, and N1e refuses it after.
  */
-void queue_set_open(
-	const struct arena *a, const struct queue_config *config, uint32_t born)
+void queue_set_open(const struct arena *a, const struct queue_config *config,
+	uint32_t born, enum posted_mode posted)
 {
 	struct queue_control *control =
 		arena_control(a, config->vpid, config->epoch);
@@ -126,7 +126,7 @@ void queue_set_open(
 	uint64_t start =
 		queue_word(queue_restart(queue_nq(former), config->nq_log2), 0);
 
-	control_fill(control, config, start);
+	control_fill(control, config, start, posted);
 	atomic_store_explicit(
 		&control->epoch, config->epoch, memory_order_release); /* Q1 */
 	atomic_store_explicit(

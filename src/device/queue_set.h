@@ -34,10 +34,10 @@ void queue_set_layout(struct queue_config *, const struct queue_wish *);
  * Makes a queue set visible. The extents must be zeroed, because a page of
  * zeros is invalid and leftovers may not be; the set that had this control
  * before must be closed. `born` is the first epoch of the port: the set's own
- * unless it replaces another one of the same port.
+ * unless it replaces another one of the same port, whose posted mode goes on.
  */
-void queue_set_open(
-	const struct arena *, const struct queue_config *, uint32_t born);
+void queue_set_open(const struct arena *, const struct queue_config *,
+	uint32_t born, enum posted_mode);
 
 /*
  * No claim succeeds after it. Wakes a receiver that sleeps on W and senders

@@ -98,16 +98,6 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 
 /* ---- remote memory ---- */
 
-/* Does it end in a completion whatever becomes of it? */
-static inline bool requester_completes(const struct packet *p)
-{
-	unsigned operation = p->command & CAY_COMMAND_OPERATION;
-	bool atomic = operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
-		      operation == (CAY_CAS & CAY_COMMAND_OPERATION);
-	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
-	       operation == CAY_FAST_GET || (atomic && !p->payload);
-}
-
 static inline struct completion requester_completion(
 	const struct origin *o, const struct packet *p, uint16_t target)
 {
@@ -132,27 +122,6 @@ __attribute__((cold, noinline)) static int requester_refused(struct origin *o,
 	c->error = (uint8_t)error;
 	ack_own(o, op, c);
 	return 1;
-}
-
-/* What the response adds to the completion. */
-static inline void requester_response(struct completion *c,
-	const struct packet *p, const struct response *response)
-{
-	switch (p->command & CAY_COMMAND_OPERATION) {
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
-		c->result = response->result;
-		c->previous = response->previous;
-		break;
-	case CAY_FAST_GET: {
-		uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
-		memcpy(words, p->payload->iov_base, p->length);
-		c->length = words[0];
-		c->result = words[1];
-		c->previous = words[2];
-		c->bytes = (uint16_t)p->length;
-	}
-	}
 }
 
 /*
@@ -217,7 +186,7 @@ static inline void requester_settle(uint32_t right)
 static inline int requester_access(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
-	bool completes = requester_completes(p);
+	bool completes = packet_completes(p);
 	struct response response = { 0 };
 	struct completion c = requester_completion(
 		o, p, atomic_load_explicit(slot, memory_order_acquire)->vpid);
@@ -243,7 +212,8 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 		return r == -EXDEV ? o->carry(o, op, slot, p) : r;
 	}
 	if (completes) {
-		requester_response(&c, p, &response);
+		completion_results(&c, &response,
+			p->payload ? p->payload->iov_base : NULL, p->length);
 		ack_own(o, op, &c);
 	}
 	return 0;
@@ -345,7 +315,7 @@ static int requester_send(struct origin *o, struct op_record *op,
 /* PUT and GET move between two windows; the others have it all in the VCI. */
 static bool requester_two_windows(unsigned command)
 {
-	unsigned operation = command & CAY_COMMAND_OPERATION;
+	unsigned operation = command_operation(command);
 	return operation == CAY_PUT || operation == CAY_GET;
 }
 
@@ -370,13 +340,13 @@ static int requester_remote(struct origin *o, struct op_record *op,
 		data.iov_base =
 			o->windows[id].base + v->word[CAY_VCI_WORD_ORIGIN_AT];
 		data.iov_len = v->word[CAY_VCI_WORD_BYTES];
-	} else if ((p.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET) {
+	} else if (command_operation(p.command) == CAY_FAST_GET) {
 		data.iov_base = fetched;
-	} else if ((p.command & CAY_COMMAND_OPERATION) != CAY_FAST_PUT) {
+	} else if (command_operation(p.command) != CAY_FAST_PUT) {
 		data.iov_len = 8;
 	}
 	p.length = data.iov_len;
-	p.payload = window_aligned(p.command) ? NULL : &data;
+	p.payload = command_on_word(p.command) ? NULL : &data;
 	int r = requester_access(o, op, slot, &p);
 	return r > 0 ? 0 : r;
 }
@@ -420,7 +390,7 @@ static enum cay_error requester_check_send(
 static enum cay_error requester_check(struct origin *o, const struct cay_vci *v,
 	_Atomic(struct context *) **slot)
 {
-	unsigned command = v->word[0] & CAY_COMMAND_OPERATION;
+	unsigned command = command_operation((unsigned)v->word[0]);
 	uint64_t route = v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT;
 	enum cay_error error;
 

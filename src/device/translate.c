@@ -34,3 +34,22 @@ __attribute__((cold, noinline)) static int translate_process(struct context *to,
 	}
 	return r ? CAY_ERROR_MEMORY : 0;
 }
+
+/*
+ * Memory of this very process, for an access that its origin cannot make. The
+ * application may have unmapped what the window was opened on: that is the
+ * origin's error and not our end. 0 or a positive enum cay_error.
+ */
+static int translate_own(const struct context *own, const struct packet *p,
+	const struct origin_window *window, struct access *a)
+{
+	if (!bits_inside(p->offset, p->length, window->length))
+		return CAY_ERROR_TARGET_BOUNDS;
+	bool write = window_right(p->command) != CAY_RIGHT_READ;
+	if (!host_mapped(window->base + p->offset, p->length, write))
+		return CAY_ERROR_MEMORY;
+	a->owner.pid = 0;
+	a->at = (uintptr_t)window->base + p->offset -
+		(uintptr_t)own->arena->base;
+	return 0;
+}

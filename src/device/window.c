@@ -28,25 +28,9 @@ static inline const _Atomic uint64_t *window_word(const uint64_t *word)
 /* The right that a command needs. */
 static inline uint32_t window_right(unsigned command)
 {
-	switch (command & CAY_COMMAND_OPERATION) {
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
+	if (command_atomic(command))
 		return CAY_RIGHT_ATOMIC;
-	case CAY_GET:
-	case CAY_FAST_GET:
-		return CAY_RIGHT_READ;
-	default:
-		return CAY_RIGHT_WRITE;
-	}
-}
-
-/* Must the offset be that of a word? */
-static inline bool window_aligned(unsigned command)
-{
-	unsigned operation = command & CAY_COMMAND_OPERATION;
-	return operation == (CAY_FAA & CAY_COMMAND_OPERATION) ||
-	       operation == (CAY_CAS & CAY_COMMAND_OPERATION) ||
-	       operation == CAY_MISALIGNED_PUT;
+	return command_gets(command) ? CAY_RIGHT_READ : CAY_RIGHT_WRITE;
 }
 
 /*
@@ -80,7 +64,7 @@ static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 	a->owner.pid = atomic_load_explicit(
 		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
 	/* A window may begin anywhere; a word is where the processor says. */
-	if (unlikely(window_aligned(p->command) && (p->offset | a->at) % 8))
+	if (unlikely(command_on_word(p->command) && (p->offset | a->at) % 8))
 		return CAY_ERROR_TARGET_OFFSET_ALIGN;
 	return CAY_ERROR_NONE;
 }
@@ -203,7 +187,7 @@ static inline bool window_only_owner(const struct context *to,
 	const struct packet *p, const struct access *a)
 {
 	return unlikely(a->owner.pid) &&
-	       (window_aligned(p->command) ||
+	       (command_on_word(p->command) ||
 		       atomic_load_explicit(
 			       &to->no_process, memory_order_relaxed));
 }

@@ -129,7 +129,7 @@ static int port_open(struct workbench *b, uint32_t i, uint64_t records)
 	p->config.tables_offset = bench_take(b, p->config.tables_bytes);
 	p->born = 1;
 	port_configure(b, i, 1);
-	queue_set_open(&b->arena, &p->config, p->born);
+	queue_set_open(&b->arena, &p->config, p->born, POSTED_NONE);
 	return 0;
 }
 
@@ -205,7 +205,13 @@ int workbench_reopen(struct workbench *b, uint32_t port, bool same_port)
 	port_configure(b, port, former + 1);
 	if (!same_port)
 		p->born = former + 1;
-	queue_set_open(&b->arena, &p->config, p->born);
+	queue_set_open(&b->arena, &p->config, p->born,
+		same_port ? (enum posted_mode)atomic_load_explicit(
+				    &arena_control(
+					    &b->arena, p->config.vpid, former)
+					     ->posted,
+				    memory_order_relaxed)
+			  : POSTED_NONE);
 	queue_set_close(&b->arena, p->config.vpid, former);
 	port_announce(b, port);
 	return same_port ? 0 : port_enter(b, port);

@@ -62,10 +62,9 @@ static void set_open(struct vport *p, const struct queue_control *old)
 		w = before;
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
-	queue_set_open(&p->realm->arena, &p->config, p->born);
-	atomic_store_explicit(&new->posted,
-		atomic_load_explicit(&old->posted, memory_order_relaxed),
-		memory_order_relaxed);
+	queue_set_open(&p->realm->arena, &p->config, p->born,
+		(enum posted_mode)atomic_load_explicit(
+			&old->posted, memory_order_relaxed));
 	atomic_store_explicit(&new->bell, p->bell >= 0, memory_order_release);
 }
 

@@ -73,4 +73,21 @@ static inline struct op_record *record_at(const struct process *p, uint32_t i)
 		p->realm, p->record_pages[page])[i % OP_RECORDS_PER_PAGE];
 }
 
+typedef bool record_test(const struct op_record *, const void *of);
+
+/* Is there a record of a living thread for which this holds? */
+static inline bool record_any(
+	const struct realm *r, record_test *holds, const void *of)
+{
+	list_for_each (at, &r->processes) {
+		const struct process *p = list_of(at, struct process, link);
+		struct op_record *op;
+		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
+			i++)
+			if (holds(op, of))
+				return true;
+	}
+	return false;
+}
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/bits.h"
 #include "node/node.h"
 
 #define REFERENCES (1u << QUEUE_REFS_LOG2)
@@ -44,18 +45,30 @@ static bool reference_is_to(
 	       ref->target_epoch <= target->epoch;
 }
 
-/* What it was; of an access its origin has written it down. */
-static uint16_t reference_command(
-	const struct realm *r, const struct reference *ref)
+/*
+ * What an access was, its origin has written down, and what it brought, if it
+ * was made, the target that died.
+ */
+static void reference_access(const struct realm *r, const struct reference *ref,
+	struct completion *c)
 {
 	struct reference copy = { .kind = ref->kind,
 		.address = ref->address,
 		.length = ref->length };
 	if (copy.kind != REFERENCE_ACCESS ||
 		!reference_valid(&copy, r->arena.bytes))
-		return CAY_SEND;
-	return ((struct carried *)(void *)(r->arena.base + copy.address))
-		->command;
+		return;
+	const unsigned char *at = r->arena.base + copy.address;
+	struct carried access = *(const struct carried *)(const void *)at;
+	struct response response = { access.result, access.previous };
+	c->command = access.command;
+	c->length = access.length;
+	c->result = access.offset;
+	c->previous = access.window;
+	if (c->error == CAY_ERROR_NONE)
+		completion_results(c, &response, at + sizeof(access),
+			bits_min(bits_min(access.length, CAY_FAST_PUT_BYTES),
+				copy.length - sizeof(access)));
 }
 
 /*
@@ -75,7 +88,7 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 		atomic_fetch_or_explicit(
 			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
 	struct completion c = { .tag = ref->tag,
-		.command = reference_command(r, ref),
+		.command = CAY_SEND,
 		.length = ref->length,
 		.error = (uint8_t)(atomic_load_explicit(&ref->outcome,
 					   memory_order_relaxed) &
@@ -84,6 +97,7 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 		.peer_vpid = closed->config.vpid,
 		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
+	reference_access(r, ref, &c);
 	if (device_complete(&to, r->op, &c,
 		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
 		return false;

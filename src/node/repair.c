@@ -26,23 +26,21 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
-/* Does a living thread's record, other than `repaired`, cover the entry? */
-static bool entry_covered(struct realm *r, const struct op_record *repaired,
-	const struct context *to, uint64_t position)
+/* An entry, and the record on whose account it is repaired. */
+struct claimed {
+	const struct op_record *repaired;
+	const struct context *to;
+	uint64_t position;
+};
+
+/* Does another record cover the entry? */
+static bool record_covers_too(const struct op_record *op, const void *of)
 {
-	list_for_each (at, &r->processes) {
-		struct process *p = list_of(at, struct process, link);
-		struct op_record *op;
-		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
-			i++) {
-			struct record_seen s = record_read(op);
-			if (op != repaired && !s.abandoned &&
-				record_is_at(&s, to->vpid, to->epoch) &&
-				record_covers(&s, position))
-				return true;
-		}
-	}
-	return false;
+	const struct claimed *c = of;
+	struct record_seen s = record_read(op);
+	return op != c->repaired && !s.abandoned &&
+	       record_is_at(&s, c->to->vpid, c->to->epoch) &&
+	       record_covers(&s, c->position);
 }
 
 /* The entry lies between what the receiver has returned and W. */
@@ -69,7 +67,6 @@ static int64_t entry_extent(
 	return -1;
 }
 
-/* 1 it is void now, 0 it is not, -EAGAIN. */
 static int repair_entry(struct realm *r, const struct op_record *op,
 	struct context *to, const struct record_seen *s, uint64_t position)
 {
@@ -77,12 +74,12 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	if (!entry_claimed(to, w, position) || device_peek(to, position))
 		return 0;
-	if (s->state == OP_TRY && entry_covered(r, op, to, position))
+	const struct claimed entry = { op, to, position };
+	if (s->state == OP_TRY && record_any(r, record_covers_too, &entry))
 		return -EAGAIN;
-	if (!device_void_entry(to, position, entry_extent(s, w, position)))
-		return 0;
-	r->node->count.voided++;
-	return 1;
+	if (device_void_entry(to, position, entry_extent(s, w, position)))
+		r->node->count.voided++;
+	return 0;
 }
 
 /* It may have swapped SLEEP or ARMED out and died before it woke anybody. */
@@ -92,54 +89,55 @@ static void repair_wake(struct context *to)
 	doorbell_ring_node(to);
 }
 
-/* As repair_entry(), for all that the record covers. */
+/* All that the record covers. */
 static int repair_entries(struct realm *r, struct op_record *op,
 	struct context *to, const struct record_seen *s)
 {
 	uint64_t count = record_entries(s);
-	int voided = 0;
 	if (count > to->nq_entries)
 		count = 0; /* not a claim that could have succeeded */
 	for (uint64_t i = 0; i < count; i++) {
 		int e = repair_entry(
 			r, op, to, s, (queue_nq(s->w_old) + i) & QUEUE_NQ_MASK);
-		if (e < 0)
+		if (e)
 			return e;
-		voided |= e;
 	}
 	repair_wake(to);
-	return voided;
+	return 0;
 }
 
 int repair_record(struct realm *r, struct op_record *op)
 {
 	struct record_seen s = record_read(op);
 	struct context to;
-	int voided = 0;
+	int e = 0;
 
 	if (record_claims(&s) &&
 		context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
 		record_covers(&s, queue_nq(s.w_old)))
-		voided = repair_entries(r, op, &to, &s);
-	if (voided < 0)
-		return voided;
+		e = repair_entries(r, op, &to, &s);
+	if (e)
+		return e;
 	repair_posted(r, op);
 	atomic_store_explicit(&op->window, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return 0;
 }
 
+/* A queue set, by its VPID and epoch. */
+struct set {
+	uint16_t vpid;
+	uint32_t epoch;
+};
+
+static bool record_at_set(const struct op_record *op, const void *of)
+{
+	const struct set *set = of;
+	struct record_seen s = record_read(op);
+	return record_is_at(&s, set->vpid, set->epoch);
+}
+
 bool repair_quiet(struct realm *r, uint16_t vpid, uint32_t epoch)
 {
-	list_for_each (at, &r->processes) {
-		struct process *p = list_of(at, struct process, link);
-		struct op_record *op;
-		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
-			i++) {
-			struct record_seen s = record_read(op);
-			if (record_is_at(&s, vpid, epoch))
-				return false;
-		}
-	}
-	return true;
+	return !record_any(r, record_at_set, &(struct set){ vpid, epoch });
 }

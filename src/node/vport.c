@@ -136,7 +136,7 @@ static void vport_enter(struct node *n, struct vport *p)
 	list_append(&p->process->ports, &p->link);
 	if (*p->name)
 		list_append(name_bucket(n, p->name), &p->name_link);
-	queue_set_open(&p->realm->arena, &p->config, p->born);
+	queue_set_open(&p->realm->arena, &p->config, p->born, POSTED_NONE);
 }
 
 int vport_open(struct process *process, const struct node_request *request,

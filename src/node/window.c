@@ -34,27 +34,34 @@ static uint64_t window_locked(struct cay_window_descriptor *d)
 	return atomic_load_explicit(window_lock_of(d), memory_order_seq_cst);
 }
 
+/* What must be quiet: a window (1 + Win-ID; 0: all), or all that are locked. */
+struct memory {
+	const struct vport *of;
+	uint32_t window;
+	uint64_t lock;
+};
+
 /* Is this thread at memory of the port, or of that window of it? */
-static bool record_accesses(
-	const struct op_record *op, uint16_t vpid, uint32_t window)
+static bool record_accesses(const struct op_record *op, const void *of)
 {
+	const struct memory *m = of;
 	struct record_seen s = record_read(op);
 	uint64_t named =
 		atomic_load_explicit(&op->window, memory_order_acquire);
-	return s.state != OP_IDLE && s.vpid == vpid &&
-	       (window ? named == window : named || s.state == OP_ACCESS);
+	return s.state != OP_IDLE && s.vpid == m->of->config.vpid &&
+	       (m->window ? named == m->window : named || s.state == OP_ACCESS);
 }
 
 /* Is this thread at a window that the port has locked? */
-static bool record_at_locked(
-	const struct op_record *op, const struct vport *target, uint64_t lock)
+static bool record_at_locked(const struct op_record *op, const void *of)
 {
+	const struct memory *m = of;
 	struct record_seen s = record_read(op);
 	uint64_t window =
 		atomic_load_explicit(&op->window, memory_order_acquire) - 1;
-	return s.state != OP_IDLE && s.vpid == target->config.vpid &&
-	       window < target->config.windows &&
-	       window_locked(&window_table(target)[window]) == lock;
+	return s.state != OP_IDLE && s.vpid == m->of->config.vpid &&
+	       window < m->of->config.windows &&
+	       window_locked(&window_table(m->of)[window]) == m->lock;
 }
 
 /*
@@ -64,18 +71,9 @@ static bool record_at_locked(
 static bool access_under_way(
 	const struct vport *target, uint32_t window, uint64_t lock)
 {
-	struct realm *r = target->realm;
-	list_for_each (at, &r->processes) {
-		struct process *p = list_of(at, struct process, link);
-		struct op_record *op;
-		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
-			i++)
-			if (lock ? record_at_locked(op, target, lock)
-				 : record_accesses(
-					   op, target->config.vpid, window))
-				return true;
-	}
-	return false;
+	const struct memory m = { target, window, lock };
+	return record_any(
+		target->realm, lock ? record_at_locked : record_accesses, &m);
 }
 
 int window_quiet(struct vport *p, uint32_t window)

@@ -16,48 +16,12 @@
 #include "port/memory.h"
 #include "port/outgoing.h"
 
-/* Does the command move bytes behind the request itself? */
-static bool carry_moves(unsigned command)
-{
-	switch (command & CAY_COMMAND_OPERATION) {
-	case CAY_PUT:
-	case CAY_FAST_PUT:
-	case CAY_GET:
-	case CAY_FAST_GET:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool carry_gets(unsigned command)
-{
-	return (command & CAY_COMMAND_OPERATION) == CAY_GET;
-}
-
-static bool carry_puts(unsigned command)
-{
-	unsigned operation = command & CAY_COMMAND_OPERATION;
-	return operation == CAY_PUT || operation == CAY_FAST_PUT;
-}
-
 /* Does somebody wait for what it brings in memory, and not in the event? */
 static void *carry_local(const struct packet *p)
 {
-	bool brings = carry_gets(p->command) || p->command == CAY_FAA ||
-		      p->command == CAY_CAS;
+	bool brings = command_operation(p->command) == CAY_GET ||
+		      command_atomic(p->command);
 	return brings && p->payload ? p->payload->iov_base : NULL;
-}
-
-/* Is its end of any interest? The device asks the same of what it does. */
-static bool carry_silent(const struct packet *p)
-{
-	return !(p->flags & CAY_VCI_NOTIFY) &&
-	       !(p->command & CAY_COMMAND_ACK) &&
-	       (carry_puts(p->command) || carry_gets(p->command) ||
-		       carry_local(p) ||
-		       (p->command & CAY_COMMAND_OPERATION) ==
-			       CAY_MISALIGNED_PUT);
 }
 
 static void *carry_stage(
@@ -72,7 +36,7 @@ static void *carry_stage(
 		.offset = p->offset,
 		.length = p->length,
 		.operand = { p->operand[0], p->operand[1] } };
-	if (carry_puts(p->command) && p->length)
+	if (command_puts(p->command) && p->length)
 		memcpy(c + 1, p->payload->iov_base, p->length);
 	return c;
 }
@@ -81,7 +45,7 @@ static int carry_try(struct cay_port *port, struct op_record *op,
 	struct cay_peer *peer, const struct packet *p)
 {
 	uint64_t bytes = sizeof(struct carried) +
-			 (carry_moves(p->command) ? p->length : 0);
+			 (command_on_word(p->command) ? 0 : p->length);
 	int r = outgoing_table(port);
 	if (r)
 		return r;
@@ -99,7 +63,7 @@ static int carry_try(struct cay_port *port, struct op_record *op,
 		.length = p->length,
 		.command = p->command,
 		.carried = true,
-		.silent = carry_silent(p),
+		.silent = !packet_completes(p),
 		.local = carry_local(p) };
 	r = outgoing_issue(port, op, p, &ref, &note);
 	if (r)

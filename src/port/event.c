@@ -69,19 +69,14 @@ static void event_completed(
 	e->kind = CAY_EVENT_COMPLETE;
 	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
 	e->length = n->word[CAY_NQE_WORD_LENGTH];
-	unsigned operation = e->command & CAY_COMMAND_OPERATION;
-	if (operation == CAY_FAST_SEND || operation == CAY_SEND)
+	if (command_sends(e->command))
 		return;
-	switch (e->error ? 0 : operation) {
-	case CAY_FAST_GET:
+	if (!e->error && command_operation(e->command) == CAY_FAST_GET) {
 		event_got(port, n, e);
-		break;
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
+	} else if (!e->error && command_atomic(e->command)) {
 		e->result = n->word[CAY_NQE_WORD_RESULT];
 		e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
-		break;
-	default:
+	} else {
 		e->offset = n->word[CAY_NQE_WORD_OFFSET];
 		e->window = (uint16_t)n->word[CAY_NQE_WORD_WINDOW];
 	}
@@ -162,7 +157,7 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
 		break;
 	default:
-		if (serve_is_access(command))
+		if (command_accesses(command))
 			return serve_access(port, n, e);
 		slot->has_rdr = 0;
 	}

@@ -32,13 +32,6 @@ enum outgoing_end outgoing_complete(struct cay_port *, uint32_t reference,
 
 /* ---- accesses that we make for others: serve.c ---- */
 
-/* Is this the command of an access, and not of a notification? */
-static inline bool serve_is_access(unsigned command)
-{
-	return command >= CAY_FAST_PUT && command < CAY_NOTIFY_CC &&
-	       (command & CAY_COMMAND_OPERATION) != CAY_SEND;
-}
-
 /* 1 and an event if the window's owner wants to know, else 0. */
 int serve_access(
 	struct cay_port *, const struct cay_nqe *copy, struct cay_event *);

@@ -232,18 +232,14 @@ static struct outgoing outgoing_take(struct cay_port *port, uint32_t index)
 static void outgoing_results(const struct outgoing *out, struct cay_event *e)
 {
 	const struct carried *c = out->staged;
-	switch (e->error ? 0 : out->command & CAY_COMMAND_OPERATION) {
-	case CAY_FAST_GET:
+	if (!e->error && command_operation(out->command) == CAY_FAST_GET) {
 		/* In our own entry, which is ours until it is released. */
 		if (e->data)
 			memcpy((void *)(uintptr_t)e->data, c + 1, out->length);
-		break;
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
+	} else if (!e->error && command_atomic(out->command)) {
 		e->result = c->result;
 		e->previous = c->previous;
-		break;
-	default:
+	} else {
 		e->offset = c->offset;
 		e->window = c->window;
 	}
@@ -277,7 +273,7 @@ static void outgoing_deliver(struct cay_port *port, uint32_t index)
 	if ((atomic_load_explicit(&ref->outcome, memory_order_acquire) &
 		    REFERENCE_ERROR_MASK) == 0)
 		memcpy(out->local,
-			out->command == CAY_FAA || out->command == CAY_CAS
+			command_atomic(out->command)
 				? (const void *)&c->previous
 				: (const void *)(c + 1),
 			out->length);

@@ -103,7 +103,8 @@ static bool raw_note(struct cay_port *port, struct cay_nqe *shared,
 		posted_event(port, n, &unused);
 		return true;
 	default:
-		return !serve_is_access(command) || raw_served(port, n, shared);
+		return !command_accesses(command) ||
+		       raw_served(port, n, shared);
 	}
 }
 

@@ -21,17 +21,10 @@ struct request {
 	struct response response;
 };
 
-static bool request_moves(unsigned command)
-{
-	unsigned operation = command & CAY_COMMAND_OPERATION;
-	return operation == CAY_PUT || operation == CAY_GET ||
-	       operation == CAY_FAST_PUT || operation == CAY_FAST_GET;
-}
-
 /* Into the completion, and behind the request for who completes it for us. */
 static bool request_fetches(const struct request *q)
 {
-	return (q->copy.command & CAY_COMMAND_OPERATION) == CAY_FAST_GET;
+	return command_operation(q->copy.command) == CAY_FAST_GET;
 }
 
 /* A command that a VCI may have, too. */
@@ -53,7 +46,7 @@ static bool request_copy(struct cay_port *port, const struct reference *ref,
 	q->bytes = at + sizeof(q->copy);
 	if (q->copy.command != n->word[CAY_NQE_WORD_COMPLETED])
 		return false;
-	if (!request_moves(q->copy.command))
+	if (command_on_word(q->copy.command))
 		q->copy.length = 8;
 	else if (q->copy.length > room ||
 		 (request_fetches(q) && q->copy.length > CAY_FAST_PUT_BYTES))
@@ -70,12 +63,14 @@ static uint64_t request_lock_word(const struct cay_port *port, uint16_t vpid)
 			      memory_order_acquire));
 }
 
-/* Where our window lies, which we alone know. */
-static unsigned char *request_base(const struct cay_port *port, uint16_t window)
+/* Where our window lies, which we alone know; NULL if it is not open. */
+static const struct origin_window *request_window(
+	const struct cay_port *port, uint16_t window)
 {
 	const struct origin *o = &port->origin;
-	return o->windows && window < o->window_count ? o->windows[window].base
-						      : NULL;
+	bool open = o->windows && window < o->window_count &&
+		    o->windows[window].base;
+	return open ? &o->windows[window] : NULL;
 }
 
 static enum cay_error request_serve(struct cay_port *port, struct request *q,
@@ -83,8 +78,9 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 {
 	struct op_record *op = record_of(port->member);
 	/* Only what moves has bytes behind it. */
-	struct iovec data = { request_moves(q->copy.command) ? (void *)q->bytes
-							     : q->fetched,
+	struct iovec data = { command_on_word(q->copy.command)
+				      ? (void *)q->fetched
+				      : q->bytes,
 		q->copy.length };
 	struct packet p = { .command = q->copy.command,
 		.origin_vpid = e->peer.vpid,
@@ -99,12 +95,13 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 		.offset = q->copy.offset,
 		.operand = { q->copy.operand[0], q->copy.operand[1] },
 		.origin_lock = request_lock_word(port, e->peer.vpid) };
-	unsigned char *base = request_base(port, q->copy.window);
+	const struct origin_window *window =
+		request_window(port, q->copy.window);
 	if (!op)
 		return CAY_ERROR_NO_ROOM;
-	int r = base ? device_serve(port_own(port), op, &p, base, &q->response,
-			       rights)
-		     : CAY_ERROR_TARGET_WINDOW;
+	int r = window ? device_serve(port_own(port), op, &p, window,
+				 &q->response, rights)
+		       : CAY_ERROR_TARGET_WINDOW;
 	q->shared->result = q->response.result;
 	q->shared->previous = q->response.previous;
 	if (r == 0 && request_fetches(q))
@@ -125,18 +122,8 @@ static struct completion request_completion(const struct cay_port *port,
 		.length = q->copy.length,
 		.result = q->copy.offset,
 		.previous = q->copy.window };
-	switch (q->copy.command & CAY_COMMAND_OPERATION) {
-	case CAY_FAST_GET:
-		c.length = q->fetched[0];
-		c.result = q->fetched[1];
-		c.previous = q->fetched[2];
-		c.bytes = (uint16_t)q->copy.length;
-		break;
-	case CAY_FAA &CAY_COMMAND_OPERATION:
-	case CAY_CAS &CAY_COMMAND_OPERATION:
-		c.result = q->response.result;
-		c.previous = q->response.previous;
-	}
+	completion_results(&c, &q->response, q->fetched,
+		bits_min(q->copy.length, sizeof(q->fetched)));
 	return c;
 }
 

@@ -18,11 +18,24 @@ bool run_takes(const struct run *run)
 	return family == FAMILY_TAKE || family == FAMILY_SERVE;
 }
 
-bool run_until(struct run *run, const _Atomic uint64_t *word, uint64_t least,
-	const char *otherwise)
+/* Whether it is there yet; the words of the page have two sizes. */
+typedef bool arrived(const void *word, uint64_t least);
+
+static bool arrived64(const void *word, uint64_t least)
+{
+	return atomic_load((const _Atomic uint64_t *)word) >= least;
+}
+
+static bool arrived32(const void *word, uint64_t least)
+{
+	return atomic_load((const _Atomic uint32_t *)word) >= least;
+}
+
+static bool wait_until(struct run *run, arrived *there, const void *word,
+	uint64_t least, const char *otherwise)
 {
 	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(word) < least) {
+	while (!there(word, least)) {
 		if (atomic_load(&run->page->failed))
 			return false;
 		if (clock_passed(deadline))
@@ -32,18 +45,16 @@ bool run_until(struct run *run, const _Atomic uint64_t *word, uint64_t least,
 	return true;
 }
 
+bool run_until(struct run *run, const _Atomic uint64_t *word, uint64_t least,
+	const char *otherwise)
+{
+	return wait_until(run, arrived64, word, least, otherwise);
+}
+
 bool run_until32(struct run *run, const _Atomic uint32_t *word, uint32_t least,
 	const char *otherwise)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
-	while (atomic_load(word) < least) {
-		if (atomic_load(&run->page->failed))
-			return false;
-		if (clock_passed(deadline))
-			return page_fail(run->page, "%s", otherwise);
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-	return true;
+	return wait_until(run, arrived32, word, least, otherwise);
 }
 
 /* ---- from the beginning ---- */

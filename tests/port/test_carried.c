@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "instruction.h"
@@ -688,6 +689,45 @@ static void sums_are_right(void **state)
 	close_port(owner);
 }
 
+/* ---- memory that is not what it was ---- */
+
+/* Each that is carried ends in the error, and the owner goes on. */
+static void carried_ends_in(struct reach *r, int error)
+{
+	CHECK_EQUAL(cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 1, 0), 0);
+	reach_complete(r, 1, error);
+	CHECK_EQUAL(
+		cay_compare_swap(r->origin, r->peer, r->key, 8, 0, 1, 2, 0), 0);
+	reach_complete(r, 2, error);
+	CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 16, ~0ull, 0xff,
+			    3, CAY_NOTIFY),
+		0);
+	reach_complete(r, 3, error);
+}
+
+/* Its owner may not write it, or has none there any more. */
+static void memory_that_is_not_there(void **state)
+{
+	struct reach r = { .place = PLACE_HEAP, .bytes = 4096 };
+	(void)state;
+	r.owner = open_port(NULL);
+	r.origin = open_port(NULL);
+	r.peer = open_peer(r.origin, r.owner);
+	r.memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(r.memory != MAP_FAILED);
+	r.window = open_window(r.owner, r.memory, 4096, RIGHTS_ACCESS, &r.key);
+	carried_ends_in(&r, CAY_ERROR_NONE);
+	CHECK_EQUAL(mprotect(r.memory, 4096, PROT_READ), 0);
+	carried_ends_in(&r, CAY_ERROR_MEMORY);
+	CHECK_EQUAL(munmap(r.memory, 4096), 0);
+	carried_ends_in(&r, CAY_ERROR_MEMORY);
+	close_window(r.window);
+	cay_peer_release(r.peer);
+	close_port(r.origin);
+	close_port(r.owner);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -709,6 +749,7 @@ int main(void)
 		TEST(the_origin_dies),
 		TEST(the_origin_closes),
 		TEST(origins_die_at_any_moment),
+		TEST(memory_that_is_not_there),
 		TEST(sums_are_right),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every error code of the contract, provoked over the public interface, and the
- * order in which the checks come: of two faults the first one decides. Whoever
- * tries thousands of wrong capabilities is heard of no more.
+ * order in which the checks come: of two faults the first one decides.
  */
 #include <sys/mman.h>
 
@@ -586,118 +585,6 @@ static void order_of_atomics(void **state)
 	scene_close(&s);
 }
 
-/* ---- thousands of wrong capabilities ---- */
-
-/* So many are no mistake; the peers are told that it is gone. */
-static void guess(struct reach *r, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		r->key.capability += 0x123456789ull;
-		CHECK_EQUAL(
-			cay_put(r->origin, r->peer, r->key, 0, "", 1, i, 0), 0);
-		if (i + 1 < count)
-			expect_complete(r->origin, i, CAY_ERROR_CAPABILITY);
-	}
-}
-
-static void check_disabled(struct reach *r)
-{
-	struct cay_event e;
-	struct cay_stats stats;
-	struct cay_peer *peer;
-	for (unsigned i = 0; i < COUNT(instructions); i++)
-		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -EACCES);
-	CHECK_EQUAL(cay_send(r->origin, r->peer, 1, "", 1, 0), -EACCES);
-	CHECK_EQUAL(cay_poll(r->origin, &e, 1), -EACCES);
-	CHECK_EQUAL(cay_wait(r->origin, 0), -EACCES);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EACCES);
-	CHECK_EQUAL(cay_cancel(r->origin, 1), -EACCES);
-	CHECK_EQUAL(cay_port_stats(r->origin, &stats), -EACCES);
-	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -EACCES);
-	CHECK_EQUAL(cay_peer_resolve(r->origin, cay_port_addr(r->owner), &peer),
-		-EACCES);
-	CHECK_EQUAL(cay_trigger(r->origin, CAY_ISSUE_VCI, 1).reason,
-		CAY_ERROR_ORIGIN_VPID);
-	CHECK(cay_nqe_next(r->origin) == NULL);
-}
-
-static void guessing_ends(void **state)
-{
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
-	struct cay_peer *back = open_peer(r.owner, r.origin);
-	struct cay_addr guesser = cay_port_addr(r.origin);
-	uint64_t own = 0;
-	struct cay_key own_key;
-	(void)state;
-	struct cay_window *w =
-		open_window(r.origin, &own, 8, RIGHTS_ACCESS, &own_key);
-	guess(&r, 4096);
-	check_disabled(&r);
-	expect_gone(r.owner, guesser.vpid);
-	CHECK_EQUAL(cay_send(r.owner, back, 1, "", 1, 0), -EPIPE);
-	CHECK_EQUAL(cay_put(r.owner, back, own_key, 0, "x", 1, 0, 0), -EPIPE);
-	CHECK_EQUAL(own, 0);
-	CHECK_EQUAL(r.memory[0], 0);
-	cay_peer_release(back);
-	/* What it has can be given back. */
-	CHECK_EQUAL(cay_window_close(w), 0);
-	cay_peer_release(r.peer);
-	close_port(r.origin);
-	close_window(r.window);
-	cay_free(r.owner, r.memory);
-	close_port(r.owner);
-}
-
-/* By hand too, and with all other ports of the process going on. */
-static void guessing_by_hand(void **state)
-{
-	struct scene s = scene_open(0);
-	unsigned wrong = 0;
-	(void)state;
-	while (cay_port_stats(s.origin, &(struct cay_stats){ 0 }) == 0) {
-		struct cay_vci v = good_put(&s);
-		v.word[CAY_VCI_WORD_WINDOW] ^= 1ull << 63;
-		vci_issue(s.origin, &v);
-		if (++wrong < 4096)
-			expect_cc(s.origin, v.word[CAY_VCI_WORD_TAG], CAY_PUT,
-				CAY_ERROR_CAPABILITY);
-	}
-	CHECK_EQUAL(wrong, 4096);
-	CHECK_EQUAL(
-		cay_vci_post(s.origin, &(struct cay_vci){ { 0 } }), -EACCES);
-	CHECK_EQUAL(cay_put(s.third, s.third_target, s.key[LOCKED], 0, s.memory,
-			    8, 0, 0),
-		0);
-	expect_gone(s.third, cay_port_addr(s.origin).vpid);
-	cay_peer_release(s.peer);
-	cay_peer_release(s.third_origin);
-	cay_peer_release(s.third_target);
-	close_port(s.origin);
-	close_port(s.third);
-	close_port(s.target);
-}
-
-/* The locks of a disabled port are free. */
-static void guessers_hold_nothing(void **state)
-{
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
-	struct cay_port *other = open_port(NULL);
-	struct cay_peer *peer = open_peer(other, r.owner);
-	struct cay_key key = r.key;
-	(void)state;
-	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, key, 0), 0);
-	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), -EAGAIN);
-	guess(&r, 4096);
-	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), 0);
-	cay_peer_release(peer);
-	close_port(other);
-	close_window(r.window);
-	cay_peer_release(r.peer);
-	close_port(r.origin);
-	cay_free(r.owner, r.memory);
-	close_port(r.owner);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -705,9 +592,6 @@ int main(void)
 		TEST(words_are_asked_for),
 		TEST(first_fault_decides),
 		TEST(order_of_atomics),
-		TEST(guessing_ends),
-		TEST(guessing_by_hand),
-		TEST(guessers_hold_nothing),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -21,13 +21,18 @@ struct pair {
 	uint64_t offset;       /* where that is in the arena */
 };
 
-/* Where memory lies in the arena, which only a descriptor says. */
+/* Where memory lies in the arena: the same as what a descriptor says. */
 static uint64_t offset_of(
 	struct cay_port *port, void *memory, struct cay_posted_receive *slots)
 {
+	uint64_t offset = 0, unused = 7;
 	CHECK_EQUAL(cay_receive_post(port, memory, 64, 1), 0);
-	uint64_t offset = slots[0].offset;
+	CHECK_EQUAL(cay_offset(port, memory, 64, &offset), 0);
+	CHECK_EQUAL(offset, slots[0].offset);
 	CHECK_EQUAL(cay_receive_cancel(port, 1), 1);
+	CHECK_EQUAL(cay_offset(port, &offset, 8, &unused), -EFAULT);
+	CHECK_EQUAL(cay_offset(port, memory, SIZE_MAX, &unused), -EFAULT);
+	CHECK_EQUAL(unused, 7);
 	return offset;
 }
 

@@ -284,6 +284,28 @@ static void refusals_are_told_once(void **state)
 	reach_close(&r);
 }
 
+/* One that comes when the owner has read of the last, but not released it. */
+static void refusals_are_told_again(void **state)
+{
+	struct reach r =
+		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
+	struct cay_event e[3];
+	(void)state;
+	for (uint64_t i = 0; i < COUNT(e); i++) {
+		CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, INSTRUCTION_BYTES,
+				    "", 1, i, 0),
+			0);
+		expect_complete(r.origin, i, CAY_ERROR_TARGET_BOUNDS);
+		next_event(r.owner, &e[i]);
+		CHECK_EQUAL(e[i].kind, CAY_EVENT_ACCESS);
+		CHECK_EQUAL(e[i].tag, i);
+		CHECK_EQUAL(e[i].result, 1);
+	}
+	for (uint64_t i = 0; i < COUNT(e); i++)
+		cay_release(r.owner, &e[i]);
+	reach_close(&r);
+}
+
 /* Each window has a count of its own. */
 static void windows_count_for_themselves(void **state)
 {
@@ -419,6 +441,7 @@ int main(void)
 		TEST(without_room_nothing_happens),
 		TEST(refusals_are_told),
 		TEST(refusals_are_told_once),
+		TEST(refusals_are_told_again),
 		TEST(windows_count_for_themselves),
 		TEST(refusals_without_room),
 		TEST(counts_add_up),

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locks of peers' windows: see cay_window(3). The node takes them, because it
+ * knows who is in the middle of an access. Set-up path, any thread.
+ */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "base/clock.h"
+#include "port/window.h"
+
+#define LOCK_NAP_NS  (50 * CLOCK_NS_PER_US)
+#define QUIET_NAP_NS (20 * CLOCK_NS_PER_US)
+
+static struct node_request lock_request(struct cay_port *port,
+	const struct cay_peer *peer, struct cay_key key, uint32_t kind)
+{
+	struct node_request request = { .kind = kind };
+	const struct context *to =
+		atomic_load_explicit(&peer->context, memory_order_acquire);
+	request.lock.vpid = port->origin.vpid;
+	request.lock.target = peer->vpid;
+	request.lock.epoch = to->epoch;
+	request.lock.window = (uint16_t)key.window;
+	request.lock.capability = key.capability;
+	return request;
+}
+
+/* Locked, but somebody is still inside: wait, or give it back. */
+static int lock_wait(
+	struct cay_port *port, struct node_request *request, uint64_t deadline)
+{
+	struct node_reply reply;
+	int r;
+	request->lock.waiting = 1;
+	while ((r = control_call(port->member, request, -1, &reply, NULL)) ==
+		-EINPROGRESS) {
+		if (clock_passed(deadline))
+			break;
+		clock_nap_ns(QUIET_NAP_NS);
+	}
+	if (r == 0)
+		return 0;
+	request->kind = NODE_UNLOCK;
+	control_call(port->member, request, -1, &reply, NULL);
+	if (r == -EINPROGRESS)
+		return deadline ? -ETIMEDOUT : -EAGAIN;
+	return r;
+}
+
+int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
+	struct cay_key key, uint64_t deadline)
+{
+	struct node_reply reply;
+	if (!port_here(port))
+		return port_absent(port);
+	if (key.window > UINT16_MAX)
+		return -ENXIO;
+	for (uint64_t nap = LOCK_NAP_NS;;
+		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
+		struct node_request request =
+			lock_request(port, peer, key, NODE_LOCK);
+		int r = control_call(port->member, &request, -1, &reply, NULL);
+		if (r == -EINPROGRESS)
+			return lock_wait(port, &request, deadline);
+		if (r == -EACCES)
+			port_wrong(port);
+		if (r != -EAGAIN)
+			return r;
+		if (clock_passed(deadline))
+			return deadline ? -ETIMEDOUT : -EAGAIN;
+		clock_nap_ns(nap);
+	}
+}
+
+int cay_window_unlock(
+	struct cay_port *port, struct cay_peer *peer, struct cay_key key)
+{
+	struct node_reply reply;
+	if (!port_here(port))
+		return port_absent(port);
+	if (key.window > UINT16_MAX)
+		return -ENXIO;
+	/* What was stored under the lock is seen before it is free. */
+	atomic_thread_fence(memory_order_seq_cst);
+	struct node_request request =
+		lock_request(port, peer, key, NODE_UNLOCK);
+	return control_call(port->member, &request, -1, &reply, NULL);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whoever tries thousands of wrong capabilities, in whichever way, is not
+ * mistaken but guessing, and is heard of no more.
+ */
+#include "instruction.h"
+#include "vci.h"
+
+/* So many are no mistake; the peers are told that it is gone. */
+static void guess(struct reach *r, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		r->key.capability += 0x123456789ull;
+		CHECK_EQUAL(
+			cay_put(r->origin, r->peer, r->key, 0, "", 1, i, 0), 0);
+		if (i + 1 < count)
+			expect_complete(r->origin, i, CAY_ERROR_CAPABILITY);
+	}
+}
+
+/* What it has can be given back. */
+static void guesser_end(struct reach *r)
+{
+	cay_peer_release(r->peer);
+	close_port(r->origin);
+	close_window(r->window);
+	cay_free(r->owner, r->memory);
+	close_port(r->owner);
+}
+
+static void check_disabled(struct reach *r)
+{
+	struct cay_event e;
+	struct cay_stats stats;
+	struct cay_peer *peer;
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -EACCES);
+	CHECK_EQUAL(cay_send(r->origin, r->peer, 1, "", 1, 0), -EACCES);
+	CHECK_EQUAL(cay_poll(r->origin, &e, 1), -EACCES);
+	CHECK_EQUAL(cay_wait(r->origin, 0), -EACCES);
+	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EACCES);
+	CHECK_EQUAL(cay_cancel(r->origin, 1), -EACCES);
+	CHECK_EQUAL(cay_port_stats(r->origin, &stats), -EACCES);
+	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -EACCES);
+	CHECK_EQUAL(cay_peer_resolve(r->origin, cay_port_addr(r->owner), &peer),
+		-EACCES);
+	CHECK_EQUAL(cay_trigger(r->origin, CAY_ISSUE_VCI, 1).reason,
+		CAY_ERROR_ORIGIN_VPID);
+	CHECK(cay_nqe_next(r->origin) == NULL);
+}
+
+static void guessing_ends(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_peer *back = open_peer(r.owner, r.origin);
+	struct cay_addr guesser = cay_port_addr(r.origin);
+	uint64_t own = 0;
+	struct cay_key own_key;
+	(void)state;
+	struct cay_window *w =
+		open_window(r.origin, &own, 8, RIGHTS_ACCESS, &own_key);
+	guess(&r, 4096);
+	check_disabled(&r);
+	expect_gone(r.owner, guesser.vpid);
+	CHECK_EQUAL(cay_send(r.owner, back, 1, "", 1, 0), -EPIPE);
+	CHECK_EQUAL(cay_put(r.owner, back, own_key, 0, "x", 1, 0, 0), -EPIPE);
+	CHECK_EQUAL(own, 0);
+	CHECK_EQUAL(r.memory[0], 0);
+	cay_peer_release(back);
+	/* What it has can be given back. */
+	CHECK_EQUAL(cay_window_close(w), 0);
+	guesser_end(&r);
+}
+
+/* A lock needs the key too, and asks the node instead of the device. */
+static void guessing_by_lock(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_stats stats;
+	(void)state;
+	for (unsigned i = 1; i < 4096; i++) {
+		r.key.capability += 0x123456789ull;
+		CHECK_EQUAL(
+			cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
+	}
+	CHECK_EQUAL(cay_port_stats(r.origin, &stats), 0);
+	CHECK_EQUAL(stats.wrong, 4095);
+	r.key.capability++;
+	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
+	check_disabled(&r);
+	guesser_end(&r);
+}
+
+/* By hand too, and with all other ports of the process going on. */
+static void guessing_by_hand(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_peer *back = open_peer(r.owner, r.origin);
+	uint64_t wrong = 0;
+	(void)state;
+	r.key.capability ^= 1;
+	while (cay_port_stats(r.origin, &(struct cay_stats){ 0 }) == 0) {
+		struct cay_vci v = vci_fast_access(
+			r.peer, CAY_FAST_PUT, 0, ++wrong, r.key, 0, 8);
+		vci_issue(r.origin, &v);
+		if (wrong < 4096)
+			expect_cc(r.origin, wrong, CAY_FAST_PUT | 1,
+				CAY_ERROR_CAPABILITY);
+	}
+	CHECK_EQUAL(wrong, 4096);
+	check_disabled(&r);
+	CHECK_EQUAL(
+		cay_vci_post(r.origin, &(struct cay_vci){ { 0 } }), -EACCES);
+	expect_gone(r.owner, cay_port_addr(r.origin).vpid);
+	cay_peer_release(back);
+	guesser_end(&r);
+}
+
+/* The locks of a disabled port are free. */
+static void guessers_hold_nothing(void **state)
+{
+	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct cay_port *other = open_port(NULL);
+	struct cay_peer *peer = open_peer(other, r.owner);
+	struct cay_key key = r.key;
+	(void)state;
+	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, key, 0), 0);
+	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), -EAGAIN);
+	guess(&r, 4096);
+	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), 0);
+	cay_peer_release(peer);
+	close_port(other);
+	guesser_end(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(guessing_ends),
+		TEST(guessing_by_lock),
+		TEST(guessing_by_hand),
+		TEST(guessers_hold_nothing),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
