@@ -2,7 +2,8 @@
 # the packages that it needs and are not there.
 
 PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
-	clang-format libclang-rt-14-dev mandoc python3 procps
+	clang-format libclang-rt-14-dev libfabric-dev libfabric-bin mandoc \
+	python3 procps
 BUILD ?= build
 
 # Only for the comparison with other implementations of one-sided operations.

@@ -49,6 +49,8 @@ CAY_API int cay_send_tagged(struct cay_port *, struct cay_peer *, uint64_t tag,
 /* The same, gathered from several places. */
 CAY_API int cay_sendv(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const struct iovec *, int count, unsigned flags);
+CAY_API int cay_sendv_tagged(struct cay_port *, struct cay_peer *, uint64_t tag,
+	uint32_t api_tag, const struct iovec *, int count, unsigned flags);
 
 /*
  * As cay_send(), but waits for room: -ETIMEDOUT instead of -EAGAIN unless the

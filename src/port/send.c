@@ -112,17 +112,24 @@ int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	return send_one(port, peer, tag, 0, data, length, flags);
 }
 
-int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
-	const struct iovec *pieces, int count, unsigned flags)
+int cay_sendv_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	uint32_t api_tag, const struct iovec *pieces, int count, unsigned flags)
 {
 	if (unlikely(!port_here(port)))
 		return port_absent(port);
 	if (count < 0 || count > IOV_MAX || (count && !pieces))
 		return -EINVAL;
-	struct packet p = {
-		.tag = tag, .pieces = (uint32_t)count, .payload = pieces
-	};
+	struct packet p = { .tag = tag,
+		.api_tag = api_tag,
+		.pieces = (uint32_t)count,
+		.payload = pieces };
 	return send_pieces(port, peer, &p, flags);
+}
+
+int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
+	const struct iovec *pieces, int count, unsigned flags)
+{
+	return cay_sendv_tagged(port, peer, tag, 0, pieces, count, flags);
 }
 
 /*

@@ -190,8 +190,9 @@ static unsigned char *pieces_join(
 	return joined;
 }
 
-CAY_API int cay_sendv(struct cay_port *port, struct cay_peer *peer,
-	uint64_t tag, const struct iovec *pieces, int count, unsigned flags)
+CAY_API int cay_sendv_tagged(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, uint32_t api_tag, const struct iovec *pieces, int count,
+	unsigned flags)
 {
 	size_t length = 0;
 	if (!real_ready())
@@ -199,8 +200,16 @@ CAY_API int cay_sendv(struct cay_port *port, struct cay_peer *peer,
 	unsigned char *joined = pieces_join(pieces, count, &length);
 	struct trace_instruction i =
 		begin_send(port, peer, tag, joined, length, flags);
+	i.api_tag = api_tag;
 	free(joined);
-	return call_end(&i, real.sendv(port, peer, tag, pieces, count, flags));
+	return call_end(&i, real.sendv_tagged(port, peer, tag, api_tag, pieces,
+				    count, flags));
+}
+
+CAY_API int cay_sendv(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, const struct iovec *pieces, int count, unsigned flags)
+{
+	return cay_sendv_tagged(port, peer, tag, 0, pieces, count, flags);
 }
 
 CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,

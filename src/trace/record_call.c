@@ -27,7 +27,7 @@ static const struct {
 	{ "cay_peer_addr", &real.peer_addr },
 	{ "cay_send", &real.send },
 	{ "cay_send_tagged", &real.send_tagged },
-	{ "cay_sendv", &real.sendv },
+	{ "cay_sendv_tagged", &real.sendv_tagged },
 	{ "cay_send_wait", &real.send_wait },
 	{ "cay_poll", &real.poll },
 	{ "cay_put", &real.put },

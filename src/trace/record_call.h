@@ -23,7 +23,7 @@ struct real_calls {
 	__typeof__(&cay_peer_addr) peer_addr;
 	__typeof__(&cay_send) send;
 	__typeof__(&cay_send_tagged) send_tagged;
-	__typeof__(&cay_sendv) sendv;
+	__typeof__(&cay_sendv_tagged) sendv_tagged;
 	__typeof__(&cay_send_wait) send_wait;
 	__typeof__(&cay_poll) poll;
 	__typeof__(&cay_put) put;

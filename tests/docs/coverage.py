@@ -23,7 +23,8 @@ COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
             ["node", "list"], ["node", "fence"], ["node", "serve"], ["top"],
             ["bench"], ["trace"], ["trace", "record"], ["trace", "replay"],
             ["trace", "show"], ["trace", "random"], ["explain"], ["doctor"]]
-FOLDERS = ["base", "contract", "device", "trace", "node", "port", "cli"]
+FOLDERS = ["base", "contract", "device", "trace", "node", "port", "provider",
+           "cli"]
 STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
               "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3",
               "cay_key": "cay_window.3",
@@ -43,6 +44,7 @@ LAYERS = {
     "node": {"base", "cay", "contract", "device", "node"},
     "port": {"base", "cay", "contract", "device", "port"},
     "bench": {"base", "cay", "contract", "bench"},
+    "provider": {"base", "cay", "provider"},
     "cli": {"base", "cay", "contract", "device", "trace", "node", "bench",
             "cli"},
 }

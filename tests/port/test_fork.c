@@ -87,6 +87,8 @@ static void refuse_sends(struct estate *e)
 	CHECK_EQUAL(
 		cay_send_tagged(e->port, e->self, 0, 0, data, 8, 0), -ECHILD);
 	CHECK_EQUAL(cay_sendv(e->port, e->self, 0, &piece, 1, 0), -ECHILD);
+	CHECK_EQUAL(cay_sendv_tagged(e->port, e->self, 0, 0, &piece, 1, 0),
+		-ECHILD);
 	CHECK_EQUAL(cay_send_wait(e->port, e->self, 0, data, 8, 0, soon()),
 		-ECHILD);
 }

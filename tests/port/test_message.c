@@ -262,6 +262,11 @@ static void gathers_arrive_whole(void **state)
 				gather_one(a, peer, b, sizes[i], count, seed++);
 	CHECK_EQUAL(cay_sendv(a, peer, 5, NULL, 0, 0), 0);
 	expect_message(b, 5, 0, 0);
+	CHECK_EQUAL(cay_sendv_tagged(a, peer, 6, 77, NULL, 0, 0), 0);
+	struct cay_event e;
+	next_event(b, &e);
+	CHECK_EQUAL(e.api_tag, 77);
+	cay_release(b, &e);
 	check_empty(a);
 	cay_peer_release(peer);
 	close_port(a);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations that peers ask for, executed by who makes progress. The
+ * request is copied and checked, and always answered; the guard keeps others
+ * from elements that processors cannot change at once.
+ */
+#include <string.h>
+
+#include "provider/atomic.h"
+#include "provider/endpoint.h"
+#include "provider/mr.h"
+#include "provider/wire.h"
+
+/* Compare values, if it has them, and operands, if it uses them. */
+static size_t request_lists(const struct wire_atomic *q)
+{
+	return (q->compares ? 1 : 0) + (q->op == FI_ATOMIC_READ ? 0 : 1);
+}
+
+static enum atomic_kind request_kind(const struct wire_atomic *q)
+{
+	if (q->compares)
+		return ATOMIC_COMPARES;
+	return q->fetches ? ATOMIC_FETCHES : ATOMIC_WRITES;
+}
+
+static uint64_t request_access(const struct wire_atomic *q)
+{
+	uint64_t access = 0;
+	if (q->fetches)
+		access |= FI_REMOTE_READ;
+	if (q->op != FI_ATOMIC_READ)
+		access |= FI_REMOTE_WRITE;
+	return access;
+}
+
+static int request_check(const struct wire_atomic *q, size_t payload)
+{
+	enum atomic_kind kind = request_kind(q);
+	if (!atomic_known(kind, q->datatype, q->op))
+		return -FI_EOPNOTSUPP;
+	if (q->count == 0 || q->count > atomic_count_max(kind, q->datatype))
+		return -FI_EMSGSIZE;
+	size_t list = q->count * atomic_bytes(q->datatype);
+	return payload == request_lists(q) * list ? 0 : -FI_EINVAL;
+}
+
+static void request_execute(const struct wire_atomic *q,
+	const unsigned char *values, unsigned char *memory,
+	unsigned char *previous)
+{
+	size_t bytes = atomic_bytes(q->datatype);
+	size_t list = q->count * bytes;
+	const unsigned char *compare = q->compares ? values : NULL;
+	const unsigned char *operand = q->compares ? values + list : values;
+	if (q->op == FI_ATOMIC_READ)
+		operand = NULL;
+	for (size_t at = 0; at < list; at += bytes)
+		atomic_execute(q->datatype, q->op, memory + at,
+			operand ? operand + at : NULL,
+			compare ? compare + at : NULL, previous + at);
+}
+
+int atomic_serve(struct endpoint *ep, struct peer *from, uint64_t id,
+	const void *payload, size_t length)
+{
+	unsigned char previous[ATOMIC_BYTES];
+	struct wire_atomic q = { 0 };
+	void *memory = NULL;
+	size_t bytes = 0;
+	int r = -FI_EINVAL;
+	if (length >= sizeof(q)) {
+		memcpy(&q, payload, sizeof(q));
+		r = request_check(&q, length - sizeof(q));
+	}
+	if (r == 0) {
+		bytes = q.count * atomic_bytes(q.datatype);
+		r = mr_reach(ep->domain, q.key, q.address, bytes,
+			request_access(&q), &memory);
+	}
+	if (r == 0)
+		request_execute(&q, (const unsigned char *)payload + sizeof(q),
+			memory, previous);
+	/* Done is done: an answer without memory must not do it again. */
+	if (endpoint_post(from, WIRE_RESULT | (uint32_t)-r << WIRE_SMALL_SHIFT,
+		    id, previous, r == 0 && q.fetches ? bytes : 0))
+		LOG_WARN(EP_DATA, "no memory to answer an atomic operation\n");
+	return 0;
+}

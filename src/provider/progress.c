@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Progress of an endpoint: polls its port, and tries again what found no room.
+ * Small messages that the provider itself must get through (answers, and what
+ * regulates the flow) are notes; those to one peer keep their order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/arrive.h"
+#include "provider/fetch.h"
+#include "provider/wait.h"
+
+/* Polls in one go, so that one endpoint does not keep the guard for ever. */
+#define ROUNDS_MAX 8
+
+struct note {
+	struct list link; /* endpoint->pending */
+	struct peer *peer;
+	uint32_t head;
+	uint64_t tag;
+	size_t length;
+	unsigned char bytes[];
+};
+
+static void note_free(struct note *n)
+{
+	n->peer->posts--;
+	list_remove(&n->link);
+	free(n);
+}
+
+/* -EAGAIN: later; all else is the end of it. */
+static int note_send(const struct note *n)
+{
+	const struct peer *p = n->peer;
+	return cay_send_tagged(p->ep->port, p->port, n->tag, n->head, n->bytes,
+		n->length, CAY_PRIORITY);
+}
+
+static int note_keep(struct peer *p, uint32_t head, uint64_t tag,
+	const void *bytes, size_t length)
+{
+	struct note *n = malloc(sizeof(*n) + length);
+	if (!n)
+		return -FI_ENOMEM;
+	*n = (struct note){
+		.peer = p, .head = head, .tag = tag, .length = length
+	};
+	if (length)
+		memcpy(n->bytes, bytes, length);
+	p->posts++;
+	list_append(&p->ep->pending, &n->link);
+	return 0;
+}
+
+int endpoint_post(struct peer *p, uint32_t head, uint64_t tag,
+	const void *bytes, size_t length)
+{
+	if (!p->port) /* it is gone: nobody waits for this */
+		return 0;
+	if (p->posts)
+		return note_keep(p, head, tag, bytes, length);
+	int r = cay_send_tagged(
+		p->ep->port, p->port, tag, head, bytes, length, 0);
+	return r == -EAGAIN ? note_keep(p, head, tag, bytes, length) : 0;
+}
+
+void endpoint_unpost(struct peer *p)
+{
+	list_for_each_safe (link, after, &p->ep->pending) {
+		struct note *n = list_of(link, struct note, link);
+		if (n->peer == p)
+			note_free(n);
+	}
+}
+
+/* A peer without room is not asked twice in a round. */
+static void notes_send(struct endpoint *ep)
+{
+	unsigned round = ++ep->rounds;
+	list_for_each_safe (link, after, &ep->pending) {
+		struct note *n = list_of(link, struct note, link);
+		if (n->peer->full_in == round)
+			continue;
+		if (note_send(n) == -EAGAIN)
+			n->peer->full_in = round;
+		else
+			note_free(n);
+	}
+}
+
+/* Deals with what was polled; false: something must wait. */
+static bool events_take(struct endpoint *ep)
+{
+	while (ep->event_next < ep->event_count) {
+		const struct cay_event *e = &ep->events[ep->event_next];
+		if (unlikely(arrive(ep, e)))
+			return false;
+		cay_release(ep->port, e);
+		ep->event_next++;
+	}
+	return true;
+}
+
+static bool events_poll(struct endpoint *ep)
+{
+	int n = cay_poll(ep->port, ep->events, ENDPOINT_EVENTS);
+	ep->event_next = 0;
+	ep->event_count = n > 0 ? n : 0;
+	return n > 0;
+}
+
+__attribute__((cold)) static void progress_again(struct endpoint *ep)
+{
+	if (!list_empty(&ep->pending))
+		notes_send(ep);
+	if (!list_empty(&ep->fetching))
+		fetch_continue(ep);
+	if (!list_empty(&ep->rma_waiting))
+		rma_continue(ep);
+}
+
+static bool progress_waits(const struct endpoint *ep)
+{
+	return !list_empty(&ep->pending) || !list_empty(&ep->fetching) ||
+	       !list_empty(&ep->rma_waiting);
+}
+
+void endpoint_progress(struct endpoint *ep)
+{
+	if (unlikely(!ep->port))
+		return;
+	ep->sends = 0;
+	ep->polls++;
+	for (int i = 0; i < ROUNDS_MAX; i++) {
+		if (!events_take(ep) || !events_poll(ep))
+			break;
+		bool more = ep->event_count == ENDPOINT_EVENTS;
+		if (!events_take(ep) || !more)
+			break;
+	}
+	if (unlikely(progress_waits(ep)))
+		progress_again(ep);
+	if (unlikely(ep->armed))
+		wait_rearm(ep);
+}

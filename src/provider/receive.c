@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posting receives and delivering messages to them: see receive.h. A receive
+ * with FI_MULTI_RECV takes messages one behind the other until less is left of
+ * it than FI_OPT_MIN_MULTI_RECV says.
+ */
+#include "provider/receive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/fetch.h"
+#include "provider/unexpected.h"
+
+/* ---- receives ---- */
+
+/* Freed ones are kept for the next; the endpoint owns their memory. */
+static struct receive *receive_new(struct endpoint *ep)
+{
+	if (list_empty(&ep->spare))
+		return malloc(sizeof(struct receive));
+	struct receive *r = list_of(ep->spare.next, struct receive, all);
+	list_remove(&r->all);
+	return r;
+}
+
+static void receive_free(struct endpoint *ep, struct receive *r)
+{
+	for (; r->reserved; r->reserved--)
+		cq_unreserve(ep->rx_cq);
+	list_append(&ep->spare, &r->all);
+}
+
+static void receive_tell(struct endpoint *ep, struct receive *r,
+	const struct fi_cq_err_entry *e, fi_addr_t source)
+{
+	struct cntr *counter = ep->counters[COUNT_RECV];
+	bool silent = ep->rx_selective && !(r->flags & FI_COMPLETION);
+	if (counter)
+		cntr_count(counter, e->err != 0);
+	if (!r->reserved)
+		return;
+	if (e->err)
+		cq_fail(ep->rx_cq, e, source);
+	else if (!silent || e->flags & FI_MULTI_RECV)
+		cq_complete(ep->rx_cq, (const void *)e, source);
+	else
+		return;
+	r->reserved--;
+}
+
+/* With so many bytes more, will it take no further message? */
+static bool receive_full(
+	const struct endpoint *ep, const struct receive *r, size_t more)
+{
+	size_t left = r->length - r->used - more;
+	return !(r->flags & FI_MULTI_RECV) || left == 0 ||
+	       left < ep->min_multi_recv;
+}
+
+void receive_end(struct endpoint *ep, struct receive *r,
+	struct fi_cq_err_entry *e, fi_addr_t source)
+{
+	bool last = receive_full(ep, r, 0) && r->fetching == 0;
+	if (unlikely(r->flags & FI_MULTI_RECV) && last)
+		e->flags |= FI_MULTI_RECV;
+	receive_tell(ep, r, e, source);
+	if (last)
+		receive_free(ep, r);
+}
+
+/* Room for the completion of one more message. */
+static inline int receive_reserve(struct endpoint *ep, struct receive *r)
+{
+	if (likely(r->reserved > r->fetching) || !ep->rx_cq)
+		return 0;
+	int e = cq_reserve(ep->rx_cq);
+	if (e == 0)
+		r->reserved++;
+	return e;
+}
+
+/* ---- delivering ---- */
+
+static size_t scatter(
+	const struct receive *r, const unsigned char *from, size_t length)
+{
+	size_t at = r->used, done = 0;
+	for (uint32_t i = 0; i < r->iov_count && done < length; i++) {
+		size_t here = r->iov[i].iov_len;
+		if (at >= here) {
+			at -= here;
+			continue;
+		}
+		size_t n = bits_min(here - at, length - done);
+		memcpy((char *)r->iov[i].iov_base + at, from + done, n);
+		done += n;
+		at = 0;
+	}
+	return done;
+}
+
+static void deliver_eager(
+	struct endpoint *ep, struct receive *r, const struct arrival *a)
+{
+	struct fi_cq_err_entry e = { .op_context = r->context,
+		.flags = receive_flags(a->head),
+		.buf = (char *)r->iov[0].iov_base + r->used,
+		.data = a->data,
+		.tag = a->tag };
+	e.len = scatter(r, a->bytes, a->length);
+	if (unlikely(e.len < a->length)) {
+		e.err = FI_ETRUNC;
+		e.prov_errno = -FI_ETRUNC;
+		e.olen = a->length - e.len;
+	}
+	r->used += e.len;
+	receive_end(ep, r, &e, a->from->fi_addr);
+}
+
+/*
+ * The message is this receive's, which leaves its matcher if that fills it. 0,
+ * or -FI_EAGAIN, -FI_ENOMEM and nothing has happened.
+ */
+static int deliver(struct endpoint *ep, struct receive *r,
+	const struct arrival *a, struct matcher *posted)
+{
+	struct op *op = NULL;
+	int e = receive_reserve(ep, r);
+	if (unlikely(e))
+		return e;
+	if (!a->bytes) {
+		op = fetch_new(ep, r, a);
+		if (!op)
+			return -FI_ENOMEM;
+	} else if (unlikely(a->head & WIRE_ID)) {
+		e = endpoint_post(a->from, WIRE_TAKEN, a->id, NULL, 0);
+		if (e)
+			return e;
+	}
+	if (posted &&
+		receive_full(ep, r, bits_min(a->length, r->length - r->used)))
+		matcher_unpost(posted, r);
+	if (op)
+		fetch_start(op);
+	else
+		deliver_eager(ep, r, a);
+	return 0;
+}
+
+int receive_arrived(struct endpoint *ep, const struct arrival *a)
+{
+	struct matcher *m = receive_matcher(ep, receive_tagged(a->head));
+	struct receive *r = matcher_receive(m, a->from->fi_addr, a->tag);
+	if (likely(r != NULL))
+		return deliver(ep, r, a, m);
+	return unexpected_hold(ep, m, a);
+}
+
+/* ---- posting ---- */
+
+static int receive_fill(struct receive *r, const struct wanted *w)
+{
+	r->iov_count = (uint32_t)w->count;
+	r->length = r->used = 0;
+	r->iov[0].iov_base = NULL;
+	r->fetching = r->reserved = 0;
+	r->source = w->source;
+	r->tag = w->tag;
+	r->ignore = w->ignore;
+	r->flags = w->flags;
+	r->context = w->context;
+	for (size_t i = 0; i < w->count; i++) {
+		r->iov[i] = w->iov[i];
+		if (w->iov[i].iov_len > SIZE_MAX - r->length)
+			return -FI_EMSGSIZE;
+		r->length += w->iov[i].iov_len;
+	}
+	return 0;
+}
+
+/* From somebody who is gone and has left nothing? */
+static bool receive_hopeless(const struct endpoint *ep, const struct receive *r)
+{
+	return r->source < ep->index_room && ep->by_index[r->source] &&
+	       ep->by_index[r->source]->state == PEER_GONE;
+}
+
+/* Gives a receive what was there before it; then posts what is left of it. */
+static int receive_post(
+	struct endpoint *ep, struct matcher *m, struct receive *r)
+{
+	for (bool more = true; more;) {
+		struct unexpected *u;
+		struct arrival a;
+		int e = matcher_message(m, r->source, r->tag, r->ignore, &u);
+		if (e)
+			return e;
+		if (likely(!u))
+			return unlikely(receive_hopeless(ep, r))
+				       ? -FI_EHOSTUNREACH
+				       : matcher_post(m, r);
+		unexpected_arrival(u, &a);
+		more = !receive_full(
+			ep, r, bits_min(a.length, r->length - r->used));
+		e = deliver(ep, r, &a, NULL);
+		if (e)
+			return e;
+		unexpected_drop(ep, m, u);
+	}
+	return 0;
+}
+
+/* It could not be posted after all: what it has already got stays with it. */
+static int receive_give_up(struct endpoint *ep, struct receive *r, int error)
+{
+	if (r->used == 0 && r->fetching == 0) {
+		receive_free(ep, r);
+		return error == -FI_ENOMEM ? -FI_EAGAIN : error;
+	}
+	r->length = r->used;
+	if (r->fetching == 0) {
+		struct fi_cq_err_entry e = { .op_context = r->context,
+			.flags = FI_RECV | FI_MSG };
+		receive_end(ep, r, &e, FI_ADDR_NOTAVAIL);
+	}
+	return 0;
+}
+
+static int receive_take_up(struct endpoint *ep, const struct wanted *w)
+{
+	struct receive *r = receive_new(ep);
+	if (!r)
+		return -FI_EAGAIN;
+	int e = receive_fill(r, w);
+	if (e == 0)
+		e = receive_reserve(ep, r);
+	if (e == 0)
+		e = receive_post(ep, receive_matcher(ep, w->tagged), r);
+	return unlikely(e) ? receive_give_up(ep, r, e) : 0;
+}
+
+int receive_claimed(
+	struct endpoint *ep, const struct wanted *w, const struct arrival *a)
+{
+	struct receive *r = receive_new(ep);
+	if (!r)
+		return -FI_EAGAIN;
+	int e = receive_fill(r, w);
+	r->flags &= ~FI_MULTI_RECV;
+	if (e == 0)
+		e = receive_reserve(ep, r);
+	if (e == 0)
+		e = deliver(ep, r, a, NULL);
+	return e ? receive_give_up(ep, r, e) : 0;
+}
+
+/* Whom it is from, if the endpoint looks at that at all. */
+static int wanted_source(struct endpoint *ep, struct wanted *w)
+{
+	if (!(ep->caps & FI_DIRECTED_RECV) || w->source == FI_ADDR_UNSPEC) {
+		w->source = FI_ADDR_UNSPEC;
+		return 0;
+	}
+	if (!av_has(ep->av, w->source))
+		return -FI_EINVAL;
+	w->source = av_first(ep->av, w->source);
+	if (unlikely(w->source >= ep->index_room || !ep->by_index[w->source] ||
+		     !ep->by_index[w->source]->port))
+		peer_watch(ep, w->source);
+	return 0;
+}
+
+static ssize_t receive_locked(struct endpoint *ep, struct wanted *w)
+{
+	if (unlikely(!ep->port))
+		return -FI_EOPBADSTATE;
+	int e = wanted_source(ep, w);
+	if (e)
+		return e;
+	if (unlikely(w->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		return unexpected_look(ep, w);
+	return receive_take_up(ep, w);
+}
+
+ssize_t receive_wanted(struct fid_ep *fid, struct wanted *w)
+{
+	struct endpoint *ep = endpoint_of(fid);
+	if (unlikely(w->count > PROVIDER_IOV_MAX || (w->count && !w->iov)))
+		return -FI_EINVAL;
+	guard_enter(&ep->domain->guard);
+	ssize_t e = receive_locked(ep, w);
+	guard_leave(&ep->domain->guard);
+	return e;
+}
+
+/* ---- ending without a message ---- */
+
+static void receive_fail(
+	struct endpoint *ep, struct receive *r, bool tagged, int error)
+{
+	struct fi_cq_err_entry e = { .op_context = r->context,
+		.flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
+		.tag = r->tag,
+		.err = error,
+		.prov_errno = -error };
+	matcher_unpost(receive_matcher(ep, tagged), r);
+	/* It takes no more; long messages under way into it still end. */
+	r->length = r->used;
+	if (receive_reserve(ep, r))
+		LOG_WARN(CQ, "no memory to tell of a failed receive\n");
+	receive_end(ep, r, &e, r->source);
+}
+
+static void fail_from(struct endpoint *ep, bool tagged, fi_addr_t source)
+{
+	struct matcher *m = receive_matcher(ep, tagged);
+	list_for_each_safe (link, after, &m->receives) {
+		struct receive *r = list_of(link, struct receive, all);
+		if (r->source == source)
+			receive_fail(ep, r, tagged, FI_EHOSTUNREACH);
+	}
+}
+
+void receive_fail_from(struct endpoint *ep, fi_addr_t source)
+{
+	fail_from(ep, true, source);
+	fail_from(ep, false, source);
+}
+
+static bool cancel_in(struct endpoint *ep, bool tagged, void *context)
+{
+	struct matcher *m = receive_matcher(ep, tagged);
+	list_for_each (link, &m->receives) {
+		struct receive *r = list_of(link, struct receive, all);
+		if (r->context != context)
+			continue;
+		receive_fail(ep, r, tagged, FI_ECANCELED);
+		return true;
+	}
+	return false;
+}
+
+ssize_t receive_cancel(struct endpoint *ep, void *context)
+{
+	bool found = cancel_in(ep, true, context) ||
+		     cancel_in(ep, false, context);
+	return found ? 0 : -FI_ENOENT;
+}
+
+static void free_posted(struct endpoint *ep, struct matcher *m)
+{
+	list_for_each_safe (link, after, &m->receives) {
+		struct receive *r = list_of(link, struct receive, all);
+		matcher_unpost(m, r);
+		receive_free(ep, r);
+	}
+}
+
+void receive_free_all(struct endpoint *ep)
+{
+	free_posted(ep, &ep->tagged);
+	free_posted(ep, &ep->untagged);
+	list_for_each_safe (link, after, &ep->spare)
+		free(list_of(link, struct receive, all));
+	list_init(&ep->spare);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See harness.h. */
+#include "harness.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* All that a crew does; a program may take longer. */
+#define CREW_NS	 (60 * NS_PER_S)
+#define QUIET_NS (30 * NS_PER_MS)
+
+enum {
+	WORDS = 64
+};
+
+struct meeting {
+	_Atomic unsigned arrived, round;
+	_Atomic uint64_t words[WORDS];
+	char addresses[MEMBERS_MAX][ADDRESS_MAX];
+};
+
+/* ---- processes ---- */
+
+struct start {
+	struct member member;
+	member_body *body;
+	void *argument;
+};
+
+static void member_run(struct child *parent, void *argument)
+{
+	struct start *s = argument;
+	s->member.parent = parent;
+	s->body(&s->member, s->argument);
+}
+
+void crew_start(
+	struct crew *c, unsigned count, member_body *body, void *argument)
+{
+	CHECK(count <= MEMBERS_MAX);
+	*c = (struct crew){ .count = count,
+		.meeting = shared_memory(sizeof(struct meeting)) };
+	for (unsigned i = 0; i < count; i++) {
+		struct start s = { { i, count, NULL, c->meeting }, body,
+			argument };
+		child_start(&c->children[i], member_run, &s);
+	}
+}
+
+void crew_kill(struct crew *c, unsigned rank)
+{
+	child_kill(&c->children[rank]);
+}
+
+/* Without taking its status away. */
+static bool child_ended(const struct child *c)
+{
+	siginfo_t info = { 0 };
+	CHECK_EQUAL(
+		waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT),
+		0);
+	return info.si_pid != 0;
+}
+
+/* Whoever ends badly fails the test at once, while others still wait. */
+void crew_join(struct crew *c)
+{
+	uint64_t deadline = now_ns() + CREW_NS;
+	unsigned left;
+	do {
+		left = 0;
+		for (unsigned i = 0; i < c->count; i++) {
+			struct child *child = &c->children[i];
+			if (child->pid && child_ended(child))
+				child_join(child);
+			left += child->pid != 0;
+		}
+		CHECK(now_ns() < deadline);
+		nap_ns(200 * NS_PER_US);
+	} while (left);
+}
+
+void crew_run(unsigned count, member_body *body, void *argument)
+{
+	struct crew c;
+	crew_start(&c, count, body, argument);
+	crew_join(&c);
+}
+
+void member_meet(struct member *me, struct stack *s)
+{
+	struct meeting *m = me->meeting;
+	uint64_t deadline = now_ns() + CREW_NS;
+	unsigned round = atomic_load(&m->round);
+	if (atomic_fetch_add(&m->arrived, 1) + 1 == me->count) {
+		atomic_store(&m->arrived, 0);
+		atomic_fetch_add(&m->round, 1);
+		return;
+	}
+	while (atomic_load(&m->round) == round) {
+		if (s)
+			stack_progress(s);
+		CHECK(now_ns() < deadline);
+		sched_yield();
+	}
+}
+
+_Atomic uint64_t *member_word(struct member *me, unsigned index)
+{
+	CHECK(index < WORDS);
+	return &me->meeting->words[index];
+}
+
+const void *member_address(struct member *me, unsigned rank)
+{
+	return me->meeting->addresses[rank];
+}
+
+/* ---- opening ---- */
+
+static void hints_domain(struct fi_domain_attr *d, const struct options *o)
+{
+	d->av_type = o->av_type;
+	d->threading = o->threading;
+	d->data_progress = d->control_progress = o->progress;
+	d->mr_mode = o->mr_mode;
+}
+
+struct fi_info *stack_hints(const struct options *o)
+{
+	struct fi_info *h = fi_allocinfo();
+	uint64_t order = o->order ? o->order : FI_ORDER_SAS;
+	CHECK(h != NULL);
+	h->caps = o->caps ? o->caps : CAPS_USUAL;
+	h->ep_attr->type = FI_EP_RDM;
+	h->fabric_attr->prov_name = strdup("cay");
+	h->tx_attr->op_flags = o->tx_flags;
+	h->rx_attr->op_flags = o->rx_flags;
+	h->tx_attr->msg_order = h->rx_attr->msg_order = order;
+	hints_domain(h->domain_attr, o);
+	return h;
+}
+
+static struct fid_cq *queue_open(struct stack *s, const struct options *o)
+{
+	struct fid_cq *cq;
+	struct fi_cq_attr attr = {
+		.size = o->cq_size,
+		.format = o->format ? o->format : FI_CQ_FORMAT_TAGGED,
+		.wait_obj = o->wait,
+	};
+	CHECK_EQUAL(fi_cq_open(s->domain, &attr, &cq, s), 0);
+	return cq;
+}
+
+void stack_open_domain(struct stack *s, const struct options *o)
+{
+	struct fi_av_attr av = { .type = o->av_type };
+	struct fi_info *hints = stack_hints(o);
+	*s = (struct stack){ 0 };
+	CHECK_EQUAL(fi_getinfo(API_VERSION, NULL, o->service,
+			    o->service ? FI_SOURCE : 0, hints, &s->info),
+		0);
+	fi_freeinfo(hints);
+	CHECK_EQUAL(fi_fabric(s->info->fabric_attr, &s->fabric, s), 0);
+	CHECK_EQUAL(fi_domain(s->fabric, s->info, &s->domain, s), 0);
+	CHECK_EQUAL(fi_av_open(s->domain, &av, &s->av, s), 0);
+	s->txcq = queue_open(s, o);
+	s->rxcq = queue_open(s, o);
+}
+
+void stack_open_ep(struct stack *s, const struct options *o)
+{
+	CHECK_EQUAL(fi_endpoint(s->domain, s->info, &s->ep, s), 0);
+	CHECK_EQUAL(fi_ep_bind(s->ep, &s->av->fid, 0), 0);
+	CHECK_EQUAL(
+		fi_ep_bind(s->ep, &s->txcq->fid, FI_TRANSMIT | o->tx_bind), 0);
+	CHECK_EQUAL(fi_ep_bind(s->ep, &s->rxcq->fid, FI_RECV | o->rx_bind), 0);
+	if (!o->disabled)
+		CHECK_EQUAL(fi_enable(s->ep), 0);
+}
+
+void stack_open(struct stack *s, const struct options *o)
+{
+	stack_open_domain(s, o);
+	stack_open_ep(s, o);
+}
+
+static void close_one(struct fid *fid)
+{
+	if (fid)
+		CHECK_EQUAL(fi_close(fid), 0);
+}
+
+/* The first member of every object is its fid. */
+#define CLOSE(object) close_one((object) ? &(object)->fid : NULL)
+
+void stack_close(struct stack *s)
+{
+	CLOSE(s->ep);
+	CLOSE(s->txcq);
+	CLOSE(s->rxcq);
+	CLOSE(s->av);
+	CLOSE(s->domain);
+	CLOSE(s->fabric);
+	fi_freeinfo(s->info);
+	*s = (struct stack){ 0 };
+}
+
+/* ---- getting to know each other ---- */
+
+void stack_tell(struct stack *s, struct member *me)
+{
+	size_t length = ADDRESS_MAX;
+	CHECK_EQUAL(fi_getname(&s->ep->fid, me->meeting->addresses[me->rank],
+			    &length),
+		0);
+	CHECK(length <= ADDRESS_MAX);
+}
+
+fi_addr_t stack_insert(struct stack *s, struct member *me, unsigned rank)
+{
+	fi_addr_t at = FI_ADDR_NOTAVAIL;
+	CHECK_EQUAL(
+		fi_av_insert(s->av, member_address(me, rank), 1, &at, 0, NULL),
+		1);
+	CHECK(at != FI_ADDR_NOTAVAIL);
+	return at;
+}
+
+void stack_join(struct stack *s, struct member *me)
+{
+	stack_tell(s, me);
+	member_meet(me, s);
+	for (unsigned i = 0; i < me->count; i++)
+		s->peers[i] = stack_insert(s, me, i);
+	member_meet(me, s);
+}
+
+void stack_leave(struct stack *s, struct member *me)
+{
+	member_meet(me, s);
+	stack_close(s);
+}
+
+/* ---- completions ---- */
+
+void stack_progress(struct stack *s)
+{
+	ssize_t r = fi_cq_read(s->rxcq, NULL, 0);
+	if (r < 0 && r != -FI_EAGAIN && r != -FI_EAVAIL)
+		CHECK_EQUAL(r, 0);
+	r = fi_cq_read(s->txcq, NULL, 0);
+	if (r < 0 && r != -FI_EAGAIN && r != -FI_EAVAIL)
+		CHECK_EQUAL(r, 0);
+}
+
+static void tell_error(struct fid_cq *cq)
+{
+	struct fi_cq_err_entry e = { 0 };
+	if (fi_cq_readerr(cq, &e, 0) == 1)
+		fprintf(stderr, "error %d (%s), tag %llx, length %zu\n", e.err,
+			fi_strerror(e.err), (unsigned long long)e.tag, e.len);
+}
+
+/* Reads one; what is there must be one, and no error. */
+static bool queue_read(
+	struct fid_cq *cq, struct fi_cq_tagged_entry *e, fi_addr_t *source)
+{
+	ssize_t r = source ? fi_cq_readfrom(cq, e, 1, source)
+			   : fi_cq_read(cq, e, 1);
+	if (r == -FI_EAGAIN)
+		return false;
+	if (r == -FI_EAVAIL)
+		tell_error(cq);
+	CHECK_EQUAL(r, 1);
+	return true;
+}
+
+bool cq_poll(struct fid_cq *cq, struct fi_cq_tagged_entry *e)
+{
+	return queue_read(cq, e, NULL);
+}
+
+static void queue_next(
+	struct fid_cq *cq, struct fi_cq_tagged_entry *e, fi_addr_t *source)
+{
+	uint64_t deadline = soon();
+	while (!queue_read(cq, e, source)) {
+		CHECK(now_ns() < deadline);
+		sched_yield();
+	}
+}
+
+void cq_next(struct fid_cq *cq, struct fi_cq_tagged_entry *e)
+{
+	queue_next(cq, e, NULL);
+}
+
+fi_addr_t cq_next_from(struct fid_cq *cq, struct fi_cq_tagged_entry *e)
+{
+	fi_addr_t source = 0;
+	queue_next(cq, e, &source);
+	return source;
+}
+
+void cq_expect(struct fid_cq *cq, void *context)
+{
+	struct fi_cq_tagged_entry e;
+	cq_next(cq, &e);
+	CHECK(e.op_context == context);
+}
+
+int cq_next_error(struct fid_cq *cq, struct fi_cq_err_entry *e)
+{
+	uint64_t deadline = soon();
+	struct fi_cq_tagged_entry none;
+	ssize_t r;
+	while ((r = fi_cq_read(cq, &none, 1)) == -FI_EAGAIN) {
+		CHECK(now_ns() < deadline);
+		sched_yield();
+	}
+	CHECK_EQUAL(r, -FI_EAVAIL);
+	*e = (struct fi_cq_err_entry){ 0 };
+	CHECK_EQUAL(fi_cq_readerr(cq, e, 0), 1);
+	CHECK(e->err > 0);
+	return e->err;
+}
+
+void cq_quiet(struct fid_cq *cq)
+{
+	uint64_t until = now_ns() + QUIET_NS;
+	struct fi_cq_tagged_entry e;
+	do {
+		CHECK_EQUAL(fi_cq_read(cq, &e, 1), -FI_EAGAIN);
+		sched_yield();
+	} while (now_ns() < until);
+}

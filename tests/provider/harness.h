@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the tests of the provider share, on top of ../port/harness.h: everything
+ * of libfabric that a program opens before it talks, by one call; processes
+ * that know each other's addresses; completions that come or the test fails.
+ *
+ *	static void body(struct member *me, void *argument)
+ *	{
+ *		struct stack s;
+ *		stack_open(&s, &(struct options){ 0 });
+ *		stack_join(&s, me);
+ *		... s.peers[rank] is a fi_addr_t ...
+ *		stack_leave(&s, me);
+ *	}
+ *
+ *	static void test(void **state)
+ *	{
+ *		crew_run(2, body, NULL);
+ *	}
+ *
+ * Only members call libfabric; the process that runs the tests never does.
+ */
+#ifndef CAY_TESTS_PROVIDER_HARNESS_H
+#define CAY_TESTS_PROVIDER_HARNESS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include "../port/harness.h"
+
+#define API_VERSION FI_VERSION(1, 17)
+
+enum {
+	MEMBERS_MAX = 8,
+	ADDRESS_MAX = 64, /* bytes */
+};
+
+/* ---- processes ---- */
+
+struct meeting; /* the memory that members share */
+
+struct member {
+	unsigned rank, count;
+	struct child *parent;
+	struct meeting *meeting;
+};
+
+struct crew {
+	unsigned count;
+	struct child children[MEMBERS_MAX]; /* .pid 0: killed */
+	struct meeting *meeting;
+};
+
+typedef void member_body(struct member *, void *argument);
+
+/* So many members run the body; all must end well. */
+void crew_run(unsigned count, member_body *, void *argument);
+/* The same in parts, for who wants to do something meanwhile. */
+void crew_start(struct crew *, unsigned count, member_body *, void *argument);
+void crew_kill(struct crew *, unsigned rank);
+void crew_join(struct crew *);
+
+struct stack;
+
+/*
+ * All members meet. While it waits, a member makes progress on its stack
+ * (NULL: it has none).
+ */
+void member_meet(struct member *, struct stack *);
+
+/* A word that members share, zeroed. */
+_Atomic uint64_t *member_word(struct member *, unsigned index);
+
+/* ---- the objects of libfabric ---- */
+
+/* Zeroed means the usual. */
+struct options {
+	uint64_t caps; /* 0: CAPS_USUAL */
+	enum fi_av_type av_type;
+	enum fi_cq_format format; /* unspecified: tagged */
+	enum fi_wait_obj wait;	  /* of the queues */
+	enum fi_threading threading;
+	enum fi_progress progress;   /* data and control */
+	uint64_t tx_flags, rx_flags; /* op_flags */
+	uint64_t tx_bind, rx_bind;   /* FI_SELECTIVE_COMPLETION, or none */
+	uint64_t order;		     /* msg_order; 0: FI_ORDER_SAS */
+	int mr_mode;
+	size_t cq_size;
+	const char *service; /* of this endpoint */
+	bool disabled;	     /* does not call fi_enable() */
+};
+
+#define CAPS_USUAL (FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV)
+
+struct stack {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *txcq, *rxcq;
+	struct fid_ep *ep;
+	fi_addr_t peers[MEMBERS_MAX]; /* by rank, this one included */
+};
+
+/* Hints that ask for this; fi_freeinfo() them. */
+struct fi_info *stack_hints(const struct options *);
+void stack_open(struct stack *, const struct options *);
+/* In parts: all but the endpoint, and the endpoint. */
+void stack_open_domain(struct stack *, const struct options *);
+void stack_open_ep(struct stack *, const struct options *);
+/* Everything that is open must close well. */
+void stack_close(struct stack *);
+
+/* Tells all the others its address, and inserts theirs. */
+void stack_join(struct stack *, struct member *);
+/* In parts: tells the address; and, after a meeting, inserts one. */
+void stack_tell(struct stack *, struct member *);
+fi_addr_t stack_insert(struct stack *, struct member *, unsigned rank);
+const void *member_address(struct member *, unsigned rank);
+/* Meets the others and closes. */
+void stack_leave(struct stack *, struct member *);
+
+void stack_progress(struct stack *);
+
+/* A call that may find no room: until it succeeds. */
+#define MUST(stack, call)                                         \
+	do {                                                      \
+		ssize_t must_;                                    \
+		uint64_t until_ = soon();                         \
+		while ((must_ = (call)) == -FI_EAGAIN) {          \
+			stack_progress(stack);                    \
+			CHECK(now_ns() < until_);                 \
+		}                                                 \
+		check_equal(must_, 0, #call, __FILE__, __LINE__); \
+	} while (0)
+
+/* ---- completions ---- */
+
+/* Is there one? An error entry fails the test. */
+bool cq_poll(struct fid_cq *, struct fi_cq_tagged_entry *);
+/* Waits for the next one. */
+void cq_next(struct fid_cq *, struct fi_cq_tagged_entry *);
+fi_addr_t cq_next_from(struct fid_cq *, struct fi_cq_tagged_entry *);
+/* The next one has this context. */
+void cq_expect(struct fid_cq *, void *context);
+/* The next one is an error; returned is its positive fi_errno. */
+int cq_next_error(struct fid_cq *, struct fi_cq_err_entry *);
+/* Nothing is there, nor comes in a moment. */
+void cq_quiet(struct fid_cq *);
+
+#endif

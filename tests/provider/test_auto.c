@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Automatic progress: things end although the application does nothing. */
+#include <dirent.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "harness.h"
+
+#define LONG_BYTES (1ul << 20)
+#define ROUNDS	   300
+
+static void open_auto(struct stack *s)
+{
+	stack_open(s, &(struct options){ .progress = FI_PROGRESS_AUTO,
+			      .threading = FI_THREAD_SAFE,
+			      .wait = FI_WAIT_FD });
+}
+
+/* Waits without a call of libfabric. */
+static void meet_silently(struct member *me, unsigned word)
+{
+	uint64_t deadline = soon();
+	atomic_fetch_add(member_word(me, word), 1);
+	while (atomic_load(member_word(me, word)) < me->count) {
+		CHECK(now_ns() < deadline);
+		nap_ns(NS_PER_MS);
+	}
+}
+
+/* ---- a long message into a process that does not look ---- */
+
+static void long_send(struct stack *s, const void *bytes)
+{
+	struct fi_cq_tagged_entry e;
+	MUST(s, fi_send(s->ep, bytes, LONG_BYTES, NULL, s->peers[1], NULL));
+	CHECK_EQUAL(fi_cq_sread(s->txcq, &e, 1, NULL, 10000), 1);
+}
+
+static void long_body(struct member *me, void *argument)
+{
+	char *bytes = malloc(LONG_BYTES);
+	struct stack s;
+	(void)argument;
+	open_auto(&s);
+	stack_join(&s, me);
+	if (me->rank == 0)
+		content_fill(bytes, LONG_BYTES, 1);
+	else
+		MUST(&s, fi_recv(s.ep, bytes, LONG_BYTES, NULL, FI_ADDR_UNSPEC,
+				 bytes));
+	meet_silently(me, 0);
+	nap_ns(20 * NS_PER_MS); /* until the thread sleeps */
+	if (me->rank == 0)
+		long_send(&s, bytes);
+	meet_silently(me, 1);
+	if (me->rank == 1) {
+		CHECK(content_fits(bytes, LONG_BYTES, 1));
+		cq_expect(s.rxcq, bytes);
+	}
+	stack_leave(&s, me);
+	free(bytes);
+}
+
+static void takes_long_messages(void **state)
+{
+	(void)state;
+	crew_run(2, long_body, NULL);
+}
+
+/* ---- while others poll and sleep ---- */
+
+static void round_wait(struct stack *s, uint64_t i)
+{
+	struct fi_cq_tagged_entry e;
+	if (i % 3 == 0)
+		CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 10000), 1);
+	else
+		cq_next(s->rxcq, &e);
+}
+
+static void mixed_body(struct member *me, void *argument)
+{
+	struct random random = { me->rank + 1 };
+	struct stack s;
+	uint64_t word;
+	(void)argument;
+	open_auto(&s);
+	stack_join(&s, me);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		MUST(&s, fi_recv(s.ep, &word, sizeof(word), NULL,
+				 FI_ADDR_UNSPEC, &word));
+		random_pause(&random, 2 * NS_PER_MS);
+		MUST(&s, fi_inject(s.ep, &i, sizeof(i), s.peers[!me->rank]));
+		round_wait(&s, i);
+		CHECK_EQUAL(word, i);
+	}
+	stack_leave(&s, me);
+}
+
+static void lets_others_poll(void **state)
+{
+	(void)state;
+	crew_run(2, mixed_body, NULL);
+}
+
+/* ---- the thread itself ---- */
+
+static bool thread_is(const char *task, const char *name)
+{
+	char path[300], text[32] = "";
+	snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task);
+	FILE *f = fopen(path, "r");
+	if (f) {
+		if (!fgets(text, sizeof(text), f))
+			text[0] = 0;
+		fclose(f);
+	}
+	text[strcspn(text, "\n")] = 0;
+	return strcmp(text, name) == 0;
+}
+
+static unsigned threads_named(const char *name)
+{
+	unsigned count = 0;
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/task");
+	CHECK(d != NULL);
+	while ((e = readdir(d)))
+		count += e->d_name[0] != '.' && thread_is(e->d_name, name);
+	closedir(d);
+	return count;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct rusage r;
+	CHECK_EQUAL(getrusage(RUSAGE_SELF, &r), 0);
+	return (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * NS_PER_S +
+	       (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * NS_PER_US;
+}
+
+static void idle_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	CHECK_EQUAL(threads_named("cay-progress"), 0);
+	open_auto(&s);
+	stack_join(&s, me);
+	CHECK_EQUAL(threads_named("cay-progress"), 1);
+	nap_ns(20 * NS_PER_MS);
+	uint64_t before = cpu_ns();
+	nap_ns(300 * NS_PER_MS);
+	CHECK(cpu_ns() - before < 30 * NS_PER_MS);
+	stack_leave(&s, me);
+	CHECK_EQUAL(threads_named("cay-progress"), 0);
+}
+
+static void sleeps_when_idle(void **state)
+{
+	(void)state;
+	crew_run(1, idle_body, NULL);
+}
+
+static void restart_body(struct member *me, void *argument)
+{
+	(void)me;
+	(void)argument;
+	for (int i = 0; i < 20; i++) {
+		struct stack s;
+		open_auto(&s);
+		stack_close(&s);
+	}
+}
+
+static void starts_and_stops(void **state)
+{
+	(void)state;
+	crew_run(1, restart_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(takes_long_messages),
+		TEST(lets_others_poll),
+		TEST(sleeps_when_idle),
+		TEST(starts_and_stops),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

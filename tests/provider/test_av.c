@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address vectors: what goes in and comes out, and what is sent to addresses
+ * behind which there is nobody.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+static const struct options kinds[] = {
+	{ .av_type = FI_AV_TABLE },
+	{ .av_type = FI_AV_MAP },
+	{ .av_type = FI_AV_UNSPEC },
+};
+
+static void crew_run_kinds(unsigned count, member_body *body)
+{
+	for (unsigned i = 0; i < COUNT(kinds); i++)
+		crew_run(count, body, (void *)&kinds[i]);
+}
+
+static size_t own_address(struct stack *s, char address[ADDRESS_MAX])
+{
+	size_t length = ADDRESS_MAX;
+	memset(address, 0, ADDRESS_MAX);
+	CHECK_EQUAL(fi_getname(&s->ep->fid, address, &length), 0);
+	return length;
+}
+
+/* Addresses lie one behind the other, each as long as a name is. */
+static char *addresses_of(struct stack *s, struct member *me, size_t *length)
+{
+	char *all = calloc(me->count, ADDRESS_MAX), own[ADDRESS_MAX];
+	*length = own_address(s, own);
+	for (unsigned i = 0; i < me->count; i++)
+		memcpy(all + i * *length, member_address(me, i), *length);
+	return all;
+}
+
+/* Each sends to each, and everybody hears of all. */
+static void everybody_talks(struct stack *s, struct member *me)
+{
+	bool heard[MEMBERS_MAX] = { false };
+	struct fi_cq_tagged_entry e;
+	for (unsigned i = 0; i < me->count; i++)
+		MUST(s, fi_tinject(s->ep, &me->rank, sizeof(me->rank),
+				s->peers[i], 1));
+	for (unsigned i = 0; i < me->count; i++) {
+		unsigned rank = 0;
+		MUST(s, fi_trecv(s->ep, &rank, sizeof(rank), NULL,
+				FI_ADDR_UNSPEC, 1, 0, &rank));
+		fi_addr_t from = cq_next_from(s->rxcq, &e);
+		CHECK(rank < me->count && !heard[rank]);
+		CHECK_EQUAL(from, s->peers[rank]);
+		heard[rank] = true;
+	}
+}
+
+/* ---- several at once ---- */
+
+static void several_body(struct member *me, void *argument)
+{
+	const struct options *o = argument;
+	struct stack s;
+	size_t length;
+	stack_open(&s, o);
+	stack_tell(&s, me);
+	member_meet(me, &s);
+	char *all = addresses_of(&s, me, &length);
+	CHECK_EQUAL(fi_av_insert(s.av, all, me->count, s.peers, 0, NULL),
+		(int)me->count);
+	if (o->av_type == FI_AV_TABLE)
+		for (unsigned i = 0; i < me->count; i++)
+			CHECK_EQUAL(s.peers[i], i);
+	everybody_talks(&s, me);
+	free(all);
+	stack_leave(&s, me);
+}
+
+static void several_go_in_at_once(void **state)
+{
+	(void)state;
+	crew_run_kinds(4, several_body);
+}
+
+/* A table may be filled without asking for the addresses. */
+static void blind_body(struct member *me, void *argument)
+{
+	struct stack s;
+	size_t length;
+	(void)argument;
+	stack_open(&s, &kinds[0]);
+	stack_tell(&s, me);
+	member_meet(me, &s);
+	char *all = addresses_of(&s, me, &length);
+	CHECK_EQUAL(fi_av_insert(s.av, all, me->count, NULL, 0, NULL),
+		(int)me->count);
+	for (unsigned i = 0; i < me->count; i++)
+		s.peers[i] = i;
+	everybody_talks(&s, me);
+	free(all);
+	stack_leave(&s, me);
+}
+
+static void a_table_counts_by_itself(void **state)
+{
+	(void)state;
+	crew_run(2, blind_body, NULL);
+}
+
+/* ---- garbage ---- */
+
+static void garbage_body(struct member *me, void *argument)
+{
+	struct stack s;
+	char all[3 * ADDRESS_MAX];
+	fi_addr_t at[3] = { 7, 7, 7 };
+	int errors[3] = { -1, -1, -1 };
+	(void)me;
+	stack_open(&s, argument);
+	size_t length = own_address(&s, all);
+	memset(all + length, 0x5a, length);
+	memcpy(all + 2 * length, all, length);
+	CHECK_EQUAL(fi_av_insert(s.av, all, 3, at, 0, NULL), 2);
+	CHECK(at[0] != FI_ADDR_NOTAVAIL);
+	CHECK_EQUAL(at[1], FI_ADDR_NOTAVAIL);
+	CHECK(at[2] != FI_ADDR_NOTAVAIL);
+	CHECK_EQUAL(fi_av_insert(s.av, all, 3, at, FI_SYNC_ERR, errors), 2);
+	CHECK_EQUAL(errors[0], 0);
+	CHECK(errors[1] > 0);
+	CHECK_EQUAL(errors[2], 0);
+	CHECK_EQUAL(fi_av_insert(s.av, all + length, 1, at, 0, NULL), 0);
+	CHECK_EQUAL(at[0], FI_ADDR_NOTAVAIL);
+	stack_close(&s);
+}
+
+static void garbage_does_not_go_in(void **state)
+{
+	(void)state;
+	crew_run_kinds(1, garbage_body);
+}
+
+/* Whatever bytes there are, nothing but the right ones goes in. */
+static void random_body(struct member *me, void *argument)
+{
+	struct stack s;
+	struct random r = { 31 };
+	char own[ADDRESS_MAX], address[ADDRESS_MAX];
+	fi_addr_t at;
+	(void)me;
+	stack_open(&s, argument);
+	size_t length = own_address(&s, own);
+	for (unsigned i = 0; i < 20000; i++) {
+		memcpy(address, own, sizeof(own));
+		for (uint64_t n = random_below(&r, 5); n-- > 0;)
+			address[random_below(&r, length)] =
+				(char)random_next(&r);
+		int n = fi_av_insert(s.av, address, 1, &at, 0, NULL);
+		CHECK(n == 0 || n == 1);
+		CHECK_EQUAL(at != FI_ADDR_NOTAVAIL, n);
+		if (n)
+			CHECK_EQUAL(fi_av_remove(s.av, &at, 1, 0), 0);
+	}
+	stack_close(&s);
+}
+
+static void random_bytes_do_no_harm(void **state)
+{
+	(void)state;
+	crew_run(1, random_body, (void *)&kinds[1]);
+}
+
+/* ---- out again ---- */
+
+static void check_lookup(
+	struct stack *s, fi_addr_t at, const char *wanted, size_t length)
+{
+	char found[ADDRESS_MAX] = { 0 };
+	size_t bytes = sizeof(found);
+	CHECK_EQUAL(fi_av_lookup(s->av, at, found, &bytes), 0);
+	CHECK_EQUAL(bytes, length);
+	CHECK_EQUAL(memcmp(found, wanted, length), 0);
+	/* What does not fit is cut, and its whole length told. */
+	memset(found, 0, sizeof(found));
+	bytes = 5;
+	CHECK_EQUAL(fi_av_lookup(s->av, at, found, &bytes), 0);
+	CHECK_EQUAL(bytes, length);
+	CHECK_EQUAL(memcmp(found, wanted, 5), 0);
+	CHECK_EQUAL(found[5], 0);
+}
+
+static void check_text(struct stack *s, const char *address)
+{
+	char text[2 * ADDRESS_MAX] = { 0 }, cut[8];
+	size_t bytes = sizeof(text);
+	CHECK(fi_av_straddr(s->av, address, text, &bytes) == text);
+	CHECK_EQUAL(bytes, strlen(text) + 1);
+	CHECK(strncmp(text, "fi_cay://", 9) == 0);
+	bytes = sizeof(cut);
+	CHECK(fi_av_straddr(s->av, address, cut, &bytes) == cut);
+	CHECK_EQUAL(bytes, strlen(text) + 1);
+	CHECK_EQUAL(strlen(cut), sizeof(cut) - 1);
+}
+
+static void lookup_body(struct member *me, void *argument)
+{
+	struct stack s;
+	char own[ADDRESS_MAX], found[ADDRESS_MAX];
+	size_t bytes = sizeof(found);
+	stack_open(&s, argument);
+	stack_join(&s, me);
+	size_t length = own_address(&s, own);
+	check_lookup(&s, s.peers[0], own, length);
+	check_text(&s, own);
+	CHECK_EQUAL(fi_av_remove(s.av, &s.peers[0], 1, 0), 0);
+	CHECK(fi_av_lookup(s.av, s.peers[0], found, &bytes) < 0);
+	CHECK(fi_av_lookup(s.av, 123456, found, &bytes) < 0);
+	CHECK(fi_av_remove(s.av, &s.peers[0], 1, 0) < 0);
+	CHECK(fi_av_remove(s.av, &(fi_addr_t){ 123456 }, 1, 0) < 0);
+	stack_leave(&s, me);
+}
+
+static void what_went_in_can_be_looked_up(void **state)
+{
+	(void)state;
+	crew_run_kinds(1, lookup_body);
+}
+
+/* Thousands in and out: nothing is confused with anything else. */
+static void recycle_body(struct member *me, void *argument)
+{
+	struct stack s;
+	fi_addr_t at[100];
+	stack_open(&s, argument);
+	stack_join(&s, me);
+	for (unsigned round = 0; round < 50; round++) {
+		for (unsigned i = 0; i < COUNT(at); i++)
+			at[i] = stack_insert(&s, me, (i + round) % me->count);
+		CHECK_EQUAL(fi_av_remove(s.av, at, COUNT(at), 0), 0);
+	}
+	everybody_talks(&s, me);
+	stack_leave(&s, me);
+}
+
+static void entries_are_recycled(void **state)
+{
+	(void)state;
+	crew_run_kinds(2, recycle_body);
+}
+
+/* ---- nobody there ---- */
+
+/* An error, at once or later, but soon. */
+static void check_refused(struct stack *s, fi_addr_t to)
+{
+	struct fi_cq_err_entry e;
+	uint64_t deadline = soon();
+	ssize_t r;
+	while ((r = fi_tsend(s->ep, "x", 1, NULL, to, 1, s)) == -FI_EAGAIN) {
+		stack_progress(s);
+		CHECK(now_ns() < deadline);
+	}
+	if (r == 0)
+		cq_next_error(s->txcq, &e);
+	r = fi_send(s->ep, "x", 1, NULL, to, s);
+	if (r == 0)
+		cq_next_error(s->txcq, &e);
+	else
+		CHECK(r < 0);
+}
+
+static void nobody_body(struct member *me, void *argument)
+{
+	struct stack s;
+	setenv("FI_CAY_CONNECT_MS", "200", 1);
+	stack_open(&s, argument);
+	stack_join(&s, me);
+	if (me->rank == 1) {
+		stack_leave(&s, me);
+		member_meet(me, NULL);
+		return;
+	}
+	check_refused(&s, 123456);
+	check_refused(&s, FI_ADDR_UNSPEC);
+	check_refused(&s, 1ull << 32);
+	member_meet(me, &s);
+	/* Closed, and inserted anew after that. */
+	member_meet(me, &s);
+	check_refused(&s, s.peers[1]);
+	check_refused(&s, stack_insert(&s, me, 1));
+	CHECK_EQUAL(fi_av_remove(s.av, &s.peers[1], 1, 0), 0);
+	check_refused(&s, s.peers[1]);
+	cq_quiet(s.txcq);
+	stack_close(&s);
+}
+
+static void sending_to_nobody_is_an_error(void **state)
+{
+	(void)state;
+	crew_run_kinds(2, nobody_body);
+}
+
+/* ---- what there is not ---- */
+
+static void wrong_body(struct member *me, void *argument)
+{
+	struct stack s;
+	struct fid_av *av;
+	struct fi_av_attr shared = { .type = FI_AV_TABLE, .name = "cay-test" };
+	struct fi_av_attr wrong = { .type = (enum fi_av_type)77 };
+	struct fi_av_attr named = { .type = FI_AV_TABLE };
+	char own[ADDRESS_MAX];
+	fi_addr_t at;
+	(void)me;
+	(void)argument;
+	stack_open(&s, &kinds[0]);
+	own_address(&s, own);
+	CHECK(fi_av_open(s.domain, &shared, &av, NULL) < 0);
+	CHECK(fi_av_open(s.domain, &wrong, &av, NULL) < 0);
+	named.flags = FI_READ;
+	ssize_t r = fi_av_open(s.domain, &named, &av, NULL);
+	if (r == 0)
+		CHECK_EQUAL(fi_close(&av->fid), 0);
+	CHECK(fi_av_insert(s.av, own, 1, &at, 1ull << 60, NULL) <= 0);
+	CHECK_EQUAL(fi_av_insert(s.av, own, 0, &at, 0, NULL), 0);
+	CHECK_EQUAL(fi_close(&s.av->fid), -FI_EBUSY);
+	stack_close(&s);
+}
+
+static void wrong_requests_are_refused(void **state)
+{
+	(void)state;
+	crew_run(1, wrong_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(several_go_in_at_once),
+		TEST(a_table_counts_by_itself),
+		TEST(garbage_does_not_go_in),
+		TEST(random_bytes_do_no_harm),
+		TEST(what_went_in_can_be_looked_up),
+		TEST(entries_are_recycled),
+		TEST(sending_to_nobody_is_an_error),
+		TEST(wrong_requests_are_refused),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters, and poll sets of counters and queues. */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "harness.h"
+
+#define MESSAGES 500
+
+static struct fid_cntr *open_cntr(struct stack *s, enum fi_wait_obj object)
+{
+	struct fid_cntr *c;
+	struct fi_cntr_attr attr = { .wait_obj = object };
+	CHECK_EQUAL(fi_cntr_open(s->domain, &attr, &c, s), 0);
+	return c;
+}
+
+static void close_cntr(struct fid_cntr *c)
+{
+	CHECK_EQUAL(fi_close(&c->fid), 0);
+}
+
+typedef void cntr_case(struct stack *);
+
+static void body(struct member *me, void *argument)
+{
+	cntr_case *run = *(cntr_case **)argument;
+	struct stack s;
+	(void)me;
+	stack_open(&s, &(struct options){ .threading = FI_THREAD_SAFE });
+	run(&s);
+	stack_close(&s);
+}
+
+static void run_case(cntr_case *run)
+{
+	crew_run(1, body, &run);
+}
+
+/* ---- by hand ---- */
+
+static void hand_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_cntr_read(c), 0);
+	CHECK_EQUAL(fi_cntr_set(c, 40), 0);
+	CHECK_EQUAL(fi_cntr_add(c, 2), 0);
+	CHECK_EQUAL(fi_cntr_seterr(c, 5), 0);
+	CHECK_EQUAL(fi_cntr_adderr(c, 6), 0);
+	CHECK_EQUAL(fi_cntr_read(c), 42);
+	CHECK_EQUAL(fi_cntr_readerr(c), 11);
+	CHECK_EQUAL(fi_cntr_wait(c, 1, 0), -FI_ENOSYS);
+	close_cntr(c);
+}
+
+static void counts_by_hand(void **state)
+{
+	(void)state;
+	run_case(hand_case);
+}
+
+static void refuse_case(struct stack *s)
+{
+	struct fid_cntr *c = NULL;
+	struct fi_cntr_attr events = { .events = 77 };
+	struct fi_cntr_attr flags = { .flags = 1 };
+	struct fi_cntr_attr set = { .wait_obj = FI_WAIT_SET };
+	CHECK_EQUAL(fi_cntr_open(s->domain, &events, &c, NULL), -FI_EINVAL);
+	CHECK_EQUAL(fi_cntr_open(s->domain, &flags, &c, NULL), -FI_EINVAL);
+	CHECK_EQUAL(fi_cntr_open(s->domain, &set, &c, NULL), -FI_ENOSYS);
+	CHECK(c == NULL);
+}
+
+static void refuses(void **state)
+{
+	(void)state;
+	run_case(refuse_case);
+}
+
+static void wait_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_UNSPEC);
+	uint64_t begin = now_ns();
+	CHECK_EQUAL(fi_cntr_wait(c, 0, -1), 0);
+	CHECK_EQUAL(fi_cntr_wait(c, 1, 0), -FI_ETIMEDOUT);
+	CHECK_EQUAL(fi_cntr_wait(c, 1, 50), -FI_ETIMEDOUT);
+	CHECK(now_ns() - begin >= 50 * NS_PER_MS);
+	CHECK_EQUAL(fi_cntr_add(c, 3), 0);
+	CHECK_EQUAL(fi_cntr_wait(c, 3, -1), 0);
+	close_cntr(c);
+}
+
+static void waits_for_a_time(void **state)
+{
+	(void)state;
+	run_case(wait_case);
+}
+
+static void descriptor_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_FD);
+	struct fid *fid = &c->fid;
+	struct pollfd p = { .events = POLLIN };
+	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
+	CHECK_EQUAL(poll(&p, 1, 0), 0);
+	CHECK_EQUAL(fi_cntr_add(c, 1), 0);
+	CHECK_EQUAL(poll(&p, 1, 0), 1);
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cntr_read(c), 1);
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
+	CHECK_EQUAL(poll(&p, 1, 0), 0);
+	close_cntr(c);
+}
+
+static void has_a_descriptor(void **state)
+{
+	(void)state;
+	run_case(descriptor_case);
+}
+
+/* ---- several threads that wait for different values ---- */
+
+#define SLEEPERS 4
+#define STEPS	 2000
+
+struct sleeper {
+	pthread_t thread;
+	struct fid_cntr *cntr;
+	uint64_t step; /* waits for every so-manieth value */
+};
+
+static void *sleeper_run(void *argument)
+{
+	struct sleeper *s = argument;
+	for (uint64_t at = s->step; at <= STEPS; at += s->step) {
+		CHECK_EQUAL(fi_cntr_wait(s->cntr, at, -1), 0);
+		CHECK(fi_cntr_read(s->cntr) >= at);
+	}
+	return NULL;
+}
+
+static void sleepers_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_FD);
+	struct sleeper sleepers[SLEEPERS];
+	struct random random = { 2 };
+	for (unsigned i = 0; i < SLEEPERS; i++) {
+		sleepers[i] = (struct sleeper){ .cntr = c, .step = 1 + 3 * i };
+		CHECK_EQUAL(pthread_create(&sleepers[i].thread, NULL,
+				    sleeper_run, &sleepers[i]),
+			0);
+	}
+	for (int i = 0; i < STEPS; i++) {
+		CHECK_EQUAL(fi_cntr_add(c, 1), 0);
+		random_pause(&random, 100 * NS_PER_US);
+	}
+	for (int i = 0; i < SLEEPERS; i++)
+		CHECK_EQUAL(pthread_join(sleepers[i].thread, NULL), 0);
+	close_cntr(c);
+}
+
+static void wakes_several(void **state)
+{
+	(void)state;
+	run_case(sleepers_case);
+}
+
+static void *error_run(void *argument)
+{
+	nap_ns(30 * NS_PER_MS);
+	CHECK_EQUAL(fi_cntr_adderr(argument, 1), 0);
+	return NULL;
+}
+
+static void error_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_UNSPEC);
+	pthread_t thread;
+	CHECK_EQUAL(fi_cntr_seterr(c, 3), 0);
+	CHECK_EQUAL(pthread_create(&thread, NULL, error_run, c), 0);
+	CHECK_EQUAL(fi_cntr_wait(c, 1, 10000), -FI_EAVAIL);
+	CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	CHECK_EQUAL(fi_cntr_readerr(c), 4);
+	close_cntr(c);
+}
+
+static void errors_wake(void **state)
+{
+	(void)state;
+	run_case(error_case);
+}
+
+/* ---- messages ---- */
+
+static void traffic_send(struct stack *s)
+{
+	struct random random = { 3 };
+	for (uint64_t i = 0; i < MESSAGES; i++) {
+		MUST(s, fi_send(s->ep, &i, sizeof(i), NULL, s->peers[1], NULL));
+		random_pause(&random, 100 * NS_PER_US);
+	}
+}
+
+static void traffic_receive(struct stack *s, struct fid_cntr *c)
+{
+	static uint64_t words[MESSAGES];
+	for (uint64_t i = 0; i < MESSAGES; i++)
+		MUST(s, fi_recv(s->ep, &words[i], sizeof(words[i]), NULL,
+				FI_ADDR_UNSPEC, NULL));
+	for (uint64_t i = 1; i <= MESSAGES; i += 7) {
+		CHECK_EQUAL(fi_cntr_wait(c, i, 10000), 0);
+		CHECK_EQUAL(words[i - 1], i - 1);
+	}
+}
+
+static void traffic_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	setenv("FI_CAY_SPIN_US", "0", 1);
+	stack_open(&s, &(struct options){ .disabled = true });
+	struct fid_cntr *c = open_cntr(&s, FI_WAIT_UNSPEC);
+	CHECK_EQUAL(fi_ep_bind(s.ep, &c->fid, me->rank ? FI_RECV : FI_SEND), 0);
+	CHECK_EQUAL(fi_close(&c->fid), -FI_EBUSY);
+	CHECK_EQUAL(fi_enable(s.ep), 0);
+	stack_join(&s, me);
+	if (me->rank == 0)
+		traffic_send(&s);
+	else
+		traffic_receive(&s, c);
+	CHECK_EQUAL(fi_cntr_wait(c, MESSAGES, 10000), 0);
+	CHECK_EQUAL(fi_cntr_read(c), MESSAGES);
+	CHECK_EQUAL(fi_cntr_readerr(c), 0);
+	member_meet(me, &s);
+	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
+	s.ep = NULL;
+	close_cntr(c);
+	stack_close(&s);
+}
+
+static void counts_messages(void **state)
+{
+	(void)state;
+	crew_run(2, traffic_body, NULL);
+}
+
+/* ---- poll sets ---- */
+
+static void set_refuses(struct stack *s, struct fid_poll *set)
+{
+	void *contexts[1];
+	CHECK_EQUAL(fi_poll(set, contexts, -1), -FI_EINVAL);
+	CHECK_EQUAL(fi_poll(set, NULL, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_poll_add(set, &s->av->fid, 0), -FI_EINVAL);
+	CHECK_EQUAL(fi_poll_add(set, &s->rxcq->fid, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_poll_del(set, &s->rxcq->fid, 0), -FI_EINVAL);
+}
+
+static void set_next(struct fid_poll *set, const void *wanted)
+{
+	uint64_t deadline = soon();
+	void *contexts[4];
+	int n;
+	while ((n = fi_poll(set, contexts, COUNT(contexts))) == 0)
+		CHECK(now_ns() < deadline);
+	CHECK_EQUAL(n, 1);
+	CHECK(contexts[0] == wanted);
+}
+
+static void set_receive(
+	struct stack *s, struct fid_poll *set, struct fid_cntr *c)
+{
+	void *contexts[4];
+	uint64_t word;
+	MUST(s, fi_recv(s->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, s));
+	CHECK_EQUAL(fi_poll_add(set, &s->rxcq->fid, 0), 0);
+	CHECK_EQUAL(fi_close(&set->fid), -FI_EBUSY);
+	set_next(set, s->rxcq->fid.context);
+	set_next(set, s->rxcq->fid.context);
+	cq_expect(s->rxcq, s);
+	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
+	CHECK_EQUAL(fi_poll_del(set, &s->rxcq->fid, 0), 0);
+
+	CHECK_EQUAL(fi_poll_add(set, &c->fid, 0), 0);
+	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
+	MUST(s, fi_recv(s->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, s));
+	set_next(set, c->fid.context);
+	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
+	CHECK_EQUAL(fi_poll_del(set, &c->fid, 0), 0);
+}
+
+static void set_body(struct member *me, void *argument)
+{
+	struct stack s;
+	uint64_t word = 0;
+	struct fid_poll *set;
+	(void)argument;
+	stack_open(&s, &(struct options){ .disabled = true });
+	struct fid_cntr *c = open_cntr(&s, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_ep_bind(s.ep, &c->fid, FI_RECV), 0);
+	CHECK_EQUAL(fi_enable(s.ep), 0);
+	CHECK_EQUAL(fi_poll_open(s.domain, NULL, &set), 0);
+	set_refuses(&s, set);
+	stack_join(&s, me);
+	if (me->rank == 1)
+		set_receive(&s, set, c);
+	for (int i = 0; me->rank == 0 && i < 2; i++)
+		MUST(&s, fi_inject(s.ep, &word, sizeof(word), s.peers[1]));
+	member_meet(me, &s);
+	CHECK_EQUAL(fi_close(&set->fid), 0);
+	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
+	s.ep = NULL;
+	close_cntr(c);
+	stack_close(&s);
+}
+
+static void poll_sets(void **state)
+{
+	(void)state;
+	crew_run(2, set_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(counts_by_hand),
+		TEST(refuses),
+		TEST(waits_for_a_time),
+		TEST(has_a_descriptor),
+		TEST(wakes_several),
+		TEST(errors_wake),
+		TEST(counts_messages),
+		TEST(poll_sets),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

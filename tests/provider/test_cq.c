@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues: formats, order, errors, growth, and what they refuse. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define MANY 3000
+
+static int try_open(struct stack *s, struct fi_cq_attr attr)
+{
+	struct fid_cq *cq = NULL;
+	int r = fi_cq_open(s->domain, &attr, &cq, NULL);
+	if (r == 0)
+		CHECK_EQUAL(fi_close(&cq->fid), 0);
+	else
+		CHECK(cq == NULL);
+	return r;
+}
+
+/* ---- what is refused ---- */
+
+static void refuse_attributes(struct stack *s)
+{
+	struct fid_cq *cq;
+	CHECK_EQUAL(
+		try_open(s, (struct fi_cq_attr){ .format = 77 }), -FI_EINVAL);
+	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .flags = 1ull << 60 }),
+		-FI_EINVAL);
+	CHECK_EQUAL(
+		try_open(s, (struct fi_cq_attr){ .wait_obj = 77 }), -FI_EINVAL);
+	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_SET }),
+		-FI_ENOSYS);
+	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_FD,
+					.wait_cond = 77 }),
+		-FI_EINVAL);
+	CHECK_EQUAL(fi_cq_open(s->domain, NULL, &cq, NULL), 0);
+	CHECK_EQUAL(fi_close(&cq->fid), 0);
+}
+
+static void refuse_calls(struct stack *s)
+{
+	char entry[64];
+	int fd;
+	enum fi_wait_obj object = FI_WAIT_FD;
+	struct fid *fid = &s->rxcq->fid;
+	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, entry, 1), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cq_readerr(s->rxcq, NULL, 0), -FI_EINVAL);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, entry, 1, NULL, 0), -FI_ENOSYS);
+	CHECK_EQUAL(fi_cq_signal(s->rxcq), -FI_ENOSYS);
+	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, NULL), -FI_EINVAL);
+	CHECK_EQUAL(fi_control(fid, FI_GETWAITOBJ, &object), 0);
+	CHECK_EQUAL(object, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_control(fid, 12345, &fd), -FI_ENOSYS);
+	CHECK_EQUAL(fi_close(fid), -FI_EBUSY);
+}
+
+static void refuse_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)me;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	refuse_attributes(&s);
+	refuse_calls(&s);
+	stack_close(&s);
+}
+
+static void refuses(void **state)
+{
+	(void)state;
+	crew_run(1, refuse_body, NULL);
+}
+
+static void sizes_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)me;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	for (size_t size = 1; size; size <<= 1)
+		CHECK_EQUAL(
+			try_open(&s, (struct fi_cq_attr){ .size = size }), 0);
+	CHECK_EQUAL(try_open(&s, (struct fi_cq_attr){ .size = SIZE_MAX }), 0);
+	stack_close(&s);
+}
+
+static void opens_of_any_size(void **state)
+{
+	(void)state;
+	crew_run(1, sizes_body, NULL);
+}
+
+/* ---- formats ---- */
+
+static void format_send(struct stack *s)
+{
+	uint64_t word = 0x1234;
+	MUST(s, fi_tinjectdata(s->ep, &word, sizeof(word), 0xda7a, s->peers[1],
+			0x7a9));
+}
+
+/* An entry of this format is written, and no byte more. */
+static void format_receive(struct stack *s, size_t bytes)
+{
+	unsigned char entry[2 * sizeof(struct fi_cq_tagged_entry)];
+	struct fi_cq_tagged_entry e;
+	uint64_t word = 0, deadline = soon();
+	MUST(s, fi_trecv(s->ep, &word, sizeof(word), NULL, s->peers[0], 0x7a9,
+			0, &word));
+	memset(entry, 0xee, sizeof(entry));
+	while (fi_cq_read(s->rxcq, entry, 1) == -FI_EAGAIN)
+		CHECK(now_ns() < deadline);
+	for (size_t i = bytes; i < sizeof(entry); i++)
+		CHECK_EQUAL(entry[i], 0xee);
+	memcpy(&e, entry, sizeof(e));
+	CHECK(e.op_context == &word);
+	CHECK_EQUAL(word, 0x1234);
+	if (bytes >= sizeof(struct fi_cq_msg_entry)) {
+		CHECK(e.flags & FI_RECV && e.flags & FI_TAGGED);
+		CHECK_EQUAL(e.len, sizeof(word));
+	}
+	if (bytes >= sizeof(struct fi_cq_data_entry))
+		CHECK_EQUAL(e.data, 0xda7a);
+	if (bytes >= sizeof(struct fi_cq_tagged_entry))
+		CHECK_EQUAL(e.tag, 0x7a9);
+}
+
+static void format_body(struct member *me, void *argument)
+{
+	static const size_t bytes[] = {
+		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+		[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+		[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+		[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+	};
+	const enum fi_cq_format *format = argument;
+	struct stack s;
+	stack_open(&s, &(struct options){ .format = *format });
+	stack_join(&s, me);
+	if (me->rank == 0)
+		format_send(&s);
+	else
+		format_receive(&s, bytes[*format]);
+	stack_leave(&s, me);
+}
+
+static void formats(void **state)
+{
+	(void)state;
+	for (enum fi_cq_format f = FI_CQ_FORMAT_CONTEXT;
+		f <= FI_CQ_FORMAT_TAGGED; f++)
+		crew_run(2, format_body, &f);
+}
+
+/* ---- more completions than it was made for ---- */
+
+static void many_send(struct stack *s)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		MUST(s, fi_tinject(s->ep, &i, sizeof(i), s->peers[1], i));
+}
+
+static void many_post(struct stack *s, uint64_t *words)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		MUST(s, fi_trecv(s->ep, &words[i], sizeof(words[i]), NULL,
+				FI_ADDR_UNSPEC, i, 0, &words[i]));
+}
+
+/* Some one by one, the rest by handfuls. */
+static void many_read(struct stack *s, uint64_t *words)
+{
+	struct fi_cq_tagged_entry e[7];
+	uint64_t next = 0, deadline = soon();
+	while (next < MANY) {
+		ssize_t n = fi_cq_read(s->rxcq, e, next < 100 ? 1 : COUNT(e));
+		CHECK(n > 0 || n == -FI_EAGAIN);
+		CHECK(now_ns() < deadline);
+		for (ssize_t i = 0; i < n; i++, next++) {
+			CHECK(e[i].op_context == &words[next]);
+			CHECK_EQUAL(e[i].tag, next);
+			CHECK_EQUAL(words[next], next);
+		}
+	}
+}
+
+static void many_body(struct member *me, void *argument)
+{
+	uint64_t *words = calloc(MANY, sizeof(*words));
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ .cq_size = 1 });
+	stack_join(&s, me);
+	if (me->rank == 1)
+		many_post(&s, words);
+	member_meet(me, &s);
+	if (me->rank == 0)
+		many_send(&s);
+	member_meet(me, &s);
+	if (me->rank == 1)
+		many_read(&s, words);
+	stack_leave(&s, me);
+	free(words);
+}
+
+static void grows(void **state)
+{
+	(void)state;
+	crew_run(2, many_body, NULL);
+}
+
+/* ---- errors between completions ---- */
+
+static void error_send(struct stack *s)
+{
+	char bytes[32] = { 0 };
+	MUST(s, fi_tinject(s->ep, bytes, 8, s->peers[1], 0));
+	MUST(s, fi_tinject(s->ep, bytes, 32, s->peers[1], 1));
+	MUST(s, fi_tinject(s->ep, bytes, 8, s->peers[1], 2));
+}
+
+static void error_post(struct stack *s, uint64_t words[3])
+{
+	for (uint64_t i = 0; i < 3; i++)
+		MUST(s, fi_trecv(s->ep, &words[i], 8, NULL, FI_ADDR_UNSPEC, i,
+				0, &words[i]));
+}
+
+static void error_entry(struct stack *s, const uint64_t *word)
+{
+	char data[16];
+	char text[8];
+	struct fi_cq_err_entry e = { .err_data = data, .err_data_size = 16 };
+	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &e, 0), 1);
+	CHECK(e.op_context == word);
+	CHECK_EQUAL(e.err, FI_ETRUNC);
+	CHECK_EQUAL(e.tag, 1);
+	CHECK_EQUAL(e.olen, 24);
+	CHECK(e.err_data == data);
+	CHECK_EQUAL(e.err_data_size, 0);
+	CHECK(fi_cq_strerror(s->rxcq, e.prov_errno, data, NULL, 0) != NULL);
+	CHECK(fi_cq_strerror(s->rxcq, e.prov_errno, data, text, 8) == text);
+	CHECK(memchr(text, 0, sizeof(text)) != NULL);
+}
+
+static void error_read(struct stack *s, const uint64_t words[3])
+{
+	struct fi_cq_tagged_entry e[3];
+	struct fi_cq_err_entry error = { 0 };
+	for (int i = 0; i < 100; i++)
+		stack_progress(s);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 0), 0);
+	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), 1);
+	CHECK(e[0].op_context == &words[0]);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
+	error_entry(s, &words[1]);
+	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), 1);
+	CHECK(e[0].op_context == &words[2]);
+	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAGAIN);
+}
+
+static void error_body(struct member *me, void *argument)
+{
+	uint64_t words[3];
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 1)
+		error_post(&s, words);
+	member_meet(me, &s);
+	if (me->rank == 0)
+		error_send(&s);
+	member_meet(me, &s);
+	if (me->rank == 1)
+		error_read(&s, words);
+	stack_leave(&s, me);
+}
+
+static void errors_in_order(void **state)
+{
+	(void)state;
+	crew_run(2, error_body, NULL);
+}
+
+/* ---- a sleeper that wants several ---- */
+
+static void threshold_receive(struct stack *s)
+{
+	struct fi_cq_tagged_entry e[4];
+	uint64_t words[5];
+	for (int i = 0; i < 5; i++)
+		MUST(s, fi_recv(s->ep, &words[i], sizeof(words[i]), NULL,
+				FI_ADDR_UNSPEC, NULL));
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10000), 4);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 300), 1);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10), -FI_EAGAIN);
+}
+
+static void threshold_body(struct member *me, void *argument)
+{
+	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_UNSPEC,
+		.format = FI_CQ_FORMAT_TAGGED,
+		.wait_cond = FI_CQ_COND_THRESHOLD };
+	struct stack s;
+	uint64_t word = 0;
+	(void)argument;
+	stack_open_domain(&s, &(struct options){ 0 });
+	CHECK_EQUAL(fi_close(&s.rxcq->fid), 0);
+	CHECK_EQUAL(fi_cq_open(s.domain, &attr, &s.rxcq, NULL), 0);
+	stack_open_ep(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	for (int i = 0; me->rank == 0 && i < 5; i++) {
+		nap_ns(10 * NS_PER_MS);
+		MUST(&s, fi_inject(s.ep, &word, sizeof(word), s.peers[1]));
+	}
+	if (me->rank == 1)
+		threshold_receive(&s);
+	stack_leave(&s, me);
+}
+
+static void threshold(void **state)
+{
+	(void)state;
+	crew_run(2, threshold_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(refuses),
+		TEST(opens_of_any_size),
+		TEST(formats),
+		TEST(grows),
+		TEST(errors_in_order),
+		TEST(threshold),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event queues. */
+#include <poll.h>
+#include <string.h>
+
+#include "harness.h"
+
+static struct fid_eq *open_eq(
+	struct stack *s, uint64_t flags, enum fi_wait_obj object)
+{
+	struct fid_eq *eq;
+	struct fi_eq_attr attr = { .flags = flags, .wait_obj = object };
+	CHECK_EQUAL(fi_eq_open(s->fabric, &attr, &eq, NULL), 0);
+	return eq;
+}
+
+static void write_event(struct fid_eq *eq, uintptr_t number)
+{
+	struct fi_eq_entry e = { .fid = &eq->fid, .context = (void *)number };
+	CHECK_EQUAL(fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), sizeof(e));
+}
+
+static void check_event(const struct fi_eq_entry *e, uint32_t kind,
+	const struct fid_eq *eq, uintptr_t number)
+{
+	CHECK_EQUAL(kind, FI_NOTIFY);
+	CHECK(e->fid == &eq->fid);
+	CHECK_EQUAL((uintptr_t)e->context, number);
+}
+
+static void read_event(struct fid_eq *eq, uint64_t flags, uintptr_t number)
+{
+	struct fi_eq_entry e = { 0 };
+	uint32_t kind = 99;
+	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), flags), sizeof(e));
+	check_event(&e, kind, eq, number);
+}
+
+static bool readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Each case has a fabric and a domain. */
+typedef void eq_case(struct stack *);
+
+static void body(struct member *me, void *argument)
+{
+	eq_case *run = *(eq_case **)argument;
+	struct stack s;
+	(void)me;
+	stack_open(&s, &(struct options){ .disabled = true });
+	run(&s);
+	stack_close(&s);
+}
+
+static void run_case(eq_case *run)
+{
+	crew_run(1, body, &run);
+}
+
+/* ---- */
+
+static void refuse_case(struct stack *s)
+{
+	struct fi_eq_entry e = { 0 };
+	struct fi_eq_err_entry error = { 0 };
+	struct fi_eq_attr flags = { .flags = 1ull << 60 };
+	struct fi_eq_attr set = { .wait_obj = FI_WAIT_SET };
+	struct fid_eq *eq = NULL;
+	uint32_t kind;
+	CHECK_EQUAL(fi_eq_open(s->fabric, &flags, &eq, NULL), -FI_EINVAL);
+	CHECK_EQUAL(fi_eq_open(s->fabric, &set, &eq, NULL), -FI_ENOSYS);
+	CHECK(eq == NULL);
+	eq = open_eq(s, 0, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), -FI_EINVAL);
+	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_eq_read(eq, &kind, NULL, 1, 0), -FI_EINVAL);
+	CHECK_EQUAL(
+		fi_eq_read(eq, &kind, &e, sizeof(e), 1ull << 60), -FI_EINVAL);
+	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_ENOSYS);
+	CHECK_EQUAL(fi_control(&eq->fid, FI_GETWAIT, &kind), -FI_ENODATA);
+	CHECK(fi_eq_strerror(eq, FI_EINVAL, NULL, NULL, 0) != NULL);
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+}
+
+static void refuses(void **state)
+{
+	(void)state;
+	run_case(refuse_case);
+}
+
+static void order_case(struct stack *s)
+{
+	struct fid_eq *eq = open_eq(s, FI_WRITE, FI_WAIT_NONE);
+	struct fi_eq_entry e;
+	uint32_t kind;
+	for (uintptr_t i = 0; i < 1000; i++)
+		write_event(eq, i);
+	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e) - 1, 0), -FI_ETOOSMALL);
+	for (uintptr_t i = 0; i < 900; i++) {
+		read_event(eq, FI_PEEK, i);
+		read_event(eq, 0, i);
+	}
+	/* The rest goes with the queue. */
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+}
+
+static void keeps_order(void **state)
+{
+	(void)state;
+	run_case(order_case);
+}
+
+static void descriptor_case(struct stack *s)
+{
+	struct fid_eq *eq = open_eq(s, FI_WRITE, FI_WAIT_FD);
+	struct fid *fid = &eq->fid;
+	enum fi_wait_obj object;
+	int fd;
+	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &fd), 0);
+	CHECK_EQUAL(fi_control(fid, FI_GETWAITOBJ, &object), 0);
+	CHECK_EQUAL(object, FI_WAIT_FD);
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
+	CHECK(!readable(fd));
+	write_event(eq, 1);
+	write_event(eq, 2);
+	CHECK(readable(fd));
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
+	read_event(eq, FI_PEEK, 1);
+	read_event(eq, 0, 1);
+	CHECK(readable(fd));
+	read_event(eq, 0, 2);
+	CHECK(!readable(fd));
+	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
+	CHECK_EQUAL(fi_close(fid), 0);
+}
+
+static void has_a_descriptor(void **state)
+{
+	(void)state;
+	run_case(descriptor_case);
+}
+
+static void timeout_case(struct stack *s)
+{
+	struct fid_eq *eq = open_eq(s, FI_WRITE, FI_WAIT_UNSPEC);
+	struct fi_eq_entry e;
+	uint32_t kind;
+	uint64_t begin = now_ns();
+	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 50, 0), -FI_EAGAIN);
+	CHECK(now_ns() - begin >= 50 * NS_PER_MS);
+	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_EAGAIN);
+	write_event(eq, 7);
+	CHECK_EQUAL(
+		fi_eq_sread(eq, &kind, &e, sizeof(e), -1, FI_PEEK), sizeof(e));
+	check_event(&e, kind, eq, 7);
+	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), -1, 0), sizeof(e));
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+}
+
+static void sleeps_for_a_time(void **state)
+{
+	(void)state;
+	run_case(timeout_case);
+}
+
+/* ---- several sleepers: each event is read once ---- */
+
+#define READERS 4
+#define EVENTS	2000
+
+struct reader {
+	pthread_t thread;
+	struct fid_eq *eq;
+	uint64_t sum;
+};
+
+static void *reader_run(void *argument)
+{
+	struct reader *r = argument;
+	struct fi_eq_entry e;
+	uint32_t kind;
+	for (;;) {
+		CHECK_EQUAL(fi_eq_sread(r->eq, &kind, &e, sizeof(e), -1, 0),
+			sizeof(e));
+		if (!e.context)
+			return NULL;
+		r->sum += (uintptr_t)e.context;
+	}
+}
+
+static void readers_case(struct stack *s)
+{
+	struct fid_eq *eq = open_eq(s, FI_WRITE, FI_WAIT_FD);
+	struct reader readers[READERS];
+	struct random random = { 1 };
+	uint64_t sum = 0;
+	for (int i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){ .eq = eq };
+		CHECK_EQUAL(pthread_create(&readers[i].thread, NULL, reader_run,
+				    &readers[i]),
+			0);
+	}
+	for (uintptr_t i = 1; i <= EVENTS; i++) {
+		write_event(eq, i);
+		random_pause(&random, 50 * NS_PER_US);
+	}
+	for (int i = 0; i < READERS; i++)
+		write_event(eq, 0);
+	for (int i = 0; i < READERS; i++) {
+		CHECK_EQUAL(pthread_join(readers[i].thread, NULL), 0);
+		sum += readers[i].sum;
+	}
+	CHECK_EQUAL(sum, EVENTS * (EVENTS + 1ull) / 2);
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+}
+
+static void wakes_several(void **state)
+{
+	(void)state;
+	run_case(readers_case);
+}
+
+static void busy_case(struct stack *s)
+{
+	struct fid_eq *eq = open_eq(s, 0, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_ep_bind(s->ep, &eq->fid, 0), 0);
+	CHECK_EQUAL(fi_close(&eq->fid), -FI_EBUSY);
+	CHECK_EQUAL(fi_close(&s->ep->fid), 0);
+	s->ep = NULL;
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+}
+
+static void is_busy_while_bound(void **state)
+{
+	(void)state;
+	run_case(busy_case);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(refuses),
+		TEST(keeps_order),
+		TEST(has_a_descriptor),
+		TEST(sleeps_for_a_time),
+		TEST(wakes_several),
+		TEST(is_busy_while_bound),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * More messages than their receiver wants: the sender is told to wait, nobody
+ * else is, and nothing is lost.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+enum {
+	MESSAGE_BYTES = 1024,
+	FLOOD = 120000,
+	/* Much less than the flood; what a receiver holds, and some more. */
+	HELD_BYTES = 2 << 20,
+	MEMORY_MAX = 40 << 20,
+	PINGS = 300,
+};
+
+enum tag {
+	TAG_FLOOD,
+	TAG_PING,
+	TAG_WORD,
+};
+
+/* Words that members share. */
+enum word {
+	WORD_HALTED,
+	WORD_HEARD,
+};
+
+static void open_small_memory(struct stack *s, struct member *me)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%d", HELD_BYTES);
+	setenv("FI_CAY_UNEXPECTED_BYTES", text, 1);
+	stack_open(s, &(struct options){ 0 });
+	stack_join(s, me);
+}
+
+static uint64_t memory_used(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+	CHECK(f != NULL);
+	CHECK_EQUAL(fscanf(f, "%*u %lu", &pages), 1);
+	fclose(f);
+	return pages * 4096ull;
+}
+
+static ssize_t flood_one(struct stack *s, unsigned to, uint64_t i)
+{
+	uint64_t message[MESSAGE_BYTES / 8];
+	for (unsigned at = 0; at < COUNT(message); at++)
+		message[at] = i;
+	return fi_tinject(
+		s->ep, message, sizeof(message), s->peers[to], TAG_FLOOD);
+}
+
+static void flood_check(const uint64_t *message, uint64_t i)
+{
+	for (unsigned at = 0; at < MESSAGE_BYTES / 8; at++)
+		CHECK_EQUAL(message[at], i);
+}
+
+static void flood_receive(struct stack *s, unsigned from, uint64_t count)
+{
+	uint64_t message[MESSAGE_BYTES / 8];
+	for (uint64_t i = 0; i < count; i++) {
+		MUST(s, fi_trecv(s->ep, message, sizeof(message), NULL,
+				s->peers[from], TAG_FLOOD, 0, message));
+		cq_expect(s->rxcq, message);
+		flood_check(message, i);
+	}
+}
+
+/* ---- one is flooded, by one of two others ---- */
+
+static void ping(struct stack *s, unsigned peer, bool first)
+{
+	uint64_t word = 0;
+	for (uint64_t i = 0; i < PINGS; i++) {
+		if (first)
+			MUST(s, fi_tinject(s->ep, &i, 8, s->peers[peer],
+					TAG_PING));
+		MUST(s, fi_trecv(s->ep, &word, 8, NULL, s->peers[peer],
+				TAG_PING, 0, &word));
+		cq_expect(s->rxcq, &word);
+		CHECK_EQUAL(word, i);
+		if (!first)
+			MUST(s, fi_tinject(s->ep, &i, 8, s->peers[peer],
+					TAG_PING));
+	}
+}
+
+static void wait_word(struct stack *s, struct member *me, enum word word)
+{
+	uint64_t deadline = soon();
+	while (!atomic_load(member_word(me, word))) {
+		stack_progress(s);
+		CHECK(now_ns() < deadline);
+	}
+}
+
+static void flooded(struct stack *s, struct member *me)
+{
+	uint64_t before = memory_used(), word = 5;
+	ping(s, 2, true);
+	wait_word(s, me, WORD_HALTED);
+	ping(s, 2, true);
+	MUST(s, fi_tinject(s->ep, &word, 8, s->peers[1], TAG_WORD));
+	wait_word(s, me, WORD_HEARD);
+	ping(s, 2, true);
+	CHECK(memory_used() - before < MEMORY_MAX);
+	flood_receive(s, 1, scaled(FLOOD));
+	CHECK(memory_used() - before < MEMORY_MAX);
+	cq_quiet(s->rxcq);
+}
+
+/* Until it is told that it must wait; it still hears. */
+static uint64_t flood_until_halted(struct stack *s, struct member *me)
+{
+	uint64_t sent = 0, since = 0, word = 0;
+	MUST(s, fi_trecv(s->ep, &word, 8, NULL, s->peers[0], TAG_WORD, 0,
+			&word));
+	for (;;) {
+		ssize_t r = flood_one(s, 0, sent);
+		if (r == 0) {
+			CHECK(++sent < scaled(FLOOD));
+			since = 0;
+			continue;
+		}
+		CHECK_EQUAL(r, -FI_EAGAIN);
+		stack_progress(s);
+		since = since ? since : now_ns();
+		if (now_ns() - since > 200 * NS_PER_MS)
+			break;
+	}
+	atomic_store(member_word(me, WORD_HALTED), 1);
+	cq_expect(s->rxcq, &word);
+	CHECK_EQUAL(word, 5);
+	atomic_store(member_word(me, WORD_HEARD), 1);
+	return sent;
+}
+
+static void flooder(struct stack *s, struct member *me)
+{
+	for (uint64_t i = flood_until_halted(s, me); i < scaled(FLOOD); i++)
+		MUST(s, flood_one(s, 0, i));
+}
+
+static void flood_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	open_small_memory(&s, me);
+	if (me->rank == 0)
+		flooded(&s, me);
+	else if (me->rank == 1)
+		flooder(&s, me);
+	else
+		for (unsigned i = 0; i < 3; i++)
+			ping(&s, 0, false);
+	stack_leave(&s, me);
+}
+
+static void a_flood_stops_its_sender_only(void **state)
+{
+	(void)state;
+	crew_run(3, flood_body, NULL);
+}
+
+/* ---- two flood each other ---- */
+
+/* Takes what is there of the other's flood; one receive is always posted. */
+static bool mutual_take(struct stack *s, uint64_t *message, uint64_t i)
+{
+	struct fi_cq_tagged_entry e;
+	if (!cq_poll(s->rxcq, &e))
+		return false;
+	flood_check(message, i);
+	return true;
+}
+
+static void mutual_post(struct stack *s, unsigned from, uint64_t *message)
+{
+	MUST(s, fi_trecv(s->ep, message, MESSAGE_BYTES, NULL, s->peers[from],
+			TAG_FLOOD, 0, message));
+}
+
+/* Receives only when it cannot send, or has sent everything. */
+static void mutual_body(struct member *me, void *argument)
+{
+	struct stack s;
+	uint64_t sent = 0, taken = 0, message[MESSAGE_BYTES / 8];
+	uint64_t count = scaled(FLOOD / 4), deadline = soon();
+	unsigned peer = 1 - me->rank;
+	(void)argument;
+	open_small_memory(&s, me);
+	mutual_post(&s, peer, message);
+	while (sent < count || taken < count) {
+		ssize_t r = sent < count ? flood_one(&s, peer, sent)
+					 : -FI_EAGAIN;
+		CHECK(now_ns() < deadline);
+		if (r == 0) {
+			sent++;
+			continue;
+		}
+		CHECK_EQUAL(r, -FI_EAGAIN);
+		if (mutual_take(&s, message, taken) && ++taken < count)
+			mutual_post(&s, peer, message);
+	}
+	stack_leave(&s, me);
+}
+
+static void two_floods_do_not_deadlock(void **state)
+{
+	(void)state;
+	crew_run(2, mutual_body, NULL);
+}
+
+/* ---- all to one, posted late ---- */
+
+static void funnel_body(struct member *me, void *argument)
+{
+	struct stack s;
+	uint64_t count = scaled(FLOOD / 10);
+	(void)argument;
+	open_small_memory(&s, me);
+	if (me->rank == 0) {
+		nap_ns(100 * NS_PER_MS);
+		for (unsigned from = me->count; --from > 0;)
+			flood_receive(&s, from, count);
+	} else {
+		for (uint64_t i = 0; i < count; i++)
+			MUST(&s, flood_one(&s, 0, i));
+	}
+	stack_leave(&s, me);
+}
+
+/* Whoever is served last waits, and loses nothing. */
+static void several_senders_are_halted_and_resumed(void **state)
+{
+	(void)state;
+	crew_run(4, funnel_body, NULL);
+}
+
+/* ---- what is wanted lies behind what is not ---- */
+
+static void behind_body(struct member *me, void *argument)
+{
+	struct stack s;
+	uint64_t count = scaled(FLOOD / 10), word = 0;
+	(void)argument;
+	open_small_memory(&s, me);
+	if (me->rank == 0) {
+		MUST(&s, fi_trecv(s.ep, &word, 8, NULL, s.peers[1], TAG_WORD, 0,
+				 &word));
+		cq_expect(s.rxcq, &word);
+		CHECK_EQUAL(word, count);
+		flood_receive(&s, 1, count);
+	} else {
+		for (uint64_t i = 0; i < count; i++)
+			MUST(&s, flood_one(&s, 0, i));
+		MUST(&s, fi_tinject(s.ep, &count, 8, s.peers[0], TAG_WORD));
+	}
+	stack_leave(&s, me);
+}
+
+/* Who waits for a message of a peer cannot have that peer wait. */
+static void a_receive_reaches_behind_a_flood(void **state)
+{
+	(void)state;
+	crew_run(2, behind_body, NULL);
+}
+
+/* ---- long messages cost their receiver nothing ---- */
+
+enum {
+	LONGS = 500,
+	LONG_BYTES = 100000,
+};
+
+static void longs_send(struct stack *s, unsigned char *buffer)
+{
+	for (uint64_t i = 0; i < LONGS; i++)
+		MUST(s, fi_tsend(s->ep, buffer, LONG_BYTES, NULL, s->peers[0],
+				TAG_FLOOD, s));
+	for (uint64_t i = 0; i < LONGS; i++)
+		cq_expect(s->txcq, s);
+}
+
+static void longs_receive(
+	struct stack *s, struct member *me, unsigned char *buffer)
+{
+	uint64_t before = memory_used();
+	uint64_t until = now_ns() + 50 * NS_PER_MS;
+	while (now_ns() < until)
+		stack_progress(s);
+	for (uint64_t i = 0; i < LONGS; i++) {
+		memset(buffer, 0, LONG_BYTES);
+		MUST(s, fi_trecv(s->ep, buffer, LONG_BYTES, NULL, s->peers[1],
+				TAG_FLOOD, 0, s));
+		cq_expect(s->rxcq, s);
+		CHECK(content_fits(buffer, LONG_BYTES, 2));
+	}
+	(void)me;
+	CHECK(memory_used() - before < MEMORY_MAX);
+}
+
+static void longs_body(struct member *me, void *argument)
+{
+	struct stack s;
+	unsigned char *buffer = malloc(LONG_BYTES);
+	(void)argument;
+	content_fill(buffer, LONG_BYTES, 2);
+	open_small_memory(&s, me);
+	if (me->rank == 0)
+		longs_receive(&s, me, buffer);
+	else
+		longs_send(&s, buffer);
+	stack_leave(&s, me);
+	free(buffer);
+}
+
+static void long_messages_wait_at_their_sender(void **state)
+{
+	(void)state;
+	crew_run(2, longs_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_flood_stops_its_sender_only),
+		TEST(two_floods_do_not_deadlock),
+		TEST(several_senders_are_halted_and_resumed),
+		TEST(a_receive_reaches_behind_a_flood),
+		TEST(long_messages_wait_at_their_sender),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls that copy their buffer and complete silently, remote CQ data, messages
+ * that are too long for their receive, and messages to oneself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define LONG_BYTES 500000ul
+
+/* ---- inject ---- */
+
+static const uint64_t words[] = { 0, 1, 0xffffff, 0x1000000, 1ull << 32,
+	~0ull };
+
+/* Four ways to inject; two of them with a word of data. */
+static ssize_t inject_one(struct stack *s, unsigned way, const void *buffer,
+	size_t length, uint64_t word)
+{
+	switch (way) {
+	case 0:
+		return fi_inject(s->ep, buffer, length, s->peers[1]);
+	case 1:
+		return fi_injectdata(s->ep, buffer, length, word, s->peers[1]);
+	case 2:
+		return fi_tinject(s->ep, buffer, length, s->peers[1], way);
+	default:
+		return fi_tinjectdata(
+			s->ep, buffer, length, word, s->peers[1], way);
+	}
+}
+
+static void recv_way(struct stack *s, unsigned way, void *buffer, size_t length)
+{
+	if (way < 2)
+		MUST(s, fi_recv(s->ep, buffer, length, NULL, FI_ADDR_UNSPEC,
+				buffer));
+	else
+		MUST(s, fi_trecv(s->ep, buffer, length, NULL, FI_ADDR_UNSPEC,
+				way, 0, buffer));
+}
+
+static void check_word(
+	const struct fi_cq_tagged_entry *e, bool has, uint64_t word)
+{
+	CHECK_EQUAL((e->flags & FI_REMOTE_CQ_DATA) != 0, has);
+	if (has)
+		CHECK_EQUAL(e->data, word);
+}
+
+static size_t inject_length(struct stack *s, unsigned i)
+{
+	size_t limit = s->info->tx_attr->inject_size;
+	const size_t lengths[] = { 0, 1, 8, 32, 33, 40, 41, 100, limit };
+	CHECK(limit >= 64);
+	return lengths[i % COUNT(lengths)];
+}
+
+static void inject_send(struct stack *s, unsigned way, unsigned i)
+{
+	static unsigned char buffer[65536];
+	size_t length = inject_length(s, i);
+	content_fill(buffer, length, i);
+	MUST(s, inject_one(s, way, buffer, length, words[i % COUNT(words)]));
+	memset(buffer, 0, length);
+}
+
+static void inject_receive(struct stack *s, unsigned way, unsigned i)
+{
+	static unsigned char buffer[65536];
+	struct fi_cq_tagged_entry e;
+	recv_way(s, way, buffer, sizeof(buffer));
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
+	CHECK_EQUAL(e.len, inject_length(s, i));
+	CHECK(content_fits(buffer, e.len, i));
+	check_word(&e, way % 2, words[i % COUNT(words)]);
+}
+
+static void inject_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	for (unsigned way = 0; way < 4; way++)
+		for (unsigned i = 0; i < 300; i++)
+			if (me->rank == 0)
+				inject_send(&s, way, i);
+			else
+				inject_receive(&s, way, i);
+	member_meet(me, &s);
+	cq_quiet(s.txcq);
+	stack_leave(&s, me);
+}
+
+static void injected_buffers_are_free_at_once(void **state)
+{
+	(void)state;
+	crew_run(2, inject_body, NULL);
+}
+
+static void inject_too_much_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	size_t length = s.info->tx_attr->inject_size + 1;
+	void *buffer = calloc(1, length);
+	ssize_t r = fi_inject(s.ep, buffer, length, s.peers[0]);
+	CHECK(r < 0 && r != -FI_EAGAIN);
+	r = fi_tinject(s.ep, buffer, length, s.peers[0], 1);
+	CHECK(r < 0 && r != -FI_EAGAIN);
+	cq_quiet(s.rxcq);
+	stack_leave(&s, me);
+	free(buffer);
+}
+
+static void too_much_is_not_injected(void **state)
+{
+	(void)state;
+	crew_run(1, inject_too_much_body, NULL);
+}
+
+/* ---- data with every length ---- */
+
+static void data_send(struct stack *s, bool tagged, void *buffer, size_t length,
+	uint64_t word)
+{
+	struct fi_cq_tagged_entry e;
+	if (tagged)
+		MUST(s, fi_tsenddata(s->ep, buffer, length, NULL, word,
+				s->peers[1], 3, s));
+	else
+		MUST(s, fi_senddata(s->ep, buffer, length, NULL, word,
+				s->peers[1], s));
+	cq_next(s->txcq, &e);
+	CHECK(e.op_context == s);
+}
+
+static void data_receive(struct stack *s, bool tagged, void *buffer,
+	size_t length, uint64_t word)
+{
+	struct fi_cq_tagged_entry e;
+	recv_way(s, tagged ? 3 : 0, buffer, LONG_BYTES);
+	cq_next(s->rxcq, &e);
+	CHECK_EQUAL(e.len, length);
+	check_word(&e, true, word);
+	CHECK(content_fits(buffer, length, 4));
+}
+
+static void data_body(struct member *me, void *argument)
+{
+	static const size_t lengths[] = { 0, 8, 32, 40, 4096, 8128, 8192,
+		LONG_BYTES };
+	struct stack s;
+	unsigned char *buffer = malloc(LONG_BYTES);
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	CHECK_EQUAL(s.info->domain_attr->cq_data_size, 8);
+	content_fill(buffer, LONG_BYTES, 4);
+	for (unsigned i = 0; i < 2 * COUNT(lengths) * COUNT(words); i++) {
+		size_t length = lengths[i / 2 % COUNT(lengths)];
+		uint64_t word = words[i / 2 / COUNT(lengths)];
+		if (me->rank == 0)
+			data_send(&s, i % 2, buffer, length, word);
+		else
+			data_receive(&s, i % 2, buffer, length, word);
+	}
+	stack_leave(&s, me);
+	free(buffer);
+}
+
+static void data_comes_with_every_length(void **state)
+{
+	(void)state;
+	crew_run(2, data_body, NULL);
+}
+
+/* ---- too long for the receive ---- */
+
+struct cut {
+	size_t sent, room;
+	bool unexpected;
+};
+
+static void cut_receive(struct stack *s, struct member *me, const struct cut *c)
+{
+	unsigned char buffer[4097];
+	struct fi_cq_err_entry e;
+	struct fi_cq_tagged_entry next;
+	memset(buffer, 0xee, sizeof(buffer));
+	if (c->unexpected)
+		member_meet(me, s);
+	recv_way(s, 2, buffer, c->room);
+	if (!c->unexpected)
+		member_meet(me, s);
+	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ETRUNC);
+	CHECK(e.op_context == buffer);
+	CHECK_EQUAL(e.olen, c->sent - c->room);
+	CHECK_EQUAL(e.tag, 2);
+	CHECK_EQUAL(buffer[c->room], 0xee);
+	/* What comes next is not disturbed. */
+	recv_way(s, 2, buffer, 100);
+	cq_next(s->rxcq, &next);
+	CHECK_EQUAL(next.len, 9);
+	CHECK(content_fits(buffer, 9, 6));
+}
+
+static void cut_send(struct stack *s, struct member *me, const struct cut *c)
+{
+	unsigned char *buffer = malloc(c->sent);
+	struct fi_cq_tagged_entry e;
+	content_fill(buffer, c->sent, 6);
+	if (!c->unexpected)
+		member_meet(me, s);
+	MUST(s, fi_tsend(s->ep, buffer, c->sent, NULL, s->peers[1], 2, s));
+	MUST(s, fi_tinject(s->ep, buffer, 9, s->peers[1], 2));
+	if (c->unexpected)
+		member_meet(me, s);
+	/* The sender has done its part; it may or may not be told. */
+	uint64_t deadline = soon();
+	ssize_t r;
+	while ((r = fi_cq_read(s->txcq, &e, 1)) == -FI_EAGAIN)
+		CHECK(now_ns() < deadline);
+	if (r == -FI_EAVAIL) {
+		struct fi_cq_err_entry error;
+		CHECK_EQUAL(cq_next_error(s->txcq, &error), FI_ETRUNC);
+	}
+	free(buffer);
+}
+
+static void cut_body(struct member *me, void *argument)
+{
+	static const struct cut cuts[] = {
+		{ 41, 40, false },
+		{ 41, 0, true },
+		{ 4096, 1000, false },
+		{ 4096, 1000, true },
+		{ LONG_BYTES, 4096, false },
+		{ LONG_BYTES, 4096, true },
+		{ LONG_BYTES, 0, true },
+	};
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	for (unsigned i = 0; i < COUNT(cuts); i++)
+		if (me->rank == 0)
+			cut_send(&s, me, &cuts[i]);
+		else
+			cut_receive(&s, me, &cuts[i]);
+	stack_leave(&s, me);
+}
+
+static void what_does_not_fit_is_an_error(void **state)
+{
+	(void)state;
+	crew_run(2, cut_body, NULL);
+}
+
+/* ---- to oneself ---- */
+
+static void self_round(struct stack *s, unsigned char *to, unsigned char *from,
+	size_t length, bool posted)
+{
+	struct fi_cq_tagged_entry e;
+	content_fill(from, length, length);
+	memset(to, 0, length);
+	if (posted)
+		MUST(s, fi_trecv(s->ep, to, length, NULL, s->peers[0], 6, 0,
+				to));
+	MUST(s, fi_tsend(s->ep, from, length, NULL, s->peers[0], 6, from));
+	if (!posted)
+		MUST(s, fi_trecv(s->ep, to, length, NULL, s->peers[0], 6, 0,
+				to));
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
+	CHECK(e.op_context == to);
+	CHECK_EQUAL(e.len, length);
+	CHECK(content_fits(to, length, length));
+	cq_expect(s->txcq, from);
+}
+
+static void self_body(struct member *me, void *argument)
+{
+	static const size_t lengths[] = { 0, 8, 4096, 10000, LONG_BYTES };
+	struct stack s;
+	unsigned char *to = malloc(LONG_BYTES), *from = malloc(LONG_BYTES);
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	for (unsigned i = 0; i < 2 * COUNT(lengths); i++)
+		self_round(&s, to, from, lengths[i / 2], i % 2);
+	stack_leave(&s, me);
+	free(to);
+	free(from);
+}
+
+static void one_can_write_to_oneself(void **state)
+{
+	(void)state;
+	crew_run(1, self_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(injected_buffers_are_free_at_once),
+		TEST(too_much_is_not_injected),
+		TEST(data_comes_with_every_length),
+		TEST(what_does_not_fit_is_an_error),
+		TEST(one_can_write_to_oneself),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

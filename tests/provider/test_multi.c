@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Buffers that take many messages. Rank 0 sends, rank 1 receives.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define CAPS (FI_MSG | FI_TAGGED | FI_MULTI_RECV | FI_SOURCE)
+
+enum {
+	BUFFER_BYTES = 64 * 1024,
+	MIN_BYTES = 4096,
+	LONG_BYTES = 30000,
+	MESSAGES = 2000,
+};
+
+static ssize_t post_multi(struct stack *s, void *buffer, size_t length)
+{
+	struct iovec iov = { buffer, length };
+	struct fi_msg m = { &iov, NULL, 1, FI_ADDR_UNSPEC, buffer, 0 };
+	return fi_recvmsg(s->ep, &m, FI_MULTI_RECV);
+}
+
+static void set_min(struct stack *s, size_t bytes)
+{
+	size_t read = 0, length = sizeof(read);
+	CHECK_EQUAL(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT,
+			    FI_OPT_MIN_MULTI_RECV, &bytes, sizeof(bytes)),
+		0);
+	CHECK_EQUAL(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT,
+			    FI_OPT_MIN_MULTI_RECV, &read, &length),
+		0);
+	CHECK_EQUAL(length, sizeof(read));
+	CHECK_EQUAL(read, bytes);
+}
+
+static size_t length_of(unsigned i, bool longs)
+{
+	static const size_t lengths[] = { 8, 100, 3000, 0, 41, 4096 };
+	if (longs && i % 50 == 0)
+		return LONG_BYTES;
+	return lengths[i % COUNT(lengths)];
+}
+
+static void open_multi(
+	struct stack *s, struct member *me, const struct options *o)
+{
+	stack_open(s, o);
+	CHECK(s->info->caps & FI_MULTI_RECV);
+	set_min(s, MIN_BYTES);
+	stack_join(s, me);
+}
+
+/* ---- two buffers in turn take everything ---- */
+
+struct plan {
+	bool longs;
+	bool unexpected;
+};
+
+static void multi_send(struct stack *s, const struct plan *p)
+{
+	static unsigned char buffers[MESSAGES][LONG_BYTES];
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		size_t length = length_of(i, p->longs);
+		content_fill(buffers[i], length, i);
+		MUST(s, fi_send(s->ep, buffers[i], length, NULL, s->peers[1],
+				s));
+	}
+	for (unsigned i = 0; i < MESSAGES; i++)
+		cq_expect(s->txcq, s);
+}
+
+/* Messages lie inside the buffer, one behind the other. */
+static void multi_check(const struct fi_cq_tagged_entry *e, unsigned i,
+	size_t length, unsigned char (*buffers)[BUFFER_BYTES])
+{
+	unsigned char *buffer = e->op_context, *at = e->buf;
+	CHECK(buffer == buffers[0] || buffer == buffers[1]);
+	CHECK(at >= buffer && at + e->len <= buffer + BUFFER_BYTES);
+	CHECK_EQUAL(e->len, length);
+	CHECK(content_fits(at, length, i));
+}
+
+/* A long message may complete later than a short one behind it. */
+static unsigned multi_which(
+	const struct fi_cq_tagged_entry *e, bool *seen, const struct plan *p)
+{
+	for (unsigned i = 0; i < MESSAGES; i++)
+		if (!seen[i] && e->len == length_of(i, p->longs) &&
+			content_fits(e->buf, e->len, i)) {
+			seen[i] = true;
+			return i;
+		}
+	CHECK(!"a message that was sent");
+	return 0;
+}
+
+static void multi_receive(struct stack *s, const struct plan *p)
+{
+	static unsigned char buffers[2][BUFFER_BYTES];
+	static bool seen[MESSAGES];
+	struct fi_cq_tagged_entry e;
+	unsigned released = 0, messages = 0;
+	for (unsigned i = 0; i < 2; i++)
+		MUST(s, post_multi(s, buffers[i], BUFFER_BYTES));
+	while (messages < MESSAGES) {
+		cq_next(s->rxcq, &e);
+		if (e.flags & FI_RECV && !(e.flags & FI_MULTI_RECV && !e.buf)) {
+			unsigned i = p->longs ? multi_which(&e, seen, p)
+					      : messages;
+			multi_check(&e, i, length_of(i, p->longs), buffers);
+			messages++;
+		}
+		if (e.flags & FI_MULTI_RECV) {
+			released++;
+			MUST(s, post_multi(s, e.op_context, BUFFER_BYTES));
+		}
+	}
+	CHECK(released > 10);
+}
+
+static void multi_body(struct member *me, void *argument)
+{
+	const struct plan *p = argument;
+	struct stack s;
+	open_multi(&s, me, &(struct options){ .caps = CAPS });
+	/* A buffer is given back before the next message might not fit. */
+	if (p->longs)
+		set_min(&s, LONG_BYTES);
+	if (me->rank == 0) {
+		multi_send(&s, p);
+	} else {
+		if (p->unexpected)
+			nap_ns(20 * NS_PER_MS);
+		multi_receive(&s, p);
+		/* What is still posted goes when it is cancelled, or closed. */
+		cq_quiet(s.rxcq);
+	}
+	stack_leave(&s, me);
+}
+
+static void buffers_take_many_messages(void **state)
+{
+	(void)state;
+	crew_run(2, multi_body, &(struct plan){ false, false });
+	crew_run(2, multi_body, &(struct plan){ false, true });
+}
+
+static void buffers_take_long_messages(void **state)
+{
+	(void)state;
+	crew_run(2, multi_body, &(struct plan){ true, false });
+	crew_run(2, multi_body, &(struct plan){ true, true });
+}
+
+/* ---- the last message of a buffer says so ---- */
+
+static void last_receive(struct stack *s, struct member *me)
+{
+	static unsigned char buffer[3 * MIN_BYTES];
+	struct fi_cq_tagged_entry e;
+	MUST(s, post_multi(s, buffer, sizeof(buffer)));
+	member_meet(me, s);
+	for (unsigned i = 0; i < 3; i++) {
+		cq_next(s->rxcq, &e);
+		CHECK(e.op_context == buffer);
+		CHECK_EQUAL(e.len, 3000);
+		CHECK_EQUAL((e.flags & FI_MULTI_RECV) != 0, i == 2);
+	}
+	/* The fourth one found no room. */
+	cq_quiet(s->rxcq);
+	MUST(s, fi_recv(s->ep, buffer, sizeof(buffer), NULL, FI_ADDR_UNSPEC,
+			s));
+	cq_expect(s->rxcq, s);
+}
+
+static void last_body(struct member *me, void *argument)
+{
+	static unsigned char from[3000];
+	struct stack s;
+	open_multi(&s, me, argument);
+	if (me->rank == 1) {
+		last_receive(&s, me);
+	} else {
+		member_meet(me, &s);
+		for (unsigned i = 0; i < 4; i++)
+			MUST(&s, fi_inject(
+					 s.ep, from, sizeof(from), s.peers[1]));
+	}
+	stack_leave(&s, me);
+}
+
+static void the_last_message_says_so(void **state)
+{
+	(void)state;
+	crew_run(2, last_body, &(struct options){ .caps = CAPS });
+}
+
+/* By op_flags, plain receives take many as well. */
+static void implied_body(struct member *me, void *argument)
+{
+	static unsigned char buffer[3 * MIN_BYTES];
+	struct stack s;
+	(void)argument;
+	open_multi(&s, me,
+		&(struct options){ .caps = CAPS, .rx_flags = FI_MULTI_RECV });
+	if (me->rank == 1)
+		MUST(&s, fi_recv(s.ep, buffer, sizeof(buffer), NULL,
+				 FI_ADDR_UNSPEC, buffer));
+	member_meet(me, &s);
+	for (unsigned i = 0; i < 3; i++)
+		if (me->rank == 1)
+			cq_expect(s.rxcq, buffer);
+		else
+			MUST(&s, fi_inject(s.ep, buffer, 3000, s.peers[1]));
+	stack_leave(&s, me);
+}
+
+static void the_flag_can_be_implied(void **state)
+{
+	(void)state;
+	crew_run(2, implied_body, NULL);
+}
+
+/* ---- longer than what is left, and cancelled ---- */
+
+static void cut_receive(struct stack *s, struct member *me)
+{
+	static unsigned char buffer[MIN_BYTES + 100];
+	struct fi_cq_err_entry e;
+	MUST(s, post_multi(s, buffer, sizeof(buffer)));
+	member_meet(me, s);
+	/* The buffer has room for the minimum, but not for this one. */
+	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ETRUNC);
+	CHECK(e.op_context == buffer);
+	CHECK_EQUAL(e.olen, 8000 - sizeof(buffer));
+	MUST(s, post_multi(s, buffer, sizeof(buffer)));
+	CHECK_EQUAL(fi_cancel(&s->ep->fid, buffer), 0);
+	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ECANCELED);
+	CHECK(e.op_context == buffer);
+	cq_quiet(s->rxcq);
+}
+
+static void cut_body(struct member *me, void *argument)
+{
+	static unsigned char from[8000];
+	struct stack s;
+	(void)argument;
+	open_multi(&s, me, &(struct options){ .caps = CAPS });
+	if (me->rank == 1) {
+		cut_receive(&s, me);
+	} else {
+		member_meet(me, &s);
+		MUST(&s, fi_send(s.ep, from, sizeof(from), NULL, s.peers[1],
+				 from));
+	}
+	stack_leave(&s, me);
+}
+
+static void too_long_ones_are_cut(void **state)
+{
+	(void)state;
+	crew_run(2, cut_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(buffers_take_many_messages),
+		TEST(buffers_take_long_messages),
+		TEST(the_last_message_says_so),
+		TEST(the_flag_can_be_implied),
+		TEST(too_long_ones_are_cut),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whom a message is from: receives from one peer only, the source of a
+ * completion, and peers that are not in the address vector.
+ */
+#include <string.h>
+
+#include "harness.h"
+
+/* Rank r sends its rank to rank 0. */
+static void send_rank(struct stack *s, unsigned rank, uint64_t tag)
+{
+	MUST(s, fi_tinject(s->ep, &rank, sizeof(rank), s->peers[0], tag));
+}
+
+static void post_rank(struct stack *s, unsigned *to, fi_addr_t from)
+{
+	MUST(s, fi_trecv(s->ep, to, sizeof(*to), NULL, from, 1, 0, to));
+}
+
+static void expect_rank(struct stack *s, unsigned *to, unsigned rank)
+{
+	struct fi_cq_tagged_entry e;
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[rank]);
+	CHECK(e.op_context == to);
+	CHECK_EQUAL(*to, rank);
+}
+
+/* ---- directed receives ---- */
+
+/* Rank 2 sends before rank 1, and the receive from anybody is the last. */
+static void directed_root(struct stack *s, struct member *me, bool early)
+{
+	unsigned one = 0, two = 0, any = 0;
+	if (!early)
+		member_meet(me, s);
+	member_meet(me, s);
+	member_meet(me, s);
+	post_rank(s, &one, s->peers[1]);
+	if (early)
+		member_meet(me, s);
+	expect_rank(s, &one, 1);
+	post_rank(s, &two, s->peers[2]);
+	expect_rank(s, &two, 2);
+	post_rank(s, &any, FI_ADDR_UNSPEC);
+	expect_rank(s, &any, 2);
+	cq_quiet(s->rxcq);
+}
+
+static void directed_body(struct member *me, void *argument)
+{
+	bool early = *(bool *)argument;
+	struct stack s;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		directed_root(&s, me, early);
+	} else {
+		for (unsigned turn = 0; turn < 3; turn++) {
+			if (turn == (early ? 2 : 1) && me->rank == 1)
+				send_rank(&s, 1, 1);
+			if (turn == 0 && me->rank == 2) {
+				send_rank(&s, 2, 1);
+				send_rank(&s, 2, 1);
+			}
+			member_meet(me, &s);
+		}
+	}
+	stack_leave(&s, me);
+}
+
+static void directed_receives_wait_for_their_peer(void **state)
+{
+	(void)state;
+	crew_run(3, directed_body, &(bool){ false });
+	crew_run(3, directed_body, &(bool){ true });
+}
+
+/* The oldest receive that fits takes it, directed or not. */
+static void oldest_body(struct member *me, void *argument)
+{
+	struct stack s;
+	unsigned to[4] = { 0 };
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		post_rank(&s, &to[0], FI_ADDR_UNSPEC);
+		post_rank(&s, &to[1], s.peers[1]);
+		post_rank(&s, &to[2], FI_ADDR_UNSPEC);
+		member_meet(me, &s);
+		expect_rank(&s, &to[0], 1);
+		expect_rank(&s, &to[1], 1);
+		expect_rank(&s, &to[2], 1);
+	} else {
+		member_meet(me, &s);
+		for (unsigned i = 0; i < 3; i++)
+			send_rank(&s, 1, 1);
+	}
+	stack_leave(&s, me);
+}
+
+static void the_oldest_receive_takes_it(void **state)
+{
+	(void)state;
+	crew_run(2, oldest_body, NULL);
+}
+
+/* Untagged receives are directed too. */
+static void untagged_body(struct member *me, void *argument)
+{
+	struct stack s;
+	unsigned to[2] = { 0 };
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		for (unsigned i = 0; i < 2; i++)
+			MUST(&s, fi_recv(s.ep, &to[i], sizeof(to[i]), NULL,
+					 s.peers[2 - i], &to[i]));
+		member_meet(me, &s);
+		expect_rank(&s, &to[1], 1);
+		member_meet(me, &s);
+		expect_rank(&s, &to[0], 2);
+	} else {
+		for (unsigned turn = 1; turn < 3; turn++) {
+			member_meet(me, &s);
+			if (me->rank == turn)
+				MUST(&s, fi_inject(s.ep, &me->rank,
+						 sizeof(me->rank), s.peers[0]));
+		}
+	}
+	stack_leave(&s, me);
+}
+
+static void untagged_receives_are_directed_too(void **state)
+{
+	(void)state;
+	crew_run(3, untagged_body, NULL);
+}
+
+/* ---- without the capability the argument means nothing ---- */
+
+static void undirected_body(struct member *me, void *argument)
+{
+	struct stack s;
+	unsigned to = 0;
+	(void)argument;
+	stack_open(&s,
+		&(struct options){ .caps = FI_MSG | FI_TAGGED | FI_SOURCE });
+	CHECK(!(s.info->caps & FI_DIRECTED_RECV));
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		post_rank(&s, &to, s.peers[0]);
+		expect_rank(&s, &to, 1);
+		MUST(&s, fi_recv(s.ep, &to, sizeof(to), NULL, s.peers[0], &to));
+		expect_rank(&s, &to, 1);
+	} else {
+		send_rank(&s, 1, 1);
+		MUST(&s, fi_inject(s.ep, &me->rank, sizeof(me->rank),
+				 s.peers[0]));
+	}
+	stack_leave(&s, me);
+}
+
+static void without_the_capability_anybody_will_do(void **state)
+{
+	(void)state;
+	crew_run(2, undirected_body, NULL);
+}
+
+/* ---- strangers ---- */
+
+static void stranger_root(struct stack *s, struct member *me)
+{
+	struct fi_cq_tagged_entry e;
+	unsigned any = 0, held = 0;
+	post_rank(s, &any, FI_ADDR_UNSPEC);
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+	CHECK(e.op_context == &any);
+	CHECK_EQUAL(any, 1);
+	/* One is held here when it becomes known whom it is from. */
+	member_meet(me, s);
+	member_meet(me, s);
+	cq_quiet(s->rxcq);
+	s->peers[1] = stack_insert(s, me, 1);
+	post_rank(s, &held, s->peers[1]);
+	expect_rank(s, &held, 1);
+	/* And it can be answered. */
+	member_meet(me, s);
+	MUST(s, fi_tinject(s->ep, NULL, 0, s->peers[1], 2));
+}
+
+static void stranger_peer(struct stack *s, struct member *me)
+{
+	struct fi_cq_tagged_entry e;
+	s->peers[0] = stack_insert(s, me, 0);
+	send_rank(s, 1, 1);
+	member_meet(me, s);
+	send_rank(s, 1, 1);
+	member_meet(me, s);
+	member_meet(me, s);
+	MUST(s, fi_trecv(s->ep, NULL, 0, NULL, s->peers[0], 2, 0, s));
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
+}
+
+static void stranger_body(struct member *me, void *argument)
+{
+	struct stack s;
+	stack_open(&s, argument);
+	stack_tell(&s, me);
+	member_meet(me, &s);
+	if (me->rank == 0)
+		stranger_root(&s, me);
+	else
+		stranger_peer(&s, me);
+	stack_leave(&s, me);
+}
+
+static void strangers_have_no_address(void **state)
+{
+	(void)state;
+	crew_run(2, stranger_body, &(struct options){ 0 });
+	crew_run(2, stranger_body, &(struct options){ .av_type = FI_AV_MAP });
+}
+
+/* A removed peer is a stranger again, and comes back when it is inserted. */
+static void removed_root(struct stack *s, struct member *me)
+{
+	struct fi_cq_tagged_entry e;
+	unsigned to = 0;
+	post_rank(s, &to, FI_ADDR_UNSPEC);
+	expect_rank(s, &to, 1);
+	CHECK_EQUAL(fi_av_remove(s->av, &s->peers[1], 1, 0), 0);
+	member_meet(me, s);
+	post_rank(s, &to, FI_ADDR_UNSPEC);
+	CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+	s->peers[1] = stack_insert(s, me, 1);
+	member_meet(me, s);
+	post_rank(s, &to, s->peers[1]);
+	expect_rank(s, &to, 1);
+}
+
+static void removed_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		removed_root(&s, me);
+	} else {
+		send_rank(&s, 1, 1);
+		member_meet(me, &s);
+		send_rank(&s, 1, 1);
+		member_meet(me, &s);
+		send_rank(&s, 1, 1);
+	}
+	stack_leave(&s, me);
+}
+
+static void removed_peers_are_strangers(void **state)
+{
+	(void)state;
+	crew_run(2, removed_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(directed_receives_wait_for_their_peer),
+		TEST(the_oldest_receive_takes_it),
+		TEST(untagged_receives_are_directed_too),
+		TEST(without_the_capability_anybody_will_do),
+		TEST(strangers_have_no_address),
+		TEST(removed_peers_are_strangers),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}

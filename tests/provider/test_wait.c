@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sleeping on completion queues: no wake-up is lost, whoever polls and however
+ * many sleep. Nothing spins here before it sleeps, so that everything sleeps.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define ROUNDS	 1000
+#define SLEEPERS 4
+#define STOP	 UINT64_MAX
+
+static void open_sleepy(
+	struct stack *s, enum fi_wait_obj object, enum fi_threading threading)
+{
+	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
+	stack_open(
+		s, &(struct options){ .wait = object, .threading = threading });
+}
+
+static void post(struct stack *s, uint64_t *word)
+{
+	MUST(s, fi_recv(s->ep, word, sizeof(*word), NULL, FI_ADDR_UNSPEC,
+			word));
+}
+
+static void give(struct stack *s, unsigned to, uint64_t word)
+{
+	MUST(s, fi_inject(s->ep, &word, sizeof(word), s->peers[to]));
+}
+
+/* How a test gets its next completion. */
+typedef void wait_way(struct stack *, struct fid_cq *);
+
+static void by_sread(struct stack *s, struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry e;
+	(void)s;
+	CHECK_EQUAL(fi_cq_sread(cq, &e, 1, NULL, 10000), 1);
+}
+
+static void by_short_sreads(struct stack *s, struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry e;
+	uint64_t deadline = soon();
+	ssize_t n;
+	(void)s;
+	while ((n = fi_cq_sread(cq, &e, 1, NULL, 1)) == -FI_EAGAIN)
+		CHECK(now_ns() < deadline);
+	CHECK_EQUAL(n, 1);
+}
+
+static void by_descriptor(struct stack *s, struct fid_cq *cq)
+{
+	struct fi_cq_tagged_entry e;
+	struct fid *fid = &cq->fid;
+	struct pollfd p = { .events = POLLIN };
+	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	while (fi_cq_read(cq, &e, 1) == -FI_EAGAIN) {
+		int r = fi_trywait(s->fabric, &fid, 1);
+		CHECK(r == 0 || r == -FI_EAGAIN);
+		if (r == 0)
+			CHECK_EQUAL(poll(&p, 1, 10000), 1);
+	}
+}
+
+/* ---- to and fro ---- */
+
+static void ping_body(struct member *me, void *argument)
+{
+	wait_way *way = *(wait_way **)argument;
+	struct random random = { me->rank + 1 };
+	struct stack s;
+	uint64_t word;
+	open_sleepy(&s, FI_WAIT_FD, FI_THREAD_DOMAIN);
+	stack_join(&s, me);
+	post(&s, &word);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		if (i % 2 == me->rank) {
+			random_pause(&random, 200 * NS_PER_US);
+			give(&s, !me->rank, i);
+		} else {
+			way(&s, s.rxcq);
+			CHECK_EQUAL(word, i);
+			post(&s, &word);
+		}
+	}
+	stack_leave(&s, me);
+}
+
+static void ping(wait_way *way)
+{
+	crew_run(2, ping_body, &way);
+}
+
+static void sreads(void **state)
+{
+	(void)state;
+	ping(by_sread);
+}
+
+static void short_sreads(void **state)
+{
+	(void)state;
+	ping(by_short_sreads);
+}
+
+static void descriptors(void **state)
+{
+	(void)state;
+	ping(by_descriptor);
+}
+
+/* ---- several threads on one queue ---- */
+
+struct team {
+	struct stack *stack;
+	_Atomic uint64_t *taken; /* how many are through */
+	uint64_t words[ROUNDS + SLEEPERS];
+};
+
+static void *team_run(void *argument)
+{
+	struct team *t = argument;
+	struct fi_cq_tagged_entry e;
+	for (;;) {
+		CHECK_EQUAL(fi_cq_sread(t->stack->rxcq, &e, 1, NULL, 20000), 1);
+		if (*(uint64_t *)e.op_context == STOP)
+			return NULL;
+		atomic_fetch_add(t->taken, 1);
+	}
+}
+
+static void team_receive(struct stack *s, struct member *me)
+{
+	static struct team t;
+	pthread_t threads[SLEEPERS];
+	t.stack = s;
+	t.taken = member_word(me, 0);
+	for (size_t i = 0; i < COUNT(t.words); i++)
+		post(s, &t.words[i]);
+	for (int i = 0; i < SLEEPERS; i++)
+		CHECK_EQUAL(pthread_create(&threads[i], NULL, team_run, &t), 0);
+	for (int i = 0; i < SLEEPERS; i++)
+		CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+	CHECK_EQUAL(atomic_load(t.taken), ROUNDS);
+}
+
+static void team_send(struct stack *s)
+{
+	struct random random = { 5 };
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		give(s, 1, i);
+		random_pause(&random, 100 * NS_PER_US);
+	}
+	for (int i = 0; i < SLEEPERS; i++)
+		give(s, 1, STOP);
+}
+
+static void team_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	open_sleepy(&s, FI_WAIT_UNSPEC, FI_THREAD_SAFE);
+	stack_join(&s, me);
+	if (me->rank == 0)
+		team_send(&s);
+	else
+		team_receive(&s, me);
+	stack_leave(&s, me);
+}
+
+static void several_sleepers(void **state)
+{
+	(void)state;
+	crew_run(2, team_body, NULL);
+}
+
+/* ---- two queues of one endpoint, each with a sleeper ---- */
+
+struct side {
+	struct stack *stack;
+	struct fid_cq *cq;
+	wait_way *way;
+};
+
+static void *side_run(void *argument)
+{
+	const struct side *side = argument;
+	for (int i = 0; i < ROUNDS; i++)
+		side->way(side->stack, side->cq);
+	return NULL;
+}
+
+static void deliver(struct stack *s, unsigned to, uint64_t *word)
+{
+	struct iovec iov = { word, sizeof(*word) };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = s->peers[to]
+	};
+	MUST(s, fi_sendmsg(s->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION));
+}
+
+static void sides_body(struct member *me, void *argument)
+{
+	static uint64_t words[ROUNDS], from[ROUNDS];
+	wait_way **ways = argument;
+	struct random random = { me->rank + 7 };
+	pthread_t threads[2];
+	struct stack s;
+	open_sleepy(&s, FI_WAIT_FD, FI_THREAD_SAFE);
+	struct side sides[2] = { { &s, s.txcq, ways[0] },
+		{ &s, s.rxcq, ways[1] } };
+	stack_join(&s, me);
+	for (int i = 0; i < ROUNDS; i++)
+		post(&s, &words[i]);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQUAL(
+			pthread_create(&threads[i], NULL, side_run, &sides[i]),
+			0);
+	for (int i = 0; i < ROUNDS; i++) {
+		deliver(&s, !me->rank, &from[i]);
+		random_pause(&random, 100 * NS_PER_US);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+	stack_leave(&s, me);
+}
+
+static void sides(wait_way *tx, wait_way *rx)
+{
+	wait_way *ways[2] = { tx, rx };
+	crew_run(2, sides_body, ways);
+}
+
+static void two_queues(void **state)
+{
+	(void)state;
+	sides(by_sread, by_sread);
+	sides(by_descriptor, by_sread);
+	sides(by_descriptor, by_descriptor);
+	sides(by_short_sreads, by_descriptor);
+}
+
+/* ---- one process: time, signals, conditions ---- */
+
+typedef void alone_case(struct stack *);
+
+static void alone_body(struct member *me, void *argument)
+{
+	alone_case *run = *(alone_case **)argument;
+	struct stack s;
+	open_sleepy(&s, FI_WAIT_FD, FI_THREAD_SAFE);
+	stack_join(&s, me);
+	run(&s);
+	stack_leave(&s, me);
+}
+
+static void alone(alone_case *run)
+{
+	crew_run(1, alone_body, &run);
+}
+
+static void timeout_case(struct stack *s)
+{
+	struct fi_cq_tagged_entry e;
+	uint64_t begin = now_ns();
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 60), -FI_EAGAIN);
+	CHECK(now_ns() - begin >= 60 * NS_PER_MS);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, NULL, 1, NULL, 0), -FI_EINVAL);
+}
+
+static void times_out(void **state)
+{
+	(void)state;
+	alone(timeout_case);
+}
+
+static void *signal_run(void *argument)
+{
+	nap_ns(30 * NS_PER_MS);
+	CHECK_EQUAL(fi_cq_signal(argument), 0);
+	return NULL;
+}
+
+static void signal_case(struct stack *s)
+{
+	struct fi_cq_tagged_entry e;
+	pthread_t thread;
+	CHECK_EQUAL(fi_cq_signal(s->rxcq), 0);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQUAL(
+			pthread_create(&thread, NULL, signal_run, s->rxcq), 0);
+		CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+		CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	}
+	uint64_t begin = now_ns();
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 20), -FI_EAGAIN);
+	CHECK(now_ns() - begin >= 20 * NS_PER_MS);
+}
+
+static void is_signalled(void **state)
+{
+	(void)state;
+	alone(signal_case);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+static void interrupt_case(struct stack *s)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+	struct fi_cq_tagged_entry e;
+	CHECK_EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	alarm(1);
+	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+}
+
+static void is_interrupted(void **state)
+{
+	(void)state;
+	alone(interrupt_case);
+}
+
+static void try_case(struct stack *s)
+{
+	struct fid *both[2] = { &s->txcq->fid, &s->rxcq->fid };
+	struct fid *none = NULL, *wrong = &s->av->fid;
+	struct pollfd p = { .events = POLLIN };
+	enum fi_wait_obj object;
+	CHECK_EQUAL(fi_control(both[1], FI_GETWAIT, &p.fd), 0);
+	CHECK_EQUAL(fi_control(both[1], FI_GETWAITOBJ, &object), 0);
+	CHECK_EQUAL(object, FI_WAIT_FD);
+	CHECK_EQUAL(fi_trywait(s->fabric, both, 2), 0);
+	CHECK_EQUAL(poll(&p, 1, 10), 0);
+	CHECK_EQUAL(fi_trywait(s->fabric, &none, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_trywait(s->fabric, &wrong, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_trywait(s->fabric, NULL, 1), -FI_EINVAL);
+	CHECK_EQUAL(fi_trywait(s->fabric, NULL, 0), 0);
+}
+
+static void tries(void **state)
+{
+	(void)state;
+	alone(try_case);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(sreads),
+		TEST(short_sreads),
+		TEST(descriptors),
+		TEST(several_sleepers),
+		TEST(two_queues),
+		TEST(times_out),
+		TEST(is_signalled),
+		TEST(is_interrupted),
+		TEST(tries),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
