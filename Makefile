@@ -6,10 +6,14 @@ PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
 	python3 procps
 BUILD ?= build
 
-# Only for the comparison with other implementations of one-sided operations.
+# Only for comparisons: of one-sided operations, and of messages.
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
+FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
 
-.PHONY: all demo test test-sanitize bench bench-rma format check-format \
+# Only for MPI programs over Cay.
+MPI = openmpi-bin libopenmpi-dev hpcc
+
+.PHONY: all demo test test-sanitize bench bench-rma mpi format check-format \
 	install clean packages
 
 all: $(BUILD)/build.ninja
@@ -31,13 +35,21 @@ test: all check-format
 test-sanitize: packages
 	tools/run-sanitizers
 
+# Cay by itself, then below libfabric and MPI beside what they have.
 bench: all
+	@tools/install-packages $(FABRIC_PEERS)
 	$(BUILD)/cay bench
+	tools/bench-fabric --build $(BUILD)
 
 # Cay's one-sided operations beside those of Open MPI and MPICH, in one run.
 bench-rma: all
 	@tools/install-packages $(PEERS)
 	tools/bench-rma --build $(BUILD)
+
+# Real MPI programs over Open MPI, libfabric and Cay.
+mpi: all
+	@tools/install-packages $(MPI)
+	tools/run-mpi --build $(BUILD)
 
 format: packages
 	clang-format -i $$(git ls-files '*.c' '*.h')

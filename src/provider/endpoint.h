@@ -52,6 +52,7 @@ struct endpoint {
 	struct matcher tagged, untagged;
 	struct list spare;	/* receives that are not used: receive.all */
 	struct list claimed;	/* messages: claim.link, receive.c */
+	unsigned awaited;	/* receives posted from anybody */
 	size_t held_bytes;	/* of unexpected messages, claimed ones too */
 	struct list halted;	/* peers that we told to wait */
 	struct list peers;	/* all: peer.link */

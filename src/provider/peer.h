@@ -36,6 +36,7 @@ struct peer {
 	struct list halt_link;	/* endpoint->halted, while halting */
 	unsigned posts;		/* notes to it that found no room: progress.c */
 	unsigned full_in;	/* the round in which it had no room */
+	unsigned awaited;	/* receives posted from it */
 	unsigned held;		/* unexpected messages of it */
 	unsigned atomics;	/* executed by it, not answered yet */
 	struct key_cache *keys; /* key_table.h; NULL: nothing cached */

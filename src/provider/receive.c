@@ -80,6 +80,34 @@ static inline int receive_reserve(struct endpoint *ep, struct receive *r)
 	return e;
 }
 
+/*
+ * Posted, or no more. Whoever we wait for must not wait for us, however much
+ * we hold: see unexpected.h.
+ */
+static int receive_in(struct endpoint *ep, struct matcher *m, struct receive *r)
+{
+	int e = matcher_post(m, r);
+	if (unlikely(e))
+		return e;
+	if (r->source == FI_ADDR_UNSPEC)
+		ep->awaited++;
+	else if (r->source < ep->index_room && ep->by_index[r->source])
+		ep->by_index[r->source]->awaited++;
+	if (unlikely(!list_empty(&ep->halted)))
+		unexpected_resume(ep);
+	return 0;
+}
+
+static void receive_out(
+	struct endpoint *ep, struct matcher *m, struct receive *r)
+{
+	matcher_unpost(m, r);
+	if (r->source == FI_ADDR_UNSPEC)
+		ep->awaited--;
+	else if (r->source < ep->index_room && ep->by_index[r->source])
+		ep->by_index[r->source]->awaited--;
+}
+
 /* ---- delivering ---- */
 
 static size_t scatter(
@@ -140,7 +168,7 @@ static int deliver(struct endpoint *ep, struct receive *r,
 	}
 	if (posted &&
 		receive_full(ep, r, bits_min(a->length, r->length - r->used)))
-		matcher_unpost(posted, r);
+		receive_out(ep, posted, r);
 	if (op)
 		fetch_start(op);
 	else
@@ -199,7 +227,7 @@ static int receive_post(
 		if (likely(!u))
 			return unlikely(receive_hopeless(ep, r))
 				       ? -FI_EHOSTUNREACH
-				       : matcher_post(m, r);
+				       : receive_in(ep, m, r);
 		unexpected_arrival(u, &a);
 		more = !receive_full(
 			ep, r, bits_min(a.length, r->length - r->used));
@@ -304,7 +332,7 @@ static void receive_fail(
 		.tag = r->tag,
 		.err = error,
 		.prov_errno = -error };
-	matcher_unpost(receive_matcher(ep, tagged), r);
+	receive_out(ep, receive_matcher(ep, tagged), r);
 	/* It takes no more; long messages under way into it still end. */
 	r->length = r->used;
 	if (receive_reserve(ep, r))
@@ -352,7 +380,7 @@ static void free_posted(struct endpoint *ep, struct matcher *m)
 {
 	list_for_each_safe (link, after, &m->receives) {
 		struct receive *r = list_of(link, struct receive, all);
-		matcher_unpost(m, r);
+		receive_out(ep, m, r);
 		receive_free(ep, r);
 	}
 }

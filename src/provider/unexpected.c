@@ -14,10 +14,15 @@ static size_t unexpected_weight(const struct unexpected *u)
 	return sizeof(*u) + (u->by_reference ? 0 : u->length);
 }
 
+static bool flow_awaits(const struct endpoint *ep, const struct peer *p)
+{
+	return ep->awaited || p->awaited;
+}
+
 /* Tells whoever sends while too much is here to stop. */
 static void flow_halt(struct endpoint *ep, struct peer *from)
 {
-	if (from->halting || from->state == PEER_GONE)
+	if (from->halting || from->state == PEER_GONE || flow_awaits(ep, from))
 		return;
 	/* Without memory for it the next message of that peer tries again. */
 	if (endpoint_post(from, WIRE_HALT, 0, NULL, 0))
@@ -28,10 +33,12 @@ static void flow_halt(struct endpoint *ep, struct peer *from)
 		ep->held_bytes, from->address.name);
 }
 
-static void flow_resume(struct endpoint *ep)
+static void flow_resume(struct endpoint *ep, bool all)
 {
 	list_for_each_safe (link, after, &ep->halted) {
 		struct peer *p = list_of(link, struct peer, halt_link);
+		if (!all && !flow_awaits(ep, p))
+			continue;
 		if (endpoint_post(p, WIRE_RESUME, 0, NULL, 0))
 			return;
 		p->halting = false;
@@ -53,7 +60,12 @@ static void flow_subtract(struct endpoint *ep, const struct unexpected *u)
 	u->from->held--;
 	if (unlikely(!list_empty(&ep->halted)) &&
 		ep->held_bytes <= settings.unexpected_bytes / 2)
-		flow_resume(ep);
+		flow_resume(ep, true);
+}
+
+void unexpected_resume(struct endpoint *ep)
+{
+	flow_resume(ep, false);
 }
 
 /* ---- holding ---- */

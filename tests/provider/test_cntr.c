@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters, and poll sets of counters and queues. */
 #include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "harness.h"
@@ -122,37 +124,55 @@ static void has_a_descriptor(void **state)
 /* ---- several threads that wait for different values ---- */
 
 #define SLEEPERS 4
-#define STEPS	 2000
+#define STEPS	 1000
 
 struct sleeper {
 	pthread_t thread;
 	struct fid_cntr *cntr;
-	uint64_t step; /* waits for every so-manieth value */
+	uint64_t step;	       /* waits for every so-manieth value */
+	_Atomic uint64_t seen; /* the last one */
 };
 
 static void *sleeper_run(void *argument)
 {
 	struct sleeper *s = argument;
 	for (uint64_t at = s->step; at <= STEPS; at += s->step) {
-		CHECK_EQUAL(fi_cntr_wait(s->cntr, at, -1), 0);
+		CHECK_EQUAL(fi_cntr_wait(s->cntr, at, 20000), 0);
 		CHECK(fi_cntr_read(s->cntr) >= at);
+		atomic_store(&s->seen, at);
 	}
 	return NULL;
 }
 
-static void sleepers_case(struct stack *s)
+static void sleepers_start(struct sleeper *sleepers, struct fid_cntr *c)
 {
-	struct fid_cntr *c = open_cntr(s, FI_WAIT_FD);
-	struct sleeper sleepers[SLEEPERS];
-	struct random random = { 2 };
+	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
 	for (unsigned i = 0; i < SLEEPERS; i++) {
-		sleepers[i] = (struct sleeper){ .cntr = c, .step = 1 + 3 * i };
+		sleepers[i].cntr = c;
+		sleepers[i].step = i ? STEPS : 1;
 		CHECK_EQUAL(pthread_create(&sleepers[i].thread, NULL,
 				    sleeper_run, &sleepers[i]),
 			0);
 	}
-	for (int i = 0; i < STEPS; i++) {
+}
+
+/*
+ * Each step is for the first alone; the others wake too, and must not take its
+ * wake-up away. Nothing else would wake it.
+ */
+static void sleepers_case(struct stack *s)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_FD);
+	struct sleeper sleepers[SLEEPERS] = { 0 };
+	struct random random = { 2 };
+	sleepers_start(sleepers, c);
+	for (uint64_t i = 1; i <= STEPS; i++) {
+		uint64_t deadline = soon();
 		CHECK_EQUAL(fi_cntr_add(c, 1), 0);
+		while (atomic_load(&sleepers[0].seen) < i) {
+			CHECK(now_ns() < deadline);
+			sched_yield();
+		}
 		random_pause(&random, 100 * NS_PER_US);
 	}
 	for (int i = 0; i < SLEEPERS; i++)
