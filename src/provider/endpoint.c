@@ -13,6 +13,7 @@
 #include "provider/bind.h"
 #include "provider/engine.h"
 #include "provider/key_table.h"
+#include "provider/memory.h"
 #include "provider/mr.h"
 #include "provider/receive.h"
 #include "provider/stubs.h"
@@ -294,7 +295,7 @@ static struct fi_ops endpoint_fid_ops = {
 	.close = endpoint_close,
 	.bind = endpoint_bind,
 	.control = endpoint_control,
-	.ops_open = no_ops_open,
+	.ops_open = memory_ops_open,
 };
 
 static struct fi_ops_ep endpoint_ops = {

@@ -187,7 +187,8 @@ static void everything(enum window_kind kind)
 	for (int i = 0; i < length && list[i].type != MPI_DOUBLE_INT; i++)
 		operation(&list[i],
 			i % 3 && !btl_aborts(&list[i]) ? 20 : COUNT_MAX);
-	swaps();
+	if (!limited || kind != WINDOW_ALLOCATE)
+		swaps();
 	reductions_close();
 	window_close(&window);
 }

@@ -115,6 +115,25 @@ static void sum(void)
 	MPI_Win_unlock(target, w->win);
 }
 
+/* Who may, where some would crash: nobody, or all but the owner. */
+static int swappers(void)
+{
+	if (!limited)
+		return ranks;
+	return w->kind == WINDOW_ALLOCATE ? 0 : ranks - 1;
+}
+
+static void swap_all(uint64_t *seen)
+{
+	int who = swappers();
+
+	if (who == ranks || (who && my_rank != target))
+		swap(seen);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (who == ranks)
+		seen_check(seen, "compare and swap");
+}
+
 static void ends_check(void)
 {
 	uint64_t found;
@@ -122,25 +141,13 @@ static void ends_check(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_lock(MPI_LOCK_SHARED, my_rank, 0, w->win);
 	for (int cell = 0; cell < CELL_COUNT && my_rank == target; cell++) {
-		int who = limited && cell == CELL_SWAP ? ranks - 1 : ranks;
+		int who = cell == CELL_SWAP ? swappers() : ranks;
 		uint64_t wanted = (uint64_t)who * STEPS;
 		memcpy(&found, w->memory + 8 * cell, 8);
 		CHECK(found == wanted, "counter %d of %s: %lu instead of %lu",
 			cell, n->name, found, wanted);
 	}
 	MPI_Win_unlock(my_rank, w->win);
-}
-
-/* The owner takes part, unless its MPI would crash. */
-static void swap_all(uint64_t *seen)
-{
-	bool outside = limited && my_rank == target;
-
-	if (!outside)
-		swap(seen);
-	MPI_Barrier(MPI_COMM_WORLD);
-	if (!limited)
-		seen_check(seen, "compare and swap");
 }
 
 static void everything(void)

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory of the device: peers reach it, atomics too, while its owner does
+ * nothing at all.
+ */
+#include <cay/fabric.h>
+#include <errno.h>
+#include <string.h>
+
+#include "region.h"
+
+#define ROUNDS 1000
+
+static struct cay_fabric_memory *memory_of(struct stack *s)
+{
+	struct cay_fabric_memory *m = NULL;
+	CHECK_EQUAL(fi_open_ops(&s->ep->fid, CAY_FABRIC_MEMORY, 0, (void **)&m,
+			    NULL),
+		0);
+	CHECK_EQUAL(m->size, sizeof(*m));
+	return m;
+}
+
+/* The owner makes no progress until all others say that they have done. */
+static void owner_waits(struct member *me)
+{
+	uint64_t deadline = soon();
+	while (atomic_load(member_word(me, 30)) < me->count - 1) {
+		nap_ns(NS_PER_MS);
+		CHECK(now_ns() < deadline);
+	}
+}
+
+static void count_up(struct stack *s, const struct target *t)
+{
+	const uint64_t one = 1;
+	uint64_t before, last = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		MUST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &before, NULL,
+				t->peer, t->base, t->key, FI_UINT64, FI_SUM,
+				s));
+		cq_expect(s->txcq, s);
+		CHECK(i == 0 || before > last);
+		last = before;
+	}
+}
+
+static void take_turns(struct stack *s, const struct target *t)
+{
+	for (int done = 0; done < ROUNDS;) {
+		uint64_t seen = 0, found;
+		MUST(s, fi_read(s->ep, &seen, 8, NULL, t->peer, t->base + 8,
+				t->key, s));
+		cq_expect(s->txcq, s);
+		const uint64_t next = seen + 1;
+		MUST(s, fi_compare_atomic(s->ep, &next, 1, NULL, &seen, NULL,
+				&found, NULL, t->peer, t->base + 8, t->key,
+				FI_UINT64, FI_CSWAP, s));
+		cq_expect(s->txcq, s);
+		done += found == seen;
+	}
+}
+
+static void share(struct member *me, const struct region *r)
+{
+	atomic_store(member_word(me, 0), fi_mr_key(r->mr));
+}
+
+static void alone_body(struct member *me, void *argument)
+{
+	struct stack s;
+	struct region r = { .bytes = 4096 };
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	stack_join(&s, me);
+	struct cay_fabric_memory *m = memory_of(&s);
+	if (me->rank == 0) {
+		r.memory = m->alloc(s.ep, r.bytes);
+		CHECK(r.memory != NULL);
+		CHECK_EQUAL(fi_mr_reg(s.domain, r.memory, r.bytes,
+				    ACCESS_REMOTE, 0, 7, 0, &r.mr, NULL),
+			0);
+		share(me, &r);
+	}
+	member_meet(me, &s);
+	if (me->rank == 0) {
+		const uint64_t *word = (const void *)r.memory;
+		owner_waits(me);
+		CHECK_EQUAL(word[0], ROUNDS * (me->count - 1));
+		CHECK_EQUAL(word[1], ROUNDS * (me->count - 1));
+		CHECK_EQUAL(fi_close(&r.mr->fid), 0);
+		m->free(s.ep, r.memory);
+	} else {
+		const struct target t = { .peer = s.peers[0],
+			.key = atomic_load(member_word(me, 0)) };
+		count_up(&s, &t);
+		take_turns(&s, &t);
+		atomic_fetch_add(member_word(me, 30), 1);
+	}
+	stack_leave(&s, me);
+}
+
+static void atomics_need_nobody(void **state)
+{
+	(void)state;
+	crew_run(3, alone_body, NULL);
+}
+
+static void refused_body(struct member *me, void *argument)
+{
+	struct stack s;
+	void *ops;
+	(void)argument;
+	stack_open(&s, &(struct options){ .disabled = true });
+	struct cay_fabric_memory *m = memory_of(&s);
+	CHECK(m->alloc(s.ep, 100) == NULL && errno == ENOTCONN);
+	CHECK_EQUAL(
+		fi_open_ops(&s.ep->fid, "other", 0, &ops, NULL), -FI_ENOSYS);
+	CHECK_EQUAL(fi_open_ops(&s.ep->fid, CAY_FABRIC_MEMORY, 1, &ops, NULL),
+		-FI_EINVAL);
+	CHECK_EQUAL(fi_enable(s.ep), 0);
+	CHECK(m->alloc(s.ep, 0) == NULL && errno == EINVAL);
+	m->free(s.ep, NULL);
+	stack_leave(&s, me);
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+	(void)state;
+	crew_run(1, refused_body, NULL);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(atomics_need_nobody),
+		TEST(what_is_wrong_is_told),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
