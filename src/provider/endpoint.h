@@ -98,6 +98,8 @@ void endpoint_progress(struct endpoint *);
  */
 int endpoint_post(struct peer *, uint32_t head, uint64_t tag, const void *,
 	size_t length);
+/* Something found no room: it is tried again with the next progress. */
+void endpoint_wait(struct endpoint *, struct list *queue, struct list *link);
 /* Forgets what was kept for a peer. */
 void endpoint_unpost(struct peer *);
 

@@ -62,7 +62,7 @@ static void fetch_go_on(struct op *op)
 	}
 	int r = fetch_piece(op);
 	if (r == -EAGAIN) {
-		list_append(&op->ep->fetching, &op->waiting);
+		endpoint_wait(op->ep, &op->ep->fetching, &op->waiting);
 	} else if (r) {
 		op->error = -provider_error(r);
 		fetch_end(op);
@@ -136,7 +136,7 @@ void fetch_end(struct op *op)
 {
 	/* Without memory for the answer it ends later. */
 	if (fetch_answer(op)) {
-		list_append(&op->ep->fetching, &op->waiting);
+		endpoint_wait(op->ep, &op->ep->fetching, &op->waiting);
 		return;
 	}
 	fetch_tell(op);

@@ -50,8 +50,16 @@ static int note_keep(struct peer *p, uint32_t head, uint64_t tag,
 	if (length)
 		memcpy(n->bytes, bytes, length);
 	p->posts++;
-	list_append(&p->ep->pending, &n->link);
+	endpoint_wait(p->ep, &p->ep->pending, &n->link);
 	return 0;
+}
+
+void endpoint_wait(struct endpoint *ep, struct list *queue, struct list *link)
+{
+	list_append(queue, link);
+	/* No bell will announce it to who sleeps. */
+	if (unlikely(ep->armed))
+		wait_rearm(ep);
 }
 
 int endpoint_post(struct peer *p, uint32_t head, uint64_t tag,

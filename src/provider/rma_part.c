@@ -90,7 +90,7 @@ static void rma_wait(struct op *op, const struct rma_rest *rest)
 		}
 		rest_copy(op->copy, rest);
 	}
-	list_append(&op->ep->rma_waiting, &op->waiting);
+	endpoint_wait(op->ep, &op->ep->rma_waiting, &op->waiting);
 }
 
 /* Copies what is injected. NULL, or the rest from there. */

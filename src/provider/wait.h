@@ -7,7 +7,7 @@
  * engine of the domain. All of them are level-triggered.
  *
  * Why no wake-up is lost. Everything below happens under the guard, except the
- * sleep itself, and fi_cq_signal() where the application has no threads.
+ * sleep itself and fi_cq_signal().
  *
  * A port is *safe to sleep on* if it is armed, or its bell rings or is about
  * to. Arming makes it so; senders go from the one to the other; polling changes
