@@ -182,14 +182,20 @@ static inline int event_fast(
 	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
 	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
 
-	*e = (struct cay_event){ .kind = CAY_EVENT_MESSAGE,
-		.peer = { (uint32_t)peer,
-			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) },
-		.tag = n->word[CAY_NQE_WORD_TAG],
-		.api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT),
-		.data = &n->word[CAY_NQE_WORD_DATA],
-		.length = bits_min(length, CAY_FAST_SEND_BYTES),
-		.position = in->next };
+	/* One by one: as a whole it would be cleared by a string instruction. */
+	e->kind = CAY_EVENT_MESSAGE;
+	e->error = 0;
+	e->peer.node = (uint32_t)peer;
+	e->peer.vpid = (uint16_t)(word >> CAY_NQE_VPID_SHIFT);
+	e->tag = n->word[CAY_NQE_WORD_TAG];
+	e->api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT);
+	e->command = 0;
+	e->data = &n->word[CAY_NQE_WORD_DATA];
+	e->length = bits_min(length, CAY_FAST_SEND_BYTES);
+	e->result = e->previous = 0;
+	e->window = 0;
+	e->offset = 0;
+	e->position = in->next;
 	intake_take(in);
 	event_count(&port->count.received);
 	return 1;

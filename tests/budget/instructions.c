@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The instructions of the hot paths, counted by single-stepping, so that a
- * change which makes every message dearer fails here whatever the machine is
- * doing. The budgets hold for optimised builds of gcc and clang; they are
- * upper bounds with little room, not goals.
- */
-#include <signal.h>
+/* What the library's hot paths cost: see steps.h. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "cay/cay.h"
-
-#if !defined(__x86_64__)
-int main(void)
-{
-	return 77; /* int3 and its like are of this processor */
-}
-#else
-
-#define MARK() __asm__ volatile("int3" ::: "memory")
+#include "steps.h"
 
 static struct cay_port *port;
 static struct cay_peer *peer;
@@ -89,11 +73,7 @@ static void add_into(void)
 }
 
 /* In this order: each finds what the one before has left. */
-static const struct {
-	const char *name;
-	void (*run)(void);
-	unsigned long budget;
-} paths[] = {
+static const struct path paths[] = {
 	{ "cay_send, 8 bytes", send_8, 300 },
 	{ "cay_poll, a message", take, 200 },
 	{ "cay_release", give_back, 150 },
@@ -152,63 +132,12 @@ static void traced(void)
 	window_open();
 	for (int i = 0; i < 1000; i++)
 		warm_up();
-	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-	for (unsigned i = 0; i < ARRAY_COUNT(paths); i++) {
-		MARK();
-		paths[i].run();
-		MARK();
-	}
+	steps_run(paths, ARRAY_COUNT(paths));
 	cay_peer_release(peer);
 	cay_port_close(port);
-	exit(0);
-}
-
-/* Did it stop because of a mark, rather than of a step? */
-static int at_mark(pid_t pid)
-{
-	siginfo_t why;
-	ptrace(PTRACE_GETSIGINFO, pid, NULL, &why);
-	return why.si_code == SI_KERNEL;
-}
-
-static void wait_trap(pid_t pid)
-{
-	int status;
-	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status)) {
-		fprintf(stderr, "the traced process ended: %#x\n", status);
-		exit(1);
-	}
-}
-
-/* From one mark to the next; the jump to the function is not counted. */
-static unsigned long count_steps(pid_t pid)
-{
-	unsigned long steps = 0;
-	ptrace(PTRACE_CONT, pid, NULL, NULL);
-	wait_trap(pid);
-	do {
-		ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
-		wait_trap(pid);
-		steps++;
-	} while (!at_mark(pid));
-	return steps;
 }
 
 int main(void)
 {
-	int failed = 0;
-	pid_t pid = fork();
-	if (pid == 0)
-		traced();
-	for (unsigned i = 0; i < ARRAY_COUNT(paths); i++) {
-		unsigned long steps = count_steps(pid);
-		int over = steps > paths[i].budget || steps < 5;
-		printf("%-30s %4lu of %4lu%s\n", paths[i].name, steps,
-			paths[i].budget, over ? "  OVER" : "");
-		failed |= over;
-	}
-	ptrace(PTRACE_CONT, pid, NULL, NULL);
-	waitpid(pid, NULL, 0);
-	return failed;
+	return steps_main(paths, ARRAY_COUNT(paths), traced);
 }
-#endif

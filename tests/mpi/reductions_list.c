@@ -23,11 +23,13 @@ static int length;
 static MPI_Datatype matrix_type;
 static MPI_Op matrix_op;
 
-static void matrix_multiply(void *left, void *right, int *count, MPI_Datatype *)
+static void matrix_multiply(
+	void *left, void *right, int *count, MPI_Datatype *type)
 {
 	const struct matrix *a = left;
 	struct matrix *b = right;
 
+	(void)type;
 	for (int i = 0; i < *count; i++) {
 		const unsigned *x = a[i].cell, *y = b[i].cell;
 		b[i] = (struct matrix){ { x[0] * y[0] + x[1] * y[2],

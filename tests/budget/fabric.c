@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the provider adds to a message: see steps.h. One endpoint that writes to
+ * itself, as Open MPI and its like use one.
+ */
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "steps.h"
+
+static struct fid_ep *ep;
+static struct fid_cq *cq;
+static fi_addr_t self;
+static char data[64], into[64];
+
+static void must(long result)
+{
+	if (result < 0)
+		exit(2);
+}
+
+static void post(void)
+{
+	must(fi_trecv(
+		ep, into, sizeof(into), NULL, FI_ADDR_UNSPEC, 7, 0, into));
+}
+
+static void inject(void)
+{
+	must(fi_tinject(ep, data, 8, self, 7));
+}
+
+static void inject_data(void)
+{
+	must(fi_tinjectdata(ep, data, 8, 1, self, 7));
+}
+
+static void send_8(void)
+{
+	must(fi_tsend(ep, data, 8, NULL, self, 7, data));
+}
+
+static void take(void)
+{
+	struct fi_cq_tagged_entry e;
+	must(fi_cq_read(cq, &e, 1));
+}
+
+static void look(void)
+{
+	struct fi_cq_tagged_entry e;
+	fi_cq_read(cq, &e, 1);
+}
+
+/* In this order: each finds what the one before has left. */
+static const struct path paths[] = {
+	{ "fi_trecv", post, 330 },
+	{ "fi_tinject, 8 bytes", inject, 380 },
+	{ "fi_cq_read, a message", take, 800 },
+	{ "fi_trecv", post, 330 },
+	{ "fi_tinjectdata, 8 bytes", inject_data, 380 },
+	{ "fi_cq_read, a message", take, 800 },
+	{ "fi_trecv", post, 330 },
+	{ "fi_tsend, 8 bytes", send_8, 450 },
+	{ "fi_cq_read, what was sent", take, 150 },
+	{ "fi_cq_read, a message", take, 800 },
+	{ "fi_cq_read, giving room back", look, 260 },
+	{ "fi_cq_read, nothing", look, 230 },
+};
+
+static struct fi_info *info_get(void)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	hints->caps = FI_TAGGED;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->fabric_attr->prov_name = strdup("cay");
+	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	return info;
+}
+
+static void endpoint_open(void)
+{
+	struct fi_info *info = info_get();
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	char name[64];
+	size_t length = sizeof(name);
+	must(fi_fabric(info->fabric_attr, &fabric, NULL));
+	must(fi_domain(fabric, info, &domain, NULL));
+	must(fi_av_open(domain, &av_attr, &av, NULL));
+	must(fi_cq_open(domain, &cq_attr, &cq, NULL));
+	must(fi_endpoint(domain, info, &ep, NULL));
+	must(fi_ep_bind(ep, &av->fid, 0));
+	must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	must(fi_enable(ep));
+	must(fi_getname(&ep->fid, name, &length));
+	must(fi_av_insert(av, name, 1, &self, 0, NULL) - 1);
+	fi_freeinfo(info);
+}
+
+static void warm_up(void)
+{
+	post();
+	inject();
+	take();
+	post();
+	send_8();
+	take();
+	take();
+	look();
+}
+
+static void traced(void)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "instructions-%d", (int)getpid());
+	setenv("CAY_NODE", name, 1);
+	endpoint_open();
+	look();
+	for (int i = 0; i < 1000; i++)
+		warm_up();
+	steps_run(paths, ARRAY_COUNT(paths));
+	fi_close(&ep->fid);
+}
+
+int main(void)
+{
+	return steps_main(paths, ARRAY_COUNT(paths), traced);
+}

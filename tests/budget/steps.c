@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See steps.h: the child traps before and after each path. */
+#include "steps.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if !defined(__x86_64__)
+void steps_run(const struct path *paths, unsigned count)
+{
+	(void)paths, (void)count;
+}
+
+int steps_main(const struct path *paths, unsigned count, void (*body)(void))
+{
+	(void)paths, (void)count, (void)body;
+	return 77; /* int3 and its like are of this processor */
+}
+#else
+
+#define MARK() __asm__ volatile("int3" ::: "memory")
+
+void steps_run(const struct path *paths, unsigned count)
+{
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	for (unsigned i = 0; i < count; i++) {
+		MARK();
+		paths[i].run();
+		MARK();
+	}
+}
+
+/* Did it stop because of a mark, rather than of a step? */
+static int at_mark(pid_t pid)
+{
+	siginfo_t why;
+	ptrace(PTRACE_GETSIGINFO, pid, NULL, &why);
+	return why.si_code == SI_KERNEL;
+}
+
+static void wait_trap(pid_t pid)
+{
+	int status;
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status)) {
+		fprintf(stderr, "the traced process ended: %#x\n", status);
+		exit(1);
+	}
+}
+
+/* From one mark to the next; the jump to the function is not counted. */
+static unsigned long count_steps(pid_t pid)
+{
+	unsigned long steps = 0;
+	ptrace(PTRACE_CONT, pid, NULL, NULL);
+	wait_trap(pid);
+	do {
+		ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL);
+		wait_trap(pid);
+		steps++;
+	} while (!at_mark(pid));
+	return steps;
+}
+
+int steps_main(const struct path *paths, unsigned count, void (*body)(void))
+{
+	int failed = 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		body();
+		exit(0);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		unsigned long steps = count_steps(pid);
+		int over = steps > paths[i].budget || steps < 5;
+		printf("%-30s %4lu of %4lu%s\n", paths[i].name, steps,
+			paths[i].budget, over ? "  OVER" : "");
+		failed |= over;
+	}
+	ptrace(PTRACE_CONT, pid, NULL, NULL);
+	waitpid(pid, NULL, 0);
+	return failed;
+}
+#endif
