@@ -182,7 +182,8 @@ static inline int event_fast(
 	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
 	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
 
-	/* One by one: as a whole it would be cleared by a string instruction. */
+	/* One by one: as a whole it would be cleared by a string instruction.
+	 */
 	e->kind = CAY_EVENT_MESSAGE;
 	e->error = 0;
 	e->peer.node = (uint32_t)peer;
@@ -231,22 +232,26 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
  * 1 an event, 0 nothing for the application yet, -EAGAIN nothing there,
  * -ENOMEM.
  */
-static inline int event_next(struct cay_port *port, struct cay_event *e)
+static inline int event_next(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
 {
-	uint64_t word = intake_peek(port);
 	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV))
 		return event_fast(port, word, e);
 	return word ? event_slow(port, word, e) : -EAGAIN;
 }
 
-static int poll_some(struct cay_port *port, struct cay_event *events, int max)
+/* `word` is what intake_peek() has said. */
+static int poll_some(
+	struct cay_port *port, uint64_t word, struct cay_event *events, int max)
 {
-	int n = 0, r = 0;
-	while (n < max) {
-		r = event_next(port, &events[n]);
+	int n = 0, r;
+	for (;; word = intake_peek(port)) {
+		r = event_next(port, word, &events[n]);
 		if (r < 0)
 			break;
 		n += r;
+		if (n == max)
+			break;
 	}
 	if (n == 0)
 		intake_idle(port, &port->intake);
@@ -263,8 +268,8 @@ __attribute__((cold, noinline)) static int poll_cold(
 		return -EINVAL;
 	port_consume_begin(port);
 	int n = intake_ready(port);
-	if (n == 0)
-		n = poll_some(port, events, max);
+	if (n == 0 && max > 0)
+		n = poll_some(port, intake_peek(port), events, max);
 	port_consume_end(port);
 	return n;
 }
@@ -274,7 +279,10 @@ int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 	if (unlikely(!port_here(port) || max <= 0 || !events ||
 		     port->flags & CAY_PORT_SHARED || !port->intake.slots))
 		return poll_cold(port, events, max);
-	return poll_some(port, events, max);
+	uint64_t word = intake_peek(port);
+	if (word == 0 && port->intake.oldest == port->intake.returned)
+		return 0;
+	return poll_some(port, word, events, max);
 }
 
 /* Long messages, out of order, several consumers. */

@@ -137,7 +137,10 @@ static int arrive_from(struct endpoint *ep, const struct cay_event *e)
 		LOG_WARN(EP_DATA, "port %u has not greeted\n", e->peer.vpid);
 		return 0;
 	}
-	if (likely(kind <= WIRE_TAGGED_LONG))
+	if (likely((e->api_tag & WIRE_PLAIN_MASK) == WIRE_TAGGED) &&
+		receive_plain(ep, from, e))
+		return 0;
+	if (kind <= WIRE_TAGGED_LONG)
 		return arrive_message(ep, from, e);
 	return arrive_other(ep, from, e);
 }

@@ -34,9 +34,11 @@ static uint64_t cntr_look(struct cntr *c, const uint64_t *which)
 	guard_enter(&c->domain->guard);
 	wait_progress(&c->wait);
 	uint64_t value = *which;
+	bool changed = c->seen != c->changes;
 	c->seen = c->changes;
 	c->tried = false;
 	guard_leave(&c->domain->guard);
+	wait_polled(&c->wait, changed);
 	return value;
 }
 

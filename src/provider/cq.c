@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/endpoint.h"
+
 #define ROOM_MIN     64
 #define ROOM_FIRST   1024  /* without a wish */
 #define ROOM_HINT    65536 /* more only when it is needed */
@@ -90,7 +92,10 @@ static ssize_t cq_take(
 static inline void cq_progress(struct cq *q)
 {
 	q->reads = 0;
-	wait_progress(&q->wait);
+	if (likely(q->wait.member_count == 1))
+		endpoint_progress(q->wait.members[0]);
+	else
+		wait_progress(&q->wait);
 }
 
 static ssize_t cq_readfrom(
@@ -104,6 +109,7 @@ static ssize_t cq_readfrom(
 		cq_progress(q);
 	ssize_t n = cq_take(q, buffer, count, source);
 	guard_leave(&q->domain->guard);
+	wait_polled(&q->wait, n > 0);
 	return n;
 }
 

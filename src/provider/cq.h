@@ -57,6 +57,13 @@ static inline void cq_unreserve(struct cq *q)
 	q->reserved--;
 }
 
+/* The slot of a completion, which uses a reservation; all is to be set. */
+static inline struct cq_slot *cq_slot(struct cq *q)
+{
+	q->reserved--;
+	return &q->slots[q->tail++ & (q->room - 1)];
+}
+
 /* Uses a reservation. */
 static inline void cq_complete(
 	struct cq *q, const struct fi_cq_tagged_entry *e, fi_addr_t source)

@@ -328,7 +328,6 @@ static void endpoint_lists(struct endpoint *ep)
 	matcher_init(&ep->untagged);
 	list_init(&ep->link);
 	list_init(&ep->av_link);
-	list_init(&ep->spare);
 	list_init(&ep->claimed);
 	list_init(&ep->halted);
 	list_init(&ep->peers);
@@ -343,6 +342,7 @@ static void endpoint_attributes(struct endpoint *ep, const struct fi_info *info)
 	ep->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
 	ep->min_multi_recv = 64;
+	ep->batch = 1;
 }
 
 /* As the info says it, or a new one. */

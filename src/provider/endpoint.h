@@ -42,15 +42,15 @@ struct endpoint {
 	struct key_table *keys;
 	struct cay_window *bulk; /* all our memory, to fetch long messages */
 	struct cay_key bulk_key;
-	bool armed; /* somebody may sleep on the port's descriptor */
-	bool enabled;
+	bool armed;	/* somebody may sleep on the port's descriptor */
+	bool unsettled; /* something waits for room: pending, fetching, ... */
 	unsigned sends; /* since the last progress */
 	unsigned
 		polls; /* progress made, for who wonders whether anybody does */
 	unsigned rounds; /* of trying notes again: progress.c */
 
 	struct matcher tagged, untagged;
-	struct list spare;	/* receives that are not used: receive.all */
+	struct receive *spare;	/* receives that are not used */
 	struct list claimed;	/* messages: claim.link, receive.c */
 	unsigned awaited;	/* receives posted from anybody */
 	size_t held_bytes;	/* of unexpected messages, claimed ones too */
@@ -68,6 +68,7 @@ struct endpoint {
 	/* Events that were polled and could not be dealt with yet. */
 	struct cay_event events[ENDPOINT_EVENTS];
 	int event_next, event_count;
+	int batch; /* how many to poll next */
 };
 
 static inline struct endpoint *endpoint_of(struct fid_ep *fid)

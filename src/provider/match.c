@@ -9,7 +9,7 @@
 
 #include "provider/match_table.h"
 
-/* Messages that are compared one by one before a table is asked. */
+/* Receives and messages that are compared one by one, without a table. */
 #define MATCH_FEW 4
 
 #ifdef MATCH_COUNT_STEPS
@@ -119,13 +119,22 @@ static bool fits(fi_addr_t source, uint64_t tag, uint64_t ignore,
 
 /* ---- receives ---- */
 
-int matcher_post(struct matcher *m, struct receive *r)
+static struct receive *receive_of(struct list *all)
 {
+	return list_of(all, struct receive, all);
+}
+
+/* Puts the oldest of the young ones into the table of its class. */
+static int receive_index(struct matcher *m)
+{
+	struct receive *r = receive_of(m->young);
 	int error = class_get(m, r->source, r->ignore, &r->class);
 	if (unlikely(error))
 		return error;
-	r->node.sequence = ++m->sequence;
-	list_append(&m->receives, &r->all);
+	m->young = r->all.next;
+	m->young_count--;
+	m->indexed_count++;
+	r->indexed = true;
 	if (unlikely(!r->class)) {
 		list_append(&m->rest, &r->node.same);
 		return 0;
@@ -133,6 +142,21 @@ int matcher_post(struct matcher *m, struct receive *r)
 	r->node.source = r->source;
 	r->node.tag = r->tag & r->class->look;
 	table_add(&r->class->receives, &r->node);
+	return 0;
+}
+
+int matcher_post(struct matcher *m, struct receive *r)
+{
+	if (m->young_count == MATCH_FEW) {
+		int error = receive_index(m);
+		if (unlikely(error))
+			return error;
+	}
+	r->node.sequence = ++m->sequence;
+	r->indexed = false;
+	list_append(&m->receives, &r->all);
+	if (m->young_count++ == 0)
+		m->young = &r->all;
 	return 0;
 }
 
@@ -150,7 +174,20 @@ static struct match_node *rest_receive(const struct matcher *m,
 	return best;
 }
 
-struct receive *matcher_receive(
+/* All that are indexed are older. */
+static struct receive *young_receive(
+	const struct matcher *m, fi_addr_t source, uint64_t tag)
+{
+	struct list *at = m->young;
+	for (unsigned i = 0; i < m->young_count; i++, at = at->next) {
+		struct receive *r = receive_of(at);
+		if (fits(r->source, r->tag, r->ignore, source, tag))
+			return r;
+	}
+	return NULL;
+}
+
+static struct match_node *indexed_receive(
 	const struct matcher *m, fi_addr_t source, uint64_t tag)
 {
 	struct match_node *best = NULL;
@@ -165,17 +202,34 @@ struct receive *matcher_receive(
 	}
 	if (unlikely(!list_empty(&m->rest)))
 		best = rest_receive(m, source, tag, best);
-	return best ? list_of(best, struct receive, node) : NULL;
+	return best;
+}
+
+struct receive *matcher_receive(
+	const struct matcher *m, fi_addr_t source, uint64_t tag)
+{
+	if (unlikely(m->indexed_count)) {
+		struct match_node *n = indexed_receive(m, source, tag);
+		if (n)
+			return list_of(n, struct receive, node);
+	}
+	return young_receive(m, source, tag);
 }
 
 void matcher_unpost(struct matcher *m, struct receive *r)
 {
-	(void)m;
+	if (likely(!r->indexed)) {
+		if (m->young == &r->all)
+			m->young = r->all.next;
+		m->young_count--;
+	} else {
+		m->indexed_count--;
+		if (r->class)
+			table_remove(&r->class->receives, &r->node);
+		else
+			list_remove(&r->node.same);
+	}
 	list_remove(&r->all);
-	if (likely(r->class))
-		table_remove(&r->class->receives, &r->node);
-	else
-		list_remove(&r->node.same);
 }
 
 /* ---- messages ---- */

@@ -11,7 +11,8 @@
  * beyond MATCH_CLASSES_MAX all is still right, but takes longer.
  *
  * A message enters the table of a class when the class is first asked for one
- * after it came, and not even then if it is among the oldest few.
+ * after it came, and not even then if it is among the oldest few. Likewise the
+ * few youngest receives are in no table.
  */
 #ifndef CAY_PROVIDER_MATCH_H
 #define CAY_PROVIDER_MATCH_H
@@ -41,7 +42,8 @@ struct match_node {
 struct receive {
 	struct match_node node;
 	struct list all;	   /* matcher->receives, oldest first */
-	struct match_class *class; /* NULL: in matcher->rest */
+	bool indexed;		   /* in a table, or in matcher->rest */
+	struct match_class *class; /* of an indexed one; NULL: in the rest */
 	/* Filled in by who posts it. */
 	fi_addr_t source; /* FI_ADDR_UNSPEC: from anybody */
 	uint64_t tag, ignore;
@@ -53,6 +55,7 @@ struct receive {
 	size_t used;	   /* FI_MULTI_RECV: filled so far */
 	unsigned fetching; /* FI_MULTI_RECV: long messages under way into it */
 	unsigned reserved; /* completions that there is room for */
+	struct receive *spare; /* the next one that is not used */
 };
 
 /* A message for which no receive was posted yet. */
@@ -76,6 +79,8 @@ struct unexpected {
 
 struct matcher {
 	struct list receives, messages;
+	struct list *young; /* the first of the youngest receives */
+	unsigned young_count, indexed_count;
 	struct match_class **classes;
 	unsigned class_count;
 	struct list rest; /* receives beyond MATCH_CLASSES_MAX: node.same */

@@ -68,10 +68,9 @@ static inline struct list *table_bucket(
 }
 
 /* The oldest one with this key, or NULL. */
-static inline struct match_node *table_find(
-	const struct match_table *t, fi_addr_t source, uint64_t tag)
+static inline struct match_node *bucket_find(
+	struct list *bucket, fi_addr_t source, uint64_t tag)
 {
-	struct list *bucket = table_bucket(t, source, tag);
 	list_for_each (at, bucket) {
 		struct match_node *n = node_of_chain(at);
 		STEP();
@@ -79,6 +78,12 @@ static inline struct match_node *table_find(
 			return n;
 	}
 	return NULL;
+}
+
+static inline struct match_node *table_find(
+	const struct match_table *t, fi_addr_t source, uint64_t tag)
+{
+	return bucket_find(table_bucket(t, source, tag), source, tag);
 }
 
 static inline void table_grow(struct match_table *t)
@@ -99,12 +104,15 @@ static inline void table_grow(struct match_table *t)
 	t->shift = new.shift;
 }
 
-static inline void table_add_key(struct match_table *t, struct match_node *n)
+static inline void table_add_key(
+	struct match_table *t, struct list *bucket, struct match_node *n)
 {
-	if (unlikely(t->keys >> (64 - t->shift)))
+	if (unlikely(t->keys >> (64 - t->shift))) {
 		table_grow(t);
+		bucket = table_bucket(t, n->source, n->tag);
+	}
 	list_init(&n->same);
-	list_append(table_bucket(t, n->source, n->tag), &n->chain);
+	list_append(bucket, &n->chain);
 	t->keys++;
 }
 
@@ -120,9 +128,10 @@ static inline void node_replace(struct match_node *old, struct match_node *new)
 /* Nearly always n is the youngest; not if a peer changes its source. */
 static inline void table_add(struct match_table *t, struct match_node *n)
 {
-	struct match_node *oldest = table_find(t, n->source, n->tag);
+	struct list *bucket = table_bucket(t, n->source, n->tag);
+	struct match_node *oldest = bucket_find(bucket, n->source, n->tag);
 	if (!oldest) {
-		table_add_key(t, n);
+		table_add_key(t, bucket, n);
 		return;
 	}
 	if (unlikely(n->sequence < oldest->sequence)) {

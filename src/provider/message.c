@@ -48,6 +48,9 @@ static ssize_t message_recvmsg(
 static ssize_t message_send(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, fi_addr_t to, void *context)
 {
+	if (likely(send_completed(
+		    fid, buffer, length, to, WIRE_MESSAGE, 0, context)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .iov = &iov,
 		.count = 1,
@@ -88,6 +91,8 @@ static ssize_t message_sendmsg(
 static ssize_t message_inject(
 	struct fid_ep *fid, const void *buffer, size_t length, fi_addr_t to)
 {
+	if (likely(send_injected(fid, buffer, length, to, WIRE_MESSAGE, 0)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = {
 		.inject = true, .iov = &iov, .count = 1, .to = to
@@ -98,6 +103,10 @@ static ssize_t message_inject(
 static ssize_t message_senddata(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, uint64_t data, fi_addr_t to, void *context)
 {
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_completed(fid, buffer, length, to,
+			    send_head(false, data), 0, context)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .data_given = true,
 		.data = data,
@@ -113,6 +122,10 @@ static ssize_t message_senddata(struct fid_ep *fid, const void *buffer,
 static ssize_t message_injectdata(struct fid_ep *fid, const void *buffer,
 	size_t length, uint64_t data, fi_addr_t to)
 {
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_injected(fid, buffer, length, to,
+			    send_head(false, data), 0)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .inject = true,
 		.data_given = true,

@@ -57,6 +57,7 @@ static int note_keep(struct peer *p, uint32_t head, uint64_t tag,
 void endpoint_wait(struct endpoint *ep, struct list *queue, struct list *link)
 {
 	list_append(queue, link);
+	ep->unsettled = true;
 	/* No bell will announce it to who sleeps. */
 	if (unlikely(ep->armed))
 		wait_rearm(ep);
@@ -111,15 +112,33 @@ static bool events_take(struct endpoint *ep)
 	return true;
 }
 
-static bool events_poll(struct endpoint *ep)
+/*
+ * As many as there were lately: a look behind the only message costs time in
+ * which it could be taken.
+ */
+static inline bool events_poll(struct endpoint *ep)
 {
-	int n = cay_poll(ep->port, ep->events, ENDPOINT_EVENTS);
+	int n = cay_poll(ep->port, ep->events, ep->batch);
 	ep->event_next = 0;
-	ep->event_count = n > 0 ? n : 0;
-	return n > 0;
+	if (n <= 0) {
+		ep->event_count = 0;
+		ep->batch = 1;
+		return false;
+	}
+	ep->event_count = n;
+	ep->batch = (int)bits_min(2 * (unsigned)n, ENDPOINT_EVENTS);
+	return true;
 }
 
-__attribute__((cold)) static void progress_again(struct endpoint *ep)
+static void progress_events(struct endpoint *ep)
+{
+	for (int i = 0; i < ROUNDS_MAX && events_take(ep); i++)
+		if (ep->event_count < ENDPOINT_EVENTS || !events_poll(ep))
+			return;
+}
+
+/* Once more what found no room; and somebody may sleep who ought to know. */
+__attribute__((cold, noinline)) static void progress_again(struct endpoint *ep)
 {
 	if (!list_empty(&ep->pending))
 		notes_send(ep);
@@ -127,12 +146,11 @@ __attribute__((cold)) static void progress_again(struct endpoint *ep)
 		fetch_continue(ep);
 	if (!list_empty(&ep->rma_waiting))
 		rma_continue(ep);
-}
-
-static bool progress_waits(const struct endpoint *ep)
-{
-	return !list_empty(&ep->pending) || !list_empty(&ep->fetching) ||
-	       !list_empty(&ep->rma_waiting);
+	ep->unsettled = !list_empty(&ep->pending) ||
+			!list_empty(&ep->fetching) ||
+			!list_empty(&ep->rma_waiting);
+	if (ep->armed)
+		wait_rearm(ep);
 }
 
 void endpoint_progress(struct endpoint *ep)
@@ -141,15 +159,8 @@ void endpoint_progress(struct endpoint *ep)
 		return;
 	ep->sends = 0;
 	ep->polls++;
-	for (int i = 0; i < ROUNDS_MAX; i++) {
-		if (!events_take(ep) || !events_poll(ep))
-			break;
-		bool more = ep->event_count == ENDPOINT_EVENTS;
-		if (!events_take(ep) || !more)
-			break;
-	}
-	if (unlikely(progress_waits(ep)))
+	if (ep->event_next < ep->event_count || events_poll(ep))
+		progress_events(ep);
+	if (unlikely(ep->unsettled || ep->armed))
 		progress_again(ep);
-	if (unlikely(ep->armed))
-		wait_rearm(ep);
 }

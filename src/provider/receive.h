@@ -51,6 +51,12 @@ static inline uint64_t receive_flags(uint32_t head)
 
 /* A message has come. 0, or -FI_EAGAIN, -FI_ENOMEM: offer it again. */
 int receive_arrived(struct endpoint *, const struct arrival *);
+/*
+ * A tagged message that is nothing but its bytes, for a receive that is nothing
+ * but a buffer. False: it is not so simple, and nothing has happened.
+ */
+bool receive_plain(
+	struct endpoint *, struct peer *from, const struct cay_event *);
 /* A message for this very call. 0, -FI_EAGAIN. */
 int receive_claimed(
 	struct endpoint *, const struct wanted *, const struct arrival *);

@@ -9,16 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/wire.h"
-
-/* Sends without a look at what has come in, before one is made. */
-#define SENDS_BLIND_MAX 64
-
 #define SEND_FLAGS                                            \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |     \
 		FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 		FI_MATCH_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_FENCE)
-#define SEND_CONFIRMED (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 /* What precedes the bytes of a message. */
 struct head {
@@ -258,6 +252,50 @@ static ssize_t send_locked(
 		    !(q->flags & SEND_CONFIRMED)))
 		return send_eager(ep, p, q, &h, length);
 	return send_awaited(ep, p, q, &h, length);
+}
+
+static void send_tell(struct endpoint *ep, uint32_t head, void *context)
+{
+	struct cq_slot *slot = cq_slot(ep->tx_cq);
+	slot->entry.op_context = context;
+	slot->entry.flags =
+		FI_SEND | (WIRE_KIND(head) == WIRE_TAGGED ? FI_TAGGED : FI_MSG);
+	slot->entry.len = 0;
+	slot->entry.buf = NULL;
+	slot->entry.data = slot->entry.tag = 0;
+	slot->entry.err = 0;
+	slot->source = FI_ADDR_NOTAVAIL;
+	if (unlikely(ep->tx_cq->wait.watched))
+		wait_wake(&ep->tx_cq->wait);
+}
+
+static bool send_completed_locked(struct endpoint *ep, const void *buffer,
+	size_t length, fi_addr_t to, uint32_t head, uint64_t tag, void *context)
+{
+	if (!ep->tx_cq || ep->tx_selective ||
+		ep->tx_flags & (SEND_CONFIRMED | FI_INJECT) ||
+		length > settings.eager_bytes || cq_reserve(ep->tx_cq))
+		return false;
+	bool sent = send_plainly(ep, buffer, length, to, head, tag);
+	if (unlikely(!sent)) {
+		cq_unreserve(ep->tx_cq);
+		return false;
+	}
+	send_tell(ep, head, context);
+	if (ep->counters[COUNT_SEND])
+		cntr_count(ep->counters[COUNT_SEND], false);
+	return true;
+}
+
+bool send_completed(struct fid_ep *fid, const void *buffer, size_t length,
+	fi_addr_t to, uint32_t head, uint64_t tag, void *context)
+{
+	struct endpoint *ep = endpoint_of(fid);
+	guard_enter(&ep->domain->guard);
+	bool sent = send_completed_locked(
+		ep, buffer, length, to, head, tag, context);
+	guard_leave(&ep->domain->guard);
+	return sent;
 }
 
 ssize_t send_request(struct fid_ep *fid, const struct request *q)

@@ -57,6 +57,9 @@ static ssize_t tagged_recvmsg(
 static ssize_t tagged_send(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, fi_addr_t to, uint64_t tag, void *context)
 {
+	if (likely(send_completed(
+		    fid, buffer, length, to, WIRE_TAGGED, tag, context)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .tagged = true,
 		.tag = tag,
@@ -103,6 +106,8 @@ static ssize_t tagged_sendmsg(
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buffer,
 	size_t length, fi_addr_t to, uint64_t tag)
 {
+	if (likely(send_injected(fid, buffer, length, to, WIRE_TAGGED, tag)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .tagged = true,
 		.tag = tag,
@@ -117,6 +122,10 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, uint64_t data, fi_addr_t to, uint64_t tag,
 	void *context)
 {
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_completed(fid, buffer, length, to,
+			    send_head(true, data), tag, context)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .tagged = true,
 		.tag = tag,
@@ -134,6 +143,10 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buffer,
 	size_t length, uint64_t data, fi_addr_t to, uint64_t tag)
 {
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_injected(fid, buffer, length, to,
+			    send_head(true, data), tag)))
+		return 0;
 	const struct iovec iov = { (void *)buffer, length };
 	const struct request q = { .tagged = true,
 		.tag = tag,

@@ -41,6 +41,9 @@
 #ifndef CAY_PROVIDER_WAIT_H
 #define CAY_PROVIDER_WAIT_H
 
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "provider/domain.h"
 
 struct endpoint;
@@ -58,7 +61,26 @@ struct wait {
 	_Atomic bool signalled;	   /* fi_cq_signal(): one sleeper returns */
 	struct endpoint **members; /* that complete here */
 	unsigned member_count, member_room;
+	_Atomic unsigned misses; /* reads in a row that found nothing */
 };
+
+/* So many take some microseconds, longer than an answer to a message does. */
+#define WAIT_MISSES_MAX 256
+
+/*
+ * Somebody has read, without the guard. Who finds nothing for long may keep
+ * the one that it waits for from running.
+ */
+static inline void wait_polled(struct wait *w, bool found)
+{
+	/* Relaxed: a guess, and all threads that read may share it. */
+	unsigned n = atomic_load_explicit(&w->misses, memory_order_relaxed) + 1;
+	bool yield = !found && n > WAIT_MISSES_MAX;
+	atomic_store_explicit(
+		&w->misses, found || yield ? 0 : n, memory_order_relaxed);
+	if (unlikely(yield))
+		sched_yield();
+}
 
 /* 0, -FI_ENOSYS (we have no such wait object), -FI_EINVAL (nobody has). */
 int wait_object_check(enum fi_wait_obj);

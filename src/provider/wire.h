@@ -30,10 +30,12 @@ enum wire_kind {
 	WIRE_RESULT,	  /* tag: operation; WIRE_STATUS; the old values */
 };
 
-#define WIRE_KIND(head)	 ((head)&0xf)
-#define WIRE_DATA	 (1u << 4) /* there is remote CQ data */
-#define WIRE_DATA_WORD	 (1u << 5) /* in the payload */
-#define WIRE_ID		 (1u << 6) /* the sender waits for WIRE_TAKEN */
+#define WIRE_KIND(head) ((head)&0xf)
+#define WIRE_DATA	(1u << 4) /* there is remote CQ data */
+#define WIRE_DATA_WORD	(1u << 5) /* in the payload */
+#define WIRE_ID		(1u << 6) /* the sender waits for WIRE_TAKEN */
+/* Kind and what changes the shape of the payload. */
+#define WIRE_PLAIN_MASK	 (0xf | WIRE_DATA_WORD | WIRE_ID)
 #define WIRE_SMALL_SHIFT 8
 #define WIRE_SMALL_MAX	 ((1u << 24) - 1)
 /* Of WIRE_TAKEN and WIRE_RESULT: a positive fi_errno, or 0. */
