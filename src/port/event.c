@@ -282,6 +282,8 @@ int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 	uint64_t word = intake_peek(port);
 	if (word == 0 && port->intake.oldest == port->intake.returned)
 		return 0;
+	if (max == 1 && (word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)
+		return event_fast(port, word, events);
 	return poll_some(port, word, events, max);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Addresses of endpoints; see address.h. Any thread, needs no guard. Names of
- * services begin with `s`, random ones with `r`, so neither can be the other.
+ * services begin with `s`, random ones with `r`, that of none in particular
+ * with `a`, so none can be another.
  */
 #include "provider/address.h"
 
@@ -44,6 +45,18 @@ int address_random(struct address *a)
 	for (unsigned i = 0; i < sizeof(random); i++)
 		a->name[1 + i] = digits[random[i] % 32];
 	return 0;
+}
+
+void address_any(struct address *a)
+{
+	*a = (struct address){ .name = "any............." };
+}
+
+bool address_is_any(const struct address *a)
+{
+	struct address any;
+	address_any(&any);
+	return strcmp(a->name, any.name) == 0;
 }
 
 static bool all_are(const char *kind, const char *text)

@@ -29,6 +29,12 @@ struct address {
 /* A name that nobody has. 0 or -FI_EAGAIN (no random numbers yet). */
 int address_random(struct address *);
 /*
+ * The source of an info that names none, as one must be there: an endpoint
+ * opened with it gets a random name. No endpoint ever has this one.
+ */
+void address_any(struct address *);
+bool address_is_any(const struct address *);
+/*
  * From a service: a number, or a word of at most 14 letters and digits; 0 is
  * any that is free. 0, -FI_EINVAL, or as address_random().
  */

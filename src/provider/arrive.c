@@ -10,6 +10,7 @@
 
 #include "provider/fetch.h"
 #include "provider/receive.h"
+#include "provider/share.h"
 
 /* Takes a word off the front; false: there is none. */
 static bool word_take(struct arrival *a, uint64_t *word)
@@ -81,6 +82,24 @@ static void arrive_taken(
 	op_end(op);
 }
 
+static int arrive_push(
+	struct endpoint *ep, struct peer *from, const struct cay_event *e)
+{
+	struct op *op = op_find(ep, e->tag, from);
+	if (!op || op->kind != OP_SEND || !op->source)
+		return 0;
+	return push_begin(op, e->data, e->length);
+}
+
+static void arrive_pushed(
+	struct endpoint *ep, struct peer *from, const struct cay_event *e)
+{
+	struct op *op = op_find(ep, e->tag, from);
+	if (op && op->kind == OP_FETCH)
+		share_pushed(
+			op, (int)WIRE_STATUS(e->api_tag), e->data, e->length);
+}
+
 static void arrive_result(
 	struct endpoint *ep, struct peer *from, const struct cay_event *e)
 {
@@ -120,6 +139,11 @@ static int arrive_other(
 	case WIRE_RESULT:
 		arrive_result(ep, from, e);
 		return 0;
+	case WIRE_PUSH:
+		return arrive_push(ep, from, e);
+	case WIRE_PUSHED:
+		arrive_pushed(ep, from, e);
+		return 0;
 	default:
 		LOG_WARN(EP_DATA, "%s says something unknown\n",
 			from->address.name);
@@ -137,9 +161,6 @@ static int arrive_from(struct endpoint *ep, const struct cay_event *e)
 		LOG_WARN(EP_DATA, "port %u has not greeted\n", e->peer.vpid);
 		return 0;
 	}
-	if (likely((e->api_tag & WIRE_PLAIN_MASK) == WIRE_TAGGED) &&
-		receive_plain(ep, from, e))
-		return 0;
 	if (kind <= WIRE_TAGGED_LONG)
 		return arrive_message(ep, from, e);
 	return arrive_other(ep, from, e);
@@ -153,6 +174,9 @@ static void arrive_complete(struct endpoint *ep, const struct cay_event *e)
 	switch (op->kind) {
 	case OP_FETCH:
 		fetch_event(op, e);
+		break;
+	case OP_PUSH:
+		push_event(op, e);
 		break;
 	case OP_RMA:
 		rma_event(op, e);

@@ -182,7 +182,8 @@ static void insertion_one(
 {
 	fi_addr_t at = FI_ADDR_NOTAVAIL;
 	if (error == 0)
-		error = av_insert_one(n->av, a, &at);
+		error = address_is_any(a) ? -FI_EINVAL
+					  : av_insert_one(n->av, a, &at);
 	if (n->out)
 		n->out[index] = at;
 	if (n->errors)

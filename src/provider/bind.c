@@ -4,6 +4,8 @@
 
 #include "provider/eq.h"
 
+#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+
 static struct endpoint *endpoint_of_fid(struct fid *fid)
 {
 	return (struct endpoint *)(void *)fid;
@@ -43,12 +45,16 @@ static const uint64_t counter_flags[COUNT_KINDS] = {
 
 static int bind_cntr(struct endpoint *ep, struct cntr *c, uint64_t flags)
 {
-	if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
+	/* What peers do to memory is not seen; without any it is nothing. */
+	if (flags & REMOTE && ep->caps & (FI_RMA | FI_ATOMIC))
 		return -FI_ENOSYS;
-	if (!flags || flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE))
+	if (!flags ||
+		flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE))
 		return -FI_EBADFLAGS;
 	if (c->domain != ep->domain)
 		return -FI_EINVAL;
+	if (!(flags & ~REMOTE))
+		return 0;
 	for (unsigned i = 0; i < COUNT_KINDS; i++)
 		if (flags & counter_flags[i] && ep->counters[i])
 			return -FI_EINVAL;

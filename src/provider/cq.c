@@ -324,7 +324,8 @@ static struct cq *cq_new(struct domain *domain, const struct fi_cq_attr *a)
 	q->entry_bytes = format_bytes(a->format);
 	q->thresholds = a->wait_cond == FI_CQ_COND_THRESHOLD;
 	q->room = room_for(a->size);
-	q->slots = calloc(q->room, sizeof(q->slots[0]));
+	/* Not cleared: most of them are never used. */
+	q->slots = reallocarray(NULL, q->room, sizeof(q->slots[0]));
 	if (!q->slots) {
 		free(q);
 		return NULL;

@@ -16,6 +16,7 @@
 #include "provider/memory.h"
 #include "provider/mr.h"
 #include "provider/receive.h"
+#include "provider/share.h"
 #include "provider/stubs.h"
 #include "provider/unexpected.h"
 #include "provider/wire.h"
@@ -52,7 +53,7 @@ static int port_open(struct endpoint *ep)
 		.name = ep->address.name,
 		.nq_entries = (uint32_t)settings.nq_entries,
 		.rdr_bytes = settings.rdr_bytes,
-		.windows = (uint32_t)settings.mr_count + 2,
+		.windows = (uint32_t)settings.mr_count + 3,
 		.peers = ENDPOINT_VPIDS - 1,
 	};
 	ep->port = cay_port_open(&options);
@@ -70,9 +71,11 @@ static int memory_open(struct endpoint *ep)
 		return r;
 	ep->address.card = key_table_card(ep->keys);
 	r = cay_window_open(ep->port, (void *)(uintptr_t)WIRE_BULK_BASE,
-		BULK_BYTES, CAY_RIGHT_READ, &ep->bulk);
+		BULK_BYTES, CAY_RIGHT_READ | CAY_RIGHT_WRITE, &ep->bulk);
 	if (r == 0)
 		r = cay_window_key(ep->bulk, &ep->bulk_key);
+	if (r == 0 && share_open(ep))
+		LOG_INFO(EP_CTRL, "long messages are not shared\n");
 	return r ? provider_error(r) : mr_enable(ep);
 }
 
@@ -82,6 +85,7 @@ static void port_shut(struct endpoint *ep)
 		return;
 	if (ep->keys)
 		key_table_close(ep, ep->keys);
+	share_close(ep);
 	cay_port_close(ep->port);
 	ep->port = NULL;
 	ep->keys = NULL;
@@ -230,13 +234,19 @@ static int endpoint_getname(fid_t fid, void *address, size_t *length)
 	return r;
 }
 
+static int name_parse(const void *text, struct address *a)
+{
+	int r = address_parse(text, a);
+	return r == 0 && address_is_any(a) ? address_random(a) : r;
+}
+
 static int endpoint_setname(fid_t fid, void *address, size_t length)
 {
 	struct endpoint *ep = endpoint_of_fid(fid);
 	struct address a;
 	if (ep->port)
 		return -FI_EOPBADSTATE;
-	if (!address || length < ADDRESS_BYTES || address_parse(address, &a))
+	if (!address || length < ADDRESS_BYTES || name_parse(address, &a))
 		return -FI_EINVAL;
 	ep->address = a;
 	return 0;
@@ -349,7 +359,7 @@ static void endpoint_attributes(struct endpoint *ep, const struct fi_info *info)
 static int endpoint_name(struct endpoint *ep, const struct fi_info *info)
 {
 	if (info->src_addr && info->src_addrlen >= ADDRESS_BYTES)
-		return address_parse(info->src_addr, &ep->address);
+		return name_parse(info->src_addr, &ep->address);
 	return address_random(&ep->address);
 }
 

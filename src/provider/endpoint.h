@@ -9,6 +9,7 @@
 #include "provider/op.h"
 #include "provider/peer.h"
 
+struct desk;
 struct key_table;
 
 #define ENDPOINT_EVENTS 16
@@ -42,7 +43,8 @@ struct endpoint {
 	struct key_table *keys;
 	struct cay_window *bulk; /* all our memory, to fetch long messages */
 	struct cay_key bulk_key;
-	bool armed;	/* somebody may sleep on the port's descriptor */
+	struct desk *desk; /* share.h; NULL: none */
+	bool armed;	   /* somebody may sleep on the port's descriptor */
 	bool unsettled; /* something waits for room: pending, fetching, ... */
 	unsigned sends; /* since the last progress */
 	unsigned

@@ -6,6 +6,8 @@
  */
 #include "provider/fetch.h"
 
+#include "provider/share.h"
+
 struct op *fetch_new(
 	struct endpoint *ep, struct receive *r, const struct arrival *a)
 {
@@ -40,50 +42,117 @@ static void *place(const struct receive *r, size_t at, size_t *room)
 	return NULL;
 }
 
-static int fetch_piece(struct op *op)
+/* Gets so much from there in the message. */
+static int fetch_get(struct op *op, size_t at, size_t length)
 {
-	struct endpoint *ep = op->ep;
 	size_t room;
-	void *to = place(op->receive, op->base + op->done, &room);
-	op->piece = bits_min(
-		room, bits_min(op->total - op->done, settings.piece_bytes));
+	void *to = place(op->receive, op->base + at, &room);
+	op->piece = bits_min(room, length);
 	if (!op->peer->port)
 		return -EPIPE;
-	return cay_get(ep->port, op->peer->port, op->remote,
-		op->remote_address + op->done - WIRE_BULK_BASE, to, op->piece,
+	int r = cay_get(op->ep->port, op->peer->port, op->remote,
+		op->remote_address + at - WIRE_BULK_BASE, to, op->piece,
 		op_id(op), CAY_NOTIFY);
+	op->flying = r == 0;
+	return r;
+}
+
+static int fetch_piece(struct op *op)
+{
+	return fetch_get(op, op->done,
+		bits_min(op->total - op->done, settings.piece_bytes));
+}
+
+/* -1: nothing is left to do, or all that is left is the sender's. */
+static int fetch_chunk(struct op *op)
+{
+	if (!op->claimed) {
+		int64_t chunk = share_claim(op);
+		if (chunk < 0)
+			return -1;
+		op->claimed = true;
+		op->done = (size_t)chunk * SHARE_CHUNK_BYTES;
+	}
+	return fetch_get(op, op->done,
+		share_chunk_length(
+			op->total, (uint32_t)(op->done / SHARE_CHUNK_BYTES)));
+}
+
+/* What was claimed and cannot be got counts as copied: it has failed. */
+static void fetch_failed(struct op *op, int error)
+{
+	if (!op->error)
+		op->error = error;
+	if (op->shared)
+		op->chunks += op->claimed;
+	op->claimed = false;
+	fetch_continue_one(op);
+}
+
+/* An operation that has failed claims what is left, and gets none of it. */
+static void share_go_on(struct op *op)
+{
+	while (op->error && share_claim(op) >= 0)
+		op->chunks++;
+	int r = op->error ? -1 : fetch_chunk(op);
+	if (r == 0)
+		return;
+	if (r == -EAGAIN)
+		endpoint_wait(op->ep, &op->ep->fetching, &op->waiting);
+	else if (r < -1)
+		fetch_failed(op, -provider_error(r));
+	else if (share_complete(op) || !op->peer->port)
+		fetch_end(op);
 }
 
 static void fetch_go_on(struct op *op)
 {
-	if (op->error || op->done == op->total) {
+	int r = 0;
+	if (op->error || op->done == op->total)
 		fetch_end(op);
-		return;
-	}
-	int r = fetch_piece(op);
-	if (r == -EAGAIN) {
+	else
+		r = fetch_piece(op);
+	if (r == -EAGAIN)
 		endpoint_wait(op->ep, &op->ep->fetching, &op->waiting);
-	} else if (r) {
-		op->error = -provider_error(r);
-		fetch_end(op);
-	}
+	else if (r)
+		fetch_failed(op, -provider_error(r));
+}
+
+void fetch_continue_one(struct op *op)
+{
+	/* It goes on with the event, or is in the list already. */
+	if (op->flying || !list_empty(&op->waiting))
+		return;
+	if (op->shared)
+		share_go_on(op);
+	else
+		fetch_go_on(op);
 }
 
 void fetch_start(struct op *op)
 {
+	size_t room;
+	void *to = place(op->receive, op->base, &room);
 	op->receive->used += op->total;
-	fetch_go_on(op);
+	if (room >= op->total)
+		share_begin(op, to);
+	fetch_continue_one(op);
 }
 
 void fetch_event(struct op *op, const struct cay_event *e)
 {
+	op->flying = false;
 	if (e->error) {
-		op->error = provider_device_error(e->error);
-		fetch_end(op);
+		fetch_failed(op, provider_device_error(e->error));
 		return;
 	}
-	op->done += op->piece;
-	fetch_go_on(op);
+	if (op->shared) {
+		op->chunks++;
+		op->claimed = false;
+	} else {
+		op->done += op->piece;
+	}
+	fetch_continue_one(op);
 }
 
 void fetch_continue(struct endpoint *ep)
@@ -98,7 +167,10 @@ void fetch_continue(struct endpoint *ep)
 	while (!list_empty(&waiting)) {
 		struct op *op = list_of(waiting.next, struct op, waiting);
 		list_remove(&op->waiting);
-		fetch_go_on(op);
+		if (op->kind == OP_PUSH)
+			push_continue(op);
+		else
+			fetch_continue_one(op);
 	}
 }
 
@@ -122,7 +194,7 @@ static void fetch_tell(const struct op *op)
 		.tag = op->tag };
 	if (op->error) {
 		e.err = op->error;
-		e.len = op->done;
+		e.len = 0;
 	} else if (op->total < op->length) {
 		e.err = FI_ETRUNC;
 		e.olen = op->length - op->total;
@@ -140,5 +212,6 @@ void fetch_end(struct op *op)
 		return;
 	}
 	fetch_tell(op);
+	share_end(op);
 	op_drop(op);
 }

@@ -14,6 +14,8 @@ struct op *fetch_new(
 void fetch_start(struct op *);
 /* A get of it has come. */
 void fetch_event(struct op *, const struct cay_event *);
+/* It goes on from where it is. */
+void fetch_continue_one(struct op *);
 /* Those that found no room, once more. */
 void fetch_continue(struct endpoint *);
 /* The end, with op->error or without. */

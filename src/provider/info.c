@@ -266,7 +266,7 @@ static int target_of_hints(struct fi_info *info, const struct fi_info *hints)
 }
 
 /* Node and service say one of the addresses, and the hints the other. */
-static int fill_addresses(struct fi_info *info, const char *node,
+static int known_addresses(struct fi_info *info, const char *node,
 	const char *service, uint64_t flags, const struct fi_info *hints)
 {
 	struct address a;
@@ -285,6 +285,18 @@ static int fill_addresses(struct fi_info *info, const char *node,
 	else if (!node && !service)
 		r = target_of_hints(info, hints);
 	return r ? r : source_of_hints(info, hints);
+}
+
+/* There is always a source: applications copy it, and write over it. */
+static int fill_addresses(struct fi_info *info, const char *node,
+	const char *service, uint64_t flags, const struct fi_info *hints)
+{
+	struct address any;
+	int r = known_addresses(info, node, service, flags, hints);
+	if (r || info->src_addr)
+		return r;
+	address_any(&any);
+	return address_put(&any, &info->src_addr, &info->src_addrlen);
 }
 
 /* ---- calls ---- */

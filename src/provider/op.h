@@ -18,6 +18,7 @@ enum op_kind {
 	OP_NONE,
 	OP_SEND,   /* until its peer has taken it: rendezvous, or delivery */
 	OP_FETCH,  /* a long message of a peer, for a receive of ours */
+	OP_PUSH,   /* helps the receiver of a long message of ours */
 	OP_RMA,	   /* until as many events as it has parts have come */
 	OP_ATOMIC, /* until the answer, or the event */
 };
@@ -49,7 +50,17 @@ struct op {
 	uint64_t remote_address; /* of the piece */
 	size_t base;		 /* where in the receive it begins */
 	size_t piece;		 /* under way */
+	bool flying;		 /* a get is under way */
 	size_t done, total;
+	/* OP_FETCH and OP_PUSH of one message: share.h */
+	bool shared;	    /* OP_FETCH: the sender may help */
+	bool claimed;	    /* OP_PUSH: a chunk that is not stored yet */
+	uint32_t desk_slot; /* of the word in which chunks are claimed */
+	uint32_t chunks;    /* that this end has copied */
+	uint32_t pushed;    /* OP_FETCH: that the sender has copied */
+	uint64_t seen;	    /* OP_PUSH: the word */
+	struct cay_key desk;
+	const void *source; /* OP_SEND, OP_PUSH: the long message */
 	union {
 		/* OP_ATOMIC: where results go. */
 		struct fi_ioc results[PROVIDER_IOV_MAX];

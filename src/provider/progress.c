@@ -104,7 +104,7 @@ static bool events_take(struct endpoint *ep)
 {
 	while (ep->event_next < ep->event_count) {
 		const struct cay_event *e = &ep->events[ep->event_next];
-		if (unlikely(arrive(ep, e)))
+		if (unlikely(!arrive_plain(ep, e) && arrive(ep, e)))
 			return false;
 		cay_release(ep->port, e);
 		ep->event_next++;

@@ -48,12 +48,16 @@ static const struct parameter parameters[] = {
 		"fetched by their receiver" },
 	{ "piece_bytes", &settings.piece_bytes, 1 << 20, 4096, 1 << 30,
 		"bytes of a long message that are fetched in one go" },
+	{ "share_bytes", &settings.share_bytes, 256 << 10, 0,
+		PROVIDER_MESSAGE_MAX,
+		"messages from this size on are copied by both ends; 0: by "
+		"their receiver only" },
 	{ "unexpected_bytes", &settings.unexpected_bytes, 256 << 20, 64 << 10,
 		PROVIDER_MESSAGE_MAX,
 		"bytes of unexpected messages that an endpoint holds before "
 		"senders have to wait" },
-	/* A port has 65536 windows, of which the provider needs two. */
-	{ "mr_count", &settings.mr_count, 4094, 1, 65534,
+	/* A port has 65536 windows, of which the provider needs three. */
+	{ "mr_count", &settings.mr_count, 4093, 1, 65533,
 		"memory registrations of an endpoint for remote access" },
 	{ "connect_ms", &settings.connect_ms, 2000, 0, 3600 * 1000,
 		"milliseconds that a peer may take to come up" },

@@ -49,6 +49,7 @@ struct settings {
 	size_t rdr_bytes;	 /* likewise */
 	size_t eager_bytes;	 /* messages up to this travel at once */
 	size_t piece_bytes;	 /* of a long message, fetched in one go */
+	size_t share_bytes;	 /* messages from here on both ends copy */
 	size_t unexpected_bytes; /* held at a receiver before senders wait */
 	size_t mr_count;	 /* registrations for remote access */
 	size_t connect_ms;	 /* how long a peer may take to come up */

@@ -37,18 +37,24 @@ static void receive_free(struct endpoint *ep, struct receive *r)
 	receive_keep(ep, r);
 }
 
+/* Only an error is told. */
+static inline bool receive_silent(
+	const struct endpoint *ep, const struct receive *r)
+{
+	return ep->rx_selective && !(r->flags & FI_COMPLETION);
+}
+
 static void receive_tell(struct endpoint *ep, struct receive *r,
 	const struct fi_cq_err_entry *e, fi_addr_t source)
 {
 	struct cntr *counter = ep->counters[COUNT_RECV];
-	bool silent = ep->rx_selective && !(r->flags & FI_COMPLETION);
 	if (counter)
 		cntr_count(counter, e->err != 0);
 	if (!r->reserved)
 		return;
 	if (e->err)
 		cq_fail(ep->rx_cq, e, source);
-	else if (!silent || e->flags & FI_MULTI_RECV)
+	else if (!receive_silent(ep, r) || e->flags & FI_MULTI_RECV)
 		cq_complete(ep->rx_cq, (const void *)e, source);
 	else
 		return;
@@ -221,7 +227,7 @@ bool receive_plain(
 {
 	struct receive *r = matcher_receive(&ep->tagged, from->fi_addr, e->tag);
 	if (unlikely(!r || r->iov_count != 1 || e->length > r->length ||
-		     !r->reserved || ep->rx_selective))
+		     !r->reserved || receive_silent(ep, r)))
 		return false;
 	receive_out(ep, &ep->tagged, r);
 	if (likely(e->length <= CAY_FAST_SEND_BYTES))
@@ -386,6 +392,53 @@ ssize_t receive_wanted(struct fid_ep *fid, struct wanted *w)
 	ssize_t e = receive_locked(ep, w);
 	guard_leave(&ep->domain->guard);
 	return e;
+}
+
+/* Is it from somebody who is there, or from anybody? */
+static inline bool source_plain(struct endpoint *ep, fi_addr_t *source)
+{
+	if (!(ep->caps & FI_DIRECTED_RECV) || *source == FI_ADDR_UNSPEC) {
+		*source = FI_ADDR_UNSPEC;
+		return true;
+	}
+	const struct peer *p = *source < ep->index_room ? ep->by_index[*source]
+							: NULL;
+	return p && p->port && p->fi_addr == *source;
+}
+
+static bool posted_locked(struct endpoint *ep, void *buffer, size_t length,
+	fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct receive *r = ep->spare;
+	if (unlikely(!ep->port || ep->tagged.held_count || !ep->rx_cq || !r ||
+		     !source_plain(ep, &source) || cq_reserve(ep->rx_cq)))
+		return false;
+	r->source = source;
+	r->tag = tag;
+	r->ignore = ignore;
+	r->flags = ep->rx_flags & ~FI_MULTI_RECV;
+	r->context = context;
+	r->iov[0].iov_base = buffer;
+	r->iov[0].iov_len = r->length = length;
+	r->iov_count = r->reserved = 1;
+	r->used = r->fetching = 0;
+	if (unlikely(receive_in(ep, &ep->tagged, r))) {
+		cq_unreserve(ep->rx_cq);
+		return false;
+	}
+	ep->spare = r->spare;
+	return true;
+}
+
+bool receive_posted(struct fid_ep *fid, void *buffer, size_t length,
+	fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct endpoint *ep = endpoint_of(fid);
+	guard_enter(&ep->domain->guard);
+	bool done =
+		posted_locked(ep, buffer, length, source, tag, ignore, context);
+	guard_leave(&ep->domain->guard);
+	return done;
 }
 
 /* ---- ending without a message ---- */

@@ -187,6 +187,8 @@ static int send_long(struct endpoint *ep, struct peer *p,
 		.length = length,
 		.key = ep->bulk_key.capability | (uint64_t)ep->bulk_key.window
 							 << 48 };
+	op->source = bytes;
+	op->length = length;
 	memcpy(&payload, h->word, words);
 	memcpy((char *)&payload + words, &at, sizeof(at));
 	/* Behind WIRE_MESSAGE and WIRE_TAGGED come their long forms. */

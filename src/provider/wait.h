@@ -74,10 +74,12 @@ struct wait {
 static inline void wait_polled(struct wait *w, bool found)
 {
 	/* Relaxed: a guess, and all threads that read may share it. */
-	unsigned n = atomic_load_explicit(&w->misses, memory_order_relaxed) + 1;
-	bool yield = !found && n > WAIT_MISSES_MAX;
+	unsigned n = atomic_load_explicit(&w->misses, memory_order_relaxed);
+	if (found && n == 0)
+		return;
+	bool yield = !found && n == WAIT_MISSES_MAX;
 	atomic_store_explicit(
-		&w->misses, found || yield ? 0 : n, memory_order_relaxed);
+		&w->misses, found || yield ? 0 : n + 1, memory_order_relaxed);
 	if (unlikely(yield))
 		sched_yield();
 }

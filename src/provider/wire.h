@@ -28,6 +28,8 @@ enum wire_kind {
 	WIRE_WRITTEN,	  /* remote CQ data of an RMA write */
 	WIRE_ATOMIC,	  /* struct wire_atomic: execute this */
 	WIRE_RESULT,	  /* tag: operation; WIRE_STATUS; the old values */
+	WIRE_PUSH,	  /* tag: operation; struct wire_push: help to copy */
+	WIRE_PUSHED,	  /* tag: operation; WIRE_STATUS; how many chunks */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)
@@ -53,6 +55,17 @@ struct wire_long {
 	uint64_t address; /* of the message */
 	uint64_t length;
 	uint64_t key; /* of the bulk window: capability, Win-ID << 48 */
+};
+
+/* What the receiver of a long message wants the sender to help with: share.h */
+struct wire_push {
+	uint64_t id;	  /* of the receiver's operation */
+	uint64_t address; /* where the message goes */
+	uint64_t length;
+	uint64_t key;  /* of the receiver's bulk window, as above */
+	uint64_t desk; /* key of the window with the word */
+	uint64_t slot; /* of the word */
+	uint64_t word; /* as it is at first */
 };
 
 struct wire_atomic {

@@ -77,7 +77,7 @@ static void test_counts(void **state)
 	LIMIT(d->max_ep_srx_ctx, 0);
 	LIMIT(d->mr_iov_limit, 1);
 	LIMIT(d->max_err_data, 0);
-	LIMIT(d->mr_cnt, 4094);
+	LIMIT(d->mr_cnt, 4093);
 	d->caps = COMM;
 	grant();
 	d->caps = FI_SHARED_AV;
