@@ -71,6 +71,7 @@ struct endpoint {
 	struct cay_event events[ENDPOINT_EVENTS];
 	int event_next, event_count;
 	int batch; /* how many to poll next */
+	bool look; /* poll once more: what was issued has its event */
 };
 
 static inline struct endpoint *endpoint_of(struct fid_ep *fid)

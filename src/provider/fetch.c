@@ -54,6 +54,8 @@ static int fetch_get(struct op *op, size_t at, size_t length)
 		op->remote_address + at - WIRE_BULK_BASE, to, op->piece,
 		op_id(op), CAY_NOTIFY);
 	op->flying = r == 0;
+	/* Its event is nearly always there already. */
+	op->ep->look = true;
 	return r;
 }
 
@@ -71,11 +73,10 @@ static int fetch_chunk(struct op *op)
 		if (chunk < 0)
 			return -1;
 		op->claimed = true;
-		op->done = (size_t)chunk * SHARE_CHUNK_BYTES;
+		op->chunk = (uint32_t)chunk;
 	}
-	return fetch_get(op, op->done,
-		share_chunk_length(
-			op->total, (uint32_t)(op->done / SHARE_CHUNK_BYTES)));
+	return fetch_get(op, share_chunk_at(op->total, op->chunk),
+		share_chunk_length(op->total, op->chunk));
 }
 
 /* What was claimed and cannot be got counts as copied: it has failed. */
@@ -123,7 +124,9 @@ void fetch_continue_one(struct op *op)
 	/* It goes on with the event, or is in the list already. */
 	if (op->flying || !list_empty(&op->waiting))
 		return;
-	if (op->shared)
+	if (op->told)
+		fetch_end(op);
+	else if (op->shared)
 		share_go_on(op);
 	else
 		fetch_go_on(op);
@@ -204,14 +207,17 @@ static void fetch_tell(const struct op *op)
 	receive_end(op->ep, r, &e, op->peer->fi_addr);
 }
 
+/* The application first: it may have something to do. */
 void fetch_end(struct op *op)
 {
+	if (!op->told)
+		fetch_tell(op);
+	op->told = true;
 	/* Without memory for the answer it ends later. */
 	if (fetch_answer(op)) {
 		endpoint_wait(op->ep, &op->ep->fetching, &op->waiting);
 		return;
 	}
-	fetch_tell(op);
 	share_end(op);
 	op_drop(op);
 }

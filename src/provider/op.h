@@ -51,10 +51,12 @@ struct op {
 	size_t base;		 /* where in the receive it begins */
 	size_t piece;		 /* under way */
 	bool flying;		 /* a get is under way */
+	bool told; /* the receive has ended; the sender must be told */
 	size_t done, total;
 	/* OP_FETCH and OP_PUSH of one message: share.h */
 	bool shared;	    /* OP_FETCH: the sender may help */
-	bool claimed;	    /* OP_PUSH: a chunk that is not stored yet */
+	bool claimed;	    /* a chunk that is not copied yet */
+	uint32_t chunk;	    /* OP_FETCH: that one */
 	uint32_t desk_slot; /* of the word in which chunks are claimed */
 	uint32_t chunks;    /* that this end has copied */
 	uint32_t pushed;    /* OP_FETCH: that the sender has copied */

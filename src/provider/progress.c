@@ -132,9 +132,13 @@ static inline bool events_poll(struct endpoint *ep)
 
 static void progress_events(struct endpoint *ep)
 {
-	for (int i = 0; i < ROUNDS_MAX && events_take(ep); i++)
-		if (ep->event_count < ENDPOINT_EVENTS || !events_poll(ep))
+	for (int i = 0; i < ROUNDS_MAX && events_take(ep); i++) {
+		if (ep->event_count < ENDPOINT_EVENTS && !ep->look)
 			return;
+		ep->look = false;
+		if (!events_poll(ep))
+			return;
+	}
 }
 
 /* Once more what found no room; and somebody may sleep who ought to know. */

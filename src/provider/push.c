@@ -62,7 +62,7 @@ static int push_claim(struct op *op)
 static int push_put(struct op *op)
 {
 	uint32_t chunk = share_chunks(op->total) - share_back(op->seen);
-	uint64_t at = (uint64_t)chunk * SHARE_CHUNK_BYTES;
+	uint64_t at = share_chunk_at(op->total, chunk);
 	return cay_put(op->ep->port, op->peer->port, op->remote,
 		op->remote_address + at - WIRE_BULK_BASE,
 		(const char *)op->source + at,

@@ -22,8 +22,9 @@
 #include "provider/endpoint.h"
 #include "provider/wire.h"
 
-#define SHARE_CHUNK_BYTES (128u << 10)
-#define SHARE_DESK_WORDS  64
+#define SHARE_CHUNK_MIN	 (16u << 10)
+#define SHARE_CHUNK_MAX	 (128u << 10)
+#define SHARE_DESK_WORDS 64
 
 #define SHARE_FRONT	       1ull
 #define SHARE_BACK	       (1ull << 24)
@@ -39,9 +40,24 @@ static inline uint32_t share_back(uint64_t word)
 	return (uint32_t)(word / SHARE_BACK & (SHARE_BACK - 1));
 }
 
+/* An eighth, in pages: so neither end waits for long for the other's last. */
+static inline uint64_t share_chunk_bytes(uint64_t bytes)
+{
+	uint64_t chunk = bits_round_up(bytes / 8, 4096);
+	if (chunk < SHARE_CHUNK_MIN)
+		return SHARE_CHUNK_MIN;
+	return bits_min(chunk, SHARE_CHUNK_MAX);
+}
+
 static inline uint32_t share_chunks(uint64_t bytes)
 {
-	return (uint32_t)((bytes + SHARE_CHUNK_BYTES - 1) / SHARE_CHUNK_BYTES);
+	uint64_t chunk = share_chunk_bytes(bytes);
+	return (uint32_t)((bytes + chunk - 1) / chunk);
+}
+
+static inline uint64_t share_chunk_at(uint64_t bytes, uint32_t chunk)
+{
+	return chunk * share_chunk_bytes(bytes);
 }
 
 /* Is there nothing left to claim? */
@@ -53,7 +69,7 @@ static inline bool share_exhausted(uint64_t word, uint64_t bytes)
 static inline uint64_t share_chunk_length(uint64_t bytes, uint32_t chunk)
 {
 	return bits_min(
-		bytes - (uint64_t)chunk * SHARE_CHUNK_BYTES, SHARE_CHUNK_BYTES);
+		bytes - share_chunk_at(bytes, chunk), share_chunk_bytes(bytes));
 }
 
 /* Enabling an endpoint: 0, or it shares nothing. */
