@@ -38,8 +38,8 @@ test-sanitize: packages
 # Cay by itself, then below libfabric and MPI beside what they have.
 bench: all
 	@tools/install-packages $(FABRIC_PEERS)
-	$(BUILD)/cay bench
-	tools/bench-fabric --build $(BUILD)
+	$(BUILD)/cay bench; status=$$?; \
+	tools/bench-fabric --build $(BUILD) && exit $$status
 
 # Cay's one-sided operations beside those of Open MPI and MPICH, in one run.
 bench-rma: all
