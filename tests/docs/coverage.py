@@ -24,7 +24,7 @@ COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
             ["bench"], ["trace"], ["trace", "record"], ["trace", "replay"],
             ["trace", "show"], ["trace", "random"], ["explain"], ["doctor"]]
 FOLDERS = ["base", "contract", "device", "trace", "node", "port", "provider",
-           "cli"]
+           "network", "cli"]
 STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
               "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3",
               "cay_key": "cay_window.3",
@@ -45,6 +45,7 @@ LAYERS = {
     "port": {"base", "cay", "contract", "device", "port"},
     "bench": {"base", "cay", "contract", "bench"},
     "provider": {"base", "cay", "provider"},
+    "network": {"base", "cay", "contract", "network"},
     "cli": {"base", "cay", "contract", "device", "trace", "node", "bench",
             "cli"},
 }
