@@ -66,6 +66,8 @@ int node_realm(const char *name, char realm[NODE_NAME_MAX])
 	const char *chosen = first_of(name, getenv("CAY_REALM"), "default");
 	if (!node_name_valid(chosen))
 		return -EINVAL;
+	/* All of it is sent. */
+	memset(realm, 0, NODE_NAME_MAX);
 	snprintf(realm, NODE_NAME_MAX, "%s", chosen);
 	return 0;
 }

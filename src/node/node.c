@@ -11,7 +11,8 @@
 
 #include "base/clock.h"
 
-#define NODE_ARENA_BYTES (64ull << 30)
+/* Twice that is what tools such as valgrind have for a whole process. */
+#define NODE_ARENA_BYTES (32ull << 30)
 
 void node_init(struct node *n, const struct node_options *o)
 {

@@ -45,6 +45,8 @@ struct node_request {
 	uint32_t kind; /* enum node_request_kind */
 	uint32_t reserved;
 	union {
+		/* First, so that it is what an initializer clears. */
+		uint8_t padding[120];
 		struct {
 			uint64_t magic;
 			uint32_t major, minor;
@@ -99,7 +101,6 @@ struct node_request {
 			uint32_t epoch; /* of the target, any since its birth */
 			uint64_t capability;
 		} lock;
-		uint8_t padding[120];
 	};
 };
 

@@ -118,6 +118,18 @@ static int arrive_written(
 	return words_take(&a) ? rma_written(ep, from, a.data) : 0;
 }
 
+/* Only we know; and meanwhile the port may be another's. */
+static void arrive_gone(
+	struct endpoint *ep, struct peer *from, const struct cay_event *e)
+{
+	bool own = from->vpid == cay_port_addr(ep->port).vpid;
+	if (!own || e->tag >= ENDPOINT_VPIDS)
+		return;
+	const struct peer *p = peer_from(ep, (uint16_t)e->tag);
+	if (p && !p->port)
+		peer_gone(ep, p->vpid);
+}
+
 /* All but the messages of applications. */
 static int arrive_other(
 	struct endpoint *ep, struct peer *from, const struct cay_event *e)
@@ -143,6 +155,9 @@ static int arrive_other(
 		return arrive_push(ep, from, e);
 	case WIRE_PUSHED:
 		arrive_pushed(ep, from, e);
+		return 0;
+	case WIRE_GONE:
+		arrive_gone(ep, from, e);
 		return 0;
 	default:
 		LOG_WARN(EP_DATA, "%s says something unknown\n",

@@ -223,8 +223,10 @@ int atomic_query(struct fid_domain *domain, enum fi_datatype datatype,
 	enum atomic_kind kind = flags & FI_COMPARE_ATOMIC ? ATOMIC_COMPARES
 				: flags & FI_FETCH_ATOMIC ? ATOMIC_FETCHES
 							  : ATOMIC_WRITES;
-	attr->size = atomic_bytes(datatype);
-	return atomic_valid(kind, datatype, op, &attr->count);
+	int r = atomic_valid(kind, datatype, op, &attr->count);
+	if (r == 0)
+		attr->size = atomic_bytes(datatype);
+	return r;
 }
 
 struct fi_ops_atomic atomic_ops = {

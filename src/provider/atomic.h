@@ -49,5 +49,13 @@ struct atomic_request {
 
 /* Takes the guard. 0, or as fi_atomic(3) says. */
 ssize_t atomic_post(struct fid_ep *, struct atomic_request *);
+/*
+ * Asks a peer for its card, unless that is under way: an atomic read of what no
+ * region can have as its key. 0 or -fi_errno.
+ */
+#define ATOMIC_KEY_CARD FI_KEY_NOTAVAIL
+int atomic_ask_card(struct peer *);
+/* The endpoint goes: its peers are owed nothing more. */
+void atomic_forget(const struct endpoint *);
 
 #endif

@@ -231,6 +231,36 @@ static int atomic_start(struct endpoint *ep, struct atomic_request *q)
 	return r ? r : atomic_issue(op, q);
 }
 
+static bool card_is_asked(const struct peer *p)
+{
+	list_for_each (at, &p->ops) {
+		const struct op *op = list_of(at, struct op, link);
+		if (op->kind == OP_ATOMIC && op->result_count &&
+			op->results[0].addr == &p->address.card)
+			return true;
+	}
+	return false;
+}
+
+/* Nobody is told how it ends: who needs the card sees it, or asks again. */
+int atomic_ask_card(struct peer *p)
+{
+	const struct fi_ioc to = { &p->address.card, 1 };
+	const struct atomic_request q = { .kind = ATOMIC_FETCHES,
+		.datatype = FI_UINT64,
+		.op = FI_ATOMIC_READ,
+		.results = { &to, 1 },
+		.key = ATOMIC_KEY_CARD,
+		.count = 1 };
+	if (card_is_asked(p))
+		return 0;
+	struct op *op = op_new(p->ep, p, OP_ATOMIC);
+	if (!op)
+		return -FI_ENOMEM;
+	results_note(op, &q);
+	return atomic_issue(op, &q);
+}
+
 ssize_t atomic_post(struct fid_ep *fid, struct atomic_request *q)
 {
 	struct endpoint *ep = endpoint_of(fid);

@@ -3,13 +3,61 @@
  * Atomic operations that peers ask for, executed by who makes progress. The
  * request is copied and checked, and always answered; the guard keeps others
  * from elements that processors cannot change at once.
+ *
+ * Done is done: an answer that finds no memory is kept, and the request stays
+ * the endpoint's next event until it is posted. So each endpoint has room for
+ * one answer before it executes anything.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "provider/atomic.h"
 #include "provider/endpoint.h"
 #include "provider/mr.h"
 #include "provider/wire.h"
+
+struct answer {
+	struct list link; /* domain->answers */
+	const struct endpoint *ep;
+	bool owed; /* to the request that is its next event */
+	uint32_t head;
+	size_t length;
+	unsigned char bytes[ATOMIC_BYTES];
+};
+
+static struct answer *answer_find(const struct endpoint *ep)
+{
+	list_for_each (at, &ep->domain->answers) {
+		struct answer *a = list_of(at, struct answer, link);
+		if (a->ep == ep)
+			return a;
+	}
+	return NULL;
+}
+
+/* NULL without memory. */
+static struct answer *answer_of(const struct endpoint *ep)
+{
+	struct answer *a = answer_find(ep);
+	if (likely(a))
+		return a;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return NULL;
+	a->ep = ep;
+	a->owed = false;
+	list_append(&ep->domain->answers, &a->link);
+	return a;
+}
+
+void atomic_forget(const struct endpoint *ep)
+{
+	struct answer *a = answer_find(ep);
+	if (!a)
+		return;
+	list_remove(&a->link);
+	free(a);
+}
 
 /* Compare values, if it has them, and operands, if it uses them. */
 static size_t request_lists(const struct wire_atomic *q)
@@ -61,10 +109,23 @@ static void request_execute(const struct wire_atomic *q,
 			compare ? compare + at : NULL, previous + at);
 }
 
-int atomic_serve(struct endpoint *ep, struct peer *from, uint64_t id,
+/* As mr_reach(). The card is only read. */
+static int request_reach(struct endpoint *ep, const struct wire_atomic *q,
+	size_t bytes, void **memory)
+{
+	if (likely(q->key != ATOMIC_KEY_CARD))
+		return mr_reach(ep->domain, q->key, q->address, bytes,
+			request_access(q), memory);
+	if (q->op != FI_ATOMIC_READ || bytes != sizeof(ep->address.card))
+		return -FI_EKEYREJECTED;
+	*memory = &ep->address.card;
+	return 0;
+}
+
+/* Executes a request if it is in order. */
+static void answer_make(struct answer *a, struct endpoint *ep,
 	const void *payload, size_t length)
 {
-	unsigned char previous[ATOMIC_BYTES];
 	struct wire_atomic q = { 0 };
 	void *memory = NULL;
 	size_t bytes = 0;
@@ -75,15 +136,24 @@ int atomic_serve(struct endpoint *ep, struct peer *from, uint64_t id,
 	}
 	if (r == 0) {
 		bytes = q.count * atomic_bytes(q.datatype);
-		r = mr_reach(ep->domain, q.key, q.address, bytes,
-			request_access(&q), &memory);
+		r = request_reach(ep, &q, bytes, &memory);
 	}
 	if (r == 0)
 		request_execute(&q, (const unsigned char *)payload + sizeof(q),
-			memory, previous);
-	/* Done is done: an answer without memory must not do it again. */
-	if (endpoint_post(from, WIRE_RESULT | (uint32_t)-r << WIRE_SMALL_SHIFT,
-		    id, previous, r == 0 && q.fetches ? bytes : 0))
-		LOG_WARN(EP_DATA, "no memory to answer an atomic operation\n");
-	return 0;
+			memory, a->bytes);
+	a->head = WIRE_RESULT | (uint32_t)-r << WIRE_SMALL_SHIFT;
+	a->length = r == 0 && q.fetches ? bytes : 0;
+}
+
+int atomic_serve(struct endpoint *ep, struct peer *from, uint64_t id,
+	const void *payload, size_t length)
+{
+	struct answer *a = answer_of(ep);
+	if (!a)
+		return -FI_ENOMEM;
+	if (likely(!a->owed))
+		answer_make(a, ep, payload, length);
+	int r = endpoint_post(from, a->head, id, a->bytes, a->length);
+	a->owed = r != 0;
+	return r;
 }

@@ -157,6 +157,7 @@ static void domain_init(struct domain *domain, struct fid_fabric *fabric,
 	guard_init(&domain->guard, guard_is_needed(attr));
 	list_init(&domain->endpoints);
 	list_init(&domain->regions);
+	list_init(&domain->answers);
 }
 
 int domain_open(struct fid_fabric *fabric, struct fi_info *info,

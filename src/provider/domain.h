@@ -18,8 +18,9 @@ struct domain {
 	struct list regions;   /* mr.link */
 	struct mr **keys;      /* hashed by key, chained: mr.c */
 	size_t key_room, key_count;
-	uint64_t next_key; /* provider keys */
-	int mr_mode;	   /* FI_MR_VIRT_ADDR, FI_MR_PROV_KEY or not */
+	uint64_t next_key;   /* provider keys */
+	struct list answers; /* to atomic operations: atomic_serve.c */
+	int mr_mode;	     /* FI_MR_VIRT_ADDR, FI_MR_PROV_KEY or not */
 	enum fi_progress progress;
 	struct engine *engine; /* NULL: manual progress */
 	struct eq *eq;

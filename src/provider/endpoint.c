@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "provider/bind.h"
 #include "provider/engine.h"
+#include "provider/fetch.h"
 #include "provider/key_table.h"
 #include "provider/memory.h"
 #include "provider/mr.h"
@@ -175,6 +176,19 @@ static void notes_flush(struct endpoint *ep)
 	}
 }
 
+static void peer_disable(struct peer *p)
+{
+	while (!list_empty(&p->ops)) {
+		struct op *op = list_of(p->ops.next, struct op, link);
+		if (op->kind == OP_FETCH)
+			fetch_drop(op);
+		else
+			op_drop(op);
+	}
+	endpoint_unpost(p);
+	list_remove(&p->halt_link); /* there is nobody to go on with */
+}
+
 static void endpoint_disable(struct endpoint *ep)
 {
 	notes_flush(ep);
@@ -183,12 +197,8 @@ static void endpoint_disable(struct endpoint *ep)
 	list_remove(&ep->link);
 	for (; ep->event_next < ep->event_count; ep->event_next++)
 		cay_release(ep->port, &ep->events[ep->event_next]);
-	list_for_each_safe (link, after, &ep->peers) {
-		struct peer *p = list_of(link, struct peer, link);
-		while (!list_empty(&p->ops))
-			op_drop(list_of(p->ops.next, struct op, link));
-		endpoint_unpost(p);
-	}
+	list_for_each_safe (link, after, &ep->peers)
+		peer_disable(list_of(link, struct peer, link));
 	mr_disable(ep);
 }
 

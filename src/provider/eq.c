@@ -142,17 +142,20 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *kind, void *entry,
 	return n;
 }
 
-/* The caller's buffer for err_data stays his; nothing is put into it. */
+/*
+ * The caller's buffer for err_data stays his; nothing is put into it. Before
+ * API 1.5 his entry ended before err_data_size.
+ */
 static void error_copy(
 	const struct eq *eq, const struct event *e, struct fi_eq_err_entry *out)
 {
-	void *data = out->err_data;
-	bool has =
-		FI_VERSION_GE(eq->fabric->fid.api_version, FI_VERSION(1, 5)) &&
-		out->err_data_size;
-	memcpy(out, e->entry, sizeof(*out));
-	if (has)
-		out->err_data = data;
+	memcpy(out, e->entry, offsetof(struct fi_eq_err_entry, err_data));
+	if (FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5)))
+		out->err_data = NULL;
+	else if (out->err_data_size)
+		out->err_data_size = 0; /* bytes that were put there */
+	else
+		out->err_data = NULL;
 }
 
 static ssize_t eq_readerr(

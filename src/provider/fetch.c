@@ -79,22 +79,29 @@ static int fetch_chunk(struct op *op)
 		share_chunk_length(op->total, op->chunk));
 }
 
-/* What was claimed and cannot be got counts as copied: it has failed. */
 static void fetch_failed(struct op *op, int error)
 {
 	if (!op->error)
 		op->error = error;
-	if (op->shared)
-		op->chunks += op->claimed;
-	op->claimed = false;
 	fetch_continue_one(op);
 }
 
-/* An operation that has failed claims what is left, and gets none of it. */
+/*
+ * An operation that has failed claims what is left, and gets none of it: all
+ * of this, and what it had claimed, counts as copied.
+ */
+static void share_give_up(struct op *op)
+{
+	op->chunks += op->claimed;
+	op->claimed = false;
+	while (!share_complete(op) && share_claim(op) >= 0)
+		op->chunks++;
+}
+
 static void share_go_on(struct op *op)
 {
-	while (op->error && share_claim(op) >= 0)
-		op->chunks++;
+	if (op->error)
+		share_give_up(op);
 	int r = op->error ? -1 : fetch_chunk(op);
 	if (r == 0)
 		return;
@@ -219,5 +226,12 @@ void fetch_end(struct op *op)
 		return;
 	}
 	share_end(op);
+	op_drop(op);
+}
+
+void fetch_drop(struct op *op)
+{
+	if (!op->told)
+		receive_abandon(op->ep, op->receive);
 	op_drop(op);
 }

@@ -20,5 +20,7 @@ void fetch_continue_one(struct op *);
 void fetch_continue(struct endpoint *);
 /* The end, with op->error or without. */
 void fetch_end(struct op *);
+/* The endpoint closes: nobody is told. */
+void fetch_drop(struct op *);
 
 #endif

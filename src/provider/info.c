@@ -123,10 +123,13 @@ static struct fi_info *info_everything(uint32_t version)
 
 /* ---- narrowed to what was asked for ---- */
 
-/* Without a direction, all directions are meant. */
+/*
+ * Without a direction, all directions are meant; with neither transfers nor
+ * directions, everything.
+ */
 static uint64_t caps_granted(uint64_t asked)
 {
-	if (asked == 0)
+	if (!(asked & (TRANSFERS | MSG_WAYS | RMA_WAYS)))
 		return CAPS;
 	if (asked & (FI_MSG | FI_TAGGED) && !(asked & MSG_WAYS))
 		asked |= MSG_WAYS;

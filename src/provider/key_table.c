@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/atomic.h"
 #include "provider/endpoint.h"
 
 #define TABLE_MAGIC  0x7379656b2d796163ull /* "cay-keys" */
@@ -282,8 +283,10 @@ static int cache_begin(struct peer *p, struct key_cache *c)
 
 static int cache_of(struct peer *p, struct key_cache **out)
 {
-	if (unlikely(!p->address.card))
-		return -FI_EAGAIN;
+	if (unlikely(!p->address.card)) {
+		int r = atomic_ask_card(p);
+		return r ? r : -FI_EAGAIN;
+	}
 	if (unlikely(!p->keys)) {
 		p->keys = calloc(1, sizeof(*p->keys));
 		if (!p->keys)

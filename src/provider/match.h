@@ -45,7 +45,8 @@ struct receive {
 	bool indexed;		   /* in a table, or in matcher->rest */
 	struct match_class *class; /* of an indexed one; NULL: in the rest */
 	/* Filled in by who posts it. */
-	fi_addr_t source; /* FI_ADDR_UNSPEC: from anybody */
+	fi_addr_t source;  /* FI_ADDR_UNSPEC: from anybody */
+	struct peer *peer; /* behind source, if it is known */
 	uint64_t tag, ignore;
 	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, ... */
 	void *context;
@@ -53,6 +54,7 @@ struct receive {
 	uint32_t iov_count;
 	size_t length;	   /* of all pieces */
 	size_t used;	   /* FI_MULTI_RECV: filled so far */
+	size_t least;	   /* FI_MULTI_RECV: with less left it takes no more */
 	unsigned fetching; /* FI_MULTI_RECV: long messages under way into it */
 	unsigned reserved; /* completions that there is room for */
 	struct receive *spare; /* the next one that is not used */

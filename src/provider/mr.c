@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "provider/atomic.h"
 #include "provider/endpoint.h"
 #include "provider/key_table.h"
 
@@ -120,17 +121,24 @@ static unsigned mr_rights(const struct mr *mr)
 	return rights;
 }
 
+/* Device memory in which offsets tell what a word is? */
+static bool mr_is_mapped(const struct mr *mr, struct cay_port *port)
+{
+	uint64_t offset;
+	return (uintptr_t)mr->memory % 8 == 0 &&
+	       cay_offset(port, mr->memory, mr->length, &offset) == 0;
+}
+
 static struct key_entry mr_entry(const struct mr *mr, struct cay_port *port)
 {
 	struct key_entry e = {
 		.key = mr->fid.key, .base = mr->base, .length = mr->length
 	};
-	uint64_t offset;
 	if (mr->access & FI_REMOTE_READ)
 		e.flags |= KEY_READ;
 	if (mr->access & FI_REMOTE_WRITE)
 		e.flags |= KEY_WRITE;
-	if (cay_offset(port, mr->memory, mr->length, &offset) == 0)
+	if (mr_is_mapped(mr, port))
 		e.flags |= KEY_MAPPED;
 	return e;
 }
@@ -225,6 +233,7 @@ void mr_disable(struct endpoint *ep)
 			if (mr->windows[i].ep == ep)
 				mr_close_at(mr, i);
 	}
+	atomic_forget(ep);
 }
 
 int mr_reach(struct domain *d, uint64_t key, uint64_t address, size_t length,

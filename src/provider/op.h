@@ -54,13 +54,14 @@ struct op {
 	bool told; /* the receive has ended; the sender must be told */
 	size_t done, total;
 	/* OP_FETCH and OP_PUSH of one message: share.h */
-	bool shared;	    /* OP_FETCH: the sender may help */
-	bool claimed;	    /* a chunk that is not copied yet */
-	uint32_t chunk;	    /* OP_FETCH: that one */
+	bool shared;	/* OP_FETCH: the sender may help; OP_SEND: it does */
+	bool claimed;	/* a chunk that is not copied yet */
+	uint32_t chunk; /* OP_FETCH: that one */
 	uint32_t desk_slot; /* of the word in which chunks are claimed */
 	uint32_t chunks;    /* that this end has copied */
 	uint32_t pushed;    /* OP_FETCH: that the sender has copied */
 	uint64_t seen;	    /* OP_PUSH: the word */
+	uint64_t send;	    /* OP_PUSH: the number of the OP_SEND */
 	struct cay_key desk;
 	const void *source; /* OP_SEND, OP_PUSH: the long message */
 	union {

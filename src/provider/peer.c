@@ -105,6 +105,8 @@ static int peer_at(struct endpoint *ep, fi_addr_t at, struct peer **out)
 		if (!p)
 			return -FI_ENOMEM;
 		r = peer_place(p, first);
+		if (r)
+			peer_free(p);
 	}
 	if (r == 0 && at != first)
 		r = index_set(ep, at, p);
@@ -133,19 +135,37 @@ void peer_inserted(struct endpoint *ep, fi_addr_t at)
 /* Nobody needs what we know of it any more. */
 static bool peer_idle(const struct peer *p)
 {
-	return list_empty(&p->ops) && p->posts == 0 && p->held == 0;
+	return list_empty(&p->ops) && p->posts == 0 && p->held == 0 &&
+	       p->awaited == 0;
+}
+
+void peer_settle(struct peer *p)
+{
+	if (!p->port && p->state == PEER_GONE &&
+		p->fi_addr == FI_ADDR_NOTAVAIL && peer_idle(p))
+		peer_free(p);
+}
+
+/* It is nobody's source any more; its index may become another's. */
+static void peer_displace(struct peer *p)
+{
+	p->ep->by_index[p->fi_addr] = NULL;
+	p->fi_addr = FI_ADDR_NOTAVAIL;
+	p->ep->strangers++;
+	matcher_known(&p->ep->tagged, p, FI_ADDR_NOTAVAIL);
+	matcher_known(&p->ep->untagged, p, FI_ADDR_NOTAVAIL);
 }
 
 void peer_removed(struct endpoint *ep, fi_addr_t at)
 {
-	struct peer *p = at < ep->index_room ? ep->by_index[at] : NULL;
-	if (!p)
+	fi_addr_t first = av_first(ep->av, at);
+	struct peer *p = first < ep->index_room ? ep->by_index[first] : NULL;
+	if (at != first && at < ep->index_room)
+		ep->by_index[at] = NULL;
+	/* The first one stays for the sake of the others: see av.c. */
+	if (!p || ep->av->entries[first].users > 1)
 		return;
-	ep->by_index[at] = NULL;
-	if (p->fi_addr != at || ep->av->entries[at].users > 1)
-		return;
-	p->fi_addr = FI_ADDR_NOTAVAIL;
-	ep->strangers++;
+	peer_displace(p);
 	if (!p->port && peer_idle(p))
 		peer_free(p);
 }
@@ -164,14 +184,22 @@ static int peer_absent(struct peer *p)
 	return -FI_EAGAIN;
 }
 
+/* What comes from this port is from it, and from no other. */
+static void peer_number(struct peer *p, uint16_t vpid)
+{
+	if (p->ep->by_vpid[p->vpid] == p)
+		p->ep->by_vpid[p->vpid] = NULL;
+	p->vpid = vpid;
+	p->ep->by_vpid[vpid] = p;
+}
+
 static void peer_resolved(struct peer *p, struct cay_peer *port)
 {
 	p->port = port;
-	p->vpid = cay_peer_addr(port).vpid;
+	peer_number(p, cay_peer_addr(port).vpid);
 	p->seen = true;
 	p->first_try_ns = 0;
 	p->state = PEER_UNKNOWN;
-	p->ep->by_vpid[p->vpid] = p;
 }
 
 static int peer_resolve(struct peer *p)
@@ -266,6 +294,22 @@ static int peer_of_address(
 	return *out ? 0 : -FI_ENOMEM;
 }
 
+/*
+ * Already gone again, and nobody will tell us: we do, behind what it has sent,
+ * which is still from it. 0, -FI_ENOMEM.
+ */
+static int peer_expire(struct peer *p)
+{
+	struct peer *self;
+	p->seen = true;
+	int r = peer_of_address(p->ep, &p->ep->address, &self);
+	if (r == 0 && !self->port)
+		r = peer_resolve(self);
+	if (r == 0)
+		r = endpoint_post(self, WIRE_GONE, p->vpid, NULL, 0);
+	return r == -FI_ENOMEM ? r : 0;
+}
+
 int peer_greeted(struct endpoint *ep, struct cay_addr from, const void *data,
 	size_t length)
 {
@@ -285,17 +329,15 @@ int peer_greeted(struct endpoint *ep, struct cay_addr from, const void *data,
 			return r;
 	}
 	p->address.card = a.card;
-	if (!p->port) {
-		r = cay_peer_resolve(ep->port, from, &port);
-		if (r == 0)
-			peer_resolved(p, port);
-		else if (r == -ENOMEM)
-			return -FI_ENOMEM;
-	}
-	/* Already gone again: what it has sent is still from it. */
-	p->vpid = from.vpid;
-	ep->by_vpid[from.vpid] = p;
-	return 0;
+	peer_number(p, from.vpid);
+	if (p->port)
+		return 0;
+	r = cay_peer_resolve(ep->port, from, &port);
+	if (r == 0)
+		peer_resolved(p, port);
+	else
+		r = r == -ENOMEM ? -FI_ENOMEM : peer_expire(p);
+	return r;
 }
 
 /* ---- death ---- */
@@ -328,6 +370,6 @@ void peer_gone(struct endpoint *ep, uint16_t vpid)
 	ops_fail(p);
 	if (p->fi_addr != FI_ADDR_NOTAVAIL)
 		receive_fail_from(ep, p->fi_addr);
-	else if (peer_idle(p))
-		peer_free(p);
+	else
+		peer_settle(p);
 }

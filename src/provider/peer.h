@@ -59,6 +59,8 @@ void peer_gone(struct endpoint *, uint16_t vpid);
 /* The address vector has a new entry, or has lost one. */
 void peer_inserted(struct endpoint *, fi_addr_t);
 void peer_removed(struct endpoint *, fi_addr_t);
+/* Frees a stranger who is gone, once nobody needs what we know of it. */
+void peer_settle(struct peer *);
 void peers_free(struct endpoint *);
 
 #endif

@@ -30,12 +30,17 @@ static void note_free(struct note *n)
 	free(n);
 }
 
-/* -EAGAIN: later; all else is the end of it. */
-static int note_send(const struct note *n)
+/* False: later. To who is gone it need not go. */
+static bool note_sent(int error)
+{
+	return error == 0 || error == -EPIPE;
+}
+
+static bool note_send(const struct note *n)
 {
 	const struct peer *p = n->peer;
-	return cay_send_tagged(p->ep->port, p->port, n->tag, n->head, n->bytes,
-		n->length, CAY_PRIORITY);
+	return note_sent(cay_send_tagged(p->ep->port, p->port, n->tag, n->head,
+		n->bytes, n->length, CAY_PRIORITY));
 }
 
 static int note_keep(struct peer *p, uint32_t head, uint64_t tag,
@@ -72,7 +77,7 @@ int endpoint_post(struct peer *p, uint32_t head, uint64_t tag,
 		return note_keep(p, head, tag, bytes, length);
 	int r = cay_send_tagged(
 		p->ep->port, p->port, tag, head, bytes, length, 0);
-	return r == -EAGAIN ? note_keep(p, head, tag, bytes, length) : 0;
+	return note_sent(r) ? 0 : note_keep(p, head, tag, bytes, length);
 }
 
 void endpoint_unpost(struct peer *p)
@@ -92,10 +97,10 @@ static void notes_send(struct endpoint *ep)
 		struct note *n = list_of(link, struct note, link);
 		if (n->peer->full_in == round)
 			continue;
-		if (note_send(n) == -EAGAIN)
-			n->peer->full_in = round;
-		else
+		if (note_send(n))
 			note_free(n);
+		else
+			n->peer->full_in = round;
 	}
 }
 

@@ -16,8 +16,8 @@ static struct cay_key key_of(uint64_t word)
 
 static bool push_valid(const struct wire_push *p, const struct op *send)
 {
-	return p->length <= send->length && p->address >= WIRE_BULK_BASE &&
-	       p->slot < SHARE_DESK_WORDS &&
+	return !send->shared && p->length <= send->length &&
+	       p->address >= WIRE_BULK_BASE && p->slot < SHARE_DESK_WORDS &&
 	       share_chunks(p->length) < SHARE_BACK;
 }
 
@@ -35,6 +35,13 @@ static void push_end(struct op *op)
 		op_drop(op);
 }
 
+/* Has the word changed as it does when its owner claims chunks? */
+static bool push_moved(uint64_t from, uint64_t to)
+{
+	return share_front(to) > share_front(from) &&
+	       (to & ~(SHARE_BACK - 1)) == (from & ~(SHARE_BACK - 1));
+}
+
 /* 1: claimed, 0: nothing is left, or -errno. */
 static int push_claim(struct op *op)
 {
@@ -42,19 +49,20 @@ static int push_claim(struct op *op)
 		uint64_t seen = op->seen;
 		if (share_exhausted(seen, op->total))
 			return 0;
-		/* Refused, nothing is stored: that looks like exhausted. */
+		/* Refused, nothing is stored: that is not the word. */
 		op->word = ~seen;
 		int r = cay_compare_swap_into(op->ep->port, op->peer->port,
 			op->desk, op->desk_slot * sizeof(uint64_t), seen,
 			seen + SHARE_BACK, &op->word, 0, CAY_FREE_ORDER);
 		if (r)
 			return r;
-		bool ours = op->word == seen;
-		if ((op->word ^ seen) >> SHARE_GENERATION_SHIFT)
-			return 0;
-		op->seen = ours ? seen + SHARE_BACK : op->word;
-		if (ours)
+		if (op->word == seen) {
+			op->seen = seen + SHARE_BACK;
 			return 1;
+		}
+		if (!push_moved(seen, op->word))
+			return 0;
+		op->seen = op->word;
 	}
 }
 
@@ -71,6 +79,11 @@ static int push_put(struct op *op)
 
 void push_continue(struct op *op)
 {
+	/* The receiver does not want it any more: it is not ours to read. */
+	if (!op_find(op->ep, op->send, op->peer)) {
+		op_drop(op);
+		return;
+	}
 	int r = op->peer->port ? 0 : -EPIPE;
 	if (r == 0 && !op->claimed) {
 		r = push_claim(op);
@@ -113,6 +126,8 @@ int push_begin(struct op *send, const void *data, size_t length)
 	struct op *op = op_new(send->ep, send->peer, OP_PUSH);
 	if (!op)
 		return -FI_ENOMEM;
+	send->shared = true;
+	op->send = op_id(send);
 	op->source = send->source;
 	op->total = push.length;
 	op->remote = key_of(push.key);

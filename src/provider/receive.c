@@ -30,7 +30,7 @@ static inline void receive_keep(struct endpoint *ep, struct receive *r)
 	ep->spare = r;
 }
 
-static void receive_free(struct endpoint *ep, struct receive *r)
+void receive_free(struct endpoint *ep, struct receive *r)
 {
 	for (; r->reserved; r->reserved--)
 		cq_unreserve(ep->rx_cq);
@@ -62,18 +62,16 @@ static void receive_tell(struct endpoint *ep, struct receive *r,
 }
 
 /* With so many bytes more, will it take no further message? */
-static bool receive_full(
-	const struct endpoint *ep, const struct receive *r, size_t more)
+static bool receive_full(const struct receive *r, size_t more)
 {
 	size_t left = r->length - r->used - more;
-	return !(r->flags & FI_MULTI_RECV) || left == 0 ||
-	       left < ep->min_multi_recv;
+	return !(r->flags & FI_MULTI_RECV) || left == 0 || left < r->least;
 }
 
 void receive_end(struct endpoint *ep, struct receive *r,
 	struct fi_cq_err_entry *e, fi_addr_t source)
 {
-	bool last = receive_full(ep, r, 0) && r->fetching == 0;
+	bool last = receive_full(r, 0) && r->fetching == 0;
 	if (unlikely(r->flags & FI_MULTI_RECV) && last)
 		e->flags |= FI_MULTI_RECV;
 	receive_tell(ep, r, e, source);
@@ -81,8 +79,7 @@ void receive_end(struct endpoint *ep, struct receive *r,
 		receive_free(ep, r);
 }
 
-/* Room for the completion of one more message. */
-static inline int receive_reserve(struct endpoint *ep, struct receive *r)
+int receive_reserve(struct endpoint *ep, struct receive *r)
 {
 	if (likely(r->reserved > r->fetching) || !ep->rx_cq)
 		return 0;
@@ -101,23 +98,23 @@ static int receive_in(struct endpoint *ep, struct matcher *m, struct receive *r)
 	int e = matcher_post(m, r);
 	if (unlikely(e))
 		return e;
+	r->peer = r->source < ep->index_room ? ep->by_index[r->source] : NULL;
 	if (r->source == FI_ADDR_UNSPEC)
 		ep->awaited++;
-	else if (r->source < ep->index_room && ep->by_index[r->source])
-		ep->by_index[r->source]->awaited++;
+	else if (r->peer)
+		r->peer->awaited++;
 	if (unlikely(!list_empty(&ep->halted)))
 		unexpected_resume(ep);
 	return 0;
 }
 
-static void receive_out(
-	struct endpoint *ep, struct matcher *m, struct receive *r)
+void receive_out(struct endpoint *ep, struct matcher *m, struct receive *r)
 {
 	matcher_unpost(m, r);
 	if (r->source == FI_ADDR_UNSPEC)
 		ep->awaited--;
-	else if (r->source < ep->index_room && ep->by_index[r->source])
-		ep->by_index[r->source]->awaited--;
+	else if (r->peer)
+		r->peer->awaited--;
 }
 
 /* ---- delivering ---- */
@@ -178,8 +175,7 @@ static int deliver(struct endpoint *ep, struct receive *r,
 		if (e)
 			return e;
 	}
-	if (posted &&
-		receive_full(ep, r, bits_min(a->length, r->length - r->used)))
+	if (posted && receive_full(r, bits_min(a->length, r->length - r->used)))
 		receive_out(ep, posted, r);
 	if (op)
 		fetch_start(op);
@@ -251,8 +247,11 @@ int receive_arrived(struct endpoint *ep, const struct arrival *a)
 
 /* ---- posting ---- */
 
-static int receive_fill(struct receive *r, const struct wanted *w)
+static int receive_fill(
+	const struct endpoint *ep, struct receive *r, const struct wanted *w)
 {
+	list_init(&r->all);
+	r->least = ep->min_multi_recv;
 	r->iov_count = (uint32_t)w->count;
 	r->length = r->used = 0;
 	r->iov[0].iov_base = NULL;
@@ -299,13 +298,27 @@ static int receive_post(
 				       : receive_in(ep, m, r);
 		unexpected_arrival(u, &a);
 		more = !receive_full(
-			ep, r, bits_min(a.length, r->length - r->used));
+			r, bits_min(a.length, r->length - r->used));
 		e = deliver(ep, r, &a, NULL);
 		if (e)
 			return e;
 		unexpected_drop(ep, m, u);
 	}
 	return 0;
+}
+
+/* Tells that a buffer takes no more, without a message: see fi_cq(3). */
+static void receive_release(struct endpoint *ep, struct receive *r)
+{
+	const struct fi_cq_tagged_entry e = { .op_context = r->context,
+		.flags = FI_MULTI_RECV };
+	if (receive_reserve(ep, r)) {
+		LOG_WARN(CQ, "no memory to tell that a buffer is free\n");
+	} else if (ep->rx_cq) {
+		cq_complete(ep->rx_cq, &e, FI_ADDR_NOTAVAIL);
+		r->reserved--;
+	}
+	receive_free(ep, r);
 }
 
 /* It could not be posted after all: what it has already got stays with it. */
@@ -316,11 +329,8 @@ static int receive_give_up(struct endpoint *ep, struct receive *r, int error)
 		return error == -FI_ENOMEM ? -FI_EAGAIN : error;
 	}
 	r->length = r->used;
-	if (r->fetching == 0) {
-		struct fi_cq_err_entry e = { .op_context = r->context,
-			.flags = FI_RECV | FI_MSG };
-		receive_end(ep, r, &e, FI_ADDR_NOTAVAIL);
-	}
+	if (r->fetching == 0)
+		receive_release(ep, r);
 	return 0;
 }
 
@@ -329,7 +339,7 @@ static int receive_take_up(struct endpoint *ep, const struct wanted *w)
 	struct receive *r = receive_new(ep);
 	if (!r)
 		return -FI_EAGAIN;
-	int e = receive_fill(r, w);
+	int e = receive_fill(ep, r, w);
 	if (e == 0)
 		e = receive_reserve(ep, r);
 	struct matcher *m = receive_matcher(ep, w->tagged);
@@ -346,7 +356,7 @@ int receive_claimed(
 	struct receive *r = receive_new(ep);
 	if (!r)
 		return -FI_EAGAIN;
-	int e = receive_fill(r, w);
+	int e = receive_fill(ep, r, w);
 	r->flags &= ~FI_MULTI_RECV;
 	if (e == 0)
 		e = receive_reserve(ep, r);
@@ -439,78 +449,4 @@ bool receive_posted(struct fid_ep *fid, void *buffer, size_t length,
 		posted_locked(ep, buffer, length, source, tag, ignore, context);
 	guard_leave(&ep->domain->guard);
 	return done;
-}
-
-/* ---- ending without a message ---- */
-
-static void receive_fail(
-	struct endpoint *ep, struct receive *r, bool tagged, int error)
-{
-	struct fi_cq_err_entry e = { .op_context = r->context,
-		.flags = FI_RECV | (tagged ? FI_TAGGED : FI_MSG),
-		.tag = r->tag,
-		.err = error,
-		.prov_errno = -error };
-	receive_out(ep, receive_matcher(ep, tagged), r);
-	/* It takes no more; long messages under way into it still end. */
-	r->length = r->used;
-	if (receive_reserve(ep, r))
-		LOG_WARN(CQ, "no memory to tell of a failed receive\n");
-	receive_end(ep, r, &e, r->source);
-}
-
-static void fail_from(struct endpoint *ep, bool tagged, fi_addr_t source)
-{
-	struct matcher *m = receive_matcher(ep, tagged);
-	list_for_each_safe (link, after, &m->receives) {
-		struct receive *r = list_of(link, struct receive, all);
-		if (r->source == source)
-			receive_fail(ep, r, tagged, FI_EHOSTUNREACH);
-	}
-}
-
-void receive_fail_from(struct endpoint *ep, fi_addr_t source)
-{
-	fail_from(ep, true, source);
-	fail_from(ep, false, source);
-}
-
-static bool cancel_in(struct endpoint *ep, bool tagged, void *context)
-{
-	struct matcher *m = receive_matcher(ep, tagged);
-	list_for_each (link, &m->receives) {
-		struct receive *r = list_of(link, struct receive, all);
-		if (r->context != context)
-			continue;
-		receive_fail(ep, r, tagged, FI_ECANCELED);
-		return true;
-	}
-	return false;
-}
-
-ssize_t receive_cancel(struct endpoint *ep, void *context)
-{
-	bool found = cancel_in(ep, true, context) ||
-		     cancel_in(ep, false, context);
-	return found ? 0 : -FI_ENOENT;
-}
-
-static void free_posted(struct endpoint *ep, struct matcher *m)
-{
-	list_for_each_safe (link, after, &m->receives) {
-		struct receive *r = list_of(link, struct receive, all);
-		receive_out(ep, m, r);
-		receive_free(ep, r);
-	}
-}
-
-void receive_free_all(struct endpoint *ep)
-{
-	free_posted(ep, &ep->tagged);
-	free_posted(ep, &ep->untagged);
-	for (struct receive *r = ep->spare, *next; r; r = next) {
-		next = r->spare;
-		free(r);
-	}
-	ep->spare = NULL;
 }

@@ -74,11 +74,23 @@ int receive_claimed(
 void receive_end(struct endpoint *, struct receive *, struct fi_cq_err_entry *,
 	fi_addr_t source);
 
+/* ---- ending without a message: receive_fail.c ---- */
+
+/* A long message into it comes no more, and nobody is told. */
+void receive_abandon(struct endpoint *, struct receive *);
 /* Receives that only a peer could meet that is gone. */
 void receive_fail_from(struct endpoint *, fi_addr_t source);
 /* fi_cancel(). 0 or -FI_ENOENT. */
 ssize_t receive_cancel(struct endpoint *, void *context);
 /* Drops them all: the endpoint closes. */
 void receive_free_all(struct endpoint *);
+
+/* What receive.c does for these: */
+
+/* Room for the completion of one more message. 0, -FI_EAGAIN. */
+int receive_reserve(struct endpoint *, struct receive *);
+/* It is posted no more. */
+void receive_out(struct endpoint *, struct matcher *, struct receive *);
+void receive_free(struct endpoint *, struct receive *);
 
 #endif

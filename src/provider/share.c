@@ -13,7 +13,7 @@ struct desk {
 	struct cay_window *window;
 	uint64_t key;
 	uint64_t used; /* a bit for each word */
-	uint16_t generation[SHARE_DESK_WORDS];
+	uint32_t generation[SHARE_DESK_WORDS];
 };
 
 _Static_assert(SHARE_DESK_WORDS == 64, "a bit of desk.used each");
@@ -126,7 +126,7 @@ int64_t share_claim(struct op *op)
 
 bool share_complete(const struct op *op)
 {
-	return op->chunks + op->pushed == share_chunks(op->total);
+	return op->chunks + op->pushed >= share_chunks(op->total);
 }
 
 void share_pushed(struct op *op, int status, const void *data, size_t length)

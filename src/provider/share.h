@@ -7,14 +7,15 @@
  * They claim chunks in a word of the receiver's *desk*, memory of the device
  * behind a window:
  *
- *	bits 0-23	chunks that the receiver has claimed
- *	bits 24-47	chunks that the sender has claimed
- *	bits 48-63	generation: a desk's word is used again
+ *	bits 0-15	chunks that the receiver has claimed
+ *	bits 16-31	chunks that the sender has claimed
+ *	bits 32-63	generation: a desk's word is used again
  *
  * by compare-and-swap, and only while both together are fewer than all. So each
  * chunk is claimed once; when the receiver finds none left, it knows how many
  * are the sender's, and waits to hear that these are stored. A sender that
- * comes late finds the word exhausted, or of another generation.
+ * comes late, perhaps by many thousand messages of others, finds the word
+ * exhausted, or of another generation.
  */
 #ifndef CAY_PROVIDER_SHARE_H
 #define CAY_PROVIDER_SHARE_H
@@ -24,11 +25,12 @@
 
 #define SHARE_CHUNK_MIN	 (16u << 10)
 #define SHARE_CHUNK_MAX	 (128u << 10)
+#define SHARE_CHUNKS_MAX (32u << 10) /* about: half of what can be counted */
 #define SHARE_DESK_WORDS 64
 
 #define SHARE_FRONT	       1ull
-#define SHARE_BACK	       (1ull << 24)
-#define SHARE_GENERATION_SHIFT 48
+#define SHARE_BACK	       (1ull << 16)
+#define SHARE_GENERATION_SHIFT 32
 
 static inline uint32_t share_front(uint64_t word)
 {
@@ -44,9 +46,11 @@ static inline uint32_t share_back(uint64_t word)
 static inline uint64_t share_chunk_bytes(uint64_t bytes)
 {
 	uint64_t chunk = bits_round_up(bytes / 8, 4096);
+	uint64_t least = bits_round_up(bytes / SHARE_CHUNKS_MAX, 4096);
 	if (chunk < SHARE_CHUNK_MIN)
 		return SHARE_CHUNK_MIN;
-	return bits_min(chunk, SHARE_CHUNK_MAX);
+	chunk = bits_min(chunk, SHARE_CHUNK_MAX);
+	return chunk < least ? least : chunk;
 }
 
 static inline uint32_t share_chunks(uint64_t bytes)

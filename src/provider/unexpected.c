@@ -58,6 +58,7 @@ static void flow_subtract(struct endpoint *ep, const struct unexpected *u)
 {
 	ep->held_bytes -= unexpected_weight(u);
 	u->from->held--;
+	peer_settle(u->from);
 	if (unlikely(!list_empty(&ep->halted)) &&
 		ep->held_bytes <= settings.unexpected_bytes / 2)
 		flow_resume(ep, true);

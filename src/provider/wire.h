@@ -30,6 +30,7 @@ enum wire_kind {
 	WIRE_RESULT,	  /* tag: operation; WIRE_STATUS; the old values */
 	WIRE_PUSH,	  /* tag: operation; struct wire_push: help to copy */
 	WIRE_PUSHED,	  /* tag: operation; WIRE_STATUS; how many chunks */
+	WIRE_GONE,	  /* to oneself: this was the last of port tag */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)

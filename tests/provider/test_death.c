@@ -380,6 +380,51 @@ static void death_at_any_time(void **state)
 	}
 }
 
+/* ---- a life so short that nobody noticed ---- */
+
+/* Two receives wait for somebody who comes, sends one message, and is gone. */
+static void brief_root(struct stack *s, struct member *me)
+{
+	struct fi_cq_err_entry error;
+	char to[2];
+	s->peers[1] = stack_insert(s, me, 1);
+	for (unsigned i = 0; i < 2; i++)
+		MUST(s, fi_trecv(s->ep, to + i, 1, NULL, s->peers[1], 1, 0,
+				to + i));
+	member_meet(me, s);
+	member_meet(me, NULL);
+	cq_expect(s->rxcq, to);
+	CHECK_EQUAL(to[0], 'x');
+	CHECK_EQUAL(cq_next_error(s->rxcq, &error), FI_EHOSTUNREACH);
+	CHECK(error.op_context == to + 1);
+}
+
+static void brief_body(struct member *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ .disabled = me->rank == 1 });
+	stack_tell(&s, me);
+	member_meet(me, NULL);
+	if (me->rank == 0) {
+		brief_root(&s, me);
+		stack_close(&s);
+		return;
+	}
+	member_meet(me, NULL);
+	CHECK_EQUAL(fi_enable(s.ep), 0);
+	s.peers[0] = stack_insert(&s, me, 0);
+	MUST(&s, fi_tinject(s.ep, "x", 1, s.peers[0], 1));
+	stack_close(&s);
+	member_meet(me, NULL);
+}
+
+static void a_short_life_has_an_end(void **state)
+{
+	(void)state;
+	crew_run(2, brief_body, NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -389,6 +434,7 @@ int main(void)
 		TEST(receives_from_anybody_stay),
 		TEST(short_messages_of_the_dead_can_be_read),
 		TEST(death_at_any_time),
+		TEST(a_short_life_has_an_end),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -224,6 +224,58 @@ static void wakes_several(void **state)
 	run_case(readers_case);
 }
 
+/* ---- errors ---- */
+
+static void error_read(struct fid_eq *eq, uint32_t version)
+{
+	const size_t mark = 12345;
+	struct fi_eq_err_entry error = { .err_data_size = mark };
+	struct fi_eq_entry e;
+	uint32_t kind;
+	bool old = FI_VERSION_LT(version, FI_VERSION(1, 5));
+	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAVAIL);
+	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	CHECK_EQUAL(error.err, FI_EINVAL);
+	CHECK_EQUAL(error.data, 0);
+	/* Entries of old did not have this member. */
+	CHECK_EQUAL(error.err_data_size, old ? mark : 0);
+	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), sizeof(e));
+	CHECK_EQUAL(kind, FI_AV_COMPLETE);
+}
+
+/* An insertion that fails, in a fabric of that version. */
+static void error_of_version(struct stack *s, uint32_t version)
+{
+	char nobody[ADDRESS_MAX] = "fi_nobody://";
+	struct fi_av_attr attr = { .flags = FI_EVENT };
+	struct stack o = { .info = s->info };
+	s->info->fabric_attr->api_version = version;
+	CHECK_EQUAL(fi_fabric(o.info->fabric_attr, &o.fabric, NULL), 0);
+	CHECK_EQUAL(fi_domain(o.fabric, o.info, &o.domain, NULL), 0);
+	struct fid_eq *eq = open_eq(&o, 0, FI_WAIT_NONE);
+	CHECK_EQUAL(fi_av_open(o.domain, &attr, &o.av, NULL), 0);
+	CHECK_EQUAL(fi_av_bind(o.av, &eq->fid, 0), 0);
+	CHECK_EQUAL(fi_av_insert(o.av, nobody, 1, NULL, 0, NULL), 0);
+	error_read(eq, version);
+	CHECK_EQUAL(fi_close(&o.av->fid), 0);
+	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	CHECK_EQUAL(fi_close(&o.domain->fid), 0);
+	CHECK_EQUAL(fi_close(&o.fabric->fid), 0);
+}
+
+static void error_case(struct stack *s)
+{
+	error_of_version(s, FI_VERSION(1, 4));
+	error_of_version(s, API_VERSION);
+}
+
+static void errors_come_first(void **state)
+{
+	(void)state;
+	run_case(error_case);
+}
+
 static void busy_case(struct stack *s)
 {
 	struct fid_eq *eq = open_eq(s, 0, FI_WAIT_NONE);
@@ -248,6 +300,7 @@ int main(void)
 		TEST(has_a_descriptor),
 		TEST(sleeps_for_a_time),
 		TEST(wakes_several),
+		TEST(errors_come_first),
 		TEST(is_busy_while_bound),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

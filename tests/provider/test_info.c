@@ -159,6 +159,8 @@ static void test_caps(void **state)
 		{ FI_MSG | FI_MULTI_RECV | FI_SOURCE,
 			FI_MSG | FI_MULTI_RECV | FI_SOURCE | MSG_WAYS },
 		{ ALL_CAPS, ALL_CAPS },
+		{ FI_LOCAL_COMM, ALL_CAPS },
+		{ FI_SOURCE | FI_REMOTE_COMM, ALL_CAPS },
 	};
 	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {

@@ -106,6 +106,50 @@ static void atomics_need_nobody(void **state)
 	crew_run(3, alone_body, NULL);
 }
 
+/* Words that are none for a processor: their owner executes what is asked. */
+static void odd_access(struct stack *s, const struct target *t)
+{
+	const uint64_t one = 1;
+	uint64_t before = 9;
+	for (uint64_t i = 0; i < 10; i++) {
+		MUST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &before, NULL,
+				t->peer, t->base + 8, t->key, FI_UINT64, FI_SUM,
+				s));
+		cq_expect(s->txcq, s);
+		CHECK_EQUAL(before, i);
+	}
+}
+
+static void odd_body(struct member *me, void *argument)
+{
+	struct stack s;
+	struct fid_mr *mr;
+	struct target t;
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	stack_join(&s, me);
+	struct cay_fabric_memory *m = memory_of(&s);
+	unsigned char *memory = m->alloc(s.ep, 4096);
+	CHECK(memory != NULL);
+	CHECK_EQUAL(fi_mr_reg(s.domain, memory + 4, 100, ACCESS_REMOTE, 0, 7, 0,
+			    &mr, NULL),
+		0);
+	region_share(
+		&s, me, &(struct region){ .memory = memory, .mr = mr }, 1, &t);
+	if (me->rank == 0)
+		odd_access(&s, &t);
+	member_meet(me, &s);
+	CHECK_EQUAL(fi_close(&mr->fid), 0);
+	m->free(s.ep, memory);
+	stack_leave(&s, me);
+}
+
+static void a_region_may_begin_anywhere(void **state)
+{
+	(void)state;
+	crew_run(2, odd_body, NULL);
+}
+
 static void refused_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -134,6 +178,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(atomics_need_nobody),
+		TEST(a_region_may_begin_anywhere),
 		TEST(what_is_wrong_is_told),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

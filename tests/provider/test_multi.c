@@ -266,6 +266,116 @@ static void too_long_ones_are_cut(void **state)
 	crew_run(2, cut_body, NULL);
 }
 
+/* ---- the option changes while a long message comes ---- */
+
+#define SLOW_BYTES (32ul << 20)
+
+/* What is posted keeps the value that it was posted with. */
+static void option_receive(struct stack *s, struct member *me, size_t later)
+{
+	unsigned char *buffer = malloc(SLOW_BYTES + 3 * MIN_BYTES);
+	struct fi_cq_tagged_entry e;
+	CHECK(buffer != NULL);
+	MUST(s, post_multi(s, buffer, SLOW_BYTES + 3 * MIN_BYTES));
+	member_meet(me, s);
+	member_meet(me, NULL);
+	stack_progress(s);
+	set_min(s, later);
+	cq_next(s->rxcq, &e);
+	CHECK_EQUAL(e.len, SLOW_BYTES);
+	CHECK(!(e.flags & FI_MULTI_RECV));
+	member_meet(me, s);
+	cq_next(s->rxcq, &e);
+	CHECK_EQUAL(e.len, 3000);
+	CHECK(!(e.flags & FI_MULTI_RECV));
+	cq_next(s->rxcq, &e);
+	CHECK_EQUAL(e.len, 6000);
+	CHECK(e.flags & FI_MULTI_RECV);
+	cq_quiet(s->rxcq);
+	free(buffer);
+}
+
+static void option_send(struct stack *s, struct member *me)
+{
+	unsigned char *from = calloc(1, SLOW_BYTES);
+	CHECK(from != NULL);
+	member_meet(me, s);
+	MUST(s, fi_send(s->ep, from, SLOW_BYTES, NULL, s->peers[1], from));
+	member_meet(me, NULL);
+	cq_expect(s->txcq, from);
+	member_meet(me, s);
+	MUST(s, fi_inject(s->ep, from, 3000, s->peers[1]));
+	MUST(s, fi_send(s->ep, from, 6000, NULL, s->peers[1], from));
+	cq_expect(s->txcq, from);
+	free(from);
+}
+
+static void option_body(struct member *me, void *argument)
+{
+	struct stack s;
+	open_multi(&s, me, &(struct options){ .caps = CAPS });
+	if (me->rank == 1)
+		option_receive(&s, me, *(size_t *)argument);
+	else
+		option_send(&s, me);
+	stack_leave(&s, me);
+}
+
+static void the_option_is_for_later_receives(void **state)
+{
+	(void)state;
+	crew_run(2, option_body, &(size_t){ 4 * MIN_BYTES });
+	crew_run(2, option_body, &(size_t){ 1 });
+}
+
+/* ---- from somebody who is gone ---- */
+
+/* It gets what is there, and then back, without a message. */
+static void legacy_receive(struct stack *s)
+{
+	static unsigned char buffer[8 * MIN_BYTES];
+	struct iovec iov = { buffer, sizeof(buffer) };
+	struct fi_msg m = { &iov, NULL, 1, s->peers[0], buffer, 0 };
+	struct fi_cq_tagged_entry e;
+	MUST(s, fi_recvmsg(s->ep, &m, FI_MULTI_RECV));
+	for (unsigned i = 0; i < 2; i++) {
+		cq_next(s->rxcq, &e);
+		CHECK_EQUAL(e.len, 100);
+		CHECK(e.flags & FI_RECV && !(e.flags & FI_MULTI_RECV));
+	}
+	cq_next(s->rxcq, &e);
+	CHECK(e.op_context == buffer);
+	CHECK_EQUAL(e.flags, FI_MULTI_RECV);
+	cq_quiet(s->rxcq);
+}
+
+static void legacy_body(struct member *me, void *argument)
+{
+	static unsigned char from[100];
+	struct stack s;
+	(void)argument;
+	open_multi(
+		&s, me, &(struct options){ .caps = CAPS | FI_DIRECTED_RECV });
+	if (me->rank == 0) {
+		for (unsigned i = 0; i < 2; i++)
+			MUST(&s, fi_inject(
+					 s.ep, from, sizeof(from), s.peers[1]));
+		stack_close(&s);
+		member_meet(me, NULL);
+	} else {
+		member_meet(me, &s);
+		cq_quiet(s.rxcq);
+		legacy_receive(&s);
+		stack_close(&s);
+	}
+}
+
+static void buffers_come_back_from_the_dead(void **state)
+{
+	(void)state;
+	crew_run(2, legacy_body, NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -274,6 +384,8 @@ int main(void)
 		TEST(the_last_message_says_so),
 		TEST(the_flag_can_be_implied),
 		TEST(too_long_ones_are_cut),
+		TEST(the_option_is_for_later_receives),
+		TEST(buffers_come_back_from_the_dead),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -256,6 +256,44 @@ static void nothing_goes_before_it_is_enabled(void **state)
 	crew_run(1, disabled_body, NULL);
 }
 
+/* ---- peers of whom nothing but a service is known ---- */
+
+/* Member 1 never sends anything of its own. */
+static void service_body(struct member *me, void *argument)
+{
+	const char *service = "4711";
+	struct region mine;
+	struct stack s;
+	uint64_t word = 42;
+	fi_addr_t to;
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
+			       .service = me->rank == 1 ? service : NULL });
+	region_open(&s, &mine, sizeof(word), ACCESS_REMOTE);
+	atomic_store(member_word(me, me->rank), fi_mr_key(mine.mr));
+	member_meet(me, &s);
+	if (me->rank == 0) {
+		CHECK_EQUAL(fi_av_insertsvc(
+				    s.av, "localhost", service, &to, 0, NULL),
+			1);
+		MUST(&s, fi_write(s.ep, &word, sizeof(word), NULL, to, 0,
+				 atomic_load(member_word(me, 1)), &word));
+		cq_expect(s.txcq, &word);
+	}
+	member_meet(me, &s);
+	if (me->rank == 1)
+		CHECK_EQUAL(memcmp(mine.memory, &word, sizeof(word)), 0);
+	cq_quiet(s.txcq);
+	region_close(&mine);
+	stack_leave(&s, me);
+}
+
+static void a_service_need_not_speak_first(void **state)
+{
+	(void)state;
+	crew_run(2, service_body, NULL);
+}
+
 /* ---- completions ---- */
 
 static void silent_access(struct scene *c)
@@ -391,6 +429,7 @@ int main(void)
 		TEST(pieces_meet_pieces),
 		TEST(what_is_wrong_is_told),
 		TEST(nothing_goes_before_it_is_enabled),
+		TEST(a_service_need_not_speak_first),
 		TEST(completions_are_selective),
 		TEST(many_may_be_under_way),
 		TEST(data_follows_the_bytes),

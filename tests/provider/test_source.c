@@ -265,6 +265,70 @@ static void removed_peers_are_strangers(void **state)
 	crew_run(2, removed_body, NULL);
 }
 
+/* ---- whose index becomes another's ---- */
+
+/* Rank 1 goes, with as many entries as it has, and rank 2 gets its index. */
+static void replace(
+	struct stack *s, struct member *me, fi_addr_t *gone, unsigned count)
+{
+	CHECK_EQUAL(fi_av_remove(s->av, &s->peers[2], 1, 0), 0);
+	CHECK_EQUAL(fi_av_remove(s->av, gone, count, 0), 0);
+	s->peers[2] = stack_insert(s, me, 2);
+	CHECK_EQUAL(s->peers[2], s->peers[1]);
+}
+
+/* What rank 1 sent before, and what it sends after, is not from rank 2. */
+static void replaced_root(struct stack *s, struct member *me, bool twice)
+{
+	fi_addr_t entries[2] = { s->peers[1], FI_ADDR_NOTAVAIL };
+	struct fi_cq_tagged_entry e;
+	unsigned to = 0, other = 0;
+	if (twice) {
+		entries[1] = stack_insert(s, me, 1);
+		MUST(s, fi_tinject(s->ep, "", 0, entries[1], 2));
+	}
+	member_meet(me, s);
+	cq_quiet(s->rxcq);
+	replace(s, me, entries, twice ? 2 : 1);
+	member_meet(me, s);
+	cq_quiet(s->rxcq);
+	post_rank(s, &to, s->peers[2]);
+	cq_quiet(s->rxcq);
+	member_meet(me, s);
+	expect_rank(s, &to, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		post_rank(s, &other, FI_ADDR_UNSPEC);
+		CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+		CHECK_EQUAL(other, 1);
+	}
+}
+
+static void replaced_body(struct member *me, void *argument)
+{
+	struct stack s;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		replaced_root(&s, me, *(bool *)argument);
+	} else {
+		for (unsigned turn = 0; turn < 3; turn++) {
+			if (me->rank == 1 && turn < 2)
+				send_rank(&s, 1, 1);
+			member_meet(me, &s);
+		}
+		if (me->rank == 2)
+			send_rank(&s, 2, 1);
+	}
+	stack_leave(&s, me);
+}
+
+static void messages_keep_their_source(void **state)
+{
+	(void)state;
+	crew_run(3, replaced_body, &(bool){ false });
+	crew_run(3, replaced_body, &(bool){ true });
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -274,6 +338,7 @@ int main(void)
 		TEST(without_the_capability_anybody_will_do),
 		TEST(strangers_have_no_address),
 		TEST(removed_peers_are_strangers),
+		TEST(messages_keep_their_source),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

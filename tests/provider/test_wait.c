@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
+#include "region.h"
 
 #define ROUNDS	 1000
 #define SLEEPERS 4
@@ -247,6 +247,49 @@ static void two_queues(void **state)
 	sides(by_short_sreads, by_descriptor);
 }
 
+/* ---- accesses by one thread, for which another sleeps ---- */
+
+static void access_body(struct member *me, void *argument)
+{
+	wait_way **way = argument;
+	struct random random = { me->rank + 3 };
+	struct region mine;
+	struct target t;
+	struct stack s;
+	pthread_t thread;
+	uint64_t word = 1;
+	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
+			       .wait = FI_WAIT_FD,
+			       .threading = FI_THREAD_SAFE });
+	struct side side = { &s, s.txcq, *way };
+	stack_join(&s, me);
+	region_open(&s, &mine, sizeof(word), ACCESS_REMOTE);
+	region_share(&s, me, &mine, !me->rank, &t);
+	CHECK_EQUAL(pthread_create(&thread, NULL, side_run, &side), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i % 2)
+			MUST(&s, fi_write(s.ep, &word, sizeof(word), NULL,
+					 t.peer, t.base, t.key, NULL));
+		else
+			MUST(&s, fi_atomic(s.ep, &word, 1, NULL, t.peer, t.base,
+					 t.key, FI_UINT64, FI_SUM, NULL));
+		random_pause(&random, 100 * NS_PER_US);
+	}
+	CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	member_meet(me, &s);
+	region_close(&mine);
+	stack_leave(&s, me);
+}
+
+static void accesses(void **state)
+{
+	wait_way *ways[] = { by_sread, by_short_sreads, by_descriptor };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(ways); i++)
+		crew_run(2, access_body, &ways[i]);
+}
+
 /* ---- one process: time, signals, conditions ---- */
 
 typedef void alone_case(struct stack *);
@@ -363,6 +406,7 @@ int main(void)
 		TEST(descriptors),
 		TEST(several_sleepers),
 		TEST(two_queues),
+		TEST(accesses),
 		TEST(times_out),
 		TEST(is_signalled),
 		TEST(is_interrupted),
