@@ -310,6 +310,21 @@ static int peer_expire(struct peer *p)
 	return r == -FI_ENOMEM ? r : 0;
 }
 
+/* Who says that he is somebody else must have that name at the node. */
+static bool name_is_at(
+	struct endpoint *ep, const struct address *a, uint16_t vpid)
+{
+	struct cay_peer *port;
+	if (cay_peer_lookup(ep->port, a->name, 0, &port))
+		return false;
+	bool there = cay_peer_addr(port).vpid == vpid;
+	cay_peer_release(port);
+	if (!there)
+		LOG_WARN(
+			EP_CTRL, "port %u says that it is %s\n", vpid, a->name);
+	return there;
+}
+
 int peer_greeted(struct endpoint *ep, struct cay_addr from, const void *data,
 	size_t length)
 {
@@ -323,6 +338,8 @@ int peer_greeted(struct endpoint *ep, struct cay_addr from, const void *data,
 		return r;
 	/* The same name from another port: it was closed and opened anew. */
 	if (p->port && p->vpid != from.vpid) {
+		if (!name_is_at(ep, &a, from.vpid))
+			return 0;
 		peer_gone(ep, p->vpid);
 		r = peer_of_address(ep, &a, &p);
 		if (r)

@@ -367,7 +367,8 @@ static void dying_run(bool receives)
 	for (uint64_t i = 0; i < scaled(15); i++) {
 		struct crew c;
 		crew_start(&c, 2, dying_body, &receives);
-		child_hear(&c.children[1]);
+		for (unsigned rank = 0; rank < 2; rank++)
+			child_hear(&c.children[rank]);
 		nap_ns(random_below(&r, 4 * NS_PER_MS));
 		crew_kill(&c, 1);
 		crew_join(&c);
