@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/process_memory.h"
 #include "provider/atomic.h"
 #include "provider/endpoint.h"
 #include "provider/mr.h"
@@ -109,13 +110,27 @@ static void request_execute(const struct wire_atomic *q,
 			compare ? compare + at : NULL, previous + at);
 }
 
+/*
+ * What is registered may have been unmapped meanwhile, or be read-only: that is
+ * the asker's error and not our end.
+ */
+static int request_region(struct endpoint *ep, const struct wire_atomic *q,
+	size_t bytes, void **memory)
+{
+	bool write = q->op != FI_ATOMIC_READ;
+	int r = mr_reach(ep->domain, q->key, q->address, bytes,
+		request_access(q), memory);
+	if (r)
+		return r;
+	return process_memory_mapped(*memory, bytes, write) ? 0 : -FI_EFAULT;
+}
+
 /* As mr_reach(). The card is only read. */
 static int request_reach(struct endpoint *ep, const struct wire_atomic *q,
 	size_t bytes, void **memory)
 {
 	if (likely(q->key != ATOMIC_KEY_CARD))
-		return mr_reach(ep->domain, q->key, q->address, bytes,
-			request_access(q), memory);
+		return request_region(ep, q, bytes, memory);
 	if (q->op != FI_ATOMIC_READ || bytes != sizeof(ep->address.card))
 		return -FI_EKEYREJECTED;
 	*memory = &ep->address.card;

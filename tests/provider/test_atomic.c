@@ -5,6 +5,7 @@
  */
 #include <complex.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "region.h"
 
@@ -355,9 +356,50 @@ static void what_is_wrong_is_told(void **state)
 	crew_run(2, refused_body, NULL);
 }
 
+/* Member 1 registers memory, takes it away, and lives on. */
+static void gone_body(struct member *me, void *argument)
+{
+	struct stack s;
+	struct region r = { .bytes = 3 * 4096 };
+	struct scene c = { 0 };
+	uint64_t word = 0;
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	stack_join(&s, me);
+	r.memory = mmap(NULL, r.bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(r.memory != MAP_FAILED);
+	CHECK_EQUAL(fi_mr_reg(s.domain, r.memory, r.bytes, ACCESS_REMOTE, 0, 9,
+			    0, &r.mr, NULL),
+		0);
+	CHECK_EQUAL(munmap(r.memory + 4096, 4096), 0);
+	CHECK_EQUAL(mprotect(r.memory + 8192, 4096, PROT_READ), 0);
+	region_share(&s, me, &r, 1, &c.to);
+	c.s = s;
+	if (me->rank == 0) {
+		CHECK_EQUAL(error_of(&c, 4096, c.to.key), FI_EFAULT);
+		CHECK_EQUAL(error_of(&c, 8192, c.to.key), FI_EFAULT);
+		fetch(&c, 8192, FI_UINT64, FI_ATOMIC_READ, NULL, &word);
+		fetch(&c, 8, FI_UINT64, FI_SUM, &(uint64_t){ 3 }, &word);
+	}
+	member_meet(me, &s);
+	if (me->rank == 1)
+		CHECK_EQUAL(((uint64_t *)(void *)r.memory)[1], 3);
+	CHECK_EQUAL(fi_close(&r.mr->fid), 0);
+	stack_leave(&s, me);
+	munmap(r.memory, r.bytes);
+}
+
+static void memory_may_be_gone(void **state)
+{
+	(void)state;
+	crew_run(2, gone_body, NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(memory_may_be_gone),
 		TEST(every_operation_on_every_type),
 		TEST(members_count_together),
 		TEST(arrays_may_be_long_and_in_pieces),
