@@ -37,10 +37,26 @@ static void member_run(struct child *parent, void *argument)
 	s->body(&s->member, s->argument);
 }
 
+bool crew_cold;
+
+static void library_load(void)
+{
+	static bool loaded;
+	struct fi_info *info = NULL;
+	if (loaded || crew_cold)
+		return;
+	loaded = true;
+	struct fi_info *hints = stack_hints(&(struct options){ 0 });
+	CHECK_EQUAL(fi_getinfo(API_VERSION, NULL, NULL, 0, hints, &info), 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
 void crew_start(
 	struct crew *c, unsigned count, member_body *body, void *argument)
 {
 	CHECK(count <= MEMBERS_MAX);
+	library_load();
 	*c = (struct crew){ .count = count,
 		.meeting = shared_memory(sizeof(struct meeting)) };
 	for (unsigned i = 0; i < count; i++) {

@@ -346,5 +346,6 @@ int main(void)
 		TEST(sending_to_nobody_is_an_error),
 		TEST(wrong_requests_are_refused),
 	};
+	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -353,5 +353,6 @@ int main(void)
 		TEST(counts_messages),
 		TEST(poll_sets),
 	};
+	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

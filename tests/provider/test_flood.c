@@ -348,5 +348,6 @@ int main(void)
 		TEST(a_receive_reaches_behind_a_flood),
 		TEST(long_messages_wait_at_their_sender),
 	};
+	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

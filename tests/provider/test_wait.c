@@ -412,5 +412,6 @@ int main(void)
 		TEST(is_interrupted),
 		TEST(tries),
 	};
+	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
