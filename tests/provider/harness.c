@@ -2,7 +2,6 @@
 /* See harness.h. */
 #include "harness.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,7 +119,7 @@ void member_meet(struct member *me, struct stack *s)
 		if (s)
 			stack_progress(s);
 		CHECK(now_ns() < deadline);
-		sched_yield();
+		nap_ns(20 * NS_PER_US);
 	}
 }
 
@@ -307,7 +306,7 @@ static void queue_next(
 	uint64_t deadline = soon();
 	while (!queue_read(cq, e, source)) {
 		CHECK(now_ns() < deadline);
-		sched_yield();
+		nap_ns(20 * NS_PER_US);
 	}
 }
 
@@ -337,7 +336,7 @@ int cq_next_error(struct fid_cq *cq, struct fi_cq_err_entry *e)
 	ssize_t r;
 	while ((r = fi_cq_read(cq, &none, 1)) == -FI_EAGAIN) {
 		CHECK(now_ns() < deadline);
-		sched_yield();
+		nap_ns(20 * NS_PER_US);
 	}
 	CHECK_EQUAL(r, -FI_EAVAIL);
 	*e = (struct fi_cq_err_entry){ 0 };
@@ -352,6 +351,6 @@ void cq_quiet(struct fid_cq *cq)
 	struct fi_cq_tagged_entry e;
 	do {
 		CHECK_EQUAL(fi_cq_read(cq, &e, 1), -FI_EAGAIN);
-		sched_yield();
+		nap_ns(20 * NS_PER_US);
 	} while (now_ns() < until);
 }
