@@ -46,8 +46,7 @@ static bool reference_take(struct arrival *a)
 	a->bytes = NULL;
 	a->length = at.length;
 	a->address = at.address;
-	a->key = (struct cay_key){ .capability = at.key & CAY_CAPABILITY_MASK,
-		.window = (uint32_t)(at.key >> 48) };
+	a->key = wire_key_of(at.key);
 	return true;
 }
 

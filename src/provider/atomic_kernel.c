@@ -10,6 +10,7 @@
 #include "provider/atomic_kernel.h"
 
 #include <complex.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* All types, so that one can be read without knowing which it is. */
@@ -326,44 +327,45 @@ static bool memory_is_word(const void *memory, size_t bytes)
 	return bytes <= 8 && (uintptr_t)memory % bytes == 0;
 }
 
+/*
+ * All of them with the strongest order: libfabric does not say which one
+ * atomics have with respect to other memory, and MPI needs it.
+ */
 static void word_load(void *memory, size_t bytes, union element *e)
 {
 	switch (bytes) {
 	case 1:
-		__atomic_load((uint8_t *)memory, &e->u8, __ATOMIC_SEQ_CST);
+		e->u8 = atomic_load((_Atomic uint8_t *)memory);
 		break;
 	case 2:
-		__atomic_load((uint16_t *)memory, &e->u16, __ATOMIC_SEQ_CST);
+		e->u16 = atomic_load((_Atomic uint16_t *)memory);
 		break;
 	case 4:
-		__atomic_load((uint32_t *)memory, &e->u32, __ATOMIC_SEQ_CST);
+		e->u32 = atomic_load((_Atomic uint32_t *)memory);
 		break;
 	default:
-		__atomic_load((uint64_t *)memory, &e->u64, __ATOMIC_SEQ_CST);
+		e->u64 = atomic_load((_Atomic uint64_t *)memory);
 		break;
 	}
 }
 
 /* False: it has changed, and this is what is there now. */
-static bool word_swap(
-	void *memory, size_t bytes, union element *there, union element *new)
+static bool word_swap(void *memory, size_t bytes, union element *there,
+	const union element *new)
 {
 	switch (bytes) {
 	case 1:
-		return __atomic_compare_exchange((uint8_t *)memory, &there->u8,
-			&new->u8, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		return atomic_compare_exchange_strong(
+			(_Atomic uint8_t *)memory, &there->u8, new->u8);
 	case 2:
-		return __atomic_compare_exchange((uint16_t *)memory,
-			&there->u16, &new->u16, false, __ATOMIC_SEQ_CST,
-			__ATOMIC_SEQ_CST);
+		return atomic_compare_exchange_strong(
+			(_Atomic uint16_t *)memory, &there->u16, new->u16);
 	case 4:
-		return __atomic_compare_exchange((uint32_t *)memory,
-			&there->u32, &new->u32, false, __ATOMIC_SEQ_CST,
-			__ATOMIC_SEQ_CST);
+		return atomic_compare_exchange_strong(
+			(_Atomic uint32_t *)memory, &there->u32, new->u32);
 	default:
-		return __atomic_compare_exchange((uint64_t *)memory,
-			&there->u64, &new->u64, false, __ATOMIC_SEQ_CST,
-			__ATOMIC_SEQ_CST);
+		return atomic_compare_exchange_strong(
+			(_Atomic uint64_t *)memory, &there->u64, new->u64);
 	}
 }
 

@@ -32,12 +32,11 @@ int cq_grow(struct cq *q)
 void cq_fail(struct cq *q, const struct fi_cq_err_entry *e, fi_addr_t source)
 {
 	assert(e->err && q->reserved);
-	struct cq_slot *slot = &q->slots[q->tail++ & (q->room - 1)];
+	struct cq_slot *slot = cq_slot(q);
 	slot->entry = *e;
 	slot->entry.err_data = NULL;
 	slot->entry.err_data_size = 0;
 	slot->source = source;
-	q->reserved--;
 	q->errors++;
 	wait_wake(&q->wait);
 }
@@ -48,33 +47,23 @@ static bool cq_idle(const struct wait *w)
 	return q->head == q->tail;
 }
 
-/*
- * Each format is the beginning of the next. Word by word: what was stored in
- * words a moment ago comes faster than by a wider load, which has to wait until
- * it is in the cache.
- */
+/* Each format is the beginning of the next. Constant sizes copy fast. */
 static inline void *entry_copy(
 	const struct cq *q, void *to, const struct fi_cq_err_entry *e)
 {
-	const uint64_t *from = (const void *)e;
-	uint64_t *at = to;
-#define WORD(i) at[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED)
 	switch (q->entry_bytes) {
-	default:
-		WORD(5);
-		/* fall through */
-	case sizeof(struct fi_cq_data_entry):
-		WORD(4);
-		WORD(3);
-		/* fall through */
-	case sizeof(struct fi_cq_msg_entry):
-		WORD(2);
-		WORD(1);
-		/* fall through */
 	case sizeof(struct fi_cq_entry):
-		WORD(0);
+		memcpy(to, e, sizeof(struct fi_cq_entry));
+		break;
+	case sizeof(struct fi_cq_msg_entry):
+		memcpy(to, e, sizeof(struct fi_cq_msg_entry));
+		break;
+	case sizeof(struct fi_cq_data_entry):
+		memcpy(to, e, sizeof(struct fi_cq_data_entry));
+		break;
+	default:
+		memcpy(to, e, sizeof(struct fi_cq_tagged_entry));
 	}
-#undef WORD
 	return (char *)to + q->entry_bytes;
 }
 

@@ -68,11 +68,10 @@ static inline struct cq_slot *cq_slot(struct cq *q)
 static inline void cq_complete(
 	struct cq *q, const struct fi_cq_tagged_entry *e, fi_addr_t source)
 {
-	struct cq_slot *slot = &q->slots[q->tail++ & (q->room - 1)];
+	struct cq_slot *slot = cq_slot(q);
 	__builtin_memcpy(&slot->entry, e, sizeof(*e));
 	slot->entry.err = 0;
 	slot->source = source;
-	q->reserved--;
 	if (unlikely(q->wait.watched))
 		wait_wake(&q->wait);
 }

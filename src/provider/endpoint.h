@@ -79,6 +79,12 @@ static inline struct endpoint *endpoint_of(struct fid_ep *fid)
 	return (struct endpoint *)(void *)fid;
 }
 
+/* Does an operation with these flags tell of errors only? */
+static inline bool endpoint_tx_silent(const struct endpoint *ep, uint64_t flags)
+{
+	return ep->tx_selective && !(flags & FI_COMPLETION);
+}
+
 /* The peer to send to. As peer_get(). */
 static inline int endpoint_peer(
 	struct endpoint *ep, fi_addr_t at, struct peer **peer)

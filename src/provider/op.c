@@ -55,6 +55,22 @@ struct op *op_new(struct endpoint *ep, struct peer *peer, enum op_kind kind)
 	return op;
 }
 
+struct op *op_new_tx(struct endpoint *ep, struct peer *peer, enum op_kind kind,
+	unsigned counter)
+{
+	if (ep->tx_cq && cq_reserve(ep->tx_cq))
+		return NULL;
+	struct op *op = op_new(ep, peer, kind);
+	if (!op) {
+		if (ep->tx_cq)
+			cq_unreserve(ep->tx_cq);
+		return NULL;
+	}
+	op->cq = ep->tx_cq;
+	op->cntr = ep->counters[counter];
+	return op;
+}
+
 uint64_t op_id(const struct op *op)
 {
 	return (uint64_t)op->generation << 32 | op->index;

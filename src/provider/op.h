@@ -86,6 +86,12 @@ void op_table_free(struct op_table *);
 
 /* A zeroed one in peer->ops; NULL without memory. */
 struct op *op_new(struct endpoint *, struct peer *, enum op_kind);
+/*
+ * The same with a completion reserved in the endpoint's transmit queue, if it
+ * has one, and with that counter (enum endpoint_counter).
+ */
+struct op *op_new_tx(
+	struct endpoint *, struct peer *, enum op_kind, unsigned counter);
 uint64_t op_id(const struct op *);
 /* The operation of that number to that peer, or NULL. */
 struct op *op_find(struct endpoint *, uint64_t id, const struct peer *);

@@ -8,12 +8,6 @@
 
 #include "provider/share.h"
 
-static struct cay_key key_of(uint64_t word)
-{
-	return (struct cay_key){ .capability = word & CAY_CAPABILITY_MASK,
-		.window = (uint32_t)(word >> 48) };
-}
-
 static bool push_valid(const struct wire_push *p, const struct op *send)
 {
 	return !send->shared && p->length <= send->length &&
@@ -130,10 +124,10 @@ int push_begin(struct op *send, const void *data, size_t length)
 	op->send = op_id(send);
 	op->source = send->source;
 	op->total = push.length;
-	op->remote = key_of(push.key);
+	op->remote = wire_key_of(push.key);
 	op->remote_address = push.address;
 	op->remote_id = push.id;
-	op->desk = key_of(push.desk);
+	op->desk = wire_key_of(push.desk);
 	op->desk_slot = (uint32_t)push.slot;
 	op->seen = push.word;
 	push_continue(op);

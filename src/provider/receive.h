@@ -31,13 +31,6 @@ struct wanted {
 /* All calls of fi_msg(3) and fi_tagged(3) that receive. Takes the guard. */
 ssize_t receive_wanted(struct fid_ep *, struct wanted *);
 
-/*
- * The short way: one buffer, a tag, and no message waits. False: take the long
- * one.
- */
-bool receive_posted(struct fid_ep *, void *, size_t length, fi_addr_t source,
-	uint64_t tag, uint64_t ignore, void *context);
-
 static inline bool receive_tagged(uint32_t head)
 {
 	unsigned kind = WIRE_KIND(head);

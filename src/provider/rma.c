@@ -115,19 +115,11 @@ static int rest_begin(
 static int rma_op(struct endpoint *ep, struct peer *peer,
 	const struct request *q, struct op **out)
 {
-	int r = ep->tx_cq ? cq_reserve(ep->tx_cq) : 0;
-	if (r)
-		return r;
-	struct op *op = op_new(ep, peer, OP_RMA);
-	if (!op) {
-		if (ep->tx_cq)
-			cq_unreserve(ep->tx_cq);
-		return -FI_ENOMEM;
-	}
-	op->cq = ep->tx_cq;
-	op->cntr = ep->counters[q->writes ? COUNT_WRITE : COUNT_READ];
-	op->silent = q->silent ||
-		     (ep->tx_selective && !(q->flags & FI_COMPLETION));
+	struct op *op = op_new_tx(
+		ep, peer, OP_RMA, q->writes ? COUNT_WRITE : COUNT_READ);
+	if (!op)
+		return -FI_EAGAIN;
+	op->silent = q->silent || endpoint_tx_silent(ep, q->flags);
 	op->flags = FI_RMA | (q->writes ? FI_WRITE : FI_READ);
 	op->context = q->context;
 	op->data = q->data;

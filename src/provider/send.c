@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/rma.h"
+
 #define SEND_FLAGS                                            \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |     \
 		FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
@@ -40,15 +42,14 @@ static void head_id(struct head *h, const struct op *op)
 	h->word[h->words++] = op_id(op);
 }
 
-static uint64_t send_flags(const struct request *q)
+static uint64_t send_flags(bool tagged)
 {
-	return FI_SEND | (q->tagged ? FI_TAGGED : FI_MSG);
+	return FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
 }
 
 static bool send_silent(const struct endpoint *ep, const struct request *q)
 {
-	return q->inject || !ep->tx_cq ||
-	       (ep->tx_selective && !(q->flags & FI_COMPLETION));
+	return q->inject || !ep->tx_cq || endpoint_tx_silent(ep, q->flags);
 }
 
 /* What the device said, for the caller. No room: what came in may make some. */
@@ -57,6 +58,26 @@ static ssize_t send_refused(struct endpoint *ep, int error)
 	if (error == -EAGAIN)
 		endpoint_progress(ep);
 	return provider_error(error);
+}
+
+/* All of its bytes in one place; how many. */
+static size_t request_gather(const struct request *q, unsigned char *to)
+{
+	size_t at = 0;
+	for (size_t i = 0; i < q->count; i++) {
+		if (q->iov[i].iov_len)
+			memcpy(to + at, q->iov[i].iov_base, q->iov[i].iov_len);
+		at += q->iov[i].iov_len;
+	}
+	return at;
+}
+
+/* Uses a reservation. */
+static void send_tell(struct endpoint *ep, uint64_t flags, void *context)
+{
+	const struct fi_cq_tagged_entry e = { .op_context = context,
+		.flags = flags };
+	cq_complete(ep->tx_cq, &e, FI_ADDR_NOTAVAIL);
 }
 
 /* ---- at once ---- */
@@ -68,12 +89,7 @@ static int issue_short(struct endpoint *ep, struct peer *p,
 	unsigned char bytes[CAY_FAST_SEND_BYTES];
 	size_t at = h->words * sizeof(h->word[0]);
 	memcpy(bytes, h->word, at);
-	for (size_t i = 0; i < q->count; i++) {
-		if (q->iov[i].iov_len)
-			memcpy(bytes + at, q->iov[i].iov_base,
-				q->iov[i].iov_len);
-		at += q->iov[i].iov_len;
-	}
+	at += request_gather(q, bytes + at);
 	return cay_send_tagged(
 		ep->port, p->port, q->tag, h->head, bytes, at, 0);
 }
@@ -117,38 +133,14 @@ static inline ssize_t send_eager(struct endpoint *ep, struct peer *p,
 			cq_unreserve(ep->tx_cq);
 		return send_refused(ep, r);
 	}
-	if (!silent) {
-		const struct fi_cq_tagged_entry e = {
-			.op_context = q->context,
-			.flags = send_flags(q),
-		};
-		cq_complete(ep->tx_cq, &e, FI_ADDR_NOTAVAIL);
-	}
+	if (!silent)
+		send_tell(ep, send_flags(q->tagged), q->context);
 	if (ep->counters[COUNT_SEND])
 		cntr_count(ep->counters[COUNT_SEND], false);
 	return 0;
 }
 
 /* ---- to be confirmed, or fetched ---- */
-
-static struct op *send_op(
-	struct endpoint *ep, struct peer *p, const struct request *q)
-{
-	if (ep->tx_cq && cq_reserve(ep->tx_cq))
-		return NULL;
-	struct op *op = op_new(ep, p, OP_SEND);
-	if (!op) {
-		if (ep->tx_cq)
-			cq_unreserve(ep->tx_cq);
-		return NULL;
-	}
-	op->cq = ep->tx_cq;
-	op->cntr = ep->counters[COUNT_SEND];
-	op->silent = send_silent(ep, q);
-	op->flags = send_flags(q);
-	op->context = q->context;
-	return op;
-}
 
 /* Scattered or injected messages are joined first. */
 static int send_join(struct op *op, const struct request *q, size_t length,
@@ -158,15 +150,9 @@ static int send_join(struct op *op, const struct request *q, size_t length,
 	if (q->count <= 1 && !q->inject && !(q->flags & FI_INJECT))
 		return 0;
 	unsigned char *copy = malloc(length + 1);
-	size_t at = 0;
 	if (!copy)
 		return -EAGAIN;
-	for (size_t i = 0; i < q->count; i++) {
-		if (q->iov[i].iov_len)
-			memcpy(copy + at, q->iov[i].iov_base,
-				q->iov[i].iov_len);
-		at += q->iov[i].iov_len;
-	}
+	request_gather(q, copy);
 	*bytes = op->copy = copy;
 	return 0;
 }
@@ -185,8 +171,7 @@ static int send_long(struct endpoint *ep, struct peer *p,
 	size_t words = h->words * sizeof(h->word[0]);
 	const struct wire_long at = { .address = (uintptr_t)bytes,
 		.length = length,
-		.key = ep->bulk_key.capability | (uint64_t)ep->bulk_key.window
-							 << 48 };
+		.key = wire_key(&ep->bulk_key) };
 	op->source = bytes;
 	op->length = length;
 	memcpy(&payload, h->word, words);
@@ -200,9 +185,12 @@ static int send_long(struct endpoint *ep, struct peer *p,
 static ssize_t send_awaited(struct endpoint *ep, struct peer *p,
 	const struct request *q, struct head *h, size_t length)
 {
-	struct op *op = send_op(ep, p, q);
+	struct op *op = op_new_tx(ep, p, OP_SEND, COUNT_SEND);
 	if (!op)
 		return -FI_EAGAIN;
+	op->silent = send_silent(ep, q);
+	op->flags = send_flags(q->tagged);
+	op->context = q->context;
 	head_id(h, op);
 	int r = length <= settings.eager_bytes
 			? issue(ep, p, q, h, length)
@@ -248,27 +236,16 @@ static ssize_t send_locked(
 		if (p->halted || p->state != PEER_READY)
 			return -FI_EAGAIN;
 	}
+	if (unlikely(q->flags & FI_FENCE) && rma_behind(ep, p, q->flags)) {
+		endpoint_progress(ep);
+		return -FI_EAGAIN;
+	}
 	struct head h = { .head = q->tagged ? WIRE_TAGGED : WIRE_MESSAGE };
 	head_data(&h, q);
 	if (likely(length <= settings.eager_bytes &&
 		    !(q->flags & SEND_CONFIRMED)))
 		return send_eager(ep, p, q, &h, length);
 	return send_awaited(ep, p, q, &h, length);
-}
-
-static void send_tell(struct endpoint *ep, uint32_t head, void *context)
-{
-	struct cq_slot *slot = cq_slot(ep->tx_cq);
-	slot->entry.op_context = context;
-	slot->entry.flags =
-		FI_SEND | (WIRE_KIND(head) == WIRE_TAGGED ? FI_TAGGED : FI_MSG);
-	slot->entry.len = 0;
-	slot->entry.buf = NULL;
-	slot->entry.data = slot->entry.tag = 0;
-	slot->entry.err = 0;
-	slot->source = FI_ADDR_NOTAVAIL;
-	if (unlikely(ep->tx_cq->wait.watched))
-		wait_wake(&ep->tx_cq->wait);
 }
 
 static bool send_completed_locked(struct endpoint *ep, const void *buffer,
@@ -283,7 +260,7 @@ static bool send_completed_locked(struct endpoint *ep, const void *buffer,
 		cq_unreserve(ep->tx_cq);
 		return false;
 	}
-	send_tell(ep, head, context);
+	send_tell(ep, send_flags(WIRE_KIND(head) == WIRE_TAGGED), context);
 	if (ep->counters[COUNT_SEND])
 		cntr_count(ep->counters[COUNT_SEND], false);
 	return true;

@@ -18,11 +18,6 @@ struct desk {
 
 _Static_assert(SHARE_DESK_WORDS == 64, "a bit of desk.used each");
 
-static uint64_t key_word(const struct cay_key *key)
-{
-	return key->capability | (uint64_t)key->window << 48;
-}
-
 static int desk_open(struct endpoint *ep, struct desk *d)
 {
 	struct cay_key key;
@@ -35,7 +30,7 @@ static int desk_open(struct endpoint *ep, struct desk *d)
 	if (r == 0)
 		r = cay_window_key(d->window, &key);
 	if (r == 0)
-		d->key = key_word(&key);
+		d->key = wire_key(&key);
 	return r;
 }
 
@@ -81,7 +76,7 @@ static int share_ask(struct op *op, void *to, uint64_t word)
 	const struct wire_push push = { .id = op_id(op),
 		.address = (uintptr_t)to,
 		.length = op->total,
-		.key = key_word(&ep->bulk_key),
+		.key = wire_key(&ep->bulk_key),
 		.desk = ep->desk->key,
 		.slot = op->desk_slot,
 		.word = word };

@@ -9,9 +9,6 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
 	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
 	void *context)
 {
-	if (likely(receive_posted(
-		    fid, buffer, length, source, tag, ignore, context)))
-		return 0;
 	const struct iovec iov = { buffer, length };
 	struct wanted w = { .tagged = true,
 		.tag = tag,

@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include "cay/window.h"
+
 enum wire_kind {
 	WIRE_GREETING,	  /* struct wire_greeting: who writes from here on */
 	WIRE_MESSAGE,	  /* the payload is a message */
@@ -51,6 +53,18 @@ struct wire_greeting {
 
 /* The sender's bulk window begins at address WIRE_BULK_BASE. */
 #define WIRE_BULK_BASE 4096ull
+
+/* A key of the device in one word: capability, Win-ID << 48. */
+static inline uint64_t wire_key(const struct cay_key *key)
+{
+	return key->capability | (uint64_t)key->window << 48;
+}
+
+static inline struct cay_key wire_key_of(uint64_t word)
+{
+	return (struct cay_key){ .capability = word & CAY_CAPABILITY_MASK,
+		.window = (uint32_t)(word >> 48) };
+}
 
 struct wire_long {
 	uint64_t address; /* of the message */

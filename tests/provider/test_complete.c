@@ -304,6 +304,43 @@ static void cancelled_receives_take_nothing(void **state)
 	crew_run(2, cancel_body, NULL);
 }
 
+/* ---- fences ---- */
+
+static void fence_body(struct member *me, void *argument)
+{
+	struct stack s;
+	unsigned char *buffer = calloc(1, LONG_BYTES + 1);
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		MUST(&s, tsend_flags(&s, buffer, LONG_BYTES, FI_COMPLETION));
+		/* Nobody takes it yet. */
+		CHECK_EQUAL(
+			tsend_flags(&s, buffer + 1, 8, FI_FENCE), -FI_EAGAIN);
+		member_meet(me, &s);
+		MUST(&s, tsend_flags(
+				 &s, buffer + 1, 8, FI_FENCE | FI_COMPLETION));
+		cq_expect(s.txcq, buffer);
+		cq_expect(s.txcq, buffer + 1);
+	} else {
+		member_meet(me, &s);
+		for (unsigned i = 0; i < 2; i++) {
+			MUST(&s, fi_trecv(s.ep, buffer, LONG_BYTES, NULL,
+					 s.peers[0], 1, 0, buffer));
+			cq_expect(s.rxcq, buffer);
+		}
+	}
+	stack_leave(&s, me);
+	free(buffer);
+}
+
+static void fenced_sends_wait(void **state)
+{
+	(void)state;
+	crew_run(2, fence_body, NULL);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -313,6 +350,7 @@ int main(void)
 		TEST(levels_mean_what_they_say),
 		TEST(delivery_can_be_implied),
 		TEST(cancelled_receives_take_nothing),
+		TEST(fenced_sends_wait),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
