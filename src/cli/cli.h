@@ -18,6 +18,7 @@ int cli_explain(int argc, char **argv);
 int cli_node(int argc, char **argv);
 int cli_recv(int argc, char **argv);
 int cli_send(int argc, char **argv);
+int cli_sim(int argc, char **argv);
 int cli_top(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 

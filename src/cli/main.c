@@ -20,6 +20,7 @@ static const struct command commands[] = {
 	{ "top", cli_top, "watch ports, queues and threads live" },
 	{ "bench", cli_bench, "measure, against the bare hand-over" },
 	{ "trace", cli_trace, "record, replay and compare what ports do" },
+	{ "sim", cli_sim, "simulate an interconnect: latency and throughput" },
 	{ "explain", cli_explain, "steps and accesses of an instruction" },
 	{ "doctor", cli_doctor, "what this machine allows, and what to do" },
 };

@@ -47,47 +47,31 @@ uint32_t route_end(
 
 /* ---- dimension order ---- */
 
-/*
- * The date line of a dimension lies behind its last node: the hop that crosses
- * it is the last on the low group.
- */
-static void torus_leg(enum route_groups groups, uint32_t size, uint32_t from,
-	uint32_t to, unsigned dimension, struct route *r)
-{
-	uint32_t up = (to + size - from) % size, down = size - up;
-	bool rises = up <= down;
-	uint32_t hops = rises ? up : down;
-	uint32_t to_line = rises ? size - from : from + 1;
-	uint32_t low = groups == ROUTE_GROUPS_DATED && hops > to_line ? to_line
-								      : hops;
-	if (up)
-		route_add(r, 2 * dimension + !rises, low, hops - low);
-}
-
-static void mesh_leg(
-	uint32_t from, uint32_t to, unsigned dimension, struct route *r)
-{
-	if (to > from)
-		route_add(r, 2 * dimension, to - from, 0);
-	else if (to < from)
-		route_add(r, 2 * dimension + 1, from - to, 0);
-}
-
 static void grid_route(const struct topology *t, enum route_groups groups,
-	uint32_t from, uint32_t to, struct route *r)
+	unsigned down, uint32_t from, uint32_t to, struct route *r)
 {
 	for (unsigned d = 0; d < t->dimensions; d++) {
-		uint32_t a = topology_coordinate(t, from, d);
-		uint32_t b = topology_coordinate(t, to, d);
-		if (t->kind == TOPOLOGY_MESH)
-			mesh_leg(a, b, d, r);
-		else
-			torus_leg(groups, t->size[d], a, b, d, r);
+		uint32_t size = t->size[d];
+		uint32_t a = from % size, b = to % size;
+		struct route_leg leg =
+			t->kind == TOPOLOGY_MESH
+				? route_line(a, b)
+				: route_ring(groups, down >> d & 1, size, a, b);
+		if (a != b)
+			route_add(r, 2 * d + leg.port, leg.low, leg.high);
+		from /= size;
+		to /= size;
 	}
 }
 
+unsigned route_pair_ties(uint32_t from, uint32_t to)
+{
+	uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull;
+	return (unsigned)(mixed >> 61);
+}
+
 int route_dimension_order(const struct topology *t, enum route_groups groups,
-	uint32_t from, uint32_t to, struct route *r)
+	unsigned down, uint32_t from, uint32_t to, struct route *r)
 {
 	r->count = 0;
 	if (from >= t->nodes || to >= t->nodes)
@@ -95,7 +79,7 @@ int route_dimension_order(const struct topology *t, enum route_groups groups,
 	switch (t->kind) {
 	case TOPOLOGY_MESH:
 	case TOPOLOGY_TORUS:
-		grid_route(t, groups, from, to, r);
+		grid_route(t, groups, down, from, to, r);
 		return 0;
 	case TOPOLOGY_HYPERCUBE:
 		for (unsigned d = 0; d < t->dimensions; d++)
@@ -113,19 +97,13 @@ int route_dimension_order(const struct topology *t, enum route_groups groups,
 
 /* ---- up and down ---- */
 
-int route_tree_open(struct route_tree *tree, const struct topology *t)
+/* The nodes that can be reached from a root: their levels. */
+static uint32_t tree_grow(struct route_tree *tree, const struct topology *t,
+	uint32_t root, uint32_t *queue)
 {
-	uint32_t *queue = malloc(t->nodes * sizeof(*queue));
 	uint32_t first = 0, last = 0;
-	tree->level = malloc(t->nodes * sizeof(*tree->level));
-	if (!queue || !tree->level) {
-		free(queue);
-		route_tree_free(tree);
-		return -ENOMEM;
-	}
-	memset(tree->level, 0xff, t->nodes * sizeof(*tree->level));
-	tree->level[0] = 0;
-	queue[last++] = 0;
+	tree->level[root] = 0;
+	queue[last++] = root;
 	while (first < last) {
 		uint32_t node = queue[first++];
 		for (unsigned p = 0; p < t->ports; p++) {
@@ -137,9 +115,41 @@ int route_tree_open(struct route_tree *tree, const struct topology *t)
 			queue[last++] = next;
 		}
 	}
+	return last;
+}
+
+/* *first is how many nodes the tree of node 0 has. */
+static int forest_grow(
+	struct route_tree *tree, const struct topology *t, uint32_t *first)
+{
+	uint32_t *queue = malloc(t->nodes * sizeof(*queue));
+	tree->level = malloc(t->nodes * sizeof(*tree->level));
+	if (!queue || !tree->level) {
+		free(queue);
+		route_tree_free(tree);
+		return -ENOMEM;
+	}
+	memset(tree->level, 0xff, t->nodes * sizeof(*tree->level));
+	*first = tree_grow(tree, t, 0, queue);
+	for (uint32_t node = 1; node < t->nodes; node++)
+		if (tree->level[node] == UINT32_MAX)
+			tree_grow(tree, t, node, queue);
 	free(queue);
-	if (last == t->nodes)
-		return 0;
+	return 0;
+}
+
+int route_forest_open(struct route_tree *tree, const struct topology *t)
+{
+	uint32_t first;
+	return forest_grow(tree, t, &first);
+}
+
+int route_tree_open(struct route_tree *tree, const struct topology *t)
+{
+	uint32_t first;
+	int e = forest_grow(tree, t, &first);
+	if (e || first == t->nodes)
+		return e;
 	route_tree_free(tree);
 	return -EHOSTUNREACH;
 }
@@ -157,10 +167,16 @@ static bool goes_up(const struct route_tree *tree, uint32_t from, uint32_t to)
 	return b < a || (b == a && to < from);
 }
 
-/* A breadth-first search over nodes that one has reached going up, or down. */
+/*
+ * A breadth-first search over states: nodes that one has reached going up, or
+ * down. Each knows the leg that leads to it, not only the last hop, so that
+ * finding a way costs its legs and not its hops.
+ */
 struct search {
-	uint32_t *from;	 /* by state: the state before; UINT32_MAX: not seen */
-	uint8_t *port;	 /* by which one came */
+	uint32_t *start; /* by state: where its leg begins; or UINT32_MAX */
+	uint32_t *hops;	 /* of that leg; 0 where the search begins */
+	uint8_t *port;	 /* likewise */
+	uint32_t *best;	 /* by node: the state that came first */
 	uint32_t *queue; /* of states */
 	uint32_t first, last;
 };
@@ -169,34 +185,51 @@ struct search {
 
 static void search_free(struct search *s)
 {
-	free(s->from);
+	free(s->start);
+	free(s->hops);
 	free(s->port);
+	free(s->best);
 	free(s->queue);
 }
 
-static int search_open(struct search *s, uint32_t nodes, uint32_t start)
+static void search_begin(struct search *s, uint32_t nodes, uint32_t from)
+{
+	uint32_t state = STATE(from, 0);
+	memset(s->start, 0xff, 2ull * nodes * sizeof(*s->start));
+	memset(s->best, 0xff, nodes * sizeof(*s->best));
+	s->start[state] = state;
+	s->hops[state] = 0;
+	s->best[from] = state;
+	s->queue[s->last++] = state;
+}
+
+static int search_open(struct search *s, uint32_t nodes, uint32_t from)
 {
 	uint64_t states = 2ull * nodes;
-	*s = (struct search){ .from = malloc(states * sizeof(*s->from)),
+	*s = (struct search){ .start = malloc(states * sizeof(*s->start)),
+		.hops = malloc(states * sizeof(*s->hops)),
 		.port = malloc(states),
+		.best = malloc(nodes * sizeof(*s->best)),
 		.queue = malloc(states * sizeof(*s->queue)) };
-	if (!s->from || !s->port || !s->queue) {
+	if (!s->start || !s->hops || !s->port || !s->best || !s->queue) {
 		search_free(s);
 		return -ENOMEM;
 	}
-	memset(s->from, 0xff, states * sizeof(*s->from));
-	s->from[STATE(start, 0)] = STATE(start, 0);
-	s->queue[s->last++] = STATE(start, 0);
+	search_begin(s, nodes, from);
 	return 0;
 }
 
 static void search_visit(
 	struct search *s, uint32_t state, uint32_t before, unsigned port)
 {
-	if (s->from[state] != UINT32_MAX)
+	if (s->start[state] != UINT32_MAX)
 		return;
-	s->from[state] = before;
+	bool same = s->hops[before] && s->port[before] == port;
+	s->start[state] = same ? s->start[before] : before;
+	s->hops[state] = same ? s->hops[before] + 1 : 1;
 	s->port[state] = (uint8_t)port;
+	if (s->best[state / 2] == UINT32_MAX)
+		s->best[state / 2] = state;
 	s->queue[s->last++] = state;
 }
 
@@ -215,27 +248,27 @@ static void search_spread(struct search *s, const struct topology *t,
 	}
 }
 
-/* The ports from the end to the start, turned round. */
-static int search_route(
-	const struct search *s, uint32_t start, uint32_t state, struct route *r)
+/* The legs to a node, the last of them before `end`. How many, or -errno. */
+static int search_legs(
+	const struct search *s, uint32_t to, int most, struct route_leg *end)
 {
-	uint8_t ports[ROUTE_LEGS_MAX * 4];
-	unsigned n = 0;
-	int e = 0;
-	while (state != STATE(start, 0)) {
-		if (n == sizeof(ports))
+	uint32_t state = s->best[to];
+	int n = 0;
+	if (state == UINT32_MAX)
+		return -EHOSTUNREACH;
+	for (; s->hops[state]; state = s->start[state]) {
+		if (n++ == most)
 			return -E2BIG;
-		ports[n++] = s->port[state];
-		state = s->from[state];
+		*--end =
+			(struct route_leg){ s->port[state], s->hops[state], 0 };
 	}
-	while (n && e == 0)
-		e = route_add(r, ports[--n], 1, 0);
-	return e;
+	return n;
 }
 
 int route_up_down(const struct topology *t, const struct route_tree *tree,
 	uint32_t from, uint32_t to, struct route *r)
 {
+	struct route_leg legs[ROUTE_LEGS_MAX], *end = legs + ROUTE_LEGS_MAX;
 	struct search s;
 	r->count = 0;
 	if (from >= t->nodes || to >= t->nodes)
@@ -243,13 +276,32 @@ int route_up_down(const struct topology *t, const struct route_tree *tree,
 	int e = search_open(&s, t->nodes, from);
 	if (e)
 		return e;
-	e = -EHOSTUNREACH;
-	while (s.first < s.last && e == -EHOSTUNREACH) {
-		uint32_t state = s.queue[s.first++];
-		if (state / 2 == to)
-			e = search_route(&s, from, state, r);
-		else
-			search_spread(&s, t, tree, state);
+	while (s.first < s.last && s.best[to] == UINT32_MAX)
+		search_spread(&s, t, tree, s.queue[s.first++]);
+	int n = search_legs(&s, to, ROUTE_LEGS_MAX, end);
+	search_free(&s);
+	if (n < 0)
+		return n;
+	r->count = (unsigned)n;
+	memcpy(r->leg, end - n, (unsigned)n * sizeof(*end));
+	return 0;
+}
+
+int route_up_down_all(const struct topology *t, const struct route_tree *tree,
+	uint32_t from, route_take *take, void *context)
+{
+	struct route_leg legs[ROUTE_WAY_MAX], *end = legs + ROUTE_WAY_MAX;
+	struct search s;
+	if (from >= t->nodes)
+		return -EINVAL;
+	int e = search_open(&s, t->nodes, from);
+	if (e)
+		return e;
+	while (s.first < s.last)
+		search_spread(&s, t, tree, s.queue[s.first++]);
+	for (uint32_t to = 0; e == 0 && to < t->nodes; to++) {
+		int n = search_legs(&s, to, ROUTE_WAY_MAX, end);
+		e = take(context, to, n > 0 ? end - n : NULL, n);
 	}
 	search_free(&s);
 	return e;

@@ -113,6 +113,11 @@ int topology_torus(
 	return grid_open(t, TOPOLOGY_TORUS, size, dimensions);
 }
 
+int topology_ring(struct topology *t, uint32_t nodes)
+{
+	return topology_torus(t, &nodes, 1);
+}
+
 /* ---- the others ---- */
 
 int topology_hypercube(struct topology *t, unsigned dimensions)
@@ -191,6 +196,30 @@ int topology_graph(struct topology *t, uint32_t nodes,
 	}
 	free(used);
 	return r;
+}
+
+/* ---- what fails ---- */
+
+int topology_cut(struct topology *t, uint32_t node, unsigned port)
+{
+	if (node >= t->nodes || port >= t->ports)
+		return -EINVAL;
+	uint64_t at = (uint64_t)node * t->ports + port;
+	uint32_t next = t->neighbour[at];
+	if (next == TOPOLOGY_NOWHERE)
+		return 0;
+	link_half(t, next, t->entrance[at], TOPOLOGY_NOWHERE, 0);
+	link_half(t, node, port, TOPOLOGY_NOWHERE, 0);
+	return 0;
+}
+
+int topology_isolate(struct topology *t, uint32_t node)
+{
+	if (node >= t->nodes)
+		return -EINVAL;
+	for (unsigned p = 0; p < t->ports; p++)
+		topology_cut(t, node, p);
+	return 0;
 }
 
 const char *topology_name(enum topology_kind kind)

@@ -50,11 +50,20 @@ int topology_mesh(struct topology *, const uint32_t *size, unsigned dimensions);
 /* In a torus of two nodes per dimension both directions are links. */
 int topology_torus(
 	struct topology *, const uint32_t *size, unsigned dimensions);
+/* A torus of one dimension. */
+int topology_ring(struct topology *, uint32_t nodes);
 int topology_hypercube(struct topology *, unsigned dimensions);
 int topology_full(struct topology *, uint32_t nodes);
 int topology_graph(struct topology *, uint32_t nodes,
 	const struct topology_link *, uint32_t count);
 void topology_free(struct topology *);
+
+/*
+ * Take away a link, in both directions, or all links of a node. What is not
+ * there is gone already. 0, or -EINVAL: no such node or port.
+ */
+int topology_cut(struct topology *, uint32_t node, unsigned port);
+int topology_isolate(struct topology *, uint32_t node);
 
 static inline uint32_t topology_next(
 	const struct topology *t, uint32_t node, unsigned port)

@@ -22,9 +22,10 @@ import sys
 COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
             ["node", "list"], ["node", "fence"], ["node", "serve"], ["top"],
             ["bench"], ["trace"], ["trace", "record"], ["trace", "replay"],
-            ["trace", "show"], ["trace", "random"], ["explain"], ["doctor"]]
+            ["trace", "show"], ["trace", "random"], ["sim"], ["explain"],
+            ["doctor"]]
 FOLDERS = ["base", "contract", "device", "trace", "node", "port", "provider",
-           "network", "cli"]
+           "network", "plot", "cli"]
 STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
               "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3",
               "cay_key": "cay_window.3",
@@ -46,8 +47,9 @@ LAYERS = {
     "bench": {"base", "cay", "contract", "bench"},
     "provider": {"base", "cay", "provider"},
     "network": {"base", "cay", "contract", "network"},
+    "plot": {"base", "plot"},
     "cli": {"base", "cay", "contract", "device", "trace", "node", "bench",
-            "cli"},
+            "network", "plot", "cli"},
 }
 CONTROL = {"node/protocol.h", "node/address.h", "node/client.h"}
 

@@ -1,99 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Topologies, routes, routing strings, and whether routes are free of deadlock:
- * closed forms, and every pair of nodes.
+ * Routes, and whether they are free of deadlock: closed forms, and every pair
+ * of nodes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "network/dependency.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* ---- topologies ---- */
-
-/* Every link leads back to where it came from. */
-static void check_links(const struct topology *t)
-{
-	for (uint32_t node = 0; node < t->nodes; node++)
-		for (unsigned p = 0; p < t->ports; p++) {
-			uint32_t next = topology_next(t, node, p);
-			if (next == TOPOLOGY_NOWHERE)
-				continue;
-			unsigned back = t->entrance[node * t->ports + p];
-			assert_true(next < t->nodes);
-			assert_int_equal(topology_next(t, next, back), node);
-			assert_int_equal(
-				t->entrance[next * t->ports + back], p);
-		}
-}
-
-static uint64_t link_ends(const struct topology *t)
-{
-	uint64_t n = 0;
-	for (uint64_t i = 0; i < (uint64_t)t->nodes * t->ports; i++)
-		n += t->neighbour[i] != TOPOLOGY_NOWHERE;
-	return n;
-}
-
-static void links_are_as_many_as_they_should_be(void **state)
-{
-	const uint32_t size[3] = { 4, 3, 5 };
-	const struct topology_link star[3] = { { { 0, 1 } }, { { 0, 2 } },
-		{ { 3, 0 } } };
-	struct topology t;
-	(void)state;
-	assert_int_equal(topology_torus(&t, size, 3), 0);
-	assert_int_equal(link_ends(&t), 60 * 6);
-	check_links(&t);
-	topology_free(&t);
-	assert_int_equal(topology_mesh(&t, size, 3), 0);
-	assert_int_equal(
-		link_ends(&t), 2 * (3 * 3 * 5 + 4 * 2 * 5 + 4 * 3 * 4));
-	check_links(&t);
-	topology_free(&t);
-	assert_int_equal(topology_hypercube(&t, 6), 0);
-	assert_int_equal(link_ends(&t), 64 * 6);
-	check_links(&t);
-	topology_free(&t);
-	assert_int_equal(topology_full(&t, 9), 0);
-	assert_int_equal(link_ends(&t), 9 * 8);
-	check_links(&t);
-	topology_free(&t);
-	assert_int_equal(topology_graph(&t, 4, star, 3), 0);
-	assert_int_equal(t.ports, 3);
-	assert_int_equal(link_ends(&t), 6);
-	check_links(&t);
-	topology_free(&t);
-}
-
-static void wrong_topologies_are_refused(void **state)
-{
-	const uint32_t flat[2] = { 4, 1 }, huge[3] = { 4096, 4096, 4096 };
-	const struct topology_link self = { { 2, 2 } }, far = { { 0, 4 } };
-	struct topology t;
-	(void)state;
-	assert_int_equal(topology_torus(&t, flat, 2), -EINVAL);
-	assert_int_equal(topology_torus(&t, flat, 0), -EINVAL);
-	assert_int_equal(topology_torus(&t, flat, 4), -EINVAL);
-	assert_int_equal(topology_mesh(&t, huge, 3), -E2BIG);
-	assert_int_equal(topology_hypercube(&t, 0), -EINVAL);
-	assert_int_equal(topology_hypercube(&t, 21), -E2BIG);
-	assert_int_equal(topology_full(&t, 1), -EINVAL);
-	assert_int_equal(topology_full(&t, 34), -E2BIG);
-	assert_int_equal(topology_graph(&t, 0, NULL, 0), -EINVAL);
-	assert_int_equal(topology_graph(&t, 4, &self, 1), -EINVAL);
-	assert_int_equal(topology_graph(&t, 4, &far, 1), -EINVAL);
-}
-
-/* ---- routes ---- */
+#include "topologies.h"
 
 typedef int router(const struct topology *, const struct route_tree *,
 	uint32_t from, uint32_t to, struct route *);
@@ -102,14 +16,22 @@ static int plain(const struct topology *t, const struct route_tree *tree,
 	uint32_t from, uint32_t to, struct route *r)
 {
 	(void)tree;
-	return route_dimension_order(t, ROUTE_GROUPS_PLAIN, from, to, r);
+	return route_dimension_order(t, ROUTE_GROUPS_PLAIN, 0, from, to, r);
 }
 
 static int dated(const struct topology *t, const struct route_tree *tree,
 	uint32_t from, uint32_t to, struct route *r)
 {
 	(void)tree;
-	return route_dimension_order(t, ROUTE_GROUPS_DATED, from, to, r);
+	return route_dimension_order(t, ROUTE_GROUPS_DATED, 0, from, to, r);
+}
+
+static int fixed(const struct topology *t, const struct route_tree *tree,
+	uint32_t from, uint32_t to, struct route *r)
+{
+	(void)tree;
+	return route_dimension_order(
+		t, ROUTE_GROUPS_FIXED, route_pair_ties(from, to), from, to, r);
 }
 
 /* Over all pairs: each ends where it should; the hops of all of them. */
@@ -183,10 +105,44 @@ static void tori_need_groups(void **state)
 		assert_int_equal(hops, wanted);
 		assert_int_equal(cycle_of(&t, dated, &hops), 0);
 		assert_int_equal(hops, wanted);
+		assert_int_equal(cycle_of(&t, fixed, &hops), 0);
+		assert_int_equal(hops, wanted);
 		assert_int_equal(cycle_of(&t, route_up_down, &hops), 0);
 		assert_true(hops >= wanted);
 		topology_free(&t);
 	}
+}
+
+/* On which group the hops are, in a ring of eight. */
+static void the_line_decides_the_group(void **state)
+{
+	static const struct {
+		enum route_groups groups;
+		uint32_t from, to, low, high;
+	} wanted[] = {
+		{ ROUTE_GROUPS_PLAIN, 6, 1, 3, 0 },
+		{ ROUTE_GROUPS_DATED, 6, 7, 1, 0 },
+		{ ROUTE_GROUPS_DATED, 6, 0, 2, 0 },
+		{ ROUTE_GROUPS_DATED, 6, 1, 2, 1 },
+		{ ROUTE_GROUPS_DATED, 1, 6, 2, 1 },
+		{ ROUTE_GROUPS_FIXED, 6, 7, 1, 0 },
+		{ ROUTE_GROUPS_FIXED, 6, 0, 0, 2 },
+		{ ROUTE_GROUPS_FIXED, 1, 0, 1, 0 },
+		{ ROUTE_GROUPS_FIXED, 1, 7, 0, 2 },
+	};
+	struct topology t;
+	struct route r;
+	(void)state;
+	assert_int_equal(topology_ring(&t, 8), 0);
+	for (unsigned i = 0; i < COUNT(wanted); i++) {
+		assert_int_equal(route_dimension_order(&t, wanted[i].groups, 0,
+					 wanted[i].from, wanted[i].to, &r),
+			0);
+		assert_int_equal(r.count, 1);
+		assert_int_equal(r.leg[0].low, wanted[i].low);
+		assert_int_equal(r.leg[0].high, wanted[i].high);
+	}
+	topology_free(&t);
 }
 
 static void others_need_none(void **state)
@@ -211,48 +167,141 @@ static void others_need_none(void **state)
 	topology_free(&t);
 }
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state += 0x9e3779b97f4a7c15ull;
-	uint64_t x = *state;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
-/* A random tree, so that it is connected, and some links more. */
-static void random_graph(struct topology *t, uint64_t *seed)
-{
-	struct topology_link links[120];
-	uint32_t nodes = 2 + (uint32_t)(random_next(seed) % 40), n = 0;
-	for (uint32_t i = 1; i < nodes; i++)
-		links[n++] = (struct topology_link){ { i,
-			i - 1 -
-				(uint32_t)(random_next(seed) %
-					   (i < 4 ? i : 4)) } };
-	for (unsigned more = random_next(seed) % 40; more; more--) {
-		uint32_t a = (uint32_t)(random_next(seed) % nodes);
-		uint32_t b = (uint32_t)(random_next(seed) % nodes);
-		if (a != b)
-			links[n++] = (struct topology_link){ { a, b } };
-	}
-	assert_int_equal(topology_graph(t, nodes, links, n), 0);
-	check_links(t);
-}
-
 static void up_and_down_suits_every_graph(void **state)
 {
-	uint64_t seed =
-		getenv("CAY_SEED") ? strtoull(getenv("CAY_SEED"), NULL, 0) : 20;
+	struct random r = test_random(20);
 	(void)state;
-	print_message("seed %llu\n", (unsigned long long)seed);
 	for (int i = 0; i < 300; i++) {
 		struct topology t;
 		uint64_t hops;
-		random_graph(&t, &seed);
+		random_graph(&t, &r);
 		assert_int_equal(cycle_of(&t, route_up_down, &hops), 0);
 		topology_free(&t);
 	}
+}
+
+/* ---- all ways of a source ---- */
+
+struct expected {
+	const struct topology *topology;
+	const struct route_tree *tree;
+	uint32_t from, next;
+};
+
+static int take_expected(
+	void *context, uint32_t to, const struct route_leg *leg, int count)
+{
+	struct expected *x = context;
+	struct route r;
+	int e = route_up_down(x->topology, x->tree, x->from, to, &r);
+	assert_int_equal(to, x->next++);
+	assert_int_equal(count, e ? e : (int)r.count);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(leg[i].port, r.leg[i].port);
+		assert_int_equal(leg[i].low, r.leg[i].low);
+		assert_int_equal(leg[i].high, 0);
+	}
+	return 0;
+}
+
+static void check_sources(const struct topology *t)
+{
+	struct route_tree tree;
+	assert_int_equal(route_forest_open(&tree, t), 0);
+	for (uint32_t from = 0; from < t->nodes; from++) {
+		struct expected x = { t, &tree, from, 0 };
+		assert_int_equal(
+			route_up_down_all(t, &tree, from, take_expected, &x),
+			0);
+		assert_int_equal(x.next, t->nodes);
+	}
+	route_tree_free(&tree);
+}
+
+static void one_search_finds_the_same_ways(void **state)
+{
+	const uint32_t size[2] = { 5, 4 };
+	struct random r = test_random(21);
+	struct topology t;
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		random_graph(&t, &r);
+		check_sources(&t);
+		/* Some of it is cut off. */
+		topology_isolate(&t, random_below(&r, t.nodes));
+		topology_isolate(&t, random_below(&r, t.nodes));
+		check_sources(&t);
+		topology_free(&t);
+	}
+	assert_int_equal(topology_torus(&t, size, 2), 0);
+	check_sources(&t);
+	topology_free(&t);
+}
+
+static int take_counts(
+	void *context, uint32_t to, const struct route_leg *leg, int count)
+{
+	(void)context;
+	(void)leg;
+	assert_int_equal(count, to <= ROUTE_WAY_MAX ? (int)to : -E2BIG);
+	return to == ROUTE_WAY_MAX + 1 ? -ECANCELED : 0;
+}
+
+static void ways_of_too_many_legs_are_refused(void **state)
+{
+	struct topology t;
+	struct route_tree tree;
+	struct route r;
+	(void)state;
+	line_of_turns(&t, ROUTE_WAY_MAX + 3);
+	assert_int_equal(route_tree_open(&tree, &t), 0);
+	assert_int_equal(
+		route_up_down_all(&t, &tree, 0, take_counts, NULL), -ECANCELED);
+	assert_int_equal(
+		route_up_down_all(&t, &tree, t.nodes, take_counts, NULL),
+		-EINVAL);
+	assert_int_equal(route_up_down(&t, &tree, 0, ROUTE_LEGS_MAX, &r), 0);
+	assert_int_equal(route_end(&t, 0, &r), ROUTE_LEGS_MAX);
+	assert_int_equal(
+		route_up_down(&t, &tree, 0, ROUTE_LEGS_MAX + 1, &r), -E2BIG);
+	route_tree_free(&tree);
+	topology_free(&t);
+}
+
+/* Many hops are not many legs. */
+static void long_ways_of_few_legs_are_found(void **state)
+{
+	struct topology t;
+	struct route_tree tree;
+	struct route r;
+	(void)state;
+	assert_int_equal(topology_ring(&t, 5000), 0);
+	assert_int_equal(route_tree_open(&tree, &t), 0);
+	assert_int_equal(route_up_down(&t, &tree, 1, 2500, &r), 0);
+	assert_int_equal(r.count, 1);
+	assert_int_equal(route_hops(&r), 2499);
+	route_tree_free(&tree);
+	topology_free(&t);
+}
+
+static void every_part_has_a_root(void **state)
+{
+	const struct topology_link links[3] = { { { 1, 3 } }, { { 3, 4 } },
+		{ { 0, 2 } } };
+	static const uint32_t wanted[6] = { 0, 0, 1, 1, 2, 0 };
+	struct topology t;
+	struct route_tree tree;
+	struct route r;
+	(void)state;
+	assert_int_equal(topology_graph(&t, 6, links, 3), 0);
+	assert_int_equal(route_tree_open(&tree, &t), -EHOSTUNREACH);
+	assert_int_equal(route_forest_open(&tree, &t), 0);
+	assert_memory_equal(tree.level, wanted, sizeof(wanted));
+	assert_int_equal(route_up_down(&t, &tree, 4, 1, &r), 0);
+	assert_int_equal(route_end(&t, 4, &r), 1);
+	assert_int_equal(route_up_down(&t, &tree, 4, 0, &r), -EHOSTUNREACH);
+	route_tree_free(&tree);
+	topology_free(&t);
 }
 
 static void wrong_routes_are_refused(void **state)
@@ -278,132 +327,18 @@ static void wrong_routes_are_refused(void **state)
 	topology_free(&t);
 }
 
-/* ---- routing strings ---- */
-
-static uint32_t follow(const struct topology *t, const struct path *p,
-	struct path_cursor *c, uint32_t node, uint32_t *high)
-{
-	for (uint32_t hops = 0; hops < 10000; hops++) {
-		enum path_group group;
-		unsigned port = path_step(p, c, &group);
-		if (port >= PATH_PORT_LINKS)
-			return port == PATH_PORT_ANY ? node : TOPOLOGY_NOWHERE;
-		*high += group == PATH_HIGH;
-		node = topology_next(t, node, port);
-		assert_true(node < t->nodes);
-	}
-	return TOPOLOGY_NOWHERE;
-}
-
-/* There and back, by what a switch would do with the phits. */
-static void check_pair(const struct topology *t, uint32_t a, uint32_t b)
-{
-	struct route there, back;
-	struct path p;
-	struct path_cursor c;
-	uint32_t high = 0, wanted = 0;
-	dated(t, NULL, a, b, &there);
-	dated(t, NULL, b, a, &back);
-	assert_int_equal(path_build(&p, (uint16_t)b, &there, &back), 0);
-	assert_int_equal(path_check(&p), 0);
-	for (unsigned i = 0; i < there.count; i++)
-		wanted += there.leg[i].high;
-	path_start(&p, &c);
-	assert_int_equal(follow(t, &p, &c, a, &high), b);
-	assert_int_equal(high, wanted);
-	assert_true(path_turn(&p, &c));
-	assert_int_equal(follow(t, &p, &c, b, &high), a);
-}
-
-static void strings_lead_there_and_back(void **state)
-{
-	const uint32_t size[3] = { 5, 4, 3 }, ring[1] = { 301 };
-	struct topology t;
-	(void)state;
-	assert_int_equal(topology_torus(&t, size, 3), 0);
-	for (uint32_t a = 0; a < t.nodes; a++)
-		for (uint32_t b = 0; b < t.nodes; b++)
-			check_pair(&t, a, b);
-	topology_free(&t);
-	/* Ways of more hops than a phit counts. */
-	assert_int_equal(topology_torus(&t, ring, 1), 0);
-	for (uint32_t b = 0; b < t.nodes; b++)
-		check_pair(&t, 290, b);
-	topology_free(&t);
-}
-
-static void a_large_torus_needs_four_phits(void **state)
-{
-	const uint32_t size[3] = { 26, 26, 26 };
-	uint64_t seed = 7;
-	struct topology t;
-	struct route r;
-	struct path p;
-	(void)state;
-	assert_int_equal(topology_torus(&t, size, 3), 0);
-	for (int i = 0; i < 20000; i++) {
-		uint32_t a = (uint32_t)(random_next(&seed) % t.nodes);
-		uint32_t b = (uint32_t)(random_next(&seed) % t.nodes);
-		assert_int_equal(dated(&t, NULL, a, b, &r), 0);
-		assert_int_equal(path_build(&p, (uint16_t)b, &r, NULL), 0);
-		assert_true(p.count <= 4);
-		assert_int_equal(route_end(&t, a, &r), b);
-	}
-	topology_free(&t);
-}
-
-static void phits_are_as_the_contract_says(void **state)
-{
-	const struct route there = { .count = 2,
-		.leg = { { 1, 2, 3 }, { 4, 1, 0 } } };
-	const struct route none = { 0 };
-	struct path p;
-	(void)state;
-	assert_int_equal(path_build(&p, 0xbeef, &there, &none), 0);
-	assert_int_equal(p.tag, 0xbeef);
-	assert_int_equal(p.count, 4);
-	assert_int_equal(p.phit[0], 1 | 2 << 4 | 3 << 10);
-	assert_int_equal(p.phit[1], 4 | 1 << 4);
-	assert_int_equal(p.phit[2], 15 | 1 << 4);
-	assert_int_equal(p.phit[3], 15);
-}
-
-static void wrong_strings_are_refused(void **state)
-{
-	static const struct path wrong[] = {
-		{ .count = 0 },
-		{ .count = 1, .phit = { 1 | 1 << 4 } },
-		{ .count = 2, .phit = { 0, 15 } },
-		{ .count = 1, .phit = { PATH_PORT_DEBUG } },
-		{ .count = 1, .phit = { 12 } },
-		{ .count = 2, .phit = { 15, 15 } },
-		{ .count = 1, .phit = { 15 | PATH_BACK } },
-		{ .count = 2, .phit = { 15 | PATH_BACK, 15 | PATH_BACK } },
-		{ .count = PATH_PHITS_MAX + 1 },
-	};
-	const struct route host = { .count = 1, .leg = { { 6, 1, 0 } } };
-	const struct route far = { .count = 1, .leg = { { 0, 100000, 0 } } };
-	struct path p;
-	(void)state;
-	for (unsigned i = 0; i < COUNT(wrong); i++)
-		assert_int_equal(path_check(&wrong[i]), -EINVAL);
-	assert_int_equal(path_build(&p, 0, &host, NULL), -EINVAL);
-	assert_int_equal(path_build(&p, 0, &far, NULL), -E2BIG);
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_as_many_as_they_should_be),
-		cmocka_unit_test(wrong_topologies_are_refused),
 		cmocka_unit_test(tori_need_groups),
+		cmocka_unit_test(the_line_decides_the_group),
 		cmocka_unit_test(others_need_none),
 		cmocka_unit_test(up_and_down_suits_every_graph),
+		cmocka_unit_test(one_search_finds_the_same_ways),
+		cmocka_unit_test(ways_of_too_many_legs_are_refused),
+		cmocka_unit_test(long_ways_of_few_legs_are_found),
+		cmocka_unit_test(every_part_has_a_root),
 		cmocka_unit_test(wrong_routes_are_refused),
-		cmocka_unit_test(strings_lead_there_and_back),
-		cmocka_unit_test(a_large_torus_needs_four_phits),
-		cmocka_unit_test(phits_are_as_the_contract_says),
-		cmocka_unit_test(wrong_strings_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A barrier of the network: three nodes on a tree, links that keep the order
+ * and take any time, and resets at any moment by anybody. What a node does with
+ * one message, or for its host, is one step: src/network/barrier.c.
+ *
+ * The tree is a chain; with FORK, a root with two leaves. All take part, but
+ * for SILENT, if that is given: the middle of the chain, or the root of the
+ * fork. A leaf that does not take part is not of the barrier at all.
+ *
+ * What must hold: a round is released only when all who take part have arrived
+ * in it. All hear of the same rounds in the same order, each once. A reset
+ * ends the round of its node with an error, or the next one if this one has
+ * been released; there are no more errors than resets. In the end all rounds
+ * are over and nothing is on its way. Every message fits what its receiver
+ * knows, so that only strays do not. No link holds more than UP_DEPTH and
+ * DOWN_DEPTH messages.
+ *
+ * PARITY is another protocol: no answers, but a bit of the round in UP. It
+ * takes one reset, and no more than that.
+ *
+ * Variants that must fail:
+ *	NO_ANSWER	nobody answers a reset, and nobody waits for that
+ *	ANSWER_EARLY	a node answers before those below have
+ *	NOT_HELD	a node sends a reset before its answer, and it is lost
+ *	PARITY		with more than one reset
+ */
+
+#ifndef ROUNDS
+#define ROUNDS 2 /* in which hosts arrive */
+#endif
+#ifndef RESETS
+#define RESETS 1
+#endif
+#ifndef SILENT
+#define SILENT NODES /* nobody */
+#endif
+#ifdef PARITY
+#define NO_ANSWER
+#define ROUND_OF(n) (round[n] % 2)
+#else
+#define ROUND_OF(n) 0
+#endif
+
+#define NODES	 3
+#define TOP	 0
+#define ENDS_MAX (ROUNDS + RESETS)
+
+/* The variants are to fail by what they do to hosts, not before. */
+#if defined(NO_ANSWER) || defined(ANSWER_EARLY)
+#define FITS(what) skip
+#define UP_DEPTH   (5 + 2 * RESETS)
+#define DOWN_DEPTH (2 + RESETS)
+#else
+#define FITS(what) assert(what)
+#define UP_DEPTH   5
+#define DOWN_DEPTH 2
+#endif
+
+#ifdef FORK
+#define PARENT(n)   TOP
+#define OF_ALL(x, n) ((n) != TOP || (x[1] && x[2]))
+#define OF_ANY(x, n) ((n) == TOP && (x[1] || x[2]))
+#else
+#define PARENT(n)   ((n) - 1)
+#define OF_ALL(x, n) ((n) == 2 || x[(n) + 1])
+#define OF_ANY(x, n) ((n) != 2 && x[(n) + 1])
+#endif
+
+#define TAKES_PART(n) ((n) != SILENT)
+#define COMPLETE(n)   (OF_ALL(came, n) && (arrived[n] || !TAKES_PART(n)))
+
+mtype = { UP, DOWN, RESET_UP, RESET_DOWN, RESET_DONE };
+chan up[NODES] = [UP_DEPTH] of { mtype, bit };
+chan down[NODES] = [DOWN_DEPTH] of { mtype };
+
+/* ---- what nodes know; `came` and `deaf` of a child, at its parent ---- */
+
+bit arrived[NODES];
+bit came[NODES];
+bit deaf[NODES];
+bit reset_sent[NODES];
+bit reset_held[NODES];
+
+/* ---- what only the model knows, but for the parity ---- */
+
+byte round[NODES]; /* how many each has heard the end of */
+byte owed[NODES];  /* the round of its reset, plus 1; or 0 */
+bit failed[ENDS_MAX + 1];
+byte ended; /* rounds that anybody has heard the end of */
+byte resets, errors;
+hidden byte c;
+
+#define HAS_ARRIVED(n) \
+	(!TAKES_PART(n) || (arrived[n] && round[n] == ended))
+
+inline first_to_hear(error)
+{
+	if
+	:: !error ->
+		assert(HAS_ARRIVED(0));
+		assert(HAS_ARRIVED(1));
+		assert(HAS_ARRIVED(2))
+	:: else -> errors++
+	fi;
+	assert(errors <= resets);
+	failed[ended] = error;
+	ended++
+}
+
+inline tell_host(n, error)
+{
+	if
+	:: TAKES_PART(n) && round[n] == ended -> first_to_hear(error)
+	:: else
+	fi;
+	assert(!TAKES_PART(n) || failed[round[n]] == error);
+	assert(!owed[n] || round[n] + 1 == owed[n] ||
+		(error && round[n] == owed[n]));
+	if
+	:: error -> owed[n] = 0
+	:: else
+	fi;
+	arrived[n] = 0;
+	round[n]++
+}
+
+/* ---- a node ---- */
+
+inline send_up(n, kind)
+{
+	assert(len(up[n]) < UP_DEPTH);
+	up[n]!kind, ROUND_OF(n)
+}
+
+/* To all children, which are in a new round with it. */
+inline send_down(n, kind, is_reset)
+{
+	c = 1;
+	do
+	:: c < NODES && PARENT(c) == n ->
+		came[c] = 0;
+#ifndef NO_ANSWER
+		deaf[c] = is_reset;
+#endif
+		assert(len(down[c]) < DOWN_DEPTH);
+		down[c]!kind;
+		c++
+	:: c < NODES && PARENT(c) != n -> c++
+	:: c == NODES -> break
+	od;
+	c = 0
+}
+
+inline end_well(n)
+{
+	send_down(n, DOWN, 0);
+	tell_host(n, 0)
+}
+
+#ifdef ANSWER_EARLY
+#define ANSWERS_NOW(n) (n != TOP)
+#else
+#define ANSWERS_NOW(n) (n != TOP && !OF_ANY(deaf, n))
+#endif
+
+inline end_badly(n)
+{
+	reset_sent[n] = 0;
+	send_down(n, RESET_DOWN, 1);
+#ifndef NO_ANSWER
+	if
+	:: ANSWERS_NOW(n) -> send_up(n, RESET_DONE)
+	:: else
+	fi;
+#endif
+	tell_host(n, 1)
+}
+
+inline collect(n)
+{
+	if
+	:: COMPLETE(n) && n == TOP -> end_well(n)
+	:: COMPLETE(n) && n != TOP -> send_up(n, UP)
+	:: else
+	fi
+}
+
+#ifdef NOT_HELD
+#define HOLDS(n) (n == TOP && OF_ANY(deaf, n))
+#else
+#define HOLDS(n) OF_ANY(deaf, n)
+#endif
+
+inline reset(n)
+{
+	if
+	:: HOLDS(n) -> reset_held[n] = 1
+	:: !HOLDS(n) && n == TOP -> end_badly(n)
+	:: !HOLDS(n) && n != TOP && !reset_sent[n] ->
+		reset_sent[n] = 1;
+		send_up(n, RESET_UP)
+	:: else
+	fi
+}
+
+inline all_answered(n)
+{
+#ifndef ANSWER_EARLY
+	if
+	:: n != TOP -> send_up(n, RESET_DONE)
+	:: else
+	fi;
+#endif
+	if
+	:: reset_held[n] -> reset_held[n] = 0; reset(n)
+	:: else
+	fi
+}
+
+inline hear_from_child(n, child)
+{
+	up[child]?kind, parity;
+	if
+	:: kind == UP && !deaf[child] && parity == ROUND_OF(n) ->
+		FITS(!came[child]);
+		came[child] = 1;
+		collect(n)
+	:: kind == RESET_UP && !deaf[child] -> reset(n)
+	:: kind == RESET_DONE ->
+		FITS(deaf[child]);
+		deaf[child] = 0;
+		if
+		:: !OF_ANY(deaf, n) -> all_answered(n)
+		:: else
+		fi
+	:: else /* of a round that is over */
+	fi;
+	kind = 0;
+	parity = 0
+}
+
+inline hear_from_parent(n)
+{
+	down[n]?kind;
+	if
+	:: kind == DOWN ->
+		FITS(COMPLETE(n));
+		end_well(n)
+	:: kind == RESET_DOWN ->
+		FITS(!OF_ANY(deaf, n));
+		end_badly(n)
+	fi;
+	kind = 0
+}
+
+active [NODES] proctype node()
+{
+	mtype kind;
+	bit parity;
+end:
+	do
+	:: d_step {
+		TAKES_PART(_pid) && !arrived[_pid] && round[_pid] < ROUNDS;
+		arrived[_pid] = 1;
+		collect(_pid)
+	   }
+	:: d_step {
+		resets < RESETS;
+		resets++;
+		if
+		:: TAKES_PART(_pid) && !owed[_pid] ->
+			owed[_pid] = round[_pid] + 1
+		:: else
+		fi;
+		reset(_pid)
+	   }
+	:: d_step {
+		PARENT(1) == _pid && nempty(up[1]);
+		hear_from_child(_pid, 1)
+	   }
+	:: d_step {
+		PARENT(2) == _pid && nempty(up[2]);
+		hear_from_child(_pid, 2)
+	   }
+	:: d_step {
+		_pid != TOP && nempty(down[_pid]);
+		hear_from_parent(_pid)
+	   }
+	od
+}
+
+/* ---- the end, which must come ---- */
+
+#define IS_OVER(n)                                                   \
+	((!TAKES_PART(n) || (round[n] == ended && !arrived[n])) &&   \
+		!deaf[n] && !reset_sent[n] && !reset_held[n] &&      \
+		empty(up[n]) && empty(down[n]))
+
+active proctype watcher()
+{
+	d_step {
+		resets == RESETS && ended >= ROUNDS && IS_OVER(0) &&
+			IS_OVER(1) && IS_OVER(2);
+		assert(!owed[0] && !owed[1] && !owed[2]);
+		assert(errors > 0 || resets == 0)
+	}
+}

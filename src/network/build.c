@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening a network, and closing it; see network.h and engine.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "network/engine.h"
+
+static void network_shape(struct network *n)
+{
+	const struct router *r = &n->router;
+	n->nodes = n->topology->nodes;
+	n->links = n->topology->ports;
+	n->network_ports = r->network_ports;
+	n->channels = r->channels;
+	n->port_multicast = n->links + n->network_ports;
+	n->port_debug = n->port_multicast + 1;
+	n->port_source = n->port_debug + 1;
+	n->ports = n->port_source + n->network_ports;
+	n->channel_bits = bits_log2_up(r->channels);
+	n->port_bits = bits_log2_up(n->ports);
+	n->node_shift = n->port_bits + n->channel_bits;
+	n->depth_mask = (1u << bits_log2_up(r->buffer)) - 1;
+	n->group_mask[PATH_LOW] = (uint16_t)router_group_mask(r, PATH_LOW);
+	n->group_mask[PATH_HIGH] = (uint16_t)router_group_mask(r, PATH_HIGH);
+	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
+	n->tag_mask = (uint16_t)((1u << r->tag_bits) - 1);
+	n->round_robin = r->arbiter == ROUTER_ROUND_ROBIN;
+	n->credits = r->flow == ROUTER_CREDITS;
+	n->patient = n->options.error_rate > 0;
+}
+
+static bool network_arrays(struct network *n)
+{
+	uint64_t nodes = n->nodes, ports = nodes << n->port_bits;
+	uint64_t places = nodes << n->node_shift;
+	n->input = calloc(places, sizeof(*n->input));
+	n->output = calloc(places, sizeof(*n->output));
+	n->port = calloc(ports, sizeof(*n->port));
+	n->link_end = calloc(ports, sizeof(*n->link_end));
+	n->link_flits = calloc(ports, sizeof(*n->link_flits));
+	n->link_count = calloc(ports, sizeof(*n->link_count));
+	n->buffer = calloc(places, (n->depth_mask + 1ull) * sizeof(*n->buffer));
+	n->node = calloc(nodes, sizeof(*n->node));
+	n->source = calloc(nodes * n->network_ports, sizeof(*n->source));
+	n->worker_of = calloc(nodes, 1);
+	n->input_packet = calloc(places, sizeof(*n->input_packet));
+	return n->input && n->output && n->port && n->link_end &&
+	       n->link_flits && n->link_count && n->buffer && n->node &&
+	       n->source && n->worker_of && n->input_packet;
+}
+
+static bool network_tags(struct network *n)
+{
+	uint64_t places = (uint64_t)n->nodes << n->node_shift;
+	if (n->router.arbiter < ROUTER_SMART)
+		return true;
+	n->input_tag = calloc(places, sizeof(*n->input_tag));
+	n->output_tag = calloc(places, sizeof(*n->output_tag));
+	return n->input_tag && n->output_tag;
+}
+
+static void port_prepare(struct network *n, uint32_t node, unsigned local)
+{
+	struct port *p = &n->port[port_of(n, node, local)];
+	bool link = port_is_link(n, local), source = local >= n->port_source;
+	bool counts = source || (link && n->credits);
+	for (unsigned c = 0; c < n->channels; c++)
+		n->output[place_of(n, node, local, c)] = (struct output){
+			.credits = counts ? (uint16_t)n->router.buffer
+					  : CREDITS_ENDLESS,
+			.waiter = NO_PLACE
+		};
+	p->free = n->group_mask[GROUP_ANY];
+	p->there = NO_PLACE;
+	if (!link)
+		return;
+	uint32_t peer = topology_next(n->topology, node, local);
+	n->link_end[port_of(n, node, local)] = peer;
+	if (peer == TOPOLOGY_NOWHERE) {
+		p->flags = PORT_MASKED;
+		n->masks = true;
+		return;
+	}
+	uint64_t at = (uint64_t)node * n->links + local;
+	p->there = place_of(n, peer, n->topology->entrance[at], 0);
+	p->worker = n->worker_of[peer];
+}
+
+static void node_prepare(struct network *n, uint32_t node)
+{
+	uint64_t seed = n->options.seed;
+	n->node[node].random = random_stream(seed, 2ull * node);
+	n->node[node].faults = random_stream(seed, 2ull * node + 1);
+	for (unsigned p = 0; p < n->ports; p++)
+		port_prepare(n, node, p);
+	for (unsigned p = 0; p < n->network_ports; p++) {
+		struct source *s = &node_sources(n, node)[p];
+		s->packet = s->first = s->tail = PACKET_NONE;
+		s->last = (uint8_t)(n->channels - 1);
+	}
+}
+
+static int worker_prepare(struct network *n, unsigned index)
+{
+	const struct router *r = &n->router;
+	struct worker *w = &n->worker[index];
+	uint64_t most = r->link_delay + LINK_ERRORS_MAX * r->retry_delay;
+	most = most > r->credit_delay ? most : r->credit_delay;
+	most += r->inject_delay + r->inject_credit_delay + r->eject_delay +
+		n->options.host_delay;
+	w->network = n;
+	w->index = index;
+	w->first = (uint32_t)((uint64_t)n->nodes * index / n->workers);
+	w->end = (uint32_t)((uint64_t)n->nodes * (index + 1) / n->workers);
+	for (uint32_t i = w->first; i < w->end; i++)
+		n->worker_of[i] = (uint8_t)index;
+	w->pool = (struct packet_pool){ .table = &n->packets,
+		.first = PACKET_NONE };
+	return wheel_open(&w->wheel, (unsigned)most + 1, n->workers);
+}
+
+static int workers_open(struct network *n)
+{
+	uint64_t bytes = n->workers * sizeof(*n->worker);
+	int r = 0;
+	n->worker = aligned_alloc(128, bytes);
+	if (!n->worker)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n->workers; i++)
+		n->worker[i] = (struct worker){ 0 };
+	for (unsigned i = 0; i < n->workers && r == 0; i++)
+		r = worker_prepare(n, i);
+	return r;
+}
+
+static int network_routes(struct network *n)
+{
+	struct space_options options = { .rule = n->options.rule,
+		.grouping = n->router.grouping,
+		.ties = n->router.ties,
+		.groups = n->router.groups };
+	int r = space_open(&n->space, n->topology, &options);
+	if (r)
+		return r;
+	r = tree_open(&n->tree, n->topology, 0);
+	return r ? r : level_open(n);
+}
+
+static int network_check_options(const struct topology *t,
+	const struct network_options *o, const char **why)
+{
+	if (router_check(&o->router, why))
+		return -EINVAL;
+	*why = "this router has fewer links than the topology needs; --router "
+	       "iq4 has any number";
+	if (o->router.links_max && t->ports > o->router.links_max)
+		return -EINVAL;
+	*why = "a network has 64 threads at most";
+	if (o->threads > NETWORK_THREADS_MAX)
+		return -EINVAL;
+	*why = "an error rate is from 0 to 0.5";
+	if (!(o->error_rate >= 0 && o->error_rate <= 0.5))
+		return -EINVAL;
+	*why = "a host takes 1000 cycles at most";
+	return o->host_delay > ROUTER_DELAY_MAX ? -EINVAL : 0;
+}
+
+static int network_build(struct network *n)
+{
+	if (!network_arrays(n) || !network_tags(n))
+		return -ENOMEM;
+	int r = packet_table_open(&n->packets);
+	if (r == 0)
+		r = record_table_open(n);
+	if (r == 0)
+		r = workers_open(n);
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < n->nodes; i++)
+		node_prepare(n, i);
+	r = network_routes(n);
+	return r ? r : crew_open(n);
+}
+
+int network_open(struct network **network, struct topology *t,
+	const struct network_options *options, const char **why)
+{
+	int r = network_check_options(t, options, why);
+	if (r)
+		return r;
+	struct network *n = calloc(1, sizeof(*n));
+	*why = "not enough memory";
+	if (!n)
+		return -ENOMEM;
+	n->topology = t;
+	n->options = *options;
+	n->router = options->router;
+	n->workers = (unsigned)bits_min(
+		options->threads ? options->threads : 1, t->nodes);
+	network_shape(n);
+	r = network_build(n);
+	if (r) {
+		if (r == -EINVAL)
+			*why = "a graph has no dimensions: its routes are "
+			       "up/down";
+		network_close(n);
+		return r;
+	}
+	*network = n;
+	*why = NULL;
+	return 0;
+}
+
+static void workers_close(struct network *n)
+{
+	for (unsigned i = 0; n->worker && i < n->workers; i++) {
+		struct worker *w = &n->worker[i];
+		wheel_close(&w->wheel);
+		for (unsigned k = 0; k < 2; k++) {
+			free(w->asking[k].of);
+			free(w->moving[k].of);
+			free(w->sending[k].of);
+		}
+		free(w->alarms.of);
+		free(w->asker);
+		free(w->mover);
+		free(w->contested);
+		record_drop(&w->deliveries);
+		free(w->releases.of);
+	}
+	free(n->worker);
+}
+
+void network_close(struct network *n)
+{
+	if (!n)
+		return;
+	crew_close(n);
+	if (n->worker)
+		load_close(n);
+	workers_close(n);
+	level_close(n);
+	tree_free(&n->tree);
+	space_close(n->space);
+	record_drop(&n->deliveries);
+	free(n->releases.of);
+	record_table_close(n);
+	packet_table_close(&n->packets);
+	agenda_free(&n->agenda);
+	free(n->detour);
+	free(n->input);
+	free(n->output);
+	free(n->port);
+	free(n->buffer);
+	free(n->node);
+	free(n->source);
+	free(n->worker_of);
+	free(n->link_end);
+	free(n->link_flits);
+	free(n->link_count);
+	free(n->input_packet);
+	free(n->input_tag);
+	free(n->output_tag);
+	free(n);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Deadlocks: how a router suspects one, and how one is proved.
+ *
+ * A router suspects an output that somebody asks for while those who have it
+ * are stopped. When that has lasted for a countdown, it interrupts its host,
+ * which asks the others whether it is true; if so, one packet that asks and has
+ * no channel yet leaves by the debug port and is sent on by the host. If not,
+ * the alarm was false.
+ *
+ * The proof: whatever can move, or waits for something that can, is alive. An
+ * input with a channel waits for the buffer at its other end; one that asks
+ * waits for any of those who have a channel that it could use, or, if it is
+ * because of its host tag, for the one who has that. What is never found alive
+ * is in a deadlock, or behind one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "network/dependency.h"
+#include "network/input.h"
+
+struct proof {
+	struct network *n;
+	uint8_t *alive;	 /* by input */
+	uint32_t *owner; /* by output: the input that has it */
+	struct places blocked;
+};
+
+/* ---- suspicion ---- */
+
+/* Are all virtual channels of an output taken by inputs without credit? */
+static bool output_stopped(const struct network *n, uint32_t port)
+{
+	const struct output *out = &n->output[port << n->channel_bits];
+	if (n->port[port].free || !port_is_link(n, port_local(n, port)))
+		return false;
+	for (unsigned c = 0; c < n->channels; c++)
+		if (out[c].waiter == NO_PLACE)
+			return false;
+	return true;
+}
+
+void deadlock_watch(struct worker *w, uint32_t port)
+{
+	struct network *n = w->network;
+	struct link_count *l = &n->link_count[port];
+	uint32_t now = (uint32_t)w->now;
+	if (!output_stopped(n, port)) {
+		l->suspect = 0;
+		return;
+	}
+	l->suspect = l->suspected + 1 == now ? l->suspect + 1 : 1;
+	l->suspected = now;
+	if (l->suspect < n->router.deadlock_countdown)
+		return;
+	l->suspect = 0;
+	alarm_raise(w, ALARM_DEADLOCK, port);
+}
+
+/* ---- what an input waits for ---- */
+
+/* Does the buffer at the other end of an output wait for nothing but itself? */
+static uint32_t waits_for_buffer(const struct network *n, uint32_t out)
+{
+	const struct port *p = &n->port[place_port(n, out)];
+	uint32_t there = p->there + place_channel(n, out);
+	const struct input *in = &n->input[there];
+	if (p->there == NO_PLACE)
+		return NO_PLACE;
+	bool full = n->credits ? in->count >= n->router.buffer : in->stopped;
+	return full ? there : NO_PLACE;
+}
+
+static bool place_alive(const struct proof *f, uint32_t place)
+{
+	return place == NO_PLACE || f->alive[place];
+}
+
+static bool active_alive(const struct proof *f, const struct input *in)
+{
+	const struct network *n = f->n;
+	if (in->count == 0 || n->output[in->out].credits)
+		return true;
+	return place_alive(f, waits_for_buffer(n, in->out));
+}
+
+/* The input whose packet has the same tag, if that is what it waits for. */
+static uint32_t tag_owner(const struct proof *f, uint32_t place, uint32_t port)
+{
+	const struct network *n = f->n;
+	bool any = n->router.arbiter == ROUTER_SMART;
+	for (unsigned c = 0; n->input_tag && c < n->channels; c++) {
+		uint32_t out = port << n->channel_bits | c;
+		uint32_t owner = f->owner[out];
+		if (owner != NO_PLACE &&
+			n->output_tag[out].tag == n->input_tag[place] &&
+			(any || place_port(n, owner) == place_port(n, place)))
+			return owner;
+	}
+	return NO_PLACE;
+}
+
+/* A channel that it could use: is it free, or will it be? */
+static bool channel_alive(const struct proof *f, uint32_t place, uint32_t out)
+{
+	const struct network *n = f->n;
+	if (f->owner[out] != NO_PLACE)
+		return f->alive[f->owner[out]];
+	unsigned length = flit_packet(n, n->input[place].front)->length;
+	if (n->router.switching == ROUTER_WORMHOLE ||
+		n->output[out].credits >= length)
+		return true;
+	/* Cut-through waits for room. */
+	uint32_t there = n->port[place_port(n, out)].there;
+	return there == NO_PLACE ||
+	       n->input[there + place_channel(n, out)].count == 0 ||
+	       f->alive[there + place_channel(n, out)];
+}
+
+static bool asking_alive(const struct proof *f, uint32_t place)
+{
+	const struct network *n = f->n;
+	const struct input *in = &n->input[place];
+	if (!port_is_link(n, in->port))
+		return true;
+	uint32_t port = port_of(n, place_node(n, place), in->port);
+	uint32_t owner = tag_owner(f, place, port);
+	if (owner != NO_PLACE)
+		return f->alive[owner];
+	for (uint32_t bits = n->group_mask[in->group]; bits; bits &= bits - 1)
+		if (channel_alive(f, place,
+			    port << n->channel_bits |
+				    (unsigned)__builtin_ctz(bits)))
+			return true;
+	return false;
+}
+
+static bool input_alive(const struct proof *f, uint32_t place)
+{
+	const struct input *in = &f->n->input[place];
+	if (in->state == INPUT_IDLE)
+		return true;
+	return in->state == INPUT_ACTIVE ? active_alive(f, in)
+					 : asking_alive(f, place);
+}
+
+/* ---- the proof ---- */
+
+static void proof_close(struct proof *f)
+{
+	free(f->alive);
+	free(f->owner);
+	free(f->blocked.of);
+}
+
+static bool proof_open(struct proof *f, struct network *n)
+{
+	uint64_t places = (uint64_t)n->nodes << n->node_shift;
+	*f = (struct proof){ .n = n,
+		.alive = malloc(places),
+		.owner = malloc(places * sizeof(*f->owner)) };
+	if (f->alive && f->owner)
+		return true;
+	proof_close(f);
+	return false;
+}
+
+static void proof_gather(struct proof *f)
+{
+	struct network *n = f->n;
+	uint32_t places = n->nodes << n->node_shift;
+	for (uint32_t p = 0; p < places; p++)
+		f->owner[p] = NO_PLACE;
+	for (uint32_t p = 0; p < places; p++) {
+		f->alive[p] = n->input[p].state == INPUT_IDLE;
+		if (!f->alive[p])
+			places_put(&n->worker[0], &f->blocked, p);
+		if (n->input[p].state == INPUT_ACTIVE)
+			f->owner[n->input[p].out] = p;
+	}
+}
+
+/* Those who are found alive leave the list, until nobody is. */
+static void proof_spread(struct proof *f)
+{
+	struct places *b = &f->blocked;
+	uint32_t before;
+	do {
+		uint32_t left = 0;
+		before = b->count;
+		for (uint32_t i = 0; i < b->count; i++) {
+			uint32_t place = b->of[i];
+			f->alive[place] = input_alive(f, place);
+			if (!f->alive[place])
+				b->of[left++] = place;
+		}
+		b->count = left;
+	} while (b->count < before);
+}
+
+static bool proof_make(struct proof *f, struct network *n)
+{
+	if (!proof_open(f, n))
+		return false;
+	proof_gather(f);
+	proof_spread(f);
+	return true;
+}
+
+/* ---- asking for it ---- */
+
+/* Whoever is in a deadlock has asked for longer than this, or soon will. */
+static bool anybody_waits(const struct network *n)
+{
+	for (unsigned i = 0; i < n->workers; i++) {
+		const struct places *l = &n->worker[i].asking[n->now & 1];
+		for (uint32_t k = 0; k < l->count; k++)
+			if (time_reached(n->now,
+				    n->input[l->of[k]].since + DEADLOCK_WAIT))
+				return true;
+	}
+	return false;
+}
+
+bool deadlock_exists(struct network *n)
+{
+	struct proof f;
+	if (!anybody_waits(n) || !proof_make(&f, n))
+		return false;
+	bool exists = f.blocked.count;
+	proof_close(&f);
+	return exists;
+}
+
+/* One of those who ask for an output and have none: the oldest. */
+static uint32_t victim_of(const struct proof *f, uint32_t port)
+{
+	const struct network *n = f->n;
+	uint32_t best = NO_PLACE;
+	for (uint32_t i = 0; i < f->blocked.count; i++) {
+		uint32_t p = f->blocked.of[i];
+		const struct input *in = &n->input[p];
+		if (in->state == INPUT_ASKING &&
+			place_node(n, p) == port_node(n, port) &&
+			in->port == port_local(n, port) &&
+			(best == NO_PLACE ||
+				(int32_t)(in->since - n->input[best].since) <
+					0))
+			best = p;
+	}
+	return best;
+}
+
+static void victim_leaves(struct network *n, uint32_t place)
+{
+	struct input *in = &n->input[place];
+	struct packet *p = flit_packet(n, in->front);
+	uint32_t left = space_leg_hops(p->left) + 1;
+	for (unsigned i = p->at; i < p->count; i++)
+		left += space_leg_hops(packet_leg(p, i));
+	p->hops = (uint16_t)(p->hops - left);
+	in->port = (uint8_t)n->port_debug;
+	in->group = GROUP_ANY;
+}
+
+void deadlock_recover(struct network *n, uint32_t port)
+{
+	struct network_counters *c =
+		&node_worker(n, port_node(n, port))->counters;
+	struct proof f;
+	c->deadlock_alarms++;
+	if (!proof_make(&f, n))
+		return;
+	uint32_t victim = victim_of(&f, port);
+	proof_close(&f);
+	if (victim == NO_PLACE) {
+		c->deadlock_false++;
+		return;
+	}
+	c->deadlock_removed++;
+	victim_leaves(n, victim);
+}
+
+/* ---- showing it ---- */
+
+/* The one that a blocked input waits for; it is blocked too. */
+static uint32_t blocker_of(const struct proof *f, uint32_t place)
+{
+	const struct network *n = f->n;
+	const struct input *in = &n->input[place];
+	if (in->state == INPUT_ACTIVE)
+		return waits_for_buffer(n, in->out);
+	uint32_t port = port_of(n, place_node(n, place), in->port);
+	uint32_t owner = tag_owner(f, place, port);
+	uint32_t bits = n->group_mask[in->group];
+	for (; owner == NO_PLACE && bits; bits &= bits - 1) {
+		uint32_t out = port << n->channel_bits |
+			       (unsigned)__builtin_ctz(bits);
+		owner = f->owner[out];
+		if (owner == NO_PLACE)
+			owner = waits_for_buffer(n, out);
+	}
+	return owner;
+}
+
+/* After as many steps as there are blocked ones, it goes round in a cycle. */
+static uint32_t cycle_start(const struct proof *f)
+{
+	uint32_t at = f->blocked.of[0];
+	for (uint32_t i = 0; i < f->blocked.count && at != NO_PLACE; i++)
+		at = blocker_of(f, at);
+	return at;
+}
+
+static struct channel channel_held(const struct network *n, uint32_t out)
+{
+	uint32_t port = place_port(n, out);
+	uint32_t bit = 1u << place_channel(n, out);
+	return (struct channel){ .node = port_node(n, port),
+		.port = (uint8_t)port_local(n, port),
+		.group = !(n->group_mask[PATH_LOW] & bit) };
+}
+
+static int cycle_walk(
+	const struct proof *f, struct channel **cycle, uint32_t *count)
+{
+	uint32_t start = cycle_start(f), at = start;
+	*cycle = malloc((f->blocked.count + 1ull) * sizeof(**cycle));
+	if (!*cycle)
+		return -ENOMEM;
+	while (at != NO_PLACE && *count < f->blocked.count) {
+		if (f->n->input[at].state == INPUT_ACTIVE)
+			(*cycle)[(*count)++] =
+				channel_held(f->n, f->n->input[at].out);
+		at = blocker_of(f, at);
+		if (at == start)
+			break;
+	}
+	return 0;
+}
+
+int network_deadlock(struct network *n, struct channel **cycle, uint32_t *count)
+{
+	struct proof f;
+	int r = 0;
+	*cycle = NULL;
+	*count = 0;
+	if (!proof_make(&f, n))
+		return -ENOMEM;
+	if (f.blocked.count)
+		r = cycle_walk(&f, cycle, count);
+	proof_close(&f);
+	return r;
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a network: flat arrays, and the threads that share them.
+ *
+ * Everything has a place, a number made of its node, its port and its virtual
+ * channel; the number of its port and that of its node are the same number,
+ * shifted. Inputs and outputs have the same geometry: what leaves by an output
+ * arrives at the input with the place `there`, and a credit for it comes back
+ *to the output with the place that was `there` at the other end.
+ *
+ * Everything of a node is touched only by the worker that has the node, or by
+ * the caller between two cycles; what one node tells another goes through a
+ * wheel. A cycle of a worker:
+ *
+ *	arrive.c	flits into buffers, heads read their route
+ *	credit.c	credits to outputs
+ *	load.c		new packets into queues
+ *	channel.c	who gets a virtual channel
+ *	crossbar.c	who gets the crossbar: flits go to a link (link.c) or to
+ *			the host (host.c)
+ *	source.c	one flit of a packet into each network port
+ *
+ * Each works through a list of those who have something to do, so that a cycle
+ * costs what happens in it. Nothing depends on the order of a list: where two
+ * want the same, their places, times and turns decide.
+ */
+#ifndef CAY_NETWORK_ENGINE_H
+#define CAY_NETWORK_ENGINE_H
+
+#include <pthread.h>
+
+#include "base/bits.h"
+#include "network/agenda.h"
+#include "network/histogram.h"
+#include "network/network.h"
+#include "network/packet.h"
+#include "network/wheel.h"
+
+#define CREDITS_ENDLESS 0xffff /* of outputs that never stop */
+#define PORTS_MAX	(TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
+#define NO_PLACE	UINT32_MAX
+#define PORT_ANY	0xff /* whichever network port is free */
+#define GROUP_ANY	2    /* any virtual channel; see enum path_group */
+
+_Static_assert(PORTS_MAX <= 64, "a bit for each port");
+
+enum input_state {
+	INPUT_IDLE,
+	INPUT_ASKING, /* for a virtual channel */
+	INPUT_ACTIVE, /* has one; its flits ask for the crossbar */
+};
+
+/*
+ * A virtual channel of an input port, with its buffer: the first flit is here,
+ * those behind it in a ring. Most buffers hold one flit, or none.
+ */
+struct input {
+	union {
+		uint32_t since; /* asking: since then, or from then on */
+		uint32_t out;	/* active: the place of its output */
+	};
+	uint32_t front;
+	uint16_t head,
+		count;	 /* of the ring: where it begins; flits with front */
+	uint8_t port;	 /* of the output that it asks for, or has */
+	uint8_t turn;	 /* that of the packet before, ... */
+	uint8_t channel; /* ... and the virtual channel */
+	uint8_t state : 2;
+	uint8_t group : 2;   /* enum path_group, or GROUP_ANY */
+	uint8_t stopped : 1; /* the sender has been told to stop */
+	uint8_t moving : 1;  /* is in the list of those who ask to move */
+};
+
+_Static_assert(sizeof(struct input) == 16, "four of them on a line");
+
+/* A virtual channel of an output port. */
+struct output {
+	uint16_t credits;
+	uint16_t turn;	 /* whom it offers itself to next: behind this input */
+	uint32_t waiter; /* input that has it and waits for credit */
+};
+
+enum port_flags {
+	PORT_MASKED = 1, /* nothing may leave by it */
+	PORT_ERROR = 2,	 /* the next flit meets a bit error */
+};
+
+/* A port, in and out. */
+struct port {
+	uint32_t there;	   /* place of its first channel at the other end */
+	uint32_t used_in;  /* in this cycle a flit of the input asks to move; */
+	uint32_t used_out; /* one asks for the output; */
+	uint32_t asked;	   /* somebody asks for a virtual channel: */
+	uint32_t first;	   /* the last of them, in the worker's list */
+	uint32_t busy;	   /* carries no flit before then */
+	uint16_t free;	   /* bits of virtual channels of the output */
+	uint8_t turn_in;   /* behind this output it takes an offer next */
+	uint8_t next;	   /* behind this virtual channel it sends next */
+	uint8_t turn_out;  /* behind this input it offers itself next */
+	uint8_t flags;
+	uint8_t worker; /* at the other end */
+};
+
+_Static_assert(sizeof(struct port) == 32, "two of them on a line");
+
+/* What few need to know of a link. */
+struct link_count {
+	uint64_t repeated, blocked;
+	uint32_t suspect;   /* of a deadlock, for so many cycles ... */
+	uint32_t suspected; /* ... up to this one */
+};
+
+/* Of a virtual channel that is taken, for the smart arbiters. */
+struct output_tag {
+	uint32_t owner; /* input */
+	uint16_t tag;
+};
+
+/* A network port's way in: the packet that it sends, and those that wait. */
+struct source {
+	uint32_t packet; /* PACKET_NONE: none */
+	uint16_t sent;
+	uint8_t channel;
+	uint8_t last;		     /* channel of the packet before */
+	bool listed;		     /* among those who send */
+	uint32_t first, tail, count; /* the queue */
+};
+
+struct node {
+	uint32_t rivals; /* in this cycle two flits want the same way: */
+	uint32_t first;	 /* the last of all its flits, in the worker's list */
+	struct random random; /* what it sends */
+	struct random faults; /* what happens to its links */
+	bool dead;
+};
+
+/* What is kept of a packet that somebody sent by hand. */
+struct record {
+	uint64_t cookie;
+	uint32_t next; /* free one */
+	uint32_t count, room;
+	struct network_hop *hop;
+};
+
+/* What the study wants to know, of packets that count. */
+struct measure {
+	struct histogram latency;
+	uint64_t network_latency, hops, created, done;
+};
+
+/* What a cycle leaves to the caller. */
+enum alarm_kind {
+	ALARM_DEADLOCK, /* an output that is stopped for long */
+	ALARM_LINK,	/* a link that has failed too often */
+};
+
+/* Places that have something to do. */
+struct places {
+	uint32_t *of;
+	uint32_t count, room;
+};
+
+/* Who asks for a virtual channel. */
+struct asker {
+	uint32_t place;
+	uint32_t next;	 /* at the same output */
+	uint16_t mask;	 /* channels that it may have */
+	uint16_t offers; /* and those that it can have now */
+};
+
+/* A flit that could go through the crossbar. */
+struct mover {
+	uint32_t place, out;
+	uint32_t next; /* at the same node */
+};
+
+struct deliveries {
+	struct network_delivery *of;
+	uint64_t count, room, taken;
+	bool way_given; /* of the last one taken */
+};
+
+struct release {
+	struct network_release what;
+	uint64_t number; /* of a worker: in order */
+};
+
+struct releases {
+	struct release *of;
+	uint64_t count, room, taken, numbers;
+};
+
+struct worker {
+	struct network *network;
+	unsigned index;
+	uint32_t first, end; /* its nodes */
+	uint64_t now;
+	/* By the parity of the cycle: this one's, and the next one's. */
+	struct places asking[2], moving[2], sending[2];
+	struct asker *asker;
+	struct mover *mover;
+	uint32_t *contested; /* ports, or nodes, that have rivals */
+	uint64_t askers_room, movers_room, contested_room;
+	struct wheel wheel;
+	/* Of it: when flits that leave in this cycle arrive, and credits. */
+	struct wheel_list *flits_slot, *credits_slot;
+	struct packet_pool pool;
+	struct network_counters counters;
+	struct measure measure;
+	struct deliveries deliveries;
+	struct releases releases;
+	/* When nodes create their next packet: lists by time, modulo. */
+	uint32_t *calendar;
+	struct places alarms; /* numbers of ports, twice, and the kind */
+	/* Of the packets of its nodes: in queues, at hosts, of multicasts. */
+	int64_t queued, hosted, multicasts;
+	int error;
+	bool started; /* its thread */
+	pthread_t thread;
+} __attribute__((aligned(128)));
+
+/* Instead of a masked port: legs to the node that it leads to. */
+struct detour {
+	uint32_t port; /* its number */
+	unsigned count;
+	uint32_t leg[SPACE_LEGS_INLINE];
+};
+
+struct network {
+	struct topology *topology;
+	struct network_options options;
+	struct router router;
+	uint32_t nodes;
+	unsigned links, network_ports, channels;
+	/* Ports of a node: links, network ports, then these: */
+	unsigned port_multicast, port_debug;
+	unsigned port_source; /* credits of the network ports' sources */
+	unsigned ports;
+	/* A place: node, port, channel; with so many bits for each. */
+	unsigned channel_bits, port_bits, node_shift;
+	unsigned depth_mask; /* of a buffer's ring */
+	uint16_t group_mask[3];
+	uint16_t tag_mask;
+	bool round_robin;
+	bool credits; /* not stop and continue */
+	bool masks;   /* some port is masked */
+	bool patient; /* links may be busy, or have errors */
+
+	struct input *input;   /* by place */
+	struct output *output; /* by place */
+	struct port *port;     /* by number */
+	uint32_t *link_end;    /* by port: the node there, also if it died */
+	uint64_t *link_flits;  /* by port */
+	struct link_count *link_count; /* by port */
+	uint32_t *buffer;	       /* by place: rings */
+	struct node *node;
+	struct source *source; /* by node and network port */
+	uint8_t *worker_of;    /* by node */
+	/* What only some routers need: host tags of who asks and who has. */
+	uint16_t *input_tag;
+	struct output_tag *output_tag;
+	/* By input: a packet whose head has left, but not its tail. */
+	uint32_t *input_packet;
+
+	struct packet_table packets;
+	struct space *space;
+	struct tree tree;
+	struct barriers *barriers;
+	struct level *level;
+	struct agenda agenda;
+	struct load *load;
+	bool measuring;
+
+	struct record *record;
+	uint32_t records, record_free;
+	pthread_mutex_t record_lock;
+
+	struct detour *detour;
+	unsigned detours;
+
+	uint64_t now;
+	uint64_t looked; /* for a deadlock */
+	/* Something has died: sources wait until the network is empty. */
+	bool draining;
+	bool failed; /* -ENOMEM happened */
+	struct deliveries deliveries;
+	struct releases releases;
+
+	unsigned workers;
+	struct worker *worker;
+	struct crew *crew;
+};
+
+/* ---- places ---- */
+
+static inline uint32_t place_of(
+	const struct network *n, uint32_t node, unsigned port, unsigned channel)
+{
+	return (node << n->port_bits | port) << n->channel_bits | channel;
+}
+
+/* The number of a port, by its node or by a place of it. */
+static inline uint32_t port_of(
+	const struct network *n, uint32_t node, unsigned port)
+{
+	return node << n->port_bits | port;
+}
+
+static inline uint32_t place_port(const struct network *n, uint32_t place)
+{
+	return place >> n->channel_bits;
+}
+
+static inline uint32_t place_node(const struct network *n, uint32_t place)
+{
+	return place >> n->node_shift;
+}
+
+static inline unsigned place_channel(const struct network *n, uint32_t place)
+{
+	return place & ((1u << n->channel_bits) - 1);
+}
+
+/* Its place within its node. */
+static inline unsigned place_local(const struct network *n, uint32_t place)
+{
+	return place & ((1u << n->node_shift) - 1);
+}
+
+/* Which port of its node it is. */
+static inline unsigned port_local(const struct network *n, uint32_t port)
+{
+	return port & ((1u << n->port_bits) - 1);
+}
+
+static inline uint32_t port_node(const struct network *n, uint32_t port)
+{
+	return port >> n->port_bits;
+}
+
+static inline uint32_t *input_ring(const struct network *n, uint32_t place)
+{
+	return &n->buffer[(uint64_t)place * (n->depth_mask + 1ull)];
+}
+
+static inline struct source *node_sources(
+	const struct network *n, uint32_t node)
+{
+	return &n->source[(uint64_t)node * n->network_ports];
+}
+
+static inline struct packet *flit_packet(const struct network *n, uint32_t flit)
+{
+	return &n->packets.packet[flit & PACKET_NUMBER];
+}
+
+static inline struct worker *node_worker(const struct network *n, uint32_t node)
+{
+	return &n->worker[n->worker_of[node]];
+}
+
+/* Has the time come, as far as 32 bits tell? */
+static inline bool time_reached(uint64_t now, uint32_t when)
+{
+	return (int32_t)((uint32_t)now - when) >= 0;
+}
+
+static inline bool port_is_link(const struct network *n, unsigned port)
+{
+	return port < n->links;
+}
+
+static inline void worker_fail(struct worker *w, int error)
+{
+	if (w->error == 0)
+		w->error = error;
+}
+
+/* ---- places.c ---- */
+
+bool places_grow(struct worker *, struct places *);
+/* Room for as many as there are; false: no memory. */
+bool places_askers(struct worker *, uint64_t count);
+bool places_movers(struct worker *, uint64_t count);
+
+static inline void places_put(
+	struct worker *w, struct places *l, uint32_t place)
+{
+	if (unlikely(l->count == l->room) && !places_grow(w, l))
+		return;
+	l->of[l->count++] = place;
+}
+
+/* ---- arrive.c ---- */
+
+void arrive_flits(struct worker *, const struct wheel_list *);
+/* The packet at the front of an input reads its route, at `when`. */
+void arrive_route(struct worker *, uint32_t place, uint64_t when);
+
+/* ---- credit.c ---- */
+
+/* What a credit says. */
+enum credit {
+	CREDIT_ONE,
+	CREDIT_STOP,
+	CREDIT_GO,
+};
+
+void arrive_credits(struct worker *, const struct wheel_list *);
+/* Its buffer has filled or emptied: stop, or go. */
+void credit_level(struct worker *, uint32_t place);
+/* A flit has left a buffer that is not at a link with credits. */
+void credit_other(struct worker *, uint32_t place);
+
+/* ---- channel.c ---- */
+
+void channel_allocate(struct worker *);
+/* The one of these channels that ordered packets take, by a tag. */
+uint16_t channel_of_order(uint16_t mask, uint32_t by);
+
+/* ---- crossbar.c ---- */
+
+void crossbar_move(struct worker *);
+
+/* ---- link.c ---- */
+
+#define LINK_ERRORS_MAX 8 /* in a row; then a link is given up */
+
+/* How many cycles later a flit arrives, because it had to be repeated. */
+unsigned link_repeat(struct worker *, uint32_t port);
+
+/* ---- source.c ---- */
+
+/* Puts a packet in a queue of its node: at the end, or before new ones. */
+void source_queue(struct worker *, uint32_t node, uint32_t packet);
+void source_queue_first(struct worker *, uint32_t node, uint32_t packet);
+void source_step(struct worker *);
+
+/* ---- load.c ---- */
+
+void load_generate(struct worker *);
+/* When a node of it creates a packet next, or sooner. */
+uint64_t load_next(const struct worker *);
+void load_close(struct network *);
+
+/* ---- host.c ---- */
+
+/* A flit leaves by a port that is no link. */
+void host_take(struct worker *, uint32_t node, unsigned port, uint32_t flit);
+/* What the host does with a packet after its delay: sends it on. */
+void host_resend(struct worker *, uint32_t node, uint32_t packet);
+/* It will not arrive: says so, and forgets it. */
+void host_report(struct worker *, uint32_t node, uint32_t packet,
+	enum network_fate fate);
+
+/* ---- record.c ---- */
+
+int record_table_open(struct network *);
+void record_table_close(struct network *);
+/* All deliveries of the workers to the caller, in order. 0 or -ENOMEM. */
+int record_collect(struct network *);
+void record_drop(struct deliveries *);
+/* PACKET_NONE: no memory. */
+uint32_t record_open(struct network *, uint64_t cookie);
+/* What happened to a packet, for network_take(). */
+void record_deliver(struct worker *, const struct packet *, uint32_t node,
+	uint64_t when, enum network_fate);
+/* A head leaves by an output. */
+void record_hop(struct worker *, const struct packet *, uint32_t out);
+
+/* ---- level.c: barriers, a level of their own on the links ---- */
+
+int level_open(struct network *);
+void level_close(struct network *);
+/* What the agenda says of barriers. */
+void level_do(struct network *, const struct agenda_item *);
+int level_collect(struct network *);
+/* The tree is new: rounds that had begun end with an error. 0 or -ENOMEM. */
+int level_renew(struct network *);
+/* A message has come in by a port. It is heard in this cycle's step: */
+void level_receive(struct worker *, uint32_t port, uint32_t message);
+/* Behind all that arrives, before any flit leaves. */
+void level_step(struct worker *);
+/* Does a message wait for its link? */
+bool level_waits(const struct worker *);
+
+/* ---- fault.c ---- */
+
+void fault_do(
+	struct network *, enum network_fault, uint32_t node, unsigned port);
+/* If the network is empty: new routes, and the sources go on. */
+void fault_drained(struct network *);
+/* The output of a packet that reads its route is masked: where it goes. */
+unsigned fault_avoid(struct worker *, uint32_t node, unsigned port,
+	struct packet *, unsigned *group);
+
+/* ---- deadlock.c ---- */
+
+#define DEADLOCK_WAIT 1000 /* cycles of asking before anybody looks */
+
+/* In every cycle in which somebody asks for an output. */
+void deadlock_watch(struct worker *, uint32_t port);
+/* An output has been suspect for its whole countdown. */
+void deadlock_recover(struct network *, uint32_t port);
+/* Is there any input that can never move again? */
+bool deadlock_exists(struct network *);
+
+/* ---- cut.c ---- */
+
+/* Packets that have lost flits, or will. */
+struct cut {
+	struct network *network;
+	struct places packets;
+	uint32_t link; /* that is looked at */
+};
+
+void cut_packet(struct cut *, uint32_t packet);
+/* All flits on the way to a port. */
+void cut_link(struct cut *, uint32_t port);
+/* Takes them out of the network, all of their flits, and reports them. */
+void cut_remove(struct cut *);
+
+/* ---- alarm.c ---- */
+
+void alarm_raise(struct worker *, enum alarm_kind, uint32_t port);
+/* Between two cycles: all that were raised. */
+void alarm_handle(struct network *);
+
+/* ---- network.c ---- */
+
+/* Packets that are in routers or on links. */
+uint64_t network_inside(const struct network *);
+
+/* ---- crew.c ---- */
+
+int crew_open(struct network *);
+void crew_close(struct network *);
+/* Runs cycles from now until then. */
+void crew_run(struct network *, uint64_t until);
+
+#endif

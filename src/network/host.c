@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where packets leave: at a network port they have arrived; at the debug port
+ * the host of a node drains those that cannot go on, and sends them on another
+ * way; at the multicast port they are spooled, kept and sent on along the tree.
+ */
+#include <errno.h>
+
+#include "base/bits.h"
+#include "network/engine.h"
+
+static void packet_free(struct worker *w, uint32_t packet)
+{
+	if (flit_packet(w->network, packet)->flags & PACKET_MULTICAST)
+		w->multicasts--;
+	packet_give(&w->pool, packet);
+}
+
+/* ---- arrival ---- */
+
+static void measure_add(
+	struct measure *m, const struct packet *p, uint64_t when)
+{
+	uint64_t latency = when - p->created;
+	histogram_add(&m->latency, latency);
+	m->network_latency += latency - p->entered;
+	m->hops += p->hops;
+	m->done++;
+}
+
+static void host_deliver(
+	struct worker *w, uint32_t node, const struct packet *p)
+{
+	uint64_t when = w->now + w->network->router.eject_delay;
+	w->counters.packets_delivered++;
+	w->counters.flits_delivered += p->length;
+	if (p->flags & PACKET_MEASURED)
+		measure_add(&w->measure, p, when);
+	if (unlikely(p->record != PACKET_NONE))
+		record_deliver(w, p, node, when, NETWORK_DELIVERED);
+}
+
+void host_report(struct worker *w, uint32_t node, uint32_t packet,
+	enum network_fate fate)
+{
+	struct packet *p = flit_packet(w->network, packet);
+	w->counters.packets_reported++;
+	if (p->flags & PACKET_MEASURED)
+		w->measure.done++;
+	if (p->record != PACKET_NONE)
+		record_deliver(w, p, node, w->now, fate);
+	packet_free(w, packet);
+}
+
+/* ---- sending on ---- */
+
+/* In a while; until then the packet is the host's. */
+static void host_later(struct worker *w, uint32_t node, uint32_t packet)
+{
+	const struct network *n = w->network;
+	uint64_t when = w->now + n->router.eject_delay + n->options.host_delay;
+	w->hosted++;
+	wheel_put(&w->wheel, when, w->index, WHEEL_HOST, node, packet);
+}
+
+void host_resend(struct worker *w, uint32_t node, uint32_t packet)
+{
+	w->hosted--;
+	if (unlikely(w->network->node[node].dead))
+		host_report(w, node, packet, NETWORK_CUT);
+	else
+		source_queue_first(w, node, packet);
+}
+
+static void host_drain(struct worker *w, uint32_t node, uint32_t packet)
+{
+	struct packet *p = flit_packet(w->network, packet);
+	w->counters.drained++;
+	if (p->flags & PACKET_MULTICAST) {
+		host_report(w, node, packet, NETWORK_CUT);
+		return;
+	}
+	p->flags |= PACKET_RESENT;
+	host_later(w, node, packet);
+}
+
+/* ---- multicast ---- */
+
+static uint32_t copy_packet(struct worker *w, const struct packet *p)
+{
+	struct network *n = w->network;
+	uint32_t copy = packet_take(&w->pool);
+	if (copy == PACKET_NONE)
+		return copy;
+	struct packet *c = flit_packet(n, copy);
+	*c = *p;
+	if (p->record != PACKET_NONE) {
+		c->record = record_open(n, n->record[p->record].cookie);
+		if (c->record == PACKET_NONE)
+			worker_fail(w, -ENOMEM);
+	}
+	w->multicasts++;
+	w->counters.multicast_copies++;
+	return copy;
+}
+
+static void copy_send(
+	struct worker *w, uint32_t node, const struct packet *p, unsigned port)
+{
+	struct network *n = w->network;
+	uint32_t copy = copy_packet(w, p);
+	if (copy == PACKET_NONE) {
+		worker_fail(w, -ENOMEM);
+		return;
+	}
+	struct packet *c = flit_packet(n, copy);
+	uint64_t link = (uint64_t)node * n->links + port;
+	c->count = 1;
+	c->leg[0] = space_leg(port, 1, 0);
+	c->came_by = n->topology->entrance[link];
+	c->flags |= PACKET_RESENT;
+	host_later(w, node, copy);
+}
+
+/* Whoever gets it sends it to all neighbours in the tree but the giver. */
+static void host_spread(struct worker *w, uint32_t node, uint32_t packet)
+{
+	struct network *n = w->network;
+	struct packet *p = flit_packet(n, packet);
+	uint32_t ports = tree_ports(&n->tree, node);
+	if (p->came_by != TREE_NO_PORT)
+		ports &= ~(1u << p->came_by);
+	for (; ports; ports &= ports - 1)
+		copy_send(w, node, p, (unsigned)__builtin_ctz(ports));
+	host_deliver(w, node, p);
+	packet_free(w, packet);
+}
+
+/* ---- */
+
+void host_take(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
+{
+	struct network *n = w->network;
+	uint32_t packet = flit & PACKET_NUMBER;
+	struct packet *p = flit_packet(n, flit);
+	if (!(flit & PACKET_TAIL))
+		return;
+	if (port == n->port_debug) {
+		host_drain(w, node, packet);
+	} else if (port == n->port_multicast) {
+		host_spread(w, node, packet);
+	} else {
+		host_deliver(w, node, p);
+		packet_free(w, packet);
+	}
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A small writer of SVG, as a stream: what is written is out, nothing is kept.
+ * The picture needs nothing else: no font, no style, no script. Whatever text
+ * is given, what comes out is well-formed.
+ *
+ *	struct svg s;
+ *	svg_open(&s, f, 640, 480, "a picture");
+ *	svg_line(&s, (struct svg_at){ 0, 0 }, (struct svg_at){ 9, 9 },
+ *		"black", 1);
+ *	return svg_close(&s);
+ */
+#ifndef CAY_PLOT_SVG_H
+#define CAY_PLOT_SVG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct svg {
+	FILE *to;
+};
+
+/* From the upper left corner to the right and down. */
+struct svg_at {
+	double x, y;
+};
+
+struct svg_box {
+	double x, y, width, height;
+};
+
+enum svg_anchor {
+	SVG_START,
+	SVG_MIDDLE,
+	SVG_END,
+};
+
+/* The title is what a reader says of it, and is not drawn. */
+void svg_open(
+	struct svg *, FILE *to, double width, double height, const char *title);
+/* Flushes. 0, or -errno if not all could be written. */
+int svg_close(struct svg *);
+
+/* Only what lies in the box is drawn until the end of it. */
+void svg_clip_begin(struct svg *, struct svg_box);
+void svg_clip_end(struct svg *);
+
+/* A hint appears where the pointer rests; NULL: none. */
+void svg_box(struct svg *, struct svg_box, const char *fill, const char *hint);
+void svg_polygon(struct svg *, const struct svg_at *, unsigned count,
+	const char *fill, const char *hint);
+void svg_polyline(struct svg *, const struct svg_at *, unsigned count,
+	const char *stroke, double width);
+void svg_line(struct svg *, struct svg_at from, struct svg_at to,
+	const char *stroke, double width);
+void svg_dashes(struct svg *, struct svg_at from, struct svg_at to,
+	const char *stroke, double width);
+void svg_circle(struct svg *, struct svg_at, double radius, const char *fill,
+	const char *stroke, const char *hint);
+
+void svg_text(struct svg *, struct svg_at, enum svg_anchor, double size,
+	const char *text);
+/* Turned: from below to above. */
+void svg_text_up(struct svg *, struct svg_at, double size, const char *text);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See timeline.h. The format: "Trace Event Format", complete and metadata. */
+#include "plot/timeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+
+#define NAME_BYTES 64
+
+/* What has tracks of its own; a process, to whoever shows it. */
+enum side {
+	SIDE_PACKETS = 1,
+	SIDE_LINKS = 2,
+};
+
+/* A virtual channel of a link; those of one link stand together. */
+struct track {
+	uint32_t node, to;
+	uint8_t port, channel;
+};
+
+struct tracks {
+	struct track *track;
+	uint64_t count;
+};
+
+/* ---- events ---- */
+
+static void event_begin(struct json *j, const char *phase, enum side side,
+	uint64_t track, const char *name)
+{
+	json_object_begin(j);
+	json_put_string(j, "ph", phase);
+	json_put_number(j, "pid", side);
+	json_put_number(j, "tid", track);
+	json_put_string(j, "name", name);
+}
+
+/* Names a side, or a track of it, and says where it stands. */
+static void name_put(struct json *j, const char *what, enum side side,
+	uint64_t track, const char *name)
+{
+	event_begin(j, "M", side, track, what);
+	json_key(j, "args");
+	json_object_begin(j);
+	json_put_string(j, "name", name);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+static void slice_begin(struct json *j, enum side side, uint64_t track,
+	const char *name, uint64_t from, uint64_t to)
+{
+	event_begin(j, "X", side, track, name);
+	json_put_number(j, "ts", from);
+	json_put_number(j, "dur", to > from ? to - from : 0);
+}
+
+static void slice_put(struct json *j, enum side side, uint64_t track,
+	const char *name, uint64_t from, uint64_t to)
+{
+	slice_begin(j, side, track, name, from, to);
+	json_object_end(j);
+}
+
+/* ---- tracks of links ---- */
+
+static int track_compare(const void *left, const void *right)
+{
+	const struct track *a = left, *b = right;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	if (a->port != b->port)
+		return a->port < b->port ? -1 : 1;
+	return (a->channel > b->channel) - (a->channel < b->channel);
+}
+
+static struct track track_of(const struct timeline_hop *h)
+{
+	return (struct track){ h->node, h->to, h->port, h->channel };
+}
+
+static void tracks_unite(struct tracks *t)
+{
+	uint64_t kept = 0;
+	for (uint64_t i = 0; i < t->count; i++)
+		if (i == 0 ||
+			track_compare(&t->track[kept - 1], &t->track[i]) != 0)
+			t->track[kept++] = t->track[i];
+	t->count = kept;
+}
+
+static int tracks_open(struct tracks *t, const struct timeline *line)
+{
+	uint64_t hops = 0;
+	for (uint32_t i = 0; i < line->count; i++)
+		hops += line->packet[i].hops;
+	*t = (struct tracks){ .track = malloc((hops + 1) * sizeof(*t->track)) };
+	if (!t->track)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < line->count; i++)
+		for (uint32_t h = 0; h < line->packet[i].hops; h++)
+			t->track[t->count++] =
+				track_of(&line->packet[i].hop[h]);
+	qsort(t->track, t->count, sizeof(*t->track), track_compare);
+	tracks_unite(t);
+	return 0;
+}
+
+static uint64_t tracks_find(
+	const struct tracks *t, const struct timeline_hop *h)
+{
+	struct track wanted = track_of(h);
+	const struct track *found = bsearch(
+		&wanted, t->track, t->count, sizeof(wanted), track_compare);
+	return (uint64_t)(found - t->track) + 1;
+}
+
+static void tracks_name(struct json *j, const struct tracks *t)
+{
+	char name[NAME_BYTES];
+	for (uint64_t i = 0; i < t->count; i++) {
+		const struct track *k = &t->track[i];
+		snprintf(name, sizeof(name), "%u to %u, port %u channel %u",
+			k->node, k->to, k->port, k->channel);
+		name_put(j, "thread_name", SIDE_LINKS, i + 1, name);
+	}
+}
+
+/* ---- packets ---- */
+
+static void packet_name(
+	const struct timeline_packet *p, uint32_t number, char name[NAME_BYTES])
+{
+	snprintf(name, NAME_BYTES, "packet %u: %u to %u", number, p->from,
+		p->to);
+}
+
+/* The whole of it; what follows lies within, so that it is shown below. */
+static void packet_whole(struct json *j, const struct timeline_packet *p,
+	uint32_t number, const char *name)
+{
+	slice_begin(j, SIDE_PACKETS, number + 1, name, p->sent, p->arrived);
+	json_key(j, "args");
+	json_object_begin(j);
+	json_put_number(j, "flits", p->length);
+	json_put_number(j, "hops", p->hops);
+	json_put_number(j, "latency_cycles", p->arrived - p->sent);
+	json_put_string(j, "end", p->end);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+/* Until when its head was where it got to by this hop. */
+static uint64_t hop_end(const struct timeline_packet *p, uint32_t hop)
+{
+	return hop + 1 < p->hops ? p->hop[hop + 1].time : p->arrived;
+}
+
+static void packet_way(
+	struct json *j, const struct timeline_packet *p, uint32_t number)
+{
+	char name[NAME_BYTES];
+	uint64_t left = p->hops ? p->hop[0].time : p->arrived;
+	if (p->entered > p->sent)
+		slice_put(j, SIDE_PACKETS, number + 1, "waits at its source",
+			p->sent, p->entered);
+	snprintf(name, sizeof(name), "at node %u", p->from);
+	slice_put(j, SIDE_PACKETS, number + 1, name, p->entered, left);
+	for (uint32_t h = 0; h < p->hops; h++) {
+		snprintf(name, sizeof(name), "to node %u", p->hop[h].to);
+		slice_put(j, SIDE_PACKETS, number + 1, name, p->hop[h].time,
+			hop_end(p, h));
+	}
+}
+
+/* A flit leaves in a cycle, so it takes the link for its length at least. */
+static void packet_links(struct json *j, const struct tracks *t,
+	const struct timeline_packet *p, const char *name)
+{
+	for (uint32_t h = 0; h < p->hops; h++)
+		slice_put(j, SIDE_LINKS, tracks_find(t, &p->hop[h]), name,
+			p->hop[h].time, p->hop[h].time + p->length);
+}
+
+static void packet_put(struct json *j, const struct tracks *t,
+	const struct timeline_packet *p, uint32_t number)
+{
+	char name[NAME_BYTES];
+	packet_name(p, number, name);
+	name_put(j, "thread_name", SIDE_PACKETS, number + 1, name);
+	packet_whole(j, p, number, name);
+	packet_way(j, p, number);
+	packet_links(j, t, p, name);
+}
+
+int timeline_write(FILE *to, const struct timeline *line)
+{
+	struct tracks t;
+	struct json j;
+	int r = tracks_open(&t, line);
+	if (r)
+		return r;
+	json_open(&j, to);
+	json_object_begin(&j);
+	json_put_string(&j, "displayTimeUnit", "ms");
+	json_key(&j, "otherData");
+	json_object_begin(&j);
+	json_put_string(&j, "title", line->title);
+	json_put_string(&j, "unit", "a microsecond is a cycle");
+	json_object_end(&j);
+	json_key(&j, "traceEvents");
+	json_array_begin(&j);
+	name_put(&j, "process_name", SIDE_PACKETS, 0, "packets");
+	name_put(&j, "process_name", SIDE_LINKS, 0, "links");
+	tracks_name(&j, &t);
+	for (uint32_t i = 0; i < line->count; i++)
+		packet_put(&j, &t, &line->packet[i], i);
+	json_array_end(&j);
+	json_object_end(&j);
+	free(t.track);
+	return json_close(&j);
+}

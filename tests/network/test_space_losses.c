@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The routing space up and down: whatever is lost, what is left is connected by
+ * ways that are free of deadlock.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "ways.h"
+
+static const struct space_options up_down = { .rule = SPACE_UP_DOWN,
+	.groups = 2 };
+static const struct space_options dated = { .rule = SPACE_DIMENSION_ORDER,
+	.grouping = ROUTE_GROUPS_DATED,
+	.ties = ROUTE_TIES_PAIR,
+	.groups = 2 };
+
+static void both_groups_go_up_and_down(void **state)
+{
+	const uint32_t size[2] = { 6, 6 };
+	struct space_options one = up_down;
+	uint32_t high = 0, all = 0;
+	struct topology t;
+	struct route r;
+	(void)state;
+	assert_int_equal(topology_torus(&t, size, 2), 0);
+	struct space *s = space_of(&t, &up_down);
+	one.groups = 1;
+	struct space *low = space_of(&t, &one);
+	for (uint32_t a = 0; a < t.nodes; a++)
+		for (uint32_t b = 0; b < t.nodes; b++) {
+			find_route(s, a, b, &r);
+			for (unsigned i = 1; i < r.count; i++)
+				assert_int_equal(
+					r.leg[i].high != 0, r.leg[0].high != 0);
+			all += r.count != 0;
+			high += r.count && r.leg[0].high;
+			find_route(low, a, b, &r);
+			for (unsigned i = 0; i < r.count; i++)
+				assert_int_equal(r.leg[i].high, 0);
+		}
+	assert_true(high > all * 0.45 && high < all * 0.55);
+	space_close(low);
+	space_close(s);
+	topology_free(&t);
+}
+
+/* ---- what is left after losses ---- */
+
+static void random_losses(struct topology *t, struct random *r)
+{
+	for (uint32_t n = random_below(r, t->nodes / 2 + 1); n; n--)
+		topology_cut(t, random_below(r, t->nodes),
+			random_below(r, t->ports));
+	for (uint32_t n = random_below(r, 4); n; n--)
+		topology_isolate(t, random_below(r, t->nodes));
+	check_links(t);
+}
+
+/* The smallest node that can be reached, of every node. */
+static void parts_of(const struct topology *t, uint32_t *part)
+{
+	bool again = true;
+	for (uint32_t i = 0; i < t->nodes; i++)
+		part[i] = i;
+	while (again) {
+		again = false;
+		for (uint32_t i = 0; i < t->nodes; i++)
+			for (unsigned p = 0; p < t->ports; p++) {
+				uint32_t next = topology_next(t, i, p);
+				if (next == TOPOLOGY_NOWHERE ||
+					part[next] <= part[i])
+					continue;
+				part[next] = part[i];
+				again = true;
+			}
+	}
+}
+
+/* Once down, never up; the route stays within the topology. */
+static void check_up_down(const struct topology *t,
+	const struct route_tree *tree, uint32_t node, const struct route *r)
+{
+	bool down = false;
+	for (unsigned i = 0; i < r->count; i++)
+		for (uint32_t h = r->leg[i].low + r->leg[i].high; h; h--) {
+			uint32_t next = topology_next(t, node, r->leg[i].port);
+			assert_true(next < t->nodes);
+			uint32_t a = tree->level[node], b = tree->level[next];
+			bool up = b < a || (b == a && next < node);
+			assert_false(up && down);
+			down = !up;
+			node = next;
+		}
+}
+
+static void check_left(const struct topology *t, struct space *s)
+{
+	uint32_t part[64];
+	struct route_tree tree;
+	struct space_way w;
+	struct route r, shortest;
+	assert_true(t->nodes <= COUNT(part));
+	parts_of(t, part);
+	assert_int_equal(route_forest_open(&tree, t), 0);
+	for (uint32_t a = 0; a < t->nodes; a++)
+		for (uint32_t b = 0; b < t->nodes; b++) {
+			if (part[a] != part[b]) {
+				assert_int_equal(space_find(s, a, b, NULL, &w),
+					-EHOSTUNREACH);
+				continue;
+			}
+			find_route(s, a, b, &r);
+			assert_int_equal(route_end(t, a, &r), b);
+			check_up_down(t, &tree, a, &r);
+			assert_int_equal(
+				route_up_down(t, &tree, a, b, &shortest), 0);
+			assert_int_equal(route_hops(&r), route_hops(&shortest));
+		}
+	route_tree_free(&tree);
+	assert_int_equal(cycle_of(t, s), 0);
+}
+
+static void whatever_is_connected_has_a_way(void **state)
+{
+	static const uint32_t sizes[][3] = { { 4, 4, 3 }, { 7, 5, 1 },
+		{ 2, 2, 2 }, { 2, 9, 2 } };
+	struct random r = test_random(5);
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		const uint32_t *size = sizes[i % COUNT(sizes)];
+		struct topology t;
+		struct space *s;
+		if (i < 30) {
+			assert_int_equal(
+				topology_torus(&t, size, size[2] > 1 ? 3 : 2),
+				0);
+			s = space_of(&t, &dated);
+		} else {
+			random_graph(&t, &r);
+			s = space_of(&t, &up_down);
+			check_left(&t, s);
+		}
+		for (int renewals = 0; renewals < 2; renewals++) {
+			random_losses(&t, &r);
+			assert_int_equal(space_renew(s), 0);
+			check_left(&t, s);
+		}
+		space_close(s);
+		topology_free(&t);
+	}
+}
+
+static void given_ways_stay_readable(void **state)
+{
+	struct topology t;
+	struct space_way w, cut;
+	uint32_t copy[50];
+	(void)state;
+	line_of_turns(&t, 60);
+	struct space *s = space_of(&t, &up_down);
+	way_find(s, 5, 55, &w);
+	assert_int_equal(w.count, 50);
+	memcpy(copy, space_way_legs(&w), sizeof(copy));
+	topology_isolate(&t, 30);
+	assert_int_equal(space_renew(s), 0);
+	assert_int_equal(space_find(s, 5, 55, NULL, &cut), -EHOSTUNREACH);
+	assert_int_equal(cut.count, 0);
+	for (unsigned i = 0; i < w.count; i++)
+		assert_int_equal(copy[i], space_way_legs(&w)[i]);
+	space_close(s);
+	topology_free(&t);
+	/* Those of dimension order, too. */
+	assert_int_equal(topology_hypercube(&t, 10), 0);
+	s = space_of(&t, &dated);
+	way_find(s, 0, 1023, &w);
+	assert_int_equal(w.count, 10);
+	topology_isolate(&t, 1);
+	assert_int_equal(space_renew(s), 0);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(space_way_legs(&w)[i], space_leg(i, 1, 0));
+	space_close(s);
+	topology_free(&t);
+}
+
+/* ---- two threads ---- */
+
+struct asker {
+	struct space *space;
+	uint32_t nodes, first; /* every other source from the first */
+	uint64_t sum;
+};
+
+static void *ask(void *context)
+{
+	struct asker *a = context;
+	struct space_way w;
+	for (uint32_t from = a->first; from < a->nodes; from += 2)
+		for (uint32_t to = 0; to < a->nodes; to++) {
+			if (space_find(a->space, from, to, NULL, &w))
+				continue;
+			for (unsigned i = 0; i < w.count; i++)
+				a->sum = a->sum * 31 + space_way_legs(&w)[i];
+		}
+	return NULL;
+}
+
+static void two_threads_may_ask(void **state)
+{
+	struct topology t;
+	struct random r = test_random(9);
+	(void)state;
+	random_graph(&t, &r);
+	struct space *s = space_of(&t, &up_down),
+		     *other = space_of(&t, &up_down);
+	struct asker asker[2] = { { s, t.nodes, 0, 0 }, { s, t.nodes, 1, 0 } };
+	pthread_t thread[2];
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&thread[i], NULL, ask, &asker[i]), 0);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct asker alone = { other, t.nodes, i, 0 };
+		ask(&alone);
+		assert_true(alone.sum == asker[i].sum);
+	}
+	space_close(s);
+	space_close(other);
+	topology_free(&t);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_groups_go_up_and_down),
+		cmocka_unit_test(whatever_is_connected_has_a_way),
+		cmocka_unit_test(given_ways_stay_readable),
+		cmocka_unit_test(two_threads_may_ask),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
