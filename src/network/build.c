@@ -2,6 +2,8 @@
 /* Opening a network, and closing it; see network.h and engine.h. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "network/engine.h"
 
@@ -19,6 +21,9 @@ static void network_shape(struct network *n)
 	n->channel_bits = bits_log2_up(r->channels);
 	n->port_bits = bits_log2_up(n->ports);
 	n->node_shift = n->port_bits + n->channel_bits;
+	n->channel_mask = (1u << n->channel_bits) - 1;
+	n->port_mask = (1u << n->port_bits) - 1;
+	n->local_mask = (1u << n->node_shift) - 1;
 	n->depth_mask = (1u << bits_log2_up(r->buffer)) - 1;
 	n->group_mask[PATH_LOW] = (uint16_t)router_group_mask(r, PATH_LOW);
 	n->group_mask[PATH_HIGH] = (uint16_t)router_group_mask(r, PATH_HIGH);
@@ -29,34 +34,70 @@ static void network_shape(struct network *n)
 	n->patient = n->options.error_rate > 0;
 }
 
+/*
+ * All arrays lie in one mapping of zeroes, and the kernel is asked for large
+ * pages: what a cycle touches is spread over all of it. Buffers are not among
+ * them: most of a ring is never touched, and need not be there.
+ */
+struct part {
+	void *array; /* a pointer to it */
+	uint64_t bytes;
+};
+
+static void *map_zeroes(uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static bool parts_map(
+	struct network *n, const struct part *part, unsigned count)
+{
+	uint64_t bytes = 0;
+	for (unsigned i = 0; i < count; i++)
+		bytes += bits_round_up(part[i].bytes, 128);
+	n->map_bytes = bits_round_up(bytes, 1 << 21);
+	n->map = map_zeroes(n->map_bytes);
+	if (!n->map)
+		return false;
+	madvise(n->map, n->map_bytes, MADV_HUGEPAGE);
+	char *at = n->map;
+	for (unsigned i = 0; i < count; i++) {
+		memcpy(part[i].array, &at, sizeof(at));
+		at += bits_round_up(part[i].bytes, 128);
+	}
+	return true;
+}
+
 static bool network_arrays(struct network *n)
 {
 	uint64_t nodes = n->nodes, ports = nodes << n->port_bits;
 	uint64_t places = nodes << n->node_shift;
-	n->input = calloc(places, sizeof(*n->input));
-	n->output = calloc(places, sizeof(*n->output));
-	n->port = calloc(ports, sizeof(*n->port));
-	n->link_end = calloc(ports, sizeof(*n->link_end));
-	n->link_flits = calloc(ports, sizeof(*n->link_flits));
-	n->link_count = calloc(ports, sizeof(*n->link_count));
-	n->buffer = calloc(places, (n->depth_mask + 1ull) * sizeof(*n->buffer));
-	n->node = calloc(nodes, sizeof(*n->node));
-	n->source = calloc(nodes * n->network_ports, sizeof(*n->source));
-	n->worker_of = calloc(nodes, 1);
-	n->input_packet = calloc(places, sizeof(*n->input_packet));
-	return n->input && n->output && n->port && n->link_end &&
-	       n->link_flits && n->link_count && n->buffer && n->node &&
-	       n->source && n->worker_of && n->input_packet;
-}
-
-static bool network_tags(struct network *n)
-{
-	uint64_t places = (uint64_t)n->nodes << n->node_shift;
-	if (n->router.arbiter < ROUTER_SMART)
-		return true;
-	n->input_tag = calloc(places, sizeof(*n->input_tag));
-	n->output_tag = calloc(places, sizeof(*n->output_tag));
-	return n->input_tag && n->output_tag;
+	uint64_t tagged = n->router.arbiter < ROUTER_SMART ? 0 : places;
+	const struct part parts[] = {
+		{ &n->input, places * sizeof(*n->input) },
+		{ &n->output, places * sizeof(*n->output) },
+		{ &n->port, ports * sizeof(*n->port) },
+		{ &n->link_flits, ports * sizeof(*n->link_flits) },
+		{ &n->node, nodes * sizeof(*n->node) },
+		{ &n->source, nodes * n->network_ports * sizeof(*n->source) },
+		{ &n->input_tag, tagged * sizeof(*n->input_tag) },
+		{ &n->output_tag, tagged * sizeof(*n->output_tag) },
+		{ &n->link_end, ports * sizeof(*n->link_end) },
+		{ &n->link_count, ports * sizeof(*n->link_count) },
+		{ &n->input_packet, places * sizeof(*n->input_packet) },
+		{ &n->worker_of, nodes },
+	};
+	if (!parts_map(n, parts, ARRAY_COUNT(parts)))
+		return false;
+	if (!tagged) {
+		n->input_tag = NULL;
+		n->output_tag = NULL;
+	}
+	n->buffer_bytes = places * (n->depth_mask + 1ull) * sizeof(*n->buffer);
+	n->buffer = map_zeroes(n->buffer_bytes);
+	return n->buffer;
 }
 
 static void port_prepare(struct network *n, uint32_t node, unsigned local)
@@ -167,7 +208,7 @@ static int network_check_options(const struct topology *t,
 
 static int network_build(struct network *n)
 {
-	if (!network_arrays(n) || !network_tags(n))
+	if (!network_arrays(n))
 		return -ENOMEM;
 	int r = packet_table_open(&n->packets);
 	if (r == 0)
@@ -248,18 +289,9 @@ void network_close(struct network *n)
 	packet_table_close(&n->packets);
 	agenda_free(&n->agenda);
 	free(n->detour);
-	free(n->input);
-	free(n->output);
-	free(n->port);
-	free(n->buffer);
-	free(n->node);
-	free(n->source);
-	free(n->worker_of);
-	free(n->link_end);
-	free(n->link_flits);
-	free(n->link_count);
-	free(n->input_packet);
-	free(n->input_tag);
-	free(n->output_tag);
+	if (n->buffer)
+		munmap(n->buffer, n->buffer_bytes);
+	if (n->map)
+		munmap(n->map, n->map_bytes);
 	free(n);
 }

@@ -189,14 +189,15 @@ static void round_robin(const struct wanted *o)
 }
 
 /* Nobody else asks for this output. */
-static inline void round_robin_alone(
-	const struct wanted *o, const struct asker *k)
+static inline void round_robin_alone(const struct wanted *o, uint32_t place)
 {
-	uint32_t open = channels_open(o, k->place, o->port->free & k->mask);
+	const struct input *in = &o->n->input[place];
+	uint32_t open = o->port->free & asked_channels(o->n, in);
+	open = channels_open(o, place, open);
 	if (likely(open))
-		offer_take(o, k->place, open);
+		offer_take(o, place, open);
 	else
-		input_asks(o->w, k->place);
+		input_asks(o->w, place);
 }
 
 /* ---- first come first served, and smart ---- */
@@ -274,12 +275,15 @@ static inline struct wanted wanted_of(struct worker *w, uint32_t number)
 		.channel = &n->output[number << n->channel_bits] };
 }
 
-/* Links those who ask for the same output; how many outputs there are. */
-static uint32_t askers_sort(struct worker *w, const struct places *asking)
+/* Those whose time has come; how many. Ports that two want are marked. */
+static uint32_t askers_check(struct worker *w, const struct places *asking)
 {
 	struct network *n = w->network;
-	uint32_t now = (uint32_t)w->now + 1, ports = 0, count = 0;
+	uint32_t now = ((uint32_t)w->now + 1) << 2, count = 0;
+	uint32_t alone = n->round_robin && !n->router.deadlock_countdown ? 0
+									 : 1;
 	for (uint32_t i = 0; i < asking->count; i++) {
+		input_expect(n, asking, i);
 		uint32_t place = asking->of[i];
 		const struct input *in = &n->input[place];
 		if (unlikely(!time_reached(w->now, in->since))) {
@@ -291,19 +295,30 @@ static uint32_t askers_sort(struct worker *w, const struct places *asking)
 			local = any_port(n, in, place);
 		uint32_t number = port_of(n, place_node(n, place), local);
 		struct port *p = &n->port[number];
-		bool first = p->asked != now;
-		w->asker[count] = (struct asker){ .place = place,
-			.next = first ? NO_ASKER : p->first,
-			.mask = asked_channels(n, in) };
-		w->contested[ports] = number;
-		ports += first;
-		p->asked = now;
-		p->first = count++;
+		p->asked = now | alone | ((p->asked | 3) == (now | 3));
+		w->asker[count].place = place;
+		w->asker[count++].port = number;
 	}
-	return ports;
+	return count;
 }
 
-static void output_allocate(const struct wanted *o)
+/* All who ask for an output are decided on together. */
+static void rival_add(struct worker *w, uint32_t i, struct places *ports)
+{
+	struct network *n = w->network;
+	struct asker *k = &w->asker[i];
+	struct port *p = &n->port[k->port];
+	bool first = !(p->asked & 2);
+	k->mask = asked_channels(n, &n->input[k->place]);
+	k->offers = 0;
+	k->next = first ? NO_ASKER : p->first;
+	if (first)
+		ports->of[ports->count++] = k->port;
+	p->asked |= 2;
+	p->first = i;
+}
+
+static void rivals_decide(const struct wanted *o)
 {
 	if (unlikely(o->n->router.deadlock_countdown))
 		deadlock_watch(o->w, o->number);
@@ -318,16 +333,19 @@ void channel_allocate(struct worker *w)
 	struct places *asking = &w->asking[w->now & 1];
 	if (!places_askers(w, asking->count))
 		return;
-	uint32_t ports = askers_sort(w, asking);
-	bool simple = w->network->round_robin &&
-		      !w->network->router.deadlock_countdown;
+	struct places ports = { .of = w->contested };
+	uint32_t count = askers_check(w, asking);
 	asking->count = 0;
-	for (uint32_t i = 0; i < ports; i++) {
-		struct wanted o = wanted_of(w, w->contested[i]);
-		const struct asker *k = &w->asker[o.port->first];
-		if (likely(simple && k->next == NO_ASKER))
-			round_robin_alone(&o, k);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct asker *k = &w->asker[i];
+		struct wanted o = wanted_of(w, k->port);
+		if (likely(!(o.port->asked & 1)))
+			round_robin_alone(&o, k->place);
 		else
-			output_allocate(&o);
+			rival_add(w, i, &ports);
+	}
+	for (uint32_t i = 0; i < ports.count; i++) {
+		struct wanted o = wanted_of(w, ports.of[i]);
+		rivals_decide(&o);
 	}
 }

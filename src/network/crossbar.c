@@ -28,24 +28,13 @@ static void mover_stalls(struct network *n, struct input *in, uint32_t place)
 	n->link_count[place_port(n, in->out)].blocked++;
 }
 
-/* Two flits of a node want the same: what goes is decided for all of them. */
-static void node_contest(struct worker *w, uint32_t node, struct places *nodes)
-{
-	struct node *at = &w->network->node[node];
-	if (at->rivals == (uint32_t)w->now + 1)
-		return;
-	at->rivals = (uint32_t)w->now + 1;
-	at->first = NO_MOVER;
-	nodes->of[nodes->count++] = node;
-}
-
-/* Those who can move, and nodes in which not all can; how many could. */
-static uint32_t movers_check(
-	struct worker *w, const struct places *moving, struct places *nodes)
+/* Those who can move; how many. Ports that two of them want are marked. */
+static uint32_t movers_check(struct worker *w, const struct places *moving)
 {
 	struct network *n = w->network;
-	uint32_t now = (uint32_t)w->now + 1, count = 0;
+	uint32_t now = ((uint32_t)w->now + 1) << 1, count = 0;
 	for (uint32_t i = 0; i < moving->count; i++) {
+		input_expect(n, moving, i);
 		uint32_t place = moving->of[i];
 		struct input *in = &n->input[place];
 		uint32_t out = in->out;
@@ -55,17 +44,31 @@ static uint32_t movers_check(
 			mover_stalls(n, in, place);
 			continue;
 		}
-		if (unlikely(n->patient) && !time_reached(w->now, to->busy)) {
+		if (unlikely(n->patient) && time_ahead(w->now, to->busy)) {
 			mover_stays(w, place);
 			continue;
 		}
-		if (unlikely(to->used_out == now || from->used_in == now))
-			node_contest(w, place_node(n, place), nodes);
-		to->used_out = from->used_in = now;
-		w->mover[count++] =
-			(struct mover){ .place = place, .out = out };
+		to->used_out = now | ((to->used_out | 1) == (now | 1));
+		from->used_in = now | ((from->used_in | 1) == (now | 1));
+		w->mover[count].place = place;
+		w->mover[count++].out = out;
 	}
 	return count;
+}
+
+/* All flits of a node that have rivals are decided on together. */
+static void rival_add(struct worker *w, uint32_t i, struct places *nodes)
+{
+	struct network *n = w->network;
+	struct mover *m = &w->mover[i];
+	uint32_t now = (uint32_t)w->now + 1, node = place_node(n, m->place);
+	struct node *at = &n->node[node];
+	bool first = at->rivals != now;
+	m->next = first ? NO_MOVER : at->first;
+	if (first)
+		nodes->of[nodes->count++] = node;
+	at->rivals = now;
+	at->first = i;
 }
 
 /* ---- who goes ---- */
@@ -106,16 +109,17 @@ static inline void flit_leaves(
 }
 
 /* Everybody's turn is behind this one from now on. */
-static inline void mover_goes(struct worker *w, uint32_t place, uint32_t out)
+static inline __attribute__((always_inline)) void mover_goes(
+	struct worker *w, uint32_t place, uint32_t out)
 {
 	struct network *n = w->network;
 	struct input *in = &n->input[place];
-	uint32_t from_port = place_port(n, place);
-	uint32_t to_port = place_port(n, out);
-	struct port *from = &n->port[from_port], *to = &n->port[to_port];
-	from->turn_in = (uint8_t)(port_local(n, to_port) + 1);
+	uint32_t port = place_port(n, place);
+	struct port *from = &n->port[port];
+	struct port *to = &n->port[place_port(n, out)];
+	from->turn_in = (uint8_t)(in->port + 1);
 	from->next = (uint8_t)(place_channel(n, place) + 1);
-	to->turn_out = (uint8_t)(port_local(n, from_port) + 1);
+	to->turn_out = (uint8_t)(port_local(n, port) + 1);
 	uint32_t flit = input_pop(n, in, place);
 	flit_leaves(w, out, to, flit);
 	input_credit(w, place, from);
@@ -124,7 +128,7 @@ static inline void mover_goes(struct worker *w, uint32_t place, uint32_t out)
 		return;
 	}
 	/* Its channels are free. */
-	to->free |= (uint16_t)(1u << place_channel(n, out));
+	to->free |= (uint16_t)(1u << in->channel);
 	in->moving = 0;
 	in->state = INPUT_IDLE;
 	if (unlikely(in->count))
@@ -218,23 +222,21 @@ static void rivals_go(struct worker *w, uint32_t node)
 
 void crossbar_move(struct worker *w)
 {
-	struct network *n = w->network;
+	const struct network *n = w->network;
 	struct places *moving = &w->moving[w->now & 1];
 	if (!places_movers(w, moving->count))
 		return;
 	struct places nodes = { .of = w->contested };
-	uint32_t count = movers_check(w, moving, &nodes);
-	uint32_t now = (uint32_t)w->now + 1;
+	uint32_t count = movers_check(w, moving);
 	moving->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		struct mover *m = &w->mover[i];
-		struct node *at = &n->node[place_node(n, m->place)];
-		if (likely(nodes.count == 0 || at->rivals != now)) {
+		const struct mover *m = &w->mover[i];
+		const struct port *from = &n->port[place_port(n, m->place)];
+		const struct port *to = &n->port[place_port(n, m->out)];
+		if (likely(!((from->used_in | to->used_out) & 1)))
 			mover_goes(w, m->place, m->out);
-		} else {
-			m->next = at->first;
-			at->first = i;
-		}
+		else
+			rival_add(w, i, &nodes);
 	}
 	for (uint32_t i = 0; i < nodes.count; i++)
 		rivals_go(w, nodes.of[i]);

@@ -87,16 +87,22 @@ enum port_flags {
 
 /* A port, in and out. */
 struct port {
-	uint32_t there;	   /* place of its first channel at the other end */
-	uint32_t used_in;  /* in this cycle a flit of the input asks to move; */
-	uint32_t used_out; /* one asks for the output; */
-	uint32_t asked;	   /* somebody asks for a virtual channel: */
-	uint32_t first;	   /* the last of them, in the worker's list */
-	uint32_t busy;	   /* carries no flit before then */
-	uint16_t free;	   /* bits of virtual channels of the output */
-	uint8_t turn_in;   /* behind this output it takes an offer next */
-	uint8_t next;	   /* behind this virtual channel it sends next */
-	uint8_t turn_out;  /* behind this input it offers itself next */
+	uint32_t there; /* place of its first channel at the other end */
+	/*
+	 * The cycle in which a flit of the input asks to move, or one asks for
+	 * the output; bit 0: more than one.
+	 */
+	uint32_t used_in, used_out;
+	/*
+	 * The cycle in which one asks for a channel of it; bit 0: more than
+	 * one; bit 1: they are linked, from the first on.
+	 */
+	uint32_t asked, first;
+	uint32_t busy;	  /* carries no flit before then */
+	uint16_t free;	  /* bits of virtual channels of the output */
+	uint8_t turn_in;  /* behind this output it takes an offer next */
+	uint8_t next;	  /* behind this virtual channel it sends next */
+	uint8_t turn_out; /* behind this input it offers itself next */
 	uint8_t flags;
 	uint8_t worker; /* at the other end */
 };
@@ -127,8 +133,8 @@ struct source {
 };
 
 struct node {
-	uint32_t rivals; /* in this cycle two flits want the same way: */
-	uint32_t first;	 /* the last of all its flits, in the worker's list */
+	uint32_t rivals;      /* the cycle in which flits want the same way; */
+	uint32_t first;	      /* the last of them, in the worker's list */
 	struct random random; /* what it sends */
 	struct random faults; /* what happens to its links */
 	bool dead;
@@ -163,6 +169,7 @@ struct places {
 /* Who asks for a virtual channel. */
 struct asker {
 	uint32_t place;
+	uint32_t port;	 /* its number */
 	uint32_t next;	 /* at the same output */
 	uint16_t mask;	 /* channels that it may have */
 	uint16_t offers; /* and those that it can have now */
@@ -238,7 +245,8 @@ struct network {
 	unsigned ports;
 	/* A place: node, port, channel; with so many bits for each. */
 	unsigned channel_bits, port_bits, node_shift;
-	unsigned depth_mask; /* of a buffer's ring */
+	uint32_t channel_mask, port_mask, local_mask; /* of their lower bits */
+	unsigned depth_mask;			      /* of a buffer's ring */
 	uint16_t group_mask[3];
 	uint16_t tag_mask;
 	bool round_robin;
@@ -246,6 +254,8 @@ struct network {
 	bool masks;   /* some port is masked */
 	bool patient; /* links may be busy, or have errors */
 
+	void *map; /* in which these are */
+	uint64_t map_bytes, buffer_bytes;
 	struct input *input;   /* by place */
 	struct output *output; /* by place */
 	struct port *port;     /* by number */
@@ -318,19 +328,19 @@ static inline uint32_t place_node(const struct network *n, uint32_t place)
 
 static inline unsigned place_channel(const struct network *n, uint32_t place)
 {
-	return place & ((1u << n->channel_bits) - 1);
+	return place & n->channel_mask;
 }
 
 /* Its place within its node. */
 static inline unsigned place_local(const struct network *n, uint32_t place)
 {
-	return place & ((1u << n->node_shift) - 1);
+	return place & n->local_mask;
 }
 
 /* Which port of its node it is. */
 static inline unsigned port_local(const struct network *n, uint32_t port)
 {
-	return port & ((1u << n->port_bits) - 1);
+	return port & n->port_mask;
 }
 
 static inline uint32_t port_node(const struct network *n, uint32_t port)
@@ -363,6 +373,12 @@ static inline struct worker *node_worker(const struct network *n, uint32_t node)
 static inline bool time_reached(uint64_t now, uint32_t when)
 {
 	return (int32_t)((uint32_t)now - when) >= 0;
+}
+
+/* Is it the near future? What is long past looks far, not near. */
+static inline bool time_ahead(uint64_t now, uint32_t when)
+{
+	return when - (uint32_t)now - 1 < 0xffff;
 }
 
 static inline bool port_is_link(const struct network *n, unsigned port)

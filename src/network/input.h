@@ -8,6 +8,21 @@
 
 #include "network/engine.h"
 
+/*
+ * What an input will touch is known before its turn: asking for it early hides
+ * the wait. The list may be shorter; there is always something behind it.
+ */
+#define INPUT_AHEAD 8
+
+static inline void input_expect(
+	const struct network *n, const struct places *l, uint32_t i)
+{
+	uint32_t place =
+		l->of[i + INPUT_AHEAD < l->count ? i + INPUT_AHEAD : i];
+	__builtin_prefetch(&n->input[place], 1);
+	__builtin_prefetch(&n->port[place_port(n, place)], 1);
+}
+
 /* Will ask for a virtual channel, from the next cycle on. */
 static inline void input_asks(struct worker *w, uint32_t place)
 {

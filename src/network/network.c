@@ -86,15 +86,20 @@ static int workers_error(const struct network *n)
 	return 0;
 }
 
+static uint64_t packets_alive(const struct network *n)
+{
+	uint64_t alive = 0;
+	for (unsigned i = 0; i < n->workers; i++)
+		alive += n->worker[i].pool.used - n->worker[i].pool.freed;
+	return alive;
+}
+
 uint64_t network_inside(const struct network *n)
 {
-	int64_t inside = 0;
-	for (unsigned i = 0; i < n->workers; i++) {
-		const struct worker *w = &n->worker[i];
-		inside += (int64_t)(w->pool.used - w->pool.freed);
-		inside -= w->queued + w->hosted;
-	}
-	return (uint64_t)inside;
+	int64_t outside = 0;
+	for (unsigned i = 0; i < n->workers; i++)
+		outside += n->worker[i].queued + n->worker[i].hosted;
+	return packets_alive(n) - (uint64_t)outside;
 }
 
 /* Between two cycles: what the time has come for. */
@@ -119,7 +124,7 @@ static int network_serve(struct network *n)
 static uint64_t next_stop(const struct network *n, uint64_t until)
 {
 	uint64_t next = bits_min(until, agenda_next(&n->agenda));
-	if (network_busy(n) || n->load)
+	if (packets_alive(n) || n->load)
 		next = bits_min(next, n->looked + LOOK_PERIOD);
 	return n->draining ? bits_min(next, n->now + DRAIN_STEP) : next;
 }
@@ -151,8 +156,5 @@ uint64_t network_now(const struct network *n)
 
 uint64_t network_busy(const struct network *n)
 {
-	uint64_t busy = 0;
-	for (unsigned i = 0; i < n->workers; i++)
-		busy += n->worker[i].pool.used - n->worker[i].pool.freed;
-	return busy + n->agenda.count;
+	return packets_alive(n) + n->agenda.count;
 }

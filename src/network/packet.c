@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define BLOCK 256 /* numbers that a thread takes at once */
+#define BLOCK	      256	   /* numbers that a thread takes at once */
+#define PACKETS_CLOSE (1ull << 20) /* these are used most, in large pages */
 
 int packet_table_open(struct packet_table *t)
 {
@@ -15,6 +16,7 @@ int packet_table_open(struct packet_table *t)
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -ENOMEM;
+	madvise(at, PACKETS_CLOSE * sizeof(struct packet), MADV_HUGEPAGE);
 	t->packet = at;
 	atomic_init(&t->taken, 0);
 	return 0;

@@ -102,18 +102,16 @@ struct packet_step {
 /* Uses up a hop. */
 static inline struct packet_step packet_next(struct packet *p)
 {
-	if (space_leg_hops(p->left) == 0) {
+	uint32_t left = p->left;
+	if (space_leg_hops(left) == 0) {
 		if (p->at == p->count)
 			return (struct packet_step){ SPACE_PORT_HOST, 0 };
-		p->left = packet_leg(p, p->at++);
+		left = packet_leg(p, p->at++);
 	}
-	unsigned port = space_leg_port(p->left);
-	if (space_leg_low(p->left)) {
-		p->left -= space_leg(0, 1, 0);
-		return (struct packet_step){ port, PATH_LOW };
-	}
-	p->left -= space_leg(0, 0, 1);
-	return (struct packet_step){ port, PATH_HIGH };
+	unsigned high = space_leg_low(left) == 0;
+	p->left = left - (high ? space_leg(0, 0, 1) : space_leg(0, 1, 0));
+	return (struct packet_step){ space_leg_port(left),
+		high ? PATH_HIGH : PATH_LOW };
 }
 
 #endif

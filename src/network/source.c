@@ -91,8 +91,11 @@ int source_route(struct worker *w, uint32_t node, struct packet *p)
 	struct space_way way;
 	p->left = 0;
 	p->at = 0;
-	if (p->flags & PACKET_MULTICAST)
-		return 0; /* along the tree: it has its leg, if any */
+	if (p->flags & PACKET_MULTICAST) {
+		/* Along the tree: it has its leg, of one hop, if any. */
+		p->hops = (uint16_t)(p->hops + p->count);
+		return 0;
+	}
 	int r = space_find(n->space, node, p->to, &n->node[node].random, &way);
 	if (r)
 		return r;
@@ -100,9 +103,10 @@ int source_route(struct worker *w, uint32_t node, struct packet *p)
 	p->hops = (uint16_t)(p->hops + way_hops(&way));
 	if (way.count > SPACE_LEGS_INLINE)
 		p->more = way.more;
+	else if (likely(!way.more))
+		memcpy(p->leg, way.leg, sizeof(p->leg));
 	else
-		memcpy(p->leg, space_way_legs(&way),
-			way.count * sizeof(*p->leg));
+		memcpy(p->leg, way.more, way.count * sizeof(*p->leg));
 	return 0;
 }
 

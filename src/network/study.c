@@ -115,14 +115,15 @@ static double study_zero_load(const struct study *s)
 /*
  * A period has so many packets that its mean says something, and is so long
  * that its packets do not belong to others; where it has very many packets, it
- * may be shorter.
+ * may be shorter. Deadlocks that the routers get out of come and go within one.
  */
 static double study_period(const struct study *s)
 {
 	double rate = s->o->load * s->n->nodes / length_mean(&s->o->length);
 	double time = fmax(PERIOD_LEAST, 4 * s->zero_load);
 	double enough = fmax(PERIOD_ENOUGH / rate, 1.5 * s->zero_load);
-	return fmax(PERIOD_PACKETS / rate, fmin(time, enough));
+	time = fmax(PERIOD_PACKETS / rate, fmin(time, enough));
+	return fmax(2.0 * s->n->router.deadlock_countdown, time);
 }
 
 static double study_limit(const struct study *s)

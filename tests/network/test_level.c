@@ -342,6 +342,36 @@ static void sixteen_barriers_follow_each_other(void **state)
 	hosts_close(&h);
 }
 
+/*
+ * Two messages come to node 1 in one cycle, from 2 and from 3, and both make it
+ * send one to node 0: in the order of its ports, whoever arrived first or has a
+ * thread of its own.
+ */
+static void ports_decide_who_is_heard_first(void **state)
+{
+	const struct topology_link star[3] = { { { 0, 1 } }, { { 1, 2 } },
+		{ { 1, 3 } } };
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		struct hosts h;
+		assert_int_equal(topology_graph(&h.net, 4, star, 3), 0);
+		hosts_open(&h, "iq4", threads, 0);
+		for (unsigned id = 0; id < 2; id++) {
+			h.in[0] = h.in[2 + id] = true;
+			assert_int_equal(network_barrier_set(h.n, id, h.in), 0);
+			h.in[2 + id] = false;
+			host_arrives(&h, 0, 0, id);
+		}
+		host_arrives(&h, T, 3, 1);
+		host_arrives(&h, T, 2, 0);
+		hosts_run(&h, 100);
+		assert_int_equal(h.count, 4);
+		check_told(&h.told[0], T + 2 * h.hop, 0, 0, 0);
+		check_told(&h.told[1], T + 2 * h.hop + 1, 0, 1, 0);
+		hosts_close(&h);
+	}
+}
+
 /* Each arrives anew as soon as it is told, others later. */
 static void rounds_follow_each_other(void **state)
 {
@@ -382,6 +412,7 @@ int main(void)
 			a_reset_that_crosses_a_release_ends_the_next_round),
 		cmocka_unit_test(two_ends_of_a_cycle_stay_in_order),
 		cmocka_unit_test(sixteen_barriers_follow_each_other),
+		cmocka_unit_test(ports_decide_who_is_heard_first),
 		cmocka_unit_test(rounds_follow_each_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

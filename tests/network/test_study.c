@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Studies: what they find out of a network whose behaviour is known, that they
+ * say so when there is no steady state, and the means to do it.
+ */
+#include "network/study.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "network/batch.h"
+#include "network/trend.h"
+
+#include "networks.h"
+
+static struct study_result result; /* large */
+
+/* ---- means ---- */
+
+static void means_of_batches_are_known_well(void **state)
+{
+	struct batches b = { 0 };
+	(void)state;
+	assert_true(batches_mean(&b) == 0);
+	assert_true(isinf(batches_error(&b)));
+	batches_add(&b, 10, 100);
+	assert_true(isinf(batches_error(&b)));
+	for (unsigned i = 0; i < 9; i++)
+		batches_add(&b, 10, 100);
+	assert_true(batches_mean(&b) == 10);
+	assert_true(batches_error(&b) == 0);
+	/* Ten of 10 and ten of 20: 2.093 times 5.13 by the root of 20. */
+	for (unsigned i = 0; i < 10; i++)
+		batches_add(&b, 10, 200);
+	assert_true(batches_mean(&b) == 15);
+	assert_true(near_to(batches_error(&b), 2.093 * 5.13 / sqrt(20), 0.01));
+}
+
+/* Throws of dice: 2.9 by the root of all of them, times 1.96. */
+static void more_batches_are_longer_ones(void **state)
+{
+	struct random r = { 11 };
+	struct batches b = { 0 };
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t sum = 0;
+		for (unsigned k = 0; k < 4; k++)
+			sum += 1 + random_below(&r, 10);
+		batches_add(&b, 4, sum);
+		assert_true(b.count < BATCHES_MAX);
+	}
+	assert_true(b.count >= BATCHES_MAX / 2);
+	assert_true(near_to(batches_mean(&b), 5.5, 0.01));
+	assert_true(near_to(
+		batches_error(&b), 1.96 * 2.87 / sqrt(40000), 0.5));
+}
+
+/* ---- growth ---- */
+
+/* What is there after so many packets; as if it were random by a seed. */
+typedef double there(double sent);
+
+static double there_linear(double sent)
+{
+	return 0.2 * sent;
+}
+
+static double there_slowly(double sent)
+{
+	return 500 + 0.02 * sent;
+}
+
+static double there_root(double sent)
+{
+	return 20 * sqrt(sent);
+}
+
+static double there_steady(double sent)
+{
+	return 5000 * (1 - exp(-sent / 5000));
+}
+
+/* After how many points it says that it grows; 0: never. */
+static unsigned grows_after(there *is, unsigned points, uint64_t seed)
+{
+	struct random r = { seed };
+	struct trend t = { 0 };
+	for (unsigned i = 0; i < points; i++) {
+		double sent = 500.0 * i, noise = 60 * random_real(&r) - 30;
+		double busy = fmax(is(sent) + noise, 0);
+		trend_add(&t, (uint64_t)sent, (uint64_t)busy);
+		if (trend_grows(&t))
+			return i;
+	}
+	return 0;
+}
+
+static void growth_is_known_from_filling(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 20; seed++) {
+		unsigned soon = grows_after(there_linear, 1000, seed);
+		unsigned later = grows_after(there_slowly, 5000, seed);
+		assert_true(soon > 0 && soon < 100);
+		assert_true(later > soon && later < 2000);
+		assert_int_equal(grows_after(there_root, 5000, seed), 0);
+		assert_int_equal(grows_after(there_steady, 5000, seed), 0);
+	}
+}
+
+/* ---- studies ---- */
+
+/* Uniform traffic on a torus of equal sides. */
+struct bed {
+	struct router router;
+	uint32_t side;
+	unsigned dimensions, threads;
+	uint64_t seed;
+	const char *length;
+	struct study_options study;
+};
+
+static struct bed bed_of(const char *router, double load)
+{
+	return (struct bed){ .router = router_of(router),
+		.side = 4,
+		.dimensions = 2,
+		.seed = 1,
+		.length = "1",
+		.study = { .load = load, .traffic = { .to_self = true } } };
+}
+
+static int bed_try(struct bed *b)
+{
+	struct topology t;
+	torus_of(&t, b->side, b->dimensions);
+	struct network *n = network_of(&t,
+		&(struct network_options){ .router = b->router,
+			.seed = b->seed,
+			.threads = b->threads });
+	b->study.traffic.topology = &t;
+	b->study.length = length_of(b->length);
+	int r = study_run(n, &b->study, &result);
+	assert_null(network_check(n));
+	network_close(n);
+	topology_free(&t);
+	return r;
+}
+
+static enum study_verdict bed_run(struct bed *b)
+{
+	assert_int_equal(bed_try(b), 0);
+	return result.verdict;
+}
+
+static void check_percentiles(void)
+{
+	assert_true(result.latency_least <= result.latency_p50);
+	assert_true(result.latency_p50 <= result.latency_p90);
+	assert_true(result.latency_p90 <= result.latency_p99);
+	assert_true(result.latency_p99 <= result.latency_p999);
+	assert_true(result.latency_p999 <= result.latency_most);
+	assert_true((double)result.latency_least <= result.packet_latency);
+	assert_true((double)result.latency_most >= result.packet_latency);
+	assert_int_equal(result.latency.count, result.packets);
+}
+
+static void low_load_is_steady(void **state)
+{
+	struct bed b = bed_of("iq4", 0.02);
+	(void)state;
+	b.side = 8;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	/* Four hops in the mean. */
+	assert_true(near_to(result.packet_latency, 7 + 6 * 4, 0.02));
+	assert_true(result.packet_error > 0);
+	assert_true(result.packet_error <= 0.01 * result.packet_latency);
+	assert_true(near_to(result.network_latency, 31, 0.02));
+	assert_true(near_to(result.hops, 4, 0.02));
+	assert_true(result.offered == 0.02);
+	assert_true(near_to(result.accepted, 0.02, 0.03));
+	assert_true(near_to(result.channel_mean, 0.02, 0.03));
+	assert_true(result.channel_most > result.channel_mean);
+	assert_true(result.packets >= 20000);
+	assert_true(result.warm_up > 0 && result.warm_up < result.cycles);
+	assert_true(near_to((double)result.flit_hops,
+		result.channel_mean * (double)result.cycles * 64 * 4, 0.02));
+	assert_int_equal(result.latency_least, 7);
+	assert_true(result.latency_most < 7 + 6 * 8 + 20);
+	assert_true(result.backlog < 3);
+	assert_true(result.seconds >= 0);
+	check_percentiles();
+}
+
+/* Each measured packet has arrived: so many as were created in that time. */
+static void nobody_is_left_out(void **state)
+{
+	struct bed b = bed_of("iq4", 0.6);
+	(void)state;
+	b.length = "1-8";
+	b.side = 3;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	check_percentiles();
+	assert_true(result.packet_latency > result.network_latency);
+	assert_true(near_to(result.accepted, 0.6, 0.03));
+	assert_true(result.counters.packets_delivered > result.packets);
+	assert_true(near_to(result.accepted * 9 / 4.5 *
+				    (double)(result.cycles - result.warm_up),
+		(double)result.packets, 0.05));
+}
+
+static void overload_is_saturated(void **state)
+{
+	static const char *const routers[] = { "iq4", "extoll", "atoll" };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(routers); i++) {
+		struct bed b = bed_of(routers[i], 3);
+		b.length = "16";
+		b.side = 5;
+		assert_int_equal(bed_run(&b), STUDY_SATURATED);
+		assert_true(result.accepted > 0.002 && result.accepted < 2);
+		assert_true(result.backlog > 100);
+		assert_true(result.packet_latency > result.network_latency);
+		assert_true(result.channel_mean > 0.002);
+		assert_true(result.channel_most <= 1);
+		assert_true(result.hops > 1);
+	}
+}
+
+/* A spot that gets twice what it can take, though others are idle. */
+static void an_overloaded_spot_is_saturated(void **state)
+{
+	struct bed b = bed_of("iq4", 0.08);
+	(void)state;
+	b.side = 8;
+	b.study.traffic.pattern = TRAFFIC_HOT_SPOT;
+	b.study.traffic.spot = 9;
+	b.study.traffic.share = 0.4;
+	assert_int_equal(bed_run(&b), STUDY_SATURATED);
+	assert_true(result.accepted < 0.07);
+}
+
+static void seeds_repeat_and_differ(void **state)
+{
+	static struct study_result first;
+	struct bed b = bed_of("iq4", 0.3);
+	(void)state;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	first = result;
+	first.seconds = 0;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	result.seconds = 0;
+	assert_memory_equal(&first, &result, sizeof(first));
+	b.threads = 3;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	result.seconds = 0;
+	assert_memory_equal(&first, &result, sizeof(first));
+	b.threads = 1;
+	b.seed = 2;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	assert_true(result.latency.sum != first.latency.sum);
+	assert_true(near_to(
+		result.packet_latency, first.packet_latency, 0.03));
+}
+
+/* Half way round in both dimensions, without groups: it locks up. */
+static void a_plain_torus_deadlocks(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed <= 3; seed++) {
+		struct bed b = bed_of("iq4", seed == 1 ? 0.3 : 0.9);
+		b.router = router_narrow("iq4", 8);
+		b.side = 8;
+		b.seed = seed;
+		b.length = "4";
+		if (seed == 3)
+			b.study.traffic.pattern = TRAFFIC_TORNADO;
+		assert_int_equal(bed_run(&b), STUDY_DEADLOCKED);
+		assert_true(result.cycles < 20000);
+		assert_true(result.backlog > 0);
+	}
+}
+
+/* ---- what the caller wants ---- */
+
+static bool stop_at(void *context, uint64_t cycle, double latency)
+{
+	(void)latency;
+	return cycle >= *(uint64_t *)context;
+}
+
+static void the_caller_stops_it(void **state)
+{
+	struct bed b = bed_of("iq4", 0.1);
+	uint64_t at = 5000;
+	(void)state;
+	b.study.progress = stop_at;
+	b.study.context = &at;
+	assert_int_equal(bed_run(&b), STUDY_STOPPED);
+	assert_true(result.cycles >= at && result.cycles < 2 * at);
+	at = 1;
+	assert_int_equal(bed_run(&b), STUDY_STOPPED);
+	assert_true(result.cycles < 5000);
+	assert_int_equal(result.packets, 0);
+}
+
+static void time_runs_out(void **state)
+{
+	struct bed b = bed_of("iq4", 0.1);
+	(void)state;
+	b.study.precision = 1e-6;
+	b.study.max_cycles = 4000;
+	assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+	/* No new packets, but those under way arrive. */
+	assert_true(result.cycles >= 4000 && result.cycles < 5000);
+	assert_true(result.packets > 1000);
+	assert_true(near_to(result.packet_latency, 19, 0.1));
+	b.study.max_cycles = 1;
+	assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+	assert_true(result.cycles < 200);
+}
+
+static void precision_takes_time(void **state)
+{
+	struct bed b = bed_of("iq4", 0.5);
+	uint64_t packets;
+	(void)state;
+	b.study.period = 500;
+	b.study.precision = 0.02;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	assert_true(result.packet_error <= 0.02 * result.packet_latency);
+	packets = result.packets;
+	b.study.precision = 0.001;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	assert_true(result.packet_error <= 0.001 * result.packet_latency);
+	assert_true(result.packets > 2 * packets);
+}
+
+static void wrong_studies_are_refused(void **state)
+{
+	static const double loads[] = { 0, -0.1, 1.01, NAN, INFINITY };
+	struct bed b;
+	(void)state;
+	for (unsigned i = 0; i < COUNT(loads); i++) {
+		b = bed_of("iq4", loads[i]);
+		assert_int_equal(bed_try(&b), -EINVAL);
+	}
+	b = bed_of("iq4", 0.1);
+	b.study.precision = -1;
+	assert_int_equal(bed_try(&b), -EINVAL);
+	b = bed_of("extoll", 0.1);
+	b.length = "1-65"; /* cut-through, and longer than the buffer */
+	assert_int_equal(bed_try(&b), -EINVAL);
+	b = bed_of("iq4", 0.1);
+	b.side = 3;
+	b.study.traffic.pattern = TRAFFIC_REVERSE;
+	assert_int_equal(bed_try(&b), -EINVAL);
+}
+
+static void a_used_network_is_refused(void **state)
+{
+	struct router r = router_of("iq4");
+	struct study_options o = { .load = 0.1, .length = length_of("1") };
+	struct topology t;
+	(void)state;
+	torus_of(&t, 4, 2);
+	struct network *n = network_seeded(&t, &r, 1);
+	o.traffic.topology = &t;
+	assert_int_equal(network_run(n, 1), 0);
+	assert_int_equal(study_run(n, &o, &result), -EINVAL);
+	network_close(n);
+	topology_free(&t);
+}
+
+static void verdicts_have_names(void **state)
+{
+	(void)state;
+	for (enum study_verdict v = STUDY_STEADY; v <= STUDY_STOPPED; v++)
+		assert_true(strlen(study_verdict_name(v)) > 5);
+	assert_string_equal(study_verdict_name(STUDY_SATURATED), "saturated");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(means_of_batches_are_known_well),
+		cmocka_unit_test(more_batches_are_longer_ones),
+		cmocka_unit_test(growth_is_known_from_filling),
+		cmocka_unit_test(low_load_is_steady),
+		cmocka_unit_test(nobody_is_left_out),
+		cmocka_unit_test(overload_is_saturated),
+		cmocka_unit_test(an_overloaded_spot_is_saturated),
+		cmocka_unit_test(seeds_repeat_and_differ),
+		cmocka_unit_test(a_plain_torus_deadlocks),
+		cmocka_unit_test(the_caller_stops_it),
+		cmocka_unit_test(time_runs_out),
+		cmocka_unit_test(precision_takes_time),
+		cmocka_unit_test(wrong_studies_are_refused),
+		cmocka_unit_test(a_used_network_is_refused),
+		cmocka_unit_test(verdicts_have_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
