@@ -51,9 +51,11 @@ void sim_print_head(const struct sim_outcome *o)
 	char title[SIM_TITLE_BYTES];
 	sim_title(o, title);
 	printf("%s\n", title);
-	printf("%u nodes; router with %u virtual channels of %u flits, %s, %s",
-		o->topology.nodes, r->channels, r->buffer,
-		sim_switchings[r->switching], router_arbiter_name(r->arbiter));
+	printf("%u nodes; router with %u virtual channel%s of %u flits, %s, "
+	       "%s",
+		o->topology.nodes, r->channels, r->channels > 1 ? "s" : "",
+		r->buffer, sim_switchings[r->switching],
+		router_arbiter_name(r->arbiter));
 	if (r->clock_mhz > 0)
 		printf(", %g MHz", r->clock_mhz);
 	if (c->task != SIM_REPLAY)
