@@ -123,6 +123,8 @@ static void port_prepare(struct network *n, uint32_t node, unsigned local)
 		return;
 	}
 	uint64_t at = (uint64_t)node * n->links + local;
+	n->link_count[port_of(n, node, local)].errors =
+		random_stream(n->options.seed, 2 * at + 1);
 	p->there = place_of(n, peer, n->topology->entrance[at], 0);
 	p->worker = n->worker_of[peer];
 }
@@ -131,7 +133,6 @@ static void node_prepare(struct network *n, uint32_t node)
 {
 	uint64_t seed = n->options.seed;
 	n->node[node].random = random_stream(seed, 2ull * node);
-	n->node[node].faults = random_stream(seed, 2ull * node + 1);
 	for (unsigned p = 0; p < n->ports; p++)
 		port_prepare(n, node, p);
 	for (unsigned p = 0; p < n->network_ports; p++) {

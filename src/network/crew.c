@@ -7,7 +7,7 @@
  *
  * After a cycle every worker publishes what it knows, and all decide the same:
  * which cycle is next, or that the caller has to do something first. What is
- * published in a cycle is written again two cycles later, when everybody has
+ * published in one turn is written again two turns later, when everybody has
  * passed the barrier behind reading it.
  */
 #include <errno.h>
@@ -138,10 +138,10 @@ static bool worker_awake(const struct worker *w)
 	       level_waits(w);
 }
 
-static void worker_publish(struct worker *w)
+static void worker_publish(struct worker *w, struct summary *all)
 {
 	bool awake = worker_awake(w);
-	w->network->crew->summary[w->now & 1][w->index] = (struct summary){
+	all[w->index] = (struct summary){
 		.awake = awake,
 		.stop = w->alarms.count || w->error || w->wheel.full,
 		.next = awake ? 0 : load_next(w),
@@ -149,15 +149,14 @@ static void worker_publish(struct worker *w)
 }
 
 /* The next cycle, or `until`; `stop`: the caller has to look before. */
-static uint64_t crew_next(
-	const struct network *n, uint64_t now, uint64_t until, bool *stop)
+static uint64_t crew_next(const struct network *n, const struct summary *all,
+	uint64_t now, uint64_t until, bool *stop)
 {
-	const struct crew *c = n->crew;
 	uint64_t next = until;
 	bool awake = false;
 	*stop = false;
 	for (unsigned i = 0; i < n->workers; i++) {
-		const struct summary *s = &c->summary[now & 1][i];
+		const struct summary *s = &all[i];
 		*stop |= s->stop;
 		awake |= s->awake;
 		next = bits_min(next, s->next);
@@ -175,12 +174,13 @@ static uint64_t worker_run(struct worker *w)
 	struct crew *c = w->network->crew;
 	uint64_t now = w->network->now, until = c->until;
 	bool stop = false;
-	while (now < until && !stop) {
+	for (unsigned turn = 0; now < until && !stop; turn ^= 1) {
 		worker_cycle(w, now);
-		worker_publish(w);
+		worker_publish(w, c->summary[turn]);
 		if (c->count > 1)
 			barrier_meet(c);
-		now = crew_next(w->network, now, until, &stop);
+		now = crew_next(
+			w->network, c->summary[turn], now, until, &stop);
 	}
 	return now;
 }
@@ -217,7 +217,6 @@ static int crew_start(struct network *n)
 			return -r;
 		w->started = true;
 	}
-	n->crew->count = n->workers;
 	return 0;
 }
 
@@ -243,7 +242,8 @@ void crew_close(struct network *n)
 	for (unsigned i = 1; i < n->workers; i++)
 		threads += n->worker[i].started;
 	c->quits = true;
-	c->count = threads;
+	if (c->count != threads)
+		c->count = threads;
 	if (threads > 1)
 		barrier_meet(c);
 	for (unsigned i = 1; i < n->workers; i++)

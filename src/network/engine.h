@@ -112,8 +112,9 @@ _Static_assert(sizeof(struct port) == 32, "two of them on a line");
 /* What few need to know of a link. */
 struct link_count {
 	uint64_t repeated, blocked;
-	uint32_t suspect;   /* of a deadlock, for so many cycles ... */
-	uint32_t suspected; /* ... up to this one */
+	struct random errors; /* one flit a cycle draws, so any order will do */
+	uint32_t suspect;     /* of a deadlock, for so many cycles ... */
+	uint32_t suspected;   /* ... up to this one */
 };
 
 /* Of a virtual channel that is taken, for the smart arbiters. */
@@ -136,7 +137,6 @@ struct node {
 	uint32_t rivals;      /* the cycle in which flits want the same way; */
 	uint32_t first;	      /* the last of them, in the worker's list */
 	struct random random; /* what it sends */
-	struct random faults; /* what happens to its links */
 	bool dead;
 };
 
@@ -478,7 +478,10 @@ int record_collect(struct network *);
 void record_drop(struct deliveries *);
 /* PACKET_NONE: no memory. */
 uint32_t record_open(struct network *, uint64_t cookie);
-/* What happened to a packet, for network_take(). */
+/* What happened to a packet at one of several nodes, for network_take(). */
+void record_note(struct worker *, const struct packet *, uint32_t node,
+	uint64_t when, enum network_fate);
+/* The same for the last of them, or the only one, with the way it took. */
 void record_deliver(struct worker *, const struct packet *, uint32_t node,
 	uint64_t when, enum network_fate);
 /* A head leaves by an output. */

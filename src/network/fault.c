@@ -193,18 +193,32 @@ void fault_do(struct network *n, enum network_fault fault, uint32_t node,
 
 /* ---- afterwards ---- */
 
-static uint32_t node_alive(const struct network *n)
+static uint32_t nodes_alive(const struct network *n)
 {
+	uint32_t alive = 0;
 	for (uint32_t i = 0; i < n->nodes; i++)
-		if (!n->node[i].dead)
-			return i;
-	return 0;
+		alive += !n->node[i].dead;
+	return alive;
 }
 
+/* In the part of the network that has most of the nodes. */
 static int tree_renew(struct network *n)
 {
+	uint32_t best = n->tree.root, most = 0, alive = nodes_alive(n);
+	for (uint32_t i = 0; i < n->nodes && 2 * most < alive; i++) {
+		if (n->node[i].dead)
+			continue;
+		tree_free(&n->tree);
+		int r = tree_open(&n->tree, n->topology, i);
+		if (r)
+			return r;
+		if (n->tree.reached > most) {
+			most = n->tree.reached;
+			best = i;
+		}
+	}
 	tree_free(&n->tree);
-	return tree_open(&n->tree, n->topology, node_alive(n));
+	return tree_open(&n->tree, n->topology, best);
 }
 
 void fault_drained(struct network *n)

@@ -5,6 +5,7 @@
  * way; at the multicast port they are spooled, kept and sent on along the tree.
  */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "network/engine.h"
@@ -40,6 +41,40 @@ static void host_deliver(
 		record_deliver(w, p, node, when, NETWORK_DELIVERED);
 }
 
+/* Those who would have got it from a node, in the tree: that node first. */
+static void nodes_behind(
+	struct worker *w, uint32_t node, unsigned came_by, struct places *l)
+{
+	const struct network *n = w->network;
+	places_put(w, l, node << 8 | came_by);
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint32_t at = l->of[i] >> 8, by = l->of[i] & 0xff;
+		uint32_t ports = tree_ports(&n->tree, at);
+		if (by != TREE_NO_PORT)
+			ports &= ~(1u << by);
+		for (; ports; ports &= ports - 1) {
+			unsigned p = (unsigned)__builtin_ctz(ports);
+			uint64_t link = (uint64_t)at * n->links + p;
+			places_put(w, l,
+				n->link_end[port_of(n, at, p)] << 8 |
+					n->topology->entrance[link]);
+		}
+	}
+}
+
+/* A multicast that is cut does not get to anybody behind. */
+static void report_behind(
+	struct worker *w, const struct packet *p, enum network_fate fate)
+{
+	struct places l = { 0 };
+	nodes_behind(w, p->leg[PACKET_NEXT_NODE], p->came_by, &l);
+	for (uint32_t i = 0; i + 1 < l.count; i++)
+		record_note(w, p, l.of[i] >> 8, w->now, fate);
+	if (l.count)
+		record_deliver(w, p, l.of[l.count - 1] >> 8, w->now, fate);
+	free(l.of);
+}
+
 void host_report(struct worker *w, uint32_t node, uint32_t packet,
 	enum network_fate fate)
 {
@@ -47,7 +82,9 @@ void host_report(struct worker *w, uint32_t node, uint32_t packet,
 	w->counters.packets_reported++;
 	if (p->flags & PACKET_MEASURED)
 		w->measure.done++;
-	if (p->record != PACKET_NONE)
+	if (p->record != PACKET_NONE && p->flags & PACKET_MULTICAST)
+		report_behind(w, p, fate);
+	else if (p->record != PACKET_NONE)
 		record_deliver(w, p, node, w->now, fate);
 	packet_free(w, packet);
 }
@@ -117,6 +154,7 @@ static void copy_send(
 	uint64_t link = (uint64_t)node * n->links + port;
 	c->count = 1;
 	c->leg[0] = space_leg(port, 1, 0);
+	c->leg[PACKET_NEXT_NODE] = n->link_end[port_of(n, node, port)];
 	c->came_by = n->topology->entrance[link];
 	c->flags |= PACKET_RESENT;
 	host_later(w, node, copy);

@@ -8,7 +8,7 @@
 /* How often a flit has to be repeated. A link that fails more often is dead. */
 static unsigned link_errors(struct network *n, uint32_t port)
 {
-	struct random *r = &n->node[port_node(n, port)].faults;
+	struct random *r = &n->link_count[port].errors;
 	double rate = n->options.error_rate;
 	unsigned errors = n->port[port].flags & PORT_ERROR ? 1 : 0;
 	n->port[port].flags &= (uint8_t)~PORT_ERROR;

@@ -44,6 +44,7 @@ static void send_now(struct network *n, const struct network_packet *p)
 		.tag = (uint16_t)(p->to & n->tag_mask),
 		.came_by = TREE_NO_PORT,
 		.flags = all ? PACKET_MULTICAST : 0 };
+	flit_packet(n, number)->leg[PACKET_NEXT_NODE] = p->from;
 	w->multicasts += all;
 	w->counters.packets_sent++;
 	if (n->node[p->from].dead)

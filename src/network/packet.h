@@ -29,6 +29,10 @@ enum packet_flags {
 	PACKET_RESENT = 8,    /* a host has sent it on, from another node */
 };
 
+/* A multicast has one leg at most; in the place of another: who gets it next.
+ */
+#define PACKET_NEXT_NODE 1
+
 struct packet {
 	uint64_t created;
 	uint32_t entered; /* cycles after that */

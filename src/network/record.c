@@ -112,28 +112,43 @@ static bool deliveries_grow(struct deliveries *d)
 	return true;
 }
 
+static void delivery_add(struct worker *w, const struct network_delivery *d)
+{
+	struct deliveries *l = &w->deliveries;
+	if (l->count == l->room && !deliveries_grow(l))
+		worker_fail(w, -ENOMEM);
+	else
+		l->of[l->count++] = *d;
+}
+
+void record_note(struct worker *w, const struct packet *p, uint32_t node,
+	uint64_t when, enum network_fate fate)
+{
+	const struct record *r = &w->network->record[p->record];
+	delivery_add(
+		w, &(struct network_delivery){ .packet = { .cookie = r->cookie,
+						       .from = p->from,
+						       .to = p->to,
+						       .length = p->length },
+			   .fate = fate,
+			   .node = node,
+			   .sent = p->created,
+			   .entered = p->created + p->entered,
+			   .arrived = when,
+			   .hops = p->hops });
+}
+
 void record_deliver(struct worker *w, const struct packet *p, uint32_t node,
 	uint64_t when, enum network_fate fate)
 {
 	struct record *r = &w->network->record[p->record];
-	struct deliveries *d = &w->deliveries;
-	if (d->count == d->room && !deliveries_grow(d)) {
-		worker_fail(w, -ENOMEM);
-		return;
-	}
-	d->of[d->count++] =
-		(struct network_delivery){ .packet = { .cookie = r->cookie,
-						   .from = p->from,
-						   .to = p->to,
-						   .length = p->length },
-			.fate = fate,
-			.node = node,
-			.sent = p->created,
-			.entered = p->created + p->entered,
-			.arrived = when,
-			.hops = p->hops,
-			.way = r->hop,
-			.way_count = r->count };
+	struct deliveries *l = &w->deliveries;
+	uint64_t before = l->count;
+	record_note(w, p, node, when, fate);
+	if (l->count == before)
+		return; /* and the network has failed */
+	l->of[before].way = r->hop;
+	l->of[before].way_count = r->count;
 	record_close(w->network, p->record);
 }
 

@@ -208,8 +208,9 @@ int topology_cut(struct topology *t, uint32_t node, unsigned port)
 	uint32_t next = t->neighbour[at];
 	if (next == TOPOLOGY_NOWHERE)
 		return 0;
-	link_half(t, next, t->entrance[at], TOPOLOGY_NOWHERE, 0);
-	link_half(t, node, port, TOPOLOGY_NOWHERE, 0);
+	t->neighbour[(uint64_t)next * t->ports + t->entrance[at]] =
+		TOPOLOGY_NOWHERE;
+	t->neighbour[at] = TOPOLOGY_NOWHERE;
 	return 0;
 }
 

@@ -5,8 +5,8 @@
  */
 #include "networks.h"
 
-#define CYCLES	1500
-#define PACKETS 300
+#define CYCLES	1000
+#define PACKETS 200
 #define WAY_MAX 64
 
 /* Everything that can be seen of a run. */
@@ -64,6 +64,8 @@ static struct network *scene_open(
 		.record = true,
 		.error_rate = s->error_rate };
 	o.router.arbiter = s->arbiter;
+	if (o.router.deadlock_countdown)
+		o.router.deadlock_countdown = 50; /* for many of them */
 	torus_of(t, 4, s->dimensions);
 	struct network *n = network_of(t, &o);
 	if (s->cuts)
@@ -165,9 +167,9 @@ static void check_sound(const struct outcome *o)
 	}
 }
 
-static void check_scene(const struct scene *s)
+static const struct outcome *check_scene(const struct scene *s)
 {
-	static const unsigned threads[] = { 2, 3, 5, 16 };
+	static const unsigned threads[] = { 2, 3, 5 };
 	static struct outcome one, many; /* large */
 	scene_run(s, 1, &one);
 	check_sound(&one);
@@ -175,6 +177,7 @@ static void check_scene(const struct scene *s)
 		scene_run(s, threads[i], &many);
 		check_same(&one, &many);
 	}
+	return &one;
 }
 
 static void iq4_is_the_same(void **state)
@@ -203,11 +206,13 @@ static void extoll_is_the_same(void **state)
 static void atoll_is_the_same(void **state)
 {
 	(void)state;
-	check_scene(&(struct scene){ .router = "atoll",
+	const struct outcome *o = check_scene(&(struct scene){
+		.router = "atoll",
 		.dimensions = 2,
-		.load = 1.5,
+		.load = 1,
 		.length = "8",
 		.arbiter = ROUTER_FIRST_COME });
+	assert_true(o->counters.deadlock_alarms > 0);
 }
 
 static void faults_are_the_same(void **state)
