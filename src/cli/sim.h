@@ -73,6 +73,12 @@ struct sim_fault {
 	uint64_t time;
 };
 
+/* So many that fail, chosen by the seed. */
+struct sim_random {
+	uint32_t count;
+	uint64_t time;
+};
+
 struct sim_call {
 	enum sim_task task;
 	unsigned tasks; /* bits of those that were asked for */
@@ -85,8 +91,7 @@ struct sim_call {
 	bool rule_given;
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
-	uint32_t random_links; /* that fail */
-	uint64_t random_time;
+	struct sim_random random_links, random_nodes;
 	/* What it carries. */
 	struct study_options study;
 	const char *traffic_text, *length_text, *trace;

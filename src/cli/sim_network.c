@@ -186,7 +186,7 @@ static int check_faults(const struct sim_call *c, const struct topology *t)
 			return option_misused("sim",
 				"--fail: there is no node %u; the last is %u",
 				f->node, t->nodes - 1);
-		if (f->kind == NETWORK_LINK_DIES &&
+		if (f->kind != NETWORK_NODE_DIES &&
 			(f->port >= t->ports ||
 				topology_next(t, f->node, f->port) ==
 					TOPOLOGY_NOWHERE))
@@ -247,20 +247,35 @@ static int links_list(
 	return 0;
 }
 
-/* Draws without putting back. */
-static int links_fail(struct sim_network *s)
+static int nodes_list(
+	const struct topology *t, struct place **places, uint64_t *count)
 {
-	const struct sim_call *c = s->call;
-	struct random random = random_stream(c->network.seed, STREAM_FAULTS);
+	*places = calloc(t->nodes, sizeof(**places));
+	*count = t->nodes;
+	if (!*places)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->nodes; i++)
+		(*places)[i].node = i;
+	return 0;
+}
+
+/* Draws without putting back. */
+static int random_fail(struct sim_network *s, const struct sim_random *f,
+	enum network_fault kind)
+{
+	struct random random =
+		random_stream(s->call->network.seed, STREAM_FAULTS + kind);
 	struct place *place;
 	uint64_t count;
-	int r = links_list(&s->topology, &place, &count);
-	for (uint32_t i = 0; r == 0 && i < c->random_links; i++) {
-		if (count == 0)
-			break;
+	if (f->count == 0)
+		return 0;
+	int r = kind == NETWORK_LINK_DIES
+			? links_list(&s->topology, &place, &count)
+			: nodes_list(&s->topology, &place, &count);
+	for (uint32_t i = 0; r == 0 && count && i < f->count; i++) {
 		uint32_t k = random_below(&random, (uint32_t)count);
-		r = network_fail(s->network, c->random_time, NETWORK_LINK_DIES,
-			place[k].node, place[k].port);
+		r = network_fail(s->network, f->time, kind, place[k].node,
+			place[k].port);
 		place[k] = place[--count];
 	}
 	free(place);
@@ -276,7 +291,9 @@ static int faults_set(struct sim_network *s)
 		r = network_fail(
 			s->network, f->time, f->kind, f->node, f->port);
 	}
-	return r == 0 && c->random_links ? links_fail(s) : r;
+	if (r == 0)
+		r = random_fail(s, &c->random_links, NETWORK_LINK_DIES);
+	return r ? r : random_fail(s, &c->random_nodes, NETWORK_NODE_DIES);
 }
 
 /* One of its own, because links that die are taken out of it. */

@@ -28,6 +28,7 @@ static const char sim_help[] =
 	"  --deadlock-countdown N   cycles until a deadlock is broken; 0: "
 	"never\n"
 	"  --routing dimension-order|up-down\n"
+	"  --ordered           packets between two nodes stay in order\n"
 	"What it carries:\n"
 	"  --load X            default 0.1\n"
 	"  --loads FROM:TO:STEP, --loads A,B,C   one after the other\n"
@@ -39,8 +40,10 @@ static const char sim_help[] =
 	"  --trace FILE        packets 'TIME FROM TO LENGTH' instead\n"
 	"  --barriers N        so many barriers of all nodes instead\n"
 	"What goes wrong:\n"
-	"  --fail link:NODE:PORT@TIME, --fail node:NODE@TIME   repeatable\n"
-	"  --fail-random links:COUNT@TIME   chosen by the seed\n"
+	"  --fail link:NODE:PORT@TIME, --fail node:NODE@TIME,\n"
+	"  --fail error:NODE:PORT@TIME   repeatable\n"
+	"  --fail-random links:COUNT@TIME, --fail-random nodes:COUNT@TIME\n"
+	"                      chosen by the seed\n"
 	"  --error-rate P      of a flit on a link\n"
 	"How:\n"
 	"  --threads N  --seed N  --max-cycles N\n"
@@ -105,6 +108,13 @@ static bool take_routing(struct sim_call *c, const char *value)
 	c->network.rule = (enum space_rule)i;
 	c->rule_given = true;
 	return i >= 0;
+}
+
+static bool take_ordered(struct sim_call *c, const char *value)
+{
+	(void)value;
+	c->network.router.ordered = true;
+	return true;
 }
 
 static bool take_vcs(struct sim_call *c, const char *value)
@@ -197,7 +207,7 @@ static bool take_barriers(struct sim_call *c, const char *value)
 static bool take_error_rate(struct sim_call *c, const char *value)
 {
 	return sim_value_real(value, &c->network.error_rate) &&
-	       c->network.error_rate < 1;
+	       c->network.error_rate <= 0.5;
 }
 
 static bool take_threads(struct sim_call *c, const char *value)
@@ -334,6 +344,7 @@ static const struct sim_option {
 		"0 to 65535 cycles" },
 	{ "routing", required_argument, take_routing,
 		"dimension-order or up-down" },
+	{ "ordered", no_argument, take_ordered, "" },
 	{ "load", required_argument, take_load,
 		"flits per node and cycle, above 0 and at most 4" },
 	{ "loads", required_argument, take_loads,
@@ -350,11 +361,11 @@ static const struct sim_option {
 	{ "trace", required_argument, take_trace, "" },
 	{ "barriers", required_argument, take_barriers, "1 to 100000" },
 	{ "fail", required_argument, take_fail,
-		"link:NODE:PORT@TIME or node:NODE@TIME, at most 256 times" },
+		"link:NODE:PORT@TIME, node:NODE@TIME or error:NODE:PORT@TIME, "
+		"at most 256 times" },
 	{ "fail-random", required_argument, take_fail_random,
-		"links:COUNT@TIME, at most 256 of them" },
-	{ "error-rate", required_argument, take_error_rate,
-		"0 up to less than 1" },
+		"links:COUNT@TIME or nodes:COUNT@TIME, at most 256 of them" },
+	{ "error-rate", required_argument, take_error_rate, "0 to 0.5" },
 	{ "threads", required_argument, take_threads, "1 to 64" },
 	{ "seed", required_argument, take_seed, "a number" },
 	{ "max-cycles", required_argument, take_max_cycles, "1 or more" },
@@ -422,13 +433,15 @@ static int take_round(
 
 int sim_options(struct sim_call *c, int argc, char **argv)
 {
-	*c = (struct sim_call){ .network = { .seed = 1, .threads = 1 },
+	*c = (struct sim_call){
+		.network = { .seed = 1, .threads = 1, .host_delay = 100 },
 		.study = { .load = 0.1, .precision = 0.01 },
 		.length_text = "1",
 		.csv = { .option = "csv" },
 		.svg = { .option = "svg" },
 		.heat = { .option = "heat" },
-		.timeline = { .option = "timeline" } };
+		.timeline = { .option = "timeline" }
+	};
 	int status = take_router(c, "extoll") ? -1 : CLI_FAILED;
 	take_length(c, "1");
 	if (status < 0)

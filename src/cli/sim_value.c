@@ -168,8 +168,9 @@ bool sim_value_fault(const char *text, struct sim_call *c)
 	uint64_t port = 0;
 	if (c->faults == SIM_FAULTS_MAX)
 		return false;
-	if (take_word(&text, "link:")) {
-		f.kind = NETWORK_LINK_DIES;
+	bool link = take_word(&text, "link:");
+	if (link || take_word(&text, "error:")) {
+		f.kind = link ? NETWORK_LINK_DIES : NETWORK_BIT_ERROR;
 		if (!take_node(&text, &f.node) || !take(&text, ':') ||
 			!take_number(&text, TOPOLOGY_PORTS_MAX - 1, &port))
 			return false;
@@ -183,16 +184,19 @@ bool sim_value_fault(const char *text, struct sim_call *c)
 	return *text == 0;
 }
 
-/* "links:3@1000" */
+/* "links:3@1000", "nodes:1@1000" */
 bool sim_value_random(const char *text, struct sim_call *c)
 {
-	uint64_t links;
-	if (!take_word(&text, "links:") ||
-		!take_number(&text, SIM_FAULTS_MAX, &links) || links == 0)
+	uint64_t count;
+	bool links = take_word(&text, "links:");
+	if (!links && !take_word(&text, "nodes:"))
 		return false;
-	c->random_links = (uint32_t)links;
-	return take(&text, '@') &&
-	       take_number(&text, UINT32_MAX, &c->random_time) && *text == 0;
+	struct sim_random *r = links ? &c->random_links : &c->random_nodes;
+	if (!take_number(&text, SIM_FAULTS_MAX, &count) || count == 0)
+		return false;
+	r->count = (uint32_t)count;
+	return take(&text, '@') && take_number(&text, UINT32_MAX, &r->time) &&
+	       *text == 0;
 }
 
 /* "12:0.2" */
