@@ -139,7 +139,7 @@ static inline void offer_take(
 {
 	const struct input *in = &o->n->input[place];
 	bool again = in->turn == port_local(o->n, o->number);
-	uint32_t later = offers & (again ? ~1u << in->channel : 0);
+	uint32_t later = offers & ~1u << in->channel & -(uint32_t)again;
 	unsigned c = (unsigned)__builtin_ctz(later ? later : offers);
 	o->channel[c].turn = (uint16_t)(place_local(o->n, place) + 1);
 	channel_give(o, place, c);
@@ -296,6 +296,7 @@ static uint32_t askers_check(struct worker *w, const struct places *asking)
 		uint32_t number = port_of(n, place_node(n, place), local);
 		struct port *p = &n->port[number];
 		p->asked = now | alone | ((p->asked | 3) == (now | 3));
+		__builtin_prefetch(&n->output[number << n->channel_bits], 1);
 		w->asker[count].place = place;
 		w->asker[count++].port = number;
 	}
@@ -331,13 +332,14 @@ static void rivals_decide(const struct wanted *o)
 void channel_allocate(struct worker *w)
 {
 	struct places *asking = &w->asking[w->now & 1];
-	if (!places_askers(w, asking->count))
+	if (!places_askers(w, asking->count + INPUT_AHEAD))
 		return;
 	struct places ports = { .of = w->contested };
 	uint32_t count = askers_check(w, asking);
 	asking->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct asker *k = &w->asker[i];
+		__builtin_prefetch(&w->network->input[k[INPUT_AHEAD].place], 1);
 		struct wanted o = wanted_of(w, k->port);
 		if (likely(!(o.port->asked & 1)))
 			round_robin_alone(&o, k->place);

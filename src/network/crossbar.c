@@ -224,13 +224,16 @@ void crossbar_move(struct worker *w)
 {
 	const struct network *n = w->network;
 	struct places *moving = &w->moving[w->now & 1];
-	if (!places_movers(w, moving->count))
+	if (!places_movers(w, moving->count + INPUT_AHEAD))
 		return;
 	struct places nodes = { .of = w->contested };
 	uint32_t count = movers_check(w, moving);
 	moving->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct mover *m = &w->mover[i];
+		__builtin_prefetch(&n->input[m[INPUT_AHEAD].place], 1);
+		__builtin_prefetch(
+			&n->link_flits[place_port(n, m[INPUT_AHEAD].out)], 1);
 		const struct port *from = &n->port[place_port(n, m->place)];
 		const struct port *to = &n->port[place_port(n, m->out)];
 		if (likely(!((from->used_in | to->used_out) & 1)))
