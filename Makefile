@@ -13,8 +13,8 @@ FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
 # Only for MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
-.PHONY: all demo test test-sanitize bench bench-rma mpi format check-format \
-	install clean packages
+.PHONY: all demo test test-sanitize bench bench-rma bench-sim mpi format \
+	check-format install clean packages
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -45,6 +45,10 @@ bench: all
 bench-rma: all
 	@tools/install-packages $(PEERS)
 	tools/bench-rma --build $(BUILD)
+
+# The simulated interconnect: flit-hops and node-cycles per second.
+bench-sim: all
+	$(BUILD)/network-speed
 
 # Real MPI programs over Open MPI, libfabric and Cay.
 mpi: all

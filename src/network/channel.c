@@ -209,7 +209,9 @@ static bool tag_waits(const struct wanted *o, const struct asker *k)
 	const struct output_tag *taken =
 		&n->output_tag[o->number << n->channel_bits];
 	bool any = n->router.arbiter == ROUTER_SMART;
-	uint32_t used = n->group_mask[GROUP_ANY] & ~o->port->free;
+	/* Of my group: what one group waits for must not be the other. */
+	uint32_t used = n->group_mask[n->input[k->place].group] &
+			~(uint32_t)o->port->free;
 	for (; used; used &= used - 1) {
 		const struct output_tag *t = &taken[__builtin_ctz(used)];
 		if (t->tag == n->input_tag[k->place] &&

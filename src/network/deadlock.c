@@ -90,10 +90,11 @@ static uint32_t tag_owner(const struct proof *f, uint32_t place, uint32_t port)
 {
 	const struct network *n = f->n;
 	bool any = n->router.arbiter == ROUTER_SMART;
+	uint16_t group = n->group_mask[n->input[place].group];
 	for (unsigned c = 0; n->input_tag && c < n->channels; c++) {
 		uint32_t out = port << n->channel_bits | c;
 		uint32_t owner = f->owner[out];
-		if (owner != NO_PLACE &&
+		if (owner != NO_PLACE && group >> c & 1 &&
 			n->output_tag[out].tag == n->input_tag[place] &&
 			(any || place_port(n, owner) == place_port(n, place)))
 			return owner;

@@ -22,6 +22,7 @@
 #include "network/batch.h"
 #include "network/engine.h"
 #include "network/load.h"
+#include "network/mark.h"
 #include "network/trend.h"
 
 #define STEPS	       16   /* of a period */
@@ -42,12 +43,6 @@
 enum {
 	GOES_ON,
 	IS_OVER, /* there is a verdict */
-};
-
-/* Sums since the start. */
-struct mark {
-	uint64_t cycle, arrived, flits;
-	uint64_t busy, queued; /* packets times cycles */
 };
 
 struct study {
@@ -166,35 +161,6 @@ static void mark_take(struct study *s)
 	s->now.queued += sample.queued * cycles;
 }
 
-static double ratio(uint64_t a, uint64_t b)
-{
-	return b ? (double)a / (double)b : 0;
-}
-
-/* By Little's law; 0 as long as nothing has arrived. */
-static double mark_latency(const struct mark *from, const struct mark *to)
-{
-	return ratio(to->busy - from->busy, to->arrived - from->arrived);
-}
-
-static double mark_network_latency(
-	const struct mark *from, const struct mark *to)
-{
-	uint64_t queued = to->queued - from->queued;
-	return ratio(
-		to->busy - from->busy - queued, to->arrived - from->arrived);
-}
-
-static double mark_packets(const struct mark *from, const struct mark *to)
-{
-	return ratio(to->arrived - from->arrived, to->cycle - from->cycle);
-}
-
-static double mark_flits(const struct mark *from, const struct mark *to)
-{
-	return ratio(to->flits - from->flits, to->cycle - from->cycle);
-}
-
 /* ---- steps ---- */
 
 static int study_ends(struct study *s, enum study_verdict verdict)
@@ -266,7 +232,7 @@ static bool alike(double a, double b, double within)
  */
 static double latency_alike(const struct study *s, const struct mark mark[3])
 {
-	double seen = ratio(mark[2].busy - mark[1].busy, s->step);
+	double seen = mark_ratio(mark[2].busy - mark[1].busy, s->step);
 	return LATENCY_ALIKE + 2 * sqrt(2 / (seen + 1));
 }
 
@@ -438,7 +404,7 @@ static void result_latency(struct study *s)
 	double error = batches_error(&s->batches);
 	r->packet_error = isfinite(error) ? error : 0;
 	r->packet_latency = histogram_mean(&r->latency);
-	r->network_latency = ratio(sample.network_latency, r->packets);
+	r->network_latency = mark_ratio(sample.network_latency, r->packets);
 }
 
 /* Of those that count; if there are none, what all flits have gone. */
@@ -448,8 +414,8 @@ static double result_hops(struct study *s)
 	struct load_sample sample;
 	load_sample(s->n, &sample);
 	if (r->packets)
-		return ratio(sample.hops, r->packets);
-	return ratio(r->counters.flit_hops, r->counters.flits_delivered);
+		return mark_ratio(sample.hops, r->packets);
+	return mark_ratio(r->counters.flit_hops, r->counters.flits_delivered);
 }
 
 static void result_fill(struct study *s)
@@ -480,8 +446,9 @@ static int study_phases(struct study *s)
 	window_closes(s);
 	if (r != GOES_ON)
 		return r;
-	bool known = batches_error(&s->batches) <=
-		     s->precision * batches_mean(&s->batches);
+	bool known = s->batches.count >= BATCHES_LEAST / 2 &&
+		     batches_error(&s->batches) <=
+			     s->precision * batches_mean(&s->batches);
 	r = study_drains(s);
 	if (r == GOES_ON)
 		r = study_ends(

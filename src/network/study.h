@@ -24,14 +24,21 @@ struct study_options {
 	double load; /* flits offered per node and cycle */
 	struct traffic traffic;
 	struct length length;
-	uint64_t period;     /* cycles of a sample; 0: chosen by size */
-	uint64_t max_cycles; /* 0: chosen */
-	double precision;    /* half width of the 95 % interval, of the mean */
-	/* Now and then while it runs; true stops it. May be NULL. */
+	uint64_t period; /* cycles of a sample; 0: chosen by size */
+	/* Then only packets that are measured and under way are waited for; 0:
+	 * chosen. */
+	uint64_t max_cycles;
+	double precision; /* half width of the 95 % interval, of the mean */
+	/* Many times in each period; true stops it. May be NULL. */
 	bool (*progress)(void *context, uint64_t cycle, double latency);
 	void *context;
 };
 
+/*
+ * Of packets that were created after warming up, all of which have arrived. If
+ * it is saturated or deadlocked: of what arrived, and the two mean latencies
+ * are by Little's law, from packets that are there and those that arrive.
+ */
 struct study_result {
 	enum study_verdict verdict;
 	double offered, accepted; /* flits per node and cycle */

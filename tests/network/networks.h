@@ -57,13 +57,12 @@ static inline void torus_of(struct topology *t, uint32_t side, unsigned n)
 	assert_int_equal(topology_torus(t, size, n), 0);
 }
 
-static inline void load_uniform(
-	struct network *n, const struct topology *t, const char *length,
-	double load)
+static inline void load_uniform(struct network *n, const struct topology *t,
+	const char *length, double load)
 {
-	struct traffic traffic = { .pattern = TRAFFIC_UNIFORM,
-		.topology = t,
-		.to_self = true };
+	struct traffic traffic = {
+		.pattern = TRAFFIC_UNIFORM, .topology = t, .to_self = true
+	};
 	struct length l = length_of(length);
 	assert_int_equal(load_start(n, &traffic, &l, load), 0);
 }

@@ -36,8 +36,7 @@ static uint64_t send_apart(struct network *n, const struct topology *t)
 				.from = (i * t->nodes / 3 + to / 7) % t->nodes,
 				.to = to,
 				.length = lengths[count % COUNT(lengths)] };
-			assert_int_equal(
-				network_send(n, count * APART, &p), 0);
+			assert_int_equal(network_send(n, count * APART, &p), 0);
 		}
 	return count;
 }
@@ -93,7 +92,8 @@ static void the_others_take_what_they_say(void **state)
 	struct router extoll = router_of("extoll"), atoll = router_of("atoll");
 	struct topology t;
 	(void)state;
-	assert_int_equal(alone_takes(&extoll, 1, 1) - alone_takes(&extoll, 0, 1),
+	assert_int_equal(
+		alone_takes(&extoll, 1, 1) - alone_takes(&extoll, 0, 1),
 		extoll.route_delay + extoll.channel_delay + extoll.link_delay);
 	assert_int_equal(
 		alone_takes(&atoll, 5, 1) - alone_takes(&atoll, 4, 1), 30);
@@ -121,11 +121,10 @@ static void stream(const struct router *r, uint32_t length, unsigned count,
 	assert_int_equal(topology_mesh(&t, size, 1), 0);
 	struct network *n = network_seeded(&t, r, 1);
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(
-			network_send(n, 0,
-				&(struct network_packet){ .cookie = i,
-					.to = 3,
-					.length = length }),
+		assert_int_equal(network_send(n, 0,
+					 &(struct network_packet){ .cookie = i,
+						 .to = 3,
+						 .length = length }),
 			0);
 	assert_int_equal(network_run(n, 20000), 0);
 	while (network_take(n, &d)) {
@@ -165,11 +164,10 @@ static void packets_of_a_channel_are_two_cycles_apart(void **state)
 		struct router r = router_narrow("iq4", 16);
 		uint64_t arrived[50];
 		stream(&r, lengths[i], 50, arrived);
-		assert_int_equal(
-			arrived[0], alone_takes(&r, 3, lengths[i]));
+		assert_int_equal(arrived[0], alone_takes(&r, 3, lengths[i]));
 		for (unsigned k = 1; k < 50; k++)
-			assert_int_equal(arrived[k] - arrived[k - 1],
-				lengths[i] + 2);
+			assert_int_equal(
+				arrived[k] - arrived[k - 1], lengths[i] + 2);
 	}
 }
 
@@ -228,8 +226,8 @@ static void check_channels(uint32_t side, unsigned dimensions, double load)
 		assert_true(near_to(port_load(links, count, p, 12000),
 			load * side / 8, 0.03));
 	for (uint64_t i = 0; i < count; i++)
-		assert_true(near_to((double)links[i].flits / 12000,
-			load * side / 8, 0.25));
+		assert_true(near_to(
+			(double)links[i].flits / 12000, load * side / 8, 0.25));
 	network_close(n);
 	topology_free(&t);
 }
@@ -243,8 +241,8 @@ static void uniform_traffic_loads_all_channels_alike(void **state)
 }
 
 /* What is delivered when every node always has something to send. */
-static double overloaded(struct topology *t, const struct router *r,
-	uint64_t seed, double load)
+static double overloaded(
+	struct topology *t, const struct router *r, uint64_t seed, double load)
 {
 	struct network *n = network_seeded(t, r, seed);
 	struct load_sample before, after;

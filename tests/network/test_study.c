@@ -51,8 +51,7 @@ static void more_batches_are_longer_ones(void **state)
 	}
 	assert_true(b.count >= BATCHES_MAX / 2);
 	assert_true(near_to(batches_mean(&b), 5.5, 0.01));
-	assert_true(near_to(
-		batches_error(&b), 1.96 * 2.87 / sqrt(40000), 0.5));
+	assert_true(near_to(batches_error(&b), 1.96 * 2.87 / sqrt(40000), 0.5));
 }
 
 /* ---- growth ---- */
@@ -134,10 +133,10 @@ static int bed_try(struct bed *b)
 {
 	struct topology t;
 	torus_of(&t, b->side, b->dimensions);
-	struct network *n = network_of(&t,
-		&(struct network_options){ .router = b->router,
-			.seed = b->seed,
-			.threads = b->threads });
+	struct network *n =
+		network_of(&t, &(struct network_options){ .router = b->router,
+				       .seed = b->seed,
+				       .threads = b->threads });
 	b->study.traffic.topology = &t;
 	b->study.length = length_of(b->length);
 	int r = study_run(n, &b->study, &result);
@@ -259,8 +258,7 @@ static void seeds_repeat_and_differ(void **state)
 	b.seed = 2;
 	assert_int_equal(bed_run(&b), STUDY_STEADY);
 	assert_true(result.latency.sum != first.latency.sum);
-	assert_true(near_to(
-		result.packet_latency, first.packet_latency, 0.03));
+	assert_true(near_to(result.packet_latency, first.packet_latency, 0.03));
 }
 
 /* Half way round in both dimensions, without groups: it locks up. */

@@ -75,7 +75,6 @@ static struct network *scene_open(
 	return n;
 }
 
-
 static void scene_run(
 	const struct scene *s, unsigned threads, struct outcome *o)
 {
@@ -206,12 +205,12 @@ static void extoll_is_the_same(void **state)
 static void atoll_is_the_same(void **state)
 {
 	(void)state;
-	const struct outcome *o = check_scene(&(struct scene){
-		.router = "atoll",
-		.dimensions = 2,
-		.load = 1,
-		.length = "8",
-		.arbiter = ROUTER_FIRST_COME });
+	const struct outcome *o =
+		check_scene(&(struct scene){ .router = "atoll",
+			.dimensions = 2,
+			.load = 1,
+			.length = "8",
+			.arbiter = ROUTER_FIRST_COME });
 	assert_true(o->counters.deadlock_alarms > 0);
 }
 
