@@ -25,9 +25,12 @@ static void network_shape(struct network *n)
 	n->port_mask = (1u << n->port_bits) - 1;
 	n->local_mask = (1u << n->node_shift) - 1;
 	n->depth_mask = (1u << bits_log2_up(r->buffer)) - 1;
+	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
 	n->group_mask[PATH_LOW] = (uint16_t)router_group_mask(r, PATH_LOW);
 	n->group_mask[PATH_HIGH] = (uint16_t)router_group_mask(r, PATH_HIGH);
-	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
+	/* Without a date line nothing is high, and the low group has all. */
+	if (n->topology->kind != TOPOLOGY_TORUS)
+		n->group_mask[PATH_LOW] = n->group_mask[GROUP_ANY];
 	n->tag_mask = (uint16_t)((1u << r->tag_bits) - 1);
 	n->round_robin = r->arbiter == ROUTER_ROUND_ROBIN;
 	n->credits = r->flow == ROUTER_CREDITS;
