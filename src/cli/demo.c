@@ -114,6 +114,7 @@ static int (*const scenes[])(struct demo *) = {
 	demo_posted,
 	demo_raw,
 	demo_death,
+	demo_network,
 	demo_speed,
 };
 

@@ -14,6 +14,7 @@
  *	demo_lock.c      a locked window, and the death of who holds it
  *	demo_raw.c       VCI, trigger, NQE
  *	demo_death.c     kill -9
+ *	demo_network.c   a simulated torus
  *	demo_speed.c     latency beside the bare hand-over
  */
 #ifndef CAY_CLI_DEMO_H
@@ -166,6 +167,7 @@ int demo_lock(struct demo *);
 int demo_posted(struct demo *);
 int demo_raw(struct demo *);
 int demo_death(struct demo *);
+int demo_network(struct demo *);
 int demo_speed(struct demo *);
 
 #endif
