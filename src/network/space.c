@@ -28,11 +28,16 @@ struct space {
 	struct space_options options;
 	/* By dimension: what a number is multiplied with to divide it. */
 	uint64_t inverse[TOPOLOGY_DIMENSIONS_MAX];
+	/* By dimension: legs from each to each, up or down if equally far. */
+	uint32_t *ring[TOPOLOGY_DIMENSIONS_MAX];
+	bool rings; /* of all dimensions there is one */
 	struct table *cube;
 	struct route_tree tree;
 	struct table **table; /* by source */
 	struct table *retired;
 };
+
+#define RING_MAX 64 /* nodes of a dimension whose legs are kept */
 
 /* Instead of a way of too many legs: it has no hops, so it is none. */
 #define LEG_TOO_MANY space_leg(SPACE_PORT_HOST, 0, 0)
@@ -240,6 +245,47 @@ static int grid_find(const struct space *s, unsigned down, uint32_t from,
 	return 0;
 }
 
+/* The same where rings are short: which way is a coin that none can guess. */
+static void rings_find(const struct space *s, unsigned down, uint32_t from,
+	uint32_t to, struct space_way *w)
+{
+	const struct topology *t = s->topology;
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		uint32_t size = t->size[d];
+		uint32_t from_next = divide(from, s->inverse[d]);
+		uint32_t to_next = divide(to, s->inverse[d]);
+		uint32_t a = from - from_next * size, b = to - to_next * size;
+		w->leg[w->count] =
+			s->ring[d][(a * size + b) * 2 + (down >> d & 1)];
+		w->count += a != b;
+		from = from_next;
+		to = to_next;
+	}
+}
+
+static bool ring_fill(struct space *s, unsigned d)
+{
+	uint32_t size = s->topology->size[d];
+	uint32_t *leg = calloc(2ull * size * size, sizeof(*leg));
+	s->ring[d] = leg;
+	for (uint32_t i = 0; leg && i < 2 * size * size; i++) {
+		uint32_t a = i / 2 / size, b = i / 2 % size;
+		struct route_leg l =
+			route_ring(s->options.grouping, i & 1, size, a, b);
+		leg[i] = space_leg(2 * d + l.port, l.low, l.high);
+	}
+	return leg;
+}
+
+/* Not if a ring is long; without memory it goes without. */
+static void rings_open(struct space *s)
+{
+	const struct topology *t = s->topology;
+	s->rings = t->kind == TOPOLOGY_TORUS;
+	for (unsigned d = 0; s->rings && d < t->dimensions; d++)
+		s->rings = t->size[d] <= RING_MAX && ring_fill(s, d);
+}
+
 static int cube_find(const struct space *s, uint32_t flips, struct space_way *w)
 {
 	if (s->cube)
@@ -295,6 +341,11 @@ int space_find(struct space *s, uint32_t from, uint32_t to,
 	}
 	switch (t->kind) {
 	case TOPOLOGY_TORUS:
+		if (s->rings) {
+			rings_find(
+				s, ties_of(s, from, to, random), from, to, w);
+			return 0;
+		}
 		return grid_find(s, ties_of(s, from, to, random), from, to, w);
 	case TOPOLOGY_MESH:
 		return grid_find(s, 0, from, to, w);
@@ -317,6 +368,7 @@ static int order_open(struct space *s)
 		for (unsigned d = 0; d < t->dimensions; d++)
 			s->inverse[d] =
 				((1ull << 40) + t->size[d] - 1) / t->size[d];
+	rings_open(s);
 	if (t->kind == TOPOLOGY_HYPERCUBE && t->dimensions > SPACE_LEGS_INLINE)
 		return cube_fill(s);
 	return 0;
@@ -388,6 +440,8 @@ void space_close(struct space *s)
 	free(s->table);
 	route_tree_free(&s->tree);
 	table_free(s->cube);
+	for (unsigned d = 0; d < TOPOLOGY_DIMENSIONS_MAX; d++)
+		free(s->ring[d]);
 	free(s);
 }
 
