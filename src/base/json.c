@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void json_open(struct json *j, FILE *to)
 {
 	*j = (struct json){ .to = to };
@@ -66,37 +68,6 @@ void json_array_end(struct json *j)
 	level_end(j, ']');
 }
 
-/* How many bytes a first byte announces; 0 if it cannot be one. */
-static size_t utf8_length(unsigned char first)
-{
-	if (first < 0x80)
-		return 1;
-	if (first >> 5 == 0x6)
-		return 2;
-	if (first >> 4 == 0xe)
-		return 3;
-	return first >> 3 == 0x1e ? 4 : 0;
-}
-
-/* Bytes of the UTF-8 character that starts here; 0 if it is none. */
-static size_t utf8_bytes(const unsigned char *s)
-{
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t bytes = utf8_length(s[0]);
-	uint32_t code = s[0] & 0x7fu >> bytes;
-
-	if (bytes <= 1)
-		return bytes;
-	for (size_t i = 1; i < bytes; i++) {
-		if (s[i] >> 6 != 2)
-			return 0; /* also at the terminating 0 */
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (code < smallest[bytes] || code > 0x10ffff || code >> 11 == 0x1b)
-		return 0;
-	return bytes;
-}
-
 static void escape_ascii(FILE *to, unsigned char c)
 {
 	static const char short_of[] = "\"\"\\\\\bb\ff\nn\rr\tt";
@@ -117,7 +88,8 @@ static void quoted(FILE *to, const char *text)
 	const unsigned char *s = (const unsigned char *)text;
 	fputc('"', to);
 	while (*s) {
-		size_t bytes = utf8_bytes(s);
+		uint32_t code;
+		size_t bytes = utf8_next(s, &code);
 		if (bytes == 1)
 			escape_ascii(to, *s);
 		else if (bytes == 0)

@@ -192,12 +192,7 @@ static void latency_sum(struct replay *p)
 	r->packet_latency = histogram_mean(h);
 	r->network_latency = (double)p->network_latency / (double)h->count;
 	r->hops = (double)p->hops / (double)h->count;
-	r->latency_p50 = histogram_percentile(h, 0.5);
-	r->latency_p90 = histogram_percentile(h, 0.9);
-	r->latency_p99 = histogram_percentile(h, 0.99);
-	r->latency_p999 = histogram_percentile(h, 0.999);
-	r->latency_least = h->least;
-	r->latency_most = h->most;
+	study_percentiles(r);
 }
 
 static void result_sum(struct replay *p)

@@ -220,17 +220,24 @@ static inline uint32_t divide(uint32_t number, uint64_t inverse)
 	return (uint32_t)(number * inverse >> 40);
 }
 
+/* The coordinate in a dimension, off the number of a node. */
+static inline uint32_t coordinate(
+	const struct space *s, unsigned d, uint32_t *number)
+{
+	uint32_t next = divide(*number, s->inverse[d]);
+	uint32_t digit = *number - next * s->topology->size[d];
+	*number = next;
+	return digit;
+}
+
 static int grid_find(const struct space *s, unsigned down, uint32_t from,
 	uint32_t to, struct space_way *w)
 {
 	const struct topology *t = s->topology;
 	for (unsigned d = 0; d < t->dimensions; d++) {
 		uint32_t size = t->size[d];
-		uint32_t from_next = divide(from, s->inverse[d]);
-		uint32_t to_next = divide(to, s->inverse[d]);
-		uint32_t a = from - from_next * size, b = to - to_next * size;
-		from = from_next;
-		to = to_next;
+		uint32_t a = coordinate(s, d, &from);
+		uint32_t b = coordinate(s, d, &to);
 		if (a == b)
 			continue;
 		struct route_leg leg = t->kind == TOPOLOGY_MESH
@@ -251,15 +258,11 @@ static void rings_find(const struct space *s, unsigned down, uint32_t from,
 {
 	const struct topology *t = s->topology;
 	for (unsigned d = 0; d < t->dimensions; d++) {
-		uint32_t size = t->size[d];
-		uint32_t from_next = divide(from, s->inverse[d]);
-		uint32_t to_next = divide(to, s->inverse[d]);
-		uint32_t a = from - from_next * size, b = to - to_next * size;
+		uint32_t a = coordinate(s, d, &from);
+		uint32_t b = coordinate(s, d, &to);
 		w->leg[w->count] =
-			s->ring[d][(a * size + b) * 2 + (down >> d & 1)];
+			s->ring[d][(a * t->size[d] + b) * 2 + (down >> d & 1)];
 		w->count += a != b;
-		from = from_next;
-		to = to_next;
 	}
 }
 

@@ -375,7 +375,7 @@ static int study_shows(struct study *s)
 
 /* ---- what is known ---- */
 
-static void result_percentiles(struct study_result *r)
+void study_percentiles(struct study_result *r)
 {
 	const struct histogram *h = &r->latency;
 	r->latency_p50 = histogram_percentile(h, 0.5);
@@ -396,7 +396,7 @@ static void result_latency(struct study *s)
 	struct load_sample sample;
 	load_sample(s->n, &sample);
 	load_latency(s->n, &r->latency);
-	result_percentiles(r);
+	study_percentiles(r);
 	r->packets = r->latency.count;
 	if (r->packets == 0 || r->verdict == STUDY_SATURATED ||
 		r->verdict == STUDY_DEADLOCKED)

@@ -63,6 +63,8 @@ struct study_result {
  */
 int study_run(
 	struct network *, const struct study_options *, struct study_result *);
+/* The percentiles, least and most of a result, from its latencies. */
+void study_percentiles(struct study_result *);
 const char *study_verdict_name(enum study_verdict);
 
 #endif

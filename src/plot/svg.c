@@ -6,26 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
+
 /* ---- text ---- */
 
-/* How many bytes a first byte announces; 0 if it cannot be one. */
-static size_t utf8_length(unsigned char first)
-{
-	if (first < 0x80)
-		return 1;
-	if (first >> 5 == 0x6)
-		return 2;
-	if (first >> 4 == 0xe)
-		return 3;
-	return first >> 3 == 0x1e ? 4 : 0;
-}
-
 /* XML has no characters below a blank, but for tabs and ends of lines. */
-static bool code_allowed(uint32_t code, size_t bytes)
+static bool code_allowed(uint32_t code)
 {
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	if (code < smallest[bytes] || code > 0x10ffff || code >> 11 == 0x1b)
-		return false;
 	if (code == 0xfffe || code == 0xffff)
 		return false;
 	return code >= 0x20 || code == '\t' || code == '\n' || code == '\r';
@@ -34,14 +21,9 @@ static bool code_allowed(uint32_t code, size_t bytes)
 /* Bytes of the character that starts here; 0 if XML cannot have it. */
 static size_t character_bytes(const unsigned char *s)
 {
-	size_t bytes = utf8_length(s[0]);
-	uint32_t code = bytes == 1 ? s[0] : s[0] & 0x7fu >> bytes;
-	for (size_t i = 1; i < bytes; i++) {
-		if (s[i] >> 6 != 2)
-			return 0; /* also at the terminating 0 */
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	return bytes && code_allowed(code, bytes) ? bytes : 0;
+	uint32_t code;
+	size_t bytes = utf8_next(s, &code);
+	return bytes && code_allowed(code) ? bytes : 0;
 }
 
 static const char *entity(unsigned char c)

@@ -13,31 +13,11 @@
 
 #include <cmocka.h>
 
+#include "chance.h"
 #include "network/length.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define DRAWS	 60000
-
-/* Chi-square of n that should be alike; its variance is twice its mean. */
-static void assert_alike(const uint32_t *count, unsigned n)
-{
-	double total = 0, chi = 0;
-	for (unsigned i = 0; i < n; i++)
-		total += count[i];
-	for (unsigned i = 0; i < n; i++) {
-		double off = count[i] - total / n;
-		chi += off * off / (total / n);
-	}
-	double off = chi - (n - 1);
-	assert_true(off * off < 25 * 2.0 * (n - 1));
-}
-
-static void assert_share(uint64_t hits, uint64_t draws, double share)
-{
-	double off = (double)hits - (double)draws * share;
-	double variance = (double)draws * share * (1 - share);
-	assert_true(off * off <= 25 * variance);
-}
 
 static struct length parse(const char *text)
 {

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "chance.h"
 #include "network/traffic.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
@@ -287,27 +288,6 @@ static void draw_targets(
 		assert_true(to < DRAWN_NODES);
 		count[to]++;
 	}
-}
-
-/* Chi-square of n that should be alike; its variance is twice its mean. */
-static void assert_alike(const uint32_t *count, unsigned n)
-{
-	double total = 0, chi = 0;
-	for (unsigned i = 0; i < n; i++)
-		total += count[i];
-	for (unsigned i = 0; i < n; i++) {
-		double off = count[i] - total / n;
-		chi += off * off / (total / n);
-	}
-	double off = chi - (n - 1);
-	assert_true(off * off < 25 * 2.0 * (n - 1));
-}
-
-static void assert_share(uint64_t hits, uint64_t draws, double share)
-{
-	double off = (double)hits - (double)draws * share;
-	double variance = (double)draws * share * (1 - share);
-	assert_true(off * off <= 25 * variance);
 }
 
 static void uniform_reaches_all_alike(void **state)
