@@ -151,6 +151,7 @@ static int worker_prepare(struct network *n, unsigned index)
 	struct worker *w = &n->worker[index];
 	uint64_t most = r->link_delay + LINK_ERRORS_MAX * r->retry_delay;
 	most = most > r->credit_delay ? most : r->credit_delay;
+	most = most > r->channel_delay ? most : r->channel_delay;
 	most += r->inject_delay + r->inject_credit_delay + r->eject_delay +
 		n->options.host_delay;
 	w->network = n;
@@ -178,11 +179,18 @@ static int workers_open(struct network *n)
 	return r;
 }
 
+/* In order, all packets between two nodes must go the same way. */
+static enum route_ties network_ties(const struct router *r)
+{
+	return r->ordered && r->ties == ROUTE_TIES_RANDOM ? ROUTE_TIES_PAIR
+							  : r->ties;
+}
+
 static int network_routes(struct network *n)
 {
 	struct space_options options = { .rule = n->options.rule,
 		.grouping = n->router.grouping,
-		.ties = n->router.ties,
+		.ties = network_ties(&n->router),
 		.groups = n->router.groups };
 	int r = space_open(&n->space, n->topology, &options);
 	if (r)

@@ -18,8 +18,6 @@
  */
 #include "network/input.h"
 
-#define NO_ASKER UINT32_MAX
-
 /* An output that is asked for. */
 struct wanted {
 	struct worker *w;
@@ -62,7 +60,7 @@ uint16_t channel_of_order(uint16_t mask, uint32_t by)
 	return (uint16_t)(mask & -mask);
 }
 
-static uint16_t asked_channels(const struct network *n, const struct input *in)
+uint16_t channel_asked(const struct network *n, const struct input *in)
 {
 	uint16_t mask = n->group_mask[in->group];
 	if (likely(!n->router.ordered))
@@ -155,7 +153,8 @@ static struct asker *offer_to(const struct wanted *o, unsigned channel)
 		unsigned local = place_local(o->n, k->place);
 		unsigned far = local >= turn ? local - turn
 					     : local + 4096 - turn;
-		if (far < least && k->mask >> channel & 1) {
+		if (far < least && k->mask >> channel & 1 &&
+			channels_open(o, k->place, 1u << channel)) {
 			least = far;
 			best = k;
 		}
@@ -168,10 +167,8 @@ static void offers_make(const struct wanted *o)
 	for (uint32_t bits = o->port->free; bits; bits &= bits - 1) {
 		unsigned c = (unsigned)__builtin_ctz(bits);
 		struct asker *k = offer_to(o, c);
-		/* With cut-through, what is open depends on who asks. */
 		if (k)
-			k->offers |=
-				(uint16_t)channels_open(o, k->place, 1u << c);
+			k->offers |= (uint16_t)(1u << c);
 	}
 }
 
@@ -192,7 +189,7 @@ static void round_robin(const struct wanted *o)
 static inline void round_robin_alone(const struct wanted *o, uint32_t place)
 {
 	const struct input *in = &o->n->input[place];
-	uint32_t open = o->port->free & asked_channels(o->n, in);
+	uint32_t open = o->port->free & channel_asked(o->n, in);
 	open = channels_open(o, place, open);
 	if (likely(open))
 		offer_take(o, place, open);
@@ -244,6 +241,18 @@ static struct asker *oldest(const struct wanted *o)
 	return k;
 }
 
+/* Of open channels the emptiest, so that packets do not wait in one queue. */
+static unsigned channel_emptiest(const struct wanted *o, uint32_t open)
+{
+	unsigned best = (unsigned)__builtin_ctz(open);
+	for (open &= open - 1; open; open &= open - 1) {
+		unsigned c = (unsigned)__builtin_ctz(open);
+		if (o->channel[c].credits > o->channel[best].credits)
+			best = c;
+	}
+	return best;
+}
+
 static void first_come(const struct wanted *o)
 {
 	bool smart = o->n->input_tag && o->link;
@@ -257,8 +266,7 @@ static void first_come(const struct wanted *o)
 			closed |= open ? 0 : k->mask;
 		}
 		if (open)
-			channel_give(
-				o, k->place, (unsigned)__builtin_ctz(open));
+			channel_give(o, k->place, channel_emptiest(o, open));
 		else
 			input_asks(o->w, k->place);
 	}
@@ -312,7 +320,7 @@ static void rival_add(struct worker *w, uint32_t i, struct places *ports)
 	struct asker *k = &w->asker[i];
 	struct port *p = &n->port[k->port];
 	bool first = !(p->asked & 2);
-	k->mask = asked_channels(n, &n->input[k->place]);
+	k->mask = channel_asked(n, &n->input[k->place]);
 	k->offers = 0;
 	k->next = first ? NO_ASKER : p->first;
 	if (first)
@@ -324,7 +332,7 @@ static void rival_add(struct worker *w, uint32_t i, struct places *ports)
 static void rivals_decide(const struct wanted *o)
 {
 	if (unlikely(o->n->router.deadlock_countdown))
-		deadlock_watch(o->w, o->number);
+		deadlock_watch(o->w, o->number, o->port->first);
 	if (o->n->round_robin)
 		round_robin(o);
 	else

@@ -93,8 +93,7 @@ static void arrive_others(struct worker *w, struct wheel_list *lists)
 			n->input[place].count)
 			input_moves(w, &n->input[place], place);
 	}
-	for (uint32_t i = 0; i < host->count; i++)
-		host_resend(w, host->event[i].place, host->event[i].what);
+	host_events(w, host);
 	for (uint32_t i = 0; i < barrier->count; i++)
 		level_receive(
 			w, barrier->event[i].place, barrier->event[i].what);

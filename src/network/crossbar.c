@@ -61,13 +61,13 @@ static void rival_add(struct worker *w, uint32_t i, struct places *nodes)
 {
 	struct network *n = w->network;
 	struct mover *m = &w->mover[i];
-	uint32_t now = (uint32_t)w->now + 1, node = place_node(n, m->place);
+	uint32_t node = place_node(n, m->place);
 	struct node *at = &n->node[node];
-	bool first = at->rivals != now;
+	bool first = at->rivals != w->now + 1;
 	m->next = first ? NO_MOVER : at->first;
 	if (first)
 		nodes->of[nodes->count++] = node;
-	at->rivals = now;
+	at->rivals = w->now + 1;
 	at->first = i;
 }
 

@@ -29,24 +29,49 @@ struct proof {
 
 /* ---- suspicion ---- */
 
-/* Are all virtual channels of an output taken by inputs without credit? */
-static bool output_stopped(const struct network *n, uint32_t port)
+/* Is a virtual channel of no use: taken and without credit, or without room? */
+static bool channel_stopped(
+	const struct network *n, uint32_t out, unsigned length)
 {
-	const struct output *out = &n->output[port << n->channel_bits];
-	if (n->port[port].free || !port_is_link(n, port_local(n, port)))
-		return false;
-	for (unsigned c = 0; c < n->channels; c++)
-		if (out[c].waiter == NO_PLACE)
+	const struct port *p = &n->port[place_port(n, out)];
+	if (!(p->free >> place_channel(n, out) & 1))
+		return n->output[out].waiter != NO_PLACE;
+	return n->router.switching == ROUTER_CUT_THROUGH &&
+	       n->output[out].credits < length;
+}
+
+/* Are all that one asks for? */
+static bool asker_stopped(
+	const struct network *n, uint32_t port, const struct asker *k)
+{
+	unsigned length = flit_packet(n, n->input[k->place].front)->length;
+	for (uint32_t bits = k->mask; bits; bits &= bits - 1) {
+		uint32_t out = port << n->channel_bits |
+			       (unsigned)__builtin_ctz(bits);
+		if (!channel_stopped(n, out, length))
 			return false;
+	}
 	return true;
 }
 
-void deadlock_watch(struct worker *w, uint32_t port)
+static bool anybody_stopped(
+	const struct worker *w, uint32_t port, uint32_t asker)
+{
+	const struct network *n = w->network;
+	if (!port_is_link(n, port_local(n, port)))
+		return false;
+	for (; asker != NO_ASKER; asker = w->asker[asker].next)
+		if (asker_stopped(n, port, &w->asker[asker]))
+			return true;
+	return false;
+}
+
+void deadlock_watch(struct worker *w, uint32_t port, uint32_t asker)
 {
 	struct network *n = w->network;
 	struct link_count *l = &n->link_count[port];
 	uint32_t now = (uint32_t)w->now;
-	if (!output_stopped(n, port)) {
+	if (!anybody_stopped(w, port, asker)) {
 		l->suspect = 0;
 		return;
 	}
@@ -119,6 +144,31 @@ static bool channel_alive(const struct proof *f, uint32_t place, uint32_t out)
 	       f->alive[there + place_channel(n, out)];
 }
 
+/*
+ * First come first served with cut-through: an older packet that does not fit
+ * keeps a younger one, which would, from the channels that both could have.
+ */
+static bool older_alive(const struct proof *f, uint32_t place)
+{
+	const struct network *n = f->n;
+	const struct input *in = &n->input[place];
+	uint32_t first = place & ~n->local_mask;
+	if (n->round_robin || n->router.switching == ROUTER_WORMHOLE)
+		return true;
+	for (uint32_t p = first; p <= (first | n->local_mask); p++) {
+		const struct input *other = &n->input[p];
+		int32_t later = (int32_t)(other->since - in->since);
+		if (other->state != INPUT_ASKING || other->port != in->port ||
+			f->alive[p] || later > 0 || (later == 0 && p >= place))
+			continue;
+		uint32_t port = port_of(n, place_node(n, p), other->port);
+		if (tag_owner(f, p, port) == NO_PLACE &&
+			channel_asked(n, other) & channel_asked(n, in))
+			return false;
+	}
+	return true;
+}
+
 static bool asking_alive(const struct proof *f, uint32_t place)
 {
 	const struct network *n = f->n;
@@ -129,7 +179,9 @@ static bool asking_alive(const struct proof *f, uint32_t place)
 	uint32_t owner = tag_owner(f, place, port);
 	if (owner != NO_PLACE)
 		return f->alive[owner];
-	for (uint32_t bits = n->group_mask[in->group]; bits; bits &= bits - 1)
+	if (!older_alive(f, place))
+		return false;
+	for (uint32_t bits = channel_asked(n, in); bits; bits &= bits - 1)
 		if (channel_alive(f, place,
 			    port << n->channel_bits |
 				    (unsigned)__builtin_ctz(bits)))
@@ -280,10 +332,38 @@ void deadlock_recover(struct network *n, uint32_t port)
 		return;
 	}
 	c->deadlock_removed++;
+	n->recovered = n->now;
 	victim_leaves(n, victim);
 }
 
 /* ---- showing it ---- */
+
+/* The buffer at the other end of an output, if something in it is blocked. */
+static uint32_t buffer_blocked(const struct proof *f, uint32_t out)
+{
+	uint32_t there = f->n->port[place_port(f->n, out)].there;
+	if (there == NO_PLACE)
+		return NO_PLACE;
+	there += place_channel(f->n, out);
+	return f->alive[there] ? NO_PLACE : there;
+}
+
+/* Of the channels that it could have: whoever has one, or stands behind it. */
+static uint32_t channel_blocker(
+	const struct proof *f, uint32_t place, uint32_t port)
+{
+	const struct network *n = f->n;
+	uint32_t by = NO_PLACE;
+	uint32_t bits = channel_asked(n, &n->input[place]);
+	for (; by == NO_PLACE && bits; bits &= bits - 1) {
+		uint32_t out = port << n->channel_bits |
+			       (unsigned)__builtin_ctz(bits);
+		by = f->owner[out];
+		if (by == NO_PLACE || f->alive[by])
+			by = buffer_blocked(f, out);
+	}
+	return by;
+}
 
 /* The one that a blocked input waits for; it is blocked too. */
 static uint32_t blocker_of(const struct proof *f, uint32_t place)
@@ -291,18 +371,10 @@ static uint32_t blocker_of(const struct proof *f, uint32_t place)
 	const struct network *n = f->n;
 	const struct input *in = &n->input[place];
 	if (in->state == INPUT_ACTIVE)
-		return waits_for_buffer(n, in->out);
+		return buffer_blocked(f, in->out);
 	uint32_t port = port_of(n, place_node(n, place), in->port);
 	uint32_t owner = tag_owner(f, place, port);
-	uint32_t bits = n->group_mask[in->group];
-	for (; owner == NO_PLACE && bits; bits &= bits - 1) {
-		uint32_t out = port << n->channel_bits |
-			       (unsigned)__builtin_ctz(bits);
-		owner = f->owner[out];
-		if (owner == NO_PLACE)
-			owner = waits_for_buffer(n, out);
-	}
-	return owner;
+	return owner != NO_PLACE ? owner : channel_blocker(f, place, port);
 }
 
 /* After as many steps as there are blocked ones, it goes round in a cycle. */
@@ -314,26 +386,27 @@ static uint32_t cycle_start(const struct proof *f)
 	return at;
 }
 
-static struct channel channel_held(const struct network *n, uint32_t out)
+/* The channel that has filled an input: it leaves from the other end. */
+static struct channel channel_into(const struct network *n, uint32_t place)
 {
-	uint32_t port = place_port(n, out);
-	uint32_t bit = 1u << place_channel(n, out);
-	return (struct channel){ .node = port_node(n, port),
-		.port = (uint8_t)port_local(n, port),
+	uint32_t from = place_port(n, n->port[place_port(n, place)].there);
+	uint32_t bit = 1u << place_channel(n, place);
+	return (struct channel){ .node = port_node(n, from),
+		.port = (uint8_t)port_local(n, from),
 		.group = !(n->group_mask[PATH_LOW] & bit) };
 }
 
 static int cycle_walk(
 	const struct proof *f, struct channel **cycle, uint32_t *count)
 {
+	const struct network *n = f->n;
 	uint32_t start = cycle_start(f), at = start;
 	*cycle = malloc((f->blocked.count + 1ull) * sizeof(**cycle));
 	if (!*cycle)
 		return -ENOMEM;
 	while (at != NO_PLACE && *count < f->blocked.count) {
-		if (f->n->input[at].state == INPUT_ACTIVE)
-			(*cycle)[(*count)++] =
-				channel_held(f->n, f->n->input[at].out);
+		if (n->port[place_port(n, at)].there != NO_PLACE)
+			(*cycle)[(*count)++] = channel_into(n, at);
 		at = blocker_of(f, at);
 		if (at == start)
 			break;

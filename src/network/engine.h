@@ -39,6 +39,7 @@
 #define CREDITS_ENDLESS 0xffff /* of outputs that never stop */
 #define PORTS_MAX	(TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
 #define NO_PLACE	UINT32_MAX
+#define NO_ASKER	UINT32_MAX
 #define PORT_ANY	0xff /* whichever network port is free */
 #define GROUP_ANY	2    /* any virtual channel; see enum path_group */
 
@@ -289,7 +290,8 @@ struct network {
 	unsigned detours;
 
 	uint64_t now;
-	uint64_t looked; /* for a deadlock */
+	uint64_t looked;    /* for a deadlock */
+	uint64_t recovered; /* from one */
 	/* Something has died: sources wait until the network is empty. */
 	bool draining;
 	bool failed; /* -ENOMEM happened */
@@ -375,10 +377,10 @@ static inline bool time_reached(uint64_t now, uint32_t when)
 	return (int32_t)((uint32_t)now - when) >= 0;
 }
 
-/* Is it the near future? What is long past looks far, not near. */
+/* Is it the near future? What is long past looks far, not near; 0 is never. */
 static inline bool time_ahead(uint64_t now, uint32_t when)
 {
-	return when - (uint32_t)now - 1 < 0xffff;
+	return when && when - (uint32_t)now - 1 < 0x3fff;
 }
 
 static inline bool port_is_link(const struct network *n, unsigned port)
@@ -431,6 +433,8 @@ void credit_other(struct worker *, uint32_t place);
 /* ---- channel.c ---- */
 
 void channel_allocate(struct worker *);
+/* Virtual channels that an input may have at the output that it asks for. */
+uint16_t channel_asked(const struct network *, const struct input *);
 /* The one of these channels that ordered packets take, by a tag. */
 uint16_t channel_of_order(uint16_t mask, uint32_t by);
 
@@ -463,8 +467,8 @@ void load_close(struct network *);
 
 /* A flit leaves by a port that is no link. */
 void host_take(struct worker *, uint32_t node, unsigned port, uint32_t flit);
-/* What the host does with a packet after its delay: sends it on. */
-void host_resend(struct worker *, uint32_t node, uint32_t packet);
+/* What hosts do with packets after their delay: send them on. */
+void host_events(struct worker *, struct wheel_list *);
 /* It will not arrive: says so, and forgets it. */
 void host_report(struct worker *, uint32_t node, uint32_t packet,
 	enum network_fate fate);
@@ -517,8 +521,8 @@ unsigned fault_avoid(struct worker *, uint32_t node, unsigned port,
 
 #define DEADLOCK_WAIT 1000 /* cycles of asking before anybody looks */
 
-/* In every cycle in which somebody asks for an output. */
-void deadlock_watch(struct worker *, uint32_t port);
+/* In every cycle in which somebody asks for an output: the first of them. */
+void deadlock_watch(struct worker *, uint32_t port, uint32_t asker);
 /* An output has been suspect for its whole countdown. */
 void deadlock_recover(struct network *, uint32_t port);
 /* Is there any input that can never move again? */

@@ -62,7 +62,10 @@ unsigned fault_avoid(struct worker *w, uint32_t node, unsigned port,
 	uint32_t left = hops_left(p);
 	w->counters.interrupts++;
 	w->counters.masked++;
-	if (d && detour_take(p, d)) {
+	/* One at most, so that detours cannot lead round for ever. */
+	if (d && !(p->flags & (PACKET_DETOURED | PACKET_MULTICAST)) &&
+		detour_take(p, d)) {
+		p->flags |= PACKET_DETOURED;
 		p->hops = (uint16_t)(p->hops + hops_left(p) - left - 1);
 		struct packet_step step = packet_next(p);
 		*group = step.group;
@@ -112,12 +115,13 @@ static void outputs_leave(struct cut *c, uint32_t port)
 	}
 }
 
-static void link_dies(struct cut *c, uint32_t node, unsigned local)
+/* False: it was dead. */
+static bool link_dies(struct cut *c, uint32_t node, unsigned local)
 {
 	struct network *n = c->network;
 	uint32_t port = port_of(n, node, local);
 	if (n->port[port].there == NO_PLACE)
-		return;
+		return false;
 	uint32_t ends[2] = { port, place_port(n, n->port[port].there) };
 	topology_cut(n->topology, node, local);
 	n->masks = true;
@@ -128,6 +132,7 @@ static void link_dies(struct cut *c, uint32_t node, unsigned local)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		outputs_leave(c, ends[i]);
+	return true;
 }
 
 /* What its sources hold never enters. */
@@ -149,12 +154,12 @@ static void sources_die(struct cut *c, uint32_t node)
 	}
 }
 
-static void node_dies(struct cut *c, uint32_t node)
+static bool node_dies(struct cut *c, uint32_t node)
 {
 	struct network *n = c->network;
 	uint32_t first = node << n->node_shift;
 	if (n->node[node].dead)
-		return;
+		return false;
 	n->node[node].dead = true;
 	for (unsigned p = 0; p < n->links; p++)
 		link_dies(c, node, p);
@@ -172,6 +177,7 @@ static void node_dies(struct cut *c, uint32_t node)
 		}
 	}
 	sources_die(c, node);
+	return true;
 }
 
 void fault_do(struct network *n, enum network_fault fault, uint32_t node,
@@ -183,10 +189,10 @@ void fault_do(struct network *n, enum network_fault fault, uint32_t node,
 		n->patient = true;
 		return;
 	}
-	if (fault == NETWORK_LINK_DIES)
-		link_dies(&c, node, port);
-	else
-		node_dies(&c, node);
+	bool died = fault == NETWORK_LINK_DIES ? link_dies(&c, node, port)
+					       : node_dies(&c, node);
+	if (!died)
+		return;
 	cut_remove(&c);
 	n->draining = true;
 }
@@ -245,7 +251,9 @@ int network_fail(struct network *n, uint64_t time, enum network_fault fault,
 {
 	bool link = fault != NETWORK_NODE_DIES;
 	if (node >= n->nodes || time < n->now || fault > NETWORK_BIT_ERROR ||
-		(link && port >= n->links))
+		(link && port >= n->links) ||
+		(link && n->link_end[port_of(n, node, port)] ==
+				 TOPOLOGY_NOWHERE))
 		return -EINVAL;
 	return agenda_put(&n->agenda, &(struct agenda_item){ .time = time,
 					      .kind = AGENDA_FAULT,
@@ -254,15 +262,18 @@ int network_fail(struct network *n, uint64_t time, enum network_fault fault,
 					      .port = port });
 }
 
-/* Do these legs lead to where the port leads? */
+/* Do these legs lead to where the port leads, and not by it? */
 static bool detour_fits(const struct network *n, uint32_t node, unsigned port,
 	const uint32_t *legs, unsigned count)
 {
 	uint32_t to = topology_next(n->topology, node, port);
+	uint32_t start = node;
 	for (unsigned i = 0; i < count; i++) {
 		unsigned out = space_leg_port(legs[i]);
+		if (space_leg_hops(legs[i]) == 0)
+			return false;
 		for (uint32_t h = space_leg_hops(legs[i]); h; h--) {
-			if (out >= n->links)
+			if (out >= n->links || (node == start && out == port))
 				return false;
 			node = topology_next(n->topology, node, out);
 			if (node == TOPOLOGY_NOWHERE)

@@ -12,7 +12,7 @@
 
 static void packet_free(struct worker *w, uint32_t packet)
 {
-	if (flit_packet(w->network, packet)->flags & PACKET_MULTICAST)
+	if (flit_packet(w->network, packet)->flags & PACKET_SPREADS)
 		w->multicasts--;
 	packet_give(&w->pool, packet);
 }
@@ -100,13 +100,44 @@ static void host_later(struct worker *w, uint32_t node, uint32_t packet)
 	wheel_put(&w->wheel, when, w->index, WHEEL_HOST, node, packet);
 }
 
-void host_resend(struct worker *w, uint32_t node, uint32_t packet)
+static void host_resend(struct worker *w, uint32_t node, uint32_t packet)
 {
 	w->hosted--;
 	if (unlikely(w->network->node[node].dead))
 		host_report(w, node, packet, NETWORK_CUT);
 	else
 		source_queue_first(w, node, packet);
+}
+
+/* Of two that a host sends on in the same cycle: not who came first here. */
+static bool resend_before(const struct network *n, const struct wheel_event *a,
+	const struct wheel_event *b)
+{
+	const struct packet *x = flit_packet(n, a->what);
+	const struct packet *y = flit_packet(n, b->what);
+	if (a->place != b->place)
+		return a->place < b->place;
+	if (x->created != y->created)
+		return x->created < y->created;
+	if (x->from != y->from)
+		return x->from < y->from;
+	if (x->flags != y->flags)
+		return x->flags < y->flags;
+	return x->leg[0] < y->leg[0];
+}
+
+void host_events(struct worker *w, struct wheel_list *l)
+{
+	for (uint32_t i = 1; i < l->count; i++) {
+		struct wheel_event e = l->event[i];
+		uint32_t k = i;
+		for (; k && resend_before(w->network, &e, &l->event[k - 1]);
+			k--)
+			l->event[k] = l->event[k - 1];
+		l->event[k] = e;
+	}
+	for (uint32_t i = 0; i < l->count; i++)
+		host_resend(w, l->event[i].place, l->event[i].what);
 }
 
 static void host_drain(struct worker *w, uint32_t node, uint32_t packet)
@@ -136,7 +167,6 @@ static uint32_t copy_packet(struct worker *w, const struct packet *p)
 		if (c->record == PACKET_NONE)
 			worker_fail(w, -ENOMEM);
 	}
-	w->multicasts++;
 	w->counters.multicast_copies++;
 	return copy;
 }
@@ -156,8 +186,20 @@ static void copy_send(
 	c->leg[0] = space_leg(port, 1, 0);
 	c->leg[PACKET_NEXT_NODE] = n->link_end[port_of(n, node, port)];
 	c->came_by = n->topology->entrance[link];
-	c->flags |= PACKET_RESENT;
+	c->flags |= PACKET_RESENT | PACKET_SPREADS;
+	w->multicasts++;
 	host_later(w, node, copy);
+}
+
+/* Nodes that are not in the tree, since the network has fallen apart. */
+static void report_outside(
+	struct worker *w, const struct packet *p, uint32_t from)
+{
+	const struct tree *t = &w->network->tree;
+	bool inside = tree_ports(t, from);
+	for (uint32_t i = 0; i < w->network->nodes; i++)
+		if (i != from && !(inside && tree_ports(t, i)))
+			record_note(w, p, i, w->now, NETWORK_UNREACHABLE);
 }
 
 /* Whoever gets it sends it to all neighbours in the tree but the giver. */
@@ -168,6 +210,8 @@ static void host_spread(struct worker *w, uint32_t node, uint32_t packet)
 	uint32_t ports = tree_ports(&n->tree, node);
 	if (p->came_by != TREE_NO_PORT)
 		ports &= ~(1u << p->came_by);
+	else if (p->record != PACKET_NONE && n->tree.reached < n->nodes)
+		report_outside(w, p, node);
 	for (; ports; ports &= ports - 1)
 		copy_send(w, node, p, (unsigned)__builtin_ctz(ports));
 	host_deliver(w, node, p);

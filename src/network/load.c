@@ -84,6 +84,17 @@ void load_generate(struct worker *w)
 	}
 }
 
+/* Far ahead: of all its nodes. */
+static uint64_t load_soonest(const struct worker *w)
+{
+	const struct load *l = w->network->load;
+	uint64_t soonest = UINT64_MAX;
+	for (uint32_t i = w->first; i < w->end; i++)
+		if (!w->network->node[i].dead)
+			soonest = bits_min(soonest, l->when[i]);
+	return soonest;
+}
+
 /* The first list from now on that holds something for its next turn. */
 uint64_t load_next(const struct worker *w)
 {
@@ -93,7 +104,7 @@ uint64_t load_next(const struct worker *w)
 			i = l->next[i])
 			if (l->when[i] == t)
 				return t;
-	return l ? w->now + LISTS : UINT64_MAX;
+	return l ? load_soonest(w) : UINT64_MAX;
 }
 
 /* ---- starting ---- */

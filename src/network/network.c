@@ -9,8 +9,10 @@
 
 #include "network/engine.h"
 
-#define LOOK_PERIOD 2048 /* cycles between two looks for a deadlock */
-#define DRAIN_STEP  16	 /* cycles between two looks whether it is empty */
+#define LOOK_PERIOD 2048    /* cycles between two looks for a deadlock */
+#define LOAD_PERIOD 1000000 /* the same, where nothing is to be seen */
+#define RECOVERY    16ull   /* countdowns in which routers help themselves */
+#define DRAIN_STEP  16	    /* cycles between two looks whether it is empty */
 
 /* ---- sending ---- */
 
@@ -45,7 +47,6 @@ static void send_now(struct network *n, const struct network_packet *p)
 		.came_by = TREE_NO_PORT,
 		.flags = all ? PACKET_MULTICAST : 0 };
 	flit_packet(n, number)->leg[PACKET_NEXT_NODE] = p->from;
-	w->multicasts += all;
 	w->counters.packets_sent++;
 	if (n->node[p->from].dead)
 		host_report(w, p->from, number, NETWORK_CUT);
@@ -116,8 +117,8 @@ static int network_serve(struct network *n)
 	if (n->now - n->looked < LOOK_PERIOD)
 		return 0;
 	n->looked = n->now;
-	if (n->router.deadlock_countdown == 0 && network_inside(n) &&
-		deadlock_exists(n))
+	if (n->now - n->recovered > RECOVERY * n->router.deadlock_countdown &&
+		network_inside(n) && deadlock_exists(n))
 		return -EDEADLK;
 	return 0;
 }
@@ -125,8 +126,10 @@ static int network_serve(struct network *n)
 static uint64_t next_stop(const struct network *n, uint64_t until)
 {
 	uint64_t next = bits_min(until, agenda_next(&n->agenda));
-	if (packets_alive(n) || n->load)
+	if (packets_alive(n))
 		next = bits_min(next, n->looked + LOOK_PERIOD);
+	else if (n->load)
+		next = bits_min(next, n->now + LOAD_PERIOD);
 	return n->draining ? bits_min(next, n->now + DRAIN_STEP) : next;
 }
 

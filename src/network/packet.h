@@ -8,6 +8,7 @@
 #ifndef CAY_NETWORK_PACKET_H
 #define CAY_NETWORK_PACKET_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ enum packet_flags {
 	PACKET_MULTICAST = 2, /* goes to the multicast port */
 	PACKET_CUT = 4,	      /* has lost flits: it is being removed */
 	PACKET_RESENT = 8,    /* a host has sent it on, from another node */
+	PACKET_SPREADS = 16,  /* of a multicast: has left its queue */
+	PACKET_DETOURED = 32, /* has been on a detour */
 };
 
 /* A multicast has one leg at most; in the place of another: who gets it next.
@@ -58,13 +61,15 @@ _Static_assert(sizeof(struct packet) == 64, "one line");
 
 struct packet_table {
 	struct packet *packet;
-	_Atomic uint32_t taken; /* numbers that some thread has */
+	_Atomic uint32_t taken; /* numbers that some thread has had */
+	pthread_mutex_t lock;
+	uint32_t chains; /* of free numbers that no thread has; see packet.c */
 };
 
 /* Numbers that one thread may use. */
 struct packet_pool {
 	struct packet_table *table;
-	uint32_t first;	       /* free ones, linked by next */
+	uint32_t first, free;  /* free ones, linked by next, and how many */
 	uint32_t fresh, until; /* never used */
 	uint64_t used, freed;  /* their difference, over all pools, is in use */
 };
@@ -74,6 +79,10 @@ int packet_table_open(struct packet_table *);
 void packet_table_close(struct packet_table *);
 /* PACKET_NONE: there is no more. */
 uint32_t packet_more(struct packet_pool *);
+/* It has many free ones: others may need them. */
+void packet_return(struct packet_pool *);
+
+#define PACKETS_KEPT 4096 /* free numbers that a pool keeps */
 
 static inline uint32_t packet_take(struct packet_pool *p)
 {
@@ -81,6 +90,7 @@ static inline uint32_t packet_take(struct packet_pool *p)
 	if (number == PACKET_NONE)
 		return packet_more(p);
 	p->first = p->table->packet[number].next;
+	p->free--;
 	p->used++;
 	return number;
 }
@@ -90,6 +100,8 @@ static inline void packet_give(struct packet_pool *p, uint32_t number)
 	p->table->packet[number].next = p->first;
 	p->first = number;
 	p->freed++;
+	if (++p->free == PACKETS_KEPT)
+		packet_return(p);
 }
 
 static inline uint32_t packet_leg(const struct packet *p, unsigned at)

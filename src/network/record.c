@@ -101,9 +101,13 @@ void record_hop(struct worker *w, const struct packet *p, uint32_t out)
 
 /* ---- deliveries ---- */
 
-static bool deliveries_grow(struct deliveries *d)
+static bool deliveries_room(struct deliveries *d, uint64_t count)
 {
-	uint64_t room = d->room ? 2 * d->room : 64;
+	uint64_t room = d->room ? d->room : 64;
+	while (room < count)
+		room *= 2;
+	if (room == d->room)
+		return true;
 	void *more = realloc(d->of, room * sizeof(*d->of));
 	if (!more)
 		return false;
@@ -115,7 +119,7 @@ static bool deliveries_grow(struct deliveries *d)
 static void delivery_add(struct worker *w, const struct network_delivery *d)
 {
 	struct deliveries *l = &w->deliveries;
-	if (l->count == l->room && !deliveries_grow(l))
+	if (!deliveries_room(l, l->count + 1))
 		worker_fail(w, -ENOMEM);
 	else
 		l->of[l->count++] = *d;
@@ -161,19 +165,29 @@ static int delivery_order(const void *a, const void *b)
 		return x->node < y->node ? -1 : 1;
 	if (x->packet.cookie != y->packet.cookie)
 		return x->packet.cookie < y->packet.cookie ? -1 : 1;
-	return 0;
+	if (x->packet.from != y->packet.from)
+		return x->packet.from < y->packet.from ? -1 : 1;
+	if (x->sent != y->sent)
+		return x->sent < y->sent ? -1 : 1;
+	if (x->entered != y->entered)
+		return x->entered < y->entered ? -1 : 1;
+	return (x->packet.length > y->packet.length) -
+	       (x->packet.length < y->packet.length);
 }
 
+/* Room first: what has moved must not be left behind too. */
 int record_collect(struct network *n)
 {
 	struct deliveries *all = &n->deliveries;
+	uint64_t count = all->count;
+	for (unsigned i = 0; i < n->workers; i++)
+		count += n->worker[i].deliveries.count;
+	if (!deliveries_room(all, count))
+		return -ENOMEM;
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct deliveries *d = &n->worker[i].deliveries;
-		for (uint64_t k = 0; k < d->count; k++) {
-			if (all->count == all->room && !deliveries_grow(all))
-				return -ENOMEM;
+		for (uint64_t k = 0; k < d->count; k++)
 			all->of[all->count++] = d->of[k];
-		}
 		d->count = 0;
 	}
 	if (all->count > all->taken)

@@ -99,8 +99,11 @@ int source_route(struct worker *w, uint32_t node, struct packet *p)
 	int r = space_find(n->space, node, p->to, &n->node[node].random, &way);
 	if (r)
 		return r;
+	uint32_t hops = p->hops + way_hops(&way);
+	if (hops > UINT16_MAX)
+		return -E2BIG;
+	p->hops = (uint16_t)hops;
 	p->count = (uint16_t)way.count;
-	p->hops = (uint16_t)(p->hops + way_hops(&way));
 	if (way.count > SPACE_LEGS_INLINE)
 		p->more = way.more;
 	else if (likely(!way.more))
@@ -132,11 +135,46 @@ static bool source_channel(const struct network *n, struct source *s,
 	return false;
 }
 
-/* While the network empties, only what it holds already may go on. */
-static bool source_held(const struct network *n, const struct source *s)
+/*
+ * While the network empties, only copies of multicasts go on: their multicast
+ * began before. The first of them comes to the front.
+ */
+static bool source_draining(const struct network *n, struct source *s)
 {
-	return n->draining &&
-	       !(flit_packet(n, s->first)->flags & PACKET_MULTICAST);
+	uint32_t before = PACKET_NONE, packet = s->first;
+	while (packet != PACKET_NONE &&
+		!(flit_packet(n, packet)->flags & PACKET_SPREADS)) {
+		before = packet;
+		packet = flit_packet(n, packet)->next;
+	}
+	if (packet == PACKET_NONE || before == PACKET_NONE)
+		return packet != PACKET_NONE;
+	flit_packet(n, before)->next = flit_packet(n, packet)->next;
+	if (s->tail == packet)
+		s->tail = before;
+	flit_packet(n, packet)->next = s->first;
+	s->first = packet;
+	return true;
+}
+
+static bool source_waits(const struct network *n, struct source *s)
+{
+	if (unlikely(n->draining))
+		return source_draining(n, s);
+	return s->first != PACKET_NONE;
+}
+
+static void source_begin(struct worker *w, struct source *s, uint32_t packet)
+{
+	struct packet *p = flit_packet(w->network, packet);
+	s->packet = packet;
+	s->sent = 0;
+	if (!(p->flags & PACKET_RESENT))
+		p->entered = (uint32_t)(w->now - p->created);
+	if (p->flags & PACKET_MULTICAST && !(p->flags & PACKET_SPREADS)) {
+		p->flags |= PACKET_SPREADS;
+		w->multicasts++;
+	}
 }
 
 /* Is there a packet to send? Those that lead nowhere are reported. */
@@ -144,18 +182,14 @@ static bool source_next(struct worker *w, uint32_t node, struct source *s,
 	const struct output *out)
 {
 	struct network *n = w->network;
-	while (s->first != PACKET_NONE) {
+	while (source_waits(n, s)) {
 		uint32_t packet = s->first;
-		struct packet *p = flit_packet(n, packet);
-		if (source_held(n, s) || !source_channel(n, s, out, p))
+		if (!source_channel(n, s, out, flit_packet(n, packet)))
 			return false;
 		source_pop(w, s);
-		int r = source_route(w, node, p);
+		int r = source_route(w, node, flit_packet(n, packet));
 		if (r == 0) {
-			s->packet = packet;
-			s->sent = 0;
-			if (!(p->flags & PACKET_RESENT))
-				p->entered = (uint32_t)(w->now - p->created);
+			source_begin(w, s, packet);
 			return true;
 		}
 		if (r == -ENOMEM)

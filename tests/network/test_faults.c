@@ -190,11 +190,13 @@ static void kill_something(struct run *r, uint64_t when)
 {
 	const struct topology *t = &r->topology;
 	uint32_t node = random_below(&r->random, t->nodes);
+	unsigned port = random_below(&r->random, t->ports);
 	bool whole = random_below(&r->random, 4) == 0;
+	bool link = topology_next(t, node, port) != TOPOLOGY_NOWHERE;
 	assert_int_equal(network_fail(r->network, when,
 				 whole ? NETWORK_NODE_DIES : NETWORK_LINK_DIES,
-				 node, random_below(&r->random, t->ports)),
-		0);
+				 node, port),
+		whole || link ? 0 : -EINVAL);
 }
 
 static void deaths(
