@@ -195,6 +195,7 @@ static int network_routes(struct network *n)
 	int r = space_open(&n->space, n->topology, &options);
 	if (r)
 		return r;
+	n->around = around_needed(n);
 	r = tree_open(&n->tree, n->topology, 0);
 	return r ? r : level_open(n);
 }

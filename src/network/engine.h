@@ -294,6 +294,7 @@ struct network {
 	uint64_t recovered; /* from one */
 	/* Something has died: sources wait until the network is empty. */
 	bool draining;
+	bool around; /* ways of dimension order may be cut; see around.c */
 	bool failed; /* -ENOMEM happened */
 	struct deliveries deliveries;
 	struct releases releases;
@@ -451,9 +452,8 @@ unsigned link_repeat(struct worker *, uint32_t port);
 
 /* ---- source.c ---- */
 
-/* Puts a packet in a queue of its node: at the end, or before new ones. */
+/* Puts a packet in a queue of its node. */
 void source_queue(struct worker *, uint32_t node, uint32_t packet);
-void source_queue_first(struct worker *, uint32_t node, uint32_t packet);
 void source_step(struct worker *);
 
 /* ---- load.c ---- */
@@ -516,6 +516,14 @@ void fault_drained(struct network *);
 /* The output of a packet that reads its route is masked: where it goes. */
 unsigned fault_avoid(struct worker *, uint32_t node, unsigned port,
 	struct packet *, unsigned *group);
+
+/* ---- around.c ---- */
+
+/* Has the topology lost something, and is dimension order the rule? */
+bool around_needed(const struct network *);
+/* A way to a node, or to one whose host sends it on. As space_find(). */
+int around_find(
+	struct network *, uint32_t from, uint32_t to, struct space_way *);
 
 /* ---- deadlock.c ---- */
 

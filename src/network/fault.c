@@ -234,7 +234,8 @@ void fault_drained(struct network *n)
 		multicasts += n->worker[i].multicasts;
 	if (network_inside(n) || multicasts)
 		return;
-	int r = space_renew(n->space);
+	n->around = around_needed(n);
+	int r = n->around ? 0 : space_renew(n->space);
 	if (r == 0)
 		r = tree_renew(n);
 	if (r == 0)

@@ -106,7 +106,7 @@ static void host_resend(struct worker *w, uint32_t node, uint32_t packet)
 	if (unlikely(w->network->node[node].dead))
 		host_report(w, node, packet, NETWORK_CUT);
 	else
-		source_queue_first(w, node, packet);
+		source_queue(w, node, packet);
 }
 
 /* Of two that a host sends on in the same cycle: not who came first here. */
@@ -140,15 +140,32 @@ void host_events(struct worker *w, struct wheel_list *l)
 		host_resend(w, l->event[i].place, l->event[i].what);
 }
 
+/* A copy of a multicast has one leg, and no other way than that. */
+static bool copy_cut(
+	const struct network *n, uint32_t node, const struct packet *p)
+{
+	unsigned port = space_leg_port(p->leg[0]);
+	return p->flags & PACKET_MULTICAST &&
+	       n->port[port_of(n, node, port)].flags & PORT_MASKED;
+}
+
 static void host_drain(struct worker *w, uint32_t node, uint32_t packet)
 {
 	struct packet *p = flit_packet(w->network, packet);
 	w->counters.drained++;
-	if (p->flags & PACKET_MULTICAST) {
+	if (copy_cut(w->network, node, p)) {
 		host_report(w, node, packet, NETWORK_CUT);
 		return;
 	}
 	p->flags |= PACKET_RESENT;
+	host_later(w, node, packet);
+}
+
+/* It has come here only because the way to its end is cut. */
+static void host_forward(struct worker *w, uint32_t node, uint32_t packet)
+{
+	flit_packet(w->network, packet)->flags |= PACKET_RESENT;
+	w->counters.forwarded++;
 	host_later(w, node, packet);
 }
 
@@ -229,6 +246,8 @@ void host_take(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
 		return;
 	if (port == n->port_debug) {
 		host_drain(w, node, packet);
+	} else if (unlikely(p->to != node && port != n->port_multicast)) {
+		host_forward(w, node, packet);
 	} else if (port == n->port_multicast) {
 		host_spread(w, node, packet);
 	} else {

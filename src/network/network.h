@@ -78,6 +78,7 @@ struct network_counters {
 	uint64_t interrupts;	   /* of all kinds */
 	uint64_t masked;	   /* heads that found their port masked */
 	uint64_t detours, drained; /* how these went on */
+	uint64_t forwarded;	   /* by hosts, around what is dead */
 	uint64_t deadlock_alarms, deadlock_false, deadlock_removed;
 	uint64_t barrier_messages, barrier_releases, barrier_errors;
 	uint64_t multicast_copies;

@@ -55,16 +55,6 @@ void source_queue(struct worker *w, uint32_t node, uint32_t packet)
 	s->tail = packet;
 }
 
-void source_queue_first(struct worker *w, uint32_t node, uint32_t packet)
-{
-	struct packet *p = flit_packet(w->network, packet);
-	struct source *s = source_open(w, node, p);
-	p->next = s->first;
-	s->first = packet;
-	if (p->next == PACKET_NONE)
-		s->tail = packet;
-}
-
 static uint32_t source_pop(struct worker *w, struct source *s)
 {
 	uint32_t packet = s->first;
@@ -96,7 +86,9 @@ int source_route(struct worker *w, uint32_t node, struct packet *p)
 		p->hops = (uint16_t)(p->hops + p->count);
 		return 0;
 	}
-	int r = space_find(n->space, node, p->to, &n->node[node].random, &way);
+	int r = unlikely(n->around) ? around_find(n, node, p->to, &way)
+				    : space_find(n->space, node, p->to,
+					      &n->node[node].random, &way);
 	if (r)
 		return r;
 	uint32_t hops = p->hops + way_hops(&way);
