@@ -8,7 +8,7 @@
  * Old routes and new ones together could deadlock where neither could alone. So
  * nothing new enters until the network is empty; it empties, because what
  * cannot go on is drained. Then routes and the tree are made anew, around what
- * is missing.
+ * is missing: up/down, or, where dimension order is the rule, as in around.c.
  */
 #include <errno.h>
 #include <stdlib.h>
