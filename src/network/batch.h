@@ -28,5 +28,7 @@ void batches_add(struct batches *, uint64_t count, uint64_t sum);
 double batches_mean(const struct batches *);
 /* Half the width of its 95 % interval; HUGE_VAL with less than two batches. */
 double batches_error(const struct batches *);
+/* The same as a share of the mean. */
+double batches_precision(const struct batches *);
 
 #endif

@@ -200,6 +200,20 @@ static int network_routes(struct network *n)
 	return r ? r : level_open(n);
 }
 
+/* Legs that a way of dimension order may have; a graph has none of these. */
+static unsigned legs_most(const struct topology *t)
+{
+	bool ring = t->kind == TOPOLOGY_TORUS;
+	unsigned legs = 0;
+	if (!ring && t->kind != TOPOLOGY_MESH)
+		return 0;
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		uint32_t hops = ring ? t->size[d] / 2 : t->size[d] - 1;
+		legs += (hops + SPACE_HOPS_MAX - 1) / SPACE_HOPS_MAX;
+	}
+	return legs;
+}
+
 static int network_check_options(const struct topology *t,
 	const struct network_options *o, const char **why)
 {
@@ -209,6 +223,11 @@ static int network_check_options(const struct topology *t,
 	       "iq4 has any number";
 	if (o->router.links_max && t->ports > o->router.links_max)
 		return -EINVAL;
+	*why = "a way has six legs of 4095 hops at most: a dimension is too "
+	       "long";
+	if (o->rule == SPACE_DIMENSION_ORDER &&
+		legs_most(t) > SPACE_LEGS_INLINE)
+		return -E2BIG;
 	*why = "a network has 64 threads at most";
 	if (o->threads > NETWORK_THREADS_MAX)
 		return -EINVAL;

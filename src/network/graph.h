@@ -20,6 +20,7 @@
 #include "network/topology.h"
 
 #define GRAPH_LINKS_MAX (1u << 22)
+#define GRAPH_TEXT_MAX	(1u << 28) /* bytes; more cannot be needed */
 
 struct graph_complaint {
 	unsigned line;	 /* from 1 */

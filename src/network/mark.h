@@ -11,7 +11,7 @@
 /* Sums since the start. */
 struct mark {
 	uint64_t cycle, arrived, flits;
-	uint64_t busy, queued; /* packets times cycles */
+	uint64_t busy; /* packets times cycles */
 };
 
 static inline double mark_ratio(uint64_t a, uint64_t b)
@@ -24,14 +24,6 @@ static inline double mark_latency(
 	const struct mark *from, const struct mark *to)
 {
 	return mark_ratio(to->busy - from->busy, to->arrived - from->arrived);
-}
-
-static inline double mark_network_latency(
-	const struct mark *from, const struct mark *to)
-{
-	uint64_t queued = to->queued - from->queued;
-	return mark_ratio(
-		to->busy - from->busy - queued, to->arrived - from->arrived);
 }
 
 static inline double mark_packets(

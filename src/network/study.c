@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See study.h. Time goes in periods of a few steps; after each step all sums
- * are read, and everything is a difference of two such marks.
+ * See study.h. Time goes in periods, steps of these and pieces of a step, as
+ * planned; after each piece all sums are read, and everything is a difference
+ * of two such marks.
  *
  * Until packets are measured, latency is known by Little's law: packets that
- * are there in the mean, by packets that arrive in a cycle. When two periods in
- * a row are like the one before, packets count; when their mean is known well
- * enough, no new ones do, but the load goes on until the last has arrived, so
- * that slow ones count as much as fast ones.
+ * are there in the mean, by packets that arrive in a cycle. When periods are
+ * like the one before, packets count; when their mean is known well enough, no
+ * new ones do, but the load goes on until the last has arrived, so that slow
+ * ones count as much as fast ones.
  *
  * Whatever decides is a number of packets or flits, which do not depend on the
  * number of threads.
@@ -23,22 +24,20 @@
 #include "network/engine.h"
 #include "network/load.h"
 #include "network/mark.h"
+#include "network/plan.h"
 #include "network/trend.h"
 
-#define STEPS	       16   /* of a period */
-#define PERIOD_LEAST   500  /* cycles */
-#define PERIOD_PACKETS 4000 /* at least */
-#define PERIOD_ENOUGH  400000
-#define PERIODS_MANY   512 /* of a study */
-#define PERIODS_FEW    40  /* when they hold many packets */
-#define PACKETS_MANY   20000000
 #define PACKETS_LEAST  20000 /* that are measured, ... */
 #define BATCHES_LEAST  10    /* ... in so many batches */
-#define PRECISION      0.01
-#define LATENCY_ALIKE  0.03 /* how much periods of a steady state differ */
+#define BATCHES_FEW    4     /* which say little of how they differ */
+#define FEW_PRECISION  0.25  /* so they must be known so much better */
+#define CONTENT	       0.05  /* the precision that must do in the end */
+#define LATENCY_ALIKE  0.03  /* how much periods of a steady state differ */
 #define ACCEPTED_ALIKE 0.05
-#define PERIODS_UNLIKE 16 /* then they become longer */
-#define PAIRS	       64 /* of nodes, to know the distance */
+#define PLATEAU_ALIKE  0.015 /* and what a saturated network accepts */
+#define PLATEAU_MOST   8     /* periods of the last look at that */
+#define PERIODS_UNLIKE 16    /* then they become longer */
+#define LATENCY_HIGH   10    /* times that of an empty network */
 
 enum {
 	GOES_ON,
@@ -49,16 +48,14 @@ struct study {
 	struct network *n;
 	const struct study_options *o;
 	struct study_result *result;
-	uint64_t period, step, limit; /* cycles */
-	double precision;
-	double zero_load; /* latency, cycles */
+	struct plan plan;
 	struct mark now, window;
 	struct trend trend;
 	struct batches batches;
 	uint64_t *flits; /* of each link when the window began */
 	struct network_link *link;
 	uint64_t links;
-	bool measured; /* some packets are */
+	bool warm; /* as far as can be seen */
 };
 
 const char *study_verdict_name(enum study_verdict verdict)
@@ -73,80 +70,6 @@ const char *study_verdict_name(enum study_verdict verdict)
 	return names[verdict];
 }
 
-/* ---- how long things take ---- */
-
-static double way_hops(const struct space_way *way)
-{
-	double hops = 0;
-	for (unsigned i = 0; i < way->count; i++)
-		hops += space_leg_hops(space_way_legs(way)[i]);
-	return hops;
-}
-
-/* The mean of a few pairs of nodes that have a packet for each other. */
-static double study_hops(const struct study *s)
-{
-	struct random random = random_stream(s->n->options.seed, UINT64_MAX);
-	struct space_way way;
-	double hops = 0;
-	for (unsigned i = 0; i < PAIRS; i++) {
-		uint32_t from = random_below(&random, s->n->nodes);
-		uint32_t to = traffic_target(&s->o->traffic, from, &random);
-		if (space_find(s->n->space, from, to, &random, &way) == 0)
-			hops += way_hops(&way) / PAIRS;
-	}
-	return hops;
-}
-
-static double study_zero_load(const struct study *s)
-{
-	const struct router *r = &s->n->router;
-	double router = r->route_delay + r->channel_delay;
-	return r->inject_delay + router + r->eject_delay +
-	       study_hops(s) * (router + r->link_delay) +
-	       length_mean(&s->o->length) - 1;
-}
-
-/*
- * A period has so many packets that its mean says something, and is so long
- * that its packets do not belong to others; where it has very many packets, it
- * may be shorter. Deadlocks that the routers get out of come and go within one.
- */
-static double study_period(const struct study *s)
-{
-	double rate = s->o->load * s->n->nodes / length_mean(&s->o->length);
-	double time = fmax(PERIOD_LEAST, 4 * s->zero_load);
-	double enough = fmax(PERIOD_ENOUGH / rate, 1.5 * s->zero_load);
-	time = fmax(PERIOD_PACKETS / rate, fmin(time, enough));
-	return fmax(2.0 * s->n->router.deadlock_countdown, time);
-}
-
-static double study_limit(const struct study *s)
-{
-	double rate = s->o->load * s->n->nodes / length_mean(&s->o->length);
-	double period = (double)s->period;
-	double limit = fmin(PERIODS_MANY * period, PACKETS_MANY / rate);
-	return fmax(PERIODS_FEW * period, limit);
-}
-
-static void study_step_is(struct study *s, uint64_t period)
-{
-	s->step = (period + STEPS - 1) / STEPS;
-	s->period = s->step * STEPS;
-}
-
-static void study_plan(struct study *s)
-{
-	const struct study_options *o = s->o;
-	s->zero_load = study_zero_load(s);
-	study_step_is(s, o->period ? o->period : (uint64_t)study_period(s));
-	s->limit = o->max_cycles ? o->max_cycles : (uint64_t)study_limit(s);
-	/* Half to warm up and half to measure, and a few periods for each. */
-	if (s->period > s->limit / 32)
-		study_step_is(s, s->limit / 32 + 1);
-	s->precision = o->precision > 0 ? o->precision : PRECISION;
-}
-
 /* ---- marks ---- */
 
 static void mark_take(struct study *s)
@@ -158,7 +81,6 @@ static void mark_take(struct study *s)
 	s->now.arrived = sample.packets_delivered;
 	s->now.flits = sample.flits_delivered;
 	s->now.busy += network_busy(s->n) * cycles;
-	s->now.queued += sample.queued * cycles;
 }
 
 /* ---- steps ---- */
@@ -189,15 +111,25 @@ static bool study_stopped(const struct study *s, const struct mark *from)
 				      mark_latency(from, &s->now));
 }
 
-static int study_step(struct study *s, const struct mark *from)
+static int study_piece(struct study *s, const struct mark *from, uint64_t until)
 {
-	int r = network_run(s->n, s->now.cycle + s->step);
+	int r = network_run(
+		s->n, bits_min(until, s->now.cycle + s->plan.piece));
 	mark_take(s);
 	if (r)
 		return r == -EDEADLK ? study_ends(s, STUDY_DEADLOCKED) : r;
+	return study_stopped(s, from) ? study_ends(s, STUDY_STOPPED) : GOES_ON;
+}
+
+static int study_step(struct study *s, const struct mark *from)
+{
+	uint64_t until = s->now.cycle + s->plan.step;
+	int r = GOES_ON;
+	while (r == GOES_ON && s->now.cycle < until)
+		r = study_piece(s, from, until);
 	uint64_t busy = network_busy(s->n);
 	trend_add(&s->trend, s->now.arrived + busy, busy);
-	return study_stopped(s, from) ? study_ends(s, STUDY_STOPPED) : GOES_ON;
+	return r;
 }
 
 /* A step, and whether it can go on like this. */
@@ -209,11 +141,11 @@ static int study_looks(struct study *s, const struct mark *from)
 	return r;
 }
 
-static int study_goes(struct study *s)
+static int study_goes(struct study *s, unsigned steps)
 {
 	struct mark from = s->now;
 	int r = GOES_ON;
-	for (unsigned i = 0; i < STEPS && r == GOES_ON; i++)
+	for (unsigned i = 0; i < steps && r == GOES_ON; i++)
 		r = study_looks(s, &from);
 	return r;
 }
@@ -227,13 +159,21 @@ static bool alike(double a, double b, double within)
 
 /*
  * How much the latencies of two periods may differ. It is known from the
- * packets that were seen after each step; where these are few, there is no
+ * packets that were seen after each piece; where these are few, there is no
  * harm in differences.
  */
 static double latency_alike(const struct study *s, const struct mark mark[3])
 {
-	double seen = mark_ratio(mark[2].busy - mark[1].busy, s->step);
+	uint64_t look = bits_min(s->plan.piece, s->plan.step);
+	double seen = mark_ratio(mark[2].busy - mark[1].busy, look);
 	return LATENCY_ALIKE + 2 * sqrt(2 / (seen + 1));
+}
+
+/* The same of the packets that arrive, which come at random. */
+static double accepted_alike(const struct mark mark[3])
+{
+	double count = (double)(mark[2].arrived - mark[1].arrived);
+	return hypot(ACCEPTED_ALIKE, 2 * sqrt(2 / (count + 1)));
 }
 
 /* Two periods, by the marks around them. */
@@ -244,25 +184,30 @@ static bool periods_alike(const struct study *s, const struct mark mark[3])
 		       mark_latency(&mark[1], &mark[2]),
 		       latency_alike(s, mark)) &&
 	       alike(mark_packets(&mark[0], &mark[1]),
-		       mark_packets(&mark[1], &mark[2]), ACCEPTED_ALIKE);
+		       mark_packets(&mark[1], &mark[2]), accepted_alike(mark));
 }
 
-/* The first period fills the network, and is like no other. */
+/*
+ * The first period fills the network, and is like no other. Two periods are
+ * alike by accident at times, but not if they hold very many packets.
+ */
 static int study_warms_up(struct study *s)
 {
 	struct mark mark[3] = { 0 };
-	unsigned steady = 0, count = 0;
-	int r = study_goes(s);
+	unsigned steady = 0, count = 0, wanted = s->plan.many ? 1 : 2;
+	int r = study_goes(s, PLAN_STEPS);
 	mark[2] = s->now;
-	while (r == GOES_ON && steady < 2 && s->now.cycle < s->limit / 2) {
+	while (r == GOES_ON && steady < wanted &&
+		s->now.cycle < s->plan.limit / 2) {
 		mark[0] = mark[1];
 		mark[1] = mark[2];
-		r = study_goes(s);
+		r = study_goes(s, PLAN_STEPS);
 		mark[2] = s->now;
 		steady = periods_alike(s, mark) ? steady + 1 : 0;
 		if (++count % PERIODS_UNLIKE == 0)
-			study_step_is(s, 2 * s->period);
+			plan_longer(&s->plan);
 	}
+	s->warm = steady >= wanted;
 	return r;
 }
 
@@ -283,7 +228,8 @@ static void window_opens(struct study *s)
 	for (uint64_t i = 0; i < s->links; i++)
 		s->flits[i] = s->link[i].flits;
 	s->window = s->now;
-	s->measured = true;
+	if (!s->n->measuring)
+		s->result->warm_up = s->now.cycle;
 	load_measure(s->n, true);
 }
 
@@ -310,29 +256,33 @@ static void window_closes(struct study *s)
 	load_measure(s->n, false);
 	if (s->now.cycle == s->window.cycle)
 		return;
-	r->warm_up = s->window.cycle;
 	r->accepted = mark_flits(&s->window, &s->now) / s->n->nodes;
-	r->packet_latency = mark_latency(&s->window, &s->now);
-	r->network_latency = mark_network_latency(&s->window, &s->now);
 	window_channels(s);
 }
 
 static bool study_knows(const struct study *s)
 {
 	const struct batches *b = &s->batches;
+	double share = b->count < BATCHES_LEAST ? FEW_PRECISION : 1;
 	struct load_sample sample;
 	load_sample(s->n, &sample);
-	return b->count >= BATCHES_LEAST && sample.done >= PACKETS_LEAST &&
-	       batches_error(b) <= s->precision * batches_mean(b);
+	return b->count >= BATCHES_FEW && sample.done >= PACKETS_LEAST &&
+	       batches_precision(b) <= share * s->plan.precision;
 }
 
+/*
+ * A batch is half a period. What arrives first has a short way, so the first
+ * period is none: its packets count, but say nothing of how well.
+ */
 static int study_measures(struct study *s)
 {
-	struct load_sample now, before = { 0 };
-	int r = GOES_ON;
+	struct load_sample now, before;
 	window_opens(s);
-	while (r == GOES_ON && !study_knows(s) && s->now.cycle < s->limit) {
-		r = study_goes(s);
+	int r = study_goes(s, PLAN_STEPS);
+	load_sample(s->n, &before);
+	while (r == GOES_ON && !study_knows(s) &&
+		s->now.cycle < s->plan.limit) {
+		r = study_goes(s, PLAN_STEPS / 2);
 		load_sample(s->n, &now);
 		batches_add(&s->batches, now.done - before.done,
 			now.latency - before.latency);
@@ -351,8 +301,9 @@ static bool study_waits(const struct study *s)
 /* Until all that count have arrived; what takes too long is stuck. */
 static int study_drains(struct study *s)
 {
-	uint64_t end = 2 * s->now.cycle + 2 * PERIODS_UNLIKE * s->period;
 	struct mark from = s->now;
+	uint64_t end =
+		from.cycle + from.cycle / 2 + PERIODS_UNLIKE * s->plan.period;
 	int r = GOES_ON;
 	while (r == GOES_ON && study_waits(s) && s->now.cycle < end)
 		r = study_looks(s, &from);
@@ -361,15 +312,37 @@ static int study_drains(struct study *s)
 	return r;
 }
 
-/* It is saturated before anything was measured: a period shows how. */
-static int study_shows(struct study *s)
+/* ---- saturated ---- */
+
+static int window_lasts(struct study *s, uint64_t cycles)
 {
-	enum study_verdict verdict = s->result->verdict;
 	struct mark from = s->now;
 	int r = GOES_ON;
 	window_opens(s);
-	for (unsigned i = 0; i < STEPS && r == GOES_ON; i++)
+	while (r == GOES_ON && s->now.cycle < from.cycle + cycles)
 		r = study_step(s, &from);
+	return r;
+}
+
+/*
+ * Queues fill from the places that are full backwards, and until then it
+ * accepts more, or less, than in the end. So each window is twice as long as
+ * the one before, until two accept the same: then the last one counts.
+ */
+static int study_shows(struct study *s)
+{
+	enum study_verdict verdict = s->result->verdict;
+	uint64_t cycles = s->plan.period;
+	double before, accepted = 0;
+	int r;
+	do {
+		r = window_lasts(s, cycles);
+		before = accepted;
+		accepted = mark_flits(&s->window, &s->now);
+		cycles *= 2;
+	} while (r == GOES_ON && !alike(before, accepted, PLATEAU_ALIKE) &&
+		 cycles <= PLATEAU_MOST * s->plan.period &&
+		 s->now.cycle + cycles <= s->plan.limit);
 	return r == GOES_ON ? study_ends(s, verdict) : r;
 }
 
@@ -386,36 +359,18 @@ void study_percentiles(struct study_result *r)
 	r->latency_most = h->most;
 }
 
-/*
- * Means of those that count, unless too many of them are still on their way:
- * then what Little's law said is closer.
- */
-static void result_latency(struct study *s)
+static void result_latency(struct study *s, const struct load_sample *sample)
 {
 	struct study_result *r = s->result;
-	struct load_sample sample;
-	load_sample(s->n, &sample);
+	double error = batches_error(&s->batches);
+	bool all = r->verdict == STUDY_STEADY || r->verdict == STUDY_UNSETTLED;
 	load_latency(s->n, &r->latency);
 	study_percentiles(r);
 	r->packets = r->latency.count;
-	if (r->packets == 0 || r->verdict == STUDY_SATURATED ||
-		r->verdict == STUDY_DEADLOCKED)
-		return;
-	double error = batches_error(&s->batches);
-	r->packet_error = isfinite(error) ? error : 0;
+	r->packet_error = all && isfinite(error) ? error : 0;
 	r->packet_latency = histogram_mean(&r->latency);
-	r->network_latency = mark_ratio(sample.network_latency, r->packets);
-}
-
-/* Of those that count; if there are none, what all flits have gone. */
-static double result_hops(struct study *s)
-{
-	const struct study_result *r = s->result;
-	struct load_sample sample;
-	load_sample(s->n, &sample);
-	if (r->packets)
-		return mark_ratio(sample.hops, r->packets);
-	return mark_ratio(r->counters.flit_hops, r->counters.flits_delivered);
+	r->network_latency = mark_ratio(sample->network_latency, r->packets);
+	r->hops = mark_ratio(sample->hops, r->packets);
 }
 
 static void result_fill(struct study *s)
@@ -424,36 +379,49 @@ static void result_fill(struct study *s)
 	struct load_sample sample;
 	network_count(s->n, &r->counters);
 	load_sample(s->n, &sample);
-	result_latency(s);
+	result_latency(s, &sample);
 	r->offered = s->o->load;
 	r->cycles = s->now.cycle;
 	r->flit_hops = r->counters.flit_hops;
-	r->hops = result_hops(s);
 	r->backlog = sample.queued;
 }
 
 /* ---- */
 
+/* Latency that is high, and rises as long as can be waited, has no end. */
+static bool study_climbs(const struct study *s)
+{
+	return s->now.cycle >= s->plan.limit && trend_rises(&s->trend) &&
+	       batches_mean(&s->batches) > LATENCY_HIGH * s->plan.zero_load;
+}
+
+/*
+ * Close to saturation, latency varies so slowly that the precision would take
+ * minutes. That it is steady is known before that, and the error is reported.
+ */
+static int study_judges(struct study *s)
+{
+	double precision = batches_precision(&s->batches);
+	bool known = precision <= s->plan.precision ||
+		     (s->o->max_cycles == 0 && precision <= CONTENT);
+	bool steady = s->warm && known && s->batches.count >= BATCHES_FEW;
+	return study_ends(s, steady ? STUDY_STEADY : STUDY_UNSETTLED);
+}
+
 static int study_phases(struct study *s)
 {
 	int r = study_warms_up(s);
-	bool warm = s->now.cycle < s->limit / 2;
 	if (r == GOES_ON)
 		r = study_measures(s);
+	if (r == GOES_ON && study_climbs(s))
+		r = study_grows(s);
 	if (r == IS_OVER && s->result->verdict == STUDY_SATURATED &&
-		!s->measured)
+		s->now.cycle < s->plan.limit)
 		r = study_shows(s);
 	window_closes(s);
-	if (r != GOES_ON)
-		return r;
-	bool known = s->batches.count >= BATCHES_LEAST / 2 &&
-		     batches_error(&s->batches) <=
-			     s->precision * batches_mean(&s->batches);
-	r = study_drains(s);
 	if (r == GOES_ON)
-		r = study_ends(
-			s, warm && known ? STUDY_STEADY : STUDY_UNSETTLED);
-	return r;
+		r = study_drains(s);
+	return r == GOES_ON ? study_judges(s) : r;
 }
 
 static int study_check(const struct network *n, const struct study_options *o)
@@ -475,7 +443,7 @@ int study_run(struct network *n, const struct study_options *o,
 	if (r)
 		return r;
 	*result = (struct study_result){ 0 };
-	study_plan(&s);
+	plan_make(&s.plan, n, o);
 	trend_add(&s.trend, 0, 0);
 	r = window_prepare(&s);
 	if (r == 0)

@@ -16,7 +16,7 @@ enum study_verdict {
 	STUDY_STEADY,
 	STUDY_SATURATED,  /* accepts less than is offered: queues grow */
 	STUDY_DEADLOCKED, /* packets wait for each other for ever */
-	STUDY_UNSETTLED,  /* max_cycles came first */
+	STUDY_UNSETTLED,  /* the end came before the mean was known */
 	STUDY_STOPPED,	  /* by the caller */
 };
 
@@ -25,31 +25,39 @@ struct study_options {
 	struct traffic traffic;
 	struct length length;
 	uint64_t period; /* cycles of a sample; 0: chosen by size */
-	/* Then only packets that are measured and under way are waited for; 0:
-	 * chosen. */
+	/* Then only packets that are measured and under way are waited for. 0:
+	 * chosen, so that it takes seconds, not minutes. */
 	uint64_t max_cycles;
-	double precision; /* half width of the 95 % interval, of the mean */
-	/* Many times in each period; true stops it. May be NULL. */
+	/* Half width of the 95 % interval, of the mean; 0: chosen. If the end
+	 * was chosen and comes first, 5 % must do for a steady state. */
+	double precision;
+	/* Many times in a second; true stops it. May be NULL. */
 	bool (*progress)(void *context, uint64_t cycle, double latency);
 	void *context;
 };
 
 /*
- * Of packets that were created after warming up, all of which have arrived. If
- * it is saturated or deadlocked: of what arrived, and the two mean latencies
- * are by Little's law, from packets that are there and those that arrive.
+ * Latencies and hops are of the packets that were created after warming up.
+ * Steady or unsettled: of all of these. Saturated, deadlocked or stopped: of
+ * those that had arrived at the end, which are the quick ones; if there are
+ * none, packets and all these are 0.
+ *
+ * What a network accepts, and the load of its channels, is of the time in which
+ * they were created; if it saturates, of the last part of it, when what it
+ * accepts changes no more.
  */
 struct study_result {
 	enum study_verdict verdict;
 	double offered, accepted; /* flits per node and cycle */
 	double packet_latency;	  /* cycles from creation to the last flit */
-	double packet_error;	  /* half width of its 95 % interval */
+	double packet_error;	  /* half its 95 % interval; 0: unknown */
 	double network_latency;	  /* from entering the network */
 	double hops;		  /* links on the way */
 	uint64_t latency_p50, latency_p90, latency_p99, latency_p999;
 	uint64_t latency_least, latency_most;
-	uint64_t packets; /* that were measured */
-	uint64_t cycles, warm_up, flit_hops;
+	uint64_t packets;	  /* that were measured */
+	uint64_t cycles, warm_up; /* all, and those before these packets */
+	uint64_t flit_hops;
 	uint64_t backlog;		   /* packets at sources, at the end */
 	double channel_mean, channel_most; /* flits per cycle of a link */
 	double seconds;			   /* of processor time */

@@ -16,6 +16,7 @@
 #define GROWTH_LEAST   0.01 /* and later */
 #define DEVIATIONS     6    /* of what comes at random */
 #define KEEPS	       0.8  /* how much of its growth the last quarter has */
+#define RISES	       1.1  /* of what was there two quarters before */
 
 void trend_add(struct trend *t, uint64_t sent, uint64_t busy)
 {
@@ -50,4 +51,24 @@ bool trend_grows(const struct trend *t)
 	double fourth = trend_growth(t, last - quarter, last);
 	return second >= least && third >= least && fourth >= least &&
 	       fourth >= KEEPS * second;
+}
+
+/* Of all points of a quarter; 1 is the first one. */
+static double trend_mean(const struct trend *t, unsigned number)
+{
+	unsigned quarter = t->count / 4;
+	double sum = 0;
+	for (unsigned i = 0; i < quarter; i++)
+		sum += (double)t->at[t->count - 1 - i - (4 - number) * quarter]
+			       .busy;
+	return sum / quarter;
+}
+
+bool trend_rises(const struct trend *t)
+{
+	if (t->count / 4 < QUARTERS_LEAST)
+		return false;
+	double second = trend_mean(t, 2), third = trend_mean(t, 3);
+	double fourth = trend_mean(t, 4);
+	return second < third && third < fourth && fourth > RISES * second;
 }

@@ -28,5 +28,7 @@ struct trend {
 void trend_add(struct trend *, uint64_t sent, uint64_t busy);
 /* Does it grow as if it would for ever? */
 bool trend_grows(const struct trend *);
+/* The weaker question: was there more and more of it? */
+bool trend_rises(const struct trend *);
 
 #endif

@@ -140,7 +140,9 @@ static int read_packets(FILE *file, const struct topology *t,
 	while ((e = line_read(file, &l)) == 1) {
 		if (line_is_over(&l))
 			continue;
-		why = packet_read(&l, t, &p);
+		why = w->count < WORKLOAD_PACKETS_MAX
+			      ? packet_read(&l, t, &p)
+			      : "there are more than 67108864 packets";
 		e = why ? -EINVAL : packet_add(w, &room, &p);
 		if (e)
 			break;

@@ -14,8 +14,9 @@
 #include "network/length.h"
 #include "network/topology.h"
 
-#define WORKLOAD_TIME_MAX (1ull << 48)
-#define WORKLOAD_LINE_MAX 1000 /* characters, without the end of the line */
+#define WORKLOAD_TIME_MAX    (1ull << 48)
+#define WORKLOAD_PACKETS_MAX (1u << 26)
+#define WORKLOAD_LINE_MAX    1000 /* characters, without the end of the line */
 
 struct workload_packet {
 	uint64_t time;

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "network/batch.h"
+#include "network/plan.h"
 #include "network/trend.h"
 
 #include "networks.h"
@@ -29,11 +30,28 @@ static void means_of_batches_are_known_well(void **state)
 		batches_add(&b, 10, 100);
 	assert_true(batches_mean(&b) == 10);
 	assert_true(batches_error(&b) == 0);
+	assert_true(batches_precision(&b) == 0);
 	/* Ten of 10 and ten of 20: 2.093 times 5.13 by the root of 20. */
-	for (unsigned i = 0; i < 10; i++)
-		batches_add(&b, 10, 200);
+	b = (struct batches){ 0 };
+	for (unsigned i = 0; i < 20; i++)
+		batches_add(&b, 10, i % 2 ? 200 : 100);
 	assert_true(batches_mean(&b) == 15);
 	assert_true(near_to(batches_error(&b), 2.093 * 5.13 / sqrt(20), 0.01));
+	assert_true(near_to(batches_precision(&b), 0.16, 0.01));
+}
+
+/* Up for some time, and down for as long: these are not twenty means. */
+static void batches_that_follow_each_other_say_less(void **state)
+{
+	struct batches apart = { 0 }, alike = { 0 };
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		batches_add(&apart, 10, i % 2 ? 200 : 100);
+		batches_add(&alike, 10, i / 5 % 2 ? 200 : 100);
+	}
+	assert_true(batches_mean(&apart) == batches_mean(&alike));
+	assert_true(batches_error(&alike) > 1.8 * batches_error(&apart));
+	assert_true(isfinite(batches_error(&alike)));
 }
 
 /* Throws of dice: 2.9 by the root of all of them, times 1.96. */
@@ -107,6 +125,26 @@ static void growth_is_known_from_filling(void **state)
 	}
 }
 
+static bool rises(there *is, unsigned points)
+{
+	struct trend t = { 0 };
+	for (unsigned i = 0; i < points; i++)
+		trend_add(&t, 500 * i, (uint64_t)is(500.0 * i));
+	return trend_rises(&t);
+}
+
+static void what_rises_need_not_grow(void **state)
+{
+	(void)state;
+	for (unsigned points = 32; points < 2000; points += 100) {
+		assert_true(rises(there_linear, points));
+		assert_true(rises(there_root, points));
+		assert_false(rises(there_steady, points + 100));
+	}
+	assert_false(rises(there_linear, 31));
+	assert_false(rises(there_linear, 0));
+}
+
 /* ---- studies ---- */
 
 /* Uniform traffic on a torus of equal sides. */
@@ -129,16 +167,20 @@ static struct bed bed_of(const char *router, double load)
 		.study = { .load = load, .traffic = { .to_self = true } } };
 }
 
+static struct network *bed_open(struct bed *b, struct topology *t)
+{
+	torus_of(t, b->side, b->dimensions);
+	b->study.traffic.topology = t;
+	b->study.length = length_of(b->length);
+	return network_of(t, &(struct network_options){ .router = b->router,
+				     .seed = b->seed,
+				     .threads = b->threads });
+}
+
 static int bed_try(struct bed *b)
 {
 	struct topology t;
-	torus_of(&t, b->side, b->dimensions);
-	struct network *n =
-		network_of(&t, &(struct network_options){ .router = b->router,
-				       .seed = b->seed,
-				       .threads = b->threads });
-	b->study.traffic.topology = &t;
-	b->study.length = length_of(b->length);
+	struct network *n = bed_open(b, &t);
 	int r = study_run(n, &b->study, &result);
 	assert_null(network_check(n));
 	network_close(n);
@@ -163,6 +205,70 @@ static void check_percentiles(void)
 	assert_true((double)result.latency_most >= result.packet_latency);
 	assert_int_equal(result.latency.count, result.packets);
 }
+
+static void check_nothing_arrived(void)
+{
+	assert_int_equal(result.packets, 0);
+	assert_true(result.packet_latency == 0 && result.packet_error == 0);
+	assert_true(result.network_latency == 0 && result.hops == 0);
+	assert_int_equal(result.latency_p999, 0);
+}
+
+/* ---- plans ---- */
+
+static struct plan plan_of(struct bed *b)
+{
+	struct topology t;
+	struct network *n = bed_open(b, &t);
+	struct plan p;
+	plan_make(&p, n, &b->study);
+	network_close(n);
+	topology_free(&t);
+	assert_int_equal(p.period, p.step * PLAN_STEPS);
+	assert_true(p.step >= 1 && p.piece >= 1 && p.limit >= 1);
+	return p;
+}
+
+/* The more a cycle costs, the fewer there are; but never too few. */
+static void plans_fit_the_size(void **state)
+{
+	struct bed small = bed_of("iq4", 0.4), large = bed_of("iq4", 0.3);
+	(void)state;
+	large.side = 16;
+	large.dimensions = 3;
+	struct plan p = plan_of(&small), q = plan_of(&large);
+	assert_true(near_to(p.zero_load, 19, 0.15));
+	assert_true(near_to(q.zero_load, 7 + 6 * 12, 0.1));
+	assert_false(p.many);
+	assert_true(q.many);
+	assert_true((double)q.period >= 3 * q.zero_load);
+	assert_true((double)q.period < 4 * q.zero_load);
+	assert_true(q.limit >= 16 * q.period && q.limit < p.limit / 10);
+	assert_true(q.piece < 100 && p.piece > 100);
+	plan_longer(&q);
+	assert_true((double)q.period >= 6 * q.zero_load);
+}
+
+static void plans_have_an_end_at_any_load(void **state)
+{
+	static const double loads[] = { 1e-6, 1e-9, 1e-15, 1e-300, 1e-320 };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(loads); i++) {
+		struct bed b = bed_of("iq4", loads[i]);
+		struct plan p = plan_of(&b);
+		assert_true(p.limit >= 15 * p.period);
+		assert_true(p.limit <= 100000000000);
+		assert_true(p.piece <= 1000000);
+		b.study.max_cycles = 12345;
+		p = plan_of(&b);
+		assert_int_equal(p.limit, 12345);
+		assert_true(p.period < 12345 / 10);
+		b.study.period = UINT64_MAX;
+		assert_true(plan_of(&b).period < 12345 / 10);
+	}
+}
+
+/* ---- below saturation, and above ---- */
 
 static void low_load_is_steady(void **state)
 {
@@ -219,10 +325,47 @@ static void overload_is_saturated(void **state)
 		assert_int_equal(bed_run(&b), STUDY_SATURATED);
 		assert_true(result.accepted > 0.002 && result.accepted < 2);
 		assert_true(result.backlog > 100);
-		assert_true(result.packet_latency > result.network_latency);
+		assert_true(result.packet_error == 0);
 		assert_true(result.channel_mean > 0.002);
 		assert_true(result.channel_most <= 1);
-		assert_true(result.hops > 1);
+		if (result.packets)
+			check_percentiles();
+		else
+			check_nothing_arrived();
+	}
+}
+
+/* What it accepts from some time on, for so long. */
+static double bed_accepts(struct bed *b, uint64_t from, uint64_t cycles)
+{
+	const struct study_options *o = &b->study;
+	struct load_sample one, two;
+	struct topology t;
+	struct network *n = bed_open(b, &t);
+	assert_int_equal(load_start(n, &o->traffic, &o->length, o->load), 0);
+	assert_int_equal(network_run(n, from), 0);
+	load_sample(n, &one);
+	assert_int_equal(network_run(n, from + cycles), 0);
+	load_sample(n, &two);
+	network_close(n);
+	topology_free(&t);
+	return (double)(two.flits_delivered - one.flits_delivered) /
+	       ((double)cycles * pow(b->side, b->dimensions));
+}
+
+static void what_saturated_networks_accept_lasts(void **state)
+{
+	static const double loads[] = { 0.7, 1 };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(loads); i++) {
+		struct bed b = bed_of("iq4", loads[i]);
+		b.side = 10;
+		assert_int_equal(bed_run(&b), STUDY_SATURATED);
+		assert_true(result.cycles < 20000);
+		assert_true(near_to(
+			result.accepted, bed_accepts(&b, 4000, 4000), 0.03));
+		assert_true(result.packet_latency > result.network_latency);
+		check_percentiles();
 	}
 }
 
@@ -237,6 +380,32 @@ static void an_overloaded_spot_is_saturated(void **state)
 	b.study.traffic.share = 0.4;
 	assert_int_equal(bed_run(&b), STUDY_SATURATED);
 	assert_true(result.accepted < 0.07);
+}
+
+/*
+ * Just what the spot can take, and a little less: the queues have no end, or
+ * vary so slowly that the mean is hard to know.
+ */
+static void the_edge_of_saturation_is_found(void **state)
+{
+	struct bed b = bed_of("iq4", 0.0625);
+	(void)state;
+	b.study.traffic.pattern = TRAFFIC_HOT_SPOT;
+	b.study.traffic.spot = 3;
+	b.study.traffic.share = 1;
+	assert_int_equal(bed_run(&b), STUDY_SATURATED);
+	assert_true(near_to(result.accepted, 0.0625, 0.01));
+	check_percentiles();
+	b.study.load = 0.06;
+	assert_int_equal(bed_run(&b), STUDY_STEADY);
+	assert_true(result.packet_error > 0.01 * result.packet_latency);
+	assert_true(result.packet_error <= 0.05 * result.packet_latency);
+	assert_true(near_to(result.accepted, 0.06, 0.01));
+	check_percentiles();
+	/* Who says how long wants it as precise as that. */
+	b.study.max_cycles = result.cycles / 2;
+	assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+	check_percentiles();
 }
 
 static void seeds_repeat_and_differ(void **state)
@@ -276,6 +445,10 @@ static void a_plain_torus_deadlocks(void **state)
 		assert_int_equal(bed_run(&b), STUDY_DEADLOCKED);
 		assert_true(result.cycles < 20000);
 		assert_true(result.backlog > 0);
+		if (result.packets)
+			check_percentiles();
+		else
+			check_nothing_arrived();
 	}
 }
 
@@ -299,7 +472,71 @@ static void the_caller_stops_it(void **state)
 	at = 1;
 	assert_int_equal(bed_run(&b), STUDY_STOPPED);
 	assert_true(result.cycles < 5000);
-	assert_int_equal(result.packets, 0);
+	check_nothing_arrived();
+}
+
+/* Stopped while it measures: of what has arrived by then. */
+static void a_stop_leaves_what_is_known(void **state)
+{
+	struct bed b = bed_of("iq4", 0.1);
+	uint64_t at = 12000;
+	(void)state;
+	b.study.progress = stop_at;
+	b.study.context = &at;
+	assert_int_equal(bed_run(&b), STUDY_STOPPED);
+	assert_true(result.warm_up > 0 && result.warm_up < at);
+	assert_true(result.packets > 1000);
+	assert_true(near_to(result.packet_latency, 19, 0.1));
+	assert_true(near_to(result.hops, 2, 0.1));
+	check_percentiles();
+}
+
+struct asked {
+	uint64_t count, last, gap; /* how often, when, how far apart */
+};
+
+static bool ask(void *context, uint64_t cycle, double latency)
+{
+	struct asked *a = context;
+	(void)latency;
+	if (cycle - a->last > a->gap)
+		a->gap = cycle - a->last;
+	a->last = cycle;
+	a->count++;
+	return false;
+}
+
+/* The caller is asked many times, whether anything happens or not. */
+static void nearly_nothing_is_sent(void **state)
+{
+	static const double loads[] = { 1e-9, 1e-300, 1e-320 };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(loads); i++) {
+		struct bed b = bed_of("iq4", loads[i]);
+		struct asked asked = { 0 };
+		b.study.progress = ask;
+		b.study.context = &asked;
+		b.study.max_cycles = 2000000000;
+		assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+		assert_true(result.cycles >= b.study.max_cycles);
+		assert_true(asked.count >= 2000 && asked.gap <= 1000000);
+		if (i > 0)
+			check_nothing_arrived();
+	}
+}
+
+static void a_step_is_not_a_long_time(void **state)
+{
+	struct bed b = bed_of("iq4", 0.9);
+	struct asked asked = { 0 };
+	(void)state;
+	b.side = 16;
+	b.study.progress = ask;
+	b.study.context = &asked;
+	b.study.period = 100000;
+	b.study.max_cycles = 16000;
+	assert_int_equal(bed_run(&b), STUDY_SATURATED);
+	assert_true(asked.gap >= 40 && asked.gap <= 60);
 }
 
 static void time_runs_out(void **state)
@@ -382,15 +619,24 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(means_of_batches_are_known_well),
+		cmocka_unit_test(batches_that_follow_each_other_say_less),
 		cmocka_unit_test(more_batches_are_longer_ones),
 		cmocka_unit_test(growth_is_known_from_filling),
+		cmocka_unit_test(what_rises_need_not_grow),
+		cmocka_unit_test(plans_fit_the_size),
+		cmocka_unit_test(plans_have_an_end_at_any_load),
 		cmocka_unit_test(low_load_is_steady),
 		cmocka_unit_test(nobody_is_left_out),
 		cmocka_unit_test(overload_is_saturated),
+		cmocka_unit_test(what_saturated_networks_accept_lasts),
 		cmocka_unit_test(an_overloaded_spot_is_saturated),
+		cmocka_unit_test(the_edge_of_saturation_is_found),
 		cmocka_unit_test(seeds_repeat_and_differ),
 		cmocka_unit_test(a_plain_torus_deadlocks),
 		cmocka_unit_test(the_caller_stops_it),
+		cmocka_unit_test(a_stop_leaves_what_is_known),
+		cmocka_unit_test(nearly_nothing_is_sent),
+		cmocka_unit_test(a_step_is_not_a_long_time),
 		cmocka_unit_test(time_runs_out),
 		cmocka_unit_test(precision_takes_time),
 		cmocka_unit_test(wrong_studies_are_refused),
