@@ -11,7 +11,8 @@
  *	sim_outcome.c    what was found out, and where it goes
  *	sim_replay.c     packets of a file instead
  *	sim_barrier.c    barriers instead
- *	sim_routes.c     no simulation: deadlock, routes, metrics
+ *	sim_check.c      no simulation: deadlock
+ *	sim_routes.c     likewise: routes, metrics
  *	sim_progress.c   patience and Ctrl-C
  *	sim_file.c       files that are there as a whole or not at all
  *	sim_print.c      for people
@@ -56,13 +57,20 @@ struct sim_file {
 	FILE *stream;
 };
 
-/* Makes sure that it can be written, before anything takes time. The exit
- * status. */
-int sim_file_open(struct sim_file *);
+/* Makes sure that all can be written, before anything takes time. The exit
+ * status; complains. */
+int sim_files_open(struct sim_file *const *, unsigned count);
 /* Puts it in its place; `r` is what writing has returned. The exit status. */
 int sim_file_end(struct sim_file *, int r);
 /* Forgets it, if it is still open. */
 void sim_file_drop(struct sim_file *);
+/* Remembers what writing to standard output has returned; and how that has
+ * ended: the exit status, see option_output_end(). */
+void sim_output_note(int r);
+int sim_output_end(void);
+/* What is to be read; "-" is standard input. The exit status; complains. */
+int sim_input_open(const char *path, FILE **);
+void sim_input_close(FILE *);
 
 /* ---- what is asked for ---- */
 
@@ -82,20 +90,19 @@ struct sim_random {
 struct sim_call {
 	enum sim_task task;
 	unsigned tasks; /* bits of those that were asked for */
+	uint64_t given; /* bits of options, see sim_option_given() */
 	/* The network. */
-	const char *topology;
+	const char *topology, *dims_text;
 	uint32_t dims[TOPOLOGY_DIMENSIONS_MAX];
 	unsigned dims_count; /* 0: not said */
 	const char *graph;
 	struct network_options network;
-	bool rule_given;
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
 	struct sim_random random_links, random_nodes;
 	/* What it carries. */
 	struct study_options study;
 	const char *traffic_text, *length_text, *trace;
-	bool load_given;
 	double loads[SWEEP_LOADS_MAX];
 	unsigned loads_count;
 	uint32_t route_from, route_to;
@@ -136,9 +143,12 @@ struct sim_outcome {
 	struct topology topology; /* as it was in the beginning */
 	struct sim_point *point;
 	unsigned count;
-	double saturation, saturated; /* see struct sweep_outcome; 0: none */
-	struct sim_cycle cycle;	      /* of a deadlock */
-	struct network_link *link;    /* of the last point */
+	/* See struct sweep_outcome; 0: none. */
+	double steady, saturated;
+	bool stopped;		   /* before all was measured */
+	struct sim_cycle cycle;	   /* of a deadlock */
+	bool no_links;		   /* none was left in the end */
+	struct network_link *link; /* of the last point */
 	uint64_t links, link_cycles;
 	struct sim_ways ways;
 };
@@ -147,6 +157,7 @@ struct sim_outcome {
 
 /* -1: go on; else the exit status. */
 int sim_options(struct sim_call *, int argc, char **argv);
+bool sim_option_given(const struct sim_call *, const char *name);
 int sim_options_fit(struct sim_call *, int argc, char **argv);
 
 bool sim_value_real(const char *text, double *value);
@@ -200,6 +211,27 @@ int sim_outcome_add(struct sim_outcome *, struct network *, double load,
 /* Does standard output belong to a report for people? */
 bool sim_prints(const struct sim_call *);
 
+/* ---- sim_routes.c ---- */
+
+/* The routes that are asked for. 0 or -errno. */
+int sim_space_open(
+	const struct sim_call *, const struct topology *, struct space **);
+
+/* A way, hop by hop. */
+struct sim_walk {
+	const struct topology *topology;
+	const struct router *router;
+	const struct space_way *way;
+	unsigned leg;
+	uint32_t hop;	   /* of the leg */
+	struct channel at; /* the hop */
+	uint32_t node;	   /* where it leads */
+};
+
+void sim_walk_begin(struct sim_walk *, const struct topology *,
+	const struct router *, uint32_t from, const struct space_way *);
+bool sim_walk_next(struct sim_walk *);
+
 /* ---- sim_progress.c ---- */
 
 void sim_progress_begin(void);
@@ -216,6 +248,14 @@ __attribute__((format(printf, 1, 2))) void sim_progress(
 #define SIM_TITLE_BYTES 160
 void sim_title(const struct sim_outcome *, char title[SIM_TITLE_BYTES]);
 double sim_cycles_ns(const struct sim_call *, double cycles); /* 0: no clock */
+/* What makes several of them. */
+static inline const char *sim_s(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+/* With decimals, but however small it is not 0. */
+#define SIM_LOAD_BYTES 24
+const char *sim_load_text(double load, char text[SIM_LOAD_BYTES]);
 /* "node 3, port 1 to node 2, low group". */
 #define SIM_CHANNEL_BYTES 96
 void sim_channel_text(const struct topology *, const struct channel *,

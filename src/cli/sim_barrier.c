@@ -145,9 +145,10 @@ static void series_print(
 static void barriers_print(const struct barrier_run *b)
 {
 	bool clock = b->call->network.router.clock_mhz > 0;
-	printf("%" PRIu64 " barriers of %u nodes, %" PRIu64
-	       " messages; cycles from the last arrival:\n\n",
-		b->whole.count, b->nodes, b->messages);
+	printf("%" PRIu64 " barrier%s of %u node%s, %" PRIu64
+	       " message%s; cycles from the last arrival:\n\n",
+		b->whole.count, sim_s(b->whole.count), b->nodes,
+		sim_s(b->nodes), b->messages, sim_s(b->messages));
 	printf("  %-8s %10s %8s %8s %12s\n", "", "mean", "least", "most",
 		clock ? "mean ns" : "");
 	series_print(b->call, "collect", &b->collect);
@@ -179,7 +180,7 @@ static void barriers_json(const struct barrier_run *b, const struct topology *t)
 	series_json(&j, "release", &b->release);
 	series_json(&j, "whole", &b->whole);
 	json_object_end(&j);
-	json_close(&j);
+	sim_output_note(json_close(&j));
 }
 
 static int barriers_show(
@@ -194,7 +195,7 @@ static int barriers_show(
 		barriers_json(b, t);
 	else
 		barriers_print(b);
-	int status = option_output_end("sim");
+	int status = sim_output_end();
 	return status == CLI_OK && sim_interrupted() ? SIM_INTERRUPTED : status;
 }
 

@@ -5,18 +5,28 @@
 
 #include "cli/sim.h"
 
-static void row_write(FILE *to, const struct sim_point *p)
+/* What is not known, because no packet was measured, is empty. */
+static void latencies_write(FILE *to, const struct study_result *r)
 {
-	const struct study_result *r = &p->result;
-	fprintf(to, "%.6f,%.6f,%.6f,%.4f,%.4f,%.4f,%.4f,", p->load, r->offered,
-		r->accepted, r->packet_latency, r->packet_error,
+	if (r->packets == 0) {
+		fputs(",,,,,,,,,,", to);
+		return;
+	}
+	fprintf(to, "%.4f,%.4f,%.4f,%.4f,", r->packet_latency, r->packet_error,
 		r->network_latency, r->hops);
 	fprintf(to,
 		"%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 		",%" PRIu64 ",",
 		r->latency_p50, r->latency_p90, r->latency_p99, r->latency_p999,
 		r->latency_least, r->latency_most);
-	fprintf(to, "%.6f,%.6f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
+}
+
+static void row_write(FILE *to, const struct sim_point *p)
+{
+	const struct study_result *r = &p->result;
+	fprintf(to, "%.6g,%.6g,%.6g,", p->load, r->offered, r->accepted);
+	latencies_write(to, r);
+	fprintf(to, "%.6g,%.6g,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64,
 		r->channel_mean, r->channel_most, r->packets, r->cycles,
 		r->warm_up, r->flit_hops);
 	fprintf(to, ",%s\n", study_verdict_name(r->verdict));

@@ -2,6 +2,7 @@
 /* Which options of `cay sim` go together, see sim.h. */
 #include <string.h>
 
+#include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim.h"
@@ -30,16 +31,50 @@ static int check_topology(struct sim_call *c, int argc, char **argv)
 	return -1;
 }
 
+#define BIT(task)     (1u << (task))
+#define NO_SIMULATION (BIT(SIM_CHECK) | BIT(SIM_ROUTE) | BIT(SIM_METRICS))
+#define NO_STUDY      (BIT(SIM_REPLAY) | BIT(SIM_BARRIERS) | NO_SIMULATION)
+
+/* Options that would mean nothing, and with what. */
+static const struct {
+	const char *option;
+	unsigned tasks;
+} useless[] = {
+	{ "load", BIT(SIM_SWEEP) | BIT(SIM_SATURATION) | NO_STUDY },
+	{ "traffic", NO_STUDY },
+	{ "hot-spot", NO_STUDY },
+	{ "length", NO_STUDY },
+	{ "precision", NO_STUDY },
+	{ "max-cycles", BIT(SIM_BARRIERS) | NO_SIMULATION },
+	{ "fail", NO_SIMULATION },
+	{ "fail-random", NO_SIMULATION },
+	{ "error-rate", NO_SIMULATION },
+};
+
+static int check_useless(const struct sim_call *c)
+{
+	static const char *const names[] = { [SIM_SWEEP] = "loads",
+		[SIM_SATURATION] = "saturation",
+		[SIM_REPLAY] = "trace",
+		[SIM_BARRIERS] = "barriers",
+		[SIM_CHECK] = "check",
+		[SIM_ROUTE] = "route",
+		[SIM_METRICS] = "metrics" };
+	for (unsigned i = 0; i < ARRAY_COUNT(useless); i++)
+		if (useless[i].tasks & BIT(c->task) &&
+			sim_option_given(c, useless[i].option))
+			return option_misused("sim", "--%s: not with --%s",
+				useless[i].option, names[c->task]);
+	return -1;
+}
+
 static int check_task(const struct sim_call *c)
 {
 	if (c->tasks & (c->tasks - 1))
 		return option_misused("sim",
 			"--loads, --saturation, --trace, --barriers, --check, "
 			"--route and --metrics: one of them");
-	if (c->load_given && c->tasks)
-		return option_misused(
-			"sim", "--load: not with what else is asked for");
-	return -1;
+	return check_useless(c);
 }
 
 static int check_traffic(const struct sim_call *c)
@@ -80,6 +115,19 @@ static unsigned at_output(const struct sim_file *f)
 	return f->path && strcmp(f->path, "-") == 0;
 }
 
+static int check_links(const struct sim_call *c)
+{
+	const struct sim_file *const files[] = { &c->csv, &c->heat,
+		&c->timeline };
+	for (unsigned i = 0; i < ARRAY_COUNT(files); i++)
+		if (c->links && at_output(files[i]))
+			return option_misused("sim",
+				"--links: not with --%s -: both would be on "
+				"standard output",
+				files[i]->option);
+	return -1;
+}
+
 static int check_standard_output(const struct sim_call *c)
 {
 	if (c->json + at_output(&c->csv) + at_output(&c->svg) +
@@ -88,7 +136,7 @@ static int check_standard_output(const struct sim_call *c)
 		return option_misused("sim",
 			"only one of --json and files named - can have "
 			"standard output");
-	return -1;
+	return check_links(c);
 }
 
 int sim_options_fit(struct sim_call *c, int argc, char **argv)

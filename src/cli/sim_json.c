@@ -1,20 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `cay sim` says to programs; see sim.h. */
+#include <math.h>
 #include <string.h>
 
 #include "cli/sim.h"
 
 #define LOAD_DECIMALS  6
 #define CYCLE_DECIMALS 4
+#define LOAD_SMALL     0.001
+
+/* However small it is, it is not 0. */
+static void load_put(struct json *j, double load)
+{
+	if (load > 0 && load < LOAD_SMALL)
+		json_real(j, load);
+	else
+		json_fixed(j, load, LOAD_DECIMALS);
+}
 
 static void put_load(struct json *j, const char *key, double load)
 {
-	json_put_fixed(j, key, load, LOAD_DECIMALS);
+	json_key(j, key);
+	load_put(j, load);
 }
 
-static void put_cycles(struct json *j, const char *key, double cycles)
+/* null: no packet was measured. */
+static void put_mean(struct json *j, const char *key,
+	const struct study_result *r, double mean)
 {
-	json_put_fixed(j, key, cycles, CYCLE_DECIMALS);
+	json_put_fixed(j, key, r->packets ? mean : NAN, CYCLE_DECIMALS);
 }
 
 /* ---- the network ---- */
@@ -59,6 +73,7 @@ static void put_traffic(struct json *j, const struct sim_call *c)
 	json_put_string(j, "traffic",
 		replay ? "trace"
 		       : traffic_pattern_name(c->study.traffic.pattern));
+	json_put_bool(j, "to_self", !replay && c->study.traffic.to_self);
 	json_put_string(j, "length", replay ? NULL : c->length_text);
 	json_put_number(j, "seed", c->network.seed);
 	json_put_number(j, "threads", c->network.threads);
@@ -66,24 +81,34 @@ static void put_traffic(struct json *j, const struct sim_call *c)
 
 /* ---- what was measured ---- */
 
+static void put_known(struct json *j, const char *key,
+	const struct study_result *r, uint64_t cycles)
+{
+	json_key(j, key);
+	if (r->packets)
+		json_number(j, cycles);
+	else
+		json_string(j, NULL);
+}
+
 static void put_latency(
 	struct json *j, const struct sim_call *c, const struct study_result *r)
 {
-	put_cycles(j, "packet_latency", r->packet_latency);
-	put_cycles(j, "packet_latency_error", r->packet_error);
+	put_mean(j, "packet_latency", r, r->packet_latency);
+	put_mean(j, "packet_latency_error", r, r->packet_error);
 	if (c->network.router.clock_mhz > 0)
-		json_put_fixed(j, "packet_latency_ns",
-			sim_cycles_ns(c, r->packet_latency), 2);
-	put_cycles(j, "network_latency", r->network_latency);
-	put_cycles(j, "hops", r->hops);
+		put_mean(j, "packet_latency_ns", r,
+			sim_cycles_ns(c, r->packet_latency));
+	put_mean(j, "network_latency", r, r->network_latency);
+	put_mean(j, "hops", r, r->hops);
 	json_key(j, "latency");
 	json_object_begin(j);
-	json_put_number(j, "p50", r->latency_p50);
-	json_put_number(j, "p90", r->latency_p90);
-	json_put_number(j, "p99", r->latency_p99);
-	json_put_number(j, "p999", r->latency_p999);
-	json_put_number(j, "min", r->latency_least);
-	json_put_number(j, "max", r->latency_most);
+	put_known(j, "p50", r, r->latency_p50);
+	put_known(j, "p90", r, r->latency_p90);
+	put_known(j, "p99", r, r->latency_p99);
+	put_known(j, "p999", r, r->latency_p999);
+	put_known(j, "min", r, r->latency_least);
+	put_known(j, "max", r, r->latency_most);
 	json_object_end(j);
 }
 
@@ -101,6 +126,7 @@ static void put_counters(struct json *j, const struct network_counters *c)
 	json_put_number(j, "masked", c->masked);
 	json_put_number(j, "detours", c->detours);
 	json_put_number(j, "drained", c->drained);
+	json_put_number(j, "forwarded", c->forwarded);
 	json_put_number(j, "deadlock_alarms", c->deadlock_alarms);
 	json_put_number(j, "deadlock_false", c->deadlock_false);
 	json_put_number(j, "deadlock_removed", c->deadlock_removed);
@@ -205,7 +231,7 @@ static void put_border(struct json *j, const char *key, double load)
 {
 	json_key(j, key);
 	if (load > 0)
-		json_fixed(j, load, LOAD_DECIMALS);
+		load_put(j, load);
 	else
 		json_string(j, NULL);
 }
@@ -222,8 +248,9 @@ int sim_json_outcome(const struct sim_outcome *o, FILE *to)
 		put_point(&j, o, &o->point[0]);
 	} else {
 		put_points(&j, o);
-		put_border(&j, "saturation", o->saturation);
+		put_border(&j, "saturation", o->saturated > 0 ? o->steady : 0);
 		put_border(&j, "saturated_at", o->saturated);
+		json_put_bool(&j, "stopped", o->stopped);
 	}
 	if (o->cycle.count) {
 		json_key(&j, "deadlock_cycle");

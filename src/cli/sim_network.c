@@ -1,68 +1,88 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The topology and the network of `cay sim`, see sim.h. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim.h"
 #include "network/graph.h"
 
 /* A stream of random numbers that no node has. */
-#define STREAM_FAULTS (1ull << 40)
+#define STREAM_FAULTS	  (1ull << 40)
+#define NODES_OF_A_THREAD 8 /* at least */
 
 /* ---- topologies ---- */
 
-static char *text_read(FILE *f, size_t *length)
+struct text {
+	char *at;
+	size_t length, room;
+};
+
+static int text_grow(struct text *t)
 {
-	size_t room = 1u << 16, n;
-	char *text = malloc(room);
-	*length = 0;
-	while (text && (n = fread(text + *length, 1, room - *length, f)) > 0) {
-		*length += n;
-		if (*length < room)
-			continue;
-		char *more = realloc(text, room *= 2);
-		if (!more)
-			free(text);
-		text = more;
-	}
-	if (text && ferror(f)) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	size_t room = t->room ? 2 * t->room : 1u << 16;
+	char *more = realloc(t->at, room);
+	if (!more)
+		return -ENOMEM;
+	t->at = more;
+	t->room = room;
+	return 0;
 }
 
-static char *file_read(const char *path, size_t *length)
+/* Ends where it can no longer be a graph: streams may have no end. */
+static int text_read(FILE *f, struct text *t)
 {
-	bool input = strcmp(path, "-") == 0;
-	FILE *f = input ? stdin : fopen(path, "re");
-	if (!f)
-		return NULL;
-	char *text = text_read(f, length);
-	int error = errno;
-	if (!input)
-		fclose(f);
-	errno = error;
-	return text;
+	size_t n;
+	do {
+		if (t->length == t->room && text_grow(t))
+			return -ENOMEM;
+		char *to = t->at + t->length;
+		n = fread(to, 1, t->room - t->length, f);
+		t->length += n;
+		if (memchr(to, 0, n))
+			return -EILSEQ;
+		if (t->length > GRAPH_TEXT_MAX)
+			return -EFBIG;
+	} while (n);
+	return ferror(f) ? -errno : 0;
+}
+
+static int text_complain(const char *path, int r)
+{
+	if (r == -EILSEQ)
+		return option_failed("sim", "%s: not a text", path);
+	if (r == -EFBIG)
+		return option_failed("sim", "%s: too long: more than %u bytes",
+			path, GRAPH_TEXT_MAX);
+	return option_failed("sim", "%s: %s", path, strerror(-r));
+}
+
+static int graph_parsed(
+	const char *path, const struct text *text, struct topology *t)
+{
+	struct graph_complaint c = { 0 };
+	int r = graph_parse(text->at, text->length, t, &c);
+	if (r == -EINVAL)
+		return option_failed("sim", "%s:%u: %s", path, c.line, c.why);
+	return r ? text_complain(path, r) : CLI_OK;
 }
 
 static int graph_open(const char *path, struct topology *t)
 {
-	struct graph_complaint c = { 0 };
-	size_t length;
-	char *text = file_read(path, &length);
-	if (!text)
-		return option_failed("sim", "%s: %s", path, strerror(errno));
-	int r = graph_parse(text, length, t, &c);
-	free(text);
-	if (r == -EINVAL)
-		return option_failed("sim", "%s:%u: %s", path, c.line, c.why);
-	if (r)
-		return option_failed("sim", "%s: %s", path, strerror(-r));
-	return CLI_OK;
+	struct text text = { 0 };
+	FILE *f;
+	int status = sim_input_open(path, &f);
+	if (status)
+		return status;
+	int r = text_read(f, &text);
+	sim_input_close(f);
+	status = r ? text_complain(path, r) : graph_parsed(path, &text, t);
+	free(text.at);
+	return status;
 }
 
 static const uint32_t cube_default[] = { 8, 8, 8 };
@@ -93,17 +113,18 @@ static int shape_complain(const struct sim_call *c, int r)
 	switch (r) {
 	case -EDOM:
 		return option_misused("sim",
-			"--dims: a %s has one number, of its %s", c->topology,
+			"--dims %s: a %s has one number, of its %s",
+			c->dims_text, c->topology,
 			cube ? "dimensions" : "nodes");
 	case -EINVAL:
-		return option_misused("sim", "--dims: %s",
+		return option_misused("sim", "--dims %s: %s", c->dims_text,
 			cube ? "a hypercube has 1 dimension or more"
 			     : "each must be 2 or more");
 	case -E2BIG:
 		return option_misused("sim",
-			"--dims: too large: at most %u nodes and %u links of "
-			"each",
-			TOPOLOGY_NODES_MAX, TOPOLOGY_PORTS_MAX);
+			"--dims %s: too large: at most %u nodes and %u links "
+			"of each",
+			c->dims_text, TOPOLOGY_NODES_MAX, TOPOLOGY_PORTS_MAX);
 	default:
 		return option_failed("sim", "%s", strerror(-r));
 	}
@@ -112,7 +133,8 @@ static int shape_complain(const struct sim_call *c, int r)
 /* A graph has no dimensions that routes could follow. */
 static int rule_choose(struct sim_call *c)
 {
-	if (c->rule_given && c->network.rule == SPACE_DIMENSION_ORDER)
+	if (sim_option_given(c, "routing") &&
+		c->network.rule == SPACE_DIMENSION_ORDER)
 		return option_misused("sim",
 			"--routing dimension-order: a graph has no "
 			"dimensions; try up-down");
@@ -153,9 +175,10 @@ static int check_length(const struct sim_call *c)
 	if (router_takes(&c->network.router, longest))
 		return CLI_OK;
 	return option_misused("sim",
-		"--length %s: buffers of %u flits do not hold such packets; "
+		"--length %s: buffers of %u flit%s do not hold such packets; "
 		"try --buffer %u or --switching wormhole",
-		c->length_text, c->network.router.buffer, longest);
+		c->length_text, c->network.router.buffer,
+		sim_s(c->network.router.buffer), longest);
 }
 
 static int check_load(const struct sim_call *c, double load)
@@ -165,8 +188,8 @@ static int check_load(const struct sim_call *c, double load)
 		return CLI_OK;
 	return option_misused("sim",
 		"load %g: a node creates one packet in a cycle, here of %g "
-		"flits; try a longer --length",
-		load, mean);
+		"flit%s; try a longer --length",
+		load, mean, mean == 1 ? "" : "s");
 }
 
 static int check_loads(const struct sim_call *c)
@@ -176,6 +199,31 @@ static int check_loads(const struct sim_call *c)
 	if (c->task == SIM_SWEEP)
 		return check_load(c, c->loads[c->loads_count - 1]);
 	return CLI_OK;
+}
+
+static uint64_t links_count(const struct topology *t)
+{
+	uint64_t ends = 0;
+	for (uint64_t i = 0; i < (uint64_t)t->nodes * t->ports; i++)
+		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
+	return ends / 2;
+}
+
+static int check_random(
+	const struct sim_random *f, const char *name, uint64_t there)
+{
+	if (f->count <= there)
+		return CLI_OK;
+	return option_misused("sim",
+		"--fail-random %s:%u: there are %llu %s in all", name, f->count,
+		(unsigned long long)there, name);
+}
+
+static int check_randoms(const struct sim_call *c, const struct topology *t)
+{
+	int status = check_random(&c->random_links, "links", links_count(t));
+	return status ? status
+		      : check_random(&c->random_nodes, "nodes", t->nodes);
 }
 
 static int check_faults(const struct sim_call *c, const struct topology *t)
@@ -194,7 +242,18 @@ static int check_faults(const struct sim_call *c, const struct topology *t)
 				"--fail: node %u has no link at port %u",
 				f->node, f->port);
 	}
-	return CLI_OK;
+	return check_randoms(c, t);
+}
+
+/* More threads than cores, or with few nodes for each, are only slower. */
+static void threads_limit(struct network_options *o, uint32_t nodes)
+{
+	cpu_set_t set;
+	unsigned most = nodes / NODES_OF_A_THREAD;
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		most = (unsigned)bits_min(most, (unsigned)CPU_COUNT(&set));
+	if (o->threads > most)
+		o->threads = most ? most : 1;
 }
 
 int sim_network_check(struct sim_call *c, const struct topology *t)
@@ -203,6 +262,7 @@ int sim_network_check(struct sim_call *c, const struct topology *t)
 	struct router *r = &c->network.router;
 	c->study.traffic.topology = t;
 	c->study.traffic.to_self = r->to_self;
+	threads_limit(&c->network, t->nodes);
 	if (r->links_max && t->ports > r->links_max)
 		return option_misused("sim",
 			"router %s has %u links, a node of this topology "

@@ -106,7 +106,6 @@ static bool take_routing(struct sim_call *c, const char *value)
 {
 	int i = sim_value_name(value, sim_rules);
 	c->network.rule = (enum space_rule)i;
-	c->rule_given = true;
 	return i >= 0;
 }
 
@@ -163,7 +162,6 @@ static bool take_countdown(struct sim_call *c, const char *value)
 
 static bool take_load(struct sim_call *c, const char *value)
 {
-	c->load_given = true;
 	return sim_value_real(value, &c->study.load) && c->study.load > 0 &&
 	       c->study.load <= SIM_LOAD_MAX;
 }
@@ -355,16 +353,17 @@ static const struct sim_option {
 		"uniform, neighbour, tornado, transpose, complement or "
 		"reverse" },
 	{ "hot-spot", required_argument, take_spot,
-		"NODE:SHARE such as 12:0.2, the share at most 1" },
+		"NODE:SHARE such as 12:0.2, the share above 0 and at most 1" },
 	{ "length", required_argument, take_length,
 		"flits such as 4, 1-16 or 1:9,16:1, from 1 to 4096" },
 	{ "trace", required_argument, take_trace, "" },
 	{ "barriers", required_argument, take_barriers, "1 to 100000" },
 	{ "fail", required_argument, take_fail,
 		"link:NODE:PORT@TIME, node:NODE@TIME or error:NODE:PORT@TIME, "
-		"at most 256 times" },
+		"the time at most 4294967295, at most 256 times" },
 	{ "fail-random", required_argument, take_fail_random,
-		"links:COUNT@TIME or nodes:COUNT@TIME, at most 256 of them" },
+		"links:COUNT@TIME or nodes:COUNT@TIME, the count 1 to 256 and "
+		"the time at most 4294967295" },
 	{ "error-rate", required_argument, take_error_rate, "0 to 0.5" },
 	{ "threads", required_argument, take_threads, "1 to 64" },
 	{ "seed", required_argument, take_seed, "a number" },
@@ -384,6 +383,15 @@ static const struct sim_option {
 };
 
 #define OPTIONS ARRAY_COUNT(table)
+_Static_assert(OPTIONS <= 64, "a bit for each option");
+
+bool sim_option_given(const struct sim_call *c, const char *name)
+{
+	for (unsigned i = 0; i < OPTIONS; i++)
+		if (strcmp(table[i].name, name) == 0)
+			return c->given >> i & 1;
+	return false;
+}
 
 static void known_fill(struct option known[OPTIONS + 2])
 {
@@ -424,7 +432,9 @@ static int take_round(
 			fprintf(stderr, "try: cay sim --help\n");
 			return CLI_USAGE;
 		}
-		const struct sim_option *o = &table[option - OPTION_HELP - 1];
+		unsigned which = (unsigned)(option - OPTION_HELP - 1);
+		const struct sim_option *o = &table[which];
+		c->given |= 1ull << which;
 		if ((o->take == take_router) == routers_only)
 			status = take_one(c, o, optarg);
 	}
@@ -442,11 +452,15 @@ int sim_options(struct sim_call *c, int argc, char **argv)
 		.heat = { .option = "heat" },
 		.timeline = { .option = "timeline" }
 	};
+	/* What getopt_long() begins its complaints with. */
+	char name[] = "cay sim", *before = argv[0];
 	int status = take_router(c, "extoll") ? -1 : CLI_FAILED;
+	argv[0] = name;
 	take_length(c, "1");
 	if (status < 0)
 		status = take_round(c, argc, argv, true);
 	if (status < 0)
 		status = take_round(c, argc, argv, false);
+	argv[0] = before;
 	return status < 0 ? sim_options_fit(c, argc, argv) : status;
 }

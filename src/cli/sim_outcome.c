@@ -26,10 +26,7 @@ static int files_open(struct sim_call *c)
 {
 	struct sim_file *const files[] = { &c->csv, &c->svg, &c->heat,
 		&c->timeline };
-	int status = CLI_OK;
-	for (unsigned i = 0; i < ARRAY_COUNT(files) && status == CLI_OK; i++)
-		status = sim_file_open(files[i]);
-	return status;
+	return sim_files_open(files, ARRAY_COUNT(files));
 }
 
 int sim_outcome_open(struct sim_outcome *o, struct sim_call *c)
@@ -48,7 +45,8 @@ int sim_outcome_open(struct sim_outcome *o, struct sim_call *c)
 
 /* ---- what was measured ---- */
 
-static int links_keep(struct sim_outcome *o, const struct network *n)
+static int links_keep(
+	struct sim_outcome *o, const struct network *n, uint64_t cycles)
 {
 	uint64_t count = network_links(n, NULL, 0);
 	struct network_link *link = malloc((count + 1) * sizeof(*link));
@@ -58,7 +56,10 @@ static int links_keep(struct sim_outcome *o, const struct network *n)
 	free(o->link);
 	o->link = link;
 	o->links = count;
-	o->link_cycles = network_now(n);
+	o->link_cycles = cycles;
+	o->no_links = true;
+	for (uint64_t i = 0; i < count; i++)
+		o->no_links &= link[i].dead;
 	return 0;
 }
 
@@ -81,9 +82,7 @@ int sim_outcome_add(struct sim_outcome *o, struct network *n, double load,
 	int r = 0;
 	if (result->verdict == STUDY_DEADLOCKED)
 		r = cycle_keep(o, n);
-	if (r == 0 && (o->call->links || o->call->heat.path))
-		r = links_keep(o, n);
-	return r;
+	return r ? r : links_keep(o, n, result->cycles);
 }
 
 /* ---- where it goes ---- */
@@ -129,12 +128,12 @@ static int all_write(struct sim_outcome *o)
 	if (sim_prints(c))
 		text_write(o);
 	if (c->json)
-		sim_json_outcome(o, stdout);
+		sim_output_note(sim_json_outcome(o, stdout));
 	status[0] = file_write(o, &c->csv, sim_csv_write);
 	status[1] = file_write(o, &c->svg, sim_svg_write);
 	status[2] = file_write(o, &c->heat, sim_heat_write);
 	status[3] = file_write(o, &c->timeline, sim_timeline_write);
-	int end = option_output_end("sim");
+	int end = sim_output_end();
 	for (unsigned i = 0; i < ARRAY_COUNT(status); i++)
 		end = status[i] ? status[i] : end;
 	return end;

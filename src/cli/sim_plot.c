@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Curves and heat maps of `cay sim`; see sim.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/bits.h"
@@ -42,7 +43,7 @@ static void points_fill(const struct sim_outcome *o,
 	for (unsigned i = 0; i < o->count; i++) {
 		const struct study_result *r = &o->point[i].result;
 		to[i] = (struct curve_point){ .x = o->point[i].load,
-			.y = value(r),
+			.y = r->packets ? value(r) : NAN,
 			.saturated = r->verdict != STUDY_STEADY };
 	}
 }
@@ -68,7 +69,7 @@ static int curves_write(
 		.y_label = "latency in cycles",
 		.series = series,
 		.count = LINES,
-		.limit = o->saturation };
+		.limit = o->saturated > 0 ? o->steady : 0 };
 	return curve_write(to, &c);
 }
 

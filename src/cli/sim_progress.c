@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How far `cay sim` is, on a terminal and if it takes long; and Ctrl-C, which
- * ends it with what is known. A second Ctrl-C ends it at once.
+ * ends it with what is known, as SIGTERM and SIGHUP do. A second one ends it at
+ * once.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -24,12 +25,21 @@ static void interrupt(int signal)
 	interrupted = 1;
 }
 
+/* What is ignored, as by nohup(1), stays so. */
+static void interrupt_by(int signal)
+{
+	struct sigaction before, action = { .sa_handler = interrupt,
+		.sa_flags = (int)SA_RESETHAND };
+	if (sigaction(signal, NULL, &before) == 0 &&
+		before.sa_handler != SIG_IGN)
+		sigaction(signal, &action, NULL);
+}
+
 void sim_progress_begin(void)
 {
-	struct sigaction action = { .sa_handler = interrupt,
-		.sa_flags = (int)SA_RESETHAND };
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	interrupt_by(SIGINT);
+	interrupt_by(SIGTERM);
+	interrupt_by(SIGHUP);
 	begun_ns = clock_now_ns();
 	said_ns = 0;
 	watched = isatty(STDERR_FILENO);

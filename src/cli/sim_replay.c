@@ -6,19 +6,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim.h"
 #include "network/workload.h"
 
 /* Packets are sent so many cycles ahead, then the network runs. */
-#define STEP 1024
+#define STEP 1024u
 
 struct replay {
 	struct sim_outcome *outcome;
 	struct network *network;
 	struct workload work;
 	uint64_t sent, ended;
+	uint64_t last;			/* when the last of those ended */
 	uint64_t hops, network_latency; /* sums, of those delivered */
 	uint64_t flits_sent, flits_delivered;
 	struct study_result result;
@@ -26,24 +28,16 @@ struct replay {
 
 /* ---- the file ---- */
 
-static int work_read(const struct sim_call *c, const struct topology *t,
-	struct workload *w, struct workload_complaint *complaint)
-{
-	if (strcmp(c->trace, "-") == 0)
-		return workload_read(stdin, t, w, complaint);
-	FILE *f = fopen(c->trace, "re");
-	if (!f)
-		return -errno;
-	int r = workload_read(f, t, w, complaint);
-	fclose(f);
-	return r;
-}
-
 static int work_open(
 	const struct sim_call *c, const struct topology *t, struct workload *w)
 {
 	struct workload_complaint bad = { 0 };
-	int r = work_read(c, t, w, &bad);
+	FILE *f;
+	int status = sim_input_open(c->trace, &f);
+	if (status)
+		return status;
+	int r = workload_read(f, t, w, &bad);
+	sim_input_close(f);
 	if (r == -EINVAL)
 		return option_failed("sim", "%s:%" PRIu64 ": %s", c->trace,
 			bad.line, bad.why);
@@ -95,6 +89,7 @@ static int delivery_count(struct replay *p, const struct network_delivery *d)
 {
 	struct sim_outcome *o = p->outcome;
 	p->ended++;
+	p->last = d->arrived; /* they come in order of time */
 	if (o->call->timeline.path && o->ways.count < o->call->packets)
 		return sim_ways_add(&o->ways, &o->topology, d);
 	return 0;
@@ -116,25 +111,49 @@ static int deliveries_take(struct replay *p)
 	return r;
 }
 
+static uint64_t cycles_most(const struct replay *p)
+{
+	uint64_t most = p->outcome->call->study.max_cycles;
+	return most ? most : UINT64_MAX;
+}
+
 /* Where there is nothing to do, to when there is something again. */
-static uint64_t step_end(const struct replay *p)
+static uint64_t send_end(const struct replay *p)
 {
 	uint64_t now = network_now(p->network);
 	if (network_busy(p->network) == 0 && p->sent < p->work.count &&
 		p->work.packet[p->sent].time > now)
 		now = p->work.packet[p->sent].time;
-	return now + STEP;
+	return bits_min(now + STEP, cycles_most(p));
+}
+
+/*
+ * Once all are sent it must not run on when the last has arrived: those that
+ * are left take at least so long, if every port takes one in each cycle.
+ */
+static uint64_t run_end(const struct replay *p, uint64_t sent_until)
+{
+	const struct sim_outcome *o = p->outcome;
+	uint64_t ports = (uint64_t)o->topology.nodes *
+			 o->call->network.router.network_ports;
+	uint64_t now = network_now(p->network);
+	uint64_t last = p->work.packet[p->work.count - 1].time;
+	if (p->sent < p->work.count)
+		return sent_until;
+	if (now < last)
+		return bits_min(last, cycles_most(p));
+	uint64_t left = (p->work.count - p->ended) / ports;
+	return bits_min(now + bits_min(left ? left : 1, STEP), cycles_most(p));
 }
 
 /* False: there is nothing left, or enough has been done. */
 static bool replay_goes_on(struct replay *p)
 {
-	uint64_t most = p->outcome->call->study.max_cycles;
 	if (p->ended == p->work.count)
 		return false;
 	if (sim_interrupted())
 		p->result.verdict = STUDY_STOPPED;
-	else if (most && network_now(p->network) >= most)
+	else if (network_now(p->network) >= cycles_most(p))
 		p->result.verdict = STUDY_UNSETTLED;
 	return p->result.verdict == STUDY_STEADY;
 }
@@ -143,10 +162,10 @@ static int replay_run(struct replay *p)
 {
 	int r = 0;
 	while (r == 0 && replay_goes_on(p)) {
-		uint64_t until = step_end(p);
+		uint64_t until = send_end(p);
 		r = packets_send(p, until);
 		if (r == 0)
-			r = network_run(p->network, until);
+			r = network_run(p->network, run_end(p, until));
 		if (r == -EDEADLK) {
 			p->result.verdict = STUDY_DEADLOCKED;
 			r = 0;
@@ -199,7 +218,8 @@ static void result_sum(struct replay *p)
 {
 	struct study_result *r = &p->result;
 	double places;
-	r->cycles = network_now(p->network);
+	r->cycles = p->ended == p->work.count ? p->last
+					      : network_now(p->network);
 	places = (double)r->cycles * p->outcome->topology.nodes;
 	network_count(p->network, &r->counters);
 	r->flit_hops = r->counters.flit_hops;

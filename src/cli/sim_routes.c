@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `cay sim --check`, `--route` and `--metrics`: what can be said without
- * simulating anything. See sim.h.
+ * `cay sim --route` and `--metrics`: what can be said without simulating
+ * anything. See sim.h; for --check, sim_check.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,26 +15,16 @@
 
 /* ---- ways, hop by hop ---- */
 
-struct walk {
-	const struct topology *topology;
-	const struct router *router;
-	const struct space_way *way;
-	unsigned leg;
-	uint32_t hop;	   /* of the leg */
-	struct channel at; /* the hop */
-	uint32_t node;	   /* where it leads */
-};
-
-static void walk_begin(struct walk *w, const struct topology *t,
+void sim_walk_begin(struct sim_walk *w, const struct topology *t,
 	const struct router *r, uint32_t from, const struct space_way *way)
 {
-	*w = (struct walk){
+	*w = (struct sim_walk){
 		.topology = t, .router = r, .way = way, .node = from
 	};
 }
 
 /* Without groups, both are the same channels. */
-static bool walk_next(struct walk *w)
+bool sim_walk_next(struct sim_walk *w)
 {
 	const uint32_t *leg = space_way_legs(w->way);
 	while (w->leg < w->way->count) {
@@ -55,7 +45,7 @@ static bool walk_next(struct walk *w)
 	return false;
 }
 
-static int space_of(
+int sim_space_open(
 	const struct sim_call *c, const struct topology *t, struct space **s)
 {
 	const struct router *r = &c->network.router;
@@ -64,161 +54,6 @@ static int space_of(
 		.ties = r->ties,
 		.groups = r->groups };
 	return space_open(s, t, &o);
-}
-
-/* ---- deadlock ---- */
-
-struct check {
-	struct sim_call *call;
-	struct topology topology;
-	struct dependency dependency;
-	struct space *space;
-	uint64_t unreachable; /* pairs */
-};
-
-/* One dependency at a time: a way may have more legs than a route. */
-static int way_depend(
-	struct check *k, uint32_t from, const struct space_way *way)
-{
-	struct walk w;
-	struct channel before = { 0 };
-	struct route two;
-	int r = 0;
-	two.count = 2;
-	walk_begin(&w, &k->topology, &k->call->network.router, from, way);
-	for (bool first = true; r == 0 && walk_next(&w); first = false) {
-		const struct channel *hop[] = { &before, &w.at };
-		for (int i = 0; i < 2; i++)
-			two.leg[i] = (struct route_leg){ hop[i]->port,
-				hop[i]->group == PATH_LOW,
-				hop[i]->group == PATH_HIGH };
-		if (!first)
-			r = dependency_add(&k->dependency, before.node, &two);
-		before = w.at;
-	}
-	return r;
-}
-
-/* Where each packet draws its direction, all of them must go together. */
-static int ties_depend(struct check *k, uint32_t from, uint32_t to)
-{
-	const struct topology *t = &k->topology;
-	const struct router *router = &k->call->network.router;
-	struct route route;
-	int r = 0;
-	for (unsigned down = 0; r == 0 && down < 1u << t->dimensions; down++) {
-		r = route_dimension_order(
-			t, router->grouping, down, from, to, &route);
-		if (r == 0)
-			r = dependency_add(&k->dependency, from, &route);
-	}
-	return r;
-}
-
-static int pair_depend(struct check *k, uint32_t from, uint32_t to)
-{
-	const struct network_options *n = &k->call->network;
-	struct random random = { 0 };
-	struct space_way way;
-	if (k->topology.kind == TOPOLOGY_TORUS &&
-		n->rule == SPACE_DIMENSION_ORDER &&
-		n->router.ties == ROUTE_TIES_RANDOM)
-		return ties_depend(k, from, to);
-	int r = space_find(k->space, from, to, &random, &way);
-	if (r != -EHOSTUNREACH)
-		return r ? r : way_depend(k, from, &way);
-	k->unreachable++;
-	return 0;
-}
-
-static int pairs_depend(struct check *k)
-{
-	uint32_t nodes = k->topology.nodes;
-	int r = 0;
-	for (uint32_t from = 0; r == 0 && from < nodes; from++) {
-		for (uint32_t to = 0; r == 0 && to < nodes; to++)
-			r = pair_depend(k, from, to);
-		sim_progress("node %u of %u", from, nodes);
-		if (r == 0 && sim_interrupted())
-			r = -EINTR;
-	}
-	sim_progress_end();
-	return r;
-}
-
-static void check_print(const struct check *k, const struct sim_cycle *c)
-{
-	uint64_t nodes = k->topology.nodes;
-	if (k->unreachable)
-		printf("%" PRIu64 " pairs of nodes are not connected\n",
-			k->unreachable);
-	if (c->count == 0) {
-		printf("free of deadlock: the routes of all %" PRIu64
-		       " pairs of nodes form no cycle\n",
-			nodes * (nodes - 1) - k->unreachable);
-		return;
-	}
-	printf("not free of deadlock. ");
-	sim_print_cycle(&k->topology, c);
-}
-
-static void check_json(const struct check *k, const struct sim_cycle *c)
-{
-	struct json j;
-	json_open(&j, stdout);
-	json_object_begin(&j);
-	sim_json_setup(&j, k->call, &k->topology);
-	json_put_bool(&j, "deadlock_free", c->count == 0);
-	json_put_number(&j, "unreachable_pairs", k->unreachable);
-	json_key(&j, "cycle");
-	sim_json_cycle(&j, &k->topology, c);
-	json_object_end(&j);
-	json_close(&j);
-}
-
-static int check_show(const struct check *k)
-{
-	struct sim_cycle c;
-	int r = dependency_cycle(&k->dependency, &c.channel, &c.count);
-	if (r)
-		return option_failed("sim", "%s", strerror(-r));
-	if (k->call->json)
-		check_json(k, &c);
-	else
-		check_print(k, &c);
-	free(c.channel);
-	int status = option_output_end("sim");
-	return status == CLI_OK && c.count ? CLI_FAILED : status;
-}
-
-static int check_all(struct check *k)
-{
-	int r = space_of(k->call, &k->topology, &k->space);
-	if (r == 0)
-		r = dependency_open(&k->dependency, &k->topology);
-	if (r == 0)
-		r = pairs_depend(k);
-	if (r == -EINTR)
-		return SIM_INTERRUPTED;
-	if (r)
-		return option_failed("sim", "routes: %s", strerror(-r));
-	return check_show(k);
-}
-
-int sim_check(struct sim_call *c)
-{
-	struct check k = { .call = c };
-	int status = sim_topology_open(c, &k.topology);
-	if (status)
-		return status;
-	sim_progress_begin();
-	status = check_all(&k);
-	if (k.dependency.follows)
-		dependency_free(&k.dependency);
-	if (k.space)
-		space_close(k.space);
-	topology_free(&k.topology);
-	return status;
 }
 
 /* ---- one route ---- */
@@ -245,10 +80,11 @@ static void way_print(const struct journey *y, const char *name, uint32_t from,
 	const struct space_way *way)
 {
 	char text[SIM_CHANNEL_BYTES];
-	struct walk w;
-	printf("%s: %u hops\n", name, way_hops(way));
-	walk_begin(&w, &y->topology, &y->call->network.router, from, way);
-	while (walk_next(&w)) {
+	struct sim_walk w;
+	uint32_t hops = way_hops(way);
+	printf("%s: %u hop%s\n", name, hops, sim_s(hops));
+	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
+	while (sim_walk_next(&w)) {
 		sim_channel_text(&y->topology, &w.at, text);
 		printf("  %s\n", text);
 	}
@@ -273,11 +109,11 @@ static void journey_print(const struct journey *y)
 static void way_json(struct json *j, const struct journey *y, const char *name,
 	uint32_t from, const struct space_way *way)
 {
-	struct walk w;
-	walk_begin(&w, &y->topology, &y->call->network.router, from, way);
+	struct sim_walk w;
+	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
 	json_key(j, name);
 	json_array_begin(j);
-	while (walk_next(&w)) {
+	while (sim_walk_next(&w)) {
 		json_object_begin(j);
 		json_put_number(j, "node", w.at.node);
 		json_put_number(j, "port", w.at.port);
@@ -318,7 +154,7 @@ static void journey_json(const struct journey *y)
 	else
 		json_string(&j, NULL);
 	json_object_end(&j);
-	json_close(&j);
+	sim_output_note(json_close(&j));
 }
 
 /* The first bits of a node's number, as many as the router has for it. */
@@ -346,7 +182,7 @@ static int journey_find(struct journey *y, struct space *s)
 		journey_json(y);
 	else
 		journey_print(y);
-	return option_output_end("sim");
+	return sim_output_end();
 }
 
 static int journey_all(struct journey *y)
@@ -357,7 +193,7 @@ static int journey_all(struct journey *y)
 		return option_misused("sim",
 			"--route %u:%u: the last node is %u",
 			y->call->route_from, y->call->route_to, nodes - 1);
-	int r = space_of(y->call, &y->topology, &s);
+	int r = sim_space_open(y->call, &y->topology, &s);
 	if (r)
 		return option_failed("sim", "routes: %s", strerror(-r));
 	int status = journey_find(y, s);
@@ -382,12 +218,13 @@ static void metrics_print(const struct metric *m)
 {
 	printf("nodes                      %" PRIu64 "\n", m->nodes);
 	printf("links                      %" PRIu64 "\n", m->links);
-	printf("diameter                   %u hops\n", m->diameter);
+	printf("diameter                   %u hop%s\n", m->diameter,
+		sim_s(m->diameter));
 	printf("mean distance              %.4f hops\n", m->distance);
 	printf("mean distance to others    %.4f hops\n", m->distance_far);
 	if (m->bisection)
-		printf("bisection                  %" PRIu64 " channels\n",
-			m->bisection);
+		printf("bisection                  %" PRIu64 " channel%s\n",
+			m->bisection, sim_s(m->bisection));
 	printf("channel load, uniform      %.4f flits per cycle at load 1\n",
 		m->channel_load);
 	if (m->channel_load > 0)
@@ -416,7 +253,7 @@ static void metrics_json(const struct sim_call *c, const struct topology *t,
 	/* Not finite, and null, where there are no channels. */
 	json_put_fixed(&j, "uniform_load_bound", 1 / m->channel_load, 6);
 	json_object_end(&j);
-	json_close(&j);
+	sim_output_note(json_close(&j));
 }
 
 int sim_metrics(struct sim_call *c)
@@ -440,5 +277,5 @@ int sim_metrics(struct sim_call *c)
 	else
 		metrics_print(&m);
 	topology_free(&t);
-	return status ? status : option_output_end("sim");
+	return status ? status : sim_output_end();
 }

@@ -100,8 +100,9 @@ static int run_all(struct run *run)
 	r = run->error ? run->error : r;
 	if (r)
 		return option_failed("sim", "%s", strerror(-r));
-	run->outcome->saturation = found.unsteady > 0 ? found.steady : 0;
+	run->outcome->steady = found.steady;
 	run->outcome->saturated = found.unsteady;
+	run->outcome->stopped = found.verdict == STUDY_STOPPED;
 	return CLI_OK;
 }
 

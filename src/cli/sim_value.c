@@ -101,6 +101,7 @@ bool sim_value_dims(const char *text, struct sim_call *c)
 {
 	uint64_t n;
 	c->dims_count = 0;
+	c->dims_text = text;
 	do {
 		if (c->dims_count == TOPOLOGY_DIMENSIONS_MAX ||
 			!take_number(&text, TOPOLOGY_NODES_MAX, &n))
@@ -205,7 +206,8 @@ bool sim_value_spot(const char *text, struct sim_call *c)
 	struct traffic *t = &c->study.traffic;
 	t->pattern = TRAFFIC_HOT_SPOT;
 	return take_node(&text, &t->spot) && take(&text, ':') &&
-	       take_real(&text, &t->share) && *text == 0 && t->share <= 1;
+	       take_real(&text, &t->share) && *text == 0 && t->share > 0 &&
+	       t->share <= 1;
 }
 
 /* "0:63" */

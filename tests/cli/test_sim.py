@@ -8,6 +8,7 @@ MANUAL is cay-sim.1, whose examples are run.
 """
 import csv
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -193,6 +194,44 @@ class Study(SimTest):
         found = self.json(*SMALL, "--hot-spot", "3:0.2")
         self.assertEqual(found["traffic"], "hot-spot")
 
+    def test_small_loads_keep_their_digits(self):
+        arguments = [*SMALL, "--load", "1e-9", "--max-cycles", "1000"]
+        self.assertAlmostEqual(self.json(*arguments)["load"] * 1e9, 1)
+        self.assertIn("offered load   1e-09 ", self.sim(*arguments))
+        row = next(csv.DictReader(io.StringIO(
+            self.sim(*arguments, "--csv", "-"))))
+        self.assertAlmostEqual(float(row["load"]) * 1e9, 1)
+        self.assertEqual(row["p99"], "")
+
+    def test_what_was_measured_gives_the_load(self):
+        out = self.sim(*SMALL, "--load", "0.2")
+        packets, cycles = map(int, re.search(
+            r"measured +(\d+) packets in (\d+) cycles after \d+ to warm up",
+            out).groups())
+        self.assertAlmostEqual(packets / cycles / 16, 0.2, delta=0.02)
+
+    def test_threads_that_would_only_cost(self):
+        cores = len(os.sched_getaffinity(0))
+        found = self.json(*SMALL, "--threads", "64")
+        self.assertEqual(found["threads"], min(cores, 2))
+        found = self.json("full", "--precision", "0.1", "--threads", "2")
+        self.assertEqual(found["threads"], 1)
+
+    def test_to_self(self):
+        self.assertIs(self.json(*SMALL)["to_self"], False)
+        self.assertIs(self.json(*SMALL, "--router", "iq4")["to_self"], True)
+
+    def test_no_packet_uses_a_link(self):
+        out = self.sim("torus", "--dims", "2x2", "--traffic", "tornado")
+        self.assertIn("no packet uses a link", out)
+        self.assertNotIn("no packet uses a link", self.sim(*SMALL))
+
+    def test_one_is_no_plural(self):
+        out = self.sim(*SMALL, "--buffer", "1")
+        self.assertIn("of 1 flit,", out)
+        out = self.sim("full", "--dims", "2", "--route", "0:1")
+        self.assertIn("there: 1 hop\n", out)
+
     def test_graph_from_standard_input(self):
         found = self.json("graph", "--graph", "-", "--precision", "0.1",
                           data="nodes 4\n0 1\n1 2\n2 3\n3 0\n0 2\n")
@@ -228,6 +267,34 @@ class Faults(SimTest):
         found = self.json(*SMALL, "--error-rate", "0.01")
         self.assertGreater(found["counters"]["flits_repeated"], 0)
         self.assertEqual(found["counters"]["packets_reported"], 0)
+
+
+    def test_nothing_can_be_delivered(self):
+        short = ["--max-cycles", "5000"]
+        out = self.sim("graph", "--graph", "-", *short, data="nodes 4\n")
+        self.assertIn("nothing can be delivered: there is no link\n", out)
+        self.assertRegex(out, r"warning: (\d+) of \1 packets")
+        for when in "0", "1000":
+            out = self.sim(*SMALL, *short, "--fail-random",
+                           f"nodes:16@{when}")
+            self.assertIn("nothing can be delivered: there is no link left\n",
+                          out)
+            self.assertNotIn("--precision", out)
+        out = self.sim("graph", "--graph", "-", "--loads", "0.1,0.2", *short,
+                       data="nodes 4\n")
+        self.assertIn("nothing can be delivered", out)
+        self.assertNotIn("lower", out)
+
+    def test_not_all_are_connected(self):
+        out = self.sim("graph", "--graph", "-", "--precision", "0.1",
+                       data="nodes 4\n0 1\n2 3\n")
+        self.assertRegex("\n".join(out.splitlines()[:4]),
+                         r"warning: \d+ of \d+ packets could not be")
+        self.assertNotIn("warning", self.sim(*SMALL))
+
+    def test_a_fault_that_comes_too_late(self):
+        out = self.sim(*SMALL, "--fail", "link:0:0@4000000000")
+        self.assertIn("ended before a fault at 4000000000", out)
 
 
 class Sweep(SimTest):
@@ -344,6 +411,41 @@ class Replay(SimTest):
         self.assertEqual(found["flit_hops"], 4 + 4 + 2 * 16)
         self.assertLess(found["latency"]["min"], found["latency"]["max"])
 
+    def test_it_ends_with_the_last_packet(self):
+        found = self.json("torus", "--dims", "4x4", "--trace", "-",
+                          "--links", data="0 0 1 4\n")
+        self.assertEqual(found["cycles"], found["latency"]["max"])
+        self.assertAlmostEqual(found["accepted_load"],
+                               4 / 16 / found["cycles"], places=6)
+        load = max(link["load"] for link in found["links"])
+        self.assertAlmostEqual(load, 4 / found["cycles"], places=6)
+        late = self.json("torus", "--dims", "4x4", "--trace", "-",
+                         data="0 0 1 4\n90000000000 0 1 4\n")
+        self.assertEqual(late["cycles"], 90000000000 + found["cycles"])
+
+    def test_max_cycles(self):
+        arguments = ["torus", "--dims", "4x4", "--trace", "-",
+                     "--max-cycles"]
+        trace = "0 0 1 4\n1500 0 1 4\n"
+        found = self.json(*arguments, "1000", data=trace)
+        self.assertEqual(found["verdict"], "unsettled")
+        self.assertEqual(found["cycles"], 1000)
+        self.assertEqual(found["packets"], 1)
+        self.assertIn("not all packets have arrived",
+                      self.sim(*arguments, "1510", data=trace))
+        found = self.json(*arguments, "10", data=trace)
+        self.assertEqual(found["cycles"], 10)
+        self.assertIsNone(found["latency"]["p50"])
+        found = self.json(*arguments, "2000", data=trace)
+        self.assertEqual(found["verdict"], "steady")
+
+    def test_many_packets_at_once(self):
+        lines = [f"0 {i % 16} {i * 7 % 16} 4\n" for i in range(3000)]
+        found = self.json("torus", "--dims", "4x4", "--trace", "-",
+                          data="".join(lines))
+        self.assertEqual(found["packets"], 3000)
+        self.assertEqual(found["cycles"], found["latency"]["max"])
+
     def test_text_and_standard_input(self):
         out = self.sim("torus", "--dims", "4x4", "--trace", "-",
                        data=self.TRACE)
@@ -369,6 +471,38 @@ class Replay(SimTest):
         result = self.run_sim("torus", "--trace", self.path("none"))
         self.assertEqual(result.returncode, 1)
         self.assertIn("No such file", result.stderr)
+
+
+class Input(SimTest):
+    def complaint(self, path):
+        for arguments in (["graph", "--graph"], ["torus", "--trace"]):
+            result = self.run_sim(*arguments, path)
+            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.stdout, "")
+            yield result.stderr
+
+    def test_what_is_no_file(self):
+        for message in self.complaint("."):
+            self.assertIn(".: Is a directory", message)
+
+    def test_a_fifo_without_a_writer(self):
+        os.mkfifo(self.path("fifo"))
+        for message in self.complaint("fifo"):
+            self.assertIn("nobody writes to", message)
+
+    def test_a_fifo_with_a_writer(self):
+        os.mkfifo(self.path("fifo"))
+        process = subprocess.Popen(
+            [CAY, "sim", "graph", "--graph", "fifo", "--metrics"], text=True,
+            stdout=subprocess.PIPE, cwd=self.directory.name)
+        with open(self.path("fifo"), "w") as fifo:
+            fifo.write("nodes 2\n0 1\n")
+        out, _ = process.communicate(timeout=PATIENCE)
+        self.assertIn("diameter", out)
+
+    def test_what_has_no_end(self):
+        for message in self.complaint("/dev/zero"):
+            self.assertIn("/dev/zero", message)
 
 
 class Barriers(SimTest):
@@ -404,6 +538,98 @@ class Routes(SimTest):
             cycle = found["cycle"]
             for one, other in zip(cycle, cycle[1:] + cycle[:1]):
                 self.assertEqual(one["to"], other["node"])
+
+    @staticmethod
+    def leg(kind, groups, size, a, b, falls):
+        """Hops in one dimension: (direction, group) each."""
+        if kind == "mesh":
+            return [(int(b < a), 0)] * abs(b - a)
+        up, down = (b - a) % size, (a - b) % size
+        rises = up < down or (up == down and not falls)
+        hops = up if rises else down
+        line = size - a if rises else a + 1  # hops until it is crossed
+        low = {"plain": hops, "dated": min(hops, line),
+               "fixed": 0 if hops >= line else hops}[groups]
+        return [(int(not rises), int(i >= low)) for i in range(hops)]
+
+    def way(self, kind, groups, sizes, pair, falls):
+        """The channels of a route: (node, port, group) each."""
+        digits = [[], []]
+        for number, to in zip(pair, digits):
+            for size in sizes:
+                to.append(number % size)
+                number //= size
+        at, target = digits
+        way = []
+        for d, size in enumerate(sizes):
+            for down, group in self.leg(kind, groups, size, at[d],
+                                        target[d], falls >> d & 1):
+                node = 0
+                for one, digit in zip(reversed(sizes), reversed(at)):
+                    node = node * one + digit
+                way.append((node, 2 * d + down, group))
+                at[d] = (at[d] + (-1 if down else 1)) % size
+        return way
+
+    def waits(self, router, kind, groups, sizes):
+        """What may wait for what, from the routes of all pairs."""
+        nodes = 1
+        for size in sizes:
+            nodes *= size
+        waits = {}
+        for pair in ((a, b) for a in range(nodes) for b in range(nodes)):
+            mixed = (pair[0] << 32 | pair[1]) * 0x9e3779b97f4a7c15
+            ties = range(1 << len(sizes)) if router == "iq4" \
+                else [mixed % 2**64 >> 61]
+            for falls in ties:
+                way = self.way(kind, groups, sizes, pair, falls)
+                for one, other in zip(way, way[1:]):
+                    waits.setdefault(one, set()).add(other)
+        return waits
+
+    @staticmethod
+    def is_free(waits):
+        """Takes away what waits for nothing, until nothing is left."""
+        waits = {one: set(others) for one, others in waits.items()}
+        while waits:
+            rest = {one: {o for o in others if o in waits}
+                    for one, others in waits.items()}
+            rest = {one: others for one, others in rest.items() if others}
+            if len(rest) == len(waits):
+                return False
+            waits = rest
+        return True
+
+    def test_check_agrees_with_all_pairs(self):
+        free = set()
+        for router in "extoll", "iq4":
+            for kind, groups, dims in itertools.product(
+                    ("torus", "mesh"), ("plain", "dated", "fixed"),
+                    ("2", "3", "4", "7", "2x3", "3x3", "4x2", "4x4",
+                     "2x2x3", "5x4")):
+                sizes = [int(size) for size in dims.split("x")]
+                waits = self.waits(router, kind, groups, sizes)
+                found = json.loads(self.run_sim(
+                    kind, "--dims", dims, "--router", router, "--groups",
+                    groups, "--check", "--json").stdout)
+                case = router, kind, groups, dims
+                self.assertEqual(found["deadlock_free"], self.is_free(waits),
+                                 case)
+                free.add(found["deadlock_free"])
+                cycle = [(c["node"], c["port"], int(c["group"] == "high"))
+                         for c in found["cycle"]]
+                for one, other in zip(cycle, cycle[1:] + cycle[:1]):
+                    self.assertIn(other, waits[one], case)
+        self.assertEqual(free, {True, False})
+
+    def test_check_of_a_large_one(self):
+        begin = time.monotonic()
+        self.sim("torus", "--dims", "200x200", "--check")
+        self.sim("mesh", "--dims", "200x200", "--check")
+        self.sim("hypercube", "--dims", "15", "--router", "iq4", "--check")
+        self.sim("torus", "--dims", "200x200", "--check", "--groups",
+                 "plain", status=1)
+        self.assertLess(time.monotonic() - begin, PATIENCE / 4)
 
     def test_route(self):
         found = self.json("torus", "--dims", "4x4x4", "--route", "0:63")
@@ -473,8 +699,46 @@ class Files(SimTest):
                                     timeout=PATIENCE).returncode
         self.assertEqual(status, 1)
 
+    def outputs(self, stdout):
+        """How it ends, whatever it writes: text, JSON, much, a file."""
+        for more in ([], ["--json"], ["--json", "--links"], ["--csv", "-"],
+                     ["--heat", "-"]):
+            with self.subTest(more=more):
+                yield subprocess.run(
+                    [CAY, "sim", *SMALL, *more], stdout=stdout,
+                    stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+
+    def test_a_full_disk_has_one_message(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "w") as full:
+            for result in self.outputs(full):
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("standard output: No space left",
+                              result.stderr)
+
+    def test_who_has_read_enough_is_no_failure(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        for result in self.outputs(writer):
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_two_outputs_in_one_file(self):
+        self.write("there", "before")
+        os.symlink("there", self.path("link"))
+        for one, other in (("new", "new"), ("new", "./new"),
+                           ("there", "link")):
+            result = self.run_sim(*SMALL, "--csv", one, "--heat", other)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(f"--csv {one} and --heat {other} name the same",
+                          result.stderr)
+        self.assertEqual(self.files(), ["link", "there"])
+        self.sim(*SMALL, "--csv", "/dev/null", "--heat", "/dev/null")
+
     def test_nothing_is_left_of_what_fails(self):
-        self.run_sim(*SMALL, "--trace", "none", "--csv", "a.csv")
+        result = self.run_sim("torus", "--trace", "none", "--csv", "a.csv")
+        self.assertEqual(result.returncode, 1)
         self.assertEqual(self.files(), [])
 
 
@@ -485,7 +749,7 @@ class Usage(SimTest):
         (["torus", "mesh"], "only one topology"),
         (["torus", "--dims", "8x"], "must be sizes"),
         (["torus", "--dims", "8x8x8x8"], "must be sizes"),
-        (["torus", "--dims", "8x1"], "2 or more"),
+        (["torus", "--dims", "8x1"], "--dims 8x1: each must be 2 or more"),
         (["torus", "--dims", "4096x4096"], "too large"),
         (["ring", "--dims", "4x4"], "one number"),
         (["full", "--dims", "100"], "too large"),
@@ -515,6 +779,7 @@ class Usage(SimTest):
         (["torus", "--dims", "3x5", "--traffic", "reverse"], "power of two"),
         (["torus", "--hot-spot", "1"], "NODE:SHARE"),
         (["torus", "--hot-spot", "1:2"], "NODE:SHARE"),
+        (["torus", "--hot-spot", "1:0"], "above 0 and at most 1"),
         (["torus", "--hot-spot", "600:0.1"], "not a node"),
         (["torus", "--hot-spot", "1:0.1", "--traffic", "tornado"],
          "not with"),
@@ -532,10 +797,33 @@ class Usage(SimTest):
         (["torus", "--fail", "node:512@1"], "no node 512"),
         (["mesh", "--fail", "link:0:1@1"], "no link at port 1"),
         (["torus", "--fail-random", "ports:1@1"], "links:COUNT@TIME"),
+        (["torus", "--fail-random", "links:0@1"], "the count 1 to 256"),
+        (["torus", "--fail", "node:1@99999999999"],
+         "the time at most 4294967295"),
+        (["torus", "--dims", "4x4", "--fail-random", "links:33@1"],
+         "there are 32 links"),
+        (["torus", "--dims", "4x4", "--fail-random", "nodes:17@1"],
+         "there are 16 nodes"),
         (["torus", "--route", "0"], "FROM:TO"),
         (["torus", "--route", "0:512"], "last node is 511"),
         (["torus", "--loads", "0.1", "--check"], "one of them"),
-        (["torus", "--load", "0.1", "--saturation"], "--load: not with"),
+        (["torus", "--load", "0.1", "--saturation"],
+         "--load: not with --saturation"),
+        (["torus", "--load", "0.1", "--trace", "x"],
+         "--load: not with --trace"),
+        (["torus", "--trace", "x", "--traffic", "tornado"],
+         "--traffic: not with --trace"),
+        (["torus", "--trace", "x", "--length", "2"],
+         "--length: not with --trace"),
+        (["torus", "--check", "--fail", "node:1@1"],
+         "--fail: not with --check"),
+        (["torus", "--fail-random", "nodes:1@1", "--metrics"],
+         "--fail-random: not with --metrics"),
+        (["torus", "--error-rate", "0.1", "--route", "0:1"],
+         "--error-rate: not with --route"),
+        (["torus", "--barriers", "1", "--max-cycles", "9"],
+         "--max-cycles: not with --barriers"),
+        (["torus", "--links", "--csv", "-"], "--links: not with --csv -"),
         (["torus", "--svg", "a.svg"], "needs --loads"),
         (["torus", "--loads", "0.1", "--heat", "a"], "only with one"),
         (["torus", "--packets", "5"], "needs --timeline"),
@@ -546,7 +834,8 @@ class Usage(SimTest):
         (["graph", "--graph", "x", "--dims", "4"], "no --dims"),
         (["graph", "--graph", "x", "--routing", "dimension-order"],
          "up-down"),
-        (["torus", "--nonsense"], "nonsense"),
+        (["torus", "--nonsense"], "'--nonsense'"),
+        (["torus", "--load"], "'--load'"),
     ]
 
     def test_wrong_values(self):
@@ -556,6 +845,7 @@ class Usage(SimTest):
                 self.assertEqual(result.returncode, 2,
                                  result.stderr + result.stdout)
                 self.assertIn(message, result.stderr)
+                self.assertTrue(result.stderr.startswith("cay sim: "))
                 self.assertIn("try: cay sim --help", result.stderr)
                 self.assertEqual(result.stdout, "")
                 self.assertEqual(self.files(), [])
@@ -608,10 +898,24 @@ class Interrupt(SimTest):
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 130)
-        self.assertIn("stopped", out)
+        self.assertIn("stopped before all was measured", out)
+        self.assertNotIn("all of these loads", out)
         with open(self.path("a.csv")) as f:
             self.assertIn("stopped", f.read())
         self.assertEqual(self.files(), ["a.csv"])
+
+    def test_what_was_steady_so_far(self):
+        process = self.start(*self.LONG[:3], "--loads", "0.001,0.3",
+                             "--precision", "0.05")
+        seen = ""
+        while " steady" not in seen:
+            seen = process.stdout.readline()
+            self.assertTrue(seen, "it has ended")
+        process.send_signal(signal.SIGHUP)
+        out, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(out, r"  0\.3000 .* - +- +- .*stopped\n")
+        self.assertIn("so far: steady up to 0.001 ", out)
 
     def test_progress_is_for_terminals(self):
         master, slave = pty.openpty()
