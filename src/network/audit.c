@@ -28,7 +28,7 @@ void network_count(const struct network *n, struct network_counters *c)
 	for (unsigned i = 0; i < n->workers; i++)
 		counters_add(c, &n->worker[i].counters);
 	for (uint64_t p = 0; p < ports; p++)
-		c->flit_hops += n->link_flits[p];
+		c->flit_hops += link_flits(n, (uint32_t)p);
 }
 
 /* Its end is where it was, also if it is dead. */
@@ -38,7 +38,7 @@ static struct network_link link_at(const struct network *n, uint32_t port)
 		.to = n->link_end[port],
 		.port = (uint8_t)port_local(n, port),
 		.dead = n->port[port].there == NO_PLACE,
-		.flits = n->link_flits[port],
+		.flits = link_flits(n, port),
 		.repeated = n->link_count[port].repeated,
 		.blocked = n->link_count[port].blocked };
 }

@@ -82,7 +82,6 @@ static bool network_arrays(struct network *n)
 		{ &n->input, places * sizeof(*n->input) },
 		{ &n->output, places * sizeof(*n->output) },
 		{ &n->port, ports * sizeof(*n->port) },
-		{ &n->link_flits, ports * sizeof(*n->link_flits) },
 		{ &n->node, nodes * sizeof(*n->node) },
 		{ &n->source, nodes * n->network_ports * sizeof(*n->source) },
 		{ &n->input_tag, tagged * sizeof(*n->input_tag) },

@@ -44,7 +44,9 @@ static uint32_t movers_check(struct worker *w, const struct places *moving)
 			mover_stalls(n, in, place);
 			continue;
 		}
-		if (unlikely(n->patient) && time_ahead(w->now, to->busy)) {
+		if (unlikely(n->patient) &&
+			time_ahead(w->now,
+				n->link_count[place_port(n, out)].busy)) {
 			mover_stays(w, place);
 			continue;
 		}
@@ -97,7 +99,8 @@ static inline void flit_leaves(
 	}
 	if (likely(n->credits))
 		n->output[out].credits--;
-	n->link_flits[port]++;
+	if (unlikely(++to->flits == 0))
+		n->link_count[port].flits += 1ull << 32;
 	uint32_t there = to->there + place_channel(n, out);
 	unsigned late = unlikely(n->patient) ? link_repeat(w, port) : 0;
 	if (likely(late == 0))
@@ -232,8 +235,6 @@ void crossbar_move(struct worker *w)
 	for (uint32_t i = 0; i < count; i++) {
 		const struct mover *m = &w->mover[i];
 		__builtin_prefetch(&n->input[m[INPUT_AHEAD].place], 1);
-		__builtin_prefetch(
-			&n->link_flits[place_port(n, m[INPUT_AHEAD].out)], 1);
 		const struct port *from = &n->port[place_port(n, m->place)];
 		const struct port *to = &n->port[place_port(n, m->out)];
 		if (likely(!((from->used_in | to->used_out) & 1)))

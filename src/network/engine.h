@@ -99,7 +99,7 @@ struct port {
 	 * one; bit 1: they are linked, from the first on.
 	 */
 	uint32_t asked, first;
-	uint32_t busy;	  /* carries no flit before then */
+	uint32_t flits;	  /* that have left; see link_flits() */
 	uint16_t free;	  /* bits of virtual channels of the output */
 	uint8_t turn_in;  /* behind this output it takes an offer next */
 	uint8_t next;	  /* behind this virtual channel it sends next */
@@ -113,6 +113,8 @@ _Static_assert(sizeof(struct port) == 32, "two of them on a line");
 /* What few need to know of a link. */
 struct link_count {
 	uint64_t repeated, blocked;
+	uint64_t flits;	      /* above what a port's counter holds */
+	uint32_t busy;	      /* carries no flit before then */
 	struct random errors; /* one flit a cycle draws, so any order will do */
 	uint32_t suspect;     /* of a deadlock, for so many cycles ... */
 	uint32_t suspected;   /* ... up to this one */
@@ -261,7 +263,6 @@ struct network {
 	struct output *output; /* by place */
 	struct port *port;     /* by number */
 	uint32_t *link_end;    /* by port: the node there, also if it died */
-	uint64_t *link_flits;  /* by port */
 	struct link_count *link_count; /* by port */
 	uint32_t *buffer;	       /* by place: rings */
 	struct node *node;
@@ -365,6 +366,12 @@ static inline struct source *node_sources(
 static inline struct packet *flit_packet(const struct network *n, uint32_t flit)
 {
 	return &n->packets.packet[flit & PACKET_NUMBER];
+}
+
+/* Flits that a link has carried. */
+static inline uint64_t link_flits(const struct network *n, uint32_t port)
+{
+	return n->link_count[port].flits + n->port[port].flits;
 }
 
 static inline struct worker *node_worker(const struct network *n, uint32_t node)

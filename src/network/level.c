@@ -149,29 +149,19 @@ static const struct barrier_calls module_calls = {
 /* ---- links ---- */
 
 /*
- * A link is never busy for longer than it repeats a flit: what seems to be
- * further ahead is long past, as busy has but 32 bits of the time.
- */
-static bool link_busy(
-	const struct network *n, const struct port *p, uint64_t now)
-{
-	uint32_t ahead = p->busy - (uint32_t)now;
-	return ahead && ahead <= 1 + LINK_ERRORS_MAX * n->router.retry_delay;
-}
-
-/*
  * False: it has to wait. What should leave by a dead link is lost; the barrier
  * is renewed when all that is under way has come to an end.
  */
 static bool message_leaves(struct worker *w, const struct wheel_event *m)
 {
 	struct network *n = w->network;
-	struct port *p = &n->port[m->place];
+	const struct port *p = &n->port[m->place];
+	uint32_t *busy = &n->link_count[m->place].busy;
 	if (p->there == NO_PLACE)
 		return true;
-	if (link_busy(n, p, w->now))
+	if (time_ahead(w->now, *busy))
 		return false;
-	p->busy = (uint32_t)(w->now + 1);
+	*busy = (uint32_t)(w->now + 1);
 	unsigned late = link_repeat(w, m->place);
 	wheel_put(&w->wheel,
 		w->now + MODULE_DELAY + n->router.link_delay + late, p->worker,

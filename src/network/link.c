@@ -24,7 +24,7 @@ unsigned link_repeat(struct worker *w, uint32_t port)
 	unsigned late = errors * n->router.retry_delay;
 	if (!errors)
 		return 0;
-	n->port[port].busy = (uint32_t)(w->now + 1 + late);
+	n->link_count[port].busy = (uint32_t)(w->now + 1 + late);
 	n->link_count[port].repeated += errors;
 	w->counters.flits_repeated += errors;
 	if (errors == LINK_ERRORS_MAX)

@@ -10,6 +10,11 @@
 #include "base/bits.h"
 #include "network/engine.h"
 
+/* In lists: the node, and which of its network ports. */
+#define SOURCE_BITS 2
+
+_Static_assert(ROUTER_NETWORK_MAX <= 1 << SOURCE_BITS, "a number for each");
+
 /* ---- queues ---- */
 
 /* In order: always the same port; else the shortest queue. */
@@ -35,8 +40,8 @@ static struct source *source_open(
 	unsigned port = source_port(n, node, p);
 	struct source *s = &node_sources(n, node)[port];
 	if (!s->listed)
-		places_put(w, &w->sending[w->now & 1],
-			node * n->network_ports + port);
+		places_put(
+			w, &w->sending[w->now & 1], node << SOURCE_BITS | port);
 	s->listed = true;
 	s->count++;
 	w->queued++;
@@ -207,13 +212,13 @@ static uint32_t source_flit(const struct network *n, struct source *s)
 static bool source_sends(struct worker *w, uint32_t number)
 {
 	struct network *n = w->network;
-	uint32_t node = number / n->network_ports;
-	unsigned port = number % n->network_ports;
-	struct source *s = &n->source[number];
+	uint32_t node = number >> SOURCE_BITS;
+	unsigned port = number & ((1u << SOURCE_BITS) - 1);
+	struct source *s = &node_sources(n, node)[port];
 	struct output *out =
 		&n->output[place_of(n, node, n->port_source + port, 0)];
 	if (s->packet == PACKET_NONE && !source_next(w, node, s, out))
-		return s->first != PACKET_NONE;
+		return s->listed = s->first != PACKET_NONE;
 	if (out[s->channel].credits == 0)
 		return true;
 	uint32_t flit = source_flit(n, s);
@@ -223,7 +228,7 @@ static bool source_sends(struct worker *w, uint32_t number)
 		flit);
 	if (flit & PACKET_TAIL)
 		s->packet = PACKET_NONE;
-	return s->packet != PACKET_NONE || s->first != PACKET_NONE;
+	return s->listed = s->packet != PACKET_NONE || s->first != PACKET_NONE;
 }
 
 void source_step(struct worker *w)
@@ -234,8 +239,6 @@ void source_step(struct worker *w)
 		uint32_t number = now->of[i];
 		if (source_sends(w, number))
 			places_put(w, next, number);
-		else
-			w->network->source[number].listed = false;
 	}
 	now->count = 0;
 }
