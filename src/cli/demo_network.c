@@ -11,7 +11,7 @@
 
 #define SIDE	     4
 #define NODES	     (SIDE * SIDE * SIDE)
-#define EVERY	     6 /* cycles between two packets of a node */
+#define EVERY	     6	/* cycles between two packets of a node */
 #define PACKETS	     64 /* of each node */
 #define DEATH_AT     260
 #define MULTICAST_AT 5000
