@@ -61,8 +61,8 @@ struct input {
 		uint32_t out;	/* active: the place of its output */
 	};
 	uint32_t front;
-	uint16_t head,
-		count;	 /* of the ring: where it begins; flits with front */
+	uint16_t head;	 /* where the ring begins */
+	uint16_t count;	 /* flits, the front with them */
 	uint8_t port;	 /* of the output that it asks for, or has */
 	uint8_t turn;	 /* that of the packet before, ... */
 	uint8_t channel; /* ... and the virtual channel */
@@ -137,7 +137,7 @@ struct source {
 };
 
 struct node {
-	uint32_t rivals;      /* the cycle in which flits want the same way; */
+	uint64_t rivals;      /* cycle + 1 in which flits want the same way; */
 	uint32_t first;	      /* the last of them, in the worker's list */
 	struct random random; /* what it sends */
 	bool dead;
