@@ -7,6 +7,9 @@
 
 #include "network/engine.h"
 
+#define WORKER_NODES   2048 /* of a worker: what they need fits a cache */
+#define WORKERS_WANTED 32  /* each reads a list of each other */
+
 static void network_shape(struct network *n)
 {
 	const struct router *r = &n->router;
@@ -237,6 +240,19 @@ static int network_check_options(const struct topology *t,
 	return o->host_delay > ROUTER_DELAY_MAX ? -EINVAL : 0;
 }
 
+static unsigned network_threads(
+	const struct network_options *o, const struct topology *t)
+{
+	return (unsigned)bits_min(o->threads ? o->threads : 1, t->nodes);
+}
+
+/* One for each thread at least; more, if that leaves each enough to do. */
+static unsigned network_workers(unsigned threads, uint32_t nodes)
+{
+	uint64_t wanted = bits_min(nodes / WORKER_NODES, WORKERS_WANTED);
+	return wanted < threads ? threads : (unsigned)wanted;
+}
+
 static int network_build(struct network *n)
 {
 	if (!network_arrays(n))
@@ -251,7 +267,7 @@ static int network_build(struct network *n)
 	for (uint32_t i = 0; i < n->nodes; i++)
 		node_prepare(n, i);
 	r = network_routes(n);
-	return r ? r : crew_open(n);
+	return r ? r : crew_open(n, network_threads(&n->options, n->topology));
 }
 
 int network_open(struct network **network, struct topology *t,
@@ -267,8 +283,7 @@ int network_open(struct network **network, struct topology *t,
 	n->topology = t;
 	n->options = *options;
 	n->router = options->router;
-	n->workers = (unsigned)bits_min(
-		options->threads ? options->threads : 1, t->nodes);
+	n->workers = network_workers(network_threads(options, t), t->nodes);
 	network_shape(n);
 	r = network_build(n);
 	if (r) {

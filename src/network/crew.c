@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The threads of a network. In each cycle every worker does its nodes, then all
- * meet at a barrier; what a worker writes for others lies in lists that they
- * read in a later cycle, so one barrier is enough. The caller is worker 0; the
- * others wait at the same barrier between two runs.
+ * threads meet at a barrier; what a worker writes for others lies in lists that
+ * they read in a later cycle, so one barrier is enough. The caller is the first
+ * thread; the others wait at the same barrier between two runs.
+ *
+ * A large network has more workers than threads: what a worker needs of its
+ * nodes then stays in the cache from the first step of a cycle to the last.
  *
  * After a cycle every worker publishes what it knows, and all decide the same:
  * which cycle is next, or that the caller has to do something first. What is
@@ -25,11 +28,19 @@ struct summary {
 	uint64_t next; /* not awake: when a node creates a packet */
 } __attribute__((aligned(64)));
 
+/* A thread, and the workers that it plays. */
+struct hand {
+	struct network *network;
+	unsigned first, end;
+	pthread_t thread;
+};
+
 struct crew {
-	unsigned count;
+	unsigned count; /* of threads, with the caller */
 	uint64_t until;
 	bool quits;
-	struct summary summary[2][NETWORK_THREADS_MAX];
+	struct hand hand[NETWORK_THREADS_MAX];
+	struct summary summary[2][WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t turned;
 	_Alignas(64) _Atomic uint32_t arrived;
@@ -164,22 +175,24 @@ static uint64_t crew_next(const struct network *n, const struct summary *all,
 }
 
 /*
- * All workers go through the same cycles. The time behind the last of them.
+ * All threads go through the same cycles. The time behind the last of them.
  * What the caller has said is read once: behind the last barrier it may already
  * say something else.
  */
-static uint64_t worker_run(struct worker *w)
+static uint64_t hand_run(const struct hand *h)
 {
-	struct crew *c = w->network->crew;
-	uint64_t now = w->network->now, until = c->until;
+	struct network *n = h->network;
+	struct crew *c = n->crew;
+	uint64_t now = n->now, until = c->until;
 	bool stop = false;
 	for (unsigned turn = 0; now < until && !stop; turn ^= 1) {
-		worker_cycle(w, now);
-		worker_publish(w, c->summary[turn]);
+		for (unsigned i = h->first; i < h->end; i++) {
+			worker_cycle(&n->worker[i], now);
+			worker_publish(&n->worker[i], c->summary[turn]);
+		}
 		if (c->count > 1)
 			barrier_meet(c);
-		now = crew_next(
-			w->network, c->summary[turn], now, until, &stop);
+		now = crew_next(n, c->summary[turn], now, until, &stop);
 	}
 	return now;
 }
@@ -190,65 +203,80 @@ void crew_run(struct network *n, uint64_t until)
 	c->until = until;
 	if (c->count > 1)
 		barrier_meet(c);
-	n->now = worker_run(&n->worker[0]);
+	n->now = hand_run(&c->hand[0]);
 }
 
 /* ---- threads ---- */
 
-static void *worker_main(void *argument)
+static void *hand_main(void *argument)
 {
-	struct worker *w = argument;
-	struct crew *c = w->network->crew;
+	const struct hand *h = argument;
+	struct crew *c = h->network->crew;
 	for (;;) {
 		barrier_meet(c);
 		if (c->quits)
 			return NULL;
-		worker_run(w);
+		hand_run(h);
 	}
 }
 
-static int crew_start(struct network *n)
+/* Sends away those of the threads that were started: the barrier is theirs. */
+static void crew_stop(struct crew *c, unsigned started)
 {
-	for (unsigned i = 1; i < n->workers; i++) {
-		struct worker *w = &n->worker[i];
-		int r = pthread_create(&w->thread, NULL, worker_main, w);
-		if (r)
+	c->quits = true;
+	if (c->count != started)
+		c->count = started;
+	if (started > 1)
+		barrier_meet(c);
+	for (unsigned i = 1; i < started; i++)
+		pthread_join(c->hand[i].thread, NULL);
+}
+
+/* Nobody gets past the barrier before the caller is there. */
+static int crew_start(struct crew *c)
+{
+	for (unsigned i = 1; i < c->count; i++) {
+		struct hand *h = &c->hand[i];
+		int r = pthread_create(&h->thread, NULL, hand_main, h);
+		if (r) {
+			crew_stop(c, i);
 			return -r;
-		w->started = true;
+		}
 	}
 	return 0;
 }
 
-int crew_open(struct network *n)
+static void crew_free(struct network *n)
+{
+	pthread_mutex_destroy(&n->crew->lock);
+	pthread_cond_destroy(&n->crew->turned);
+	free(n->crew);
+	n->crew = NULL;
+}
+
+int crew_open(struct network *n, unsigned threads)
 {
 	struct crew *c = aligned_alloc(64, bits_round_up(sizeof(*c), 64));
 	if (!c)
 		return -ENOMEM;
-	*c = (struct crew){ .count = n->workers };
+	*c = (struct crew){ .count = threads };
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->turned, NULL);
 	n->crew = c;
-	return crew_start(n);
+	for (unsigned i = 0; i < threads; i++)
+		c->hand[i] = (struct hand){ .network = n,
+			.first = n->workers * i / threads,
+			.end = n->workers * (i + 1) / threads };
+	int r = crew_start(c);
+	if (r)
+		crew_free(n);
+	return r;
 }
 
-/* Also when not all threads could be started: the barrier is for those. */
 void crew_close(struct network *n)
 {
-	struct crew *c = n->crew;
-	if (!c)
+	if (!n->crew)
 		return;
-	unsigned threads = 1;
-	for (unsigned i = 1; i < n->workers; i++)
-		threads += n->worker[i].started;
-	c->quits = true;
-	if (c->count != threads)
-		c->count = threads;
-	if (threads > 1)
-		barrier_meet(c);
-	for (unsigned i = 1; i < n->workers; i++)
-		if (n->worker[i].started)
-			pthread_join(n->worker[i].thread, NULL);
-	pthread_mutex_destroy(&c->lock);
-	pthread_cond_destroy(&c->turned);
-	free(c);
+	crew_stop(n->crew, n->crew->count);
+	crew_free(n);
 }

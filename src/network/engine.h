@@ -36,6 +36,7 @@
 #include "network/packet.h"
 #include "network/wheel.h"
 
+#define WORKERS_MAX	NETWORK_THREADS_MAX
 #define CREDITS_ENDLESS 0xffff /* of outputs that never stop */
 #define PORTS_MAX	(TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
 #define NO_PLACE	UINT32_MAX
@@ -225,8 +226,6 @@ struct worker {
 	/* Of the packets of its nodes: in queues, at hosts, of multicasts. */
 	int64_t queued, hosted, multicasts;
 	int error;
-	bool started; /* its thread */
-	pthread_t thread;
 } __attribute__((aligned(128)));
 
 /* Instead of a masked port: legs to the node that it leads to. */
@@ -571,7 +570,7 @@ uint64_t network_inside(const struct network *);
 
 /* ---- crew.c ---- */
 
-int crew_open(struct network *);
+int crew_open(struct network *, unsigned threads);
 void crew_close(struct network *);
 /* Runs cycles from now until then. */
 void crew_run(struct network *, uint64_t until);
