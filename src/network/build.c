@@ -8,7 +8,7 @@
 #include "network/engine.h"
 
 #define WORKER_NODES   2048 /* of a worker: what they need fits a cache */
-#define WORKERS_WANTED 32  /* each reads a list of each other */
+#define WORKERS_WANTED 32   /* each reads a list of each other */
 
 static void network_shape(struct network *n)
 {
