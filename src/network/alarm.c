@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 void alarm_raise(struct worker *w, enum alarm_kind kind, uint32_t port)
 {

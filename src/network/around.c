@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define TRIES 32 /* other nodes that are looked at */
 

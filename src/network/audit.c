@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 /* ---- counters ---- */
 

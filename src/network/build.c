@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define WORKER_NODES   2048 /* of a worker: what they need fits a cache */
 #define WORKERS_WANTED 32   /* each reads a list of each other */

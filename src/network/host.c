@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "network/engine.h"
+#include "network/parts.h"
 
 static void packet_free(struct worker *w, uint32_t packet)
 {

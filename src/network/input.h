@@ -6,7 +6,7 @@
 #ifndef CAY_NETWORK_INPUT_H
 #define CAY_NETWORK_INPUT_H
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 /*
  * What an input will touch is known before its turn: asking for it early hides

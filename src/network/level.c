@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define MODULE_DELAY 1 /* cycles from hearing something to saying something */
 

@@ -3,7 +3,7 @@
  * Bit errors. The CRC at the other end of a link catches them; the link repeats
  * the flit, and whatever follows waits, so that the order stays.
  */
-#include "network/engine.h"
+#include "network/parts.h"
 
 /* How often a flit has to be repeated. A link that fails more often is dead. */
 static unsigned link_errors(struct network *n, uint32_t port)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define LISTS	  1024 /* of a worker; a power of two */
 #define NODE_NONE UINT32_MAX

@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define LOOK_PERIOD 2048    /* cycles between two looks for a deadlock */
 #define LOAD_PERIOD 1000000 /* the same, where nothing is to be seen */

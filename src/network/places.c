@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 bool places_grow(struct worker *w, struct places *l)
 {

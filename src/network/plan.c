@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define PERIOD_LEAST	500    /* cycles */
 #define PERIOD_PACKETS	4000   /* at least */

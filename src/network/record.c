@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "network/engine.h"
+#include "network/parts.h"
 
 #define RECORDS_MAX (1u << 26)
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "network/engine.h"
+#include "network/parts.h"
 
 /* In lists: the node, and which of its network ports. */
 #define SOURCE_BITS 2

@@ -21,9 +21,9 @@
 #include <time.h>
 
 #include "network/batch.h"
-#include "network/engine.h"
 #include "network/load.h"
 #include "network/mark.h"
+#include "network/parts.h"
 #include "network/plan.h"
 #include "network/trend.h"
 
