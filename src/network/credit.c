@@ -66,9 +66,6 @@ void credit_other(struct worker *w, uint32_t place)
 			credit_level(w, place);
 		return; /* a dead link takes no credit */
 	}
-	uint32_t source = port + n->port_source - n->links;
 	wheel_put(&w->wheel, w->now + n->router.inject_credit_delay, w->index,
-		WHEEL_CREDIT,
-		source << n->channel_bits | place_channel(n, place),
-		CREDIT_ONE);
+		WHEEL_CREDIT, place_source(n, place), CREDIT_ONE);
 }

@@ -67,8 +67,7 @@ static void room_give(struct network *n, uint32_t place, unsigned flits)
 	uint32_t port = place_port(n, place);
 	unsigned local = port_local(n, port), c = place_channel(n, place);
 	if (!port_is_link(n, local)) {
-		uint32_t source = port + n->port_source - n->links;
-		n->output[source << n->channel_bits | c].credits += flits;
+		n->output[place_source(n, place)].credits += flits;
 	} else if (n->credits && n->port[port].there != NO_PLACE) {
 		n->output[n->port[port].there + c].credits += flits;
 	}
@@ -88,18 +87,7 @@ static bool flight_removed(struct cut *c, struct wheel_event *e)
 static uint32_t input_current(const struct network *n, uint32_t place)
 {
 	const struct input *in = &n->input[place];
-	bool begun = in->state == INPUT_ACTIVE &&
-		     !(in->count && in->front & PACKET_HEAD);
-	return begun ? n->input_packet[place] : in->front;
-}
-
-static void input_release(struct network *n, uint32_t place)
-{
-	struct input *in = &n->input[place];
-	if (in->state == INPUT_ACTIVE)
-		n->port[place_port(n, in->out)].free |=
-			(uint16_t)(1u << place_channel(n, in->out));
-	in->state = INPUT_IDLE;
+	return input_begun(in) ? n->input_packet[place] : in->front;
 }
 
 /* The flits that stay, in order. */
@@ -124,8 +112,10 @@ static void input_cut(struct network *n, uint32_t place)
 	struct worker *w = node_worker(n, place_node(n, place));
 	if (in->state == INPUT_IDLE)
 		return;
-	if (flit_cut(n, input_current(n, place)))
-		input_release(n, place);
+	if (flit_cut(n, input_current(n, place))) {
+		input_release(n, in);
+		in->state = INPUT_IDLE;
+	}
 	input_clean(n, place);
 	if (!n->credits)
 		credit_level(w, place);

@@ -309,10 +309,7 @@ static void victim_leaves(struct network *n, uint32_t place)
 {
 	struct input *in = &n->input[place];
 	struct packet *p = flit_packet(n, in->front);
-	uint32_t left = space_leg_hops(p->left) + 1;
-	for (unsigned i = p->at; i < p->count; i++)
-		left += space_leg_hops(packet_leg(p, i));
-	p->hops = (uint16_t)(p->hops - left);
+	p->hops = (uint16_t)(p->hops - packet_hops_left(p) - 1);
 	in->port = (uint8_t)n->port_debug;
 	in->group = GROUP_ANY;
 }

@@ -351,6 +351,12 @@ static inline uint32_t port_node(const struct network *n, uint32_t port)
 	return port >> n->port_bits;
 }
 
+/* Where the credits of an input of a network port are kept. */
+static inline uint32_t place_source(const struct network *n, uint32_t place)
+{
+	return place + ((n->port_source - n->links) << n->channel_bits);
+}
+
 static inline uint32_t *input_ring(const struct network *n, uint32_t place)
 {
 	return &n->buffer[(uint64_t)place * (n->depth_mask + 1ull)];

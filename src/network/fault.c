@@ -18,14 +18,6 @@
 
 /* ---- a packet that finds its port masked ---- */
 
-static uint32_t hops_left(const struct packet *p)
-{
-	uint32_t hops = space_leg_hops(p->left);
-	for (unsigned i = p->at; i < p->count; i++)
-		hops += space_leg_hops(packet_leg(p, i));
-	return hops;
-}
-
 static const struct detour *detour_of(const struct network *n, uint32_t port)
 {
 	for (unsigned i = 0; i < n->detours; i++)
@@ -59,20 +51,20 @@ unsigned fault_avoid(struct worker *w, uint32_t node, unsigned port,
 {
 	const struct network *n = w->network;
 	const struct detour *d = detour_of(n, port_of(n, node, port));
-	uint32_t left = hops_left(p);
+	uint32_t left = packet_hops_left(p);
 	w->counters.interrupts++;
 	w->counters.masked++;
 	/* One at most, so that detours cannot lead round for ever. */
 	if (d && !(p->flags & (PACKET_DETOURED | PACKET_MULTICAST)) &&
 		detour_take(p, d)) {
 		p->flags |= PACKET_DETOURED;
-		p->hops = (uint16_t)(p->hops + hops_left(p) - left - 1);
+		p->hops = (uint16_t)(p->hops + packet_hops_left(p) - left - 1);
 		struct packet_step step = packet_next(p);
 		*group = step.group;
 		w->counters.detours++;
 		if (!(n->port[port_of(n, node, step.port)].flags & PORT_MASKED))
 			return step.port;
-		left = hops_left(p);
+		left = packet_hops_left(p);
 	}
 	/* What it does not go from here; its new way counts anew. */
 	p->hops = (uint16_t)(p->hops - left - 1);
@@ -88,9 +80,7 @@ static void input_again(struct network *n, uint32_t place)
 	struct input *in = &n->input[place];
 	struct worker *w = node_worker(n, place_node(n, place));
 	unsigned group;
-	if (in->state == INPUT_ACTIVE)
-		n->port[place_port(n, in->out)].free |=
-			(uint16_t)(1u << place_channel(n, in->out));
+	input_release(n, in);
 	in->state = INPUT_ASKING;
 	in->since = (uint32_t)(n->now + n->router.route_delay);
 	in->port = (uint8_t)fault_avoid(w, place_node(n, place), in->port,
@@ -107,11 +97,10 @@ static void outputs_leave(struct cut *c, uint32_t port)
 		struct input *in = &n->input[p];
 		if (in->state == INPUT_IDLE || in->port != port_local(n, port))
 			continue;
-		if (in->state == INPUT_ASKING ||
-			(in->count && in->front & PACKET_HEAD))
-			input_again(n, p);
-		else
+		if (input_begun(in))
 			cut_packet(c, n->input_packet[p]);
+		else
+			input_again(n, p);
 	}
 }
 
@@ -167,8 +156,7 @@ static bool node_dies(struct cut *c, uint32_t node)
 		cut_link(c, port_of(n, node, n->links + p));
 	for (uint32_t p = first; p < first + (1u << n->node_shift); p++) {
 		struct input *in = &n->input[p];
-		if (in->state == INPUT_ACTIVE &&
-			!(in->count && in->front & PACKET_HEAD))
+		if (input_begun(in))
 			cut_packet(c, n->input_packet[p]);
 		for (unsigned i = 0; i < in->count; i++) {
 			uint32_t flit = input_pop(n, in, p);

@@ -51,7 +51,6 @@ void histogram_add(struct histogram *h, uint64_t value)
 		h->most = value;
 	h->count++;
 	h->sum += value;
-	h->squares += (double)value * (double)value;
 	h->bucket[bucket_of(value)]++;
 }
 
@@ -65,7 +64,6 @@ void histogram_merge(struct histogram *to, const struct histogram *from)
 		to->most = from->most;
 	to->count += from->count;
 	to->sum += from->sum;
-	to->squares += from->squares;
 	uint32_t last = bucket_of(from->most);
 	for (uint32_t i = bucket_of(from->least); i <= last; i++)
 		to->bucket[i] += from->bucket[i];

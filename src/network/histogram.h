@@ -12,7 +12,6 @@
 
 struct histogram {
 	uint64_t count, sum, least, most;
-	double squares; /* sum of them */
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 

@@ -64,6 +64,21 @@ static inline uint32_t input_pop(
 	return flit;
 }
 
+/* Has the head of its packet left, but not the tail? */
+static inline bool input_begun(const struct input *in)
+{
+	return in->state == INPUT_ACTIVE &&
+	       !(in->count && in->front & PACKET_HEAD);
+}
+
+/* Its virtual channel, if it has one, is free. */
+static inline void input_release(struct network *n, const struct input *in)
+{
+	if (in->state == INPUT_ACTIVE)
+		n->port[place_port(n, in->out)].free |=
+			(uint16_t)(1u << in->channel);
+}
+
 /* A flit has left the buffer of an input. */
 static inline void input_credit(
 	struct worker *w, uint32_t place, const struct port *p)

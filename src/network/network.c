@@ -9,10 +9,9 @@
 
 #include "network/parts.h"
 
-#define LOOK_PERIOD 2048    /* cycles between two looks for a deadlock */
-#define LOAD_PERIOD 1000000 /* the same, where nothing is to be seen */
-#define RECOVERY    16ull   /* countdowns in which routers help themselves */
-#define DRAIN_STEP  16	    /* cycles between two looks whether it is empty */
+#define LOOK_PERIOD 2048  /* cycles between two looks for a deadlock */
+#define RECOVERY    16ull /* countdowns in which routers help themselves */
+#define DRAIN_STEP  16	  /* cycles between two looks whether it is empty */
 
 /* ---- sending ---- */
 
@@ -128,8 +127,11 @@ static uint64_t next_stop(const struct network *n, uint64_t until)
 	uint64_t next = bits_min(until, agenda_next(&n->agenda));
 	if (packets_alive(n))
 		next = bits_min(next, n->looked + LOOK_PERIOD);
-	else if (n->load)
-		next = bits_min(next, n->now + LOAD_PERIOD);
+	for (unsigned i = 0; n->load && i < n->workers; i++) {
+		uint64_t first = load_next(&n->worker[i]); /* or never */
+		if (first < next)
+			next = bits_min(next, first + LOOK_PERIOD);
+	}
 	return n->draining ? bits_min(next, n->now + DRAIN_STEP) : next;
 }
 

@@ -109,6 +109,15 @@ static inline uint32_t packet_leg(const struct packet *p, unsigned at)
 	return p->count > SPACE_LEGS_INLINE ? p->more[at] : p->leg[at];
 }
 
+/* That it has not used up. */
+static inline uint32_t packet_hops_left(const struct packet *p)
+{
+	uint32_t hops = space_leg_hops(p->left);
+	for (unsigned i = p->at; i < p->count; i++)
+		hops += space_leg_hops(packet_leg(p, i));
+	return hops;
+}
+
 /* What a crossbar has to know of the next hop. */
 struct packet_step {
 	unsigned port; /* or SPACE_PORT_HOST */

@@ -109,11 +109,6 @@ int router_preset(const char *name, struct router *r)
 	return -ENOENT;
 }
 
-const char *router_preset_name(unsigned index)
-{
-	return index < ARRAY_COUNT(presets) ? presets[index].name : NULL;
-}
-
 const char *router_arbiter_name(enum router_arbiter arbiter)
 {
 	static const char *const names[] = {

@@ -68,8 +68,6 @@ struct router {
 
 /* One of `extoll`, `atoll`, `iq4`. 0, or -ENOENT. */
 int router_preset(const char *name, struct router *);
-/* The names of all presets, in order; NULL behind the last. */
-const char *router_preset_name(unsigned index);
 
 /*
  * 0; or -EINVAL and why in a sentence that lives for ever: delays, levels and

@@ -71,7 +71,6 @@ static void sums_are_kept(void **state)
 	assert_int_equal(h.sum, 5010);
 	assert_int_equal(h.least, 0);
 	assert_int_equal(h.most, 5000);
-	assert_true(h.squares == 49 + 9 + 25e6);
 	assert_true(histogram_mean(&h) == 1252.5);
 }
 
@@ -176,7 +175,6 @@ static void assert_same(const struct histogram *a, const struct histogram *b)
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->least, b->least);
 	assert_int_equal(a->most, b->most);
-	assert_true(a->squares == b->squares);
 	assert_memory_equal(a->bucket, b->bucket, sizeof(a->bucket));
 }
 

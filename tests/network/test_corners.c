@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Corners of a running network: what is held up by what, and what lies at the
+ * edge of what it can be.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "network/load.h"
+
+#define LEG(port) ((uint32_t)(port) << 24 | 1u << 12)
+
+struct corner {
+	struct topology topology;
+	struct network *network;
+};
+
+static struct router router_of(const char *name)
+{
+	struct router r;
+	assert_int_equal(router_preset(name, &r), 0);
+	return r;
+}
+
+static void corner_open(struct corner *c, uint32_t x, uint32_t y,
+	const struct network_options *o)
+{
+	const uint32_t size[2] = { x, y };
+	const char *why;
+	if (c->topology.nodes == 0)
+		assert_int_equal(
+			topology_torus(&c->topology, size, y ? 2 : 1), 0);
+	assert_int_equal(network_open(&c->network, &c->topology, o, &why), 0);
+}
+
+static void corner_close(struct corner *c)
+{
+	network_close(c->network);
+	topology_free(&c->topology);
+}
+
+static void corner_send(struct corner *c, uint64_t when, uint32_t from,
+	uint32_t to, uint32_t length)
+{
+	struct network_packet p = { .from = from, .to = to, .length = length };
+	assert_int_equal(network_send(c->network, when, &p), 0);
+}
+
+/* How many have arrived; the others are reported. */
+static unsigned corner_take(struct corner *c, unsigned *reported)
+{
+	struct network_delivery d;
+	unsigned arrived = 0;
+	*reported = 0;
+	while (network_take(c->network, &d))
+		if (d.fate == NETWORK_DELIVERED)
+			arrived++;
+		else
+			(*reported)++;
+	return arrived;
+}
+
+/* ---- multicasts and deaths ---- */
+
+/* The multicast stands behind a packet that waits for the network to empty. */
+static void a_waiting_multicast_does_not_keep_it_from_emptying(void **state)
+{
+	struct corner c = { 0 };
+	unsigned reported;
+	(void)state;
+	corner_open(&c, 4, 4,
+		&(struct network_options){ .router = router_of("iq4") });
+	network_fail(c.network, 10, NETWORK_LINK_DIES, 5, 0);
+	corner_send(&c, 0, 0, 2, 30);
+	corner_send(&c, 10, 0, 2, 30);
+	corner_send(&c, 10, 0, NETWORK_EVERYBODY, 4);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	assert_int_equal(network_busy(c.network), 0);
+	assert_int_equal(corner_take(&c, &reported), 18);
+	assert_int_equal(reported, 0);
+	corner_close(&c);
+}
+
+/* Whoever a multicast cannot reach any more is named. */
+static void a_network_in_two_parts_reports_the_other(void **state)
+{
+	struct corner c = { 0 };
+	unsigned reported;
+	(void)state;
+	corner_open(&c, 8, 0,
+		&(struct network_options){ .router = router_of("iq4") });
+	network_fail(c.network, 1, NETWORK_LINK_DIES, 0, 1);
+	network_fail(c.network, 1, NETWORK_LINK_DIES, 2, 0);
+	corner_send(&c, 100, 5, NETWORK_EVERYBODY, 1);
+	corner_send(&c, 100, 5, 1, 1);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	assert_int_equal(corner_take(&c, &reported), 5);
+	assert_int_equal(reported, 3 + 1);
+	corner_close(&c);
+}
+
+/* ---- detours ---- */
+
+/* Each of two detours leads over the other dead link. */
+static void detours_do_not_lead_round_for_ever(void **state)
+{
+	const uint32_t up[3] = { LEG(2), LEG(0), LEG(3) };
+	const uint32_t down[3] = { LEG(3), LEG(0), LEG(2) };
+	struct corner c = { 0 };
+	unsigned reported;
+	(void)state;
+	corner_open(&c, 4, 4,
+		&(struct network_options){ .router = router_of("iq4") });
+	assert_int_equal(network_detour(c.network, 0, 0, up, 3), 0);
+	assert_int_equal(network_detour(c.network, 4, 0, down, 3), 0);
+	corner_send(&c, 0, 0, 1, 2);
+	network_fail(c.network, 1, NETWORK_LINK_DIES, 0, 0);
+	network_fail(c.network, 1, NETWORK_LINK_DIES, 4, 0);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	assert_int_equal(network_busy(c.network), 0);
+	assert_int_equal(corner_take(&c, &reported), 1);
+	corner_close(&c);
+}
+
+static void detours_that_are_none_are_refused(void **state)
+{
+	const uint32_t nothing[2] = { 2u << 24, LEG(0) };
+	const uint32_t itself[3] = { LEG(0), LEG(0), LEG(1) };
+	struct corner c = { 0 };
+	(void)state;
+	corner_open(&c, 4, 4,
+		&(struct network_options){ .router = router_of("iq4") });
+	assert_int_equal(network_detour(c.network, 0, 0, nothing, 2), -EINVAL);
+	assert_int_equal(network_detour(c.network, 0, 0, itself, 3), -EINVAL);
+	corner_close(&c);
+}
+
+/* ---- routers ---- */
+
+static void long_delays_are_kept(void **state)
+{
+	struct corner c = { 0 };
+	struct network_delivery d;
+	struct network_options o = { .router = router_of("iq4") };
+	(void)state;
+	o.router.channel_delay = 1000;
+	corner_open(&c, 4, 0, &o);
+	corner_send(&c, 0, 0, 1, 1);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	assert_true(network_take(c.network, &d));
+	assert_int_equal(d.arrived, 7 + 6 + 2 * 999);
+	corner_close(&c);
+}
+
+/* iq4 throws a coin where two ways are as long; in order it must not. */
+static void order_needs_one_way(void **state)
+{
+	struct corner c = { 0 };
+	struct network_delivery d;
+	struct network_options o = { .router = router_of("iq4") };
+	uint64_t next = 0;
+	(void)state;
+	o.router.ordered = true;
+	corner_open(&c, 4, 4, &o);
+	for (uint64_t i = 0; i < 200; i++) {
+		struct network_packet p = {
+			.cookie = i, .to = 10, .length = 1 + i % 5
+		};
+		assert_int_equal(network_send(c.network, i, &p), 0);
+	}
+	assert_int_equal(network_run(c.network, 20000), 0);
+	while (network_take(c.network, &d))
+		assert_int_equal(d.packet.cookie, next++);
+	assert_int_equal(next, 200);
+	corner_close(&c);
+}
+
+/* Ordered, a packet waits for one channel, whatever else is free. */
+static void any_kind_of_deadlock_is_said(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < 3; kind++) {
+		struct network_options o = { .router = router_of("iq4"),
+			.seed = 1 };
+		struct corner c = { 0 };
+		struct length length;
+		o.router.groups = 1;
+		o.router.grouping = ROUTE_GROUPS_PLAIN;
+		o.router.ordered = kind != 1;
+		o.router.deadlock_countdown = kind == 2 ? 500 : 0;
+		if (kind == 1)
+			o.router.switching = ROUTER_CUT_THROUGH;
+		assert_int_equal(
+			length_parse(kind == 1 ? "8" : "1", &length), 0);
+		corner_open(&c, 8, 8, &o);
+		struct traffic t = { .topology = &c.topology };
+		assert_int_equal(load_start(c.network, &t, &length, 0.9), 0);
+		struct network_counters n;
+		int e = network_run(c.network, 50000);
+		network_count(c.network, &n);
+		if (kind == 2)
+			assert_true(e == 0 && n.deadlock_removed > 0);
+		else
+			assert_int_equal(e, -EDEADLK);
+		assert_null(network_check(c.network));
+		corner_close(&c);
+	}
+}
+
+/* ---- topologies ---- */
+
+/* It was not whole from the beginning. */
+static void a_topology_may_have_lost_links_before(void **state)
+{
+	const uint32_t size[2] = { 4, 4 };
+	struct corner c = { 0 };
+	unsigned reported;
+	(void)state;
+	assert_int_equal(topology_torus(&c.topology, size, 2), 0);
+	assert_int_equal(topology_cut(&c.topology, 0, 0), 0);
+	corner_open(&c, 4, 4,
+		&(struct network_options){ .router = router_of("iq4") });
+	corner_send(&c, 0, 0, 1, 3);
+	assert_int_equal(network_run(c.network, 2000), 0);
+	assert_int_equal(corner_take(&c, &reported), 1);
+	corner_close(&c);
+}
+
+static void what_is_too_long_is_refused(void **state)
+{
+	const uint32_t size = 200000;
+	struct network_options o = { .router = router_of("iq4") };
+	struct topology t;
+	struct network *n;
+	const char *why;
+	(void)state;
+	assert_int_equal(topology_torus(&t, &size, 1), 0);
+	assert_int_equal(network_open(&n, &t, &o, &why), -E2BIG);
+	assert_non_null(strstr(why, "legs"));
+	topology_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_waiting_multicast_does_not_keep_it_from_emptying),
+		cmocka_unit_test(a_network_in_two_parts_reports_the_other),
+		cmocka_unit_test(detours_do_not_lead_round_for_ever),
+		cmocka_unit_test(detours_that_are_none_are_refused),
+		cmocka_unit_test(long_delays_are_kept),
+		cmocka_unit_test(order_needs_one_way),
+		cmocka_unit_test(any_kind_of_deadlock_is_said),
+		cmocka_unit_test(a_topology_may_have_lost_links_before),
+		cmocka_unit_test(what_is_too_long_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
