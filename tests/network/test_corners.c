@@ -76,13 +76,12 @@ static void a_waiting_multicast_does_not_keep_it_from_emptying(void **state)
 	(void)state;
 	corner_open(&c, 4, 4,
 		&(struct network_options){ .router = router_of("iq4") });
+	corner_send(&c, 10, 0, 5, 1);
+	corner_send(&c, 10, 0, NETWORK_EVERYBODY, 1);
 	network_fail(c.network, 10, NETWORK_LINK_DIES, 5, 0);
-	corner_send(&c, 0, 0, 2, 30);
-	corner_send(&c, 10, 0, 2, 30);
-	corner_send(&c, 10, 0, NETWORK_EVERYBODY, 4);
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_int_equal(network_busy(c.network), 0);
-	assert_int_equal(corner_take(&c, &reported), 18);
+	assert_int_equal(corner_take(&c, &reported), 17);
 	assert_int_equal(reported, 0);
 	corner_close(&c);
 }
@@ -110,21 +109,23 @@ static void a_network_in_two_parts_reports_the_other(void **state)
 /* Each of two detours leads over the other dead link. */
 static void detours_do_not_lead_round_for_ever(void **state)
 {
-	const uint32_t up[3] = { LEG(2), LEG(0), LEG(3) };
-	const uint32_t down[3] = { LEG(3), LEG(0), LEG(2) };
+	const uint32_t by_2[2] = { LEG(1), LEG(1) };
+	const uint32_t by_0[2] = { LEG(0), LEG(0) };
 	struct corner c = { 0 };
 	unsigned reported;
 	(void)state;
-	corner_open(&c, 4, 4,
+	assert_int_equal(topology_full(&c.topology, 3), 0);
+	corner_open(&c, 0, 0,
 		&(struct network_options){ .router = router_of("iq4") });
-	assert_int_equal(network_detour(c.network, 0, 0, up, 3), 0);
-	assert_int_equal(network_detour(c.network, 4, 0, down, 3), 0);
-	corner_send(&c, 0, 0, 1, 2);
-	network_fail(c.network, 1, NETWORK_LINK_DIES, 0, 0);
-	network_fail(c.network, 1, NETWORK_LINK_DIES, 4, 0);
+	assert_int_equal(network_detour(c.network, 0, 0, by_2, 2), 0);
+	assert_int_equal(network_detour(c.network, 2, 1, by_0, 2), 0);
+	corner_send(&c, 0, 0, 1, 1);
+	network_fail(c.network, 2, NETWORK_LINK_DIES, 0, 0);
+	network_fail(c.network, 2, NETWORK_LINK_DIES, 2, 1);
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_int_equal(network_busy(c.network), 0);
-	assert_int_equal(corner_take(&c, &reported), 1);
+	assert_int_equal(corner_take(&c, &reported), 0);
+	assert_int_equal(reported, 1);
 	corner_close(&c);
 }
 
@@ -173,10 +174,15 @@ static void order_needs_one_way(void **state)
 			.cookie = i, .to = 10, .length = 1 + i % 5
 		};
 		assert_int_equal(network_send(c.network, i, &p), 0);
+		p = (struct network_packet){
+			.cookie = 1000, .from = 1, .to = 2, .length = 5
+		};
+		assert_int_equal(network_send(c.network, i, &p), 0);
 	}
 	assert_int_equal(network_run(c.network, 20000), 0);
 	while (network_take(c.network, &d))
-		assert_int_equal(d.packet.cookie, next++);
+		if (d.packet.cookie < 1000)
+			assert_int_equal(d.packet.cookie, next++);
 	assert_int_equal(next, 200);
 	corner_close(&c);
 }
