@@ -29,7 +29,7 @@ static void child_note(const struct child *c)
 			children[i] = *c;
 			return;
 		}
-	CHECK(!"too many children");
+	fail_msg("too many children");
 }
 
 static void child_forget(struct child *c)
@@ -54,9 +54,10 @@ void child_start(
 	struct child *c, void (*body)(struct child *, void *), void *argument)
 {
 	int line[2];
-	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) == 0);
+	assert_true(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			    line) == 0);
 	pid_t pid = fork();
-	CHECK(pid >= 0);
+	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct child me = { .fd = line[1] };
 		close(line[0]);
@@ -93,16 +94,17 @@ void child_start_near(
 	}
 	struct near *n = calloc(1, sizeof(*n));
 	int line[2];
-	CHECK(n != NULL);
-	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) == 0);
+	assert_true(n != NULL);
+	assert_true(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			    line) == 0);
 	*n = (struct near){ { .fd = line[1] }, body, argument };
 	*c = (struct child){ .pid = getpid(), .fd = line[0] };
-	CHECK_EQUAL(pthread_create(&c->thread, NULL, near_run, n), 0);
+	assert_int_equal(pthread_create(&c->thread, NULL, near_run, n), 0);
 }
 
 void child_tell(struct child *c, uint64_t word)
 {
-	CHECK_EQUAL(
+	assert_int_equal(
 		send(c->fd, &word, sizeof(word), MSG_NOSIGNAL), sizeof(word));
 }
 
@@ -114,8 +116,8 @@ uint64_t child_hear(struct child *c)
 	do
 		n = poll(&p, 1, (int)(PATIENCE_NS / NS_PER_MS));
 	while (n < 0 && errno == EINTR);
-	CHECK_EQUAL(n, 1);
-	CHECK_EQUAL(recv(c->fd, &word, sizeof(word), 0), sizeof(word));
+	assert_int_equal(n, 1);
+	assert_int_equal(recv(c->fd, &word, sizeof(word), 0), sizeof(word));
 	return word;
 }
 
@@ -130,18 +132,18 @@ void child_join(struct child *c)
 	int status = 0;
 	pid_t pid;
 	while ((pid = waitpid(c->pid, &status, WNOHANG)) == 0) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(NS_PER_MS);
 	}
-	CHECK_EQUAL(pid, c->pid);
+	assert_int_equal(pid, c->pid);
 	child_forget(c);
-	CHECK_EQUAL(status, 0);
+	assert_int_equal(status, 0);
 }
 
 void child_kill(struct child *c)
 {
 	kill(c->pid, SIGKILL);
-	CHECK_EQUAL(waitpid(c->pid, NULL, 0), c->pid);
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
 	child_forget(c);
 }
 
@@ -157,7 +159,7 @@ void *shared_memory(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(p != MAP_FAILED);
+	assert_true(p != MAP_FAILED);
 	return p;
 }
 
@@ -191,7 +193,7 @@ static bool process_is_node(const char *pid, const char *name)
 pid_t node_process(const char *name)
 {
 	DIR *processes = opendir("/proc");
-	CHECK(processes != NULL);
+	assert_true(processes != NULL);
 	pid_t found = 0;
 	struct dirent *entry;
 	while (!found && (entry = readdir(processes)))
@@ -206,7 +208,7 @@ bool node_socket(const char *name)
 	char line[512], end[128];
 	bool found = false;
 	FILE *f = fopen("/proc/net/unix", "r");
-	CHECK(f != NULL);
+	assert_true(f != NULL);
 	snprintf(end, sizeof(end), "@cay/%u/%s\n", (unsigned)geteuid(), name);
 	while (!found && fgets(line, sizeof(line), f))
 		found = strstr(line, end) != NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of ports share: checks that also work in children and in
- * threads, waits that end, ports and peers by one call, contents that can be
- * verified, and children that talk with their parent.
+ * What the tests of ports share: waits with a deadline, ports and peers opened
+ * by one call, contents that can be verified, and children that talk with their
+ * parent. cmocka's assertions may be used in children and in threads too: one
+ * that fails prints its message and aborts the process.
  *
  *	int main(void)
  *	{
@@ -57,22 +58,6 @@ static inline uint64_t scaled(uint64_t count)
 {
 	return count / HARNESS_SLOWER;
 }
-
-/* ---- checks: fail the test, or end the child or the program ---- */
-
-_Noreturn void check_failed(const char *file, int line, const char *text);
-void check_equal(int64_t found, int64_t wanted, const char *text,
-	const char *file, int line);
-
-#define CHECK(e)                                              \
-	do {                                                  \
-		if (!(e))                                     \
-			check_failed(__FILE__, __LINE__, #e); \
-	} while (0)
-
-#define CHECK_EQUAL(found, wanted)                                         \
-	check_equal((int64_t)(found), (int64_t)(wanted), #found, __FILE__, \
-		__LINE__)
 
 /* ---- a program's frame ---- */
 

@@ -18,7 +18,7 @@ struct cay_port *open_port(const struct cay_port_options *options)
 	if (!o.nq_entries)
 		o.nq_entries = NQ_ENTRIES;
 	struct cay_port *port = cay_port_open(&o);
-	CHECK_EQUAL(port ? 0 : errno, 0);
+	assert_int_equal(port ? 0 : errno, 0);
 	return port;
 }
 
@@ -36,33 +36,33 @@ struct cay_port *open_small(const char *name, uint32_t nq_entries)
 struct cay_peer *open_peer(struct cay_port *from, const struct cay_port *to)
 {
 	struct cay_peer *peer = NULL;
-	CHECK_EQUAL(cay_peer_resolve(from, cay_port_addr(to), &peer), 0);
+	assert_int_equal(cay_peer_resolve(from, cay_port_addr(to), &peer), 0);
 	return peer;
 }
 
 struct cay_peer *open_peer_named(struct cay_port *from, const char *name)
 {
 	struct cay_peer *peer = NULL;
-	CHECK_EQUAL(cay_peer_lookup(from, name, soon(), &peer), 0);
+	assert_int_equal(cay_peer_lookup(from, name, soon(), &peer), 0);
 	return peer;
 }
 
 void close_port(struct cay_port *port)
 {
-	CHECK_EQUAL(cay_port_close(port), 0);
+	assert_int_equal(cay_port_close(port), 0);
 }
 
 struct cay_stats port_stats(struct cay_port *port)
 {
 	struct cay_stats s;
-	CHECK_EQUAL(cay_port_stats(port, &s), 0);
+	assert_int_equal(cay_port_stats(port, &s), 0);
 	return s;
 }
 
 bool poll_event(struct cay_port *port, struct cay_event *e)
 {
 	int n = cay_poll(port, e, 1);
-	CHECK(n == 0 || n == 1);
+	assert_true(n == 0 || n == 1);
 	return n == 1;
 }
 
@@ -73,7 +73,7 @@ void next_event(struct cay_port *port, struct cay_event *e)
 	while (!poll_event(port, e)) {
 		int r = cay_wait(port, deadline);
 		if (r != -EINTR)
-			CHECK_EQUAL(r, 0);
+			assert_int_equal(r, 0);
 	}
 }
 
@@ -81,7 +81,7 @@ void check_empty(struct cay_port *port)
 {
 	struct cay_event e;
 	for (unsigned i = 0; i < QUIET_POLLS; i++)
-		CHECK(!poll_event(port, &e));
+		assert_true(!poll_event(port, &e));
 }
 
 void expect_message(
@@ -89,11 +89,11 @@ void expect_message(
 {
 	struct cay_event e;
 	next_event(port, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.length, length);
-	CHECK(content_fits(e.data, length, seed));
+	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.length, length);
+	assert_true(content_fits(e.data, length, seed));
 	cay_release(port, &e);
 }
 
@@ -101,9 +101,9 @@ void expect_complete(struct cay_port *port, uint64_t tag, int error)
 {
 	struct cay_event e;
 	next_event(port, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.error, error);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.error, error);
 	cay_release(port, &e);
 }
 
@@ -111,8 +111,8 @@ void expect_gone(struct cay_port *port, uint16_t vpid)
 {
 	struct cay_event e;
 	next_event(port, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_GONE);
-	CHECK_EQUAL(e.error, CAY_ERROR_GONE);
-	CHECK_EQUAL(e.peer.vpid, vpid);
+	assert_int_equal(e.kind, CAY_EVENT_GONE);
+	assert_int_equal(e.error, CAY_ERROR_GONE);
+	assert_int_equal(e.peer.vpid, vpid);
 	cay_release(port, &e);
 }

@@ -51,12 +51,12 @@ static inline unsigned char *place_take(
 	struct cay_port *owner, enum place place, size_t bytes)
 {
 	static unsigned char fixed[STATIC_BYTES];
-	CHECK(bytes <= sizeof(fixed));
+	assert_true(bytes <= sizeof(fixed));
 	memset(fixed, 0, bytes);
 	unsigned char *p = place == PLACE_ARENA	 ? cay_alloc(owner, bytes, 0)
 			   : place == PLACE_HEAP ? calloc(1, bytes)
 						 : fixed;
-	CHECK(p != NULL);
+	assert_true(p != NULL);
 	return p;
 }
 
@@ -73,14 +73,14 @@ static inline struct cay_window *open_window(struct cay_port *owner,
 	void *memory, size_t bytes, unsigned rights, struct cay_key *key)
 {
 	struct cay_window *w = NULL;
-	CHECK_EQUAL(cay_window_open(owner, memory, bytes, rights, &w), 0);
-	CHECK_EQUAL(cay_window_key(w, key), 0);
+	assert_int_equal(cay_window_open(owner, memory, bytes, rights, &w), 0);
+	assert_int_equal(cay_window_key(w, key), 0);
 	return w;
 }
 
 static inline void close_window(struct cay_window *w)
 {
-	CHECK_EQUAL(cay_window_close(w), 0);
+	assert_int_equal(cay_window_close(w), 0);
 }
 
 /* ---- keys between processes ---- */
@@ -129,7 +129,7 @@ static inline void reach_serve(struct reach *r)
 {
 	struct cay_event e;
 	if (r->owner)
-		CHECK(!poll_event(r->owner, &e));
+		assert_true(!poll_event(r->owner, &e));
 }
 
 /* Until all that was issued is done, of which nobody is told. */
@@ -141,11 +141,11 @@ static inline void reach_settle(struct reach *r)
 	while ((result = cay_flush(r->origin, r->peer,
 			r->owner ? 0 : deadline)) == -EAGAIN) {
 		reach_serve(r);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
-	CHECK_EQUAL(result, 0);
+	assert_int_equal(result, 0);
 	/* Room that completions took comes back when they are polled. */
-	CHECK(!poll_event(r->origin, &e));
+	assert_true(!poll_event(r->origin, &e));
 }
 
 /* The origin's next event. */
@@ -159,7 +159,7 @@ static inline void reach_event(struct reach *r, struct cay_event *e)
 	while (!poll_event(r->origin, e)) {
 		if (r->owner != r->origin)
 			reach_serve(r);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 }
 
@@ -168,9 +168,9 @@ static inline void reach_complete(struct reach *r, uint64_t tag, int error)
 {
 	struct cay_event e;
 	reach_event(r, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.error, error);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.error, error);
 	cay_release(r->origin, &e);
 }
 
@@ -189,8 +189,9 @@ static inline void forbid_process_memory(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { COUNT(code), code };
-	CHECK_EQUAL(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	CHECK_EQUAL(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
 struct far {
@@ -240,7 +241,7 @@ static inline void reach_far(enum place place, size_t bytes, unsigned rights,
 	struct child child;
 	child_start(&child, far_child, &f);
 	while (!child_has_told(&child)) {
-		CHECK(!poll_event(owner, &e));
+		assert_true(!poll_event(owner, &e));
 		sched_yield();
 	}
 	child_hear(&child);

@@ -18,8 +18,8 @@ static int status_connect(void)
 	socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 				       1 + (size_t)n);
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	CHECK(s >= 0);
-	CHECK_EQUAL(connect(s, (const struct sockaddr *)&a, length), 0);
+	assert_true(s >= 0);
+	assert_int_equal(connect(s, (const struct sockaddr *)&a, length), 0);
 	return s;
 }
 
@@ -37,10 +37,10 @@ static int status_receive(int s)
 		.msg_control = &space,
 		.msg_controllen = sizeof(space) };
 	int fd = -1;
-	CHECK_EQUAL(recvmsg(s, &m, MSG_CMSG_CLOEXEC), sizeof(reply));
-	CHECK_EQUAL(reply.error, 0);
+	assert_int_equal(recvmsg(s, &m, MSG_CMSG_CLOEXEC), sizeof(reply));
+	assert_int_equal(reply.error, 0);
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	CHECK(c && c->cmsg_type == SCM_RIGHTS);
+	assert_true(c && c->cmsg_type == SCM_RIGHTS);
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
@@ -49,7 +49,7 @@ static int status_ask(void)
 {
 	struct node_request request = { .kind = NODE_STATUS };
 	int s = status_connect();
-	CHECK_EQUAL(send(s, &request, sizeof(request), MSG_NOSIGNAL),
+	assert_int_equal(send(s, &request, sizeof(request), MSG_NOSIGNAL),
 		sizeof(request));
 	int fd = status_receive(s);
 	close(s);
@@ -60,9 +60,9 @@ struct node_status status_read(void)
 {
 	struct node_status status;
 	int fd = status_ask();
-	CHECK_EQUAL(pread(fd, &status, sizeof(status), 0), sizeof(status));
+	assert_int_equal(pread(fd, &status, sizeof(status), 0), sizeof(status));
 	close(fd);
-	CHECK_EQUAL(status.magic, NODE_MAGIC);
+	assert_int_equal(status.magic, NODE_MAGIC);
 	return status;
 }
 
@@ -71,10 +71,10 @@ struct node_status_process status_process(pid_t pid)
 	struct node_status_process p, found = { 0 };
 	struct node_status status;
 	int fd = status_ask();
-	CHECK_EQUAL(pread(fd, &status, sizeof(status), 0), sizeof(status));
+	assert_int_equal(pread(fd, &status, sizeof(status), 0), sizeof(status));
 	for (uint32_t i = 0; i < status.processes; i++) {
 		off_t at = (off_t)(sizeof(status) + i * sizeof(p));
-		CHECK_EQUAL(pread(fd, &p, sizeof(p), at), sizeof(p));
+		assert_int_equal(pread(fd, &p, sizeof(p), at), sizeof(p));
 		if (p.pid == (uint32_t)pid)
 			found = p;
 	}
@@ -89,7 +89,7 @@ struct node_status status_settled(void)
 		struct node_status status = status_read();
 		if (status.zombies == 0)
 			return status;
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(2 * NS_PER_MS);
 	}
 }

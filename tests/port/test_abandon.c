@@ -31,7 +31,7 @@ static void meet_wait(_Atomic int *at, int value)
 {
 	uint64_t deadline = soon();
 	while (*at != value) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		sched_yield();
 	}
 }
@@ -66,8 +66,8 @@ static struct way way_open(void)
 static void way_close(struct way *w)
 {
 	check_empty(w->to);
-	CHECK_EQUAL(port_stats(w->to).nq_used, 0);
-	CHECK_EQUAL(port_stats(w->to).rdr_used, 0);
+	assert_int_equal(port_stats(w->to).nq_used, 0);
+	assert_int_equal(port_stats(w->to).rdr_used, 0);
 	cay_peer_release(w->peer);
 	close_port(w->from);
 	close_port(w->to);
@@ -77,7 +77,7 @@ static void send_tag(struct way *w, uint64_t tag, size_t length)
 {
 	unsigned char data[1000];
 	content_fill(data, length, tag);
-	CHECK_EQUAL(cay_send(w->from, w->peer, tag, data, length, 0), 0);
+	assert_int_equal(cay_send(w->from, w->peer, tag, data, length, 0), 0);
 }
 
 /* True if it was left after this step, false if it has no such step. */
@@ -121,7 +121,7 @@ static void every_step(void **state)
 				check_left(&w, jumped, (enum device_step)step,
 					lengths[i]);
 			}
-	CHECK(left >= 20 * 5 * COUNT(lengths));
+	assert_true(left >= 20 * 5 * COUNT(lengths));
 	way_close(&w);
 }
 
@@ -142,7 +142,7 @@ static void *thread_run(void *argument)
 {
 	struct thread *t = argument;
 	meet = &t->meet;
-	CHECK(send_jump(t->way, 0, 8, t->step));
+	assert_true(send_jump(t->way, 0, 8, t->step));
 	meet = NULL;
 	meet_wait(&t->again, 1);
 	send_tag(t->way, t->tag, 8);
@@ -154,7 +154,7 @@ static void thread_start(
 	struct thread *t, struct way *w, enum device_step step, uint64_t tag)
 {
 	*t = (struct thread){ .way = w, .step = step, .tag = tag };
-	CHECK_EQUAL(pthread_create(&t->thread, NULL, thread_run, t), 0);
+	assert_int_equal(pthread_create(&t->thread, NULL, thread_run, t), 0);
 	meet_wait(&t->meet, MEET_ARRIVED);
 }
 
@@ -163,7 +163,7 @@ static void thread_join(struct thread *t)
 	struct timespec end;
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
-	CHECK_EQUAL(pthread_timedjoin_np(t->thread, NULL, &end), 0);
+	assert_int_equal(pthread_timedjoin_np(t->thread, NULL, &end), 0);
 }
 
 /*
@@ -185,11 +185,11 @@ static void expect_both(struct way *w)
 	uint64_t tags = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		next_event(w->to, &e);
-		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
 		tags |= e.tag;
 		cay_release(w->to, &e);
 	}
-	CHECK_EQUAL(tags, 3);
+	assert_int_equal(tags, 3);
 }
 
 static void both_call_again(enum device_step won)
@@ -241,7 +241,7 @@ static void *ending_run(void *argument)
 {
 	struct thread *t = argument;
 	meet = &t->meet;
-	CHECK(send_jump(t->way, 0, 8, t->step));
+	assert_true(send_jump(t->way, 0, 8, t->step));
 	return NULL;
 }
 
@@ -253,7 +253,8 @@ static void thread_that_left_and_ended(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(steps); i++) {
 		struct thread t = { .way = &w, .step = steps[i] };
-		CHECK_EQUAL(pthread_create(&t.thread, NULL, ending_run, &t), 0);
+		assert_int_equal(
+			pthread_create(&t.thread, NULL, ending_run, &t), 0);
 		meet_wait(&t.meet, MEET_ARRIVED);
 		t.meet = MEET_LEAVE;
 		thread_join(&t);

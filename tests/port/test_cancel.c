@@ -45,8 +45,8 @@ static void receiver_sleep(struct cay_port *port, int epoll)
 {
 	struct epoll_event e;
 	if (cay_port_arm(port) == 0)
-		CHECK_EQUAL(epoll_wait(epoll, &e, 1,
-				    (int)(PATIENCE_NS / NS_PER_MS)),
+		assert_int_equal(epoll_wait(epoll, &e, 1,
+					 (int)(PATIENCE_NS / NS_PER_MS)),
 			1);
 }
 
@@ -54,11 +54,11 @@ static void receiver_sleep(struct cay_port *port, int epoll)
 static bool receiver_count(struct plan *plan, const struct cay_event *e)
 {
 	uint32_t sender = (uint32_t)(e->tag >> 32);
-	CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
+	assert_int_equal(e->kind, CAY_EVENT_MESSAGE);
 	if (sender == LAST)
 		return false;
-	CHECK(sender < plan->waves * WAVE);
-	CHECK_EQUAL(plan->tally[sender].came, (uint32_t)e->tag);
+	assert_true(sender < plan->waves * WAVE);
+	assert_int_equal(plan->tally[sender].came, (uint32_t)e->tag);
 	plan->tally[sender].came++;
 	return true;
 }
@@ -71,7 +71,7 @@ static void receiver_run(struct child *parent, void *argument)
 	struct cay_event e;
 	bool more = true;
 	(void)parent;
-	CHECK_EQUAL(
+	assert_int_equal(
 		epoll_ctl(epoll, EPOLL_CTL_ADD, cay_port_fd(port), &added), 0);
 	while (more) {
 		if (!poll_event(port, &e)) {
@@ -117,7 +117,7 @@ static void sender_send(struct sender *s, uint32_t count)
 	while ((r = cay_send(s->port, s->peer, tag, &tag, sizeof(tag), 0)) ==
 		-EAGAIN)
 		sched_yield();
-	CHECK_EQUAL(r, 0);
+	assert_int_equal(r, 0);
 	s->plan->tally[s->number].sent = count + 1;
 }
 
@@ -164,15 +164,15 @@ static void sender_end(struct sender *s)
 		pthread_cancel(s->thread);
 	clock_gettime(CLOCK_REALTIME, &t);
 	t.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
-	CHECK_EQUAL(pthread_timedjoin_np(s->thread, NULL, &t), 0);
+	assert_int_equal(pthread_timedjoin_np(s->thread, NULL, &t), 0);
 }
 
 static void wave_run(struct sender *wave, struct random *r)
 {
 	for (unsigned i = 0; i < WAVE; i++) {
 		wave[i].started = false;
-		CHECK_EQUAL(pthread_create(&wave[i].thread, NULL, sender_run,
-				    &wave[i]),
+		assert_int_equal(pthread_create(&wave[i].thread, NULL,
+					 sender_run, &wave[i]),
 			0);
 	}
 	for (unsigned i = 0; i < WAVE; i++)
@@ -204,7 +204,7 @@ static void tally_check(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->waves * WAVE; i++) {
 		uint32_t more = plan->tally[i].came - plan->tally[i].sent;
-		CHECK(more <= (plan->ending == END_CANCELLED_ANYWHERE));
+		assert_true(more <= (plan->ending == END_CANCELLED_ANYWHERE));
 	}
 }
 
@@ -218,9 +218,9 @@ static void end_by(enum ending ending)
 	struct cay_peer *peer = open_peer_named(port, "receiver");
 	waves_run(&plan, port, peer);
 	/* All records are free again; this thread takes one of them. */
-	CHECK_EQUAL(status_process(getpid()).records, 0);
-	CHECK_EQUAL(cay_send_wait(port, peer, (uint64_t)LAST << 32, NULL, 0, 0,
-			    soon()),
+	assert_int_equal(status_process(getpid()).records, 0);
+	assert_int_equal(cay_send_wait(port, peer, (uint64_t)LAST << 32, NULL,
+				 0, 0, soon()),
 		0);
 	child_join(&receiver);
 	tally_check(&plan);

@@ -32,7 +32,7 @@ static struct two two_open(void)
 
 static void two_close(struct two *t)
 {
-	CHECK_EQUAL(port_stats(t->heap.origin).refs_used, 0);
+	assert_int_equal(port_stats(t->heap.origin).refs_used, 0);
 	close_window(t->arena.window);
 	place_give(t->arena.owner, PLACE_ARENA, t->arena.memory);
 	reach_close(&t->heap);
@@ -62,22 +62,22 @@ static void done_when_the_owner_polls(void **state)
 	struct two t = two_open();
 	struct reach *r = &t.heap;
 	(void)state;
-	CHECK_EQUAL(add(r, 1, 0), 0);
-	CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 8, ~0ull, 0x0f,
-			    2, CAY_ACK),
+	assert_int_equal(add(r, 1, 0), 0);
+	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 8, ~0ull,
+				 0x0f, 2, CAY_ACK),
 		0);
 	check_empty(r->origin);
-	CHECK_EQUAL(word_at(r, 0), 0);
-	CHECK_EQUAL(word_at(r, 8), 0);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EAGAIN);
+	assert_int_equal(word_at(r, 0), 0);
+	assert_int_equal(word_at(r, 8), 0);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EAGAIN);
 	reach_serve(r);
-	CHECK_EQUAL(word_at(r, 0), 1);
-	CHECK_EQUAL(word_at(r, 8), 0xffffffff);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), 0);
+	assert_int_equal(word_at(r, 0), 1);
+	assert_int_equal(word_at(r, 8), 0xffffffff);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), 0);
 	expect_complete(r->origin, 1, 0);
 	expect_complete(r->origin, 2, 0);
-	CHECK_EQUAL(port_stats(r->origin).carried, 2);
-	CHECK_EQUAL(port_stats(r->owner).served, 2);
+	assert_int_equal(port_stats(r->origin).carried, 2);
+	assert_int_equal(port_stats(r->owner).served, 2);
 	two_close(&t);
 }
 
@@ -88,11 +88,12 @@ static void puts_and_gets_are_not_carried(void **state)
 	struct reach *r = &t.heap;
 	uint64_t got = 0;
 	(void)state;
-	CHECK_EQUAL(put(r, 0, 7, 0), 0);
-	CHECK_EQUAL(word_at(r, 0), 7);
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, &got, 8, 0, 0), 0);
-	CHECK_EQUAL(got, 7);
-	CHECK_EQUAL(port_stats(r->origin).carried, 0);
+	assert_int_equal(put(r, 0, 7, 0), 0);
+	assert_int_equal(word_at(r, 0), 7);
+	assert_int_equal(
+		cay_get(r->origin, r->peer, r->key, 0, &got, 8, 0, 0), 0);
+	assert_int_equal(got, 7);
+	assert_int_equal(port_stats(r->origin).carried, 0);
 	two_close(&t);
 }
 
@@ -104,38 +105,38 @@ static void order_is_kept(void **state)
 	struct two t = two_open();
 	uint64_t got = 0, previous = 0;
 	(void)state;
-	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
-	CHECK_EQUAL(put(&t.arena, 0, 5, 0), 0);
-	CHECK_EQUAL(cay_fetch_add_into(t.arena.origin, t.arena.peer,
-			    t.arena.key, 0, 2, &previous, 0, 0),
+	assert_int_equal(add(&t.heap, 1, 0), 0);
+	assert_int_equal(put(&t.arena, 0, 5, 0), 0);
+	assert_int_equal(cay_fetch_add_into(t.arena.origin, t.arena.peer,
+				 t.arena.key, 0, 2, &previous, 0, 0),
 		0);
-	CHECK_EQUAL(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0, &got,
-			    8, 0, 0),
+	assert_int_equal(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0,
+				 &got, 8, 0, 0),
 		0);
-	CHECK_EQUAL(cay_put_masked(t.arena.origin, t.arena.peer, t.arena.key, 0,
-			    0xff00, 2, 0, 0),
+	assert_int_equal(cay_put_masked(t.arena.origin, t.arena.peer,
+				 t.arena.key, 0, 0xff00, 2, 0, 0),
 		0);
-	CHECK_EQUAL(put(&t.heap, 8, 9, 0), 0);
-	CHECK_EQUAL(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, 0), 0);
-	CHECK(word_at(&t.heap, 0) == 0 && word_at(&t.heap, 8) == 0);
-	CHECK(word_at(&t.arena, 0) == 0 && got == 0 && previous == 0);
+	assert_int_equal(put(&t.heap, 8, 9, 0), 0);
+	assert_int_equal(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, 0), 0);
+	assert_true(word_at(&t.heap, 0) == 0 && word_at(&t.heap, 8) == 0);
+	assert_true(word_at(&t.arena, 0) == 0 && got == 0 && previous == 0);
 	/* The message comes behind all of them. */
 	struct cay_event e;
-	CHECK(poll_event(t.heap.owner, &e));
-	CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
+	assert_true(poll_event(t.heap.owner, &e));
+	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
 	cay_release(t.heap.owner, &e);
-	CHECK(word_at(&t.heap, 0) == 1 && word_at(&t.heap, 8) == 9);
-	CHECK_EQUAL(word_at(&t.arena, 0), 0xff07);
+	assert_true(word_at(&t.heap, 0) == 1 && word_at(&t.heap, 8) == 9);
+	assert_int_equal(word_at(&t.arena, 0), 0xff07);
 	expect_complete(t.heap.origin, 1, 0);
 	reach_settle(&t.heap);
-	CHECK_EQUAL(got, 7);
-	CHECK_EQUAL(previous, 5);
+	assert_int_equal(got, 7);
+	assert_int_equal(previous, 5);
 	/* And now they are direct again. */
 	uint64_t carried = port_stats(t.heap.origin).carried;
-	CHECK_EQUAL(carried, 6);
-	CHECK_EQUAL(put(&t.arena, 0, 1, 0), 0);
-	CHECK_EQUAL(word_at(&t.arena, 0), 1);
-	CHECK_EQUAL(port_stats(t.heap.origin).carried, carried);
+	assert_int_equal(carried, 6);
+	assert_int_equal(put(&t.arena, 0, 1, 0), 0);
+	assert_int_equal(word_at(&t.arena, 0), 1);
+	assert_int_equal(port_stats(t.heap.origin).carried, carried);
 	two_close(&t);
 }
 
@@ -144,16 +145,16 @@ static void free_order_overtakes(void **state)
 	struct two t = two_open();
 	uint64_t got = 0;
 	(void)state;
-	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
-	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FREE_ORDER), 0);
-	CHECK_EQUAL(word_at(&t.arena, 0), 5);
-	CHECK_EQUAL(put(&t.heap, 8, 6, CAY_FREE_ORDER), 0);
-	CHECK_EQUAL(word_at(&t.heap, 8), 6);
-	CHECK_EQUAL(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0, &got,
-			    8, 0, CAY_FREE_ORDER),
+	assert_int_equal(add(&t.heap, 1, 0), 0);
+	assert_int_equal(put(&t.arena, 0, 5, CAY_FREE_ORDER), 0);
+	assert_int_equal(word_at(&t.arena, 0), 5);
+	assert_int_equal(put(&t.heap, 8, 6, CAY_FREE_ORDER), 0);
+	assert_int_equal(word_at(&t.heap, 8), 6);
+	assert_int_equal(cay_get(t.arena.origin, t.arena.peer, t.arena.key, 0,
+				 &got, 8, 0, CAY_FREE_ORDER),
 		0);
-	CHECK_EQUAL(got, 5);
-	CHECK_EQUAL(word_at(&t.heap, 0), 0);
+	assert_int_equal(got, 5);
+	assert_int_equal(word_at(&t.heap, 0), 0);
 	reach_complete(&t.heap, 1, 0);
 	two_close(&t);
 }
@@ -169,9 +170,9 @@ static void other_peers_go_on(void **state)
 	r.peer = open_peer(r.origin, other);
 	struct cay_window *w =
 		open_window(other, word, 8, RIGHTS_ACCESS, &r.key);
-	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
-	CHECK_EQUAL(put(&r, 0, 3, 0), 0);
-	CHECK_EQUAL(*word, 3);
+	assert_int_equal(add(&t.heap, 1, 0), 0);
+	assert_int_equal(put(&r, 0, 3, 0), 0);
+	assert_int_equal(*word, 3);
 	reach_complete(&t.heap, 1, 0);
 	close_window(w);
 	cay_peer_release(r.peer);
@@ -184,16 +185,18 @@ static void fences_wait(void **state)
 {
 	struct two t = two_open();
 	(void)state;
-	CHECK_EQUAL(add(&t.heap, 1, 0), 0);
-	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE), -EAGAIN);
-	CHECK_EQUAL(add(&t.heap, 2, CAY_FENCE), -EAGAIN);
-	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE | CAY_FREE_ORDER), -EAGAIN);
-	CHECK_EQUAL(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, CAY_FENCE),
+	assert_int_equal(add(&t.heap, 1, 0), 0);
+	assert_int_equal(put(&t.arena, 0, 5, CAY_FENCE), -EAGAIN);
+	assert_int_equal(add(&t.heap, 2, CAY_FENCE), -EAGAIN);
+	assert_int_equal(
+		put(&t.arena, 0, 5, CAY_FENCE | CAY_FREE_ORDER), -EAGAIN);
+	assert_int_equal(
+		cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, CAY_FENCE),
 		-EAGAIN);
-	CHECK_EQUAL(word_at(&t.arena, 0), 0);
+	assert_int_equal(word_at(&t.arena, 0), 0);
 	reach_serve(&t.heap);
-	CHECK_EQUAL(put(&t.arena, 0, 5, CAY_FENCE), 0);
-	CHECK_EQUAL(word_at(&t.arena, 0), 5);
+	assert_int_equal(put(&t.arena, 0, 5, CAY_FENCE), 0);
+	assert_int_equal(word_at(&t.arena, 0), 5);
 	expect_complete(t.heap.origin, 1, 0);
 	two_close(&t);
 }
@@ -209,16 +212,16 @@ static void there_is_an_end_of_room(void **state)
 		uint64_t issued = 0;
 		while (add(&t.heap, issued, 0) == 0)
 			issued++;
-		CHECK_EQUAL(issued, 64);
-		CHECK_EQUAL(add(&t.heap, 0, 0), -EAGAIN);
-		CHECK_EQUAL(put(&t.arena, 0, 1, 0), -EAGAIN);
-		CHECK_EQUAL(port_stats(t.heap.origin).refs_used, 64);
+		assert_int_equal(issued, 64);
+		assert_int_equal(add(&t.heap, 0, 0), -EAGAIN);
+		assert_int_equal(put(&t.arena, 0, 1, 0), -EAGAIN);
+		assert_int_equal(port_stats(t.heap.origin).refs_used, 64);
 		sum += issued;
 		for (uint64_t i = 0; i < issued; i++)
 			reach_complete(&t.heap, i, 0);
-		CHECK_EQUAL(word_at(&t.heap, 0), sum);
+		assert_int_equal(word_at(&t.heap, 0), sum);
 	}
-	CHECK_EQUAL(word_at(&t.arena, 0), 0);
+	assert_int_equal(word_at(&t.arena, 0), 0);
 	two_close(&t);
 }
 
@@ -238,19 +241,19 @@ static void flush_waits(void **state)
 	pthread_t thread;
 	uint64_t previous = 7;
 	(void)state;
-	CHECK_EQUAL(cay_fetch_add_into(
-			    r->origin, r->peer, r->key, 0, 1, &previous, 0, 0),
+	assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key, 0, 1,
+				 &previous, 0, 0),
 		0);
 	uint64_t deadline = now_ns() + 20 * NS_PER_MS;
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EAGAIN);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, deadline), -ETIMEDOUT);
-	CHECK(now_ns() >= deadline);
-	CHECK_EQUAL(previous, 7);
-	CHECK_EQUAL(pthread_create(&thread, NULL, serve_later, r), 0);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, CAY_FOREVER), 0);
-	CHECK_EQUAL(previous, 0);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EAGAIN);
+	assert_int_equal(cay_flush(r->origin, r->peer, deadline), -ETIMEDOUT);
+	assert_true(now_ns() >= deadline);
+	assert_int_equal(previous, 7);
+	assert_int_equal(pthread_create(&thread, NULL, serve_later, r), 0);
+	assert_int_equal(cay_flush(r->origin, r->peer, CAY_FOREVER), 0);
+	assert_int_equal(previous, 0);
 	pthread_join(thread, NULL);
-	CHECK_EQUAL(word_at(r, 0), 1);
+	assert_int_equal(word_at(r, 0), 1);
 	reach_settle(r);
 	two_close(&t);
 }
@@ -262,15 +265,15 @@ static void expect_withdrawn(struct reach *r, const struct instruction *i,
 {
 	struct cay_event e;
 	next_event(r->origin, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, CAY_ERROR_TIMEOUT);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.command, instruction_command(i, flags));
-	CHECK_EQUAL(e.length, i->length);
-	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, CAY_ERROR_TIMEOUT);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.command, instruction_command(i, flags));
+	assert_int_equal(e.length, i->length);
+	assert_int_equal(e.peer.vpid, cay_peer_addr(r->peer).vpid);
 	if (i->is & PLACED) {
-		CHECK_EQUAL(e.offset, i->offset);
-		CHECK_EQUAL(e.window, r->key.window);
+		assert_int_equal(e.offset, i->offset);
+		assert_int_equal(e.window, r->key.window);
 	}
 	cay_release(r->origin, &e);
 }
@@ -284,23 +287,23 @@ static void what_is_withdrawn_is_not_done(void **state)
 	for (unsigned flags = 0; flags <= CAY_ACK; flags += CAY_ACK) {
 		instruction_into = 99;
 		memset(instruction_bytes, 0, sizeof(instruction_bytes));
-		CHECK_EQUAL(add(&t.heap, 1000, 0), 0);
+		assert_int_equal(add(&t.heap, 1000, 0), 0);
 		for (unsigned i = 0; i < COUNT(instructions); i++)
-			CHECK_EQUAL(
+			assert_int_equal(
 				instructions[i].issue(&t.arena, i, flags), 0);
-		CHECK_EQUAL(cay_cancel(t.heap.origin, 12345), 0);
+		assert_int_equal(cay_cancel(t.heap.origin, 12345), 0);
 		for (unsigned i = 0; i < COUNT(instructions); i++) {
-			CHECK_EQUAL(cay_cancel(t.heap.origin, i), 1);
-			CHECK_EQUAL(cay_cancel(t.heap.origin, i), 0);
+			assert_int_equal(cay_cancel(t.heap.origin, i), 1);
+			assert_int_equal(cay_cancel(t.heap.origin, i), 0);
 			expect_withdrawn(&t.arena, &instructions[i], i, flags);
 		}
 		reach_complete(&t.heap, 1000, 0);
 		reach_settle(&t.heap);
-		CHECK(content_fits(t.arena.memory, INSTRUCTION_BYTES, 1));
-		CHECK_EQUAL(instruction_into, 99);
+		assert_true(content_fits(t.arena.memory, INSTRUCTION_BYTES, 1));
+		assert_int_equal(instruction_into, 99);
 	}
-	CHECK_EQUAL(word_at(&t.heap, 0), 2);
-	CHECK_EQUAL(port_stats(t.heap.owner).served, 2);
+	assert_int_equal(word_at(&t.heap, 0), 2);
+	assert_int_equal(port_stats(t.heap.owner).served, 2);
 	two_close(&t);
 }
 
@@ -309,14 +312,14 @@ static void several_with_one_tag(void **state)
 	struct two t = two_open();
 	(void)state;
 	for (unsigned i = 0; i < 20; i++)
-		CHECK_EQUAL(add(&t.heap, i % 2, 0), 0);
-	CHECK_EQUAL(cay_cancel(t.heap.origin, 1), 10);
+		assert_int_equal(add(&t.heap, i % 2, 0), 0);
+	assert_int_equal(cay_cancel(t.heap.origin, 1), 10);
 	for (unsigned i = 0; i < 10; i++)
 		expect_complete(t.heap.origin, 1, CAY_ERROR_TIMEOUT);
 	for (unsigned i = 0; i < 10; i++)
 		reach_complete(&t.heap, 0, 0);
-	CHECK_EQUAL(word_at(&t.heap, 0), 10);
-	CHECK_EQUAL(cay_cancel(t.heap.origin, 0), 0);
+	assert_int_equal(word_at(&t.heap, 0), 10);
+	assert_int_equal(cay_cancel(t.heap.origin, 0), 0);
 	two_close(&t);
 }
 
@@ -329,14 +332,14 @@ static void long_messages_are_withdrawn(void **state)
 	unsigned char *plain = calloc(1, 10000);
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_send(r->origin, r->peer, 2 * i, mapped, 10000, 0),
 			0);
-		CHECK_EQUAL(cay_send(r->origin, r->peer, 2 * i + 1, plain,
-				    10000, 0),
+		assert_int_equal(cay_send(r->origin, r->peer, 2 * i + 1, plain,
+					 10000, 0),
 			0);
-		CHECK_EQUAL(cay_cancel(r->origin, 2 * i), 1);
-		CHECK_EQUAL(cay_cancel(r->origin, 2 * i + 1), 1);
+		assert_int_equal(cay_cancel(r->origin, 2 * i), 1);
+		assert_int_equal(cay_cancel(r->origin, 2 * i + 1), 1);
 		expect_complete(r->origin, 2 * i, CAY_ERROR_TIMEOUT);
 		expect_complete(r->origin, 2 * i + 1, CAY_ERROR_TIMEOUT);
 		check_empty(r->owner);
@@ -368,7 +371,7 @@ static void withdrawn_or_done(void **state)
 	uint64_t done = 0, withdrawn = 0;
 	pthread_t thread;
 	(void)state;
-	CHECK_EQUAL(pthread_create(&thread, NULL, race_serve, &race), 0);
+	assert_int_equal(pthread_create(&thread, NULL, race_serve, &race), 0);
 	for (uint64_t i = 0; i < scaled(20000); i++) {
 		struct cay_event e;
 		/* The owner's thread may not run for a while. */
@@ -378,17 +381,17 @@ static void withdrawn_or_done(void **state)
 			atomic_signal_fence(memory_order_seq_cst);
 		int cancelled = cay_cancel(t.heap.origin, i);
 		next_event(t.heap.origin, &e);
-		CHECK_EQUAL(e.tag, i);
-		CHECK_EQUAL(e.error, cancelled ? CAY_ERROR_TIMEOUT : 0);
+		assert_int_equal(e.tag, i);
+		assert_int_equal(e.error, cancelled ? CAY_ERROR_TIMEOUT : 0);
 		withdrawn += (uint64_t)cancelled;
 		if (!cancelled)
-			CHECK_EQUAL(e.result, ++done);
+			assert_int_equal(e.result, ++done);
 		cay_release(t.heap.origin, &e);
 	}
 	atomic_store(&race.stop, true);
 	pthread_join(thread, NULL);
-	CHECK_EQUAL(done + withdrawn, scaled(20000));
-	CHECK_EQUAL(word_at(&t.heap, 0), done);
+	assert_int_equal(done + withdrawn, scaled(20000));
+	assert_int_equal(word_at(&t.heap, 0), done);
 	two_close(&t);
 }
 
@@ -400,25 +403,25 @@ static void windows_that_change_meanwhile(void **state)
 	struct reach *r = &t.heap;
 	struct cay_key new;
 	(void)state;
-	CHECK_EQUAL(add(r, 1, 0), 0);
-	CHECK_EQUAL(cay_window_revoke(r->window, &new), 0);
+	assert_int_equal(add(r, 1, 0), 0);
+	assert_int_equal(cay_window_revoke(r->window, &new), 0);
 	reach_complete(r, 1, CAY_ERROR_CAPABILITY);
 	r->key = new;
 	struct cay_peer *self = open_peer(r->owner, r->owner);
-	CHECK_EQUAL(add(r, 2, 0), 0);
-	CHECK_EQUAL(cay_window_lock(r->owner, self, new, 0), 0);
+	assert_int_equal(add(r, 2, 0), 0);
+	assert_int_equal(cay_window_lock(r->owner, self, new, 0), 0);
 	reach_complete(r, 2, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(cay_window_unlock(r->owner, self, new), 0);
+	assert_int_equal(cay_window_unlock(r->owner, self, new), 0);
 	/* A lock of its own does not keep it out. */
-	CHECK_EQUAL(add(r, 3, 0), 0);
-	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, new, 0), 0);
+	assert_int_equal(add(r, 3, 0), 0);
+	assert_int_equal(cay_window_lock(r->origin, r->peer, new, 0), 0);
 	reach_complete(r, 3, 0);
-	CHECK_EQUAL(cay_window_unlock(r->origin, r->peer, new), 0);
-	CHECK_EQUAL(word_at(r, 0), 1);
-	CHECK_EQUAL(add(r, 4, 0), 0);
+	assert_int_equal(cay_window_unlock(r->origin, r->peer, new), 0);
+	assert_int_equal(word_at(r, 0), 1);
+	assert_int_equal(add(r, 4, 0), 0);
 	close_window(r->window);
 	reach_complete(r, 4, CAY_ERROR_TARGET_WINDOW);
-	CHECK_EQUAL(word_at(r, 0), 1);
+	assert_int_equal(word_at(r, 0), 1);
 	r->window = NULL;
 	cay_peer_release(self);
 	two_close(&t);
@@ -454,37 +457,37 @@ static void pending_at_the_gone(bool closes)
 	r.peer = open_peer_named(r.origin, "silent");
 	uint16_t vpid = cay_peer_addr(r.peer).vpid;
 	instruction_into = 99;
-	CHECK_EQUAL(add(&r, 0, 0), 0);
+	assert_int_equal(add(&r, 0, 0), 0);
 	for (unsigned i = 0; i < COUNT(instructions); i++)
-		CHECK_EQUAL(instructions[i].issue(&r, i + 1, 0), 0);
-	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), -EAGAIN);
+		assert_int_equal(instructions[i].issue(&r, i + 1, 0), 0);
+	assert_int_equal(cay_flush(r.origin, r.peer, 0), -EAGAIN);
 	if (closes) {
 		child_tell(&child, 1);
 		child_hear(&child);
 	} else {
 		kill(child.pid, SIGKILL);
 	}
-	CHECK_EQUAL(cay_flush(r.origin, r.peer, soon()), 0);
+	assert_int_equal(cay_flush(r.origin, r.peer, soon()), 0);
 	for (unsigned i = 0; i <= COUNT(instructions); i++) {
 		struct cay_event e;
 		next_event(r.origin, &e);
-		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-		CHECK_EQUAL(e.error, CAY_ERROR_GONE);
-		CHECK_EQUAL(e.tag, i);
+		assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+		assert_int_equal(e.error, CAY_ERROR_GONE);
+		assert_int_equal(e.tag, i);
 		if (i) {
 			const struct instruction *x = &instructions[i - 1];
-			CHECK_EQUAL(e.command, x->command);
-			CHECK_EQUAL(e.length, x->length);
+			assert_int_equal(e.command, x->command);
+			assert_int_equal(e.length, x->length);
 			if (x->is & PLACED)
-				CHECK_EQUAL(e.offset, x->offset);
+				assert_int_equal(e.offset, x->offset);
 		}
 		cay_release(r.origin, &e);
 	}
 	expect_gone(r.origin, vpid);
 	check_empty(r.origin);
-	CHECK_EQUAL(instruction_into, 99);
-	CHECK_EQUAL(add(&r, 0, 0), -EPIPE);
-	CHECK_EQUAL(port_stats(r.origin).refs_used, 0);
+	assert_int_equal(instruction_into, 99);
+	assert_int_equal(add(&r, 0, 0), -EPIPE);
+	assert_int_equal(port_stats(r.origin).refs_used, 0);
 	child_kill(&child);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
@@ -517,7 +520,7 @@ static void leaving_origin(struct child *parent, void *argument)
 	struct reach r = { .origin = open_port(NULL), .key = l->key };
 	r.peer = open_peer_named(r.origin, "owner");
 	for (unsigned i = 0; i < PENDING; i++)
-		CHECK_EQUAL(add(&r, i, 0), 0);
+		assert_int_equal(add(&r, i, 0), 0);
 	if (l->closes) {
 		cay_peer_release(r.peer);
 		close_port(r.origin);
@@ -541,16 +544,16 @@ static void origin_goes(bool closes)
 	child_hear(&child);
 	if (!closes)
 		child_kill(&child);
-	CHECK_EQUAL(word_at(&r, 0), 0);
+	assert_int_equal(word_at(&r, 0), 0);
 	check_empty(owner);
-	CHECK_EQUAL(word_at(&r, 0), PENDING);
+	assert_int_equal(word_at(&r, 0), PENDING);
 	if (closes) {
 		child_tell(&child, 1);
 		child_join(&child);
 	}
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	assert_int_equal(status_settled().heap_used, heap_used);
 	check_empty(owner);
-	CHECK_EQUAL(word_at(&r, 0), PENDING);
+	assert_int_equal(word_at(&r, 0), PENDING);
 	close_window(w);
 	free(memory);
 	close_port(owner);
@@ -605,7 +608,7 @@ static void origins_die_at_any_moment(void **state)
 			child_hear(&children[j]);
 		uint64_t until = now_ns() + random_below(&random, NS_PER_MS);
 		do
-			CHECK(!poll_event(owner, &e));
+			assert_true(!poll_event(owner, &e));
 		while (now_ns() < until);
 		for (unsigned j = 0; j < COUNT(children); j++)
 			child_kill(&children[j]);
@@ -613,7 +616,7 @@ static void origins_die_at_any_moment(void **state)
 	uint64_t deadline = soon();
 	while (status_read().zombies || status_read().heap_used != heap_used) {
 		check_empty(owner);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	close_window(w);
 	free(memory);
@@ -648,11 +651,11 @@ static void summing_child(struct child *parent, void *argument)
 	struct cay_event e;
 	r.peer = open_peer_named(r.origin, "owner");
 	for (unsigned i = 0; i < COUNT(threads); i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			pthread_create(&threads[i], NULL, summer_run, &s), 0);
 	while (cay_flush(r.origin, r.peer, 0) ||
 		port_stats(r.origin).issued < COUNT(threads) * s.rounds)
-		CHECK(!poll_event(r.origin, &e));
+		assert_true(!poll_event(r.origin, &e));
 	for (unsigned i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	reach_settle(&r);
@@ -679,11 +682,11 @@ static void sums_are_right(void **state)
 		while (!child_has_told(&children[i])) {
 			atomic_fetch_add(word, 1);
 			own++;
-			CHECK(!poll_event(owner, &e));
+			assert_true(!poll_event(owner, &e));
 		}
 		child_join(&children[i]);
 	}
-	CHECK_EQUAL(atomic_load(word), own + 4 * rounds);
+	assert_int_equal(atomic_load(word), own + 4 * rounds);
 	close_window(w);
 	free(memory);
 	close_port(owner);
@@ -694,13 +697,14 @@ static void sums_are_right(void **state)
 /* Each that is carried ends in the error, and the owner goes on. */
 static void carried_ends_in(struct reach *r, int error)
 {
-	CHECK_EQUAL(cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 1, 0), 0);
+	assert_int_equal(
+		cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 1, 0), 0);
 	reach_complete(r, 1, error);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_compare_swap(r->origin, r->peer, r->key, 8, 0, 1, 2, 0), 0);
 	reach_complete(r, 2, error);
-	CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 16, ~0ull, 0xff,
-			    3, CAY_NOTIFY),
+	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 16, ~0ull,
+				 0xff, 3, CAY_NOTIFY),
 		0);
 	reach_complete(r, 3, error);
 }
@@ -715,12 +719,12 @@ static void memory_that_is_not_there(void **state)
 	r.peer = open_peer(r.origin, r.owner);
 	r.memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(r.memory != MAP_FAILED);
+	assert_true(r.memory != MAP_FAILED);
 	r.window = open_window(r.owner, r.memory, 4096, RIGHTS_ACCESS, &r.key);
 	carried_ends_in(&r, CAY_ERROR_NONE);
-	CHECK_EQUAL(mprotect(r.memory, 4096, PROT_READ), 0);
+	assert_int_equal(mprotect(r.memory, 4096, PROT_READ), 0);
 	carried_ends_in(&r, CAY_ERROR_MEMORY);
-	CHECK_EQUAL(munmap(r.memory, 4096), 0);
+	assert_int_equal(munmap(r.memory, 4096), 0);
 	carried_ends_in(&r, CAY_ERROR_MEMORY);
 	close_window(r.window);
 	cay_peer_release(r.peer);

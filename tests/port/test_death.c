@@ -29,7 +29,7 @@ static void victim_run(struct child *parent, void *argument)
 	child_tell(parent, 1);
 	for (unsigned i = 0; i < v->polls; i++) {
 		next_event(port, &e);
-		CHECK_EQUAL(e.length, LONG_BYTES);
+		assert_int_equal(e.length, LONG_BYTES);
 	}
 	child_tell(parent, 2);
 	child_hear(parent);
@@ -39,8 +39,8 @@ static void check_dead(struct cay_port *port, struct cay_peer *peer)
 {
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	check_empty(port);
-	CHECK_EQUAL(cay_send(port, peer, 0, NULL, 0, 0), -EPIPE);
-	CHECK_EQUAL(port_stats(port).refs_used, 0);
+	assert_int_equal(cay_send(port, peer, 0, NULL, 0, 0), -EPIPE);
+	assert_int_equal(port_stats(port).refs_used, 0);
 }
 
 static void target_dies(unsigned polls, bool mapped)
@@ -55,10 +55,10 @@ static void target_dies(unsigned polls, bool mapped)
 	child_hear(&child);
 	struct cay_peer *peer = open_peer_named(port, "victim");
 	for (unsigned i = 0; i < LONGS; i++)
-		CHECK_EQUAL(cay_send(port, peer, i, mapped ? arena : own,
-				    LONG_BYTES, 0),
+		assert_int_equal(cay_send(port, peer, i, mapped ? arena : own,
+					 LONG_BYTES, 0),
 			0);
-	CHECK_EQUAL(child_hear(&child), 2);
+	assert_int_equal(child_hear(&child), 2);
 	child_kill(&child);
 	for (unsigned i = 0; i < LONGS; i++)
 		expect_complete(port, i, CAY_ERROR_GONE);
@@ -69,7 +69,7 @@ static void target_dies(unsigned polls, bool mapped)
 	free(own);
 	/* Unless staging is kept for the next one, nothing stays. */
 	port = open_port(NULL);
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	assert_int_equal(status_settled().heap_used, heap_used);
 	close_port(port);
 }
 
@@ -103,11 +103,12 @@ static void fence_does_not_wait_for_the_dead(void **state)
 	child_start(&child, victim_run, &v);
 	child_hear(&child);
 	struct cay_peer *peer = open_peer_named(port, "victim");
-	CHECK_EQUAL(cay_send(port, peer, 1, arena, LONG_BYTES, 0), 0);
-	CHECK_EQUAL(child_hear(&child), 2);
-	CHECK_EQUAL(cay_send(port, to_other, 2, NULL, 0, CAY_FENCE), -EAGAIN);
+	assert_int_equal(cay_send(port, peer, 1, arena, LONG_BYTES, 0), 0);
+	assert_int_equal(child_hear(&child), 2);
+	assert_int_equal(
+		cay_send(port, to_other, 2, NULL, 0, CAY_FENCE), -EAGAIN);
 	child_kill(&child);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_send_wait(port, to_other, 2, NULL, 0, CAY_FENCE, soon()),
 		0);
 	expect_complete(port, 1, CAY_ERROR_GONE);
@@ -135,12 +136,14 @@ static void origin_run(struct child *parent, void *argument)
 					: malloc(LONG_BYTES);
 	content_fill(data, LONG_BYTES, 7);
 	if (o->twice) {
-		CHECK_EQUAL(cay_send(port, peer, 9, data, LONG_BYTES, 0), 0);
+		assert_int_equal(
+			cay_send(port, peer, 9, data, LONG_BYTES, 0), 0);
 		expect_complete(port, 9, 0);
 	}
 	for (unsigned i = 0; i < LONGS; i++) {
-		CHECK_EQUAL(cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
-		CHECK_EQUAL(cay_send(port, peer, i, data, 500, 0), 0);
+		assert_int_equal(
+			cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
+		assert_int_equal(cay_send(port, peer, i, data, 500, 0), 0);
 	}
 	child_tell(parent, port_stats(port).sent_process);
 	child_hear(parent);
@@ -157,11 +160,11 @@ static void heir_reads(struct cay_port *port, struct cay_event *held,
 {
 	for (unsigned i = from; i < to; i++) {
 		next_event(port, &held[i]);
-		CHECK_EQUAL(held[i].kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL(held[i].tag, i);
-		CHECK_EQUAL(held[i].length, LONG_BYTES);
-		CHECK_EQUAL(held[i].error, readable ? 0 : CAY_ERROR_GONE);
-		CHECK_EQUAL(held[i].data != NULL, readable);
+		assert_int_equal(held[i].kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(held[i].tag, i);
+		assert_int_equal(held[i].length, LONG_BYTES);
+		assert_int_equal(held[i].error, readable ? 0 : CAY_ERROR_GONE);
+		assert_int_equal(held[i].data != NULL, readable);
 		heir_short(port, i);
 	}
 }
@@ -170,7 +173,7 @@ static void heir_release(struct cay_port *port, struct cay_event *held)
 {
 	for (unsigned i = 0; i < LONGS; i++) {
 		if (held[i].data)
-			CHECK(content_fits(held[i].data, LONG_BYTES, 7));
+			assert_true(content_fits(held[i].data, LONG_BYTES, 7));
 		cay_release(port, &held[i]);
 	}
 	check_empty(port);
@@ -193,7 +196,7 @@ static void origin_dies(const struct origin *how)
 	heir_reads(port, held, LONGS / 2, LONGS, !copied);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	heir_release(port, held);
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	assert_int_equal(status_settled().heap_used, heap_used);
 	cay_peer_release(peer);
 	close_port(port);
 }
@@ -228,7 +231,8 @@ static void closing_origin(struct child *parent, void *argument)
 				      : malloc(LONG_BYTES);
 	content_fill(data, LONG_BYTES, 7);
 	for (unsigned i = 0; i < LONGS; i++)
-		CHECK_EQUAL(cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
+		assert_int_equal(
+			cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
 	cay_peer_release(peer);
 	close_port(port);
 	child_tell(parent, 1);
@@ -244,7 +248,7 @@ static void origin_closes(bool mapped)
 	child_hear(&child);
 	for (unsigned i = 0; i < LONGS; i++)
 		expect_message(port, i, LONG_BYTES, 7);
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	assert_int_equal(status_settled().heap_used, heap_used);
 	child_tell(&child, 1);
 	child_join(&child);
 	close_port(port);
@@ -267,12 +271,12 @@ static void chatter_step(struct cay_port *port, struct cay_peer *peer,
 	struct cay_event e;
 	int r = cay_send(port, peer, i, data, sizes[i % COUNT(sizes)],
 		i % 3 ? 0 : CAY_NOTIFY);
-	CHECK(r == 0 || r == -EAGAIN || r == -EPIPE);
+	assert_true(r == 0 || r == -EAGAIN || r == -EPIPE);
 	if (!poll_event(port, &e))
 		return;
 	/* A message can be torn from a dead process, but never wrong. */
 	if (e.kind == CAY_EVENT_MESSAGE && e.error == 0)
-		CHECK(content_fits(e.data, e.length, 8));
+		assert_true(content_fits(e.data, e.length, 8));
 	cay_release(port, &e);
 }
 
@@ -296,7 +300,7 @@ static void chatter_drain(struct cay_port *port)
 	do {
 		next_event(port, &e);
 		if (e.kind == CAY_EVENT_MESSAGE && e.error == 0)
-			CHECK(content_fits(e.data, e.length, 8));
+			assert_true(content_fits(e.data, e.length, 8));
 		cay_release(port, &e);
 	} while (e.kind != CAY_EVENT_GONE);
 	check_empty(port);
@@ -317,11 +321,11 @@ static void chatter_once(struct random *r, bool mapped)
 		chatter_step(port, peer, data, i);
 	child_kill(&child);
 	chatter_drain(port);
-	CHECK_EQUAL(port_stats(port).refs_used, 0);
-	CHECK_EQUAL(port_stats(port).nq_used, 0);
-	CHECK_EQUAL(port_stats(port).rdr_used, 0);
+	assert_int_equal(port_stats(port).refs_used, 0);
+	assert_int_equal(port_stats(port).nq_used, 0);
+	assert_int_equal(port_stats(port).rdr_used, 0);
 	cay_free(port, data);
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
+	assert_int_equal(status_settled().heap_used, heap_used);
 	cay_peer_release(peer);
 	close_port(port);
 }

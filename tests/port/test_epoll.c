@@ -26,30 +26,30 @@ static void arming(void **state)
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *self = open_peer(port, port);
 	(void)state;
-	CHECK_EQUAL(cay_port_arm(port), -EBADF);
+	assert_int_equal(cay_port_arm(port), -EBADF);
 	int fd = cay_port_fd(port);
-	CHECK(fd >= 0);
-	CHECK_EQUAL(cay_port_fd(port), fd);
-	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-	CHECK(!readable(fd));
+	assert_true(fd >= 0);
+	assert_int_equal(cay_port_fd(port), fd);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_true(!readable(fd));
 
-	CHECK_EQUAL(cay_port_arm(port), 0);
-	CHECK_EQUAL(cay_port_arm(port), 0);
-	CHECK(!readable(fd));
-	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
-	CHECK(readable(fd));
-	CHECK_EQUAL(cay_port_arm(port), -EAGAIN);
+	assert_int_equal(cay_port_arm(port), 0);
+	assert_int_equal(cay_port_arm(port), 0);
+	assert_true(!readable(fd));
+	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
+	assert_true(readable(fd));
+	assert_int_equal(cay_port_arm(port), -EAGAIN);
 	expect_message(port, 1, 0, 0);
 
 	/* Not armed: nobody rings. */
-	CHECK_EQUAL(cay_port_arm(port), 0);
-	CHECK(!readable(fd));
-	CHECK_EQUAL(cay_send(port, self, 2, NULL, 0, 0), 0);
+	assert_int_equal(cay_port_arm(port), 0);
+	assert_true(!readable(fd));
+	assert_int_equal(cay_send(port, self, 2, NULL, 0, 0), 0);
 	expect_message(port, 2, 0, 0);
-	CHECK_EQUAL(cay_port_arm(port), 0);
+	assert_int_equal(cay_port_arm(port), 0);
 	cay_peer_release(self);
 	close_port(port);
-	CHECK_EQUAL(fcntl(fd, F_GETFD), -1);
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
 /* A port may be armed and then waited for, or the other way round. */
@@ -59,14 +59,14 @@ static void arming_and_waiting(void **state)
 	struct cay_peer *self = open_peer(port, port);
 	int fd = cay_port_fd(port);
 	(void)state;
-	CHECK_EQUAL(cay_port_arm(port), 0);
-	CHECK_EQUAL(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
-	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
-	CHECK(readable(fd));
-	CHECK_EQUAL(cay_wait(port, soon()), 0);
+	assert_int_equal(cay_port_arm(port), 0);
+	assert_int_equal(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
+	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
+	assert_true(readable(fd));
+	assert_int_equal(cay_wait(port, soon()), 0);
 	expect_message(port, 1, 0, 0);
-	CHECK_EQUAL(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
-	CHECK_EQUAL(cay_port_arm(port), 0);
+	assert_int_equal(cay_wait(port, now_ns() + NS_PER_MS), -ETIMEDOUT);
+	assert_int_equal(cay_port_arm(port), 0);
 	cay_peer_release(self);
 	close_port(port);
 }
@@ -76,11 +76,11 @@ static void arming_and_waiting(void **state)
 static int epoll_of(struct cay_port **ports, unsigned count)
 {
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	CHECK(epoll >= 0);
+	assert_true(epoll >= 0);
 	for (unsigned i = 0; i < count; i++) {
 		struct epoll_event e = { .events = EPOLLIN, .data.u32 = i };
 		int fd = cay_port_fd(ports[i]);
-		CHECK_EQUAL(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), 0);
+		assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e), 0);
 	}
 	return epoll;
 }
@@ -93,7 +93,7 @@ static unsigned epoll_sleep(int epoll)
 	do
 		n = epoll_wait(epoll, &e, 1, SLEEP_MS);
 	while (n < 0 && errno == EINTR);
-	CHECK_EQUAL(n, 1);
+	assert_int_equal(n, 1);
 	return e.data.u32;
 }
 
@@ -105,7 +105,7 @@ static void epoll_next(struct cay_port *port, int epoll, struct cay_event *e)
 		if (r == 0)
 			epoll_sleep(epoll);
 		else
-			CHECK_EQUAL(r, -EAGAIN);
+			assert_int_equal(r, -EAGAIN);
 	}
 }
 
@@ -120,14 +120,14 @@ struct hunter {
 static void hunter_send(struct hunter *h, uint64_t number)
 {
 	random_pause(&h->random, HUNT_PAUSE_NS);
-	CHECK_EQUAL(cay_send(h->port, h->peer, number, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(h->port, h->peer, number, NULL, 0, 0), 0);
 }
 
 static void hunter_receive(struct hunter *h, uint64_t number)
 {
 	struct cay_event e;
 	epoll_next(h->port, h->epoll, &e);
-	CHECK_EQUAL(e.tag, number);
+	assert_int_equal(e.tag, number);
 	cay_release(h->port, &e);
 }
 
@@ -173,7 +173,7 @@ static void no_ring_is_lost(void **state)
 	child_join(&child);
 	/* The node rings for what it has to say, too. */
 	epoll_next(h.port, h.epoll, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_GONE);
+	assert_int_equal(e.kind, CAY_EVENT_GONE);
 	cay_release(h.port, &e);
 	hunter_close(&h);
 }
@@ -199,7 +199,7 @@ static void scatter_child(struct child *parent, void *argument)
 	for (uint64_t i = 0; i < *messages; i++) {
 		unsigned to = (unsigned)random_below(&r, PORTS);
 		random_pause(&r, HUNT_PAUSE_NS);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_send(port, peers[to], i, &to, sizeof(to), 0), 0);
 		child_hear(parent);
 	}
@@ -214,8 +214,8 @@ static bool scatter_take(struct cay_port *port, unsigned index, uint64_t tag)
 	struct cay_event e;
 	if (!poll_event(port, &e))
 		return false;
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(*(const unsigned *)e.data, index);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(*(const unsigned *)e.data, index);
 	cay_release(port, &e);
 	return true;
 }
@@ -263,17 +263,17 @@ static void poor_child(struct child *parent, void *unused)
 	int next = dup(0);
 	struct rlimit limit = { (rlim_t)next, (rlim_t)next };
 	(void)unused;
-	CHECK(next > 0);
+	assert_true(next > 0);
 	close(next);
-	CHECK_EQUAL(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	CHECK_EQUAL(dup(0), -1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(dup(0), -1);
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK_EQUAL(child_hear(parent), i);
+		assert_int_equal(child_hear(parent), i);
 		nap_ns(5 * NS_PER_MS);
-		CHECK_EQUAL(cay_send(port, peer, i, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
 	}
-	CHECK_EQUAL(cay_port_fd(port), -EMFILE);
-	CHECK_EQUAL(cay_send(port, peer, 3, NULL, 0, 0), 0);
+	assert_int_equal(cay_port_fd(port), -EMFILE);
+	assert_int_equal(cay_send(port, peer, 3, NULL, 0, 0), 0);
 	cay_peer_release(peer);
 	close_port(port);
 }
@@ -287,7 +287,7 @@ static void sender_without_descriptors_rings(void **state)
 	(void)state;
 	child_start(&child, poor_child, NULL);
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK_EQUAL(cay_port_arm(port), 0);
+		assert_int_equal(cay_port_arm(port), 0);
 		child_tell(&child, i);
 		epoll_sleep(epoll);
 		expect_message(port, i, 0, 0);

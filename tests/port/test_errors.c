@@ -38,12 +38,12 @@ static void scene_windows(struct scene *s)
 		s->windows[i] = open_window(s->target, s->memory + i * BYTES,
 			BYTES, i & READ_ONLY ? CAY_RIGHT_READ : RIGHTS_ACCESS,
 			&s->key[i]);
-	CHECK_EQUAL(cay_window_lock(
-			    s->third, s->third_origin, s->own_key[LOCKED], 0),
+	assert_int_equal(cay_window_lock(s->third, s->third_origin,
+				 s->own_key[LOCKED], 0),
 		0);
 	for (unsigned i = 0; i < 4; i += READ_ONLY)
-		CHECK_EQUAL(cay_window_lock(s->third, s->third_target,
-				    s->key[i | LOCKED], 0),
+		assert_int_equal(cay_window_lock(s->third, s->third_target,
+					 s->key[i | LOCKED], 0),
 			0);
 }
 
@@ -67,7 +67,7 @@ static struct scene scene_open(uint64_t flags)
 /* Nothing has changed at the target, and nobody has heard of anything. */
 static void scene_close(struct scene *s)
 {
-	CHECK(content_fits(s->memory, 4 * BYTES, 1));
+	assert_true(content_fits(s->memory, 4 * BYTES, 1));
 	expect_nothing(s->origin);
 	expect_nothing(s->target);
 	cay_peer_release(s->peer);
@@ -105,8 +105,8 @@ static void trigger_child(struct child *parent, void *argument)
 	struct scene *s = argument;
 	struct cay_answer answer = cay_trigger(s->origin, CAY_ISSUE_VCI, 1);
 	(void)parent;
-	CHECK_EQUAL(answer.accepted, 0);
-	CHECK_EQUAL(answer.reason, CAY_ERROR_ORIGIN_VPID);
+	assert_int_equal(answer.accepted, 0);
+	assert_int_equal(answer.reason, CAY_ERROR_ORIGIN_VPID);
 }
 
 static void provoke_origin_vpid(struct scene *s)
@@ -203,7 +203,7 @@ static void provoke_unreachable(struct scene *s)
 	v = vci_fast(s->peer, 0, 0, 5, 8);
 	v.word[0] |= 1 << CAY_VCI_ROUTING_LENGTH_SHIFT;
 	vci_issue(s->origin, &v);
-	CHECK_EQUAL(nqe_tag(nqe_next(s->target)), 5);
+	assert_int_equal(nqe_tag(nqe_next(s->target)), 5);
 	nqe_done(s->target);
 }
 
@@ -216,9 +216,9 @@ static void posted_refused(struct scene *s, uint64_t offset, uint64_t length,
 	posted[0].length = length;
 	posted[0].flags = flags;
 	struct cay_answer answer = cay_trigger(s->origin, CAY_ISSUE_POSTED, 1);
-	CHECK_EQUAL(answer.accepted, 0);
-	CHECK_EQUAL(answer.reason, reason);
-	CHECK_EQUAL(answer.free, entries);
+	assert_int_equal(answer.accepted, 0);
+	assert_int_equal(answer.reason, reason);
+	assert_int_equal(answer.free, entries);
 }
 
 static void provoke_posted_physical(struct scene *s)
@@ -242,14 +242,14 @@ static void provoke_truncated(struct scene *s)
 	struct cay_port *third = s->third;
 	struct cay_peer *peer = open_peer(s->origin, third);
 	struct cay_event e;
-	CHECK_EQUAL(cay_receive_post(third, buffer, 50, 77), 0);
-	CHECK_EQUAL(cay_send(s->origin, peer, 1, s->memory, 51, 0), 0);
+	assert_int_equal(cay_receive_post(third, buffer, 50, 77), 0);
+	assert_int_equal(cay_send(s->origin, peer, 1, s->memory, 51, 0), 0);
 	next_event(third, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
-	CHECK_EQUAL(e.error, CAY_ERROR_POSTED_TRUNCATED);
-	CHECK_EQUAL(e.result, 77);
-	CHECK_EQUAL(e.length, 50);
-	CHECK_EQUAL(e.previous, 51);
+	assert_int_equal(e.kind, CAY_EVENT_POSTED);
+	assert_int_equal(e.error, CAY_ERROR_POSTED_TRUNCATED);
+	assert_int_equal(e.result, 77);
+	assert_int_equal(e.length, 50);
+	assert_int_equal(e.previous, 51);
 	cay_release(third, &e);
 	cay_peer_release(peer);
 	cay_free(third, buffer);
@@ -286,7 +286,7 @@ static void provoke_gone(struct scene *s)
 	struct cay_peer *peer = open_peer(s->origin, mortal);
 	struct cay_vci v = vci_fast(peer, 0, 0, 3, 8);
 	close_port(mortal);
-	CHECK_EQUAL(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
+	assert_int_equal(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
 	nqe_done(s->origin);
 	ends_in(s, &v, CAY_ERROR_GONE);
 	v = vci_operands(peer, CAY_FAA, 0, 4, s->key[PLAIN], 0, 1, 0);
@@ -303,10 +303,10 @@ static void provoke_timeout(struct scene *s)
 		open_window(s->target, &word, 8, RIGHTS_ACCESS, &key);
 	struct cay_vci v = vci_operands(s->peer, CAY_FAA, 0, 9, key, 0, 1, 0);
 	vci_issue(s->origin, &v);
-	CHECK_EQUAL(cay_cancel(s->origin, 9), 1);
+	assert_int_equal(cay_cancel(s->origin, 9), 1);
 	expect_cc(s->origin, 9, CAY_FAA, CAY_ERROR_TIMEOUT);
 	expect_nothing(s->target);
-	CHECK_EQUAL(word, 0);
+	assert_int_equal(word, 0);
 	close_window(w);
 }
 
@@ -316,7 +316,8 @@ static void provoke_realm(struct scene *s)
 	struct cay_port *stranger = open_port(&o), *lonely = open_port(NULL);
 	struct cay_peer *peer = NULL;
 	struct cay_vci v = good_put(s);
-	CHECK_EQUAL(cay_peer_resolve(lonely, cay_port_addr(stranger), &peer),
+	assert_int_equal(
+		cay_peer_resolve(lonely, cay_port_addr(stranger), &peer),
 		-EACCES);
 	set_route(&v, 0);
 	vci_issue(lonely, &v);
@@ -337,14 +338,14 @@ static void provoke_no_room(struct scene *s)
 		answer = cay_trigger(s->origin, CAY_ISSUE_VCI, 1);
 		accepted += answer.accepted;
 	} while (answer.accepted);
-	CHECK_EQUAL(accepted, 11);
-	CHECK_EQUAL(answer.reason, CAY_ERROR_NO_ROOM);
-	CHECK(answer.wait_ns > 0);
+	assert_int_equal(accepted, 11);
+	assert_int_equal(answer.reason, CAY_ERROR_NO_ROOM);
+	assert_true(answer.wait_ns > 0);
 	/* The one that stayed ends when its target is gone. */
 	close_port(small);
-	CHECK_EQUAL(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
+	assert_int_equal(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
 	nqe_done(s->origin);
-	CHECK_EQUAL(cay_trigger(s->origin, CAY_ISSUE_VCI, 1).accepted, 1);
+	assert_int_equal(cay_trigger(s->origin, CAY_ISSUE_VCI, 1).accepted, 1);
 	expect_cc(s->origin, accepted, CAY_FAST_SEND | 1, CAY_ERROR_GONE);
 	cay_peer_release(peer);
 }
@@ -355,7 +356,7 @@ static void provoke_memory(struct scene *s)
 	void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct cay_key key;
-	CHECK(memory != MAP_FAILED);
+	assert_true(memory != MAP_FAILED);
 	struct cay_window *w =
 		open_window(s->target, memory, 8192, RIGHTS_ACCESS, &key);
 	munmap(memory, 8192);
@@ -452,7 +453,7 @@ static void every_code(void **state)
 		seen[codes[i].code] = true;
 	}
 	for (unsigned i = 0; i < CAY_ERROR_COUNT; i++)
-		CHECK(seen[i]);
+		assert_true(seen[i]);
 }
 
 /* Without word mode, places and lengths are what they are. */

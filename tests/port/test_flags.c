@@ -22,7 +22,7 @@ static struct pair pair_open(uint32_t nq_entries)
 	p.b = open_small(NULL, nq_entries);
 	p.peer = open_peer(p.a, p.b);
 	p.mapped = cay_alloc(p.a, LONG_BYTES, 0);
-	CHECK(p.mapped != NULL);
+	assert_true(p.mapped != NULL);
 	content_fill(p.mapped, LONG_BYTES, 1);
 	return p;
 }
@@ -49,15 +49,15 @@ static void check_completion(struct pair *p, uint64_t tag, uint32_t api_tag,
 {
 	struct cay_event e;
 	next_event(p->a, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.api_tag, api_tag);
-	CHECK_EQUAL(e.length, length);
-	CHECK_EQUAL(e.command & CAY_COMMAND_OPERATION, operation);
-	CHECK_EQUAL((e.command & CAY_COMMAND_ACK) != 0, acknowledged);
-	CHECK_EQUAL(e.peer.vpid, cay_port_addr(p->b).vpid);
-	CHECK_EQUAL(e.peer.node, cay_port_addr(p->b).node);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.api_tag, api_tag);
+	assert_int_equal(e.length, length);
+	assert_int_equal(e.command & CAY_COMMAND_OPERATION, operation);
+	assert_int_equal((e.command & CAY_COMMAND_ACK) != 0, acknowledged);
+	assert_int_equal(e.peer.vpid, cay_port_addr(p->b).vpid);
+	assert_int_equal(e.peer.node, cay_port_addr(p->b).node);
 	cay_release(p->a, &e);
 }
 
@@ -65,8 +65,8 @@ static void flags_of_one_size(struct pair *p, size_t length, unsigned operation)
 {
 	uint64_t tag = UINT64_MAX;
 	for (unsigned flags = 0; flags < 64; flags++, tag--) {
-		CHECK_EQUAL(cay_send_tagged(p->a, p->peer, tag, flags,
-				    p->mapped, length, flags),
+		assert_int_equal(cay_send_tagged(p->a, p->peer, tag, flags,
+					 p->mapped, length, flags),
 			0);
 		expect_message(p->b, tag, length, 1);
 		if (flags & (CAY_NOTIFY | CAY_ACK))
@@ -87,7 +87,7 @@ static void every_combination(void **state)
 	flags_of_one_size(&p, 40, CAY_FAST_SEND);
 	flags_of_one_size(&p, 41, CAY_SEND);
 	flags_of_one_size(&p, CAY_COPIED_MAX, CAY_SEND);
-	CHECK_EQUAL(port_stats(p.a).completed, 5 * 48);
+	assert_int_equal(port_stats(p.a).completed, 5 * 48);
 	pair_close(&p);
 }
 
@@ -96,15 +96,15 @@ static void long_messages_imply_notify(void **state)
 	struct pair p = pair_open(64);
 	(void)state;
 	for (unsigned flags = 0; flags < 64; flags++) {
-		CHECK_EQUAL(cay_send_tagged(p.a, p.peer, flags, ~flags,
-				    p.mapped, LONG_BYTES, flags),
+		assert_int_equal(cay_send_tagged(p.a, p.peer, flags, ~flags,
+					 p.mapped, LONG_BYTES, flags),
 			0);
 		check_empty(p.a);
 		expect_message(p.b, flags, LONG_BYTES, 1);
 		check_completion(&p, flags, ~flags, CAY_SEND, flags & CAY_ACK,
 			LONG_BYTES);
 	}
-	CHECK_EQUAL(port_stats(p.a).sent_mapped, 64);
+	assert_int_equal(port_stats(p.a).sent_mapped, 64);
 	pair_close(&p);
 }
 
@@ -114,12 +114,12 @@ static void mapped_source_is_free_on_release(void **state)
 	struct pair p = pair_open(64);
 	struct cay_event e;
 	(void)state;
-	CHECK_EQUAL(pair_send(&p, 1, LONG_BYTES, 0), 0);
+	assert_int_equal(pair_send(&p, 1, LONG_BYTES, 0), 0);
 	next_event(p.b, &e);
-	CHECK(content_fits(e.data, LONG_BYTES, 1));
+	assert_true(content_fits(e.data, LONG_BYTES, 1));
 	check_empty(p.a);
 	content_fill(p.mapped, LONG_BYTES, 2);
-	CHECK(content_fits(e.data, LONG_BYTES, 2));
+	assert_true(content_fits(e.data, LONG_BYTES, 2));
 	cay_release(p.b, &e);
 	expect_complete(p.a, 1, 0);
 	pair_close(&p);
@@ -131,12 +131,12 @@ static void freed_source_stays_readable(void **state)
 	struct pair p = pair_open(64);
 	struct cay_event e;
 	(void)state;
-	CHECK_EQUAL(pair_send(&p, 1, LONG_BYTES, 0), 0);
+	assert_int_equal(pair_send(&p, 1, LONG_BYTES, 0), 0);
 	next_event(p.b, &e);
 	cay_free(p.a, p.mapped);
 	p.mapped = cay_alloc(p.a, LONG_BYTES, 0);
 	content_fill(p.mapped, LONG_BYTES, 3);
-	CHECK(content_fits(e.data, LONG_BYTES, 1));
+	assert_true(content_fits(e.data, LONG_BYTES, 1));
 	cay_release(p.b, &e);
 	expect_complete(p.a, 1, 0);
 	pair_close(&p);
@@ -151,10 +151,10 @@ static void freed_source_stays_readable_to_oneself(void **state)
 	struct cay_event e;
 	(void)state;
 	content_fill(data, LONG_BYTES, 4);
-	CHECK_EQUAL(cay_send(port, self, 1, data, LONG_BYTES, 0), 0);
+	assert_int_equal(cay_send(port, self, 1, data, LONG_BYTES, 0), 0);
 	next_event(port, &e);
 	cay_free(port, data);
-	CHECK(content_fits(e.data, LONG_BYTES, 4));
+	assert_true(content_fits(e.data, LONG_BYTES, 4));
 	cay_release(port, &e);
 	expect_complete(port, 1, 0);
 	cay_peer_release(self);
@@ -169,21 +169,22 @@ static void fence_waits_for_long_messages(void **state)
 	struct cay_peer *self = open_peer(p.a, p.a);
 	struct cay_event e;
 	(void)state;
-	CHECK_EQUAL(pair_send(&p, 1, LONG_BYTES, 0), 0);
-	CHECK_EQUAL(pair_send(&p, 2, 8, CAY_FENCE), -EAGAIN);
-	CHECK_EQUAL(pair_send(&p, 2, 100, CAY_FENCE), -EAGAIN);
-	CHECK_EQUAL(pair_send(&p, 2, LONG_BYTES, CAY_FENCE), -EAGAIN);
+	assert_int_equal(pair_send(&p, 1, LONG_BYTES, 0), 0);
+	assert_int_equal(pair_send(&p, 2, 8, CAY_FENCE), -EAGAIN);
+	assert_int_equal(pair_send(&p, 2, 100, CAY_FENCE), -EAGAIN);
+	assert_int_equal(pair_send(&p, 2, LONG_BYTES, CAY_FENCE), -EAGAIN);
 	/* It is about all before it, not about one target. */
-	CHECK_EQUAL(cay_send(p.a, self, 2, NULL, 0, CAY_FENCE), -EAGAIN);
-	CHECK_EQUAL(pair_send(&p, 3, 8, 0), 0);
+	assert_int_equal(cay_send(p.a, self, 2, NULL, 0, CAY_FENCE), -EAGAIN);
+	assert_int_equal(pair_send(&p, 3, 8, 0), 0);
 	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
-	CHECK_EQUAL(cay_send_wait(p.a, p.peer, 2, NULL, 0, CAY_FENCE, deadline),
+	assert_int_equal(
+		cay_send_wait(p.a, p.peer, 2, NULL, 0, CAY_FENCE, deadline),
 		-ETIMEDOUT);
-	CHECK(now_ns() >= deadline);
+	assert_true(now_ns() >= deadline);
 	next_event(p.b, &e);
-	CHECK_EQUAL(pair_send(&p, 2, 8, CAY_FENCE), -EAGAIN);
+	assert_int_equal(pair_send(&p, 2, 8, CAY_FENCE), -EAGAIN);
 	cay_release(p.b, &e);
-	CHECK_EQUAL(pair_send(&p, 4, 8, CAY_FENCE), 0);
+	assert_int_equal(pair_send(&p, 4, 8, CAY_FENCE), 0);
 	expect_message(p.b, 3, 8, 1);
 	expect_message(p.b, 4, 8, 1);
 	expect_complete(p.a, 1, 0);
@@ -195,7 +196,7 @@ static void fence_receiver(struct child *parent, void *unused)
 {
 	struct cay_port *port = open_named("fence");
 	(void)unused;
-	CHECK_EQUAL(child_hear(parent), 1);
+	assert_int_equal(child_hear(parent), 1);
 	nap_ns(50 * NS_PER_MS);
 	expect_message(port, 1, LONG_BYTES, 1);
 	expect_message(port, 2, 0, 0);
@@ -209,9 +210,10 @@ static void fence_passes_when_all_are_taken(void **state)
 	(void)state;
 	child_start(&receiver, fence_receiver, NULL);
 	struct cay_peer *peer = open_peer_named(p.a, "fence");
-	CHECK_EQUAL(cay_send(p.a, peer, 1, p.mapped, LONG_BYTES, 0), 0);
+	assert_int_equal(cay_send(p.a, peer, 1, p.mapped, LONG_BYTES, 0), 0);
 	child_tell(&receiver, 1);
-	CHECK_EQUAL(cay_send_wait(p.a, peer, 2, NULL, 0, CAY_FENCE, soon()), 0);
+	assert_int_equal(
+		cay_send_wait(p.a, peer, 2, NULL, 0, CAY_FENCE, soon()), 0);
 	expect_complete(p.a, 1, 0);
 	child_join(&receiver);
 	expect_gone(p.a, cay_peer_addr(peer).vpid);
@@ -232,17 +234,17 @@ static void interrupt_rings_in_any_case(void **state)
 	struct pair p = pair_open(64);
 	int fd = cay_port_fd(p.b);
 	(void)state;
-	CHECK(fd >= 0);
-	CHECK_EQUAL(pair_send(&p, 1, 8, 0), 0);
-	CHECK(!readable(fd));
-	CHECK_EQUAL(pair_send(&p, 2, 8, CAY_INTERRUPT), 0);
-	CHECK(readable(fd));
+	assert_true(fd >= 0);
+	assert_int_equal(pair_send(&p, 1, 8, 0), 0);
+	assert_true(!readable(fd));
+	assert_int_equal(pair_send(&p, 2, 8, CAY_INTERRUPT), 0);
+	assert_true(readable(fd));
 	expect_message(p.b, 1, 8, 1);
 	expect_message(p.b, 2, 8, 1);
-	CHECK_EQUAL(cay_port_arm(p.b), 0);
-	CHECK(!readable(fd));
-	CHECK_EQUAL(pair_send(&p, 3, LONG_BYTES, CAY_INTERRUPT), 0);
-	CHECK(readable(fd));
+	assert_int_equal(cay_port_arm(p.b), 0);
+	assert_true(!readable(fd));
+	assert_int_equal(pair_send(&p, 3, LONG_BYTES, CAY_INTERRUPT), 0);
+	assert_true(readable(fd));
 	expect_message(p.b, 3, LONG_BYTES, 1);
 	expect_complete(p.a, 3, 0);
 	pair_close(&p);

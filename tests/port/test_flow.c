@@ -41,8 +41,8 @@ static void stream_sender(struct child *parent, void *argument)
 	(void)parent;
 	for (uint64_t i = 0; i < *messages; i++) {
 		content_fill(data, size_of(i), i);
-		CHECK_EQUAL(cay_send_wait(
-				    port, peer, i, data, size_of(i), 0, soon()),
+		assert_int_equal(cay_send_wait(port, peer, i, data, size_of(i),
+					 0, soon()),
 			0);
 	}
 	cay_peer_release(peer);
@@ -57,7 +57,7 @@ struct window {
 static void window_release(struct cay_port *port, struct window *w, unsigned i)
 {
 	const struct cay_event *e = &w->event[i];
-	CHECK(content_fits(e->data, e->length, e->tag));
+	assert_true(content_fits(e->data, e->length, e->tag));
 	cay_release(port, e);
 	w->event[i] = w->event[--w->count];
 }
@@ -75,12 +75,12 @@ static bool window_take(
 	struct cay_port *port, struct window *w, uint64_t *received)
 {
 	int n = cay_poll(port, &w->event[w->count], BATCH);
-	CHECK(n >= 0);
+	assert_true(n >= 0);
 	for (int i = 0; i < n; i++, (*received)++) {
 		const struct cay_event *e = &w->event[w->count + (unsigned)i];
-		CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL(e->tag, *received);
-		CHECK_EQUAL(e->length, size_of(*received));
+		assert_int_equal(e->kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(e->tag, *received);
+		assert_int_equal(e->length, size_of(*received));
 	}
 	w->count += (unsigned)n;
 	return n > 0;
@@ -99,13 +99,13 @@ static void stream(uint32_t nq_entries, uint64_t messages)
 		bool some = window_take(port, &w, &received);
 		window_shrink(port, &w, &r, some ? HELD : 0);
 		if (!some)
-			CHECK_EQUAL(cay_wait(port, soon()), 0);
+			assert_int_equal(cay_wait(port, soon()), 0);
 	}
 	window_shrink(port, &w, &r, 0);
 	child_join(&sender);
 	check_empty(port);
-	CHECK_EQUAL(port_stats(port).nq_used, 0);
-	CHECK_EQUAL(port_stats(port).rdr_used, 0);
+	assert_int_equal(port_stats(port).nq_used, 0);
+	assert_int_equal(port_stats(port).rdr_used, 0);
 	close_port(port);
 }
 
@@ -158,10 +158,10 @@ static void party_poll(struct party *p)
 {
 	struct cay_event e;
 	while (poll_event(p->port, &e)) {
-		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL(e.tag, p->received);
-		CHECK_EQUAL(e.length, mutual_size(p->received));
-		CHECK(content_fits(e.data, e.length, p->received));
+		assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(e.tag, p->received);
+		assert_int_equal(e.length, mutual_size(p->received));
+		assert_true(content_fits(e.data, e.length, p->received));
 		cay_release(p->port, &e);
 		p->received++;
 	}
@@ -183,7 +183,7 @@ static void party_meet(struct party *p)
 {
 	child_tell(p->other, p->sent);
 	uint64_t other_sent = child_hear(p->other);
-	CHECK(p->received <= other_sent);
+	assert_true(p->received <= other_sent);
 }
 
 /* Both are full at the same time; both go on once they poll. */
@@ -192,11 +192,11 @@ static void party_fill_up(struct party *p)
 	int r;
 	while ((r = party_send(p, 0)) == 0)
 		;
-	CHECK_EQUAL(r, -EAGAIN);
+	assert_int_equal(r, -EAGAIN);
 	party_meet(p);
 	uint64_t deadline = now_ns() + 2 * NS_PER_MS;
-	CHECK_EQUAL(party_send(p, deadline), -ETIMEDOUT);
-	CHECK(now_ns() >= deadline);
+	assert_int_equal(party_send(p, deadline), -ETIMEDOUT);
+	assert_true(now_ns() >= deadline);
 	party_meet(p);
 	party_poll(p);
 	party_meet(p);
@@ -208,19 +208,19 @@ static void party_run(struct party *p, uint64_t messages, uint64_t wait_ns)
 	uint64_t deadline = soon();
 	while (p->sent < messages) {
 		int r = party_send(p, wait_ns ? now_ns() + wait_ns : 0);
-		CHECK(r == 0 || r == (wait_ns ? -ETIMEDOUT : -EAGAIN));
+		assert_true(r == 0 || r == (wait_ns ? -ETIMEDOUT : -EAGAIN));
 		if (r)
 			party_poll(p);
 		else
 			deadline = soon();
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	while (p->received < messages) {
-		CHECK_EQUAL(cay_wait(p->port, soon()), 0);
+		assert_int_equal(cay_wait(p->port, soon()), 0);
 		party_poll(p);
 	}
 	party_meet(p);
-	CHECK_EQUAL(p->received, messages);
+	assert_int_equal(p->received, messages);
 }
 
 static void party_all(struct party *p)

@@ -34,7 +34,7 @@ static struct estate estate_open(const char *name)
 	e.memory = cay_alloc(e.port, 100000, 0);
 	e.fd = cay_port_fd(e.port);
 	content_fill(e.memory, 100000, 1);
-	CHECK_EQUAL(cay_send(e.port, e.self, 1, e.memory, 100000, 0), 0);
+	assert_int_equal(cay_send(e.port, e.self, 1, e.memory, 100000, 0), 0);
 	next_event(e.port, &e.held);
 	return e;
 }
@@ -42,10 +42,10 @@ static struct estate estate_open(const char *name)
 /* Works as before. */
 static void estate_check(struct estate *e)
 {
-	CHECK(content_fits(e->held.data, 100000, 1));
-	CHECK_EQUAL(cay_send(e->port, e->self, 2, e->memory, 100, 0), 0);
+	assert_true(content_fits(e->held.data, 100000, 1));
+	assert_int_equal(cay_send(e->port, e->self, 2, e->memory, 100, 0), 0);
 	expect_message(e->port, 2, 100, 1);
-	CHECK_EQUAL(cay_port_arm(e->port), 0);
+	assert_int_equal(cay_port_arm(e->port), 0);
 }
 
 static void estate_close(struct estate *e)
@@ -65,7 +65,7 @@ static uint64_t descriptors(bool kept)
 	DIR *all = opendir("/proc/self/fd");
 	struct dirent *entry;
 	uint64_t count = 0;
-	CHECK(all != NULL);
+	assert_true(all != NULL);
 	while ((entry = readdir(all))) {
 		int fd = atoi(entry->d_name);
 		if (entry->d_name[0] == '.' || fd == dirfd(all))
@@ -80,16 +80,16 @@ static void refuse_sends(struct estate *e)
 {
 	unsigned char data[100] = { 0 };
 	struct iovec piece = { data, 100 };
-	CHECK_EQUAL(cay_send(e->port, e->self, 0, NULL, 0, 0), -ECHILD);
-	CHECK_EQUAL(cay_send(e->port, e->self, 0, data, 100, 0), -ECHILD);
-	CHECK_EQUAL(
+	assert_int_equal(cay_send(e->port, e->self, 0, NULL, 0, 0), -ECHILD);
+	assert_int_equal(cay_send(e->port, e->self, 0, data, 100, 0), -ECHILD);
+	assert_int_equal(
 		cay_send(e->port, e->self, 0, data, 8, CAY_NOTIFY), -ECHILD);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_send_tagged(e->port, e->self, 0, 0, data, 8, 0), -ECHILD);
-	CHECK_EQUAL(cay_sendv(e->port, e->self, 0, &piece, 1, 0), -ECHILD);
-	CHECK_EQUAL(cay_sendv_tagged(e->port, e->self, 0, 0, &piece, 1, 0),
+	assert_int_equal(cay_sendv(e->port, e->self, 0, &piece, 1, 0), -ECHILD);
+	assert_int_equal(cay_sendv_tagged(e->port, e->self, 0, 0, &piece, 1, 0),
 		-ECHILD);
-	CHECK_EQUAL(cay_send_wait(e->port, e->self, 0, data, 8, 0, soon()),
+	assert_int_equal(cay_send_wait(e->port, e->self, 0, data, 8, 0, soon()),
 		-ECHILD);
 }
 
@@ -97,35 +97,37 @@ static void refuse_consuming(struct estate *e)
 {
 	struct cay_event event;
 	struct cay_stats stats;
-	CHECK_EQUAL(cay_poll(e->port, &event, 1), -ECHILD);
-	CHECK_EQUAL(cay_wait(e->port, 0), -ECHILD);
-	CHECK_EQUAL(cay_wait(e->port, CAY_FOREVER), -ECHILD);
-	CHECK_EQUAL(cay_port_arm(e->port), -ECHILD);
-	CHECK_EQUAL(cay_port_fd(e->port), -ECHILD);
-	CHECK_EQUAL(cay_port_stats(e->port, &stats), -ECHILD);
+	assert_int_equal(cay_poll(e->port, &event, 1), -ECHILD);
+	assert_int_equal(cay_wait(e->port, 0), -ECHILD);
+	assert_int_equal(cay_wait(e->port, CAY_FOREVER), -ECHILD);
+	assert_int_equal(cay_port_arm(e->port), -ECHILD);
+	assert_int_equal(cay_port_fd(e->port), -ECHILD);
+	assert_int_equal(cay_port_stats(e->port, &stats), -ECHILD);
 	cay_release(e->port, &e->held);
 }
 
 static void refuse_set_up(struct estate *e)
 {
 	struct cay_peer *peer = NULL;
-	CHECK_EQUAL(cay_peer_resolve(e->port, cay_port_addr(e->port), &peer),
+	assert_int_equal(
+		cay_peer_resolve(e->port, cay_port_addr(e->port), &peer),
 		-ECHILD);
-	CHECK_EQUAL(cay_peer_lookup(e->port, "parent", soon(), &peer), -ECHILD);
-	CHECK(peer == NULL);
+	assert_int_equal(
+		cay_peer_lookup(e->port, "parent", soon(), &peer), -ECHILD);
+	assert_true(peer == NULL);
 	errno = 0;
-	CHECK(cay_alloc(e->port, 100, 0) == NULL && errno == ECHILD);
+	assert_true(cay_alloc(e->port, 100, 0) == NULL && errno == ECHILD);
 	cay_free(e->port, e->memory);
 }
 
 static void refuse_raw(struct estate *e)
 {
 	struct cay_vci v = { { 0 } };
-	CHECK_EQUAL(cay_vci_post(e->port, &v), -ECHILD);
+	assert_int_equal(cay_vci_post(e->port, &v), -ECHILD);
 	for (unsigned i = CAY_ISSUE_VCI; i <= CAY_ISSUE_POSTED; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_trigger(e->port, (enum cay_issue)i, 1).accepted, 0);
-	CHECK(cay_nqe_next(e->port) == NULL);
+	assert_true(cay_nqe_next(e->port) == NULL);
 }
 
 static void refuse_all(struct estate *e)
@@ -135,9 +137,10 @@ static void refuse_all(struct estate *e)
 	refuse_set_up(e);
 	refuse_raw(e);
 	/* What needs no device still answers. */
-	CHECK(cay_port_addr(e->port).vpid != CAY_VPID_NODE);
-	CHECK_EQUAL(cay_peer_addr(e->self).vpid, cay_port_addr(e->port).vpid);
-	CHECK_EQUAL(cay_peer_path(e->self), CAY_PATH_DIRECT);
+	assert_true(cay_port_addr(e->port).vpid != CAY_VPID_NODE);
+	assert_int_equal(
+		cay_peer_addr(e->self).vpid, cay_port_addr(e->port).vpid);
+	assert_int_equal(cay_peer_path(e->self), CAY_PATH_DIRECT);
 }
 
 static void refusing_child(struct child *parent, void *argument)
@@ -148,8 +151,8 @@ static void refusing_child(struct child *parent, void *argument)
 	cay_peer_release(e->self);
 	/* What the child has of it is its copy of the descriptor. */
 	uint64_t before = descriptors(false);
-	CHECK_EQUAL(cay_port_close(e->port), -ECHILD);
-	CHECK_EQUAL(descriptors(false), before - 1);
+	assert_int_equal(cay_port_close(e->port), -ECHILD);
+	assert_int_equal(descriptors(false), before - 1);
 }
 
 static void handles_are_not_inherited(void **state)
@@ -173,9 +176,9 @@ static void own_port(struct estate *e, uint64_t tag)
 	struct cay_peer *to = open_peer_named(port, "parent");
 	struct cay_peer *self = open_peer(port, port);
 	refuse_all(e);
-	CHECK_EQUAL(cay_send(port, self, tag, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(port, self, tag, NULL, 0, 0), 0);
 	expect_message(port, tag, 0, 0);
-	CHECK_EQUAL(cay_send(port, to, tag, &tag, sizeof(tag), 0), 0);
+	assert_int_equal(cay_send(port, to, tag, &tag, sizeof(tag), 0), 0);
 	cay_peer_release(self);
 	cay_peer_release(to);
 	close_port(port);
@@ -207,7 +210,7 @@ static void children_open_their_own(void **state)
 	for (uint64_t tag = 1; tag <= 3; tag++) {
 		struct cay_event event;
 		next_event(e.port, &event);
-		CHECK_EQUAL(event.tag, tag);
+		assert_int_equal(event.tag, tag);
 		cay_release(e.port, &event);
 	}
 	child_join(&child);
@@ -230,7 +233,8 @@ static void *busy_run(void *argument)
 	content_fill(data, 20000, 1);
 	for (uint64_t i = 0; !b->enough; i++) {
 		size_t length = i % 50 ? i % 200 : 20000;
-		CHECK_EQUAL(cay_send(b->port, b->self, i, data, length, 0), 0);
+		assert_int_equal(
+			cay_send(b->port, b->self, i, data, length, 0), 0);
 		expect_message(b->port, i, length, 1);
 		if (length > CAY_COPIED_MAX)
 			expect_complete(b->port, i, 0);
@@ -253,13 +257,13 @@ static void forking_in_the_middle(void **state)
 	pthread_t thread;
 	(void)state;
 	b.self = open_peer(b.port, b.port);
-	CHECK_EQUAL(pthread_create(&thread, NULL, busy_run, &b), 0);
+	assert_int_equal(pthread_create(&thread, NULL, busy_run, &b), 0);
 	for (uint64_t i = 0; i < forks; i++) {
 		struct cay_event event;
 		child_start(&child, forked_child, &e);
 		child_tell(&child, i);
 		next_event(e.port, &event);
-		CHECK_EQUAL(event.tag, i);
+		assert_int_equal(event.tag, i);
 		cay_release(e.port, &event);
 		child_join(&child);
 	}
@@ -286,16 +290,16 @@ static void executing_child(struct child *parent, void *unused)
 {
 	char number[16];
 	(void)unused;
-	CHECK_EQUAL(fcntl(parent->fd, F_SETFD, 0), 0);
+	assert_int_equal(fcntl(parent->fd, F_SETFD, 0), 0);
 	child_tell(parent, descriptors(true));
 	struct estate e = estate_open("executing");
 	struct cay_peer *peer = open_peer_named(e.port, "armed");
 	/* To ring it, the descriptor of the armed port comes here. */
-	CHECK_EQUAL(cay_send(e.port, peer, 5, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(e.port, peer, 5, NULL, 0, 0), 0);
 	child_hear(parent);
 	snprintf(number, sizeof(number), "%d", parent->fd);
 	execl("/proc/self/exe", "executed", "--executed", number, NULL);
-	CHECK(!"exec");
+	fail_msg("exec");
 }
 
 static void exec_inherits_nothing(void **state)
@@ -303,26 +307,26 @@ static void exec_inherits_nothing(void **state)
 	struct cay_port *port = open_named("armed");
 	struct child child;
 	(void)state;
-	CHECK(cay_port_fd(port) >= 0);
-	CHECK_EQUAL(cay_port_arm(port), 0);
+	assert_true(cay_port_fd(port) >= 0);
+	assert_int_equal(cay_port_arm(port), 0);
 	child_start(&child, executing_child, NULL);
 	uint64_t before = child_hear(&child);
 	struct cay_peer *peer = open_peer_named(port, "executing");
 	expect_message(port, 5, 0, 0);
-	CHECK_EQUAL(cay_send(port, peer, 0, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(port, peer, 0, NULL, 0, 0), 0);
 	child_tell(&child, 1);
-	CHECK_EQUAL(child_hear(&child), before);
+	assert_int_equal(child_hear(&child), before);
 
 	/* Its ports are closed; its death is another matter. */
 	uint64_t deadline = soon();
 	while (cay_send(port, peer, 0, NULL, 0, 0) != -EPIPE) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(NS_PER_MS);
 	}
 	child_tell(&child, 2);
 	child_join(&child);
 	expect_gone(port, cay_peer_addr(peer).vpid);
-	CHECK_EQUAL(status_settled().ports, 1);
+	assert_int_equal(status_settled().ports, 1);
 	cay_peer_release(peer);
 	close_port(port);
 }

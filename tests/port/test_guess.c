@@ -11,7 +11,7 @@ static void guess(struct reach *r, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		r->key.capability += 0x123456789ull;
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(r->origin, r->peer, r->key, 0, "", 1, i, 0), 0);
 		if (i + 1 < count)
 			expect_complete(r->origin, i, CAY_ERROR_CAPABILITY);
@@ -34,19 +34,21 @@ static void check_disabled(struct reach *r)
 	struct cay_stats stats;
 	struct cay_peer *peer;
 	for (unsigned i = 0; i < COUNT(instructions); i++)
-		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -EACCES);
-	CHECK_EQUAL(cay_send(r->origin, r->peer, 1, "", 1, 0), -EACCES);
-	CHECK_EQUAL(cay_poll(r->origin, &e, 1), -EACCES);
-	CHECK_EQUAL(cay_wait(r->origin, 0), -EACCES);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -EACCES);
-	CHECK_EQUAL(cay_cancel(r->origin, 1), -EACCES);
-	CHECK_EQUAL(cay_port_stats(r->origin, &stats), -EACCES);
-	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -EACCES);
-	CHECK_EQUAL(cay_peer_resolve(r->origin, cay_port_addr(r->owner), &peer),
+		assert_int_equal(instructions[i].issue(r, 1, 0), -EACCES);
+	assert_int_equal(cay_send(r->origin, r->peer, 1, "", 1, 0), -EACCES);
+	assert_int_equal(cay_poll(r->origin, &e, 1), -EACCES);
+	assert_int_equal(cay_wait(r->origin, 0), -EACCES);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EACCES);
+	assert_int_equal(cay_cancel(r->origin, 1), -EACCES);
+	assert_int_equal(cay_port_stats(r->origin, &stats), -EACCES);
+	assert_int_equal(
+		cay_window_lock(r->origin, r->peer, r->key, 0), -EACCES);
+	assert_int_equal(
+		cay_peer_resolve(r->origin, cay_port_addr(r->owner), &peer),
 		-EACCES);
-	CHECK_EQUAL(cay_trigger(r->origin, CAY_ISSUE_VCI, 1).reason,
+	assert_int_equal(cay_trigger(r->origin, CAY_ISSUE_VCI, 1).reason,
 		CAY_ERROR_ORIGIN_VPID);
-	CHECK(cay_nqe_next(r->origin) == NULL);
+	assert_true(cay_nqe_next(r->origin) == NULL);
 }
 
 static void guessing_ends(void **state)
@@ -62,13 +64,14 @@ static void guessing_ends(void **state)
 	guess(&r, 4096);
 	check_disabled(&r);
 	expect_gone(r.owner, guesser.vpid);
-	CHECK_EQUAL(cay_send(r.owner, back, 1, "", 1, 0), -EPIPE);
-	CHECK_EQUAL(cay_put(r.owner, back, own_key, 0, "x", 1, 0, 0), -EPIPE);
-	CHECK_EQUAL(own, 0);
-	CHECK_EQUAL(r.memory[0], 0);
+	assert_int_equal(cay_send(r.owner, back, 1, "", 1, 0), -EPIPE);
+	assert_int_equal(
+		cay_put(r.owner, back, own_key, 0, "x", 1, 0, 0), -EPIPE);
+	assert_int_equal(own, 0);
+	assert_int_equal(r.memory[0], 0);
 	cay_peer_release(back);
 	/* What it has can be given back. */
-	CHECK_EQUAL(cay_window_close(w), 0);
+	assert_int_equal(cay_window_close(w), 0);
 	guesser_end(&r);
 }
 
@@ -80,13 +83,13 @@ static void guessing_by_lock(void **state)
 	(void)state;
 	for (unsigned i = 1; i < 4096; i++) {
 		r.key.capability += 0x123456789ull;
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
 	}
-	CHECK_EQUAL(cay_port_stats(r.origin, &stats), 0);
-	CHECK_EQUAL(stats.wrong, 4095);
+	assert_int_equal(cay_port_stats(r.origin, &stats), 0);
+	assert_int_equal(stats.wrong, 4095);
 	r.key.capability++;
-	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
+	assert_int_equal(cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
 	check_disabled(&r);
 	guesser_end(&r);
 }
@@ -107,9 +110,9 @@ static void guessing_by_hand(void **state)
 			expect_cc(r.origin, wrong, CAY_FAST_PUT | 1,
 				CAY_ERROR_CAPABILITY);
 	}
-	CHECK_EQUAL(wrong, 4096);
+	assert_int_equal(wrong, 4096);
 	check_disabled(&r);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_vci_post(r.origin, &(struct cay_vci){ { 0 } }), -EACCES);
 	expect_gone(r.owner, cay_port_addr(r.origin).vpid);
 	cay_peer_release(back);
@@ -124,10 +127,10 @@ static void guessers_hold_nothing(void **state)
 	struct cay_peer *peer = open_peer(other, r.owner);
 	struct cay_key key = r.key;
 	(void)state;
-	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, key, 0), 0);
-	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), -EAGAIN);
+	assert_int_equal(cay_window_lock(r.origin, r.peer, key, 0), 0);
+	assert_int_equal(cay_window_lock(other, peer, key, 0), -EAGAIN);
 	guess(&r, 4096);
-	CHECK_EQUAL(cay_window_lock(other, peer, key, 0), 0);
+	assert_int_equal(cay_window_lock(other, peer, key, 0), 0);
 	cay_peer_release(peer);
 	close_port(other);
 	guesser_end(&r);

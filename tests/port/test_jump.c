@@ -56,7 +56,7 @@ static void receiver_open(struct receiver *r, const struct plan *plan)
 	if (!plan->armed)
 		return;
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
-	CHECK_EQUAL(
+	assert_int_equal(
 		epoll_ctl(r->epoll, EPOLL_CTL_ADD, cay_port_fd(r->port), &e),
 		0);
 }
@@ -65,10 +65,10 @@ static void receiver_sleep(struct receiver *r)
 {
 	struct epoll_event e;
 	if (r->epoll < 0)
-		CHECK_EQUAL(cay_wait(r->port, soon()), 0);
+		assert_int_equal(cay_wait(r->port, soon()), 0);
 	else if (cay_port_arm(r->port) == 0)
-		CHECK_EQUAL(epoll_wait(r->epoll, &e, 1,
-				    (int)(PATIENCE_NS / NS_PER_MS)),
+		assert_int_equal(epoll_wait(r->epoll, &e, 1,
+					 (int)(PATIENCE_NS / NS_PER_MS)),
 			1);
 }
 
@@ -77,13 +77,13 @@ static bool receiver_take(const struct plan *plan, const struct cay_event *e)
 {
 	uint32_t sender = (uint32_t)(e->tag >> 32);
 	uint32_t number = (uint32_t)e->tag;
-	CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
-	CHECK(sender < SENDERS);
+	assert_int_equal(e->kind, CAY_EVENT_MESSAGE);
+	assert_true(sender < SENDERS);
 	if (number == LAST)
 		return true;
-	CHECK(number < MESSAGES_MAX);
-	CHECK(content_fits(e->data, e->length, e->tag));
-	CHECK_EQUAL(plan->ledger[sender]->came[number], 0);
+	assert_true(number < MESSAGES_MAX);
+	assert_true(content_fits(e->data, e->length, e->tag));
+	assert_int_equal(plan->ledger[sender]->came[number], 0);
 	plan->ledger[sender]->came[number] = 1;
 	return false;
 }
@@ -137,8 +137,9 @@ static void sender_timer(void)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGUSR1 };
 	struct sigaction action = { .sa_handler = on_timer };
-	CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
-	CHECK_EQUAL(timer_create(CLOCK_MONOTONIC, &event, &sender.timer), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_int_equal(
+		timer_create(CLOCK_MONOTONIC, &event, &sender.timer), 0);
 }
 
 static void sender_arm(void)
@@ -147,7 +148,7 @@ static void sender_arm(void)
 					 1 + (long)random_below(
 						     &sender.random, 80000) };
 	fired = 0;
-	CHECK_EQUAL(timer_settime(sender.timer, 0, &in, NULL), 0);
+	assert_int_equal(timer_settime(sender.timer, 0, &in, NULL), 0);
 }
 
 static int sender_send(uint64_t tag, size_t size)
@@ -170,7 +171,7 @@ static void sender_burst(void)
 			sched_yield();
 			continue;
 		}
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 		sender.ledger->fate[sender.next++] = FATE_SENT;
 	}
 }
@@ -203,13 +204,13 @@ static void sender_run(struct child *parent, void *argument)
 		if (random_below(&sender.random, 4) == 0)
 			random_pause(&sender.random, 100 * NS_PER_US);
 		sender_try();
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
-	CHECK(sender.jumps >= plan->jumps / 4);
+	assert_true(sender.jumps >= plan->jumps / 4);
 	timer_delete(sender.timer);
-	CHECK_EQUAL(cay_send_wait(sender.port, sender.peer,
-			    (uint64_t)sender.number << 32 | LAST, NULL, 0, 0,
-			    soon()),
+	assert_int_equal(cay_send_wait(sender.port, sender.peer,
+				 (uint64_t)sender.number << 32 | LAST, NULL, 0,
+				 0, soon()),
 		0);
 	cay_peer_release(sender.peer);
 	close_port(sender.port);
@@ -221,8 +222,8 @@ static void ledger_check(const struct ledger *l)
 {
 	for (uint32_t i = 0; i < MESSAGES_MAX; i++) {
 		uint8_t fate = l->fate[i], came = l->came[i];
-		CHECK(came <= (fate != FATE_NONE));
-		CHECK(came == 1 || fate != FATE_SENT);
+		assert_true(came <= (fate != FATE_NONE));
+		assert_true(came == 1 || fate != FATE_SENT);
 	}
 }
 

@@ -21,16 +21,17 @@ static void errors(void **state)
 	struct cay_port *port = open_port(NULL);
 	(void)state;
 	errno = 0;
-	CHECK(cay_alloc(port, 0, 0) == NULL && errno == EINVAL);
+	assert_true(cay_alloc(port, 0, 0) == NULL && errno == EINVAL);
 	errno = 0;
-	CHECK(cay_alloc(port, 100, CAY_ALLOC_HUGE << 1) == NULL &&
-		errno == EINVAL);
+	assert_true(cay_alloc(port, 100, CAY_ALLOC_HUGE << 1) == NULL &&
+		    errno == EINVAL);
 	errno = 0;
-	CHECK(cay_alloc(port, SIZE_MAX, 0) == NULL && errno == EINVAL);
+	assert_true(cay_alloc(port, SIZE_MAX, 0) == NULL && errno == EINVAL);
 	errno = 0;
-	CHECK(cay_alloc(port, SIZE_MAX / 2, 0) == NULL && errno == ENOSPC);
+	assert_true(
+		cay_alloc(port, SIZE_MAX / 2, 0) == NULL && errno == ENOSPC);
 	errno = 0;
-	CHECK(cay_alloc(port, 1ul << 45, 0) == NULL && errno == ENOSPC);
+	assert_true(cay_alloc(port, 1ul << 45, 0) == NULL && errno == ENOSPC);
 	cay_free(port, NULL);
 	close_port(port);
 }
@@ -43,14 +44,14 @@ static void huge(void **state)
 	unsigned char *small = cay_alloc(port, 1, 0);
 	unsigned char *p = cay_alloc(port, 3 * MIB + 1, CAY_ALLOC_HUGE);
 	(void)state;
-	CHECK(small && p && (uintptr_t)p % (2 * MIB) == 0);
-	CHECK(all_zero(p, 3 * MIB + 1));
+	assert_true(small && p && (uintptr_t)p % (2 * MIB) == 0);
+	assert_true(all_zero(p, 3 * MIB + 1));
 	content_fill(p, 3 * MIB + 1, 5);
-	CHECK(all_zero(small, PAGE));
-	CHECK(content_fits(p, 3 * MIB + 1, 5));
+	assert_true(all_zero(small, PAGE));
+	assert_true(content_fits(p, 3 * MIB + 1, 5));
 	cay_free(port, p);
 	cay_free(port, small);
-	CHECK_EQUAL(status_read().heap_used, heap_used);
+	assert_int_equal(status_read().heap_used, heap_used);
 	close_port(port);
 }
 
@@ -65,11 +66,11 @@ static void only_what_was_given(void **state)
 	content_fill(p, 3 * PAGE, 1);
 	cay_free(port, p + PAGE);
 	cay_free(port, &own);
-	CHECK_EQUAL(status_read().heap_used, heap_used);
-	CHECK(content_fits(p, 3 * PAGE, 1));
+	assert_int_equal(status_read().heap_used, heap_used);
+	assert_true(content_fits(p, 3 * PAGE, 1));
 	cay_free(port, p);
 	cay_free(port, p);
-	CHECK_EQUAL(status_read().heap_used, heap_used - 3 * PAGE);
+	assert_int_equal(status_read().heap_used, heap_used - 3 * PAGE);
 	close_port(port);
 }
 
@@ -89,17 +90,17 @@ static void zeroed_aligned_and_apart(void **state)
 		for (unsigned i = 0; i < BLOCKS; i++) {
 			bytes[i] = 1 + random_below(&r, 64 * KIB);
 			block[i] = cay_alloc(port, bytes[i], 0);
-			CHECK(block[i] != NULL);
-			CHECK_EQUAL((uintptr_t)block[i] % PAGE, 0);
-			CHECK(all_zero(block[i], bytes[i]));
+			assert_true(block[i] != NULL);
+			assert_int_equal((uintptr_t)block[i] % PAGE, 0);
+			assert_true(all_zero(block[i], bytes[i]));
 			content_fill(block[i], bytes[i], i);
 		}
 		for (unsigned i = 0; i < BLOCKS; i++)
-			CHECK(content_fits(block[i], bytes[i], i));
+			assert_true(content_fits(block[i], bytes[i], i));
 		for (unsigned i = 0; i < BLOCKS; i++)
 			cay_free(port, block[i]);
 	}
-	CHECK_EQUAL(status_read().heap_used, heap_used);
+	assert_int_equal(status_read().heap_used, heap_used);
 	close_port(port);
 }
 
@@ -112,15 +113,15 @@ static void outlives_the_port(void **state)
 	(void)state;
 	content_fill(data, MIB, 2);
 	close_port(a);
-	CHECK(content_fits(data, MIB, 2));
-	CHECK_EQUAL(cay_send(b, peer, 1, data + 100, MIB - 100, 0), 0);
+	assert_true(content_fits(data, MIB, 2));
+	assert_int_equal(cay_send(b, peer, 1, data + 100, MIB - 100, 0), 0);
 	struct cay_event e;
 	next_event(b, &e);
-	CHECK_EQUAL(e.length, MIB - 100);
-	CHECK(e.data == data + 100);
+	assert_int_equal(e.length, MIB - 100);
+	assert_true(e.data == data + 100);
 	cay_release(b, &e);
 	expect_complete(b, 1, 0);
-	CHECK_EQUAL(port_stats(b).sent_mapped, 1);
+	assert_int_equal(port_stats(b).sent_mapped, 1);
 	cay_free(b, data);
 	cay_peer_release(peer);
 	close_port(b);
@@ -133,10 +134,10 @@ static void reader_child(struct child *parent, void *unused)
 	struct cay_event e;
 	(void)unused;
 	next_event(port, &e);
-	CHECK_EQUAL(e.length, MIB);
+	assert_int_equal(e.length, MIB);
 	child_tell(parent, 1);
 	child_hear(parent);
-	CHECK(content_fits(e.data, MIB, 3));
+	assert_true(content_fits(e.data, MIB, 3));
 	cay_release(port, &e);
 	child_hear(parent);
 	close_port(port);
@@ -152,15 +153,15 @@ static void freed_when_the_last_reader_is_done(void **state)
 	uint64_t heap_used = status_read().heap_used;
 	unsigned char *data = cay_alloc(port, MIB, 0);
 	content_fill(data, MIB, 3);
-	CHECK_EQUAL(cay_send(port, peer, 1, data, MIB, 0), 0);
+	assert_int_equal(cay_send(port, peer, 1, data, MIB, 0), 0);
 	child_hear(&child);
 	cay_free(port, data);
-	CHECK(status_read().heap_used >= heap_used + MIB);
+	assert_true(status_read().heap_used >= heap_used + MIB);
 	child_tell(&child, 1);
 	expect_complete(port, 1, 0);
 	uint64_t deadline = soon();
 	while (status_read().heap_used >= heap_used + MIB)
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	child_tell(&child, 1);
 	child_join(&child);
 	cay_peer_release(peer);
@@ -179,14 +180,14 @@ static void staging_is_bounded(void **state)
 	(void)state;
 	content_fill(own, MIB, 4);
 	for (unsigned i = 0; i < 50; i++) {
-		CHECK_EQUAL(cay_sendv(a, peer, i, pieces, 2, 0), 0);
+		assert_int_equal(cay_sendv(a, peer, i, pieces, 2, 0), 0);
 		expect_message(b, i, MIB, 4);
 		expect_complete(a, i, 0);
 		if (i == 10)
 			heap_used = status_read().heap_used;
 	}
-	CHECK_EQUAL(port_stats(a).sent_staged, 50);
-	CHECK_EQUAL(status_read().heap_used, heap_used);
+	assert_int_equal(port_stats(a).sent_staged, 50);
+	assert_int_equal(status_read().heap_used, heap_used);
 	free(own);
 	cay_peer_release(peer);
 	close_port(a);

@@ -46,8 +46,8 @@ static void send_size(struct cay_port *port, struct cay_peer *peer,
 	content_fill(data, size, size + round);
 	while ((r = cay_send_tagged(port, peer, tag_of(size, round),
 			api_tag_of(size), data, size, 0)) == -EAGAIN)
-		CHECK(now_ns() < deadline);
-	CHECK_EQUAL(r, 0);
+		assert_true(now_ns() < deadline);
+	assert_int_equal(r, 0);
 	if (size > CAY_COPIED_MAX)
 		expect_complete(port, tag_of(size, round), 0);
 	memset(data, 0, size);
@@ -58,14 +58,14 @@ static void check_size(struct cay_port *port, size_t size, unsigned round,
 {
 	struct cay_event e;
 	next_event(port, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag_of(size, round));
-	CHECK_EQUAL(e.api_tag, api_tag_of(size));
-	CHECK_EQUAL(e.length, size);
-	CHECK_EQUAL(e.peer.vpid, from->vpid);
-	CHECK_EQUAL(e.peer.node, from->node);
-	CHECK(content_fits(e.data, size, size + round));
+	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag_of(size, round));
+	assert_int_equal(e.api_tag, api_tag_of(size));
+	assert_int_equal(e.length, size);
+	assert_int_equal(e.peer.vpid, from->vpid);
+	assert_int_equal(e.peer.node, from->node);
+	assert_true(content_fits(e.data, size, size + round));
 	cay_release(port, &e);
 }
 
@@ -79,13 +79,14 @@ enum {
 static void check_ways(struct cay_port *port, const struct cay_peer *peer)
 {
 	struct cay_stats s = port_stats(port);
-	CHECK_EQUAL(s.sent_mapped, LONG_SIZES);
-	CHECK_EQUAL(s.sent_process + s.sent_staged, (ROUNDS - 1) * LONG_SIZES);
-	CHECK(s.sent_staged >= 1);
+	assert_int_equal(s.sent_mapped, LONG_SIZES);
+	assert_int_equal(
+		s.sent_process + s.sent_staged, (ROUNDS - 1) * LONG_SIZES);
+	assert_true(s.sent_staged >= 1);
 	const char *bulk = cay_peer_bulk(peer);
-	CHECK(strcmp(bulk, s.sent_process ? "process" : "staged") == 0);
-	CHECK_EQUAL(s.issued, ROUNDS * SIZES);
-	CHECK_EQUAL(s.refs_used, 0);
+	assert_true(strcmp(bulk, s.sent_process ? "process" : "staged") == 0);
+	assert_int_equal(s.issued, ROUNDS * SIZES);
+	assert_int_equal(s.refs_used, 0);
 }
 
 static void sizes_sender(struct child *parent, void *unused)
@@ -95,7 +96,7 @@ static void sizes_sender(struct child *parent, void *unused)
 	unsigned char *own = malloc(LONGEST);
 	unsigned char *mapped = cay_alloc(port, LONGEST, 0);
 	(void)unused;
-	CHECK(own && mapped);
+	assert_true(own && mapped);
 	child_tell(parent, cay_port_addr(port).vpid);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (unsigned i = 0; i < SIZES; i++)
@@ -121,7 +122,7 @@ static void every_size_between_processes(void **state)
 		for (unsigned i = 0; i < SIZES; i++)
 			check_size(port, size_at(i), round, &from);
 	child_join(&sender);
-	CHECK_EQUAL(port_stats(port).received, ROUNDS * SIZES);
+	assert_int_equal(port_stats(port).received, ROUNDS * SIZES);
 	check_empty(port);
 	close_port(port);
 }
@@ -131,8 +132,8 @@ static void self_size(struct cay_port *port, struct cay_peer *self,
 {
 	struct cay_addr addr = cay_port_addr(port);
 	content_fill(data, size, size);
-	CHECK_EQUAL(cay_send_tagged(port, self, tag_of(size, 0),
-			    api_tag_of(size), data, size, 0),
+	assert_int_equal(cay_send_tagged(port, self, tag_of(size, 0),
+				 api_tag_of(size), data, size, 0),
 		0);
 	check_size(port, size, 0, &addr);
 	if (size > CAY_COPIED_MAX)
@@ -167,7 +168,7 @@ static void copied_when_it_returns(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		content_fill(data, sizes[i], i);
-		CHECK_EQUAL(cay_send(a, peer, i, data, sizes[i], 0), 0);
+		assert_int_equal(cay_send(a, peer, i, data, sizes[i], 0), 0);
 		memset(data, 0xff, sizes[i]);
 		expect_message(b, i, sizes[i], i);
 	}
@@ -194,14 +195,14 @@ static void sizes_keep_order(void **state)
 		size[i] = random_below(&r, 3) ? random_below(&r, 2000)
 					      : random_below(&r, 64 * KIB);
 		longs += size[i] > CAY_COPIED_MAX;
-		CHECK_EQUAL(cay_send(a, peer, i, data, size[i], 0), 0);
+		assert_int_equal(cay_send(a, peer, i, data, size[i], 0), 0);
 	}
 	for (unsigned i = 0; i < MESSAGES; i++)
 		expect_message(b, i, size[i], 99);
 	struct cay_event e;
 	for (unsigned i = 0; i < longs; i++) {
 		next_event(a, &e);
-		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
+		assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 		cay_release(a, &e);
 	}
 	check_empty(a);
@@ -240,7 +241,7 @@ static void gather_one(struct cay_port *a, struct cay_peer *peer,
 	unsigned char *data = malloc(size + 1);
 	content_fill(data, size, seed);
 	cut(&r, data, size, count, pieces);
-	CHECK_EQUAL(cay_sendv(a, peer, seed, pieces, count, 0), 0);
+	assert_int_equal(cay_sendv(a, peer, seed, pieces, count, 0), 0);
 	expect_message(b, seed, size, seed);
 	if (size > CAY_COPIED_MAX)
 		expect_complete(a, seed, 0);
@@ -260,12 +261,12 @@ static void gathers_arrive_whole(void **state)
 			for (int count = sizes[i] ? 1 : 0; count <= PIECES;
 				count++)
 				gather_one(a, peer, b, sizes[i], count, seed++);
-	CHECK_EQUAL(cay_sendv(a, peer, 5, NULL, 0, 0), 0);
+	assert_int_equal(cay_sendv(a, peer, 5, NULL, 0, 0), 0);
 	expect_message(b, 5, 0, 0);
-	CHECK_EQUAL(cay_sendv_tagged(a, peer, 6, 77, NULL, 0, 0), 0);
+	assert_int_equal(cay_sendv_tagged(a, peer, 6, 77, NULL, 0, 0), 0);
 	struct cay_event e;
 	next_event(b, &e);
-	CHECK_EQUAL(e.api_tag, 77);
+	assert_int_equal(e.api_tag, 77);
 	cay_release(b, &e);
 	check_empty(a);
 	cay_peer_release(peer);
@@ -281,17 +282,20 @@ static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 	struct iovec hole[2] = { { data, 1 }, { NULL, 1 } };
 	struct iovec huge[2] = { { data, 1ull << 40 }, { data, 1 } };
 	for (unsigned bit = 6; bit < 32; bit++)
-		CHECK_EQUAL(cay_send(a, peer, 0, data, 8, 1u << bit), -EINVAL);
-	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 1, 0), -EFAULT);
-	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 100, 0), -EFAULT);
-	CHECK_EQUAL(cay_send(a, peer, 0, NULL, 100000, CAY_NOTIFY), -EFAULT);
-	CHECK_EQUAL(cay_send_wait(a, peer, 0, NULL, 1, 0, soon()), -EFAULT);
-	CHECK_EQUAL(cay_sendv(a, peer, 0, hole, 2, 0), -EFAULT);
-	CHECK_EQUAL(cay_sendv(a, peer, 0, NULL, 1, 0), -EINVAL);
-	CHECK_EQUAL(cay_sendv(a, peer, 0, hole, -1, 0), -EINVAL);
-	CHECK_EQUAL(cay_sendv(a, peer, 0, hole, IOV_MAX + 1, 0), -EINVAL);
-	CHECK_EQUAL(cay_send(a, peer, 0, data, SIZE_MAX, 0), -EMSGSIZE);
-	CHECK_EQUAL(cay_sendv(a, peer, 0, huge, 2, 0), -EMSGSIZE);
+		assert_int_equal(
+			cay_send(a, peer, 0, data, 8, 1u << bit), -EINVAL);
+	assert_int_equal(cay_send(a, peer, 0, NULL, 1, 0), -EFAULT);
+	assert_int_equal(cay_send(a, peer, 0, NULL, 100, 0), -EFAULT);
+	assert_int_equal(
+		cay_send(a, peer, 0, NULL, 100000, CAY_NOTIFY), -EFAULT);
+	assert_int_equal(
+		cay_send_wait(a, peer, 0, NULL, 1, 0, soon()), -EFAULT);
+	assert_int_equal(cay_sendv(a, peer, 0, hole, 2, 0), -EFAULT);
+	assert_int_equal(cay_sendv(a, peer, 0, NULL, 1, 0), -EINVAL);
+	assert_int_equal(cay_sendv(a, peer, 0, hole, -1, 0), -EINVAL);
+	assert_int_equal(cay_sendv(a, peer, 0, hole, IOV_MAX + 1, 0), -EINVAL);
+	assert_int_equal(cay_send(a, peer, 0, data, SIZE_MAX, 0), -EMSGSIZE);
+	assert_int_equal(cay_sendv(a, peer, 0, huge, 2, 0), -EMSGSIZE);
 }
 
 static void mistakes_are_refused(void **state)
@@ -301,14 +305,14 @@ static void mistakes_are_refused(void **state)
 	struct cay_event e;
 	(void)state;
 	refuse_sends(a, peer);
-	CHECK_EQUAL(cay_poll(a, &e, -1), -EINVAL);
-	CHECK_EQUAL(cay_poll(a, NULL, 1), -EINVAL);
-	CHECK_EQUAL(cay_poll(a, NULL, 0), 0);
-	CHECK_EQUAL(port_stats(a).issued, 0);
+	assert_int_equal(cay_poll(a, &e, -1), -EINVAL);
+	assert_int_equal(cay_poll(a, NULL, 1), -EINVAL);
+	assert_int_equal(cay_poll(a, NULL, 0), 0);
+	assert_int_equal(port_stats(a).issued, 0);
 	check_empty(a);
 	check_empty(b);
 	/* None of it stays in the way of what is right. */
-	CHECK_EQUAL(cay_send(a, peer, 3, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(a, peer, 3, NULL, 0, 0), 0);
 	expect_message(b, 3, 0, 0);
 	cay_peer_release(peer);
 	close_port(a);

@@ -17,10 +17,10 @@ static void node_kill(void)
 {
 	pid_t node = node_process(node_name());
 	uint64_t deadline = soon();
-	CHECK(node > 0);
-	CHECK_EQUAL(kill(node, SIGKILL), 0);
+	assert_true(node > 0);
+	assert_int_equal(kill(node, SIGKILL), 0);
 	while (node_socket(node_name()))
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 }
 
 /* ---- two processes that have met ---- */
@@ -41,7 +41,7 @@ static void side_open(struct side *s, const char *own, const char *other)
 	s->data = cay_alloc(s->port, LONG_BYTES, 0);
 	content_fill(s->data, LONG_BYTES, 1);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	CHECK_EQUAL(
+	assert_int_equal(
 		epoll_ctl(s->epoll, EPOLL_CTL_ADD, cay_port_fd(s->port), &e),
 		0);
 }
@@ -58,9 +58,9 @@ static void side_close(struct side *s)
 static void side_send(struct side *s)
 {
 	static const size_t sizes[] = { 8, 4000, LONG_BYTES };
-	CHECK_EQUAL(child_hear(s->other), 1);
+	assert_int_equal(child_hear(s->other), 1);
 	for (unsigned i = 0; i < COUNT(sizes); i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_send(s->port, s->peer, i, s->data, sizes[i], 0), 0);
 	expect_complete(s->port, 2, 0);
 }
@@ -68,9 +68,9 @@ static void side_send(struct side *s)
 static void side_receive(struct side *s)
 {
 	struct epoll_event e;
-	CHECK_EQUAL(cay_port_arm(s->port), 0);
+	assert_int_equal(cay_port_arm(s->port), 0);
 	child_tell(s->other, 1);
-	CHECK_EQUAL(
+	assert_int_equal(
 		epoll_wait(s->epoll, &e, 1, (int)(PATIENCE_NS / NS_PER_MS)), 1);
 	expect_message(s->port, 0, 8, 1);
 	expect_message(s->port, 1, 4000, 1);
@@ -101,13 +101,14 @@ static void check_no_node(struct side *s)
 {
 	struct cay_peer *peer = NULL;
 	struct cay_port *port = s->port;
-	CHECK_EQUAL(port_stats(port).node_alive, 0);
-	CHECK_EQUAL(cay_peer_resolve(port, cay_peer_addr(s->peer), &peer),
+	assert_int_equal(port_stats(port).node_alive, 0);
+	assert_int_equal(cay_peer_resolve(port, cay_peer_addr(s->peer), &peer),
 		-ENOTCONN);
-	CHECK_EQUAL(cay_peer_lookup(port, "right", soon(), &peer), -ENOTCONN);
-	CHECK(peer == NULL);
+	assert_int_equal(
+		cay_peer_lookup(port, "right", soon(), &peer), -ENOTCONN);
+	assert_true(peer == NULL);
 	errno = 0;
-	CHECK(cay_alloc(port, 100, 0) == NULL && errno == ENOTCONN);
+	assert_true(cay_alloc(port, 100, 0) == NULL && errno == ENOTCONN);
 }
 
 /* At a new node, where those of the old one are strangers. */
@@ -115,12 +116,12 @@ static void open_anew(const struct cay_addr *old)
 {
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer(port, port);
-	CHECK(cay_port_addr(port).node != old->node);
-	CHECK_EQUAL(port_stats(port).node_alive, 1);
-	CHECK_EQUAL(cay_send(port, peer, 1, NULL, 0, 0), 0);
+	assert_true(cay_port_addr(port).node != old->node);
+	assert_int_equal(port_stats(port).node_alive, 1);
+	assert_int_equal(cay_send(port, peer, 1, NULL, 0, 0), 0);
 	expect_message(port, 1, 0, 0);
 	cay_peer_release(peer);
-	CHECK_EQUAL(cay_peer_resolve(port, *old, &peer), -EHOSTUNREACH);
+	assert_int_equal(cay_peer_resolve(port, *old, &peer), -EHOSTUNREACH);
 	close_port(port);
 }
 
@@ -138,7 +139,7 @@ static void traffic_outlives_the_node(void **state)
 	child_start(&child, met_child, NULL);
 	side_open(&s, "left", "right");
 	struct cay_addr old = cay_port_addr(s.port);
-	CHECK_EQUAL(port_stats(s.port).node_alive, 1);
+	assert_int_equal(port_stats(s.port).node_alive, 1);
 	exchange(&s);
 	node_kill();
 	for (unsigned i = 0; i < 10; i++)
@@ -149,10 +150,10 @@ static void traffic_outlives_the_node(void **state)
 	child_join(&fresh);
 	open_anew(&old);
 	exchange(&s);
-	CHECK_EQUAL(port_stats(s.port).node_alive, 0);
+	assert_int_equal(port_stats(s.port).node_alive, 0);
 	child_tell(&child, 0);
 	child_join(&child);
-	CHECK_EQUAL(cay_send(s.port, s.peer, 0, NULL, 0, 0), -EPIPE);
+	assert_int_equal(cay_send(s.port, s.peer, 0, NULL, 0, 0), -EPIPE);
 	side_close(&s);
 }
 
@@ -182,7 +183,7 @@ static void visitor(struct child *parent, void *argument)
 	for (unsigned i = 0; i < *visits; i++) {
 		struct cay_port *port = open_port(NULL);
 		struct cay_peer *self = open_peer(port, port);
-		CHECK_EQUAL(cay_send(port, self, i, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, self, i, NULL, 0, 0), 0);
 		expect_message(port, i, 0, 0);
 		cay_peer_release(self);
 		close_port(port);
@@ -199,7 +200,7 @@ static void nodes_come_and_go(void **state)
 		child_start(&children[i], visitor, &visits);
 	for (unsigned i = 0; i < VISITORS; i++)
 		child_join(&children[i]);
-	CHECK(node_gone_soon(node_name()));
+	assert_true(node_gone_soon(node_name()));
 }
 
 /* Many first ports at once elect one node. */
@@ -217,14 +218,14 @@ static void one_node_is_elected(void **state)
 {
 	struct child children[16];
 	(void)state;
-	CHECK(node_gone_soon(node_name()));
+	assert_true(node_gone_soon(node_name()));
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_start(&children[i], elector, NULL);
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_tell(&children[i], 1);
 	uint64_t node = child_hear(&children[0]);
 	for (unsigned i = 1; i < COUNT(children); i++)
-		CHECK_EQUAL(child_hear(&children[i]), node);
+		assert_int_equal(child_hear(&children[i]), node);
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_tell(&children[i], 1);
 	for (unsigned i = 0; i < COUNT(children); i++)
@@ -240,7 +241,7 @@ static void no_program(struct child *parent, void *unused)
 	setenv("CAY_NODE", "test-without-program", 1);
 	setenv("CAY_NODE_PROGRAM", "/nonexistent/cay", 1);
 	errno = 0;
-	CHECK(cay_port_open(NULL) == NULL && errno == ENOENT);
+	assert_true(cay_port_open(NULL) == NULL && errno == ENOENT);
 }
 
 static void program_must_exist(void **state)

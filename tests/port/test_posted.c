@@ -32,7 +32,7 @@ static void far_order(struct child *parent, struct cay_port *port,
 	uint64_t tag = child_hear(parent);
 	unsigned char *data = order == SEND_ALLOC ? cay_alloc(port, length, 0)
 						  : malloc(length ? length : 1);
-	CHECK(data != NULL);
+	assert_true(data != NULL);
 	content_fill(data, length, tag);
 	if (order == SEND_WAIT)
 		child_tell(parent, 0);
@@ -93,14 +93,14 @@ static void far_send(
 	struct far *f, enum order order, size_t length, uint64_t tag, int r)
 {
 	far_tell(f, order, length, tag);
-	CHECK_EQUAL((int)child_hear(&f->child), r);
+	assert_int_equal((int)child_hear(&f->child), r);
 }
 
 static void *post(struct cay_port *port, size_t bytes, uint64_t cookie)
 {
 	void *memory = cay_alloc(port, bytes, 0);
-	CHECK(memory != NULL);
-	CHECK_EQUAL(cay_receive_post(port, memory, bytes, cookie), 0);
+	assert_true(memory != NULL);
+	assert_int_equal(cay_receive_post(port, memory, bytes, cookie), 0);
 	return memory;
 }
 
@@ -111,15 +111,17 @@ static void expect_posted(struct cay_port *port, uint64_t tag,
 	struct cay_event e;
 	size_t fits = length < room ? length : room;
 	next_event(port, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.result, cookie);
-	CHECK_EQUAL(e.previous, length);
-	CHECK_EQUAL(e.length, fits);
-	CHECK_EQUAL(e.error, length > room ? CAY_ERROR_POSTED_TRUNCATED : 0);
-	CHECK(e.data == buffer);
+	assert_int_equal(e.kind, CAY_EVENT_POSTED);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.result, cookie);
+	assert_int_equal(e.previous, length);
+	assert_int_equal(e.length, fits);
+	assert_int_equal(
+		e.error, length > room ? CAY_ERROR_POSTED_TRUNCATED : 0);
+	assert_true(e.data == buffer);
 	/* Contents are made of words; what was cut off ends in one. */
-	CHECK(content_fits(buffer, length > room ? fits & ~7ull : fits, tag));
+	assert_true(
+		content_fits(buffer, length > room ? fits & ~7ull : fits, tag));
 	cay_release(port, &e);
 }
 
@@ -140,9 +142,9 @@ static void every_size_arrives_in_its_buffer(void **state)
 			f.port, i, buffer, length + i % 2, length, 1000 + i);
 		cay_free(f.port, buffer);
 	}
-	CHECK_EQUAL(port_stats(f.port).posted, 2 * COUNT(sizes));
-	CHECK_EQUAL(port_stats(f.port).received, 2 * COUNT(sizes));
-	CHECK_EQUAL(port_stats(f.port).rdr_used, 0);
+	assert_int_equal(port_stats(f.port).posted, 2 * COUNT(sizes));
+	assert_int_equal(port_stats(f.port).received, 2 * COUNT(sizes));
+	assert_int_equal(port_stats(f.port).rdr_used, 0);
 	far_close(&f);
 }
 
@@ -155,9 +157,9 @@ static void short_messages_never_take_one(void **state)
 		far_send(&f, SEND, length, length, 0);
 		expect_message(f.port, length, length, length);
 	}
-	CHECK_EQUAL(port_stats(f.port).posted, 0);
-	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
-	CHECK_EQUAL(cay_receive_cancel(f.port, 7), 1);
+	assert_int_equal(port_stats(f.port).posted, 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_cancel(f.port, 7), 1);
 	far_send(&f, SEND, 40, 41, 0);
 	expect_message(f.port, 41, 40, 41);
 	cay_free(f.port, buffer);
@@ -175,15 +177,15 @@ static void longer_ones_are_truncated(void **state)
 	for (uint64_t i = 0; i < COUNT(tries); i++) {
 		unsigned char *buffer =
 			cay_alloc(f.port, tries[i].room + 64, 0);
-		CHECK(buffer != NULL);
+		assert_true(buffer != NULL);
 		memset(buffer, 0xee, tries[i].room + 64);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_receive_post(f.port, buffer, tries[i].room, i), 0);
 		far_send(&f, SEND, tries[i].length, i, 0);
 		expect_posted(
 			f.port, i, buffer, tries[i].room, tries[i].length, i);
 		for (unsigned k = 0; k < 64; k++)
-			CHECK_EQUAL(buffer[tries[i].room + k], 0xee);
+			assert_int_equal(buffer[tries[i].room + k], 0xee);
 		cay_free(f.port, buffer);
 	}
 	far_close(&f);
@@ -206,10 +208,10 @@ static void exhausted_falls_back(void **state)
 	far_send(&f, SEND, 65536, 4, 0);
 	expect_message(f.port, 4, 65536, 4);
 	check_empty(f.port);
-	CHECK_EQUAL(cay_receive_post(f.port, buffer, 1 << 20, 6), 0);
+	assert_int_equal(cay_receive_post(f.port, buffer, 1 << 20, 6), 0);
 	far_send(&f, SEND, 65536, 5, 0);
 	expect_posted(f.port, 5, buffer, 1 << 20, 65536, 6);
-	CHECK_EQUAL(port_stats(f.port).posted, 2);
+	assert_int_equal(port_stats(f.port).posted, 2);
 	cay_free(f.port, buffer);
 	far_close(&f);
 }
@@ -218,7 +220,7 @@ static void held_senders_are_refused(void **state)
 {
 	struct far f = far_open("held", NULL);
 	(void)state;
-	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
 	for (uint64_t i = 0; i < COUNT(sizes); i++)
 		far_send(&f, i % 2 ? SEND : SEND_ALLOC, sizes[i], i, -EAGAIN);
 	void *buffer = post(f.port, 1 << 20, 1);
@@ -235,7 +237,7 @@ static void who_waits_is_let_in(void **state)
 {
 	struct far f = far_open("waits", NULL);
 	(void)state;
-	CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		size_t length = i % 2 ? 65536 : 100;
 		far_tell(&f, SEND_WAIT, length, i);
@@ -244,7 +246,7 @@ static void who_waits_is_let_in(void **state)
 		check_empty(f.port);
 		void *buffer = post(f.port, 65536, i);
 		expect_posted(f.port, i, buffer, 65536, length, i);
-		CHECK_EQUAL((int)child_hear(&f.child), 0);
+		assert_int_equal((int)child_hear(&f.child), 0);
 		cay_free(f.port, buffer);
 	}
 	far_close(&f);
@@ -254,20 +256,20 @@ static void mode_can_change(void **state)
 {
 	struct far f = far_open("mode", NULL);
 	(void)state;
-	CHECK_EQUAL(cay_receive_mode(f.port, 2), -EINVAL);
-	CHECK_EQUAL(
+	assert_int_equal(cay_receive_mode(f.port, 2), -EINVAL);
+	assert_int_equal(
 		cay_receive_mode(f.port, (enum cay_receive_mode) - 1), -EINVAL);
 	far_send(&f, SEND, 100, 1, 0); /* nothing was ever said */
 	expect_message(f.port, 1, 100, 1);
 	for (uint64_t i = 2; i < 12; i += 2) {
-		CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+		assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
 		far_send(&f, SEND, 100, i, -EAGAIN);
 		far_tell(&f, SEND_WAIT, 100, i);
 		child_hear(&f.child);
 		nap_ns(2 * NS_PER_MS);
-		CHECK_EQUAL(cay_receive_mode(f.port, CAY_RECEIVE_RDR), 0);
+		assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_RDR), 0);
 		expect_message(f.port, i, 100, i);
-		CHECK_EQUAL((int)child_hear(&f.child), 0);
+		assert_int_equal((int)child_hear(&f.child), 0);
 		far_send(&f, SEND, 65536, i + 1, 0);
 		expect_message(f.port, i + 1, 65536, i + 1);
 	}
@@ -280,11 +282,12 @@ static void sleeper_is_woken(void **state)
 	struct far f = far_open("sleeper", NULL);
 	(void)state;
 	void *buffer = post(f.port, 4096, 1);
-	CHECK_EQUAL(cay_wait(f.port, now_ns() + 50 * NS_PER_MS), -ETIMEDOUT);
+	assert_int_equal(
+		cay_wait(f.port, now_ns() + 50 * NS_PER_MS), -ETIMEDOUT);
 	far_tell(&f, SEND, 4096, 9);
-	CHECK_EQUAL(cay_wait(f.port, soon()), 0);
+	assert_int_equal(cay_wait(f.port, soon()), 0);
 	expect_posted(f.port, 9, buffer, 4096, 4096, 1);
-	CHECK_EQUAL((int)child_hear(&f.child), 0);
+	assert_int_equal((int)child_hear(&f.child), 0);
 	cay_free(f.port, buffer);
 	far_close(&f);
 }
@@ -297,17 +300,18 @@ static void wrong_buffers_are_refused(void **state)
 	char *memory = cay_alloc(port, 4096, 0);
 	static char ordinary[4096];
 	(void)state;
-	CHECK_EQUAL(cay_receive_post(port, memory, 0, 1), -EINVAL);
-	CHECK_EQUAL(cay_receive_post(port, NULL, 0, 1), -EINVAL);
-	CHECK_EQUAL(cay_receive_post(port, NULL, 64, 1), -EFAULT);
-	CHECK_EQUAL(cay_receive_post(port, ordinary, 64, 1), -EFAULT);
-	CHECK_EQUAL(cay_receive_post(port, &port, 64, 1), -EFAULT);
-	CHECK_EQUAL(cay_receive_post(port, memory, SIZE_MAX, 1), -EFAULT);
-	CHECK_EQUAL(cay_receive_post(port, memory, SIZE_MAX / 2, 1), -EFAULT);
-	CHECK_EQUAL(cay_receive_cancel(port, 1), 0);
-	CHECK_EQUAL(cay_receive_post(port, memory, 4096, 1), 0);
-	CHECK_EQUAL(cay_receive_cancel(port, 1), 1);
-	CHECK_EQUAL(cay_receive_cancel(port, 1), 0);
+	assert_int_equal(cay_receive_post(port, memory, 0, 1), -EINVAL);
+	assert_int_equal(cay_receive_post(port, NULL, 0, 1), -EINVAL);
+	assert_int_equal(cay_receive_post(port, NULL, 64, 1), -EFAULT);
+	assert_int_equal(cay_receive_post(port, ordinary, 64, 1), -EFAULT);
+	assert_int_equal(cay_receive_post(port, &port, 64, 1), -EFAULT);
+	assert_int_equal(cay_receive_post(port, memory, SIZE_MAX, 1), -EFAULT);
+	assert_int_equal(
+		cay_receive_post(port, memory, SIZE_MAX / 2, 1), -EFAULT);
+	assert_int_equal(cay_receive_cancel(port, 1), 0);
+	assert_int_equal(cay_receive_post(port, memory, 4096, 1), 0);
+	assert_int_equal(cay_receive_cancel(port, 1), 1);
+	assert_int_equal(cay_receive_cancel(port, 1), 0);
 	cay_free(port, memory);
 	close_port(port);
 }
@@ -324,13 +328,16 @@ static void queue_is_full_in_the_end(void **state)
 			&(struct cay_port_options){ .posted = ports[i].asked });
 		char *memory = cay_alloc(port, 4096, 0);
 		for (uint32_t k = 0; k < ports[i].entries; k++)
-			CHECK_EQUAL(
+			assert_int_equal(
 				cay_receive_post(port, memory, 64, k % 2), 0);
-		CHECK_EQUAL(cay_receive_post(port, memory, 64, 3), -EAGAIN);
-		CHECK_EQUAL(cay_receive_cancel(port, 1), ports[i].entries / 2);
-		CHECK_EQUAL(cay_receive_post(port, memory, 64, 3), 0);
-		CHECK_EQUAL(cay_receive_cancel(port, 0), ports[i].entries / 2);
-		CHECK_EQUAL(cay_receive_cancel(port, 3), 1);
+		assert_int_equal(
+			cay_receive_post(port, memory, 64, 3), -EAGAIN);
+		assert_int_equal(
+			cay_receive_cancel(port, 1), ports[i].entries / 2);
+		assert_int_equal(cay_receive_post(port, memory, 64, 3), 0);
+		assert_int_equal(
+			cay_receive_cancel(port, 0), ports[i].entries / 2);
+		assert_int_equal(cay_receive_cancel(port, 3), 1);
 		cay_free(port, memory);
 		close_port(port);
 	}
@@ -342,13 +349,13 @@ static void cancelled_buffers_stay_as_they_are(void **state)
 	(void)state;
 	unsigned char *first = post(f.port, 4096, 1);
 	unsigned char *second = post(f.port, 4096, 2);
-	CHECK_EQUAL(cay_receive_cancel(f.port, 1), 1);
+	assert_int_equal(cay_receive_cancel(f.port, 1), 1);
 	far_send(&f, SEND, 4096, 5, 0);
 	expect_posted(f.port, 5, second, 4096, 4096, 2);
 	far_send(&f, SEND, 4096, 6, 0);
 	expect_message(f.port, 6, 4096, 6);
 	for (unsigned i = 0; i < 4096; i++)
-		CHECK_EQUAL(first[i], 0);
+		assert_int_equal(first[i], 0);
 	cay_free(f.port, first);
 	cay_free(f.port, second);
 	far_close(&f);
@@ -361,7 +368,7 @@ static void freed_buffers_are_taken_back(void **state)
 	(void)state;
 	char *memory = cay_alloc(f.port, 3 * 4096, 0);
 	for (uint64_t i = 0; i < 3; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_receive_post(f.port, memory + i * 4096, 4096, i),
 			0);
 	void *other = post(f.port, 64, 9);
@@ -370,7 +377,7 @@ static void freed_buffers_are_taken_back(void **state)
 	expect_posted(f.port, 1, other, 64, 64, 9);
 	far_send(&f, SEND, 64, 2, 0);
 	expect_message(f.port, 2, 64, 2);
-	CHECK_EQUAL(cay_receive_cancel(f.port, 0), 0);
+	assert_int_equal(cay_receive_cancel(f.port, 0), 0);
 	cay_free(f.port, other);
 	far_close(&f);
 }
@@ -388,7 +395,7 @@ static void freed_before_it_was_taken(void **state)
 	/* The slot is not lost. */
 	for (uint32_t i = 0; i < 64; i++)
 		post(f.port, 64, 3);
-	CHECK_EQUAL(cay_receive_cancel(f.port, 3), 64);
+	assert_int_equal(cay_receive_cancel(f.port, 3), 64);
 	far_close(&f);
 }
 
@@ -407,8 +414,8 @@ static void child_has_no_port(void **state)
 		_exit(right ? 0 : 1);
 	}
 	int status;
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	CHECK_EQUAL(status, 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 	cay_free(port, memory);
 	close_port(port);
 }

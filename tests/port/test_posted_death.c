@@ -36,7 +36,7 @@ static void sender_run(struct child *parent, void *argument)
 	child_tell(parent, cay_port_addr(port).vpid);
 	for (uint64_t tag = 0; r != -EPIPE; tag += r == 0) {
 		r = cay_send(port, peer, tag, data, t->length, 0);
-		CHECK(r == 0 || r == -EAGAIN || r == -EPIPE);
+		assert_true(r == 0 || r == -EAGAIN || r == -EPIPE);
 		while (poll_event(port, &e)) {
 			if (e.kind == CAY_EVENT_GONE)
 				r = -EPIPE;
@@ -61,17 +61,17 @@ struct pool {
 static void pool_open(struct pool *p, const char *name)
 {
 	*p = (struct pool){ .port = open_named(name) };
-	CHECK_EQUAL(cay_receive_mode(p->port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(p->port, CAY_RECEIVE_HELD), 0);
 	for (unsigned i = 0; i < BUFFERS; i++) {
 		p->buffer[i] = cay_alloc(p->port, BUFFER_BYTES, 0);
-		CHECK(p->buffer[i] != NULL);
+		assert_true(p->buffer[i] != NULL);
 	}
 }
 
 static void pool_post(struct pool *p, uint64_t i)
 {
 	memset(p->buffer[i], 0, BUFFER_BYTES);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_receive_post(p->port, p->buffer[i], BUFFER_BYTES, i), 0);
 	p->posted++;
 }
@@ -79,11 +79,11 @@ static void pool_post(struct pool *p, uint64_t i)
 /* A whole message of the next number, in a buffer that was posted. */
 static void pool_take(struct pool *p, const struct cay_event *e)
 {
-	CHECK_EQUAL(e->kind, CAY_EVENT_POSTED);
-	CHECK_EQUAL(e->tag, p->next++);
-	CHECK(e->result < BUFFERS && e->data == p->buffer[e->result]);
+	assert_int_equal(e->kind, CAY_EVENT_POSTED);
+	assert_int_equal(e->tag, p->next++);
+	assert_true(e->result < BUFFERS && e->data == p->buffer[e->result]);
 	for (size_t i = 0; i < e->length; i++)
-		CHECK_EQUAL(((unsigned char *)e->data)[i], 0xaa);
+		assert_int_equal(((unsigned char *)e->data)[i], 0xaa);
 	p->posted--;
 	p->filled++;
 }
@@ -96,7 +96,7 @@ static bool pool_poll(struct pool *p, uint16_t vpid)
 		return true;
 	bool gone = e.kind == CAY_EVENT_GONE;
 	if (gone)
-		CHECK_EQUAL(e.peer.vpid, vpid);
+		assert_int_equal(e.peer.vpid, vpid);
 	else
 		pool_take(p, &e);
 	uint64_t again = e.result;
@@ -123,9 +123,9 @@ static void pool_whole(struct pool *p)
 	while (back < p->posted) {
 		for (uint64_t i = 0; i < BUFFERS; i++)
 			back += (uint64_t)cay_receive_cancel(p->port, i);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
-	CHECK_EQUAL(back, p->posted);
+	assert_int_equal(back, p->posted);
 	p->posted = 0;
 }
 
@@ -136,17 +136,17 @@ static void kill_once(struct pool *p, struct target *t, struct random *r)
 	child_start(&child, sender_run, t);
 	struct cay_addr from = cay_port_addr(p->port);
 	from.vpid = (uint16_t)child_hear(&child);
-	CHECK_EQUAL(cay_peer_resolve(p->port, from, &peer), 0);
+	assert_int_equal(cay_peer_resolve(p->port, from, &peer), 0);
 	p->next = 0;
 	for (uint64_t i = 0; i < BUFFERS; i++)
 		pool_post(p, i);
 	uint64_t until = now_ns() + random_below(r, 3 * NS_PER_MS);
 	while (now_ns() < until)
-		CHECK(pool_poll(p, from.vpid));
+		assert_true(pool_poll(p, from.vpid));
 	child_kill(&child);
 	uint64_t deadline = soon();
 	while (pool_poll(p, from.vpid))
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	pool_whole(p);
 	check_empty(p->port);
 	cay_peer_release(peer);
@@ -164,7 +164,7 @@ static void killed_senders_lose_no_buffer(void **state)
 		t.length = lengths[i % COUNT(lengths)];
 		kill_once(&p, &t, &r);
 	}
-	CHECK(p.filled > 0);
+	assert_true(p.filled > 0);
 	close_port(p.port);
 }
 
@@ -181,7 +181,7 @@ static void close_once(struct target *t, struct random *r)
 		child_hear(&sender[i]);
 	}
 	for (uint64_t i = 0; i < BUFFERS; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_receive_post(p.port, p.buffer[i], BUFFER_BYTES, i),
 			0);
 	random_pause(r, 300 * NS_PER_US);
@@ -190,14 +190,14 @@ static void close_once(struct target *t, struct random *r)
 	unsigned char *memory[BUFFERS];
 	for (unsigned i = 0; i < BUFFERS; i++) {
 		memory[i] = cay_alloc(heir, BUFFER_BYTES, 0);
-		CHECK(memory[i] != NULL);
+		assert_true(memory[i] != NULL);
 		memset(memory[i], 0x33, BUFFER_BYTES);
 	}
 	for (unsigned i = 0; i < COUNT(sender); i++)
 		child_join(&sender[i]);
 	for (unsigned i = 0; i < BUFFERS; i++)
 		for (size_t k = 0; k < BUFFER_BYTES; k++)
-			CHECK_EQUAL(memory[i][k], 0x33);
+			assert_int_equal(memory[i][k], 0x33);
 	close_port(heir);
 }
 
@@ -222,7 +222,7 @@ static void receiver_run(struct child *parent, void *argument)
 	for (;;) {
 		if (!poll_event(p.port, &e))
 			continue;
-		CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
+		assert_int_equal(e.kind, CAY_EVENT_POSTED);
 		uint64_t i = e.result;
 		cay_release(p.port, &e);
 		pool_post(&p, i);
@@ -263,7 +263,7 @@ static void stopped_sender_holds_one_at_most(void **state)
 		child_start(&child, sender_run, &t);
 		struct cay_addr from = cay_port_addr(p.port);
 		from.vpid = (uint16_t)child_hear(&child);
-		CHECK_EQUAL(cay_peer_resolve(p.port, from, &peer), 0);
+		assert_int_equal(cay_peer_resolve(p.port, from, &peer), 0);
 		p.next = 0;
 		for (uint64_t k = 0; k < BUFFERS; k++)
 			pool_post(&p, k);
@@ -274,12 +274,12 @@ static void stopped_sender_holds_one_at_most(void **state)
 		uint64_t back = 0;
 		for (uint64_t k = 0; k < BUFFERS; k++)
 			back += (uint64_t)cay_receive_cancel(p.port, k);
-		CHECK(back + 1 >= p.posted && back <= p.posted);
+		assert_true(back + 1 >= p.posted && back <= p.posted);
 		p.posted -= back;
 		child_kill(&child);
 		uint64_t deadline = soon();
 		while (pool_poll(&p, from.vpid))
-			CHECK(now_ns() < deadline);
+			assert_true(now_ns() < deadline);
 		pool_whole(&p);
 		cay_peer_release(peer);
 	}

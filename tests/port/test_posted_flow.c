@@ -50,8 +50,8 @@ static void drain(struct cay_port *port, uint64_t *completed)
 {
 	struct cay_event e;
 	while (poll_event(port, &e)) {
-		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-		CHECK_EQUAL(e.error, 0);
+		assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+		assert_int_equal(e.error, 0);
 		cay_release(port, &e);
 		(*completed)++;
 	}
@@ -63,7 +63,7 @@ static void settle(struct cay_port *port, uint64_t *completed, uint64_t until)
 	uint64_t deadline = soon();
 	while (*completed < until) {
 		drain(port, completed);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 }
 
@@ -83,9 +83,9 @@ static void stream_run(struct child *parent, void *argument)
 		while ((r = cay_send_wait(port, peer, tag, data, length, 0,
 				now_ns() + NS_PER_MS)) == -ETIMEDOUT) {
 			drain(port, &completed);
-			CHECK(now_ns() < deadline);
+			assert_true(now_ns() < deadline);
 		}
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 		asked += length > CAY_COPIED_MAX;
 		settle(port, &completed, asked);
 	}
@@ -111,7 +111,7 @@ static void pool_open(struct pool *p, const char *name)
 				    .name = name, .nq_entries = 64 }) };
 	for (uint64_t i = 0; i < BUFFERS; i++) {
 		p->buffer[i] = cay_alloc(p->port, BUFFER_BYTES, 0);
-		CHECK(p->buffer[i] != NULL);
+		assert_true(p->buffer[i] != NULL);
 		p->holds[i] = UINT64_MAX;
 	}
 }
@@ -121,10 +121,10 @@ static void pool_post(struct pool *p, uint64_t i)
 	/* Nobody has touched it since its message came. */
 	size_t length = length_of(p->holds[i]);
 	if (p->holds[i] != UINT64_MAX)
-		CHECK(content_fits(p->buffer[i],
+		assert_true(content_fits(p->buffer[i],
 			length > BUFFER_BYTES ? BUFFER_BYTES : length,
 			p->holds[i]));
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_receive_post(p->port, p->buffer[i], BUFFER_BYTES, i), 0);
 	p->posted[i] = true;
 }
@@ -133,23 +133,23 @@ static void pool_take(struct pool *p, const struct cay_event *e)
 {
 	uint64_t sender = e->tag >> 32;
 	size_t length = length_of(e->tag);
-	CHECK(sender < SENDERS);
-	CHECK_EQUAL((uint32_t)e->tag, p->next[sender]++);
+	assert_true(sender < SENDERS);
+	assert_int_equal((uint32_t)e->tag, p->next[sender]++);
 	if (e->kind == CAY_EVENT_POSTED) {
-		CHECK(e->result < BUFFERS && p->posted[e->result]);
-		CHECK(e->data == p->buffer[e->result]);
-		CHECK_EQUAL(e->previous, length);
-		CHECK_EQUAL(e->error,
+		assert_true(e->result < BUFFERS && p->posted[e->result]);
+		assert_true(e->data == p->buffer[e->result]);
+		assert_int_equal(e->previous, length);
+		assert_int_equal(e->error,
 			length > BUFFER_BYTES ? CAY_ERROR_POSTED_TRUNCATED : 0);
 		p->posted[e->result] = false;
 		p->holds[e->result] = e->tag;
 		p->through[0]++;
 	} else {
-		CHECK_EQUAL(e->kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL(e->length, length);
+		assert_int_equal(e->kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(e->length, length);
 		p->through[length > 40 ? 1 : 2]++;
 	}
-	CHECK(content_fits(e->data,
+	assert_true(content_fits(e->data,
 		length > e->length ? e->length & ~7ull : length, e->tag));
 }
 
@@ -179,7 +179,7 @@ static void many_senders(char *name, enum cay_receive_mode mode)
 	struct pool p;
 	uint64_t messages = scaled(3000);
 	pool_open(&p, name);
-	CHECK_EQUAL(cay_receive_mode(p.port, mode), 0);
+	assert_int_equal(cay_receive_mode(p.port, mode), 0);
 	for (uint64_t i = 0; i < SENDERS; i++) {
 		stream[i] =
 			(struct stream){ .sender = i, .messages = messages };
@@ -191,13 +191,13 @@ static void many_senders(char *name, enum cay_receive_mode mode)
 		child_join(&child[i]);
 	check_empty(p.port);
 	/* All three ways, or in this mode just two. */
-	CHECK(p.through[0] > 0 && p.through[2] > 0);
+	assert_true(p.through[0] > 0 && p.through[2] > 0);
 	if (mode == CAY_RECEIVE_HELD)
-		CHECK_EQUAL(p.through[1], 0);
-	CHECK_EQUAL(port_stats(p.port).posted, p.through[0]);
+		assert_int_equal(p.through[1], 0);
+	assert_int_equal(port_stats(p.port).posted, p.through[0]);
 	/* What is posted still is, and nothing else. */
 	for (uint64_t i = 0; i < BUFFERS; i++)
-		CHECK_EQUAL(cay_receive_cancel(p.port, i), p.posted[i]);
+		assert_int_equal(cay_receive_cancel(p.port, i), p.posted[i]);
 	close_port(p.port);
 }
 
@@ -230,7 +230,7 @@ static void hammer_run(struct child *parent, void *argument)
 	while (!atomic_load(s->stop)) {
 		size_t length = 41 + random_below(&r, BUFFER_BYTES - 41);
 		int result = cay_send(port, peer, 1, data, length, 0);
-		CHECK(result == 0 || result == -EAGAIN);
+		assert_true(result == 0 || result == -EAGAIN);
 		while (poll_event(port, &e))
 			cay_release(port, &e);
 	}
@@ -250,7 +250,7 @@ static void hammers_start(struct hammers *h, const char *name,
 {
 	h->port = open_port(&(struct cay_port_options){
 		.name = name, .nq_entries = 64, .posted = 16 });
-	CHECK_EQUAL(cay_receive_mode(h->port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(h->port, CAY_RECEIVE_HELD), 0);
 	h->stop = shared_memory(sizeof(*h->stop));
 	for (uint64_t i = 0; i < SENDERS; i++) {
 		h->stream[i] = (struct stream){ .sender = i, .stop = h->stop };
@@ -275,20 +275,21 @@ static void cancel_round(struct hammers *h, unsigned char *memory,
 	uint64_t left = 4, deadline = soon();
 	struct cay_event e;
 	for (uint64_t i = 0; i < 4; i++)
-		CHECK_EQUAL(cay_receive_post(h->port, memory + i * BUFFER_BYTES,
-				    BUFFER_BYTES, round),
+		assert_int_equal(
+			cay_receive_post(h->port, memory + i * BUFFER_BYTES,
+				BUFFER_BYTES, round),
 			0);
 	random_pause(r, 100 * NS_PER_US);
 	int cancelled = cay_receive_cancel(h->port, round);
-	CHECK(cancelled >= 0 && cancelled <= 4);
+	assert_true(cancelled >= 0 && cancelled <= 4);
 	for (left -= (uint64_t)cancelled; left > 0;) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		if (!poll_event(h->port, &e))
 			continue;
-		CHECK_EQUAL(e.kind, CAY_EVENT_POSTED);
-		CHECK_EQUAL(e.result, round);
+		assert_int_equal(e.kind, CAY_EVENT_POSTED);
+		assert_int_equal(e.result, round);
 		for (size_t k = 0; k < e.length; k++)
-			CHECK_EQUAL(((unsigned char *)e.data)[k], 0xaa);
+			assert_int_equal(((unsigned char *)e.data)[k], 0xaa);
 		cay_release(h->port, &e);
 		left--;
 		counts[1]++;
@@ -297,7 +298,7 @@ static void cancel_round(struct hammers *h, unsigned char *memory,
 	memset(memory, 0x11, 4 * BUFFER_BYTES);
 	random_pause(r, 20 * NS_PER_US);
 	for (size_t k = 0; k < 4 * BUFFER_BYTES; k++)
-		CHECK_EQUAL(memory[k], 0x11);
+		assert_int_equal(memory[k], 0x11);
 	check_empty(h->port);
 }
 
@@ -309,10 +310,10 @@ static void cancelled_or_told_of(void **state)
 	(void)state;
 	hammers_start(&h, "flow-cancel", child_start_near);
 	unsigned char *memory = cay_alloc(h.port, 4 * BUFFER_BYTES, 0);
-	CHECK(memory != NULL);
+	assert_true(memory != NULL);
 	for (uint64_t i = 0; i < scaled(500); i++)
 		cancel_round(&h, memory, &r, i, counts);
-	CHECK(counts[0] > 0 && counts[1] > 0);
+	assert_true(counts[0] > 0 && counts[1] > 0);
 	hammers_stop(&h);
 }
 
@@ -324,28 +325,28 @@ static void free_round(struct hammers *h, struct random *r, uint64_t counts[2])
 {
 	unsigned char *memory = cay_alloc(h->port, 4 * BUFFER_BYTES, 0);
 	struct cay_event e;
-	CHECK(memory != NULL);
+	assert_true(memory != NULL);
 	for (uint64_t i = 0; i < 4; i++) {
 		int posted = cay_receive_post(h->port,
 			memory + i * BUFFER_BYTES, BUFFER_BYTES,
 			(uint64_t)(uintptr_t)memory);
-		CHECK(posted == 0 || posted == -EAGAIN);
+		assert_true(posted == 0 || posted == -EAGAIN);
 	}
 	random_pause(r, 100 * NS_PER_US);
 	for (uint64_t n = random_below(r, 4); n > 0 && poll_event(h->port, &e);
 		n--) {
-		CHECK_EQUAL(e.result, (uintptr_t)memory);
+		assert_int_equal(e.result, (uintptr_t)memory);
 		cay_release(h->port, &e);
 		counts[0]++;
 	}
 	cay_free(h->port, memory);
 	unsigned char *other = cay_alloc(h->port, 4 * BUFFER_BYTES, 0);
-	CHECK(other != NULL);
+	assert_true(other != NULL);
 	counts[1] += other == memory;
 	memset(other, 0x22, 4 * BUFFER_BYTES);
 	random_pause(r, 50 * NS_PER_US);
 	for (size_t k = 0; k < 4 * BUFFER_BYTES; k++)
-		CHECK_EQUAL(other[k], 0x22);
+		assert_int_equal(other[k], 0x22);
 	check_empty(h->port);
 	cay_free(h->port, other);
 }
@@ -360,18 +361,18 @@ static void freed_memory_is_left_alone(void **state)
 	hammers_start(&h, "flow-free", child_start);
 	for (uint64_t i = 0; i < scaled(400); i++)
 		free_round(&h, &r, counts);
-	CHECK(counts[0] > 0 && counts[1] > 0);
+	assert_true(counts[0] > 0 && counts[1] > 0);
 	/* No slot was lost on the way. */
 	unsigned char *memory = cay_alloc(h.port, 4096, 0);
-	CHECK(memory != NULL);
+	assert_true(memory != NULL);
 	atomic_store(h.stop, true);
 	for (uint64_t i = 0; i < SENDERS; i++)
 		child_join(&h.child[i]);
 	check_empty(h.port);
 	for (uint64_t i = 0; i < 16; i++)
-		CHECK_EQUAL(cay_receive_post(h.port, memory, 64, 1), 0);
-	CHECK_EQUAL(cay_receive_post(h.port, memory, 64, 1), -EAGAIN);
-	CHECK_EQUAL(cay_receive_cancel(h.port, 1), 16);
+		assert_int_equal(cay_receive_post(h.port, memory, 64, 1), 0);
+	assert_int_equal(cay_receive_post(h.port, memory, 64, 1), -EAGAIN);
+	assert_int_equal(cay_receive_cancel(h.port, 1), 16);
 	close_port(h.port);
 }
 

@@ -35,7 +35,7 @@ static void crowd_open(struct crowd *c)
 			unsigned to = (unsigned)random_below(&r, PORTS);
 			c->to[i][j] = to;
 			c->peer[i][j] = open_peer(c->port[i], c->port[to]);
-			CHECK_EQUAL(
+			assert_int_equal(
 				cay_peer_path(c->peer[i][j]), CAY_PATH_DIRECT);
 		}
 }
@@ -45,11 +45,11 @@ static void crowd_receive(struct crowd *c, unsigned i)
 {
 	struct cay_event e;
 	while (poll_event(c->port[i], &e)) {
-		CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL((uint32_t)e.tag, i);
-		CHECK_EQUAL(
+		assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+		assert_int_equal((uint32_t)e.tag, i);
+		assert_int_equal(
 			e.peer.vpid, cay_port_addr(c->port[e.tag >> 32]).vpid);
-		CHECK(content_fits(e.data, e.length, e.tag));
+		assert_true(content_fits(e.data, e.length, e.tag));
 		cay_release(c->port[i], &e);
 		c->expected[i]--;
 	}
@@ -67,7 +67,7 @@ static void crowd_send(struct crowd *c, unsigned i, unsigned j)
 		crowd_receive(c, to);
 		r = cay_send(c->port[i], c->peer[i][j], tag, data, length, 0);
 	}
-	CHECK_EQUAL(r, 0);
+	assert_int_equal(r, 0);
 	c->expected[to]++;
 }
 
@@ -93,12 +93,12 @@ static void hundreds_of_ports(void **state)
 				crowd_send(c, i, j);
 	for (unsigned i = 0; i < PORTS; i++) {
 		crowd_receive(c, i);
-		CHECK_EQUAL(c->expected[i], 0);
+		assert_int_equal(c->expected[i], 0);
 	}
 	crowd_close(c);
 	free(c);
-	CHECK_EQUAL(status_settled().heap_used, heap_used);
-	CHECK_EQUAL(status_read().ports, 1);
+	assert_int_equal(status_settled().heap_used, heap_used);
+	assert_int_equal(status_read().ports, 1);
 	close_port(last);
 }
 
@@ -113,21 +113,21 @@ static void gone_comes_last(void **state)
 	struct cay_peer *found;
 	(void)state;
 	for (unsigned i = 0; i < 100; i++)
-		CHECK_EQUAL(cay_send(b, to_a, i, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(b, to_a, i, NULL, 0, 0), 0);
 	cay_peer_release(to_a);
 	close_port(b);
 
-	CHECK_EQUAL(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
-	CHECK_EQUAL(cay_send(a, to_b, 0, "", 1, CAY_NOTIFY), -EPIPE);
-	CHECK_EQUAL(cay_send_wait(a, to_b, 0, NULL, 0, 0, soon()), -EPIPE);
-	CHECK_EQUAL(cay_peer_lookup(a, "closing", 0, &found), -ENXIO);
+	assert_int_equal(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
+	assert_int_equal(cay_send(a, to_b, 0, "", 1, CAY_NOTIFY), -EPIPE);
+	assert_int_equal(cay_send_wait(a, to_b, 0, NULL, 0, 0, soon()), -EPIPE);
+	assert_int_equal(cay_peer_lookup(a, "closing", 0, &found), -ENXIO);
 	struct cay_addr gone = cay_peer_addr(to_b);
-	CHECK_EQUAL(gone.vpid, vpid);
-	CHECK_EQUAL(cay_peer_resolve(a, gone, &found), -ENXIO);
+	assert_int_equal(gone.vpid, vpid);
+	assert_int_equal(cay_peer_resolve(a, gone, &found), -ENXIO);
 	/* The name is free at once, for a port that is another one. */
 	b = open_named("closing");
-	CHECK(cay_port_addr(b).vpid != vpid);
-	CHECK_EQUAL(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
+	assert_true(cay_port_addr(b).vpid != vpid);
+	assert_int_equal(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
 	check_empty(b);
 
 	for (unsigned i = 0; i < 100; i++)
@@ -135,7 +135,7 @@ static void gone_comes_last(void **state)
 	expect_gone(a, vpid);
 	expect_gone(a, vpid); /* it was resolved twice */
 	check_empty(a);
-	CHECK_EQUAL(port_stats(a).completed, 0);
+	assert_int_equal(port_stats(a).completed, 0);
 	cay_peer_release(to_b);
 	cay_peer_release(also_b);
 	close_port(a);
@@ -186,25 +186,25 @@ static void names(void **state)
 	memset(longest, 'n', 63);
 	memset(longer, 'n', 64);
 	longest[63] = longer[64] = 0;
-	CHECK_EQUAL(name_error("taken"), EEXIST);
-	CHECK_EQUAL(name_error("Taken"), 0);
-	CHECK_EQUAL(name_error(longest), 0);
-	CHECK_EQUAL(name_error(longer), EINVAL);
-	CHECK_EQUAL(name_error(""), EINVAL);
-	CHECK_EQUAL(name_error("a b"), EINVAL);
-	CHECK_EQUAL(name_error("a/b"), EINVAL);
-	CHECK_EQUAL(name_error("\xc3\xa9"), EINVAL);
-	CHECK_EQUAL(name_error("a.b_c:d@e+f-0"), 0);
-	CHECK_EQUAL(cay_peer_lookup(port, NULL, 0, &peer), -EINVAL);
-	CHECK_EQUAL(cay_peer_lookup(port, "", 0, &peer), -EINVAL);
-	CHECK_EQUAL(cay_peer_lookup(port, longer, soon(), &peer), -EINVAL);
-	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 0, &peer), -ENXIO);
-	CHECK_EQUAL(cay_peer_lookup(port, "nobody", 1, &peer), -ETIMEDOUT);
+	assert_int_equal(name_error("taken"), EEXIST);
+	assert_int_equal(name_error("Taken"), 0);
+	assert_int_equal(name_error(longest), 0);
+	assert_int_equal(name_error(longer), EINVAL);
+	assert_int_equal(name_error(""), EINVAL);
+	assert_int_equal(name_error("a b"), EINVAL);
+	assert_int_equal(name_error("a/b"), EINVAL);
+	assert_int_equal(name_error("\xc3\xa9"), EINVAL);
+	assert_int_equal(name_error("a.b_c:d@e+f-0"), 0);
+	assert_int_equal(cay_peer_lookup(port, NULL, 0, &peer), -EINVAL);
+	assert_int_equal(cay_peer_lookup(port, "", 0, &peer), -EINVAL);
+	assert_int_equal(cay_peer_lookup(port, longer, soon(), &peer), -EINVAL);
+	assert_int_equal(cay_peer_lookup(port, "nobody", 0, &peer), -ENXIO);
+	assert_int_equal(cay_peer_lookup(port, "nobody", 1, &peer), -ETIMEDOUT);
 	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_peer_lookup(port, "nobody", deadline, &peer), -ETIMEDOUT);
-	CHECK(now_ns() >= deadline);
-	CHECK(peer == NULL);
+	assert_true(now_ns() >= deadline);
+	assert_true(peer == NULL);
 	close_port(port);
 }
 
@@ -225,10 +225,10 @@ static void lookup_waits_for_the_name(void **state)
 	struct child child;
 	(void)state;
 	child_start(&child, late_child, NULL);
-	CHECK_EQUAL(cay_peer_lookup(port, "late", 0, &peer), -ENXIO);
+	assert_int_equal(cay_peer_lookup(port, "late", 0, &peer), -ENXIO);
 	child_tell(&child, 1);
-	CHECK_EQUAL(cay_peer_lookup(port, "late", CAY_FOREVER, &peer), 0);
-	CHECK_EQUAL(cay_send(port, peer, 1, NULL, 0, 0), 0);
+	assert_int_equal(cay_peer_lookup(port, "late", CAY_FOREVER, &peer), 0);
+	assert_int_equal(cay_send(port, peer, 1, NULL, 0, 0), 0);
 	child_join(&child);
 	cay_peer_release(peer);
 	close_port(port);
@@ -242,19 +242,20 @@ static void realms_do_not_meet(void **state)
 	struct cay_port *a = open_named("same"), *b = open_port(&other);
 	struct cay_peer *peer = NULL;
 	(void)state;
-	CHECK_EQUAL(cay_port_addr(a).node, cay_port_addr(b).node);
-	CHECK(cay_port_addr(a).vpid != cay_port_addr(b).vpid);
-	CHECK_EQUAL(cay_peer_resolve(a, cay_port_addr(b), &peer), -EACCES);
-	CHECK_EQUAL(cay_peer_resolve(b, cay_port_addr(a), &peer), -EACCES);
-	CHECK(peer == NULL);
+	assert_int_equal(cay_port_addr(a).node, cay_port_addr(b).node);
+	assert_true(cay_port_addr(a).vpid != cay_port_addr(b).vpid);
+	assert_int_equal(cay_peer_resolve(a, cay_port_addr(b), &peer), -EACCES);
+	assert_int_equal(cay_peer_resolve(b, cay_port_addr(a), &peer), -EACCES);
+	assert_true(peer == NULL);
 	/* A name means the port in one's own realm. */
 	peer = open_peer_named(b, "same");
-	CHECK_EQUAL(cay_peer_addr(peer).vpid, cay_port_addr(b).vpid);
+	assert_int_equal(cay_peer_addr(peer).vpid, cay_port_addr(b).vpid);
 	cay_peer_release(peer);
-	CHECK_EQUAL(open_error(&(struct cay_port_options){ .realm = "a b" }),
+	assert_int_equal(
+		open_error(&(struct cay_port_options){ .realm = "a b" }),
 		EINVAL);
 	setenv("CAY_REALM", "other", 1);
-	CHECK_EQUAL(name_error("same"), EEXIST);
+	assert_int_equal(name_error("same"), EEXIST);
 	struct cay_port *c = open_port(NULL);
 	unsetenv("CAY_REALM");
 	peer = open_peer(c, b);
@@ -273,19 +274,20 @@ static void nodes_do_not_meet(void **state)
 	struct cay_addr to = cay_port_addr(b);
 	struct cay_peer *peer = NULL;
 	(void)state;
-	CHECK(cay_port_addr(a).node != to.node);
-	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -EHOSTUNREACH);
+	assert_true(cay_port_addr(a).node != to.node);
+	assert_int_equal(cay_peer_resolve(a, to, &peer), -EHOSTUNREACH);
 	to = cay_port_addr(a);
 	to.vpid = CAY_VPID_NODE;
-	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -ENXIO);
+	assert_int_equal(cay_peer_resolve(a, to, &peer), -ENXIO);
 	to.vpid = UINT16_MAX;
-	CHECK_EQUAL(cay_peer_resolve(a, to, &peer), -ENXIO);
-	CHECK(peer == NULL);
-	CHECK_EQUAL(open_error(&(struct cay_port_options){ .node = "a/b" }),
+	assert_int_equal(cay_peer_resolve(a, to, &peer), -ENXIO);
+	assert_true(peer == NULL);
+	assert_int_equal(
+		open_error(&(struct cay_port_options){ .node = "a/b" }),
 		EINVAL);
 	close_port(a);
 	close_port(b);
-	CHECK(node_gone_soon(name));
+	assert_true(node_gone_soon(name));
 }
 
 /* ---- tables and options ---- */
@@ -297,14 +299,14 @@ static void peer_table_is_limited(void **state)
 	struct cay_peer *first = open_peer(port, port);
 	struct cay_peer *second = open_peer(port, port), *third = NULL;
 	(void)state;
-	CHECK(cay_peer_route(first) != cay_peer_route(second));
-	CHECK_EQUAL(
+	assert_true(cay_peer_route(first) != cay_peer_route(second));
+	assert_int_equal(
 		cay_peer_resolve(port, cay_port_addr(port), &third), -ENOSPC);
-	CHECK(third == NULL);
+	assert_true(third == NULL);
 	cay_peer_release(first);
 	third = open_peer(port, port);
-	CHECK_EQUAL(cay_send(port, third, 3, NULL, 0, 0), 0);
-	CHECK_EQUAL(cay_send(port, second, 2, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(port, third, 3, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(port, second, 2, NULL, 0, 0), 0);
 	expect_message(port, 3, 0, 0);
 	expect_message(port, 2, 0, 0);
 	cay_peer_release(second);
@@ -317,33 +319,33 @@ static void options_are_checked(void **state)
 {
 	struct cay_port_options o = { .size = sizeof(o) };
 	(void)state;
-	CHECK_EQUAL(open_error(&o), 0);
+	assert_int_equal(open_error(&o), 0);
 	o.size = offsetof(struct cay_port_options, flags);
 	o.flags = ~0ull; /* lies behind what the caller knows of */
-	CHECK_EQUAL(open_error(&o), 0);
+	assert_int_equal(open_error(&o), 0);
 	o.size = sizeof(o) + 8;
 	o.flags = 0;
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o.size = 1;
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .flags = 1ull << 40 };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .flags = CAY_PORT_GUARDED };
-	CHECK_EQUAL(open_error(&o), EOPNOTSUPP);
+	assert_int_equal(open_error(&o), EOPNOTSUPP);
 	o = (struct cay_port_options){ .flags = CAY_PORT_WORDS };
-	CHECK_EQUAL(open_error(&o), 0);
+	assert_int_equal(open_error(&o), 0);
 	o = (struct cay_port_options){ .flags = CAY_PORT_HUGE };
-	CHECK_EQUAL(open_error(&o), 0);
+	assert_int_equal(open_error(&o), 0);
 	o = (struct cay_port_options){ .nq_entries = UINT32_MAX };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .rdr_bytes = SIZE_MAX };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .peers = CAY_VPIDS + 1 };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .windows = CAY_VPIDS + 1 };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .posted = UINT32_MAX };
-	CHECK_EQUAL(open_error(&o), EINVAL);
+	assert_int_equal(open_error(&o), EINVAL);
 }
 
 int main(void)

@@ -47,21 +47,21 @@ static void check_origin(const struct pair *p, const struct cay_nqe *n,
 {
 	struct cay_addr from = cay_port_addr(p->a);
 	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
-	CHECK_EQUAL(nqe_error(n), 0);
-	CHECK_EQUAL(nqe_vpid(n), from.vpid);
-	CHECK_EQUAL((uint32_t)peer, from.node);
-	CHECK_EQUAL(peer >> CAY_NQE_API_TAG_SHIFT, api_tag);
-	CHECK_EQUAL(nqe_tag(n), tag);
+	assert_int_equal(nqe_error(n), 0);
+	assert_int_equal(nqe_vpid(n), from.vpid);
+	assert_int_equal((uint32_t)peer, from.node);
+	assert_int_equal(peer >> CAY_NQE_API_TAG_SHIFT, api_tag);
+	assert_int_equal(nqe_tag(n), tag);
 }
 
 static void check_fast(
 	struct pair *p, uint64_t tag, uint32_t api_tag, size_t bytes)
 {
 	const struct cay_nqe *n = nqe_next(p->b);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_FAST_RECV);
-	CHECK_EQUAL(nqe_bytes(n), bytes);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_FAST_RECV);
+	assert_int_equal(nqe_bytes(n), bytes);
 	check_origin(p, n, tag, api_tag);
-	CHECK(content_fits(&n->word[CAY_NQE_WORD_DATA], bytes, tag));
+	assert_true(content_fits(&n->word[CAY_NQE_WORD_DATA], bytes, tag));
 	nqe_done(p->b);
 }
 
@@ -71,14 +71,14 @@ static void check_payload(struct pair *p, uint64_t tag, size_t bytes)
 	const unsigned char *rdr = cay_rdr(p->b, &room);
 	const struct cay_nqe *n = nqe_next(p->b);
 	uint64_t start = n->word[CAY_NQE_WORD_START] * CAY_LINE;
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_RECV);
-	CHECK_EQUAL(nqe_bytes(n), 0);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_RECV);
+	assert_int_equal(nqe_bytes(n), 0);
 	check_origin(p, n, tag, 0);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], bytes);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_REFERENCE], 0);
-	CHECK(start + bytes <= room);
-	CHECK(content_fits(rdr + start, bytes, tag));
-	CHECK_EQUAL(cay_trigger(p->b, CAY_ISSUE_RDR, 1).accepted, 1);
+	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], bytes);
+	assert_int_equal(n->word[CAY_NQE_WORD_REFERENCE], 0);
+	assert_true(start + bytes <= room);
+	assert_true(content_fits(rdr + start, bytes, tag));
+	assert_int_equal(cay_trigger(p->b, CAY_ISSUE_RDR, 1).accepted, 1);
 }
 
 static void fast_send_of_every_length(void **state)
@@ -144,12 +144,12 @@ static void completion_of(struct pair *p, const struct cay_vci *v,
 	vci_issue(p->a, v);
 	if (completes) {
 		const struct cay_nqe *n = nqe_next(p->a);
-		CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p->b).vpid);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], bytes);
-		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
-		CHECK_EQUAL(nqe_error(n), 0);
-		CHECK_EQUAL(nqe_tag(n), tag);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED], command);
+		assert_int_equal(nqe_vpid(n), cay_port_addr(p->b).vpid);
+		assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], bytes);
+		assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+		assert_int_equal(nqe_error(n), 0);
+		assert_int_equal(nqe_tag(n), tag);
+		assert_int_equal(n->word[CAY_NQE_WORD_COMPLETED], command);
 		nqe_done(p->a);
 	}
 	expect_nothing(p->a);
@@ -185,9 +185,9 @@ static void acknowledge_and_notify(void **state)
 static void check_answer(struct cay_answer answer, uint32_t accepted,
 	uint32_t reason, uint32_t free)
 {
-	CHECK_EQUAL(answer.accepted, accepted);
-	CHECK_EQUAL(answer.reason, reason);
-	CHECK_EQUAL(answer.free, free);
+	assert_int_equal(answer.accepted, accepted);
+	assert_int_equal(answer.reason, reason);
+	assert_int_equal(answer.free, free);
 }
 
 static struct cay_answer issue(struct pair *p, unsigned count)
@@ -227,8 +227,8 @@ static void trigger_counts(void **state)
 	post_numbered(&p, &posted, WORK);
 	check_answer(issue(&p, 1000), WORK, 0, WORK);
 	take_numbered(&p, &taken, WORK);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_BARRIER, 1).accepted, 0);
-	CHECK_EQUAL(cay_trigger(p.a, (enum cay_issue)6, 1).reason,
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_BARRIER, 1).accepted, 0);
+	assert_int_equal(cay_trigger(p.a, (enum cay_issue)6, 1).reason,
 		CAY_ERROR_COMMAND);
 	pair_close(&p);
 }
@@ -241,10 +241,10 @@ static void work_queue_is_limited(void **state)
 	(void)state;
 	for (unsigned lap = 0; lap < 20; lap++) {
 		post_numbered(&p, &posted, WORK);
-		CHECK_EQUAL(cay_vci_post(p.a, &v), -EAGAIN);
+		assert_int_equal(cay_vci_post(p.a, &v), -EAGAIN);
 		check_answer(issue(&p, 7), 7, 0, 7);
 		post_numbered(&p, &posted, 7);
-		CHECK_EQUAL(cay_vci_post(p.a, &v), -EAGAIN);
+		assert_int_equal(cay_vci_post(p.a, &v), -EAGAIN);
 		check_answer(issue(&p, 0), WORK, 0, WORK);
 		take_numbered(&p, &taken, WORK + 7);
 	}
@@ -260,10 +260,10 @@ static void full_target_holds_requests(void **state)
 	post_numbered(&p, &posted, 2 * ORDINARY + 3);
 	struct cay_answer answer = issue(&p, 0);
 	check_answer(answer, ORDINARY, CAY_ERROR_NO_ROOM, WORK - ORDINARY - 3);
-	CHECK(answer.wait_ns > 0);
-	CHECK_EQUAL(issue(&p, 0).accepted, 0);
+	assert_true(answer.wait_ns > 0);
+	assert_int_equal(issue(&p, 0).accepted, 0);
 	take_numbered(&p, &taken, ORDINARY);
-	CHECK_EQUAL(issue(&p, 0).accepted, ORDINARY);
+	assert_int_equal(issue(&p, 0).accepted, ORDINARY);
 	take_numbered(&p, &taken, ORDINARY);
 	check_answer(issue(&p, 0), 3, CAY_ERROR_COMMAND, WORK);
 	take_numbered(&p, &taken, 3);
@@ -284,7 +284,7 @@ static void full_origin_holds_requests(void **state)
 	check_answer(answer, COMPLETIONS, CAY_ERROR_NO_ROOM, WORK - 1);
 	for (uint64_t tag = 0; tag < COMPLETIONS; tag++)
 		expect_cc(p.a, tag, CAY_FAST_SEND | CAY_COMMAND_ACK | 1, 0);
-	CHECK_EQUAL(issue(&p, 1).accepted, 1);
+	assert_int_equal(issue(&p, 1).accepted, 1);
 	expect_cc(p.a, COMPLETIONS, CAY_FAST_SEND | CAY_COMMAND_ACK | 1, 0);
 	for (uint64_t tag = 0; tag <= COMPLETIONS; tag++)
 		check_fast(&p, tag, 0, 8);
@@ -300,26 +300,26 @@ static void snapshot_tells_all_pointers(void **state)
 	struct cay_event e;
 	(void)state;
 	post_numbered(&p, &posted, 9);
-	CHECK_EQUAL(issue(&p, 6).accepted, 6);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	assert_int_equal(issue(&p, 6).accepted, 6);
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
 	const struct cay_nqe *n = nqe_next(p.a);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_STATUS);
-	CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p.a).vpid);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], 9);
-	CHECK_EQUAL((uint32_t)n->word[CAY_NQE_WORD_POINTERS], 6);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_STATUS);
+	assert_int_equal(nqe_vpid(n), cay_port_addr(p.a).vpid);
+	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], 9);
+	assert_int_equal((uint32_t)n->word[CAY_NQE_WORD_POINTERS], 6);
 	/* W counts the snapshot itself; R does not yet. */
-	CHECK_EQUAL(
+	assert_int_equal(
 		n->word[CAY_NQE_WORD_RESULT] - n->word[CAY_NQE_WORD_PREVIOUS],
 		1);
 	nqe_done(p.a);
-	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	assert_int_equal(cay_trigger(p.b, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
 	for (unsigned i = 0; i < 6; i++)
 		expect_message(p.b, taken + i, 8, taken + i);
 	next_event(p.b, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_STATUS);
-	CHECK_EQUAL(e.result - e.previous, 7);
+	assert_int_equal(e.kind, CAY_EVENT_STATUS);
+	assert_int_equal(e.result - e.previous, 7);
 	cay_release(p.b, &e);
-	CHECK_EQUAL(issue(&p, 0).accepted, 3);
+	assert_int_equal(issue(&p, 0).accepted, 3);
 	for (unsigned i = 6; i < 9; i++)
 		expect_message(p.b, taken + i, 8, taken + i);
 	pair_close(&p);
@@ -333,22 +333,22 @@ static void advance_gives_back_what_was_seen(void **state)
 	uint64_t posted = 0;
 	(void)state;
 	post_numbered(&p, &posted, ORDINARY);
-	CHECK_EQUAL(issue(&p, 0).accepted, ORDINARY);
-	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_NQ, 1).accepted, 0);
+	assert_int_equal(issue(&p, 0).accepted, ORDINARY);
+	assert_int_equal(cay_trigger(p.b, CAY_ISSUE_NQ, 1).accepted, 0);
 	for (unsigned i = 0; i < 5; i++)
-		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
+		assert_int_equal(nqe_tag(nqe_next(p.b)), i);
 	/* Those that nobody has seen are not given back. */
 	struct cay_answer answer = cay_trigger(p.b, CAY_ISSUE_NQ, 0);
-	CHECK_EQUAL(answer.accepted, 5);
-	CHECK_EQUAL(answer.reason, CAY_ERROR_COMMAND);
-	CHECK_EQUAL(port_stats(p.b).nq_used, ORDINARY - 5);
+	assert_int_equal(answer.accepted, 5);
+	assert_int_equal(answer.reason, CAY_ERROR_COMMAND);
+	assert_int_equal(port_stats(p.b).nq_used, ORDINARY - 5);
 	post_numbered(&p, &posted, 6);
-	CHECK_EQUAL(issue(&p, 0).accepted, 5);
+	assert_int_equal(issue(&p, 0).accepted, 5);
 	for (unsigned i = 5; i < ORDINARY + 5; i++)
-		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
-	CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_NQ, 0).accepted, ORDINARY);
-	CHECK_EQUAL(issue(&p, 0).accepted, 1);
-	CHECK_EQUAL(nqe_tag(nqe_next(p.b)), ORDINARY + 5);
+		assert_int_equal(nqe_tag(nqe_next(p.b)), i);
+	assert_int_equal(cay_trigger(p.b, CAY_ISSUE_NQ, 0).accepted, ORDINARY);
+	assert_int_equal(issue(&p, 0).accepted, 1);
+	assert_int_equal(nqe_tag(nqe_next(p.b)), ORDINARY + 5);
 	nqe_done(p.b);
 	pair_close(&p);
 }
@@ -367,12 +367,13 @@ static void payload_room_comes_back(void **state)
 			/* The content is the last one's, as is the place. */
 			vci_post(p.a, &v);
 		}
-		CHECK_EQUAL(issue(&p, 0).accepted, PAYLOADS);
+		assert_int_equal(issue(&p, 0).accepted, PAYLOADS);
 		for (uint64_t tag = 0; tag < PAYLOADS; tag++)
-			CHECK_EQUAL(nqe_tag(nqe_next(p.b)), tag);
-		CHECK_EQUAL(cay_trigger(p.b, CAY_ISSUE_RDR, PAYLOADS).accepted,
+			assert_int_equal(nqe_tag(nqe_next(p.b)), tag);
+		assert_int_equal(
+			cay_trigger(p.b, CAY_ISSUE_RDR, PAYLOADS).accepted,
 			PAYLOADS);
-		CHECK_EQUAL(issue(&p, 0).accepted, 1);
+		assert_int_equal(issue(&p, 0).accepted, 1);
 		check_payload(&p, PAYLOADS, CAY_COPIED_MAX);
 	}
 	pair_close(&p);
@@ -390,8 +391,8 @@ static void generations_count_laps(void **state)
 		uint16_t generation = nqe_generation(nqe_next(p.b));
 		if (i == 0)
 			lap = generation;
-		CHECK(generation != 0);
-		CHECK_EQUAL(generation, (uint16_t)(lap + i / ENTRIES));
+		assert_true(generation != 0);
+		assert_int_equal(generation, (uint16_t)(lap + i / ENTRIES));
 		nqe_done(p.b);
 	}
 	pair_close(&p);

@@ -29,7 +29,7 @@ static void pair_close(struct pair *p)
 	expect_nothing(p->b);
 	struct cay_vci v = vci_fast(p->peer, 0, 0, 1, 8);
 	vci_issue(p->a, &v);
-	CHECK_EQUAL(nqe_tag(nqe_next(p->b)), 1);
+	assert_int_equal(nqe_tag(nqe_next(p->b)), 1);
 	nqe_done(p->b);
 	cay_peer_release(p->peer);
 	close_port(p->a);
@@ -43,12 +43,12 @@ static void refused(struct pair *p, struct cay_vci v, unsigned error)
 	v.word[CAY_VCI_WORD_TARGET] |= 0x1234ull << CAY_VCI_API_TAG_SHIFT;
 	vci_issue(p->a, &v);
 	const struct cay_nqe *n = nqe_next(p->a);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
-	CHECK_EQUAL(nqe_error(n), error);
-	CHECK_EQUAL(nqe_tag(n), p->tag);
-	CHECK_EQUAL(
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+	assert_int_equal(nqe_error(n), error);
+	assert_int_equal(nqe_tag(n), p->tag);
+	assert_int_equal(
 		n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT, 0x1234);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff,
+	assert_int_equal(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff,
 		v.word[CAY_VCI_WORD_COMMAND] & 0xffff);
 	nqe_done(p->a);
 	expect_nothing(p->b);
@@ -156,7 +156,7 @@ static void routes(void **state)
 	static const uint64_t unused[] = { 1, 2, 1023, 1024, 65536,
 		CAY_VCI_ROUTING_OFFSET_MASK };
 	(void)state;
-	CHECK_EQUAL(cay_peer_route(p.peer), 0);
+	assert_int_equal(cay_peer_route(p.peer), 0);
 	for (unsigned i = 0; i < COUNT(unused); i++) {
 		refused(&p, rerouted(vci_fast(p.peer, 0, 0, 0, 8), unused[i]),
 			CAY_ERROR_ROUTE);
@@ -240,9 +240,9 @@ static void gone(void **state)
 	(void)state;
 	close_port(b);
 	const struct cay_nqe *n = nqe_next(a);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_GONE);
-	CHECK_EQUAL(nqe_error(n), CAY_ERROR_GONE);
-	CHECK_EQUAL(nqe_vpid(n), vpid);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_GONE);
+	assert_int_equal(nqe_error(n), CAY_ERROR_GONE);
+	assert_int_equal(nqe_vpid(n), vpid);
 	nqe_done(a);
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		struct cay_vci v = vci_send(peer, 0, 0, i, 0, sizes[i]);
@@ -282,14 +282,14 @@ static void wrong_among_right(void **state)
 			      : vci_to(p.peer, 0x55, 0, i);
 		vci_post(p.a, &right);
 	}
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 30).accepted, 30);
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_VCI, 30).accepted, 30);
 	for (unsigned i = 0; i < 30; i++)
 		expect_cc(p.a, i, i % 3 ? CAY_FAST_SEND | 1 : 0x55,
 			i % 3 ? 0 : CAY_ERROR_COMMAND);
 	for (unsigned i = 0; i < 30; i++) {
 		if (i % 3 == 0)
 			continue;
-		CHECK_EQUAL(nqe_tag(nqe_next(p.b)), i);
+		assert_int_equal(nqe_tag(nqe_next(p.b)), i);
 		nqe_done(p.b);
 	}
 	pair_close(&p);

@@ -27,7 +27,7 @@ static struct pair pair_open(void)
 
 static void pair_close(struct pair *p)
 {
-	CHECK_EQUAL(port_stats(p->a).refs_used, 0);
+	assert_int_equal(port_stats(p->a).refs_used, 0);
 	expect_nothing(p->a);
 	expect_nothing(p->b);
 	cay_peer_release(p->peer);
@@ -68,12 +68,12 @@ static void ends_in_an_event(void **state)
 		issue_long(&p, 0, 0, tag);
 		expect_message(p.b, tag, LONG_BYTES, tag);
 		next_event(p.a, &e);
-		CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-		CHECK_EQUAL(e.error, 0);
-		CHECK_EQUAL(e.tag, tag);
-		CHECK_EQUAL(e.api_tag, tag & 0xffff);
-		CHECK_EQUAL(e.length, LONG_BYTES);
-		CHECK_EQUAL(e.command, CAY_SEND);
+		assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+		assert_int_equal(e.error, 0);
+		assert_int_equal(e.tag, tag);
+		assert_int_equal(e.api_tag, tag & 0xffff);
+		assert_int_equal(e.length, LONG_BYTES);
+		assert_int_equal(e.command, CAY_SEND);
 		cay_release(p.a, &e);
 	}
 	pair_close(&p);
@@ -87,10 +87,10 @@ static void ends_when_given_back(void **state)
 	for (uint64_t tag = 1; tag <= ROUNDS; tag++) {
 		issue_long(&p, 0, 0, tag);
 		const struct cay_nqe *n = nqe_next(p.b);
-		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_RECV);
-		CHECK_EQUAL(nqe_tag(n), tag);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], LONG_BYTES);
-		CHECK(n->word[CAY_NQE_WORD_REFERENCE] != 0);
+		assert_int_equal(nqe_command(n), CAY_NOTIFY_RECV);
+		assert_int_equal(nqe_tag(n), tag);
+		assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], LONG_BYTES);
+		assert_true(n->word[CAY_NQE_WORD_REFERENCE] != 0);
 		expect_nothing(p.a);
 		nqe_done(p.b);
 		expect_cc(p.a, tag, CAY_SEND, 0);
@@ -106,7 +106,7 @@ static void both_levels_together(void **state)
 	(void)state;
 	for (uint64_t tag = 1; tag <= ROUNDS; tag += 2) {
 		content_fill(data, LONG_BYTES, tag);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_send(p.a, p.peer, tag, data, LONG_BYTES, CAY_ACK),
 			0);
 		issue_long(&p, 0, 0, tag + 1);
@@ -130,12 +130,12 @@ static void fence_holds_requests(void **state)
 	v = vci_send(p.peer, 0, CAY_VCI_FENCE, 3, 100, LONG_BYTES);
 	vci_post(p.a, &v);
 	struct cay_answer answer = cay_trigger(p.a, CAY_ISSUE_VCI, 0);
-	CHECK_EQUAL(answer.accepted, 0);
-	CHECK_EQUAL(answer.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(answer.accepted, 0);
+	assert_int_equal(answer.reason, CAY_ERROR_NO_ROOM);
 	next_event(p.b, &e);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 0);
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 0);
 	cay_release(p.b, &e);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 2);
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 2);
 	expect_message(p.b, 2, 8, 2);
 	expect_message(p.b, 3, LONG_BYTES, 1);
 	expect_cc(p.a, 1, CAY_SEND, 0);
@@ -166,9 +166,9 @@ static void target_dies(void **state)
 	child_kill(&child);
 	for (uint64_t tag = 1; tag <= 5; tag++)
 		expect_cc(p.a, tag, CAY_SEND, CAY_ERROR_GONE);
-	CHECK_EQUAL(nqe_command(nqe_next(p.a)), CAY_NOTIFY_GONE);
+	assert_int_equal(nqe_command(nqe_next(p.a)), CAY_NOTIFY_GONE);
 	nqe_done(p.a);
-	CHECK_EQUAL(port_stats(p.a).refs_used, 0);
+	assert_int_equal(port_stats(p.a).refs_used, 0);
 	expect_nothing(p.a);
 	cay_peer_release(p.peer);
 	close_port(p.a);

@@ -26,13 +26,13 @@ static uint64_t offset_of(
 	struct cay_port *port, void *memory, struct cay_posted_receive *slots)
 {
 	uint64_t offset = 0, unused = 7;
-	CHECK_EQUAL(cay_receive_post(port, memory, 64, 1), 0);
-	CHECK_EQUAL(cay_offset(port, memory, 64, &offset), 0);
-	CHECK_EQUAL(offset, slots[0].offset);
-	CHECK_EQUAL(cay_receive_cancel(port, 1), 1);
-	CHECK_EQUAL(cay_offset(port, &offset, 8, &unused), -EFAULT);
-	CHECK_EQUAL(cay_offset(port, memory, SIZE_MAX, &unused), -EFAULT);
-	CHECK_EQUAL(unused, 7);
+	assert_int_equal(cay_receive_post(port, memory, 64, 1), 0);
+	assert_int_equal(cay_offset(port, memory, 64, &offset), 0);
+	assert_int_equal(offset, slots[0].offset);
+	assert_int_equal(cay_receive_cancel(port, 1), 1);
+	assert_int_equal(cay_offset(port, &offset, 8, &unused), -EFAULT);
+	assert_int_equal(cay_offset(port, memory, SIZE_MAX, &unused), -EFAULT);
+	assert_int_equal(unused, 7);
 	return offset;
 }
 
@@ -44,9 +44,9 @@ static struct pair pair_open(void)
 	p.b = open_port(&(struct cay_port_options){ .posted = SLOTS });
 	p.peer = open_peer(p.a, p.b);
 	p.slots = cay_posted(p.b, &entries);
-	CHECK_EQUAL(entries, SLOTS);
+	assert_int_equal(entries, SLOTS);
 	p.memory = cay_alloc(p.b, SLOTS * ROOM, 0);
-	CHECK(p.memory != NULL);
+	assert_true(p.memory != NULL);
 	p.offset = offset_of(p.b, p.memory, p.slots);
 	return p;
 }
@@ -74,9 +74,9 @@ static void expect_answer(struct pair *p, unsigned parameter, uint32_t accepted,
 	uint32_t reason, uint32_t free)
 {
 	struct cay_answer a = cay_trigger(p->b, CAY_ISSUE_POSTED, parameter);
-	CHECK_EQUAL(a.accepted, accepted);
-	CHECK_EQUAL(a.reason, reason);
-	CHECK_EQUAL(a.free, free);
+	assert_int_equal(a.accepted, accepted);
+	assert_int_equal(a.reason, reason);
+	assert_int_equal(a.free, free);
 }
 
 static void answers(void **state)
@@ -93,11 +93,11 @@ static void answers(void **state)
 	expect_answer(&p, 0, 4, CAY_ERROR_NO_ROOM, 0);
 	expect_answer(&p, 2, 0, CAY_ERROR_NO_ROOM, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
-		CHECK_EQUAL(cay_receive_cancel(p.b, 100 + i), 1);
+		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
 	/* In a circle. */
 	expect_answer(&p, 33, SLOTS, CAY_ERROR_NO_ROOM, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
-		CHECK_EQUAL(cay_receive_cancel(p.b, 100 + i), 1);
+		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
 	pair_close(&p);
 }
 
@@ -135,7 +135,7 @@ static void wrong_descriptors(void **state)
 	write_slot(&p, 1, 8);
 	expect_answer(&p, 2, 2, 0, SLOTS - 3);
 	for (uint64_t cookie = 7; cookie < 10; cookie++)
-		CHECK_EQUAL(cay_receive_cancel(p.b, cookie), 1);
+		assert_int_equal(cay_receive_cancel(p.b, cookie), 1);
 	pair_close(&p);
 }
 
@@ -154,17 +154,18 @@ static void words(void **state)
 		v.word[CAY_VCI_WORD_TAG] = i;
 		vci_issue(p.a, &v);
 		const struct cay_nqe *n = nqe_next(p.b);
-		CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
-		CHECK_EQUAL(nqe_error(n),
+		assert_int_equal(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
+		assert_int_equal(nqe_error(n),
 			length > ROOM ? CAY_ERROR_POSTED_TRUNCATED : 0);
-		CHECK_EQUAL(nqe_tag(n), i);
-		CHECK_EQUAL(nqe_bytes(n), 0);
-		CHECK_EQUAL(nqe_vpid(n), cay_port_addr(p.a).vpid);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], length);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_COOKIE], 500 + i);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_POSTED], (i + 1) % SLOTS + 1);
-		CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED], 0);
-		CHECK(content_fits(p.memory + i % SLOTS * ROOM,
+		assert_int_equal(nqe_tag(n), i);
+		assert_int_equal(nqe_bytes(n), 0);
+		assert_int_equal(nqe_vpid(n), cay_port_addr(p.a).vpid);
+		assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], length);
+		assert_int_equal(n->word[CAY_NQE_WORD_COOKIE], 500 + i);
+		assert_int_equal(
+			n->word[CAY_NQE_WORD_POSTED], (i + 1) % SLOTS + 1);
+		assert_int_equal(n->word[CAY_NQE_WORD_COMPLETED], 0);
+		assert_true(content_fits(p.memory + i % SLOTS * ROOM,
 			length > ROOM ? ROOM : length, length <= ROOM ? i : 0));
 		nqe_done(p.b);
 		if (length > 8192)
@@ -186,8 +187,9 @@ static void acknowledged(void **state)
 			i % 2 ? 0 : CAY_VCI_NOTIFY, i, 0, 100);
 		vci_issue(p.a, &v);
 		expect_cc(p.a, i, CAY_SEND | ack, 0);
-		CHECK(content_fits(p.memory + i * ROOM, 100, i));
-		CHECK_EQUAL(nqe_command(nqe_next(p.b)), CAY_NOTIFY_POSTED_RECV);
+		assert_true(content_fits(p.memory + i * ROOM, 100, i));
+		assert_int_equal(
+			nqe_command(nqe_next(p.b)), CAY_NOTIFY_POSTED_RECV);
 		nqe_done(p.b);
 	}
 	pair_close(&p);
@@ -198,24 +200,24 @@ static void held_requests_stay(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
-	CHECK_EQUAL(cay_receive_mode(p.b, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(p.b, CAY_RECEIVE_HELD), 0);
 	struct cay_vci v = vci_send_content(p.a, p.peer, 0, 0, 1, 0, 100);
 	vci_post(p.a, &v);
 	v = vci_fast(p.peer, 0, 0, 2, 8);
 	vci_post(p.a, &v);
 	struct cay_answer a = cay_trigger(p.a, CAY_ISSUE_VCI, 2);
-	CHECK_EQUAL(a.accepted, 0);
-	CHECK_EQUAL(a.reason, CAY_ERROR_NO_ROOM);
-	CHECK_EQUAL(a.free, 30);
+	assert_int_equal(a.accepted, 0);
+	assert_int_equal(a.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(a.free, 30);
 	expect_nothing(p.b);
 	write_slot(&p, 0, 77);
 	expect_answer(&p, 1, 1, 0, SLOTS - 1);
-	CHECK_EQUAL(cay_trigger(p.a, CAY_ISSUE_VCI, 2).accepted, 2);
+	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_VCI, 2).accepted, 2);
 	const struct cay_nqe *n = nqe_next(p.b);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
-	CHECK_EQUAL(nqe_tag(n), 1);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_POSTED_RECV);
+	assert_int_equal(nqe_tag(n), 1);
 	nqe_done(p.b);
-	CHECK_EQUAL(nqe_command(nqe_next(p.b)), CAY_NOTIFY_FAST_RECV);
+	assert_int_equal(nqe_command(nqe_next(p.b)), CAY_NOTIFY_FAST_RECV);
 	nqe_done(p.b);
 	pair_close(&p);
 }

@@ -51,7 +51,7 @@ static const struct cay_nqe *pair_next(struct pair *p)
 	const struct cay_nqe *n;
 	while (!(n = cay_nqe_next(p->r.origin))) {
 		expect_nothing(p->r.owner);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	return n;
 }
@@ -62,15 +62,15 @@ static const struct cay_nqe *pair_complete(
 {
 	const struct cay_nqe *n = pair_next(p);
 	struct cay_addr to = cay_port_addr(p->r.owner);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
-	CHECK_EQUAL(nqe_error(n), 0);
-	CHECK_EQUAL(nqe_tag(n), tag);
-	CHECK_EQUAL((uint32_t)n->word[CAY_NQE_WORD_PEER], to.node);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+	assert_int_equal(nqe_error(n), 0);
+	assert_int_equal(nqe_tag(n), tag);
+	assert_int_equal((uint32_t)n->word[CAY_NQE_WORD_PEER], to.node);
+	assert_int_equal(n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
 		(uint32_t)tag ^ 0xabcd);
-	CHECK_EQUAL((uint16_t)n->word[CAY_NQE_WORD_COMPLETED], command);
-	CHECK_EQUAL(nqe_vpid(n), to.vpid);
-	CHECK_EQUAL(nqe_bytes(n), bytes);
+	assert_int_equal((uint16_t)n->word[CAY_NQE_WORD_COMPLETED], command);
+	assert_int_equal(nqe_vpid(n), to.vpid);
+	assert_int_equal(nqe_bytes(n), bytes);
 	return n;
 }
 
@@ -85,9 +85,9 @@ static void pair_issue(struct pair *p, struct cay_vci v)
 static void check_place(
 	struct pair *p, const struct cay_nqe *n, uint64_t at, uint64_t bytes)
 {
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], bytes);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_OFFSET], at);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_WINDOW], p->r.key.window);
+	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], bytes);
+	assert_int_equal(n->word[CAY_NQE_WORD_OFFSET], at);
+	assert_int_equal(n->word[CAY_NQE_WORD_WINDOW], p->r.key.window);
 	nqe_done(p->r.origin);
 }
 
@@ -129,11 +129,11 @@ static void bulk_put(struct pair *p)
 				p->r.key, x[1], p->origin.window, x[0], x[2]));
 		check_place(
 			p, pair_complete(p, i, CAY_PUT | ack, 0), x[1], x[2]);
-		CHECK(content_fits(p->r.memory + x[1], x[2], i));
+		assert_true(content_fits(p->r.memory + x[1], x[2], i));
 		for (uint64_t j = 0; j < x[1]; j++)
-			CHECK_EQUAL(p->r.memory[j], 0);
+			assert_int_equal(p->r.memory[j], 0);
 		for (uint64_t j = x[1] + x[2]; j < BYTES; j++)
-			CHECK_EQUAL(p->r.memory[j], 0);
+			assert_int_equal(p->r.memory[j], 0);
 	}
 }
 
@@ -147,11 +147,11 @@ static void bulk_get(struct pair *p)
 			vci_bulk(p->r.peer, CAY_GET, CAY_VCI_NOTIFY, i,
 				p->r.key, x[1], p->origin.window, x[0], x[2]));
 		check_place(p, pair_complete(p, i, CAY_GET, 0), x[1], x[2]);
-		CHECK(content_fits(p->local + x[0], x[2], i));
+		assert_true(content_fits(p->local + x[0], x[2], i));
 		for (uint64_t j = 0; j < x[0]; j++)
-			CHECK_EQUAL(p->local[j], 0);
+			assert_int_equal(p->local[j], 0);
 		for (uint64_t j = x[0] + x[2]; j < BYTES; j++)
-			CHECK_EQUAL(p->local[j], 0);
+			assert_int_equal(p->local[j], 0);
 	}
 }
 
@@ -182,9 +182,10 @@ static void fast_put(struct pair *p)
 					   bytes, p->r.key, bytes, bytes));
 			check_place(p, pair_complete(p, bytes, command, 0),
 				bytes, bytes);
-			CHECK(content_fits(p->r.memory + bytes, bytes, bytes));
-			CHECK_EQUAL(p->r.memory[bytes - 1], 0);
-			CHECK_EQUAL(p->r.memory[2 * bytes], 0);
+			assert_true(content_fits(
+				p->r.memory + bytes, bytes, bytes));
+			assert_int_equal(p->r.memory[bytes - 1], 0);
+			assert_int_equal(p->r.memory[2 * bytes], 0);
 		}
 }
 
@@ -200,7 +201,7 @@ static void fast_get(struct pair *p)
 		const struct cay_nqe *n =
 			pair_complete(p, bytes, command, bytes);
 		/* The rest of the last word is 0. */
-		CHECK(memcmp(&n->word[CAY_NQE_WORD_DATA], want, 24) == 0);
+		assert_true(memcmp(&n->word[CAY_NQE_WORD_DATA], want, 24) == 0);
 		nqe_done(p->r.origin);
 	}
 }
@@ -230,7 +231,7 @@ static void masked(struct pair *p)
 			8, 8);
 		memcpy(&word, p->r.memory + 8, 8);
 		for (unsigned i = 0; i < 8; i++)
-			CHECK_EQUAL(word >> 8 * i & 0xff,
+			assert_int_equal(word >> 8 * i & 0xff,
 				enables >> i & 1 ? 0xff : 0);
 	}
 }
@@ -247,9 +248,9 @@ static void check_results(struct pair *p, uint64_t tag, unsigned command,
 	uint64_t result, uint64_t previous)
 {
 	const struct cay_nqe *n = pair_complete(p, tag, command, 0);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], 8);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_RESULT], result);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_PREVIOUS], previous);
+	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], 8);
+	assert_int_equal(n->word[CAY_NQE_WORD_RESULT], result);
+	assert_int_equal(n->word[CAY_NQE_WORD_PREVIOUS], previous);
 	nqe_done(p->r.origin);
 }
 
@@ -271,7 +272,7 @@ static void atomics(struct pair *p)
 			      5678));
 	check_results(p, 11, CAY_CAS, 1234, 1234);
 	memcpy(&word, p->r.memory + 8, 8);
-	CHECK_EQUAL(word, 1234);
+	assert_int_equal(word, 1234);
 }
 
 static void words_of_atomics(void **state)
@@ -299,9 +300,9 @@ static void silent(struct pair *p)
 		pair_issue(p, v[i]);
 	expect_nothing(p->r.owner);
 	expect_nothing(p->r.origin);
-	CHECK_EQUAL(cay_flush(p->r.origin, p->r.peer, soon()), 0);
-	CHECK(content_fits(p->local + 200, 100, 9));
-	CHECK_EQUAL(p->r.memory[8], 7);
+	assert_int_equal(cay_flush(p->r.origin, p->r.peer, soon()), 0);
+	assert_true(content_fits(p->local + 200, 100, 9));
+	assert_int_equal(p->r.memory[8], 7);
 }
 
 static void nothing_is_told_unasked(void **state)
@@ -323,20 +324,21 @@ static void slots_forget_what_they_had(void **state)
 		struct cay_vci v = vci_send_content(
 			p.r.origin, p.r.peer, 0, 0, 5, 0, 10000);
 		vci_issue(p.r.origin, &v);
-		CHECK_EQUAL(nqe_command(nqe_next(p.r.owner)), CAY_NOTIFY_RECV);
+		assert_int_equal(
+			nqe_command(nqe_next(p.r.owner)), CAY_NOTIFY_RECV);
 		nqe_done(p.r.owner);
 		expect_cc(p.r.origin, 5, CAY_SEND, 0);
 	}
-	CHECK_EQUAL(port_stats(p.r.origin).carried, 10);
+	assert_int_equal(port_stats(p.r.origin).carried, 10);
 	/* And is no carried access: what follows goes straight. */
 	struct cay_vci v =
 		vci_send_content(p.r.origin, p.r.peer, 0, 0, 6, 0, 10000);
 	vci_issue(p.r.origin, &v);
 	pair_issue(&p,
 		vci_fast_access(p.r.peer, CAY_FAST_PUT, 0, 3, p.r.key, 0, 20));
-	CHECK(content_fits(p.r.memory, 20, 3));
-	CHECK_EQUAL(port_stats(p.r.origin).carried, 10);
-	CHECK_EQUAL(nqe_command(nqe_next(p.r.owner)), CAY_NOTIFY_RECV);
+	assert_true(content_fits(p.r.memory, 20, 3));
+	assert_int_equal(port_stats(p.r.origin).carried, 10);
+	assert_int_equal(nqe_command(nqe_next(p.r.owner)), CAY_NOTIFY_RECV);
 	nqe_done(p.r.owner);
 	expect_cc(p.r.origin, 6, CAY_SEND, 0);
 	pair_close(&p);
@@ -349,18 +351,18 @@ static void check_rma(struct pair *p, struct cay_key key, uint64_t tag,
 {
 	const struct cay_nqe *n = nqe_next(p->r.owner);
 	struct cay_addr from = cay_port_addr(p->r.origin);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_RMA);
-	CHECK_EQUAL(nqe_error(n), error);
-	CHECK_EQUAL(nqe_tag(n), tag);
-	CHECK_EQUAL(nqe_vpid(n), from.vpid);
-	CHECK_EQUAL(nqe_bytes(n), 0);
-	CHECK_EQUAL((uint32_t)n->word[CAY_NQE_WORD_PEER], from.node);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_RMA);
+	assert_int_equal(nqe_error(n), error);
+	assert_int_equal(nqe_tag(n), tag);
+	assert_int_equal(nqe_vpid(n), from.vpid);
+	assert_int_equal(nqe_bytes(n), 0);
+	assert_int_equal((uint32_t)n->word[CAY_NQE_WORD_PEER], from.node);
+	assert_int_equal(n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
 		tag ^ 0xabcd);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_LENGTH], length);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_OFFSET], offset);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_WINDOW], key.window);
-	CHECK_EQUAL((uint16_t)n->word[CAY_NQE_WORD_COMPLETED], command);
+	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], length);
+	assert_int_equal(n->word[CAY_NQE_WORD_OFFSET], offset);
+	assert_int_equal(n->word[CAY_NQE_WORD_WINDOW], key.window);
+	assert_int_equal((uint16_t)n->word[CAY_NQE_WORD_COMPLETED], command);
 	nqe_done(p->r.owner);
 }
 
@@ -384,7 +386,7 @@ static void notify_rma_in(enum place place)
 			    0, 5, key, 16, 7, 1));
 	check_rma(&p, key, 5, CAY_MISALIGNED_PUT | CAY_COMMAND_ACK, 0, 16, 8);
 	expect_cc(p.r.origin, 5, CAY_MISALIGNED_PUT | CAY_COMMAND_ACK, 0);
-	CHECK_EQUAL(p.r.memory[16], 7);
+	assert_int_equal(p.r.memory[16], 7);
 	close_window(w);
 	pair_close(&p);
 }
@@ -409,19 +411,19 @@ static void bursts(void **state)
 				p.r.peer, CAY_FAA, 0, i, p.r.key, 0, i, 0);
 			vci_post(p.r.origin, &v);
 		}
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_trigger(p.r.origin, CAY_ISSUE_VCI, 0).accepted, 32);
 		for (uint64_t i = 0; i < 32; i++) {
 			const struct cay_nqe *n = nqe_next(p.r.origin);
-			CHECK_EQUAL(nqe_tag(n), i);
-			CHECK_EQUAL(n->word[CAY_NQE_WORD_PREVIOUS], sum);
+			assert_int_equal(nqe_tag(n), i);
+			assert_int_equal(n->word[CAY_NQE_WORD_PREVIOUS], sum);
 			sum += i;
-			CHECK_EQUAL(n->word[CAY_NQE_WORD_RESULT], sum);
+			assert_int_equal(n->word[CAY_NQE_WORD_RESULT], sum);
 			nqe_done(p.r.origin);
 		}
 	}
 	memcpy(&word, p.r.memory, 8);
-	CHECK_EQUAL(word, sum);
+	assert_int_equal(word, sum);
 	pair_close(&p);
 }
 

@@ -30,8 +30,8 @@ static void hoarder(struct child *parent, void *unused)
 	uint64_t deadline = now_ns() + 4 * PATIENCE_NS;
 	(void)unused;
 	for (unsigned i = 0; i < HOARD; i++) {
-		CHECK(cay_port_open(&smallest) != NULL);
-		CHECK(i % 256 || now_ns() < deadline);
+		assert_true(cay_port_open(&smallest) != NULL);
+		assert_true(i % 256 || now_ns() < deadline);
 		if (i % 4096 == 0)
 			child_tell(parent, 0);
 	}
@@ -52,9 +52,9 @@ static void no_more_than_all(struct cay_port *port)
 	(void)port;
 	for (unsigned i = 0; i < LEFT; i++)
 		last[i] = open_port(&smallest);
-	CHECK_EQUAL(status_read().ports, CAY_VPIDS - 1);
+	assert_int_equal(status_read().ports, CAY_VPIDS - 1);
 	errno = 0;
-	CHECK(cay_port_open(&smallest) == NULL && errno == ENOSPC);
+	assert_true(cay_port_open(&smallest) == NULL && errno == ENOSPC);
 	for (unsigned i = 0; i < LEFT; i++)
 		close_port(last[i]);
 }
@@ -69,7 +69,7 @@ static struct cay_port *reopen(uint16_t vpid)
 		close_port(port);
 		status_settled();
 	}
-	CHECK(!"the number comes round");
+	fail_msg("the number comes round");
 	return NULL;
 }
 
@@ -82,18 +82,19 @@ static void check_raw_gone(struct cay_port *port, struct cay_peer *old)
 					       << CAY_VCI_ROUTING_OFFSET_SHIFT;
 	v.word[CAY_VCI_WORD_TARGET] = cay_peer_addr(old).vpid;
 	v.word[CAY_VCI_WORD_TAG] = 5;
-	CHECK_EQUAL(cay_vci_post(port, &v), 0);
-	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
+	assert_int_equal(cay_vci_post(port, &v), 0);
+	assert_int_equal(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
 	expect_complete(port, 5, CAY_ERROR_GONE);
 }
 
 static void check_old(struct cay_port *port, struct cay_peer *old)
 {
 	static unsigned char data[CAY_COPIED_MAX + 1];
-	CHECK_EQUAL(cay_send(port, old, 1, NULL, 0, 0), -EPIPE);
-	CHECK_EQUAL(cay_send(port, old, 1, data, 100, CAY_NOTIFY), -EPIPE);
-	CHECK_EQUAL(cay_send(port, old, 1, data, sizeof(data), 0), -EPIPE);
-	CHECK_EQUAL(cay_send_wait(port, old, 1, NULL, 0, 0, soon()), -EPIPE);
+	assert_int_equal(cay_send(port, old, 1, NULL, 0, 0), -EPIPE);
+	assert_int_equal(cay_send(port, old, 1, data, 100, CAY_NOTIFY), -EPIPE);
+	assert_int_equal(cay_send(port, old, 1, data, sizeof(data), 0), -EPIPE);
+	assert_int_equal(
+		cay_send_wait(port, old, 1, NULL, 0, 0, soon()), -EPIPE);
 	check_raw_gone(port, old);
 }
 
@@ -105,7 +106,7 @@ static void old_handle_never_reaches(struct cay_port *port)
 	struct cay_peer *old[4], *to;
 	for (unsigned i = 0; i < COUNT(old); i++) {
 		old[i] = open_peer(port, now);
-		CHECK_EQUAL(cay_send(port, old[i], i, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, old[i], i, NULL, 0, 0), 0);
 		expect_message(now, i, 0, 0);
 		close_port(now);
 		expect_gone(port, vpid);
@@ -116,7 +117,7 @@ static void old_handle_never_reaches(struct cay_port *port)
 		check_empty(now);
 		/* The number itself is as good as any. */
 		to = open_peer(port, now);
-		CHECK_EQUAL(cay_send(port, to, 7, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, to, 7, NULL, 0, 0), 0);
 		expect_message(now, 7, 0, 0);
 		cay_peer_release(to);
 	}
@@ -135,7 +136,7 @@ static void numbers_come_round(void **state)
 	no_more_than_all(port);
 	old_handle_never_reaches(port);
 	child_kill(&child);
-	CHECK_EQUAL(status_settled().ports, 1);
+	assert_int_equal(status_settled().ports, 1);
 	close_port(port);
 }
 

@@ -23,7 +23,7 @@ static struct model model_open(struct reach *r)
 	struct model m = { .reach = r,
 		.bytes = calloc(1, r->bytes),
 		.seen = malloc(r->bytes + 2 * AROUND) };
-	CHECK(m.bytes && m.seen);
+	assert_true(m.bytes && m.seen);
 	return m;
 }
 
@@ -42,16 +42,16 @@ static void model_check(struct model *m, size_t at, size_t bytes)
 	if (to > r->bytes)
 		to = r->bytes;
 	memset(m->seen, 0xee, to - from + AROUND);
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, from, m->seen,
-			    to - from, 0, 0),
+	assert_int_equal(cay_get(r->origin, r->peer, r->key, from, m->seen,
+				 to - from, 0, 0),
 		0);
 	reach_settle(r);
-	CHECK(memcmp(m->seen, m->bytes + from, to - from) == 0);
+	assert_true(memcmp(m->seen, m->bytes + from, to - from) == 0);
 	for (size_t i = 0; i < AROUND; i++)
-		CHECK_EQUAL(m->seen[to - from + i], 0xee);
+		assert_int_equal(m->seen[to - from + i], 0xee);
 	if (r->memory)
-		CHECK(memcmp(r->memory + from, m->bytes + from, to - from) ==
-			0);
+		assert_true(memcmp(r->memory + from, m->bytes + from,
+				    to - from) == 0);
 }
 
 /* Sizes and places: all short ones, some long ones, at odd places too. */
@@ -79,8 +79,8 @@ static void put_one(struct model *m, size_t at, size_t bytes)
 	uint64_t tag = ++m->tag;
 	unsigned with = flags[tag % COUNT(flags)];
 	content_fill(m->bytes + at, bytes, tag);
-	CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, at, m->bytes + at,
-			    bytes, tag, with),
+	assert_int_equal(cay_put(r->origin, r->peer, r->key, at, m->bytes + at,
+				 bytes, tag, with),
 		0);
 	if (with)
 		reach_complete(r, tag, 0);
@@ -114,16 +114,16 @@ static void get_into_event(struct model *m, size_t at, size_t bytes)
 	struct reach *r = m->reach;
 	struct cay_event e;
 	uint64_t tag = ++m->tag;
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, at, NULL, bytes, tag,
-			    tag % 2 ? CAY_NOTIFY : 0),
+	assert_int_equal(cay_get(r->origin, r->peer, r->key, at, NULL, bytes,
+				 tag, tag % 2 ? CAY_NOTIFY : 0),
 		0);
 	reach_event(r, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.command, CAY_FAST_GET | (bytes + 7) / 8);
-	CHECK_EQUAL(e.length, bytes);
-	CHECK(memcmp(e.data, m->bytes + at, bytes) == 0);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.command, CAY_FAST_GET | (bytes + 7) / 8);
+	assert_int_equal(e.length, bytes);
+	assert_true(memcmp(e.data, m->bytes + at, bytes) == 0);
 	cay_release(r->origin, &e);
 }
 
@@ -131,8 +131,8 @@ static void gets_in_one_way(struct reach *r)
 {
 	struct model m = model_open(r);
 	content_fill(m.bytes, r->bytes, 77);
-	CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, 0, m.bytes, r->bytes, 0,
-			    CAY_ACK),
+	assert_int_equal(cay_put(r->origin, r->peer, r->key, 0, m.bytes,
+				 r->bytes, 0, CAY_ACK),
 		0);
 	reach_complete(r, 0, 0);
 	each_extent(&m, get_one);
@@ -158,8 +158,8 @@ static void mask_one(struct model *m, size_t at, unsigned enables)
 	for (unsigned i = 0; i < 8; i++)
 		if (enables >> i & 1)
 			m->bytes[at + i] = (unsigned char)(data >> 8 * i);
-	CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, at, data,
-			    (uint8_t)enables, enables, CAY_ACK),
+	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, at, data,
+				 (uint8_t)enables, enables, CAY_ACK),
 		0);
 	reach_complete(r, enables, 0);
 	model_check(m, at, 8);
@@ -187,28 +187,28 @@ static void expect_atomic(struct reach *r, uint64_t tag, uint16_t command,
 {
 	struct cay_event e;
 	reach_event(r, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.command, command);
-	CHECK_EQUAL(e.result, result);
-	CHECK_EQUAL(e.previous, previous);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.command, command);
+	assert_int_equal(e.result, result);
+	assert_int_equal(e.previous, previous);
 	cay_release(r->origin, &e);
 }
 
 static void add_one(struct reach *r, uint64_t *word, uint64_t addend)
 {
 	uint64_t previous = ~*word;
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_fetch_add(r->origin, r->peer, r->key, 8, addend, addend, 0),
 		0);
 	expect_atomic(r, addend, CAY_FAA, *word + addend, *word);
 	*word += addend;
-	CHECK_EQUAL(cay_fetch_add_into(r->origin, r->peer, r->key, 8, addend,
-			    &previous, 0, 0),
+	assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key, 8,
+				 addend, &previous, 0, 0),
 		0);
 	reach_settle(r);
-	CHECK_EQUAL(previous, *word);
+	assert_int_equal(previous, *word);
 	*word += addend;
 }
 
@@ -219,9 +219,10 @@ static void adds_in_one_way(struct reach *r)
 	uint64_t word = 0, seen[3] = { 0 };
 	for (unsigned i = 0; i < 4 * COUNT(addends); i++)
 		add_one(r, &word, addends[i % COUNT(addends)]);
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
+	assert_int_equal(
+		cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
 	reach_settle(r);
-	CHECK(seen[0] == 0 && seen[1] == word && seen[2] == 0);
+	assert_true(seen[0] == 0 && seen[1] == word && seen[2] == 0);
 }
 
 static void fetch_and_add(void **state)
@@ -235,18 +236,18 @@ static void swap_one(
 {
 	bool stored = *word == compare;
 	uint64_t previous = ~*word;
-	CHECK_EQUAL(cay_compare_swap(
-			    r->origin, r->peer, r->key, 8, compare, swap, 5, 0),
+	assert_int_equal(cay_compare_swap(r->origin, r->peer, r->key, 8,
+				 compare, swap, 5, 0),
 		0);
 	expect_atomic(r, 5, CAY_CAS, stored ? swap : *word, *word);
 	if (stored)
 		*word = swap;
 	/* Back to where it was. */
-	CHECK_EQUAL(cay_compare_swap_into(r->origin, r->peer, r->key, 8, *word,
-			    compare, &previous, 0, 0),
+	assert_int_equal(cay_compare_swap_into(r->origin, r->peer, r->key, 8,
+				 *word, compare, &previous, 0, 0),
 		0);
 	reach_settle(r);
-	CHECK_EQUAL(previous, *word);
+	assert_int_equal(previous, *word);
 	*word = compare;
 }
 
@@ -258,9 +259,10 @@ static void swaps_in_one_way(struct reach *r)
 	for (unsigned i = 0; i < COUNT(values); i++)
 		for (unsigned j = 0; j < COUNT(values); j++)
 			swap_one(r, &word, values[i], values[j]);
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
+	assert_int_equal(
+		cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
 	reach_settle(r);
-	CHECK(seen[0] == 0 && seen[1] == word && seen[2] == 0);
+	assert_true(seen[0] == 0 && seen[1] == word && seen[2] == 0);
 }
 
 static void compare_and_swap(void **state)
@@ -276,17 +278,17 @@ static void check_end_of(struct reach *r, const struct instruction *i,
 {
 	struct cay_event e;
 	reach_event(r, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.api_tag, 0);
-	CHECK_EQUAL(e.command, instruction_command(i, flags));
-	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
-	CHECK_EQUAL(e.peer.node, cay_peer_addr(r->peer).node);
-	CHECK_EQUAL(e.length, i->length);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.api_tag, 0);
+	assert_int_equal(e.command, instruction_command(i, flags));
+	assert_int_equal(e.peer.vpid, cay_peer_addr(r->peer).vpid);
+	assert_int_equal(e.peer.node, cay_peer_addr(r->peer).node);
+	assert_int_equal(e.length, i->length);
 	if (i->is & PLACED) {
-		CHECK_EQUAL(e.offset, i->offset);
-		CHECK_EQUAL(e.window, r->key.window);
+		assert_int_equal(e.offset, i->offset);
+		assert_int_equal(e.window, r->key.window);
 	}
 	cay_release(r->origin, &e);
 }
@@ -297,7 +299,7 @@ static void events_in_one_way(struct reach *r)
 	for (unsigned flags = 0; flags < 64; flags++)
 		for (unsigned i = 0; i < COUNT(instructions); i++) {
 			const struct instruction *x = &instructions[i];
-			CHECK_EQUAL(x->issue(r, ++tag, flags), 0);
+			assert_int_equal(x->issue(r, ++tag, flags), 0);
 			if (instruction_told(x, flags))
 				check_end_of(r, x, tag, flags);
 			reach_settle(r);
@@ -324,25 +326,25 @@ static void arguments_are_checked(void **state)
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
 		struct reach wrong = r;
 		wrong.key = none;
-		CHECK_EQUAL(instructions[i].issue(&r, 0, 64), -EINVAL);
-		CHECK_EQUAL(instructions[i].issue(&r, 0, ~0u), -EINVAL);
-		CHECK_EQUAL(instructions[i].issue(&wrong, 0, 0), -EINVAL);
+		assert_int_equal(instructions[i].issue(&r, 0, 64), -EINVAL);
+		assert_int_equal(instructions[i].issue(&r, 0, ~0u), -EINVAL);
+		assert_int_equal(instructions[i].issue(&wrong, 0, 0), -EINVAL);
 	}
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_put(r.origin, r.peer, r.key, 0, NULL, 1, 0, 0), -EFAULT);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_get(r.origin, r.peer, r.key, 0, NULL, 25, 0, 0), -EFAULT);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_fetch_add_into(r.origin, r.peer, r.key, 0, 1, NULL, 0, 0),
 		-EFAULT);
-	CHECK_EQUAL(cay_compare_swap_into(
-			    r.origin, r.peer, r.key, 0, 1, 1, NULL, 0, 0),
+	assert_int_equal(cay_compare_swap_into(
+				 r.origin, r.peer, r.key, 0, 1, 1, NULL, 0, 0),
 		-EFAULT);
-	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 0, instruction_bytes,
-			    SIZE_MAX, 0, 0),
+	assert_int_equal(cay_put(r.origin, r.peer, r.key, 0, instruction_bytes,
+				 SIZE_MAX, 0, 0),
 		-EMSGSIZE);
-	CHECK_EQUAL(cay_get(r.origin, r.peer, r.key, 0, instruction_bytes,
-			    SIZE_MAX, 0, 0),
+	assert_int_equal(cay_get(r.origin, r.peer, r.key, 0, instruction_bytes,
+				 SIZE_MAX, 0, 0),
 		-EMSGSIZE);
 	reach_close(&r);
 }
@@ -360,17 +362,18 @@ static void without_room_nothing_happens(void **state)
 	(void)state;
 	while (cay_fetch_add(origin, peer, key, 0, 1, done, 0) == 0)
 		done++;
-	CHECK_EQUAL(done, 4);
-	CHECK_EQUAL(cay_fetch_add(origin, peer, key, 0, 1, 0, 0), -EAGAIN);
-	CHECK_EQUAL(
+	assert_int_equal(done, 4);
+	assert_int_equal(cay_fetch_add(origin, peer, key, 0, 1, 0, 0), -EAGAIN);
+	assert_int_equal(
 		cay_put(origin, peer, key, 0, &done, 4, 0, CAY_ACK), -EAGAIN);
 	/* A refusal is told in any case, so it needs room too. */
-	CHECK_EQUAL(cay_put(origin, peer, key, 8, &done, 4, 0, 0), -EAGAIN);
-	CHECK_EQUAL(*word, done);
+	assert_int_equal(
+		cay_put(origin, peer, key, 8, &done, 4, 0, 0), -EAGAIN);
+	assert_int_equal(*word, done);
 	for (unsigned i = 0; i < done; i++)
 		expect_complete(origin, i, 0);
 	check_empty(origin);
-	CHECK_EQUAL(cay_put(origin, peer, key, 8, &done, 4, 9, 0), 0);
+	assert_int_equal(cay_put(origin, peer, key, 8, &done, 4, 9, 0), 0);
 	expect_complete(origin, 9, CAY_ERROR_TARGET_BOUNDS);
 	close_window(w);
 	cay_peer_release(peer);

@@ -82,15 +82,16 @@ static void add_once(struct reach *r, uint64_t number)
 {
 	uint64_t previous = 0, seen;
 	if (number % 4) {
-		CHECK_EQUAL(cay_fetch_add_into(r->origin, r->peer, r->key, 0, 1,
-				    &previous, 0, 0),
+		assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key,
+					 0, 1, &previous, 0, 0),
 			0);
 		return;
 	}
 	do {
 		seen = previous;
-		CHECK_EQUAL(cay_compare_swap_into(r->origin, r->peer, r->key, 0,
-				    seen, seen + 1, &previous, 0, 0),
+		assert_int_equal(
+			cay_compare_swap_into(r->origin, r->peer, r->key, 0,
+				seen, seen + 1, &previous, 0, 0),
 			0);
 	} while (previous != seen);
 }
@@ -107,10 +108,11 @@ static void *adder_run(void *argument)
 static void add_and_take(struct reach *r)
 {
 	struct cay_event e;
-	CHECK_EQUAL(cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 7, 0), 0);
+	assert_int_equal(
+		cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 7, 0), 0);
 	next_event(r->origin, &e);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.result, e.previous + 1);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.result, e.previous + 1);
 	cay_release(r->origin, &e);
 }
 
@@ -122,7 +124,7 @@ static void adder_child(struct child *parent, void *argument)
 	pthread_t threads[THREADS];
 	(void)parent;
 	for (unsigned i = 0; i < THREADS; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			pthread_create(&threads[i], NULL, adder_run, &a), 0);
 	for (uint64_t i = 0; i < s->rounds; i++)
 		add_and_take(&r);
@@ -143,9 +145,9 @@ static void sums_are_right(void **state)
 		atomic_fetch_add(word_of(&s, 0), 1);
 	for (unsigned i = 0; i < ORIGINS; i++)
 		child_join(&origins[i]);
-	CHECK_EQUAL(atomic_load(word_of(&s, 0)),
+	assert_int_equal(atomic_load(word_of(&s, 0)),
 		s.rounds * (1 + ORIGINS * (THREADS + 1)));
-	CHECK_EQUAL(atomic_load(word_of(&s, 1)), 0);
+	assert_int_equal(atomic_load(word_of(&s, 1)), 0);
 	shared_close(&s);
 }
 
@@ -166,13 +168,13 @@ static void put_words(struct reach *r, uint64_t i)
 	uint64_t words[3] = { whole(i), whole(i), whole(i) };
 	switch (i % 4) {
 	case 0:
-		CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 0,
-				    whole(i), 0xff, 0, 0),
+		assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 0,
+					 whole(i), 0xff, 0, 0),
 			0);
 		break;
 	default:
-		CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, 0, words,
-				    8 * (i % 4), 0, 0),
+		assert_int_equal(cay_put(r->origin, r->peer, r->key, 0, words,
+					 8 * (i % 4), 0, 0),
 			0);
 	}
 }
@@ -198,8 +200,8 @@ static void puts_are_not_torn(void **state)
 	child_start(&writer, writer_child, &s);
 	while (!atomic_load(s.stop))
 		for (unsigned i = 0; i < 3; i++, looks++)
-			CHECK(is_whole(atomic_load(word_of(&s, i))));
-	CHECK(looks > 0);
+			assert_true(is_whole(atomic_load(word_of(&s, i))));
+	assert_true(looks > 0);
 	child_join(&writer);
 	shared_close(&s);
 }
@@ -211,12 +213,12 @@ static void reader_child(struct child *parent, void *argument)
 	(void)parent;
 	for (uint64_t i = 0; i < s->rounds; i++) {
 		uint64_t words[3] = { 0 };
-		CHECK_EQUAL(cay_get(r.origin, r.peer, r.key, 0, words,
-				    8 * (1 + i % 3), 0, 0),
+		assert_int_equal(cay_get(r.origin, r.peer, r.key, 0, words,
+					 8 * (1 + i % 3), 0, 0),
 			0);
-		CHECK_EQUAL(cay_flush(r.origin, r.peer, soon()), 0);
+		assert_int_equal(cay_flush(r.origin, r.peer, soon()), 0);
 		for (unsigned j = 0; j < 3; j++)
-			CHECK(is_whole(words[j]));
+			assert_true(is_whole(words[j]));
 	}
 	atomic_store(s->stop, 1);
 	child_reach_close(&r);
@@ -248,13 +250,13 @@ static void masker_child(struct child *parent, void *argument)
 	(void)parent;
 	for (uint64_t i = 0; i < s->rounds; i++) {
 		unsigned enables = (unsigned)random_next(&random) & MASK_REMOTE;
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put_masked(r.origin, r.peer, r.key, 8,
 				random_next(&random), (uint8_t)enables, 0, 0),
 			0);
 	}
-	CHECK_EQUAL(cay_put_masked(r.origin, r.peer, r.key, 8, ~0ull,
-			    MASK_REMOTE, 0, 0),
+	assert_int_equal(cay_put_masked(r.origin, r.peer, r.key, 8, ~0ull,
+				 MASK_REMOTE, 0, 0),
 		0);
 	atomic_store(s->stop, 1);
 	child_reach_close(&r);
@@ -267,7 +269,7 @@ static void hammer(unsigned char *word, unsigned char last, unsigned char next)
 		_Atomic unsigned char *byte = (_Atomic unsigned char *)word + i;
 		if (!(MASK_LOCAL >> i & 1))
 			continue;
-		CHECK_EQUAL(
+		assert_int_equal(
 			atomic_load_explicit(byte, memory_order_relaxed), last);
 		atomic_store_explicit(byte, next, memory_order_relaxed);
 	}
@@ -285,9 +287,9 @@ static void masks_leave_neighbours_alone(void **state)
 		hammer(s.memory + 8, value, (unsigned char)(value + 1));
 	child_join(&masker);
 	hammer(s.memory + 8, value, 0);
-	CHECK_EQUAL(atomic_load(word_of(&s, 1)), 0x00ff00ffff00ff00ull);
-	CHECK_EQUAL(atomic_load(word_of(&s, 0)), 0);
-	CHECK_EQUAL(atomic_load(word_of(&s, 2)), 0);
+	assert_int_equal(atomic_load(word_of(&s, 1)), 0x00ff00ffff00ff00ull);
+	assert_int_equal(atomic_load(word_of(&s, 0)), 0);
+	assert_int_equal(atomic_load(word_of(&s, 2)), 0);
 	shared_close(&s);
 }
 
@@ -297,8 +299,9 @@ static void masks_leave_neighbours_alone(void **state)
 static uint64_t flag_seen(struct reach *r)
 {
 	uint64_t word = 0;
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 8, &word, 8, 0, 0), 0);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, soon()), 0);
+	assert_int_equal(
+		cay_get(r->origin, r->peer, r->key, 8, &word, 8, 0, 0), 0);
+	assert_int_equal(cay_flush(r->origin, r->peer, soon()), 0);
 	return word;
 }
 
@@ -307,23 +310,24 @@ static void raise_flag(struct reach *r, uint64_t number)
 	uint64_t before;
 	switch (number % 4) {
 	case 0:
-		CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, 0, &number, 8,
-				    0, 0),
+		assert_int_equal(cay_put(r->origin, r->peer, r->key, 0, &number,
+					 8, 0, 0),
 			0);
 		break;
 	case 1:
-		CHECK_EQUAL(cay_put_masked(r->origin, r->peer, r->key, 0,
-				    number, 0xff, 0, 0),
+		assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 0,
+					 number, 0xff, 0, 0),
 			0);
 		break;
 	case 2:
-		CHECK_EQUAL(cay_fetch_add_into(r->origin, r->peer, r->key, 0, 1,
-				    &before, 0, 0),
+		assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key,
+					 0, 1, &before, 0, 0),
 			0);
 		break;
 	default:
-		CHECK_EQUAL(cay_compare_swap_into(r->origin, r->peer, r->key, 0,
-				    number - 1, number, &before, 0, 0),
+		assert_int_equal(
+			cay_compare_swap_into(r->origin, r->peer, r->key, 0,
+				number - 1, number, &before, 0, 0),
 			0);
 	}
 }
@@ -343,7 +347,7 @@ static void flag_child(struct child *parent, void *argument)
 	for (uint64_t i = 1; i <= s->rounds; i++) {
 		size_t bytes = data_bytes(i);
 		content_fill(data, bytes, i);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(r.origin, r.peer, r.key, 64, data, bytes, 0, 0),
 			0);
 		raise_flag(&r, i);
@@ -364,7 +368,7 @@ static void flags_come_after_data(void **state)
 	for (uint64_t i = 1; i <= s.rounds; i++) {
 		while (atomic_load(word_of(&s, 0)) != i)
 			sched_yield();
-		CHECK(content_fits(s.memory + 64, data_bytes(i), i));
+		assert_true(content_fits(s.memory + 64, data_bytes(i), i));
 		atomic_store(word_of(&s, 1), i);
 	}
 	child_join(&origin);
@@ -381,12 +385,12 @@ static void sender_child(struct child *parent, void *argument)
 	for (uint64_t i = 1; i <= s->rounds; i++) {
 		size_t bytes = data_bytes(i);
 		content_fill(data, bytes, i);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(r.origin, r.peer, r.key, 64, data, bytes, 0, 0),
 			0);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_send(r.origin, r.peer, i, data, 1 + i % 100, 0), 0);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(r.origin, r.peer, r.key, 0, &i, 8, 0, 0), 0);
 		while (flag_seen(&r) != i)
 			sched_yield();
@@ -408,11 +412,11 @@ static void messages_come_in_between(void **state)
 			while (atomic_load(word_of(&s, 0)) != i)
 				sched_yield();
 		else
-			CHECK_EQUAL(cay_wait(s.owner, soon()), 0);
-		CHECK(poll_event(s.owner, &e));
-		CHECK_EQUAL(e.tag, i);
+			assert_int_equal(cay_wait(s.owner, soon()), 0);
+		assert_true(poll_event(s.owner, &e));
+		assert_int_equal(e.tag, i);
 		cay_release(s.owner, &e);
-		CHECK(content_fits(s.memory + 64, data_bytes(i), i));
+		assert_true(content_fits(s.memory + 64, data_bytes(i), i));
 		while (atomic_load(word_of(&s, 0)) != i)
 			sched_yield();
 		atomic_store(word_of(&s, 1), i);

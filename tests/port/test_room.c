@@ -60,7 +60,7 @@ static unsigned fill(struct cay_port *from, struct cay_peer *to, uint64_t *tag,
 		int r = cay_send(from, to, *tag, data, length, flags);
 		if (r == -EAGAIN)
 			return accepted;
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 	}
 }
 
@@ -77,17 +77,17 @@ static void full_target_refuses(void **state)
 	struct pair p = pair_open(1);
 	uint64_t sent = 0, received = 0;
 	(void)state;
-	CHECK_EQUAL(port_stats(p.b).nq_entries, ENTRIES);
+	assert_int_equal(port_stats(p.b).nq_entries, ENTRIES);
 	for (unsigned lap = 0; lap < 50; lap++) {
-		CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
-		CHECK_EQUAL(port_stats(p.b).nq_used, ORDINARY);
-		CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), 0);
+		assert_int_equal(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
+		assert_int_equal(port_stats(p.b).nq_used, ORDINARY);
+		assert_int_equal(fill(p.a, p.to_b, &sent, 8, 0), 0);
 		drain(p.b, &received, 8, ORDINARY);
 	}
 	struct cay_stats s = port_stats(p.a);
-	CHECK_EQUAL(s.issued, 50 * ORDINARY);
-	CHECK_EQUAL(s.refused, 100);
-	CHECK_EQUAL(port_stats(p.b).received, 50 * ORDINARY);
+	assert_int_equal(s.issued, 50 * ORDINARY);
+	assert_int_equal(s.refused, 100);
+	assert_int_equal(port_stats(p.b).received, 50 * ORDINARY);
 	pair_close(&p);
 }
 
@@ -96,10 +96,10 @@ static void priority_passes_a_full_target(void **state)
 	struct pair p = pair_open(ENTRIES);
 	uint64_t sent = 0, received = 0;
 	(void)state;
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), PRIORITY);
+	assert_int_equal(fill(p.a, p.to_b, &sent, 8, 0), ORDINARY);
+	assert_int_equal(fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), PRIORITY);
 	drain(p.b, &received, 8, ORDINARY + PRIORITY);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fill(p.a, p.to_b, &sent, 8, CAY_PRIORITY), ORDINARY + PRIORITY);
 	drain(p.b, &received, 8, ORDINARY + PRIORITY);
 	pair_close(&p);
@@ -111,12 +111,12 @@ static void completions_find_room(void **state)
 	struct pair p = pair_open(ENTRIES);
 	uint64_t to_a = 0, to_b = 0, at_a = 0, at_b = 0;
 	(void)state;
-	CHECK_EQUAL(fill(p.b, p.to_a, &to_a, 8, 0), ORDINARY);
-	CHECK_EQUAL(fill(p.b, p.to_a, &to_a, 8, CAY_PRIORITY), PRIORITY);
-	CHECK_EQUAL(fill(p.a, p.to_b, &to_b, 8, CAY_NOTIFY), COMPLETIONS);
+	assert_int_equal(fill(p.b, p.to_a, &to_a, 8, 0), ORDINARY);
+	assert_int_equal(fill(p.b, p.to_a, &to_a, 8, CAY_PRIORITY), PRIORITY);
+	assert_int_equal(fill(p.a, p.to_b, &to_b, 8, CAY_NOTIFY), COMPLETIONS);
 	/* Without a completion there is still room at the target. */
-	CHECK_EQUAL(cay_send(p.a, p.to_b, 77, NULL, 0, 0), 0);
-	CHECK_EQUAL(port_stats(p.a).nq_used, ENTRIES);
+	assert_int_equal(cay_send(p.a, p.to_b, 77, NULL, 0, 0), 0);
+	assert_int_equal(port_stats(p.a).nq_used, ENTRIES);
 	for (; at_a < ORDINARY + PRIORITY; at_a++)
 		expect_message(p.a, at_a, 8, at_a);
 	for (unsigned i = 0; i < COMPLETIONS; i++)
@@ -126,7 +126,7 @@ static void completions_find_room(void **state)
 		expect_message(p.b, at_b, 8, at_b);
 	expect_message(p.b, 77, 0, 0);
 	check_empty(p.b);
-	CHECK_EQUAL(fill(p.a, p.to_b, &to_b, 8, CAY_ACK), COMPLETIONS);
+	assert_int_equal(fill(p.a, p.to_b, &to_b, 8, CAY_ACK), COMPLETIONS);
 	for (unsigned i = 0; i < COMPLETIONS; i++)
 		expect_complete(p.a, at_b + i, 0);
 	drain(p.b, &at_b, 8, COMPLETIONS);
@@ -140,16 +140,16 @@ static void completions_come_back_on_release(void **state)
 	struct cay_event held[COMPLETIONS];
 	uint64_t sent = 0, received = 0;
 	(void)state;
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
 	for (unsigned i = 0; i < COMPLETIONS; i++)
 		next_event(p.a, &held[i]);
 	check_empty(p.a);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), 0);
+	assert_int_equal(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), 0);
 	for (unsigned i = COMPLETIONS; i-- > 0;)
 		cay_release(p.a, &held[i]);
 	check_empty(p.a);
 	drain(p.b, &received, 8, COMPLETIONS);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, 8, CAY_NOTIFY), COMPLETIONS);
 	for (unsigned i = 0; i < COMPLETIONS; i++)
 		expect_complete(p.a, COMPLETIONS + i, 0);
 	drain(p.b, &received, 8, COMPLETIONS);
@@ -164,12 +164,12 @@ static void full_payload_region_refuses(void **state)
 	uint64_t sent = 0, received = 0;
 	(void)state;
 	for (unsigned lap = 0; lap < 20; lap++) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 		struct cay_stats s = port_stats(p.b);
-		CHECK_EQUAL(s.rdr_used, s.rdr_bytes);
+		assert_int_equal(s.rdr_used, s.rdr_bytes);
 		/* A message without payload needs none of it. */
-		CHECK_EQUAL(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
 		for (unsigned i = 0; i < PAYLOADS; i++, received++)
 			expect_message(p.b, received, CAY_COPIED_MAX, received);
 		expect_message(p.b, 1, 0, 0);
@@ -185,19 +185,19 @@ static void oldest_held_keeps_the_room(void **state)
 	struct cay_event held[PAYLOADS];
 	uint64_t sent = 0;
 	(void)state;
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 	for (unsigned i = 0; i < PAYLOADS; i++)
 		next_event(p.b, &held[i]);
 	for (unsigned i = 1; i < PAYLOADS; i++)
 		cay_release(p.b, &held[i]);
 	check_empty(p.b);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), 0);
-	CHECK(content_fits(held[0].data, CAY_COPIED_MAX, 0));
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), 0);
+	assert_true(content_fits(held[0].data, CAY_COPIED_MAX, 0));
 	cay_release(p.b, &held[0]);
 	check_empty(p.b);
-	CHECK_EQUAL(port_stats(p.b).rdr_used, 0);
+	assert_int_equal(port_stats(p.b).rdr_used, 0);
 	uint64_t received = sent;
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
 	pair_close(&p);
 }
@@ -208,10 +208,11 @@ static void busy_receiver_gives_payload_back(void **state)
 	struct pair p = pair_open(512);
 	uint64_t sent = 0, received = 0;
 	(void)state;
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
 	for (unsigned i = 0; i < PAYLOADS / 4; i++, received++)
 		expect_message(p.b, received, CAY_COPIED_MAX, received);
-	CHECK_EQUAL(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS / 4);
+	assert_int_equal(
+		fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS / 4);
 	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
 	pair_close(&p);
 }
@@ -230,7 +231,8 @@ struct held {
 
 static void held_release(struct cay_port *port, struct held *h, unsigned i)
 {
-	CHECK(content_fits(h->event[i].data, h->event[i].length, h->seed[i]));
+	assert_true(
+		content_fits(h->event[i].data, h->event[i].length, h->seed[i]));
 	cay_release(port, &h->event[i]);
 	h->count--;
 	h->event[i] = h->event[h->count];
@@ -244,7 +246,7 @@ static void send_random(struct pair *p, struct random *r, uint64_t *sent)
 					   : random_below(r, CAY_COPIED_MAX);
 	content_fill(data, length, *sent);
 	int e = cay_send(p->a, p->to_b, *sent, data, length, 0);
-	CHECK(e == 0 || e == -EAGAIN);
+	assert_true(e == 0 || e == -EAGAIN);
 	*sent += e == 0;
 }
 
@@ -252,7 +254,7 @@ static void take_random(
 	struct pair *p, struct random *r, struct held *h, uint64_t *received)
 {
 	if (h->count < HELD && poll_event(p->b, &h->event[h->count])) {
-		CHECK_EQUAL(h->event[h->count].tag, *received);
+		assert_int_equal(h->event[h->count].tag, *received);
 		h->seed[h->count++] = (*received)++;
 	} else if (h->count) {
 		held_release(p->b, h, (unsigned)random_below(r, h->count));
@@ -273,8 +275,8 @@ static void release_with_seed(struct pair *p, uint64_t seed)
 		take_random(p, &r, &h, &received);
 	check_empty(p->b);
 	struct cay_stats s = port_stats(p->b);
-	CHECK_EQUAL(s.nq_used, 0);
-	CHECK_EQUAL(s.rdr_used, 0);
+	assert_int_equal(s.nq_used, 0);
+	assert_int_equal(s.rdr_used, 0);
 }
 
 static void release_in_any_order(void **state)
@@ -297,11 +299,11 @@ static void long_messages_are_limited(void **state)
 	content_fill(data, LONG_BYTES, 5);
 	for (unsigned lap = 0; lap < 10; lap++) {
 		for (unsigned i = 0; i < COMPLETIONS; i++)
-			CHECK_EQUAL(
+			assert_int_equal(
 				cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0),
 				0);
-		CHECK_EQUAL(port_stats(p.a).refs_used, COMPLETIONS);
-		CHECK_EQUAL(
+		assert_int_equal(port_stats(p.a).refs_used, COMPLETIONS);
+		assert_int_equal(
 			cay_send(p.a, p.to_b, 9, data, LONG_BYTES, 0), -EAGAIN);
 		for (unsigned i = 0; i < COMPLETIONS; i++)
 			expect_message(p.b, i, LONG_BYTES, 5);
@@ -311,7 +313,7 @@ static void long_messages_are_limited(void **state)
 		check_empty(p.b);
 	}
 	/* What was refused has not been sent any way. */
-	CHECK_EQUAL(port_stats(p.a).sent_mapped, 10 * COMPLETIONS);
+	assert_int_equal(port_stats(p.a).sent_mapped, 10 * COMPLETIONS);
 	cay_free(p.a, data);
 	pair_close(&p);
 }
@@ -324,8 +326,10 @@ static void long_messages_fill_the_references(void **state)
 	(void)state;
 	content_fill(data, LONG_BYTES, 6);
 	for (unsigned i = 0; i < slots; i++)
-		CHECK_EQUAL(cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0), 0);
-	CHECK_EQUAL(cay_send(p.a, p.to_b, 0, data, LONG_BYTES, 0), -EAGAIN);
+		assert_int_equal(
+			cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0), 0);
+	assert_int_equal(
+		cay_send(p.a, p.to_b, 0, data, LONG_BYTES, 0), -EAGAIN);
 	for (unsigned i = 0; i < slots; i++)
 		expect_message(p.b, i, LONG_BYTES, 6);
 	for (unsigned i = 0; i < slots; i++)

@@ -44,7 +44,8 @@ static void flood_send(
 	unsigned char data[16384];
 	size_t size = flood_size(tag);
 	content_fill(data, size, tag);
-	CHECK_EQUAL(cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
+	assert_int_equal(
+		cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
 	if (size > CAY_COPIED_MAX)
 		expect_complete(port, tag, 0);
 }
@@ -95,13 +96,13 @@ static void consumer_take(struct consumers *c)
 {
 	struct cay_event e[3];
 	int n = cay_poll(c->port, e, COUNT(e));
-	CHECK(n >= 0);
+	assert_true(n >= 0);
 	for (int i = 0; i < n; i++) {
-		CHECK_EQUAL(e[i].kind, CAY_EVENT_MESSAGE);
-		CHECK_EQUAL(e[i].error, 0);
-		CHECK_EQUAL(e[i].length, flood_size(e[i].tag));
-		CHECK(content_fits(e[i].data, e[i].length, e[i].tag));
-		CHECK_EQUAL(c->seen[e[i].tag]++, 0);
+		assert_int_equal(e[i].kind, CAY_EVENT_MESSAGE);
+		assert_int_equal(e[i].error, 0);
+		assert_int_equal(e[i].length, flood_size(e[i].tag));
+		assert_true(content_fits(e[i].data, e[i].length, e[i].tag));
+		assert_int_equal(c->seen[e[i].tag]++, 0);
 		consumer_release(c, &e[i]);
 		c->taken++;
 	}
@@ -124,7 +125,7 @@ static void *consumer_waits(void *argument)
 	struct consumers *c = argument;
 	while (c->taken < c->messages) {
 		int r = cay_wait(c->port, now_ns() + 5 * NS_PER_MS);
-		CHECK(r == 0 || r == -ETIMEDOUT);
+		assert_true(r == 0 || r == -ETIMEDOUT);
 		if (r)
 			consumer_unpark(c);
 		consumer_take(c);
@@ -146,8 +147,9 @@ static void consumers_run(struct consumers *c)
 {
 	pthread_t threads[CONSUMERS];
 	for (unsigned i = 0; i < CONSUMERS; i++)
-		CHECK_EQUAL(pthread_create(&threads[i], NULL,
-				    i % 2 ? consumer_waits : consumer_polls, c),
+		assert_int_equal(
+			pthread_create(&threads[i], NULL,
+				i % 2 ? consumer_waits : consumer_polls, c),
 			0);
 	for (unsigned i = 0; i < CONSUMERS; i++)
 		pthread_join(threads[i], NULL);
@@ -173,9 +175,9 @@ static void each_message_exactly_once(void **state)
 		child_join(&senders[i]);
 	check_empty(c.port);
 	struct cay_stats s = port_stats(c.port);
-	CHECK_EQUAL(s.received, c.messages);
-	CHECK_EQUAL(s.nq_used, 0);
-	CHECK_EQUAL(s.rdr_used, 0);
+	assert_int_equal(s.received, c.messages);
+	assert_int_equal(s.nq_used, 0);
+	assert_int_equal(s.rdr_used, 0);
 	free((void *)c.seen);
 	close_port(c.port);
 }
@@ -200,14 +202,14 @@ static bool sleeper_take(struct sleepers *s)
 	cay_release(s->port, &e);
 	if (tag == STOP)
 		return true;
-	CHECK_EQUAL(cay_send(s->port, s->peer, tag, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(s->port, s->peer, tag, NULL, 0, 0), 0);
 	return false;
 }
 
 static void *sleeper_long(void *argument)
 {
 	do
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_wait(((struct sleepers *)argument)->port, soon()),
 			0);
 	while (!sleeper_take(argument));
@@ -222,7 +224,7 @@ static void *sleeper_short(void *argument)
 	int e;
 	do {
 		e = cay_wait(s->port, now_ns() + random_below(&r, NS_PER_MS));
-		CHECK(e == 0 || e == -ETIMEDOUT);
+		assert_true(e == 0 || e == -ETIMEDOUT);
 	} while (!sleeper_take(s));
 	return NULL;
 }
@@ -236,8 +238,9 @@ static void sleepers_child(struct child *parent, void *unused)
 	s.port = open_shared("sleepers");
 	s.peer = open_peer_named(s.port, "waker");
 	for (unsigned i = 0; i < CONSUMERS; i++)
-		CHECK_EQUAL(pthread_create(&threads[i], NULL,
-				    i % 2 ? sleeper_short : sleeper_long, &s),
+		assert_int_equal(
+			pthread_create(&threads[i], NULL,
+				i % 2 ? sleeper_short : sleeper_long, &s),
 			0);
 	for (unsigned i = 0; i < CONSUMERS; i++)
 		pthread_join(threads[i], NULL);
@@ -255,11 +258,11 @@ static void no_wake_up_is_lost(void **state)
 	struct cay_peer *peer = open_peer_named(port, "sleepers");
 	for (uint64_t i = 0; i < scaled(8000); i++) {
 		random_pause(&r, HUNT_PAUSE_NS);
-		CHECK_EQUAL(cay_send(port, peer, i, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
 		expect_message(port, i, 0, 0);
 	}
 	for (unsigned i = 0; i < CONSUMERS; i++)
-		CHECK_EQUAL(cay_send(port, peer, STOP, NULL, 0, 0), 0);
+		assert_int_equal(cay_send(port, peer, STOP, NULL, 0, 0), 0);
 	child_join(&child);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	cay_peer_release(peer);

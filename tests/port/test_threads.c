@@ -42,11 +42,11 @@ static bool sink_take(struct cay_port *port, unsigned index)
 	if (!poll_event(port, &e))
 		return false;
 	uint32_t sender = (uint32_t)(e.tag >> 32);
-	CHECK_EQUAL(e.kind, CAY_EVENT_MESSAGE);
-	CHECK(sender < SENDERS_MAX);
-	CHECK_EQUAL((uint32_t)e.tag, came[index][sender]);
+	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
+	assert_true(sender < SENDERS_MAX);
+	assert_int_equal((uint32_t)e.tag, came[index][sender]);
 	came[index][sender]++;
-	CHECK(content_fits(e.data, e.length, e.tag));
+	assert_true(content_fits(e.data, e.length, e.tag));
 	cay_release(port, &e);
 	return true;
 }
@@ -73,11 +73,11 @@ static void sink_run(struct child *parent, void *argument)
 	}
 	while (taken < s->messages) {
 		taken += sink_round(ports, s->ports);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		sched_yield();
 	}
 	child_hear(parent);
-	CHECK_EQUAL(sink_round(ports, s->ports), 0);
+	assert_int_equal(sink_round(ports, s->ports), 0);
 	for (unsigned i = 0; i < s->ports; i++)
 		close_port(ports[i]);
 }
@@ -114,10 +114,10 @@ static void sender_send(struct sender *s, unsigned port, uint32_t count)
 	while ((r = cay_send(s->source->port, s->source->peers[port], tag, data,
 			size, 0)) == -EAGAIN) {
 		s->source->refused++;
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		sched_yield();
 	}
-	CHECK_EQUAL(r, 0);
+	assert_int_equal(r, 0);
 }
 
 static void *sender_run(void *argument)
@@ -136,7 +136,7 @@ static void sender_start(
 {
 	s->source = source;
 	s->number = number;
-	CHECK_EQUAL(pthread_create(&s->thread, NULL, sender_run, s), 0);
+	assert_int_equal(pthread_create(&s->thread, NULL, sender_run, s), 0);
 }
 
 static void source_open(struct source *s, unsigned ports)
@@ -153,8 +153,8 @@ static void source_open(struct source *s, unsigned ports)
 static void source_close(struct source *s, struct child *sink, uint64_t sent)
 {
 	struct cay_stats stats = port_stats(s->port);
-	CHECK_EQUAL(stats.issued, sent);
-	CHECK_EQUAL(stats.refused, s->refused);
+	assert_int_equal(stats.issued, sent);
+	assert_int_equal(stats.refused, s->refused);
 	child_tell(sink, 0);
 	child_join(sink);
 	for (unsigned i = 0; i < s->ports; i++)
@@ -214,10 +214,10 @@ static void records_are_reused(void **state)
 			sender_start(&senders[i], &source, wave * WAVE + i);
 		for (uint32_t i = 0; i < WAVE; i++)
 			pthread_join(senders[i].thread, NULL);
-		CHECK_EQUAL(status_process(getpid()).records, 0);
+		assert_int_equal(status_process(getpid()).records, 0);
 	}
 	/* As many as there can be at a time, and no more. */
-	CHECK(status_read().heap_used <= heap_used + WAVE * RECORD_BYTES);
+	assert_true(status_read().heap_used <= heap_used + WAVE * RECORD_BYTES);
 	source_close(&source, &child, WAVES * WAVE * EACH);
 }
 
@@ -233,13 +233,13 @@ static void one_thread_on_many_ports(void **state)
 	}
 	for (unsigned i = 0; i < PORTS; i++)
 		for (unsigned j = 0; j <= i; j++) {
-			CHECK_EQUAL(
+			assert_int_equal(
 				cay_send(ports[j], peers[j], i, NULL, 0, 0), 0);
 			expect_message(ports[j], i, 0, 0);
 		}
-	CHECK_EQUAL(status_process(getpid()).records, 1);
+	assert_int_equal(status_process(getpid()).records, 1);
 	for (unsigned i = 0; i < PORTS; i++) {
-		CHECK_EQUAL(port_stats(ports[i]).issued, PORTS - i);
+		assert_int_equal(port_stats(ports[i]).issued, PORTS - i);
 		cay_peer_release(peers[i]);
 		close_port(ports[i]);
 	}

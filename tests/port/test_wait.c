@@ -21,24 +21,24 @@ static void deadlines(void **state)
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *self = open_peer(port, port);
 	(void)state;
-	CHECK_EQUAL(cay_wait(port, 0), -EAGAIN);
-	CHECK_EQUAL(cay_wait(port, 1), -ETIMEDOUT);
-	CHECK_EQUAL(cay_wait(port, now_ns() - 1), -ETIMEDOUT);
+	assert_int_equal(cay_wait(port, 0), -EAGAIN);
+	assert_int_equal(cay_wait(port, 1), -ETIMEDOUT);
+	assert_int_equal(cay_wait(port, now_ns() - 1), -ETIMEDOUT);
 	for (uint64_t ms = 1; ms <= 64; ms *= 4) {
 		uint64_t deadline = now_ns() + ms * NS_PER_MS;
-		CHECK_EQUAL(cay_wait(port, deadline), -ETIMEDOUT);
-		CHECK(now_ns() >= deadline);
-		CHECK(now_ns() < deadline + 5 * NS_PER_S);
+		assert_int_equal(cay_wait(port, deadline), -ETIMEDOUT);
+		assert_true(now_ns() >= deadline);
+		assert_true(now_ns() < deadline + 5 * NS_PER_S);
 	}
-	CHECK(port_stats(port).sleeps >= 4);
+	assert_true(port_stats(port).sleeps >= 4);
 
 	/* Something is there: no deadline matters. */
 	static const uint64_t any[] = { 0, 1, CAY_FOREVER };
-	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
+	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
 	for (unsigned i = 0; i < COUNT(any); i++)
-		CHECK_EQUAL(cay_wait(port, any[i]), 0);
+		assert_int_equal(cay_wait(port, any[i]), 0);
 	expect_message(port, 1, 0, 0);
-	CHECK_EQUAL(cay_wait(port, 0), -EAGAIN);
+	assert_int_equal(cay_wait(port, 0), -EAGAIN);
 	cay_peer_release(self);
 	close_port(port);
 }
@@ -53,13 +53,13 @@ static void waker(struct child *parent, void *unused)
 	static unsigned char data[20000];
 	static const size_t sizes[] = { 0, 100, sizeof(data) };
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
-		CHECK_EQUAL(child_hear(parent), i);
+		assert_int_equal(child_hear(parent), i);
 		nap_ns(20 * NS_PER_MS);
 		content_fill(data, sizes[i], i);
-		CHECK_EQUAL(cay_send(port, peer, i, data, sizes[i], 0), 0);
+		assert_int_equal(cay_send(port, peer, i, data, sizes[i], 0), 0);
 	}
 	expect_complete(port, 2, 0);
-	CHECK_EQUAL(child_hear(parent), 3);
+	assert_int_equal(child_hear(parent), 3);
 	nap_ns(20 * NS_PER_MS);
 	cay_peer_release(peer);
 	close_port(port);
@@ -76,16 +76,17 @@ static void forever_is_ended_by_any_event(void **state)
 	child_start(&child, waker, NULL);
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		child_tell(&child, i);
-		CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
-		CHECK(poll_event(port, &e));
-		CHECK_EQUAL(e.length, sizes[i]);
-		CHECK(content_fits(e.data, e.length, i));
+		assert_int_equal(cay_wait(port, CAY_FOREVER), 0);
+		assert_true(poll_event(port, &e));
+		assert_int_equal(e.length, sizes[i]);
+		assert_true(content_fits(e.data, e.length, i));
 		if (i == 0)
-			CHECK_EQUAL(cay_peer_resolve(port, e.peer, &peer), 0);
+			assert_int_equal(
+				cay_peer_resolve(port, e.peer, &peer), 0);
 		cay_release(port, &e);
 	}
 	child_tell(&child, 3);
-	CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
+	assert_int_equal(cay_wait(port, CAY_FOREVER), 0);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	child_join(&child);
 	cay_peer_release(peer);
@@ -129,7 +130,7 @@ static int wait_nudged(
 {
 	struct nudge n = { pthread_self(), port, self, false };
 	pthread_t thread;
-	CHECK_EQUAL(pthread_create(&thread, NULL, nudge_run, &n), 0);
+	assert_int_equal(pthread_create(&thread, NULL, nudge_run, &n), 0);
 	int r = cay_wait(port, deadline);
 	n.enough = true;
 	pthread_join(thread, NULL);
@@ -141,7 +142,7 @@ static void handle(int flags)
 {
 	struct sigaction action = { .sa_handler = on_signal,
 		.sa_flags = flags };
-	CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 }
 
 static void signals_end_a_wait(void **state)
@@ -152,12 +153,12 @@ static void signals_end_a_wait(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(flags); i++) {
 		handle(flags[i]);
-		CHECK_EQUAL(wait_nudged(port, self, CAY_FOREVER), -EINTR);
-		CHECK_EQUAL(wait_nudged(port, self, soon()), -EINTR);
+		assert_int_equal(wait_nudged(port, self, CAY_FOREVER), -EINTR);
+		assert_int_equal(wait_nudged(port, self, soon()), -EINTR);
 	}
 	check_empty(port);
-	CHECK_EQUAL(cay_send(port, self, 1, NULL, 0, 0), 0);
-	CHECK_EQUAL(cay_wait(port, CAY_FOREVER), 0);
+	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
+	assert_int_equal(cay_wait(port, CAY_FOREVER), 0);
 	expect_message(port, 1, 0, 0);
 	cay_peer_release(self);
 	close_port(port);
@@ -175,17 +176,17 @@ struct hunter {
 static void hunter_send(struct hunter *h, uint64_t number)
 {
 	random_pause(&h->random, HUNT_PAUSE_NS);
-	CHECK_EQUAL(cay_send(h->port, h->peer, number, &number,
-			    number % 3 ? sizeof(number) : 0, 0),
+	assert_int_equal(cay_send(h->port, h->peer, number, &number,
+				 number % 3 ? sizeof(number) : 0, 0),
 		0);
 }
 
 static void hunter_receive(struct hunter *h, uint64_t number)
 {
 	struct cay_event e;
-	CHECK_EQUAL(cay_wait(h->port, now_ns() + HUNT_SLEEP_NS), 0);
-	CHECK(poll_event(h->port, &e));
-	CHECK_EQUAL(e.tag, number);
+	assert_int_equal(cay_wait(h->port, now_ns() + HUNT_SLEEP_NS), 0);
+	assert_true(poll_event(h->port, &e));
+	assert_int_equal(e.tag, number);
 	cay_release(h->port, &e);
 }
 
@@ -221,7 +222,7 @@ static void no_wake_up_is_lost(void **state)
 	h.port = open_named("hunter");
 	h.peer = open_peer_named(h.port, "hunted");
 	hunter_run(&h, true);
-	CHECK(port_stats(h.port).sleeps > h.rounds / 20);
+	assert_true(port_stats(h.port).sleeps > h.rounds / 20);
 	child_join(&child);
 	expect_gone(h.port, cay_peer_addr(h.peer).vpid);
 	cay_peer_release(h.peer);
@@ -254,8 +255,8 @@ static void room_wakes_a_sender(void **state)
 	struct cay_peer *peer = open_peer_named(port, "slow");
 	for (uint64_t i = 0; i < messages; i++) {
 		content_fill(&data, sizeof(data), i);
-		CHECK_EQUAL(cay_send_wait(port, peer, i, &data, sizeof(data), 0,
-				    soon()),
+		assert_int_equal(cay_send_wait(port, peer, i, &data,
+					 sizeof(data), 0, soon()),
 			0);
 	}
 	child_join(&child);
@@ -285,10 +286,10 @@ static void close_wakes_a_sender(void **state)
 	struct cay_peer *peer = open_peer_named(port, "doomed");
 	while ((r = cay_send(port, peer, 0, NULL, 0, 0)) == 0)
 		;
-	CHECK_EQUAL(r, -EAGAIN);
-	CHECK_EQUAL(cay_send_wait(port, peer, 0, NULL, 0, 0, 0), -EAGAIN);
+	assert_int_equal(r, -EAGAIN);
+	assert_int_equal(cay_send_wait(port, peer, 0, NULL, 0, 0, 0), -EAGAIN);
 	child_tell(&child, 1);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_send_wait(port, peer, 0, NULL, 0, 0, CAY_FOREVER), -EPIPE);
 	child_join(&child);
 	expect_gone(port, cay_peer_addr(peer).vpid);

@@ -17,25 +17,25 @@ static void refused(
 	struct reach *r, const struct instruction *i, unsigned flags, int error)
 {
 	struct cay_event e;
-	CHECK_EQUAL(i->issue(r, 99, flags), 0);
+	assert_int_equal(i->issue(r, 99, flags), 0);
 	reach_event(r, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_COMPLETE);
-	CHECK_EQUAL(e.error, error);
-	CHECK_EQUAL(e.tag, 99);
-	CHECK_EQUAL(e.command, instruction_command(i, flags));
-	CHECK_EQUAL(e.peer.vpid, cay_peer_addr(r->peer).vpid);
-	CHECK_EQUAL(e.length, i->length);
-	CHECK_EQUAL(e.offset, i->offset);
-	CHECK_EQUAL(e.window, r->key.window);
-	CHECK(e.data == NULL && e.result == 0 && e.previous == 0);
+	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
+	assert_int_equal(e.error, error);
+	assert_int_equal(e.tag, 99);
+	assert_int_equal(e.command, instruction_command(i, flags));
+	assert_int_equal(e.peer.vpid, cay_peer_addr(r->peer).vpid);
+	assert_int_equal(e.length, i->length);
+	assert_int_equal(e.offset, i->offset);
+	assert_int_equal(e.window, r->key.window);
+	assert_true(e.data == NULL && e.result == 0 && e.previous == 0);
 	cay_release(r->origin, &e);
-	CHECK(content_fits(r->memory, r->bytes, 1));
+	assert_true(content_fits(r->memory, r->bytes, 1));
 }
 
 static void allowed(
 	struct reach *r, const struct instruction *i, unsigned flags)
 {
-	CHECK_EQUAL(i->issue(r, 77, flags), 0);
+	assert_int_equal(i->issue(r, 77, flags), 0);
 	if (instruction_told(i, flags))
 		reach_complete(r, 77, 0);
 	reach_settle(r);
@@ -94,8 +94,8 @@ static void every_bit_of_the_capability_counts(void **state)
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
 		struct reach r = filled(place, RIGHTS_ACCESS);
-		CHECK_EQUAL(r.key.capability >> 48, 0);
-		CHECK_EQUAL(r.key.reserved, 0);
+		assert_int_equal(r.key.capability >> 48, 0);
+		assert_int_equal(r.key.reserved, 0);
 		for (unsigned bit = 0; bit < 48; bit++) {
 			r.key.capability ^= 1ull << bit;
 			refused(&r, &instructions[bit % COUNT(instructions)], 0,
@@ -106,7 +106,7 @@ static void every_bit_of_the_capability_counts(void **state)
 		all_refused(&r, CAY_ERROR_CAPABILITY);
 		r.key.capability ^= 1;
 		all_allowed(&r);
-		CHECK_EQUAL(port_stats(r.origin).wrong,
+		assert_int_equal(port_stats(r.origin).wrong,
 			48 + 2 * COUNT(instructions));
 		reach_close(&r);
 	}
@@ -118,7 +118,7 @@ static void numbers_of_windows(void **state)
 	static const uint32_t none[] = { 1, 2, 63, 64, 65, 1000, 32768, 65535 };
 	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	(void)state;
-	CHECK_EQUAL(r.key.window, 0);
+	assert_int_equal(r.key.window, 0);
 	for (unsigned i = 0; i < COUNT(none); i++) {
 		r.key.window = none[i];
 		all_refused(&r, CAY_ERROR_TARGET_WINDOW);
@@ -152,8 +152,8 @@ static void closed_windows(void **state)
 		/* The next one has its number, but not its key. */
 		r.window = open_window(
 			r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
-		CHECK_EQUAL(r.key.window, old.window);
-		CHECK(r.key.capability != old.capability);
+		assert_int_equal(r.key.window, old.window);
+		assert_true(r.key.capability != old.capability);
 		all_allowed(&r);
 		struct cay_key new = r.key;
 		r.key = old;
@@ -170,11 +170,11 @@ static void revoked_keys(void **state)
 		struct reach r = filled(place, RIGHTS_ACCESS);
 		for (unsigned i = 0; i < 3; i++) {
 			struct cay_key old = r.key, new, asked;
-			CHECK_EQUAL(cay_window_revoke(r.window, &new), 0);
-			CHECK_EQUAL(cay_window_key(r.window, &asked), 0);
-			CHECK(memcmp(&new, &asked, sizeof(new)) == 0);
-			CHECK_EQUAL(new.window, old.window);
-			CHECK(new.capability != old.capability);
+			assert_int_equal(cay_window_revoke(r.window, &new), 0);
+			assert_int_equal(cay_window_key(r.window, &asked), 0);
+			assert_true(memcmp(&new, &asked, sizeof(new)) == 0);
+			assert_int_equal(new.window, old.window);
+			assert_true(new.capability != old.capability);
 			all_refused(&r, CAY_ERROR_CAPABILITY);
 			r.key = new;
 			all_allowed(&r);
@@ -191,11 +191,11 @@ static void windows_of_the_gone(void **state)
 	(void)state;
 	close_port(r.owner);
 	for (unsigned i = 0; i < COUNT(instructions); i++)
-		CHECK_EQUAL(instructions[i].issue(&r, 1, CAY_ACK), -EPIPE);
+		assert_int_equal(instructions[i].issue(&r, 1, CAY_ACK), -EPIPE);
 	expect_gone(r.origin, vpid);
-	CHECK_EQUAL(cay_window_lock(r.origin, r.peer, r.key, 0), -EPIPE);
-	CHECK_EQUAL(cay_window_unlock(r.origin, r.peer, r.key), -EPIPE);
-	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), 0);
+	assert_int_equal(cay_window_lock(r.origin, r.peer, r.key, 0), -EPIPE);
+	assert_int_equal(cay_window_unlock(r.origin, r.peer, r.key), -EPIPE);
+	assert_int_equal(cay_flush(r.origin, r.peer, 0), 0);
 	check_empty(r.origin);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
@@ -228,17 +228,17 @@ static void put_outside(struct reach *r, uint64_t at, size_t bytes, int error)
 {
 	static unsigned char source[4096];
 	/* Nobody reads it: it is refused before. */
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_put(r->origin, r->peer, r->key, at, source, bytes, 1, 0),
 		0);
 	reach_complete(r, 1, error);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, at, source, bytes, 2, 0),
 		0);
 	reach_complete(r, 2, error);
 	if (bytes == 0 || bytes > 24)
 		return;
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, at, NULL, bytes, 3, 0), 0);
 	reach_complete(r, 3, error);
 }
@@ -246,25 +246,26 @@ static void put_outside(struct reach *r, uint64_t at, size_t bytes, int error)
 static void atomics_outside(struct reach *r, uint64_t at, int error)
 {
 	uint64_t into = 0;
-	CHECK_EQUAL(cay_fetch_add(r->origin, r->peer, r->key, at, 1, 1, 0), 0);
+	assert_int_equal(
+		cay_fetch_add(r->origin, r->peer, r->key, at, 1, 1, 0), 0);
 	reach_complete(r, 1, error);
-	CHECK_EQUAL(cay_fetch_add_into(
-			    r->origin, r->peer, r->key, at, 1, &into, 2, 0),
+	assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key, at, 1,
+				 &into, 2, 0),
 		0);
 	reach_complete(r, 2, error);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_compare_swap(r->origin, r->peer, r->key, at, 0, 1, 3, 0),
 		0);
 	reach_complete(r, 3, error);
-	CHECK_EQUAL(cay_compare_swap_into(
-			    r->origin, r->peer, r->key, at, 0, 1, &into, 4, 0),
+	assert_int_equal(cay_compare_swap_into(r->origin, r->peer, r->key, at,
+				 0, 1, &into, 4, 0),
 		0);
 	reach_complete(r, 4, error);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_put_masked(r->origin, r->peer, r->key, at, 1, 0xff, 5, 0),
 		0);
 	reach_complete(r, 5, error);
-	CHECK_EQUAL(into, 0);
+	assert_int_equal(into, 0);
 }
 
 /* Windows in the middle of something, whose neighbours must not change. */
@@ -284,16 +285,18 @@ static void bounds_of(enum place place)
 		atomics_outside(&r, words[i], CAY_ERROR_TARGET_BOUNDS);
 	for (uint64_t at = 1; at < 8; at++)
 		atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
-	CHECK(content_fits(r.memory, r.bytes, 1));
+	assert_true(content_fits(r.memory, r.bytes, 1));
 	/* All of it, and its very end. */
-	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 0, r.memory + 104,
-			    WINDOW_BYTES, 0, 0),
+	assert_int_equal(cay_put(r.origin, r.peer, r.key, 0, r.memory + 104,
+				 WINDOW_BYTES, 0, 0),
 		0);
-	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 100, NULL, 0, 0, 0), 0);
-	CHECK_EQUAL(cay_fetch_add(r.origin, r.peer, r.key, 88, 0, 6, 0), 0);
+	assert_int_equal(
+		cay_put(r.origin, r.peer, r.key, 100, NULL, 0, 0, 0), 0);
+	assert_int_equal(
+		cay_fetch_add(r.origin, r.peer, r.key, 88, 0, 6, 0), 0);
 	reach_complete(&r, 6, 0);
 	reach_settle(&r);
-	CHECK(content_fits(r.memory, r.bytes, 1));
+	assert_true(content_fits(r.memory, r.bytes, 1));
 	reach_close(&r);
 }
 
@@ -316,15 +319,15 @@ static void misaligned_windows(void **state)
 			r.owner, r.memory + 9, 64, RIGHTS_ACCESS, &r.key);
 		for (uint64_t at = 0; at < 16; at++)
 			atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
-		CHECK(content_fits(r.memory, r.bytes, 1));
+		assert_true(content_fits(r.memory, r.bytes, 1));
 		uint64_t word = 0x1122334455667788ull, got = 0;
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(r.origin, r.peer, r.key, 8, &word, 8, 0, 0), 0);
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_get(r.origin, r.peer, r.key, 8, &got, 8, 0, 0), 0);
 		reach_settle(&r);
-		CHECK_EQUAL(got, word);
-		CHECK(memcmp(r.memory + 17, &word, 8) == 0);
+		assert_int_equal(got, word);
+		assert_true(memcmp(r.memory + 17, &word, 8) == 0);
 		reach_close(&r);
 	}
 }
@@ -337,17 +340,18 @@ static void arguments_are_checked(void **state)
 	struct cay_window *w = NULL;
 	unsigned char byte;
 	(void)state;
-	CHECK_EQUAL(cay_window_open(port, NULL, 1, 1, &w), -EFAULT);
-	CHECK_EQUAL(cay_window_open(port, &byte, 0, 1, &w), -EINVAL);
-	CHECK_EQUAL(cay_window_open(port, &byte, SIZE_MAX, 1, &w), -EINVAL);
-	CHECK_EQUAL(cay_window_open(port, &byte, 1, 0, &w), -EINVAL);
-	CHECK_EQUAL(cay_window_open(port, &byte, 1, 32 | 1, &w), -EINVAL);
+	assert_int_equal(cay_window_open(port, NULL, 1, 1, &w), -EFAULT);
+	assert_int_equal(cay_window_open(port, &byte, 0, 1, &w), -EINVAL);
+	assert_int_equal(
+		cay_window_open(port, &byte, SIZE_MAX, 1, &w), -EINVAL);
+	assert_int_equal(cay_window_open(port, &byte, 1, 0, &w), -EINVAL);
+	assert_int_equal(cay_window_open(port, &byte, 1, 32 | 1, &w), -EINVAL);
 	/* Nobody could be told of anything. */
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_window_open(port, &byte, 1,
 			CAY_RIGHT_NOTIFY_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL, &w),
 		-EINVAL);
-	CHECK(w == NULL);
+	assert_true(w == NULL);
 	close_port(port);
 }
 
@@ -366,14 +370,15 @@ static void table_is_limited(void **state)
 	for (unsigned lap = 0; lap < 20; lap++) {
 		for (unsigned i = 0; i < FEW; i++) {
 			w[i] = open_window(port, &words[i], 8, 1, &key);
-			CHECK_EQUAL(key.window, i);
+			assert_int_equal(key.window, i);
 		}
-		CHECK_EQUAL(cay_window_open(port, &words[FEW], 8, 1, &w[FEW]),
+		assert_int_equal(
+			cay_window_open(port, &words[FEW], 8, 1, &w[FEW]),
 			-ENOSPC);
-		CHECK(w[FEW] == NULL);
+		assert_true(w[FEW] == NULL);
 		close_window(w[lap % FEW]);
 		w[lap % FEW] = open_window(port, &words[FEW], 8, 1, &key);
-		CHECK_EQUAL(key.window, lap % FEW);
+		assert_int_equal(key.window, lap % FEW);
 		for (unsigned i = 0; i < FEW; i++)
 			close_window(w[(i + lap) % FEW]);
 	}
@@ -422,10 +427,10 @@ static void freed_memory_has_no_windows(void **state)
 	/* What is not its beginning is not given back, nor its windows. */
 	cay_free(r.owner, other + PAGE);
 	r.key = whole;
-	CHECK_EQUAL(issue_add(&r, 1, 0), 0);
+	assert_int_equal(issue_add(&r, 1, 0), 0);
 	reach_complete(&r, 1, 0);
 	cay_free(r.owner, other);
-	CHECK_EQUAL(status_read().heap_used, heap_used);
+	assert_int_equal(status_read().heap_used, heap_used);
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
 	r.key = part;
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
@@ -443,16 +448,18 @@ static void handles_are_the_parents(struct child *parent, void *argument)
 	struct cay_key key;
 	(void)parent;
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
-		CHECK_EQUAL(instructions[i].issue(r, 1, 0), -ECHILD);
-		CHECK_EQUAL(instructions[i].issue(r, 1, CAY_ACK), -ECHILD);
+		assert_int_equal(instructions[i].issue(r, 1, 0), -ECHILD);
+		assert_int_equal(instructions[i].issue(r, 1, CAY_ACK), -ECHILD);
 	}
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, 0), -ECHILD);
-	CHECK_EQUAL(cay_cancel(r->origin, 1), -ECHILD);
-	CHECK_EQUAL(cay_window_open(r->owner, &key, 8, 1, &w), -ECHILD);
-	CHECK_EQUAL(cay_window_revoke(r->window, &key), -ECHILD);
-	CHECK_EQUAL(cay_window_lock(r->origin, r->peer, r->key, 0), -ECHILD);
-	CHECK_EQUAL(cay_window_unlock(r->origin, r->peer, r->key), -ECHILD);
-	CHECK_EQUAL(cay_window_close(r->window), -ECHILD);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), -ECHILD);
+	assert_int_equal(cay_cancel(r->origin, 1), -ECHILD);
+	assert_int_equal(cay_window_open(r->owner, &key, 8, 1, &w), -ECHILD);
+	assert_int_equal(cay_window_revoke(r->window, &key), -ECHILD);
+	assert_int_equal(
+		cay_window_lock(r->origin, r->peer, r->key, 0), -ECHILD);
+	assert_int_equal(
+		cay_window_unlock(r->origin, r->peer, r->key), -ECHILD);
+	assert_int_equal(cay_window_close(r->window), -ECHILD);
 }
 
 static void after_fork(void **state)
@@ -462,7 +469,7 @@ static void after_fork(void **state)
 	(void)state;
 	child_start(&child, handles_are_the_parents, &r);
 	child_join(&child);
-	CHECK(content_fits(r.memory, r.bytes, 1));
+	assert_true(content_fits(r.memory, r.bytes, 1));
 	all_allowed(&r);
 	reach_close(&r);
 }
@@ -481,15 +488,15 @@ static void without_a_node(void **state)
 	kill(node_process(node_name()), SIGKILL);
 	uint64_t deadline = soon();
 	while (port_stats(r.origin).node_alive)
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	all_allowed(&r);
-	CHECK_EQUAL(
+	assert_int_equal(
 		cay_window_lock(r.origin, r.peer, r.key, soon()), -ENOTCONN);
-	CHECK_EQUAL(cay_window_unlock(r.origin, r.peer, r.key), -ENOTCONN);
-	CHECK_EQUAL(cay_window_revoke(r.window, &key), -ENOTCONN);
+	assert_int_equal(cay_window_unlock(r.origin, r.peer, r.key), -ENOTCONN);
+	assert_int_equal(cay_window_revoke(r.window, &key), -ENOTCONN);
 	all_refused(&r, CAY_ERROR_CAPABILITY);
 	r.key = key;
-	CHECK_EQUAL(cay_window_close(r.window), -ENOTCONN);
+	assert_int_equal(cay_window_close(r.window), -ENOTCONN);
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
 	/* Opening needs nobody. */
 	r.window =
@@ -508,12 +515,12 @@ static void carrying_without_a_node(void **state)
 	kill(node_process(node_name()), SIGKILL);
 	uint64_t deadline = soon();
 	while (port_stats(r.origin).node_alive)
-		CHECK(now_ns() < deadline);
-	CHECK_EQUAL(issue_put8(&r, 1, CAY_ACK), 0);
+		assert_true(now_ns() < deadline);
+	assert_int_equal(issue_put8(&r, 1, CAY_ACK), 0);
 	reach_complete(&r, 1, 0);
-	CHECK_EQUAL(issue_add(&r, 2, 0), -ENOTCONN);
-	CHECK_EQUAL(issue_masked(&r, 2, 0), -ENOTCONN);
-	CHECK_EQUAL(cay_flush(r.origin, r.peer, 0), 0);
+	assert_int_equal(issue_add(&r, 2, 0), -ENOTCONN);
+	assert_int_equal(issue_masked(&r, 2, 0), -ENOTCONN);
+	assert_int_equal(cay_flush(r.origin, r.peer, 0), 0);
 	check_empty(r.origin);
 	check_empty(r.owner);
 	cay_peer_release(r.peer);

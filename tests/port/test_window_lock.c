@@ -45,7 +45,7 @@ static int unlock(struct reach *r)
 static void all_end(struct reach *r, int error)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
-		CHECK_EQUAL(instructions[i].issue(r, i, CAY_ACK), 0);
+		assert_int_equal(instructions[i].issue(r, i, CAY_ACK), 0);
 		reach_complete(r, i, error);
 		reach_settle(r);
 	}
@@ -56,20 +56,20 @@ static void all_end(struct reach *r, int error)
 static void locked_for_others(enum place place)
 {
 	struct rivals v = rivals_open(place);
-	CHECK_EQUAL(lock(&v.a, 0), 0);
+	assert_int_equal(lock(&v.a, 0), 0);
 	all_end(&v.a, 0);
 	all_end(&v.b, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(lock(&v.b, 0), -EAGAIN);
-	CHECK_EQUAL(unlock(&v.b), -EPERM);
-	CHECK_EQUAL(lock(&v.a, 0), -EALREADY);
-	CHECK_EQUAL(lock(&v.a, CAY_FOREVER), -EALREADY);
-	CHECK_EQUAL(unlock(&v.a), 0);
-	CHECK_EQUAL(unlock(&v.a), -EPERM);
+	assert_int_equal(lock(&v.b, 0), -EAGAIN);
+	assert_int_equal(unlock(&v.b), -EPERM);
+	assert_int_equal(lock(&v.a, 0), -EALREADY);
+	assert_int_equal(lock(&v.a, CAY_FOREVER), -EALREADY);
+	assert_int_equal(unlock(&v.a), 0);
+	assert_int_equal(unlock(&v.a), -EPERM);
 	all_end(&v.a, 0);
 	all_end(&v.b, 0);
-	CHECK_EQUAL(lock(&v.b, soon()), 0);
+	assert_int_equal(lock(&v.b, soon()), 0);
 	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(unlock(&v.b), 0);
+	assert_int_equal(unlock(&v.b), 0);
 	rivals_close(&v);
 }
 
@@ -88,13 +88,13 @@ static void owners_may_lock(void **state)
 	(void)state;
 	self.origin = v.a.owner;
 	self.peer = open_peer(self.origin, self.owner);
-	CHECK_EQUAL(lock(&self, 0), 0);
+	assert_int_equal(lock(&self, 0), 0);
 	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
 	all_end(&self, 0);
-	CHECK_EQUAL(unlock(&self), 0);
-	CHECK_EQUAL(lock(&v.a, 0), 0);
+	assert_int_equal(unlock(&self), 0);
+	assert_int_equal(lock(&v.a, 0), 0);
 	all_end(&self, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(unlock(&v.a), 0);
+	assert_int_equal(unlock(&v.a), 0);
 	cay_peer_release(self.peer);
 	rivals_close(&v);
 }
@@ -105,17 +105,17 @@ static void wrong_keys(void **state)
 	struct reach r = v.a;
 	(void)state;
 	r.key.capability ^= 1;
-	CHECK_EQUAL(lock(&r, 0), -EACCES);
-	CHECK_EQUAL(unlock(&r), -EACCES);
+	assert_int_equal(lock(&r, 0), -EACCES);
+	assert_int_equal(unlock(&r), -EACCES);
 	r = v.a;
 	static const uint32_t none[] = { 1, 63, 64, 65535, 65536, UINT32_MAX };
 	for (unsigned i = 0; i < COUNT(none); i++) {
 		r.key.window = none[i];
-		CHECK_EQUAL(lock(&r, 0), -ENXIO);
-		CHECK_EQUAL(unlock(&r), -ENXIO);
+		assert_int_equal(lock(&r, 0), -ENXIO);
+		assert_int_equal(unlock(&r), -ENXIO);
 	}
 	close_window(v.a.window);
-	CHECK_EQUAL(lock(&v.a, soon()), -ENXIO);
+	assert_int_equal(lock(&v.a, soon()), -ENXIO);
 	v.a.window = NULL;
 	rivals_close(&v);
 }
@@ -124,22 +124,22 @@ static void deadlines(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	(void)state;
-	CHECK_EQUAL(lock(&v.a, 0), 0);
+	assert_int_equal(lock(&v.a, 0), 0);
 	uint64_t before = now_ns();
-	CHECK_EQUAL(lock(&v.b, before + 20 * NS_PER_MS), -ETIMEDOUT);
-	CHECK(now_ns() >= before + 20 * NS_PER_MS);
+	assert_int_equal(lock(&v.b, before + 20 * NS_PER_MS), -ETIMEDOUT);
+	assert_true(now_ns() >= before + 20 * NS_PER_MS);
 	/* Long past. */
-	CHECK_EQUAL(lock(&v.b, 1), -ETIMEDOUT);
-	CHECK_EQUAL(unlock(&v.a), 0);
-	CHECK_EQUAL(lock(&v.b, 1), 0);
-	CHECK_EQUAL(unlock(&v.b), 0);
+	assert_int_equal(lock(&v.b, 1), -ETIMEDOUT);
+	assert_int_equal(unlock(&v.a), 0);
+	assert_int_equal(lock(&v.b, 1), 0);
+	assert_int_equal(unlock(&v.b), 0);
 	rivals_close(&v);
 }
 
 static void *unlock_later(void *argument)
 {
 	nap_ns(20 * NS_PER_MS);
-	CHECK_EQUAL(unlock(argument), 0);
+	assert_int_equal(unlock(argument), 0);
 	return NULL;
 }
 
@@ -148,12 +148,12 @@ static void waits_until_it_is_free(void **state)
 	struct rivals v = rivals_open(PLACE_ARENA);
 	pthread_t thread;
 	(void)state;
-	CHECK_EQUAL(lock(&v.a, 0), 0);
-	CHECK_EQUAL(pthread_create(&thread, NULL, unlock_later, &v.a), 0);
-	CHECK_EQUAL(lock(&v.b, CAY_FOREVER), 0);
+	assert_int_equal(lock(&v.a, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, unlock_later, &v.a), 0);
+	assert_int_equal(lock(&v.b, CAY_FOREVER), 0);
 	pthread_join(thread, NULL);
 	all_end(&v.b, 0);
-	CHECK_EQUAL(unlock(&v.b), 0);
+	assert_int_equal(unlock(&v.b), 0);
 	rivals_close(&v);
 }
 
@@ -197,9 +197,10 @@ static void check_access(struct linked *l, unsigned i, int error)
 {
 	struct reach r = l->v.b;
 	r.key = l->key[i];
-	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 0, "x", 1, i, CAY_ACK), 0);
+	assert_int_equal(
+		cay_put(r.origin, r.peer, r.key, 0, "x", 1, i, CAY_ACK), 0);
 	reach_complete(&r, i, error);
-	CHECK_EQUAL(cay_fetch_add(r.origin, r.peer, r.key, 0, 1, i, 0), 0);
+	assert_int_equal(cay_fetch_add(r.origin, r.peer, r.key, 0, 1, i, 0), 0);
 	reach_complete(&r, i, error);
 }
 
@@ -221,12 +222,12 @@ static void linked_windows(enum place place)
 			struct reach a = l.v.a, b = l.v.b;
 			a.key = l.key[i];
 			b.key = l.key[j];
-			CHECK_EQUAL(lock(&a, 0), 0);
+			assert_int_equal(lock(&a, 0), 0);
 			check_locked(&l, true);
-			CHECK_EQUAL(lock(&b, 0), -EAGAIN);
+			assert_int_equal(lock(&b, 0), -EAGAIN);
 			a.key = l.key[j];
-			CHECK_EQUAL(lock(&a, 0), -EALREADY);
-			CHECK_EQUAL(unlock(&a), 0);
+			assert_int_equal(lock(&a, 0), -EALREADY);
+			assert_int_equal(unlock(&a), 0);
 			check_locked(&l, false);
 		}
 	linked_close(&l);
@@ -253,21 +254,21 @@ static void a_window_joins_all_that_it_overlaps(void **state)
 		a.owner, a.memory + 32, 100, RIGHTS_ACCESS, &l.key[2]);
 	a.key = l.key[1];
 	b.key = l.key[2];
-	CHECK_EQUAL(lock(&a, 0), 0);
+	assert_int_equal(lock(&a, 0), 0);
 	check_access(&l, 2, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(lock(&b, 0), -EAGAIN);
-	CHECK_EQUAL(unlock(&a), 0);
+	assert_int_equal(lock(&b, 0), -EAGAIN);
+	assert_int_equal(unlock(&a), 0);
 	a.key = l.key[3];
-	CHECK_EQUAL(lock(&a, 0), 0);
+	assert_int_equal(lock(&a, 0), 0);
 	check_access(&l, 2, CAY_ERROR_TARGET_LOCKED);
-	CHECK_EQUAL(lock(&b, 0), -EAGAIN);
-	CHECK_EQUAL(unlock(&a), 0);
-	CHECK_EQUAL(lock(&b, 0), 0);
+	assert_int_equal(lock(&b, 0), -EAGAIN);
+	assert_int_equal(unlock(&a), 0);
+	assert_int_equal(lock(&b, 0), 0);
 	a.key = l.key[1];
-	CHECK_EQUAL(lock(&a, 0), -EAGAIN);
+	assert_int_equal(lock(&a, 0), -EAGAIN);
 	a.key = l.key[3];
-	CHECK_EQUAL(lock(&a, 0), -EAGAIN);
-	CHECK_EQUAL(unlock(&b), 0);
+	assert_int_equal(lock(&a, 0), -EAGAIN);
+	assert_int_equal(unlock(&b), 0);
 	linked_close(&l);
 }
 
@@ -278,7 +279,7 @@ static void new_windows_are_locked_too(void **state)
 		struct linked l = linked_open(place);
 		struct reach a = l.v.a;
 		a.key = l.key[0];
-		CHECK_EQUAL(lock(&a, 0), 0);
+		assert_int_equal(lock(&a, 0), 0);
 		close_window(l.window[2]);
 		l.window[2] = open_window(
 			a.owner, a.memory + 120, 8, RIGHTS_ACCESS, &l.key[2]);
@@ -287,7 +288,7 @@ static void new_windows_are_locked_too(void **state)
 		close_window(l.window[1]);
 		l.window[1] = NULL;
 		check_locked(&l, true);
-		CHECK_EQUAL(unlock(&a), 0);
+		assert_int_equal(unlock(&a), 0);
 		check_locked(&l, false);
 		linked_close(&l);
 	}
@@ -301,21 +302,21 @@ static void unlock_after_close_and_revoke(void **state)
 	struct cay_key old = l.key[1];
 	(void)state;
 	a.key = old;
-	CHECK_EQUAL(lock(&a, 0), 0);
-	CHECK_EQUAL(cay_window_revoke(l.window[1], &l.key[1]), 0);
+	assert_int_equal(lock(&a, 0), 0);
+	assert_int_equal(cay_window_revoke(l.window[1], &l.key[1]), 0);
 	check_locked(&l, true);
-	CHECK_EQUAL(lock(&a, 0), -EACCES);
+	assert_int_equal(lock(&a, 0), -EACCES);
 	b.key = old;
-	CHECK_EQUAL(unlock(&b), -EACCES);
-	CHECK_EQUAL(unlock(&a), 0);
+	assert_int_equal(unlock(&b), -EACCES);
+	assert_int_equal(unlock(&a), 0);
 	check_locked(&l, false);
 	a.key = l.key[1];
-	CHECK_EQUAL(lock(&a, 0), 0);
+	assert_int_equal(lock(&a, 0), 0);
 	close_window(l.window[1]);
 	l.window[1] = NULL;
 	check_locked(&l, true);
-	CHECK_EQUAL(lock(&a, 0), -ENXIO);
-	CHECK_EQUAL(unlock(&a), 0);
+	assert_int_equal(lock(&a, 0), -ENXIO);
+	assert_int_equal(unlock(&a), 0);
 	check_locked(&l, false);
 	linked_close(&l);
 }
@@ -330,12 +331,12 @@ static void closing_frees(void **state)
 	(void)state;
 	c.origin = third;
 	c.peer = open_peer(third, v.a.owner);
-	CHECK_EQUAL(lock(&c, 0), 0);
+	assert_int_equal(lock(&c, 0), 0);
 	all_end(&v.a, CAY_ERROR_TARGET_LOCKED);
 	cay_peer_release(c.peer);
 	close_port(third);
-	CHECK_EQUAL(lock(&v.b, 0), 0);
-	CHECK_EQUAL(unlock(&v.b), 0);
+	assert_int_equal(lock(&v.b, 0), 0);
+	assert_int_equal(unlock(&v.b), 0);
 	rivals_close(&v);
 }
 
@@ -350,7 +351,7 @@ static void holder_child(struct child *parent, void *argument)
 	const struct holder *h = argument;
 	struct reach r = { .origin = open_port(NULL), .key = h->key };
 	r.peer = open_peer_named(r.origin, "owner");
-	CHECK_EQUAL(lock(&r, soon()), 0);
+	assert_int_equal(lock(&r, soon()), 0);
 	child_tell(parent, 1);
 	child_hear(parent);
 }
@@ -369,11 +370,11 @@ static void death_frees(void **state)
 		struct child child;
 		child_start(&child, holder_child, &h);
 		child_hear(&child);
-		CHECK_EQUAL(lock(&r, 0), -EAGAIN);
+		assert_int_equal(lock(&r, 0), -EAGAIN);
 		all_end(&r, CAY_ERROR_TARGET_LOCKED);
 		child_kill(&child);
-		CHECK_EQUAL(lock(&r, soon()), 0);
-		CHECK_EQUAL(unlock(&r), 0);
+		assert_int_equal(lock(&r, soon()), 0);
+		assert_int_equal(unlock(&r), 0);
 		all_end(&r, 0);
 	}
 	reach_close(&r);
@@ -401,11 +402,11 @@ static void the_owners_death(void **state)
 		struct reach r = { .origin = port, .key = hear_key(&child) };
 		r.peer = open_peer_named(port, "mortal");
 		uint16_t vpid = cay_peer_addr(r.peer).vpid;
-		CHECK_EQUAL(lock(&r, 0), 0);
+		assert_int_equal(lock(&r, 0), 0);
 		child_kill(&child);
 		expect_gone(port, vpid);
-		CHECK_EQUAL(unlock(&r), -EPIPE);
-		CHECK_EQUAL(lock(&r, soon()), -EPIPE);
+		assert_int_equal(unlock(&r), -EPIPE);
+		assert_int_equal(lock(&r, soon()), -EPIPE);
 		cay_peer_release(r.peer);
 	}
 	close_port(port);
@@ -417,14 +418,16 @@ static void the_owners_death(void **state)
 static void sum_under_lock(struct reach *r, struct holder *h)
 {
 	uint64_t sum = 0;
-	CHECK_EQUAL(lock(r, soon()), 0);
-	CHECK_EQUAL(atomic_fetch_add(h->inside, 1), 0);
-	CHECK_EQUAL(cay_get(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
-	CHECK_EQUAL(cay_flush(r->origin, r->peer, soon()), 0);
+	assert_int_equal(lock(r, soon()), 0);
+	assert_int_equal(atomic_fetch_add(h->inside, 1), 0);
+	assert_int_equal(
+		cay_get(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
+	assert_int_equal(cay_flush(r->origin, r->peer, soon()), 0);
 	sum++;
-	CHECK_EQUAL(cay_put(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
-	CHECK_EQUAL(atomic_fetch_sub(h->inside, 1), 1);
-	CHECK_EQUAL(unlock(r), 0);
+	assert_int_equal(
+		cay_put(r->origin, r->peer, r->key, 0, &sum, 8, 0, 0), 0);
+	assert_int_equal(atomic_fetch_sub(h->inside, 1), 1);
+	assert_int_equal(unlock(r), 0);
 }
 
 static void summing_child(struct child *parent, void *argument)
@@ -456,7 +459,7 @@ static void sums_in(enum place place)
 		child_join(&children[i]);
 	}
 	memcpy(&sum, memory, 8);
-	CHECK_EQUAL(sum, h.rounds * COUNT(children));
+	assert_int_equal(sum, h.rounds * COUNT(children));
 	close_window(w);
 	place_give(owner, place, memory);
 	close_port(owner);
@@ -490,8 +493,8 @@ static void many_deaths(void **state)
 		nap_ns(random_below(&random, 10 * NS_PER_MS));
 		for (unsigned j = 0; j < COUNT(children); j++)
 			child_kill(&children[j]);
-		CHECK_EQUAL(lock(&r, soon()), 0);
-		CHECK_EQUAL(unlock(&r), 0);
+		assert_int_equal(lock(&r, soon()), 0);
+		assert_int_equal(unlock(&r), 0);
 	}
 	cay_peer_release(r.peer);
 	close_port(last);
@@ -532,12 +535,12 @@ static void windows_come_and_go(void **state)
 	struct opener o = { .owner = v.a.owner, .memory = v.a.memory };
 	pthread_t thread;
 	(void)state;
-	CHECK_EQUAL(pthread_create(&thread, NULL, opener_run, &o), 0);
+	assert_int_equal(pthread_create(&thread, NULL, opener_run, &o), 0);
 	for (uint64_t i = 0;
 		i < scaled(2000) || atomic_load(&o.rounds) < scaled(200); i++) {
 		struct reach *r = i % 2 ? &v.a : &v.b;
-		CHECK_EQUAL(lock(r, soon()), 0);
-		CHECK_EQUAL(unlock(r), 0);
+		assert_int_equal(lock(r, soon()), 0);
+		assert_int_equal(unlock(r), 0);
 	}
 	atomic_store(&o.stop, true);
 	pthread_join(thread, NULL);

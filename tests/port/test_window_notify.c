@@ -15,17 +15,17 @@ static void check_access(struct cay_port *owner, const struct instruction *i,
 {
 	struct cay_event e;
 	next_event(owner, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_ACCESS);
-	CHECK_EQUAL(e.error, 0);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.peer.vpid, from.vpid);
-	CHECK_EQUAL(e.peer.node, from.node);
-	CHECK_EQUAL(e.command, instruction_command(i, flags));
-	CHECK_EQUAL(e.window, window);
-	CHECK_EQUAL(e.offset, i->offset);
-	CHECK_EQUAL(e.length, i->length);
-	CHECK_EQUAL(e.result, 0);
-	CHECK(e.data == NULL);
+	assert_int_equal(e.kind, CAY_EVENT_ACCESS);
+	assert_int_equal(e.error, 0);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.peer.vpid, from.vpid);
+	assert_int_equal(e.peer.node, from.node);
+	assert_int_equal(e.command, instruction_command(i, flags));
+	assert_int_equal(e.window, window);
+	assert_int_equal(e.offset, i->offset);
+	assert_int_equal(e.length, i->length);
+	assert_int_equal(e.result, 0);
+	assert_true(e.data == NULL);
 	cay_release(owner, &e);
 }
 
@@ -37,7 +37,7 @@ static void told_in(enum place place)
 	for (unsigned flags = 0; flags < 64; flags++)
 		for (unsigned j = 0; j < COUNT(instructions); j++) {
 			const struct instruction *i = &instructions[j];
-			CHECK_EQUAL(i->issue(&r, ++tag, flags), 0);
+			assert_int_equal(i->issue(&r, ++tag, flags), 0);
 			check_access(
 				r.owner, i, from, r.key.window, tag, flags);
 			if (instruction_told(i, flags))
@@ -67,7 +67,7 @@ static void accessing_child(struct child *parent, void *argument)
 	child_tell(parent, addr.vpid);
 	child_tell(parent, addr.node);
 	for (unsigned j = 0; j < COUNT(instructions); j++) {
-		CHECK_EQUAL(instructions[j].issue(&r, j, CAY_ACK), 0);
+		assert_int_equal(instructions[j].issue(&r, j, CAY_ACK), 0);
 		reach_complete(&r, j, 0);
 	}
 	child_hear(parent);
@@ -107,7 +107,7 @@ static void *access_later(void *argument)
 {
 	struct reach *r = argument;
 	nap_ns(20 * NS_PER_MS);
-	CHECK_EQUAL(issue_put8(r, 5, 0), 0);
+	assert_int_equal(issue_put8(r, 5, 0), 0);
 	return NULL;
 }
 
@@ -118,8 +118,9 @@ static void sleeping_owners_are_woken(void **state)
 	pthread_t thread;
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
-		CHECK_EQUAL(pthread_create(&thread, NULL, access_later, &r), 0);
-		CHECK_EQUAL(cay_wait(r.owner, CAY_FOREVER), 0);
+		assert_int_equal(
+			pthread_create(&thread, NULL, access_later, &r), 0);
+		assert_int_equal(cay_wait(r.owner, CAY_FOREVER), 0);
 		check_access(r.owner, &instructions[0], cay_port_addr(r.origin),
 			r.key.window, 5, 0);
 		pthread_join(thread, NULL);
@@ -175,7 +176,7 @@ static unsigned full_drain(struct full *f)
 	struct cay_event e;
 	unsigned count = 0;
 	for (; poll_event(f->owner, &e); count++) {
-		CHECK_EQUAL(e.kind, CAY_EVENT_ACCESS);
+		assert_int_equal(e.kind, CAY_EVENT_ACCESS);
 		cay_release(f->owner, &e);
 	}
 	check_empty(f->owner);
@@ -191,18 +192,19 @@ static void without_room_nothing_happens(void **state)
 	for (unsigned lap = 0; lap < 50; lap++) {
 		while (full_add(&f, 0) == 0)
 			sum++;
-		CHECK_EQUAL(sum, (lap + 1) * ORDINARY);
-		CHECK_EQUAL(full_add(&f, 0), -EAGAIN);
-		CHECK_EQUAL(full_add(&f, CAY_ACK), -EAGAIN);
-		CHECK_EQUAL(full_add(&f, CAY_PRIORITY), -EAGAIN);
-		CHECK_EQUAL(cay_put(f.origin, f.peer, f.key, 0, &word, 8, 0, 0),
+		assert_int_equal(sum, (lap + 1) * ORDINARY);
+		assert_int_equal(full_add(&f, 0), -EAGAIN);
+		assert_int_equal(full_add(&f, CAY_ACK), -EAGAIN);
+		assert_int_equal(full_add(&f, CAY_PRIORITY), -EAGAIN);
+		assert_int_equal(
+			cay_put(f.origin, f.peer, f.key, 0, &word, 8, 0, 0),
 			-EAGAIN);
-		CHECK_EQUAL(cay_put_masked(
-				    f.origin, f.peer, f.key, 0, 0, 0xff, 0, 0),
+		assert_int_equal(cay_put_masked(f.origin, f.peer, f.key, 0, 0,
+					 0xff, 0, 0),
 			-EAGAIN);
-		CHECK_EQUAL(*f.word, sum);
+		assert_int_equal(*f.word, sum);
 		check_empty(f.origin);
-		CHECK_EQUAL(full_drain(&f), ORDINARY);
+		assert_int_equal(full_drain(&f), ORDINARY);
 	}
 	full_close(&f);
 }
@@ -214,14 +216,14 @@ static void check_refusal(struct reach *r, uint64_t tag, int error,
 {
 	struct cay_event e;
 	next_event(r->owner, &e);
-	CHECK_EQUAL(e.kind, CAY_EVENT_ACCESS);
-	CHECK_EQUAL(e.error, error);
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(e.peer.vpid, cay_port_addr(r->origin).vpid);
-	CHECK_EQUAL(e.window, r->key.window);
-	CHECK_EQUAL(e.offset, offset);
-	CHECK_EQUAL(e.length, length);
-	CHECK_EQUAL(e.result, count);
+	assert_int_equal(e.kind, CAY_EVENT_ACCESS);
+	assert_int_equal(e.error, error);
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(e.peer.vpid, cay_port_addr(r->origin).vpid);
+	assert_int_equal(e.window, r->key.window);
+	assert_int_equal(e.offset, offset);
+	assert_int_equal(e.length, length);
+	assert_int_equal(e.result, count);
 	cay_release(r->owner, &e);
 	check_empty(r->owner);
 }
@@ -233,24 +235,26 @@ static void refusals_in(enum place place)
 	struct cay_port *other = open_port(NULL);
 	struct cay_peer *peer = open_peer(other, r.owner);
 	/* Nobody is told of what is allowed. */
-	CHECK_EQUAL(issue_put8(&r, 1, CAY_ACK), 0);
+	assert_int_equal(issue_put8(&r, 1, CAY_ACK), 0);
 	reach_complete(&r, 1, 0);
-	CHECK_EQUAL(issue_get8(&r, 2, 0), 0);
+	assert_int_equal(issue_get8(&r, 2, 0), 0);
 	expect_complete(r.origin, 2, CAY_ERROR_RIGHTS);
 	check_refusal(&r, 2, CAY_ERROR_RIGHTS, 8, 8, 1);
-	CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, 100, &r, 29, 3, 0), 0);
+	assert_int_equal(
+		cay_put(r.origin, r.peer, r.key, 100, &r, 29, 3, 0), 0);
 	expect_complete(r.origin, 3, CAY_ERROR_TARGET_BOUNDS);
 	check_refusal(&r, 3, CAY_ERROR_TARGET_BOUNDS, 100, 29, 1);
-	CHECK_EQUAL(cay_put_masked(r.origin, r.peer, r.key, 1, 0, 1, 4, 0), 0);
+	assert_int_equal(
+		cay_put_masked(r.origin, r.peer, r.key, 1, 0, 1, 4, 0), 0);
 	expect_complete(r.origin, 4, CAY_ERROR_TARGET_OFFSET_ALIGN);
 	check_refusal(&r, 4, CAY_ERROR_TARGET_OFFSET_ALIGN, 1, 8, 1);
 	r.key.capability ^= 1;
-	CHECK_EQUAL(issue_put3(&r, 5, 0), 0);
+	assert_int_equal(issue_put3(&r, 5, 0), 0);
 	expect_complete(r.origin, 5, CAY_ERROR_CAPABILITY);
 	check_refusal(&r, 5, CAY_ERROR_CAPABILITY, 9, 3, 1);
 	r.key.capability ^= 1;
-	CHECK_EQUAL(cay_window_lock(other, peer, r.key, 0), 0);
-	CHECK_EQUAL(issue_put3(&r, 6, 0), 0);
+	assert_int_equal(cay_window_lock(other, peer, r.key, 0), 0);
+	assert_int_equal(issue_put3(&r, 6, 0), 0);
 	expect_complete(r.origin, 6, CAY_ERROR_TARGET_LOCKED);
 	check_refusal(&r, 6, CAY_ERROR_TARGET_LOCKED, 9, 3, 1);
 	cay_peer_release(peer);
@@ -273,8 +277,9 @@ static void refusals_are_told_once(void **state)
 	(void)state;
 	for (uint64_t count = 1; count <= 1000; count += 111) {
 		for (uint64_t i = 0; i < count; i++) {
-			CHECK_EQUAL(cay_put(r.origin, r.peer, r.key,
-					    INSTRUCTION_BYTES, "", 1, i, 0),
+			assert_int_equal(
+				cay_put(r.origin, r.peer, r.key,
+					INSTRUCTION_BYTES, "", 1, i, 0),
 				0);
 			expect_complete(r.origin, i, CAY_ERROR_TARGET_BOUNDS);
 		}
@@ -292,14 +297,14 @@ static void refusals_are_told_again(void **state)
 	struct cay_event e[3];
 	(void)state;
 	for (uint64_t i = 0; i < COUNT(e); i++) {
-		CHECK_EQUAL(cay_put(r.origin, r.peer, r.key, INSTRUCTION_BYTES,
-				    "", 1, i, 0),
+		assert_int_equal(cay_put(r.origin, r.peer, r.key,
+					 INSTRUCTION_BYTES, "", 1, i, 0),
 			0);
 		expect_complete(r.origin, i, CAY_ERROR_TARGET_BOUNDS);
 		next_event(r.owner, &e[i]);
-		CHECK_EQUAL(e[i].kind, CAY_EVENT_ACCESS);
-		CHECK_EQUAL(e[i].tag, i);
-		CHECK_EQUAL(e[i].result, 1);
+		assert_int_equal(e[i].kind, CAY_EVENT_ACCESS);
+		assert_int_equal(e[i].tag, i);
+		assert_int_equal(e[i].result, 1);
 	}
 	for (uint64_t i = 0; i < COUNT(e); i++)
 		cay_release(r.owner, &e[i]);
@@ -317,17 +322,17 @@ static void windows_count_for_themselves(void **state)
 		open_window(r.owner, r.memory, 8, RIGHTS_REFUSED, &second.key);
 	for (uint64_t i = 0; i < 10; i++) {
 		struct reach *at = i % 3 ? &r : &second;
-		CHECK_EQUAL(cay_put(at->origin, at->peer, at->key, 1000, "", 1,
-				    i, 0),
+		assert_int_equal(cay_put(at->origin, at->peer, at->key, 1000,
+					 "", 1, i, 0),
 			0);
 		expect_complete(r.origin, i, CAY_ERROR_TARGET_BOUNDS);
 	}
 	struct cay_event e[2];
-	CHECK_EQUAL(cay_poll(r.owner, e, 2), 2);
-	CHECK_EQUAL(e[0].window, second.key.window);
-	CHECK_EQUAL(e[0].result, 4);
-	CHECK_EQUAL(e[1].window, r.key.window);
-	CHECK_EQUAL(e[1].result, 6);
+	assert_int_equal(cay_poll(r.owner, e, 2), 2);
+	assert_int_equal(e[0].window, second.key.window);
+	assert_int_equal(e[0].result, 4);
+	assert_int_equal(e[1].window, r.key.window);
+	assert_int_equal(e[1].result, 6);
 	cay_release(r.owner, &e[1]);
 	cay_release(r.owner, &e[0]);
 	close_window(second.window);
@@ -344,16 +349,16 @@ static void refusals_without_room(void **state)
 	while (full_add(&f, 0) == 0)
 		;
 	for (uint64_t i = 0; i < 20; i++) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			cay_put(f.origin, f.peer, f.key, 8, "", 1, i, 0), 0);
 		expect_complete(f.origin, i, CAY_ERROR_TARGET_BOUNDS);
 	}
-	CHECK_EQUAL(full_drain(&f), ORDINARY);
-	CHECK_EQUAL(cay_put(f.origin, f.peer, f.key, 8, "", 1, 20, 0), 0);
+	assert_int_equal(full_drain(&f), ORDINARY);
+	assert_int_equal(cay_put(f.origin, f.peer, f.key, 8, "", 1, 20, 0), 0);
 	expect_complete(f.origin, 20, CAY_ERROR_TARGET_BOUNDS);
 	next_event(f.owner, &e);
-	CHECK_EQUAL(e.error, CAY_ERROR_TARGET_BOUNDS);
-	CHECK_EQUAL(e.result, 21);
+	assert_int_equal(e.error, CAY_ERROR_TARGET_BOUNDS);
+	assert_int_equal(e.result, 21);
 	cay_release(f.owner, &e);
 	full_close(&f);
 }
@@ -371,7 +376,8 @@ static void refused_child(struct child *parent, void *argument)
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, "owner");
 	for (uint64_t i = 0; i < c->rounds; i++) {
-		CHECK_EQUAL(cay_put(port, peer, c->key, 9, "", 1, i, 0), 0);
+		assert_int_equal(
+			cay_put(port, peer, c->key, 9, "", 1, i, 0), 0);
 		expect_complete(port, i, CAY_ERROR_TARGET_BOUNDS);
 	}
 	child_tell(parent, 1);
@@ -384,8 +390,8 @@ static uint64_t count_refusals(struct cay_port *owner, unsigned *events)
 	struct cay_event e;
 	uint64_t sum = 0;
 	while (poll_event(owner, &e)) {
-		CHECK_EQUAL(e.kind, CAY_EVENT_ACCESS);
-		CHECK_EQUAL(e.error, CAY_ERROR_TARGET_BOUNDS);
+		assert_int_equal(e.kind, CAY_EVENT_ACCESS);
+		assert_int_equal(e.error, CAY_ERROR_TARGET_BOUNDS);
 		sum += e.result;
 		++*events;
 		cay_release(owner, &e);
@@ -416,7 +422,7 @@ static void counts_add_up(void **state)
 	sum += count_refusals(owner, &events);
 	check_empty(owner);
 	/* What came after the last event was polled comes with the next. */
-	CHECK_EQUAL(cay_put(owner, self, c.key, 9, "", 1, 7, 0), 0);
+	assert_int_equal(cay_put(owner, self, c.key, 9, "", 1, 7, 0), 0);
 	struct cay_event e;
 	for (unsigned i = 0; i < 2; i++) {
 		next_event(owner, &e);
@@ -424,8 +430,8 @@ static void counts_add_up(void **state)
 			sum += e.result;
 		cay_release(owner, &e);
 	}
-	CHECK_EQUAL(sum, c.rounds * COUNT(children) + 1);
-	CHECK(events <= c.rounds * COUNT(children));
+	assert_int_equal(sum, c.rounds * COUNT(children) + 1);
+	assert_true(events <= c.rounds * COUNT(children));
 	close_window(w);
 	cay_free(owner, word);
 	cay_peer_release(self);

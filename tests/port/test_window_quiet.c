@@ -52,7 +52,8 @@ static void put_some(struct putter *p, struct random *random, unsigned half)
 	if (result == -EACCES)
 		atomic_store(&p->disabled, true);
 	else
-		CHECK(result == 0 || result == -EAGAIN || result == -EPIPE);
+		assert_true(
+			result == 0 || result == -EAGAIN || result == -EPIPE);
 }
 
 static bool putter_ends(struct putter *p)
@@ -90,10 +91,11 @@ static void putter_threads(struct putter *p)
 {
 	pthread_t old, fresh;
 	struct random random = { atomic_load(&p->seed) };
-	CHECK_EQUAL(pthread_create(&old, NULL, putter_run, p), 0);
+	assert_int_equal(pthread_create(&old, NULL, putter_run, p), 0);
 	while (!putter_ends(p)) {
 		atomic_store(&p->seed, random_next(&random));
-		CHECK_EQUAL(pthread_create(&fresh, NULL, putter_once, p), 0);
+		assert_int_equal(
+			pthread_create(&fresh, NULL, putter_once, p), 0);
 		pthread_join(fresh, NULL);
 		drain(p->reach.origin);
 	}
@@ -184,7 +186,7 @@ static void field_wait(const struct field *f)
 	uint64_t deadline = soon();
 	for (size_t i = 0; look(&f->memory[i]) != THEIRS; i = (i + 1) % BYTES)
 		if (i == 0)
-			CHECK(now_ns() < deadline);
+			assert_true(now_ns() < deadline);
 }
 
 /* It is ours, and stays so. */
@@ -193,7 +195,7 @@ static void field_check(const struct field *f, struct random *random)
 	memset(f->memory, OURS, BYTES);
 	for (uint64_t n = 1 + random_below(random, 3); n; n--)
 		for (size_t i = 0; i < BYTES; i++)
-			CHECK_EQUAL(look(&f->memory[i]), OURS);
+			assert_int_equal(look(&f->memory[i]), OURS);
 }
 
 /* ---- close, revoke, lock ---- */
@@ -227,7 +229,7 @@ static void revoke_in(enum place place)
 		struct cay_key key;
 		field_wait(&f);
 		random_pause(&random, 100 * NS_PER_US);
-		CHECK_EQUAL(cay_window_revoke(f.window, &key), 0);
+		assert_int_equal(cay_window_revoke(f.window, &key), 0);
 		field_check(&f, &random);
 		field_key(&f, key);
 	}
@@ -251,9 +253,10 @@ static void lock_in(enum place place)
 	for (uint64_t i = 0; i < scaled(ROUNDS); i++) {
 		field_wait(&f);
 		random_pause(&random, 100 * NS_PER_US);
-		CHECK_EQUAL(cay_window_lock(f.owner, self, key, soon()), 0);
+		assert_int_equal(
+			cay_window_lock(f.owner, self, key, soon()), 0);
 		field_check(&f, &random);
-		CHECK_EQUAL(cay_window_unlock(f.owner, self, key), 0);
+		assert_int_equal(cay_window_unlock(f.owner, self, key), 0);
 	}
 	cay_peer_release(self);
 	field_close(&f);
@@ -318,9 +321,11 @@ static void inside_child(struct child *parent, void *argument)
 	unsigned char *all = malloc(LONG_BYTES);
 	memset(all, THEIRS, LONG_BYTES);
 	for (unsigned i = 0; i < in->former; i++)
-		CHECK_EQUAL(cay_put(port, peer, in->key, 0, "", 1, 0, 0), 0);
+		assert_int_equal(
+			cay_put(port, peer, in->key, 0, "", 1, 0, 0), 0);
 	child_hear(parent);
-	CHECK_EQUAL(cay_put(port, peer, in->key, 0, all, LONG_BYTES, 0, 0), 0);
+	assert_int_equal(
+		cay_put(port, peer, in->key, 0, all, LONG_BYTES, 0, 0), 0);
 	check_empty(port);
 	free(all);
 	cay_peer_release(peer);
@@ -337,7 +342,7 @@ static void end_by_revoke(struct cay_port *owner, struct cay_window *w)
 {
 	struct cay_key key;
 	(void)owner;
-	CHECK_EQUAL(cay_window_revoke(w, &key), 0);
+	assert_int_equal(cay_window_revoke(w, &key), 0);
 }
 
 static void end_by_lock(struct cay_port *owner, struct cay_window *w)
@@ -345,7 +350,7 @@ static void end_by_lock(struct cay_port *owner, struct cay_window *w)
 	struct cay_peer *self = open_peer(owner, owner);
 	struct cay_key key;
 	cay_window_key(w, &key);
-	CHECK_EQUAL(cay_window_lock(owner, self, key, soon()), 0);
+	assert_int_equal(cay_window_lock(owner, self, key, soon()), 0);
 	cay_peer_release(self);
 }
 
@@ -364,7 +369,7 @@ static void wait_for_one(enum place place, unsigned former,
 	while (look(&memory[0]) != THEIRS)
 		;
 	end(owner, w);
-	CHECK_EQUAL(look(&memory[LONG_BYTES - 1]), THEIRS);
+	assert_int_equal(look(&memory[LONG_BYTES - 1]), THEIRS);
 	child_join(&child);
 	/* The port goes before its memory: end() may have left the window. */
 	if (place == PLACE_ARENA)

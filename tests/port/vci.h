@@ -49,7 +49,7 @@ static inline struct cay_vci vci_send_content(struct cay_port *port,
 {
 	size_t room;
 	unsigned char *sdr = cay_sdr(port, &room);
-	CHECK(offset + bytes <= room);
+	assert_true(offset + bytes <= room);
 	content_fill(sdr + offset, bytes, tag);
 	return vci_send(peer, command_bits, flags, tag, offset, bytes);
 }
@@ -103,13 +103,13 @@ static inline struct cay_vci vci_operands(const struct cay_peer *peer,
 
 static inline void vci_post(struct cay_port *port, const struct cay_vci *v)
 {
-	CHECK_EQUAL(cay_vci_post(port, v), 0);
+	assert_int_equal(cay_vci_post(port, v), 0);
 }
 
 static inline void vci_issue(struct cay_port *port, const struct cay_vci *v)
 {
 	vci_post(port, v);
-	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
+	assert_int_equal(cay_trigger(port, CAY_ISSUE_VCI, 1).accepted, 1);
 }
 
 /* ---- notifications ---- */
@@ -120,13 +120,13 @@ static inline const struct cay_nqe *nqe_next(struct cay_port *port)
 	uint64_t deadline = soon();
 	const struct cay_nqe *n;
 	while (!(n = cay_nqe_next(port)))
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	return n;
 }
 
 static inline void nqe_done(struct cay_port *port)
 {
-	CHECK_EQUAL(cay_trigger(port, CAY_ISSUE_NQ, 1).accepted, 1);
+	assert_int_equal(cay_trigger(port, CAY_ISSUE_NQ, 1).accepted, 1);
 }
 
 static inline uint64_t nqe_valid(const struct cay_nqe *n)
@@ -170,16 +170,16 @@ static inline void expect_cc(
 	struct cay_port *port, uint64_t tag, unsigned command, unsigned error)
 {
 	const struct cay_nqe *n = nqe_next(port);
-	CHECK_EQUAL(nqe_command(n), CAY_NOTIFY_CC);
-	CHECK_EQUAL(nqe_error(n), error);
-	CHECK_EQUAL(nqe_tag(n), tag);
-	CHECK_EQUAL(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff, command);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+	assert_int_equal(nqe_error(n), error);
+	assert_int_equal(nqe_tag(n), tag);
+	assert_int_equal(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff, command);
 	nqe_done(port);
 }
 
 static inline void expect_nothing(struct cay_port *port)
 {
-	CHECK(cay_nqe_next(port) == NULL);
+	assert_true(cay_nqe_next(port) == NULL);
 }
 
 #endif

@@ -46,7 +46,8 @@ static void library_load(void)
 		return;
 	loaded = true;
 	struct fi_info *hints = stack_hints(&(struct options){ 0 });
-	CHECK_EQUAL(fi_getinfo(API_VERSION, NULL, NULL, 0, hints, &info), 0);
+	assert_int_equal(
+		fi_getinfo(API_VERSION, NULL, NULL, 0, hints, &info), 0);
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
 }
@@ -54,7 +55,7 @@ static void library_load(void)
 void crew_start(
 	struct crew *c, unsigned count, member_body *body, void *argument)
 {
-	CHECK(count <= MEMBERS_MAX);
+	assert_true(count <= MEMBERS_MAX);
 	library_load();
 	*c = (struct crew){ .count = count,
 		.meeting = shared_memory(sizeof(struct meeting)) };
@@ -74,7 +75,7 @@ void crew_kill(struct crew *c, unsigned rank)
 static bool child_ended(const struct child *c)
 {
 	siginfo_t info = { 0 };
-	CHECK_EQUAL(
+	assert_int_equal(
 		waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT),
 		0);
 	return info.si_pid != 0;
@@ -93,7 +94,7 @@ void crew_join(struct crew *c)
 				child_join(child);
 			left += child->pid != 0;
 		}
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(200 * NS_PER_US);
 	} while (left);
 }
@@ -118,14 +119,14 @@ void member_meet(struct member *me, struct stack *s)
 	while (atomic_load(&m->round) == round) {
 		if (s)
 			stack_progress(s);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(20 * NS_PER_US);
 	}
 }
 
 _Atomic uint64_t *member_word(struct member *me, unsigned index)
 {
-	CHECK(index < WORDS);
+	assert_true(index < WORDS);
 	return &me->meeting->words[index];
 }
 
@@ -148,7 +149,7 @@ struct fi_info *stack_hints(const struct options *o)
 {
 	struct fi_info *h = fi_allocinfo();
 	uint64_t order = o->order ? o->order : FI_ORDER_SAS;
-	CHECK(h != NULL);
+	assert_true(h != NULL);
 	h->caps = o->caps ? o->caps : CAPS_USUAL;
 	h->ep_attr->type = FI_EP_RDM;
 	h->fabric_attr->prov_name = strdup("cay");
@@ -167,7 +168,7 @@ static struct fid_cq *queue_open(struct stack *s, const struct options *o)
 		.format = o->format ? o->format : FI_CQ_FORMAT_TAGGED,
 		.wait_obj = o->wait,
 	};
-	CHECK_EQUAL(fi_cq_open(s->domain, &attr, &cq, s), 0);
+	assert_int_equal(fi_cq_open(s->domain, &attr, &cq, s), 0);
 	return cq;
 }
 
@@ -176,26 +177,27 @@ void stack_open_domain(struct stack *s, const struct options *o)
 	struct fi_av_attr av = { .type = o->av_type };
 	struct fi_info *hints = stack_hints(o);
 	*s = (struct stack){ 0 };
-	CHECK_EQUAL(fi_getinfo(API_VERSION, NULL, o->service,
-			    o->service ? FI_SOURCE : 0, hints, &s->info),
+	assert_int_equal(fi_getinfo(API_VERSION, NULL, o->service,
+				 o->service ? FI_SOURCE : 0, hints, &s->info),
 		0);
 	fi_freeinfo(hints);
-	CHECK_EQUAL(fi_fabric(s->info->fabric_attr, &s->fabric, s), 0);
-	CHECK_EQUAL(fi_domain(s->fabric, s->info, &s->domain, s), 0);
-	CHECK_EQUAL(fi_av_open(s->domain, &av, &s->av, s), 0);
+	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, s), 0);
+	assert_int_equal(fi_domain(s->fabric, s->info, &s->domain, s), 0);
+	assert_int_equal(fi_av_open(s->domain, &av, &s->av, s), 0);
 	s->txcq = queue_open(s, o);
 	s->rxcq = queue_open(s, o);
 }
 
 void stack_open_ep(struct stack *s, const struct options *o)
 {
-	CHECK_EQUAL(fi_endpoint(s->domain, s->info, &s->ep, s), 0);
-	CHECK_EQUAL(fi_ep_bind(s->ep, &s->av->fid, 0), 0);
-	CHECK_EQUAL(
+	assert_int_equal(fi_endpoint(s->domain, s->info, &s->ep, s), 0);
+	assert_int_equal(fi_ep_bind(s->ep, &s->av->fid, 0), 0);
+	assert_int_equal(
 		fi_ep_bind(s->ep, &s->txcq->fid, FI_TRANSMIT | o->tx_bind), 0);
-	CHECK_EQUAL(fi_ep_bind(s->ep, &s->rxcq->fid, FI_RECV | o->rx_bind), 0);
+	assert_int_equal(
+		fi_ep_bind(s->ep, &s->rxcq->fid, FI_RECV | o->rx_bind), 0);
 	if (!o->disabled)
-		CHECK_EQUAL(fi_enable(s->ep), 0);
+		assert_int_equal(fi_enable(s->ep), 0);
 }
 
 void stack_open(struct stack *s, const struct options *o)
@@ -207,7 +209,7 @@ void stack_open(struct stack *s, const struct options *o)
 static void close_one(struct fid *fid)
 {
 	if (fid)
-		CHECK_EQUAL(fi_close(fid), 0);
+		assert_int_equal(fi_close(fid), 0);
 }
 
 /* The first member of every object is its fid. */
@@ -230,19 +232,19 @@ void stack_close(struct stack *s)
 void stack_tell(struct stack *s, struct member *me)
 {
 	size_t length = ADDRESS_MAX;
-	CHECK_EQUAL(fi_getname(&s->ep->fid, me->meeting->addresses[me->rank],
-			    &length),
+	assert_int_equal(fi_getname(&s->ep->fid,
+				 me->meeting->addresses[me->rank], &length),
 		0);
-	CHECK(length <= ADDRESS_MAX);
+	assert_true(length <= ADDRESS_MAX);
 }
 
 fi_addr_t stack_insert(struct stack *s, struct member *me, unsigned rank)
 {
 	fi_addr_t at = FI_ADDR_NOTAVAIL;
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_av_insert(s->av, member_address(me, rank), 1, &at, 0, NULL),
 		1);
-	CHECK(at != FI_ADDR_NOTAVAIL);
+	assert_true(at != FI_ADDR_NOTAVAIL);
 	return at;
 }
 
@@ -267,10 +269,10 @@ void stack_progress(struct stack *s)
 {
 	ssize_t r = fi_cq_read(s->rxcq, NULL, 0);
 	if (r < 0 && r != -FI_EAGAIN && r != -FI_EAVAIL)
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 	r = fi_cq_read(s->txcq, NULL, 0);
 	if (r < 0 && r != -FI_EAGAIN && r != -FI_EAVAIL)
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 }
 
 static void tell_error(struct fid_cq *cq)
@@ -291,7 +293,7 @@ static bool queue_read(
 		return false;
 	if (r == -FI_EAVAIL)
 		tell_error(cq);
-	CHECK_EQUAL(r, 1);
+	assert_int_equal(r, 1);
 	return true;
 }
 
@@ -305,7 +307,7 @@ static void queue_next(
 {
 	uint64_t deadline = soon();
 	while (!queue_read(cq, e, source)) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(20 * NS_PER_US);
 	}
 }
@@ -326,7 +328,7 @@ void cq_expect(struct fid_cq *cq, void *context)
 {
 	struct fi_cq_tagged_entry e;
 	cq_next(cq, &e);
-	CHECK(e.op_context == context);
+	assert_true(e.op_context == context);
 }
 
 int cq_next_error(struct fid_cq *cq, struct fi_cq_err_entry *e)
@@ -335,13 +337,13 @@ int cq_next_error(struct fid_cq *cq, struct fi_cq_err_entry *e)
 	struct fi_cq_tagged_entry none;
 	ssize_t r;
 	while ((r = fi_cq_read(cq, &none, 1)) == -FI_EAGAIN) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(20 * NS_PER_US);
 	}
-	CHECK_EQUAL(r, -FI_EAVAIL);
+	assert_int_equal(r, -FI_EAVAIL);
 	*e = (struct fi_cq_err_entry){ 0 };
-	CHECK_EQUAL(fi_cq_readerr(cq, e, 0), 1);
-	CHECK(e->err > 0);
+	assert_int_equal(fi_cq_readerr(cq, e, 0), 1);
+	assert_true(e->err > 0);
 	return e->err;
 }
 
@@ -350,7 +352,7 @@ void cq_quiet(struct fid_cq *cq)
 	uint64_t until = now_ns() + QUIET_NS;
 	struct fi_cq_tagged_entry e;
 	do {
-		CHECK_EQUAL(fi_cq_read(cq, &e, 1), -FI_EAGAIN);
+		assert_int_equal(fi_cq_read(cq, &e, 1), -FI_EAGAIN);
 		nap_ns(20 * NS_PER_US);
 	} while (now_ns() < until);
 }

@@ -132,15 +132,15 @@ void stack_leave(struct stack *, struct member *);
 void stack_progress(struct stack *);
 
 /* A call that may find no room: until it succeeds. */
-#define MUST(stack, call)                                         \
-	do {                                                      \
-		ssize_t must_;                                    \
-		uint64_t until_ = soon();                         \
-		while ((must_ = (call)) == -FI_EAGAIN) {          \
-			stack_progress(stack);                    \
-			CHECK(now_ns() < until_);                 \
-		}                                                 \
-		check_equal(must_, 0, #call, __FILE__, __LINE__); \
+#define MUST(stack, call)                                \
+	do {                                             \
+		ssize_t must_;                           \
+		uint64_t until_ = soon();                \
+		while ((must_ = (call)) == -FI_EAGAIN) { \
+			stack_progress(stack);           \
+			assert_true(now_ns() < until_);  \
+		}                                        \
+		assert_int_equal(must_, 0);              \
 	} while (0)
 
 /* ---- completions ---- */

@@ -31,15 +31,15 @@ static inline void region_open(
 	static uint64_t key = 100;
 	r->bytes = bytes;
 	r->memory = calloc(1, bytes);
-	CHECK(r->memory != NULL);
-	CHECK_EQUAL(fi_mr_reg(s->domain, r->memory, bytes, access, 0, key++, 0,
-			    &r->mr, r),
+	assert_true(r->memory != NULL);
+	assert_int_equal(fi_mr_reg(s->domain, r->memory, bytes, access, 0,
+				 key++, 0, &r->mr, r),
 		0);
 }
 
 static inline void region_close(struct region *r)
 {
-	CHECK_EQUAL(fi_close(&r->mr->fid), 0);
+	assert_int_equal(fi_close(&r->mr->fid), 0);
 	free(r->memory);
 }
 

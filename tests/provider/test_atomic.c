@@ -40,8 +40,8 @@ static void expect(struct scene *c, uint64_t flags)
 {
 	struct fi_cq_tagged_entry e;
 	cq_next(c->s.txcq, &e);
-	CHECK(e.op_context == c);
-	CHECK_EQUAL(e.flags & (FI_ATOMIC | FI_READ | FI_WRITE), flags);
+	assert_true(e.op_context == c);
+	assert_int_equal(e.flags & (FI_ATOMIC | FI_READ | FI_WRITE), flags);
 }
 
 static void fetch(struct scene *c, size_t at, enum fi_datatype t, enum fi_op op,
@@ -158,18 +158,18 @@ static bool example_try(
 	int r = compares ? fi_compare_atomicvalid(c->s.ep, t, x->op, &count)
 			 : fi_fetch_atomicvalid(c->s.ep, t, x->op, &count);
 	if (r) {
-		CHECK_EQUAL(r, -FI_EOPNOTSUPP);
+		assert_int_equal(r, -FI_EOPNOTSUPP);
 		return false;
 	}
-	CHECK(count >= 100);
+	assert_true(count >= 100);
 	fetch(c, at, t, FI_ATOMIC_WRITE, &there, &found);
 	if (compares)
 		swap(c, at, t, x->op, &operand, &compare, &found);
 	else
 		fetch(c, at, t, x->op, &operand, &found);
-	CHECK(same(t, &found, &there));
+	assert_true(same(t, &found, &there));
 	fetch(c, at, t, FI_ATOMIC_READ, NULL, &now);
-	CHECK(same(t, &now, &after));
+	assert_true(same(t, &now, &after));
 	return true;
 }
 
@@ -183,7 +183,7 @@ static void examples_body(struct member *me, void *argument)
 			known += example_try(&c, &examples[i], t);
 	/* 10 integers know all, 3 reals no bits, 3 complex no order either. */
 	if (me->rank == 0)
-		CHECK_EQUAL(known, 10 * 24 + 3 * 20 + 3 * 10);
+		assert_int_equal(known, 10 * 24 + 3 * 20 + 3 * 10);
 	scene_close(&c, me);
 }
 
@@ -210,19 +210,19 @@ static void together_body(struct member *me, void *argument)
 	scene_open(&c, me, &(struct options){ 0 });
 	for (uint64_t i = 0; i < turns; i++) {
 		fetch(&c, 0, FI_UINT64, FI_SUM, &one, &found);
-		CHECK(i == 0 || found > last);
+		assert_true(i == 0 || found > last);
 		last = found;
 		MUST(&c.s, fi_inject_atomic(c.s.ep, &one, 1, c.to.peer,
 				   c.to.base + 8, c.to.key, FI_UINT64, FI_SUM));
 	}
 	member_meet(me, &c.s);
 	fetch(&c, 0, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
-	CHECK_EQUAL(sum, me->count * turns);
+	assert_int_equal(sum, me->count * turns);
 	/* The answer to this one comes behind all of ours. */
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
 	member_meet(me, &c.s);
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
-	CHECK_EQUAL(sum, me->count * turns);
+	assert_int_equal(sum, me->count * turns);
 	scene_close(&c, me);
 }
 
@@ -265,7 +265,7 @@ static void arrays_message(struct scene *c, unsigned count)
 			    c->s.ep, &m, to, NULL, COUNT(to), FI_COMPLETION));
 	expect(c, FI_ATOMIC | FI_READ);
 	for (unsigned i = 0; i < count; i++)
-		CHECK(found[i] == 2.0 * i);
+		assert_true(found[i] == 2.0 * i);
 }
 
 static void arrays_body(struct member *me, void *argument)
@@ -275,11 +275,11 @@ static void arrays_body(struct member *me, void *argument)
 	size_t count = 0;
 	(void)argument;
 	scene_open(&c, me, &(struct options){ 0 });
-	CHECK_EQUAL(fi_atomicvalid(c.s.ep, FI_DOUBLE, FI_SUM, &count), 0);
-	CHECK_EQUAL(
+	assert_int_equal(fi_atomicvalid(c.s.ep, FI_DOUBLE, FI_SUM, &count), 0);
+	assert_int_equal(
 		fi_query_atomic(c.s.domain, FI_DOUBLE, FI_SUM, &attr, 0), 0);
-	CHECK(attr.count == count && attr.size == sizeof(double));
-	CHECK(count >= 64 && count <= 1024);
+	assert_true(attr.count == count && attr.size == sizeof(double));
+	assert_true(count >= 64 && count <= 1024);
 	if (me->rank == 0) {
 		arrays_fill(&c, (unsigned)count);
 		arrays_message(&c, (unsigned)count);
@@ -302,7 +302,7 @@ static int error_of(struct scene *c, uint64_t at, uint64_t key)
 	MUST(&c->s, fi_atomic(c->s.ep, &one, 1, NULL, c->to.peer, at, key,
 			    FI_UINT32, FI_SUM, c));
 	int error = cq_next_error(c->s.txcq, &e);
-	CHECK(e.op_context == c);
+	assert_true(e.op_context == c);
 	return error;
 }
 
@@ -312,27 +312,27 @@ static void refused_calls(struct scene *c)
 	struct fi_atomic_attr attr;
 	uint64_t word = 0;
 	fi_addr_t to = c->to.peer;
-	CHECK_EQUAL(fi_atomic(ep, &word, 1, NULL, to, 0, c->to.key, FI_FLOAT,
-			    FI_BOR, c),
+	assert_int_equal(fi_atomic(ep, &word, 1, NULL, to, 0, c->to.key,
+				 FI_FLOAT, FI_BOR, c),
 		-FI_EOPNOTSUPP);
-	CHECK_EQUAL(fi_atomic(ep, &word, 1, NULL, to, 0, c->to.key, FI_UINT64,
-			    FI_CSWAP, c),
+	assert_int_equal(fi_atomic(ep, &word, 1, NULL, to, 0, c->to.key,
+				 FI_UINT64, FI_CSWAP, c),
 		-FI_EOPNOTSUPP);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_atomic(ep, &word, 1, NULL, to, 0, c->to.key, 99, FI_SUM, c),
 		-FI_EOPNOTSUPP);
-	CHECK_EQUAL(fi_atomic(ep, NULL, 1, NULL, to, 0, c->to.key, FI_UINT64,
-			    FI_SUM, c),
+	assert_int_equal(fi_atomic(ep, NULL, 1, NULL, to, 0, c->to.key,
+				 FI_UINT64, FI_SUM, c),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_atomic(ep, &word, 0, NULL, to, 0, c->to.key, FI_UINT64,
-			    FI_SUM, c),
+	assert_int_equal(fi_atomic(ep, &word, 0, NULL, to, 0, c->to.key,
+				 FI_UINT64, FI_SUM, c),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_atomic(ep, &word, 1 << 20, NULL, to, 0, c->to.key,
-			    FI_UINT64, FI_SUM, c),
+	assert_int_equal(fi_atomic(ep, &word, 1 << 20, NULL, to, 0, c->to.key,
+				 FI_UINT64, FI_SUM, c),
 		-FI_EMSGSIZE);
-	CHECK_EQUAL(fi_atomicmsg(ep, NULL, 0), -FI_EINVAL);
-	CHECK_EQUAL(fi_query_atomic(
-			    c->s.domain, FI_UINT64, FI_SUM, &attr, FI_TAGGED),
+	assert_int_equal(fi_atomicmsg(ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_query_atomic(c->s.domain, FI_UINT64, FI_SUM, &attr,
+				 FI_TAGGED),
 		-FI_EOPNOTSUPP);
 }
 
@@ -343,9 +343,9 @@ static void refused_body(struct member *me, void *argument)
 	scene_open(&c, me, &(struct options){ 0 });
 	if (me->rank == 0) {
 		refused_calls(&c);
-		CHECK_EQUAL(error_of(&c, 0, 1), FI_EKEYREJECTED);
-		CHECK_EQUAL(error_of(&c, BYTES - 3, c.to.key), FI_EINVAL);
-		CHECK_EQUAL(error_of(&c, -4ull, c.to.key), FI_EINVAL);
+		assert_int_equal(error_of(&c, 0, 1), FI_EKEYREJECTED);
+		assert_int_equal(error_of(&c, BYTES - 3, c.to.key), FI_EINVAL);
+		assert_int_equal(error_of(&c, -4ull, c.to.key), FI_EINVAL);
 	}
 	scene_close(&c, me);
 }
@@ -368,24 +368,24 @@ static void gone_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	r.memory = mmap(NULL, r.bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(r.memory != MAP_FAILED);
-	CHECK_EQUAL(fi_mr_reg(s.domain, r.memory, r.bytes, ACCESS_REMOTE, 0, 9,
-			    0, &r.mr, NULL),
+	assert_true(r.memory != MAP_FAILED);
+	assert_int_equal(fi_mr_reg(s.domain, r.memory, r.bytes, ACCESS_REMOTE,
+				 0, 9, 0, &r.mr, NULL),
 		0);
-	CHECK_EQUAL(munmap(r.memory + 4096, 4096), 0);
-	CHECK_EQUAL(mprotect(r.memory + 8192, 4096, PROT_READ), 0);
+	assert_int_equal(munmap(r.memory + 4096, 4096), 0);
+	assert_int_equal(mprotect(r.memory + 8192, 4096, PROT_READ), 0);
 	region_share(&s, me, &r, 1, &c.to);
 	c.s = s;
 	if (me->rank == 0) {
-		CHECK_EQUAL(error_of(&c, 4096, c.to.key), FI_EFAULT);
-		CHECK_EQUAL(error_of(&c, 8192, c.to.key), FI_EFAULT);
+		assert_int_equal(error_of(&c, 4096, c.to.key), FI_EFAULT);
+		assert_int_equal(error_of(&c, 8192, c.to.key), FI_EFAULT);
 		fetch(&c, 8192, FI_UINT64, FI_ATOMIC_READ, NULL, &word);
 		fetch(&c, 8, FI_UINT64, FI_SUM, &(uint64_t){ 3 }, &word);
 	}
 	member_meet(me, &s);
 	if (me->rank == 1)
-		CHECK_EQUAL(((uint64_t *)(void *)r.memory)[1], 3);
-	CHECK_EQUAL(fi_close(&r.mr->fid), 0);
+		assert_int_equal(((uint64_t *)(void *)r.memory)[1], 3);
+	assert_int_equal(fi_close(&r.mr->fid), 0);
 	stack_leave(&s, me);
 	munmap(r.memory, r.bytes);
 }

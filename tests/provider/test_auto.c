@@ -25,7 +25,7 @@ static void meet_silently(struct member *me, unsigned word)
 	uint64_t deadline = soon();
 	atomic_fetch_add(member_word(me, word), 1);
 	while (atomic_load(member_word(me, word)) < me->count) {
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		nap_ns(NS_PER_MS);
 	}
 }
@@ -36,7 +36,7 @@ static void long_send(struct stack *s, const void *bytes)
 {
 	struct fi_cq_tagged_entry e;
 	MUST(s, fi_send(s->ep, bytes, LONG_BYTES, NULL, s->peers[1], NULL));
-	CHECK_EQUAL(fi_cq_sread(s->txcq, &e, 1, NULL, 10000), 1);
+	assert_int_equal(fi_cq_sread(s->txcq, &e, 1, NULL, 10000), 1);
 }
 
 static void long_body(struct member *me, void *argument)
@@ -57,7 +57,7 @@ static void long_body(struct member *me, void *argument)
 		long_send(&s, bytes);
 	meet_silently(me, 1);
 	if (me->rank == 1) {
-		CHECK(content_fits(bytes, LONG_BYTES, 1));
+		assert_true(content_fits(bytes, LONG_BYTES, 1));
 		cq_expect(s.rxcq, bytes);
 	}
 	stack_leave(&s, me);
@@ -76,7 +76,7 @@ static void round_wait(struct stack *s, uint64_t i)
 {
 	struct fi_cq_tagged_entry e;
 	if (i % 3 == 0)
-		CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 10000), 1);
+		assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, 10000), 1);
 	else
 		cq_next(s->rxcq, &e);
 }
@@ -95,7 +95,7 @@ static void mixed_body(struct member *me, void *argument)
 		random_pause(&random, 2 * NS_PER_MS);
 		MUST(&s, fi_inject(s.ep, &i, sizeof(i), s.peers[!me->rank]));
 		round_wait(&s, i);
-		CHECK_EQUAL(word, i);
+		assert_int_equal(word, i);
 	}
 	stack_leave(&s, me);
 }
@@ -127,7 +127,7 @@ static unsigned threads_named(const char *name)
 	unsigned count = 0;
 	struct dirent *e;
 	DIR *d = opendir("/proc/self/task");
-	CHECK(d != NULL);
+	assert_true(d != NULL);
 	while ((e = readdir(d)))
 		count += e->d_name[0] != '.' && thread_is(e->d_name, name);
 	closedir(d);
@@ -137,7 +137,7 @@ static unsigned threads_named(const char *name)
 static uint64_t cpu_ns(void)
 {
 	struct rusage r;
-	CHECK_EQUAL(getrusage(RUSAGE_SELF, &r), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &r), 0);
 	return (uint64_t)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) * NS_PER_S +
 	       (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * NS_PER_US;
 }
@@ -146,16 +146,16 @@ static void idle_body(struct member *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
-	CHECK_EQUAL(threads_named("cay-progress"), 0);
+	assert_int_equal(threads_named("cay-progress"), 0);
 	open_auto(&s);
 	stack_join(&s, me);
-	CHECK_EQUAL(threads_named("cay-progress"), 1);
+	assert_int_equal(threads_named("cay-progress"), 1);
 	nap_ns(20 * NS_PER_MS);
 	uint64_t before = cpu_ns();
 	nap_ns(300 * NS_PER_MS);
-	CHECK(cpu_ns() - before < 30 * NS_PER_MS);
+	assert_true(cpu_ns() - before < 30 * NS_PER_MS);
 	stack_leave(&s, me);
-	CHECK_EQUAL(threads_named("cay-progress"), 0);
+	assert_int_equal(threads_named("cay-progress"), 0);
 }
 
 static void sleeps_when_idle(void **state)

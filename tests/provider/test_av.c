@@ -24,7 +24,7 @@ static size_t own_address(struct stack *s, char address[ADDRESS_MAX])
 {
 	size_t length = ADDRESS_MAX;
 	memset(address, 0, ADDRESS_MAX);
-	CHECK_EQUAL(fi_getname(&s->ep->fid, address, &length), 0);
+	assert_int_equal(fi_getname(&s->ep->fid, address, &length), 0);
 	return length;
 }
 
@@ -51,8 +51,8 @@ static void everybody_talks(struct stack *s, struct member *me)
 		MUST(s, fi_trecv(s->ep, &rank, sizeof(rank), NULL,
 				FI_ADDR_UNSPEC, 1, 0, &rank));
 		fi_addr_t from = cq_next_from(s->rxcq, &e);
-		CHECK(rank < me->count && !heard[rank]);
-		CHECK_EQUAL(from, s->peers[rank]);
+		assert_true(rank < me->count && !heard[rank]);
+		assert_int_equal(from, s->peers[rank]);
 		heard[rank] = true;
 	}
 }
@@ -68,11 +68,11 @@ static void several_body(struct member *me, void *argument)
 	stack_tell(&s, me);
 	member_meet(me, &s);
 	char *all = addresses_of(&s, me, &length);
-	CHECK_EQUAL(fi_av_insert(s.av, all, me->count, s.peers, 0, NULL),
+	assert_int_equal(fi_av_insert(s.av, all, me->count, s.peers, 0, NULL),
 		(int)me->count);
 	if (o->av_type == FI_AV_TABLE)
 		for (unsigned i = 0; i < me->count; i++)
-			CHECK_EQUAL(s.peers[i], i);
+			assert_int_equal(s.peers[i], i);
 	everybody_talks(&s, me);
 	free(all);
 	stack_leave(&s, me);
@@ -94,7 +94,7 @@ static void blind_body(struct member *me, void *argument)
 	stack_tell(&s, me);
 	member_meet(me, &s);
 	char *all = addresses_of(&s, me, &length);
-	CHECK_EQUAL(fi_av_insert(s.av, all, me->count, NULL, 0, NULL),
+	assert_int_equal(fi_av_insert(s.av, all, me->count, NULL, 0, NULL),
 		(int)me->count);
 	for (unsigned i = 0; i < me->count; i++)
 		s.peers[i] = i;
@@ -122,16 +122,17 @@ static void garbage_body(struct member *me, void *argument)
 	size_t length = own_address(&s, all);
 	memset(all + length, 0x5a, length);
 	memcpy(all + 2 * length, all, length);
-	CHECK_EQUAL(fi_av_insert(s.av, all, 3, at, 0, NULL), 2);
-	CHECK(at[0] != FI_ADDR_NOTAVAIL);
-	CHECK_EQUAL(at[1], FI_ADDR_NOTAVAIL);
-	CHECK(at[2] != FI_ADDR_NOTAVAIL);
-	CHECK_EQUAL(fi_av_insert(s.av, all, 3, at, FI_SYNC_ERR, errors), 2);
-	CHECK_EQUAL(errors[0], 0);
-	CHECK(errors[1] > 0);
-	CHECK_EQUAL(errors[2], 0);
-	CHECK_EQUAL(fi_av_insert(s.av, all + length, 1, at, 0, NULL), 0);
-	CHECK_EQUAL(at[0], FI_ADDR_NOTAVAIL);
+	assert_int_equal(fi_av_insert(s.av, all, 3, at, 0, NULL), 2);
+	assert_true(at[0] != FI_ADDR_NOTAVAIL);
+	assert_int_equal(at[1], FI_ADDR_NOTAVAIL);
+	assert_true(at[2] != FI_ADDR_NOTAVAIL);
+	assert_int_equal(
+		fi_av_insert(s.av, all, 3, at, FI_SYNC_ERR, errors), 2);
+	assert_int_equal(errors[0], 0);
+	assert_true(errors[1] > 0);
+	assert_int_equal(errors[2], 0);
+	assert_int_equal(fi_av_insert(s.av, all + length, 1, at, 0, NULL), 0);
+	assert_int_equal(at[0], FI_ADDR_NOTAVAIL);
 	stack_close(&s);
 }
 
@@ -157,10 +158,10 @@ static void random_body(struct member *me, void *argument)
 			address[random_below(&r, length)] =
 				(char)random_next(&r);
 		int n = fi_av_insert(s.av, address, 1, &at, 0, NULL);
-		CHECK(n == 0 || n == 1);
-		CHECK_EQUAL(at != FI_ADDR_NOTAVAIL, n);
+		assert_true(n == 0 || n == 1);
+		assert_int_equal(at != FI_ADDR_NOTAVAIL, n);
 		if (n)
-			CHECK_EQUAL(fi_av_remove(s.av, &at, 1, 0), 0);
+			assert_int_equal(fi_av_remove(s.av, &at, 1, 0), 0);
 	}
 	stack_close(&s);
 }
@@ -178,29 +179,29 @@ static void check_lookup(
 {
 	char found[ADDRESS_MAX] = { 0 };
 	size_t bytes = sizeof(found);
-	CHECK_EQUAL(fi_av_lookup(s->av, at, found, &bytes), 0);
-	CHECK_EQUAL(bytes, length);
-	CHECK_EQUAL(memcmp(found, wanted, length), 0);
+	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
+	assert_int_equal(bytes, length);
+	assert_int_equal(memcmp(found, wanted, length), 0);
 	/* What does not fit is cut, and its whole length told. */
 	memset(found, 0, sizeof(found));
 	bytes = 5;
-	CHECK_EQUAL(fi_av_lookup(s->av, at, found, &bytes), 0);
-	CHECK_EQUAL(bytes, length);
-	CHECK_EQUAL(memcmp(found, wanted, 5), 0);
-	CHECK_EQUAL(found[5], 0);
+	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
+	assert_int_equal(bytes, length);
+	assert_int_equal(memcmp(found, wanted, 5), 0);
+	assert_int_equal(found[5], 0);
 }
 
 static void check_text(struct stack *s, const char *address)
 {
 	char text[2 * ADDRESS_MAX] = { 0 }, cut[8];
 	size_t bytes = sizeof(text);
-	CHECK(fi_av_straddr(s->av, address, text, &bytes) == text);
-	CHECK_EQUAL(bytes, strlen(text) + 1);
-	CHECK(strncmp(text, "fi_cay://", 9) == 0);
+	assert_true(fi_av_straddr(s->av, address, text, &bytes) == text);
+	assert_int_equal(bytes, strlen(text) + 1);
+	assert_true(strncmp(text, "fi_cay://", 9) == 0);
 	bytes = sizeof(cut);
-	CHECK(fi_av_straddr(s->av, address, cut, &bytes) == cut);
-	CHECK_EQUAL(bytes, strlen(text) + 1);
-	CHECK_EQUAL(strlen(cut), sizeof(cut) - 1);
+	assert_true(fi_av_straddr(s->av, address, cut, &bytes) == cut);
+	assert_int_equal(bytes, strlen(text) + 1);
+	assert_int_equal(strlen(cut), sizeof(cut) - 1);
 }
 
 static void lookup_body(struct member *me, void *argument)
@@ -213,11 +214,11 @@ static void lookup_body(struct member *me, void *argument)
 	size_t length = own_address(&s, own);
 	check_lookup(&s, s.peers[0], own, length);
 	check_text(&s, own);
-	CHECK_EQUAL(fi_av_remove(s.av, &s.peers[0], 1, 0), 0);
-	CHECK(fi_av_lookup(s.av, s.peers[0], found, &bytes) < 0);
-	CHECK(fi_av_lookup(s.av, 123456, found, &bytes) < 0);
-	CHECK(fi_av_remove(s.av, &s.peers[0], 1, 0) < 0);
-	CHECK(fi_av_remove(s.av, &(fi_addr_t){ 123456 }, 1, 0) < 0);
+	assert_int_equal(fi_av_remove(s.av, &s.peers[0], 1, 0), 0);
+	assert_true(fi_av_lookup(s.av, s.peers[0], found, &bytes) < 0);
+	assert_true(fi_av_lookup(s.av, 123456, found, &bytes) < 0);
+	assert_true(fi_av_remove(s.av, &s.peers[0], 1, 0) < 0);
+	assert_true(fi_av_remove(s.av, &(fi_addr_t){ 123456 }, 1, 0) < 0);
 	stack_leave(&s, me);
 }
 
@@ -237,7 +238,7 @@ static void recycle_body(struct member *me, void *argument)
 	for (unsigned round = 0; round < 50; round++) {
 		for (unsigned i = 0; i < COUNT(at); i++)
 			at[i] = stack_insert(&s, me, (i + round) % me->count);
-		CHECK_EQUAL(fi_av_remove(s.av, at, COUNT(at), 0), 0);
+		assert_int_equal(fi_av_remove(s.av, at, COUNT(at), 0), 0);
 	}
 	everybody_talks(&s, me);
 	stack_leave(&s, me);
@@ -259,7 +260,7 @@ static void check_refused(struct stack *s, fi_addr_t to)
 	ssize_t r;
 	while ((r = fi_tsend(s->ep, "x", 1, NULL, to, 1, s)) == -FI_EAGAIN) {
 		stack_progress(s);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	if (r == 0)
 		cq_next_error(s->txcq, &e);
@@ -267,7 +268,7 @@ static void check_refused(struct stack *s, fi_addr_t to)
 	if (r == 0)
 		cq_next_error(s->txcq, &e);
 	else
-		CHECK(r < 0);
+		assert_true(r < 0);
 }
 
 static void nobody_body(struct member *me, void *argument)
@@ -289,7 +290,7 @@ static void nobody_body(struct member *me, void *argument)
 	member_meet(me, &s);
 	check_refused(&s, s.peers[1]);
 	check_refused(&s, stack_insert(&s, me, 1));
-	CHECK_EQUAL(fi_av_remove(s.av, &s.peers[1], 1, 0), 0);
+	assert_int_equal(fi_av_remove(s.av, &s.peers[1], 1, 0), 0);
 	check_refused(&s, s.peers[1]);
 	cq_quiet(s.txcq);
 	stack_close(&s);
@@ -316,15 +317,15 @@ static void wrong_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &kinds[0]);
 	own_address(&s, own);
-	CHECK(fi_av_open(s.domain, &shared, &av, NULL) < 0);
-	CHECK(fi_av_open(s.domain, &wrong, &av, NULL) < 0);
+	assert_true(fi_av_open(s.domain, &shared, &av, NULL) < 0);
+	assert_true(fi_av_open(s.domain, &wrong, &av, NULL) < 0);
 	named.flags = FI_READ;
 	ssize_t r = fi_av_open(s.domain, &named, &av, NULL);
 	if (r == 0)
-		CHECK_EQUAL(fi_close(&av->fid), 0);
-	CHECK(fi_av_insert(s.av, own, 1, &at, 1ull << 60, NULL) <= 0);
-	CHECK_EQUAL(fi_av_insert(s.av, own, 0, &at, 0, NULL), 0);
-	CHECK_EQUAL(fi_close(&s.av->fid), -FI_EBUSY);
+		assert_int_equal(fi_close(&av->fid), 0);
+	assert_true(fi_av_insert(s.av, own, 1, &at, 1ull << 60, NULL) <= 0);
+	assert_int_equal(fi_av_insert(s.av, own, 0, &at, 0, NULL), 0);
+	assert_int_equal(fi_close(&s.av->fid), -FI_EBUSY);
 	stack_close(&s);
 }
 

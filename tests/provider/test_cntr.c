@@ -13,13 +13,13 @@ static struct fid_cntr *open_cntr(struct stack *s, enum fi_wait_obj object)
 {
 	struct fid_cntr *c;
 	struct fi_cntr_attr attr = { .wait_obj = object };
-	CHECK_EQUAL(fi_cntr_open(s->domain, &attr, &c, s), 0);
+	assert_int_equal(fi_cntr_open(s->domain, &attr, &c, s), 0);
 	return c;
 }
 
 static void close_cntr(struct fid_cntr *c)
 {
-	CHECK_EQUAL(fi_close(&c->fid), 0);
+	assert_int_equal(fi_close(&c->fid), 0);
 }
 
 typedef void cntr_case(struct stack *);
@@ -44,14 +44,14 @@ static void run_case(cntr_case *run)
 static void hand_case(struct stack *s)
 {
 	struct fid_cntr *c = open_cntr(s, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_cntr_read(c), 0);
-	CHECK_EQUAL(fi_cntr_set(c, 40), 0);
-	CHECK_EQUAL(fi_cntr_add(c, 2), 0);
-	CHECK_EQUAL(fi_cntr_seterr(c, 5), 0);
-	CHECK_EQUAL(fi_cntr_adderr(c, 6), 0);
-	CHECK_EQUAL(fi_cntr_read(c), 42);
-	CHECK_EQUAL(fi_cntr_readerr(c), 11);
-	CHECK_EQUAL(fi_cntr_wait(c, 1, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_read(c), 0);
+	assert_int_equal(fi_cntr_set(c, 40), 0);
+	assert_int_equal(fi_cntr_add(c, 2), 0);
+	assert_int_equal(fi_cntr_seterr(c, 5), 0);
+	assert_int_equal(fi_cntr_adderr(c, 6), 0);
+	assert_int_equal(fi_cntr_read(c), 42);
+	assert_int_equal(fi_cntr_readerr(c), 11);
+	assert_int_equal(fi_cntr_wait(c, 1, 0), -FI_ENOSYS);
 	close_cntr(c);
 }
 
@@ -67,10 +67,11 @@ static void refuse_case(struct stack *s)
 	struct fi_cntr_attr events = { .events = 77 };
 	struct fi_cntr_attr flags = { .flags = 1 };
 	struct fi_cntr_attr set = { .wait_obj = FI_WAIT_SET };
-	CHECK_EQUAL(fi_cntr_open(s->domain, &events, &c, NULL), -FI_EINVAL);
-	CHECK_EQUAL(fi_cntr_open(s->domain, &flags, &c, NULL), -FI_EINVAL);
-	CHECK_EQUAL(fi_cntr_open(s->domain, &set, &c, NULL), -FI_ENOSYS);
-	CHECK(c == NULL);
+	assert_int_equal(
+		fi_cntr_open(s->domain, &events, &c, NULL), -FI_EINVAL);
+	assert_int_equal(fi_cntr_open(s->domain, &flags, &c, NULL), -FI_EINVAL);
+	assert_int_equal(fi_cntr_open(s->domain, &set, &c, NULL), -FI_ENOSYS);
+	assert_true(c == NULL);
 }
 
 static void refuses(void **state)
@@ -83,12 +84,12 @@ static void wait_case(struct stack *s)
 {
 	struct fid_cntr *c = open_cntr(s, FI_WAIT_UNSPEC);
 	uint64_t begin = now_ns();
-	CHECK_EQUAL(fi_cntr_wait(c, 0, -1), 0);
-	CHECK_EQUAL(fi_cntr_wait(c, 1, 0), -FI_ETIMEDOUT);
-	CHECK_EQUAL(fi_cntr_wait(c, 1, 50), -FI_ETIMEDOUT);
-	CHECK(now_ns() - begin >= 50 * NS_PER_MS);
-	CHECK_EQUAL(fi_cntr_add(c, 3), 0);
-	CHECK_EQUAL(fi_cntr_wait(c, 3, -1), 0);
+	assert_int_equal(fi_cntr_wait(c, 0, -1), 0);
+	assert_int_equal(fi_cntr_wait(c, 1, 0), -FI_ETIMEDOUT);
+	assert_int_equal(fi_cntr_wait(c, 1, 50), -FI_ETIMEDOUT);
+	assert_true(now_ns() - begin >= 50 * NS_PER_MS);
+	assert_int_equal(fi_cntr_add(c, 3), 0);
+	assert_int_equal(fi_cntr_wait(c, 3, -1), 0);
 	close_cntr(c);
 }
 
@@ -103,15 +104,15 @@ static void descriptor_case(struct stack *s)
 	struct fid_cntr *c = open_cntr(s, FI_WAIT_FD);
 	struct fid *fid = &c->fid;
 	struct pollfd p = { .events = POLLIN };
-	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &p.fd), 0);
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
-	CHECK_EQUAL(poll(&p, 1, 0), 0);
-	CHECK_EQUAL(fi_cntr_add(c, 1), 0);
-	CHECK_EQUAL(poll(&p, 1, 0), 1);
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cntr_read(c), 1);
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
-	CHECK_EQUAL(poll(&p, 1, 0), 0);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(fi_cntr_add(c, 1), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cntr_read(c), 1);
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
 	close_cntr(c);
 }
 
@@ -137,8 +138,8 @@ static void *sleeper_run(void *argument)
 {
 	struct sleeper *s = argument;
 	for (uint64_t at = s->step; at <= STEPS; at += s->step) {
-		CHECK_EQUAL(fi_cntr_wait(s->cntr, at, 20000), 0);
-		CHECK(fi_cntr_read(s->cntr) >= at);
+		assert_int_equal(fi_cntr_wait(s->cntr, at, 20000), 0);
+		assert_true(fi_cntr_read(s->cntr) >= at);
 		atomic_store(&s->seen, at);
 	}
 	return NULL;
@@ -146,12 +147,12 @@ static void *sleeper_run(void *argument)
 
 static void sleepers_start(struct sleeper *sleepers, struct fid_cntr *c)
 {
-	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
+	assert_int_equal(setenv("FI_CAY_SPIN_US", "0", 1), 0);
 	for (unsigned i = 0; i < SLEEPERS; i++) {
 		sleepers[i].cntr = c;
 		sleepers[i].step = i ? STEPS : 1;
-		CHECK_EQUAL(pthread_create(&sleepers[i].thread, NULL,
-				    sleeper_run, &sleepers[i]),
+		assert_int_equal(pthread_create(&sleepers[i].thread, NULL,
+					 sleeper_run, &sleepers[i]),
 			0);
 	}
 }
@@ -168,15 +169,15 @@ static void sleepers_case(struct stack *s)
 	sleepers_start(sleepers, c);
 	for (uint64_t i = 1; i <= STEPS; i++) {
 		uint64_t deadline = soon();
-		CHECK_EQUAL(fi_cntr_add(c, 1), 0);
+		assert_int_equal(fi_cntr_add(c, 1), 0);
 		while (atomic_load(&sleepers[0].seen) < i) {
-			CHECK(now_ns() < deadline);
+			assert_true(now_ns() < deadline);
 			sched_yield();
 		}
 		random_pause(&random, 100 * NS_PER_US);
 	}
 	for (int i = 0; i < SLEEPERS; i++)
-		CHECK_EQUAL(pthread_join(sleepers[i].thread, NULL), 0);
+		assert_int_equal(pthread_join(sleepers[i].thread, NULL), 0);
 	close_cntr(c);
 }
 
@@ -189,7 +190,7 @@ static void wakes_several(void **state)
 static void *error_run(void *argument)
 {
 	nap_ns(30 * NS_PER_MS);
-	CHECK_EQUAL(fi_cntr_adderr(argument, 1), 0);
+	assert_int_equal(fi_cntr_adderr(argument, 1), 0);
 	return NULL;
 }
 
@@ -197,11 +198,11 @@ static void error_case(struct stack *s)
 {
 	struct fid_cntr *c = open_cntr(s, FI_WAIT_UNSPEC);
 	pthread_t thread;
-	CHECK_EQUAL(fi_cntr_seterr(c, 3), 0);
-	CHECK_EQUAL(pthread_create(&thread, NULL, error_run, c), 0);
-	CHECK_EQUAL(fi_cntr_wait(c, 1, 10000), -FI_EAVAIL);
-	CHECK_EQUAL(pthread_join(thread, NULL), 0);
-	CHECK_EQUAL(fi_cntr_readerr(c), 4);
+	assert_int_equal(fi_cntr_seterr(c, 3), 0);
+	assert_int_equal(pthread_create(&thread, NULL, error_run, c), 0);
+	assert_int_equal(fi_cntr_wait(c, 1, 10000), -FI_EAVAIL);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(fi_cntr_readerr(c), 4);
 	close_cntr(c);
 }
 
@@ -229,8 +230,8 @@ static void traffic_receive(struct stack *s, struct fid_cntr *c)
 		MUST(s, fi_recv(s->ep, &words[i], sizeof(words[i]), NULL,
 				FI_ADDR_UNSPEC, NULL));
 	for (uint64_t i = 1; i <= MESSAGES; i += 7) {
-		CHECK_EQUAL(fi_cntr_wait(c, i, 10000), 0);
-		CHECK_EQUAL(words[i - 1], i - 1);
+		assert_int_equal(fi_cntr_wait(c, i, 10000), 0);
+		assert_int_equal(words[i - 1], i - 1);
 	}
 }
 
@@ -241,19 +242,20 @@ static void traffic_body(struct member *me, void *argument)
 	setenv("FI_CAY_SPIN_US", "0", 1);
 	stack_open(&s, &(struct options){ .disabled = true });
 	struct fid_cntr *c = open_cntr(&s, FI_WAIT_UNSPEC);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &c->fid, me->rank ? FI_RECV : FI_SEND), 0);
-	CHECK_EQUAL(fi_close(&c->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
+	assert_int_equal(
+		fi_ep_bind(s.ep, &c->fid, me->rank ? FI_RECV : FI_SEND), 0);
+	assert_int_equal(fi_close(&c->fid), -FI_EBUSY);
+	assert_int_equal(fi_enable(s.ep), 0);
 	stack_join(&s, me);
 	if (me->rank == 0)
 		traffic_send(&s);
 	else
 		traffic_receive(&s, c);
-	CHECK_EQUAL(fi_cntr_wait(c, MESSAGES, 10000), 0);
-	CHECK_EQUAL(fi_cntr_read(c), MESSAGES);
-	CHECK_EQUAL(fi_cntr_readerr(c), 0);
+	assert_int_equal(fi_cntr_wait(c, MESSAGES, 10000), 0);
+	assert_int_equal(fi_cntr_read(c), MESSAGES);
+	assert_int_equal(fi_cntr_readerr(c), 0);
 	member_meet(me, &s);
-	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
+	assert_int_equal(fi_close(&s.ep->fid), 0);
 	s.ep = NULL;
 	close_cntr(c);
 	stack_close(&s);
@@ -270,11 +272,11 @@ static void counts_messages(void **state)
 static void set_refuses(struct stack *s, struct fid_poll *set)
 {
 	void *contexts[1];
-	CHECK_EQUAL(fi_poll(set, contexts, -1), -FI_EINVAL);
-	CHECK_EQUAL(fi_poll(set, NULL, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_poll_add(set, &s->av->fid, 0), -FI_EINVAL);
-	CHECK_EQUAL(fi_poll_add(set, &s->rxcq->fid, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_poll_del(set, &s->rxcq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_poll(set, contexts, -1), -FI_EINVAL);
+	assert_int_equal(fi_poll(set, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_poll_add(set, &s->av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_poll_add(set, &s->rxcq->fid, 1), -FI_EINVAL);
+	assert_int_equal(fi_poll_del(set, &s->rxcq->fid, 0), -FI_EINVAL);
 }
 
 static void set_next(struct fid_poll *set, const void *wanted)
@@ -283,9 +285,9 @@ static void set_next(struct fid_poll *set, const void *wanted)
 	void *contexts[4];
 	int n;
 	while ((n = fi_poll(set, contexts, COUNT(contexts))) == 0)
-		CHECK(now_ns() < deadline);
-	CHECK_EQUAL(n, 1);
-	CHECK(contexts[0] == wanted);
+		assert_true(now_ns() < deadline);
+	assert_int_equal(n, 1);
+	assert_true(contexts[0] == wanted);
 }
 
 static void set_receive(
@@ -294,20 +296,20 @@ static void set_receive(
 	void *contexts[4];
 	uint64_t word;
 	MUST(s, fi_recv(s->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, s));
-	CHECK_EQUAL(fi_poll_add(set, &s->rxcq->fid, 0), 0);
-	CHECK_EQUAL(fi_close(&set->fid), -FI_EBUSY);
+	assert_int_equal(fi_poll_add(set, &s->rxcq->fid, 0), 0);
+	assert_int_equal(fi_close(&set->fid), -FI_EBUSY);
 	set_next(set, s->rxcq->fid.context);
 	set_next(set, s->rxcq->fid.context);
 	cq_expect(s->rxcq, s);
-	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
-	CHECK_EQUAL(fi_poll_del(set, &s->rxcq->fid, 0), 0);
+	assert_int_equal(fi_poll(set, contexts, COUNT(contexts)), 0);
+	assert_int_equal(fi_poll_del(set, &s->rxcq->fid, 0), 0);
 
-	CHECK_EQUAL(fi_poll_add(set, &c->fid, 0), 0);
-	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
+	assert_int_equal(fi_poll_add(set, &c->fid, 0), 0);
+	assert_int_equal(fi_poll(set, contexts, COUNT(contexts)), 0);
 	MUST(s, fi_recv(s->ep, &word, sizeof(word), NULL, FI_ADDR_UNSPEC, s));
 	set_next(set, c->fid.context);
-	CHECK_EQUAL(fi_poll(set, contexts, COUNT(contexts)), 0);
-	CHECK_EQUAL(fi_poll_del(set, &c->fid, 0), 0);
+	assert_int_equal(fi_poll(set, contexts, COUNT(contexts)), 0);
+	assert_int_equal(fi_poll_del(set, &c->fid, 0), 0);
 }
 
 static void set_body(struct member *me, void *argument)
@@ -318,9 +320,9 @@ static void set_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ .disabled = true });
 	struct fid_cntr *c = open_cntr(&s, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &c->fid, FI_RECV), 0);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
-	CHECK_EQUAL(fi_poll_open(s.domain, NULL, &set), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &c->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
+	assert_int_equal(fi_poll_open(s.domain, NULL, &set), 0);
 	set_refuses(&s, set);
 	stack_join(&s, me);
 	if (me->rank == 1)
@@ -328,8 +330,8 @@ static void set_body(struct member *me, void *argument)
 	for (int i = 0; me->rank == 0 && i < 2; i++)
 		MUST(&s, fi_inject(s.ep, &word, sizeof(word), s.peers[1]));
 	member_meet(me, &s);
-	CHECK_EQUAL(fi_close(&set->fid), 0);
-	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+	assert_int_equal(fi_close(&s.ep->fid), 0);
 	s.ep = NULL;
 	close_cntr(c);
 	stack_close(&s);

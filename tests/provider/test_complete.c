@@ -124,11 +124,11 @@ static void selective_receive(struct stack *s, struct member *me)
 	MUST(s, recv_flags(s, to[3], 3, 0));
 	member_meet(me, s);
 	cq_expect(s->rxcq, to[2]);
-	CHECK_EQUAL(cq_next_error(s->rxcq, &error), FI_ETRUNC);
-	CHECK(error.op_context == to[3]);
+	assert_int_equal(cq_next_error(s->rxcq, &error), FI_ETRUNC);
+	assert_true(error.op_context == to[3]);
 	cq_quiet(s->rxcq);
 	for (unsigned i = 0; i < 3; i++)
-		CHECK(content_fits(to[i], 16, i));
+		assert_true(content_fits(to[i], 16, i));
 }
 
 static void selective_rx_body(struct member *me, void *argument)
@@ -228,7 +228,7 @@ static void delivery_body(struct member *me, void *argument)
 	char buffer[8] = { 0 };
 	(void)argument;
 	stack_open(&s, &(struct options){ .tx_flags = FI_DELIVERY_COMPLETE });
-	CHECK(s.info->tx_attr->op_flags & FI_DELIVERY_COMPLETE);
+	assert_true(s.info->tx_attr->op_flags & FI_DELIVERY_COMPLETE);
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		MUST(&s, fi_send(s.ep, buffer, 8, NULL, s.peers[1], buffer));
@@ -255,8 +255,8 @@ static void delivery_can_be_implied(void **state)
 static void expect_cancelled(struct stack *s, void *context)
 {
 	struct fi_cq_err_entry e;
-	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ECANCELED);
-	CHECK(e.op_context == context);
+	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ECANCELED);
+	assert_true(e.op_context == context);
 }
 
 static void cancel_receive(struct stack *s, struct member *me)
@@ -266,19 +266,19 @@ static void cancel_receive(struct stack *s, struct member *me)
 		MUST(s, fi_trecv(s->ep, to[i], 8, NULL, FI_ADDR_UNSPEC, 4, 0,
 				to[i]));
 	MUST(s, fi_recv(s->ep, to, 8, NULL, FI_ADDR_UNSPEC, s));
-	CHECK_EQUAL(fi_cancel(&s->ep->fid, to[0]), 0);
+	assert_int_equal(fi_cancel(&s->ep->fid, to[0]), 0);
 	expect_cancelled(s, to[0]);
-	CHECK_EQUAL(fi_cancel(&s->ep->fid, to[2]), 0);
+	assert_int_equal(fi_cancel(&s->ep->fid, to[2]), 0);
 	expect_cancelled(s, to[2]);
-	CHECK_EQUAL(fi_cancel(&s->ep->fid, s), 0);
+	assert_int_equal(fi_cancel(&s->ep->fid, s), 0);
 	expect_cancelled(s, s);
 	ssize_t r = fi_cancel(&s->ep->fid, to[2]);
-	CHECK(r == 0 || r == -FI_ENOENT);
+	assert_true(r == 0 || r == -FI_ENOENT);
 	member_meet(me, s);
 	cq_expect(s->rxcq, to[1]);
 	cq_expect(s->rxcq, to[3]);
 	r = fi_cancel(&s->ep->fid, to[1]);
-	CHECK(r == 0 || r == -FI_ENOENT);
+	assert_true(r == 0 || r == -FI_ENOENT);
 	cq_quiet(s->rxcq);
 }
 
@@ -316,7 +316,7 @@ static void fence_body(struct member *me, void *argument)
 	if (me->rank == 0) {
 		MUST(&s, tsend_flags(&s, buffer, LONG_BYTES, FI_COMPLETION));
 		/* Nobody takes it yet. */
-		CHECK_EQUAL(
+		assert_int_equal(
 			tsend_flags(&s, buffer + 1, 8, FI_FENCE), -FI_EAGAIN);
 		member_meet(me, &s);
 		MUST(&s, tsend_flags(

@@ -12,9 +12,9 @@ static int try_open(struct stack *s, struct fi_cq_attr attr)
 	struct fid_cq *cq = NULL;
 	int r = fi_cq_open(s->domain, &attr, &cq, NULL);
 	if (r == 0)
-		CHECK_EQUAL(fi_close(&cq->fid), 0);
+		assert_int_equal(fi_close(&cq->fid), 0);
 	else
-		CHECK(cq == NULL);
+		assert_true(cq == NULL);
 	return r;
 }
 
@@ -23,19 +23,22 @@ static int try_open(struct stack *s, struct fi_cq_attr attr)
 static void refuse_attributes(struct stack *s)
 {
 	struct fid_cq *cq;
-	CHECK_EQUAL(
+	assert_int_equal(
 		try_open(s, (struct fi_cq_attr){ .format = 77 }), -FI_EINVAL);
-	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .flags = 1ull << 60 }),
+	assert_int_equal(
+		try_open(s, (struct fi_cq_attr){ .flags = 1ull << 60 }),
 		-FI_EINVAL);
-	CHECK_EQUAL(
+	assert_int_equal(
 		try_open(s, (struct fi_cq_attr){ .wait_obj = 77 }), -FI_EINVAL);
-	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_SET }),
+	assert_int_equal(
+		try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_SET }),
 		-FI_ENOSYS);
-	CHECK_EQUAL(try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_FD,
-					.wait_cond = 77 }),
+	assert_int_equal(
+		try_open(s, (struct fi_cq_attr){ .wait_obj = FI_WAIT_FD,
+				    .wait_cond = 77 }),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_cq_open(s->domain, NULL, &cq, NULL), 0);
-	CHECK_EQUAL(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_cq_open(s->domain, NULL, &cq, NULL), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
 }
 
 static void refuse_calls(struct stack *s)
@@ -44,18 +47,18 @@ static void refuse_calls(struct stack *s)
 	int fd;
 	enum fi_wait_obj object = FI_WAIT_FD;
 	struct fid *fid = &s->rxcq->fid;
-	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, entry, 1), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cq_readerr(s->rxcq, NULL, 0), -FI_EINVAL);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, entry, 1, NULL, 0), -FI_ENOSYS);
-	CHECK_EQUAL(fi_cq_signal(s->rxcq), -FI_ENOSYS);
-	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &fd), -FI_ENODATA);
-	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, NULL), -FI_EINVAL);
-	CHECK_EQUAL(fi_control(fid, FI_GETWAITOBJ, &object), 0);
-	CHECK_EQUAL(object, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_control(fid, 12345, &fd), -FI_ENOSYS);
-	CHECK_EQUAL(fi_close(fid), -FI_EBUSY);
+	assert_int_equal(fi_cq_read(s->rxcq, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_cq_read(s->rxcq, entry, 1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(s->rxcq, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_readerr(s->rxcq, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_cq_sread(s->rxcq, entry, 1, NULL, 0), -FI_ENOSYS);
+	assert_int_equal(fi_cq_signal(s->rxcq), -FI_ENOSYS);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &fd), -FI_ENODATA);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, NULL), -FI_EINVAL);
+	assert_int_equal(fi_control(fid, FI_GETWAITOBJ, &object), 0);
+	assert_int_equal(object, FI_WAIT_NONE);
+	assert_int_equal(fi_control(fid, 12345, &fd), -FI_ENOSYS);
+	assert_int_equal(fi_close(fid), -FI_EBUSY);
 }
 
 static void refuse_body(struct member *me, void *argument)
@@ -82,9 +85,10 @@ static void sizes_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	for (size_t size = 1; size; size <<= 1)
-		CHECK_EQUAL(
+		assert_int_equal(
 			try_open(&s, (struct fi_cq_attr){ .size = size }), 0);
-	CHECK_EQUAL(try_open(&s, (struct fi_cq_attr){ .size = SIZE_MAX }), 0);
+	assert_int_equal(
+		try_open(&s, (struct fi_cq_attr){ .size = SIZE_MAX }), 0);
 	stack_close(&s);
 }
 
@@ -113,20 +117,20 @@ static void format_receive(struct stack *s, size_t bytes)
 			0, &word));
 	memset(entry, 0xee, sizeof(entry));
 	while (fi_cq_read(s->rxcq, entry, 1) == -FI_EAGAIN)
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	for (size_t i = bytes; i < sizeof(entry); i++)
-		CHECK_EQUAL(entry[i], 0xee);
+		assert_int_equal(entry[i], 0xee);
 	memcpy(&e, entry, sizeof(e));
-	CHECK(e.op_context == &word);
-	CHECK_EQUAL(word, 0x1234);
+	assert_true(e.op_context == &word);
+	assert_int_equal(word, 0x1234);
 	if (bytes >= sizeof(struct fi_cq_msg_entry)) {
-		CHECK(e.flags & FI_RECV && e.flags & FI_TAGGED);
-		CHECK_EQUAL(e.len, sizeof(word));
+		assert_true(e.flags & FI_RECV && e.flags & FI_TAGGED);
+		assert_int_equal(e.len, sizeof(word));
 	}
 	if (bytes >= sizeof(struct fi_cq_data_entry))
-		CHECK_EQUAL(e.data, 0xda7a);
+		assert_int_equal(e.data, 0xda7a);
 	if (bytes >= sizeof(struct fi_cq_tagged_entry))
-		CHECK_EQUAL(e.tag, 0x7a9);
+		assert_int_equal(e.tag, 0x7a9);
 }
 
 static void format_body(struct member *me, void *argument)
@@ -178,12 +182,12 @@ static void many_read(struct stack *s, uint64_t *words)
 	uint64_t next = 0, deadline = soon();
 	while (next < MANY) {
 		ssize_t n = fi_cq_read(s->rxcq, e, next < 100 ? 1 : COUNT(e));
-		CHECK(n > 0 || n == -FI_EAGAIN);
-		CHECK(now_ns() < deadline);
+		assert_true(n > 0 || n == -FI_EAGAIN);
+		assert_true(now_ns() < deadline);
 		for (ssize_t i = 0; i < n; i++, next++) {
-			CHECK(e[i].op_context == &words[next]);
-			CHECK_EQUAL(e[i].tag, next);
-			CHECK_EQUAL(words[next], next);
+			assert_true(e[i].op_context == &words[next]);
+			assert_int_equal(e[i].tag, next);
+			assert_int_equal(words[next], next);
 		}
 	}
 }
@@ -235,16 +239,18 @@ static void error_entry(struct stack *s, const uint64_t *word)
 	char data[16];
 	char text[8];
 	struct fi_cq_err_entry e = { .err_data = data, .err_data_size = 16 };
-	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &e, 0), 1);
-	CHECK(e.op_context == word);
-	CHECK_EQUAL(e.err, FI_ETRUNC);
-	CHECK_EQUAL(e.tag, 1);
-	CHECK_EQUAL(e.olen, 24);
-	CHECK(e.err_data == data);
-	CHECK_EQUAL(e.err_data_size, 0);
-	CHECK(fi_cq_strerror(s->rxcq, e.prov_errno, data, NULL, 0) != NULL);
-	CHECK(fi_cq_strerror(s->rxcq, e.prov_errno, data, text, 8) == text);
-	CHECK(memchr(text, 0, sizeof(text)) != NULL);
+	assert_int_equal(fi_cq_readerr(s->rxcq, &e, 0), 1);
+	assert_true(e.op_context == word);
+	assert_int_equal(e.err, FI_ETRUNC);
+	assert_int_equal(e.tag, 1);
+	assert_int_equal(e.olen, 24);
+	assert_true(e.err_data == data);
+	assert_int_equal(e.err_data_size, 0);
+	assert_true(
+		fi_cq_strerror(s->rxcq, e.prov_errno, data, NULL, 0) != NULL);
+	assert_true(
+		fi_cq_strerror(s->rxcq, e.prov_errno, data, text, 8) == text);
+	assert_true(memchr(text, 0, sizeof(text)) != NULL);
 }
 
 static void error_read(struct stack *s, const uint64_t words[3])
@@ -253,17 +259,17 @@ static void error_read(struct stack *s, const uint64_t words[3])
 	struct fi_cq_err_entry error = { 0 };
 	for (int i = 0; i < 100; i++)
 		stack_progress(s);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, NULL, 0), 0);
-	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), 1);
-	CHECK(e[0].op_context == &words[0]);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
+	assert_int_equal(fi_cq_read(s->rxcq, NULL, 0), 0);
+	assert_int_equal(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(s->rxcq, e, 3), 1);
+	assert_true(e[0].op_context == &words[0]);
+	assert_int_equal(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
+	assert_int_equal(fi_cq_read(s->rxcq, e, 3), -FI_EAVAIL);
 	error_entry(s, &words[1]);
-	CHECK_EQUAL(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), 1);
-	CHECK(e[0].op_context == &words[2]);
-	CHECK_EQUAL(fi_cq_read(s->rxcq, e, 3), -FI_EAGAIN);
+	assert_int_equal(fi_cq_readerr(s->rxcq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(s->rxcq, e, 3), 1);
+	assert_true(e[0].op_context == &words[2]);
+	assert_int_equal(fi_cq_read(s->rxcq, e, 3), -FI_EAGAIN);
 }
 
 static void error_body(struct member *me, void *argument)
@@ -299,9 +305,9 @@ static void threshold_receive(struct stack *s)
 	for (int i = 0; i < 5; i++)
 		MUST(s, fi_recv(s->ep, &words[i], sizeof(words[i]), NULL,
 				FI_ADDR_UNSPEC, NULL));
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10000), 4);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 300), 1);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10000), 4);
+	assert_int_equal(fi_cq_sread(s->rxcq, e, 4, (void *)4, 300), 1);
+	assert_int_equal(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10), -FI_EAGAIN);
 }
 
 static void threshold_body(struct member *me, void *argument)
@@ -313,8 +319,8 @@ static void threshold_body(struct member *me, void *argument)
 	uint64_t word = 0;
 	(void)argument;
 	stack_open_domain(&s, &(struct options){ 0 });
-	CHECK_EQUAL(fi_close(&s.rxcq->fid), 0);
-	CHECK_EQUAL(fi_cq_open(s.domain, &attr, &s.rxcq, NULL), 0);
+	assert_int_equal(fi_close(&s.rxcq->fid), 0);
+	assert_int_equal(fi_cq_open(s.domain, &attr, &s.rxcq, NULL), 0);
 	stack_open_ep(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	for (int i = 0; me->rank == 0 && i < 5; i++) {

@@ -37,7 +37,7 @@ static void run_survivor(
 	struct stack *s, struct member *me, const struct plan *p)
 {
 	unsigned char *buffer = calloc(SEVERAL, LONG_BYTES);
-	CHECK(buffer != NULL);
+	assert_true(buffer != NULL);
 	p->before(s, me, buffer);
 	survivor_ready(s, me);
 	p->after(s, me, buffer);
@@ -109,7 +109,7 @@ static void expect_errors(
 		cq_next_error(cq, &e);
 		size_t at = (size_t)((unsigned char *)e.op_context - buffer) /
 			    LONG_BYTES;
-		CHECK(at < count && !seen[at]);
+		assert_true(at < count && !seen[at]);
 		seen[at] = true;
 	}
 }
@@ -123,12 +123,12 @@ static void check_dead(struct stack *s)
 	while ((r = fi_tsend(s->ep, "x", 1, NULL, s->peers[1], 1, s)) ==
 		-FI_EAGAIN) {
 		stack_progress(s);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	if (r == 0)
 		cq_next_error(s->txcq, &e);
 	else
-		CHECK_EQUAL(r, -FI_EHOSTUNREACH);
+		assert_int_equal(r, -FI_EHOSTUNREACH);
 }
 
 /* ---- sends to the dead ---- */
@@ -269,15 +269,15 @@ static void take_legacy(
 		MUST(s, fi_trecv(s->ep, buffer, LONG_BYTES, NULL,
 				FI_ADDR_UNSPEC, tag, 0, buffer));
 		cq_next(s->rxcq, &e);
-		CHECK_EQUAL(e.len, tag == 1 ? 1000 : 8);
-		CHECK(content_fits(buffer, e.len, 1));
+		assert_int_equal(e.len, tag == 1 ? 1000 : 8);
+		assert_true(content_fits(buffer, e.len, 1));
 	}
 	ssize_t r = fi_trecv(
 		s->ep, buffer, LONG_BYTES, NULL, s->peers[1], 2, 0, buffer);
 	if (r == 0)
 		cq_next_error(s->rxcq, &error);
 	else
-		CHECK(r != -FI_EAGAIN);
+		assert_true(r != -FI_EAGAIN);
 }
 
 static void short_messages_of_the_dead_can_be_read(void **state)
@@ -328,7 +328,7 @@ static unsigned chat_reap(struct chat *c, struct fid_cq *cq)
 	if (r == -FI_EAGAIN)
 		return 0;
 	if (r == -FI_EAVAIL) {
-		CHECK_EQUAL(fi_cq_readerr(cq, &error, 0), 1);
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
 		c->over = true;
 	}
 	return 1;
@@ -357,7 +357,7 @@ static void chat_body(struct member *me, void *argument)
 	child_tell(me->parent, 1);
 	for (uint64_t i = 0; !c.over || c.sends || c.receives; i++) {
 		chat_step(&c, i);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	check_dead(&s);
 	stack_close(&s);
@@ -394,9 +394,9 @@ static void brief_root(struct stack *s, struct member *me)
 	member_meet(me, s);
 	member_meet(me, NULL);
 	cq_expect(s->rxcq, to);
-	CHECK_EQUAL(to[0], 'x');
-	CHECK_EQUAL(cq_next_error(s->rxcq, &error), FI_EHOSTUNREACH);
-	CHECK(error.op_context == to + 1);
+	assert_int_equal(to[0], 'x');
+	assert_int_equal(cq_next_error(s->rxcq, &error), FI_EHOSTUNREACH);
+	assert_true(error.op_context == to + 1);
 }
 
 static void brief_body(struct member *me, void *argument)
@@ -412,7 +412,7 @@ static void brief_body(struct member *me, void *argument)
 		return;
 	}
 	member_meet(me, NULL);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
 	s.peers[0] = stack_insert(&s, me, 0);
 	MUST(&s, fi_tinject(s.ep, "x", 1, s.peers[0], 1));
 	stack_close(&s);

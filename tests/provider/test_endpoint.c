@@ -23,19 +23,19 @@ static void name_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
-	CHECK_EQUAL(fi_getname(&s.ep->fid, NULL, &length), -FI_ETOOSMALL);
-	CHECK(length > 0 && length <= sizeof(name));
+	assert_int_equal(fi_getname(&s.ep->fid, NULL, &length), -FI_ETOOSMALL);
+	assert_true(length > 0 && length <= sizeof(name));
 	size_t whole = length;
 	length = 3;
-	CHECK_EQUAL(fi_getname(&s.ep->fid, name, &length), -FI_ETOOSMALL);
-	CHECK_EQUAL(length, whole);
-	CHECK_EQUAL(name[3], 0);
-	CHECK_EQUAL(fi_getname(&s.ep->fid, name, &length), 0);
-	CHECK_EQUAL(length, whole);
+	assert_int_equal(fi_getname(&s.ep->fid, name, &length), -FI_ETOOSMALL);
+	assert_int_equal(length, whole);
+	assert_int_equal(name[3], 0);
+	assert_int_equal(fi_getname(&s.ep->fid, name, &length), 0);
+	assert_int_equal(length, whole);
 	length = sizeof(again);
-	CHECK_EQUAL(fi_getname(&s.ep->fid, again, &length), 0);
-	CHECK_EQUAL(length, whole);
-	CHECK_EQUAL(memcmp(name, again, whole), 0);
+	assert_int_equal(fi_getname(&s.ep->fid, again, &length), 0);
+	assert_int_equal(length, whole);
+	assert_int_equal(memcmp(name, again, whole), 0);
 	stack_close(&s);
 }
 
@@ -53,19 +53,19 @@ static void unbound_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open_domain(&s, &(struct options){ 0 });
-	CHECK_EQUAL(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
-	CHECK(fi_enable(s.ep) < 0);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT), 0);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV), 0);
-	CHECK_EQUAL(fi_enable(s.ep), -FI_ENOAV);
-	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
-	CHECK_EQUAL(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
-	CHECK_EQUAL(fi_enable(s.ep), -FI_ENOCQ);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT), 0);
-	CHECK_EQUAL(fi_enable(s.ep), -FI_ENOCQ);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV), 0);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
+	assert_int_equal(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
+	assert_true(fi_enable(s.ep) < 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_ENOAV);
+	assert_int_equal(fi_close(&s.ep->fid), 0);
+	assert_int_equal(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(s.ep), -FI_ENOCQ);
+	assert_int_equal(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
 	stack_close(&s);
 }
 
@@ -81,16 +81,17 @@ static void wrong_bind_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open_domain(&s, &(struct options){ 0 });
-	CHECK_EQUAL(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
-	CHECK(fi_ep_bind(s.ep, &s.txcq->fid, 1ull << 60) < 0);
-	CHECK(fi_ep_bind(s.ep, &s.fabric->fid, 0) < 0);
-	CHECK(fi_ep_bind(s.ep, &s.ep->fid, 0) < 0);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
-	CHECK_EQUAL(fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT | FI_RECV), 0);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
+	assert_int_equal(fi_endpoint(s.domain, s.info, &s.ep, NULL), 0);
+	assert_true(fi_ep_bind(s.ep, &s.txcq->fid, 1ull << 60) < 0);
+	assert_true(fi_ep_bind(s.ep, &s.fabric->fid, 0) < 0);
+	assert_true(fi_ep_bind(s.ep, &s.ep->fid, 0) < 0);
+	assert_int_equal(fi_ep_bind(s.ep, &s.av->fid, 0), 0);
+	assert_int_equal(
+		fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(s.ep), 0);
 	/* Too late. */
-	CHECK(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV) < 0);
-	CHECK_EQUAL(fi_close(&s.rxcq->fid), 0);
+	assert_true(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV) < 0);
+	assert_int_equal(fi_close(&s.rxcq->fid), 0);
 	s.rxcq = NULL;
 	stack_close(&s);
 }
@@ -112,12 +113,15 @@ static void disabled_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open(&s, &(struct options){ .disabled = true });
-	CHECK_EQUAL(fi_send(s.ep, word, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
-	CHECK_EQUAL(fi_sendmsg(s.ep, &m, 0), -FI_EOPBADSTATE);
-	CHECK_EQUAL(fi_inject(s.ep, word, 8, 0), -FI_EOPBADSTATE);
-	CHECK_EQUAL(fi_tsend(s.ep, word, 8, NULL, 0, 0, NULL), -FI_EOPBADSTATE);
-	CHECK_EQUAL(fi_recv(s.ep, word, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
-	CHECK_EQUAL(
+	assert_int_equal(
+		fi_send(s.ep, word, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_sendmsg(s.ep, &m, 0), -FI_EOPBADSTATE);
+	assert_int_equal(fi_inject(s.ep, word, 8, 0), -FI_EOPBADSTATE);
+	assert_int_equal(
+		fi_tsend(s.ep, word, 8, NULL, 0, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(
+		fi_recv(s.ep, word, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(
 		fi_trecv(s.ep, word, 8, NULL, 0, 0, 0, NULL), -FI_EOPBADSTATE);
 	cq_quiet(s.rxcq);
 	stack_close(&s);
@@ -137,11 +141,11 @@ static void busy_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
-	CHECK_EQUAL(fi_close(&s.fabric->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_close(&s.domain->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_close(&s.av->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_close(&s.txcq->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_close(&s.rxcq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.fabric->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.domain->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.txcq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.rxcq->fid), -FI_EBUSY);
 	stack_close(&s);
 }
 
@@ -186,7 +190,7 @@ static void talk(
 	MUST(s, fi_tsend(from, &sent, 8, NULL, to, 3, &sent));
 	cq_expect(s->rxcq, &got);
 	cq_expect(s->txcq, &sent);
-	CHECK_EQUAL(got, sent);
+	assert_int_equal(got, sent);
 }
 
 /* Of one domain, with the same queues. */
@@ -201,16 +205,16 @@ static void siblings_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ 0 });
 	other = s;
 	stack_open_ep(&other, &(struct options){ 0 });
-	CHECK_EQUAL(fi_getname(&s.ep->fid, name, &length), 0);
-	CHECK_EQUAL(fi_av_insert(s.av, name, 1, &own, 0, NULL), 1);
-	CHECK_EQUAL(fi_getname(&other.ep->fid, name, &length), 0);
-	CHECK_EQUAL(fi_av_insert(s.av, name, 1, &second, 0, NULL), 1);
-	CHECK(own != second);
+	assert_int_equal(fi_getname(&s.ep->fid, name, &length), 0);
+	assert_int_equal(fi_av_insert(s.av, name, 1, &own, 0, NULL), 1);
+	assert_int_equal(fi_getname(&other.ep->fid, name, &length), 0);
+	assert_int_equal(fi_av_insert(s.av, name, 1, &second, 0, NULL), 1);
+	assert_true(own != second);
 	talk(&s, s.ep, second, other.ep);
 	talk(&s, other.ep, own, s.ep);
 	talk(&s, s.ep, own, s.ep);
-	CHECK_EQUAL(fi_close(&s.ep->fid), 0);
-	CHECK_EQUAL(fi_close(&s.txcq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.ep->fid), 0);
+	assert_int_equal(fi_close(&s.txcq->fid), -FI_EBUSY);
 	talk(&s, other.ep, second, other.ep);
 	stack_close(&other);
 }
@@ -253,12 +257,12 @@ static void service_body(struct member *me, void *argument)
 	stack_open(&s, &mine);
 	member_meet(me, &s);
 	if (me->rank == 1) {
-		CHECK_EQUAL(fi_getinfo(API_VERSION, "127.0.0.1", "7471", 0,
-				    hints, &found),
+		assert_int_equal(fi_getinfo(API_VERSION, "127.0.0.1", "7471", 0,
+					 hints, &found),
 			0);
-		CHECK(found->dest_addr != NULL);
-		CHECK_EQUAL(fi_av_insert(s.av, found->dest_addr, 1, &s.peers[0],
-				    0, NULL),
+		assert_true(found->dest_addr != NULL);
+		assert_int_equal(fi_av_insert(s.av, found->dest_addr, 1,
+					 &s.peers[0], 0, NULL),
 			1);
 		MUST(&s, fi_tinject(s.ep, &word, 8, s.peers[0], 1));
 		fi_freeinfo(found);
@@ -267,7 +271,7 @@ static void service_body(struct member *me, void *argument)
 		MUST(&s, fi_trecv(s.ep, &word, 8, NULL, FI_ADDR_UNSPEC, 1, 0,
 				 &word));
 		cq_expect(s.rxcq, &word);
-		CHECK_EQUAL(word, 9);
+		assert_int_equal(word, 9);
 	}
 	fi_freeinfo(hints);
 	stack_leave(&s, me);
@@ -291,19 +295,19 @@ static void missing_body(struct member *me, void *argument)
 	(void)me;
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
-	CHECK(fi_connect(s.ep, "x", NULL, 0) < 0);
-	CHECK(fi_accept(s.ep, NULL, 0) < 0);
-	CHECK(fi_shutdown(s.ep, 0) < 0);
-	CHECK(fi_passive_ep(s.fabric, s.info, &pep, NULL) < 0);
-	CHECK(fi_scalable_ep(s.domain, s.info, &ep, NULL) < 0);
-	CHECK(fi_stx_context(s.domain, NULL, &stx, NULL) < 0);
-	CHECK(fi_tx_context(s.ep, 0, NULL, &ep, NULL) < 0);
-	CHECK(fi_setopt(&s.ep->fid, FI_OPT_ENDPOINT, 12345, &bytes,
-		      sizeof(bytes)) < 0);
-	CHECK(fi_setopt(&s.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
-		      &bytes, 1) < 0);
-	CHECK(fi_control(&s.ep->fid, 12345, NULL) < 0);
-	CHECK(fi_enable(s.ep) <= 0);
+	assert_true(fi_connect(s.ep, "x", NULL, 0) < 0);
+	assert_true(fi_accept(s.ep, NULL, 0) < 0);
+	assert_true(fi_shutdown(s.ep, 0) < 0);
+	assert_true(fi_passive_ep(s.fabric, s.info, &pep, NULL) < 0);
+	assert_true(fi_scalable_ep(s.domain, s.info, &ep, NULL) < 0);
+	assert_true(fi_stx_context(s.domain, NULL, &stx, NULL) < 0);
+	assert_true(fi_tx_context(s.ep, 0, NULL, &ep, NULL) < 0);
+	assert_true(fi_setopt(&s.ep->fid, FI_OPT_ENDPOINT, 12345, &bytes,
+			    sizeof(bytes)) < 0);
+	assert_true(fi_setopt(&s.ep->fid, FI_OPT_ENDPOINT,
+			    FI_OPT_MIN_MULTI_RECV, &bytes, 1) < 0);
+	assert_true(fi_control(&s.ep->fid, 12345, NULL) < 0);
+	assert_true(fi_enable(s.ep) <= 0);
 	stack_close(&s);
 }
 
@@ -321,11 +325,11 @@ static void wrong_info_body(struct member *me, void *argument)
 	stack_open_domain(&s, &(struct options){ 0 });
 	enum fi_ep_type type = s.info->ep_attr->type;
 	s.info->ep_attr->type = FI_EP_MSG;
-	CHECK(fi_endpoint(s.domain, s.info, &s.ep, NULL) < 0);
+	assert_true(fi_endpoint(s.domain, s.info, &s.ep, NULL) < 0);
 	s.info->ep_attr->type = type;
 	size_t size = s.info->tx_attr->inject_size;
 	s.info->tx_attr->inject_size = 1ul << 40;
-	CHECK(fi_endpoint(s.domain, s.info, &s.ep, NULL) < 0);
+	assert_true(fi_endpoint(s.domain, s.info, &s.ep, NULL) < 0);
 	s.info->tx_attr->inject_size = size;
 	s.ep = NULL;
 	stack_open_ep(&s, &(struct options){ 0 });

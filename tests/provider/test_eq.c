@@ -10,29 +10,31 @@ static struct fid_eq *open_eq(
 {
 	struct fid_eq *eq;
 	struct fi_eq_attr attr = { .flags = flags, .wait_obj = object };
-	CHECK_EQUAL(fi_eq_open(s->fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_eq_open(s->fabric, &attr, &eq, NULL), 0);
 	return eq;
 }
 
 static void write_event(struct fid_eq *eq, uintptr_t number)
 {
 	struct fi_eq_entry e = { .fid = &eq->fid, .context = (void *)number };
-	CHECK_EQUAL(fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), sizeof(e));
+	assert_int_equal(
+		fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), sizeof(e));
 }
 
 static void check_event(const struct fi_eq_entry *e, uint32_t kind,
 	const struct fid_eq *eq, uintptr_t number)
 {
-	CHECK_EQUAL(kind, FI_NOTIFY);
-	CHECK(e->fid == &eq->fid);
-	CHECK_EQUAL((uintptr_t)e->context, number);
+	assert_int_equal(kind, FI_NOTIFY);
+	assert_true(e->fid == &eq->fid);
+	assert_int_equal((uintptr_t)e->context, number);
 }
 
 static void read_event(struct fid_eq *eq, uint64_t flags, uintptr_t number)
 {
 	struct fi_eq_entry e = { 0 };
 	uint32_t kind = 99;
-	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), flags), sizeof(e));
+	assert_int_equal(
+		fi_eq_read(eq, &kind, &e, sizeof(e), flags), sizeof(e));
 	check_event(&e, kind, eq, number);
 }
 
@@ -70,20 +72,22 @@ static void refuse_case(struct stack *s)
 	struct fi_eq_attr set = { .wait_obj = FI_WAIT_SET };
 	struct fid_eq *eq = NULL;
 	uint32_t kind;
-	CHECK_EQUAL(fi_eq_open(s->fabric, &flags, &eq, NULL), -FI_EINVAL);
-	CHECK_EQUAL(fi_eq_open(s->fabric, &set, &eq, NULL), -FI_ENOSYS);
-	CHECK(eq == NULL);
+	assert_int_equal(fi_eq_open(s->fabric, &flags, &eq, NULL), -FI_EINVAL);
+	assert_int_equal(fi_eq_open(s->fabric, &set, &eq, NULL), -FI_ENOSYS);
+	assert_true(eq == NULL);
 	eq = open_eq(s, 0, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), -FI_EINVAL);
-	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_eq_read(eq, &kind, NULL, 1, 0), -FI_EINVAL);
-	CHECK_EQUAL(
+	assert_int_equal(
+		fi_eq_write(eq, FI_NOTIFY, &e, sizeof(e), 0), -FI_EINVAL);
+	assert_int_equal(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAGAIN);
+	assert_int_equal(fi_eq_read(eq, &kind, NULL, 1, 0), -FI_EINVAL);
+	assert_int_equal(
 		fi_eq_read(eq, &kind, &e, sizeof(e), 1ull << 60), -FI_EINVAL);
-	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_ENOSYS);
-	CHECK_EQUAL(fi_control(&eq->fid, FI_GETWAIT, &kind), -FI_ENODATA);
-	CHECK(fi_eq_strerror(eq, FI_EINVAL, NULL, NULL, 0) != NULL);
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(
+		fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_ENOSYS);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &kind), -FI_ENODATA);
+	assert_true(fi_eq_strerror(eq, FI_EINVAL, NULL, NULL, 0) != NULL);
+	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
 static void refuses(void **state)
@@ -99,13 +103,14 @@ static void order_case(struct stack *s)
 	uint32_t kind;
 	for (uintptr_t i = 0; i < 1000; i++)
 		write_event(eq, i);
-	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e) - 1, 0), -FI_ETOOSMALL);
+	assert_int_equal(
+		fi_eq_read(eq, &kind, &e, sizeof(e) - 1, 0), -FI_ETOOSMALL);
 	for (uintptr_t i = 0; i < 900; i++) {
 		read_event(eq, FI_PEEK, i);
 		read_event(eq, 0, i);
 	}
 	/* The rest goes with the queue. */
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
 static void keeps_order(void **state)
@@ -120,22 +125,22 @@ static void descriptor_case(struct stack *s)
 	struct fid *fid = &eq->fid;
 	enum fi_wait_obj object;
 	int fd;
-	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &fd), 0);
-	CHECK_EQUAL(fi_control(fid, FI_GETWAITOBJ, &object), 0);
-	CHECK_EQUAL(object, FI_WAIT_FD);
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
-	CHECK(!readable(fd));
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(fi_control(fid, FI_GETWAITOBJ, &object), 0);
+	assert_int_equal(object, FI_WAIT_FD);
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), 0);
+	assert_true(!readable(fd));
 	write_event(eq, 1);
 	write_event(eq, 2);
-	CHECK(readable(fd));
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
+	assert_true(readable(fd));
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), -FI_EAGAIN);
 	read_event(eq, FI_PEEK, 1);
 	read_event(eq, 0, 1);
-	CHECK(readable(fd));
+	assert_true(readable(fd));
 	read_event(eq, 0, 2);
-	CHECK(!readable(fd));
-	CHECK_EQUAL(fi_trywait(s->fabric, &fid, 1), 0);
-	CHECK_EQUAL(fi_close(fid), 0);
+	assert_true(!readable(fd));
+	assert_int_equal(fi_trywait(s->fabric, &fid, 1), 0);
+	assert_int_equal(fi_close(fid), 0);
 }
 
 static void has_a_descriptor(void **state)
@@ -150,15 +155,18 @@ static void timeout_case(struct stack *s)
 	struct fi_eq_entry e;
 	uint32_t kind;
 	uint64_t begin = now_ns();
-	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 50, 0), -FI_EAGAIN);
-	CHECK(now_ns() - begin >= 50 * NS_PER_MS);
-	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_EAGAIN);
+	assert_int_equal(
+		fi_eq_sread(eq, &kind, &e, sizeof(e), 50, 0), -FI_EAGAIN);
+	assert_true(now_ns() - begin >= 50 * NS_PER_MS);
+	assert_int_equal(
+		fi_eq_sread(eq, &kind, &e, sizeof(e), 0, 0), -FI_EAGAIN);
 	write_event(eq, 7);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_eq_sread(eq, &kind, &e, sizeof(e), -1, FI_PEEK), sizeof(e));
 	check_event(&e, kind, eq, 7);
-	CHECK_EQUAL(fi_eq_sread(eq, &kind, &e, sizeof(e), -1, 0), sizeof(e));
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	assert_int_equal(
+		fi_eq_sread(eq, &kind, &e, sizeof(e), -1, 0), sizeof(e));
+	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
 static void sleeps_for_a_time(void **state)
@@ -184,7 +192,8 @@ static void *reader_run(void *argument)
 	struct fi_eq_entry e;
 	uint32_t kind;
 	for (;;) {
-		CHECK_EQUAL(fi_eq_sread(r->eq, &kind, &e, sizeof(e), -1, 0),
+		assert_int_equal(
+			fi_eq_sread(r->eq, &kind, &e, sizeof(e), -1, 0),
 			sizeof(e));
 		if (!e.context)
 			return NULL;
@@ -200,8 +209,8 @@ static void readers_case(struct stack *s)
 	uint64_t sum = 0;
 	for (int i = 0; i < READERS; i++) {
 		readers[i] = (struct reader){ .eq = eq };
-		CHECK_EQUAL(pthread_create(&readers[i].thread, NULL, reader_run,
-				    &readers[i]),
+		assert_int_equal(pthread_create(&readers[i].thread, NULL,
+					 reader_run, &readers[i]),
 			0);
 	}
 	for (uintptr_t i = 1; i <= EVENTS; i++) {
@@ -211,11 +220,11 @@ static void readers_case(struct stack *s)
 	for (int i = 0; i < READERS; i++)
 		write_event(eq, 0);
 	for (int i = 0; i < READERS; i++) {
-		CHECK_EQUAL(pthread_join(readers[i].thread, NULL), 0);
+		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
 		sum += readers[i].sum;
 	}
-	CHECK_EQUAL(sum, EVENTS * (EVENTS + 1ull) / 2);
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	assert_int_equal(sum, EVENTS * (EVENTS + 1ull) / 2);
+	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
 static void wakes_several(void **state)
@@ -233,15 +242,15 @@ static void error_read(struct fid_eq *eq, uint32_t version)
 	struct fi_eq_entry e;
 	uint32_t kind;
 	bool old = FI_VERSION_LT(version, FI_VERSION(1, 5));
-	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAVAIL);
-	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), sizeof(error));
-	CHECK_EQUAL(error.err, FI_EINVAL);
-	CHECK_EQUAL(error.data, 0);
+	assert_int_equal(fi_eq_read(eq, &kind, &e, sizeof(e), 0), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
+	assert_int_equal(error.err, FI_EINVAL);
+	assert_int_equal(error.data, 0);
 	/* Entries of old did not have this member. */
-	CHECK_EQUAL(error.err_data_size, old ? mark : 0);
-	CHECK_EQUAL(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_eq_read(eq, &kind, &e, sizeof(e), 0), sizeof(e));
-	CHECK_EQUAL(kind, FI_AV_COMPLETE);
+	assert_int_equal(error.err_data_size, old ? mark : 0);
+	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
+	assert_int_equal(fi_eq_read(eq, &kind, &e, sizeof(e), 0), sizeof(e));
+	assert_int_equal(kind, FI_AV_COMPLETE);
 }
 
 /* An insertion that fails, in a fabric of that version. */
@@ -251,17 +260,17 @@ static void error_of_version(struct stack *s, uint32_t version)
 	struct fi_av_attr attr = { .flags = FI_EVENT };
 	struct stack o = { .info = s->info };
 	s->info->fabric_attr->api_version = version;
-	CHECK_EQUAL(fi_fabric(o.info->fabric_attr, &o.fabric, NULL), 0);
-	CHECK_EQUAL(fi_domain(o.fabric, o.info, &o.domain, NULL), 0);
+	assert_int_equal(fi_fabric(o.info->fabric_attr, &o.fabric, NULL), 0);
+	assert_int_equal(fi_domain(o.fabric, o.info, &o.domain, NULL), 0);
 	struct fid_eq *eq = open_eq(&o, 0, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_av_open(o.domain, &attr, &o.av, NULL), 0);
-	CHECK_EQUAL(fi_av_bind(o.av, &eq->fid, 0), 0);
-	CHECK_EQUAL(fi_av_insert(o.av, nobody, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_av_open(o.domain, &attr, &o.av, NULL), 0);
+	assert_int_equal(fi_av_bind(o.av, &eq->fid, 0), 0);
+	assert_int_equal(fi_av_insert(o.av, nobody, 1, NULL, 0, NULL), 0);
 	error_read(eq, version);
-	CHECK_EQUAL(fi_close(&o.av->fid), 0);
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
-	CHECK_EQUAL(fi_close(&o.domain->fid), 0);
-	CHECK_EQUAL(fi_close(&o.fabric->fid), 0);
+	assert_int_equal(fi_close(&o.av->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&o.domain->fid), 0);
+	assert_int_equal(fi_close(&o.fabric->fid), 0);
 }
 
 static void error_case(struct stack *s)
@@ -279,11 +288,11 @@ static void errors_come_first(void **state)
 static void busy_case(struct stack *s)
 {
 	struct fid_eq *eq = open_eq(s, 0, FI_WAIT_NONE);
-	CHECK_EQUAL(fi_ep_bind(s->ep, &eq->fid, 0), 0);
-	CHECK_EQUAL(fi_close(&eq->fid), -FI_EBUSY);
-	CHECK_EQUAL(fi_close(&s->ep->fid), 0);
+	assert_int_equal(fi_ep_bind(s->ep, &eq->fid, 0), 0);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s->ep->fid), 0);
 	s->ep = NULL;
-	CHECK_EQUAL(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
 static void is_busy_while_bound(void **state)

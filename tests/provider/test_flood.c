@@ -45,8 +45,8 @@ static uint64_t memory_used(void)
 {
 	unsigned long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "r");
-	CHECK(f != NULL);
-	CHECK_EQUAL(fscanf(f, "%*u %lu", &pages), 1);
+	assert_true(f != NULL);
+	assert_int_equal(fscanf(f, "%*u %lu", &pages), 1);
 	fclose(f);
 	return pages * 4096ull;
 }
@@ -55,7 +55,7 @@ static uint64_t memory_used(void)
 static void memory_bounded(uint64_t before)
 {
 	if (!HARNESS_ADDRESS && !HARNESS_THREAD)
-		CHECK(memory_used() - before < MEMORY_MAX);
+		assert_true(memory_used() - before < MEMORY_MAX);
 }
 
 static ssize_t flood_one(struct stack *s, unsigned to, uint64_t i)
@@ -70,7 +70,7 @@ static ssize_t flood_one(struct stack *s, unsigned to, uint64_t i)
 static void flood_check(const uint64_t *message, uint64_t i)
 {
 	for (unsigned at = 0; at < MESSAGE_BYTES / 8; at++)
-		CHECK_EQUAL(message[at], i);
+		assert_int_equal(message[at], i);
 }
 
 static void flood_receive(struct stack *s, unsigned from, uint64_t count)
@@ -96,7 +96,7 @@ static void ping(struct stack *s, unsigned peer, bool first)
 		MUST(s, fi_trecv(s->ep, &word, 8, NULL, s->peers[peer],
 				TAG_PING, 0, &word));
 		cq_expect(s->rxcq, &word);
-		CHECK_EQUAL(word, i);
+		assert_int_equal(word, i);
 		if (!first)
 			MUST(s, fi_tinject(s->ep, &i, 8, s->peers[peer],
 					TAG_PING));
@@ -108,7 +108,7 @@ static void wait_word(struct stack *s, struct member *me, enum word word)
 	uint64_t deadline = soon();
 	while (!atomic_load(member_word(me, word))) {
 		stack_progress(s);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 }
 
@@ -136,11 +136,11 @@ static uint64_t flood_until_halted(struct stack *s, struct member *me)
 	for (;;) {
 		ssize_t r = flood_one(s, 0, sent);
 		if (r == 0) {
-			CHECK(++sent < scaled(FLOOD));
+			assert_true(++sent < scaled(FLOOD));
 			since = 0;
 			continue;
 		}
-		CHECK_EQUAL(r, -FI_EAGAIN);
+		assert_int_equal(r, -FI_EAGAIN);
 		stack_progress(s);
 		since = since ? since : now_ns();
 		if (now_ns() - since > 200 * NS_PER_MS)
@@ -148,7 +148,7 @@ static uint64_t flood_until_halted(struct stack *s, struct member *me)
 	}
 	atomic_store(member_word(me, WORD_HALTED), 1);
 	cq_expect(s->rxcq, &word);
-	CHECK_EQUAL(word, 5);
+	assert_int_equal(word, 5);
 	atomic_store(member_word(me, WORD_HEARD), 1);
 	return sent;
 }
@@ -211,12 +211,12 @@ static void mutual_body(struct member *me, void *argument)
 	while (sent < count || taken < count) {
 		ssize_t r = sent < count ? flood_one(&s, peer, sent)
 					 : -FI_EAGAIN;
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		if (r == 0) {
 			sent++;
 			continue;
 		}
-		CHECK_EQUAL(r, -FI_EAGAIN);
+		assert_int_equal(r, -FI_EAGAIN);
 		if (mutual_take(&s, message, taken) && ++taken < count)
 			mutual_post(&s, peer, message);
 	}
@@ -267,7 +267,7 @@ static void behind_body(struct member *me, void *argument)
 		MUST(&s, fi_trecv(s.ep, &word, 8, NULL, s.peers[1], TAG_WORD, 0,
 				 &word));
 		cq_expect(s.rxcq, &word);
-		CHECK_EQUAL(word, count);
+		assert_int_equal(word, count);
 		flood_receive(&s, 1, count);
 	} else {
 		for (uint64_t i = 0; i < count; i++)
@@ -312,7 +312,7 @@ static void longs_receive(
 		MUST(s, fi_trecv(s->ep, buffer, LONG_BYTES, NULL, s->peers[1],
 				TAG_FLOOD, 0, s));
 		cq_expect(s->rxcq, s);
-		CHECK(content_fits(buffer, LONG_BYTES, 2));
+		assert_true(content_fits(buffer, LONG_BYTES, 2));
 	}
 	(void)me;
 	memory_bounded(before);

@@ -45,16 +45,16 @@ static void recv_way(struct stack *s, unsigned way, void *buffer, size_t length)
 static void check_word(
 	const struct fi_cq_tagged_entry *e, bool has, uint64_t word)
 {
-	CHECK_EQUAL((e->flags & FI_REMOTE_CQ_DATA) != 0, has);
+	assert_int_equal((e->flags & FI_REMOTE_CQ_DATA) != 0, has);
 	if (has)
-		CHECK_EQUAL(e->data, word);
+		assert_int_equal(e->data, word);
 }
 
 static size_t inject_length(struct stack *s, unsigned i)
 {
 	size_t limit = s->info->tx_attr->inject_size;
 	const size_t lengths[] = { 0, 1, 8, 32, 33, 40, 41, 100, limit };
-	CHECK(limit >= 64);
+	assert_true(limit >= 64);
 	return lengths[i % COUNT(lengths)];
 }
 
@@ -72,9 +72,9 @@ static void inject_receive(struct stack *s, unsigned way, unsigned i)
 	static unsigned char buffer[65536];
 	struct fi_cq_tagged_entry e;
 	recv_way(s, way, buffer, sizeof(buffer));
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
-	CHECK_EQUAL(e.len, inject_length(s, i));
-	CHECK(content_fits(buffer, e.len, i));
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
+	assert_int_equal(e.len, inject_length(s, i));
+	assert_true(content_fits(buffer, e.len, i));
 	check_word(&e, way % 2, words[i % COUNT(words)]);
 }
 
@@ -110,9 +110,9 @@ static void inject_too_much_body(struct member *me, void *argument)
 	size_t length = s.info->tx_attr->inject_size + 1;
 	void *buffer = calloc(1, length);
 	ssize_t r = fi_inject(s.ep, buffer, length, s.peers[0]);
-	CHECK(r < 0 && r != -FI_EAGAIN);
+	assert_true(r < 0 && r != -FI_EAGAIN);
 	r = fi_tinject(s.ep, buffer, length, s.peers[0], 1);
-	CHECK(r < 0 && r != -FI_EAGAIN);
+	assert_true(r < 0 && r != -FI_EAGAIN);
 	cq_quiet(s.rxcq);
 	stack_leave(&s, me);
 	free(buffer);
@@ -137,7 +137,7 @@ static void data_send(struct stack *s, bool tagged, void *buffer, size_t length,
 		MUST(s, fi_senddata(s->ep, buffer, length, NULL, word,
 				s->peers[1], s));
 	cq_next(s->txcq, &e);
-	CHECK(e.op_context == s);
+	assert_true(e.op_context == s);
 }
 
 static void data_receive(struct stack *s, bool tagged, void *buffer,
@@ -146,9 +146,9 @@ static void data_receive(struct stack *s, bool tagged, void *buffer,
 	struct fi_cq_tagged_entry e;
 	recv_way(s, tagged ? 3 : 0, buffer, LONG_BYTES);
 	cq_next(s->rxcq, &e);
-	CHECK_EQUAL(e.len, length);
+	assert_int_equal(e.len, length);
 	check_word(&e, true, word);
-	CHECK(content_fits(buffer, length, 4));
+	assert_true(content_fits(buffer, length, 4));
 }
 
 static void data_body(struct member *me, void *argument)
@@ -160,7 +160,7 @@ static void data_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
-	CHECK_EQUAL(s.info->domain_attr->cq_data_size, 8);
+	assert_int_equal(s.info->domain_attr->cq_data_size, 8);
 	content_fill(buffer, LONG_BYTES, 4);
 	for (unsigned i = 0; i < 2 * COUNT(lengths) * COUNT(words); i++) {
 		size_t length = lengths[i / 2 % COUNT(lengths)];
@@ -198,16 +198,16 @@ static void cut_receive(struct stack *s, struct member *me, const struct cut *c)
 	recv_way(s, 2, buffer, c->room);
 	if (!c->unexpected)
 		member_meet(me, s);
-	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ETRUNC);
-	CHECK(e.op_context == buffer);
-	CHECK_EQUAL(e.olen, c->sent - c->room);
-	CHECK_EQUAL(e.tag, 2);
-	CHECK_EQUAL(buffer[c->room], 0xee);
+	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ETRUNC);
+	assert_true(e.op_context == buffer);
+	assert_int_equal(e.olen, c->sent - c->room);
+	assert_int_equal(e.tag, 2);
+	assert_int_equal(buffer[c->room], 0xee);
 	/* What comes next is not disturbed. */
 	recv_way(s, 2, buffer, 100);
 	cq_next(s->rxcq, &next);
-	CHECK_EQUAL(next.len, 9);
-	CHECK(content_fits(buffer, 9, 6));
+	assert_int_equal(next.len, 9);
+	assert_true(content_fits(buffer, 9, 6));
 }
 
 static void cut_send(struct stack *s, struct member *me, const struct cut *c)
@@ -225,10 +225,10 @@ static void cut_send(struct stack *s, struct member *me, const struct cut *c)
 	uint64_t deadline = soon();
 	ssize_t r;
 	while ((r = fi_cq_read(s->txcq, &e, 1)) == -FI_EAGAIN)
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	if (r == -FI_EAVAIL) {
 		struct fi_cq_err_entry error;
-		CHECK_EQUAL(cq_next_error(s->txcq, &error), FI_ETRUNC);
+		assert_int_equal(cq_next_error(s->txcq, &error), FI_ETRUNC);
 	}
 	free(buffer);
 }
@@ -277,10 +277,10 @@ static void self_round(struct stack *s, unsigned char *to, unsigned char *from,
 	if (!posted)
 		MUST(s, fi_trecv(s->ep, to, length, NULL, s->peers[0], 6, 0,
 				to));
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
-	CHECK(e.op_context == to);
-	CHECK_EQUAL(e.len, length);
-	CHECK(content_fits(to, length, length));
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
+	assert_true(e.op_context == to);
+	assert_int_equal(e.len, length);
+	assert_true(content_fits(to, length, length));
 	cq_expect(s->txcq, from);
 }
 

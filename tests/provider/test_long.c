@@ -25,7 +25,7 @@ enum {
 static unsigned char *room(size_t bytes)
 {
 	unsigned char *memory = malloc(bytes);
-	CHECK(memory != NULL);
+	assert_true(memory != NULL);
 	return memory;
 }
 
@@ -86,14 +86,14 @@ static void shape_check(struct stack *s, const struct shape *h, void *to)
 	struct fi_cq_err_entry error;
 	if (h->sent <= h->received) {
 		cq_next(s->rxcq, &e);
-		CHECK(e.op_context == to);
-		CHECK_EQUAL(e.len, h->sent);
+		assert_true(e.op_context == to);
+		assert_int_equal(e.len, h->sent);
 		return;
 	}
-	CHECK_EQUAL(cq_next_error(s->rxcq, &error), FI_ETRUNC);
-	CHECK(error.op_context == to);
-	CHECK_EQUAL(error.len, h->received);
-	CHECK_EQUAL(error.olen, h->sent - h->received);
+	assert_int_equal(cq_next_error(s->rxcq, &error), FI_ETRUNC);
+	assert_true(error.op_context == to);
+	assert_int_equal(error.len, h->received);
+	assert_int_equal(error.olen, h->sent - h->received);
 }
 
 static void shape_receive(
@@ -113,8 +113,8 @@ static void shape_receive(
 	if (!h->unexpected)
 		member_meet(me, s);
 	shape_check(s, h, to);
-	CHECK_EQUAL(memcmp(to, wanted, bytes), 0);
-	CHECK_EQUAL(memcmp(to + h->received, behind, sizeof(behind)), 0);
+	assert_int_equal(memcmp(to, wanted, bytes), 0);
+	assert_int_equal(memcmp(to + h->received, behind, sizeof(behind)), 0);
 	free(wanted);
 	free(to);
 }
@@ -155,7 +155,7 @@ static void self_body(struct member *me, void *argument)
 	MUST(&s, fi_trecv(s.ep, to, 3 * MIB, NULL, s.peers[0], 1, 0, to));
 	cq_expect(s.rxcq, to);
 	cq_expect(s.txcq, from);
-	CHECK(content_fits(to, 3 * MIB, 4));
+	assert_true(content_fits(to, 3 * MIB, 4));
 	stack_close(&s);
 	free(from);
 	free(to);
@@ -186,7 +186,7 @@ static void away_body(struct member *me, void *argument)
 		MUST(&s, fi_trecv(s.ep, buffer, 4 * MIB, NULL, s.peers[0], 1, 0,
 				 buffer));
 		cq_expect(s.rxcq, buffer);
-		CHECK(content_fits(buffer, 4 * MIB, 8));
+		assert_true(content_fits(buffer, 4 * MIB, 8));
 		member_meet(me, &s);
 	}
 	stack_leave(&s, me);
@@ -230,9 +230,9 @@ static void many_check(const struct exchange *x)
 	struct fi_cq_tagged_entry e;
 	for (unsigned i = 0; i < MANY; i++) {
 		cq_next(x->s->rxcq, &e);
-		CHECK_EQUAL(e.len, MANY_BYTES);
-		CHECK(e.op_context == x->to + e.tag * MANY_BYTES);
-		CHECK(content_fits(e.op_context, MANY_BYTES,
+		assert_int_equal(e.len, MANY_BYTES);
+		assert_true(e.op_context == x->to + e.tag * MANY_BYTES);
+		assert_true(content_fits(e.op_context, MANY_BYTES,
 			e.tag * MEMBERS_MAX + x->peer));
 	}
 	for (unsigned i = 0; i < MANY; i++)
@@ -316,13 +316,13 @@ static void dying_reap(
 	if (r == -FI_EAGAIN)
 		return;
 	if (r == -FI_EAVAIL)
-		CHECK_EQUAL(fi_cq_readerr(cq, &error, 0), 1);
+		assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
 	unsigned char *at = r == 1 ? e.op_context : error.op_context;
 	size_t i = (size_t)(at - buffer) / (2 * MIB);
-	CHECK(i < DYING && !ended[i]);
+	assert_true(i < DYING && !ended[i]);
 	ended[i] = true;
 	if (r == 1)
-		CHECK(content_fits(at, 2 * MIB, i));
+		assert_true(content_fits(at, 2 * MIB, i));
 	else
 		content_fill(at, 2 * MIB, i);
 }
@@ -352,11 +352,11 @@ static void dying_body(struct member *me, void *argument)
 	uint64_t deadline = soon();
 	while (me->rank == 1 || !dying_over(ended)) {
 		dying_reap(receives ? s.rxcq : s.txcq, buffer, ended);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 	cq_quiet(s.rxcq);
 	for (unsigned i = 0; i < DYING; i++)
-		CHECK(content_fits(dying_place(buffer, i), 2 * MIB, i));
+		assert_true(content_fits(dying_place(buffer, i), 2 * MIB, i));
 	stack_close(&s);
 	free(buffer);
 }
@@ -392,7 +392,7 @@ static void receivers_may_die(void **state)
 static void check_no_leaks(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-	CHECK_EQUAL(__lsan_do_recoverable_leak_check(), 0);
+	assert_int_equal(__lsan_do_recoverable_leak_check(), 0);
 #endif
 }
 
@@ -412,7 +412,7 @@ static void closing_body(struct member *me, void *argument)
 	memset(x.to, 2, CLOSING * MANY_BYTES);
 	member_meet(me, NULL);
 	for (size_t i = 0; i < CLOSING * MANY_BYTES; i++)
-		CHECK_EQUAL(x.to[i], 2);
+		assert_int_equal(x.to[i], 2);
 	exchange_free(&x);
 	check_no_leaks();
 }

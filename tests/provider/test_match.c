@@ -132,8 +132,8 @@ static bool refused(struct model *m, int error)
 	long failed = failing_end();
 	if (error == 0)
 		return false;
-	CHECK_EQUAL(error, -FI_ENOMEM);
-	CHECK(failed > 0);
+	assert_int_equal(error, -FI_ENOMEM);
+	assert_true(failed > 0);
 	m->refused++;
 	return true;
 }
@@ -163,7 +163,7 @@ static void receive_comes(struct model *m)
 		free(r);
 		return;
 	}
-	CHECK(found == model_message(m, r));
+	assert_true(found == model_message(m, r));
 	if (!found) {
 		model_post(m, r);
 		return;
@@ -197,7 +197,7 @@ static void message_comes(struct model *m)
 	struct receive *wanted = model_receive(m, m->sources[peer], tag);
 	struct receive *found =
 		matcher_receive(&m->matcher, m->sources[peer], tag);
-	CHECK(found == wanted);
+	assert_true(found == wanted);
 	if (!found)
 		model_hold(m, peer, tag);
 	else if (random_below(&m->random, 4))
@@ -212,7 +212,7 @@ static void peer_changes(struct model *m)
 	matcher_known(&m->matcher, peer_at(peer), source);
 	for (unsigned i = 0; i < m->message_count; i++)
 		if (m->messages[i]->from == peer_at(peer))
-			CHECK(m->messages[i]->source == source);
+			assert_true(m->messages[i]->source == source);
 }
 
 static void something_goes(struct model *m)
@@ -236,8 +236,8 @@ static void model_step(struct model *m)
 		something_goes(m);
 	else
 		peer_changes(m);
-	CHECK_EQUAL(m->matcher.held_count, m->message_count);
-	CHECK_EQUAL(m->matcher.held_bytes, 3 * m->message_count);
+	assert_int_equal(m->matcher.held_count, m->message_count);
+	assert_int_equal(m->matcher.held_bytes, 3 * m->message_count);
 }
 
 static void model_end(struct model *m)
@@ -259,9 +259,9 @@ static void model_run(uint64_t seed, unsigned masks, uint64_t steps)
 		m.sources[i] = i % 2 ? i : FI_ADDR_NOTAVAIL;
 	for (uint64_t i = 0; i < steps; i++)
 		model_step(&m);
-	CHECK(m.refused > 0);
+	assert_true(m.refused > 0);
 	model_end(&m);
-	CHECK_EQUAL(atomic_load(&failing.blocks), blocks);
+	assert_int_equal(atomic_load(&failing.blocks), blocks);
 }
 
 static void fits_the_model(void **state)
@@ -292,12 +292,12 @@ static struct receive *many_receives(struct matcher *m, size_t count,
 	uint64_t (*tag)(uint64_t), fi_addr_t source, uint64_t ignore)
 {
 	struct receive *all = calloc(count, sizeof(*all));
-	CHECK(all != NULL);
+	assert_true(all != NULL);
 	for (uint64_t i = 0; i < count; i++) {
 		all[i].tag = tag(i);
 		all[i].source = source;
 		all[i].ignore = ignore;
-		CHECK_EQUAL(matcher_post(m, &all[i]), 0);
+		assert_int_equal(matcher_post(m, &all[i]), 0);
 	}
 	return all;
 }
@@ -306,11 +306,11 @@ static struct unexpected *many_messages(
 	struct matcher *m, size_t count, uint64_t (*tag)(uint64_t))
 {
 	struct unexpected *all = calloc(count, sizeof(*all));
-	CHECK(all != NULL);
+	assert_true(all != NULL);
 	for (uint64_t i = 0; i < count; i++) {
 		all[i].tag = tag(i);
 		all[i].source = 1;
-		CHECK_EQUAL(matcher_hold(m, &all[i]), 0);
+		assert_int_equal(matcher_hold(m, &all[i]), 0);
 	}
 	return all;
 }
@@ -350,12 +350,12 @@ static void receives_take_messages(size_t count, unsigned kind, bool backwards)
 	for (size_t i = 0; i < count; i++) {
 		struct unexpected *u;
 		uint64_t tag = tags[kind](backwards ? count - 1 - i : i);
-		CHECK_EQUAL(matcher_message(&m, 1, tag, 0, &u), 0);
-		CHECK(u != NULL && u->tag == tag);
+		assert_int_equal(matcher_message(&m, 1, tag, 0, &u), 0);
+		assert_true(u != NULL && u->tag == tag);
 		matcher_unhold(&m, u);
 	}
-	CHECK(match_steps <= count * (STEPS_MAX + 4));
-	CHECK_EQUAL(m.held_count, 0);
+	assert_true(match_steps <= count * (STEPS_MAX + 4));
+	assert_int_equal(m.held_count, 0);
 	free(all);
 	matcher_free(&m);
 }
@@ -370,11 +370,11 @@ static void messages_take_receives(size_t count, unsigned kind, bool backwards)
 	for (size_t i = 0; i < count; i++) {
 		uint64_t tag = tags[kind](backwards ? count - 1 - i : i);
 		struct receive *r = matcher_receive(&m, 1, tag);
-		CHECK(r != NULL && r->tag == tag);
-		CHECK(matcher_receive(&m, 1, ~tag) == NULL);
+		assert_true(r != NULL && r->tag == tag);
+		assert_true(matcher_receive(&m, 1, ~tag) == NULL);
 		matcher_unpost(&m, r);
 	}
-	CHECK(match_steps <= count * 2 * STEPS_MAX);
+	assert_true(match_steps <= count * 2 * STEPS_MAX);
 	free(all);
 	matcher_free(&m);
 }
@@ -398,14 +398,15 @@ static void sources_become_known(size_t count, unsigned kind)
 	matcher_init(&m);
 	struct unexpected *all = many_messages(&m, count, tags[kind]);
 	matcher_known(&m, NULL, FI_ADDR_NOTAVAIL);
-	CHECK_EQUAL(matcher_message(&m, 5, ~0ull, 0, &u), 0);
-	CHECK_EQUAL(matcher_message(&m, FI_ADDR_UNSPEC, ~0ull, 0, &u), 0);
+	assert_int_equal(matcher_message(&m, 5, ~0ull, 0, &u), 0);
+	assert_int_equal(matcher_message(&m, FI_ADDR_UNSPEC, ~0ull, 0, &u), 0);
 	match_steps = 0;
 	matcher_known(&m, NULL, 5);
-	CHECK(match_steps <= count * STEPS_MAX);
+	assert_true(match_steps <= count * STEPS_MAX);
 	for (size_t i = 0; i < count; i++) {
-		CHECK_EQUAL(matcher_message(&m, 5, tags[kind](i), 0, &u), 0);
-		CHECK(u == &all[i]);
+		assert_int_equal(
+			matcher_message(&m, 5, tags[kind](i), 0, &u), 0);
+		assert_true(u == &all[i]);
 		matcher_unhold(&m, u);
 	}
 	free(all);
@@ -428,12 +429,12 @@ static void one_receive_is_one_step(void **state)
 	matcher_init(&m);
 	struct receive *r = many_receives(&m, 1, tag_one, 1, 0);
 	match_steps = 0;
-	CHECK(matcher_receive(&m, 1, 77) == r);
-	CHECK_EQUAL(match_steps, 1);
-	CHECK(matcher_receive(&m, 2, 77) == NULL);
-	CHECK(matcher_receive(&m, FI_ADDR_NOTAVAIL, 77) == NULL);
+	assert_true(matcher_receive(&m, 1, 77) == r);
+	assert_int_equal(match_steps, 1);
+	assert_true(matcher_receive(&m, 2, 77) == NULL);
+	assert_true(matcher_receive(&m, FI_ADDR_NOTAVAIL, 77) == NULL);
 	matcher_unpost(&m, r);
-	CHECK(matcher_receive(&m, 1, 77) == NULL);
+	assert_true(matcher_receive(&m, 1, 77) == NULL);
 	free(r);
 	matcher_free(&m);
 }

@@ -14,10 +14,10 @@
 static struct cay_fabric_memory *memory_of(struct stack *s)
 {
 	struct cay_fabric_memory *m = NULL;
-	CHECK_EQUAL(fi_open_ops(&s->ep->fid, CAY_FABRIC_MEMORY, 0, (void **)&m,
-			    NULL),
+	assert_int_equal(fi_open_ops(&s->ep->fid, CAY_FABRIC_MEMORY, 0,
+				 (void **)&m, NULL),
 		0);
-	CHECK_EQUAL(m->size, sizeof(*m));
+	assert_int_equal(m->size, sizeof(*m));
 	return m;
 }
 
@@ -27,7 +27,7 @@ static void owner_waits(struct member *me)
 	uint64_t deadline = soon();
 	while (atomic_load(member_word(me, 30)) < me->count - 1) {
 		nap_ns(NS_PER_MS);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	}
 }
 
@@ -40,7 +40,7 @@ static void count_up(struct stack *s, const struct target *t)
 				t->peer, t->base, t->key, FI_UINT64, FI_SUM,
 				s));
 		cq_expect(s->txcq, s);
-		CHECK(i == 0 || before > last);
+		assert_true(i == 0 || before > last);
 		last = before;
 	}
 }
@@ -76,9 +76,9 @@ static void alone_body(struct member *me, void *argument)
 	struct cay_fabric_memory *m = memory_of(&s);
 	if (me->rank == 0) {
 		r.memory = m->alloc(s.ep, r.bytes);
-		CHECK(r.memory != NULL);
-		CHECK_EQUAL(fi_mr_reg(s.domain, r.memory, r.bytes,
-				    ACCESS_REMOTE, 0, 7, 0, &r.mr, NULL),
+		assert_true(r.memory != NULL);
+		assert_int_equal(fi_mr_reg(s.domain, r.memory, r.bytes,
+					 ACCESS_REMOTE, 0, 7, 0, &r.mr, NULL),
 			0);
 		share(me, &r);
 	}
@@ -86,9 +86,9 @@ static void alone_body(struct member *me, void *argument)
 	if (me->rank == 0) {
 		const uint64_t *word = (const void *)r.memory;
 		owner_waits(me);
-		CHECK_EQUAL(word[0], ROUNDS * (me->count - 1));
-		CHECK_EQUAL(word[1], ROUNDS * (me->count - 1));
-		CHECK_EQUAL(fi_close(&r.mr->fid), 0);
+		assert_int_equal(word[0], ROUNDS * (me->count - 1));
+		assert_int_equal(word[1], ROUNDS * (me->count - 1));
+		assert_int_equal(fi_close(&r.mr->fid), 0);
 		m->free(s.ep, r.memory);
 	} else {
 		const struct target t = { .peer = s.peers[0],
@@ -116,7 +116,7 @@ static void odd_access(struct stack *s, const struct target *t)
 				t->peer, t->base + 8, t->key, FI_UINT64, FI_SUM,
 				s));
 		cq_expect(s->txcq, s);
-		CHECK_EQUAL(before, i);
+		assert_int_equal(before, i);
 	}
 }
 
@@ -130,16 +130,16 @@ static void odd_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	struct cay_fabric_memory *m = memory_of(&s);
 	unsigned char *memory = m->alloc(s.ep, 4096);
-	CHECK(memory != NULL);
-	CHECK_EQUAL(fi_mr_reg(s.domain, memory + 4, 100, ACCESS_REMOTE, 0, 7, 0,
-			    &mr, NULL),
+	assert_true(memory != NULL);
+	assert_int_equal(fi_mr_reg(s.domain, memory + 4, 100, ACCESS_REMOTE, 0,
+				 7, 0, &mr, NULL),
 		0);
 	region_share(
 		&s, me, &(struct region){ .memory = memory, .mr = mr }, 1, &t);
 	if (me->rank == 0)
 		odd_access(&s, &t);
 	member_meet(me, &s);
-	CHECK_EQUAL(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
 	m->free(s.ep, memory);
 	stack_leave(&s, me);
 }
@@ -157,13 +157,14 @@ static void refused_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ .disabled = true });
 	struct cay_fabric_memory *m = memory_of(&s);
-	CHECK(m->alloc(s.ep, 100) == NULL && errno == ENOTCONN);
-	CHECK_EQUAL(
+	assert_true(m->alloc(s.ep, 100) == NULL && errno == ENOTCONN);
+	assert_int_equal(
 		fi_open_ops(&s.ep->fid, "other", 0, &ops, NULL), -FI_ENOSYS);
-	CHECK_EQUAL(fi_open_ops(&s.ep->fid, CAY_FABRIC_MEMORY, 1, &ops, NULL),
+	assert_int_equal(
+		fi_open_ops(&s.ep->fid, CAY_FABRIC_MEMORY, 1, &ops, NULL),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_enable(s.ep), 0);
-	CHECK(m->alloc(s.ep, 0) == NULL && errno == EINVAL);
+	assert_int_equal(fi_enable(s.ep), 0);
+	assert_true(m->alloc(s.ep, 0) == NULL && errno == EINVAL);
 	m->free(s.ep, NULL);
 	stack_leave(&s, me);
 }

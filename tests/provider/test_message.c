@@ -59,8 +59,8 @@ static void check_sent(struct stack *s, bool tagged, void *context)
 {
 	struct fi_cq_tagged_entry e;
 	cq_next(s->txcq, &e);
-	CHECK(e.op_context == context);
-	CHECK_EQUAL(e.flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED),
+	assert_true(e.op_context == context);
+	assert_int_equal(e.flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED),
 		FI_SEND | kind_flags(tagged));
 }
 
@@ -68,14 +68,14 @@ static void check_received(struct stack *s, bool tagged, size_t length,
 	uint64_t tag, void *context)
 {
 	struct fi_cq_tagged_entry e;
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
-	CHECK(e.op_context == context);
-	CHECK_EQUAL(e.flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED |
-				      FI_REMOTE_CQ_DATA | FI_MULTI_RECV),
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
+	assert_true(e.op_context == context);
+	assert_int_equal(e.flags & (FI_SEND | FI_RECV | FI_MSG | FI_TAGGED |
+					   FI_REMOTE_CQ_DATA | FI_MULTI_RECV),
 		FI_RECV | kind_flags(tagged));
-	CHECK_EQUAL(e.len, length);
+	assert_int_equal(e.len, length);
 	if (tagged)
-		CHECK_EQUAL(e.tag, tag);
+		assert_int_equal(e.tag, tag);
 }
 
 /* ---- sizes ---- */
@@ -102,15 +102,15 @@ static void size_receive(struct stack *s, struct member *me,
 	if (!k->unexpected)
 		member_meet(me, s);
 	check_received(s, k->tagged, sizes[i], i, buffer + i);
-	CHECK(content_fits(buffer, sizes[i], i));
-	CHECK_EQUAL(buffer[sizes[i]], 0xee);
+	assert_true(content_fits(buffer, sizes[i], i));
+	assert_int_equal(buffer[sizes[i]], 0xee);
 }
 
 static void sizes_body(struct member *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = malloc(64 * MIB + 64);
-	CHECK(buffer != NULL);
+	assert_true(buffer != NULL);
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
@@ -167,9 +167,9 @@ static void several_receive(struct stack *s, struct member *me,
 		cq_next(s->rxcq, &e);
 		size_t at = (size_t)((unsigned char(*)[300000])e.op_context -
 				     buffers);
-		CHECK(at < SEVERAL);
-		CHECK_EQUAL(e.len, several_length((unsigned)at));
-		CHECK(content_fits(buffers[at], e.len, at));
+		assert_true(at < SEVERAL);
+		assert_int_equal(e.len, several_length((unsigned)at));
+		assert_true(content_fits(buffers[at], e.len, at));
 	}
 }
 
@@ -179,7 +179,7 @@ static void several_body(struct member *me, void *argument)
 	const struct kind *k = argument;
 	struct stack s;
 	unsigned char(*buffers)[300000] = malloc(SEVERAL * sizeof(*buffers));
-	CHECK(buffers != NULL);
+	assert_true(buffers != NULL);
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	if (me->rank == 0) {
@@ -237,7 +237,7 @@ static void pieces_check(
 	unsigned char whole[65536], *at = whole;
 	for (size_t i = 0; i < count; at += iov[i++].iov_len)
 		memcpy(at, iov[i].iov_base, iov[i].iov_len);
-	CHECK(content_fits(whole, length, seed));
+	assert_true(content_fits(whole, length, seed));
 }
 
 static ssize_t pieces_send(struct stack *s, bool tagged,
@@ -264,7 +264,7 @@ static void pieces_round(struct stack *s, struct member *me,
 	size_t limit = me->rank == 0 ? s->info->tx_attr->iov_limit
 				     : s->info->rx_attr->iov_limit;
 	struct iovec iov[16];
-	CHECK(limit >= 2);
+	assert_true(limit >= 2);
 	size_t count = 1 + (round + me->rank) % (limit < 16 ? limit : 16);
 	cut(iov, count, buffer, length);
 	if (me->rank == 0) {
@@ -340,14 +340,14 @@ static void msg_check(struct stack *s, unsigned i, bool tagged)
 {
 	struct fi_cq_tagged_entry e;
 	bool data = msgs[i].flags & FI_REMOTE_CQ_DATA;
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
-	CHECK(e.op_context == s);
-	CHECK_EQUAL(e.len, msgs[i].length);
-	CHECK_EQUAL((e.flags & FI_REMOTE_CQ_DATA) != 0, data);
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
+	assert_true(e.op_context == s);
+	assert_int_equal(e.len, msgs[i].length);
+	assert_int_equal((e.flags & FI_REMOTE_CQ_DATA) != 0, data);
 	if (data)
-		CHECK_EQUAL(e.data, msgs[i].data);
+		assert_int_equal(e.data, msgs[i].data);
 	if (tagged)
-		CHECK_EQUAL(e.tag, 9);
+		assert_int_equal(e.tag, 9);
 }
 
 static void msg_round(

@@ -16,7 +16,7 @@ static int reg(struct stack *s, void *at, size_t bytes, uint64_t access,
 
 static void close_mr(struct fid_mr *mr)
 {
-	CHECK_EQUAL(fi_close(&mr->fid), 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
 /* ---- alone ---- */
@@ -28,26 +28,31 @@ static void refusals_body(struct member *me, void *argument)
 	const struct iovec iov[2] = { { memory, 8 }, { memory + 8, 8 } };
 	(void)me, (void)argument;
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
-	CHECK_EQUAL(reg(&s, NULL, 8, FI_REMOTE_READ, 1, 0, &mr), -FI_EINVAL);
-	CHECK_EQUAL(reg(&s, memory, 0, FI_REMOTE_READ, 1, 0, &mr), -FI_EINVAL);
-	CHECK_EQUAL(reg(&s, memory, SIZE_MAX, FI_REMOTE_READ, 1, 0, &mr),
+	assert_int_equal(
+		reg(&s, NULL, 8, FI_REMOTE_READ, 1, 0, &mr), -FI_EINVAL);
+	assert_int_equal(
+		reg(&s, memory, 0, FI_REMOTE_READ, 1, 0, &mr), -FI_EINVAL);
+	assert_int_equal(reg(&s, memory, SIZE_MAX, FI_REMOTE_READ, 1, 0, &mr),
 		-FI_EINVAL);
-	CHECK_EQUAL(reg(&s, memory, 8, FI_TAGGED, 1, 0, &mr), -FI_EINVAL);
-	CHECK_EQUAL(reg(&s, memory, 8, FI_REMOTE_READ, 1, FI_RMA_EVENT, &mr),
+	assert_int_equal(reg(&s, memory, 8, FI_TAGGED, 1, 0, &mr), -FI_EINVAL);
+	assert_int_equal(
+		reg(&s, memory, 8, FI_REMOTE_READ, 1, FI_RMA_EVENT, &mr),
 		-FI_EOPNOTSUPP);
-	CHECK_EQUAL(reg(&s, memory, 8, FI_REMOTE_READ, 1, 1, &mr), -FI_EINVAL);
-	CHECK_EQUAL(reg(&s, memory, 8, FI_REMOTE_READ, FI_KEY_NOTAVAIL, 0, &mr),
+	assert_int_equal(
+		reg(&s, memory, 8, FI_REMOTE_READ, 1, 1, &mr), -FI_EINVAL);
+	assert_int_equal(
+		reg(&s, memory, 8, FI_REMOTE_READ, FI_KEY_NOTAVAIL, 0, &mr),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_mr_reg(s.domain, memory, 8, FI_REMOTE_READ, 8, 1, 0, &mr,
-			    NULL),
+	assert_int_equal(fi_mr_reg(s.domain, memory, 8, FI_REMOTE_READ, 8, 1, 0,
+				 &mr, NULL),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_mr_regv(s.domain, iov, 2, FI_REMOTE_READ, 0, 1, 0, &mr,
-			    NULL),
+	assert_int_equal(fi_mr_regv(s.domain, iov, 2, FI_REMOTE_READ, 0, 1, 0,
+				 &mr, NULL),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_mr_regv(s.domain, iov, 0, FI_REMOTE_READ, 0, 1, 0, &mr,
-			    NULL),
+	assert_int_equal(fi_mr_regv(s.domain, iov, 0, FI_REMOTE_READ, 0, 1, 0,
+				 &mr, NULL),
 		-FI_EINVAL);
-	CHECK_EQUAL(fi_mr_regattr(s.domain, NULL, 0, &mr), -FI_EINVAL);
+	assert_int_equal(fi_mr_regattr(s.domain, NULL, 0, &mr), -FI_EINVAL);
 	stack_close(&s);
 }
 
@@ -71,21 +76,22 @@ static void calls_body(struct member *me, void *argument)
 		.context = &s };
 	(void)me, (void)argument;
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
-	CHECK_EQUAL(fi_mr_regattr(s.domain, &attr, 0, &mr), 0);
-	CHECK(mr->fid.context == &s && fi_mr_desc(mr) != NULL);
-	CHECK_EQUAL(fi_mr_key(mr), 1ull << 40);
-	CHECK_EQUAL(fi_mr_regattr(s.domain, &attr, 0, &other), -FI_ENOKEY);
-	CHECK_EQUAL(fi_mr_raw_attr(mr, &base, (uint8_t *)&key, &bytes, 0),
+	assert_int_equal(fi_mr_regattr(s.domain, &attr, 0, &mr), 0);
+	assert_true(mr->fid.context == &s && fi_mr_desc(mr) != NULL);
+	assert_int_equal(fi_mr_key(mr), 1ull << 40);
+	assert_int_equal(fi_mr_regattr(s.domain, &attr, 0, &other), -FI_ENOKEY);
+	assert_int_equal(fi_mr_raw_attr(mr, &base, (uint8_t *)&key, &bytes, 0),
 		-FI_ETOOSMALL);
-	CHECK_EQUAL(bytes, 8);
-	CHECK_EQUAL(fi_mr_raw_attr(mr, &base, (uint8_t *)&key, &bytes, 0), 0);
-	CHECK(key == 1ull << 40 && base == 0);
-	CHECK_EQUAL(fi_mr_enable(mr), 0);
-	CHECK_EQUAL(fi_mr_refresh(mr, NULL, 0, 0), 0);
-	CHECK_EQUAL(fi_mr_bind(mr, &s.ep->fid, 0), -FI_ENOSYS);
-	CHECK_EQUAL(fi_close(&s.domain->fid), -FI_EBUSY);
+	assert_int_equal(bytes, 8);
+	assert_int_equal(
+		fi_mr_raw_attr(mr, &base, (uint8_t *)&key, &bytes, 0), 0);
+	assert_true(key == 1ull << 40 && base == 0);
+	assert_int_equal(fi_mr_enable(mr), 0);
+	assert_int_equal(fi_mr_refresh(mr, NULL, 0, 0), 0);
+	assert_int_equal(fi_mr_bind(mr, &s.ep->fid, 0), -FI_ENOSYS);
+	assert_int_equal(fi_close(&s.domain->fid), -FI_EBUSY);
 	close_mr(mr);
-	CHECK_EQUAL(fi_mr_regattr(s.domain, &attr, 0, &mr), 0);
+	assert_int_equal(fi_mr_regattr(s.domain, &attr, 0, &mr), 0);
 	close_mr(mr);
 	stack_close(&s);
 }
@@ -113,17 +119,17 @@ static void provider_keys_body(struct member *me, void *argument)
 	(void)me, (void)argument;
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
 			       .mr_mode = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR });
-	CHECK(s.info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+	assert_true(s.info->domain_attr->mr_mode & FI_MR_PROV_KEY);
 	for (unsigned i = 0; i < REGIONS; i++) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			reg(&s, memory, 8 + i, ACCESS_REMOTE, 7, 0, &mrs[i]),
 			0);
 		keys[i] = fi_mr_key(mrs[i]);
-		CHECK(keys[i] != FI_KEY_NOTAVAIL);
+		assert_true(keys[i] != FI_KEY_NOTAVAIL);
 	}
 	qsort(keys, REGIONS, sizeof(keys[0]), by_key);
 	for (unsigned i = 1; i < REGIONS; i++)
-		CHECK(keys[i] != keys[i - 1]);
+		assert_true(keys[i] != keys[i - 1]);
 	for (unsigned i = 0; i < REGIONS; i++)
 		close_mr(mrs[i * 7 % REGIONS]);
 	stack_close(&s);
@@ -146,7 +152,7 @@ static int write_to(struct stack *s, uint64_t address, uint64_t key, uint64_t v)
 	ssize_t r;
 	MUST(s, fi_write(s->ep, &v, 8, NULL, s->peers[1], address, key, &v));
 	while ((r = fi_cq_read(s->txcq, &e, 1)) == -FI_EAGAIN)
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 	if (r == 1)
 		return 0;
 	return cq_next_error(s->txcq, &error);
@@ -162,19 +168,24 @@ static uint64_t word_at(size_t offset)
 /* Keys 1 and 2 before the endpoint is enabled, and 3 after. */
 static void times_owner(struct stack *s, struct member *me, struct fid_mr **mrs)
 {
-	CHECK_EQUAL(reg(s, memory, 64, ACCESS_REMOTE, 1, 0, &mrs[0]), 0);
-	CHECK_EQUAL(reg(s, memory + 64, 64, FI_REMOTE_READ, 2, 0, &mrs[1]), 0);
+	assert_int_equal(reg(s, memory, 64, ACCESS_REMOTE, 1, 0, &mrs[0]), 0);
+	assert_int_equal(
+		reg(s, memory + 64, 64, FI_REMOTE_READ, 2, 0, &mrs[1]), 0);
 	stack_open_ep(s, &(struct options){ 0 });
-	CHECK_EQUAL(reg(s, memory + 128, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
+	assert_int_equal(
+		reg(s, memory + 128, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
 	stack_join(s, me);
 	member_meet(me, s);
-	CHECK(word_at(56) == 11 && word_at(64) == 0 && word_at(128) == 33);
+	assert_true(
+		word_at(56) == 11 && word_at(64) == 0 && word_at(128) == 33);
 	close_mr(mrs[0]);
 	close_mr(mrs[2]);
-	CHECK_EQUAL(reg(s, memory + 256, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
+	assert_int_equal(
+		reg(s, memory + 256, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
 	member_meet(me, s);
 	member_meet(me, s);
-	CHECK(word_at(56) == 11 && word_at(128) == 33 && word_at(256) == 44);
+	assert_true(
+		word_at(56) == 11 && word_at(128) == 33 && word_at(256) == 44);
 	close_mr(mrs[1]);
 	close_mr(mrs[2]);
 }
@@ -183,16 +194,16 @@ static void times_writer(struct stack *s, struct member *me)
 {
 	stack_open_ep(s, &(struct options){ 0 });
 	stack_join(s, me);
-	CHECK_EQUAL(write_to(s, 56, 1, 11), 0);
-	CHECK_EQUAL(write_to(s, 0, 2, 22), FI_EACCES);
-	CHECK_EQUAL(write_to(s, 0, 3, 33), 0);
-	CHECK_EQUAL(write_to(s, 57, 1, 99), FI_EINVAL);
-	CHECK_EQUAL(write_to(s, UINT64_MAX, 1, 99), FI_EINVAL);
-	CHECK_EQUAL(write_to(s, 0, 4, 99), FI_EKEYREJECTED);
+	assert_int_equal(write_to(s, 56, 1, 11), 0);
+	assert_int_equal(write_to(s, 0, 2, 22), FI_EACCES);
+	assert_int_equal(write_to(s, 0, 3, 33), 0);
+	assert_int_equal(write_to(s, 57, 1, 99), FI_EINVAL);
+	assert_int_equal(write_to(s, UINT64_MAX, 1, 99), FI_EINVAL);
+	assert_int_equal(write_to(s, 0, 4, 99), FI_EKEYREJECTED);
 	member_meet(me, s);
 	member_meet(me, s);
-	CHECK_EQUAL(write_to(s, 0, 1, 99), FI_EKEYREJECTED);
-	CHECK_EQUAL(write_to(s, 0, 3, 44), 0);
+	assert_int_equal(write_to(s, 0, 1, 99), FI_EKEYREJECTED);
+	assert_int_equal(write_to(s, 0, 3, 44), 0);
 	member_meet(me, s);
 }
 
@@ -227,15 +238,15 @@ static void again_body(struct member *me, void *argument)
 	for (uint64_t i = 1; i <= turns; i++) {
 		size_t at = i % 100 * 8;
 		if (me->rank == 1)
-			CHECK_EQUAL(reg(&s, memory + at, 8, ACCESS_REMOTE, 5, 0,
-					    &mr),
+			assert_int_equal(reg(&s, memory + at, 8, ACCESS_REMOTE,
+						 5, 0, &mr),
 				0);
 		member_meet(me, &s);
 		if (me->rank == 0)
-			CHECK_EQUAL(write_to(&s, 0, 5, i), 0);
+			assert_int_equal(write_to(&s, 0, 5, i), 0);
 		member_meet(me, &s);
 		if (me->rank == 1) {
-			CHECK_EQUAL(word_at(at), i);
+			assert_int_equal(word_at(at), i);
 			close_mr(mr);
 		}
 	}
@@ -255,20 +266,20 @@ static void all_memory_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
 	if (me->rank == 1) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			reg(&s, NULL, SIZE_MAX, ACCESS_REMOTE, 9, 0, &mr), 0);
 		atomic_store(member_word(me, 0), (uintptr_t)(memory + 8));
 	}
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		uint64_t address = atomic_load(member_word(me, 0));
-		CHECK_EQUAL(write_to(&s, address, 9, 55), 0);
-		CHECK_EQUAL(write_to(&s, 8, 9, 55), FI_EINVAL);
-		CHECK_EQUAL(write_to(&s, 1ull << 46, 9, 55), FI_EFAULT);
+		assert_int_equal(write_to(&s, address, 9, 55), 0);
+		assert_int_equal(write_to(&s, 8, 9, 55), FI_EINVAL);
+		assert_int_equal(write_to(&s, 1ull << 46, 9, 55), FI_EFAULT);
 	}
 	member_meet(me, &s);
 	if (me->rank == 1) {
-		CHECK_EQUAL(word_at(8), 55);
+		assert_int_equal(word_at(8), 55);
 		close_mr(mr);
 	}
 	stack_leave(&s, me);

@@ -26,14 +26,14 @@ static ssize_t post_multi(struct stack *s, void *buffer, size_t length)
 static void set_min(struct stack *s, size_t bytes)
 {
 	size_t read = 0, length = sizeof(read);
-	CHECK_EQUAL(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT,
-			    FI_OPT_MIN_MULTI_RECV, &bytes, sizeof(bytes)),
+	assert_int_equal(fi_setopt(&s->ep->fid, FI_OPT_ENDPOINT,
+				 FI_OPT_MIN_MULTI_RECV, &bytes, sizeof(bytes)),
 		0);
-	CHECK_EQUAL(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT,
-			    FI_OPT_MIN_MULTI_RECV, &read, &length),
+	assert_int_equal(fi_getopt(&s->ep->fid, FI_OPT_ENDPOINT,
+				 FI_OPT_MIN_MULTI_RECV, &read, &length),
 		0);
-	CHECK_EQUAL(length, sizeof(read));
-	CHECK_EQUAL(read, bytes);
+	assert_int_equal(length, sizeof(read));
+	assert_int_equal(read, bytes);
 }
 
 static size_t length_of(unsigned i, bool longs)
@@ -48,7 +48,7 @@ static void open_multi(
 	struct stack *s, struct member *me, const struct options *o)
 {
 	stack_open(s, o);
-	CHECK(s->info->caps & FI_MULTI_RECV);
+	assert_true(s->info->caps & FI_MULTI_RECV);
 	set_min(s, MIN_BYTES);
 	stack_join(s, me);
 }
@@ -78,10 +78,10 @@ static void multi_check(const struct fi_cq_tagged_entry *e, unsigned i,
 	size_t length, unsigned char (*buffers)[BUFFER_BYTES])
 {
 	unsigned char *buffer = e->op_context, *at = e->buf;
-	CHECK(buffer == buffers[0] || buffer == buffers[1]);
-	CHECK(at >= buffer && at + e->len <= buffer + BUFFER_BYTES);
-	CHECK_EQUAL(e->len, length);
-	CHECK(content_fits(at, length, i));
+	assert_true(buffer == buffers[0] || buffer == buffers[1]);
+	assert_true(at >= buffer && at + e->len <= buffer + BUFFER_BYTES);
+	assert_int_equal(e->len, length);
+	assert_true(content_fits(at, length, i));
 }
 
 /* A long message may complete later than a short one behind it. */
@@ -94,7 +94,7 @@ static unsigned multi_which(
 			seen[i] = true;
 			return i;
 		}
-	CHECK(!"a message that was sent");
+	fail_msg("a message that was sent");
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static void multi_receive(struct stack *s, const struct plan *p)
 			MUST(s, post_multi(s, e.op_context, BUFFER_BYTES));
 		}
 	}
-	CHECK(released > 10);
+	assert_true(released > 10);
 }
 
 static void multi_body(struct member *me, void *argument)
@@ -166,9 +166,9 @@ static void last_receive(struct stack *s, struct member *me)
 	member_meet(me, s);
 	for (unsigned i = 0; i < 3; i++) {
 		cq_next(s->rxcq, &e);
-		CHECK(e.op_context == buffer);
-		CHECK_EQUAL(e.len, 3000);
-		CHECK_EQUAL((e.flags & FI_MULTI_RECV) != 0, i == 2);
+		assert_true(e.op_context == buffer);
+		assert_int_equal(e.len, 3000);
+		assert_int_equal((e.flags & FI_MULTI_RECV) != 0, i == 2);
 	}
 	/* The fourth one found no room. */
 	cq_quiet(s->rxcq);
@@ -234,13 +234,13 @@ static void cut_receive(struct stack *s, struct member *me)
 	MUST(s, post_multi(s, buffer, sizeof(buffer)));
 	member_meet(me, s);
 	/* The buffer has room for the minimum, but not for this one. */
-	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ETRUNC);
-	CHECK(e.op_context == buffer);
-	CHECK_EQUAL(e.olen, 8000 - sizeof(buffer));
+	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ETRUNC);
+	assert_true(e.op_context == buffer);
+	assert_int_equal(e.olen, 8000 - sizeof(buffer));
 	MUST(s, post_multi(s, buffer, sizeof(buffer)));
-	CHECK_EQUAL(fi_cancel(&s->ep->fid, buffer), 0);
-	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ECANCELED);
-	CHECK(e.op_context == buffer);
+	assert_int_equal(fi_cancel(&s->ep->fid, buffer), 0);
+	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ECANCELED);
+	assert_true(e.op_context == buffer);
 	cq_quiet(s->rxcq);
 }
 
@@ -275,22 +275,22 @@ static void option_receive(struct stack *s, struct member *me, size_t later)
 {
 	unsigned char *buffer = malloc(SLOW_BYTES + 3 * MIN_BYTES);
 	struct fi_cq_tagged_entry e;
-	CHECK(buffer != NULL);
+	assert_true(buffer != NULL);
 	MUST(s, post_multi(s, buffer, SLOW_BYTES + 3 * MIN_BYTES));
 	member_meet(me, s);
 	member_meet(me, NULL);
 	stack_progress(s);
 	set_min(s, later);
 	cq_next(s->rxcq, &e);
-	CHECK_EQUAL(e.len, SLOW_BYTES);
-	CHECK(!(e.flags & FI_MULTI_RECV));
+	assert_int_equal(e.len, SLOW_BYTES);
+	assert_true(!(e.flags & FI_MULTI_RECV));
 	member_meet(me, s);
 	cq_next(s->rxcq, &e);
-	CHECK_EQUAL(e.len, 3000);
-	CHECK(!(e.flags & FI_MULTI_RECV));
+	assert_int_equal(e.len, 3000);
+	assert_true(!(e.flags & FI_MULTI_RECV));
 	cq_next(s->rxcq, &e);
-	CHECK_EQUAL(e.len, 6000);
-	CHECK(e.flags & FI_MULTI_RECV);
+	assert_int_equal(e.len, 6000);
+	assert_true(e.flags & FI_MULTI_RECV);
 	cq_quiet(s->rxcq);
 	free(buffer);
 }
@@ -298,7 +298,7 @@ static void option_receive(struct stack *s, struct member *me, size_t later)
 static void option_send(struct stack *s, struct member *me)
 {
 	unsigned char *from = calloc(1, SLOW_BYTES);
-	CHECK(from != NULL);
+	assert_true(from != NULL);
 	member_meet(me, s);
 	MUST(s, fi_send(s->ep, from, SLOW_BYTES, NULL, s->peers[1], from));
 	member_meet(me, NULL);
@@ -340,12 +340,12 @@ static void legacy_receive(struct stack *s)
 	MUST(s, fi_recvmsg(s->ep, &m, FI_MULTI_RECV));
 	for (unsigned i = 0; i < 2; i++) {
 		cq_next(s->rxcq, &e);
-		CHECK_EQUAL(e.len, 100);
-		CHECK(e.flags & FI_RECV && !(e.flags & FI_MULTI_RECV));
+		assert_int_equal(e.len, 100);
+		assert_true(e.flags & FI_RECV && !(e.flags & FI_MULTI_RECV));
 	}
 	cq_next(s->rxcq, &e);
-	CHECK(e.op_context == buffer);
-	CHECK_EQUAL(e.flags, FI_MULTI_RECV);
+	assert_true(e.op_context == buffer);
+	assert_int_equal(e.flags, FI_MULTI_RECV);
 	cq_quiet(s->rxcq);
 }
 

@@ -25,8 +25,8 @@ static void expect_nothing(struct stack *s, uint64_t tag, uint64_t flags)
 	struct fi_context context;
 	struct fi_cq_err_entry e;
 	MUST(s, look(s, tag, FI_PEEK | flags, &context));
-	CHECK_EQUAL(cq_next_error(s->rxcq, &e), FI_ENOMSG);
-	CHECK(e.op_context == &context);
+	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ENOMSG);
+	assert_true(e.op_context == &context);
 }
 
 /* Looks until it is there. */
@@ -39,15 +39,15 @@ static void find(struct stack *s, uint64_t tag, uint64_t flags,
 		ssize_t r;
 		MUST(s, look(s, tag, FI_PEEK | flags, context));
 		while ((r = fi_cq_read(s->rxcq, e, 1)) == -FI_EAGAIN)
-			CHECK(now_ns() < deadline);
+			assert_true(now_ns() < deadline);
 		if (r == 1)
 			break;
-		CHECK_EQUAL(r, -FI_EAVAIL);
-		CHECK_EQUAL(fi_cq_readerr(s->rxcq, &error, 0), 1);
-		CHECK_EQUAL(error.err, FI_ENOMSG);
-		CHECK(now_ns() < deadline);
+		assert_int_equal(r, -FI_EAVAIL);
+		assert_int_equal(fi_cq_readerr(s->rxcq, &error, 0), 1);
+		assert_int_equal(error.err, FI_ENOMSG);
+		assert_true(now_ns() < deadline);
 	}
-	CHECK(e->op_context == context);
+	assert_true(e->op_context == context);
 }
 
 /* Three small ones and a long one, with data, tags 1, 1, 2 and 3. */
@@ -76,12 +76,12 @@ static void sent_four(struct stack *s)
 
 static void check_found(const struct fi_cq_tagged_entry *e, unsigned i)
 {
-	CHECK_EQUAL(e->len, length_of(i));
-	CHECK_EQUAL(e->tag, tag_of(i));
-	CHECK(e->flags & FI_TAGGED);
-	CHECK(e->flags & FI_RECV);
-	CHECK(e->flags & FI_REMOTE_CQ_DATA);
-	CHECK_EQUAL(e->data, 100 + i);
+	assert_int_equal(e->len, length_of(i));
+	assert_int_equal(e->tag, tag_of(i));
+	assert_true(e->flags & FI_TAGGED);
+	assert_true(e->flags & FI_RECV);
+	assert_true(e->flags & FI_REMOTE_CQ_DATA);
+	assert_int_equal(e->data, 100 + i);
 }
 
 static void find_four(
@@ -99,9 +99,9 @@ static void receive_four(struct stack *s, unsigned i, unsigned char *buffer)
 	MUST(s, fi_trecv(s->ep, buffer, LONG_BYTES, NULL, s->peers[0],
 			tag_of(i), 0, s));
 	cq_next(s->rxcq, &e);
-	CHECK(e.op_context == s);
+	assert_true(e.op_context == s);
 	check_found(&e, i);
-	CHECK(content_fits(buffer, length_of(i), 1));
+	assert_true(content_fits(buffer, length_of(i), 1));
 }
 
 /* ---- what the receiver does with the four ---- */
@@ -133,9 +133,9 @@ static void claim_now(struct stack *s, unsigned i, unsigned char *buffer,
 	memset(buffer, 0, LONG_BYTES);
 	MUST(s, fi_trecvmsg(s->ep, &m, FI_CLAIM));
 	cq_next(s->rxcq, &e);
-	CHECK(e.op_context == context);
+	assert_true(e.op_context == context);
 	check_found(&e, i);
-	CHECK(content_fits(buffer, length_of(i), 1));
+	assert_true(content_fits(buffer, length_of(i), 1));
 }
 
 /* What is claimed is nobody else's. */
@@ -162,7 +162,7 @@ static void claims_and_discards(struct stack *s, unsigned char *buffer)
 		struct fi_cq_tagged_entry e;
 		MUST(s, look(s, tag_of(i), FI_CLAIM | FI_DISCARD, &context[i]));
 		cq_next(s->rxcq, &e);
-		CHECK(e.op_context == &context[i]);
+		assert_true(e.op_context == &context[i]);
 	}
 	(void)buffer;
 	for (unsigned i = 0; i < 4; i++)
@@ -249,10 +249,10 @@ static void wrong_body(struct member *me, void *argument)
 		struct fi_cq_err_entry e;
 		cq_next_error(s.rxcq, &e);
 	} else {
-		CHECK(r != -FI_EAGAIN);
+		assert_true(r != -FI_EAGAIN);
 	}
 	r = look(&s, 1, FI_DISCARD, &never);
-	CHECK(r < 0 && r != -FI_EAGAIN);
+	assert_true(r < 0 && r != -FI_EAGAIN);
 	cq_quiet(s.rxcq);
 	stack_leave(&s, me);
 }

@@ -28,7 +28,7 @@ static void scene_open(struct scene *c, struct member *me,
 	region_open(&c->s, &c->mine, bytes, ACCESS_REMOTE);
 	region_share(&c->s, me, &c->mine, 1, &c->to);
 	c->near = calloc(1, bytes);
-	CHECK(c->near != NULL);
+	assert_true(c->near != NULL);
 }
 
 static void scene_close(struct scene *c, struct member *me)
@@ -43,8 +43,8 @@ static void expect(struct fid_cq *cq, void *context, uint64_t flags)
 {
 	struct fi_cq_tagged_entry e;
 	cq_next(cq, &e);
-	CHECK(e.op_context == context);
-	CHECK_EQUAL(e.flags & (FI_RMA | FI_READ | FI_WRITE), flags);
+	assert_true(e.op_context == context);
+	assert_int_equal(e.flags & (FI_RMA | FI_READ | FI_WRITE), flags);
 }
 
 static void put(struct scene *c, size_t at, const void *from, size_t length)
@@ -73,7 +73,7 @@ static void lengths_access(struct scene *c)
 		put(c, at, c->near, lengths[i]);
 		memset(c->near, 0, lengths[i]);
 		get(c, at, c->near, lengths[i]);
-		CHECK(content_fits(c->near, lengths[i], i + 1));
+		assert_true(content_fits(c->near, lengths[i], i + 1));
 	}
 }
 
@@ -109,7 +109,7 @@ static void longest_body(struct member *me, void *argument)
 		put(&c, 0, c.near, LONGEST);
 		memset(c.near, 0, LONGEST);
 		get(&c, 0, c.near, LONGEST);
-		CHECK(content_fits(c.near, LONGEST, 5));
+		assert_true(content_fits(c.near, LONGEST, 5));
 	}
 	scene_close(&c, me);
 }
@@ -150,7 +150,7 @@ static void pieces_access(struct scene *c)
 	expect(c->s.txcq, c, FI_RMA | FI_WRITE);
 	pieces_message(c, FI_FENCE | FI_DELIVERY_COMPLETE, false);
 	expect(c->s.txcq, c, FI_RMA | FI_READ);
-	CHECK(content_fits(c->near, 4000, 3));
+	assert_true(content_fits(c->near, 4000, 3));
 	MUST(&c->s, fi_writev(c->s.ep, halves, NULL, 2, c->to.peer,
 			    c->to.base + 10000, c->to.key, c));
 	expect(c->s.txcq, c, FI_RMA | FI_WRITE);
@@ -158,7 +158,7 @@ static void pieces_access(struct scene *c)
 	MUST(&c->s, fi_readv(c->s.ep, halves, NULL, 2, c->to.peer,
 			    c->to.base + 10000, c->to.key, c));
 	expect(c->s.txcq, c, FI_RMA | FI_READ);
-	CHECK(content_fits(c->near, 4000, 3));
+	assert_true(content_fits(c->near, 4000, 3));
 }
 
 static void pieces_body(struct member *me, void *argument)
@@ -185,7 +185,7 @@ static int error_of(struct scene *c, uint64_t at, size_t length, uint64_t key)
 	MUST(&c->s, fi_read(c->s.ep, c->near, length, NULL, c->to.peer,
 			    c->to.base + at, key, c->near));
 	int error = cq_next_error(c->s.txcq, &e);
-	CHECK(e.op_context == c->near);
+	assert_true(e.op_context == c->near);
 	return error;
 }
 
@@ -199,21 +199,21 @@ static void refused_calls(struct scene *c)
 		.addr = c->to.peer,
 		.rma_iov = &remote,
 		.rma_iov_count = 1 };
-	CHECK_EQUAL(fi_writemsg(ep, &m, 0), -FI_EINVAL);
+	assert_int_equal(fi_writemsg(ep, &m, 0), -FI_EINVAL);
 	remote.len = 8;
-	CHECK_EQUAL(fi_readmsg(ep, &m, FI_REMOTE_CQ_DATA), -FI_EINVAL);
-	CHECK_EQUAL(fi_readmsg(ep, &m, FI_MULTI_RECV), -FI_EINVAL);
-	CHECK_EQUAL(fi_writemsg(ep, NULL, 0), -FI_EINVAL);
-	CHECK_EQUAL(fi_write(ep, NULL, 8, NULL, c->to.peer, 0, 1, NULL),
+	assert_int_equal(fi_readmsg(ep, &m, FI_REMOTE_CQ_DATA), -FI_EINVAL);
+	assert_int_equal(fi_readmsg(ep, &m, FI_MULTI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_writemsg(ep, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_write(ep, NULL, 8, NULL, c->to.peer, 0, 1, NULL),
 		-FI_EINVAL);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_write(ep, c->near, SIZE_MAX, NULL, c->to.peer, 0, 1, NULL),
 		-FI_EMSGSIZE);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_write(ep, c->near, 8, NULL, 12345, 0, 1, NULL), -FI_EINVAL);
-	CHECK_EQUAL(fi_inject_write(ep, c->near,
-			    c->s.info->tx_attr->inject_size + 1, c->to.peer, 0,
-			    c->to.key),
+	assert_int_equal(fi_inject_write(ep, c->near,
+				 c->s.info->tx_attr->inject_size + 1,
+				 c->to.peer, 0, c->to.key),
 		-FI_EINVAL);
 }
 
@@ -224,9 +224,10 @@ static void refused_body(struct member *me, void *argument)
 	scene_open(&c, me, &(struct options){ 0 }, BYTES);
 	if (me->rank == 0) {
 		refused_calls(&c);
-		CHECK_EQUAL(error_of(&c, 0, 8, 1), FI_EKEYREJECTED);
-		CHECK_EQUAL(error_of(&c, BYTES - 7, 8, c.to.key), FI_EINVAL);
-		CHECK_EQUAL(error_of(&c, -8ull, 8, c.to.key), FI_EINVAL);
+		assert_int_equal(error_of(&c, 0, 8, 1), FI_EKEYREJECTED);
+		assert_int_equal(
+			error_of(&c, BYTES - 7, 8, c.to.key), FI_EINVAL);
+		assert_int_equal(error_of(&c, -8ull, 8, c.to.key), FI_EINVAL);
 		put(&c, 0, c.near, 8);
 	}
 	scene_close(&c, me);
@@ -245,7 +246,7 @@ static void disabled_body(struct member *me, void *argument)
 	struct stack s;
 	(void)me, (void)argument;
 	stack_open(&s, &o);
-	CHECK_EQUAL(
+	assert_int_equal(
 		fi_write(s.ep, &byte, 1, NULL, 0, 0, 0, NULL), -FI_EOPBADSTATE);
 	stack_close(&s);
 }
@@ -273,8 +274,8 @@ static void service_body(struct member *me, void *argument)
 	atomic_store(member_word(me, me->rank), fi_mr_key(mine.mr));
 	member_meet(me, &s);
 	if (me->rank == 0) {
-		CHECK_EQUAL(fi_av_insertsvc(
-				    s.av, "localhost", service, &to, 0, NULL),
+		assert_int_equal(fi_av_insertsvc(s.av, "localhost", service,
+					 &to, 0, NULL),
 			1);
 		MUST(&s, fi_write(s.ep, &word, sizeof(word), NULL, to, 0,
 				 atomic_load(member_word(me, 1)), &word));
@@ -282,7 +283,7 @@ static void service_body(struct member *me, void *argument)
 	}
 	member_meet(me, &s);
 	if (me->rank == 1)
-		CHECK_EQUAL(memcmp(mine.memory, &word, sizeof(word)), 0);
+		assert_int_equal(memcmp(mine.memory, &word, sizeof(word)), 0);
 	cq_quiet(s.txcq);
 	region_close(&mine);
 	stack_leave(&s, me);
@@ -314,7 +315,7 @@ static void silent_access(struct scene *c)
 	MUST(&c->s, fi_writemsg(c->s.ep, &m, FI_COMPLETION));
 	expect(c->s.txcq, c, FI_RMA | FI_WRITE);
 	MUST(&c->s, fi_inject_write(c->s.ep, c->near, 8, c->to.peer, 0, 1));
-	CHECK_EQUAL(cq_next_error(c->s.txcq, &e), FI_EKEYREJECTED);
+	assert_int_equal(cq_next_error(c->s.txcq, &e), FI_EKEYREJECTED);
 }
 
 static void silent_body(struct member *me, void *argument)
@@ -356,13 +357,13 @@ static void flood_body(struct member *me, void *argument)
 		ssize_t r;
 		while ((r = flood_write(&c, i)) == -FI_EAGAIN)
 			;
-		CHECK_EQUAL(r, 0);
+		assert_int_equal(r, 0);
 	}
 	for (uint64_t i = 0; me->rank == 0 && i < turns; i++)
 		expect(c.s.txcq, c.near + i, FI_RMA | FI_WRITE);
 	member_meet(me, &c.s);
 	if (me->rank == 1)
-		CHECK(content_fits(c.mine.memory, 8ul * turns, 9));
+		assert_true(content_fits(c.mine.memory, 8ul * turns, 9));
 	scene_close(&c, me);
 }
 
@@ -395,10 +396,10 @@ static void data_arrives(struct scene *c, unsigned i)
 	struct fi_cq_tagged_entry e;
 	uint64_t word;
 	cq_next(c->s.rxcq, &e);
-	CHECK_EQUAL(e.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
-	CHECK_EQUAL(e.data, ~0ull - i);
+	assert_int_equal(e.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+	assert_int_equal(e.data, ~0ull - i);
 	memcpy(&word, c->mine.memory + 8ul * i, 8);
-	CHECK_EQUAL(word, i);
+	assert_int_equal(word, i);
 }
 
 static void data_body(struct member *me, void *argument)

@@ -21,9 +21,9 @@ static void post_rank(struct stack *s, unsigned *to, fi_addr_t from)
 static void expect_rank(struct stack *s, unsigned *to, unsigned rank)
 {
 	struct fi_cq_tagged_entry e;
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[rank]);
-	CHECK(e.op_context == to);
-	CHECK_EQUAL(*to, rank);
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[rank]);
+	assert_true(e.op_context == to);
+	assert_int_equal(*to, rank);
 }
 
 /* ---- directed receives ---- */
@@ -148,7 +148,7 @@ static void undirected_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s,
 		&(struct options){ .caps = FI_MSG | FI_TAGGED | FI_SOURCE });
-	CHECK(!(s.info->caps & FI_DIRECTED_RECV));
+	assert_true(!(s.info->caps & FI_DIRECTED_RECV));
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		post_rank(&s, &to, s.peers[0]);
@@ -176,9 +176,9 @@ static void stranger_root(struct stack *s, struct member *me)
 	struct fi_cq_tagged_entry e;
 	unsigned any = 0, held = 0;
 	post_rank(s, &any, FI_ADDR_UNSPEC);
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
-	CHECK(e.op_context == &any);
-	CHECK_EQUAL(any, 1);
+	assert_int_equal(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+	assert_true(e.op_context == &any);
+	assert_int_equal(any, 1);
 	/* One is held here when it becomes known whom it is from. */
 	member_meet(me, s);
 	member_meet(me, s);
@@ -201,7 +201,7 @@ static void stranger_peer(struct stack *s, struct member *me)
 	member_meet(me, s);
 	member_meet(me, s);
 	MUST(s, fi_trecv(s->ep, NULL, 0, NULL, s->peers[0], 2, 0, s));
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), s->peers[0]);
+	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
 }
 
 static void stranger_body(struct member *me, void *argument)
@@ -231,10 +231,10 @@ static void removed_root(struct stack *s, struct member *me)
 	unsigned to = 0;
 	post_rank(s, &to, FI_ADDR_UNSPEC);
 	expect_rank(s, &to, 1);
-	CHECK_EQUAL(fi_av_remove(s->av, &s->peers[1], 1, 0), 0);
+	assert_int_equal(fi_av_remove(s->av, &s->peers[1], 1, 0), 0);
 	member_meet(me, s);
 	post_rank(s, &to, FI_ADDR_UNSPEC);
-	CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+	assert_int_equal(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
 	s->peers[1] = stack_insert(s, me, 1);
 	member_meet(me, s);
 	post_rank(s, &to, s->peers[1]);
@@ -271,10 +271,10 @@ static void removed_peers_are_strangers(void **state)
 static void replace(
 	struct stack *s, struct member *me, fi_addr_t *gone, unsigned count)
 {
-	CHECK_EQUAL(fi_av_remove(s->av, &s->peers[2], 1, 0), 0);
-	CHECK_EQUAL(fi_av_remove(s->av, gone, count, 0), 0);
+	assert_int_equal(fi_av_remove(s->av, &s->peers[2], 1, 0), 0);
+	assert_int_equal(fi_av_remove(s->av, gone, count, 0), 0);
 	s->peers[2] = stack_insert(s, me, 2);
-	CHECK_EQUAL(s->peers[2], s->peers[1]);
+	assert_int_equal(s->peers[2], s->peers[1]);
 }
 
 /* What rank 1 sent before, and what it sends after, is not from rank 2. */
@@ -298,8 +298,8 @@ static void replaced_root(struct stack *s, struct member *me, bool twice)
 	expect_rank(s, &to, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		post_rank(s, &other, FI_ADDR_UNSPEC);
-		CHECK_EQUAL(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
-		CHECK_EQUAL(other, 1);
+		assert_int_equal(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
+		assert_int_equal(other, 1);
 	}
 }
 

@@ -25,10 +25,10 @@ static void expect_word(
 {
 	struct fi_cq_tagged_entry e;
 	cq_next(s->rxcq, &e);
-	CHECK(e.op_context == to);
-	CHECK_EQUAL(e.len, sizeof(*to));
-	CHECK_EQUAL(e.tag, tag);
-	CHECK_EQUAL(*to, word);
+	assert_true(e.op_context == to);
+	assert_int_equal(e.len, sizeof(*to));
+	assert_int_equal(e.tag, tag);
+	assert_int_equal(*to, word);
 }
 
 static void take_word(struct stack *s, uint64_t tag, uint64_t ignore,
@@ -147,8 +147,8 @@ static void kinds_receive(struct stack *s, struct member *me)
 	take_word(s, 0, ~0ull, 0, 2);
 	MUST(s, fi_recv(s->ep, &to, sizeof(to), NULL, FI_ADDR_UNSPEC, s));
 	cq_next(s->rxcq, &e);
-	CHECK(e.flags & FI_MSG);
-	CHECK_EQUAL(to, 1);
+	assert_true(e.flags & FI_MSG);
+	assert_int_equal(to, 1);
 }
 
 static void tagged_and_untagged_do_not_meet(void **state)
@@ -242,7 +242,7 @@ static void longs_receive(
 				s->peers[1 - me->rank], i, 0, to));
 		cq_expect(s->rxcq, to);
 		for (size_t at = 0; at < LONG_BYTES; at += 997)
-			CHECK_EQUAL(to[at], buffer[i + at]);
+			assert_int_equal(to[at], buffer[i + at]);
 	}
 	free(to);
 }

@@ -45,7 +45,7 @@ static void finish(struct worker *w, struct request *r)
 	while (!atomic_load(&r->done)) {
 		reap(w->s->txcq);
 		reap(w->s->rxcq);
-		CHECK(now_ns() < deadline);
+		assert_true(now_ns() < deadline);
 		sched_yield();
 	}
 }
@@ -72,8 +72,8 @@ static void work_once(
 		MUST(w->s, fi_trecv(w->s->ep, to, LONG_BYTES, NULL, w->peer,
 				   w->tag, 0, &got));
 	finish(w, &got);
-	CHECK_EQUAL(got.length, length);
-	CHECK(content_fits(to, length, i ^ w->tag << 32));
+	assert_int_equal(got.length, length);
+	assert_true(content_fits(to, length, i ^ w->tag << 32));
 	finish(w, &sent);
 }
 
@@ -81,7 +81,7 @@ static void *work(void *argument)
 {
 	struct worker *w = argument;
 	unsigned char *to = malloc(LONG_BYTES), *from = malloc(LONG_BYTES);
-	CHECK(to && from);
+	assert_true(to && from);
 	for (uint64_t i = 0; i < scaled(ROUNDS); i++)
 		work_once(w, to, from, i);
 	free(to);
@@ -94,14 +94,14 @@ static void threads_body(struct member *me, void *argument)
 	struct worker workers[THREADS];
 	struct stack s;
 	stack_open(&s, argument);
-	CHECK_EQUAL(s.info->domain_attr->threading, FI_THREAD_SAFE);
+	assert_int_equal(s.info->domain_attr->threading, FI_THREAD_SAFE);
 	stack_join(&s, me);
 	for (unsigned i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){
 			.s = &s, .peer = s.peers[1 - me->rank], .tag = i
 		};
-		CHECK_EQUAL(pthread_create(&workers[i].thread, NULL, work,
-				    &workers[i]),
+		assert_int_equal(pthread_create(&workers[i].thread, NULL, work,
+					 &workers[i]),
 			0);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
@@ -138,8 +138,8 @@ static void *own_domain(void *argument)
 		size_t length = sizeof(name);
 		stack_open(
 			&s, &(struct options){ .threading = FI_THREAD_DOMAIN });
-		CHECK_EQUAL(fi_getname(&s.ep->fid, name, &length), 0);
-		CHECK_EQUAL(
+		assert_int_equal(fi_getname(&s.ep->fid, name, &length), 0);
+		assert_int_equal(
 			fi_av_insert(s.av, name, 1, &s.peers[0], 0, NULL), 1);
 		MUST(&s, fi_trecv(s.ep, to, 64, NULL, s.peers[0], 1, 0, to));
 		MUST(&s, fi_tsend(s.ep, from, 64, NULL, s.peers[0], 1, from));
@@ -156,7 +156,7 @@ static void domains_body(struct member *me, void *argument)
 	pthread_t threads[THREADS];
 	(void)argument;
 	for (unsigned i = 0; i < THREADS; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			pthread_create(&threads[i], NULL, own_domain, me), 0);
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -18,7 +18,7 @@
 static void open_sleepy(
 	struct stack *s, enum fi_wait_obj object, enum fi_threading threading)
 {
-	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
+	assert_int_equal(setenv("FI_CAY_SPIN_US", "0", 1), 0);
 	stack_open(
 		s, &(struct options){ .wait = object, .threading = threading });
 }
@@ -41,7 +41,7 @@ static void by_sread(struct stack *s, struct fid_cq *cq)
 {
 	struct fi_cq_tagged_entry e;
 	(void)s;
-	CHECK_EQUAL(fi_cq_sread(cq, &e, 1, NULL, 10000), 1);
+	assert_int_equal(fi_cq_sread(cq, &e, 1, NULL, 10000), 1);
 }
 
 static void by_short_sreads(struct stack *s, struct fid_cq *cq)
@@ -51,8 +51,8 @@ static void by_short_sreads(struct stack *s, struct fid_cq *cq)
 	ssize_t n;
 	(void)s;
 	while ((n = fi_cq_sread(cq, &e, 1, NULL, 1)) == -FI_EAGAIN)
-		CHECK(now_ns() < deadline);
-	CHECK_EQUAL(n, 1);
+		assert_true(now_ns() < deadline);
+	assert_int_equal(n, 1);
 }
 
 static void by_descriptor(struct stack *s, struct fid_cq *cq)
@@ -60,12 +60,12 @@ static void by_descriptor(struct stack *s, struct fid_cq *cq)
 	struct fi_cq_tagged_entry e;
 	struct fid *fid = &cq->fid;
 	struct pollfd p = { .events = POLLIN };
-	CHECK_EQUAL(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &p.fd), 0);
 	while (fi_cq_read(cq, &e, 1) == -FI_EAGAIN) {
 		int r = fi_trywait(s->fabric, &fid, 1);
-		CHECK(r == 0 || r == -FI_EAGAIN);
+		assert_true(r == 0 || r == -FI_EAGAIN);
 		if (r == 0)
-			CHECK_EQUAL(poll(&p, 1, 10000), 1);
+			assert_int_equal(poll(&p, 1, 10000), 1);
 	}
 }
 
@@ -86,7 +86,7 @@ static void ping_body(struct member *me, void *argument)
 			give(&s, !me->rank, i);
 		} else {
 			way(&s, s.rxcq);
-			CHECK_EQUAL(word, i);
+			assert_int_equal(word, i);
 			post(&s, &word);
 		}
 	}
@@ -129,7 +129,8 @@ static void *team_run(void *argument)
 	struct team *t = argument;
 	struct fi_cq_tagged_entry e;
 	for (;;) {
-		CHECK_EQUAL(fi_cq_sread(t->stack->rxcq, &e, 1, NULL, 20000), 1);
+		assert_int_equal(
+			fi_cq_sread(t->stack->rxcq, &e, 1, NULL, 20000), 1);
 		if (*(uint64_t *)e.op_context == STOP)
 			return NULL;
 		atomic_fetch_add(t->taken, 1);
@@ -145,10 +146,11 @@ static void team_receive(struct stack *s, struct member *me)
 	for (size_t i = 0; i < COUNT(t.words); i++)
 		post(s, &t.words[i]);
 	for (int i = 0; i < SLEEPERS; i++)
-		CHECK_EQUAL(pthread_create(&threads[i], NULL, team_run, &t), 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, team_run, &t), 0);
 	for (int i = 0; i < SLEEPERS; i++)
-		CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
-	CHECK_EQUAL(atomic_load(t.taken), ROUNDS);
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(atomic_load(t.taken), ROUNDS);
 }
 
 static void team_send(struct stack *s)
@@ -220,7 +222,7 @@ static void sides_body(struct member *me, void *argument)
 	for (int i = 0; i < ROUNDS; i++)
 		post(&s, &words[i]);
 	for (int i = 0; i < 2; i++)
-		CHECK_EQUAL(
+		assert_int_equal(
 			pthread_create(&threads[i], NULL, side_run, &sides[i]),
 			0);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -228,7 +230,7 @@ static void sides_body(struct member *me, void *argument)
 		random_pause(&random, 100 * NS_PER_US);
 	}
 	for (int i = 0; i < 2; i++)
-		CHECK_EQUAL(pthread_join(threads[i], NULL), 0);
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	stack_leave(&s, me);
 }
 
@@ -258,7 +260,7 @@ static void access_body(struct member *me, void *argument)
 	struct stack s;
 	pthread_t thread;
 	uint64_t word = 1;
-	CHECK_EQUAL(setenv("FI_CAY_SPIN_US", "0", 1), 0);
+	assert_int_equal(setenv("FI_CAY_SPIN_US", "0", 1), 0);
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
 			       .wait = FI_WAIT_FD,
 			       .threading = FI_THREAD_SAFE });
@@ -266,7 +268,7 @@ static void access_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	region_open(&s, &mine, sizeof(word), ACCESS_REMOTE);
 	region_share(&s, me, &mine, !me->rank, &t);
-	CHECK_EQUAL(pthread_create(&thread, NULL, side_run, &side), 0);
+	assert_int_equal(pthread_create(&thread, NULL, side_run, &side), 0);
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i % 2)
 			MUST(&s, fi_write(s.ep, &word, sizeof(word), NULL,
@@ -276,7 +278,7 @@ static void access_body(struct member *me, void *argument)
 					 t.key, FI_UINT64, FI_SUM, NULL));
 		random_pause(&random, 100 * NS_PER_US);
 	}
-	CHECK_EQUAL(pthread_join(thread, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 	member_meet(me, &s);
 	region_close(&mine);
 	stack_leave(&s, me);
@@ -313,10 +315,10 @@ static void timeout_case(struct stack *s)
 {
 	struct fi_cq_tagged_entry e;
 	uint64_t begin = now_ns();
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 60), -FI_EAGAIN);
-	CHECK(now_ns() - begin >= 60 * NS_PER_MS);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 0), -FI_EAGAIN);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, NULL, 1, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, 60), -FI_EAGAIN);
+	assert_true(now_ns() - begin >= 60 * NS_PER_MS);
+	assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(s->rxcq, NULL, 1, NULL, 0), -FI_EINVAL);
 }
 
 static void times_out(void **state)
@@ -328,7 +330,7 @@ static void times_out(void **state)
 static void *signal_run(void *argument)
 {
 	nap_ns(30 * NS_PER_MS);
-	CHECK_EQUAL(fi_cq_signal(argument), 0);
+	assert_int_equal(fi_cq_signal(argument), 0);
 	return NULL;
 }
 
@@ -336,17 +338,18 @@ static void signal_case(struct stack *s)
 {
 	struct fi_cq_tagged_entry e;
 	pthread_t thread;
-	CHECK_EQUAL(fi_cq_signal(s->rxcq), 0);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_signal(s->rxcq), 0);
+	assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
 	for (int i = 0; i < 5; i++) {
-		CHECK_EQUAL(
+		assert_int_equal(
 			pthread_create(&thread, NULL, signal_run, s->rxcq), 0);
-		CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
-		CHECK_EQUAL(pthread_join(thread, NULL), 0);
+		assert_int_equal(
+			fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+		assert_int_equal(pthread_join(thread, NULL), 0);
 	}
 	uint64_t begin = now_ns();
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, 20), -FI_EAGAIN);
-	CHECK(now_ns() - begin >= 20 * NS_PER_MS);
+	assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, 20), -FI_EAGAIN);
+	assert_true(now_ns() - begin >= 20 * NS_PER_MS);
 }
 
 static void is_signalled(void **state)
@@ -364,9 +367,9 @@ static void interrupt_case(struct stack *s)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 	struct fi_cq_tagged_entry e;
-	CHECK_EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
 	alarm(1);
-	CHECK_EQUAL(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(s->rxcq, &e, 1, NULL, -1), -FI_EAGAIN);
 }
 
 static void is_interrupted(void **state)
@@ -381,15 +384,15 @@ static void try_case(struct stack *s)
 	struct fid *none = NULL, *wrong = &s->av->fid;
 	struct pollfd p = { .events = POLLIN };
 	enum fi_wait_obj object;
-	CHECK_EQUAL(fi_control(both[1], FI_GETWAIT, &p.fd), 0);
-	CHECK_EQUAL(fi_control(both[1], FI_GETWAITOBJ, &object), 0);
-	CHECK_EQUAL(object, FI_WAIT_FD);
-	CHECK_EQUAL(fi_trywait(s->fabric, both, 2), 0);
-	CHECK_EQUAL(poll(&p, 1, 10), 0);
-	CHECK_EQUAL(fi_trywait(s->fabric, &none, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_trywait(s->fabric, &wrong, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_trywait(s->fabric, NULL, 1), -FI_EINVAL);
-	CHECK_EQUAL(fi_trywait(s->fabric, NULL, 0), 0);
+	assert_int_equal(fi_control(both[1], FI_GETWAIT, &p.fd), 0);
+	assert_int_equal(fi_control(both[1], FI_GETWAITOBJ, &object), 0);
+	assert_int_equal(object, FI_WAIT_FD);
+	assert_int_equal(fi_trywait(s->fabric, both, 2), 0);
+	assert_int_equal(poll(&p, 1, 10), 0);
+	assert_int_equal(fi_trywait(s->fabric, &none, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(s->fabric, &wrong, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(s->fabric, NULL, 1), -FI_EINVAL);
+	assert_int_equal(fi_trywait(s->fabric, NULL, 0), 0);
 }
 
 static void tries(void **state)
