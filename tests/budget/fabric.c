@@ -62,18 +62,18 @@ static void look(void)
 
 /* In this order: each finds what the one before has left. */
 static const struct path paths[] = {
-	{ "fi_trecv", post, 210 },
-	{ "fi_tinject, 8 bytes", inject, 380 },
-	{ "fi_cq_read, a message", take, 620 },
-	{ "fi_trecv", post, 210 },
-	{ "fi_tinjectdata, 8 bytes", inject_data, 390 },
-	{ "fi_cq_read, a message", take, 620 },
-	{ "fi_trecv", post, 210 },
-	{ "fi_tsend, 8 bytes", send_8, 440 },
-	{ "fi_cq_read, what was sent", take, 130 },
-	{ "fi_cq_read, a message", take, 620 },
-	{ "fi_cq_read, giving room back", look, 275 },
-	{ "fi_cq_read, nothing", look, 195 },
+	{ "fi_trecv", post, 188 },
+	{ "fi_tinject, 8 bytes", inject, 249 },
+	{ "fi_cq_read, a message", take, 463 },
+	{ "fi_trecv", post, 188 },
+	{ "fi_tinjectdata, 8 bytes", inject_data, 257 },
+	{ "fi_cq_read, a message", take, 520 },
+	{ "fi_trecv", post, 188 },
+	{ "fi_tsend, 8 bytes", send_8, 339 },
+	{ "fi_cq_read, what was sent", take, 90 },
+	{ "fi_cq_read, a message", take, 520 },
+	{ "fi_cq_read, giving room back", look, 218 },
+	{ "fi_cq_read, nothing", look, 141 },
 };
 
 static struct fi_info *info_get(void)

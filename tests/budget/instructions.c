@@ -74,22 +74,22 @@ static void add_into(void)
 
 /* In this order: each finds what the one before has left. */
 static const struct path paths[] = {
-	{ "cay_send, 8 bytes", send_8, 300 },
-	{ "cay_poll, a message", take, 200 },
-	{ "cay_release", give_back, 150 },
-	{ "cay_send, 40 bytes", send_40, 310 },
-	{ "cay_poll, a message", take, 200 },
-	{ "cay_release", give_back, 150 },
-	{ "cay_poll, giving room back", look, 160 },
-	{ "cay_poll, nothing", look, 140 },
-	{ "cay_put, 8 bytes", put_8, 210 },
-	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 225 },
-	{ "cay_put, 64 bytes", put_64, 220 },
-	{ "cay_get, 8 bytes", get_8, 230 },
-	{ "cay_fetch_add_into", add_into, 225 },
-	{ "cay_fetch_add", add, 560 },
-	{ "cay_poll, a completion", take, 230 },
-	{ "cay_release, a completion", give_back, 210 },
+	{ "cay_send, 8 bytes", send_8, 185 },
+	{ "cay_poll, a message", take, 99 },
+	{ "cay_release", give_back, 52 },
+	{ "cay_send, 40 bytes", send_40, 193 },
+	{ "cay_poll, a message", take, 99 },
+	{ "cay_release", give_back, 52 },
+	{ "cay_poll, giving room back", look, 130 },
+	{ "cay_poll, nothing", look, 53 },
+	{ "cay_put, 8 bytes", put_8, 184 },
+	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 198 },
+	{ "cay_put, 64 bytes", put_64, 183 },
+	{ "cay_get, 8 bytes", get_8, 203 },
+	{ "cay_fetch_add_into", add_into, 175 },
+	{ "cay_fetch_add", add, 449 },
+	{ "cay_poll, a completion", take, 202 },
+	{ "cay_release, a completion", give_back, 165 },
 };
 
 /* A window of the port's own, which is as good as a peer's. */
