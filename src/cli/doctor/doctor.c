@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cay doctor: what this machine allows, and what to do about the rest. */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/json.h"
+#include "cli/cli.h"
+#include "cli/doctor/probe.h"
+
+static const char doctor_usage[] =
+	"usage: cay doctor [--json]\n"
+	"\n"
+	"Tries out, one by one, what Cay needs of this machine and what makes\n"
+	"it faster, as this user and in this container.\n"
+	"\n"
+	"  ok        it works\n"
+	"  warn      Cay works without it, with the drawback that is named\n"
+	"  missing   Cay does not work without it\n"
+	"\n"
+	"  --json    one JSON object instead of a table\n"
+	"\n"
+	"Exit status: 0 if nothing is missing, 1 if something is.\n";
+
+static const char *const state_names[] = {
+	[PROBE_OK] = "ok",
+	[PROBE_WARN] = "warn",
+	[PROBE_MISSING] = "missing",
+};
+
+static const struct probe_group *const groups[PROBE_GROUPS] = { &probe_memory,
+	&probe_kernel, &probe_machine };
+
+static void print_finding(const char *name, const struct finding *f)
+{
+	printf("%-8s %-15s %s\n", state_names[f->state], name, f->text);
+	if (f->advice[0])
+		printf("%-8s %-15s -> %s\n", "", "", f->advice);
+}
+
+static void json_finding(
+	struct json *j, const char *name, const struct finding *f)
+{
+	json_object_begin(j);
+	json_put_string(j, "name", name);
+	json_put_string(j, "state", state_names[f->state]);
+	json_put_string(j, "finding", f->text);
+	if (f->advice[0])
+		json_put_string(j, "advice", f->advice);
+	json_object_end(j);
+}
+
+/* Runs all probes; j is NULL for people. True if nothing is missing. */
+static bool doctor_examine(struct json *j)
+{
+	bool well = true;
+	for (int g = 0; g < PROBE_GROUPS; g++) {
+		for (size_t i = 0; i < groups[g]->count; i++) {
+			const struct probe *p = &groups[g]->probes[i];
+			struct finding f = { .state = PROBE_MISSING };
+			fflush(stdout); /* children must not print it again */
+			p->run(&f);
+			well = well && f.state != PROBE_MISSING;
+			if (j)
+				json_finding(j, p->name, &f);
+			else
+				print_finding(p->name, &f);
+		}
+	}
+	return well;
+}
+
+static int doctor_print(void)
+{
+	bool well = doctor_examine(NULL);
+	printf("\n%s\n", well ? "Everything that Cay needs is there."
+			      : "Something that Cay needs is missing.");
+	return well && fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
+}
+
+static int doctor_json(void)
+{
+	struct json j;
+	struct utsname u = { 0 };
+	uname(&u);
+	json_open(&j, stdout);
+	json_object_begin(&j);
+	json_put_string(&j, "kernel", u.release);
+	json_put_string(&j, "machine", u.machine);
+	json_key(&j, "findings");
+	json_array_begin(&j);
+	bool well = doctor_examine(&j);
+	json_array_end(&j);
+	json_put_bool(&j, "well", well);
+	json_object_end(&j);
+	return json_close(&j) == 0 && well ? CLI_OK : CLI_FAILED;
+}
+
+int cli_doctor(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	bool json = false;
+	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+		if (c == 'h') {
+			fputs(doctor_usage, stdout);
+			return CLI_OK;
+		}
+		json = json || c == 'j';
+		if (c != 'j')
+			goto err_usage;
+	}
+	if (optind == argc)
+		return json ? doctor_json() : doctor_print();
+err_usage:
+	fputs(doctor_usage, stderr);
+	return CLI_USAGE;
+}

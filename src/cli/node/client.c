@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See client.h. */
+#include "cli/node/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cay/error.h"
+#include "node/client.h"
+
+#define PROCESSES_MAX (1u << 20)
+#define THREADS_MAX   (1u << 24)
+
+int node_client_call(const struct node_address *a,
+	const struct node_request *request, struct node_reply *reply, int *fd)
+{
+	int s = client_connect(a);
+	if (s < 0)
+		return s;
+	int r = client_call(s, request, -1, reply, fd);
+	close(s);
+	return r;
+}
+
+const char *node_client_error(int error)
+{
+	switch (error) {
+	case -ECONNREFUSED:
+		return "no such node runs";
+	case -EAGAIN:
+	case -ETIMEDOUT:
+		return "the node does not answer: it is stopped or overloaded";
+	case -ENOTCONN:
+		return "the node has just ended";
+	default:
+		return cay_strerror(error);
+	}
+}
+
+/* ---- status ---- */
+
+static size_t report_bytes(uint64_t processes, uint64_t ports)
+{
+	return sizeof(struct node_status) +
+	       processes * sizeof(struct node_status_process) +
+	       ports * sizeof(struct node_status_port);
+}
+
+/* Those behind the ports; more than THREADS_MAX if it makes no sense. */
+static uint64_t report_threads(const struct node_reply *reply)
+{
+	uint64_t others =
+		report_bytes(reply->status.processes, reply->status.ports);
+	uint64_t bytes = reply->status.bytes - others;
+	if (reply->status.bytes < others ||
+		bytes % sizeof(struct node_status_thread))
+		return UINT64_MAX;
+	return bytes / sizeof(struct node_status_thread);
+}
+
+static int read_all(int fd, void *to, size_t bytes)
+{
+	for (size_t at = 0; at < bytes;) {
+		ssize_t n = pread(fd, (char *)to + at, bytes - at, (off_t)at);
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return -EPROTO;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* A copy, because what is mapped could change or shrink under us. */
+static int report_read(int fd, const struct node_reply *reply, void **out)
+{
+	size_t bytes = reply->status.bytes;
+	struct stat st;
+
+	if (fd < 0 || reply->status.processes > PROCESSES_MAX ||
+		reply->status.ports > CAY_VPIDS ||
+		report_threads(reply) > THREADS_MAX || fstat(fd, &st) != 0 ||
+		(uint64_t)st.st_size != bytes)
+		return -EPROTO;
+	*out = malloc(bytes);
+	if (!*out)
+		return -ENOMEM;
+	int r = read_all(fd, *out, bytes);
+	if (r)
+		free(*out);
+	return r;
+}
+
+static bool name_ends(const char *name)
+{
+	return memchr(name, 0, NODE_NAME_MAX) != NULL;
+}
+
+static bool report_valid(
+	const struct node_report *r, const struct node_reply *reply)
+{
+	bool valid = r->head->magic == NODE_MAGIC &&
+		     r->head->processes == reply->status.processes &&
+		     r->head->ports == reply->status.ports &&
+		     r->head->threads == report_threads(reply) &&
+		     name_ends(r->head->name);
+	for (uint32_t i = 0; valid && i < r->head->processes; i++)
+		valid = name_ends(r->processes[i].realm);
+	for (uint32_t i = 0; valid && i < r->head->ports; i++)
+		valid = name_ends(r->ports[i].name) && r->ports[i].nq_entries &&
+			r->ports[i].rdr_units;
+	for (uint32_t i = 0; valid && i < r->head->threads; i++)
+		valid = r->threads[i].process < r->head->processes;
+	return valid;
+}
+
+static int report_take(
+	int fd, const struct node_reply *reply, struct node_report *report)
+{
+	void *memory;
+	int r = report_read(fd, reply, &memory);
+	if (r)
+		return r;
+	report->head = memory;
+	report->processes = (void *)(report->head + 1);
+	report->ports = (void *)(report->processes + reply->status.processes);
+	report->threads = (void *)(report->ports + reply->status.ports);
+	if (report_valid(report, reply))
+		return 0;
+	node_report_free(report);
+	return -EPROTO;
+}
+
+int node_client_status(const struct node_address *a, struct node_report *report)
+{
+	struct node_request request = { .kind = NODE_STATUS };
+	struct node_reply reply;
+	int fd, r = node_client_call(a, &request, &reply, &fd);
+	if (r)
+		return r;
+	r = report_take(fd, &reply, report);
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+void node_report_free(struct node_report *report)
+{
+	free(report->head);
+	report->head = NULL;
+}
+
+/* ---- which nodes there are, as the kernel says ---- */
+
+/*
+ * The node's name in a line of /proc/net/unix, or NULL. Accepted connections
+ * have the name too; only the socket that listens is the node.
+ */
+static const char *line_name(char *line)
+{
+	unsigned flags;
+	char prefix[32];
+	char *at = strchr(line, '@');
+
+	if (!at || sscanf(line, "%*s %*s %*s %x", &flags) != 1 ||
+		!(flags & 0x10000)) /* __SO_ACCEPTCON */
+		return NULL;
+	int n = snprintf(
+		prefix, sizeof(prefix), "@cay/%u/", (unsigned)geteuid());
+	if (strncmp(at, prefix, (size_t)n) != 0)
+		return NULL;
+	at[strcspn(at, "\n")] = 0;
+	return node_name_valid(at + n) ? at + n : NULL;
+}
+
+bool node_client_any(bool (*visit)(const char *, void *), void *argument)
+{
+	FILE *f = fopen("/proc/net/unix", "re");
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (f && !found && getline(&line, &room, f) > 0) {
+		const char *name = line_name(line);
+		found = name && visit(name, argument);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool name_is(const char *name, void *argument)
+{
+	return strcmp(name, argument) == 0;
+}
+
+bool node_client_listens(const struct node_address *a)
+{
+	return node_client_any(name_is, (void *)a->name);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files that `cay sim` writes: under another name first, and renamed when they
+ * are complete. What is no ordinary file, such as a pipe, is written directly.
+ * And those that it reads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/sim/sim.h"
+
+static int file_fail(const struct sim_file *f, int error)
+{
+	return option_failed("sim", "--%s %s: %s", f->option, f->path,
+		error == EIO ? "not all could be written" : strerror(error));
+}
+
+static void file_forget(struct sim_file *f)
+{
+	free(f->target);
+	free(f->temporary);
+	f->target = f->temporary = NULL;
+	f->stream = NULL;
+}
+
+/* Of a file that is not there yet: its folder is known. */
+static char *target_new(const char *path)
+{
+	char *head = strdup(path), *tail = strdup(path), *target = NULL;
+	char *folder = head ? realpath(dirname(head), NULL) : NULL;
+	if (folder && tail &&
+		asprintf(&target, "%s/%s", folder, basename(tail)) < 0)
+		target = NULL;
+	int error = errno;
+	free(folder);
+	free(head);
+	free(tail);
+	errno = error;
+	return target;
+}
+
+/* A link stays; what it leads to is replaced. */
+static char *file_target(const char *path)
+{
+	char *real = realpath(path, NULL);
+	return real ? real : target_new(path);
+}
+
+static FILE *temporary_open(struct sim_file *f)
+{
+	if (asprintf(&f->temporary, "%s.%d.tmp", f->target, getpid()) < 0) {
+		f->temporary = NULL;
+		return NULL;
+	}
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+	int fd = open(f->temporary, flags, 0666);
+	if (fd < 0)
+		return NULL;
+	FILE *stream = fdopen(fd, "w");
+	if (!stream) {
+		close(fd);
+		unlink(f->temporary);
+	}
+	return stream;
+}
+
+static int file_open(struct sim_file *f)
+{
+	if (strcmp(f->path, "-") == 0)
+		f->stream = stdout;
+	else if (f->target)
+		f->stream = temporary_open(f);
+	else
+		f->stream = fopen(f->path, "we");
+	if (f->stream)
+		return CLI_OK;
+	int error = errno;
+	file_forget(f);
+	return file_fail(f, error);
+}
+
+/* Only what is an ordinary file, or becomes one, has a target. */
+static int file_find(struct sim_file *f)
+{
+	struct stat s;
+	if (strcmp(f->path, "-") == 0 ||
+		(stat(f->path, &s) == 0 && !S_ISREG(s.st_mode)))
+		return CLI_OK;
+	f->target = file_target(f->path);
+	return f->target ? CLI_OK : file_fail(f, errno);
+}
+
+static int files_differ(const struct sim_file *a, const struct sim_file *b)
+{
+	if (!a->target || !b->target || strcmp(a->target, b->target) != 0)
+		return CLI_OK;
+	return option_misused("sim", "--%s %s and --%s %s name the same file",
+		a->option, a->path, b->option, b->path);
+}
+
+int sim_files_open(struct sim_file *const *files, unsigned count)
+{
+	int status = CLI_OK;
+	for (unsigned i = 0; i < count && status == CLI_OK; i++) {
+		struct sim_file *f = files[i];
+		if (!f->path)
+			continue;
+		status = file_find(f);
+		for (unsigned k = 0; k < i && status == CLI_OK; k++)
+			status = files_differ(files[k], f);
+		if (status == CLI_OK)
+			status = file_open(f);
+	}
+	return status;
+}
+
+int sim_file_end(struct sim_file *f, int r)
+{
+	if (f->stream == stdout) {
+		f->stream = NULL;
+		sim_output_note(r);
+		return CLI_OK;
+	}
+	if (fclose(f->stream) != 0 && r == 0)
+		r = -errno;
+	if (r == 0 && f->temporary && rename(f->temporary, f->target) != 0)
+		r = -errno;
+	if (r && f->temporary)
+		unlink(f->temporary);
+	file_forget(f);
+	return r ? file_fail(f, -r) : CLI_OK;
+}
+
+void sim_file_drop(struct sim_file *f)
+{
+	if (f->stream && f->stream != stdout) {
+		fclose(f->stream);
+		if (f->temporary)
+			unlink(f->temporary);
+	}
+	file_forget(f);
+}
+
+/* ---- standard output ---- */
+
+/* What was flushed already and went wrong is known only to who flushed. */
+static int output_error;
+
+void sim_output_note(int r)
+{
+	if (output_error == 0)
+		output_error = -r;
+}
+
+/* Has whoever read it gone? A later write may not have told. */
+static bool output_closed(void)
+{
+	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+int sim_output_end(void)
+{
+	if (output_error == EPIPE || (ferror(stdout) && output_closed()))
+		return CLI_OK;
+	if (output_error == 0 || output_error == EIO)
+		return option_output_end("sim");
+	return option_failed(
+		"sim", "standard output: %s", strerror(output_error));
+}
+
+/* ---- what is read ---- */
+
+#define FIFO_PATIENCE_MS 2000
+
+/*
+ * A FIFO is opened without waiting for its writer, who may never come. Once
+ * there is one, reading may take as long as it likes. 0 or -errno.
+ */
+static int fifo_wait(int fd, FILE *f)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char first;
+	if (poll(&p, 1, FIFO_PATIENCE_MS) == 0) {
+		ssize_t n = read(fd, &first, 1);
+		if (n == 0)
+			return -EPIPE;
+		if (n == 1)
+			ungetc((unsigned char)first, f);
+	}
+	int flags = fcntl(fd, F_GETFL);
+	return fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int input_check(int fd, FILE *f)
+{
+	struct stat s;
+	if (fstat(fd, &s) != 0)
+		return -errno;
+	if (S_ISDIR(s.st_mode))
+		return -EISDIR;
+	return S_ISFIFO(s.st_mode) ? fifo_wait(fd, f) : 0;
+}
+
+int sim_input_open(const char *path, FILE **file)
+{
+	*file = stdin;
+	if (strcmp(path, "-") == 0)
+		return CLI_OK;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	int r = f ? input_check(fd, f) : -errno;
+	if (r == 0) {
+		*file = f;
+		return CLI_OK;
+	}
+	if (f)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return option_failed("sim", "%s: %s", path,
+		r == -EPIPE ? "a FIFO that nobody writes to" : strerror(-r));
+}
+
+void sim_input_close(FILE *f)
+{
+	if (f != stdin)
+		fclose(f);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `cay sim` says to people; see sim.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "cli/sim/sim.h"
+
+#define LOAD_SMALL 0.001
+
+/* ---- names and units ---- */
+
+void sim_title(const struct sim_outcome *o, char title[SIM_TITLE_BYTES])
+{
+	const struct sim_call *c = o->call;
+	char dims[SIM_DIMS_BYTES];
+	sim_dims_text(&o->topology, dims);
+	snprintf(title, SIM_TITLE_BYTES, "%s %s, %s, %s, %s", c->topology, dims,
+		c->network.router.name, sim_rules[c->network.rule],
+		c->task == SIM_REPLAY
+			? "trace"
+			: traffic_pattern_name(c->study.traffic.pattern));
+}
+
+double sim_cycles_ns(const struct sim_call *c, double cycles)
+{
+	double mhz = c->network.router.clock_mhz;
+	return mhz > 0 ? cycles * 1000 / mhz : 0;
+}
+
+const char *sim_load_text(double load, char text[SIM_LOAD_BYTES])
+{
+	snprintf(text, SIM_LOAD_BYTES,
+		load > 0 && load < LOAD_SMALL ? "%.3g" : "%.4f", load);
+	return text;
+}
+
+void sim_channel_text(const struct topology *t, const struct channel *c,
+	char text[SIM_CHANNEL_BYTES])
+{
+	snprintf(text, SIM_CHANNEL_BYTES, "node %u, port %u to node %u, %s",
+		c->node, c->port, topology_next(t, c->node, c->port),
+		c->group == PATH_HIGH ? "high group" : "low group");
+}
+
+static void ns_print(const struct sim_call *c, double cycles)
+{
+	double ns = sim_cycles_ns(c, cycles);
+	if (ns > 0)
+		printf(" = %.1f ns", ns);
+}
+
+/* ---- one load ---- */
+
+void sim_print_head(const struct sim_outcome *o)
+{
+	const struct sim_call *c = o->call;
+	const struct router *r = &c->network.router;
+	char title[SIM_TITLE_BYTES];
+	sim_title(o, title);
+	printf("%s\n", title);
+	printf("%u node%s; router with %u virtual channel%s of %u flit%s, %s, "
+	       "%s",
+		o->topology.nodes, sim_s(o->topology.nodes), r->channels,
+		sim_s(r->channels), r->buffer, sim_s(r->buffer),
+		sim_switchings[r->switching], router_arbiter_name(r->arbiter));
+	if (r->clock_mhz > 0)
+		printf(", %g MHz", r->clock_mhz);
+	if (c->task != SIM_REPLAY)
+		printf("; packets of %s flit%s", c->length_text,
+			strcmp(c->length_text, "1") ? "s" : "");
+	printf("\n");
+	fflush(stdout);
+}
+
+static void no_links_print(const struct sim_outcome *o)
+{
+	printf("nothing can be delivered: there is no link%s\n",
+		o->links ? " left" : "");
+}
+
+/* Nothing that was sent after warming up has arrived. */
+static void nothing_print(const struct study_result *r)
+{
+	if (r->counters.packets_reported)
+		printf("nothing is delivered any more.\n");
+	else
+		printf("unsettled: in %" PRIu64 " cycles hardly a packet was "
+		       "sent.\nTry more --max-cycles or more --load.\n",
+			r->cycles);
+}
+
+static void unsettled_print(
+	const struct sim_outcome *o, const struct study_result *r)
+{
+	if (o->call->task == SIM_REPLAY)
+		printf("unsettled: after %" PRIu64 " cycles not all packets "
+		       "have arrived; try more --max-cycles.\n",
+			r->cycles);
+	else if (o->no_links)
+		no_links_print(o);
+	else if (r->packets == 0)
+		nothing_print(r);
+	else
+		printf("unsettled: after %" PRIu64
+		       " cycles the mean is not known well enough.\n"
+		       "Try more --max-cycles or a coarser --precision.\n",
+			r->cycles);
+}
+
+static void verdict_print(
+	const struct sim_outcome *o, const struct sim_point *p)
+{
+	const struct study_result *r = &p->result;
+	switch (r->verdict) {
+	case STUDY_STEADY:
+		if (o->call->task == SIM_REPLAY)
+			printf("done: all packets have arrived or are "
+			       "reported\n");
+		else
+			printf("steady\n");
+		break;
+	case STUDY_SATURATED:
+		printf("saturated: accepts %.4g of the %.4g flits that are "
+		       "offered, queues grow.\n"
+		       "What follows is of what arrived. Try a lower --load; "
+		       "--saturation finds the highest.\n",
+			r->accepted, r->offered);
+		break;
+	case STUDY_DEADLOCKED:
+		printf("deadlocked after %" PRIu64
+		       " cycles: packets wait for each other for ever.\n"
+		       "Try --groups dated, --routing up-down or "
+		       "--deadlock-countdown; --check tells beforehand.\n",
+			r->cycles);
+		break;
+	case STUDY_UNSETTLED:
+		unsettled_print(o, r);
+		break;
+	case STUDY_STOPPED:
+		printf("stopped after %" PRIu64
+		       " cycles; this is what was known then.\n",
+			r->cycles);
+		break;
+	}
+}
+
+/* Times of faults that the run did not live to see. */
+static uint64_t fault_late(const struct sim_call *c, uint64_t cycles)
+{
+	const struct sim_random *random[] = { &c->random_links,
+		&c->random_nodes };
+	for (unsigned i = 0; i < c->faults; i++)
+		if (c->fault[i].time >= cycles)
+			return c->fault[i].time;
+	for (unsigned i = 0; i < ARRAY_COUNT(random); i++)
+		if (random[i]->count && random[i]->time >= cycles)
+			return random[i]->time;
+	return 0;
+}
+
+/* What makes the numbers below mean something else than one may think. */
+static void warnings_print(
+	const struct sim_call *c, const struct study_result *r)
+{
+	const struct network_counters *n = &r->counters;
+	uint64_t late = fault_late(c, r->cycles);
+	if (n->packets_reported)
+		printf("warning: %" PRIu64 " of %" PRIu64
+		       " packets could not be delivered, and were reported\n",
+			n->packets_reported, n->packets_sent);
+	if (n->packets_delivered && n->flit_hops == 0)
+		printf("warning: no packet uses a link, each goes to its own "
+		       "node\n");
+	if (late)
+		printf("warning: it has ended before a fault at %" PRIu64 "\n",
+			late);
+}
+
+static void latency_print(
+	const struct sim_call *c, const struct study_result *r)
+{
+	printf("  latency        %.2f", r->packet_latency);
+	if (r->packet_error > 0)
+		printf(" +- %.2f", r->packet_error);
+	printf(" cycles");
+	ns_print(c, r->packet_latency);
+	printf("\n  in the network %.2f cycles", r->network_latency);
+	ns_print(c, r->network_latency);
+	printf("\n  percentiles    p50 %" PRIu64 ", p90 %" PRIu64
+	       ", p99 %" PRIu64 ", p99.9 %" PRIu64 "; from %" PRIu64
+	       " to %" PRIu64 "\n",
+		r->latency_p50, r->latency_p90, r->latency_p99, r->latency_p999,
+		r->latency_least, r->latency_most);
+}
+
+static void load_print(const struct study_result *r)
+{
+	char one[SIM_LOAD_BYTES], other[SIM_LOAD_BYTES];
+	printf("  offered load   %s flits per node and cycle\n",
+		sim_load_text(r->offered, one));
+	printf("  accepted load  %s\n", sim_load_text(r->accepted, one));
+	printf("  channel load   %s flits per cycle in the mean, %s at most\n",
+		sim_load_text(r->channel_mean, one),
+		sim_load_text(r->channel_most, other));
+}
+
+static void counters_print(const struct network_counters *c)
+{
+	const struct {
+		const char *text;
+		uint64_t value;
+	} all[] = {
+		{ "flits repeated by links", c->flits_repeated },
+		{ "interrupts", c->interrupts },
+		{ "heads at masked ports", c->masked },
+		{ "detours", c->detours },
+		{ "packets drained to hosts", c->drained },
+		{ "packets forwarded by hosts", c->forwarded },
+		{ "deadlock alarms", c->deadlock_alarms },
+		{ "of these false", c->deadlock_false },
+		{ "packets removed for a deadlock", c->deadlock_removed },
+	};
+	for (unsigned i = 0; i < ARRAY_COUNT(all); i++)
+		if (all[i].value)
+			printf("  %s: %" PRIu64 "\n", all[i].text,
+				all[i].value);
+}
+
+static void speed_print(
+	const struct sim_outcome *o, const struct study_result *r)
+{
+	printf("  measured       %" PRIu64 " packet%s in %" PRIu64 " cycles",
+		r->packets, sim_s(r->packets), r->cycles - r->warm_up);
+	if (r->warm_up)
+		printf(" after %" PRIu64 " to warm up", r->warm_up);
+	printf("\n");
+	if (r->seconds > 0)
+		printf("  simulated      in %.2f s: %.3g node-cycles and %.3g "
+		       "flit-hops per second\n",
+			r->seconds,
+			(double)r->cycles * o->topology.nodes / r->seconds,
+			(double)r->flit_hops / r->seconds);
+}
+
+void sim_print_point(const struct sim_outcome *o, const struct sim_point *p)
+{
+	if (o->call->task != SIM_REPLAY)
+		printf("load %g: ", p->load);
+	verdict_print(o, p);
+	warnings_print(o->call, &p->result);
+	if (o->cycle.count)
+		sim_print_cycle(&o->topology, &o->cycle);
+	printf("\n");
+	if (p->result.packets) {
+		latency_print(o->call, &p->result);
+		printf("  hops           %.2f\n", p->result.hops);
+	}
+	load_print(&p->result);
+	counters_print(&p->result.counters);
+	speed_print(o, &p->result);
+}
+
+void sim_print_cycle(const struct topology *t, const struct sim_cycle *c)
+{
+	char text[SIM_CHANNEL_BYTES];
+	printf("A cycle of %u channel%s, each waits for the next and the last "
+	       "for the first:\n",
+		c->count, sim_s(c->count));
+	for (uint32_t i = 0; i < c->count; i++) {
+		sim_channel_text(t, &c->channel[i], text);
+		printf("  %s\n", text);
+	}
+}
+
+void sim_print_links(const struct sim_outcome *o)
+{
+	double cycles = o->link_cycles ? (double)o->link_cycles : 1;
+	char load[SIM_LOAD_BYTES];
+	printf("\n%8s %4s %8s %12s %10s %12s %8s\n", "from", "port", "to",
+		"flits", "repeated", "blocked", "load");
+	for (uint64_t i = 0; i < o->links; i++) {
+		const struct network_link *l = &o->link[i];
+		printf("%8u %4u %8u %12" PRIu64 " %10" PRIu64 " %12" PRIu64
+		       " %8s%s\n",
+			l->from, l->port, l->to, l->flits, l->repeated,
+			l->blocked,
+			sim_load_text((double)l->flits / cycles, load),
+			l->dead ? " dead" : "");
+	}
+}
+
+/* ---- several loads ---- */
+
+void sim_print_row_head(void)
+{
+	printf("\n%8s %9s %10s %8s %8s %8s %7s %9s  %s\n", "load", "accepted",
+		"latency", "p50", "p99", "p99.9", "hops", "channel", "verdict");
+	fflush(stdout);
+}
+
+static void latencies_print(const struct study_result *r)
+{
+	if (r->packets)
+		printf(" %10.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %7.2f",
+			r->packet_latency, r->latency_p50, r->latency_p99,
+			r->latency_p999, r->hops);
+	else
+		printf(" %10s %8s %8s %8s %7s", "-", "-", "-", "-", "-");
+}
+
+void sim_print_row(const struct sim_point *p)
+{
+	const struct study_result *r = &p->result;
+	char text[SIM_LOAD_BYTES];
+	printf("%8s", sim_load_text(p->load, text));
+	printf(" %9s", sim_load_text(r->accepted, text));
+	latencies_print(r);
+	printf(" %9s  %s\n", sim_load_text(r->channel_most, text),
+		study_verdict_name(r->verdict));
+	fflush(stdout);
+}
+
+static bool any_deadlocked(const struct sim_outcome *o)
+{
+	for (unsigned i = 0; i < o->count; i++)
+		if (o->point[i].result.verdict == STUDY_DEADLOCKED)
+			return true;
+	return false;
+}
+
+/* The worst of all loads. */
+static void reported_print(const struct sim_outcome *o)
+{
+	const struct study_result *worst = NULL;
+	for (unsigned i = 0; i < o->count; i++) {
+		const struct study_result *r = &o->point[i].result;
+		if (!worst || r->counters.packets_reported >
+				      worst->counters.packets_reported)
+			worst = r;
+	}
+	if (worst)
+		warnings_print(o->call, worst);
+}
+
+void sim_print_sweep(const struct sim_outcome *o)
+{
+	printf("\n");
+	if (any_deadlocked(o)) {
+		printf("deadlocked: try --groups dated, --routing up-down or "
+		       "--deadlock-countdown.\n");
+		sim_print_cycle(&o->topology, &o->cycle);
+	}
+	reported_print(o);
+	if (o->no_links) {
+		no_links_print(o);
+		return;
+	}
+	if (o->stopped)
+		printf("stopped before all was measured; so far: ");
+	if (o->saturated > 0 && o->steady > 0)
+		printf("steady up to %.4g, no longer at %.4g flits per node "
+		       "and cycle\n",
+			o->steady, o->saturated);
+	else if (o->saturated > 0)
+		printf("not steady at any of these loads; try lower ones\n");
+	else if (o->stopped && o->steady > 0)
+		printf("steady up to %.4g flits per node and cycle\n",
+			o->steady);
+	else if (o->stopped)
+		printf("no load is known to be steady\n");
+	else
+		printf("steady at all of these loads\n");
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ways of some packets, for `cay sim --timeline`; see sim.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/sim/sim.h"
+
+/* A stream of random numbers that no node has. */
+#define STREAM_PROBES (2ull << 40)
+/* Between two packets, in the mean and if one node is as good as another. */
+#define PROBE_GAP 8
+/* Packets of a network that is saturated may wait for ever. */
+#define PROBE_CYCLES_MAX 20000
+#define PROBE_STEP	 256
+
+/* ---- keeping ---- */
+
+static int ways_grow(struct sim_ways *w)
+{
+	uint32_t room = w->room ? 2 * w->room : 64;
+	void *more = realloc(w->packet, room * sizeof(*w->packet));
+	if (!more)
+		return -ENOMEM;
+	w->packet = more;
+	w->room = room;
+	return 0;
+}
+
+static const char *fate_name(enum network_fate fate)
+{
+	static const char *const names[] = { [NETWORK_DELIVERED] = "delivered",
+		[NETWORK_CUT] = "cut",
+		[NETWORK_UNREACHABLE] = "unreachable" };
+	return names[fate];
+}
+
+/* Only links: how it left the last router is no hop. */
+static uint32_t hops_copy(const struct topology *t,
+	const struct network_delivery *d, struct timeline_hop *hop)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < d->way_count; i++) {
+		const struct network_hop *h = &d->way[i];
+		if (h->port >= t->ports)
+			continue;
+		hop[count++] = (struct timeline_hop){ .time = h->time,
+			.node = h->node,
+			.to = topology_next(t, h->node, h->port),
+			.port = h->port,
+			.channel = h->channel };
+	}
+	return count;
+}
+
+int sim_ways_add(struct sim_ways *w, const struct topology *t,
+	const struct network_delivery *d)
+{
+	struct timeline_hop *hop = malloc((d->way_count + 1) * sizeof(*hop));
+	if (!hop || (w->count == w->room && ways_grow(w))) {
+		free(hop);
+		return -ENOMEM;
+	}
+	w->packet[w->count++] = (struct timeline_packet){
+		.from = d->packet.from,
+		.to = d->packet.to,
+		.length = d->packet.length,
+		.sent = d->sent,
+		.entered = d->entered,
+		.arrived = d->arrived,
+		.end = fate_name(d->fate),
+		.hop = hop,
+		.hops = hops_copy(t, d, hop),
+	};
+	return 0;
+}
+
+void sim_ways_free(struct sim_ways *w)
+{
+	for (uint32_t i = 0; i < w->count; i++)
+		free((void *)w->packet[i].hop);
+	free(w->packet);
+	*w = (struct sim_ways){ 0 };
+}
+
+/* ---- packets of one's own ---- */
+
+static int probes_send(const struct sim_call *c, struct network *n)
+{
+	struct random random = random_stream(c->network.seed, STREAM_PROBES);
+	const struct traffic *t = &c->study.traffic;
+	uint64_t time = network_now(n);
+	int r = 0;
+	for (uint64_t i = 0; i < c->packets && r == 0; i++) {
+		struct network_packet p = { .cookie = i };
+		p.from = random_below(&random, t->topology->nodes);
+		p.to = traffic_target(t, p.from, &random);
+		p.length = length_draw(&c->study.length, &random);
+		time += random_below(&random, 2 * PROBE_GAP);
+		r = network_send(n, time, &p);
+	}
+	return r;
+}
+
+int sim_ways_probe(
+	struct sim_ways *w, const struct sim_call *c, struct network *n)
+{
+	uint64_t end =
+		network_now(n) + PROBE_CYCLES_MAX + 2 * PROBE_GAP * c->packets;
+	struct network_delivery d;
+	int r = probes_send(c, n);
+	while (r == 0 && w->count < c->packets && network_now(n) < end &&
+		!sim_interrupted()) {
+		r = network_run(n, network_now(n) + PROBE_STEP);
+		int kept = 0;
+		while (kept == 0 && network_take(n, &d))
+			kept = sim_ways_add(w, c->study.traffic.topology, &d);
+		r = kept ? kept : r;
+	}
+	return r;
+}
+
+int sim_timeline_write(const struct sim_outcome *o, FILE *to)
+{
+	char title[SIM_TITLE_BYTES];
+	sim_title(o, title);
+	const struct timeline line = {
+		.title = title, .packet = o->ways.packet, .count = o->ways.count
+	};
+	return timeline_write(to, &line);
+}

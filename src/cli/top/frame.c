@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One look of cay top: the node's report, and what changed since the last. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/node/status.h"
+#include "cli/top/top.h"
+#include "contract/arena.h"
+#include "device/queue.h"
+
+/* ---- what the kernel says ---- */
+
+/* Up to size - 1 bytes, and a 0; "" if there is nothing. */
+static void file_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+}
+
+/* A program may call itself anything; a terminal must not be told so. */
+static void program_name(uint32_t pid, char program[TOP_PROGRAM_MAX])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	file_read(path, program, TOP_PROGRAM_MAX);
+	program[strcspn(program, "\n")] = 0;
+	for (char *at = program; *at; at++)
+		if (!isgraph((unsigned char)*at))
+			*at = *at == ' ' ? '_' : '?';
+}
+
+static char thread_state(uint32_t pid, uint32_t tid)
+{
+	char path[64], text[128];
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
+	file_read(path, text, sizeof(text));
+	/* "17 (any name) S ..." */
+	const char *end = strrchr(text, ')');
+	return end && end[1] == ' ' && isalpha((unsigned char)end[2]) ? end[2]
+								      : '?';
+}
+
+/* ---- which was which ---- */
+
+static int port_order(const void *a, const void *b)
+{
+	const struct node_status_port *p = a, *q = b;
+	return (p->vpid > q->vpid) - (p->vpid < q->vpid);
+}
+
+static int thread_order(const void *a, const void *b)
+{
+	const struct node_status_thread *p = a, *q = b;
+	if (p->pid != q->pid)
+		return p->pid > q->pid ? 1 : -1;
+	if (p->tid != q->tid)
+		return p->tid > q->tid ? 1 : -1;
+	return (p->record > q->record) - (p->record < q->record);
+}
+
+static const struct node_status_port *port_before(
+	const struct top_frame *former, const struct node_status_port *now)
+{
+	const struct node_status_port *p = bsearch(now, former->report.ports,
+		former->report.head->ports, sizeof(*p), port_order);
+	/* A new queue set counts from elsewhere. */
+	return p && p->epoch == now->epoch && p->pid == now->pid ? p : NULL;
+}
+
+static const struct top_thread *thread_before(
+	const struct top_frame *former, const struct node_status_thread *now)
+{
+	const struct node_status_thread *t = bsearch(now,
+		former->report.threads, former->report.head->threads,
+		sizeof(*t), thread_order);
+	return t ? &former->threads[t - former->report.threads] : NULL;
+}
+
+/* ---- rates ---- */
+
+static void port_fill(struct top_port *p, const struct top_frame *f,
+	const struct top_frame *former)
+{
+	const struct node_status_port *now = p->now;
+	const struct node_status_port *before =
+		former ? port_before(former, now) : NULL;
+	p->received = p->returned = NAN;
+	if (!before)
+		return;
+	p->received =
+		(double)queue_ahead(queue_nq(now->w), queue_nq(before->w)) /
+		f->elapsed;
+	p->returned =
+		(double)queue_ahead(queue_nq(now->r), queue_nq(before->r)) /
+		f->elapsed;
+}
+
+/* In the middle of the very same thing as before? */
+static bool thread_stuck(
+	const struct node_status_thread *a, const struct node_status_thread *b)
+{
+	return a->state != OP_IDLE && a->state == b->state &&
+	       a->target == b->target && a->target_epoch == b->target_epoch &&
+	       a->entry == b->entry && a->window == b->window &&
+	       a->posted == b->posted && a->issued == b->issued;
+}
+
+static void thread_fill(struct top_thread *t, const struct top_frame *f,
+	const struct top_frame *former)
+{
+	const struct node_status_thread *now = t->now;
+	const struct top_thread *before = former ? thread_before(former, now)
+						 : NULL;
+	t->state = thread_state(now->pid, now->tid);
+	t->issued = NAN;
+	if (!before)
+		return;
+	/* It counts anew with each port that it takes up. */
+	if (before->now->vpid == now->vpid &&
+		before->now->issued <= now->issued)
+		t->issued = (double)(now->issued - before->now->issued) /
+			    f->elapsed;
+	if (thread_stuck(before->now, now))
+		t->stuck_ns = before->stuck_ns +
+			      (uint64_t)(f->elapsed * CLOCK_NS_PER_S);
+}
+
+static void total_fill(struct top_frame *f)
+{
+	struct top_total *t = &f->total;
+	double unknown = isnan(f->elapsed) ? NAN : 0;
+	t->received = t->returned = t->issued = unknown;
+	for (uint32_t i = 0; i < f->report.head->ports; i++) {
+		const struct top_port *p = &f->ports[i];
+		t->received += isnan(p->received) ? 0 : p->received;
+		t->returned += isnan(p->returned) ? 0 : p->returned;
+		t->entries += port_entries(p->now);
+		t->bytes += port_bytes(p->now);
+	}
+	for (uint32_t i = 0; i < f->report.head->threads; i++) {
+		const struct top_thread *p = &f->threads[i];
+		t->issued += isnan(p->issued) ? 0 : p->issued;
+		t->busy += p->now->state != OP_IDLE;
+	}
+}
+
+/* ---- a frame ---- */
+
+static int process_order(const void *a, const void *b)
+{
+	const struct top_process *p = a, *q = b;
+	return (p->pid > q->pid) - (p->pid < q->pid);
+}
+
+static const char *program_of(const struct top_frame *f, uint32_t pid)
+{
+	struct top_process key = { .pid = pid };
+	const struct top_process *p = bsearch(&key, f->processes,
+		f->report.head->processes, sizeof(*p), process_order);
+	return p ? p->program : "";
+}
+
+static int frame_room(struct top_frame *f)
+{
+	const struct node_status *head = f->report.head;
+	/* One more, because none may be NULL. */
+	f->processes = calloc(head->processes + 1ul, sizeof(*f->processes));
+	f->ports = calloc(head->ports + 1ul, sizeof(*f->ports));
+	f->threads = calloc(head->threads + 1ul, sizeof(*f->threads));
+	return f->processes && f->ports && f->threads ? 0 : -ENOMEM;
+}
+
+/* The node's own clock, at the moment when it looked. */
+static double frame_elapsed(
+	const struct top_frame *f, const struct top_frame *former)
+{
+	const struct node_status *now = f->report.head;
+	const struct node_status *before = former->report.head;
+	if (!before || before->node != now->node || before->pid != now->pid ||
+		before->uptime_ns >= now->uptime_ns)
+		return NAN;
+	return (double)(now->uptime_ns - before->uptime_ns) / CLOCK_NS_PER_S;
+}
+
+static void frame_fill(struct top_frame *f, const struct top_frame *former)
+{
+	const struct node_report *r = &f->report;
+	/* As the node writes them; but a bsearch() must not depend on that. */
+	qsort(r->ports, r->head->ports, sizeof(*r->ports), port_order);
+	qsort(r->threads, r->head->threads, sizeof(*r->threads), thread_order);
+	for (uint32_t i = 0; i < r->head->processes; i++) {
+		f->processes[i].pid = r->processes[i].pid;
+		program_name(r->processes[i].pid, f->processes[i].program);
+	}
+	qsort(f->processes, r->head->processes, sizeof(*f->processes),
+		process_order);
+	for (uint32_t i = 0; i < r->head->ports; i++) {
+		f->ports[i].now = &r->ports[i];
+		f->ports[i].program = program_of(f, r->ports[i].pid);
+		port_fill(&f->ports[i], f, former);
+	}
+	for (uint32_t i = 0; i < r->head->threads; i++) {
+		f->threads[i].now = &r->threads[i];
+		f->threads[i].program = program_of(f, r->threads[i].pid);
+		thread_fill(&f->threads[i], f, former);
+	}
+	total_fill(f);
+}
+
+int top_frame_take(const struct node_address *a, const struct top_frame *former,
+	struct top_frame *f)
+{
+	struct timespec wall;
+	*f = (struct top_frame){ 0 };
+	int e = node_client_status(a, &f->report);
+	if (e) {
+		*f = (struct top_frame){ 0 };
+		return e;
+	}
+	e = frame_room(f);
+	if (e) {
+		top_frame_free(f);
+		return e;
+	}
+	clock_gettime(CLOCK_REALTIME, &wall);
+	f->wall = (double)wall.tv_sec + (double)wall.tv_nsec / CLOCK_NS_PER_S;
+	f->elapsed = frame_elapsed(f, former);
+	frame_fill(f, isnan(f->elapsed) ? NULL : former);
+	return 0;
+}
+
+void top_frame_free(struct top_frame *f)
+{
+	node_report_free(&f->report);
+	free(f->processes);
+	free(f->ports);
+	free(f->threads);
+	*f = (struct top_frame){ 0 };
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cay trace record: runs a program with the recorder before libcay, and makes
+ * one trace of what its processes have written. They write into a directory of
+ * their own beside the file, which goes in the end, whatever happens.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/bits.h"
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/trace/trace.h"
+#include "trace/merge.h"
+#include "trace/record_log.h"
+
+#define COMMAND "trace record"
+#define LIBRARY "libcay-trace.so"
+
+static const char record_help[] =
+	"usage: cay trace record -o FILE [--] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs a program and writes what it and its children ask of Cay into a\n"
+	"trace. It must use the shared library, libcay.so: in a program that "
+	"is\n"
+	"linked with the static one nothing can be recorded.\n"
+	"\n"
+	"  -o, --output FILE   the trace\n"
+	"\n"
+	"The exit status is the program's; 1 if it is 0 and there is no "
+	"trace.\n";
+
+struct record_call {
+	const char *output;
+	char **program;
+	char library[PATH_MAX];
+	char directory[PATH_MAX]; /* of the parts */
+	struct trace *part;
+	uint32_t parts, room;
+};
+
+/* ---- options ---- */
+
+enum record_option {
+	OPTION_OUTPUT = 'o',
+};
+
+static const struct option known[] = {
+	{ "output", required_argument, NULL, OPTION_OUTPUT },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ 0 },
+};
+
+/* What comes after the program's name is its own. -1: go on. */
+static int options_take(struct record_call *c, int argc, char **argv)
+{
+	optind = 1;
+	for (int o; (o = getopt_long(argc, argv, "+o:", known, NULL)) != -1;) {
+		if (o == OPTION_HELP)
+			return option_help(COMMAND, record_help);
+		if (o != OPTION_OUTPUT) {
+			fprintf(stderr, "try: cay " COMMAND " --help\n");
+			return CLI_USAGE;
+		}
+		c->output = optarg;
+	}
+	if (!c->output)
+		return option_misused(COMMAND, "-o FILE is missing");
+	if (optind == argc)
+		return option_misused(COMMAND, "which program?");
+	c->program = argv + optind;
+	return -1;
+}
+
+/* ---- the recorder ---- */
+
+static bool library_at(
+	struct record_call *c, const char *directory, const char *tail)
+{
+	int n = snprintf(
+		c->library, sizeof(c->library), "%s%s", directory, tail);
+	return n > 0 && n < (int)sizeof(c->library) &&
+	       access(c->library, R_OK) == 0;
+}
+
+/* Given, or near this program, or installed. */
+static bool library_find(struct record_call *c)
+{
+	static const char *const near[] = { "/" LIBRARY, "/../lib/" LIBRARY };
+	const char *given = getenv("CAY_TRACE_LIBRARY");
+	char directory[PATH_MAX];
+	if (given)
+		return library_at(c, given, "");
+	ssize_t n =
+		readlink("/proc/self/exe", directory, sizeof(directory) - 1);
+	directory[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(directory, '/');
+	if (slash)
+		*slash = 0;
+	for (unsigned i = 0; slash && i < ARRAY_COUNT(near); i++)
+		if (library_at(c, directory, near[i]))
+			return true;
+	return library_at(c, CAY_LIBDIR, "/" LIBRARY);
+}
+
+static int library_take(struct record_call *c)
+{
+	if (!library_find(c))
+		return option_failed(COMMAND,
+			LIBRARY " was not found; CAY_TRACE_LIBRARY tells where "
+				"it is");
+	/* The dynamic linker takes them for the end of a name. */
+	if (strpbrk(c->library, " :"))
+		return option_failed(COMMAND,
+			"%s: a blank or a colon in the name of the library",
+			c->library);
+	return -1;
+}
+
+/* ---- the directory ---- */
+
+static int directory_open(struct record_call *c)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s.XXXXXX", c->output);
+	if (n < 0 || n >= (int)sizeof(path))
+		return option_failed(
+			COMMAND, "%s: its name is too long", c->output);
+	/* The program may go to another directory. */
+	if (!mkdtemp(path) || !realpath(path, c->directory))
+		return option_failed(
+			COMMAND, "%s: %s", c->output, strerror(errno));
+	return -1;
+}
+
+static void directory_close(const struct record_call *c)
+{
+	DIR *d = opendir(c->directory);
+	char path[PATH_MAX + NAME_MAX + 2];
+	for (struct dirent *e; d && (e = readdir(d));) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", c->directory, e->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(c->directory);
+}
+
+/* ---- the program ---- */
+
+/* Lock-free, so that a signal handler may read it. */
+static _Atomic pid_t child;
+
+/* What we are told is meant for the program. */
+static void forward(int signal)
+{
+	pid_t program = atomic_load_explicit(&child, memory_order_relaxed);
+	if (program > 0)
+		kill(program, signal);
+}
+
+static void environment_set(const struct record_call *c)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all = NULL;
+	if (!others || !*others)
+		setenv("LD_PRELOAD", c->library, 1);
+	else if (asprintf(&all, "%s:%s", c->library, others) > 0)
+		setenv("LD_PRELOAD", all, 1);
+	free(all);
+	setenv(RECORD_DIRECTORY, c->directory, 1);
+}
+
+static void program_execute(const struct record_call *c)
+{
+	environment_set(c);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execvp(c->program[0], c->program);
+	int error = errno;
+	option_failed(COMMAND, "%s: %s", c->program[0], strerror(error));
+	_exit(error == ENOENT ? 127 : 126);
+}
+
+/* Its exit status, as a shell would give it. */
+static int program_run(const struct record_call *c)
+{
+	const struct sigaction pass = { .sa_handler = forward,
+		.sa_flags = SA_RESTART };
+	int status = 0;
+	/* The terminal tells the program itself. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	fflush(NULL);
+	pid_t program = fork();
+	if (program < 0)
+		return option_failed(COMMAND, "%s", strerror(errno));
+	if (program == 0)
+		program_execute(c);
+	atomic_store_explicit(&child, program, memory_order_relaxed);
+	sigaction(SIGTERM, &pass, NULL);
+	sigaction(SIGHUP, &pass, NULL);
+	while (waitpid(program, &status, 0) < 0 && errno == EINTR)
+		;
+	atomic_store_explicit(&child, 0, memory_order_relaxed);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+				   : WEXITSTATUS(status);
+}
+
+/* ---- the parts ---- */
+
+static int part_add(struct record_call *c, const char *name)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+	struct trace_complaint complaint;
+	size_t length;
+	if (c->parts == c->room) {
+		uint32_t room = c->room ? 2 * c->room : 16;
+		struct trace *grown = realloc(c->part, room * sizeof(*grown));
+		if (!grown)
+			return option_failed(COMMAND, "%s", strerror(ENOMEM));
+		c->part = grown;
+		c->room = room;
+	}
+	snprintf(path, sizeof(path), "%s/%s", c->directory, name);
+	char *text = trace_read(path, &length);
+	if (!text)
+		return option_failed(COMMAND, "%s: %s", path, strerror(errno));
+	int r = trace_parse_part(text, length, &c->part[c->parts], &complaint);
+	free(text);
+	if (r == -EINVAL)
+		return option_failed(COMMAND, "process %s, line %u: %s", name,
+			complaint.line, complaint.text);
+	if (r)
+		return option_failed(COMMAND, "%s", strerror(-r));
+	c->parts++;
+	return CLI_OK;
+}
+
+static int parts_load(struct record_call *c)
+{
+	DIR *d = opendir(c->directory);
+	int status = CLI_OK;
+	if (!d)
+		return option_failed(
+			COMMAND, "%s: %s", c->directory, strerror(errno));
+	for (struct dirent *e; !status && (e = readdir(d));)
+		if (e->d_name[0] != '.')
+			status = part_add(c, e->d_name);
+	closedir(d);
+	return status;
+}
+
+static int merge_failed(int r, const struct trace_complaint *complaint)
+{
+	switch (r) {
+	case -ENODATA:
+		return option_failed(COMMAND,
+			"nothing was recorded: no process has called "
+			"libcay.so. Is the program linked with the static "
+			"library, as cay itself is, or does it not use Cay?");
+	case -E2BIG:
+		return option_failed(
+			COMMAND, "more than %d ports", TRACE_PORTS_MAX);
+	case -EINVAL:
+		return option_failed(COMMAND, "%s", complaint->text);
+	default:
+		return option_failed(COMMAND, "%s", strerror(-r));
+	}
+}
+
+/* Beside it first, so that there is a whole trace or none. */
+static int output_write(const struct record_call *c, const struct trace *t)
+{
+	char path[PATH_MAX + 8];
+	snprintf(path, sizeof(path), "%s/.trace", c->directory);
+	FILE *f = fopen(path, "we");
+	bool written = f && trace_save(t, f);
+	if (f && fclose(f) != 0)
+		written = false;
+	if (!written || rename(path, c->output) != 0)
+		return option_failed(
+			COMMAND, "%s: %s", c->output, strerror(errno));
+	return CLI_OK;
+}
+
+static int parts_merge(struct record_call *c)
+{
+	struct trace t;
+	struct trace_complaint complaint;
+	struct merge_report report;
+	int r = merge(c->part, c->parts, &t, &report, &complaint);
+	if (r)
+		return merge_failed(r, &complaint);
+	int status = output_write(c, &t);
+	if (!status) {
+		fprintf(stderr,
+			"cay " COMMAND ": %s: %u instructions of %u ports in "
+			"%u process%s\n",
+			c->output, t.count, t.ports, c->parts,
+			c->parts == 1 ? "" : "es");
+		if (report.unknown)
+			fprintf(stderr,
+				"cay " COMMAND ": %u of the ports were not "
+				"recorded, only what was issued to them\n",
+				report.unknown);
+	}
+	trace_free(&t);
+	return status;
+}
+
+int trace_command_record(int argc, char **argv)
+{
+	struct record_call c = { 0 };
+	int status = options_take(&c, argc, argv);
+	if (status < 0)
+		status = library_take(&c);
+	if (status < 0)
+		status = directory_open(&c);
+	if (status >= 0)
+		return status;
+	int program = program_run(&c);
+	status = parts_load(&c);
+	if (!status)
+		status = parts_merge(&c);
+	for (uint32_t i = 0; i < c.parts; i++)
+		trace_free(&c.part[i]);
+	free(c.part);
+	directory_close(&c);
+	return program ? program : status;
+}
