@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "provider/fabric.h"
+#include "provider/fabric/fabric.h"
 
 static void provider_cleanup(void)
 {

@@ -9,7 +9,7 @@
 
 #include "../node/failing.h"
 #include "../port/harness.h"
-#include "provider/match.h"
+#include "provider/message/match.h"
 
 extern unsigned long match_steps;
 

@@ -8,8 +8,8 @@
 
 #include "../node/failing.h"
 #include "../port/harness.h"
-#include "provider/atomic.h"
-#include "provider/mr.h"
+#include "provider/rma/atomic.h"
+#include "provider/rma/mr.h"
 #include "provider/wire.h"
 
 #define KEY   7

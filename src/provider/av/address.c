@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses of endpoints; see address.h. Any thread, needs no guard. Names of
+ * services begin with `s`, random ones with `r`, that of none in particular
+ * with `a`, so none can be another.
+ */
+#include "provider/av/address.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "provider/provider.h"
+
+#define CARD_DIGITS 12
+
+/* Not those of ctype.h, which asks the locale. */
+#define DIGITS "0123456789"
+#define LETTERS                      \
+	"abcdefghijklmnopqrstuvwxyz" \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* What a node takes as the name of a port. */
+static const char name_characters[] = LETTERS DIGITS "._:@+-";
+
+/* ---- names ---- */
+
+int address_random(struct address *a)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char random[ADDRESS_NAME - 1];
+	if (getrandom(random, sizeof(random), GRND_NONBLOCK) !=
+		(ssize_t)sizeof(random))
+		return -FI_EAGAIN;
+
+	memset(a, 0, sizeof(*a));
+	a->name[0] = 'r';
+	for (unsigned i = 0; i < sizeof(random); i++)
+		a->name[1 + i] = digits[random[i] % 32];
+	return 0;
+}
+
+void address_any(struct address *a)
+{
+	*a = (struct address){ .name = "any............." };
+}
+
+bool address_is_any(const struct address *a)
+{
+	struct address any;
+	address_any(&any);
+	return strcmp(a->name, any.name) == 0;
+}
+
+static bool all_are(const char *kind, const char *text)
+{
+	return text[strspn(text, kind)] == 0;
+}
+
+/*
+ * 47 and 047 are the same service. A word is shorter than a number by one, so
+ * that the dot before it tells them apart.
+ */
+int address_service(const char *service, struct address *a)
+{
+	const size_t room = ADDRESS_NAME - 1;
+	if (!service || !*service || !all_are(LETTERS DIGITS, service))
+		return -FI_EINVAL;
+	bool number = all_are(DIGITS, service);
+	if (number)
+		service += strspn(service, "0");
+	size_t length = strlen(service);
+	if (length == 0)
+		return address_random(a);
+	if (length > (number ? room : room - 1))
+		return -FI_EINVAL;
+
+	memset(a, 0, sizeof(*a));
+	memset(a->name, number ? '0' : '.', ADDRESS_NAME);
+	a->name[0] = 's';
+	memcpy(a->name + ADDRESS_NAME - length, service, length);
+	return 0;
+}
+
+/* ---- text ---- */
+
+static int digit_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static bool card_parse(const char *text, uint64_t *card)
+{
+	*card = 0;
+	for (unsigned i = 0; i < CARD_DIGITS; i++) {
+		int digit = digit_value(text[i]);
+		if (digit < 0)
+			return false;
+		*card = *card << 4 | (unsigned)digit;
+	}
+	return text[CARD_DIGITS] == 0;
+}
+
+int address_parse(const void *text, struct address *a)
+{
+	struct address found = { 0 };
+	const char *at = text;
+	if (!text ||
+		strncmp(at, ADDRESS_PREFIX, sizeof(ADDRESS_PREFIX) - 1) != 0)
+		return -FI_EINVAL;
+	at += sizeof(ADDRESS_PREFIX) - 1;
+	for (unsigned i = 0; i < ADDRESS_NAME; i++, at++) {
+		if (!*at || !strchr(name_characters, *at))
+			return -FI_EINVAL;
+		found.name[i] = *at;
+	}
+	if (*at != '-' || !card_parse(at + 1, &found.card))
+		return -FI_EINVAL;
+	*a = found;
+	return 0;
+}
+
+void address_print(const struct address *a, char text[ADDRESS_BYTES])
+{
+	snprintf(text, ADDRESS_BYTES, ADDRESS_PREFIX "%.*s-%012llx",
+		ADDRESS_NAME, a->name,
+		(unsigned long long)(a->card & CAY_CAPABILITY_MASK));
+}
+
+/* ---- hosts ---- */
+
+/* All addresses as of version 6, that of version 4 being mapped. */
+static bool as_inet6(const struct sockaddr *from, struct in6_addr *to)
+{
+	if (from && from->sa_family == AF_INET6) {
+		memcpy(to,
+			&((const struct sockaddr_in6 *)(const void *)from)
+				 ->sin6_addr,
+			sizeof(*to));
+		return true;
+	}
+	if (!from || from->sa_family != AF_INET)
+		return false;
+	memset(to, 0, sizeof(*to));
+	to->s6_addr[10] = to->s6_addr[11] = 0xff;
+	memcpy(&to->s6_addr[12],
+		&((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+	return true;
+}
+
+static bool is_loopback_or_any(const struct in6_addr *a)
+{
+	static const unsigned char any4[4];
+	if (IN6_IS_ADDR_V4MAPPED(a))
+		return a->s6_addr[12] == 127 ||
+		       memcmp(&a->s6_addr[12], any4, sizeof(any4)) == 0;
+	return IN6_IS_ADDR_LOOPBACK(a) || IN6_IS_ADDR_UNSPECIFIED(a);
+}
+
+static bool is_of_interface(const struct in6_addr *a)
+{
+	struct ifaddrs *all;
+	bool found = false;
+	if (getifaddrs(&all) != 0)
+		return false;
+	for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+		struct in6_addr own;
+		found = as_inet6(i->ifa_addr, &own) &&
+			memcmp(&own, a, sizeof(own)) == 0;
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+/* Does it lead to this host? *known: it leads somewhere. */
+static bool resolves_here(const char *node, int flags, bool *known)
+{
+	struct addrinfo hints = { .ai_flags = flags,
+		.ai_socktype = SOCK_STREAM };
+	struct addrinfo *all;
+	bool here = false;
+	*known = getaddrinfo(node, NULL, &hints, &all) == 0;
+	if (!*known)
+		return false;
+	for (struct addrinfo *i = all; i && !here; i = i->ai_next) {
+		struct in6_addr a;
+		here = as_inet6(i->ai_addr, &a) &&
+		       (is_loopback_or_any(&a) || is_of_interface(&a));
+	}
+	freeaddrinfo(all);
+	return here;
+}
+
+static bool is_own_name(const char *node)
+{
+	char own[256];
+	if (strcasecmp(node, "localhost") == 0)
+		return true;
+	if (gethostname(own, sizeof(own)) != 0)
+		return false;
+	own[sizeof(own) - 1] = 0;
+	return strcasecmp(node, own) == 0;
+}
+
+/* Asks no name server before it must. */
+bool address_host_is_here(const char *node, bool numeric)
+{
+	bool known;
+	if (!node)
+		return true;
+	if (!*node)
+		return false;
+	if (resolves_here(node, AI_NUMERICHOST, &known))
+		return true;
+	if (known || numeric)
+		return false;
+	return is_own_name(node) || resolves_here(node, 0, &known);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an endpoint is bound to: see bind.h, fi_ep_bind(3). */
+#include "provider/endpoint/bind.h"
+
+#include "provider/fabric/eq.h"
+
+#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+static struct endpoint *endpoint_of_fid(struct fid *fid)
+{
+	return (struct endpoint *)(void *)fid;
+}
+
+static int bind_cq(struct endpoint *ep, struct cq *cq, uint64_t flags)
+{
+	bool tx = flags & FI_TRANSMIT, rx = flags & FI_RECV;
+	bool selective = flags & FI_SELECTIVE_COMPLETION;
+	if ((!tx && !rx) ||
+		flags & ~(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain || (tx && ep->tx_cq) || (rx && ep->rx_cq))
+		return -FI_EINVAL;
+	int r = wait_add(&cq->wait, ep);
+	if (r)
+		return r;
+	if (tx) {
+		ep->tx_cq = cq;
+		ep->tx_selective = selective;
+		cq->users++;
+	}
+	if (rx) {
+		ep->rx_cq = cq;
+		ep->rx_selective = selective;
+		cq->users++;
+	}
+	return 0;
+}
+
+static const uint64_t counter_flags[COUNT_KINDS] = {
+	[COUNT_SEND] = FI_SEND,
+	[COUNT_RECV] = FI_RECV,
+	[COUNT_READ] = FI_READ,
+	[COUNT_WRITE] = FI_WRITE,
+};
+
+static int bind_cntr(struct endpoint *ep, struct cntr *c, uint64_t flags)
+{
+	/* What peers do to memory is not seen; without any it is nothing. */
+	if (flags & REMOTE && ep->caps & (FI_RMA | FI_ATOMIC))
+		return -FI_ENOSYS;
+	if (!flags ||
+		flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE))
+		return -FI_EBADFLAGS;
+	if (c->domain != ep->domain)
+		return -FI_EINVAL;
+	if (!(flags & ~REMOTE))
+		return 0;
+	for (unsigned i = 0; i < COUNT_KINDS; i++)
+		if (flags & counter_flags[i] && ep->counters[i])
+			return -FI_EINVAL;
+	int r = wait_add(&c->wait, ep);
+	if (r)
+		return r;
+	for (unsigned i = 0; i < COUNT_KINDS; i++)
+		if (flags & counter_flags[i]) {
+			ep->counters[i] = c;
+			c->users++;
+		}
+	return 0;
+}
+
+static int bind_av(struct endpoint *ep, struct av *av)
+{
+	if (ep->av || av->domain != ep->domain)
+		return -FI_EINVAL;
+	ep->av = av;
+	list_append(&av->endpoints, &ep->av_link);
+	return 0;
+}
+
+static int bind_eq(struct endpoint *ep, struct eq *eq)
+{
+	if (ep->eq)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	eq_use(eq, 1);
+	return 0;
+}
+
+static int bind_locked(struct endpoint *ep, struct fid *other, uint64_t flags)
+{
+	switch (other->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, (struct cq *)(void *)other, flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, (struct cntr *)(void *)other, flags);
+	case FI_CLASS_AV:
+		return bind_av(ep, (struct av *)(void *)other);
+	case FI_CLASS_EQ:
+		return bind_eq(ep, eq_of((struct fid_eq *)(void *)other));
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+int endpoint_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct endpoint *ep = endpoint_of_fid(fid);
+	if (!other)
+		return -FI_EINVAL;
+	guard_enter(&ep->domain->guard);
+	int r = ep->port ? -FI_EOPBADSTATE : bind_locked(ep, other, flags);
+	guard_leave(&ep->domain->guard);
+	return r;
+}
+
+unsigned endpoint_waits(
+	struct endpoint *ep, struct wait *out[ENDPOINT_WAITS_MAX])
+{
+	unsigned n = 0;
+	if (ep->tx_cq)
+		out[n++] = &ep->tx_cq->wait;
+	if (ep->rx_cq && ep->rx_cq != ep->tx_cq)
+		out[n++] = &ep->rx_cq->wait;
+	for (unsigned i = 0; i < COUNT_KINDS; i++)
+		if (ep->counters[i])
+			out[n++] = &ep->counters[i]->wait;
+	return n;
+}
+
+void endpoint_unbind(struct endpoint *ep)
+{
+	struct wait *waits[ENDPOINT_WAITS_MAX];
+	unsigned n = endpoint_waits(ep, waits);
+	for (unsigned i = 0; i < n; i++)
+		wait_remove(waits[i], ep);
+	if (ep->tx_cq)
+		ep->tx_cq->users--;
+	if (ep->rx_cq)
+		ep->rx_cq->users--;
+	for (unsigned i = 0; i < COUNT_KINDS; i++)
+		if (ep->counters[i])
+			ep->counters[i]->users--;
+	if (ep->av)
+		list_remove(&ep->av_link);
+	if (ep->eq)
+		eq_use(ep->eq, -1);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls of fi_tagged(3): each says what it wants in the same words. */
+#include "provider/message/receive.h"
+#include "provider/message/send.h"
+
+#define RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
+	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
+	void *context)
+{
+	const struct iovec iov = { buffer, length };
+	struct wanted w = { .tagged = true,
+		.tag = tag,
+		.ignore = ignore,
+		.iov = &iov,
+		.count = 1,
+		.source = source,
+		.context = context,
+		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
+	(void)desc;
+	return receive_wanted(fid, &w);
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
+	void **desc, size_t count, fi_addr_t source, uint64_t tag,
+	uint64_t ignore, void *context)
+{
+	struct wanted w = { .tagged = true,
+		.tag = tag,
+		.ignore = ignore,
+		.iov = iov,
+		.count = count,
+		.source = source,
+		.context = context,
+		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
+	(void)desc;
+	return receive_wanted(fid, &w);
+}
+
+static ssize_t tagged_recvmsg(
+	struct fid_ep *fid, const struct fi_msg_tagged *m, uint64_t flags)
+{
+	if (!m || flags & ~RECV_FLAGS)
+		return -FI_EINVAL;
+	struct wanted w = { .tagged = true,
+		.tag = m->tag,
+		.ignore = m->ignore,
+		.iov = m->msg_iov,
+		.count = m->iov_count,
+		.source = m->addr,
+		.context = m->context,
+		.flags = flags };
+	return receive_wanted(fid, &w);
+}
+
+static ssize_t tagged_send(struct fid_ep *fid, const void *buffer,
+	size_t length, void *desc, fi_addr_t to, uint64_t tag, void *context)
+{
+	if (likely(send_completed(
+		    fid, buffer, length, to, WIRE_TAGGED, tag, context)))
+		return 0;
+	const struct iovec iov = { (void *)buffer, length };
+	const struct request q = { .tagged = true,
+		.tag = tag,
+		.iov = &iov,
+		.count = 1,
+		.to = to,
+		.context = context,
+		.flags = endpoint_of(fid)->tx_flags };
+	(void)desc;
+	return send_request(fid, &q);
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
+	void **desc, size_t count, fi_addr_t to, uint64_t tag, void *context)
+{
+	const struct request q = { .tagged = true,
+		.tag = tag,
+		.iov = iov,
+		.count = count,
+		.to = to,
+		.context = context,
+		.flags = endpoint_of(fid)->tx_flags };
+	(void)desc;
+	return send_request(fid, &q);
+}
+
+static ssize_t tagged_sendmsg(
+	struct fid_ep *fid, const struct fi_msg_tagged *m, uint64_t flags)
+{
+	if (!m)
+		return -FI_EINVAL;
+	const struct request q = { .tagged = true,
+		.tag = m->tag,
+		.iov = m->msg_iov,
+		.count = m->iov_count,
+		.to = m->addr,
+		.data_given = (flags & FI_REMOTE_CQ_DATA) != 0,
+		.data = m->data,
+		.context = m->context,
+		.flags = flags };
+	return send_request(fid, &q);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buffer,
+	size_t length, fi_addr_t to, uint64_t tag)
+{
+	if (likely(send_injected(fid, buffer, length, to, WIRE_TAGGED, tag)))
+		return 0;
+	const struct iovec iov = { (void *)buffer, length };
+	const struct request q = { .tagged = true,
+		.tag = tag,
+		.inject = true,
+		.iov = &iov,
+		.count = 1,
+		.to = to };
+	return send_request(fid, &q);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
+	size_t length, void *desc, uint64_t data, fi_addr_t to, uint64_t tag,
+	void *context)
+{
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_completed(fid, buffer, length, to,
+			    send_head(true, data), tag, context)))
+		return 0;
+	const struct iovec iov = { (void *)buffer, length };
+	const struct request q = { .tagged = true,
+		.tag = tag,
+		.data_given = true,
+		.data = data,
+		.iov = &iov,
+		.count = 1,
+		.to = to,
+		.context = context,
+		.flags = endpoint_of(fid)->tx_flags };
+	(void)desc;
+	return send_request(fid, &q);
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buffer,
+	size_t length, uint64_t data, fi_addr_t to, uint64_t tag)
+{
+	if (likely(data <= WIRE_SMALL_MAX &&
+		    send_injected(fid, buffer, length, to,
+			    send_head(true, data), tag)))
+		return 0;
+	const struct iovec iov = { (void *)buffer, length };
+	const struct request q = { .tagged = true,
+		.tag = tag,
+		.inject = true,
+		.data_given = true,
+		.data = data,
+		.iov = &iov,
+		.count = 1,
+		.to = to };
+	return send_request(fid, &q);
+}
+
+struct fi_ops_tagged tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};
