@@ -2,7 +2,7 @@
 /*
  * A barrier of the network: three nodes on a tree, links that keep the order
  * and take any time, and resets at any moment by anybody. What a node does with
- * one message, or for its host, is one step: src/network/barrier.c.
+ * one message, or for its host, is one step: src/network/barrier/barrier.c.
  *
  * The tree is a chain; with FORK, a root with two leaves. All take part, but
  * for SILENT, if that is given: the middle of the chain, or the root of the

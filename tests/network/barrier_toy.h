@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "network/barrier.h"
-#include "network/random.h"
+#include "network/barrier/barrier.h"
+#include "network/traffic/random.h"
 
 #define NODES_MAX  64
 #define ROUNDS_MAX 256

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "network/engine.h"
+#include "network/engine/engine.h"
 #include "topologies.h"
 
 struct hosts {

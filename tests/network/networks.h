@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "network/load.h"
-#include "network/network.h"
+#include "network/engine/network.h"
+#include "network/traffic/load.h"
 
 #include "topologies.h"
 

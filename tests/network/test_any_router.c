@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "network/network.h"
+#include "network/engine/network.h"
 
 #define SEEDS	400
 #define PACKETS 400

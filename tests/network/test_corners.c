@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "network/load.h"
+#include "network/traffic/load.h"
 
 #define LEG(port) ((uint32_t)(port) << 24 | 1u << 12)
 

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "network/dependency.h"
-#include "network/load.h"
+#include "network/routing/dependency.h"
+#include "network/traffic/load.h"
 
 /* ---- a network, and what became of the packets sent by hand ---- */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "network/graph.h"
+#include "network/topology/graph.h"
 
 #include "topologies.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "network/histogram.h"
-#include "network/random.h"
+#include "network/stats/histogram.h"
+#include "network/traffic/random.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SAMPLES	 20000

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "chance.h"
-#include "network/length.h"
+#include "network/traffic/length.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define DRAWS	 60000

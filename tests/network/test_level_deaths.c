@@ -5,7 +5,7 @@
  * reaches go on.
  */
 #include "hosts.h"
-#include "network/load.h"
+#include "network/traffic/load.h"
 
 #define BEFORE 30 /* something begins */
 #define DEATH  40

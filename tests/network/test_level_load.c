@@ -4,7 +4,7 @@
  * load is, flits wait for them and are not lost; and threads change nothing.
  */
 #include "hosts.h"
-#include "network/load.h"
+#include "network/traffic/load.h"
 
 static void load_on(struct hosts *h, double load, const char *lengths)
 {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "network/metric.h"
-#include "network/route.h"
+#include "network/routing/route.h"
+#include "network/topology/metric.h"
 
 #include "topologies.h"
 

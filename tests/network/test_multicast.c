@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "network/engine.h"
-#include "network/load.h"
+#include "network/engine/engine.h"
+#include "network/traffic/load.h"
 #include "topologies.h"
 
 #define FAR UINT32_MAX

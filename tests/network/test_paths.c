@@ -2,7 +2,7 @@
 /* Routing strings: what a switch does with their phits, there and back. */
 #include <errno.h>
 
-#include "network/path.h"
+#include "network/routing/routing_string.h"
 
 #include "topologies.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "network/network.h"
+#include "network/engine/network.h"
 
 struct plug {
 	struct topology topology;

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "network/dependency.h"
+#include "network/routing/dependency.h"
 
 #include "topologies.h"
 

@@ -3,14 +3,14 @@
  * Studies: what they find out of a network whose behaviour is known, that they
  * say so when there is no steady state, and the means to do it.
  */
-#include "network/study.h"
+#include "network/study/study.h"
 
 #include <errno.h>
 #include <math.h>
 
-#include "network/batch.h"
-#include "network/plan.h"
-#include "network/trend.h"
+#include "network/stats/batch.h"
+#include "network/stats/trend.h"
+#include "network/study/plan.h"
 
 #include "networks.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "network/sweep.h"
+#include "network/study/sweep.h"
 
 #define LOADS_MAX 100
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "chance.h"
-#include "network/traffic.h"
+#include "network/traffic/traffic.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define NODES_MAX 4096

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "network/random.h"
-#include "network/tree.h"
+#include "network/topology/tree.h"
+#include "network/traffic/random.h"
 
 #define FAR UINT32_MAX
 

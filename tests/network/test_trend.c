@@ -4,9 +4,9 @@
  */
 #include <math.h>
 
-#include "network/batch.h"
-#include "network/random.h"
-#include "network/trend.h"
+#include "network/stats/batch.h"
+#include "network/stats/trend.h"
+#include "network/traffic/random.h"
 
 #include "networks.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "network/random.h"
-#include "network/workload.h"
+#include "network/traffic/random.h"
+#include "network/traffic/workload.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "network/random.h"
-#include "network/topology.h"
+#include "network/topology/topology.h"
+#include "network/traffic/random.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

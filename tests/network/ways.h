@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "network/dependency.h"
-#include "network/space.h"
+#include "network/routing/dependency.h"
+#include "network/routing/routing.h"
 
 #include "topologies.h"
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "network/load.h"
+#include "network/traffic/load.h"
 
 #define CYCLES_A_HOP 6
 #define CHUNK	     10	  /* cycles between two looks at the clock */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "cli/demo/demo.h"
-#include "network/network.h"
+#include "network/engine/network.h"
 
 #define SIDE	     4
 #define NODES	     (SIDE * SIDE * SIDE)

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim/sim.h"
-#include "network/graph.h"
+#include "network/topology/graph.h"
 
 /* A stream of random numbers that no node has. */
 #define STREAM_FAULTS	  (1ull << 40)

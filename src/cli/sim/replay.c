@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim/sim.h"
-#include "network/workload.h"
+#include "network/traffic/workload.h"
 
 /* Packets are sent so many cycles ahead, then the network runs. */
 #define STEP 1024u

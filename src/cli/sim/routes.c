@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/sim/sim.h"
-#include "network/metric.h"
+#include "network/topology/metric.h"
 
 /* ---- ways, hop by hop ---- */
 

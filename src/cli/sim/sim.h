@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "network/dependency.h"
-#include "network/sweep.h"
+#include "network/routing/dependency.h"
+#include "network/study/sweep.h"
 #include "plot/timeline.h"
 
 #define SIM_FAULTS_MAX	 256

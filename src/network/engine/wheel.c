@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See wheel.h. */
+#include "network/engine/wheel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+
+static uint64_t list_count(const struct wheel *w)
+{
+	return ((uint64_t)w->mask + 1) * w->readers * WHEEL_KINDS;
+}
+
+int wheel_open(struct wheel *w, unsigned delay, unsigned readers)
+{
+	*w = (struct wheel){ .mask = (1u << bits_log2_up(delay + 1ull)) - 1,
+		.readers = readers };
+	w->list = calloc(list_count(w), sizeof(*w->list));
+	return w->list ? 0 : -ENOMEM;
+}
+
+void wheel_close(struct wheel *w)
+{
+	for (uint64_t i = 0; w->list && i < list_count(w); i++)
+		free(w->list[i].event);
+	free(w->list);
+	w->list = NULL;
+}
+
+/* The lists of this cycle belong to those who read them. */
+bool wheel_busy(const struct wheel *w, uint64_t now)
+{
+	uint64_t width = w->readers * WHEEL_KINDS;
+	for (uint64_t slot = 0; slot <= w->mask; slot++)
+		for (uint64_t i = 0; i < width && slot != (now & w->mask); i++)
+			if (w->list[slot * width + i].count)
+				return true;
+	return false;
+}
+
+bool wheel_grow(struct wheel *w, struct wheel_list *l)
+{
+	uint32_t room = l->room ? 2 * l->room : 64;
+	struct wheel_event *more = realloc(l->event, room * sizeof(*more));
+	if (!more) {
+		w->full = true;
+		return false;
+	}
+	l->event = more;
+	l->room = room;
+	return true;
+}

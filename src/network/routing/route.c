@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See route.h. */
+#include "network/routing/route.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int route_add(
+	struct route *r, unsigned port, uint32_t low, uint32_t high)
+{
+	struct route_leg *last = r->count ? &r->leg[r->count - 1] : NULL;
+	/* High hops come behind all low ones of their leg. */
+	if (last && last->port == port && (last->high == 0 || low == 0)) {
+		last->low += low;
+		last->high += high;
+		return 0;
+	}
+	if (r->count == ROUTE_LEGS_MAX)
+		return -E2BIG;
+	r->leg[r->count++] = (struct route_leg){ (uint8_t)port, low, high };
+	return 0;
+}
+
+uint32_t route_hops(const struct route *r)
+{
+	uint32_t hops = 0;
+	for (unsigned i = 0; i < r->count; i++)
+		hops += r->leg[i].low + r->leg[i].high;
+	return hops;
+}
+
+uint32_t route_end(
+	const struct topology *t, uint32_t from, const struct route *r)
+{
+	for (unsigned i = 0; i < r->count; i++) {
+		uint32_t hops = r->leg[i].low + r->leg[i].high;
+		if (r->leg[i].port >= t->ports)
+			return TOPOLOGY_NOWHERE;
+		for (; hops && from != TOPOLOGY_NOWHERE; hops--)
+			from = topology_next(t, from, r->leg[i].port);
+		if (from == TOPOLOGY_NOWHERE)
+			return from;
+	}
+	return from;
+}
+
+/* ---- dimension order ---- */
+
+static void grid_route(const struct topology *t, enum route_groups groups,
+	unsigned down, uint32_t from, uint32_t to, struct route *r)
+{
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		uint32_t size = t->size[d];
+		uint32_t a = from % size, b = to % size;
+		struct route_leg leg =
+			t->kind == TOPOLOGY_MESH
+				? route_line(a, b)
+				: route_ring(groups, down >> d & 1, size, a, b);
+		if (a != b)
+			route_add(r, 2 * d + leg.port, leg.low, leg.high);
+		from /= size;
+		to /= size;
+	}
+}
+
+unsigned route_pair_ties(uint32_t from, uint32_t to)
+{
+	uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull;
+	return (unsigned)(mixed >> 61);
+}
+
+int route_dimension_order(const struct topology *t, enum route_groups groups,
+	unsigned down, uint32_t from, uint32_t to, struct route *r)
+{
+	r->count = 0;
+	if (from >= t->nodes || to >= t->nodes)
+		return -EINVAL;
+	switch (t->kind) {
+	case TOPOLOGY_MESH:
+	case TOPOLOGY_TORUS:
+		grid_route(t, groups, down, from, to, r);
+		return 0;
+	case TOPOLOGY_HYPERCUBE:
+		for (unsigned d = 0; d < t->dimensions; d++)
+			if ((from ^ to) >> d & 1)
+				route_add(r, d, 1, 0);
+		return 0;
+	case TOPOLOGY_FULL:
+		if (from != to)
+			route_add(r, to > from ? to - 1 : to, 1, 0);
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* ---- up and down ---- */
+
+/* The nodes that can be reached from a root: their levels. */
+static uint32_t tree_grow(struct route_tree *tree, const struct topology *t,
+	uint32_t root, uint32_t *queue)
+{
+	uint32_t first = 0, last = 0;
+	tree->level[root] = 0;
+	queue[last++] = root;
+	while (first < last) {
+		uint32_t node = queue[first++];
+		for (unsigned p = 0; p < t->ports; p++) {
+			uint32_t next = topology_next(t, node, p);
+			if (next == TOPOLOGY_NOWHERE ||
+				tree->level[next] != UINT32_MAX)
+				continue;
+			tree->level[next] = tree->level[node] + 1;
+			queue[last++] = next;
+		}
+	}
+	return last;
+}
+
+/* *first is how many nodes the tree of node 0 has. */
+static int forest_grow(
+	struct route_tree *tree, const struct topology *t, uint32_t *first)
+{
+	uint32_t *queue = malloc(t->nodes * sizeof(*queue));
+	tree->level = malloc(t->nodes * sizeof(*tree->level));
+	if (!queue || !tree->level) {
+		free(queue);
+		route_tree_free(tree);
+		return -ENOMEM;
+	}
+	memset(tree->level, 0xff, t->nodes * sizeof(*tree->level));
+	*first = tree_grow(tree, t, 0, queue);
+	for (uint32_t node = 1; node < t->nodes; node++)
+		if (tree->level[node] == UINT32_MAX)
+			tree_grow(tree, t, node, queue);
+	free(queue);
+	return 0;
+}
+
+int route_forest_open(struct route_tree *tree, const struct topology *t)
+{
+	uint32_t first;
+	return forest_grow(tree, t, &first);
+}
+
+int route_tree_open(struct route_tree *tree, const struct topology *t)
+{
+	uint32_t first;
+	int e = forest_grow(tree, t, &first);
+	if (e || first == t->nodes)
+		return e;
+	route_tree_free(tree);
+	return -EHOSTUNREACH;
+}
+
+void route_tree_free(struct route_tree *tree)
+{
+	free(tree->level);
+	tree->level = NULL;
+}
+
+/* Closer to the root; of two at the same level, the smaller number. */
+static bool goes_up(const struct route_tree *tree, uint32_t from, uint32_t to)
+{
+	uint32_t a = tree->level[from], b = tree->level[to];
+	return b < a || (b == a && to < from);
+}
+
+/*
+ * A breadth-first search over states: nodes that one has reached going up, or
+ * down. Each knows the leg that leads to it, not only the last hop, so that
+ * finding a way costs its legs and not its hops.
+ */
+struct search {
+	uint32_t *start; /* by state: where its leg begins; or UINT32_MAX */
+	uint32_t *hops;	 /* of that leg; 0 where the search begins */
+	uint8_t *port;	 /* likewise */
+	uint32_t *best;	 /* by node: the state that came first */
+	uint32_t *queue; /* of states */
+	uint32_t first, last;
+};
+
+#define STATE(node, down) (2 * (node) + (down))
+
+static void search_free(struct search *s)
+{
+	free(s->start);
+	free(s->hops);
+	free(s->port);
+	free(s->best);
+	free(s->queue);
+}
+
+static void search_begin(struct search *s, uint32_t nodes, uint32_t from)
+{
+	uint32_t state = STATE(from, 0);
+	memset(s->start, 0xff, 2ull * nodes * sizeof(*s->start));
+	memset(s->best, 0xff, nodes * sizeof(*s->best));
+	s->start[state] = state;
+	s->hops[state] = 0;
+	s->best[from] = state;
+	s->queue[s->last++] = state;
+}
+
+static int search_open(struct search *s, uint32_t nodes, uint32_t from)
+{
+	uint64_t states = 2ull * nodes;
+	*s = (struct search){ .start = malloc(states * sizeof(*s->start)),
+		.hops = malloc(states * sizeof(*s->hops)),
+		.port = malloc(states),
+		.best = malloc(nodes * sizeof(*s->best)),
+		.queue = malloc(states * sizeof(*s->queue)) };
+	if (!s->start || !s->hops || !s->port || !s->best || !s->queue) {
+		search_free(s);
+		return -ENOMEM;
+	}
+	search_begin(s, nodes, from);
+	return 0;
+}
+
+static void search_visit(
+	struct search *s, uint32_t state, uint32_t before, unsigned port)
+{
+	if (s->start[state] != UINT32_MAX)
+		return;
+	bool same = s->hops[before] && s->port[before] == port;
+	s->start[state] = same ? s->start[before] : before;
+	s->hops[state] = same ? s->hops[before] + 1 : 1;
+	s->port[state] = (uint8_t)port;
+	if (s->best[state / 2] == UINT32_MAX)
+		s->best[state / 2] = state;
+	s->queue[s->last++] = state;
+}
+
+static void search_spread(struct search *s, const struct topology *t,
+	const struct route_tree *tree, uint32_t state)
+{
+	uint32_t node = state / 2, down = state & 1;
+	for (unsigned p = 0; p < t->ports; p++) {
+		uint32_t next = topology_next(t, node, p);
+		if (next == TOPOLOGY_NOWHERE)
+			continue;
+		bool up = goes_up(tree, node, next);
+		if (up && down)
+			continue;
+		search_visit(s, STATE(next, !up), state, p);
+	}
+}
+
+/* The legs to a node, the last of them before `end`. How many, or -errno. */
+static int search_legs(
+	const struct search *s, uint32_t to, int most, struct route_leg *end)
+{
+	uint32_t state = s->best[to];
+	int n = 0;
+	if (state == UINT32_MAX)
+		return -EHOSTUNREACH;
+	for (; s->hops[state]; state = s->start[state]) {
+		if (n++ == most)
+			return -E2BIG;
+		*--end =
+			(struct route_leg){ s->port[state], s->hops[state], 0 };
+	}
+	return n;
+}
+
+int route_up_down(const struct topology *t, const struct route_tree *tree,
+	uint32_t from, uint32_t to, struct route *r)
+{
+	struct route_leg legs[ROUTE_LEGS_MAX], *end = legs + ROUTE_LEGS_MAX;
+	struct search s;
+	r->count = 0;
+	if (from >= t->nodes || to >= t->nodes)
+		return -EINVAL;
+	int e = search_open(&s, t->nodes, from);
+	if (e)
+		return e;
+	while (s.first < s.last && s.best[to] == UINT32_MAX)
+		search_spread(&s, t, tree, s.queue[s.first++]);
+	int n = search_legs(&s, to, ROUTE_LEGS_MAX, end);
+	search_free(&s);
+	if (n < 0)
+		return n;
+	r->count = (unsigned)n;
+	memcpy(r->leg, end - n, (unsigned)n * sizeof(*end));
+	return 0;
+}
+
+int route_up_down_all(const struct topology *t, const struct route_tree *tree,
+	uint32_t from, route_take *take, void *context)
+{
+	struct route_leg legs[ROUTE_WAY_MAX], *end = legs + ROUTE_WAY_MAX;
+	struct search s;
+	if (from >= t->nodes)
+		return -EINVAL;
+	int e = search_open(&s, t->nodes, from);
+	if (e)
+		return e;
+	while (s.first < s.last)
+		search_spread(&s, t, tree, s.queue[s.first++]);
+	for (uint32_t to = 0; e == 0 && to < t->nodes; to++) {
+		int n = search_legs(&s, to, ROUTE_WAY_MAX, end);
+		e = take(context, to, n > 0 ? end - n : NULL, n);
+	}
+	search_free(&s);
+	return e;
+}

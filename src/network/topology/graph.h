@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Graph files: topologies that a user gives, as text.
+ *
+ *	# a triangle with a tail
+ *	nodes 4
+ *	0 1
+ *	1 2
+ *	2 0
+ *	2 3	# ports are numbered in the order of the links
+ *
+ * First the number of nodes, then a link per line. Two nodes may have several
+ * links; a node without any is cut off.
+ */
+#ifndef CAY_NETWORK_TOPOLOGY_GRAPH_H
+#define CAY_NETWORK_TOPOLOGY_GRAPH_H
+
+#include <stddef.h>
+
+#include "network/topology/topology.h"
+
+#define GRAPH_LINKS_MAX (1u << 22)
+#define GRAPH_TEXT_MAX	(1u << 28) /* bytes; more cannot be needed */
+
+struct graph_complaint {
+	unsigned line;	 /* from 1 */
+	const char *why; /* lives for ever */
+};
+
+/*
+ * Any text may come. 0; -EINVAL, and the complaint says why; -ENOMEM. Any
+ * thread.
+ */
+int graph_parse(const char *text, size_t length, struct topology *,
+	struct graph_complaint *);
+
+#endif

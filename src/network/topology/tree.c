@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See tree.h. */
+#include "network/topology/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int tree_allocate(struct tree *t, uint32_t nodes)
+{
+	t->up = malloc(nodes * sizeof(*t->up));
+	t->down = calloc(nodes, sizeof(*t->down));
+	t->order = malloc(nodes * sizeof(*t->order));
+	if (!t->up || !t->down || !t->order) {
+		tree_free(t);
+		return -ENOMEM;
+	}
+	memset(t->up, TREE_NO_PORT, nodes * sizeof(*t->up));
+	return 0;
+}
+
+void tree_free(struct tree *t)
+{
+	free(t->up);
+	free(t->down);
+	free(t->order);
+	*t = (struct tree){ 0 };
+}
+
+/* Takes the neighbours of a node that nobody has reached yet as children. */
+static void tree_spread(struct tree *t, uint32_t node)
+{
+	const struct topology *net = t->topology;
+	for (unsigned p = 0; p < net->ports; p++) {
+		uint32_t next = topology_next(net, node, p);
+		if (next == TOPOLOGY_NOWHERE || next == t->root ||
+			t->up[next] != TREE_NO_PORT)
+			continue;
+		t->up[next] = net->entrance[(uint64_t)node * net->ports + p];
+		t->down[node] |= 1u << p;
+		t->order[t->reached++] = next;
+	}
+}
+
+int tree_open(struct tree *t, const struct topology *topology, uint32_t root)
+{
+	*t = (struct tree){ .topology = topology, .root = root };
+	if (root >= topology->nodes)
+		return -EINVAL;
+	int e = tree_allocate(t, topology->nodes);
+	if (e)
+		return e;
+	t->order[t->reached++] = root;
+	for (uint32_t i = 0; i < t->reached; i++)
+		tree_spread(t, t->order[i]);
+	return 0;
+}
+
+/*
+ * The order is level by level, and the children of a level are the next one.
+ * Links may have died since the tree was made, so they are not asked.
+ */
+uint32_t tree_depth(const struct tree *t)
+{
+	uint32_t depth = 0, first = 0, last = 1;
+	while (last < t->reached) {
+		uint32_t end = last;
+		for (; first < last; first++)
+			end += (uint32_t)__builtin_popcount(
+				t->down[t->order[first]]);
+		last = end;
+		depth++;
+	}
+	return depth;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See load.h. The time from one packet to the next is drawn when the first is
+ * created, so that a cycle costs nothing where nothing is created: each worker
+ * has lists of nodes by the time of their next packet, modulo the number of
+ * lists.
+ */
+#include "network/traffic/load.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/bits.h"
+#include "network/engine/parts.h"
+
+#define LISTS	  1024 /* of a worker; a power of two */
+#define NODE_NONE UINT32_MAX
+#define GAP_MAX	  (1ull << 40)
+
+struct load {
+	struct traffic traffic;
+	struct length length;
+	double chance, factor; /* of a packet; 1 / ln(1 - chance) */
+	uint64_t *when;	       /* by node: its next packet */
+	uint32_t *next;	       /* by node: of the same list */
+};
+
+/* Cycles to the next packet, 1 or more: as if a coin were thrown in each. */
+static uint64_t load_gap(const struct load *l, struct random *r)
+{
+	double gap = l->chance >= 1 ? 0 : log(1 - random_real(r)) * l->factor;
+	return 1 + (gap < (double)GAP_MAX ? (uint64_t)gap : GAP_MAX);
+}
+
+static void load_schedule(struct worker *w, uint32_t node, uint64_t when)
+{
+	struct load *l = w->network->load;
+	uint32_t *list = &w->calendar[when % LISTS];
+	l->when[node] = when;
+	l->next[node] = *list;
+	*list = node;
+}
+
+static void load_create(struct worker *w, uint32_t node)
+{
+	struct network *n = w->network;
+	struct load *l = n->load;
+	struct random *r = &n->node[node].random;
+	uint32_t number = packet_take(&w->pool);
+	if (number == PACKET_NONE) {
+		worker_fail(w, -ENOMEM);
+		return;
+	}
+	uint32_t to = traffic_target(&l->traffic, node, r);
+	*flit_packet(n, number) = (struct packet){ .created = w->now,
+		.record = PACKET_NONE,
+		.from = node,
+		.to = to,
+		.length = (uint16_t)length_draw(&l->length, r),
+		.tag = (uint16_t)(to & n->tag_mask),
+		.flags = n->measuring ? PACKET_MEASURED : 0 };
+	w->measure.created += n->measuring;
+	w->counters.packets_sent++;
+	source_queue(w, node, number);
+}
+
+void load_generate(struct worker *w)
+{
+	struct network *n = w->network;
+	struct load *l = n->load;
+	uint32_t *list = &w->calendar[w->now % LISTS];
+	uint32_t node = *list, next;
+	*list = NODE_NONE;
+	for (; node != NODE_NONE; node = next) {
+		uint64_t when = l->when[node];
+		next = l->next[node];
+		if (when == w->now && !n->node[node].dead) {
+			load_create(w, node);
+			when += load_gap(l, &n->node[node].random);
+		}
+		if (when > w->now)
+			load_schedule(w, node, when);
+	}
+}
+
+/* Far ahead: of all its nodes. */
+static uint64_t load_soonest(const struct worker *w)
+{
+	const struct load *l = w->network->load;
+	uint64_t soonest = UINT64_MAX;
+	for (uint32_t i = w->first; i < w->end; i++)
+		if (!w->network->node[i].dead)
+			soonest = bits_min(soonest, l->when[i]);
+	return soonest;
+}
+
+/* The first list from now on that holds something for its next turn. */
+uint64_t load_next(const struct worker *w)
+{
+	const struct load *l = w->network->load;
+	for (uint64_t t = w->now + 1; l && t <= w->now + LISTS; t++)
+		for (uint32_t i = w->calendar[t % LISTS]; i != NODE_NONE;
+			i = l->next[i])
+			if (l->when[i] == t)
+				return t;
+	return l ? load_soonest(w) : UINT64_MAX;
+}
+
+/* ---- starting ---- */
+
+static int load_open(struct network *n)
+{
+	struct load *l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->when = malloc(n->nodes * sizeof(*l->when));
+	l->next = malloc(n->nodes * sizeof(*l->next));
+	n->load = l;
+	for (unsigned i = 0; i < n->workers; i++)
+		n->worker[i].calendar =
+			malloc(LISTS * sizeof(*n->worker[i].calendar));
+	bool all = l->when && l->next;
+	for (unsigned i = 0; i < n->workers; i++)
+		all = all && n->worker[i].calendar;
+	if (!all)
+		load_close(n);
+	return all ? 0 : -ENOMEM;
+}
+
+void load_close(struct network *n)
+{
+	if (!n->load)
+		return;
+	free(n->load->when);
+	free(n->load->next);
+	free(n->load);
+	n->load = NULL;
+	for (unsigned i = 0; i < n->workers; i++) {
+		free(n->worker[i].calendar);
+		n->worker[i].calendar = NULL;
+	}
+}
+
+static void load_begin(struct worker *w)
+{
+	struct network *n = w->network;
+	for (unsigned i = 0; i < LISTS; i++)
+		w->calendar[i] = NODE_NONE;
+	w->now = n->now;
+	for (uint32_t node = w->first; node < w->end; node++)
+		load_schedule(w, node,
+			n->now - 1 + load_gap(n->load, &n->node[node].random));
+}
+
+int load_start(struct network *n, const struct traffic *t,
+	const struct length *length, double load)
+{
+	double chance = load / length_mean(length);
+	load_close(n);
+	if (load == 0)
+		return 0;
+	if (!(chance > 0 && chance <= 1) ||
+		!router_takes(&n->router, length_longest(length)))
+		return -EINVAL;
+	int r = load_open(n);
+	if (r)
+		return r;
+	struct load *l = n->load;
+	l->traffic = *t;
+	l->length = *length;
+	l->chance = chance;
+	l->factor = 1 / log1p(-chance);
+	for (unsigned i = 0; i < n->workers; i++)
+		load_begin(&n->worker[i]);
+	return 0;
+}
+
+/* ---- measuring ---- */
+
+void load_measure(struct network *n, bool on)
+{
+	n->measuring = on;
+}
+
+void load_sample(const struct network *n, struct load_sample *s)
+{
+	*s = (struct load_sample){ 0 };
+	for (unsigned i = 0; i < n->workers; i++) {
+		const struct worker *w = &n->worker[i];
+		s->created += w->measure.created;
+		s->done += w->measure.done;
+		s->latency += w->measure.latency.sum;
+		s->network_latency += w->measure.network_latency;
+		s->hops += w->measure.hops;
+		s->flits_delivered += w->counters.flits_delivered;
+		s->packets_delivered += w->counters.packets_delivered;
+		s->queued += (uint64_t)w->queued;
+	}
+}
+
+void load_latency(const struct network *n, struct histogram *h)
+{
+	histogram_clear(h);
+	for (unsigned i = 0; i < n->workers; i++)
+		histogram_merge(h, &n->worker[i].measure.latency);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See traffic.h. */
+#include "network/traffic/traffic.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+/* ---- names ---- */
+
+/* The first of those that a pattern has is the one it is shown by. */
+static const struct pattern_name {
+	const char *name;
+	enum traffic_pattern pattern;
+} names[] = {
+	{ "uniform", TRAFFIC_UNIFORM },
+	{ "neighbour", TRAFFIC_NEIGHBOUR },
+	{ "neighbor", TRAFFIC_NEIGHBOUR },
+	{ "tornado", TRAFFIC_TORNADO },
+	{ "transpose", TRAFFIC_TRANSPOSE },
+	{ "complement", TRAFFIC_COMPLEMENT },
+	{ "bit-complement", TRAFFIC_COMPLEMENT },
+	{ "reverse", TRAFFIC_REVERSE },
+	{ "bit-reverse", TRAFFIC_REVERSE },
+	{ "hot-spot", TRAFFIC_HOT_SPOT },
+	{ "hotspot", TRAFFIC_HOT_SPOT },
+};
+
+bool traffic_pattern_parse(const char *name, enum traffic_pattern *pattern)
+{
+	for (unsigned i = 0; i < ARRAY_COUNT(names); i++)
+		if (strcmp(name, names[i].name) == 0) {
+			*pattern = names[i].pattern;
+			return true;
+		}
+	return false;
+}
+
+const char *traffic_pattern_name(enum traffic_pattern pattern)
+{
+	for (unsigned i = 0; i < ARRAY_COUNT(names); i++)
+		if (names[i].pattern == pattern)
+			return names[i].name;
+	return "unknown";
+}
+
+/* ---- whether a pattern suits a topology ---- */
+
+static bool is_grid(const struct topology *t)
+{
+	return t->kind == TOPOLOGY_MESH || t->kind == TOPOLOGY_TORUS;
+}
+
+/* A square or a cube: its coordinates may change places. */
+static bool is_even(const struct topology *t)
+{
+	if (!is_grid(t) || t->dimensions < 2)
+		return false;
+	for (unsigned d = 1; d < t->dimensions; d++)
+		if (t->size[d] != t->size[0])
+			return false;
+	return true;
+}
+
+static bool has_bits(const struct topology *t)
+{
+	return (t->nodes & (t->nodes - 1)) == 0;
+}
+
+/* Of a power of two. */
+static unsigned bits_of(const struct topology *t)
+{
+	return (unsigned)__builtin_ctz(t->nodes);
+}
+
+static bool can_transpose(const struct topology *t)
+{
+	return is_even(t) || (has_bits(t) && bits_of(t) % 2 == 0);
+}
+
+static const char *uniform_fault(const struct traffic *t)
+{
+	if (t->topology->nodes < 2 && !t->to_self)
+		return "a single node has nobody else to send to";
+	return NULL;
+}
+
+static const char *spot_fault(const struct traffic *t)
+{
+	if (t->spot >= t->topology->nodes)
+		return "the hot spot is not a node of the topology";
+	if (!(t->share >= 0 && t->share <= 1))
+		return "the share of the hot spot is not between 0 and 1";
+	return uniform_fault(t);
+}
+
+static const char *unless(bool suits, const char *fault)
+{
+	return suits ? NULL : fault;
+}
+
+static const char *traffic_fault(const struct traffic *t)
+{
+	switch (t->pattern) {
+	case TRAFFIC_UNIFORM:
+		return uniform_fault(t);
+	case TRAFFIC_NEIGHBOUR:
+	case TRAFFIC_TORNADO:
+		return NULL;
+	case TRAFFIC_TRANSPOSE:
+		return unless(can_transpose(t->topology),
+			"transpose needs a grid that is a square or a cube, or "
+			"a power of four of nodes");
+	case TRAFFIC_COMPLEMENT:
+		return unless(has_bits(t->topology) || is_grid(t->topology),
+			"complement needs a grid, or a power of two of nodes");
+	case TRAFFIC_REVERSE:
+		return unless(has_bits(t->topology),
+			"reverse needs a power of two of nodes");
+	case TRAFFIC_HOT_SPOT:
+		return spot_fault(t);
+	}
+	return "there is no such pattern";
+}
+
+int traffic_check(const struct traffic *t, const char **why)
+{
+	const char *fault = traffic_fault(t);
+	if (!fault)
+		return 0;
+	*why = fault;
+	return -EINVAL;
+}
+
+/* ---- targets ---- */
+
+static uint32_t uniform(
+	const struct traffic *t, uint32_t from, struct random *r)
+{
+	if (t->to_self)
+		return random_below(r, t->topology->nodes);
+	/* One fewer to choose from: those from the sender on move up. */
+	uint32_t to = random_below(r, t->topology->nodes - 1);
+	return to + (to >= from);
+}
+
+static uint32_t hot_spot(
+	const struct traffic *t, uint32_t from, struct random *r)
+{
+	return random_real(r) < t->share ? t->spot : uniform(t, from, r);
+}
+
+static uint32_t ring_shift(uint32_t at, uint32_t size, bool tornado)
+{
+	uint32_t to = at + (tornado ? (size + 1) / 2 - 1 : 1);
+	return to < size ? to : to - size;
+}
+
+static uint32_t shift(const struct topology *t, uint32_t from, bool tornado)
+{
+	if (!is_grid(t))
+		return ring_shift(from, t->nodes, tornado);
+	uint32_t to = 0, stride = 1;
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		uint32_t size = t->size[d];
+		to += stride * ring_shift(from % size, size, tornado);
+		from /= size;
+		stride *= size;
+	}
+	return to;
+}
+
+static uint32_t transpose(const struct topology *t, uint32_t from)
+{
+	uint32_t to = 0;
+	if (!is_even(t)) {
+		unsigned half = bits_of(t) / 2;
+		return from >> half | (from & ((1u << half) - 1)) << half;
+	}
+	/* The coordinates are the digits of the number: from behind. */
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		to = to * t->size[0] + from % t->size[0];
+		from /= t->size[0];
+	}
+	return to;
+}
+
+static uint32_t reverse(const struct topology *t, uint32_t from)
+{
+	uint32_t to = __builtin_bswap32(from);
+	to = (to >> 4 & 0x0f0f0f0f) | (to & 0x0f0f0f0f) << 4;
+	to = (to >> 2 & 0x33333333) | (to & 0x33333333) << 2;
+	to = (to >> 1 & 0x55555555) | (to & 0x55555555) << 1;
+	/* A single node has no bits, and 32 bits do not shift by 32. */
+	return (uint32_t)((uint64_t)to >> (32 - bits_of(t)));
+}
+
+uint32_t traffic_target(
+	const struct traffic *t, uint32_t from, struct random *r)
+{
+	assert(from < t->topology->nodes);
+	switch (t->pattern) {
+	case TRAFFIC_UNIFORM:
+		return uniform(t, from, r);
+	case TRAFFIC_NEIGHBOUR:
+		return shift(t->topology, from, false);
+	case TRAFFIC_TORNADO:
+		return shift(t->topology, from, true);
+	case TRAFFIC_TRANSPOSE:
+		return transpose(t->topology, from);
+	case TRAFFIC_COMPLEMENT:
+		/* Which mirrors every coordinate of a grid, of any size. */
+		return t->topology->nodes - 1 - from;
+	case TRAFFIC_REVERSE:
+		return reverse(t->topology, from);
+	case TRAFFIC_HOT_SPOT:
+		return hot_spot(t, from, r);
+	}
+	return from;
+}

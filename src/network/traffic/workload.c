@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See workload.h. The text comes from anybody: every number has a bound that is
+ * checked digit by digit, a line one that is checked before it is stored, and
+ * a NUL is a character as any other.
+ */
+#include "network/traffic/workload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+
+#define PACKETS_FIRST 256 /* that there is room for, then twice as many */
+
+/* ---- lines ---- */
+
+struct line {
+	const char *at, *end; /* of what is not read yet */
+	uint64_t number;
+	char text[WORKLOAD_LINE_MAX];
+};
+
+/* 1: there is a line; 0: no more of them; -EINVAL: too long; -EIO. */
+static int line_read(FILE *file, struct line *l)
+{
+	size_t length = 0;
+	int c;
+	while ((c = getc_unlocked(file)) != EOF && c != '\n') {
+		if (length == sizeof(l->text)) {
+			l->number++;
+			return -EINVAL;
+		}
+		l->text[length++] = (char)c;
+	}
+	if (c == EOF && ferror(file))
+		return -EIO;
+	if (c == EOF && length == 0)
+		return 0;
+	const char *comment = memchr(l->text, '#', length);
+	l->at = l->text;
+	l->end = comment ? comment : l->text + length;
+	l->number++;
+	return 1;
+}
+
+/* Blanks, to which the carriage returns of other systems count. */
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static bool line_is_over(struct line *l)
+{
+	while (l->at < l->end && is_blank(*l->at))
+		l->at++;
+	return l->at == l->end;
+}
+
+/* ---- numbers ---- */
+
+struct field {
+	uint64_t least, most;
+	const char *no_number, *out_of_bounds;
+};
+
+static const char *field_read(
+	struct line *l, const struct field *f, uint64_t *number)
+{
+	uint64_t value = 0;
+	if (line_is_over(l))
+		return f->no_number;
+	for (; l->at < l->end && !is_blank(*l->at); l->at++) {
+		if (*l->at < '0' || *l->at > '9')
+			return f->no_number;
+		/* All bounds are far below what ten times would overflow. */
+		if (value <= f->most)
+			value = value * 10 + (uint64_t)(*l->at - '0');
+	}
+	*number = value;
+	return value < f->least || value > f->most ? f->out_of_bounds : NULL;
+}
+
+/* Why it is no packet, or NULL. */
+static const char *packet_read(
+	struct line *l, const struct topology *t, struct workload_packet *p)
+{
+	const struct field fields[] = {
+		{ 0, WORKLOAD_TIME_MAX, "the time is not a number",
+			"the time is beyond 2^48" },
+		{ 0, t->nodes - 1, "the sender is not a number",
+			"there is no node of the sender's number" },
+		{ 0, t->nodes - 1, "the receiver is not a number",
+			"there is no node of the receiver's number" },
+		{ 1, LENGTH_MAX, "the length is not a number",
+			"the length is 0 or more than a packet may have" },
+	};
+	uint64_t number[4] = { 0 };
+	for (unsigned i = 0; i < 4; i++) {
+		const char *why = field_read(l, &fields[i], &number[i]);
+		if (why)
+			return why;
+	}
+	if (!line_is_over(l))
+		return "there is something behind the length";
+	*p = (struct workload_packet){ number[0], (uint32_t)number[1],
+		(uint32_t)number[2], (uint32_t)number[3] };
+	return NULL;
+}
+
+/* ---- all packets ---- */
+
+static int packet_add(
+	struct workload *w, uint64_t *room, const struct workload_packet *p)
+{
+	if (w->count == *room) {
+		uint64_t more = *room ? 2 * *room : PACKETS_FIRST;
+		struct workload_packet *packets =
+			reallocarray(w->packet, more, sizeof(*packets));
+		if (!packets)
+			return -ENOMEM;
+		w->packet = packets;
+		*room = more;
+	}
+	w->packet[w->count++] = *p;
+	return 0;
+}
+
+static int read_packets(FILE *file, const struct topology *t,
+	struct workload *w, struct workload_complaint *complaint)
+{
+	struct line l = { .number = 0 };
+	struct workload_packet p;
+	uint64_t room = 0;
+	const char *why = NULL;
+	int e;
+	while ((e = line_read(file, &l)) == 1) {
+		if (line_is_over(&l))
+			continue;
+		why = w->count < WORKLOAD_PACKETS_MAX
+			      ? packet_read(&l, t, &p)
+			      : "there are more than 67108864 packets";
+		e = why ? -EINVAL : packet_add(w, &room, &p);
+		if (e)
+			break;
+	}
+	if (e == -EINVAL)
+		*complaint = (struct workload_complaint){ l.number,
+			why ? why : "the line is too long" };
+	return e;
+}
+
+/* ---- order ---- */
+
+static bool is_sorted(const struct workload *w)
+{
+	for (uint64_t i = 1; i < w->count; i++)
+		if (w->packet[i].time < w->packet[i - 1].time)
+			return false;
+	return true;
+}
+
+/* Two sorted runs, [0, middle) and [middle, end), to one. */
+static void merge(const struct workload_packet *from, uint64_t middle,
+	uint64_t end, struct workload_packet *to)
+{
+	uint64_t a = 0, b = middle;
+	for (uint64_t i = 0; i < end; i++) {
+		bool first = b == end ||
+			     (a < middle && from[a].time <= from[b].time);
+		to[i] = from[first ? a++ : b++];
+	}
+}
+
+/* Merges runs of 1, 2, 4 ...: qsort() may change the order of equal times. */
+static int sort(struct workload *w)
+{
+	uint64_t n = w->count;
+	if (is_sorted(w))
+		return 0;
+	struct workload_packet *other = reallocarray(NULL, n, sizeof(*other));
+	if (!other)
+		return -ENOMEM;
+	for (uint64_t run = 1; run < n; run *= 2) {
+		for (uint64_t at = 0; at < n; at += 2 * run)
+			merge(w->packet + at, bits_min(run, n - at),
+				bits_min(2 * run, n - at), other + at);
+		struct workload_packet *sorted = other;
+		other = w->packet;
+		w->packet = sorted;
+	}
+	free(other);
+	return 0;
+}
+
+int workload_read(FILE *file, const struct topology *t, struct workload *w,
+	struct workload_complaint *complaint)
+{
+	*w = (struct workload){ 0 };
+	int e = read_packets(file, t, w, complaint);
+	if (e == 0)
+		e = sort(w);
+	if (e)
+		workload_free(w);
+	return e;
+}
+
+int workload_write(FILE *file, const struct workload *w)
+{
+	fprintf(file, "# time from to length\n");
+	for (uint64_t i = 0; i < w->count && !ferror(file); i++) {
+		const struct workload_packet *p = &w->packet[i];
+		fprintf(file,
+			"%" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32 "\n",
+			p->time, p->from, p->to, p->length);
+	}
+	return fflush(file) || ferror(file) ? -EIO : 0;
+}
+
+void workload_free(struct workload *w)
+{
+	free(w->packet);
+	*w = (struct workload){ 0 };
+}
