@@ -17,7 +17,7 @@ static void provider_cleanup(void)
 }
 
 struct fi_provider provider = {
-	.version = FI_VERSION(0, 1),
+	.version = FI_VERSION(CAY_VERSION_MAJOR, CAY_VERSION_MINOR),
 	.fi_version = FI_VERSION(1, 17),
 	.name = "cay",
 	.getinfo = info_get,

@@ -10,7 +10,8 @@ usage: coverage.py --source ROOT [--cay FILE]
   * --cay: the options of each command's --help and of cay(1), cay-top(1), ...
     are the same;
   * links of Markdown files lead somewhere;
-  * the README of a source folder names each file of it, and no other.
+  * the README of a source folder names each file of it, and no other;
+  * the version of the project is written in meson.build, once.
 """
 import argparse
 import pathlib
@@ -168,6 +169,26 @@ def check_folders(source):
             complain(f"{name}/README.md names {file}")
 
 
+def check_version(source):
+    pattern = r"project\([^)]*?\bversion: '([\d.]+)'"
+    version = re.search(pattern, (source / "meson.build").read_text())
+    if not version:
+        complain("meson.build: project() has no version")
+        return
+    literal = re.compile(rf"(?<![\d.]){re.escape(version.group(1))}(?![\d.])")
+    files = [path for path in source.iterdir() if path.is_file()]
+    for folder in ("docs", "include", "man", "models", "src", "tests",
+                   "tools"):
+        files += [p for p in (source / folder).rglob("*") if p.is_file()]
+    for path in sorted(files):
+        name = str(path.relative_to(source))
+        if name == "CHANGELOG.md" or name.startswith(".git"):
+            continue
+        count = len(literal.findall(path.read_text(errors="replace")))
+        if count > (1 if name == "meson.build" else 0):
+            complain(f"{name} repeats the project's version")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -189,6 +210,7 @@ def main():
         check_options(options.cay.resolve(), manual)
     check_markdown(source)
     check_folders(source)
+    check_version(source)
     for text in complaints:
         print(text)
     print(f"{len(complaints)} complaints")
