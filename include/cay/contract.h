@@ -146,18 +146,18 @@ struct cay_vci {
 #define CAY_VCI_BYTES_SHIFT	     16
 #define CAY_VCI_API_TAG_SHIFT	     32
 
-#define CAY_VCI_WORD_COMMAND	0
-#define CAY_VCI_WORD_TARGET	1
-#define CAY_VCI_WORD_TAG	2
-#define CAY_VCI_WORD_DATA	3 /* FAST_SEND: 40 bytes from here */
-#define CAY_VCI_WORD_SDR_OFFSET 3 /* SEND */
-#define CAY_VCI_WORD_LENGTH	4 /* SEND */
-#define CAY_VCI_WORD_WINDOW	3 /* remote memory: Win-ID 15:0, capability */
-#define CAY_VCI_WORD_OFFSET	4 /* in the target window */
-#define CAY_VCI_WORD_OPERAND	5 /* FAST_PUT, MISALIGNED_PUT, FAA, CAS */
-#define CAY_VCI_WORD_ORIGIN	5 /* PUT, GET: Win-ID of the origin */
-#define CAY_VCI_WORD_ORIGIN_AT	6 /* PUT, GET: offset in it */
-#define CAY_VCI_WORD_BYTES	7 /* PUT, GET: length */
+#define CAY_VCI_WORD_COMMAND	   0
+#define CAY_VCI_WORD_TARGET	   1
+#define CAY_VCI_WORD_TAG	   2
+#define CAY_VCI_WORD_DATA	   3 /* FAST_SEND: 40 bytes from here */
+#define CAY_VCI_WORD_SDR_OFFSET	   3 /* SEND */
+#define CAY_VCI_WORD_LENGTH	   4 /* SEND */
+#define CAY_VCI_WORD_WINDOW	   3 /* remote memory: Win-ID 15:0, capability */
+#define CAY_VCI_WORD_OFFSET	   4 /* in the target window */
+#define CAY_VCI_WORD_OPERAND	   5 /* FAST_PUT, MISALIGNED_PUT, FAA, CAS */
+#define CAY_VCI_WORD_ORIGIN	   5 /* PUT, GET: Win-ID of the origin */
+#define CAY_VCI_WORD_ORIGIN_OFFSET 6 /* PUT, GET: offset in it */
+#define CAY_VCI_WORD_BYTES	   7 /* PUT, GET: length */
 
 #define CAY_VCI_CAPABILITY_SHIFT 16
 #define CAY_CAPABILITY_MASK	 0xffffffffffffull /* 48 bits */
@@ -267,7 +267,7 @@ struct cay_window_descriptor {
 	uint32_t cookie; /* that the owner keeps at cookie_address */
 	uint64_t cookie_address;
 	uint32_t refusals; /* counted by those who were refused */
-	uint32_t told;	   /* 1 + NQ position of the last word of one, 0 none */
+	uint32_t notified; /* 1 + NQ position of the last word of one, 0 none */
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_window_descriptor) == CAY_LINE,
 	"a window descriptor is one line");

@@ -24,11 +24,11 @@ enum cay_flag {
 };
 
 /* Messages up to this length are copied when the call returns. */
-#define CAY_COPIED_MAX 8192
+#define CAY_EAGER_MAX 8192
 
 /*
  * Sends a message. Up to 40 bytes travel in the notification, more through the
- * target's receive data region; a long message (more than CAY_COPIED_MAX) stays
+ * target's receive data region; a long message (more than CAY_EAGER_MAX) stays
  * where it is until the target has taken it, and then CAY_NOTIFY is implied:
  * the source must not change until the event CAY_EVENT_COMPLETE with the same
  * tag.

@@ -31,10 +31,10 @@ struct cay_addr {
 #define CAY_FOREVER UINT64_MAX
 
 enum cay_port_flag {
-	CAY_PORT_SHARED = 1 << 0,  /* several threads consume */
-	CAY_PORT_GUARDED = 1 << 1, /* never map what others may write */
-	CAY_PORT_WORDS = 1 << 2,   /* word mode */
-	CAY_PORT_HUGE = 1 << 3,	   /* queues on huge pages, if there are any */
+	CAY_PORT_SHARED = 1 << 0,    /* several threads consume */
+	CAY_PORT_GUARDED = 1 << 1,   /* never map what others may write */
+	CAY_PORT_WORD_MODE = 1 << 2, /* word mode */
+	CAY_PORT_HUGE = 1 << 3, /* queues on huge pages, if there are any */
 };
 
 /* Zeroed means defaults; counts are rounded up to powers of two. */
@@ -60,10 +60,11 @@ struct cay_stats {
 	uint64_t sent_mapped;  /* by reference, from cay_alloc() memory */
 	uint64_t sent_process; /* by reference, read from this process */
 	uint64_t sent_staged;  /* by reference, copied into the arena first */
-	uint64_t carried;      /* accesses that a peer was asked to make */
-	uint64_t served;       /* accesses made here for peers */
-	uint64_t posted;       /* messages that came into posted buffers */
-	uint64_t wrong;	       /* wrong capabilities tried */
+	uint64_t
+		emulated_requested; /* accesses that a peer was asked to make */
+	uint64_t emulated_executed; /* accesses made here for peers */
+	uint64_t posted;	    /* messages that came into posted buffers */
+	uint64_t invalid_capabilities; /* wrong capabilities tried */
 	uint64_t nq_used, nq_entries;
 	uint64_t rdr_used, rdr_bytes;
 	uint64_t refs_used, refs_entries;

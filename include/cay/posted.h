@@ -18,8 +18,9 @@ extern "C" {
 
 /* What becomes of a message that finds no posted receive. */
 enum cay_receive_mode {
-	CAY_RECEIVE_RDR = 0,  /* it goes to the receive data region */
-	CAY_RECEIVE_HELD = 1, /* its sender is refused until there is one */
+	CAY_RECEIVE_RDR = 0, /* it goes to the receive data region */
+	CAY_RECEIVE_POSTED_ONLY =
+		1, /* its sender is refused until there is one */
 };
 
 /* Any thread; does not block. 0, -EINVAL, -ECHILD. */

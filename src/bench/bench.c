@@ -81,7 +81,7 @@ static void bench_size(const struct bench_options *o, struct report *report,
 
 	plan_latency(&plan, o, bytes, false);
 	bench_plan(o, report, &plan, so_far);
-	if (bytes <= CAY_COPIED_MAX)
+	if (bytes <= CAY_EAGER_MAX)
 		return;
 	plan_latency(&plan, o, bytes, true);
 	bench_plan(o, report, &plan, so_far);

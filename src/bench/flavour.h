@@ -71,7 +71,7 @@ extern const struct flavour candidate_compare_swap_flavour;
 extern const struct flavour candidate_get_flavour;
 extern const struct flavour candidate_masked_flavour;
 extern const struct flavour candidate_fast_get_flavour;
-extern const struct flavour candidate_carried_flavour;
+extern const struct flavour candidate_emulated_flavour;
 
 extern const struct flavour bulk_memcpy_put_flavour;
 extern const struct flavour bulk_memcpy_get_flavour;

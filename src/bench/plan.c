@@ -140,7 +140,7 @@ void plan_latency(struct plan *p, const struct bench_options *o, size_t bytes,
 {
 	*p = plan_quiet(BENCH_LATENCY, o, bytes, "one way, half a round trip");
 	p->goal = bytes == GOAL_BYTES ? GOAL_MESSAGE : GOAL_NONE;
-	if (bytes <= CAY_COPIED_MAX)
+	if (bytes <= CAY_EAGER_MAX)
 		plan_short(p, o, bytes);
 	else
 		plan_long(p, o, bytes, from_alloc);

@@ -58,8 +58,8 @@ static const struct line word_lines[] = {
 		&candidate_get_flavour },
 	{ MEANS_ORIGIN, "get_event", "", "get, event", &sketch_get_flavour,
 		&candidate_fast_get_flavour },
-	{ MEANS_BACK, "carried", "", "fetch-add, carried", &sketch_put_flavour,
-		&candidate_carried_flavour },
+	{ MEANS_BACK, "emulated", "", "fetch-add, emulated",
+		&sketch_put_flavour, &candidate_emulated_flavour },
 };
 #define BRIEF_LINES 3
 
@@ -151,7 +151,7 @@ static unsigned bulk_count(size_t bytes)
 
 static unsigned posted_count(size_t bytes)
 {
-	return bytes > CAY_COPIED_MAX ? ARRAY_COUNT(posted_lines) : 0;
+	return bytes > CAY_EAGER_MAX ? ARRAY_COUNT(posted_lines) : 0;
 }
 
 /* First the words, then all accesses, then all messages. */

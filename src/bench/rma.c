@@ -281,7 +281,7 @@ static int fast_get_ping(struct side *s, uint32_t trips)
 
 /* ---- a fetch-and-add that only the target can make, when it polls ---- */
 
-static int carried_ping(struct side *s, uint32_t trips)
+static int emulated_ping(struct side *s, uint32_t trips)
 {
 	struct remote *r = s->state;
 	int failure = flavour_repeat(s, trips, fetch_add);
@@ -291,7 +291,7 @@ static int carried_ping(struct side *s, uint32_t trips)
 	return failure;
 }
 
-static int carried_pong(struct side *s, uint32_t trips)
+static int emulated_pong(struct side *s, uint32_t trips)
 {
 	struct remote *r = s->state;
 	uint32_t looks = 0;
@@ -381,11 +381,11 @@ const struct flavour candidate_fast_get_flavour = {
 	.teardown = remote_teardown,
 };
 
-const struct flavour candidate_carried_flavour = {
+const struct flavour candidate_emulated_flavour = {
 	.name = "Cay",
 	.setup = remote_setup_private,
 	.prepare = flavour_nothing,
-	.ping = carried_ping,
-	.pong = carried_pong,
+	.ping = emulated_ping,
+	.pong = emulated_pong,
 	.teardown = remote_teardown,
 };

@@ -170,8 +170,8 @@ static int message_send(struct sender *s, const void *data, size_t length)
 	if (r)
 		return send_refused(s, r);
 	s->accepted++;
-	s->pending += s->options->ack || length > CAY_COPIED_MAX;
-	return length > CAY_COPIED_MAX ? completions_await(s) : CLI_OK;
+	s->pending += s->options->ack || length > CAY_EAGER_MAX;
+	return length > CAY_EAGER_MAX ? completions_await(s) : CLI_OK;
 }
 
 /* ---- standard input ---- */

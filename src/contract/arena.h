@@ -152,7 +152,7 @@ struct queue_control {
 enum posted_mode {
 	POSTED_NONE = 0, /* to the RDR: nothing was ever posted */
 	POSTED_RDR = 1,	 /* into a posted buffer, without one to the RDR */
-	POSTED_HELD = 2, /* into a posted buffer, without one nowhere */
+	POSTED_ONLY = 2, /* into a posted buffer, without one nowhere */
 };
 
 /* The region's first line; the slots follow. Hints that anybody writes. */

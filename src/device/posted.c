@@ -228,5 +228,5 @@ __attribute__((noinline)) static int posted_send(
 		r = posted_room(to, p) ? posted_deliver(to, op, p) : -EAGAIN;
 	}
 	record_access_end(op);
-	return r > 0 && mode == POSTED_HELD ? -EAGAIN : r;
+	return r > 0 && mode == POSTED_ONLY ? -EAGAIN : r;
 }

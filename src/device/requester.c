@@ -337,8 +337,8 @@ static int requester_remote(struct origin *o, struct op_record *op,
 	p.origin_lock = o->self;
 	if (requester_two_windows(p.command)) {
 		uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
-		data.iov_base =
-			o->windows[id].base + v->word[CAY_VCI_WORD_ORIGIN_AT];
+		data.iov_base = o->windows[id].base +
+				v->word[CAY_VCI_WORD_ORIGIN_OFFSET];
 		data.iov_len = v->word[CAY_VCI_WORD_BYTES];
 	} else if (command_operation(p.command) == CAY_FAST_GET) {
 		data.iov_base = fetched;
@@ -368,7 +368,7 @@ static enum cay_error requester_check_origin(
 	const struct origin *o, const struct cay_vci *v)
 {
 	uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
-	uint64_t offset = v->word[CAY_VCI_WORD_ORIGIN_AT];
+	uint64_t offset = v->word[CAY_VCI_WORD_ORIGIN_OFFSET];
 	uint64_t bytes = v->word[CAY_VCI_WORD_BYTES];
 	if (!o->windows || id >= o->window_count || !o->windows[id].base)
 		return CAY_ERROR_ORIGIN_WINDOW;

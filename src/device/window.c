@@ -97,8 +97,8 @@ static inline void window_entry(struct context *to, const struct packet *p,
 static bool window_told(
 	struct context *to, const struct cay_window_descriptor *d)
 {
-	uint32_t told =
-		host_load32((const _Atomic uint32_t *)&d->told, HOST_WINDOW);
+	uint32_t told = host_load32(
+		(const _Atomic uint32_t *)&d->notified, HOST_WINDOW);
 	uint64_t r = host_load(&to->control->r, HOST_R);
 	/* Entries that were not given back: at most a ring of them. */
 	return told &&
@@ -126,7 +126,7 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
 			&claim) != 0)
 		return;
-	atomic_store_explicit((_Atomic uint32_t *)&d->told,
+	atomic_store_explicit((_Atomic uint32_t *)&d->notified,
 		(uint32_t)queue_nq(claim.w_old) + 1, memory_order_relaxed);
 	host_step(op, STEP_ENTRY);
 	window_entry(to, p, &claim, error);

@@ -254,7 +254,7 @@ static uint64_t window_write(struct cay_window_descriptor *d, uint64_t offset,
 	d->start = offset;
 	d->length = bytes;
 	d->pid = 0;
-	d->refusals = d->told = 0;
+	d->refusals = d->notified = 0;
 	atomic_store_explicit((_Atomic uint64_t *)&d->capability,
 		capability | generation << 48, memory_order_relaxed);
 	atomic_store_explicit(

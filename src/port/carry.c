@@ -69,7 +69,7 @@ static int carry_try(struct cay_port *port, struct op_record *op,
 	if (r)
 		staging_put(port->member, staged);
 	else
-		port_count(&port->count.carried);
+		port_count(&port->count.emulated_requested);
 	return r;
 }
 

@@ -19,9 +19,10 @@
 #include "port/record.h"
 #include "port/window.h"
 
-#define PORT_FLAGS_KNOWN (CAY_PORT_SHARED | CAY_PORT_WORDS | CAY_PORT_HUGE)
-#define PORT_FLAGS_ALL \
-	(CAY_PORT_SHARED | CAY_PORT_GUARDED | CAY_PORT_WORDS | CAY_PORT_HUGE)
+#define PORT_FLAGS_KNOWN (CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE)
+#define PORT_FLAGS_ALL                                             \
+	(CAY_PORT_SHARED | CAY_PORT_GUARDED | CAY_PORT_WORD_MODE | \
+		CAY_PORT_HUGE)
 
 /* Sizes as the node wants them: log2, rounded up; false if too large. */
 static bool size_log2(uint64_t wanted, unsigned lowest, unsigned highest,
@@ -106,7 +107,7 @@ static int port_load(struct cay_port *port, const struct node_reply *reply)
 		return r;
 	}
 	port->origin.carry = carry_access;
-	port->origin.words = port->flags & CAY_PORT_WORDS;
+	port->origin.words = port->flags & CAY_PORT_WORD_MODE;
 	intake_begin(&port->intake, own);
 	return 0;
 }
@@ -314,10 +315,10 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 	s->sent_mapped = stats_count(&port->count.mapped);
 	s->sent_process = stats_count(&port->count.process);
 	s->sent_staged = stats_count(&port->count.staged);
-	s->carried = stats_count(&port->count.carried);
-	s->served = stats_count(&port->count.served);
+	s->emulated_requested = stats_count(&port->count.emulated_requested);
+	s->emulated_executed = stats_count(&port->count.emulated_executed);
 	s->posted = stats_count(&port->count.posted);
-	s->wrong =
+	s->invalid_capabilities =
 		atomic_load_explicit(&port->origin.wrong, memory_order_relaxed);
 	s->node_alive = member_node_alive(port->member);
 	stats_queues(port, s);

@@ -77,7 +77,8 @@ struct cay_port {
 	_Atomic uint64_t spin_ns; /* what the next wait may spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,
-			mapped, process, staged, carried, served, posted;
+			mapped, process, staged, emulated_requested,
+			emulated_executed, posted;
 	} count;
 };
 

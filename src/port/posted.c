@@ -81,11 +81,11 @@ int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 {
 	if (!port_here(port))
 		return port_absent(port);
-	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_HELD)
+	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_POSTED_ONLY)
 		return -EINVAL;
 	struct context *own = port_own(port);
 	atomic_store_explicit(&own->control->posted,
-		mode == CAY_RECEIVE_HELD ? POSTED_HELD : POSTED_RDR,
+		mode == CAY_RECEIVE_POSTED_ONLY ? POSTED_ONLY : POSTED_RDR,
 		memory_order_seq_cst);
 	posted_wake(own);
 	return 0;

@@ -171,6 +171,6 @@ int serve_access(
 	done.reference = (uint16_t)index;
 	done.sequence = sequence;
 	incoming_complete(port, origin, (uint32_t)index, &done);
-	port_count(&port->count.served);
+	port_count(&port->count.emulated_executed);
 	return error ? 0 : serve_event(&q, rights, e);
 }

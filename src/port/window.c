@@ -242,7 +242,7 @@ static void window_publish(struct cay_window *w, uint64_t capability)
 	struct origin_window *place = &w->port->origin.windows[w->id];
 	descriptor_place(d, w);
 	descriptor_set32(&d->refusals, 0);
-	descriptor_set32(&d->told, 0);
+	descriptor_set32(&d->notified, 0);
 	w->refusals = 0;
 	place->base = w->base;
 	place->length = w->length;
@@ -426,7 +426,7 @@ uint64_t window_refusals(struct cay_port *port, uint32_t window)
 		port->windows[window]) {
 		struct cay_window *w = port->windows[window];
 		/* Whoever is refused from here on tells of it again. */
-		descriptor_set32(&descriptor(w)->told, 0);
+		descriptor_set32(&descriptor(w)->notified, 0);
 		atomic_thread_fence(memory_order_seq_cst);
 		uint32_t now = atomic_load_explicit(
 			(_Atomic uint32_t *)&descriptor(w)->refusals,

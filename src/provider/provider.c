@@ -42,8 +42,8 @@ static const struct parameter parameters[] = {
 	{ "rdr_bytes", &settings.rdr_bytes, 512 << 10, 64 << 10, 32 << 20,
 		"bytes of an endpoint's receive data region" },
 	/* Less than is copied by the device by what may precede a message. */
-	{ "eager_bytes", &settings.eager_bytes, CAY_COPIED_MAX - 64,
-		PROVIDER_INJECT_BYTES, CAY_COPIED_MAX - 64,
+	{ "eager_bytes", &settings.eager_bytes, CAY_EAGER_MAX - 64,
+		PROVIDER_INJECT_BYTES, CAY_EAGER_MAX - 64,
 		"messages up to this size travel at once, longer ones are "
 		"fetched by their receiver" },
 	{ "piece_bytes", &settings.piece_bytes, 1 << 20, 4096, 1 << 30,

@@ -31,7 +31,7 @@ static const struct format_name to_names[] = {
 
 static const struct format_name mode_names[] = {
 	{ "rdr", CAY_RECEIVE_RDR },
-	{ "held", CAY_RECEIVE_HELD },
+	{ "only", CAY_RECEIVE_POSTED_ONLY },
 	{ 0 },
 };
 
@@ -68,8 +68,8 @@ const struct format_field format_fields[FORMAT_FIELDS] = {
 	[FIELD_ENABLES] = { "enables", FORMAT_WORD, MEMBER(operand[1]),
 		UINT8_MAX, NULL },
 	[FIELD_TO] = { "to", FORMAT_NAME, MEMBER(event), true, to_names },
-	[FIELD_MODE] = { "mode", FORMAT_NAME, MEMBER(mode), CAY_RECEIVE_HELD,
-		mode_names },
+	[FIELD_MODE] = { "mode", FORMAT_NAME, MEMBER(mode),
+		CAY_RECEIVE_POSTED_ONLY, mode_names },
 	[FIELD_COOKIE] = { "cookie", FORMAT_WORD, MEMBER(cookie), UINT64_MAX,
 		NULL },
 	[FIELD_TAG] = { "tag", FORMAT_WORD, MEMBER(tag), UINT64_MAX, NULL },

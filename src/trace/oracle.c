@@ -120,8 +120,8 @@ static int posted_step(struct oracle *o, const struct trace_instruction *i)
 	uint32_t all = o->trace->queues.posted;
 	int cancelled = 0;
 	if (i->kind == TRACE_RECEIVE_MODE) {
-		p->mode = i->mode == CAY_RECEIVE_HELD ? POSTED_HELD
-						      : POSTED_RDR;
+		p->mode = i->mode == CAY_RECEIVE_POSTED_ONLY ? POSTED_ONLY
+							     : POSTED_RDR;
 		return 0;
 	}
 	if (i->kind == TRACE_RECEIVE_POST) {

@@ -75,7 +75,7 @@ bool oracle_completes(const struct trace_instruction *);
 struct outcome_note oracle_completion(
 	const struct trace_instruction *, enum cay_error);
 
-/* What its target is notified of: a message of up to CAY_COPIED_MAX bytes. */
+/* What its target is notified of: a message of up to CAY_EAGER_MAX bytes. */
 struct outcome_note oracle_message(
 	const struct oracle *, const struct trace_instruction *);
 

@@ -51,7 +51,7 @@ bool oracle_completes(const struct trace_instruction *i)
 	if (i->flags & (CAY_NOTIFY | CAY_ACK))
 		return true;
 	if (i->kind == TRACE_SEND)
-		return i->bytes > CAY_COPIED_MAX;
+		return i->bytes > CAY_EAGER_MAX;
 	return (is_atomic(i) || i->kind == TRACE_GET) && i->event;
 }
 

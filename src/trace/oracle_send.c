@@ -130,7 +130,7 @@ static int send_posted(struct oracle *o, const struct trace_instruction *i)
 		return -EAGAIN;
 	int at = slot_take(o, p);
 	if (at < 0)
-		return p->mode == POSTED_HELD ? -EAGAIN : 1;
+		return p->mode == POSTED_ONLY ? -EAGAIN : 1;
 	slot_fill(o, i, (uint32_t)at);
 	return 0;
 }
@@ -166,7 +166,7 @@ static int send_copied(struct oracle *o, const struct trace_instruction *i)
 int model_send(struct oracle *o, const struct trace_instruction *i)
 {
 	int r = send_posted(o, i);
-	bool ends = r <= 0 || i->bytes <= CAY_COPIED_MAX;
+	bool ends = r <= 0 || i->bytes <= CAY_EAGER_MAX;
 	if (r > 0)
 		r = ends ? send_copied(o, i) : send_long(o, i);
 	if (r == 0 && ends && oracle_completes(i)) {

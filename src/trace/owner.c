@@ -172,7 +172,7 @@ static int receive_cancel(struct replay *r, const struct trace_instruction *i)
 static int receive_mode(struct replay *r, const struct trace_instruction *i)
 {
 	workbench_posted_mode(&r->bench, i->port,
-		i->mode == CAY_RECEIVE_HELD ? POSTED_HELD : POSTED_RDR);
+		i->mode == CAY_RECEIVE_POSTED_ONLY ? POSTED_ONLY : POSTED_RDR);
 	return 0;
 }
 

@@ -51,7 +51,7 @@ static void add(struct made *m, const struct trace_instruction *i)
 
 static uint64_t length_of_message(struct made *m)
 {
-	const uint64_t longest = CAY_COPIED_MAX;
+	const uint64_t longest = CAY_EAGER_MAX;
 	if (m->heavy && one_in(m, 2))
 		return longest - below(m, longest - CAY_FAST_SEND_BYTES);
 	switch (below(m, 10)) {
@@ -64,7 +64,7 @@ static uint64_t length_of_message(struct made *m)
 		return one_in(m, 4) ? longest - below(m, 2) : 64;
 	case 4:
 		return !m->o->race && one_in(m, 3)
-			       ? CAY_COPIED_MAX + 1 + below(m, 3000)
+			       ? CAY_EAGER_MAX + 1 + below(m, 3000)
 			       : 100;
 	default:
 		return below(m, CAY_FAST_SEND_BYTES + 1);
@@ -143,7 +143,8 @@ static void mode_add(struct made *m, uint16_t port)
 	const struct trace_instruction i = { .kind = TRACE_RECEIVE_MODE,
 		.port = port,
 		.peer = port,
-		.mode = one_in(m, 2) ? CAY_RECEIVE_HELD : CAY_RECEIVE_RDR };
+		.mode = one_in(m, 2) ? CAY_RECEIVE_POSTED_ONLY
+				     : CAY_RECEIVE_RDR };
 	add(m, &i);
 }
 

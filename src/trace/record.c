@@ -63,7 +63,7 @@ CAY_API struct cay_port *cay_port_open(const struct cay_port_options *options)
 					: sizeof(o));
 		i.node = addr.node;
 		i.port = i.peer = addr.vpid;
-		i.words = o.flags & CAY_PORT_WORDS;
+		i.words = o.flags & CAY_PORT_WORD_MODE;
 		queues_record(&o);
 	}
 	call_end(&i, port ? 0 : -1);

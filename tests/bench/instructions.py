@@ -38,7 +38,7 @@ FIGURES = {
     "faa": [("rma", "fetch_add", "with its event")],
     "faa_into": [("rma", "fetch_add_into", "with flush")],
     "cas": [("rma", "compare_swap", "with its event")],
-    "carried": [("rma", "carried", "there and back")],
+    "emulated": [("rma", "emulated", "there and back")],
 }
 
 

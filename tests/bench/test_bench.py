@@ -123,7 +123,7 @@ class Runs(BenchTest):
         self.check_rma(report, {"put", "put_flush", "fetch_add",
                                 "fetch_add_into", "compare_swap",
                                 "get_flush", "get_event", "put_masked",
-                                "carried"})
+                                "emulated"})
         put = report["results"][0]
         self.assertEqual(put["key"], "put")
         if not put["refused"]:

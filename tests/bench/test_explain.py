@@ -12,7 +12,7 @@ import unittest
 CAY = ""
 NAMES = ["fast_send", "send", "reference", "completion", "posted", "fast_put",
          "put", "masked_put", "fast_get", "get", "faa", "faa_into", "cas",
-         "carried"]
+         "emulated"]
 MESSAGES = {"fast_send", "send", "reference", "completion", "posted"}
 WINDOW_ERRORS = {"invalid_target_window", "wrong_capability",
                  "outside_target_window", "target_locked", "no_rights"}
@@ -55,7 +55,7 @@ class Explain(unittest.TestCase):
                 self.assertEqual(WINDOW_ERRORS <= errors,
                                  name not in MESSAGES)
                 self.assertEqual("timeout" in errors,
-                                 name in ("reference", "carried"))
+                                 name in ("reference", "emulated"))
                 self.assertEqual("posted_truncated" in errors,
                                  name == "posted")
                 self.assertEqual("invalid_origin_window" in errors,

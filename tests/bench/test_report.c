@@ -293,8 +293,8 @@ static void labels(void **state)
 	expect_label(0, false, "0 B Fast Send");
 	expect_label(CAY_FAST_SEND_BYTES, false, "40 B Fast Send");
 	expect_label(CAY_FAST_SEND_BYTES + 1, false, "41 B Send");
-	expect_label(CAY_COPIED_MAX, false, "8 KiB Send");
-	expect_label(CAY_COPIED_MAX + 1, false, "8193 B from malloc");
+	expect_label(CAY_EAGER_MAX, false, "8 KiB Send");
+	expect_label(CAY_EAGER_MAX + 1, false, "8193 B from malloc");
 	expect_label(BENCH_BYTES_MAX, true, "1 MiB from cay_alloc");
 }
 
@@ -311,7 +311,7 @@ static void rma_keys(void **state)
 {
 	static const char *const keys[] = { "put", "put_flush", "fetch_add",
 		"fetch_add_into", "compare_swap", "get_flush", "get_event",
-		"put_masked", "carried", "put_4096_alloc", "put_4096_malloc",
+		"put_masked", "emulated", "put_4096_alloc", "put_4096_malloc",
 		"get_4096_alloc", "get_4096_malloc", "put_65536_alloc",
 		"put_65536_malloc", "get_65536_alloc", "get_65536_malloc",
 		"put_1048576_alloc", "put_1048576_malloc", "get_1048576_alloc",
@@ -357,7 +357,7 @@ static void rma_sizes(void **state)
 	assert_int_equal(rma_count(&options), 9);
 	options.sizes[0] = 24;
 	assert_int_equal(rma_count(&options), 4);
-	options.sizes[0] = CAY_COPIED_MAX + 1;
+	options.sizes[0] = CAY_EAGER_MAX + 1;
 	assert_int_equal(rma_count(&options), 7);
 	options.sizes[1] = 8;
 	options.size_count = 2;

@@ -89,12 +89,12 @@ class Status(TopTest):
         self.assertEqual(port["windows"], 2)
         self.assertEqual(port["windows_locked"], 0)
         self.assertEqual(port["locked_by"], [])
-        self.assertEqual(port["posted_mode"], "held")
+        self.assertEqual(port["posted_mode"], "only")
         self.assertEqual(port["posted_available"], 3)
         self.assertEqual(port["references_used"], 0)
         self.assertFalse(port["disabled"])
         result = self.run_cay("node", "status")
-        self.assertIn(b"3 held", result.stdout)
+        self.assertIn(b"3 only", result.stdout)
 
     def test_lock(self):
         server = self.serve()
@@ -200,7 +200,7 @@ class Status(TopTest):
         for key in "windows", "windows_locked", "posted_available":
             self.assertIsNone(port[key])
         result = self.run_cay("top", "-n", "1", "-d", "0.05")
-        self.assertRegex(result.stdout.decode(), r"- +\? +\? +\? held")
+        self.assertRegex(result.stdout.decode(), r"- +\? +\? +\? only")
 
     def test_threads(self):
         server = self.serve()
@@ -376,7 +376,7 @@ class Samples(TopTest):
             else:
                 self.fail(text)
             self.assertIn("traffic", line)
-            self.assertIn("3 held", line)
+            self.assertIn("3 only", line)
 
     def test_no_node(self):
         for options in [], ["-b"], ["--json"], ["--node", self.node]:

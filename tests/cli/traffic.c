@@ -92,7 +92,8 @@ __attribute__((noreturn)) static void serve(const char *name)
 {
 	struct cay_port *port = port_named(name);
 	unsigned char *buffers = memory_take(port, POSTED * WINDOW_BYTES);
-	check("cay_receive_mode", cay_receive_mode(port, CAY_RECEIVE_HELD));
+	check("cay_receive_mode",
+		cay_receive_mode(port, CAY_RECEIVE_POSTED_ONLY));
 	for (uint64_t i = 0; i < POSTED; i++)
 		check("cay_receive_post",
 			cay_receive_post(port, buffers + i * WINDOW_BYTES,

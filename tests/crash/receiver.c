@@ -46,7 +46,7 @@ static bool buffers_post(struct receiver *r)
 	if (!r->posted)
 		return page_fail(r->page, "no memory for posted receives");
 	if (posting == POSTING_HELD)
-		cay_receive_mode(r->port, CAY_RECEIVE_HELD);
+		cay_receive_mode(r->port, CAY_RECEIVE_POSTED_ONLY);
 	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
 		if (!buffer_post(r, i))
 			return false;

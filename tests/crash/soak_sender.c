@@ -60,7 +60,7 @@ static void do_send(unsigned char *memory)
 		exit(r == -EPIPE ? 0 : FAILED);
 	/* Relaxed would do: the receiver looks when we are dead. */
 	atomic_store(&life->accepted, ++number);
-	if (length > CAY_COPIED_MAX)
+	if (length > CAY_EAGER_MAX)
 		completion_wait();
 }
 

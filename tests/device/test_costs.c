@@ -414,7 +414,7 @@ static void short_messages_do_not_look(void **state)
 	struct bench *b = *state;
 	struct cay_nqe n;
 	bench_post(b, 64, 1);
-	workbench_posted_mode(&b->w, 1, POSTED_HELD);
+	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
 	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
 		counting_begin(&b->c);
 		assert_int_equal(length % 2 ? bench_fast(b, 1, 2, length)
@@ -434,7 +434,7 @@ static void short_messages_do_not_look(void **state)
 static void held_sender_writes_nothing_shared(void **state)
 {
 	struct bench *b = *state;
-	workbench_posted_mode(&b->w, 1, POSTED_HELD);
+	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
 	counting_begin(&b->c);
 	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
 	assert_int_equal(bench_send(b, 1, 65536, 0), -EAGAIN);

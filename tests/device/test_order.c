@@ -549,7 +549,7 @@ static void world_cast(struct world *w)
 	struct stage *s = &w->stage;
 	w->buffers = stage_chance(s, 2) ? BUFFERS : 0;
 	if (w->buffers && stage_chance(s, 2))
-		workbench_posted_mode(&w->bench, RECEIVER, POSTED_HELD);
+		workbench_posted_mode(&w->bench, RECEIVER, POSTED_ONLY);
 	for (uint32_t i = 0; i < ORIGINS; i++) {
 		struct origin_party *o = &w->origin[i];
 		for (uint32_t k = 1; k <= OPERATIONS; k++)

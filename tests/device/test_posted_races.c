@@ -18,7 +18,7 @@ static void prepare_one(struct bench *b)
 static void prepare_held(struct bench *b)
 {
 	prepare_one(b);
-	workbench_posted_mode(&b->w, 1, POSTED_HELD);
+	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
 }
 
 static int send_100(struct bench *b)

@@ -655,8 +655,8 @@ static void posted_play(enum posted_mode mode, uint32_t buffers)
 static void posted_buffers_are_nobody_elses(void **state)
 {
 	(void)state;
-	posted_play(POSTED_HELD, 1);
-	posted_play(POSTED_HELD, 5);
+	posted_play(POSTED_ONLY, 1);
+	posted_play(POSTED_ONLY, 5);
 	posted_play(POSTED_RDR, 2);
 	posted_play(POSTED_RDR, 64);
 }

@@ -76,8 +76,8 @@ static void done_when_the_owner_polls(void **state)
 	assert_int_equal(cay_flush(r->origin, r->peer, 0), 0);
 	expect_complete(r->origin, 1, 0);
 	expect_complete(r->origin, 2, 0);
-	assert_int_equal(port_stats(r->origin).carried, 2);
-	assert_int_equal(port_stats(r->owner).served, 2);
+	assert_int_equal(port_stats(r->origin).emulated_requested, 2);
+	assert_int_equal(port_stats(r->owner).emulated_executed, 2);
 	two_close(&t);
 }
 
@@ -93,7 +93,7 @@ static void puts_and_gets_are_not_carried(void **state)
 	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, 0, &got, 8, 0, 0), 0);
 	assert_int_equal(got, 7);
-	assert_int_equal(port_stats(r->origin).carried, 0);
+	assert_int_equal(port_stats(r->origin).emulated_requested, 0);
 	two_close(&t);
 }
 
@@ -132,11 +132,11 @@ static void order_is_kept(void **state)
 	assert_int_equal(got, 7);
 	assert_int_equal(previous, 5);
 	/* And now they are direct again. */
-	uint64_t carried = port_stats(t.heap.origin).carried;
+	uint64_t carried = port_stats(t.heap.origin).emulated_requested;
 	assert_int_equal(carried, 6);
 	assert_int_equal(put(&t.arena, 0, 1, 0), 0);
 	assert_int_equal(word_at(&t.arena, 0), 1);
-	assert_int_equal(port_stats(t.heap.origin).carried, carried);
+	assert_int_equal(port_stats(t.heap.origin).emulated_requested, carried);
 	two_close(&t);
 }
 
@@ -303,7 +303,7 @@ static void what_is_withdrawn_is_not_done(void **state)
 		assert_int_equal(instruction_into, 99);
 	}
 	assert_int_equal(word_at(&t.heap, 0), 2);
-	assert_int_equal(port_stats(t.heap.owner).served, 2);
+	assert_int_equal(port_stats(t.heap.owner).emulated_executed, 2);
 	two_close(&t);
 }
 

@@ -147,7 +147,7 @@ static void provoke_origin_bounds(struct scene *s)
 		{ UINT64_MAX, UINT64_MAX }, { BYTES + 1, 0 } };
 	for (unsigned i = 0; i < COUNT(outside); i++) {
 		struct cay_vci v = good_put(s);
-		v.word[CAY_VCI_WORD_ORIGIN_AT] = outside[i][0];
+		v.word[CAY_VCI_WORD_ORIGIN_OFFSET] = outside[i][0];
 		v.word[CAY_VCI_WORD_BYTES] = outside[i][1];
 		ends_in(s, &v, CAY_ERROR_ORIGIN_BOUNDS);
 	}
@@ -373,7 +373,7 @@ static void provoke_memory(struct scene *s)
 static void provoke_origin_offset(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
-	v.word[CAY_VCI_WORD_ORIGIN_AT] += 4;
+	v.word[CAY_VCI_WORD_ORIGIN_OFFSET] += 4;
 	ends_in(s, &v, CAY_ERROR_ORIGIN_OFFSET_ALIGN);
 	v = vci_send(s->peer, 0, 0, 1, 4, 64);
 	ends_in(s, &v, CAY_ERROR_ORIGIN_OFFSET_ALIGN);
@@ -447,7 +447,7 @@ static void every_code(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(codes); i++) {
 		struct scene s =
-			scene_open(codes[i].words ? CAY_PORT_WORDS : 0);
+			scene_open(codes[i].words ? CAY_PORT_WORD_MODE : 0);
 		codes[i].provoke(&s);
 		scene_close(&s);
 		seen[codes[i].code] = true;
@@ -517,7 +517,7 @@ static void fault_origin(
 	v->word[CAY_VCI_WORD_ORIGIN] = s->own_key[which].window;
 	if (has(faults, FAULT_ORIGIN_WINDOW))
 		v->word[CAY_VCI_WORD_ORIGIN] = 60;
-	v->word[CAY_VCI_WORD_ORIGIN_AT] =
+	v->word[CAY_VCI_WORD_ORIGIN_OFFSET] =
 		(has(faults, FAULT_ORIGIN_BOUNDS) ? 2 * BYTES : 16) +
 		(has(faults, FAULT_ORIGIN_OFFSET) ? 4 : 0);
 }
@@ -555,7 +555,7 @@ static void try_faults(struct scene *s, unsigned faults)
 /* All pairs, and all faults from one on. */
 static void first_fault_decides(void **state)
 {
-	struct scene s = scene_open(CAY_PORT_WORDS);
+	struct scene s = scene_open(CAY_PORT_WORD_MODE);
 	(void)state;
 	for (unsigned i = 0; i < FAULTS; i++) {
 		for (unsigned j = 0; j < FAULTS; j++)

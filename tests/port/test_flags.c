@@ -86,7 +86,7 @@ static void every_combination(void **state)
 	flags_of_one_size(&p, 17, CAY_FAST_SEND);
 	flags_of_one_size(&p, 40, CAY_FAST_SEND);
 	flags_of_one_size(&p, 41, CAY_SEND);
-	flags_of_one_size(&p, CAY_COPIED_MAX, CAY_SEND);
+	flags_of_one_size(&p, CAY_EAGER_MAX, CAY_SEND);
 	assert_int_equal(port_stats(p.a).completed, 5 * 48);
 	pair_close(&p);
 }

@@ -21,7 +21,7 @@ static size_t size_of(uint64_t number)
 	struct random r = { number * 31 };
 	switch (random_below(&r, 20)) {
 	case 0:
-		return random_below(&r, CAY_COPIED_MAX + 1);
+		return random_below(&r, CAY_EAGER_MAX + 1);
 	case 1:
 	case 2:
 	case 3:
@@ -37,7 +37,7 @@ static void stream_sender(struct child *parent, void *argument)
 	const uint64_t *messages = argument;
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, "stream");
-	unsigned char data[CAY_COPIED_MAX];
+	unsigned char data[CAY_EAGER_MAX];
 	(void)parent;
 	for (uint64_t i = 0; i < *messages; i++) {
 		content_fill(data, size_of(i), i);

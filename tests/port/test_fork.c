@@ -236,7 +236,7 @@ static void *busy_run(void *argument)
 		assert_int_equal(
 			cay_send(b->port, b->self, i, data, length, 0), 0);
 		expect_message(b->port, i, length, 1);
-		if (length > CAY_COPIED_MAX)
+		if (length > CAY_EAGER_MAX)
 			expect_complete(b->port, i, 0);
 	}
 	free(data);

@@ -87,7 +87,7 @@ static void guessing_by_lock(void **state)
 			cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
 	}
 	assert_int_equal(cay_port_stats(r.origin, &stats), 0);
-	assert_int_equal(stats.wrong, 4095);
+	assert_int_equal(stats.invalid_capabilities, 4095);
 	r.key.capability++;
 	assert_int_equal(cay_window_lock(r.origin, r.peer, r.key, 0), -EACCES);
 	check_disabled(&r);

@@ -48,7 +48,7 @@ static void send_size(struct cay_port *port, struct cay_peer *peer,
 			api_tag_of(size), data, size, 0)) == -EAGAIN)
 		assert_true(now_ns() < deadline);
 	assert_int_equal(r, 0);
-	if (size > CAY_COPIED_MAX)
+	if (size > CAY_EAGER_MAX)
 		expect_complete(port, tag_of(size, round), 0);
 	memset(data, 0, size);
 }
@@ -136,7 +136,7 @@ static void self_size(struct cay_port *port, struct cay_peer *self,
 				 api_tag_of(size), data, size, 0),
 		0);
 	check_size(port, size, 0, &addr);
-	if (size > CAY_COPIED_MAX)
+	if (size > CAY_EAGER_MAX)
 		expect_complete(port, tag_of(size, 0), 0);
 	check_empty(port);
 }
@@ -158,13 +158,13 @@ static void every_size_to_oneself(void **state)
 	close_port(port);
 }
 
-/* Up to CAY_COPIED_MAX the source is free when the call is back. */
+/* Up to CAY_EAGER_MAX the source is free when the call is back. */
 static void copied_when_it_returns(void **state)
 {
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
 	struct cay_peer *peer = open_peer(a, b);
-	static const size_t sizes[] = { 1, 40, 41, CAY_COPIED_MAX };
-	unsigned char data[CAY_COPIED_MAX];
+	static const size_t sizes[] = { 1, 40, 41, CAY_EAGER_MAX };
+	unsigned char data[CAY_EAGER_MAX];
 	(void)state;
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		content_fill(data, sizes[i], i);
@@ -194,7 +194,7 @@ static void sizes_keep_order(void **state)
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		size[i] = random_below(&r, 3) ? random_below(&r, 2000)
 					      : random_below(&r, 64 * KIB);
-		longs += size[i] > CAY_COPIED_MAX;
+		longs += size[i] > CAY_EAGER_MAX;
 		assert_int_equal(cay_send(a, peer, i, data, size[i], 0), 0);
 	}
 	for (unsigned i = 0; i < MESSAGES; i++)
@@ -243,7 +243,7 @@ static void gather_one(struct cay_port *a, struct cay_peer *peer,
 	cut(&r, data, size, count, pieces);
 	assert_int_equal(cay_sendv(a, peer, seed, pieces, count, 0), 0);
 	expect_message(b, seed, size, seed);
-	if (size > CAY_COPIED_MAX)
+	if (size > CAY_EAGER_MAX)
 		expect_complete(a, seed, 0);
 	free(data);
 }

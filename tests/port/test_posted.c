@@ -40,7 +40,7 @@ static void far_order(struct child *parent, struct cay_port *port,
 					     length, 0, soon())
 				   : cay_send(port, peer, tag, data, length, 0);
 	child_tell(parent, (uint64_t)r);
-	if (r == 0 && length > CAY_COPIED_MAX)
+	if (r == 0 && length > CAY_EAGER_MAX)
 		expect_complete(port, tag, 0);
 	if (order == SEND_ALLOC)
 		cay_free(port, data);
@@ -158,7 +158,7 @@ static void short_messages_never_take_one(void **state)
 		expect_message(f.port, length, length, length);
 	}
 	assert_int_equal(port_stats(f.port).posted, 0);
-	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	assert_int_equal(cay_receive_cancel(f.port, 7), 1);
 	far_send(&f, SEND, 40, 41, 0);
 	expect_message(f.port, 41, 40, 41);
@@ -220,7 +220,7 @@ static void held_senders_are_refused(void **state)
 {
 	struct far f = far_open("held", NULL);
 	(void)state;
-	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	for (uint64_t i = 0; i < COUNT(sizes); i++)
 		far_send(&f, i % 2 ? SEND : SEND_ALLOC, sizes[i], i, -EAGAIN);
 	void *buffer = post(f.port, 1 << 20, 1);
@@ -237,7 +237,7 @@ static void who_waits_is_let_in(void **state)
 {
 	struct far f = far_open("waits", NULL);
 	(void)state;
-	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		size_t length = i % 2 ? 65536 : 100;
 		far_tell(&f, SEND_WAIT, length, i);
@@ -262,7 +262,8 @@ static void mode_can_change(void **state)
 	far_send(&f, SEND, 100, 1, 0); /* nothing was ever said */
 	expect_message(f.port, 1, 100, 1);
 	for (uint64_t i = 2; i < 12; i += 2) {
-		assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_HELD), 0);
+		assert_int_equal(
+			cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 		far_send(&f, SEND, 100, i, -EAGAIN);
 		far_tell(&f, SEND_WAIT, 100, i);
 		child_hear(&f.child);
@@ -406,11 +407,12 @@ static void child_has_no_port(void **state)
 	(void)state;
 	pid_t pid = fork();
 	if (pid == 0) {
-		bool right =
-			cay_receive_mode(port, CAY_RECEIVE_HELD) == -ECHILD &&
-			cay_receive_post(port, memory, 64, 1) == -ECHILD &&
-			cay_receive_cancel(port, 1) == -ECHILD &&
-			cay_trigger(port, CAY_ISSUE_POSTED, 1).accepted == 0;
+		bool right = cay_receive_mode(port, CAY_RECEIVE_POSTED_ONLY) ==
+				     -ECHILD &&
+			     cay_receive_post(port, memory, 64, 1) == -ECHILD &&
+			     cay_receive_cancel(port, 1) == -ECHILD &&
+			     cay_trigger(port, CAY_ISSUE_POSTED, 1).accepted ==
+				     0;
 		_exit(right ? 0 : 1);
 	}
 	int status;

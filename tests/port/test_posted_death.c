@@ -61,7 +61,7 @@ struct pool {
 static void pool_open(struct pool *p, const char *name)
 {
 	*p = (struct pool){ .port = open_named(name) };
-	assert_int_equal(cay_receive_mode(p->port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(p->port, CAY_RECEIVE_POSTED_ONLY), 0);
 	for (unsigned i = 0; i < BUFFERS; i++) {
 		p->buffer[i] = cay_alloc(p->port, BUFFER_BYTES, 0);
 		assert_true(p->buffer[i] != NULL);

@@ -86,7 +86,7 @@ static void stream_run(struct child *parent, void *argument)
 			assert_true(now_ns() < deadline);
 		}
 		assert_int_equal(r, 0);
-		asked += length > CAY_COPIED_MAX;
+		asked += length > CAY_EAGER_MAX;
 		settle(port, &completed, asked);
 	}
 	free(data);
@@ -192,7 +192,7 @@ static void many_senders(char *name, enum cay_receive_mode mode)
 	check_empty(p.port);
 	/* All three ways, or in this mode just two. */
 	assert_true(p.through[0] > 0 && p.through[2] > 0);
-	if (mode == CAY_RECEIVE_HELD)
+	if (mode == CAY_RECEIVE_POSTED_ONLY)
 		assert_int_equal(p.through[1], 0);
 	assert_int_equal(port_stats(p.port).posted, p.through[0]);
 	/* What is posted still is, and nothing else. */
@@ -210,7 +210,7 @@ static void every_message_once_and_in_order(void **state)
 static void the_same_when_they_are_held(void **state)
 {
 	(void)state;
-	many_senders("flow-held", CAY_RECEIVE_HELD);
+	many_senders("flow-held", CAY_RECEIVE_POSTED_ONLY);
 }
 
 /* ---- taking buffers back while somebody fills them ---- */
@@ -250,7 +250,7 @@ static void hammers_start(struct hammers *h, const char *name,
 {
 	h->port = open_port(&(struct cay_port_options){
 		.name = name, .nq_entries = 64, .posted = 16 });
-	assert_int_equal(cay_receive_mode(h->port, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(h->port, CAY_RECEIVE_POSTED_ONLY), 0);
 	h->stop = shared_memory(sizeof(*h->stop));
 	for (uint64_t i = 0; i < SENDERS; i++) {
 		h->stream[i] = (struct stream){ .sender = i, .stop = h->stop };

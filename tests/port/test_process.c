@@ -332,7 +332,7 @@ static void options_are_checked(void **state)
 	assert_int_equal(open_error(&o), EINVAL);
 	o = (struct cay_port_options){ .flags = CAY_PORT_GUARDED };
 	assert_int_equal(open_error(&o), EOPNOTSUPP);
-	o = (struct cay_port_options){ .flags = CAY_PORT_WORDS };
+	o = (struct cay_port_options){ .flags = CAY_PORT_WORD_MODE };
 	assert_int_equal(open_error(&o), 0);
 	o = (struct cay_port_options){ .flags = CAY_PORT_HUGE };
 	assert_int_equal(open_error(&o), 0);

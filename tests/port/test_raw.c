@@ -363,7 +363,7 @@ static void payload_room_comes_back(void **state)
 	for (unsigned lap = 0; lap < 20; lap++) {
 		for (uint64_t tag = 0; tag <= PAYLOADS; tag++) {
 			struct cay_vci v = vci_send_content(
-				p.a, p.peer, 0, 0, tag, 0, CAY_COPIED_MAX);
+				p.a, p.peer, 0, 0, tag, 0, CAY_EAGER_MAX);
 			/* The content is the last one's, as is the place. */
 			vci_post(p.a, &v);
 		}
@@ -374,7 +374,7 @@ static void payload_room_comes_back(void **state)
 			cay_trigger(p.b, CAY_ISSUE_RDR, PAYLOADS).accepted,
 			PAYLOADS);
 		assert_int_equal(issue(&p, 0).accepted, 1);
-		check_payload(&p, PAYLOADS, CAY_COPIED_MAX);
+		check_payload(&p, PAYLOADS, CAY_EAGER_MAX);
 	}
 	pair_close(&p);
 }

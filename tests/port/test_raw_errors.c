@@ -236,7 +236,7 @@ static void gone(void **state)
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
 	struct cay_peer *peer = open_peer(a, b);
 	uint16_t vpid = cay_port_addr(b).vpid;
-	static const size_t sizes[] = { 0, 40, 41, CAY_COPIED_MAX, 10000 };
+	static const size_t sizes[] = { 0, 40, 41, CAY_EAGER_MAX, 10000 };
 	(void)state;
 	close_port(b);
 	const struct cay_nqe *n = nqe_next(a);

@@ -200,7 +200,7 @@ static void held_requests_stay(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
-	assert_int_equal(cay_receive_mode(p.b, CAY_RECEIVE_HELD), 0);
+	assert_int_equal(cay_receive_mode(p.b, CAY_RECEIVE_POSTED_ONLY), 0);
 	struct cay_vci v = vci_send_content(p.a, p.peer, 0, 0, 1, 0, 100);
 	vci_post(p.a, &v);
 	v = vci_fast(p.peer, 0, 0, 2, 8);

@@ -329,7 +329,7 @@ static void slots_forget_what_they_had(void **state)
 		nqe_done(p.r.owner);
 		expect_cc(p.r.origin, 5, CAY_SEND, 0);
 	}
-	assert_int_equal(port_stats(p.r.origin).carried, 10);
+	assert_int_equal(port_stats(p.r.origin).emulated_requested, 10);
 	/* And is no carried access: what follows goes straight. */
 	struct cay_vci v =
 		vci_send_content(p.r.origin, p.r.peer, 0, 0, 6, 0, 10000);
@@ -337,7 +337,7 @@ static void slots_forget_what_they_had(void **state)
 	pair_issue(&p,
 		vci_fast_access(p.r.peer, CAY_FAST_PUT, 0, 3, p.r.key, 0, 20));
 	assert_true(content_fits(p.r.memory, 20, 3));
-	assert_int_equal(port_stats(p.r.origin).carried, 10);
+	assert_int_equal(port_stats(p.r.origin).emulated_requested, 10);
 	assert_int_equal(nqe_command(nqe_next(p.r.owner)), CAY_NOTIFY_RECV);
 	nqe_done(p.r.owner);
 	expect_cc(p.r.origin, 6, CAY_SEND, 0);

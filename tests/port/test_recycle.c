@@ -89,7 +89,7 @@ static void check_raw_gone(struct cay_port *port, struct cay_peer *old)
 
 static void check_old(struct cay_port *port, struct cay_peer *old)
 {
-	static unsigned char data[CAY_COPIED_MAX + 1];
+	static unsigned char data[CAY_EAGER_MAX + 1];
 	assert_int_equal(cay_send(port, old, 1, NULL, 0, 0), -EPIPE);
 	assert_int_equal(cay_send(port, old, 1, data, 100, CAY_NOTIFY), -EPIPE);
 	assert_int_equal(cay_send(port, old, 1, data, sizeof(data), 0), -EPIPE);

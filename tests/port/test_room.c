@@ -53,7 +53,7 @@ static void pair_close(struct pair *p)
 static unsigned fill(struct cay_port *from, struct cay_peer *to, uint64_t *tag,
 	size_t length, unsigned flags)
 {
-	static unsigned char data[CAY_COPIED_MAX];
+	static unsigned char data[CAY_EAGER_MAX];
 	unsigned accepted = 0;
 	for (;; accepted++, ++*tag) {
 		content_fill(data, length, *tag);
@@ -165,13 +165,13 @@ static void full_payload_region_refuses(void **state)
 	(void)state;
 	for (unsigned lap = 0; lap < 20; lap++) {
 		assert_int_equal(
-			fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+			fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS);
 		struct cay_stats s = port_stats(p.b);
 		assert_int_equal(s.rdr_used, s.rdr_bytes);
 		/* A message without payload needs none of it. */
 		assert_int_equal(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
 		for (unsigned i = 0; i < PAYLOADS; i++, received++)
-			expect_message(p.b, received, CAY_COPIED_MAX, received);
+			expect_message(p.b, received, CAY_EAGER_MAX, received);
 		expect_message(p.b, 1, 0, 0);
 		check_empty(p.b);
 	}
@@ -185,20 +185,20 @@ static void oldest_held_keeps_the_room(void **state)
 	struct cay_event held[PAYLOADS];
 	uint64_t sent = 0;
 	(void)state;
-	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS);
 	for (unsigned i = 0; i < PAYLOADS; i++)
 		next_event(p.b, &held[i]);
 	for (unsigned i = 1; i < PAYLOADS; i++)
 		cay_release(p.b, &held[i]);
 	check_empty(p.b);
-	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), 0);
-	assert_true(content_fits(held[0].data, CAY_COPIED_MAX, 0));
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), 0);
+	assert_true(content_fits(held[0].data, CAY_EAGER_MAX, 0));
 	cay_release(p.b, &held[0]);
 	check_empty(p.b);
 	assert_int_equal(port_stats(p.b).rdr_used, 0);
 	uint64_t received = sent;
-	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
-	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS);
+	drain(p.b, &received, CAY_EAGER_MAX, PAYLOADS);
 	pair_close(&p);
 }
 
@@ -208,12 +208,12 @@ static void busy_receiver_gives_payload_back(void **state)
 	struct pair p = pair_open(512);
 	uint64_t sent = 0, received = 0;
 	(void)state;
-	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS);
+	assert_int_equal(fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS);
 	for (unsigned i = 0; i < PAYLOADS / 4; i++, received++)
-		expect_message(p.b, received, CAY_COPIED_MAX, received);
+		expect_message(p.b, received, CAY_EAGER_MAX, received);
 	assert_int_equal(
-		fill(p.a, p.to_b, &sent, CAY_COPIED_MAX, 0), PAYLOADS / 4);
-	drain(p.b, &received, CAY_COPIED_MAX, PAYLOADS);
+		fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS / 4);
+	drain(p.b, &received, CAY_EAGER_MAX, PAYLOADS);
 	pair_close(&p);
 }
 
@@ -241,9 +241,9 @@ static void held_release(struct cay_port *port, struct held *h, unsigned i)
 
 static void send_random(struct pair *p, struct random *r, uint64_t *sent)
 {
-	static unsigned char data[CAY_COPIED_MAX];
+	static unsigned char data[CAY_EAGER_MAX];
 	size_t length = random_below(r, 3) ? random_below(r, 48)
-					   : random_below(r, CAY_COPIED_MAX);
+					   : random_below(r, CAY_EAGER_MAX);
 	content_fill(data, length, *sent);
 	int e = cay_send(p->a, p->to_b, *sent, data, length, 0);
 	assert_true(e == 0 || e == -EAGAIN);

@@ -29,7 +29,7 @@ static struct cay_port *open_shared(const char *name)
 static size_t flood_size(uint64_t number)
 {
 	if (number % 101 == 0)
-		return CAY_COPIED_MAX + number % 5000;
+		return CAY_EAGER_MAX + number % 5000;
 	return number % 11 ? number % 41 : number % 3000;
 }
 
@@ -46,7 +46,7 @@ static void flood_send(
 	content_fill(data, size, tag);
 	assert_int_equal(
 		cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
-	if (size > CAY_COPIED_MAX)
+	if (size > CAY_EAGER_MAX)
 		expect_complete(port, tag, 0);
 }
 

@@ -106,7 +106,7 @@ static void every_bit_of_the_capability_counts(void **state)
 		all_refused(&r, CAY_ERROR_CAPABILITY);
 		r.key.capability ^= 1;
 		all_allowed(&r);
-		assert_int_equal(port_stats(r.origin).wrong,
+		assert_int_equal(port_stats(r.origin).invalid_capabilities,
 			48 + 2 * COUNT(instructions));
 		reach_close(&r);
 	}

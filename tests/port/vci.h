@@ -73,7 +73,7 @@ static inline struct cay_vci vci_bulk(const struct cay_peer *peer,
 {
 	struct cay_vci v = vci_access(peer, command, flags, tag, key, offset);
 	v.word[CAY_VCI_WORD_ORIGIN] = origin;
-	v.word[CAY_VCI_WORD_ORIGIN_AT] = origin_at;
+	v.word[CAY_VCI_WORD_ORIGIN_OFFSET] = origin_at;
 	v.word[CAY_VCI_WORD_BYTES] = bytes;
 	return v;
 }

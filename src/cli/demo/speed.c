@@ -121,7 +121,7 @@ static enum speed speed_line(struct demo *d, unsigned i, const int core[2])
 		plan_rma(&plan, &options, 0);
 	else
 		plan_latency(
-			&plan, &options, sizes[i], sizes[i] > CAY_COPIED_MAX);
+			&plan, &options, sizes[i], sizes[i] > CAY_EAGER_MAX);
 	plan.limit_ns = SPEED_LIMIT_NS;
 	return speed_measure(d, &plan, core);
 }

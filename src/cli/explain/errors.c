@@ -85,7 +85,7 @@ static void spoil_origin_lock(struct trial *t)
 
 static void spoil_origin_bounds(struct trial *t)
 {
-	*word_of(t, CAY_VCI_WORD_ORIGIN_AT) = UINT64_MAX;
+	*word_of(t, CAY_VCI_WORD_ORIGIN_OFFSET) = UINT64_MAX;
 }
 
 static void spoil_sdr_bounds(struct trial *t)
@@ -96,7 +96,7 @@ static void spoil_sdr_bounds(struct trial *t)
 static void spoil_origin_offset(struct trial *t)
 {
 	origin_of(t)->words = true;
-	*word_of(t, CAY_VCI_WORD_ORIGIN_AT) += 4;
+	*word_of(t, CAY_VCI_WORD_ORIGIN_OFFSET) += 4;
 }
 
 static void spoil_origin_length(struct trial *t)

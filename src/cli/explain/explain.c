@@ -30,7 +30,7 @@ static const char explain_usage[] =
 	"  fast_get     up to 24 bytes out of a window, in the completion\n"
 	"  faa, cas     fetch-and-add, compare-and-swap: end in a completion\n"
 	"  faa_into     the same, but the result goes to memory\n"
-	"  carried      a faa on memory that only its owner can reach\n"
+	"  emulated     a faa on memory that only its owner can reach\n"
 	"  all          each of them\n"
 	"\n"
 	"  --bytes N    length of the message; not with all\n"

@@ -125,7 +125,7 @@ int prepare_get(struct workbench *, struct explanation *);
 int prepare_fast_get(struct workbench *, struct explanation *);
 int prepare_faa(struct workbench *, struct explanation *);
 int prepare_cas(struct workbench *, struct explanation *);
-int prepare_carried(struct workbench *, struct explanation *);
+int prepare_emulated(struct workbench *, struct explanation *);
 int prepare_posted(struct workbench *, struct explanation *);
 int run_put(struct workbench *, struct explanation *);
 int run_masked_put(struct workbench *, struct explanation *);
@@ -134,7 +134,7 @@ int run_fast_get(struct workbench *, struct explanation *);
 int run_faa(struct workbench *, struct explanation *);
 int run_faa_into(struct workbench *, struct explanation *);
 int run_cas(struct workbench *, struct explanation *);
-int run_carried(struct workbench *, struct explanation *);
+int run_emulated(struct workbench *, struct explanation *);
 int run_posted(struct workbench *, struct explanation *);
 
 #endif

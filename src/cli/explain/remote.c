@@ -218,7 +218,7 @@ int run_faa_into(struct workbench *b, struct explanation *e)
 	return r;
 }
 
-/* ---- carried: a FAA on memory that is the owner's own ---- */
+/* ---- emulated: a FAA on memory that is the owner's own ---- */
 
 /* As port/carry.c does it: staged, and then as a long message. */
 static int carry(struct origin *o, struct op_record *op,
@@ -240,7 +240,7 @@ static int carry(struct origin *o, struct op_record *op,
 	return counting_send_reference(o, op, to, p, &source, &index);
 }
 
-int prepare_carried(struct workbench *b, struct explanation *e)
+int prepare_emulated(struct workbench *b, struct explanation *e)
 {
 	int r = prepare_faa(b, e);
 	b->port[0].origin.carry = carry;
@@ -249,7 +249,7 @@ int prepare_carried(struct workbench *b, struct explanation *e)
 	return r;
 }
 
-static int carried_serve(
+static int emulated_execute(
 	struct workbench *b, struct explanation *e, struct completion *done)
 {
 	const struct packet p = packet_remote(b, e, CAY_FAA, NULL);
@@ -264,7 +264,7 @@ static int carried_serve(
 	return r > 0 ? -EIO : r;
 }
 
-static int carried_complete(struct workbench *b, struct explanation *e)
+static int emulated_complete(struct workbench *b, struct explanation *e)
 {
 	const uint64_t *w = e->entry[0].nqe.word;
 	uint64_t index = w[CAY_NQE_WORD_REFERENCE] - 1;
@@ -281,12 +281,12 @@ static int carried_complete(struct workbench *b, struct explanation *e)
 	struct reference *slot = &origin->refs[index];
 	if (!counting_reference_begin(slot, done.sequence))
 		return -EIO;
-	int r = carried_serve(b, e, &done);
+	int r = emulated_execute(b, e, &done);
 	counting_reference_done(slot, done.sequence);
 	return r ? r : counting_complete(origin, b->port[1].op, &done, 0);
 }
 
-int run_carried(struct workbench *b, struct explanation *e)
+int run_emulated(struct workbench *b, struct explanation *e)
 {
 	int r = access_issue(b, e, CAY_FAA, NULL);
 	if (r)
@@ -294,7 +294,7 @@ int run_carried(struct workbench *b, struct explanation *e)
 	phase_begin(b, e, "the target polls, makes it and completes", "target");
 	r = entry_take(b, 1, e, "at the target");
 	if (r == 0)
-		r = carried_complete(b, e);
+		r = emulated_complete(b, e);
 	entry_return(b, 1);
 	phase_end();
 	return r ? r : origin_takes(b, e);

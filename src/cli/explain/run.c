@@ -247,7 +247,7 @@ const struct explain_instruction explain_instructions[EXPLAIN_INSTRUCTIONS] = {
 	{ "faa", 8, 8, 8, prepare_faa, run_faa },
 	{ "faa_into", 8, 8, 8, prepare_faa, run_faa_into },
 	{ "cas", 8, 8, 8, prepare_cas, run_cas },
-	{ "carried", 8, 8, 8, prepare_carried, run_carried },
+	{ "emulated", 8, 8, 8, prepare_emulated, run_emulated },
 };
 
 /* One kind of line: "W", "the notification", "4 of payload". */

@@ -54,7 +54,7 @@ const char *posted_mode_name(unsigned mode)
 	static const char *const names[] = {
 		[POSTED_NONE] = "none",
 		[POSTED_RDR] = "rdr",
-		[POSTED_HELD] = "held",
+		[POSTED_ONLY] = "only",
 	};
 	return mode < ARRAY_COUNT(names) ? names[mode] : "unknown";
 }

@@ -25,7 +25,7 @@ const char *port_state(const struct node_status_port *);
 /* How it sends to its peers: "direct", "mixed", or "-" without peers. */
 const char *port_path(const struct node_status_port *);
 
-/* "rdr", "held", or "none": where messages without a posted buffer go. */
+/* "rdr", "only", or "none": where messages without a posted buffer go. */
 const char *posted_mode_name(unsigned mode);
 
 /* ---- what a thread is in the middle of ---- */
@@ -51,7 +51,7 @@ const char *count_text(uint32_t count, char text[16]);
 /* Windows that are locked and by whom, "2 by 17"; text has room for 64. */
 const char *locks_text(const struct node_status_port *, char text[64]);
 
-/* What is posted, "12 held"; text has room for 32. Gives text. */
+/* What is posted, "12 only"; text has room for 32. Gives text. */
 const char *posted_text(const struct node_status_port *, char text[32]);
 
 /* ---- for programs: members of an object that is begun ---- */
