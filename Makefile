@@ -1,16 +1,15 @@
-# Everything starts here, on a fresh Debian machine too: each target installs
-# the packages that it needs and are not there.
+# On Debian, each target first installs the missing packages that it needs.
 
 PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
 	clang-format libclang-rt-14-dev libfabric-dev libfabric-bin mandoc \
 	python3 procps
 BUILD ?= build
 
-# Only for comparisons: of one-sided operations, and of messages.
+# For comparisons with other implementations of RMA and of messages.
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
 FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
 
-# Only for MPI programs over Cay.
+# For MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
 .PHONY: all demo test test-sanitize bench bench-rma bench-sim mpi format \
@@ -31,26 +30,26 @@ demo: all
 test: all check-format
 	tools/run-tests $(BUILD)
 
-# The suites again with gcc and clang, under ASan+UBSan and under TSan.
+# Runs the tests with gcc and clang, under ASan+UBSan and under TSan.
 test-sanitize: packages
 	tools/run-sanitizers
 
-# Cay by itself, then below libfabric and MPI beside what they have.
+# Cay alone, then libfabric and MPI over Cay next to their own transports.
 bench: all
 	@tools/install-packages $(FABRIC_PEERS)
 	$(BUILD)/cay bench; status=$$?; \
 	tools/bench-fabric --build $(BUILD) && exit $$status
 
-# Cay's one-sided operations beside those of Open MPI and MPICH, in one run.
+# RMA operations of Cay, Open MPI and MPICH in one run.
 bench-rma: all
 	@tools/install-packages $(PEERS)
 	tools/bench-rma --build $(BUILD)
 
-# The simulated interconnect: flit-hops and node-cycles per second.
+# Speed of the network simulator: flit-hops and node-cycles per second.
 bench-sim: all
 	$(BUILD)/network-speed
 
-# Real MPI programs over Open MPI, libfabric and Cay.
+# MPI programs over Open MPI, libfabric and Cay.
 mpi: all
 	@tools/install-packages $(MPI)
 	tools/run-mpi --build $(BUILD)
