@@ -10,6 +10,7 @@ usage: coverage.py --source ROOT [--cay FILE]
   * --cay: the options of each command's --help and of cay(1), cay-top(1), ...
     are the same;
   * links of Markdown files lead somewhere;
+  * files and functions that Markdown files name exist in the tree;
   * the README of a source folder names each file of it, and no other;
   * the version of the project is written in meson.build, once.
 """
@@ -139,15 +140,39 @@ def check_options(cay, manual):
         complain(f"a page has {option}, no command has")
 
 
+def markdown_files(source):
+    return sorted([*source.glob("*.md"), *source.glob("docs/*.md"),
+                   *source.glob("src/**/*.md"), *source.glob("tests/**/*.md"),
+                   *source.glob("models/*.md")])
+
+
 def check_markdown(source):
-    files = [*source.glob("*.md"), *source.glob("docs/*.md"),
-             *source.glob("src/**/*.md"), *source.glob("tests/**/*.md"),
-             *source.glob("models/*.md")]
-    for path in sorted(files):
+    for path in markdown_files(source):
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)",
                                  path.read_text()):
             if "://" not in target and not (path.parent / target).exists():
                 complain(f"{path.relative_to(source)}: {target} is not there")
+
+
+def check_names(source):
+    """`folder/file.c` must be the end of a file's path, and `name()` must be
+    declared, defined or called somewhere."""
+    sources = [path for folder in ("include", "src", "tests", "models")
+               for path in (source / folder).rglob("*")
+               if path.suffix in (".c", ".h", ".py", ".pml")]
+    paths = {"/" + str(path.relative_to(source)) for path in sources}
+    functions = set()
+    for path in sources:
+        functions |= set(re.findall(r"\b([a-z_]\w*)\(", path.read_text()))
+    for path in markdown_files(source):
+        spans = re.findall(r"`([^`\n]+)`", path.read_text())
+        for span in sorted(set(spans)):
+            file = re.fullmatch(r"[\w/-]+\.(?:c|h|py|pml)", span)
+            call = re.fullmatch(r"([a-z_]\w*)\(\)", span)
+            if (file and not any(p.endswith("/" + span) for p in paths)) or \
+                    (call and call.group(1) not in functions):
+                complain(f"{path.relative_to(source)}: {span} is not in the "
+                         "tree")
 
 
 def check_folders(source):
@@ -209,6 +234,7 @@ def main():
     if options.cay:
         check_options(options.cay.resolve(), manual)
     check_markdown(source)
+    check_names(source)
     check_folders(source)
     check_version(source)
     for text in complaints:
