@@ -7,21 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/cores.h"
-#include "bench/report.h"
+#include "bench/harness/cores.h"
+#include "bench/harness/report.h"
 #include "cay/message.h"
 
 /* How the whole has gone so far; the worst counts. */
 struct progress {
 	bool failed, disturbed, missed;
 };
-
-const char *bench_name(enum bench_kind kind)
-{
-	static const char *const name[BENCH_KINDS] = { "latency", "rate",
-		"ring", "sleep", "rma" };
-	return name[kind];
-}
 
 struct bench_options bench_defaults(void)
 {
@@ -42,34 +35,35 @@ static void bench_advise(void)
 			"load and try again, or choose others with --cores.\n");
 }
 
-static void bench_note(struct progress *so_far, const struct outcome *o)
+static void bench_note(struct progress *so_far, const struct result *o)
 {
 	so_far->disturbed |= o->refused;
-	so_far->missed |= outcome_missed(o);
+	so_far->missed |= result_missed(o);
 }
 
-static void bench_plan(const struct bench_options *options,
-	struct report *report, const struct plan *plan, struct progress *so_far)
+static void bench_case(const struct bench_options *options,
+	struct report *report, const struct bench_case *bc,
+	struct progress *so_far)
 {
-	struct rounds rounds;
-	struct outcome outcome;
-	int r = rounds_run(plan, report->core, options->progress, &rounds);
+	struct measurement rounds;
+	struct result result;
+	int r = measurement_run(bc, report->core, options->progress, &rounds);
 
 	if (!r)
-		r = outcome_of(plan, &rounds, &outcome);
+		r = result_of(bc, &rounds, &result);
 	if (r) {
 		if (!rounds.failure[0])
 			strcpy(rounds.failure, "out of memory");
-		report_failure(report, plan, rounds.failure);
+		report_failure(report, bc, rounds.failure);
 		fprintf(stderr, "cay bench: %s\n", rounds.failure);
 		so_far->failed = true;
 	} else {
-		report_outcome(report, &outcome);
-		bench_note(so_far, &outcome);
+		report_result(report, &result);
+		bench_note(so_far, &result);
 		if (report->samples)
-			report_samples(report->samples, plan, &rounds);
+			report_samples(report->samples, bc, &rounds);
 	}
-	rounds_free(&rounds);
+	measurement_free(&rounds);
 }
 
 /* ---- all plans ---- */
@@ -77,14 +71,14 @@ static void bench_plan(const struct bench_options *options,
 static void bench_size(const struct bench_options *o, struct report *report,
 	size_t bytes, struct progress *so_far)
 {
-	struct plan plan;
+	struct bench_case bc;
 
-	plan_latency(&plan, o, bytes, false);
-	bench_plan(o, report, &plan, so_far);
+	case_latency(&bc, o, bytes, false);
+	bench_case(o, report, &bc, so_far);
 	if (bytes <= CAY_EAGER_MAX)
 		return;
-	plan_latency(&plan, o, bytes, true);
-	bench_plan(o, report, &plan, so_far);
+	case_latency(&bc, o, bytes, true);
+	bench_case(o, report, &bc, so_far);
 }
 
 static void bench_latency(const struct bench_options *o, struct report *report,
@@ -92,37 +86,37 @@ static void bench_latency(const struct bench_options *o, struct report *report,
 {
 	size_t bytes;
 
-	for (unsigned i = 0; plan_latency_size(o, i, &bytes); i++)
+	for (unsigned i = 0; case_latency_size(o, i, &bytes); i++)
 		bench_size(o, report, bytes, so_far);
 }
 
 static void bench_rma(const struct bench_options *o, struct report *report,
 	struct progress *so_far)
 {
-	struct plan plan;
+	struct bench_case bc;
 
-	for (unsigned i = 0; plan_rma(&plan, o, i); i++)
-		bench_plan(o, report, &plan, so_far);
+	for (unsigned i = 0; case_rma(&bc, o, i); i++)
+		bench_case(o, report, &bc, so_far);
 }
 
 static void bench_kind(const struct bench_options *o, struct report *report,
 	enum bench_kind kind, struct progress *so_far)
 {
 	static void (*const make[BENCH_KINDS])(
-		struct plan *, const struct bench_options *) = {
-		[BENCH_RATE] = plan_rate,
-		[BENCH_RING] = plan_ring,
-		[BENCH_SLEEP] = plan_sleep,
+		struct bench_case *, const struct bench_options *) = {
+		[BENCH_RATE] = case_rate,
+		[BENCH_RING] = case_ring,
+		[BENCH_SLEEP] = case_sleep,
 	};
-	struct plan plan;
+	struct bench_case bc;
 
 	if (kind == BENCH_LATENCY) {
 		bench_latency(o, report, so_far);
 	} else if (kind == BENCH_RMA) {
 		bench_rma(o, report, so_far);
 	} else {
-		make[kind](&plan, o);
-		bench_plan(o, report, &plan, so_far);
+		make[kind](&bc, o);
+		bench_case(o, report, &bc, so_far);
 	}
 }
 

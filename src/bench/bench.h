@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Benchmarks of Cay that say what they are worth: every figure stands beside
- * the bare hand-over and a sketch of the same mechanism, measured in turn, and
- * none is given from a run that was disturbed.
+ * the bare hand-over and a baseline of the same mechanism, measured in turn,
+ * and none is given from a run that was disturbed.
  */
 #ifndef CAY_BENCH_BENCH_H
 #define CAY_BENCH_BENCH_H

@@ -15,7 +15,7 @@ static const char bench_usage[] =
 	"\n"
 	"Measures Cay between two processes on two cores, in short rounds\n"
 	"that alternate with the bare hand-over of a cache line (L) and a\n"
-	"sketch of the same mechanism. Rounds whose hand-overs disagree are\n"
+	"baseline of the same mechanism. Rounds whose hand-overs disagree are\n"
 	"dropped; without enough of the others there is no figure.\n"
 	"\n"
 	"  latency   one way, by size: Fast Send, Send, by reference\n"

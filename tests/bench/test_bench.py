@@ -19,7 +19,7 @@ CAY = ""
 PATIENCE = 60  # seconds for what takes milliseconds on a quiet machine
 GONE = 5  # seconds until nothing is left of a run that was killed
 DONE, FAILED, USAGE, DISTURBED = 0, 1, 2, 3
-FIGURES = {"L", "sketch", "Cay", "ratio", "distance", "targets"}
+FIGURES = {"L", "baseline", "Cay", "ratio", "distance", "targets"}
 
 
 def until(condition, seconds):
@@ -66,14 +66,14 @@ class Runs(BenchTest):
         self.assertNotIn("_ns", json.dumps(result))
         self.assertTrue(result["why"])
 
-    def check_figures(self, result, flavours=("L", "sketch", "Cay")):
-        for flavour in flavours:
-            self.assertGreater(result[flavour]["p50_ns"], 0)
-            self.assertGreater(result[flavour]["p99_samples"], 0)
+    def check_figures(self, result, workloads=("L", "baseline", "Cay")):
+        for workload in workloads:
+            self.assertGreater(result[workload]["p50_ns"], 0)
+            self.assertGreater(result[workload]["p99_samples"], 0)
         self.assertGreaterEqual(result["kept"] * 2, 3)
         self.assertLessEqual(result["kept"], result["tried"])
 
-    def check(self, run, cases, beside="sketch"):
+    def check(self, run, cases, beside="baseline"):
         """The report, having looked at everything it says."""
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
@@ -107,7 +107,7 @@ class Runs(BenchTest):
         given = {r["key"] for r in report["results"] if not r["refused"]}
         self.assertEqual({r["key"] for r in report["results"]}, keys)
         names = {key + suffix for key in given
-                 for suffix in ("_ns", "_sketch_ns")}
+                 for suffix in ("_ns", "_baseline_ns")}
         self.assertEqual(set(report["rma"]),
                          names | ({"handover_ns"} if given else set()))
         for name, ns in report["rma"].items():

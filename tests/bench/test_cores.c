@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "bench/cores.h"
-#include "bench/load.h"
+#include "bench/harness/cores.h"
+#include "bench/harness/cpu_load.h"
 
 static cpu_set_t cores_of(int a, int b, int c)
 {
@@ -96,18 +96,18 @@ static void too_few(void **state)
 
 static double foreign_s(double busy, double ours, double time)
 {
-	const struct load before = {
+	const struct cpu_load before = {
 		.busy_ns = 1000 * CLOCK_NS_PER_S,
 		.ours_ns = 10 * CLOCK_NS_PER_S,
 		.now_ns = 5000 * CLOCK_NS_PER_S,
 	};
-	const struct load after = {
+	const struct cpu_load after = {
 		.busy_ns = before.busy_ns + (uint64_t)(busy * 1e9),
 		.ours_ns = before.ours_ns + (uint64_t)(ours * 1e9),
 		.now_ns = before.now_ns + (uint64_t)(time * 1e9),
 	};
 
-	return load_foreign(&before, &after);
+	return cpu_load_foreign(&before, &after);
 }
 
 static void load_of_others(void **state)

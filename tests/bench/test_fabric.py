@@ -30,7 +30,7 @@ def compile_program(folder):
     program = folder / "fabric"
     sources = [*sorted((ROOT / "src/bench/fabric").glob("*.c")),
                *(ROOT / f"src/bench/{name}.c"
-                 for name in ("cores", "samples", "verdict"))]
+                 for name in ("harness/cores", "harness/samples", "harness/round"))]
     libfabric = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "libfabric"],
         capture_output=True, text=True, check=True).stdout.split()

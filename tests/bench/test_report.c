@@ -10,34 +10,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/report.h"
+#include "bench/harness/report.h"
 #include "cay/contract.h"
 #include "cay/message.h"
 
-static struct plan small_plan(void)
+static struct bench_case small_case(void)
 {
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
 	options.rounds = 3;
-	plan_latency(&plan, &options, 8, false);
-	return plan;
+	case_latency(&bc, &options, 8, false);
+	return bc;
 }
 
 /* 4321 is in all its figures and nowhere else. */
-static struct outcome outcome_on(const struct plan *plan)
+static struct result result_on(const struct bench_case *bc)
 {
-	struct outcome o = { .plan = plan, .tried = 12 };
+	struct result o = { .bc = bc, .tried = 12 };
 
-	o.verdicts[VERDICT_KEPT] = 1;
-	o.verdicts[VERDICT_DRIFTED] = 11;
-	for (unsigned i = 0; i < PLAN_FLAVOURS_MAX; i++)
+	o.by_status[ROUND_KEPT] = 1;
+	o.by_status[ROUND_DRIFTED] = 11;
+	for (unsigned i = 0; i < CASE_WORKLOADS_MAX; i++)
 		o.figure[i] = (struct figure){ 4321, 4321, 4321, 4321 };
 	return o;
 }
 
-/* The whole report of one outcome, or of a failure; to be freed. */
-static char *reported(const struct outcome *o, bool json, const char *failure)
+/* The whole report of one result, or of a failure; to be freed. */
+static char *reported(const struct result *o, bool json, const char *failure)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -49,9 +49,9 @@ static char *reported(const struct outcome *o, bool json, const char *failure)
 	assert_non_null(r.out);
 	report_begin(&r);
 	if (failure)
-		report_failure(&r, o->plan, failure);
+		report_failure(&r, o->bc, failure);
 	else
-		report_outcome(&r, o);
+		report_result(&r, o);
 	report_end(&r);
 	fclose(r.out);
 	return text;
@@ -72,13 +72,13 @@ static void figures(void **state)
 		"\"cores\":[0,1]", "\"case\":\"8 B Fast Send\"",
 		"\"refused\":false", "\"kept\":1,\"drifted\":11,",
 		"\"Cay\":{\"p50_ns\":4321.00,", "\"distance\":\"far\"",
-		"\"ratio\":{\"L\":1.000,\"sketch\":1.000}",
+		"\"ratio\":{\"L\":1.000,\"baseline\":1.000}",
 		"\"limit_ns\":4336.00,\"held\":true}", NULL };
 	static const char *const table[] = { "8 B Fast Send", "4321",
-		"target at most sketch + 15 ns, here 4336.0: held",
-		"distance far", "rounds dropped: 11 yardstick drifted", NULL };
-	struct plan plan = small_plan();
-	struct outcome o = outcome_on(&plan);
+		"target at most baseline + 15 ns, here 4336.0: held",
+		"distance far", "rounds dropped: 11 reference drifted", NULL };
+	struct bench_case bc = small_case();
+	struct result o = result_on(&bc);
 	char *text = reported(&o, true, NULL);
 
 	(void)state;
@@ -94,10 +94,10 @@ static void refused(void **state)
 	static const char *const figures[] = { "4321", "p50_ns", "p99_ns",
 		"ratio", "target", "distance", "held", NULL };
 	static const char *const why[] = { "1 of 12 rounds kept, 2 needed; 11 "
-					   "yardstick drifted",
+					   "reference drifted",
 		NULL };
-	struct plan plan = small_plan();
-	struct outcome o = outcome_on(&plan);
+	struct bench_case bc = small_case();
+	struct result o = result_on(&bc);
 
 	(void)state;
 	o.refused = true;
@@ -115,8 +115,8 @@ static void failed(void **state)
 {
 	static const char *const figures[] = { "4321", "p50_ns", "refused",
 		"kept\"", NULL };
-	struct plan plan = small_plan();
-	struct outcome o = outcome_on(&plan);
+	struct bench_case bc = small_case();
+	struct result o = result_on(&bc);
 	char *text = reported(&o, true, "a \"reason\"\n");
 
 	(void)state;
@@ -128,11 +128,11 @@ static void failed(void **state)
 /* JSON has no word for it. */
 static void infinite(void **state)
 {
-	struct plan plan = small_plan();
-	struct outcome o = outcome_on(&plan);
+	struct bench_case bc = small_case();
+	struct result o = result_on(&bc);
 
 	(void)state;
-	o.figure[PLAN_YARDSTICK].p50_ns = INFINITY;
+	o.figure[CASE_REFERENCE].p50_ns = INFINITY;
 	char *text = reported(&o, true, NULL);
 	assert_non_null(strstr(text, "\"L\":{\"p50_ns\":null,"));
 	assert_null(strstr(text, "inf"));
@@ -141,21 +141,21 @@ static void infinite(void **state)
 
 /* ---- remote memory ---- */
 
-static struct plan rma_plan(unsigned i)
+static struct bench_case rma_case(unsigned i)
 {
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
 	options.brief = false;
-	assert_true(plan_rma(&plan, &options, i));
-	return plan;
+	assert_true(case_rma(&bc, &options, i));
+	return bc;
 }
 
 /* Two lines of remote memory in one report; to be freed. */
 static char *reported_rma(bool json, bool refused)
 {
-	struct plan put = rma_plan(0), flush = rma_plan(1);
-	struct outcome o[2] = { outcome_on(&put), outcome_on(&flush) };
+	struct bench_case put = rma_case(0), flush = rma_case(1);
+	struct result o[2] = { result_on(&put), result_on(&flush) };
 	char *text = NULL;
 	size_t bytes = 0;
 	struct report r = { .out = open_memstream(&text, &bytes),
@@ -163,14 +163,14 @@ static char *reported_rma(bool json, bool refused)
 		.command = "x" };
 
 	assert_non_null(r.out);
-	o[0].figure[PLAN_YARDSTICK].p50_ns = 100;
-	o[1].figure[PLAN_YARDSTICK].p50_ns = 200;
+	o[0].figure[CASE_REFERENCE].p50_ns = 100;
+	o[1].figure[CASE_REFERENCE].p50_ns = 200;
 	report_begin(&r);
 	for (unsigned i = 0; i < ARRAY_COUNT(o); i++) {
-		o[i].figure[PLAN_SKETCH].p50_ns = 30 + i;
-		o[i].figure[PLAN_CANDIDATE].p50_ns = 40 + i;
+		o[i].figure[CASE_BASELINE].p50_ns = 30 + i;
+		o[i].figure[CASE_CAY].p50_ns = 40 + i;
 		o[i].refused = refused;
-		report_outcome(&r, &o[i]);
+		report_result(&r, &o[i]);
 	}
 	report_end(&r);
 	fclose(r.out);
@@ -181,13 +181,13 @@ static void rma_by_key(void **state)
 {
 	static const char *const json[] = { "\"key\":\"put_flush\"",
 		"],\"rma\":{\"handover_ns\":100.00,"
-		"\"put_ns\":40.00,\"put_sketch_ns\":30.00,"
-		"\"put_flush_ns\":41.00,\"put_flush_sketch_ns\":31.00}}",
-		"\"target\":\"at most sketch + 10 ns\",\"limit_ns\":40.00,"
+		"\"put_ns\":40.00,\"put_baseline_ns\":30.00,"
+		"\"put_flush_ns\":41.00,\"put_flush_baseline_ns\":31.00}}",
+		"\"target\":\"at most baseline + 10 ns\",\"limit_ns\":40.00,"
 		"\"held\":true",
 		NULL };
 	static const char *const table[] = { "8 B put, seen",
-		"target at most sketch + 10 ns, here 40.0: held",
+		"target at most baseline + 10 ns, here 40.0: held",
 		"8 B put + flush", "rma: ns one way, until",
 		"rma: ns per operation", NULL };
 	char *text = reported_rma(true, false);
@@ -231,10 +231,10 @@ static void no_results(void **state)
 
 static void samples_as_csv(void **state)
 {
-	struct plan plan = small_plan();
-	struct round round = { .verdict = VERDICT_SWITCHED };
+	struct bench_case bc = small_case();
+	struct round round = { .status = ROUND_PREEMPTED };
 	struct samples *s = calloc(1, sizeof(*s) + 2 * sizeof(s->at[0]));
-	struct rounds r = { .at = &round, .count = 1, .samples = s };
+	struct measurement r = { .at = &round, .count = 1, .samples = s };
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *f = open_memstream(&text, &bytes);
@@ -242,13 +242,13 @@ static void samples_as_csv(void **state)
 	(void)state;
 	assert_non_null(s);
 	s->capacity = 2;
-	samples_add(s, 0, PLAN_CANDIDATE, SAMPLE_TRIP, 12.5);
-	samples_add(s, 1, PLAN_CANDIDATE, SAMPLE_TRIP, 99); /* unfinished */
+	samples_add(s, 0, CASE_CAY, SAMPLE_TRIP, 12.5);
+	samples_add(s, 1, CASE_CAY, SAMPLE_TRIP, 99); /* unfinished */
 	report_samples_begin(f);
-	report_samples(f, &plan, &r);
+	report_samples(f, &bc, &r);
 	fclose(f);
 	assert_string_equal(text,
-		"bench,case,round,verdict,flavour,kind,ns\n"
+		"bench,case,round,status,workload,kind,ns\n"
 		"latency,8 B Fast Send,0,switched,Cay,trip,12.50\n");
 	free(text);
 	free(s);
@@ -259,13 +259,13 @@ static void samples_as_csv(void **state)
 static uint32_t enough_of(uint32_t rounds)
 {
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
 	options.rounds = rounds;
-	plan_latency(&plan, &options, 8, false);
-	assert_int_equal(plan.rounds, rounds);
-	assert_true(plan.tries >= plan.rounds);
-	return plan.rules.enough;
+	case_latency(&bc, &options, 8, false);
+	assert_int_equal(bc.rounds, rounds);
+	assert_true(bc.tries >= bc.rounds);
+	return bc.rules.enough;
 }
 
 static void half_is_enough(void **state)
@@ -280,11 +280,11 @@ static void half_is_enough(void **state)
 static void expect_label(size_t bytes, bool from_alloc, const char *label)
 {
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
-	plan_latency(&plan, &options, bytes, from_alloc);
-	assert_string_equal(plan.label, label);
-	assert_int_equal(plan.bytes, bytes);
+	case_latency(&bc, &options, bytes, from_alloc);
+	assert_string_equal(bc.label, label);
+	assert_int_equal(bc.bytes, bytes);
 }
 
 static void labels(void **state)
@@ -319,17 +319,17 @@ static void rma_keys(void **state)
 		"reference_65536_malloc", "posted_1048576",
 		"reference_1048576_alloc", "reference_1048576_malloc", NULL };
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 	unsigned count = 0;
 
 	(void)state;
 	options.brief = false;
-	for (; plan_rma(&plan, &options, count); count++) {
-		if (!key_among(keys, plan.key))
-			fail_msg("a plan for '%s'", plan.key);
-		assert_int_equal(plan.goal, count ? GOAL_NONE : GOAL_PUT);
-		for (unsigned f = 0; f < PLAN_FLAVOURS_MAX; f++)
-			assert_non_null(plan.flavour[f]);
+	for (; case_rma(&bc, &options, count); count++) {
+		if (!key_among(keys, bc.key))
+			fail_msg("a plan for '%s'", bc.key);
+		assert_int_equal(bc.goal, count ? GOAL_NONE : GOAL_PUT);
+		for (unsigned f = 0; f < CASE_WORKLOADS_MAX; f++)
+			assert_non_null(bc.workload[f]);
 	}
 	assert_int_equal(count, ARRAY_COUNT(keys) - 1);
 	assert_true(count <= REPORT_RMA_MAX);
@@ -337,10 +337,10 @@ static void rma_keys(void **state)
 
 static unsigned rma_count(const struct bench_options *options)
 {
-	struct plan plan;
+	struct bench_case bc;
 	unsigned count = 0;
 
-	while (plan_rma(&plan, options, count))
+	while (case_rma(&bc, options, count))
 		count++;
 	return count;
 }
@@ -369,22 +369,22 @@ static void rma_sizes(void **state)
 }
 
 /* Every table is full, and the log has room for every sample. */
-static void every_plan(void **state)
+static void every_case(void **state)
 {
-	static void (*const make[])(
-		struct plan *, const struct bench_options *) = { plan_rate,
-		plan_ring, plan_sleep };
+	static void (*const make[])(struct bench_case *,
+		const struct bench_options *) = { case_rate, case_ring,
+		case_sleep };
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(make); i++) {
-		make[i](&plan, &options);
-		for (unsigned f = 0; f < PLAN_FLAVOURS_MAX; f++)
-			assert_non_null(plan.flavour[f]);
-		uint32_t most = plan.yardstick.batches + plan.yardstick.singles;
-		assert_true(plan_samples_max(&plan) >= 3 * plan.tries * most);
-		assert_int_equal(plan.rules.enough, (plan.rounds + 1) / 2);
+		make[i](&bc, &options);
+		for (unsigned f = 0; f < CASE_WORKLOADS_MAX; f++)
+			assert_non_null(bc.workload[f]);
+		uint32_t most = bc.reference.batches + bc.reference.singles;
+		assert_true(case_samples_max(&bc) >= 3 * bc.tries * most);
+		assert_int_equal(bc.rules.enough, (bc.rounds + 1) / 2);
 	}
 }
 
@@ -403,7 +403,7 @@ int main(void)
 		cmocka_unit_test(labels),
 		cmocka_unit_test(rma_keys),
 		cmocka_unit_test(rma_sizes),
-		cmocka_unit_test(every_plan),
+		cmocka_unit_test(every_case),
 	};
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
 }

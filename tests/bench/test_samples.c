@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
-#include "bench/samples.h"
+#include "bench/harness/samples.h"
 
 /* 1, 2, ... count, in an order that is not theirs; to be freed. */
 static double *shuffled(size_t count)
@@ -106,7 +106,7 @@ static void full_log(void **state)
 		samples_add(s, i, 2, SAMPLE_TRIP, 10.0 * i);
 	assert_int_equal(s->count, ROOM);
 	assert_int_equal(s->at[2].round, 2);
-	assert_int_equal(s->at[2].flavour, 2);
+	assert_int_equal(s->at[2].workload, 2);
 	assert_int_equal(s->at[2].kind, SAMPLE_TRIP);
 	assert_true(s->at[2].ns == 20);
 	assert_true(s->at[ROOM].ns == 0);

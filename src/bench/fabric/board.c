@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "bench/cores.h"
-#include "bench/samples.h"
-#include "bench/tick.h"
+#include "bench/harness/cores.h"
+#include "bench/harness/samples.h"
+#include "bench/harness/tick.h"
 
 enum {
 	TRIPS = 32, /* of a batch */

@@ -23,7 +23,7 @@
 #include "bench/fabric/kinds.h"
 #include "bench/fabric/result.h"
 #include "bench/fabric/traffic.h"
-#include "bench/tick.h"
+#include "bench/harness/tick.h"
 
 enum {
 	SECONDS_MAX = 120,

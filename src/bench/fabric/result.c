@@ -16,8 +16,8 @@ static size_t result_collect(const struct trial *t, unsigned carrier,
 
 	for (uint32_t i = 0; i < t->log->count; i++) {
 		const struct sample *s = &t->log->at[i];
-		if (s->flavour == carrier && s->kind == (uint16_t)kind &&
-			t->rounds[s->round].verdict == VERDICT_KEPT)
+		if (s->workload == carrier && s->kind == (uint16_t)kind &&
+			t->rounds[s->round].status == ROUND_KEPT)
 			ns[count++] = s->ns;
 	}
 	samples_sort(ns, count);
@@ -50,8 +50,8 @@ double result_handover_ns(const struct trial *t)
 	if (!ns)
 		return 0;
 	for (unsigned i = 0; i < t->kind->slices; i++)
-		if (t->rounds[i].verdict == VERDICT_KEPT)
-			ns[count++] = round_yardstick_ns(&t->rounds[i]);
+		if (t->rounds[i].status == ROUND_KEPT)
+			ns[count++] = round_reference_ns(&t->rounds[i]);
 	double median = samples_median(ns, count);
 	free(ns);
 	return median;
@@ -64,7 +64,7 @@ static void print_samples(
 
 	for (uint32_t i = 0; i < t->log->count; i++) {
 		const struct sample *s = &t->log->at[i];
-		if (s->flavour != carrier || s->kind != (uint16_t)kind)
+		if (s->workload != carrier || s->kind != (uint16_t)kind)
 			continue;
 		printf("%s%.1f", comma, s->ns);
 		comma = ",";
@@ -96,8 +96,8 @@ static void print_slices(const struct trial *t)
 	printf("\"slices\":[");
 	for (unsigned i = 0; i < t->kind->slices; i++)
 		printf("%s[%.1f,\"%s\"]", i ? "," : "",
-			round_yardstick_ns(&t->rounds[i]),
-			verdict_name(t->rounds[i].verdict));
+			round_reference_ns(&t->rounds[i]),
+			round_status_name(t->rounds[i].status));
 	printf("]");
 }
 

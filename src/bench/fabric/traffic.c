@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "bench/tick.h"
+#include "bench/harness/tick.h"
 
 enum tag {
 	TAG_DATA = 1,

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bench/tick.h"
+#include "bench/harness/tick.h"
 
 /* Where a slice is. */
 struct slice {
 	struct trial *trial;
 	struct seat *seat;
 	const struct carrier *carrier;
-	unsigned flavour, round;
+	unsigned workload, round;
 	uint64_t *number; /* of the next message */
 };
 
@@ -22,7 +22,7 @@ static void slice_log(
 	unsigned ways = s->trial->kind->form == FORM_PING ? 2 : 1;
 	double ns = (double)ticks * s->seat->tick_ns / (trips * ways);
 
-	samples_add(s->trial->log, s->round, (uint16_t)s->flavour, kind, ns);
+	samples_add(s->trial->log, s->round, (uint16_t)s->workload, kind, ns);
 }
 
 static void slice_log_each(
@@ -80,19 +80,19 @@ static int trial_round(
 	struct slice *s, const struct carrier *carriers, double *before_ns)
 {
 	unsigned count = s->trial->carriers;
-	struct round round = { .yardstick_ns = { *before_ns } };
+	struct round round = { .reference_ns = { *before_ns } };
 	uint64_t switches = seat_switches(s->seat);
 
 	for (unsigned i = 0; i < count; i++) {
-		s->flavour = s->round % 2 ? count - 1 - i : i;
-		s->carrier = &carriers[s->flavour];
+		s->workload = s->round % 2 ? count - 1 - i : i;
+		s->carrier = &carriers[s->workload];
 		int r = slice_run(s);
 		if (r)
 			return r;
 		*before_ns = seat_handover_ns(s->seat);
-		round.yardstick_ns[i + 1] = *before_ns;
+		round.reference_ns[i + 1] = *before_ns;
 	}
-	round.yardsticks = count + 1;
+	round.references = count + 1;
 	round.switches = (uint32_t)(seat_switches(s->seat) - switches);
 	s->trial->rounds[s->round] = round;
 	return 0;
@@ -129,8 +129,8 @@ static int trial_settle(struct trial *t)
 	};
 
 	for (unsigned i = 0; i < t->kind->slices; i++)
-		t->rounds[i].verdict = verdict_of(&t->rounds[i], &rules);
-	int kept = verdict_settle(t->rounds, t->kind->slices, &rules);
+		t->rounds[i].status = round_status_of(&t->rounds[i], &rules);
+	int kept = rounds_reject_outliers(t->rounds, t->kind->slices, &rules);
 	t->kept = kept < 0 ? 0 : (unsigned)kept;
 	return kept < 0 ? kept : 0;
 }

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include "bench/fabric/board.h"
-#include "bench/samples.h"
-#include "bench/verdict.h"
+#include "bench/harness/round.h"
+#include "bench/harness/samples.h"
 
 enum {
-	CARRIERS_MAX = ROUND_YARDSTICKS_MAX - 1,
+	CARRIERS_MAX = ROUND_REFERENCES_MAX - 1,
 	TRIAL_TRIPS_MAX = 64, /* of a batch, if each is timed too */
 };
 
@@ -60,7 +60,7 @@ struct carrier {
 struct trial {
 	const struct kind *kind;
 	struct round *rounds; /* one for each slice */
-	struct samples *log;  /* its flavours are the carriers */
+	struct samples *log;  /* its workloads are the carriers */
 	unsigned carriers, kept;
 };
 

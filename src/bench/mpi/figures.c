@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "bench/samples.h"
+#include "bench/harness/samples.h"
 
 enum wait slice_wait(size_t slice)
 {
@@ -25,7 +25,7 @@ static size_t samples_collect(const struct slice *slices, enum kind kind,
 
 	for (size_t i = 0; i < SLICES; i++) {
 		if (slice_wait(i) != wait ||
-			slices[i].round.verdict != VERDICT_KEPT)
+			slices[i].round.status != ROUND_KEPT)
 			continue;
 		memcpy(values + count, slices[i].ns[kind],
 			sizeof(slices[i].ns[kind]));
@@ -56,8 +56,8 @@ double figure_handover_ns(const struct slice *slices)
 	size_t count = 0;
 
 	for (size_t i = 0; i < SLICES; i++)
-		if (slices[i].round.verdict == VERDICT_KEPT)
-			values[count++] = round_yardstick_ns(&slices[i].round);
+		if (slices[i].round.status == ROUND_KEPT)
+			values[count++] = round_reference_ns(&slices[i].round);
 	return samples_median(values, count);
 }
 
@@ -70,9 +70,9 @@ int slices_settle(struct slice *slices)
 
 	for (size_t i = 0; i < SLICES; i++) {
 		rounds[i] = slices[i].round;
-		rounds[i].verdict = verdict_of(&rounds[i], &rules);
+		rounds[i].status = round_status_of(&rounds[i], &rules);
 	}
-	int kept = verdict_settle(rounds, SLICES, &rules);
+	int kept = rounds_reject_outliers(rounds, SLICES, &rules);
 	for (size_t i = 0; i < SLICES; i++)
 		slices[i].round = rounds[i];
 	return kept;

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "bench/verdict.h"
+#include "bench/harness/round.h"
 
 enum {
 	SLICES = 120,

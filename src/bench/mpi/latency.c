@@ -18,7 +18,7 @@
 #include "bench/fabric/kinds.h"
 #include "bench/fabric/message.h"
 #include "bench/fabric/result.h"
-#include "bench/tick.h"
+#include "bench/harness/tick.h"
 
 enum {
 	SECONDS_MAX = 120,

@@ -30,10 +30,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bench/cores.h"
+#include "bench/harness/cores.h"
+#include "bench/harness/samples.h"
+#include "bench/harness/tick.h"
 #include "bench/mpi/figures.h"
-#include "bench/samples.h"
-#include "bench/tick.h"
 
 #if defined(OPEN_MPI)
 #define PEER	    "openmpi"
@@ -254,8 +254,8 @@ static void lead(struct side *s, struct slice *slices)
 		double after = handover_lead(s);
 		uint64_t now = switches_of_both(s);
 		slices[i].round = (struct round){
-			.yardstick_ns = { before, after },
-			.yardsticks = 2,
+			.reference_ns = { before, after },
+			.references = 2,
 			.switches = (uint32_t)(now - switches),
 		};
 		before = after;

@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 
 #include "base/bits.h"
-#include "bench/cores.h"
-#include "bench/outcome.h"
+#include "bench/harness/cores.h"
+#include "bench/harness/result.h"
 #include "cli/demo/demo.h"
 
 #define SPEED_ROUNDS   60
@@ -25,10 +25,10 @@ enum speed {
 	SPEED_FAILED,
 };
 
-static void speed_row(const struct outcome *o, const char *label)
+static void speed_row(const struct result *o, const char *label)
 {
-	double line = o->figure[PLAN_YARDSTICK].p50_ns;
-	const struct figure *cay = &o->figure[PLAN_CANDIDATE];
+	double line = o->figure[CASE_REFERENCE].p50_ns;
+	const struct figure *cay = &o->figure[CASE_CAY];
 
 	printf("    %-22s %9.0f %9.0f %9.0f %9.1f %9.1f\n", label, line,
 		cay->p50_ns, cay->p99_ns, cay->p50_ns / line,
@@ -48,11 +48,11 @@ static double cpu_seconds(void)
 	return seconds(u.ru_utime) + seconds(u.ru_stime);
 }
 
-static enum speed speed_of(const struct outcome *o)
+static enum speed speed_of(const struct result *o)
 {
 	if (!o->refused)
 		return SPEED_KNOWN;
-	return 2 * o->verdicts[VERDICT_SWITCHED] > o->tried ? SPEED_BUSY
+	return 2 * o->by_status[ROUND_PREEMPTED] > o->tried ? SPEED_BUSY
 							    : SPEED_DISTURBED;
 }
 
@@ -60,49 +60,49 @@ static enum speed speed_of(const struct outcome *o)
 static bool cores_missing(uint64_t wall_ns, double cpu_s)
 {
 	double wall_s = (double)wall_ns / CLOCK_NS_PER_S;
-	return wall_ns >= PARTY_PATIENCE_NS && cpu_s < CORES_MIN * wall_s;
+	return wall_ns >= GROUP_TIMEOUT_NS && cpu_s < CORES_MIN * wall_s;
 }
 
-static enum speed speed_run(const struct plan *plan, const int core[2],
-	struct rounds *rounds, struct outcome *outcome)
+static enum speed speed_run(const struct bench_case *bc, const int core[2],
+	struct measurement *rounds, struct result *result)
 {
 	uint64_t begun = clock_now_ns();
 	double cpu_s = cpu_seconds();
-	int r = rounds_run(plan, core, false, rounds);
+	int r = measurement_run(bc, core, false, rounds);
 
 	if (r == 0)
-		r = outcome_of(plan, rounds, outcome);
+		r = result_of(bc, rounds, result);
 	if (r == 0)
-		return speed_of(outcome);
+		return speed_of(result);
 	return cores_missing(clock_now_ns() - begun, cpu_seconds() - cpu_s)
 		       ? SPEED_BUSY
 		       : SPEED_FAILED;
 }
 
 static enum speed speed_measure(
-	struct demo *d, const struct plan *plan, const int core[2])
+	struct demo *d, const struct bench_case *bc, const int core[2])
 {
-	struct rounds rounds;
-	struct outcome outcome;
-	enum speed speed = speed_run(plan, core, &rounds, &outcome);
+	struct measurement rounds;
+	struct result result;
+	enum speed speed = speed_run(bc, core, &rounds, &result);
 
 	switch (speed) {
 	case SPEED_KNOWN:
-		speed_row(&outcome, plan->label);
+		speed_row(&result, bc->label);
 		break;
 	case SPEED_DISTURBED:
 		printf("    %-22s no figure: the cores were disturbed\n",
-			plan->label);
+			bc->label);
 		break;
 	case SPEED_BUSY:
 		printf("    %-22s no figure: other work uses these cores\n",
-			plan->label);
+			bc->label);
 		break;
 	case SPEED_FAILED:
-		show_check(d, false, "%s: %s", plan->label, rounds.failure);
+		show_check(d, false, "%s: %s", bc->label, rounds.failure);
 		break;
 	}
-	rounds_free(&rounds);
+	measurement_free(&rounds);
 	fflush(stdout);
 	return speed;
 }
@@ -114,16 +114,15 @@ static const size_t sizes[] = { 8, 64, 4096, 1 << 20 };
 static enum speed speed_line(struct demo *d, unsigned i, const int core[2])
 {
 	struct bench_options options = bench_defaults();
-	struct plan plan;
+	struct bench_case bc;
 
 	options.rounds = SPEED_ROUNDS;
 	if (i == ARRAY_COUNT(sizes))
-		plan_rma(&plan, &options, 0);
+		case_rma(&bc, &options, 0);
 	else
-		plan_latency(
-			&plan, &options, sizes[i], sizes[i] > CAY_EAGER_MAX);
-	plan.limit_ns = SPEED_LIMIT_NS;
-	return speed_measure(d, &plan, core);
+		case_latency(&bc, &options, sizes[i], sizes[i] > CAY_EAGER_MAX);
+	bc.limit_ns = SPEED_LIMIT_NS;
+	return speed_measure(d, &bc, core);
 }
 
 static bool speed_cores(int core[2])
