@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device contract, version 1: the layouts and codes on which a device and
- * its software agree. This header is the one place that holds them and it has
- * no logic; cay_contract(7) says the same in prose.
+ * The device contract, version 1: the record layouts and codes shared by a
+ * device and its software. This header defines them and contains no logic;
+ * cay_contract(7) describes them in prose.
  *
- * Everything is little-endian, made of 64-bit words, and each record fills
- * whole 64-byte lines.
+ * All records are little-endian, consist of 64-bit words and fill whole
+ * 64-byte lines.
  */
 #ifndef CAY_CONTRACT_H
 #define CAY_CONTRACT_H
@@ -26,7 +26,7 @@ extern "C" {
 #define CAY_LINE  64 /* bytes of a cache line and of every record */
 #define CAY_WORDS 8  /* 64-bit words of a line */
 
-/* ---- the 16-bit command word: error 15:11, group 10:8, command 7:0 ---- */
+/* ---- command word, 16 bits: error 15:11, group 10:8, command 7:0 ---- */
 
 #define CAY_COMMAND_MASK	0x00ffu
 #define CAY_COMMAND_GROUP_SHIFT 8
@@ -43,11 +43,11 @@ enum cay_group {
 };
 
 /*
- * Commands: bits 7:4 are the operation. Below them A (bit 3) asks for an
- * acknowledge, R (bit 2) marks a response, LL or LLL count immediate words.
+ * Commands. Bits 7:4 are the operation; A (bit 3) requests an acknowledgement,
+ * R (bit 2) marks a response, LL or LLL is the number of immediate words.
  */
 enum cay_command {
-	CAY_NQE_INVALID = 0x00, /* with the current generation: VOID */
+	CAY_NQE_INVALID = 0x00, /* with the current generation: void */
 	CAY_FAST_SEND = 0x10,
 	CAY_FAST_PUT = 0x20,
 	CAY_FAST_GET = 0x30,
@@ -84,7 +84,7 @@ enum cay_command {
 #define CAY_FAST_PUT_WORDS  3
 #define CAY_FAST_PUT_BYTES  24
 
-/* ---- error codes, 5 bit; the first check that fails decides ---- */
+/* ---- error codes, 5 bits; the first failing check sets the code ---- */
 
 enum cay_error {
 	CAY_ERROR_NONE = 0,
@@ -119,18 +119,18 @@ enum cay_error {
 /* ---- VCI: a work request ---- */
 
 enum cay_vci_flag {
-	CAY_VCI_NOTIFY = 1 << 0,     /* notify the completion */
-	CAY_VCI_FREE_ORDER = 1 << 1, /* may overtake and be overtaken */
-	CAY_VCI_FENCE = 1 << 2,	     /* wait for all before it */
+	CAY_VCI_NOTIFY = 1 << 0,     /* request a completion */
+	CAY_VCI_FREE_ORDER = 1 << 1, /* may be reordered */
+	CAY_VCI_FENCE = 1 << 2,	     /* start after all earlier requests */
 	CAY_VCI_INTERRUPT = 1 << 3,  /* interrupt the target */
 	CAY_VCI_PRIORITY = 1 << 4,
 };
 #define CAY_VCI_FLAGS 0x1fu
 
 /*
- * Word 0 is stored last, with release, so that an engine may poll the VCI:
- * command 15:0, routing length 23:16, flags 31:24, routing offset 55:32,
- * generation 63:56.
+ * Word 0: command 15:0, routing length 23:16, flags 31:24, routing offset
+ * 55:32, generation 63:56. It is stored last, with release, so that an engine
+ * can poll the VCI.
  * Word 1: target VPID 15:0, payload bytes of a fast operation 31:16, API tag
  * 63:32. Word 2: user tag. Words 3 to 7 depend on the command.
  */
@@ -149,14 +149,14 @@ struct cay_vci {
 #define CAY_VCI_WORD_COMMAND	   0
 #define CAY_VCI_WORD_TARGET	   1
 #define CAY_VCI_WORD_TAG	   2
-#define CAY_VCI_WORD_DATA	   3 /* FAST_SEND: 40 bytes from here */
+#define CAY_VCI_WORD_DATA	   3 /* FAST_SEND: 40 bytes of payload */
 #define CAY_VCI_WORD_SDR_OFFSET	   3 /* SEND */
 #define CAY_VCI_WORD_LENGTH	   4 /* SEND */
-#define CAY_VCI_WORD_WINDOW	   3 /* remote memory: Win-ID 15:0, capability */
+#define CAY_VCI_WORD_WINDOW	   3 /* accesses: Win-ID 15:0, capability 63:16 */
 #define CAY_VCI_WORD_OFFSET	   4 /* in the target window */
 #define CAY_VCI_WORD_OPERAND	   5 /* FAST_PUT, MISALIGNED_PUT, FAA, CAS */
 #define CAY_VCI_WORD_ORIGIN	   5 /* PUT, GET: Win-ID of the origin */
-#define CAY_VCI_WORD_ORIGIN_OFFSET 6 /* PUT, GET: offset in it */
+#define CAY_VCI_WORD_ORIGIN_OFFSET 6 /* PUT, GET: offset in that window */
 #define CAY_VCI_WORD_BYTES	   7 /* PUT, GET: length */
 
 #define CAY_VCI_CAPABILITY_SHIFT 16
@@ -166,22 +166,23 @@ struct cay_vci {
 
 /*
  * Word 0: user tag. Word 1: peer node 31:0, API tag 63:32.
- * NOTIFY_FAST_RECV: words 2 to 6 are 40 bytes of data. The others: 2 length;
- * 3 RDR start in 64-byte units, or window offset, or result, or cookie;
- * 4 Win-ID, or second result, or reference, or posted receive; 5 WQ read 31:0,
- * RDR write 63:32; 6 completed command 15:0, in a NOTIFY_CC also the reference
- * that it frees 31:16 and the sequence number of its use 63:32.
- * The NOTIFY_CC of a FAST_GET has its 1 to 24 bytes in words 2 to 4.
- * Word 7 is stored last, with release: command word 15:0, immediate bytes
- * 31:16, peer VPID 47:32, generation 63:48.
+ * NOTIFY_FAST_RECV: words 2 to 6 are 40 bytes of payload.
+ * Other notifications: word 2 length; word 3 RDR start in 64-byte units, window
+ * offset, result, or cookie; word 4 Win-ID, second result, reference, or posted
+ * receive; word 5 WQ read position 31:0, RDR write position 63:32; word 6
+ * completed command 15:0 and, in a NOTIFY_CC, the reference that it frees 31:16
+ * and the sequence number of that reference 63:32.
+ * The NOTIFY_CC of a FAST_GET holds its 1 to 24 bytes in words 2 to 4.
+ * Word 7: command word 15:0, immediate bytes 31:16, peer VPID 47:32, generation
+ * 63:48. It is stored last, with release.
  *
- * A message that travels by reference is a NOTIFY_RECV whose word 4 is not 0:
- * one more than the index of the reference slot at the origin; word 3 is then
- * the sequence number of that slot's use. An access that only the target can
- * carry out comes to it in the same form under its own command (PUT, GET, FAA,
- * ...); its port library executes it. A VOID says in its immediate bytes
- * whether word 5 holds the RDR write position; they are never 0, so that no
- * VOID looks like a fresh page.
+ * A message by reference is a NOTIFY_RECV with a nonzero word 4: 1 + the index
+ * of the reference slot at the origin; word 3 is the sequence number of the
+ * slot. An emulated access has the same form and its own command (PUT, GET,
+ * FAA, ...); the port library of the target executes it. The immediate bytes of
+ * a void entry are CAY_VOID_EXTENT if word 5 holds the RDR write position, else
+ * CAY_VOID_UNKNOWN; they are never 0, so that a void entry differs from a
+ * zeroed page.
  */
 #define CAY_VOID_EXTENT	 1
 #define CAY_VOID_UNKNOWN 2
@@ -220,30 +221,30 @@ CAY_STATIC_ASSERT(sizeof(struct cay_nqe) == CAY_LINE, "an NQE is one line");
 /* ---- Triggerpage: offset bits 11:8 command, 7:3 parameter (0 is 32) ---- */
 
 enum cay_issue {
-	CAY_ISSUE_VCI = 0,	/* execute this many posted VCIs */
-	CAY_ISSUE_SNAPSHOT = 1, /* write a NOTIFY_STATUS with all pointers */
-	CAY_ISSUE_NQ = 2,	/* give back this many notification entries */
-	CAY_ISSUE_RDR = 3,	/* give back this many messages */
-	CAY_ISSUE_BARRIER = 4,	/* reached the barrier with this number */
-	CAY_ISSUE_POSTED = 5,	/* added this many posted receives */
+	CAY_ISSUE_VCI = 0,	/* execute n posted VCIs */
+	CAY_ISSUE_SNAPSHOT = 1, /* write a NOTIFY_STATUS with W and R */
+	CAY_ISSUE_NQ = 2,	/* return n notification entries */
+	CAY_ISSUE_RDR = 3,	/* return n messages */
+	CAY_ISSUE_BARRIER = 4,	/* arrive at barrier n */
+	CAY_ISSUE_POSTED = 5,	/* add n posted receives */
 };
 #define CAY_ISSUE_PARAMETER_MAX 32
 
 #define CAY_TRIGGER_COMMAND_SHIFT   8
 #define CAY_TRIGGER_PARAMETER_SHIFT 3
 
-/* The answer to a trigger. */
+/* The result of a trigger. */
 struct cay_answer {
-	uint32_t accepted; /* how many of those asked for */
-	uint32_t reason;   /* enum cay_error, if fewer were accepted */
-	uint32_t free;	   /* entries that are free where it was refused */
-	uint32_t wait_ns;  /* a hint: how long to wait before another try */
+	uint32_t accepted; /* how many of the requested ones */
+	uint32_t reason;   /* enum cay_error if fewer were accepted */
+	uint32_t free;	   /* free entries of the queue that refused */
+	uint32_t wait_ns;  /* hint: time to wait before a retry */
 };
 
 /* ---- port numbers ---- */
 
 #define CAY_VPIDS     65536
-#define CAY_VPID_NODE 0 /* the management port, which the node keeps */
+#define CAY_VPID_NODE 0 /* management port, owned by the node */
 
 /* ---- window descriptor: one line; see cay_contract(7) ---- */
 
@@ -256,18 +257,18 @@ enum cay_right {
 };
 
 struct cay_window_descriptor {
-	uint64_t start;	     /* offset in the arena, or the owner's address */
+	uint64_t start;	     /* arena offset, or address in the owner */
 	uint64_t length;     /* bytes */
-	uint64_t capability; /* 47:0 from getrandom; 63:48 generation */
-	uint64_t lock;	     /* owner's VPID 15:0, epoch 63:32; 0 is none */
-	uint32_t rights;     /* enum cay_right; 0 means not in use */
-	uint16_t previous;   /* windows on the same memory form a ring */
+	uint64_t capability; /* 47:0 random; 63:48 generation */
+	uint64_t lock;	     /* holder: VPID 15:0, epoch 63:32; 0: none */
+	uint32_t rights;     /* enum cay_right; 0: not in use */
+	uint16_t previous;   /* ring of the windows on this memory */
 	uint16_t next;
-	uint32_t pid;	 /* of the owner, if the memory is its own; else 0 */
-	uint32_t cookie; /* that the owner keeps at cookie_address */
+	uint32_t pid;	 /* of the owner if the memory is private; else 0 */
+	uint32_t cookie; /* value at cookie_address in the owner */
 	uint64_t cookie_address;
-	uint32_t refusals; /* counted by those who were refused */
-	uint32_t notified; /* 1 + NQ position of the last word of one, 0 none */
+	uint32_t refusals; /* number of refused accesses */
+	uint32_t notified; /* 1 + NQ position of the last refusal NQE, or 0 */
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_window_descriptor) == CAY_LINE,
 	"a window descriptor is one line");
@@ -279,11 +280,11 @@ enum cay_posted_flag {
 };
 
 struct cay_posted_receive {
-	uint64_t offset; /* where the payload goes, in the arena */
-	uint64_t length; /* bytes that fit */
-	uint64_t cookie; /* handed back in the NQE */
+	uint64_t offset; /* arena offset of the buffer */
+	uint64_t length; /* bytes */
+	uint64_t cookie; /* returned in the NQE */
 	uint64_t flags;	 /* enum cay_posted_flag */
-	uint64_t state;	 /* the device's; see contract/arena.h */
+	uint64_t state;	 /* owned by the device */
 	uint64_t reserved[3];
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_posted_receive) == CAY_LINE,

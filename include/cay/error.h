@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names and sentences for what calls return and what events carry. */
+/* Names and descriptions of error numbers, error codes and commands. */
 #ifndef CAY_ERROR_H
 #define CAY_ERROR_H
 
@@ -10,19 +10,28 @@ extern "C" {
 #endif
 
 /*
- * A sentence for what a Cay call returned (-errno, or errno after a
- * constructor gave NULL): what happened in Cay's terms and what to do about
- * it. Never NULL. The string is constant. Any thread; does not block.
+ * Describes an error number returned by a Cay call (-errno, or errno after a
+ * call returned NULL): its meaning for Cay and how to proceed. Returns a
+ * constant string, never NULL. Thread-safe; does not block.
  */
 CAY_API const char *cay_strerror(int error);
 
-/* "peer_gone" for CAY_ERROR_GONE, "unknown" for no code. Any thread. */
+/*
+ * Returns the name of an error code, such as "peer_gone" for CAY_ERROR_GONE, or
+ * "unknown". Thread-safe; does not block.
+ */
 CAY_API const char *cay_error_name(unsigned code);
 
-/* The sentence of an error code of the contract. Any thread. */
+/*
+ * Describes an error code (enum cay_error). Returns a constant string, never
+ * NULL. Thread-safe; does not block.
+ */
 CAY_API const char *cay_error_text(unsigned code);
 
-/* "FAST_SEND" for any FAST_SEND, "unknown" for none. Any thread. */
+/*
+ * Returns the name of a command, such as "FAST_SEND" for a FAST_SEND with any
+ * number of words, or "unknown". Thread-safe; does not block.
+ */
 CAY_API const char *cay_command_name(unsigned command);
 
 #ifdef __cplusplus

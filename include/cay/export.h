@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the library shows; everything without CAY_API is hidden. */
+/* CAY_API marks exported symbols; all others are hidden. */
 #ifndef CAY_EXPORT_H
 #define CAY_EXPORT_H
 

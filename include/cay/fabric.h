@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For users of the libfabric provider: memory that the device reaches by
- * itself. See fi_cay(7).
+ * Extension of the libfabric provider: allocates memory in the arena of an
+ * endpoint. See fi_cay(7).
  *
  *	struct cay_fabric_memory *memory;
  *	fi_open_ops(&ep->fid, CAY_FABRIC_MEMORY, 0, (void **)&memory, NULL);
  *	word = memory->alloc(ep, sizeof(*word));
  *
- * Registered, it is written and read by peers with loads and stores, and
- * 64-bit additions and compare-and-swaps on it are instructions of their
- * processors, whatever its owner does meanwhile.
+ * Peers access registered memory of this kind with loads and stores, and
+ * 64-bit fetch-and-add and compare-and-swap on it with atomic instructions. The
+ * owner need not make progress.
  */
 #ifndef CAY_FABRIC_H
 #define CAY_FABRIC_H
@@ -26,9 +26,15 @@ struct fid_ep;
 
 struct cay_fabric_memory {
 	size_t size;
-	/* Zeroed and page-aligned. NULL and errno as cay_alloc(3). */
+	/*
+	 * Allocates zeroed, page-aligned memory. Returns NULL and sets errno as
+	 * cay_alloc(3) does.
+	 */
 	void *(*alloc)(struct fid_ep *, size_t bytes);
-	/* Before the endpoint is closed; regions on it are closed before. */
+	/*
+	 * Frees memory. Call it after closing the memory regions on it and
+	 * before closing the endpoint.
+	 */
 	void (*free)(struct fid_ep *, void *);
 };
 

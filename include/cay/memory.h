@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that the whole realm has mapped. See cay_alloc(3). */
+/* Memory in the arena, mapped by all processes of a realm. See cay_alloc(3). */
 #ifndef CAY_MEMORY_H
 #define CAY_MEMORY_H
 
@@ -12,24 +12,27 @@ extern "C" {
 #endif
 
 enum cay_alloc_flag {
-	CAY_ALLOC_HUGE = 1 << 0, /* on huge pages, if there are any */
+	CAY_ALLOC_HUGE = 1 << 0, /* use huge pages if available */
 };
 
 /*
- * Zeroed, page-aligned memory in the realm's arena. Long messages from it are
- * not copied on the way: the receiver reads it in place. Asks the node, so
- * blocks for its answer. Any thread. flags are an or of
- * enum cay_alloc_flag. NULL and errno: EINVAL, ENOSPC
- * (the arena is full), ENOTCONN (the node is gone), ECHILD.
+ * Allocates zeroed, page-aligned memory in the arena of the port's realm. The
+ * receiver of a long message from this memory reads it in place, without a
+ * copy. The memory belongs to the process and lasts until cay_free(), or until
+ * the process closes its last port in the realm. flags is a bitwise OR of enum
+ * cay_alloc_flag.
+ *
+ * Returns NULL and sets errno: EINVAL (size or flags), ENOSPC (the arena is
+ * full), ENOTCONN (the node has exited), EACCES (the port is disabled), ECHILD.
+ * Blocks for a reply of the node. Thread-safe.
  */
-CAY_API void *cay_alloc(struct cay_port *, size_t, unsigned flags);
+CAY_API void *cay_alloc(struct cay_port *, size_t bytes, unsigned flags);
 
 /*
- * Gives it back; what receivers still hold stays until they release it. Windows
- * of this port on it are closed first, which may wait for those who are in the
- * middle of an access, and what is posted on it is taken back. NULL is allowed.
- * Any thread. Belongs to the process: it lasts until the last of
- * its ports in that realm closes.
+ * Frees memory of cay_alloc(). Closes the windows of this port on it first,
+ * which waits until no access to them is in progress, and cancels receives
+ * posted on it. Messages that receivers have not released stay valid until they
+ * are. NULL is allowed. Blocks for a reply of the node. Thread-safe.
  */
 CAY_API void cay_free(struct cay_port *, void *);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer: another port as seen from one of ours. See cay_peer(3). */
+/* Peers: ports that a port has resolved. See cay_peer(3). */
 #ifndef CAY_PEER_H
 #define CAY_PEER_H
 
@@ -21,37 +21,44 @@ enum cay_path {
 };
 
 /*
- * Any thread; asks the node, so blocks for its answer. 0, or -ENXIO (no such
- * port), -EHOSTUNREACH (another node), -EACCES (another realm), -ENOSPC (the
- * peer table is full), -ENOTCONN (the node is gone), -ENOMEM, -ECHILD.
+ * Resolves an address. Returns 0, or -ENXIO (no such port), -EHOSTUNREACH
+ * (another node), -EACCES (another realm, or the port is disabled), -ENOSPC
+ * (the peer table is full), -ENOTCONN (the node has exited), -ENOMEM, -ECHILD.
+ * Blocks for a reply of the node. Thread-safe.
  */
 CAY_API int cay_peer_resolve(
 	struct cay_port *, struct cay_addr, struct cay_peer **);
 
 /*
- * The same by name, waiting until somebody has it. Also -EINVAL (a name that
- * cannot be), and when the deadline has passed -ETIMEDOUT, or -ENXIO where it
- * was 0.
+ * Resolves a name, waiting until a port with this name is open. Returns as
+ * cay_peer_resolve(), or -EINVAL (invalid name), -ETIMEDOUT (-ENXIO if the
+ * deadline is 0). Thread-safe.
  */
 CAY_API int cay_peer_lookup(struct cay_port *, const char *name,
 	uint64_t deadline, struct cay_peer **);
 
+/* Return the path to the peer, and its address. Thread-safe; do not block. */
 CAY_API enum cay_path cay_peer_path(const struct cay_peer *);
 CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
 
 /*
- * The entry of the port's peer table that this peer is: the routing offset of
- * a VCI to it.
+ * Returns the index of the peer in the port's peer table, which is the routing
+ * offset of VCIs to it. Thread-safe; does not block.
  */
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 
 /*
- * How long messages from ordinary memory reach it: "process" (it reads ours),
- * "staged" (we copy them into the arena), or "unknown" until the first one.
+ * Returns how long messages from ordinary memory are transferred to the peer:
+ * "process" (it reads the memory of this process), "staged" (they are copied
+ * into the arena), or "unknown" before the first one completes. Thread-safe;
+ * does not block.
  */
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 
-/* NULL is allowed. Before the port is closed. */
+/*
+ * Releases a peer. Operations in flight complete normally. Call it before
+ * closing the port. NULL is allowed. Thread-safe.
+ */
 CAY_API void cay_peer_release(struct cay_peer *);
 
 #ifdef __cplusplus

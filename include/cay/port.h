@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A virtual port: a process's own entrance to the device. See cay_port(3).
+ * Virtual ports. See cay_port(3).
  *
- * Any number of ports per process. Any thread may issue on a port; one thread
- * at a time may consume (poll, release, wait, arm) unless the port was opened
- * CAY_PORT_SHARED. After fork() every handle answers -ECHILD in the child,
- * which may open ports of its own. A port that has tried thousands of wrong
- * capabilities is disabled: every call but cay_port_close() answers -EACCES.
+ * A process may open any number of ports. Any thread may issue operations on a
+ * port; one thread at a time, the consuming thread, may poll, release, wait and
+ * arm, unless the port was opened with CAY_PORT_SHARED. In the child of a
+ * fork(), calls on inherited handles return -ECHILD; the child may open ports
+ * of its own. A port that has presented thousands of invalid capabilities is
+ * disabled: every call except cay_port_close() returns -EACCES.
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H
@@ -27,88 +28,93 @@ struct cay_addr {
 	uint16_t vpid;
 };
 
-/* Absolute deadlines are CLOCK_MONOTONIC nanoseconds; 0 does not wait. */
+/* Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0: do not wait. */
 #define CAY_FOREVER UINT64_MAX
 
 enum cay_port_flag {
-	CAY_PORT_SHARED = 1 << 0,    /* several threads consume */
-	CAY_PORT_GUARDED = 1 << 1,   /* never map what others may write */
-	CAY_PORT_WORD_MODE = 1 << 2, /* word mode */
-	CAY_PORT_HUGE = 1 << 3, /* queues on huge pages, if there are any */
+	CAY_PORT_SHARED = 1 << 0,    /* several consuming threads */
+	CAY_PORT_GUARDED = 1 << 1,   /* use the guarded path only */
+	CAY_PORT_WORD_MODE = 1 << 2, /* require 8-byte alignment */
+	CAY_PORT_HUGE = 1 << 3,	     /* queues on huge pages if available */
 };
 
-/* Zeroed means defaults; counts are rounded up to powers of two. */
+/* Zero means the default; counts are rounded up to powers of two. */
 struct cay_port_options {
 	size_t size;	   /* sizeof(struct cay_port_options), or 0 */
-	const char *node;  /* default: $CAY_NODE, else the batch job's id */
+	const char *node;  /* default: $CAY_NODE, else the batch job ID */
 	const char *realm; /* default: $CAY_REALM */
-	const char *name;  /* by which peers may look the port up; unique */
+	const char *name;  /* for cay_peer_lookup(); unique */
 	uint32_t wq_entries, nq_entries;
 	size_t sdr_bytes, rdr_bytes;
 	uint32_t windows, peers;
 	uint64_t flags;	 /* enum cay_port_flag */
-	uint32_t posted; /* posted receives */
+	uint32_t posted; /* entries of the posted receive queue */
 };
 
 struct cay_stats {
-	uint64_t issued;       /* requests that the device accepted */
-	uint64_t refused;      /* -EAGAIN for want of room */
-	uint64_t received;     /* messages handed out by cay_poll() */
-	uint64_t completed;    /* completions handed out */
-	uint64_t sleeps;       /* times that a wait gave up spinning */
-	uint64_t voids;	       /* entries skipped: their sender died */
-	uint64_t sent_mapped;  /* by reference, from cay_alloc() memory */
-	uint64_t sent_process; /* by reference, read from this process */
-	uint64_t sent_staged;  /* by reference, copied into the arena first */
-	uint64_t
-		emulated_requested; /* accesses that a peer was asked to make */
-	uint64_t emulated_executed; /* accesses made here for peers */
-	uint64_t posted;	    /* messages that came into posted buffers */
-	uint64_t invalid_capabilities; /* wrong capabilities tried */
+	uint64_t issued;	     /* accepted operations */
+	uint64_t refused;	     /* operations refused with -EAGAIN */
+	uint64_t received;	     /* messages returned by cay_poll() */
+	uint64_t completed;	     /* completions returned by cay_poll() */
+	uint64_t sleeps;	     /* waits that slept */
+	uint64_t voids;		     /* void entries skipped */
+	uint64_t sent_mapped;	     /* by reference, from cay_alloc() memory */
+	uint64_t sent_process;	     /* by reference, from process memory */
+	uint64_t sent_staged;	     /* by reference, staged in the arena */
+	uint64_t emulated_requested; /* sent to a peer */
+	uint64_t emulated_executed;  /* executed here for peers */
+	uint64_t posted;	     /* messages received in posted buffers */
+	uint64_t invalid_capabilities; /* refused for the capability */
 	uint64_t nq_used, nq_entries;
 	uint64_t rdr_used, rdr_bytes;
 	uint64_t refs_used, refs_entries;
 	uint32_t epoch;	     /* of the queue set */
-	uint32_t node_alive; /* 0: no open, resolve or repair any more */
+	uint32_t node_alive; /* 0: the node has exited */
 };
 
 /*
- * Opens a port, starting the node if there is none. NULL for defaults.
- * Blocks for some seconds at most. Any thread. NULL and errno: EINVAL (an
- * option), EOPNOTSUPP (a flag this device does not have), ENOSPC (no VPID or
- * arena space left), EEXIST (the name is taken), EPERM (the node belongs to
- * somebody else), EPROTONOSUPPORT (the node speaks another version), ETIMEDOUT
- * (no node came up), ENOENT (the node's program was not found), EMFILE, ENFILE,
- * ENOMEM.
+ * Opens a port, starting the node if none is running. NULL options select the
+ * defaults. Returns NULL and sets errno: EINVAL (an option), EOPNOTSUPP (an
+ * unsupported flag), ENOSPC (no VPID or arena space is left), EEXIST (the name
+ * is in use), EPERM (the node belongs to another user), EPROTONOSUPPORT (the
+ * node has another protocol version), ETIMEDOUT (the node did not start),
+ * ENOENT (the node's program was not found), EMFILE, ENFILE, ENOMEM.
+ * Blocks for a few seconds at most. Thread-safe.
  */
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
 
 /*
- * Closes it: peers that resolved it get NOTIFY_GONE, its entry in the arena
- * goes. Nobody may use the handle any more, nor its peers. If it has had
- * windows or posted receives, waits until nobody is in the middle of an access
- * to them. 0, -ECHILD, or -ETIMEDOUT (after ten seconds somebody still is: the
- * memory of its windows must not be reused). The handle is gone in any case.
+ * Closes a port. Ports that resolved it receive CAY_EVENT_GONE. If it has had
+ * windows or posted receives, waits until no access to them is in progress.
+ * The handle and its peers must not be used by any thread afterwards, whatever
+ * is returned. Returns 0, -ETIMEDOUT (an access is still in progress after ten
+ * seconds: the memory of the windows must not be reused), or -ECHILD.
  */
 CAY_API int cay_port_close(struct cay_port *);
 
+/* Returns the address of a port. Thread-safe; does not block. */
 CAY_API struct cay_addr cay_port_addr(const struct cay_port *);
 
 /*
- * A descriptor that becomes readable when a port that was armed has something
- * to poll. It belongs to the port; read nothing from it, close it never.
- * The consuming thread. A descriptor, or -EMFILE, -ENFILE, -ENOTCONN, -ECHILD.
+ * Returns a descriptor for epoll that becomes readable when an armed port has
+ * an event. The port owns the descriptor: do not read or close it. On failure
+ * returns -EMFILE, -ENFILE, -ENOTCONN (the node has exited), -EACCES (the port
+ * is disabled), -ECHILD. Blocks for a reply of the node. Consuming thread.
  */
 CAY_API int cay_port_fd(struct cay_port *);
 
 /*
- * Before epoll_wait(): 0: sleep on the descriptor; -EAGAIN: there is something
- * to poll. The consuming thread; does not block. Or -EBADF (no cay_port_fd()
- * yet), -ENOTCONN (the node has given the port up), -ENOMEM, -ECHILD.
+ * Arms the descriptor. Call it before epoll_wait(). Returns 0 if the port is
+ * armed and has no event, -EAGAIN if there is an event to poll, or -EBADF (call
+ * cay_port_fd() first), -ENOTCONN (the node has closed the port), -ENOMEM,
+ * -EACCES (the port is disabled), -ECHILD. Does not block. Consuming thread.
  */
 CAY_API int cay_port_arm(struct cay_port *);
 
-/* Any thread; does not block. 0 or -ECHILD. */
+/*
+ * Reads the counters of a port. Returns 0, -EACCES (the port is disabled), or
+ * -ECHILD. Does not block. Thread-safe.
+ */
 CAY_API int cay_port_stats(struct cay_port *, struct cay_stats *);
 
 #ifdef __cplusplus

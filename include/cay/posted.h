@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives: buffers into which messages of more than 40 bytes go
- * straight from their senders. See cay_receive(3).
+ * Posted receives: buffers that senders fill directly with messages of more
+ * than 40 bytes. See cay_receive(3).
  */
 #ifndef CAY_POSTED_H
 #define CAY_POSTED_H
@@ -16,30 +16,33 @@
 extern "C" {
 #endif
 
-/* What becomes of a message that finds no posted receive. */
+/* Handling of a message of more than 40 bytes without a posted receive. */
 enum cay_receive_mode {
-	CAY_RECEIVE_RDR = 0, /* it goes to the receive data region */
-	CAY_RECEIVE_POSTED_ONLY =
-		1, /* its sender is refused until there is one */
+	CAY_RECEIVE_RDR = 0,	     /* stored in the receive data region */
+	CAY_RECEIVE_POSTED_ONLY = 1, /* refused with -EAGAIN */
 };
 
-/* Any thread; does not block. 0, -EINVAL, -ECHILD. */
+/*
+ * Sets the receive mode. Returns 0, -EINVAL, -EACCES (the port is disabled), or
+ * -ECHILD. Does not block. Thread-safe.
+ */
 CAY_API int cay_receive_mode(struct cay_port *, enum cay_receive_mode);
 
 /*
- * Posts a buffer, which must lie in cay_alloc() memory. A message comes as
- * CAY_EVENT_POSTED with this cookie; if it was longer than the buffer, with
- * CAY_ERROR_POSTED_TRUNCATED. The buffer is the application's again when the
- * event has come. Any thread; does not block. 0, -EAGAIN (as many as
- * cay_port_options.posted are posted, or filled and not yet polled), -EINVAL
- * (no length), -EFAULT (not cay_alloc() memory), -ECHILD.
+ * Posts a buffer in cay_alloc() memory. A message in the buffer is reported as
+ * CAY_EVENT_POSTED with this cookie, and with CAY_ERROR_POSTED_TRUNCATED if it
+ * was longer than the buffer. The event ends the use of the buffer by senders.
+ * Returns 0, -EAGAIN (cay_port_options.posted buffers are posted, or filled and
+ * not polled), -EINVAL (no length), -EFAULT (not cay_alloc() memory), -EACCES
+ * (the port is disabled), or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_receive_post(
-	struct cay_port *, void *, size_t, uint64_t cookie);
+	struct cay_port *, void *buffer, size_t length, uint64_t cookie);
 
 /*
- * Takes posted buffers with this cookie back. Any thread; does not block. How
- * many; those that a sender is filling are not among them. Or -ECHILD.
+ * Cancels posted receives with this cookie, except those that a sender is
+ * filling. Returns the number of cancelled receives, -EACCES (the port is
+ * disabled), or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_receive_cancel(struct cay_port *, uint64_t cookie);
 

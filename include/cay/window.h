@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows: the memory that a port lets others reach, and the keys to it. See
+ * Windows: memory that a port exposes to peers, and its remote keys. See
  * cay_window(3).
  */
 #ifndef CAY_WINDOW_H
@@ -19,7 +19,7 @@ extern "C" {
 
 struct cay_window;
 
-/* What a peer needs to reach a window; send it in a message. */
+/* The remote key of a window: plain data, to be sent to peers. */
 struct cay_key {
 	uint64_t capability; /* 48 bits */
 	uint32_t window;     /* Win-ID */
@@ -27,54 +27,66 @@ struct cay_key {
 };
 
 /*
- * Opens a window on memory of this process. Memory from cay_alloc() is reached
- * by peers without our help; other memory by the kernel where it lets them,
- * else, and for atomics and masked puts always, whenever this port is polled.
- * rights are an or of enum cay_right. Several windows of a port may lie on the
- * same memory: they are linked, and a lock on one is a lock on all. Any thread;
- * does not block. 0, or -EINVAL (no rights, unknown rights, no or too much
- * memory), -EFAULT (NULL), -ENOSPC (the port has no window left: see
- * cay_port_options.windows), -ENOMEM, -EAGAIN (no random numbers yet),
- * -EACCES, -ECHILD.
+ * Opens a window on memory of this process. Peers access cay_alloc() memory
+ * directly and other memory with process_vm_readv() and process_vm_writev(). If
+ * the kernel refuses these, and for atomics and masked puts on such memory, the
+ * access is emulated: this process executes it when it polls the port. rights
+ * is a bitwise OR of enum cay_right. Windows of a port may overlap; a lock on
+ * one of them locks all.
+ *
+ * Returns 0, or -EINVAL (no or unknown rights, or an invalid length), -EFAULT
+ * (NULL), -ENOSPC (cay_port_options.windows are open), -ENOMEM, -EAGAIN (no
+ * random numbers yet), -EACCES (the port is disabled), -ECHILD. Does not block.
+ * Thread-safe.
  */
-CAY_API int cay_window_open(struct cay_port *, void *, size_t, unsigned rights,
-	struct cay_window **);
+CAY_API int cay_window_open(struct cay_port *, void *memory, size_t bytes,
+	unsigned rights, struct cay_window **);
 
-/* Any thread; does not block. 0, -EACCES, -ECHILD. */
+/*
+ * Reads the remote key of a window. Returns 0, -EACCES (the port is disabled),
+ * or -ECHILD. Does not block. Thread-safe.
+ */
 CAY_API int cay_window_key(const struct cay_window *, struct cay_key *);
 
 /*
- * Makes all keys to the window worthless but the new one, and waits until
- * nobody uses an old one. Any thread. 0, -ETIMEDOUT (somebody does not finish;
- * no new access succeeds; call again), -ENOTCONN (the node is gone), -EAGAIN
- * (no random numbers yet), -EOPNOTSUPP (no membarrier(2)), -EACCES, -ECHILD.
+ * Revokes all keys of a window, issues a new one, and waits until no access
+ * with an old key is in progress. Returns 0, -ETIMEDOUT (an access is still in
+ * progress; the old keys are refused; call again), -ENOTCONN (the node has
+ * exited), -EAGAIN (no random numbers yet), -EOPNOTSUPP (no membarrier(2)),
+ * -EACCES (the port is disabled), or -ECHILD. Thread-safe.
  */
 CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
 
 /*
- * No access succeeds any more; waits until none is under way. After 0 the
- * handle is gone and the memory may be reused. Any thread. Or -ETIMEDOUT (a
- * peer is stopped in the middle of an access; the handle stays: call again),
- * -ECHILD. Without a node nobody can tell who is in the middle of an access:
- * -ENOTCONN, the window is closed and the memory must not be reused. The
- * handle is gone then.
+ * Closes a window and waits until no access to it is in progress. Returns 0:
+ * the handle is freed and the memory may be reused. -ETIMEDOUT: an access is
+ * still in progress, for example of a stopped peer; new accesses are refused,
+ * the handle stays valid, call again. -ENOTCONN: the node, which alone can
+ * detect accesses in progress, has exited; the handle is freed, the memory must
+ * not be reused. Or -ECHILD. Thread-safe.
  */
 CAY_API int cay_window_close(struct cay_window *);
 
 /*
- * Takes a peer's window, and all on the same memory, for this port alone:
- * everybody else's accesses are refused with CAY_ERROR_TARGET_LOCKED until it
- * is unlocked, or this port closes or its process dies. On return no access of
- * others is under way. Asks the node; any thread. 0, -EAGAIN (locked by
- * another, and the deadline is 0), -ETIMEDOUT, -EALREADY (locked by this port),
- * -EACCES (wrong capability, or the port is disabled), -ENXIO (no such window),
- * -EPIPE (the peer is gone), -EPERM (the lock was lost while waiting),
- * -EOPNOTSUPP (no membarrier(2)), -ENOTCONN, -ENOMEM, -ECHILD.
+ * Locks a window of a peer, and all windows on the same memory, for this port.
+ * Accesses of other ports are refused with CAY_ERROR_TARGET_LOCKED until the
+ * window is unlocked, this port is closed or its process dies. On success no
+ * access of another port is in progress.
+ *
+ * Returns 0, or -EAGAIN (locked by another port, and the deadline is 0),
+ * -ETIMEDOUT, -EALREADY (locked by this port), -EACCES (invalid capability, or
+ * the port is disabled), -ENXIO (no such window), -EPIPE (the peer is gone),
+ * -EPERM (the lock was lost while waiting), -EOPNOTSUPP (no membarrier(2)),
+ * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for replies of the
+ * node. Thread-safe.
  */
 CAY_API int cay_window_lock(struct cay_port *, struct cay_peer *,
 	struct cay_key, uint64_t deadline);
 
-/* Any thread. 0, -EPERM (not locked by this port), and as above. */
+/*
+ * Unlocks a window. Returns 0, -EPERM (not locked by this port), or another
+ * error of cay_window_lock(). Blocks for a reply of the node. Thread-safe.
+ */
 CAY_API int cay_window_unlock(
 	struct cay_port *, struct cay_peer *, struct cay_key);
 
