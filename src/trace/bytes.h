@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers and bytes that follow from a seed, and digests of bytes. A long
- * payload is not in a trace: its digest is, and becomes the seed of the bytes
- * that stand for it, so equal payloads stay equal. Pure.
+ * Pseudo-random numbers and bytes, and digests. A trace contains the digest of
+ * a long payload instead of its bytes; a replay uses the digest as a seed and
+ * generates a payload of the same length. Equal payloads stay equal.
  */
 #ifndef CAY_TRACE_BYTES_H
 #define CAY_TRACE_BYTES_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* splitmix64: the next number; the state moves on. */
+/* splitmix64: returns the next number and advances the state. */
 static inline uint64_t bytes_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
@@ -35,7 +35,7 @@ static inline uint64_t bytes_mix(uint64_t digest, uint64_t word)
 	return digest ^ digest >> 32;
 }
 
-/* Differs for different lengths too; 0 only for no bytes at all. */
+/* Depends on the length as well; 0 only if there are no bytes. */
 static inline uint64_t bytes_digest(const void *from, uint64_t bytes)
 {
 	const unsigned char *at = from;

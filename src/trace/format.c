@@ -132,7 +132,7 @@ const char *trace_kind_name(enum trace_kind kind)
 	return format_kinds[kind].name;
 }
 
-/* Little-endian, as everything here. */
+/* The host is little-endian: the low bytes come first. */
 uint64_t format_get(
 	const struct format_field *f, const struct trace_instruction *i)
 {

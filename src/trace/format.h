@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file's grammar as tables, so that it is read and written by one truth:
- * which instructions there are, which fields each has, what a field may hold.
+ * The grammar of a trace file as tables, which the parser and the writer share:
+ * the instructions, the fields of each, the values of a field.
  */
 #ifndef CAY_TRACE_FORMAT_H
 #define CAY_TRACE_FORMAT_H
@@ -14,23 +14,23 @@
 enum format_type {
 	FORMAT_NUMBER, /* written in decimal */
 	FORMAT_WORD,   /* written in hexadecimal */
-	FORMAT_LIST,   /* an or of named bits, with commas between */
-	FORMAT_NAME,   /* one of several */
+	FORMAT_LIST,   /* bits by name, separated by commas */
+	FORMAT_NAME,   /* one name out of several */
 	FORMAT_DATA,   /* bytes in hexadecimal */
 };
 
 struct format_name {
-	const char *name; /* NULL ends a list of them */
+	const char *name; /* NULL ends the array */
 	uint64_t value;
 };
 
 struct format_field {
 	const char *name;
 	enum format_type type;
-	size_t at;   /* in struct trace_instruction */
+	size_t at;   /* offset in struct trace_instruction */
 	size_t size; /* of the member: 1, 2, 4 or 8 bytes */
 	uint64_t max;
-	const struct format_name *names; /* of a list or a name */
+	const struct format_name *names; /* of FORMAT_LIST and FORMAT_NAME */
 };
 
 enum format_field_id {
@@ -54,28 +54,24 @@ enum format_field_id {
 	FIELD_SEED,
 	FIELD_DATA,
 	FIELD_WORDS,
-	FIELD_NODE, /* only in parts, and there in all */
+	FIELD_NODE, /* in the files of the recorder only */
 	FORMAT_FIELDS,
 };
 
 struct format_kind {
 	const char *name;
-	bool peer;	    /* names a second port */
-	bool event;	    /* what `to` is if it is not said */
-	uint32_t may, must; /* bits 1 << enum format_field_id */
+	bool peer;		    /* has a target port */
+	bool event;		    /* default of the field `to` */
+	uint32_t allowed, required; /* bits 1 << enum format_field_id */
 };
 
 extern const struct format_field format_fields[FORMAT_FIELDS];
 extern const struct format_kind format_kinds[TRACE_KINDS];
 
-/* The member that a field is. */
+/* The value of a field in an instruction. */
 uint64_t format_get(
 	const struct format_field *, const struct trace_instruction *);
 void format_set(const struct format_field *, struct trace_instruction *,
 	uint64_t value);
-
-/* Writes a complaint. -EINVAL. */
-__attribute__((format(printf, 3, 4))) int trace_complain(
-	struct trace_complaint *, uint32_t line, const char *format, ...);
 
 #endif

@@ -5,32 +5,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "contract/arena.h"
+#include "trace/format.h"
 
-/* A line of some process, and where it comes from. */
+/* An instruction and the number of the part that contains it. */
 struct line {
 	const struct trace_instruction *i;
 	uint32_t part;
 };
 
-/* Who has had a VPID, the last one of each. */
-struct holder {
+/* The port that a VPID denotes at the current position; VPIDs are recycled. */
+struct vpid {
 	uint32_t node;
 	uint16_t vpid, port;
-	bool open; /* it was seen to be opened, and not to be closed */
+	bool open; /* its close has not been seen */
 };
 
-struct merging {
+struct merge {
 	struct trace *out;
 	struct merge_report *report;
 	struct line *line;
 	uint32_t lines;
-	struct holder *holder;
-	uint32_t holders;
-	uint64_t *key; /* capabilities, in the order of their numbers */
-	uint32_t keys, keys_room;
-	bool *window; /* by port and Win-ID: it is open */
-	uint64_t start;
+	struct vpid *vpid;
+	uint32_t vpids;
+	uint64_t *key; /* capabilities; the index + 1 replaces each */
+	uint32_t keys, keys_capacity;
+	bool *window; /* by port and Win-ID: the window is open */
 };
 
 static int line_order(const void *a, const void *b)
@@ -43,9 +42,11 @@ static int line_order(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
+/* Sorts the lines and gives all ports the largest queues of any port. */
 static int lines_open(
-	struct merging *m, const struct trace *parts, uint32_t count)
+	struct merge *m, const struct trace *parts, uint32_t count)
 {
+	struct trace_queues queues = { 0 };
 	uint32_t all = 0, n = 0;
 	for (uint32_t p = 0; p < count; p++)
 		all += parts[p].count;
@@ -54,124 +55,92 @@ static int lines_open(
 	m->line = calloc(all, sizeof(*m->line));
 	if (!m->line)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < count; p++)
-		for (uint32_t i = 0; i < parts[p].count; i++)
-			m->line[n++] =
-				(struct line){ &parts[p].instruction[i], p };
+	for (uint32_t p = 0; p < count; p++) {
+		trace_queues_join(&queues, &parts[p].queues);
+		for (uint32_t k = 0; k < parts[p].count; k++) {
+			const struct trace_instruction *i =
+				&parts[p].instruction[k];
+			if (i->kind == TRACE_WINDOW &&
+				i->window >= queues.windows)
+				queues.windows = i->window + 1u;
+			m->line[n++] = (struct line){ i, p };
+		}
+	}
 	qsort(m->line, all, sizeof(*m->line), line_order);
 	m->lines = all;
-	m->start = m->line[0].i->time_ns;
+	if (queues.nq_entries)
+		m->out->queues = queues;
 	return 0;
-}
-
-/* All ports have the largest queues that any of them had. */
-static void queues_join(
-	struct merging *m, const struct trace *parts, uint32_t count)
-{
-	struct trace_queues all = { 0 };
-	for (uint32_t p = 0; p < count; p++)
-		trace_queues_join(&all, &parts[p].queues);
-	for (uint32_t n = 0; n < m->lines; n++)
-		if (m->line[n].i->kind == TRACE_WINDOW &&
-			m->line[n].i->window >= all.windows)
-			all.windows = m->line[n].i->window + 1u;
-	if (all.nq_entries)
-		m->out->queues = all;
 }
 
 /* ---- ports ---- */
 
-static struct holder *holder_find(
-	struct merging *m, uint32_t node, uint16_t vpid)
+static struct vpid *vpid_find(struct merge *m, uint32_t node, uint16_t vpid)
 {
-	for (uint32_t i = 0; i < m->holders; i++)
-		if (m->holder[i].node == node && m->holder[i].vpid == vpid)
-			return &m->holder[i];
+	for (uint32_t i = 0; i < m->vpids; i++)
+		if (m->vpid[i].node == node && m->vpid[i].vpid == vpid)
+			return &m->vpid[i];
 	return NULL;
 }
 
-/* A new port for a VPID, which may have had one before. */
-static struct holder *holder_new(
-	struct merging *m, uint32_t node, uint16_t vpid, bool open)
+/* Adds a port and binds the VPID to it. Returns NULL if there are too many. */
+static struct vpid *port_new(struct merge *m, uint32_t node, uint16_t vpid)
 {
-	struct holder *h = holder_find(m, node, vpid);
+	struct vpid *v = vpid_find(m, node, vpid);
 	if (m->out->ports == TRACE_PORTS_MAX)
 		return NULL;
-	if (!h)
-		h = &m->holder[m->holders++];
-	*h = (struct holder){ node, vpid, (uint16_t)m->out->ports++, open };
-	return h;
+	if (!v)
+		v = &m->vpid[m->vpids++];
+	*v = (struct vpid){ node, vpid, (uint16_t)m->out->ports++, true };
+	return v;
 }
 
-/* The port behind a VPID; one that nobody has opened appears now. */
-static int port_of(
-	struct merging *m, uint32_t node, uint16_t vpid, uint16_t *port)
+/* Replaces a VPID by its port, which is added if it was not recorded. */
+static int port_number(struct merge *m, uint32_t node, uint16_t *port)
 {
-	struct holder *h = holder_find(m, node, vpid);
-	if (!h) {
-		h = holder_new(m, node, vpid, true);
-		m->report->unknown++;
+	struct vpid *v = vpid_find(m, node, *port);
+	if (!v) {
+		v = port_new(m, node, *port);
+		m->report->unrecorded++;
 	}
-	if (!h)
+	if (!v)
 		return -E2BIG;
-	*port = h->port;
+	*port = v->port;
 	return 0;
 }
 
-static int port_open(struct merging *m, const struct trace_instruction *i)
-{
-	struct holder *h = holder_new(m, i->node, i->port, true);
-	if (!h)
-		return -E2BIG;
-	m->out->port[h->port].words = i->words;
-	return 0;
-}
+/* ---- instructions ---- */
 
-/* ---- keys ---- */
-
-/* From 1 on; 0 stays for nobody's. Few are in use at a time, late ones most. */
-static int key_number(struct merging *m, uint64_t *key)
+/*
+ * Replaces a capability by its number, from 1 on. The search starts with the
+ * newest, which most instructions use.
+ */
+static int key_number(struct merge *m, uint64_t *key)
 {
 	for (uint32_t k = m->keys; k > 0; k--)
 		if (m->key[k - 1] == *key) {
 			*key = k;
 			return 0;
 		}
-	if (m->keys == m->keys_room) {
-		uint32_t room = m->keys_room ? 2 * m->keys_room : 64;
-		uint64_t *grown = realloc(m->key, room * sizeof(*grown));
+	if (m->keys == m->keys_capacity) {
+		uint32_t capacity = m->keys_capacity ? 2 * m->keys_capacity
+						     : 64;
+		uint64_t *grown = realloc(m->key, capacity * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
 		m->key = grown;
-		m->keys_room = room;
+		m->keys_capacity = capacity;
 	}
 	m->key[m->keys++] = *key;
 	*key = m->keys;
 	return 0;
 }
 
-static bool has_key(enum trace_kind kind)
-{
-	switch (kind) {
-	case TRACE_WINDOW:
-	case TRACE_WINDOW_REVOKE:
-	case TRACE_WINDOW_LOCK:
-	case TRACE_WINDOW_UNLOCK:
-	case TRACE_PUT:
-	case TRACE_PUT_MASKED:
-	case TRACE_GET:
-	case TRACE_FETCH_ADD:
-	case TRACE_COMPARE_SWAP:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* ---- lines ---- */
-
-/* Closed by cay_free(), perhaps without a call that could be recorded. */
-static int window_track(struct merging *m, const struct trace_instruction *i)
+/*
+ * cay_free() closes windows without a call that the recorder sees: a window
+ * that is opened twice gets a close in between.
+ */
+static int window_track(struct merge *m, const struct trace_instruction *i)
 {
 	uint32_t windows = m->out->queues.windows;
 	int r = 0;
@@ -192,61 +161,59 @@ static int window_track(struct merging *m, const struct trace_instruction *i)
 	return r;
 }
 
-static int line_add(struct merging *m, const struct trace_instruction *line)
+static int line_add(struct merge *m, const struct trace_instruction *line)
 {
 	struct trace_instruction i = *line;
-	i.time_ns -= m->start;
-	if (i.kind == TRACE_PORT_OPEN)
-		return port_open(m, &i);
-	struct holder *from = holder_find(m, i.node, i.port);
-	/* A thread that was still in a call when another closed its port. */
+	struct vpid *from = vpid_find(m, i.node, i.port);
+	i.time_ns -= m->line[0].i->time_ns;
+	i.node = 0;
+	if (i.kind == TRACE_PORT_OPEN) {
+		from = port_new(m, line->node, line->port);
+		if (!from)
+			return -E2BIG;
+		m->out->port[from->port].words = i.words;
+		return 0;
+	}
+	/* A call that was in progress while another thread closed the port. */
 	if (from && !from->open)
 		return 0;
-	int r = port_of(m, i.node, i.port, &i.port);
+	int r = port_number(m, line->node, &i.port);
 	if (r == 0)
-		r = port_of(m, i.node, line->peer, &i.peer);
-	if (r == 0 && has_key(i.kind))
+		r = port_number(m, line->node, &i.peer);
+	if (r == 0 && format_kinds[i.kind].allowed >> FIELD_KEY & 1)
 		r = key_number(m, &i.key);
 	if (r == 0 && (i.kind == TRACE_WINDOW || i.kind == TRACE_WINDOW_CLOSE))
 		r = window_track(m, &i);
 	if (r)
 		return r;
 	if (i.kind == TRACE_PORT_CLOSE)
-		holder_find(m, i.node, line->port)->open = false;
-	i.node = 0;
+		vpid_find(m, line->node, line->port)->open = false;
 	return trace_add(m->out, &i);
 }
 
-static int lines_add(struct merging *m)
+int trace_merge(const struct trace *parts, uint32_t count, struct trace *out,
+	struct merge_report *report, struct trace_error *e)
 {
-	int r = 0;
-	m->holder = calloc(TRACE_PORTS_MAX + 1, sizeof(*m->holder));
-	m->window = calloc(
-		(size_t)TRACE_PORTS_MAX * m->out->queues.windows, sizeof(bool));
-	if (!m->holder || !m->window)
-		return -ENOMEM;
-	for (uint32_t n = 0; r == 0 && n < m->lines; n++)
-		r = line_add(m, m->line[n].i);
-	return r;
-}
-
-int merge(const struct trace *parts, uint32_t count, struct trace *out,
-	struct merge_report *report, struct trace_complaint *c)
-{
-	struct merging m = { .out = out, .report = report };
+	struct merge m = { .out = out, .report = report };
 	*report = (struct merge_report){ 0 };
 	trace_open(out);
 	int r = lines_open(&m, parts, count);
-	if (r == 0) {
-		queues_join(&m, parts, count);
-		r = lines_add(&m);
-	}
+	if (r)
+		goto err_free;
+	m.vpid = calloc(TRACE_PORTS_MAX + 1, sizeof(*m.vpid));
+	m.window = calloc(
+		(size_t)TRACE_PORTS_MAX * out->queues.windows, sizeof(bool));
+	if (!m.vpid || !m.window)
+		r = -ENOMEM;
+	for (uint32_t n = 0; r == 0 && n < m.lines; n++)
+		r = line_add(&m, m.line[n].i);
+	if (r == 0)
+		r = trace_check(out, e);
+err_free:
 	free(m.line);
-	free(m.holder);
+	free(m.vpid);
 	free(m.key);
 	free(m.window);
-	if (r == 0)
-		r = trace_check(out, c);
 	if (r)
 		trace_free(out);
 	return r;

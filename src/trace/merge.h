@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes one trace of what the recorder has written in several processes: by
- * time, and in each process in the order in which it was written. VPIDs become
- * port numbers in the order in which ports appear, capabilities become numbers
- * in the order in which windows got them. Private memory of one thread.
+ * Merges the files that the recorder wrote in several processes into one trace,
+ * ordered by time and, within a process, as written. VPIDs are replaced by port
+ * numbers in the order in which ports appear, capabilities by numbers in the
+ * order in which windows got them. Single-threaded.
  */
 #ifndef CAY_TRACE_MERGE_H
 #define CAY_TRACE_MERGE_H
@@ -11,14 +11,15 @@
 #include "trace/trace.h"
 
 struct merge_report {
-	uint32_t unknown; /* ports that were spoken to, but not recorded */
+	uint32_t unrecorded; /* target ports without a recorded process */
 };
 
 /*
- * `parts` are of trace_parse_part(). 0, -ENODATA (nothing was recorded),
- * -E2BIG (too many ports), -EINVAL (the complaint says why), -ENOMEM.
+ * `parts` come from trace_parse_part(). Returns 0, -ENODATA if there are no
+ * instructions, -E2BIG if there are too many ports, -EINVAL with the error set,
+ * or -ENOMEM.
  */
-int merge(const struct trace *parts, uint32_t count, struct trace *,
-	struct merge_report *, struct trace_complaint *);
+int trace_merge(const struct trace *parts, uint32_t count, struct trace *,
+	struct merge_report *, struct trace_error *);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The oracle: order, holding, consumers, owners. See oracle.h. */
+/* The oracle: instruction order and retries, consumers, owners. See oracle.h.
+ */
 #include "trace/oracle.h"
 
 #include <errno.h>
@@ -7,46 +8,42 @@
 
 #include "trace/oracle_model.h"
 
-/* ---- the consumer ---- */
-
-/* The target has taken a long message: its origin is told. */
-static void end_long(
-	struct oracle *o, uint32_t port, const struct model_entry *taken)
-{
-	const struct model_entry e = { .reserved = true,
-		.reference = true,
-		.from = NOBODY,
-		.note = { .command = CAY_NOTIFY_CC,
-			.peer = (uint16_t)port,
-			.completed = taken->ends,
-			.api_tag = taken->note.api_tag,
-			.tag = taken->note.tag,
-			.word = { taken->note.word[0] } } };
-	o->port[taken->from].pending[port]--;
-	model_notify(o, taken->from, &e);
-}
+/* ---- consumers ---- */
 
 static void drain(struct oracle *o, uint32_t port)
 {
 	struct model_port *p = &o->port[port];
 	uint32_t completions = 0;
-	for (uint32_t taken = 0; taken < p->count; taken++) {
-		struct model_entry e = p->entry[taken];
-		outcome_note(o->out, port, &e.note);
+	for (uint32_t n = 0; n < p->count; n++) {
+		struct model_entry e = p->entry[n];
+		outcome_add(o->out, port, &e.nqe);
 		completions += e.reserved;
 		p->references -= e.reference;
 		if (e.slot)
 			p->slot[e.slot - 1].state = SLOT_FREE;
-		if (e.from != NOBODY)
-			end_long(o, port, &e);
+		if (e.sender == NO_PORT)
+			continue;
+		/* Consuming a by-reference message completes it. */
+		const struct model_entry completion = { .reserved = true,
+			.reference = true,
+			.sender = NO_PORT,
+			.nqe = { .command = CAY_NOTIFY_CC,
+				.peer = (uint16_t)port,
+				.completed = e.command,
+				.api_tag = e.nqe.api_tag,
+				.tag = e.nqe.tag,
+				.word = { e.nqe.word[0] } } };
+		o->port[e.sender].pending[port]--;
+		oracle_notify(o, e.sender, &completion);
 	}
 	p->count = 0;
 	p->rdr_read = p->rdr_write;
 	p->completions -= completions;
 	for (uint32_t w = 0; w < o->trace->queues.windows; w++)
-		p->window[w].told = false;
+		p->window[w].refusal_notified = false;
 }
 
+/* Draining one port may complete messages of another: repeats until idle. */
 static void drain_all(struct oracle *o)
 {
 	bool more = true;
@@ -143,14 +140,26 @@ static int posted_step(struct oracle *o, const struct trace_instruction *i)
 	return cancelled;
 }
 
-static int port_close(struct oracle *o, uint32_t port)
+/* ---- instructions ---- */
+
+static int issue(struct oracle *o, const struct trace_instruction *i,
+	uint64_t *data_digest)
 {
-	drain(o, port);
-	o->port[port].closed = true;
-	for (uint32_t i = 0; i < o->trace->regions; i++)
-		if (o->lock[i] == port + 1)
-			o->lock[i] = 0;
-	return 0;
+	bool completes = oracle_completes(i);
+	int r = -EPIPE;
+	/* A fence waits for all by-reference messages of the port. */
+	for (uint32_t p = 0; i->flags & CAY_FENCE && p < o->trace->ports; p++)
+		if (o->port[i->port].pending[p])
+			return -EAGAIN;
+	if (completes && !oracle_reserve(o, i->port))
+		return -EAGAIN;
+	if (!o->port[i->peer].closed)
+		r = i->kind == TRACE_SEND
+			    ? oracle_send(o, i)
+			    : oracle_access(o, i, completes, data_digest);
+	if (r < 0 && completes)
+		o->port[i->port].completions--;
+	return r;
 }
 
 static int step(struct oracle *o, uint32_t n)
@@ -179,74 +188,65 @@ static int step(struct oracle *o, uint32_t n)
 		drain(o, i->port);
 		return 0;
 	case TRACE_PORT_CLOSE:
-		return port_close(o, i->port);
+		drain(o, i->port);
+		o->port[i->port].closed = true;
+		for (uint32_t r = 0; r < o->trace->regions; r++)
+			if (o->lock[r] == i->port + 1u)
+				o->lock[r] = 0;
+		return 0;
 	default:
-		return model_issue(o, i, &o->out->result[n].got);
+		return issue(o, i, &o->out->result[n].data_digest);
 	}
 }
 
 void oracle_step(struct oracle *o, uint32_t n)
 {
 	struct outcome_result *result = &o->out->result[n];
-	enum trace_kind kind = o->trace->instruction[n].kind;
-	bool waits = trace_issues(kind) || kind == TRACE_RECEIVE_POST;
 	result->result = step(o, n);
-	if (result->result != -EAGAIN || !waits)
+	if (result->result != -EAGAIN ||
+		!trace_retries(o->trace->instruction[n].kind))
 		return;
-	result->held = true;
+	result->retried = true;
 	drain_all(o);
 	result->result = step(o, n);
 }
 
-/* ---- set-up ---- */
-
-/* A quarter stays free for completions, and some for what has priority. */
-static void room_open(struct oracle *o)
-{
-	uint32_t n = o->trace->queues.nq_entries;
-	o->nq_entries = n + (o->fault == ORACLE_ROOM);
-	o->keep_completions = n / 4;
-	o->keep_priority = n / 16 ? n / 16 : 1;
-}
-
-static bool port_open(struct oracle *o, uint32_t port)
-{
-	const struct trace_queues *q = &o->trace->queues;
-	struct model_port *p = &o->port[port];
-	p->words = o->trace->port[port].words;
-	p->window = calloc(q->windows, sizeof(*p->window));
-	p->entry = calloc(q->nq_entries + 1u, sizeof(*p->entry));
-	p->slot = calloc(q->posted, sizeof(*p->slot));
-	p->pending = calloc(o->trace->ports, sizeof(*p->pending));
-	return p->window && p->entry && p->slot && p->pending;
-}
-
-static unsigned char *data_open(const struct trace *t)
-{
-	uint64_t most = CAY_LINE;
-	for (uint32_t i = 0; i < t->count; i++)
-		if (t->instruction[i].kind == TRACE_SEND &&
-			t->instruction[i].bytes > most)
-			most = t->instruction[i].bytes;
-	return malloc(most);
-}
+/* ---- set-up and end ---- */
 
 struct oracle *oracle_open(
 	const struct trace *t, enum oracle_fault fault, struct outcome *out)
 {
+	const struct trace_queues *q = &t->queues;
+	uint32_t n = q->nq_entries;
+	uint64_t longest = CAY_LINE;
 	struct oracle *o = calloc(1, sizeof(*o));
 	if (!o || outcome_open(out, t) != 0) {
 		free(o);
 		return NULL;
 	}
-	*o = (struct oracle){ .trace = t, .fault = fault, .out = out };
-	room_open(o);
+	*o = (struct oracle){ .trace = t,
+		.fault = fault,
+		.out = out,
+		.nq_entries = n + (fault == ORACLE_NQ_ENTRIES),
+		.keep_completions = n / 4,
+		.keep_priority = n / 16 ? n / 16 : 1 };
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->instruction[i].kind == TRACE_SEND &&
+			t->instruction[i].bytes > longest)
+			longest = t->instruction[i].bytes;
+	o->data = malloc(longest);
 	o->port = calloc(t->ports + 1, sizeof(*o->port));
 	o->lock = calloc(t->regions + 1, sizeof(*o->lock));
-	o->data = data_open(t);
 	bool opened = o->port && o->lock && o->data;
-	for (uint32_t i = 0; opened && i < t->ports; i++)
-		opened = port_open(o, i);
+	for (uint32_t i = 0; opened && i < t->ports; i++) {
+		struct model_port *p = &o->port[i];
+		p->words = t->port[i].words;
+		p->window = calloc(q->windows, sizeof(*p->window));
+		p->entry = calloc(n + 1u, sizeof(*p->entry));
+		p->slot = calloc(q->posted, sizeof(*p->slot));
+		p->pending = calloc(t->ports, sizeof(*p->pending));
+		opened = p->window && p->entry && p->slot && p->pending;
+	}
 	if (opened)
 		return o;
 	oracle_close(o);
@@ -268,12 +268,6 @@ void oracle_close(struct oracle *o)
 	free(o);
 }
 
-int oracle_end(struct oracle *o)
-{
-	drain_all(o);
-	return o->out->failed ? -ENOMEM : 0;
-}
-
 int oracle_run(
 	const struct trace *t, enum oracle_fault fault, struct outcome *out)
 {
@@ -282,9 +276,10 @@ int oracle_run(
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->count; i++)
 		oracle_step(o, i);
-	int r = oracle_end(o);
+	drain_all(o);
 	oracle_close(o);
-	if (r)
-		outcome_free(out);
-	return r;
+	if (!out->failed)
+		return 0;
+	outcome_free(out);
+	return -ENOMEM;
 }

@@ -21,7 +21,7 @@ int outcome_open(struct outcome *o, const struct trace *t)
 	if (!o->port || !o->result || !o->memory)
 		goto err_free;
 	for (uint32_t i = 0; i < t->regions; i++) {
-		/* One more: an oracle may be made to believe in it. */
+		/* One more byte for ORACLE_BOUNDS. */
 		o->memory[i] = calloc(1, t->region[i].bytes + 1);
 		if (!o->memory[i])
 			goto err_free;
@@ -35,7 +35,7 @@ err_free:
 void outcome_free(struct outcome *o)
 {
 	for (uint32_t i = 0; o->port && i < o->trace->ports; i++)
-		free(o->port[i].note);
+		free(o->port[i].nqe);
 	for (uint32_t i = 0; o->memory && i < o->trace->regions; i++)
 		free(o->memory[i]);
 	free(o->port);
@@ -44,22 +44,21 @@ void outcome_free(struct outcome *o)
 	*o = (struct outcome){ 0 };
 }
 
-void outcome_note(
-	struct outcome *o, uint32_t port, const struct outcome_note *n)
+void outcome_add(struct outcome *o, uint32_t port, const struct outcome_nqe *n)
 {
 	struct outcome_port *p = &o->port[port];
-	if (p->count == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 16;
-		struct outcome_note *grown =
-			realloc(p->note, room * sizeof(*grown));
+	if (p->count == p->capacity) {
+		uint32_t capacity = p->capacity ? 2 * p->capacity : 16;
+		struct outcome_nqe *grown =
+			realloc(p->nqe, capacity * sizeof(*grown));
 		if (!grown) {
 			o->failed = true;
 			return;
 		}
-		p->note = grown;
-		p->room = room;
+		p->nqe = grown;
+		p->capacity = capacity;
 	}
-	p->note[p->count++] = *n;
+	p->nqe[p->count++] = *n;
 }
 
 uint64_t outcome_memory_digest(const struct outcome *o, uint32_t region)
@@ -67,12 +66,12 @@ uint64_t outcome_memory_digest(const struct outcome *o, uint32_t region)
 	return bytes_digest(o->memory[region], o->trace->region[region].bytes);
 }
 
-uint64_t outcome_notes_digest(const struct outcome *o, uint32_t port)
+uint64_t outcome_nqes_digest(const struct outcome *o, uint32_t port)
 {
 	const struct outcome_port *p = &o->port[port];
 	uint64_t digest = p->count;
 	for (uint32_t i = 0; i < p->count; i++) {
-		const struct outcome_note *n = &p->note[i];
+		const struct outcome_nqe *n = &p->nqe[i];
 		digest = bytes_mix(
 			digest, n->command | (uint64_t)n->bytes << 16 |
 					(uint64_t)n->peer << 32 |
@@ -86,10 +85,10 @@ uint64_t outcome_notes_digest(const struct outcome *o, uint32_t port)
 	return digest;
 }
 
-void outcome_describe(const struct outcome_note *n, char *text, size_t room)
+void outcome_describe(const struct outcome_nqe *n, char *text, size_t size)
 {
 	unsigned error = outcome_error(n);
-	snprintf(text, room,
+	snprintf(text, size,
 		"%s from %u%s%s of %s tag 0x%" PRIx64 " api_tag 0x%" PRIx32
 		" bytes %u words 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64
 		" payload %016" PRIx64,
@@ -100,8 +99,7 @@ void outcome_describe(const struct outcome_note *n, char *text, size_t room)
 		n->word[2], n->payload);
 }
 
-bool outcome_note_same(
-	const struct outcome_note *a, const struct outcome_note *b)
+bool outcome_nqe_equal(const struct outcome_nqe *a, const struct outcome_nqe *b)
 {
 	return a->command == b->command && a->bytes == b->bytes &&
 	       a->peer == b->peer && a->completed == b->completed &&
@@ -110,137 +108,73 @@ bool outcome_note_same(
 	       a->payload == b->payload;
 }
 
-static void notes_describe(uint32_t port, uint32_t at,
-	const struct outcome_note *a, const struct outcome_note *b, char *text,
-	size_t room)
-{
-	char one[300] = "nothing more", other[300] = "nothing more";
-	if (a)
-		outcome_describe(a, one, sizeof(one));
-	if (b)
-		outcome_describe(b, other, sizeof(other));
-	snprintf(text, room, "port %u, notification %u: %s; %s", port, at, one,
-		other);
-}
-
-static bool notes_differ(const struct outcome *a, const struct outcome *b,
-	uint32_t port, char *text, size_t room)
+static bool nqes_differ(const struct outcome *a, const struct outcome *b,
+	uint32_t port, char *text, size_t size)
 {
 	const struct outcome_port *x = &a->port[port], *y = &b->port[port];
-	for (uint32_t i = 0; i < x->count || i < y->count; i++) {
-		const struct outcome_note *n = i < x->count ? &x->note[i]
-							    : NULL;
-		const struct outcome_note *m = i < y->count ? &y->note[i]
-							    : NULL;
-		if (n && m && outcome_note_same(n, m))
-			continue;
-		notes_describe(port, i, n, m, text, room);
-		return true;
-	}
-	return false;
-}
-
-static bool memory_differs(const struct outcome *a, const struct outcome *b,
-	uint32_t region, char *text, size_t room)
-{
-	const struct trace_region *r = &a->trace->region[region];
-	if (memcmp(a->memory[region], b->memory[region], r->bytes) == 0)
+	char one[300] = "none", other[300] = "none";
+	uint32_t i = 0;
+	while (i < x->count && i < y->count &&
+		outcome_nqe_equal(&x->nqe[i], &y->nqe[i]))
+		i++;
+	if (i == x->count && i == y->count)
 		return false;
-	uint64_t at = 0;
-	while (a->memory[region][at] == b->memory[region][at])
-		at++;
-	snprintf(text, room,
-		"memory %u of port %u, byte %" PRIu64 ": 0x%02x; 0x%02x",
-		region, r->port, at, a->memory[region][at],
-		b->memory[region][at]);
+	if (i < x->count)
+		outcome_describe(&x->nqe[i], one, sizeof(one));
+	if (i < y->count)
+		outcome_describe(&y->nqe[i], other, sizeof(other));
+	snprintf(text, size, "port %u, notification %u: %s; %s", port, i, one,
+		other);
 	return true;
 }
 
 static bool results_differ(const struct outcome *a, const struct outcome *b,
-	uint32_t i, bool held_too, char *text, size_t room)
+	uint32_t i, char *text, size_t size)
 {
 	const struct outcome_result *x = &a->result[i], *y = &b->result[i];
-	if (x->result == y->result && x->got == y->got &&
-		(!held_too || x->held == y->held))
+	if (x->result == y->result && x->data_digest == y->data_digest &&
+		x->retried == y->retried)
 		return false;
 	char line[TRACE_LINE_MAX];
 	size_t length = trace_line(&a->trace->instruction[i], line);
 	line[length - 1] = 0;
-	snprintf(text, room,
-		"instruction %u (%s): result %d%s got %016" PRIx64
-		"; result %d%s got %016" PRIx64,
-		i, line, x->result, x->held ? " held" : "", x->got, y->result,
-		y->held ? " held" : "", y->got);
+	snprintf(text, size,
+		"instruction %u (%s): result %d%s data %016" PRIx64
+		"; result %d%s data %016" PRIx64,
+		i, line, x->result, x->retried ? " retried" : "",
+		x->data_digest, y->result, y->retried ? " retried" : "",
+		y->data_digest);
+	return true;
+}
+
+static bool memory_differs(const struct outcome *a, const struct outcome *b,
+	uint32_t region, char *text, size_t size)
+{
+	const struct trace_region *r = &a->trace->region[region];
+	const unsigned char *x = a->memory[region], *y = b->memory[region];
+	uint64_t at = 0;
+	if (memcmp(x, y, r->bytes) == 0)
+		return false;
+	while (x[at] == y[at])
+		at++;
+	snprintf(text, size,
+		"region %u of port %u, byte %" PRIu64 ": 0x%02x; 0x%02x",
+		region, r->port, at, x[at], y[at]);
 	return true;
 }
 
 bool outcome_differs(const struct outcome *a, const struct outcome *b,
-	char *text, size_t room)
+	char *text, size_t size)
 {
 	const struct trace *t = a->trace;
 	for (uint32_t i = 0; i < t->count; i++)
-		if (results_differ(a, b, i, true, text, room))
+		if (results_differ(a, b, i, text, size))
 			return true;
 	for (uint32_t i = 0; i < t->ports; i++)
-		if (notes_differ(a, b, i, text, room))
+		if (nqes_differ(a, b, i, text, size))
 			return true;
 	for (uint32_t i = 0; i < t->regions; i++)
-		if (memory_differs(a, b, i, text, room))
-			return true;
-	return false;
-}
-
-/* ---- by origin ---- */
-
-/*
- * The next notification from `i` on that `origin` has caused; NULL: none. The
- * end of an instruction is its own issuer's, whoever it was for.
- */
-static const struct outcome_note *note_of(const struct outcome_port *p,
-	uint32_t port, uint32_t origin, uint32_t *i)
-{
-	while (*i < p->count) {
-		const struct outcome_note *n = &p->note[(*i)++];
-		unsigned command = outcome_command(n);
-		uint32_t by = command == CAY_NOTIFY_CC ? port : n->peer;
-		bool told = command == CAY_NOTIFY_RMA && outcome_error(n);
-		if (by == origin && !told)
-			return n;
-	}
-	return NULL;
-}
-
-static bool notes_differ_of(const struct outcome *a, const struct outcome *b,
-	uint32_t port, uint32_t origin, char *text, size_t room)
-{
-	uint32_t i = 0, k = 0;
-	for (;;) {
-		const struct outcome_note *n =
-			note_of(&a->port[port], port, origin, &i);
-		const struct outcome_note *m =
-			note_of(&b->port[port], port, origin, &k);
-		if (!n && !m)
-			return false;
-		if (n && m && outcome_note_same(n, m))
-			continue;
-		notes_describe(port, i, n, m, text, room);
-		return true;
-	}
-}
-
-bool outcome_differs_by_origin(const struct outcome *a, const struct outcome *b,
-	char *text, size_t room)
-{
-	const struct trace *t = a->trace;
-	for (uint32_t i = 0; i < t->count; i++)
-		if (results_differ(a, b, i, false, text, room))
-			return true;
-	for (uint32_t port = 0; port < t->ports; port++)
-		for (uint32_t origin = 0; origin < t->ports; origin++)
-			if (notes_differ_of(a, b, port, origin, text, room))
-				return true;
-	for (uint32_t i = 0; i < t->regions; i++)
-		if (memory_differs(a, b, i, text, room))
+		if (memory_differs(a, b, i, text, size))
 			return true;
 	return false;
 }

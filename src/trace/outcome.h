@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What came of a trace: what each instruction gave its caller, what each port
- * was notified of, what is in the windows' memory. The device's platforms and
- * the oracle each make one, and then they are compared.
+ * The outcome of a trace: the result of each instruction, the notifications of
+ * each port in order, the memory of the windows. The platforms of the device
+ * and the oracle each produce one, and outcomes are compared.
  *
- * Left out is what depends on where things lie and not on what happened:
- * generations, places in the RDR, reference slots.
+ * Details that depend on placement are left out: generations, RDR offsets,
+ * reference slots.
  */
 #ifndef CAY_TRACE_OUTCOME_H
 #define CAY_TRACE_OUTCOME_H
 
 #include "trace/trace.h"
 
-/* A notification, as its port took it. */
-struct outcome_note {
+/* A notification as its port consumed it. */
+struct outcome_nqe {
 	uint16_t command; /* command word, with the error */
 	uint16_t bytes;	  /* immediate */
 	uint16_t peer;	  /* port */
 	uint16_t completed;
 	uint32_t api_tag;
 	uint64_t tag;
-	uint64_t word[3]; /* words 2 to 4, where they mean something */
+	uint64_t word[3]; /* words 2 to 4, where they have a meaning */
 	uint64_t payload; /* its digest; 0: none */
 };
 
 struct outcome_port {
-	struct outcome_note *note;
-	uint32_t count, room;
+	struct outcome_nqe *nqe;
+	uint32_t count, capacity;
 };
 
-/* What an instruction gave whoever issued it. */
+/* The result of an instruction. */
 struct outcome_result {
-	int result;   /* 0; 1: refused, a notification says why; -errno */
-	bool held;    /* there was no room at first */
-	uint64_t got; /* digest of what came into memory; 0: nothing */
+	int result;	      /* 0; 1: refused, see its completion; -errno */
+	bool retried;	      /* a queue was full at first */
+	uint64_t data_digest; /* of the data read into memory; 0: none */
 };
 
 struct outcome {
@@ -41,45 +41,37 @@ struct outcome {
 	struct outcome_port *port;     /* by port */
 	struct outcome_result *result; /* by instruction */
 	unsigned char **memory;	       /* by region */
-	bool failed;		       /* for want of memory */
+	bool failed;		       /* memory was exhausted */
 };
 
-/* 0 or -ENOMEM. The trace must outlive it. */
+/* Returns 0 or -ENOMEM. The trace must outlive the outcome. */
 int outcome_open(struct outcome *, const struct trace *);
 void outcome_free(struct outcome *);
 
-/* Adds a notification; if there is no memory, `failed` says so in the end. */
-void outcome_note(struct outcome *, uint32_t port, const struct outcome_note *);
+/* Appends a notification; sets `failed` if memory is exhausted. */
+void outcome_add(struct outcome *, uint32_t port, const struct outcome_nqe *);
 
 uint64_t outcome_memory_digest(const struct outcome *, uint32_t region);
 
-/* Of all that a port was notified of, in order. */
-uint64_t outcome_notes_digest(const struct outcome *, uint32_t port);
+/* Digest of all notifications of a port, in order. */
+uint64_t outcome_nqes_digest(const struct outcome *, uint32_t port);
 
-bool outcome_note_same(
-	const struct outcome_note *, const struct outcome_note *);
+bool outcome_nqe_equal(const struct outcome_nqe *, const struct outcome_nqe *);
 
-/* The first difference, in words; false if there is none. */
-bool outcome_differs(const struct outcome *, const struct outcome *, char *text,
-	size_t room);
-
-/*
- * The same for origins that raced: of what each port was notified, only the
- * order of what came from one origin counts, and refusals that a window's owner
- * was told of do not count, because they are told once for many.
+/* Returns true if the outcomes differ; `text` describes the first difference.
  */
-bool outcome_differs_by_origin(const struct outcome *, const struct outcome *,
-	char *text, size_t room);
+bool outcome_differs(const struct outcome *, const struct outcome *, char *text,
+	size_t size);
 
-/* A notification in words. */
-void outcome_describe(const struct outcome_note *, char *text, size_t room);
+/* Formats a notification for a message. */
+void outcome_describe(const struct outcome_nqe *, char *text, size_t size);
 
-static inline unsigned outcome_error(const struct outcome_note *n)
+static inline unsigned outcome_error(const struct outcome_nqe *n)
 {
 	return (n->command & CAY_COMMAND_ERROR_MASK) >> CAY_COMMAND_ERROR_SHIFT;
 }
 
-static inline unsigned outcome_command(const struct outcome_note *n)
+static inline unsigned outcome_command(const struct outcome_nqe *n)
 {
 	return n->command & CAY_COMMAND_MASK;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads a trace, strictly: whatever is not in the grammar is a complaint with
- * the number of its line. Nothing is taken from the file's word but numbers
- * within their limits.
+ * Parses a trace file. Everything outside the grammar is an error that names
+ * its line, and every number is checked against its limit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +11,7 @@
 #include "base/bits.h"
 #include "trace/format.h"
 
-/* A piece of the file; not terminated. */
+/* A piece of the file, without a terminating 0. */
 struct span {
 	const char *at;
 	size_t length;
@@ -20,11 +19,11 @@ struct span {
 
 struct parser {
 	struct trace *trace;
-	struct trace_complaint *complaint;
+	struct trace_error *error;
 	const char *at, *end; /* of the whole text */
 	uint32_t line;
-	bool sized; /* there was a line of queues */
-	bool part;  /* of a recorder */
+	bool queues; /* the line of queues has been parsed */
+	bool part;   /* file of the recorder */
 };
 
 #define SPAN(s) (int)bits_min((s).length, 40), (s).at
@@ -34,7 +33,7 @@ static bool span_is(struct span s, const char *name)
 	return strlen(name) == s.length && memcmp(s.at, name, s.length) == 0;
 }
 
-/* The next word of a line, up to a blank or `stop`; empty at its end. */
+/* Removes the next word of a line; empty at the end and at a comment. */
 static struct span span_next(struct span *line)
 {
 	struct span word;
@@ -53,7 +52,7 @@ static struct span span_next(struct span *line)
 	return word;
 }
 
-/* Splits at the first `mark`; false if there is none. */
+/* Splits at the first `mark`. Returns false if there is none. */
 static bool span_split(
 	struct span s, char mark, struct span *before, struct span *after)
 {
@@ -74,7 +73,7 @@ static int digit(char c)
 	return -1;
 }
 
-/* Decimal, or hexadecimal after 0x; nothing else. */
+/* Parses a decimal number, or a hexadecimal one after 0x. */
 static bool number_parse(struct span s, uint64_t max, uint64_t *value)
 {
 	uint64_t base = 10, n = 0;
@@ -96,7 +95,7 @@ static bool number_parse(struct span s, uint64_t max, uint64_t *value)
 	return n <= max;
 }
 
-/* ---- the values of fields ---- */
+/* ---- field values ---- */
 
 static bool name_parse(
 	struct span s, const struct format_name *names, uint64_t *value)
@@ -109,22 +108,19 @@ static bool name_parse(
 	return false;
 }
 
-/* Each name at most once. */
+/* Each name may occur once. */
 static bool list_parse(
 	struct span s, const struct format_name *names, uint64_t *value)
 {
-	struct span first, rest;
+	struct span first, rest = s;
 	uint64_t bit;
-	*value = 0;
-	while (span_split(s, ',', &first, &rest)) {
-		if (!name_parse(first, names, &bit) || *value & bit)
-			return false;
-		*value |= bit;
+	bool more = true;
+	for (*value = 0; more; *value |= bit) {
 		s = rest;
+		more = span_split(s, ',', &first, &rest);
+		if (!name_parse(more ? first : s, names, &bit) || *value & bit)
+			return false;
 	}
-	if (!name_parse(s, names, &bit) || *value & bit)
-		return false;
-	*value |= bit;
 	return true;
 }
 
@@ -142,36 +138,35 @@ static bool data_parse(struct span s, struct trace_instruction *i)
 	return true;
 }
 
-static bool field_parse(const struct format_field *f, struct span s,
+static bool value_parse(const struct format_field *f, struct span s,
 	struct trace_instruction *i)
 {
 	uint64_t value = 0;
-	bool right = false;
+	bool valid = false;
 	switch (f->type) {
 	case FORMAT_NUMBER:
 	case FORMAT_WORD:
-		right = number_parse(s, f->max, &value);
+		valid = number_parse(s, f->max, &value);
 		break;
 	case FORMAT_LIST:
-		right = list_parse(s, f->names, &value);
+		valid = list_parse(s, f->names, &value);
 		break;
 	case FORMAT_NAME:
-		right = name_parse(s, f->names, &value);
+		valid = name_parse(s, f->names, &value);
 		break;
 	case FORMAT_DATA:
 		return data_parse(s, i);
 	}
-	if (right)
+	if (valid)
 		format_set(f, i, value);
-	return right;
+	return valid;
 }
 
 /* ---- lines ---- */
 
-static int complain_word(struct parser *p, const char *what, struct span s)
+static int reject_word(struct parser *p, const char *what, struct span s)
 {
-	return trace_complain(
-		p->complaint, p->line, "%s '%.*s'", what, SPAN(s));
+	return trace_reject(p->error, p->line, "%s '%.*s'", what, SPAN(s));
 }
 
 static int port_parse(struct parser *p, struct span *line, uint16_t *port)
@@ -180,55 +175,32 @@ static int port_parse(struct parser *p, struct span *line, uint16_t *port)
 	struct span word = span_next(line);
 	uint64_t ports = p->part ? CAY_VPIDS : p->trace->ports;
 	if (!number_parse(word, UINT16_MAX, &value) || value >= ports)
-		return complain_word(p, "not the number of a port:", word);
+		return reject_word(p, "invalid port number", word);
 	*port = (uint16_t)value;
 	return 0;
 }
 
-static int field_take(struct parser *p, struct span word,
+static int field_parse(struct parser *p, struct span word,
 	const struct format_kind *k, struct trace_instruction *i,
 	uint32_t *given)
 {
 	struct span name, value;
-	uint32_t may = k->may | (p->part ? 1u << FIELD_NODE : 0);
+	uint32_t allowed = k->allowed | (p->part ? 1u << FIELD_NODE : 0);
 	int id = 0;
 	if (!span_split(word, '=', &name, &value))
-		return complain_word(p, "neither name nor value:", word);
+		return reject_word(p, "expected NAME=VALUE, found", word);
 	while (id < FORMAT_FIELDS &&
-		!(may >> id & 1 && span_is(name, format_fields[id].name)))
+		!(allowed >> id & 1 && span_is(name, format_fields[id].name)))
 		id++;
 	if (id == FORMAT_FIELDS)
-		return trace_complain(p->complaint, p->line, "%s has no '%.*s'",
+		return trace_reject(p->error, p->line, "%s has no field '%.*s'",
 			k->name, SPAN(name));
 	if (*given >> id & 1)
-		return complain_word(p, "twice:", name);
+		return reject_word(p, "repeated field", name);
 	*given |= 1u << id;
-	return field_parse(&format_fields[id], value, i)
+	return value_parse(&format_fields[id], value, i)
 		       ? 0
-		       : complain_word(p, "not a possible value:", word);
-}
-
-static int fields_take(struct parser *p, struct span *line,
-	const struct format_kind *k, struct trace_instruction *i)
-{
-	uint32_t given = 0;
-	int r = 0;
-	for (struct span word; r == 0 && (word = span_next(line)).length;)
-		r = field_take(p, word, k, i, &given);
-	if (r)
-		return r;
-	uint32_t missing = k->must & ~given;
-	if (missing)
-		return trace_complain(p->complaint, p->line,
-			"%s needs %s=", k->name,
-			format_fields[__builtin_ctz(missing)].name);
-	if (i->kind == TRACE_WINDOW || !i->data_bytes)
-		return 0;
-	if (given & (1u << FIELD_BYTES | 1u << FIELD_SEED))
-		return trace_complain(p->complaint, p->line,
-			"data= is all of the bytes, or else bytes= and seed=");
-	i->bytes = i->data_bytes;
-	return 0;
+		       : reject_word(p, "invalid value", word);
 }
 
 static int instruction_parse(struct parser *p, enum trace_kind kind,
@@ -239,72 +211,79 @@ static int instruction_parse(struct parser *p, enum trace_kind kind,
 		.line = p->line,
 		.time_ns = time_ns,
 		.event = k->event };
+	uint32_t given = 0;
 	int r = port_parse(p, line, &i.port);
 	i.peer = i.port;
 	if (r == 0 && k->peer)
 		r = port_parse(p, line, &i.peer);
-	if (r == 0)
-		r = fields_take(p, line, k, &i);
-	return r ? r : trace_add(p->trace, &i);
+	for (struct span word; r == 0 && (word = span_next(line)).length;)
+		r = field_parse(p, word, k, &i, &given);
+	if (r)
+		return r;
+	uint32_t missing = k->required & ~given;
+	if (missing)
+		return trace_reject(p->error, p->line, "%s needs %s=", k->name,
+			format_fields[__builtin_ctz(missing)].name);
+	if (i.data_bytes && kind != TRACE_WINDOW) {
+		if (given & (1u << FIELD_BYTES | 1u << FIELD_SEED))
+			return trace_reject(p->error, p->line,
+				"data= excludes bytes= and seed=");
+		i.bytes = i.data_bytes;
+	}
+	return trace_add(p->trace, &i);
 }
 
-static int ports_line(struct parser *p, struct span *line)
+static int port_line(struct parser *p, struct span *line)
 {
 	struct trace *t = p->trace;
 	struct span word = span_next(line), mode = span_next(line);
 	uint64_t number;
 	if (t->count || p->part)
-		return trace_complain(p->complaint, p->line,
-			"ports come before instructions");
+		return trace_reject(p->error, p->line,
+			"ports must be declared before the first instruction");
 	if (!number_parse(word, TRACE_PORTS_MAX - 1, &number) ||
 		number != t->ports)
-		return trace_complain(p->complaint, p->line,
-			"ports are numbered from 0 to at most %d, in order",
+		return trace_reject(p->error, p->line,
+			"ports must be numbered 0, 1, ... up to %d",
 			TRACE_PORTS_MAX - 1);
 	bool words = span_is(mode, "words");
 	struct span rest = words ? span_next(line) : mode;
 	if (rest.length)
-		return complain_word(p, "a port has no", rest);
+		return reject_word(p, "unknown port option", rest);
 	t->port[t->ports++].words = words;
-	return 0;
-}
-
-static int queue_take(
-	struct parser *p, struct span word, struct trace_queues *q)
-{
-	struct span name, text;
-	uint64_t value;
-	if (!span_split(word, '=', &name, &text) ||
-		!number_parse(text, UINT32_MAX, &value))
-		return complain_word(p, "not a possible value:", word);
-	if (span_is(name, "nq_entries"))
-		q->nq_entries = (uint32_t)value;
-	else if (span_is(name, "rdr_bytes"))
-		q->rdr_bytes = value;
-	else if (span_is(name, "windows"))
-		q->windows = (uint32_t)value;
-	else if (span_is(name, "posted"))
-		q->posted = (uint32_t)value;
-	else
-		return complain_word(p, "queues have no", name);
 	return 0;
 }
 
 static int queues_line(struct parser *p, struct span *line)
 {
 	struct trace_queues q = p->trace->queues;
-	int r = 0;
-	if (!p->part && (p->sized || p->trace->count))
-		return trace_complain(p->complaint, p->line,
-			"queues are described once, before instructions");
-	p->sized = true;
-	for (struct span word; r == 0 && (word = span_next(line)).length;)
-		r = queue_take(p, word, &q);
+	struct span word, name, text;
+	uint64_t value;
+	if (!p->part && (p->queues || p->trace->count))
+		return trace_reject(p->error, p->line,
+			"queues may be given once, before the first "
+			"instruction");
+	p->queues = true;
+	while ((word = span_next(line)).length) {
+		if (!span_split(word, '=', &name, &text) ||
+			!number_parse(text, UINT32_MAX, &value))
+			return reject_word(p, "invalid value", word);
+		if (span_is(name, "nq_entries"))
+			q.nq_entries = (uint32_t)value;
+		else if (span_is(name, "rdr_bytes"))
+			q.rdr_bytes = value;
+		else if (span_is(name, "windows"))
+			q.windows = (uint32_t)value;
+		else if (span_is(name, "posted"))
+			q.posted = (uint32_t)value;
+		else
+			return reject_word(p, "unknown queue size", name);
+	}
 	if (p->part)
 		trace_queues_join(&p->trace->queues, &q);
 	else
 		p->trace->queues = q;
-	return r;
+	return 0;
 }
 
 static int line_parse(struct parser *p, struct span line)
@@ -314,11 +293,11 @@ static int line_parse(struct parser *p, struct span line)
 	if (word.length && word.at[0] == '@') {
 		struct span number = { word.at + 1, word.length - 1 };
 		if (!number_parse(number, UINT64_MAX, &time_ns))
-			return complain_word(p, "not a time:", word);
+			return reject_word(p, "invalid time", word);
 		word = span_next(&line);
 		if (word.length == 0)
-			return trace_complain(p->complaint, p->line,
-				"a time without an instruction");
+			return trace_reject(p->error, p->line,
+				"time without an instruction");
 	}
 	if (word.length == 0)
 		return 0;
@@ -327,13 +306,16 @@ static int line_parse(struct parser *p, struct span line)
 			return instruction_parse(
 				p, (enum trace_kind)k, time_ns, &line);
 	if (span_is(word, "port"))
-		return ports_line(p, &line);
+		return port_line(p, &line);
 	if (span_is(word, "queues"))
 		return queues_line(p, &line);
-	return complain_word(p, "no such instruction:", word);
+	return reject_word(p, "unknown instruction", word);
 }
 
-/* Every line has an end, also the last. 1: of a part, that is missing. */
+/*
+ * Every line, the last one included, ends in a newline. Returns 1 if the last
+ * line of a part lacks it.
+ */
 static int line_next(struct parser *p, struct span *line)
 {
 	const char *end = memchr(p->at, '\n', (size_t)(p->end - p->at));
@@ -341,15 +323,15 @@ static int line_next(struct parser *p, struct span *line)
 	if (!end && p->part)
 		return 1;
 	if (!end)
-		return trace_complain(
-			p->complaint, p->line, "the line has no end");
+		return trace_reject(
+			p->error, p->line, "the last line is not terminated");
 	*line = (struct span){ p->at, (size_t)(end - p->at) };
 	p->at = end + 1;
 	for (size_t i = 0; i < line->length; i++)
 		if ((line->at[i] < ' ' && line->at[i] != '\t') ||
 			line->at[i] == 127)
-			return trace_complain(p->complaint, p->line,
-				"a character that is no text");
+			return trace_reject(
+				p->error, p->line, "control character");
 	return 0;
 }
 
@@ -358,11 +340,11 @@ static int text_parse(struct parser *p)
 	const char *header = p->part ? FORMAT_PART : FORMAT_HEADER;
 	struct span line = { 0 };
 	if (p->at == p->end)
-		return trace_complain(p->complaint, 1, "it is empty");
+		return trace_reject(p->error, 1, "the file is empty");
 	int r = line_next(p, &line);
 	if (r == 0 && !span_is(line, header))
-		return trace_complain(
-			p->complaint, 1, "the first line is not '%s'", header);
+		return trace_reject(
+			p->error, 1, "the first line must be '%s'", header);
 	while (r == 0 && p->at != p->end) {
 		r = line_next(p, &line);
 		if (r == 0)
@@ -371,26 +353,26 @@ static int text_parse(struct parser *p)
 	return r > 0 ? 0 : r;
 }
 
-int trace_parse(const char *text, size_t length, struct trace *t,
-	struct trace_complaint *c)
+int trace_parse(
+	const char *text, size_t length, struct trace *t, struct trace_error *e)
 {
 	struct parser p = {
-		.trace = t, .complaint = c, .at = text, .end = text + length
+		.trace = t, .error = e, .at = text, .end = text + length
 	};
 	trace_open(t);
 	int r = text_parse(&p);
 	if (r == 0)
-		r = trace_check(t, c);
+		r = trace_check(t, e);
 	if (r)
 		trace_free(t);
 	return r;
 }
 
-int trace_parse_part(const char *text, size_t length, struct trace *t,
-	struct trace_complaint *c)
+int trace_parse_part(
+	const char *text, size_t length, struct trace *t, struct trace_error *e)
 {
 	struct parser p = { .trace = t,
-		.complaint = c,
+		.error = e,
 		.at = text,
 		.end = text + length,
 		.part = true };

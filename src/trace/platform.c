@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The platforms; see platform.h. */
+/* See platform.h. */
 #include "trace/platform.h"
 
 const struct platform platform_real = { .name = "real",

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The entrances of one platform of the device, as a table. The tables are
- * always full.
- */
+/* The entry points of a platform of the device as a table without gaps. */
 #ifndef CAY_TRACE_PLATFORM_H
 #define CAY_TRACE_PLATFORM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random traces, the same for the same seed. Pure. */
+/* Random traces. Equal options give equal traces. */
 #ifndef CAY_TRACE_RANDOM_H
 #define CAY_TRACE_RANDOM_H
 
@@ -8,26 +8,26 @@
 struct random_options {
 	uint64_t seed;
 	uint32_t ports; /* 1 to TRACE_PORTS_MAX */
-	uint32_t count; /* of instructions after the set-up */
+	uint32_t count; /* instructions after the set-up */
 	/*
-	 * Origins access the same words. Without it each has its own part of
-	 * every window, so that in whatever order origins come, memory and what
-	 * each is notified of are the same.
+	 * Origins access the same words. Otherwise each origin has its own part
+	 * of every window, so memory and the notifications of each origin do
+	 * not depend on the order of origins.
 	 */
 	bool conflicts;
 	/*
-	 * For origins that race: after the set-up only what the device
-	 * executes, nothing whose end is up to another port, and with conflicts
-	 * only accesses whose parts are single words.
+	 * For racing origins: after the set-up only instructions that the
+	 * device executes and that complete without another port, and with
+	 * conflicts only accesses to whole words.
 	 */
 	bool race;
-	bool full; /* race: queues so small that not all messages fit */
+	bool full; /* race: queues too small for all messages */
 };
 
-/* A trace that was checked. 0, -EINVAL (options), -ENOMEM. */
+/*
+ * Makes a trace and applies trace_check(). Returns 0, -EINVAL for invalid
+ * options, or -ENOMEM.
+ */
 int random_trace(const struct random_options *, struct trace *);
-
-/* How many instructions of it are set-up. */
-uint32_t random_setup(const struct trace *);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The recorder: a library for LD_PRELOAD that stands before libcay, has it do
- * what was asked for, and writes down what it has accepted. A program that is
- * not recorded does not know of it.
+ * The recorder: a library for LD_PRELOAD that interposes the calls of libcay,
+ * forwards them, and records the calls that succeed. Programs that are not
+ * recorded do not load it.
  *
- * The time of a call is that of its beginning, so what follows from something
- * is never written down as before it. What is refused to the caller (-EAGAIN
- * and the like) did not happen. Any thread.
+ * The time stamp of a call is taken before it is forwarded, so an effect never
+ * has an earlier time than its cause. Failed calls (-EAGAIN and others) are not
+ * recorded. Any thread.
  *
- * Here ports, peers and messages; record_memory.c has the rest.
+ * This file has ports, peers and messages; record_memory.c has the rest.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,9 +23,9 @@
 
 /* ---- ports and peers ---- */
 
-static uint32_t power_of_two(uint64_t wanted, unsigned lowest, unsigned usual)
+static uint32_t power_of_two(uint64_t size, unsigned lowest, unsigned usual)
 {
-	unsigned n = wanted ? bits_log2_up(wanted) : usual;
+	unsigned n = size ? bits_log2_up(size) : usual;
 	return 1u << (n < lowest ? lowest : n);
 }
 
@@ -47,7 +47,7 @@ static void queues_record(const struct cay_port_options *o)
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *options)
 {
 	struct cay_port_options o = { 0 };
-	if (!real_ready()) {
+	if (!real_load()) {
 		errno = ENOSYS;
 		return NULL;
 	}
@@ -73,13 +73,13 @@ CAY_API struct cay_port *cay_port_open(const struct cay_port_options *options)
 
 CAY_API int cay_port_close(struct cay_port *port)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_PORT_CLOSE, port, NULL);
 	struct cay_addr addr = real.port_addr(port);
 	int r = real.port_close(port);
 	if (r == 0)
-		record_forget_port(addr);
+		handles_remove(addr);
 	return call_end(&i, r);
 }
 
@@ -89,7 +89,7 @@ static int peer_end(struct trace_instruction *i, struct cay_port *port,
 	if (r == 0) {
 		const struct record_handle h = { .port = real.port_addr(port) };
 		i->peer = real.peer_addr(*out).vpid;
-		record_remember(*out, &h);
+		handle_add(*out, &h);
 	}
 	return call_end(i, r);
 }
@@ -97,7 +97,7 @@ static int peer_end(struct trace_instruction *i, struct cay_port *port,
 CAY_API int cay_peer_resolve(
 	struct cay_port *port, struct cay_addr addr, struct cay_peer **out)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_PEER_RESOLVE, port, NULL);
 	return peer_end(&i, port, out, real.peer_resolve(port, addr, out));
@@ -106,20 +106,20 @@ CAY_API int cay_peer_resolve(
 CAY_API int cay_peer_lookup(struct cay_port *port, const char *name,
 	uint64_t deadline, struct cay_peer **out)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_PEER_RESOLVE, port, NULL);
 	int r = real.peer_lookup(port, name, deadline, out);
-	i.time_ns = clock_now_ns(); /* it may have waited long */
+	i.time_ns = clock_now_ns(); /* the lookup may block */
 	return peer_end(&i, port, out, r);
 }
 
 CAY_API void cay_peer_release(struct cay_peer *peer)
 {
 	struct record_handle h;
-	if (!real_ready())
+	if (!real_load())
 		return;
-	if (!peer || !record_forget(peer, &h)) {
+	if (!peer || !handle_remove(peer, &h)) {
 		real.peer_release(peer);
 		return;
 	}
@@ -145,9 +145,9 @@ static struct trace_instruction begin_send(struct cay_port *port,
 CAY_API int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
-	if (real_calls_us(__builtin_return_address(0)))
+	if (real_is_caller(__builtin_return_address(0)))
 		return real.send(port, peer, tag, data, length, flags);
 	struct trace_instruction i =
 		begin_send(port, peer, tag, data, length, flags);
@@ -158,7 +158,7 @@ CAY_API int cay_send_tagged(struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
 	unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		begin_send(port, peer, tag, data, length, flags);
@@ -167,7 +167,7 @@ CAY_API int cay_send_tagged(struct cay_port *port, struct cay_peer *peer,
 				    length, flags));
 }
 
-/* In one piece; NULL if that cannot be. */
+/* Copies the pieces into one buffer. Returns NULL if they are invalid. */
 static unsigned char *pieces_join(
 	const struct iovec *pieces, int count, size_t *length)
 {
@@ -195,7 +195,7 @@ CAY_API int cay_sendv_tagged(struct cay_port *port, struct cay_peer *peer,
 	unsigned flags)
 {
 	size_t length = 0;
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	unsigned char *joined = pieces_join(pieces, count, &length);
 	struct trace_instruction i =
@@ -216,7 +216,7 @@ CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag, const void *data, size_t length, unsigned flags,
 	uint64_t deadline)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		begin_send(port, peer, tag, data, length, flags);
@@ -224,10 +224,10 @@ CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
 	return call_end(&i, r);
 }
 
-/* What was taken came from what has begun before: the time is that after it. */
+/* The time stamp is taken afterwards: the events were caused before. */
 CAY_API int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	int n = real.poll(port, events, max);
 	if (n > 0) {

@@ -49,12 +49,12 @@ static const struct {
 	{ "cay_receive_cancel", &real.receive_cancel },
 };
 
-static bool real_whole;
-static uintptr_t real_start, real_end; /* of its mapping */
+static bool real_complete;
+static uintptr_t real_start, real_end; /* mapping of libcay */
 static pthread_once_t real_once = PTHREAD_ONCE_INIT;
 
-/* Where the object lies that has this address in it. */
-static int object_look(struct dl_phdr_info *object, size_t size, void *address)
+/* Finds the mapping of the object that contains the address. */
+static int object_visit(struct dl_phdr_info *object, size_t size, void *address)
 {
 	uintptr_t at = (uintptr_t)address, start = UINTPTR_MAX, end = 0;
 	(void)size;
@@ -73,31 +73,32 @@ static int object_look(struct dl_phdr_info *object, size_t size, void *address)
 	return 1;
 }
 
-/* Behind us, or wherever it was loaded by somebody for himself. */
-static void real_find(void)
+/* libcay follows in the search order, or was loaded with dlopen(). */
+static void real_resolve(void)
 {
-	void *own = NULL;
-	real_whole = true;
+	void *library = NULL;
+	real_complete = true;
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
 		void *found = dlsym(RTLD_NEXT, names[i].name);
-		if (!found && !own)
-			own = dlopen("libcay.so.0", RTLD_LAZY | RTLD_NOLOAD);
-		if (!found && own)
-			found = dlsym(own, names[i].name);
+		if (!found && !library)
+			library =
+				dlopen("libcay.so.0", RTLD_LAZY | RTLD_NOLOAD);
+		if (!found && library)
+			found = dlsym(library, names[i].name);
 		memcpy(names[i].at, &found, sizeof(found));
-		real_whole &= found != NULL;
+		real_complete &= found != NULL;
 	}
-	if (real_whole)
-		dl_iterate_phdr(object_look, (void *)(uintptr_t)real.send);
+	if (real_complete)
+		dl_iterate_phdr(object_visit, (void *)(uintptr_t)real.send);
 }
 
-bool real_ready(void)
+bool real_load(void)
 {
-	pthread_once(&real_once, real_find);
-	return real_whole;
+	pthread_once(&real_once, real_resolve);
+	return real_complete;
 }
 
-bool real_calls_us(const void *return_address)
+bool real_is_caller(const void *return_address)
 {
 	uintptr_t at = (uintptr_t)return_address;
 	return at >= real_start && at < real_end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the calls of the recorder have in common: the library behind them, and
- * how a call becomes a line.
+ * Common parts of the interposed calls: the calls of libcay, and the recording
+ * of a call.
  *
  *	struct trace_instruction i = call_begin(TRACE_FLUSH, port, peer);
  *	return call_end(&i, real.flush(port, peer, deadline));
@@ -12,7 +12,7 @@
 #include "cay/cay.h"
 #include "trace/trace.h"
 
-/* Its calls, behind ours of the same names. */
+/* The interposed calls of libcay. */
 struct real_calls {
 	__typeof__(&cay_port_open) port_open;
 	__typeof__(&cay_port_close) port_close;
@@ -47,20 +47,23 @@ struct real_calls {
 
 extern struct real_calls real;
 
-/* Before anything else. False: that is another libcay, or none. */
-bool real_ready(void);
+/*
+ * Finds the calls of libcay; must be called first. Returns false if there is no
+ * libcay, or one that lacks a call.
+ */
+bool real_load(void);
 
-/* Is it the library itself that calls, from inside another call? */
-bool real_calls_us(const void *return_address);
+/* Returns true if the return address is inside libcay itself. */
+bool real_is_caller(const void *return_address);
 
-/* Either may be NULL. The time is now. */
+/* Starts a record with the current time. Port and peer may be NULL. */
 struct trace_instruction call_begin(
 	enum trace_kind, struct cay_port *, struct cay_peer *);
 
-/* Writes it down if the library has accepted it. Gives r. */
+/* Records the call if r, its result, is not an error. Returns r. */
 int call_end(const struct trace_instruction *, int r);
 
-/* What a call was told. */
+/* Arguments of a call. */
 void call_payload(struct trace_instruction *, const void *data, uint64_t bytes);
 void call_place(struct trace_instruction *, struct cay_key, uint64_t offset);
 void call_request(struct trace_instruction *, uint64_t tag, unsigned flags);

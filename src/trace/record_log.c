@@ -16,15 +16,15 @@
 
 #include "trace/format.h"
 
-struct known {
-	struct known *next;
+struct handle {
+	struct handle *next;
 	const void *handle;
 	struct record_handle what;
 };
 
 /*
- * A handler of the program may jump out of a call, and a thread may be
- * cancelled in it: not while it has the lock.
+ * Holds the lock with signals blocked and cancellation disabled: a signal
+ * handler of the program may leave a call with longjmp().
  */
 struct guard {
 	sigset_t signals;
@@ -32,12 +32,13 @@ struct guard {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct known *known;
+static struct handle *handles;
 
-/* The process whose file it is 63:32, and 1 + its descriptor, or 0. */
+/* Process number 63:32, and 1 + descriptor of its file 31:0, or 0. */
 static _Atomic uint64_t file;
 
-/* How it is known again: a program may close what it has not opened. */
+/* Identity of the file: a program may close descriptors that it did not open.
+ */
 static dev_t file_device;
 static ino_t file_number;
 
@@ -59,7 +60,7 @@ static void guard_end(struct guard *g)
 
 /* ---- the file ---- */
 
-/* Under the lock. The header is written by whoever makes the file. */
+/* Under the lock. Creates the file with its header. */
 static int file_open(pid_t pid)
 {
 	const char *directory = getenv(RECORD_DIRECTORY);
@@ -71,7 +72,7 @@ static int file_open(pid_t pid)
 		return -1;
 	const int flags = O_WRONLY | O_APPEND | O_CLOEXEC;
 	int fd = open(path, flags | O_CREAT | O_EXCL, 0600);
-	if (fd < 0) /* of this process, before it has executed itself */
+	if (fd < 0) /* the process has created it before exec() */
 		return errno == EEXIST ? open(path, flags) : -1;
 	if (write(fd, FORMAT_PART "\n", sizeof(FORMAT_PART)) < 0) {
 		close(fd);
@@ -80,24 +81,24 @@ static int file_open(pid_t pid)
 	return fd;
 }
 
-static bool file_ours(int fd)
+static bool file_valid(int fd)
 {
 	struct stat s;
 	return fstat(fd, &s) == 0 && s.st_dev == file_device &&
 	       s.st_ino == file_number;
 }
 
-/* The first line of a process, also of one that was forked. */
-static uint64_t file_change(pid_t pid)
+/* Opens the file of this process; a forked child closes its parent's. */
+static uint64_t file_reopen(pid_t pid)
 {
 	struct guard g;
 	struct stat s;
 	guard_begin(&g);
 	uint64_t now = atomic_load_explicit(&file, memory_order_relaxed);
 	int former = (int)(uint32_t)now - 1;
-	bool ours = former >= 0 && file_ours(former);
-	if (now >> 32 != (uint64_t)pid || !ours) {
-		if (ours)
+	bool valid = former >= 0 && file_valid(former);
+	if (now >> 32 != (uint64_t)pid || !valid) {
+		if (valid)
 			close(former); /* the parent's */
 		int fd = file_open(pid);
 		if (fd >= 0 && fstat(fd, &s) == 0) {
@@ -111,22 +112,25 @@ static uint64_t file_change(pid_t pid)
 	return now;
 }
 
-/* Its descriptor, or -1. */
-static int file_now(void)
+/* Returns the descriptor of this process's file, or -1. */
+static int file_descriptor(void)
 {
 	pid_t pid = getpid();
-	/* Acquire pairs with the release above: the file has its header. */
+	/*
+	 * Acquire pairs with the release in file_reopen(): the file has its
+	 * header.
+	 */
 	uint64_t now = atomic_load_explicit(&file, memory_order_acquire);
 	int fd = (int)(uint32_t)now - 1;
-	if (now >> 32 == (uint64_t)pid && (fd < 0 || file_ours(fd)))
+	if (now >> 32 == (uint64_t)pid && (fd < 0 || file_valid(fd)))
 		return fd;
-	return (int)(uint32_t)file_change(pid) - 1;
+	return (int)(uint32_t)file_reopen(pid) - 1;
 }
 
-/* A recorder changes nothing for whom it records. */
+/* Leaves errno unchanged: the recorder must not affect the program. */
 static void text_append(const char *text, size_t length)
 {
-	int before = errno, fd = file_now();
+	int before = errno, fd = file_descriptor();
 	while (fd >= 0 && length) {
 		ssize_t n = write(fd, text, length);
 		if (n < 0 && errno == EINTR)
@@ -153,7 +157,7 @@ void record_queues(const struct trace_queues *q)
 
 /* ---- handles ---- */
 
-/* The lock is free in a child, whoever had it. */
+/* The forking thread holds the lock, so it is free in the child. */
 static void fork_before(void)
 {
 	pthread_mutex_lock(&lock);
@@ -174,81 +178,75 @@ static bool addr_same(struct cay_addr a, struct cay_addr b)
 	return a.node == b.node && a.vpid == b.vpid;
 }
 
-static bool overlaps(
-	const struct record_handle *h, const void *memory, size_t bytes)
+void handle_add(const void *handle, const struct record_handle *what)
 {
-	uintptr_t a = (uintptr_t)h->memory, b = (uintptr_t)memory;
-	return h->memory && a < b + bytes && b < a + h->bytes;
-}
-
-void record_remember(const void *handle, const struct record_handle *what)
-{
-	struct known *k = malloc(sizeof(*k));
+	struct handle *h = malloc(sizeof(*h));
 	struct guard g;
-	if (!k)
+	if (!h)
 		return;
 	guard_begin(&g);
-	*k = (struct known){ known, handle, *what };
-	known = k;
+	*h = (struct handle){ handles, handle, *what };
+	handles = h;
 	guard_end(&g);
 }
 
 /* Under the lock. */
-static void known_remove(struct known **at)
+static void handle_unlink(struct handle **at)
 {
-	struct known *k = *at;
-	*at = k->next;
-	free(k);
+	struct handle *h = *at;
+	*at = h->next;
+	free(h);
 }
 
-static bool handle_find(
-	const void *handle, bool forget, struct record_handle *what)
+static bool handle_search(
+	const void *handle, bool remove, struct record_handle *what)
 {
+	struct guard g;
+	guard_begin(&g);
+	struct handle **at = &handles;
+	while (*at && (*at)->handle != handle)
+		at = &(*at)->next;
+	bool found = *at;
+	if (found)
+		*what = (*at)->what;
+	if (found && remove)
+		handle_unlink(at);
+	guard_end(&g);
+	return found;
+}
+
+bool handle_find(const void *handle, struct record_handle *what)
+{
+	return handle_search(handle, false, what);
+}
+
+bool handle_remove(const void *handle, struct record_handle *what)
+{
+	return handle_search(handle, true, what);
+}
+
+bool handles_cover(struct cay_addr port, const void *memory, size_t bytes)
+{
+	uintptr_t start = (uintptr_t)memory;
 	bool found = false;
 	struct guard g;
 	guard_begin(&g);
-	for (struct known **at = &known; *at && !found; at = &(*at)->next) {
-		if ((*at)->handle != handle)
-			continue;
-		*what = (*at)->what;
-		found = true;
-		if (forget)
-			known_remove(at);
-		break;
+	for (struct handle *h = handles; h && !found; h = h->next) {
+		uintptr_t own = (uintptr_t)h->what.memory;
+		found = own && addr_same(h->what.port, port) &&
+			own < start + bytes && start < own + h->what.bytes;
 	}
 	guard_end(&g);
 	return found;
 }
 
-bool record_recall(const void *handle, struct record_handle *what)
-{
-	return handle_find(handle, false, what);
-}
-
-bool record_forget(const void *handle, struct record_handle *what)
-{
-	return handle_find(handle, true, what);
-}
-
-bool record_covers(struct cay_addr port, const void *memory, size_t bytes)
-{
-	bool found = false;
-	struct guard g;
-	guard_begin(&g);
-	for (struct known *k = known; k && !found; k = k->next)
-		found = addr_same(k->what.port, port) &&
-			overlaps(&k->what, memory, bytes);
-	guard_end(&g);
-	return found;
-}
-
-void record_forget_port(struct cay_addr port)
+void handles_remove(struct cay_addr port)
 {
 	struct guard g;
 	guard_begin(&g);
-	for (struct known **at = &known; *at;)
+	for (struct handle **at = &handles; *at;)
 		if (addr_same((*at)->what.port, port))
-			known_remove(at);
+			handle_unlink(at);
 		else
 			at = &(*at)->next;
 	guard_end(&g);

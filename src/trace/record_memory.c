@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The recorder's remote memory, windows and posted receives; see record.c. */
+/* The recorder's part for remote memory, windows, posted receives; see
+ * record.c.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +10,8 @@
 #include "trace/record_call.h"
 #include "trace/record_log.h"
 
-#define CONTENT_MAX (16u << 20) /* bytes of a window that are looked at */
+#define CONTENT_MAX \
+	(16u << 20) /* bytes of a window whose contents are recorded */
 
 /* ---- remote memory ---- */
 
@@ -26,7 +29,7 @@ CAY_API int cay_put(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, const void *data, size_t length,
 	uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		begin_access(TRACE_PUT, port, peer, key, offset, tag, flags);
@@ -39,7 +42,7 @@ CAY_API int cay_put_masked(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t data, uint8_t enables,
 	uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = begin_access(
 		TRACE_PUT_MASKED, port, peer, key, offset, tag, flags);
@@ -53,7 +56,7 @@ CAY_API int cay_get(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, void *to, size_t length,
 	uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		begin_access(TRACE_GET, port, peer, key, offset, tag, flags);
@@ -67,7 +70,7 @@ CAY_API int cay_fetch_add(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t addend, uint64_t tag,
 	unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = begin_access(
 		TRACE_FETCH_ADD, port, peer, key, offset, tag, flags);
@@ -81,7 +84,7 @@ CAY_API int cay_fetch_add_into(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t addend,
 	uint64_t *previous, uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = begin_access(
 		TRACE_FETCH_ADD, port, peer, key, offset, tag, flags);
@@ -94,7 +97,7 @@ CAY_API int cay_compare_swap(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
 	uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = begin_access(
 		TRACE_COMPARE_SWAP, port, peer, key, offset, tag, flags);
@@ -109,7 +112,7 @@ CAY_API int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
 	uint64_t *previous, uint64_t tag, unsigned flags)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = begin_access(
 		TRACE_COMPARE_SWAP, port, peer, key, offset, tag, flags);
@@ -122,7 +125,7 @@ CAY_API int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
 CAY_API int cay_flush(
 	struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_FLUSH, port, peer);
 	return call_end(&i, real.flush(port, peer, deadline));
@@ -136,14 +139,14 @@ static bool all_zero(const unsigned char *data, size_t bytes)
 	       (data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0);
 }
 
-/* What is in it, unless a window on the same memory has said so. */
+/* Records the contents, unless another window has recorded that memory. */
 static void window_content(struct trace_instruction *i, struct cay_port *port,
 	const void *memory, size_t bytes)
 {
 	i->bytes = bits_min(bytes, TRACE_BYTES_MAX);
 	i->base = (uint64_t)(uintptr_t)memory;
 	if (!memory || bytes > CONTENT_MAX || all_zero(memory, bytes) ||
-		record_covers(real.port_addr(port), memory, bytes))
+		handles_cover(real.port_addr(port), memory, bytes))
 		return;
 	call_payload(i, memory, bytes);
 }
@@ -152,7 +155,7 @@ CAY_API int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	unsigned rights, struct cay_window **out)
 {
 	struct cay_key key;
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_WINDOW, port, NULL);
 	window_content(&i, port, memory, bytes);
@@ -163,14 +166,14 @@ CAY_API int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 			.window = (uint16_t)key.window,
 			.memory = memory,
 			.bytes = bytes };
-		record_remember(*out, &h);
+		handle_add(*out, &h);
 		call_place(&i, key, 0);
 		i.rights = (uint8_t)rights;
 	}
 	return call_end(&i, r);
 }
 
-/* A handle of ours: whose it is was noted when it was opened. */
+/* The port of a window is known from its opening. */
 static struct trace_instruction begin_window(
 	enum trace_kind kind, const struct record_handle *h)
 {
@@ -181,28 +184,28 @@ static struct trace_instruction begin_window(
 	return i;
 }
 
-/* Also from inside cay_free(). */
+/* cay_free() calls it, too. */
 CAY_API int cay_window_close(struct cay_window *window)
 {
 	struct record_handle h;
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
-	if (!record_recall(window, &h))
+	if (!handle_find(window, &h))
 		return real.window_close(window);
 	struct trace_instruction i = begin_window(TRACE_WINDOW_CLOSE, &h);
 	int r = real.window_close(window);
-	/* The handle stays only if it is to be closed again. */
+	/* After these errors the caller closes the window again. */
 	if (r != -ETIMEDOUT && r != -ECHILD)
-		record_forget(window, &h);
+		handle_remove(window, &h);
 	return call_end(&i, r);
 }
 
 CAY_API int cay_window_revoke(struct cay_window *window, struct cay_key *key)
 {
 	struct record_handle h;
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
-	if (!record_recall(window, &h))
+	if (!handle_find(window, &h))
 		return real.window_revoke(window, key);
 	struct trace_instruction i = begin_window(TRACE_WINDOW_REVOKE, &h);
 	int r = real.window_revoke(window, key);
@@ -214,19 +217,19 @@ CAY_API int cay_window_revoke(struct cay_window *window, struct cay_key *key)
 CAY_API int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t deadline)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_WINDOW_LOCK, port, peer);
 	call_place(&i, key, 0);
 	int r = real.window_lock(port, peer, key, deadline);
-	i.time_ns = clock_now_ns(); /* it may have waited for the last owner */
+	i.time_ns = clock_now_ns(); /* the call may block */
 	return call_end(&i, r);
 }
 
 CAY_API int cay_window_unlock(
 	struct cay_port *port, struct cay_peer *peer, struct cay_key key)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		call_begin(TRACE_WINDOW_UNLOCK, port, peer);
@@ -238,7 +241,7 @@ CAY_API int cay_window_unlock(
 
 CAY_API int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_RECEIVE_MODE, port, NULL);
 	i.mode = mode;
@@ -248,7 +251,7 @@ CAY_API int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 CAY_API int cay_receive_post(
 	struct cay_port *port, void *memory, size_t bytes, uint64_t cookie)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_RECEIVE_POST, port, NULL);
 	i.bytes = bits_min(bytes, TRACE_BYTES_MAX);
@@ -258,7 +261,7 @@ CAY_API int cay_receive_post(
 
 CAY_API int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 {
-	if (!real_ready())
+	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i =
 		call_begin(TRACE_RECEIVE_CANCEL, port, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaying: set-up, order, holding, the end. See replay.h. */
+/* Replay: set-up, instruction order and retries, end. See replay.h. */
 #include "trace/replay.h"
 
 #include <errno.h>
@@ -7,49 +7,40 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "trace/replay_parts.h"
+#include "trace/replay_internal.h"
 
 /* ---- set-up ---- */
 
-/* The largest payload that a port has to have room for. */
-static uint64_t data_bytes(const struct trace *t, uint32_t port)
-{
-	uint64_t most = CAY_LINE;
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct trace_instruction *x = &t->instruction[i];
-		if (x->port == port && trace_issues(x->kind) && x->bytes > most)
-			most = x->bytes;
-	}
-	return most;
-}
-
-/* Buffers of one size, one for each slot that may be in use. */
-static int posted_open(struct replay *r, uint32_t port)
-{
-	struct replay_port *p = &r->port[port];
-	uint64_t count = 0, most = 0;
-	for (uint32_t i = 0; i < r->trace->count; i++) {
-		const struct trace_instruction *x = &r->trace->instruction[i];
-		if (x->kind != TRACE_RECEIVE_POST || x->port != port)
-			continue;
-		count++;
-		most = x->bytes > most ? x->bytes : most;
-	}
-	if (count == 0)
-		return 0;
-	p->posted_each = bits_round_up(most, CAY_LINE);
-	p->posted = workbench_memory(&r->bench,
-		p->posted_each * bits_min(count, r->trace->queues.posted));
-	return p->posted ? 0 : -EFBIG;
-}
-
 static int port_open(struct replay *r, uint32_t port)
 {
+	const struct trace *t = r->trace;
 	struct replay_port *p = &r->port[port];
-	r->bench.port[port].origin.words = r->trace->port[port].words;
-	p->data = malloc(data_bytes(r->trace, port));
-	p->region = calloc(r->trace->queues.windows, sizeof(*p->region));
-	return p->data && p->region ? posted_open(r, port) : -ENOMEM;
+	uint64_t payload = CAY_LINE; /* the longest that it issues */
+	uint64_t posted = 0, posted_bytes = 0;
+	for (uint32_t n = 0; n < t->count; n++) {
+		const struct trace_instruction *i = &t->instruction[n];
+		if (i->port != port)
+			continue;
+		if (trace_issues(i->kind) && i->bytes > payload)
+			payload = i->bytes;
+		if (i->kind != TRACE_RECEIVE_POST)
+			continue;
+		posted++;
+		if (i->bytes > posted_bytes)
+			posted_bytes = i->bytes;
+	}
+	r->bench.port[port].origin.words = t->port[port].words;
+	p->data = malloc(payload);
+	p->region = calloc(t->queues.windows, sizeof(*p->region));
+	if (!p->data || !p->region)
+		return -ENOMEM;
+	if (posted == 0)
+		return 0;
+	/* Buffers of one size, one for each slot that may be in use. */
+	p->posted_each = bits_round_up(posted_bytes, CAY_LINE);
+	p->posted = workbench_memory(
+		&r->bench, p->posted_each * bits_min(posted, t->queues.posted));
+	return p->posted ? 0 : -EFBIG;
 }
 
 static int regions_open(struct replay *r)
@@ -68,20 +59,16 @@ static int regions_open(struct replay *r)
 	return 0;
 }
 
-static struct queue_wish queues_wish(const struct trace_queues *q)
+int replay_open(struct replay *r, const struct trace *t,
+	const struct platform *platform, struct outcome *out)
 {
-	return (struct queue_wish){
+	const struct trace_queues *q = &t->queues;
+	const struct queue_wish wish = {
 		.nq_log2 = (uint8_t)bits_log2_up(q->nq_entries),
 		.rdr_log2 = (uint8_t)bits_log2_up(q->rdr_bytes / RDR_UNIT),
 		.posted_log2 = (uint8_t)bits_log2_up(q->posted),
 		.windows = q->windows,
 	};
-}
-
-int replay_open(struct replay *r, const struct trace *t,
-	const struct platform *platform, struct outcome *out)
-{
-	const struct queue_wish wish = queues_wish(&t->queues);
 	*r = (struct replay){ .trace = t, .platform = platform, .out = out };
 	int e = outcome_open(out, t);
 	if (e)
@@ -104,19 +91,20 @@ err_outcome:
 void replay_close(struct replay *r)
 {
 	for (uint32_t i = 0; r->port && i < r->trace->ports; i++) {
-		for (unsigned s = 0; s < ARRAY_COUNT(r->port[i].sent); s++)
-			free(r->port[i].sent[s].data);
-		free(r->port[i].data);
-		free(r->port[i].region);
+		struct replay_port *p = &r->port[i];
+		for (unsigned s = 0; s < ARRAY_COUNT(p->reference); s++)
+			free(p->reference[s]);
+		free(p->data);
+		free(p->region);
 	}
 	free(r->port);
 	free(r->memory);
 	workbench_close(&r->bench);
 }
 
-/* ---- order ---- */
+/* ---- instructions ---- */
 
-/* What comes to one when another drains is taken too. */
+/* Draining one port may complete messages of another: repeats until idle. */
 static void drain_all(struct replay *r)
 {
 	bool more = true;
@@ -130,13 +118,13 @@ static void drain_all(struct replay *r)
 	}
 }
 
-/* Of the node, the library and the consumer: they never wait for room. */
+/* Executes an instruction that the device does not execute. */
 static int step_other(struct replay *r, const struct trace_instruction *i)
 {
 	switch (i->kind) {
 	case TRACE_PEER_RESOLVE:
 	case TRACE_PEER_RELEASE:
-		return 0; /* all know each other */
+		return 0; /* the workbench has resolved all peers */
 	case TRACE_FLUSH:
 		if (r->platform->reference_pending(
 			    &r->bench.port[i->port].origin,
@@ -148,9 +136,10 @@ static int step_other(struct replay *r, const struct trace_instruction *i)
 		return 0;
 	case TRACE_PORT_CLOSE:
 		replay_drain(r, i->port);
-		return owner_close(r, i->port);
+		replay_port_close(r, i->port);
+		return 0;
 	default:
-		return owner_step(r, i);
+		return replay_owner_step(r, i);
 	}
 }
 
@@ -158,19 +147,19 @@ int replay_issue(struct replay *r, uint32_t i)
 {
 	const struct trace_instruction *x = &r->trace->instruction[i];
 	struct outcome_result *result = &r->out->result[i];
-	result->got = 0;
-	result->result = trace_issues(x->kind) ? issue(r, x, &result->got)
-					       : step_other(r, x);
+	result->data_digest = 0;
+	result->result = trace_issues(x->kind)
+				 ? replay_execute(r, x, &result->data_digest)
+				 : step_other(r, x);
 	return result->result;
 }
 
 void replay_step(struct replay *r, uint32_t i)
 {
-	const struct trace_instruction *x = &r->trace->instruction[i];
-	bool waits = trace_issues(x->kind) || x->kind == TRACE_RECEIVE_POST;
-	if (replay_issue(r, i) != -EAGAIN || !waits)
+	if (replay_issue(r, i) != -EAGAIN ||
+		!trace_retries(r->trace->instruction[i].kind))
 		return;
-	r->out->result[i].held = true;
+	r->out->result[i].retried = true;
 	drain_all(r);
 	replay_issue(r, i);
 }

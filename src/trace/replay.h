@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Executes a trace on a platform of the device, on a workbench: ports without
- * node and processes. What the library of a port would do around the device is
- * done here, and what the node would do (locks, closing).
+ * Executes a trace on a platform of the device, with the ports of a workbench:
+ * without node and processes. The replay performs what the library would do
+ * around the device, and the node's part (locks, closing of ports).
  *
  *	struct replay r;
  *	struct outcome o;
@@ -12,9 +12,9 @@
  *	... o ...
  *	outcome_free(&o);
  *
- * One thread. Whoever lets origins race calls replay_issue() for each in a
- * thread of its own, after the set-up and before the draining, which are
- * replay_step() and replay_end() by one thread.
+ * Single-threaded, except that a test may race origins: it calls
+ * replay_issue() in one thread per origin, after the set-up with replay_step()
+ * and before replay_end().
  */
 #ifndef CAY_TRACE_REPLAY_H
 #define CAY_TRACE_REPLAY_H
@@ -23,17 +23,13 @@
 #include "trace/outcome.h"
 #include "trace/platform.h"
 
-/* A long message that its target has not yet taken. */
-struct replay_long {
-	unsigned char *data; /* NULL: the reference slot is not in use */
-};
-
 struct replay_port {
-	unsigned char *data; /* payload of what is issued, or what it gets */
-	uint32_t *region;    /* by Win-ID: of the window that was opened */
-	uint64_t posted;     /* offset of its posted buffers */
+	unsigned char *data; /* payload to issue, or data that was read */
+	uint32_t *region;    /* of each open window, by Win-ID */
+	uint64_t posted;     /* offset of its posted buffers in the arena */
 	uint64_t posted_each;
-	struct replay_long sent[64]; /* by reference slot */
+	/* Payloads of by-reference messages in flight, by reference slot. */
+	unsigned char *reference[64];
 	bool closed;
 };
 
@@ -47,29 +43,36 @@ struct replay {
 };
 
 /*
- * Opens ports and takes memory. Fills `out`, which is the caller's to free. 0,
- * -ENOMEM, -EFBIG (windows and posted buffers need more than a workbench has).
+ * Opens the ports and allocates their memory. Fills `out`, which the caller
+ * frees. Returns 0, -ENOMEM, or -EFBIG if windows and posted buffers exceed the
+ * memory of a workbench.
  */
 int replay_open(struct replay *, const struct trace *, const struct platform *,
 	struct outcome *out);
 
-/* Everything. 0 or -ENOMEM. */
+/* Executes all instructions and replay_end(). Returns 0 or -ENOMEM. */
 int replay_run(struct replay *);
 
 void replay_close(struct replay *);
 
-/* ---- in parts ---- */
+/* ---- step by step ---- */
 
-/* Executes instruction i as the trace says, held if there is no room. */
+/* Executes instruction i, with a retry as described in trace.h. */
 void replay_step(struct replay *, uint32_t i);
 
-/* Issues it once; its result is noted. By the origin's thread. */
+/*
+ * Executes instruction i once, without a retry, and stores its result, which it
+ * returns. Called in the thread of the origin.
+ */
 int replay_issue(struct replay *, uint32_t i);
 
-/* Takes all that the port has been notified of. By its consumer. */
+/* Consumes all notifications of a port. Called in the consumer's thread. */
 void replay_drain(struct replay *, uint32_t port);
 
-/* Everybody drains until nothing is left; what is in memory is noted. */
+/*
+ * Drains all ports until no notification is left and copies the memory into the
+ * outcome. Returns 0 or -ENOMEM.
+ */
 int replay_end(struct replay *);
 
 #endif

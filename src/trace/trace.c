@@ -44,14 +44,14 @@ void trace_queues_join(struct trace_queues *to, const struct trace_queues *q)
 
 int trace_add(struct trace *t, const struct trace_instruction *i)
 {
-	if (t->count == t->room) {
-		uint32_t room = t->room ? 2 * t->room : 64;
-		struct trace_instruction *grown =
-			realloc(t->instruction, room * sizeof(*t->instruction));
+	if (t->count == t->capacity) {
+		uint32_t capacity = t->capacity ? 2 * t->capacity : 64;
+		struct trace_instruction *grown = realloc(
+			t->instruction, capacity * sizeof(*t->instruction));
 		if (!grown)
 			return -ENOMEM;
 		t->instruction = grown;
-		t->room = room;
+		t->capacity = capacity;
 	}
 	t->instruction[t->count++] = *i;
 	return 0;
@@ -69,20 +69,19 @@ void trace_payload(const struct trace_instruction *i, unsigned char *to)
 	}
 }
 
-int trace_complain(
-	struct trace_complaint *c, uint32_t line, const char *format, ...)
+int trace_reject(struct trace_error *e, uint32_t line, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	c->line = line;
-	vsnprintf(c->text, sizeof(c->text), format, arguments);
+	e->line = line;
+	vsnprintf(e->text, sizeof(e->text), format, arguments);
 	va_end(arguments);
 	return -EINVAL;
 }
 
 /* ---- regions: memory that windows share ---- */
 
-/* Orders windows by port and address; those without one come as they are. */
+/* Orders windows by port, then by address, then as in the trace. */
 static int window_order(const void *a, const void *b)
 {
 	const struct trace_instruction *x =
@@ -96,30 +95,10 @@ static int window_order(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Gives the next window, in that order, its place. */
-static void region_place(
-	struct trace *t, struct trace_instruction *w, uint64_t *start)
-{
-	struct trace_region *last = t->regions ? &t->region[t->regions - 1]
-					       : NULL;
-	bool shared = last && w->base && last->port == w->port && *start &&
-		      w->base - *start < last->bytes;
-	if (!shared) {
-		last = &t->region[t->regions++];
-		*last = (struct trace_region){ .port = w->port,
-			.skew = (uint32_t)(w->base % ARENA_PAGE) };
-		*start = w->base;
-	}
-	w->region = t->regions - 1;
-	w->region_at = w->base - *start;
-	if (w->region_at + w->bytes > last->bytes)
-		last->bytes = w->region_at + w->bytes;
-}
-
-static int regions_find(struct trace *t)
+static int regions_assign(struct trace *t)
 {
 	uint32_t windows = 0, n = 0;
-	uint64_t start = 0;
+	uint64_t start = 0; /* address of the last region */
 	for (uint32_t i = 0; i < t->count; i++)
 		windows += t->instruction[i].kind == TRACE_WINDOW;
 	free(t->region);
@@ -135,106 +114,115 @@ static int regions_find(struct trace *t)
 		if (t->instruction[i].kind == TRACE_WINDOW)
 			order[n++] = &t->instruction[i];
 	qsort(order, windows, sizeof(struct trace_instruction *), window_order);
-	for (uint32_t i = 0; i < windows; i++)
-		region_place(t, order[i], &start);
+	for (uint32_t i = 0; i < windows; i++) {
+		struct trace_instruction *w = order[i];
+		struct trace_region *last =
+			t->regions ? &t->region[t->regions - 1] : NULL;
+		bool shared = last && w->base && last->port == w->port &&
+			      start && w->base - start < last->bytes;
+		if (!shared) {
+			last = &t->region[t->regions++];
+			*last = (struct trace_region){ .port = w->port,
+				.skew = (uint32_t)(w->base % ARENA_PAGE) };
+			start = w->base;
+		}
+		w->region = t->regions - 1;
+		w->region_at = w->base - start;
+		if (w->region_at + w->bytes > last->bytes)
+			last->bytes = w->region_at + w->bytes;
+	}
 	free(order);
 	return 0;
 }
 
-/* ---- sense ---- */
+/* ---- checks ---- */
 
 static int window_check(const struct trace *t,
-	const struct trace_instruction *i, struct trace_complaint *c)
+	const struct trace_instruction *i, struct trace_error *e)
 {
 	const unsigned access = CAY_RIGHT_READ | CAY_RIGHT_WRITE |
 				CAY_RIGHT_ATOMIC;
 	if (i->window >= t->queues.windows)
-		return trace_complain(c, i->line, "a port has windows 0 to %u",
+		return trace_reject(e, i->line,
+			"window must be between 0 and %u",
 			t->queues.windows - 1);
 	if (!(i->rights & access))
-		return trace_complain(c, i->line,
-			"a window needs the right to read, write or atomic");
+		return trace_reject(e, i->line,
+			"a window needs the right read, write or atomic");
 	if (i->bytes == 0)
-		return trace_complain(c, i->line, "a window has some bytes");
+		return trace_reject(e, i->line, "the window is empty");
 	if (i->base + i->bytes < i->base)
-		return trace_complain(
-			c, i->line, "a window ends before it begins");
-	return 0;
-}
-
-static int bytes_check(
-	const struct trace_instruction *i, struct trace_complaint *c)
-{
-	if (i->bytes > TRACE_BYTES_MAX)
-		return trace_complain(
-			c, i->line, "more than %llu bytes", TRACE_BYTES_MAX);
-	if (i->data_bytes > i->bytes || (i->data_bytes && i->seed))
-		return trace_complain(c, i->line,
-			"data= is all of the bytes, or else bytes= and seed=");
-	if (i->kind == TRACE_GET && i->event &&
-		(i->bytes == 0 || i->bytes > CAY_FAST_PUT_BYTES))
-		return trace_complain(c, i->line,
-			"1 to %u bytes fit into an event", CAY_FAST_PUT_BYTES);
-	if (i->kind == TRACE_RECEIVE_POST && i->bytes == 0)
-		return trace_complain(
-			c, i->line, "a posted buffer has some bytes");
+		return trace_reject(
+			e, i->line, "the window exceeds the address space");
 	return 0;
 }
 
 static int instruction_check(const struct trace *t,
-	const struct trace_instruction *i, bool *closed,
-	struct trace_complaint *c)
+	const struct trace_instruction *i, bool *closed, struct trace_error *e)
 {
 	if (i->kind == TRACE_PORT_OPEN)
-		return trace_complain(
-			c, i->line, "ports are opened by the lines 'port'");
+		return trace_reject(
+			e, i->line, "ports are declared with 'port'");
 	if (i->port >= t->ports || i->peer >= t->ports)
-		return trace_complain(c, i->line, "there is no port %u",
+		return trace_reject(e, i->line, "there is no port %u",
 			i->port >= t->ports ? i->port : i->peer);
 	if (closed[i->port])
-		return trace_complain(
-			c, i->line, "port %u is closed already", i->port);
-	int r = i->kind == TRACE_WINDOW ? window_check(t, i, c) : 0;
+		return trace_reject(e, i->line, "port %u is closed", i->port);
 	closed[i->port] = i->kind == TRACE_PORT_CLOSE;
-	return r ? r : bytes_check(i, c);
+	int r = i->kind == TRACE_WINDOW ? window_check(t, i, e) : 0;
+	if (r)
+		return r;
+	if (i->bytes > TRACE_BYTES_MAX)
+		return trace_reject(
+			e, i->line, "more than %llu bytes", TRACE_BYTES_MAX);
+	if (i->data_bytes > i->bytes || (i->data_bytes && i->seed))
+		return trace_reject(e, i->line,
+			"data= excludes seed= and cannot exceed bytes=");
+	if (i->kind == TRACE_GET && i->event &&
+		(i->bytes == 0 || i->bytes > CAY_FAST_PUT_BYTES))
+		return trace_reject(e, i->line, "an event holds 1 to %u bytes",
+			CAY_FAST_PUT_BYTES);
+	if (i->kind == TRACE_RECEIVE_POST && i->bytes == 0)
+		return trace_reject(e, i->line, "the posted buffer is empty");
+	return 0;
 }
 
-/* A power of two, between powers of two. */
-static bool size_fits(uint64_t value, unsigned low_log2, unsigned high_log2)
+static bool is_power_of_two(
+	uint64_t value, unsigned low_log2, unsigned high_log2)
 {
 	return value >= 1ull << low_log2 && value <= 1ull << high_log2 &&
 	       (value & (value - 1)) == 0;
 }
 
-static int queues_check(const struct trace *t, struct trace_complaint *c)
+static int queues_check(const struct trace_queues *q, struct trace_error *e)
 {
-	const struct trace_queues *q = &t->queues;
-	if (!size_fits(q->nq_entries, QUEUE_NQ_LOG2_MIN, QUEUE_NQ_LOG2_MAX))
-		return trace_complain(c, 0,
-			"nq_entries: a power of two, %u to "
-			"%u",
+	if (!is_power_of_two(
+		    q->nq_entries, QUEUE_NQ_LOG2_MIN, QUEUE_NQ_LOG2_MAX))
+		return trace_reject(e, 0,
+			"nq_entries must be a power of two from %u to %u",
 			1u << QUEUE_NQ_LOG2_MIN, 1u << QUEUE_NQ_LOG2_MAX);
-	if (!size_fits(q->rdr_bytes / RDR_UNIT, QUEUE_RDR_LOG2_MIN,
+	if (!is_power_of_two(q->rdr_bytes / RDR_UNIT, QUEUE_RDR_LOG2_MIN,
 		    QUEUE_RDR_LOG2_MAX) ||
 		q->rdr_bytes % RDR_UNIT)
-		return trace_complain(c, 0,
-			"rdr_bytes: a power of two, %u to "
-			"%u",
+		return trace_reject(e, 0,
+			"rdr_bytes must be a power of two from %u to %u",
 			RDR_UNIT << QUEUE_RDR_LOG2_MIN,
 			RDR_UNIT << QUEUE_RDR_LOG2_MAX);
-	if (!size_fits(q->posted, 1, QUEUE_POSTED_LOG2_MAX))
-		return trace_complain(c, 0, "posted: a power of two, 2 to %u",
+	if (!is_power_of_two(q->posted, 1, QUEUE_POSTED_LOG2_MAX))
+		return trace_reject(e, 0,
+			"posted must be a power of two from 2 to %u",
 			1u << QUEUE_POSTED_LOG2_MAX);
 	if (q->windows == 0 || q->windows > CAY_VPIDS)
-		return trace_complain(c, 0, "windows: 1 to %u", CAY_VPIDS);
+		return trace_reject(
+			e, 0, "windows must be between 1 and %u", CAY_VPIDS);
 	return 0;
 }
 
-int trace_check(struct trace *t, struct trace_complaint *c)
+int trace_check(struct trace *t, struct trace_error *e)
 {
 	bool closed[TRACE_PORTS_MAX] = { false };
-	int r = queues_check(t, c);
+	int r = queues_check(&t->queues, e);
 	for (uint32_t i = 0; r == 0 && i < t->count; i++)
-		r = instruction_check(t, &t->instruction[i], closed, c);
-	return r ? r : regions_find(t);
+		r = instruction_check(t, &t->instruction[i], closed, e);
+	return r ? r : regions_assign(t);
 }

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A trace: ports and what they did, in one order. cay-trace(1) describes the
- * file. Everything here is private memory of one thread.
+ * A trace: ports and their instructions in one total order. cay-trace(1)
+ * describes the file. All of it is private memory of one thread.
  *
  *	struct trace t;
- *	struct trace_complaint c;
- *	if (trace_parse(text, length, &t, &c) == 0) {
+ *	struct trace_error e;
+ *	if (trace_parse(text, length, &t, &e) == 0) {
  *		... t.instruction[i] ...
  *		trace_free(&t);
  *	}
  *
- * The instructions have the names of the public calls and mean what these
- * mean. What only a node or a process could do (locks, windows, closing a port)
- * whoever replays a trace does in their place. `drain` is what a consumer does:
- * it takes everything that its port has been notified of.
+ * Instructions have the names and the semantics of the public calls. The replay
+ * performs those that need a node or a process (locks, windows, closing a port)
+ * itself. `drain` stands for polling: the port consumes all its notifications.
  *
- * An instruction that finds no room is held: everybody drains, and it is tried
- * once more.
+ * An instruction that finds a queue full is retried once, after all ports have
+ * drained.
  */
 #ifndef CAY_TRACE_TRACE_H
 #define CAY_TRACE_TRACE_H
@@ -28,9 +27,8 @@
 #include "cay/message.h"
 #include "cay/posted.h"
 
-#define TRACE_VERSION	1
 #define TRACE_PORTS_MAX 256
-#define TRACE_DATA_MAX	64	     /* bytes that stand in the trace itself */
+#define TRACE_DATA_MAX	64	     /* bytes of payload in the trace itself */
 #define TRACE_BYTES_MAX (1ull << 30) /* of a payload or a window */
 
 enum trace_kind {
@@ -53,22 +51,22 @@ enum trace_kind {
 	TRACE_FLUSH,
 	TRACE_DRAIN,
 	TRACE_PORT_CLOSE,
-	TRACE_PORT_OPEN, /* only in what a recorder writes */
+	TRACE_PORT_OPEN, /* only in the files of the recorder */
 	TRACE_KINDS,
 };
 
 struct trace_instruction {
 	enum trace_kind kind;
-	uint32_t line;	  /* of the file; 0: of none */
-	uint64_t time_ns; /* since the first one */
-	uint16_t port;	  /* whose instruction it is */
-	uint16_t peer;	  /* to whom */
-	uint32_t node;	  /* of a recorder: then ports are VPIDs there */
+	uint32_t line;	  /* of the file; 0: none */
+	uint64_t time_ns; /* since the first instruction */
+	uint16_t port;	  /* origin */
+	uint16_t peer;	  /* target; the origin if there is none */
+	uint32_t node;	  /* recorder: ports are VPIDs of this node */
 	uint16_t window;  /* Win-ID, at the peer if there is one */
 	uint8_t flags;	  /* enum cay_flag */
 	uint8_t rights;	  /* enum cay_right */
-	bool event;	  /* what is read goes to the event, not to memory */
-	bool words;	  /* of a port that is opened: word mode */
+	bool event;	  /* data is read into the event instead of memory */
+	bool words;	  /* port_open: word mode */
 	uint8_t data_bytes;
 	enum cay_receive_mode mode;
 	uint32_t api_tag;
@@ -78,16 +76,19 @@ struct trace_instruction {
 	uint64_t bytes;
 	uint64_t operand[2]; /* addend; compare, swap; word, enables */
 	uint64_t cookie;
-	uint64_t base; /* of a window: its address at its owner's; 0: its own */
-	/* data, if data_bytes is not 0; else bytes from the seed, 0 is zeros */
+	uint64_t base; /* window: address in the owner; 0: memory of its own */
+	/*
+	 * The payload is `data` if data_bytes is not 0, else it is generated
+	 * from `seed`; seed 0 gives zeros.
+	 */
 	uint64_t seed;
 	unsigned char data[TRACE_DATA_MAX];
-	/* Of a window: where it lies; trace_check() fills these in. */
+	/* window: its place in memory, set by trace_check() */
 	uint32_t region;
 	uint64_t region_at;
 };
 
-/* All ports have the same queues. */
+/* Sizes of the queues, the same for all ports. */
 struct trace_queues {
 	uint32_t nq_entries, windows, posted;
 	uint64_t rdr_bytes;
@@ -97,10 +98,10 @@ struct trace_port {
 	bool words; /* word mode */
 };
 
-/* Memory of a port: windows whose addresses overlap share one. */
+/* Memory of a port; windows whose addresses overlap share a region. */
 struct trace_region {
 	uint16_t port;
-	uint32_t skew; /* its address modulo a page */
+	uint32_t skew; /* address modulo the page size */
 	uint64_t bytes;
 };
 
@@ -108,70 +109,102 @@ struct trace {
 	struct trace_queues queues;
 	uint32_t ports;
 	struct trace_port port[TRACE_PORTS_MAX];
-	uint32_t count, room;
+	uint32_t count, capacity;
 	struct trace_instruction *instruction;
 	uint32_t regions;
 	struct trace_region *region;
 };
 
-/* What is wrong, and where. */
-struct trace_complaint {
+/* The first error in a trace, and its line; line 0: the trace as a whole. */
+struct trace_error {
 	uint32_t line;
 	char text[160];
 };
 
-/* Without ports, with the default queues. */
+/* Makes a trace without ports, with queues of the default sizes. */
 void trace_open(struct trace *);
 void trace_free(struct trace *);
 
-/* Queues that have room for either. */
+/* Raises each size to at least that of the second argument. */
 void trace_queues_join(struct trace_queues *, const struct trace_queues *);
 
-/* 0 or -ENOMEM. */
+/* Appends an instruction. Returns 0 or -ENOMEM. */
 int trace_add(struct trace *, const struct trace_instruction *);
 
 /*
- * Does it make sense as a whole? Finds the regions of its windows. 0, -EINVAL,
- * -ENOMEM. trace_parse() has done it; whoever builds a trace does it himself.
+ * Checks a trace as a whole and assigns windows to regions. Returns 0, -EINVAL
+ * or -ENOMEM. trace_parse() has done so; a trace built with trace_add() needs
+ * the call.
  */
-int trace_check(struct trace *, struct trace_complaint *);
+int trace_check(struct trace *, struct trace_error *);
 
-/* The bytes of a payload, or of a fresh window; `to` has i->bytes of room. */
+/* Sets the error. Returns -EINVAL. */
+__attribute__((format(printf, 3, 4))) int trace_reject(
+	struct trace_error *, uint32_t line, const char *format, ...);
+
+/* Writes i->bytes bytes: a payload, or the initial contents of a window. */
 void trace_payload(const struct trace_instruction *, unsigned char *to);
 
-/* Is it one that the device executes? */
+/* Returns true for instructions that the device executes. */
 static inline bool trace_issues(enum trace_kind kind)
 {
 	return kind >= TRACE_SEND && kind <= TRACE_COMPARE_SWAP;
 }
 
+/* Returns true for instructions that are retried when a queue is full. */
+static inline bool trace_retries(enum trace_kind kind)
+{
+	return trace_issues(kind) || kind == TRACE_RECEIVE_POST;
+}
+
+static inline bool trace_is_atomic(enum trace_kind kind)
+{
+	return kind == TRACE_FETCH_ADD || kind == TRACE_COMPARE_SWAP;
+}
+
+/* Returns true for accesses to one word. */
+static inline bool trace_is_word(enum trace_kind kind)
+{
+	return trace_is_atomic(kind) || kind == TRACE_PUT_MASKED;
+}
+
+/* Bytes that a message or an access transfers. */
+static inline uint64_t trace_length(const struct trace_instruction *i)
+{
+	return trace_is_word(i->kind) ? 8 : i->bytes;
+}
+
 /* ---- the file; format.c, parse.c, write.c ---- */
 
-/* 0, -EINVAL (the complaint says why), -ENOMEM. */
-int trace_parse(const char *text, size_t length, struct trace *,
-	struct trace_complaint *);
+/* Returns 0, -EINVAL with the error set, or -ENOMEM. */
+int trace_parse(
+	const char *text, size_t length, struct trace *, struct trace_error *);
 
 /*
- * What a recorder has written in one process: ports are VPIDs, times absolute,
- * and nothing is checked as a whole. A last line without an end is left out.
+ * Parses the file that the recorder wrote in one process: ports are VPIDs,
+ * times are absolute, trace_check() is not applied. An unterminated last line
+ * is ignored.
  */
-int trace_parse_part(const char *text, size_t length, struct trace *,
-	struct trace_complaint *);
+int trace_parse_part(
+	const char *text, size_t length, struct trace *, struct trace_error *);
 
-/* Never more than this with the terminating 0. */
+/* The longest line, with its newline and the terminating 0. */
 #define TRACE_LINE_MAX 512
 
-/* One instruction as a line, with its end. Its length. */
+/* Formats an instruction as a line. Returns its length. */
 size_t trace_line(const struct trace_instruction *, char line[TRACE_LINE_MAX]);
 
-/* What comes before the first instruction. Its length, or what it would be. */
-size_t trace_head(const struct trace *, char *to, size_t room);
+/*
+ * Formats the lines before the first instruction. Returns their length, also if
+ * that exceeds `size`.
+ */
+size_t trace_head(const struct trace *, char *to, size_t size);
 
-/* The line of queues, with its end. Its length. */
+/* Formats the line of the queue sizes. Returns its length. */
 size_t trace_queues_line(
 	const struct trace_queues *, char line[TRACE_LINE_MAX]);
 
-/* "put" and the like. */
+/* "put" and so on. */
 const char *trace_kind_name(enum trace_kind);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a trace as text; what is not said is what a reader assumes. */
+/* Formats a trace as text. Fields that have their default value are omitted. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "trace/format.h"
 
-/* A text that grows; what does not fit is counted and left out. */
+/* Text under construction; `used` counts characters that did not fit, too. */
 struct text {
 	char *to;
-	size_t room, used;
+	size_t size, used;
 };
 
 __attribute__((format(printf, 2, 3))) static void text_add(
 	struct text *t, const char *format, ...)
 {
 	va_list arguments;
-	size_t left = t->used < t->room ? t->room - t->used : 0;
+	size_t left = t->used < t->size ? t->size - t->used : 0;
 	va_start(arguments, format);
 	int n = vsnprintf(
 		left ? t->to + t->used : NULL, left, format, arguments);
@@ -24,24 +24,11 @@ __attribute__((format(printf, 2, 3))) static void text_add(
 	t->used += n > 0 ? (size_t)n : 0;
 }
 
-static void text_names(
-	struct text *t, const struct format_field *f, uint64_t value)
-{
-	const char *joint = "";
-	for (const struct format_name *n = f->names; n->name; n++) {
-		bool is = f->type == FORMAT_LIST ? (value & n->value) != 0
-						 : value == n->value;
-		if (!is)
-			continue;
-		text_add(t, "%s%s", joint, n->name);
-		joint = ",";
-	}
-}
-
 static void text_field(struct text *t, const struct format_field *f,
 	const struct trace_instruction *i)
 {
 	uint64_t value = format_get(f, i);
+	const char *separator = "";
 	text_add(t, " %s=", f->name);
 	switch (f->type) {
 	case FORMAT_NUMBER:
@@ -55,23 +42,30 @@ static void text_field(struct text *t, const struct format_field *f,
 			text_add(t, "%02x", i->data[at]);
 		break;
 	default:
-		text_names(t, f, value);
+		for (const struct format_name *n = f->names; n->name; n++) {
+			if (f->type == FORMAT_LIST ? !(value & n->value)
+						   : value != n->value)
+				continue;
+			text_add(t, "%s%s", separator, n->name);
+			separator = ",";
+		}
 	}
 }
 
-/* Is it worth saying? */
-static bool field_said(enum format_field_id id, const struct format_kind *k,
+/* Returns false for a field that the instruction lacks or that has its default.
+ */
+static bool field_written(enum format_field_id id, const struct format_kind *k,
 	const struct trace_instruction *i)
 {
 	if (id == FIELD_NODE)
 		return i->node;
-	if (!(k->may >> id & 1))
+	if (!(k->allowed >> id & 1))
 		return false;
-	if (k->must >> id & 1)
+	if (k->required >> id & 1)
 		return true;
 	if (id == FIELD_TO)
 		return i->event != k->event;
-	/* Data says how many bytes there are. */
+	/* The length of the data is the number of bytes. */
 	if (id == FIELD_BYTES && i->data_bytes)
 		return false;
 	return format_get(&format_fields[id], i) != 0;
@@ -87,7 +81,7 @@ size_t trace_line(const struct trace_instruction *i, char line[TRACE_LINE_MAX])
 	if (k->peer)
 		text_add(&t, " %u", i->peer);
 	for (int id = 0; id < FORMAT_FIELDS; id++)
-		if (field_said((enum format_field_id)id, k, i))
+		if (field_written((enum format_field_id)id, k, i))
 			text_field(&t, &format_fields[id], i);
 	text_add(&t, "\n");
 	return t.used;
@@ -109,9 +103,9 @@ size_t trace_queues_line(
 	return t.used;
 }
 
-size_t trace_head(const struct trace *trace, char *to, size_t room)
+size_t trace_head(const struct trace *trace, char *to, size_t size)
 {
-	struct text t = { to, room, 0 };
+	struct text t = { to, size, 0 };
 	text_add(&t, FORMAT_HEADER "\n");
 	text_queues(&t, &trace->queues);
 	for (uint32_t p = 0; p < trace->ports; p++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of races share: a trace whose origins race, once its set-up
- * is done, and the two judges. Without conflicts memory and what each origin is
- * notified of are as if they had come one after the other; with conflicts some
- * order explains what they saw.
+ * Common parts of the race tests: a trace whose origins race after its set-up,
+ * and two checks. Without conflicts, memory and the notifications of each
+ * origin equal those of the oracle; with conflicts, the outcome is
+ * linearizable.
  */
 #ifndef CAY_TESTS_TRACE_RACES_H
 #define CAY_TESTS_TRACE_RACES_H
 
-#include "trace/interleave.h"
+#include "linearize.h"
 #include "traces.h"
 
 struct race {
@@ -24,7 +24,7 @@ static inline void race_open(struct race *r,
 	assert_int_equal(random_trace(options, &r->trace), 0);
 	assert_int_equal(
 		replay_open(&r->replay, &r->trace, platform, &r->seen), 0);
-	r->setup = random_setup(&r->trace);
+	r->setup = setup_length(&r->trace);
 	for (uint32_t i = 0; i < r->setup; i++)
 		replay_step(&r->replay, i);
 }
@@ -42,8 +42,8 @@ static inline void race_free(struct race *r)
 }
 
 /*
- * One origin's instructions. Completions are its own to take, if that is
- * allowed: with conflicts nobody drains, so that the order of claims matters.
+ * Issues the instructions of one origin. With conflicts origins do not drain,
+ * so that the outcome depends on the order of claims.
  */
 static inline void race_origin(struct race *r, uint32_t port, bool drains)
 {
@@ -57,20 +57,52 @@ static inline void race_origin(struct race *r, uint32_t port, bool drains)
 
 /* ---- without conflicts ---- */
 
-static inline struct random_options apart(uint64_t seed, uint32_t ports)
+static inline struct random_options options_apart(uint64_t seed, uint32_t ports)
 {
 	return (struct random_options){
 		.seed = seed, .ports = ports, .count = 60, .race = true
 	};
 }
 
-static inline void same_as_oracle(
+/*
+ * Removes from an outcome what depends on the order of origins: sorts the
+ * notifications of each port by the origin that caused them, and drops retries
+ * and notices of refusals, of which one stands for many.
+ */
+static inline void outcome_by_origin(struct outcome *o)
+{
+	for (uint32_t i = 0; i < o->trace->count; i++)
+		o->result[i].retried = false;
+	for (uint32_t port = 0; port < o->trace->ports; port++) {
+		struct outcome_port *p = &o->port[port];
+		uint32_t count = p->count;
+		struct outcome_nqe *all = p->nqe;
+		*p = (struct outcome_port){ 0 };
+		for (uint32_t origin = 0; origin < o->trace->ports; origin++)
+			for (uint32_t i = 0; i < count; i++) {
+				unsigned command = outcome_command(&all[i]);
+				bool notice = command == CAY_NOTIFY_RMA;
+				uint32_t by = command == CAY_NOTIFY_CC
+						      ? port
+						      : all[i].peer;
+				if (by == origin &&
+					!(notice && outcome_error(&all[i])))
+					outcome_add(o, port, &all[i]);
+			}
+		free(all);
+	}
+	assert_false(o->failed);
+}
+
+static inline void assert_equals_oracle(
 	struct race *r, uint64_t seed, const char *where)
 {
 	struct outcome expected;
 	char text[1000];
-	assert_int_equal(oracle_run(&r->trace, ORACLE_RIGHT, &expected), 0);
-	if (outcome_differs_by_origin(&r->seen, &expected, text, sizeof(text)))
+	assert_int_equal(oracle_run(&r->trace, ORACLE_CORRECT, &expected), 0);
+	outcome_by_origin(&r->seen);
+	outcome_by_origin(&expected);
+	if (outcome_differs(&r->seen, &expected, text, sizeof(text)))
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1, %s: %s",
 			(unsigned long)seed, where, text);
 	outcome_free(&expected);
@@ -78,7 +110,8 @@ static inline void same_as_oracle(
 
 /* ---- with conflicts ---- */
 
-static inline struct random_options together(uint64_t seed, uint32_t ports)
+static inline struct random_options options_conflicts(
+	uint64_t seed, uint32_t ports)
 {
 	uint64_t random = ~seed;
 	return (struct random_options){ .seed = seed,
@@ -89,50 +122,47 @@ static inline struct random_options together(uint64_t seed, uint32_t ports)
 		.full = seed % 8 == 0 };
 }
 
-struct effort {
-	uint64_t states, most, unknown, late;
+struct search_statistics {
+	uint64_t states, most, given_up, store_buffer;
 };
 
-/* False: no order explains it. */
-static inline bool race_explained(const struct race *r, enum oracle_fault fault,
-	bool late_stores, struct effort *e, char *text, size_t room)
+static inline bool race_linearizes(const struct race *r, bool store_buffer,
+	struct search_statistics *n, char *text, size_t size)
 {
-	const struct interleave how = {
-		.setup = r->setup, .late_stores = late_stores, .fault = fault
-	};
+	const struct linearize_options options = { .setup = r->setup,
+		.store_buffer = store_buffer };
 	uint64_t states;
-	int x = interleave_explain(&how, &r->seen, &states, text, room);
-	e->states += states;
-	e->most = states > e->most ? states : e->most;
-	e->unknown += x == -E2BIG;
+	int x = linearize(&options, &r->seen, &states, text, size);
+	n->states += states;
+	n->most = states > n->most ? states : n->most;
+	n->given_up += x == -E2BIG;
 	return x == 0 || x == -E2BIG;
 }
 
 /*
- * Threads may see what the processor lets them see: a put that was only a store
- * may be seen after a get of the same port that came later, if that has
- * CAY_FREE_ORDER.
+ * Threads run on processors with store buffers: a put that is a plain store may
+ * become visible after a later get of the same port with CAY_FREE_ORDER.
  */
-static inline void explained(const struct race *r, uint64_t seed,
-	const char *where, bool threads, struct effort *e)
+static inline void assert_linearizes(const struct race *r, uint64_t seed,
+	const char *where, bool threads, struct search_statistics *n)
 {
 	char text[1500];
-	if (race_explained(r, ORACLE_RIGHT, false, e, text, sizeof(text)))
+	if (race_linearizes(r, false, n, text, sizeof(text)))
 		return;
-	e->late++;
-	if (threads &&
-		race_explained(r, ORACLE_RIGHT, true, e, text, sizeof(text)))
+	n->store_buffer++;
+	if (threads && race_linearizes(r, true, n, text, sizeof(text)))
 		return;
 	fail_msg("CAY_SEED=%lu CAY_TRACES=1, %s: %s", (unsigned long)seed,
 		where, text);
 }
 
-static inline void effort_print(const struct effort *e, uint64_t traces)
+static inline void statistics_print(
+	const struct search_statistics *n, uint64_t traces)
 {
-	printf("  %.1f states each, at most %lu; %lu with too many orders, %lu "
-	       "with a late store\n",
-		(double)e->states / (double)traces, (unsigned long)e->most,
-		(unsigned long)e->unknown, (unsigned long)e->late);
+	printf("  %.1f states per trace, at most %lu; %lu searches given up, "
+	       "%lu with a store buffer\n",
+		(double)n->states / (double)traces, (unsigned long)n->most,
+		(unsigned long)n->given_up, (unsigned long)n->store_buffer);
 }
 
 #endif

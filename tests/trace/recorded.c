@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program to be recorded: two processes with a port each. The first one owns
- * a window, the second one reaches it in every way and sends messages of every
- * length; then it is killed, or exits as it was told to. With `threads` four
- * threads of it do the same things again and again, and children that are
- * forked on the way find out that the port is not theirs.
+ * A program to be recorded: two processes with a port each. The first process
+ * owns a window; the second performs every kind of access and sends messages of
+ * every kind, then kills itself or exits. With `threads`, four threads of the
+ * second process repeat accesses and messages, and children that they fork find
+ * that the port is not usable after fork().
  *
  * usage: recorded [exit STATUS | kill | threads | silent]
  */
@@ -33,7 +33,7 @@ static void check(const char *what, long r)
 	exit(99);
 }
 
-/* The next event, which is released; what it says stays. */
+/* Waits for the next event. */
 static struct cay_event event_next(struct cay_port *port)
 {
 	struct cay_event e;
@@ -53,7 +53,7 @@ static struct cay_key key_receive(struct cay_port *port)
 	return key;
 }
 
-/* Until so many completions have come. */
+/* Consumes events until `count` completions have arrived. */
 static void completions_take(struct cay_port *port, int count)
 {
 	while (count) {
@@ -115,7 +115,7 @@ struct shared {
 	struct cay_key key;
 };
 
-static void child_tries(const struct shared *s)
+static void child_is_refused(const struct shared *s)
 {
 	pid_t pid = fork();
 	int status = 0;
@@ -140,7 +140,7 @@ static void *thread_main(void *argument)
 		check("send", cay_send_wait(s->port, s->peer, 30, &i, sizeof(i),
 				      0, CAY_FOREVER));
 		if (i == ROUNDS / 2)
-			child_tries(s);
+			child_is_refused(s);
 	}
 	return NULL;
 }
@@ -178,8 +178,8 @@ static void second(const char *end)
 	check("close", cay_port_close(port));
 }
 
-/* Gives out its key, and takes what comes until the last or the end. */
-static void serve(struct cay_port *port, struct cay_key key)
+/* Sends the key to the peer, then consumes events until it is gone or done. */
+static void window_serve(struct cay_port *port, struct cay_key key)
 {
 	struct cay_peer *peer = NULL;
 	for (;;) {
@@ -213,7 +213,7 @@ static void first(void)
 			CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC,
 			&window));
 	cay_window_key(window, &key);
-	serve(port, key);
+	window_serve(port, key);
 	check("close", cay_window_close(window));
 	cay_free(port, memory);
 	check("close", cay_port_close(port));

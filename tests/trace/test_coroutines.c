@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Origins that race as coroutines on the counting platform, which hand over
- * before every access, in an order that a seed decides.
+ * Origins race as coroutines on the counting platform, which switches before
+ * every access in an order determined by a seed.
  *
- * CAY_TRACES sets how many, CAY_SEED which one is the first.
+ * CAY_TRACES is the number of traces, CAY_SEED the first seed.
  */
 #include "coroutine.h"
 #include "races.h"
 
 #define SWITCHES_MAX 1000000u
 
-struct player {
+struct racing_origin {
 	struct party party;
 	struct race *race;
 	uint32_t port;
 	bool drains;
 };
 
-static void player_run(void *argument)
+static void origin_run(void *argument)
 {
-	struct player *p = argument;
+	struct racing_origin *p = argument;
 	race_origin(p->race, p->port, p->drains);
 }
 
-static void player_yield(void *argument)
+static void origin_yield(void *argument)
 {
 	stage_yield(argument);
 }
 
-static void race_play(struct race *r, uint64_t seed, bool drains)
+static void race_run(struct race *r, uint64_t seed, bool drains)
 {
 	static struct counting counting;
-	struct player player[STAGE_PARTIES_MAX];
+	struct racing_origin origin[STAGE_PARTIES_MAX];
 	struct stage stage;
 	stage_open(&stage, seed);
 	for (uint32_t i = 0; i < r->trace.ports; i++) {
-		player[i].race = r;
-		player[i].port = i;
-		player[i].drains = drains;
-		stage_add(&stage, &player[i].party, player_run, &player[i]);
+		origin[i].race = r;
+		origin[i].port = i;
+		origin[i].drains = drains;
+		stage_add(&stage, &origin[i].party, origin_run, &origin[i]);
 	}
-	counting = (struct counting){ .yield = player_yield,
+	counting = (struct counting){ .yield = origin_yield,
 		.yield_argument = &stage };
 	counting_begin(&counting);
 	stage_play(&stage, SWITCHES_MAX);
@@ -58,14 +58,14 @@ static void without_conflicts(void **state)
 	uint64_t traces = environment("CAY_TRACES", 1000);
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
-		const struct random_options o = apart(i, 2 + i % 3);
+		const struct random_options o = options_apart(i, 2 + i % 3);
 		race_open(&r, &o, &platform_counting);
-		race_play(&r, i, true);
+		race_run(&r, i, true);
 		race_end(&r);
-		same_as_oracle(&r, i, "coroutines");
+		assert_equals_oracle(&r, i, "coroutines");
 		race_free(&r);
 	}
-	speed_print("races apart, coroutines", traces, start);
+	speed_print("races without conflicts, coroutines", traces, start);
 }
 
 static void with_conflicts(void **state)
@@ -73,18 +73,18 @@ static void with_conflicts(void **state)
 	(void)state;
 	uint64_t seed = first_seed(), start = clock_now_ns();
 	uint64_t traces = environment("CAY_TRACES", 3000);
-	struct effort e = { 0 };
+	struct search_statistics n = { 0 };
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
-		const struct random_options o = together(i, 2 + i % 2);
+		const struct random_options o = options_conflicts(i, 2 + i % 2);
 		race_open(&r, &o, &platform_counting);
-		race_play(&r, i, false);
+		race_run(&r, i, false);
 		race_end(&r);
-		explained(&r, i, "coroutines", false, &e);
+		assert_linearizes(&r, i, "coroutines", false, &n);
 		race_free(&r);
 	}
-	speed_print("races together, coroutines", traces, start);
-	effort_print(&e, traces);
+	speed_print("races with conflicts, coroutines", traces, start);
+	statistics_print(&n, traces);
 }
 
 int main(void)

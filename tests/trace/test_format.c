@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file: what is written is read again, what is wrong is complained about
- * with its line, and no damage makes the parser do anything but complain.
+ * The file format: a written trace is parsed back unchanged, an error names its
+ * line, and corrupted input is parsed or rejected, never more.
  *
- * CAY_TRACES sets how many damaged traces, CAY_SEED which one is the first.
+ * CAY_TRACES is the number of corrupted traces, CAY_SEED the first seed.
  */
 #include "trace/merge.h"
 #include "traces.h"
 
 #define TEXT_MAX (1u << 20)
 
-/* The whole file; its length. */
+/* Formats the whole file. Returns its length. */
 static size_t text_write(const struct trace *t, char *to)
 {
 	size_t used = trace_head(t, to, TEXT_MAX);
@@ -34,18 +34,18 @@ static void trace_random(uint64_t seed, struct trace *t)
 	assert_int_equal(random_trace(&options, t), 0);
 }
 
-static void written_and_read(void **state)
+static void parses_what_it_writes(void **state)
 {
 	(void)state;
 	char *text = malloc(TEXT_MAX), *again = malloc(TEXT_MAX);
 	assert_true(text && again);
 	for (uint64_t seed = 1; seed <= 500; seed++) {
 		struct trace t, u;
-		struct trace_complaint c;
+		struct trace_error e;
 		trace_random(seed, &t);
 		t.instruction[t.count - 1].time_ns = seed;
 		size_t length = text_write(&t, text);
-		assert_int_equal(trace_parse(text, length, &u, &c), 0);
+		assert_int_equal(trace_parse(text, length, &u, &e), 0);
 		assert_int_equal(u.count, t.count);
 		assert_int_equal(text_write(&u, again), length);
 		assert_memory_equal(text, again, length);
@@ -61,8 +61,8 @@ static void written_and_read(void **state)
 	free(again);
 }
 
-/* The longest line that an instruction can make. */
-static void longest_line(void **state)
+/* The longest line of an instruction. */
+static void longest_line_fits(void **state)
 {
 	(void)state;
 	struct trace_instruction i = { .kind = TRACE_PUT,
@@ -87,25 +87,25 @@ static void longest_line(void **state)
 	assert_true(trace_line(&i, line) < sizeof(line));
 }
 
-/* ---- complaints ---- */
+/* ---- errors ---- */
 
 #define HEAD "cay-trace 1\nport 0\nport 1\n"
 
-struct wrong {
+struct invalid {
 	const char *text;
 	uint32_t line;
-	const char *says;
+	const char *message;
 };
 
-static const struct wrong wrongs[] = {
+static const struct invalid invalid_texts[] = {
 	{ "", 1, "empty" },
-	{ "cay-trace 1", 1, "no end" },
+	{ "cay-trace 1", 1, "not terminated" },
 	{ "cay-trace 2\n", 1, "first line" },
 	{ "port 0\n", 1, "first line" },
 	{ "cay-trace 1\nport 1\n", 2, "numbered" },
 	{ "cay-trace 1\nport 0\nport 0\n", 3, "numbered" },
-	{ "cay-trace 1\nport 0 bytes\n", 2, "has no 'bytes'" },
-	{ "cay-trace 1\nport 0 words x\n", 2, "has no 'x'" },
+	{ "cay-trace 1\nport 0 bytes\n", 2, "'bytes'" },
+	{ "cay-trace 1\nport 0 words x\n", 2, "'x'" },
 	{ "cay-trace 1\nqueues nq_entries=17\n", 0, "power of two" },
 	{ "cay-trace 1\nqueues nq_entries=8\n", 0, "power of two" },
 	{ "cay-trace 1\nqueues rdr_bytes=1000\n", 0, "power of two" },
@@ -116,18 +116,18 @@ static const struct wrong wrongs[] = {
 	{ HEAD "send 0 1\nport 2\n", 5, "before" },
 	{ HEAD "send 0 1\nqueues\n", 5, "before" },
 	{ HEAD "sent 0 1\n", 4, "'sent'" },
-	{ HEAD "send 0\n", 4, "number of a port" },
+	{ HEAD "send 0\n", 4, "port number" },
 	{ HEAD "send 0 2\n", 4, "'2'" },
 	{ HEAD "send -1 0\n", 4, "'-1'" },
-	{ HEAD "send 0 1 tag\n", 4, "neither" },
+	{ HEAD "send 0 1 tag\n", 4, "NAME=VALUE" },
 	{ HEAD "send 0 1 tag=\n", 4, "'tag='" },
 	{ HEAD "send 0 1 tag=+1\n", 4, "'tag=+1'" },
 	{ HEAD "send 0 1 tag=0x\n", 4, "'tag=0x'" },
 	{ HEAD "send 0 1 tag=0x10000000000000000\n", 4, "tag=" },
 	{ HEAD "send 0 1 tag=18446744073709551616\n", 4, "tag=" },
 	{ HEAD "send 0 1 api_tag=0x100000000\n", 4, "api_tag=" },
-	{ HEAD "send 0 1 tag=1 tag=2\n", 4, "twice: 'tag'" },
-	{ HEAD "send 0 1 window=1\n", 4, "send has no 'window'" },
+	{ HEAD "send 0 1 tag=1 tag=2\n", 4, "repeated field 'tag'" },
+	{ HEAD "send 0 1 window=1\n", 4, "send has no field 'window'" },
 	{ HEAD "send 0 1 flags=\n", 4, "'flags='" },
 	{ HEAD "send 0 1 flags=notify,\n", 4, "flags=" },
 	{ HEAD "send 0 1 flags=notify,notify\n", 4, "flags=" },
@@ -135,68 +135,68 @@ static const struct wrong wrongs[] = {
 	{ HEAD "send 0 1 data=\n", 4, "data=" },
 	{ HEAD "send 0 1 data=0\n", 4, "data=0" },
 	{ HEAD "send 0 1 data=0G\n", 4, "data=0G" },
-	{ HEAD "send 0 1 data=00 bytes=1\n", 4, "all of the bytes" },
-	{ HEAD "send 0 1 data=00 seed=1\n", 4, "all of the bytes" },
+	{ HEAD "send 0 1 data=00 bytes=1\n", 4, "excludes" },
+	{ HEAD "send 0 1 data=00 seed=1\n", 4, "excludes" },
 	{ HEAD "send 0 1 bytes=1073741825\n", 4, "bytes=" },
 	{ HEAD "put 0 1\n", 4, "needs window=" },
 	{ HEAD "put 0 1 window=65536\n", 4, "window=" },
 	{ HEAD "put 0 1 window=0 key=0x1000000000000\n", 4, "key=" },
 	{ HEAD "put_masked 0 1 window=0 enables=256\n", 4, "enables=" },
-	{ HEAD "get 0 1 window=0 bytes=25 to=event\n", 4, "fit into" },
-	{ HEAD "get 0 1 window=0 to=event\n", 4, "fit into" },
+	{ HEAD "get 0 1 window=0 bytes=25 to=event\n", 4, "event holds" },
+	{ HEAD "get 0 1 window=0 to=event\n", 4, "event holds" },
 	{ HEAD "get 0 1 window=0 to=disk\n", 4, "to=disk" },
 	{ HEAD "window 0 window=0 bytes=8\n", 4, "needs rights=" },
-	{ HEAD "window 0 window=64 bytes=8 rights=read\n", 4, "0 to 63" },
-	{ HEAD "window 0 window=0 bytes=0 rights=read\n", 4, "some bytes" },
+	{ HEAD "window 0 window=64 bytes=8 rights=read\n", 4, "0 and 63" },
+	{ HEAD "window 0 window=0 bytes=0 rights=read\n", 4, "empty" },
 	{ HEAD "window 0 window=0 bytes=8 rights=notify_access\n", 4, "right" },
 	{ HEAD "window 0 window=0 bytes=8 rights=read base=0xfffffffffffffffc"
 	       "\n",
-		4, "ends before" },
+		4, "address space" },
 	{ HEAD "window 0 window=0 bytes=1 rights=read data=0001\n", 4,
-		"all of" },
-	{ HEAD "receive_post 0 bytes=0\n", 4, "some bytes" },
+		"exceed" },
+	{ HEAD "receive_post 0 bytes=0\n", 4, "empty" },
 	{ HEAD "receive_mode 0 mode=lost\n", 4, "mode=lost" },
 	{ HEAD "port_close 0\nsend 0 1\n", 5, "closed" },
-	{ HEAD "@ send 0 1\n", 4, "not a time" },
+	{ HEAD "@ send 0 1\n", 4, "invalid time" },
 	{ HEAD "@5\n", 4, "without an instruction" },
-	{ HEAD "send 0 1\r\n", 4, "no text" },
-	{ HEAD "\n# nothing\n  # wrong:\nsend 0 1 x=1\n", 7, "'x'" },
+	{ HEAD "send 0 1\r\n", 4, "control character" },
+	{ HEAD "\n# comment\n  # error:\nsend 0 1 x=1\n", 7, "'x'" },
 };
 
-static void wrong_lines(void **state)
+static void errors_name_their_line(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_COUNT(wrongs); i++) {
-		const struct wrong *w = &wrongs[i];
+	for (size_t i = 0; i < ARRAY_COUNT(invalid_texts); i++) {
+		const struct invalid *w = &invalid_texts[i];
 		struct trace t;
-		struct trace_complaint c = { 0 };
-		int r = trace_parse(w->text, strlen(w->text), &t, &c);
-		if (r != -EINVAL || c.line != w->line ||
-			!strstr(c.text, w->says))
-			fail_msg("'%s': %d, line %u: %s", w->text, r, c.line,
-				c.text);
+		struct trace_error e = { 0 };
+		int r = trace_parse(w->text, strlen(w->text), &t, &e);
+		if (r != -EINVAL || e.line != w->line ||
+			!strstr(e.text, w->message))
+			fail_msg("'%s': %d, line %u: %s", w->text, r, e.line,
+				e.text);
 	}
 }
 
-static void too_many_ports(void **state)
+static void limits_the_number_of_ports(void **state)
 {
 	(void)state;
 	char text[8192] = "cay-trace 1\n";
 	struct trace t;
-	struct trace_complaint c;
+	struct trace_error e;
 	for (int i = 0; i < TRACE_PORTS_MAX; i++)
 		sprintf(text + strlen(text), "port %d\n", i);
-	assert_int_equal(trace_parse(text, strlen(text), &t, &c), 0);
+	assert_int_equal(trace_parse(text, strlen(text), &t, &e), 0);
 	assert_int_equal(t.ports, TRACE_PORTS_MAX);
 	trace_free(&t);
 	sprintf(text + strlen(text), "port %d\n", TRACE_PORTS_MAX);
-	assert_int_equal(trace_parse(text, strlen(text), &t, &c), -EINVAL);
-	assert_int_equal(c.line, TRACE_PORTS_MAX + 2);
+	assert_int_equal(trace_parse(text, strlen(text), &t, &e), -EINVAL);
+	assert_int_equal(e.line, TRACE_PORTS_MAX + 2);
 }
 
 /* ---- regions ---- */
 
-static void shared_memory(void **state)
+static void overlapping_windows_share_a_region(void **state)
 {
 	(void)state;
 	static const char text[] = HEAD
@@ -209,8 +209,8 @@ static void shared_memory(void **state)
 		"window_close 1 window=0\n"
 		"window 1 window=0 bytes=64 rights=read base=0x0fff\n";
 	struct trace t;
-	struct trace_complaint c;
-	assert_int_equal(trace_parse(text, sizeof(text) - 1, &t, &c), 0);
+	struct trace_error e;
+	assert_int_equal(trace_parse(text, sizeof(text) - 1, &t, &e), 0);
 	const struct trace_instruction *i = t.instruction;
 	assert_int_equal(t.regions, 5);
 	assert_int_equal(i[0].region, i[1].region);
@@ -226,9 +226,9 @@ static void shared_memory(void **state)
 	trace_free(&t);
 }
 
-/* ---- damage ---- */
+/* ---- corruption ---- */
 
-static size_t text_damage(char *text, size_t length, uint64_t *random)
+static size_t text_corrupt(char *text, size_t length, uint64_t *random)
 {
 	static const char likely[] = "0123456789abcdefx=,@# \n\tportsend-";
 	size_t at = bytes_random(random) % length;
@@ -250,10 +250,10 @@ static size_t text_damage(char *text, size_t length, uint64_t *random)
 	case 2:
 		text[at] = likely[bytes_random(random) % (sizeof(likely) - 1)];
 		return length;
-	case 3: /* away */
+	case 3: /* removes some characters */
 		memmove(text + at, text + at + some, length - at - some);
 		return length - some;
-	case 4: /* twice */
+	case 4: /* repeats some characters */
 		memmove(text + at + some, text + at, length - at);
 		return length + some;
 	default:
@@ -261,7 +261,7 @@ static size_t text_damage(char *text, size_t length, uint64_t *random)
 	}
 }
 
-/* Whoever gets through is executed, if it is not too large. */
+/* Limits the time and memory of a replay. */
 static bool trace_small(const struct trace *t)
 {
 	uint64_t bytes = 0;
@@ -273,7 +273,7 @@ static bool trace_small(const struct trace *t)
 	       t->queues.nq_entries <= 4096 && t->queues.windows <= 4096;
 }
 
-static void trace_try(const struct trace *t, uint64_t seed)
+static void trace_run(const struct trace *t, uint64_t seed)
 {
 	struct outcome seen, expected;
 	struct replay r;
@@ -283,7 +283,7 @@ static void trace_try(const struct trace *t, uint64_t seed)
 		return;
 	assert_int_equal(replay_run(&r), 0);
 	replay_close(&r);
-	assert_int_equal(oracle_run(t, ORACLE_RIGHT, &expected), 0);
+	assert_int_equal(oracle_run(t, ORACLE_CORRECT, &expected), 0);
 	if (outcome_differs(&seen, &expected, text, sizeof(text)))
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1: %s", (unsigned long)seed,
 			text);
@@ -291,43 +291,43 @@ static void trace_try(const struct trace *t, uint64_t seed)
 	outcome_free(&expected);
 }
 
-static void damaged(void **state)
+static void corrupted_traces_run_or_are_rejected(void **state)
 {
 	(void)state;
 	char *text = malloc(TEXT_MAX + 100);
-	uint64_t seed = first_seed(), start = clock_now_ns(), right = 0;
+	uint64_t seed = first_seed(), start = clock_now_ns(), valid = 0;
 	uint64_t traces = environment("CAY_TRACES", 10000);
 	assert_non_null(text);
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		uint64_t random = i;
 		struct trace t;
-		struct trace_complaint c = { 0 };
+		struct trace_error e = { 0 };
 		trace_random(i % 100, &t);
 		size_t length = text_write(&t, text);
 		trace_free(&t);
 		for (uint64_t n = 1 + random % 3; n; n--)
-			length = text_damage(text, length, &random);
-		/* Of exactly this size, so that a sanitizer sees its end. */
+			length = text_corrupt(text, length, &random);
+		/* Of exactly this size, so that ASan detects an overrun. */
 		char *copy = malloc(length);
 		assert_non_null(copy);
 		memcpy(copy, text, length);
-		int r = trace_parse(copy, length, &t, &c);
+		int r = trace_parse(copy, length, &t, &e);
 		free(copy);
 		if (r == 0) {
-			trace_try(&t, i);
+			trace_run(&t, i);
 			trace_free(&t);
-			right++;
+			valid++;
 		} else {
 			assert_int_equal(r, -EINVAL);
-			assert_true(strlen(c.text) > 0);
+			assert_true(strlen(e.text) > 0);
 		}
 	}
 	free(text);
-	speed_print("damaged traces", traces, start);
-	printf("%lu of them still make sense\n", (unsigned long)right);
+	speed_print("corrupted traces", traces, start);
+	printf("%lu of them are valid\n", (unsigned long)valid);
 }
 
-/* The same for what a recorder writes, and is then merged. */
+/* The file of a recorder. */
 static size_t part_write(const struct trace *t, char *to)
 {
 	size_t used = (size_t)sprintf(to, "cay-trace-part 1\n");
@@ -346,44 +346,44 @@ static size_t part_write(const struct trace *t, char *to)
 	return used;
 }
 
-static void damaged_parts(void **state)
+static void corrupted_parts_are_merged_or_rejected(void **state)
 {
 	(void)state;
 	char *text = malloc(TEXT_MAX + 100);
-	uint64_t seed = first_seed(), right = 0;
+	uint64_t seed = first_seed(), valid = 0;
 	assert_non_null(text);
 	for (uint64_t i = seed; i < seed + 2000; i++) {
 		uint64_t random = i;
 		struct trace t, part, merged;
-		struct trace_complaint c = { 0 };
+		struct trace_error e = { 0 };
 		struct merge_report report;
 		trace_random(i % 100, &t);
 		size_t length = part_write(&t, text);
 		trace_free(&t);
-		length = text_damage(text, length, &random);
-		if (trace_parse_part(text, length, &part, &c) != 0)
+		length = text_corrupt(text, length, &random);
+		if (trace_parse_part(text, length, &part, &e) != 0)
 			continue;
-		int r = merge(&part, 1, &merged, &report, &c);
+		int r = trace_merge(&part, 1, &merged, &report, &e);
 		assert_true(r == 0 || r == -EINVAL || r == -ENODATA);
 		if (r == 0)
 			trace_free(&merged);
 		trace_free(&part);
-		right += r == 0;
+		valid += r == 0;
 	}
 	free(text);
-	assert_true(right > 0);
+	assert_true(valid > 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(written_and_read),
-		cmocka_unit_test(longest_line),
-		cmocka_unit_test(wrong_lines),
-		cmocka_unit_test(too_many_ports),
-		cmocka_unit_test(shared_memory),
-		cmocka_unit_test(damaged),
-		cmocka_unit_test(damaged_parts),
+		cmocka_unit_test(parses_what_it_writes),
+		cmocka_unit_test(longest_line_fits),
+		cmocka_unit_test(errors_name_their_line),
+		cmocka_unit_test(limits_the_number_of_ports),
+		cmocka_unit_test(overlapping_windows_share_a_region),
+		cmocka_unit_test(corrupted_traces_run_or_are_rejected),
+		cmocka_unit_test(corrupted_parts_are_merged_or_rejected),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several processes' lines become one trace. */
+/* Merging the files of several processes into one trace. */
 #include "trace/merge.h"
 #include "traces.h"
 
 #define PART "cay-trace-part 1\n"
 
-/* Merges texts; the result as a text, or the error. */
-static int merged(const char *const *texts, uint32_t count, char *out,
+/* Merges files and formats the result. Returns 0 or the error. */
+static int merge_texts(const char *const *texts, uint32_t count, char *out,
 	size_t room, struct merge_report *report)
 {
 	struct trace part[4], t;
-	struct trace_complaint c;
+	struct trace_error e;
 	char line[TRACE_LINE_MAX];
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(trace_parse_part(texts[i], strlen(texts[i]),
-					 &part[i], &c),
+					 &part[i], &e),
 			0);
-	int r = merge(part, count, &t, report, &c);
+	int r = trace_merge(part, count, &t, report, &e);
 	for (uint32_t i = 0; i < count; i++)
 		trace_free(&part[i]);
 	if (r)
@@ -32,17 +32,18 @@ static int merged(const char *const *texts, uint32_t count, char *out,
 	return 0;
 }
 
-static void merged_is(const char *const *texts, uint32_t count,
+static void assert_merged(const char *const *texts, uint32_t count,
 	uint32_t unknown, const char *expected)
 {
 	char text[4096];
 	struct merge_report report;
-	assert_int_equal(merged(texts, count, text, sizeof(text), &report), 0);
+	assert_int_equal(
+		merge_texts(texts, count, text, sizeof(text), &report), 0);
 	assert_string_equal(text, expected);
-	assert_int_equal(report.unknown, unknown);
+	assert_int_equal(report.unrecorded, unknown);
 }
 
-static void by_time(void **state)
+static void sorts_by_time(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
@@ -57,14 +58,14 @@ static void by_time(void **state)
 		PART "queues nq_entries=32 rdr_bytes=131072 windows=2 "
 		     "posted=8\n"
 		     "@1005 port_open 5 node=0x9\n"
-		     /* written later, begun earlier */
+		     /* recorded later, started earlier */
 		     "@1030 get 5 7 window=2 key=0xabd bytes=8 node=0x9\n"
 		     "@1020 get 5 7 window=2 key=0xabc bytes=8 node=0x9\n"
 		     "@1050 port_close 5 node=0x9\n"
 		     "@1060 send 5 7 node=0x9\n"
 		     "@1070 send 5 7 a torn li",
 	};
-	merged_is(texts, 2, 0,
+	assert_merged(texts, 2, 0,
 		"cay-trace 1\n"
 		"queues nq_entries=64 rdr_bytes=131072 windows=3 posted=8\n"
 		"port 0 words\n"
@@ -78,8 +79,8 @@ static void by_time(void **state)
 		"@50 port_close 1\n");
 }
 
-/* Somebody else gets the number of a port that is gone. */
-static void numbers_come_again(void **state)
+/* A recycled VPID denotes a new port. */
+static void recycled_vpids(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
@@ -90,11 +91,11 @@ static void numbers_come_again(void **state)
 		     "@5 send 1 2 tag=5 node=0x1\n"
 		     "@6 port_open 2 node=0x1\n"
 		     "@7 send 1 2 tag=7 node=0x1\n"
-		     /* another node has numbers of its own */
+		     /* VPIDs of another node */
 		     "@8 port_open 2 node=0x2\n"
 		     "@9 send 2 2 tag=9 node=0x2\n",
 	};
-	merged_is(texts, 1, 0,
+	assert_merged(texts, 1, 0,
 		"cay-trace 1\n"
 		"queues nq_entries=512 rdr_bytes=262144 windows=64 posted=64\n"
 		"port 0\nport 1\nport 2\nport 3\n"
@@ -105,8 +106,8 @@ static void numbers_come_again(void **state)
 		"@8 send 3 3 tag=0x9\n");
 }
 
-/* A target that was not recorded; a window that cay_free() has closed. */
-static void gaps(void **state)
+/* A target that was not recorded; a window that cay_free() closed. */
+static void unrecorded_events(void **state)
 {
 	(void)state;
 	static const char *const texts[] = {
@@ -117,7 +118,7 @@ static void gaps(void **state)
 		     "@4 window 1 window=0 key=0x6 bytes=8 rights=read "
 		     "node=0x1\n",
 	};
-	merged_is(texts, 1, 1,
+	assert_merged(texts, 1, 1,
 		"cay-trace 1\n"
 		"queues nq_entries=512 rdr_bytes=262144 windows=64 posted=64\n"
 		"port 0\nport 1\n"
@@ -127,7 +128,7 @@ static void gaps(void **state)
 		"@3 window 0 window=0 key=0x2 bytes=8 rights=read\n");
 }
 
-static void nothing_or_too_much(void **state)
+static void no_instructions_or_too_many_ports(void **state)
 {
 	(void)state;
 	static const char *const empty[] = { PART, PART "@1 torn" };
@@ -135,22 +136,22 @@ static void nothing_or_too_much(void **state)
 	const char *const many[] = { text };
 	struct merge_report report;
 	struct trace t;
-	struct trace_complaint c;
-	assert_int_equal(
-		merged(empty, 2, unused, sizeof(unused), &report), -ENODATA);
-	assert_int_equal(merge(NULL, 0, &t, &report, &c), -ENODATA);
+	struct trace_error e;
+	assert_int_equal(merge_texts(empty, 2, unused, sizeof(unused), &report),
+		-ENODATA);
+	assert_int_equal(trace_merge(NULL, 0, &t, &report, &e), -ENODATA);
 	assert_non_null(text);
 	strcpy(text, PART);
 	for (int i = 1; i <= TRACE_PORTS_MAX + 1; i++)
 		sprintf(text + strlen(text), "@%d port_open %d node=0x1\n", i,
 			i);
 	assert_int_equal(
-		merged(many, 1, unused, sizeof(unused), &report), -E2BIG);
+		merge_texts(many, 1, unused, sizeof(unused), &report), -E2BIG);
 	free(text);
 }
 
-/* What is no part is no trace, and the other way round. */
-static void kinds_of_files(void **state)
+/* Parts and traces are not interchangeable. */
+static void parts_and_traces_differ(void **state)
 {
 	(void)state;
 	static const char part[] = PART "@1 port_open 1 node=0x1\n";
@@ -158,23 +159,23 @@ static void kinds_of_files(void **state)
 	static const char open[] = "cay-trace 1\nport 0\nport_open 0\n";
 	static const char node[] = "cay-trace 1\nport 0\nsend 0 0 node=0x1\n";
 	struct trace t;
-	struct trace_complaint c;
-	assert_int_equal(trace_parse(part, sizeof(part) - 1, &t, &c), -EINVAL);
+	struct trace_error e;
+	assert_int_equal(trace_parse(part, sizeof(part) - 1, &t, &e), -EINVAL);
 	assert_int_equal(
-		trace_parse_part(trace, sizeof(trace) - 1, &t, &c), -EINVAL);
-	assert_int_equal(trace_parse(open, sizeof(open) - 1, &t, &c), -EINVAL);
-	assert_int_equal(c.line, 3);
-	assert_int_equal(trace_parse(node, sizeof(node) - 1, &t, &c), -EINVAL);
+		trace_parse_part(trace, sizeof(trace) - 1, &t, &e), -EINVAL);
+	assert_int_equal(trace_parse(open, sizeof(open) - 1, &t, &e), -EINVAL);
+	assert_int_equal(e.line, 3);
+	assert_int_equal(trace_parse(node, sizeof(node) - 1, &t, &e), -EINVAL);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_time),
-		cmocka_unit_test(numbers_come_again),
-		cmocka_unit_test(gaps),
-		cmocka_unit_test(nothing_or_too_much),
-		cmocka_unit_test(kinds_of_files),
+		cmocka_unit_test(sorts_by_time),
+		cmocka_unit_test(recycled_vpids),
+		cmocka_unit_test(unrecorded_events),
+		cmocka_unit_test(no_instructions_or_too_many_ports),
+		cmocka_unit_test(parts_and_traces_differ),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

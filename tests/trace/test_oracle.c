@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * That the comparisons can fail: an oracle that is wrong in one thing is found
- * out, and so is an outcome of which one bit is another. And traces whose
- * outcome is written down here by hand, so that device and oracle are not
- * wrong together.
+ * Tests of the comparisons: each fault of the oracle and each corruption of an
+ * outcome is detected. One trace has its outcome written by hand, which detects
+ * errors that device and oracle have in common.
  */
-#include "trace/interleave.h"
+#include "linearize.h"
 #include "traces.h"
 
 #define TRACES 400
@@ -20,9 +19,9 @@ static void trace_make(uint64_t seed, bool race, struct trace *t)
 	assert_int_equal(random_trace(&options, t), 0);
 }
 
-/* ---- an oracle that is wrong ---- */
+/* ---- faults of the oracle ---- */
 
-static uint32_t traces_that_tell(enum oracle_fault fault)
+static uint32_t traces_that_differ(enum oracle_fault fault)
 {
 	uint32_t found = 0;
 	char text[1000];
@@ -30,7 +29,7 @@ static uint32_t traces_that_tell(enum oracle_fault fault)
 		struct trace t;
 		struct outcome seen, expected;
 		trace_make(seed, false, &t);
-		replayed(&t, &platform_real, &seen);
+		replay_all(&t, &platform_real, &seen);
 		assert_int_equal(oracle_run(&t, fault, &expected), 0);
 		found += outcome_differs(&seen, &expected, text, sizeof(text));
 		outcome_free(&seen);
@@ -40,13 +39,13 @@ static uint32_t traces_that_tell(enum oracle_fault fault)
 	return found;
 }
 
-static void every_fault_is_found(void **state)
+static void every_fault_is_detected(void **state)
 {
 	(void)state;
-	assert_int_equal(traces_that_tell(ORACLE_RIGHT), 0);
-	for (int f = ORACLE_RIGHT + 1; f < ORACLE_FAULTS; f++) {
-		uint32_t found = traces_that_tell((enum oracle_fault)f);
-		printf("fault %d: found by %u of %d traces\n", f, found,
+	assert_int_equal(traces_that_differ(ORACLE_CORRECT), 0);
+	for (int f = ORACLE_CORRECT + 1; f < ORACLE_FAULTS; f++) {
+		uint32_t found = traces_that_differ((enum oracle_fault)f);
+		printf("fault %d: detected by %u of %d traces\n", f, found,
 			TRACES);
 		assert_true(found > 0);
 	}
@@ -54,19 +53,18 @@ static void every_fault_is_found(void **state)
 
 /* ---- races ---- */
 
-/* Whether an order explains it, of the racing part issued port by port. */
-static int race_explain(const struct trace *t, const struct outcome *seen,
+static int race_linearize(const struct trace *t, const struct outcome *seen,
 	enum oracle_fault fault)
 {
-	const struct interleave how = { .setup = random_setup(t),
+	const struct linearize_options options = { .setup = setup_length(t),
 		.fault = fault };
 	uint64_t states;
 	char text[1000];
-	return interleave_explain(&how, seen, &states, text, sizeof(text));
+	return linearize(&options, seen, &states, text, sizeof(text));
 }
 
-/* One thread, so that the order is that of the trace, and nobody drains. */
-static void race_one_by_one(const struct trace *t, struct outcome *seen)
+/* One thread executes the trace in order; no port drains before the end. */
+static void race_sequentially(const struct trace *t, struct outcome *seen)
 {
 	struct replay r;
 	assert_int_equal(replay_open(&r, t, &platform_real, seen), 0);
@@ -76,7 +74,7 @@ static void race_one_by_one(const struct trace *t, struct outcome *seen)
 	replay_close(&r);
 }
 
-static void faults_are_found_in_races(void **state)
+static void faults_are_detected_in_races(void **state)
 {
 	(void)state;
 	static const enum oracle_fault faults[] = { ORACLE_SWAP_RESULT,
@@ -87,23 +85,23 @@ static void faults_are_found_in_races(void **state)
 		struct trace t;
 		struct outcome seen;
 		trace_make(seed, true, &t);
-		race_one_by_one(&t, &seen);
-		assert_int_equal(race_explain(&t, &seen, ORACLE_RIGHT), 0);
+		race_sequentially(&t, &seen);
+		assert_int_equal(race_linearize(&t, &seen, ORACLE_CORRECT), 0);
 		for (size_t f = 0; f < ARRAY_COUNT(faults); f++)
 			found[faults[f]] +=
-				race_explain(&t, &seen, faults[f]) == -ENOENT;
+				race_linearize(&t, &seen, faults[f]) == -ENOENT;
 		outcome_free(&seen);
 		trace_free(&t);
 	}
 	for (size_t f = 0; f < ARRAY_COUNT(faults); f++) {
-		printf("fault %d: found by %u of %d races\n", faults[f],
+		printf("fault %d: detected by %u of %d races\n", faults[f],
 			found[faults[f]], TRACES);
 		assert_true(found[faults[f]] > 0);
 	}
 }
 
-/* Changes one thing in what was seen; false if there is nothing to change. */
-static bool outcome_damage(struct outcome *o, uint64_t *random)
+/* Corrupts the outcome. Returns false if there was nothing to corrupt. */
+static bool outcome_corrupt(struct outcome *o, uint64_t *random)
 {
 	const struct trace *t = o->trace;
 	uint32_t port = (uint32_t)(bytes_random(random) % t->ports);
@@ -115,15 +113,15 @@ static bool outcome_damage(struct outcome *o, uint64_t *random)
 		return true;
 	case 1:
 		if (p->count)
-			p->note[n].tag ^= 1ull << 40;
+			p->nqe[n].tag ^= 1ull << 40;
 		return p->count;
 	case 2:
 		if (p->count)
 			p->count--;
-		return p->note;
+		return p->nqe;
 	case 3:
 		if (p->count)
-			p->note[n].command ^= 1u << CAY_COMMAND_ERROR_SHIFT;
+			p->nqe[n].command ^= 1u << CAY_COMMAND_ERROR_SHIFT;
 		return p->count;
 	default:
 		o->result[t->count - 1].result ^= 1;
@@ -131,43 +129,44 @@ static bool outcome_damage(struct outcome *o, uint64_t *random)
 	}
 }
 
-static void damage_is_found(void **state)
+static void corruption_is_detected(void **state)
 {
 	(void)state;
 	uint64_t random = 1;
-	uint32_t damaged = 0;
+	uint32_t corrupted = 0;
 	for (uint64_t seed = 1; seed <= TRACES; seed++) {
 		struct trace t;
 		struct outcome seen, same;
 		char text[1000];
 		trace_make(seed, true, &t);
-		race_one_by_one(&t, &seen);
-		race_one_by_one(&t, &same);
+		race_sequentially(&t, &seen);
+		race_sequentially(&t, &same);
 		assert_false(outcome_differs(&seen, &same, text, 1000));
-		if (outcome_damage(&seen, &random)) {
+		if (outcome_corrupt(&seen, &random)) {
 			assert_true(outcome_differs(&seen, &same, text, 1000));
 			assert_int_equal(
-				race_explain(&t, &seen, ORACLE_RIGHT), -ENOENT);
-			damaged++;
+				race_linearize(&t, &seen, ORACLE_CORRECT),
+				-ENOENT);
+			corrupted++;
 		}
 		outcome_free(&seen);
 		outcome_free(&same);
 		trace_free(&t);
 	}
-	assert_true(damaged > TRACES / 2);
+	assert_true(corrupted > TRACES / 2);
 }
 
 /*
- * Two ports put a word each and get the other's: that neither sees the other's
- * no order explains, unless the gets may come before the puts. Behind a
- * completion they may not.
+ * Store buffering: two ports put a word each and get the other's. That neither
+ * sees the other's word requires that gets overtake puts, which a put with a
+ * completion forbids.
  */
-static void late_stores(void **state)
+static void store_buffering(void **state)
 {
 	(void)state;
 	static const struct {
 		const char *put, *get;
-		int explained;
+		int result;
 	} between[] = { { "", "", -ENOENT }, { "", "flags=free_order", 0 },
 		{ "flags=notify", "flags=free_order", -ENOENT },
 		{ "flags=free_order", "flags=free_order", 0 },
@@ -176,7 +175,7 @@ static void late_stores(void **state)
 		char text[800], why[1000];
 		uint64_t zero = 0, states;
 		struct trace t;
-		struct trace_complaint c;
+		struct trace_error e;
 		struct outcome seen;
 		snprintf(text, sizeof(text),
 			"cay-trace 1\nport 0\nport 1\n"
@@ -187,28 +186,26 @@ static void late_stores(void **state)
 			"get 1 0 window=0 offset=0 bytes=8 %s\n",
 			between[n].put, between[n].put, between[n].get,
 			between[n].get);
-		assert_int_equal(trace_parse(text, strlen(text), &t, &c), 0);
-		race_one_by_one(&t, &seen);
-		struct interleave how = { .setup = 1 };
+		assert_int_equal(trace_parse(text, strlen(text), &t, &e), 0);
+		race_sequentially(&t, &seen);
+		struct linearize_options options = { .setup = 1 };
 		assert_int_equal(
-			interleave_explain(&how, &seen, &states, why, 1000), 0);
-		seen.result[3].got = bytes_digest(&zero, 8);
+			linearize(&options, &seen, &states, why, 1000), 0);
+		seen.result[3].data_digest = bytes_digest(&zero, 8);
 		assert_int_equal(
-			interleave_explain(&how, &seen, &states, why, 1000), 0);
-		seen.result[4].got = bytes_digest(&zero, 8);
-		assert_int_equal(
-			interleave_explain(&how, &seen, &states, why, 1000),
+			linearize(&options, &seen, &states, why, 1000), 0);
+		seen.result[4].data_digest = bytes_digest(&zero, 8);
+		assert_int_equal(linearize(&options, &seen, &states, why, 1000),
 			-ENOENT);
-		how.late_stores = true;
-		assert_int_equal(
-			interleave_explain(&how, &seen, &states, why, 1000),
-			between[n].explained);
+		options.store_buffer = true;
+		assert_int_equal(linearize(&options, &seen, &states, why, 1000),
+			between[n].result);
 		outcome_free(&seen);
 		trace_free(&t);
 	}
 }
 
-/* ---- by hand ---- */
+/* ---- expected outcome written by hand ---- */
 
 static const char by_hand[] =
 	"cay-trace 1\n"
@@ -227,13 +224,13 @@ static const char by_hand[] =
 	"send 0 1 tag=7 api_tag=8 data=616263 flags=notify\n"
 	"send 1 0 tag=9\n";
 
-static void note_expect(const struct outcome *o, uint32_t port, uint32_t n,
-	struct outcome_note expected)
+static void assert_nqe(const struct outcome *o, uint32_t port, uint32_t n,
+	struct outcome_nqe expected)
 {
 	char text[300];
 	assert_true(n < o->port[port].count);
-	outcome_describe(&o->port[port].note[n], text, sizeof(text));
-	if (!outcome_note_same(&o->port[port].note[n], &expected))
+	outcome_describe(&o->port[port].nqe[n], text, sizeof(text));
+	if (!outcome_nqe_equal(&o->port[port].nqe[n], &expected))
 		fail_msg("port %u, notification %u: %s", port, n, text);
 }
 
@@ -246,57 +243,57 @@ static void by_hand_check(const struct outcome *o)
 	const uint64_t first = 0x8800000000000011;
 	assert_memory_equal(o->memory[0], memory, sizeof(memory));
 	assert_int_equal(o->port[0].count, 8);
-	note_expect(o, 0, 0,
-		(struct outcome_note){ .command = 0xf0,
+	assert_nqe(o, 0, 0,
+		(struct outcome_nqe){ .command = 0xf0,
 			.peer = 1,
 			.completed = 0x62,
 			.tag = 1,
 			.word = { 8, 15, 10 } });
-	note_expect(o, 0, 1,
-		(struct outcome_note){ .command = 0xf0,
+	assert_nqe(o, 0, 1,
+		(struct outcome_nqe){ .command = 0xf0,
 			.peer = 1,
 			.completed = 0x73,
 			.tag = 2,
 			.word = { 8, 99, 15 } });
-	note_expect(o, 0, 2,
-		(struct outcome_note){ .command = 0xf0,
+	assert_nqe(o, 0, 2,
+		(struct outcome_nqe){ .command = 0xf0,
 			.peer = 1,
 			.completed = 0x73,
 			.tag = 3,
 			.word = { 8, 99, 99 } });
-	note_expect(o, 0, 3,
-		(struct outcome_note){ .command = 0xf0,
+	assert_nqe(o, 0, 3,
+		(struct outcome_nqe){ .command = 0xf0,
 			.peer = 1,
 			.bytes = 16,
 			.completed = 0x32,
 			.tag = 4,
 			.word = { first, 99, 0 } });
-	note_expect(o, 0, 4,
-		(struct outcome_note){
+	assert_nqe(o, 0, 4,
+		(struct outcome_nqe){
 			.command = 0xf0 | ERROR(CAY_ERROR_CAPABILITY),
 			.peer = 1,
 			.completed = 0x21,
 			.tag = 5,
 			.word = { 1, 0, 3 } });
-	note_expect(o, 0, 5,
-		(struct outcome_note){
+	assert_nqe(o, 0, 5,
+		(struct outcome_nqe){
 			.command = 0xf0 | ERROR(CAY_ERROR_TARGET_BOUNDS),
 			.peer = 1,
 			.completed = 0x29,
 			.tag = 6,
 			.word = { 2, 31, 3 } });
-	note_expect(o, 0, 6,
-		(struct outcome_note){ .command = 0xf0,
+	assert_nqe(o, 0, 6,
+		(struct outcome_nqe){ .command = 0xf0,
 			.peer = 1,
 			.completed = 0x11,
 			.tag = 7,
 			.api_tag = 8,
 			.word = { 3 } });
-	note_expect(o, 0, 7,
-		(struct outcome_note){ .command = 0xf2, .peer = 1, .tag = 9 });
+	assert_nqe(o, 0, 7,
+		(struct outcome_nqe){ .command = 0xf2, .peer = 1, .tag = 9 });
 	assert_int_equal(o->port[1].count, 1);
-	note_expect(o, 1, 0,
-		(struct outcome_note){ .command = 0xf2,
+	assert_nqe(o, 1, 0,
+		(struct outcome_nqe){ .command = 0xf2,
 			.peer = 0,
 			.bytes = 3,
 			.tag = 7,
@@ -304,20 +301,20 @@ static void by_hand_check(const struct outcome *o)
 			.payload = bytes_digest("abc", 3) });
 }
 
-static void by_hand_everywhere(void **state)
+static void outcome_by_hand_on_all_platforms(void **state)
 {
 	(void)state;
 	struct trace t;
-	struct trace_complaint c;
+	struct trace_error e;
 	struct outcome o;
-	assert_int_equal(trace_parse(by_hand, sizeof(by_hand) - 1, &t, &c), 0);
-	replayed(&t, &platform_real, &o);
+	assert_int_equal(trace_parse(by_hand, sizeof(by_hand) - 1, &t, &e), 0);
+	replay_all(&t, &platform_real, &o);
 	by_hand_check(&o);
 	outcome_free(&o);
-	replayed(&t, &platform_counting, &o);
+	replay_all(&t, &platform_counting, &o);
 	by_hand_check(&o);
 	outcome_free(&o);
-	assert_int_equal(oracle_run(&t, ORACLE_RIGHT, &o), 0);
+	assert_int_equal(oracle_run(&t, ORACLE_CORRECT, &o), 0);
 	by_hand_check(&o);
 	outcome_free(&o);
 	trace_free(&t);
@@ -326,11 +323,11 @@ static void by_hand_everywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_hand_everywhere),
-		cmocka_unit_test(every_fault_is_found),
-		cmocka_unit_test(faults_are_found_in_races),
-		cmocka_unit_test(damage_is_found),
-		cmocka_unit_test(late_stores),
+		cmocka_unit_test(outcome_by_hand_on_all_platforms),
+		cmocka_unit_test(every_fault_is_detected),
+		cmocka_unit_test(faults_are_detected_in_races),
+		cmocka_unit_test(corruption_is_detected),
+		cmocka_unit_test(store_buffering),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

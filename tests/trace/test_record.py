@@ -17,12 +17,12 @@ import tempfile
 import unittest
 
 CAY = RECORDED = STATIC = ""
-PATIENCE = 60
+TIMEOUT_S = 60
 
 
 def run(*command, status=0, text=None, **options):
     done = subprocess.run(command, capture_output=True, text=True, input=text,
-                          timeout=PATIENCE, **options)
+                          timeout=TIMEOUT_S, **options)
     if status is not None and done.returncode != status:
         raise AssertionError(f"{command}: {done.returncode}\n{done.stdout}"
                              f"{done.stderr}")
@@ -30,7 +30,7 @@ def run(*command, status=0, text=None, **options):
 
 
 def environment(**more):
-    """Of a program of which the recorder is not the first library."""
+    """The environment of a program in which the recorder is not the first library."""
     options = os.environ.get("ASAN_OPTIONS", "")
     return {**os.environ, "CAY_NODE": f"trace-{os.getpid()}",
             "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0", **more}
@@ -67,7 +67,7 @@ class Trace(unittest.TestCase):
         shown = self.shown()
         self.assertEqual(shown["ports"], 2)
         self.assertEqual(shown["memory_bytes"], 4096)
-        # How often somebody has looked is a matter of time.
+        # The number of polls depends on timing.
         self.assertGreater(shown["instructions"].pop("drain"), 2)
         self.assertEqual(shown["instructions"], {
             "window": 1, "window_close": 1, "window_lock": 1,
@@ -213,7 +213,7 @@ class Trace(unittest.TestCase):
             stderr=subprocess.DEVNULL, text=True)
         self.assertEqual(record.stdout.readline(), "ready\n")
         record.terminate()
-        self.assertEqual(record.wait(PATIENCE), 128 + signal.SIGTERM)
+        self.assertEqual(record.wait(TIMEOUT_S), 128 + signal.SIGTERM)
         record.stdout.close()
         self.assertEqual(self.shown()["ports"], 2)
         self.assertEqual(self.left(), ["trace"])

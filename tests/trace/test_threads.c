@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Origins that race as threads on the real platform.
+ * Origins race as threads on the real platform.
  *
- * CAY_TRACES sets how many, CAY_SEED which one is the first.
+ * CAY_TRACES is the number of traces, CAY_SEED the first seed.
  */
 #include <pthread.h>
 #include <sched.h>
 
 #include "races.h"
 
-/* ---- port 0 in this thread, port 1 in another that stays ---- */
+/* ---- port 0 races in this thread, port 1 in a second one ---- */
 
-struct other {
+struct second {
 	pthread_t thread;
-	struct race *race; /* NULL: no more */
+	struct race *race; /* NULL: exit */
 	bool drains;
-	_Atomic uint32_t begun, ready, done; /* races */
+	_Atomic uint32_t begun, ready, done; /* number of the race */
 };
 
-static struct other other;
+static struct second second;
 
-/* Somebody else may need the core. */
+/* Yields at times: the other thread may need this core. */
 static void spin_until(const _Atomic uint32_t *counter, uint32_t value)
 {
 	for (uint32_t look = 1; atomic_load(counter) != value; look++)
@@ -30,41 +30,41 @@ static void spin_until(const _Atomic uint32_t *counter, uint32_t value)
 			clock_relax();
 }
 
-static void *other_main(void *unused)
+static void *second_main(void *unused)
 {
 	for (uint32_t race = 1;; race++) {
-		spin_until(&other.begun, race);
-		if (!other.race)
+		spin_until(&second.begun, race);
+		if (!second.race)
 			return unused;
-		atomic_store(&other.ready, race);
-		race_origin(other.race, 1, other.drains);
-		atomic_store(&other.done, race);
+		atomic_store(&second.ready, race);
+		race_origin(second.race, 1, second.drains);
+		atomic_store(&second.done, race);
 	}
 }
 
-static void other_open(void)
+static void second_open(void)
 {
-	other = (struct other){ 0 };
+	second = (struct second){ 0 };
 	assert_int_equal(
-		pthread_create(&other.thread, NULL, other_main, NULL), 0);
+		pthread_create(&second.thread, NULL, second_main, NULL), 0);
 }
 
-static void other_close(void)
+static void second_close(void)
 {
-	other.race = NULL;
-	atomic_fetch_add(&other.begun, 1);
-	pthread_join(other.thread, NULL);
+	second.race = NULL;
+	atomic_fetch_add(&second.begun, 1);
+	pthread_join(second.thread, NULL);
 }
 
 static void race_run(struct race *r, bool drains)
 {
-	uint32_t race = atomic_load(&other.begun) + 1;
-	other.race = r;
-	other.drains = drains;
-	atomic_store(&other.begun, race);
-	spin_until(&other.ready, race);
+	uint32_t race = atomic_load(&second.begun) + 1;
+	second.race = r;
+	second.drains = drains;
+	atomic_store(&second.begun, race);
+	spin_until(&second.ready, race);
 	race_origin(r, 0, drains);
-	spin_until(&other.done, race);
+	spin_until(&second.done, race);
 }
 
 static void without_conflicts(void **state)
@@ -72,18 +72,18 @@ static void without_conflicts(void **state)
 	(void)state;
 	uint64_t seed = first_seed(), start = clock_now_ns();
 	uint64_t traces = environment("CAY_TRACES", 1000);
-	other_open();
+	second_open();
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
-		const struct random_options o = apart(i, 2);
+		const struct random_options o = options_apart(i, 2);
 		race_open(&r, &o, &platform_real);
 		race_run(&r, true);
 		race_end(&r);
-		same_as_oracle(&r, i, "threads");
+		assert_equals_oracle(&r, i, "threads");
 		race_free(&r);
 	}
-	other_close();
-	speed_print("races apart, threads", traces, start);
+	second_close();
+	speed_print("races without conflicts, threads", traces, start);
 }
 
 static void with_conflicts(void **state)
@@ -91,25 +91,25 @@ static void with_conflicts(void **state)
 	(void)state;
 	uint64_t seed = first_seed(), start = clock_now_ns();
 	uint64_t traces = environment("CAY_TRACES", 3000);
-	struct effort e = { 0 };
-	other_open();
+	struct search_statistics n = { 0 };
+	second_open();
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
-		const struct random_options o = together(i, 2);
+		const struct random_options o = options_conflicts(i, 2);
 		race_open(&r, &o, &platform_real);
 		race_run(&r, false);
 		race_end(&r);
-		explained(&r, i, "threads", true, &e);
+		assert_linearizes(&r, i, "threads", true, &n);
 		race_free(&r);
 	}
-	other_close();
-	speed_print("races together, threads", traces, start);
-	effort_print(&e, traces);
+	second_close();
+	speed_print("races with conflicts, threads", traces, start);
+	statistics_print(&n, traces);
 }
 
-/* ---- a get does not overtake a put ---- */
+/* ---- store buffering litmus test ---- */
 
-#define WORDS  7000u /* enough that both are under way at a time */
+#define WORDS  7000u /* enough that both threads run at the same time */
 #define ROUNDS 100u
 
 struct litmus {
@@ -124,7 +124,7 @@ struct litmus_side {
 	uint32_t port;
 };
 
-/* Puts a word of its own, then gets that of the other. */
+/* Puts its own word, then gets the word of the other thread. */
 static void litmus_round(const struct litmus_side *s, uint64_t round)
 {
 	struct litmus *l = s->l;
@@ -159,8 +159,8 @@ static uint64_t litmus_missed(const struct litmus *l, uint64_t round)
 	return missed;
 }
 
-/* Whoever comes second sees what the first one has put. */
-static void gets_behind_puts(void **state)
+/* A get does not overtake a put: at least one thread sees the other's word. */
+static void gets_do_not_overtake_puts(void **state)
 {
 	(void)state;
 	static struct litmus l;
@@ -195,7 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_conflicts),
 		cmocka_unit_test(with_conflicts),
-		cmocka_unit_test(gets_behind_puts),
+		cmocka_unit_test(gets_do_not_overtake_puts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of traces share: seeds, and runs that must not fail. */
+/* Common parts of the trace tests: seeds and replays. */
 #ifndef CAY_TESTS_TRACE_TRACES_H
 #define CAY_TESTS_TRACE_TRACES_H
 
@@ -21,10 +21,10 @@
 #include "trace/random.h"
 #include "trace/replay.h"
 
-static inline uint64_t environment(const char *name, uint64_t otherwise)
+static inline uint64_t environment(const char *name, uint64_t fallback)
 {
 	const char *text = getenv(name);
-	return text ? strtoull(text, NULL, 0) : otherwise;
+	return text ? strtoull(text, NULL, 0) : fallback;
 }
 
 static inline uint64_t first_seed(void)
@@ -32,8 +32,8 @@ static inline uint64_t first_seed(void)
 	return environment("CAY_SEED", 1);
 }
 
-/* Runs it on a platform, from beginning to end. */
-static inline void replayed(const struct trace *t,
+/* Executes the whole trace on a platform. */
+static inline void replay_all(const struct trace *t,
 	const struct platform *platform, struct outcome *out)
 {
 	struct replay r;
@@ -42,7 +42,16 @@ static inline void replayed(const struct trace *t,
 	replay_close(&r);
 }
 
-/* "4000 traces in 1.5 s" */
+/* Number of instructions before the first that the device executes. */
+static inline uint32_t setup_length(const struct trace *t)
+{
+	uint32_t n = 0;
+	while (n < t->count && !trace_issues(t->instruction[n].kind))
+		n++;
+	return n;
+}
+
+/* Prints for example "traces: 4000 in 1.50 s, 2667 per second". */
 static inline void speed_print(
 	const char *what, uint64_t count, uint64_t start_ns)
 {

@@ -222,7 +222,7 @@ static int program_run(const struct record_call *c)
 static int part_add(struct record_call *c, const char *name)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
-	struct trace_complaint complaint;
+	struct trace_error complaint;
 	size_t length;
 	if (c->parts == c->room) {
 		uint32_t room = c->room ? 2 * c->room : 16;
@@ -261,7 +261,7 @@ static int parts_load(struct record_call *c)
 	return status;
 }
 
-static int merge_failed(int r, const struct trace_complaint *complaint)
+static int merge_failed(int r, const struct trace_error *complaint)
 {
 	switch (r) {
 	case -ENODATA:
@@ -297,9 +297,9 @@ static int output_write(const struct record_call *c, const struct trace *t)
 static int parts_merge(struct record_call *c)
 {
 	struct trace t;
-	struct trace_complaint complaint;
+	struct trace_error complaint;
 	struct merge_report report;
-	int r = merge(c->part, c->parts, &t, &report, &complaint);
+	int r = trace_merge(c->part, c->parts, &t, &report, &complaint);
 	if (r)
 		return merge_failed(r, &complaint);
 	int status = output_write(c, &t);
@@ -309,11 +309,11 @@ static int parts_merge(struct record_call *c)
 			"%u process%s\n",
 			c->output, t.count, t.ports, c->parts,
 			c->parts == 1 ? "" : "es");
-		if (report.unknown)
+		if (report.unrecorded)
 			fprintf(stderr,
 				"cay " COMMAND ": %u of the ports were not "
 				"recorded, only what was issued to them\n",
-				report.unknown);
+				report.unrecorded);
 	}
 	trace_free(&t);
 	return status;

@@ -48,7 +48,7 @@ struct run {
 	bool done;
 	struct outcome outcome;
 	struct counting counted; /* of the counting platform */
-	uint64_t time_ns, held, refused, notifications;
+	uint64_t time_ns, retried, refused, notifications;
 };
 
 struct replay_call {
@@ -116,7 +116,7 @@ static void run_sum(struct run *run)
 {
 	const struct trace *t = run->outcome.trace;
 	for (uint32_t i = 0; i < t->count; i++) {
-		run->held += run->outcome.result[i].held;
+		run->retried += run->outcome.result[i].retried;
 		run->refused += trace_issues(t->instruction[i].kind) &&
 				run->outcome.result[i].result == 1;
 	}
@@ -130,7 +130,7 @@ static int run_one(struct replay_call *c, enum runner who)
 	int r;
 	if (who == RUN_MODEL) {
 		uint64_t start = clock_now_ns();
-		r = oracle_run(&c->trace, ORACLE_RIGHT, &run->outcome);
+		r = oracle_run(&c->trace, ORACLE_CORRECT, &run->outcome);
 		run->time_ns = clock_now_ns() - start;
 	} else {
 		r = run_device(c,
@@ -186,7 +186,7 @@ static void print_outcome(const struct run *run)
 	printf("\n  %6s %14s %18s\n", "port", "notifications", "digest");
 	for (uint32_t p = 0; p < t->ports; p++)
 		printf("  %6u %14u   %016" PRIx64 "\n", p, o->port[p].count,
-			outcome_notes_digest(o, p));
+			outcome_nqes_digest(o, p));
 	if (t->regions)
 		printf("\n  %6s %6s %12s %18s\n", "memory", "port", "bytes",
 			"digest");
@@ -228,9 +228,9 @@ static void print_all(const struct replay_call *c)
 			continue;
 		first = first ? first : run;
 		printf("%-9s %" PRIu64 " notifications, %" PRIu64
-		       " refused, %" PRIu64 " held; %.3f ms\n",
+		       " refused, %" PRIu64 " retried; %.3f ms\n",
 			runner_names[i], run->notifications, run->refused,
-			run->held, (double)run->time_ns / 1e6);
+			run->retried, (double)run->time_ns / 1e6);
 	}
 	if (first)
 		print_outcome(first);
@@ -250,7 +250,7 @@ static void json_run(struct json *j, const char *name, const struct run *run)
 	json_put_string(j, "platform", name);
 	json_put_number(j, "notifications", run->notifications);
 	json_put_number(j, "refused", run->refused);
-	json_put_number(j, "held", run->held);
+	json_put_number(j, "retried", run->retried);
 	json_put_number(j, "time_ns", run->time_ns);
 	json_key(j, "ports");
 	json_array_begin(j);
@@ -258,7 +258,7 @@ static void json_run(struct json *j, const char *name, const struct run *run)
 		json_object_begin(j);
 		json_put_number(j, "notifications", o->port[p].count);
 		json_key(j, "digest");
-		json_word(j, outcome_notes_digest(o, p));
+		json_word(j, outcome_nqes_digest(o, p));
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -66,7 +66,7 @@ char *trace_read(const char *path, size_t *length)
 
 int trace_load(const char *command, const char *path, struct trace *t)
 {
-	struct trace_complaint c;
+	struct trace_error c;
 	size_t length;
 	char *text = trace_read(path, &length);
 	if (!text)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The search for an order: depth first, over all orders of the parts, with the
- * states that lead nowhere remembered by their digests. See interleave.h.
- */
-#include "trace/interleave_search.h"
+/* The depth-first search over all orders of the steps. See linearize.h. */
+#include "linearize_search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,25 +10,25 @@
 #include "trace/bytes.h"
 
 #define STATES_MAX (1u << 20)
-#define TABLE_LOG2 10 /* of states, to begin with */
-#define STORES_MAX 4  /* that may be late */
+#define TABLE_LOG2 10 /* initial size of the hash set */
+#define STORES_MAX 4  /* in a store buffer */
 
 struct store {
 	uint64_t at, word;
 };
 
-/* Where an origin is, and what it knows. */
-struct place {
-	uint32_t act, part;
-	uint32_t late; /* stores that are not seen yet, oldest first */
+/* Position of an origin, its store buffer, and the words it has loaded. */
+struct position {
+	uint32_t operation, step;
+	uint32_t buffered; /* stores not yet visible, oldest first */
 	struct store store[STORES_MAX];
 	uint64_t loaded[CAY_FAST_PUT_WORDS];
 };
 
-/* A state: `place` by port, the entries claimed by port, and the memory. */
+/* A state: position and claimed NQ entries by port, and the memory. */
 struct state {
-	struct place place[INTERLEAVE_ORIGINS_MAX];
-	uint32_t claimed[INTERLEAVE_ORIGINS_MAX];
+	struct position position[LINEARIZE_ORIGINS_MAX];
+	uint32_t claimed[LINEARIZE_ORIGINS_MAX];
 	unsigned char memory[];
 };
 
@@ -40,14 +37,15 @@ static uint64_t state_digest(const struct search *s, const struct state *x)
 {
 	uint64_t digest = bytes_digest(x->memory, s->bytes);
 	for (uint32_t p = 0; p < s->trace->ports; p++) {
-		const struct place *at = &x->place[p];
-		digest = bytes_mix(digest,
-			(uint64_t)at->act << 32 | at->part << 16 | at->late);
+		const struct position *at = &x->position[p];
+		digest = bytes_mix(digest, (uint64_t)at->operation << 32 |
+						   at->step << 16 |
+						   at->buffered);
 		digest = bytes_mix(digest, x->claimed[p]);
-		for (uint32_t i = 0; i < at->late; i++)
+		for (uint32_t i = 0; i < at->buffered; i++)
 			digest = bytes_mix(bytes_mix(digest, at->store[i].at),
 				at->store[i].word);
-		if (at->part)
+		if (at->step)
 			for (int i = 0; i < CAY_FAST_PUT_WORDS; i++)
 				digest = bytes_mix(digest, at->loaded[i]);
 	}
@@ -62,7 +60,7 @@ static uint64_t *table_find(uint64_t *table, uint64_t size, uint64_t digest)
 	return &table[at];
 }
 
-/* At least half of it stays free. */
+/* Keeps at least half of the table free. */
 static int table_grow(struct search *s)
 {
 	uint64_t size = 2 * s->visited_size;
@@ -80,7 +78,7 @@ static int table_grow(struct search *s)
 	return 0;
 }
 
-/* 0: it is new, and known from now on; -ENOENT: it was known. */
+/* Returns 0 if the state is new, -ENOENT if it was visited before. */
 static int visit(struct search *s, const struct state *x)
 {
 	uint64_t digest = state_digest(s, x);
@@ -94,89 +92,90 @@ static int visit(struct search *s, const struct state *x)
 	return ++s->states > STATES_MAX ? -E2BIG : 0;
 }
 
-/* Its own stores an origin sees at once. */
+/* Loads a word; an origin sees its own buffered stores. */
 static uint64_t word_of(
-	const struct state *x, const struct place *p, uint64_t at)
+	const struct state *x, const struct position *p, uint64_t at)
 {
 	uint64_t word;
 	memcpy(&word, x->memory + at, sizeof(word));
-	for (uint32_t i = 0; i < p->late; i++)
+	for (uint32_t i = 0; i < p->buffered; i++)
 		if (p->store[i].at == at)
 			word = p->store[i].word;
 	return word;
 }
 
-static bool result_fits(
-	struct search *s, const struct act *a, uint64_t word, uint64_t *after)
+static bool result_matches(struct search *s, const struct operation *a,
+	uint64_t word, uint64_t *after)
 {
 	uint64_t result[2];
 	*after = word;
-	oracle_operate(a->i, s->how->fault, after, result);
+	oracle_operate(a->i, s->options->fault, after, result);
 	if (a->i->kind == TRACE_PUT_MASKED)
 		return true;
-	if (a->completes &&
-		(a->end.word[1] != result[0] || a->end.word[2] != result[1]))
+	if (a->completes && (a->completion.word[1] != result[0] ||
+				    a->completion.word[2] != result[1]))
 		return false;
-	return a->i->event ||
-	       a->seen.got == bytes_digest(&result[1], sizeof(result[1]));
+	return a->i->event || a->seen.data_digest == bytes_digest(&result[1],
+							     sizeof(result[1]));
 }
 
-static bool load_fits(
-	const struct act *a, const struct place *p, const unsigned char *bulk)
+static bool load_matches(const struct operation *a, const struct position *p,
+	const unsigned char *bulk)
 {
 	uint64_t bytes = a->i->bytes;
 	const void *from = bulk ? bulk : (const void *)p->loaded;
 	if (!a->i->event)
-		return a->seen.got == bytes_digest(from, bytes);
+		return a->seen.data_digest == bytes_digest(from, bytes);
 	uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
 	memcpy(words, from, bytes);
-	return a->end.bytes == bytes &&
-	       memcmp(words, a->end.word, sizeof(words)) == 0;
+	return a->completion.bytes == bytes &&
+	       memcmp(words, a->completion.word, sizeof(words)) == 0;
 }
 
-static bool part_load(const struct state *x, struct place *p,
-	const struct act *a, const struct part *t)
+static bool step_load(const struct state *x, struct position *p,
+	const struct operation *a, const struct step *t)
 {
 	bool last = t->from + t->bytes == a->i->bytes;
-	if (p->late && !(a->i->flags & CAY_FREE_ORDER))
+	if (p->buffered && !(a->i->flags & CAY_FREE_ORDER))
 		return false;
 	if (t->bytes != 8 || t->at % 8)
-		return load_fits(a, p, x->memory + t->at);
+		return load_matches(a, p, x->memory + t->at);
 	p->loaded[t->from / 8] = word_of(x, p, t->at);
-	return !last || load_fits(a, p, NULL);
+	return !last || load_matches(a, p, NULL);
 }
 
-/* False: what was seen cannot come of it now. */
-static bool part_do(struct search *s, struct state *x, uint32_t port,
-	const struct act *a, const struct part *t)
+/* Returns false if the step cannot have the observed result in this state. */
+static bool step_execute(struct search *s, struct state *x, uint32_t port,
+	const struct operation *a, const struct step *t)
 {
-	struct place *p = &x->place[port];
+	struct position *p = &x->position[port];
 	const unsigned char *data = a->bulk ? a->bulk : a->data;
-	uint32_t room = oracle_room(s->oracle, a->i->peer,
+	uint32_t entries = oracle_free_entries(s->oracle, a->i->peer,
 		a->i->kind == TRACE_SEND ? a->i->flags : 0);
 	uint64_t word;
 	switch (t->kind) {
-	case PART_CLAIM:
-		return p->late == 0 && x->claimed[a->i->peer]++ < room;
-	case PART_FULL:
-		return x->claimed[a->i->peer] >= room;
-	case PART_END:
+	case STEP_CLAIM:
+		return p->buffered == 0 && x->claimed[a->i->peer]++ < entries;
+	case STEP_FULL:
+		return x->claimed[a->i->peer] >= entries;
+	case STEP_COMPLETE:
 		x->claimed[port]++;
-		return p->late == 0;
-	case PART_LOAD:
-		return part_load(x, p, a, t);
-	case PART_STORE:
-		if (s->how->late_stores && t->bytes == 8) {
-			if (p->late == STORES_MAX)
+		return p->buffered == 0;
+	case STEP_LOAD:
+		return step_load(x, p, a, t);
+	case STEP_STORE:
+		if (s->options->store_buffer && t->bytes == 8) {
+			if (p->buffered == STORES_MAX)
 				return false;
 			memcpy(&word, data + t->from, sizeof(word));
-			p->store[p->late++] = (struct store){ t->at, word };
+			p->store[p->buffered++] = (struct store){ t->at, word };
 			return true;
 		}
 		memcpy(x->memory + t->at, data + t->from, t->bytes);
 		return true;
 	default:
-		if (p->late || !result_fits(s, a, word_of(x, p, t->at), &word))
+		if (p->buffered ||
+			!result_matches(s, a, word_of(x, p, t->at), &word))
 			return false;
 		memcpy(x->memory + t->at, &word, sizeof(word));
 		return true;
@@ -185,29 +184,33 @@ static bool part_do(struct search *s, struct state *x, uint32_t port,
 
 static int search(struct search *s, const struct state *x);
 
-/* As `x`, one step of a port further, or its oldest late store. */
+/*
+ * Continues from `x` after the next step of a port or, with `drain`, after its
+ * oldest buffered store has become visible.
+ */
 static int search_from(
-	struct search *s, const struct state *x, uint32_t port, bool late)
+	struct search *s, const struct state *x, uint32_t port, bool drain)
 {
 	size_t size = sizeof(*x) + s->bytes;
 	struct state *next = malloc(size);
 	if (!next)
 		return -ENOMEM;
 	memcpy(next, x, size);
-	struct place *p = &next->place[port];
+	struct position *p = &next->position[port];
 	bool possible = true;
-	if (late) {
+	if (drain) {
 		memcpy(next->memory + p->store[0].at, &p->store[0].word, 8);
-		p->late--;
+		p->buffered--;
 		memmove(&p->store[0], &p->store[1],
-			p->late * sizeof(p->store[0]));
+			p->buffered * sizeof(p->store[0]));
 	} else {
-		const struct act *a = &s->origin[port].act[p->act];
-		possible = a->parts == 0 ||
-			   part_do(s, next, port, a, &a->part[p->part]);
-		if (++p->part >= a->parts) {
-			p->part = 0;
-			p->act++;
+		const struct operation *a =
+			&s->origin[port].operation[p->operation];
+		possible = a->steps == 0 ||
+			   step_execute(s, next, port, a, &a->step[p->step]);
+		if (++p->step >= a->steps) {
+			p->step = 0;
+			p->operation++;
 			memset(p->loaded, 0, sizeof(p->loaded));
 		}
 	}
@@ -216,24 +219,28 @@ static int search_from(
 	return r;
 }
 
-static void note_depth(struct search *s, const struct state *x)
+/* Describes the state that explains most instructions. */
+static void depth_report(struct search *s, const struct state *x)
 {
 	uint32_t done = 0;
 	for (uint32_t p = 0; p < s->trace->ports; p++)
-		done += x->place[p].act;
+		done += x->position[p].operation;
 	if (done < s->deepest)
 		return;
 	s->deepest = done;
-	size_t used = (size_t)snprintf(s->text, s->room,
-		"no order explains more than %u instructions; there:", done);
-	for (uint32_t p = 0; p < s->trace->ports && used < s->room; p++) {
-		char line[TRACE_LINE_MAX] = "the end, or what is in memory";
-		if (x->place[p].act < s->origin[p].count)
-			line[trace_line(s->origin[p].act[x->place[p].act].i,
+	size_t used = (size_t)snprintf(s->text, s->size,
+		"no order explains more than %u instructions; next:", done);
+	for (uint32_t p = 0; p < s->trace->ports && used < s->size; p++) {
+		char line[TRACE_LINE_MAX] = "end, or a difference in memory";
+		if (x->position[p].operation < s->origin[p].count)
+			line[trace_line(s->origin[p]
+						.operation[x->position[p]
+								   .operation]
+						.i,
 				     line) -
 				1] = 0;
 		used += (size_t)snprintf(
-			s->text + used, s->room - used, " [%s]", line);
+			s->text + used, s->size - used, " [%s]", line);
 	}
 }
 
@@ -244,9 +251,10 @@ static int search(struct search *s, const struct state *x)
 	if (r)
 		return r;
 	for (uint32_t p = 0; p < s->trace->ports; p++) {
-		bool more = x->place[p].act < s->origin[p].count;
-		end &= !more && !x->place[p].late;
-		r = x->place[p].late ? search_from(s, x, p, true) : -ENOENT;
+		bool more = x->position[p].operation < s->origin[p].count;
+		end &= !more && !x->position[p].buffered;
+		r = x->position[p].buffered ? search_from(s, x, p, true)
+					    : -ENOENT;
 		if (r == -ENOENT && more)
 			r = search_from(s, x, p, false);
 		if (r != -ENOENT)
@@ -254,7 +262,7 @@ static int search(struct search *s, const struct state *x)
 	}
 	if (end && memcmp(x->memory, s->final, s->bytes) == 0)
 		return 0;
-	note_depth(s, x);
+	depth_report(s, x);
 	return -ENOENT;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Replaying what the device executes: from a public call to an entrance, as
- * port/send.c and port/remote.c choose it.
+ * Replay of the instructions that the device executes: selects the entry point
+ * for a public call as port/send.c and port/remote.c do.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/bytes.h"
-#include "trace/replay_parts.h"
+#include "trace/replay_internal.h"
 
-/* What every entrance is told. */
+/* Arguments common to all entry points. */
 struct issue {
 	struct replay *r;
 	const struct trace_instruction *i;
@@ -49,10 +49,9 @@ static struct target target_of(const struct trace_instruction *i)
 
 /* ---- messages ---- */
 
-/* It stays where it is until its target has taken it. */
-static int send_long(const struct issue *q, const struct packet *p)
+/* By reference: the payload stays in place until the target has read it. */
+static int send_reference(const struct issue *q, const struct packet *p)
 {
-	struct replay_port *port = &q->r->port[q->i->port];
 	unsigned char *copy = malloc(p->length);
 	if (!copy) {
 		q->r->out->failed = true;
@@ -66,7 +65,7 @@ static int send_long(const struct issue *q, const struct packet *p)
 	int r = q->r->platform->send_reference(
 		q->origin, q->op, q->to, p, &source, &index);
 	if (r == 0)
-		port->sent[index].data = copy;
+		q->r->port[q->i->port].reference[index] = copy;
 	else
 		free(copy);
 	return r;
@@ -90,7 +89,7 @@ static int issue_send(const struct issue *q)
 		flags |= CAY_NOTIFY;
 	struct packet p = packet_of(q, (uint16_t)command, flags, &payload);
 	int r = on->send(q->origin, q->op, q->to, &p);
-	return r == -E2BIG ? send_long(q, &p) : r;
+	return r == -E2BIG ? send_reference(q, &p) : r;
 }
 
 /* ---- remote memory ---- */
@@ -121,7 +120,7 @@ static int issue_put_masked(const struct issue *q)
 	return q->r->platform->access(q->origin, q->op, q->to, &p);
 }
 
-/* What has a result is acknowledged by it. */
+/* The result of a get or an atomic is its acknowledgement. */
 static unsigned result_flags(unsigned flags)
 {
 	return flags & CAY_ACK ? (flags & ~(unsigned)CAY_ACK) | CAY_NOTIFY
@@ -162,25 +161,8 @@ static int issue_atomic(const struct issue *q, uint16_t command)
 	return r;
 }
 
-static int issue_kind(const struct issue *q)
-{
-	switch (q->i->kind) {
-	case TRACE_SEND:
-		return issue_send(q);
-	case TRACE_PUT:
-		return issue_put(q);
-	case TRACE_PUT_MASKED:
-		return issue_put_masked(q);
-	case TRACE_GET:
-		return issue_get(q);
-	case TRACE_FETCH_ADD:
-		return issue_atomic(q, CAY_FAA);
-	default:
-		return issue_atomic(q, CAY_CAS);
-	}
-}
-
-int issue(struct replay *r, const struct trace_instruction *i, uint64_t *got)
+int replay_execute(struct replay *r, const struct trace_instruction *i,
+	uint64_t *data_digest)
 {
 	struct workbench_port *from = &r->bench.port[i->port];
 	const struct issue q = { .r = r,
@@ -189,12 +171,28 @@ int issue(struct replay *r, const struct trace_instruction *i, uint64_t *got)
 		.op = from->op,
 		.to = workbench_route(&r->bench, i->port, i->peer),
 		.data = r->port[i->port].data };
-	bool atomic = i->kind == TRACE_FETCH_ADD ||
-		      i->kind == TRACE_COMPARE_SWAP;
+	bool atomic = trace_is_atomic(i->kind);
+	int result;
 	if (i->kind == TRACE_SEND || i->kind == TRACE_PUT)
 		trace_payload(i, q.data);
-	int result = issue_kind(&q);
+	switch (i->kind) {
+	case TRACE_SEND:
+		result = issue_send(&q);
+		break;
+	case TRACE_PUT:
+		result = issue_put(&q);
+		break;
+	case TRACE_PUT_MASKED:
+		result = issue_put_masked(&q);
+		break;
+	case TRACE_GET:
+		result = issue_get(&q);
+		break;
+	default:
+		result = issue_atomic(
+			&q, i->kind == TRACE_FETCH_ADD ? CAY_FAA : CAY_CAS);
+	}
 	if (result == 0 && !i->event && (atomic || i->kind == TRACE_GET))
-		*got = bytes_digest(q.data, atomic ? 8 : i->bytes);
+		*data_digest = bytes_digest(q.data, trace_length(i));
 	return result;
 }
