@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands of the command line: each is a main() of its own. */
+/* Exit statuses, error messages and standard output of all commands. */
 #ifndef CAY_CLI_CLI_H
 #define CAY_CLI_CLI_H
 
-/* Exit statuses: 0 done, 1 failed, 2 wrong usage, 3 a disturbed benchmark. */
 enum cli_status {
 	CLI_OK = 0,
 	CLI_FAILED = 1,
-	CLI_USAGE = 2,
-	CLI_DISTURBED = 3,
+	CLI_USAGE = 2,	   /* wrong usage */
+	CLI_DISTURBED = 3, /* a benchmark was disturbed */
 };
 
-int cli_bench(int argc, char **argv);
-int cli_demo(int argc, char **argv);
-int cli_doctor(int argc, char **argv);
-int cli_explain(int argc, char **argv);
-int cli_node(int argc, char **argv);
-int cli_recv(int argc, char **argv);
-int cli_send(int argc, char **argv);
-int cli_sim(int argc, char **argv);
-int cli_top(int argc, char **argv);
-int cli_trace(int argc, char **argv);
+/* Prints "cay COMMAND: ..." on stderr. Returns CLI_FAILED. */
+__attribute__((format(printf, 2, 3))) int cli_error(
+	const char *command, const char *format, ...);
+
+/* As cli_error(), and points to --help. Returns CLI_USAGE. */
+__attribute__((format(printf, 2, 3))) int cli_usage_error(
+	const char *command, const char *format, ...);
+
+/*
+ * Flushes standard output. Returns the exit status: CLI_OK also after EPIPE,
+ * because a reader such as head(1) may stop early.
+ */
+int cli_output_flush(const char *command);
+
+/* Turns SIGPIPE into an EPIPE error of write(). */
+void cli_ignore_sigpipe(void);
 
 #endif

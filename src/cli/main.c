@@ -1,58 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay: finds the command and hands over. See cay(1). */
+/* cay: runs the command that its first argument names. See cay(1). */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *summary;
-};
+static const struct command root, command_completion_bash;
 
-static const struct command commands[] = {
-	{ "demo", cli_demo, "what it does, in one minute" },
-	{ "send", cli_send, "send messages to a named port" },
-	{ "recv", cli_recv, "open a named port and print what comes" },
-	{ "node", cli_node, "show, serve or fence: the process behind ports" },
-	{ "top", cli_top, "watch ports, queues and threads live" },
-	{ "bench", cli_bench, "measure, against the bare hand-over" },
-	{ "trace", cli_trace, "record, replay and compare what ports do" },
-	{ "sim", cli_sim, "simulate an interconnect: latency and throughput" },
-	{ "explain", cli_explain, "steps and accesses of an instruction" },
-	{ "doctor", cli_doctor, "what this machine allows, and what to do" },
-};
-
-static void usage(FILE *f)
+static int completion_run(const struct command *c, int argc, char **argv)
 {
-	fprintf(f, "usage: cay COMMAND [OPTIONS]\n\n"
-		   "A virtualized user-level network interface.\n\n");
-	for (unsigned i = 0; i < ARRAY_COUNT(commands); i++)
-		fprintf(f, "  %-8s  %s\n", commands[i].name,
-			commands[i].summary);
-	fprintf(f, "\n'cay COMMAND --help' tells more; so does cay(1).\n");
+	int status = command_parse(c, &argc, &argv, NULL);
+	if (status >= 0)
+		return status;
+	command_completion(&root, stdout);
+	return cli_output_flush(c->name);
 }
+
+static const struct command command_completion_bash = {
+	.name = "completion",
+	.summary = "print a completion script for bash",
+	.arguments = "SHELL",
+	.choices = WORDS("bash"),
+	.help = "Prints a script that completes commands, options and their "
+		"values. SHELL is bash. To use it in this shell: "
+		"source <(cay completion bash)",
+	.run = completion_run,
+};
+
+static const struct command root = {
+	.name = "",
+	.help = "A virtualized user-level network interface.",
+	.notes = "'cay --version' prints the version. The manual pages are "
+		 "cay(1), cay-sim(1), cay-top(1) and cay-trace(1).",
+	.subcommands =
+		(const struct command *const[]){
+			&command_demo,
+			&command_send,
+			&command_recv,
+			&command_node,
+			&command_top,
+			&command_bench,
+			&command_trace,
+			&command_sim,
+			&command_explain,
+			&command_doctor,
+			&command_completion_bash,
+			NULL,
+		},
+};
 
 int main(int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL;
-	if (!name) {
-		usage(stderr);
-		return CLI_USAGE;
-	}
-	if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
-		usage(stdout);
-		return CLI_OK;
-	}
-	if (strcmp(name, "--version") == 0) {
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay %s\n", CAY_VERSION);
 		return CLI_OK;
 	}
-	for (unsigned i = 0; i < ARRAY_COUNT(commands); i++)
-		if (strcmp(name, commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
-	fprintf(stderr, "cay: no command '%s'; see 'cay --help'\n", name);
-	return CLI_USAGE;
+	if (argc > 1 && strcmp(argv[1], "help") == 0) {
+		command_help(&root, stdout);
+		return CLI_OK;
+	}
+	return command_run(&root, argc, argv);
 }

@@ -1,151 +1,324 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See options.h. */
+/* Parses command lines by the tables of options.h. */
 #include "cli/options.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <math.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <assert.h>
+#include <getopt.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "node/address.h"
 
-#define SECONDS_MAX 3e10
+#define LONG_VALUE 256 /* getopt_long() returns it plus the row's number */
+#define HELP	   (LONG_VALUE + OPTIONS_MAX)
 
-/* strtoull() takes signs and blanks, which are no numbers here. */
-static bool number_parse(const char *text, char **end, uint64_t *value)
+/* ---- one option ---- */
+
+static bool in_range(const struct option_row *o, double value)
 {
-	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	*value = strtoull(text, end, hex ? 16 : 10);
-	return errno == 0;
+	return value >= o->min && (o->max == 0 || value <= o->max);
 }
 
-bool option_number(const char *text, uint64_t max, uint64_t *value)
+/* Stores the value. Returns false if it is not valid. */
+static bool value_store(const struct option_row *o, const char *text, void *to)
 {
-	char *end;
-	return number_parse(text, &end, value) && *end == 0 && *value <= max;
+	void *at = (char *)to + o->offset;
+	uint64_t number;
+	int choice;
+
+	switch (o->kind) {
+	case OPTION_FLAG:
+		*(bool *)at = true;
+		return true;
+	case OPTION_TEXT:
+		*(const char **)at = text;
+		return true;
+	case OPTION_FILE:
+		*(const char **)at = text;
+		return *text != 0;
+	case OPTION_NODE:
+		*(const char **)at = text;
+		return node_name_valid(text);
+	case OPTION_NUMBER:
+		return option_number(text, UINT64_MAX, at) &&
+		       in_range(o, (double)*(uint64_t *)at);
+	case OPTION_COUNT:
+		if (!option_number(text, UINT32_MAX, &number) ||
+			!in_range(o, (double)number))
+			return false;
+		*(uint32_t *)at = (uint32_t)number;
+		return true;
+	case OPTION_REAL:
+		return option_real(text, at) && in_range(o, *(double *)at);
+	case OPTION_SECONDS:
+		return option_seconds(text, at) &&
+		       in_range(o, (double)*(uint64_t *)at /
+					   (double)CLOCK_NS_PER_S);
+	case OPTION_BYTES:
+		return option_bytes(text, at) &&
+		       in_range(o, (double)*(uint64_t *)at);
+	case OPTION_CHOICE:
+		choice = option_choice(o->choices, text);
+		*(unsigned *)at = (unsigned)choice;
+		return choice >= 0;
+	case OPTION_PARSED:
+		return o->parse(to, text);
+	}
+	return false;
 }
 
-bool option_seconds(const char *text, uint64_t *ns)
+/* The valid values, for the error message. */
+static const char *expected_text(
+	const struct option_row *o, char text[OPTION_LIST_BYTES])
 {
-	char *end;
-	if (!isdigit((unsigned char)*text) && *text != '.')
-		return false;
-	double seconds = strtod(text, &end);
-	if (end == text || *end || !isfinite(seconds) || seconds > SECONDS_MAX)
-		return false;
-	double exact = seconds * (double)CLOCK_NS_PER_S;
-	*ns = exact < (double)UINT64_MAX ? (uint64_t)exact : UINT64_MAX;
-	return true;
+	if (o->expected)
+		return o->expected;
+	if (o->choices)
+		return option_list(o->choices, "", text);
+	if (o->kind == OPTION_NODE)
+		snprintf(text, OPTION_LIST_BYTES, OPTION_NAME_RULE,
+			NODE_NAME_MAX - 1);
+	else if (o->kind == OPTION_FILE)
+		return "a file, or -";
+	else if (o->max > 0)
+		snprintf(text, OPTION_LIST_BYTES, "%.15g to %.15g", o->min,
+			o->max);
+	else if (o->min > 0)
+		snprintf(text, OPTION_LIST_BYTES, "%.15g or more", o->min);
+	else
+		return "a number";
+	return text;
 }
 
-/* The power of two of a unit; -1 for none that is known. */
-static int unit_shift(const char *unit)
+/* ---- the command line ---- */
+
+/* The first of the named options that was given, or NULL. */
+static const char *given_find(const struct command *c, uint64_t given,
+	const char *const *names, const char *except)
 {
-	static const char units[] = "KMGT";
-	if (*unit == 0)
-		return 0;
-	const char *at = strchr(units, toupper((unsigned char)*unit));
-	return at && unit[1] == 0 ? 10 * (int)(at - units + 1) : -1;
+	for (unsigned i = 0; i < c->option_count; i++) {
+		const char *name = c->options[i].name;
+		if (given >> i & 1 && name != except &&
+			option_choice(names, name) >= 0)
+			return name;
+	}
+	return NULL;
 }
 
-bool option_bytes(const char *text, uint64_t *bytes)
+/* The row of what getopt_long() returned, or NULL. */
+static const struct option_row *row_of(const struct command *c, int option)
 {
-	char *end;
-	if (!number_parse(text, &end, bytes))
-		return false;
-	int shift = unit_shift(end);
-	if (shift < 0 || *bytes > UINT64_MAX >> shift)
-		return false;
-	*bytes <<= shift;
-	return true;
+	if (option >= LONG_VALUE && option < HELP)
+		return &c->options[option - LONG_VALUE];
+	for (unsigned i = 0; i < c->option_count; i++)
+		if (c->options[i].letter && c->options[i].letter == option)
+			return &c->options[i];
+	return NULL;
 }
 
-__attribute__((format(printf, 2, 0))) static void complain(
-	const char *command, const char *format, va_list arguments)
+/* Levenshtein distance of two words, of which `b` has at most 31 letters. */
+static unsigned distance(const char *a, const char *b)
 {
-	fprintf(stderr, "cay %s: ", command);
-	vfprintf(stderr, format, arguments);
-	fputc('\n', stderr);
-}
-
-int option_misused(const char *command, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	complain(command, format, arguments);
-	va_end(arguments);
-	fprintf(stderr, "try: cay %s --help\n", command);
-	return CLI_USAGE;
-}
-
-int option_failed(const char *command, const char *format, ...)
-{
-	va_list arguments;
-	va_start(arguments, format);
-	complain(command, format, arguments);
-	va_end(arguments);
-	return CLI_FAILED;
-}
-
-int option_output_end(const char *command)
-{
-	errno = 0;
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return CLI_OK;
-	if (errno == EPIPE)
-		return CLI_OK;
-	return option_failed(command, "standard output: %s",
-		errno ? strerror(errno) : "not all could be written");
-}
-
-int option_help(const char *command, const char *text)
-{
-	fputs(text, stdout);
-	return option_output_end(command);
-}
-
-int option_take_all(
-	const struct option_set *set, int argc, char **argv, void *to)
-{
-	int option, index = 0;
-
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", set->known, &index)) !=
-		-1) {
-		if (option == OPTION_HELP)
-			return option_help(set->command, set->help);
-		if (option == '?') {
-			fprintf(stderr, "try: cay %s --help\n", set->command);
-			return CLI_USAGE;
+	unsigned row[32], length = (unsigned)strlen(b);
+	if (length >= ARRAY_COUNT(row))
+		return UINT32_MAX;
+	for (unsigned j = 0; j <= length; j++)
+		row[j] = j;
+	for (unsigned i = 1; *a; a++, i++) {
+		unsigned diagonal = row[0];
+		row[0] = i;
+		for (unsigned j = 1; j <= length; j++) {
+			unsigned changed = diagonal + (*a != b[j - 1]);
+			diagonal = row[j];
+			row[j] = (unsigned)bits_min(
+				changed, bits_min(row[j], row[j - 1]) + 1);
 		}
-		if (!set->take(to, option, optarg))
-			return option_misused(set->command,
-				"--%s %s: not possible", set->known[index].name,
-				optarg);
+	}
+	return row[length];
+}
+
+/* The candidate that differs from the word by at most two letters, or NULL. */
+static const char *nearest(const char *word, const char *candidate,
+	const char *best, unsigned *least)
+{
+	unsigned d = distance(word, candidate);
+	if (d >= *least || d >= strlen(candidate))
+		return best;
+	*least = d;
+	return candidate;
+}
+
+static int option_unknown(const struct command *c, const char *text)
+{
+	const char *best = NULL, *word = text + strspn(text, "-");
+	unsigned least = 3, matching = 0;
+	if (text[1] != '-')
+		return cli_usage_error(c->name, "unknown option '-%c'", optopt);
+	for (unsigned i = 0; i < c->option_count; i++) {
+		const char *name = c->options[i].name;
+		if (!name)
+			continue;
+		matching += strncmp(name, word, strlen(word)) == 0;
+		best = nearest(word, name, best, &least);
+	}
+	if (matching > 1)
+		return cli_usage_error(
+			c->name, "option '%s' is ambiguous", text);
+	if (best)
+		return cli_usage_error(c->name,
+			"unknown option '%s'; did you mean --%s?", text, best);
+	return cli_usage_error(c->name, "unknown option '%s'", text);
+}
+
+/* Explains why getopt_long() returned '?' or ':'. */
+static int option_refused(const struct command *c, int option, char **argv)
+{
+	const struct option_row *o = row_of(c, optopt);
+	if (option == ':')
+		return cli_usage_error(
+			c->name, "option '--%s' needs a value", o->name);
+	if (optopt >= LONG_VALUE)
+		return cli_usage_error(c->name, "option '--%s' takes no value",
+			o ? o->name : "help");
+	return option_unknown(c, argv[optind - 1]);
+}
+
+/* Checks `excludes` and `needs` of the options that were given. */
+static int combination_check(const struct command *c, uint64_t given)
+{
+	char list[OPTION_LIST_BYTES];
+	for (unsigned i = 0; i < c->option_count; i++) {
+		const struct option_row *o = &c->options[i];
+		if (!(given >> i & 1))
+			continue;
+		const char *other = NULL;
+		if (o->excludes)
+			other = given_find(c, given, o->excludes, o->name);
+		if (other)
+			return cli_usage_error(
+				c->name, "--%s: not with --%s", o->name, other);
+		if (o->needs && !given_find(c, given, o->needs, NULL))
+			return cli_usage_error(c->name, "--%s: needs %s",
+				o->name, option_list(o->needs, "--", list));
 	}
 	return -1;
 }
 
-int option_port_name(const char *command, const char *name)
+/* Checks the number of arguments against "NAME [MESSAGE]", and the first one
+ * against the choices. */
+static int arguments_check(const struct command *c, int argc, char **argv)
 {
-	if (node_name_valid(name))
-		return -1;
-	return option_misused(command,
-		"'%s' cannot be a port's name: letters, digits and ._:@+- , "
-		"at most %d",
-		name, NODE_NAME_MAX - 1);
+	const char *at = c->arguments ? c->arguments : "";
+	char list[OPTION_LIST_BYTES];
+	int i = 0;
+	for (; *at; i++) {
+		size_t span = strcspn(at, " ");
+		if (i >= argc && *at != '[' && c->choices)
+			return cli_usage_error(c->name, "missing %.*s: %s",
+				(int)span, at,
+				option_list(c->choices, "", list));
+		if (i >= argc && *at != '[')
+			return cli_usage_error(
+				c->name, "missing %.*s", (int)span, at);
+		at += span + (at[span] != 0);
+	}
+	if (argc > i && !(c->arguments && strstr(c->arguments, "...")))
+		return cli_usage_error(
+			c->name, "unexpected argument '%s'", argv[i]);
+	if (argc && c->choices && option_choice(c->choices, argv[0]) < 0)
+		return cli_usage_error(c->name, "'%s': must be %s", argv[0],
+			option_list(c->choices, "", list));
+	return -1;
 }
 
-void option_pipe_ignore(void)
+/* Fills in the tables of getopt_long(3). */
+static void known_fill(const struct command *c,
+	struct option known[OPTIONS_MAX + 2], char letters[2 * OPTIONS_MAX + 4])
 {
-	signal(SIGPIPE, SIG_IGN);
+	/* "+": stop at the first argument; ":": tell errors apart. */
+	if (c->arguments && strstr(c->arguments, "..."))
+		*letters++ = '+';
+	*letters++ = ':';
+	*letters++ = 'h';
+	for (unsigned i = 0; i < c->option_count; i++) {
+		const struct option_row *o = &c->options[i];
+		bool value = o->kind != OPTION_FLAG;
+		if (!o->name)
+			continue;
+		*known++ = (struct option){ o->name,
+			value ? required_argument : no_argument, NULL,
+			LONG_VALUE + (int)i };
+		if (o->letter)
+			*letters++ = o->letter;
+		if (o->letter && value)
+			*letters++ = ':';
+	}
+	*known++ = (struct option){ "help", no_argument, NULL, HELP };
+	*known = (struct option){ 0 };
+	*letters = 0;
+}
+
+int command_parse(const struct command *c, int *argc, char ***argv, void *to)
+{
+	struct option known[OPTIONS_MAX + 2];
+	char letters[2 * OPTIONS_MAX + 4], list[OPTION_LIST_BYTES];
+	uint64_t given = 0;
+	int option;
+
+	assert(c->option_count <= OPTIONS_MAX);
+	known_fill(c, known, letters);
+	opterr = 0;
+	/* The first pass takes the early options only. */
+	for (int pass = 0; pass < 2; pass++) {
+		optind = 0;
+		while ((option = getopt_long(
+				*argc, *argv, letters, known, NULL)) != -1) {
+			if (option == HELP || option == 'h') {
+				command_help(c, stdout);
+				return cli_output_flush(c->name);
+			}
+			if (option == '?' || option == ':')
+				return option_refused(c, option, *argv);
+			const struct option_row *o = row_of(c, option);
+			given |= 1ull << (o - c->options);
+			if (o->early == (pass == 0) &&
+				!value_store(o, optarg, to))
+				return cli_usage_error(c->name,
+					"--%s %s: must be %s", o->name, optarg,
+					expected_text(o, list));
+		}
+	}
+	*argc -= optind;
+	*argv += optind;
+	int status = arguments_check(c, *argc, *argv);
+	return status < 0 ? combination_check(c, given) : status;
+}
+
+int command_run(const struct command *c, int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL, *best = NULL;
+	unsigned least = 3;
+	if (!c->subcommands)
+		return c->run(c, argc, argv);
+	if (!name) {
+		command_help(c, stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+		command_help(c, stdout);
+		return cli_output_flush(c->name);
+	}
+	for (unsigned i = 0; c->subcommands[i]; i++) {
+		const char *word = command_word(c->subcommands[i]);
+		if (strcmp(name, word) == 0)
+			return command_run(
+				c->subcommands[i], argc - 1, argv + 1);
+		best = nearest(name, word, best, &least);
+	}
+	if (best)
+		return cli_usage_error(c->name,
+			"no command '%s'; did you mean '%s'?", name, best);
+	return cli_usage_error(c->name, "no command '%s'", name);
 }

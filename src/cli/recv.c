@@ -16,32 +16,12 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/recv.h"
 #include "node/address.h"
 
 #define EVENTS_AT_ONCE 32
 #define LOOK_NS	       CLOCK_NS_PER_S /* between two looks at the node */
-
-static const char recv_help[] =
-	"usage: cay recv [OPTIONS] NAME\n"
-	"\n"
-	"Opens a port with this name and prints the messages that come, each\n"
-	"in a line. Ends when it is interrupted.\n"
-	"\n"
-	"  --count N           end after N messages\n"
-	"  --timeout SECONDS   fail when none has come for so long\n"
-	"  --json              one object per message: kind, tag, api_tag, "
-	"from,\n"
-	"                      length, data, encoding (utf-8, or base64 for\n"
-	"                      anything else); kind \"gone\": a sender is "
-	"gone\n"
-	"  --raw               the payloads and nothing between them\n"
-	"  --node NODE         instead of $CAY_NODE\n"
-	"  --realm REALM       instead of $CAY_REALM\n"
-	"\n"
-	"Exit status: 0 done, 1 failed, timed out, interrupted before N, or a\n"
-	"message was lost with its sender.\n";
 
 /* ---- signals: the first ends it in order, the second at once ---- */
 
@@ -119,7 +99,7 @@ static void senders_left(struct receiver *r)
 static void message_lost(struct receiver *r, const struct cay_event *e)
 {
 	r->lost++;
-	option_failed("recv", "a message of %zu bytes from port %u is lost: %s",
+	cli_error("recv", "a message of %zu bytes from port %u is lost: %s",
 		e->length, e->peer.vpid, cay_error_text((unsigned)e->error));
 }
 
@@ -165,7 +145,7 @@ static bool receive_some(struct receiver *r)
 	struct cay_event events[EVENTS_AT_ONCE];
 	int n = cay_poll(r->port, events, receive_room(r));
 	if (n < 0) {
-		option_failed("recv", "%s", cay_strerror(n));
+		cli_error("recv", "%s", cay_strerror(n));
 		r->end = RECV_FAILED;
 	}
 	for (int i = 0; i < n && !r->end; i++) {
@@ -182,7 +162,7 @@ static void node_check(struct receiver *r)
 {
 	struct cay_stats stats;
 	if (cay_port_stats(r->port, &stats) == 0 && !stats.node_alive) {
-		option_failed("recv", "%s", cay_strerror(-ENOTCONN));
+		cli_error("recv", "%s", cay_strerror(-ENOTCONN));
 		r->end = RECV_FAILED;
 	}
 }
@@ -192,7 +172,7 @@ static void wait_claimed(struct receiver *r)
 {
 	int e = cay_wait(r->port, clock_after_ns(CLOCK_NS_PER_MS));
 	if (e == -ENOTCONN) {
-		option_failed("recv", "%s", cay_strerror(e));
+		cli_error("recv", "%s", cay_strerror(e));
 		r->end = RECV_FAILED;
 	}
 }
@@ -256,7 +236,7 @@ static int receiver_prepare(struct receiver *r)
 	}
 	r->stop_fd = stop_fd;
 	r->flush = r->options->json || isatty(STDOUT_FILENO);
-	return e ? option_failed("recv", "%s", strerror(-e)) : CLI_OK;
+	return e ? cli_error("recv", "%s", strerror(-e)) : CLI_OK;
 }
 
 static int receiver_open(struct receiver *r)
@@ -268,16 +248,16 @@ static int receiver_open(struct receiver *r)
 
 	r->port = cay_port_open(&options);
 	if (!r->port && errno == EEXIST)
-		return option_failed("recv",
+		return cli_error("recv",
 			"another port has the name '%s'; choose another one, "
 			"or see 'cay node status'",
 			o->name);
 	if (!r->port)
-		return option_failed("recv", "no port could be opened: %s",
+		return cli_error("recv", "no port could be opened: %s",
 			cay_strerror(errno));
 	r->fd = cay_port_fd(r->port);
 	if (r->fd < 0)
-		return option_failed("recv", "%s", cay_strerror(r->fd));
+		return cli_error("recv", "%s", cay_strerror(r->fd));
 	return CLI_OK;
 }
 
@@ -298,14 +278,14 @@ static int receiver_status(const struct receiver *r)
 	unsigned long long received = r->received, wanted = o->count;
 
 	if (r->end == RECV_TIMED_OUT && wanted)
-		return option_failed("recv",
+		return cli_error("recv",
 			"timed out after %llu of %llu messages", received,
 			wanted);
 	if (r->end == RECV_TIMED_OUT)
-		return option_failed("recv", "timed out after %llu message%s",
+		return cli_error("recv", "timed out after %llu message%s",
 			received, received == 1 ? "" : "s");
 	if (r->end == RECV_INTERRUPTED && wanted)
-		return option_failed("recv",
+		return cli_error("recv",
 			"interrupted after %llu of %llu messages", received,
 			wanted);
 	return r->end == RECV_FAILED || r->lost ? CLI_FAILED : CLI_OK;
@@ -327,72 +307,49 @@ static int recv_run(const struct recv_options *o)
 	return status;
 }
 
-enum recv_option {
-	OPTION_COUNT = OPTION_HELP + 1,
-	OPTION_TIMEOUT,
-	OPTION_JSON,
-	OPTION_RAW,
-	OPTION_NODE,
-	OPTION_REALM,
-};
-
-static const struct option recv_long_options[] = {
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "count", required_argument, NULL, OPTION_COUNT },
-	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "raw", no_argument, NULL, OPTION_RAW },
-	{ "node", required_argument, NULL, OPTION_NODE },
-	{ "realm", required_argument, NULL, OPTION_REALM },
-	{ 0 },
-};
-
-/* False: the value is not possible. */
-static bool take_value(void *to, int option, const char *value)
-{
-	struct recv_options *o = to;
-
-	switch (option) {
-	case OPTION_COUNT:
-		return option_number(value, UINT64_MAX, &o->count) && o->count;
-	case OPTION_TIMEOUT:
-		return option_seconds(value, &o->timeout_ns);
-	case OPTION_NODE:
-		o->node = value;
-		return node_name_valid(value);
-	case OPTION_REALM:
-		o->realm = value;
-		return node_name_valid(value);
-	case OPTION_JSON:
-		o->json = true;
-		return true;
-	default:
-		o->raw = true;
-		return true;
-	}
-}
-
-static const struct option_set recv_options = {
-	.command = "recv",
-	.help = recv_help,
-	.known = recv_long_options,
-	.take = take_value,
-};
-
-int cli_recv(int argc, char **argv)
+static int recv_command(const struct command *c, int argc, char **argv)
 {
 	struct recv_options o = { .timeout_ns = UINT64_MAX };
-	int status = option_take_all(&recv_options, argc, argv, &o);
+	int status = command_parse(c, &argc, &argv, &o);
 
 	if (status >= 0)
 		return status;
-	if (argc - optind != 1)
-		return option_misused("recv", "one NAME is needed");
-	o.name = argv[optind];
+	o.name = argv[0];
 	if ((status = option_port_name("recv", o.name)) >= 0)
 		return status;
-	if (o.json && o.raw)
-		return option_misused("recv", "--json or --raw, not both");
-	option_pipe_ignore();
+	cli_ignore_sigpipe();
 	return recv_run(&o);
 }
+
+#define OPTIONS_STRUCT struct recv_options
+
+static const struct option_row recv_rows[] = {
+	OPTION_VALUE("count", "N", OPTION_NUMBER, count,
+		"exit after N messages", .min = 1),
+	OPTION_VALUE("timeout", "SECONDS", OPTION_SECONDS, timeout_ns,
+		"fail if no message arrives for this long",
+		.expected = "a number of seconds"),
+	OPTION_SWITCH("json", json,
+		"print one JSON object per message: kind, tag, api_tag, from, "
+		"length, data, encoding (utf-8, or base64 for other data). "
+		"Kind \"gone\": a sender has exited",
+		.excludes = WORDS("raw")),
+	OPTION_SWITCH(
+		"raw", raw, "print the payloads with nothing between them"),
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
+		"name of the node (default $CAY_NODE)"),
+	OPTION_VALUE("realm", "REALM", OPTION_NODE, realm,
+		"name of the realm (default $CAY_REALM)"),
+};
+
+const struct command command_recv = {
+	.name = "recv",
+	.summary = "open a named port and print the messages it receives",
+	.arguments = "NAME",
+	.help = "Opens a port with this name and prints each message it "
+		"receives on a line, until it is interrupted.",
+	.notes = "Exit status: 0 done; 1 failed, timed out, interrupted before "
+		 "N messages, or a message was lost with its sender.",
+	COMMAND_OPTIONS(recv_rows),
+	.run = recv_command,
+};

@@ -11,7 +11,7 @@
 
 #include "base/bits.h"
 #include "base/json.h"
-#include "cli/options.h"
+#include "cli/cli.h"
 #include "cli/recv.h"
 
 /* ---- the stream ---- */
@@ -71,7 +71,7 @@ static void output_failed(struct receiver *r, int error)
 	else
 		r->end = RECV_FAILED;
 	if (r->end == RECV_FAILED)
-		option_failed("recv", "standard output: %s", strerror(error));
+		cli_error("recv", "standard output: %s", strerror(error));
 }
 
 void output_flush(struct receiver *r)

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "cay/cay.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "node/address.h"
 
 #define WAIT_NS_DEFAULT	    (5 * CLOCK_NS_PER_S)
@@ -23,28 +23,10 @@
 #define INPUT_BYTES_AT_ONCE (1u << 20)
 #define EVENTS_AT_ONCE	    32
 
-static const char send_help[] =
-	"usage: cay send [OPTIONS] NAME [MESSAGE]\n"
-	"\n"
-	"Sends MESSAGE to the port with this name, or what comes on standard\n"
-	"input, as one message.\n"
-	"\n"
-	"  --lines          each line of standard input is a message\n"
-	"  --ack            wait until each is stored at the target\n"
-	"  --wait SECONDS   for the name to appear, and for room; default 5\n"
-	"  --tag N          64-bit user tag, decimal or 0x...; default 0\n"
-	"  --api-tag N      32-bit API tag; default 0\n"
-	"  --node NODE      instead of $CAY_NODE\n"
-	"  --realm REALM    instead of $CAY_REALM\n"
-	"\n"
-	"A message of more than 8 KiB stays here until the target has taken\n"
-	"it, so sending one waits for that, as --ack does for all.\n"
-	"\n"
-	"Exit status: 0 everything was accepted (--ack: stored), 1 not.\n";
-
 struct send_options {
 	const char *node, *realm, *name, *message;
-	uint64_t tag, api_tag;
+	uint64_t tag;
+	uint32_t api_tag;
 	uint64_t wait_ns;
 	bool ack, lines;
 };
@@ -66,9 +48,9 @@ static int send_failed(const struct sender *s, const char *why)
 	unsigned long long accepted = s->accepted;
 
 	if (accepted == 0)
-		return option_failed("send", "%s: %s", name, why);
-	return option_failed("send", "%s: %s; %llu message%s been accepted",
-		name, why, accepted, accepted == 1 ? " had" : "s had");
+		return cli_error("send", "%s: %s", name, why);
+	return cli_error("send", "%s: %s; %llu message%s been accepted", name,
+		why, accepted, accepted == 1 ? " had" : "s had");
 }
 
 static int send_refused(const struct sender *s, int error)
@@ -153,9 +135,8 @@ static int message_issue(struct sender *s, const void *data, size_t length)
 	uint64_t nap = NAP_NS_MIN;
 	int r;
 
-	while ((r = cay_send_tagged(s->port, s->peer, o->tag,
-			(uint32_t)o->api_tag, data, length,
-			o->ack ? CAY_ACK : 0)) == -EAGAIN) {
+	while ((r = cay_send_tagged(s->port, s->peer, o->tag, o->api_tag, data,
+			length, o->ack ? CAY_ACK : 0)) == -EAGAIN) {
 		r = room_await(s, &nap, deadline);
 		if (r)
 			break;
@@ -178,7 +159,7 @@ static int message_send(struct sender *s, const void *data, size_t length)
 
 static int input_failed(void)
 {
-	return option_failed("send", "standard input: %s", strerror(errno));
+	return cli_error("send", "standard input: %s", strerror(errno));
 }
 
 static int send_lines(struct sender *s)
@@ -244,11 +225,11 @@ static int peer_find(struct sender *s)
 	if (r == 0)
 		return CLI_OK;
 	if (r == -ENXIO || r == -ETIMEDOUT)
-		return option_failed("send",
+		return cli_error("send",
 			"nobody has the name '%s'; start a receiver first "
 			"('cay recv %s'), or see 'cay node status'",
 			o->name, o->name);
-	return option_failed("send", "%s: %s", o->name, cay_strerror(r));
+	return cli_error("send", "%s: %s", o->name, cay_strerror(r));
 }
 
 static int send_all(struct sender *s)
@@ -271,7 +252,7 @@ static int send_run(const struct send_options *o)
 
 	s.port = cay_port_open(&options);
 	if (!s.port)
-		return option_failed("send", "no port could be opened: %s",
+		return cli_error("send", "no port could be opened: %s",
 			cay_strerror(errno));
 	int status = peer_find(&s);
 	if (status == CLI_OK)
@@ -281,78 +262,53 @@ static int send_run(const struct send_options *o)
 	return status;
 }
 
-enum send_option {
-	OPTION_TAG = OPTION_HELP + 1,
-	OPTION_API_TAG,
-	OPTION_WAIT,
-	OPTION_ACK,
-	OPTION_LINES,
-	OPTION_NODE,
-	OPTION_REALM,
-};
-
-static const struct option send_long_options[] = {
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "tag", required_argument, NULL, OPTION_TAG },
-	{ "api-tag", required_argument, NULL, OPTION_API_TAG },
-	{ "wait", required_argument, NULL, OPTION_WAIT },
-	{ "ack", no_argument, NULL, OPTION_ACK },
-	{ "lines", no_argument, NULL, OPTION_LINES },
-	{ "node", required_argument, NULL, OPTION_NODE },
-	{ "realm", required_argument, NULL, OPTION_REALM },
-	{ 0 },
-};
-
-/* False: the value is not possible. */
-static bool take_value(void *to, int option, const char *value)
-{
-	struct send_options *o = to;
-
-	switch (option) {
-	case OPTION_TAG:
-		return option_number(value, UINT64_MAX, &o->tag);
-	case OPTION_API_TAG:
-		return option_number(value, UINT32_MAX, &o->api_tag);
-	case OPTION_WAIT:
-		return option_seconds(value, &o->wait_ns);
-	case OPTION_NODE:
-		o->node = value;
-		return node_name_valid(value);
-	case OPTION_REALM:
-		o->realm = value;
-		return node_name_valid(value);
-	case OPTION_ACK:
-		o->ack = true;
-		return true;
-	default:
-		o->lines = true;
-		return true;
-	}
-}
-
-static const struct option_set send_options = {
-	.command = "send",
-	.help = send_help,
-	.known = send_long_options,
-	.take = take_value,
-};
-
-int cli_send(int argc, char **argv)
+static int send_command(const struct command *c, int argc, char **argv)
 {
 	struct send_options o = { .wait_ns = WAIT_NS_DEFAULT };
-	int status = option_take_all(&send_options, argc, argv, &o);
+	int status = command_parse(c, &argc, &argv, &o);
 
 	if (status >= 0)
 		return status;
-	if (argc == optind || argc - optind > 2)
-		return option_misused("send",
-			argc == optind ? "a NAME is needed"
-				       : "one MESSAGE is enough; quote it");
-	o.name = argv[optind];
-	o.message = argv[optind + 1]; /* NULL at the end */
+	o.name = argv[0];
+	o.message = argv[1]; /* NULL at the end */
 	if ((status = option_port_name("send", o.name)) >= 0)
 		return status;
 	if (o.lines && o.message)
-		return option_misused("send", "--lines or MESSAGE, not both");
+		return cli_usage_error("send", "--lines or MESSAGE, not both");
 	return send_run(&o);
 }
+
+#define OPTIONS_STRUCT struct send_options
+
+static const struct option_row send_rows[] = {
+	OPTION_SWITCH("lines", lines,
+		"send each line of standard input as a message"),
+	OPTION_SWITCH(
+		"ack", ack, "wait until each message is stored at the target"),
+	OPTION_VALUE("wait", "SECONDS", OPTION_SECONDS, wait_ns,
+		"how long to wait for the name to appear, and for space in the "
+		"target's queue (default 5)",
+		.expected = "a number of seconds"),
+	OPTION_VALUE("tag", "N", OPTION_NUMBER, tag,
+		"64-bit user tag, decimal or 0x... (default 0)"),
+	OPTION_VALUE("api-tag", "N", OPTION_COUNT, api_tag,
+		"32-bit API tag (default 0)", .expected = "0 to 4294967295"),
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
+		"name of the node (default $CAY_NODE)"),
+	OPTION_VALUE("realm", "REALM", OPTION_NODE, realm,
+		"name of the realm (default $CAY_REALM)"),
+};
+
+const struct command command_send = {
+	.name = "send",
+	.summary = "send messages to a named port",
+	.arguments = "NAME [MESSAGE]",
+	.help = "Sends MESSAGE, or standard input as one message, to the port "
+		"with this name.",
+	.notes = "A message of more than 8 KiB is sent by reference: sending "
+		 "it waits until the target has read it, as --ack does for "
+		 "every message.\n\nExit status: 0 all messages were accepted "
+		 "(with --ack: stored), 1 failed.",
+	COMMAND_OPTIONS(send_rows),
+	.run = send_command,
+};

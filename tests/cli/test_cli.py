@@ -15,6 +15,7 @@ import json
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -454,7 +455,8 @@ class Usage(CliTest):
         ["doctor", "--help"], ["node", "--help"],
         ["node", "status", "--help"], ["node", "serve", "--help"],
         ["node", "fence", "--help"], ["node", "list", "--help"],
-        ["top", "--help"]]
+        ["top", "--help"], ["send", "-h"], ["trace", "-h"],
+        ["completion", "--help"]]
 
     WRONG = [
         [], ["nonsense"], ["send"], ["send", "a", "b", "c"],
@@ -475,7 +477,7 @@ class Usage(CliTest):
         ["top", "-n", "many"], ["top", "-n", "-1"], ["top", "-d", "0"],
         ["top", "-d", "-1"], ["top", "-d", "nan"], ["top", "-d", "soon"],
         ["top", "--node", "a/b"], ["top", "--node", ""], ["demo", "now"],
-        ["demo", "--now"]]
+        ["demo", "--now"], ["completion"], ["completion", "tcsh"]]
 
     def test_help(self):
         for arguments in self.COMMANDS:
@@ -497,6 +499,30 @@ class Usage(CliTest):
                 self.assertEqual(result.returncode, 2, result)
                 self.assertEqual(result.stdout, b"")
                 self.assertNotEqual(result.stderr, b"")
+
+
+    def complete(self, *words):
+        script = self.run_cay("completion", "bash").stdout.decode()
+        script += f"""
+            COMP_WORDS=({shlex.join(words)})
+            COMP_CWORD={len(words) - 1}
+            compopt() {{ :; }}
+            _cay
+            printf '%s\\n' "${{COMPREPLY[@]}}" """
+        result = subprocess.run(["bash", "-c", script], capture_output=True,
+                                text=True, timeout=PATIENCE)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout.split()
+
+    def test_completion(self):
+        self.assertEqual(self.complete("cay", "s"), ["send", "sim"])
+        self.assertEqual(self.complete("cay", "node", "f"), ["fence"])
+        self.assertEqual(self.complete("cay", "node", "serve", "--b"),
+                         ["--background"])
+        self.assertEqual(self.complete("cay", "sim", "t"), ["torus"])
+        self.assertEqual(self.complete("cay", "sim", "torus", "--router", ""),
+                         ["extoll", "atoll", "iq4"])
+        self.assertEqual(self.complete("cay", "sim", "torus", "--csv", ""), [])
 
 
 class Node(CliTest):

@@ -744,9 +744,9 @@ class Files(SimTest):
 
 class Usage(SimTest):
     WRONG = [
-        ([], "which topology?"),
+        ([], "missing TOPOLOGY: torus, mesh"),
         (["cube"], "'cube': must be torus"),
-        (["torus", "mesh"], "only one topology"),
+        (["torus", "mesh"], "unexpected argument 'mesh'"),
         (["torus", "--dims", "8x"], "must be sizes"),
         (["torus", "--dims", "8x8x8x8"], "must be sizes"),
         (["torus", "--dims", "8x1"], "--dims 8x1: each must be 2 or more"),
@@ -806,7 +806,8 @@ class Usage(SimTest):
          "there are 16 nodes"),
         (["torus", "--route", "0"], "FROM:TO"),
         (["torus", "--route", "0:512"], "last node is 511"),
-        (["torus", "--loads", "0.1", "--check"], "one of them"),
+        (["torus", "--loads", "0.1", "--check"],
+         "--loads: not with --check"),
         (["torus", "--load", "0.1", "--saturation"],
          "--load: not with --saturation"),
         (["torus", "--load", "0.1", "--trace", "x"],
@@ -825,7 +826,8 @@ class Usage(SimTest):
          "--max-cycles: not with --barriers"),
         (["torus", "--links", "--csv", "-"], "--links: not with --csv -"),
         (["torus", "--svg", "a.svg"], "needs --loads"),
-        (["torus", "--loads", "0.1", "--heat", "a"], "only with one"),
+        (["torus", "--loads", "0.1", "--heat", "a"],
+         "--heat: not with --loads"),
         (["torus", "--packets", "5"], "needs --timeline"),
         (["torus", "--json", "--csv", "-"], "standard output"),
         (["torus", "--heat", "-", "--csv", "-"], "standard output"),
@@ -835,6 +837,10 @@ class Usage(SimTest):
         (["graph", "--graph", "x", "--routing", "dimension-order"],
          "up-down"),
         (["torus", "--nonsense"], "'--nonsense'"),
+        (["torus", "--sed", "1"], "did you mean --seed?"),
+        (["torus", "--lo", "1"], "ambiguous"),
+        (["torus", "--json=1"], "takes no value"),
+        (["torus", "-x"], "'-x'"),
         (["torus", "--load"], "'--load'"),
     ]
 

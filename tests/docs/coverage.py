@@ -24,7 +24,7 @@ COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
             ["node", "list"], ["node", "fence"], ["node", "serve"], ["top"],
             ["bench"], ["trace"], ["trace", "record"], ["trace", "replay"],
             ["trace", "show"], ["trace", "random"], ["sim"], ["explain"],
-            ["doctor"]]
+            ["doctor"], ["completion"]]
 STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
               "cay_event": "cay_poll.3", "cay_answer": "cay_raw.3",
               "cay_key": "cay_window.3",

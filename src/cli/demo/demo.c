@@ -3,7 +3,6 @@
 #include "cli/demo/demo.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,22 +10,8 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/node/client.h"
-#include "cli/options.h"
-
-static const char demo_help[] =
-	"usage: cay demo\n"
-	"\n"
-	"Shows what the interface does, between processes that it starts: "
-	"every\n"
-	"kind of message with its request and its notification, remote "
-	"memory,\n"
-	"what the others see when a process is killed, and how long messages\n"
-	"take. It checks what it shows, has a node of its own and leaves "
-	"nothing\n"
-	"behind.\n"
-	"\n"
-	"Exit status: 0 everything was as shown, 1 not.\n";
 
 /* ---- before the first scene and after the last ---- */
 
@@ -121,21 +106,24 @@ static int (*const scenes[])(struct demo *) = {
 static int demo_end(const struct demo *d)
 {
 	if (d->wrong)
-		return option_failed("demo",
+		return cli_error("demo",
 			"%u of %u checks went wrong; 'cay doctor' may know why",
 			d->wrong, d->checks);
 	printf("\nAll %u checks were right. Next: 'cay recv NAME' here and "
 	       "'cay send NAME' there.\n",
 		d->checks);
-	return option_output_end("demo");
+	return cli_output_flush("demo");
 }
 
-static int demo_run(void)
+static int demo_run(const struct command *c, int argc, char **argv)
 {
 	struct demo d = { .target_socket = -1 };
+	int status = command_parse(c, &argc, &argv, NULL);
+	if (status >= 0)
+		return status;
 	int r = demo_name_node(&d);
 	if (r)
-		return option_failed("demo", "%s", cay_strerror(r));
+		return cli_error("demo", "%s", cay_strerror(r));
 	show_begin(&d);
 	r = demo_open(&d);
 	for (unsigned i = 0; r == 0 && i < ARRAY_COUNT(scenes); i++)
@@ -145,18 +133,14 @@ static int demo_run(void)
 	return demo_end(&d);
 }
 
-static const struct option demo_options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+const struct command command_demo = {
+	.name = "demo",
+	.summary = "a one-minute tour of the interface",
+	.help = "Shows the interface between processes that it starts: every "
+		"kind of message with its request and its notification, remote "
+		"memory, the death of a process as its peers see it, and the "
+		"latency of messages. It checks everything it shows, runs a "
+		"node of its own and leaves nothing behind.",
+	.notes = "Exit status: 0 all checks passed, 1 at least one failed.",
+	.run = demo_run,
 };
-
-int cli_demo(int argc, char **argv)
-{
-	optind = 1;
-	int option = getopt_long(argc, argv, "", demo_options, NULL);
-	if (option == 'h')
-		return option_help("demo", demo_help);
-	if (option != -1 || optind < argc)
-		return option_misused("demo", "there is nothing to choose");
-	return demo_run();
-}

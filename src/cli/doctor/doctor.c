@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cay doctor: what this machine allows, and what to do about the rest. */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/bits.h"
 #include "base/json.h"
 #include "cli/cli.h"
+#include "cli/commands.h"
 #include "cli/doctor/probe.h"
-
-static const char doctor_usage[] =
-	"usage: cay doctor [--json]\n"
-	"\n"
-	"Tries out, one by one, what Cay needs of this machine and what makes\n"
-	"it faster, as this user and in this container.\n"
-	"\n"
-	"  ok        it works\n"
-	"  warn      Cay works without it, with the drawback that is named\n"
-	"  missing   Cay does not work without it\n"
-	"\n"
-	"  --json    one JSON object instead of a table\n"
-	"\n"
-	"Exit status: 0 if nothing is missing, 1 if something is.\n";
 
 static const char *const state_names[] = {
 	[PROBE_OK] = "ok",
@@ -98,26 +85,35 @@ static int doctor_json(void)
 	return json_close(&j) == 0 && well ? CLI_OK : CLI_FAILED;
 }
 
-int cli_doctor(int argc, char **argv)
+struct doctor_options {
+	bool json;
+};
+
+static int doctor_run(const struct command *c, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	bool json = false;
-	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-		if (c == 'h') {
-			fputs(doctor_usage, stdout);
-			return CLI_OK;
-		}
-		json = json || c == 'j';
-		if (c != 'j')
-			goto err_usage;
-	}
-	if (optind == argc)
-		return json ? doctor_json() : doctor_print();
-err_usage:
-	fputs(doctor_usage, stderr);
-	return CLI_USAGE;
+	struct doctor_options o = { 0 };
+	int status = command_parse(c, &argc, &argv, &o);
+	if (status >= 0)
+		return status;
+	return o.json ? doctor_json() : doctor_print();
 }
+
+#define OPTIONS_STRUCT struct doctor_options
+
+static const struct option_row doctor_rows[] = {
+	OPTION_SWITCH("json", json, "print a JSON object instead of a table"),
+	OPTION_TERM("ok", "it works", .group = "Results"),
+	OPTION_TERM("warn",
+		"Cay works without it, with the drawback that is named"),
+	OPTION_TERM("missing", "Cay does not work without it"),
+};
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "check what this machine supports, and how to fix the rest",
+	.help = "Tests everything that Cay needs of this machine, and what "
+		"makes it faster, as this user and in this container.",
+	.notes = "Exit status: 0 nothing is missing, 1 something is.",
+	COMMAND_OPTIONS(doctor_rows),
+	.run = doctor_run,
+};

@@ -3,112 +3,34 @@
 #include "cli/explain/explain.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "cay/error.h"
 #include "cli/cli.h"
-
-static const char explain_usage[] =
-	"usage: cay explain [INSTRUCTION] [--bytes N] [--json | --table]\n"
-	"\n"
-	"Runs an instruction on a device without processes, whose every\n"
-	"access to shared memory is counted, and prints its steps. Then asks\n"
-	"for it wrongly in every way, and prints what it can end in.\n"
-	"\n"
-	"  fast_send    up to 40 bytes, in the notification (the default)\n"
-	"  send         up to 8192 bytes, through the receive data region\n"
-	"  reference    a long message, which stays where it is\n"
-	"  completion   a send that asks to be told of its completion\n"
-	"  posted       a message into a posted buffer\n"
-	"  fast_put     up to 24 bytes into a window, in the work request\n"
-	"  put, get     bytes into and out of a window\n"
-	"  masked_put   some bytes of a word\n"
-	"  fast_get     up to 24 bytes out of a window, in the completion\n"
-	"  faa, cas     fetch-and-add, compare-and-swap: end in a completion\n"
-	"  faa_into     the same, but the result goes to memory\n"
-	"  emulated     a faa on memory that only its owner can reach\n"
-	"  all          each of them\n"
-	"\n"
-	"  --bytes N    length of the message; not with all\n"
-	"  --json       one JSON object instead of tables\n"
-	"  --table      one row each, as in docs/instructions.md\n"
-	"\n"
-	"Kinds: W and R are the target's write and read word, 'op record' is\n"
-	"the issuing thread's own line. 'lines' counts 64-byte lines that the\n"
-	"step is the first to write.\n";
+#include "cli/commands.h"
 
 struct options {
 	const char *instruction;
-	uint64_t bytes;
-	bool bytes_given, json, table;
+	uint64_t bytes; /* UINT64_MAX: the instruction's default */
+	bool json, table;
 };
-
-static bool bytes_parse(const char *text, uint64_t *bytes)
-{
-	char *end;
-	errno = 0;
-	*bytes = strtoull(text, &end, 0);
-	return errno == 0 && end != text && *end == 0 && *text != '-';
-}
-
-/* -1: go on; else the exit status. */
-static int options_parse(int argc, char **argv, struct options *o)
-{
-	static const struct option longs[] = {
-		{ "bytes", required_argument, NULL, 'b' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "table", no_argument, NULL, 't' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-		if (c == 'h') {
-			fputs(explain_usage, stdout);
-			return CLI_OK;
-		}
-		if (c == 'j')
-			o->json = true;
-		else if (c == 't')
-			o->table = true;
-		else if (c == 'b' && bytes_parse(optarg, &o->bytes))
-			o->bytes_given = true;
-		else
-			goto err_usage;
-	}
-	if (optind < argc)
-		o->instruction = argv[optind++];
-	else
-		o->instruction = o->table ? "all" : "fast_send";
-	if (optind == argc && !(o->json && o->table) &&
-		!(o->bytes_given && strcmp(o->instruction, "all") == 0))
-		return -1;
-err_usage:
-	fputs(explain_usage, stderr);
-	return CLI_USAGE;
-}
 
 static int explain_one(const struct explain_instruction *i,
 	const struct options *o, struct json *j)
 {
 	static struct explanation e;
-	uint64_t bytes = o->bytes_given ? o->bytes : i->bytes_default;
-	if (bytes < i->bytes_min || bytes > i->bytes_max) {
-		fprintf(stderr,
-			"cay explain: %s takes %" PRIu64 " to %" PRIu64
-			" bytes\n",
+	uint64_t bytes = o->bytes == UINT64_MAX ? i->bytes_default : o->bytes;
+	if (bytes < i->bytes_min || bytes > i->bytes_max)
+		return cli_usage_error("explain",
+			"--bytes: %s takes %" PRIu64 " to %" PRIu64 " bytes",
 			i->name, i->bytes_min, i->bytes_max);
-		return CLI_USAGE;
-	}
 	int r = explain_run(i, bytes, &e);
-	if (r) {
-		fprintf(stderr, "cay explain: %s: %s\n", i->name,
-			cay_strerror(r));
-		return CLI_FAILED;
-	}
+	if (r)
+		return cli_error("explain", "%s: %s", i->name, cay_strerror(r));
 	if (o->json)
 		json_explanation(j, &e);
 	else if (o->table)
@@ -132,11 +54,7 @@ static int explain_selected(const struct options *o, struct json *j)
 		if (status)
 			return status;
 	}
-	if (!begun)
-		fprintf(stderr,
-			"cay explain: no instruction '%s'; see --help\n",
-			o->instruction);
-	return begun ? CLI_OK : CLI_USAGE;
+	return CLI_OK;
 }
 
 static int explain_text(const struct options *o)
@@ -150,13 +68,16 @@ static int explain_text(const struct options *o)
 	return status;
 }
 
-int cli_explain(int argc, char **argv)
+static int explain_command(const struct command *c, int argc, char **argv)
 {
-	struct options o = { 0 };
+	struct options o = { .bytes = UINT64_MAX };
 	struct json j;
-	int status = options_parse(argc, argv, &o);
+	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
 		return status;
+	o.instruction = argc ? argv[0] : o.table ? "all" : "fast_send";
+	if (o.bytes != UINT64_MAX && strcmp(o.instruction, "all") == 0)
+		return cli_usage_error("explain", "--bytes: not with all");
 	if (!o.json) {
 		status = explain_text(&o);
 		return fflush(stdout) ? CLI_FAILED : status;
@@ -170,3 +91,53 @@ int cli_explain(int argc, char **argv)
 	json_object_end(&j);
 	return json_close(&j) ? CLI_FAILED : status;
 }
+
+#define OPTIONS_STRUCT struct options
+
+static const struct option_row explain_rows[] = {
+	OPTION_TERM("fast_send",
+		"up to 40 bytes, in the notification (the default)",
+		.group = "Instructions"),
+	OPTION_TERM(
+		"send", "up to 8192 bytes, through the receive data region"),
+	OPTION_TERM("reference", "a long message, sent by reference"),
+	OPTION_TERM("completion", "a send that requests a completion"),
+	OPTION_TERM("posted", "a message into a posted receive"),
+	OPTION_TERM("fast_put",
+		"up to 24 bytes into a window, in the work request"),
+	OPTION_TERM("put, get", "bytes into and out of a window"),
+	OPTION_TERM("masked_put", "some bytes of a word"),
+	OPTION_TERM("fast_get",
+		"up to 24 bytes out of a window, in the completion"),
+	OPTION_TERM("faa, cas", "fetch-and-add and compare-and-swap, with the "
+				"result in the completion"),
+	OPTION_TERM("faa_into", "fetch-and-add with the result in memory"),
+	OPTION_TERM("emulated",
+		"fetch-and-add on memory that only its owner can reach"),
+	OPTION_TERM("all", "all of them"),
+	OPTION_VALUE("bytes", "N", OPTION_NUMBER, bytes,
+		"length of the message; not with all", .group = "Options"),
+	OPTION_SWITCH("json", json, "print a JSON object instead of tables",
+		.excludes = WORDS("table")),
+	OPTION_SWITCH("table", table,
+		"print one row each, as in docs/instructions.md"),
+	OPTION_TERM("W, R", "the target's write and read word",
+		.group = "Kinds of accesses"),
+	OPTION_TERM("op record", "the issuing thread's own record"),
+	OPTION_TERM(
+		"lines", "64-byte lines that the step is the first to write"),
+};
+
+const struct command command_explain = {
+	.name = "explain",
+	.summary = "show the steps and memory accesses of an instruction",
+	.arguments = "[INSTRUCTION]",
+	.choices = WORDS("fast_send", "send", "reference", "completion",
+		"posted", "fast_put", "put", "get", "masked_put", "fast_get",
+		"faa", "cas", "faa_into", "emulated", "all"),
+	.help = "Runs an instruction on a device without processes that counts "
+		"every access to shared memory, and prints its steps. Then "
+		"provokes every error that the instruction can end in.",
+	COMMAND_OPTIONS(explain_rows),
+	.run = explain_command,
+};

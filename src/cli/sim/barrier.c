@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 
 /* Nodes arrive within so many cycles. */
@@ -187,10 +186,10 @@ static int barriers_show(
 	const struct barrier_run *b, const struct topology *t, int r)
 {
 	if (r == -ETIMEDOUT || r == -EHOSTUNREACH)
-		return option_failed(
+		return cli_error(
 			"sim", "barriers: not all nodes can be reached");
 	if (r)
-		return option_failed("sim", "barriers: %s", strerror(-r));
+		return cli_error("sim", "barriers: %s", strerror(-r));
 	if (b->call->json)
 		barriers_json(b, t);
 	else

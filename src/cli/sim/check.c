@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 
 /* ---- all pairs of nodes ---- */
@@ -338,7 +337,7 @@ static int check_show(const struct check *k)
 	struct sim_cycle c;
 	int r = dependency_cycle(&k->dependency, &c.channel, &c.count);
 	if (r)
-		return option_failed("sim", "%s", strerror(-r));
+		return cli_error("sim", "%s", strerror(-r));
 	if (k->call->json)
 		check_json(k, &c);
 	else
@@ -358,7 +357,7 @@ static int check_all(struct check *k)
 	if (r == -EINTR)
 		return SIM_INTERRUPTED;
 	if (r)
-		return option_failed("sim", "routes: %s", strerror(-r));
+		return cli_error("sim", "routes: %s", strerror(-r));
 	return check_show(k);
 }
 

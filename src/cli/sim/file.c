@@ -14,12 +14,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 
 static int file_fail(const struct sim_file *f, int error)
 {
-	return option_failed("sim", "--%s %s: %s", f->option, f->path,
+	return cli_error("sim", "--%s %s: %s", f->option, f->path,
 		error == EIO ? "not all could be written" : strerror(error));
 }
 
@@ -102,7 +101,7 @@ static int files_differ(const struct sim_file *a, const struct sim_file *b)
 {
 	if (!a->target || !b->target || strcmp(a->target, b->target) != 0)
 		return CLI_OK;
-	return option_misused("sim", "--%s %s and --%s %s name the same file",
+	return cli_usage_error("sim", "--%s %s and --%s %s name the same file",
 		a->option, a->path, b->option, b->path);
 }
 
@@ -172,9 +171,8 @@ int sim_output_end(void)
 	if (output_error == EPIPE || (ferror(stdout) && output_closed()))
 		return CLI_OK;
 	if (output_error == 0 || output_error == EIO)
-		return option_output_end("sim");
-	return option_failed(
-		"sim", "standard output: %s", strerror(output_error));
+		return cli_output_flush("sim");
+	return cli_error("sim", "standard output: %s", strerror(output_error));
 }
 
 /* ---- what is read ---- */
@@ -226,7 +224,7 @@ int sim_input_open(const char *path, FILE **file)
 		fclose(f);
 	else if (fd >= 0)
 		close(fd);
-	return option_failed("sim", "%s: %s", path,
+	return cli_error("sim", "%s: %s", path,
 		r == -EPIPE ? "a FIFO that nobody writes to" : strerror(-r));
 }
 

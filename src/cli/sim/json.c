@@ -64,7 +64,7 @@ void sim_json_setup(
 	json_put_number(j, "nodes", t->nodes);
 	json_put_string(j, "router", c->network.router.name);
 	put_router(j, &c->network.router);
-	json_put_string(j, "routing", sim_rules[c->network.rule]);
+	json_put_string(j, "routing", sim_routings[c->network.rule]);
 }
 
 static void put_traffic(struct json *j, const struct sim_call *c)

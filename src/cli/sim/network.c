@@ -7,7 +7,6 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "network/topology/graph.h"
 
@@ -54,11 +53,11 @@ static int text_read(FILE *f, struct text *t)
 static int text_complain(const char *path, int r)
 {
 	if (r == -EILSEQ)
-		return option_failed("sim", "%s: not a text", path);
+		return cli_error("sim", "%s: not a text", path);
 	if (r == -EFBIG)
-		return option_failed("sim", "%s: too long: more than %u bytes",
+		return cli_error("sim", "%s: too long: more than %u bytes",
 			path, GRAPH_TEXT_MAX);
-	return option_failed("sim", "%s: %s", path, strerror(-r));
+	return cli_error("sim", "%s: %s", path, strerror(-r));
 }
 
 static int graph_parsed(
@@ -67,7 +66,7 @@ static int graph_parsed(
 	struct graph_complaint c = { 0 };
 	int r = graph_parse(text->at, text->length, t, &c);
 	if (r == -EINVAL)
-		return option_failed("sim", "%s:%u: %s", path, c.line, c.why);
+		return cli_error("sim", "%s:%u: %s", path, c.line, c.why);
 	return r ? text_complain(path, r) : CLI_OK;
 }
 
@@ -112,30 +111,29 @@ static int shape_complain(const struct sim_call *c, int r)
 	bool cube = strcmp(c->topology, "hypercube") == 0;
 	switch (r) {
 	case -EDOM:
-		return option_misused("sim",
+		return cli_usage_error("sim",
 			"--dims %s: a %s has one number, of its %s",
 			c->dims_text, c->topology,
 			cube ? "dimensions" : "nodes");
 	case -EINVAL:
-		return option_misused("sim", "--dims %s: %s", c->dims_text,
+		return cli_usage_error("sim", "--dims %s: %s", c->dims_text,
 			cube ? "a hypercube has 1 dimension or more"
 			     : "each must be 2 or more");
 	case -E2BIG:
-		return option_misused("sim",
+		return cli_usage_error("sim",
 			"--dims %s: too large: at most %u nodes and %u links "
 			"of each",
 			c->dims_text, TOPOLOGY_NODES_MAX, TOPOLOGY_PORTS_MAX);
 	default:
-		return option_failed("sim", "%s", strerror(-r));
+		return cli_error("sim", "%s", strerror(-r));
 	}
 }
 
 /* A graph has no dimensions that routes could follow. */
 static int rule_choose(struct sim_call *c)
 {
-	if (sim_option_given(c, "routing") &&
-		c->network.rule == SPACE_DIMENSION_ORDER)
-		return option_misused("sim",
+	if (c->routing == SPACE_DIMENSION_ORDER)
+		return cli_usage_error("sim",
 			"--routing dimension-order: a graph has no "
 			"dimensions; try up-down");
 	c->network.rule = SPACE_UP_DOWN;
@@ -174,7 +172,7 @@ static int check_length(const struct sim_call *c)
 	uint32_t longest = length_longest(&c->study.length);
 	if (router_takes(&c->network.router, longest))
 		return CLI_OK;
-	return option_misused("sim",
+	return cli_usage_error("sim",
 		"--length %s: buffers of %u flit%s do not hold such packets; "
 		"try --buffer %u or --switching wormhole",
 		c->length_text, c->network.router.buffer,
@@ -186,7 +184,7 @@ static int check_load(const struct sim_call *c, double load)
 	double mean = length_mean(&c->study.length);
 	if (load <= mean)
 		return CLI_OK;
-	return option_misused("sim",
+	return cli_usage_error("sim",
 		"load %g: a node creates one packet in a cycle, here of %g "
 		"flit%s; try a longer --length",
 		load, mean, mean == 1 ? "" : "s");
@@ -214,7 +212,7 @@ static int check_random(
 {
 	if (f->count <= there)
 		return CLI_OK;
-	return option_misused("sim",
+	return cli_usage_error("sim",
 		"--fail-random %s:%u: there are %llu %s in all", name, f->count,
 		(unsigned long long)there, name);
 }
@@ -231,14 +229,14 @@ static int check_faults(const struct sim_call *c, const struct topology *t)
 	for (unsigned i = 0; i < c->faults; i++) {
 		const struct sim_fault *f = &c->fault[i];
 		if (f->node >= t->nodes)
-			return option_misused("sim",
+			return cli_usage_error("sim",
 				"--fail: there is no node %u; the last is %u",
 				f->node, t->nodes - 1);
 		if (f->kind != NETWORK_NODE_DIES &&
 			(f->port >= t->ports ||
 				topology_next(t, f->node, f->port) ==
 					TOPOLOGY_NOWHERE))
-			return option_misused("sim",
+			return cli_usage_error("sim",
 				"--fail: node %u has no link at port %u",
 				f->node, f->port);
 	}
@@ -264,14 +262,14 @@ int sim_network_check(struct sim_call *c, const struct topology *t)
 	c->study.traffic.to_self = r->to_self;
 	threads_limit(&c->network, t->nodes);
 	if (r->links_max && t->ports > r->links_max)
-		return option_misused("sim",
+		return cli_usage_error("sim",
 			"router %s has %u links, a node of this topology "
 			"needs %u; try --router iq4",
 			r->name, r->links_max, t->ports);
 	if (router_check(r, &why))
-		return option_misused("sim", "router: %s", why);
+		return cli_usage_error("sim", "router: %s", why);
 	if (traffic_check(&c->study.traffic, &why))
-		return option_misused("sim", "traffic: %s", why);
+		return cli_usage_error("sim", "traffic: %s", why);
 	int status = check_length(c);
 	if (status == CLI_OK)
 		status = check_loads(c);
@@ -379,17 +377,17 @@ int sim_network_open(struct sim_network *s, const struct sim_call *c,
 	s->call = c;
 	int r = topology_copy(&s->topology, t);
 	if (r)
-		return option_failed("sim", "%s", strerror(-r));
+		return cli_error("sim", "%s", strerror(-r));
 	r = network_open(&s->network, &s->topology, &c->network, &why);
 	if (r) {
 		topology_free(&s->topology);
-		return option_failed("sim", "%s", why ? why : strerror(-r));
+		return cli_error("sim", "%s", why ? why : strerror(-r));
 	}
 	r = faults_set(s);
 	if (r == 0)
 		return CLI_OK;
 	sim_network_close(s);
-	return option_failed("sim", "faults: %s", strerror(-r));
+	return cli_error("sim", "faults: %s", strerror(-r));
 }
 
 void sim_network_close(struct sim_network *s)

@@ -6,7 +6,6 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 
 static void outcome_free(struct sim_outcome *o)

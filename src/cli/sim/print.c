@@ -17,7 +17,7 @@ void sim_title(const struct sim_outcome *o, char title[SIM_TITLE_BYTES])
 	char dims[SIM_DIMS_BYTES];
 	sim_dims_text(&o->topology, dims);
 	snprintf(title, SIM_TITLE_BYTES, "%s %s, %s, %s, %s", c->topology, dims,
-		c->network.router.name, sim_rules[c->network.rule],
+		c->network.router.name, sim_routings[c->network.rule],
 		c->task == SIM_REPLAY
 			? "trace"
 			: traffic_pattern_name(c->study.traffic.pattern));

@@ -8,7 +8,6 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "network/traffic/workload.h"
 
@@ -39,19 +38,19 @@ static int work_open(
 	int r = workload_read(f, t, w, &bad);
 	sim_input_close(f);
 	if (r == -EINVAL)
-		return option_failed("sim", "%s:%" PRIu64 ": %s", c->trace,
+		return cli_error("sim", "%s:%" PRIu64 ": %s", c->trace,
 			bad.line, bad.why);
 	if (r)
-		return option_failed("sim", "%s: %s", c->trace, strerror(-r));
+		return cli_error("sim", "%s: %s", c->trace, strerror(-r));
 	if (w->count)
 		return CLI_OK;
 	workload_free(w);
-	return option_failed("sim", "%s: no packets", c->trace);
+	return cli_error("sim", "%s: no packets", c->trace);
 }
 
 static int length_complain(const struct sim_call *c, uint32_t length)
 {
-	return option_failed("sim",
+	return cli_error("sim",
 		"%s: a packet of %u flits, which buffers of %u do not hold; "
 		"try --buffer %u or --switching wormhole",
 		c->trace, length, c->network.router.buffer, length);
@@ -240,7 +239,7 @@ static int replay_measure(struct replay *p)
 		r = sim_outcome_add(
 			p->outcome, p->network, p->result.offered, &p->result);
 	}
-	return r ? option_failed("sim", "%s", strerror(-r)) : CLI_OK;
+	return r ? cli_error("sim", "%s", strerror(-r)) : CLI_OK;
 }
 
 static int replay_all(struct replay *p)

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 #include "network/topology/metric.h"
 
@@ -172,10 +171,9 @@ static int journey_find(struct journey *y, struct space *s)
 	if (r == 0)
 		r = space_find(s, to, from, &random, &y->back);
 	if (r == -EHOSTUNREACH)
-		return option_failed(
-			"sim", "no way leads from %u to %u", from, to);
+		return cli_error("sim", "no way leads from %u to %u", from, to);
 	if (r)
-		return option_failed("sim", "routes: %s", strerror(-r));
+		return cli_error("sim", "routes: %s", strerror(-r));
 	y->has_path =
 		space_path(journey_tag(y), &y->there, &y->back, &y->path) == 0;
 	if (y->call->json)
@@ -190,12 +188,12 @@ static int journey_all(struct journey *y)
 	uint32_t nodes = y->topology.nodes;
 	struct space *s;
 	if (y->call->route_from >= nodes || y->call->route_to >= nodes)
-		return option_misused("sim",
+		return cli_usage_error("sim",
 			"--route %u:%u: the last node is %u",
 			y->call->route_from, y->call->route_to, nodes - 1);
 	int r = sim_space_open(y->call, &y->topology, &s);
 	if (r)
-		return option_failed("sim", "routes: %s", strerror(-r));
+		return cli_error("sim", "routes: %s", strerror(-r));
 	int status = journey_find(y, s);
 	space_close(s);
 	return status;
@@ -265,13 +263,13 @@ int sim_metrics(struct sim_call *c)
 		return status;
 	int r = metric_of(&t, &m);
 	if (r == -EHOSTUNREACH)
-		status = option_failed("sim", "not all nodes are connected");
+		status = cli_error("sim", "not all nodes are connected");
 	else if (r == -E2BIG)
-		status = option_failed("sim",
+		status = cli_error("sim",
 			"too many nodes to search from each: more than %d",
 			METRIC_SEARCH_MAX);
 	else if (r)
-		status = option_failed("sim", "%s", strerror(-r));
+		status = cli_error("sim", "%s", strerror(-r));
 	else if (c->json)
 		metrics_json(c, &t, &m);
 	else

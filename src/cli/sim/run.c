@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/sim/sim.h"
 
 /* How well a search finds the border, of the load there. */
@@ -99,7 +98,7 @@ static int run_all(struct run *run)
 		return run->status;
 	r = run->error ? run->error : r;
 	if (r)
-		return option_failed("sim", "%s", strerror(-r));
+		return cli_error("sim", "%s", strerror(-r));
 	run->outcome->steady = found.steady;
 	run->outcome->saturated = found.unsteady;
 	run->outcome->stopped = found.verdict == STUDY_STOPPED;

@@ -12,21 +12,19 @@
 #include "network/study/sweep.h"
 #include "plot/timeline.h"
 
-#define SIM_FAULTS_MAX	 256
-#define SIM_PACKETS_MAX	 10000
-#define SIM_BARRIERS_MAX 100000
-#define SIM_LOAD_MAX	 ROUTER_NETWORK_MAX
-#define SIM_INTERRUPTED	 130 /* exit status, as a shell has it */
+#define SIM_FAULTS_MAX	    256
+#define SIM_PACKETS_MAX	    10000
+#define SIM_BARRIERS_MAX    100000
+#define SIM_LOAD_MAX	    ROUTER_NETWORK_MAX
+#define SIM_ROUTING_DEFAULT UINT32_MAX
+#define SIM_INTERRUPTED	    130 /* exit status, as a shell has it */
 
+/* What is simulated; barriers and analyses have functions of their own. */
 enum sim_task {
 	SIM_STUDY, /* one load */
-	SIM_SWEEP,
+	SIM_SWEEP, /* several loads */
 	SIM_SATURATION,
-	SIM_REPLAY,
-	SIM_BARRIERS,
-	SIM_CHECK,
-	SIM_ROUTE,
-	SIM_METRICS,
+	SIM_REPLAY, /* the packets of a file */
 };
 
 /* ---- files ---- */
@@ -46,7 +44,7 @@ int sim_file_end(struct sim_file *, int r);
 /* Forgets it, if it is still open. */
 void sim_file_drop(struct sim_file *);
 /* Remembers what writing to standard output has returned; and how that has
- * ended: the exit status, see option_output_end(). */
+ * ended: the exit status, see cli_output_flush(). */
 void sim_output_note(int r);
 int sim_output_end(void);
 /* What is to be read; "-" is standard input. The exit status; complains. */
@@ -70,14 +68,14 @@ struct sim_random {
 
 struct sim_call {
 	enum sim_task task;
-	unsigned tasks; /* bits of those that were asked for */
-	uint64_t given; /* bits of options, see sim_option_given() */
+	bool saturation, check, metrics, route;
 	/* The network. */
 	const char *topology, *dims_text;
 	uint32_t dims[TOPOLOGY_DIMENSIONS_MAX];
 	unsigned dims_count; /* 0: not said */
 	const char *graph;
 	struct network_options network;
+	unsigned routing; /* enum space_rule, or SIM_ROUTING_DEFAULT */
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
 	struct sim_random random_links, random_nodes;
@@ -134,29 +132,18 @@ struct sim_outcome {
 	struct sim_ways ways;
 };
 
-/* ---- options.c, fit.c, value.c ---- */
+/* ---- value.c ---- */
 
-/* -1: go on; else the exit status. */
-int sim_options(struct sim_call *, int argc, char **argv);
-bool sim_option_given(const struct sim_call *, const char *name);
-int sim_options_fit(struct sim_call *, int argc, char **argv);
+extern const char *const sim_switchings[], *const sim_groups[],
+						   *const sim_routings[];
 
-bool sim_value_real(const char *text, double *value);
-bool sim_value_count(
-	const char *text, uint64_t least, uint64_t most, unsigned *value);
-bool sim_value_dims(const char *text, struct sim_call *);
-bool sim_value_loads(const char *text, struct sim_call *);
-bool sim_value_fault(const char *text, struct sim_call *);
-bool sim_value_random(const char *text, struct sim_call *);
-bool sim_value_spot(const char *text, struct sim_call *);
-bool sim_value_pair(const char *text, struct sim_call *);
-/* The number of a name in a list that NULL ends; -1: it is not there. */
-int sim_value_name(const char *text, const char *const *names);
-
-extern const char *const sim_arbiters[],
-	*const sim_switchings[], *const sim_groups[],
-					 *const sim_rules[],
-						 *const sim_topologies[];
+/* Parse the value of an option into a struct sim_call. */
+bool sim_dims_parse(void *call, const char *text);
+bool sim_loads_parse(void *call, const char *text);
+bool sim_fault_parse(void *call, const char *text);
+bool sim_fault_random_parse(void *call, const char *text);
+bool sim_spot_parse(void *call, const char *text);
+bool sim_pair_parse(void *call, const char *text);
 
 /* ---- network.c ---- */
 

@@ -9,21 +9,9 @@
 #include "cli/sim/sim.h"
 
 /* In the order of the enumerations. */
-const char *const sim_arbiters[] = { "round-robin", "first-come", "smart",
-	"smart-simple", NULL };
 const char *const sim_switchings[] = { "wormhole", "cut-through", NULL };
 const char *const sim_groups[] = { "plain", "dated", "fixed", NULL };
-const char *const sim_rules[] = { "dimension-order", "up-down", NULL };
-const char *const sim_topologies[] = { "torus", "mesh", "ring", "hypercube",
-	"full", "graph", NULL };
-
-int sim_value_name(const char *text, const char *const *names)
-{
-	for (int i = 0; names[i]; i++)
-		if (strcmp(text, names[i]) == 0)
-			return i;
-	return -1;
-}
+const char *const sim_routings[] = { "dimension-order", "up-down", NULL };
 
 /* ---- numbers; these move the text on ---- */
 
@@ -79,26 +67,12 @@ static bool take_node(const char **text, uint32_t *node)
 	return true;
 }
 
-bool sim_value_real(const char *text, double *value)
-{
-	return take_real(&text, value) && *text == 0;
-}
-
-bool sim_value_count(
-	const char *text, uint64_t least, uint64_t most, unsigned *value)
-{
-	uint64_t n;
-	if (!option_number(text, most, &n) || n < least)
-		return false;
-	*value = (unsigned)n;
-	return true;
-}
-
 /* ---- what consists of several ---- */
 
 /* "8x8x8" */
-bool sim_value_dims(const char *text, struct sim_call *c)
+bool sim_dims_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
 	uint64_t n;
 	c->dims_count = 0;
 	c->dims_text = text;
@@ -149,8 +123,9 @@ static bool loads_list(const char *text, struct sim_call *c, double load)
 }
 
 /* "0.1:0.5:0.1", or "0.1,0.2,0.4" */
-bool sim_value_loads(const char *text, struct sim_call *c)
+bool sim_loads_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
 	double from, to, step;
 	c->loads_count = 0;
 	if (!take_real(&text, &from))
@@ -163,8 +138,9 @@ bool sim_value_loads(const char *text, struct sim_call *c)
 }
 
 /* "link:3:0@1000", or "node:3@1000" */
-bool sim_value_fault(const char *text, struct sim_call *c)
+bool sim_fault_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
 	struct sim_fault f = { .kind = NETWORK_NODE_DIES };
 	uint64_t port = 0;
 	if (c->faults == SIM_FAULTS_MAX)
@@ -186,8 +162,9 @@ bool sim_value_fault(const char *text, struct sim_call *c)
 }
 
 /* "links:3@1000", "nodes:1@1000" */
-bool sim_value_random(const char *text, struct sim_call *c)
+bool sim_fault_random_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
 	uint64_t count;
 	bool links = take_word(&text, "links:");
 	if (!links && !take_word(&text, "nodes:"))
@@ -201,8 +178,9 @@ bool sim_value_random(const char *text, struct sim_call *c)
 }
 
 /* "12:0.2" */
-bool sim_value_spot(const char *text, struct sim_call *c)
+bool sim_spot_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
 	struct traffic *t = &c->study.traffic;
 	t->pattern = TRAFFIC_HOT_SPOT;
 	return take_node(&text, &t->spot) && take(&text, ':') &&
@@ -211,8 +189,10 @@ bool sim_value_spot(const char *text, struct sim_call *c)
 }
 
 /* "0:63" */
-bool sim_value_pair(const char *text, struct sim_call *c)
+bool sim_pair_parse(void *call, const char *text)
 {
+	struct sim_call *c = call;
+	c->route = true;
 	return take_node(&text, &c->route_from) && take(&text, ':') &&
 	       take_node(&text, &c->route_to) && *text == 0;
 }

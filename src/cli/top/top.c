@@ -10,48 +10,16 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 
 #define DELAY_DEFAULT_NS CLOCK_NS_PER_S
-#define DELAY_MIN_NS	 (50 * CLOCK_NS_PER_MS)
+#define DELAY_MIN	 0.05 /* seconds */
 
 /* A screen has its first rates soon. */
 #define DELAY_FIRST_NS (300 * CLOCK_NS_PER_MS)
 
 /* So that a node that nobody uses can end: looking counts as using it. */
 #define DELAY_ALONE_NS CLOCK_NS_PER_S
-
-static const char top_help[] =
-	"usage: cay top [-b] [-n COUNT] [-d SECONDS] [--json] [--node NAME]\n"
-	"\n"
-	"Shows the ports of a node live: how many entries come and are given\n"
-	"back per second, how full the queues are, and what each thread is in\n"
-	"the middle of. On a terminal it fills the screen until 'q'; else it\n"
-	"prints one table after the other. Starts no node.\n"
-	"\n"
-	"  -n, --count COUNT      look so often, then end\n"
-	"  -d, --delay SECONDS    between two looks; default 1, at least "
-	"0.05\n"
-	"  -b, --batch            print tables on a terminal too\n"
-	"      --json             one JSON object in a line per look\n"
-	"      --node NAME        instead of $CAY_NODE\n"
-	"\n"
-	"Keys: q quit, s sort by something else, p ports, t threads, space "
-	"look\n"
-	"now.\n"
-	"\n"
-	"  RECV/S, BACK/S   entries of the queue that were claimed by "
-	"senders,\n"
-	"                   and given back by the receiver\n"
-	"  FILL             of queue or data, whichever is fuller\n"
-	"  WIN, LOCKED      windows that are open; locked, and by which VPIDs\n"
-	"  POSTED           receives, and where messages without one go\n"
-	"  REFS             long messages and accesses under way\n"
-	"  S, FOR           the thread's state in the kernel; how long it is "
-	"in\n"
-	"                   the middle of the very same thing\n"
-	"\n"
-	"Exit status: 0 done, 1 no such node runs or it has ended.\n";
 
 /* What it was asked for, and where it is. */
 struct top_call {
@@ -62,77 +30,6 @@ struct top_call {
 	struct top_view view;
 	struct top_frame frame; /* the last one */
 };
-
-/* ---- options ---- */
-
-enum top_option {
-	OPTION_JSON = OPTION_HELP + 1,
-	OPTION_NODE,
-};
-
-static const struct option top_options[] = {
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "batch", no_argument, NULL, 'b' },
-	{ "count", required_argument, NULL, 'n' },
-	{ "delay", required_argument, NULL, 'd' },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "node", required_argument, NULL, OPTION_NODE },
-	{ 0 },
-};
-
-/* -1: go on; else the exit status. */
-static int take_option(struct top_call *c, int option, const char *value)
-{
-	switch (option) {
-	case OPTION_HELP:
-		return option_help("top", top_help);
-	case 'b':
-		c->batch = true;
-		return -1;
-	case 'n':
-		if (option_number(value, UINT32_MAX, &c->count) && c->count)
-			return -1;
-		return option_misused("top", "--count %s: not possible", value);
-	case 'd':
-		if (option_seconds(value, &c->delay_ns) &&
-			c->delay_ns >= DELAY_MIN_NS)
-			return -1;
-		return option_misused(
-			"top", "--delay %s: must be at least 0.05", value);
-	case OPTION_JSON:
-		c->json = true;
-		return -1;
-	case OPTION_NODE:
-		c->node = value;
-		return -1;
-	default:
-		fprintf(stderr, "try: cay top --help\n");
-		return CLI_USAGE;
-	}
-}
-
-static int take_options(struct top_call *c, int argc, char **argv)
-{
-	int option, status;
-
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "bn:d:", top_options, NULL)) !=
-		-1) {
-		status = take_option(c, option, optarg);
-		if (status >= 0)
-			return status;
-	}
-	if (optind < argc)
-		return option_misused("top",
-			"'%s': takes no arguments; a node is named with --node",
-			argv[optind]);
-	if ((!c->node || *c->node) && node_address(c->node, &c->address) == 0)
-		return -1;
-	return option_misused("top",
-		"'%s' cannot be a node's name: letters, digits and ._:@+- , "
-		"at most %d",
-		c->node ? c->node : getenv("CAY_NODE"), NODE_NAME_MAX - 1);
-}
 
 /* ---- output ---- */
 
@@ -171,7 +68,7 @@ static int output_failed(int error)
 {
 	if (error == -EPIPE)
 		return CLI_OK; /* the reader has had enough */
-	return option_failed("top", "standard output: %s", strerror(-error));
+	return cli_error("top", "standard output: %s", strerror(-error));
 }
 
 /* ---- looking ---- */
@@ -196,13 +93,13 @@ static int look_failed(const struct top_call *c, int error)
 {
 	const char *name = c->address.name;
 	if (error == -ECONNREFUSED && c->frame.report.head)
-		return option_failed("top", "node '%s' has ended", name);
+		return cli_error("top", "node '%s' has ended", name);
 	if (error == -ECONNREFUSED)
-		return option_failed("top",
+		return cli_error("top",
 			"no node named '%s' runs: one starts with the first "
 			"port; 'cay node list' shows those that run",
 			name);
-	return option_failed("top", "node '%s': %s", name, look_error(error));
+	return cli_error("top", "node '%s': %s", name, look_error(error));
 }
 
 static uint64_t look_next(const struct top_call *c, uint64_t delay_ns)
@@ -223,7 +120,7 @@ static void sleep_until(uint64_t deadline)
 static int run_batch(struct top_call *c)
 {
 	int e = frame_next(c);
-	option_pipe_ignore();
+	cli_ignore_sigpipe();
 	for (uint64_t i = 0; e == 0 && (i < c->count || !c->count); i++) {
 		sleep_until(look_next(c, c->delay_ns));
 		e = frame_next(c);
@@ -307,11 +204,13 @@ static int run_screen(struct top_call *c)
 	return e ? output_failed(e) : CLI_OK;
 }
 
-int cli_top(int argc, char **argv)
+static int top_command(const struct command *command, int argc, char **argv)
 {
 	struct top_call c = { .delay_ns = DELAY_DEFAULT_NS,
 		.view.tables = TOP_PORTS | TOP_THREADS };
-	int status = take_options(&c, argc, argv);
+	int status = command_parse(command, &argc, &argv, &c);
+	if (status < 0)
+		status = option_node_address("top", c.node, &c.address);
 	if (status >= 0)
 		return status;
 	status = c.batch || c.json || !top_screen_possible() ? run_batch(&c)
@@ -319,3 +218,51 @@ int cli_top(int argc, char **argv)
 	top_frame_free(&c.frame);
 	return status;
 }
+
+#define OPTIONS_STRUCT struct top_call
+
+static const struct option_row top_rows[] = {
+	OPTION_VALUE("count", "N", OPTION_NUMBER, count, "exit after N samples",
+		.min = 1, .max = UINT32_MAX, .letter = 'n'),
+	OPTION_VALUE("delay", "SECONDS", OPTION_SECONDS, delay_ns,
+		"time between two samples (default 1, at least 0.05)",
+		.min = DELAY_MIN, .expected = "at least 0.05", .letter = 'd'),
+	OPTION_SWITCH("batch", batch,
+		"print tables even if standard output is a terminal",
+		.letter = 'b'),
+	OPTION_SWITCH(
+		"json", json, "print each sample as a JSON object on a line"),
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
+		"name of the node (default $CAY_NODE)"),
+	OPTION_TERM("q", "quit", .group = "Keys"),
+	OPTION_TERM("s", "sort by the next column"),
+	OPTION_TERM("p, t", "show ports, show threads"),
+	OPTION_TERM("space", "take a sample now"),
+	OPTION_TERM("RECV/S, BACK/S",
+		"queue entries per second that senders claimed, and that the "
+		"receiver returned",
+		.group = "Columns"),
+	OPTION_TERM("FILL", "fill level of the queue or the data region, "
+			    "whichever is higher"),
+	OPTION_TERM("WIN, LOCKED", "open windows; locked windows and the VPIDs "
+				   "that hold the locks"),
+	OPTION_TERM(
+		"POSTED", "posted receives, and where messages without one go"),
+	OPTION_TERM("REFS", "messages by reference and accesses in flight"),
+	OPTION_TERM("S, FOR", "the thread's state in the kernel; how long the "
+			      "same operation has been in progress"),
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "show ports, queues and threads live",
+	.help = "Shows the ports of a node live: queue entries received and "
+		"returned per second, fill levels, and the operation that each "
+		"thread has in progress. On a terminal it fills the screen "
+		"until 'q' is pressed; otherwise it prints one table per "
+		"sample. It never starts a node.",
+	.notes = "Exit status: 0 done, 1 no such node is running or it has "
+		 "exited.",
+	COMMAND_OPTIONS(top_rows),
+	.run = top_command,
+};

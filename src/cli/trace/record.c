@@ -6,7 +6,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,26 +16,12 @@
 
 #include "base/bits.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/trace/trace.h"
 #include "trace/merge.h"
 #include "trace/record_log.h"
 
 #define COMMAND "trace record"
 #define LIBRARY "libcay-trace.so"
-
-static const char record_help[] =
-	"usage: cay trace record -o FILE [--] PROGRAM [ARGUMENT...]\n"
-	"\n"
-	"Runs a program and writes what it and its children ask of Cay into a\n"
-	"trace. It must use the shared library, libcay.so: in a program that "
-	"is\n"
-	"linked with the static one nothing can be recorded.\n"
-	"\n"
-	"  -o, --output FILE   the trace\n"
-	"\n"
-	"The exit status is the program's; 1 if it is 0 and there is no "
-	"trace.\n";
 
 struct record_call {
 	const char *output;
@@ -46,39 +31,6 @@ struct record_call {
 	struct trace *part;
 	uint32_t parts, room;
 };
-
-/* ---- options ---- */
-
-enum record_option {
-	OPTION_OUTPUT = 'o',
-};
-
-static const struct option known[] = {
-	{ "output", required_argument, NULL, OPTION_OUTPUT },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ 0 },
-};
-
-/* What comes after the program's name is its own. -1: go on. */
-static int options_take(struct record_call *c, int argc, char **argv)
-{
-	optind = 1;
-	for (int o; (o = getopt_long(argc, argv, "+o:", known, NULL)) != -1;) {
-		if (o == OPTION_HELP)
-			return option_help(COMMAND, record_help);
-		if (o != OPTION_OUTPUT) {
-			fprintf(stderr, "try: cay " COMMAND " --help\n");
-			return CLI_USAGE;
-		}
-		c->output = optarg;
-	}
-	if (!c->output)
-		return option_misused(COMMAND, "-o FILE is missing");
-	if (optind == argc)
-		return option_misused(COMMAND, "which program?");
-	c->program = argv + optind;
-	return -1;
-}
 
 /* ---- the recorder ---- */
 
@@ -114,12 +66,12 @@ static bool library_find(struct record_call *c)
 static int library_take(struct record_call *c)
 {
 	if (!library_find(c))
-		return option_failed(COMMAND,
+		return cli_error(COMMAND,
 			LIBRARY " was not found; CAY_TRACE_LIBRARY tells where "
 				"it is");
 	/* The dynamic linker takes them for the end of a name. */
 	if (strpbrk(c->library, " :"))
-		return option_failed(COMMAND,
+		return cli_error(COMMAND,
 			"%s: a blank or a colon in the name of the library",
 			c->library);
 	return -1;
@@ -132,12 +84,11 @@ static int directory_open(struct record_call *c)
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s.XXXXXX", c->output);
 	if (n < 0 || n >= (int)sizeof(path))
-		return option_failed(
+		return cli_error(
 			COMMAND, "%s: its name is too long", c->output);
 	/* The program may go to another directory. */
 	if (!mkdtemp(path) || !realpath(path, c->directory))
-		return option_failed(
-			COMMAND, "%s: %s", c->output, strerror(errno));
+		return cli_error(COMMAND, "%s: %s", c->output, strerror(errno));
 	return -1;
 }
 
@@ -188,7 +139,7 @@ static void program_execute(const struct record_call *c)
 	signal(SIGQUIT, SIG_DFL);
 	execvp(c->program[0], c->program);
 	int error = errno;
-	option_failed(COMMAND, "%s: %s", c->program[0], strerror(error));
+	cli_error(COMMAND, "%s: %s", c->program[0], strerror(error));
 	_exit(error == ENOENT ? 127 : 126);
 }
 
@@ -204,7 +155,7 @@ static int program_run(const struct record_call *c)
 	fflush(NULL);
 	pid_t program = fork();
 	if (program < 0)
-		return option_failed(COMMAND, "%s", strerror(errno));
+		return cli_error(COMMAND, "%s", strerror(errno));
 	if (program == 0)
 		program_execute(c);
 	atomic_store_explicit(&child, program, memory_order_relaxed);
@@ -228,21 +179,21 @@ static int part_add(struct record_call *c, const char *name)
 		uint32_t room = c->room ? 2 * c->room : 16;
 		struct trace *grown = realloc(c->part, room * sizeof(*grown));
 		if (!grown)
-			return option_failed(COMMAND, "%s", strerror(ENOMEM));
+			return cli_error(COMMAND, "%s", strerror(ENOMEM));
 		c->part = grown;
 		c->room = room;
 	}
 	snprintf(path, sizeof(path), "%s/%s", c->directory, name);
 	char *text = trace_read(path, &length);
 	if (!text)
-		return option_failed(COMMAND, "%s: %s", path, strerror(errno));
+		return cli_error(COMMAND, "%s: %s", path, strerror(errno));
 	int r = trace_parse_part(text, length, &c->part[c->parts], &complaint);
 	free(text);
 	if (r == -EINVAL)
-		return option_failed(COMMAND, "process %s, line %u: %s", name,
+		return cli_error(COMMAND, "process %s, line %u: %s", name,
 			complaint.line, complaint.text);
 	if (r)
-		return option_failed(COMMAND, "%s", strerror(-r));
+		return cli_error(COMMAND, "%s", strerror(-r));
 	c->parts++;
 	return CLI_OK;
 }
@@ -252,7 +203,7 @@ static int parts_load(struct record_call *c)
 	DIR *d = opendir(c->directory);
 	int status = CLI_OK;
 	if (!d)
-		return option_failed(
+		return cli_error(
 			COMMAND, "%s: %s", c->directory, strerror(errno));
 	for (struct dirent *e; !status && (e = readdir(d));)
 		if (e->d_name[0] != '.')
@@ -265,17 +216,17 @@ static int merge_failed(int r, const struct trace_error *complaint)
 {
 	switch (r) {
 	case -ENODATA:
-		return option_failed(COMMAND,
+		return cli_error(COMMAND,
 			"nothing was recorded: no process has called "
 			"libcay.so. Is the program linked with the static "
 			"library, as cay itself is, or does it not use Cay?");
 	case -E2BIG:
-		return option_failed(
+		return cli_error(
 			COMMAND, "more than %d ports", TRACE_PORTS_MAX);
 	case -EINVAL:
-		return option_failed(COMMAND, "%s", complaint->text);
+		return cli_error(COMMAND, "%s", complaint->text);
 	default:
-		return option_failed(COMMAND, "%s", strerror(-r));
+		return cli_error(COMMAND, "%s", strerror(-r));
 	}
 }
 
@@ -289,8 +240,7 @@ static int output_write(const struct record_call *c, const struct trace *t)
 	if (f && fclose(f) != 0)
 		written = false;
 	if (!written || rename(path, c->output) != 0)
-		return option_failed(
-			COMMAND, "%s: %s", c->output, strerror(errno));
+		return cli_error(COMMAND, "%s: %s", c->output, strerror(errno));
 	return CLI_OK;
 }
 
@@ -319,10 +269,13 @@ static int parts_merge(struct record_call *c)
 	return status;
 }
 
-int trace_command_record(int argc, char **argv)
+static int record_run(const struct command *command, int argc, char **argv)
 {
 	struct record_call c = { 0 };
-	int status = options_take(&c, argc, argv);
+	int status = command_parse(command, &argc, &argv, &c);
+	if (status < 0 && !c.output)
+		status = cli_usage_error(COMMAND, "-o FILE is missing");
+	c.program = argv;
 	if (status < 0)
 		status = library_take(&c);
 	if (status < 0)
@@ -339,3 +292,24 @@ int trace_command_record(int argc, char **argv)
 	directory_close(&c);
 	return program ? program : status;
 }
+
+#define OPTIONS_STRUCT struct record_call
+
+static const struct option_row record_rows[] = {
+	OPTION_VALUE("output", "FILE", OPTION_FILE, output,
+		"write the trace to FILE (required)", .letter = 'o'),
+};
+
+const struct command command_record = {
+	.name = COMMAND,
+	.summary = "run a program and record its operations",
+	.arguments = "PROGRAM [ARGUMENT...]",
+	.help = "Runs a program and records the calls that it and its children "
+		"make to Cay. The program must use the shared library, "
+		"libcay.so: a program that is linked with the static library "
+		"cannot be recorded.",
+	.notes = "The exit status is the program's, or 1 if that is 0 and no "
+		 "trace was written.",
+	COMMAND_OPTIONS(record_rows),
+	.run = record_run,
+};

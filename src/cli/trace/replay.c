@@ -9,29 +9,11 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/options.h"
 #include "cli/trace/trace.h"
 #include "trace/oracle.h"
 #include "trace/replay.h"
 
 #define COMMAND "trace replay"
-
-static const char replay_help[] =
-	"usage: cay trace replay [--platform NAME] [--json] FILE\n"
-	"\n"
-	"Executes a trace, one instruction after the other, and tells what "
-	"came\n"
-	"of it: what ports were notified of, and what is in their memory, as\n"
-	"digests. FILE may be - for standard input.\n"
-	"\n"
-	"  --platform NAME   real       the device as applications use it\n"
-	"                    counting   the same units, every access counted\n"
-	"                    model      what the manual says, without device\n"
-	"                    both       all of them, which must agree; the\n"
-	"                               default\n"
-	"  --json            a JSON object instead of tables\n"
-	"\n"
-	"Exit status 1: they do not agree; the first difference is printed.\n";
 
 /* Who can execute a trace. */
 enum runner {
@@ -60,31 +42,13 @@ struct replay_call {
 	char difference[1200]; /* empty: none */
 };
 
-/* ---- options ---- */
-
-enum replay_option {
-	OPTION_PLATFORM = OPTION_HELP + 1,
-	OPTION_JSON,
-};
-
-static const struct option known[] = {
-	{ "platform", required_argument, NULL, OPTION_PLATFORM },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ 0 },
-};
-
-static bool take(void *to, int option, const char *value)
+static bool platform_parse(void *to, const char *text)
 {
 	struct replay_call *c = to;
 	bool found = false;
-	if (option == OPTION_JSON) {
-		c->json = true;
-		return true;
-	}
 	for (int i = 0; i < RUNNERS; i++) {
-		c->wanted[i] = strcmp(value, runner_names[i]) == 0 ||
-			       strcmp(value, "both") == 0;
+		c->wanted[i] = strcmp(text, runner_names[i]) == 0 ||
+			       strcmp(text, "both") == 0;
 		found |= c->wanted[i];
 	}
 	return found;
@@ -138,12 +102,12 @@ static int run_one(struct replay_call *c, enum runner who)
 			run);
 	}
 	if (r == -EFBIG)
-		return option_failed(COMMAND,
+		return cli_error(COMMAND,
 			"%s: its windows and posted buffers need more than "
 			"the %u MiB that a replay has",
 			c->path, WORKBENCH_MEMORY >> 20);
 	if (r)
-		return option_failed(COMMAND, "%s: %s", c->path, strerror(-r));
+		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
 	run->done = true;
 	run_sum(run);
 	return CLI_OK;
@@ -304,17 +268,14 @@ static int json_all(const struct replay_call *c)
 	return json_close(&j) ? CLI_FAILED : CLI_OK;
 }
 
-int trace_command_replay(int argc, char **argv)
+static int replay_run_command(
+	const struct command *command, int argc, char **argv)
 {
-	static const struct option_set set = { COMMAND, replay_help, known,
-		take };
 	static struct replay_call c = { .wanted = { true, true, true } };
-	int status = option_take_all(&set, argc, argv, &c);
+	int status = command_parse(command, &argc, &argv, &c);
 	if (status >= 0)
 		return status;
-	if (argc - optind != 1)
-		return option_misused(COMMAND, "which file?");
-	c.path = argv[optind];
+	c.path = argv[0];
 	status = trace_load(COMMAND, c.path, &c.trace);
 	if (status)
 		return status;
@@ -329,6 +290,34 @@ int trace_command_replay(int argc, char **argv)
 			outcome_free(&c.run[i].outcome);
 	trace_free(&c.trace);
 	if (!status)
-		status = option_output_end(COMMAND);
+		status = cli_output_flush(COMMAND);
 	return status ? status : differ ? CLI_FAILED : CLI_OK;
 }
+
+#define OPTIONS_STRUCT struct replay_call
+
+static const struct option_row replay_rows[] = {
+	OPTION_CUSTOM("platform", "NAME", platform_parse,
+		"where to execute the trace",
+		.choices = WORDS("real", "counting", "model", "both")),
+	OPTION_SWITCH("json", json, "print a JSON object instead of tables"),
+	OPTION_TERM("real", "the device as applications use it",
+		.group = "Platforms"),
+	OPTION_TERM("counting", "the same units, with every access counted"),
+	OPTION_TERM("model",
+		"an independent model of the manual, without the device"),
+	OPTION_TERM("both", "all of them, which must agree (the default)"),
+};
+
+const struct command command_replay = {
+	.name = COMMAND,
+	.summary = "execute a trace on the device and compare the results",
+	.arguments = "FILE",
+	.help = "Executes a trace, one instruction after the other, and prints "
+		"digests of the notifications and of the memory of each port. "
+		"FILE may be - for standard input.",
+	.notes = "Exit status: 0 done; 1 failed, or the platforms disagree and "
+		 "the first difference was printed.",
+	COMMAND_OPTIONS(replay_rows),
+	.run = replay_run_command,
+};

@@ -10,21 +10,8 @@
 #include "base/bits.h"
 #include "base/json.h"
 #include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "trace/random.h"
-
-static const char trace_help[] =
-	"usage: cay trace COMMAND [OPTIONS]\n"
-	"\n"
-	"A trace is a text: what ports did, in one order.\n"
-	"\n"
-	"  record -o FILE -- PROGRAM [ARGUMENT...]\n"
-	"                 runs a program and writes down what it does\n"
-	"  replay FILE    executes a trace on the device, and compares\n"
-	"  show FILE      what is in a trace\n"
-	"  random         makes one up\n"
-	"\n"
-	"'cay trace COMMAND --help' tells more; so does cay-trace(1).\n";
 
 /* ---- files ---- */
 
@@ -70,16 +57,16 @@ int trace_load(const char *command, const char *path, struct trace *t)
 	size_t length;
 	char *text = trace_read(path, &length);
 	if (!text)
-		return option_failed(command, "%s: %s", path, strerror(errno));
+		return cli_error(command, "%s: %s", path, strerror(errno));
 	int r = trace_parse(text, length, t, &c);
 	free(text);
 	if (r == 0)
 		return CLI_OK;
 	if (r != -EINVAL)
-		return option_failed(command, "%s: %s", path, strerror(-r));
+		return cli_error(command, "%s: %s", path, strerror(-r));
 	if (c.line == 0)
-		return option_failed(command, "%s: %s", path, c.text);
-	return option_failed(command, "%s:%u: %s", path, c.line, c.text);
+		return cli_error(command, "%s: %s", path, c.text);
+	return cli_error(command, "%s:%u: %s", path, c.line, c.text);
 }
 
 bool trace_save(const struct trace *t, FILE *to)
@@ -102,33 +89,6 @@ void trace_count(const struct trace *t, uint64_t counts[TRACE_KINDS])
 }
 
 /* ---- show ---- */
-
-static const char show_help[] =
-	"usage: cay trace show [--json] FILE\n"
-	"\n"
-	"What is in a trace: ports, queues, windows, instructions by kind, "
-	"and\n"
-	"who speaks to whom. FILE may be - for standard input.\n"
-	"\n"
-	"  --json   a JSON object instead of tables\n";
-
-enum show_option {
-	SHOW_JSON = OPTION_HELP + 1,
-};
-
-static const struct option show_options[] = {
-	{ "json", no_argument, NULL, SHOW_JSON },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ 0 },
-};
-
-static bool show_take(void *to, int option, const char *value)
-{
-	(void)option;
-	(void)value;
-	*(bool *)to = true;
-	return true;
-}
 
 /* What one port has issued to another. */
 struct pair {
@@ -241,128 +201,101 @@ static int show_json(const struct trace *t)
 	return json_close(&j) ? CLI_FAILED : CLI_OK;
 }
 
-static int trace_command_show(int argc, char **argv)
+struct show_options {
+	bool json;
+};
+
+static int show_run(const struct command *c, int argc, char **argv)
 {
-	static const struct option_set set = { "trace show", show_help,
-		show_options, show_take };
-	bool json = false;
+	struct show_options o = { 0 };
 	struct trace t;
-	int status = option_take_all(&set, argc, argv, &json);
+	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
 		return status;
-	if (argc - optind != 1)
-		return option_misused("trace show", "which file?");
-	status = trace_load("trace show", argv[optind], &t);
+	status = trace_load(c->name, argv[0], &t);
 	if (status)
 		return status;
-	if (json)
+	if (o.json)
 		status = show_json(&t);
 	else
 		show_print(&t);
 	trace_free(&t);
-	return status ? status : option_output_end("trace show");
+	return status ? status : cli_output_flush(c->name);
 }
+
+#define OPTIONS_STRUCT struct show_options
+
+static const struct option_row show_rows[] = {
+	OPTION_SWITCH("json", json, "print a JSON object instead of tables"),
+};
+
+static const struct command command_show = {
+	.name = "trace show",
+	.summary = "summarize a trace",
+	.arguments = "FILE",
+	.help = "Prints the ports, queues and windows of a trace, its "
+		"instructions by kind, and the traffic between each pair of "
+		"ports. FILE may be - for standard input.",
+	COMMAND_OPTIONS(show_rows),
+	.run = show_run,
+};
 
 /* ---- random ---- */
 
-static const char random_help[] =
-	"usage: cay trace random [--seed N] [--ports N] [--count N]\n"
-	"                        [--conflicts]\n"
-	"\n"
-	"Writes a random trace to standard output; the same for the same\n"
-	"options.\n"
-	"\n"
-	"  --seed N      default: 1\n"
-	"  --ports N     1 to 256; default: 3\n"
-	"  --count N     instructions after the windows are open; default: "
-	"100\n"
-	"  --conflicts   ports access the same memory; without it each has "
-	"its\n"
-	"                own part of every window\n";
-
-enum random_option {
-	RANDOM_SEED = OPTION_HELP + 1,
-	RANDOM_PORTS,
-	RANDOM_COUNT,
-	RANDOM_CONFLICTS,
-};
-
-static const struct option random_options_known[] = {
-	{ "seed", required_argument, NULL, RANDOM_SEED },
-	{ "ports", required_argument, NULL, RANDOM_PORTS },
-	{ "count", required_argument, NULL, RANDOM_COUNT },
-	{ "conflicts", no_argument, NULL, RANDOM_CONFLICTS },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ 0 },
-};
-
-static bool random_take(void *to, int option, const char *value)
+static int random_run(const struct command *c, int argc, char **argv)
 {
-	struct random_options *o = to;
-	uint64_t n = 0;
-	switch (option) {
-	case RANDOM_SEED:
-		return option_number(value, UINT64_MAX, &o->seed);
-	case RANDOM_PORTS:
-		if (!option_number(value, TRACE_PORTS_MAX, &n) || n == 0)
-			return false;
-		o->ports = (uint32_t)n;
-		return true;
-	case RANDOM_COUNT:
-		if (!option_number(value, 100000000, &n))
-			return false;
-		o->count = (uint32_t)n;
-		return true;
-	default:
-		o->conflicts = true;
-		return true;
-	}
-}
-
-static int trace_command_random(int argc, char **argv)
-{
-	static const struct option_set set = { "trace random", random_help,
-		random_options_known, random_take };
 	struct random_options o = { .seed = 1, .ports = 3, .count = 100 };
 	struct trace t;
-	int status = option_take_all(&set, argc, argv, &o);
+	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
 		return status;
-	if (optind < argc)
-		return option_misused(
-			"trace random", "'%s': takes no file", argv[optind]);
 	int r = random_trace(&o, &t);
 	if (r)
-		return option_failed("trace random", "%s", strerror(-r));
-	option_pipe_ignore();
+		return cli_error(c->name, "%s", strerror(-r));
+	cli_ignore_sigpipe();
 	trace_save(&t, stdout);
 	trace_free(&t);
-	return option_output_end("trace random");
+	return cli_output_flush(c->name);
 }
 
-/* ---- which of them ---- */
+#undef OPTIONS_STRUCT
+#define OPTIONS_STRUCT struct random_options
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-} subcommands[] = {
-	{ "record", trace_command_record },
-	{ "replay", trace_command_replay },
-	{ "show", trace_command_show },
-	{ "random", trace_command_random },
+static const struct option_row random_rows[] = {
+	OPTION_VALUE("seed", "N", OPTION_NUMBER, seed,
+		"seed of the random numbers (default 1)"),
+	OPTION_VALUE("ports", "N", OPTION_COUNT, ports,
+		"number of ports, 1 to 256 (default 3)", .min = 1,
+		.max = TRACE_PORTS_MAX),
+	OPTION_VALUE("count", "N", OPTION_COUNT, count,
+		"instructions after the windows are open (default 100)",
+		.max = 100000000),
+	OPTION_SWITCH("conflicts", conflicts,
+		"let ports access the same memory; otherwise each port has its "
+		"own part of every window"),
 };
 
-int cli_trace(int argc, char **argv)
-{
-	const char *name = argc > 1 ? argv[1] : NULL;
-	if (!name) {
-		fputs(trace_help, stderr);
-		return CLI_USAGE;
-	}
-	if (strcmp(name, "--help") == 0)
-		return option_help("trace", trace_help);
-	for (unsigned i = 0; i < ARRAY_COUNT(subcommands); i++)
-		if (strcmp(name, subcommands[i].name) == 0)
-			return subcommands[i].run(argc - 1, argv + 1);
-	return option_misused("trace", "no command '%s'", name);
-}
+static const struct command command_random = {
+	.name = "trace random",
+	.summary = "generate a random trace",
+	.help = "Writes a random trace to standard output. The same options "
+		"give the same trace.",
+	COMMAND_OPTIONS(random_rows),
+	.run = random_run,
+};
+
+const struct command command_trace = {
+	.name = "trace",
+	.summary = "record, replay and compare the operations of ports",
+	.help = "A trace is a text file that lists the operations of ports in "
+		"one order.",
+	.notes = "See also cay-trace(1).",
+	.subcommands =
+		(const struct command *const[]){
+			&command_record,
+			&command_replay,
+			&command_show,
+			&command_random,
+			NULL,
+		},
+};

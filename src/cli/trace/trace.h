@@ -5,11 +5,10 @@
 
 #include <stdio.h>
 
+#include "cli/options.h"
 #include "trace/trace.h"
 
-/* Subcommands: each a main() of its own. */
-int trace_command_record(int argc, char **argv);
-int trace_command_replay(int argc, char **argv);
+extern const struct command command_record, command_replay;
 
 /* All that a file has, or NULL and errno; "-" is standard input. */
 char *trace_read(const char *path, size_t *length);
