@@ -4,27 +4,27 @@
  * queue set, and about each claimed entry of the old one, node, sender and
  * consumer must come to the same answer: it counts, or it is void and its
  * message is issued again into the new set. notify_finish() and
- * notify_verdict() of src/device/notify.c, intake_peek() of src/port/intake.h,
+ * notify_await_migration() of src/device/notify.c, intake_peek() of src/port/intake.h,
  * src/node/fence.c.
  *
  * The sender must not pay for it. It stores word 7, then loads one word, with
  * no fence between; that is enough because the node issues a membarrier:
  *
  *	sender			node
- *	store word 7		store MOVING
- *	load moving		membarrier
+ *	store word 7		store MIGRATION
+ *	load migration		membarrier
  *				load word 7
  *
- * A sender that does not load MOVING has stored word 7 before the membarrier,
+ * A sender that does not load MIGRATION has stored word 7 before the membarrier,
  * so the node finds the entry published. The converse does not hold: a sender
- * may load MOVING, and the node find the entry published nevertheless. So the
- * node's list is the only answer, and a sender that finds MOVING waits for it
+ * may load MIGRATION, and the node find the entry published nevertheless. So the
+ * node's list is the only answer, and a sender that finds MIGRATION waits for it
  * instead of drawing its own conclusion. No rule of the node could replace
  * that: a sender that only loads and stores leaves no trace of which of the
  * two it has loaded.
  *
  * The consumer goes on meanwhile. It must not take an entry that the node has
- * seen unpublished and is about to list, so it looks at `moving` after it has
+ * seen unpublished and is about to list, so it looks at `migration` after it has
  * found word 7, and then waits for the list too.
  *
  * Sender 0 is the one that is fenced off; it may stop for ever at any step, or
@@ -41,7 +41,7 @@
  *	NO_MEMBARRIER	the node looks at word 7 without
  *	GIVE_UP		a sender waits for the list for a limited time, then
  *			takes the entry for delivered
- *	BLIND		the consumer does not look at MOVING
+ *	BLIND		the consumer does not look at MIGRATION
  *	LOOK_FIRST	it looks before it loads word 7
  *	IN_RECORD	without MOVES: the node waits
  *	FENCE_TRY	with IN_RECORD: the node puts FENCED over TRY
@@ -61,7 +61,7 @@
 /* ---- memory ---- */
 
 #define W	  0
-#define MOVING	  1
+#define MIGRATION	  1
 #define STATE(s)  (2 + (s))
 #define W_OLD(s)  (2 + SENDERS + (s))
 #define WORD7(i)  (2 + 2 * SENDERS + (i))
@@ -78,10 +78,10 @@
 #define NQ(word) ((word) / 2)
 #define WORD(nq) ((nq) * 2)
 
-/* `moving` of the queue set. */
-#define STAYS 0
-#define MOVES_NOW 1
-#define MOVED 2
+/* `migration` of the queue set. */
+#define STABLE 0
+#define MIGRATING 1
+#define MIGRATED 2
 
 #define IDLE   0
 #define TRY    1
@@ -132,7 +132,7 @@ attempt:
 			load(_pid, STATE(_pid), signal);
 			signal = (signal == FENCED);
 #else
-			load(_pid, MOVING, signal); /* N7 */
+			load(_pid, MIGRATION, signal); /* N7 */
 #endif
 			if
 			:: signal -> signal = 0
@@ -141,9 +141,9 @@ attempt:
 		};
 #ifndef ALONE
 		if
-		:: mem[MOVING] == MOVED
+		:: mem[MIGRATION] == MIGRATED
 #ifdef GIVE_UP
-		:: mem[MOVING] == MOVES_NOW -> goto delivered
+		:: mem[MIGRATION] == MIGRATING -> goto delivered
 #endif
 		fi;
 		atomic {
@@ -219,7 +219,7 @@ active proctype receiver()
 
 	do
 #ifdef LOOK_FIRST
-	:: mem[MOVING] == STAYS ->
+	:: mem[MIGRATION] == STABLE ->
 		atomic {
 			if
 			:: at < ENTRIES && mem[WORD7(at)] != 0 ->
@@ -236,7 +236,7 @@ active proctype receiver()
 		atomic {
 #ifndef BLIND
 			if
-			:: mem[MOVING] != STAYS -> word = 0; goto moving
+			:: mem[MIGRATION] != STABLE -> word = 0; goto migrating
 			:: else
 			fi;
 #endif
@@ -245,10 +245,10 @@ active proctype receiver()
 			at++
 		}
 #endif
-	:: mem[MOVING] == MOVED -> goto moving
+	:: mem[MIGRATION] == MIGRATED -> goto migrating
 	od;
-moving:
-	mem[MOVING] == MOVED;
+migrating:
+	mem[MIGRATION] == MIGRATED;
 	do
 	:: at == NQ(mem[W]) -> break
 	:: atomic { at < NQ(mem[W]) && mem[LISTED(at)]; at++ }
@@ -273,7 +273,7 @@ moving:
 
 /*
  * TRY may be a claim that was not won, and the entry somebody else's: who then
- * finds MOVING too, and issues again. FENCED in a record tells only its owner.
+ * finds MIGRATION too, and issues again. FENCED in a record tells only its owner.
  */
 #ifdef IN_RECORD
 #define CLAIMS(state) (state == FENCED)
@@ -287,7 +287,7 @@ active proctype node()
 	bit won;
 
 	/* The new set is open before the old one closes. */
-	store(NODE, MOVING, MOVES_NOW);
+	store(NODE, MIGRATION, MIGRATING);
 	fetch_or(NODE, W, CLOSED, w);
 #ifdef IN_RECORD
 again:
@@ -356,5 +356,5 @@ trying:
 	goto again;
 #endif
 decided:
-	store(NODE, MOVING, MOVED)
+	store(NODE, MIGRATION, MIGRATED)
 }

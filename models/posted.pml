@@ -7,10 +7,10 @@
  *
  *	slot FREE	the receiver's
  *	POSTED		anybody's to take, by CAS
- *	TAKEN(s)	sender s fills it; its record named it before the CAS
+ *	CLAIMED(s)	sender s fills it; its record named it before the CAS
  *	FILLED(s)	sender s owns the entry that will tell of it
  *
- * FILLED is stored after OWN and before word 7. So a dead sender's TAKEN was
+ * FILLED is stored after OWN and before word 7. So a dead sender's CLAIMED was
  * never told of, whatever its claim; and with FILLED its claim is not in doubt:
  * either the entry is published, and the slot is the receiver's, or it is void
  * by now, and the slot is POSTED again. Which of the two, word 7 says, and not
@@ -38,7 +38,7 @@
  *	FILLED_EARLY	FILLED is stored before the entry is claimed
  *	FILLED_LATE	it is stored after word 7
  *	REPAIR_ALWAYS	FILLED is put back though the entry was published
- *	REPAIR_TAKEN	FILLED is never put back
+ *	REPAIR_CLAIMED	FILLED is never put back
  *	JUST_VOIDED	FILLED is put back if this very repair has made the
  *			entry void
  *	LAP_LEFT	with ANOTHER: it is put back only if word 7 still says
@@ -46,7 +46,7 @@
  *	FREE_LATE	with ANOTHER: the receiver returns the entry, then
  *			frees the slot
  *	REPAIR_ANY	a slot does not say who has taken it: whatever a dead
- *			record names and is TAKEN is put back
+ *			record names and is CLAIMED is put back
  *	EXIT_EARLY	as in publish.pml
  *	CANCEL_PLAIN	the receiver cancels by a load and a store
  */
@@ -98,7 +98,7 @@
 
 #define FREE	  0
 #define POSTED	  1
-#define TAKEN(s)  (2 + (s))
+#define CLAIMED(s)  (2 + (s))
 #define FILLED(s) (2 + SENDERS + (s))
 
 hidden byte taken, unlapped, filled, back; /* so that assertions have names */
@@ -107,7 +107,7 @@ hidden byte taken, unlapped, filled, back; /* so that assertions have names */
 #define IS_BUFFER(c)	 ((c) >= BUFFER(0) && (c) < BUFFER(0) + SLOTS)
 #define IS_WORD7(c)	 ((c) >= WORD7(0) && (c) < WORD7(0) + ENTRIES)
 #define FLUSHED(p, c, v)                                              \
-	taken = !IS_BUFFER(c) || mem[(c) - SLOTS] == TAKEN(p);        \
+	taken = !IS_BUFFER(c) || mem[(c) - SLOTS] == CLAIMED(p);        \
 	assert(taken);                                                \
 	unlapped = !IS_WORD7(c) || mem[c] / 2 + 1 == (v) / 2;         \
 	assert(unlapped);                                             \
@@ -169,7 +169,7 @@ choose: /* `slot` is one more than the slot, 0 is none */
 			found = POSTED;
 			d_step {
 				cas_now(_pid, SLOT(slot - 1), found,
-					TAKEN(_pid), won)
+					CLAIMED(_pid), won)
 			};
 			found = 0;
 			if
@@ -413,12 +413,12 @@ inline put_back(n)
 	d_step {
 		if
 #ifdef REPAIR_ANY
-		:: mem[SLOT(n)] == TAKEN(0) || mem[SLOT(n)] == TAKEN(1) ->
+		:: mem[SLOT(n)] == CLAIMED(0) || mem[SLOT(n)] == CLAIMED(1) ->
 #else
-		:: mem[SLOT(n)] == TAKEN(s) ->
+		:: mem[SLOT(n)] == CLAIMED(s) ->
 #endif
 			mem[SLOT(n)] = POSTED
-#ifndef REPAIR_TAKEN
+#ifndef REPAIR_CLAIMED
 #ifdef REPAIR_ALWAYS
 		:: mem[SLOT(n)] == FILLED(s) ->
 #else

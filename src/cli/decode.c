@@ -218,7 +218,7 @@ size_t decode_vci(const struct cay_vci *v, struct decode_field *fields)
 	else if (operation == CAY_SEND)
 		n += fields_take(
 			v->word, vci_send, ARRAY_COUNT(vci_send), fields + n);
-	if (!command_accesses(operation))
+	if (!command_is_access(operation))
 		return n;
 	n += fields_take(
 		v->word, vci_window, ARRAY_COUNT(vci_window), fields + n);
@@ -234,7 +234,7 @@ struct naming {
 static struct naming completion_naming(const struct cay_nqe *e)
 {
 	unsigned completed = (unsigned)e->word[CAY_NQE_WORD_COMPLETED];
-	return command_accesses(completed) && !command_atomic(completed)
+	return command_is_access(completed) && !command_is_atomic(completed)
 		       ? (struct naming){ "offset", "window" }
 		       : (struct naming){ "result", "previous" };
 }

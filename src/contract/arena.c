@@ -106,10 +106,10 @@ bool queue_position_valid(
 bool peer_entry_valid(const struct peer_entry *p, uint64_t arena_bytes)
 {
 	return p->epoch != 0 && p->path == PATH_DIRECT &&
-	       p->where % sizeof(struct queue_control) == 0 &&
-	       bits_inside(p->where, sizeof(struct queue_control),
+	       p->control_offset % sizeof(struct queue_control) == 0 &&
+	       bits_inside(p->control_offset, sizeof(struct queue_control),
 		       bits_min(arena_bytes, ARENA_HEAP_OFFSET)) &&
-	       p->where >= ARENA_CONTROL_OFFSET(0ull);
+	       p->control_offset >= ARENA_CONTROL_OFFSET(0ull);
 }
 
 bool window_valid(const struct cay_window_descriptor *w, uint64_t arena_bytes)
@@ -130,7 +130,7 @@ bool posted_valid(const struct cay_posted_receive *p, uint64_t arena_bytes)
 bool reference_valid(const struct reference *ref, uint64_t arena_bytes)
 {
 	if (ref->kind == REFERENCE_ACCESS &&
-		ref->length < sizeof(struct carried))
+		ref->length < sizeof(struct emulated_access))
 		return false;
 	if (ref->kind != REFERENCE_PROCESS)
 		return ref->kind <= REFERENCE_ACCESS &&

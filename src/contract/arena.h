@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What processes of one realm map: the arena. One memfd per realm, made by the
- * node, mapped whole with one mmap by every member. This header is the only
- * place that knows its format; cay_arena(7) says the same in prose.
+ * Format of the arena: one memfd per realm, created by the node and mapped
+ *whole by every member. Only this header defines it; cay_arena(7) describes it.
  *
- * Every record says who writes it. Words that move sit 128 bytes apart, so
- * that the adjacent-line prefetcher does not couple them. Offsets from the
- * start of the arena, never pointers.
+ * Every structure states its writer. Words that are written at run time are 128
+ * bytes apart, so that the adjacent-line prefetcher does not couple them. All
+ * references are offsets from the start of the arena, never pointers.
  *
  *	header | directory | controls (even, odd epochs) | heap ...
  *
- * The heap holds, in whole pages that the node hands out, the queues of ports,
+ * The heap holds, in whole pages that the node allocates, the queues of ports,
  * op records of processes, and the memory of cay_alloc().
  */
 #ifndef CAY_CONTRACT_ARENA_H
@@ -29,14 +28,14 @@
 
 #define ARENA_PAGE  4096u
 #define ARENA_HUGE  (2u << 20) /* a huge page */
-#define ARENA_APART 128u       /* bytes between words that move */
+#define ARENA_APART 128u       /* bytes between words that are written */
 
-/* ---- header: written by the node before anybody maps it ---- */
+/* ---- header: written by the node before the first mapping ---- */
 
 struct arena_header {
 	uint64_t magic;
 	uint32_t major, minor;
-	uint64_t features; /* bits that a reader must know; none so far */
+	uint64_t features; /* bits that a reader must know; none is defined */
 	uint64_t size;	   /* bytes of the whole arena */
 	uint64_t directory_offset;
 	uint64_t control_offset[2]; /* by parity of the epoch */
@@ -49,14 +48,14 @@ struct arena_header {
 /* ---- directory: one entry per VPID, written by the node ---- */
 
 /*
- * Epochs count the queue sets that a VPID has had. A port keeps its VPID, but
- * gets the next epoch, when its queue set is replaced to fence off a stuck
- * member: a peer resolved at any epoch from `born` to `epoch` is the same
- * port. 0 in `epoch` means that nobody has the VPID.
+ * Epochs count the queue sets that a VPID has had. A port keeps its VPID but
+ * gets the next epoch when its queue set is replaced to fence a stopped
+ * process: a peer resolved at any epoch from `first_epoch` to `epoch` is the
+ * same port. 0 in `epoch` means that the VPID is free.
  */
 struct arena_entry {
 	_Atomic uint32_t epoch;
-	_Atomic uint32_t born;
+	_Atomic uint32_t first_epoch;
 };
 
 /* ---- the two moving words ---- */
@@ -73,10 +72,10 @@ struct arena_entry {
 
 #define W_SLEEP	 (1ull << 60) /* receiver sleeps on the futex */
 #define W_ARMED	 (1ull << 61) /* receiver sleeps on its descriptor */
-#define W_CLOSED (1ull << 62) /* no claim may succeed any more */
+#define W_CLOSED (1ull << 62) /* every further claim fails */
 #define W_FLAGS	 (0xfull << 60)
 
-#define R_WAITERS (1ull << 60) /* a sender sleeps until R moves */
+#define R_WAITERS (1ull << 60) /* a sender sleeps until R advances */
 #define R_DONE	  (1ull << 61) /* receiver has left this queue set */
 #define R_CLOSED  (1ull << 62)
 
@@ -96,9 +95,10 @@ struct queue_config {
 	uint8_t posted_log2; /* posted receives */
 	uint32_t peers;	     /* entries of the peer table */
 	uint32_t windows;    /* entries of the WDT */
-	uint32_t cq_reserve; /* entries that messages leave for completions */
+	uint32_t cq_reserve; /* entries that messages leave free for completions
+			      */
 	uint32_t priority_reserve; /* entries left for priority messages */
-	/* Two extents of the heap: the first is replaced when a set moves. */
+	/* Two extents of the heap: a migration replaces the first. */
 	uint64_t queues_offset, queues_bytes;
 	uint64_t tables_offset, tables_bytes;
 	uint32_t nq_at, rdr_at; /* from queues_offset, in lines */
@@ -107,8 +107,8 @@ struct queue_config {
 };
 
 /*
- * One range of entries that a fenced-off member had claimed and not yet
- * published when the queue set was replaced: void, whatever is stored there.
+ * A range of entries that a fenced process had claimed and not yet published
+ * when the queue set was replaced. They are void, whatever is stored there.
  */
 struct queue_range {
 	uint64_t from, to; /* nq counts */
@@ -116,13 +116,13 @@ struct queue_range {
 #define QUEUE_FENCED_MAX 6
 
 /*
- * A sender looks at it after it has published, the receiver after it has seen
- * an entry; see node/fence.c.
+ * State of the migration to the next queue set. Senders load it after they have
+ * published an entry, the receiver after it has found one; see node/fence.c.
  */
-enum queue_moving {
-	QUEUE_STAYS = 0,
-	QUEUE_MOVING = 1, /* what is fenced is being decided */
-	QUEUE_MOVED = 2,  /* fenced[] is final */
+enum queue_migration {
+	QUEUE_STABLE = 0,
+	QUEUE_MIGRATING = 1, /* fenced[] is being determined */
+	QUEUE_MIGRATED = 2,  /* fenced[] is final */
 };
 
 struct queue_control {
@@ -131,51 +131,52 @@ struct queue_control {
 
 	/* Senders, with CAS; the receiver only to sleep. */
 	_Alignas(ARENA_APART) _Atomic uint64_t w;
-	_Atomic uint32_t epoch;	 /* node; read after W, see notify_claim() */
-	_Atomic uint32_t bell;	 /* receiver: it has a descriptor to ring */
-	_Atomic uint32_t posted; /* receiver: enum posted_mode */
+	_Atomic uint32_t epoch;	   /* node; read after W, see notify_claim() */
+	_Atomic uint32_t doorbell; /* receiver: it has an eventfd */
+	_Atomic uint32_t posted;   /* receiver: enum posted_mode */
 
 	/* Receiver; senders only to set WAITERS. */
 	_Alignas(ARENA_APART) _Atomic uint64_t r;
 
 	/* Node, if the set is replaced or closed. */
-	_Alignas(ARENA_APART) _Atomic uint32_t moving; /* enum queue_moving */
-	uint32_t fenced_count;			       /* before QUEUE_MOVED */
-	_Atomic uint32_t gate; /* the epoch while windows may be accessed */
+	_Alignas(ARENA_APART) _Atomic uint32_t
+		migration;	       /* enum queue_migration */
+	uint32_t fenced_count;	       /* before QUEUE_MIGRATED */
+	_Atomic uint32_t access_epoch; /* epoch; 0: accesses are refused */
 	uint32_t reserved;
 	struct queue_range fenced[QUEUE_FENCED_MAX];
 };
 
 /* ---- posted receives ---- */
 
-/* Where messages of more than 40 bytes go. */
+/* Destination of messages of more than 40 bytes. */
 enum posted_mode {
-	POSTED_NONE = 0, /* to the RDR: nothing was ever posted */
-	POSTED_RDR = 1,	 /* into a posted buffer, without one to the RDR */
-	POSTED_ONLY = 2, /* into a posted buffer, without one nowhere */
+	POSTED_NONE = 0, /* the RDR: no receive was ever posted */
+	POSTED_RDR = 1,	 /* a posted buffer, or the RDR if there is none */
+	POSTED_ONLY = 2, /* a posted buffer, or -EAGAIN if there is none */
 };
 
-/* The region's first line; the slots follow. Hints that anybody writes. */
+/* First line of the region; the slots follow. Senders and receiver write it. */
 struct posted_head {
-	_Atomic uint64_t next;	    /* where senders look first */
-	_Atomic uint64_t available; /* about how many are POSTED */
+	_Atomic uint64_t next;	    /* hint: slot that senders try first */
+	_Atomic uint64_t available; /* upper bound of the READY slots */
 	uint64_t reserved[6];
 };
 
 /*
- * `state` of a struct cay_posted_receive: enum posted_state 7:0, the op record
- * of whoever took it (its place in the arena, in units of its size) 63:8.
- * FREE -> READY (receiver) -> TAKEN (sender) -> FILLED (sender, when it owns
- * the entry that will tell of it) -> FREE (receiver, when it has seen that).
+ * `state` of a struct cay_posted_receive: enum posted_state 7:0, op record of
+ * the sender that claimed it (arena offset in units of its size) 63:8.
+ * FREE -> READY (receiver) -> CLAIMED (sender) -> FILLED (sender, when it owns
+ * the entry that announces it) -> FREE (receiver, when it has read that entry).
  */
 enum posted_state {
 	POSTED_FREE = 0,
 	POSTED_READY = 1,
-	POSTED_TAKEN = 2,
+	POSTED_CLAIMED = 2,
 	POSTED_FILLED = 3,
 };
-#define POSTED_STATE_MASK  0xffull
-#define POSTED_TAKER_SHIFT 8
+#define POSTED_STATE_MASK    0xffull
+#define POSTED_CLAIMER_SHIFT 8
 
 /* ---- peer table: written by the node, read by the port ---- */
 
@@ -192,32 +193,31 @@ struct peer_entry {
 	uint16_t vpid;
 	uint8_t path; /* enum arena_path */
 	uint8_t reserved;
-	uint64_t where; /* control offset */
+	uint64_t control_offset;
 };
 
-/* ---- references: messages that stay at the origin until they are copied ---
- */
+/* ---- references: messages whose payload stays at the origin ---- */
 
 enum reference_state {
 	REFERENCE_FREE = 0,
 	REFERENCE_READY = 1, /* filled in, not yet published to the target */
 	REFERENCE_SENT = 2,
-	REFERENCE_DONE = 3,  /* the target has no more need of the memory */
-	REFERENCE_TAKEN = 4, /* the target has begun; it cannot be withdrawn */
+	REFERENCE_DONE = 3,    /* the target no longer reads the memory */
+	REFERENCE_STARTED = 4, /* the target reads it; no withdrawal */
 };
 
 enum reference_kind {
 	REFERENCE_ARENA = 0,   /* `address` is an offset in the arena */
-	REFERENCE_PROCESS = 1, /* `address` is one of the origin's own */
-	REFERENCE_ACCESS = 2,  /* `address`: a struct carried in the arena */
+	REFERENCE_PROCESS = 1, /* `address` is in the origin's address space */
+	REFERENCE_ACCESS = 2,  /* `address`: offset of an emulated access */
 };
 
 /*
- * An access to a window that only its owner can make, in memory of the arena
- * that the origin has staged it in. Written by the origin; the results, and for
- * a get the bytes behind it, by the target before the reference is DONE.
+ * An emulated access, staged in the arena by the origin and executed by the
+ * owner of the window. The target writes the results, and for a get the bytes
+ * that follow, before the reference is DONE.
  */
-struct carried {
+struct emulated_access {
 	uint16_t command, window;
 	uint32_t reserved;
 	uint64_t capability, offset, length;
@@ -227,10 +227,11 @@ struct carried {
 };
 
 /*
- * Written by the origin; the target (or the node, for a dead target) moves the
+ * Written by the origin; the target (or the node, for a dead target) sets the
  * state to DONE. `state`: sequence 63:32, enum reference_state 7:0. The cookie
- * is a random number that the origin keeps at cookie_address: whoever reads
- * the origin's memory reads it along and so knows that it is this process.
+ * is a random number that the origin keeps at cookie_address: a target that
+ * reads the origin's memory reads the cookie in the same call, which proves
+ * that the process number still names the origin.
  */
 struct reference {
 	_Atomic uint64_t state;
@@ -238,13 +239,13 @@ struct reference {
 	uint64_t length;
 	uint64_t cookie;
 	uint64_t cookie_address;
-	uint64_t tag; /* user tag, for who completes it in the target's place */
-	uint32_t pid; /* as the origin sees itself */
+	uint64_t tag; /* user tag; the node completes it for a dead target */
+	uint32_t pid; /* in the origin's PID namespace */
 	uint32_t target_epoch;
 	uint16_t target_vpid;
 	uint8_t kind;  /* enum reference_kind */
-	uint8_t probe; /* 1: try to read the cookie and tell */
-	/* Target: how it ended, enum cay_error 7:0; PROBED. */
+	uint8_t probe; /* 1: the target reads the cookie and sets PROBED */
+	/* Target: result, enum cay_error 7:0; PROBED. */
 	_Atomic uint32_t outcome;
 };
 
@@ -254,33 +255,34 @@ struct reference {
 #define REFERENCE_SEQUENCE_SHIFT 32
 #define REFERENCE_STATE_MASK	 0xffull
 
-/* ---- op records: what a thread is in the middle of ---- */
+/* ---- op records: the operation that a thread is executing ---- */
 
 enum op_state {
 	OP_IDLE = 0,
 	OP_TRY = 1,    /* stored before the CAS on W */
-	OP_OWN = 2,    /* stored after it: [w_old, w_new) is this thread's */
-	OP_ACCESS = 3, /* memory that the target's owner may take away */
+	OP_OWN = 2,    /* stored after it: this thread owns [w_old, w_new) */
+	OP_ACCESS = 3, /* accesses memory that its owner may revoke */
 };
 
 /*
  * Written by the issuing thread, one per thread and arena. `state`: enum
  * op_state 1:0, target VPID 31:16, target epoch 63:32. The node reads it after
- * the owner's death, and while it lives only as repair.c says.
+ * the death of the process; node/repair.c says what it may conclude from the
+ * record of a live one.
  */
 struct op_record {
 	_Alignas(ARENA_APART) _Atomic uint64_t state;
 	_Atomic uint64_t w_old, w_new;
-	_Atomic uint64_t window; /* 1 + Win-ID that is accessed; 0: none */
-	_Atomic uint64_t posted; /* 1 + slot 31:0 that is filled, VPID 47:32 */
-	_Atomic uint64_t issued; /* since the thread took up `port` */
+	_Atomic uint64_t window; /* 1 + Win-ID being accessed; 0: none */
+	_Atomic uint64_t posted; /* 1 + slot being filled 31:0, VPID 47:32 */
+	_Atomic uint64_t issued; /* operations since `port` was set */
 	_Atomic uint32_t port;	 /* origin VPID */
 	_Atomic uint32_t thread; /* kernel thread id; 0: record not in use */
-	_Atomic uint32_t step;	 /* of the unit it is in, for diagnosis */
+	_Atomic uint32_t step;	 /* last step passed, for diagnosis */
 };
 
 #define OP_STATE_MASK  0x3ull
-#define OP_ABANDONED   (1ull << 2) /* its thread left the call, and says so */
+#define OP_ABANDONED   (1ull << 2) /* the thread left the call early */
 #define OP_VPID_SHIFT  16
 #define OP_EPOCH_SHIFT 32
 
@@ -298,7 +300,8 @@ CAY_STATIC_ASSERT(offsetof(struct queue_control, r) == 2 * ARENA_APART, "R");
 CAY_STATIC_ASSERT(sizeof(struct peer_entry) == 16, "peer entry");
 CAY_STATIC_ASSERT(sizeof(struct reference) == CAY_LINE, "reference");
 CAY_STATIC_ASSERT(sizeof(struct posted_head) == CAY_LINE, "posted head");
-CAY_STATIC_ASSERT(sizeof(struct carried) == CAY_LINE, "carried access");
+CAY_STATIC_ASSERT(
+	sizeof(struct emulated_access) == CAY_LINE, "emulated access");
 CAY_STATIC_ASSERT(sizeof(struct op_record) == ARENA_APART, "op record");
 CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 
@@ -310,7 +313,7 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 		(parity)*ARENA_CONTROL_BYTES)
 #define ARENA_HEAP_OFFSET ARENA_CONTROL_OFFSET(2ull)
 
-/* Limits of what a port may ask for, and what it gets if it does not. */
+/* Limits and defaults of the sizes that a port requests. */
 #define QUEUE_NQ_LOG2_MIN	  4
 #define QUEUE_NQ_LOG2_MAX	  20
 #define QUEUE_NQ_LOG2_DEFAULT	  9
@@ -328,11 +331,14 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 #define QUEUE_WINDOWS_DEFAULT	  64
 #define QUEUE_POSTED_LOG2_MAX	  16
 #define QUEUE_POSTED_LOG2_DEFAULT 6
-#define QUEUE_PAYLOAD_MAX	  8192u /* bytes; more goes by reference */
+#define QUEUE_PAYLOAD_MAX	  8192u /* bytes; longer ones go by reference */
 
-/* ---- checkers: arena.c; they believe nothing that they have not copied --- */
+/* ---- checkers (arena.c); each checks a private copy ---- */
 
-/* 0, -EPROTO (not an arena), -EPROTONOSUPPORT (version), -EBADMSG (sizes). */
+/*
+ * Returns 0, -EPROTO (not an arena), -EPROTONOSUPPORT (version) or -EBADMSG
+ * (sizes).
+ */
 int arena_header_valid(const struct arena_header *copy, uint64_t mapped_bytes);
 bool queue_config_valid(const struct queue_config *copy, uint64_t arena_bytes);
 bool queue_position_valid(

@@ -67,7 +67,7 @@ static inline void ack_own(
 		int r = ack_complete(own, op, c, 0);
 		if (likely(r == 0))
 			return;
-		if (!context_follow(&o->own, own) && r != -ESTALE)
+		if (!context_follow_migration(&o->own, own) && r != -ESTALE)
 			break;
 	}
 	ack_unreserve(o, 1); /* the port is closed: nobody will read it */

@@ -30,7 +30,7 @@ static inline void completion_results(struct completion *c,
 	const struct response *response, const void *fetched, uint64_t bytes)
 {
 	uint64_t words[CAY_FAST_PUT_WORDS] = { 0 };
-	if (command_atomic(c->command)) {
+	if (command_is_atomic(c->command)) {
 		c->result = response->result;
 		c->previous = response->previous;
 	} else if (command_operation(c->command) == CAY_FAST_GET) {

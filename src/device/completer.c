@@ -10,7 +10,8 @@
  */
 
 /* How many entries a message must leave free at its target. */
-static inline uint32_t completer_keep(const struct context *to, unsigned flags)
+static inline uint32_t completer_reserve(
+	const struct context *to, unsigned flags)
 {
 	return flags & CAY_VCI_PRIORITY ? to->cq_reserve
 					: to->cq_reserve + to->priority_reserve;
@@ -77,7 +78,8 @@ static inline int completer_fast_send(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	struct claim claim;
-	int r = notify_claim(to, op, 0, completer_keep(to, p->flags), &claim);
+	int r = notify_claim(
+		to, op, 0, completer_reserve(to, p->flags), &claim);
 	if (unlikely(r))
 		return r;
 
@@ -111,7 +113,7 @@ static inline void completer_recv_entry(struct cay_nqe *nqe,
 }
 
 /* An access that the target must make itself arrives as what it is. */
-static inline uint16_t completer_arrives_as(const struct packet *p)
+static inline uint16_t completer_notification(const struct packet *p)
 {
 	return (p->command & CAY_COMMAND_OPERATION) == CAY_SEND
 		       ? CAY_NOTIFY_RECV
@@ -131,7 +133,7 @@ static inline int completer_send(struct context *to, struct op_record *op,
 			: (uint32_t)((p->length + RDR_UNIT - 1) / RDR_UNIT);
 	struct claim claim;
 	int r = notify_claim(
-		to, op, units, completer_keep(to, p->flags), &claim);
+		to, op, units, completer_reserve(to, p->flags), &claim);
 	if (unlikely(r))
 		return r;
 
@@ -144,7 +146,7 @@ static inline int completer_send(struct context *to, struct op_record *op,
 	host_step(op, STEP_PAYLOAD);
 	completer_recv_entry(nqe, p, start, &claim);
 	host_step(op, STEP_ENTRY);
-	notify_publish(nqe, notify_word(to, position, completer_arrives_as(p),
+	notify_publish(nqe, notify_word(to, position, completer_notification(p),
 				    0, p->origin_vpid));
 	host_step(op, STEP_PUBLISH);
 	if (ref)
@@ -175,7 +177,7 @@ static inline void completer_store(
 		return;
 	}
 	/* Nothing of it is seen before what this port stored earlier. */
-	host_order();
+	host_store_fence();
 	host_copy(at, from, bytes, HOST_MEMORY);
 }
 

@@ -55,23 +55,25 @@ int context_load(
 }
 
 /* The epoch at which the port behind `c` lives now; 0 if it is gone. */
-static uint32_t context_epoch_now(const struct context *c)
+static uint32_t context_current_epoch(const struct context *c)
 {
 	struct arena_entry *entry = &arena_directory(c->arena)[c->vpid];
-	/* Pairs with the releases in queue_set.c: born is stored first. */
+	/* Pairs with the releases in queue_set.c: first_epoch is stored first.
+	 */
 	uint32_t epoch =
 		atomic_load_explicit(&entry->epoch, memory_order_acquire);
-	uint32_t born =
-		atomic_load_explicit(&entry->born, memory_order_acquire);
-	bool same = epoch != 0 && c->epoch >= born && c->epoch < epoch;
+	uint32_t first_epoch =
+		atomic_load_explicit(&entry->first_epoch, memory_order_acquire);
+	bool same = epoch != 0 && c->epoch >= first_epoch && c->epoch < epoch;
 	return same ? epoch : 0;
 }
 
-bool context_follow(_Atomic(struct context *) *slot, struct context *old)
+bool context_follow_migration(
+	_Atomic(struct context *) *slot, struct context *old)
 {
 	if (atomic_load_explicit(slot, memory_order_acquire) != old)
 		return true;
-	uint32_t epoch = context_epoch_now(old);
+	uint32_t epoch = context_current_epoch(old);
 	if (!epoch)
 		return false;
 	struct context *new = malloc(sizeof(*new));
@@ -81,7 +83,7 @@ bool context_follow(_Atomic(struct context *) *slot, struct context *old)
 		free(new);
 		return false;
 	}
-	new->former = old;
+	new->previous = old;
 	/* Readers use what they loaded; `old` stays until the slot goes. */
 	if (!atomic_compare_exchange_strong_explicit(slot, &old, new,
 		    memory_order_acq_rel, memory_order_acquire))
@@ -92,7 +94,7 @@ bool context_follow(_Atomic(struct context *) *slot, struct context *old)
 void context_free(struct context *c)
 {
 	while (c) {
-		struct context *former = c->former;
+		struct context *former = c->previous;
 		free(c);
 		c = former;
 	}
@@ -119,8 +121,8 @@ int origin_load(struct origin *o, struct context *own, uint32_t node)
 	o->sdr_bytes = (uint64_t)RDR_UNIT << c.sdr_log2;
 	o->wdt = own->wdt;
 	o->window_count = c.windows;
-	o->self = window_lock_word(own->vpid,
-		atomic_load_explicit(&arena_directory(a)[own->vpid].born,
+	o->lock_word = window_lock_word(own->vpid,
+		atomic_load_explicit(&arena_directory(a)[own->vpid].first_epoch,
 			memory_order_acquire));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts: process-private views of queue sets, with every offset checked and
- * turned into a pointer once, when the context is loaded.
+ * Contexts: process-private views of queue sets. Loading a context checks every
+ * offset once and converts it to a pointer.
  */
 #ifndef CAY_DEVICE_CONTEXT_H
 #define CAY_DEVICE_CONTEXT_H
@@ -11,19 +11,18 @@
 struct context;
 
 /*
- * A mapped arena. `ring` is the interrupt line of the real clock: how whoever
- * has mapped it reaches the descriptor of a port that sleeps in epoll. It may
- * enter the kernel and may not fail visibly. `orphaned` tells whether the node
- * is gone, so that nobody waits for its word.
+ * A mapped arena. ring_doorbell() rings the doorbell of a port that sleeps in
+ * epoll; it may enter the kernel and reports no failure. orphaned() returns
+ * true if the node has exited, so that waiting for it would never end.
  */
 struct arena {
 	unsigned char *base;
 	uint64_t bytes;
-	void (*ring)(struct context *to);
+	void (*ring_doorbell)(struct context *to);
 	bool (*orphaned)(const struct arena *);
 };
 
-/* One port's queue set as somebody who has mapped it sees it. */
+/* A port's queue set as one process sees it. */
 struct context {
 	struct queue_control *control;
 	struct cay_nqe *nq;
@@ -34,8 +33,8 @@ struct context {
 	uint32_t nq_entries, rdr_units;
 	uint32_t cq_reserve, priority_reserve;
 	/*
-	 * The R that was last seen. R only grows, so an old one is safe; it is
-	 * loaded anew only when the queue looks full.
+	 * Cached R. R only grows, so a stale value is safe; it is reloaded only
+	 * when the queue appears full.
 	 */
 	_Atomic uint64_t r_seen;
 	struct reference *refs;
@@ -44,12 +43,12 @@ struct context {
 	uint32_t posted_entries;
 	struct posted_head *posted_head;
 	struct cay_posted_receive *posted;
-	_Atomic bool no_process; /* the kernel keeps us from its memory */
+	_Atomic bool process_memory_denied; /* by the kernel */
 	const struct arena *arena;
-	struct context *former; /* that this one replaced, kept for readers */
+	struct context *previous; /* replaced by this one; kept for readers */
 };
 
-/* A window of ours, as the device uses it for PUT and GET. */
+/* A window of this process, as the device uses it for PUT and GET. */
 struct origin_window {
 	unsigned char *base; /* NULL: not open */
 	uint64_t length;
@@ -59,13 +58,13 @@ struct packet;
 
 /* The device's private state of a port that this process has opened. */
 struct origin {
-	_Atomic(struct context *) own; /* where its notifications go */
+	_Atomic(struct context *) own; /* its own queue set */
 	uint32_t node;
 	uint16_t vpid;
 	uint32_t cq_reserve;
 	/*
-	 * Completions asked for whose entries have not been given back. Never
-	 * more than cq_reserve, so they always find room.
+	 * Reserved completions whose entries have not been returned. Never
+	 * more than cq_reserve, so a completion always finds room.
 	 */
 	_Atomic uint32_t completions;
 	_Atomic uint64_t references; /* bit i: reference slot i is in use */
@@ -78,19 +77,19 @@ struct origin {
 	uint32_t wq_read, wq_write; /* the posting thread */
 	unsigned char *sdr;
 	uint64_t sdr_bytes;
-	uint64_t self; /* this port as it stands in a window's lock */
-	bool words;    /* word mode */
+	uint64_t lock_word; /* identifies this port in the lock of a window */
+	bool word_mode;
 	struct cay_window_descriptor *wdt;
 	struct origin_window *windows; /* by Win-ID; NULL: none was opened */
 	uint32_t window_count;
-	_Atomic uint32_t carried; /* accesses under way at their owners */
-	_Atomic uint32_t wrong;	  /* capabilities that were wrong */
+	_Atomic uint32_t emulated_in_flight;
+	_Atomic uint32_t invalid_capabilities; /* accesses refused for theirs */
 	/*
-	 * Has the target's owner make an access that we cannot make: takes it
-	 * over, completion and all. 0 or -errno; NULL where there is no such
-	 * way.
+	 * Sends an access that this process cannot perform to the owner of the
+	 * window as an emulated access, including its completion. Returns 0 or
+	 * -errno. NULL if emulated accesses are not supported.
 	 */
-	int (*carry)(struct origin *, struct op_record *,
+	int (*send_emulated)(struct origin *, struct op_record *,
 		_Atomic(struct context *) *to, const struct packet *);
 };
 
@@ -111,25 +110,27 @@ static inline struct arena_entry *arena_directory(const struct arena *a)
 }
 
 /*
- * Loads the context of a port at an epoch. 0, -EPIPE (that epoch is over),
- * -EBADMSG (its configuration is damaged).
+ * Loads the context of a port at an epoch. Returns 0, -EPIPE (the epoch has
+ * ended) or -EBADMSG (the configuration is damaged).
  */
 int context_load(
 	const struct arena *, uint16_t vpid, uint32_t epoch, struct context *);
 
 /*
- * `closed`, which was loaded from *slot, is closed: follows the port to the set
- * that replaced it, if there is one. True if *slot is another one now, whoever
- * has put it there. Any thread.
+ * Follows a port whose queue set `closed`, loaded from *slot, has been closed
+ * to the set that replaced it. Returns true if *slot now holds another context,
+ * stored by this or another thread: the caller retries. Returns false if the
+ * port is gone. Any thread.
  */
-bool context_follow(_Atomic(struct context *) *slot, struct context *closed);
+bool context_follow_migration(
+	_Atomic(struct context *) *slot, struct context *closed);
 
-/* Frees a context and all that it replaced. */
+/* Frees a context and the contexts that it replaced. */
 void context_free(struct context *);
 
 /*
- * Sets up the device's state of a port whose context is `own`; its routes are
- * the caller's. 0 or -EBADMSG.
+ * Sets up the device's state of a port whose context is `own`; the caller sets
+ * its routes. Returns 0 or -EBADMSG.
  */
 int origin_load(struct origin *, struct context *own, uint32_t node);
 

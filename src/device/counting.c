@@ -11,7 +11,7 @@ static _Thread_local struct counting *counting_now;
 static const char *const kind_names[HOST_KINDS] = {
 	[HOST_W] = "W",
 	[HOST_R] = "R",
-	[HOST_MOVING] = "moving",
+	[HOST_MIGRATION] = "migration",
 	[HOST_NQE] = "notification",
 	[HOST_RDR] = "payload",
 	[HOST_REFERENCE] = "reference",

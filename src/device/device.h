@@ -24,7 +24,8 @@ static inline struct cay_nqe *device_entry(
  * device_peek() without the call, for the loop that waits for a message. The
  * crash tests want the call, because it passes a step.
  */
-static inline uint64_t device_look(struct context *own, uint64_t position)
+static inline uint64_t device_peek_inline(
+	struct context *own, uint64_t position)
 {
 #ifdef CAY_HOST_STEPS
 	return device_peek(own, position);

@@ -46,7 +46,7 @@ int DEVICE(notify_gone)(
 	struct context *to, struct op_record *op, uint32_t node, uint16_t vpid)
 {
 	struct claim claim;
-	int r = notify_claim(to, op, 0, completer_keep(to, 0), &claim);
+	int r = notify_claim(to, op, 0, completer_reserve(to, 0), &claim);
 	if (r)
 		return r;
 	const struct packet p = { .origin_vpid = vpid, .origin_node = node };
@@ -72,13 +72,13 @@ int DEVICE(put)(struct origin *o, struct op_record *op,
 	const void *data, size_t length, uint64_t tag)
 {
 	unsigned char *at =
-		requester_straight(o, op, slot, t, length, CAY_RIGHT_WRITE);
+		requester_fast_begin(o, op, slot, t, length, CAY_RIGHT_WRITE);
 	if (likely(at)) {
 		completer_store(at, data, length);
-		return requester_arrived(op);
+		return requester_fast_end(op);
 	}
 	struct iovec payload = { (void *)(uintptr_t)data, length };
-	return requester_detour(o, op, slot, t,
+	return requester_slow_access(o, op, slot, t,
 		(struct packet){ .command = completer_put_command(length),
 			.tag = tag,
 			.length = length,
@@ -90,13 +90,13 @@ int DEVICE(get)(struct origin *o, struct op_record *op,
 	size_t length, uint64_t tag)
 {
 	const unsigned char *at =
-		requester_straight(o, op, slot, t, length, CAY_RIGHT_READ);
+		requester_fast_begin(o, op, slot, t, length, CAY_RIGHT_READ);
 	if (likely(at)) {
 		responder_load(data, at, length);
-		return requester_arrived(op);
+		return requester_fast_end(op);
 	}
 	struct iovec payload = { data, length };
-	return requester_detour(o, op, slot, t,
+	return requester_slow_access(o, op, slot, t,
 		(struct packet){ .command = CAY_GET,
 			.tag = tag,
 			.length = length,
@@ -110,16 +110,16 @@ int DEVICE(atomic)(struct origin *o, struct op_record *op,
 {
 	unsigned char *at = NULL;
 	if (likely(t->offset % 8 == 0))
-		at = requester_straight(o, op, slot, t, 8, CAY_RIGHT_ATOMIC);
+		at = requester_fast_begin(o, op, slot, t, 8, CAY_RIGHT_ATOMIC);
 	if (likely(at && (uintptr_t)at % 8 == 0)) {
 		_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)at;
 		*previous = responder_operate(word, command, operand).previous;
-		return requester_arrived(op);
+		return requester_fast_end(op);
 	}
 	if (at)
 		record_access_end(op);
 	struct iovec payload = { previous, 8 };
-	return requester_detour(o, op, slot, t,
+	return requester_slow_access(o, op, slot, t,
 		(struct packet){ .command = command,
 			.tag = tag,
 			.length = 8,
@@ -131,7 +131,7 @@ int DEVICE(atomic)(struct origin *o, struct op_record *op,
  * The owner's own memory: the window is checked as for anybody, and is then
  * where the owner says that it is.
  */
-int DEVICE(serve)(struct context *own, struct op_record *op,
+int DEVICE(execute_emulated)(struct context *own, struct op_record *op,
 	const struct packet *p, const struct origin_window *window,
 	struct response *out, uint32_t *rights)
 {
@@ -173,7 +173,7 @@ uint64_t DEVICE(peek)(struct context *own, uint64_t position)
 	return word;
 }
 
-void DEVICE(give_back)(struct context *own, uint64_t r)
+void DEVICE(return_entries)(struct context *own, uint64_t r)
 {
 	notify_return(own, r);
 }
@@ -183,9 +183,9 @@ uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag)
 	return notify_sleep(own, next, flag);
 }
 
-void DEVICE(awake)(struct context *own, uint64_t flag)
+void DEVICE(cancel_sleep)(struct context *own, uint64_t flag)
 {
-	notify_awake(own, flag);
+	notify_cancel_sleep(own, flag);
 }
 
 bool DEVICE(reference_done)(struct reference *slot, uint32_t sequence)
@@ -221,7 +221,7 @@ void DEVICE(complete_own)(
 	ack_own(o, op, c);
 }
 
-void DEVICE(completions_taken)(struct origin *o, uint32_t count)
+void DEVICE(completions_returned)(struct origin *o, uint32_t count)
 {
 	ack_unreserve(o, count);
 }

@@ -18,7 +18,7 @@ int DEVICE(notify_gone)(
 
 /*
  * Remote memory. 0; 1: refused, and a completion says why; -EAGAIN; -EPIPE; or
- * what origin.carry gave.
+ * what origin.send_emulated gave.
  */
 int DEVICE(access)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
@@ -38,7 +38,7 @@ int DEVICE(atomic)(struct origin *, struct op_record *,
  * this process only we know. 0, a positive enum cay_error, or -EPIPE. Nobody is
  * told of it but through `rights`, which are the window's.
  */
-int DEVICE(serve)(struct context *own, struct op_record *,
+int DEVICE(execute_emulated)(struct context *own, struct op_record *,
 	const struct packet *, const struct origin_window *, struct response *,
 	uint32_t *rights);
 
@@ -47,9 +47,9 @@ struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
 	enum cay_issue, unsigned parameter);
 
 uint64_t DEVICE(peek)(struct context *own, uint64_t position);
-void DEVICE(give_back)(struct context *own, uint64_t r);
+void DEVICE(return_entries)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
-void DEVICE(awake)(struct context *own, uint64_t flag);
+void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);
 bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
@@ -58,5 +58,5 @@ void DEVICE(reference_free)(struct origin *, uint32_t index);
 /* Ends an instruction of the port's own; room was reserved. */
 void DEVICE(complete_own)(
 	struct origin *, struct op_record *, const struct completion *);
-void DEVICE(completions_taken)(struct origin *, uint32_t count);
+void DEVICE(completions_returned)(struct origin *, uint32_t count);
 bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);

@@ -13,8 +13,8 @@
  *	host_swap(word, value, kind)            acq_rel, gives the old value
  *	host_add(word, value, kind)             acq_rel, gives the old value
  *	host_add32(word, value, kind)           relaxed, likewise
- *	host_order()                     what follows is seen after what was
- *	host_process(owner, at, local, bytes, write)  memory of a process
+ *	host_store_fence()                     what follows is seen after what
+ *was host_process(owner, at, local, bytes, write)  memory of a process
  *	host_mapped(at, bytes, write)    may this process touch it?
  *	host_write(to, value, kind)      plain store, covered by a release
  *	host_read(from, kind)            plain load, covered by an acquire
@@ -28,7 +28,7 @@
 enum host_kind {
 	HOST_W,		/* the target's write word: every sender swaps it */
 	HOST_R,		/* its read word */
-	HOST_MOVING,	/* whether the set is being replaced; hardly written */
+	HOST_MIGRATION, /* whether the set is being replaced; hardly written */
 	HOST_NQE,	/* a notification entry */
 	HOST_RDR,	/* payload */
 	HOST_REFERENCE, /* a reference slot */

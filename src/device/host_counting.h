@@ -125,7 +125,7 @@ static inline uint32_t host_add32(
 	return old;
 }
 
-static inline void host_order(void)
+static inline void host_store_fence(void)
 {
 	atomic_thread_fence(memory_order_release);
 }

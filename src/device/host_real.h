@@ -95,7 +95,7 @@ static inline uint32_t host_add32(
 	return atomic_fetch_add_explicit(word, value, memory_order_relaxed);
 }
 
-static inline void host_order(void)
+static inline void host_store_fence(void)
 {
 	atomic_thread_fence(memory_order_release);
 }
@@ -165,7 +165,7 @@ __attribute__((cold, noinline)) static void host_interrupt(
 	if (flags & W_SLEEP)
 		futex_wake_upper(&to->control->w);
 	if (flags & W_ARMED)
-		to->arena->ring(to);
+		to->arena->ring_doorbell(to);
 }
 
 static inline void host_wake_senders(struct context *own)

@@ -183,11 +183,11 @@ static inline void notify_publish(struct cay_nqe *nqe, uint64_t word)
  * publication. The node decides which entries count as void (node/fence.c) and
  * says so in a moment; if it dies before, nothing is void.
  */
-__attribute__((cold, noinline)) static int notify_verdict(
+__attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
 {
 	const struct queue_control *c = to->control;
-	while (host_load32(&c->moving, HOST_MOVING) == QUEUE_MOVING) {
+	while (host_load32(&c->migration, HOST_MIGRATION) == QUEUE_MIGRATING) {
 		if (to->arena->orphaned(to->arena))
 			return 0;
 		clock_nap_ns(CLOCK_NS_PER_MS);
@@ -200,22 +200,23 @@ __attribute__((cold, noinline)) static int notify_verdict(
  * entry counts as void and the request must be issued again. The record still
  * owns the entry.
  *
- * N7: the load of `moving` may pass the store of word 7 (N3); the node's
+ * N7: the load of `migration` may pass the store of word 7 (N3); the node's
  * membarrier makes up for the fence that is not here.
  */
-static inline int notify_settle(struct context *to, struct op_record *op,
+static inline int notify_wake(struct context *to, struct op_record *op,
 	const struct claim *claim, unsigned flags)
 {
 	uint64_t wake = claim->w_old & (W_SLEEP | W_ARMED);
 	if (flags & CAY_VCI_INTERRUPT &&
-		host_load32(&to->control->bell, HOST_W))
+		host_load32(&to->control->doorbell, HOST_W))
 		wake |= W_ARMED;
 	if (unlikely(wake)) {
 		host_interrupt(to, wake);
 		host_step(op, STEP_WAKE);
 	}
-	if (unlikely(host_load32(&to->control->moving, HOST_MOVING))) /* N7 */
-		return notify_verdict(to, queue_nq(claim->w_old));
+	if (unlikely(host_load32(
+		    &to->control->migration, HOST_MIGRATION))) /* N7 */
+		return notify_await_migration(to, queue_nq(claim->w_old));
 	return 0;
 }
 
@@ -223,7 +224,7 @@ static inline int notify_settle(struct context *to, struct op_record *op,
 static inline int notify_finish(struct context *to, struct op_record *op,
 	const struct claim *claim, unsigned flags)
 {
-	int r = notify_settle(to, op, claim, flags);
+	int r = notify_wake(to, op, claim, flags);
 	record_idle(op);
 	return r;
 }
@@ -269,7 +270,7 @@ static inline uint64_t notify_sleep(
 	return 0;
 }
 
-static inline void notify_awake(struct context *own, uint64_t flag)
+static inline void notify_cancel_sleep(struct context *own, uint64_t flag)
 {
 	host_and(&own->control->w, ~flag, HOST_W);
 }

@@ -42,7 +42,7 @@ static inline bool packet_completes(const struct packet *p)
 {
 	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
 	       command_operation(p->command) == CAY_FAST_GET ||
-	       (command_atomic(p->command) && !p->payload);
+	       (command_is_atomic(p->command) && !p->payload);
 }
 
 /* Where an access goes. */

@@ -20,12 +20,12 @@ static inline _Atomic uint64_t *posted_state(struct cay_posted_receive *slot)
 	return (_Atomic uint64_t *)&slot->state;
 }
 
-static inline uint64_t posted_taken_by(
+static inline uint64_t posted_claimer(
 	const struct context *to, const struct op_record *op)
 {
 	uint64_t at = (uint64_t)((const unsigned char *)op - to->arena->base) /
 		      sizeof(*op);
-	return at << POSTED_TAKER_SHIFT;
+	return at << POSTED_CLAIMER_SHIFT;
 }
 
 /* P1: release: the fields, or what the last taker did, before the state. */
@@ -39,7 +39,7 @@ static inline void posted_available(struct context *to, uint64_t change)
 	host_add(&to->posted_head->available, change, HOST_POSTED);
 }
 
-static inline void posted_forget(struct op_record *op)
+static inline void posted_record_clear(struct op_record *op)
 {
 	host_store(&op->posted, 0, HOST_RECORD);
 }
@@ -49,25 +49,25 @@ static inline void posted_give_back(
 {
 	posted_available(to, 1);
 	posted_set(&to->posted[index], POSTED_READY);
-	posted_forget(op);
+	posted_record_clear(op);
 }
 
 /*
  * A call of this thread did not come back, or of the one that had the record
  * before: what it had taken is READY again.
  */
-static void posted_leftover(struct context *to, struct op_record *op)
+static void posted_recover(struct context *to, struct op_record *op)
 {
 	uint64_t left = host_load_relaxed(&op->posted, HOST_RECORD);
 	uint32_t index = (uint32_t)left - 1;
 	if ((uint16_t)(left >> 32) == to->vpid && index < to->posted_entries) {
-		uint64_t state = posted_taken_by(to, op) | POSTED_TAKEN;
+		uint64_t state = posted_claimer(to, op) | POSTED_CLAIMED;
 		posted_available(to, 1);
 		if (!host_cas(posted_state(&to->posted[index]), &state,
 			    POSTED_READY, HOST_POSTED))
 			posted_available(to, (uint64_t)-1);
 	}
-	posted_forget(op);
+	posted_record_clear(op);
 }
 
 /* X6, then P2: acquire pairs with P1. */
@@ -82,7 +82,7 @@ static inline bool posted_try(
 		HOST_RECORD);
 	host_step(op, STEP_POSTED);
 	return host_cas(posted_state(slot), &state,
-		posted_taken_by(to, op) | POSTED_TAKEN, HOST_POSTED);
+		posted_claimer(to, op) | POSTED_CLAIMED, HOST_POSTED);
 }
 
 /*
@@ -122,7 +122,7 @@ static int posted_take(struct context *to, struct op_record *op,
 		if (posted_fields(to, &to->posted[index], copy))
 			return (int)index;
 	}
-	posted_forget(op);
+	posted_record_clear(op);
 	return -1;
 }
 
@@ -166,14 +166,14 @@ static int posted_publish(struct context *to, struct op_record *op,
 	uint32_t index)
 {
 	struct claim claim;
-	int r = notify_try(to, op, 0, completer_keep(to, p->flags), &claim);
+	int r = notify_try(to, op, 0, completer_reserve(to, p->flags), &claim);
 	if (r)
 		return r;
-	posted_set(&to->posted[index], posted_taken_by(to, op) | POSTED_FILLED);
+	posted_set(&to->posted[index], posted_claimer(to, op) | POSTED_FILLED);
 	host_step(op, STEP_FILLED);
 	posted_entry(to, p, slot, index, &claim);
 	host_step(op, STEP_PUBLISH);
-	return notify_settle(to, op, &claim, p->flags);
+	return notify_wake(to, op, &claim, p->flags);
 }
 
 /* 0, -EAGAIN, -EPIPE, -ESTALE; 1: there is none. */
@@ -190,7 +190,7 @@ static int posted_deliver(
 	if (r)
 		posted_give_back(to, op, (uint32_t)index);
 	else
-		posted_forget(op);
+		posted_record_clear(op);
 	return r;
 }
 
@@ -202,7 +202,8 @@ static bool posted_room(struct context *to, const struct packet *p)
 {
 	struct claim unused;
 	uint64_t w = host_load(&to->control->w, HOST_W);
-	while (!notify_room(to, w, 0, completer_keep(to, p->flags), &unused)) {
+	while (!notify_room(
+		to, w, 0, completer_reserve(to, p->flags), &unused)) {
 		uint64_t now = host_load(&to->control->w, HOST_W);
 		if (now == w)
 			return false;
@@ -222,9 +223,10 @@ __attribute__((noinline)) static int posted_send(
 	int r = -EPIPE;
 	record_access(op, to, 0);
 	/* Slots and buffers are the owner's while this is its epoch. */
-	if (host_load32(&to->control->gate, HOST_MOVING) == to->epoch) {
+	if (host_load32(&to->control->access_epoch, HOST_MIGRATION) ==
+		to->epoch) {
 		if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
-			posted_leftover(to, op);
+			posted_recover(to, op);
 		r = posted_room(to, p) ? posted_deliver(to, op, p) : -EAGAIN;
 	}
 	record_access_end(op);

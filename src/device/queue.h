@@ -64,18 +64,19 @@ static inline uint64_t op_state_word(
 }
 
 /* A port as it stands in the lock of a window: its VPID and first epoch. */
-static inline uint64_t window_lock_word(uint16_t vpid, uint32_t born)
+static inline uint64_t window_lock_word(uint16_t vpid, uint32_t first_epoch)
 {
-	return vpid | (uint64_t)born << 32;
+	return vpid | (uint64_t)first_epoch << 32;
 }
 
 /* Has the node decided that this entry of a replaced set is void? */
 static inline bool queue_fenced(
 	const struct queue_control *c, uint64_t position)
 {
-	/* Acquire pairs with QUEUE_MOVED in node/fence.c: the list is whole. */
-	if (atomic_load_explicit(&c->moving, memory_order_acquire) !=
-		QUEUE_MOVED)
+	/* Acquire pairs with QUEUE_MIGRATED in node/fence.c: the list is whole.
+	 */
+	if (atomic_load_explicit(&c->migration, memory_order_acquire) !=
+		QUEUE_MIGRATED)
 		return false;
 	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
 		if (queue_ahead(position, c->fenced[i].from) <

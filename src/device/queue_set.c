@@ -6,14 +6,14 @@
 #include "base/futex.h"
 #include "device/queue.h"
 
-static uint8_t log2_or(uint8_t wished, uint8_t otherwise)
+static uint8_t log2_or(uint8_t requested, uint8_t fallback)
 {
-	return wished ? wished : otherwise;
+	return requested ? requested : fallback;
 }
 
-static uint32_t count_or(uint32_t wished, uint32_t otherwise)
+static uint32_t count_or(uint32_t requested, uint32_t fallback)
 {
-	return wished ? wished : otherwise;
+	return requested ? requested : fallback;
 }
 
 /* Takes the next whole pages of an extent; gives their place in lines. */
@@ -24,16 +24,18 @@ static uint32_t extent_take(uint64_t *extent_bytes, uint64_t bytes)
 	return (uint32_t)(at / CAY_LINE);
 }
 
-static void layout_sizes(struct queue_config *c, const struct queue_wish *wish)
+static void layout_sizes(
+	struct queue_config *c, const struct queue_options *options)
 {
-	c->nq_log2 = log2_or(wish->nq_log2, QUEUE_NQ_LOG2_DEFAULT);
-	c->rdr_log2 = log2_or(wish->rdr_log2, QUEUE_RDR_LOG2_DEFAULT);
-	c->wq_log2 = log2_or(wish->wq_log2, QUEUE_WQ_LOG2_DEFAULT);
-	c->sdr_log2 = log2_or(wish->sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
+	c->nq_log2 = log2_or(options->nq_log2, QUEUE_NQ_LOG2_DEFAULT);
+	c->rdr_log2 = log2_or(options->rdr_log2, QUEUE_RDR_LOG2_DEFAULT);
+	c->wq_log2 = log2_or(options->wq_log2, QUEUE_WQ_LOG2_DEFAULT);
+	c->sdr_log2 = log2_or(options->sdr_log2, QUEUE_SDR_LOG2_DEFAULT);
 	c->refs_log2 = QUEUE_REFS_LOG2;
-	c->posted_log2 = log2_or(wish->posted_log2, QUEUE_POSTED_LOG2_DEFAULT);
-	c->peers = count_or(wish->peers, QUEUE_PEERS_DEFAULT);
-	c->windows = count_or(wish->windows, QUEUE_WINDOWS_DEFAULT);
+	c->posted_log2 =
+		log2_or(options->posted_log2, QUEUE_POSTED_LOG2_DEFAULT);
+	c->peers = count_or(options->peers, QUEUE_PEERS_DEFAULT);
+	c->windows = count_or(options->windows, QUEUE_WINDOWS_DEFAULT);
 }
 
 /*
@@ -70,10 +72,10 @@ static void layout_places(struct queue_config *c)
 }
 
 void queue_set_layout(
-	struct queue_config *config, const struct queue_wish *wish)
+	struct queue_config *config, const struct queue_options *options)
 {
 	*config = (struct queue_config){ 0 };
-	layout_sizes(config, wish);
+	layout_sizes(config, options);
 	layout_reserves(config);
 	layout_places(config);
 }
@@ -89,11 +91,11 @@ static void control_fill(struct queue_control *control,
 	control->config = *config;
 	control->fenced_count = 0;
 	atomic_store_explicit(
-		&control->moving, QUEUE_STAYS, memory_order_relaxed);
-	atomic_store_explicit(&control->bell, 0, memory_order_relaxed);
+		&control->migration, QUEUE_STABLE, memory_order_relaxed);
+	atomic_store_explicit(&control->doorbell, 0, memory_order_relaxed);
 	atomic_store_explicit(&control->posted, posted, memory_order_relaxed);
 	atomic_store_explicit(
-		&control->gate, config->epoch, memory_order_relaxed);
+		&control->access_epoch, config->epoch, memory_order_relaxed);
 	atomic_store_explicit(&control->r, start, memory_order_relaxed);
 }
 
@@ -107,15 +109,15 @@ static void control_fill(struct queue_control *control,
  *      older W fails in the CAS (N2), because no W is ever used twice: the
  *      counts start two laps after those of the set before.
  *   Q3 store the entry's epoch (release) pairs with the acquire load in
- *      context_epoch_now(), context.c: who reads it reads `born`, and then
- *      finds the control open.
+ *      context_current_epoch(), context.c: who reads it reads `first_epoch`,
+ * and then finds the control open.
  *
  * Whoever loads a context of the set before meanwhile may copy a mixture of
  * two configurations. Its offsets are checked as any others, and it serves for
  * nothing: W is closed until Q2, and N1e refuses it after.
  */
 void queue_set_open(const struct arena *a, const struct queue_config *config,
-	uint32_t born, enum posted_mode posted)
+	uint32_t first_epoch, enum posted_mode posted)
 {
 	struct queue_control *control =
 		arena_control(a, config->vpid, config->epoch);
@@ -132,7 +134,8 @@ void queue_set_open(const struct arena *a, const struct queue_config *config,
 	atomic_store_explicit(
 		&control->w, start, memory_order_release); /* Q2 */
 
-	atomic_store_explicit(&entry->born, born, memory_order_relaxed);
+	atomic_store_explicit(
+		&entry->first_epoch, first_epoch, memory_order_relaxed);
 	atomic_store_explicit(
 		&entry->epoch, config->epoch, memory_order_release); /* Q3 */
 }
@@ -148,7 +151,7 @@ uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
 {
 	struct queue_control *control = arena_control(a, vpid, epoch);
 	/* Whoever waits for accesses to end issues a membarrier first. */
-	atomic_store_explicit(&control->gate, 0, memory_order_release);
+	atomic_store_explicit(&control->access_epoch, 0, memory_order_release);
 	uint64_t w = atomic_fetch_or_explicit(
 		&control->w, W_CLOSED, memory_order_acq_rel);
 	atomic_fetch_or_explicit(&control->r, R_CLOSED, memory_order_acq_rel);

@@ -20,7 +20,7 @@ static inline bool reference_open(uint64_t state)
 {
 	unsigned now = state & REFERENCE_STATE_MASK;
 	return now == REFERENCE_READY || now == REFERENCE_SENT ||
-	       now == REFERENCE_TAKEN;
+	       now == REFERENCE_STARTED;
 }
 
 /* G1: the fields are covered by this release; the target loads it at G3. */
@@ -54,10 +54,10 @@ static inline bool reference_begin(struct reference *slot, uint32_t sequence)
 	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
 	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
 		reference_open(state)) {
-		if ((state & REFERENCE_STATE_MASK) == REFERENCE_TAKEN)
+		if ((state & REFERENCE_STATE_MASK) == REFERENCE_STARTED)
 			return true;
 		if (host_cas(&slot->state, &state,
-			    reference_word(sequence, REFERENCE_TAKEN),
+			    reference_word(sequence, REFERENCE_STARTED),
 			    HOST_REFERENCE))
 			return true;
 	}

@@ -30,7 +30,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
 	/* A long message has looked before it took its slot. */
-	if (!ref && scoreboard_fenced(o, p->flags))
+	if (!ref && scoreboard_fence_hazard(o, p->flags))
 		return -EAGAIN;
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
@@ -70,7 +70,7 @@ static inline int requester_route(struct origin *o, struct op_record *op,
 		int r = requester_issue(o, op, to, p, ref, may_be_posted);
 		if (likely(r != -EPIPE && r != -ESTALE))
 			return r;
-		if (!context_follow(slot, to))
+		if (!context_follow_migration(slot, to))
 			return -EPIPE;
 	}
 }
@@ -80,7 +80,8 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
 {
-	int index = scoreboard_fenced(o, p->flags) ? -1 : reference_take(o);
+	int index = scoreboard_fence_hazard(o, p->flags) ? -1
+							 : reference_take(o);
 	if (index < 0)
 		return -EAGAIN;
 	struct reference *ref = &o->refs[index];
@@ -112,11 +113,13 @@ static inline struct completion requester_completion(
 }
 
 /* Refused: the origin is always told. 1, or -EAGAIN: there is no room to. */
-__attribute__((cold, noinline)) static int requester_refused(struct origin *o,
-	struct op_record *op, struct completion *c, bool reserved, int error)
+__attribute__((cold, noinline)) static int requester_complete_refused(
+	struct origin *o, struct op_record *op, struct completion *c,
+	bool reserved, int error)
 {
 	if (error == CAY_ERROR_CAPABILITY)
-		atomic_fetch_add_explicit(&o->wrong, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(
+			&o->invalid_capabilities, 1, memory_order_relaxed);
 	if (!reserved && !ack_reserve(o))
 		return -EAGAIN;
 	c->error = (uint8_t)error;
@@ -143,7 +146,7 @@ __attribute__((cold, noinline)) static int requester_check_words(
 	do {
 		to = atomic_load_explicit(slot, memory_order_acquire);
 		r = window_grant(to, op, p, &a);
-	} while (r == -EPIPE && context_follow(slot, to));
+	} while (r == -EPIPE && context_follow_migration(slot, to));
 	if (r)
 		return r;
 	window_refused(to, op, p, error);
@@ -152,7 +155,7 @@ __attribute__((cold, noinline)) static int requester_check_words(
 }
 
 /* At whichever queue set the peer has now; as dispatch_access(). */
-static inline int requester_reach(struct op_record *op,
+static inline int requester_dispatch(struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p,
 	struct response *response)
 {
@@ -161,10 +164,10 @@ static inline int requester_reach(struct op_record *op,
 			atomic_load_explicit(slot, memory_order_acquire);
 		int r = dispatch_access(to, op, p, response);
 		if (unlikely(r == -ESTALE)) {
-			window_tell_again(slot, op, p);
+			window_renotify(slot, op, p);
 			return 0;
 		}
-		if (likely(r != -EPIPE) || !context_follow(slot, to))
+		if (likely(r != -EPIPE) || !context_follow_migration(slot, to))
 			return r;
 	}
 }
@@ -173,7 +176,7 @@ static inline int requester_reach(struct op_record *op,
  * What this port has stored at the target is there before we load from it: a
  * processor may let a load pass a store, and order of issue does not.
  */
-static inline void requester_settle(uint32_t right)
+static inline void requester_order_load(uint32_t right)
 {
 	if (right == CAY_RIGHT_READ)
 		atomic_thread_fence(memory_order_seq_cst);
@@ -191,25 +194,25 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	struct completion c = requester_completion(
 		o, p, atomic_load_explicit(slot, memory_order_acquire)->vpid);
 
-	if (scoreboard_fenced(o, p->flags))
+	if (scoreboard_fence_hazard(o, p->flags))
 		return -EAGAIN;
 	if (completes && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
-	int r = unlikely(o->words) ? requester_check_words(op, slot, p) : 0;
-	if (unlikely(scoreboard_behind(o, slot, p)))
+	int r = unlikely(o->word_mode) ? requester_check_words(op, slot, p) : 0;
+	if (unlikely(scoreboard_order_hazard(o, slot, p)))
 		r = r ? r : -EXDEV;
 	if (!(p->flags & CAY_VCI_FREE_ORDER))
-		requester_settle(window_right(p->command));
+		requester_order_load(window_right(p->command));
 	if (likely(!r))
-		r = requester_reach(op, slot, p, &response);
-	if (unlikely(r == -EXDEV && !o->carry))
+		r = requester_dispatch(op, slot, p, &response);
+	if (unlikely(r == -EXDEV && !o->send_emulated))
 		r = CAY_ERROR_MEMORY;
 	if (unlikely(r > 0))
-		return requester_refused(o, op, &c, completes, r);
+		return requester_complete_refused(o, op, &c, completes, r);
 	if (unlikely(r)) {
 		if (completes)
 			ack_unreserve(o, 1);
-		return r == -EXDEV ? o->carry(o, op, slot, p) : r;
+		return r == -EXDEV ? o->send_emulated(o, op, slot, p) : r;
 	}
 	if (completes) {
 		completion_results(&c, &response,
@@ -221,26 +224,28 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 
 /*
  * A request without flags, straight to the memory that it wants: NULL if that
- * is not possible. Else the access, then requester_arrived().
+ * is not possible. Else the access, then requester_fast_end().
  */
-static inline unsigned char *requester_straight(const struct origin *o,
+static inline unsigned char *requester_fast_begin(const struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, uint64_t bytes, uint32_t right)
 {
-	/* Relaxed: this thread's own accesses, as in scoreboard_behind(). */
-	if (unlikely(o->words ||
-		     atomic_load_explicit(&o->carried, memory_order_relaxed)))
+	/* Relaxed: this thread's own accesses, as in scoreboard_order_hazard().
+	 */
+	if (unlikely(
+		    o->word_mode || atomic_load_explicit(&o->emulated_in_flight,
+					    memory_order_relaxed)))
 		return NULL;
 	const struct context *to =
 		atomic_load_explicit(slot, memory_order_acquire);
-	requester_settle(right);
-	unsigned char *at = window_direct(to, op, t, bytes, right);
+	requester_order_load(right);
+	unsigned char *at = window_fast_path(to, op, t, bytes, right);
 	if (unlikely(!at))
 		record_access_end(op);
 	return at;
 }
 
-static inline int requester_arrived(struct op_record *op)
+static inline int requester_fast_end(struct op_record *op)
 {
 	host_step(op, STEP_STORED);
 	record_access_end(op);
@@ -248,13 +253,13 @@ static inline int requester_arrived(struct op_record *op)
 }
 
 /* The long way, with everything that the straight one leaves out. */
-__attribute__((noinline)) static int requester_detour(struct origin *o,
+__attribute__((noinline)) static int requester_slow_access(struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, struct packet p)
 {
 	p.origin_vpid = o->vpid;
 	p.origin_node = o->node;
-	p.origin_lock = o->self;
+	p.origin_lock = o->lock_word;
 	p.window = t->window;
 	p.capability = t->capability;
 	p.offset = t->offset;
@@ -334,7 +339,7 @@ static int requester_remote(struct origin *o, struct op_record *op,
 	p.offset = v->word[CAY_VCI_WORD_OFFSET];
 	p.operand[0] = v->word[CAY_VCI_WORD_OPERAND];
 	p.operand[1] = v->word[CAY_VCI_WORD_OPERAND + 1];
-	p.origin_lock = o->self;
+	p.origin_lock = o->lock_word;
 	if (requester_two_windows(p.command)) {
 		uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
 		data.iov_base = o->windows[id].base +
@@ -346,7 +351,7 @@ static int requester_remote(struct origin *o, struct op_record *op,
 		data.iov_len = 8;
 	}
 	p.length = data.iov_len;
-	p.payload = command_on_word(p.command) ? NULL : &data;
+	p.payload = command_is_word(p.command) ? NULL : &data;
 	int r = requester_access(o, op, slot, &p);
 	return r > 0 ? 0 : r;
 }
@@ -357,10 +362,10 @@ static enum cay_error requester_check_memory(
 {
 	if (!bits_inside(offset, bytes, size))
 		return CAY_ERROR_ORIGIN_BOUNDS;
-	if (o->words && offset % 8)
+	if (o->word_mode && offset % 8)
 		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
-	return o->words && bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN
-				     : CAY_ERROR_NONE;
+	return o->word_mode && bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN
+					 : CAY_ERROR_NONE;
 }
 
 /* Its window and lock, then the rest. */
@@ -373,7 +378,7 @@ static enum cay_error requester_check_origin(
 	if (!o->windows || id >= o->window_count || !o->windows[id].base)
 		return CAY_ERROR_ORIGIN_WINDOW;
 	uint64_t lock = host_load(window_word(&o->wdt[id].lock), HOST_WINDOW);
-	if (lock && lock != o->self)
+	if (lock && lock != o->lock_word)
 		return CAY_ERROR_ORIGIN_LOCKED;
 	return requester_check_memory(o, offset, bytes, o->windows[id].length);
 }

@@ -23,7 +23,7 @@ static inline enum cay_error route_fetch(const struct origin *o,
 			       ? CAY_ERROR_REALM
 			       : CAY_ERROR_ROUTE;
 	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
-	if (epoch != c->epoch && !context_follow(slot, c))
+	if (epoch != c->epoch && !context_follow_migration(slot, c))
 		return CAY_ERROR_GONE;
 	*to = slot;
 	return CAY_ERROR_NONE;

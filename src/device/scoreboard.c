@@ -6,7 +6,8 @@
  */
 
 /* A fenced request waits for all before it. */
-static inline bool scoreboard_fenced(const struct origin *o, unsigned flags)
+static inline bool scoreboard_fence_hazard(
+	const struct origin *o, unsigned flags)
 {
 	return unlikely(flags & CAY_VCI_FENCE) && reference_pending(o, -1);
 }
@@ -15,11 +16,12 @@ static inline bool scoreboard_fenced(const struct origin *o, unsigned flags)
  * Would an access overtake one that its target still has to carry out? Then it
  * goes the same way, behind it.
  */
-static inline bool scoreboard_behind(const struct origin *o,
+static inline bool scoreboard_order_hazard(const struct origin *o,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
 	/* Relaxed: this thread's own accesses; others are not ordered. */
-	if (likely(!atomic_load_explicit(&o->carried, memory_order_relaxed)) ||
+	if (likely(!atomic_load_explicit(
+		    &o->emulated_in_flight, memory_order_relaxed)) ||
 		p->flags & CAY_VCI_FREE_ORDER)
 		return false;
 	const struct context *to =

@@ -23,13 +23,14 @@ __attribute__((cold, noinline)) static int translate_process(struct context *to,
 	const struct access *a, void *local, uint64_t bytes, bool write)
 {
 	/* Relaxed: whoever misses it finds out once more. */
-	if (atomic_load_explicit(&to->no_process, memory_order_relaxed))
+	if (atomic_load_explicit(
+		    &to->process_memory_denied, memory_order_relaxed))
 		return -EXDEV;
 	int r = host_process(&a->owner, a->at, local, bytes, write);
 	if (r == -EPERM || r == -ENOSYS || r == -ESRCH) {
 		/* Another PID namespace looks like a process that is gone. */
 		atomic_store_explicit(
-			&to->no_process, true, memory_order_relaxed);
+			&to->process_memory_denied, true, memory_order_relaxed);
 		return -EXDEV;
 	}
 	return r ? CAY_ERROR_MEMORY : 0;

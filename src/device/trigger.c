@@ -51,7 +51,7 @@ static struct cay_answer trigger_snapshot(
 	do {
 		own = atomic_load_explicit(&o->own, memory_order_acquire);
 		r = trigger_status(o, op, own);
-	} while (r != 0 && context_follow(&o->own, own));
+	} while (r != 0 && context_follow_migration(&o->own, own));
 	if (r == 0)
 		return (struct cay_answer){ .accepted = 1 };
 	ack_unreserve(o, 1);

@@ -16,8 +16,8 @@ struct access {
 	uint64_t at; /* offset in the arena, or address in the owner */
 	uint32_t rights;
 	struct process_memory owner; /* pid 0: the arena */
-	struct claim claim;	     /* if `told` */
-	bool told;
+	struct claim claim;	     /* if `notifies` */
+	bool notifies;		     /* the owner requested a notification */
 };
 
 static inline const _Atomic uint64_t *window_word(const uint64_t *word)
@@ -28,9 +28,9 @@ static inline const _Atomic uint64_t *window_word(const uint64_t *word)
 /* The right that a command needs. */
 static inline uint32_t window_right(unsigned command)
 {
-	if (command_atomic(command))
+	if (command_is_atomic(command))
 		return CAY_RIGHT_ATOMIC;
-	return command_gets(command) ? CAY_RIGHT_READ : CAY_RIGHT_WRITE;
+	return command_is_get(command) ? CAY_RIGHT_READ : CAY_RIGHT_WRITE;
 }
 
 /*
@@ -64,7 +64,7 @@ static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 	a->owner.pid = atomic_load_explicit(
 		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
 	/* A window may begin anywhere; a word is where the processor says. */
-	if (unlikely(command_on_word(p->command) && (p->offset | a->at) % 8))
+	if (unlikely(command_is_word(p->command) && (p->offset | a->at) % 8))
 		return CAY_ERROR_TARGET_OFFSET_ALIGN;
 	return CAY_ERROR_NONE;
 }
@@ -94,7 +94,7 @@ static inline void window_entry(struct context *to, const struct packet *p,
 }
 
 /* Is the owner's last word of a refusal still waiting to be read? */
-static bool window_told(
+static bool window_refusal_unread(
 	struct context *to, const struct cay_window_descriptor *d)
 {
 	uint32_t told = host_load32(
@@ -122,7 +122,7 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
 	/* Counted before the look at `told`; window_refusals() reverses it. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (window_told(to, d) ||
+	if (window_refusal_unread(to, d) ||
 		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
 			&claim) != 0)
 		return;
@@ -155,10 +155,10 @@ static inline int window_grant(struct context *to, struct op_record *op,
 	enum cay_error error = CAY_ERROR_TARGET_WINDOW;
 	int r = 0;
 
-	a->told = false;
+	a->notifies = false;
 	a->claim = (struct claim){ 0 };
 	record_access(op, to, p->window + 1ull);
-	if (unlikely(host_load32(&to->control->gate, HOST_MOVING) !=
+	if (unlikely(host_load32(&to->control->access_epoch, HOST_MIGRATION) !=
 		     to->epoch)) {
 		r = -EPIPE;
 		goto out;
@@ -183,13 +183,13 @@ out:
 }
 
 /* Memory that is the owner's own, and an access that the kernel cannot make? */
-static inline bool window_only_owner(const struct context *to,
+static inline bool window_needs_owner(const struct context *to,
 	const struct packet *p, const struct access *a)
 {
 	return unlikely(a->owner.pid) &&
-	       (command_on_word(p->command) ||
-		       atomic_load_explicit(
-			       &to->no_process, memory_order_relaxed));
+	       (command_is_word(p->command) ||
+		       atomic_load_explicit(&to->process_memory_denied,
+			       memory_order_relaxed));
 }
 
 /*
@@ -200,7 +200,7 @@ static inline int window_enter(struct context *to, struct op_record *op,
 	const struct packet *p, struct access *a)
 {
 	int r = window_grant(to, op, p, a);
-	if (unlikely(!r && window_only_owner(to, p, a))) {
+	if (unlikely(!r && window_needs_owner(to, p, a))) {
 		record_access_end(op);
 		return -EXDEV;
 	}
@@ -208,7 +208,7 @@ static inline int window_enter(struct context *to, struct op_record *op,
 		return r;
 	r = notify_claim(
 		to, op, 0, to->cq_reserve + to->priority_reserve, &a->claim);
-	a->told = r == 0;
+	a->notifies = r == 0;
 	if (r)
 		record_access_end(op);
 	return r;
@@ -219,14 +219,14 @@ static inline int window_enter(struct context *to, struct op_record *op,
  * nobody to be told. NULL is anything else, and the long way says what. The
  * record names the window in either case.
  */
-static inline unsigned char *window_direct(const struct context *to,
+static inline unsigned char *window_fast_path(const struct context *to,
 	struct op_record *op, const struct target *t, uint64_t bytes,
 	uint32_t right)
 {
 	record_access(op, to, t->window + 1ull);
-	if (unlikely(
-		    host_load32(&to->control->gate, HOST_MOVING) != to->epoch ||
-		    t->window >= to->windows))
+	if (unlikely(host_load32(&to->control->access_epoch, HOST_MIGRATION) !=
+			     to->epoch ||
+		     t->window >= to->windows))
 		return NULL;
 	const struct cay_window_descriptor *d = &to->wdt[t->window];
 	/* Acquire as in window_check(). */
@@ -263,7 +263,7 @@ static inline int window_leave(struct context *to, struct op_record *op,
 {
 	int r = 0;
 	host_step(op, STEP_STORED);
-	if (unlikely(a->told)) {
+	if (unlikely(a->notifies)) {
 		if (done)
 			notify_void(to, queue_nq(a->claim.w_old),
 				(int64_t)queue_rdr(a->claim.w_new));
@@ -280,7 +280,7 @@ static inline int window_leave(struct context *to, struct op_record *op,
  * The set was replaced and the entry that told of the access fenced with it:
  * the access is not made again, the owner is told in the new set.
  */
-__attribute__((cold, noinline)) static void window_tell_again(
+__attribute__((cold, noinline)) static void window_renotify(
 	_Atomic(struct context *) *slot, struct op_record *op,
 	const struct packet *p)
 {
@@ -293,7 +293,8 @@ __attribute__((cold, noinline)) static void window_tell_again(
 			window_entry(to, p, &claim, CAY_ERROR_NONE);
 			r = notify_finish(to, op, &claim, p->flags);
 		}
-		if (r == 0 || (r == -EPIPE && !context_follow(slot, to)))
+		if (r == 0 ||
+			(r == -EPIPE && !context_follow_migration(slot, to)))
 			return;
 		if (r == -EAGAIN)
 			clock_nap_ns(CLOCK_NS_PER_MS);

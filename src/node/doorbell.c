@@ -8,11 +8,11 @@
 void doorbell_ring_port(struct vport *port)
 {
 	uint64_t one = 1;
-	struct pollfd room = { .fd = port->bell, .events = POLLOUT };
+	struct pollfd room = { .fd = port->doorbell, .events = POLLOUT };
 	/* Its owner may have made it blocking again. */
 	if (poll(&room, 1, 0) <= 0)
 		return;
-	if (port->bell >= 0 && write(port->bell, &one, sizeof(one)) < 0)
+	if (port->doorbell >= 0 && write(port->doorbell, &one, sizeof(one)) < 0)
 		return; /* The counter is full: it is readable anyway. */
 }
 

@@ -6,15 +6,15 @@
  * closed, and what the stuck member had claimed there counts as void.
  *
  * Exactly once, whatever the member does when it moves again: it publishes its
- * entry (word 7) and then looks at `moving`. We store `moving`, then make a
- * membarrier, then look at word 7. So either we see its word 7, and the entry
- * is a message like any other; or it sees `moving`, waits for our verdict and
- * issues again if its entry is listed as fenced. The receiver looks at `moving`
- * after it has seen an entry, and goes by the same list, not by what is stored
- * there: an entry that was published after our look at it was published after
- * the barrier, so whoever sees it sees `moving` too. It does not matter whose
- * entry it is: a record that says TRY may name one that another thread has won,
- * and then that thread issues again.
+ * entry (word 7) and then looks at `migration`. We store `migration`, then make
+ * a membarrier, then look at word 7. So either we see its word 7, and the entry
+ * is a message like any other; or it sees `migration`, waits for our verdict
+ * and issues again if its entry is listed as fenced. The receiver looks at
+ * `migration` after it has seen an entry, and goes by the same list, not by
+ * what is stored there: an entry that was published after our look at it was
+ * published after the barrier, so whoever sees it sees `migration` too. It does
+ * not matter whose entry it is: a record that says TRY may name one that
+ * another thread has won, and then that thread issues again.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -62,10 +62,11 @@ static void set_open(struct vport *p, const struct queue_control *old)
 		w = before;
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
-	queue_set_open(&p->realm->arena, &p->config, p->born,
+	queue_set_open(&p->realm->arena, &p->config, p->first_epoch,
 		(enum posted_mode)atomic_load_explicit(
 			&old->posted, memory_order_relaxed));
-	atomic_store_explicit(&new->bell, p->bell >= 0, memory_order_release);
+	atomic_store_explicit(
+		&new->doorbell, p->doorbell >= 0, memory_order_release);
 }
 
 static int set_replace(struct vport *p)
@@ -141,17 +142,20 @@ static int fence_port(struct process *stuck, struct vport *p)
 	if (e)
 		return e;
 	/* Order: this store, the barrier, the looks at word 7. */
-	atomic_store_explicit(&old->moving, QUEUE_MOVING, memory_order_seq_cst);
+	atomic_store_explicit(
+		&old->migration, QUEUE_MIGRATING, memory_order_seq_cst);
 	e = set_replace(p);
 	if (e) {
 		atomic_store_explicit(
-			&old->moving, QUEUE_STAYS, memory_order_release);
+			&old->migration, QUEUE_STABLE, memory_order_release);
 		return e;
 	}
 	barrier_everywhere();
 	fence_list(stuck, &to);
-	/* Release: the list is complete. notify_verdict(), intake_peek(). */
-	atomic_store_explicit(&old->moving, QUEUE_MOVED, memory_order_release);
+	/* Release: the list is complete. notify_await_migration(),
+	 * intake_peek(). */
+	atomic_store_explicit(
+		&old->migration, QUEUE_MIGRATED, memory_order_release);
 	futex_wake_upper(&old->w);
 	doorbell_ring_port(p);
 	r->node->count.fenced++;

@@ -94,7 +94,7 @@ struct vport {
 	struct realm *realm; /* outlives the process's interest in it */
 	enum vport_state state;
 	bool disabled; /* closed by us: its process has not closed it yet */
-	uint32_t epoch, born;
+	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config former; /* replaced set, epoch 0: none */
 	char name[NODE_NAME_MAX];
@@ -102,7 +102,7 @@ struct vport {
 	struct list locks;    /* windows of others that it has locked */
 	struct watch **peers; /* by index; grows */
 	uint32_t peer_room, peer_count;
-	int bell;
+	int doorbell; /* eventfd or -1 */
 };
 
 #define NODE_NAME_BUCKETS 1024

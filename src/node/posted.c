@@ -54,7 +54,7 @@ void repair_posted(struct realm *r, struct op_record *op)
 		atomic_load_explicit(&op->posted, memory_order_acquire);
 	uint64_t taker =
 		(uint64_t)((unsigned char *)op - r->arena.base) / sizeof(*op)
-		<< POSTED_TAKER_SHIFT;
+		<< POSTED_CLAIMER_SHIFT;
 	struct posted_head *head;
 	struct cay_posted_receive *slot = named ? posted_slot(r, named, &head)
 						: NULL;
@@ -62,7 +62,7 @@ void repair_posted(struct realm *r, struct op_record *op)
 		/* Before the slot is READY, as in device/posted.c. */
 		atomic_fetch_add_explicit(
 			&head->available, 1, memory_order_relaxed);
-		if (!posted_return(slot, taker | POSTED_TAKEN) &&
+		if (!posted_return(slot, taker | POSTED_CLAIMED) &&
 			(posted_told(r, op) ||
 				!posted_return(slot, taker | POSTED_FILLED)))
 			atomic_fetch_sub_explicit(

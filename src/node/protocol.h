@@ -27,16 +27,16 @@ enum node_request_kind {
 	NODE_RELEASE = 6, /* an entry of a peer table */
 	NODE_ALLOC = 7,	  /* pages of the arena's heap */
 	NODE_FREE = 8,
-	NODE_RECORDS = 9,   /* one more page of op records */
-	NODE_RECOVER = 10,  /* void what a record of the caller covers */
-	NODE_BELL_SET = 11, /* a port's eventfd comes along */
-	NODE_BELL_GET = 12, /* the reply brings it */
-	NODE_RING = 13,	    /* ring it for me */
-	NODE_STATUS = 14,   /* the reply brings a memfd with node_status */
-	NODE_FENCE = 15,    /* fence a stuck process off */
-	NODE_LONG = 16,	    /* a port will send by reference */
-	NODE_QUIET = 17,    /* is nobody in the middle of an access? */
-	NODE_LOCK = 18,	    /* a window of a peer */
+	NODE_RECORDS = 9,	 /* one more page of op records */
+	NODE_RECOVER = 10,	 /* void what a record of the caller covers */
+	NODE_DOORBELL_SET = 11,	 /* with the eventfd of a port */
+	NODE_DOORBELL_GET = 12,	 /* the reply carries the eventfd */
+	NODE_DOORBELL_RING = 13, /* rings it for the caller */
+	NODE_STATUS = 14,	 /* the reply brings a memfd with node_status */
+	NODE_FENCE = 15,	 /* fence a stuck process off */
+	NODE_REFERENCES = 16,	 /* a port will send by reference */
+	NODE_QUIESCE = 17,	 /* is no access in progress? */
+	NODE_LOCK = 18,		 /* a window of a peer */
 	NODE_UNLOCK = 19,
 	NODE_DISABLE = 20, /* a port of the caller's that misbehaves */
 };
@@ -61,7 +61,7 @@ struct node_request {
 		} open;
 		struct {
 			uint16_t vpid;
-		} close; /* and NODE_LONG, NODE_DISABLE */
+		} close; /* and NODE_REFERENCES, NODE_DISABLE */
 		struct {
 			uint16_t vpid; /* of the caller's port */
 			uint16_t target;
@@ -78,7 +78,7 @@ struct node_request {
 		} alloc;
 		struct {
 			uint64_t offset;
-			uint32_t asking; /* 1: only how large it is */
+			uint32_t query; /* 1: only report its size */
 		} free;
 		struct {
 			uint64_t offset;
@@ -86,19 +86,19 @@ struct node_request {
 		struct {
 			uint16_t vpid;
 			uint32_t epoch;
-		} bell;
+		} doorbell;
 		struct {
 			uint32_t pid;
 		} fence;
 		struct {
 			uint16_t vpid;
 			uint32_t window; /* 1 + Win-ID; 0: any of the port's */
-		} quiet;
+		} quiesce;
 		struct {
 			uint16_t vpid; /* of the caller's port */
 			uint16_t target, window;
-			uint16_t waiting; /* 1: locked already, is it quiet? */
-			uint32_t epoch; /* of the target, any since its birth */
+			uint16_t poll;	/* 1: locked already; is it quiesced? */
+			uint32_t epoch; /* any epoch of the target port */
 			uint64_t capability;
 		} lock;
 	};
@@ -175,7 +175,7 @@ struct node_status_process {
 struct node_status_port {
 	uint32_t pid, epoch;
 	uint16_t vpid;
-	uint8_t closed, bell;
+	uint8_t closed, doorbell;
 	uint8_t disabled, posted_mode; /* enum posted_mode */
 	uint16_t reserved;
 	uint32_t peers;	     /* resolved by it */

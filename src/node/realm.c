@@ -29,7 +29,7 @@ static void arena_write_header(struct realm *r)
 	memcpy(r->arena.base, &h, sizeof(h));
 }
 
-/* The node waits for nobody's word; `moving` may be anything by now. */
+/* The node waits for nobody's word; `migration` may be anything by now. */
 static bool realm_orphaned(const struct arena *a)
 {
 	(void)a;

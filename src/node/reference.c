@@ -41,7 +41,7 @@ static bool reference_is_to(
 	const struct reference *ref, const struct vport *target)
 {
 	return ref->target_vpid == target->config.vpid &&
-	       ref->target_epoch >= target->born &&
+	       ref->target_epoch >= target->first_epoch &&
 	       ref->target_epoch <= target->epoch;
 }
 
@@ -59,7 +59,8 @@ static void reference_access(const struct realm *r, const struct reference *ref,
 		!reference_valid(&copy, r->arena.bytes))
 		return;
 	const unsigned char *at = r->arena.base + copy.address;
-	struct carried access = *(const struct carried *)(const void *)at;
+	struct emulated_access access =
+		*(const struct emulated_access *)(const void *)at;
 	struct response response = { access.result, access.previous };
 	c->command = access.command;
 	c->length = access.length;
@@ -212,7 +213,7 @@ static bool reference_read(const struct vport *p, const struct reference *ref,
 	uint32_t sequence;
 	enum reference_state state = reference_state(ref, &sequence);
 	bool needed = state == REFERENCE_SENT || state == REFERENCE_READY ||
-		      state == REFERENCE_TAKEN;
+		      state == REFERENCE_STARTED;
 	return needed && ref->kind != REFERENCE_PROCESS &&
 	       ref->address - from < bytes && reference_target(p, ref);
 }

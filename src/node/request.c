@@ -169,7 +169,7 @@ static int request_alloc(struct call *c)
 static int request_free(struct call *c)
 {
 	uint64_t offset = c->request->free.offset;
-	if (!c->request->free.asking)
+	if (!c->request->free.query)
 		return block_free(c->process, offset);
 	struct block *b = block_find(c->process, offset);
 	if (!b)
@@ -211,26 +211,27 @@ static bool bell_valid(int fd)
 
 static int request_bell_set(struct call *c)
 {
-	struct vport *port = own_port(c, c->request->bell.vpid);
+	struct vport *port = own_port(c, c->request->doorbell.vpid);
 	if (!port || *c->fd_in < 0 || !bell_valid(*c->fd_in))
 		return -EINVAL;
-	if (port->bell >= 0)
-		close(port->bell);
-	port->bell = *c->fd_in;
+	if (port->doorbell >= 0)
+		close(port->doorbell);
+	port->doorbell = *c->fd_in;
 	*c->fd_in = -1;
 	/* In the present set, which the consumer may not have reached yet. */
 	struct queue_control *now = arena_control(
 		&port->realm->arena, port->config.vpid, port->epoch);
-	atomic_store_explicit(&now->bell, 1, memory_order_release);
+	atomic_store_explicit(&now->doorbell, 1, memory_order_release);
 	return 0;
 }
 
 static struct vport *bell_port(struct call *c)
 {
-	struct vport *port = c->process->node->ports[c->request->bell.vpid];
+	struct vport *port = c->process->node->ports[c->request->doorbell.vpid];
 	bool fits = port && port->realm == c->process->realm &&
-		    c->request->bell.epoch >= port->born &&
-		    c->request->bell.epoch <= port->epoch && port->bell >= 0;
+		    c->request->doorbell.epoch >= port->first_epoch &&
+		    c->request->doorbell.epoch <= port->epoch &&
+		    port->doorbell >= 0;
 	return fits ? port : NULL;
 }
 
@@ -239,7 +240,7 @@ static int request_bell_get(struct call *c)
 	struct vport *port = bell_port(c);
 	if (!port)
 		return -ENXIO;
-	*c->fd_out = port->bell;
+	*c->fd_out = port->doorbell;
 	return 0;
 }
 
@@ -265,8 +266,8 @@ static int request_fence(struct call *c)
 
 static int request_quiet(struct call *c)
 {
-	struct vport *port = closable_port(c, c->request->quiet.vpid);
-	return port ? window_quiet(port, c->request->quiet.window) : -ENXIO;
+	struct vport *port = closable_port(c, c->request->quiesce.vpid);
+	return port ? window_quiet(port, c->request->quiesce.window) : -ENXIO;
 }
 
 static int request_lock(struct call *c)
@@ -309,13 +310,13 @@ static const struct {
 	[NODE_FREE] = { request_free, true },
 	[NODE_RECORDS] = { request_records, true },
 	[NODE_RECOVER] = { request_recover, true },
-	[NODE_BELL_SET] = { request_bell_set, true },
-	[NODE_BELL_GET] = { request_bell_get, true },
-	[NODE_RING] = { request_ring, true },
+	[NODE_DOORBELL_SET] = { request_bell_set, true },
+	[NODE_DOORBELL_GET] = { request_bell_get, true },
+	[NODE_DOORBELL_RING] = { request_ring, true },
 	[NODE_STATUS] = { request_status, false },
 	[NODE_FENCE] = { request_fence, false },
-	[NODE_LONG] = { request_long, true },
-	[NODE_QUIET] = { request_quiet, true },
+	[NODE_REFERENCES] = { request_long, true },
+	[NODE_QUIESCE] = { request_quiet, true },
 	[NODE_LOCK] = { request_lock, true },
 	[NODE_UNLOCK] = { request_unlock, true },
 	[NODE_DISABLE] = { request_disable, true },

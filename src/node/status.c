@@ -297,7 +297,7 @@ static void report_port(struct report *r, const struct vport *p)
 		.vpid = p->config.vpid,
 		.closed = p->state != VPORT_OPEN,
 		.disabled = p->disabled,
-		.bell = p->bell >= 0,
+		.doorbell = p->doorbell >= 0,
 		.w = word_look(&c->w),
 		.r = word_look(&c->r),
 		.nq_entries = 1u << p->config.nq_log2,

@@ -43,21 +43,21 @@ struct vport *vport_find(struct node *n, struct process *process, uint16_t vpid)
 static int config_make(struct realm *r, const struct node_request *request,
 	struct queue_config *c)
 {
-	struct queue_wish wish = { .nq_log2 = request->open.nq_log2,
+	struct queue_options options = { .nq_log2 = request->open.nq_log2,
 		.rdr_log2 = request->open.rdr_log2,
 		.wq_log2 = request->open.wq_log2,
 		.sdr_log2 = request->open.sdr_log2,
 		.posted_log2 = request->open.posted_log2,
 		.peers = request->open.peers,
 		.windows = request->open.windows };
-	if (wish.nq_log2 > QUEUE_NQ_LOG2_MAX ||
-		wish.rdr_log2 > QUEUE_RDR_LOG2_MAX ||
-		wish.wq_log2 > QUEUE_WQ_LOG2_MAX ||
-		wish.sdr_log2 > QUEUE_SDR_LOG2_MAX || wish.peers > CAY_VPIDS ||
-		wish.windows > CAY_VPIDS ||
-		wish.posted_log2 > QUEUE_POSTED_LOG2_MAX)
+	if (options.nq_log2 > QUEUE_NQ_LOG2_MAX ||
+		options.rdr_log2 > QUEUE_RDR_LOG2_MAX ||
+		options.wq_log2 > QUEUE_WQ_LOG2_MAX ||
+		options.sdr_log2 > QUEUE_SDR_LOG2_MAX ||
+		options.peers > CAY_VPIDS || options.windows > CAY_VPIDS ||
+		options.posted_log2 > QUEUE_POSTED_LOG2_MAX)
 		return -EINVAL;
-	queue_set_layout(c, &wish);
+	queue_set_layout(c, &options);
 	c->queues_offset = realm_take(r, c->queues_bytes);
 	if (!c->queues_offset)
 		return -ENOSPC;
@@ -106,7 +106,7 @@ static struct vport *vport_new(struct process *process, const char *name)
 		return NULL;
 	p->process = process;
 	p->realm = process->realm;
-	p->bell = -1;
+	p->doorbell = -1;
 	memcpy(p->name, name, strlen(name) + 1);
 	list_init(&p->watchers);
 	list_init(&p->name_link);
@@ -136,7 +136,8 @@ static void vport_enter(struct node *n, struct vport *p)
 	list_append(&p->process->ports, &p->link);
 	if (*p->name)
 		list_append(name_bucket(n, p->name), &p->name_link);
-	queue_set_open(&p->realm->arena, &p->config, p->born, POSTED_NONE);
+	queue_set_open(
+		&p->realm->arena, &p->config, p->first_epoch, POSTED_NONE);
 }
 
 int vport_open(struct process *process, const struct node_request *request,
@@ -157,7 +158,7 @@ int vport_open(struct process *process, const struct node_request *request,
 	if (r)
 		goto err_config;
 	p->config.vpid = vpid;
-	p->config.epoch = p->epoch = p->born = epoch_next(n, vpid);
+	p->config.epoch = p->epoch = p->first_epoch = epoch_next(n, vpid);
 	if (!queue_config_valid(&p->config, process->realm->arena.bytes)) {
 		r = -EINVAL;
 		goto err_vpid;
@@ -219,8 +220,8 @@ static void vport_free(struct vport *p)
 	n->ports[vpid] = NULL;
 	n->port_count--;
 	vpid_put(n, vpid);
-	if (p->bell >= 0)
-		close(p->bell);
+	if (p->doorbell >= 0)
+		close(p->doorbell);
 	free(p->peers);
 	free(p);
 }

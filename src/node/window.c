@@ -123,7 +123,7 @@ static int window_ring_store(struct vport *target, uint16_t window,
 
 static uint64_t lock_word(const struct vport *by)
 {
-	return window_lock_word(by->config.vpid, by->born);
+	return window_lock_word(by->config.vpid, by->first_epoch);
 }
 
 /* Not locked, or by the same port through another window. */
@@ -154,7 +154,7 @@ static int window_named(
 {
 	struct vport *t = by->realm->node->ports[q->lock.target];
 	if (!t || t->realm != by->realm || t->state != VPORT_OPEN ||
-		q->lock.epoch < t->born || q->lock.epoch > t->epoch)
+		q->lock.epoch < t->first_epoch || q->lock.epoch > t->epoch)
 		return -EPIPE;
 	if (q->lock.window >= t->config.windows)
 		return -ENXIO;
@@ -222,7 +222,7 @@ int window_lock(struct vport *by, const struct node_request *q)
 		return r;
 	bool ours = window_locked(&window_table(target)[q->lock.window]) ==
 		    lock_word(by);
-	if (ours != !!q->lock.waiting)
+	if (ours != !!q->lock.poll)
 		return ours ? -EALREADY : -EPERM;
 	if (!ours)
 		r = window_ring(target, q->lock.window, ring_free, by);

@@ -20,23 +20,23 @@
 static void *carry_local(const struct packet *p)
 {
 	bool brings = command_operation(p->command) == CAY_GET ||
-		      command_atomic(p->command);
+		      command_is_atomic(p->command);
 	return brings && p->payload ? p->payload->iov_base : NULL;
 }
 
 static void *carry_stage(
 	struct cay_port *port, const struct packet *p, uint64_t bytes)
 {
-	struct carried *c = staging_take(port->member, bytes);
+	struct emulated_access *c = staging_take(port->member, bytes);
 	if (!c)
 		return NULL;
-	*c = (struct carried){ .command = p->command,
+	*c = (struct emulated_access){ .command = p->command,
 		.window = p->window,
 		.capability = p->capability,
 		.offset = p->offset,
 		.length = p->length,
 		.operand = { p->operand[0], p->operand[1] } };
-	if (command_puts(p->command) && p->length)
+	if (command_is_put(p->command) && p->length)
 		memcpy(c + 1, p->payload->iov_base, p->length);
 	return c;
 }
@@ -44,8 +44,8 @@ static void *carry_stage(
 static int carry_try(struct cay_port *port, struct op_record *op,
 	struct cay_peer *peer, const struct packet *p)
 {
-	uint64_t bytes = sizeof(struct carried) +
-			 (command_on_word(p->command) ? 0 : p->length);
+	uint64_t bytes = sizeof(struct emulated_access) +
+			 (command_is_word(p->command) ? 0 : p->length);
 	int r = outgoing_table(port);
 	if (r)
 		return r;
@@ -86,10 +86,12 @@ int carry_access(struct origin *o, struct op_record *op,
 	/* Nobody may jump out and leave what was staged behind. */
 	lock_guard_begin(&guard);
 	/* Counted before it can complete. */
-	atomic_fetch_add_explicit(&o->carried, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&o->emulated_in_flight, 1, memory_order_relaxed);
 	int r = carry_try(port, op, peer, p);
 	if (r)
-		atomic_fetch_sub_explicit(&o->carried, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(
+			&o->emulated_in_flight, 1, memory_order_relaxed);
 	lock_guard_end(&guard);
 	return r;
 }

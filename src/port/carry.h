@@ -5,7 +5,7 @@
 
 #include "port/port.h"
 
-/* origin.carry of every port: see device/context.h. */
+/* origin.send_emulated of every port: see device/context.h. */
 int carry_access(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
 

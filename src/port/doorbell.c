@@ -30,11 +30,11 @@ static struct bell *bell_entry(struct member *m, uint16_t vpid)
 
 static int bell_fetch(struct member *m, struct context *to)
 {
-	struct node_request request = { .kind = NODE_BELL_GET };
+	struct node_request request = { .kind = NODE_DOORBELL_GET };
 	struct node_reply reply;
 	int fd = -1;
-	request.bell.vpid = to->vpid;
-	request.bell.epoch = to->epoch;
+	request.doorbell.vpid = to->vpid;
+	request.doorbell.epoch = to->epoch;
 	int r = control_call(m, &request, -1, &reply, &fd);
 	return r ? r : fd;
 }
@@ -85,10 +85,10 @@ static int bell_of(struct member *m, struct context *to)
 
 static void bell_ask_node(struct member *m, struct context *to)
 {
-	struct node_request request = { .kind = NODE_RING };
+	struct node_request request = { .kind = NODE_DOORBELL_RING };
 	struct node_reply reply;
-	request.bell.vpid = to->vpid;
-	request.bell.epoch = to->epoch;
+	request.doorbell.vpid = to->vpid;
+	request.doorbell.epoch = to->epoch;
 	control_call(m, &request, -1, &reply, NULL);
 }
 
@@ -115,19 +115,19 @@ void doorbell_forget(struct member *m)
 
 static int bell_make(struct cay_port *port)
 {
-	struct node_request request = { .kind = NODE_BELL_SET };
+	struct node_request request = { .kind = NODE_DOORBELL_SET };
 	struct node_reply reply;
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	request.bell.vpid = port->origin.vpid;
+	request.doorbell.vpid = port->origin.vpid;
 	int r = control_call(port->member, &request, fd, &reply, NULL);
 	if (r) {
 		close(fd);
 		return r;
 	}
 	struct context *own = port->intake.own;
-	atomic_store_explicit(&own->control->bell, 1, memory_order_release);
+	atomic_store_explicit(&own->control->doorbell, 1, memory_order_release);
 	return fd;
 }
 

@@ -69,11 +69,11 @@ static void event_completed(
 	e->kind = CAY_EVENT_COMPLETE;
 	e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED];
 	e->length = n->word[CAY_NQE_WORD_LENGTH];
-	if (command_sends(e->command))
+	if (command_is_send(e->command))
 		return;
 	if (!e->error && command_operation(e->command) == CAY_FAST_GET) {
 		event_got(port, n, e);
-	} else if (!e->error && command_atomic(e->command)) {
+	} else if (!e->error && command_is_atomic(e->command)) {
 		e->result = n->word[CAY_NQE_WORD_RESULT];
 		e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
 	} else {
@@ -157,7 +157,7 @@ static int event_other(struct cay_port *port, const struct cay_nqe *n,
 		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
 		break;
 	default:
-		if (command_accesses(command))
+		if (command_is_access(command))
 			return serve_access(port, n, e);
 		slot->has_rdr = 0;
 	}

@@ -37,7 +37,7 @@ bool incoming_reference(
 	unsigned now = state & REFERENCE_STATE_MASK;
 	return state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
 	       (now == REFERENCE_READY || now == REFERENCE_SENT ||
-		       now == REFERENCE_TAKEN);
+		       now == REFERENCE_STARTED);
 }
 
 void incoming_complete(struct cay_port *port, _Atomic(struct context *) *origin,
@@ -55,7 +55,7 @@ void incoming_complete(struct cay_port *port, _Atomic(struct context *) *origin,
 	if (!device_reference_done(slot, done->sequence) || !op)
 		return;
 	while (device_complete(c, op, done, 0) != 0 &&
-		context_follow(origin, c))
+		context_follow_migration(origin, c))
 		c = atomic_load_explicit(origin, memory_order_acquire);
 }
 

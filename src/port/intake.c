@@ -72,9 +72,9 @@ void intake_return(struct cay_port *port, struct intake *in)
 	 */
 	in->returned = in->oldest;
 	in->returned_rdr = in->rdr;
-	device_give_back(in->own, queue_word(in->oldest, in->rdr));
+	device_return_entries(in->own, queue_word(in->oldest, in->rdr));
 	if (in->completions)
-		device_completions_taken(&port->origin, in->completions);
+		device_completions_returned(&port->origin, in->completions);
 	in->completions = 0;
 }
 
@@ -135,7 +135,7 @@ static bool intake_switch(struct cay_port *port)
 	struct intake *in = &port->intake;
 	struct context *own;
 
-	context_follow(&port->origin.own, in->own);
+	context_follow_migration(&port->origin.own, in->own);
 	own = atomic_load_explicit(&port->origin.own, memory_order_acquire);
 	if (own == in->own)
 		return false;
@@ -170,14 +170,14 @@ uint64_t intake_peek_moving(struct cay_port *port)
 {
 	for (;;) {
 		struct intake *in = &port->intake;
-		uint64_t word = device_look(in->own, in->next);
+		uint64_t word = device_peek_inline(in->own, in->next);
 		/* After the entry; pairs with the stores in node/fence.c. */
 		uint32_t moving = atomic_load_explicit(
-			&in->own->control->moving, memory_order_acquire);
-		if (moving == QUEUE_MOVING)
+			&in->own->control->migration, memory_order_acquire);
+		if (moving == QUEUE_MIGRATING)
 			/* Not decided yet, or nobody left to decide. */
 			return member_node_alive(port->member) ? 0 : word;
-		if (moving == QUEUE_STAYS ||
+		if (moving == QUEUE_STABLE ||
 			(word && !queue_fenced(in->own->control, in->next)))
 			return word;
 		if (!intake_pass(port))

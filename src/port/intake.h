@@ -95,9 +95,9 @@ uint64_t intake_peek_moving(struct cay_port *);
 static inline uint64_t intake_peek(struct cay_port *port)
 {
 	struct context *own = port->intake.own;
-	uint64_t word = device_look(own, port->intake.next);
+	uint64_t word = device_peek_inline(own, port->intake.next);
 	if (unlikely(atomic_load_explicit(
-		    &own->control->moving, memory_order_acquire)))
+		    &own->control->migration, memory_order_acquire)))
 		return intake_peek_moving(port);
 	return word;
 }

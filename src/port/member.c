@@ -138,7 +138,7 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	madvise(p, bytes, MADV_DONTDUMP);
 	a->base = p;
 	a->bytes = bytes;
-	a->ring = doorbell_ring;
+	a->ring_doorbell = doorbell_ring;
 	a->orphaned = member_orphaned;
 	int r = arena_check(a);
 	if (r)
@@ -358,9 +358,10 @@ static int origin_refresh(
 	if (r)
 		return r;
 	struct context *old = atomic_load_explicit(slot, memory_order_acquire);
-	/* context_follow() may put another one there without the lock. */
+	/* context_follow_migration() may put another one there without the
+	 * lock. */
 	do
-		now->former = old;
+		now->previous = old;
 	while (!atomic_compare_exchange_weak_explicit(
 		slot, &old, now, memory_order_acq_rel, memory_order_acquire));
 	return 0;

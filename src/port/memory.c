@@ -48,7 +48,7 @@ static uint64_t heap_bytes(struct member *m, const void *memory)
 	struct node_reply reply;
 	request.free.offset =
 		(uint64_t)((const unsigned char *)memory - m->arena.base);
-	request.free.asking = 1;
+	request.free.query = 1;
 	return control_call(m, &request, -1, &reply, NULL) == 0
 		       ? reply.alloc.bytes
 		       : 0;

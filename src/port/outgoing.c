@@ -99,7 +99,7 @@ static void outgoing_sequences(struct cay_port *port)
 
 void outgoing_announce(struct cay_port *port)
 {
-	struct node_request request = { .kind = NODE_LONG };
+	struct node_request request = { .kind = NODE_REFERENCES };
 	struct node_reply reply;
 	request.close.vpid = port->origin.vpid;
 	struct lock_guard guard;
@@ -231,12 +231,12 @@ static struct outgoing outgoing_take(struct cay_port *port, uint32_t index)
  */
 static void outgoing_results(const struct outgoing *out, struct cay_event *e)
 {
-	const struct carried *c = out->staged;
+	const struct emulated_access *c = out->staged;
 	if (!e->error && command_operation(out->command) == CAY_FAST_GET) {
 		/* In our own entry, which is ours until it is released. */
 		if (e->data)
 			memcpy((void *)(uintptr_t)e->data, c + 1, out->length);
-	} else if (!e->error && command_atomic(out->command)) {
+	} else if (!e->error && command_is_atomic(out->command)) {
 		e->result = c->result;
 		e->previous = c->previous;
 	} else {
@@ -267,13 +267,13 @@ static void outgoing_deliver(struct cay_port *port, uint32_t index)
 {
 	struct outgoing *out = &port->outgoing[index];
 	const struct reference *ref = &port->origin.refs[index];
-	const struct carried *c = out->staged;
+	const struct emulated_access *c = out->staged;
 	if (!out->local)
 		return;
 	if ((atomic_load_explicit(&ref->outcome, memory_order_acquire) &
 		    REFERENCE_ERROR_MASK) == 0)
 		memcpy(out->local,
-			command_atomic(out->command)
+			command_is_atomic(out->command)
 				? (const void *)&c->previous
 				: (const void *)(c + 1),
 			out->length);
@@ -306,8 +306,8 @@ static void outgoing_end(struct cay_port *port, uint32_t index,
 		if (e->error == CAY_ERROR_CAPABILITY)
 			port_wrong(port);
 		outgoing_deliver(port, index);
-		atomic_fetch_sub_explicit(
-			&port->origin.carried, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&port->origin.emulated_in_flight, 1,
+			memory_order_relaxed);
 	}
 	*out = outgoing_take(port, index);
 	if (out->peer && !out->carried)

@@ -106,8 +106,8 @@ static int port_load(struct cay_port *port, const struct node_reply *reply)
 		free(own);
 		return r;
 	}
-	port->origin.carry = carry_access;
-	port->origin.words = port->flags & CAY_PORT_WORD_MODE;
+	port->origin.send_emulated = carry_access;
+	port->origin.word_mode = port->flags & CAY_PORT_WORD_MODE;
 	intake_begin(&port->intake, own);
 	return 0;
 }
@@ -318,8 +318,8 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 	s->emulated_requested = stats_count(&port->count.emulated_requested);
 	s->emulated_executed = stats_count(&port->count.emulated_executed);
 	s->posted = stats_count(&port->count.posted);
-	s->invalid_capabilities =
-		atomic_load_explicit(&port->origin.wrong, memory_order_relaxed);
+	s->invalid_capabilities = atomic_load_explicit(
+		&port->origin.invalid_capabilities, memory_order_relaxed);
 	s->node_alive = member_node_alive(port->member);
 	stats_queues(port, s);
 	return 0;

@@ -126,9 +126,9 @@ static inline struct context *port_own(struct cay_port *port)
 {
 	struct context *own =
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
-	while (unlikely(atomic_load_explicit(&own->control->gate,
+	while (unlikely(atomic_load_explicit(&own->control->access_epoch,
 				memory_order_acquire) != own->epoch) &&
-		context_follow(&port->origin.own, own))
+		context_follow_migration(&port->origin.own, own))
 		own = atomic_load_explicit(
 			&port->origin.own, memory_order_acquire);
 	return own;
@@ -154,7 +154,7 @@ void port_disable(struct cay_port *);
 /* After what may have been refused. */
 static inline void port_watch(struct cay_port *port)
 {
-	if (unlikely(atomic_load_explicit(&port->origin.wrong,
+	if (unlikely(atomic_load_explicit(&port->origin.invalid_capabilities,
 			     memory_order_relaxed) >= PORT_WRONG_MAX))
 		port_disable(port);
 }
@@ -162,7 +162,8 @@ static inline void port_watch(struct cay_port *port)
 /* A capability was wrong, where the device does not see it. */
 static inline void port_wrong(struct cay_port *port)
 {
-	atomic_fetch_add_explicit(&port->origin.wrong, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&port->origin.invalid_capabilities, 1, memory_order_relaxed);
 	port_watch(port);
 }
 

@@ -103,7 +103,7 @@ static bool raw_note(struct cay_port *port, struct cay_nqe *shared,
 		posted_event(port, n, &unused);
 		return true;
 	default:
-		return !command_accesses(command) ||
+		return !command_is_access(command) ||
 		       raw_served(port, n, shared);
 	}
 }

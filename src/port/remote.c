@@ -37,7 +37,7 @@ static int remote_issue(struct cay_port *port, struct cay_peer *peer,
 	p->flags = (uint8_t)(flags & CAY_VCI_FLAGS);
 	p->origin_vpid = port->origin.vpid;
 	p->origin_node = port->origin.node;
-	p->origin_lock = port->origin.self;
+	p->origin_lock = port->origin.lock_word;
 	p->window = (uint16_t)key.window;
 	p->capability = key.capability;
 	p->pieces = 1;

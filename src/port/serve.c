@@ -14,9 +14,9 @@
 
 /* A request as it was found, and where its bytes are. */
 struct request {
-	struct carried copy;
-	struct carried *shared; /* itself, for the results */
-	unsigned char *bytes;	/* in the arena, behind it */
+	struct emulated_access copy;
+	struct emulated_access *shared; /* itself, for the results */
+	unsigned char *bytes;		/* in the arena, behind it */
 	uint64_t fetched[CAY_FAST_PUT_WORDS];
 	struct response response;
 };
@@ -42,11 +42,11 @@ static bool request_copy(struct cay_port *port, const struct reference *ref,
 	unsigned char *at = port->member->arena.base + ref->address;
 	uint64_t room = ref->length - sizeof(q->copy);
 	memcpy(&q->copy, at, sizeof(q->copy));
-	q->shared = (struct carried *)(void *)at;
+	q->shared = (struct emulated_access *)(void *)at;
 	q->bytes = at + sizeof(q->copy);
 	if (q->copy.command != n->word[CAY_NQE_WORD_COMPLETED])
 		return false;
-	if (command_on_word(q->copy.command))
+	if (command_is_word(q->copy.command))
 		q->copy.length = 8;
 	else if (q->copy.length > room ||
 		 (request_fetches(q) && q->copy.length > CAY_FAST_PUT_BYTES))
@@ -58,9 +58,9 @@ static bool request_copy(struct cay_port *port, const struct reference *ref,
 static uint64_t request_lock_word(const struct cay_port *port, uint16_t vpid)
 {
 	const struct arena *a = &port->member->arena;
-	return window_lock_word(
-		vpid, atomic_load_explicit(&arena_directory(a)[vpid].born,
-			      memory_order_acquire));
+	return window_lock_word(vpid,
+		atomic_load_explicit(&arena_directory(a)[vpid].first_epoch,
+			memory_order_acquire));
 }
 
 /* Where our window lies, which we alone know; NULL if it is not open. */
@@ -78,7 +78,7 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 {
 	struct op_record *op = record_of(port->member);
 	/* Only what moves has bytes behind it. */
-	struct iovec data = { command_on_word(q->copy.command)
+	struct iovec data = { command_is_word(q->copy.command)
 				      ? (void *)q->fetched
 				      : q->bytes,
 		q->copy.length };
@@ -99,7 +99,7 @@ static enum cay_error request_serve(struct cay_port *port, struct request *q,
 		request_window(port, q->copy.window);
 	if (!op)
 		return CAY_ERROR_NO_ROOM;
-	int r = window ? device_serve(port_own(port), op, &p, window,
+	int r = window ? device_execute_emulated(port_own(port), op, &p, window,
 				 &q->response, rights)
 		       : CAY_ERROR_TARGET_WINDOW;
 	q->shared->result = q->response.result;

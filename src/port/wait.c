@@ -132,7 +132,7 @@ static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
 	port_count(&port->count.sleeps);
 	int r = futex_wait_upper(&own->control->w, w, deadline);
 	if (r == -ETIMEDOUT || r == -EINTR) {
-		device_awake(own, W_SLEEP);
+		device_cancel_sleep(own, W_SLEEP);
 		if (port->flags & CAY_PORT_SHARED)
 			futex_wake_upper(&own->control->w);
 	}
@@ -146,8 +146,8 @@ static bool wait_closed(const struct cay_port *port)
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
 	const struct queue_control *c = own->control;
 	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
-	       atomic_load_explicit(&c->moving, memory_order_acquire) ==
-		       QUEUE_STAYS;
+	       atomic_load_explicit(&c->migration, memory_order_acquire) ==
+		       QUEUE_STABLE;
 }
 
 /*

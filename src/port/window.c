@@ -322,11 +322,11 @@ int cay_window_key(const struct cay_window *w, struct cay_key *key)
 
 int window_wait_quiet(struct cay_port *port, uint32_t window)
 {
-	struct node_request request = { .kind = NODE_QUIET };
+	struct node_request request = { .kind = NODE_QUIESCE };
 	struct node_reply reply;
 	uint64_t deadline = clock_after_ns(MEMBER_PATIENCE_NS);
-	request.quiet.vpid = port->origin.vpid;
-	request.quiet.window = window;
+	request.quiesce.vpid = port->origin.vpid;
+	request.quiesce.window = window;
 	for (uint64_t nap = QUIET_NAP_NS;;
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		int r = control_call(port->member, &request, -1, &reply, NULL);

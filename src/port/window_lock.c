@@ -32,7 +32,7 @@ static int lock_wait(
 {
 	struct node_reply reply;
 	int r;
-	request->lock.waiting = 1;
+	request->lock.poll = 1;
 	while ((r = control_call(port->member, request, -1, &reply, NULL)) ==
 		-EINPROGRESS) {
 		if (clock_passed(deadline))

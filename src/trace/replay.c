@@ -29,7 +29,7 @@ static int port_open(struct replay *r, uint32_t port)
 		if (i->bytes > posted_bytes)
 			posted_bytes = i->bytes;
 	}
-	r->bench.port[port].origin.words = t->port[port].words;
+	r->bench.port[port].origin.word_mode = t->port[port].words;
 	p->data = malloc(payload);
 	p->region = calloc(t->queues.windows, sizeof(*p->region));
 	if (!p->data || !p->region)
@@ -38,7 +38,7 @@ static int port_open(struct replay *r, uint32_t port)
 		return 0;
 	/* Buffers of one size, one for each slot that may be in use. */
 	p->posted_each = bits_round_up(posted_bytes, CAY_LINE);
-	p->posted = workbench_memory(
+	p->posted = fixture_memory(
 		&r->bench, p->posted_each * bits_min(posted, t->queues.posted));
 	return p->posted ? 0 : -EFBIG;
 }
@@ -50,7 +50,7 @@ static int regions_open(struct replay *r)
 	if (!r->memory)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->regions; i++) {
-		uint64_t at = workbench_memory(
+		uint64_t at = fixture_memory(
 			&r->bench, t->region[i].bytes + t->region[i].skew);
 		if (!at)
 			return -EFBIG;
@@ -63,7 +63,7 @@ int replay_open(struct replay *r, const struct trace *t,
 	const struct platform *platform, struct outcome *out)
 {
 	const struct trace_queues *q = &t->queues;
-	const struct queue_wish wish = {
+	const struct queue_options wish = {
 		.nq_log2 = (uint8_t)bits_log2_up(q->nq_entries),
 		.rdr_log2 = (uint8_t)bits_log2_up(q->rdr_bytes / RDR_UNIT),
 		.posted_log2 = (uint8_t)bits_log2_up(q->posted),
@@ -73,7 +73,7 @@ int replay_open(struct replay *r, const struct trace *t,
 	int e = outcome_open(out, t);
 	if (e)
 		return e;
-	e = workbench_open(&r->bench, t->ports, &wish);
+	e = fixture_open(&r->bench, t->ports, &wish);
 	if (e)
 		goto err_outcome;
 	r->port = calloc(t->ports + 1, sizeof(*r->port));
@@ -99,7 +99,7 @@ void replay_close(struct replay *r)
 	}
 	free(r->port);
 	free(r->memory);
-	workbench_close(&r->bench);
+	fixture_close(&r->bench);
 }
 
 /* ---- instructions ---- */
@@ -124,11 +124,11 @@ static int step_other(struct replay *r, const struct trace_instruction *i)
 	switch (i->kind) {
 	case TRACE_PEER_RESOLVE:
 	case TRACE_PEER_RELEASE:
-		return 0; /* the workbench has resolved all peers */
+		return 0; /* the fixture has resolved all peers */
 	case TRACE_FLUSH:
 		if (r->platform->reference_pending(
 			    &r->bench.port[i->port].origin,
-			    workbench_vpid(i->peer)))
+			    fixture_vpid(i->peer)))
 			replay_drain(r, i->peer);
 		return 0;
 	case TRACE_DRAIN:
@@ -169,7 +169,7 @@ int replay_end(struct replay *r)
 	const struct trace *t = r->trace;
 	drain_all(r);
 	for (uint32_t i = 0; i < t->regions; i++)
-		memcpy(r->out->memory[i], workbench_at(&r->bench, r->memory[i]),
+		memcpy(r->out->memory[i], fixture_at(&r->bench, r->memory[i]),
 			t->region[i].bytes);
 	return r->out->failed ? -ENOMEM : 0;
 }

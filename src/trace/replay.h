@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Executes a trace on a platform of the device, with the ports of a workbench:
+ * Executes a trace on a platform of the device, with the ports of a fixture:
  * without node and processes. The replay performs what the library would do
  * around the device, and the node's part (locks, closing of ports).
  *
@@ -19,7 +19,7 @@
 #ifndef CAY_TRACE_REPLAY_H
 #define CAY_TRACE_REPLAY_H
 
-#include "device/workbench.h"
+#include "device/fixture.h"
 #include "trace/outcome.h"
 #include "trace/platform.h"
 
@@ -36,7 +36,7 @@ struct replay_port {
 struct replay {
 	const struct trace *trace;
 	const struct platform *platform;
-	struct workbench bench;
+	struct fixture bench;
 	struct replay_port *port;
 	uint64_t *memory; /* by region: its offset in the arena */
 	struct outcome *out;
@@ -45,7 +45,7 @@ struct replay {
 /*
  * Opens the ports and allocates their memory. Fills `out`, which the caller
  * frees. Returns 0, -ENOMEM, or -EFBIG if windows and posted buffers exceed the
- * memory of a workbench.
+ * memory of a fixture.
  */
 int replay_open(struct replay *, const struct trace *, const struct platform *,
 	struct outcome *out);

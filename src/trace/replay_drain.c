@@ -27,14 +27,14 @@ static void consume_reference(
 	uint64_t index = n->word[CAY_NQE_WORD_REFERENCE] - 1;
 	uint32_t sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
 	struct context *origin = atomic_load_explicit(
-		workbench_route(&r->bench, d->port, out->peer),
+		fixture_route(&r->bench, d->port, out->peer),
 		memory_order_acquire);
 	struct reference *slot = &origin->refs[index];
 	const struct completion done = { .tag = out->tag,
 		.api_tag = out->api_tag,
 		.command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED],
-		.peer_node = WORKBENCH_NODE,
-		.peer_vpid = workbench_vpid(d->port),
+		.peer_node = FIXTURE_NODE,
+		.peer_vpid = fixture_vpid(d->port),
 		.length = n->word[CAY_NQE_WORD_LENGTH],
 		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
@@ -56,7 +56,7 @@ static void consume_posted(
 	if (index >= d->own->posted_entries)
 		return;
 	const struct cay_posted_receive slot = d->own->posted[index];
-	out->payload = bytes_digest(workbench_at(&d->r->bench, slot.offset),
+	out->payload = bytes_digest(fixture_at(&d->r->bench, slot.offset),
 		bits_min(out->word[0], slot.length));
 	replay_posted_free(d->r, d->port, index);
 }
@@ -126,7 +126,7 @@ static void consume(struct drain *d, const struct cay_nqe *n)
 
 void replay_drain(struct replay *r, uint32_t port)
 {
-	struct context *own = workbench_own(&r->bench, port);
+	struct context *own = fixture_own(&r->bench, port);
 	uint64_t returned =
 		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	struct drain d = { .r = r,

@@ -28,7 +28,7 @@ static struct packet packet_of(const struct issue *q, uint16_t command,
 		.flags = (uint8_t)(flags & CAY_VCI_FLAGS),
 		.origin_vpid = q->origin->vpid,
 		.origin_node = q->origin->node,
-		.origin_lock = q->origin->self,
+		.origin_lock = q->origin->lock_word,
 		.tag = i->tag,
 		.api_tag = i->api_tag,
 		.pieces = 1,
@@ -164,12 +164,12 @@ static int issue_atomic(const struct issue *q, uint16_t command)
 int replay_execute(struct replay *r, const struct trace_instruction *i,
 	uint64_t *data_digest)
 {
-	struct workbench_port *from = &r->bench.port[i->port];
+	struct fixture_port *from = &r->bench.port[i->port];
 	const struct issue q = { .r = r,
 		.i = i,
 		.origin = &from->origin,
 		.op = from->op,
-		.to = workbench_route(&r->bench, i->port, i->peer),
+		.to = fixture_route(&r->bench, i->port, i->peer),
 		.data = r->port[i->port].data };
 	bool atomic = trace_is_atomic(i->kind);
 	int result;

@@ -21,7 +21,7 @@ static void moving_words_are_apart(void **state)
 	assert_int_equal(offsetof(struct queue_control, config), 0);
 	assert_int_equal(offsetof(struct queue_control, w), 128);
 	assert_int_equal(offsetof(struct queue_control, r), 256);
-	assert_int_equal(offsetof(struct queue_control, moving), 384);
+	assert_int_equal(offsetof(struct queue_control, migration), 384);
 	assert_int_equal(offsetof(struct queue_control, epoch) / 64, 128 / 64);
 	assert_int_equal(_Alignof(struct op_record), 128);
 }
@@ -207,7 +207,7 @@ static struct peer_entry peer_good(void)
 	return (struct peer_entry){ .epoch = 1,
 		.vpid = 1,
 		.path = PATH_DIRECT,
-		.where = ARENA_CONTROL_OFFSET(1ull) + 512 };
+		.control_offset = ARENA_CONTROL_OFFSET(1ull) + 512 };
 }
 
 #define PEER_WITH(change, expected)                                    \
@@ -226,12 +226,12 @@ static void peers(void **state)
 	PEER_WITH(path = PATH_NONE, false);
 	PEER_WITH(path = PATH_GUARDED, false);
 	PEER_WITH(path = 255, false);
-	PEER_WITH(where += 64, false);
-	PEER_WITH(where = 0, false);
-	PEER_WITH(where = ARENA_CONTROL_OFFSET(0ull) - 512, false);
-	PEER_WITH(where = ARENA_HEAP_OFFSET - 512, true);
-	PEER_WITH(where = ARENA_HEAP_OFFSET, false);
-	PEER_WITH(where = UINT64_MAX - 511, false);
+	PEER_WITH(control_offset += 64, false);
+	PEER_WITH(control_offset = 0, false);
+	PEER_WITH(control_offset = ARENA_CONTROL_OFFSET(0ull) - 512, false);
+	PEER_WITH(control_offset = ARENA_HEAP_OFFSET - 512, true);
+	PEER_WITH(control_offset = ARENA_HEAP_OFFSET, false);
+	PEER_WITH(control_offset = UINT64_MAX - 511, false);
 }
 
 static void references(void **state)

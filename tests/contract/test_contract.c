@@ -31,7 +31,7 @@ static void records_fill_lines(void **state)
 	assert_int_equal(sizeof(struct queue_control), 512);
 	assert_int_equal(sizeof(struct peer_entry), 16);
 	assert_int_equal(sizeof(struct cay_answer), 16);
-	assert_int_equal(sizeof(struct carried), 64);
+	assert_int_equal(sizeof(struct emulated_access), 64);
 	assert_int_equal(sizeof(struct posted_head), 64);
 }
 

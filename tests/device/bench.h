@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of the device share: a workbench of two or more ports as
+ * What the tests of the device share: a fixture of two or more ports as
  * cmocka's state, short ways to send on the counting platform, and a receiver
  * that takes one notification at a time.
  */
@@ -19,7 +19,7 @@
 
 #include "base/bits.h"
 #include "device/counting.h"
-#include "device/workbench.h"
+#include "device/fixture.h"
 
 /* Small queues, so that laps and refusals come soon. */
 #define BENCH_NQ_LOG2  4
@@ -31,7 +31,7 @@
 #define BENCH_ROOM     (BENCH_ENTRIES - BENCH_CQ - BENCH_PRIORITY)
 
 struct bench {
-	struct workbench w;
+	struct fixture w;
 	struct counting c;
 	struct counting_entry trace[512];
 	unsigned char data[65536];
@@ -41,11 +41,11 @@ struct bench {
 
 static inline int bench_setup_ports(void **state, uint32_t ports)
 {
-	static const struct queue_wish wish = { .nq_log2 = BENCH_NQ_LOG2,
+	static const struct queue_options options = { .nq_log2 = BENCH_NQ_LOG2,
 		.rdr_log2 = BENCH_RDR_LOG2 };
 	struct bench *b = calloc(1, sizeof(*b));
 	counting_end(); /* a test that failed may have left it */
-	if (!b || workbench_open(&b->w, ports, &wish) != 0)
+	if (!b || fixture_open(&b->w, ports, &options) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(b->data); i++)
 		b->data[i] = (unsigned char)(i * 7 + 1);
@@ -65,7 +65,7 @@ static inline int bench_teardown(void **state)
 {
 	struct bench *b = *state;
 	counting_end();
-	workbench_close(&b->w);
+	fixture_close(&b->w);
 	free(b);
 	return 0;
 }
@@ -75,7 +75,7 @@ static inline int bench_fast(
 	struct bench *b, uint64_t tag, uint32_t api_tag, size_t length)
 {
 	return counting_send_fast(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), tag, api_tag, b->data, length);
+		fixture_route(&b->w, 0, 1), tag, api_tag, b->data, length);
 }
 
 /* The same as a SEND with flags. */
@@ -93,7 +93,7 @@ static inline int bench_send(
 		.length = length,
 		.payload = &payload };
 	return counting_send(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), &p);
+		fixture_route(&b->w, 0, 1), &p);
 }
 
 /* By reference: only the notification and the slot are looked at. */
@@ -106,7 +106,7 @@ static inline int bench_reference(
 		.length = source->length };
 	uint32_t index;
 	return counting_send_reference(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), &p, source, &index);
+		fixture_route(&b->w, 0, 1), &p, source, &index);
 }
 
 /* ---- remote memory: from port 0 unless it says otherwise ---- */
@@ -118,9 +118,9 @@ static inline struct target bench_window(struct bench *b, uint32_t port,
 	uint16_t id, uint64_t bytes, uint32_t rights)
 {
 	struct target t = { .window = id };
-	uint64_t at = workbench_memory(&b->w, bytes);
+	uint64_t at = fixture_memory(&b->w, bytes);
 	assert_int_not_equal(at, 0);
-	assert_int_equal(workbench_window(&b->w, port, id, at, bytes, rights,
+	assert_int_equal(fixture_window(&b->w, port, id, at, bytes, rights,
 				 &t.capability),
 		0);
 	return t;
@@ -131,7 +131,7 @@ static inline void *bench_memory(const struct bench *b, const struct target *t)
 {
 	const struct cay_window_descriptor *d =
 		&b->w.port[1].origin.wdt[t->window];
-	return workbench_at(&b->w, d->start + t->offset);
+	return fixture_at(&b->w, d->start + t->offset);
 }
 
 static inline uint64_t bench_word(const struct bench *b, const struct target *t)
@@ -144,14 +144,14 @@ static inline int bench_put(
 	struct bench *b, const struct target *t, size_t length)
 {
 	return counting_put(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), t, b->data, length, 0x7a9);
+		fixture_route(&b->w, 0, 1), t, b->data, length, 0x7a9);
 }
 
 static inline int bench_get(
 	struct bench *b, const struct target *t, void *to, size_t length)
 {
 	return counting_get(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), t, to, length, 0x7a9);
+		fixture_route(&b->w, 0, 1), t, to, length, 0x7a9);
 }
 
 /*
@@ -171,7 +171,7 @@ static inline int bench_access(struct bench *b, unsigned command,
 		.flags = (uint8_t)flags,
 		.origin_vpid = b->w.port[0].origin.vpid,
 		.origin_node = b->w.port[0].origin.node,
-		.origin_lock = b->w.port[0].origin.self,
+		.origin_lock = b->w.port[0].origin.lock_word,
 		.tag = 0x7a9,
 		.api_tag = 0xa91,
 		.pieces = 1,
@@ -182,7 +182,7 @@ static inline int bench_access(struct bench *b, unsigned command,
 		.offset = t->offset,
 		.operand = { b->operand[0], b->operand[1] } };
 	return counting_access(&b->w.port[0].origin, b->w.port[0].op,
-		workbench_route(&b->w, 0, 1), &p);
+		fixture_route(&b->w, 0, 1), &p);
 }
 
 /* A work request from port 0: posted and triggered, and it is accepted. */
@@ -201,16 +201,16 @@ static inline void bench_vci(struct bench *b, const struct cay_vci *v)
 static inline unsigned char *bench_post(
 	struct bench *b, uint64_t bytes, uint64_t cookie)
 {
-	uint64_t at = workbench_memory(&b->w, bytes);
+	uint64_t at = fixture_memory(&b->w, bytes);
 	assert_int_not_equal(at, 0);
-	assert_int_equal(workbench_post(&b->w, 1, at, bytes, cookie), 0);
-	return workbench_at(&b->w, at);
+	assert_int_equal(fixture_post(&b->w, 1, at, bytes, cookie), 0);
+	return fixture_at(&b->w, at);
 }
 
 static inline unsigned bench_posted_state(const struct bench *b, uint32_t index)
 {
 	const struct cay_posted_receive *slot =
-		&workbench_own(&b->w, 1)->posted[index];
+		&fixture_own(&b->w, 1)->posted[index];
 	return atomic_load((_Atomic uint64_t *)&slot->state) &
 	       POSTED_STATE_MASK;
 }
@@ -220,8 +220,7 @@ static inline void bench_posted_free(
 	const struct bench *b, const struct cay_nqe *n)
 {
 	uint64_t index = n->word[CAY_NQE_WORD_POSTED] - 1;
-	struct cay_posted_receive *slot =
-		&workbench_own(&b->w, 1)->posted[index];
+	struct cay_posted_receive *slot = &fixture_own(&b->w, 1)->posted[index];
 	assert_int_equal(bench_posted_state(b, (uint32_t)index), POSTED_FILLED);
 	atomic_store((_Atomic uint64_t *)&slot->state, POSTED_FREE);
 }
@@ -230,24 +229,23 @@ static inline void bench_posted_free(
 static inline int bench_complete(struct bench *b, uint64_t tag)
 {
 	const struct completion c = { .tag = tag, .command = CAY_SEND };
-	return counting_complete(
-		workbench_own(&b->w, 1), b->w.port[1].op, &c, 0);
+	return counting_complete(fixture_own(&b->w, 1), b->w.port[1].op, &c, 0);
 }
 
 static inline uint64_t bench_w(const struct bench *b, uint32_t port)
 {
-	return atomic_load(&workbench_own(&b->w, port)->control->w);
+	return atomic_load(&fixture_own(&b->w, port)->control->w);
 }
 
 static inline uint64_t bench_r(const struct bench *b, uint32_t port)
 {
-	return atomic_load(&workbench_own(&b->w, port)->control->r);
+	return atomic_load(&fixture_own(&b->w, port)->control->r);
 }
 
 static inline struct cay_nqe *bench_entry(
 	const struct bench *b, uint32_t port, uint64_t position)
 {
-	const struct context *own = workbench_own(&b->w, port);
+	const struct context *own = fixture_own(&b->w, port);
 	return &own->nq[position & ((1ull << own->nq_log2) - 1)];
 }
 
@@ -255,7 +253,7 @@ static inline struct cay_nqe *bench_entry(
 static inline bool bench_take(
 	struct bench *b, uint32_t port, struct cay_nqe *copy)
 {
-	struct context *own = workbench_own(&b->w, port);
+	struct context *own = fixture_own(&b->w, port);
 	uint64_t r = bench_r(b, port);
 	uint64_t rdr = queue_rdr(r);
 
@@ -265,7 +263,7 @@ static inline bool bench_take(
 	*copy = *bench_entry(b, port, queue_nq(r));
 	if ((copy->word[7] & CAY_COMMAND_MASK) != CAY_NOTIFY_FAST_RECV)
 		rdr = copy->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
-	counting_give_back(own, queue_word(queue_nq(r) + 1, rdr));
+	counting_return_entries(own, queue_word(queue_nq(r) + 1, rdr));
 	return true;
 }
 

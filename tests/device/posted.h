@@ -27,13 +27,13 @@ static inline void expect_posted(
 
 static inline uint64_t available(const struct bench *b)
 {
-	return atomic_load(&workbench_own(&b->w, 1)->posted_head->available);
+	return atomic_load(&fixture_own(&b->w, 1)->posted_head->available);
 }
 
 static inline uint32_t count_in(const struct bench *b, enum posted_state state)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < workbench_own(&b->w, 1)->posted_entries; i++)
+	for (uint32_t i = 0; i < fixture_own(&b->w, 1)->posted_entries; i++)
 		count += bench_posted_state(b, i) == state;
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * As much of a node around a workbench as its repair needs: the ports of the
- * workbench, and processes with op records of their own. So what is tested is
+ * As much of a node around a fixture as its repair needs: the ports of the
+ * fixture, and processes with op records of their own. So what is tested is
  * src/node/repair.c and posted.c, not what a test believes of them.
  *
  *	struct small_node n;
@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#include "device/workbench.h"
+#include "device/fixture.h"
 #include "node/node.h"
 
 #define SMALL_NODE_PROCESSES_MAX 8
@@ -31,23 +31,23 @@ struct small_node {
 };
 
 static inline void small_node_port(
-	struct small_node *n, const struct workbench *b, uint32_t i)
+	struct small_node *n, const struct fixture *b, uint32_t i)
 {
 	struct vport *p = &n->port[i];
 	p->realm = &n->realm;
 	p->config = b->port[i].config;
 	p->epoch = p->config.epoch;
-	p->born = b->port[i].born;
-	p->bell = -1;
+	p->first_epoch = b->port[i].first_epoch;
+	p->doorbell = -1;
 	n->node->ports[p->config.vpid] = p;
 }
 
 static inline void small_node_process(
-	struct small_node *n, struct workbench *b, uint32_t i)
+	struct small_node *n, struct fixture *b, uint32_t i)
 {
 	struct process *p = &n->process[i];
-	n->page[i] = workbench_memory(b, ARENA_PAGE);
-	n->op[i] = workbench_at(b, n->page[i]);
+	n->page[i] = fixture_memory(b, ARENA_PAGE);
+	n->op[i] = fixture_at(b, n->page[i]);
 	*p = (struct process){ .node = n->node,
 		.realm = &n->realm,
 		.state = PROCESS_MEMBER,
@@ -58,7 +58,7 @@ static inline void small_node_process(
 
 /* 0 or -1: no memory. */
 static inline int small_node_open(
-	struct small_node *n, struct workbench *b, uint32_t processes)
+	struct small_node *n, struct fixture *b, uint32_t processes)
 {
 	*n = (struct small_node){ .processes = processes };
 	n->node = calloc(1, sizeof(*n->node));

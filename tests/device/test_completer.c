@@ -19,12 +19,12 @@ static void fast_recv_word_by_word(void **state)
 		assert_int_equal(bench_fast(b, tag, api_tag, length), 0);
 		assert_true(bench_take(b, 1, &n));
 		assert_true(n.word[0] == tag);
-		assert_int_equal(n.word[1] & 0xffffffff, WORKBENCH_NODE);
+		assert_int_equal(n.word[1] & 0xffffffff, FIXTURE_NODE);
 		assert_int_equal(n.word[1] >> 32, api_tag);
 		assert_memory_equal(&n.word[2], data, (length + 7) / 8 * 8);
 		assert_int_equal(n.word[7] & 0xffff, 0x00f2);
 		assert_int_equal((n.word[7] >> 16) & 0xffff, length);
-		assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+		assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
 		assert_int_equal(n.word[7] >> 48,
 			(position / BENCH_ENTRIES + 1) & 0xffff);
 		assert_true(nqe_valid(&n));
@@ -41,17 +41,16 @@ static void recv_word_by_word(void **state)
 	assert_true(bench_take(b, 1, &n));
 
 	assert_true(n.word[0] == UINT64_MAX);
-	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 129);
 	assert_int_equal(n.word[3], 3);
 	assert_int_equal(n.word[4], 0);
 	assert_true(n.word[5] == 6ull << 32);
 	assert_int_equal(n.word[6], 0);
 	assert_int_equal(n.word[7] & 0xffffffff, 0x00f3);
-	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
 	assert_true(nqe_valid(&n));
-	assert_memory_equal(
-		workbench_own(&b->w, 1)->rdr + 3 * 64, b->data, 129);
+	assert_memory_equal(fixture_own(&b->w, 1)->rdr + 3 * 64, b->data, 129);
 }
 
 static void completion_word_by_word(void **state)
@@ -61,14 +60,14 @@ static void completion_word_by_word(void **state)
 	assert_int_equal(bench_send(b, 0xc0ffee, 100, CAY_VCI_NOTIFY), 0);
 	assert_true(bench_take(b, 0, &n));
 	assert_int_equal(n.word[0], 0xc0ffee);
-	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 100);
 	assert_int_equal(n.word[3], 0);
 	assert_int_equal(n.word[4], 0);
 	assert_int_equal(n.word[5], 0);
 	assert_int_equal(n.word[6], CAY_SEND);
 	assert_int_equal(n.word[7] & 0xffffffff, 0x00f0);
-	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(1));
+	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(1));
 	assert_true(nqe_valid(&n));
 }
 
@@ -89,7 +88,7 @@ static void reference_word_by_word(void **state)
 	assert_int_equal(n.word[4], 1); /* one more than its index */
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_SENT);
 	assert_int_equal(ref->state >> REFERENCE_SEQUENCE_SHIFT, 1);
-	assert_int_equal(ref->target_vpid, workbench_vpid(1));
+	assert_int_equal(ref->target_vpid, fixture_vpid(1));
 	assert_int_equal(ref->address, 0x1000);
 	assert_false(counting_reference_done(ref, 2));
 	assert_true(counting_reference_done(ref, 1));
@@ -104,8 +103,8 @@ static void gone_word_by_word(void **state)
 {
 	struct bench *b = *state;
 	struct cay_nqe n;
-	assert_int_equal(counting_notify_gone(workbench_own(&b->w, 1),
-				 b->w.port[0].op, 7, 99),
+	assert_int_equal(counting_notify_gone(
+				 fixture_own(&b->w, 1), b->w.port[0].op, 7, 99),
 		0);
 	assert_true(bench_take(b, 1, &n));
 	assert_int_equal(nqe_command(&n),
@@ -121,7 +120,7 @@ static void vci_arrives_as_the_call_does(void **state)
 	struct bench *b = *state;
 	struct origin *o = &b->w.port[0].origin;
 	struct cay_vci v = { { CAY_FAST_SEND | 5 | 1ull << 32,
-		workbench_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
+		fixture_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
 	struct cay_nqe direct, queued;
 
 	memcpy(&v.word[3], b->data, 40);
@@ -171,7 +170,7 @@ static void wrong_vcis_end_in_an_error(void **state)
 			CAY_NOTIFY_CC | wrong[i].error
 						<< CAY_COMMAND_ERROR_SHIFT);
 		assert_int_equal(n.word[6], v.word[0] & 0xffff);
-		counting_completions_taken(o, 1);
+		counting_completions_returned(o, 1);
 	}
 }
 
@@ -179,7 +178,7 @@ static void wrong_vcis_end_in_an_error(void **state)
 static void rdr_wraps(void **state)
 {
 	struct bench *b = *state;
-	const unsigned char *rdr = workbench_own(&b->w, 1)->rdr;
+	const unsigned char *rdr = fixture_own(&b->w, 1)->rdr;
 	uint64_t write = 0; /* in units, free-running */
 	unsigned wraps = 0;
 	struct cay_nqe n;

@@ -32,7 +32,7 @@ static void cost_add(
 static void cost_window(struct costs *c)
 {
 	COST(c, HOST_RECORD, .stores = 4);
-	COST(c, HOST_MOVING, .loads = 1);
+	COST(c, HOST_MIGRATION, .loads = 1);
 	COST(c, HOST_WINDOW, .loads = 5);
 }
 
@@ -41,7 +41,7 @@ static void cost_entry(struct costs *c)
 {
 	COST(c, HOST_W, .loads = 2, .atomics = 1, .lines = 1);
 	COST(c, HOST_NQE, .stores = 8, .lines = 1);
-	COST(c, HOST_MOVING, .loads = 1);
+	COST(c, HOST_MIGRATION, .loads = 1);
 	COST(c, HOST_RECORD, .stores = 5);
 }
 
@@ -177,7 +177,7 @@ static void straight_atomics(void **state)
 		counting_begin(&b->c);
 		assert_int_equal(
 			counting_atomic(&b->w.port[0].origin, b->w.port[0].op,
-				workbench_route(&b->w, 0, 1), &t,
+				fixture_route(&b->w, 0, 1), &t,
 				(uint16_t)commands[i], operand, &previous, 0),
 			0);
 		counting_end();
@@ -217,7 +217,7 @@ static void drain(struct bench *b)
 	while (bench_take(b, 1, &n))
 		continue;
 	while (bench_take(b, 0, &n))
-		counting_completions_taken(&b->w.port[0].origin, 1);
+		counting_completions_returned(&b->w.port[0].origin, 1);
 }
 
 static struct costs expected_of(
@@ -253,10 +253,10 @@ static void every_command_with_and_without_notification(void **state)
 		t.offset = 64;
 		struct costs e = expected_of(command, &t, notify, told);
 		/* R is looked at only when a queue looks full. */
-		workbench_own(&b->w, 1)->r_seen = bench_r(b, 1);
-		atomic_store(&(*workbench_route(&b->w, 0, 1))->r_seen,
-			bench_r(b, 1));
-		atomic_store(&workbench_own(&b->w, 0)->r_seen, bench_r(b, 0));
+		fixture_own(&b->w, 1)->r_seen = bench_r(b, 1);
+		atomic_store(
+			&(*fixture_route(&b->w, 0, 1))->r_seen, bench_r(b, 1));
+		atomic_store(&fixture_own(&b->w, 0)->r_seen, bench_r(b, 0));
 		b->operand[0] = bench_word(b, &t); /* so that CAS stores */
 		counting_begin(&b->c);
 		assert_int_equal(bench_access(b, commands[command].command, &t,
@@ -294,7 +294,7 @@ static void work_requests_add_a_line(void **state)
 	struct bench *b = *state;
 	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
 	const struct cay_vci v = { { CAY_FAST_PUT | 1 | 1ull << 32,
-		workbench_vpid(1) | 8 << 16, 7, t.capability << 16, 8,
+		fixture_vpid(1) | 8 << 16, 7, t.capability << 16, 8,
 		0x1122334455667788 } };
 	struct costs e = { 0 };
 	counting_begin(&b->c);
@@ -373,7 +373,7 @@ static void posted_send_writes_its_buffer(void **state)
 		cost_entry(&e);
 		/* The mode, and again; is there room at all? */
 		COST(&e, HOST_W, .loads = 3);
-		COST(&e, HOST_MOVING, .loads = 1);
+		COST(&e, HOST_MIGRATION, .loads = 1);
 		/*
 		 * ACCESS, the slot and its end; IDLE once for all. And is there
 		 * anything left from before?
@@ -395,13 +395,13 @@ static void exhausted_costs_a_look(void **state)
 {
 	struct bench *b = *state;
 	struct costs e = { 0 };
-	workbench_posted_mode(&b->w, 1, POSTED_RDR);
+	fixture_posted_mode(&b->w, 1, POSTED_RDR);
 	counting_begin(&b->c);
 	assert_int_equal(bench_send(b, 1, 4096, 0), 0);
 	counting_end();
 	cost_entry(&e);
 	COST(&e, HOST_W, .loads = 3);
-	COST(&e, HOST_MOVING, .loads = 1);
+	COST(&e, HOST_MIGRATION, .loads = 1);
 	COST(&e, HOST_RECORD, .loads = 1, .stores = 4);
 	COST(&e, HOST_POSTED, .loads = 1);
 	COST(&e, HOST_RDR, .copied_bytes = 4096, .lines = 64);
@@ -414,7 +414,7 @@ static void short_messages_do_not_look(void **state)
 	struct bench *b = *state;
 	struct cay_nqe n;
 	bench_post(b, 64, 1);
-	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
+	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
 	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
 		counting_begin(&b->c);
 		assert_int_equal(length % 2 ? bench_fast(b, 1, 2, length)
@@ -434,7 +434,7 @@ static void short_messages_do_not_look(void **state)
 static void held_sender_writes_nothing_shared(void **state)
 {
 	struct bench *b = *state;
-	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
+	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
 	counting_begin(&b->c);
 	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
 	assert_int_equal(bench_send(b, 1, 65536, 0), -EAGAIN);

@@ -47,7 +47,7 @@ static void fast_send_writes_two_lines(void **state)
 		assert_costs(&b->c,
 			(struct counting_sum[HOST_KINDS]){
 				[HOST_W] = cost_claim,
-				[HOST_MOVING] = cost_moving,
+				[HOST_MIGRATION] = cost_moving,
 				[HOST_R] = { .loads = length &&
 						      length % BENCH_ROOM ==
 							      0 },
@@ -76,7 +76,7 @@ static void send_writes_its_payload_too(void **state)
 				[HOST_W] = { .loads = 3,
 					.atomics = 1,
 					.lines = 1 },
-				[HOST_MOVING] = cost_moving,
+				[HOST_MIGRATION] = cost_moving,
 				[HOST_NQE] = cost_entry,
 				[HOST_RDR] = { .copied_bytes = lengths[i],
 					.lines = lines },
@@ -107,7 +107,7 @@ static void completion_doubles_the_cost(void **state)
 	assert_costs(&b->c,
 		(struct counting_sum[HOST_KINDS]){
 			[HOST_W] = { .loads = 4, .atomics = 2, .lines = 2 },
-			[HOST_MOVING] = { .loads = 2 },
+			[HOST_MIGRATION] = { .loads = 2 },
 			[HOST_NQE] = { .stores = 4 + 8, .lines = 2 },
 			[HOST_RECORD] = { .stores = 10, .lines = 1 } });
 }
@@ -136,8 +136,7 @@ static void work_queue_adds_a_line(void **state)
 	struct origin *o = &b->w.port[0].origin;
 	const struct cay_vci v = {
 		{ CAY_FAST_SEND | 1 | 1ull << CAY_VCI_ROUTING_OFFSET_SHIFT,
-			workbench_vpid(1) | 8 << CAY_VCI_BYTES_SHIFT, 77,
-			0x1234 }
+			fixture_vpid(1) | 8 << CAY_VCI_BYTES_SHIFT, 77, 0x1234 }
 	};
 	counting_begin(&b->c);
 	assert_true(counting_post(o, &v));
@@ -147,7 +146,7 @@ static void work_queue_adds_a_line(void **state)
 	assert_int_equal(a.accepted, 1);
 	assert_costs(&b->c,
 		(struct counting_sum[HOST_KINDS]){ [HOST_W] = cost_claim,
-			[HOST_MOVING] = cost_moving,
+			[HOST_MIGRATION] = cost_moving,
 			[HOST_NQE] = { .stores = 4, .lines = 1 },
 			[HOST_RECORD] = cost_record,
 			[HOST_PEER] = { .loads = 1 },
@@ -193,7 +192,7 @@ static void refusal_writes_nothing_shared(void **state)
 	assert_nothing_shared(&b->c);
 	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
 
-	queue_set_close(&b->w.arena, workbench_vpid(1), 1);
+	queue_set_close(&b->w.arena, fixture_vpid(1), 1);
 	counting_begin(&b->c);
 	assert_int_equal(bench_fast(b, 1, 2, 8), -EPIPE);
 	counting_end();
@@ -223,7 +222,7 @@ static void trace_has_the_steps_in_order(void **state)
 static void trace_has_places(void **state)
 {
 	struct bench *b = *state;
-	const struct context *to = workbench_own(&b->w, 1);
+	const struct context *to = fixture_own(&b->w, 1);
 	uint64_t w_at =
 		(uint64_t)((unsigned char *)&to->control->w - b->w.arena.base);
 	counting_begin(&b->c);
@@ -273,7 +272,7 @@ static void yields_before_each_access(void **state)
 static void wake_ups_are_counted(void **state)
 {
 	struct bench *b = *state;
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	uint64_t next = queue_nq(bench_w(b, 1));
 	assert_int_not_equal(counting_sleep(own, next, W_SLEEP), 0);
 	assert_int_not_equal(counting_sleep(own, next, W_ARMED), 0);
@@ -292,7 +291,7 @@ static void waiting_senders_are_woken(void **state)
 	struct cay_nqe n;
 	assert_int_equal(bench_fast(b, 1, 2, 8), 0);
 	assert_int_equal(bench_fast(b, 1, 2, 8), 0);
-	atomic_fetch_or(&workbench_own(&b->w, 1)->control->r, R_WAITERS);
+	atomic_fetch_or(&fixture_own(&b->w, 1)->control->r, R_WAITERS);
 	counting_begin(&b->c);
 	assert_true(bench_take(b, 1, &n));
 	assert_true(bench_take(b, 1, &n));

@@ -36,7 +36,7 @@ struct sender {
 
 struct world {
 	struct stage stage;
-	struct workbench bench;
+	struct fixture bench;
 	struct counting counting;
 	struct sender sender[SENDERS];
 	struct party receiver, repair;
@@ -113,7 +113,7 @@ static int sender_issue(struct sender *s, uint64_t tag)
 
 	message_fill(tag, data);
 	_Atomic(struct context *) *to =
-		workbench_route(&s->world->bench, s->process, RECEIVER);
+		fixture_route(&s->world->bench, s->process, RECEIVER);
 	int r = tag % 2 && !notify && length <= CAY_FAST_SEND_BYTES
 			? counting_send_fast(o, s->op, to, tag, 0, data, length)
 			: counting_send(o, s->op, to, &p);
@@ -125,7 +125,7 @@ static int sender_issue(struct sender *s, uint64_t tag)
 static void sender_collect(struct sender *s)
 {
 	struct world *w = s->world;
-	struct context *own = workbench_own(&w->bench, s->process);
+	struct context *own = fixture_own(&w->bench, s->process);
 	uint64_t r = atomic_load(&own->control->r);
 	if (s->number == 1 || !counting_peek(own, queue_nq(r)))
 		return;
@@ -133,15 +133,15 @@ static void sender_collect(struct sender *s)
 	if ((n->word[7] & 0xffff) != CAY_NOTIFY_CC)
 		stage_fail(&w->stage, "something else than a completion");
 	w->completed[s->process]++;
-	counting_give_back(own, queue_word(queue_nq(r) + 1, 0));
-	counting_completions_taken(&w->bench.port[s->process].origin, 1);
+	counting_return_entries(own, queue_word(queue_nq(r) + 1, 0));
+	counting_completions_returned(&w->bench.port[s->process].origin, 1);
 }
 
 /* No room: look again soon, or say so in R and sleep as on a futex. */
 static int sender_wait(struct sender *s, uint64_t tag)
 {
 	struct world *w = s->world;
-	_Atomic uint64_t *r = &workbench_own(&w->bench, RECEIVER)->control->r;
+	_Atomic uint64_t *r = &fixture_own(&w->bench, RECEIVER)->control->r;
 
 	sender_collect(s);
 	if (sender_notifies(s, tag) || stage_chance(&w->stage, 2)) {
@@ -180,7 +180,7 @@ static void sender_run(void *argument)
 
 static void receiver_check(struct world *w, const struct cay_nqe *n)
 {
-	const struct context *own = workbench_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&w->bench, RECEIVER);
 	uint64_t tag = n->word[0];
 	bool fast = (n->word[7] & 0xffff) == CAY_NOTIFY_FAST_RECV;
 	const void *data = &n->word[2];
@@ -202,7 +202,7 @@ static void receiver_check(struct world *w, const struct cay_nqe *n)
 
 static void receiver_take(struct world *w)
 {
-	const struct context *own = workbench_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&w->bench, RECEIVER);
 	const struct cay_nqe *n = &own->nq[w->next % BENCH_ENTRIES];
 	unsigned command = n->word[7] & 0xffff;
 
@@ -223,14 +223,14 @@ static void receiver_return(struct world *w)
 {
 	uint64_t r = queue_word(w->next, w->rdr);
 	if (r != w->r)
-		counting_give_back(workbench_own(&w->bench, RECEIVER), r);
+		counting_return_entries(fixture_own(&w->bench, RECEIVER), r);
 	w->r = r;
 }
 
 /* When it has taken all, W says what a void without extent has skipped. */
 static void receiver_settle(struct world *w)
 {
-	const struct context *own = workbench_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&w->bench, RECEIVER);
 	uint64_t now = atomic_load(&own->control->w);
 	if (queue_nq(now) == w->next)
 		w->rdr = queue_rdr(now);
@@ -239,7 +239,7 @@ static void receiver_settle(struct world *w)
 /* As the kernel does it: the comparison and the sleep are one. */
 static void receiver_sleep(struct world *w)
 {
-	struct context *own = workbench_own(&w->bench, RECEIVER);
+	struct context *own = fixture_own(&w->bench, RECEIVER);
 	bool armed = stage_chance(&w->stage, 2);
 	uint64_t flag = armed ? W_ARMED : W_SLEEP;
 	uint32_t rings = w->counting.rings;
@@ -251,13 +251,13 @@ static void receiver_sleep(struct world *w)
 		stage_block(&w->stage, &w->counting.rings);
 	if (!armed && atomic_load(&own->control->w) >> 32 == seen >> 32)
 		stage_block(&w->stage, &w->counting.wakes);
-	counting_awake(own, flag);
+	counting_cancel_sleep(own, flag);
 }
 
 static void receiver_run(void *argument)
 {
 	struct world *w = argument;
-	struct context *own = workbench_own(&w->bench, RECEIVER);
+	struct context *own = fixture_own(&w->bench, RECEIVER);
 	for (;;) {
 		if (counting_peek(own, w->next)) {
 			receiver_take(w);
@@ -301,7 +301,7 @@ static bool record_covers(const struct op_record *op, uint64_t position)
 {
 	uint64_t state = atomic_load(&op->state);
 	return (state & OP_STATE_MASK) != OP_IDLE &&
-	       (uint16_t)(state >> OP_VPID_SHIFT) == workbench_vpid(RECEIVER) &&
+	       (uint16_t)(state >> OP_VPID_SHIFT) == fixture_vpid(RECEIVER) &&
 	       queue_nq(atomic_load(&op->w_old)) == position;
 }
 
@@ -323,7 +323,7 @@ static bool living_owns(struct world *w, uint64_t position)
 /* Whether a TRY has led to a claim is not known, so nor is its extent. */
 static void record_repair(struct world *w, const struct op_record *op)
 {
-	struct context *to = workbench_own(&w->bench, RECEIVER);
+	struct context *to = fixture_own(&w->bench, RECEIVER);
 	bool owned = (atomic_load(&op->state) & OP_STATE_MASK) == OP_OWN;
 	uint64_t position = queue_nq(atomic_load(&op->w_old));
 	int64_t rdr = (int64_t)queue_rdr(atomic_load(&op->w_new));
@@ -357,13 +357,13 @@ static void repair_run(void *argument)
 
 static int world_open(struct world *w, uint64_t seed)
 {
-	static const struct queue_wish wish = { .nq_log2 = BENCH_NQ_LOG2,
+	static const struct queue_options options = { .nq_log2 = BENCH_NQ_LOG2,
 		.rdr_log2 = BENCH_RDR_LOG2 };
 	memset(w, 0, sizeof(*w));
-	if (workbench_open(&w->bench, 4, &wish) != 0)
+	if (fixture_open(&w->bench, 4, &options) != 0)
 		return -ENOMEM;
 	stage_open(&w->stage, seed);
-	w->r = atomic_load(&workbench_own(&w->bench, RECEIVER)->control->r);
+	w->r = atomic_load(&fixture_own(&w->bench, RECEIVER)->control->r);
 	w->next = queue_nq(w->r);
 	w->completions = stage_chance(&w->stage, 2);
 	for (uint32_t i = 0; i < SENDERS; i++) {
@@ -385,13 +385,13 @@ static int world_open(struct world *w, uint64_t seed)
 static void world_close(struct world *w)
 {
 	stage_close(&w->stage);
-	workbench_close(&w->bench);
+	fixture_close(&w->bench);
 }
 
 /* NULL, or what is wrong now that nobody can go on. */
 static const char *world_judge(const struct world *w)
 {
-	const struct context *own = workbench_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&w->bench, RECEIVER);
 	if (w->stage.failure)
 		return w->stage.failure;
 	if (queue_nq(atomic_load(&own->control->w)) != w->next)

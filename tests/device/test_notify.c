@@ -92,7 +92,7 @@ static void completions_are_reserved(void **state)
 	assert_true(bench_w(b, 1) == w);
 	assert_int_equal(bench_send(b, 9, 8, 0), 0);
 	assert_true(bench_take(b, 0, &n));
-	counting_completions_taken(&b->w.port[0].origin, 1);
+	counting_completions_returned(&b->w.port[0].origin, 1);
 	assert_int_equal(bench_send(b, 9, 8, CAY_VCI_NOTIFY), 0);
 }
 
@@ -108,13 +108,12 @@ static void refused_message_reserves_nothing(void **state)
 static void closed_target_is_gone(void **state)
 {
 	struct bench *b = *state;
-	queue_set_close(&b->w.arena, workbench_vpid(1), 1);
+	queue_set_close(&b->w.arena, fixture_vpid(1), 1);
 	assert_int_equal(bench_fast(b, 1, 2, 8), -EPIPE);
 	assert_int_equal(bench_send(b, 1, 1000, CAY_VCI_NOTIFY), -EPIPE);
 	assert_int_equal(bench_complete(b, 1), -EPIPE);
 	assert_int_equal(b->w.port[0].origin.completions, 0);
-	assert_int_equal(
-		counting_sleep(workbench_own(&b->w, 1), 0, W_SLEEP), 0);
+	assert_int_equal(counting_sleep(fixture_own(&b->w, 1), 0, W_SLEEP), 0);
 }
 
 /* Two epochs on, the same control is open again, for somebody else. */
@@ -122,10 +121,10 @@ static void other_epoch_is_gone(void **state)
 {
 	struct bench *b = *state;
 	struct cay_nqe n;
-	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
-	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
-	assert_ptr_equal(workbench_own(&b->w, 1)->control,
-		(*workbench_route(&b->w, 0, 1))->control);
+	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
+	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
+	assert_ptr_equal(fixture_own(&b->w, 1)->control,
+		(*fixture_route(&b->w, 0, 1))->control);
 	assert_int_equal(bench_w(b, 1) & W_CLOSED, 0);
 	assert_int_equal(bench_fast(b, 1, 2, 8), -EPIPE);
 	assert_false(bench_take(b, 1, &n));
@@ -136,12 +135,12 @@ static void moved_target_is_followed(void **state)
 	struct bench *b = *state;
 	struct cay_nqe n;
 	assert_int_equal(bench_fast(b, 1, 0, 8), 0);
-	assert_int_equal(workbench_reopen(&b->w, 1, true), 0);
+	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
 	assert_int_equal(bench_fast(b, 2, 0, 8), 0);
 	assert_true(bench_take(b, 1, &n)); /* the former set's */
 	assert_int_equal(n.word[0], 1);
-	assert_true(context_follow(
-		&b->w.port[1].origin.own, workbench_own(&b->w, 1)));
+	assert_true(context_follow_migration(
+		&b->w.port[1].origin.own, fixture_own(&b->w, 1)));
 	assert_true(bench_take(b, 1, &n));
 	assert_int_equal(n.word[0], 2);
 	assert_int_equal(nqe_generation(&n), 3);
@@ -150,7 +149,7 @@ static void moved_target_is_followed(void **state)
 /* Claims the next entry and leaves it at that, as the dead do. */
 static uint64_t claim_and_die(struct bench *b, uint32_t units)
 {
-	struct queue_control *control = workbench_own(&b->w, 1)->control;
+	struct queue_control *control = fixture_own(&b->w, 1)->control;
 	uint64_t w = atomic_load(&control->w);
 	atomic_store(
 		&control->w, queue_word(queue_nq(w) + 1, queue_rdr(w) + units));
@@ -160,7 +159,7 @@ static uint64_t claim_and_die(struct bench *b, uint32_t units)
 static void void_entry_is_skipped(void **state)
 {
 	struct bench *b = *state;
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	struct cay_nqe n;
 	for (uint32_t lap = 0; lap < 3 * BENCH_ENTRIES; lap++) {
 		uint64_t position = claim_and_die(b, 2);
@@ -183,10 +182,9 @@ static void void_without_extent(void **state)
 {
 	struct bench *b = *state;
 	uint64_t position = claim_and_die(b, 0);
-	assert_true(counting_void_entry(workbench_own(&b->w, 1), position, -1));
+	assert_true(counting_void_entry(fixture_own(&b->w, 1), position, -1));
 	assert_int_equal(nqe_bytes(bench_entry(b, 1, position)), 2);
-	assert_int_not_equal(
-		counting_peek(workbench_own(&b->w, 1), position), 0);
+	assert_int_not_equal(counting_peek(fixture_own(&b->w, 1), position), 0);
 }
 
 static void published_entry_cannot_be_voided(void **state)
@@ -195,7 +193,7 @@ static void published_entry_cannot_be_voided(void **state)
 	uint64_t position = queue_nq(bench_w(b, 1));
 	struct cay_nqe n;
 	assert_int_equal(bench_fast(b, 4, 0, 8), 0);
-	assert_false(counting_void_entry(workbench_own(&b->w, 1), position, 0));
+	assert_false(counting_void_entry(fixture_own(&b->w, 1), position, 0));
 	assert_true(bench_take(b, 1, &n));
 	assert_int_equal(n.word[0], 4);
 }
@@ -211,7 +209,7 @@ static void late_repair_does_no_harm(void **state)
 		assert_true(bench_take(b, 1, &n));
 	}
 	assert_int_equal(bench_fast(b, 0xfeed, 0, 40), 0);
-	assert_false(counting_void_entry(workbench_own(&b->w, 1), position, 0));
+	assert_false(counting_void_entry(fixture_own(&b->w, 1), position, 0));
 	assert_true(bench_take(b, 1, &n));
 	assert_int_equal(n.word[0], 0xfeed);
 	assert_memory_equal(&n.word[2], b->data, 40);
@@ -220,14 +218,14 @@ static void late_repair_does_no_harm(void **state)
 /* Puts port 1's queue into the lap whose generation is 0. */
 static void enter_lap_of_generation_zero(struct bench *b)
 {
-	struct queue_control *control = workbench_own(&b->w, 1)->control;
+	struct queue_control *control = fixture_own(&b->w, 1)->control;
 	uint64_t start = queue_word(0xffffull << BENCH_NQ_LOG2, 0);
 	for (uint32_t i = 0; i < BENCH_ENTRIES; i++)
 		bench_entry(b, 1, i)->word[7] = 0xffffull << 48 | 0xf2;
 	atomic_store(&control->w, start);
 	atomic_store(&control->r, start);
-	atomic_store(&workbench_own(&b->w, 1)->r_seen, start);
-	atomic_store(&(*workbench_route(&b->w, 0, 1))->r_seen, start);
+	atomic_store(&fixture_own(&b->w, 1)->r_seen, start);
+	atomic_store(&(*fixture_route(&b->w, 0, 1))->r_seen, start);
 }
 
 static void generation_zero_is_a_lap_as_any(void **state)
@@ -248,7 +246,7 @@ static void generation_zero_is_a_lap_as_any(void **state)
 static void void_is_seen_in_generation_zero(void **state)
 {
 	struct bench *b = *state;
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	struct cay_nqe n;
 	enter_lap_of_generation_zero(b);
 	uint64_t position = claim_and_die(b, 0);
@@ -261,12 +259,12 @@ static void void_is_seen_in_generation_zero(void **state)
 static void counts_wrap(void **state)
 {
 	struct bench *b = *state;
-	struct queue_control *control = workbench_own(&b->w, 1)->control;
+	struct queue_control *control = fixture_own(&b->w, 1)->control;
 	uint64_t start = queue_word(QUEUE_NQ_MASK - 20, QUEUE_RDR_MASK - 2);
 	struct cay_nqe n;
 	atomic_store(&control->w, start);
 	atomic_store(&control->r, start);
-	atomic_store(&(*workbench_route(&b->w, 0, 1))->r_seen, start);
+	atomic_store(&(*fixture_route(&b->w, 0, 1))->r_seen, start);
 	for (uint32_t i = 0; i < 60; i++) {
 		assert_int_equal(bench_send(b, i, 100, 0), 0);
 		assert_true(bench_take(b, 1, &n));
@@ -296,11 +294,11 @@ static void snapshot_tells_the_pointers(void **state)
 static void sleeper_is_not_fooled(void **state)
 {
 	struct bench *b = *state;
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	uint64_t next = queue_nq(bench_r(b, 1));
 	uint64_t w = counting_sleep(own, next, W_SLEEP);
 	assert_true(w == (bench_r(b, 1) | W_SLEEP));
-	counting_awake(own, W_SLEEP);
+	counting_cancel_sleep(own, W_SLEEP);
 	assert_int_equal(bench_w(b, 1) & W_FLAGS, 0);
 	assert_int_equal(bench_fast(b, 1, 2, 8), 0);
 	assert_int_equal(counting_sleep(own, next, W_SLEEP), 0);

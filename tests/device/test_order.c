@@ -71,7 +71,7 @@ struct origin_party {
 
 struct world {
 	struct stage stage;
-	struct workbench bench;
+	struct fixture bench;
 	struct counting counting;
 	struct origin_party origin[ORIGINS];
 	struct party receiver, reader;
@@ -133,12 +133,12 @@ static int issue_packet(struct origin_party *o, enum kind kind,
 	const struct iovec *payload)
 {
 	struct world *w = o->world;
-	struct workbench_port *port = &w->bench.port[o->number];
+	struct fixture_port *port = &w->bench.port[o->number];
 	struct target t = target_of(w, o, kind);
 	struct packet p = { .command = (uint16_t)command,
 		.flags = (uint8_t)flags,
 		.origin_vpid = port->origin.vpid,
-		.origin_lock = port->origin.self,
+		.origin_lock = port->origin.lock_word,
 		.tag = tag_of(o, o->now),
 		.pieces = 1,
 		.length = payload ? payload->iov_len : 8,
@@ -148,7 +148,7 @@ static int issue_packet(struct origin_party *o, enum kind kind,
 		.offset = t.offset,
 		.operand = { operand[0], operand[1] } };
 	return counting_access(&port->origin, port->op,
-		workbench_route(&w->bench, o->number, RECEIVER), &p);
+		fixture_route(&w->bench, o->number, RECEIVER), &p);
 }
 
 static int issue_put(struct origin_party *o, enum kind kind, unsigned flags)
@@ -164,23 +164,23 @@ static int issue_put(struct origin_party *o, enum kind kind, unsigned flags)
 static int issue_area(struct origin_party *o)
 {
 	struct world *w = o->world;
-	struct workbench_port *port = &w->bench.port[o->number];
+	struct fixture_port *port = &w->bench.port[o->number];
 	struct target t = target_of(w, o, PUT_AREA);
 	unsigned char bytes[AREA_BYTES];
 	memset(bytes, (int)o->now, sizeof(bytes));
 	return counting_put(&port->origin, port->op,
-		workbench_route(&w->bench, o->number, RECEIVER), &t, bytes,
+		fixture_route(&w->bench, o->number, RECEIVER), &t, bytes,
 		sizeof(bytes), tag_of(o, o->now));
 }
 
 static int issue_word(struct origin_party *o)
 {
 	struct world *w = o->world;
-	struct workbench_port *port = &w->bench.port[o->number];
+	struct fixture_port *port = &w->bench.port[o->number];
 	struct target t = target_of(w, o, PUT_WORD);
 	uint64_t word = o->now;
 	return counting_put(&port->origin, port->op,
-		workbench_route(&w->bench, o->number, RECEIVER), &t, &word, 8,
+		fixture_route(&w->bench, o->number, RECEIVER), &t, &word, 8,
 		tag_of(o, o->now));
 }
 
@@ -192,9 +192,9 @@ static size_t message_bytes(uint32_t k)
 static int issue_send(struct origin_party *o, bool fast)
 {
 	struct world *w = o->world;
-	struct workbench_port *port = &w->bench.port[o->number];
+	struct fixture_port *port = &w->bench.port[o->number];
 	_Atomic(struct context *) *to =
-		workbench_route(&w->bench, o->number, RECEIVER);
+		fixture_route(&w->bench, o->number, RECEIVER);
 	unsigned char bytes[MESSAGE_MAX];
 	memset(bytes, (int)o->now, sizeof(bytes));
 	if (fast)
@@ -213,7 +213,7 @@ static int issue_send(struct origin_party *o, bool fast)
 /* -EAGAIN: it stays in the work queue, and is triggered again. */
 static int issue_vci(struct origin_party *o, const struct cay_vci *v)
 {
-	struct workbench_port *port = &o->world->bench.port[o->number];
+	struct fixture_port *port = &o->world->bench.port[o->number];
 	if (port->origin.wq_write == port->origin.wq_read &&
 		!counting_post(&port->origin, v))
 		return -EINVAL;
@@ -227,16 +227,16 @@ static int issue_vci_put(struct origin_party *o)
 	struct target t = target_of(o->world, o, VCI_PUT);
 	const struct cay_vci v = { { CAY_FAST_PUT | 1 |
 					     (uint64_t)RECEIVER << 32,
-		workbench_vpid(RECEIVER) | 8 << 16, tag_of(o, o->now),
+		fixture_vpid(RECEIVER) | 8 << 16, tag_of(o, o->now),
 		t.window | t.capability << 16, t.offset, o->now } };
 	return issue_vci(o, &v);
 }
 
 static int issue_vci_send(struct origin_party *o)
 {
-	struct workbench_port *port = &o->world->bench.port[o->number];
+	struct fixture_port *port = &o->world->bench.port[o->number];
 	const struct cay_vci v = { { CAY_SEND | (uint64_t)RECEIVER << 32,
-		workbench_vpid(RECEIVER), tag_of(o, o->now), 0,
+		fixture_vpid(RECEIVER), tag_of(o, o->now), 0,
 		message_bytes(o->now) } };
 	memset(port->origin.sdr, (int)o->now, MESSAGE_MAX);
 	return issue_vci(o, &v);
@@ -245,11 +245,11 @@ static int issue_vci_send(struct origin_party *o)
 static int issue_get(struct origin_party *o)
 {
 	struct world *w = o->world;
-	struct workbench_port *port = &w->bench.port[o->number];
+	struct fixture_port *port = &w->bench.port[o->number];
 	struct target t = target_of(w, o, PUT_WORD);
 	uint64_t word = UINT64_MAX;
 	int r = counting_get(&port->origin, port->op,
-		workbench_route(&w->bench, o->number, RECEIVER), &t, &word, 8,
+		fixture_route(&w->bench, o->number, RECEIVER), &t, &word, 8,
 		tag_of(o, o->now));
 	if (r == 0 && word != last_of(o, PUT_WORD, o->now))
 		world_fail(w, "a get overtook a put");
@@ -336,13 +336,14 @@ static void completion_check(struct origin_party *o, const struct cay_nqe *n)
 static void origin_collect(struct origin_party *o)
 {
 	struct world *w = o->world;
-	struct context *own = workbench_own(&w->bench, o->number);
+	struct context *own = fixture_own(&w->bench, o->number);
 	uint64_t r = atomic_load(&own->control->r);
 	while (counting_peek(own, queue_nq(r))) {
 		completion_check(o, &own->nq[queue_nq(r) % BENCH_ENTRIES]);
 		r = queue_word(queue_nq(r) + 1, 0);
-		counting_give_back(own, r);
-		counting_completions_taken(&w->bench.port[o->number].origin, 1);
+		counting_return_entries(own, r);
+		counting_completions_returned(
+			&w->bench.port[o->number].origin, 1);
 		o->completed++;
 	}
 }
@@ -398,7 +399,7 @@ static void memory_check(struct world *w, const struct origin_party *o,
 
 static bool entry_published(struct world *w, uint64_t tag)
 {
-	struct context *own = workbench_own(&w->bench, RECEIVER);
+	struct context *own = fixture_own(&w->bench, RECEIVER);
 	uint64_t end = queue_nq(atomic_load(&own->control->w));
 	for (uint64_t i = w->next; i != end; i = (i + 1) & QUEUE_NQ_MASK) {
 		const struct cay_nqe *n = &own->nq[i % BENCH_ENTRIES];
@@ -423,7 +424,7 @@ static void entries_check(
 
 static void receiver_post(struct world *w)
 {
-	while (w->buffers && workbench_post(&w->bench, RECEIVER, w->buffer,
+	while (w->buffers && fixture_post(&w->bench, RECEIVER, w->buffer,
 				     MESSAGE_MAX, 0) == 0)
 		w->buffers--;
 }
@@ -449,7 +450,7 @@ static void entry_check(struct world *w, const struct cay_nqe *n)
 /* A slot is free again as soon as its entry is taken. */
 static void posted_free(struct world *w, const struct cay_nqe *n)
 {
-	struct context *own = workbench_own(&w->bench, RECEIVER);
+	struct context *own = fixture_own(&w->bench, RECEIVER);
 	struct cay_posted_receive *slot = &own->posted[n->word[4] - 1];
 	if ((slot->state & POSTED_STATE_MASK) != POSTED_FILLED)
 		world_fail(w, "an entry tells of a slot not filled");
@@ -460,7 +461,7 @@ static void posted_free(struct world *w, const struct cay_nqe *n)
 static void receiver_run(void *argument)
 {
 	struct world *w = argument;
-	struct context *own = workbench_own(&w->bench, RECEIVER);
+	struct context *own = fixture_own(&w->bench, RECEIVER);
 	for (;;) {
 		if (stage_chance(&w->stage, 2))
 			receiver_post(w);
@@ -476,7 +477,7 @@ static void receiver_run(void *argument)
 		if (command != CAY_NOTIFY_FAST_RECV)
 			w->rdr = n->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
 		w->next = (w->next + 1) & QUEUE_NQ_MASK;
-		counting_give_back(own, queue_word(w->next, w->rdr));
+		counting_return_entries(own, queue_word(w->next, w->rdr));
 	}
 }
 
@@ -509,32 +510,32 @@ static void world_access(void *argument)
 
 static int world_windows(struct world *w)
 {
-	struct workbench *b = &w->bench;
-	uint64_t at = workbench_memory(b, sizeof(struct memory));
-	w->buffer = workbench_memory(b, MESSAGE_MAX);
+	struct fixture *b = &w->bench;
+	uint64_t at = fixture_memory(b, sizeof(struct memory));
+	w->buffer = fixture_memory(b, MESSAGE_MAX);
 	if (!at || !w->buffer)
 		return -ENOMEM;
-	w->memory = workbench_at(b, at);
+	w->memory = fixture_at(b, at);
 	w->told.window = 1;
-	int r = workbench_window(b, RECEIVER, 0, at, sizeof(struct memory),
+	int r = fixture_window(b, RECEIVER, 0, at, sizeof(struct memory),
 		BENCH_RIGHTS, &w->open.capability);
 	return r ? r
-		 : workbench_window(b, RECEIVER, 1, at, sizeof(struct memory),
+		 : fixture_window(b, RECEIVER, 1, at, sizeof(struct memory),
 			   BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS,
 			   &w->told.capability);
 }
 
 static int world_open(struct world *w, uint64_t seed)
 {
-	static const struct queue_wish wish = { .nq_log2 = BENCH_NQ_LOG2,
+	static const struct queue_options options = { .nq_log2 = BENCH_NQ_LOG2,
 		.rdr_log2 = BENCH_RDR_LOG2 };
 	memset(w, 0, sizeof(*w));
-	if (workbench_open(&w->bench, ORIGINS + 1, &wish) != 0 ||
+	if (fixture_open(&w->bench, ORIGINS + 1, &options) != 0 ||
 		world_windows(w) != 0)
 		return -ENOMEM;
 	stage_open(&w->stage, seed);
 	w->next = queue_nq(
-		atomic_load(&workbench_own(&w->bench, RECEIVER)->control->w));
+		atomic_load(&fixture_own(&w->bench, RECEIVER)->control->w));
 	w->counting.yield = world_access;
 	w->counting.yield_argument = w;
 	for (uint32_t i = 0; i < ORIGINS; i++) {
@@ -549,7 +550,7 @@ static void world_cast(struct world *w)
 	struct stage *s = &w->stage;
 	w->buffers = stage_chance(s, 2) ? BUFFERS : 0;
 	if (w->buffers && stage_chance(s, 2))
-		workbench_posted_mode(&w->bench, RECEIVER, POSTED_ONLY);
+		fixture_posted_mode(&w->bench, RECEIVER, POSTED_ONLY);
 	for (uint32_t i = 0; i < ORIGINS; i++) {
 		struct origin_party *o = &w->origin[i];
 		for (uint32_t k = 1; k <= OPERATIONS; k++)
@@ -573,7 +574,7 @@ static void world_play(struct world *w)
 {
 	for (uint32_t i = 0; i < SWITCHES_MAX && !w->stage.failure; i++) {
 		if (world_done(w) && i % 64 == 0 &&
-			queue_nq(atomic_load(&workbench_own(&w->bench, RECEIVER)
+			queue_nq(atomic_load(&fixture_own(&w->bench, RECEIVER)
 						      ->control->w)) == w->next)
 			return;
 		w->stage.now = stage_pick(&w->stage);
@@ -617,7 +618,7 @@ static void schedules(void **state)
 		world_judge(&w);
 		const char *failure = w.stage.failure;
 		stage_close(&w.stage);
-		workbench_close(&w.bench);
+		fixture_close(&w.bench);
 		if (failure)
 			fail_msg("CAY_SEED=%lu CAY_SCHEDULES=1: %s", seed,
 				failure);
@@ -666,7 +667,7 @@ static const char *pair_play(enum kind first, enum kind second, bool posted)
 	counting_end();
 	o->now = 2;
 	world_judge(&w);
-	workbench_close(&w.bench);
+	fixture_close(&w.bench);
 	return w.stage.failure;
 }
 

@@ -22,11 +22,11 @@ static void posted_recv_word_by_word(void **state)
 	assert_true(bench_take(b, 1, &n));
 	assert_posted(&n, 129, 0x222, 0);
 	assert_true(n.word[0] == UINT64_MAX);
-	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[CAY_NQE_WORD_POSTED], 2);
 	assert_int_equal(n.word[5], 0);
 	assert_int_equal(n.word[6], 0);
-	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
 	assert_memory_equal(second, b->data, 129);
 	assert_int_equal(second[129], 0);
 	assert_int_equal(available(b), 0);
@@ -58,7 +58,7 @@ static void pieces_are_joined(void **state)
 	const struct iovec pieces[] = { { b->data, 30 }, { NULL, 0 },
 		{ b->data + 30, 50 }, { b->data + 80, 20 } };
 	const struct packet p = { .command = CAY_SEND,
-		.origin_vpid = workbench_vpid(0),
+		.origin_vpid = fixture_vpid(0),
 		.pieces = ARRAY_COUNT(pieces),
 		.length = 100,
 		.payload = pieces };
@@ -67,7 +67,7 @@ static void pieces_are_joined(void **state)
 		unsigned char *at = bench_post(b, rooms[i], i);
 		assert_int_equal(
 			counting_send(&b->w.port[0].origin, b->w.port[0].op,
-				workbench_route(&b->w, 0, 1), &p),
+				fixture_route(&b->w, 0, 1), &p),
 			0);
 		expect_posted(b, 100, i,
 			rooms[i] < 100 ? CAY_ERROR_POSTED_TRUNCATED : 0);
@@ -83,7 +83,7 @@ static void work_requests_are_posted_too(void **state)
 	struct origin *o = &b->w.port[0].origin;
 	struct cay_nqe n;
 	memcpy(o->sdr, b->data, 20000);
-	struct cay_vci v = { { CAY_SEND | 1ull << 32, workbench_vpid(1), 7, 10,
+	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1), 7, 10,
 		20 } };
 	static const size_t lengths[] = { 40, 41, 8192, 8193, 19000 };
 	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
@@ -102,7 +102,7 @@ static void work_requests_are_posted_too(void **state)
 			assert_true(bench_take(b, 0, &n));
 			assert_int_equal(nqe_command(&n), CAY_NOTIFY_CC);
 			assert_int_equal(n.word[2], lengths[i]);
-			counting_completions_taken(o, 1);
+			counting_completions_returned(o, 1);
 		}
 		assert_false(bench_take(b, 0, &n));
 	}
@@ -131,7 +131,7 @@ static void exhausted_goes_to_the_rdr(void **state)
 static void held_senders_wait(void **state)
 {
 	struct bench *b = *state;
-	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
+	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
 	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
 	assert_int_equal(bench_send(b, 1, 9000, 0), -EAGAIN);
 	assert_int_equal(bench_send(b, 1, 41, CAY_VCI_NOTIFY), -EAGAIN);
@@ -140,7 +140,7 @@ static void held_senders_wait(void **state)
 	bench_post(b, 64, 1);
 	assert_int_equal(bench_send(b, 1, 41, 0), 0);
 	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
-	workbench_posted_mode(&b->w, 1, POSTED_RDR);
+	fixture_posted_mode(&b->w, 1, POSTED_RDR);
 	assert_int_equal(bench_send(b, 1, 41, 0), 0);
 }
 
@@ -179,7 +179,7 @@ static void invalid_slots_are_passed_over(void **state)
 		{ .offset = ARENA_HEAP_OFFSET, .length = 64, .flags = 1 },
 		{ .offset = ARENA_HEAP_OFFSET, .length = 64, .flags = 1 << 7 },
 	};
-	struct cay_posted_receive *slots = workbench_own(&b->w, 1)->posted;
+	struct cay_posted_receive *slots = fixture_own(&b->w, 1)->posted;
 	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
 		bench_post(b, 64, i);
 		slots[i].offset = wrong[i].offset;
@@ -192,7 +192,7 @@ static void invalid_slots_are_passed_over(void **state)
 	assert_memory_equal(right, b->data, 60);
 	/* They are their owner's again, not somebody's to fail at. */
 	assert_int_equal(count_in(b, POSTED_READY), 0);
-	assert_int_equal(count_in(b, POSTED_TAKEN), 0);
+	assert_int_equal(count_in(b, POSTED_CLAIMED), 0);
 	assert_int_equal(available(b), 0);
 	assert_int_equal(bench_send(b, 1, 60, 0), 0);
 }
@@ -201,16 +201,16 @@ static void invalid_slots_are_passed_over(void **state)
 static void slots_go_round(void **state)
 {
 	struct bench *b = *state;
-	uint32_t entries = workbench_own(&b->w, 1)->posted_entries;
-	uint64_t at = workbench_memory(&b->w, 64);
+	uint32_t entries = fixture_own(&b->w, 1)->posted_entries;
+	uint64_t at = fixture_memory(&b->w, 64);
 	for (uint32_t i = 0; i < entries; i++)
-		assert_int_equal(workbench_post(&b->w, 1, at, 64, i), 0);
-	assert_int_equal(workbench_post(&b->w, 1, at, 64, 0), -EAGAIN);
+		assert_int_equal(fixture_post(&b->w, 1, at, 64, i), 0);
+	assert_int_equal(fixture_post(&b->w, 1, at, 64, 0), -EAGAIN);
 	for (uint32_t i = 0; i < 3 * entries; i++) {
 		assert_int_equal(bench_send(b, 1, 41, 0), 0);
 		expect_posted(b, 41, i, 0);
 		assert_int_equal(
-			workbench_post(&b->w, 1, at, 64, i + entries), 0);
+			fixture_post(&b->w, 1, at, 64, i + entries), 0);
 		assert_int_equal(available(b), entries);
 	}
 }
@@ -224,24 +224,24 @@ static void slots_go_round(void **state)
 static void leftovers_come_back(void **state)
 {
 	struct bench *b = *state;
-	struct context *own = workbench_own(&b->w, 1);
-	uint64_t name = (uint64_t)workbench_vpid(1) << 32;
+	struct context *own = fixture_own(&b->w, 1);
+	uint64_t name = (uint64_t)fixture_vpid(1) << 32;
 	uint64_t mine =
 		(uint64_t)((unsigned char *)op_of(b) - b->w.arena.base) /
 			sizeof(struct op_record)
-		<< POSTED_TAKER_SHIFT;
+		<< POSTED_CLAIMER_SHIFT;
 	bench_post(b, 64, 1);
 	bench_post(b, 64, 2);
-	own->posted[0].state = mine | POSTED_TAKEN;
-	own->posted[1].state = (mine + (1ull << POSTED_TAKER_SHIFT)) |
-			       POSTED_TAKEN;
+	own->posted[0].state = mine | POSTED_CLAIMED;
+	own->posted[1].state = (mine + (1ull << POSTED_CLAIMER_SHIFT)) |
+			       POSTED_CLAIMED;
 	atomic_store(&own->posted_head->available, 0);
 
 	atomic_store(&op_of(b)->posted, name | 2);
-	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
+	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
 	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
 	assert_int_equal(atomic_load(&op_of(b)->posted), 0);
-	assert_int_equal(count_in(b, POSTED_TAKEN), 2);
+	assert_int_equal(count_in(b, POSTED_CLAIMED), 2);
 	assert_int_equal(available(b), 0);
 
 	atomic_store(&op_of(b)->posted, name | 9999);

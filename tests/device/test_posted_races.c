@@ -18,7 +18,7 @@ static void prepare_one(struct bench *b)
 static void prepare_held(struct bench *b)
 {
 	prepare_one(b);
-	workbench_posted_mode(&b->w, 1, POSTED_ONLY);
+	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
 }
 
 static int send_100(struct bench *b)
@@ -38,13 +38,13 @@ static int sends_from_2(struct bench *b)
 	memset(other, 0x22, sizeof(other));
 	const struct iovec payload = { other, sizeof(other) };
 	const struct packet p = { .command = CAY_SEND,
-		.origin_vpid = workbench_vpid(2),
+		.origin_vpid = fixture_vpid(2),
 		.tag = 2,
 		.pieces = 1,
 		.length = sizeof(other),
 		.payload = &payload };
 	return counting_send(&b->w.port[2].origin, b->w.port[2].op,
-		workbench_route(&b->w, 2, 1), &p);
+		fixture_route(&b->w, 2, 1), &p);
 }
 
 static void rival_sends(struct bench *b)
@@ -77,7 +77,7 @@ static void check_one_each(struct bench *b)
 	assert_in_range(rdr, 0, 1);
 	assert_int_equal(available(b), 0);
 	assert_int_equal(count_in(b, POSTED_FREE),
-		workbench_own(&b->w, 1)->posted_entries);
+		fixture_own(&b->w, 1)->posted_entries);
 }
 
 static void two_senders_race_for_one_buffer(void **state)
@@ -91,7 +91,7 @@ static void two_senders_race_for_one_buffer(void **state)
 /* The receiver cancels it, unless it is taken. */
 static void receiver_cancels(struct bench *b)
 {
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	uint64_t ready = POSTED_READY;
 	if (atomic_compare_exchange_strong(
 		    (_Atomic uint64_t *)&own->posted[0].state, &ready,
@@ -108,7 +108,7 @@ static void check_posted_or_rdr(struct bench *b)
 	else
 		assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
 	assert_false(bench_take(b, 1, &n));
-	assert_int_equal(count_in(b, POSTED_TAKEN), 0);
+	assert_int_equal(count_in(b, POSTED_CLAIMED), 0);
 	assert_int_equal(count_in(b, POSTED_FILLED), 0);
 	assert_int_equal(available(b), count_in(b, POSTED_READY));
 }
@@ -123,7 +123,7 @@ static void cancel_wins_or_loses(void **state)
 /* Cancelled, and posted again elsewhere: the new buffer, or the RDR. */
 static void receiver_posts_another(struct bench *b)
 {
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	receiver_cancels(b);
 	if (bench_posted_state(b, 0) != POSTED_FREE)
 		return;
@@ -156,7 +156,7 @@ static void reposted_slot_has_its_new_buffer(void **state)
 static void others_fill_the_queue(struct bench *b)
 {
 	while (counting_send_fast(&b->w.port[2].origin, b->w.port[2].op,
-		       workbench_route(&b->w, 2, 1), 1, 0, b->data, 8) == 0)
+		       fixture_route(&b->w, 2, 1), 1, 0, b->data, 8) == 0)
 		continue;
 }
 
@@ -175,7 +175,7 @@ static void check_slot_is_whole(struct bench *b)
 	while (bench_take(b, 1, &n))
 		if (nqe_command(&n) == CAY_NOTIFY_POSTED_RECV)
 			bench_posted_free(b, &n);
-	assert_int_equal(count_in(b, POSTED_TAKEN), 0);
+	assert_int_equal(count_in(b, POSTED_CLAIMED), 0);
 	assert_int_equal(count_in(b, POSTED_FILLED), 0);
 	assert_int_equal(available(b), count_in(b, POSTED_READY));
 	assert_int_equal(atomic_load(&op_of(b)->posted), 0);
@@ -207,7 +207,7 @@ static void laps_from_2(struct bench *b)
 {
 	for (uint32_t i = 0; i < 3 * BENCH_ENTRIES; i++)
 		if (counting_send_fast(&b->w.port[2].origin, b->w.port[2].op,
-			    workbench_route(&b->w, 2, 1), 1, 0, b->data,
+			    fixture_route(&b->w, 2, 1), 1, 0, b->data,
 			    8) != 0 ||
 			!take_noting(b))
 			return;
@@ -246,13 +246,13 @@ static bool gone; /* the memory of slots and buffers */
 
 static void owner_closes(struct bench *b)
 {
-	queue_set_close(&b->w.arena, workbench_vpid(1), 1);
+	queue_set_close(&b->w.arena, fixture_vpid(1), 1);
 }
 
 static void reuse_when_quiet(struct bench *b)
 {
-	struct context *own = workbench_own(&b->w, 1);
-	if (gone || atomic_load(&own->control->gate) ||
+	struct context *own = fixture_own(&b->w, 1);
+	if (gone || atomic_load(&own->control->access_epoch) ||
 		atomic_load(&watched->state) != OP_IDLE)
 		return;
 	memset(own->posted_head, 0x55, 64 * 8);
@@ -288,7 +288,7 @@ static void nothing_is_written_after_the_record_is_idle(void **state)
 		accesses = i.accesses;
 		assert_true(r == 0 || r == -EPIPE);
 		unsigned char *head =
-			(void *)workbench_own(&b->w, 1)->posted_head;
+			(void *)fixture_own(&b->w, 1)->posted_head;
 		for (unsigned k = 0; gone && k < 64 * 8; k++)
 			if (head[k] != 0x55)
 				fail_msg("closed before access %u: byte %u of "
@@ -303,30 +303,30 @@ static void nothing_is_written_after_the_record_is_idle(void **state)
 static void node_replaces_1(struct bench *b)
 {
 	const struct op_record *op = op_of(b);
-	struct context *former = workbench_own(&b->w, 1);
+	struct context *former = fixture_own(&b->w, 1);
 	struct queue_control *c = former->control;
 	unsigned state = atomic_load(&op->state) & OP_STATE_MASK;
 	uint64_t position = queue_nq(atomic_load(&op->w_old));
 
 	if (state == OP_TRY)
 		return;
-	atomic_store(&c->moving, QUEUE_MOVING);
-	assert_int_equal(workbench_reopen(&b->w, 1, true), 0);
-	workbench_own(&b->w, 1);
-	atomic_store(&arena_control(&b->w.arena, workbench_vpid(1), 2)->posted,
+	atomic_store(&c->migration, QUEUE_MIGRATING);
+	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
+	fixture_own(&b->w, 1);
+	atomic_store(&arena_control(&b->w.arena, fixture_vpid(1), 2)->posted,
 		POSTED_RDR);
 	if (state == OP_OWN && !counting_peek(former, position)) {
 		c->fenced[0].from = position;
 		c->fenced[0].to = position + 1;
 		c->fenced_count = 1;
 	}
-	atomic_store(&c->moving, QUEUE_MOVED);
+	atomic_store(&c->migration, QUEUE_MIGRATED);
 }
 
 /* What is fenced is void, whatever is stored there. */
 static unsigned messages_in(struct bench *b, struct cay_nqe *last)
 {
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	unsigned count = 0;
 	struct cay_nqe n;
 	for (;;) {
@@ -342,12 +342,12 @@ static unsigned messages_in(struct bench *b, struct cay_nqe *last)
 
 static void check_once_in_either_set(struct bench *b)
 {
-	struct workbench_port *p = &b->w.port[1];
+	struct fixture_port *p = &b->w.port[1];
 	struct cay_nqe n = { 0 };
 	unsigned count = messages_in(b, &n);
 	if (p->config.epoch > 1) {
-		assert_true(context_follow(
-			&p->origin.own, workbench_own(&b->w, 1)));
+		assert_true(context_follow_migration(
+			&p->origin.own, fixture_own(&b->w, 1)));
 		count += messages_in(b, &n);
 	}
 	assert_int_equal(count, 1);
@@ -356,7 +356,7 @@ static void check_once_in_either_set(struct bench *b)
 	bench_posted_free(b, &n);
 	assert_int_equal(available(b), 0);
 	assert_int_equal(count_in(b, POSTED_FREE),
-		workbench_own(&b->w, 1)->posted_entries);
+		fixture_own(&b->w, 1)->posted_entries);
 	assert_int_equal(atomic_load(&op_of(b)->state), OP_IDLE);
 }
 
@@ -426,11 +426,12 @@ static void check_nothing_lost(struct bench *b, unsigned at)
 			posted++;
 		}
 	if (posted + count_in(b, POSTED_READY) != 1 ||
-		count_in(b, POSTED_TAKEN) || count_in(b, POSTED_FILLED))
+		count_in(b, POSTED_CLAIMED) || count_in(b, POSTED_FILLED))
 		fail_msg("died before access %u: %u messages, %u ready, %u "
 			 "taken, %u filled",
 			at, posted, count_in(b, POSTED_READY),
-			count_in(b, POSTED_TAKEN), count_in(b, POSTED_FILLED));
+			count_in(b, POSTED_CLAIMED),
+			count_in(b, POSTED_FILLED));
 	/* Whoever looks for it finds it. */
 	assert_true(available(b) >= count_in(b, POSTED_READY));
 	assert_int_equal(sends_from_2(b), 0);
@@ -491,8 +492,7 @@ static void rival_dies_first(struct bench *b, struct small_node *node)
 		return;
 	atomic_store(&rival->w_old, atomic_load(&op->w_old));
 	atomic_store(&rival->w_new, atomic_load(&op->w_new));
-	atomic_store(
-		&rival->state, op_state_word(OP_TRY, workbench_vpid(1), 1));
+	atomic_store(&rival->state, op_state_word(OP_TRY, fixture_vpid(1), 1));
 	node->process[0].state = PROCESS_DEAD;
 	assert_true(small_node_bury(node, 1));
 }
@@ -509,12 +509,12 @@ static void entry_voided_for_a_rival_gives_the_buffer_back(void **state)
 /* Fenced off first, as one that is stopped would be, and dies then. */
 static void follow_1(struct bench *b, struct small_node *node)
 {
-	struct workbench_port *p = &b->w.port[1];
+	struct fixture_port *p = &b->w.port[1];
 	if (p->config.epoch == 1)
 		return;
 	small_node_port(node, &b->w, 1);
 	/* The receiver takes what is left in the old set, then goes on. */
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	struct cay_nqe n;
 	for (;;) {
 		uint64_t position = queue_nq(bench_r(b, 1));
@@ -526,14 +526,14 @@ static void follow_1(struct bench *b, struct small_node *node)
 			/* As if it had been posted again at once. */
 			b->w.port[1].posted_next = 0;
 			assert_int_equal(
-				workbench_post(&b->w, 1, own->posted[0].offset,
+				fixture_post(&b->w, 1, own->posted[0].offset,
 					128, 42),
 				0);
 		}
 	}
-	assert_true(context_follow(&p->origin.own, own));
-	context_follow(
-		workbench_route(&b->w, 2, 1), *workbench_route(&b->w, 2, 1));
+	assert_true(context_follow_migration(&p->origin.own, own));
+	context_follow_migration(
+		fixture_route(&b->w, 2, 1), *fixture_route(&b->w, 2, 1));
 }
 
 static void fenced_and_dead_sender_loses_no_buffer(void **state)

@@ -22,10 +22,10 @@ static void assert_parts(
 	assert_int_equal(end, extent_bytes);
 }
 
-static void assert_layout(const struct queue_wish *wish)
+static void assert_layout(const struct queue_options *options)
 {
 	struct queue_config c;
-	queue_set_layout(&c, wish);
+	queue_set_layout(&c, options);
 	const struct part queues[] = { { c.nq_at, 64ull << c.nq_log2 },
 		{ c.rdr_at, 64ull << c.rdr_log2 } };
 	const struct part tables[] = { { c.wq_at, 64ull << c.wq_log2 },
@@ -49,14 +49,14 @@ static void assert_layout(const struct queue_wish *wish)
 static void layouts_fit(void **state)
 {
 	(void)state;
-	const struct queue_wish smallest = { .nq_log2 = QUEUE_NQ_LOG2_MIN,
+	const struct queue_options smallest = { .nq_log2 = QUEUE_NQ_LOG2_MIN,
 		.wq_log2 = QUEUE_WQ_LOG2_MIN,
 		.rdr_log2 = QUEUE_RDR_LOG2_MIN,
 		.sdr_log2 = QUEUE_SDR_LOG2_MIN,
 		.posted_log2 = 1,
 		.peers = 1,
 		.windows = 1 };
-	const struct queue_wish largest = { .nq_log2 = QUEUE_NQ_LOG2_MAX,
+	const struct queue_options largest = { .nq_log2 = QUEUE_NQ_LOG2_MAX,
 		.wq_log2 = QUEUE_WQ_LOG2_MAX,
 		.rdr_log2 = QUEUE_RDR_LOG2_MAX,
 		.sdr_log2 = QUEUE_SDR_LOG2_MAX,
@@ -64,7 +64,7 @@ static void layouts_fit(void **state)
 		.peers = CAY_VPIDS,
 		.windows = CAY_VPIDS };
 	assert_layout(&smallest);
-	assert_layout(&(struct queue_wish){ 0 });
+	assert_layout(&(struct queue_options){ 0 });
 	assert_layout(&largest);
 }
 
@@ -72,7 +72,7 @@ static void wishes_have_defaults(void **state)
 {
 	struct queue_config c;
 	(void)state;
-	queue_set_layout(&c, &(struct queue_wish){ 0 });
+	queue_set_layout(&c, &(struct queue_options){ 0 });
 	assert_int_equal(c.nq_log2, QUEUE_NQ_LOG2_DEFAULT);
 	assert_int_equal(c.rdr_log2, QUEUE_RDR_LOG2_DEFAULT);
 	assert_int_equal(c.wq_log2, QUEUE_WQ_LOG2_DEFAULT);
@@ -85,22 +85,22 @@ static void wishes_have_defaults(void **state)
 static void open_set_is_empty_and_complete(void **state)
 {
 	struct bench *b = *state;
-	const struct queue_control *c = workbench_own(&b->w, 1)->control;
+	const struct queue_control *c = fixture_own(&b->w, 1)->control;
 	const struct arena_entry *entry =
-		&arena_directory(&b->w.arena)[workbench_vpid(1)];
+		&arena_directory(&b->w.arena)[fixture_vpid(1)];
 	assert_int_equal(c->epoch, 1);
 	assert_int_equal(c->config.epoch, 1);
-	assert_int_equal(c->config.vpid, workbench_vpid(1));
+	assert_int_equal(c->config.vpid, fixture_vpid(1));
 	assert_true(c->w == c->r);
 	assert_int_equal(c->w & W_FLAGS, 0);
 	assert_int_equal(queue_nq(c->w), 2 * BENCH_ENTRIES);
-	assert_int_equal(c->moving, QUEUE_STAYS);
-	assert_int_equal(c->bell, 0);
+	assert_int_equal(c->migration, QUEUE_STABLE);
+	assert_int_equal(c->doorbell, 0);
 	assert_int_equal(c->posted, POSTED_NONE);
-	assert_int_equal(c->gate, 1);
+	assert_int_equal(c->access_epoch, 1);
 	assert_int_equal(c->fenced_count, 0);
 	assert_int_equal(entry->epoch, 1);
-	assert_int_equal(entry->born, 1);
+	assert_int_equal(entry->first_epoch, 1);
 }
 
 static void close_leaves_the_counts(void **state)
@@ -108,13 +108,13 @@ static void close_leaves_the_counts(void **state)
 	struct bench *b = *state;
 	assert_int_equal(bench_send(b, 1, 100, 0), 0);
 	uint64_t w = bench_w(b, 1), r = bench_r(b, 1);
-	assert_true(queue_set_close(&b->w.arena, workbench_vpid(1), 1) == w);
+	assert_true(queue_set_close(&b->w.arena, fixture_vpid(1), 1) == w);
 	assert_true(bench_w(b, 1) == (w | W_CLOSED));
 	assert_true(bench_r(b, 1) == (r | R_CLOSED));
-	assert_int_equal(workbench_own(&b->w, 1)->control->gate, 0);
-	queue_set_forget(&b->w.arena, workbench_vpid(1));
+	assert_int_equal(fixture_own(&b->w, 1)->control->access_epoch, 0);
+	queue_set_forget(&b->w.arena, fixture_vpid(1));
 	assert_int_equal(
-		arena_directory(&b->w.arena)[workbench_vpid(1)].epoch, 0);
+		arena_directory(&b->w.arena)[fixture_vpid(1)].epoch, 0);
 }
 
 /* A W is never used twice, or a claim that slept for long would succeed. */
@@ -123,9 +123,9 @@ static void counts_never_return(void **state)
 	struct bench *b = *state;
 	assert_int_equal(bench_fast(b, 1, 0, 8), 0);
 	uint64_t w = bench_w(b, 1);
-	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
-	assert_int_equal(workbench_reopen(&b->w, 1, false), 0);
-	assert_int_equal(workbench_own(&b->w, 1)->epoch, 3);
+	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
+	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
+	assert_int_equal(fixture_own(&b->w, 1)->epoch, 3);
 	assert_true(queue_nq(bench_w(b, 1)) > queue_nq(w) + BENCH_ENTRIES);
 	assert_int_equal(queue_nq(bench_w(b, 1)) % BENCH_ENTRIES, 0);
 }
@@ -155,12 +155,11 @@ static void context_of_another_epoch_does_not_load(void **state)
 {
 	struct bench *b = *state;
 	struct context c;
+	assert_int_equal(context_load(&b->w.arena, fixture_vpid(1), 1, &c), 0);
 	assert_int_equal(
-		context_load(&b->w.arena, workbench_vpid(1), 1, &c), 0);
+		context_load(&b->w.arena, fixture_vpid(1), 3, &c), -EPIPE);
 	assert_int_equal(
-		context_load(&b->w.arena, workbench_vpid(1), 3, &c), -EPIPE);
-	assert_int_equal(
-		context_load(&b->w.arena, workbench_vpid(1), 2, &c), -EPIPE);
+		context_load(&b->w.arena, fixture_vpid(1), 2, &c), -EPIPE);
 	assert_int_equal(context_load(&b->w.arena, 9, 1, &c), -EPIPE);
 }
 
@@ -168,10 +167,10 @@ static void damaged_configuration_does_not_load(void **state)
 {
 	struct bench *b = *state;
 	struct context c;
-	struct queue_config *config = &workbench_own(&b->w, 1)->control->config;
+	struct queue_config *config = &fixture_own(&b->w, 1)->control->config;
 	config->nq_at = UINT32_MAX;
 	assert_int_equal(
-		context_load(&b->w.arena, workbench_vpid(1), 1, &c), -EBADMSG);
+		context_load(&b->w.arena, fixture_vpid(1), 1, &c), -EBADMSG);
 }
 
 int main(void)

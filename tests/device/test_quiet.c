@@ -37,7 +37,7 @@ struct accessor {
 
 struct world {
 	struct stage stage;
-	struct workbench bench;
+	struct fixture bench;
 	struct small_node node;
 	struct counting counting;
 	struct accessor accessor[ORIGINS];
@@ -58,7 +58,7 @@ struct world {
 
 static struct context *owner_of(const struct world *w)
 {
-	return workbench_own(&w->bench, OWNER);
+	return fixture_own(&w->bench, OWNER);
 }
 
 static struct cay_window_descriptor *descriptor(const struct world *w)
@@ -77,7 +77,7 @@ static int access_packet(struct accessor *a, unsigned command, unsigned flags,
 	struct packet p = { .command = (uint16_t)command,
 		.flags = (uint8_t)flags,
 		.origin_vpid = o->vpid,
-		.origin_lock = o->self,
+		.origin_lock = o->lock_word,
 		.pieces = 1,
 		.length = length,
 		.payload = bytes ? &payload : NULL,
@@ -86,7 +86,7 @@ static int access_packet(struct accessor *a, unsigned command, unsigned flags,
 		.offset = a->number * PLACE_BYTES + offset,
 		.operand = { 1, 0xff } };
 	return counting_access(o, w->node.op[a->number],
-		workbench_route(&w->bench, a->number, OWNER), &p);
+		fixture_route(&w->bench, a->number, OWNER), &p);
 }
 
 static int access_straight(struct accessor *a, size_t length)
@@ -98,7 +98,7 @@ static int access_straight(struct accessor *a, size_t length)
 	t.offset = a->number * PLACE_BYTES;
 	return counting_put(&w->bench.port[a->number].origin,
 		w->node.op[a->number],
-		workbench_route(&w->bench, a->number, OWNER), &t, bytes, length,
+		fixture_route(&w->bench, a->number, OWNER), &t, bytes, length,
 		0);
 }
 
@@ -116,7 +116,7 @@ static int access_posted(struct accessor *a)
 		.length = length,
 		.payload = &payload };
 	return counting_send(o, w->node.op[a->number],
-		workbench_route(&w->bench, a->number, OWNER), &p);
+		fixture_route(&w->bench, a->number, OWNER), &p);
 }
 
 static int access_any(struct accessor *a)
@@ -146,12 +146,13 @@ static int access_any(struct accessor *a)
 static void accessor_collect(struct accessor *a)
 {
 	struct world *w = a->world;
-	struct context *own = workbench_own(&w->bench, a->number);
+	struct context *own = fixture_own(&w->bench, a->number);
 	uint64_t r = atomic_load(&own->control->r);
 	while (counting_peek(own, queue_nq(r))) {
 		r = queue_word(queue_nq(r) + 1, 0);
-		counting_give_back(own, r);
-		counting_completions_taken(&w->bench.port[a->number].origin, 1);
+		counting_return_entries(own, r);
+		counting_completions_returned(
+			&w->bench.port[a->number].origin, 1);
 	}
 }
 
@@ -179,14 +180,14 @@ static void accessor_run(void *argument)
 
 static void seal(struct world *w, uint32_t except)
 {
-	memcpy(w->copy, workbench_at(&w->bench, w->at), MEMORY_BYTES);
+	memcpy(w->copy, fixture_at(&w->bench, w->at), MEMORY_BYTES);
 	w->except = except;
 	w->sealed = true;
 }
 
 static void seal_check(struct world *w)
 {
-	const unsigned char *now = workbench_at(&w->bench, w->at);
+	const unsigned char *now = fixture_at(&w->bench, w->at);
 	for (uint32_t i = 0; w->sealed && i < ORIGINS; i++)
 		if (i != w->except &&
 			memcmp(now + i * PLACE_BYTES, w->copy + i * PLACE_BYTES,
@@ -195,7 +196,7 @@ static void seal_check(struct world *w)
 				"memory was written after it was quiet");
 	if (w->sealed_buffer == NOBODY)
 		return;
-	now = workbench_at(&w->bench, w->buffer[w->sealed_buffer]);
+	now = fixture_at(&w->bench, w->buffer[w->sealed_buffer]);
 	for (uint32_t i = 0; i < BUFFER_BYTES; i++)
 		if (now[i] != 0xbb)
 			stage_fail(&w->stage, "a freed buffer was written");
@@ -210,7 +211,7 @@ static bool record_accesses(
 	uint64_t named = atomic_load(&op->window);
 	unsigned now = state & OP_STATE_MASK;
 	return now != OP_IDLE &&
-	       (uint16_t)(state >> OP_VPID_SHIFT) == workbench_vpid(OWNER) &&
+	       (uint16_t)(state >> OP_VPID_SHIFT) == fixture_vpid(OWNER) &&
 	       (window ? named == window : named || now == OP_ACCESS);
 }
 
@@ -245,7 +246,7 @@ static void window_open_again(struct world *w)
 		rights |= CAY_RIGHT_NOTIFY_ACCESS;
 	if (stage_chance(&w->stage, 2))
 		rights |= CAY_RIGHT_NOTIFY_REFUSAL;
-	workbench_window(&w->bench, OWNER, 0, w->at, MEMORY_BYTES, rights,
+	fixture_window(&w->bench, OWNER, 0, w->at, MEMORY_BYTES, rights,
 		&w->key.capability);
 }
 
@@ -278,8 +279,9 @@ static void act_revoke(struct world *w)
 static void act_lock(struct world *w)
 {
 	uint32_t holder = stage_random(&w->stage) % (ORIGINS + 1);
-	uint64_t word = holder < ORIGINS ? w->bench.port[holder].origin.self
-					 : 0x7777ull << 32 | 99;
+	uint64_t word = holder < ORIGINS
+				? w->bench.port[holder].origin.lock_word
+				: 0x7777ull << 32 | 99;
 	_Atomic uint64_t *lock = (_Atomic uint64_t *)&descriptor(w)->lock;
 	atomic_store(lock, word);
 	stage_yield(&w->stage);
@@ -309,7 +311,7 @@ static void act_free(struct world *w)
 	}
 	stage_yield(&w->stage);
 	wait_quiet(w, 0);
-	memset(workbench_at(&w->bench, w->buffer[number]), 0xbb, BUFFER_BYTES);
+	memset(fixture_at(&w->bench, w->buffer[number]), 0xbb, BUFFER_BYTES);
 	w->sealed_buffer = number;
 	watch(w);
 	w->sealed_buffer = NOBODY;
@@ -339,8 +341,8 @@ static void act_post(struct world *w)
 			POSTED_FREE))
 		atomic_fetch_sub(&own->posted_head->available, 1);
 	if (!buffer_busy(w, number))
-		workbench_post(&w->bench, OWNER, w->buffer[number],
-			BUFFER_BYTES, number);
+		fixture_post(&w->bench, OWNER, w->buffer[number], BUFFER_BYTES,
+			number);
 }
 
 static void owner_run(void *argument)
@@ -364,7 +366,7 @@ static void posted_take(struct world *w, const struct cay_nqe *n)
 	if ((slot->state & POSTED_STATE_MASK) != POSTED_FILLED)
 		stage_fail(&w->stage, "an entry tells of a slot not filled");
 	uint64_t length = bits_min(n->word[CAY_NQE_WORD_LENGTH], slot->length);
-	const unsigned char *bytes = workbench_at(&w->bench, slot->offset);
+	const unsigned char *bytes = fixture_at(&w->bench, slot->offset);
 	unsigned number = (unsigned)(n->word[7] >> 32 & 0xffff);
 	for (uint64_t i = 0; i < length; i++)
 		if (bytes[i] != number)
@@ -397,14 +399,16 @@ static void consumer_run(void *argument)
 	for (;;) {
 		struct context *own = owner_of(w);
 		if (consume(w)) {
-			counting_give_back(own, queue_word(w->next, w->rdr));
+			counting_return_entries(
+				own, queue_word(w->next, w->rdr));
 			continue;
 		}
 		/* What a void without extent has skipped. */
 		uint64_t now = atomic_load(&own->control->w);
 		if (queue_nq(now) == w->next && queue_rdr(now) != w->rdr) {
 			w->rdr = queue_rdr(now);
-			counting_give_back(own, queue_word(w->next, w->rdr));
+			counting_return_entries(
+				own, queue_word(w->next, w->rdr));
 		}
 		stage_switch(&w->stage);
 	}
@@ -441,17 +445,17 @@ static void undertaker_run(void *argument)
 
 static int world_open(struct world *w, uint64_t seed)
 {
-	static const struct queue_wish wish = { .nq_log2 = BENCH_NQ_LOG2,
+	static const struct queue_options options = { .nq_log2 = BENCH_NQ_LOG2,
 		.rdr_log2 = BENCH_RDR_LOG2,
 		.posted_log2 = 2 };
 	memset(w, 0, sizeof(*w));
-	if (workbench_open(&w->bench, ORIGINS + 1, &wish) != 0 ||
+	if (fixture_open(&w->bench, ORIGINS + 1, &options) != 0 ||
 		small_node_open(&w->node, &w->bench, ORIGINS) != 0)
 		return -ENOMEM;
 	stage_open(&w->stage, seed);
-	w->at = workbench_memory(&w->bench, MEMORY_BYTES);
+	w->at = fixture_memory(&w->bench, MEMORY_BYTES);
 	for (uint32_t i = 0; i < BUFFERS; i++)
-		w->buffer[i] = workbench_memory(&w->bench, BUFFER_BYTES);
+		w->buffer[i] = fixture_memory(&w->bench, BUFFER_BYTES);
 	w->sealed_buffer = NOBODY;
 	w->next = queue_nq(atomic_load(&owner_of(w)->control->w));
 	w->counting.yield = world_access;
@@ -558,7 +562,7 @@ static void play(uint64_t seed, bool deadly)
 	world_add_up(&w);
 	stage_close(&w.stage);
 	small_node_close(&w.node);
-	workbench_close(&w.bench);
+	fixture_close(&w.bench);
 	if (wrong)
 		fail_msg("CAY_SEED=%lu CAY_SCHEDULES=1%s: %s", seed,
 			deadly ? " (somebody dies)" : "", wrong);

@@ -68,7 +68,7 @@ static void check_one_arrived(struct bench *b)
 static int send_from_2(struct bench *b, uint32_t to)
 {
 	return counting_send_fast(&b->w.port[2].origin, b->w.port[2].op,
-		workbench_route(&b->w, 2, to), 1, 0, b->data, 8);
+		fixture_route(&b->w, 2, to), 1, 0, b->data, 8);
 }
 
 /* As far as it goes: nobody gets past an entry that is not published. */
@@ -125,7 +125,7 @@ static void overtaken_completion_is_not_lost(void **state)
 
 static void prepare_moved(struct bench *b)
 {
-	assert_int_equal(workbench_reopen(&b->w, 1, true), 0);
+	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
 }
 
 /* Another thread of port 0's process, with a record of its own. */
@@ -133,15 +133,15 @@ static void thread_sends_to_1(struct bench *b)
 {
 	assert_int_equal(
 		counting_send_fast(&b->w.port[0].origin, b->w.port[2].op,
-			workbench_route(&b->w, 0, 1), 1, 0, b->data, 8),
+			fixture_route(&b->w, 0, 1), 1, 0, b->data, 8),
 		0);
 }
 
 static void check_one_arrived_after_move(struct bench *b)
 {
 	assert_int_equal(messages_taken(b), 0);
-	assert_true(context_follow(
-		&b->w.port[1].origin.own, workbench_own(&b->w, 1)));
+	assert_true(context_follow_migration(
+		&b->w.port[1].origin.own, fixture_own(&b->w, 1)));
 	check_one_arrived(b);
 }
 
@@ -155,12 +155,13 @@ static void two_threads_follow(void **state)
 
 static void prepare_own_moved(struct bench *b)
 {
-	assert_int_equal(workbench_reopen(&b->w, 0, true), 0);
+	assert_int_equal(fixture_reopen(&b->w, 0, true), 0);
 }
 
 static void thread_follows_own(struct bench *b)
 {
-	context_follow(&b->w.port[0].origin.own, workbench_own(&b->w, 0));
+	context_follow_migration(
+		&b->w.port[0].origin.own, fixture_own(&b->w, 0));
 }
 
 static void completion_follows_with_another_thread(void **state)
@@ -182,32 +183,32 @@ static void prepare_nothing(struct bench *b)
 static void node_replaces_1(struct bench *b)
 {
 	const struct op_record *op = b->w.port[0].op;
-	struct context *former = workbench_own(&b->w, 1);
+	struct context *former = fixture_own(&b->w, 1);
 	struct queue_control *c = former->control;
 	unsigned state = atomic_load(&op->state) & OP_STATE_MASK;
 	uint64_t position = queue_nq(atomic_load(&op->w_old));
 
 	if (state == OP_TRY)
 		return;
-	atomic_store(&c->moving, QUEUE_MOVING);
-	assert_int_equal(workbench_reopen(&b->w, 1, true), 0);
+	atomic_store(&c->migration, QUEUE_MIGRATING);
+	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
 	if (state == OP_OWN && !counting_peek(former, position)) {
 		c->fenced[0].from = position;
 		c->fenced[0].to = position + 1;
 		c->fenced_count = 1;
 	}
-	atomic_store(&c->moving, QUEUE_MOVED);
+	atomic_store(&c->migration, QUEUE_MIGRATED);
 }
 
 /* What is fenced is void, whatever is stored there. */
 static void check_one_arrived_in_either(struct bench *b)
 {
-	struct workbench_port *p = &b->w.port[1];
-	uint32_t fenced = workbench_own(&b->w, 1)->control->fenced_count;
+	struct fixture_port *p = &b->w.port[1];
+	uint32_t fenced = fixture_own(&b->w, 1)->control->fenced_count;
 	unsigned former = messages_taken(b), now = 0;
 	if (p->config.epoch > 1) {
-		assert_true(context_follow(
-			&p->origin.own, workbench_own(&b->w, 1)));
+		assert_true(context_follow_migration(
+			&p->origin.own, fixture_own(&b->w, 1)));
 		now = messages_taken(b) - former;
 	}
 	assert_in_range(former, fenced, 1);
@@ -240,7 +241,7 @@ static int add_1(struct bench *b)
 
 static unsigned told_in(struct bench *b)
 {
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	unsigned count = 0;
 	struct cay_nqe n;
 	for (;;) {
@@ -255,12 +256,12 @@ static unsigned told_in(struct bench *b)
 /* Made once and told of once, wherever it was told of. */
 static void check_added_and_told_once(struct bench *b)
 {
-	struct workbench_port *p = &b->w.port[1];
+	struct fixture_port *p = &b->w.port[1];
 	unsigned count = told_in(b);
 	struct cay_nqe n;
 	if (p->config.epoch > 1) {
-		assert_true(context_follow(
-			&p->origin.own, workbench_own(&b->w, 1)));
+		assert_true(context_follow_migration(
+			&p->origin.own, fixture_own(&b->w, 1)));
 		count += told_in(b);
 	}
 	assert_int_equal(count, 1);
@@ -367,7 +368,7 @@ static uint64_t sleeping_on;
 
 static void receiver_sleeps(struct bench *b)
 {
-	struct context *own = workbench_own(&b->w, 1);
+	struct context *own = fixture_own(&b->w, 1);
 	uint64_t next = queue_nq(bench_r(b, 1));
 	if (counting_peek(own, next) == 0)
 		sleeping_on = counting_sleep(own, next, W_SLEEP);

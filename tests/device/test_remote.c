@@ -15,8 +15,8 @@ static void take_cc(
 	assert_int_equal(nqe_command(n),
 		CAY_NOTIFY_CC | error << CAY_COMMAND_ERROR_SHIFT);
 	assert_int_equal(n->word[6], command);
-	assert_int_equal((n->word[7] >> 32) & 0xffff, workbench_vpid(1));
-	counting_completions_taken(&b->w.port[0].origin, 1);
+	assert_int_equal((n->word[7] >> 32) & 0xffff, fixture_vpid(1));
+	counting_completions_returned(&b->w.port[0].origin, 1);
 }
 
 static struct cay_window_descriptor *descriptor(struct bench *b, uint16_t id)
@@ -35,7 +35,7 @@ static void put_completes_with_its_place(void **state)
 	assert_int_equal(bench_access(b, CAY_PUT, &t, 1000, CAY_VCI_NOTIFY), 0);
 	take_cc(b, CAY_PUT, 0, &n);
 	assert_int_equal(n.word[0], 0x7a9);
-	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 1000);
 	assert_int_equal(n.word[3], 100);
 	assert_int_equal(n.word[4], 5);
@@ -100,14 +100,14 @@ static void owner_is_told_word_by_word(void **state)
 	assert_true(bench_take(b, 1, &n));
 	assert_true(nqe_valid(&n));
 	assert_int_equal(n.word[0], 0x7a9);
-	assert_true(n.word[1] == (WORKBENCH_NODE | 0xa91ull << 32));
+	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 13);
 	assert_int_equal(n.word[3], 24);
 	assert_int_equal(n.word[4], 9);
 	assert_int_equal(n.word[5], 0);
 	assert_int_equal(n.word[6], CAY_FAST_PUT | 2);
 	assert_int_equal(n.word[7] & 0xffffffff, CAY_NOTIFY_RMA);
-	assert_int_equal((n.word[7] >> 32) & 0xffff, workbench_vpid(0));
+	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
 	assert_false(bench_take(b, 0, &n));
 }
 
@@ -161,15 +161,15 @@ static void work_requests_move_between_windows(void **state)
 {
 	struct bench *b = *state;
 	struct target t = bench_window(b, 1, 2, 8192, BENCH_RIGHTS);
-	uint64_t own = workbench_memory(&b->w, 8192), key;
+	uint64_t own = fixture_memory(&b->w, 8192), key;
 	struct cay_nqe n;
 	assert_int_equal(
-		workbench_window(&b->w, 0, 6, own, 8192, CAY_RIGHT_READ, &key),
+		fixture_window(&b->w, 0, 6, own, 8192, CAY_RIGHT_READ, &key),
 		0);
-	unsigned char *mine = workbench_at(&b->w, own);
+	unsigned char *mine = fixture_at(&b->w, own);
 	memcpy(mine, b->data, 8192);
 	struct cay_vci v = { { CAY_PUT | 1ull << 24 | 1ull << 32,
-		workbench_vpid(1), 11, 2 | t.capability << 16, 100, 6, 50,
+		fixture_vpid(1), 11, 2 | t.capability << 16, 100, 6, 50,
 		3000 } };
 	bench_vci(b, &v);
 	take_cc(b, CAY_PUT, 0, &n);
@@ -199,17 +199,17 @@ struct wrong {
 static void wrong_in_every_way(struct wrong *w)
 {
 	struct bench *b = w->b;
-	uint64_t own = workbench_memory(&b->w, 4096), key;
+	uint64_t own = fixture_memory(&b->w, 4096), key;
 	w->t = bench_window(b, 1, 1, 4096, CAY_RIGHT_READ);
 	assert_int_equal(
-		workbench_window(&b->w, 0, 0, own, 4096, CAY_RIGHT_READ, &key),
+		fixture_window(&b->w, 0, 0, own, 4096, CAY_RIGHT_READ, &key),
 		0);
-	b->w.port[0].origin.words = true;
+	b->w.port[0].origin.word_mode = true;
 	b->w.port[0].origin.wdt[0].lock = OTHER_LOCK;
 	descriptor(b, 1)->lock = OTHER_LOCK;
 	w->v = (struct cay_vci){ {
 		(CAY_PUT | 1) | 2ull << 32,	      /* command, route */
-		workbench_vpid(0),		      /* target */
+		fixture_vpid(0),		      /* target */
 		3, 999 | (w->t.capability ^ 1) << 16, /* window, capability */
 		4093,				      /* outside, misaligned */
 		900,				      /* origin window */
@@ -232,7 +232,7 @@ static void mend_origin_window(struct wrong *w)
 }
 static void mend_origin_lock(struct wrong *w)
 {
-	w->b->w.port[0].origin.wdt[0].lock = w->b->w.port[0].origin.self;
+	w->b->w.port[0].origin.wdt[0].lock = w->b->w.port[0].origin.lock_word;
 }
 static void mend_origin_bounds(struct wrong *w)
 {
@@ -248,7 +248,7 @@ static void mend_origin_length(struct wrong *w)
 }
 static void mend_target(struct wrong *w)
 {
-	w->v.word[1] = workbench_vpid(1);
+	w->v.word[1] = fixture_vpid(1);
 }
 static void mend_window(struct wrong *w)
 {
@@ -264,7 +264,7 @@ static void mend_rights(struct wrong *w)
 }
 static void mend_lock(struct wrong *w)
 {
-	descriptor(w->b, 1)->lock = w->b->w.port[0].origin.self;
+	descriptor(w->b, 1)->lock = w->b->w.port[0].origin.lock_word;
 }
 static void mend_bounds(struct wrong *w)
 {
@@ -303,7 +303,7 @@ static void first_error_decides(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(checks); i++) {
 		bench_vci(w.b, &w.v);
 		assert_true(bench_take(w.b, 0, &n));
-		counting_completions_taken(&w.b->w.port[0].origin, 1);
+		counting_completions_returned(&w.b->w.port[0].origin, 1);
 		if ((unsigned)nqe_command(&n) !=
 			(CAY_NOTIFY_CC | checks[i].error
 						 << CAY_COMMAND_ERROR_SHIFT))
@@ -315,7 +315,7 @@ static void first_error_decides(void **state)
 	bench_vci(w.b, &w.v);
 	assert_false(bench_take(w.b, 0, &n));
 	assert_int_equal(w.b->w.port[0].origin.completions, 0);
-	assert_int_equal(w.b->w.port[0].origin.wrong, 1);
+	assert_int_equal(w.b->w.port[0].origin.invalid_capabilities, 1);
 }
 
 /* Word mode: whole words at either end. */
@@ -324,8 +324,8 @@ static void word_mode_wants_whole_words(void **state)
 	struct bench *b = *state;
 	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
 	struct cay_nqe n;
-	struct cay_vci v = { { CAY_SEND | 1ull << 32, workbench_vpid(1) } };
-	b->w.port[0].origin.words = true;
+	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1) } };
+	b->w.port[0].origin.word_mode = true;
 	assert_int_equal(bench_put(b, &t, 5), 1);
 	take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
 	assert_int_equal(bench_get(b, &t, b->got, 100), 1);
@@ -414,7 +414,7 @@ static void bounds_are_exact(void **state)
 		assert_int_equal(bench_put(b, &t, tries[i].length), tries[i].r);
 		assert_int_equal(bench_take(b, 0, &n), tries[i].r);
 		if (tries[i].r)
-			counting_completions_taken(&b->w.port[0].origin, 1);
+			counting_completions_returned(&b->w.port[0].origin, 1);
 	}
 }
 
@@ -461,18 +461,18 @@ static void closed_and_moved_targets(void **state)
 	struct bench *b = *state;
 	struct target t = bench_window(b, 1, 0, 64, BENCH_RIGHTS);
 	struct cay_nqe n;
-	assert_int_equal(workbench_reopen(&b->w, 1, true), 0);
+	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
 	assert_int_equal(bench_put(b, &t, 8), 0);
-	assert_int_equal((*workbench_route(&b->w, 0, 1))->epoch, 2);
+	assert_int_equal((*fixture_route(&b->w, 0, 1))->epoch, 2);
 	assert_memory_equal(bench_memory(b, &t), b->data, 8);
-	queue_set_close(&b->w.arena, workbench_vpid(1), 2);
+	queue_set_close(&b->w.arena, fixture_vpid(1), 2);
 	assert_int_equal(bench_put(b, &t, 8), -EPIPE);
 	assert_int_equal(bench_get(b, &t, b->got, 8), -EPIPE);
 	assert_int_equal(
 		bench_access(b, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EPIPE);
 	assert_int_equal(b->w.port[0].origin.completions, 0);
 	assert_int_equal(atomic_load(&b->w.port[0].op->window), 0);
-	const struct cay_vci v = { { CAY_FAA | 1ull << 32, workbench_vpid(1), 1,
+	const struct cay_vci v = { { CAY_FAA | 1ull << 32, fixture_vpid(1), 1,
 		t.capability << 16, 0, 1 } };
 	bench_vci(b, &v);
 	take_cc(b, CAY_FAA, CAY_ERROR_GONE, &n);

@@ -53,7 +53,7 @@ static void fenced_work_requests_keep_the_others_back(void **state)
 	struct origin *o = &b->w.port[0].origin;
 	struct cay_nqe n;
 	struct cay_vci v = { { CAY_FAST_SEND | 1 | 4ull << 24 | 1ull << 32,
-		workbench_vpid(1) | 8 << 16, 10 } };
+		fixture_vpid(1) | 8 << 16, 10 } };
 	assert_int_equal(bench_reference(b, 2, &long_message), 0);
 	assert_true(counting_post(o, &v));
 	v.word[0] &= ~(4ull << 24);
@@ -83,9 +83,9 @@ static int carry(struct origin *o, struct op_record *op,
 {
 	const struct reference source = { .kind = REFERENCE_ACCESS,
 		.address = ARENA_HEAP_OFFSET,
-		.length = sizeof(struct carried) };
+		.length = sizeof(struct emulated_access) };
 	uint32_t index;
-	atomic_fetch_add(&o->carried, 1);
+	atomic_fetch_add(&o->emulated_in_flight, 1);
 	carried++;
 	return counting_send_reference(o, op, to, p, &source, &index);
 }
@@ -98,10 +98,11 @@ static void carried_accesses_are_not_overtaken(void **state)
 	struct target arena = bench_window(b, 1, 1, 4096, BENCH_RIGHTS);
 	struct cay_nqe n;
 	carried = 0;
-	o->carry = carry;
+	o->send_emulated = carry;
 	o->wdt = b->w.port[0].origin.wdt;
 	b->w.port[1].origin.wdt[0].pid = 1; /* memory of a process */
-	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+	atomic_store(
+		&(*fixture_route(&b->w, 0, 1))->process_memory_denied, true);
 
 	assert_int_equal(bench_put(b, &arena, 8), 0);
 	assert_int_equal(carried, 0);
@@ -149,22 +150,22 @@ static void other_targets_do_not_wait(void **state)
 	struct bench *b = three;
 	struct target own = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
 	struct target t = { .window = 0 };
-	uint64_t at = workbench_memory(&b->w, 4096);
-	assert_int_equal(workbench_window(&b->w, 2, 0, at, 4096,
-				 CAY_RIGHT_WRITE, &t.capability),
+	uint64_t at = fixture_memory(&b->w, 4096);
+	assert_int_equal(fixture_window(&b->w, 2, 0, at, 4096, CAY_RIGHT_WRITE,
+				 &t.capability),
 		0);
 	carried = 0;
-	b->w.port[0].origin.carry = carry;
+	b->w.port[0].origin.send_emulated = carry;
 	b->w.port[1].origin.wdt[0].pid = 1;
-	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+	atomic_store(
+		&(*fixture_route(&b->w, 0, 1))->process_memory_denied, true);
 	assert_int_equal(bench_put(b, &own, 8), 0);
 	assert_int_equal(carried, 1);
-	assert_int_equal(
-		counting_put(&b->w.port[0].origin, b->w.port[0].op,
-			workbench_route(&b->w, 0, 2), &t, b->data, 8, 0),
+	assert_int_equal(counting_put(&b->w.port[0].origin, b->w.port[0].op,
+				 fixture_route(&b->w, 0, 2), &t, b->data, 8, 0),
 		0);
 	assert_int_equal(carried, 1);
-	assert_memory_equal(workbench_at(&b->w, at), b->data, 8);
+	assert_memory_equal(fixture_at(&b->w, at), b->data, 8);
 	bench_teardown(&three);
 }
 
@@ -175,7 +176,8 @@ static void nobody_carries(void **state)
 	struct target own = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
 	struct cay_nqe n;
 	b->w.port[1].origin.wdt[0].pid = 1;
-	atomic_store(&(*workbench_route(&b->w, 0, 1))->no_process, true);
+	atomic_store(
+		&(*fixture_route(&b->w, 0, 1))->process_memory_denied, true);
 	assert_int_equal(bench_put(b, &own, 8), 1);
 	assert_true(bench_take(b, 0, &n));
 	assert_int_equal(nqe_command(&n),

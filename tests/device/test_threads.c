@@ -46,7 +46,7 @@
 struct arm;
 
 struct arena_test {
-	struct workbench w;
+	struct fixture w;
 	struct target window;
 	uint64_t at; /* of its memory */
 	pthread_barrier_t start;
@@ -67,19 +67,19 @@ struct arm {
 static void test_open(
 	struct arena_test *t, uint32_t ports, uint64_t bytes, uint32_t rights)
 {
-	const struct queue_wish wish = { .nq_log2 = 5, .rdr_log2 = 10 };
+	const struct queue_options options = { .nq_log2 = 5, .rdr_log2 = 10 };
 	memset(t, 0, sizeof(*t));
-	assert_int_equal(workbench_open(&t->w, ports, &wish), 0);
-	t->at = workbench_memory(&t->w, bytes);
+	assert_int_equal(fixture_open(&t->w, ports, &options), 0);
+	t->at = fixture_memory(&t->w, bytes);
 	assert_int_not_equal(t->at, 0);
-	assert_int_equal(workbench_window(&t->w, TARGET, 0, t->at, bytes,
-				 rights, &t->window.capability),
+	assert_int_equal(fixture_window(&t->w, TARGET, 0, t->at, bytes, rights,
+				 &t->window.capability),
 		0);
 }
 
 static void test_close(struct arena_test *t)
 {
-	workbench_close(&t->w);
+	fixture_close(&t->w);
 }
 
 static void *arm_run(void *argument)
@@ -119,7 +119,7 @@ static void relax(uint64_t *spins)
 
 static _Atomic(struct context *) *route(const struct arm *a)
 {
-	return workbench_route(&a->t->w, a->port, TARGET);
+	return fixture_route(&a->t->w, a->port, TARGET);
 }
 
 static struct target at_offset(const struct arm *a, uint64_t offset)
@@ -133,14 +133,14 @@ static int arm_put(
 	struct arm *a, uint64_t offset, const void *data, size_t bytes)
 {
 	struct target t = at_offset(a, offset);
-	struct workbench_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->w.port[a->port];
 	return device_put(&p->origin, p->op, route(a), &t, data, bytes, 0);
 }
 
 static int arm_get(struct arm *a, uint64_t offset, void *data, size_t bytes)
 {
 	struct target t = at_offset(a, offset);
-	struct workbench_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->w.port[a->port];
 	return device_get(&p->origin, p->op, route(a), &t, data, bytes, 0);
 }
 
@@ -148,7 +148,7 @@ static int arm_atomic(struct arm *a, uint64_t offset, uint16_t command,
 	uint64_t first, uint64_t second, uint64_t *previous)
 {
 	struct target t = at_offset(a, offset);
-	struct workbench_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->w.port[a->port];
 	const uint64_t operand[2] = { first, second };
 	return device_atomic(
 		&p->origin, p->op, route(a), &t, command, operand, previous, 0);
@@ -156,7 +156,7 @@ static int arm_atomic(struct arm *a, uint64_t offset, uint16_t command,
 
 static int arm_send(struct arm *a, uint64_t tag, const void *data, size_t bytes)
 {
-	struct workbench_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->w.port[a->port];
 	const struct iovec payload = { (void *)(uintptr_t)data, bytes };
 	const struct packet packet = { .command = CAY_SEND,
 		.origin_vpid = p->origin.vpid,
@@ -173,7 +173,7 @@ static int arm_send(struct arm *a, uint64_t tag, const void *data, size_t bytes)
 /* The target's consumer: the next entry, copied; its room goes back. */
 static bool target_take(struct arena_test *t, struct cay_nqe *copy)
 {
-	struct context *own = workbench_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->w, TARGET);
 	uint64_t r =
 		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	uint64_t rdr = queue_rdr(r);
@@ -182,7 +182,7 @@ static bool target_take(struct arena_test *t, struct cay_nqe *copy)
 	*copy = *device_entry(own, queue_nq(r));
 	if ((copy->word[7] & CAY_COMMAND_MASK) != CAY_NOTIFY_FAST_RECV)
 		rdr = copy->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
-	device_give_back(own, queue_word(queue_nq(r) + 1, rdr));
+	device_return_entries(own, queue_word(queue_nq(r) + 1, rdr));
 	return true;
 }
 
@@ -256,7 +256,7 @@ static void teller_run(struct arm *a)
 
 static void told(struct arena_test *t, uint32_t number, uint64_t i)
 {
-	const unsigned char *memory = workbench_at(&t->w, t->at);
+	const unsigned char *memory = fixture_at(&t->w, t->at);
 	MUST(content_fits(memory + number * AREA, AREA_BYTES, i));
 	atomic_store_explicit(&answers[number][0], i, memory_order_release);
 }
@@ -282,7 +282,7 @@ static void *listener_run(void *argument)
 		}
 		for (uint32_t i = 0; i < arms; i++) {
 			_Atomic uint64_t *flag =
-				workbench_at(&t->w, t->at + flag_at(i));
+				fixture_at(&t->w, t->at + flag_at(i));
 			/* TELL_WORD stores the round, TELL_ADD one more. */
 			uint64_t now = atomic_load_explicit(
 				flag, memory_order_acquire);
@@ -322,7 +322,7 @@ static void adder_run(struct arm *a)
 		last = previous;
 		/* And the same by hand, as a local thread would. */
 		if (i % 16 == 0)
-			atomic_fetch_add((_Atomic uint64_t *)workbench_at(
+			atomic_fetch_add((_Atomic uint64_t *)fixture_at(
 						 &a->t->w, a->t->at + 64),
 				1);
 		else
@@ -338,7 +338,7 @@ static void sums_are_right(void **state)
 	test_open(&t, 5, 4096, CAY_RIGHT_ATOMIC);
 	t.rounds = 60000 / SLOWER;
 	arms_run(&t, arms, 4, adder_run);
-	const _Atomic uint64_t *memory = workbench_at(&t.w, t.at);
+	const _Atomic uint64_t *memory = fixture_at(&t.w, t.at);
 	assert_int_equal(memory[0], 4 * t.rounds);
 	assert_int_equal(memory[8], 4 * t.rounds);
 	test_close(&t);
@@ -374,7 +374,7 @@ static void swaps_make_a_lock(void **state)
 	test_open(&t, 4, 4096, BENCH_RIGHTS);
 	t.rounds = 4000 / SLOWER;
 	arms_run(&t, arms, 3, locker_run);
-	const uint64_t *memory = workbench_at(&t.w, t.at + 64);
+	const uint64_t *memory = fixture_at(&t.w, t.at + 64);
 	assert_int_equal(memory[0], 3 * t.rounds);
 	assert_int_equal(memory[39], 3 * t.rounds);
 	test_close(&t);
@@ -383,7 +383,7 @@ static void swaps_make_a_lock(void **state)
 /* Bytes of one word by different arms: none undoes another's. */
 static void masker_run(struct arm *a)
 {
-	struct workbench_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->w.port[a->port];
 	for (uint64_t i = 1; i <= a->t->rounds; i++) {
 		const struct packet packet = { .command = CAY_MISALIGNED_PUT,
 			.origin_vpid = p->origin.vpid,
@@ -443,7 +443,7 @@ static void words_are_never_torn(void **state)
  */
 static void crosser_run(struct arm *a)
 {
-	_Atomic uint64_t *meeting = workbench_at(&a->t->w, a->t->at + 2048);
+	_Atomic uint64_t *meeting = fixture_at(&a->t->w, a->t->at + 2048);
 	uint64_t spins = 0;
 	for (uint64_t i = 1; i <= a->t->rounds; i++) {
 		uint64_t seen;
@@ -494,7 +494,7 @@ static bool record_names(const struct op_record *op)
 
 static void visitor_run(struct arm *a)
 {
-	struct context *own = workbench_own(&a->t->w, a->port);
+	struct context *own = fixture_own(&a->t->w, a->port);
 	struct origin *o = &a->t->w.port[a->port].origin;
 	unsigned char data[256];
 	memset(data, (int)a->port, sizeof(data));
@@ -507,8 +507,8 @@ static void visitor_run(struct arm *a)
 			&own->control->r, memory_order_relaxed);
 		while (device_peek(own, queue_nq(at))) {
 			at = queue_word(queue_nq(at) + 1, 0);
-			device_give_back(own, at);
-			device_completions_taken(o, 1);
+			device_return_entries(own, at);
+			device_completions_returned(o, 1);
 		}
 	}
 }
@@ -519,7 +519,7 @@ static void *closer_run(void *argument)
 	struct arena_test *t = argument;
 	struct cay_window_descriptor *d = &t->w.port[TARGET].origin.wdt[0];
 	_Atomic uint32_t *rights = (_Atomic uint32_t *)&d->rights;
-	unsigned char *memory = workbench_at(&t->w, t->at);
+	unsigned char *memory = fixture_at(&t->w, t->at);
 	for (uint64_t i = 0; i < t->rounds; i++) {
 		uint64_t spins = 0;
 		atomic_store_explicit(rights, 0, memory_order_release);
@@ -576,22 +576,22 @@ static void poster_run(struct arm *a)
 
 static void posted_back(struct arena_test *t, const struct cay_nqe *n)
 {
-	struct context *own = workbench_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->w, TARGET);
 	struct cay_posted_receive *slot = &own->posted[n->word[4] - 1];
 	_Atomic uint64_t *state = (_Atomic uint64_t *)&slot->state;
 	MUST((atomic_load_explicit(state, memory_order_acquire) &
 		     POSTED_STATE_MASK) == POSTED_FILLED);
-	MUST(content_fits(workbench_at(&t->w, slot->offset), n->word[2],
+	MUST(content_fits(fixture_at(&t->w, slot->offset), n->word[2],
 		(uint32_t)n->word[0]));
 	atomic_store_explicit(state, POSTED_FREE, memory_order_release);
 	uint64_t at = slot->offset;
-	while (workbench_post(&t->w, TARGET, at, BUFFER_BYTES, 0) == -EAGAIN)
+	while (fixture_post(&t->w, TARGET, at, BUFFER_BYTES, 0) == -EAGAIN)
 		t->w.port[TARGET].posted_next++;
 }
 
 static void message_check(struct arena_test *t, const struct cay_nqe *n)
 {
-	const struct context *own = workbench_own(&t->w, TARGET);
+	const struct context *own = fixture_own(&t->w, TARGET);
 	uint64_t i = (uint32_t)n->word[0];
 	switch (n->word[7] & 0xffff) {
 	case CAY_NOTIFY_POSTED_RECV:
@@ -611,7 +611,7 @@ static void message_check(struct arena_test *t, const struct cay_nqe *n)
 static void *taker_run(void *argument)
 {
 	struct arena_test *t = argument;
-	struct context *own = workbench_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->w, TARGET);
 	uint64_t next[THREADS_MAX] = { 0 }, spins = 0;
 	uint64_t r = atomic_load(&own->control->r), rdr = queue_rdr(r);
 	for (uint64_t left = (t->w.ports - 1) * t->rounds; left > 0;) {
@@ -625,7 +625,7 @@ static void *taker_run(void *argument)
 		if ((n.word[7] & 0xffff) != CAY_NOTIFY_FAST_RECV)
 			rdr = n.word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
 		r = queue_word(queue_nq(r) + 1, rdr);
-		device_give_back(own, r);
+		device_return_entries(own, r);
 		left--;
 	}
 	return NULL;
@@ -639,15 +639,15 @@ static void posted_play(enum posted_mode mode, uint32_t buffers)
 	test_open(&t, 4, 4096, CAY_RIGHT_WRITE);
 	t.rounds = 10000 / SLOWER;
 	for (uint32_t i = 0; i < buffers; i++)
-		assert_int_equal(workbench_post(&t.w, TARGET,
-					 workbench_memory(&t.w, BUFFER_BYTES),
+		assert_int_equal(fixture_post(&t.w, TARGET,
+					 fixture_memory(&t.w, BUFFER_BYTES),
 					 BUFFER_BYTES, i),
 			0);
-	workbench_posted_mode(&t.w, TARGET, mode);
+	fixture_posted_mode(&t.w, TARGET, mode);
 	assert_int_equal(pthread_create(&taker, NULL, taker_run, &t), 0);
 	arms_run(&t, arms, 3, poster_run);
 	pthread_join(taker, NULL);
-	const struct context *own = workbench_own(&t.w, TARGET);
+	const struct context *own = fixture_own(&t.w, TARGET);
 	assert_int_equal(own->posted_head->available, buffers);
 	test_close(&t);
 }

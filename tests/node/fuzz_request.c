@@ -124,7 +124,7 @@ static void fill_lock(struct world *w, struct input *in, struct node_request *q)
 	struct vport *port = w->node->ports[target];
 	q->lock.target = target;
 	q->lock.window = (uint16_t)input_below(in, FUZZ_WINDOWS + 1);
-	q->lock.waiting = (uint16_t)(input_below(in, 4) == 0);
+	q->lock.poll = (uint16_t)(input_below(in, 4) == 0);
 	q->lock.epoch = w->node->epochs[target] + !input_below(in, 8);
 	if (port && q->lock.window < port->config.windows)
 		q->lock.capability = wdt_of(port)[q->lock.window].capability;
@@ -139,9 +139,9 @@ static void fill_ports(struct world *w, struct input *in,
 {
 	uint16_t vpid = vpid_choose(w, in, p);
 	switch (q->kind) {
-	case NODE_QUIET:
-		q->quiet.vpid = vpid;
-		q->quiet.window = (uint32_t)input_take(in, 1);
+	case NODE_QUIESCE:
+		q->quiesce.vpid = vpid;
+		q->quiesce.window = (uint32_t)input_take(in, 1);
 		break;
 	case NODE_LOCK:
 	case NODE_UNLOCK:
@@ -159,11 +159,12 @@ static void fill_ports(struct world *w, struct input *in,
 		q->release.vpid = vpid;
 		q->release.index = (uint32_t)memory_choose(&w->indexes, in);
 		break;
-	case NODE_BELL_SET:
-	case NODE_BELL_GET:
-	case NODE_RING:
-		q->bell.vpid = vpid;
-		q->bell.epoch = w->node->epochs[vpid] + input_below(in, 3) - 1;
+	case NODE_DOORBELL_SET:
+	case NODE_DOORBELL_GET:
+	case NODE_DOORBELL_RING:
+		q->doorbell.vpid = vpid;
+		q->doorbell.epoch =
+			w->node->epochs[vpid] + input_below(in, 3) - 1;
 		break;
 	default:
 		q->close.vpid = vpid;
@@ -174,7 +175,7 @@ static void fill_memory(
 	struct world *w, struct input *in, struct node_request *q)
 {
 	if (q->kind == NODE_FREE)
-		q->free.asking = !input_below(in, 4);
+		q->free.query = !input_below(in, 4);
 	if (q->kind == NODE_ALLOC)
 		q->alloc.huge = !input_below(in, 8);
 	if (q->kind != NODE_ALLOC)
@@ -250,7 +251,7 @@ static void step_request(struct world *w, struct input *in, bool raw)
 	else
 		for (size_t i = 0; i < sizeof(q) / 8; i++)
 			((uint64_t *)(void *)&q)[i] = input_take(in, 8);
-	if (q.kind == NODE_BELL_SET || !input_below(in, 8))
+	if (q.kind == NODE_DOORBELL_SET || !input_below(in, 8))
 		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int r = inside_call(*p, &q, fd, &reply);
 	MUST(r <= 0 && r > -4096);
@@ -324,7 +325,7 @@ static void scribble_record(struct world *w, struct input *in)
 }
 
 /*
- * `moving` is left alone: a sender that finds it there waits for a verdict,
+ * `migration` is left alone: a sender that finds it there waits for a verdict,
  * and the fuzzer would do little else.
  */
 static void scribble_control(struct world *w, struct input *in)
@@ -351,7 +352,7 @@ static void scribble_control(struct world *w, struct input *in)
 		atomic_store(&c->epoch, (uint32_t)value);
 		break;
 	case 3:
-		atomic_store(&c->bell, (uint32_t)value);
+		atomic_store(&c->doorbell, (uint32_t)value);
 		break;
 	default:
 		((unsigned char *)&c->config)[value % sizeof(c->config)] =
@@ -377,7 +378,7 @@ static void scribble_reference(struct world *w, struct input *in)
 	atomic_store(
 		&ref->state, input_take(in, 1) << REFERENCE_SEQUENCE_SHIFT |
 				     input_below(in, 5));
-	struct node_request q = { .kind = NODE_LONG };
+	struct node_request q = { .kind = NODE_REFERENCES };
 	struct node_reply reply;
 	q.close.vpid = port->config.vpid;
 	if (!port->process->hung_up && input_below(in, 4))
@@ -464,7 +465,7 @@ static void world_begin(struct world *w)
 		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
 		vpids[i] = reply.open.vpid;
 		remember(w, &q, &reply);
-		q = (struct node_request){ .kind = NODE_LONG };
+		q = (struct node_request){ .kind = NODE_REFERENCES };
 		q.close.vpid = vpids[i];
 		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
 	}

@@ -316,9 +316,9 @@ static void answer_open(
 
 static struct queue_config config_good(void)
 {
-	struct queue_wish wish = { .nq_log2 = 4, .rdr_log2 = 10 };
+	struct queue_options options = { .nq_log2 = 4, .rdr_log2 = 10 };
 	struct queue_config c;
-	queue_set_layout(&c, &wish);
+	queue_set_layout(&c, &options);
 	c.vpid = 5;
 	c.epoch = 1;
 	c.queues_offset = ARENA_HEAP_OFFSET + ARENA_PAGE;

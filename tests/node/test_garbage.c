@@ -244,7 +244,7 @@ static uint64_t field_choose(uint64_t *seed)
 static void request_choose(uint64_t *seed, struct node_request *q)
 {
 	memset(q, 0, sizeof(*q));
-	q->kind = (uint32_t)chance_below(seed, NODE_LONG + 2);
+	q->kind = (uint32_t)chance_below(seed, NODE_REFERENCES + 2);
 	if (q->kind == NODE_HELLO && chance_below(seed, 4))
 		*q = hello_request(chance_below(seed, 2) ? "default" : "fuzz");
 	if (q->kind == NODE_OPEN && chance_below(seed, 2))

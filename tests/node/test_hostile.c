@@ -142,11 +142,11 @@ static void a_process_speaks_only_of_its_own_ports(void **state)
 		struct node_request q = { .kind = NODE_CLOSE };
 		q.close.vpid = foreign_vpid(i, own);
 		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_LONG;
+		q.kind = NODE_REFERENCES;
 		assert_int_equal(call(&q), -ENXIO);
 		q.kind = NODE_DISABLE;
 		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_QUIET;
+		q.kind = NODE_QUIESCE;
 		assert_int_equal(call(&q), -ENXIO);
 		q.kind = NODE_LOCK;
 		assert_int_equal(call(&q), -ENXIO);
@@ -158,7 +158,7 @@ static void a_process_speaks_only_of_its_own_ports(void **state)
 		q.kind = NODE_RELEASE;
 		q.release.index = 0;
 		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_BELL_SET;
+		q.kind = NODE_DOORBELL_SET;
 		assert_int_equal(raw_call(s, &q, bell, &reply, NULL), -EINVAL);
 	}
 	close(bell);
@@ -279,7 +279,7 @@ static void asking_is_not_freeing(void **state)
 	static const uint32_t asking[] = { 1, 2, UINT32_MAX };
 	q = (struct node_request){ .kind = NODE_FREE };
 	for (unsigned i = 0; i < ARRAY_COUNT(asking); i++) {
-		q.free.asking = asking[i];
+		q.free.query = asking[i];
 		for (unsigned j = 0; j < ARRAY_COUNT(wrong); j++) {
 			q.free.offset = wrong[j];
 			assert_int_equal(call(&q), -EINVAL);
@@ -289,9 +289,9 @@ static void asking_is_not_freeing(void **state)
 		assert_int_equal(reply.alloc.offset, own);
 		assert_int_equal(reply.alloc.bytes, 3 * ARENA_PAGE);
 	}
-	q.free.asking = 0;
+	q.free.query = 0;
 	assert_int_equal(call(&q), 0);
-	q.free.asking = 1;
+	q.free.query = 1;
 	assert_int_equal(call(&q), -EINVAL);
 	cay_free(anchor, others);
 }
@@ -334,8 +334,8 @@ static void only_members_are_fenced(void **state)
 static int bell_call(enum node_request_kind kind, uint16_t vpid, int fd)
 {
 	struct node_request q = { .kind = kind };
-	q.bell.vpid = vpid;
-	q.bell.epoch = 1;
+	q.doorbell.vpid = vpid;
+	q.doorbell.epoch = 1;
 	return raw_call(s, &q, fd, &reply, NULL);
 }
 
@@ -343,11 +343,11 @@ static void a_bell_must_come_along(void **state)
 {
 	uint16_t own = port_open();
 	(void)state;
-	assert_int_equal(bell_call(NODE_BELL_SET, own, -1), -EINVAL);
-	assert_int_equal(bell_call(NODE_BELL_GET, own, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_BELL_GET, 0, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_BELL_GET, 65535, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_RING, 65535, -1), 0);
+	assert_int_equal(bell_call(NODE_DOORBELL_SET, own, -1), -EINVAL);
+	assert_int_equal(bell_call(NODE_DOORBELL_GET, own, -1), -ENXIO);
+	assert_int_equal(bell_call(NODE_DOORBELL_GET, 0, -1), -ENXIO);
+	assert_int_equal(bell_call(NODE_DOORBELL_GET, 65535, -1), -ENXIO);
+	assert_int_equal(bell_call(NODE_DOORBELL_RING, 65535, -1), 0);
 }
 
 /* Whoever would write into it would die of SIGPIPE, or wait for ever. */
@@ -366,8 +366,8 @@ static void a_bell_is_an_eventfd(void **state)
 		open("/dev/null", O_RDWR | O_CLOEXEC),
 		open("/", O_RDONLY | O_CLOEXEC) };
 	for (unsigned i = 0; i < ARRAY_COUNT(others); i++) {
-		int r = bell_call(NODE_BELL_SET, own, others[i]);
-		assert_int_equal(bell_call(NODE_RING, own, -1), 0);
+		int r = bell_call(NODE_DOORBELL_SET, own, others[i]);
+		assert_int_equal(bell_call(NODE_DOORBELL_RING, own, -1), 0);
 		assert_int_equal(r, -EINVAL);
 		close(others[i]);
 	}
@@ -383,9 +383,9 @@ static void a_full_bell_does_not_stop_the_node(void **state)
 	int bell = eventfd(0, EFD_CLOEXEC);
 	(void)state;
 	assert_true(bell >= 0);
-	assert_int_equal(bell_call(NODE_BELL_SET, own, bell), 0);
+	assert_int_equal(bell_call(NODE_DOORBELL_SET, own, bell), 0);
 	assert_int_equal(write(bell, &most, sizeof(most)), sizeof(most));
-	assert_int_equal(bell_call(NODE_RING, own, -1), 0);
+	assert_int_equal(bell_call(NODE_DOORBELL_RING, own, -1), 0);
 	assert_int_equal(node_pid(), node);
 	close(bell);
 }

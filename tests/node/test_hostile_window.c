@@ -120,9 +120,9 @@ static void locks_must_be_right(void **state)
 	}
 	/* What it does not have it does not wait for, nor give back. */
 	q = good;
-	q.lock.waiting = 1;
+	q.lock.poll = 1;
 	assert_int_equal(vandal_call(&v, &q), -EPERM);
-	q.lock.waiting = 65535;
+	q.lock.poll = 65535;
 	assert_int_equal(vandal_call(&v, &q), -EPERM);
 	q = good;
 	q.kind = NODE_UNLOCK;
@@ -130,7 +130,7 @@ static void locks_must_be_right(void **state)
 	assert_int_equal(vandal_call(&v, &good), 0);
 	assert_int_equal(vandal_call(&v, &good), -EALREADY);
 	q = good;
-	q.lock.waiting = 2;
+	q.lock.poll = 2;
 	assert_int_equal(vandal_call(&v, &q), 0);
 	q.kind = NODE_UNLOCK;
 	assert_int_equal(vandal_call(&v, &q), 0);
@@ -233,12 +233,12 @@ static void quiet_goes_by_records(void **state)
 {
 	struct vandal v = vandal_open();
 	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request q = { .kind = NODE_QUIET };
+	struct node_request q = { .kind = NODE_QUIESCE };
 	static const uint32_t windows[] = { 0, 1, 64, 65, 65536, UINT32_MAX };
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(windows); i++) {
-		q.quiet.vpid = v.vpid;
-		q.quiet.window = windows[i];
+		q.quiesce.vpid = v.vpid;
+		q.quiesce.window = windows[i];
 		assert_int_equal(vandal_call(&v, &q), 0);
 	}
 	struct op_record *op = (void *)(v.base + v.records);
@@ -246,11 +246,11 @@ static void quiet_goes_by_records(void **state)
 	atomic_store(&op->state, OP_ACCESS | (uint64_t)v.vpid << OP_VPID_SHIFT |
 					 (uint64_t)vandal_epoch(&v, v.vpid)
 						 << OP_EPOCH_SHIFT);
-	q.quiet.window = 7;
+	q.quiesce.window = 7;
 	assert_int_equal(vandal_call(&v, &q), -EAGAIN);
-	q.quiet.window = 0;
+	q.quiesce.window = 0;
 	assert_int_equal(vandal_call(&v, &q), -EAGAIN);
-	q.quiet.window = 8;
+	q.quiesce.window = 8;
 	assert_int_equal(vandal_call(&v, &q), 0);
 	/* At the anchor's windows; then it leaves. */
 	struct cay_window *w = NULL;
@@ -282,14 +282,14 @@ static void disabled_ports(void **state)
 	assert_int_equal(e.kind, CAY_EVENT_GONE);
 	cay_release(anchor, &e);
 	cay_peer_release(peer);
-	static const uint32_t over[] = { NODE_LONG, NODE_LOCK, NODE_UNLOCK,
-		NODE_RESOLVE };
+	static const uint32_t over[] = { NODE_REFERENCES, NODE_LOCK,
+		NODE_UNLOCK, NODE_RESOLVE };
 	for (unsigned i = 0; i < ARRAY_COUNT(over); i++) {
 		q.kind = over[i];
 		assert_int_equal(call(&q), -ENXIO);
 	}
 	/* Its windows can be closed one by one. */
-	q.kind = NODE_QUIET;
+	q.kind = NODE_QUIESCE;
 	assert_int_equal(call(&q), 0);
 	assert_int_equal(cay_peer_resolve(anchor, addr, &peer), -ENXIO);
 	q.kind = NODE_CLOSE;

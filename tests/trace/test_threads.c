@@ -113,7 +113,7 @@ static void with_conflicts(void **state)
 #define ROUNDS 100u
 
 struct litmus {
-	struct workbench bench;
+	struct fixture bench;
 	uint64_t capability;
 	pthread_barrier_t together;
 	uint64_t seen[2][WORDS];
@@ -128,8 +128,8 @@ struct litmus_side {
 static void litmus_round(const struct litmus_side *s, uint64_t round)
 {
 	struct litmus *l = s->l;
-	struct workbench_port *p = &l->bench.port[s->port];
-	_Atomic(struct context *) *to = workbench_route(&l->bench, s->port, 2);
+	struct fixture_port *p = &l->bench.port[s->port];
+	_Atomic(struct context *) *to = fixture_route(&l->bench, s->port, 2);
 	struct target own = { .capability = l->capability }, other = own;
 	for (uint64_t i = 0; i < WORDS; i++) {
 		own.offset = (2 * i + s->port) * CAY_LINE;
@@ -169,11 +169,10 @@ static void gets_do_not_overtake_puts(void **state)
 	pthread_t thread;
 	uint64_t missed = 0;
 	assert_int_equal(
-		workbench_open(&l.bench, 3, &(struct queue_wish){ 0 }), 0);
+		fixture_open(&l.bench, 3, &(struct queue_options){ 0 }), 0);
 	assert_int_equal(
-		workbench_window(&l.bench, 2, 0,
-			workbench_memory(&l.bench, bytes), bytes,
-			CAY_RIGHT_READ | CAY_RIGHT_WRITE, &l.capability),
+		fixture_window(&l.bench, 2, 0, fixture_memory(&l.bench, bytes),
+			bytes, CAY_RIGHT_READ | CAY_RIGHT_WRITE, &l.capability),
 		0);
 	pthread_barrier_init(&l.together, NULL, 2);
 	assert_int_equal(
@@ -186,7 +185,7 @@ static void gets_do_not_overtake_puts(void **state)
 	}
 	pthread_join(thread, NULL);
 	pthread_barrier_destroy(&l.together);
-	workbench_close(&l.bench);
+	fixture_close(&l.bench);
 	assert_int_equal(missed, 0);
 }
 

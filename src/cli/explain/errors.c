@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What an instruction can end in, found out by trying: its work request is
- * issued once for each fault below, on a fresh workbench, and the errors of the
+ * issued once for each fault below, on a fresh fixture, and the errors of the
  * notifications that come of it are the answer. A fault that an instruction
  * does not mind adds nothing.
  */
@@ -13,7 +13,7 @@
 
 /* Everything that a fault may spoil. */
 struct trial {
-	struct workbench b;
+	struct fixture b;
 	struct explanation e;
 };
 
@@ -95,26 +95,26 @@ static void spoil_sdr_bounds(struct trial *t)
 
 static void spoil_origin_offset(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	*word_of(t, CAY_VCI_WORD_ORIGIN_OFFSET) += 4;
 }
 
 static void spoil_origin_length(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	*word_of(t, CAY_VCI_WORD_BYTES) -= 4;
 }
 
 static void spoil_sdr_offset(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	*word_of(t, CAY_VCI_WORD_SDR_OFFSET) += 4;
 	*word_of(t, CAY_VCI_WORD_LENGTH) -= 8;
 }
 
 static void spoil_sdr_length(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	*word_of(t, CAY_VCI_WORD_LENGTH) -= 4;
 }
 
@@ -169,13 +169,13 @@ static void spoil_alignment(struct trial *t)
 
 static void spoil_words_offset(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	spoil_alignment(t);
 }
 
 static void spoil_words_length(struct trial *t)
 {
-	origin_of(t)->words = true;
+	origin_of(t)->word_mode = true;
 	*word_of(t, CAY_VCI_WORD_TARGET) -= 1ull << CAY_VCI_BYTES_SHIFT;
 }
 
@@ -188,7 +188,7 @@ static void spoil_memory(struct trial *t)
 
 static void spoil_posted(struct trial *t)
 {
-	workbench_own(&t->b, 1)->posted[0].length = 1;
+	fixture_own(&t->b, 1)->posted[0].length = 1;
 }
 
 static void (*const faults[])(struct trial *) = {
@@ -225,7 +225,7 @@ static void (*const faults[])(struct trial *) = {
 /* The errors of all notifications that a port has got. */
 static uint32_t errors_at(struct trial *t, uint32_t port)
 {
-	struct context *own = workbench_own(&t->b, port);
+	struct context *own = fixture_own(&t->b, port);
 	uint64_t at = queue_nq(
 		atomic_load_explicit(&own->control->r, memory_order_relaxed));
 	uint32_t errors = 0;
@@ -262,7 +262,7 @@ static int trial_run(const struct explain_instruction *i, struct trial *t,
 {
 	memset(&t->e, 0, sizeof(t->e));
 	t->e.bytes = i->bytes_default;
-	int r = workbench_open(&t->b, 2, &(struct queue_wish){ 0 });
+	int r = fixture_open(&t->b, 2, &(struct queue_options){ 0 });
 	if (r)
 		return r;
 	r = i->prepare(&t->b, &t->e);
@@ -271,7 +271,7 @@ static int trial_run(const struct explain_instruction *i, struct trial *t,
 			spoil(t);
 		*errors |= trial_issue(t);
 	}
-	workbench_close(&t->b);
+	fixture_close(&t->b);
 	return r;
 }
 

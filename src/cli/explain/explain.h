@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `cay explain` finds out about an instruction: it is run on a workbench,
+ * What `cay explain` finds out about an instruction: it is run on a fixture,
  * on the counting platform, in phases of one party each.
  */
 #ifndef CAY_CLI_EXPLAIN_H
@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "device/counting.h"
-#include "device/workbench.h"
+#include "device/fixture.h"
 
 #define EXPLAIN_PHASES_MAX 3
 #define EXPLAIN_TRACE_MAX  512
@@ -45,16 +45,16 @@ struct explain_instruction {
 	const char *name;
 	uint64_t bytes_default, bytes_min, bytes_max;
 	/* Makes the target ready and fills in the work request. 0 or -errno. */
-	int (*prepare)(struct workbench *, struct explanation *);
+	int (*prepare)(struct fixture *, struct explanation *);
 	/* Issues it and takes what comes of it, all counted. 0 or -errno. */
-	int (*run)(struct workbench *, struct explanation *);
+	int (*run)(struct fixture *, struct explanation *);
 };
 
 #define EXPLAIN_INSTRUCTIONS 14
 extern const struct explain_instruction
 	explain_instructions[EXPLAIN_INSTRUCTIONS];
 
-/* Runs it, on a workbench of its own. 0 or -errno. */
+/* Runs it, on a fixture of its own. 0 or -errno. */
 int explain_run(const struct explain_instruction *, uint64_t bytes,
 	struct explanation *);
 
@@ -98,43 +98,43 @@ void table_errors(void); /* what the codes of the rows mean */
 #define EXPLAIN_API_TAG 0xa91u
 
 /* What is counted from phase_begin() to phase_end() is a phase. */
-void phase_begin(struct workbench *, struct explanation *, const char *name,
+void phase_begin(struct fixture *, struct explanation *, const char *name,
 	const char *who);
 void phase_end(void);
 
 /* Takes the oldest notification of a port, as its consumer would. */
 int entry_take(
-	struct workbench *, uint32_t port, struct explanation *, const char *);
+	struct fixture *, uint32_t port, struct explanation *, const char *);
 /* All room goes back, as if everything had been released. */
-void entry_return(struct workbench *, uint32_t port);
+void entry_return(struct fixture *, uint32_t port);
 
-int target_takes(struct workbench *, struct explanation *);
-int origin_takes(struct workbench *, struct explanation *);
+int target_takes(struct fixture *, struct explanation *);
+int origin_takes(struct fixture *, struct explanation *);
 
-struct packet packet_of(const struct workbench *, uint16_t command,
+struct packet packet_of(const struct fixture *, uint16_t command,
 	const struct iovec *payload, unsigned flags);
 void vci_fill(struct explanation *, unsigned command, unsigned flags);
 /* A payload whose bytes tell their place. */
 void payload_fill(const struct explanation *, unsigned char *data);
 
 /* remote.c, in the table of run.c. */
-int prepare_put(struct workbench *, struct explanation *);
-int prepare_fast_put(struct workbench *, struct explanation *);
-int prepare_masked_put(struct workbench *, struct explanation *);
-int prepare_get(struct workbench *, struct explanation *);
-int prepare_fast_get(struct workbench *, struct explanation *);
-int prepare_faa(struct workbench *, struct explanation *);
-int prepare_cas(struct workbench *, struct explanation *);
-int prepare_emulated(struct workbench *, struct explanation *);
-int prepare_posted(struct workbench *, struct explanation *);
-int run_put(struct workbench *, struct explanation *);
-int run_masked_put(struct workbench *, struct explanation *);
-int run_get(struct workbench *, struct explanation *);
-int run_fast_get(struct workbench *, struct explanation *);
-int run_faa(struct workbench *, struct explanation *);
-int run_faa_into(struct workbench *, struct explanation *);
-int run_cas(struct workbench *, struct explanation *);
-int run_emulated(struct workbench *, struct explanation *);
-int run_posted(struct workbench *, struct explanation *);
+int prepare_put(struct fixture *, struct explanation *);
+int prepare_fast_put(struct fixture *, struct explanation *);
+int prepare_masked_put(struct fixture *, struct explanation *);
+int prepare_get(struct fixture *, struct explanation *);
+int prepare_fast_get(struct fixture *, struct explanation *);
+int prepare_faa(struct fixture *, struct explanation *);
+int prepare_cas(struct fixture *, struct explanation *);
+int prepare_emulated(struct fixture *, struct explanation *);
+int prepare_posted(struct fixture *, struct explanation *);
+int run_put(struct fixture *, struct explanation *);
+int run_masked_put(struct fixture *, struct explanation *);
+int run_get(struct fixture *, struct explanation *);
+int run_fast_get(struct fixture *, struct explanation *);
+int run_faa(struct fixture *, struct explanation *);
+int run_faa_into(struct fixture *, struct explanation *);
+int run_cas(struct fixture *, struct explanation *);
+int run_emulated(struct fixture *, struct explanation *);
+int run_posted(struct fixture *, struct explanation *);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The instructions of `cay explain`, run between port 0, the origin, and port
- * 1, the target, of a workbench. Here: messages, and what all have in common.
+ * 1, the target, of a fixture. Here: messages, and what all have in common.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 /* ---- phases ---- */
 
-void phase_begin(struct workbench *b, struct explanation *e, const char *name,
+void phase_begin(struct fixture *b, struct explanation *e, const char *name,
 	const char *who)
 {
 	struct explain_phase *p = &e->phase[e->phases++];
@@ -30,10 +30,10 @@ void phase_end(void)
 	counting_end();
 }
 
-int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
+int entry_take(struct fixture *b, uint32_t port, struct explanation *e,
 	const char *name)
 {
-	struct context *own = workbench_own(b, port);
+	struct context *own = fixture_own(b, port);
 	uint64_t r =
 		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	if (!counting_peek(own, queue_nq(r)))
@@ -44,15 +44,15 @@ int entry_take(struct workbench *b, uint32_t port, struct explanation *e,
 	return 0;
 }
 
-void entry_return(struct workbench *b, uint32_t port)
+void entry_return(struct fixture *b, uint32_t port)
 {
-	struct context *own = workbench_own(b, port);
+	struct context *own = fixture_own(b, port);
 	uint64_t w =
 		atomic_load_explicit(&own->control->w, memory_order_relaxed);
-	counting_give_back(own, w & ~W_FLAGS);
+	counting_return_entries(own, w & ~W_FLAGS);
 }
 
-int target_takes(struct workbench *b, struct explanation *e)
+int target_takes(struct fixture *b, struct explanation *e)
 {
 	phase_begin(b, e, "the target takes it", "target");
 	int r = entry_take(b, 1, e, "at the target");
@@ -61,19 +61,19 @@ int target_takes(struct workbench *b, struct explanation *e)
 	return r;
 }
 
-int origin_takes(struct workbench *b, struct explanation *e)
+int origin_takes(struct fixture *b, struct explanation *e)
 {
 	phase_begin(b, e, "the origin takes the completion", "origin");
 	int r = entry_take(b, 0, e, "at the origin");
 	entry_return(b, 0);
-	counting_completions_taken(&b->port[0].origin, 1);
+	counting_completions_returned(&b->port[0].origin, 1);
 	phase_end();
 	return r;
 }
 
 /* ---- requests ---- */
 
-struct packet packet_of(const struct workbench *b, uint16_t command,
+struct packet packet_of(const struct fixture *b, uint16_t command,
 	const struct iovec *payload, unsigned flags)
 {
 	const struct origin *o = &b->port[0].origin;
@@ -96,7 +96,7 @@ void vci_fill(struct explanation *e, unsigned command, unsigned flags)
 				  (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
 				  1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
 				  1ull << CAY_VCI_GENERATION_SHIFT;
-	w[CAY_VCI_WORD_TARGET] = workbench_vpid(1) |
+	w[CAY_VCI_WORD_TARGET] = fixture_vpid(1) |
 				 (uint64_t)EXPLAIN_API_TAG
 					 << CAY_VCI_API_TAG_SHIFT;
 	w[CAY_VCI_WORD_TAG] = EXPLAIN_TAG;
@@ -122,58 +122,58 @@ static void vci_fill_send(struct explanation *e, unsigned flags)
 	payload_fill(e, (unsigned char *)&e->vci.word[CAY_VCI_WORD_DATA]);
 }
 
-static int prepare_send(struct workbench *b, struct explanation *e)
+static int prepare_send(struct fixture *b, struct explanation *e)
 {
 	(void)b;
 	vci_fill_send(e, 0);
 	return 0;
 }
 
-static int prepare_completion(struct workbench *b, struct explanation *e)
+static int prepare_completion(struct fixture *b, struct explanation *e)
 {
 	(void)b;
 	vci_fill_send(e, CAY_VCI_NOTIFY);
 	return 0;
 }
 
-static int run_fast_send(struct workbench *b, struct explanation *e)
+static int run_fast_send(struct fixture *b, struct explanation *e)
 {
 	unsigned char data[CAY_FAST_SEND_BYTES];
 	payload_fill(e, data);
 	phase_begin(b, e, "the origin issues", "origin");
 	int r = counting_send_fast(&b->port[0].origin, b->port[0].op,
-		workbench_route(b, 0, 1), EXPLAIN_TAG, EXPLAIN_API_TAG, data,
+		fixture_route(b, 0, 1), EXPLAIN_TAG, EXPLAIN_API_TAG, data,
 		e->bytes);
 	phase_end();
 	return r ? r : target_takes(b, e);
 }
 
-static int send_with(struct workbench *b, struct explanation *e, unsigned flags)
+static int send_with(struct fixture *b, struct explanation *e, unsigned flags)
 {
 	unsigned char data[QUEUE_PAYLOAD_MAX];
 	const struct iovec payload = { data, e->bytes };
 	const struct packet p = packet_of(b, CAY_SEND, &payload, flags);
 	payload_fill(e, data);
 	phase_begin(b, e, "the origin issues", "origin");
-	int r = counting_send(&b->port[0].origin, b->port[0].op,
-		workbench_route(b, 0, 1), &p);
+	int r = counting_send(
+		&b->port[0].origin, b->port[0].op, fixture_route(b, 0, 1), &p);
 	phase_end();
 	return r ? r : target_takes(b, e);
 }
 
-static int run_send(struct workbench *b, struct explanation *e)
+static int run_send(struct fixture *b, struct explanation *e)
 {
 	return send_with(b, e, 0);
 }
 
-static int run_completion(struct workbench *b, struct explanation *e)
+static int run_completion(struct fixture *b, struct explanation *e)
 {
 	int r = send_with(b, e, CAY_VCI_NOTIFY);
 	return r ? r : origin_takes(b, e);
 }
 
 /* What fits into the send data region can be asked for by a work request. */
-static int prepare_reference(struct workbench *b, struct explanation *e)
+static int prepare_reference(struct fixture *b, struct explanation *e)
 {
 	if (e->bytes <= b->port[0].origin.sdr_bytes)
 		vci_fill_send(e, 0);
@@ -181,7 +181,7 @@ static int prepare_reference(struct workbench *b, struct explanation *e)
 }
 
 /* The copy itself is a matter between two processes, not the device's. */
-static int target_completes(struct workbench *b, struct explanation *e)
+static int target_completes(struct fixture *b, struct explanation *e)
 {
 	phase_begin(b, e, "the target takes it and completes", "target");
 	int r = entry_take(b, 1, e, "at the target");
@@ -191,13 +191,13 @@ static int target_completes(struct workbench *b, struct explanation *e)
 		const struct completion done = { .tag = w[CAY_NQE_WORD_TAG],
 			.api_tag = EXPLAIN_API_TAG,
 			.command = CAY_SEND,
-			.peer_node = WORKBENCH_NODE,
-			.peer_vpid = workbench_vpid(1),
+			.peer_node = FIXTURE_NODE,
+			.peer_vpid = fixture_vpid(1),
 			.length = w[CAY_NQE_WORD_LENGTH],
 			.reference = (uint16_t)(index + 1),
 			.sequence = (uint32_t)w[CAY_NQE_WORD_START] };
 		struct context *origin = atomic_load_explicit(
-			workbench_route(b, 1, 0), memory_order_relaxed);
+			fixture_route(b, 1, 0), memory_order_relaxed);
 		counting_reference_done(&origin->refs[index], done.sequence);
 		r = counting_complete(origin, b->port[1].op, &done, 0);
 	}
@@ -206,7 +206,7 @@ static int target_completes(struct workbench *b, struct explanation *e)
 	return r;
 }
 
-static int run_reference(struct workbench *b, struct explanation *e)
+static int run_reference(struct fixture *b, struct explanation *e)
 {
 	struct origin *o = &b->port[0].origin;
 	const struct iovec payload = { NULL, e->bytes };
@@ -216,8 +216,8 @@ static int run_reference(struct workbench *b, struct explanation *e)
 		.length = e->bytes };
 	uint32_t index = 0;
 	phase_begin(b, e, "the origin issues", "origin");
-	int r = counting_send_reference(o, b->port[0].op,
-		workbench_route(b, 0, 1), &p, &source, &index);
+	int r = counting_send_reference(
+		o, b->port[0].op, fixture_route(b, 0, 1), &p, &source, &index);
 	phase_end();
 	if (r == 0)
 		r = target_completes(b, e);
@@ -299,11 +299,11 @@ static void explain_meaning(struct explanation *e)
 int explain_run(const struct explain_instruction *i, uint64_t bytes,
 	struct explanation *e)
 {
-	struct workbench b;
+	struct fixture b;
 	memset(e, 0, sizeof(*e));
 	e->instruction = i->name;
 	e->bytes = bytes;
-	int r = workbench_open(&b, 2, &(struct queue_wish){ 0 });
+	int r = fixture_open(&b, 2, &(struct queue_options){ 0 });
 	if (r)
 		return r;
 	r = i->prepare(&b, e);
@@ -311,6 +311,6 @@ int explain_run(const struct explain_instruction *i, uint64_t bytes,
 		r = i->run(&b, e);
 	if (r == 0)
 		explain_meaning(e);
-	workbench_close(&b);
+	fixture_close(&b);
 	return r ? r : explain_errors(i, &e->errors);
 }

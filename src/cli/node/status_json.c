@@ -80,7 +80,7 @@ void status_port_json(struct json *j, const struct node_status_port *p)
 	json_put_string(j, "name", *p->name ? p->name : NULL);
 	json_put_string(j, "state", port_state(p));
 	json_put_bool(j, "disabled", p->disabled);
-	json_put_bool(j, "descriptor", p->bell);
+	json_put_bool(j, "descriptor", p->doorbell);
 	json_put_number(j, "nq_used", port_entries(p));
 	json_put_number(j, "nq_entries", p->nq_entries);
 	json_put_number(j, "rdr_used_bytes", port_bytes(p));

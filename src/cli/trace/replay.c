@@ -105,7 +105,7 @@ static int run_one(struct replay_call *c, enum runner who)
 		return cli_error(COMMAND,
 			"%s: its windows and posted buffers need more than "
 			"the %u MiB that a replay has",
-			c->path, WORKBENCH_MEMORY >> 20);
+			c->path, FIXTURE_MEMORY >> 20);
 	if (r)
 		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
 	run->done = true;
