@@ -131,7 +131,7 @@ static const struct option_row serve_rows[] = {
 		"second after its last user; if one is running already, do "
 		"nothing"),
 	OPTION_CUSTOM("arena", "BYTES", arena_parse,
-		"address space of a realm, with K, M, G or T (default 64G). "
+		"address space of a realm, with K, M, G or T (default 32G). "
 		"Memory is allocated only when it is used",
 		.expected = "from 128M to 64T"),
 };
