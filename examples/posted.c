@@ -98,7 +98,7 @@ int main(void)
 			    event.length == BYTES && buffer[i * BYTES] == 'p';
 		printf("message of %d bytes in buffer %d: %s\n",
 			(int)event.previous, (int)event.result,
-			event.error ? cay_error_text((unsigned)event.error)
+			event.error ? cay_error_name((unsigned)event.error)
 				    : "complete");
 		failed |= !valid;
 		/* The buffer is the receiver's again and may be reposted. */

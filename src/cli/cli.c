@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 __attribute__((format(printf, 2, 0))) static void message_print(
 	const char *command, const char *format, va_list arguments)
@@ -47,4 +48,23 @@ int cli_output_flush(const char *command)
 void cli_ignore_sigpipe(void)
 {
 	signal(SIGPIPE, SIG_IGN);
+}
+
+bool cli_find(
+	const char *const *near, const char *installed, char path[PATH_MAX])
+{
+	char directory[PATH_MAX];
+	ssize_t n =
+		readlink("/proc/self/exe", directory, sizeof(directory) - 1);
+	directory[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(directory, '/');
+	if (slash)
+		*slash = 0;
+	for (; slash && *near; near++) {
+		int length = snprintf(path, PATH_MAX, "%s%s", directory, *near);
+		if (length < PATH_MAX && access(path, R_OK) == 0)
+			return true;
+	}
+	snprintf(path, PATH_MAX, "%s", installed);
+	return access(path, R_OK) == 0;
 }

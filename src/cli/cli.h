@@ -3,6 +3,9 @@
 #ifndef CAY_CLI_CLI_H
 #define CAY_CLI_CLI_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 enum cli_status {
 	CLI_OK = 0,
 	CLI_FAILED = 1,
@@ -26,5 +29,12 @@ int cli_output_flush(const char *command);
 
 /* Turns SIGPIPE into an EPIPE error of write(). */
 void cli_ignore_sigpipe(void);
+
+/*
+ * Finds an installed file or directory: tries the paths `near`, relative to the
+ * directory of this program, then `installed`. Returns false if none is there.
+ */
+bool cli_find(
+	const char *const *near, const char *installed, char path[PATH_MAX]);
 
 #endif

@@ -662,16 +662,27 @@ class Node(CliTest):
 
 
 class Demo(CliTest):
-    def test_demo(self):
-        demo = self.start("demo")
+    def demo(self, *options):
+        """Runs the demo. Returns its output; nothing of it may be left."""
+        demo = self.start("demo", *options)
         out, err = demo.communicate(timeout=4 * PATIENCE)
         self.assertEqual(demo.returncode, 0, out.decode() + err.decode())
         self.assertNotIn(b"\033", out)
-        for line in out.decode().splitlines():
-            self.assertLessEqual(len(line), 80, line)
         own = f"demo-{demo.pid}"
         self.assertEqual(sockets_of(own), [])
         self.assertEqual(processes_of(own), [])
+        return out.decode()
+
+    def test_short(self):
+        out = self.demo()
+        self.assertIn("All 3 scenes passed", out)
+        for line in out.splitlines():
+            self.assertLessEqual(len(line), 80, line)
+
+    def test_all(self):
+        out = self.demo("--all")
+        self.assertIn("All 14 scenes passed", out)
+        self.assertNotIn("FAILED", out)
 
 
 def main():

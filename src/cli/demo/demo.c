@@ -1,146 +1,202 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay demo: see demo.h. */
+/*
+ * cay demo: measures latencies and runs programs of examples/, each of which
+ * checks what it shows, in a node of its own.
+ */
 #include "cli/demo/demo.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
+#include "cay/error.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/node/client.h"
 
-/* ---- before the first scene and after the last ---- */
+#define NODE_EXIT_TIMEOUT_NS (10 * CLOCK_NS_PER_S)
 
-/* A node of its own, for it and for all its children. */
-static int demo_name_node(struct demo *d)
-{
-	char name[32];
-	snprintf(name, sizeof(name), "demo-%d", (int)getpid());
-	if (setenv("CAY_NODE", name, 1) != 0)
-		return -errno;
-	return node_address(NULL, &d->node);
-}
-
-static int demo_open(struct demo *d)
-{
-	struct cay_port_options options = { .name = ORIGIN_NAME };
-	int r = target_start(d);
-	if (r)
-		return show_failed(d, "the target could not be started", r);
-	d->port = cay_port_open(&options);
-	if (!d->port)
-		return show_failed(d, "cay_port_open", -errno);
-	r = cay_peer_lookup(d->port, TARGET_NAME,
-		clock_after_ns(DEMO_PATIENCE_NS), &d->peer);
-	return r ? show_failed(d, "cay_peer_lookup", r) : 0;
-}
-
-static int demo_introduce(struct demo *d)
-{
-	struct node_report report;
-	int r = node_client_status(&d->node, &report);
-	if (r)
-		return show_failed(d, "node status", r);
-	printf("Three processes and one device\n\n"
-	       "    origin  pid %-8d port %u\n"
-	       "    target  pid %-8d port %u, found by its name\n"
-	       "    node    pid %-8u started by itself with the first port\n",
-		(int)getpid(), cay_port_addr(d->port).vpid, (int)d->target_pid,
-		cay_peer_addr(d->peer).vpid, report.head->pid);
-	node_report_free(&report);
-	return 0;
-}
-
-static void demo_close(struct demo *d)
-{
-	cay_peer_release(d->peer);
-	if (d->port)
-		cay_port_close(d->port);
-	target_end(d);
-}
-
-/* The node ends by itself once nobody is left. */
-static void demo_leave(struct demo *d)
-{
-	uint64_t begun = clock_now_ns();
-	bool listens;
-
-	show_scene(d, "Nothing left behind", "");
-	while ((listens = node_client_listens(&d->node)) &&
-		clock_now_ns() - begun < DEMO_PATIENCE_NS)
-		clock_nap_ns(10 * CLOCK_NS_PER_MS);
-	show_check(d, waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
-		"all processes have ended");
-	show_check(d, !listens,
-		"the node has ended by itself, %.1f s after the last port",
-		(double)(clock_now_ns() - begun) / CLOCK_NS_PER_S);
-}
-
-/* ---- the scenes ---- */
-
-static int (*const scenes[])(struct demo *) = {
-	demo_introduce,
-	demo_fast_send,
-	demo_send,
-	demo_long_alloc,
-	demo_long_malloc,
-	demo_told,
-	demo_priority,
-	demo_fence,
-	demo_interrupt,
-	demo_put_get,
-	demo_atomic,
-	demo_refused,
-	demo_lock,
-	demo_posted,
-	demo_raw,
-	demo_death,
-	demo_network,
-	demo_speed,
+struct demo {
+	bool all;
+	bool colour;
+	unsigned scenes, failed;
+	char examples[PATH_MAX]; /* directory of the programs */
 };
 
-static int demo_end(const struct demo *d)
+static const struct scene {
+	const char *title;
+	bool brief;	     /* shown without --all, too */
+	const char *argv[9]; /* a program of examples/, or this one */
+} scenes[] = {
+	{ "Death: a process is killed while it sends", true, { "death" } },
+	{ "Messages: inline and through the RDR, completions", false,
+		{ "message" } },
+	{ "Long messages: by reference, read in place", false, { "bulk" } },
+	{ "Order: backpressure, priority, fence", false, { "order" } },
+	{ "Doorbell: sleeping in epoll", false, { "epoll" } },
+	{ "Remote memory: put, get, refused accesses", false, { "remote" } },
+	{ "Atomics: several processes update one word", false, { "atomic" } },
+	{ "Locks: the holder of a window lock is killed", false, { "lock" } },
+	{ "Posted receives: directly into the receiver's buffer", false,
+		{ "posted" } },
+	{ "Raw interface: VCI, trigger, NQE", false, { "raw" } },
+	{ "Ping-pong: the latency that a simple program sees", false,
+		{ "pingpong" } },
+	{ "Interconnect: a simulated torus in which a link fails", false,
+		{ "cay", "sim", "torus", "--dims", "4x4x4", "--fail",
+			"link:0:0@2600", "--precision=0.05" } },
+};
+
+static void scene_begin(struct demo *d, const char *title)
 {
-	if (d->wrong)
-		return cli_error("demo",
-			"%u of %u checks went wrong; 'cay doctor' may know why",
-			d->wrong, d->checks);
-	printf("\nAll %u checks were right. Next: 'cay recv NAME' here and "
-	       "'cay send NAME' there.\n",
-		d->checks);
-	return cli_output_flush("demo");
+	printf("%s%s%2u  %s%s\n", d->scenes ? "\n" : "",
+		d->colour ? "\033[1m" : "", d->scenes + 1, title,
+		d->colour ? "\033[0m" : "");
+	fflush(stdout);
+	d->scenes++;
+}
+
+static void scene_end(struct demo *d, bool passed, const char *problem)
+{
+	if (passed)
+		return;
+	printf("    %sFAILED%s %s\n", d->colour ? "\033[1;31m" : "",
+		d->colour ? "\033[0m" : "", problem);
+	d->failed++;
+}
+
+/* Executes the program of a scene; its output goes to the pipe. */
+__attribute__((noreturn)) static void scene_execute(
+	const struct demo *d, const struct scene *s, int output)
+{
+	char path[PATH_MAX + 32] = "/proc/self/exe";
+	char *argv[ARRAY_COUNT(s->argv) + 1] = { NULL };
+	for (unsigned i = 0; i < ARRAY_COUNT(s->argv) && s->argv[i]; i++)
+		argv[i] = (char *)(uintptr_t)s->argv[i];
+	if (strcmp(argv[0], "cay") != 0)
+		snprintf(path, sizeof(path), "%s/%s", d->examples, argv[0]);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	execv(path, argv);
+	dprintf(output, "%s: %s\n", path, strerror(errno));
+	_exit(127);
+}
+
+static void scene_run(struct demo *d, const struct scene *s)
+{
+	char *line = NULL, problem[64] = "";
+	size_t size = 0;
+	int ends[2], status = 0;
+
+	scene_begin(d, s->title);
+	if (pipe(ends) != 0) {
+		scene_end(d, false, strerror(errno));
+		return;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(ends[0]);
+		scene_execute(d, s, ends[1]);
+	}
+	close(ends[1]);
+	FILE *output = fdopen(ends[0], "r");
+	while (output && getline(&line, &size, output) > 0) {
+		printf("    %s", line);
+		fflush(stdout);
+	}
+	free(line);
+	if (output)
+		fclose(output);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		snprintf(problem, sizeof(problem), "%s", strerror(errno));
+	else if (WIFSIGNALED(status))
+		snprintf(problem, sizeof(problem), "signal %d",
+			WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		snprintf(problem, sizeof(problem), "exit status %d",
+			WEXITSTATUS(status));
+	scene_end(d, !problem[0], problem);
+}
+
+/* The node exits after its last port was closed. */
+static void scene_node_exit(struct demo *d, const struct node_address *node)
+{
+	uint64_t start = clock_now_ns();
+	bool listens;
+	scene_begin(d, "Clean-up: the node exits after its last port");
+	while ((listens = node_client_listens(node)) &&
+		clock_now_ns() - start < NODE_EXIT_TIMEOUT_NS)
+		clock_nap_ns(10 * CLOCK_NS_PER_MS);
+	if (!listens)
+		printf("    the node exited %.1f s after the last process\n",
+			(double)(clock_now_ns() - start) / CLOCK_NS_PER_S);
+	scene_end(d, !listens, "the node is still running");
 }
 
 static int demo_run(const struct command *c, int argc, char **argv)
 {
-	struct demo d = { .target_socket = -1 };
-	int status = command_parse(c, &argc, &argv, NULL);
+	static const char *const near[] = { "/examples",
+		"/../libexec/cay/examples", NULL };
+	struct demo d = { 0 };
+	struct node_address node;
+	char name[32];
+	int status = command_parse(c, &argc, &argv, &d);
 	if (status >= 0)
 		return status;
-	int r = demo_name_node(&d);
+	if (!cli_find(near, CAY_EXAMPLES_DIR, d.examples))
+		return cli_error(c->name,
+			"the example programs are neither beside cay nor in %s",
+			CAY_EXAMPLES_DIR);
+	const char *no_colour = getenv("NO_COLOR");
+	const char *terminal = getenv("TERM");
+	d.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
+		   terminal && strcmp(terminal, "dumb") != 0;
+
+	/* A node of its own, which the programs inherit. */
+	snprintf(name, sizeof(name), "demo-%d", (int)getpid());
+	if (setenv("CAY_NODE", name, 1) != 0)
+		return cli_error(c->name, "%s", strerror(errno));
+	int r = node_address(NULL, &node);
 	if (r)
-		return cli_error("demo", "%s", cay_strerror(r));
-	show_begin(&d);
-	r = demo_open(&d);
-	for (unsigned i = 0; r == 0 && i < ARRAY_COUNT(scenes); i++)
-		r = scenes[i](&d);
-	demo_close(&d);
-	demo_leave(&d);
-	return demo_end(&d);
+		return cli_error(c->name, "%s", cay_strerror(r));
+
+	scene_begin(&d, "Latency: one way between two processes, in ns");
+	scene_end(&d, demo_latency(), "the measurement failed");
+	for (unsigned i = 0; i < ARRAY_COUNT(scenes); i++)
+		if (scenes[i].brief || d.all)
+			scene_run(&d, &scenes[i]);
+	scene_node_exit(&d, &node);
+	if (d.failed)
+		return cli_error(c->name,
+			"%u of %u scenes failed; run 'cay doctor'", d.failed,
+			d.scenes);
+	printf("\nAll %u scenes passed.%s\n", d.scenes,
+		d.all ? "" : " 'cay demo --all' shows every feature.");
+	return cli_output_flush(c->name);
 }
+
+#define OPTIONS_STRUCT struct demo
+static const struct option_row options[] = {
+	OPTION_SWITCH("all", all,
+		"show every feature: run all programs of the examples and a "
+		"simulation"),
+};
 
 const struct command command_demo = {
 	.name = "demo",
-	.summary = "a one-minute tour of the interface",
-	.help = "Shows the interface between processes that it starts: every "
-		"kind of message with its request and its notification, remote "
-		"memory, the death of a process as its peers see it, and the "
-		"latency of messages. It checks everything it shows, runs a "
-		"node of its own and leaves nothing behind.",
-	.notes = "Exit status: 0 all checks passed, 1 at least one failed.",
+	.summary = "a short tour of the interface",
+	.help = "Measures the latency of messages on this machine and shows "
+		"the death of a process as its peers see it. The scenes are "
+		"small programs whose sources are installed as examples. Each "
+		"checks what it shows; the demo runs a node of its own and "
+		"leaves nothing behind.",
+	COMMAND_OPTIONS(options),
+	.notes = "Exit status: 0 all scenes passed, 1 at least one failed.",
 	.run = demo_run,
 };

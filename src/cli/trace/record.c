@@ -34,45 +34,27 @@ struct record_call {
 
 /* ---- the recorder ---- */
 
-static bool library_at(
-	struct record_call *c, const char *directory, const char *tail)
+/* Given by the environment, beside this program, or installed. */
+static int library_find(struct record_call *c)
 {
-	int n = snprintf(
-		c->library, sizeof(c->library), "%s%s", directory, tail);
-	return n > 0 && n < (int)sizeof(c->library) &&
-	       access(c->library, R_OK) == 0;
-}
-
-/* Given, or near this program, or installed. */
-static bool library_find(struct record_call *c)
-{
-	static const char *const near[] = { "/" LIBRARY, "/../lib/" LIBRARY };
+	static const char *const near[] = { "/" LIBRARY, "/../lib/" LIBRARY,
+		NULL };
 	const char *given = getenv("CAY_TRACE_LIBRARY");
-	char directory[PATH_MAX];
-	if (given)
-		return library_at(c, given, "");
-	ssize_t n =
-		readlink("/proc/self/exe", directory, sizeof(directory) - 1);
-	directory[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(directory, '/');
-	if (slash)
-		*slash = 0;
-	for (unsigned i = 0; slash && i < ARRAY_COUNT(near); i++)
-		if (library_at(c, directory, near[i]))
-			return true;
-	return library_at(c, CAY_LIBDIR, "/" LIBRARY);
-}
-
-static int library_take(struct record_call *c)
-{
-	if (!library_find(c))
-		return cli_error(COMMAND,
-			LIBRARY " was not found; CAY_TRACE_LIBRARY tells where "
-				"it is");
-	/* The dynamic linker takes them for the end of a name. */
+	bool found;
+	if (given) {
+		snprintf(c->library, sizeof(c->library), "%s", given);
+		found = access(given, R_OK) == 0;
+	} else {
+		found = cli_find(near, CAY_LIBDIR "/" LIBRARY, c->library);
+	}
+	if (!found)
+		return cli_error(COMMAND, LIBRARY
+			" was not found; set CAY_TRACE_LIBRARY to its path");
+	/* They separate the names in LD_PRELOAD. */
 	if (strpbrk(c->library, " :"))
 		return cli_error(COMMAND,
-			"%s: a blank or a colon in the name of the library",
+			"%s: the path of the library contains a blank or a "
+			"colon",
 			c->library);
 	return -1;
 }
@@ -277,7 +259,7 @@ static int record_run(const struct command *command, int argc, char **argv)
 		status = cli_usage_error(COMMAND, "-o FILE is missing");
 	c.program = argv;
 	if (status < 0)
-		status = library_take(&c);
+		status = library_find(&c);
 	if (status < 0)
 		status = directory_open(&c);
 	if (status >= 0)
