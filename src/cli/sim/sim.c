@@ -181,8 +181,7 @@ static const struct option_row sim_rows[] = {
 		"cycles a flit takes through a link",
 		.expected = "1 to 1000 cycles"),
 	OPTION_VALUE("tag-bits", "N", OPTION_COUNT, network.router.tag_bits,
-		"bits of the sequence numbers of the link-level retransmission",
-		.min = 1, .max = 16),
+		"bits of the destination host tag", .min = 1, .max = 16),
 	OPTION_VALUE("arbiter", "NAME", OPTION_CHOICE, network.router.arbiter,
 		"arbitration between inputs",
 		.choices = WORDS(
