@@ -368,7 +368,7 @@ class Samples(TopTest):
             text = result.stdout.decode()
             self.assertEqual(text.count(f"node {self.node}, pid "), 2)
             self.assertEqual(text.count("VPID NAME"), 2)
-            self.assertEqual(text.count("IN THE MIDDLE OF"), 2)
+            self.assertEqual(text.count("OPERATION IN PROGRESS"), 2)
             for line in text.splitlines():
                 if "a-port-with-a-name-of-some-length" in line and \
                         line.split()[2] == str(server.pid):
@@ -523,14 +523,14 @@ class Screen(TopTest):
         terminal = self.terminal()
         ports = terminal.settled(lambda f: any("VPID NAME" in x for x in f))
         self.assertTrue(ports)
-        self.assertFalse(any("IN THE MIDDLE" in x for x in ports))
+        self.assertFalse(any("OPERATION" in x for x in ports))
         self.assertTrue(any("sort (rate)" in x for x in ports))
         terminal.type(b"s")
         self.assertTrue(terminal.settled(
             lambda f: any("sort (queue)" in x for x in f)))
         terminal.type(b"t")
         threads = terminal.settled(
-            lambda f: any("IN THE MIDDLE" in x for x in f))
+            lambda f: any("OPERATION" in x for x in f))
         self.assertTrue(threads)
         self.assertFalse(any("VPID NAME" in x for x in threads))
         terminal.type(b"p")

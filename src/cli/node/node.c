@@ -169,7 +169,7 @@ static int status_run(const struct command *command, int argc, char **argv)
 
 static const struct option_row status_rows[] = {
 	OPTION_SWITCH("json", json, "print a JSON object instead of tables"),
-	OPTION_TERM("repaired, voided, told",
+	OPTION_TERM("repaired, voided, notified",
 		"processes that died; entries they had claimed; peers that "
 		"were notified (GONE)",
 		.group = "Columns"),
@@ -186,7 +186,7 @@ static const struct option_row status_rows[] = {
 	OPTION_TERM("locked, posted",
 		"locked windows and the VPIDs that hold the locks; posted "
 		"receives, and where messages without one go"),
-	OPTION_TERM("in the middle of",
+	OPTION_TERM("operation in progress",
 		"the thread's operation in progress. Threads continue while "
 		"the node looks: 'cay top' shows which of them are stuck"),
 };

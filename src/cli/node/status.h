@@ -1,64 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A node's report on standard output, and what of it `cay top` says in the same
- * words.
- */
+/* A node's report as text and JSON, and the parts of it that cay top shows. */
 #ifndef CAY_CLI_NODE_STATUS_H
 #define CAY_CLI_NODE_STATUS_H
 
-#include <stddef.h>
-
-#include "base/json.h"
+#include "cli/fields.h"
 #include "cli/node/client.h"
 
 void node_status_print(const struct node_report *);
 void node_status_json(const struct node_report *);
 
-/* ---- what a port's words say ---- */
+/* A port, and the values that its words W and R and its modes stand for. */
+struct status_port {
+	struct node_status_port now;
+	uint64_t entries, bytes; /* not returned yet */
+	uint64_t rdr_bytes;
+	const char *state;	 /* of the owner, "full", or "closed" */
+	const char *state_text;	 /* the same, or "disabled" */
+	const char *posted_mode; /* "rdr", "only" or "none" */
+	char queue[32];		 /* "5/512": entries and size */
+	char locks[64];		 /* "2 by 17": locked windows, by VPIDs */
+	char posted[32];	 /* "12 only": posted receives and mode */
+	char references[32];	 /* "3/16": in use, and all */
+};
 
-uint64_t port_entries(const struct node_status_port *); /* not given back */
-uint64_t port_bytes(const struct node_status_port *);
+/* A thread, and its operation in progress; members that do not apply are all
+ * ones or NULL. */
+struct status_thread {
+	struct node_status_thread now;
+	uint64_t entry;
+	uint32_t vpid, target, window, posted;
+	const char *doing, *step;
+	char operation[FIELD_BYTES]; /* in words */
+};
 
-/* One word: what its owner or its senders do. Closed also if disabled. */
-const char *port_state(const struct node_status_port *);
+struct status_port status_port_of(const struct node_status_port *);
+struct status_thread status_thread_of(
+	const struct node_report *, const struct node_status_thread *);
 
-/* How it sends to its peers: "direct", "mixed", or "-" without peers. */
-const char *port_path(const struct node_status_port *);
-
-/* "rdr", "only", or "none": where messages without a posted buffer go. */
-const char *posted_mode_name(unsigned mode);
-
-/* ---- what a thread is in the middle of ---- */
-
-/* "idle", "claiming", "owning", "accessing", "filling". */
-const char *thread_doing(const struct node_status_thread *);
-
-/* The same in a sentence, with the port's name. */
-void thread_text(const struct node_report *, const struct node_status_thread *,
-	char *text, size_t size);
-
-/* ---- numbers for people ---- */
-
-/* "3.2 MiB"; text has room for 16. Gives text. */
-const char *bytes_text(uint64_t bytes, char text[16]);
-
-/* "3 min 20 s"; text has room for 48. Gives text. */
-const char *uptime_text(uint64_t ns, char text[48]);
-
-/* A count, or "?" for NODE_UNKNOWN; text has room for 16. Gives text. */
-const char *count_text(uint32_t count, char text[16]);
-
-/* Windows that are locked and by whom, "2 by 17"; text has room for 64. */
-const char *locks_text(const struct node_status_port *, char text[64]);
-
-/* What is posted, "12 only"; text has room for 32. Gives text. */
-const char *posted_text(const struct node_status_port *, char text[32]);
-
-/* ---- for programs: members of an object that is begun ---- */
-
-void status_head_json(struct json *, const struct node_status *);
-void status_process_json(struct json *, const struct node_status_process *);
-void status_port_json(struct json *, const struct node_status_port *);
-void status_thread_json(struct json *, const struct node_status_thread *);
+/* The members of the report in JSON, and the columns of cay node status. */
+extern const struct field head_fields[], process_fields[], port_fields[],
+	thread_fields[];
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One look of cay top: the node's report, and what changed since the last. */
+/* Samples of cay top: a node's report, and rates since the previous one. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@
 #include "contract/arena.h"
 #include "device/queue.h"
 
-/* ---- what the kernel says ---- */
+/* ---- processes and threads in /proc ---- */
 
-/* Up to size - 1 bytes, and a 0; "" if there is nothing. */
+/* Reads up to size - 1 bytes; the text is empty if there are none. */
 static void file_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +27,7 @@ static void file_read(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 }
 
-/* A program may call itself anything; a terminal must not be told so. */
+/* Replaces characters that a terminal would interpret. */
 static void program_name(uint32_t pid, char program[TOP_PROGRAM_MAX])
 {
 	char path[64];
@@ -39,18 +39,18 @@ static void program_name(uint32_t pid, char program[TOP_PROGRAM_MAX])
 			*at = *at == ' ' ? '_' : '?';
 }
 
-static char thread_state(uint32_t pid, uint32_t tid)
+static void thread_state(uint32_t pid, uint32_t tid, char state[2])
 {
 	char path[64], text[128];
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
 	file_read(path, text, sizeof(text));
 	/* "17 (any name) S ..." */
 	const char *end = strrchr(text, ')');
-	return end && end[1] == ' ' && isalpha((unsigned char)end[2]) ? end[2]
-								      : '?';
+	if (end && end[1] == ' ' && isalpha((unsigned char)end[2]))
+		state[0] = end[2];
 }
 
-/* ---- which was which ---- */
+/* ---- the same port or thread in the previous frame ---- */
 
 static int port_order(const void *a, const void *b)
 {
@@ -69,31 +69,51 @@ static int thread_order(const void *a, const void *b)
 }
 
 static const struct node_status_port *port_before(
-	const struct top_frame *former, const struct node_status_port *now)
+	const struct top_frame *previous, const struct node_status_port *now)
 {
-	const struct node_status_port *p = bsearch(now, former->report.ports,
-		former->report.head->ports, sizeof(*p), port_order);
-	/* A new queue set counts from elsewhere. */
+	const struct node_status_port *p = bsearch(now, previous->report.ports,
+		previous->report.head->ports, sizeof(*p), port_order);
+	/* The counters of a new queue set start elsewhere. */
 	return p && p->epoch == now->epoch && p->pid == now->pid ? p : NULL;
 }
 
 static const struct top_thread *thread_before(
-	const struct top_frame *former, const struct node_status_thread *now)
+	const struct top_frame *previous, const struct node_status_thread *now)
 {
 	const struct node_status_thread *t = bsearch(now,
-		former->report.threads, former->report.head->threads,
+		previous->report.threads, previous->report.head->threads,
 		sizeof(*t), thread_order);
-	return t ? &former->threads[t - former->report.threads] : NULL;
+	return t ? &previous->threads[t - previous->report.threads] : NULL;
 }
 
 /* ---- rates ---- */
 
 static void port_fill(struct top_port *p, const struct top_frame *f,
-	const struct top_frame *former)
+	const struct top_frame *previous)
 {
-	const struct node_status_port *now = p->now;
+	static const char *const paths[NODE_STATUS_PATHS] = {
+		[PATH_NONE] = "none",
+		[PATH_DIRECT] = "direct",
+		[PATH_GUARDED] = "guarded",
+		[PATH_LINK] = "link",
+	};
+	const struct node_status_port *now = &p->port.now;
 	const struct node_status_port *before =
-		former ? port_before(former, now) : NULL;
+		previous ? port_before(previous, now) : NULL;
+	p->sleeping = now->w & W_SLEEP;
+	p->armed = now->w & W_ARMED;
+	p->senders_wait = now->r & R_WAITERS;
+	for (uint32_t i = 0; i < NODE_STATUS_PATHS; i++)
+		if (now->paths[i])
+			p->path = p->path ? "mixed" : paths[i];
+	/* Rounded up, so that a single entry shows. */
+	uint64_t all = p->port.rdr_bytes;
+	uint64_t entries = p->port.entries * TOP_BAR + now->nq_entries - 1;
+	uint64_t bytes = p->port.bytes * TOP_BAR + all - 1;
+	for (uint64_t i = 0; i < TOP_BAR; i++)
+		p->fill[i] = i < entries / now->nq_entries || i < bytes / all
+				     ? '#'
+				     : '.';
 	p->received = p->returned = NAN;
 	if (!before)
 		return;
@@ -105,7 +125,7 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 		f->elapsed;
 }
 
-/* In the middle of the very same thing as before? */
+/* Returns true if the same operation is in progress as before. */
 static bool thread_stuck(
 	const struct node_status_thread *a, const struct node_status_thread *b)
 {
@@ -116,23 +136,21 @@ static bool thread_stuck(
 }
 
 static void thread_fill(struct top_thread *t, const struct top_frame *f,
-	const struct top_frame *former)
+	const struct top_frame *previous)
 {
-	const struct node_status_thread *now = t->now;
-	const struct top_thread *before = former ? thread_before(former, now)
-						 : NULL;
-	t->state = thread_state(now->pid, now->tid);
+	const struct node_status_thread *now = &t->thread.now;
+	const struct top_thread *before =
+		previous ? thread_before(previous, now) : NULL;
+	thread_state(now->pid, now->tid, t->state);
 	t->issued = NAN;
 	if (!before)
 		return;
-	/* It counts anew with each port that it takes up. */
-	if (before->now->vpid == now->vpid &&
-		before->now->issued <= now->issued)
-		t->issued = (double)(now->issued - before->now->issued) /
-			    f->elapsed;
-	if (thread_stuck(before->now, now))
-		t->stuck_ns = before->stuck_ns +
-			      (uint64_t)(f->elapsed * CLOCK_NS_PER_S);
+	const struct node_status_thread *then = &before->thread.now;
+	/* The counter restarts with each port that the thread issues on. */
+	if (then->vpid == now->vpid && then->issued <= now->issued)
+		t->issued = (double)(now->issued - then->issued) / f->elapsed;
+	if (thread_stuck(then, now))
+		t->stuck_s = before->stuck_s + f->elapsed;
 }
 
 static void total_fill(struct top_frame *f)
@@ -144,13 +162,13 @@ static void total_fill(struct top_frame *f)
 		const struct top_port *p = &f->ports[i];
 		t->received += isnan(p->received) ? 0 : p->received;
 		t->returned += isnan(p->returned) ? 0 : p->returned;
-		t->entries += port_entries(p->now);
-		t->bytes += port_bytes(p->now);
+		t->entries += p->port.entries;
+		t->bytes += p->port.bytes;
 	}
 	for (uint32_t i = 0; i < f->report.head->threads; i++) {
 		const struct top_thread *p = &f->threads[i];
 		t->issued += isnan(p->issued) ? 0 : p->issued;
-		t->busy += p->now->state != OP_IDLE;
+		t->busy += p->thread.now.state != OP_IDLE;
 	}
 }
 
@@ -167,35 +185,35 @@ static const char *program_of(const struct top_frame *f, uint32_t pid)
 	struct top_process key = { .pid = pid };
 	const struct top_process *p = bsearch(&key, f->processes,
 		f->report.head->processes, sizeof(*p), process_order);
-	return p ? p->program : "";
+	return p && *p->program ? p->program : NULL;
 }
 
 static int frame_room(struct top_frame *f)
 {
 	const struct node_status *head = f->report.head;
-	/* One more, because none may be NULL. */
+	/* One more, so that none is empty. */
 	f->processes = calloc(head->processes + 1ul, sizeof(*f->processes));
 	f->ports = calloc(head->ports + 1ul, sizeof(*f->ports));
 	f->threads = calloc(head->threads + 1ul, sizeof(*f->threads));
 	return f->processes && f->ports && f->threads ? 0 : -ENOMEM;
 }
 
-/* The node's own clock, at the moment when it looked. */
+/* Seconds by the node's clock between the two reports. */
 static double frame_elapsed(
-	const struct top_frame *f, const struct top_frame *former)
+	const struct top_frame *f, const struct top_frame *previous)
 {
 	const struct node_status *now = f->report.head;
-	const struct node_status *before = former->report.head;
+	const struct node_status *before = previous->report.head;
 	if (!before || before->node != now->node || before->pid != now->pid ||
 		before->uptime_ns >= now->uptime_ns)
 		return NAN;
 	return (double)(now->uptime_ns - before->uptime_ns) / CLOCK_NS_PER_S;
 }
 
-static void frame_fill(struct top_frame *f, const struct top_frame *former)
+static void frame_fill(struct top_frame *f, const struct top_frame *previous)
 {
 	const struct node_report *r = &f->report;
-	/* As the node writes them; but a bsearch() must not depend on that. */
+	/* The node sorts them too, but bsearch() must not depend on that. */
 	qsort(r->ports, r->head->ports, sizeof(*r->ports), port_order);
 	qsort(r->threads, r->head->threads, sizeof(*r->threads), thread_order);
 	for (uint32_t i = 0; i < r->head->processes; i++) {
@@ -205,20 +223,20 @@ static void frame_fill(struct top_frame *f, const struct top_frame *former)
 	qsort(f->processes, r->head->processes, sizeof(*f->processes),
 		process_order);
 	for (uint32_t i = 0; i < r->head->ports; i++) {
-		f->ports[i].now = &r->ports[i];
+		f->ports[i].port = status_port_of(&r->ports[i]);
 		f->ports[i].program = program_of(f, r->ports[i].pid);
-		port_fill(&f->ports[i], f, former);
+		port_fill(&f->ports[i], f, previous);
 	}
 	for (uint32_t i = 0; i < r->head->threads; i++) {
-		f->threads[i].now = &r->threads[i];
+		f->threads[i].thread = status_thread_of(r, &r->threads[i]);
 		f->threads[i].program = program_of(f, r->threads[i].pid);
-		thread_fill(&f->threads[i], f, former);
+		thread_fill(&f->threads[i], f, previous);
 	}
 	total_fill(f);
 }
 
-int top_frame_take(const struct node_address *a, const struct top_frame *former,
-	struct top_frame *f)
+int top_frame_take(const struct node_address *a,
+	const struct top_frame *previous, struct top_frame *f)
 {
 	struct timespec wall;
 	*f = (struct top_frame){ 0 };
@@ -234,8 +252,8 @@ int top_frame_take(const struct node_address *a, const struct top_frame *former,
 	}
 	clock_gettime(CLOCK_REALTIME, &wall);
 	f->wall = (double)wall.tv_sec + (double)wall.tv_nsec / CLOCK_NS_PER_S;
-	f->elapsed = frame_elapsed(f, former);
-	frame_fill(f, isnan(f->elapsed) ? NULL : former);
+	f->elapsed = frame_elapsed(f, previous);
+	frame_fill(f, isnan(f->elapsed) ? NULL : previous);
 	return 0;
 }
 

@@ -140,12 +140,12 @@ static void screen_look(struct top_call *c)
 {
 	static char text[256];
 	int e = frame_next(c);
-	c->view.complaint = NULL;
+	c->view.error = NULL;
 	if (e == 0)
 		return;
 	snprintf(text, sizeof(text), "node '%s': %s; waiting", c->address.name,
 		look_error(e));
-	c->view.complaint = text;
+	c->view.error = text;
 }
 
 /* What a key wants; false: to end. *look: to look now. */
@@ -238,7 +238,7 @@ static const struct option_row top_rows[] = {
 	OPTION_TERM("s", "sort by the next column"),
 	OPTION_TERM("p, t", "show ports, show threads"),
 	OPTION_TERM("space", "take a sample now"),
-	OPTION_TERM("RECV/S, BACK/S",
+	OPTION_TERM("RECV/S, RETURN/S",
 		"queue entries per second that senders claimed, and that the "
 		"receiver returned",
 		.group = "Columns"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A frame of cay top as text: lines of a screen, or of a pipe. */
+/* A frame of cay top as text, for a screen or a pipe, and as JSON. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,23 +9,128 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "cli/node/status.h"
 #include "cli/top/top.h"
 #include "contract/arena.h"
 
 #define LINE_MAX_BYTES 512
-#define NAME_WIDTH_MIN 4
-#define NAME_WIDTH_MAX 16 /* on a screen; a pipe gets all */
-#define BAR_WIDTH      5
-#define PROGRAM_WIDTH  7 /* of the heading */
+#define NAME_WIDTH_MAX 16 /* on a screen; a pipe gets the whole name */
+
+/* ---- tables ---- */
+
+#define PORT(member, ...)   FIELD(struct top_port, member, __VA_ARGS__)
+#define THREAD(member, ...) FIELD(struct top_thread, member, __VA_ARGS__)
+#define TOTAL(member, ...)  FIELD(struct top_total, member, __VA_ARGS__)
+
+/* The columns, and the members of JSON beyond `port_fields`. */
+static const struct field top_port_fields[] = {
+	PORT(port.now.vpid, NULL, .title = "VPID", .width = 5),
+	PORT(port.now.name, NULL, .kind = FIELD_CHARS, .title = "NAME",
+		.width = -4, .width_max = NAME_WIDTH_MAX),
+	PORT(port.now.pid, NULL, .title = "PID", .width = 7),
+	PORT(program, "program", .kind = FIELD_STRING, .title = "PROGRAM",
+		.width = -7, .width_max = NAME_WIDTH_MAX),
+	PORT(sleeping, "sleeping", .kind = FIELD_BOOL),
+	PORT(armed, "armed", .kind = FIELD_BOOL),
+	PORT(port.now.closed, "closed", .kind = FIELD_BOOL),
+	PORT(senders_wait, "senders_wait", .kind = FIELD_BOOL),
+	PORT(received, "received_per_s", .kind = FIELD_RATE, .title = "RECV/S"),
+	PORT(returned, "returned_per_s", .kind = FIELD_RATE,
+		.title = "RETURN/S"),
+	PORT(fill, NULL, .kind = FIELD_CHARS, .title = "FILL", .width = -5),
+	PORT(port.queue, NULL, .kind = FIELD_CHARS, .title = "ENTRIES"),
+	PORT(port.bytes, NULL, .kind = FIELD_SIZE, .title = "DATA", .width = 8),
+	PORT(port.state_text, NULL, .kind = FIELD_STRING, .title = "STATE",
+		.width = -8),
+	PORT(port.now.peers, NULL, .title = "PEERS"),
+	PORT(path, NULL, .kind = FIELD_STRING, .title = "PATH", .width = -7),
+	PORT(port.now.windows_open, NULL, .kind = FIELD_COUNT, .title = "WIN"),
+	PORT(port.locks, NULL, .kind = FIELD_CHARS, .title = "LOCKED",
+		.width = -7),
+	PORT(port.posted, NULL, .kind = FIELD_CHARS, .title = "POSTED",
+		.width = 8),
+	PORT(port.now.references_used, NULL, .title = "REFS"),
+	FIELDS_END,
+};
+
+/* The columns, and the members of JSON beyond `thread_fields`. */
+static const struct field top_thread_fields[] = {
+	THREAD(thread.now.pid, NULL, .title = "PID", .width = 7),
+	THREAD(program, "program", .kind = FIELD_STRING, .title = "PROGRAM",
+		.width = -7, .width_max = NAME_WIDTH_MAX),
+	THREAD(thread.now.tid, NULL, .title = "TID", .width = 7),
+	THREAD(state, "state", .kind = FIELD_CHARS, .title = "S"),
+	THREAD(thread.now.vpid, NULL, .title = "PORT", .width = 5),
+	THREAD(issued, "issued_per_s", .kind = FIELD_RATE, .title = "ISSUED/S"),
+	THREAD(stuck_s, "stuck_s", .kind = FIELD_SECONDS, .title = "FOR",
+		.width = 8),
+	THREAD(thread.operation, NULL, .kind = FIELD_CHARS,
+		.title = "OPERATION IN PROGRESS", .width = -1),
+	FIELDS_END,
+};
+
+static const struct field total_fields[] = {
+	TOTAL(received, "received_per_s", .kind = FIELD_RATE),
+	TOTAL(returned, "returned_per_s", .kind = FIELD_RATE),
+	TOTAL(issued, "issued_per_s", .kind = FIELD_RATE),
+	TOTAL(entries, "nq_used"),
+	TOTAL(bytes, "rdr_used_bytes"),
+	TOTAL(busy, "busy"),
+	FIELDS_END,
+};
+
+static const struct field frame_fields[] = {
+	FIELD(struct top_frame, wall, "time", .kind = FIELD_REAL,
+		.decimals = 6),
+	FIELD(struct top_frame, elapsed, "elapsed_s", .kind = FIELD_REAL,
+		.decimals = 6),
+	FIELDS_END,
+};
+
+/* ---- JSON ---- */
+
+void top_json_print(const struct top_frame *f, FILE *to)
+{
+	const struct node_report *r = &f->report;
+	struct json j;
+
+	json_open(&j, to);
+	json_object_begin(&j);
+	fields_json(&j, frame_fields, f);
+	fields_json(&j, head_fields, r->head);
+	json_key(&j, "total");
+	json_object_begin(&j);
+	fields_json(&j, total_fields, &f->total);
+	json_object_end(&j);
+	fields_json_array(&j, "processes", process_fields, r->processes,
+		r->head->processes, sizeof(*r->processes));
+	json_key(&j, "ports");
+	json_array_begin(&j);
+	for (uint32_t i = 0; i < r->head->ports; i++) {
+		json_object_begin(&j);
+		fields_json(&j, port_fields, &f->ports[i]);
+		fields_json(&j, top_port_fields, &f->ports[i]);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_key(&j, "threads");
+	json_array_begin(&j);
+	for (uint32_t i = 0; i < r->head->threads; i++) {
+		json_object_begin(&j);
+		fields_json(&j, thread_fields, &f->threads[i]);
+		fields_json(&j, top_thread_fields, &f->threads[i]);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_object_end(&j);
+	json_close(&j);
+}
 
 /* ---- lines ---- */
 
-/* Where lines go, and how many more of them fit. */
 struct page {
 	FILE *to;
 	const struct top_view *view;
-	unsigned rows;
+	unsigned rows; /* that are left on the screen */
 };
 
 enum line_style {
@@ -34,29 +139,20 @@ enum line_style {
 	LINE_BUSY,
 };
 
-static const char *style_begin(enum line_style style)
-{
-	switch (style) {
-	case LINE_HEADING:
-		return "\033[7m";
-	case LINE_BUSY:
-		return "\033[1m";
-	default:
-		return "";
-	}
-}
-
 /*
- * A screen's line is cut at its border. What was there before goes first:
- * behind a full line, the last cell would go with it.
+ * Prints a line of a screen, cut at its border. The old line is cleared first:
+ * after a full line, clearing would erase its last cell.
  */
 static void line_screen(struct page *p, enum line_style style, const char *text)
 {
+	static const char *const begin[] = { [LINE_PLAIN] = "",
+		[LINE_HEADING] = "\033[7m",
+		[LINE_BUSY] = "\033[1m" };
 	int width = (int)bits_min(p->view->columns, LINE_MAX_BYTES);
 	if (p->rows == 0)
 		return;
 	p->rows--;
-	fprintf(p->to, "\033[K%s%.*s", style_begin(style), width, text);
+	fprintf(p->to, "\033[K%s%.*s", begin[style], width, text);
 	if (style == LINE_HEADING)
 		fprintf(p->to, "%*s",
 			width - (int)bits_min(strlen(text), (size_t)width), "");
@@ -72,7 +168,7 @@ __attribute__((format(printf, 3, 4))) static void line(
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/* Names are checked elsewhere; a terminal is told nothing by them. */
+	/* Names are checked elsewhere; a terminal never sees an escape. */
 	for (char *at = text; *at; at++)
 		if (!isprint((unsigned char)*at))
 			*at = '?';
@@ -82,77 +178,32 @@ __attribute__((format(printf, 3, 4))) static void line(
 		fprintf(p->to, "%s\n", text);
 }
 
-/* ---- numbers ---- */
-
-/* "12.3K"; "-" if it is not known; text has room for 16. */
-static const char *rate_text(double rate, char text[16])
-{
-	static const char units[] = " KMGT";
-	unsigned unit = 0;
-	if (isnan(rate))
-		return "-";
-	while (rate >= 999.5 && unit + 2 < sizeof(units)) {
-		rate /= 1000;
-		unit++;
-	}
-	bool fraction = rate > 0 && (unit ? rate < 99.95 : rate < 9.95);
-	snprintf(text, 16, fraction ? "%.1f%.1s" : "%.0f%.1s", rate,
-		unit ? &units[unit] : "");
-	return text;
-}
-
-/* "##...": how full the fuller of queue and data is; what waits is seen. */
-static const char *fill_bar(
-	const struct node_status_port *p, char bar[BAR_WIDTH + 1])
-{
-	uint64_t all = (uint64_t)p->rdr_units * RDR_UNIT;
-	uint64_t entries = port_entries(p) * BAR_WIDTH + p->nq_entries - 1;
-	uint64_t bytes = port_bytes(p) * BAR_WIDTH + all - 1;
-	for (uint64_t i = 0; i < BAR_WIDTH; i++)
-		bar[i] = i < entries / p->nq_entries || i < bytes / all ? '#'
-									: '.';
-	bar[BAR_WIDTH] = 0;
-	return bar;
-}
-
-static const char *or_dash(const char *name)
-{
-	return *name ? name : "-";
-}
-
-/* ---- head ---- */
-
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void head_lines(struct page *p, const struct top_frame *f)
 {
 	const struct node_status *s = f->report.head;
 	const struct top_total *t = &f->total;
-	char up[48], a[16], b[16], c[16];
+	char a[FIELD_BYTES], b[FIELD_BYTES], c[FIELD_BYTES], d[FIELD_BYTES];
 	line(p, LINE_PLAIN,
 		"node %s, pid %u, up %s: %u process%s, %u port%s, %u thread%s, "
 		"%u busy",
-		s->name, s->pid, uptime_text(s->uptime_ns, up), s->processes,
-		s->processes == 1 ? "" : "es", s->ports, plural(s->ports),
-		s->threads, plural(s->threads), t->busy);
+		s->name, s->pid,
+		seconds_text((double)s->uptime_ns / CLOCK_NS_PER_S, a),
+		s->processes, s->processes == 1 ? "" : "es", s->ports,
+		plural(s->ports), s->threads, plural(s->threads), t->busy);
 	line(p, LINE_PLAIN,
 		"repaired %" PRIu64 ", voided %" PRIu64 ", fenced %" PRIu64
 		", refused %" PRIu64 "; heap %s, memory %s",
 		s->repaired, s->voided, s->fenced, s->refused,
 		bytes_text(s->heap_used, a), bytes_text(s->memory_bytes, b));
-	char data[16];
 	line(p, LINE_PLAIN,
-		"total: %s/s received, %s/s given back, %s/s issued; "
-		"%" PRIu64 " entr%s wait, %s",
+		"total: %s/s received, %s/s returned, %s/s issued; "
+		"%" PRIu64 " entr%s queued, %s",
 		rate_text(t->received, a), rate_text(t->returned, b),
 		rate_text(t->issued, c), t->entries,
-		t->entries == 1 ? "y" : "ies", bytes_text(t->bytes, data));
+		t->entries == 1 ? "y" : "ies", bytes_text(t->bytes, d));
 }
 
-/* ---- order ---- */
+/* ---- sort orders ---- */
 
 static int descending(double a, double b)
 {
@@ -168,7 +219,7 @@ static const struct top_port *port_at(const void *p)
 
 static int port_by_vpid(const void *a, const void *b)
 {
-	return (int)port_at(a)->now->vpid - (int)port_at(b)->now->vpid;
+	return (int)port_at(a)->port.now.vpid - (int)port_at(b)->port.now.vpid;
 }
 
 static int port_by_rate(const void *a, const void *b)
@@ -179,14 +230,14 @@ static int port_by_rate(const void *a, const void *b)
 
 static int port_by_queue(const void *a, const void *b)
 {
-	int order = descending((double)port_entries(port_at(a)->now),
-		(double)port_entries(port_at(b)->now));
+	int order = descending((double)port_at(a)->port.entries,
+		(double)port_at(b)->port.entries);
 	return order ? order : port_by_vpid(a, b);
 }
 
 static int port_by_pid(const void *a, const void *b)
 {
-	uint32_t p = port_at(a)->now->pid, q = port_at(b)->now->pid;
+	uint32_t p = port_at(a)->port.now.pid, q = port_at(b)->port.now.pid;
 	return p != q ? (p > q) - (p < q) : port_by_vpid(a, b);
 }
 
@@ -195,7 +246,7 @@ static const struct top_thread *thread_at(const void *p)
 	return *(const struct top_thread *const *)p;
 }
 
-/* As they stand in the frame: by process and number. */
+/* The order of the frame: by process and thread number. */
 static int thread_by_pid(const void *a, const void *b)
 {
 	const struct top_thread *p = thread_at(a), *q = thread_at(b);
@@ -208,12 +259,17 @@ static int thread_by_rate(const void *a, const void *b)
 	return order ? order : thread_by_pid(a, b);
 }
 
-/* Who is in the middle of something, the longest first. */
+static bool thread_busy(const struct top_thread *t)
+{
+	return t->thread.now.state != OP_IDLE;
+}
+
+/* Busy threads first, those that are stuck longest at the top. */
 static int thread_by_busy(const void *a, const void *b)
 {
 	const struct top_thread *p = thread_at(a), *q = thread_at(b);
-	int busy = (q->now->state != OP_IDLE) - (p->now->state != OP_IDLE);
-	int order = descending((double)p->stuck_ns, (double)q->stuck_ns);
+	int busy = thread_busy(q) - thread_busy(p);
+	int order = descending(p->stuck_s, q->stuck_s);
 	return busy ? busy : order ? order : thread_by_rate(a, b);
 }
 
@@ -241,139 +297,45 @@ static const struct order *order_of(const struct top_view *v, bool threads)
 		       : &port_orders[v->sort % ARRAY_COUNT(port_orders)];
 }
 
-/* Pointers to `count` members, in this order; NULL without memory. */
-static const void **ordered(const void *members, uint32_t count, size_t size,
-	const struct order *order)
+/* ---- tables as text ---- */
+
+/* Prints a table in the view's order, as far as the screen has rows; its last
+ * row tells how many are missing. */
+static void table_lines(struct page *p, const struct field *fields,
+	bool threads, const void *records, uint32_t count, size_t size)
 {
 	const void **at = calloc(count + 1ul, sizeof(*at));
-	for (uint32_t i = 0; at && i < count; i++)
-		at[i] = (const char *)members + i * size;
+	char text[LINE_MAX_BYTES];
+	int widths[FIELDS_MAX];
+	uint32_t shown = count;
+
+	fields_widths(fields, widths);
+	for (uint32_t i = 0; at && i < count; i++) {
+		at[i] = (const char *)records + i * size;
+		fields_widen(fields, at[i], widths);
+	}
 	if (at)
-		qsort(at, count, sizeof(*at), order->compare);
-	return at;
-}
-
-/* ---- tables ---- */
-
-/* How wide a column of names must be. */
-static int name_width(const struct page *p, size_t width, size_t longest)
-{
-	if (longest > width)
-		width = longest;
-	if (p->view->screen && width > NAME_WIDTH_MAX)
-		width = NAME_WIDTH_MAX;
-	return (int)width;
-}
-
-/* Rows that a screen has left; of the last one it needs, it says how many. */
-static uint32_t rows_shown(const struct page *p, uint32_t count)
-{
-	if (!p->view->screen || count <= p->rows)
-		return count;
-	return p->rows ? p->rows - 1 : 0;
-}
-
-static void rows_more(struct page *p, uint32_t count)
-{
-	if (count)
-		line(p, LINE_PLAIN, "... and %u more", count);
-}
-
-static void port_line(
-	struct page *p, const struct top_port *port, int name, int program)
-{
-	const struct node_status_port *now = port->now;
-	char received[16], returned[16], bar[BAR_WIDTH + 1], queue[32];
-	char bytes[16], windows[16], locks[64], posted[32];
-	snprintf(queue, sizeof(queue), "%" PRIu64 "/%u", port_entries(now),
-		now->nq_entries);
-	line(p, LINE_PLAIN,
-		"%5u %-*.*s %7u %-*.*s %6s %6s %s %7s %8s %-8s %5u %-7s %3s "
-		"%-7s %8s %4u",
-		now->vpid, name, name, or_dash(now->name), now->pid, program,
-		program, or_dash(port->program),
-		rate_text(port->received, received),
-		rate_text(port->returned, returned), fill_bar(now, bar), queue,
-		bytes_text(port_bytes(now), bytes),
-		now->disabled ? "disabled" : port_state(now), now->peers,
-		port_path(now), count_text(now->windows_open, windows),
-		locks_text(now, locks), posted_text(now, posted),
-		now->references_used);
-}
-
-static void port_lines(struct page *p, const struct top_frame *f)
-{
-	uint32_t count = f->report.head->ports;
-	size_t names = 0, programs = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		size_t name = strlen(f->ports[i].now->name);
-		size_t program = strlen(f->ports[i].program);
-		names = name > names ? name : names;
-		programs = program > programs ? program : programs;
+		qsort(at, count, sizeof(*at),
+			order_of(p->view, threads)->compare);
+	unsigned column = 0;
+	for (const struct field *f = fields; f->key || f->title; f++) {
+		if (f->width_max && p->view->screen &&
+			widths[column] > f->width_max)
+			widths[column] = f->width_max;
+		column += f->title != NULL;
 	}
-	int name = name_width(p, NAME_WIDTH_MIN, names);
-	int program = name_width(p, PROGRAM_WIDTH, programs);
-	line(p, LINE_HEADING,
-		" VPID %-*s     PID %-*s RECV/S BACK/S FILL  ENTRIES     DATA "
-		"STATE    PEERS PATH    WIN LOCKED    POSTED REFS",
-		name, "NAME", program, "PROGRAM");
-	const void **at = ordered(
-		f->ports, count, sizeof(*f->ports), order_of(p->view, false));
-	uint32_t shown = at ? rows_shown(p, count) : 0;
-	for (uint32_t i = 0; i < shown; i++)
-		port_line(p, at[i], name, program);
-	rows_more(p, count - shown);
-	free(at);
-}
-
-static void thread_line(struct page *p, const struct top_frame *f,
-	const struct top_thread *t, int program)
-{
-	const struct node_status_thread *now = t->now;
-	char issued[16], text[256], since[48] = "";
-	thread_text(&f->report, now, text, sizeof(text));
-	if (t->stuck_ns)
-		uptime_text(t->stuck_ns, since);
-	line(p, now->state == OP_IDLE ? LINE_PLAIN : LINE_BUSY,
-		"%7u %-*.*s %7u %c %5u %8s %8s %s", now->pid, program, program,
-		or_dash(t->program), now->tid, t->state, now->vpid,
-		rate_text(t->issued, issued), since, text);
-}
-
-static void thread_lines(struct page *p, const struct top_frame *f)
-{
-	uint32_t count = f->report.head->threads;
-	size_t programs = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		size_t program = strlen(f->threads[i].program);
-		programs = program > programs ? program : programs;
+	fields_line(fields, NULL, widths, text, sizeof(text));
+	line(p, LINE_HEADING, "%s", text);
+	if (p->view->screen && count > p->rows)
+		shown = p->rows ? p->rows - 1 : 0;
+	for (uint32_t i = 0; at && i < shown; i++) {
+		fields_line(fields, at[i], widths, text, sizeof(text));
+		line(p, threads && thread_busy(at[i]) ? LINE_BUSY : LINE_PLAIN,
+			"%s", text);
 	}
-	int program = name_width(p, PROGRAM_WIDTH, programs);
-	line(p, LINE_HEADING,
-		"    PID %-*s     TID S  PORT ISSUED/S      FOR IN THE MIDDLE "
-		"OF",
-		program, "PROGRAM");
-	const void **at = ordered(f->threads, count, sizeof(*f->threads),
-		order_of(p->view, true));
-	uint32_t shown = at ? rows_shown(p, count) : 0;
-	for (uint32_t i = 0; i < shown; i++)
-		thread_line(p, f, at[i], program);
-	rows_more(p, count - shown);
+	if (shown < count)
+		line(p, LINE_PLAIN, "... and %u more", count - shown);
 	free(at);
-}
-
-/* ---- all of it ---- */
-
-static void keys_line(struct page *p)
-{
-	const struct top_view *v = p->view;
-	if (v->complaint)
-		line(p, LINE_BUSY, "%s", v->complaint);
-	else
-		line(p, LINE_PLAIN,
-			"q quit, s sort (%s), p ports, t threads, space look "
-			"now",
-			order_of(v, v->tables & TOP_THREADS)->name);
 }
 
 void top_view_print(
@@ -383,18 +345,21 @@ void top_view_print(
 	if (v->screen)
 		fputs("\033[H", to);
 	head_lines(&p, f);
-	if (v->screen)
-		keys_line(&p);
+	if (v->screen && v->error)
+		line(&p, LINE_BUSY, "%s", v->error);
+	else if (v->screen)
+		line(&p, LINE_PLAIN,
+			"q quit, s sort (%s), p ports, t threads, space update",
+			order_of(v, v->tables & TOP_THREADS)->name);
 	if (v->tables & TOP_PORTS) {
 		line(&p, LINE_PLAIN, "%s", "");
-		port_lines(&p, f);
+		table_lines(&p, top_port_fields, false, f->ports,
+			f->report.head->ports, sizeof(*f->ports));
 	}
 	if (v->tables & TOP_THREADS) {
 		line(&p, LINE_PLAIN, "%s", "");
-		thread_lines(&p, f);
+		table_lines(&p, top_thread_fields, true, f->threads,
+			f->report.head->threads, sizeof(*f->threads));
 	}
-	if (v->screen)
-		fputs("\033[J", to);
-	else
-		fputc('\n', to);
+	fputs(v->screen ? "\033[J" : "\n", to);
 }
