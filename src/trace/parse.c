@@ -108,54 +108,40 @@ static bool name_parse(
 	return false;
 }
 
-/* Each name may occur once. */
-static bool list_parse(
-	struct span s, const struct format_name *names, uint64_t *value)
-{
-	struct span first, rest = s;
-	uint64_t bit;
-	bool more = true;
-	for (*value = 0; more; *value |= bit) {
-		s = rest;
-		more = span_split(s, ',', &first, &rest);
-		if (!name_parse(more ? first : s, names, &bit) || *value & bit)
-			return false;
-	}
-	return true;
-}
-
-static bool data_parse(struct span s, struct trace_instruction *i)
-{
-	if (s.length == 0 || s.length % 2 || s.length / 2 > TRACE_DATA_MAX)
-		return false;
-	for (size_t at = 0; at < s.length; at += 2) {
-		int high = digit(s.at[at]), low = digit(s.at[at + 1]);
-		if (high < 0 || low < 0)
-			return false;
-		i->data[at / 2] = (unsigned char)(high << 4 | low);
-	}
-	i->data_bytes = (uint8_t)(s.length / 2);
-	return true;
-}
-
 static bool value_parse(const struct format_field *f, struct span s,
 	struct trace_instruction *i)
 {
-	uint64_t value = 0;
-	bool valid = false;
+	struct span first, rest = s;
+	uint64_t value = 0, bit = 0;
+	bool valid = true, more = true;
 	switch (f->type) {
 	case FORMAT_NUMBER:
 	case FORMAT_WORD:
 		valid = number_parse(s, f->max, &value);
 		break;
-	case FORMAT_LIST:
-		valid = list_parse(s, f->names, &value);
-		break;
 	case FORMAT_NAME:
 		valid = name_parse(s, f->names, &value);
 		break;
+	case FORMAT_LIST: /* each name may occur once */
+		for (; valid && more; value |= bit) {
+			s = rest;
+			more = span_split(s, ',', &first, &rest);
+			valid = name_parse(more ? first : s, f->names, &bit) &&
+				!(value & bit);
+		}
+		break;
 	case FORMAT_DATA:
-		return data_parse(s, i);
+		if (s.length == 0 || s.length % 2 ||
+			s.length / 2 > TRACE_DATA_MAX)
+			return false;
+		for (size_t at = 0; at < s.length; at += 2) {
+			int high = digit(s.at[at]), low = digit(s.at[at + 1]);
+			if (high < 0 || low < 0)
+				return false;
+			i->data[at / 2] = (unsigned char)(high << 4 | low);
+		}
+		value = s.length / 2; /* the field is data_bytes */
+		break;
 	}
 	if (valid)
 		format_set(f, i, value);

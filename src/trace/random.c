@@ -139,20 +139,6 @@ static void post_add(struct generator *g, uint16_t port)
 	add(g, &i);
 }
 
-static void setup_add(struct generator *g)
-{
-	for (uint16_t p = 0; p < g->o->ports; p++) {
-		for (uint16_t w = 0; w < WINDOWS_EACH; w++)
-			if (w == 0 || one_in(g, 2))
-				window_add(g, p, w);
-		/* In a race the matching of posted buffers is not
-		 * deterministic. */
-		for (uint64_t n = one_in(g, 3) ? below(g, 6) : 0;
-			n && !g->o->race; n--)
-			post_add(g, p);
-	}
-}
-
 static void window_change(struct generator *g, uint16_t port)
 {
 	uint16_t id = (uint16_t)below(g, WINDOWS_EACH);
@@ -345,22 +331,6 @@ static void lock_add(struct generator *g, uint16_t port)
 
 /* ---- the trace ---- */
 
-/* Closes a port, rarely; one port stays open. */
-static bool close_add(struct generator *g, uint16_t port)
-{
-	uint32_t open = 0;
-	for (uint32_t p = 0; p < g->o->ports; p++)
-		open += !g->closed[p];
-	if (open < 2 || g->o->race || !one_in(g, 200 + g->o->count))
-		return false;
-	const struct trace_instruction i = {
-		.kind = TRACE_PORT_CLOSE, .port = port, .peer = port
-	};
-	g->closed[port] = true;
-	add(g, &i);
-	return true;
-}
-
 static void instruction_add(struct generator *g)
 {
 	static const enum trace_kind accesses[] = { TRACE_PUT, TRACE_PUT,
@@ -371,8 +341,18 @@ static void instruction_add(struct generator *g)
 		port = (uint16_t)below(g, g->o->ports);
 	while (g->closed[port]);
 	uint64_t what = below(g, 100);
-	if (close_add(g, port))
+	/* Rarely, a port is closed; one stays open. */
+	uint32_t open = 0;
+	for (uint32_t p = 0; p < g->o->ports; p++)
+		open += !g->closed[p];
+	if (open > 1 && !g->o->race && one_in(g, 200 + g->o->count)) {
+		const struct trace_instruction close = {
+			.kind = TRACE_PORT_CLOSE, .port = port, .peer = port
+		};
+		g->closed[port] = true;
+		add(g, &close);
 		return;
+	}
 	if (!g->o->race && what < 8)
 		owner_add(g, port);
 	else if (!g->o->race && what < 10 && g->o->conflicts)
@@ -383,35 +363,39 @@ static void instruction_add(struct generator *g)
 		access_add(g, port, accesses[below(g, ARRAY_COUNT(accesses))]);
 }
 
-static void queues_choose(struct generator *g)
-{
-	struct trace_queues *q = &g->t->queues;
-	q->windows = WINDOWS_EACH + 2;
-	q->rdr_bytes = RDR_UNIT << QUEUE_RDR_LOG2_MIN;
-	q->nq_entries = 16u << below(g, 3);
-	q->posted = 2u << below(g, 3);
-	if (g->o->race) {
-		q->nq_entries = g->o->full ? 16 : 1024;
-		q->rdr_bytes = RDR_UNIT << 14;
-	}
-	for (uint32_t p = 0; p < g->o->ports; p++)
-		g->t->port[p].words = !g->o->race && one_in(g, 16);
-}
-
 int random_trace(const struct random_options *o, struct trace *t)
 {
-	struct generator g = { .o = o, .t = t, .random = o->seed };
+	struct generator generator = { .o = o, .t = t, .random = o->seed };
+	struct generator *g = &generator;
+	struct trace_queues *q = &t->queues;
 	struct trace_error unused;
 	if (o->ports == 0 || o->ports > TRACE_PORTS_MAX)
 		return -EINVAL;
 	trace_open(t);
 	t->ports = o->ports;
-	g.long_messages = !o->race && one_in(&g, 4);
-	queues_choose(&g);
-	setup_add(&g);
-	for (uint32_t n = 0; n < o->count && !g.error; n++)
-		instruction_add(&g);
-	int r = g.error ? g.error : trace_check(t, &unused);
+	g->long_messages = !o->race && one_in(g, 4);
+	q->windows = WINDOWS_EACH + 2;
+	q->rdr_bytes = RDR_UNIT << QUEUE_RDR_LOG2_MIN;
+	q->nq_entries = 16u << below(g, 3);
+	q->posted = 2u << below(g, 3);
+	if (o->race) {
+		q->nq_entries = o->full ? 16 : 1024;
+		q->rdr_bytes = RDR_UNIT << 14;
+	}
+	for (uint32_t p = 0; p < o->ports; p++)
+		t->port[p].words = !o->race && one_in(g, 16);
+	for (uint16_t p = 0; p < o->ports; p++) {
+		for (uint16_t w = 0; w < WINDOWS_EACH; w++)
+			if (w == 0 || one_in(g, 2))
+				window_add(g, p, w);
+		/* In a race the matching of posted buffers would be random. */
+		for (uint64_t n = one_in(g, 3) ? below(g, 6) : 0; n && !o->race;
+			n--)
+			post_add(g, p);
+	}
+	for (uint32_t n = 0; n < o->count && !g->error; n++)
+		instruction_add(g);
+	int r = g->error ? g->error : trace_check(t, &unused);
 	if (r)
 		trace_free(t);
 	return r;

@@ -133,24 +133,6 @@ CAY_API int cay_flush(
 
 /* ---- windows ---- */
 
-static bool all_zero(const unsigned char *data, size_t bytes)
-{
-	return bytes == 0 ||
-	       (data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0);
-}
-
-/* Records the contents, unless another window has recorded that memory. */
-static void window_content(struct trace_instruction *i, struct cay_port *port,
-	const void *memory, size_t bytes)
-{
-	i->bytes = bits_min(bytes, TRACE_BYTES_MAX);
-	i->base = (uint64_t)(uintptr_t)memory;
-	if (!memory || bytes > CONTENT_MAX || all_zero(memory, bytes) ||
-		handles_cover(real.port_addr(port), memory, bytes))
-		return;
-	call_payload(i, memory, bytes);
-}
-
 CAY_API int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	unsigned rights, struct cay_window **out)
 {
@@ -158,7 +140,15 @@ CAY_API int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_WINDOW, port, NULL);
-	window_content(&i, port, memory, bytes);
+	i.bytes = bits_min(bytes, TRACE_BYTES_MAX);
+	i.base = (uint64_t)(uintptr_t)memory;
+	/* Contents, unless zero or recorded with another window. */
+	const unsigned char *first = memory;
+	bool zero = !memory || bytes == 0 ||
+		    (*first == 0 && memcmp(first, first + 1, bytes - 1) == 0);
+	if (!zero && bytes <= CONTENT_MAX &&
+		!handles_cover(real.port_addr(port), memory, bytes))
+		call_payload(&i, memory, bytes);
 	int r = real.window_open(port, memory, bytes, rights, out);
 	if (r == 0) {
 		real.window_key(*out, &key);

@@ -29,7 +29,7 @@ static int port_open(struct replay *r, uint32_t port)
 		if (i->bytes > posted_bytes)
 			posted_bytes = i->bytes;
 	}
-	r->bench.port[port].origin.word_mode = t->port[port].words;
+	r->fixture.port[port].origin.word_mode = t->port[port].words;
 	p->data = malloc(payload);
 	p->region = calloc(t->queues.windows, sizeof(*p->region));
 	if (!p->data || !p->region)
@@ -38,25 +38,9 @@ static int port_open(struct replay *r, uint32_t port)
 		return 0;
 	/* Buffers of one size, one for each slot that may be in use. */
 	p->posted_each = bits_round_up(posted_bytes, CAY_LINE);
-	p->posted = fixture_memory(
-		&r->bench, p->posted_each * bits_min(posted, t->queues.posted));
+	p->posted = fixture_memory(&r->fixture,
+		p->posted_each * bits_min(posted, t->queues.posted));
 	return p->posted ? 0 : -EFBIG;
-}
-
-static int regions_open(struct replay *r)
-{
-	const struct trace *t = r->trace;
-	r->memory = calloc(t->regions ? t->regions : 1, sizeof(*r->memory));
-	if (!r->memory)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->regions; i++) {
-		uint64_t at = fixture_memory(
-			&r->bench, t->region[i].bytes + t->region[i].skew);
-		if (!at)
-			return -EFBIG;
-		r->memory[i] = at + t->region[i].skew;
-	}
-	return 0;
 }
 
 int replay_open(struct replay *r, const struct trace *t,
@@ -73,11 +57,20 @@ int replay_open(struct replay *r, const struct trace *t,
 	int e = outcome_open(out, t);
 	if (e)
 		return e;
-	e = fixture_open(&r->bench, t->ports, &wish);
+	e = fixture_open(&r->fixture, t->ports, &wish);
 	if (e)
 		goto err_outcome;
 	r->port = calloc(t->ports + 1, sizeof(*r->port));
-	e = r->port ? regions_open(r) : -ENOMEM;
+	r->memory = calloc(t->regions + 1, sizeof(*r->memory));
+	if (!r->port || !r->memory)
+		e = -ENOMEM;
+	for (uint32_t i = 0; e == 0 && i < t->regions; i++) {
+		const struct trace_region *region = &t->region[i];
+		uint64_t at = fixture_memory(
+			&r->fixture, region->bytes + region->skew);
+		e = at ? 0 : -EFBIG;
+		r->memory[i] = at + region->skew;
+	}
 	for (uint32_t i = 0; e == 0 && i < t->ports; i++)
 		e = port_open(r, i);
 	if (e == 0)
@@ -99,7 +92,7 @@ void replay_close(struct replay *r)
 	}
 	free(r->port);
 	free(r->memory);
-	fixture_close(&r->bench);
+	fixture_close(&r->fixture);
 }
 
 /* ---- instructions ---- */
@@ -127,7 +120,7 @@ static int step_other(struct replay *r, const struct trace_instruction *i)
 		return 0; /* the fixture has resolved all peers */
 	case TRACE_FLUSH:
 		if (r->platform->reference_pending(
-			    &r->bench.port[i->port].origin,
+			    &r->fixture.port[i->port].origin,
 			    fixture_vpid(i->peer)))
 			replay_drain(r, i->peer);
 		return 0;
@@ -169,7 +162,7 @@ int replay_end(struct replay *r)
 	const struct trace *t = r->trace;
 	drain_all(r);
 	for (uint32_t i = 0; i < t->regions; i++)
-		memcpy(r->out->memory[i], fixture_at(&r->bench, r->memory[i]),
+		memcpy(r->out->memory[i], fixture_at(&r->fixture, r->memory[i]),
 			t->region[i].bytes);
 	return r->out->failed ? -ENOMEM : 0;
 }

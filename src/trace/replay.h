@@ -36,7 +36,7 @@ struct replay_port {
 struct replay {
 	const struct trace *trace;
 	const struct platform *platform;
-	struct fixture bench;
+	struct fixture fixture;
 	struct replay_port *port;
 	uint64_t *memory; /* by region: its offset in the arena */
 	struct outcome *out;

@@ -27,7 +27,7 @@ static void consume_reference(
 	uint64_t index = n->word[CAY_NQE_WORD_REFERENCE] - 1;
 	uint32_t sequence = (uint32_t)n->word[CAY_NQE_WORD_START];
 	struct context *origin = atomic_load_explicit(
-		fixture_route(&r->bench, d->port, out->peer),
+		fixture_route(&r->fixture, d->port, out->peer),
 		memory_order_acquire);
 	struct reference *slot = &origin->refs[index];
 	const struct completion done = { .tag = out->tag,
@@ -44,7 +44,7 @@ static void consume_reference(
 		(const void *)(uintptr_t)slot->address, slot->length);
 	if (r->platform->reference_done(slot, sequence))
 		r->platform->complete(
-			origin, r->bench.port[d->port].op, &done, 0);
+			origin, r->fixture.port[d->port].op, &done, 0);
 }
 
 static void consume_posted(
@@ -56,7 +56,7 @@ static void consume_posted(
 	if (index >= d->own->posted_entries)
 		return;
 	const struct cay_posted_receive slot = d->own->posted[index];
-	out->payload = bytes_digest(fixture_at(&d->r->bench, slot.offset),
+	out->payload = bytes_digest(fixture_at(&d->r->fixture, slot.offset),
 		bits_min(out->word[0], slot.length));
 	replay_posted_free(d->r, d->port, index);
 }
@@ -73,7 +73,7 @@ static void consume_completion(
 		return;
 	unsigned char **payload = &d->r->port[d->port].reference[reference - 1];
 	d->r->platform->reference_free(
-		&d->r->bench.port[d->port].origin, reference - 1);
+		&d->r->fixture.port[d->port].origin, reference - 1);
 	free(*payload);
 	*payload = NULL;
 }
@@ -126,7 +126,7 @@ static void consume(struct drain *d, const struct cay_nqe *n)
 
 void replay_drain(struct replay *r, uint32_t port)
 {
-	struct context *own = fixture_own(&r->bench, port);
+	struct context *own = fixture_own(&r->fixture, port);
 	uint64_t returned =
 		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	struct drain d = { .r = r,
@@ -146,5 +146,5 @@ void replay_drain(struct replay *r, uint32_t port)
 	/* Entries are returned before the reservations that rely on them. */
 	r->platform->give_back(own, queue_word(d.next, d.rdr));
 	r->platform->completions_taken(
-		&r->bench.port[port].origin, d.completions);
+		&r->fixture.port[port].origin, d.completions);
 }

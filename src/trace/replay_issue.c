@@ -99,24 +99,19 @@ static int issue_put(const struct issue *q)
 	const struct trace_instruction *i = q->i;
 	const struct target t = target_of(i);
 	const struct iovec payload = { q->data, i->bytes };
-	if (!i->flags)
+	if (i->kind == TRACE_PUT && !i->flags)
 		return q->r->platform->put(
 			q->origin, q->op, q->to, &t, q->data, i->bytes, i->tag);
-	unsigned command = i->bytes >= 1 && i->bytes <= CAY_FAST_PUT_BYTES
-				   ? CAY_FAST_PUT | (i->bytes + 7) / 8
-				   : CAY_PUT;
+	bool masked = i->kind == TRACE_PUT_MASKED;
+	unsigned command = CAY_PUT;
+	if (masked)
+		command = CAY_MISALIGNED_PUT;
+	else if (i->bytes >= 1 && i->bytes <= CAY_FAST_PUT_BYTES)
+		command = CAY_FAST_PUT | (i->bytes + 7) / 8;
 	if (i->flags & CAY_ACK)
 		command |= CAY_COMMAND_ACK;
-	struct packet p = packet_of(q, (uint16_t)command, i->flags, &payload);
-	return q->r->platform->access(q->origin, q->op, q->to, &p);
-}
-
-static int issue_put_masked(const struct issue *q)
-{
-	unsigned command = CAY_MISALIGNED_PUT;
-	if (q->i->flags & CAY_ACK)
-		command |= CAY_COMMAND_ACK;
-	struct packet p = packet_of(q, (uint16_t)command, q->i->flags, NULL);
+	struct packet p = packet_of(
+		q, (uint16_t)command, i->flags, masked ? NULL : &payload);
 	return q->r->platform->access(q->origin, q->op, q->to, &p);
 }
 
@@ -164,12 +159,12 @@ static int issue_atomic(const struct issue *q, uint16_t command)
 int replay_execute(struct replay *r, const struct trace_instruction *i,
 	uint64_t *data_digest)
 {
-	struct fixture_port *from = &r->bench.port[i->port];
+	struct fixture_port *from = &r->fixture.port[i->port];
 	const struct issue q = { .r = r,
 		.i = i,
 		.origin = &from->origin,
 		.op = from->op,
-		.to = fixture_route(&r->bench, i->port, i->peer),
+		.to = fixture_route(&r->fixture, i->port, i->peer),
 		.data = r->port[i->port].data };
 	bool atomic = trace_is_atomic(i->kind);
 	int result;
@@ -180,10 +175,8 @@ int replay_execute(struct replay *r, const struct trace_instruction *i,
 		result = issue_send(&q);
 		break;
 	case TRACE_PUT:
-		result = issue_put(&q);
-		break;
 	case TRACE_PUT_MASKED:
-		result = issue_put_masked(&q);
+		result = issue_put(&q);
 		break;
 	case TRACE_GET:
 		result = issue_get(&q);

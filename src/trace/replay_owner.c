@@ -16,7 +16,7 @@ static _Atomic uint64_t *window_lock(struct cay_window_descriptor *d)
 static struct cay_window_descriptor *window_find(
 	const struct replay *r, uint32_t port, uint32_t window)
 {
-	struct cay_window_descriptor *d = r->bench.port[port].origin.wdt;
+	struct cay_window_descriptor *d = r->fixture.port[port].origin.wdt;
 	return window < r->trace->queues.windows && d[window].rights
 		       ? &d[window]
 		       : NULL;
@@ -61,8 +61,8 @@ static int window_step(struct replay *r, const struct trace_instruction *i)
 			return -EEXIST;
 		uint64_t lock = region_lock(r, i->port, i->region);
 		if (i->data_bytes || i->seed)
-			trace_payload(i, fixture_at(&r->bench, at));
-		int e = fixture_window(&r->bench, i->port, i->window, at,
+			trace_payload(i, fixture_at(&r->fixture, at));
+		int e = fixture_window(&r->fixture, i->port, i->window, at,
 			i->bytes, i->rights, &unused);
 		if (e)
 			return e;
@@ -76,8 +76,8 @@ static int window_step(struct replay *r, const struct trace_instruction *i)
 	if (!d)
 		return -ENXIO;
 	if (i->kind == TRACE_WINDOW_CLOSE)
-		return fixture_window(
-			&r->bench, i->port, i->window, d->start, 1, 0, &unused);
+		return fixture_window(&r->fixture, i->port, i->window, d->start,
+			1, 0, &unused);
 	window_set_key(d, i->key);
 	return 0;
 }
@@ -94,7 +94,7 @@ static int lock_step(struct replay *r, const struct trace_instruction *i)
 		return -EACCES;
 	uint32_t region = r->port[i->peer].region[i->window], w = 0;
 	uint64_t now = region_lock(r, i->peer, region);
-	uint64_t own = r->bench.port[i->port].origin.lock_word;
+	uint64_t own = r->fixture.port[i->port].origin.lock_word;
 	bool lock = i->kind == TRACE_WINDOW_LOCK;
 	if (lock && now)
 		return now == own ? -EALREADY : -EAGAIN;
@@ -109,14 +109,14 @@ static int lock_step(struct replay *r, const struct trace_instruction *i)
 void replay_posted_free(struct replay *r, uint32_t port, uint64_t index)
 {
 	struct cay_posted_receive *slot =
-		&fixture_own(&r->bench, port)->posted[index];
+		&fixture_own(&r->fixture, port)->posted[index];
 	atomic_store_explicit((_Atomic uint64_t *)&slot->state, POSTED_FREE,
 		memory_order_release);
 }
 
 static int receive_cancel(struct replay *r, const struct trace_instruction *i)
 {
-	struct context *own = fixture_own(&r->bench, i->port);
+	struct context *own = fixture_own(&r->fixture, i->port);
 	int count = 0;
 	for (uint32_t k = 0; k < own->posted_entries; k++) {
 		struct cay_posted_receive *slot = &own->posted[k];
@@ -142,14 +142,14 @@ int replay_owner_step(struct replay *r, const struct trace_instruction *i)
 	case TRACE_WINDOW_REVOKE:
 		return window_step(r, i);
 	case TRACE_RECEIVE_POST:
-		slot = r->bench.port[i->port].posted_next &
+		slot = r->fixture.port[i->port].posted_next &
 		       (r->trace->queues.posted - 1);
-		return fixture_post(&r->bench, i->port,
+		return fixture_post(&r->fixture, i->port,
 			p->posted + slot * p->posted_each, i->bytes, i->cookie);
 	case TRACE_RECEIVE_CANCEL:
 		return receive_cancel(r, i);
 	case TRACE_RECEIVE_MODE:
-		fixture_posted_mode(&r->bench, i->port,
+		fixture_posted_mode(&r->fixture, i->port,
 			i->mode == CAY_RECEIVE_POSTED_ONLY ? POSTED_ONLY
 							   : POSTED_RDR);
 		return 0;
@@ -161,14 +161,14 @@ int replay_owner_step(struct replay *r, const struct trace_instruction *i)
 /* Closes the queue set and, as the node does, releases the port's locks. */
 void replay_port_close(struct replay *r, uint32_t port)
 {
-	const struct queue_config *c = &r->bench.port[port].config;
-	queue_set_close(&r->bench.arena, c->vpid, c->epoch);
+	const struct queue_config *c = &r->fixture.port[port].config;
+	queue_set_close(&r->fixture.arena, c->vpid, c->epoch);
 	r->port[port].closed = true;
 	for (uint32_t p = 0; p < r->trace->ports; p++)
 		for (uint32_t w = 0; w < r->trace->queues.windows; w++) {
-			uint64_t own = r->bench.port[port].origin.lock_word;
+			uint64_t own = r->fixture.port[port].origin.lock_word;
 			atomic_compare_exchange_strong(
-				window_lock(&r->bench.port[p].origin.wdt[w]),
+				window_lock(&r->fixture.port[p].origin.wdt[w]),
 				&own, 0);
 		}
 }

@@ -7,7 +7,7 @@
 
 /* Merges files and formats the result. Returns 0 or the error. */
 static int merge_texts(const char *const *texts, uint32_t count, char *out,
-	size_t room, struct merge_report *report)
+	size_t size, struct merge_report *report)
 {
 	struct trace part[4], t;
 	struct trace_error e;
@@ -21,10 +21,10 @@ static int merge_texts(const char *const *texts, uint32_t count, char *out,
 		trace_free(&part[i]);
 	if (r)
 		return r;
-	size_t used = trace_head(&t, out, room);
+	size_t used = trace_head(&t, out, size);
 	for (uint32_t i = 0; i < t.count; i++) {
 		size_t n = trace_line(&t.instruction[i], line);
-		assert_true(used + n < room);
+		assert_true(used + n < size);
 		memcpy(out + used, line, n + 1);
 		used += n;
 	}

@@ -64,7 +64,7 @@ static int run_device(
 	if (e)
 		return e;
 	uint64_t start = clock_now_ns();
-	run->counted.arena = &r.bench.arena;
+	run->counted.arena = &r.fixture.arena;
 	if (platform == &platform_counting)
 		counting_begin(&run->counted);
 	e = replay_run(&r);
