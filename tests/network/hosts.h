@@ -38,7 +38,7 @@ static inline void hosts_open(struct hosts *h, const char *router,
 	const char *why;
 	assert_int_equal(router_preset(router, &o.router), 0);
 	if (h->net.kind == TOPOLOGY_GRAPH)
-		o.rule = SPACE_UP_DOWN;
+		o.rule = ROUTING_UP_DOWN;
 	assert_int_equal(network_open(&h->n, &h->net, &o, &why), 0);
 	h->hop = o.router.link_delay + 1;
 	h->count = h->room = 0;
@@ -113,7 +113,7 @@ static inline void hosts_run(struct hosts *h, uint64_t until)
 {
 	struct network_release r;
 	assert_int_equal(network_run(h->n, until), 0);
-	while (network_barrier_take(h->n, &r)) {
+	while (network_barrier_poll(h->n, &r)) {
 		if (h->count == h->room) {
 			h->room = h->room ? 2 * h->room : 256;
 			h->told = realloc(h->told, h->room * sizeof(r));

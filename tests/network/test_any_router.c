@@ -30,16 +30,16 @@ static bool often(struct random *r)
 
 static void any_flow(struct random *r, struct router *o)
 {
-	o->flow = often(r) ? ROUTER_CREDITS : ROUTER_STOP_CONTINUE;
+	o->flow = often(r) ? ROUTER_CREDITS : ROUTER_XON_XOFF;
 	o->switching = o->flow == ROUTER_CREDITS && often(r)
 			       ? ROUTER_CUT_THROUGH
 			       : ROUTER_WORMHOLE;
 	o->buffer = between(r, 1, 40);
 	if (o->flow == ROUTER_CREDITS)
 		return;
-	o->go_level = between(r, 0, 5);
-	o->stop_level = o->go_level + between(r, 1, 5);
-	o->buffer = o->stop_level + o->link_delay + o->credit_delay +
+	o->xon_level = between(r, 0, 5);
+	o->xoff_level = o->xon_level + between(r, 1, 5);
+	o->buffer = o->xoff_level + o->link_delay + o->credit_delay +
 		    between(r, 0, 9);
 }
 
@@ -107,7 +107,7 @@ static uint64_t send_any(struct random *r, struct network *n,
 static void take_all(struct network *n, uint8_t *seen)
 {
 	struct network_delivery d;
-	while (network_take(n, &d)) {
+	while (network_poll(n, &d)) {
 		assert_int_equal(d.fate, NETWORK_DELIVERED);
 		assert_int_equal(d.node, d.packet.to);
 		assert_int_equal(seen[d.packet.cookie]++, 0);

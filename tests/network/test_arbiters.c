@@ -196,7 +196,7 @@ static unsigned overtaken(struct network *n)
 	uint64_t last[16][16] = { 0 };
 	struct network_delivery d;
 	unsigned count = 0, all = 0;
-	for (; network_take(n, &d); all++) {
+	for (; network_poll(n, &d); all++) {
 		uint64_t *before = &last[d.packet.from][d.packet.to];
 		assert_int_equal(d.fate, NETWORK_DELIVERED);
 		if (d.packet.cookie < *before)

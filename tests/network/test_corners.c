@@ -58,7 +58,7 @@ static unsigned corner_take(struct corner *c, unsigned *reported)
 	struct network_delivery d;
 	unsigned arrived = 0;
 	*reported = 0;
-	while (network_take(c->network, &d))
+	while (network_poll(c->network, &d))
 		if (d.fate == NETWORK_DELIVERED)
 			arrived++;
 		else
@@ -77,8 +77,8 @@ static void a_waiting_multicast_does_not_keep_it_from_emptying(void **state)
 	corner_open(&c, 4, 4,
 		&(struct network_options){ .router = router_of("iq4") });
 	corner_send(&c, 10, 0, 5, 1);
-	corner_send(&c, 10, 0, NETWORK_EVERYBODY, 1);
-	network_fail(c.network, 10, NETWORK_LINK_DIES, 5, 0);
+	corner_send(&c, 10, 0, NETWORK_MULTICAST, 1);
+	network_fail(c.network, 10, NETWORK_LINK_FAILS, 5, 0);
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_int_equal(network_busy(c.network), 0);
 	assert_int_equal(corner_take(&c, &reported), 17);
@@ -94,9 +94,9 @@ static void a_network_in_two_parts_reports_the_other(void **state)
 	(void)state;
 	corner_open(&c, 8, 0,
 		&(struct network_options){ .router = router_of("iq4") });
-	network_fail(c.network, 1, NETWORK_LINK_DIES, 0, 1);
-	network_fail(c.network, 1, NETWORK_LINK_DIES, 2, 0);
-	corner_send(&c, 100, 5, NETWORK_EVERYBODY, 1);
+	network_fail(c.network, 1, NETWORK_LINK_FAILS, 0, 1);
+	network_fail(c.network, 1, NETWORK_LINK_FAILS, 2, 0);
+	corner_send(&c, 100, 5, NETWORK_MULTICAST, 1);
 	corner_send(&c, 100, 5, 1, 1);
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_int_equal(corner_take(&c, &reported), 5);
@@ -120,8 +120,8 @@ static void detours_do_not_lead_round_for_ever(void **state)
 	assert_int_equal(network_detour(c.network, 0, 0, by_2, 2), 0);
 	assert_int_equal(network_detour(c.network, 2, 1, by_0, 2), 0);
 	corner_send(&c, 0, 0, 1, 1);
-	network_fail(c.network, 2, NETWORK_LINK_DIES, 0, 0);
-	network_fail(c.network, 2, NETWORK_LINK_DIES, 2, 1);
+	network_fail(c.network, 2, NETWORK_LINK_FAILS, 0, 0);
+	network_fail(c.network, 2, NETWORK_LINK_FAILS, 2, 1);
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_int_equal(network_busy(c.network), 0);
 	assert_int_equal(corner_take(&c, &reported), 0);
@@ -154,7 +154,7 @@ static void long_delays_are_kept(void **state)
 	corner_open(&c, 4, 0, &o);
 	corner_send(&c, 0, 0, 1, 1);
 	assert_int_equal(network_run(c.network, 5000), 0);
-	assert_true(network_take(c.network, &d));
+	assert_true(network_poll(c.network, &d));
 	assert_int_equal(d.arrived, 7 + 6 + 2 * 999);
 	corner_close(&c);
 }
@@ -180,7 +180,7 @@ static void order_needs_one_way(void **state)
 		assert_int_equal(network_send(c.network, i, &p), 0);
 	}
 	assert_int_equal(network_run(c.network, 20000), 0);
-	while (network_take(c.network, &d))
+	while (network_poll(c.network, &d))
 		if (d.packet.cookie < 1000)
 			assert_int_equal(d.packet.cookie, next++);
 	assert_int_equal(next, 200);

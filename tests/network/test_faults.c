@@ -70,7 +70,7 @@ static void run_send(struct run *r, uint64_t from_time, uint64_t within,
 static void run_take(struct run *r)
 {
 	struct network_delivery d;
-	while (network_take(r->network, &d)) {
+	while (network_poll(r->network, &d)) {
 		assert_true(d.packet.cookie < r->packets);
 		assert_true(d.sent <= d.entered || d.fate != NETWORK_DELIVERED);
 		if (d.fate == NETWORK_DELIVERED)
@@ -154,7 +154,7 @@ static void one_bit_error_delays_one_packet(void **state)
 						 NETWORK_BIT_ERROR, 0, 0),
 				0);
 		assert_int_equal(network_run(r.network, 200), 0);
-		assert_true(network_take(r.network, &d));
+		assert_true(network_poll(r.network, &d));
 		arrived[error] = d.arrived;
 		run_close(&r);
 	}
@@ -193,9 +193,10 @@ static void kill_something(struct run *r, uint64_t when)
 	unsigned port = random_below(&r->random, t->ports);
 	bool whole = random_below(&r->random, 4) == 0;
 	bool link = topology_next(t, node, port) != TOPOLOGY_NOWHERE;
-	assert_int_equal(network_fail(r->network, when,
-				 whole ? NETWORK_NODE_DIES : NETWORK_LINK_DIES,
-				 node, port),
+	assert_int_equal(
+		network_fail(r->network, when,
+			whole ? NETWORK_NODE_FAILS : NETWORK_LINK_FAILS, node,
+			port),
 		whole || link ? 0 : -EINVAL);
 }
 
@@ -256,7 +257,7 @@ static void random_graphs_and_faults(void **state)
 		random_graph(&r, seed);
 		run_open(&r,
 			&(struct network_options){ .router = router_of("iq4"),
-				.rule = SPACE_UP_DOWN,
+				.rule = ROUTING_UP_DOWN,
 				.seed = seed,
 				.threads = 1 + seed % 4,
 				.error_rate = seed % 2 ? 0.001 : 0,
@@ -278,9 +279,9 @@ static void routes_are_made_anew(void **state)
 	torus(&r, 4, 4, 0);
 	run_open(&r, &(struct network_options){ .router = router_of("iq4") });
 	assert_int_equal(
-		network_fail(r.network, 1, NETWORK_LINK_DIES, 0, 0), 0);
+		network_fail(r.network, 1, NETWORK_LINK_FAILS, 0, 0), 0);
 	assert_int_equal(
-		network_fail(r.network, 2, NETWORK_NODE_DIES, 5, 0), 0);
+		network_fail(r.network, 2, NETWORK_NODE_FAILS, 5, 0), 0);
 	assert_int_equal(network_run(r.network, 10), 0);
 	for (uint32_t a = 0; a < 16; a++)
 		for (uint32_t b = 0; b < 16; b++) {
@@ -317,7 +318,7 @@ static void stream(struct run *r, bool detour)
 		assert_int_equal(network_send(r->network, i, &p), 0);
 	}
 	assert_int_equal(
-		network_fail(r->network, 60, NETWORK_LINK_DIES, 1, 0), 0);
+		network_fail(r->network, 60, NETWORK_LINK_FAILS, 1, 0), 0);
 	run_out(r, 10, 5000);
 	run_all_accounted(r);
 }
@@ -358,11 +359,11 @@ static void wrong_faults_and_detours_are_refused(void **state)
 	run_open(&r, &(struct network_options){ .router = router_of("iq4") });
 	network_run(r.network, 10);
 	assert_int_equal(
-		network_fail(r.network, 9, NETWORK_NODE_DIES, 0, 0), -EINVAL);
+		network_fail(r.network, 9, NETWORK_NODE_FAILS, 0, 0), -EINVAL);
+	assert_int_equal(network_fail(r.network, 10, NETWORK_NODE_FAILS, 16, 0),
+		-EINVAL);
 	assert_int_equal(
-		network_fail(r.network, 10, NETWORK_NODE_DIES, 16, 0), -EINVAL);
-	assert_int_equal(
-		network_fail(r.network, 10, NETWORK_LINK_DIES, 0, 4), -EINVAL);
+		network_fail(r.network, 10, NETWORK_LINK_FAILS, 0, 4), -EINVAL);
 	assert_int_equal(network_detour(r.network, 0, 0, &leg, 1), -EINVAL);
 	assert_int_equal(network_detour(r.network, 0, 0, &leg, 0), -EINVAL);
 	run_close(&r);

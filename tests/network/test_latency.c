@@ -47,7 +47,7 @@ static void check_alone(struct topology *t, const struct router *r)
 	struct network_delivery d;
 	uint64_t count = send_apart(n, t), taken = 0;
 	assert_int_equal(network_run(n, count * APART), 0);
-	for (; network_take(n, &d); taken++) {
+	for (; network_poll(n, &d); taken++) {
 		uint32_t hops = shortest(t, d.packet.from, d.packet.to);
 		assert_int_equal(d.packet.cookie, taken);
 		assert_int_equal(d.fate, NETWORK_DELIVERED);
@@ -127,7 +127,7 @@ static void stream(const struct router *r, uint32_t length, unsigned count,
 						 .length = length }),
 			0);
 	assert_int_equal(network_run(n, 20000), 0);
-	while (network_take(n, &d)) {
+	while (network_poll(n, &d)) {
 		assert_true(taken < count);
 		assert_int_equal(d.packet.cookie, taken);
 		arrived[taken++] = d.arrived;

@@ -14,14 +14,14 @@
 static void node_dies(struct hosts *h, uint64_t time, uint32_t node)
 {
 	assert_int_equal(
-		network_fail(h->n, time, NETWORK_NODE_DIES, node, 0), 0);
+		network_fail(h->n, time, NETWORK_NODE_FAILS, node, 0), 0);
 }
 
 static void link_dies(
 	struct hosts *h, uint64_t time, uint32_t node, unsigned port)
 {
 	assert_int_equal(
-		network_fail(h->n, time, NETWORK_LINK_DIES, node, port), 0);
+		network_fail(h->n, time, NETWORK_LINK_FAILS, node, port), 0);
 }
 
 /* A round of all but some, who are told that they are not in it. */

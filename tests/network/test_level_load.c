@@ -110,9 +110,9 @@ static uint64_t packet_beside(unsigned messages, uint64_t time, uint64_t *left)
 	for (unsigned id = 0; id < messages; id++)
 		assert_int_equal(network_barrier_arrive(n, time, 1, id), 0);
 	assert_int_equal(network_run(n, 200), 0);
-	assert_true(network_take(n, &d));
-	assert_int_equal(d.way[0].node, 1);
-	*left = d.way[0].time;
+	assert_true(network_poll(n, &d));
+	assert_int_equal(d.path[0].node, 1);
+	*left = d.path[0].time;
 	uint64_t arrived = d.arrived;
 	network_close(n);
 	topology_free(&net);

@@ -34,7 +34,7 @@ static void cast_open(struct cast *c, const char *router, unsigned threads)
 		.seed = 3, .threads = threads, .record = true
 	};
 	if (c->net.kind == TOPOLOGY_GRAPH)
-		c->options.rule = SPACE_UP_DOWN;
+		c->options.rule = ROUTING_UP_DOWN;
 	assert_int_equal(router_preset(router, &c->options.router), 0);
 	assert_int_equal(network_open(&c->n, &c->net, &c->options, &why), 0);
 	c->depth = calloc(c->net.nodes, sizeof(*c->depth));
@@ -87,7 +87,7 @@ static void send_to_all(struct cast *c, uint64_t time, uint32_t from,
 {
 	struct network_packet p = { .cookie = cookie,
 		.from = from,
-		.to = NETWORK_EVERYBODY,
+		.to = NETWORK_MULTICAST,
 		.length = length };
 	assert_int_equal(network_send(c->n, time, &p), 0);
 }
@@ -97,13 +97,13 @@ static void send_to_all(struct cast *c, uint64_t time, uint32_t from,
 /* The last router on its way is that of the node, left to the host. */
 static void check_way(const struct cast *c, const struct network_delivery *d)
 {
-	const struct network_hop *last = &d->way[d->way_count - 1];
-	assert_true(d->way_count > 0);
+	const struct network_hop *last = &d->path[d->path_count - 1];
+	assert_true(d->path_count > 0);
 	assert_int_equal(last->node, d->node);
 	assert_int_equal(last->port, c->n->port_multicast);
 	if (c->depth[d->node] == 0)
 		return;
-	assert_true(d->way_count > 1);
+	assert_true(d->path_count > 1);
 	assert_int_equal(last[-1].node, c->parent[d->node]);
 	assert_int_equal(
 		topology_next(&c->net, last[-1].node, last[-1].port), d->node);
@@ -115,7 +115,7 @@ static void check_delivery(
 {
 	assert_int_equal(d->fate, NETWORK_DELIVERED);
 	assert_int_equal(d->packet.from, from);
-	assert_int_equal(d->packet.to, NETWORK_EVERYBODY);
+	assert_int_equal(d->packet.to, NETWORK_MULTICAST);
 	assert_int_equal(d->packet.cookie, 77);
 	assert_int_equal(d->sent, 10);
 	assert_int_equal(d->hops, c->depth[d->node]);
@@ -143,7 +143,7 @@ static void check_cast(struct cast *c, uint32_t from, uint32_t length)
 	cast_depths(c, from);
 	send_to_all(c, 10, from, length, 77);
 	assert_int_equal(network_run(c->n, 20000), 0);
-	while (network_take(c->n, &d))
+	while (network_poll(c->n, &d))
 		check_delivery(c, &d, from);
 	for (uint32_t i = 0; i < c->net.nodes; i++) {
 		assert_true(c->arrived[i] > 10);
@@ -220,12 +220,12 @@ static void check_line(const char *router, uint32_t length)
 	send_to_all(&c, 10, 0, length, 77);
 	assert_int_equal(network_run(c.n, 20000), 0);
 	for (uint32_t i = 0; i < size; i++) {
-		assert_true(network_take(c.n, &d));
+		assert_true(network_poll(c.n, &d));
 		assert_int_equal(d.node, i);
 		assert_int_equal(
 			d.arrived, first + i * level_time(r, 0, length));
 	}
-	assert_false(network_take(c.n, &d));
+	assert_false(network_poll(c.n, &d));
 	cast_close(&c);
 }
 
@@ -251,11 +251,11 @@ struct tally {
 static void tally_add(struct tally *t, const struct network_delivery *d)
 {
 	const uint64_t what[] = { d->packet.cookie, d->node, d->arrived,
-		d->hops, d->way_count };
+		d->hops, d->path_count };
 	for (unsigned i = 0; i < COUNT(what); i++)
 		t->hash = (t->hash ^ what[i]) * 0x100000001b3ull;
 	assert_int_equal(d->fate, NETWORK_DELIVERED);
-	if (d->packet.to == NETWORK_EVERYBODY) {
+	if (d->packet.to == NETWORK_MULTICAST) {
 		t->casts++;
 		t->got[d->packet.cookie][d->node]++;
 	} else {
@@ -298,7 +298,7 @@ static void many_run(struct tally *t, const char *router, unsigned threads)
 	assert_int_equal(load_start(c.n, &traffic, &length, 0), 0);
 	assert_int_equal(network_run(c.n, 20000), 0);
 	*t = (struct tally){ .hash = 1 };
-	while (network_take(c.n, &d))
+	while (network_poll(c.n, &d))
 		tally_add(t, &d);
 	network_count(c.n, &n);
 	assert_int_equal(n.multicast_copies, CASTS * 63);
@@ -334,7 +334,7 @@ static void many_at_once_among_other_packets(void **state)
 static void bad_multicasts_are_refused(void **state)
 {
 	const uint32_t size = 4;
-	struct network_packet p = { .from = 0, .to = NETWORK_EVERYBODY };
+	struct network_packet p = { .from = 0, .to = NETWORK_MULTICAST };
 	struct cast c;
 	(void)state;
 	cast_torus(&c, &size, 1, "extoll", 1);
@@ -344,7 +344,7 @@ static void bad_multicasts_are_refused(void **state)
 	p.length = 1;
 	p.from = 4;
 	assert_int_equal(network_send(c.n, 10, &p), -EINVAL);
-	p.from = NETWORK_EVERYBODY;
+	p.from = NETWORK_MULTICAST;
 	assert_int_equal(network_send(c.n, 10, &p), -EINVAL);
 	assert_int_equal(network_busy(c.n), 0);
 	cast_close(&c);

@@ -14,15 +14,16 @@ static void dated(
 		0);
 }
 
-static uint32_t follow(const struct topology *t, const struct path *p,
-	struct path_cursor *c, uint32_t node, uint32_t *high)
+static uint32_t follow(const struct topology *t, const struct routing_string *p,
+	struct string_cursor *c, uint32_t node, uint32_t *high)
 {
 	for (uint32_t hops = 0; hops < 10000; hops++) {
-		enum path_group group;
-		unsigned port = path_step(p, c, &group);
-		if (port >= PATH_PORT_LINKS)
-			return port == PATH_PORT_ANY ? node : TOPOLOGY_NOWHERE;
-		*high += group == PATH_HIGH;
+		enum channel_group group;
+		unsigned port = routing_string_step(p, c, &group);
+		if (port >= STRING_PORT_LINKS)
+			return port == STRING_PORT_ANY ? node
+						       : TOPOLOGY_NOWHERE;
+		*high += group == GROUP_HIGH;
 		node = topology_next(t, node, port);
 		assert_true(node < t->nodes);
 	}
@@ -33,19 +34,20 @@ static uint32_t follow(const struct topology *t, const struct path *p,
 static void check_pair(const struct topology *t, uint32_t a, uint32_t b)
 {
 	struct route there, back;
-	struct path p;
-	struct path_cursor c;
+	struct routing_string p;
+	struct string_cursor c;
 	uint32_t high = 0, wanted = 0;
 	dated(t, a, b, &there);
 	dated(t, b, a, &back);
-	assert_int_equal(path_build(&p, (uint16_t)b, &there, &back), 0);
-	assert_int_equal(path_check(&p), 0);
+	assert_int_equal(
+		routing_string_build(&p, (uint16_t)b, &there, &back), 0);
+	assert_int_equal(routing_string_check(&p), 0);
 	for (unsigned i = 0; i < there.count; i++)
 		wanted += there.leg[i].high;
-	path_start(&p, &c);
+	routing_string_start(&p, &c);
 	assert_int_equal(follow(t, &p, &c, a, &high), b);
 	assert_int_equal(high, wanted);
-	assert_true(path_turn(&p, &c));
+	assert_true(routing_string_return(&p, &c));
 	assert_int_equal(follow(t, &p, &c, b, &high), a);
 }
 
@@ -73,18 +75,19 @@ static void a_large_torus_needs_four_phits(void **state)
 	const uint32_t from[3] = { 0, 12 + 26 * (25 + 26 * 13),
 		26 * 26 * 26 - 1 };
 	struct topology t;
-	struct path_cursor c;
+	struct string_cursor c;
 	struct route r;
-	struct path p;
+	struct routing_string p;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 3), 0);
 	for (unsigned i = 0; i < COUNT(from); i++)
 		for (uint32_t to = 0; to < t.nodes; to++) {
 			uint32_t high = 0;
 			dated(&t, from[i], to, &r);
-			assert_int_equal(path_build(&p, 0, &r, NULL), 0);
+			assert_int_equal(
+				routing_string_build(&p, 0, &r, NULL), 0);
 			assert_true(p.count <= 4);
-			path_start(&p, &c);
+			routing_string_start(&p, &c);
 			assert_int_equal(
 				follow(&t, &p, &c, from[i], &high), to);
 		}
@@ -96,9 +99,9 @@ static void phits_are_as_the_contract_says(void **state)
 	const struct route there = { .count = 2,
 		.leg = { { 1, 2, 3 }, { 4, 1, 0 } } };
 	const struct route none = { 0 };
-	struct path p;
+	struct routing_string p;
 	(void)state;
-	assert_int_equal(path_build(&p, 0xbeef, &there, &none), 0);
+	assert_int_equal(routing_string_build(&p, 0xbeef, &there, &none), 0);
 	assert_int_equal(p.tag, 0xbeef);
 	assert_int_equal(p.count, 4);
 	assert_int_equal(p.phit[0], 1 | 2 << 4 | 3 << 10);
@@ -109,25 +112,26 @@ static void phits_are_as_the_contract_says(void **state)
 
 static void wrong_strings_are_refused(void **state)
 {
-	static const struct path wrong[] = {
+	static const struct routing_string wrong[] = {
 		{ .count = 0 },
 		{ .count = 1, .phit = { 1 | 1 << 4 } },
 		{ .count = 2, .phit = { 0, 15 } },
-		{ .count = 1, .phit = { PATH_PORT_DEBUG } },
+		{ .count = 1, .phit = { STRING_PORT_DEBUG } },
 		{ .count = 1, .phit = { 12 } },
 		{ .count = 2, .phit = { 15, 15 } },
-		{ .count = 1, .phit = { 15 | PATH_BACK } },
-		{ .count = 2, .phit = { 15 | PATH_BACK, 15 | PATH_BACK } },
-		{ .count = PATH_PHITS_MAX + 1 },
+		{ .count = 1, .phit = { 15 | STRING_RETURN } },
+		{ .count = 2,
+			.phit = { 15 | STRING_RETURN, 15 | STRING_RETURN } },
+		{ .count = STRING_PHITS_MAX + 1 },
 	};
 	const struct route host = { .count = 1, .leg = { { 6, 1, 0 } } };
 	const struct route far = { .count = 1, .leg = { { 0, 100000, 0 } } };
-	struct path p;
+	struct routing_string p;
 	(void)state;
 	for (unsigned i = 0; i < COUNT(wrong); i++)
-		assert_int_equal(path_check(&wrong[i]), -EINVAL);
-	assert_int_equal(path_build(&p, 0, &host, NULL), -EINVAL);
-	assert_int_equal(path_build(&p, 0, &far, NULL), -E2BIG);
+		assert_int_equal(routing_string_check(&wrong[i]), -EINVAL);
+	assert_int_equal(routing_string_build(&p, 0, &host, NULL), -EINVAL);
+	assert_int_equal(routing_string_build(&p, 0, &far, NULL), -E2BIG);
 }
 
 int main(void)

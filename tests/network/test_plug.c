@@ -51,9 +51,9 @@ static void a_packet_comes_with_its_time_and_its_way(void **state)
 	assert_int_equal(network_send(p.network, 100, &packet), 0);
 	assert_int_equal(network_busy(p.network), 1);
 	assert_int_equal(network_run(p.network, 100 + 7 + 12 + 2), 0);
-	assert_false(network_take(p.network, &d));
+	assert_false(network_poll(p.network, &d));
 	assert_int_equal(network_run(p.network, 100 + 7 + 12 + 3), 0);
-	assert_true(network_take(p.network, &d));
+	assert_true(network_poll(p.network, &d));
 	assert_int_equal(d.packet.cookie, 99);
 	assert_int_equal(d.packet.to, 6);
 	assert_int_equal(d.packet.length, 4);
@@ -66,13 +66,13 @@ static void a_packet_comes_with_its_time_and_its_way(void **state)
 	/* Up in x, up in y, and out. */
 	const struct network_hop way[3] = { { 104, 0, 0, 0 }, { 110, 1, 2, 0 },
 		{ 116, 6, 4, 0 } };
-	assert_int_equal(d.way_count, 3);
+	assert_int_equal(d.path_count, 3);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(d.way[i].time, way[i].time);
-		assert_int_equal(d.way[i].node, way[i].node);
-		assert_int_equal(d.way[i].port, way[i].port);
+		assert_int_equal(d.path[i].time, way[i].time);
+		assert_int_equal(d.path[i].node, way[i].node);
+		assert_int_equal(d.path[i].port, way[i].port);
 	}
-	assert_false(network_take(p.network, &d));
+	assert_false(network_poll(p.network, &d));
 	assert_int_equal(network_busy(p.network), 0);
 	plug_close(&p);
 }
@@ -150,7 +150,7 @@ static uint64_t ping_pong(unsigned threads, const char *router)
 	while (seen < ROUNDS) {
 		uint64_t now = network_now(p.network);
 		assert_int_equal(network_run(p.network, now + 1), 0);
-		while (network_take(p.network, &d)) {
+		while (network_poll(p.network, &d)) {
 			assert_int_equal(d.packet.cookie, seen++);
 			assert_true(d.arrived <= network_now(p.network));
 			last = d.arrived;
@@ -190,7 +190,7 @@ static void idle_time_is_skipped(void **state)
 	plug_open(&p, (struct network_options){ 0 });
 	assert_int_equal(network_send(p.network, year, &packet), 0);
 	assert_int_equal(network_run(p.network, year + 100), 0);
-	assert_true(network_take(p.network, &d));
+	assert_true(network_poll(p.network, &d));
 	assert_int_equal(d.sent, year);
 	assert_true(d.arrived < year + 100);
 	plug_close(&p);

@@ -243,8 +243,8 @@ static int take_counts(
 {
 	(void)context;
 	(void)leg;
-	assert_int_equal(count, to <= ROUTE_WAY_MAX ? (int)to : -E2BIG);
-	return to == ROUTE_WAY_MAX + 1 ? -ECANCELED : 0;
+	assert_int_equal(count, to <= ROUTE_ALL_LEGS_MAX ? (int)to : -E2BIG);
+	return to == ROUTE_ALL_LEGS_MAX + 1 ? -ECANCELED : 0;
 }
 
 static void ways_of_too_many_legs_are_refused(void **state)
@@ -253,7 +253,7 @@ static void ways_of_too_many_legs_are_refused(void **state)
 	struct route_tree tree;
 	struct route r;
 	(void)state;
-	line_of_turns(&t, ROUTE_WAY_MAX + 3);
+	line_of_turns(&t, ROUTE_ALL_LEGS_MAX + 3);
 	assert_int_equal(route_tree_open(&tree, &t), 0);
 	assert_int_equal(
 		route_up_down_all(&t, &tree, 0, take_counts, NULL), -ECANCELED);

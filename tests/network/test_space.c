@@ -7,9 +7,9 @@
 
 #include "ways.h"
 
-static const struct space_options up_down = { .rule = SPACE_UP_DOWN,
+static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
 	.groups = 2 };
-static const struct space_options dated = { .rule = SPACE_DIMENSION_ORDER,
+static const struct routing_options dated = { .rule = ROUTING_DIMENSION_ORDER,
 	.grouping = ROUTE_GROUPS_DATED,
 	.ties = ROUTE_TIES_PAIR,
 	.groups = 2 };
@@ -26,18 +26,18 @@ static void check_equal(const struct route *a, const struct route *b)
 
 /* ---- dimension order ---- */
 
-static void check_pair(struct space *s, const struct topology *t,
-	const struct space_options *o, uint32_t a, uint32_t b)
+static void check_pair(struct routing *s, const struct topology *t,
+	const struct routing_options *o, uint32_t a, uint32_t b)
 {
 	struct random random = { a * 7919ull + b }, same = random;
-	struct space_way w;
+	struct routing_path w;
 	struct route wanted, r;
 	unsigned down = 0;
 	if (o->ties == ROUTE_TIES_PAIR)
 		down = route_pair_ties(a, b);
 	if (o->ties == ROUTE_TIES_RANDOM)
 		down = (unsigned)(random_next(&same) >> 61);
-	assert_int_equal(space_find(s, a, b, &random, &w), 0);
+	assert_int_equal(routing_find(s, a, b, &random, &w), 0);
 	way_route(&w, &r);
 	assert_int_equal(
 		route_dimension_order(t, o->grouping, down, a, b, &wanted), 0);
@@ -45,18 +45,19 @@ static void check_pair(struct space *s, const struct topology *t,
 	assert_int_equal(route_end(t, a, &r), b);
 }
 
-static void check_pairs(const struct topology *t, const struct space_options *o)
+static void check_pairs(
+	const struct topology *t, const struct routing_options *o)
 {
-	struct space *s = space_of(t, o);
+	struct routing *s = space_of(t, o);
 	for (uint32_t a = 0; a < t->nodes; a++)
 		for (uint32_t b = 0; b < t->nodes; b++)
 			check_pair(s, t, o, a, b);
-	space_close(s);
+	routing_close(s);
 }
 
 static void check_options(struct topology *t)
 {
-	struct space_options o = { .groups = 2 };
+	struct routing_options o = { .groups = 2 };
 	for (int g = ROUTE_GROUPS_PLAIN; g <= ROUTE_GROUPS_FIXED; g++)
 		for (int i = ROUTE_TIES_UP; i <= ROUTE_TIES_RANDOM; i++) {
 			o.grouping = (enum route_groups)g;
@@ -99,12 +100,12 @@ static void large_ones_are_the_routes_too(void **state)
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		unsigned n = sizes[i][2] > 1 ? 3 : 2;
 		assert_int_equal(topology_torus(&t, sizes[i], n), 0);
-		struct space *s = space_of(&t, &dated);
+		struct routing *s = space_of(&t, &dated);
 		check_pair(s, &t, &dated, t.nodes - 1, t.nodes / 2);
 		for (int pairs = 0; pairs < 3000; pairs++)
 			check_pair(s, &t, &dated, random_below(&r, t.nodes),
 				random_below(&r, t.nodes));
-		space_close(s);
+		routing_close(s);
 		topology_free(&t);
 	}
 }
@@ -113,31 +114,31 @@ static void long_legs_are_split(void **state)
 {
 	const uint32_t line[1] = { 30000 };
 	struct topology t;
-	struct space_way w;
+	struct routing_path w;
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_ring(&t, 20000), 0);
-	struct space *s = space_of(&t, &dated);
+	struct routing *s = space_of(&t, &dated);
 	find_route(s, 15000, 4500, &r);
 	assert_int_equal(r.count, 3);
 	assert_int_equal(route_hops(&r), 9500);
-	assert_int_equal(r.leg[1].low, 5000 - SPACE_HOPS_MAX);
-	assert_int_equal(r.leg[1].high, SPACE_HOPS_MAX);
+	assert_int_equal(r.leg[1].low, 5000 - ROUTING_HOPS_MAX);
+	assert_int_equal(r.leg[1].high, ROUTING_HOPS_MAX);
 	assert_int_equal(route_end(&t, 15000, &r), 4500);
-	space_close(s);
+	routing_close(s);
 	topology_free(&t);
 	assert_int_equal(topology_mesh(&t, line, 1), 0);
 	s = space_of(&t, &dated);
-	find_route(s, 0, 6 * SPACE_HOPS_MAX, &r);
-	assert_int_equal(route_end(&t, 0, &r), 6 * SPACE_HOPS_MAX);
+	find_route(s, 0, 6 * ROUTING_HOPS_MAX, &r);
+	assert_int_equal(route_end(&t, 0, &r), 6 * ROUTING_HOPS_MAX);
 	assert_int_equal(
-		space_find(s, 0, 6 * SPACE_HOPS_MAX + 1, NULL, &w), -E2BIG);
+		routing_find(s, 0, 6 * ROUTING_HOPS_MAX + 1, NULL, &w), -E2BIG);
 	/* Up and down there is room for more. */
-	assert_int_equal(space_renew(s), 0);
-	find_route(s, 0, 6 * SPACE_HOPS_MAX + 1, &r);
+	assert_int_equal(routing_rebuild(s), 0);
+	find_route(s, 0, 6 * ROUTING_HOPS_MAX + 1, &r);
 	assert_int_equal(r.count, 7);
-	assert_int_equal(route_end(&t, 0, &r), 6 * SPACE_HOPS_MAX + 1);
-	space_close(s);
+	assert_int_equal(route_end(&t, 0, &r), 6 * ROUTING_HOPS_MAX + 1);
+	routing_close(s);
 	topology_free(&t);
 }
 
@@ -162,7 +163,7 @@ static void half_of_the_ties_go_up(void **state)
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 3), 0);
-	struct space *s = space_of(&t, &dated);
+	struct routing *s = space_of(&t, &dated);
 	for (uint32_t a = 0; a < t.nodes; a++)
 		for (uint32_t b = 0; b < t.nodes; b++) {
 			find_route(s, a, b, &r);
@@ -172,7 +173,7 @@ static void half_of_the_ties_go_up(void **state)
 		assert_int_equal(all[d], t.nodes * t.nodes / size[d]);
 		assert_true(up[d] > all[d] * 0.48 && up[d] < all[d] * 0.52);
 	}
-	space_close(s);
+	routing_close(s);
 	topology_free(&t);
 }
 
@@ -181,33 +182,33 @@ static void half_of_the_ties_go_up(void **state)
 static void groups_break_the_cycles_of_tori(void **state)
 {
 	const uint32_t size[2] = { 5, 4 };
-	struct space_options o = dated;
+	struct routing_options o = dated;
 	struct topology t;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 2), 0);
 	for (int g = ROUTE_GROUPS_PLAIN; g <= ROUTE_GROUPS_FIXED; g++)
 		for (o.groups = 1; o.groups <= 2; o.groups++) {
 			o.grouping = (enum route_groups)g;
-			struct space *s = space_of(&t, &o);
+			struct routing *s = space_of(&t, &o);
 			/* A single group cannot be told apart. */
 			bool plain = g == ROUTE_GROUPS_PLAIN || o.groups == 1;
 			assert_int_equal(cycle_of(&t, s) != 0, plain);
-			assert_int_equal(space_renew(s), 0);
+			assert_int_equal(routing_rebuild(s), 0);
 			assert_int_equal(cycle_of(&t, s), 0);
-			space_close(s);
+			routing_close(s);
 		}
 	topology_free(&t);
 }
 
 /* ---- routing strings ---- */
 
-static uint32_t follow(const struct topology *t, const struct path *p,
-	struct path_cursor *c, uint32_t node)
+static uint32_t follow(const struct topology *t, const struct routing_string *p,
+	struct string_cursor *c, uint32_t node)
 {
 	for (int hops = 0; hops < 1000; hops++) {
-		enum path_group group;
-		unsigned port = path_step(p, c, &group);
-		if (port == PATH_PORT_ANY)
+		enum channel_group group;
+		unsigned port = routing_string_step(p, c, &group);
+		if (port == STRING_PORT_ANY)
 			return node;
 		node = topology_next(t, node, port);
 		assert_true(node < t->nodes);
@@ -220,82 +221,83 @@ static void strings_lead_there_and_back(void **state)
 	const uint32_t size[3] = { 26, 26, 26 };
 	const uint32_t from = 25 + 26 * (12 + 26 * 13);
 	struct topology t;
-	struct space_way there, back;
-	struct path_cursor c;
-	struct path p;
+	struct routing_path there, back;
+	struct string_cursor c;
+	struct routing_string p;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 3), 0);
-	struct space *s = space_of(&t, &dated);
+	struct routing *s = space_of(&t, &dated);
 	for (uint32_t to = 0; to < t.nodes; to++) {
 		way_find(s, from, to, &there);
 		way_find(s, to, from, &back);
-		assert_int_equal(space_path(0x77, &there, NULL, &p), 0);
+		assert_int_equal(routing_string_of(0x77, &there, NULL, &p), 0);
 		assert_true(p.count <= 4);
-		assert_int_equal(space_path(0x77, &there, &back, &p), 0);
+		assert_int_equal(routing_string_of(0x77, &there, &back, &p), 0);
 		assert_true(p.count <= 8);
 		assert_int_equal(p.tag, 0x77);
-		assert_int_equal(path_check(&p), 0);
-		path_start(&p, &c);
+		assert_int_equal(routing_string_check(&p), 0);
+		routing_string_start(&p, &c);
 		assert_int_equal(follow(&t, &p, &c, from), to);
-		assert_true(path_turn(&p, &c));
+		assert_true(routing_string_return(&p, &c));
 		assert_int_equal(follow(&t, &p, &c, to), from);
 	}
-	space_close(s);
+	routing_close(s);
 	topology_free(&t);
 }
 
 static void ways_that_are_no_strings_are_refused(void **state)
 {
-	const struct space_way host = { .count = 1,
-		.leg = { space_leg(SPACE_PORT_HOST, 1, 0) } };
-	const struct space_way far = { .count = 1,
-		.leg = { space_leg(0, SPACE_HOPS_MAX, 0) } };
-	const struct space_way short_one = { .count = 1,
-		.leg = { space_leg(5, 1, 0) } };
+	const struct routing_path host = { .count = 1,
+		.leg = { routing_leg(ROUTING_PORT_HOST, 1, 0) } };
+	const struct routing_path far = { .count = 1,
+		.leg = { routing_leg(0, ROUTING_HOPS_MAX, 0) } };
+	const struct routing_path short_one = { .count = 1,
+		.leg = { routing_leg(5, 1, 0) } };
 	struct topology t;
-	struct space_way w;
-	struct path p;
+	struct routing_path w;
+	struct routing_string p;
 	(void)state;
-	assert_int_equal(space_path(0, &host, NULL, &p), -EINVAL);
-	assert_int_equal(space_path(0, &short_one, &host, &p), -EINVAL);
-	assert_int_equal(space_path(0, &far, NULL, &p), -E2BIG);
-	assert_int_equal(space_path(0, &short_one, &short_one, &p), 0);
+	assert_int_equal(routing_string_of(0, &host, NULL, &p), -EINVAL);
+	assert_int_equal(routing_string_of(0, &short_one, &host, &p), -EINVAL);
+	assert_int_equal(routing_string_of(0, &far, NULL, &p), -E2BIG);
+	assert_int_equal(routing_string_of(0, &short_one, &short_one, &p), 0);
 	line_of_turns(&t, 100);
-	struct space *s = space_of(&t, &up_down);
+	struct routing *s = space_of(&t, &up_down);
 	way_find(s, 0, 99, &w);
-	assert_int_equal(space_path(0, &w, NULL, &p), -E2BIG);
-	space_close(s);
+	assert_int_equal(routing_string_of(0, &w, NULL, &p), -E2BIG);
+	routing_close(s);
 	topology_free(&t);
 }
 
 static void wrong_spaces_are_refused(void **state)
 {
-	struct space_options o = dated;
+	struct routing_options o = dated;
 	struct topology t;
-	struct space_way w;
-	struct space *s;
+	struct routing_path w;
+	struct routing *s;
 	(void)state;
-	line_of_turns(&t, ROUTE_WAY_MAX + 2);
-	assert_int_equal(space_open(&s, &t, &o), -EINVAL);
-	o.rule = SPACE_UP_DOWN;
+	line_of_turns(&t, ROUTE_ALL_LEGS_MAX + 2);
+	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
+	o.rule = ROUTING_UP_DOWN;
 	o.groups = 0;
-	assert_int_equal(space_open(&s, &t, &o), -EINVAL);
+	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
 	o.groups = 3;
-	assert_int_equal(space_open(&s, &t, &o), -EINVAL);
-	space_close(NULL);
+	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
+	routing_close(NULL);
 	s = space_of(&t, &up_down);
-	way_find(s, 0, ROUTE_WAY_MAX, &w);
-	assert_int_equal(space_find(s, 0, ROUTE_WAY_MAX + 1, NULL, &w), -E2BIG);
+	way_find(s, 0, ROUTE_ALL_LEGS_MAX, &w);
+	assert_int_equal(
+		routing_find(s, 0, ROUTE_ALL_LEGS_MAX + 1, NULL, &w), -E2BIG);
 	way_find(s, 7, 7, &w);
 	assert_int_equal(w.count, 0);
-	space_close(s);
+	routing_close(s);
 	topology_free(&t);
 	/* A single node has nobody to send to. */
 	assert_int_equal(topology_graph(&t, 1, NULL, 0), 0);
 	s = space_of(&t, &up_down);
 	way_find(s, 0, 0, &w);
 	assert_int_equal(w.count, 0);
-	space_close(s);
+	routing_close(s);
 	topology_free(&t);
 }
 

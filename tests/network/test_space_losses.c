@@ -8,9 +8,9 @@
 
 #include "ways.h"
 
-static const struct space_options up_down = { .rule = SPACE_UP_DOWN,
+static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
 	.groups = 2 };
-static const struct space_options dated = { .rule = SPACE_DIMENSION_ORDER,
+static const struct routing_options dated = { .rule = ROUTING_DIMENSION_ORDER,
 	.grouping = ROUTE_GROUPS_DATED,
 	.ties = ROUTE_TIES_PAIR,
 	.groups = 2 };
@@ -18,15 +18,15 @@ static const struct space_options dated = { .rule = SPACE_DIMENSION_ORDER,
 static void both_groups_go_up_and_down(void **state)
 {
 	const uint32_t size[2] = { 6, 6 };
-	struct space_options one = up_down;
+	struct routing_options one = up_down;
 	uint32_t high = 0, all = 0;
 	struct topology t;
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 2), 0);
-	struct space *s = space_of(&t, &up_down);
+	struct routing *s = space_of(&t, &up_down);
 	one.groups = 1;
-	struct space *low = space_of(&t, &one);
+	struct routing *low = space_of(&t, &one);
 	for (uint32_t a = 0; a < t.nodes; a++)
 		for (uint32_t b = 0; b < t.nodes; b++) {
 			find_route(s, a, b, &r);
@@ -40,8 +40,8 @@ static void both_groups_go_up_and_down(void **state)
 				assert_int_equal(r.leg[i].high, 0);
 		}
 	assert_true(high > all * 0.45 && high < all * 0.55);
-	space_close(low);
-	space_close(s);
+	routing_close(low);
+	routing_close(s);
 	topology_free(&t);
 }
 
@@ -94,11 +94,11 @@ static void check_up_down(const struct topology *t,
 		}
 }
 
-static void check_left(const struct topology *t, struct space *s)
+static void check_left(const struct topology *t, struct routing *s)
 {
 	uint32_t part[64];
 	struct route_tree tree;
-	struct space_way w;
+	struct routing_path w;
 	struct route r, shortest;
 	assert_true(t->nodes <= COUNT(part));
 	parts_of(t, part);
@@ -106,7 +106,8 @@ static void check_left(const struct topology *t, struct space *s)
 	for (uint32_t a = 0; a < t->nodes; a++)
 		for (uint32_t b = 0; b < t->nodes; b++) {
 			if (part[a] != part[b]) {
-				assert_int_equal(space_find(s, a, b, NULL, &w),
+				assert_int_equal(
+					routing_find(s, a, b, NULL, &w),
 					-EHOSTUNREACH);
 				continue;
 			}
@@ -130,7 +131,7 @@ static void whatever_is_connected_has_a_way(void **state)
 	for (unsigned i = 0; i < 60; i++) {
 		const uint32_t *size = sizes[i % COUNT(sizes)];
 		struct topology t;
-		struct space *s;
+		struct routing *s;
 		if (i < 30) {
 			assert_int_equal(
 				topology_torus(&t, size, size[2] > 1 ? 3 : 2),
@@ -143,10 +144,10 @@ static void whatever_is_connected_has_a_way(void **state)
 		}
 		for (int renewals = 0; renewals < 2; renewals++) {
 			random_losses(&t, &r);
-			assert_int_equal(space_renew(s), 0);
+			assert_int_equal(routing_rebuild(s), 0);
 			check_left(&t, s);
 		}
-		space_close(s);
+		routing_close(s);
 		topology_free(&t);
 	}
 }
@@ -154,21 +155,21 @@ static void whatever_is_connected_has_a_way(void **state)
 static void given_ways_stay_readable(void **state)
 {
 	struct topology t;
-	struct space_way w, cut;
+	struct routing_path w, cut;
 	uint32_t copy[50];
 	(void)state;
 	line_of_turns(&t, 60);
-	struct space *s = space_of(&t, &up_down);
+	struct routing *s = space_of(&t, &up_down);
 	way_find(s, 5, 55, &w);
 	assert_int_equal(w.count, 50);
-	memcpy(copy, space_way_legs(&w), sizeof(copy));
+	memcpy(copy, routing_path_legs(&w), sizeof(copy));
 	topology_isolate(&t, 30);
-	assert_int_equal(space_renew(s), 0);
-	assert_int_equal(space_find(s, 5, 55, NULL, &cut), -EHOSTUNREACH);
+	assert_int_equal(routing_rebuild(s), 0);
+	assert_int_equal(routing_find(s, 5, 55, NULL, &cut), -EHOSTUNREACH);
 	assert_int_equal(cut.count, 0);
 	for (unsigned i = 0; i < w.count; i++)
-		assert_int_equal(copy[i], space_way_legs(&w)[i]);
-	space_close(s);
+		assert_int_equal(copy[i], routing_path_legs(&w)[i]);
+	routing_close(s);
 	topology_free(&t);
 	/* Those of dimension order, too. */
 	assert_int_equal(topology_hypercube(&t, 10), 0);
@@ -176,31 +177,32 @@ static void given_ways_stay_readable(void **state)
 	way_find(s, 0, 1023, &w);
 	assert_int_equal(w.count, 10);
 	topology_isolate(&t, 1);
-	assert_int_equal(space_renew(s), 0);
+	assert_int_equal(routing_rebuild(s), 0);
 	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(space_way_legs(&w)[i], space_leg(i, 1, 0));
-	space_close(s);
+		assert_int_equal(
+			routing_path_legs(&w)[i], routing_leg(i, 1, 0));
+	routing_close(s);
 	topology_free(&t);
 }
 
 /* ---- two threads ---- */
 
-struct asker {
-	struct space *space;
+struct vc_request {
+	struct routing *space;
 	uint32_t nodes, first; /* every other source from the first */
 	uint64_t sum;
 };
 
 static void *ask(void *context)
 {
-	struct asker *a = context;
-	struct space_way w;
+	struct vc_request *a = context;
+	struct routing_path w;
 	for (uint32_t from = a->first; from < a->nodes; from += 2)
 		for (uint32_t to = 0; to < a->nodes; to++) {
-			if (space_find(a->space, from, to, NULL, &w))
+			if (routing_find(a->space, from, to, NULL, &w))
 				continue;
 			for (unsigned i = 0; i < w.count; i++)
-				a->sum = a->sum * 31 + space_way_legs(&w)[i];
+				a->sum = a->sum * 31 + routing_path_legs(&w)[i];
 		}
 	return NULL;
 }
@@ -211,9 +213,10 @@ static void two_threads_may_ask(void **state)
 	struct random r = test_random(9);
 	(void)state;
 	random_graph(&t, &r);
-	struct space *s = space_of(&t, &up_down),
-		     *other = space_of(&t, &up_down);
-	struct asker asker[2] = { { s, t.nodes, 0, 0 }, { s, t.nodes, 1, 0 } };
+	struct routing *s = space_of(&t, &up_down),
+		       *other = space_of(&t, &up_down);
+	struct vc_request asker[2] = { { s, t.nodes, 0, 0 },
+		{ s, t.nodes, 1, 0 } };
 	pthread_t thread[2];
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(
@@ -221,12 +224,12 @@ static void two_threads_may_ask(void **state)
 	for (int i = 0; i < 2; i++)
 		pthread_join(thread[i], NULL);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct asker alone = { other, t.nodes, i, 0 };
+		struct vc_request alone = { other, t.nodes, i, 0 };
 		ask(&alone);
 		assert_true(alone.sum == asker[i].sum);
 	}
-	space_close(s);
-	space_close(other);
+	routing_close(s);
+	routing_close(other);
 	topology_free(&t);
 }
 

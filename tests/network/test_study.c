@@ -87,11 +87,11 @@ static void check_nothing_arrived(void)
 
 /* ---- plans ---- */
 
-static struct plan plan_of(struct bed *b)
+static struct study_plan plan_of(struct bed *b)
 {
 	struct topology t;
 	struct network *n = bed_open(b, &t);
-	struct plan p;
+	struct study_plan p;
 	plan_make(&p, n, &b->study);
 	network_close(n);
 	topology_free(&t);
@@ -107,7 +107,7 @@ static void plans_fit_the_size(void **state)
 	(void)state;
 	large.side = 16;
 	large.dimensions = 3;
-	struct plan p = plan_of(&small), q = plan_of(&large);
+	struct study_plan p = plan_of(&small), q = plan_of(&large);
 	assert_true(near_to(p.zero_load, 19, 0.15));
 	assert_true(near_to(q.zero_load, 7 + 6 * 12, 0.1));
 	assert_false(p.many);
@@ -126,7 +126,7 @@ static void plans_have_an_end_at_any_load(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(loads); i++) {
 		struct bed b = bed_of("iq4", loads[i]);
-		struct plan p = plan_of(&b);
+		struct study_plan p = plan_of(&b);
 		assert_true(p.limit >= 15 * p.period);
 		assert_true(p.limit <= 100000000000);
 		assert_true(p.piece <= 1000000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Several threads give the same results as one, to the last bit: counters,
- * links, latencies, and packets with the way that they took.
+ * links, latencies, and packets with the path that they took.
  */
 #include "networks.h"
 
@@ -17,7 +17,7 @@ struct outcome {
 	uint64_t links, deliveries;
 	struct network_link link[512];
 	struct network_delivery delivery[PACKETS];
-	struct network_hop way[PACKETS][WAY_MAX];
+	struct network_hop path[PACKETS][WAY_MAX];
 };
 
 struct scene {
@@ -45,12 +45,12 @@ static void packets_send(struct network *n, const struct topology *t)
 static void packets_take(struct network *n, struct outcome *o)
 {
 	struct network_delivery d;
-	while (network_take(n, &d)) {
+	while (network_poll(n, &d)) {
 		assert_true(o->deliveries < PACKETS);
-		assert_true(d.way_count <= WAY_MAX);
-		memcpy(o->way[o->deliveries], d.way,
-			d.way_count * sizeof(*d.way));
-		d.way = NULL;
+		assert_true(d.path_count <= WAY_MAX);
+		memcpy(o->path[o->deliveries], d.path,
+			d.path_count * sizeof(*d.path));
+		d.path = NULL;
 		o->delivery[o->deliveries++] = d;
 	}
 }
@@ -70,7 +70,7 @@ static struct network *scene_open(
 	struct network *n = network_of(t, &o);
 	if (s->cuts)
 		assert_int_equal(
-			network_fail(n, CYCLES / 3, NETWORK_LINK_DIES, 3, 0),
+			network_fail(n, CYCLES / 3, NETWORK_LINK_FAILS, 3, 0),
 			0);
 	return n;
 }
@@ -120,9 +120,9 @@ static void check_delivery(
 	assert_int_equal(x->entered, y->entered);
 	assert_int_equal(x->arrived, y->arrived);
 	assert_int_equal(x->hops, y->hops);
-	assert_int_equal(x->way_count, y->way_count);
-	for (uint32_t k = 0; k < x->way_count; k++)
-		assert_true(hops_same(&a->way[i][k], &b->way[i][k]));
+	assert_int_equal(x->path_count, y->path_count);
+	for (uint32_t k = 0; k < x->path_count; k++)
+		assert_true(hops_same(&a->path[i][k], &b->path[i][k]));
 }
 
 static void check_link(
@@ -159,10 +159,10 @@ static void check_sound(const struct outcome *o)
 		const struct network_delivery *d = &o->delivery[i];
 		if (d->fate != NETWORK_DELIVERED)
 			continue;
-		assert_true(d->way_count > d->hops);
-		assert_int_equal(o->way[i][0].node, d->packet.from);
+		assert_true(d->path_count > d->hops);
+		assert_int_equal(o->path[i][0].node, d->packet.from);
 		assert_int_equal(
-			o->way[i][d->way_count - 1].node, d->packet.to);
+			o->path[i][d->path_count - 1].node, d->packet.to);
 	}
 }
 

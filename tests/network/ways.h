@@ -10,54 +10,54 @@
 
 #include "topologies.h"
 
-static inline struct space *space_of(
-	const struct topology *t, const struct space_options *options)
+static inline struct routing *space_of(
+	const struct topology *t, const struct routing_options *options)
 {
-	struct space *s;
-	assert_int_equal(space_open(&s, t, options), 0);
+	struct routing *s;
+	assert_int_equal(routing_open(&s, t, options), 0);
 	return s;
 }
 
 static inline void way_find(
-	struct space *s, uint32_t from, uint32_t to, struct space_way *w)
+	struct routing *s, uint32_t from, uint32_t to, struct routing_path *w)
 {
-	assert_int_equal(space_find(s, from, to, NULL, w), 0);
-	assert_int_equal(w->more != NULL, w->count > SPACE_LEGS_INLINE);
+	assert_int_equal(routing_find(s, from, to, NULL, w), 0);
+	assert_int_equal(w->more != NULL, w->count > ROUTING_LEGS_INLINE);
 }
 
-static inline void way_route(const struct space_way *w, struct route *r)
+static inline void way_route(const struct routing_path *w, struct route *r)
 {
-	const uint32_t *leg = space_way_legs(w);
+	const uint32_t *leg = routing_path_legs(w);
 	assert_true(w->count <= ROUTE_LEGS_MAX);
 	r->count = w->count;
 	for (unsigned i = 0; i < w->count; i++) {
-		r->leg[i].port = (uint8_t)space_leg_port(leg[i]);
-		r->leg[i].low = space_leg_low(leg[i]);
-		r->leg[i].high = space_leg_high(leg[i]);
+		r->leg[i].port = (uint8_t)routing_leg_port(leg[i]);
+		r->leg[i].low = routing_leg_low(leg[i]);
+		r->leg[i].high = routing_leg_high(leg[i]);
 		assert_true(r->leg[i].low + r->leg[i].high > 0);
 	}
 }
 
 static inline void find_route(
-	struct space *s, uint32_t from, uint32_t to, struct route *r)
+	struct routing *s, uint32_t from, uint32_t to, struct route *r)
 {
-	struct space_way w;
+	struct routing_path w;
 	way_find(s, from, to, &w);
 	way_route(&w, r);
 }
 
 /* How long a cycle of dependencies of all ways is; 0: none. */
-static inline uint32_t cycle_of(const struct topology *t, struct space *s)
+static inline uint32_t cycle_of(const struct topology *t, struct routing *s)
 {
 	struct dependency d;
 	struct channel *cycle;
-	struct space_way w;
+	struct routing_path w;
 	struct route r;
 	uint32_t length;
 	assert_int_equal(dependency_open(&d, t), 0);
 	for (uint32_t a = 0; a < t->nodes; a++)
 		for (uint32_t b = 0; b < t->nodes; b++) {
-			if (space_find(s, a, b, NULL, &w))
+			if (routing_find(s, a, b, NULL, &w))
 				continue;
 			way_route(&w, &r);
 			assert_int_equal(dependency_add(&d, a, &r), 0);

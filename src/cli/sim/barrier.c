@@ -75,7 +75,7 @@ static int round_wait(struct barrier_run *b, uint64_t *first, uint64_t *last)
 		int r = network_run(b->network, network_now(b->network) + STEP);
 		if (r)
 			return r;
-		while (network_barrier_take(b->network, &release)) {
+		while (network_barrier_poll(b->network, &release)) {
 			released++;
 			if (release.time < *first)
 				*first = release.time;

@@ -14,13 +14,13 @@ struct check {
 	struct sim_call *call;
 	struct topology topology;
 	struct dependency dependency;
-	struct space *space;
+	struct routing *space;
 	uint64_t unreachable; /* pairs */
 };
 
 /* One dependency at a time: a way may have more legs than a route. */
 static int way_depend(
-	struct check *k, uint32_t from, const struct space_way *way)
+	struct check *k, uint32_t from, const struct routing_path *way)
 {
 	struct sim_walk w;
 	struct channel before = { 0 };
@@ -32,8 +32,8 @@ static int way_depend(
 		const struct channel *hop[] = { &before, &w.at };
 		for (int i = 0; i < 2; i++)
 			two.leg[i] = (struct route_leg){ hop[i]->port,
-				hop[i]->group == PATH_LOW,
-				hop[i]->group == PATH_HIGH };
+				hop[i]->group == GROUP_LOW,
+				hop[i]->group == GROUP_HIGH };
 		if (!first)
 			r = dependency_add(&k->dependency, before.node, &two);
 		before = w.at;
@@ -61,12 +61,12 @@ static int pair_depend(struct check *k, uint32_t from, uint32_t to)
 {
 	const struct network_options *n = &k->call->network;
 	struct random random = { 0 };
-	struct space_way way;
+	struct routing_path way;
 	if (k->topology.kind == TOPOLOGY_TORUS &&
-		n->rule == SPACE_DIMENSION_ORDER &&
+		n->rule == ROUTING_DIMENSION_ORDER &&
 		n->router.ties == ROUTE_TIES_RANDOM)
 		return ties_depend(k, from, to);
-	int r = space_find(k->space, from, to, &random, &way);
+	int r = routing_find(k->space, from, to, &random, &way);
 	if (r != -EHOSTUNREACH)
 		return r ? r : way_depend(k, from, &way);
 	k->unreachable++;
@@ -243,8 +243,8 @@ static int cube_depend(struct check *k)
 	for (uint32_t node = 0; r == 0 && node < t->nodes; node++) {
 		uint64_t higher = 0;
 		for (unsigned d = t->dimensions; d-- > 0 && r == 0;) {
-			r = channel_depend(k, node, d, PATH_LOW, higher);
-			higher |= 1ull << (2 * d + PATH_LOW);
+			r = channel_depend(k, node, d, GROUP_LOW, higher);
+			higher |= 1ull << (2 * d + GROUP_LOW);
 		}
 	}
 	return r;
@@ -288,7 +288,7 @@ static int torus_depend(struct check *k)
 
 static int all_depend(struct check *k)
 {
-	if (k->call->network.rule == SPACE_DIMENSION_ORDER) {
+	if (k->call->network.rule == ROUTING_DIMENSION_ORDER) {
 		if (k->topology.kind == TOPOLOGY_TORUS)
 			return torus_depend(k);
 		if (k->topology.kind == TOPOLOGY_MESH)
@@ -349,7 +349,7 @@ static int check_show(const struct check *k)
 
 static int check_all(struct check *k)
 {
-	int r = sim_space_open(k->call, &k->topology, &k->space);
+	int r = sim_routing_open(k->call, &k->topology, &k->space);
 	if (r == 0)
 		r = dependency_open(&k->dependency, &k->topology);
 	if (r == 0)
@@ -372,7 +372,7 @@ int sim_check(struct sim_call *c)
 	if (k.dependency.follows)
 		dependency_free(&k.dependency);
 	if (k.space)
-		space_close(k.space);
+		routing_close(k.space);
 	topology_free(&k.topology);
 	return status;
 }

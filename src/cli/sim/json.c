@@ -185,7 +185,7 @@ void sim_json_cycle(
 		json_put_number(j, "port", k->port);
 		json_put_number(j, "to", topology_next(t, k->node, k->port));
 		json_put_string(
-			j, "group", k->group == PATH_HIGH ? "high" : "low");
+			j, "group", k->group == GROUP_HIGH ? "high" : "low");
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -132,11 +132,11 @@ static int shape_complain(const struct sim_call *c, int r)
 /* A graph has no dimensions that routes could follow. */
 static int rule_choose(struct sim_call *c)
 {
-	if (c->routing == SPACE_DIMENSION_ORDER)
+	if (c->routing == ROUTING_DIMENSION_ORDER)
 		return cli_usage_error("sim",
 			"--routing dimension-order: a graph has no "
 			"dimensions; try up-down");
-	c->network.rule = SPACE_UP_DOWN;
+	c->network.rule = ROUTING_UP_DOWN;
 	return CLI_OK;
 }
 
@@ -170,7 +170,7 @@ void sim_dims_text(const struct topology *t, char text[SIM_DIMS_BYTES])
 static int check_length(const struct sim_call *c)
 {
 	uint32_t longest = length_longest(&c->study.length);
-	if (router_takes(&c->network.router, longest))
+	if (router_accepts(&c->network.router, longest))
 		return CLI_OK;
 	return cli_usage_error("sim",
 		"--length %s: buffers of %u flit%s do not hold such packets; "
@@ -232,7 +232,7 @@ static int check_faults(const struct sim_call *c, const struct topology *t)
 			return cli_usage_error("sim",
 				"--fail: there is no node %u; the last is %u",
 				f->node, t->nodes - 1);
-		if (f->kind != NETWORK_NODE_DIES &&
+		if (f->kind != NETWORK_NODE_FAILS &&
 			(f->port >= t->ports ||
 				topology_next(t, f->node, f->port) ==
 					TOPOLOGY_NOWHERE))
@@ -327,7 +327,7 @@ static int random_fail(struct sim_network *s, const struct sim_random *f,
 	uint64_t count;
 	if (f->count == 0)
 		return 0;
-	int r = kind == NETWORK_LINK_DIES
+	int r = kind == NETWORK_LINK_FAILS
 			? links_list(&s->topology, &place, &count)
 			: nodes_list(&s->topology, &place, &count);
 	for (uint32_t i = 0; r == 0 && count && i < f->count; i++) {
@@ -350,8 +350,8 @@ static int faults_set(struct sim_network *s)
 			s->network, f->time, f->kind, f->node, f->port);
 	}
 	if (r == 0)
-		r = random_fail(s, &c->random_links, NETWORK_LINK_DIES);
-	return r ? r : random_fail(s, &c->random_nodes, NETWORK_NODE_DIES);
+		r = random_fail(s, &c->random_links, NETWORK_LINK_FAILS);
+	return r ? r : random_fail(s, &c->random_nodes, NETWORK_NODE_FAILS);
 }
 
 /* One of its own, because links that die are taken out of it. */

@@ -41,7 +41,7 @@ void sim_channel_text(const struct topology *t, const struct channel *c,
 {
 	snprintf(text, SIM_CHANNEL_BYTES, "node %u, port %u to node %u, %s",
 		c->node, c->port, topology_next(t, c->node, c->port),
-		c->group == PATH_HIGH ? "high group" : "low group");
+		c->group == GROUP_HIGH ? "high group" : "low group");
 }
 
 static void ns_print(const struct sim_call *c, double cycles)

@@ -59,7 +59,7 @@ static int length_complain(const struct sim_call *c, uint32_t length)
 static int work_check(const struct sim_call *c, const struct workload *w)
 {
 	for (uint64_t i = 0; i < w->count; i++)
-		if (!router_takes(&c->network.router, w->packet[i].length))
+		if (!router_accepts(&c->network.router, w->packet[i].length))
 			return length_complain(c, w->packet[i].length);
 	return CLI_OK;
 }
@@ -98,7 +98,7 @@ static int deliveries_take(struct replay *p)
 {
 	struct network_delivery d;
 	int r = 0;
-	while (r == 0 && network_take(p->network, &d)) {
+	while (r == 0 && network_poll(p->network, &d)) {
 		if (d.fate == NETWORK_DELIVERED) {
 			histogram_add(&p->result.latency, d.arrived - d.sent);
 			p->network_latency += d.arrived - d.entered;

@@ -15,7 +15,7 @@
 /* ---- ways, hop by hop ---- */
 
 void sim_walk_begin(struct sim_walk *w, const struct topology *t,
-	const struct router *r, uint32_t from, const struct space_way *way)
+	const struct router *r, uint32_t from, const struct routing_path *way)
 {
 	*w = (struct sim_walk){
 		.topology = t, .router = r, .way = way, .node = from
@@ -25,15 +25,15 @@ void sim_walk_begin(struct sim_walk *w, const struct topology *t,
 /* Without groups, both are the same channels. */
 bool sim_walk_next(struct sim_walk *w)
 {
-	const uint32_t *leg = space_way_legs(w->way);
+	const uint32_t *leg = routing_path_legs(w->way);
 	while (w->leg < w->way->count) {
-		uint32_t low = space_leg_low(leg[w->leg]);
-		uint32_t high = space_leg_high(leg[w->leg]);
+		uint32_t low = routing_leg_low(leg[w->leg]);
+		uint32_t high = routing_leg_high(leg[w->leg]);
 		if (w->hop < low + high) {
 			bool is_high = w->hop++ >= low && w->router->groups > 1;
 			w->at = (struct channel){ .node = w->node,
-				.port = (uint8_t)space_leg_port(leg[w->leg]),
-				.group = is_high ? PATH_HIGH : PATH_LOW };
+				.port = (uint8_t)routing_leg_port(leg[w->leg]),
+				.group = is_high ? GROUP_HIGH : GROUP_LOW };
 			w->node =
 				topology_next(w->topology, w->node, w->at.port);
 			return true;
@@ -44,15 +44,15 @@ bool sim_walk_next(struct sim_walk *w)
 	return false;
 }
 
-int sim_space_open(
-	const struct sim_call *c, const struct topology *t, struct space **s)
+int sim_routing_open(
+	const struct sim_call *c, const struct topology *t, struct routing **s)
 {
 	const struct router *r = &c->network.router;
-	const struct space_options o = { .rule = c->network.rule,
+	const struct routing_options o = { .rule = c->network.rule,
 		.grouping = r->grouping,
 		.ties = r->ties,
 		.groups = r->groups };
-	return space_open(s, t, &o);
+	return routing_open(s, t, &o);
 }
 
 /* ---- one route ---- */
@@ -60,23 +60,23 @@ int sim_space_open(
 struct journey {
 	struct sim_call *call;
 	struct topology topology;
-	struct space_way there, back;
-	struct path path;
+	struct routing_path there, back;
+	struct routing_string path;
 	bool has_path; /* a router of the contract has six links */
 };
 
-static uint32_t way_hops(const struct space_way *way)
+static uint32_t way_hops(const struct routing_path *way)
 {
 	uint32_t hops = 0;
 	for (unsigned i = 0; i < way->count; i++) {
-		uint32_t leg = space_way_legs(way)[i];
-		hops += space_leg_low(leg) + space_leg_high(leg);
+		uint32_t leg = routing_path_legs(way)[i];
+		hops += routing_leg_low(leg) + routing_leg_high(leg);
 	}
 	return hops;
 }
 
 static void way_print(const struct journey *y, const char *name, uint32_t from,
-	const struct space_way *way)
+	const struct routing_path *way)
 {
 	char text[SIM_CHANNEL_BYTES];
 	struct sim_walk w;
@@ -96,7 +96,7 @@ static void journey_print(const struct journey *y)
 	if (!y->has_path) {
 		printf("no routing string: it has phits for ports 0 to 5 and "
 		       "%d phits at most\n",
-			PATH_PHITS_MAX);
+			STRING_PHITS_MAX);
 		return;
 	}
 	printf("routing string: tag 0x%04x, phits", y->path.tag);
@@ -106,7 +106,7 @@ static void journey_print(const struct journey *y)
 }
 
 static void way_json(struct json *j, const struct journey *y, const char *name,
-	uint32_t from, const struct space_way *way)
+	uint32_t from, const struct routing_path *way)
 {
 	struct sim_walk w;
 	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
@@ -117,14 +117,14 @@ static void way_json(struct json *j, const struct journey *y, const char *name,
 		json_put_number(j, "node", w.at.node);
 		json_put_number(j, "port", w.at.port);
 		json_put_string(
-			j, "group", w.at.group == PATH_HIGH ? "high" : "low");
+			j, "group", w.at.group == GROUP_HIGH ? "high" : "low");
 		json_put_number(j, "to", w.node);
 		json_object_end(j);
 	}
 	json_array_end(j);
 }
 
-static void path_json(struct json *j, const struct path *p)
+static void path_json(struct json *j, const struct routing_string *p)
 {
 	json_object_begin(j);
 	json_put_number(j, "tag", p->tag);
@@ -163,19 +163,19 @@ static uint16_t journey_tag(const struct journey *y)
 	return (uint16_t)(y->call->route_to & ((1u << bits) - 1));
 }
 
-static int journey_find(struct journey *y, struct space *s)
+static int journey_find(struct journey *y, struct routing *s)
 {
 	struct random random = random_stream(y->call->network.seed, 0);
 	uint32_t from = y->call->route_from, to = y->call->route_to;
-	int r = space_find(s, from, to, &random, &y->there);
+	int r = routing_find(s, from, to, &random, &y->there);
 	if (r == 0)
-		r = space_find(s, to, from, &random, &y->back);
+		r = routing_find(s, to, from, &random, &y->back);
 	if (r == -EHOSTUNREACH)
 		return cli_error("sim", "no way leads from %u to %u", from, to);
 	if (r)
 		return cli_error("sim", "routes: %s", strerror(-r));
-	y->has_path =
-		space_path(journey_tag(y), &y->there, &y->back, &y->path) == 0;
+	y->has_path = routing_string_of(journey_tag(y), &y->there, &y->back,
+			      &y->path) == 0;
 	if (y->call->json)
 		journey_json(y);
 	else
@@ -186,16 +186,16 @@ static int journey_find(struct journey *y, struct space *s)
 static int journey_all(struct journey *y)
 {
 	uint32_t nodes = y->topology.nodes;
-	struct space *s;
+	struct routing *s;
 	if (y->call->route_from >= nodes || y->call->route_to >= nodes)
 		return cli_usage_error("sim",
 			"--route %u:%u: the last node is %u",
 			y->call->route_from, y->call->route_to, nodes - 1);
-	int r = sim_space_open(y->call, &y->topology, &s);
+	int r = sim_routing_open(y->call, &y->topology, &s);
 	if (r)
 		return cli_error("sim", "routes: %s", strerror(-r));
 	int status = journey_find(y, s);
-	space_close(s);
+	routing_close(s);
 	return status;
 }
 

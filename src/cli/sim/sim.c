@@ -130,7 +130,7 @@ static int sim_run(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (c->routing != SIM_ROUTING_DEFAULT)
-		c->network.rule = (enum space_rule)c->routing;
+		c->network.rule = (enum routing_rule)c->routing;
 	cli_ignore_sigpipe();
 	if (c->check)
 		return sim_check(c);

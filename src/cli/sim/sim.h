@@ -75,7 +75,7 @@ struct sim_call {
 	unsigned dims_count; /* 0: not said */
 	const char *graph;
 	struct network_options network;
-	unsigned routing; /* enum space_rule, or SIM_ROUTING_DEFAULT */
+	unsigned routing; /* enum routing_rule, or SIM_ROUTING_DEFAULT */
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
 	struct sim_random random_links, random_nodes;
@@ -182,14 +182,14 @@ bool sim_prints(const struct sim_call *);
 /* ---- routes.c ---- */
 
 /* The routes that are asked for. 0 or -errno. */
-int sim_space_open(
-	const struct sim_call *, const struct topology *, struct space **);
+int sim_routing_open(
+	const struct sim_call *, const struct topology *, struct routing **);
 
 /* A way, hop by hop. */
 struct sim_walk {
 	const struct topology *topology;
 	const struct router *router;
-	const struct space_way *way;
+	const struct routing_path *way;
 	unsigned leg;
 	uint32_t hop;	   /* of the leg */
 	struct channel at; /* the hop */
@@ -197,7 +197,7 @@ struct sim_walk {
 };
 
 void sim_walk_begin(struct sim_walk *, const struct topology *,
-	const struct router *, uint32_t from, const struct space_way *);
+	const struct router *, uint32_t from, const struct routing_path *);
 bool sim_walk_next(struct sim_walk *);
 
 /* ---- progress.c ---- */

@@ -29,7 +29,7 @@ static int ways_grow(struct sim_ways *w)
 static const char *fate_name(enum network_fate fate)
 {
 	static const char *const names[] = { [NETWORK_DELIVERED] = "delivered",
-		[NETWORK_CUT] = "cut",
+		[NETWORK_LOST] = "cut",
 		[NETWORK_UNREACHABLE] = "unreachable" };
 	return names[fate];
 }
@@ -39,8 +39,8 @@ static uint32_t hops_copy(const struct topology *t,
 	const struct network_delivery *d, struct timeline_hop *hop)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < d->way_count; i++) {
-		const struct network_hop *h = &d->way[i];
+	for (uint32_t i = 0; i < d->path_count; i++) {
+		const struct network_hop *h = &d->path[i];
 		if (h->port >= t->ports)
 			continue;
 		hop[count++] = (struct timeline_hop){ .time = h->time,
@@ -55,7 +55,7 @@ static uint32_t hops_copy(const struct topology *t,
 int sim_ways_add(struct sim_ways *w, const struct topology *t,
 	const struct network_delivery *d)
 {
-	struct timeline_hop *hop = malloc((d->way_count + 1) * sizeof(*hop));
+	struct timeline_hop *hop = malloc((d->path_count + 1) * sizeof(*hop));
 	if (!hop || (w->count == w->room && ways_grow(w))) {
 		free(hop);
 		return -ENOMEM;
@@ -112,7 +112,7 @@ int sim_ways_probe(
 		!sim_interrupted()) {
 		r = network_run(n, network_now(n) + PROBE_STEP);
 		int kept = 0;
-		while (kept == 0 && network_take(n, &d))
+		while (kept == 0 && network_poll(n, &d))
 			kept = sim_ways_add(w, c->study.traffic.topology, &d);
 		r = kept ? kept : r;
 	}

@@ -141,13 +141,13 @@ bool sim_loads_parse(void *call, const char *text)
 bool sim_fault_parse(void *call, const char *text)
 {
 	struct sim_call *c = call;
-	struct sim_fault f = { .kind = NETWORK_NODE_DIES };
+	struct sim_fault f = { .kind = NETWORK_NODE_FAILS };
 	uint64_t port = 0;
 	if (c->faults == SIM_FAULTS_MAX)
 		return false;
 	bool link = take_word(&text, "link:");
 	if (link || take_word(&text, "error:")) {
-		f.kind = link ? NETWORK_LINK_DIES : NETWORK_BIT_ERROR;
+		f.kind = link ? NETWORK_LINK_FAILS : NETWORK_BIT_ERROR;
 		if (!take_node(&text, &f.node) || !take(&text, ':') ||
 			!take_number(&text, TOPOLOGY_PORTS_MAX - 1, &port))
 			return false;

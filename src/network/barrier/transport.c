@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers as a level of their own on the links: a message goes before all
- * flits and takes its link for one cycle. What a module says in a cycle waits
- * at the end of that cycle's work for its link; of several for the same link
- * one goes in each cycle, in order.
+ * Barrier messages on the links. A message has priority over all flits and
+ * occupies its link for one cycle. The messages that a module sends in a cycle
+ * wait for their links; each link transfers one per cycle, in order.
  *
- * Messages that come to a node in the same cycle are heard in the order of its
- * ports, so that it does not matter which thread has sent them.
+ * A node handles the messages of a cycle in the order of its ports, so that the
+ * result does not depend on the threads that sent them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,88 +13,88 @@
 #include "base/bits.h"
 #include "network/engine/parts.h"
 
-#define MODULE_DELAY 1 /* cycles from hearing something to saying something */
+#define MODULE_DELAY 1 /* cycles from a received message to a sent one */
 
-/* What is known of the host of a node, for each barrier. */
+/* State of the host of a node, for each barrier. */
 enum host_flags {
-	HOST_TAKES_PART = 1,
-	HOST_ARRIVED = 2, /* and has not been released since */
-	HOST_RESETS = 4,  /* and has not heard of an error since */
+	HOST_PARTICIPATES = 1,
+	HOST_ARRIVED = 2,   /* and the round has not ended since */
+	HOST_RESETTING = 4, /* and no round has ended with an error since */
 };
 
-/* Of a worker: what has come in this cycle, and what has not left yet. */
+/* Messages of a worker: received in this cycle, and waiting for a link. */
 struct messages {
-	struct wheel_list came, waiting;
+	struct wheel_list received, waiting;
 } __attribute__((aligned(64)));
 
-struct level {
+struct barrier_transport {
 	uint8_t *host; /* enum host_flags by barrier and node */
 	struct messages *messages;
 };
 
 static struct messages *messages_of(const struct worker *w)
 {
-	return &w->network->level->messages[w->index];
+	return &w->network->transport->messages[w->index];
 }
 
 static uint8_t *hosts_of(const struct network *n, unsigned id)
 {
-	return &n->level->host[(uint64_t)id * n->nodes];
+	return &n->transport->host[(uint64_t)id * n->nodes];
 }
 
-/* ---- what hosts are told ---- */
+/* ---- releases ---- */
 
 static bool releases_grow(struct releases *l)
 {
 	uint64_t room = l->room ? 2 * l->room : 64;
-	void *more = realloc(l->of, room * sizeof(*l->of));
+	void *more = realloc(l->entry, room * sizeof(*l->entry));
 	if (!more)
 		return false;
-	l->of = more;
+	l->entry = more;
 	l->room = room;
 	return true;
 }
 
-static void host_told(struct worker *w, const struct network_release *what)
+static void release_add(struct worker *w, const struct network_release *release)
 {
 	struct releases *l = &w->releases;
 	if (l->count == l->room && !releases_grow(l)) {
 		worker_fail(w, -ENOMEM);
 		return;
 	}
-	l->of[l->count++] =
-		(struct release){ .what = *what, .number = l->numbers++ };
+	l->entry[l->count++] =
+		(struct release){ .release = *release, .number = l->numbers++ };
 }
 
-/* The end of a round, at one of those who take part. */
-static void round_ends(
+/* A round ends at a participant. */
+static void round_end(
 	struct worker *w, uint64_t when, uint32_t node, unsigned id, int error)
 {
 	uint8_t *host = &hosts_of(w->network, id)[node];
 	*host &= (uint8_t)~HOST_ARRIVED;
 	if (error)
-		*host &= (uint8_t)~HOST_RESETS;
+		*host &= (uint8_t)~HOST_RESETTING;
 	w->counters.barrier_releases += error == 0;
 	w->counters.barrier_errors += error != 0;
-	host_told(w, &(struct network_release){ .time = when,
-			     .node = node,
-			     .id = (uint8_t)id,
-			     .error = error });
+	release_add(w, &(struct network_release){ .time = when,
+			       .node = node,
+			       .id = (uint8_t)id,
+			       .error = error });
 }
 
 static int release_order(const void *a, const void *b)
 {
 	const struct release *x = a, *y = b;
-	if (x->what.time != y->what.time)
-		return x->what.time < y->what.time ? -1 : 1;
-	if (x->what.node != y->what.node)
-		return x->what.node < y->what.node ? -1 : 1;
-	if (x->what.id != y->what.id)
-		return x->what.id < y->what.id ? -1 : 1;
+	if (x->release.time != y->release.time)
+		return x->release.time < y->release.time ? -1 : 1;
+	if (x->release.node != y->release.node)
+		return x->release.node < y->release.node ? -1 : 1;
+	if (x->release.id != y->release.id)
+		return x->release.id < y->release.id ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
 }
 
-int level_collect(struct network *n)
+int transport_collect(struct network *n)
 {
 	struct releases *all = &n->releases;
 	for (unsigned i = 0; i < n->workers; i++) {
@@ -103,30 +102,30 @@ int level_collect(struct network *n)
 		for (uint64_t k = 0; k < l->count; k++) {
 			if (all->count == all->room && !releases_grow(all))
 				return -ENOMEM;
-			all->of[all->count++] = l->of[k];
+			all->entry[all->count++] = l->entry[k];
 		}
 		l->count = 0;
 	}
 	if (all->count > all->taken)
-		qsort(&all->of[all->taken], all->count - all->taken,
-			sizeof(*all->of), release_order);
+		qsort(&all->entry[all->taken], all->count - all->taken,
+			sizeof(*all->entry), release_order);
 	return 0;
 }
 
-bool network_barrier_take(struct network *n, struct network_release *release)
+bool network_barrier_poll(struct network *n, struct network_release *release)
 {
 	struct releases *l = &n->releases;
 	if (l->taken == l->count) {
 		l->taken = l->count = 0;
 		return false;
 	}
-	*release = l->of[l->taken++].what;
+	*release = l->entry[l->taken++].release;
 	return true;
 }
 
-/* ---- what modules decide ---- */
+/* ---- calls of the barrier modules ---- */
 
-static void module_sends(
+static void module_send(
 	void *context, uint32_t node, unsigned port, struct barrier_message m)
 {
 	struct worker *w = context;
@@ -134,168 +133,195 @@ static void module_sends(
 		port_of(w->network, node, port), (uint32_t)m.kind << 8 | m.id);
 }
 
-static void module_releases(
+static void module_release(
 	void *context, uint32_t node, unsigned id, bool error)
 {
 	struct worker *w = context;
-	round_ends(w, w->now, node, id, error ? -ECANCELED : 0);
+	round_end(w, w->now, node, id, error ? -ECANCELED : 0);
 }
 
 static const struct barrier_calls module_calls = {
-	.send = module_sends,
-	.release = module_releases,
+	.send = module_send,
+	.release = module_release,
 };
 
 /* ---- links ---- */
 
 /*
- * False: it has to wait. What should leave by a dead link is lost; the barrier
- * is renewed when all that is under way has come to an end.
+ * Sends a message. Returns false if it has to wait for the link. A message to a
+ * dead link is lost; the barrier is rebuilt when the network has drained.
  */
-static bool message_leaves(struct worker *w, const struct wheel_event *m)
+static bool message_send(struct worker *w, const struct wheel_event *m)
 {
 	struct network *n = w->network;
-	const struct port *p = &n->port[m->place];
-	uint32_t *busy = &n->link_count[m->place].busy;
-	if (p->there == NO_PLACE)
+	const struct port_state *p = &n->port[m->index];
+	uint32_t *busy_until = &n->link_state[m->index].busy_until;
+	if (p->peer_vc == NO_VC)
 		return true;
-	if (time_ahead(w->now, *busy))
+	if (time_ahead(w->now, *busy_until))
 		return false;
-	*busy = (uint32_t)(w->now + 1);
-	unsigned late = link_repeat(w, m->place);
+	*busy_until = (uint32_t)(w->now + 1);
+	unsigned late = link_repeat(w, m->index);
 	wheel_put(&w->wheel,
-		w->now + MODULE_DELAY + n->router.link_delay + late, p->worker,
-		WHEEL_BARRIER, place_port(n, p->there), m->what);
+		w->now + MODULE_DELAY + n->router.link_delay + late,
+		p->peer_worker, WHEEL_BARRIER, vc_port(n, p->peer_vc),
+		m->value);
 	w->counters.barrier_messages++;
 	return true;
 }
 
-static void messages_leave(struct worker *w, struct wheel_list *l)
+void transport_receive(struct worker *w, uint32_t port, uint32_t message)
 {
-	uint32_t left = 0;
-	for (uint32_t i = 0; i < l->count; i++)
-		if (!message_leaves(w, &l->event[i]))
-			l->event[left++] = l->event[i];
-	l->count = left;
+	wheel_add(&w->wheel, &messages_of(w)->received, port, message);
 }
 
-void level_receive(struct worker *w, uint32_t port, uint32_t message)
-{
-	wheel_add(&w->wheel, &messages_of(w)->came, port, message);
-}
-
-static void message_heard(struct worker *w, const struct wheel_event *m)
-{
-	struct network *n = w->network;
-	uint32_t node = port_node(n, m->place);
-	if (n->node[node].dead)
-		return;
-	barrier_receive(n->barriers, w, node, port_local(n, m->place),
-		(struct barrier_message){
-			(uint8_t)m->what, (uint8_t)(m->what >> 8) });
-}
-
-/* In a cycle one message at most comes in by a port. */
+/* By port; a port receives at most one message per cycle. */
 static int message_order(const void *a, const void *b)
 {
 	const struct wheel_event *x = a, *y = b;
-	return (x->place > y->place) - (x->place < y->place);
+	return (x->index > y->index) - (x->index < y->index);
 }
 
-static void messages_heard(struct worker *w, struct wheel_list *l)
+void transport_step(struct worker *w)
 {
-	if (l->count > 1)
-		qsort(l->event, l->count, sizeof(*l->event), message_order);
-	for (uint32_t i = 0; i < l->count; i++)
-		message_heard(w, &l->event[i]);
-	l->count = 0;
+	struct network *n = w->network;
+	struct wheel_list *received = &messages_of(w)->received;
+	struct wheel_list *waiting = &messages_of(w)->waiting;
+	if (received->count == 0 && waiting->count == 0)
+		return;
+	if (received->count > 1)
+		qsort(received->event, received->count,
+			sizeof(*received->event), message_order);
+	for (uint32_t i = 0; i < received->count; i++) {
+		const struct wheel_event *m = &received->event[i];
+		uint32_t node = port_node(n, m->index);
+		if (!n->node[node].dead)
+			barrier_receive(n->barriers, w, node,
+				port_local(n, m->index),
+				(struct barrier_message){ (uint8_t)m->value,
+					(uint8_t)(m->value >> 8) });
+	}
+	received->count = 0;
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < waiting->count; i++)
+		if (!message_send(w, &waiting->event[i]))
+			waiting->event[left++] = waiting->event[i];
+	waiting->count = left;
 }
 
-void level_step(struct worker *w)
-{
-	struct messages *m = messages_of(w);
-	if (m->came.count)
-		messages_heard(w, &m->came);
-	if (m->waiting.count)
-		messages_leave(w, &m->waiting);
-}
-
-bool level_waits(const struct worker *w)
+bool transport_pending(const struct worker *w)
 {
 	return messages_of(w)->waiting.count;
 }
 
-/* ---- from outside ---- */
+/* ---- the interface ---- */
 
-int network_barrier_set(struct network *n, unsigned id, const bool *takes_part)
+int network_barrier_set(
+	struct network *n, unsigned id, const bool *participates)
 {
 	for (uint32_t i = 0; i < n->nodes; i++)
-		if (takes_part[i] && n->node[i].dead)
+		if (participates[i] && n->node[i].dead)
 			return -EHOSTUNREACH;
-	int r = barrier_set(n->barriers, id, takes_part);
+	int r = barrier_set(n->barriers, id, participates);
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < n->nodes; i++)
-		hosts_of(n, id)[i] = takes_part[i] ? HOST_TAKES_PART : 0;
-	n->patient = true; /* flits look whether their link is busy */
+		hosts_of(n, id)[i] = participates[i] ? HOST_PARTICIPATES : 0;
+	n->check_links = true; /* messages may occupy links */
 	return 0;
 }
 
-static int level_plan(struct network *n, uint64_t time, enum agenda_kind kind,
-	uint32_t node, unsigned id)
+static int event_schedule(struct network *n, uint64_t time,
+	enum event_kind kind, uint32_t node, unsigned id)
 {
 	if (time < n->now || node >= n->nodes || id >= BARRIER_COUNT)
 		return -EINVAL;
-	return agenda_put(&n->agenda,
-		&(struct agenda_item){
+	return schedule_add(&n->schedule,
+		&(struct scheduled_event){
 			.time = time, .kind = kind, .node = node, .port = id });
 }
 
 int network_barrier_arrive(
 	struct network *n, uint64_t time, uint32_t node, unsigned id)
 {
-	return level_plan(n, time, AGENDA_BARRIER_ARRIVE, node, id);
+	return event_schedule(n, time, EVENT_BARRIER_ARRIVE, node, id);
 }
 
 int network_barrier_reset(
 	struct network *n, uint64_t time, uint32_t node, unsigned id)
 {
-	return level_plan(n, time, AGENDA_BARRIER_RESET, node, id);
+	return event_schedule(n, time, EVENT_BARRIER_RESET, node, id);
 }
 
-/* The flag is set before the call, because the round may end in it. */
-static int host_does(
-	struct worker *w, enum agenda_kind kind, uint32_t node, unsigned id)
+void transport_event(struct network *n, const struct scheduled_event *e)
 {
-	struct network *n = w->network;
-	uint8_t *host = &hosts_of(n, id)[node];
-	if (n->node[node].dead)
-		return -ENOTCONN;
-	if (kind == AGENDA_BARRIER_ARRIVE) {
-		if (*host & HOST_TAKES_PART)
-			*host |= HOST_ARRIVED;
-		return barrier_arrive(n->barriers, w, node, id);
+	struct worker *w = node_worker(n, e->node);
+	bool arrive = e->kind == EVENT_BARRIER_ARRIVE;
+	uint8_t *host = &hosts_of(n, e->port)[e->node];
+	int r = -ENOTCONN;
+	if (!n->node[e->node].dead) {
+		/* Set before the call, in which the round may end. */
+		if (*host & HOST_PARTICIPATES)
+			*host |= arrive ? HOST_ARRIVED : HOST_RESETTING;
+		r = arrive ? barrier_arrive(n->barriers, w, e->node, e->port)
+			   : barrier_reset(n->barriers, w, e->node, e->port);
 	}
-	if (*host & HOST_TAKES_PART)
-		*host |= HOST_RESETS;
-	return barrier_reset(n->barriers, w, node, id);
-}
-
-void level_do(struct network *n, const struct agenda_item *item)
-{
-	struct worker *w = node_worker(n, item->node);
-	int r = host_does(w, item->kind, item->node, item->port);
 	if (r)
-		host_told(w, &(struct network_release){ .time = n->now,
-				     .node = item->node,
-				     .id = (uint8_t)item->port,
-				     .error = r });
+		release_add(w, &(struct network_release){ .time = n->now,
+				       .node = e->node,
+				       .id = (uint8_t)e->port,
+				       .error = r });
 }
 
-/* ---- after a death ---- */
+/* ---- after a failure ---- */
 
-static void messages_drop(struct network *n)
+/*
+ * Returns true if some node waits for the end of a round. The flags of hosts
+ * also show nodes that are dead or disconnected, which the new tree does not.
+ */
+static bool round_open(
+	const struct network *n, unsigned id, const bool *participates)
 {
+	const uint8_t *host = hosts_of(n, id);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		if (host[i] & (HOST_ARRIVED | HOST_RESETTING))
+			return true;
+	return barrier_set(n->barriers, id, participates) == -EBUSY;
+}
+
+/* Moves a barrier to the new tree, with the participants that it reaches. */
+static void barrier_move(struct network *n, struct barriers *fresh, unsigned id,
+	bool *participates)
+{
+	uint8_t *host = hosts_of(n, id);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		participates[i] = false;
+	for (uint32_t i = 0; i < n->tree.reached; i++) {
+		uint32_t node = n->tree.order[i];
+		participates[node] = host[node] & HOST_PARTICIPATES &&
+				     !n->node[node].dead;
+	}
+	if (round_open(n, id, participates))
+		for (uint32_t i = 0; i < n->nodes; i++)
+			if (host[i] & HOST_PARTICIPATES && !n->node[i].dead)
+				round_end(node_worker(n, i), n->now, i, id,
+					-ENETRESET);
+	for (uint32_t i = 0; i < n->nodes; i++)
+		host[i] = participates[i] ? HOST_PARTICIPATES : 0;
+	barrier_set(fresh, id, participates); /* fails without participants */
+}
+
+int transport_rebuild(struct network *n)
+{
+	struct barriers *fresh;
+	bool *participates = malloc(n->nodes * sizeof(*participates));
+	int r = participates ? barrier_open(&fresh, &n->tree, &module_calls)
+			     : -ENOMEM;
+	if (r) {
+		free(participates);
+		return r;
+	}
+	/* Drop all messages. */
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct wheel *w = &n->worker[i].wheel;
 		uint64_t lists = (w->mask + 1ull) * w->readers;
@@ -303,98 +329,44 @@ static void messages_drop(struct network *n)
 			w->list[k * WHEEL_KINDS + WHEEL_BARRIER].count = 0;
 		messages_of(&n->worker[i])->waiting.count = 0;
 	}
-}
-
-/* Who can still take part: alive, and reached by the tree. */
-static void members_left(const struct network *n, unsigned id, bool *left)
-{
-	const uint8_t *host = hosts_of(n, id);
-	for (uint32_t i = 0; i < n->nodes; i++)
-		left[i] = false;
-	for (uint32_t i = 0; i < n->tree.reached; i++) {
-		uint32_t node = n->tree.order[i];
-		left[node] = host[node] & HOST_TAKES_PART &&
-			     !n->node[node].dead;
-	}
-}
-
-/* Does anybody wait for the end of a round? Also one who is dead or cut off,
- * whom the tree does not show any more. */
-static bool round_open(const struct network *n, unsigned id, const bool *left)
-{
-	const uint8_t *host = hosts_of(n, id);
-	for (uint32_t i = 0; i < n->nodes; i++)
-		if (host[i] & (HOST_ARRIVED | HOST_RESETS))
-			return true;
-	return barrier_set(n->barriers, id, left) == -EBUSY;
-}
-
-static void round_fails(struct network *n, unsigned id)
-{
-	const uint8_t *host = hosts_of(n, id);
-	for (uint32_t i = 0; i < n->nodes; i++)
-		if (host[i] & HOST_TAKES_PART && !n->node[i].dead)
-			round_ends(
-				node_worker(n, i), n->now, i, id, -ENETRESET);
-}
-
-static void barrier_renew(
-	struct network *n, struct barriers *fresh, unsigned id, bool *left)
-{
-	members_left(n, id, left);
-	if (round_open(n, id, left))
-		round_fails(n, id);
-	for (uint32_t i = 0; i < n->nodes; i++)
-		hosts_of(n, id)[i] = left[i] ? HOST_TAKES_PART : 0;
-	barrier_set(fresh, id, left); /* not if nobody is left */
-}
-
-int level_renew(struct network *n)
-{
-	struct barriers *fresh;
-	bool *left = malloc(n->nodes * sizeof(*left));
-	int r = left ? barrier_open(&fresh, &n->tree, &module_calls) : -ENOMEM;
-	if (r == 0) {
-		messages_drop(n);
-		for (unsigned id = 0; id < BARRIER_COUNT; id++)
-			barrier_renew(n, fresh, id, left);
-		barrier_close(n->barriers);
-		n->barriers = fresh;
-	}
-	free(left);
-	return r;
+	for (unsigned id = 0; id < BARRIER_COUNT; id++)
+		barrier_move(n, fresh, id, participates);
+	barrier_close(n->barriers);
+	n->barriers = fresh;
+	free(participates);
+	return 0;
 }
 
 /* ---- opening ---- */
 
-int level_open(struct network *n)
+int transport_open(struct network *n)
 {
-	struct level *l = calloc(1, sizeof(*l));
-	uint64_t bytes = n->workers * sizeof(*l->messages);
-	if (!l)
+	struct barrier_transport *t = calloc(1, sizeof(*t));
+	uint64_t bytes = n->workers * sizeof(*t->messages);
+	if (!t)
 		return -ENOMEM;
-	n->level = l;
-	l->host = calloc((uint64_t)n->nodes * BARRIER_COUNT, sizeof(*l->host));
-	l->messages = aligned_alloc(64, bytes);
-	for (unsigned i = 0; l->messages && i < n->workers; i++)
-		l->messages[i] = (struct messages){ 0 };
-	if (!l->host || !l->messages)
+	n->transport = t;
+	t->host = calloc((uint64_t)n->nodes * BARRIER_COUNT, sizeof(*t->host));
+	t->messages = aligned_alloc(64, bytes);
+	for (unsigned i = 0; t->messages && i < n->workers; i++)
+		t->messages[i] = (struct messages){ 0 };
+	if (!t->host || !t->messages)
 		return -ENOMEM;
 	return barrier_open(&n->barriers, &n->tree, &module_calls);
 }
 
-/* Also when it could not be opened. */
-void level_close(struct network *n)
+/* Also after transport_open() has failed. */
+void transport_close(struct network *n)
 {
-	struct level *l = n->level;
-	if (!l)
+	struct barrier_transport *t = n->transport;
+	if (!t)
 		return;
-	for (unsigned i = 0; l->messages && i < n->workers; i++) {
-		free(l->messages[i].came.event);
-		free(l->messages[i].waiting.event);
+	for (unsigned i = 0; t->messages && i < n->workers; i++) {
+		free(t->messages[i].received.event);
+		free(t->messages[i].waiting.event);
 	}
-	free(l->messages);
-	free(l->host);
-	free(l);
+	free(t->messages);
+	free(t->host);
+	free(t);
 	barrier_close(n->barriers);
 }

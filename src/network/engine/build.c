@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening a network, and closing it; see network.h and engine.h. */
+/* Opens and closes a network; see network.h and engine.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 
 #include "network/engine/parts.h"
 
-#define WORKER_NODES   2048 /* of a worker: what they need fits a cache */
-#define WORKERS_WANTED 32   /* each reads a list of each other */
+#define WORKER_NODES 2048 /* nodes of a worker whose state fits a cache */
+#define WORKERS_MANY 32	  /* more do not pay: each reads a list of each other */
 
 static void network_shape(struct network *n)
 {
@@ -29,26 +29,16 @@ static void network_shape(struct network *n)
 	n->local_mask = (1u << n->node_shift) - 1;
 	n->depth_mask = (1u << bits_log2_up(r->buffer)) - 1;
 	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
-	n->group_mask[PATH_LOW] = (uint16_t)router_group_mask(r, PATH_LOW);
-	n->group_mask[PATH_HIGH] = (uint16_t)router_group_mask(r, PATH_HIGH);
-	/* Without a date line nothing is high, and the low group has all. */
+	n->group_mask[GROUP_LOW] = (uint16_t)router_group_mask(r, GROUP_LOW);
+	n->group_mask[GROUP_HIGH] = (uint16_t)router_group_mask(r, GROUP_HIGH);
+	/* Without a date line all packets use the low group. */
 	if (n->topology->kind != TOPOLOGY_TORUS)
-		n->group_mask[PATH_LOW] = n->group_mask[GROUP_ANY];
+		n->group_mask[GROUP_LOW] = n->group_mask[GROUP_ANY];
 	n->tag_mask = (uint16_t)((1u << r->tag_bits) - 1);
 	n->round_robin = r->arbiter == ROUTER_ROUND_ROBIN;
 	n->credits = r->flow == ROUTER_CREDITS;
-	n->patient = n->options.error_rate > 0;
+	n->check_links = n->options.error_rate > 0;
 }
-
-/*
- * All arrays lie in one mapping of zeroes, and the kernel is asked for large
- * pages: what a cycle touches is spread over all of it. Buffers are not among
- * them: most of a ring is never touched, and need not be there.
- */
-struct part {
-	void *array; /* a pointer to it */
-	uint64_t bytes;
-};
 
 static void *map_zeroes(uint64_t bytes)
 {
@@ -57,152 +47,147 @@ static void *map_zeroes(uint64_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static bool parts_map(
-	struct network *n, const struct part *part, unsigned count)
-{
-	uint64_t bytes = 0;
-	for (unsigned i = 0; i < count; i++)
-		bytes += bits_round_up(part[i].bytes, 128);
-	n->map_bytes = bits_round_up(bytes, 1 << 21);
-	n->map = map_zeroes(n->map_bytes);
-	if (!n->map)
-		return false;
-	madvise(n->map, n->map_bytes, MADV_HUGEPAGE);
-	char *at = n->map;
-	for (unsigned i = 0; i < count; i++) {
-		memcpy(part[i].array, &at, sizeof(at));
-		at += bits_round_up(part[i].bytes, 128);
-	}
-	return true;
-}
-
+/*
+ * All arrays are in one mapping of zeroes, with large pages if possible: the
+ * accesses of a cycle spread over all of it. The buffers are not part of it:
+ * most of a ring is never touched.
+ */
 static bool network_arrays(struct network *n)
 {
 	uint64_t nodes = n->nodes, ports = nodes << n->port_bits;
-	uint64_t places = nodes << n->node_shift;
-	uint64_t tagged = n->router.arbiter < ROUTER_SMART ? 0 : places;
-	const struct part parts[] = {
-		{ &n->input, places * sizeof(*n->input) },
-		{ &n->output, places * sizeof(*n->output) },
+	uint64_t vcs = nodes << n->node_shift, bytes = 0;
+	uint64_t tagged = n->router.arbiter < ROUTER_SMART ? 0 : vcs;
+	const struct array {
+		void *pointer; /* to the pointer that is set */
+		uint64_t bytes;
+	} arrays[] = {
+		{ &n->input, vcs * sizeof(*n->input) },
+		{ &n->output, vcs * sizeof(*n->output) },
 		{ &n->port, ports * sizeof(*n->port) },
 		{ &n->node, nodes * sizeof(*n->node) },
 		{ &n->source, nodes * n->network_ports * sizeof(*n->source) },
 		{ &n->input_tag, tagged * sizeof(*n->input_tag) },
 		{ &n->output_tag, tagged * sizeof(*n->output_tag) },
 		{ &n->link_end, ports * sizeof(*n->link_end) },
-		{ &n->link_count, ports * sizeof(*n->link_count) },
-		{ &n->input_packet, places * sizeof(*n->input_packet) },
+		{ &n->link_state, ports * sizeof(*n->link_state) },
+		{ &n->input_packet, vcs * sizeof(*n->input_packet) },
 		{ &n->worker_of, nodes },
 	};
-	if (!parts_map(n, parts, ARRAY_COUNT(parts)))
+	for (unsigned i = 0; i < ARRAY_COUNT(arrays); i++)
+		bytes += bits_round_up(arrays[i].bytes, 128);
+	n->map_bytes = bits_round_up(bytes, 1 << 21);
+	n->map = map_zeroes(n->map_bytes);
+	if (!n->map)
 		return false;
+	madvise(n->map, n->map_bytes, MADV_HUGEPAGE);
+	char *at = n->map;
+	for (unsigned i = 0; i < ARRAY_COUNT(arrays); i++) {
+		memcpy(arrays[i].pointer, &at, sizeof(at));
+		at += bits_round_up(arrays[i].bytes, 128);
+	}
 	if (!tagged) {
 		n->input_tag = NULL;
 		n->output_tag = NULL;
 	}
-	n->buffer_bytes = places * (n->depth_mask + 1ull) * sizeof(*n->buffer);
+	n->buffer_bytes = vcs * (n->depth_mask + 1ull) * sizeof(*n->buffer);
 	n->buffer = map_zeroes(n->buffer_bytes);
 	return n->buffer;
 }
 
-static void port_prepare(struct network *n, uint32_t node, unsigned local)
+static void port_open(struct network *n, uint32_t node, unsigned local)
 {
-	struct port *p = &n->port[port_of(n, node, local)];
+	uint32_t port = port_of(n, node, local);
+	struct port_state *p = &n->port[port];
 	bool link = port_is_link(n, local), source = local >= n->port_source;
-	bool counts = source || (link && n->credits);
+	bool counted = source || (link && n->credits);
 	for (unsigned c = 0; c < n->channels; c++)
-		n->output[place_of(n, node, local, c)] = (struct output){
-			.credits = counts ? (uint16_t)n->router.buffer
-					  : CREDITS_ENDLESS,
-			.waiter = NO_PLACE
+		n->output[vc_of(n, node, local, c)] = (struct output_vc){
+			.credits = counted ? (uint16_t)n->router.buffer
+					   : CREDITS_UNLIMITED,
+			.blocked_input = NO_VC
 		};
-	p->free = n->group_mask[GROUP_ANY];
-	p->there = NO_PLACE;
+	p->free_vcs = n->group_mask[GROUP_ANY];
+	p->peer_vc = NO_VC;
 	if (!link)
 		return;
 	uint32_t peer = topology_next(n->topology, node, local);
-	n->link_end[port_of(n, node, local)] = peer;
+	n->link_end[port] = peer;
 	if (peer == TOPOLOGY_NOWHERE) {
 		p->flags = PORT_MASKED;
-		n->masks = true;
+		n->any_masked = true;
 		return;
 	}
 	uint64_t at = (uint64_t)node * n->links + local;
-	n->link_count[port_of(n, node, local)].errors =
+	n->link_state[port].error_random =
 		random_stream(n->options.seed, 2 * at + 1);
-	p->there = place_of(n, peer, n->topology->entrance[at], 0);
-	p->worker = n->worker_of[peer];
+	p->peer_vc = vc_of(n, peer, n->topology->entrance[at], 0);
+	p->peer_worker = n->worker_of[peer];
 }
 
-static void node_prepare(struct network *n, uint32_t node)
+static void node_open(struct network *n, uint32_t node)
 {
-	uint64_t seed = n->options.seed;
-	n->node[node].random = random_stream(seed, 2ull * node);
+	n->node[node].random = random_stream(n->options.seed, 2ull * node);
 	for (unsigned p = 0; p < n->ports; p++)
-		port_prepare(n, node, p);
+		port_open(n, node, p);
 	for (unsigned p = 0; p < n->network_ports; p++) {
-		struct source *s = &node_sources(n, node)[p];
+		struct source_queue *s = &node_sources(n, node)[p];
 		s->packet = s->first = s->tail = PACKET_NONE;
-		s->last = (uint8_t)(n->channels - 1);
+		s->last_channel = (uint8_t)(n->channels - 1);
 	}
-}
-
-static int worker_prepare(struct network *n, unsigned index)
-{
-	const struct router *r = &n->router;
-	struct worker *w = &n->worker[index];
-	uint64_t most = r->link_delay + LINK_ERRORS_MAX * r->retry_delay;
-	most = most > r->credit_delay ? most : r->credit_delay;
-	most = most > r->channel_delay ? most : r->channel_delay;
-	most += r->inject_delay + r->inject_credit_delay + r->eject_delay +
-		n->options.host_delay;
-	w->network = n;
-	w->index = index;
-	w->first = (uint32_t)((uint64_t)n->nodes * index / n->workers);
-	w->end = (uint32_t)((uint64_t)n->nodes * (index + 1) / n->workers);
-	for (uint32_t i = w->first; i < w->end; i++)
-		n->worker_of[i] = (uint8_t)index;
-	w->pool = (struct packet_pool){ .table = &n->packets,
-		.first = PACKET_NONE };
-	return wheel_open(&w->wheel, (unsigned)most + 1, n->workers);
 }
 
 static int workers_open(struct network *n)
 {
-	uint64_t bytes = n->workers * sizeof(*n->worker);
-	int r = 0;
-	n->worker = aligned_alloc(128, bytes);
+	const struct router *r = &n->router;
+	/* The longest delay of an event, or more. */
+	unsigned delay = r->link_delay + LINK_ERRORS_MAX * r->retry_delay;
+	delay = delay > r->credit_delay ? delay : r->credit_delay;
+	delay = delay > r->channel_delay ? delay : r->channel_delay;
+	delay += r->inject_delay + r->inject_credit_delay + r->eject_delay +
+		 n->options.host_delay;
+	n->worker = aligned_alloc(128, n->workers * sizeof(*n->worker));
 	if (!n->worker)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n->workers; i++)
-		n->worker[i] = (struct worker){ 0 };
-	for (unsigned i = 0; i < n->workers && r == 0; i++)
-		r = worker_prepare(n, i);
-	return r;
+		n->worker[i] = (struct worker){
+			.network = n,
+			.index = i,
+			.first =
+				(uint32_t)((uint64_t)n->nodes * i / n->workers),
+			.end = (uint32_t)((uint64_t)n->nodes * (i + 1) /
+					  n->workers),
+			.pool = { .table = &n->packets, .free = PACKET_NONE },
+		};
+	for (unsigned i = 0; i < n->workers; i++) {
+		struct worker *w = &n->worker[i];
+		for (uint32_t node = w->first; node < w->end; node++)
+			n->worker_of[node] = (uint8_t)i;
+		int e = wheel_open(&w->wheel, delay + 1, n->workers);
+		if (e)
+			return e;
+	}
+	return 0;
 }
 
-/* In order, all packets between two nodes must go the same way. */
-static enum route_ties network_ties(const struct router *r)
+static int routes_open(struct network *n)
 {
-	return r->ordered && r->ties == ROUTE_TIES_RANDOM ? ROUTE_TIES_PAIR
-							  : r->ties;
-}
-
-static int network_routes(struct network *n)
-{
-	struct space_options options = { .rule = n->options.rule,
+	enum route_ties ties = n->router.ties;
+	/* Ordered delivery: packets between two nodes take the same path. */
+	if (n->router.ordered && ties == ROUTE_TIES_RANDOM)
+		ties = ROUTE_TIES_PAIR;
+	struct routing_options options = { .rule = n->options.rule,
 		.grouping = n->router.grouping,
-		.ties = network_ties(&n->router),
+		.ties = ties,
 		.groups = n->router.groups };
-	int r = space_open(&n->space, n->topology, &options);
+	int r = routing_open(&n->routing, n->topology, &options);
 	if (r)
 		return r;
-	n->around = around_needed(n);
+	n->rerouting = reroute_needed(n);
 	r = tree_open(&n->tree, n->topology, 0);
-	return r ? r : level_open(n);
+	return r ? r : transport_open(n);
 }
 
-/* Legs that a way of dimension order may have; a graph has none of these. */
+/* The most legs of a dimension-order route; 0 if that is not an issue. */
 static unsigned legs_most(const struct topology *t)
 {
 	bool ring = t->kind == TOPOLOGY_TORUS;
@@ -211,7 +196,7 @@ static unsigned legs_most(const struct topology *t)
 		return 0;
 	for (unsigned d = 0; d < t->dimensions; d++) {
 		uint32_t hops = ring ? t->size[d] / 2 : t->size[d] - 1;
-		legs += (hops + SPACE_HOPS_MAX - 1) / SPACE_HOPS_MAX;
+		legs += (hops + ROUTING_HOPS_MAX - 1) / ROUTING_HOPS_MAX;
 	}
 	return legs;
 }
@@ -225,35 +210,22 @@ static int network_check_options(const struct topology *t,
 	       "iq4 has any number";
 	if (o->router.links_max && t->ports > o->router.links_max)
 		return -EINVAL;
-	*why = "a way has six legs of 4095 hops at most: a dimension is too "
+	*why = "a route has at most six legs of 4095 hops: a dimension is too "
 	       "long";
-	if (o->rule == SPACE_DIMENSION_ORDER &&
-		legs_most(t) > SPACE_LEGS_INLINE)
+	if (o->rule == ROUTING_DIMENSION_ORDER &&
+		legs_most(t) > ROUTING_LEGS_INLINE)
 		return -E2BIG;
-	*why = "a network has 64 threads at most";
+	*why = "a network has at most 64 threads";
 	if (o->threads > NETWORK_THREADS_MAX)
 		return -EINVAL;
 	*why = "an error rate is from 0 to 0.5";
 	if (!(o->error_rate >= 0 && o->error_rate <= 0.5))
 		return -EINVAL;
-	*why = "a host takes 1000 cycles at most";
+	*why = "a host takes at most 1000 cycles";
 	return o->host_delay > ROUTER_DELAY_MAX ? -EINVAL : 0;
 }
 
-static unsigned network_threads(
-	const struct network_options *o, const struct topology *t)
-{
-	return (unsigned)bits_min(o->threads ? o->threads : 1, t->nodes);
-}
-
-/* One for each thread at least; more, if that leaves each enough to do. */
-static unsigned network_workers(unsigned threads, uint32_t nodes)
-{
-	uint64_t wanted = bits_min(nodes / WORKER_NODES, WORKERS_WANTED);
-	return wanted < threads ? threads : (unsigned)wanted;
-}
-
-static int network_build(struct network *n)
+static int network_build(struct network *n, unsigned threads)
 {
 	if (!network_arrays(n))
 		return -ENOMEM;
@@ -265,9 +237,9 @@ static int network_build(struct network *n)
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < n->nodes; i++)
-		node_prepare(n, i);
-	r = network_routes(n);
-	return r ? r : crew_open(n, network_threads(&n->options, n->topology));
+		node_open(n, i);
+	r = routes_open(n);
+	return r ? r : thread_pool_open(n, threads);
 }
 
 int network_open(struct network **network, struct topology *t,
@@ -283,9 +255,14 @@ int network_open(struct network **network, struct topology *t,
 	n->topology = t;
 	n->options = *options;
 	n->router = options->router;
-	n->workers = network_workers(network_threads(options, t), t->nodes);
+	/* One worker per thread; more, if each has enough nodes. */
+	unsigned threads = (unsigned)bits_min(
+		options->threads ? options->threads : 1, t->nodes);
+	n->workers = (unsigned)bits_min(t->nodes / WORKER_NODES, WORKERS_MANY);
+	if (n->workers < threads)
+		n->workers = threads;
 	network_shape(n);
-	r = network_build(n);
+	r = network_build(n, threads);
 	if (r) {
 		if (r == -EINVAL)
 			*why = "a graph has no dimensions: its routes are "
@@ -298,42 +275,37 @@ int network_open(struct network **network, struct topology *t,
 	return 0;
 }
 
-static void workers_close(struct network *n)
-{
-	for (unsigned i = 0; n->worker && i < n->workers; i++) {
-		struct worker *w = &n->worker[i];
-		wheel_close(&w->wheel);
-		for (unsigned k = 0; k < 2; k++) {
-			free(w->asking[k].of);
-			free(w->moving[k].of);
-			free(w->sending[k].of);
-		}
-		free(w->alarms.of);
-		free(w->asker);
-		free(w->mover);
-		free(w->contested);
-		record_drop(&w->deliveries);
-		free(w->releases.of);
-	}
-	free(n->worker);
-}
-
 void network_close(struct network *n)
 {
 	if (!n)
 		return;
-	crew_close(n);
+	thread_pool_close(n);
 	if (n->worker)
 		load_close(n);
-	workers_close(n);
-	level_close(n);
+	for (unsigned i = 0; n->worker && i < n->workers; i++) {
+		struct worker *w = &n->worker[i];
+		wheel_close(&w->wheel);
+		for (unsigned k = 0; k < 2; k++) {
+			free(w->vc_worklist[k].entry);
+			free(w->switch_worklist[k].entry);
+			free(w->source_worklist[k].entry);
+		}
+		free(w->interrupts.entry);
+		free(w->vc_request);
+		free(w->switch_request);
+		free(w->conflicts);
+		deliveries_free(&w->deliveries);
+		free(w->releases.entry);
+	}
+	free(n->worker);
+	transport_close(n);
 	tree_free(&n->tree);
-	space_close(n->space);
-	record_drop(&n->deliveries);
-	free(n->releases.of);
+	routing_close(n->routing);
+	deliveries_free(&n->deliveries);
+	free(n->releases.entry);
 	record_table_close(n);
 	packet_table_close(&n->packets);
-	agenda_free(&n->agenda);
+	schedule_free(&n->schedule);
 	free(n->detour);
 	if (n->buffer)
 		munmap(n->buffer, n->buffer_bytes);

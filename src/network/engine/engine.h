@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of a network: flat arrays, and the threads that share them.
+ * State of a simulated network: flat arrays, and the workers that share them.
  *
- * Everything has a place, a number made of its node, its port and its virtual
- * channel; the number of its port and that of its node are the same number,
- * shifted. Inputs and outputs have the same geometry: what leaves by an output
- * arrives at the input with the place `there`, and a credit for it comes back
- * to the output with the place that was `there` at the other end.
+ * A virtual channel (VC) has an index made of the numbers of its node, its port
+ * and its channel, in this order from the top bits; shifted right, it is the
+ * index of the port, and further, that of the node. Input VCs and output VCs
+ * share the numbering. A flit that leaves by output VC c of port p arrives at
+ * input VC port[p].peer_vc + c, and the credit for it returns to the output VC
+ * that is found in the same way from there.
  *
- * Everything of a node is touched only by the worker that has the node, or by
- * the caller between two cycles; what one node tells another goes through a
- * wheel. A cycle of a worker:
+ * Only the worker that owns a node accesses the state of this node, or the
+ * caller's thread between two cycles. Nodes communicate through timing wheels.
+ * The cycle of a worker:
  *
- *	arrive.c	flits into buffers, heads read their route
- *	credit.c	credits to outputs
- *	load.c		new packets into queues
- *	vc_alloc.c	who gets a virtual channel
- *	switch_alloc.c	who gets the crossbar: flits go to a link (link.c) or to
- *			the host (host.c)
- *	source.c	one flit of a packet into each network port
+ *	arrive.c	flits enter input buffers; head flits are routed
+ *	credit.c	credits return to outputs
+ *	load.c		nodes create packets
+ *	vc_alloc.c	VC allocation
+ *	switch_alloc.c	switch allocation; flits go to a link (link.c) or to the
+ *			host (host.c)
+ *	source.c	injection of one flit per network port
  *
- * Each works through a list of those who have something to do, so that a cycle
- * costs what happens in it. Nothing depends on the order of a list: where two
- * want the same, their places, times and turns decide.
+ * Each step visits only its worklist, so the cost of a cycle depends on its
+ * activity and not on the size of the network. The order of a worklist has no
+ * effect on the result: VC indices, request times and round-robin pointers
+ * resolve all conflicts.
  */
 #ifndef CAY_NETWORK_ENGINE_ENGINE_H
 #define CAY_NETWORK_ENGINE_ENGINE_H
@@ -36,168 +38,169 @@
 #include "network/engine/wheel.h"
 #include "network/stats/histogram.h"
 
-#define WORKERS_MAX	NETWORK_THREADS_MAX
-#define CREDITS_ENDLESS 0xffff /* of outputs that never stop */
-#define PORTS_MAX	(TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
-#define NO_PLACE	UINT32_MAX
-#define NO_ASKER	UINT32_MAX
-#define PORT_ANY	0xff /* whichever network port is free */
-#define GROUP_ANY	2    /* any virtual channel; see enum path_group */
+#define WORKERS_MAX	  NETWORK_THREADS_MAX
+#define CREDITS_UNLIMITED 0xffff /* of outputs without credit flow control */
+#define PORTS_MAX	  (TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
+#define NO_VC		  UINT32_MAX
+#define NO_REQUEST	  UINT32_MAX
+#define PORT_ANY	  0xff /* any network port */
+#define GROUP_ANY	  2    /* any channel; extends enum channel_group */
 
 _Static_assert(PORTS_MAX <= 64, "a bit for each port");
 
 enum input_state {
 	INPUT_IDLE,
-	INPUT_ASKING, /* for a virtual channel */
-	INPUT_ACTIVE, /* has one; its flits ask for the crossbar */
+	INPUT_VC_ALLOC, /* requests an output VC */
+	INPUT_ACTIVE,	/* holds an output VC; its flits request the switch */
 };
 
 /*
- * A virtual channel of an input port, with its buffer: the first flit is here,
- * those behind it in a ring. Most buffers hold one flit, or none.
+ * An input VC and its buffer. The first flit is in `front`, the others in a
+ * ring (input_ring()). Most buffers hold one flit or none.
  */
-struct input {
+struct input_vc {
 	union {
-		uint32_t since; /* asking: since then, or from then on */
-		uint32_t out;	/* active: the place of its output */
+		uint32_t request_time; /* INPUT_VC_ALLOC: first request */
+		uint32_t out;	       /* INPUT_ACTIVE: the output VC held */
 	};
 	uint32_t front;
-	uint16_t head;	 /* where the ring begins */
-	uint16_t count;	 /* flits, the front with them */
-	uint8_t port;	 /* of the output that it asks for, or has */
-	uint8_t turn;	 /* that of the packet before, ... */
-	uint8_t channel; /* ... and the virtual channel */
+	uint16_t head;	   /* first index of the ring */
+	uint16_t count;	   /* flits, including `front` */
+	uint8_t port;	   /* output port requested or held */
+	uint8_t last_port; /* output port of the previous packet */
+	uint8_t channel;   /* output channel held, or held last */
 	uint8_t state : 2;
-	uint8_t group : 2;   /* enum path_group, or GROUP_ANY */
-	uint8_t stopped : 1; /* the sender has been told to stop */
-	uint8_t moving : 1;  /* is in the list of those who ask to move */
+	uint8_t group : 2;	   /* enum channel_group, or GROUP_ANY */
+	uint8_t xoff_sent : 1;	   /* the sender has been stopped */
+	uint8_t switch_listed : 1; /* is in the worklist of the switch */
 };
 
-_Static_assert(sizeof(struct input) == 16, "four of them on a line");
+_Static_assert(sizeof(struct input_vc) == 16, "four per cache line");
 
-/* A virtual channel of an output port. */
-struct output {
+struct output_vc {
 	uint16_t credits;
-	uint16_t turn;	 /* whom it offers itself to next: behind this input */
-	uint32_t waiter; /* input that has it and waits for credit */
+	uint16_t rr_input; /* round-robin pointer: first input in priority */
+	uint32_t blocked_input; /* holds this VC and waits for credit */
 };
 
 enum port_flags {
-	PORT_MASKED = 1, /* nothing may leave by it */
-	PORT_ERROR = 2,	 /* the next flit meets a bit error */
+	PORT_MASKED = 1, /* no flit may leave by this port */
+	PORT_ERROR = 2,	 /* the next flit has a bit error */
 };
 
-/* A port, in and out. */
-struct port {
-	uint32_t there; /* place of its first channel at the other end */
+/* The input and the output side of a port. */
+struct port_state {
+	uint32_t peer_vc; /* first input VC at the other end; or NO_VC */
 	/*
-	 * The cycle in which a flit of the input asks to move, or one asks for
-	 * the output; bit 0: more than one.
+	 * Request marks of switch allocation, for the input and the output
+	 * side: (cycle + 1) << 1; bit 0: two or more requests.
 	 */
-	uint32_t used_in, used_out;
+	uint32_t in_mark, out_mark;
 	/*
-	 * The cycle in which one asks for a channel of it; bit 0: more than
-	 * one; bit 1: they are linked, from the first on.
+	 * Request mark of VC allocation: (cycle + 1) << 2; bit 0: two or more
+	 * requests; bit 1: these are linked from newest_request.
 	 */
-	uint32_t asked, first;
-	uint32_t flits;	  /* that have left; see link_flits() */
-	uint16_t free;	  /* bits of virtual channels of the output */
-	uint8_t turn_in;  /* behind this output it takes an offer next */
-	uint8_t next;	  /* behind this virtual channel it sends next */
-	uint8_t turn_out; /* behind this input it offers itself next */
+	uint32_t vc_mark, newest_request;
+	uint32_t flits;	   /* sent, modulo 2^32; see link_flits() */
+	uint16_t free_vcs; /* bits of output channels without an owner */
+	/* Round-robin pointers of switch allocation. */
+	uint8_t rr_output;  /* of the input side, over output ports */
+	uint8_t rr_channel; /* of the input side, over its channels */
+	uint8_t rr_input;   /* of the output side, over input ports */
 	uint8_t flags;
-	uint8_t worker; /* at the other end */
+	uint8_t peer_worker; /* worker of the node at the other end */
 };
 
-_Static_assert(sizeof(struct port) == 32, "two of them on a line");
+_Static_assert(sizeof(struct port_state) == 32, "two per cache line");
 
-/* What few need to know of a link. */
-struct link_count {
+/* State of an output port that few flits need. */
+struct link_state {
 	uint64_t repeated, blocked;
-	uint64_t flits;	      /* above what a port's counter holds */
-	uint32_t busy;	      /* carries no flit before then */
-	struct random errors; /* one flit a cycle draws, so any order will do */
-	uint32_t suspect;     /* of a deadlock, for so many cycles ... */
-	uint32_t suspected;   /* ... up to this one */
+	uint64_t flits;	     /* sent, multiples of 2^32 */
+	uint32_t busy_until; /* sends no flit before this cycle */
+	/* At most one flit per cycle draws, so the sequence is defined. */
+	struct random error_random;
+	uint32_t suspect_cycles; /* of a suspected deadlock, consecutive */
+	uint32_t suspect_last;	 /* the last of these cycles */
 };
 
-/* Of a virtual channel that is taken, for the smart arbiters. */
+/* Owner of an output VC, for the arbiters that look at host tags. */
 struct output_tag {
-	uint32_t owner; /* input */
+	uint32_t owner; /* input VC */
 	uint16_t tag;
 };
 
-/* A network port's way in: the packet that it sends, and those that wait. */
-struct source {
-	uint32_t packet; /* PACKET_NONE: none */
-	uint16_t sent;
+/* A source queue, one per network port, and the packet it injects. */
+struct source_queue {
+	uint32_t packet; /* in injection; or PACKET_NONE */
+	uint16_t sent;	 /* flits of it */
 	uint8_t channel;
-	uint8_t last;		     /* channel of the packet before */
-	bool listed;		     /* among those who send */
-	uint32_t first, tail, count; /* the queue */
+	uint8_t last_channel; /* of the previous packet */
+	bool listed;	      /* is in the worklist */
+	uint32_t first, tail, count;
 };
 
-struct node {
-	uint64_t rivals;      /* cycle + 1 in which flits want the same way; */
-	uint32_t first;	      /* the last of them, in the worker's list */
-	struct random random; /* what it sends */
+struct node_state {
+	uint64_t conflict_mark;	 /* cycle + 1 of a switch conflict */
+	uint32_t newest_request; /* of the conflict; links to older ones */
+	struct random random;	 /* of traffic and routes */
 	bool dead;
 };
 
-/* What is kept of a packet that somebody sent by hand. */
-struct record {
+/* Path of a packet that the caller sent. */
+struct packet_record {
 	uint64_t cookie;
-	uint32_t next; /* free one */
+	uint32_t next; /* in the free list */
 	uint32_t count, room;
 	struct network_hop *hop;
 };
 
-/* What the study wants to know, of packets that count. */
-struct measure {
+/* Sums over the packets that are measured. */
+struct measurement {
 	struct histogram latency;
 	uint64_t network_latency, hops, created, done;
 };
 
-/* What a cycle leaves to the caller. */
-enum alarm_kind {
-	ALARM_DEADLOCK, /* an output that is stopped for long */
-	ALARM_LINK,	/* a link that has failed too often */
+/* Conditions that a worker hands to the caller's thread. */
+enum interrupt_kind {
+	INTERRUPT_DEADLOCK, /* an output port is blocked for a countdown */
+	INTERRUPT_LINK,	    /* a link has failed too often */
 };
 
-/* Places that have something to do. */
-struct places {
-	uint32_t *of;
+/* Indices that have work in a cycle. */
+struct worklist {
+	uint32_t *entry;
 	uint32_t count, room;
 };
 
-/* Who asks for a virtual channel. */
-struct asker {
-	uint32_t place;
-	uint32_t port;	 /* its number */
-	uint32_t next;	 /* at the same output */
-	uint16_t mask;	 /* channels that it may have */
-	uint16_t offers; /* and those that it can have now */
+/* A request of VC allocation. */
+struct vc_request {
+	uint32_t vc;	 /* the input VC */
+	uint32_t port;	 /* the output port */
+	uint32_t next;	 /* older request for this port */
+	uint16_t mask;	 /* channels that are allowed */
+	uint16_t grants; /* channels offered by their arbiters */
 };
 
-/* A flit that could go through the crossbar. */
-struct mover {
-	uint32_t place, out;
-	uint32_t next; /* at the same node */
+/* A request of switch allocation. */
+struct switch_request {
+	uint32_t vc, out; /* input VC, output VC */
+	uint32_t next;	  /* older request in conflict at this node */
 };
 
 struct deliveries {
-	struct network_delivery *of;
+	struct network_delivery *entry;
 	uint64_t count, room, taken;
-	bool way_given; /* of the last one taken */
+	bool path_lent; /* the caller uses the path of the last one taken */
 };
 
 struct release {
-	struct network_release what;
-	uint64_t number; /* of a worker: in order */
+	struct network_release release;
+	uint64_t number; /* sequence number of the worker */
 };
 
 struct releases {
-	struct release *of;
+	struct release *entry;
 	uint64_t count, room, taken, numbers;
 };
 
@@ -206,33 +209,33 @@ struct worker {
 	unsigned index;
 	uint32_t first, end; /* its nodes */
 	uint64_t now;
-	/* By the parity of the cycle: this one's, and the next one's. */
-	struct places asking[2], moving[2], sending[2];
-	struct asker *asker;
-	struct mover *mover;
-	uint32_t *contested; /* ports, or nodes, that have rivals */
-	uint64_t askers_room, movers_room, contested_room;
+	/* By the parity of the cycle: current and next. */
+	struct worklist vc_worklist[2], switch_worklist[2], source_worklist[2];
+	struct vc_request *vc_request;
+	struct switch_request *switch_request;
+	uint32_t *conflicts; /* ports, or nodes, with conflicting requests */
+	uint64_t vc_requests_room, switch_requests_room, conflicts_room;
 	struct wheel wheel;
-	/* Of it: when flits that leave in this cycle arrive, and credits. */
+	/* Lists of the wheel for flits and credits sent in this cycle. */
 	struct wheel_list *flits_slot, *credits_slot;
 	struct packet_pool pool;
 	struct network_counters counters;
-	struct measure measure;
+	struct measurement measure;
 	struct deliveries deliveries;
 	struct releases releases;
-	/* When nodes create their next packet: lists by time, modulo. */
+	/* Nodes by the cycle of their next packet, modulo the lists. */
 	uint32_t *calendar;
-	struct places alarms; /* numbers of ports, twice, and the kind */
-	/* Of the packets of its nodes: in queues, at hosts, of multicasts. */
+	struct worklist interrupts; /* port << 1 | enum interrupt_kind */
+	/* Packets of its nodes: in queues, held by hosts, of multicasts. */
 	int64_t queued, hosted, multicasts;
 	int error;
 } __attribute__((aligned(128)));
 
-/* Instead of a masked port: legs to the node that it leads to. */
+/* Replaces a masked port: legs to the node that the port leads to. */
 struct detour {
-	uint32_t port; /* its number */
+	uint32_t port; /* index */
 	unsigned count;
-	uint32_t leg[SPACE_LEGS_INLINE];
+	uint32_t leg[ROUTING_LEGS_INLINE];
 };
 
 struct network {
@@ -243,46 +246,46 @@ struct network {
 	unsigned links, network_ports, channels;
 	/* Ports of a node: links, network ports, then these: */
 	unsigned port_multicast, port_debug;
-	unsigned port_source; /* credits of the network ports' sources */
+	unsigned port_source; /* output VCs of the sources: credits only */
 	unsigned ports;
-	/* A place: node, port, channel; with so many bits for each. */
+	/* Bits of the channel and port in a VC index; their sum. */
 	unsigned channel_bits, port_bits, node_shift;
-	uint32_t channel_mask, port_mask, local_mask; /* of their lower bits */
-	unsigned depth_mask;			      /* of a buffer's ring */
+	uint32_t channel_mask, port_mask, local_mask;
+	unsigned depth_mask; /* of a ring */
 	uint16_t group_mask[3];
 	uint16_t tag_mask;
 	bool round_robin;
-	bool credits; /* not stop and continue */
-	bool masks;   /* some port is masked */
-	bool patient; /* links may be busy, or have errors */
+	bool credits;	  /* credit flow control, not XON/XOFF */
+	bool any_masked;  /* some port is masked */
+	bool check_links; /* links may be busy, or have errors */
 
-	void *map; /* in which these are */
+	void *map; /* holds the arrays up to input_packet */
 	uint64_t map_bytes, buffer_bytes;
-	struct input *input;   /* by place */
-	struct output *output; /* by place */
-	struct port *port;     /* by number */
-	uint32_t *link_end;    /* by port: the node there, also if it died */
-	struct link_count *link_count; /* by port */
-	uint32_t *buffer;	       /* by place: rings */
-	struct node *node;
-	struct source *source; /* by node and network port */
-	uint8_t *worker_of;    /* by node */
-	/* What only some routers need: host tags of who asks and who has. */
+	struct input_vc *input;	  /* by VC */
+	struct output_vc *output; /* by VC */
+	struct port_state *port;  /* by port */
+	uint32_t *link_end;	  /* by port: the node there, alive or not */
+	struct link_state *link_state; /* by port */
+	uint32_t *buffer;	       /* by VC: rings */
+	struct node_state *node;
+	struct source_queue *source; /* by node and network port */
+	uint8_t *worker_of;	     /* by node */
+	/* Host tags of requests and of owners, if the arbiter needs them. */
 	uint16_t *input_tag;
 	struct output_tag *output_tag;
-	/* By input: a packet whose head has left, but not its tail. */
+	/* By input VC: a packet whose head has left, but not its tail. */
 	uint32_t *input_packet;
 
 	struct packet_table packets;
-	struct space *space;
+	struct routing *routing;
 	struct tree tree;
 	struct barriers *barriers;
-	struct level *level;
-	struct agenda agenda;
-	struct load *load;
+	struct barrier_transport *transport;
+	struct schedule schedule;
+	struct load_state *load;
 	bool measuring;
 
-	struct record *record;
+	struct packet_record *record;
 	uint32_t records, record_free;
 	pthread_mutex_t record_lock;
 
@@ -290,57 +293,57 @@ struct network {
 	unsigned detours;
 
 	uint64_t now;
-	uint64_t looked;    /* for a deadlock */
-	uint64_t recovered; /* from one */
-	/* Something has died: sources wait until the network is empty. */
+	uint64_t deadlock_checked;   /* time of the last search */
+	uint64_t deadlock_recovered; /* time of the last recovery */
+	/* After a failure: sources stop until the network is empty. */
 	bool draining;
-	bool around; /* ways of dimension order may be cut; see reroute.c */
-	bool failed; /* -ENOMEM happened */
+	bool rerouting; /* dimension-order routes may be cut; see reroute.c */
+	bool failed;	/* an allocation failed */
 	struct deliveries deliveries;
 	struct releases releases;
 
 	unsigned workers;
 	struct worker *worker;
-	struct crew *crew;
+	struct thread_pool *pool;
 };
 
-/* ---- places ---- */
+/* ---- indices ---- */
 
-static inline uint32_t place_of(
+static inline uint32_t vc_of(
 	const struct network *n, uint32_t node, unsigned port, unsigned channel)
 {
 	return (node << n->port_bits | port) << n->channel_bits | channel;
 }
 
-/* The number of a port, by its node or by a place of it. */
+/* The index of a port, from its node or from one of its VCs. */
 static inline uint32_t port_of(
 	const struct network *n, uint32_t node, unsigned port)
 {
 	return node << n->port_bits | port;
 }
 
-static inline uint32_t place_port(const struct network *n, uint32_t place)
+static inline uint32_t vc_port(const struct network *n, uint32_t vc)
 {
-	return place >> n->channel_bits;
+	return vc >> n->channel_bits;
 }
 
-static inline uint32_t place_node(const struct network *n, uint32_t place)
+static inline uint32_t vc_node(const struct network *n, uint32_t vc)
 {
-	return place >> n->node_shift;
+	return vc >> n->node_shift;
 }
 
-static inline unsigned place_channel(const struct network *n, uint32_t place)
+static inline unsigned vc_channel(const struct network *n, uint32_t vc)
 {
-	return place & n->channel_mask;
+	return vc & n->channel_mask;
 }
 
-/* Its place within its node. */
-static inline unsigned place_local(const struct network *n, uint32_t place)
+/* The index within the node. */
+static inline unsigned vc_local(const struct network *n, uint32_t vc)
 {
-	return place & n->local_mask;
+	return vc & n->local_mask;
 }
 
-/* Which port of its node it is. */
+/* The number of the port within its node. */
 static inline unsigned port_local(const struct network *n, uint32_t port)
 {
 	return port & n->port_mask;
@@ -351,32 +354,33 @@ static inline uint32_t port_node(const struct network *n, uint32_t port)
 	return port >> n->port_bits;
 }
 
-/* Where the credits of an input of a network port are kept. */
-static inline uint32_t place_source(const struct network *n, uint32_t place)
+/* The output VC that counts the credits of a source. */
+static inline uint32_t vc_source(const struct network *n, uint32_t vc)
 {
-	return place + ((n->port_source - n->links) << n->channel_bits);
+	return vc + ((n->port_source - n->links) << n->channel_bits);
 }
 
-static inline uint32_t *input_ring(const struct network *n, uint32_t place)
+static inline uint32_t *input_ring(const struct network *n, uint32_t vc)
 {
-	return &n->buffer[(uint64_t)place * (n->depth_mask + 1ull)];
+	return &n->buffer[(uint64_t)vc * (n->depth_mask + 1ull)];
 }
 
-static inline struct source *node_sources(
+static inline struct source_queue *node_sources(
 	const struct network *n, uint32_t node)
 {
 	return &n->source[(uint64_t)node * n->network_ports];
 }
 
-static inline struct packet *flit_packet(const struct network *n, uint32_t flit)
+static inline struct packet_state *flit_packet(
+	const struct network *n, uint32_t flit)
 {
 	return &n->packets.packet[flit & PACKET_NUMBER];
 }
 
-/* Flits that a link has carried. */
+/* Flits that have left by a port. */
 static inline uint64_t link_flits(const struct network *n, uint32_t port)
 {
-	return n->link_count[port].flits + n->port[port].flits;
+	return n->link_state[port].flits + n->port[port].flits;
 }
 
 static inline struct worker *node_worker(const struct network *n, uint32_t node)
@@ -384,13 +388,16 @@ static inline struct worker *node_worker(const struct network *n, uint32_t node)
 	return &n->worker[n->worker_of[node]];
 }
 
-/* Has the time come, as far as 32 bits tell? */
+/* Compares times modulo 2^32. */
 static inline bool time_reached(uint64_t now, uint32_t when)
 {
 	return (int32_t)((uint32_t)now - when) >= 0;
 }
 
-/* Is it the near future? What is long past looks far, not near; 0 is never. */
+/*
+ * Returns true if `when` is at most 2^14 cycles ahead. A stale time modulo 2^32
+ * is not; 0 is never.
+ */
 static inline bool time_ahead(uint64_t now, uint32_t when)
 {
 	return when && when - (uint32_t)now - 1 < 0x3fff;

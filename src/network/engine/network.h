@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A network that runs: routers at the nodes of a topology, cycle by cycle. Who
- * plugs something in sends packets at a time, lets it run, and takes them at
- * the other end with the time and the way that they took.
+ * The interface of a simulated network: routers at the nodes of a topology,
+ * simulated cycle by cycle. A user sends packets at given times, runs the
+ * network, and polls for deliveries with their times and paths.
  *
  *	network_open(&n, &topology, &options, &why);
  *	network_send(n, 100, &(struct network_packet){ .from = 0, .to = 7,
  *		.length = 4 });
  *	network_run(n, 1000);
- *	while (network_take(n, &delivery))
+ *	while (network_poll(n, &delivery))
  *		...
  *	network_close(n);
  *
- * One thread calls; inside, `threads` work, with the same results as one.
+ * One thread calls. The network uses `threads` threads; the result does not
+ * depend on their number.
  */
 #ifndef CAY_NETWORK_ENGINE_NETWORK_H
 #define CAY_NETWORK_ENGINE_NETWORK_H
@@ -22,7 +23,7 @@
 #include "network/routing/routing.h"
 
 #define NETWORK_THREADS_MAX 64
-#define NETWORK_EVERYBODY   (UINT32_MAX - 1) /* `to` of a multicast */
+#define NETWORK_MULTICAST   (UINT32_MAX - 1) /* `to` of a multicast */
 
 struct network;
 struct traffic;
@@ -30,29 +31,29 @@ struct length;
 
 struct network_options {
 	struct router router;
-	enum space_rule rule;
+	enum routing_rule rule;
 	uint64_t seed;
 	unsigned threads;    /* 0: one */
-	bool record;	     /* the way of packets that are sent by hand */
+	bool record;	     /* the paths of packets that the caller sends */
 	double error_rate;   /* of a flit on a link */
 	unsigned host_delay; /* cycles until a host has sent a packet on */
 };
 
 struct network_packet {
-	uint64_t cookie; /* of the sender; comes back with it */
+	uint64_t cookie; /* returned with the delivery */
 	uint32_t from, to;
 	uint32_t length; /* flits */
 };
 
 enum network_fate {
 	NETWORK_DELIVERED,
-	NETWORK_CUT,	     /* was on a link or in a node that died */
-	NETWORK_UNREACHABLE, /* no way leads there any more */
+	NETWORK_LOST,	     /* was on a link or in a node that failed */
+	NETWORK_UNREACHABLE, /* there is no path to the destination */
 };
 
-/* A router that a packet has left, and how. */
+/* The output by which a packet has left a router. */
 struct network_hop {
-	uint64_t time; /* when its head left */
+	uint64_t time; /* of the head flit */
 	uint32_t node;
 	uint8_t port, channel;
 };
@@ -60,14 +61,14 @@ struct network_hop {
 struct network_delivery {
 	struct network_packet packet;
 	enum network_fate fate;
-	uint32_t node;	  /* where: of a multicast, each of the nodes */
-	uint64_t sent;	  /* when it was given to its source */
-	uint64_t entered; /* when its head left the source */
-	uint64_t arrived; /* when its tail came, or was reported */
+	uint32_t node;	  /* of a multicast: one delivery for each node */
+	uint64_t sent;	  /* when the packet entered its source queue */
+	uint64_t entered; /* when its head flit left the source queue */
+	uint64_t arrived; /* when its tail flit arrived, or it was reported */
 	uint32_t hops;
-	/* The way, if it is recorded; until the next call of the network. */
-	const struct network_hop *way;
-	uint32_t way_count;
+	/* The path, if recorded; valid until the next call of the network. */
+	const struct network_hop *path;
+	uint32_t path_count;
 };
 
 struct network_counters {
@@ -76,74 +77,83 @@ struct network_counters {
 	uint64_t flits_delivered;
 	uint64_t flits_repeated;   /* by links, after a bit error */
 	uint64_t interrupts;	   /* of all kinds */
-	uint64_t masked;	   /* heads that found their port masked */
-	uint64_t detours, drained; /* how these went on */
-	uint64_t forwarded;	   /* by hosts, around what is dead */
+	uint64_t masked;	   /* packets whose output port was masked */
+	uint64_t detours, drained; /* what these did */
+	uint64_t forwarded;	   /* by hosts, around failures */
 	uint64_t deadlock_alarms, deadlock_false, deadlock_removed;
 	uint64_t barrier_messages, barrier_releases, barrier_errors;
 	uint64_t multicast_copies;
 };
 
-/* Of one direction of a link. */
+/* One direction of a link. */
 struct network_link {
 	uint32_t from, to;
 	uint8_t port;
 	bool dead;
 	uint64_t flits, repeated;
-	uint64_t blocked; /* how often a flit found no credit */
+	uint64_t blocked; /* requests of a flit without credit */
 };
 
 /*
- * 0; -EINVAL or -E2BIG and why in a sentence that lives for ever; -ENOMEM. The
- * topology must live as long, and is changed by links that die.
+ * Opens a network. Returns 0; -EINVAL or -E2BIG and the reason in *why, a
+ * static string; -ENOMEM. The topology must outlive the network, which removes
+ * failed links from it.
  */
 int network_open(struct network **, struct topology *,
 	const struct network_options *, const char **why);
 void network_close(struct network *);
 
 uint64_t network_now(const struct network *);
-/* 0, -EINVAL (no such node, no length, a length that the router cannot take,
- * a time that is over), -ENOMEM. */
+/*
+ * Schedules a packet. Returns 0, -EINVAL (no such node, a length that the
+ * router does not accept, a time in the past), -ENOMEM.
+ */
 int network_send(
 	struct network *, uint64_t time, const struct network_packet *);
 /*
- * Simulates up to a time. 0; -EDEADLK: nothing can move any more; -ENOMEM: the
- * network can only be closed.
+ * Simulates up to a time. Returns 0; -EDEADLK: no packet can move any more;
+ * -ENOMEM: the network can only be closed.
  */
 int network_run(struct network *, uint64_t until);
-/* Packets in source queues and on their way. */
+/* Returns the number of packets that are scheduled, queued or in flight. */
 uint64_t network_busy(const struct network *);
-/* The next of those that have arrived or are reported, in order of time. */
-bool network_take(struct network *, struct network_delivery *);
+/* Gets the next delivery or report, in order of time. False: none is left. */
+bool network_poll(struct network *, struct network_delivery *);
 void network_count(const struct network *, struct network_counters *);
-/* All directions of all links, count of them; or how many there are. */
-uint64_t network_links(const struct network *, struct network_link *, uint64_t);
+/*
+ * Fills an array of `count` with the directions of all links. Returns their
+ * number.
+ */
+uint64_t network_links(
+	const struct network *, struct network_link *, uint64_t count);
 
-/* ---- faults; each at a time that is not over ---- */
+/* ---- faults ---- */
 
 enum network_fault {
-	NETWORK_LINK_DIES, /* by a node and a port, both directions */
-	NETWORK_NODE_DIES,
-	NETWORK_BIT_ERROR, /* in the next flit there */
+	NETWORK_LINK_FAILS, /* both directions */
+	NETWORK_NODE_FAILS,
+	NETWORK_BIT_ERROR, /* in the next flit of a direction */
 };
-/* 0, -EINVAL, -ENOMEM. */
+/* Schedules a fault. Returns 0, -EINVAL, -ENOMEM. */
 int network_fail(struct network *, uint64_t time, enum network_fault,
 	uint32_t node, unsigned port);
-/* What a masked port does instead: these legs, to the same neighbour. */
+/* Sets the legs that replace a port while it is masked; they must lead to the
+ * same neighbour. Returns 0, -EINVAL, -ENOMEM. */
 int network_detour(struct network *, uint32_t node, unsigned port,
 	const uint32_t *legs, unsigned count);
 
-/* ---- barriers: see barrier.h for the errors ---- */
+/* ---- barriers: errors as in barrier.h ---- */
 
 /*
- * What the host of a node is told of a barrier. The end of a round is told to
- * all who take part, each once: that all have arrived (0), that there was a
- * reset (-ECANCELED), or that something in the network has died (-ENETRESET).
- * After a death, a round that some have heard the end of and others have not
- * ends once more, with that error, for all; who is dead or cut off takes part
- * no longer. What is found wrong with an arrival or a reset only when its time
- * comes is told in the same way, to its node alone, and does nothing: -EALREADY
- * (one arrival per node and round), -ENOTCONN (it does not take part).
+ * An event of a barrier at the host of a node. Each participant gets the end of
+ * each round once: 0 when all have arrived, -ECANCELED after a reset,
+ * -ENETRESET after a failure in the network. After a failure, a round whose end
+ * has reached some participants and not others ends again for all, with
+ * -ENETRESET; dead and disconnected nodes stop participating.
+ *
+ * An arrival or reset that turns out to be invalid at its time has no effect,
+ * and its node gets the error: -EALREADY (one arrival per node and round),
+ * -ENOTCONN (the node does not participate).
  */
 struct network_release {
 	uint64_t time;
@@ -151,26 +161,29 @@ struct network_release {
 	uint8_t id;
 	int error;
 };
-/* 0, -EINVAL, -EHOSTUNREACH, -EBUSY, as barrier_set(). */
-int network_barrier_set(struct network *, unsigned id, const bool *takes_part);
-/* At a time. 0, -EINVAL (a time that is over, no such node or barrier),
- * -ENOMEM. */
+/* Returns 0, -EINVAL, -EHOSTUNREACH, -EBUSY, as barrier_set(). */
+int network_barrier_set(
+	struct network *, unsigned id, const bool *participates);
+/*
+ * Schedule an arrival or a reset. Return 0, -EINVAL (a time in the past, no
+ * such node or barrier), -ENOMEM.
+ */
 int network_barrier_arrive(
 	struct network *, uint64_t time, uint32_t node, unsigned id);
 int network_barrier_reset(
 	struct network *, uint64_t time, uint32_t node, unsigned id);
-/* The next one, in order of time, node and barrier. */
-bool network_barrier_take(struct network *, struct network_release *);
+/* Gets the next event, in order of time, node and barrier. */
+bool network_barrier_poll(struct network *, struct network_release *);
 
-/* ---- what is there, for whoever looks ---- */
+/* ---- inspection ---- */
 
 /*
- * Does everything add up: flits against credits and buffers, channels against
- * their owners, packets sent against those delivered, reported and on their
- * way? NULL, or what does not.
+ * Checks the invariants of the state: flits against credits and buffers,
+ * channels against their owners, packets sent against those delivered, reported
+ * and in flight. Returns NULL, or the first violation.
  */
 const char *network_check(const struct network *);
-/* The channels of a deadlock; see dependency.h. 0 or -ENOMEM. */
+/* Finds the channels of a deadlock; see dependency.h. Returns 0 or -ENOMEM. */
 struct channel;
 int network_deadlock(struct network *, struct channel **cycle, uint32_t *count);
 

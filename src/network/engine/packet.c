@@ -6,19 +6,20 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define BLOCK	      256	   /* numbers that a thread takes at once */
-#define PACKETS_CLOSE (1ull << 20) /* these are used most, in large pages */
+#define BLOCK	      256	   /* numbers that a pool takes at once */
+#define PACKETS_DENSE (1ull << 20) /* the most used ones: large pages */
 
 int packet_table_open(struct packet_table *t)
 {
-	void *at = mmap(NULL, (uint64_t)PACKET_MAX * sizeof(struct packet),
+	void *at = mmap(NULL,
+		(uint64_t)PACKET_MAX * sizeof(struct packet_state),
 		PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return -ENOMEM;
-	madvise(at, PACKETS_CLOSE * sizeof(struct packet), MADV_HUGEPAGE);
+	madvise(at, PACKETS_DENSE * sizeof(struct packet_state), MADV_HUGEPAGE);
 	t->packet = at;
-	atomic_init(&t->taken, 0);
+	atomic_init(&t->allocated, 0);
 	pthread_mutex_init(&t->lock, NULL);
 	t->chains = PACKET_NONE;
 	return 0;
@@ -26,41 +27,26 @@ int packet_table_open(struct packet_table *t)
 
 void packet_table_close(struct packet_table *t)
 {
-	if (t->packet)
-		pthread_mutex_destroy(&t->lock);
-	if (t->packet)
-		munmap(t->packet, (uint64_t)PACKET_MAX * sizeof(struct packet));
+	if (!t->packet)
+		return;
+	pthread_mutex_destroy(&t->lock);
+	munmap(t->packet, (uint64_t)PACKET_MAX * sizeof(struct packet_state));
 	t->packet = NULL;
 }
 
-/* Relaxed: the number alone is what counts; nothing is published by it. */
-static bool block_take(struct packet_pool *p)
-{
-	uint32_t at =
-		atomic_load_explicit(&p->table->taken, memory_order_relaxed);
-	do {
-		if (at > PACKET_MAX - BLOCK)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&p->table->taken, &at,
-		at + BLOCK, memory_order_relaxed, memory_order_relaxed));
-	p->fresh = at;
-	p->until = at + BLOCK;
-	return true;
-}
-
 /*
- * Packets end elsewhere than they begin, so a thread may get ever more free
- * numbers while another has to take new ones. Half of what is too many goes to
- * the table, as a chain; the head of a chain has the next chain in `created`.
+ * Packets end at other nodes than they begin, so one pool may collect free
+ * numbers while another takes new ones. Half of a full free list moves to the
+ * table as a chain; `created` of its head links to the next chain.
  */
-void packet_return(struct packet_pool *p)
+void packet_spill(struct packet_pool *p)
 {
-	struct packet *all = p->table->packet;
-	uint32_t head = p->first, last = head;
-	for (unsigned i = 1; i < PACKETS_KEPT / 2; i++)
+	struct packet_state *all = p->table->packet;
+	uint32_t head = p->free, last = head;
+	for (unsigned i = 1; i < PACKETS_CACHED / 2; i++)
 		last = all[last].next;
-	p->first = all[last].next;
-	p->free -= PACKETS_KEPT / 2;
+	p->free = all[last].next;
+	p->free_count -= PACKETS_CACHED / 2;
 	all[last].next = PACKET_NONE;
 	pthread_mutex_lock(&p->table->lock);
 	all[head].created = p->table->chains;
@@ -68,6 +54,8 @@ void packet_return(struct packet_pool *p)
 	pthread_mutex_unlock(&p->table->lock);
 }
 
+/* Takes a chain of free numbers from the table. Returns false if it has none.
+ */
 static bool chain_take(struct packet_pool *p)
 {
 	struct packet_table *t = p->table;
@@ -76,17 +64,31 @@ static bool chain_take(struct packet_pool *p)
 	if (head != PACKET_NONE)
 		t->chains = (uint32_t)t->packet[head].created;
 	pthread_mutex_unlock(&t->lock);
-	p->first = head;
-	p->free = head == PACKET_NONE ? 0 : PACKETS_KEPT / 2;
+	p->free = head;
+	p->free_count = head == PACKET_NONE ? 0 : PACKETS_CACHED / 2;
 	return head != PACKET_NONE;
 }
 
-/* The list of the pool is empty. */
-uint32_t packet_more(struct packet_pool *p)
+/* Takes a block of new numbers. Relaxed: the counter publishes nothing else. */
+static bool block_take(struct packet_pool *p)
 {
-	if (p->fresh == p->until && chain_take(p))
-		return packet_take(p);
-	if (p->fresh == p->until && !block_take(p))
+	uint32_t at = atomic_load_explicit(
+		&p->table->allocated, memory_order_relaxed);
+	do {
+		if (at > PACKET_MAX - BLOCK)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&p->table->allocated,
+		&at, at + BLOCK, memory_order_relaxed, memory_order_relaxed));
+	p->fresh = at;
+	p->fresh_end = at + BLOCK;
+	return true;
+}
+
+uint32_t packet_alloc_slow(struct packet_pool *p)
+{
+	if (p->fresh == p->fresh_end && chain_take(p))
+		return packet_alloc(p);
+	if (p->fresh == p->fresh_end && !block_take(p))
 		return PACKET_NONE;
 	p->used++;
 	return p->fresh++;

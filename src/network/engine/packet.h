@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets that are in the network or wait to be: a table, by number. It is
- * reserved once and never moves, so that a number is good for any thread;
- * memory is taken as numbers are used. Each thread has its own list of free
- * numbers and takes more, a block at a time, when that is empty.
+ * The table of packets that are in the network or in source queues. It is
+ * reserved once and never moves, so a packet number is valid in any thread;
+ * memory is touched as numbers are used. Each worker has its own list of free
+ * numbers and takes a block of new ones when the list is empty.
  */
 #ifndef CAY_NETWORK_ENGINE_PACKET_H
 #define CAY_NETWORK_ENGINE_PACKET_H
@@ -17,126 +17,126 @@
 
 #define PACKET_NONE UINT32_MAX
 #define PACKET_MAX  (1u << 28)
-/* Bits of a flit beside its packet's number. */
-#define PACKET_WATCHED (1u << 29) /* a head whose packet has a record */
-#define PACKET_HEAD    (1u << 30)
-#define PACKET_TAIL    (1u << 31)
-#define PACKET_NUMBER  (PACKET_WATCHED - 1)
+/* Bits of a flit, above the number of its packet. */
+#define PACKET_RECORDED (1u << 29) /* a head flit; its packet has a record */
+#define PACKET_HEAD	(1u << 30)
+#define PACKET_TAIL	(1u << 31)
+#define PACKET_NUMBER	(PACKET_RECORDED - 1)
 
 enum packet_flags {
-	PACKET_MEASURED = 1,  /* counts for the study */
-	PACKET_MULTICAST = 2, /* goes to the multicast port */
-	PACKET_CUT = 4,	      /* has lost flits: it is being removed */
-	PACKET_RESENT = 8,    /* a host has sent it on, from another node */
-	PACKET_SPREADS = 16,  /* of a multicast: has left its queue */
-	PACKET_DETOURED = 32, /* has been on a detour */
+	PACKET_MEASURED = 1,   /* counts in the statistics of a study */
+	PACKET_MULTICAST = 2,  /* goes to the multicast port */
+	PACKET_DISCARDED = 4,  /* has lost flits and is being removed */
+	PACKET_RESENT = 8,     /* a host has sent it on */
+	PACKET_SPREADING = 16, /* of a multicast: has left its source queue */
+	PACKET_DETOURED = 32,  /* has taken a detour */
 };
 
-/* A multicast has one leg at most; in the place of another: who gets it next.
- */
+/* A multicast has at most one leg; this one holds the node that it goes to. */
 #define PACKET_NEXT_NODE 1
 
-struct packet {
+struct packet_state {
 	uint64_t created;
-	uint32_t entered; /* cycles after that */
-	uint32_t record;  /* what is kept about it, or PACKET_NONE */
+	uint32_t entered; /* cycles from creation to injection */
+	uint32_t record;  /* index of its record, or PACKET_NONE */
 	uint32_t from, to;
 	union {
-		uint32_t next; /* while it is in a queue */
-		uint32_t left; /* of the leg that is used */
+		uint32_t next;	   /* packet, in a source queue */
+		uint32_t leg_rest; /* what is left of the current leg */
 	};
-	uint16_t at, count; /* of its legs */
+	uint16_t leg_next, count; /* index of the next leg; legs */
 	uint16_t length;
 	uint16_t hops;
-	uint16_t tag; /* of the destination host */
+	uint16_t tag; /* host tag of the destination */
 	uint8_t flags;
-	uint8_t came_by; /* of a multicast: the port of the tree */
+	uint8_t tree_port; /* of a multicast: port towards the sender */
 	union {
-		uint32_t leg[SPACE_LEGS_INLINE];
+		uint32_t leg[ROUTING_LEGS_INLINE];
 		const uint32_t *more;
 	};
 };
 
-_Static_assert(sizeof(struct packet) == 64, "one line");
+_Static_assert(sizeof(struct packet_state) == 64, "one cache line");
 
 struct packet_table {
-	struct packet *packet;
-	_Atomic uint32_t taken; /* numbers that some thread has had */
+	struct packet_state *packet;
+	_Atomic uint32_t allocated; /* numbers that pools have taken */
 	pthread_mutex_t lock;
-	uint32_t chains; /* of free numbers that no thread has; see packet.c */
+	uint32_t chains; /* shared chains of free numbers; see packet.c */
 };
 
-/* Numbers that one thread may use. */
+/* Packet numbers of one worker. */
 struct packet_pool {
 	struct packet_table *table;
-	uint32_t first, free;  /* free ones, linked by next, and how many */
-	uint32_t fresh, until; /* never used */
-	uint64_t used, freed;  /* their difference, over all pools, is in use */
+	uint32_t free, free_count; /* free list, linked by next */
+	uint32_t fresh, fresh_end; /* block of numbers never used */
+	uint64_t used, freed; /* summed over all pools, the difference is in use
+			       */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int packet_table_open(struct packet_table *);
 void packet_table_close(struct packet_table *);
-/* PACKET_NONE: there is no more. */
-uint32_t packet_more(struct packet_pool *);
-/* It has many free ones: others may need them. */
-void packet_return(struct packet_pool *);
+/* Allocates a number if the free list is empty. May return PACKET_NONE. */
+uint32_t packet_alloc_slow(struct packet_pool *);
+/* Moves free numbers of the pool to the table. */
+void packet_spill(struct packet_pool *);
 
-#define PACKETS_KEPT 4096 /* free numbers that a pool keeps */
+#define PACKETS_CACHED 4096 /* free numbers of a pool, at most */
 
-static inline uint32_t packet_take(struct packet_pool *p)
+static inline uint32_t packet_alloc(struct packet_pool *p)
 {
-	uint32_t number = p->first;
+	uint32_t number = p->free;
 	if (number == PACKET_NONE)
-		return packet_more(p);
-	p->first = p->table->packet[number].next;
-	p->free--;
+		return packet_alloc_slow(p);
+	p->free = p->table->packet[number].next;
+	p->free_count--;
 	p->used++;
 	return number;
 }
 
-static inline void packet_give(struct packet_pool *p, uint32_t number)
+static inline void packet_free(struct packet_pool *p, uint32_t number)
 {
-	p->table->packet[number].next = p->first;
-	p->first = number;
+	p->table->packet[number].next = p->free;
+	p->free = number;
 	p->freed++;
-	if (++p->free == PACKETS_KEPT)
-		packet_return(p);
+	if (++p->free_count == PACKETS_CACHED)
+		packet_spill(p);
 }
 
-static inline uint32_t packet_leg(const struct packet *p, unsigned at)
+static inline uint32_t packet_leg(const struct packet_state *p, unsigned at)
 {
-	return p->count > SPACE_LEGS_INLINE ? p->more[at] : p->leg[at];
+	return p->count > ROUTING_LEGS_INLINE ? p->more[at] : p->leg[at];
 }
 
-/* That it has not used up. */
-static inline uint32_t packet_hops_left(const struct packet *p)
+/* Hops that remain. */
+static inline uint32_t packet_hops_left(const struct packet_state *p)
 {
-	uint32_t hops = space_leg_hops(p->left);
-	for (unsigned i = p->at; i < p->count; i++)
-		hops += space_leg_hops(packet_leg(p, i));
+	uint32_t hops = routing_leg_hops(p->leg_rest);
+	for (unsigned i = p->leg_next; i < p->count; i++)
+		hops += routing_leg_hops(packet_leg(p, i));
 	return hops;
 }
 
-/* What a crossbar has to know of the next hop. */
-struct packet_step {
-	unsigned port; /* or SPACE_PORT_HOST */
+struct packet_hop {
+	unsigned port; /* or ROUTING_PORT_HOST */
 	unsigned group;
 };
 
-/* Uses up a hop. */
-static inline struct packet_step packet_next(struct packet *p)
+/* Consumes the next hop of the source route. */
+static inline struct packet_hop packet_route_hop(struct packet_state *p)
 {
-	uint32_t left = p->left;
-	if (space_leg_hops(left) == 0) {
-		if (p->at == p->count)
-			return (struct packet_step){ SPACE_PORT_HOST, 0 };
-		left = packet_leg(p, p->at++);
+	uint32_t rest = p->leg_rest;
+	if (routing_leg_hops(rest) == 0) {
+		if (p->leg_next == p->count)
+			return (struct packet_hop){ ROUTING_PORT_HOST, 0 };
+		rest = packet_leg(p, p->leg_next++);
 	}
-	unsigned high = space_leg_low(left) == 0;
-	p->left = left - (high ? space_leg(0, 0, 1) : space_leg(0, 1, 0));
-	return (struct packet_step){ space_leg_port(left),
-		high ? PATH_HIGH : PATH_LOW };
+	unsigned high = routing_leg_low(rest) == 0;
+	p->leg_rest =
+		rest - (high ? routing_leg(0, 0, 1) : routing_leg(0, 1, 0));
+	return (struct packet_hop){ routing_leg_port(rest),
+		high ? GROUP_HIGH : GROUP_LOW };
 }
 
 #endif

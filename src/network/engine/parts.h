@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the engine ask of each other, in the order in which a
- * packet meets them; what they share is in engine.h.
+ * Functions that the files of the engine, the router, faults and barriers call
+ * in each other, in the order in which a packet passes them. The state that
+ * they share is in engine.h.
  */
 #ifndef CAY_NETWORK_ENGINE_PARTS_H
 #define CAY_NETWORK_ENGINE_PARTS_H
@@ -10,79 +11,84 @@
 
 /* ---- worklist.c ---- */
 
-bool places_grow(struct worker *, struct places *);
-/* Room for as many as there are; false: no memory. */
-bool places_askers(struct worker *, uint64_t count);
-bool places_movers(struct worker *, uint64_t count);
+bool worklist_grow(struct worker *, struct worklist *);
+/* Make room for `count` requests. Return false without memory. */
+bool vc_requests_reserve(struct worker *, uint64_t count);
+bool switch_requests_reserve(struct worker *, uint64_t count);
 
-static inline void places_put(
-	struct worker *w, struct places *l, uint32_t place)
+static inline void worklist_add(
+	struct worker *w, struct worklist *l, uint32_t index)
 {
-	if (unlikely(l->count == l->room) && !places_grow(w, l))
+	if (unlikely(l->count == l->room) && !worklist_grow(w, l))
 		return;
-	l->of[l->count++] = place;
+	l->entry[l->count++] = index;
 }
-
-/* ---- arrive.c ---- */
-
-void arrive_flits(struct worker *, const struct wheel_list *);
-/* The packet at the front of an input reads its route, at `when`. */
-void arrive_route(struct worker *, uint32_t place, uint64_t when);
-
-/* ---- credit.c ---- */
-
-/* What a credit says. */
-enum credit {
-	CREDIT_ONE,
-	CREDIT_STOP,
-	CREDIT_GO,
-};
-
-void arrive_credits(struct worker *, const struct wheel_list *);
-/* Its buffer has filled or emptied: stop, or go. */
-void credit_level(struct worker *, uint32_t place);
-/* A flit has left a buffer that is not at a link with credits. */
-void credit_other(struct worker *, uint32_t place);
-
-/* ---- vc_alloc.c ---- */
-
-void channel_allocate(struct worker *);
-/* Virtual channels that an input may have at the output that it asks for. */
-uint16_t channel_asked(const struct network *, const struct input *);
-/* The one of these channels that ordered packets take, by a tag. */
-uint16_t channel_of_order(uint16_t mask, uint32_t by);
-
-/* ---- switch_alloc.c ---- */
-
-void crossbar_move(struct worker *);
-
-/* ---- link.c ---- */
-
-#define LINK_ERRORS_MAX 8 /* in a row; then a link is given up */
-
-/* How many cycles later a flit arrives, because it had to be repeated. */
-unsigned link_repeat(struct worker *, uint32_t port);
 
 /* ---- source.c ---- */
 
-/* Puts a packet in a queue of its node. */
-void source_queue(struct worker *, uint32_t node, uint32_t packet);
-void source_step(struct worker *);
+/* Appends a packet to a source queue of a node. */
+void source_enqueue(struct worker *, uint32_t node, uint32_t packet);
+/* Injects a flit at each network port that has a packet. */
+void sources_inject(struct worker *);
 
 /* ---- load.c ---- */
 
+/* Creates the packets of this cycle. */
 void load_generate(struct worker *);
-/* When a node of it creates a packet next, or sooner. */
+/* A lower bound of the cycle in which a node of the worker creates a packet. */
 uint64_t load_next(const struct worker *);
 void load_close(struct network *);
 
+/* ---- arrive.c ---- */
+
+void flits_arrive(struct worker *, const struct wheel_list *);
+/* Routes the packet at the front of an input VC, as if it arrived at `when`. */
+void input_route(struct worker *, uint32_t vc, uint64_t when);
+
+/* ---- vc_alloc.c ---- */
+
+void vc_allocate(struct worker *);
+/* Channels of the requested output port that the packet of an input may use. */
+uint16_t vc_candidates(const struct network *, const struct input_vc *);
+/* The channel of a mask that a tag selects, for ordered delivery. */
+uint16_t vc_ordered(uint16_t mask, uint32_t tag);
+
+/* ---- switch_alloc.c ---- */
+
+/* Allocates the switch and transfers the granted flits. */
+void switch_allocate(struct worker *);
+
+/* ---- link.c ---- */
+
+#define LINK_ERRORS_MAX 8 /* of one flit; then the link has failed */
+
+/*
+ * Draws the bit errors of a flit, and repeats it. Returns the additional delay
+ * in cycles.
+ */
+unsigned link_repeat(struct worker *, uint32_t port);
+
+/* ---- credit.c ---- */
+
+enum credit {
+	CREDIT_ONE,
+	CREDIT_XOFF,
+	CREDIT_XON,
+};
+
+void credits_arrive(struct worker *, const struct wheel_list *);
+/* Sends XOFF or XON if the buffer has reached a level. */
+void credit_threshold(struct worker *, uint32_t vc);
+/* Returns credit of an input that is not at a link with credits. */
+void credit_return_other(struct worker *, uint32_t vc);
+
 /* ---- host.c ---- */
 
-/* A flit leaves by a port that is no link. */
-void host_take(struct worker *, uint32_t node, unsigned port, uint32_t flit);
-/* What hosts do with packets after their delay: send them on. */
-void host_events(struct worker *, struct wheel_list *);
-/* It will not arrive: says so, and forgets it. */
+/* A flit leaves by a port that is not a link. */
+void host_eject(struct worker *, uint32_t node, unsigned port, uint32_t flit);
+/* Enqueues the packets that hosts send on in this cycle. */
+void host_resends(struct worker *, struct wheel_list *);
+/* Reports that a packet does not arrive, and frees it. */
 void host_report(struct worker *, uint32_t node, uint32_t packet,
 	enum network_fate fate);
 
@@ -90,96 +96,103 @@ void host_report(struct worker *, uint32_t node, uint32_t packet,
 
 int record_table_open(struct network *);
 void record_table_close(struct network *);
-/* All deliveries of the workers to the caller, in order. 0 or -ENOMEM. */
+/* Moves the deliveries of all workers to the network, sorted. 0 or -ENOMEM. */
 int record_collect(struct network *);
-void record_drop(struct deliveries *);
-/* PACKET_NONE: no memory. */
+void deliveries_free(struct deliveries *);
+/* Returns the index of a new record, or PACKET_NONE without memory. */
 uint32_t record_open(struct network *, uint64_t cookie);
-/* What happened to a packet at one of several nodes, for network_take(). */
-void record_note(struct worker *, const struct packet *, uint32_t node,
+/* Adds a delivery without a path, for one of several nodes. */
+void record_report(struct worker *, const struct packet_state *, uint32_t node,
 	uint64_t when, enum network_fate);
-/* The same for the last of them, or the only one, with the way it took. */
-void record_deliver(struct worker *, const struct packet *, uint32_t node,
+/* Adds the last or only delivery, with the path, and closes the record. */
+void record_deliver(struct worker *, const struct packet_state *, uint32_t node,
 	uint64_t when, enum network_fate);
-/* A head leaves by an output. */
-void record_hop(struct worker *, const struct packet *, uint32_t out);
+/* Records that a head flit leaves by an output VC. */
+void record_hop(struct worker *, const struct packet_state *, uint32_t out);
 
-/* ---- transport.c: barriers, a level of their own on the links ---- */
+/* ---- transport.c ---- */
 
-int level_open(struct network *);
-void level_close(struct network *);
-/* What the agenda says of barriers. */
-void level_do(struct network *, const struct agenda_item *);
-int level_collect(struct network *);
-/* The tree is new: rounds that had begun end with an error. 0 or -ENOMEM. */
-int level_renew(struct network *);
-/* A message has come in by a port. It is heard in this cycle's step: */
-void level_receive(struct worker *, uint32_t port, uint32_t message);
-/* Behind all that arrives, before any flit leaves. */
-void level_step(struct worker *);
-/* Does a message wait for its link? */
-bool level_waits(const struct worker *);
+int transport_open(struct network *);
+void transport_close(struct network *);
+/* A scheduled arrival at a barrier, or reset of it. */
+void transport_event(struct network *, const struct scheduled_event *);
+/* Moves the releases of all workers to the network, sorted. 0 or -ENOMEM. */
+int transport_collect(struct network *);
+/* Moves all barriers to a new tree; open rounds end with an error. Returns 0 or
+ * -ENOMEM. */
+int transport_rebuild(struct network *);
+/* A message arrives at a port; transport_step() of this cycle handles it. */
+void transport_receive(struct worker *, uint32_t port, uint32_t message);
+/* Runs after all arrivals of a cycle, and before any flit leaves. */
+void transport_step(struct worker *);
+/* Returns true while a message waits for its link. */
+bool transport_pending(const struct worker *);
 
 /* ---- fault.c ---- */
 
-void fault_do(
+void fault_apply(
 	struct network *, enum network_fault, uint32_t node, unsigned port);
-/* If the network is empty: new routes, and the sources go on. */
-void fault_drained(struct network *);
-/* The output of a packet that reads its route is masked: where it goes. */
-unsigned fault_avoid(struct worker *, uint32_t node, unsigned port,
-	struct packet *, unsigned *group);
+/* If the network is empty: computes new routes and restarts the sources. */
+void fault_reroute_if_drained(struct network *);
+/*
+ * Returns the output port of a packet whose routed port is masked: that of a
+ * detour, or the debug port.
+ */
+unsigned fault_masked_port(struct worker *, uint32_t node, unsigned port,
+	struct packet_state *, unsigned *group);
 
 /* ---- reroute.c ---- */
 
-/* Has the topology lost something, and is dimension order the rule? */
-bool around_needed(const struct network *);
-/* A way to a node, or to one whose host sends it on. As space_find(). */
-int around_find(
-	struct network *, uint32_t from, uint32_t to, struct space_way *);
+/* Returns true if dimension order is the rule and the topology has losses. */
+bool reroute_needed(const struct network *);
+/* Finds a path to `to`, or to a node whose host sends the packet on. Returns
+ * as routing_find(). */
+int reroute_find(
+	struct network *, uint32_t from, uint32_t to, struct routing_path *);
 
 /* ---- deadlock.c ---- */
 
-#define DEADLOCK_WAIT 1000 /* cycles of asking before anybody looks */
+#define DEADLOCK_WAIT 1000 /* cycles of a request before a search starts */
 
-/* In every cycle in which somebody asks for an output: the first of them. */
-void deadlock_watch(struct worker *, uint32_t port, uint32_t asker);
-/* An output has been suspect for its whole countdown. */
+/* Counts the cycles in which the requests for a port are blocked. */
+void deadlock_suspect(struct worker *, uint32_t port, uint32_t request);
+/* A port has been suspect for a whole countdown: checks, and recovers. */
 void deadlock_recover(struct network *, uint32_t port);
-/* Is there any input that can never move again? */
+/* Returns true if some input VC can never proceed. */
 bool deadlock_exists(struct network *);
 
 /* ---- discard.c ---- */
 
 /* Packets that have lost flits, or will. */
-struct cut {
+struct discard {
 	struct network *network;
-	struct places packets;
-	uint32_t link; /* that is looked at */
+	struct worklist packets;
+	uint32_t link; /* of discard_link() */
 };
 
-void cut_packet(struct cut *, uint32_t packet);
-/* All flits on the way to a port. */
-void cut_link(struct cut *, uint32_t port);
-/* Takes them out of the network, all of their flits, and reports them. */
-void cut_remove(struct cut *);
+void discard_packet(struct discard *, uint32_t flit);
+/* Adds the packets of all flits that are on the link to an input port. */
+void discard_link(struct discard *, uint32_t port);
+/* Removes all flits of these packets from the network, and reports them. */
+void discard_commit(struct discard *);
 
 /* ---- interrupt.c ---- */
 
-void alarm_raise(struct worker *, enum alarm_kind, uint32_t port);
-/* Between two cycles: all that were raised. */
-void alarm_handle(struct network *);
+void interrupt_raise(struct worker *, enum interrupt_kind, uint32_t port);
+/* Handles, between two cycles, all interrupts that workers have raised. */
+void interrupts_handle(struct network *);
 
 /* ---- network.c ---- */
 
-/* Packets that are in routers or on links. */
-uint64_t network_inside(const struct network *);
+/* Packets in routers and on links. */
+uint64_t network_in_flight(const struct network *);
 
 /* ---- thread_pool.c ---- */
 
-int crew_open(struct network *, unsigned threads);
-void crew_close(struct network *);
-/* Runs cycles from now until then. */
-void crew_run(struct network *, uint64_t until);
+int thread_pool_open(struct network *, unsigned threads);
+void thread_pool_close(struct network *);
+/* Simulates cycles from `now` to `until`, or until a worker needs the caller.
+ */
+void thread_pool_run(struct network *, uint64_t until);
 
 #endif

@@ -5,72 +5,64 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool before(const struct agenda_item *a, const struct agenda_item *b)
+static bool before(
+	const struct scheduled_event *a, const struct scheduled_event *b)
 {
 	return a->time < b->time ||
 	       (a->time == b->time && a->number < b->number);
 }
 
-static void swap(struct agenda_item *a, struct agenda_item *b)
+static void swap(struct scheduled_event *a, struct scheduled_event *b)
 {
-	struct agenda_item c = *a;
+	struct scheduled_event c = *a;
 	*a = *b;
 	*b = c;
 }
 
-static void sift_up(struct agenda *a, uint64_t i)
+int schedule_add(struct schedule *s, const struct scheduled_event *event)
 {
-	for (; i && before(&a->item[i], &a->item[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&a->item[i], &a->item[(i - 1) / 2]);
-}
-
-static void sift_down(struct agenda *a)
-{
-	uint64_t i = 0, child;
-	while ((child = 2 * i + 1) < a->count) {
-		if (child + 1 < a->count &&
-			before(&a->item[child + 1], &a->item[child]))
-			child++;
-		if (!before(&a->item[child], &a->item[i]))
-			return;
-		swap(&a->item[child], &a->item[i]);
-		i = child;
-	}
-}
-
-int agenda_put(struct agenda *a, const struct agenda_item *item)
-{
-	if (a->count == a->room) {
-		uint64_t room = a->room ? 2 * a->room : 64;
-		void *more = realloc(a->item, room * sizeof(*a->item));
+	if (s->count == s->room) {
+		uint64_t room = s->room ? 2 * s->room : 64;
+		void *more = realloc(s->event, room * sizeof(*s->event));
 		if (!more)
 			return -ENOMEM;
-		a->item = more;
-		a->room = room;
+		s->event = more;
+		s->room = room;
 	}
-	a->item[a->count] = *item;
-	a->item[a->count].number = a->numbers++;
-	sift_up(a, a->count++);
+	uint64_t i = s->count++;
+	s->event[i] = *event;
+	s->event[i].number = s->numbers++;
+	for (; i && before(&s->event[i], &s->event[(i - 1) / 2]);
+		i = (i - 1) / 2)
+		swap(&s->event[i], &s->event[(i - 1) / 2]);
 	return 0;
 }
 
-bool agenda_take(struct agenda *a, uint64_t now, struct agenda_item *item)
+bool schedule_pop(
+	struct schedule *s, uint64_t now, struct scheduled_event *event)
 {
-	if (a->count == 0 || a->item[0].time > now)
+	if (s->count == 0 || s->event[0].time > now)
 		return false;
-	*item = a->item[0];
-	a->item[0] = a->item[--a->count];
-	sift_down(a);
+	*event = s->event[0];
+	s->event[0] = s->event[--s->count];
+	for (uint64_t i = 0, child; (child = 2 * i + 1) < s->count; i = child) {
+		if (child + 1 < s->count &&
+			before(&s->event[child + 1], &s->event[child]))
+			child++;
+		if (!before(&s->event[child], &s->event[i]))
+			break;
+		swap(&s->event[child], &s->event[i]);
+	}
 	return true;
 }
 
-uint64_t agenda_next(const struct agenda *a)
+uint64_t schedule_next(const struct schedule *s)
 {
-	return a->count ? a->item[0].time : UINT64_MAX;
+	return s->count ? s->event[0].time : UINT64_MAX;
 }
 
-void agenda_free(struct agenda *a)
+void schedule_free(struct schedule *s)
 {
-	free(a->item);
-	*a = (struct agenda){ 0 };
+	free(s->event);
+	*s = (struct schedule){ 0 };
 }

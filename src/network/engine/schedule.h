@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is to happen at a time, from outside: packets that are sent by hand,
- * faults, arrivals at barriers. A heap; of two at the same time, the one that
- * was put in first comes first.
+ * Events that the caller has scheduled: packets to send, faults, arrivals at
+ * barriers. A binary heap by time; events of the same time keep the order in
+ * which they were added.
  */
 #ifndef CAY_NETWORK_ENGINE_SCHEDULE_H
 #define CAY_NETWORK_ENGINE_SCHEDULE_H
@@ -12,38 +12,38 @@
 
 #include "network/engine/network.h"
 
-enum agenda_kind {
-	AGENDA_SEND,
-	AGENDA_FAULT,
-	AGENDA_BARRIER_ARRIVE,
-	AGENDA_BARRIER_RESET,
+enum event_kind {
+	EVENT_SEND,
+	EVENT_FAULT,
+	EVENT_BARRIER_ARRIVE,
+	EVENT_BARRIER_RESET,
 };
 
-struct agenda_item {
+struct scheduled_event {
 	uint64_t time;
-	uint64_t number; /* in order of putting in */
-	enum agenda_kind kind;
+	uint64_t number; /* in the order of adding */
+	enum event_kind kind;
 	union {
 		struct network_packet packet;
 		struct {
 			enum network_fault fault;
 			uint32_t node;
-			unsigned port; /* or the number of a barrier */
+			unsigned port; /* or the ID of a barrier */
 		};
 	};
 };
 
-struct agenda {
-	struct agenda_item *item;
+struct schedule {
+	struct scheduled_event *event;
 	uint64_t count, room, numbers;
 };
 
-/* 0 or -ENOMEM. */
-int agenda_put(struct agenda *, const struct agenda_item *);
-/* The first one, if its time has come. */
-bool agenda_take(struct agenda *, uint64_t now, struct agenda_item *);
-/* When the first one is; UINT64_MAX: there is none. */
-uint64_t agenda_next(const struct agenda *);
-void agenda_free(struct agenda *);
+/* Adds an event. Returns 0 or -ENOMEM. */
+int schedule_add(struct schedule *, const struct scheduled_event *);
+/* Removes the first event. Returns false if it is later than `now`. */
+bool schedule_pop(struct schedule *, uint64_t now, struct scheduled_event *);
+/* Returns the time of the first event, or UINT64_MAX if there is none. */
+uint64_t schedule_next(const struct schedule *);
+void schedule_free(struct schedule *);
 
 #endif

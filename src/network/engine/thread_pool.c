@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The threads of a network. In each cycle every worker does its nodes, then all
- * threads meet at a barrier; what a worker writes for others lies in lists that
- * they read in a later cycle, so one barrier is enough. The caller is the first
- * thread; the others wait at the same barrier between two runs.
+ * The threads of a network. In each cycle every worker simulates its nodes,
+ * then all threads meet at a barrier. A worker reads what others have written
+ * for it in a later cycle, so one barrier per cycle is enough. The caller is
+ * the first thread; between two runs the other threads wait at the barrier.
  *
- * A large network has more workers than threads: what a worker needs of its
- * nodes then stays in the cache from the first step of a cycle to the last.
+ * A large network has more workers than threads: the state of a worker's nodes
+ * then stays in the cache from the first step of a cycle to the last.
  *
- * After a cycle every worker publishes what it knows, and all decide the same:
- * which cycle is next, or that the caller has to do something first. What is
- * published in one turn is written again two turns later, when everybody has
- * passed the barrier behind reading it.
+ * After a cycle every worker publishes a summary, from which all threads derive
+ * the same next cycle, or that the caller has to intervene. There are two sets
+ * of summaries: one is written again two cycles later, when all threads have
+ * passed the barrier after reading it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,260 +23,230 @@
 #define SPINS 4000 /* at the barrier, before a thread sleeps */
 
 struct summary {
-	bool awake;    /* something is to do, or under way */
-	bool stop;     /* the caller has to look */
-	uint64_t next; /* not awake: when a node creates a packet */
+	bool active;   /* the worker has work in the next cycles */
+	bool stop;     /* the caller has to intervene */
+	uint64_t next; /* not active: when a node creates a packet */
 } __attribute__((aligned(64)));
 
-/* A thread, and the workers that it plays. */
-struct hand {
+/* A thread, and the range of its workers. */
+struct pool_thread {
 	struct network *network;
 	unsigned first, end;
 	pthread_t thread;
 };
 
-struct crew {
-	unsigned count; /* of threads, with the caller */
+struct thread_pool {
+	unsigned count; /* of threads, including the caller */
 	uint64_t until;
-	bool quits;
-	struct hand hand[NETWORK_THREADS_MAX];
+	bool quit;
+	struct pool_thread thread[NETWORK_THREADS_MAX];
 	struct summary summary[2][WORKERS_MAX];
 	pthread_mutex_t lock;
-	pthread_cond_t turned;
+	pthread_cond_t phase_changed;
 	_Alignas(64) _Atomic uint32_t arrived;
 	_Alignas(64) _Atomic uint32_t phase;
 };
 
 /* ---- the barrier ---- */
 
-/* Acquire: pairs with the release of the last one that arrived. */
-static bool phase_over(struct crew *c, uint32_t phase)
+/* Acquire: pairs with the release store of phase by the last arrival. */
+static bool phase_over(struct thread_pool *p, uint32_t phase)
 {
-	return atomic_load_explicit(&c->phase, memory_order_acquire) != phase;
+	return atomic_load_explicit(&p->phase, memory_order_acquire) != phase;
 }
 
-static void barrier_wait(struct crew *c, uint32_t phase)
+/*
+ * Arrival releases this thread's stores of the cycle; the last arrival acquires
+ * those of all threads and passes them on by the release store of the new
+ * phase. That store is made under the lock, so that no thread starts to sleep
+ * between its check of the phase and the broadcast.
+ */
+static void barrier_wait(struct thread_pool *p)
 {
+	uint32_t phase = atomic_load_explicit(&p->phase, memory_order_relaxed);
+	uint32_t before =
+		atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel);
+	if (before + 1 == p->count) {
+		atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
+		pthread_mutex_lock(&p->lock);
+		atomic_store_explicit(
+			&p->phase, phase + 1, memory_order_release);
+		pthread_mutex_unlock(&p->lock);
+		pthread_cond_broadcast(&p->phase_changed);
+		return;
+	}
 	for (unsigned i = 1; i < SPINS; i++) {
-		if (phase_over(c, phase))
+		if (phase_over(p, phase))
 			return;
 		if (i % 64 == 0)
 			sched_yield();
 	}
-	pthread_mutex_lock(&c->lock);
-	while (!phase_over(c, phase))
-		pthread_cond_wait(&c->turned, &c->lock);
-	pthread_mutex_unlock(&c->lock);
-}
-
-/*
- * Who arrives releases what it did in this cycle and, as the last, acquires
- * what all others did; the new phase passes that on to those who wait. It is
- * stored under the lock, so that nobody falls asleep between looking and it.
- */
-static void barrier_meet(struct crew *c)
-{
-	uint32_t phase = atomic_load_explicit(&c->phase, memory_order_relaxed);
-	uint32_t before =
-		atomic_fetch_add_explicit(&c->arrived, 1, memory_order_acq_rel);
-	if (before + 1 < c->count) {
-		barrier_wait(c, phase);
-		return;
-	}
-	atomic_store_explicit(&c->arrived, 0, memory_order_relaxed);
-	pthread_mutex_lock(&c->lock);
-	atomic_store_explicit(&c->phase, phase + 1, memory_order_release);
-	pthread_mutex_unlock(&c->lock);
-	pthread_cond_broadcast(&c->turned);
+	pthread_mutex_lock(&p->lock);
+	while (!phase_over(p, phase))
+		pthread_cond_wait(&p->phase_changed, &p->lock);
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- a cycle ---- */
 
-static void arrive_others(struct worker *w, struct wheel_list *lists)
-{
-	struct network *n = w->network;
-	struct wheel_list *ready = &lists[WHEEL_READY];
-	struct wheel_list *host = &lists[WHEEL_HOST];
-	struct wheel_list *barrier = &lists[WHEEL_BARRIER];
-	for (uint32_t i = 0; i < ready->count; i++) {
-		uint32_t place = ready->event[i].place;
-		if (n->input[place].state == INPUT_ACTIVE &&
-			n->input[place].count)
-			input_moves(w, &n->input[place], place);
-	}
-	host_events(w, host);
-	for (uint32_t i = 0; i < barrier->count; i++)
-		level_receive(
-			w, barrier->event[i].place, barrier->event[i].what);
-}
-
+/* Handles the events that all workers have sent to this one. */
 static void worker_arrivals(struct worker *w)
 {
 	struct network *n = w->network;
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct wheel_list *lists = wheel_list(
 			&n->worker[i].wheel, w->now, w->index, WHEEL_FLIT);
-		arrive_flits(w, &lists[WHEEL_FLIT]);
-		arrive_credits(w, &lists[WHEEL_CREDIT]);
-		arrive_others(w, lists);
+		flits_arrive(w, &lists[WHEEL_FLIT]);
+		credits_arrive(w, &lists[WHEEL_CREDIT]);
+		const struct wheel_list *ready = &lists[WHEEL_READY];
+		for (uint32_t k = 0; k < ready->count; k++) {
+			uint32_t vc = ready->event[k].index;
+			struct input_vc *in = &n->input[vc];
+			if (in->state == INPUT_ACTIVE && in->count)
+				input_request_switch(w, in, vc);
+		}
+		host_resends(w, &lists[WHEEL_HOST]);
+		const struct wheel_list *barrier = &lists[WHEEL_BARRIER];
+		for (uint32_t k = 0; k < barrier->count; k++)
+			transport_receive(w, barrier->event[k].index,
+				barrier->event[k].value);
 		for (unsigned k = 0; k < WHEEL_KINDS; k++)
 			lists[k].count = 0;
 	}
-	w->flits_slot = wheel_list(
-		&w->wheel, w->now + n->router.link_delay, 0, WHEEL_FLIT);
-	w->credits_slot = wheel_list(
-		&w->wheel, w->now + n->router.credit_delay, 0, WHEEL_CREDIT);
 }
 
 static void worker_cycle(struct worker *w, uint64_t now)
 {
+	struct network *n = w->network;
 	w->now = now;
 	worker_arrivals(w);
-	level_step(w);
-	if (w->network->load)
+	w->flits_slot = wheel_list(
+		&w->wheel, now + n->router.link_delay, 0, WHEEL_FLIT);
+	w->credits_slot = wheel_list(
+		&w->wheel, now + n->router.credit_delay, 0, WHEEL_CREDIT);
+	transport_step(w);
+	if (n->load)
 		load_generate(w);
-	channel_allocate(w);
-	crossbar_move(w);
-	source_step(w);
+	vc_allocate(w);
+	switch_allocate(w);
+	sources_inject(w);
 }
 
-static bool worker_awake(const struct worker *w)
+static struct summary worker_summary(const struct worker *w)
 {
 	unsigned next = ~w->now & 1;
-	return w->asking[next].count || w->moving[next].count ||
-	       w->sending[next].count || wheel_busy(&w->wheel, w->now) ||
-	       level_waits(w);
-}
-
-static void worker_publish(struct worker *w, struct summary *all)
-{
-	bool awake = worker_awake(w);
-	all[w->index] = (struct summary){
-		.awake = awake,
-		.stop = w->alarms.count || w->error || w->wheel.full,
-		.next = awake ? 0 : load_next(w),
+	bool active = w->vc_worklist[next].count ||
+		      w->switch_worklist[next].count ||
+		      w->source_worklist[next].count ||
+		      wheel_busy(&w->wheel, w->now) || transport_pending(w);
+	return (struct summary){
+		.active = active,
+		.stop = w->interrupts.count || w->error || w->wheel.full,
+		.next = active ? 0 : load_next(w),
 	};
 }
 
-/* The next cycle, or `until`; `stop`: the caller has to look before. */
-static uint64_t crew_next(const struct network *n, const struct summary *all,
-	uint64_t now, uint64_t until, bool *stop)
-{
-	uint64_t next = until;
-	bool awake = false;
-	*stop = false;
-	for (unsigned i = 0; i < n->workers; i++) {
-		const struct summary *s = &all[i];
-		*stop |= s->stop;
-		awake |= s->awake;
-		next = bits_min(next, s->next);
-	}
-	return awake || *stop ? now + 1 : next;
-}
-
 /*
- * All threads go through the same cycles. The time behind the last of them.
- * What the caller has said is read once: behind the last barrier it may already
- * say something else.
+ * Runs the workers of a thread; all threads simulate the same cycles. Returns
+ * the time after the last one. `until` is read once: after the last barrier the
+ * caller may change it.
  */
-static uint64_t hand_run(const struct hand *h)
+static uint64_t thread_run(const struct pool_thread *t)
 {
-	struct network *n = h->network;
-	struct crew *c = n->crew;
-	uint64_t now = n->now, until = c->until;
+	struct network *n = t->network;
+	struct thread_pool *p = n->pool;
+	uint64_t now = n->now, until = p->until;
 	bool stop = false;
-	for (unsigned turn = 0; now < until && !stop; turn ^= 1) {
-		for (unsigned i = h->first; i < h->end; i++) {
+	for (unsigned set = 0; now < until && !stop; set ^= 1) {
+		struct summary *summary = p->summary[set];
+		for (unsigned i = t->first; i < t->end; i++) {
 			worker_cycle(&n->worker[i], now);
-			worker_publish(&n->worker[i], c->summary[turn]);
+			summary[i] = worker_summary(&n->worker[i]);
 		}
-		if (c->count > 1)
-			barrier_meet(c);
-		now = crew_next(n, c->summary[turn], now, until, &stop);
+		if (p->count > 1)
+			barrier_wait(p);
+		/* Idle cycles are skipped. */
+		uint64_t next = until;
+		bool active = false;
+		for (unsigned i = 0; i < n->workers; i++) {
+			stop |= summary[i].stop;
+			active |= summary[i].active;
+			next = bits_min(next, summary[i].next);
+		}
+		now = active || stop ? now + 1 : next;
 	}
 	return now;
 }
 
-void crew_run(struct network *n, uint64_t until)
+void thread_pool_run(struct network *n, uint64_t until)
 {
-	struct crew *c = n->crew;
-	c->until = until;
-	if (c->count > 1)
-		barrier_meet(c);
-	n->now = hand_run(&c->hand[0]);
+	struct thread_pool *p = n->pool;
+	p->until = until;
+	if (p->count > 1)
+		barrier_wait(p);
+	n->now = thread_run(&p->thread[0]);
 }
 
 /* ---- threads ---- */
 
-static void *hand_main(void *argument)
+static void *thread_main(void *argument)
 {
-	const struct hand *h = argument;
-	struct crew *c = h->network->crew;
+	const struct pool_thread *t = argument;
+	struct thread_pool *p = t->network->pool;
 	for (;;) {
-		barrier_meet(c);
-		if (c->quits)
+		barrier_wait(p);
+		if (p->quit)
 			return NULL;
-		hand_run(h);
+		thread_run(t);
 	}
 }
 
-/* Sends away those of the threads that were started: the barrier is theirs. */
-static void crew_stop(struct crew *c, unsigned started)
+/* Ends the first `started` threads, which wait at the barrier; frees the pool.
+ */
+static void pool_stop(struct network *n, unsigned started)
 {
-	c->quits = true;
-	if (c->count != started)
-		c->count = started;
+	struct thread_pool *p = n->pool;
+	p->quit = true;
+	if (p->count != started)
+		p->count = started;
 	if (started > 1)
-		barrier_meet(c);
+		barrier_wait(p);
 	for (unsigned i = 1; i < started; i++)
-		pthread_join(c->hand[i].thread, NULL);
+		pthread_join(p->thread[i].thread, NULL);
+	pthread_mutex_destroy(&p->lock);
+	pthread_cond_destroy(&p->phase_changed);
+	free(p);
+	n->pool = NULL;
 }
 
-/* Nobody gets past the barrier before the caller is there. */
-static int crew_start(struct crew *c)
+int thread_pool_open(struct network *n, unsigned threads)
 {
-	for (unsigned i = 1; i < c->count; i++) {
-		struct hand *h = &c->hand[i];
-		int r = pthread_create(&h->thread, NULL, hand_main, h);
+	struct thread_pool *p =
+		aligned_alloc(64, bits_round_up(sizeof(*p), 64));
+	if (!p)
+		return -ENOMEM;
+	*p = (struct thread_pool){ .count = threads };
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->phase_changed, NULL);
+	n->pool = p;
+	for (unsigned i = 0; i < threads; i++)
+		p->thread[i] = (struct pool_thread){ .network = n,
+			.first = n->workers * i / threads,
+			.end = n->workers * (i + 1) / threads };
+	/* The threads block at the barrier until the caller arrives. */
+	for (unsigned i = 1; i < threads; i++) {
+		struct pool_thread *t = &p->thread[i];
+		int r = pthread_create(&t->thread, NULL, thread_main, t);
 		if (r) {
-			crew_stop(c, i);
+			pool_stop(n, i);
 			return -r;
 		}
 	}
 	return 0;
 }
 
-static void crew_free(struct network *n)
+void thread_pool_close(struct network *n)
 {
-	pthread_mutex_destroy(&n->crew->lock);
-	pthread_cond_destroy(&n->crew->turned);
-	free(n->crew);
-	n->crew = NULL;
-}
-
-int crew_open(struct network *n, unsigned threads)
-{
-	struct crew *c = aligned_alloc(64, bits_round_up(sizeof(*c), 64));
-	if (!c)
-		return -ENOMEM;
-	*c = (struct crew){ .count = threads };
-	pthread_mutex_init(&c->lock, NULL);
-	pthread_cond_init(&c->turned, NULL);
-	n->crew = c;
-	for (unsigned i = 0; i < threads; i++)
-		c->hand[i] = (struct hand){ .network = n,
-			.first = n->workers * i / threads,
-			.end = n->workers * (i + 1) / threads };
-	int r = crew_start(c);
-	if (r)
-		crew_free(n);
-	return r;
-}
-
-void crew_close(struct network *n)
-{
-	if (!n->crew)
-		return;
-	crew_stop(n->crew, n->crew->count);
-	crew_free(n);
+	if (n->pool)
+		pool_stop(n, n->pool->count);
 }

@@ -28,7 +28,7 @@ void wheel_close(struct wheel *w)
 	w->list = NULL;
 }
 
-/* The lists of this cycle belong to those who read them. */
+/* The lists of the current cycle belong to their readers. */
 bool wheel_busy(const struct wheel *w, uint64_t now)
 {
 	uint64_t width = w->readers * WHEEL_KINDS;

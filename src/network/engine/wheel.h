@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What will happen in the next cycles, by cycle: flits that arrive, credits
- * that come back. Each thread writes a wheel of its own, with a list for each
- * thread that reads; who reads a list does so in its cycle, a barrier after the
- * last one could be written. Nothing that two of a cycle's events do depends on
- * their order, so it does not matter who wrote them.
+ * A timing wheel: flits, credits and other events by the cycle in which they
+ * take effect. Each worker writes its own wheel, which has a list per cycle and
+ * reading worker. A worker reads a list in the cycle of the list; the barrier
+ * between two cycles separates the last write from the read. The events of one
+ * cycle are independent of each other, so their order has no effect.
  */
 #ifndef CAY_NETWORK_ENGINE_WHEEL_H
 #define CAY_NETWORK_ENGINE_WHEEL_H
@@ -13,16 +13,16 @@
 #include <stdint.h>
 
 struct wheel_event {
-	uint32_t place; /* where; see engine.h */
-	uint32_t what;	/* a flit, or what a credit says, ... */
+	uint32_t index; /* of a VC, port or node, see enum wheel_kind */
+	uint32_t value;
 };
 
 enum wheel_kind {
-	WHEEL_FLIT,
-	WHEEL_CREDIT,
-	WHEEL_READY,   /* an input that has had a virtual channel long enough */
-	WHEEL_HOST,    /* a packet that the host of a node sends on */
-	WHEEL_BARRIER, /* a message */
+	WHEEL_FLIT,    /* input VC; the flit arrives */
+	WHEEL_CREDIT,  /* output VC; enum credit */
+	WHEEL_READY,   /* input VC; may request the switch from now on */
+	WHEEL_HOST,    /* node; a packet that its host sends on */
+	WHEEL_BARRIER, /* port; a barrier message arrives */
 	WHEEL_KINDS,
 };
 
@@ -34,20 +34,19 @@ struct wheel_list {
 struct wheel {
 	uint32_t mask; /* slots - 1 */
 	unsigned readers;
-	bool full;		 /* there was no memory for an event */
+	bool full;		 /* an allocation failed; an event is lost */
 	struct wheel_list *list; /* by slot, reader and kind */
 };
 
-/* For events up to `delay` cycles ahead. 0 or -ENOMEM. */
+/* Opens a wheel for events up to `delay` cycles ahead. Returns 0 or -ENOMEM. */
 int wheel_open(struct wheel *, unsigned delay, unsigned readers);
 void wheel_close(struct wheel *);
-/* Makes room for one more; false: there is none, and `full` says so. */
+/* Makes room for an event. Returns false, and sets `full`, without memory. */
 bool wheel_grow(struct wheel *, struct wheel_list *);
-
-/* Is anything under way for later than now? */
+/* Returns true if the wheel holds events for cycles after `now`. */
 bool wheel_busy(const struct wheel *, uint64_t now);
 
-/* The lists of a cycle: by reader, then kind. */
+/* The lists of a cycle, by reader and kind. */
 static inline struct wheel_list *wheel_slot(struct wheel *w, uint64_t time)
 {
 	return &w->list[(time & w->mask) * w->readers * WHEEL_KINDS];
@@ -60,17 +59,17 @@ static inline struct wheel_list *wheel_list(
 }
 
 static inline void wheel_add(
-	struct wheel *w, struct wheel_list *l, uint32_t place, uint32_t what)
+	struct wheel *w, struct wheel_list *l, uint32_t index, uint32_t value)
 {
 	if (__builtin_expect(l->count == l->room, 0) && !wheel_grow(w, l))
 		return;
-	l->event[l->count++] = (struct wheel_event){ place, what };
+	l->event[l->count++] = (struct wheel_event){ index, value };
 }
 
 static inline void wheel_put(struct wheel *w, uint64_t time, unsigned reader,
-	enum wheel_kind kind, uint32_t place, uint32_t what)
+	enum wheel_kind kind, uint32_t index, uint32_t value)
 {
-	wheel_add(w, wheel_list(w, time, reader, kind), place, what);
+	wheel_add(w, wheel_list(w, time, reader, kind), index, value);
 }
 
 #endif

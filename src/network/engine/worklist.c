@@ -1,59 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Room for the lists of a worker. */
+/* Memory of the worklists and request arrays of a worker. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "network/engine/parts.h"
 
-bool places_grow(struct worker *w, struct places *l)
+bool worklist_grow(struct worker *w, struct worklist *l)
 {
 	uint32_t room = l->room ? 2 * l->room : 256;
-	uint32_t *more = realloc(l->of, room * sizeof(*more));
+	uint32_t *more = realloc(l->entry, room * sizeof(*more));
 	if (!more) {
 		worker_fail(w, -ENOMEM);
 		return false;
 	}
-	l->of = more;
+	l->entry = more;
 	l->room = room;
 	return true;
 }
 
-/* What is in it does not count: it is written anew in each cycle. */
-static bool scratch(struct worker *w, void **of, uint64_t *room, uint64_t count,
-	uint64_t size)
+/* Makes room in an array that is rewritten in each cycle; drops its contents.
+ */
+static void *reserve(struct worker *w, void *array, uint64_t *room,
+	uint64_t count, uint64_t size)
 {
 	if (count <= *room)
-		return true;
+		return array;
 	uint64_t more = 2 * count + 256;
-	free(*of);
-	*of = malloc(more * size);
-	*room = *of ? more : 0;
-	if (!*of)
+	free(array);
+	array = malloc(more * size);
+	*room = array ? more : 0;
+	if (!array)
 		worker_fail(w, -ENOMEM);
-	return *of;
+	return array;
 }
 
-static bool contested_room(struct worker *w, uint64_t count)
+static bool conflicts_reserve(struct worker *w, uint64_t count)
 {
-	void *of = w->contested;
-	bool done = scratch(
-		w, &of, &w->contested_room, count, sizeof(*w->contested));
-	w->contested = of;
-	return done;
+	w->conflicts = reserve(w, w->conflicts, &w->conflicts_room, count,
+		sizeof(*w->conflicts));
+	return w->conflicts_room >= count;
 }
 
-bool places_askers(struct worker *w, uint64_t count)
+bool vc_requests_reserve(struct worker *w, uint64_t count)
 {
-	void *of = w->asker;
-	bool done = scratch(w, &of, &w->askers_room, count, sizeof(*w->asker));
-	w->asker = of;
-	return done && contested_room(w, count);
+	w->vc_request = reserve(w, w->vc_request, &w->vc_requests_room, count,
+		sizeof(*w->vc_request));
+	return w->vc_requests_room >= count && conflicts_reserve(w, count);
 }
 
-bool places_movers(struct worker *w, uint64_t count)
+bool switch_requests_reserve(struct worker *w, uint64_t count)
 {
-	void *of = w->mover;
-	bool done = scratch(w, &of, &w->movers_room, count, sizeof(*w->mover));
-	w->mover = of;
-	return done && contested_room(w, count);
+	w->switch_request = reserve(w, w->switch_request,
+		&w->switch_requests_room, count, sizeof(*w->switch_request));
+	return w->switch_requests_room >= count && conflicts_reserve(w, count);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks: how a router suspects one, and how one is proved.
+ * Deadlock detection and recovery.
  *
- * A router suspects an output that somebody asks for while those who have it
- * are stopped. When that has lasted for a countdown, it interrupts its host,
- * which asks the others whether it is true; if so, one packet that asks and has
- * no channel yet leaves by the debug port and is sent on by the host. If not,
- * the alarm was false.
+ * A router suspects an output port while a packet requests it and all channels
+ * that the packet could use are blocked. After a countdown of such cycles the
+ * router interrupts its host, which has the state of all nodes analysed. If the
+ * deadlock is confirmed, one packet that requests the port leaves by the debug
+ * port and is sent on by the host; otherwise a false alarm is counted.
  *
- * The proof: whatever can move, or waits for something that can, is alive. An
- * input with a channel waits for the buffer at its other end; one that asks
- * waits for any of those who have a channel that it could use, or, if it is
- * because of its host tag, for the one who has that. What is never found alive
- * is in a deadlock, or behind one.
+ * Analysis: an input VC is live if it can proceed, or waits for one that is
+ * live. An input that holds a channel waits for the buffer at the other end. An
+ * input that requests a channel waits for any of the owners of the channels it
+ * could use; or, if the arbiter skips it because of its host tag, for the owner
+ * with this tag. Inputs that are not live are in a deadlock, or behind one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,257 +20,231 @@
 #include "network/router/input.h"
 #include "network/routing/dependency.h"
 
-struct proof {
-	struct network *n;
-	uint8_t *alive;	 /* by input */
-	uint32_t *owner; /* by output: the input that has it */
-	struct places blocked;
-};
-
 /* ---- suspicion ---- */
 
-/* Is a virtual channel of no use: taken and without credit, or without room? */
-static bool channel_stopped(
+/*
+ * Returns true if a channel is owned and blocked for lack of credit, or has no
+ * room for a packet of this length.
+ */
+static bool channel_blocked(
 	const struct network *n, uint32_t out, unsigned length)
 {
-	const struct port *p = &n->port[place_port(n, out)];
-	if (!(p->free >> place_channel(n, out) & 1))
-		return n->output[out].waiter != NO_PLACE;
+	const struct port_state *p = &n->port[vc_port(n, out)];
+	if (!(p->free_vcs >> vc_channel(n, out) & 1))
+		return n->output[out].blocked_input != NO_VC;
 	return n->router.switching == ROUTER_CUT_THROUGH &&
 	       n->output[out].credits < length;
 }
 
-/* Are all that one asks for? */
-static bool asker_stopped(
-	const struct network *n, uint32_t port, const struct asker *k)
-{
-	unsigned length = flit_packet(n, n->input[k->place].front)->length;
-	for (uint32_t bits = k->mask; bits; bits &= bits - 1) {
-		uint32_t out = port << n->channel_bits |
-			       (unsigned)__builtin_ctz(bits);
-		if (!channel_stopped(n, out, length))
-			return false;
-	}
-	return true;
-}
-
-static bool anybody_stopped(
-	const struct worker *w, uint32_t port, uint32_t asker)
+/* Returns true if all channels of some request for a port are blocked. */
+static bool any_request_blocked(
+	const struct worker *w, uint32_t port, uint32_t request)
 {
 	const struct network *n = w->network;
 	if (!port_is_link(n, port_local(n, port)))
 		return false;
-	for (; asker != NO_ASKER; asker = w->asker[asker].next)
-		if (asker_stopped(n, port, &w->asker[asker]))
+	for (; request != NO_REQUEST; request = w->vc_request[request].next) {
+		const struct vc_request *r = &w->vc_request[request];
+		unsigned length = flit_packet(n, n->input[r->vc].front)->length;
+		uint32_t bits = r->mask;
+		while (bits && channel_blocked(n,
+				       port << n->channel_bits |
+					       (unsigned)__builtin_ctz(bits),
+				       length))
+			bits &= bits - 1;
+		if (!bits)
 			return true;
+	}
 	return false;
 }
 
-void deadlock_watch(struct worker *w, uint32_t port, uint32_t asker)
+void deadlock_suspect(struct worker *w, uint32_t port, uint32_t request)
 {
 	struct network *n = w->network;
-	struct link_count *l = &n->link_count[port];
+	struct link_state *l = &n->link_state[port];
 	uint32_t now = (uint32_t)w->now;
-	if (!anybody_stopped(w, port, asker)) {
-		l->suspect = 0;
+	if (!any_request_blocked(w, port, request)) {
+		l->suspect_cycles = 0;
 		return;
 	}
-	l->suspect = l->suspected + 1 == now ? l->suspect + 1 : 1;
-	l->suspected = now;
-	if (l->suspect < n->router.deadlock_countdown)
+	l->suspect_cycles = l->suspect_last + 1 == now ? l->suspect_cycles + 1
+						       : 1;
+	l->suspect_last = now;
+	if (l->suspect_cycles < n->router.deadlock_countdown)
 		return;
-	l->suspect = 0;
-	alarm_raise(w, ALARM_DEADLOCK, port);
+	l->suspect_cycles = 0;
+	interrupt_raise(w, INTERRUPT_DEADLOCK, port);
 }
 
-/* ---- what an input waits for ---- */
+/* ---- liveness of an input VC ---- */
 
-/* Does the buffer at the other end of an output wait for nothing but itself? */
-static uint32_t waits_for_buffer(const struct network *n, uint32_t out)
+struct analysis {
+	struct network *n;
+	uint8_t *live; /* by input VC */
+	uint32_t
+		*owner; /* by output VC: the input VC that holds it, or NO_VC */
+	struct worklist blocked; /* input VCs that are not live */
+};
+
+/* The input VC at the other end of an output VC, or NO_VC. */
+static uint32_t peer_of(const struct network *n, uint32_t out)
 {
-	const struct port *p = &n->port[place_port(n, out)];
-	uint32_t there = p->there + place_channel(n, out);
-	const struct input *in = &n->input[there];
-	if (p->there == NO_PLACE)
-		return NO_PLACE;
-	bool full = n->credits ? in->count >= n->router.buffer : in->stopped;
-	return full ? there : NO_PLACE;
+	uint32_t peer = n->port[vc_port(n, out)].peer_vc;
+	return peer == NO_VC ? NO_VC : peer + vc_channel(n, out);
 }
 
-static bool place_alive(const struct proof *f, uint32_t place)
+/* An input VC that holds a channel waits for credit. */
+static bool active_live(const struct analysis *a, const struct input_vc *in)
 {
-	return place == NO_PLACE || f->alive[place];
-}
-
-static bool active_alive(const struct proof *f, const struct input *in)
-{
-	const struct network *n = f->n;
+	const struct network *n = a->n;
 	if (in->count == 0 || n->output[in->out].credits)
 		return true;
-	return place_alive(f, waits_for_buffer(n, in->out));
+	uint32_t peer = peer_of(n, in->out);
+	if (peer == NO_VC)
+		return true;
+	const struct input_vc *next = &n->input[peer];
+	bool full = n->credits ? next->count >= n->router.buffer
+			       : next->xoff_sent;
+	return !full || a->live[peer];
 }
 
-/* The input whose packet has the same tag, if that is what it waits for. */
-static uint32_t tag_owner(const struct proof *f, uint32_t place, uint32_t port)
+/* The owner with the host tag of a request, if the arbiter skips it for that.
+ */
+static uint32_t tag_owner(const struct analysis *a, uint32_t vc, uint32_t port)
 {
-	const struct network *n = f->n;
-	bool any = n->router.arbiter == ROUTER_SMART;
-	uint16_t group = n->group_mask[n->input[place].group];
+	const struct network *n = a->n;
+	bool any_port = n->router.arbiter == ROUTER_SMART;
+	uint16_t group = n->group_mask[n->input[vc].group];
 	for (unsigned c = 0; n->input_tag && c < n->channels; c++) {
 		uint32_t out = port << n->channel_bits | c;
-		uint32_t owner = f->owner[out];
-		if (owner != NO_PLACE && group >> c & 1 &&
-			n->output_tag[out].tag == n->input_tag[place] &&
-			(any || place_port(n, owner) == place_port(n, place)))
+		uint32_t owner = a->owner[out];
+		if (owner != NO_VC && group >> c & 1 &&
+			n->output_tag[out].tag == n->input_tag[vc] &&
+			(any_port || vc_port(n, owner) == vc_port(n, vc)))
 			return owner;
 	}
-	return NO_PLACE;
+	return NO_VC;
 }
 
-/* A channel that it could use: is it free, or will it be? */
-static bool channel_alive(const struct proof *f, uint32_t place, uint32_t out)
+/* Returns true if a channel is usable for a request, or will be. */
+static bool channel_live(const struct analysis *a, uint32_t vc, uint32_t out)
 {
-	const struct network *n = f->n;
-	if (f->owner[out] != NO_PLACE)
-		return f->alive[f->owner[out]];
-	unsigned length = flit_packet(n, n->input[place].front)->length;
+	const struct network *n = a->n;
+	if (a->owner[out] != NO_VC)
+		return a->live[a->owner[out]];
+	unsigned length = flit_packet(n, n->input[vc].front)->length;
 	if (n->router.switching == ROUTER_WORMHOLE ||
 		n->output[out].credits >= length)
 		return true;
-	/* Cut-through waits for room. */
-	uint32_t there = n->port[place_port(n, out)].there;
-	return there == NO_PLACE ||
-	       n->input[there + place_channel(n, out)].count == 0 ||
-	       f->alive[there + place_channel(n, out)];
+	/* Cut-through waits for room in the next buffer. */
+	uint32_t peer = peer_of(n, out);
+	return peer == NO_VC || n->input[peer].count == 0 || a->live[peer];
 }
 
 /*
- * First come first served with cut-through: an older packet that does not fit
- * keeps a younger one, which would, from the channels that both could have.
+ * First come, first served with cut-through: an older packet that does not fit
+ * closes the channels that it could use to younger packets that would fit.
  */
-static bool older_alive(const struct proof *f, uint32_t place)
+static bool older_live(const struct analysis *a, uint32_t vc)
 {
-	const struct network *n = f->n;
-	const struct input *in = &n->input[place];
-	uint32_t first = place & ~n->local_mask;
+	const struct network *n = a->n;
+	const struct input_vc *in = &n->input[vc];
+	uint32_t first = vc & ~n->local_mask;
 	if (n->round_robin || n->router.switching == ROUTER_WORMHOLE)
 		return true;
-	for (uint32_t p = first; p <= (first | n->local_mask); p++) {
-		const struct input *other = &n->input[p];
-		int32_t later = (int32_t)(other->since - in->since);
-		if (other->state != INPUT_ASKING || other->port != in->port ||
-			f->alive[p] || later > 0 || (later == 0 && p >= place))
+	for (uint32_t i = first; i <= (first | n->local_mask); i++) {
+		const struct input_vc *other = &n->input[i];
+		int32_t age = (int32_t)(other->request_time - in->request_time);
+		if (other->state != INPUT_VC_ALLOC || other->port != in->port ||
+			a->live[i] || age > 0 || (age == 0 && i >= vc))
 			continue;
-		uint32_t port = port_of(n, place_node(n, p), other->port);
-		if (tag_owner(f, p, port) == NO_PLACE &&
-			channel_asked(n, other) & channel_asked(n, in))
+		uint32_t port = port_of(n, vc_node(n, i), other->port);
+		if (tag_owner(a, i, port) == NO_VC &&
+			vc_candidates(n, other) & vc_candidates(n, in))
 			return false;
 	}
 	return true;
 }
 
-static bool asking_alive(const struct proof *f, uint32_t place)
+/* An input VC that requests a channel waits for the owners. */
+static bool request_live(const struct analysis *a, uint32_t vc)
 {
-	const struct network *n = f->n;
-	const struct input *in = &n->input[place];
+	const struct network *n = a->n;
+	const struct input_vc *in = &n->input[vc];
 	if (!port_is_link(n, in->port))
 		return true;
-	uint32_t port = port_of(n, place_node(n, place), in->port);
-	uint32_t owner = tag_owner(f, place, port);
-	if (owner != NO_PLACE)
-		return f->alive[owner];
-	if (!older_alive(f, place))
+	uint32_t port = port_of(n, vc_node(n, vc), in->port);
+	uint32_t owner = tag_owner(a, vc, port);
+	if (owner != NO_VC)
+		return a->live[owner];
+	if (!older_live(a, vc))
 		return false;
-	for (uint32_t bits = channel_asked(n, in); bits; bits &= bits - 1)
-		if (channel_alive(f, place,
+	for (uint32_t bits = vc_candidates(n, in); bits; bits &= bits - 1)
+		if (channel_live(a, vc,
 			    port << n->channel_bits |
 				    (unsigned)__builtin_ctz(bits)))
 			return true;
 	return false;
 }
 
-static bool input_alive(const struct proof *f, uint32_t place)
+/* ---- analysis ---- */
+
+static void analysis_free(struct analysis *a)
 {
-	const struct input *in = &f->n->input[place];
-	if (in->state == INPUT_IDLE)
-		return true;
-	return in->state == INPUT_ACTIVE ? active_alive(f, in)
-					 : asking_alive(f, place);
+	free(a->live);
+	free(a->owner);
+	free(a->blocked.entry);
 }
 
-/* ---- the proof ---- */
-
-static void proof_close(struct proof *f)
+/* Returns false without memory. */
+static bool analysis_run(struct analysis *a, struct network *n)
 {
-	free(f->alive);
-	free(f->owner);
-	free(f->blocked.of);
-}
-
-static bool proof_open(struct proof *f, struct network *n)
-{
-	uint64_t places = (uint64_t)n->nodes << n->node_shift;
-	*f = (struct proof){ .n = n,
-		.alive = malloc(places),
-		.owner = malloc(places * sizeof(*f->owner)) };
-	if (f->alive && f->owner)
-		return true;
-	proof_close(f);
-	return false;
-}
-
-static void proof_gather(struct proof *f)
-{
-	struct network *n = f->n;
-	uint32_t places = n->nodes << n->node_shift;
-	for (uint32_t p = 0; p < places; p++)
-		f->owner[p] = NO_PLACE;
-	for (uint32_t p = 0; p < places; p++) {
-		f->alive[p] = n->input[p].state == INPUT_IDLE;
-		if (!f->alive[p])
-			places_put(&n->worker[0], &f->blocked, p);
-		if (n->input[p].state == INPUT_ACTIVE)
-			f->owner[n->input[p].out] = p;
+	uint32_t vcs = n->nodes << n->node_shift, before;
+	*a = (struct analysis){ .n = n,
+		.live = malloc(vcs),
+		.owner = malloc((uint64_t)vcs * sizeof(*a->owner)) };
+	if (!a->live || !a->owner) {
+		analysis_free(a);
+		return false;
 	}
-}
-
-/* Those who are found alive leave the list, until nobody is. */
-static void proof_spread(struct proof *f)
-{
-	struct places *b = &f->blocked;
-	uint32_t before;
+	for (uint32_t vc = 0; vc < vcs; vc++)
+		a->owner[vc] = NO_VC;
+	for (uint32_t vc = 0; vc < vcs; vc++) {
+		a->live[vc] = n->input[vc].state == INPUT_IDLE;
+		if (!a->live[vc])
+			worklist_add(&n->worker[0], &a->blocked, vc);
+		if (n->input[vc].state == INPUT_ACTIVE)
+			a->owner[n->input[vc].out] = vc;
+	}
+	/* Live inputs leave the list, until none is found. */
+	struct worklist *b = &a->blocked;
 	do {
-		uint32_t left = 0;
+		uint32_t kept = 0;
 		before = b->count;
 		for (uint32_t i = 0; i < b->count; i++) {
-			uint32_t place = b->of[i];
-			f->alive[place] = input_alive(f, place);
-			if (!f->alive[place])
-				b->of[left++] = place;
+			uint32_t vc = b->entry[i];
+			const struct input_vc *in = &n->input[vc];
+			a->live[vc] = in->state == INPUT_ACTIVE
+					      ? active_live(a, in)
+					      : request_live(a, vc);
+			if (!a->live[vc])
+				b->entry[kept++] = vc;
 		}
-		b->count = left;
+		b->count = kept;
 	} while (b->count < before);
-}
-
-static bool proof_make(struct proof *f, struct network *n)
-{
-	if (!proof_open(f, n))
-		return false;
-	proof_gather(f);
-	proof_spread(f);
 	return true;
 }
 
-/* ---- asking for it ---- */
-
-/* Whoever is in a deadlock has asked for longer than this, or soon will. */
-static bool anybody_waits(const struct network *n)
+/* Every deadlock soon contains a request that is older than DEADLOCK_WAIT. */
+static bool any_old_request(const struct network *n)
 {
 	for (unsigned i = 0; i < n->workers; i++) {
-		const struct places *l = &n->worker[i].asking[n->now & 1];
+		const struct worklist *l =
+			&n->worker[i].vc_worklist[n->now & 1];
 		for (uint32_t k = 0; k < l->count; k++)
-			if (time_reached(n->now,
-				    n->input[l->of[k]].since + DEADLOCK_WAIT))
+			if (time_reached(
+				    n->now, n->input[l->entry[k]].request_time +
+						    DEADLOCK_WAIT))
 				return true;
 	}
 	return false;
@@ -278,149 +252,112 @@ static bool anybody_waits(const struct network *n)
 
 bool deadlock_exists(struct network *n)
 {
-	struct proof f;
-	if (!anybody_waits(n) || !proof_make(&f, n))
+	struct analysis a;
+	if (!any_old_request(n) || !analysis_run(&a, n))
 		return false;
-	bool exists = f.blocked.count;
-	proof_close(&f);
+	bool exists = a.blocked.count;
+	analysis_free(&a);
 	return exists;
-}
-
-/* One of those who ask for an output and have none: the oldest. */
-static uint32_t victim_of(const struct proof *f, uint32_t port)
-{
-	const struct network *n = f->n;
-	uint32_t best = NO_PLACE;
-	for (uint32_t i = 0; i < f->blocked.count; i++) {
-		uint32_t p = f->blocked.of[i];
-		const struct input *in = &n->input[p];
-		if (in->state == INPUT_ASKING &&
-			place_node(n, p) == port_node(n, port) &&
-			in->port == port_local(n, port) &&
-			(best == NO_PLACE ||
-				(int32_t)(in->since - n->input[best].since) <
-					0))
-			best = p;
-	}
-	return best;
-}
-
-static void victim_leaves(struct network *n, uint32_t place)
-{
-	struct input *in = &n->input[place];
-	struct packet *p = flit_packet(n, in->front);
-	p->hops = (uint16_t)(p->hops - packet_hops_left(p) - 1);
-	in->port = (uint8_t)n->port_debug;
-	in->group = GROUP_ANY;
 }
 
 void deadlock_recover(struct network *n, uint32_t port)
 {
 	struct network_counters *c =
 		&node_worker(n, port_node(n, port))->counters;
-	struct proof f;
+	struct analysis a;
 	c->deadlock_alarms++;
-	if (!proof_make(&f, n))
+	if (!analysis_run(&a, n))
 		return;
-	uint32_t victim = victim_of(&f, port);
-	proof_close(&f);
-	if (victim == NO_PLACE) {
+	/* The victim: the oldest request for the port. */
+	uint32_t victim = NO_VC;
+	for (uint32_t i = 0; i < a.blocked.count; i++) {
+		uint32_t vc = a.blocked.entry[i];
+		const struct input_vc *in = &n->input[vc];
+		if (in->state == INPUT_VC_ALLOC &&
+			vc_node(n, vc) == port_node(n, port) &&
+			in->port == port_local(n, port) &&
+			(victim == NO_VC ||
+				(int32_t)(in->request_time -
+					  n->input[victim].request_time) < 0))
+			victim = vc;
+	}
+	analysis_free(&a);
+	if (victim == NO_VC) {
 		c->deadlock_false++;
 		return;
 	}
 	c->deadlock_removed++;
-	n->recovered = n->now;
-	victim_leaves(n, victim);
+	n->deadlock_recovered = n->now;
+	struct input_vc *in = &n->input[victim];
+	struct packet_state *p = flit_packet(n, in->front);
+	p->hops = (uint16_t)(p->hops - packet_hops_left(p) - 1);
+	in->port = (uint8_t)n->port_debug;
+	in->group = GROUP_ANY;
 }
 
-/* ---- showing it ---- */
+/* ---- the cycle of channels ---- */
 
-/* The buffer at the other end of an output, if something in it is blocked. */
-static uint32_t buffer_blocked(const struct proof *f, uint32_t out)
+/* The input VC at the other end of an output VC, if it is blocked. */
+static uint32_t peer_blocked(const struct analysis *a, uint32_t out)
 {
-	uint32_t there = f->n->port[place_port(f->n, out)].there;
-	if (there == NO_PLACE)
-		return NO_PLACE;
-	there += place_channel(f->n, out);
-	return f->alive[there] ? NO_PLACE : there;
+	uint32_t peer = peer_of(a->n, out);
+	return peer == NO_VC || a->live[peer] ? NO_VC : peer;
 }
 
-/* Of the channels that it could have: whoever has one, or stands behind it. */
-static uint32_t channel_blocker(
-	const struct proof *f, uint32_t place, uint32_t port)
+/* A blocked input VC that a blocked one waits for. */
+static uint32_t blocker_of(const struct analysis *a, uint32_t vc)
 {
-	const struct network *n = f->n;
-	uint32_t by = NO_PLACE;
-	uint32_t bits = channel_asked(n, &n->input[place]);
-	for (; by == NO_PLACE && bits; bits &= bits - 1) {
+	const struct network *n = a->n;
+	const struct input_vc *in = &n->input[vc];
+	if (in->state == INPUT_ACTIVE)
+		return peer_blocked(a, in->out);
+	uint32_t port = port_of(n, vc_node(n, vc), in->port);
+	uint32_t by = tag_owner(a, vc, port);
+	uint32_t bits = vc_candidates(n, in);
+	for (; by == NO_VC && bits; bits &= bits - 1) {
 		uint32_t out = port << n->channel_bits |
 			       (unsigned)__builtin_ctz(bits);
-		by = f->owner[out];
-		if (by == NO_PLACE || f->alive[by])
-			by = buffer_blocked(f, out);
+		by = a->owner[out];
+		if (by == NO_VC || a->live[by])
+			by = peer_blocked(a, out);
 	}
 	return by;
 }
 
-/* The one that a blocked input waits for; it is blocked too. */
-static uint32_t blocker_of(const struct proof *f, uint32_t place)
-{
-	const struct network *n = f->n;
-	const struct input *in = &n->input[place];
-	if (in->state == INPUT_ACTIVE)
-		return buffer_blocked(f, in->out);
-	uint32_t port = port_of(n, place_node(n, place), in->port);
-	uint32_t owner = tag_owner(f, place, port);
-	return owner != NO_PLACE ? owner : channel_blocker(f, place, port);
-}
-
-/* After as many steps as there are blocked ones, it goes round in a cycle. */
-static uint32_t cycle_start(const struct proof *f)
-{
-	uint32_t at = f->blocked.of[0];
-	for (uint32_t i = 0; i < f->blocked.count && at != NO_PLACE; i++)
-		at = blocker_of(f, at);
-	return at;
-}
-
-/* The channel that has filled an input: it leaves from the other end. */
-static struct channel channel_into(const struct network *n, uint32_t place)
-{
-	uint32_t from = place_port(n, n->port[place_port(n, place)].there);
-	uint32_t bit = 1u << place_channel(n, place);
-	return (struct channel){ .node = port_node(n, from),
-		.port = (uint8_t)port_local(n, from),
-		.group = !(n->group_mask[PATH_LOW] & bit) };
-}
-
-static int cycle_walk(
-	const struct proof *f, struct channel **cycle, uint32_t *count)
-{
-	const struct network *n = f->n;
-	uint32_t start = cycle_start(f), at = start;
-	*cycle = malloc((f->blocked.count + 1ull) * sizeof(**cycle));
-	if (!*cycle)
-		return -ENOMEM;
-	while (at != NO_PLACE && *count < f->blocked.count) {
-		if (n->port[place_port(n, at)].there != NO_PLACE)
-			(*cycle)[(*count)++] = channel_into(n, at);
-		at = blocker_of(f, at);
-		if (at == start)
-			break;
-	}
-	return 0;
-}
-
 int network_deadlock(struct network *n, struct channel **cycle, uint32_t *count)
 {
-	struct proof f;
-	int r = 0;
+	struct analysis a;
 	*cycle = NULL;
 	*count = 0;
-	if (!proof_make(&f, n))
+	if (!analysis_run(&a, n))
 		return -ENOMEM;
-	if (f.blocked.count)
-		r = cycle_walk(&f, cycle, count);
-	proof_close(&f);
-	return r;
+	uint32_t blocked = a.blocked.count;
+	if (blocked)
+		*cycle = malloc((blocked + 1ull) * sizeof(**cycle));
+	if (!*cycle) {
+		analysis_free(&a);
+		return blocked ? -ENOMEM : 0;
+	}
+	/* After as many steps as there are blocked inputs, it is in a cycle. */
+	uint32_t start = a.blocked.entry[0];
+	for (uint32_t i = 0; i < blocked && start != NO_VC; i++)
+		start = blocker_of(&a, start);
+	uint32_t vc = start;
+	while (vc != NO_VC && *count < blocked) {
+		/* The channel that fills this input VC. */
+		uint32_t peer = n->port[vc_port(n, vc)].peer_vc;
+		uint32_t bit = 1u << vc_channel(n, vc);
+		if (peer != NO_VC)
+			(*cycle)[(*count)++] = (struct channel){
+				.node = vc_node(n, peer),
+				.port = (uint8_t)port_local(
+					n, vc_port(n, peer)),
+				.group = !(n->group_mask[GROUP_LOW] & bit)
+			};
+		vc = blocker_of(&a, vc);
+		if (vc == start)
+			break;
+	}
+	analysis_free(&a);
+	return 0;
 }

@@ -1,179 +1,148 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets that have lost flits, because a link or a node has died under them,
- * are taken out of the network: the rest of their flits from every buffer and
- * link, with the credit for them given back, and their virtual channels freed.
- * Each is reported once. The caller does this between two cycles, and looks at
- * everything: deaths are rare.
+ * Removal of packets that have lost flits because a link or a node has failed:
+ * their remaining flits leave every buffer and link, the credit for them
+ * returns to the senders, and their virtual channels are freed. Each packet is
+ * reported once. The caller's thread does this between two cycles and visits
+ * the whole state: failures are rare.
  */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "network/router/input.h"
 
-static bool flit_cut(const struct network *n, uint32_t flit)
+static bool is_discarded(const struct network *n, uint32_t flit)
 {
-	return flit_packet(n, flit)->flags & PACKET_CUT;
+	return flit_packet(n, flit)->flags & PACKET_DISCARDED;
 }
 
-void cut_packet(struct cut *c, uint32_t flit)
+void discard_packet(struct discard *d, uint32_t flit)
 {
-	struct network *n = c->network;
-	if (flit_cut(n, flit))
+	struct network *n = d->network;
+	if (is_discarded(n, flit))
 		return;
-	flit_packet(n, flit)->flags |= PACKET_CUT;
-	places_put(&n->worker[0], &c->packets, flit & PACKET_NUMBER);
+	flit_packet(n, flit)->flags |= PACKET_DISCARDED;
+	worklist_add(&n->worker[0], &d->packets, flit & PACKET_NUMBER);
 }
 
-/* ---- what is on links ---- */
+/* ---- links ---- */
 
-/* Calls for each flit under way; those for which it says so are gone. */
-static void flights_filter(struct network *n, struct cut *c,
-	bool (*gone)(struct cut *, struct wheel_event *))
+/* Visits all flits on links; removes those for which `gone` returns true. */
+static void wheel_filter(struct discard *d,
+	bool (*gone)(struct discard *, const struct wheel_event *))
 {
+	struct network *n = d->network;
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct wheel *w = &n->worker[i].wheel;
 		uint64_t lists = (w->mask + 1ull) * w->readers;
 		for (uint64_t k = 0; k < lists; k++) {
 			struct wheel_list *l =
 				&w->list[k * WHEEL_KINDS + WHEEL_FLIT];
-			uint32_t left = 0;
+			uint32_t kept = 0;
 			for (uint32_t e = 0; e < l->count; e++)
-				if (!gone(c, &l->event[e]))
-					l->event[left++] = l->event[e];
-			l->count = left;
+				if (!gone(d, &l->event[e]))
+					l->event[kept++] = l->event[e];
+			l->count = kept;
 		}
 	}
 }
 
-static bool flight_marked(struct cut *c, struct wheel_event *e)
+static bool flit_of_link(struct discard *d, const struct wheel_event *e)
 {
-	if (place_port(c->network, e->place) == c->link)
-		cut_packet(c, e->what);
+	if (vc_port(d->network, e->index) == d->link)
+		discard_packet(d, e->value);
 	return false;
 }
 
-void cut_link(struct cut *c, uint32_t port)
+void discard_link(struct discard *d, uint32_t port)
 {
-	c->link = port;
-	flights_filter(c->network, c, flight_marked);
-}
-
-/* ---- credit ---- */
-
-/* Room for flits that an input will not hold: the sender knows of it. */
-static void room_give(struct network *n, uint32_t place, unsigned flits)
-{
-	uint32_t port = place_port(n, place);
-	unsigned local = port_local(n, port), c = place_channel(n, place);
-	if (!port_is_link(n, local)) {
-		n->output[place_source(n, place)].credits += flits;
-	} else if (n->credits && n->port[port].there != NO_PLACE) {
-		n->output[n->port[port].there + c].credits += flits;
-	}
-}
-
-static bool flight_removed(struct cut *c, struct wheel_event *e)
-{
-	if (!flit_cut(c->network, e->what))
-		return false;
-	room_give(c->network, e->place, 1);
-	return true;
+	d->link = port;
+	wheel_filter(d, flit_of_link);
 }
 
 /* ---- buffers ---- */
 
-/* The packet that an input has a channel for, or asks for one for. */
-static uint32_t input_current(const struct network *n, uint32_t place)
+/* Returns credit for flits that an input VC will not hold. */
+static void credit_return(struct network *n, uint32_t vc, unsigned flits)
 {
-	const struct input *in = &n->input[place];
-	return input_begun(in) ? n->input_packet[place] : in->front;
+	uint32_t port = vc_port(n, vc), peer = n->port[port].peer_vc;
+	if (!port_is_link(n, port_local(n, port)))
+		n->output[vc_source(n, vc)].credits += flits;
+	else if (n->credits && peer != NO_VC)
+		n->output[peer + vc_channel(n, vc)].credits += flits;
 }
 
-/* The flits that stay, in order. */
-static void input_clean(struct network *n, uint32_t place)
+static bool flit_removed(struct discard *d, const struct wheel_event *e)
 {
-	struct input *in = &n->input[place];
+	if (!is_discarded(d->network, e->value))
+		return false;
+	credit_return(d->network, e->index, 1);
+	return true;
+}
+
+/* Removes discarded flits from a buffer, and frees the output VC they hold. */
+static void input_discard(struct network *n, uint32_t vc)
+{
+	struct input_vc *in = &n->input[vc];
+	struct worker *w = node_worker(n, vc_node(n, vc));
 	unsigned count = in->count, gone = 0;
-	for (unsigned i = 0; i < count; i++) {
-		uint32_t flit = input_pop(n, in, place);
-		if (flit_cut(n, flit))
-			gone++;
-		else
-			input_push(n, in, place, flit);
-	}
-	if (gone)
-		room_give(n, place, gone);
-}
-
-static void input_cut(struct network *n, uint32_t place)
-{
-	struct input *in = &n->input[place];
-	struct worker *w = node_worker(n, place_node(n, place));
 	if (in->state == INPUT_IDLE)
 		return;
-	if (flit_cut(n, input_current(n, place))) {
+	uint32_t current = input_mid_packet(in) ? n->input_packet[vc]
+						: in->front;
+	if (is_discarded(n, current)) {
 		input_release(n, in);
 		in->state = INPUT_IDLE;
 	}
-	input_clean(n, place);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t flit = input_pop(n, in, vc);
+		if (is_discarded(n, flit))
+			gone++;
+		else
+			input_push(n, in, vc, flit);
+	}
+	if (gone)
+		credit_return(n, vc, gone);
 	if (!n->credits)
-		credit_level(w, place);
+		credit_threshold(w, vc);
 	if (in->state == INPUT_IDLE && in->count)
-		arrive_route(w, place, n->now);
+		input_route(w, vc, n->now);
 }
 
-/* ---- lists ---- */
-
-/* Everybody who could do something is looked at in this cycle. */
-static void input_list(struct worker *w, uint32_t place)
-{
-	struct input *in = &w->network->input[place];
-	in->moving = in->state == INPUT_ACTIVE && in->count;
-	if (in->moving)
-		places_put(w, &w->moving[w->now & 1], place);
-	else if (in->state == INPUT_ASKING)
-		places_put(w, &w->asking[w->now & 1], place);
-}
-
-static void worker_lists(struct worker *w)
+/* Puts all inputs that have work into the worklists of this cycle. */
+static void worklists_rebuild(struct worker *w)
 {
 	struct network *n = w->network;
 	for (unsigned i = 0; i < 2; i++)
-		w->asking[i].count = w->moving[i].count = 0;
-	for (uint32_t p = w->first << n->node_shift;
-		p < w->end << n->node_shift; p++) {
-		n->output[p].waiter = NO_PLACE;
-		input_list(w, p);
+		w->vc_worklist[i].count = w->switch_worklist[i].count = 0;
+	for (uint32_t vc = w->first << n->node_shift;
+		vc < w->end << n->node_shift; vc++) {
+		struct input_vc *in = &n->input[vc];
+		n->output[vc].blocked_input = NO_VC;
+		in->switch_listed = in->state == INPUT_ACTIVE && in->count;
+		if (in->switch_listed)
+			worklist_add(w, &w->switch_worklist[w->now & 1], vc);
+		else if (in->state == INPUT_VC_ALLOC)
+			worklist_add(w, &w->vc_worklist[w->now & 1], vc);
 	}
 }
 
-/* ---- */
-
-static void source_cut(struct network *n, struct source *s)
+void discard_commit(struct discard *d)
 {
-	if (s->packet != PACKET_NONE && flit_cut(n, s->packet))
-		s->packet = PACKET_NONE;
-}
-
-static void cut_report(struct network *n, uint32_t packet)
-{
-	uint32_t from = flit_packet(n, packet)->from;
-	host_report(node_worker(n, from), from, packet, NETWORK_CUT);
-}
-
-void cut_remove(struct cut *c)
-{
-	struct network *n = c->network;
-	uint32_t places = n->nodes << n->node_shift;
-	flights_filter(n, c, flight_removed);
-	for (uint32_t p = 0; p < places; p++)
-		input_cut(n, p);
-	for (uint64_t i = 0; i < (uint64_t)n->nodes * n->network_ports; i++)
-		source_cut(n, &n->source[i]);
+	struct network *n = d->network;
+	wheel_filter(d, flit_removed);
+	for (uint32_t vc = 0; vc < n->nodes << n->node_shift; vc++)
+		input_discard(n, vc);
+	for (uint64_t i = 0; i < (uint64_t)n->nodes * n->network_ports; i++) {
+		struct source_queue *s = &n->source[i];
+		if (s->packet != PACKET_NONE && is_discarded(n, s->packet))
+			s->packet = PACKET_NONE;
+	}
 	for (unsigned i = 0; i < n->workers; i++)
-		worker_lists(&n->worker[i]);
-	for (uint32_t i = 0; i < c->packets.count; i++)
-		cut_report(n, c->packets.of[i]);
-	free(c->packets.of);
+		worklists_rebuild(&n->worker[i]);
+	for (uint32_t i = 0; i < d->packets.count; i++) {
+		uint32_t packet = d->packets.entry[i];
+		uint32_t from = flit_packet(n, packet)->from;
+		host_report(node_worker(n, from), from, packet, NETWORK_LOST);
+	}
+	free(d->packets.entry);
 }

@@ -1,75 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Flits come to a node: into the buffers of its inputs, where heads read their
- * route.
- */
+/* Flits enter the buffers of input VCs; head flits are routed. */
 #include "network/router/input.h"
 
-#define AHEAD 8 /* events that are asked for before their turn */
+#define AHEAD 8 /* events whose state is prefetched */
 
-static unsigned step_output(
-	struct worker *w, uint32_t node, struct packet *p, unsigned *group)
-{
-	const struct network *n = w->network;
-	struct packet_step step = packet_next(p);
-	*group = step.group;
-	if (likely(step.port < n->links)) {
-		if (unlikely(n->masks) &&
-			n->port[port_of(n, node, step.port)].flags &
-				PORT_MASKED)
-			return fault_avoid(w, node, step.port, p, group);
-		return step.port;
-	}
-	*group = GROUP_ANY;
-	if (unlikely(p->flags & PACKET_MULTICAST))
-		return n->port_multicast;
-	return n->network_ports == 1 ? n->links : PORT_ANY;
-}
-
-static inline void route_read(
-	struct worker *w, struct input *in, uint32_t place, uint64_t when)
+/*
+ * Routes the packet at the front of an input VC: the next hop of its source
+ * route names the output port and the channel group. VC allocation follows
+ * after the delay of the routing stage.
+ */
+static inline void head_route(
+	struct worker *w, struct input_vc *in, uint32_t vc, uint64_t when)
 {
 	struct network *n = w->network;
-	struct packet *p = flit_packet(n, in->front);
-	unsigned group;
-	in->turn = in->port;
-	in->port = (uint8_t)step_output(w, place_node(n, place), p, &group);
+	struct packet_state *p = flit_packet(n, in->front);
+	struct packet_hop hop = packet_route_hop(p);
+	uint32_t node = vc_node(n, vc);
+	unsigned port = hop.port, group = hop.group;
+	if (unlikely(port >= n->links)) {
+		port = n->network_ports == 1 ? n->links : PORT_ANY;
+		group = GROUP_ANY;
+		if (unlikely(p->flags & PACKET_MULTICAST))
+			port = n->port_multicast;
+	} else if (unlikely(n->any_masked) &&
+		   n->port[port_of(n, node, port)].flags & PORT_MASKED) {
+		port = fault_masked_port(w, node, port, p, &group);
+	}
+	in->last_port = in->port;
+	in->port = (uint8_t)port;
 	in->group = group & 3;
-	in->state = INPUT_ASKING;
-	in->since = (uint32_t)(when + n->router.route_delay);
+	in->state = INPUT_VC_ALLOC;
+	in->request_time = (uint32_t)(when + n->router.route_delay);
 	if (n->input_tag)
-		n->input_tag[place] = p->tag;
-	input_asks(w, place);
+		n->input_tag[vc] = p->tag;
+	input_request_vc(w, vc);
 }
 
-void arrive_route(struct worker *w, uint32_t place, uint64_t when)
+void input_route(struct worker *w, uint32_t vc, uint64_t when)
 {
-	route_read(w, &w->network->input[place], place, when);
+	head_route(w, &w->network->input[vc], vc, when);
 }
 
-static inline void flit_arrives(struct worker *w, uint32_t place, uint32_t flit)
-{
-	const struct network *n = w->network;
-	struct input *in = &n->input[place];
-	input_push(n, in, place, flit);
-	if (in->state == INPUT_IDLE)
-		route_read(w, in, place, w->now);
-	else if (in->state == INPUT_ACTIVE && in->count == 1)
-		input_moves(w, in, place);
-	if (unlikely(!n->credits))
-		credit_level(w, place);
-}
-
-void arrive_flits(struct worker *w, const struct wheel_list *l)
+void flits_arrive(struct worker *w, const struct wheel_list *l)
 {
 	const struct network *n = w->network;
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct wheel_event *e = &l->event[i];
-		/* What it will touch is known: asking early hides the wait. */
 		if (likely(i + AHEAD < l->count)) {
-			__builtin_prefetch(&n->input[e[AHEAD].place], 1);
-			__builtin_prefetch(flit_packet(n, e[AHEAD].what), 1);
+			__builtin_prefetch(&n->input[e[AHEAD].index], 1);
+			__builtin_prefetch(flit_packet(n, e[AHEAD].value), 1);
 		}
-		flit_arrives(w, e->place, e->what);
+		struct input_vc *in = &n->input[e->index];
+		input_push(n, in, e->index, e->value);
+		if (in->state == INPUT_IDLE)
+			head_route(w, in, e->index, w->now);
+		else if (in->state == INPUT_ACTIVE && in->count == 1)
+			input_request_switch(w, in, e->index);
+		if (unlikely(!n->credits))
+			credit_threshold(w, e->index);
 	}
 }

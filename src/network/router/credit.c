@@ -1,71 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Flow control: what an input says to the output that fills it. Either a credit
- * for each flit that has left its buffer, or, by levels, stop and go.
+ * Flow control between an input VC and the output VC that fills it: a credit
+ * for each flit that leaves the buffer, or XON/XOFF at two fill levels.
  */
 #include "network/router/input.h"
 
-/* ---- the output's side ---- */
+/* ---- at the output ---- */
 
-static void waiter_moves(struct worker *w, struct output *out)
-{
-	uint32_t place = out->waiter;
-	if (out->credits == 0)
-		return;
-	out->waiter = NO_PLACE;
-	input_moves(w, &w->network->input[place], place);
-}
-
-void arrive_credits(struct worker *w, const struct wheel_list *l)
+void credits_arrive(struct worker *w, const struct wheel_list *l)
 {
 	struct network *n = w->network;
 	for (uint32_t i = 0; i < l->count; i++) {
-		struct output *out = &n->output[l->event[i].place];
-		enum credit says = (enum credit)l->event[i].what;
-		if (likely(says == CREDIT_ONE))
+		struct output_vc *out = &n->output[l->event[i].index];
+		enum credit credit = (enum credit)l->event[i].value;
+		if (likely(credit == CREDIT_ONE))
 			out->credits++;
 		else
-			out->credits = says == CREDIT_GO ? CREDITS_ENDLESS : 0;
-		if (unlikely(out->waiter != NO_PLACE))
-			waiter_moves(w, out);
+			out->credits = credit == CREDIT_XON ? CREDITS_UNLIMITED
+							    : 0;
+		uint32_t blocked = out->blocked_input;
+		if (unlikely(blocked != NO_VC) && out->credits) {
+			out->blocked_input = NO_VC;
+			input_request_switch(w, &n->input[blocked], blocked);
+		}
 	}
 }
 
-/* ---- the input's side ---- */
+/* ---- at the input ---- */
 
-static void level_say(struct worker *w, uint32_t place, enum credit says)
+void credit_threshold(struct worker *w, uint32_t vc)
 {
 	const struct network *n = w->network;
-	const struct port *p = &n->port[place_port(n, place)];
-	wheel_put(&w->wheel, w->now + n->router.credit_delay, p->worker,
-		WHEEL_CREDIT, p->there + place_channel(n, place), says);
-}
-
-/* The sender hears of it when it may already have sent more. */
-void credit_level(struct worker *w, uint32_t place)
-{
-	const struct network *n = w->network;
-	struct input *in = &n->input[place];
-	if (n->port[place_port(n, place)].there == NO_PLACE)
+	struct input_vc *in = &n->input[vc];
+	if (in->xoff_sent ? in->count > n->router.xon_level
+			  : in->count < n->router.xoff_level)
 		return;
-	if (!in->stopped && in->count >= n->router.stop_level) {
-		in->stopped = 1;
-		level_say(w, place, CREDIT_STOP);
-	} else if (in->stopped && in->count <= n->router.go_level) {
-		in->stopped = 0;
-		level_say(w, place, CREDIT_GO);
-	}
+	const struct port_state *p = &n->port[vc_port(n, vc)];
+	if (p->peer_vc == NO_VC)
+		return;
+	in->xoff_sent = !in->xoff_sent;
+	wheel_put(&w->wheel, w->now + n->router.credit_delay, p->peer_worker,
+		WHEEL_CREDIT, p->peer_vc + vc_channel(n, vc),
+		in->xoff_sent ? CREDIT_XOFF : CREDIT_XON);
 }
 
-void credit_other(struct worker *w, uint32_t place)
+void credit_return_other(struct worker *w, uint32_t vc)
 {
 	const struct network *n = w->network;
-	uint32_t port = place_port(n, place);
+	uint32_t port = vc_port(n, vc);
 	if (port_is_link(n, port_local(n, port))) {
 		if (!n->credits)
-			credit_level(w, place);
-		return; /* a dead link takes no credit */
+			credit_threshold(w, vc);
+		return; /* a dead link returns no credit */
 	}
 	wheel_put(&w->wheel, w->now + n->router.inject_credit_delay, w->index,
-		WHEEL_CREDIT, place_source(n, place), CREDIT_ONE);
+		WHEEL_CREDIT, vc_source(n, vc), CREDIT_ONE);
 }

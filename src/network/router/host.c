@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where packets leave: at a network port they have arrived; at the debug port
- * the host of a node drains those that cannot go on, and sends them on another
- * way; at the multicast port they are spooled, kept and sent on along the tree.
+ * Ejection. At a network port a packet is delivered. At the debug port the host
+ * of the node receives packets that cannot continue, and sends them on by
+ * another route. At the multicast port a packet is delivered and copied along
+ * the tree.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,89 +11,82 @@
 #include "base/bits.h"
 #include "network/engine/parts.h"
 
-static void packet_free(struct worker *w, uint32_t packet)
+static void packet_end(struct worker *w, uint32_t packet)
 {
-	if (flit_packet(w->network, packet)->flags & PACKET_SPREADS)
+	if (flit_packet(w->network, packet)->flags & PACKET_SPREADING)
 		w->multicasts--;
-	packet_give(&w->pool, packet);
+	packet_free(&w->pool, packet);
 }
 
-/* ---- arrival ---- */
-
-static void measure_add(
-	struct measure *m, const struct packet *p, uint64_t when)
-{
-	uint64_t latency = when - p->created;
-	histogram_add(&m->latency, latency);
-	m->network_latency += latency - p->entered;
-	m->hops += p->hops;
-	m->done++;
-}
+/* ---- delivery ---- */
 
 static void host_deliver(
-	struct worker *w, uint32_t node, const struct packet *p)
+	struct worker *w, uint32_t node, const struct packet_state *p)
 {
 	uint64_t when = w->now + w->network->router.eject_delay;
 	w->counters.packets_delivered++;
 	w->counters.flits_delivered += p->length;
-	if (p->flags & PACKET_MEASURED)
-		measure_add(&w->measure, p, when);
+	if (p->flags & PACKET_MEASURED) {
+		struct measurement *m = &w->measure;
+		uint64_t latency = when - p->created;
+		histogram_add(&m->latency, latency);
+		m->network_latency += latency - p->entered;
+		m->hops += p->hops;
+		m->done++;
+	}
 	if (unlikely(p->record != PACKET_NONE))
 		record_deliver(w, p, node, when, NETWORK_DELIVERED);
 }
 
-/* Those who would have got it from a node, in the tree: that node first. */
-static void nodes_behind(
-	struct worker *w, uint32_t node, unsigned came_by, struct places *l)
+/*
+ * Reports a lost copy of a multicast for all nodes that would have received it:
+ * the next node and the subtree behind it. Entries: node << 8 | the port of the
+ * tree towards the sender.
+ */
+static void report_subtree(
+	struct worker *w, const struct packet_state *p, enum network_fate fate)
 {
 	const struct network *n = w->network;
-	places_put(w, l, node << 8 | came_by);
-	for (uint32_t i = 0; i < l->count; i++) {
-		uint32_t at = l->of[i] >> 8, by = l->of[i] & 0xff;
+	struct worklist l = { 0 };
+	worklist_add(w, &l, p->leg[PACKET_NEXT_NODE] << 8 | p->tree_port);
+	for (uint32_t i = 0; i < l.count; i++) {
+		uint32_t at = l.entry[i] >> 8, from = l.entry[i] & 0xff;
 		uint32_t ports = tree_ports(&n->tree, at);
-		if (by != TREE_NO_PORT)
-			ports &= ~(1u << by);
+		if (from != TREE_NO_PORT)
+			ports &= ~(1u << from);
 		for (; ports; ports &= ports - 1) {
-			unsigned p = (unsigned)__builtin_ctz(ports);
-			uint64_t link = (uint64_t)at * n->links + p;
-			places_put(w, l,
-				n->link_end[port_of(n, at, p)] << 8 |
+			unsigned port = (unsigned)__builtin_ctz(ports);
+			uint64_t link = (uint64_t)at * n->links + port;
+			worklist_add(w, &l,
+				n->link_end[port_of(n, at, port)] << 8 |
 					n->topology->entrance[link]);
 		}
 	}
-}
-
-/* A multicast that is cut does not get to anybody behind. */
-static void report_behind(
-	struct worker *w, const struct packet *p, enum network_fate fate)
-{
-	struct places l = { 0 };
-	nodes_behind(w, p->leg[PACKET_NEXT_NODE], p->came_by, &l);
 	for (uint32_t i = 0; i + 1 < l.count; i++)
-		record_note(w, p, l.of[i] >> 8, w->now, fate);
+		record_report(w, p, l.entry[i] >> 8, w->now, fate);
 	if (l.count)
-		record_deliver(w, p, l.of[l.count - 1] >> 8, w->now, fate);
-	free(l.of);
+		record_deliver(w, p, l.entry[l.count - 1] >> 8, w->now, fate);
+	free(l.entry);
 }
 
 void host_report(struct worker *w, uint32_t node, uint32_t packet,
 	enum network_fate fate)
 {
-	struct packet *p = flit_packet(w->network, packet);
+	struct packet_state *p = flit_packet(w->network, packet);
 	w->counters.packets_reported++;
 	if (p->flags & PACKET_MEASURED)
 		w->measure.done++;
 	if (p->record != PACKET_NONE && p->flags & PACKET_MULTICAST)
-		report_behind(w, p, fate);
+		report_subtree(w, p, fate);
 	else if (p->record != PACKET_NONE)
 		record_deliver(w, p, node, w->now, fate);
-	packet_free(w, packet);
+	packet_end(w, packet);
 }
 
 /* ---- sending on ---- */
 
-/* In a while; until then the packet is the host's. */
-static void host_later(struct worker *w, uint32_t node, uint32_t packet)
+/* The host holds the packet for its delay, then enqueues it at its source. */
+static void host_send_on(struct worker *w, uint32_t node, uint32_t packet)
 {
 	const struct network *n = w->network;
 	uint64_t when = w->now + n->router.eject_delay + n->options.host_delay;
@@ -100,23 +94,14 @@ static void host_later(struct worker *w, uint32_t node, uint32_t packet)
 	wheel_put(&w->wheel, when, w->index, WHEEL_HOST, node, packet);
 }
 
-static void host_resend(struct worker *w, uint32_t node, uint32_t packet)
-{
-	w->hosted--;
-	if (unlikely(w->network->node[node].dead))
-		host_report(w, node, packet, NETWORK_CUT);
-	else
-		source_queue(w, node, packet);
-}
-
-/* Of two that a host sends on in the same cycle: not who came first here. */
+/* A total order of the packets that are sent on in one cycle. */
 static bool resend_before(const struct network *n, const struct wheel_event *a,
 	const struct wheel_event *b)
 {
-	const struct packet *x = flit_packet(n, a->what);
-	const struct packet *y = flit_packet(n, b->what);
-	if (a->place != b->place)
-		return a->place < b->place;
+	const struct packet_state *x = flit_packet(n, a->value);
+	const struct packet_state *y = flit_packet(n, b->value);
+	if (a->index != b->index)
+		return a->index < b->index;
 	if (x->created != y->created)
 		return x->created < y->created;
 	if (x->from != y->from)
@@ -126,132 +111,113 @@ static bool resend_before(const struct network *n, const struct wheel_event *a,
 	return x->leg[0] < y->leg[0];
 }
 
-void host_events(struct worker *w, struct wheel_list *l)
+void host_resends(struct worker *w, struct wheel_list *l)
 {
+	const struct network *n = w->network;
 	for (uint32_t i = 1; i < l->count; i++) {
 		struct wheel_event e = l->event[i];
 		uint32_t k = i;
-		for (; k && resend_before(w->network, &e, &l->event[k - 1]);
-			k--)
+		for (; k && resend_before(n, &e, &l->event[k - 1]); k--)
 			l->event[k] = l->event[k - 1];
 		l->event[k] = e;
 	}
-	for (uint32_t i = 0; i < l->count; i++)
-		host_resend(w, l->event[i].place, l->event[i].what);
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint32_t node = l->event[i].index, packet = l->event[i].value;
+		w->hosted--;
+		if (unlikely(n->node[node].dead))
+			host_report(w, node, packet, NETWORK_LOST);
+		else
+			source_enqueue(w, node, packet);
+	}
 }
 
-/* A copy of a multicast has one leg, and no other way than that. */
-static bool copy_cut(
-	const struct network *n, uint32_t node, const struct packet *p)
-{
-	unsigned port = space_leg_port(p->leg[0]);
-	return p->flags & PACKET_MULTICAST &&
-	       n->port[port_of(n, node, port)].flags & PORT_MASKED;
-}
-
+/* A packet has left by the debug port. */
 static void host_drain(struct worker *w, uint32_t node, uint32_t packet)
 {
-	struct packet *p = flit_packet(w->network, packet);
+	const struct network *n = w->network;
+	struct packet_state *p = flit_packet(n, packet);
+	uint32_t port = port_of(n, node, routing_leg_port(p->leg[0]));
 	w->counters.drained++;
-	if (copy_cut(w->network, node, p)) {
-		host_report(w, node, packet, NETWORK_CUT);
+	/* A copy of a multicast has one leg and no alternative to it. */
+	if (p->flags & PACKET_MULTICAST && n->port[port].flags & PORT_MASKED) {
+		host_report(w, node, packet, NETWORK_LOST);
 		return;
 	}
 	p->flags |= PACKET_RESENT;
-	host_later(w, node, packet);
-}
-
-/* It has come here only because the way to its end is cut. */
-static void host_forward(struct worker *w, uint32_t node, uint32_t packet)
-{
-	flit_packet(w->network, packet)->flags |= PACKET_RESENT;
-	w->counters.forwarded++;
-	host_later(w, node, packet);
+	host_send_on(w, node, packet);
 }
 
 /* ---- multicast ---- */
 
-static uint32_t copy_packet(struct worker *w, const struct packet *p)
+/* Sends a copy to the neighbour at a port of the tree. */
+static void copy_send(struct worker *w, uint32_t node,
+	const struct packet_state *p, unsigned port)
 {
 	struct network *n = w->network;
-	uint32_t copy = packet_take(&w->pool);
-	if (copy == PACKET_NONE)
-		return copy;
-	struct packet *c = flit_packet(n, copy);
+	uint32_t copy = packet_alloc(&w->pool);
+	if (copy == PACKET_NONE) {
+		worker_fail(w, -ENOMEM);
+		return;
+	}
+	struct packet_state *c = flit_packet(n, copy);
+	uint64_t link = (uint64_t)node * n->links + port;
 	*c = *p;
 	if (p->record != PACKET_NONE) {
 		c->record = record_open(n, n->record[p->record].cookie);
 		if (c->record == PACKET_NONE)
 			worker_fail(w, -ENOMEM);
 	}
-	w->counters.multicast_copies++;
-	return copy;
-}
-
-static void copy_send(
-	struct worker *w, uint32_t node, const struct packet *p, unsigned port)
-{
-	struct network *n = w->network;
-	uint32_t copy = copy_packet(w, p);
-	if (copy == PACKET_NONE) {
-		worker_fail(w, -ENOMEM);
-		return;
-	}
-	struct packet *c = flit_packet(n, copy);
-	uint64_t link = (uint64_t)node * n->links + port;
 	c->count = 1;
-	c->leg[0] = space_leg(port, 1, 0);
+	c->leg[0] = routing_leg(port, 1, 0);
 	c->leg[PACKET_NEXT_NODE] = n->link_end[port_of(n, node, port)];
-	c->came_by = n->topology->entrance[link];
-	c->flags |= PACKET_RESENT | PACKET_SPREADS;
+	c->tree_port = n->topology->entrance[link];
+	c->flags |= PACKET_RESENT | PACKET_SPREADING;
+	w->counters.multicast_copies++;
 	w->multicasts++;
-	host_later(w, node, copy);
+	host_send_on(w, node, copy);
 }
 
-/* Nodes that are not in the tree, since the network has fallen apart. */
-static void report_outside(
-	struct worker *w, const struct packet *p, uint32_t from)
-{
-	const struct tree *t = &w->network->tree;
-	bool inside = tree_ports(t, from);
-	for (uint32_t i = 0; i < w->network->nodes; i++)
-		if (i != from && !(inside && tree_ports(t, i)))
-			record_note(w, p, i, w->now, NETWORK_UNREACHABLE);
-}
-
-/* Whoever gets it sends it to all neighbours in the tree but the giver. */
+/* Delivers a multicast, and copies it to all other neighbours in the tree. */
 static void host_spread(struct worker *w, uint32_t node, uint32_t packet)
 {
 	struct network *n = w->network;
-	struct packet *p = flit_packet(n, packet);
+	struct packet_state *p = flit_packet(n, packet);
 	uint32_t ports = tree_ports(&n->tree, node);
-	if (p->came_by != TREE_NO_PORT)
-		ports &= ~(1u << p->came_by);
-	else if (p->record != PACKET_NONE && n->tree.reached < n->nodes)
-		report_outside(w, p, node);
+	if (p->tree_port != TREE_NO_PORT) {
+		ports &= ~(1u << p->tree_port);
+	} else if (p->record != PACKET_NONE && n->tree.reached < n->nodes) {
+		/* The origin reports nodes that the tree does not reach. */
+		for (uint32_t i = 0; i < n->nodes; i++)
+			if (i != node && !(ports && tree_ports(&n->tree, i)))
+				record_report(
+					w, p, i, w->now, NETWORK_UNREACHABLE);
+	}
 	for (; ports; ports &= ports - 1)
 		copy_send(w, node, p, (unsigned)__builtin_ctz(ports));
 	host_deliver(w, node, p);
-	packet_free(w, packet);
+	packet_end(w, packet);
 }
 
-/* ---- */
+/* ---- ejection ---- */
 
-void host_take(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
+void host_eject(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
 {
 	struct network *n = w->network;
 	uint32_t packet = flit & PACKET_NUMBER;
-	struct packet *p = flit_packet(n, flit);
+	struct packet_state *p = flit_packet(n, flit);
 	if (!(flit & PACKET_TAIL))
 		return;
 	if (port == n->port_debug) {
 		host_drain(w, node, packet);
 	} else if (unlikely(p->to != node && port != n->port_multicast)) {
-		host_forward(w, node, packet);
+		/* An intermediate node of a rerouted packet. */
+		p->flags |= PACKET_RESENT;
+		w->counters.forwarded++;
+		host_send_on(w, node, packet);
 	} else if (port == n->port_multicast) {
 		host_spread(w, node, packet);
 	} else {
 		host_deliver(w, node, p);
-		packet_free(w, packet);
+		packet_end(w, packet);
 	}
 }

@@ -51,7 +51,7 @@ static const struct router presets[] = {
 		.buffer = 128,
 		.flit_bits = 9,
 		.clock_mhz = 330,
-		.flow = ROUTER_STOP_CONTINUE,
+		.flow = ROUTER_XON_XOFF,
 		.switching = ROUTER_WORMHOLE,
 		.arbiter = ROUTER_FIRST_COME,
 		.grouping = ROUTE_GROUPS_PLAIN,
@@ -64,8 +64,8 @@ static const struct router presets[] = {
 		.inject_credit_delay = 2,
 		.eject_delay = 3,
 		.retry_delay = 54,
-		.stop_level = 64,
-		.go_level = 32,
+		.xoff_level = 64,
+		.xon_level = 32,
 		.deadlock_countdown = 2000,
 		.tag_bits = 16,
 	},
@@ -153,14 +153,14 @@ static const char *delays_wrong(const struct router *r)
 /* Flits that are under way when a stop is sent must still find room. */
 static const char *levels_wrong(const struct router *r)
 {
-	if (r->flow != ROUTER_STOP_CONTINUE)
+	if (r->flow != ROUTER_XON_XOFF)
 		return NULL;
 	if (r->switching == ROUTER_CUT_THROUGH)
 		return "cut-through needs credits: stop and continue do not "
 		       "tell how much room there is";
-	if (r->go_level >= r->stop_level || r->stop_level == 0)
+	if (r->xon_level >= r->xoff_level || r->xoff_level == 0)
 		return "the level to go must be below the level to stop";
-	if (r->buffer < r->stop_level + r->link_delay + r->credit_delay)
+	if (r->buffer < r->xoff_level + r->link_delay + r->credit_delay)
 		return "buffers must hold the stop level and what is under way "
 		       "(link and credit delay) when it is reached";
 	return NULL;
@@ -176,7 +176,7 @@ int router_check(const struct router *r, const char **why)
 	return *why ? -EINVAL : 0;
 }
 
-bool router_takes(const struct router *r, uint32_t length)
+bool router_accepts(const struct router *r, uint32_t length)
 {
 	if (length == 0 || length > ROUTER_LENGTH_MAX)
 		return false;

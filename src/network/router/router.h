@@ -24,7 +24,7 @@
 
 enum router_flow {
 	ROUTER_CREDITS,
-	ROUTER_STOP_CONTINUE, /* a full buffer stops the sender, by levels */
+	ROUTER_XON_XOFF, /* a full buffer stops the sender, by levels */
 };
 
 enum router_switching {
@@ -58,10 +58,10 @@ struct router {
 	unsigned route_delay, channel_delay;
 	unsigned link_delay, credit_delay;
 	unsigned inject_delay, inject_credit_delay, eject_delay;
-	unsigned retry_delay;	       /* of a link that repeats a flit */
-	unsigned stop_level, go_level; /* of ROUTER_STOP_CONTINUE */
-	unsigned deadlock_countdown;   /* 0: no recovery */
-	unsigned tag_bits;	       /* of the destination host tag */
+	unsigned retry_delay;		/* of a link that repeats a flit */
+	unsigned xoff_level, xon_level; /* of ROUTER_XON_XOFF */
+	unsigned deadlock_countdown;	/* 0: no recovery */
+	unsigned tag_bits;		/* of the destination host tag */
 	bool ordered; /* packets from one node to another stay in order */
 	bool to_self; /* uniform traffic includes the sender */
 };
@@ -75,7 +75,7 @@ int router_preset(const char *name, struct router *);
  */
 int router_check(const struct router *, const char **why);
 /* Can it carry packets of this length? */
-bool router_takes(const struct router *, uint32_t length);
+bool router_accepts(const struct router *, uint32_t length);
 const char *router_arbiter_name(enum router_arbiter);
 
 /* Which virtual channels a group may use. */

@@ -1,247 +1,207 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The crossbars in one cycle. Each input of a node sends one flit at most, each
- * output takes one: every output offers itself to an input that asks, every
- * input takes one offer, round robin on both sides. Where no two flits want the
- * same input or output, all go.
+ * Switch allocation. In a cycle the crossbar of a node transfers one flit from
+ * each input port and one to each output port. A request without a conflict, at
+ * its input and its output, is granted at once. Conflicting requests of a node
+ * go through a separable allocator: each output grants to one input, each input
+ * accepts one grant, round robin on both sides.
  *
- * Virtual channels were granted before: what a tail frees in this cycle is for
- * the next.
+ * VC allocation of the cycle is complete, so a channel that a tail flit frees
+ * is available in the next cycle.
  */
 #include "network/router/input.h"
 
-#define NO_MOVER UINT32_MAX
-
-/* ---- who asks ---- */
-
-/* Asks again in the next cycle. */
-static void mover_stays(struct worker *w, uint32_t place)
+/* Repeats a request in the next cycle. */
+static void request_repeat(struct worker *w, uint32_t vc)
 {
-	places_put(w, &w->moving[~w->now & 1], place);
+	worklist_add(w, &w->switch_worklist[~w->now & 1], vc);
 }
 
-/* No credit: it asks again when one comes. */
-static void mover_stalls(struct network *n, struct input *in, uint32_t place)
-{
-	in->moving = 0;
-	n->output[in->out].waiter = place;
-	n->link_count[place_port(n, in->out)].blocked++;
-}
-
-/* Those who can move; how many. Ports that two of them want are marked. */
-static uint32_t movers_check(struct worker *w, const struct places *moving)
+/*
+ * A granted flit traverses the crossbar: to the link, or to the host. Credit
+ * for its buffer slot returns upstream, and all round-robin pointers advance.
+ */
+static inline __attribute__((always_inline)) void flit_transfer(
+	struct worker *w, uint32_t vc, uint32_t out)
 {
 	struct network *n = w->network;
-	uint32_t now = ((uint32_t)w->now + 1) << 1, count = 0;
-	for (uint32_t i = 0; i < moving->count; i++) {
-		input_expect(n, moving, i);
-		uint32_t place = moving->of[i];
-		struct input *in = &n->input[place];
-		uint32_t out = in->out;
-		struct port *from = &n->port[place_port(n, place)];
-		struct port *to = &n->port[place_port(n, out)];
-		if (unlikely(n->output[out].credits == 0)) {
-			mover_stalls(n, in, place);
-			continue;
-		}
-		if (unlikely(n->patient) &&
-			time_ahead(w->now,
-				n->link_count[place_port(n, out)].busy)) {
-			mover_stays(w, place);
-			continue;
-		}
-		to->used_out = now | ((to->used_out | 1) == (now | 1));
-		from->used_in = now | ((from->used_in | 1) == (now | 1));
-		w->mover[count].place = place;
-		w->mover[count++].out = out;
+	struct input_vc *in = &n->input[vc];
+	uint32_t in_port = vc_port(n, vc), out_port = vc_port(n, out);
+	struct port_state *from = &n->port[in_port], *to = &n->port[out_port];
+	from->rr_output = (uint8_t)(in->port + 1);
+	from->rr_channel = (uint8_t)(vc_channel(n, vc) + 1);
+	to->rr_input = (uint8_t)(port_local(n, in_port) + 1);
+	uint32_t flit = input_pop(n, in, vc);
+
+	if (unlikely(flit & PACKET_RECORDED))
+		record_hop(w, flit_packet(n, flit), out);
+	if (unlikely(to->peer_vc == NO_VC)) {
+		host_eject(w, port_node(n, out_port), port_local(n, out_port),
+			flit);
+	} else {
+		if (likely(n->credits))
+			n->output[out].credits--;
+		if (unlikely(++to->flits == 0))
+			n->link_state[out_port].flits += 1ull << 32;
+		uint32_t peer = to->peer_vc + vc_channel(n, out);
+		unsigned late =
+			unlikely(n->check_links) ? link_repeat(w, out_port) : 0;
+		if (likely(late == 0))
+			wheel_add(&w->wheel,
+				&w->flits_slot[to->peer_worker * WHEEL_KINDS],
+				peer, flit);
+		else
+			wheel_put(&w->wheel,
+				w->now + n->router.link_delay + late,
+				to->peer_worker, WHEEL_FLIT, peer, flit);
 	}
+	input_return_credit(w, vc, from);
+
+	if (unlikely(!(flit & PACKET_TAIL))) {
+		if (flit & PACKET_HEAD)
+			n->input_packet[vc] = flit & PACKET_NUMBER;
+		in->switch_listed = in->count != 0;
+		if (in->switch_listed)
+			request_repeat(w, vc);
+		return;
+	}
+	to->free_vcs |= (uint16_t)(1u << in->channel);
+	in->switch_listed = 0;
+	in->state = INPUT_IDLE;
+	if (unlikely(in->count))
+		input_route(w, vc, w->now + 1);
+}
+
+/*
+ * Collects the requests that have credit and an idle link, and marks the input
+ * and output ports that have more than one. Returns the number of requests.
+ */
+static uint32_t requests_collect(
+	struct worker *w, const struct worklist *waiting)
+{
+	struct network *n = w->network;
+	uint32_t mark = ((uint32_t)w->now + 1) << 1, count = 0;
+	for (uint32_t i = 0; i < waiting->count; i++) {
+		input_prefetch(n, waiting, i);
+		uint32_t vc = waiting->entry[i];
+		struct input_vc *in = &n->input[vc];
+		uint32_t out = in->out, out_port = vc_port(n, out);
+		struct port_state *from = &n->port[vc_port(n, vc)];
+		struct port_state *to = &n->port[out_port];
+		if (unlikely(n->output[out].credits == 0)) {
+			/* A credit that arrives repeats the request. */
+			in->switch_listed = 0;
+			n->output[out].blocked_input = vc;
+			n->link_state[out_port].blocked++;
+			continue;
+		}
+		if (unlikely(n->check_links) &&
+			time_ahead(
+				w->now, n->link_state[out_port].busy_until)) {
+			request_repeat(w, vc);
+			continue;
+		}
+		to->out_mark = mark | ((to->out_mark | 1) == (mark | 1));
+		from->in_mark = mark | ((from->in_mark | 1) == (mark | 1));
+		w->switch_request[count].vc = vc;
+		w->switch_request[count++].out = out;
+	}
+	for (uint32_t i = 0; i < INPUT_AHEAD; i++)
+		w->switch_request[count + i].vc =
+			0; /* read ahead, to prefetch */
 	return count;
 }
 
-/* All flits of a node that have rivals are decided on together. */
-static void rival_add(struct worker *w, uint32_t i, struct places *nodes)
+/* Steps from a round-robin pointer to a port or channel. */
+static unsigned rr_distance(unsigned at, unsigned pointer)
+{
+	return at >= pointer ? at - pointer : at + 256 - pointer;
+}
+
+/* Of two requests for an output: round robin over input ports, then channels.
+ */
+static bool request_precedes(const struct network *n,
+	const struct switch_request *a, const struct switch_request *b)
+{
+	uint32_t port_a = vc_port(n, a->vc), port_b = vc_port(n, b->vc);
+	unsigned pointer = n->port[vc_port(n, a->out)].rr_input;
+	if (port_a != port_b)
+		return rr_distance(port_local(n, port_a), pointer) <
+		       rr_distance(port_local(n, port_b), pointer);
+	pointer = n->port[port_a].rr_channel;
+	return rr_distance(vc_channel(n, a->vc), pointer) <
+	       rr_distance(vc_channel(n, b->vc), pointer);
+}
+
+/* Grants the switch to some of the conflicting requests of a node. */
+static void conflict_resolve(struct worker *w, uint32_t node)
 {
 	struct network *n = w->network;
-	struct mover *m = &w->mover[i];
-	uint32_t node = place_node(n, m->place);
-	struct node *at = &n->node[node];
-	bool first = at->rivals != w->now + 1;
-	m->next = first ? NO_MOVER : at->first;
-	if (first)
-		nodes->of[nodes->count++] = node;
-	at->rivals = w->now + 1;
-	at->first = i;
-}
+	uint32_t newest = n->node[node].newest_request;
+	uint64_t outputs = 0, inputs = 0; /* bits: have a grant */
+	const struct switch_request *r;
+	const struct switch_request *grant[64];	   /* by output port */
+	const struct switch_request *accepted[64]; /* by input port */
+	unsigned accepted_distance[64];
 
-/* ---- who goes ---- */
-
-/* More of its packet follows. */
-static void packet_leaves(
-	struct worker *w, struct input *in, uint32_t place, uint32_t flit)
-{
-	if (flit & PACKET_HEAD)
-		w->network->input_packet[place] = flit & PACKET_NUMBER;
-	in->moving = in->count != 0;
-	if (in->moving)
-		mover_stays(w, place);
-}
-
-static inline void flit_leaves(
-	struct worker *w, uint32_t out, struct port *to, uint32_t flit)
-{
-	struct network *n = w->network;
-	uint32_t port = place_port(n, out);
-	if (unlikely(flit & PACKET_WATCHED))
-		record_hop(w, flit_packet(n, flit), out);
-	if (unlikely(to->there == NO_PLACE)) {
-		host_take(w, port_node(n, port), port_local(n, port), flit);
-		return;
+	/* Each output grants to one request. */
+	for (uint32_t i = newest; i != NO_REQUEST; i = r->next) {
+		r = &w->switch_request[i];
+		unsigned o = port_local(n, vc_port(n, r->out));
+		if (!(outputs >> o & 1) || request_precedes(n, r, grant[o]))
+			grant[o] = r;
+		outputs |= 1ull << o;
 	}
-	if (likely(n->credits))
-		n->output[out].credits--;
-	if (unlikely(++to->flits == 0))
-		n->link_count[port].flits += 1ull << 32;
-	uint32_t there = to->there + place_channel(n, out);
-	unsigned late = unlikely(n->patient) ? link_repeat(w, port) : 0;
-	if (likely(late == 0))
-		wheel_add(&w->wheel, &w->flits_slot[to->worker * WHEEL_KINDS],
-			there, flit);
-	else
-		wheel_put(&w->wheel, w->now + n->router.link_delay + late,
-			to->worker, WHEEL_FLIT, there, flit);
-}
-
-/* Everybody's turn is behind this one from now on. */
-static inline __attribute__((always_inline)) void mover_goes(
-	struct worker *w, uint32_t place, uint32_t out)
-{
-	struct network *n = w->network;
-	struct input *in = &n->input[place];
-	uint32_t port = place_port(n, place);
-	struct port *from = &n->port[port];
-	struct port *to = &n->port[place_port(n, out)];
-	from->turn_in = (uint8_t)(in->port + 1);
-	from->next = (uint8_t)(place_channel(n, place) + 1);
-	to->turn_out = (uint8_t)(port_local(n, port) + 1);
-	uint32_t flit = input_pop(n, in, place);
-	flit_leaves(w, out, to, flit);
-	input_credit(w, place, from);
-	if (unlikely(!(flit & PACKET_TAIL))) {
-		packet_leaves(w, in, place, flit);
-		return;
-	}
-	/* Its channels are free. */
-	to->free |= (uint16_t)(1u << in->channel);
-	in->moving = 0;
-	in->state = INPUT_IDLE;
-	if (unlikely(in->count))
-		arrive_route(w, place, w->now + 1);
-}
-
-/* ---- rivals ---- */
-
-/* How far something is behind the one whose turn it is. */
-static unsigned turns(unsigned at, unsigned turn)
-{
-	return at >= turn ? at - turn : at + 256 - turn;
-}
-
-/* Of two flits for an output: whose input, or else channel, is sooner. */
-static bool mover_sooner(
-	const struct network *n, const struct mover *a, const struct mover *b)
-{
-	uint32_t ports[2] = { place_port(n, a->place),
-		place_port(n, b->place) };
-	unsigned turn = n->port[place_port(n, a->out)].turn_out;
-	if (ports[0] != ports[1])
-		return turns(port_local(n, ports[0]), turn) <
-		       turns(port_local(n, ports[1]), turn);
-	unsigned next = n->port[ports[0]].next;
-	return turns(place_channel(n, a->place), next) <
-	       turns(place_channel(n, b->place), next);
-}
-
-struct contest {
-	uint64_t outputs, inputs;
-	const struct mover *offer[64]; /* by output */
-	const struct mover *taken[64]; /* by input */
-};
-
-static void outputs_offer(
-	const struct worker *w, uint32_t first, struct contest *c)
-{
-	const struct network *n = w->network;
-	const struct mover *m;
-	for (uint32_t i = first; i != NO_MOVER; i = m->next) {
-		m = &w->mover[i];
-		unsigned o = port_local(n, place_port(n, m->out));
-		bool other = c->outputs >> o & 1;
-		if (!other || mover_sooner(n, m, c->offer[o]))
-			c->offer[o] = m;
-		c->outputs |= 1ull << o;
-	}
-}
-
-static void inputs_take(const struct network *n, struct contest *c)
-{
-	for (uint64_t bits = c->outputs; bits; bits &= bits - 1) {
+	/* Each input accepts one grant. */
+	for (uint64_t bits = outputs; bits; bits &= bits - 1) {
 		unsigned o = (unsigned)__builtin_ctzll(bits);
-		const struct mover *m = c->offer[o];
-		uint32_t port = place_port(n, m->place);
-		unsigned i = port_local(n, port), turn = n->port[port].turn_in;
-		unsigned old =
-			c->inputs >> i & 1
-				? turns(port_local(
-						n, place_port(n,
-							   c->taken[i]->out)),
-					  turn)
-				: UINT32_MAX;
-		if (turns(o, turn) < old)
-			c->taken[i] = m;
-		c->inputs |= 1ull << i;
+		uint32_t in_port = vc_port(n, grant[o]->vc);
+		unsigned i = port_local(n, in_port);
+		unsigned distance = rr_distance(o, n->port[in_port].rr_output);
+		if (!(inputs >> i & 1) || distance < accepted_distance[i]) {
+			accepted[i] = grant[o];
+			accepted_distance[i] = distance;
+		}
+		inputs |= 1ull << i;
+	}
+	for (uint32_t i = newest; i != NO_REQUEST; i = r->next) {
+		r = &w->switch_request[i];
+		unsigned port = port_local(n, vc_port(n, r->vc));
+		if (inputs >> port & 1 && accepted[port] == r)
+			flit_transfer(w, r->vc, r->out);
+		else
+			request_repeat(w, r->vc);
 	}
 }
 
-static void rivals_go(struct worker *w, uint32_t node)
+void switch_allocate(struct worker *w)
 {
 	struct network *n = w->network;
-	uint32_t first = n->node[node].first;
-	struct contest c;
-	const struct mover *m;
-	c.outputs = c.inputs = 0;
-	outputs_offer(w, first, &c);
-	inputs_take(n, &c);
-	for (uint32_t i = first; i != NO_MOVER; i = m->next) {
-		m = &w->mover[i];
-		unsigned port = port_local(n, place_port(n, m->place));
-		if (c.inputs >> port & 1 && c.taken[port] == m)
-			mover_goes(w, m->place, m->out);
-		else
-			mover_stays(w, m->place);
-	}
-}
-
-/* ---- */
-
-void crossbar_move(struct worker *w)
-{
-	const struct network *n = w->network;
-	struct places *moving = &w->moving[w->now & 1];
-	if (!places_movers(w, moving->count + INPUT_AHEAD))
+	struct worklist *waiting = &w->switch_worklist[w->now & 1];
+	if (waiting->count == 0 ||
+		!switch_requests_reserve(w, waiting->count + INPUT_AHEAD))
 		return;
-	struct places nodes = { .of = w->contested };
-	uint32_t count = movers_check(w, moving);
-	moving->count = 0;
+	uint32_t conflicts = 0, count = requests_collect(w, waiting);
+	waiting->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct mover *m = &w->mover[i];
-		__builtin_prefetch(&n->input[m[INPUT_AHEAD].place], 1);
-		const struct port *from = &n->port[place_port(n, m->place)];
-		const struct port *to = &n->port[place_port(n, m->out)];
-		if (likely(!((from->used_in | to->used_out) & 1)))
-			mover_goes(w, m->place, m->out);
-		else
-			rival_add(w, i, &nodes);
+		struct switch_request *r = &w->switch_request[i];
+		__builtin_prefetch(&n->input[r[INPUT_AHEAD].vc], 1);
+		const struct port_state *from = &n->port[vc_port(n, r->vc)];
+		const struct port_state *to = &n->port[vc_port(n, r->out)];
+		if (likely(!((from->in_mark | to->out_mark) & 1))) {
+			flit_transfer(w, r->vc, r->out);
+			continue;
+		}
+		/* A conflict: link all such requests of the node. */
+		uint32_t node = vc_node(n, r->vc);
+		struct node_state *at = &n->node[node];
+		bool first = at->conflict_mark != w->now + 1;
+		r->next = first ? NO_REQUEST : at->newest_request;
+		if (first)
+			w->conflicts[conflicts++] = node;
+		at->conflict_mark = w->now + 1;
+		at->newest_request = i;
 	}
-	for (uint32_t i = 0; i < nodes.count; i++)
-		rivals_go(w, nodes.of[i]);
+	for (uint32_t i = 0; i < conflicts; i++)
+		conflict_resolve(w, w->conflicts[i]);
 }

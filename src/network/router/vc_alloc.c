@@ -1,363 +1,337 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who gets a virtual channel. Inputs whose packet has read its route ask for
- * one of a group at an output; a channel belongs to an input until the tail of
- * the packet has left by it.
+ * VC allocation. An input VC whose head flit has been routed requests a channel
+ * of a group at an output port. It owns the channel that it is granted until
+ * the tail of the packet has left.
  *
- * Round robin is separable: every free channel offers itself to one of those
- * who ask, every input takes one of its offers, and both go on from there the
- * next time. First come first served grants in the order of asking, and no
- * younger packet passes an older one of its group. The smart ones do so too,
- * but a packet waits, and lets others pass, while its destination's host tag
- * has a channel at this output: a second one would only be blocked where the
- * first is.
+ * Round robin is a separable allocator with one iteration: each free channel
+ * grants to one request, each input accepts one grant, and the round-robin
+ * pointers of both advance.
  *
- * Ordered delivery: the tag says which channel of a group a packet takes, and
- * its source where it leaves the network, so packets between two nodes are in
- * one queue all the way.
+ * First come, first served grants in the order of request times; within a group
+ * no packet overtakes an older one. The smart arbiters do the same, but skip a
+ * request while its destination's host tag owns a channel of this port: a
+ * second packet would be blocked where the first one is.
+ *
+ * Ordered delivery: the host tag selects the channel within the group, and the
+ * source node selects the network port at the destination, so that all packets
+ * between two nodes pass through the same queues.
  */
 #include "network/router/input.h"
 
-/* An output that is asked for. */
-struct wanted {
+#define RR_SPAN 4096 /* more than the VCs of a node */
+
+/* An output port for which there are requests. */
+struct vc_output {
 	struct worker *w;
 	struct network *n;
-	uint32_t number;
+	uint32_t index;
 	bool link;
-	struct port *port;
-	struct output *channel; /* its first */
+	struct port_state *port;
+	struct output_vc *vc; /* of channel 0 */
 };
 
-/* ---- who asks ---- */
-
-/* Of the network ports, one with a free channel; not the same for all. */
-static unsigned host_port(const struct network *n, uint32_t place)
+static inline struct vc_output output_of(struct worker *w, uint32_t index)
 {
-	const struct port *port =
-		&n->port[port_of(n, place_node(n, place), n->links)];
-	for (unsigned i = 0; i < n->network_ports; i++) {
-		unsigned p = (place + i) % n->network_ports;
-		if (port[p].free)
-			return n->links + p;
-	}
-	return n->links;
+	struct network *n = w->network;
+	return (struct vc_output){ .w = w,
+		.n = n,
+		.index = index,
+		.link = port_is_link(n, port_local(n, index)),
+		.port = &n->port[index],
+		.vc = &n->output[index << n->channel_bits] };
 }
 
-static unsigned any_port(
-	const struct network *n, const struct input *in, uint32_t place)
+uint16_t vc_ordered(uint16_t mask, uint32_t tag)
 {
-	if (n->router.ordered)
-		return n->links +
-		       flit_packet(n, in->front)->from % n->network_ports;
-	return host_port(n, place);
-}
-
-uint16_t channel_of_order(uint16_t mask, uint32_t by)
-{
-	unsigned skip = by % (unsigned)__builtin_popcount(mask);
+	unsigned skip = tag % (unsigned)__builtin_popcount(mask);
 	for (; skip; skip--)
 		mask &= (uint16_t)(mask - 1);
 	return (uint16_t)(mask & -mask);
 }
 
-uint16_t channel_asked(const struct network *n, const struct input *in)
+uint16_t vc_candidates(const struct network *n, const struct input_vc *in)
 {
 	uint16_t mask = n->group_mask[in->group];
 	if (likely(!n->router.ordered))
 		return mask;
-	const struct packet *p = flit_packet(n, in->front);
-	uint32_t by = in->group == GROUP_ANY ? p->from / n->network_ports
-					     : p->tag;
-	return channel_of_order(mask, by);
+	const struct packet_state *p = flit_packet(n, in->front);
+	uint32_t tag = in->group == GROUP_ANY ? p->from / n->network_ports
+					      : p->tag;
+	return vc_ordered(mask, tag);
 }
 
-/* ---- what is open ---- */
-
-/* Those of a packet's channels into which all of it fits. */
-static uint32_t channels_fit(
-	const struct wanted *o, uint32_t place, uint32_t open)
+/*
+ * The network port for a packet that has reached its destination: fixed by the
+ * source if delivery is ordered, else the first with a free channel, starting
+ * at a port that depends on the input.
+ */
+static unsigned network_port(
+	const struct network *n, const struct input_vc *in, uint32_t vc)
 {
-	unsigned length = flit_packet(o->n, o->n->input[place].front)->length;
-	for (uint32_t bits = open; bits; bits &= bits - 1) {
-		unsigned c = (unsigned)__builtin_ctz(bits);
-		if (o->channel[c].credits < length)
-			open &= ~(1u << c);
+	if (n->router.ordered)
+		return n->links +
+		       flit_packet(n, in->front)->from % n->network_ports;
+	const struct port_state *port =
+		&n->port[port_of(n, vc_node(n, vc), n->links)];
+	for (unsigned i = 0; i < n->network_ports; i++) {
+		unsigned p = (vc + i) % n->network_ports;
+		if (port[p].free_vcs)
+			return n->links + p;
 	}
-	return open;
+	return n->links;
 }
 
-/* Channels of an output that this packet could use now. */
-static inline uint32_t channels_open(
-	const struct wanted *o, uint32_t place, uint32_t open)
+/* Cut-through: the channels whose buffer has room for the whole packet. */
+static uint32_t channels_fit(
+	const struct vc_output *o, uint32_t vc, uint32_t channels)
+{
+	unsigned length = flit_packet(o->n, o->n->input[vc].front)->length;
+	for (uint32_t bits = channels; bits; bits &= bits - 1) {
+		unsigned c = (unsigned)__builtin_ctz(bits);
+		if (o->vc[c].credits < length)
+			channels &= ~(1u << c);
+	}
+	return channels;
+}
+
+/* The channels that the packet of an input VC could use now. */
+static inline uint32_t channels_usable(
+	const struct vc_output *o, uint32_t vc, uint32_t channels)
 {
 	if (likely(o->n->router.switching == ROUTER_WORMHOLE || !o->link))
-		return open;
-	return channels_fit(o, place, open);
+		return channels;
+	return channels_fit(o, vc, channels);
 }
 
-/* It moves from then on. */
-static inline void channel_starts(
-	struct worker *w, struct input *in, uint32_t place)
-{
-	const struct network *n = w->network;
-	if (likely(n->router.channel_delay == 1)) {
-		in->moving = 1;
-		places_put(w, &w->moving[~w->now & 1], place);
-		return;
-	}
-	wheel_put(&w->wheel, w->now + n->router.channel_delay, w->index,
-		WHEEL_READY, place, 0);
-}
-
-static inline void channel_give(
-	const struct wanted *o, uint32_t place, unsigned channel)
+/* The input VC owns the channel, and requests the switch after vc_delay. */
+static inline void channel_grant(
+	const struct vc_output *o, uint32_t vc, unsigned channel)
 {
 	struct network *n = o->n;
-	struct input *in = &n->input[place];
-	uint32_t out = o->number << n->channel_bits | channel;
+	struct worker *w = o->w;
+	struct input_vc *in = &n->input[vc];
+	uint32_t out = o->index << n->channel_bits | channel;
 	in->state = INPUT_ACTIVE;
-	in->port = (uint8_t)port_local(n, o->number);
+	in->port = (uint8_t)port_local(n, o->index);
 	in->channel = (uint8_t)channel;
 	in->out = out;
-	o->port->free &= (uint16_t) ~(1u << channel);
+	o->port->free_vcs &= (uint16_t) ~(1u << channel);
 	if (unlikely(n->output_tag))
 		n->output_tag[out] =
-			(struct output_tag){ place, n->input_tag[place] };
-	channel_starts(o->w, in, place);
+			(struct output_tag){ vc, n->input_tag[vc] };
+	if (likely(n->router.channel_delay == 1)) {
+		in->switch_listed = 1;
+		worklist_add(w, &w->switch_worklist[~w->now & 1], vc);
+	} else {
+		wheel_put(&w->wheel, w->now + n->router.channel_delay, w->index,
+			WHEEL_READY, vc, 0);
+	}
 }
 
 /* ---- round robin ---- */
 
 /*
- * Of its offers, the first behind the channel that it had last: of this port,
- * or else before or behind all of them.
+ * The input accepts the first grant after the channel that it held last, if
+ * that was at this port; otherwise the lowest one.
  */
-static inline void offer_take(
-	const struct wanted *o, uint32_t place, uint32_t offers)
+static inline void grant_accept(
+	const struct vc_output *o, uint32_t vc, uint32_t grants)
 {
-	const struct input *in = &o->n->input[place];
-	bool again = in->turn == port_local(o->n, o->number);
-	uint32_t later = offers & ~1u << in->channel & -(uint32_t)again;
-	unsigned c = (unsigned)__builtin_ctz(later ? later : offers);
-	o->channel[c].turn = (uint16_t)(place_local(o->n, place) + 1);
-	channel_give(o, place, c);
+	const struct input_vc *in = &o->n->input[vc];
+	bool same_port = in->last_port == port_local(o->n, o->index);
+	uint32_t later = grants & ~1u << in->channel & -(uint32_t)same_port;
+	unsigned c = (unsigned)__builtin_ctz(later ? later : grants);
+	o->vc[c].rr_input = (uint16_t)(vc_local(o->n, vc) + 1);
+	channel_grant(o, vc, c);
 }
 
-/* Of those who can use a channel, the first from its turn on. */
-static struct asker *offer_to(const struct wanted *o, unsigned channel)
+static void round_robin(const struct vc_output *o)
 {
-	unsigned turn = o->channel[channel].turn, least = UINT32_MAX;
-	struct asker *k, *best = NULL;
-	for (uint32_t i = o->port->first; i != NO_ASKER; i = k->next) {
-		k = &o->w->asker[i];
-		unsigned local = place_local(o->n, k->place);
-		unsigned far = local >= turn ? local - turn
-					     : local + 4096 - turn;
-		if (far < least && k->mask >> channel & 1 &&
-			channels_open(o, k->place, 1u << channel)) {
-			least = far;
-			best = k;
-		}
-	}
-	return best;
-}
-
-static void offers_make(const struct wanted *o)
-{
-	for (uint32_t bits = o->port->free; bits; bits &= bits - 1) {
+	struct vc_request *r;
+	/* Each free channel grants to the first request from its pointer on. */
+	for (uint32_t bits = o->port->free_vcs; bits; bits &= bits - 1) {
 		unsigned c = (unsigned)__builtin_ctz(bits);
-		struct asker *k = offer_to(o, c);
-		if (k)
-			k->offers |= (uint16_t)(1u << c);
+		unsigned pointer = o->vc[c].rr_input, least = UINT32_MAX;
+		struct vc_request *best = NULL;
+		for (uint32_t i = o->port->newest_request; i != NO_REQUEST;
+			i = r->next) {
+			r = &o->w->vc_request[i];
+			unsigned local = vc_local(o->n, r->vc);
+			unsigned distance = local >= pointer
+						    ? local - pointer
+						    : local + RR_SPAN - pointer;
+			if (distance < least && r->mask >> c & 1 &&
+				channels_usable(o, r->vc, 1u << c)) {
+				least = distance;
+				best = r;
+			}
+		}
+		if (best)
+			best->grants |= (uint16_t)(1u << c);
 	}
-}
-
-static void round_robin(const struct wanted *o)
-{
-	const struct asker *k;
-	offers_make(o);
-	for (uint32_t i = o->port->first; i != NO_ASKER; i = k->next) {
-		k = &o->w->asker[i];
-		if (k->offers)
-			offer_take(o, k->place, k->offers);
+	/* Each input accepts one grant, or repeats its request. */
+	for (uint32_t i = o->port->newest_request; i != NO_REQUEST;
+		i = r->next) {
+		r = &o->w->vc_request[i];
+		if (r->grants)
+			grant_accept(o, r->vc, r->grants);
 		else
-			input_asks(o->w, k->place);
+			input_request_vc(o->w, r->vc);
 	}
 }
 
-/* Nobody else asks for this output. */
-static inline void round_robin_alone(const struct wanted *o, uint32_t place)
-{
-	const struct input *in = &o->n->input[place];
-	uint32_t open = o->port->free & channel_asked(o->n, in);
-	open = channels_open(o, place, open);
-	if (likely(open))
-		offer_take(o, place, open);
-	else
-		input_asks(o->w, place);
-}
+/* ---- first come, first served, and smart ---- */
 
-/* ---- first come first served, and smart ---- */
-
-/* Does this tag have a channel here already? For the simple one: of my port. */
-static bool tag_waits(const struct wanted *o, const struct asker *k)
+/*
+ * Returns true if the host tag of a request owns a channel of this port and
+ * group already; ROUTER_SMART_SIMPLE considers owners at the same input port.
+ * The other group does not count: a packet must not wait for it.
+ */
+static bool tag_conflicts(const struct vc_output *o, const struct vc_request *r)
 {
 	const struct network *n = o->n;
-	const struct output_tag *taken =
-		&n->output_tag[o->number << n->channel_bits];
-	bool any = n->router.arbiter == ROUTER_SMART;
-	/* Of my group: what one group waits for must not be the other. */
-	uint32_t used = n->group_mask[n->input[k->place].group] &
-			~(uint32_t)o->port->free;
+	const struct output_tag *owner =
+		&n->output_tag[o->index << n->channel_bits];
+	bool any_port = n->router.arbiter == ROUTER_SMART;
+	uint32_t used = n->group_mask[n->input[r->vc].group] &
+			~(uint32_t)o->port->free_vcs;
 	for (; used; used &= used - 1) {
-		const struct output_tag *t = &taken[__builtin_ctz(used)];
-		if (t->tag == n->input_tag[k->place] &&
-			(any || place_port(n, t->owner) ==
-					place_port(n, k->place)))
+		const struct output_tag *t = &owner[__builtin_ctz(used)];
+		if (t->tag == n->input_tag[r->vc] &&
+			(any_port || vc_port(n, t->owner) == vc_port(n, r->vc)))
 			return true;
 	}
 	return false;
 }
 
-/* Who asked first comes first; of two at once, the lower place. */
-static bool older(const struct network *n, uint32_t a, uint32_t b)
+/* Unlinks the oldest request of a port; of two at once, the lower VC index. */
+static struct vc_request *oldest_unlink(const struct vc_output *o)
 {
-	int32_t before = (int32_t)(n->input[a].since - n->input[b].since);
-	return before < 0 || (before == 0 && a < b);
-}
-
-/* Takes the one that has asked longest off the list. */
-static struct asker *oldest(const struct wanted *o)
-{
-	struct asker *all = o->w->asker;
-	uint32_t *best = &o->port->first;
-	if (*best == NO_ASKER)
+	struct vc_request *all = o->w->vc_request;
+	const struct input_vc *input = o->n->input;
+	uint32_t *best = &o->port->newest_request;
+	if (*best == NO_REQUEST)
 		return NULL;
-	for (uint32_t *i = &all[*best].next; *i != NO_ASKER; i = &all[*i].next)
-		if (older(o->n, all[*i].place, all[*best].place))
+	for (uint32_t *i = &all[*best].next; *i != NO_REQUEST;
+		i = &all[*i].next) {
+		uint32_t a = all[*i].vc, b = all[*best].vc;
+		int32_t age = (int32_t)(input[a].request_time -
+					input[b].request_time);
+		if (age < 0 || (age == 0 && a < b))
 			best = i;
-	struct asker *k = &all[*best];
-	*best = k->next;
-	return k;
+	}
+	struct vc_request *r = &all[*best];
+	*best = r->next;
+	return r;
 }
 
-/* Of open channels the emptiest, so that packets do not wait in one queue. */
-static unsigned channel_emptiest(const struct wanted *o, uint32_t open)
+/* The channel with the emptiest buffer, so that packets use all of them. */
+static unsigned emptiest(const struct vc_output *o, uint32_t channels)
 {
-	unsigned best = (unsigned)__builtin_ctz(open);
-	for (open &= open - 1; open; open &= open - 1) {
-		unsigned c = (unsigned)__builtin_ctz(open);
-		if (o->channel[c].credits > o->channel[best].credits)
+	unsigned best = (unsigned)__builtin_ctz(channels);
+	for (channels &= channels - 1; channels; channels &= channels - 1) {
+		unsigned c = (unsigned)__builtin_ctz(channels);
+		if (o->vc[c].credits > o->vc[best].credits)
 			best = c;
 	}
 	return best;
 }
 
-static void first_come(const struct wanted *o)
+static void first_come(const struct vc_output *o)
 {
 	bool smart = o->n->input_tag && o->link;
-	uint32_t closed = 0; /* channels of groups whose oldest waits */
-	struct asker *k;
-	while ((k = oldest(o))) {
+	uint32_t closed = 0; /* channels of groups with an older request */
+	struct vc_request *r;
+	while ((r = oldest_unlink(o))) {
 		uint32_t open = 0;
-		if (!(smart && tag_waits(o, k))) {
-			open = o->port->free & k->mask & ~closed;
-			open = channels_open(o, k->place, open);
-			closed |= open ? 0 : k->mask;
+		if (!(smart && tag_conflicts(o, r))) {
+			open = o->port->free_vcs & r->mask & ~closed;
+			open = channels_usable(o, r->vc, open);
+			closed |= open ? 0 : r->mask;
 		}
 		if (open)
-			channel_give(o, k->place, channel_emptiest(o, open));
+			channel_grant(o, r->vc, emptiest(o, open));
 		else
-			input_asks(o->w, k->place);
+			input_request_vc(o->w, r->vc);
 	}
 }
 
-/* ---- */
+/* ---- allocation ---- */
 
-static inline struct wanted wanted_of(struct worker *w, uint32_t number)
+/*
+ * Collects the requests whose time has come and marks output ports with more
+ * than one. With deadlock detection or an arbiter other than round robin, all
+ * ports are marked. Returns the number of requests.
+ */
+static uint32_t requests_collect(
+	struct worker *w, const struct worklist *waiting)
 {
 	struct network *n = w->network;
-	return (struct wanted){ .w = w,
-		.n = n,
-		.number = number,
-		.link = port_is_link(n, port_local(n, number)),
-		.port = &n->port[number],
-		.channel = &n->output[number << n->channel_bits] };
-}
-
-/* Those whose time has come; how many. Ports that two want are marked. */
-static uint32_t askers_check(struct worker *w, const struct places *asking)
-{
-	struct network *n = w->network;
-	uint32_t now = ((uint32_t)w->now + 1) << 2, count = 0;
-	uint32_t alone = n->round_robin && !n->router.deadlock_countdown ? 0
-									 : 1;
-	for (uint32_t i = 0; i < asking->count; i++) {
-		input_expect(n, asking, i);
-		uint32_t place = asking->of[i];
-		const struct input *in = &n->input[place];
-		if (unlikely(!time_reached(w->now, in->since))) {
-			input_asks(w, place);
+	uint32_t mark = ((uint32_t)w->now + 1) << 2, count = 0;
+	uint32_t always = n->round_robin && !n->router.deadlock_countdown ? 0
+									  : 1;
+	for (uint32_t i = 0; i < waiting->count; i++) {
+		input_prefetch(n, waiting, i);
+		uint32_t vc = waiting->entry[i];
+		const struct input_vc *in = &n->input[vc];
+		if (unlikely(!time_reached(w->now, in->request_time))) {
+			input_request_vc(w, vc);
 			continue;
 		}
 		unsigned local = in->port;
 		if (unlikely(local == PORT_ANY))
-			local = any_port(n, in, place);
-		uint32_t number = port_of(n, place_node(n, place), local);
-		struct port *p = &n->port[number];
-		p->asked = now | alone | ((p->asked | 3) == (now | 3));
-		__builtin_prefetch(&n->output[number << n->channel_bits], 1);
-		w->asker[count].place = place;
-		w->asker[count++].port = number;
+			local = network_port(n, in, vc);
+		uint32_t port = port_of(n, vc_node(n, vc), local);
+		struct port_state *p = &n->port[port];
+		p->vc_mark = mark | always | ((p->vc_mark | 3) == (mark | 3));
+		__builtin_prefetch(&n->output[port << n->channel_bits], 1);
+		w->vc_request[count].vc = vc;
+		w->vc_request[count++].port = port;
 	}
 	return count;
 }
 
-/* All who ask for an output are decided on together. */
-static void rival_add(struct worker *w, uint32_t i, struct places *ports)
+void vc_allocate(struct worker *w)
 {
 	struct network *n = w->network;
-	struct asker *k = &w->asker[i];
-	struct port *p = &n->port[k->port];
-	bool first = !(p->asked & 2);
-	k->mask = channel_asked(n, &n->input[k->place]);
-	k->offers = 0;
-	k->next = first ? NO_ASKER : p->first;
-	if (first)
-		ports->of[ports->count++] = k->port;
-	p->asked |= 2;
-	p->first = i;
-}
-
-static void rivals_decide(const struct wanted *o)
-{
-	if (unlikely(o->n->router.deadlock_countdown))
-		deadlock_watch(o->w, o->number, o->port->first);
-	if (o->n->round_robin)
-		round_robin(o);
-	else
-		first_come(o);
-}
-
-void channel_allocate(struct worker *w)
-{
-	struct places *asking = &w->asking[w->now & 1];
-	if (!places_askers(w, asking->count + INPUT_AHEAD))
+	struct worklist *waiting = &w->vc_worklist[w->now & 1];
+	if (waiting->count == 0 ||
+		!vc_requests_reserve(w, waiting->count + INPUT_AHEAD))
 		return;
-	struct places ports = { .of = w->contested };
-	uint32_t count = askers_check(w, asking);
-	asking->count = 0;
+	uint32_t conflicts = 0, count = requests_collect(w, waiting);
+	waiting->count = 0;
 	for (uint32_t i = 0; i < count; i++) {
-		const struct asker *k = &w->asker[i];
-		__builtin_prefetch(&w->network->input[k[INPUT_AHEAD].place], 1);
-		struct wanted o = wanted_of(w, k->port);
-		if (likely(!(o.port->asked & 1)))
-			round_robin_alone(&o, k->place);
-		else
-			rival_add(w, i, &ports);
+		struct vc_request *r = &w->vc_request[i];
+		__builtin_prefetch(&n->input[r[INPUT_AHEAD].vc], 1);
+		struct vc_output o = output_of(w, r->port);
+		if (likely(!(o.port->vc_mark & 1))) {
+			uint32_t open = o.port->free_vcs &
+					vc_candidates(n, &n->input[r->vc]);
+			open = channels_usable(&o, r->vc, open);
+			if (likely(open))
+				grant_accept(&o, r->vc, open);
+			else
+				input_request_vc(w, r->vc);
+			continue;
+		}
+		/* A conflict: link all requests for the port. */
+		bool first = !(o.port->vc_mark & 2);
+		r->mask = vc_candidates(n, &n->input[r->vc]);
+		r->grants = 0;
+		r->next = first ? NO_REQUEST : o.port->newest_request;
+		if (first)
+			w->conflicts[conflicts++] = r->port;
+		o.port->vc_mark |= 2;
+		o.port->newest_request = i;
 	}
-	for (uint32_t i = 0; i < ports.count; i++) {
-		struct wanted o = wanted_of(w, ports.of[i]);
-		rivals_decide(&o);
+	for (uint32_t i = 0; i < conflicts; i++) {
+		struct vc_output o = output_of(w, w->conflicts[i]);
+		if (unlikely(n->router.deadlock_countdown))
+			deadlock_suspect(w, o.index, o.port->newest_request);
+		if (n->round_robin)
+			round_robin(&o);
+		else
+			first_come(&o);
 	}
 }

@@ -60,7 +60,7 @@ int dependency_add(struct dependency *d, uint32_t from, const struct route *r)
 		const struct route_leg *leg = &r->leg[i];
 		for (uint32_t h = 0; e == 0 && h < leg->low + leg->high; h++)
 			e = hop_add(d, &before, &from, leg->port,
-				h < leg->low ? PATH_LOW : PATH_HIGH);
+				h < leg->low ? GROUP_LOW : GROUP_HIGH);
 	}
 	return e;
 }

@@ -15,7 +15,7 @@
 struct channel {
 	uint32_t node; /* that it leaves from */
 	uint8_t port;
-	uint8_t group; /* enum path_group */
+	uint8_t group; /* enum channel_group */
 };
 
 struct dependency {

@@ -1,141 +1,121 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ways around what is dead, where dimension order is the rule. If the way to a
- * node is cut, a packet goes to some other node first, whose host sends it on:
- * both parts are ways of dimension order, and a host takes whatever comes, so
- * nothing new can deadlock, and nothing has to be remembered for pairs of
- * nodes.
+ * Routes around failures if dimension order is the rule. A packet whose route
+ * is cut goes to an intermediate node first, whose host sends it on. Both parts
+ * are dimension-order routes and a host accepts all packets, so no new channel
+ * dependency arises, and no table of node pairs is needed.
  *
- * The first choice is a neighbour, then any node; from these the way must be
- * whole. Where that does not help, the packet goes a hop along a shortest path
- * of living links, and is a hop closer.
+ * The intermediate node is a neighbour, or else any node, from which the route
+ * is intact. If none is found, the packet goes one hop along a shortest path of
+ * working links, and is one hop closer.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "network/engine/parts.h"
 
-#define TRIES 32 /* other nodes that are looked at */
+#define TRIES 32 /* other nodes that are considered */
 
-static bool way_alive(
-	const struct topology *t, uint32_t node, const struct space_way *w)
+struct reroute {
+	const struct network *n;
+	struct random *random;
+	uint32_t from, to;
+	struct routing_path *path;
+};
+
+/* Finds a dimension-order route. Returns false if it is cut. */
+static bool find_intact(const struct reroute *a, uint32_t from, uint32_t to,
+	struct routing_path *path)
 {
-	const uint32_t *leg = space_way_legs(w);
-	for (unsigned i = 0; i < w->count; i++)
-		for (uint32_t h = space_leg_hops(leg[i]); h; h--) {
-			node = topology_next(t, node, space_leg_port(leg[i]));
-			if (node == TOPOLOGY_NOWHERE)
+	if (routing_find(a->n->routing, from, to, a->random, path))
+		return false;
+	const uint32_t *leg = routing_path_legs(path);
+	for (unsigned i = 0; i < path->count; i++)
+		for (uint32_t h = routing_leg_hops(leg[i]); h; h--) {
+			from = topology_next(
+				a->n->topology, from, routing_leg_port(leg[i]));
+			if (from == TOPOLOGY_NOWHERE)
 				return false;
 		}
 	return true;
 }
 
-struct around {
-	const struct network *n;
-	struct random *random;
-	uint32_t from, to;
-	struct space_way *way;
-};
-
-static bool whole(
-	const struct around *a, uint32_t from, uint32_t to, struct space_way *w)
+/* Tries an intermediate node. */
+static bool find_via(const struct reroute *a, uint32_t node)
 {
-	return space_find(a->n->space, from, to, a->random, w) == 0 &&
-	       way_alive(a->n->topology, from, w);
-}
-
-/* From here to another node, and from there on. */
-static bool by_node(const struct around *a, uint32_t other)
-{
-	struct space_way rest;
-	if (other == a->from || other == TOPOLOGY_NOWHERE)
+	struct routing_path rest;
+	if (node == a->from || node == TOPOLOGY_NOWHERE)
 		return false;
-	return whole(a, other, a->to, &rest) &&
-	       whole(a, a->from, other, a->way);
+	return find_intact(a, node, a->to, &rest) &&
+	       find_intact(a, a->from, node, a->path);
 }
 
-/* The same pair always begins with the same, other pairs with others. */
-static uint32_t mixed(const struct around *a, unsigned i)
+/* A number that depends on the pair of nodes and on i. */
+static uint32_t pair_hash(const struct reroute *a, unsigned i)
 {
 	struct random r = { (uint64_t)a->from << 32 | a->to };
 	r.state += i;
 	return (uint32_t)(random_next(&r) >> 32);
 }
 
-static bool by_some_node(const struct around *a)
+static bool find_via_any(const struct reroute *a)
 {
 	const struct topology *t = a->n->topology;
-	uint32_t first = mixed(a, 0);
+	uint32_t first = pair_hash(a, 0);
 	for (unsigned i = 0; i < t->ports; i++)
-		if (by_node(a,
+		if (find_via(a,
 			    topology_next(t, a->from, (first + i) % t->ports)))
 			return true;
 	for (unsigned i = 1; i <= TRIES; i++)
-		if (by_node(a, mixed(a, i) % t->nodes))
+		if (find_via(a, pair_hash(a, i) % t->nodes))
 			return true;
 	return false;
 }
 
-/* ---- step by step ---- */
-
-struct search {
-	uint32_t *queue;
-	uint8_t *seen;
-	uint32_t first, last;
-};
-
-/* From the end backwards; true: `from` has been reached from this node. */
-static bool search_step(struct search *s, const struct around *a, uint32_t node)
+/*
+ * The neighbour of `from` that is closest to `to`, by a breadth-first search
+ * that starts at `to`; or TOPOLOGY_NOWHERE.
+ */
+static uint32_t closest_neighbour(
+	const struct reroute *a, uint32_t *queue, uint8_t *seen)
 {
 	const struct topology *t = a->n->topology;
-	for (unsigned p = 0; p < t->ports; p++) {
-		uint32_t next = topology_next(t, node, p);
-		if (next == a->from)
-			return true;
-		if (next == TOPOLOGY_NOWHERE || s->seen[next])
-			continue;
-		s->seen[next] = 1;
-		s->queue[s->last++] = next;
-	}
-	return false;
-}
-
-/* The neighbour that is closest to the end, or TOPOLOGY_NOWHERE. */
-static uint32_t search_run(struct search *s, const struct around *a)
-{
-	s->seen[a->to] = 1;
-	s->queue[s->last++] = a->to;
-	while (s->first < s->last) {
-		uint32_t node = s->queue[s->first++];
-		if (search_step(s, a, node))
-			return node;
+	uint32_t first = 0, last = 0;
+	seen[a->to] = 1;
+	queue[last++] = a->to;
+	while (first < last) {
+		uint32_t node = queue[first++];
+		for (unsigned p = 0; p < t->ports; p++) {
+			uint32_t next = topology_next(t, node, p);
+			if (next == a->from)
+				return node;
+			if (next == TOPOLOGY_NOWHERE || seen[next])
+				continue;
+			seen[next] = 1;
+			queue[last++] = next;
+		}
 	}
 	return TOPOLOGY_NOWHERE;
 }
 
-static int hop_to(const struct around *a, uint32_t next)
+/* One hop along a shortest path of working links. */
+static int find_hop(const struct reroute *a)
 {
 	const struct topology *t = a->n->topology;
-	unsigned p = 0;
-	if (next == TOPOLOGY_NOWHERE)
-		return -EHOSTUNREACH;
-	while (topology_next(t, a->from, p) != next)
-		p++;
-	*a->way =
-		(struct space_way){ .count = 1, .leg = { space_leg(p, 1, 0) } };
-	return 0;
-}
-
-static int by_hop(const struct around *a)
-{
-	uint32_t nodes = a->n->nodes;
-	struct search s = { .queue = malloc(nodes * sizeof(*s.queue)),
-		.seen = calloc(nodes, 1) };
+	uint32_t *queue = malloc(t->nodes * sizeof(*queue));
+	uint8_t *seen = calloc(t->nodes, 1);
 	int r = -ENOMEM;
-	if (s.queue && s.seen)
-		r = hop_to(a, search_run(&s, a));
-	free(s.queue);
-	free(s.seen);
+	if (queue && seen) {
+		uint32_t next = closest_neighbour(a, queue, seen);
+		unsigned p = 0;
+		r = next == TOPOLOGY_NOWHERE ? -EHOSTUNREACH : 0;
+		while (r == 0 && topology_next(t, a->from, p) != next)
+			p++;
+		*a->path = (struct routing_path){ .count = 1,
+			.leg = { routing_leg(p, 1, 0) } };
+	}
+	free(queue);
+	free(seen);
 	return r;
 }
 
@@ -147,41 +127,32 @@ static bool isolated(const struct topology *t, uint32_t node)
 	return true;
 }
 
-int around_find(
-	struct network *n, uint32_t from, uint32_t to, struct space_way *way)
+int reroute_find(struct network *n, uint32_t from, uint32_t to,
+	struct routing_path *path)
 {
-	const struct around a = { .n = n,
+	const struct reroute a = { .n = n,
 		.random = &n->node[from].random,
 		.from = from,
 		.to = to,
-		.way = way };
-	if (whole(&a, from, to, way))
+		.path = path };
+	if (find_intact(&a, from, to, path))
 		return 0;
 	if (isolated(n->topology, from) || isolated(n->topology, to))
 		return -EHOSTUNREACH;
-	return by_some_node(&a) ? 0 : by_hop(&a);
+	return find_via_any(&a) ? 0 : find_hop(&a);
 }
 
-/* ---- is it needed? ---- */
-
-/* How many ends of links a whole topology has; 0: there is no such number. */
-static uint64_t ends_whole(const struct topology *t)
-{
-	uint64_t ends = (uint64_t)t->nodes * t->ports;
-	if (t->kind == TOPOLOGY_GRAPH)
-		return 0;
-	for (unsigned d = 0; t->kind == TOPOLOGY_MESH && d < t->dimensions; d++)
-		ends -= 2ull * t->nodes / t->size[d];
-	return ends;
-}
-
-bool around_needed(const struct network *n)
+bool reroute_needed(const struct network *n)
 {
 	const struct topology *t = n->topology;
-	uint64_t ends = 0;
-	if (n->options.rule != SPACE_DIMENSION_ORDER)
+	uint64_t ports = (uint64_t)t->nodes * t->ports, ends = 0;
+	if (n->options.rule != ROUTING_DIMENSION_ORDER)
 		return false;
-	for (uint64_t i = 0; i < (uint64_t)t->nodes * t->ports; i++)
+	for (uint64_t i = 0; i < ports; i++)
 		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
-	return ends != ends_whole(t);
+	/* Ends of links in an intact topology; those of a graph are unknown. */
+	uint64_t intact = t->kind == TOPOLOGY_GRAPH ? 0 : ports;
+	for (unsigned d = 0; t->kind == TOPOLOGY_MESH && d < t->dimensions; d++)
+		intact -= 2ull * t->nodes / t->size[d];
+	return ends != intact;
 }

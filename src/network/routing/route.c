@@ -288,9 +288,10 @@ int route_up_down(const struct topology *t, const struct route_tree *tree,
 }
 
 int route_up_down_all(const struct topology *t, const struct route_tree *tree,
-	uint32_t from, route_take *take, void *context)
+	uint32_t from, route_visit *take, void *context)
 {
-	struct route_leg legs[ROUTE_WAY_MAX], *end = legs + ROUTE_WAY_MAX;
+	struct route_leg legs[ROUTE_ALL_LEGS_MAX],
+		*end = legs + ROUTE_ALL_LEGS_MAX;
 	struct search s;
 	if (from >= t->nodes)
 		return -EINVAL;
@@ -300,7 +301,7 @@ int route_up_down_all(const struct topology *t, const struct route_tree *tree,
 	while (s.first < s.last)
 		search_spread(&s, t, tree, s.queue[s.first++]);
 	for (uint32_t to = 0; e == 0 && to < t->nodes; to++) {
-		int n = search_legs(&s, to, ROUTE_WAY_MAX, end);
+		int n = search_legs(&s, to, ROUTE_ALL_LEGS_MAX, end);
 		e = take(context, to, n > 0 ? end - n : NULL, n);
 	}
 	search_free(&s);

@@ -11,8 +11,8 @@
 
 #include "network/topology/topology.h"
 
-#define ROUTE_LEGS_MAX 64
-#define ROUTE_WAY_MAX  1023 /* legs that route_up_down_all() gives */
+#define ROUTE_LEGS_MAX	   64
+#define ROUTE_ALL_LEGS_MAX 1023 /* legs that route_up_down_all() gives */
 
 struct route_leg {
 	uint8_t port;
@@ -109,14 +109,14 @@ int route_up_down(const struct topology *, const struct route_tree *,
  * Takes the way to a node: so many legs, or -EHOSTUNREACH or -E2BIG. Whatever
  * it returns but 0 ends the search.
  */
-typedef int route_take(
+typedef int route_visit(
 	void *context, uint32_t to, const struct route_leg *, int count);
 /*
  * The same routes from one node to each, in the order of their numbers, by a
  * single search. 0, -EINVAL, -ENOMEM, or what `take` returned. Any thread.
  */
 int route_up_down_all(const struct topology *, const struct route_tree *,
-	uint32_t from, route_take *, void *context);
+	uint32_t from, route_visit *, void *context);
 
 uint32_t route_hops(const struct route *);
 /* Where it ends; TOPOLOGY_NOWHERE if it leaves the topology. */

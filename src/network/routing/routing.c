@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See routing.h. Threads that ask at once share nothing that is written: what
- * is common is made by open and renew, and each source has a table of its own.
+ * See routing.h. Concurrent calls of routing_find() share only data that
+ * routing_open() and routing_rebuild() write; each source has its own table.
  */
 #include "network/routing/routing.h"
 
@@ -12,39 +12,39 @@
 #include "base/bits.h"
 
 /*
- * The ways from one source, or of a hypercube, where only the difference of two
- * numbers counts. Those to node i are leg[first[i]] up to leg[first[i + 1]].
+ * The paths from one source; or of a hypercube, where only the exclusive or of
+ * two node numbers matters. Those to node i are leg[first[i]] up to
+ * leg[first[i + 1]].
  */
-struct table {
-	struct table *next; /* of those that are out of use */
+struct route_table {
+	struct route_table *next; /* retired tables */
 	uint32_t *first;
 	uint32_t *leg;
 	uint32_t used, room; /* legs */
-	bool shown;	     /* ways that do not fit inline point into it */
+	bool referenced;     /* paths that do not fit inline point into it */
 };
 
-struct space {
+struct routing {
 	const struct topology *topology;
-	struct space_options options;
-	/* By dimension: what a number is multiplied with to divide it. */
-	uint64_t inverse[TOPOLOGY_DIMENSIONS_MAX];
-	/* By dimension: legs from each to each, up or down if equally far. */
+	struct routing_options options;
+	uint64_t inverse[TOPOLOGY_DIMENSIONS_MAX]; /* see divide() */
+	/* By dimension: legs by both coordinates, and direction of a tie. */
 	uint32_t *ring[TOPOLOGY_DIMENSIONS_MAX];
-	bool rings; /* of all dimensions there is one */
-	struct table *cube;
+	bool rings; /* all dimensions have such legs */
+	struct route_table *cube;
 	struct route_tree tree;
-	struct table **table; /* by source */
-	struct table *retired;
+	struct route_table **table; /* by source */
+	struct route_table *retired;
 };
 
-#define RING_MAX 64 /* nodes of a dimension whose legs are kept */
+#define RING_MAX 64 /* nodes of a dimension whose legs are tabulated */
 
-/* Instead of a way of too many legs: it has no hops, so it is none. */
-#define LEG_TOO_MANY space_leg(SPACE_PORT_HOST, 0, 0)
+/* Stands for a path of too many legs; a valid leg has hops. */
+#define LEG_TOO_MANY routing_leg(ROUTING_PORT_HOST, 0, 0)
 
 /* ---- tables ---- */
 
-static void table_free(struct table *table)
+static void table_free(struct route_table *table)
 {
 	if (!table)
 		return;
@@ -53,9 +53,9 @@ static void table_free(struct table *table)
 	free(table);
 }
 
-static struct table *table_open(uint32_t nodes, uint32_t room)
+static struct route_table *table_open(uint32_t nodes, uint32_t room)
 {
-	struct table *table = calloc(1, sizeof(*table));
+	struct route_table *table = calloc(1, sizeof(*table));
 	if (!table)
 		return NULL;
 	table->first = calloc(nodes + 1ull, sizeof(*table->first));
@@ -67,46 +67,30 @@ static struct table *table_open(uint32_t nodes, uint32_t room)
 	return NULL;
 }
 
-static int table_grow(struct table *table)
+static int table_add(struct route_table *table, uint32_t leg)
 {
-	uint32_t room = table->room + table->room / 2 + 16;
-	uint32_t *leg = realloc(table->leg, room * sizeof(*leg));
-	if (!leg)
-		return -ENOMEM;
-	table->leg = leg;
-	table->room = room;
+	if (table->used == table->room) {
+		uint32_t room = table->room + table->room / 2 + 16;
+		uint32_t *more = realloc(table->leg, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		table->leg = more;
+		table->room = room;
+	}
+	table->leg[table->used++] = leg;
 	return 0;
 }
 
-static int table_add(struct table *table, uint32_t leg)
+/* All legs to a node have been added. */
+static void table_end(struct route_table *table, uint32_t to)
 {
-	int r = table->used < table->room ? 0 : table_grow(table);
-	if (r == 0)
-		table->leg[table->used++] = leg;
-	return r;
-}
-
-/* It stays where ways may point to. */
-static void table_fit(struct table *table)
-{
-	uint32_t room = table->used ? table->used : 1;
-	uint32_t *leg = realloc(table->leg, room * sizeof(*leg));
-	if (!leg)
-		return;
-	table->leg = leg;
-	table->room = room;
-}
-
-/* All legs to a node are there. */
-static void table_end(struct table *table, uint32_t to)
-{
-	if (table->used - table->first[to] > SPACE_LEGS_INLINE)
-		table->shown = true;
+	if (table->used - table->first[to] > ROUTING_LEGS_INLINE)
+		table->referenced = true;
 	table->first[to + 1] = table->used;
 }
 
-static int table_way(
-	const struct table *table, uint32_t to, struct space_way *w)
+static int table_path(
+	const struct route_table *table, uint32_t to, struct routing_path *path)
 {
 	const uint32_t *leg = table->leg + table->first[to];
 	uint32_t count = table->first[to + 1] - table->first[to];
@@ -114,48 +98,42 @@ static int table_way(
 		return -EHOSTUNREACH;
 	if (leg[0] == LEG_TOO_MANY)
 		return -E2BIG;
-	w->count = count;
-	if (count > SPACE_LEGS_INLINE)
-		w->more = leg;
+	path->count = count;
+	if (count > ROUTING_LEGS_INLINE)
+		path->more = leg;
 	else
 		for (uint32_t i = 0; i < count; i++)
-			w->leg[i] = leg[i];
+			path->leg[i] = leg[i];
 	return 0;
 }
 
-/* ---- up and down ---- */
+/* ---- up/down ---- */
 
-struct filling {
-	const struct space *space;
-	struct table *table;
+struct table_fill {
+	const struct routing *routing;
+	struct route_table *table;
 	uint32_t from;
 };
 
-/* A leg of any number of hops takes as many as it needs. */
-static int filling_add(
-	struct table *table, unsigned port, uint32_t hops, bool high)
-{
-	int r = 0;
-	while (r == 0 && hops) {
-		uint32_t some = (uint32_t)bits_min(hops, SPACE_HOPS_MAX);
-		r = table_add(table, high ? space_leg(port, 0, some)
-					  : space_leg(port, some, 0));
-		hops -= some;
-	}
-	return r;
-}
-
-static int filling_take(
+/* Adds the route to a node; see route_visit. */
+static int table_add_route(
 	void *context, uint32_t to, const struct route_leg *leg, int count)
 {
-	const struct filling *f = context;
-	struct table *table = f->table;
-	bool high = f->space->options.groups == 2 &&
+	const struct table_fill *f = context;
+	struct route_table *table = f->table;
+	bool high = f->routing->options.groups == 2 &&
 		    route_pair_ties(f->from, to) & 1;
 	int r = 0;
-	for (int i = 0; r == 0 && i < count; i++)
-		r = filling_add(table, leg[i].port, leg[i].low, high);
-	if (count == -E2BIG || table->used - table->first[to] > ROUTE_WAY_MAX) {
+	for (int i = 0; i < count; i++)
+		for (uint32_t hops = leg[i].low, some; r == 0 && hops;
+			hops -= some) {
+			some = (uint32_t)bits_min(hops, ROUTING_HOPS_MAX);
+			r = table_add(table,
+				high ? routing_leg(leg[i].port, 0, some)
+				     : routing_leg(leg[i].port, some, 0));
+		}
+	if (count == -E2BIG ||
+		table->used - table->first[to] > ROUTE_ALL_LEGS_MAX) {
 		table->used = table->first[to];
 		r = table_add(table, LEG_TOO_MANY);
 	}
@@ -164,65 +142,72 @@ static int filling_take(
 }
 
 static __attribute__((cold, noinline)) int table_fill(
-	struct space *s, uint32_t from)
+	struct routing *s, uint32_t from)
 {
 	uint32_t nodes = s->topology->nodes;
-	struct table *table = table_open(nodes, 2 * nodes);
-	struct filling f = { s, table, from };
+	struct route_table *table = table_open(nodes, 2 * nodes);
+	struct table_fill f = { s, table, from };
 	if (!table)
 		return -ENOMEM;
 	int r = route_up_down_all(
-		s->topology, &s->tree, from, filling_take, &f);
+		s->topology, &s->tree, from, table_add_route, &f);
 	if (r) {
 		table_free(table);
 		return r;
 	}
-	table_fit(table);
+	/* Shrink the array now: paths will point into it. */
+	uint32_t room = table->used ? table->used : 1;
+	uint32_t *leg = realloc(table->leg, room * sizeof(*leg));
+	if (leg) {
+		table->leg = leg;
+		table->room = room;
+	}
 	s->table[from] = table;
 	return 0;
 }
 
 /* ---- dimension order ---- */
 
-/* The low hops of a way come first, so high ones go with the last of them. */
-static __attribute__((cold, noinline)) int way_split(
-	struct space_way *w, unsigned port, uint32_t low, uint32_t high)
+/* Splits a leg; the low hops of a path precede its high hops. */
+static __attribute__((cold, noinline)) int leg_split(
+	struct routing_path *path, unsigned port, uint32_t low, uint32_t high)
 {
 	while (low || high) {
-		uint32_t some = (uint32_t)bits_min(low, SPACE_HOPS_MAX);
+		uint32_t some = (uint32_t)bits_min(low, ROUTING_HOPS_MAX);
 		low -= some;
-		uint32_t rest = low ? 0
-				    : (uint32_t)bits_min(high, SPACE_HOPS_MAX);
+		uint32_t rest =
+			low ? 0 : (uint32_t)bits_min(high, ROUTING_HOPS_MAX);
 		high -= rest;
-		if (w->count == SPACE_LEGS_INLINE)
+		if (path->count == ROUTING_LEGS_INLINE)
 			return -E2BIG;
-		w->leg[w->count++] = space_leg(port, some, rest);
+		path->leg[path->count++] = routing_leg(port, some, rest);
 	}
 	return 0;
 }
 
-static inline int way_add(
-	struct space_way *w, unsigned port, struct route_leg leg)
+static inline int path_add(
+	struct routing_path *path, unsigned port, struct route_leg leg)
 {
-	if (unlikely(leg.low > SPACE_HOPS_MAX || leg.high > SPACE_HOPS_MAX ||
-		     w->count == SPACE_LEGS_INLINE))
-		return way_split(w, port, leg.low, leg.high);
-	w->leg[w->count++] = space_leg(port, leg.low, leg.high);
+	if (unlikely(leg.low > ROUTING_HOPS_MAX ||
+		     leg.high > ROUTING_HOPS_MAX ||
+		     path->count == ROUTING_LEGS_INLINE))
+		return leg_split(path, port, leg.low, leg.high);
+	path->leg[path->count++] = routing_leg(port, leg.low, leg.high);
 	return 0;
 }
 
 /*
- * Numbers of nodes and sizes are at most 2^20, so a product with the rounded up
- * 2^40 / size is off by less than what would change the quotient.
+ * Divides by a multiplication with 2^40 / size, rounded up. Node numbers and
+ * sizes are at most 2^20, so the error is too small to change the quotient.
  */
 static inline uint32_t divide(uint32_t number, uint64_t inverse)
 {
 	return (uint32_t)(number * inverse >> 40);
 }
 
-/* The coordinate in a dimension, off the number of a node. */
+/* Returns the lowest coordinate, and removes it from the number. */
 static inline uint32_t coordinate(
-	const struct space *s, unsigned d, uint32_t *number)
+	const struct routing *s, unsigned d, uint32_t *number)
 {
 	uint32_t next = divide(*number, s->inverse[d]);
 	uint32_t digit = *number - next * s->topology->size[d];
@@ -230,8 +215,8 @@ static inline uint32_t coordinate(
 	return digit;
 }
 
-static int grid_find(const struct space *s, unsigned down, uint32_t from,
-	uint32_t to, struct space_way *w)
+static int grid_find(const struct routing *s, unsigned down, uint32_t from,
+	uint32_t to, struct routing_path *path)
 {
 	const struct topology *t = s->topology;
 	for (unsigned d = 0; d < t->dimensions; d++) {
@@ -245,28 +230,31 @@ static int grid_find(const struct space *s, unsigned down, uint32_t from,
 					       : route_ring(s->options.grouping,
 							 down >> d & 1, size, a,
 							 b);
-		int r = way_add(w, 2 * d + leg.port, leg);
+		int r = path_add(path, 2 * d + leg.port, leg);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-/* The same where rings are short: which way is a coin that none can guess. */
-static void rings_find(const struct space *s, unsigned down, uint32_t from,
-	uint32_t to, struct space_way *w)
+/*
+ * The same for tabulated rings: without branches on the direction, which are
+ * unpredictable.
+ */
+static void rings_find(const struct routing *s, unsigned down, uint32_t from,
+	uint32_t to, struct routing_path *path)
 {
 	const struct topology *t = s->topology;
 	for (unsigned d = 0; d < t->dimensions; d++) {
 		uint32_t a = coordinate(s, d, &from);
 		uint32_t b = coordinate(s, d, &to);
-		w->leg[w->count] =
+		path->leg[path->count] =
 			s->ring[d][(a * t->size[d] + b) * 2 + (down >> d & 1)];
-		w->count += a != b;
+		path->count += a != b;
 	}
 }
 
-static bool ring_fill(struct space *s, unsigned d)
+static bool ring_fill(struct routing *s, unsigned d)
 {
 	uint32_t size = s->topology->size[d];
 	uint32_t *leg = calloc(2ull * size * size, sizeof(*leg));
@@ -275,13 +263,13 @@ static bool ring_fill(struct space *s, unsigned d)
 		uint32_t a = i / 2 / size, b = i / 2 % size;
 		struct route_leg l =
 			route_ring(s->options.grouping, i & 1, size, a, b);
-		leg[i] = space_leg(2 * d + l.port, l.low, l.high);
+		leg[i] = routing_leg(2 * d + l.port, l.low, l.high);
 	}
 	return leg;
 }
 
-/* Not if a ring is long; without memory it goes without. */
-static void rings_open(struct space *s)
+/* Tabulates short rings. Without memory, legs are computed. */
+static void rings_open(struct routing *s)
 {
 	const struct topology *t = s->topology;
 	s->rings = t->kind == TOPOLOGY_TORUS;
@@ -289,18 +277,19 @@ static void rings_open(struct space *s)
 		s->rings = t->size[d] <= RING_MAX && ring_fill(s, d);
 }
 
-static int cube_find(const struct space *s, uint32_t flips, struct space_way *w)
+static int cube_find(
+	const struct routing *s, uint32_t flips, struct routing_path *path)
 {
 	if (s->cube)
-		return table_way(s->cube, flips, w);
+		return table_path(s->cube, flips, path);
 	for (; flips; flips &= flips - 1)
-		w->leg[w->count++] =
-			space_leg((unsigned)__builtin_ctz(flips), 1, 0);
+		path->leg[path->count++] =
+			routing_leg((unsigned)__builtin_ctz(flips), 1, 0);
 	return 0;
 }
 
-/* The legs of all differences, since a large hypercube's do not fit inline. */
-static int cube_fill(struct space *s)
+/* Tabulates the legs of a hypercube, which do not fit inline if it is large. */
+static int cube_fill(struct routing *s)
 {
 	const struct topology *t = s->topology;
 	int r = 0;
@@ -310,13 +299,14 @@ static int cube_fill(struct space *s)
 	for (uint32_t to = 0; r == 0 && to < t->nodes; to++) {
 		for (uint32_t left = to; r == 0 && left; left &= left - 1)
 			r = table_add(s->cube,
-				space_leg((unsigned)__builtin_ctz(left), 1, 0));
+				routing_leg(
+					(unsigned)__builtin_ctz(left), 1, 0));
 		table_end(s->cube, to);
 	}
 	return r;
 }
 
-static inline unsigned ties_of(const struct space *s, uint32_t from,
+static inline unsigned ties_of(const struct routing *s, uint32_t from,
 	uint32_t to, struct random *random)
 {
 	switch (s->options.ties) {
@@ -329,40 +319,42 @@ static inline unsigned ties_of(const struct space *s, uint32_t from,
 	}
 }
 
-int space_find(struct space *s, uint32_t from, uint32_t to,
-	struct random *random, struct space_way *w)
+int routing_find(struct routing *s, uint32_t from, uint32_t to,
+	struct random *random, struct routing_path *path)
 {
 	const struct topology *t = s->topology;
 	assert(from < t->nodes && to < t->nodes);
-	w->count = 0;
-	w->more = NULL;
+	path->count = 0;
+	path->more = NULL;
 	if (from == to)
 		return 0;
-	if (s->options.rule == SPACE_UP_DOWN) {
+	if (s->options.rule == ROUTING_UP_DOWN) {
 		int r = s->table[from] ? 0 : table_fill(s, from);
-		return r ? r : table_way(s->table[from], to, w);
+		return r ? r : table_path(s->table[from], to, path);
 	}
 	switch (t->kind) {
 	case TOPOLOGY_TORUS:
 		if (s->rings) {
-			rings_find(
-				s, ties_of(s, from, to, random), from, to, w);
+			rings_find(s, ties_of(s, from, to, random), from, to,
+				path);
 			return 0;
 		}
-		return grid_find(s, ties_of(s, from, to, random), from, to, w);
+		return grid_find(
+			s, ties_of(s, from, to, random), from, to, path);
 	case TOPOLOGY_MESH:
-		return grid_find(s, 0, from, to, w);
+		return grid_find(s, 0, from, to, path);
 	case TOPOLOGY_HYPERCUBE:
-		return cube_find(s, from ^ to, w);
+		return cube_find(s, from ^ to, path);
 	default:
-		w->leg[w->count++] = space_leg(to > from ? to - 1 : to, 1, 0);
+		path->leg[path->count++] =
+			routing_leg(to > from ? to - 1 : to, 1, 0);
 		return 0;
 	}
 }
 
-/* ---- opening, renewing, closing ---- */
+/* ---- opening, rebuilding, closing ---- */
 
-static int order_open(struct space *s)
+static int order_open(struct routing *s)
 {
 	const struct topology *t = s->topology;
 	if (t->kind == TOPOLOGY_GRAPH)
@@ -372,39 +364,41 @@ static int order_open(struct space *s)
 			s->inverse[d] =
 				((1ull << 40) + t->size[d] - 1) / t->size[d];
 	rings_open(s);
-	if (t->kind == TOPOLOGY_HYPERCUBE && t->dimensions > SPACE_LEGS_INLINE)
+	if (t->kind == TOPOLOGY_HYPERCUBE &&
+		t->dimensions > ROUTING_LEGS_INLINE)
 		return cube_fill(s);
 	return 0;
 }
 
-int space_open(struct space **out, const struct topology *t,
-	const struct space_options *options)
+int routing_open(struct routing **out, const struct topology *t,
+	const struct routing_options *options)
 {
 	if (options->groups < 1 || options->groups > 2)
 		return -EINVAL;
-	struct space *s = calloc(1, sizeof(*s));
+	struct routing *s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->topology = t;
 	s->options = *options;
 	if (options->groups == 1)
 		s->options.grouping = ROUTE_GROUPS_PLAIN;
-	int r = options->rule == SPACE_UP_DOWN ? space_renew(s) : order_open(s);
+	int r = options->rule == ROUTING_UP_DOWN ? routing_rebuild(s)
+						 : order_open(s);
 	if (r) {
-		space_close(s);
+		routing_close(s);
 		return r;
 	}
 	*out = s;
 	return 0;
 }
 
-/* Only tables that ways may point into are kept. */
-static void tables_retire(struct space *s)
+/* Keeps tables that paths may point into, and frees the others. */
+static void tables_retire(struct routing *s)
 {
 	for (uint32_t node = 0; s->table && node < s->topology->nodes; node++) {
-		struct table *table = s->table[node];
+		struct route_table *table = s->table[node];
 		s->table[node] = NULL;
-		if (table && table->shown) {
+		if (table && table->referenced) {
 			table->next = s->retired;
 			s->retired = table;
 		} else {
@@ -413,7 +407,7 @@ static void tables_retire(struct space *s)
 	}
 }
 
-int space_renew(struct space *s)
+int routing_rebuild(struct routing *s)
 {
 	struct route_tree tree;
 	if (!s->table)
@@ -426,17 +420,17 @@ int space_renew(struct space *s)
 	tables_retire(s);
 	route_tree_free(&s->tree);
 	s->tree = tree;
-	s->options.rule = SPACE_UP_DOWN;
+	s->options.rule = ROUTING_UP_DOWN;
 	return 0;
 }
 
-void space_close(struct space *s)
+void routing_close(struct routing *s)
 {
 	if (!s)
 		return;
 	tables_retire(s);
 	while (s->retired) {
-		struct table *table = s->retired;
+		struct route_table *table = s->retired;
 		s->retired = table->next;
 		table_free(table);
 	}
@@ -450,24 +444,26 @@ void space_close(struct space *s)
 
 /* ---- routing strings ---- */
 
-static int way_route(const struct space_way *w, struct route *r)
+static int path_to_route(const struct routing_path *path, struct route *r)
 {
-	const uint32_t *leg = space_way_legs(w);
-	if (w->count > ROUTE_LEGS_MAX)
+	const uint32_t *leg = routing_path_legs(path);
+	if (path->count > ROUTE_LEGS_MAX)
 		return -E2BIG;
-	r->count = w->count;
-	for (unsigned i = 0; i < w->count; i++)
-		r->leg[i] = (struct route_leg){ (uint8_t)space_leg_port(leg[i]),
-			space_leg_low(leg[i]), space_leg_high(leg[i]) };
+	r->count = path->count;
+	for (unsigned i = 0; i < path->count; i++)
+		r->leg[i] = (struct route_leg){ (uint8_t)routing_leg_port(
+							leg[i]),
+			routing_leg_low(leg[i]), routing_leg_high(leg[i]) };
 	return 0;
 }
 
-int space_path(uint16_t tag, const struct space_way *there,
-	const struct space_way *back, struct path *path)
+int routing_string_of(uint16_t tag, const struct routing_path *there,
+	const struct routing_path *back, struct routing_string *string)
 {
 	struct route to, from;
-	int r = way_route(there, &to);
+	int r = path_to_route(there, &to);
 	if (r == 0 && back)
-		r = way_route(back, &from);
-	return r ? r : path_build(path, tag, &to, back ? &from : NULL);
+		r = path_to_route(back, &from);
+	return r ? r
+		 : routing_string_build(string, tag, &to, back ? &from : NULL);
 }

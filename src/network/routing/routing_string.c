@@ -7,128 +7,119 @@
 
 #include "base/bits.h"
 
-static int path_add(struct path *p, uint16_t phit)
+static int phit_add(struct routing_string *s, unsigned phit)
 {
-	if (p->count == PATH_PHITS_MAX)
+	if (s->count == STRING_PHITS_MAX)
 		return -E2BIG;
-	p->phit[p->count++] = phit;
+	s->phit[s->count++] = (uint16_t)phit;
 	return 0;
 }
 
-/* A phit uses its low hops first, so high ones come with the last of these. */
-static int leg_add(struct path *p, const struct route_leg *leg)
+/* Low hops precede high hops, so the high ones go into the last phits. */
+static int route_add(
+	struct routing_string *s, const struct route *route, unsigned host_phit)
 {
-	uint32_t low = leg->low, high = leg->high;
 	int r = 0;
-	if (leg->port >= PATH_PORT_LINKS)
-		return -EINVAL;
-	while (r == 0 && (low || high)) {
-		unsigned some = (unsigned)bits_min(low, PATH_HOPS_MAX);
-		low -= some;
-		unsigned rest = low ? 0
-				    : (unsigned)bits_min(high, PATH_HOPS_MAX);
-		high -= rest;
-		r = path_add(p, path_phit(leg->port, some, rest));
+	for (unsigned i = 0; r == 0 && i < route->count; i++) {
+		uint32_t low = route->leg[i].low, high = route->leg[i].high;
+		unsigned port = route->leg[i].port;
+		if (port >= STRING_PORT_LINKS)
+			return -EINVAL;
+		while (r == 0 && (low || high)) {
+			unsigned l = (unsigned)bits_min(low, STRING_HOPS_MAX);
+			low -= l;
+			unsigned h =
+				low ? 0
+				    : (unsigned)bits_min(high, STRING_HOPS_MAX);
+			high -= h;
+			r = phit_add(s, phit_make(port, l, h));
+		}
 	}
-	return r;
+	return r ? r : phit_add(s, host_phit);
 }
 
-static int way_add(struct path *p, const struct route *route, bool back)
+int routing_string_build(struct routing_string *s, uint16_t tag,
+	const struct route *there, const struct route *back)
 {
-	int r = 0;
-	for (unsigned i = 0; r == 0 && i < route->count; i++)
-		r = leg_add(p, &route->leg[i]);
-	if (r)
-		return r;
-	return path_add(p, (uint16_t)(PATH_PORT_ANY | (back ? PATH_BACK : 0)));
+	s->tag = tag;
+	s->count = 0;
+	int r = route_add(
+		s, there, STRING_PORT_ANY | (back ? STRING_RETURN : 0));
+	return r == 0 && back ? route_add(s, back, STRING_PORT_ANY) : r;
 }
 
-int path_build(struct path *p, uint16_t tag, const struct route *there,
-	const struct route *back)
+/* Returns the index after the path that begins at `at`; 0: it is malformed. */
+static unsigned path_end(const struct routing_string *s, unsigned at)
 {
-	p->tag = tag;
-	p->count = 0;
-	int r = way_add(p, there, back != NULL);
-	return r == 0 && back ? way_add(p, back, false) : r;
-}
-
-/* ---- checking ---- */
-
-static bool port_valid(unsigned port)
-{
-	return port < PATH_PORT_DEBUG || port == PATH_PORT_ANY ||
-	       (port >= PATH_PORT_NETWORK && port < PATH_PORT_NETWORK + 4);
-}
-
-/* The index behind the way that begins there, or 0: it is not one. */
-static unsigned way_end(const struct path *p, unsigned at)
-{
-	for (; at < p->count; at++) {
-		uint16_t phit = p->phit[at];
-		if (!port_valid(path_phit_port(phit)))
+	for (; at < s->count; at++) {
+		uint16_t phit = s->phit[at];
+		unsigned port = phit_port(phit);
+		if (port == STRING_PORT_DEBUG ||
+			(port >= STRING_PORT_NETWORK + 4 &&
+				port != STRING_PORT_ANY))
 			return 0;
-		if (path_phit_ends(phit))
+		if (phit_is_host(phit))
 			return at + 1;
-		if (path_phit_low(phit) + path_phit_high(phit) == 0)
+		if (phit_low(phit) + phit_high(phit) == 0)
 			return 0;
 	}
 	return 0;
 }
 
-int path_check(const struct path *p)
+int routing_string_check(const struct routing_string *s)
 {
-	if (p->count > PATH_PHITS_MAX)
+	if (s->count > STRING_PHITS_MAX)
 		return -EINVAL;
-	unsigned end = way_end(p, 0);
+	unsigned end = path_end(s, 0);
 	if (end == 0)
 		return -EINVAL;
-	if (p->phit[end - 1] & PATH_BACK) {
-		end = way_end(p, end);
-		if (end == 0 || p->phit[end - 1] & PATH_BACK)
+	if (s->phit[end - 1] & STRING_RETURN) {
+		end = path_end(s, end);
+		if (end == 0 || s->phit[end - 1] & STRING_RETURN)
 			return -EINVAL;
 	}
-	return end == p->count ? 0 : -EINVAL;
+	return end == s->count ? 0 : -EINVAL;
 }
 
-/* ---- following ---- */
-
-static void cursor_set(const struct path *p, struct path_cursor *c, unsigned at)
+static void cursor_set(
+	const struct routing_string *s, struct string_cursor *c, unsigned at)
 {
 	c->at = (uint16_t)at;
-	c->current = p->phit[at];
+	c->current = s->phit[at];
 }
 
-void path_start(const struct path *p, struct path_cursor *c)
+void routing_string_start(
+	const struct routing_string *s, struct string_cursor *c)
 {
-	cursor_set(p, c, 0);
+	cursor_set(s, c, 0);
 }
 
-bool path_turn(const struct path *p, struct path_cursor *c)
+bool routing_string_return(
+	const struct routing_string *s, struct string_cursor *c)
 {
-	unsigned end = way_end(p, 0);
-	if (end == 0 || !(p->phit[end - 1] & PATH_BACK))
+	unsigned end = path_end(s, 0);
+	if (end == 0 || !(s->phit[end - 1] & STRING_RETURN))
 		return false;
-	cursor_set(p, c, end);
+	cursor_set(s, c, end);
 	return true;
 }
 
-unsigned path_step(
-	const struct path *p, struct path_cursor *c, enum path_group *group)
+unsigned routing_string_step(const struct routing_string *s,
+	struct string_cursor *c, enum channel_group *group)
 {
-	unsigned port = path_phit_port(c->current);
-	unsigned low = path_phit_low(c->current);
-	unsigned high = path_phit_high(c->current);
-	*group = PATH_LOW;
-	if (path_phit_ends(c->current))
+	unsigned port = phit_port(c->current);
+	unsigned low = phit_low(c->current), high = phit_high(c->current);
+	*group = GROUP_LOW;
+	if (phit_is_host(c->current))
 		return port;
 	if (low) {
 		low--;
 	} else {
 		high--;
-		*group = PATH_HIGH;
+		*group = GROUP_HIGH;
 	}
-	c->current = path_phit(port, low, high);
+	c->current = phit_make(port, low, high);
 	if (low + high == 0)
-		cursor_set(p, c, c->at + 1u);
+		cursor_set(s, c, c->at + 1u);
 	return port;
 }

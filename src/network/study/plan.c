@@ -29,11 +29,11 @@ struct flow {
 	double packets, work;
 };
 
-static double way_hops(const struct space_way *way)
+static double way_hops(const struct routing_path *way)
 {
 	double hops = 0;
 	for (unsigned i = 0; i < way->count; i++)
-		hops += space_leg_hops(space_way_legs(way)[i]);
+		hops += routing_leg_hops(routing_path_legs(way)[i]);
 	return hops;
 }
 
@@ -41,12 +41,12 @@ static double way_hops(const struct space_way *way)
 static double mean_hops(const struct network *n, const struct traffic *t)
 {
 	struct random random = random_stream(n->options.seed, UINT64_MAX);
-	struct space_way way;
+	struct routing_path way;
 	double hops = 0;
 	for (unsigned i = 0; i < PAIRS; i++) {
 		uint32_t from = random_below(&random, n->nodes);
 		uint32_t to = traffic_target(t, from, &random);
-		if (space_find(n->space, from, to, &random, &way) == 0)
+		if (routing_find(n->routing, from, to, &random, &way) == 0)
 			hops += way_hops(&way) / PAIRS;
 	}
 	return hops;
@@ -65,8 +65,8 @@ static double zero_load(const struct router *r, double hops, double length)
  * may be shorter, but the first ones must have arrived long before its end.
  * Deadlocks that the routers get out of come and go within one.
  */
-static double plan_period(
-	const struct plan *p, const struct network *n, const struct flow *f)
+static double plan_period(const struct study_plan *p, const struct network *n,
+	const struct flow *f)
 {
 	double time = fmax(PERIOD_LEAST, LONG_LATENCIES * p->zero_load);
 	double enough = fmax(
@@ -75,20 +75,20 @@ static double plan_period(
 	return fmax(2.0 * n->router.deadlock_countdown, time);
 }
 
-static double plan_limit(const struct plan *p, const struct flow *f)
+static double plan_limit(const struct study_plan *p, const struct flow *f)
 {
 	double period = (double)p->period;
 	double limit = fmin(PERIODS_MANY * period, WORK_MANY / f->work);
 	return fmin(fmax(PERIODS_FEW * period, limit), CYCLES_MANY);
 }
 
-static void plan_period_is(struct plan *p, uint64_t period)
+static void plan_period_is(struct study_plan *p, uint64_t period)
 {
 	p->step = (period + PLAN_STEPS - 1) / PLAN_STEPS;
 	p->period = p->step * PLAN_STEPS;
 }
 
-void plan_longer(struct plan *p)
+void plan_longer(struct study_plan *p)
 {
 	plan_period_is(p, 2 * p->period);
 }
@@ -98,8 +98,8 @@ static uint64_t plan_piece(const struct flow *f)
 	return (uint64_t)fmax(1, fmin(CYCLES_PIECE, WORK_PIECE / f->work));
 }
 
-void plan_make(
-	struct plan *p, const struct network *n, const struct study_options *o)
+void plan_make(struct study_plan *p, const struct network *n,
+	const struct study_options *o)
 {
 	double flits = o->load * n->nodes, length = length_mean(&o->length);
 	double hops = mean_hops(n, &o->traffic);

@@ -12,7 +12,7 @@
 #define PLAN_STEPS 16 /* of a period */
 
 /* All times in cycles. */
-struct plan {
+struct study_plan {
 	uint64_t period, step;
 	uint64_t piece;	  /* of a step; then the caller is asked */
 	uint64_t limit;	  /* of warming up and measuring */
@@ -22,9 +22,9 @@ struct plan {
 };
 
 /* The network must be open, and what is asked for must have been checked. */
-void plan_make(
-	struct plan *, const struct network *, const struct study_options *);
+void plan_make(struct study_plan *, const struct network *,
+	const struct study_options *);
 /* Periods of twice the length from now on. */
-void plan_longer(struct plan *);
+void plan_longer(struct study_plan *);
 
 #endif

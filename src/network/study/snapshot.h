@@ -9,32 +9,33 @@
 #include <stdint.h>
 
 /* Sums since the start. */
-struct mark {
+struct snapshot {
 	uint64_t cycle, arrived, flits;
 	uint64_t busy; /* packets times cycles */
 };
 
-static inline double mark_ratio(uint64_t a, uint64_t b)
+static inline double ratio(uint64_t a, uint64_t b)
 {
 	return b ? (double)a / (double)b : 0;
 }
 
 /* By Little's law; 0 as long as nothing has arrived. */
-static inline double mark_latency(
-	const struct mark *from, const struct mark *to)
+static inline double snapshot_latency(
+	const struct snapshot *from, const struct snapshot *to)
 {
-	return mark_ratio(to->busy - from->busy, to->arrived - from->arrived);
+	return ratio(to->busy - from->busy, to->arrived - from->arrived);
 }
 
-static inline double mark_packets(
-	const struct mark *from, const struct mark *to)
+static inline double snapshot_packets(
+	const struct snapshot *from, const struct snapshot *to)
 {
-	return mark_ratio(to->arrived - from->arrived, to->cycle - from->cycle);
+	return ratio(to->arrived - from->arrived, to->cycle - from->cycle);
 }
 
-static inline double mark_flits(const struct mark *from, const struct mark *to)
+static inline double snapshot_flits(
+	const struct snapshot *from, const struct snapshot *to)
 {
-	return mark_ratio(to->flits - from->flits, to->cycle - from->cycle);
+	return ratio(to->flits - from->flits, to->cycle - from->cycle);
 }
 
 #endif

@@ -48,8 +48,8 @@ struct study {
 	struct network *n;
 	const struct study_options *o;
 	struct study_result *result;
-	struct plan plan;
-	struct mark now, window;
+	struct study_plan plan;
+	struct snapshot now, window;
 	struct trend trend;
 	struct batches batches;
 	uint64_t *flits; /* of each link when the window began */
@@ -72,7 +72,7 @@ const char *study_verdict_name(enum study_verdict verdict)
 
 /* ---- marks ---- */
 
-static void mark_take(struct study *s)
+static void snapshot_take(struct study *s)
 {
 	struct load_sample sample;
 	uint64_t cycles = network_now(s->n) - s->now.cycle;
@@ -104,24 +104,25 @@ static int study_grows(struct study *s)
 	return study_ends(s, count ? STUDY_DEADLOCKED : STUDY_SATURATED);
 }
 
-static bool study_stopped(const struct study *s, const struct mark *from)
+static bool study_stopped(const struct study *s, const struct snapshot *from)
 {
 	const struct study_options *o = s->o;
 	return o->progress && o->progress(o->context, s->now.cycle,
-				      mark_latency(from, &s->now));
+				      snapshot_latency(from, &s->now));
 }
 
-static int study_piece(struct study *s, const struct mark *from, uint64_t until)
+static int study_piece(
+	struct study *s, const struct snapshot *from, uint64_t until)
 {
 	int r = network_run(
 		s->n, bits_min(until, s->now.cycle + s->plan.piece));
-	mark_take(s);
+	snapshot_take(s);
 	if (r)
 		return r == -EDEADLK ? study_ends(s, STUDY_DEADLOCKED) : r;
 	return study_stopped(s, from) ? study_ends(s, STUDY_STOPPED) : GOES_ON;
 }
 
-static int study_step(struct study *s, const struct mark *from)
+static int study_step(struct study *s, const struct snapshot *from)
 {
 	uint64_t until = s->now.cycle + s->plan.step;
 	int r = GOES_ON;
@@ -133,7 +134,7 @@ static int study_step(struct study *s, const struct mark *from)
 }
 
 /* A step, and whether it can go on like this. */
-static int study_looks(struct study *s, const struct mark *from)
+static int study_looks(struct study *s, const struct snapshot *from)
 {
 	int r = study_step(s, from);
 	if (r == GOES_ON && trend_grows(&s->trend))
@@ -143,7 +144,7 @@ static int study_looks(struct study *s, const struct mark *from)
 
 static int study_goes(struct study *s, unsigned steps)
 {
-	struct mark from = s->now;
+	struct snapshot from = s->now;
 	int r = GOES_ON;
 	for (unsigned i = 0; i < steps && r == GOES_ON; i++)
 		r = study_looks(s, &from);
@@ -162,29 +163,31 @@ static bool alike(double a, double b, double within)
  * packets that were seen after each piece; where these are few, there is no
  * harm in differences.
  */
-static double latency_alike(const struct study *s, const struct mark mark[3])
+static double latency_alike(
+	const struct study *s, const struct snapshot mark[3])
 {
 	uint64_t look = bits_min(s->plan.piece, s->plan.step);
-	double seen = mark_ratio(mark[2].busy - mark[1].busy, look);
+	double seen = ratio(mark[2].busy - mark[1].busy, look);
 	return LATENCY_ALIKE + 2 * sqrt(2 / (seen + 1));
 }
 
 /* The same of the packets that arrive, which come at random. */
-static double accepted_alike(const struct mark mark[3])
+static double accepted_alike(const struct snapshot mark[3])
 {
 	double count = (double)(mark[2].arrived - mark[1].arrived);
 	return hypot(ACCEPTED_ALIKE, 2 * sqrt(2 / (count + 1)));
 }
 
 /* Two periods, by the marks around them. */
-static bool periods_alike(const struct study *s, const struct mark mark[3])
+static bool periods_alike(const struct study *s, const struct snapshot mark[3])
 {
 	return mark[1].arrived > mark[0].arrived &&
-	       alike(mark_latency(&mark[0], &mark[1]),
-		       mark_latency(&mark[1], &mark[2]),
+	       alike(snapshot_latency(&mark[0], &mark[1]),
+		       snapshot_latency(&mark[1], &mark[2]),
 		       latency_alike(s, mark)) &&
-	       alike(mark_packets(&mark[0], &mark[1]),
-		       mark_packets(&mark[1], &mark[2]), accepted_alike(mark));
+	       alike(snapshot_packets(&mark[0], &mark[1]),
+		       snapshot_packets(&mark[1], &mark[2]),
+		       accepted_alike(mark));
 }
 
 /*
@@ -193,7 +196,7 @@ static bool periods_alike(const struct study *s, const struct mark mark[3])
  */
 static int study_warms_up(struct study *s)
 {
-	struct mark mark[3] = { 0 };
+	struct snapshot mark[3] = { 0 };
 	unsigned steady = 0, count = 0, wanted = s->plan.many ? 1 : 2;
 	int r = study_goes(s, PLAN_STEPS);
 	mark[2] = s->now;
@@ -256,7 +259,7 @@ static void window_closes(struct study *s)
 	load_measure(s->n, false);
 	if (s->now.cycle == s->window.cycle)
 		return;
-	r->accepted = mark_flits(&s->window, &s->now) / s->n->nodes;
+	r->accepted = snapshot_flits(&s->window, &s->now) / s->n->nodes;
 	window_channels(s);
 }
 
@@ -301,7 +304,7 @@ static bool study_waits(const struct study *s)
 /* Until all that count have arrived; what takes too long is stuck. */
 static int study_drains(struct study *s)
 {
-	struct mark from = s->now;
+	struct snapshot from = s->now;
 	uint64_t end =
 		from.cycle + from.cycle / 2 + PERIODS_UNLIKE * s->plan.period;
 	int r = GOES_ON;
@@ -316,7 +319,7 @@ static int study_drains(struct study *s)
 
 static int window_lasts(struct study *s, uint64_t cycles)
 {
-	struct mark from = s->now;
+	struct snapshot from = s->now;
 	int r = GOES_ON;
 	window_opens(s);
 	while (r == GOES_ON && s->now.cycle < from.cycle + cycles)
@@ -338,7 +341,7 @@ static int study_shows(struct study *s)
 	do {
 		r = window_lasts(s, cycles);
 		before = accepted;
-		accepted = mark_flits(&s->window, &s->now);
+		accepted = snapshot_flits(&s->window, &s->now);
 		cycles *= 2;
 	} while (r == GOES_ON && !alike(before, accepted, PLATEAU_ALIKE) &&
 		 cycles <= PLATEAU_MOST * s->plan.period &&
@@ -369,8 +372,8 @@ static void result_latency(struct study *s, const struct load_sample *sample)
 	r->packets = r->latency.count;
 	r->packet_error = all && isfinite(error) ? error : 0;
 	r->packet_latency = histogram_mean(&r->latency);
-	r->network_latency = mark_ratio(sample->network_latency, r->packets);
-	r->hops = mark_ratio(sample->hops, r->packets);
+	r->network_latency = ratio(sample->network_latency, r->packets);
+	r->hops = ratio(sample->hops, r->packets);
 }
 
 static void result_fill(struct study *s)

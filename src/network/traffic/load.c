@@ -18,7 +18,7 @@
 #define NODE_NONE UINT32_MAX
 #define GAP_MAX	  (1ull << 40)
 
-struct load {
+struct load_state {
 	struct traffic traffic;
 	struct length length;
 	double chance, factor; /* of a packet; 1 / ln(1 - chance) */
@@ -27,7 +27,7 @@ struct load {
 };
 
 /* Cycles to the next packet, 1 or more: as if a coin were thrown in each. */
-static uint64_t load_gap(const struct load *l, struct random *r)
+static uint64_t load_gap(const struct load_state *l, struct random *r)
 {
 	double gap = l->chance >= 1 ? 0 : log(1 - random_real(r)) * l->factor;
 	return 1 + (gap < (double)GAP_MAX ? (uint64_t)gap : GAP_MAX);
@@ -35,7 +35,7 @@ static uint64_t load_gap(const struct load *l, struct random *r)
 
 static void load_schedule(struct worker *w, uint32_t node, uint64_t when)
 {
-	struct load *l = w->network->load;
+	struct load_state *l = w->network->load;
 	uint32_t *list = &w->calendar[when % LISTS];
 	l->when[node] = when;
 	l->next[node] = *list;
@@ -45,15 +45,15 @@ static void load_schedule(struct worker *w, uint32_t node, uint64_t when)
 static void load_create(struct worker *w, uint32_t node)
 {
 	struct network *n = w->network;
-	struct load *l = n->load;
+	struct load_state *l = n->load;
 	struct random *r = &n->node[node].random;
-	uint32_t number = packet_take(&w->pool);
+	uint32_t number = packet_alloc(&w->pool);
 	if (number == PACKET_NONE) {
 		worker_fail(w, -ENOMEM);
 		return;
 	}
 	uint32_t to = traffic_target(&l->traffic, node, r);
-	*flit_packet(n, number) = (struct packet){ .created = w->now,
+	*flit_packet(n, number) = (struct packet_state){ .created = w->now,
 		.record = PACKET_NONE,
 		.from = node,
 		.to = to,
@@ -62,13 +62,13 @@ static void load_create(struct worker *w, uint32_t node)
 		.flags = n->measuring ? PACKET_MEASURED : 0 };
 	w->measure.created += n->measuring;
 	w->counters.packets_sent++;
-	source_queue(w, node, number);
+	source_enqueue(w, node, number);
 }
 
 void load_generate(struct worker *w)
 {
 	struct network *n = w->network;
-	struct load *l = n->load;
+	struct load_state *l = n->load;
 	uint32_t *list = &w->calendar[w->now % LISTS];
 	uint32_t node = *list, next;
 	*list = NODE_NONE;
@@ -87,7 +87,7 @@ void load_generate(struct worker *w)
 /* Far ahead: of all its nodes. */
 static uint64_t load_soonest(const struct worker *w)
 {
-	const struct load *l = w->network->load;
+	const struct load_state *l = w->network->load;
 	uint64_t soonest = UINT64_MAX;
 	for (uint32_t i = w->first; i < w->end; i++)
 		if (!w->network->node[i].dead)
@@ -98,7 +98,7 @@ static uint64_t load_soonest(const struct worker *w)
 /* The first list from now on that holds something for its next turn. */
 uint64_t load_next(const struct worker *w)
 {
-	const struct load *l = w->network->load;
+	const struct load_state *l = w->network->load;
 	for (uint64_t t = w->now + 1; l && t <= w->now + LISTS; t++)
 		for (uint32_t i = w->calendar[t % LISTS]; i != NODE_NONE;
 			i = l->next[i])
@@ -111,7 +111,7 @@ uint64_t load_next(const struct worker *w)
 
 static int load_open(struct network *n)
 {
-	struct load *l = calloc(1, sizeof(*l));
+	struct load_state *l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
 	l->when = malloc(n->nodes * sizeof(*l->when));
@@ -161,12 +161,12 @@ int load_start(struct network *n, const struct traffic *t,
 	if (load == 0)
 		return 0;
 	if (!(chance > 0 && chance <= 1) ||
-		!router_takes(&n->router, length_longest(length)))
+		!router_accepts(&n->router, length_longest(length)))
 		return -EINVAL;
 	int r = load_open(n);
 	if (r)
 		return r;
-	struct load *l = n->load;
+	struct load_state *l = n->load;
 	l->traffic = *t;
 	l->length = *length;
 	l->chance = chance;
