@@ -18,7 +18,10 @@ bool worklist_grow(struct worker *w, struct worklist *l)
 	return true;
 }
 
-/* Makes room in an array that is rewritten in each cycle; drops its contents.
+/*
+ * Makes room in an array that is rewritten in each cycle; drops its contents.
+ * Zeroed, because allocation prefetches the state of entries behind the last:
+ * these are zero, or those of an earlier cycle.
  */
 static void *reserve(struct worker *w, void *array, uint64_t *room,
 	uint64_t count, uint64_t size)
@@ -27,7 +30,7 @@ static void *reserve(struct worker *w, void *array, uint64_t *room,
 		return array;
 	uint64_t more = 2 * count + 256;
 	free(array);
-	array = malloc(more * size);
+	array = calloc(more, size);
 	*room = array ? more : 0;
 	if (!array)
 		worker_fail(w, -ENOMEM);
