@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations on the memory of others: MPI_Accumulate, MPI_Get_accumulate,
+ * Operations on remote memory: MPI_Accumulate, MPI_Get_accumulate,
  * MPI_Fetch_and_op, MPI_Compare_and_swap, with the types and operations of
  * reductions.h, and with MPI_REPLACE and MPI_NO_OP. First one rank at a time
- * on the window of the next, so that results are known; then all ranks on that
- * of rank 0 at once.
+ * on the window of the next, so that results are known; then all ranks on the
+ * window of rank 0 at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct window *w;
 static int next;
 static char *out, *in;
 
-/* The window holds what `rank` contributes. */
+/* Fills the window with the contribution of `rank`. */
 static void window_fill(const struct reduction *kind, int count, int rank)
 {
 	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, my_rank, 0, w->win);
@@ -30,7 +30,7 @@ static void window_fill(const struct reduction *kind, int count, int rank)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* What a window holds after `op`: op(old, new) in this order. */
+/* The content of a window after `op` is op(old, new). */
 static void window_check(
 	const struct reduction *kind, int count, int last, const char *what)
 {
@@ -41,7 +41,7 @@ static void window_check(
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Old values are those of rank 0, new ones of rank 1, whoever we are. */
+/* On every rank, old values are those of rank 0 and new ones of rank 1. */
 static void accumulate(const struct reduction *kind, int count)
 {
 	window_fill(kind, count, 0);
@@ -78,7 +78,7 @@ static void fetch_and_op(const struct reduction *kind)
 	window_check(kind, 1, 1, "MPI_Fetch_and_op");
 }
 
-/* Replaced by what rank 0 would contribute, then read without a change. */
+/* MPI_REPLACE by the contribution of rank 0, then MPI_NO_OP. */
 static void replace(const struct reduction *kind, int count)
 {
 	window_fill(kind, count, 1);
@@ -94,7 +94,7 @@ static void replace(const struct reduction *kind, int count)
 	window_check(kind, count, 0, "MPI_REPLACE");
 }
 
-/* All ranks at once; every order gives the same. */
+/* All ranks at once; every order gives the same result. */
 static void together(const struct reduction *kind, int count)
 {
 	window_fill(kind, count, 0);
@@ -116,7 +116,7 @@ struct integer {
 	int bytes;
 };
 
-/* Once with a wrong expectation, once with the right one. */
+/* Once with a wrong compare value, once with the right one. */
 static void compare_and_swap(const struct integer *kind)
 {
 	uint64_t old = 17, wrong = 18, new = 99, found;
@@ -152,7 +152,7 @@ static void swaps(void)
 		compare_and_swap(&integers[i]);
 }
 
-/* What btl/ofi of Open MPI takes for itself, and then aborts. */
+/* Operations that Open MPI's btl/ofi accepts and then aborts on. */
 static bool btl_aborts(const struct reduction *kind)
 {
 	return limited &&
@@ -181,8 +181,8 @@ static void everything(enum window_kind kind)
 
 	w = &window;
 	/*
-	 * Pairs, which Open MPI cannot do here, are the first that are no
-	 * numbers; operations of a program are not allowed.
+	 * The list ends with pair types, which Open MPI does not support here,
+	 * and user-defined operations, which MPI does not allow.
 	 */
 	for (int i = 0; i < length && list[i].type != MPI_DOUBLE_INT; i++)
 		operation(&list[i],

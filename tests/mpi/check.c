@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SEEN_S 10 /* how long check_end() waits to be seen */
+#define SEEN_S 10 /* how long check_end() waits for CHECK_SEEN */
 
 int my_rank, ranks;
 bool limited;
@@ -40,8 +40,8 @@ void check_start_threads(int *argc, char ***argv, const char *program)
 		"MPI_THREAD_MULTIPLE is missing");
 }
 
-/* Whoever started us may want to look at us first, and then makes a file. */
-static void stay_until_seen(void)
+/* run-mpi creates the file CHECK_SEEN when it has found all ports. */
+static void wait_until_seen(void)
 {
 	const char *file = getenv("CHECK_SEEN");
 	double deadline = MPI_Wtime() + SEEN_S;
@@ -54,7 +54,7 @@ int check_end(void)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (my_rank == 0)
-		stay_until_seen();
+		wait_until_seen();
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (my_rank == 0)
 		printf("%s: ok, %d ranks, %.2f s\n", name, ranks,
@@ -133,8 +133,8 @@ void canary_check(const void *memory, size_t length, const char *what)
 
 	for (size_t i = 0; i < length; i++)
 		CHECK(bytes[i] == CANARY,
-			"%s: byte %zu, which nobody may write, is %#x", what, i,
-			bytes[i]);
+			"%s: byte %zu outside the message was changed to %#x",
+			what, i, bytes[i]);
 }
 
 /* ---- numbers ---- */
@@ -167,8 +167,8 @@ void status_check(const MPI_Status *status, int source, int tag,
 	int found;
 
 	MPI_Get_count(status, type, &found);
-	CHECK(found == count, "%s: %d items came instead of %d", what, found,
-		count);
+	CHECK(found == count, "%s: %d items received instead of %d", what,
+		found, count);
 	CHECK(source < 0 || status->MPI_SOURCE == source,
 		"%s: source %d instead of %d", what, status->MPI_SOURCE,
 		source);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every MPI program here uses: its rank, content that names its origin,
- * and an end on the first wrong byte. Errors of MPI calls end the job by
- * themselves (MPI_ERRORS_ARE_FATAL), unless a program asks for them.
+ * Common code of the MPI programs: start and end, buffer contents that depend
+ * on their sender and receiver, and checks that abort the job at the first
+ * wrong byte. MPI errors abort the job (MPI_ERRORS_ARE_FATAL) unless a program
+ * changes the error handler.
  *
- * A program calls check_start(), does its work, and returns check_end(), which
- * prints the one line of success.
+ * A program calls check_start(), runs its tests, and returns check_end(), which
+ * prints the line that reports success.
  */
 #ifndef CAY_TESTS_MPI_CHECK_H
 #define CAY_TESTS_MPI_CHECK_H
@@ -22,16 +23,16 @@ extern bool limited;
 #define KIB 1024
 #define MIB (1024 * 1024)
 
-/* What no message here contains: received buffers hold it beforehand. */
+/* Receive buffers are filled with this byte, which no message contains. */
 #define CANARY 0xa5
 
 void check_start(int *argc, char ***argv, const char *program);
 /* The same with threads; fails if MPI does not provide MPI_THREAD_MULTIPLE. */
 void check_start_threads(int *argc, char ***argv, const char *program);
-/* Of all ranks; returns the exit status of main(). */
+/* Collective. Returns the exit status of main(). */
 int check_end(void);
 
-/* Ends the job. */
+/* Prints a message and aborts the job. */
 void fail(const char *format, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
 
@@ -41,7 +42,7 @@ void fail(const char *format, ...)
 			fail(__VA_ARGS__); \
 	} while (0)
 
-/* Or ends the job. */
+/* Aborts the job if there is no memory. */
 void *allocate(size_t bytes);
 
 /* Bytes that depend on the seed and on their position. */
@@ -51,13 +52,13 @@ void bytes_check(
 /* All of them must be CANARY. */
 void canary_check(const void *memory, size_t length, const char *what);
 
-/* The i-th number that one rank has for another. */
+/* The i-th number that rank `from` sends to rank `to`. */
 int item(int from, int to, int i);
 void items_fill(int *items, int count, int from, int to);
 void items_check(
 	const int *items, int count, int from, int to, const char *what);
 
-/* The status of a receive must say this; a source or tag of -1: any. */
+/* Checks the status of a receive; a source or tag of -1 matches any. */
 void status_check(const MPI_Status *, int source, int tag, MPI_Datatype,
 	int count, const char *what);
 

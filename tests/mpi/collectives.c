@@ -2,7 +2,7 @@
 /*
  * Collectives that move data: from each root, with several counts, in the
  * world, in a world of reversed order, in halves of it and in MPI_COMM_SELF.
- * What the j-th rank has for the k-th is known to everybody: see item().
+ * The data from the j-th rank to the k-th is given by item().
  */
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 static MPI_Comm comm;
 static int me, size;
 
-/* Blocks of unequal length in reverse order, with room between them. */
+/* Blocks of unequal length in reverse order, with gaps between them. */
 struct layout {
 	int *counts, *starts, total;
 };
@@ -127,7 +127,7 @@ static void scatterv(int root, int count)
 	layout_free(&l);
 }
 
-/* ---- all of them ---- */
+/* ---- all to all ---- */
 
 static void allgather(int count)
 {
@@ -167,7 +167,7 @@ static void alltoall(int count)
 	free(in);
 }
 
-/* Rank j has count + j + k items for rank k. */
+/* Rank j sends count + j + k items to rank k. */
 static void alltoallv(int count)
 {
 	struct layout l = layout_new(count + size);
@@ -184,7 +184,7 @@ static void alltoallv(int count)
 	layout_free(&l);
 }
 
-/* What is sent in a row comes with gaps. */
+/* Contiguous when sent, with gaps when received. */
 struct transfers {
 	MPI_Datatype *types;
 	int *counts, *starts;
@@ -243,7 +243,7 @@ static void alltoallw(int count)
 	free(in);
 }
 
-/* The same clock for all ranks, which MPI_Wtime() need not be. */
+/* A clock that all ranks share; MPI_Wtime() need not be one. */
 static double now_s(void)
 {
 	struct timespec now;
@@ -252,7 +252,7 @@ static double now_s(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* Nobody leaves before the last has come. */
+/* No rank leaves the barrier before the last one enters it. */
 static void barrier(void)
 {
 	for (int late = 0; late < size; late++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Communicators come and go: duplicated, split, made from groups, freed in
- * another order, hundreds of times; messages of one never reach a receive of
- * another, though source and tag are the same.
+ * Communicators are duplicated, split, created from groups and freed in another
+ * order, hundreds of times. Messages of one never match a receive of another
+ * with the same source and tag.
  */
 #include "check.h"
 
@@ -38,7 +38,7 @@ static void come_and_go(void)
 	}
 }
 
-/* Sent in all of them, received in the reverse order. */
+/* Sends in all communicators, received in the reverse order. */
 static void apart(void)
 {
 	MPI_Comm comms[AT_ONCE];

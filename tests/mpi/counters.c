@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters that all ranks change at once, each in a way of its own: fetch and
+ * Counters that all ranks change at once, by different methods: fetch and
  * add, compare and swap in a loop, an exclusive lock around get and put, and
  * accumulates. No step may be lost and no value seen twice.
  */
@@ -39,7 +39,7 @@ static MPI_Aint place(enum cell cell)
 	return w->base[target] + 8 * (MPI_Aint)cell;
 }
 
-/* Each value from 0 to ranks * STEPS was seen by exactly one. */
+/* Exactly one rank saw each value from 0 to ranks * STEPS. */
 static void seen_check(const uint64_t *seen, const char *what)
 {
 	int total = ranks * STEPS;
@@ -115,7 +115,7 @@ static void sum(void)
 	MPI_Win_unlock(target, w->win);
 }
 
-/* Who may, where some would crash: nobody, or all but the owner. */
+/* Number of ranks that may compare and swap without crashing btl/ofi. */
 static int swappers(void)
 {
 	if (!limited)
@@ -125,12 +125,12 @@ static int swappers(void)
 
 static void swap_all(uint64_t *seen)
 {
-	int who = swappers();
+	int count = swappers();
 
-	if (who == ranks || (who && my_rank != target))
+	if (count == ranks || (count && my_rank != target))
 		swap(seen);
 	MPI_Barrier(MPI_COMM_WORLD);
-	if (who == ranks)
+	if (count == ranks)
 		seen_check(seen, "compare and swap");
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that do not lie in one piece: vectors, indexed blocks, structures,
- * columns of a matrix, also with a negative stride. Each goes once with the
- * type on both sides, once with the type only at the sender, and once only at
- * the receiver; bytes in the gaps must stay as they were.
+ * Non-contiguous messages: vectors, indexed blocks, structures,
+ * columns of a matrix, also with a negative stride. Each is sent
+ * once with the type on both sides, once with the type only at the sender, and
+ * once only at the receiver; bytes in the gaps must not change.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "check.h"
 
 #define ROOM   (2 * MIB)
-#define MIDDLE (ROOM / 2) /* where types begin: some go down from there */
+#define MIDDLE (ROOM / 2) /* start of a type; some have a negative stride */
 #define TAG    2
 
 struct record {
@@ -75,7 +75,7 @@ static MPI_Datatype subarray_type(void)
 	return type;
 }
 
-/* What a type covers is what unpacking into canaries changes. */
+/* A type covers the bytes that unpacking into canaries changes. */
 static void cover(MPI_Datatype type, int count, int bytes)
 {
 	int at = 0;
@@ -88,7 +88,7 @@ static void cover(MPI_Datatype type, int count, int bytes)
 		covered[i] = (unsigned char)in[i] != CANARY;
 }
 
-/* Rank r's memory, and what is left of it in a buffer of canaries. */
+/* Rank r's memory, and the covered bytes in a buffer of canaries. */
 static void memory_check(const char *what)
 {
 	char *wanted = allocate(ROOM);

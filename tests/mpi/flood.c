@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that nobody waits for: thousands of short ones and hundreds of
- * longer ones arrive at a rank that receives something else first, and then
- * receives them in another order. The other ranks flood rank 0, then all of
- * them each other.
+ * Unexpected messages: thousands of short and hundreds of longer messages
+ * arrive at a rank that receives another message first, and then receives them
+ * in a different order. First all ranks send to rank 0, then all to all.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@
 struct flood {
 	int count, bytes;
 	const char *name;
-	char *memory; /* of all messages of a sender */
+	char *memory; /* all messages of a sender */
 };
 
 #define FLOODS 3
@@ -31,7 +30,7 @@ static uint64_t seed_of(int from, int to, int i)
 	return (uint64_t)from << 40 ^ (uint64_t)to << 24 ^ (unsigned)i;
 }
 
-/* Short ones are complete at once; the others are only under way. */
+/* Short messages are complete at once; the others are in flight. */
 static void pour(const struct flood *flood, int to, MPI_Request *requests)
 {
 	for (int i = 0; i < flood->count; i++) {
@@ -46,7 +45,7 @@ static void pour(const struct flood *flood, int to, MPI_Request *requests)
 	}
 }
 
-/* The last tag first; messages of one tag come in their order. */
+/* The last tag first; messages with the same tag arrive in order. */
 static void drain(const struct flood *flood, int from)
 {
 	char *message = allocate(flood->bytes);
@@ -73,7 +72,7 @@ static void pass_last(int from, int to)
 			MPI_STATUS_IGNORE);
 }
 
-/* The flooded rank stays out of MPI for a while, so that queues fill. */
+/* The receiver makes no MPI call for a while, so that queues fill up. */
 static void all_to_first(const struct flood *flood)
 {
 	MPI_Request requests[MEDIUM];

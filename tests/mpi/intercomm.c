@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two groups that talk to each other: messages and collectives across an
- * intercommunicator, with groups of unequal size, then both merged into one.
+ * Two groups: messages and collectives across an intercommunicator, with groups
+ * of unequal size, then both merged into one.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int me, size, others;
 static bool low; /* in the group with the lower ranks */
 static int *out, *in;
 
-/* Names that are unique in the world: the low group's come first. */
+/* Numbers that are unique in the world, the low group first. */
 static int name_of(bool in_low, int rank)
 {
 	return in_low ? rank : 1000 + rank;
@@ -46,7 +46,7 @@ static void messages(void)
 	free(requests);
 }
 
-/* The root is in one group, what it has is for the other. */
+/* The root is in one group and sends to the other. */
 static int root_of(bool root_low, int root)
 {
 	if (low != root_low)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages of 64 MiB, one way and both ways at once, and many long messages
- * under way that are received in reverse order.
+ * in flight that are received in reverse order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define MANY	48
 #define MIDDLE	(MIB + 3)
 #define TAG	7
-#define FURTHER 2 /* times that a buffer is sent again with other content */
+#define FURTHER 2 /* number of times a buffer is reused with new content */
 
 static char *out, *in;
 static int next, previous;
@@ -78,7 +78,7 @@ static void reverse(void)
 	MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE);
 }
 
-/* A receive that is shorter than what comes is an error, not an overrun. */
+/* A message that is longer than the receive is an error, not an overrun. */
 static void truncated(void)
 {
 	MPI_Comm comm;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which message goes to which receive: any source, any tag, the order of those
- * that match both, receives that are cancelled, and receives that wait for
- * others than those who send.
+ * Matching: any source, any tag, the order of several matches, cancelled
+ * receives, and posted receives that no message matches.
  */
 #include <stdlib.h>
 
@@ -68,7 +67,7 @@ static void any_source(int tag_or_any)
 	free(next);
 }
 
-/* Many receives at once: they are filled in the order of their posting. */
+/* Many receives at once: they match in the order of posting. */
 static void posted_batch(int count, int *next)
 {
 	struct message messages[RECEIVES];
@@ -93,7 +92,7 @@ static void posted(void)
 	free(next);
 }
 
-/* A specific and a general receive: the one posted first has the message. */
+/* Of a specific and a wildcard receive the one posted first matches. */
 static void precedence(void)
 {
 	int values[3] = { 10, 20, 30 }, got[3] = { 0 };
@@ -123,7 +122,7 @@ static void precedence(void)
 	}
 }
 
-/* Of the receives every other one is cancelled; the rest has the messages. */
+/* Every other receive is cancelled; the messages match the rest. */
 static void cancel_some(int *got, MPI_Request *requests)
 {
 	for (int i = 0; i < RECEIVES; i++)
@@ -156,7 +155,7 @@ static void cancel(void)
 	}
 }
 
-/* Long and short messages of one tag do not pass each other. */
+/* Long and short messages with one tag do not overtake each other. */
 static void mixed_lengths(void)
 {
 	enum {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Non-blocking collectives: one of each kind under way at the same time, on
- * one communicator, while messages go between the same ranks; completed by
- * MPI_Waitall, then by polling.
+ * Non-blocking collectives: one of each kind in flight at the same time, on
+ * one communicator, together with messages between the same ranks; completed
+ * by MPI_Waitall, then by polling.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int *counts, *starts, *byte_starts;
 static MPI_Datatype *types;
 static MPI_Request requests[KINDS + 2];
 
-/* Every rank has count items for every other: blocks in a row. */
+/* Every rank sends a block of count items to every other. */
 static void shapes_open(void)
 {
 	counts = allocate(ranks * sizeof(int));

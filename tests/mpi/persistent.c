@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Persistent requests: set up once, started many times, in a ring, with every
- * kind of send; some are freed while they are not under way.
+ * kind of send; some are freed while they are inactive.
  */
 #include <stdlib.h>
 
 #include "check.h"
 
 #define STARTS 20
-#define KINDS  3 /* of sends; ready sends need a receive that is posted */
+#define KINDS  3 /* of sends; a ready send needs a posted receive */
 
 static const int lengths[] = { 0, 8, 5000, 300 * KIB };
 #define LENGTHS (int)(sizeof(lengths) / sizeof(*lengths))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of 0 bytes to 4 MiB, there and back, with every kind of send, from
- * and to addresses that are not aligned. Ranks play in pairs; an odd one out
- * plays with itself.
+ * Messages of 0 bytes to 4 MiB in both directions, with every kind of send,
+ * from and to unaligned addresses. Ranks form pairs; with an odd number of
+ * ranks the last one communicates with itself.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "check.h"
 
 #define LARGEST (4 * MIB + 1)
-#define MARGIN	64 /* bytes on both sides that nobody may write */
+#define MARGIN	64 /* bytes around each buffer that must not change */
 #define ROUNDS	3
 
 typedef int (*send_call)(const void *, int, MPI_Datatype, int, int, MPI_Comm);
@@ -52,7 +52,7 @@ static void examine(
 	canary_check(in + MARGIN + shift + length, MARGIN, what);
 }
 
-/* The receive has more room than the message needs. */
+/* The receive buffer is longer than the message. */
 static void play(const struct kind *kind, int length, int round)
 {
 	char *to = in + MARGIN + round % 8;
@@ -72,7 +72,7 @@ static void play(const struct kind *kind, int length, int round)
 	examine(&status, length, round, kind->name);
 }
 
-/* Both at once, the receives posted before; also what a rank has for itself. */
+/* Both directions at once, receives posted first; also a rank to itself. */
 static void exchange(int length, int round)
 {
 	MPI_Request requests[2];

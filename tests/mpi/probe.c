@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking at messages before they are received: MPI_Probe, MPI_Iprobe,
- * MPI_Mprobe, MPI_Improbe, MPI_Mrecv, MPI_Imrecv. Lengths are known only by
- * the probe. Every rank but 0 sends, rank 0 receives.
+ * Probing for messages before they are received: MPI_Probe, MPI_Iprobe,
+ * MPI_Mprobe, MPI_Improbe, MPI_Mrecv, MPI_Imrecv. The receiver learns
+ * the length from the probe. Every rank but 0 sends, rank 0 receives.
  */
 #include <stdlib.h>
 
 #include "check.h"
 
-#define MESSAGES 40 /* of each sender to each way of looking */
-#define NEVER	 77 /* a tag that nobody uses */
+#define MESSAGES 40 /* of each sender for each kind of probe */
+#define NEVER	 77 /* an unused tag */
 
-/* From nothing to well above what travels at once. */
+/* From empty messages to rendezvous. */
 static int length_of(int from, int i)
 {
 	static const int lengths[] = { 0, 3, 900, 5000, 33000, 700001 };
@@ -30,7 +30,7 @@ static void send_all(int tag)
 	}
 }
 
-/* What a probe has said is what the receive must get. */
+/* The receive must return the message that the probe has found. */
 static char *room_for(const MPI_Status *probed, const int *counts, int tag)
 {
 	int from = probed->MPI_SOURCE;
@@ -63,7 +63,7 @@ static void probe_poll(int tag, MPI_Status *status)
 	while (!there) {
 		MPI_Iprobe(MPI_ANY_SOURCE, NEVER, MPI_COMM_WORLD, &never,
 			MPI_STATUS_IGNORE);
-		CHECK(!never, "MPI_Iprobe found what nobody sent");
+		CHECK(!never, "MPI_Iprobe found a message that was not sent");
 		MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &there, status);
 	}
 }
@@ -95,7 +95,7 @@ static void match_poll(int tag, MPI_Message *handle, MPI_Status *status)
 			status);
 }
 
-/* Odd messages at once, even ones by a request. */
+/* Odd messages with MPI_Mrecv, even ones with MPI_Imrecv. */
 static void receive_matched(int *counts, int tag,
 	void (*match)(int tag, MPI_Message *handle, MPI_Status *status))
 {
@@ -118,7 +118,7 @@ static void receive_matched(int *counts, int tag,
 	examine(message, &status, counts, tag, from);
 }
 
-/* A message that was matched is nobody else's, even if it is received last. */
+/* A matched message is not matched again, even if it is received last. */
 static void overtake(void)
 {
 	MPI_Message handle;
@@ -159,7 +159,7 @@ static void receive_all(int way)
 	free(counts);
 }
 
-/* Nobody is there to answer for MPI_PROC_NULL, and it answers at once. */
+/* A probe of MPI_PROC_NULL succeeds at once. */
 static void nobody(void)
 {
 	MPI_Message handle;

@@ -14,7 +14,7 @@ static MPI_Comm comm;
 static int me, size;
 static const struct reduction *kind;
 static int count;
-static char *out, *in; /* room for count items of each rank, and a few more */
+static char *out, *in; /* count items of each rank, and a few more */
 
 static void prepare(int items)
 {
@@ -119,7 +119,7 @@ static void in_comm(MPI_Comm which)
 	for (int i = 0; i < length; i++) {
 		everything(&list[i], 1);
 		everything(&list[i], 60);
-		/* The long ones take long: each type once. */
+		/* Long vectors are slow: each type once. */
 		if (i == 0 || list[i].type != list[i - 1].type)
 			everything(&list[i], 9000);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Types and operations of reductions, the contribution of each rank, and what
- * must come out: the contributions of a range of ranks, one after the other.
- * Values are such that every order gives the same, in floating point too.
+ * Types and operations of reductions, the contribution of each rank, and the
+ * expected result of a range of ranks. The values are chosen so that every
+ * order of evaluation gives the same result, also in floating point.
  */
 #ifndef CAY_TESTS_MPI_REDUCTIONS_H
 #define CAY_TESTS_MPI_REDUCTIONS_H
@@ -19,14 +19,14 @@ struct reduction {
 	bool commutes;
 };
 
-/* Makes the list; its length. */
+/* Creates the list and returns its length. */
 int reductions_open(const struct reduction **list);
 void reductions_close(void);
 
-/* What a rank contributes. */
+/* Fills in the contribution of a rank. */
 void contribution_fill(
 	const struct reduction *, void *items, int count, int rank);
-/* Items from `at` on of the result of ranks `first` to `last`. */
+/* Checks items from `at` on of the result of ranks `first` to `last`. */
 void result_check(const struct reduction *, const void *items, int at,
 	int count, int first, int last, const char *what);
 

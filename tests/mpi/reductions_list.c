@@ -13,7 +13,7 @@ struct pair {
 	int place;
 };
 
-/* Products of such matrices depend on the order; words wrap around. */
+/* Matrix products, which depend on the order; words wrap around. */
 struct matrix {
 	unsigned cell[4];
 };
@@ -62,7 +62,7 @@ static void add_bits(const char *name, MPI_Datatype type, size_t bytes)
 		add(name, type, ops[i], bytes);
 }
 
-/* Sums of short types wrap around or saturate, as Open MPI's op/avx likes. */
+/* With Open MPI's op/avx, sums of short types wrap around or saturate. */
 static void add_short(const char *name, MPI_Datatype type, size_t bytes)
 {
 	add(name, type, MPI_MAX, bytes);
@@ -108,7 +108,7 @@ static unsigned number(int rank, int i)
 	return x ^ x >> 15;
 }
 
-/* Powers of two: exact in sums and products of a few dozen. */
+/* Powers of two: sums and products of a few dozen are exact. */
 static int power(int rank, int i)
 {
 	return 1 << number(rank, i) % 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages of a rank to itself, in MPI_COMM_SELF and in MPI_COMM_WORLD:
- * receive first, send first, combined, and several under way.
+ * receive first, send first, combined, and several in flight.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MPI_THREAD_MULTIPLE: four threads in each rank at once. First each with tags
- * of its own on the shared communicator, short and long; then each with
- * collectives on a communicator of its own; then all of them receive whatever
- * comes with one tag, while others of them send.
+ * MPI_THREAD_MULTIPLE: four threads in each rank at once. First each uses
+ * its own tags on the shared communicator, short and long messages; then each
+ * calls collectives on its own communicator; then some threads send messages
+ * with one tag, which the others receive in any order.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ static void *own_communicator(void *argument)
 	return NULL;
 }
 
-/* Half of the threads send, the others take what comes, whoever is first. */
+/* Half of the threads send; each of the others receives any message. */
 static void *shared_tag(void *argument)
 {
 	int thread = (int)(long)argument;

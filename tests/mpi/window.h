@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A window of the same length in every rank, of each kind that MPI has for
- * memory of one's own: created, allocated, and dynamic with memory attached.
+ * A window of the same length in every rank, of each kind with
+ * memory of its own: created, allocated, and dynamic with memory attached.
  */
 #ifndef CAY_TESTS_MPI_WINDOW_H
 #define CAY_TESTS_MPI_WINDOW_H
@@ -20,8 +20,8 @@ struct window {
 	enum window_kind kind;
 	const char *name;
 	MPI_Win win;
-	char *memory;	/* ours; CANARY everywhere at first */
-	MPI_Aint *base; /* of each rank: the displacement of its memory */
+	char *memory;	/* of this rank; initially CANARY */
+	MPI_Aint *base; /* displacement of each rank's memory */
 	size_t bytes;
 };
 

@@ -11,7 +11,8 @@
 #include "window.h"
 
 #define LARGEST MIB
-#define SLOT	(LARGEST + 64) /* of the window: one written, one to read */
+#define SLOT \
+	(LARGEST + 64) /* parts of the window: one is written, one is read */
 
 static const int lengths[] = { 1, 7, 8, 100, 4096, 40000, LARGEST };
 #define LENGTHS (int)(sizeof(lengths) / sizeof(*lengths))
@@ -57,7 +58,7 @@ static void get_check(int length, const char *what)
 	bytes_check(in, length, seed_of(previous, length) + 1, what);
 }
 
-/* ---- ways to synchronise ---- */
+/* ---- kinds of synchronisation ---- */
 
 static void by_fence(int length)
 {
@@ -82,7 +83,7 @@ static MPI_Group group_of(int a, int b)
 	return group;
 }
 
-/* Those whom we access are those who access us: our two neighbours. */
+/* A rank accesses its two neighbours, which also access it. */
 static void by_post_start(int length)
 {
 	MPI_Group both = group_of(previous, next);
@@ -125,7 +126,7 @@ static void by_shared_lock(int length)
 	by_lock(length, MPI_LOCK_SHARED, "shared lock");
 }
 
-/* What was put and flushed is what a get sees. */
+/* A get returns what was put and flushed. */
 static void by_flush(int length)
 {
 	own_slot_fill(length);
@@ -163,7 +164,7 @@ static void by_request(int length)
 	put_check(length, "MPI_Rput");
 }
 
-/* Every other number of ours into every third of theirs. */
+/* Every other local number to every third remote one. */
 static void with_gaps(void)
 {
 	enum {
@@ -192,7 +193,7 @@ static void with_gaps(void)
 	MPI_Type_free(&to);
 }
 
-/* Many small puts into every rank's window, before one flush. */
+/* Many small puts to the windows of all ranks before one flush. */
 static void many(void)
 {
 	enum {
