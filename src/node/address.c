@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of nodes and realms; pure but for the environment. */
+/* Names of nodes and realms. */
 #include "node/address.h"
 
 #include <errno.h>
@@ -21,19 +21,6 @@ bool node_name_valid(const char *name)
 	       strspn(name, allowed) == length;
 }
 
-/* Processes of one batch job belong together, those of two do not. */
-static const char *job_id(void)
-{
-	static const char *const variables[] = { "SLURM_JOB_ID", "PBS_JOBID",
-		"LSB_JOBID", "JOB_ID", "FLUX_JOB_ID" };
-	for (unsigned i = 0; i < ARRAY_COUNT(variables); i++) {
-		const char *value = getenv(variables[i]);
-		if (value && node_name_valid(value))
-			return value;
-	}
-	return NULL;
-}
-
 static const char *first_of(const char *a, const char *b, const char *c)
 {
 	if (a && *a)
@@ -43,16 +30,23 @@ static const char *first_of(const char *a, const char *b, const char *c)
 
 int node_address(const char *name, struct node_address *a)
 {
-	const char *job = job_id();
-	const char *chosen =
-		first_of(name, getenv("CAY_NODE"), job ? job : "default");
+	static const char *const job_ids[] = { "SLURM_JOB_ID", "PBS_JOBID",
+		"LSB_JOBID", "JOB_ID", "FLUX_JOB_ID" };
+	const char *job = "default";
+	/* The processes of a batch job share a node; the first ID counts. */
+	for (unsigned i = ARRAY_COUNT(job_ids); i-- > 0;) {
+		const char *value = getenv(job_ids[i]);
+		if (value && node_name_valid(value))
+			job = value;
+	}
+	const char *chosen = first_of(name, getenv("CAY_NODE"), job);
 	if (!node_name_valid(chosen))
 		return -EINVAL;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(a->name, sizeof(a->name), "%s", chosen);
 	a->address.sun_family = AF_UNIX;
-	/* A leading 0 makes the name abstract. */
+	/* A leading 0 makes the address abstract. */
 	int n = snprintf(a->address.sun_path + 1,
 		sizeof(a->address.sun_path) - 1, "cay/%u/%s",
 		(unsigned)geteuid(), chosen);
@@ -66,7 +60,7 @@ int node_realm(const char *name, char realm[NODE_NAME_MAX])
 	const char *chosen = first_of(name, getenv("CAY_REALM"), "default");
 	if (!node_name_valid(chosen))
 		return -EINVAL;
-	/* All of it is sent. */
+	/* The whole array is sent. */
 	memset(realm, 0, NODE_NAME_MAX);
 	snprintf(realm, NODE_NAME_MAX, "%s", chosen);
 	return 0;

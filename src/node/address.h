@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a node listens: an abstract Unix socket named after the user and the
- * node. Binding it is the election, and nothing is left when its owner dies.
+ * Address of a node: an abstract Unix socket named after the user and the node.
+ * The process that binds it is the node; the kernel removes it when that
+ * process exits.
  */
 #ifndef CAY_NODE_ADDRESS_H
 #define CAY_NODE_ADDRESS_H
@@ -22,12 +23,12 @@ struct node_address {
 bool node_name_valid(const char *name);
 
 /*
- * name NULL: $CAY_NODE, else the id of the batch job, else "default". 0 or
- * -EINVAL.
+ * name NULL: $CAY_NODE, else the ID of the batch job, else "default". Returns 0
+ * or -EINVAL.
  */
 int node_address(const char *name, struct node_address *);
 
-/* name NULL: $CAY_REALM, else "default". 0 or -EINVAL. */
+/* name NULL: $CAY_REALM, else "default". Returns 0 or -EINVAL. */
 int node_realm(const char *name, char realm[NODE_NAME_MAX]);
 
 #endif

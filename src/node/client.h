@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The asking side of the control protocol: for the library, and for the
- * command line, which asks without joining a realm.
+ * The client side of the control protocol, for the library and for the command
+ * line, which does not join a realm.
  */
 #ifndef CAY_NODE_CLIENT_H
 #define CAY_NODE_CLIENT_H
@@ -9,19 +9,20 @@
 #include "node/address.h"
 #include "node/protocol.h"
 
-/* How long to wait for an answer. */
-#define CLIENT_PATIENCE_S 10
+/* Time-out for a reply. */
+#define CLIENT_TIMEOUT_S 10
 
 /*
- * Connects to a node that listens, and checks that it is this user's or root's.
- * A socket, or -ECONNREFUSED (there is none), -EAGAIN (it is overrun), -EPERM.
+ * Connects to a running node and checks that it belongs to this user or to
+ * root. Returns a socket, -ECONNREFUSED (no such node), -EAGAIN (its backlog is
+ * full) or -EPERM.
  */
 int client_connect(const struct node_address *);
 
 /*
- * One request and its reply. fd_out is sent along unless it is -1; a descriptor
- * that comes back is stored in *fd_in, or closed if that is NULL. 0, the
- * reply's error, -ENOTCONN, -EPROTO, -ETIMEDOUT, -EMFILE.
+ * Sends a request, with fd_out unless it is -1, and receives the reply. A
+ * descriptor in the reply is stored in *fd_in, or closed if fd_in is NULL.
+ * Returns 0, the error of the reply, -ENOTCONN, -EPROTO, -ETIMEDOUT or -EMFILE.
  */
 int client_call(int socket, const struct node_request *, int fd_out,
 	struct node_reply *, int *fd_in);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See doorbell.h: the node keeps every port's eventfd. */
+/* See doorbell.h. */
 #include "node/doorbell.h"
 
 #include <poll.h>
@@ -8,12 +8,12 @@
 void doorbell_ring_port(struct vport *port)
 {
 	uint64_t one = 1;
-	struct pollfd room = { .fd = port->doorbell, .events = POLLOUT };
-	/* Its owner may have made it blocking again. */
-	if (poll(&room, 1, 0) <= 0)
+	struct pollfd writable = { .fd = port->doorbell, .events = POLLOUT };
+	/* The owner may have made the eventfd blocking: never wait here. */
+	if (poll(&writable, 1, 0) <= 0)
 		return;
 	if (port->doorbell >= 0 && write(port->doorbell, &one, sizeof(one)) < 0)
-		return; /* The counter is full: it is readable anyway. */
+		return; /* The counter is full: the eventfd is readable. */
 }
 
 void doorbell_ring_node(struct context *to)

@@ -48,59 +48,46 @@ static int extents_insert(struct extents *e, uint32_t i, struct extent new)
 	return 0;
 }
 
-/* Cuts [offset, offset + bytes) out of the i-th. */
-static int extents_cut(
-	struct extents *e, uint32_t i, uint64_t offset, uint64_t bytes)
-{
-	struct extent f = e->free[i];
-	uint64_t end = offset + bytes, behind = f.offset + f.bytes - end;
-	if (offset != f.offset && behind &&
-		extents_insert(e, i + 1, (struct extent){ end, behind }) != 0)
-		return -ENOMEM;
-	e->free[i].bytes = offset - f.offset;
-	if (offset == f.offset)
-		e->free[i] = (struct extent){ end, behind };
-	if (e->free[i].bytes == 0)
-		extents_remove(e, i);
-	return 0;
-}
-
-uint64_t extents_take(struct extents *e, uint64_t bytes, uint64_t align)
+uint64_t extents_allocate(struct extents *e, uint64_t bytes, uint64_t align)
 {
 	if (bytes == 0 || bytes > e->total)
 		return 0;
 	bytes = bits_round_up(bytes, ARENA_PAGE);
 	for (uint32_t i = 0; i < e->count; i++) {
-		const struct extent *f = &e->free[i];
-		uint64_t offset = bits_round_up(f->offset, align);
-		if (!bits_inside(offset - f->offset, bytes, f->bytes))
+		const struct extent f = e->free[i];
+		uint64_t offset = bits_round_up(f.offset, align);
+		if (!bits_inside(offset - f.offset, bytes, f.bytes))
 			continue;
-		if (extents_cut(e, i, offset, bytes) != 0)
+		/* Cut [offset, end) out of the free extent. */
+		uint64_t end = offset + bytes;
+		uint64_t behind = f.offset + f.bytes - end;
+		if (offset != f.offset && behind &&
+			extents_insert(
+				e, i + 1, (struct extent){ end, behind }) != 0)
 			return 0;
+		e->free[i].bytes = offset - f.offset;
+		if (offset == f.offset)
+			e->free[i] = (struct extent){ end, behind };
+		if (e->free[i].bytes == 0)
+			extents_remove(e, i);
 		e->used += bytes;
 		return offset;
 	}
 	return 0;
 }
 
-/* The first free extent behind `offset`. */
-static uint32_t extents_after(const struct extents *e, uint64_t offset)
+int extents_free(struct extents *e, uint64_t offset, uint64_t bytes)
 {
-	uint32_t low = 0, high = e->count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+	/* Find the first free extent behind `offset`. */
+	uint32_t i = 0, high = e->count;
+	while (i < high) {
+		uint32_t middle = i + (high - i) / 2;
 		if (e->free[middle].offset < offset)
-			low = middle + 1;
+			i = middle + 1;
 		else
 			high = middle;
 	}
-	return low;
-}
-
-int extents_put(struct extents *e, uint64_t offset, uint64_t bytes)
-{
 	bytes = bits_round_up(bytes, ARENA_PAGE);
-	uint32_t i = extents_after(e, offset);
 	struct extent *before = i > 0 ? &e->free[i - 1] : NULL;
 	struct extent *behind = i < e->count ? &e->free[i] : NULL;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The heap of an arena: whole pages, first fit, neighbours joined. The node's
- * private business; a page that nobody has touched costs nothing.
+ * The heap of an arena: whole pages, first fit, adjacent free extents are
+ * merged. Private to the node; an untouched page uses no memory.
  */
 #ifndef CAY_NODE_EXTENT_H
 #define CAY_NODE_EXTENT_H
@@ -13,7 +13,7 @@ struct extent {
 };
 
 struct extents {
-	struct extent *free; /* by offset, no two adjacent */
+	struct extent *free; /* sorted by offset, no two adjacent */
 	uint32_t count, room;
 	uint64_t total, used;
 };
@@ -22,12 +22,12 @@ int extents_init(struct extents *, uint64_t offset, uint64_t bytes);
 void extents_end(struct extents *);
 
 /*
- * bytes is rounded up to pages; align is a power of two, at least a page. The
- * offset, or 0 if nothing fits.
+ * Allocates `bytes`, rounded up to pages; align is a power of two, at least a
+ * page. Returns the offset, or 0 if no extent is large enough.
  */
-uint64_t extents_take(struct extents *, uint64_t bytes, uint64_t align);
+uint64_t extents_allocate(struct extents *, uint64_t bytes, uint64_t align);
 
-/* 0 or -ENOMEM: then the extent is lost to the heap, not to the machine. */
-int extents_put(struct extents *, uint64_t offset, uint64_t bytes);
+/* Returns 0, or -ENOMEM: the address range, not the memory, is lost. */
+int extents_free(struct extents *, uint64_t offset, uint64_t bytes);
 
 #endif

@@ -1,138 +1,105 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fencing off: a member that neither dies nor moves (stopped in a debugger)
- * may have claimed entries that it does not publish, and everybody behind them
- * waits. Its targets get new queue sets with the next epoch; the old ones are
- * closed, and what the stuck member had claimed there counts as void.
+ * Fencing a process: a process that is stopped (for example by a debugger) may
+ * hold claimed entries that it does not publish, and receivers cannot pass
+ * them. Its targets migrate to new queue sets with the next epoch; the old sets
+ * are closed, and the entries that the stopped process claimed there are void.
  *
- * Exactly once, whatever the member does when it moves again: it publishes its
- * entry (word 7) and then looks at `migration`. We store `migration`, then make
- * a membarrier, then look at word 7. So either we see its word 7, and the entry
- * is a message like any other; or it sees `migration`, waits for our verdict
- * and issues again if its entry is listed as fenced. The receiver looks at
- * `migration` after it has seen an entry, and goes by the same list, not by
- * what is stored there: an entry that was published after our look at it was
- * published after the barrier, so whoever sees it sees `migration` too. It does
- * not matter whose entry it is: a record that says TRY may name one that
- * another thread has won, and then that thread issues again.
+ * Each message is delivered exactly once, whatever the process does when it
+ * continues. A thread publishes its entry (word 7) and then loads `migration`.
+ * The node stores `migration`, issues a membarrier and then loads word 7. So
+ * either the node sees word 7 and the entry is delivered, or the thread sees
+ * `migration`, waits for the node's list and retries if its entry is listed as
+ * fenced. The receiver loads `migration` after it has seen an entry, and also
+ * goes by the list and not by the entry: an entry that was published after the
+ * node's load was published after the barrier, so a receiver that sees it also
+ * sees `migration`. A record in state TRY may name an entry that another thread
+ * has claimed; that thread then retries.
  */
 #include <errno.h>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/futex.h"
 #include "node/doorbell.h"
 #include "node/record.h"
 
-int barrier_everywhere(void)
-{
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
-		return 0;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-		return 0;
-	return -EOPNOTSUPP;
-}
-
-/* The set that was replaced before must be done with. */
-static int former_release(struct vport *p)
+/* Frees the queue set of the previous migration, or returns -EBUSY. */
+static int previous_free(struct vport *p)
 {
 	struct realm *r = p->realm;
-	if (!p->former.epoch)
+	if (!p->previous.epoch)
 		return 0;
 	struct queue_control *c =
-		arena_control(&r->arena, p->former.vpid, p->former.epoch);
+		arena_control(&r->arena, p->previous.vpid, p->previous.epoch);
 	if (!(atomic_load_explicit(&c->r, memory_order_acquire) & R_DONE) ||
-		!repair_quiet(r, p->former.vpid, p->former.epoch))
+		!queue_set_quiesced(r, p->previous.vpid, p->previous.epoch))
 		return -EBUSY;
-	realm_put(r, p->former.queues_offset, p->former.queues_bytes);
-	p->former.epoch = 0;
+	realm_free(r, p->previous.queues_offset, p->previous.queues_bytes);
+	p->previous.epoch = 0;
 	return 0;
 }
 
-/* The new set goes on counting where the old one stands. */
-static void set_open(struct vport *p, const struct queue_control *old)
+/* Opens a new queue set for a port and closes the old one. */
+static int queue_set_replace(struct vport *p)
 {
-	struct queue_control *new =
-		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
+	const struct arena *a = &p->realm->arena;
+	int r = previous_free(p);
+	if (r)
+		return r;
+	uint64_t queues = realm_allocate(p->realm, p->config.queues_bytes);
+	if (!queues)
+		return -ENOSPC;
+	const struct queue_control *old =
+		arena_control(a, p->config.vpid, p->epoch);
+	p->previous = p->config;
+	p->config.queues_offset = queues;
+	p->config.epoch = p->epoch =
+		epoch_next(p->process->node, p->config.vpid);
+
+	/* Counts continue from the larger W: no value may ever repeat. */
+	struct queue_control *new = arena_control(a, p->config.vpid, p->epoch);
 	uint64_t w = atomic_load_explicit(&old->w, memory_order_relaxed);
 	uint64_t before = atomic_load_explicit(&new->w, memory_order_relaxed);
-	/* The larger one: no W of either control may ever come again. */
 	if (queue_ahead(queue_nq(before), queue_nq(w)) < QUEUE_NQ_MASK / 2)
 		w = before;
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
-	queue_set_open(&p->realm->arena, &p->config, p->first_epoch,
+	queue_set_open(a, &p->config, p->first_epoch,
 		(enum posted_mode)atomic_load_explicit(
 			&old->posted, memory_order_relaxed));
 	atomic_store_explicit(
 		&new->doorbell, p->doorbell >= 0, memory_order_release);
-}
-
-static int set_replace(struct vport *p)
-{
-	struct node *n = p->process->node;
-	int r = former_release(p);
-	if (r)
-		return r;
-	uint64_t queues = realm_take(p->realm, p->config.queues_bytes);
-	if (!queues)
-		return -ENOSPC;
-	struct queue_control *old =
-		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
-	p->former = p->config;
-	p->config.queues_offset = queues;
-	p->config.epoch = p->epoch = epoch_next(n, p->config.vpid);
-	set_open(p, old);
-	watch_moved(p);
-	queue_set_close(&p->realm->arena, p->former.vpid, p->former.epoch);
+	watch_migrate(p);
+	queue_set_close(a, p->previous.vpid, p->previous.epoch);
 	return 0;
 }
 
 /*
- * Is this a claim in the old set that nobody can see the end of? A claim is
- * one entry; a record that was torn in reading is not.
+ * Lists the claimed and unpublished entries of the stopped process. `count` is
+ * local because members can write the arena.
  */
-static bool record_stuck(const struct record_seen *s, struct context *to)
-{
-	uint64_t from = queue_nq(s->w_old);
-	uint64_t w =
-		atomic_load_explicit(&to->control->w, memory_order_acquire);
-	uint64_t behind = queue_ahead(queue_nq(w), from);
-	return record_is_at(s, to->vpid, to->epoch) && behind != 0 &&
-	       behind <= to->nq_entries && record_entries(s) == 1 &&
-	       !device_peek(to, from);
-}
-
-static uint32_t records_stuck_at(struct process *stuck, const struct vport *p)
-{
-	uint32_t count = 0;
-	struct op_record *op;
-	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
-		struct record_seen s = record_read(op);
-		count += record_claims(&s) &&
-			 record_is_at(&s, p->config.vpid, p->epoch);
-	}
-	return count;
-}
-
-/* Counted here: what stands in the arena, a member may have written. */
-static void fence_list(struct process *stuck, struct context *to)
+static void fence_list(struct process *stopped, struct context *to)
 {
 	struct queue_control *old = to->control;
 	uint32_t count = 0;
 	struct op_record *op;
-	for (uint32_t i = 0; (op = record_at(stuck, i)); i++) {
-		struct record_seen s = record_read(op);
-		if (count < QUEUE_FENCED_MAX && record_stuck(&s, to))
-			old->fenced[count++] = (struct queue_range){
-				queue_nq(s.w_old), queue_nq(s.w_new)
-			};
+	for (uint32_t i = 0; (op = record_at(stopped, i)); i++) {
+		struct record_copy c = record_read(op);
+		uint64_t from = queue_nq(c.w_old);
+		uint64_t w = atomic_load_explicit(
+			&to->control->w, memory_order_acquire);
+		uint64_t behind = queue_ahead(queue_nq(w), from);
+		/* A claim is one entry; a torn record may say more. */
+		if (count < QUEUE_FENCED_MAX &&
+			record_is_on(&c, to->vpid, to->epoch) && behind != 0 &&
+			behind <= to->nq_entries && record_entries(&c) == 1 &&
+			!device_peek(to, from))
+			old->fenced[count++] =
+				(struct queue_range){ from, queue_nq(c.w_new) };
 	}
 	old->fenced_count = count;
 }
 
-static int fence_port(struct process *stuck, struct vport *p)
+static int fence_port(struct process *stopped, struct vport *p)
 {
 	struct realm *r = p->realm;
 	struct queue_control *old =
@@ -141,19 +108,21 @@ static int fence_port(struct process *stuck, struct vport *p)
 	int e = context_load(&r->arena, p->config.vpid, p->epoch, &to);
 	if (e)
 		return e;
-	/* Order: this store, the barrier, the looks at word 7. */
+	/* Order: this store, the barrier, the loads of word 7. */
 	atomic_store_explicit(
 		&old->migration, QUEUE_MIGRATING, memory_order_seq_cst);
-	e = set_replace(p);
+	e = queue_set_replace(p);
 	if (e) {
 		atomic_store_explicit(
 			&old->migration, QUEUE_STABLE, memory_order_release);
 		return e;
 	}
-	barrier_everywhere();
-	fence_list(stuck, &to);
-	/* Release: the list is complete. notify_await_migration(),
-	 * intake_peek(). */
+	realm_barrier(r);
+	fence_list(stopped, &to);
+	/*
+	 * Release: the list is complete. Pairs with notify_await_migration()
+	 * and intake_peek().
+	 */
 	atomic_store_explicit(
 		&old->migration, QUEUE_MIGRATED, memory_order_release);
 	futex_wake_upper(&old->w);
@@ -162,7 +131,7 @@ static int fence_port(struct process *stuck, struct vport *p)
 	return 0;
 }
 
-static struct process *process_of(struct node *n, pid_t pid)
+static struct process *process_find(struct node *n, pid_t pid)
 {
 	list_for_each (realm_at, &n->realms) {
 		struct realm *r = list_of(realm_at, struct realm, link);
@@ -175,32 +144,41 @@ static struct process *process_of(struct node *n, pid_t pid)
 	return NULL;
 }
 
-/* One that cannot be replaced does not keep the others from it. */
-static int fence_ports(struct node *n, struct process *stuck, uint32_t *moved)
+/* Returns in how many op records the process claims entries of the port. */
+static uint32_t claims_on(struct process *stopped, const struct vport *p)
 {
-	int first = 0;
+	uint32_t count = 0;
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(stopped, i)); i++) {
+		struct record_copy c = record_read(op);
+		count += record_claims(&c) &&
+			 record_is_on(&c, p->config.vpid, p->epoch);
+	}
+	return count;
+}
+
+int fence_process(struct node *n, pid_t pid, uint32_t *migrated)
+{
+	struct process *stopped = process_find(n, pid);
+	*migrated = 0;
+	if (!stopped)
+		return -ESRCH;
+	int first = realm_barrier(stopped->realm);
+	if (first)
+		return first;
+	/* A port that cannot migrate does not prevent the others from it. */
 	for (uint32_t vpid = 1; vpid < CAY_VPIDS; vpid++) {
 		struct vport *p = n->ports[vpid];
-		if (!p || p->realm != stuck->realm || p->state != VPORT_OPEN)
+		if (!p || p->realm != stopped->realm || p->state != VPORT_OPEN)
 			continue;
-		uint32_t count = records_stuck_at(stuck, p);
+		uint32_t count = claims_on(stopped, p);
 		if (count == 0)
 			continue;
 		int r = count > QUEUE_FENCED_MAX ? -E2BIG
-						 : fence_port(stuck, p);
-		*moved += r == 0;
+						 : fence_port(stopped, p);
+		*migrated += r == 0;
 		if (r && !first)
 			first = r;
 	}
 	return first;
-}
-
-int fence_process(struct node *n, pid_t pid, uint32_t *moved)
-{
-	struct process *stuck = process_of(n, pid);
-	*moved = 0;
-	if (!stuck)
-		return -ESRCH;
-	int r = barrier_everywhere();
-	return r ? r : fence_ports(n, stuck, moved);
 }

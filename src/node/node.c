@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The node without its sockets: how it starts, and what it does between two
- * events to finish what could not be finished at once.
- */
+/* The node without its sockets: initialization and deferred work. */
 #include "node/node.h"
 
 #include <stdlib.h>
@@ -11,7 +8,7 @@
 
 #include "base/clock.h"
 
-/* Twice that is what tools such as valgrind have for a whole process. */
+/* Valgrind and similar tools have twice this for a whole process. */
 #define NODE_ARENA_BYTES (32ull << 30)
 
 void node_init(struct node *n, const struct node_options *o)
@@ -21,9 +18,9 @@ void node_init(struct node *n, const struct node_options *o)
 	n->stay = o->stay;
 	n->listener = n->epoll = n->spare = -1;
 	list_init(&n->realms);
-	list_init(&n->greeting);
+	list_init(&n->connected);
 	list_init(&n->closing);
-	list_init(&n->buried);
+	list_init(&n->reaped);
 	list_init(&n->gone);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
@@ -34,56 +31,21 @@ void node_init(struct node *n, const struct node_options *o)
 			n->id = (uint32_t)n->started_ns;
 }
 
-static bool process_over(const struct process *p)
-{
-	return p->state == PROCESS_DEAD ||
-	       (p->hung_up && p->state != PROCESS_CLOSED) ||
-	       p->state == PROCESS_LEFT;
-}
-
-/* True while one of them is not finished. */
-static bool bury_all(struct list *processes)
-{
-	bool left = false;
-	list_for_each_safe (at, after, processes) {
-		struct process *p = list_of(at, struct process, link);
-		/* The last process takes its realm, and this list, along. */
-		bool last = after == processes;
-		if (process_over(p))
-			left |= !process_bury(p);
-		else
-			left |= !process_recover_all(p);
-		if (last)
-			break;
-	}
-	return left;
-}
-
-static void buried_free(struct node *n)
-{
-	while (!list_empty(&n->buried)) {
-		struct process *p =
-			list_of(n->buried.next, struct process, link);
-		list_remove(&p->link);
-		free(p);
-	}
-}
-
 bool node_tick(struct node *n)
 {
-	bool left = bury_all(&n->greeting);
+	bool left = reap_list(&n->connected);
 	list_for_each_safe (at, after, &n->realms)
-		left |= bury_all(&list_of(at, struct realm, link)->processes);
+		left |= reap_list(&list_of(at, struct realm, link)->processes);
 	list_for_each_safe (at, after, &n->closing) {
 		struct vport *p = list_of(at, struct vport, closing_link);
-		/* Those of the dead are theirs; of the closed, later. */
+		/* Ports of other processes are reclaimed when these exit. */
 		if (p->process->state == PROCESS_MEMBER)
 			left |= !vport_reclaim(p);
 	}
-	left |= !watch_retry(n);
+	left |= !watch_retry_gone(n);
 	block_sweep(n);
 	left |= n->deferred_blocks != 0;
-	buried_free(n);
+	reap_free(n);
 	return left;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a node knows. One thread, one epoll loop; everything here is private to
- * it but the arenas.
+ * State and internal interface of a node. One thread runs one epoll loop;
+ * everything here is private to it except the arenas.
  *
  *	node -> realms -> processes -> ports -> watches
  */
@@ -26,11 +26,11 @@ struct realm {
 	struct arena arena;
 	struct extents heap;
 	struct list processes;
-	struct list senders;  /* ports that send by reference */
-	struct op_record *op; /* the node's own, for what it sends */
+	struct list reference_origins; /* ports that send by reference */
+	struct op_record *op;	       /* the node's own, for notifications */
 };
 
-/* What epoll hands back. */
+/* The data pointer of an epoll event. */
 struct source {
 	enum source_kind {
 		SOURCE_LISTENER,
@@ -41,65 +41,66 @@ struct source {
 };
 
 enum process_state {
-	PROCESS_GREETING, /* connected, has not said hello */
+	PROCESS_CONNECTED, /* has not sent HELLO */
 	PROCESS_MEMBER,
-	PROCESS_LEFT,	/* has unmapped everything */
-	PROCESS_CLOSED, /* its socket is closed, but it has not exited */
-	PROCESS_DEAD,	/* exited; being repaired after */
+	PROCESS_LEFT,	      /* has unmapped the arena */
+	PROCESS_DISCONNECTED, /* socket closed, but the process still runs */
+	PROCESS_EXITED,
 };
 
+/* Memory of cay_alloc(). */
 struct block {
 	struct list link;
 	uint64_t offset, bytes;
-	bool freed; /* given back, but somebody still reads it */
+	bool freed; /* by its owner, but a peer still reads it */
 };
 
 struct process {
-	struct list link; /* of the realm, or of the node while greeting */
+	struct list link; /* of the realm, or of node.connected */
 	struct node *node;
-	struct realm *realm;
+	struct realm *realm; /* NULL until HELLO */
 	enum process_state state;
 	struct source socket_source, pidfd_source;
 	int socket, pidfd;
 	pid_t pid;
 	struct list ports;
 	struct list blocks;
-	uint64_t *record_pages; /* offsets */
+	uint64_t *record_pages; /* arena offsets */
 	uint32_t record_page_count;
-	bool repaired;
-	bool abandoned; /* it has records that wait to be repaired */
-	bool hung_up;	/* its socket is closed */
+	bool repaired;	    /* all its op records were repaired */
+	bool has_abandoned; /* some of its op records await repair */
+	bool socket_closed;
 };
 
 /* One entry of a port's peer table. */
 struct watch {
-	struct list link; /* of the target's watchers, or the node's `gone` */
-	struct vport *by, *target; /* target NULL: gone */
+	struct list link; /* of target->watchers, or of node.gone */
+	struct vport *watcher, *target; /* target NULL: it is gone */
 	uint32_t index;
 	uint16_t vpid; /* of the target */
 };
 
 enum vport_state {
 	VPORT_OPEN,
-	VPORT_CLOSED, /* no claim succeeds; GONE not yet said to all */
-	VPORT_QUIET,  /* said; waits until nobody touches its memory */
+	VPORT_CLOSED,	 /* claims fail; watchers are not all notified */
+	VPORT_ANNOUNCED, /* GONE is sent; memory not yet quiesced */
 };
 
 struct vport {
 	struct list link; /* of its process */
 	struct list name_link;
-	struct list closing_link; /* of the node's `closing` */
-	struct list sender_link;  /* of the realm's `senders` */
+	struct list closing_link; /* of node.closing */
+	struct list origin_link;  /* of realm.reference_origins */
 	struct process *process;
-	struct realm *realm; /* outlives the process's interest in it */
+	struct realm *realm;
 	enum vport_state state;
-	bool disabled; /* closed by us: its process has not closed it yet */
+	bool disabled; /* closed by the node; its process has not closed it */
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
-	struct queue_config former; /* replaced set, epoch 0: none */
+	struct queue_config previous; /* replaced queue set; epoch 0: none */
 	char name[NODE_NAME_MAX];
 	struct list watchers;
-	struct list locks;    /* windows of others that it has locked */
+	struct list locks;    /* windows of other ports that it has locked */
 	struct watch **peers; /* by index; grows */
 	uint32_t peer_room, peer_count;
 	int doorbell; /* eventfd or -1 */
@@ -110,23 +111,24 @@ struct vport {
 struct node {
 	char name[NODE_NAME_MAX];
 	uint32_t id;
-	int epoll, listener, spare; /* spare: to refuse when none is left */
+	int epoll, listener;
+	int spare; /* descriptor kept to accept and refuse at the limit */
 	struct source listener_source;
 	uint64_t started_ns, idle_since_ns;
 	bool stay;
 	uint64_t arena_bytes;
 	struct list realms;
-	struct list greeting; /* processes that have not joined */
-	struct list buried;   /* to be freed when no event names them */
-	struct list closing;  /* ports that could not be reclaimed at once */
-	struct list gone;     /* watches whose NOTIFY_GONE found no room */
+	struct list connected; /* processes that have not joined a realm */
+	struct list reaped;    /* freed after the events of this round */
+	struct list closing;   /* ports that could not be reclaimed at once */
+	struct list gone;      /* watches whose NOTIFY_GONE found no room */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
-	uint16_t free_vpids[CAY_VPIDS]; /* a ring: reuse as late as possible */
+	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
 	uint32_t port_count, process_count;
-	uint32_t deferred_blocks; /* given back, but still read by somebody */
+	uint32_t deferred_blocks; /* with block.freed set */
 	struct {
 		uint64_t repaired, voided, gone_sent, fenced, refused;
 	} count;
@@ -136,114 +138,146 @@ struct node {
 
 struct node_options;
 
-/* All zeros before. */
+/* The node must be zeroed. */
 void node_init(struct node *, const struct node_options *);
-/* What could not be finished at once. True while something is left. */
+/* Continues deferred work. Returns true while some is left. */
 bool node_tick(struct node *);
 void node_end(struct node *);
 
 /* ---- realm.c ---- */
 
 int realm_find(struct node *, const char *name, struct realm **);
-void realm_maybe_end(struct realm *);
-/* Takes zeroed pages of the heap; 0 if there are none. */
-uint64_t realm_take(struct realm *, uint64_t bytes);
-/* The same, where huge pages begin. */
-uint64_t realm_take_huge(struct realm *, uint64_t bytes);
-void realm_put(struct realm *, uint64_t offset, uint64_t bytes);
+void realm_end_if_empty(struct realm *);
+/* Allocates zeroed pages of the heap; returns 0 if none is left. */
+uint64_t realm_allocate(struct realm *, uint64_t bytes);
+void realm_free(struct realm *, uint64_t offset, uint64_t bytes);
+/*
+ * Executes a memory barrier on every thread of every member. Returns 0 or
+ * -EOPNOTSUPP.
+ */
+int realm_barrier(struct realm *);
 
 /* ---- process.c ---- */
 
 struct process *process_add(struct node *, int socket);
 int process_hello(struct process *, struct realm *);
+/* Allocates a page of op records. */
 int process_records(struct process *, uint64_t *offset);
-/* 0, or -EAGAIN: later, and then the record is given back for it. */
-int process_recover(struct process *, struct op_record *);
-/* The same for what could not be done at once; true when nothing is left. */
-bool process_recover_all(struct process *);
 void process_leave(struct process *);
-void process_hang_up(struct process *);
+void process_disconnect(struct process *);
 void process_exited(struct process *);
-/* One step of cleaning up after one that left or died; true at the end. */
-bool process_bury(struct process *);
+void process_close_socket(struct process *);
+
+/* ---- block.c ---- */
 
 struct block *block_add(struct process *, uint64_t bytes, bool huge);
-/* One that was not given back, or NULL. */
+/* Returns a block that its owner has not freed, or NULL. */
 struct block *block_find(struct process *, uint64_t offset);
 int block_free(struct process *, uint64_t offset);
-/* Frees what was given back and is no longer read. */
+/* Frees deferred blocks that no peer reads any more. */
 void block_sweep(struct node *);
 
 /* ---- vport.c ---- */
 
 int vport_open(struct process *, const struct node_request *, struct vport **);
+/* Returns the open port of a process with this VPID, or NULL. */
 struct vport *vport_find(struct node *, struct process *, uint16_t vpid);
-struct vport *vport_named(struct node *, struct realm *, const char *name);
+struct vport *vport_by_name(struct node *, struct realm *, const char *name);
 void vport_close(struct vport *);
-/* Frees a closed port once nobody touches it; true when it is gone. */
+/*
+ * Notifies watchers of a closed port and frees it when no thread accesses its
+ * memory. Returns true when it is freed; else the caller tries again later.
+ */
 bool vport_reclaim(struct vport *);
-/* The same, or later. */
+/* Does the same; retries in node_tick(). */
 void vport_reclaim_soon(struct vport *);
 
-/* The next epoch of a VPID. */
+/* Returns the next epoch of a VPID. */
 uint32_t epoch_next(struct node *, uint16_t vpid);
+
+/* Returns a table of the port, at so many lines in its second extent. */
+static inline void *vport_table(const struct vport *p, uint32_t line)
+{
+	return p->realm->arena.base + p->config.tables_offset +
+	       (uint64_t)line * CAY_LINE;
+}
 
 /* ---- watch.c ---- */
 
-int watch_add(struct vport *by, struct vport *target, uint32_t *index);
+int watch_add(struct vport *watcher, struct vport *target, uint32_t *index);
 /*
- * The realms keep them apart: the next free entry says so until it is used, for
- * whoever issues on it all the same.
+ * Marks the next free entry as forbidden until it is used: a request through it
+ * fails with CAY_ERROR_REALM.
  */
-void watch_forbid(struct vport *by, uint16_t vpid);
-int watch_remove(struct vport *by, uint32_t index);
+void watch_forbid(struct vport *watcher, uint16_t vpid);
+int watch_remove(struct vport *watcher, uint32_t index);
 /*
- * Tells all who have resolved it; unless `all`, only those to whom it owes no
- * completion, because GONE is the last that they hear.
+ * Sends NOTIFY_GONE to the watchers; unless `all`, only to those without a
+ * reference to the target, because GONE follows the last completion.
  */
-void watch_gone(struct vport *target, bool all);
-/* Again those who had no room; false while some are left. */
-bool watch_retry(struct node *);
-/* The port's entries all follow a target to its new epoch. */
-void watch_moved(struct vport *target);
+void watch_notify_gone(struct vport *target, bool all);
+/* Retries those without room; returns false while some are left. */
+bool watch_retry_gone(struct node *);
+/* Writes the target's new epoch into the peer tables of its watchers. */
+void watch_migrate(struct vport *target);
+
+/* ---- reap.c ---- */
+
+/*
+ * Reaps or recovers the processes of a list. Returns true while one of them is
+ * not finished.
+ */
+bool reap_list(struct list *processes);
+/* Frees the reaped processes: no event names them any more. */
+void reap_free(struct node *);
 
 /* ---- repair.c ---- */
 
-/* Voids what a record of a dead (or recovering) thread covers. 0, -EAGAIN. */
+/* Voids the entries that the record of a dead thread covers. 0 or -EAGAIN. */
 int repair_record(struct realm *, struct op_record *);
-/* Is no living thread in the middle of something with this queue set? */
-bool repair_quiet(struct realm *, uint16_t vpid, uint32_t epoch);
-/* Completes what others had sent by reference to a closed port. */
-bool repair_references(struct vport *closed);
-/* Has `by` sent it long messages that are not completed? */
-bool repair_owed(const struct vport *by, const struct vport *closed);
-/* A dead port's references that say READY: sent, or never seen? */
-void repair_ready(struct vport *dead);
-/* Does anybody still read what this port sent by reference? */
-bool repair_pending(struct vport *, uint64_t from, uint64_t bytes);
+/*
+ * Repairs an abandoned record of a live process. Returns 0, or -EAGAIN: the
+ * node retries, and returns the record to the process then.
+ */
+int repair_abandoned(struct process *, struct op_record *);
+/* Retries all of a process; returns true when none is left. */
+bool repair_all_abandoned(struct process *);
 
-/* A posted receive that a dead thread had taken; after its entries. */
+/* ---- repair_posted.c ---- */
+
+/* Posts again what a dead thread had claimed; its entries are repaired. */
 void repair_posted(struct realm *, struct op_record *);
+
+/* ---- repair_reference.c ---- */
+
+/* Completes references to a closed port; returns false: try again later. */
+bool repair_references_to(struct vport *closed);
+/* Returns true while `by` has references to the closed port. */
+bool repair_has_references(const struct vport *by, const struct vport *closed);
+/* Turns READY references of a dead port into SENT or FREE. */
+void repair_references_of(struct vport *dead);
+/* Returns true while a target reads arena memory in [from, from + bytes). */
+bool repair_references_read(struct vport *, uint64_t from, uint64_t bytes);
 
 /* ---- window.c ---- */
 
 /*
- * After a membarrier: 0 if no living thread is in the middle of an access to
- * this port's window (1 + Win-ID; 0: to anything of its), else -EAGAIN.
+ * Issues a membarrier and returns 0 if no live thread accesses this window of
+ * the port (1 + Win-ID; 0: any memory of the port), else -EAGAIN.
  */
-int window_quiet(struct vport *, uint32_t window);
-/* 0, -EINPROGRESS (locked, but others are not out), -EAGAIN, -EALREADY, ... */
+int window_quiesce(struct vport *, uint32_t window);
+/*
+ * Returns 0, -EINPROGRESS (locked, but accesses of others are in progress),
+ * -EAGAIN, -EALREADY, ...
+ */
 int window_lock(struct vport *, const struct node_request *);
 int window_unlock(struct vport *, const struct node_request *);
-/* The port is closed. */
+/* Releases all locks that a closed port holds. */
 void window_unlock_all(struct vport *);
 
 /* ---- fence.c ---- */
 
-/* Every thread of every member has seen our stores. 0 or -EOPNOTSUPP. */
-int barrier_everywhere(void);
-
-int fence_process(struct node *, pid_t pid, uint32_t *moved);
+int fence_process(struct node *, pid_t pid, uint32_t *migrated);
 
 /* ---- status.c ---- */
 
@@ -256,20 +290,14 @@ int status_write(struct node *, struct node_reply *, int *fd);
 struct node_options {
 	const char *name;
 	uint64_t arena_bytes; /* 0: the default; else NODE_ARENA_BYTES_MIN */
-	bool background;      /* leave the caller's process behind */
-	bool stay;	      /* when nobody is left, too */
+	bool background; /* continue in a child; the caller's process exits */
+	bool stay;	 /* do not exit with the last process */
 };
 
 /*
- * Serves until the last process has gone. 0 also if another node has the name
- * already; else -errno.
+ * Runs the node until its last process has exited. Returns 0, also if another
+ * node has the name already, or -errno.
  */
 int node_serve(const struct node_options *);
-
-static inline struct op_record *realm_records(
-	const struct realm *r, uint64_t offset)
-{
-	return (struct op_record *)(void *)(r->arena.base + offset);
-}
 
 #endif

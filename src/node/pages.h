@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which pages of an arena exist. Reading one that nobody has touched would make
- * it, so whoever only looks asks first.
+ * Which pages of an arena exist. Reading an untouched page would allocate it,
+ *so a reader of statistics checks first.
  *
  *	struct pages p = { .fd = -1 };
  *	if (pages_of(&p, realm) && page_exists(&p, offset))
@@ -17,16 +17,16 @@
 
 #include "node/node.h"
 
-/* A descriptor of its own of the arena that is looked at. */
+/* A file description of the arena that only the node uses. */
 struct pages {
 	const struct realm *realm;
 	int fd;
 };
 
 /*
- * Members have our description of the arena, and whoever is in the middle of a
- * read() on it holds up an lseek(): so this opens it anew. False if that is not
- * possible: then nothing is known.
+ * Opens the arena again: members share the node's file description, and a
+ * read() in progress on it would delay the node's lseek(). Returns false if
+ * that fails; then it is unknown which pages exist.
  */
 static inline bool pages_of(struct pages *p, const struct realm *r)
 {
@@ -47,7 +47,7 @@ static inline void pages_end(struct pages *p)
 		close(p->fd);
 }
 
-/* The first page from here on that exists, also if it is swapped out. */
+/* Returns the first existing page from here on, or `end`. */
 static inline uint64_t pages_next(
 	const struct pages *p, uint64_t from, uint64_t end)
 {

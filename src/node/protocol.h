@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control protocol: what a process and its node say to each other over a
- * SOCK_SEQPACKET Unix socket. One request, one reply, both of fixed size; the
- * first request is HELLO. Set-up only: no message ever waits for it. Whatever
- * does not fit this header ends the connection.
+ * The control protocol between a process and its node, over a SOCK_SEQPACKET
+ * Unix socket. Each request has one reply, both of fixed size; the first
+ * request is HELLO. It is for set-up only and not on the path of a message. The
+ * node disconnects a client whose request does not conform to this header.
  */
 #ifndef CAY_NODE_PROTOCOL_H
 #define CAY_NODE_PROTOCOL_H
@@ -16,36 +16,36 @@
 #define NODE_MAJOR 1
 #define NODE_MINOR 0
 
-#define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the final 0 */
+#define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the terminator */
 
 enum node_request_kind {
-	NODE_HELLO = 1,	  /* joins a realm; the reply brings the arena */
-	NODE_LEAVE = 2,	  /* nothing is mapped any more: take all back */
+	NODE_HELLO = 1,	  /* joins a realm; the reply carries the arena */
+	NODE_LEAVE = 2,	  /* the arena is unmapped: reclaim everything */
 	NODE_OPEN = 3,	  /* a port */
 	NODE_CLOSE = 4,	  /* a port */
-	NODE_RESOLVE = 5, /* an address or a name, into a peer table */
-	NODE_RELEASE = 6, /* an entry of a peer table */
+	NODE_RESOLVE = 5, /* an address or a name, into the peer table */
+	NODE_RELEASE = 6, /* an entry of the peer table */
 	NODE_ALLOC = 7,	  /* pages of the arena's heap */
 	NODE_FREE = 8,
-	NODE_RECORDS = 9,	 /* one more page of op records */
-	NODE_RECOVER = 10,	 /* void what a record of the caller covers */
+	NODE_RECORDS = 9,	 /* another page of op records */
+	NODE_RECOVER = 10,	 /* repair an abandoned record of the caller */
 	NODE_DOORBELL_SET = 11,	 /* with the eventfd of a port */
 	NODE_DOORBELL_GET = 12,	 /* the reply carries the eventfd */
 	NODE_DOORBELL_RING = 13, /* rings it for the caller */
-	NODE_STATUS = 14,	 /* the reply brings a memfd with node_status */
-	NODE_FENCE = 15,	 /* fence a stuck process off */
-	NODE_REFERENCES = 16,	 /* a port will send by reference */
-	NODE_QUIESCE = 17,	 /* is no access in progress? */
-	NODE_LOCK = 18,		 /* a window of a peer */
+	NODE_STATUS = 14,     /* the reply carries a memfd with node_status */
+	NODE_FENCE = 15,      /* fence a stopped process */
+	NODE_REFERENCES = 16, /* a port will send by reference */
+	NODE_QUIESCE = 17,    /* is no access in progress? */
+	NODE_LOCK = 18,	      /* a window of a peer */
 	NODE_UNLOCK = 19,
-	NODE_DISABLE = 20, /* a port of the caller's that misbehaves */
+	NODE_DISABLE = 20, /* a port of the caller */
 };
 
 struct node_request {
 	uint32_t kind; /* enum node_request_kind */
 	uint32_t reserved;
 	union {
-		/* First, so that it is what an initializer clears. */
+		/* First, so that an initializer clears all of it. */
 		uint8_t padding[120];
 		struct {
 			uint64_t magic;
@@ -66,7 +66,7 @@ struct node_request {
 			uint16_t vpid; /* of the caller's port */
 			uint16_t target;
 			uint32_t node;
-			char name[NODE_NAME_MAX]; /* if not empty: this one */
+			char name[NODE_NAME_MAX]; /* if not empty: by name */
 		} resolve;
 		struct {
 			uint16_t vpid;
@@ -74,7 +74,7 @@ struct node_request {
 		} release;
 		struct {
 			uint64_t bytes;
-			uint32_t huge; /* 1: begin where a huge page does */
+			uint32_t huge; /* 1: align to huge pages */
 		} alloc;
 		struct {
 			uint64_t offset;
@@ -124,13 +124,13 @@ struct node_reply {
 		} resolve;
 		struct {
 			uint64_t offset, bytes;
-		} alloc; /* and NODE_FREE, if it is only asking */
+		} alloc; /* and NODE_FREE with `query` */
 		struct {
 			uint64_t bytes; /* in the memfd */
 			uint32_t ports, processes;
 		} status;
 		struct {
-			uint32_t moved; /* queue sets that were replaced */
+			uint32_t migrated; /* queue sets that were replaced */
 		} fence;
 		uint8_t padding[56];
 	};
@@ -139,33 +139,33 @@ struct node_reply {
 CAY_STATIC_ASSERT(sizeof(struct node_request) == 128, "request");
 CAY_STATIC_ASSERT(sizeof(struct node_reply) == 64, "reply");
 
-/* ---- what NODE_STATUS brings: a header, processes, ports, threads ---- */
+/* ---- reply of NODE_STATUS: header, processes, ports, threads ---- */
 
-#define NODE_UNKNOWN UINT32_MAX /* in a count: it could not be found out */
+#define NODE_UNKNOWN UINT32_MAX /* a count that is not available */
 
 struct node_status {
 	uint64_t magic;
 	uint32_t node, pid;
 	uint32_t processes, ports, threads;
 	uint32_t reserved;
-	uint64_t uptime_ns; /* when this was written */
-	uint64_t repaired;  /* dead processes cleaned up after */
-	uint64_t voided;    /* entries that they had claimed */
+	uint64_t uptime_ns; /* at the time of the report */
+	uint64_t repaired;  /* processes that exited and were repaired */
+	uint64_t voided;    /* entries that these had claimed */
 	uint64_t gone_sent; /* NOTIFY_GONE delivered */
 	uint64_t fenced;    /* queue sets replaced */
 	uint64_t refused;   /* connections and requests refused */
-	uint64_t zombies;   /* ports and processes not yet reclaimed */
+	uint64_t zombies;   /* closed ports and exited processes, unreclaimed */
 	uint64_t heap_bytes, heap_used; /* address space */
-	uint64_t memory_bytes;		/* of it, pages that exist */
+	uint64_t memory_bytes;		/* allocated pages of it */
 	char name[NODE_NAME_MAX];
 };
 
 struct node_status_process {
 	uint32_t pid, ports;
 	uint32_t records;     /* threads that have issued */
-	uint32_t busy;	      /* of these, in the middle of something */
-	uint64_t heap_bytes;  /* of the heap: queues, tables, records, ... */
-	uint64_t alloc_bytes; /* ... and this, by cay_alloc() */
+	uint32_t busy;	      /* of these, with an operation in progress */
+	uint64_t heap_bytes;  /* queues, tables, op records and alloc_bytes */
+	uint64_t alloc_bytes; /* by cay_alloc() */
 	char realm[NODE_NAME_MAX];
 };
 
@@ -178,40 +178,40 @@ struct node_status_port {
 	uint8_t closed, doorbell;
 	uint8_t disabled, posted_mode; /* enum posted_mode */
 	uint16_t reserved;
-	uint32_t peers;	     /* resolved by it */
-	uint32_t peers_gone; /* of these, and not yet released by it */
-	uint32_t paths[NODE_STATUS_PATHS]; /* the others, by how it sends */
-	uint32_t watchers;		   /* that have resolved it */
+	uint32_t peers;	     /* entries of its peer table in use */
+	uint32_t peers_gone; /* of these, gone and not yet released */
+	uint32_t paths[NODE_STATUS_PATHS]; /* the others, by path */
+	uint32_t watchers;		   /* ports that have resolved it */
 	uint32_t window_entries;
 	uint64_t w, r;
 	uint32_t nq_entries, rdr_units;
 	uint32_t windows_open, windows_locked; /* or NODE_UNKNOWN */
-	uint16_t holders[NODE_STATUS_HOLDERS]; /* VPIDs with locks on it */
-	uint32_t posted_available;	       /* or NODE_UNKNOWN; about */
+	uint16_t holders[NODE_STATUS_HOLDERS]; /* VPIDs that hold locks on it */
+	uint32_t posted_available; /* upper bound, or NODE_UNKNOWN */
 	uint32_t posted_entries;
 	uint32_t references_used, references_entries;
 	char name[NODE_NAME_MAX];
 };
 
 /*
- * A thread that has issued, as its op record said while it may have changed:
- * a hint, and no more.
+ * A thread that has issued operations. Its op record may have changed while it
+ * was read.
  */
 struct node_status_thread {
 	uint32_t pid;
-	uint32_t tid;	  /* as the thread itself sees it */
-	uint32_t process; /* which one of this report */
-	uint32_t step;	  /* enum device_step; only test builds say */
+	uint32_t tid;	  /* in its own PID namespace */
+	uint32_t process; /* index in this report */
+	uint32_t step;	  /* enum device_step; only in test builds */
 	uint64_t record;  /* offset in the arena */
-	uint64_t issued;  /* since it took up the port */
-	uint16_t vpid;	  /* that it issued on last; 0: none yet */
+	uint64_t issued;  /* operations since it last changed the port */
+	uint16_t vpid;	  /* of the last operation; 0: none yet */
 	uint16_t target;  /* unless IDLE */
 	uint32_t target_epoch;
 	uint8_t state;	   /* enum op_state */
-	uint8_t abandoned; /* it left the call, and the node will see to it */
+	uint8_t abandoned; /* it left the call; the node repairs the record */
 	uint16_t reserved;
 	uint32_t window;	/* 1 + Win-ID, 0: none */
-	uint64_t entry;		/* TRY, OWN: nq count of the first */
+	uint64_t entry;		/* TRY, OWN: nq count of the first entry */
 	uint32_t posted;	/* 1 + slot, 0: none */
 	uint32_t posted_target; /* VPID */
 };

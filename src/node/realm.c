@@ -1,42 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Realms: a trust and fault domain and its arena. The memfd is sparse: its
- * size is address space, not memory.
+ * Realms: domains of trust, each with one arena. The memfd is sparse: its size
+ * is address space, not memory.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "node/doorbell.h"
 #include "node/node.h"
 
-static void arena_write_header(struct realm *r)
-{
-	struct arena_header h = { .magic = ARENA_MAGIC,
-		.major = ARENA_MAJOR,
-		.minor = ARENA_MINOR,
-		.size = r->arena.bytes,
-		.directory_offset = ARENA_DIRECTORY_OFFSET,
-		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
-			ARENA_CONTROL_OFFSET(1ull) },
-		.heap_offset = ARENA_HEAP_OFFSET,
-		.node = r->node->id };
-	memcpy(h.realm, r->name, sizeof(h.realm));
-	memcpy(r->arena.base, &h, sizeof(h));
-}
-
-/* The node waits for nobody's word; `migration` may be anything by now. */
+/*
+ * The node never waits for a migration to end: only the node itself ends one,
+ * and a member may have overwritten `migration`.
+ */
 static bool realm_orphaned(const struct arena *a)
 {
 	(void)a;
 	return true;
 }
 
-static int arena_make(struct realm *r, uint64_t bytes)
+static int arena_create(struct realm *r, uint64_t bytes)
 {
 	r->fd = memfd_create("cay-realm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (r->fd < 0)
@@ -60,7 +50,17 @@ static int arena_make(struct realm *r, uint64_t bytes)
 	madvise(p, bytes, MADV_DONTDUMP);
 	r->arena =
 		(struct arena){ p, bytes, doorbell_ring_node, realm_orphaned };
-	arena_write_header(r);
+	struct arena_header h = { .magic = ARENA_MAGIC,
+		.major = ARENA_MAJOR,
+		.minor = ARENA_MINOR,
+		.size = bytes,
+		.directory_offset = ARENA_DIRECTORY_OFFSET,
+		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
+			ARENA_CONTROL_OFFSET(1ull) },
+		.heap_offset = ARENA_HEAP_OFFSET,
+		.node = r->node->id };
+	memcpy(h.realm, r->name, sizeof(h.realm));
+	memcpy(p, &h, sizeof(h));
 	return 0;
 }
 
@@ -72,9 +72,9 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	r->node = n;
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	list_init(&r->processes);
-	list_init(&r->senders);
+	list_init(&r->reference_origins);
 	r->op = aligned_alloc(ARENA_APART, sizeof(*r->op));
-	int e = r->op ? arena_make(r, n->arena_bytes) : -ENOMEM;
+	int e = r->op ? arena_create(r, n->arena_bytes) : -ENOMEM;
 	if (e)
 		goto err_realm;
 	memset(r->op, 0, sizeof(*r->op));
@@ -107,7 +107,7 @@ int realm_find(struct node *n, const char *name, struct realm **out)
 	return realm_new(n, name, out);
 }
 
-void realm_maybe_end(struct realm *r)
+void realm_end_if_empty(struct realm *r)
 {
 	if (!list_empty(&r->processes))
 		return;
@@ -119,21 +119,26 @@ void realm_maybe_end(struct realm *r)
 	free(r);
 }
 
-uint64_t realm_take(struct realm *r, uint64_t bytes)
+uint64_t realm_allocate(struct realm *r, uint64_t bytes)
 {
-	return extents_take(&r->heap, bytes, ARENA_PAGE);
+	return extents_allocate(&r->heap, bytes, ARENA_PAGE);
 }
 
-uint64_t realm_take_huge(struct realm *r, uint64_t bytes)
+void realm_free(struct realm *r, uint64_t offset, uint64_t bytes)
 {
-	return extents_take(&r->heap, bytes, ARENA_HUGE);
-}
-
-/* The next owner finds zeros, and the machine has its pages back at once. */
-void realm_put(struct realm *r, uint64_t offset, uint64_t bytes)
-{
+	/* The next owner finds zeros, and the kernel gets the pages back. */
 	if (fallocate(r->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		    (off_t)offset, (off_t)bytes) != 0)
-		return; /* Not zeroed, so not to be used again. */
-	extents_put(&r->heap, offset, bytes);
+		return; /* Not zeroed: the extent cannot be reused. */
+	extents_free(&r->heap, offset, bytes);
+}
+
+int realm_barrier(struct realm *r)
+{
+	(void)r;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+		return 0;
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
+		return 0;
+	return -EOPNOTSUPP;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Op records as the node reads them, of the dead and of the living. A living
- * thread may be writing its record meanwhile; what may be concluded from one
- * is said in repair.c and fence.c.
+ * Op records as the node reads them. The thread of a live process may write its
+ * record at the same time; repair.c, fence.c and window.c say what follows from
+ * such a record.
  */
 #ifndef CAY_NODE_RECORD_H
 #define CAY_NODE_RECORD_H
 
 #include "node/node.h"
 
-/* What a record said. */
-struct record_seen {
+/* A copy of a record, decoded. */
+struct record_copy {
 	enum op_state state;
 	bool abandoned;
 	uint16_t vpid;
@@ -18,76 +18,67 @@ struct record_seen {
 	uint64_t w_old, w_new;
 };
 
-static inline struct record_seen record_read(const struct op_record *op)
+static inline struct record_copy record_read(const struct op_record *op)
 {
-	struct record_seen s;
+	struct record_copy c;
 	/* Acquire pairs with X1, X2, X3 in device/record.c. */
 	uint64_t state = atomic_load_explicit(&op->state, memory_order_acquire);
-	s.state = (enum op_state)(state & OP_STATE_MASK);
-	s.abandoned = state & OP_ABANDONED;
-	s.vpid = (uint16_t)(state >> OP_VPID_SHIFT);
-	s.epoch = (uint32_t)(state >> OP_EPOCH_SHIFT);
-	s.w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
-	s.w_new = atomic_load_explicit(&op->w_new, memory_order_acquire);
-	return s;
+	c.state = (enum op_state)(state & OP_STATE_MASK);
+	c.abandoned = state & OP_ABANDONED;
+	c.vpid = (uint16_t)(state >> OP_VPID_SHIFT);
+	c.epoch = (uint32_t)(state >> OP_EPOCH_SHIFT);
+	c.w_old = atomic_load_explicit(&op->w_old, memory_order_acquire);
+	c.w_new = atomic_load_explicit(&op->w_new, memory_order_acquire);
+	return c;
 }
 
-/* May its records still change? */
+/* Returns true if threads of the process may still write its records. */
 static inline bool process_lives(const struct process *p)
 {
-	return p->state != PROCESS_DEAD && p->state != PROCESS_LEFT;
+	return p->state != PROCESS_EXITED && p->state != PROCESS_LEFT;
 }
 
-/* Is its thread in the middle of something with this queue set? */
-static inline bool record_is_at(
-	const struct record_seen *s, uint16_t vpid, uint32_t epoch)
+/* Returns true if the operation in progress is on this queue set. */
+static inline bool record_is_on(
+	const struct record_copy *c, uint16_t vpid, uint32_t epoch)
 {
-	return s->state != OP_IDLE && s->vpid == vpid && s->epoch == epoch;
+	return c->state != OP_IDLE && c->vpid == vpid && c->epoch == epoch;
 }
 
-/* In the middle of an entry, not of somebody's memory. */
-static inline bool record_claims(const struct record_seen *s)
+/* Returns true if the operation claims an entry; else it is an access. */
+static inline bool record_claims(const struct record_copy *c)
 {
-	return s->state == OP_TRY || s->state == OP_OWN;
+	return c->state == OP_TRY || c->state == OP_OWN;
 }
 
-/* How many entries from w_old on it claims, or tries to. */
-static inline uint64_t record_entries(const struct record_seen *s)
+/* Returns how many entries from w_old on the record covers. */
+static inline uint64_t record_entries(const struct record_copy *c)
 {
-	return queue_ahead(queue_nq(s->w_new), queue_nq(s->w_old));
+	return queue_ahead(queue_nq(c->w_new), queue_nq(c->w_old));
 }
 
-static inline bool record_covers(const struct record_seen *s, uint64_t position)
+static inline bool record_covers(const struct record_copy *c, uint64_t position)
 {
-	return record_claims(s) &&
-	       queue_ahead(position, queue_nq(s->w_old)) < record_entries(s);
+	return record_claims(c) &&
+	       queue_ahead(position, queue_nq(c->w_old)) < record_entries(c);
 }
 
-/* The i-th record of a process; NULL behind the last. */
+/* Returns the i-th record of a process, or NULL after the last. */
 static inline struct op_record *record_at(const struct process *p, uint32_t i)
 {
 	uint32_t page = i / OP_RECORDS_PER_PAGE;
 	if (page >= p->record_page_count)
 		return NULL;
-	return &realm_records(
-		p->realm, p->record_pages[page])[i % OP_RECORDS_PER_PAGE];
+	unsigned char *records = p->realm->arena.base + p->record_pages[page];
+	return &((struct op_record *)(void *)records)[i % OP_RECORDS_PER_PAGE];
 }
 
-typedef bool record_test(const struct op_record *, const void *of);
+typedef bool record_test(const struct op_record *, const void *argument);
 
-/* Is there a record of a living thread for which this holds? */
-static inline bool record_any(
-	const struct realm *r, record_test *holds, const void *of)
-{
-	list_for_each (at, &r->processes) {
-		const struct process *p = list_of(at, struct process, link);
-		struct op_record *op;
-		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
-			i++)
-			if (holds(op, of))
-				return true;
-	}
-	return false;
-}
+/* Returns true if the test holds for a record of a live process. */
+bool record_any(const struct realm *, record_test *, const void *argument);
+
+/* Returns true if no live thread has an operation on this queue set. */
+bool queue_set_quiesced(const struct realm *, uint16_t vpid, uint32_t epoch);
 
 #endif

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Repair after the dead, by op records and nothing else: never by time-out,
- * because a slow sender's late store would damage the next owner's entry.
+ * Repair of entries that a dead thread claimed and did not publish. Only op
+ * records decide, never a time-out: a late store of a slow sender would damage
+ * the entry of the next owner.
  *
- * An entry i of a queue set is claimed if W is past it, and unpublished if its
- * word 7 has not the generation of this lap. Each such entry is covered by its
- * claimer's record, because TRY is stored before the CAS and IDLE after the
- * publication. So, for a dead record:
+ * Entry i of a queue set is claimed if W is past it, and unpublished if its
+ *word 7 does not have the generation of this lap. Each such entry is covered by
+ *the record of its claimer, because TRY is stored before the CAS and IDLE after
+ *the publication. So, for the record of a dead thread:
  *
- *   OWN(i): nobody else can own i: void it if it is unpublished.
+ *   OWN(i): no other thread can own i: void it if it is unpublished.
  *   TRY(i): the CAS may have succeeded. If i is claimed and unpublished, its
- *	owner is either this thread or one whose record covers i. If that of a
- *	living thread does, wait: either it publishes i, or it learns that its
- *	CAS failed and goes on. Else the owner is dead: void it.
+ *	owner is this thread or another one whose record covers i. If a record
+ *	of a live thread covers i, wait: that thread either publishes i, or its
+ *	CAS fails and it goes on. Else the owner is dead: void i.
  *
- * Records are read first, word 7 after them: a living thread that has gone on
- * has published i before it stored a newer record (X1 to X3 in
- * device/record.c), so word 7 then says so. A record that is read while its
- * thread goes on may be torn, its state older than its w_old; so no more is
- * concluded from a living one than that it is worth waiting.
+ * The node reads the records first and word 7 after them: a live thread that
+ *has gone on has published i before it stored a newer record (X1 to X3 in
+ * device/record.c), so word 7 shows that. A record that is read while its
+ *thread writes it may be torn, with a state older than its w_old; therefore a
+ *live record is never a reason to void an entry, only a reason to wait.
  */
 #include <errno.h>
 
@@ -26,118 +27,110 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
-/* An entry, and the record on whose account it is repaired. */
-struct claimed {
+/* An entry, and the record for which it is repaired. */
+struct claimed_entry {
 	const struct op_record *repaired;
 	const struct context *to;
 	uint64_t position;
 };
 
-/* Does another record cover the entry? */
-static bool record_covers_too(const struct op_record *op, const void *of)
+/* Returns true if another record covers the entry. */
+static bool record_also_covers(const struct op_record *op, const void *argument)
 {
-	const struct claimed *c = of;
-	struct record_seen s = record_read(op);
-	return op != c->repaired && !s.abandoned &&
-	       record_is_at(&s, c->to->vpid, c->to->epoch) &&
-	       record_covers(&s, c->position);
-}
-
-/* The entry lies between what the receiver has returned and W. */
-static bool entry_claimed(
-	const struct context *to, uint64_t w, uint64_t position)
-{
-	uint64_t behind = queue_ahead(queue_nq(w), position);
-	return behind >= 1 && behind <= 1ull << to->nq_log2;
-}
-
-/*
- * Where the RDR's write position was after the claim: known for an owner, and
- * for the latest claim from W itself; else the receiver makes it good when it
- * is idle (intake_settle()).
- */
-static int64_t entry_extent(
-	const struct record_seen *s, uint64_t w, uint64_t position)
-{
-	if (queue_nq(w) == ((position + 1) & QUEUE_NQ_MASK))
-		return (int64_t)queue_rdr(w);
-	if (s->state == OP_OWN &&
-		queue_nq(s->w_new) == ((position + 1) & QUEUE_NQ_MASK))
-		return (int64_t)queue_rdr(s->w_new);
-	return -1;
+	const struct claimed_entry *e = argument;
+	struct record_copy c = record_read(op);
+	return op != e->repaired && !c.abandoned &&
+	       record_is_on(&c, e->to->vpid, e->to->epoch) &&
+	       record_covers(&c, e->position);
 }
 
 static int repair_entry(struct realm *r, const struct op_record *op,
-	struct context *to, const struct record_seen *s, uint64_t position)
+	struct context *to, const struct record_copy *c, uint64_t position)
 {
 	uint64_t w =
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
-	if (!entry_claimed(to, w, position) || device_peek(to, position))
+	uint64_t next = (position + 1) & QUEUE_NQ_MASK;
+	/* Claimed: between the entries that the receiver returned and W. */
+	uint64_t behind = queue_ahead(queue_nq(w), position);
+	if (behind < 1 || behind > 1ull << to->nq_log2 ||
+		device_peek(to, position))
 		return 0;
-	const struct claimed entry = { op, to, position };
-	if (s->state == OP_TRY && record_any(r, record_covers_too, &entry))
+	const struct claimed_entry entry = { op, to, position };
+	if (c->state == OP_TRY && record_any(r, record_also_covers, &entry))
 		return -EAGAIN;
-	if (device_void_entry(to, position, entry_extent(s, w, position)))
+	/*
+	 * The write position of the RDR after the claim is known from W for the
+	 * latest claim, and from the record of an owner; if it is unknown, the
+	 * receiver corrects it when the queue is empty (intake_settle()).
+	 */
+	int64_t rdr_write = -1;
+	if (queue_nq(w) == next)
+		rdr_write = (int64_t)queue_rdr(w);
+	else if (c->state == OP_OWN && queue_nq(c->w_new) == next)
+		rdr_write = (int64_t)queue_rdr(c->w_new);
+	if (device_void_entry(to, position, rdr_write))
 		r->node->count.voided++;
 	return 0;
 }
 
-/* It may have swapped SLEEP or ARMED out and died before it woke anybody. */
+/*
+ * Wakes the receiver: the dead thread may have removed SLEEP or ARMED from W
+ * and died before it woke the receiver.
+ */
 static void repair_wake(struct context *to)
 {
 	futex_wake_upper(&to->control->w);
 	doorbell_ring_node(to);
 }
 
-/* All that the record covers. */
-static int repair_entries(struct realm *r, struct op_record *op,
-	struct context *to, const struct record_seen *s)
-{
-	uint64_t count = record_entries(s);
-	if (count > to->nq_entries)
-		count = 0; /* not a claim that could have succeeded */
-	for (uint64_t i = 0; i < count; i++) {
-		int e = repair_entry(
-			r, op, to, s, (queue_nq(s->w_old) + i) & QUEUE_NQ_MASK);
-		if (e)
-			return e;
-	}
-	repair_wake(to);
-	return 0;
-}
-
 int repair_record(struct realm *r, struct op_record *op)
 {
-	struct record_seen s = record_read(op);
+	struct record_copy c = record_read(op);
 	struct context to;
-	int e = 0;
 
-	if (record_claims(&s) &&
-		context_load(&r->arena, s.vpid, s.epoch, &to) == 0 &&
-		record_covers(&s, queue_nq(s.w_old)))
-		e = repair_entries(r, op, &to, &s);
-	if (e)
-		return e;
+	if (record_claims(&c) &&
+		context_load(&r->arena, c.vpid, c.epoch, &to) == 0 &&
+		record_covers(&c, queue_nq(c.w_old))) {
+		uint64_t count = record_entries(&c);
+		if (count > to.nq_entries)
+			count = 0; /* no such claim can have succeeded */
+		for (uint64_t i = 0; i < count; i++) {
+			uint64_t at = (queue_nq(c.w_old) + i) & QUEUE_NQ_MASK;
+			int e = repair_entry(r, op, &to, &c, at);
+			if (e)
+				return e;
+		}
+		repair_wake(&to);
+	}
 	repair_posted(r, op);
 	atomic_store_explicit(&op->window, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return 0;
 }
 
-/* A queue set, by its VPID and epoch. */
-struct set {
-	uint16_t vpid;
-	uint32_t epoch;
-};
-
-static bool record_at_set(const struct op_record *op, const void *of)
+int repair_abandoned(struct process *p, struct op_record *op)
 {
-	const struct set *set = of;
-	struct record_seen s = record_read(op);
-	return record_is_at(&s, set->vpid, set->epoch);
+	int r = repair_record(p->realm, op);
+	p->has_abandoned |= r == -EAGAIN;
+	return r;
 }
 
-bool repair_quiet(struct realm *r, uint16_t vpid, uint32_t epoch)
+bool repair_all_abandoned(struct process *p)
 {
-	return !record_any(r, record_at_set, &(struct set){ vpid, epoch });
+	struct op_record *op;
+	bool left = false;
+	for (uint32_t i = 0; p->has_abandoned && (op = record_at(p, i)); i++) {
+		uint64_t state =
+			atomic_load_explicit(&op->state, memory_order_acquire);
+		if (!(state & OP_ABANDONED))
+			continue;
+		if (repair_record(p->realm, op) != 0)
+			left = true;
+		else /* Its thread uses another record; release as in record.c.
+		      */
+			atomic_store_explicit(
+				&op->thread, 0, memory_order_release);
+	}
+	p->has_abandoned = left;
+	return !left;
 }

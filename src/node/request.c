@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See request.h. A request is copied by recvmsg(), then checked, then used; a
- * process may speak only of its own ports, records and memory.
+ * See request.h. recvmsg() copies a request; the copy is checked and then used.
+ * A process may name only its own ports, records and memory.
  */
 #include "node/request.h"
 
@@ -12,21 +12,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "node/address.h"
 #include "node/doorbell.h"
 #include "node/wire.h"
 
-/* What a handler works on. */
+/* The arguments of a handler. */
 struct call {
 	struct process *process;
 	const struct node_request *request;
-	int *fd_in; /* set to -1 by who keeps it */
+	int *fd_in; /* a handler that keeps it stores -1 */
 	struct node_reply *reply;
-	int *fd_out; /* stays the node's own unless it is close_out */
+	int *fd_out; /* still owned by the node unless close_out */
 	bool close_out;
 };
 
-static bool text_ends(const char *text)
+static bool terminated(const char *text)
 {
 	return memchr(text, 0, NODE_NAME_MAX) != NULL;
 }
@@ -41,7 +42,7 @@ static int request_hello(struct call *c)
 		return -EPROTO;
 	if (q->hello.major != NODE_MAJOR)
 		return -EPROTONOSUPPORT;
-	if (p->state != PROCESS_GREETING || !text_ends(q->hello.realm) ||
+	if (p->state != PROCESS_CONNECTED || !terminated(q->hello.realm) ||
 		!node_name_valid(q->hello.realm))
 		return -EPROTO;
 	int r = realm_find(p->node, q->hello.realm, &realm);
@@ -50,7 +51,7 @@ static int request_hello(struct call *c)
 	r = process_hello(p, realm);
 	if (r) {
 		p->realm = NULL;
-		realm_maybe_end(realm);
+		realm_end_if_empty(realm);
 		return r;
 	}
 	c->reply->hello.arena_bytes = realm->arena.bytes;
@@ -82,7 +83,8 @@ static struct vport *own_port(struct call *c, uint16_t vpid)
 	return vport_find(c->process->node, c->process, vpid);
 }
 
-/* One of the caller's that it has not closed, even if we have disabled it. */
+/* Returns a port that the caller has not closed; the node may have disabled it.
+ */
 static struct vport *closable_port(struct call *c, uint16_t vpid)
 {
 	struct vport *port = c->process->node->ports[vpid];
@@ -102,46 +104,37 @@ static int request_close(struct call *c)
 	return 0;
 }
 
-static int request_long(struct call *c)
+static int request_references(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->close.vpid);
 	if (!port)
 		return -ENXIO;
-	list_remove(&port->sender_link);
-	list_append(&port->realm->senders, &port->sender_link);
+	list_remove(&port->origin_link);
+	list_append(&port->realm->reference_origins, &port->origin_link);
 	return 0;
-}
-
-static int resolve_target(struct call *c, struct vport **target)
-{
-	const struct node_request *q = c->request;
-	struct node *n = c->process->node;
-	if (!text_ends(q->resolve.name))
-		return -EPROTO;
-	if (*q->resolve.name) {
-		*target = vport_named(n, c->process->realm, q->resolve.name);
-		return *target ? 0 : -ENXIO;
-	}
-	if (q->resolve.node != n->id)
-		return -EHOSTUNREACH;
-	*target = n->ports[q->resolve.target];
-	if (!*target || (*target)->state != VPORT_OPEN)
-		return -ENXIO;
-	return (*target)->realm == c->process->realm ? 0 : -EACCES;
 }
 
 static int request_resolve(struct call *c)
 {
-	struct vport *port = own_port(c, c->request->resolve.vpid);
-	struct vport *target;
+	const struct node_request *q = c->request;
+	struct node *n = c->process->node;
+	struct vport *port = own_port(c, q->resolve.vpid);
+	struct vport *target = n->ports[q->resolve.target];
 	if (!port)
 		return -ENXIO;
-	int r = resolve_target(c, &target);
-	if (r == -EACCES)
-		watch_forbid(port, c->request->resolve.target);
-	if (r)
-		return r;
-	r = watch_add(port, target, &c->reply->resolve.index);
+	if (!terminated(q->resolve.name))
+		return -EPROTO;
+	if (*q->resolve.name)
+		target = vport_by_name(n, port->realm, q->resolve.name);
+	else if (q->resolve.node != n->id)
+		return -EHOSTUNREACH;
+	if (!target || target->state != VPORT_OPEN)
+		return -ENXIO;
+	if (target->realm != port->realm) {
+		watch_forbid(port, q->resolve.target);
+		return -EACCES;
+	}
+	int r = watch_add(port, target, &c->reply->resolve.index);
 	if (r)
 		return r;
 	c->reply->resolve.epoch = target->epoch;
@@ -191,13 +184,13 @@ static int request_recover(struct call *c)
 	for (uint32_t i = 0; i < p->record_page_count; i++)
 		if (offset - p->record_pages[i] < ARENA_PAGE &&
 			offset % sizeof(struct op_record) == 0)
-			return process_recover(
-				c->process, realm_records(p->realm, offset));
+			return repair_abandoned(c->process,
+				(void *)(p->realm->arena.base + offset));
 	return -EINVAL;
 }
 
-/* Only an eventfd: writing to anything else might block, or do worse. */
-static bool bell_valid(int fd)
+/* Accepts only an eventfd: a write to another kind of file might block. */
+static bool doorbell_valid(int fd)
 {
 	char path[64], link[64];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -209,23 +202,23 @@ static bool bell_valid(int fd)
 	       fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static int request_bell_set(struct call *c)
+static int request_doorbell_set(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->doorbell.vpid);
-	if (!port || *c->fd_in < 0 || !bell_valid(*c->fd_in))
+	if (!port || *c->fd_in < 0 || !doorbell_valid(*c->fd_in))
 		return -EINVAL;
 	if (port->doorbell >= 0)
 		close(port->doorbell);
 	port->doorbell = *c->fd_in;
 	*c->fd_in = -1;
-	/* In the present set, which the consumer may not have reached yet. */
+	/* In the current set, to which the consumer may not have migrated. */
 	struct queue_control *now = arena_control(
 		&port->realm->arena, port->config.vpid, port->epoch);
 	atomic_store_explicit(&now->doorbell, 1, memory_order_release);
 	return 0;
 }
 
-static struct vport *bell_port(struct call *c)
+static struct vport *doorbell_port(struct call *c)
 {
 	struct vport *port = c->process->node->ports[c->request->doorbell.vpid];
 	bool fits = port && port->realm == c->process->realm &&
@@ -235,18 +228,18 @@ static struct vport *bell_port(struct call *c)
 	return fits ? port : NULL;
 }
 
-static int request_bell_get(struct call *c)
+static int request_doorbell_get(struct call *c)
 {
-	struct vport *port = bell_port(c);
+	struct vport *port = doorbell_port(c);
 	if (!port)
 		return -ENXIO;
 	*c->fd_out = port->doorbell;
 	return 0;
 }
 
-static int request_ring(struct call *c)
+static int request_doorbell_ring(struct call *c)
 {
-	struct vport *port = bell_port(c);
+	struct vport *port = doorbell_port(c);
 	if (port)
 		doorbell_ring_port(port);
 	return 0;
@@ -261,13 +254,13 @@ static int request_status(struct call *c)
 static int request_fence(struct call *c)
 {
 	return fence_process(c->process->node, (pid_t)c->request->fence.pid,
-		&c->reply->fence.moved);
+		&c->reply->fence.migrated);
 }
 
-static int request_quiet(struct call *c)
+static int request_quiesce(struct call *c)
 {
 	struct vport *port = closable_port(c, c->request->quiesce.vpid);
-	return port ? window_quiet(port, c->request->quiesce.window) : -ENXIO;
+	return port ? window_quiesce(port, c->request->quiesce.window) : -ENXIO;
 }
 
 static int request_lock(struct call *c)
@@ -282,7 +275,7 @@ static int request_unlock(struct call *c)
 	return port ? window_unlock(port, c->request) : -ENXIO;
 }
 
-/* No claim on it succeeds any more; what it has mapped it keeps until close. */
+/* Makes claims on a port fail; its memory stays mapped until it is closed. */
 static int request_disable(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->close.vpid);
@@ -291,11 +284,11 @@ static int request_disable(struct call *c)
 	c->process->node->count.refused++;
 	port->disabled = true;
 	vport_close(port);
-	watch_gone(port, repair_references(port));
+	watch_notify_gone(port, repair_references_to(port));
 	return 0;
 }
 
-/* Whether it needs a realm; the others may come from anybody of this user. */
+/* `member`: only from processes that have joined a realm. */
 static const struct {
 	int (*handle)(struct call *);
 	bool member;
@@ -310,37 +303,30 @@ static const struct {
 	[NODE_FREE] = { request_free, true },
 	[NODE_RECORDS] = { request_records, true },
 	[NODE_RECOVER] = { request_recover, true },
-	[NODE_DOORBELL_SET] = { request_bell_set, true },
-	[NODE_DOORBELL_GET] = { request_bell_get, true },
-	[NODE_DOORBELL_RING] = { request_ring, true },
+	[NODE_DOORBELL_SET] = { request_doorbell_set, true },
+	[NODE_DOORBELL_GET] = { request_doorbell_get, true },
+	[NODE_DOORBELL_RING] = { request_doorbell_ring, true },
 	[NODE_STATUS] = { request_status, false },
 	[NODE_FENCE] = { request_fence, false },
-	[NODE_REFERENCES] = { request_long, true },
-	[NODE_QUIESCE] = { request_quiet, true },
+	[NODE_REFERENCES] = { request_references, true },
+	[NODE_QUIESCE] = { request_quiesce, true },
 	[NODE_LOCK] = { request_lock, true },
 	[NODE_UNLOCK] = { request_unlock, true },
 	[NODE_DISABLE] = { request_disable, true },
 };
 
-/* The reply's error is the client's business; ours is whether to go on. */
-static int call_run(struct call *c)
-{
-	uint32_t kind = c->request->kind;
-	if (kind >= sizeof(requests) / sizeof(requests[0]) ||
-		!requests[kind].handle)
-		return -EPROTO;
-	if (requests[kind].member && c->process->state != PROCESS_MEMBER)
-		return -EPROTO;
-	return requests[kind].handle(c);
-}
-
 bool request_execute(struct process *p, const struct node_request *request,
 	int *fd_in, struct node_reply *reply, int *fd_out)
 {
 	struct call c = { p, request, fd_in, reply, fd_out, false };
+	uint32_t kind = request->kind;
 	memset(reply, 0, sizeof(*reply));
 	*fd_out = -1;
-	reply->error = call_run(&c);
+	if (kind >= ARRAY_COUNT(requests) || !requests[kind].handle ||
+		(requests[kind].member && p->state != PROCESS_MEMBER))
+		reply->error = -EPROTO;
+	else
+		reply->error = requests[kind].handle(&c);
 	if (reply->error == -EPROTO)
 		p->node->count.refused++;
 	return c.close_out;
@@ -358,7 +344,7 @@ int request_handle(struct process *p)
 	if (n == -EAGAIN)
 		return 0;
 	if (n == 0 || n == -ECONNRESET) {
-		/* An empty record may bring a descriptor all the same. */
+		/* An empty record may carry a descriptor. */
 		if (fd_in >= 0)
 			close(fd_in);
 		return -EPIPE;
@@ -368,11 +354,11 @@ int request_handle(struct process *p)
 	if (n == sizeof(request))
 		close_out =
 			request_execute(p, &request, &fd_in, &reply, &fd_out);
-	/* Who does not read its replies is not waited for. */
+	/* The node never waits for a client that does not read replies. */
 	int r = wire_send(
 		p->socket, &reply, sizeof(reply), fd_out, MSG_DONTWAIT);
 	if (r == -ETOOMANYREFS) {
-		/* This user's other programs have too many under way. */
+		/* This user has too many descriptors in flight on sockets. */
 		reply = (struct node_reply){ .error = -EMFILE };
 		r = wire_send(
 			p->socket, &reply, sizeof(reply), -1, MSG_DONTWAIT);

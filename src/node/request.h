@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests: from a stranger's bytes to what the node does about them. */
+/* Requests: received, validated, executed and answered. */
 #ifndef CAY_NODE_REQUEST_H
 #define CAY_NODE_REQUEST_H
 
 #include "node/node.h"
 
-/* Reads one and answers it. 0, or -errno: hang up. */
+/* Receives a request and replies. Returns 0, or -errno: disconnect. */
 int request_handle(struct process *);
 
 /*
- * The same for a request that has been read. What is left in *fd_in is the
- * caller's to close, and so is *fd_out if it returns true. Also the way in for
- * the fuzzer.
+ * Executes a request that has been received. The caller closes *fd_in unless it
+ * is -1 afterwards, and *fd_out if this returns true. The fuzzer calls it too.
  */
 bool request_execute(struct process *, const struct node_request *, int *fd_in,
 	struct node_reply *, int *fd_out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The node's loop: accepts, reads one request at a time, answers, notices
- * deaths, and ends itself when nobody is left.
+ * The event loop of the node: accepts connections, executes requests one at a
+ * time, notices exits, and ends when no process is left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,41 +20,35 @@
 #include "node/node.h"
 #include "node/request.h"
 
-#define NODE_LINGER_NS	    (300 * CLOCK_NS_PER_MS)
-#define NODE_TICK_MS	    2  /* while something waits to be finished */
-#define NODE_LINGER_TICK_MS 50 /* while nobody is there */
+#define NODE_LINGER_NS	    (300 * CLOCK_NS_PER_MS) /* without processes */
+#define NODE_TICK_MS	    2			    /* while work is deferred */
+#define NODE_LINGER_TICK_MS 50 /* while no process is connected */
 #define NODE_EVENTS	    64
 
-static void accept_refuse(struct node *n)
+static void accept_one(struct node *n)
 {
-	/* Out of descriptors: use the spare one to say so. */
-	struct node_reply reply = { .error = -EMFILE };
-	n->count.refused++;
-	if (n->spare >= 0)
-		close(n->spare);
+	struct node_reply reply = { 0 };
 	int s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
+	bool full = s < 0 && (errno == EMFILE || errno == ENFILE);
+	if (full) {
+		/* Out of descriptors: use the spare one to refuse. */
+		reply.error = -EMFILE;
+		if (n->spare >= 0)
+			close(n->spare);
+		s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
+		n->count.refused++;
+	} else if (s >= 0) {
+		if (process_add(n, s))
+			return;
+		reply.error = -errno;
+		n->count.refused++;
+	}
 	if (s >= 0) {
 		send(s, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
 		close(s);
 	}
-	n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static void accept_one(struct node *n)
-{
-	int s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (s < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			accept_refuse(n);
-		return;
-	}
-	struct process *p = process_add(n, s);
-	if (p)
-		return;
-	struct node_reply reply = { .error = -errno };
-	n->count.refused++;
-	send(s, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-	close(s);
+	if (full)
+		n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static void source_handle(struct node *n, const struct source *source)
@@ -65,11 +59,11 @@ static void source_handle(struct node *n, const struct source *source)
 		accept_one(n);
 		break;
 	case SOURCE_SOCKET:
-		if (!p->hung_up && request_handle(p) != 0)
-			process_hang_up(p);
+		if (!p->socket_closed && request_handle(p) != 0)
+			process_disconnect(p);
 		break;
 	case SOURCE_PIDFD:
-		if (p->state != PROCESS_DEAD) {
+		if (p->state != PROCESS_EXITED) {
 			epoll_ctl(n->epoll, EPOLL_CTL_DEL, p->pidfd, NULL);
 			process_exited(p);
 		}
@@ -77,8 +71,8 @@ static void source_handle(struct node *n, const struct source *source)
 	}
 }
 
-/* Nobody connected and nobody to be remembered, for a while. */
-static bool node_over(struct node *n)
+/* Returns true if no process has been connected for a while. */
+static bool node_idle(struct node *n)
 {
 	if (n->process_count || n->stay) {
 		n->idle_since_ns = 0;
@@ -93,7 +87,7 @@ static int node_loop(struct node *n)
 {
 	struct epoll_event events[NODE_EVENTS];
 	bool left = false;
-	while (!node_over(n)) {
+	while (!node_idle(n)) {
 		int timeout = left ? NODE_TICK_MS
 			      : n->process_count || n->stay
 				      ? -1
@@ -108,7 +102,7 @@ static int node_loop(struct node *n)
 	return 0;
 }
 
-/* 0, 1 (another node has the name), -errno. */
+/* Returns 0, 1 (another node has the name), or -errno. */
 static int node_listen(struct node *n, const char *name)
 {
 	struct node_address a;
@@ -138,35 +132,6 @@ static int node_epoll(struct node *n)
 	return epoll_ctl(n->epoll, EPOLL_CTL_ADD, n->listener, &e) ? -errno : 0;
 }
 
-/* Two per process, and one per port that asks for a descriptor. */
-static void node_raise_limits(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* Whoever started us may have been bound to a core; we serve all. */
-static void node_unbind(void)
-{
-	cpu_set_t all;
-	memset(&all, 0xff, sizeof(all));
-	sched_setaffinity(0, sizeof(all), &all);
-}
-
-/* The caller goes on; the socket is bound by now, so it may connect. */
-static int node_background(void)
-{
-	pid_t pid = fork();
-	if (pid < 0)
-		return -errno;
-	if (pid > 0)
-		_exit(0);
-	return 0;
-}
-
 int node_serve(const struct node_options *o)
 {
 	if (o->arena_bytes && o->arena_bytes < NODE_ARENA_BYTES_MIN)
@@ -175,11 +140,27 @@ int node_serve(const struct node_options *o)
 	if (!n)
 		return -ENOMEM;
 	node_init(n, o);
-	node_raise_limits();
-	node_unbind();
+
+	/* Two descriptors per process, and one per port with a doorbell. */
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	/* The process that started the node may be bound to one core. */
+	cpu_set_t all;
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+
 	int r = node_listen(n, o->name);
-	if (r == 0 && o->background)
-		r = node_background();
+	if (r == 0 && o->background) {
+		/* The parent exits when the socket is bound. */
+		pid_t pid = fork();
+		if (pid > 0)
+			_exit(0);
+		if (pid < 0)
+			r = -errno;
+	}
 	if (r == 0)
 		r = node_epoll(n);
 	if (r == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the node knows, written into a memfd for whoever asks.
+ * The status report, written into a memfd: processes, ports, threads.
  *
- * Looking must cost nothing: reading a page of the arena that nobody has
- * touched would make it exist. So tables that a port may never have used are
- * read only where the kernel says that there are pages. And what members write
- * is copied, never believed: no number from there is used as an index.
+ * A report must not allocate memory: reading an untouched page of the arena
+ * would. Tables that a port may never have used are therefore read only where
+ * the kernel says that pages exist. Values that members write are copied and
+ * never used as an index.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,9 +19,7 @@
 #include "node/pages.h"
 #include "node/record.h"
 
-#define RECORD_LOOKS 3 /* at one that changes while it is read */
-
-/* ---- what a report is being written with ---- */
+#define RECORD_READS_MAX 3 /* of a record that changes while it is read */
 
 struct report {
 	struct node *node;
@@ -30,33 +28,11 @@ struct report {
 	FILE *to;
 };
 
-static void head_fill(struct node *n, struct node_status *s)
-{
-	struct stat st;
-	*s = (struct node_status){ .magic = NODE_MAGIC,
-		.node = n->id,
-		.pid = (uint32_t)getpid(),
-		.uptime_ns = clock_now_ns() - n->started_ns,
-		.repaired = n->count.repaired,
-		.voided = n->count.voided,
-		.gone_sent = n->count.gone_sent,
-		.fenced = n->count.fenced,
-		.refused = n->count.refused };
-	memcpy(s->name, n->name, sizeof(s->name));
-	list_for_each (at, &n->realms) {
-		struct realm *r = list_of(at, struct realm, link);
-		s->heap_bytes += r->heap.total;
-		s->heap_used += r->heap.used;
-		if (fstat(r->fd, &st) == 0)
-			s->memory_bytes += (uint64_t)st.st_blocks * 512;
-	}
-}
-
 /* ---- threads ---- */
 
 /*
- * The i-th record of a process if it may say something; *i goes on to the
- * next. NULL behind the last. A page that does not exist has none in use.
+ * Returns the next record of a process from *i on, and advances *i; NULL after
+ * the last. Pages that do not exist contain no record in use.
  */
 static const struct op_record *record_next(
 	struct report *r, const struct process *p, uint32_t *i)
@@ -72,29 +48,29 @@ static const struct op_record *record_next(
 	return NULL;
 }
 
-static uint64_t word_look(const _Atomic uint64_t *word)
+static uint64_t word_load(const _Atomic uint64_t *word)
 {
-	/* Relaxed, like the rest: nothing is concluded from their order. */
+	/* Relaxed, as all loads of the report: their order does not matter. */
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* One look; its words may belong to different moments. */
-static struct node_status_thread record_look(const struct op_record *op)
+/* Reads a record once; its words may be of different operations. */
+static struct node_status_thread thread_read(const struct op_record *op)
 {
-	struct record_seen s = record_read(op);
-	uint64_t posted = word_look(&op->posted);
-	uint64_t window = word_look(&op->window);
+	struct record_copy s = record_read(op);
+	uint64_t posted = word_load(&op->posted);
+	uint64_t window = word_load(&op->window);
 	return (struct node_status_thread){
 		.tid = atomic_load_explicit(&op->thread, memory_order_relaxed),
 		.step = atomic_load_explicit(&op->step, memory_order_relaxed),
-		.issued = word_look(&op->issued),
+		.issued = word_load(&op->issued),
 		.vpid = (uint16_t)atomic_load_explicit(
 			&op->port, memory_order_relaxed),
 		.target = s.vpid,
 		.target_epoch = s.epoch,
 		.state = (uint8_t)s.state,
 		.abandoned = s.abandoned,
-		/* Beyond the last Win-ID: memory that is no window's. */
+		/* A larger value is memory outside of windows. */
 		.window = window <= CAY_VPIDS ? (uint32_t)window : 0,
 		.entry = record_claims(&s) ? queue_nq(s.w_old) : 0,
 		.posted = (uint32_t)posted,
@@ -102,25 +78,18 @@ static struct node_status_thread record_look(const struct op_record *op)
 	};
 }
 
-/* Looks again until two looks agree, or its thread is too fast for that. */
-static struct node_status_thread record_looks(const struct op_record *op)
-{
-	struct node_status_thread t = record_look(op);
-	for (unsigned i = 1; i < RECORD_LOOKS; i++) {
-		struct node_status_thread again = record_look(op);
-		if (memcmp(&t, &again, sizeof(t)) == 0)
-			break;
-		t = again;
-	}
-	return t;
-}
-
 static void report_threads(
 	struct report *r, const struct process *p, uint32_t process)
 {
 	const struct op_record *op;
 	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
-		struct node_status_thread t = record_looks(op);
+		struct node_status_thread t = thread_read(op), again;
+		/* Until two reads agree, or the thread is too fast. */
+		for (unsigned n = 1; n < RECORD_READS_MAX; n++, t = again) {
+			again = thread_read(op);
+			if (memcmp(&t, &again, sizeof(t)) == 0)
+				break;
+		}
 		if (t.tid == 0)
 			continue;
 		t.pid = (uint32_t)p->pid;
@@ -134,39 +103,28 @@ static void report_threads(
 
 /* ---- processes ---- */
 
-static void process_threads(struct report *r, const struct process *p,
-	struct node_status_process *out)
-{
-	const struct op_record *op;
-	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
-		out->records += atomic_load_explicit(
-					&op->thread, memory_order_relaxed) != 0;
-		out->busy += record_read(op).state != OP_IDLE;
-	}
-}
-
-static void process_heap(
-	const struct process *p, struct node_status_process *out)
-{
-	out->heap_bytes = (uint64_t)p->record_page_count * ARENA_PAGE;
-	list_for_each (at, &p->blocks)
-		out->alloc_bytes += list_of(at, struct block, link)->bytes;
-	list_for_each (at, &p->ports) {
-		const struct vport *port = list_of(at, struct vport, link);
-		out->ports++;
-		out->heap_bytes +=
-			port->config.queues_bytes + port->config.tables_bytes;
-		if (port->former.epoch)
-			out->heap_bytes += port->former.queues_bytes;
-	}
-	out->heap_bytes += out->alloc_bytes;
-}
-
 static void report_process(struct report *r, const struct process *p)
 {
 	struct node_status_process out = { .pid = (uint32_t)p->pid };
-	process_heap(p, &out);
-	process_threads(r, p, &out);
+	const struct op_record *op;
+
+	out.heap_bytes = (uint64_t)p->record_page_count * ARENA_PAGE;
+	list_for_each (at, &p->blocks)
+		out.alloc_bytes += list_of(at, struct block, link)->bytes;
+	list_for_each (at, &p->ports) {
+		const struct vport *port = list_of(at, struct vport, link);
+		out.ports++;
+		out.heap_bytes +=
+			port->config.queues_bytes + port->config.tables_bytes;
+		if (port->previous.epoch)
+			out.heap_bytes += port->previous.queues_bytes;
+	}
+	out.heap_bytes += out.alloc_bytes;
+	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
+		out.records += atomic_load_explicit(
+				       &op->thread, memory_order_relaxed) != 0;
+		out.busy += record_read(op).state != OP_IDLE;
+	}
 	memcpy(out.realm, p->realm->name, sizeof(out.realm));
 	r->head.zombies += p->state != PROCESS_MEMBER;
 	r->head.processes++;
@@ -175,28 +133,9 @@ static void report_process(struct report *r, const struct process *p)
 
 /* ---- ports ---- */
 
-static const void *port_table(const struct vport *p, uint32_t at)
-{
-	return p->realm->arena.base + p->config.tables_offset +
-	       (uint64_t)at * CAY_LINE;
-}
-
 static uint64_t port_table_offset(const struct vport *p, uint32_t at)
 {
 	return p->config.tables_offset + (uint64_t)at * CAY_LINE;
-}
-
-static void holder_note(struct node_status_port *out, uint64_t lock)
-{
-	uint16_t vpid = (uint16_t)lock;
-	for (uint32_t i = 0; i < ARRAY_COUNT(out->holders); i++) {
-		if (out->holders[i] == vpid)
-			return;
-		if (out->holders[i] == 0) {
-			out->holders[i] = vpid;
-			return;
-		}
-	}
 }
 
 static void window_count(
@@ -205,19 +144,26 @@ static void window_count(
 	if (atomic_load_explicit((const _Atomic uint32_t *)&d->rights,
 		    memory_order_relaxed) == 0)
 		return;
-	uint64_t lock = word_look((const _Atomic uint64_t *)&d->lock);
 	out->windows_open++;
-	out->windows_locked += lock != 0;
-	if (lock)
-		holder_note(out, lock);
+	uint64_t lock = word_load((const _Atomic uint64_t *)&d->lock);
+	if (!lock)
+		return;
+	out->windows_locked++;
+	/* Note the holder, once. */
+	for (uint32_t i = 0; i < ARRAY_COUNT(out->holders); i++) {
+		if (out->holders[i] == 0)
+			out->holders[i] = (uint16_t)lock;
+		if (out->holders[i] == (uint16_t)lock)
+			return;
+	}
 }
 
-/* A table begins with a page, and descriptors never lie across two. */
+/* The table starts on a page, and no descriptor crosses pages. */
 static void port_windows(
 	struct report *r, const struct vport *p, struct node_status_port *out)
 {
 	const struct cay_window_descriptor *table =
-		port_table(p, p->config.wdt_at);
+		vport_table(p, p->config.wdt_at);
 	uint64_t from = port_table_offset(p, p->config.wdt_at);
 	uint64_t end = from + p->config.windows * sizeof(*table);
 
@@ -236,7 +182,7 @@ static void port_windows(
 static void port_posted(struct report *r, const struct vport *p,
 	const struct queue_control *c, struct node_status_port *out)
 {
-	const struct posted_head *head = port_table(p, p->config.posted_at);
+	const struct posted_head *head = vport_table(p, p->config.posted_at);
 	uint32_t mode = atomic_load_explicit(&c->posted, memory_order_relaxed);
 
 	out->posted_entries = 1u << p->config.posted_log2;
@@ -249,30 +195,30 @@ static void port_posted(struct report *r, const struct vport *p,
 	}
 	if (!page_exists(&r->pages, port_table_offset(p, p->config.posted_at)))
 		return;
-	/* Too many where somebody died; below none only by a mistake. */
-	int64_t available = (int64_t)word_look(&head->available);
+	/* Too large after a sender died; negative only if damaged. */
+	int64_t available = (int64_t)word_load(&head->available);
 	if (available > 0)
 		out->posted_available = (uint32_t)bits_min(
 			(uint64_t)available, out->posted_entries);
 }
 
-/* Only those that have said that they send by reference have the page. */
+/* The page exists if the port has announced that it sends by reference. */
 static void port_references(const struct vport *p, struct node_status_port *out)
 {
-	const struct reference *refs = port_table(p, p->config.refs_at);
+	const struct reference *refs = vport_table(p, p->config.refs_at);
 	out->references_entries = 1u << p->config.refs_log2;
 	for (uint32_t i = 0;
-		!list_empty(&p->sender_link) && i < out->references_entries;
+		!list_empty(&p->origin_link) && i < out->references_entries;
 		i++)
 		out->references_used +=
-			(word_look(&refs[i].state) & REFERENCE_STATE_MASK) !=
+			(word_load(&refs[i].state) & REFERENCE_STATE_MASK) !=
 			REFERENCE_FREE;
 }
 
-/* Entries that we have written exist; what stands there now is a hint. */
+/* The page exists: the node has written these entries. */
 static void port_peers(const struct vport *p, struct node_status_port *out)
 {
-	const struct peer_entry *entries = port_table(p, p->config.peers_at);
+	const struct peer_entry *entries = vport_table(p, p->config.peers_at);
 	out->peers = p->peer_count;
 	for (uint32_t i = 0; i < p->peer_room; i++) {
 		if (!p->peers[i])
@@ -298,8 +244,8 @@ static void report_port(struct report *r, const struct vport *p)
 		.closed = p->state != VPORT_OPEN,
 		.disabled = p->disabled,
 		.doorbell = p->doorbell >= 0,
-		.w = word_look(&c->w),
-		.r = word_look(&c->r),
+		.w = word_load(&c->w),
+		.r = word_load(&c->r),
 		.nq_entries = 1u << p->config.nq_log2,
 		.rdr_units = 1u << p->config.rdr_log2 };
 	port_peers(p, &out);
@@ -312,7 +258,29 @@ static void report_port(struct report *r, const struct vport *p)
 	fwrite(&out, sizeof(out), 1, r->to);
 }
 
-/* ---- all of it ---- */
+/* ---- the report ---- */
+
+static void head_fill(struct node *n, struct node_status *s)
+{
+	struct stat st;
+	*s = (struct node_status){ .magic = NODE_MAGIC,
+		.node = n->id,
+		.pid = (uint32_t)getpid(),
+		.uptime_ns = clock_now_ns() - n->started_ns,
+		.repaired = n->count.repaired,
+		.voided = n->count.voided,
+		.gone_sent = n->count.gone_sent,
+		.fenced = n->count.fenced,
+		.refused = n->count.refused };
+	memcpy(s->name, n->name, sizeof(s->name));
+	list_for_each (at, &n->realms) {
+		struct realm *r = list_of(at, struct realm, link);
+		s->heap_bytes += r->heap.total;
+		s->heap_used += r->heap.used;
+		if (fstat(r->fd, &st) == 0)
+			s->memory_bytes += (uint64_t)st.st_blocks * 512;
+	}
+}
 
 static void report_processes(struct report *r, bool threads)
 {
@@ -327,19 +295,6 @@ static void report_processes(struct report *r, bool threads)
 				report_process(r, p);
 		}
 	}
-}
-
-static void report_write(struct report *r)
-{
-	head_fill(r->node, &r->head);
-	fwrite(&r->head, sizeof(r->head), 1, r->to);
-	report_processes(r, false);
-	for (uint32_t i = 1; i < CAY_VPIDS; i++)
-		if (r->node->ports[i])
-			report_port(r, r->node->ports[i]);
-	report_processes(r, true);
-	rewind(r->to);
-	fwrite(&r->head, sizeof(r->head), 1, r->to);
 }
 
 int status_write(struct node *n, struct node_reply *reply, int *fd)
@@ -358,7 +313,16 @@ int status_write(struct node *n, struct node_reply *reply, int *fd)
 		return e;
 	}
 	struct report r = { .node = n, .pages = { .fd = -1 }, .to = f };
-	report_write(&r);
+	head_fill(n, &r.head);
+	fwrite(&r.head, sizeof(r.head), 1, f);
+	report_processes(&r, false);
+	for (uint32_t i = 1; i < CAY_VPIDS; i++)
+		if (n->ports[i])
+			report_port(&r, n->ports[i]);
+	report_processes(&r, true);
+	/* Again, with the counts. */
+	rewind(f);
+	fwrite(&r.head, sizeof(r.head), 1, f);
 	pages_end(&r.pages);
 	int e = fclose(f) == 0 ? 0 : -errno;
 	reply->status.bytes =

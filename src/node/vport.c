@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports as the node sees them: VPIDs with epochs, names, queue sets. Closing
- * is in three steps, because others may be in the middle of something: no
- * claim succeeds any more; everybody who resolved it is told; and when no
- * thread touches its memory any more that is given back, the VPID last.
+ * Ports as the node sees them: VPIDs with epochs, names, queue sets. A port
+ * closes in three steps, because other threads may be using it: claims and
+ * accesses fail; its watchers are notified; and when no thread accesses its
+ * memory, the memory is freed and, last, the VPID.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "node/address.h"
 #include "node/doorbell.h"
-#include "node/node.h"
+#include "node/record.h"
 
 static struct list *name_bucket(struct node *n, const char *name)
 {
@@ -22,7 +22,8 @@ static struct list *name_bucket(struct node *n, const char *name)
 	return &n->names[hash % NODE_NAME_BUCKETS];
 }
 
-struct vport *vport_named(struct node *n, struct realm *realm, const char *name)
+struct vport *vport_by_name(
+	struct node *n, struct realm *realm, const char *name)
 {
 	list_for_each (at, name_bucket(n, name)) {
 		struct vport *p = list_of(at, struct vport, name_link);
@@ -39,8 +40,8 @@ struct vport *vport_find(struct node *n, struct process *process, uint16_t vpid)
 	return p && p->process == process && p->state == VPORT_OPEN ? p : NULL;
 }
 
-/* A request is a stranger's word: sizes are checked as a whole below. */
-static int config_make(struct realm *r, const struct node_request *request,
+/* Computes the requested configuration and allocates its memory. */
+static int config_allocate(struct realm *r, const struct node_request *request,
 	struct queue_config *c)
 {
 	struct queue_options options = { .nq_log2 = request->open.nq_log2,
@@ -50,6 +51,7 @@ static int config_make(struct realm *r, const struct node_request *request,
 		.posted_log2 = request->open.posted_log2,
 		.peers = request->open.peers,
 		.windows = request->open.windows };
+	/* Upper limits here; queue_config_valid() checks the rest. */
 	if (options.nq_log2 > QUEUE_NQ_LOG2_MAX ||
 		options.rdr_log2 > QUEUE_RDR_LOG2_MAX ||
 		options.wq_log2 > QUEUE_WQ_LOG2_MAX ||
@@ -58,12 +60,12 @@ static int config_make(struct realm *r, const struct node_request *request,
 		options.posted_log2 > QUEUE_POSTED_LOG2_MAX)
 		return -EINVAL;
 	queue_set_layout(c, &options);
-	c->queues_offset = realm_take(r, c->queues_bytes);
+	c->queues_offset = realm_allocate(r, c->queues_bytes);
 	if (!c->queues_offset)
 		return -ENOSPC;
-	c->tables_offset = realm_take(r, c->tables_bytes);
+	c->tables_offset = realm_allocate(r, c->tables_bytes);
 	if (!c->tables_offset) {
-		realm_put(r, c->queues_offset, c->queues_bytes);
+		realm_free(r, c->queues_offset, c->queues_bytes);
 		return -ENOSPC;
 	}
 	return 0;
@@ -71,104 +73,82 @@ static int config_make(struct realm *r, const struct node_request *request,
 
 static void config_free(struct realm *r, const struct queue_config *c)
 {
-	realm_put(r, c->queues_offset, c->queues_bytes);
-	realm_put(r, c->tables_offset, c->tables_bytes);
+	realm_free(r, c->queues_offset, c->queues_bytes);
+	realm_free(r, c->tables_offset, c->tables_bytes);
 }
 
-static int vpid_take(struct node *n, uint16_t *vpid)
-{
-	if (n->free_count == 0)
-		return -ENOSPC;
-	*vpid = n->free_vpids[n->free_first];
-	n->free_first = (n->free_first + 1) % CAY_VPIDS;
-	n->free_count--;
-	return 0;
-}
-
-static void vpid_put(struct node *n, uint16_t vpid)
+static void vpid_free(struct node *n, uint16_t vpid)
 {
 	n->free_vpids[(n->free_first + n->free_count) % CAY_VPIDS] = vpid;
 	n->free_count++;
 }
 
-/* Epoch 0 means none, so it is left out when the count comes round. */
 uint32_t epoch_next(struct node *n, uint16_t vpid)
 {
+	/* Epoch 0 means none; after a wrap, 2 keeps the parity alternating. */
 	if (++n->epochs[vpid] == 0)
-		n->epochs[vpid] = 2; /* parity goes on alternating */
+		n->epochs[vpid] = 2;
 	return n->epochs[vpid];
 }
 
-static struct vport *vport_new(struct process *process, const char *name)
+static int name_check(struct process *process, const char *name)
 {
-	struct vport *p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->process = process;
-	p->realm = process->realm;
-	p->doorbell = -1;
-	memcpy(p->name, name, strlen(name) + 1);
-	list_init(&p->watchers);
-	list_init(&p->name_link);
-	list_init(&p->closing_link);
-	list_init(&p->sender_link);
-	list_init(&p->locks);
-	return p;
-}
-
-static int vport_check(
-	struct process *process, const struct node_request *request)
-{
-	const char *name = request->open.name;
 	if (memchr(name, 0, NODE_NAME_MAX) == NULL)
 		return -EPROTO;
 	if (!*name)
 		return 0;
 	if (!node_name_valid(name))
 		return -EINVAL;
-	return vport_named(process->node, process->realm, name) ? -EEXIST : 0;
-}
-
-static void vport_enter(struct node *n, struct vport *p)
-{
-	n->ports[p->config.vpid] = p;
-	n->port_count++;
-	list_append(&p->process->ports, &p->link);
-	if (*p->name)
-		list_append(name_bucket(n, p->name), &p->name_link);
-	queue_set_open(
-		&p->realm->arena, &p->config, p->first_epoch, POSTED_NONE);
+	return vport_by_name(process->node, process->realm, name) ? -EEXIST : 0;
 }
 
 int vport_open(struct process *process, const struct node_request *request,
 	struct vport **out)
 {
 	struct node *n = process->node;
-	int r = vport_check(process, request);
+	int r = name_check(process, request->open.name);
 	if (r)
 		return r;
-	struct vport *p = vport_new(process, request->open.name);
+	struct vport *p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	uint16_t vpid;
-	r = config_make(process->realm, request, &p->config);
+	p->process = process;
+	p->realm = process->realm;
+	p->doorbell = -1;
+	memcpy(p->name, request->open.name, strlen(request->open.name) + 1);
+	list_init(&p->watchers);
+	list_init(&p->name_link);
+	list_init(&p->closing_link);
+	list_init(&p->origin_link);
+	list_init(&p->locks);
+
+	r = config_allocate(process->realm, request, &p->config);
 	if (r)
 		goto err_port;
-	r = vpid_take(n, &vpid);
-	if (r)
+	r = -ENOSPC;
+	if (n->free_count == 0)
 		goto err_config;
+	uint16_t vpid = n->free_vpids[n->free_first];
+	n->free_first = (n->free_first + 1) % CAY_VPIDS;
+	n->free_count--;
 	p->config.vpid = vpid;
 	p->config.epoch = p->epoch = p->first_epoch = epoch_next(n, vpid);
-	if (!queue_config_valid(&p->config, process->realm->arena.bytes)) {
-		r = -EINVAL;
+	r = -EINVAL;
+	if (!queue_config_valid(&p->config, process->realm->arena.bytes))
 		goto err_vpid;
-	}
-	vport_enter(n, p);
+
+	n->ports[vpid] = p;
+	n->port_count++;
+	list_append(&process->ports, &p->link);
+	if (*p->name)
+		list_append(name_bucket(n, p->name), &p->name_link);
+	queue_set_open(
+		&p->realm->arena, &p->config, p->first_epoch, POSTED_NONE);
 	*out = p;
 	return 0;
 
 err_vpid:
-	vpid_put(n, vpid);
+	vpid_free(n, vpid);
 err_config:
 	config_free(process->realm, &p->config);
 err_port:
@@ -184,24 +164,13 @@ void vport_close(struct vport *p)
 	if (queue_set_close(&p->realm->arena, p->config.vpid, p->epoch) &
 		W_ARMED)
 		doorbell_ring_port(p);
-	/* Accesses that begin after this find its gate closed. */
-	barrier_everywhere();
+	/* Accesses that start after this find access_epoch 0. */
+	realm_barrier(p->realm);
 	window_unlock_all(p);
 	list_remove(&p->name_link);
-	/* It watches nobody any more. */
 	for (uint32_t i = 0; i < p->peer_room; i++)
 		if (p->peers[i])
 			watch_remove(p, i);
-}
-
-static bool vport_quiet(struct vport *p)
-{
-	struct realm *r = p->realm;
-	if (p->former.epoch &&
-		!repair_quiet(r, p->former.vpid, p->former.epoch))
-		return false;
-	return repair_quiet(r, p->config.vpid, p->epoch) &&
-	       !repair_pending(p, 0, UINT64_MAX);
 }
 
 static void vport_free(struct vport *p)
@@ -211,15 +180,15 @@ static void vport_free(struct vport *p)
 
 	queue_set_forget(&p->realm->arena, vpid);
 	config_free(p->realm, &p->config);
-	if (p->former.epoch)
-		realm_put(p->realm, p->former.queues_offset,
-			p->former.queues_bytes);
+	if (p->previous.epoch)
+		realm_free(p->realm, p->previous.queues_offset,
+			p->previous.queues_bytes);
 	list_remove(&p->link);
 	list_remove(&p->closing_link);
-	list_remove(&p->sender_link);
+	list_remove(&p->origin_link);
 	n->ports[vpid] = NULL;
 	n->port_count--;
-	vpid_put(n, vpid);
+	vpid_free(n, vpid);
 	if (p->doorbell >= 0)
 		close(p->doorbell);
 	free(p->peers);
@@ -228,14 +197,20 @@ static void vport_free(struct vport *p)
 
 bool vport_reclaim(struct vport *p)
 {
+	const struct realm *r = p->realm;
 	if (p->state == VPORT_CLOSED) {
-		bool all = repair_references(p);
-		watch_gone(p, all);
+		/* GONE follows the last completion for each watcher. */
+		bool all = repair_references_to(p);
+		watch_notify_gone(p, all);
 		if (!all)
 			return false;
-		p->state = VPORT_QUIET;
+		p->state = VPORT_ANNOUNCED;
 	}
-	if (!vport_quiet(p))
+	/* No thread may use its queue sets, or read its messages. */
+	if ((p->previous.epoch && !queue_set_quiesced(r, p->previous.vpid,
+					  p->previous.epoch)) ||
+		!queue_set_quiesced(r, p->config.vpid, p->epoch) ||
+		repair_references_read(p, 0, UINT64_MAX))
 		return false;
 	vport_free(p);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has resolved whom: the peer tables that ports read, and the word to each
- * of them when a peer is gone, which comes after its last message.
+ * Peer tables, and NOTIFY_GONE to the watchers of a port that is gone, after
+ * its last message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 #include "base/bits.h"
 #include "node/node.h"
 
-static struct peer_entry *watch_entry(const struct vport *by, uint32_t index)
+static struct peer_entry *watch_entry(
+	const struct vport *watcher, uint32_t index)
 {
-	const struct queue_config *c = &by->config;
-	unsigned char *table = by->realm->arena.base + c->tables_offset +
-			       (uint64_t)c->peers_at * CAY_LINE;
-	return &((struct peer_entry *)(void *)table)[index];
+	struct peer_entry *peers =
+		vport_table(watcher, watcher->config.peers_at);
+	return &peers[index];
 }
 
 static void entry_write(const struct watch *w)
 {
-	struct peer_entry *e = watch_entry(w->by, w->index);
+	struct peer_entry *e = watch_entry(w->watcher, w->index);
 	uint32_t epoch = w->target->epoch;
 	e->vpid = w->vpid;
 	e->path = PATH_DIRECT;
@@ -29,119 +29,120 @@ static void entry_write(const struct watch *w)
 	atomic_store_explicit(&e->epoch, epoch, memory_order_release);
 }
 
-static int watch_room(struct vport *by)
+/* Finds the first free entry of the peer table. */
+static int watch_room(struct vport *watcher, uint32_t *index)
 {
-	if (by->peer_count < by->peer_room)
+	*index = 0;
+	if (watcher->peer_count < watcher->peer_room) {
+		while (watcher->peers[*index])
+			++*index;
 		return 0;
-	if (by->peer_room == by->config.peers)
+	}
+	if (watcher->peer_room == watcher->config.peers)
 		return -ENOSPC;
 	uint32_t room = (uint32_t)bits_min(
-		by->peer_room ? 2 * by->peer_room : 4, by->config.peers);
-	struct watch **peers = realloc(by->peers, room * sizeof(*peers));
+		watcher->peer_room ? 2 * watcher->peer_room : 4,
+		watcher->config.peers);
+	struct watch **peers = realloc(watcher->peers, room * sizeof(*peers));
 	if (!peers)
 		return -ENOMEM;
-	for (uint32_t i = by->peer_room; i < room; i++)
+	for (uint32_t i = watcher->peer_room; i < room; i++)
 		peers[i] = NULL;
-	by->peers = peers;
-	by->peer_room = room;
+	*index = watcher->peer_room;
+	watcher->peers = peers;
+	watcher->peer_room = room;
 	return 0;
 }
 
-int watch_add(struct vport *by, struct vport *target, uint32_t *index)
+int watch_add(struct vport *watcher, struct vport *target, uint32_t *index)
 {
-	int r = watch_room(by);
+	uint32_t room;
+	int r = watch_room(watcher, &room);
 	if (r)
 		return r;
 	struct watch *w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	while (by->peers[w->index])
-		w->index++;
-	w->by = by;
+	w->index = room;
+	w->watcher = watcher;
 	w->target = target;
 	w->vpid = target->config.vpid;
-	by->peers[w->index] = w;
-	by->peer_count++;
+	watcher->peers[w->index] = w;
+	watcher->peer_count++;
 	list_append(&target->watchers, &w->link);
 	entry_write(w);
-	*index = w->index;
+	*index = room;
 	return 0;
 }
 
-void watch_forbid(struct vport *by, uint16_t vpid)
+void watch_forbid(struct vport *watcher, uint16_t vpid)
 {
-	uint32_t index = 0;
-	if (watch_room(by) != 0)
+	uint32_t index;
+	if (watch_room(watcher, &index) != 0)
 		return;
-	while (by->peers[index])
-		index++;
-	struct peer_entry *e = watch_entry(by, index);
+	struct peer_entry *e = watch_entry(watcher, index);
 	e->vpid = vpid;
 	e->path = PATH_FORBIDDEN;
 }
 
-int watch_remove(struct vport *by, uint32_t index)
+int watch_remove(struct vport *watcher, uint32_t index)
 {
-	if (index >= by->peer_room || !by->peers[index])
+	if (index >= watcher->peer_room || !watcher->peers[index])
 		return -ENXIO;
-	struct watch *w = by->peers[index];
+	struct watch *w = watcher->peers[index];
 	atomic_store_explicit(
-		&watch_entry(by, index)->epoch, 0, memory_order_release);
+		&watch_entry(watcher, index)->epoch, 0, memory_order_release);
 	list_remove(&w->link);
-	by->peers[index] = NULL;
-	by->peer_count--;
+	watcher->peers[index] = NULL;
+	watcher->peer_count--;
 	free(w);
 	return 0;
 }
 
-/* True when there is no more to say to this one. */
-static bool watch_tell(struct watch *w)
+/* Sends NOTIFY_GONE; without room the watch is put on the list for retries. */
+static void watch_notify(struct watch *w)
 {
-	struct realm *r = w->by->realm;
+	struct realm *r = w->watcher->realm;
 	struct context to;
-	if (w->by->state != VPORT_OPEN ||
-		context_load(
-			&r->arena, w->by->config.vpid, w->by->epoch, &to) != 0)
-		return true;
+	list_remove(&w->link);
+	if (w->watcher->state != VPORT_OPEN ||
+		context_load(&r->arena, w->watcher->config.vpid,
+			w->watcher->epoch, &to) != 0)
+		return;
 	int e = device_notify_gone(&to, r->op, r->node->id, w->vpid);
 	if (e == 0)
 		r->node->count.gone_sent++;
-	return e != -EAGAIN;
+	if (e == -EAGAIN)
+		list_append(&r->node->gone, &w->link);
 }
 
-static void watch_say(struct watch *w)
-{
-	list_remove(&w->link);
-	if (!watch_tell(w))
-		list_append(&w->by->realm->node->gone, &w->link);
-}
-
-void watch_gone(struct vport *target, bool all)
+void watch_notify_gone(struct vport *target, bool all)
 {
 	list_for_each_safe (at, after, &target->watchers) {
 		struct watch *w = list_of(at, struct watch, link);
-		if (!all && repair_owed(w->by, target))
+		if (!all && repair_has_references(w->watcher, target))
 			continue;
 		w->target = NULL;
-		watch_say(w);
+		watch_notify(w);
 	}
 }
 
-bool watch_retry(struct node *n)
+bool watch_retry_gone(struct node *n)
 {
-	struct list again;
+	struct list retry;
 	if (list_empty(&n->gone))
 		return true;
-	again = n->gone;
-	again.next->previous = &again;
-	again.previous->next = &again;
+	/* Moves the list: watch_notify() appends to node.gone. */
+	retry = n->gone;
+	retry.next->previous = &retry;
+	retry.previous->next = &retry;
 	list_init(&n->gone);
-	while (!list_empty(&again))
-		watch_say(list_of(again.next, struct watch, link));
+	while (!list_empty(&retry))
+		watch_notify(list_of(retry.next, struct watch, link));
 	return list_empty(&n->gone);
 }
 
-void watch_moved(struct vport *target)
+void watch_migrate(struct vport *target)
 {
 	list_for_each (at, &target->watchers)
 		entry_write(list_of(at, struct watch, link));

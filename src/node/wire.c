@@ -36,8 +36,8 @@ int wire_send(int socket, const void *record, size_t bytes, int fd, int flags)
 	return (size_t)n == bytes ? 0 : -EPROTO;
 }
 
-/* Keeps the first descriptor that came along; nobody asked for more. */
-static int descriptors_take(struct msghdr *m)
+/* Keeps the first descriptor of a record and closes others. */
+static int descriptors_receive(struct msghdr *m)
 {
 	int kept = -1;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
@@ -71,10 +71,10 @@ ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd, int flags)
 	*fd = -1;
 	if (n < 0)
 		return -errno;
-	*fd = descriptors_take(&m);
+	*fd = descriptors_receive(&m);
 	if (m.msg_flags & MSG_TRUNC)
 		n = -EPROTO;
-	/* A descriptor that finds no place in the table is cut off. */
+	/* The kernel drops a descriptor if the table is full. */
 	else if (m.msg_flags & MSG_CTRUNC && *fd < 0)
 		n = -EMFILE;
 	if (n < 0 && *fd >= 0) {

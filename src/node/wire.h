@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* fd -1: none. 0 or -errno. flags as for sendmsg(). */
+/* Sends a record, with fd unless it is -1. Returns 0 or -errno. */
 int wire_send(int socket, const void *record, size_t bytes, int fd, int flags);
 
 /*
- * The bytes read (0 at the end), or -errno: -EPROTO if the record was longer,
- * -EMFILE if a descriptor found no place. *fd is what came along, or -1.
+ * Receives a record. Returns its bytes (0 at end of file), or -errno: -EPROTO
+ * if the record is longer, -EMFILE if the process has no room for the
+ * descriptor. *fd is the descriptor of the record, or -1.
  */
 ssize_t wire_receive(
 	int socket, void *record, size_t bytes, int *fd, int flags);

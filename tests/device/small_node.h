@@ -68,7 +68,7 @@ static inline int small_node_open(
 	n->realm.node = n->node;
 	n->realm.arena = b->arena;
 	list_init(&n->realm.processes);
-	list_init(&n->realm.senders);
+	list_init(&n->realm.reference_origins);
 	for (uint32_t i = 0; i < b->ports; i++)
 		small_node_port(n, b, i);
 	for (uint32_t i = 0; i < processes; i++)
@@ -79,7 +79,7 @@ static inline int small_node_open(
 /* Again if it is false: a living thread must go on first. */
 static inline bool small_node_bury(struct small_node *n, uint32_t i)
 {
-	n->process[i].state = PROCESS_DEAD;
+	n->process[i].state = PROCESS_EXITED;
 	return repair_record(&n->realm, n->op[i]) == 0;
 }
 

@@ -493,7 +493,7 @@ static void rival_dies_first(struct bench *b, struct small_node *node)
 	atomic_store(&rival->w_old, atomic_load(&op->w_old));
 	atomic_store(&rival->w_new, atomic_load(&op->w_new));
 	atomic_store(&rival->state, op_state_word(OP_TRY, fixture_vpid(1), 1));
-	node->process[0].state = PROCESS_DEAD;
+	node->process[0].state = PROCESS_EXITED;
 	assert_true(small_node_bury(node, 1));
 }
 

@@ -233,7 +233,7 @@ static void remember(struct world *w, const struct node_request *q,
 static void process_end(struct process **p)
 {
 	bool stays = (*p)->state == PROCESS_MEMBER;
-	process_hang_up(*p);
+	process_disconnect(*p);
 	if (!stays)
 		*p = NULL;
 }
@@ -244,7 +244,7 @@ static void step_request(struct world *w, struct input *in, bool raw)
 	struct node_request q = { 0 };
 	struct node_reply reply;
 	int fd = -1;
-	if (!*p || (*p)->hung_up)
+	if (!*p || (*p)->socket_closed)
 		return;
 	if (!raw)
 		q = request_make(w, in, *p);
@@ -286,7 +286,7 @@ static void process_die(struct world *w, unsigned i)
 static void step_hang_up(struct world *w, struct input *in)
 {
 	struct process **p = &w->processes[input_below(in, FUZZ_PROCESSES)];
-	if (*p && !(*p)->hung_up)
+	if (*p && !(*p)->socket_closed)
 		process_end(p);
 }
 
@@ -311,9 +311,10 @@ static void scribble_record(struct world *w, struct input *in)
 	uint16_t vpid = (uint16_t)memory_choose(&w->vpids, in);
 	if (!p || !p->record_page_count)
 		return;
-	struct op_record *op = realm_records(p->realm,
-		p->record_pages[input_below(in, p->record_page_count)]);
-	op += input_below(in, OP_RECORDS_PER_PAGE);
+	uint32_t page = input_below(in, p->record_page_count);
+	struct op_record *op =
+		record_at(p, page * OP_RECORDS_PER_PAGE +
+				     input_below(in, OP_RECORDS_PER_PAGE));
 	uint64_t state = input_below(in, 8); /* abandoned ones too */
 	atomic_store(&op->window, input_below(in, FUZZ_WINDOWS + 1));
 	atomic_store(&op->posted, input_below(in, 4) | (uint64_t)vpid << 32);
@@ -381,7 +382,7 @@ static void scribble_reference(struct world *w, struct input *in)
 	struct node_request q = { .kind = NODE_REFERENCES };
 	struct node_reply reply;
 	q.close.vpid = port->config.vpid;
-	if (!port->process->hung_up && input_below(in, 4))
+	if (!port->process->socket_closed && input_below(in, 4))
 		inside_call(port->process, &q, -1, &reply);
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "node/node.h"
+#include "node/record.h"
 #include "node/request.h"
 
 #define INSIDE_TICKS_MAX 64 /* until all is quiet */
@@ -42,7 +42,7 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	p->socket = p->pidfd = -1;
 	list_init(&p->ports);
 	list_init(&p->blocks);
-	list_append(&n->greeting, &p->link);
+	list_append(&n->connected, &p->link);
 	n->process_count++;
 	return p;
 }
@@ -83,9 +83,9 @@ static inline void inside_check_empty(struct node *n)
 	MUST(n->deferred_blocks == 0);
 	MUST(n->free_count == CAY_VPIDS - 1);
 	MUST(list_empty(&n->realms));
-	MUST(list_empty(&n->greeting));
+	MUST(list_empty(&n->connected));
 	MUST(list_empty(&n->closing));
-	MUST(list_empty(&n->buried));
+	MUST(list_empty(&n->reaped));
 	MUST(list_empty(&n->gone));
 	for (unsigned i = 0; i < NODE_NAME_BUCKETS; i++)
 		MUST(list_empty(&n->names[i]));

@@ -144,7 +144,7 @@ static void a_refused_process_leaves_nothing(void **state)
 	struct process *second = inside_connect(node, 2);
 	assert_non_null(second);
 	assert_int_equal(inside_call(second, &q, -1, &reply), -ENOSPC);
-	process_hang_up(second);
+	process_disconnect(second);
 	inside_quiet(node);
 	assert_int_equal(atomic_load(&failing.blocks), blocks);
 	process_exited(first);

@@ -55,12 +55,12 @@ static void sizes_are_rounded_up_to_pages(void **state)
 {
 	(void)state;
 	struct extents e = heap_of(8);
-	assert_int_equal(extents_take(&e, 1, PAGE), BASE);
-	assert_int_equal(extents_take(&e, PAGE, PAGE), BASE + PAGE);
-	assert_int_equal(extents_take(&e, PAGE + 1, PAGE), BASE + 2 * PAGE);
-	assert_int_equal(extents_take(&e, 1, PAGE), BASE + 4 * PAGE);
+	assert_int_equal(extents_allocate(&e, 1, PAGE), BASE);
+	assert_int_equal(extents_allocate(&e, PAGE, PAGE), BASE + PAGE);
+	assert_int_equal(extents_allocate(&e, PAGE + 1, PAGE), BASE + 2 * PAGE);
+	assert_int_equal(extents_allocate(&e, 1, PAGE), BASE + 4 * PAGE);
 	assert_int_equal(e.used, 5 * PAGE);
-	assert_int_equal(extents_put(&e, BASE + 2 * PAGE, PAGE + 1), 0);
+	assert_int_equal(extents_free(&e, BASE + 2 * PAGE, PAGE + 1), 0);
 	assert_int_equal(e.used, 3 * PAGE);
 	extents_check(&e);
 	extents_end(&e);
@@ -70,11 +70,11 @@ static void impossible_sizes_give_nothing(void **state)
 {
 	(void)state;
 	struct extents e = heap_of(8);
-	assert_int_equal(extents_take(&e, 0, PAGE), 0);
-	assert_int_equal(extents_take(&e, 8 * PAGE + 1, PAGE), 0);
-	assert_int_equal(extents_take(&e, UINT64_MAX, PAGE), 0);
-	assert_int_equal(extents_take(&e, UINT64_MAX - PAGE + 2, PAGE), 0);
-	assert_int_equal(extents_take(&e, 1ull << 63, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, 0, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, 8 * PAGE + 1, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, UINT64_MAX, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, UINT64_MAX - PAGE + 2, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, 1ull << 63, PAGE), 0);
 	all_is_one_extent_again(&e);
 	extents_end(&e);
 }
@@ -83,10 +83,10 @@ static void a_full_heap_gives_nothing(void **state)
 {
 	(void)state;
 	struct extents e = heap_of(8);
-	assert_int_equal(extents_take(&e, 8 * PAGE, PAGE), BASE);
+	assert_int_equal(extents_allocate(&e, 8 * PAGE, PAGE), BASE);
 	assert_int_equal(e.count, 0);
-	assert_int_equal(extents_take(&e, 1, PAGE), 0);
-	assert_int_equal(extents_put(&e, BASE, 8 * PAGE), 0);
+	assert_int_equal(extents_allocate(&e, 1, PAGE), 0);
+	assert_int_equal(extents_free(&e, BASE, 8 * PAGE), 0);
 	all_is_one_extent_again(&e);
 	extents_end(&e);
 }
@@ -97,13 +97,13 @@ static void a_hole_must_be_large_enough(void **state)
 	(void)state;
 	struct extents e = heap_of(4);
 	for (int i = 0; i < 4; i++)
-		assert_int_not_equal(extents_take(&e, PAGE, PAGE), 0);
-	extents_put(&e, BASE, PAGE);
-	extents_put(&e, BASE + 2 * PAGE, PAGE);
+		assert_int_not_equal(extents_allocate(&e, PAGE, PAGE), 0);
+	extents_free(&e, BASE, PAGE);
+	extents_free(&e, BASE + 2 * PAGE, PAGE);
 	assert_int_equal(e.count, 2);
-	assert_int_equal(extents_take(&e, 2 * PAGE, PAGE), 0);
-	assert_int_equal(extents_take(&e, PAGE, PAGE), BASE);
-	assert_int_equal(extents_take(&e, PAGE, PAGE), BASE + 2 * PAGE);
+	assert_int_equal(extents_allocate(&e, 2 * PAGE, PAGE), 0);
+	assert_int_equal(extents_allocate(&e, PAGE, PAGE), BASE);
+	assert_int_equal(extents_allocate(&e, PAGE, PAGE), BASE + 2 * PAGE);
 	extents_check(&e);
 	extents_end(&e);
 }
@@ -126,10 +126,10 @@ static void neighbours_are_joined(void **state)
 	for (unsigned c = 0; c < ARRAY_COUNT(cases); c++) {
 		struct extents e = heap_of(4);
 		for (int i = 0; i < 4; i++)
-			extents_take(&e, PAGE, PAGE);
+			extents_allocate(&e, PAGE, PAGE);
 		for (int i = 0; i < 4; i++) {
 			uint64_t at = BASE + cases[c].order[i] * PAGE;
-			assert_int_equal(extents_put(&e, at, PAGE), 0);
+			assert_int_equal(extents_free(&e, at, PAGE), 0);
 			assert_int_equal(e.count, cases[c].counts[i]);
 			extents_check(&e);
 		}
@@ -147,13 +147,14 @@ static void the_list_of_holes_grows(void **state)
 	(void)state;
 	struct extents e = heap_of(PAGES);
 	for (int i = 0; i < PAGES; i++)
-		assert_int_equal(extents_take(&e, PAGE, PAGE), BASE + i * PAGE);
+		assert_int_equal(
+			extents_allocate(&e, PAGE, PAGE), BASE + i * PAGE);
 	for (int i = 0; i < PAGES; i += 2)
-		assert_int_equal(extents_put(&e, BASE + i * PAGE, PAGE), 0);
+		assert_int_equal(extents_free(&e, BASE + i * PAGE, PAGE), 0);
 	extents_check(&e);
 	assert_int_equal(e.count, PAGES / 2);
 	for (int i = 1; i < PAGES; i += 2)
-		assert_int_equal(extents_put(&e, BASE + i * PAGE, PAGE), 0);
+		assert_int_equal(extents_free(&e, BASE + i * PAGE, PAGE), 0);
 	all_is_one_extent_again(&e);
 	extents_end(&e);
 }
@@ -220,7 +221,7 @@ static uint64_t size_choose(uint64_t *seed)
 static void step_take(struct model *m, struct extents *e, uint64_t *seed)
 {
 	uint64_t bytes = size_choose(seed);
-	uint64_t offset = extents_take(e, bytes, PAGE);
+	uint64_t offset = extents_allocate(e, bytes, PAGE);
 	assert_int_equal(offset, model_take(m, bytes));
 	if (offset)
 		m->held[m->count++] = (struct held){ offset, bytes };
@@ -230,7 +231,7 @@ static void step_put(struct model *m, struct extents *e, uint64_t index)
 {
 	struct held h = m->held[index];
 	m->held[index] = m->held[--m->count];
-	assert_int_equal(extents_put(e, h.offset, h.bytes), 0);
+	assert_int_equal(extents_free(e, h.offset, h.bytes), 0);
 	model_put(m, h.offset, h.bytes);
 }
 

@@ -326,7 +326,7 @@ static void only_members_are_fenced(void **state)
 	/* It is in the middle of nothing, so nothing moves. */
 	q.fence.pid = (uint32_t)getpid();
 	assert_int_equal(call(&q), 0);
-	assert_int_equal(reply.fence.moved, 0);
+	assert_int_equal(reply.fence.migrated, 0);
 }
 
 /* ---- bells ---- */

@@ -270,7 +270,7 @@ static int fence_run(const struct command *command, int argc, char **argv)
 	int r = node_client_call(&c->address, &request, &reply, NULL);
 	if (r == -ECONNREFUSED)
 		return node_failed(c, r);
-	uint32_t moved = r ? 0 : reply.fence.moved;
+	uint32_t moved = r ? 0 : reply.fence.migrated;
 	return c->json ? fence_json(c, r, moved) : fence_print(c, r, moved);
 }
 

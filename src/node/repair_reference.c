@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * References of the dead: long messages whose origin or target is gone. An
- * origin gets an error completion for what its target can no longer take; a
- * dead origin's memory stays until its targets have read it.
+ * Repair of references: messages by reference and emulated accesses whose
+ * origin or target is gone. The origin gets an error completion for what a
+ * closed target can no longer execute; the memory of a dead origin stays
+ * allocated until its targets have read it.
  */
 #include <errno.h>
 
@@ -10,14 +11,6 @@
 #include "node/node.h"
 
 #define REFERENCES (1u << QUEUE_REFS_LOG2)
-
-static struct reference *vport_references(const struct vport *p)
-{
-	return (struct reference *)(void *)(p->realm->arena.base +
-					    p->config.tables_offset +
-					    (uint64_t)p->config.refs_at *
-						    CAY_LINE);
-}
 
 static enum reference_state reference_state(
 	const struct reference *ref, uint32_t *sequence)
@@ -45,12 +38,14 @@ static bool reference_is_to(
 	       ref->target_epoch <= target->epoch;
 }
 
+/* ---- references to a closed port ---- */
+
 /*
- * What an access was, its origin has written down, and what it brought, if it
- * was made, the target that died.
+ * Completes an emulated access: the origin has staged the request, and the dead
+ * target may have stored the results.
  */
-static void reference_access(const struct realm *r, const struct reference *ref,
-	struct completion *c)
+static void completion_of_access(const struct realm *r,
+	const struct reference *ref, struct completion *c)
 {
 	struct reference copy = { .kind = ref->kind,
 		.address = ref->address,
@@ -73,12 +68,13 @@ static void reference_access(const struct realm *r, const struct reference *ref,
 }
 
 /*
- * Tells the origin. The target may have done so just before it died: then this
- * one comes twice, the origin knows it by the sequence number, and it has no
- * room reserved, so it leaves as much as a message does. FREE afterwards, so
- * that it is not said again. False: the origin has no room now.
+ * Sends the completion to the origin. The target may have sent it just before
+ * it died; the origin then recognizes the duplicate by the sequence number. No
+ * completion is reserved for a duplicate, so it leaves as many entries free as
+ * a message does. The reference is FREE afterwards, so that it is completed
+ * only once. Returns false if the origin's queue is full.
  */
-static bool reference_fail(struct vport *origin, const struct vport *closed,
+static bool reference_complete(struct vport *origin, const struct vport *closed,
 	struct reference *ref, uint32_t index, uint32_t sequence)
 {
 	struct realm *r = origin->realm;
@@ -98,7 +94,7 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 		.peer_vpid = closed->config.vpid,
 		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
-	reference_access(r, ref, &c);
+	completion_of_access(r, ref, &c);
 	if (device_complete(&to, r->op, &c,
 		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
 		return false;
@@ -106,37 +102,35 @@ static bool reference_fail(struct vport *origin, const struct vport *closed,
 	return true;
 }
 
-/* False: look again later. */
-static bool reference_close(struct vport *origin, const struct vport *closed,
-	struct reference *ref, uint32_t index)
-{
-	uint32_t sequence;
-	enum reference_state state = reference_state(ref, &sequence);
-	if (state == REFERENCE_FREE || !reference_is_to(ref, closed))
-		return true;
-	/* The origin is about to publish it, or to find the port closed. */
-	if (state == REFERENCE_READY && origin->state == VPORT_OPEN)
-		return false;
-	return reference_fail(origin, closed, ref, index, sequence);
-}
-
-bool repair_references(struct vport *closed)
+bool repair_references_to(struct vport *closed)
 {
 	bool all = true;
-	list_for_each (at, &closed->realm->senders) {
-		struct vport *p = list_of(at, struct vport, sender_link);
-		struct reference *refs = vport_references(p);
-		for (uint32_t i = 0; p != closed && i < REFERENCES; i++)
-			all &= reference_close(p, closed, &refs[i], i);
+	list_for_each (at, &closed->realm->reference_origins) {
+		struct vport *p = list_of(at, struct vport, origin_link);
+		struct reference *refs = vport_table(p, p->config.refs_at);
+		for (uint32_t i = 0; p != closed && i < REFERENCES; i++) {
+			uint32_t sequence;
+			enum reference_state state =
+				reference_state(&refs[i], &sequence);
+			if (state == REFERENCE_FREE ||
+				!reference_is_to(&refs[i], closed))
+				continue;
+			/* READY: the origin publishes it or finds W closed. */
+			if ((state == REFERENCE_READY &&
+				    p->state == VPORT_OPEN) ||
+				!reference_complete(
+					p, closed, &refs[i], i, sequence))
+				all = false;
+		}
 	}
 	return all;
 }
 
-bool repair_owed(const struct vport *by, const struct vport *closed)
+bool repair_has_references(const struct vport *by, const struct vport *closed)
 {
-	struct reference *refs = vport_references(by);
+	const struct reference *refs = vport_table(by, by->config.refs_at);
 	uint32_t sequence;
-	if (list_empty(&by->sender_link))
+	if (list_empty(&by->origin_link))
 		return false;
 	for (uint32_t i = 0; i < REFERENCES; i++)
 		if (reference_state(&refs[i], &sequence) != REFERENCE_FREE &&
@@ -145,14 +139,9 @@ bool repair_owed(const struct vport *by, const struct vport *closed)
 	return false;
 }
 
-/* A long message, or an access that the target is to make. */
-static bool reference_in_entry(unsigned command)
-{
-	return command == CAY_NOTIFY_RECV ||
-	       (command != CAY_NQE_INVALID && command < CAY_NOTIFY_CC);
-}
+/* ---- references of a port ---- */
 
-/* Is there an entry in the target's queue that names this reference? */
+/* Returns true if an entry in the target's queue names this reference. */
 static bool reference_published(const struct vport *dead,
 	const struct vport *target, uint32_t index, uint32_t sequence)
 {
@@ -162,14 +151,19 @@ static bool reference_published(const struct vport *dead,
 		return false;
 	uint64_t w = atomic_load_explicit(&to.control->w, memory_order_acquire);
 	uint64_t r = atomic_load_explicit(&to.control->r, memory_order_acquire);
-	/* Members write them: no queue holds more than it has entries. */
+	/* Members write W and R: this bounds the loop by the queue's size. */
 	if (!queue_position_valid(w, r, to.nq_log2, to.rdr_log2))
 		return false;
 	for (uint64_t at = queue_nq(r); at != queue_nq(w);
 		at = (at + 1) & QUEUE_NQ_MASK) {
 		uint64_t word = device_peek(&to, at);
+		unsigned command = word & CAY_COMMAND_MASK;
 		const struct cay_nqe *n = device_entry(&to, at);
-		if (word != 0 && reference_in_entry(word & CAY_COMMAND_MASK) &&
+		/* A message by reference, or an emulated access. */
+		if (word != 0 &&
+			(command == CAY_NOTIFY_RECV ||
+				(command != CAY_NQE_INVALID &&
+					command < CAY_NOTIFY_CC)) &&
 			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) ==
 				dead->config.vpid &&
 			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
@@ -179,20 +173,20 @@ static bool reference_published(const struct vport *dead,
 	return false;
 }
 
+/* Returns the target of a reference if it is open, else NULL. */
 static struct vport *reference_target(
 	const struct vport *origin, const struct reference *ref)
 {
 	struct vport *target = origin->realm->node->ports[ref->target_vpid];
-	bool there = target && target->realm == origin->realm &&
-		     target->state == VPORT_OPEN &&
-		     reference_is_to(ref, target);
-	return there ? target : NULL;
+	bool open = target && target->realm == origin->realm &&
+		    target->state == VPORT_OPEN && reference_is_to(ref, target);
+	return open ? target : NULL;
 }
 
-void repair_ready(struct vport *dead)
+void repair_references_of(struct vport *dead)
 {
-	struct reference *refs = vport_references(dead);
-	if (list_empty(&dead->sender_link))
+	struct reference *refs = vport_table(dead, dead->config.refs_at);
+	if (list_empty(&dead->origin_link))
 		return;
 	for (uint32_t i = 0; i < REFERENCES; i++) {
 		uint32_t sequence;
@@ -206,25 +200,20 @@ void repair_ready(struct vport *dead)
 	}
 }
 
-/* In the arena at [from, from + bytes), and its target will still read it. */
-static bool reference_read(const struct vport *p, const struct reference *ref,
-	uint64_t from, uint64_t bytes)
+bool repair_references_read(struct vport *p, uint64_t from, uint64_t bytes)
 {
-	uint32_t sequence;
-	enum reference_state state = reference_state(ref, &sequence);
-	bool needed = state == REFERENCE_SENT || state == REFERENCE_READY ||
-		      state == REFERENCE_STARTED;
-	return needed && ref->kind != REFERENCE_PROCESS &&
-	       ref->address - from < bytes && reference_target(p, ref);
-}
-
-bool repair_pending(struct vport *p, uint64_t from, uint64_t bytes)
-{
-	struct reference *refs = vport_references(p);
-	if (list_empty(&p->sender_link))
+	const struct reference *refs = vport_table(p, p->config.refs_at);
+	if (list_empty(&p->origin_link))
 		return false;
-	for (uint32_t i = 0; i < REFERENCES; i++)
-		if (reference_read(p, &refs[i], from, bytes))
+	for (uint32_t i = 0; i < REFERENCES; i++) {
+		const struct reference *ref = &refs[i];
+		uint32_t sequence;
+		enum reference_state state = reference_state(ref, &sequence);
+		if ((state == REFERENCE_SENT || state == REFERENCE_READY ||
+			    state == REFERENCE_STARTED) &&
+			ref->kind != REFERENCE_PROCESS &&
+			ref->address - from < bytes && reference_target(p, ref))
 			return true;
+	}
 	return false;
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reaping processes that have exited, or have left after they unmapped the
+ * arena. The whole path of a `kill -9`:
+ *
+ *	server.c	the pidfd becomes readable
+ *	process.c	process_exited() closes the ports: claims fail from here
+ *on node.c		node_tick() calls reap_list(), until nothing is left
+ *	reap.c		process_reap() repairs, reclaims the ports, frees
+ *	repair.c	entries that the process claimed and did not publish
+ *	repair_posted.c	posted receives that it claimed
+ *	repair_reference.c
+ *			its messages by reference, and those sent to it
+ *	vport.c		vport_reclaim(): GONE to the watchers, then, when no
+ *			thread accesses the port, its memory and its VPID
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "node/record.h"
+
+/* Frees the memory of a process whose ports are all reclaimed. */
+static void process_free(struct process *p)
+{
+	struct realm *realm = p->realm;
+	list_remove(&p->link);
+	if (realm) {
+		list_for_each_safe (at, after, &p->blocks) {
+			struct block *b = list_of(at, struct block, link);
+			p->node->deferred_blocks -= b->freed;
+			realm_free(realm, b->offset, b->bytes);
+			list_remove(&b->link);
+			free(b);
+		}
+		for (uint32_t i = 0; i < p->record_page_count; i++)
+			realm_free(realm, p->record_pages[i], ARENA_PAGE);
+		realm_end_if_empty(realm);
+	}
+	/* Allocated even if HELLO failed for lack of arena memory. */
+	free(p->record_pages);
+	process_close_socket(p);
+	close(p->pidfd);
+	p->node->process_count--;
+	/* An event of this round may still point to the process. */
+	list_append(&p->node->reaped, &p->link);
+}
+
+/* Repairs all op records, then the references of all ports. */
+static bool process_repair(struct process *p)
+{
+	struct op_record *op;
+	for (uint32_t i = 0; (op = record_at(p, i)); i++)
+		if (repair_record(p->realm, op) != 0)
+			return false;
+	list_for_each (at, &p->ports)
+		repair_references_of(list_of(at, struct vport, link));
+	return true;
+}
+
+/* Continues to reap a process; returns true at the end. */
+static bool process_reap(struct process *p)
+{
+	/* Before any port is reclaimed: GONE must follow the last message. */
+	if (!p->repaired)
+		p->repaired = !p->realm || process_repair(p);
+	if (!p->repaired)
+		return false;
+	list_for_each_safe (at, after, &p->ports)
+		vport_reclaim(list_of(at, struct vport, link));
+	if (!list_empty(&p->ports))
+		return false;
+	/* A process that left stays until its socket closes. */
+	if (p->socket_closed)
+		process_free(p);
+	return true;
+}
+
+bool reap_list(struct list *processes)
+{
+	bool left = false;
+	list_for_each_safe (at, after, processes) {
+		struct process *p = list_of(at, struct process, link);
+		/* Freeing the last process frees its realm with this list. */
+		bool last = after == processes;
+		bool over = !process_lives(p) ||
+			    (p->state == PROCESS_CONNECTED && p->socket_closed);
+		left |= !(over ? process_reap(p) : repair_all_abandoned(p));
+		if (last)
+			break;
+	}
+	return left;
+}
+
+void reap_free(struct node *n)
+{
+	list_for_each_safe (at, after, &n->reaped)
+		free(list_of(at, struct process, link));
+	list_init(&n->reaped);
+}

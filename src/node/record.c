@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scans of the op records of all live processes of a realm. */
+#include "node/record.h"
+
+bool record_any(const struct realm *r, record_test *holds, const void *argument)
+{
+	list_for_each (at, &r->processes) {
+		const struct process *p = list_of(at, struct process, link);
+		struct op_record *op;
+		for (uint32_t i = 0; process_lives(p) && (op = record_at(p, i));
+			i++)
+			if (holds(op, argument))
+				return true;
+	}
+	return false;
+}
+
+struct queue_set {
+	uint16_t vpid;
+	uint32_t epoch;
+};
+
+static bool record_on_queue_set(
+	const struct op_record *op, const void *argument)
+{
+	const struct queue_set *set = argument;
+	struct record_copy c = record_read(op);
+	return record_is_on(&c, set->vpid, set->epoch);
+}
+
+bool queue_set_quiesced(const struct realm *r, uint16_t vpid, uint32_t epoch)
+{
+	return !record_any(
+		r, record_on_queue_set, &(struct queue_set){ vpid, epoch });
+}
