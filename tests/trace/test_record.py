@@ -229,7 +229,7 @@ class Trace(unittest.TestCase):
                     "--count", "300", "--conflicts").stdout
         self.assertEqual(one, again)
         self.assertNotEqual(one, other)
-        self.assertIn("They agree", run(CAY, "trace", "replay", "-",
+        self.assertIn("outcomes are equal", run(CAY, "trace", "replay", "-",
                                         text=one).stdout)
         self.assertEqual(json.loads(run(CAY, "trace", "show", "--json", "-",
                                         text=one).stdout)["ports"], 4)

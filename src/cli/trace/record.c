@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cay trace record: runs a program with the recorder before libcay, and makes
- * one trace of what its processes have written. They write into a directory of
- * their own beside the file, which goes in the end, whatever happens.
+ * cay trace record: runs a program with the recorder preloaded and merges the
+ * files of its processes into one trace. The files are in a temporary directory
+ * beside the trace, which is removed at the end.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,12 +27,10 @@ struct record_call {
 	const char *output;
 	char **program;
 	char library[PATH_MAX];
-	char directory[PATH_MAX]; /* of the parts */
+	char directory[PATH_MAX]; /* of the files of the processes */
 	struct trace *part;
-	uint32_t parts, room;
+	uint32_t parts, capacity;
 };
-
-/* ---- the recorder ---- */
 
 /* Given by the environment, beside this program, or installed. */
 static int library_find(struct record_call *c)
@@ -59,7 +57,7 @@ static int library_find(struct record_call *c)
 	return -1;
 }
 
-/* ---- the directory ---- */
+/* ---- temporary directory ---- */
 
 static int directory_open(struct record_call *c)
 {
@@ -67,8 +65,8 @@ static int directory_open(struct record_call *c)
 	int n = snprintf(path, sizeof(path), "%s.XXXXXX", c->output);
 	if (n < 0 || n >= (int)sizeof(path))
 		return cli_error(
-			COMMAND, "%s: its name is too long", c->output);
-	/* The program may go to another directory. */
+			COMMAND, "%s: the name is too long", c->output);
+	/* Absolute, because the program may change its directory. */
 	if (!mkdtemp(path) || !realpath(path, c->directory))
 		return cli_error(COMMAND, "%s: %s", c->output, strerror(errno));
 	return -1;
@@ -89,12 +87,12 @@ static void directory_close(const struct record_call *c)
 	rmdir(c->directory);
 }
 
-/* ---- the program ---- */
+/* ---- program ---- */
 
-/* Lock-free, so that a signal handler may read it. */
+/* Lock-free: a signal handler reads it. */
 static _Atomic pid_t child;
 
-/* What we are told is meant for the program. */
+/* Forwards a signal to the program. */
 static void forward(int signal)
 {
 	pid_t program = atomic_load_explicit(&child, memory_order_relaxed);
@@ -102,7 +100,7 @@ static void forward(int signal)
 		kill(program, signal);
 }
 
-static void environment_set(const struct record_call *c)
+static void program_execute(const struct record_call *c)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char *all = NULL;
@@ -110,13 +108,7 @@ static void environment_set(const struct record_call *c)
 		setenv("LD_PRELOAD", c->library, 1);
 	else if (asprintf(&all, "%s:%s", c->library, others) > 0)
 		setenv("LD_PRELOAD", all, 1);
-	free(all);
 	setenv(RECORD_DIRECTORY, c->directory, 1);
-}
-
-static void program_execute(const struct record_call *c)
-{
-	environment_set(c);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	execvp(c->program[0], c->program);
@@ -125,13 +117,13 @@ static void program_execute(const struct record_call *c)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-/* Its exit status, as a shell would give it. */
+/* Runs the program. Returns its exit status as a shell does. */
 static int program_run(const struct record_call *c)
 {
 	const struct sigaction pass = { .sa_handler = forward,
 		.sa_flags = SA_RESTART };
 	int status = 0;
-	/* The terminal tells the program itself. */
+	/* The terminal sends these to the program as well. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	fflush(NULL);
@@ -150,30 +142,31 @@ static int program_run(const struct record_call *c)
 				   : WEXITSTATUS(status);
 }
 
-/* ---- the parts ---- */
+/* ---- files of the processes ---- */
 
 static int part_add(struct record_call *c, const char *name)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
-	struct trace_error complaint;
+	struct trace_error error;
 	size_t length;
-	if (c->parts == c->room) {
-		uint32_t room = c->room ? 2 * c->room : 16;
-		struct trace *grown = realloc(c->part, room * sizeof(*grown));
+	if (c->parts == c->capacity) {
+		uint32_t capacity = c->capacity ? 2 * c->capacity : 16;
+		struct trace *grown =
+			realloc(c->part, capacity * sizeof(*grown));
 		if (!grown)
 			return cli_error(COMMAND, "%s", strerror(ENOMEM));
 		c->part = grown;
-		c->room = room;
+		c->capacity = capacity;
 	}
 	snprintf(path, sizeof(path), "%s/%s", c->directory, name);
-	char *text = trace_read(path, &length);
+	char *text = trace_file_read(path, &length);
 	if (!text)
 		return cli_error(COMMAND, "%s: %s", path, strerror(errno));
-	int r = trace_parse_part(text, length, &c->part[c->parts], &complaint);
+	int r = trace_parse_part(text, length, &c->part[c->parts], &error);
 	free(text);
 	if (r == -EINVAL)
 		return cli_error(COMMAND, "process %s, line %u: %s", name,
-			complaint.line, complaint.text);
+			error.line, error.text);
 	if (r)
 		return cli_error(COMMAND, "%s", strerror(-r));
 	c->parts++;
@@ -194,31 +187,31 @@ static int parts_load(struct record_call *c)
 	return status;
 }
 
-static int merge_failed(int r, const struct trace_error *complaint)
+static int merge_failed(int r, const struct trace_error *error)
 {
 	switch (r) {
 	case -ENODATA:
 		return cli_error(COMMAND,
-			"nothing was recorded: no process has called "
-			"libcay.so. Is the program linked with the static "
-			"library, as cay itself is, or does it not use Cay?");
+			"nothing was recorded: no process called libcay.so; "
+			"a program that links the static library, as cay does, "
+			"cannot be recorded");
 	case -E2BIG:
 		return cli_error(
 			COMMAND, "more than %d ports", TRACE_PORTS_MAX);
 	case -EINVAL:
-		return cli_error(COMMAND, "%s", complaint->text);
+		return cli_error(COMMAND, "%s", error->text);
 	default:
 		return cli_error(COMMAND, "%s", strerror(-r));
 	}
 }
 
-/* Beside it first, so that there is a whole trace or none. */
+/* Writes a temporary file and renames it, so that no partial trace remains. */
 static int output_write(const struct record_call *c, const struct trace *t)
 {
 	char path[PATH_MAX + 8];
 	snprintf(path, sizeof(path), "%s/.trace", c->directory);
 	FILE *f = fopen(path, "we");
-	bool written = f && trace_save(t, f);
+	bool written = f && trace_file_save(t, f);
 	if (f && fclose(f) != 0)
 		written = false;
 	if (!written || rename(path, c->output) != 0)
@@ -229,22 +222,23 @@ static int output_write(const struct record_call *c, const struct trace *t)
 static int parts_merge(struct record_call *c)
 {
 	struct trace t;
-	struct trace_error complaint;
+	struct trace_error error;
 	struct merge_report report;
-	int r = trace_merge(c->part, c->parts, &t, &report, &complaint);
+	int r = trace_merge(c->part, c->parts, &t, &report, &error);
 	if (r)
-		return merge_failed(r, &complaint);
+		return merge_failed(r, &error);
 	int status = output_write(c, &t);
 	if (!status) {
 		fprintf(stderr,
-			"cay " COMMAND ": %s: %u instructions of %u ports in "
-			"%u process%s\n",
-			c->output, t.count, t.ports, c->parts,
+			"cay " COMMAND ": %s: %u instruction%s of %u port%s "
+			"in %u process%s\n",
+			c->output, t.count, t.count == 1 ? "" : "s", t.ports,
+			t.ports == 1 ? "" : "s", c->parts,
 			c->parts == 1 ? "" : "es");
 		if (report.unrecorded)
 			fprintf(stderr,
-				"cay " COMMAND ": %u of the ports were not "
-				"recorded, only what was issued to them\n",
+				"cay " COMMAND ": of %u of the ports only "
+				"the operations of others were recorded\n",
 				report.unrecorded);
 	}
 	trace_free(&t);

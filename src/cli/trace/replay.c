@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay trace replay: executes a trace, on one platform or on all, and compares.
- */
+/* cay trace replay: executes a trace on platforms and compares the outcomes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
 #include "trace/oracle.h"
@@ -15,15 +13,15 @@
 
 #define COMMAND "trace replay"
 
-/* Who can execute a trace. */
-enum runner {
+/* What can execute a trace. */
+enum executor {
 	RUN_REAL,
 	RUN_COUNTING,
 	RUN_MODEL,
-	RUNNERS,
+	EXECUTORS,
 };
 
-static const char *const runner_names[RUNNERS] = { "real", "counting",
+static const char *const executor_names[EXECUTORS] = { "real", "counting",
 	"model" };
 
 struct run {
@@ -34,11 +32,11 @@ struct run {
 };
 
 struct replay_call {
-	bool wanted[RUNNERS];
+	bool selected[EXECUTORS];
 	bool json;
 	const char *path;
 	struct trace trace;
-	struct run run[RUNNERS];
+	struct run run[EXECUTORS];
 	char difference[1200]; /* empty: none */
 };
 
@@ -46,39 +44,56 @@ static bool platform_parse(void *to, const char *text)
 {
 	struct replay_call *c = to;
 	bool found = false;
-	for (int i = 0; i < RUNNERS; i++) {
-		c->wanted[i] = strcmp(text, runner_names[i]) == 0 ||
-			       strcmp(text, "both") == 0;
-		found |= c->wanted[i];
+	for (int i = 0; i < EXECUTORS; i++) {
+		c->selected[i] = strcmp(text, executor_names[i]) == 0 ||
+				 strcmp(text, "both") == 0;
+		found |= c->selected[i];
 	}
 	return found;
 }
 
-/* ---- running ---- */
+/* ---- execution ---- */
 
 static int run_device(
-	struct replay_call *c, const struct platform *platform, struct run *run)
+	const struct trace *t, const struct platform *platform, struct run *run)
 {
 	struct replay r;
-	int e = replay_open(&r, &c->trace, platform, &run->outcome);
+	int e = replay_open(&r, t, platform, &run->outcome);
 	if (e)
 		return e;
-	uint64_t start = clock_now_ns();
 	run->counted.arena = &r.fixture.arena;
 	if (platform == &platform_counting)
 		counting_begin(&run->counted);
 	e = replay_run(&r);
 	counting_end();
-	run->time_ns = clock_now_ns() - start;
 	replay_close(&r);
 	if (e)
 		outcome_free(&run->outcome);
 	return e;
 }
 
-static void run_sum(struct run *run)
+static int run_one(struct replay_call *c, enum executor executor)
 {
-	const struct trace *t = run->outcome.trace;
+	const struct trace *t = &c->trace;
+	struct run *run = &c->run[executor];
+	uint64_t start = clock_now_ns();
+	int r;
+	if (executor == RUN_MODEL)
+		r = oracle_run(t, ORACLE_CORRECT, &run->outcome);
+	else
+		r = run_device(t,
+			executor == RUN_REAL ? &platform_real
+					     : &platform_counting,
+			run);
+	run->time_ns = clock_now_ns() - start;
+	if (r == -EFBIG)
+		return cli_error(COMMAND,
+			"%s: windows and posted buffers exceed the %u MiB of a "
+			"replay",
+			c->path, FIXTURE_MEMORY >> 20);
+	if (r)
+		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
+	run->done = true;
 	for (uint32_t i = 0; i < t->count; i++) {
 		run->retried += run->outcome.result[i].retried;
 		run->refused += trace_issues(t->instruction[i].kind) &&
@@ -86,73 +101,46 @@ static void run_sum(struct run *run)
 	}
 	for (uint32_t p = 0; p < t->ports; p++)
 		run->notifications += run->outcome.port[p].count;
-}
-
-static int run_one(struct replay_call *c, enum runner who)
-{
-	struct run *run = &c->run[who];
-	int r;
-	if (who == RUN_MODEL) {
-		uint64_t start = clock_now_ns();
-		r = oracle_run(&c->trace, ORACLE_CORRECT, &run->outcome);
-		run->time_ns = clock_now_ns() - start;
-	} else {
-		r = run_device(c,
-			who == RUN_REAL ? &platform_real : &platform_counting,
-			run);
-	}
-	if (r == -EFBIG)
-		return cli_error(COMMAND,
-			"%s: its windows and posted buffers need more than "
-			"the %u MiB that a replay has",
-			c->path, FIXTURE_MEMORY >> 20);
-	if (r)
-		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
-	run->done = true;
-	run_sum(run);
 	return CLI_OK;
 }
 
+/* Executes the trace everywhere and compares with the first outcome. */
 static int run_all(struct replay_call *c)
 {
-	int status = CLI_OK;
-	const struct run *first = NULL;
-	const char *name = NULL;
-	for (int i = 0; i < RUNNERS && !status; i++) {
-		if (!c->wanted[i])
+	int first = -1;
+	for (int i = 0; i < EXECUTORS; i++) {
+		if (!c->selected[i])
 			continue;
-		status = run_one(c, (enum runner)i);
-		if (status || c->difference[0])
+		int status = run_one(c, (enum executor)i);
+		if (status)
+			return status;
+		if (first < 0) {
+			first = i;
 			continue;
-		size_t used = 0;
-		if (first)
-			used = (size_t)snprintf(c->difference,
-				sizeof(c->difference), "%s; %s: ", name,
-				runner_names[i]);
-		if (first && !outcome_differs(&first->outcome,
-				     &c->run[i].outcome, c->difference + used,
-				     sizeof(c->difference) - used))
-			c->difference[0] = 0;
-		if (!first) {
-			first = &c->run[i];
-			name = runner_names[i];
 		}
+		if (c->difference[0])
+			continue;
+		size_t used = (size_t)snprintf(c->difference,
+			sizeof(c->difference),
+			"%s; %s: ", executor_names[first], executor_names[i]);
+		if (!outcome_differs(&c->run[first].outcome, &c->run[i].outcome,
+			    c->difference + used, sizeof(c->difference) - used))
+			c->difference[0] = 0;
 	}
-	return status;
+	return CLI_OK;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
-static void print_outcome(const struct run *run)
+static void print_outcome(const struct outcome *o)
 {
-	const struct outcome *o = &run->outcome;
 	const struct trace *t = o->trace;
 	printf("\n  %6s %14s %18s\n", "port", "notifications", "digest");
 	for (uint32_t p = 0; p < t->ports; p++)
 		printf("  %6u %14u   %016" PRIx64 "\n", p, o->port[p].count,
 			outcome_nqes_digest(o, p));
 	if (t->regions)
-		printf("\n  %6s %6s %12s %18s\n", "memory", "port", "bytes",
+		printf("\n  %6s %6s %12s %18s\n", "region", "port", "bytes",
 			"digest");
 	for (uint32_t i = 0; i < t->regions; i++)
 		printf("  %6u %6u %12" PRIu64 "   %016" PRIx64 "\n", i,
@@ -177,33 +165,31 @@ static void print_counted(const struct counting *c)
 
 static void print_all(const struct replay_call *c)
 {
-	uint64_t counts[TRACE_KINDS];
+	const struct trace *t = &c->trace;
 	const struct run *first = NULL;
-	trace_count(&c->trace, counts);
-	printf("%u ports, %u instructions\n\n", c->trace.ports, c->trace.count);
-	for (int k = 0; k < TRACE_KINDS; k++)
-		if (counts[k])
-			printf("  %-16s %10" PRIu64 "\n",
-				trace_kind_name((enum trace_kind)k), counts[k]);
+	printf("%u port%s, %u instruction%s\n\n", t->ports,
+		t->ports == 1 ? "" : "s", t->count, t->count == 1 ? "" : "s");
+	show_kinds(t);
 	printf("\n");
-	for (int i = 0; i < RUNNERS; i++) {
+	for (int i = 0; i < EXECUTORS; i++) {
 		const struct run *run = &c->run[i];
 		if (!run->done)
 			continue;
 		first = first ? first : run;
 		printf("%-9s %" PRIu64 " notifications, %" PRIu64
 		       " refused, %" PRIu64 " retried; %.3f ms\n",
-			runner_names[i], run->notifications, run->refused,
+			executor_names[i], run->notifications, run->refused,
 			run->retried, (double)run->time_ns / 1e6);
 	}
 	if (first)
-		print_outcome(first);
+		print_outcome(&first->outcome);
 	if (c->run[RUN_COUNTING].done)
 		print_counted(&c->run[RUN_COUNTING].counted);
 	if (c->difference[0])
-		printf("\nThey do not agree. %s\n", c->difference);
+		printf("\nThe outcomes differ. %s\n", c->difference);
 	else if (c->run[RUN_REAL].done && c->run[RUN_MODEL].done)
-		printf("\nThey agree: notifications, results and memory.\n");
+		printf("\nThe outcomes are equal: results, notifications and "
+		       "memory.\n");
 }
 
 static void json_run(struct json *j, const char *name, const struct run *run)
@@ -242,24 +228,16 @@ static void json_run(struct json *j, const char *name, const struct run *run)
 
 static int json_all(const struct replay_call *c)
 {
-	uint64_t counts[TRACE_KINDS];
 	struct json j;
-	trace_count(&c->trace, counts);
 	json_open(&j, stdout);
 	json_object_begin(&j);
 	json_put_number(&j, "ports", c->trace.ports);
-	json_key(&j, "instructions");
-	json_object_begin(&j);
-	for (int k = 0; k < TRACE_KINDS; k++)
-		if (counts[k])
-			json_put_number(&j, trace_kind_name((enum trace_kind)k),
-				counts[k]);
-	json_object_end(&j);
+	show_kinds_json(&c->trace, &j);
 	json_key(&j, "runs");
 	json_array_begin(&j);
-	for (int i = 0; i < RUNNERS; i++)
+	for (int i = 0; i < EXECUTORS; i++)
 		if (c->run[i].done)
-			json_run(&j, runner_names[i], &c->run[i]);
+			json_run(&j, executor_names[i], &c->run[i]);
 	json_array_end(&j);
 	json_put_bool(&j, "agree", !c->difference[0]);
 	if (c->difference[0])
@@ -271,12 +249,12 @@ static int json_all(const struct replay_call *c)
 static int replay_run_command(
 	const struct command *command, int argc, char **argv)
 {
-	static struct replay_call c = { .wanted = { true, true, true } };
+	static struct replay_call c = { .selected = { true, true, true } };
 	int status = command_parse(command, &argc, &argv, &c);
 	if (status >= 0)
 		return status;
 	c.path = argv[0];
-	status = trace_load(COMMAND, c.path, &c.trace);
+	status = trace_file_load(COMMAND, c.path, &c.trace);
 	if (status)
 		return status;
 	status = run_all(&c);
@@ -285,7 +263,7 @@ static int replay_run_command(
 	else if (!status)
 		print_all(&c);
 	bool differ = c.difference[0];
-	for (int i = 0; i < RUNNERS; i++)
+	for (int i = 0; i < EXECUTORS; i++)
 		if (c.run[i].done)
 			outcome_free(&c.run[i].outcome);
 	trace_free(&c.trace);

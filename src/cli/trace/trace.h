@@ -1,25 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of `cay trace` share. */
+/* Common parts of the subcommands of `cay trace`. */
 #ifndef CAY_CLI_TRACE_H
 #define CAY_CLI_TRACE_H
 
 #include <stdio.h>
 
+#include "base/json.h"
 #include "cli/options.h"
 #include "trace/trace.h"
 
-extern const struct command command_record, command_replay;
+extern const struct command command_record, command_replay, command_show;
 
-/* All that a file has, or NULL and errno; "-" is standard input. */
-char *trace_read(const char *path, size_t *length);
+/* ---- file.c ---- */
 
-/* Reads a trace, or says what is wrong with it. CLI_OK or CLI_FAILED. */
-int trace_load(const char *command, const char *path, struct trace *);
+/*
+ * Reads a whole file; "-" is standard input. Returns its contents, which the
+ * caller frees, or NULL with errno set.
+ */
+char *trace_file_read(const char *path, size_t *length);
 
-/* False: not all could be written. */
-bool trace_save(const struct trace *, FILE *to);
+/* Reads a trace. Returns CLI_OK, or CLI_FAILED after an error message. */
+int trace_file_load(const char *command, const char *path, struct trace *);
 
-/* How many of each kind. */
-void trace_count(const struct trace *, uint64_t counts[TRACE_KINDS]);
+/* Writes a trace. Returns false on a write error. */
+bool trace_file_save(const struct trace *, FILE *to);
+
+/* ---- show.c: the number of instructions of each kind ---- */
+
+void show_kinds(const struct trace *);
+void show_kinds_json(const struct trace *, struct json *);
 
 #endif
