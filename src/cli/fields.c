@@ -131,7 +131,7 @@ static bool known(const struct field *f, const void *record)
 
 static bool at_end(const struct field *f)
 {
-	return !f->key && !f->title;
+	return !f->key && !f->title && !f->csv;
 }
 
 /* ---- JSON ---- */
@@ -177,7 +177,7 @@ void fields_json(struct json *j, const struct field *f, const void *record)
 {
 	const char *object = NULL;
 	for (; !at_end(f); f++) {
-		if (!f->key)
+		if (!f->key || (f->optional && !known(f, record)))
 			continue;
 		if (object && (!f->object || strcmp(object, f->object) != 0)) {
 			json_object_end(j);
@@ -286,20 +286,34 @@ void fields_line(const struct field *f, const void *record,
 {
 	char text[FIELD_BYTES];
 	size_t used = 0;
+	bool right = false;
 	*line = 0;
 	for (; !at_end(f) && used + 1 < size; f++) {
 		if (!f->title)
 			continue;
 		const char *cell = record ? cell_text(f, record, text)
 					  : f->title;
+		/* Two blanks keep a left-aligned column off its neighbour. */
+		const char *gap = !used			  ? ""
+				  : right && f->width < 0 ? "  "
+							  : " ";
 		int n = snprintf(line + used, size - used,
-			f->width < 0 ? "%s%-*.*s" : "%s%*.*s", used ? " " : "",
-			*widths, *widths, cell);
+			f->width < 0 ? "%s%-*.*s" : "%s%*.*s", gap, *widths,
+			f->width_max ? *widths : FIELD_BYTES, cell);
+		right = f->width >= 0;
 		widths++;
 		used += bits_min((size_t)n, size - used - 1);
 	}
 	while (used && line[used - 1] == ' ')
 		line[--used] = 0;
+}
+
+void fields_list(FILE *to, const struct field *f, const void *record)
+{
+	for (; !at_end(f); f++)
+		if (f->title && number_of(f, record))
+			fprintf(to, "  %s: %" PRIu64 "\n", f->title,
+				number_of(f, record));
 }
 
 void fields_print(FILE *to, const struct field *f, const void *records,

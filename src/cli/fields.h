@@ -45,9 +45,10 @@ struct field {
 	int width; /* of the text column, at least; negative: left-aligned */
 	int width_max; /* of the text column on a screen; 0: no limit */
 	enum field_kind kind;
-	size_t offset, size;		   /* of the value in the record */
-	int decimals;			   /* of a real */
-	bool (*known)(const void *record); /* NULL: always */
+	size_t offset, size; /* of the value in the record */
+	bool optional;	     /* JSON leaves it out if it is unknown */
+	int decimals;	     /* of a real */
+	bool (*known)(const void *record);		 /* NULL: always */
 	void (*json)(struct json *, const void *record); /* instead of kind */
 };
 
@@ -80,6 +81,9 @@ void fields_widen(
 	const struct field *, const void *record, int widths[FIELDS_MAX]);
 void fields_line(const struct field *, const void *record,
 	const int widths[FIELDS_MAX], char *line, size_t size);
+
+/* Prints "  title: value" for each number that is not 0. */
+void fields_list(FILE *, const struct field *, const void *record);
 
 /* Prints headings and rows, as wide as the longest cells. */
 void fields_print(FILE *, const struct field *, const void *records,

@@ -367,7 +367,7 @@ class Samples(TopTest):
             self.assertNotIn(b"\033", result.stdout)
             text = result.stdout.decode()
             self.assertEqual(text.count(f"node {self.node}, pid "), 2)
-            self.assertEqual(text.count("VPID NAME"), 2)
+            self.assertEqual(text.count("VPID  NAME"), 2)
             self.assertEqual(text.count("OPERATION IN PROGRESS"), 2)
             for line in text.splitlines():
                 if "a-port-with-a-name-of-some-length" in line and \
@@ -521,7 +521,7 @@ class Screen(TopTest):
         self.serve("some-port")
         self.traffic("send", "some-port", "0")
         terminal = self.terminal()
-        ports = terminal.settled(lambda f: any("VPID NAME" in x for x in f))
+        ports = terminal.settled(lambda f: any("VPID  NAME" in x for x in f))
         self.assertTrue(ports)
         self.assertFalse(any("OPERATION" in x for x in ports))
         self.assertTrue(any("sort (rate)" in x for x in ports))
@@ -532,10 +532,10 @@ class Screen(TopTest):
         threads = terminal.settled(
             lambda f: any("OPERATION" in x for x in f))
         self.assertTrue(threads)
-        self.assertFalse(any("VPID NAME" in x for x in threads))
+        self.assertFalse(any("VPID  NAME" in x for x in threads))
         terminal.type(b"p")
         self.assertTrue(terminal.settled(
-            lambda f: any("VPID NAME" in x for x in f)))
+            lambda f: any("VPID  NAME" in x for x in f)))
         terminal.type(b"q")
         self.finished(terminal)
 

@@ -146,8 +146,8 @@ static void barriers_print(const struct barrier_run *b)
 	bool clock = b->call->network.router.clock_mhz > 0;
 	printf("%" PRIu64 " barrier%s of %u node%s, %" PRIu64
 	       " message%s; cycles from the last arrival:\n\n",
-		b->whole.count, sim_s(b->whole.count), b->nodes,
-		sim_s(b->nodes), b->messages, sim_s(b->messages));
+		b->whole.count, plural(b->whole.count), b->nodes,
+		plural(b->nodes), b->messages, plural(b->messages));
 	printf("  %-8s %10s %8s %8s %12s\n", "", "mean", "least", "most",
 		clock ? "mean ns" : "");
 	series_print(b->call, "collect", &b->collect);

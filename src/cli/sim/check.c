@@ -306,7 +306,7 @@ static void check_print(const struct check *k, const struct sim_cycle *c)
 	uint64_t nodes = k->topology.nodes;
 	if (k->unreachable)
 		printf("%" PRIu64 " pair%s of nodes %s not connected\n",
-			k->unreachable, sim_s(k->unreachable),
+			k->unreachable, plural(k->unreachable),
 			k->unreachable == 1 ? "is" : "are");
 	if (c->count == 0) {
 		printf("free of deadlock: the routes of all %" PRIu64

@@ -176,7 +176,7 @@ static int check_length(const struct sim_call *c)
 		"--length %s: buffers of %u flit%s do not hold such packets; "
 		"try --buffer %u or --switching wormhole",
 		c->length_text, c->network.router.buffer,
-		sim_s(c->network.router.buffer), longest);
+		plural(c->network.router.buffer), longest);
 }
 
 static int check_load(const struct sim_call *c, double load)

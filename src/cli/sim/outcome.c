@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What `cay sim` has found out, and where it goes; see sim.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +78,14 @@ int sim_outcome_add(struct sim_outcome *o, struct network *n, double load,
 	if (!more)
 		return -ENOMEM;
 	o->point = more;
-	more[o->count++] = (struct sim_point){ load, *result };
+	double ns = sim_cycles_ns(o->call, result->packet_latency);
+	more[o->count++] = (struct sim_point){ .load = load,
+		.result = *result,
+		.verdict = study_verdict_name(result->verdict),
+		.saturated = result->verdict == STUDY_SATURATED,
+		.deadlocked = result->verdict == STUDY_DEADLOCKED,
+		.latency_ns = o->call->network.router.clock_mhz > 0 ? ns
+								    : NAN };
 	int r = 0;
 	if (result->verdict == STUDY_DEADLOCKED)
 		r = cycle_keep(o, n);

@@ -7,8 +7,6 @@
 #include "base/bits.h"
 #include "cli/sim/sim.h"
 
-#define LOAD_SMALL 0.001
-
 /* ---- names and units ---- */
 
 void sim_title(const struct sim_outcome *o, char title[SIM_TITLE_BYTES])
@@ -27,13 +25,6 @@ double sim_cycles_ns(const struct sim_call *c, double cycles)
 {
 	double mhz = c->network.router.clock_mhz;
 	return mhz > 0 ? cycles * 1000 / mhz : 0;
-}
-
-const char *sim_load_text(double load, char text[SIM_LOAD_BYTES])
-{
-	snprintf(text, SIM_LOAD_BYTES,
-		load > 0 && load < LOAD_SMALL ? "%.3g" : "%.4f", load);
-	return text;
 }
 
 void sim_channel_text(const struct topology *t, const struct channel *c,
@@ -62,8 +53,8 @@ void sim_print_head(const struct sim_outcome *o)
 	printf("%s\n", title);
 	printf("%u node%s; router with %u virtual channel%s of %u flit%s, %s, "
 	       "%s",
-		o->topology.nodes, sim_s(o->topology.nodes), r->channels,
-		sim_s(r->channels), r->buffer, sim_s(r->buffer),
+		o->topology.nodes, plural(o->topology.nodes), r->channels,
+		plural(r->channels), r->buffer, plural(r->buffer),
 		sim_switchings[r->switching], router_arbiter_name(r->arbiter));
 	if (r->clock_mhz > 0)
 		printf(", %g MHz", r->clock_mhz);
@@ -197,42 +188,20 @@ static void latency_print(
 
 static void load_print(const struct study_result *r)
 {
-	char one[SIM_LOAD_BYTES], other[SIM_LOAD_BYTES];
+	char one[FIELD_BYTES], other[FIELD_BYTES];
 	printf("  offered load   %s flits per node and cycle\n",
-		sim_load_text(r->offered, one));
-	printf("  accepted load  %s\n", sim_load_text(r->accepted, one));
+		load_text(r->offered, one));
+	printf("  accepted load  %s\n", load_text(r->accepted, one));
 	printf("  channel load   %s flits per cycle in the mean, %s at most\n",
-		sim_load_text(r->channel_mean, one),
-		sim_load_text(r->channel_most, other));
-}
-
-static void counters_print(const struct network_counters *c)
-{
-	const struct {
-		const char *text;
-		uint64_t value;
-	} all[] = {
-		{ "flits repeated by links", c->flits_repeated },
-		{ "interrupts", c->interrupts },
-		{ "heads at masked ports", c->masked },
-		{ "detours", c->detours },
-		{ "packets drained to hosts", c->drained },
-		{ "packets forwarded by hosts", c->forwarded },
-		{ "deadlock alarms", c->deadlock_alarms },
-		{ "of these false", c->deadlock_false },
-		{ "packets removed for a deadlock", c->deadlock_removed },
-	};
-	for (unsigned i = 0; i < ARRAY_COUNT(all); i++)
-		if (all[i].value)
-			printf("  %s: %" PRIu64 "\n", all[i].text,
-				all[i].value);
+		load_text(r->channel_mean, one),
+		load_text(r->channel_most, other));
 }
 
 static void speed_print(
 	const struct sim_outcome *o, const struct study_result *r)
 {
 	printf("  measured       %" PRIu64 " packet%s in %" PRIu64 " cycles",
-		r->packets, sim_s(r->packets), r->cycles - r->warm_up);
+		r->packets, plural(r->packets), r->cycles - r->warm_up);
 	if (r->warm_up)
 		printf(" after %" PRIu64 " to warm up", r->warm_up);
 	printf("\n");
@@ -258,7 +227,7 @@ void sim_print_point(const struct sim_outcome *o, const struct sim_point *p)
 		printf("  hops           %.2f\n", p->result.hops);
 	}
 	load_print(&p->result);
-	counters_print(&p->result.counters);
+	fields_list(stdout, sim_counter_fields, &p->result.counters);
 	speed_print(o, &p->result);
 }
 
@@ -267,60 +236,14 @@ void sim_print_cycle(const struct topology *t, const struct sim_cycle *c)
 	char text[SIM_CHANNEL_BYTES];
 	printf("A cycle of %u channel%s, each waits for the next and the last "
 	       "for the first:\n",
-		c->count, sim_s(c->count));
+		c->count, plural(c->count));
 	for (uint32_t i = 0; i < c->count; i++) {
 		sim_channel_text(t, &c->channel[i], text);
 		printf("  %s\n", text);
 	}
 }
 
-void sim_print_links(const struct sim_outcome *o)
-{
-	double cycles = o->link_cycles ? (double)o->link_cycles : 1;
-	char load[SIM_LOAD_BYTES];
-	printf("\n%8s %4s %8s %12s %10s %12s %8s\n", "from", "port", "to",
-		"flits", "repeated", "blocked", "load");
-	for (uint64_t i = 0; i < o->links; i++) {
-		const struct network_link *l = &o->link[i];
-		printf("%8u %4u %8u %12" PRIu64 " %10" PRIu64 " %12" PRIu64
-		       " %8s%s\n",
-			l->from, l->port, l->to, l->flits, l->repeated,
-			l->blocked,
-			sim_load_text((double)l->flits / cycles, load),
-			l->dead ? " dead" : "");
-	}
-}
-
 /* ---- several loads ---- */
-
-void sim_print_row_head(void)
-{
-	printf("\n%8s %9s %10s %8s %8s %8s %7s %9s  %s\n", "load", "accepted",
-		"latency", "p50", "p99", "p99.9", "hops", "channel", "verdict");
-	fflush(stdout);
-}
-
-static void latencies_print(const struct study_result *r)
-{
-	if (r->packets)
-		printf(" %10.2f %8" PRIu64 " %8" PRIu64 " %8" PRIu64 " %7.2f",
-			r->packet_latency, r->latency_p50, r->latency_p99,
-			r->latency_p999, r->hops);
-	else
-		printf(" %10s %8s %8s %8s %7s", "-", "-", "-", "-", "-");
-}
-
-void sim_print_row(const struct sim_point *p)
-{
-	const struct study_result *r = &p->result;
-	char text[SIM_LOAD_BYTES];
-	printf("%8s", sim_load_text(p->load, text));
-	printf(" %9s", sim_load_text(r->accepted, text));
-	latencies_print(r);
-	printf(" %9s  %s\n", sim_load_text(r->channel_most, text),
-		study_verdict_name(r->verdict));
-	fflush(stdout);
-}
 
 static bool any_deadlocked(const struct sim_outcome *o)
 {

@@ -81,7 +81,7 @@ static void way_print(const struct journey *y, const char *name, uint32_t from,
 	char text[SIM_CHANNEL_BYTES];
 	struct sim_walk w;
 	uint32_t hops = way_hops(way);
-	printf("%s: %u hop%s\n", name, hops, sim_s(hops));
+	printf("%s: %u hop%s\n", name, hops, plural(hops));
 	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
 	while (sim_walk_next(&w)) {
 		sim_channel_text(&y->topology, &w.at, text);
@@ -217,12 +217,12 @@ static void metrics_print(const struct metric *m)
 	printf("nodes                      %" PRIu64 "\n", m->nodes);
 	printf("links                      %" PRIu64 "\n", m->links);
 	printf("diameter                   %u hop%s\n", m->diameter,
-		sim_s(m->diameter));
+		plural(m->diameter));
 	printf("mean distance              %.4f hops\n", m->distance);
 	printf("mean distance to others    %.4f hops\n", m->distance_far);
 	if (m->bisection)
 		printf("bisection                  %" PRIu64 " channel%s\n",
-			m->bisection, sim_s(m->bisection));
+			m->bisection, plural(m->bisection));
 	printf("channel load, uniform      %.4f flits per cycle at load 1\n",
 		m->channel_load);
 	if (m->channel_load > 0)

@@ -118,7 +118,7 @@ int sim_study(struct sim_call *c)
 	if (sim_prints(c))
 		sim_print_head(&o);
 	if (sim_prints(c) && c->task != SIM_STUDY)
-		sim_print_row_head();
+		sim_print_row(NULL);
 	sim_progress_begin();
 	return sim_outcome_end(&o, run_all(&run));
 }

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "cli/fields.h"
 #include "network/routing/dependency.h"
 #include "network/study/sweep.h"
 #include "plot/timeline.h"
@@ -102,6 +102,9 @@ struct sim_network {
 struct sim_point {
 	double load;
 	struct study_result result;
+	const char *verdict;
+	bool saturated, deadlocked;
+	double latency_ns; /* NAN: the router has no clock rate */
 };
 
 /* Channels that wait for each other. */
@@ -216,23 +219,17 @@ __attribute__((format(printf, 1, 2))) void sim_progress(
 #define SIM_TITLE_BYTES 160
 void sim_title(const struct sim_outcome *, char title[SIM_TITLE_BYTES]);
 double sim_cycles_ns(const struct sim_call *, double cycles); /* 0: no clock */
-/* What makes several of them. */
-static inline const char *sim_s(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-/* With decimals, but however small it is not 0. */
-#define SIM_LOAD_BYTES 24
-const char *sim_load_text(double load, char text[SIM_LOAD_BYTES]);
 /* "node 3, port 1 to node 2, low group". */
 #define SIM_CHANNEL_BYTES 96
 void sim_channel_text(const struct topology *, const struct channel *,
 	char text[SIM_CHANNEL_BYTES]);
 
+extern const struct field sim_counter_fields[]; /* struct network_counters */
+
 void sim_print_head(const struct sim_outcome *);
 void sim_print_point(const struct sim_outcome *, const struct sim_point *);
+/* Prints the row of a load, or the headings if it is NULL. */
 void sim_print_row(const struct sim_point *);
-void sim_print_row_head(void);
 void sim_print_sweep(const struct sim_outcome *);
 void sim_print_cycle(const struct topology *, const struct sim_cycle *);
 void sim_print_links(const struct sim_outcome *);
