@@ -102,14 +102,16 @@ def objects(source, build):
     return found
 
 
-def symbols(path):
-    defined, undefined = set(), set()
-    output = subprocess.run(["nm", "-g", "--format=posix", str(path)],
+def symbols(paths):
+    """The defined and the undefined symbols of each object file."""
+    found = {str(path): (set(), set()) for path in paths}
+    output = subprocess.run(["nm", "-A", "-g", "--format=posix", *found],
                             capture_output=True, text=True, check=True).stdout
     for line in output.splitlines():
-        name, kind = line.split()[:2]
-        (undefined if kind in "Uw" else defined).add(name)
-    return defined, undefined
+        path, symbol = line.split(": ", 1)
+        name, kind = symbol.split()[:2]
+        found[path][kind in "Uw"].add(name)
+    return found
 
 
 def strongly_connected(graph):
@@ -151,10 +153,11 @@ def strongly_connected(graph):
 def cycles(source, build):
     found = objects(source, build)
     folders = collections.defaultdict(dict)
+    table = symbols(found.values()) if found else {}
     for name, path in found.items():
         folder = name.split("/")[0]
         if folder != "device":
-            folders[folder][name] = symbols(path)
+            folders[folder][name] = table[str(path)]
     if not folders:
         complain(f"{build} has no object files: build first")
     components = []
