@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The libfabric provider "cay" as a whole: its entry, its parameters, and what
- * every object of it uses. Each object has a header and a file of its name.
+ * The libfabric provider "cay": parameters, logging and errors, for all its
+ * objects. Each object has a header and a file of its name.
  *
- * Threads: everything that belongs to a domain is used under the domain's
- * guard (guard.h). The calls of libfabric take it; functions without `fi` in
- * their signature are called with it held, unless said otherwise.
+ * Threads: everything that belongs to a domain is accessed under the domain
+ * lock (domain.h). The calls of libfabric take it; functions without `fid` in
+ * their signature are called with it held, unless their comment says otherwise.
  */
 #ifndef CAY_PROVIDER_PROVIDER_H
 #define CAY_PROVIDER_PROVIDER_H
@@ -32,44 +32,47 @@
 #include "base/list.h"
 #include "cay/cay.h"
 
+/* Its calls are filled in by the entry point (provider.c). */
 extern struct fi_provider provider;
 
-/* Pieces that a request may have: local, and of the target. */
+/* Segments of a request: in local memory, and in that of the target. */
 #define PROVIDER_IOV_MAX     8
 #define PROVIDER_RMA_IOV_MAX 4
 
-/* Bytes that inject calls take, and that go without a handshake. */
 #define PROVIDER_INJECT_BYTES 4096
 #define PROVIDER_MESSAGE_MAX  (1ull << 40)
 
-/* What the environment says, read once: FI_CAY_<NAME>. See fi_cay(7). */
+/* Parameters FI_CAY_<NAME> of the environment, read once. See fi_cay(7). */
 struct settings {
-	char *node;		 /* which device */
-	size_t nq_entries;	 /* of an endpoint's port */
-	size_t rdr_bytes;	 /* likewise */
-	size_t eager_bytes;	 /* messages up to this travel at once */
-	size_t piece_bytes;	 /* of a long message, fetched in one go */
-	size_t share_bytes;	 /* messages from here on both ends copy */
-	size_t unexpected_bytes; /* held at a receiver before senders wait */
-	size_t mr_count;	 /* registrations for remote access */
-	size_t connect_ms;	 /* how long a peer may take to come up */
-	size_t spin_us;		 /* before a wait sleeps */
+	char *node;	     /* name of the node; NULL: the default */
+	size_t nq_entries;   /* notification queue of a port */
+	size_t rdr_bytes;    /* receive data region of a port */
+	size_t eager_bytes;  /* longest eager message */
+	size_t piece_bytes;  /* longest single get of a rendezvous message */
+	size_t cocopy_bytes; /* shortest message with co-copy; 0: none */
+	size_t unexpected_bytes; /* unexpected data held before XOFF */
+	size_t mr_count;	 /* remotely accessible memory regions */
+	size_t connect_ms;	 /* time a peer may take to come up */
+	size_t spin_us;		 /* spinning before a wait sleeps */
 };
 extern struct settings settings;
+
+/* Reads the parameters. Called once, by the entry point. */
+void settings_read(void);
 
 #define LOG_WARN(area, ...) FI_WARN(&provider, FI_LOG_##area, __VA_ARGS__)
 #define LOG_INFO(area, ...) FI_INFO(&provider, FI_LOG_##area, __VA_ARGS__)
 
-/* The negative fi_errno that fits a negative errno of libcay. */
-int provider_error(int error);
-/* The positive fi_errno that fits an enum cay_error. */
-int provider_device_error(int code);
+/* ---- error.c ---- */
 
-/* Calls that this provider does not have; for full tables. */
-int no_bind(struct fid *, struct fid *, uint64_t);
-int no_control(struct fid *, int, void *);
-int no_ops_open(struct fid *, const char *, uint64_t, void **, void *);
-int no_tostr(const struct fid *, char *, size_t);
-int no_ops_set(struct fid *, const char *, uint64_t, void *, void *);
+/* Translates a negative errno of libcay into a negative fi_errno. */
+int provider_error(int error);
+/* Translates an enum cay_error into a positive fi_errno. */
+int provider_device_error(int code);
+/*
+ * Returns the text for a prov_errno of this provider, copied into the buffer if
+ * there is one.
+ */
+const char *provider_strerror(int error, char *buffer, size_t length);
 
 #endif

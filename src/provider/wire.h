@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What endpoints write to each other. The device carries 64 bits of tag, 32
- * bits of API tag and a payload; the API tag is this header:
+ * Messages between endpoints. The device carries a 64-bit tag, a 32-bit API tag
+ * and a payload; the API tag is this header:
  *
  *	bits 0-3	kind
  *	bits 4-7	flags
- *	bits 8-31	small remote CQ data, if WIRE_DATA without
- *WIRE_DATA_WORD
+ *	bits 8-31	immediate: remote CQ data that fits, or a status
  *
- * and the payload begins with a word for each of WIRE_DATA_WORD and WIRE_ID,
+ * and the payload begins with one word for each of WIRE_DATA_WORD and WIRE_ID,
  * in this order.
  */
 #ifndef CAY_PROVIDER_WIRE_H
@@ -19,42 +18,42 @@
 #include "cay/window.h"
 
 enum wire_kind {
-	WIRE_GREETING,	  /* struct wire_greeting: who writes from here on */
-	WIRE_MESSAGE,	  /* the payload is a message */
-	WIRE_TAGGED,	  /* the same with a tag */
-	WIRE_LONG,	  /* struct wire_long: a message to be fetched */
-	WIRE_TAGGED_LONG, /* the same with a tag */
-	WIRE_TAKEN,	  /* tag: operation; WIRE_STATUS: how it ended */
-	WIRE_HALT,	  /* too much is unexpected here */
-	WIRE_RESUME,	  /* no more */
-	WIRE_WRITTEN,	  /* remote CQ data of an RMA write */
-	WIRE_ATOMIC,	  /* struct wire_atomic: execute this */
-	WIRE_RESULT,	  /* tag: operation; WIRE_STATUS; the old values */
-	WIRE_PUSH,	  /* tag: operation; struct wire_push: help to copy */
-	WIRE_PUSHED,	  /* tag: operation; WIRE_STATUS; how many chunks */
-	WIRE_GONE,	  /* to oneself: this was the last of port tag */
+	WIRE_HELLO,	 /* struct wire_hello: address of the sender */
+	WIRE_MESSAGE,	 /* eager message; the payload is its data */
+	WIRE_TAGGED,	 /* eager tagged message */
+	WIRE_RTS,	 /* struct wire_rts: rendezvous message */
+	WIRE_TAGGED_RTS, /* tagged rendezvous message */
+	WIRE_FIN,	 /* message received; tag: OP_SEND; WIRE_STATUS */
+	WIRE_XOFF,	 /* pause sending: too many unexpected messages */
+	WIRE_XON,	 /* resume sending */
+	WIRE_CQ_DATA,	 /* remote CQ data of an RMA write */
+	WIRE_ATOMIC,	 /* struct wire_atomic: atomic operation to execute */
+	WIRE_ATOMIC_RESULT, /* tag: OP_ATOMIC; WIRE_STATUS; previous values */
+	WIRE_COCOPY, /* tag: OP_SEND; struct wire_cocopy: co-copy request */
+	WIRE_COCOPY_RESULT, /* tag: OP_FETCH; WIRE_STATUS; chunks copied */
+	WIRE_PEER_GONE,	    /* to itself, behind the messages of VPID `tag` */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)
-#define WIRE_DATA	(1u << 4) /* there is remote CQ data */
-#define WIRE_DATA_WORD	(1u << 5) /* in the payload */
-#define WIRE_ID		(1u << 6) /* the sender waits for WIRE_TAKEN */
-/* Kind and what changes the shape of the payload. */
-#define WIRE_PLAIN_MASK	 (0xf | WIRE_DATA_WORD | WIRE_ID)
-#define WIRE_SMALL_SHIFT 8
-#define WIRE_SMALL_MAX	 ((1u << 24) - 1)
-/* Of WIRE_TAKEN and WIRE_RESULT: a positive fi_errno, or 0. */
-#define WIRE_STATUS(head) ((head) >> WIRE_SMALL_SHIFT)
+#define WIRE_DATA	(1u << 4) /* the message has remote CQ data */
+#define WIRE_DATA_WORD	(1u << 5) /* in the payload, not in the immediate */
+#define WIRE_ID		(1u << 6) /* the sender waits for WIRE_FIN */
+/* The bits that determine the format of the payload. */
+#define WIRE_FORMAT_MASK     (0xf | WIRE_DATA_WORD | WIRE_ID)
+#define WIRE_IMMEDIATE_SHIFT 8
+#define WIRE_IMMEDIATE_MAX   ((1u << 24) - 1)
+/* Of WIRE_FIN and the results: a positive fi_errno, or 0. */
+#define WIRE_STATUS(head) ((head) >> WIRE_IMMEDIATE_SHIFT)
 
-struct wire_greeting {
+struct wire_hello {
 	char name[16];
-	uint64_t card;
+	uint64_t capability; /* of the window with the sender's key table */
 };
 
-/* The sender's bulk window begins at address WIRE_BULK_BASE. */
+/* First address of an endpoint's bulk window, which covers all its memory. */
 #define WIRE_BULK_BASE 4096ull
 
-/* A key of the device in one word: capability, Win-ID << 48. */
+/* A remote key of the device in one word: capability, Win-ID << 48. */
 static inline uint64_t wire_key(const struct cay_key *key)
 {
 	return key->capability | (uint64_t)key->window << 48;
@@ -66,27 +65,27 @@ static inline struct cay_key wire_key_of(uint64_t word)
 		.window = (uint32_t)(word >> 48) };
 }
 
-struct wire_long {
-	uint64_t address; /* of the message */
+struct wire_rts {
+	uint64_t address; /* of the message in the sender's memory */
 	uint64_t length;
-	uint64_t key; /* of the bulk window: capability, Win-ID << 48 */
+	uint64_t key; /* wire_key() of the sender's bulk window */
 };
 
-/* What the receiver of a long message wants the sender to help with: share.h */
-struct wire_push {
-	uint64_t id;	  /* of the receiver's operation */
-	uint64_t address; /* where the message goes */
+/* Asks the sender of a rendezvous message to copy chunks: see cocopy.h. */
+struct wire_cocopy {
+	uint64_t id;	  /* of the receiver's OP_FETCH */
+	uint64_t address; /* of the receive buffer */
 	uint64_t length;
-	uint64_t key;  /* of the receiver's bulk window, as above */
-	uint64_t desk; /* key of the window with the word */
-	uint64_t slot; /* of the word */
-	uint64_t word; /* as it is at first */
+	uint64_t key;	     /* wire_key() of the receiver's bulk window */
+	uint64_t claim_key;  /* wire_key() of the window with the claim words */
+	uint64_t claim_slot; /* index of the claim word */
+	uint64_t claim_word; /* its initial value */
 };
 
 struct wire_atomic {
 	uint64_t key, address;
 	uint8_t op, datatype;
-	uint8_t fetches;  /* results are wanted */
+	uint8_t fetches;  /* the result carries the previous values */
 	uint8_t compares; /* count compare values precede the operands */
 	uint32_t count;
 };

@@ -83,7 +83,7 @@ static void model_drop_message(struct model *m, struct unexpected *u)
 		i++;
 	memmove(&m->messages[i], &m->messages[i + 1],
 		(--m->message_count - i) * sizeof(u));
-	matcher_unhold(&m->matcher, u);
+	matcher_release(&m->matcher, u);
 	free(u);
 }
 
@@ -157,7 +157,7 @@ static void receive_comes(struct model *m)
 	struct receive *r = random_receive(m);
 	struct unexpected *found = NULL;
 	random_failure(m);
-	int error = matcher_message(
+	int error = matcher_find_message(
 		&m->matcher, r->source, r->tag, r->ignore, &found);
 	if (refused(m, error)) {
 		free(r);
@@ -183,11 +183,8 @@ static void model_hold(struct model *m, unsigned peer, uint64_t tag)
 	u->source = m->sources[peer];
 	u->tag = tag;
 	u->length = 3;
-	random_failure(m);
-	if (refused(m, matcher_hold(&m->matcher, u)))
-		free(u);
-	else
-		m->messages[m->message_count++] = u;
+	matcher_hold(&m->matcher, u);
+	m->messages[m->message_count++] = u;
 }
 
 static void message_comes(struct model *m)
@@ -196,7 +193,7 @@ static void message_comes(struct model *m)
 	uint64_t tag = random_tag(m);
 	struct receive *wanted = model_receive(m, m->sources[peer], tag);
 	struct receive *found =
-		matcher_receive(&m->matcher, m->sources[peer], tag);
+		matcher_find_receive(&m->matcher, m->sources[peer], tag);
 	assert_true(found == wanted);
 	if (!found)
 		model_hold(m, peer, tag);
@@ -209,7 +206,7 @@ static void peer_changes(struct model *m)
 	unsigned peer = (unsigned)random_below(&m->random, PEERS);
 	fi_addr_t source = random_source(m);
 	m->sources[peer] = source;
-	matcher_known(&m->matcher, peer_at(peer), source);
+	matcher_set_source(&m->matcher, peer_at(peer), source);
 	for (unsigned i = 0; i < m->message_count; i++)
 		if (m->messages[i]->from == peer_at(peer))
 			assert_true(m->messages[i]->source == source);
@@ -310,7 +307,7 @@ static struct unexpected *many_messages(
 	for (uint64_t i = 0; i < count; i++) {
 		all[i].tag = tag(i);
 		all[i].source = 1;
-		assert_int_equal(matcher_hold(m, &all[i]), 0);
+		matcher_hold(m, &all[i]);
 	}
 	return all;
 }
@@ -350,9 +347,9 @@ static void receives_take_messages(size_t count, unsigned kind, bool backwards)
 	for (size_t i = 0; i < count; i++) {
 		struct unexpected *u;
 		uint64_t tag = tags[kind](backwards ? count - 1 - i : i);
-		assert_int_equal(matcher_message(&m, 1, tag, 0, &u), 0);
+		assert_int_equal(matcher_find_message(&m, 1, tag, 0, &u), 0);
 		assert_true(u != NULL && u->tag == tag);
-		matcher_unhold(&m, u);
+		matcher_release(&m, u);
 	}
 	assert_true(match_steps <= count * (STEPS_MAX + 4));
 	assert_int_equal(m.held_count, 0);
@@ -369,9 +366,9 @@ static void messages_take_receives(size_t count, unsigned kind, bool backwards)
 		&m, count, tags[kind], FI_ADDR_UNSPEC, 0xfull << 40);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t tag = tags[kind](backwards ? count - 1 - i : i);
-		struct receive *r = matcher_receive(&m, 1, tag);
+		struct receive *r = matcher_find_receive(&m, 1, tag);
 		assert_true(r != NULL && r->tag == tag);
-		assert_true(matcher_receive(&m, 1, ~tag) == NULL);
+		assert_true(matcher_find_receive(&m, 1, ~tag) == NULL);
 		matcher_unpost(&m, r);
 	}
 	assert_true(match_steps <= count * 2 * STEPS_MAX);
@@ -397,17 +394,18 @@ static void sources_become_known(size_t count, unsigned kind)
 	struct unexpected *u;
 	matcher_init(&m);
 	struct unexpected *all = many_messages(&m, count, tags[kind]);
-	matcher_known(&m, NULL, FI_ADDR_NOTAVAIL);
-	assert_int_equal(matcher_message(&m, 5, ~0ull, 0, &u), 0);
-	assert_int_equal(matcher_message(&m, FI_ADDR_UNSPEC, ~0ull, 0, &u), 0);
+	matcher_set_source(&m, NULL, FI_ADDR_NOTAVAIL);
+	assert_int_equal(matcher_find_message(&m, 5, ~0ull, 0, &u), 0);
+	assert_int_equal(
+		matcher_find_message(&m, FI_ADDR_UNSPEC, ~0ull, 0, &u), 0);
 	match_steps = 0;
-	matcher_known(&m, NULL, 5);
+	matcher_set_source(&m, NULL, 5);
 	assert_true(match_steps <= count * STEPS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(
-			matcher_message(&m, 5, tags[kind](i), 0, &u), 0);
+			matcher_find_message(&m, 5, tags[kind](i), 0, &u), 0);
 		assert_true(u == &all[i]);
-		matcher_unhold(&m, u);
+		matcher_release(&m, u);
 	}
 	free(all);
 	matcher_free(&m);
@@ -429,12 +427,12 @@ static void one_receive_is_one_step(void **state)
 	matcher_init(&m);
 	struct receive *r = many_receives(&m, 1, tag_one, 1, 0);
 	match_steps = 0;
-	assert_true(matcher_receive(&m, 1, 77) == r);
+	assert_true(matcher_find_receive(&m, 1, 77) == r);
 	assert_int_equal(match_steps, 1);
-	assert_true(matcher_receive(&m, 2, 77) == NULL);
-	assert_true(matcher_receive(&m, FI_ADDR_NOTAVAIL, 77) == NULL);
+	assert_true(matcher_find_receive(&m, 2, 77) == NULL);
+	assert_true(matcher_find_receive(&m, FI_ADDR_NOTAVAIL, 77) == NULL);
 	matcher_unpost(&m, r);
-	assert_true(matcher_receive(&m, 1, 77) == NULL);
+	assert_true(matcher_find_receive(&m, 1, 77) == NULL);
 	free(r);
 	matcher_free(&m);
 }

@@ -169,7 +169,7 @@ static void without_the_capability_anybody_will_do(void **state)
 	crew_run(2, undirected_body, NULL);
 }
 
-/* ---- strangers ---- */
+/* ---- unlisted ---- */
 
 static void stranger_root(struct stack *s, struct member *me)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses of endpoints; see address.h. Any thread, needs no guard. Names of
- * services begin with `s`, random ones with `r`, that of none in particular
- * with `a`, so none can be another.
+ * Addresses of endpoints; see address.h. Any thread, no lock. Names of services
+ * begin with `s`, random ones with `r`, the wildcard with `a`, so they cannot
+ * collide.
  */
 #include "provider/av/address.h"
 
@@ -19,15 +19,15 @@
 
 #include "provider/provider.h"
 
-#define CARD_DIGITS 12
+#define CAPABILITY_DIGITS 12
 
-/* Not those of ctype.h, which asks the locale. */
+/* Not those of ctype.h, which depend on the locale. */
 #define DIGITS "0123456789"
 #define LETTERS                      \
 	"abcdefghijklmnopqrstuvwxyz" \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* What a node takes as the name of a port. */
+/* Valid in the name of a port. */
 static const char name_characters[] = LETTERS DIGITS "._:@+-";
 
 /* ---- names ---- */
@@ -59,21 +59,21 @@ bool address_is_any(const struct address *a)
 	return strcmp(a->name, any.name) == 0;
 }
 
-static bool all_are(const char *kind, const char *text)
+static bool consists_of(const char *kind, const char *text)
 {
 	return text[strspn(text, kind)] == 0;
 }
 
 /*
- * 47 and 047 are the same service. A word is shorter than a number by one, so
- * that the dot before it tells them apart.
+ * 47 and 047 are the same service. A word has one character less than a number
+ * may have, so that a dot always distinguishes it.
  */
 int address_service(const char *service, struct address *a)
 {
 	const size_t room = ADDRESS_NAME - 1;
-	if (!service || !*service || !all_are(LETTERS DIGITS, service))
+	if (!service || !*service || !consists_of(LETTERS DIGITS, service))
 		return -FI_EINVAL;
-	bool number = all_are(DIGITS, service);
+	bool number = consists_of(DIGITS, service);
 	if (number)
 		service += strspn(service, "0");
 	size_t length = strlen(service);
@@ -100,16 +100,16 @@ static int digit_value(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool card_parse(const char *text, uint64_t *card)
+static bool capability_parse(const char *text, uint64_t *capability)
 {
-	*card = 0;
-	for (unsigned i = 0; i < CARD_DIGITS; i++) {
+	*capability = 0;
+	for (unsigned i = 0; i < CAPABILITY_DIGITS; i++) {
 		int digit = digit_value(text[i]);
 		if (digit < 0)
 			return false;
-		*card = *card << 4 | (unsigned)digit;
+		*capability = *capability << 4 | (unsigned)digit;
 	}
-	return text[CARD_DIGITS] == 0;
+	return text[CAPABILITY_DIGITS] == 0;
 }
 
 int address_parse(const void *text, struct address *a)
@@ -125,7 +125,7 @@ int address_parse(const void *text, struct address *a)
 			return -FI_EINVAL;
 		found.name[i] = *at;
 	}
-	if (*at != '-' || !card_parse(at + 1, &found.card))
+	if (*at != '-' || !capability_parse(at + 1, &found.capability))
 		return -FI_EINVAL;
 	*a = found;
 	return 0;
@@ -135,12 +135,12 @@ void address_print(const struct address *a, char text[ADDRESS_BYTES])
 {
 	snprintf(text, ADDRESS_BYTES, ADDRESS_PREFIX "%.*s-%012llx",
 		ADDRESS_NAME, a->name,
-		(unsigned long long)(a->card & CAY_CAPABILITY_MASK));
+		(unsigned long long)(a->capability & CAY_CAPABILITY_MASK));
 }
 
 /* ---- hosts ---- */
 
-/* All addresses as of version 6, that of version 4 being mapped. */
+/* Converts an address to IPv6; IPv4 addresses are mapped. */
 static bool as_inet6(const struct sockaddr *from, struct in6_addr *to)
 {
 	if (from && from->sa_family == AF_INET6) {
@@ -183,7 +183,7 @@ static bool is_of_interface(const struct in6_addr *a)
 	return found;
 }
 
-/* Does it lead to this host? *known: it leads somewhere. */
+/* Returns whether a name resolves to this host; *known: it resolves at all. */
 static bool resolves_here(const char *node, int flags, bool *known)
 {
 	struct addrinfo hints = { .ai_flags = flags,
@@ -213,7 +213,7 @@ static bool is_own_name(const char *node)
 	return strcasecmp(node, own) == 0;
 }
 
-/* Asks no name server before it must. */
+/* A name server is the last resort. */
 bool address_host_is_here(const char *node, bool numeric)
 {
 	bool known;

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters. See cntr.h. */
+/* Counters: the calls of fi_cntr(3). */
 #include "provider/completion/cntr.h"
 
 #include <stdlib.h>
+
+#include "provider/completion/sleep.h"
+#include "provider/unsupported.h"
 
 /* A thread in fi_cntr_wait(), on its stack. */
 struct sleeper {
 	struct list link;
 	uint64_t threshold;
-	uint64_t errors; /* when it came */
+	uint64_t errors; /* of the counter, at the beginning */
 };
-
-static bool sleeper_done(const struct cntr *c, const struct sleeper *s)
-{
-	return c->value >= s->threshold || c->errors != s->errors;
-}
 
 static bool cntr_idle(const struct wait *w)
 {
 	const struct cntr *c = list_of(w, struct cntr, wait);
 	if (c->tried && c->changes != c->seen)
 		return false;
-	list_for_each (at, &c->sleepers)
-		if (sleeper_done(c, list_of(at, struct sleeper, link)))
+	list_for_each (at, &c->sleepers) {
+		const struct sleeper *s = list_of(at, struct sleeper, link);
+		if (c->value >= s->threshold || c->errors != s->errors)
 			return false;
+	}
 	return true;
 }
 
 /* ---- reading ---- */
 
-static uint64_t cntr_look(struct cntr *c, const uint64_t *which)
+static uint64_t cntr_get(struct cntr *c, const uint64_t *which)
 {
-	guard_enter(&c->domain->guard);
+	domain_lock(c->domain);
 	wait_progress(&c->wait);
 	uint64_t value = *which;
 	bool changed = c->seen != c->changes;
 	c->seen = c->changes;
 	c->tried = false;
-	guard_leave(&c->domain->guard);
+	domain_unlock(c->domain);
 	wait_polled(&c->wait, changed);
 	return value;
 }
@@ -45,39 +45,23 @@ static uint64_t cntr_look(struct cntr *c, const uint64_t *which)
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct cntr *c = cntr_of(fid);
-	return cntr_look(c, &c->value);
+	return cntr_get(c, &c->value);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
 	struct cntr *c = cntr_of(fid);
-	return cntr_look(c, &c->errors);
+	return cntr_get(c, &c->errors);
 }
 
-int cntr_try(struct cntr *c)
+int cntr_trywait(struct cntr *c)
 {
-	guard_enter(&c->domain->guard);
+	domain_lock(c->domain);
 	int r = c->changes != c->seen ? -FI_EAGAIN : wait_try(&c->wait);
 	if (r == 0)
 		c->tried = true;
-	guard_leave(&c->domain->guard);
+	domain_unlock(c->domain);
 	return r;
-}
-
-static int cntr_await(struct cntr *c, const struct sleeper *s, int timeout)
-{
-	uint64_t deadline = wait_deadline(timeout);
-	uint64_t spin = wait_spin_end();
-	for (;;) {
-		wait_progress(&c->wait);
-		if (c->value >= s->threshold)
-			return 0;
-		if (c->errors != s->errors)
-			return -FI_EAVAIL;
-		int r = wait_turn(&c->wait, spin, deadline);
-		if (r && r != -FI_EINTR)
-			return r;
-	}
 }
 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
@@ -86,12 +70,22 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct sleeper s = { .threshold = threshold };
 	if (c->wait.object == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	guard_enter(&c->domain->guard);
+	uint64_t deadline = wait_deadline(timeout);
+	uint64_t spin = wait_spin_end();
+	int r = 0;
+	domain_lock(c->domain);
 	s.errors = c->errors;
 	list_append(&c->sleepers, &s.link);
-	int r = cntr_await(c, &s, timeout);
+	while (r == 0 || r == -FI_EINTR) {
+		wait_progress(&c->wait);
+		if (c->value >= threshold || c->errors != s.errors) {
+			r = c->value >= threshold ? 0 : -FI_EAVAIL;
+			break;
+		}
+		r = wait_turn(&c->wait, spin, deadline);
+	}
 	list_remove(&s.link);
-	guard_leave(&c->domain->guard);
+	domain_unlock(c->domain);
 	return r;
 }
 
@@ -99,11 +93,11 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 static int cntr_change(struct cntr *c, uint64_t *which, uint64_t to, bool add)
 {
-	guard_enter(&c->domain->guard);
+	domain_lock(c->domain);
 	*which = add ? *which + to : to;
 	c->settled = ++c->changes;
 	wait_wake(&c->wait);
-	guard_leave(&c->domain->guard);
+	domain_unlock(c->domain);
 	return 0;
 }
 
@@ -131,7 +125,7 @@ static int cntr_seterr(struct fid_cntr *fid, uint64_t value)
 	return cntr_change(c, &c->errors, value, false);
 }
 
-/* ---- opening and closing ---- */
+/* ---- set-up ---- */
 
 static int cntr_control(struct fid *fid, int command, void *argument)
 {
@@ -142,9 +136,9 @@ static int cntr_control(struct fid *fid, int command, void *argument)
 static int cntr_close(struct fid *fid)
 {
 	struct cntr *c = (struct cntr *)(void *)fid;
-	guard_enter(&c->domain->guard);
+	domain_lock(c->domain);
 	bool busy = c->users > 0;
-	guard_leave(&c->domain->guard);
+	domain_unlock(c->domain);
 	if (busy)
 		return -FI_EBUSY;
 	wait_close(&c->wait);
@@ -175,8 +169,8 @@ static struct fi_ops_cntr cntr_ops = {
 int cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr,
 	struct fid_cntr **out, void *context)
 {
-	static const struct fi_cntr_attr usual;
-	const struct fi_cntr_attr *a = attr ? attr : &usual;
+	static const struct fi_cntr_attr defaults;
+	const struct fi_cntr_attr *a = attr ? attr : &defaults;
 	if (!fid || !out || a->flags || a->events != FI_CNTR_EVENTS_COMP)
 		return -FI_EINVAL;
 	struct cntr *c = calloc(1, sizeof(*c));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A counter of completions and of errors. */
+/* A counter of completions and errors. */
 #ifndef CAY_PROVIDER_CNTR_H
 #define CAY_PROVIDER_CNTR_H
 
@@ -10,11 +10,11 @@ struct cntr {
 	struct domain *domain;
 	struct wait wait;
 	uint64_t value, errors;
-	uint64_t changes;     /* how often either has changed */
+	uint64_t changes;     /* number of changes of either */
 	uint64_t settled;     /* changes when the application last set it */
 	uint64_t seen;	      /* changes when the application last read it */
-	bool tried;	      /* fi_trywait() said sleep, and no read since */
-	struct list sleepers; /* in fi_cntr_wait() */
+	bool tried;	      /* fi_trywait() returned 0, and no read since */
+	struct list sleepers; /* threads in fi_cntr_wait() */
 	int users;
 };
 
@@ -34,7 +34,7 @@ static inline void cntr_count(struct cntr *c, bool error)
 		wait_wake(&c->wait);
 }
 
-/* fi_trywait(): takes the guard. 0, -FI_EAGAIN, or an error. */
-int cntr_try(struct cntr *);
+/* fi_trywait(). Takes the lock. Returns 0, -FI_EAGAIN, or an error. */
+int cntr_trywait(struct cntr *);
 
 #endif

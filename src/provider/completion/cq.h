@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A completion queue: a ring that grows. Room is reserved when an operation is
- * posted, so completing one never fails:
+ * A completion queue: a ring that grows. A slot is reserved when an operation
+ *is posted, so completing it never fails:
  *
  *	cq_reserve()			at posting; -FI_EAGAIN without memory
  *	cq_complete() or cq_fail()	at the end, or
@@ -26,11 +26,11 @@ struct cq {
 	size_t entry_bytes;
 	struct cq_slot *slots;
 	uint64_t head, tail; /* read at head, written at tail */
-	uint64_t room;	     /* slots, a power of two */
-	uint64_t reserved;   /* tail - head + reserved <= room */
+	uint64_t capacity;   /* slots, a power of two */
+	uint64_t reserved;   /* tail - head + reserved <= capacity */
 	uint64_t errors;     /* entries that are errors */
 	unsigned reads;	     /* since the last progress */
-	bool thresholds;     /* blocking reads say how many they want */
+	bool thresholds;     /* FI_CQ_COND_THRESHOLD: a condition is a count */
 	int users;
 };
 
@@ -39,11 +39,12 @@ static inline struct cq *cq_of(struct fid_cq *fid)
 	return (struct cq *)(void *)fid;
 }
 
-int cq_grow(struct cq *); /* 0 or -FI_EAGAIN */
+/* Doubles the ring. Returns 0 or -FI_EAGAIN. */
+int cq_grow(struct cq *);
 
 static inline int cq_reserve(struct cq *q)
 {
-	if (unlikely(q->tail - q->head + q->reserved == q->room)) {
+	if (unlikely(q->tail - q->head + q->reserved == q->capacity)) {
 		int r = cq_grow(q);
 		if (r)
 			return r;
@@ -57,14 +58,14 @@ static inline void cq_unreserve(struct cq *q)
 	q->reserved--;
 }
 
-/* The slot of a completion, which uses a reservation; all is to be set. */
+/* Turns a reservation into the next slot; the caller sets all its members. */
 static inline struct cq_slot *cq_slot(struct cq *q)
 {
 	q->reserved--;
-	return &q->slots[q->tail++ & (q->room - 1)];
+	return &q->slots[q->tail++ & (q->capacity - 1)];
 }
 
-/* Uses a reservation. */
+/* Appends a completion. Uses a reservation. */
 static inline void cq_complete(
 	struct cq *q, const struct fi_cq_tagged_entry *e, fi_addr_t source)
 {
@@ -76,12 +77,10 @@ static inline void cq_complete(
 		wait_wake(&q->wait);
 }
 
-/* Uses a reservation. */
+/* Appends an error. Uses a reservation. */
 void cq_fail(struct cq *, const struct fi_cq_err_entry *, fi_addr_t source);
 
-/* fi_trywait(): takes the guard. 0, -FI_EAGAIN, or an error. */
-int cq_try(struct cq *);
-/* The text for a prov_errno of ours, in the buffer if there is one. */
-const char *cq_error_text(int error, char *buffer, size_t length);
+/* fi_trywait(). Takes the lock. Returns 0, -FI_EAGAIN, or an error. */
+int cq_trywait(struct cq *);
 
 #endif

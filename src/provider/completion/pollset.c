@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Poll sets: completion queues and counters of a domain, looked at together. */
+/* Poll sets: completion queues and counters of a domain, polled together. */
 #include <stdlib.h>
 
 #include "provider/completion/cntr.h"
 #include "provider/completion/cq.h"
+#include "provider/progress/progress.h"
+#include "provider/unsupported.h"
 
 struct pollset_entry {
 	struct fid *fid;
-	uint64_t changes; /* of a counter, at the last look */
+	uint64_t changes; /* of a counter, at the last poll */
 };
 
 struct pollset {
 	struct fid_poll fid;
 	struct domain *domain;
 	struct pollset_entry *entries;
-	unsigned count, room;
+	unsigned count, capacity;
 };
 
 static struct pollset *pollset_of(struct fid_poll *fid)
@@ -32,22 +34,19 @@ static struct cntr *as_cntr(struct fid *fid)
 	return (struct cntr *)(void *)fid;
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
-static bool cntr_has(const struct cntr *c, struct pollset_entry *e)
+static bool entry_ready(struct pollset_entry *e)
 {
-	/* What the application has set itself is no news. */
-	bool has = c->changes != e->changes && c->changes != c->settled;
+	if (e->fid->fclass == FI_CLASS_CQ) {
+		const struct cq *q = as_cq(e->fid);
+		return q->head != q->tail;
+	}
+	/* Changes by the application itself do not count. */
+	const struct cntr *c = as_cntr(e->fid);
+	bool ready = c->changes != e->changes && c->changes != c->settled;
 	e->changes = c->changes;
-	return has;
-}
-
-static bool entry_has(struct pollset_entry *e)
-{
-	if (e->fid->fclass == FI_CLASS_CNTR)
-		return cntr_has(as_cntr(e->fid), e);
-	const struct cq *q = as_cq(e->fid);
-	return q->head != q->tail;
+	return ready;
 }
 
 static int pollset_poll(struct fid_poll *fid, void **contexts, int count)
@@ -56,12 +55,12 @@ static int pollset_poll(struct fid_poll *fid, void **contexts, int count)
 	int found = 0;
 	if (count < 0 || (count && !contexts))
 		return -FI_EINVAL;
-	guard_enter(&p->domain->guard);
+	domain_lock(p->domain);
 	domain_progress(p->domain);
 	for (unsigned i = 0; i < p->count && found < count; i++)
-		if (entry_has(&p->entries[i]))
+		if (entry_ready(&p->entries[i]))
 			contexts[found++] = p->entries[i].fid->context;
-	guard_leave(&p->domain->guard);
+	domain_unlock(p->domain);
 	return found;
 }
 
@@ -75,26 +74,18 @@ static struct pollset_entry *pollset_find(struct pollset *p, struct fid *fid)
 	return NULL;
 }
 
-static int pollset_grow(struct pollset *p)
-{
-	unsigned room = p->room ? 2 * p->room : 8;
-	struct pollset_entry *e =
-		reallocarray(p->entries, room, sizeof(p->entries[0]));
-	if (!e)
-		return -FI_ENOMEM;
-	p->entries = e;
-	p->room = room;
-	return 0;
-}
-
 static int pollset_insert(struct pollset *p, struct fid *fid)
 {
 	if (pollset_find(p, fid))
 		return 0;
-	if (p->count == p->room) {
-		int r = pollset_grow(p);
-		if (r)
-			return r;
+	if (p->count == p->capacity) {
+		unsigned n = p->capacity ? 2 * p->capacity : 8;
+		struct pollset_entry *entries =
+			reallocarray(p->entries, n, sizeof(entries[0]));
+		if (!entries)
+			return -FI_ENOMEM;
+		p->entries = entries;
+		p->capacity = n;
 	}
 	struct pollset_entry e = { fid, 0 };
 	if (fid->fclass == FI_CLASS_CQ) {
@@ -107,7 +98,7 @@ static int pollset_insert(struct pollset *p, struct fid *fid)
 	return 0;
 }
 
-/* Something of this set's domain that it can look at? */
+/* Returns true for a queue or counter of the set's domain. */
 static bool fid_fits(const struct pollset *p, struct fid *fid)
 {
 	if (!fid)
@@ -123,9 +114,9 @@ static int pollset_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
 	struct pollset *p = pollset_of(fid);
 	if (flags || !fid_fits(p, event))
 		return -FI_EINVAL;
-	guard_enter(&p->domain->guard);
+	domain_lock(p->domain);
 	int r = pollset_insert(p, event);
-	guard_leave(&p->domain->guard);
+	domain_unlock(p->domain);
 	return r;
 }
 
@@ -143,22 +134,22 @@ static int pollset_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 	struct pollset *p = pollset_of(fid);
 	if (flags || !fid_fits(p, event))
 		return -FI_EINVAL;
-	guard_enter(&p->domain->guard);
+	domain_lock(p->domain);
 	struct pollset_entry *e = pollset_find(p, event);
 	if (e)
 		pollset_erase(p, e);
-	guard_leave(&p->domain->guard);
+	domain_unlock(p->domain);
 	return e ? 0 : -FI_EINVAL;
 }
 
-/* ---- opening and closing ---- */
+/* ---- set-up ---- */
 
 static int pollset_close(struct fid *fid)
 {
 	struct pollset *p = (struct pollset *)(void *)fid;
-	guard_enter(&p->domain->guard);
+	domain_lock(p->domain);
 	bool busy = p->count > 0;
-	guard_leave(&p->domain->guard);
+	domain_unlock(p->domain);
 	if (busy)
 		return -FI_EBUSY;
 	p->domain->users--;

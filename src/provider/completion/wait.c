@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sleeping on completion queues and counters. See wait.h. */
+/* Wait objects: descriptors, members and wake-ups. See wait.h. */
 #include "provider/completion/wait.h"
 
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -11,13 +9,9 @@
 
 #include "base/clock.h"
 #include "provider/endpoint/endpoint.h"
-#include "provider/fabric/eq.h"
-#include "provider/progress/engine.h"
+#include "provider/progress/progress_thread.h"
 
-#define ARM_TRIES 4
-#define NAP_NS	  (100 * CLOCK_NS_PER_US)
-
-/* ---- opening and members ---- */
+/* ---- descriptors and members ---- */
 
 int wait_object_check(enum fi_wait_obj object)
 {
@@ -43,9 +37,20 @@ static int epoll_add(int epoll, int fd)
 	return -errno;
 }
 
-static int descriptors_open(struct wait *w)
+int wait_open(struct wait *w, struct domain *domain, enum fi_wait_obj object,
+	wait_idle *idle)
 {
-	int r;
+	int r = wait_object_check(object);
+	if (r)
+		return r;
+	*w = (struct wait){ .domain = domain,
+		.idle = idle,
+		.object = object == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD,
+		.epoll = -1,
+		.event = -1 };
+	if (w->object == FI_WAIT_NONE)
+		return 0;
+
 	w->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->event < 0)
 		return -errno;
@@ -65,20 +70,6 @@ err_event:
 	return r;
 }
 
-int wait_open(struct wait *w, struct domain *domain, enum fi_wait_obj object,
-	wait_idle *idle)
-{
-	int r = wait_object_check(object);
-	if (r)
-		return r;
-	*w = (struct wait){ .domain = domain,
-		.idle = idle,
-		.object = object == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD,
-		.epoll = -1,
-		.event = -1 };
-	return w->object == FI_WAIT_NONE ? 0 : descriptors_open(w);
-}
-
 void wait_close(struct wait *w)
 {
 	if (w->object != FI_WAIT_NONE) {
@@ -88,7 +79,7 @@ void wait_close(struct wait *w)
 	free(w->members);
 }
 
-/* Its position, or the number of members. */
+/* Returns its position, or the number of members. */
 static unsigned member_find(const struct wait *w, const struct endpoint *ep)
 {
 	unsigned i = 0;
@@ -97,26 +88,18 @@ static unsigned member_find(const struct wait *w, const struct endpoint *ep)
 	return i;
 }
 
-static int members_grow(struct wait *w)
-{
-	unsigned room = w->member_room ? 2 * w->member_room : 4;
-	struct endpoint **m =
-		reallocarray(w->members, room, sizeof(w->members[0]));
-	if (!m)
-		return -FI_ENOMEM;
-	w->members = m;
-	w->member_room = room;
-	return 0;
-}
-
 int wait_add(struct wait *w, struct endpoint *ep)
 {
 	if (member_find(w, ep) < w->member_count)
 		return 0;
-	if (w->member_count == w->member_room) {
-		int r = members_grow(w);
-		if (r)
-			return r;
+	if (w->member_count == w->member_capacity) {
+		unsigned n = w->member_capacity ? 2 * w->member_capacity : 4;
+		struct endpoint **members =
+			reallocarray(w->members, n, sizeof(members[0]));
+		if (!members)
+			return -FI_ENOMEM;
+		w->members = members;
+		w->member_capacity = n;
 	}
 	w->members[w->member_count++] = ep;
 	return 0;
@@ -142,7 +125,7 @@ int wait_enable(struct wait *w, struct endpoint *ep)
 	int r = epoll_add(w->epoll, fd);
 	if (r)
 		return r;
-	/* Nobody has armed it yet: who sleeps must. */
+	/* The port is not armed yet: sleepers must arm it. */
 	wait_wake(w);
 	return 0;
 }
@@ -165,46 +148,32 @@ int wait_control(struct wait *w, int command, void *argument)
 	}
 }
 
-/* ---- waking ---- */
-
-static void event_ring(int fd)
-{
-	uint64_t one = 1;
-	ssize_t n = write(fd, &one, sizeof(one));
-	(void)n; /* EAGAIN: it rings already, as loud as can be */
-}
-
-static void event_silence(int fd)
-{
-	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count));
-	(void)n; /* EAGAIN: it did not ring */
-}
+/* ---- wake-ups ---- */
 
 __attribute__((cold)) void wait_wake(struct wait *w)
 {
 	if (!w->watched)
 		return;
 	w->watched = false;
-	event_ring(w->event);
+	eventfd_write(w->event, 1); /* EAGAIN: it is set already */
 }
 
 void wait_signal(struct wait *w)
 {
-	/* Release: pairs with the exchange in wait_taken_signal(). */
+	/* Release: pairs with the exchange in wait_consume_signal(). */
 	atomic_store_explicit(&w->signalled, true, memory_order_release);
-	event_ring(w->event);
+	eventfd_write(w->event, 1);
 }
 
-bool wait_taken_signal(struct wait *w)
+bool wait_consume_signal(struct wait *w)
 {
-	/* Relaxed: only a hint that keeps the exchange off the usual way. */
+	/* Relaxed: only a hint that avoids the exchange in the usual case. */
 	return atomic_load_explicit(&w->signalled, memory_order_relaxed) &&
 	       atomic_exchange_explicit(
 		       &w->signalled, false, memory_order_acquire);
 }
 
-void wait_alarm(struct endpoint *ep)
+void wait_wake_sleepers(struct endpoint *ep)
 {
 	ep->armed = false;
 	if (ep->tx_cq)
@@ -214,140 +183,22 @@ void wait_alarm(struct endpoint *ep)
 	for (unsigned i = 0; i < COUNT_KINDS; i++)
 		if (ep->counters[i])
 			wait_wake(&ep->counters[i]->wait);
-	if (ep->domain->engine)
-		engine_wake(ep->domain->engine);
+	if (ep->domain->thread)
+		progress_thread_wake(ep->domain->thread);
 }
 
-bool wait_pending(const struct endpoint *ep)
+bool wait_has_retries(const struct endpoint *ep)
 {
-	return !list_empty(&ep->pending) || !list_empty(&ep->fetching) ||
-	       !list_empty(&ep->rma_waiting) ||
+	return !list_empty(&ep->control_retries) ||
+	       !list_empty(&ep->rendezvous_retries) ||
+	       !list_empty(&ep->rma_retries) ||
 	       ep->event_next < ep->event_count;
 }
 
-void wait_rearm(struct endpoint *ep)
+void wait_recheck(struct endpoint *ep)
 {
-	if (wait_pending(ep))
-		wait_alarm(ep);
-}
-
-/* ---- sleeping ---- */
-
-void wait_progress(struct wait *w)
-{
-	for (unsigned i = 0; i < w->member_count; i++)
-		endpoint_progress(w->members[i]);
-}
-
-int wait_arm_port(struct endpoint *ep)
-{
-	int r;
-	for (int i = 0; i < ARM_TRIES; i++) {
-		r = cay_port_arm(ep->port);
-		if (r == 0)
-			return 0;
-		if (r != -EAGAIN)
-			break;
-		endpoint_progress(ep);
-	}
-	wait_alarm(ep);
-	return r == -EAGAIN ? -FI_EAGAIN : provider_error(r);
-}
-
-static bool members_pending(const struct wait *w)
-{
-	for (unsigned i = 0; i < w->member_count; i++)
-		if (w->members[i]->port && wait_pending(w->members[i]))
-			return true;
-	return false;
-}
-
-/* 0, -FI_EBUSY (there may be something: look), or as wait_arm_port(). */
-static int wait_arm(struct wait *w)
-{
-	event_silence(w->event);
-	w->watched = true;
-	for (unsigned i = 0; i < w->member_count; i++) {
-		struct endpoint *ep = w->members[i];
-		if (!ep->port)
-			continue;
-		int r = wait_arm_port(ep);
-		if (r)
-			return r;
-		ep->armed = true;
-		if (wait_pending(ep))
-			wait_alarm(ep);
-	}
-	return w->watched ? 0 : -FI_EBUSY;
-}
-
-int wait_try(struct wait *w)
-{
-	if (w->object == FI_WAIT_NONE)
-		return -FI_EINVAL;
-	if (!w->idle(w) || members_pending(w))
-		return -FI_EAGAIN;
-	int r = wait_arm(w);
-	return r == -FI_EBUSY ? -FI_EAGAIN : r;
-}
-
-static void nap(struct wait *w, uint64_t deadline_ns)
-{
-	uint64_t now = clock_now_ns();
-	if (now >= deadline_ns)
-		return;
-	guard_leave(&w->domain->guard);
-	clock_nap_ns(bits_min(NAP_NS, deadline_ns - now));
-	guard_enter(&w->domain->guard);
-}
-
-static int descriptor_sleep(int fd, uint64_t deadline_ns)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	struct timespec left;
-	if (deadline_ns != UINT64_MAX) {
-		uint64_t now = clock_now_ns();
-		left = clock_timespec(
-			now < deadline_ns ? deadline_ns - now : 0);
-	}
-	int n = ppoll(&p, 1, deadline_ns == UINT64_MAX ? NULL : &left, NULL);
-	return n < 0 ? -errno : 0;
-}
-
-static int wait_sleep(struct wait *w, uint64_t deadline_ns)
-{
-	if (!w->idle(w) || members_pending(w)) {
-		nap(w, deadline_ns);
-		return 0;
-	}
-	int r = wait_arm(w);
-	if (r == -FI_EAGAIN) {
-		/* A sender is between two stores, or does not run. */
-		nap(w, deadline_ns);
-		return 0;
-	}
-	if (r)
-		return r == -FI_EBUSY ? 0 : r;
-	/* After the eventfd was silenced: see wait.h. */
-	if (atomic_load_explicit(&w->signalled, memory_order_acquire))
-		return 0;
-	guard_leave(&w->domain->guard);
-	r = descriptor_sleep(w->epoll, deadline_ns);
-	guard_enter(&w->domain->guard);
-	return r;
-}
-
-int wait_turn(struct wait *w, uint64_t spin_ns, uint64_t deadline_ns)
-{
-	uint64_t now = clock_now_ns();
-	if (now >= deadline_ns)
-		return -FI_ETIMEDOUT;
-	if (now >= spin_ns)
-		return wait_sleep(w, deadline_ns);
-	guard_leave(&w->domain->guard);
-	clock_relax();
-	guard_enter(&w->domain->guard);
-	return 0;
+	if (wait_has_retries(ep))
+		wait_wake_sleepers(ep);
 }
 
 uint64_t wait_deadline(int timeout_ms)
@@ -355,39 +206,4 @@ uint64_t wait_deadline(int timeout_ms)
 	return timeout_ms < 0
 		       ? UINT64_MAX
 		       : clock_after_ns((uint64_t)timeout_ms * CLOCK_NS_PER_MS);
-}
-
-uint64_t wait_spin_end(void)
-{
-	return clock_after_ns(settings.spin_us * CLOCK_NS_PER_US);
-}
-
-/* ---- fi_trywait() ---- */
-
-static int try_one(struct fid *fid)
-{
-	if (!fid)
-		return -FI_EINVAL;
-	switch (fid->fclass) {
-	case FI_CLASS_CQ:
-		return cq_try((struct cq *)(void *)fid);
-	case FI_CLASS_CNTR:
-		return cntr_try((struct cntr *)(void *)fid);
-	case FI_CLASS_EQ:
-		return eq_try((struct eq *)(void *)fid);
-	default:
-		return -FI_EINVAL;
-	}
-}
-
-int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
-{
-	if (!fabric || count < 0 || (count && !fids))
-		return -FI_EINVAL;
-	for (int i = 0; i < count; i++) {
-		int r = try_one(fids[i]);
-		if (r)
-			return r;
-	}
-	return 0;
 }

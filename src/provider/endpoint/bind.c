@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an endpoint is bound to: see bind.h, fi_ep_bind(3). */
+/* fi_ep_bind(3). See bind.h. */
 #include "provider/endpoint/bind.h"
 
 #include "provider/fabric/eq.h"
 
 #define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
-
-static struct endpoint *endpoint_of_fid(struct fid *fid)
-{
-	return (struct endpoint *)(void *)fid;
-}
 
 static int bind_cq(struct endpoint *ep, struct cq *cq, uint64_t flags)
 {
@@ -45,7 +40,7 @@ static const uint64_t counter_flags[COUNT_KINDS] = {
 
 static int bind_cntr(struct endpoint *ep, struct cntr *c, uint64_t flags)
 {
-	/* What peers do to memory is not seen; without any it is nothing. */
+	/* Accesses of peers are not counted; without RMA there are none. */
 	if (flags & REMOTE && ep->caps & (FI_RMA | FI_ATOMIC))
 		return -FI_ENOSYS;
 	if (!flags ||
@@ -69,35 +64,26 @@ static int bind_cntr(struct endpoint *ep, struct cntr *c, uint64_t flags)
 	return 0;
 }
 
-static int bind_av(struct endpoint *ep, struct av *av)
+static int bind_any(struct endpoint *ep, struct fid *other, uint64_t flags)
 {
-	if (ep->av || av->domain != ep->domain)
-		return -FI_EINVAL;
-	ep->av = av;
-	list_append(&av->endpoints, &ep->av_link);
-	return 0;
-}
-
-static int bind_eq(struct endpoint *ep, struct eq *eq)
-{
-	if (ep->eq)
-		return -FI_EINVAL;
-	ep->eq = eq;
-	eq_use(eq, 1);
-	return 0;
-}
-
-static int bind_locked(struct endpoint *ep, struct fid *other, uint64_t flags)
-{
+	struct av *av = (struct av *)(void *)other;
 	switch (other->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct cq *)(void *)other, flags);
 	case FI_CLASS_CNTR:
 		return bind_cntr(ep, (struct cntr *)(void *)other, flags);
 	case FI_CLASS_AV:
-		return bind_av(ep, (struct av *)(void *)other);
+		if (ep->av || av->domain != ep->domain)
+			return -FI_EINVAL;
+		ep->av = av;
+		list_append(&av->endpoints, &ep->av_link);
+		return 0;
 	case FI_CLASS_EQ:
-		return bind_eq(ep, eq_of((struct fid_eq *)(void *)other));
+		if (ep->eq)
+			return -FI_EINVAL;
+		ep->eq = eq_of((struct fid_eq *)(void *)other);
+		eq_use(ep->eq, 1);
+		return 0;
 	default:
 		return -FI_EINVAL;
 	}
@@ -105,12 +91,12 @@ static int bind_locked(struct endpoint *ep, struct fid *other, uint64_t flags)
 
 int endpoint_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	struct endpoint *ep = endpoint_of_fid(fid);
+	struct endpoint *ep = (struct endpoint *)(void *)fid;
 	if (!other)
 		return -FI_EINVAL;
-	guard_enter(&ep->domain->guard);
-	int r = ep->port ? -FI_EOPBADSTATE : bind_locked(ep, other, flags);
-	guard_leave(&ep->domain->guard);
+	domain_lock(ep->domain);
+	int r = ep->port ? -FI_EOPBADSTATE : bind_any(ep, other, flags);
+	domain_unlock(ep->domain);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an endpoint is bound to: queues, counters, an address vector. */
+/* Binds endpoints to queues, counters and an address vector. */
 #ifndef CAY_PROVIDER_BIND_H
 #define CAY_PROVIDER_BIND_H
 
@@ -7,11 +7,11 @@
 
 #define ENDPOINT_WAITS_MAX (2 + COUNT_KINDS)
 
-/* The call of libfabric. */
+/* fi_ep_bind(). Takes the lock. */
 int endpoint_bind(struct fid *, struct fid *other, uint64_t flags);
-/* Undoes all of it. */
+/* Undoes all bindings. */
 void endpoint_unbind(struct endpoint *);
-/* The queues and counters, whatever they are bound as; how many. */
+/* Collects the wait objects of its queues and counters. Returns how many. */
 unsigned endpoint_waits(struct endpoint *, struct wait *[ENDPOINT_WAITS_MAX]);
 
 #endif

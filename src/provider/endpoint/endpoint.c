@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See endpoint.h, fi_endpoint(3). An endpoint gets its port when it is
- * enabled; its name, which is the port's, when it is opened.
+ * Endpoints: the calls of fi_endpoint(3). An endpoint gets its port when it is
+ * enabled; its name, which is that of the port, when it is opened.
  */
 #include "provider/endpoint/endpoint.h"
 
@@ -11,19 +11,22 @@
 
 #include "base/clock.h"
 #include "provider/endpoint/bind.h"
-#include "provider/endpoint/memory.h"
-#include "provider/endpoint/stubs.h"
+#include "provider/endpoint/control.h"
+#include "provider/endpoint/device_memory.h"
+#include "provider/message/cocopy.h"
 #include "provider/message/fetch.h"
 #include "provider/message/receive.h"
-#include "provider/message/share.h"
 #include "provider/message/unexpected.h"
-#include "provider/progress/engine.h"
+#include "provider/progress/progress.h"
+#include "provider/progress/progress_thread.h"
+#include "provider/rma/atomic.h"
 #include "provider/rma/key_table.h"
 #include "provider/rma/mr.h"
+#include "provider/unsupported.h"
 #include "provider/wire.h"
 
 #define BULK_BYTES ((1ull << 47) - 2 * WIRE_BULK_BASE)
-/* What peers have not got yet is tried for so long before a port closes. */
+/* How long a close retries control messages that found no room. */
 #define CLOSE_NS (100 * CLOCK_NS_PER_MS)
 
 static struct endpoint *endpoint_of_fid(struct fid *fid)
@@ -32,19 +35,6 @@ static struct endpoint *endpoint_of_fid(struct fid *fid)
 }
 
 /* ---- enabling ---- */
-
-static int endpoint_complete(const struct endpoint *ep)
-{
-	bool sends = ep->caps & (FI_SEND | FI_READ | FI_WRITE);
-	bool tx = ep->tx_cq || ep->counters[COUNT_SEND] ||
-		  ep->counters[COUNT_READ] || ep->counters[COUNT_WRITE];
-	bool rx = ep->rx_cq || ep->counters[COUNT_RECV];
-	if (!ep->av)
-		return -FI_ENOAV;
-	if ((sends && !tx) || (ep->caps & FI_RECV && !rx))
-		return -FI_ENOCQ;
-	return 0;
-}
 
 static int port_open(struct endpoint *ep)
 {
@@ -61,73 +51,74 @@ static int port_open(struct endpoint *ep)
 	if (ep->port)
 		return 0;
 	int error = errno;
-	LOG_WARN(EP_CTRL, "no port: %s\n", cay_strerror(error));
+	LOG_WARN(EP_CTRL, "cannot open a port: %s\n", cay_strerror(error));
 	return error == EEXIST ? -FI_EADDRINUSE : provider_error(-error);
 }
 
-static int memory_open(struct endpoint *ep)
+/* Opens the windows: key table, bulk, claim words, memory regions. */
+static int windows_open(struct endpoint *ep)
 {
 	int r = key_table_open(ep, &ep->keys);
 	if (r)
 		return r;
-	ep->address.card = key_table_card(ep->keys);
+	ep->address.capability = key_table_capability(ep->keys);
 	r = cay_window_open(ep->port, (void *)(uintptr_t)WIRE_BULK_BASE,
 		BULK_BYTES, CAY_RIGHT_READ | CAY_RIGHT_WRITE, &ep->bulk);
 	if (r == 0)
 		r = cay_window_key(ep->bulk, &ep->bulk_key);
-	if (r == 0 && share_open(ep))
-		LOG_INFO(EP_CTRL, "long messages are not shared\n");
+	if (r == 0 && cocopy_open(ep))
+		LOG_INFO(EP_CTRL, "no memory for claim words: no co-copy\n");
 	return r ? provider_error(r) : mr_enable(ep);
 }
 
-static void port_shut(struct endpoint *ep)
+static void port_close(struct endpoint *ep)
 {
 	if (!ep->port)
 		return;
 	if (ep->keys)
 		key_table_close(ep, ep->keys);
-	share_close(ep);
+	cocopy_close(ep);
 	cay_port_close(ep->port);
 	ep->port = NULL;
 	ep->keys = NULL;
 }
 
-static int waits_enable(struct endpoint *ep)
-{
-	struct wait *waits[ENDPOINT_WAITS_MAX];
-	unsigned n = endpoint_waits(ep, waits);
-	int r = 0;
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = wait_enable(waits[i], ep);
-	return r;
-}
-
 static int endpoint_enable(struct endpoint *ep)
 {
+	struct wait *waits[ENDPOINT_WAITS_MAX];
+	bool sends = ep->caps & (FI_SEND | FI_READ | FI_WRITE);
+	bool tx = ep->tx_cq || ep->counters[COUNT_SEND] ||
+		  ep->counters[COUNT_READ] || ep->counters[COUNT_WRITE];
+	bool rx = ep->rx_cq || ep->counters[COUNT_RECV];
 	if (ep->port)
 		return 0;
-	int r = endpoint_complete(ep);
+	if (!ep->av)
+		return -FI_ENOAV;
+	if ((sends && !tx) || (ep->caps & FI_RECV && !rx))
+		return -FI_ENOCQ;
+	int r = port_open(ep);
 	if (r == 0)
-		r = port_open(ep);
-	if (r == 0)
-		r = memory_open(ep);
-	if (r == 0)
-		r = waits_enable(ep);
+		r = windows_open(ep);
+	unsigned n = endpoint_waits(ep, waits);
+	for (unsigned i = 0; r == 0 && i < n; i++)
+		r = wait_enable(waits[i], ep);
 	if (r) {
-		port_shut(ep);
+		port_close(ep);
 		return r;
 	}
 	list_append(&ep->domain->endpoints, &ep->link);
-	if (ep->domain->engine)
-		engine_enable(ep->domain, ep);
+	if (ep->domain->thread)
+		progress_thread_add(ep->domain, ep);
 	LOG_INFO(EP_CTRL, "%s is port %u\n", ep->address.name,
 		cay_port_addr(ep->port).vpid);
 	return 0;
 }
 
-/* Flags that calls without flags have. */
+/* Reads or sets the flags of calls without flags. */
 static int ops_flag(struct endpoint *ep, bool set, uint64_t *flags)
 {
+	if (!flags)
+		return -FI_EINVAL;
 	bool tx = *flags & FI_TRANSMIT, rx = *flags & FI_RECV;
 	uint64_t *kept = tx ? &ep->tx_flags : &ep->rx_flags;
 	if (tx == rx)
@@ -139,91 +130,69 @@ static int ops_flag(struct endpoint *ep, bool set, uint64_t *flags)
 	return 0;
 }
 
-static int control_locked(struct endpoint *ep, int command, void *argument)
-{
-	switch (command) {
-	case FI_ENABLE:
-		return endpoint_enable(ep);
-	case FI_GETOPSFLAG:
-	case FI_SETOPSFLAG:
-		if (!argument)
-			return -FI_EINVAL;
-		return ops_flag(ep, command == FI_SETOPSFLAG, argument);
-	default:
-		return -FI_ENOSYS;
-	}
-}
-
 static int endpoint_control(struct fid *fid, int command, void *argument)
 {
 	struct endpoint *ep = endpoint_of_fid(fid);
-	guard_enter(&ep->domain->guard);
-	int r = control_locked(ep, command, argument);
-	guard_leave(&ep->domain->guard);
+	int r = -FI_ENOSYS;
+	domain_lock(ep->domain);
+	if (command == FI_ENABLE)
+		r = endpoint_enable(ep);
+	else if (command == FI_GETOPSFLAG || command == FI_SETOPSFLAG)
+		r = ops_flag(ep, command == FI_SETOPSFLAG, argument);
+	domain_unlock(ep->domain);
 	return r;
 }
 
 /* ---- closing ---- */
 
-/* Answers that found no room get a last chance. */
-static void notes_flush(struct endpoint *ep)
+static void endpoint_disable(struct endpoint *ep)
 {
+	/* Control messages that found no room get a last chance. */
 	uint64_t deadline = clock_after_ns(CLOSE_NS);
 	endpoint_progress(ep);
-	while (!list_empty(&ep->pending) && !clock_passed(deadline)) {
+	while (!list_empty(&ep->control_retries) && !clock_passed(deadline)) {
 		clock_nap_ns(50 * CLOCK_NS_PER_US);
 		endpoint_progress(ep);
 	}
-}
-
-static void peer_disable(struct peer *p)
-{
-	while (!list_empty(&p->ops)) {
-		struct op *op = list_of(p->ops.next, struct op, link);
-		if (op->kind == OP_FETCH)
-			fetch_drop(op);
-		else
-			op_drop(op);
-	}
-	endpoint_unpost(p);
-	list_remove(&p->halt_link); /* there is nobody to go on with */
-}
-
-static void endpoint_disable(struct endpoint *ep)
-{
-	notes_flush(ep);
-	if (ep->domain->engine)
-		engine_disable(ep->domain, ep);
+	if (ep->domain->thread)
+		progress_thread_remove(ep->domain, ep);
 	list_remove(&ep->link);
 	for (; ep->event_next < ep->event_count; ep->event_next++)
 		cay_release(ep->port, &ep->events[ep->event_next]);
-	list_for_each_safe (link, after, &ep->peers)
-		peer_disable(list_of(link, struct peer, link));
+	list_for_each_safe (link, after, &ep->peers) {
+		struct peer *p = list_of(link, struct peer, link);
+		while (!list_empty(&p->ops)) {
+			struct op *op = list_of(p->ops.next, struct op, link);
+			if (op->kind == OP_FETCH)
+				fetch_drop(op);
+			else
+				op_drop(op);
+		}
+		control_discard(p);
+		list_remove(&p->xoff_link); /* no XON after the close */
+	}
 	mr_disable(ep);
-}
-
-static void endpoint_free(struct endpoint *ep)
-{
-	matcher_free(&ep->tagged);
-	matcher_free(&ep->untagged);
-	op_table_free(&ep->ops);
-	free(ep);
+	atomic_reply_free(ep);
 }
 
 static int endpoint_close(struct fid *fid)
 {
 	struct endpoint *ep = endpoint_of_fid(fid);
 	struct domain *domain = ep->domain;
-	guard_enter(&domain->guard);
+	domain_lock(domain);
 	if (ep->port)
 		endpoint_disable(ep);
 	receive_free_all(ep);
 	unexpected_free_all(ep);
+	recv_free_claimed(ep);
 	peers_free(ep);
 	endpoint_unbind(ep);
-	port_shut(ep);
-	guard_leave(&domain->guard);
-	endpoint_free(ep);
+	port_close(ep);
+	domain_unlock(domain);
+	matcher_free(&ep->tagged);
+	matcher_free(&ep->untagged);
+	op_table_free(&ep->ops);
+	free(ep);
 	atomic_fetch_sub_explicit(&domain->users, 1, memory_order_relaxed);
 	return 0;
 }
@@ -244,7 +213,8 @@ static int endpoint_getname(fid_t fid, void *address, size_t *length)
 	return r;
 }
 
-static int name_parse(const void *text, struct address *a)
+/* Parses an address; the wildcard becomes a random name. */
+static int name_choose(const void *text, struct address *a)
 {
 	int r = address_parse(text, a);
 	return r == 0 && address_is_any(a) ? address_random(a) : r;
@@ -256,7 +226,7 @@ static int endpoint_setname(fid_t fid, void *address, size_t length)
 	struct address a;
 	if (ep->port)
 		return -FI_EOPBADSTATE;
-	if (!address || length < ADDRESS_BYTES || name_parse(address, &a))
+	if (!address || length < ADDRESS_BYTES || name_choose(address, &a))
 		return -FI_EINVAL;
 	ep->address = a;
 	return 0;
@@ -265,9 +235,9 @@ static int endpoint_setname(fid_t fid, void *address, size_t length)
 static ssize_t endpoint_cancel(fid_t fid, void *context)
 {
 	struct endpoint *ep = endpoint_of_fid(fid);
-	guard_enter(&ep->domain->guard);
+	domain_lock(ep->domain);
 	ssize_t r = receive_cancel(ep, context);
-	guard_leave(&ep->domain->guard);
+	domain_unlock(ep->domain);
 	return r;
 }
 
@@ -342,37 +312,6 @@ static struct fi_ops_cm endpoint_cm_ops = {
 	.join = no_join,
 };
 
-static void endpoint_lists(struct endpoint *ep)
-{
-	matcher_init(&ep->tagged);
-	matcher_init(&ep->untagged);
-	list_init(&ep->link);
-	list_init(&ep->av_link);
-	list_init(&ep->claimed);
-	list_init(&ep->halted);
-	list_init(&ep->peers);
-	list_init(&ep->pending);
-	list_init(&ep->fetching);
-	list_init(&ep->rma_waiting);
-}
-
-static void endpoint_attributes(struct endpoint *ep, const struct fi_info *info)
-{
-	ep->caps = info->caps;
-	ep->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
-	ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
-	ep->min_multi_recv = 64;
-	ep->batch = 1;
-}
-
-/* As the info says it, or a new one. */
-static int endpoint_name(struct endpoint *ep, const struct fi_info *info)
-{
-	if (info->src_addr && info->src_addrlen >= ADDRESS_BYTES)
-		return name_parse(info->src_addr, &ep->address);
-	return address_random(&ep->address);
-}
-
 int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 	struct fid_ep **out, void *context)
 {
@@ -384,20 +323,38 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 	if (!ep)
 		return -FI_ENOMEM;
 	ep->by_vpid = calloc(ENDPOINT_VPIDS, sizeof(*ep->by_vpid));
-	r = ep->by_vpid ? endpoint_name(ep, info) : -FI_ENOMEM;
+	if (!ep->by_vpid)
+		r = -FI_ENOMEM;
+	else if (info->src_addr && info->src_addrlen >= ADDRESS_BYTES)
+		r = name_choose(info->src_addr, &ep->address);
+	else
+		r = address_random(&ep->address);
 	if (r) {
 		free(ep->by_vpid);
 		free(ep);
 		return r;
 	}
 	ep->domain = domain;
-	endpoint_lists(ep);
-	endpoint_attributes(ep, info);
+	ep->caps = info->caps;
+	ep->tx_flags = info->tx_attr ? info->tx_attr->op_flags : 0;
+	ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
+	ep->min_multi_recv = 64;
+	ep->poll_batch = 1;
+	matcher_init(&ep->tagged);
+	matcher_init(&ep->untagged);
+	list_init(&ep->link);
+	list_init(&ep->av_link);
+	list_init(&ep->claimed);
+	list_init(&ep->xoff_peers);
+	list_init(&ep->peers);
+	list_init(&ep->control_retries);
+	list_init(&ep->rendezvous_retries);
+	list_init(&ep->rma_retries);
 	ep->fid = (struct fid_ep){ .fid = { FI_CLASS_EP, context,
 					   &endpoint_fid_ops },
 		.ops = &endpoint_ops,
 		.cm = &endpoint_cm_ops,
-		.msg = &message_ops,
+		.msg = &msg_ops,
 		.tagged = &tagged_ops,
 		.rma = &rma_ops,
 		.atomic = &atomic_ops };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See op.h. Chunks, so that an operation stays where it is. */
+/* Operations in flight. See op.h. */
 #include "provider/endpoint/op.h"
 
 #include <stdlib.h>
@@ -7,33 +7,33 @@
 
 #include "provider/endpoint/endpoint.h"
 
-#define CHUNK 64
+#define BLOCK 64 /* operations */
 
 static int table_grow(struct op_table *t)
 {
-	struct op **chunks =
-		realloc(t->chunks, (t->chunk_count + 1) * sizeof(*chunks));
-	if (!chunks)
+	struct op **blocks =
+		realloc(t->blocks, (t->block_count + 1) * sizeof(*blocks));
+	if (!blocks)
 		return -FI_ENOMEM;
-	t->chunks = chunks;
-	struct op *chunk = calloc(CHUNK, sizeof(*chunk));
-	if (!chunk)
+	t->blocks = blocks;
+	struct op *block = calloc(BLOCK, sizeof(*block));
+	if (!block)
 		return -FI_ENOMEM;
-	chunks[t->chunk_count] = chunk;
-	for (uint32_t i = CHUNK; i-- > 0;) {
-		chunk[i].index = t->chunk_count * CHUNK + i;
-		chunk[i].next_free = t->free;
-		t->free = &chunk[i];
+	blocks[t->block_count] = block;
+	for (uint32_t i = BLOCK; i-- > 0;) {
+		block[i].index = t->block_count * BLOCK + i;
+		block[i].next_free = t->free;
+		t->free = &block[i];
 	}
-	t->chunk_count++;
+	t->block_count++;
 	return 0;
 }
 
 void op_table_free(struct op_table *t)
 {
-	for (uint32_t i = 0; i < t->chunk_count; i++)
-		free(t->chunks[i]);
-	free(t->chunks);
+	for (uint32_t i = 0; i < t->block_count; i++)
+		free(t->blocks[i]);
+	free(t->blocks);
 	*t = (struct op_table){ 0 };
 }
 
@@ -43,15 +43,17 @@ struct op *op_new(struct endpoint *ep, struct peer *peer, enum op_kind kind)
 	if (!t->free && table_grow(t))
 		return NULL;
 	struct op *op = t->free;
+	uint32_t index = op->index, generation = op->generation + 1;
 	t->free = op->next_free;
-	/* From 1, so that no operation has the number 0. */
-	*op = (struct op){ .index = op->index,
-		.generation = op->generation + 1 ? op->generation + 1 : 1,
-		.kind = kind,
-		.ep = ep,
-		.peer = peer };
+	memset(op, 0, sizeof(*op));
+	op->index = index;
+	/* Never 0, so that no operation has the ID 0. */
+	op->generation = generation ? generation : 1;
+	op->kind = kind;
+	op->ep = ep;
+	op->peer = peer;
 	list_append(&peer->ops, &op->link);
-	list_init(&op->waiting);
+	list_init(&op->retry_link);
 	return op;
 }
 
@@ -79,9 +81,9 @@ uint64_t op_id(const struct op *op)
 struct op *op_find(struct endpoint *ep, uint64_t id, const struct peer *peer)
 {
 	uint32_t index = (uint32_t)id;
-	if (index / CHUNK >= ep->ops.chunk_count)
+	if (index / BLOCK >= ep->ops.block_count)
 		return NULL;
-	struct op *op = &ep->ops.chunks[index / CHUNK][index % CHUNK];
+	struct op *op = &ep->ops.blocks[index / BLOCK][index % BLOCK];
 	bool same = op->kind != OP_NONE && op->generation == id >> 32 &&
 		    (!peer || op->peer == peer);
 	return same ? op : NULL;
@@ -92,7 +94,7 @@ void op_drop(struct op *op)
 	if (op->cq)
 		cq_unreserve(op->cq);
 	list_remove(&op->link);
-	list_remove(&op->waiting);
+	list_remove(&op->retry_link);
 	free(op->copy);
 	op->kind = OP_NONE;
 	op->cq = NULL;
@@ -100,33 +102,21 @@ void op_drop(struct op *op)
 	op->ep->ops.free = op;
 }
 
-static void op_tell_error(struct op *op)
-{
-	const struct fi_cq_err_entry e = { .op_context = op->context,
-		.flags = op->flags,
-		.tag = op->tag,
-		.buf = op->buffer,
-		.err = op->error,
-		.prov_errno = -op->error };
-	cq_fail(op->cq, &e, op->peer->fi_addr);
-	op->cq = NULL;
-}
-
-static void op_tell(struct op *op)
-{
-	const struct fi_cq_tagged_entry e = {
-		.op_context = op->context, .flags = op->flags, .tag = op->tag
-	};
-	cq_complete(op->cq, &e, op->peer->fi_addr);
-	op->cq = NULL;
-}
-
 void op_end(struct op *op)
 {
-	if (op->cq && op->error)
-		op_tell_error(op);
-	else if (op->cq && !op->silent)
-		op_tell(op);
+	if (op->cq && op->error) {
+		const struct fi_cq_err_entry e = { .op_context = op->context,
+			.flags = op->flags,
+			.err = op->error,
+			.prov_errno = -op->error };
+		cq_fail(op->cq, &e, op->peer->fi_addr);
+		op->cq = NULL;
+	} else if (op->cq && !op->silent) {
+		const struct fi_cq_tagged_entry e = { .op_context = op->context,
+			.flags = op->flags };
+		cq_complete(op->cq, &e, op->peer->fi_addr);
+		op->cq = NULL;
+	}
 	if (op->cntr)
 		cntr_count(op->cntr, op->error != 0);
 	op_drop(op);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer as an endpoint knows it: another endpoint, by its address (because it
- * is in the address vector), by its VPID (because it has written to us), or by
- * both. Before the first message to a peer goes a greeting with our address, so
- * that it knows who writes.
+ * The state of an endpoint about one other endpoint: found by its address (it
+ * is in the address vector), by its VPID (it has sent a message), or by both. A
+ * hello with the sender's address precedes the first message to a peer, so that
+ * the peer can attribute messages to an address.
  */
 #ifndef CAY_PROVIDER_PEER_H
 #define CAY_PROVIDER_PEER_H
@@ -15,8 +15,8 @@ struct endpoint;
 struct key_cache;
 
 enum peer_state {
-	PEER_UNKNOWN, /* not resolved yet */
-	PEER_READY,   /* resolved and greeted */
+	PEER_UNKNOWN, /* not resolved, or without a hello */
+	PEER_READY,   /* resolved, hello sent */
 	PEER_GONE,
 };
 
@@ -24,43 +24,58 @@ struct peer {
 	struct list link; /* endpoint->peers */
 	struct endpoint *ep;
 	enum peer_state state;
-	bool halted;	       /* it holds too much unexpected: send nothing */
-	bool halting;	       /* we have told it so */
+	bool xoff;	       /* it has sent XOFF: send no messages */
+	bool xoff_sent;	       /* we have sent it XOFF */
 	struct cay_peer *port; /* NULL unless resolved */
 	uint16_t vpid;
-	bool seen;	   /* it was there once */
+	bool seen;	   /* it was resolved before */
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL: not in the address vector */
 	struct address address;
-	uint64_t first_try_ns;	/* when it was first not there; 0: never */
+	uint64_t first_try_ns;	/* of resolving it in vain; 0: none */
 	struct list ops;	/* op.link */
-	struct list halt_link;	/* endpoint->halted, while halting */
-	unsigned posts;		/* notes to it that found no room: progress.c */
-	unsigned full_in;	/* the round in which it had no room */
-	unsigned awaited;	/* receives posted from it */
-	unsigned held;		/* unexpected messages of it */
-	unsigned atomics;	/* executed by it, not answered yet */
-	struct key_cache *keys; /* key_table.h; NULL: nothing cached */
+	struct list xoff_link;	/* endpoint->xoff_peers, while xoff_sent */
+	unsigned control_count; /* control messages queued for it */
+	unsigned full_round;	/* retry round in which it had no room */
+	unsigned posted;	/* receives posted with it as source */
+	unsigned unexpected;	/* unexpected messages from it */
+	unsigned atomics;	/* atomic operations without a result yet */
+	struct key_cache *keys; /* key_table.c; NULL: nothing cached */
 };
 
 /*
- * The peer to send to: resolved, greeted. The hot half is endpoint_peer() in
- * endpoint.h. 0, or -FI_EAGAIN (not there yet, no room), -FI_EINVAL (no such
- * fi_addr_t), -FI_EHOSTUNREACH (not there, or gone).
+ * Returns the peer to send to, resolved and with a hello sent; endpoint_peer()
+ * is its fast path. Returns 0, or -FI_EAGAIN (not up yet, or no room),
+ * -FI_EINVAL (no such fi_addr_t), -FI_EHOSTUNREACH (not up in time, or gone).
  */
 int peer_get(struct endpoint *, fi_addr_t, struct peer **);
-/* Somebody waits for a message from it: we want to hear of its death. */
+/* Resolves a peer, so that the device reports its death. */
 void peer_watch(struct endpoint *, fi_addr_t);
-/* Whom a message is from; NULL if it has not greeted us. */
-struct peer *peer_from(struct endpoint *, uint16_t vpid);
-/* A greeting came. 0, -FI_ENOMEM, -FI_EAGAIN. */
-int peer_greeted(struct endpoint *, struct cay_addr, const void *, size_t);
-/* It has died or closed: ends everything that was posted to or from it. */
-void peer_gone(struct endpoint *, uint16_t vpid);
+/* Finds or makes the peer of an address. Returns 0 or -FI_ENOMEM. */
+int peer_of_address(struct endpoint *, const struct address *, struct peer **);
+/* Looks up the port of a peer. Returns 0, -FI_EAGAIN, -FI_EHOSTUNREACH, ... */
+int peer_resolve(struct peer *);
+/* Attributes the messages of this port to the peer. */
+void peer_set_vpid(struct peer *, uint16_t vpid);
+void peer_set_port(struct peer *, struct cay_peer *port);
+/* Releases its port; the state becomes PEER_UNKNOWN. */
+void peer_unresolve(struct peer *);
+
 /* The address vector has a new entry, or has lost one. */
 void peer_inserted(struct endpoint *, fi_addr_t);
 void peer_removed(struct endpoint *, fi_addr_t);
-/* Frees a stranger who is gone, once nobody needs what we know of it. */
-void peer_settle(struct peer *);
+/* Frees a peer that is gone, not in the AV, and not used any more. */
+void peer_free_unused(struct peer *);
 void peers_free(struct endpoint *);
+
+/* ---- connection.c ---- */
+
+/* Handles WIRE_HELLO. Returns 0, -FI_ENOMEM, -FI_EAGAIN. */
+int peer_hello_received(
+	struct endpoint *, struct cay_addr, const void *, size_t);
+/*
+ * Handles the death or close of a peer: ends all operations to it and the
+ * receives that name it as source with FI_EHOSTUNREACH.
+ */
+void peer_gone(struct endpoint *, uint16_t vpid);
 
 #endif

@@ -1,41 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Opening and closing domains, and progress on all of one. Set-up path, any
- * thread; progress with the guard held.
- */
+/* Opens and closes domains. Set-up path, any thread. */
 #include "provider/fabric/domain.h"
 
 #include <stdlib.h>
 
-#include "provider/endpoint/endpoint.h"
 #include "provider/fabric/eq.h"
-#include "provider/progress/engine.h"
-
-void domain_progress(struct domain *domain)
-{
-	list_for_each (at, &domain->endpoints)
-		endpoint_progress(list_of(at, struct endpoint, link));
-}
-
-/* ---- calls on a domain ---- */
+#include "provider/progress/progress_thread.h"
+#include "provider/unsupported.h"
 
 static int domain_close(struct fid *fid)
 {
 	struct domain *domain = (struct domain *)(void *)fid;
 	if (domain->users > 0)
 		return -FI_EBUSY;
-	if (domain->engine)
-		engine_stop(domain);
+	if (domain->thread)
+		progress_thread_stop(domain);
 	if (domain->eq)
 		eq_use(domain->eq, -1);
-	guard_destroy(&domain->guard);
+	pthread_mutex_destroy(&domain->mutex);
 	domain->fabric->users--;
 	free(domain->keys);
 	free(domain);
 	return 0;
 }
 
-/* Registration is never asynchronous, so FI_REG_MR is refused. */
+/* FI_REG_MR is refused: registration is never asynchronous. */
 static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct domain *domain = (struct domain *)(void *)fid;
@@ -44,13 +33,13 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	if (flags)
 		return -FI_EBADFLAGS;
 	struct eq *eq = eq_of((struct fid_eq *)(void *)other);
-	guard_enter(&domain->guard);
+	domain_lock(domain);
 	bool bound = domain->eq;
 	if (!bound) {
 		eq_use(eq, 1);
 		domain->eq = eq;
 	}
-	guard_leave(&domain->guard);
+	domain_unlock(domain);
 	return bound ? -FI_EBUSY : 0;
 }
 
@@ -100,7 +89,7 @@ static struct fi_ops fid_ops = {
 	.ops_set = no_ops_set,
 };
 
-static struct fi_ops_domain domain_ops = {
+struct fi_ops_domain domain_ops = {
 	.size = sizeof(domain_ops),
 	.av_open = av_open,
 	.cq_open = cq_open,
@@ -115,51 +104,6 @@ static struct fi_ops_domain domain_ops = {
 	.endpoint2 = domain_endpoint2,
 };
 
-bool domain_is_ours(const struct fid_domain *fid)
-{
-	return fid->ops == &domain_ops;
-}
-
-/* ---- opening ---- */
-
-/* The old names mean combinations of the newer bits. */
-static int mr_mode(int asked)
-{
-	if (asked == FI_MR_BASIC)
-		return FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
-	return asked & (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
-}
-
-/*
- * The endpoints of a domain share what the guard protects, so only a promise
- * about the whole domain makes it unnecessary.
- */
-static bool guard_is_needed(const struct fi_domain_attr *attr)
-{
-	return attr->threading != FI_THREAD_DOMAIN ||
-	       attr->data_progress == FI_PROGRESS_AUTO;
-}
-
-static void domain_init(struct domain *domain, struct fid_fabric *fabric,
-	const struct fi_domain_attr *attr, void *context)
-{
-	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-	domain->fid.fid.context = context;
-	domain->fid.fid.ops = &fid_ops;
-	domain->fid.ops = &domain_ops;
-	domain->fid.mr = &mr_ops;
-	domain->fabric = (struct fabric *)(void *)fabric;
-	domain->api_version = fabric->api_version;
-	domain->mr_mode = mr_mode(attr->mr_mode);
-	domain->progress = attr->data_progress == FI_PROGRESS_AUTO
-				   ? FI_PROGRESS_AUTO
-				   : FI_PROGRESS_MANUAL;
-	guard_init(&domain->guard, guard_is_needed(attr));
-	list_init(&domain->endpoints);
-	list_init(&domain->regions);
-	list_init(&domain->answers);
-}
-
 int domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	struct fid_domain **out, void *context)
 {
@@ -168,12 +112,28 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	struct domain *domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	domain_init(domain, fabric, info->domain_attr, context);
-
-	if (domain->progress == FI_PROGRESS_AUTO) {
-		int r = engine_start(domain);
+	const struct fi_domain_attr *attr = info->domain_attr;
+	bool automatic = attr->data_progress == FI_PROGRESS_AUTO;
+	domain->fid.fid = (struct fid){ FI_CLASS_DOMAIN, context, &fid_ops };
+	domain->fid.ops = &domain_ops;
+	domain->fid.mr = &mr_ops;
+	domain->fabric = (struct fabric *)(void *)fabric;
+	domain->api_version = fabric->api_version;
+	/* FI_MR_BASIC is the old name of both bits. */
+	domain->mr_mode = attr->mr_mode == FI_MR_BASIC
+				  ? FI_MR_VIRT_ADDR | FI_MR_PROV_KEY
+				  : attr->mr_mode &
+					    (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
+	/* Endpoints share state, so FI_THREAD_ENDPOINT needs the lock, too. */
+	domain->locks = attr->threading != FI_THREAD_DOMAIN || automatic;
+	pthread_mutex_init(&domain->mutex, NULL);
+	list_init(&domain->endpoints);
+	list_init(&domain->regions);
+	list_init(&domain->replies);
+	if (automatic) {
+		int r = progress_thread_start(domain);
 		if (r) {
-			guard_destroy(&domain->guard);
+			pthread_mutex_destroy(&domain->mutex);
 			free(domain);
 			return r;
 		}

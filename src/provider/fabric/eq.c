@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event queues: two lists, of events and of errors; while there are errors,
- * only these can be read. The eventfd of a queue that can be slept on is
- * readable exactly while one of the lists has something.
+ * Event queues: a list of events and a list of errors; while there are errors,
+ * only these can be read. The eventfd of a queue with a wait object is readable
+ * while either list has an entry.
  */
 #include "provider/fabric/eq.h"
 
@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "provider/completion/cq.h"
+#include "provider/completion/wait.h"
+#include "provider/unsupported.h"
 
 #define EVENT_BYTES_MAX (1u << 20)
 
@@ -111,25 +112,6 @@ static struct event *first_of(const struct list *l)
 	return list_empty(l) ? NULL : list_of(l->next, struct event, link);
 }
 
-static ssize_t eq_take(struct eq *eq, uint32_t *kind, void *entry,
-	size_t length, uint64_t flags)
-{
-	if (!list_empty(&eq->errors))
-		return -FI_EAVAIL;
-	struct event *e = first_of(&eq->events);
-	if (!e)
-		return -FI_EAGAIN;
-	if (length < e->bytes)
-		return -FI_ETOOSMALL;
-	ssize_t bytes = (ssize_t)e->bytes;
-	if (kind)
-		*kind = e->kind;
-	memcpy(entry, e->entry, e->bytes);
-	if (!(flags & FI_PEEK))
-		eq_remove(eq, e);
-	return bytes;
-}
-
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *kind, void *entry,
 	size_t length, uint64_t flags)
 {
@@ -137,14 +119,29 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *kind, void *entry,
 	if ((!entry && length) || flags & ~FI_PEEK)
 		return -FI_EINVAL;
 	pthread_mutex_lock(&eq->mutex);
-	ssize_t n = eq_take(eq, kind, entry, length, flags);
+	struct event *e = first_of(&eq->events);
+	ssize_t n;
+	if (!list_empty(&eq->errors))
+		n = -FI_EAVAIL;
+	else if (!e)
+		n = -FI_EAGAIN;
+	else if (length < e->bytes)
+		n = -FI_ETOOSMALL;
+	else {
+		n = (ssize_t)e->bytes;
+		if (kind)
+			*kind = e->kind;
+		memcpy(entry, e->entry, e->bytes);
+		if (!(flags & FI_PEEK))
+			eq_remove(eq, e);
+	}
 	pthread_mutex_unlock(&eq->mutex);
 	return n;
 }
 
 /*
- * The caller's buffer for err_data stays his; nothing is put into it. Before
- * API 1.5 his entry ended before err_data_size.
+ * The provider has no err_data to copy into the caller's buffer. Before API 1.5
+ * the entry ended before err_data_size.
  */
 static void error_copy(
 	const struct eq *eq, const struct event *e, struct fi_eq_err_entry *out)
@@ -153,7 +150,7 @@ static void error_copy(
 	if (FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5)))
 		out->err_data = NULL;
 	else if (out->err_data_size)
-		out->err_data_size = 0; /* bytes that were put there */
+		out->err_data_size = 0; /* bytes copied */
 	else
 		out->err_data = NULL;
 }
@@ -175,7 +172,7 @@ static ssize_t eq_readerr(
 	return e ? (ssize_t)sizeof(*out) : -FI_EAGAIN;
 }
 
-/* False: the deadline has passed, or a signal came. */
+/* Returns false if the deadline has passed or a signal arrived. */
 static bool eq_sleep(struct eq *eq, uint64_t deadline)
 {
 	struct pollfd p = { .fd = eq->event, .events = POLLIN };
@@ -201,7 +198,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *kind, void *entry,
 	return n;
 }
 
-int eq_try(struct eq *eq)
+int eq_trywait(struct eq *eq)
 {
 	if (eq->event < 0)
 		return -FI_EINVAL;
@@ -216,7 +213,7 @@ static const char *eq_strerror(struct fid_eq *fid, int error, const void *data,
 {
 	(void)fid;
 	(void)data;
-	return cq_error_text(error, buffer, length);
+	return provider_strerror(error, buffer, length);
 }
 
 /* ---- opening and closing ---- */
@@ -278,27 +275,33 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-static int attributes_check(const struct fi_eq_attr *a)
+int eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr,
+	struct fid_eq **out, void *context)
 {
+	static const struct fi_eq_attr defaults;
+	const struct fi_eq_attr *a = attr ? attr : &defaults;
+	if (!fid || !out)
+		return -FI_EINVAL;
 	int r = wait_object_check(a->wait_obj);
 	if (r == 0 && a->flags & ~(FI_WRITE | FI_AFFINITY))
 		r = -FI_EINVAL;
-	return r;
-}
-
-static int descriptor_open(struct eq *eq, enum fi_wait_obj object)
-{
+	if (r)
+		return r;
+	struct eq *eq = calloc(1, sizeof(*eq));
+	if (!eq)
+		return -FI_ENOMEM;
 	eq->event = -1;
 	eq->object = FI_WAIT_NONE;
-	if (object == FI_WAIT_NONE)
-		return 0;
-	eq->object = FI_WAIT_FD;
-	eq->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return eq->event < 0 ? -errno : 0;
-}
-
-static void eq_init(struct eq *eq, struct fid_fabric *fid, void *context)
-{
+	if (a->wait_obj != FI_WAIT_NONE) {
+		eq->object = FI_WAIT_FD;
+		eq->event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (eq->event < 0) {
+			r = -errno;
+			free(eq);
+			return r;
+		}
+	}
+	eq->writable = a->flags & FI_WRITE;
 	eq->fabric = (struct fabric *)(void *)fid;
 	pthread_mutex_init(&eq->mutex, NULL);
 	list_init(&eq->events);
@@ -306,28 +309,6 @@ static void eq_init(struct eq *eq, struct fid_fabric *fid, void *context)
 	eq->fid.fid = (struct fid){ FI_CLASS_EQ, context, &eq_fid_ops };
 	eq->fid.ops = &eq_ops;
 	eq->fabric->users++;
-}
-
-int eq_open(struct fid_fabric *fid, struct fi_eq_attr *attr,
-	struct fid_eq **out, void *context)
-{
-	static const struct fi_eq_attr usual;
-	const struct fi_eq_attr *a = attr ? attr : &usual;
-	if (!fid || !out)
-		return -FI_EINVAL;
-	int r = attributes_check(a);
-	if (r)
-		return r;
-	struct eq *eq = calloc(1, sizeof(*eq));
-	if (!eq)
-		return -FI_ENOMEM;
-	r = descriptor_open(eq, a->wait_obj);
-	if (r) {
-		free(eq);
-		return r;
-	}
-	eq->writable = a->flags & FI_WRITE;
-	eq_init(eq, fid, context);
 	*out = &eq->fid;
 	return 0;
 }

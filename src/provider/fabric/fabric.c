@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening and closing fabrics. Set-up path, any thread. */
+/* Opens and closes fabrics; fi_trywait(3). Set-up path, any thread. */
 #include "provider/fabric/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/completion/cntr.h"
+#include "provider/completion/cq.h"
 #include "provider/fabric/domain.h"
+#include "provider/fabric/eq.h"
+#include "provider/unsupported.h"
 
 static int fabric_close(struct fid *fid)
 {
@@ -22,6 +26,26 @@ static int fabric_domain2(struct fid_fabric *fabric, struct fi_info *info,
 	if (flags)
 		return -FI_EBADFLAGS;
 	return domain_open(fabric, info, domain, context);
+}
+
+static int fabric_trywait(
+	struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	if (!fabric || count < 0 || (count && !fids))
+		return -FI_EINVAL;
+	for (int i = 0; i < count; i++) {
+		struct fid *fid = fids[i];
+		int r = -FI_EINVAL;
+		if (fid && fid->fclass == FI_CLASS_CQ)
+			r = cq_trywait((struct cq *)(void *)fid);
+		else if (fid && fid->fclass == FI_CLASS_CNTR)
+			r = cntr_trywait((struct cntr *)(void *)fid);
+		else if (fid && fid->fclass == FI_CLASS_EQ)
+			r = eq_trywait((struct eq *)(void *)fid);
+		if (r)
+			return r;
+	}
+	return 0;
 }
 
 static int no_passive(struct fid_fabric *fabric, struct fi_info *info,
@@ -48,7 +72,7 @@ static struct fi_ops fid_ops = {
 	.ops_set = no_ops_set,
 };
 
-static struct fi_ops_fabric fabric_ops = {
+struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(fabric_ops),
 	.domain = domain_open,
 	.passive_ep = no_passive,
@@ -58,26 +82,19 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain2 = fabric_domain2,
 };
 
-bool fabric_is_ours(const struct fid_fabric *fid)
-{
-	return fid->ops == &fabric_ops;
-}
-
 int fabric_open(
 	struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
 {
 	if (!attr || !out)
 		return -FI_EINVAL;
 	if (attr->name && strcmp(attr->name, provider.name) != 0) {
-		LOG_INFO(FABRIC, "there is no fabric %s\n", attr->name);
+		LOG_INFO(FABRIC, "no fabric is named %s\n", attr->name);
 		return -FI_EINVAL;
 	}
 	struct fabric *fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
-	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
-	fabric->fid.fid.context = context;
-	fabric->fid.fid.ops = &fid_ops;
+	fabric->fid.fid = (struct fid){ FI_CLASS_FABRIC, context, &fid_ops };
 	fabric->fid.ops = &fabric_ops;
 	fabric->fid.api_version = attr->api_version;
 	*out = &fabric->fid;

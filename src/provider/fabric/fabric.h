@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fabric object: what is common to the domains of a process. */
+/* The fabric object, to which domains and event queues belong. */
 #ifndef CAY_PROVIDER_FABRIC_H
 #define CAY_PROVIDER_FABRIC_H
 
@@ -10,16 +10,16 @@ struct fabric {
 	_Atomic int users; /* domains and event queues */
 };
 
+extern struct fi_ops_fabric fabric_ops;
 int fabric_open(struct fi_fabric_attr *, struct fid_fabric **, void *context);
-/* Is it one of this provider's? */
-bool fabric_is_ours(const struct fid_fabric *);
 
-/* info.c */
+/* ---- info.c ---- */
+
 int info_get(uint32_t version, const char *node, const char *service,
 	uint64_t flags, const struct fi_info *hints, struct fi_info **out);
 /*
- * Does this info describe what the provider has, with none of its attributes
- * missing but for those of the fabric? 0 or -FI_EINVAL; NULL does not.
+ * Checks that an info describes this provider and lacks no attributes except
+ * those of the fabric. Returns 0, or -FI_EINVAL, also for NULL.
  */
 int info_check(const struct fi_info *);
 

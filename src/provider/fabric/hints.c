@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks hints, one attribute after the other; see hints.h. Whatever makes them
- * unfulfillable is logged, as only that tells an application's user why the
- * provider was not taken.
+ * Checks hints, one attribute after the other; see hints.h. The reason of a
+ * refusal is logged, because libfabric only reports that no provider fits.
  */
 #include "provider/fabric/hints.h"
 
 #include <string.h>
 #include <strings.h>
-
-#include "provider/fabric/domain.h"
 
 #define TX_FLAGS                                          \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | \
@@ -20,11 +17,21 @@
 #define MR_OLD	      (FI_MR_BASIC | FI_MR_SCALABLE)
 #define MR_BASIC_BITS (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
-/* ---- comparisons, which say what was lacking ---- */
+static const struct fi_ops_fabric *own_fabric_ops;
+static const struct fi_ops_domain *own_domain_ops;
+
+void hints_set_own(const struct fi_ops_fabric *fabric_ops,
+	const struct fi_ops_domain *domain_ops)
+{
+	own_fabric_ops = fabric_ops;
+	own_domain_ops = domain_ops;
+}
+
+/* ---- comparisons, which log what is not supported ---- */
 
 static bool refuse(const char *what, uint64_t asked, uint64_t have)
 {
-	LOG_INFO(CORE, "%s: %llu asked for, there is %llu\n", what,
+	LOG_INFO(CORE, "%s: %llu requested, %llu supported\n", what,
 		(unsigned long long)asked, (unsigned long long)have);
 	return false;
 }
@@ -34,7 +41,7 @@ static bool within(const char *what, uint64_t asked, uint64_t most)
 	return asked <= most || refuse(what, asked, most);
 }
 
-/* 0 asks for nothing in particular. */
+/* 0 requests nothing in particular. */
 static bool only(const char *what, uint64_t asked, uint64_t have)
 {
 	return asked == 0 || asked == have || refuse(what, asked, have);
@@ -48,7 +55,7 @@ static bool among(
 	if (lacking == 0)
 		return true;
 	fi_tostr_r(text, sizeof(text), &lacking, type);
-	LOG_INFO(CORE, "%s: %#llx asked for, there is no %#llx (%s)\n", what,
+	LOG_INFO(CORE, "%s: %#llx requested, %#llx (%s) not supported\n", what,
 		(unsigned long long)asked, (unsigned long long)lacking, text);
 	return false;
 }
@@ -57,14 +64,14 @@ static bool named(const char *what, const char *asked, const char *name)
 {
 	if (!asked || strcasecmp(asked, name) == 0)
 		return true;
-	LOG_INFO(CORE, "%s: %s asked for, there is %s\n", what, asked, name);
+	LOG_INFO(CORE, "%s: %s requested, %s supported\n", what, asked, name);
 	return false;
 }
 
 #define WITHIN(member) within(#member, asked->member, have->member)
 #define ONLY(member)   only(#member, asked->member, have->member)
 
-/* ---- attributes; NULL asks for nothing ---- */
+/* ---- attributes; NULL requests nothing ---- */
 
 /*
  * Receive capabilities in transmit attributes, and the other way round, are
@@ -107,7 +114,7 @@ static bool no_key(uint32_t version, size_t bytes)
 	       within("auth_key_size", bytes, 0);
 }
 
-/* FI_SHARED_CONTEXT is the largest of counts. */
+/* FI_SHARED_CONTEXT is the largest count, and so refused. */
 static bool ep_fits(uint32_t version, const struct fi_ep_attr *asked,
 	const struct fi_ep_attr *have)
 {
@@ -135,57 +142,44 @@ bool hints_mr_mode(uint32_t version, int asked, int *granted)
 	return !(asked & MR_OLD);
 }
 
-static bool mr_fits(uint32_t version, int asked)
+static bool domain_fits(uint32_t version, const struct fi_domain_attr *asked,
+	const struct fi_domain_attr *have)
 {
 	int granted;
-	if (hints_mr_mode(version, asked, &granted))
+	if (!asked)
 		return true;
-	LOG_INFO(CORE, "mr_mode: version %u.%u has no combination %#x\n",
-		FI_MAJOR(version), FI_MINOR(version), (unsigned)asked);
-	return false;
-}
-
-static bool models_fit(const struct fi_domain_attr *asked)
-{
-	return within("threading", asked->threading, FI_THREAD_ENDPOINT) &&
+	if (!hints_mr_mode(version, asked->mr_mode, &granted)) {
+		LOG_INFO(CORE, "mr_mode: %u.%u has no combination %#x\n",
+			FI_MAJOR(version), FI_MINOR(version),
+			(unsigned)asked->mr_mode);
+		return false;
+	}
+	return (!asked->domain || asked->domain->ops == own_domain_ops) &&
+	       named("domain", asked->name, have->name) &&
+	       within("threading", asked->threading, FI_THREAD_ENDPOINT) &&
 	       within("control_progress", asked->control_progress,
 		       FI_PROGRESS_MANUAL) &&
 	       within("data_progress", asked->data_progress,
 		       FI_PROGRESS_MANUAL) &&
 	       within("resource_mgmt", asked->resource_mgmt, FI_RM_ENABLED) &&
-	       within("av_type", asked->av_type, FI_AV_TABLE);
-}
-
-static bool counts_fit(
-	const struct fi_domain_attr *asked, const struct fi_domain_attr *have)
-{
-	return WITHIN(mr_key_size) && WITHIN(cq_data_size) && WITHIN(cq_cnt) &&
+	       within("av_type", asked->av_type, FI_AV_TABLE) &&
+	       WITHIN(mr_key_size) && WITHIN(cq_data_size) && WITHIN(cq_cnt) &&
 	       WITHIN(ep_cnt) && WITHIN(tx_ctx_cnt) && WITHIN(rx_ctx_cnt) &&
 	       WITHIN(max_ep_tx_ctx) && WITHIN(max_ep_rx_ctx) &&
 	       WITHIN(max_ep_stx_ctx) && WITHIN(max_ep_srx_ctx) &&
 	       WITHIN(cntr_cnt) && WITHIN(mr_iov_limit) &&
-	       WITHIN(max_err_data) && WITHIN(mr_cnt);
-}
-
-static bool domain_fits(uint32_t version, const struct fi_domain_attr *asked,
-	const struct fi_domain_attr *have)
-{
-	if (!asked)
-		return true;
-	return (!asked->domain || domain_is_ours(asked->domain)) &&
-	       named("domain", asked->name, have->name) && models_fit(asked) &&
-	       mr_fits(version, asked->mr_mode) && counts_fit(asked, have) &&
+	       WITHIN(max_err_data) && WITHIN(mr_cnt) &&
 	       among("domain caps", asked->caps, have->caps, FI_TYPE_CAPS) &&
 	       no_key(version, asked->auth_key_size);
 }
 
-/* libfabric has looked at prov_name, which may name layers above us. */
+/* libfabric has checked prov_name, which may name layered providers. */
 static bool fabric_fits(
 	const struct fi_fabric_attr *asked, const struct fi_fabric_attr *have)
 {
 	if (!asked)
 		return true;
-	return (!asked->fabric || fabric_is_ours(asked->fabric)) &&
+	return (!asked->fabric || asked->fabric->ops == own_fabric_ops) &&
 	       named("fabric", asked->name, have->name) &&
 	       (!asked->prov_name ||
 		       strcasestr(asked->prov_name, provider.name)) &&

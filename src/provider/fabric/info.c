@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the provider offers, and whether that is what somebody asks for: an
- * info with everything is filled in, the hints are checked against it, and
- * then it is narrowed to them. Any thread, needs no guard.
+ * fi_getinfo(3): fills in an info with everything that the provider supports,
+ * checks the hints against it, and narrows it to them. Any thread, no lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,11 @@
 #include "provider/fabric/fabric.h"
 #include "provider/fabric/hints.h"
 
-#define TRANSFERS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
-#define MSG_WAYS  (FI_SEND | FI_RECV)
-#define RMA_WAYS  (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
-#define COMM	  (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define TX_CAPS	  (TRANSFERS | FI_SEND | FI_READ | FI_WRITE)
+#define TRANSFERS      (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
+#define MSG_DIRECTIONS (FI_SEND | FI_RECV)
+#define RMA_DIRECTIONS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define COMM	       (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define TX_CAPS	       (TRANSFERS | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS                                                   \
 	(TRANSFERS | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
 		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
@@ -29,13 +28,18 @@
 
 #define PROTOCOL     (FI_PROV_SPECIFIC | 'c' << 16 | 'a' << 8 | 'y')
 #define OBJECTS_MAX  65535
-#define REQUESTS     1024 /* of an endpoint, unless more are asked for */
+#define REQUESTS     1024 /* queue size of an endpoint by default */
 #define TAGS_GENERIC 0xaaaaaaaaaaaaaaaaull /* no fields */
 
-/* ---- everything there is ---- */
+/* ---- all capabilities ---- */
 
-static void fill_transfers(struct fi_info *info)
+static struct fi_info *info_everything(uint32_t version)
 {
+	struct fi_info *info = fi_allocinfo();
+	if (!info)
+		return NULL;
+	info->caps = CAPS;
+	info->addr_format = FI_ADDR_STR;
 	*info->tx_attr = (struct fi_tx_attr){
 		.caps = TX_CAPS,
 		.msg_order = ORDERS,
@@ -53,11 +57,7 @@ static void fill_transfers(struct fi_info *info)
 		.size = REQUESTS,
 		.iov_limit = PROVIDER_IOV_MAX,
 	};
-}
-
-static void fill_endpoint(struct fi_ep_attr *attr)
-{
-	*attr = (struct fi_ep_attr){
+	*info->ep_attr = (struct fi_ep_attr){
 		.type = FI_EP_RDM,
 		.protocol = PROTOCOL,
 		.protocol_version = 1,
@@ -69,11 +69,7 @@ static void fill_endpoint(struct fi_ep_attr *attr)
 		.tx_ctx_cnt = 1,
 		.rx_ctx_cnt = 1,
 	};
-}
-
-static void fill_domain(struct fi_domain_attr *attr)
-{
-	*attr = (struct fi_domain_attr){
+	*info->domain_attr = (struct fi_domain_attr){
 		.name = strdup(provider.name),
 		.threading = FI_THREAD_SAFE,
 		.control_progress = FI_PROGRESS_MANUAL,
@@ -93,48 +89,31 @@ static void fill_domain(struct fi_domain_attr *attr)
 		.caps = COMM,
 		.mr_cnt = settings.mr_count,
 	};
-}
-
-static void fill_fabric(struct fi_fabric_attr *attr, uint32_t version)
-{
-	*attr = (struct fi_fabric_attr){
+	*info->fabric_attr = (struct fi_fabric_attr){
 		.name = strdup(provider.name),
 		.prov_version = provider.version,
 		.api_version = version,
 	};
-}
-
-static struct fi_info *info_everything(uint32_t version)
-{
-	struct fi_info *info = fi_allocinfo();
-	if (!info)
-		return NULL;
-	info->caps = CAPS;
-	info->addr_format = FI_ADDR_STR;
-	fill_transfers(info);
-	fill_endpoint(info->ep_attr);
-	fill_domain(info->domain_attr);
-	fill_fabric(info->fabric_attr, version);
 	if (info->domain_attr->name && info->fabric_attr->name)
 		return info;
 	fi_freeinfo(info);
 	return NULL;
 }
 
-/* ---- narrowed to what was asked for ---- */
+/* ---- narrowing to the hints ---- */
 
 /*
- * Without a direction, all directions are meant; with neither transfers nor
- * directions, everything.
+ * Capabilities without a direction mean all directions; neither transfers nor
+ * directions mean everything.
  */
 static uint64_t caps_granted(uint64_t asked)
 {
-	if (!(asked & (TRANSFERS | MSG_WAYS | RMA_WAYS)))
+	if (!(asked & (TRANSFERS | MSG_DIRECTIONS | RMA_DIRECTIONS)))
 		return CAPS;
-	if (asked & (FI_MSG | FI_TAGGED) && !(asked & MSG_WAYS))
-		asked |= MSG_WAYS;
-	if (asked & (FI_RMA | FI_ATOMIC) && !(asked & RMA_WAYS))
-		asked |= RMA_WAYS;
+	if (asked & (FI_MSG | FI_TAGGED) && !(asked & MSG_DIRECTIONS))
+		asked |= MSG_DIRECTIONS;
+	if (asked & (FI_RMA | FI_ATOMIC) && !(asked & RMA_DIRECTIONS))
+		asked |= RMA_DIRECTIONS;
 	return asked | COMM;
 }
 
@@ -201,7 +180,7 @@ static void narrow(
 
 /* ---- addresses ---- */
 
-/* The length is the application's word; the 0 may be missing. */
+/* The length is given by the application; the terminating 0 may be missing. */
 static int address_read(const void *bytes, size_t length, struct address *a)
 {
 	char text[ADDRESS_BYTES] = { 0 };
@@ -227,11 +206,14 @@ static int address_copy(
 		return 0;
 	if (address_read(from, length, &a) == 0)
 		return address_put(&a, to, bytes);
-	LOG_INFO(CORE, "an address in the hints is none of this provider\n");
+	LOG_INFO(CORE, "the hints have an address of another provider\n");
 	return -FI_ENODATA;
 }
 
-/* 0 and *found, or -FI_ENODATA. Service 0 is any, as if there were none. */
+/*
+ * Returns 0 and whether node and service name an address, or -FI_ENODATA.
+ * Service 0 stands for any, as if none were given.
+ */
 static int address_resolve(const char *node, const char *service,
 	uint64_t flags, struct address *a, bool *found)
 {
@@ -268,7 +250,7 @@ static int target_of_hints(struct fi_info *info, const struct fi_info *hints)
 				&info->dest_addr, &info->dest_addrlen);
 }
 
-/* Node and service say one of the addresses, and the hints the other. */
+/* Node and service determine one of the addresses, the hints the other. */
 static int known_addresses(struct fi_info *info, const char *node,
 	const char *service, uint64_t flags, const struct fi_info *hints)
 {
@@ -290,7 +272,7 @@ static int known_addresses(struct fi_info *info, const char *node,
 	return r ? r : source_of_hints(info, hints);
 }
 
-/* There is always a source: applications copy it, and write over it. */
+/* The source is always set, because applications copy and overwrite it. */
 static int fill_addresses(struct fi_info *info, const char *node,
 	const char *service, uint64_t flags, const struct fi_info *hints)
 {
@@ -305,8 +287,8 @@ static int fill_addresses(struct fi_info *info, const char *node,
 /* ---- calls ---- */
 
 /*
- * FI_PROV_ATTR_ONLY alone is answered by libfabric. With other flags it means
- * nothing here: layers above take every answer for a whole one.
+ * libfabric itself handles FI_PROV_ATTR_ONLY. Combined with other flags it is
+ * ignored: layered providers expect a complete info.
  */
 int info_get(uint32_t version, const char *node, const char *service,
 	uint64_t flags, const struct fi_info *hints, struct fi_info **out)

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages: the sender says where the message lies, the receiver fetches
- * it into the posted buffers, with one copy, and says that it has it.
+ * The receiver of a rendezvous message: it gets the message from the sender's
+ * memory into the posted buffers, with one copy, and sends FIN.
  */
 #ifndef CAY_PROVIDER_FETCH_H
 #define CAY_PROVIDER_FETCH_H
 
 #include "provider/message/receive.h"
 
-/* What is needed for one; NULL without memory. */
+/* Prepares an OP_FETCH. Returns NULL without memory. */
 struct op *fetch_new(
-	struct endpoint *, struct receive *, const struct arrival *);
+	struct endpoint *, struct receive *, const struct incoming *);
 void fetch_start(struct op *);
-/* A get of it has come. */
+/* Handles the completion of a get. */
 void fetch_event(struct op *, const struct cay_event *);
-/* It goes on from where it is. */
-void fetch_continue_one(struct op *);
-/* Those that found no room, once more. */
-void fetch_continue(struct endpoint *);
-/* The end, with op->error or without. */
+/* Issues the next get, or completes. Nothing happens while a get is in flight.
+ */
+void fetch_continue(struct op *);
+/* Completes the receive, with op->error or without, and sends FIN. */
 void fetch_end(struct op *);
-/* The endpoint closes: nobody is told. */
+/* Frees it without a report: the endpoint closes. */
 void fetch_drop(struct op *);
 
 #endif

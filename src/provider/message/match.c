@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * See match.h; the tables are in match_table.h. Called with the domain's guard
- * held.
- */
+/* Matching: see match.h; the hash tables are in match_table.h. */
 #include "provider/message/match.h"
 
 #include <stdlib.h>
 
 #include "provider/message/match_table.h"
 
-/* Receives and messages that are compared one by one, without a table. */
-#define MATCH_FEW 4
+/* Receives and messages that are searched linearly, without a table. */
+#define MATCH_LINEAR 4
 
 #ifdef MATCH_COUNT_STEPS
 unsigned long match_steps;
 #endif
 
 struct match_class {
-	uint64_t look; /* the bits of a tag that count */
-	bool directed;
-	uint64_t indexed; /* messages up to this sequence are in the table */
+	uint64_t mask;	  /* of the tag bits that are compared */
+	bool directed;	  /* the source is compared */
+	uint64_t indexed; /* messages up to this sequence number are in the
+			     table */
 	struct match_table receives, messages;
 };
 
@@ -33,20 +31,19 @@ struct match_entry {
 
 /* ---- classes ---- */
 
-static struct match_class *class_find(
-	const struct matcher *m, uint64_t look, bool directed)
-{
-	for (unsigned i = 0; i < m->class_count; i++) {
-		struct match_class *c = m->classes[i];
-		if (c->look == look && c->directed == directed)
-			return c;
-	}
-	return NULL;
-}
-
-static int class_new(struct matcher *m, uint64_t look, bool directed,
+/* Finds or makes a class; NULL beyond the maximum. Returns 0 or -FI_ENOMEM. */
+static int class_get(struct matcher *m, fi_addr_t source, uint64_t ignore,
 	struct match_class **class)
 {
+	bool directed = source != FI_ADDR_UNSPEC;
+	for (unsigned i = 0; i < m->class_count; i++) {
+		*class = m->classes[i];
+		if ((*class)->mask == ~ignore && (*class)->directed == directed)
+			return 0;
+	}
+	*class = NULL;
+	if (m->class_count == MATCH_CLASSES_MAX)
+		return 0;
 	size_t bytes = (m->class_count + 1) * sizeof(*m->classes);
 	struct match_class **classes = realloc(m->classes, bytes);
 	if (!classes)
@@ -55,28 +52,16 @@ static int class_new(struct matcher *m, uint64_t look, bool directed,
 	struct match_class *c = malloc(sizeof(*c));
 	if (!c)
 		return -FI_ENOMEM;
-	c->look = look;
+	c->mask = ~ignore;
 	c->directed = directed;
 	c->indexed = 0;
 	table_init(&c->receives);
 	table_init(&c->messages);
-	classes[m->class_count++] = c;
-	*class = c;
+	classes[m->class_count++] = *class = c;
 	return 0;
 }
 
-/* 0, or -FI_ENOMEM; NULL if there are too many. */
-static int class_get(struct matcher *m, fi_addr_t source, uint64_t ignore,
-	struct match_class **class)
-{
-	bool directed = source != FI_ADDR_UNSPEC;
-	*class = class_find(m, ~ignore, directed);
-	if (likely(*class) || m->class_count == MATCH_CLASSES_MAX)
-		return 0;
-	return class_new(m, ~ignore, directed, class);
-}
-
-/* A message whose source is unknown has one that no receive can name. */
+/* The source of messages of unlisted peers matches no directed receive. */
 _Static_assert(FI_ADDR_NOTAVAIL == FI_ADDR_UNSPEC, "one key for both");
 
 static fi_addr_t class_source(const struct match_class *c, fi_addr_t source)
@@ -84,32 +69,26 @@ static fi_addr_t class_source(const struct match_class *c, fi_addr_t source)
 	return c->directed ? source : FI_ADDR_UNSPEC;
 }
 
-static void class_free(struct match_class *c)
-{
-	table_free(&c->receives);
-	table_free(&c->messages);
-	free(c);
-}
-
-/* ---- the whole ---- */
-
 void matcher_init(struct matcher *m)
 {
 	*m = (struct matcher){ 0 };
 	list_init(&m->receives);
 	list_init(&m->messages);
-	list_init(&m->rest);
+	list_init(&m->overflow);
 }
 
 void matcher_free(struct matcher *m)
 {
-	for (unsigned i = 0; i < m->class_count; i++)
-		class_free(m->classes[i]);
+	for (unsigned i = 0; i < m->class_count; i++) {
+		table_free(&m->classes[i]->receives);
+		table_free(&m->classes[i]->messages);
+		free(m->classes[i]);
+	}
 	free(m->classes);
 	matcher_init(m);
 }
 
-static bool fits(fi_addr_t source, uint64_t tag, uint64_t ignore,
+static bool matches(fi_addr_t source, uint64_t tag, uint64_t ignore,
 	fi_addr_t from, uint64_t with)
 {
 	STEP();
@@ -124,30 +103,30 @@ static struct receive *receive_of(struct list *all)
 	return list_of(all, struct receive, all);
 }
 
-/* Puts the oldest of the young ones into the table of its class. */
+/* Moves the oldest recent receive into the table of its class. */
 static int receive_index(struct matcher *m)
 {
-	struct receive *r = receive_of(m->young);
+	struct receive *r = receive_of(m->recent);
 	int error = class_get(m, r->source, r->ignore, &r->class);
 	if (unlikely(error))
 		return error;
-	m->young = r->all.next;
-	m->young_count--;
+	m->recent = r->all.next;
+	m->recent_count--;
 	m->indexed_count++;
 	r->indexed = true;
 	if (unlikely(!r->class)) {
-		list_append(&m->rest, &r->node.same);
+		list_append(&m->overflow, &r->node.same);
 		return 0;
 	}
 	r->node.source = r->source;
-	r->node.tag = r->tag & r->class->look;
+	r->node.tag = r->tag & r->class->mask;
 	table_add(&r->class->receives, &r->node);
 	return 0;
 }
 
 int matcher_post(struct matcher *m, struct receive *r)
 {
-	if (m->young_count == MATCH_FEW) {
+	if (m->recent_count == MATCH_LINEAR) {
 		int error = receive_index(m);
 		if (unlikely(error))
 			return error;
@@ -155,39 +134,39 @@ int matcher_post(struct matcher *m, struct receive *r)
 	r->node.sequence = ++m->sequence;
 	r->indexed = false;
 	list_append(&m->receives, &r->all);
-	if (m->young_count++ == 0)
-		m->young = &r->all;
+	if (m->recent_count++ == 0)
+		m->recent = &r->all;
 	return 0;
 }
 
-static struct match_node *rest_receive(const struct matcher *m,
+static struct match_node *overflow_find(const struct matcher *m,
 	fi_addr_t source, uint64_t tag, struct match_node *best)
 {
-	list_for_each (at, &m->rest) {
+	list_for_each (at, &m->overflow) {
 		struct match_node *n = node_of_same(at);
 		const struct receive *r = list_of(n, struct receive, node);
 		if (best && best->sequence < n->sequence)
 			return best;
-		if (fits(r->source, r->tag, r->ignore, source, tag))
+		if (matches(r->source, r->tag, r->ignore, source, tag))
 			return n;
 	}
 	return best;
 }
 
-/* All that are indexed are older. */
-static struct receive *young_receive(
+/* Searches the receives that are not indexed. */
+static struct receive *recent_find(
 	const struct matcher *m, fi_addr_t source, uint64_t tag)
 {
-	struct list *at = m->young;
-	for (unsigned i = 0; i < m->young_count; i++, at = at->next) {
+	struct list *at = m->recent;
+	for (unsigned i = 0; i < m->recent_count; i++, at = at->next) {
 		struct receive *r = receive_of(at);
-		if (fits(r->source, r->tag, r->ignore, source, tag))
+		if (matches(r->source, r->tag, r->ignore, source, tag))
 			return r;
 	}
 	return NULL;
 }
 
-static struct match_node *indexed_receive(
+static struct match_node *indexed_find(
 	const struct matcher *m, fi_addr_t source, uint64_t tag)
 {
 	struct match_node *best = NULL;
@@ -196,32 +175,32 @@ static struct match_node *indexed_receive(
 		if (c->receives.keys == 0)
 			continue;
 		struct match_node *n = table_find(
-			&c->receives, class_source(c, source), tag & c->look);
+			&c->receives, class_source(c, source), tag & c->mask);
 		if (n && (!best || n->sequence < best->sequence))
 			best = n;
 	}
-	if (unlikely(!list_empty(&m->rest)))
-		best = rest_receive(m, source, tag, best);
+	if (unlikely(!list_empty(&m->overflow)))
+		best = overflow_find(m, source, tag, best);
 	return best;
 }
 
-struct receive *matcher_receive(
+struct receive *matcher_find_receive(
 	const struct matcher *m, fi_addr_t source, uint64_t tag)
 {
 	if (unlikely(m->indexed_count)) {
-		struct match_node *n = indexed_receive(m, source, tag);
+		struct match_node *n = indexed_find(m, source, tag);
 		if (n)
 			return list_of(n, struct receive, node);
 	}
-	return young_receive(m, source, tag);
+	return recent_find(m, source, tag);
 }
 
 void matcher_unpost(struct matcher *m, struct receive *r)
 {
 	if (likely(!r->indexed)) {
-		if (m->young == &r->all)
-			m->young = r->all.next;
-		m->young_count--;
+		if (m->recent == &r->all)
+			m->recent = r->all.next;
+		m->recent_count--;
 	} else {
 		m->indexed_count--;
 		if (r->class)
@@ -241,20 +220,19 @@ static struct unexpected *message_of(struct list *all)
 
 static size_t message_bytes(const struct unexpected *u)
 {
-	return u->by_reference ? 0 : u->length;
+	return u->rendezvous ? 0 : u->length;
 }
 
-int matcher_hold(struct matcher *m, struct unexpected *u)
+void matcher_hold(struct matcher *m, struct unexpected *u)
 {
 	u->index = NULL;
 	u->sequence = ++m->sequence;
 	list_append(&m->messages, &u->all);
 	m->held_count++;
 	m->held_bytes += message_bytes(u);
-	return 0;
 }
 
-static int class_index_one(struct match_class *c, struct unexpected *u)
+static int class_add(struct match_class *c, struct unexpected *u)
 {
 	struct match_entry *e = malloc(sizeof(*e));
 	if (!e)
@@ -264,14 +242,14 @@ static int class_index_one(struct match_class *c, struct unexpected *u)
 	e->next = u->index;
 	u->index = e;
 	e->node.source = class_source(c, u->source);
-	e->node.tag = u->tag & c->look;
+	e->node.tag = u->tag & c->mask;
 	e->node.sequence = u->sequence;
 	table_add(&c->messages, &e->node);
 	c->indexed = u->sequence;
 	return 0;
 }
 
-/* Takes in what came since the class was last asked. */
+/* Adds the messages that arrived since the last search of the class. */
 static int class_index(struct matcher *m, struct match_class *c)
 {
 	struct list *at = &m->messages;
@@ -281,51 +259,51 @@ static int class_index(struct matcher *m, struct match_class *c)
 		at = at->previous;
 	}
 	for (; at != &m->messages; at = at->next) {
-		int error = class_index_one(c, message_of(at));
+		int error = class_add(c, message_of(at));
 		if (error)
 			return error;
 	}
 	return 0;
 }
 
-/* The oldest that fits among the first of all. */
-static struct unexpected *first_message(const struct matcher *m,
-	fi_addr_t source, uint64_t tag, uint64_t ignore, size_t count)
+/* Returns the oldest match among the first `count` messages. */
+static struct unexpected *oldest_find(const struct matcher *m, fi_addr_t source,
+	uint64_t tag, uint64_t ignore, size_t count)
 {
 	list_for_each (at, &m->messages) {
 		struct unexpected *u = message_of(at);
 		if (count-- == 0)
 			return NULL;
-		if (fits(source, tag, ignore, u->source, u->tag))
+		if (matches(source, tag, ignore, u->source, u->tag))
 			return u;
 	}
 	return NULL;
 }
 
-int matcher_message(struct matcher *m, fi_addr_t source, uint64_t tag,
+int matcher_find_message(struct matcher *m, fi_addr_t source, uint64_t tag,
 	uint64_t ignore, struct unexpected **message)
 {
 	struct match_class *c;
-	*message = first_message(m, source, tag, ignore, MATCH_FEW);
-	if (*message || m->held_count <= MATCH_FEW)
+	*message = oldest_find(m, source, tag, ignore, MATCH_LINEAR);
+	if (*message || m->held_count <= MATCH_LINEAR)
 		return 0;
 	int error = class_get(m, source, ignore, &c);
 	if (error)
 		return error;
 	if (!c) {
-		*message = first_message(m, source, tag, ignore, SIZE_MAX);
+		*message = oldest_find(m, source, tag, ignore, SIZE_MAX);
 		return 0;
 	}
 	error = class_index(m, c);
 	if (error)
 		return error;
-	struct match_node *n = table_find(&c->messages, source, tag & c->look);
+	struct match_node *n = table_find(&c->messages, source, tag & c->mask);
 	if (n)
 		*message = list_of(n, struct match_entry, node)->message;
 	return 0;
 }
 
-void matcher_unhold(struct matcher *m, struct unexpected *u)
+void matcher_release(struct matcher *m, struct unexpected *u)
 {
 	struct match_entry *next;
 	for (struct match_entry *e = u->index; e; e = next) {
@@ -339,24 +317,21 @@ void matcher_unhold(struct matcher *m, struct unexpected *u)
 	m->held_bytes -= message_bytes(u);
 }
 
-/* Called from the oldest to the youngest: so each finds its place at once. */
-static void message_known(struct unexpected *u, fi_addr_t source)
+void matcher_set_source(
+	struct matcher *m, const struct peer *peer, fi_addr_t source)
 {
-	u->source = source;
-	for (struct match_entry *e = u->index; e; e = e->next) {
-		if (!e->class->directed)
-			continue;
-		table_remove(&e->class->messages, &e->node);
-		e->node.source = source;
-		table_add(&e->class->messages, &e->node);
-	}
-}
-
-void matcher_known(struct matcher *m, const struct peer *peer, fi_addr_t source)
-{
+	/* Oldest first, so that each is appended behind the previous one. */
 	list_for_each (at, &m->messages) {
 		struct unexpected *u = message_of(at);
-		if (u->from == peer && u->source != source)
-			message_known(u, source);
+		if (u->from != peer || u->source == source)
+			continue;
+		u->source = source;
+		for (struct match_entry *e = u->index; e; e = e->next) {
+			if (!e->class->directed)
+				continue;
+			table_remove(&e->class->messages, &e->node);
+			e->node.source = source;
+			table_add(&e->class->messages, &e->node);
+		}
 	}
 }

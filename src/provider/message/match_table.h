@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The hash table of a class of match.c: it maps keys (source and tag, as far as
- * the class looks at them) to the nodes that have this key, oldest first. It
- * grows with the number of different keys; if there is no memory for that, it
- * gets slower and stays right.
+ * the class compares them) to the nodes with this key, oldest first. It grows
+ * with the number of different keys; without memory for that it gets slower.
  */
 #ifndef CAY_PROVIDER_MATCH_TABLE_H
 #define CAY_PROVIDER_MATCH_TABLE_H
@@ -14,7 +13,7 @@
 
 #define TABLE_FIRST_BITS 4
 
-/* For a test of how the work grows. */
+/* A test counts the steps of searches. */
 #ifdef MATCH_COUNT_STEPS
 extern unsigned long match_steps;
 #define STEP() (match_steps++)
@@ -24,8 +23,8 @@ extern unsigned long match_steps;
 
 struct match_table {
 	struct list *buckets;
-	unsigned shift; /* 64 less the logarithm of their number */
-	size_t keys;	/* different ones */
+	unsigned shift; /* 64 - log2 of their number */
+	size_t keys;	/* number of different keys */
 	struct list first[1u << TABLE_FIRST_BITS];
 };
 
@@ -67,7 +66,7 @@ static inline struct list *table_bucket(
 	return &t->buckets[x >> t->shift];
 }
 
-/* The oldest one with this key, or NULL. */
+/* Returns the oldest node with this key, or NULL. */
 static inline struct match_node *bucket_find(
 	struct list *bucket, fi_addr_t source, uint64_t tag)
 {
@@ -116,7 +115,7 @@ static inline void table_add_key(
 	t->keys++;
 }
 
-/* Whoever is in the chain hands its place over. */
+/* Moves the place in the chain from one node to another. */
 static inline void node_replace(struct match_node *old, struct match_node *new)
 {
 	new->chain = old->chain;
@@ -125,7 +124,7 @@ static inline void node_replace(struct match_node *old, struct match_node *new)
 	old->chain.next = NULL;
 }
 
-/* Nearly always n is the youngest; not if a peer changes its source. */
+/* n is nearly always the most recent, unless the source of a peer changed. */
 static inline void table_add(struct match_table *t, struct match_node *n)
 {
 	struct list *bucket = table_bucket(t, n->source, n->tag);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending messages, tagged or not. */
+/* Sends messages, tagged or not. */
 #ifndef CAY_PROVIDER_SEND_H
 #define CAY_PROVIDER_SEND_H
 
 #include "provider/endpoint/endpoint.h"
 #include "provider/wire.h"
 
-/* A call to send something. */
-struct request {
+/* A call that sends. */
+struct send_request {
 	bool tagged;
-	bool data_given;
-	bool inject; /* the buffer is the caller's again, and no completion */
+	bool has_data; /* remote CQ data */
+	bool inject;   /* an inject call: the data is copied, no completion */
 	const struct iovec *iov;
 	size_t count;
 	fi_addr_t to;
@@ -19,26 +19,28 @@ struct request {
 	uint64_t flags;
 };
 
-/* Sends without a look at what has come in, before one is made. */
-#define SENDS_BLIND_MAX 64
+/* Sends until the endpoint makes progress, so that XOFF is seen. */
+#define SENDS_WITHOUT_POLL_MAX 64
 
-#define SEND_CONFIRMED (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+/* Completion levels for which the receiver must send FIN. */
+#define SEND_NEEDS_FIN (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-/* Remote CQ data, where it fits into the head. */
+/* Header of a message with remote CQ data up to WIRE_IMMEDIATE_MAX. */
 static inline uint32_t send_head(bool tagged, uint64_t data)
 {
 	return (tagged ? WIRE_TAGGED : WIRE_MESSAGE) | WIRE_DATA |
-	       (uint32_t)data << WIRE_SMALL_SHIFT;
+	       (uint32_t)data << WIRE_IMMEDIATE_SHIFT;
 }
 
-/* One buffer, at once, to a peer that is ready, and no completion. */
-static inline bool send_plainly(struct endpoint *ep, const void *buffer,
+/* Sends one buffer eagerly to a peer that is ready, without a completion. */
+static inline bool send_eager_fast(struct endpoint *ep, const void *buffer,
 	size_t length, fi_addr_t to, uint32_t head, uint64_t tag)
 {
-	if (unlikely(to >= ep->index_room || ep->sends >= SENDS_BLIND_MAX))
+	if (unlikely(to >= ep->index_capacity ||
+		     ep->sends >= SENDS_WITHOUT_POLL_MAX))
 		return false;
 	const struct peer *p = ep->by_index[to];
-	if (unlikely(!p || p->state != PEER_READY || p->halted))
+	if (unlikely(!p || p->state != PEER_READY || p->xoff))
 		return false;
 	ep->sends++;
 	return cay_send_tagged(
@@ -46,28 +48,28 @@ static inline bool send_plainly(struct endpoint *ep, const void *buffer,
 }
 
 /*
- * The short way of calls that inject; false: take the long one, which also
- * tells why.
+ * The fast path of inject calls. Returns false if it does not apply; then
+ * send_post() sends the message or returns the error.
  */
-static inline bool send_injected(struct fid_ep *fid, const void *buffer,
+static inline bool send_inject_fast(struct fid_ep *fid, const void *buffer,
 	size_t length, fi_addr_t to, uint32_t head, uint64_t tag)
 {
 	struct endpoint *ep = endpoint_of(fid);
 	if (unlikely(length > PROVIDER_INJECT_BYTES))
 		return false;
-	guard_enter(&ep->domain->guard);
-	bool sent = send_plainly(ep, buffer, length, to, head, tag);
+	domain_lock(ep->domain);
+	bool sent = send_eager_fast(ep, buffer, length, to, head, tag);
 	if (sent && ep->counters[COUNT_SEND])
 		cntr_count(ep->counters[COUNT_SEND], false);
-	guard_leave(&ep->domain->guard);
+	domain_unlock(ep->domain);
 	return sent;
 }
 
-/* The short way of calls with a completion. */
-bool send_completed(struct fid_ep *, const void *, size_t length, fi_addr_t to,
+/* The fast path of calls with one buffer and a completion; as above. */
+bool send_fast(struct fid_ep *, const void *, size_t length, fi_addr_t to,
 	uint32_t head, uint64_t tag, void *context);
 
-/* All calls of fi_msg(3) and fi_tagged(3) that send. Takes the guard. */
-ssize_t send_request(struct fid_ep *, const struct request *);
+/* All calls of fi_msg(3) and fi_tagged(3) that send. Takes the lock. */
+ssize_t send_post(struct fid_ep *, const struct send_request *);
 
 #endif

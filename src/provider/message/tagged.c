@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of fi_tagged(3): each says what it wants in the same words. */
+/* The calls of fi_tagged(3): each builds a send_request or a receive_request.
+ */
 #include "provider/message/receive.h"
 #include "provider/message/send.h"
 
@@ -10,7 +11,7 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
 	void *context)
 {
 	const struct iovec iov = { buffer, length };
-	struct wanted w = { .tagged = true,
+	struct receive_request q = { .tagged = true,
 		.tag = tag,
 		.ignore = ignore,
 		.iov = &iov,
@@ -19,14 +20,14 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
 		.context = context,
 		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
 	(void)desc;
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t source, uint64_t tag,
 	uint64_t ignore, void *context)
 {
-	struct wanted w = { .tagged = true,
+	struct receive_request q = { .tagged = true,
 		.tag = tag,
 		.ignore = ignore,
 		.iov = iov,
@@ -35,7 +36,7 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 		.context = context,
 		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
 	(void)desc;
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
 static ssize_t tagged_recvmsg(
@@ -43,7 +44,7 @@ static ssize_t tagged_recvmsg(
 {
 	if (!m || flags & ~RECV_FLAGS)
 		return -FI_EINVAL;
-	struct wanted w = { .tagged = true,
+	struct receive_request q = { .tagged = true,
 		.tag = m->tag,
 		.ignore = m->ignore,
 		.iov = m->msg_iov,
@@ -51,17 +52,17 @@ static ssize_t tagged_recvmsg(
 		.source = m->addr,
 		.context = m->context,
 		.flags = flags };
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, fi_addr_t to, uint64_t tag, void *context)
 {
-	if (likely(send_completed(
+	if (likely(send_fast(
 		    fid, buffer, length, to, WIRE_TAGGED, tag, context)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = tag,
 		.iov = &iov,
 		.count = 1,
@@ -69,13 +70,13 @@ static ssize_t tagged_send(struct fid_ep *fid, const void *buffer,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t to, uint64_t tag, void *context)
 {
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = tag,
 		.iov = iov,
 		.count = count,
@@ -83,7 +84,7 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 static ssize_t tagged_sendmsg(
@@ -91,45 +92,45 @@ static ssize_t tagged_sendmsg(
 {
 	if (!m)
 		return -FI_EINVAL;
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = m->tag,
 		.iov = m->msg_iov,
 		.count = m->iov_count,
 		.to = m->addr,
-		.data_given = (flags & FI_REMOTE_CQ_DATA) != 0,
+		.has_data = (flags & FI_REMOTE_CQ_DATA) != 0,
 		.data = m->data,
 		.context = m->context,
 		.flags = flags };
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buffer,
 	size_t length, fi_addr_t to, uint64_t tag)
 {
-	if (likely(send_injected(fid, buffer, length, to, WIRE_TAGGED, tag)))
+	if (likely(send_inject_fast(fid, buffer, length, to, WIRE_TAGGED, tag)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = tag,
 		.inject = true,
 		.iov = &iov,
 		.count = 1,
 		.to = to };
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, uint64_t data, fi_addr_t to, uint64_t tag,
 	void *context)
 {
-	if (likely(data <= WIRE_SMALL_MAX &&
-		    send_completed(fid, buffer, length, to,
-			    send_head(true, data), tag, context)))
+	if (likely(data <= WIRE_IMMEDIATE_MAX &&
+		    send_fast(fid, buffer, length, to, send_head(true, data),
+			    tag, context)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = tag,
-		.data_given = true,
+		.has_data = true,
 		.data = data,
 		.iov = &iov,
 		.count = 1,
@@ -137,26 +138,26 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buffer,
 	size_t length, uint64_t data, fi_addr_t to, uint64_t tag)
 {
-	if (likely(data <= WIRE_SMALL_MAX &&
-		    send_injected(fid, buffer, length, to,
+	if (likely(data <= WIRE_IMMEDIATE_MAX &&
+		    send_inject_fast(fid, buffer, length, to,
 			    send_head(true, data), tag)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .tagged = true,
+	const struct send_request q = { .tagged = true,
 		.tag = tag,
 		.inject = true,
-		.data_given = true,
+		.has_data = true,
 		.data = data,
 		.iov = &iov,
 		.count = 1,
 		.to = to };
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
 struct fi_ops_tagged tagged_ops = {

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that came before their receives. An endpoint holds so many bytes of
- * them; a peer that sends more is told to wait, and told again when half of
- * them are gone. But not while a posted receive could be met by that peer: what
- * we wait for may lie behind what we do not want yet.
+ * Unexpected messages: they arrived before a matching receive was posted. An
+ * endpoint that holds more than settings.unexpected_bytes sends XOFF to the
+ * peers that send more, and XON when half of that is left. It sends no XOFF to
+ * a peer that could match a posted receive: the awaited message may be behind
+ * the unexpected ones.
  */
 #ifndef CAY_PROVIDER_UNEXPECTED_H
 #define CAY_PROVIDER_UNEXPECTED_H
 
 #include "provider/message/receive.h"
 
-/* Keeps one; 0, -FI_ENOMEM. */
+/* Holds a copy of a message. Returns 0 or -FI_ENOMEM. */
 int unexpected_hold(
-	struct endpoint *, struct matcher *, const struct arrival *);
-void unexpected_arrival(const struct unexpected *, struct arrival *);
-/* It was delivered. */
-void unexpected_drop(struct endpoint *, struct matcher *, struct unexpected *);
-/* A receive was posted: whoever could meet it may go on. */
-void unexpected_resume(struct endpoint *);
-/* FI_PEEK, FI_CLAIM, FI_DISCARD. */
-ssize_t unexpected_look(struct endpoint *, const struct wanted *);
+	struct endpoint *, struct matcher *, const struct incoming *);
+void unexpected_incoming(const struct unexpected *, struct incoming *);
+/* Frees a message that was delivered or discarded. */
+void unexpected_free(struct endpoint *, struct matcher *, struct unexpected *);
+/* The same for a message that was taken out of its matcher. */
+void unexpected_free_claimed(struct endpoint *, struct unexpected *);
+/* Sends XON to the peers that could match a receive just posted. */
+void unexpected_xon(struct endpoint *);
+/* Frees all messages of both matchers. */
 void unexpected_free_all(struct endpoint *);
 
 #endif

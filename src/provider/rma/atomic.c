@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls for atomic operations: each becomes a struct atomic_request. */
+/* The calls of fi_atomic(3): each builds a struct atomic_request. */
 #include "provider/rma/atomic.h"
-#include "provider/fabric/domain.h"
 
-static size_t places_total(const struct atomic_places *p)
+#include "provider/progress/progress.h"
+
+static ssize_t atomic_post(struct fid_ep *fid, struct atomic_request *q)
 {
-	size_t total = 0;
-	for (size_t i = 0; p->ioc && i < p->count && i < PROVIDER_IOV_MAX; i++)
-		if (__builtin_add_overflow(total, p->ioc[i].count, &total))
-			return SIZE_MAX;
-	return total;
+	struct endpoint *ep = endpoint_of(fid);
+	domain_lock(ep->domain);
+	int r = atomic_start(ep, q);
+	if (unlikely(r == -FI_EAGAIN))
+		endpoint_progress(ep);
+	domain_unlock(ep->domain);
+	return r;
 }
 
-/* To one place of the target, as all calls but the msg ones. */
+/* To one segment of the target: all calls but the msg ones. */
 static ssize_t atomic_single(struct fid_ep *fid, struct atomic_request *q)
 {
+	const struct atomic_vector *v = q->op == FI_ATOMIC_READ ? &q->results
+								: &q->operands;
 	q->flags = endpoint_of(fid)->tx_flags & ATOMIC_FLAGS;
-	q->count = places_total(
-		q->op == FI_ATOMIC_READ ? &q->results : &q->operands);
+	q->count = 0;
+	for (size_t i = 0; v->ioc && i < v->count && i < PROVIDER_IOV_MAX; i++)
+		if (__builtin_add_overflow(
+			    q->count, v->ioc[i].count, &q->count)) {
+			q->count = SIZE_MAX;
+			break;
+		}
 	return atomic_post(fid, q);
 }
 
@@ -28,7 +38,7 @@ static ssize_t atomic_message(struct fid_ep *fid, const struct fi_msg_atomic *m,
 		return -FI_EINVAL;
 	q->datatype = m->datatype;
 	q->op = m->op;
-	q->operands = (struct atomic_places){ m->msg_iov, m->iov_count };
+	q->operands = (struct atomic_vector){ m->msg_iov, m->iov_count };
 	q->to = m->addr;
 	q->address = m->rma_iov->addr;
 	q->key = m->rma_iov->key;
@@ -131,7 +141,7 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid,
 	return atomic_message(fid, m, flags, &q);
 }
 
-/* ---- with compare values, too ---- */
+/* ---- with results and compare values ---- */
 
 static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov,
 	void **desc, size_t count, const struct fi_ioc *compares,
@@ -178,7 +188,7 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid,
 	return atomic_message(fid, m, flags, &q);
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static int atomic_valid(enum atomic_kind kind, enum fi_datatype datatype,
 	enum fi_op op, size_t *count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Atomic operations: the calls, and what both ends must agree on. */
+/* Atomic operations: the calls, the origin and the target. */
 #ifndef CAY_PROVIDER_ATOMIC_H
 #define CAY_PROVIDER_ATOMIC_H
 
@@ -7,13 +7,13 @@
 #include "provider/rma/atomic_kernel.h"
 
 /*
- * Bytes of operands in one request: these, their compare values and struct
- * wire_atomic travel in one message, which the device copies.
+ * Bytes of operands in one request: they, their compare values and struct
+ * wire_atomic travel in one eager message.
  */
 #define ATOMIC_BYTES	     4096
 #define ATOMIC_COMPARE_BYTES 4032
 
-/* Elements of one request. The type is known. */
+/* Elements of one request. The datatype must be valid. */
 static inline size_t atomic_count_max(
 	enum atomic_kind kind, enum fi_datatype datatype)
 {
@@ -27,19 +27,19 @@ static inline size_t atomic_count_max(
 		FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |             \
 		FI_DELIVERY_COMPLETE)
 
-/* Elements in several places. */
-struct atomic_places {
+/* Elements in several segments. */
+struct atomic_vector {
 	const struct fi_ioc *ioc;
-	size_t count; /* of places */
+	size_t count; /* of segments */
 };
 
-/* A call, whichever it was. */
+/* A call of fi_atomic(3). */
 struct atomic_request {
 	enum atomic_kind kind;
 	enum fi_datatype datatype;
 	enum fi_op op;
 	bool silent; /* an inject call */
-	struct atomic_places operands, compares, results;
+	struct atomic_vector operands, compares, results;
 	fi_addr_t to;
 	uint64_t address, key;
 	size_t count; /* elements */
@@ -47,15 +47,24 @@ struct atomic_request {
 	void *context;
 };
 
-/* Takes the guard. 0, or as fi_atomic(3) says. */
-ssize_t atomic_post(struct fid_ep *, struct atomic_request *);
+/* ---- atomic_origin.c ---- */
+
 /*
- * Asks a peer for its card, unless that is under way: an atomic read of what no
- * region can have as its key. 0 or -fi_errno.
+ * Issues a request. Returns 0, or -FI_EAGAIN (no room, or not ready yet) and
+ * the errors of fi_atomic(3).
  */
-#define ATOMIC_KEY_CARD FI_KEY_NOTAVAIL
-int atomic_ask_card(struct peer *);
-/* The endpoint goes: its peers are owed nothing more. */
-void atomic_forget(const struct endpoint *);
+int atomic_start(struct endpoint *, struct atomic_request *);
+/* Handles the completion of an operation that the device executes. */
+void atomic_event(struct op *, const struct cay_event *);
+/* Handles WIRE_ATOMIC_RESULT. */
+void atomic_result(struct op *, int status, const void *payload, size_t length);
+
+/* ---- atomic_target.c ---- */
+
+/* Handles WIRE_ATOMIC: executes it and sends the result. 0 or -FI_ENOMEM. */
+int atomic_request_execute(struct endpoint *, struct peer *, uint64_t id,
+	const void *payload, size_t length);
+/* Frees the reply buffer of an endpoint that closes. */
+void atomic_reply_free(const struct endpoint *);
 
 #endif

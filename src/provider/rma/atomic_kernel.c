@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See atomic_kernel.h. An element is computed from what was there before, and
- * stored by compare-and-swap until nobody has come between.
+ * See atomic_kernel.h. The new value is computed from the previous one and
+ * stored by compare-and-swap, until no other store has come between.
  *
- * Integers of all sizes are computed in 128 bits and cut off, which is exact
+ * Integers of all sizes are computed in 128 bits and truncated, which is exact
  * for all that wraps around; reals are compared as long doubles, which is
- * exact too. Only sums and products need the type itself.
+ * exact, too. Only sums and products are computed in the type itself.
  */
 #include "provider/rma/atomic_kernel.h"
 
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* All types, so that one can be read without knowing which it is. */
+/* An element of any type. */
 union element {
 	unsigned char bytes[ATOMIC_ELEMENT_MAX];
 	int8_t i8;
@@ -73,12 +73,12 @@ size_t atomic_bytes(enum fi_datatype t)
 	return type_of(t)->bytes;
 }
 
-bool atomic_compares(enum fi_op op)
+static bool atomic_compares(enum fi_op op)
 {
 	return op >= FI_CSWAP && op <= FI_MSWAP;
 }
 
-/* Complex numbers have no order, and only integers have bits. */
+/* Complex numbers have no order; bit operations are for integers. */
 static bool family_knows(enum family family, enum fi_op op)
 {
 	switch (op) {
@@ -266,7 +266,7 @@ static bool swaps(enum fi_datatype t, enum fi_op op, const union element *there,
 	}
 }
 
-/* Turns what was there into what shall be there. */
+/* Replaces the previous value by the new one. */
 static void compute(enum fi_datatype t, enum fi_op op, union element *e,
 	const union element *by, const union element *compare)
 {
@@ -328,8 +328,8 @@ static bool memory_is_word(const void *memory, size_t bytes)
 }
 
 /*
- * All of them with the strongest order: libfabric does not say which one
- * atomics have with respect to other memory, and MPI needs it.
+ * Sequentially consistent: libfabric does not specify the order of atomics with
+ * respect to other memory, and MPI requires it.
  */
 static void word_load(void *memory, size_t bytes, union element *e)
 {
@@ -349,7 +349,7 @@ static void word_load(void *memory, size_t bytes, union element *e)
 	}
 }
 
-/* False: it has changed, and this is what is there now. */
+/* Returns false with the current value if the memory has changed. */
 static bool word_swap(void *memory, size_t bytes, union element *there,
 	const union element *new)
 {
@@ -387,7 +387,7 @@ void atomic_execute(enum fi_datatype t, enum fi_op op, void *memory,
 	union element there = element(word ? NULL : memory, bytes), new;
 	if (word)
 		word_load(memory, bytes, &there);
-	/* What is only read may lie in memory that cannot be written. */
+	/* The memory of a read may be read-only. */
 	bool done = op == FI_ATOMIC_READ;
 	while (!done) {
 		new = there;

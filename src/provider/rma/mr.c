@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registered memory: see mr.h. Set-up path, any thread, but for mr_reach(),
- * which serves atomics of peers.
+ * Memory regions: see mr.h. Set-up path, any thread, except mr_resolve(), which
+ * executes atomic operations of peers.
  */
 #include "provider/rma/mr.h"
 
@@ -9,18 +9,18 @@
 #include <sys/random.h>
 
 #include "provider/endpoint/endpoint.h"
-#include "provider/rma/atomic.h"
 #include "provider/rma/key_table.h"
+#include "provider/unsupported.h"
 
 #define ACCESS_REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define ACCESS_ALL                                                 \
 	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 		FI_REMOTE_WRITE | FI_COLLECTIVE)
 
-/* Nothing is mapped below, and the device takes no window at 0. */
+/* Nothing is mapped below, and the device has no window at 0. */
 #define MEMORY_BEGIN 4096u
 
-#define KEYS_LEAST 64 /* hash chains */
+#define KEYS_MIN 64 /* hash chains */
 
 struct mr_window {
 	struct endpoint *ep;
@@ -31,7 +31,7 @@ struct mr_window {
 
 static struct mr **keys_chain(const struct domain *d, uint64_t key)
 {
-	return &d->keys[key_mix(key) & (d->key_room - 1)];
+	return &d->keys[key_mix(key) & (d->key_capacity - 1)];
 }
 
 struct mr *mr_find(struct domain *d, uint64_t key)
@@ -49,25 +49,19 @@ static void keys_insert(struct domain *d, struct mr *mr)
 	*chain = mr;
 }
 
-static int keys_grow(struct domain *d)
-{
-	size_t room = d->key_room ? 2 * d->key_room : KEYS_LEAST;
-	struct mr **keys = calloc(room, sizeof(*keys));
-	if (!keys)
-		return -FI_ENOMEM;
-	free(d->keys);
-	d->keys = keys;
-	d->key_room = room;
-	list_for_each (at, &d->regions)
-		keys_insert(d, list_of(at, struct mr, link));
-	return 0;
-}
-
 static int keys_add(struct domain *d, struct mr *mr)
 {
-	int r = d->key_count == d->key_room ? keys_grow(d) : 0;
-	if (r)
-		return r;
+	if (d->key_count == d->key_capacity) {
+		size_t n = d->key_capacity ? 2 * d->key_capacity : KEYS_MIN;
+		struct mr **keys = calloc(n, sizeof(*keys));
+		if (!keys)
+			return -FI_ENOMEM;
+		free(d->keys);
+		d->keys = keys;
+		d->key_capacity = n;
+		list_for_each (at, &d->regions)
+			keys_insert(d, list_of(at, struct mr, link));
+	}
 	keys_insert(d, mr);
 	list_append(&d->regions, &mr->link);
 	d->key_count++;
@@ -84,12 +78,15 @@ static void keys_remove(struct domain *d, struct mr *mr)
 	d->key_count--;
 }
 
-/*
- * Nobody shall guess a key that was not given to him. Counting up gives none
- * twice.
- */
-static int key_pick(struct domain *d, uint64_t *key)
+static int key_choose(struct domain *d, uint64_t requested, uint64_t *key)
 {
+	if (!(d->mr_mode & FI_MR_PROV_KEY)) {
+		if (requested == FI_KEY_NOTAVAIL)
+			return -FI_EINVAL;
+		*key = requested;
+		return mr_find(d, requested) ? -FI_ENOKEY : 0;
+	}
+	/* Keys cannot be guessed, and no key is used twice. */
 	if (!d->next_key && getrandom(&d->next_key, sizeof(d->next_key),
 				    GRND_NONBLOCK) != sizeof(d->next_key))
 		return -FI_EAGAIN;
@@ -99,53 +96,11 @@ static int key_pick(struct domain *d, uint64_t *key)
 	return 0;
 }
 
-static int key_choose(struct domain *d, uint64_t requested, uint64_t *key)
-{
-	if (d->mr_mode & FI_MR_PROV_KEY)
-		return key_pick(d, key);
-	if (requested == FI_KEY_NOTAVAIL)
-		return -FI_EINVAL;
-	*key = requested;
-	return mr_find(d, requested) ? -FI_ENOKEY : 0;
-}
-
 /* ---- windows of endpoints ---- */
 
-static unsigned mr_rights(const struct mr *mr)
-{
-	unsigned rights = 0;
-	if (mr->access & FI_REMOTE_READ)
-		rights |= CAY_RIGHT_READ;
-	if (mr->access & FI_REMOTE_WRITE)
-		rights |= CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
-	return rights;
-}
-
-/* Device memory in which offsets tell what a word is? */
-static bool mr_is_mapped(const struct mr *mr, struct cay_port *port)
-{
-	uint64_t offset;
-	return (uintptr_t)mr->memory % 8 == 0 &&
-	       cay_offset(port, mr->memory, mr->length, &offset) == 0;
-}
-
-static struct key_entry mr_entry(const struct mr *mr, struct cay_port *port)
-{
-	struct key_entry e = {
-		.key = mr->fid.key, .base = mr->base, .length = mr->length
-	};
-	if (mr->access & FI_REMOTE_READ)
-		e.flags |= KEY_READ;
-	if (mr->access & FI_REMOTE_WRITE)
-		e.flags |= KEY_WRITE;
-	if (mr_is_mapped(mr, port))
-		e.flags |= KEY_MAPPED;
-	return e;
-}
-
 /*
- * On a time-out somebody is stopped in the middle of an access. The window is
- * closed to all others even so.
+ * Closes a window. After a time-out a stopped process may still be in the
+ * middle of an access; the window is closed to all others.
  */
 static void window_close(struct cay_window *w)
 {
@@ -155,11 +110,28 @@ static void window_close(struct cay_window *w)
 			cay_strerror(r));
 }
 
+/* Opens the window of a region at an endpoint and adds it to the key table. */
 static int window_open(struct mr *mr, struct endpoint *ep, struct mr_window *w)
 {
-	struct key_entry e = mr_entry(mr, ep->port);
+	unsigned rights = 0;
+	uint64_t offset;
+	struct key_entry e = {
+		.key = mr->fid.key, .base = mr->base, .length = mr->length
+	};
+	if (mr->access & FI_REMOTE_READ) {
+		rights |= CAY_RIGHT_READ;
+		e.flags |= KEY_READ;
+	}
+	if (mr->access & FI_REMOTE_WRITE) {
+		rights |= CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
+		e.flags |= KEY_WRITE;
+	}
+	/* Aligned device memory: aligned offsets are aligned words. */
+	if ((uintptr_t)mr->memory % 8 == 0 &&
+		cay_offset(ep->port, mr->memory, mr->length, &offset) == 0)
+		e.flags |= KEY_MAPPED;
 	int r = cay_window_open(
-		ep->port, mr->memory, mr->length, mr_rights(mr), &w->window);
+		ep->port, mr->memory, mr->length, rights, &w->window);
 	if (r)
 		return provider_error(r);
 	w->ep = ep;
@@ -201,18 +173,6 @@ static void mr_close_all(struct mr *mr)
 	mr->windows = NULL;
 }
 
-static int mr_open_all(struct mr *mr)
-{
-	list_for_each (at, &mr->domain->endpoints) {
-		int r = mr_open_on(mr, list_of(at, struct endpoint, link));
-		if (r) {
-			mr_close_all(mr);
-			return r;
-		}
-	}
-	return 0;
-}
-
 int mr_enable(struct endpoint *ep)
 {
 	list_for_each (at, &ep->domain->regions) {
@@ -233,10 +193,9 @@ void mr_disable(struct endpoint *ep)
 			if (mr->windows[i].ep == ep)
 				mr_close_at(mr, i);
 	}
-	atomic_forget(ep);
 }
 
-int mr_reach(struct domain *d, uint64_t key, uint64_t address, size_t length,
+int mr_resolve(struct domain *d, uint64_t key, uint64_t address, size_t length,
 	uint64_t access, void **memory)
 {
 	const struct mr *mr = mr_find(d, key);
@@ -257,10 +216,10 @@ static int mr_close(struct fid *fid)
 {
 	struct mr *mr = (struct mr *)(void *)fid;
 	struct domain *d = mr->domain;
-	guard_enter(&d->guard);
+	domain_lock(d);
 	keys_remove(d, mr);
 	mr_close_all(mr);
-	guard_leave(&d->guard);
+	domain_unlock(d);
 	d->users--;
 	free(mr);
 	return 0;
@@ -286,8 +245,8 @@ static int mr_control(struct fid *fid, int command, void *argument)
 	switch (command) {
 	case FI_GET_RAW_MR:
 		return mr_raw((struct mr *)(void *)fid, argument);
-	case FI_ENABLE:	 /* it is */
-	case FI_REFRESH: /* the kernel knows the pages at each access */
+	case FI_ENABLE:
+	case FI_REFRESH: /* nothing to do: pages are not pinned */
 		return 0;
 	default:
 		return -FI_ENOSYS;
@@ -306,49 +265,18 @@ static struct fi_ops fid_ops = {
 
 /* ---- registration ---- */
 
-static int mr_check(const struct fi_mr_attr *a, uint64_t flags)
-{
-	if (flags & FI_RMA_EVENT)
-		return -FI_EOPNOTSUPP;
-	if (flags || a->iov_count != 1 || !a->mr_iov || a->offset ||
-		a->access & ~ACCESS_ALL)
-		return -FI_EINVAL;
-	uintptr_t begin = (uintptr_t)a->mr_iov->iov_base;
-	uintptr_t end;
-	/* A range may begin at 0 if it is meant as one of all memory. */
-	if (__builtin_add_overflow(begin, a->mr_iov->iov_len, &end) ||
-		a->mr_iov->iov_len == 0 || end <= MEMORY_BEGIN)
-		return -FI_EINVAL;
-	return 0;
-}
-
-static struct mr *mr_new(struct domain *d, const struct fi_mr_attr *a)
-{
-	struct mr *mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return NULL;
-	uintptr_t begin = (uintptr_t)a->mr_iov->iov_base;
-	size_t skipped = begin < MEMORY_BEGIN ? MEMORY_BEGIN - begin : 0;
-	mr->fid.fid.fclass = FI_CLASS_MR;
-	mr->fid.fid.context = a->context;
-	mr->fid.fid.ops = &fid_ops;
-	mr->fid.mem_desc = mr;
-	mr->domain = d;
-	mr->memory = (unsigned char *)begin + skipped;
-	mr->length = a->mr_iov->iov_len - skipped;
-	mr->access = a->access;
-	mr->base = (d->mr_mode & FI_MR_VIRT_ADDR ? begin : 0) + skipped;
-	return mr;
-}
-
 static int mr_register(struct domain *d, struct mr *mr, uint64_t requested_key)
 {
 	int r = key_choose(d, requested_key, &mr->fid.key);
-	if (r == 0)
-		r = mr_open_all(mr);
 	if (r)
 		return r;
-	r = keys_add(d, mr);
+	list_for_each (at, &d->endpoints) {
+		r = mr_open_on(mr, list_of(at, struct endpoint, link));
+		if (r)
+			break;
+	}
+	if (r == 0)
+		r = keys_add(d, mr);
 	if (r)
 		mr_close_all(mr);
 	return r;
@@ -360,15 +288,30 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *a,
 	struct domain *d = domain_of((struct fid_domain *)(void *)fid);
 	if (!fid || fid->fclass != FI_CLASS_DOMAIN || !a || !out)
 		return -FI_EINVAL;
-	int r = mr_check(a, flags);
-	if (r)
-		return r;
-	struct mr *mr = mr_new(d, a);
+	if (flags & FI_RMA_EVENT)
+		return -FI_EOPNOTSUPP;
+	if (flags || a->iov_count != 1 || !a->mr_iov || a->offset ||
+		a->access & ~ACCESS_ALL)
+		return -FI_EINVAL;
+	/* A range that stands for all memory may begin at 0. */
+	uintptr_t begin = (uintptr_t)a->mr_iov->iov_base, end;
+	if (__builtin_add_overflow(begin, a->mr_iov->iov_len, &end) ||
+		a->mr_iov->iov_len == 0 || end <= MEMORY_BEGIN)
+		return -FI_EINVAL;
+	size_t skipped = begin < MEMORY_BEGIN ? MEMORY_BEGIN - begin : 0;
+	struct mr *mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
-	guard_enter(&d->guard);
-	r = mr_register(d, mr, a->requested_key);
-	guard_leave(&d->guard);
+	mr->fid.fid = (struct fid){ FI_CLASS_MR, a->context, &fid_ops };
+	mr->fid.mem_desc = mr;
+	mr->domain = d;
+	mr->memory = (unsigned char *)begin + skipped;
+	mr->length = a->mr_iov->iov_len - skipped;
+	mr->access = a->access;
+	mr->base = (d->mr_mode & FI_MR_VIRT_ADDR ? begin : 0) + skipped;
+	domain_lock(d);
+	int r = mr_register(d, mr, a->requested_key);
+	domain_unlock(d);
 	if (r) {
 		free(mr);
 		return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registered memory: a window of every enabled endpoint of its domain, and an
- * entry in the key tables of these.
+ * Memory regions. A region is a window of every enabled endpoint of its domain,
+ * and has an entry in their key tables.
  */
 #ifndef CAY_PROVIDER_MR_H
 #define CAY_PROVIDER_MR_H
@@ -11,27 +11,27 @@
 struct endpoint;
 
 struct mr {
-	struct fid_mr fid; /* .key is the key */
+	struct fid_mr fid; /* .key: the remote key */
 	struct domain *domain;
 	struct list link; /* domain->regions */
-	struct mr *next;  /* in its hash chain */
+	struct mr *next;  /* in its chain of domain->keys */
 	unsigned char *memory;
 	size_t length;
 	uint64_t access;
-	uint64_t base; /* of memory, as initiators say it: 0, or the address */
-	struct mr_window *windows; /* one for each endpoint that has it */
+	uint64_t base; /* address of memory for origins: virtual, or 0 */
+	struct mr_window *windows; /* one for each endpoint */
 	unsigned window_count;
 };
 
-/* The region of that key, or NULL. */
+/* Returns the region of a key, or NULL. */
 struct mr *mr_find(struct domain *, uint64_t key);
 /*
- * The memory that a peer means, if the key is right, the range inside and the
- * access granted: 0, -FI_EKEYREJECTED, -FI_EACCES, -FI_EINVAL (out of range).
+ * Finds the memory that a peer accesses. Returns 0, -FI_EKEYREJECTED (no such
+ * key), -FI_EACCES (not granted), -FI_EINVAL (out of range).
  */
-int mr_reach(struct domain *, uint64_t key, uint64_t address, size_t length,
+int mr_resolve(struct domain *, uint64_t key, uint64_t address, size_t length,
 	uint64_t access, void **memory);
-/* An endpoint has come (0 or -fi_errno), or goes. */
+/* Opens (0 or -fi_errno) and closes the windows of an endpoint. */
 int mr_enable(struct endpoint *);
 void mr_disable(struct endpoint *);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls for remote memory access, on any thread: what is asked is checked,
- * the target's keys are looked up, and the parts go out (rma_part.c). A key or
- * range that is wrong is an error of the operation and not of the call.
+ * The calls of fi_rma(3), on any thread: a request is checked, the keys of the
+ * target are looked up, and its parts are issued (rma_issue.c). A wrong key or
+ * range is an error of the operation, not of the call.
  */
 #include "provider/rma/rma.h"
+
+#include "provider/progress/progress.h"
 #include "provider/rma/key_table.h"
 
 #define RMA_FLAGS                                                       \
@@ -12,8 +14,8 @@
 		FI_REMOTE_CQ_DATA | FI_INJECT_COMPLETE |                \
 		FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* A call, whichever it was. */
-struct request {
+/* A call of fi_rma(3). */
+struct rma_request {
 	bool writes;
 	bool silent; /* an inject call */
 	const struct iovec *iov;
@@ -23,10 +25,10 @@ struct request {
 	fi_addr_t to;
 	uint64_t flags, data;
 	void *context;
-	size_t length; /* of all: check_lengths() */
+	size_t length; /* of all segments: rma_check() */
 };
 
-static int check_local(const struct request *q, size_t *length)
+static int local_length(const struct rma_request *q, size_t *length)
 {
 	*length = 0;
 	for (size_t i = 0; i < q->iov_count; i++) {
@@ -40,14 +42,20 @@ static int check_local(const struct request *q, size_t *length)
 	return 0;
 }
 
-static int check_lengths(struct request *q)
+static int rma_check(const struct endpoint *ep, struct rma_request *q)
 {
 	size_t remote = 0;
-	if (q->iov_count > PROVIDER_IOV_MAX ||
+	if (!ep->port)
+		return -FI_EOPBADSTATE;
+	if (!(ep->caps & FI_RMA))
+		return -FI_EOPNOTSUPP;
+	if (q->flags & ~RMA_FLAGS ||
+		(q->flags & FI_REMOTE_CQ_DATA && !q->writes) ||
+		q->iov_count > PROVIDER_IOV_MAX ||
 		q->remote_count > PROVIDER_RMA_IOV_MAX ||
 		(q->iov_count && !q->iov) || (q->remote_count && !q->remote))
 		return -FI_EINVAL;
-	int r = check_local(q, &q->length);
+	int r = local_length(q, &q->length);
 	if (r)
 		return r;
 	for (size_t i = 0; i < q->remote_count; i++) {
@@ -60,24 +68,12 @@ static int check_lengths(struct request *q)
 	return remote == q->length && fits ? 0 : -FI_EINVAL;
 }
 
-static int check(const struct endpoint *ep, struct request *q)
-{
-	if (!ep->port)
-		return -FI_EOPBADSTATE;
-	if (!(ep->caps & FI_RMA))
-		return -FI_EOPNOTSUPP;
-	if (q->flags & ~RMA_FLAGS ||
-		(q->flags & FI_REMOTE_CQ_DATA && !q->writes))
-		return -FI_EINVAL;
-	return check_lengths(q);
-}
-
-/* As mr_reach() at the other end would say. */
-static int piece_find(struct peer *peer, const struct fi_rma_iov *iov,
-	bool writes, struct rma_piece *piece)
+/* Looks up a remote segment; errors as mr_resolve() at the target. */
+static int segment_resolve(struct peer *peer, const struct fi_rma_iov *iov,
+	bool writes, struct rma_segment *s)
 {
 	const struct key_entry *e;
-	*piece = (struct rma_piece){ .length = iov->len };
+	*s = (struct rma_segment){ .length = iov->len };
 	if (!iov->len)
 		return 0;
 	int r = key_find(peer, iov->key, &e);
@@ -88,33 +84,36 @@ static int piece_find(struct peer *peer, const struct fi_rma_iov *iov,
 	if (iov->addr < e->base ||
 		!bits_inside(iov->addr - e->base, iov->len, e->length))
 		return -FI_EINVAL;
-	piece->window = e->window;
-	piece->offset = iov->addr - e->base;
+	s->window = e->window;
+	s->offset = iov->addr - e->base;
 	return 0;
 }
 
-static int rest_begin(
-	struct peer *peer, const struct request *q, struct rma_rest *rest)
+static int rma_start(struct endpoint *ep, struct rma_request *q)
 {
-	rest->writes = q->writes;
-	rest->tells = q->flags & FI_REMOTE_CQ_DATA;
-	rest->left = q->length;
-	rest->iov = rest->iovs;
-	rest->piece = rest->pieces;
+	struct peer *peer;
+	struct rma_cursor c;
+	int r = rma_check(ep, q);
+	if (r == 0)
+		r = endpoint_peer(ep, q->to, &peer);
+	if (r == 0 && rma_hazard(ep, peer, q->flags))
+		r = -FI_EAGAIN;
+	if (r)
+		return r;
+	c.writes = q->writes;
+	c.cq_data = q->flags & FI_REMOTE_CQ_DATA;
+	c.left = q->length;
+	c.iov = c.iovs;
+	c.segment = c.segments;
 	for (size_t i = 0; i < q->iov_count; i++)
-		rest->iovs[i] = q->iov[i];
-	for (size_t i = 0; i < q->remote_count; i++) {
-		int r = piece_find(
-			peer, &q->remote[i], q->writes, &rest->pieces[i]);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-static int rma_op(struct endpoint *ep, struct peer *peer,
-	const struct request *q, struct op **out)
-{
+		c.iovs[i] = q->iov[i];
+	for (size_t i = 0; r == 0 && i < q->remote_count; i++)
+		r = segment_resolve(
+			peer, &q->remote[i], q->writes, &c.segments[i]);
+	bool refused = r == -FI_EKEYREJECTED || r == -FI_EACCES ||
+		       r == -FI_EINVAL;
+	if (r && !refused)
+		return r;
 	struct op *op = op_new_tx(
 		ep, peer, OP_RMA, q->writes ? COUNT_WRITE : COUNT_READ);
 	if (!op)
@@ -122,62 +121,34 @@ static int rma_op(struct endpoint *ep, struct peer *peer,
 	op->silent = q->silent || endpoint_tx_silent(ep, q->flags);
 	op->flags = FI_RMA | (q->writes ? FI_WRITE : FI_READ);
 	op->context = q->context;
-	op->data = q->data;
-	op->length = q->length;
-	*out = op;
-	return 0;
-}
-
-static bool refused(int r)
-{
-	return r == -FI_EKEYREJECTED || r == -FI_EACCES || r == -FI_EINVAL;
-}
-
-static int rma_start(struct endpoint *ep, struct request *q)
-{
-	struct peer *peer;
-	struct rma_rest rest;
-	struct op *op;
-	int r = check(ep, q);
-	if (r == 0)
-		r = endpoint_peer(ep, q->to, &peer);
-	if (r == 0 && rma_behind(ep, peer, q->flags))
-		r = -FI_EAGAIN;
-	if (r)
-		return r;
-	int found = rest_begin(peer, q, &rest);
-	if (found && !refused(found))
-		return found;
-	r = rma_op(ep, peer, q, &op);
-	if (r)
-		return r;
-	if (!found)
-		return rma_issue(op, &rest, q->writes && q->flags & FI_INJECT);
-	op->error = -found;
+	op->rma.data = q->data;
+	if (!refused)
+		return rma_issue(op, &c, q->writes && q->flags & FI_INJECT);
+	op->error = -r;
 	op_end(op);
 	return 0;
 }
 
-static ssize_t rma_post(struct endpoint *ep, struct request *q)
+static ssize_t rma_post(struct endpoint *ep, struct rma_request *q)
 {
-	guard_enter(&ep->domain->guard);
+	domain_lock(ep->domain);
 	int r = rma_start(ep, q);
 	if (unlikely(r == -FI_EAGAIN))
 		endpoint_progress(ep);
-	guard_leave(&ep->domain->guard);
+	domain_unlock(ep->domain);
 	return r;
 }
 
 /* ---- the calls ---- */
 
-/* To one place of the target, as all calls but the msg ones. */
-static ssize_t rma_single(
-	struct endpoint *ep, struct request *q, uint64_t address, uint64_t key)
+/* To one segment of the target: all calls but the msg ones. */
+static ssize_t rma_single(struct endpoint *ep, struct rma_request *q,
+	uint64_t address, uint64_t key)
 {
 	struct fi_rma_iov remote = { .addr = address, .key = key };
 	if (q->iov_count > PROVIDER_IOV_MAX || (q->iov_count && !q->iov))
 		return -FI_EINVAL;
-	int r = check_local(q, &remote.len);
+	int r = local_length(q, &remote.len);
 	if (r)
 		return r;
 	q->remote = &remote;
@@ -190,7 +161,7 @@ static ssize_t rma_message(struct fid_ep *fid, const struct fi_msg_rma *m,
 {
 	if (!m)
 		return -FI_EINVAL;
-	struct request q = { .writes = writes,
+	struct rma_request q = { .writes = writes,
 		.iov = m->msg_iov,
 		.iov_count = m->iov_count,
 		.remote = m->rma_iov,
@@ -207,7 +178,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
 	uint64_t key, void *context)
 {
 	struct endpoint *ep = endpoint_of(fid);
-	struct request q = { .iov = iov,
+	struct rma_request q = { .iov = iov,
 		.iov_count = count,
 		.to = from,
 		.flags = ep->tx_flags & RMA_FLAGS,
@@ -235,7 +206,7 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
 	void *context)
 {
 	struct endpoint *ep = endpoint_of(fid);
-	struct request q = { .writes = true,
+	struct rma_request q = { .writes = true,
 		.iov = iov,
 		.iov_count = count,
 		.to = to,
@@ -265,7 +236,7 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *data,
 {
 	struct endpoint *ep = endpoint_of(fid);
 	const struct iovec iov = { (void *)(uintptr_t)data, length };
-	struct request q = { .writes = true,
+	struct rma_request q = { .writes = true,
 		.iov = &iov,
 		.iov_count = 1,
 		.to = to,
@@ -281,7 +252,7 @@ static ssize_t rma_inject_flags(struct fid_ep *fid, const void *data,
 	uint64_t key, uint64_t flags)
 {
 	const struct iovec iov = { (void *)(uintptr_t)data, length };
-	struct request q = { .writes = true,
+	struct rma_request q = { .writes = true,
 		.silent = true,
 		.iov = &iov,
 		.iov_count = 1,

@@ -1,42 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An RMA operation is cut into parts: each is one put or get of the device,
- * between one local piece and one remote piece, and ends in an event. What
- * finds no room in the middle of an operation waits in endpoint.rma_waiting;
- * no RMA that is posted later to the same peer overtakes it.
+ * An RMA operation consists of parts: each is one put or get of the device
+ * between one local and one remote segment, and ends with an event. Parts that
+ * find no room are retried (endpoint.rma_retries); no RMA operation that is
+ * posted later to the same peer overtakes them.
  */
 #ifndef CAY_PROVIDER_RMA_H
 #define CAY_PROVIDER_RMA_H
 
 #include "provider/endpoint/endpoint.h"
 
-/* A remote piece, as the device wants it. */
-struct rma_piece {
+/* A remote segment. */
+struct rma_segment {
 	struct cay_key window;
 	uint64_t offset;
 	size_t length;
 };
 
-/* What of an operation has not been issued. In op->copy while it waits. */
-struct rma_rest {
+/* The part of an operation that is not issued. In op->copy while it waits. */
+struct rma_cursor {
 	bool writes;
-	bool tells;  /* remote CQ data comes behind */
-	size_t left; /* bytes */
+	bool cq_data; /* remote CQ data follows */
+	size_t left;  /* bytes */
 	struct iovec *iov;
-	struct rma_piece *piece;
+	struct rma_segment *segment;
 	struct iovec iovs[PROVIDER_IOV_MAX];
-	struct rma_piece pieces[PROVIDER_RMA_IOV_MAX];
-	unsigned char bytes[]; /* injected */
+	struct rma_segment segments[PROVIDER_RMA_IOV_MAX];
+	unsigned char bytes[]; /* injected data */
 };
 
 /*
- * Issues an operation; with `inject` the source is free on return. 0: it is
- * under way, or has ended. Else it was dropped: -FI_EAGAIN (no room),
+ * Issues an operation; with `inject` the source is copied. Returns 0 (in
+ * flight, or ended), or drops it and returns -FI_EAGAIN (no room),
  * -FI_EHOSTUNREACH, -FI_ENOMEM.
  */
-int rma_issue(struct op *, struct rma_rest *, bool inject);
-
-/* Must something to this peer go, or with FI_FENCE be done, before it? */
-bool rma_behind(struct endpoint *, const struct peer *, uint64_t flags);
+int rma_issue(struct op *, struct rma_cursor *, bool inject);
+/*
+ * Returns true if an operation must wait: for earlier RMA that found no room
+ * or, with FI_FENCE, for all operations to this peer.
+ */
+bool rma_hazard(struct endpoint *, const struct peer *, uint64_t flags);
+/* Handles the completion of a part. */
+void rma_event(struct op *, const struct cay_event *);
+/* Retries what is in endpoint.rma_retries. */
+void rma_retry(struct endpoint *);
+/* Handles WIRE_CQ_DATA. Returns 0 or -FI_EAGAIN. */
+int rma_cq_data(struct endpoint *, struct peer *, uint64_t data);
 
 #endif

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of endpoints without connections and contexts of their own. */
-#ifndef CAY_PROVIDER_STUBS_H
-#define CAY_PROVIDER_STUBS_H
+/* Calls that the provider does not support: each returns -FI_ENOSYS. */
+#ifndef CAY_PROVIDER_UNSUPPORTED_H
+#define CAY_PROVIDER_UNSUPPORTED_H
 
 #include "provider/provider.h"
 
+/* Of any object. */
+int no_bind(struct fid *, struct fid *, uint64_t);
+int no_control(struct fid *, int, void *);
+int no_ops_open(struct fid *, const char *, uint64_t, void **, void *);
+int no_tostr(const struct fid *, char *, size_t);
+int no_ops_set(struct fid *, const char *, uint64_t, void *, void *);
+
+/* Of endpoints. */
 int no_tx_ctx(
 	struct fid_ep *, int, struct fi_tx_attr *, struct fid_ep **, void *);
 int no_rx_ctx(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Device memory for applications: see cay/fabric.h. Set-up path, any thread. */
-#include "provider/endpoint/memory.h"
+#include "provider/endpoint/device_memory.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "../node/failing.h"
 #include "../port/harness.h"
 #include "provider/rma/atomic.h"
+#include "provider/rma/key_table.h"
 #include "provider/rma/mr.h"
 #include "provider/wire.h"
 
@@ -28,8 +29,8 @@ static struct {
 	uint64_t bytes[WORDS];
 } posts;
 
-int endpoint_post(struct peer *p, uint32_t head, uint64_t tag,
-	const void *bytes, size_t length)
+int control_send(struct peer *p, uint32_t head, uint64_t tag, const void *bytes,
+	size_t length)
 {
 	(void)p;
 	if (posts.refusals) {
@@ -45,7 +46,7 @@ int endpoint_post(struct peer *p, uint32_t head, uint64_t tag,
 	return 0;
 }
 
-int mr_reach(struct domain *d, uint64_t key, uint64_t address, size_t length,
+int mr_resolve(struct domain *d, uint64_t key, uint64_t address, size_t length,
 	uint64_t access, void **to)
 {
 	(void)d, (void)access;
@@ -74,7 +75,8 @@ static int serve(struct endpoint *ep, const struct wire_atomic *head,
 	size_t values, uint64_t id)
 {
 	struct request q = { .head = *head, .values = { 1 } };
-	return atomic_serve(ep, NULL, id, &q, sizeof(q.head) + 8 * values);
+	return atomic_request_execute(
+		ep, NULL, id, &q, sizeof(q.head) + 8 * values);
 }
 
 static struct endpoint *endpoint_in(struct domain *domain)
@@ -93,7 +95,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(memory, 0, sizeof(memory));
 	memset(&posts, 0, sizeof(posts));
-	list_init(&domain.answers);
+	list_init(&domain.replies);
 	first = endpoint_in(&domain);
 	second = endpoint_in(&domain);
 	return 0;
@@ -102,9 +104,9 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	atomic_forget(first);
-	atomic_forget(second);
-	assert_true(list_empty(&domain.answers));
+	atomic_reply_free(first);
+	atomic_reply_free(second);
+	assert_true(list_empty(&domain.replies));
 	free(first);
 	free(second);
 	return 0;
@@ -116,7 +118,7 @@ static void expect(unsigned count, uint64_t id, uint64_t previous)
 {
 	assert_int_equal(posts.count, count);
 	assert_int_equal(posts.id, id);
-	assert_int_equal(posts.head, WIRE_RESULT);
+	assert_int_equal(posts.head, WIRE_ATOMIC_RESULT);
 	assert_int_equal(posts.length, 8);
 	assert_int_equal(posts.bytes[0], previous);
 }
@@ -165,7 +167,7 @@ static void who_goes_owes_nothing(void **state)
 	(void)state;
 	posts.refusals = 1;
 	assert_int_equal(serve(first, &add_one, 1, 5), -FI_ENOMEM);
-	atomic_forget(first);
+	atomic_reply_free(first);
 	assert_int_equal(serve(first, &add_one, 1, 6), 0);
 	expect(1, 6, 1);
 }
@@ -215,13 +217,13 @@ static void wrong_requests_are_answered(void **state)
 /* By a key that no region can have. */
 static void the_card_can_be_read(void **state)
 {
-	struct wire_atomic q = { .key = ATOMIC_KEY_CARD,
+	struct wire_atomic q = { .key = KEY_TABLE_QUERY,
 		.op = FI_ATOMIC_READ,
 		.datatype = FI_UINT64,
 		.fetches = true,
 		.count = 1 };
 	(void)state;
-	first->address.card = 4711;
+	first->address.capability = 4711;
 	assert_int_equal(serve(first, &q, 0, 5), 0);
 	expect(1, 5, 4711);
 	q.count = 2;
@@ -229,7 +231,7 @@ static void the_card_can_be_read(void **state)
 	q.count = 1;
 	q.op = FI_ATOMIC_WRITE;
 	refused(&q, 1, FI_EKEYREJECTED);
-	assert_int_equal(first->address.card, 4711);
+	assert_int_equal(first->address.capability, 4711);
 }
 
 static void short_requests_are_answered(void **state)
@@ -237,7 +239,8 @@ static void short_requests_are_answered(void **state)
 	struct request q = { .head = add_one };
 	(void)state;
 	for (size_t bytes = 0; bytes < sizeof(q.head) + 8; bytes++) {
-		assert_int_equal(atomic_serve(first, NULL, 9, &q, bytes), 0);
+		assert_int_equal(
+			atomic_request_execute(first, NULL, 9, &q, bytes), 0);
 		assert_int_equal(WIRE_STATUS(posts.head), FI_EINVAL);
 	}
 	assert_int_equal(memory[0], 0);

@@ -1,6 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See stubs.h: tables are always full, so that nobody tests for NULL. */
-#include "provider/endpoint/stubs.h"
+/* Calls that the provider does not support. Tables of calls are always full. */
+#include "provider/unsupported.h"
+
+/* ---- any object ---- */
+
+int no_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	(void)fid, (void)other, (void)flags;
+	return -FI_ENOSYS;
+}
+
+int no_control(struct fid *fid, int command, void *argument)
+{
+	(void)fid, (void)command, (void)argument;
+	return -FI_ENOSYS;
+}
+
+int no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops,
+	void *context)
+{
+	(void)fid, (void)name, (void)flags, (void)ops, (void)context;
+	return -FI_ENOSYS;
+}
+
+int no_tostr(const struct fid *fid, char *text, size_t bytes)
+{
+	(void)fid, (void)text, (void)bytes;
+	return -FI_ENOSYS;
+}
+
+int no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *ops,
+	void *context)
+{
+	(void)fid, (void)name, (void)flags, (void)ops, (void)context;
+	return -FI_ENOSYS;
+}
+
+/* ---- endpoints ---- */
 
 int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr,
 	struct fid_ep **out, void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of fi_msg(3): each says what it wants in the same words. */
+/* The calls of fi_msg(3): each builds a send_request or a receive_request. */
 #include "provider/message/receive.h"
 #include "provider/message/send.h"
 
@@ -7,108 +7,108 @@
 	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_PEEK | FI_CLAIM | \
 		FI_DISCARD)
 
-static ssize_t message_recv(struct fid_ep *fid, void *buffer, size_t length,
+static ssize_t msg_recv(struct fid_ep *fid, void *buffer, size_t length,
 	void *desc, fi_addr_t source, void *context)
 {
 	const struct iovec iov = { buffer, length };
-	struct wanted w = { .iov = &iov,
+	struct receive_request q = { .iov = &iov,
 		.count = 1,
 		.source = source,
 		.context = context,
 		.flags = endpoint_of(fid)->rx_flags };
 	(void)desc;
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
-static ssize_t message_recvv(struct fid_ep *fid, const struct iovec *iov,
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t source, void *context)
 {
-	struct wanted w = { .iov = iov,
+	struct receive_request q = { .iov = iov,
 		.count = count,
 		.source = source,
 		.context = context,
 		.flags = endpoint_of(fid)->rx_flags };
 	(void)desc;
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
-static ssize_t message_recvmsg(
+static ssize_t msg_recvmsg(
 	struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
 {
 	if (!m || flags & ~RECV_FLAGS)
 		return -FI_EINVAL;
-	struct wanted w = { .iov = m->msg_iov,
+	struct receive_request q = { .iov = m->msg_iov,
 		.count = m->iov_count,
 		.source = m->addr,
 		.context = m->context,
 		.flags = flags };
-	return receive_wanted(fid, &w);
+	return recv_post(fid, &q);
 }
 
-static ssize_t message_send(struct fid_ep *fid, const void *buffer,
-	size_t length, void *desc, fi_addr_t to, void *context)
+static ssize_t msg_send(struct fid_ep *fid, const void *buffer, size_t length,
+	void *desc, fi_addr_t to, void *context)
 {
-	if (likely(send_completed(
+	if (likely(send_fast(
 		    fid, buffer, length, to, WIRE_MESSAGE, 0, context)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .iov = &iov,
+	const struct send_request q = { .iov = &iov,
 		.count = 1,
 		.to = to,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-static ssize_t message_sendv(struct fid_ep *fid, const struct iovec *iov,
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t to, void *context)
 {
-	const struct request q = { .iov = iov,
+	const struct send_request q = { .iov = iov,
 		.count = count,
 		.to = to,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-static ssize_t message_sendmsg(
+static ssize_t msg_sendmsg(
 	struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
 {
 	if (!m)
 		return -FI_EINVAL;
-	const struct request q = { .iov = m->msg_iov,
+	const struct send_request q = { .iov = m->msg_iov,
 		.count = m->iov_count,
 		.to = m->addr,
-		.data_given = (flags & FI_REMOTE_CQ_DATA) != 0,
+		.has_data = (flags & FI_REMOTE_CQ_DATA) != 0,
 		.data = m->data,
 		.context = m->context,
 		.flags = flags };
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-static ssize_t message_inject(
+static ssize_t msg_inject(
 	struct fid_ep *fid, const void *buffer, size_t length, fi_addr_t to)
 {
-	if (likely(send_injected(fid, buffer, length, to, WIRE_MESSAGE, 0)))
+	if (likely(send_inject_fast(fid, buffer, length, to, WIRE_MESSAGE, 0)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = {
+	const struct send_request q = {
 		.inject = true, .iov = &iov, .count = 1, .to = to
 	};
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-static ssize_t message_senddata(struct fid_ep *fid, const void *buffer,
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, uint64_t data, fi_addr_t to, void *context)
 {
-	if (likely(data <= WIRE_SMALL_MAX &&
-		    send_completed(fid, buffer, length, to,
-			    send_head(false, data), 0, context)))
+	if (likely(data <= WIRE_IMMEDIATE_MAX &&
+		    send_fast(fid, buffer, length, to, send_head(false, data),
+			    0, context)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .data_given = true,
+	const struct send_request q = { .has_data = true,
 		.data = data,
 		.iov = &iov,
 		.count = 1,
@@ -116,35 +116,35 @@ static ssize_t message_senddata(struct fid_ep *fid, const void *buffer,
 		.context = context,
 		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-static ssize_t message_injectdata(struct fid_ep *fid, const void *buffer,
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buffer,
 	size_t length, uint64_t data, fi_addr_t to)
 {
-	if (likely(data <= WIRE_SMALL_MAX &&
-		    send_injected(fid, buffer, length, to,
+	if (likely(data <= WIRE_IMMEDIATE_MAX &&
+		    send_inject_fast(fid, buffer, length, to,
 			    send_head(false, data), 0)))
 		return 0;
 	const struct iovec iov = { (void *)buffer, length };
-	const struct request q = { .inject = true,
-		.data_given = true,
+	const struct send_request q = { .inject = true,
+		.has_data = true,
 		.data = data,
 		.iov = &iov,
 		.count = 1,
 		.to = to };
-	return send_request(fid, &q);
+	return send_post(fid, &q);
 }
 
-struct fi_ops_msg message_ops = {
+struct fi_ops_msg msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
-	.recv = message_recv,
-	.recvv = message_recvv,
-	.recvmsg = message_recvmsg,
-	.send = message_send,
-	.sendv = message_sendv,
-	.sendmsg = message_sendmsg,
-	.inject = message_inject,
-	.senddata = message_senddata,
-	.injectdata = message_injectdata,
+	.recv = msg_recv,
+	.recvv = msg_recvv,
+	.recvmsg = msg_recvmsg,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
 };

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parameters of the provider, and its descriptor, to which log messages belong.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "provider/provider.h"
+
+static void provider_cleanup(void)
+{
+	free(settings.node);
+	settings.node = NULL;
+}
+
+struct fi_provider provider = {
+	.version = FI_VERSION(CAY_VERSION_MAJOR, CAY_VERSION_MINOR),
+	.fi_version = FI_VERSION(1, 17),
+	.name = "cay",
+	.cleanup = provider_cleanup,
+};
+
+struct settings settings;
+
+struct parameter {
+	const char *name;
+	size_t *value;
+	size_t standard, min, max;
+	const char *help;
+};
+
+static const struct parameter parameters[] = {
+	{ "nq_entries", &settings.nq_entries, 128, 16, 1 << 20,
+		"entries of an endpoint's notification queue" },
+	{ "rdr_bytes", &settings.rdr_bytes, 512 << 10, 64 << 10, 32 << 20,
+		"bytes of an endpoint's receive data region" },
+	/* The device copies CAY_EAGER_MAX bytes; 64 are for the header. */
+	{ "eager_bytes", &settings.eager_bytes, CAY_EAGER_MAX - 64,
+		PROVIDER_INJECT_BYTES, CAY_EAGER_MAX - 64,
+		"longest message that is sent eagerly; longer ones use "
+		"rendezvous" },
+	{ "piece_bytes", &settings.piece_bytes, 1 << 20, 4096, 1 << 30,
+		"bytes of a rendezvous message that the receiver gets at "
+		"once" },
+	{ "cocopy_bytes", &settings.cocopy_bytes, 256 << 10, 0,
+		PROVIDER_MESSAGE_MAX,
+		"shortest message that both ends copy; 0: only the receiver "
+		"copies" },
+	{ "unexpected_bytes", &settings.unexpected_bytes, 256 << 20, 64 << 10,
+		PROVIDER_MESSAGE_MAX,
+		"bytes of unexpected messages that an endpoint holds before "
+		"it pauses senders" },
+	/* A port has 65536 windows, of which the provider needs three. */
+	{ "mr_count", &settings.mr_count, 4093, 1, 65533,
+		"memory regions of an endpoint for remote access" },
+	{ "connect_ms", &settings.connect_ms, 2000, 0, 3600 * 1000,
+		"milliseconds that a peer may take to come up" },
+	{ "spin_us", &settings.spin_us, 20, 0, 1000 * 1000,
+		"microseconds that a wait spins before it sleeps" },
+};
+
+static void parameter_read(const struct parameter *p)
+{
+	size_t value;
+	*p->value = p->standard;
+	fi_param_define(&provider, p->name, FI_PARAM_SIZE_T,
+		"%s (%zu to %zu, default %zu)", p->help, p->min, p->max,
+		p->standard);
+	if (fi_param_get_size_t(&provider, p->name, &value))
+		return;
+	if (value >= p->min && value <= p->max)
+		*p->value = value;
+	else
+		LOG_WARN(CORE, "%s=%zu is outside %zu to %zu: using %zu\n",
+			p->name, value, p->min, p->max, p->standard);
+}
+
+void settings_read(void)
+{
+	char *name;
+	fi_param_define(&provider, "node", FI_PARAM_STRING,
+		"name of the Cay node (default: CAY_NODE, else the batch "
+		"job's id, else \"default\")");
+	/* Copied: the string is that of the environment, which may change. */
+	if (fi_param_get_str(&provider, "node", &name) == 0 && *name)
+		settings.node = strdup(name);
+	for (unsigned i = 0; i < ARRAY_COUNT(parameters); i++)
+		parameter_read(&parameters[i]);
+}
