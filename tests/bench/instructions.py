@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that docs/instructions.md says what `cay explain --table` says.
+"""Checks docs/instructions.md against the output of `cay explain --table`.
 
 usage: instructions.py CAY DOCUMENT [--update] [--costs FILE]
 
-Steps, accesses and errors are the program's, and must be the same; the column
-of costs is from one run on one machine, and is not compared. --update writes
-what differs into the document, and keeps the costs. --costs FILE replaces them
-by those of a run, whose JSON is
+Steps, accesses and errors must be equal. The column of costs is from one run on
+one machine and is not compared. --update writes the differences to the document
+and keeps the costs. --costs FILE replaces the costs by those of a run, the
+JSON output of
 
   cay bench --sizes 8,256,4K,64K --json
 """
