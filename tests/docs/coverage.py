@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that the documents name what there is, and nothing else.
+"""Checks the documents against the tree.
 
 usage: coverage.py --source ROOT [--cay FILE]
 
-  * every public call has a manual page, and a link of its name;
-  * every public constant, member and error sentence is in a manual page;
-  * references between manual pages lead somewhere;
-  * --cay: the options of each command's --help and of cay(1), cay-top(1), ...
-    are the same;
-  * links of Markdown files lead somewhere;
+  * every public call has a manual page, and a link with its name;
+  * every public constant, structure member and error text is in a manual page;
+  * references between manual pages have a target;
+  * with --cay: the options in the --help of each command are those in cay(1),
+    cay-top(1), ...;
+  * links in Markdown files have a target;
   * files and functions that Markdown files name exist in the tree;
-  * the README of a source folder names each file of it, and no other;
-  * the version of the project is written in meson.build, once.
+  * the README of a source folder names exactly its files;
+  * the version of the project is written once, in meson.build.
 """
 import argparse
 import pathlib
@@ -30,7 +30,7 @@ STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
               "cay_key": "cay_window.3",
               "cay_window_descriptor": "cay_contract.7",
               "cay_posted_receive": "cay_contract.7"}
-# Masks, shifts and the like: their layout is in prose, their names are not.
+# Masks and shifts: the pages describe the layout without these names.
 PLUMBING = re.compile(r"_(SHIFT|MASK|COUNT|MAX|WORDS|BYTES|LINE)$|"
                       r"^CAY_(NQE|VCI)_WORD_|^CAY_COMMAND_|^CAY_VCI_FLAGS$|"
                       r"^CAY_[A-Z]+_H$|^CAY_(API|STATIC_ASSERT|LINE|WORDS)$")
@@ -55,7 +55,7 @@ class Manual:
         self.links = set(re.findall(r"'(cay_\w+)'", links))
         listed = set(re.findall(r"'([\w.-]+\.[1-9])'", build))
         for name in sorted(set(self.pages) ^ listed):
-            complain(f"man/meson.build and man disagree about {name}")
+            complain(f"{name} is not both in man and in man/meson.build")
         self.text = "\n".join(self.pages.values())
 
     def names(self, word):
@@ -69,7 +69,7 @@ class Manual:
 def check_calls(headers, manual):
     calls = re.findall(r"CAY_API[^;(]*?\b(cay_\w+)\(", headers)
     if not calls:
-        complain("no public call was found")
+        complain("include/cay declares no public call")
     for call in calls:
         if not re.search(rf"^\.F[no] {call}\b", manual.text, re.M):
             complain(f"{call}() has no synopsis in a manual page")
@@ -106,19 +106,19 @@ def check_errors(source, manual):
     found = re.findall(
         r'\[(CAY_ERROR_\w+)\] = \{\s*"(\w+)",\s*((?:"[^"]*"\s*)+)\}', text)
     if not found:
-        complain("no error sentence was found in names.c")
+        complain("names.c contains no error text")
     for code, name, sentence in found:
         sentence = "".join(re.findall(r'"([^"]*)"', sentence))
         sentence = sentence[0].upper() + sentence[1:] + "."
         if f"Dv {code} Pq Li {name}\n{sentence}\n" not in page:
-            complain(f"cay_contract.7 says something else about {code}")
+            complain(f"cay_contract.7 does not have the text of {code} in names.c")
 
 
 def check_references(manual):
     for name, text in manual.pages.items():
         for page, section in re.findall(r"^\.Xr (cay[\w-]*) (\d)", text, re.M):
             if not manual.has_page(page, section):
-                complain(f"{name} refers to {page}({section})")
+                complain(f"{name} refers to {page}({section}), which does not exist")
 
 
 def check_options(cay, manual):
@@ -135,15 +135,15 @@ def check_options(cay, manual):
         options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", help_text))
         said |= options
         for option in sorted(options - documented):
-            complain(f"cay {' '.join(command)} has {option}, no page has")
+            complain(f"cay {' '.join(command)} {option} is in no manual page")
     for option in sorted(documented - said):
-        complain(f"a page has {option}, no command has")
+        complain(f"{option} is in a manual page, but no command has it")
 
 
 def markdown_files(source):
     return sorted([*source.glob("*.md"), *source.glob("docs/*.md"),
                    *source.glob("src/**/*.md"), *source.glob("tests/**/*.md"),
-                   *source.glob("models/*.md")])
+                   *source.glob("models/*.md"), *source.glob("examples/*.md")])
 
 
 def check_markdown(source):
@@ -151,13 +151,13 @@ def check_markdown(source):
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)",
                                  path.read_text()):
             if "://" not in target and not (path.parent / target).exists():
-                complain(f"{path.relative_to(source)}: {target} is not there")
+                complain(f"{path.relative_to(source)}: {target} does not exist")
 
 
 def check_names(source):
     """`folder/file.c` must be the end of a file's path, and `name()` must be
     declared, defined or called somewhere."""
-    sources = [path for folder in ("include", "src", "tests", "models")
+    sources = [path for folder in ("examples", "include", "models", "src", "tests")
                for path in (source / folder).rglob("*")
                if path.suffix in (".c", ".h", ".py", ".pml")]
     paths = {"/" + str(path.relative_to(source)) for path in sources}
@@ -186,12 +186,12 @@ def check_folders(source):
         named = set(re.findall(r"`([a-z_]+\.[ch])`", readme.read_text()))
         there = {p.name for p in folder.glob("*.[ch]")}
         layer = source / "src" / name.parts[1]
-        # A row for x.c is one for x.h too.
+        # A row for x.c includes x.h.
         implied = {f"{pathlib.Path(n).stem}.h" for n in named}
         for file in sorted(there - named - implied):
             complain(f"{name}/README.md does not name {file}")
         for file in sorted(named - {p.name for p in layer.rglob("*.[ch]")}):
-            complain(f"{name}/README.md names {file}")
+            complain(f"{name}/README.md names {file}, which does not exist")
 
 
 def check_version(source):
@@ -202,7 +202,7 @@ def check_version(source):
         return
     literal = re.compile(rf"(?<![\d.]){re.escape(version.group(1))}(?![\d.])")
     files = [path for path in source.iterdir() if path.is_file()]
-    for folder in ("docs", "include", "man", "models", "src", "tests",
+    for folder in ("docs", "examples", "include", "man", "models", "src", "tests",
                    "tools"):
         files += [p for p in (source / folder).rglob("*") if p.is_file()]
     for path in sorted(files):

@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compiles and runs the examples of the documents, so that they stay true.
+"""Compiles and runs the examples in the documents.
 
 usage: examples.py --source ROOT --library FILE --cay FILE [options]
 
   --source ROOT     the source tree
   --library FILE    libcay.so or libcay.a, to link with
-  --cay FILE        the program cay; also the node's, unless CAY_NODE_PROGRAM
+  --cay FILE        the program cay, also as the node unless CAY_NODE_PROGRAM
                     is set
-  --cc COMMAND      default: cc; may be given several times for arguments
-  --cflag FLAG      one more flag of the compiler; may be repeated
-  --list            only say what there is
+  --cc COMMAND      the compiler (default cc); repeat it for arguments
+  --cflag FLAG      an additional compiler flag; repeatable
+  --list            list the examples without running them
 
-An example in C is a block that begins with #include: in a manual page between
-.Bd -literal and .Ed, in a Markdown file between ```c and ```. Each must
-compile without a warning. One with a main() is run and must end with 0 within
-a bounded time.
+A C example is a block that begins with #include: in a manual page between .Bd
+-literal and .Ed, in a Markdown file between ```c and ```. Each must compile
+without a warning. An example with main() is run and must exit with 0 in time.
 
-An example for the shell is a ```sh block with the line <!-- run --> before it.
-It is run by sh -eu, with cay in the PATH and an empty directory to work in. If
-<!-- output --> and another block follow, that is what it must print.
+A shell example is a ```sh block after the line <!-- run -->. It is run by sh
+-eu in an empty directory, with cay in the PATH. If <!-- output --> and another
+block follow, that block is the expected output.
 
-Each example gets a node of its own. It is a failure if a kind of example has
-none: then the marks have changed and nothing would be tested.
+Each example has its own node. If no example of a kind is found, the test fails,
+because the marks have probably changed.
 """
 import argparse
 import dataclasses
@@ -38,7 +37,7 @@ RUN_SECONDS_MAX = 60
 COMPILE_SECONDS_MAX = 120
 WARNINGS = ["-std=gnu17", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 
-# What roff does to a literal text; \e must be the last one.
+# Escapes of roff in literal text; \e must be the last one.
 ROFF = [(r"\&", ""), (r"\-", "-"), (r"\(dq", '"'), (r"\(aq", "'"),
         (r"\e", "\\")]
 
@@ -88,7 +87,7 @@ def fenced_blocks(lines):
 
 
 def mark_before(lines, at):
-    """The HTML comment in the nearest line before that is not empty."""
+    """Returns the HTML comment in the nearest preceding non-empty line."""
     at -= 1
     while at >= 0 and not lines[at].strip():
         at -= 1
@@ -105,13 +104,13 @@ def markdown_examples(path, name):
         mark = mark_before(lines, begin)
         if mark == "output":
             if last is None:
-                sys.exit(f"{where}: an output without an example")
+                sys.exit(f"{where}: output without an example")
             last.output = text
         last = None
         if language == "c":
             if not text.startswith("#include"):
-                sys.exit(f"{where}: C that does not begin with #include "
-                         "cannot be compiled; call it text")
+                sys.exit(f"{where}: a C block must begin with #include; "
+                         "mark others as text")
             yield Example("markdown", where, text)
         elif mark == "run":
             last = Example("shell", where, text)
@@ -147,7 +146,7 @@ class Runner:
         return env
 
     def command(self, argv, seconds, **more):
-        """(status or None if it was ended, standard output and error)."""
+        """Returns (status or None after a timeout, output, errors)."""
         process = subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             stdin=subprocess.DEVNULL, start_new_session=True, **more)
@@ -183,9 +182,9 @@ class Runner:
             argv, RUN_SECONDS_MAX, env=self.environment(base.name), **more)
         said = output + errors
         if status is None:
-            return f"has not ended within {RUN_SECONDS_MAX} s\n{said}"
+            return f"did not exit within {RUN_SECONDS_MAX} s\n{said}"
         if status != 0:
-            return f"ended with {status}\n{said}"
+            return f"exited with {status}\n{said}"
         if example.output is not None and output != example.output:
             return f"printed\n{said}instead of\n{example.output}"
         return None
@@ -211,7 +210,7 @@ def options_parse():
     options.source = options.source.resolve()
     options.cc = options.cc or ["cc"]
     if not options.list and not (options.library and options.cay):
-        parser.error("--library and --cay are needed")
+        parser.error("--library and --cay are required")
     return options
 
 
@@ -240,7 +239,7 @@ def main():
             if complaint:
                 failed += 1
                 print("    " + complaint.rstrip().replace("\n", "\n    "))
-    print(f"{len(examples) - failed} of {len(examples)} examples hold")
+    print(f"{len(examples) - failed} of {len(examples)} examples passed")
     sys.exit(1 if failed else 0)
 
 
