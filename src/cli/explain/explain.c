@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay explain: the steps and accesses of an instruction, as they happen. */
+/* cay explain: prints the steps and memory accesses of instructions. */
 #include "cli/explain/explain.h"
 
 #include <errno.h>
@@ -42,28 +42,24 @@ static int explain_one(const struct explain_instruction *i,
 
 static int explain_selected(const struct options *o, struct json *j)
 {
-	bool all = strcmp(o->instruction, "all") == 0, begun = false;
-	for (int i = 0; i < EXPLAIN_INSTRUCTIONS; i++) {
-		const struct explain_instruction *e = &explain_instructions[i];
-		if (!all && strcmp(o->instruction, e->name) != 0)
+	bool all = strcmp(o->instruction, "all") == 0;
+	const char *separator = "";
+	int status = CLI_OK;
+	if (o->table)
+		table_head();
+	for (int n = 0; n < EXPLAIN_INSTRUCTIONS && !status; n++) {
+		const struct explain_instruction *i =
+			n < EXPLAIN_MESSAGES
+				? &explain_messages[n]
+				: &explain_accesses[n - EXPLAIN_MESSAGES];
+		if (!all && strcmp(o->instruction, i->name) != 0)
 			continue;
-		if (begun && !o->json && !o->table)
-			printf("\n\n");
-		begun = true;
-		int status = explain_one(e, o, j);
-		if (status)
-			return status;
+		if (!o->json && !o->table)
+			printf("%s", separator);
+		separator = "\n\n";
+		status = explain_one(i, o, j);
 	}
-	return CLI_OK;
-}
-
-static int explain_text(const struct options *o)
-{
-	if (!o->table)
-		return explain_selected(o, NULL);
-	table_heading();
-	int status = explain_selected(o, NULL);
-	if (status == CLI_OK)
+	if (o->table && !status)
 		table_errors();
 	return status;
 }
@@ -79,7 +75,7 @@ static int explain_command(const struct command *c, int argc, char **argv)
 	if (o.bytes != UINT64_MAX && strcmp(o.instruction, "all") == 0)
 		return cli_usage_error("explain", "--bytes: not with all");
 	if (!o.json) {
-		status = explain_text(&o);
+		status = explain_selected(&o, NULL);
 		return fflush(stdout) ? CLI_FAILED : status;
 	}
 	json_open(&j, stdout);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `cay explain` finds out about an instruction: it is run on a fixture,
- * on the counting platform, in phases of one party each.
+ * `cay explain` executes an instruction on a fixture with the counting
+ * platform, in phases: one side at a time, the origin (port 0) or the target
+ * (port 1).
  */
 #ifndef CAY_CLI_EXPLAIN_H
 #define CAY_CLI_EXPLAIN_H
@@ -17,7 +18,7 @@
 
 struct explain_phase {
 	const char *name;
-	const char *who; /* "origin" or "target" */
+	const char *side; /* "origin" or "target" */
 	struct counting counting;
 	struct counting_entry trace[EXPLAIN_TRACE_MAX];
 };
@@ -30,8 +31,7 @@ struct explain_entry {
 struct explanation {
 	const char *instruction;
 	uint64_t bytes;
-	/* The work request that asks for the same; all 0 if none can. */
-	struct cay_vci vci;
+	struct cay_vci vci; /* an equivalent work request; all 0: none */
 	uint32_t phases, entries;
 	struct explain_phase phase[EXPLAIN_PHASES_MAX];
 	struct explain_entry entry[2];
@@ -44,25 +44,31 @@ struct explanation {
 struct explain_instruction {
 	const char *name;
 	uint64_t bytes_default, bytes_min, bytes_max;
-	/* Makes the target ready and fills in the work request. 0 or -errno. */
+	/* Sets up the target and the work request. Returns 0 or -errno. */
 	int (*prepare)(struct fixture *, struct explanation *);
-	/* Issues it and takes what comes of it, all counted. 0 or -errno. */
+	/* Executes the phases. Returns 0 or -errno. */
 	int (*run)(struct fixture *, struct explanation *);
 };
 
-#define EXPLAIN_INSTRUCTIONS 14
-extern const struct explain_instruction
-	explain_instructions[EXPLAIN_INSTRUCTIONS];
+#define EXPLAIN_MESSAGES     5
+#define EXPLAIN_ACCESSES     9
+#define EXPLAIN_INSTRUCTIONS (EXPLAIN_MESSAGES + EXPLAIN_ACCESSES)
+extern const struct explain_instruction explain_messages[EXPLAIN_MESSAGES],
+	explain_accesses[EXPLAIN_ACCESSES];
 
-/* Runs it, on a fixture of its own. 0 or -errno. */
+/* The longest access: the counting platform records each line of a phase. */
+#define EXPLAIN_BYTES_MAX 65536u
+
+/* Executes an instruction on a fixture of its own. Returns 0 or -errno. */
 int explain_run(const struct explain_instruction *, uint64_t bytes,
 	struct explanation *);
 
-/* Which errors it can end in, found out by asking for it wrongly. */
+/* Finds the errors that an instruction can end in. Returns 0 or -errno. */
 int explain_errors(const struct explain_instruction *, uint32_t *errors);
 
 /* ---- steps.c ---- */
 
+/* Accesses of one kind. */
 struct tally {
 	uint64_t loads, stores, atomics, bytes, lines, wakes;
 };
@@ -72,69 +78,58 @@ struct step {
 	struct tally kind[HOST_KINDS];
 };
 
-/* Of a whole phase; the thread's own op record is not shared. */
+/* Totals of a phase; the op record is private and does not count. */
 struct phase_sum {
 	uint64_t lines_read; /* and not written */
 	uint64_t lines_written, atomics, calls;
 };
 
-/* The next step of a trace, from *at on; false at its end. */
+/* Reads the next step of a trace, from *at on. Returns false at the end. */
 bool step_next(const struct explain_phase *, uint32_t *at, struct step *);
 bool tally_empty(const struct tally *);
-void tallies_sum(const struct step *, struct tally *total);
+void tallies_add(struct tally *total, const struct tally *);
 struct phase_sum phase_sum(const struct explain_phase *);
 
-/* ---- output ---- */
+/* ---- output.c ---- */
 
 void print_explanation(const struct explanation *);
 void json_explanation(struct json *, const struct explanation *);
-void table_heading(void);
-void table_row(const struct explanation *);
-void table_errors(void); /* what the codes of the rows mean */
 
-/* ---- for the runs ---- */
+/* Markdown: the head of the table, a row, and the table of error codes. */
+void table_head(void);
+void table_row(const struct explanation *);
+void table_errors(void);
+
+/* ---- phase.c: common parts of the instructions ---- */
 
 #define EXPLAIN_TAG	0x1122334455667788ull
 #define EXPLAIN_API_TAG 0xa91u
 
-/* What is counted from phase_begin() to phase_end() is a phase. */
+/* Accesses between the two calls are counted as a phase. */
 void phase_begin(struct fixture *, struct explanation *, const char *name,
-	const char *who);
+	const char *side);
 void phase_end(void);
 
-/* Takes the oldest notification of a port, as its consumer would. */
-int entry_take(
+/* Consumes the oldest notification of a port. Returns 0 or -EIO. */
+int entry_consume(
 	struct fixture *, uint32_t port, struct explanation *, const char *);
-/* All room goes back, as if everything had been released. */
-void entry_return(struct fixture *, uint32_t port);
+/* Returns all entries of a port to senders. */
+void entries_return(struct fixture *, uint32_t port);
 
-int target_takes(struct fixture *, struct explanation *);
-int origin_takes(struct fixture *, struct explanation *);
+/* Phases in which a side receives its notification. Return 0 or -errno. */
+int target_receives(struct fixture *, struct explanation *);
+int origin_receives(struct fixture *, struct explanation *);
+
+/* The completion of a reference that the target has consumed. */
+struct completion completion_of(const struct explanation *, uint16_t command);
 
 struct packet packet_of(const struct fixture *, uint16_t command,
 	const struct iovec *payload, unsigned flags);
-void vci_fill(struct explanation *, unsigned command, unsigned flags);
-/* A payload whose bytes tell their place. */
-void payload_fill(const struct explanation *, unsigned char *data);
 
-/* remote.c, in the table of run.c. */
-int prepare_put(struct fixture *, struct explanation *);
-int prepare_fast_put(struct fixture *, struct explanation *);
-int prepare_masked_put(struct fixture *, struct explanation *);
-int prepare_get(struct fixture *, struct explanation *);
-int prepare_fast_get(struct fixture *, struct explanation *);
-int prepare_faa(struct fixture *, struct explanation *);
-int prepare_cas(struct fixture *, struct explanation *);
-int prepare_emulated(struct fixture *, struct explanation *);
-int prepare_posted(struct fixture *, struct explanation *);
-int run_put(struct fixture *, struct explanation *);
-int run_masked_put(struct fixture *, struct explanation *);
-int run_get(struct fixture *, struct explanation *);
-int run_fast_get(struct fixture *, struct explanation *);
-int run_faa(struct fixture *, struct explanation *);
-int run_faa_into(struct fixture *, struct explanation *);
-int run_cas(struct fixture *, struct explanation *);
-int run_emulated(struct fixture *, struct explanation *);
-int run_posted(struct fixture *, struct explanation *);
+/* Fills in words 0 to 2 of the work request. */
+void vci_fill(struct explanation *, unsigned command, unsigned flags);
+
+/* Fills a payload with distinct bytes. */
+void payload_fill(const struct explanation *, unsigned char *data);
 
 #endif

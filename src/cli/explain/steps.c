@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A trace, step by step, and what a phase comes to. */
+/* The steps in the trace of a phase, and its totals. */
 #include <string.h>
 
 #include "base/bits.h"
 #include "cli/explain/explain.h"
-
-static void tally_add(struct tally *t, const struct counting_entry *e)
-{
-	t->loads += e->what == COUNTING_LOAD;
-	t->stores += e->what == COUNTING_STORE || e->what == COUNTING_COPY;
-	t->atomics += e->what == COUNTING_ATOMIC;
-	t->wakes += e->what == COUNTING_WAKE;
-	t->bytes += e->bytes;
-	t->lines += e->lines;
-}
 
 bool tally_empty(const struct tally *t)
 {
@@ -34,61 +24,58 @@ bool step_next(const struct explain_phase *p, uint32_t *at, struct step *s)
 			s->step = e->step;
 			return true;
 		}
-		tally_add(&s->kind[e->kind], e);
+		struct tally *t = &s->kind[e->kind];
+		t->loads += e->what == COUNTING_LOAD;
+		t->stores += e->what == COUNTING_STORE ||
+			     e->what == COUNTING_COPY;
+		t->atomics += e->what == COUNTING_ATOMIC;
+		t->wakes += e->what == COUNTING_WAKE;
+		t->bytes += e->bytes;
+		t->lines += e->lines;
 	}
 	return any;
 }
 
-void tallies_sum(const struct step *s, struct tally *total)
+void tallies_add(struct tally *total, const struct tally *t)
 {
 	for (int k = 0; k < HOST_KINDS; k++) {
-		total[k].loads += s->kind[k].loads;
-		total[k].stores += s->kind[k].stores;
-		total[k].atomics += s->kind[k].atomics;
-		total[k].bytes += s->kind[k].bytes;
-		total[k].lines += s->kind[k].lines;
-		total[k].wakes += s->kind[k].wakes;
+		total[k].loads += t[k].loads;
+		total[k].stores += t[k].stores;
+		total[k].atomics += t[k].atomics;
+		total[k].bytes += t[k].bytes;
+		total[k].lines += t[k].lines;
+		total[k].wakes += t[k].wakes;
 	}
 }
 
-/* ---- a whole phase ---- */
+/* ---- totals of a phase ---- */
 
-static bool line_written(const struct explain_phase *p, uint64_t line)
-{
-	for (uint32_t i = 0; i < ARRAY_COUNT(p->counting.line); i++)
-		if (p->counting.line[i] == line + 1)
-			return true;
-	return false;
-}
-
-/* Is it shared memory that this entry reads in place? */
+/* Returns true if the entry reads shared memory in place. */
 static bool entry_reads(const struct counting_entry *e)
 {
 	return e->kind != HOST_RECORD && e->at != COUNTING_OUTSIDE &&
 	       (e->what == COUNTING_LOAD || e->what == COUNTING_ATOMIC);
 }
 
-static bool read_before(
-	const struct explain_phase *p, uint32_t end, uint64_t line)
-{
-	for (uint32_t i = 0; i < end; i++)
-		if (entry_reads(&p->trace[i]) &&
-			p->trace[i].at / CAY_LINE == line)
-			return true;
-	return false;
-}
-
-/* Lines of the i-th entry that nothing before it has read. */
+/* Counts the lines of entry i that no earlier entry has read. */
 static uint64_t lines_read(const struct explain_phase *p, uint32_t i)
 {
 	const struct counting_entry *e = &p->trace[i];
-	/* Out of a window: what is noted is where the copy went to. */
+	/* A copy out of a window is recorded with its destination. */
 	if (e->what == COUNTING_COPY && e->kind == HOST_MEMORY &&
 		e->at == COUNTING_OUTSIDE)
 		return (e->bytes + CAY_LINE - 1) / CAY_LINE;
+	if (!entry_reads(e))
+		return 0;
 	uint64_t line = e->at / CAY_LINE;
-	return entry_reads(e) && !line_written(p, line) &&
-	       !read_before(p, i, line);
+	for (uint32_t k = 0; k < ARRAY_COUNT(p->counting.line); k++)
+		if (p->counting.line[k] == line + 1) /* written as well */
+			return 0;
+	for (uint32_t k = 0; k < i; k++)
+		if (entry_reads(&p->trace[k]) &&
+			p->trace[k].at / CAY_LINE == line)
+			return 0;
+	return 1;
 }
 
 struct phase_sum phase_sum(const struct explain_phase *p)

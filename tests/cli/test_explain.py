@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cay explain: every instruction, in every format, and what must hold of it.
+"""cay explain: every instruction in every format.
 
 usage: test_explain.py CAY [TEST...]
 """
@@ -40,7 +40,7 @@ class Explain(unittest.TestCase):
     def setUpClass(cls):
         cls.all = {i["instruction"]: i for i in explained("all")}
 
-    def test_all_are_there(self):
+    def test_all_instructions(self):
         self.assertEqual(list(self.all), NAMES)
         for name in NAMES:
             with self.subTest(name):
@@ -105,7 +105,7 @@ class Explain(unittest.TestCase):
         self.assertEqual([line for line in run.stdout.splitlines()
                           if line.startswith("| cas |")], one[2:3])
 
-    def test_wrong(self):
+    def test_usage_errors(self):
         for arguments in (["nothing"], ["all", "--bytes", "8"], ["--what"],
                           ["--json", "--table"], ["put", "get"]):
             with self.subTest(arguments=arguments):
