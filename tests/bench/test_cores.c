@@ -23,24 +23,24 @@ static cpu_set_t cores_of(int a, int b, int c)
 	return set;
 }
 
-static void expect_pick(const cpu_set_t *allowed, int wish_a, int wish_b,
+static void expect_pick(const cpu_set_t *allowed, int request_a, int request_b,
 	int chosen_a, int chosen_b)
 {
-	const int wish[2] = { wish_a, wish_b };
+	const int request[2] = { request_a, request_b };
 	int chosen[2] = { -7, -7 };
 
-	assert_int_equal(cores_pick(allowed, wish, chosen), 0);
+	assert_int_equal(cores_pick(allowed, request, chosen), 0);
 	assert_int_equal(chosen[0], chosen_a);
 	assert_int_equal(chosen[1], chosen_b);
 }
 
 static void expect_refusal(
-	const cpu_set_t *allowed, int wish_a, int wish_b, int error)
+	const cpu_set_t *allowed, int request_a, int request_b, int error)
 {
-	const int wish[2] = { wish_a, wish_b };
+	const int request[2] = { request_a, request_b };
 	int chosen[2] = { -7, -7 };
 
-	assert_int_equal(cores_pick(allowed, wish, chosen), error);
+	assert_int_equal(cores_pick(allowed, request, chosen), error);
 	assert_int_equal(chosen[0], -7);
 	assert_int_equal(chosen[1], -7);
 }
@@ -56,7 +56,7 @@ static void first_two(void **state)
 	expect_pick(&last, -1, -1, 5, CPU_SETSIZE - 1);
 }
 
-static void as_wished(void **state)
+static void as_requested(void **state)
 {
 	cpu_set_t set = cores_of(3, 9, CPU_SETSIZE - 1);
 
@@ -80,7 +80,7 @@ static void refused(void **state)
 	expect_refusal(&set, 32767, 3, -EINVAL);
 }
 
-/* That comes first, because no wish helps. */
+/* That comes first, because no request helps. */
 static void too_few(void **state)
 {
 	cpu_set_t one = cores_of(3, 3, 3), none;
@@ -133,7 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_two),
-		cmocka_unit_test(as_wished),
+		cmocka_unit_test(as_requested),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(too_few),
 		cmocka_unit_test(load_of_others),

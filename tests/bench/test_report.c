@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/bench.h"
 #include "bench/harness/report.h"
+#include "bench/native/cases.h"
 #include "cay/contract.h"
 #include "cay/message.h"
 
@@ -31,7 +33,7 @@ static struct result result_on(const struct bench_case *bc)
 
 	o.by_status[ROUND_KEPT] = 1;
 	o.by_status[ROUND_DRIFTED] = 11;
-	for (unsigned i = 0; i < CASE_WORKLOADS_MAX; i++)
+	for (unsigned i = 0; i < bc->workloads; i++)
 		o.figure[i] = (struct figure){ 4321, 4321, 4321, 4321 };
 	return o;
 }
@@ -44,15 +46,19 @@ static char *reported(const struct result *o, bool json, const char *failure)
 	struct report r = { .out = open_memstream(&text, &bytes),
 		.json = json,
 		.core = { 0, 1 },
+		.program = "test",
 		.command = "cay bench \"quoted\"" };
 
 	assert_non_null(r.out);
-	report_begin(&r);
+	assert_int_equal(report_begin(&r, NULL), 0);
 	if (failure)
 		report_failure(&r, o->bc, failure);
 	else
 		report_result(&r, o);
-	report_end(&r);
+	enum report_status expected = failure	   ? REPORT_FAILED
+				      : o->refused ? REPORT_DISTURBED
+						   : REPORT_DONE;
+	assert_int_equal(report_end(&r), expected);
 	fclose(r.out);
 	return text;
 }
@@ -73,10 +79,10 @@ static void figures(void **state)
 		"\"refused\":false", "\"kept\":1,\"drifted\":11,",
 		"\"Cay\":{\"p50_ns\":4321.00,", "\"distance\":\"far\"",
 		"\"ratio\":{\"L\":1.000,\"baseline\":1.000}",
-		"\"limit_ns\":4336.00,\"held\":true}", NULL };
+		"\"limit_ns\":4336.00,\"met\":true}", NULL };
 	static const char *const table[] = { "8 B Fast Send", "4321",
-		"target at most baseline + 15 ns, here 4336.0: held",
-		"distance far", "rounds dropped: 11 reference drifted", NULL };
+		"target at most baseline + 15 ns, here 4336.0: met",
+		"distance far", "rounds dropped: 11 drifted", NULL };
 	struct bench_case bc = small_case();
 	struct result o = result_on(&bc);
 	char *text = reported(&o, true, NULL);
@@ -92,9 +98,9 @@ static void figures(void **state)
 static void refused(void **state)
 {
 	static const char *const figures[] = { "4321", "p50_ns", "p99_ns",
-		"ratio", "target", "distance", "held", NULL };
+		"ratio", "target", "distance", "met", NULL };
 	static const char *const why[] = { "1 of 12 rounds kept, 2 needed; 11 "
-					   "reference drifted",
+					   "drifted",
 		NULL };
 	struct bench_case bc = small_case();
 	struct result o = result_on(&bc);
@@ -147,69 +153,68 @@ static struct bench_case rma_case(unsigned i)
 	struct bench_case bc;
 
 	options.brief = false;
-	assert_true(case_rma(&bc, &options, i));
+	assert_true(case_make(&bc, &options, BENCH_RMA, i));
 	return bc;
 }
 
-/* Two lines of remote memory in one report; to be freed. */
-static char *reported_rma(bool json, bool refused)
-{
-	struct bench_case put = rma_case(0), flush = rma_case(1);
-	struct result o[2] = { result_on(&put), result_on(&flush) };
-	char *text = NULL;
-	size_t bytes = 0;
-	struct report r = { .out = open_memstream(&text, &bytes),
-		.json = json,
-		.command = "x" };
-
-	assert_non_null(r.out);
-	o[0].figure[CASE_REFERENCE].p50_ns = 100;
-	o[1].figure[CASE_REFERENCE].p50_ns = 200;
-	report_begin(&r);
-	for (unsigned i = 0; i < ARRAY_COUNT(o); i++) {
-		o[i].figure[CASE_BASELINE].p50_ns = 30 + i;
-		o[i].figure[CASE_CAY].p50_ns = 40 + i;
-		o[i].refused = refused;
-		report_result(&r, &o[i]);
-	}
-	report_end(&r);
-	fclose(r.out);
-	return text;
-}
-
+/* Programs find a case by its key; each metric has a table. */
 static void rma_by_key(void **state)
 {
-	static const char *const json[] = { "\"key\":\"put_flush\"",
-		"],\"rma\":{\"handover_ns\":100.00,"
-		"\"put_ns\":40.00,\"put_baseline_ns\":30.00,"
-		"\"put_flush_ns\":41.00,\"put_flush_baseline_ns\":31.00}}",
+	static const char *const json[] = { "\"key\":\"put\"",
+		"\"key\":\"put_flush\"",
 		"\"target\":\"at most baseline + 10 ns\",\"limit_ns\":40.00,"
-		"\"held\":true",
+		"\"met\":true",
 		NULL };
 	static const char *const table[] = { "8 B put, seen",
-		"target at most baseline + 10 ns, here 40.0: held",
+		"target at most baseline + 10 ns, here 40.0: met",
 		"8 B put + flush", "rma: ns one way, until",
 		"rma: ns per operation", NULL };
-	char *text = reported_rma(true, false);
+	struct bench_case put = rma_case(0), flush = rma_case(1);
+	struct result o[2] = { result_on(&put), result_on(&flush) };
 
 	(void)state;
-	expect_parts(text, json, true);
-	free(text);
-	text = reported_rma(false, false);
-	expect_parts(text, table, true);
-	free(text);
+	for (unsigned i = 0; i < 2; i++) {
+		char *text = NULL;
+		size_t bytes = 0;
+		struct report r = { .out = open_memstream(&text, &bytes),
+			.json = i == 0,
+			.program = "test",
+			.command = "x" };
+
+		assert_non_null(r.out);
+		assert_int_equal(report_begin(&r, NULL), 0);
+		for (unsigned k = 0; k < ARRAY_COUNT(o); k++) {
+			o[k].figure[CASE_BASELINE].p50_ns = 30 + k;
+			o[k].figure[CASE_CAY].p50_ns = 40 + k;
+			report_result(&r, &o[k]);
+		}
+		assert_int_equal(report_end(&r), REPORT_DONE);
+		fclose(r.out);
+		expect_parts(text, i == 0 ? json : table, true);
+		free(text);
+	}
 }
 
-/* The object is there, and nothing is in it. */
-static void rma_refused(void **state)
+/* A missed target is a failure only with `check`. */
+static void missed(void **state)
 {
-	static const char *const figures[] = { "_ns", "held", NULL };
-	char *text = reported_rma(true, true);
+	struct bench_case bc = small_case();
+	struct result o = result_on(&bc);
 
 	(void)state;
-	expect_parts(text, figures, false);
-	assert_non_null(strstr(text, "],\"rma\":{}}"));
-	free(text);
+	o.figure[CASE_CAY].p50_ns = 1e6;
+	for (unsigned check = 0; check < 2; check++) {
+		struct report r = { .out = fopen("/dev/null", "w"),
+			.check = check,
+			.program = "test",
+			.command = "x" };
+		assert_non_null(r.out);
+		assert_int_equal(report_begin(&r, NULL), 0);
+		report_result(&r, &o);
+		assert_int_equal(
+			report_end(&r), check ? REPORT_FAILED : REPORT_DONE);
+		fclose(r.out);
+	}
 }
 
 static void no_results(void **state)
@@ -218,10 +223,11 @@ static void no_results(void **state)
 	size_t bytes = 0;
 	struct report r = { .out = open_memstream(&text, &bytes),
 		.json = true,
+		.program = "test",
 		.command = "x" };
 
 	(void)state;
-	report_begin(&r);
+	assert_int_equal(report_begin(&r, NULL), 0);
 	report_end(&r);
 	fclose(r.out);
 	assert_string_equal(
@@ -234,7 +240,7 @@ static void samples_as_csv(void **state)
 	struct bench_case bc = small_case();
 	struct round round = { .status = ROUND_PREEMPTED };
 	struct samples *s = calloc(1, sizeof(*s) + 2 * sizeof(s->at[0]));
-	struct measurement r = { .at = &round, .count = 1, .samples = s };
+	struct measurement r = { .round = &round, .rounds = 1, .samples = s };
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *f = open_memstream(&text, &bytes);
@@ -242,14 +248,12 @@ static void samples_as_csv(void **state)
 	(void)state;
 	assert_non_null(s);
 	s->capacity = 2;
-	samples_add(s, 0, CASE_CAY, SAMPLE_TRIP, 12.5);
-	samples_add(s, 1, CASE_CAY, SAMPLE_TRIP, 99); /* unfinished */
-	report_samples_begin(f);
+	samples_add(s, 0, CASE_CAY, SAMPLE_SINGLE, 12.5);
+	samples_add(s, 1, CASE_CAY, SAMPLE_SINGLE, 99); /* unfinished */
 	report_samples(f, &bc, &r);
 	fclose(f);
-	assert_string_equal(text,
-		"bench,case,round,status,workload,kind,ns\n"
-		"latency,8 B Fast Send,0,switched,Cay,trip,12.50\n");
+	assert_string_equal(
+		text, "latency,8 B Fast Send,0,preempted,Cay,single,12.50\n");
 	free(text);
 	free(s);
 }
@@ -265,7 +269,7 @@ static uint32_t enough_of(uint32_t rounds)
 	case_latency(&bc, &options, 8, false);
 	assert_int_equal(bc.rounds, rounds);
 	assert_true(bc.tries >= bc.rounds);
-	return bc.rules.enough;
+	return bc.rules.rounds_min;
 }
 
 static void half_is_enough(void **state)
@@ -324,15 +328,14 @@ static void rma_keys(void **state)
 
 	(void)state;
 	options.brief = false;
-	for (; case_rma(&bc, &options, count); count++) {
+	for (; case_make(&bc, &options, BENCH_RMA, count); count++) {
 		if (!key_among(keys, bc.key))
 			fail_msg("a plan for '%s'", bc.key);
-		assert_int_equal(bc.goal, count ? GOAL_NONE : GOAL_PUT);
-		for (unsigned f = 0; f < CASE_WORKLOADS_MAX; f++)
+		assert_int_equal(bc.target, count ? TARGET_NONE : TARGET_PUT);
+		for (unsigned f = 0; f < bc.workloads; f++)
 			assert_non_null(bc.workload[f]);
 	}
 	assert_int_equal(count, ARRAY_COUNT(keys) - 1);
-	assert_true(count <= REPORT_RMA_MAX);
 }
 
 static unsigned rma_count(const struct bench_options *options)
@@ -340,7 +343,7 @@ static unsigned rma_count(const struct bench_options *options)
 	struct bench_case bc;
 	unsigned count = 0;
 
-	while (case_rma(&bc, options, count))
+	while (case_make(&bc, options, BENCH_RMA, count))
 		count++;
 	return count;
 }
@@ -371,20 +374,17 @@ static void rma_sizes(void **state)
 /* Every table is full, and the log has room for every sample. */
 static void every_case(void **state)
 {
-	static void (*const make[])(struct bench_case *,
-		const struct bench_options *) = { case_rate, case_ring,
-		case_sleep };
 	struct bench_options options = bench_defaults();
 	struct bench_case bc;
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_COUNT(make); i++) {
-		make[i](&bc, &options);
-		for (unsigned f = 0; f < CASE_WORKLOADS_MAX; f++)
+	for (unsigned i = 0; i < BENCH_KINDS; i++) {
+		assert_true(case_make(&bc, &options, i, 0));
+		for (unsigned f = 0; f < bc.workloads; f++)
 			assert_non_null(bc.workload[f]);
 		uint32_t most = bc.reference.batches + bc.reference.singles;
 		assert_true(case_samples_max(&bc) >= 3 * bc.tries * most);
-		assert_int_equal(bc.rules.enough, (bc.rounds + 1) / 2);
+		assert_int_equal(bc.rules.rounds_min, (bc.rounds + 1) / 2);
 	}
 }
 
@@ -396,7 +396,7 @@ int main(void)
 		cmocka_unit_test(failed),
 		cmocka_unit_test(infinite),
 		cmocka_unit_test(rma_by_key),
-		cmocka_unit_test(rma_refused),
+		cmocka_unit_test(missed),
 		cmocka_unit_test(no_results),
 		cmocka_unit_test(samples_as_csv),
 		cmocka_unit_test(half_is_enough),

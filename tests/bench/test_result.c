@@ -11,23 +11,25 @@
 #include <string.h>
 
 #include "bench/harness/result.h"
+#include "bench/native/workloads.h"
 
 #define SAMPLES_MAX 1000
 #define ROUNDS_MAX  20
 
 static const struct bench_case bc = {
-	.kind = BENCH_LATENCY,
+	.bench = "latency",
 	.label = "8 B Fast Send",
 	.bytes = 8,
-	.goal = GOAL_MESSAGE,
+	.target = TARGET_MESSAGE,
 	.ranks = 2,
+	.workloads = CASE_CAY + 1,
 	.workload = { &handover_workload, &baseline_fast_workload,
 		&cay_message_workload },
-	.rules = { .agree = 1.125,
-		.alike = 1.25,
-		.unbroken = true,
-		.foreign = 0.125,
-		.enough = 3 },
+	.rules = { .drift_max = 1.125,
+		.outlier_factor = 1.25,
+		.reject_preempted = true,
+		.foreign_load_max = 0.125,
+		.rounds_min = 3 },
 };
 
 static double above(double value)
@@ -43,10 +45,10 @@ static int run_open(void **state)
 
 	if (!r)
 		return -1;
-	r->at = calloc(ROUNDS_MAX, sizeof(*r->at));
+	r->round = calloc(ROUNDS_MAX, sizeof(*r->round));
 	r->samples = calloc(
 		1, sizeof(*r->samples) + SAMPLES_MAX * sizeof(struct sample));
-	if (!r->at || !r->samples)
+	if (!r->round || !r->samples)
 		return -1;
 	r->samples->capacity = SAMPLES_MAX;
 	*state = r;
@@ -63,12 +65,12 @@ static int run_close(void **state)
 /* One round more, with one batch of each workload. */
 static void run_add(struct measurement *r, enum round_status status, double ns)
 {
-	uint32_t number = r->count++;
+	uint32_t number = r->rounds++;
 
-	r->at[number] = (struct round){ .reference_ns = { 100, 100, 100 },
+	r->round[number] = (struct round){ .reference_ns = { 100, 100, 100 },
 		.references = 3,
 		.status = status };
-	for (uint16_t i = 0; i < CASE_WORKLOADS_MAX; i++)
+	for (uint16_t i = 0; i < bc.workloads; i++)
 		samples_add(r->samples, number, i, SAMPLE_BATCH, ns + i);
 }
 
@@ -97,7 +99,7 @@ static void figures_of_the_kept(void **state)
 	assert_int_equal(o.by_status[ROUND_KEPT], 3);
 	assert_int_equal(o.by_status[ROUND_DRIFTED], 1);
 	assert_int_equal(o.by_status[ROUND_PREEMPTED], 1);
-	for (unsigned i = 0; i < CASE_WORKLOADS_MAX; i++) {
+	for (unsigned i = 0; i < bc.workloads; i++) {
 		assert_int_equal(o.figure[i].p50_samples, 3);
 		assert_true(o.figure[i].p50_ns == 20 + i);
 		/* No trip was timed by itself. */
@@ -112,10 +114,10 @@ static void tail_of_single_trips(void **state)
 
 	for (unsigned i = 0; i < 4; i++)
 		run_add(r, ROUND_KEPT, 10);
-	r->at[3].status = ROUND_DRIFTED;
+	r->round[3].status = ROUND_DRIFTED;
 	for (unsigned i = 1; i <= 200; i++)
-		samples_add(r->samples, i % 3, CASE_CAY, SAMPLE_TRIP, i);
-	samples_add(r->samples, 3, CASE_CAY, SAMPLE_TRIP, 9999);
+		samples_add(r->samples, i % 3, CASE_CAY, SAMPLE_SINGLE, i);
+	samples_add(r->samples, 3, CASE_CAY, SAMPLE_SINGLE, 9999);
 	struct result o = settled(r);
 	const struct figure *cay = &o.figure[CASE_CAY];
 	assert_int_equal(cay->p99_samples, 200);
@@ -175,9 +177,8 @@ static void too_few_kept(void **state)
 	struct result o = settled(r);
 	assert_true(o.refused);
 	result_refused(&o, text);
-	assert_string_equal(text,
-		"2 of 4 rounds kept, 3 needed; 1 reference drifted, 1 process "
-		"switched out");
+	assert_string_equal(
+		text, "2 of 4 rounds kept, 3 needed; 1 drifted, 1 preempted");
 	/* One more, and that is enough. */
 	run_add(r, ROUND_KEPT, 10);
 	o = settled(r);
@@ -191,7 +192,7 @@ static void too_few_alike(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		run_add(r, ROUND_KEPT, 10);
 	for (unsigned i = 0; i < 3; i++)
-		r->at[2].reference_ns[i] = 300;
+		r->round[2].reference_ns[i] = 300;
 	struct result o = settled(r);
 	assert_true(o.refused);
 	assert_int_equal(o.by_status[ROUND_KEPT], 2);
@@ -216,15 +217,15 @@ static void foreign_load(void **state)
 
 	for (unsigned i = 0; i < 3; i++)
 		run_add(r, ROUND_KEPT, 10);
-	r->foreign = 0.125;
+	r->foreign_load = 0.125;
 	struct result o = settled(r);
 	assert_false(o.refused);
-	r->foreign = above(0.125);
+	r->foreign_load = above(0.125);
 	o = settled(r);
 	assert_true(o.refused);
-	o.foreign = 0.5;
+	o.foreign_load = 0.5;
 	result_refused(&o, text);
-	assert_string_equal(text, "others had 50 % of the two cores");
+	assert_string_equal(text, "other processes used 50 % of the two cores");
 }
 
 static void dropped_text(void **state)
@@ -238,12 +239,11 @@ static void dropped_text(void **state)
 	o.by_status[ROUND_KEPT] = 7;
 	o.by_status[ROUND_OUTLIER] = 3;
 	result_dropped(&o, text);
-	assert_string_equal(text, "3 unlike most");
+	assert_string_equal(text, "3 outliers");
 	memset(o.by_status, 0xff, sizeof(o.by_status));
 	result_dropped(&o, text);
-	assert_string_equal(text, "4294967295 reference drifted, 4294967295 "
-				  "process switched out, 4294967295 unlike "
-				  "most");
+	assert_string_equal(text, "4294967295 drifted, 4294967295 preempted, "
+				  "4294967295 outliers");
 }
 
 /* ---- targets ---- */
@@ -259,15 +259,15 @@ static struct result measured(double line, double baseline, double cay)
 }
 
 static void expect_targets(
-	struct result o, double limit_0, double limit_1, bool held)
+	struct result o, double limit_0, double limit_1, bool met)
 {
 	struct target t[TARGETS_MAX];
 
 	assert_int_equal(result_targets(&o, t), 2);
 	assert_true(t[0].limit_ns == limit_0);
 	assert_true(t[1].limit_ns == limit_1);
-	assert_int_equal(t[0].held && t[1].held, held);
-	assert_int_equal(result_missed(&o), !held);
+	assert_int_equal(t[0].met && t[1].met, met);
+	assert_int_equal(result_missed(&o), !met);
 }
 
 static void target_of_the_baseline(void **state)
@@ -297,12 +297,11 @@ static void target_of_a_put(void **state)
 	struct target t[TARGETS_MAX];
 
 	(void)state;
-	put.kind = BENCH_RMA;
-	put.goal = GOAL_PUT;
+	put.target = TARGET_PUT;
 	o.bc = &put;
 	assert_int_equal(result_targets(&o, t), 1);
 	assert_true(t[0].limit_ns == 110);
-	assert_true(t[0].held);
+	assert_true(t[0].met);
 	assert_false(result_missed(&o));
 	o.figure[CASE_CAY].p50_ns = above(110);
 	assert_true(result_missed(&o));
@@ -321,7 +320,7 @@ static void no_targets(void **state)
 	assert_int_equal(result_targets(&o, t), 0);
 	assert_false(result_missed(&o));
 	o.refused = false;
-	aimless.goal = GOAL_NONE;
+	aimless.target = TARGET_NONE;
 	o.bc = &aimless;
 	assert_int_equal(result_targets(&o, t), 0);
 }

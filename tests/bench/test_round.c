@@ -12,9 +12,10 @@
 #include "bench/harness/round.h"
 
 /* Factors that are exact in binary, so that a border is one number. */
-static const struct rules rules = {
-	.agree = 1.125, .alike = 1.25, .unbroken = true, .enough = 2
-};
+static const struct round_rules rules = { .drift_max = 1.125,
+	.outlier_factor = 1.25,
+	.reject_preempted = true,
+	.rounds_min = 2 };
 
 static double above(double value)
 {
@@ -69,14 +70,14 @@ static void other_references_do_not_count(void **state)
 	assert_true(round_reference_ns(&r) == 80);
 }
 
-static void switches(void **state)
+static void preemptions(void **state)
 {
 	struct round r = round_of(80, 80, 80), drifted = round_of(80, 200, 80);
-	struct rules lenient = rules;
+	struct round_rules lenient = rules;
 
 	(void)state;
-	r.switches = drifted.switches = 1;
-	lenient.unbroken = false;
+	r.preemptions = drifted.preemptions = 1;
+	lenient.reject_preempted = false;
 	assert_int_equal(round_status_of(&r, &rules), ROUND_PREEMPTED);
 	assert_int_equal(round_status_of(&drifted, &rules), ROUND_PREEMPTED);
 	assert_int_equal(round_status_of(&r, &lenient), ROUND_KEPT);
@@ -180,10 +181,9 @@ static void names(void **state)
 	(void)state;
 	assert_string_equal(round_status_name(ROUND_KEPT), "kept");
 	assert_string_equal(round_status_name(ROUND_DRIFTED), "drifted");
-	assert_string_equal(round_status_name(ROUND_PREEMPTED), "switched");
-	assert_string_equal(round_status_name(ROUND_OUTLIER), "elsewhere");
+	assert_string_equal(round_status_name(ROUND_PREEMPTED), "preempted");
+	assert_string_equal(round_status_name(ROUND_OUTLIER), "outlier");
 	assert_string_equal(round_status_name(ROUND_STATUSES), "unknown");
-	assert_string_equal(round_status_text(ROUND_STATUSES), "unknown");
 	assert_string_equal(distance_name(DISTANCE_NEAR), "near");
 	assert_string_equal(distance_name(DISTANCE_MIDDLE), "middle");
 	assert_string_equal(distance_name(DISTANCE_FAR), "far");
@@ -195,7 +195,7 @@ int main(void)
 		cmocka_unit_test(references_agree),
 		cmocka_unit_test(references_in_any_order),
 		cmocka_unit_test(other_references_do_not_count),
-		cmocka_unit_test(switches),
+		cmocka_unit_test(preemptions),
 		cmocka_unit_test(mean_reference),
 		cmocka_unit_test(settle_borders),
 		cmocka_unit_test(settle_hair_beyond),

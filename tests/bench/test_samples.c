@@ -103,11 +103,11 @@ static void full_log(void **state)
 	assert_non_null(s);
 	s->capacity = ROOM;
 	for (uint32_t i = 0; i < ROOM + 2; i++)
-		samples_add(s, i, 2, SAMPLE_TRIP, 10.0 * i);
+		samples_add(s, i, 2, SAMPLE_SINGLE, 10.0 * i);
 	assert_int_equal(s->count, ROOM);
 	assert_int_equal(s->at[2].round, 2);
 	assert_int_equal(s->at[2].workload, 2);
-	assert_int_equal(s->at[2].kind, SAMPLE_TRIP);
+	assert_int_equal(s->at[2].kind, SAMPLE_SINGLE);
 	assert_true(s->at[2].ns == 20);
 	assert_true(s->at[ROOM].ns == 0);
 	free(s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two endpoints of one libfabric provider, one in each process, and what is
- * under way between them. Used by one thread.
+ * One end of a connection between two endpoints of a libfabric provider, and
+ * its operations in flight. Used by one thread. Functions that return int give
+ * 0, or an error after group_fail().
  */
 #ifndef CAY_BENCH_FABRIC_LINK_H
 #define CAY_BENCH_FABRIC_LINK_H
@@ -13,20 +14,23 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "bench/fabric/board.h"
 #include "bench/fabric/message.h"
+#include "bench/harness/workload.h"
+
+/* Shared memory of a workload: the addresses of both endpoints. */
+#define LINK_NAME_MAX	  256
+#define LINK_SHARED_BYTES 4096
 
 /* An operation that will complete; libfabric may use its first member. */
 struct slot {
 	struct fi_context2 context;
 	unsigned index;
 	bool receive;
-	uint64_t due; /* a receive: the number of its message */
+	uint64_t expected, received; /* message numbers of a receive */
 };
 
 struct link {
-	const char *provider;
-	struct seat *seat;
+	struct side *side;
 	const struct pool *pool;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -36,38 +40,36 @@ struct link {
 	struct fid_ep *ep;
 	fi_addr_t peer;
 	struct slot receives[MESSAGE_WINDOW_MAX], sends[MESSAGE_WINDOW_MAX];
-	/* Slots of sends that are free, and of receives that are full. */
-	unsigned free[MESSAGE_WINDOW_MAX], free_count;
+	unsigned free[MESSAGE_WINDOW_MAX], free_count; /* slots of sends */
+	/* Slots of receives that have completed. */
 	unsigned full[MESSAGE_WINDOW_MAX], full_head, full_tail;
-	uint64_t due; /* the number that the next receive is for */
+	uint64_t sent, posted; /* messages; receives */
+	uint32_t spins;
 };
 
-/* Complains on stderr; 0 or a negative fi_errno. */
-int link_open(struct link *, const char *provider, struct seat *,
-	const struct pool *);
+int link_open(struct link *, struct side *);
 void link_close(struct link *);
 
-/* Prints what a call that failed said, and gives that. */
-int link_complain(const struct link *, const char *call, int error);
+/* Reports that a call failed. Returns -ECANCELED. */
+int link_fail(const struct link *, const char *call, int error);
 
-/* Nothing is under way: sends begin at slot 0 again. */
+/* Makes slot 0 the next to send from. Nothing is in flight. */
 void link_rewind(struct link *);
 
-/* Looks for completions once. */
+/* Polls for completions once. */
 int link_poll(struct link *);
 
-/* A receive of the slot's part of the pool. */
+/* Posts a receive into a slot's part of the pool. */
 int link_receive(struct link *, unsigned slot, size_t bytes, uint64_t tag);
-/* The slot of the next receive that completed; waits for it. */
-int link_take(struct link *, unsigned *slot);
+/* Waits for the next completed receive. */
+int link_await_receive(struct link *, unsigned *slot);
 
-/* A free slot to send from; waits for one. */
+/* Waits for a slot to send from; at most `window` are in flight. */
 int link_claim(struct link *, unsigned window, unsigned *slot);
-/* Sends from it. */
 int link_send(struct link *, unsigned slot, size_t bytes, uint64_t tag);
-/* Sends and has the buffer back at once. */
+/* Sends and may reuse the buffer at once. */
 int link_inject(struct link *, const void *, size_t bytes, uint64_t tag);
-/* Until everything that was sent has completed. */
+/* Waits until all sends have completed. */
 int link_drain(struct link *);
 
 #endif

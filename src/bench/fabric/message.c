@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filling messages and looking at them; outside the measured time. */
+/* Filling and checking messages, outside the measured time. */
 #include "bench/fabric/message.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned char *pool_part(void)
+const struct pool *pool_get(void)
 {
-	unsigned char *part = aligned_alloc(4096, MESSAGE_POOL_BYTES);
+	static struct pool pool;
 
-	if (part)
-		memset(part, 0x5a, MESSAGE_POOL_BYTES);
-	return part;
+	if (!pool.source) {
+		pool.source = aligned_alloc(4096, MESSAGE_POOL_BYTES);
+		pool.target = aligned_alloc(4096, MESSAGE_POOL_BYTES);
+		if (!pool.source || !pool.target)
+			return NULL;
+		memset(pool.source, 0x5a, MESSAGE_POOL_BYTES);
+		memset(pool.target, 0x5a, MESSAGE_POOL_BYTES);
+	}
+	return &pool;
 }
 
-int pool_open(struct pool *p)
-{
-	p->source = pool_part();
-	p->target = pool_part();
-	if (p->source && p->target)
-		return 0;
-	pool_close(p);
-	return -ENOMEM;
-}
-
-void pool_close(struct pool *p)
-{
-	free(p->source);
-	free(p->target);
-}
-
-/* The first word is the number itself, so that message_is() fits too. */
+/* The first word is the number itself, as message_is() expects. */
 static uint64_t message_word(uint64_t number, size_t at)
 {
 	return number + ((uint64_t)at << 40);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What messages hold: numbers, so that a receiver can tell that each is the
- * one it waits for, and whole. Buffers are used by all carriers in turn, so
- * that none of them finds its own in a better state.
+ * Buffers and contents of messages: numbers, so that a receiver can tell that
+ * it has the expected message, and all of it. All workloads of a rank share the
+ * buffers, so that none finds its own in a better cache state.
  */
 #ifndef CAY_BENCH_FABRIC_MESSAGE_H
 #define CAY_BENCH_FABRIC_MESSAGE_H
@@ -12,29 +12,36 @@
 #include <stdint.h>
 
 enum {
-	MESSAGE_WINDOW_MAX = 64,
-	MESSAGE_POOL_BYTES = 8 << 20, /* of all messages of a window */
-	MESSAGE_APART = 128,
+	MESSAGE_WINDOW_MAX = 64, /* in flight in a stream */
+	MESSAGE_POOL_BYTES = 8 << 20,
+	MESSAGE_ALIGN = 128,
 };
 
 struct pool {
 	unsigned char *source, *target;
 };
 
-/* 0 or -ENOMEM; every page is there already. */
-int pool_open(struct pool *);
-void pool_close(struct pool *);
+/* The buffers of this process, faulted in; NULL without memory. */
+const struct pool *pool_get(void);
 
-/* Where the message of a slot lies, if all are of that length. */
+/* The offset of a slot in the pool, if all messages are of this length. */
 static inline size_t message_at(unsigned slot, size_t bytes)
 {
-	size_t lines = (bytes + MESSAGE_APART - 1) / MESSAGE_APART;
+	size_t units = (bytes + MESSAGE_ALIGN - 1) / MESSAGE_ALIGN;
 
-	return slot * lines * MESSAGE_APART;
+	return slot * units * MESSAGE_ALIGN;
 }
 
-/* The first word alone, which every message has. */
-static inline void message_number(unsigned char *at, uint64_t number)
+/* Messages of a stream that are in flight at most. */
+static inline unsigned message_window(size_t bytes)
+{
+	size_t room = MESSAGE_POOL_BYTES / bytes;
+
+	return room < MESSAGE_WINDOW_MAX ? (unsigned)room : MESSAGE_WINDOW_MAX;
+}
+
+/* Sets or compares the first word, which every message has. */
+static inline void message_stamp(unsigned char *at, uint64_t number)
 {
 	*(uint64_t *)(void *)at = number;
 }
@@ -44,7 +51,7 @@ static inline bool message_is(const unsigned char *at, uint64_t number)
 	return *(const uint64_t *)(const void *)at == number;
 }
 
-/* All words. */
+/* Writes or compares all words. */
 void message_fill(unsigned char *at, size_t bytes, uint64_t number);
 bool message_whole(const unsigned char *at, size_t bytes, uint64_t number);
 

@@ -1,74 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A plan: one line of a report before it is measured. Which workloads run in
- * turn, in which portions, what a figure means and when it may be believed.
+ * A benchmark case: what becomes one line of a report. It names the workloads
+ * that alternate, how they are sampled, and which rounds are accepted.
  */
 #ifndef CAY_BENCH_HARNESS_CASE_H
 #define CAY_BENCH_HARNESS_CASE_H
 
-#include "bench/bench.h"
 #include "bench/harness/round.h"
 #include "bench/harness/workload.h"
 
-#define CASE_WORKLOADS_MAX 3 /* with the reference */
+#define CASE_WORKLOADS_MAX ROUND_REFERENCES_MAX
 #define CASE_LABEL_MAX	   40
 #define CASE_KEY_MAX	   32
 
-/* What Cay's p50 is meant to stay below; result.c says in figures. */
-enum goal {
-	GOAL_NONE = 0,
-	GOAL_MESSAGE = 1, /* the smallest message */
-	GOAL_PUT = 2,	  /* the smallest put */
-};
-
-struct bench_case {
-	enum bench_kind kind;
-	const char *bench;	    /* name of the benchmark: "latency" */
-	const char *meaning;	    /* of a figure; a table is one meaning */
-	char label[CASE_LABEL_MAX]; /* "8 B Fast Send" */
-	char key[CASE_KEY_MAX];	    /* BENCH_RMA: "put_4096_alloc" */
-	enum goal goal;
-	bool bandwidth; /* bytes per time mean something */
-	size_t bytes;
-	bool fresh;
-	unsigned ranks;
-	/* 0 the reference, 1 what Cay is compared with, 2 Cay. */
-	const struct workload *workload[CASE_WORKLOADS_MAX];
-	struct shape reference, measured;
-	uint32_t rounds, tries;
-	uint64_t limit_ns; /* for all rounds together */
-	struct rules rules;
-};
-
+/* The first workload is the reference. In `cay bench`, these follow: */
 #define CASE_REFERENCE 0
 #define CASE_BASELINE  1
 #define CASE_CAY       2
 
-/* Each fills in a bc; bytes is at most BENCH_BYTES_MAX. */
-void case_latency(struct bench_case *, const struct bench_options *,
-	size_t bytes, bool from_alloc);
-/* The i-th size of latency, as asked for or by default; false: no more. */
-bool case_latency_size(const struct bench_options *, unsigned i, size_t *bytes);
-/* The i-th line about remote memory; false: no more. */
-bool case_rma(struct bench_case *, const struct bench_options *, unsigned i);
-void case_rate(struct bench_case *, const struct bench_options *);
-void case_ring(struct bench_case *, const struct bench_options *);
-void case_sleep(struct bench_case *, const struct bench_options *);
+/* Limits of Cay's p50; result.c has the numbers. */
+enum case_target {
+	TARGET_NONE,
+	TARGET_MESSAGE, /* of the smallest message */
+	TARGET_PUT,	/* of the smallest put */
+};
 
-/* ---- for the files that make plans ---- */
+struct bench_case {
+	const char *bench;	    /* "latency" */
+	const char *metric;	    /* what a figure is; one table per metric */
+	char label[CASE_LABEL_MAX]; /* "8 B Fast Send" */
+	char key[CASE_KEY_MAX];	    /* "put_4096_alloc", or empty */
+	enum case_target target;
+	bool rate, bandwidth; /* report messages or bytes per time, too */
+	size_t bytes;	      /* of a message or access */
+	bool rewrite;	      /* of the source, before each batch */
+	unsigned ranks, workloads;
+	const struct workload *workload[CASE_WORKLOADS_MAX];
+	size_t shared_bytes; /* memory of each workload */
+	struct sampling reference, measured;
+	uint32_t rounds;     /* to keep */
+	uint32_t tries;	     /* rounds at most */
+	uint64_t limit_ns;   /* for all rounds together */
+	uint64_t timeout_ns; /* of a slice or a set-up; 0: the default */
+	struct round_rules rules;
+	const char *(*error_text)(int error); /* of workloads; NULL: strerror */
+};
 
-/* So many rounds unless the user says otherwise, and when to give up. */
-void case_rounds(
-	struct bench_case *, const struct bench_options *, uint32_t rounds);
+/* Two pinned ranks that alternate with the hand-over (L). */
+struct bench_case case_pinned(
+	const char *bench, const char *metric, size_t bytes);
 
-/* "4 KiB put" */
-void case_label(struct bench_case *, size_t bytes, const char *way);
+/* Half of the rounds to keep suffice for a figure. */
+void case_set_rounds(struct bench_case *, uint32_t rounds, uint32_t tries,
+	uint64_t limit_ns);
 
-/* Two processes that have a core each, beside the hand-over of a line. */
-struct bench_case case_quiet(enum bench_kind, const struct bench_options *,
-	size_t bytes, const char *meaning);
-
-/* The samples that the largest number of rounds makes. */
+/* The samples of all tries. */
 uint32_t case_samples_max(const struct bench_case *);
 
 #endif

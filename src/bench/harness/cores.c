@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which two cores a benchmark uses. */
+/* Selecting two cores, and pinning to them. */
 #include "bench/harness/cores.h"
 
 #include <errno.h>
@@ -12,43 +12,54 @@ static bool cores_allowed(const cpu_set_t *allowed, int core)
 	return core >= 0 && core < CPU_SETSIZE && CPU_ISSET(core, allowed);
 }
 
-int cores_pick(const cpu_set_t *allowed, const int wish[2], int chosen[2])
+int cores_pick(const cpu_set_t *allowed, const int request[2], int core[2])
 {
 	int found = 0;
 
 	if (CPU_COUNT(allowed) < 2)
 		return -ENODEV;
-	if (wish[0] < 0 && wish[1] < 0) {
+	if (request[0] < 0 && request[1] < 0) {
 		for (int i = 0; found < 2 && i < CPU_SETSIZE; i++)
 			if (CPU_ISSET(i, allowed))
-				chosen[found++] = i;
+				core[found++] = i;
 		return 0;
 	}
-	if (wish[0] == wish[1] || !cores_allowed(allowed, wish[0]) ||
-		!cores_allowed(allowed, wish[1]))
+	if (request[0] == request[1] || !cores_allowed(allowed, request[0]) ||
+		!cores_allowed(allowed, request[1]))
 		return -EINVAL;
-	memcpy(chosen, wish, 2 * sizeof(chosen[0]));
+	memcpy(core, request, 2 * sizeof(core[0]));
 	return 0;
 }
 
-int cores_choose(const int wish[2], int chosen[2])
+int cores_select(const char *program, const int request[2], int core[2])
 {
 	cpu_set_t allowed;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed)) {
-		fprintf(stderr, "cay bench: sched_getaffinity: %s\n",
+		fprintf(stderr, "%s: sched_getaffinity: %s\n", program,
 			strerror(errno));
 		return -EIO;
 	}
-	int r = cores_pick(&allowed, wish, chosen);
+	int r = cores_pick(&allowed, request, core);
 	if (r == -ENODEV)
 		fprintf(stderr,
-			"cay bench: needs two cores, this process may use "
-			"only one; see taskset(1) and nproc(1)\n");
+			"%s: two cores are needed, but this process may use "
+			"only one; see taskset(1) and nproc(1)\n",
+			program);
 	else if (r)
 		fprintf(stderr,
-			"cay bench: --cores %d,%d: must be two different cores "
-			"that this process may use; see taskset(1)\n",
-			wish[0], wish[1]);
+			"%s: --cores %d,%d: not two different cores that "
+			"this process may use; see taskset(1)\n",
+			program, request[0], request[1]);
 	return r;
+}
+
+int cores_pin(const int *core, unsigned count)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < count; i++)
+		CPU_SET(core[i], &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }

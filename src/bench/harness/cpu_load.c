@@ -1,54 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's accounts of two cores. */
+/* The kernel's statistics of two cores: /proc/stat. */
 #include "bench/harness/cpu_load.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-
-enum {
-	USER,
-	NICE,
-	SYSTEM,
-	IDLE,
-	IOWAIT,
-	IRQ,
-	SOFTIRQ,
-	STEAL,
-	COLUMNS
-};
-
-/* One line of /proc/stat, if it is that of this core: busy ticks. */
-static uint64_t load_line(const char *line, int core)
-{
-	unsigned long long t[COLUMNS];
-	int number, n;
-
-	n = sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu",
-		&number, &t[USER], &t[NICE], &t[SYSTEM], &t[IDLE], &t[IOWAIT],
-		&t[IRQ], &t[SOFTIRQ], &t[STEAL]);
-	if (n != COLUMNS + 1 || number != core)
-		return 0;
-	return t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ] + t[STEAL];
-}
-
-static int load_read_busy(const int core[2], uint64_t *ticks)
-{
-	char line[512];
-	FILE *f = fopen("/proc/stat", "re");
-
-	if (!f)
-		return -errno;
-	*ticks = 0;
-	while (fgets(line, sizeof(line), f))
-		*ticks += load_line(line, core[0]) + load_line(line, core[1]);
-	fclose(f);
-	return 0;
-}
 
 static uint64_t load_ns(struct timeval t)
 {
@@ -58,12 +17,22 @@ static uint64_t load_ns(struct timeval t)
 
 int cpu_load_read(const int core[2], struct cpu_load *l)
 {
-	struct rusage usage;
+	unsigned long long user, nice, system, irq, softirq, steal;
 	uint64_t ticks = 0;
-	int r = load_read_busy(core, &ticks);
+	struct rusage usage;
+	char line[512];
+	int number;
+	FILE *f = fopen("/proc/stat", "re");
 
-	if (r)
-		return r;
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) /* idle and iowait are skipped */
+		if (sscanf(line, "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu",
+			    &number, &user, &nice, &system, &irq, &softirq,
+			    &steal) == 7 &&
+			(number == core[0] || number == core[1]))
+			ticks += user + nice + system + irq + softirq + steal;
+	fclose(f);
 	if (getrusage(RUSAGE_CHILDREN, &usage))
 		return -errno;
 	l->busy_ns = ticks * (CLOCK_NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK));
@@ -81,6 +50,6 @@ double cpu_load_foreign(
 
 	if (time <= 0 || busy <= ours)
 		return 0;
-	/* Counted in ticks, a short run can seem busier than it was long. */
+	/* Counted in ticks of milliseconds, the sum may exceed a short run. */
 	return busy - ours < time ? (busy - ours) / time : 1;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A group: the processes of one measurement and the memory that they share.
- * The caller of group_run() is not one of them: it sleeps until they are done,
- * ends them if they are not done in time, and holds no port, so that nothing
- * it does disturbs what is measured.
+ * Usually group_run() forks them; an MPI launcher can start them as well, and
+ * then each calls group_attach().
  */
 #ifndef CAY_BENCH_HARNESS_GROUP_H
 #define CAY_BENCH_HARNESS_GROUP_H
@@ -12,148 +11,171 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "cay/port.h"
 
 #define GROUP_RANKS_MAX	 64u
-#define CACHE_SEPARATION 128u
 #define GROUP_TEXT_MAX	 200u
-#define GROUP_TIMEOUT_NS                                   \
-	(5 * CLOCK_NS_PER_S) /* for one slice, or a set-up \
-			      */
+#define GROUP_TIMEOUT_NS (5 * CLOCK_NS_PER_S) /* default */
+#define CACHE_SEPARATION 128u /* bytes: no line, nor its prefetch neighbour */
 
-/* One burst of work: batches of trips, then trips timed one by one. */
-struct shape {
-	uint32_t batches, trips;
+/* How a slice is sampled: batches, then iterations timed one by one. */
+struct sampling {
+	uint32_t warm_up; /* batches that are not recorded */
+	uint32_t batches;
+	uint32_t iterations; /* of a batch */
 	uint32_t singles;
-	uint32_t hops; /* that a trip counts for: its time is divided by it */
+	uint32_t hops; /* of an iteration: its time is divided by this */
 };
 
-/* Written by that rank, read by the others. */
+/* Written by one rank, read by the others. */
 struct group_member {
 	_Alignas(
 		CACHE_SEPARATION) _Atomic uint64_t ready; /* batches prepared */
-	_Alignas(
-		CACHE_SEPARATION) _Atomic uint32_t stage; /* barriers reached */
-	_Atomic uint32_t switches; /* involuntary, since it began */
-	struct cay_addr addr;	   /* of its port, before a barrier */
+	_Alignas(CACHE_SEPARATION) _Atomic uint32_t barriers; /* reached */
+	_Atomic uint32_t preemptions;
 };
 
+/* Shared, all zero at the start. */
 struct group_page {
-	/* Rank 0: what all do next. `command` counts; it is a futex. */
+	/* The next slice, set by rank 0. `command` counts; it is a futex. */
 	_Alignas(CACHE_SEPARATION) _Atomic uint32_t command;
 	uint32_t workload;
-	struct shape shape;
+	struct sampling sampling;
 
-	/* Rank 0, for whoever shows progress. */
+	/* Rounds so far, set by rank 0 for the progress display. */
 	_Alignas(CACHE_SEPARATION) _Atomic uint32_t tried;
 	_Atomic uint32_t kept;
 
-	/* Whoever fails first. */
+	/* The first failure. */
 	_Alignas(CACHE_SEPARATION) _Atomic uint32_t failed;
 	char text[GROUP_TEXT_MAX];
+
+	/* The cache line of the hand-over. */
+	_Alignas(CACHE_SEPARATION) _Atomic uint64_t line;
 
 	struct group_member member[GROUP_RANKS_MAX];
 };
 
+/* A process's view of its group. */
 struct group {
 	unsigned ranks;
 	int core[2]; /* rank 0's, and that of the others */
 	struct group_page *page;
-	unsigned char *area; /* shared, zeroed, for the caller to divide */
+	unsigned char *area; /* shared, for the caller to divide */
 	size_t area_bytes;
+	/* Descriptors that forked ranks inherit. */
 	int link[GROUP_RANKS_MAX][2]; /* socket pair from a rank to the next */
 	int event[GROUP_RANKS_MAX];   /* eventfd of a rank */
-	uint64_t deadline;	      /* this process's, of what it does now */
+	uint64_t timeout_ns;	      /* of a slice or a set-up */
+	/* Private to a rank. */
+	uint64_t deadline; /* of the current slice */
+	uint64_t line_at;  /* last value of page->line that it has seen */
+	int (*progress)(void *);
+	void *progress_state;
 };
 
-/* What each process runs. 0 or -errno, having called group_fail(). */
+/* ---- for the parent: launch.c ---- */
+
+/* Called in each rank. Returns 0, or -errno after group_fail(). */
 typedef int (*group_body)(struct group *, unsigned rank, void *argument);
-/* Called by the parent a few times a second. */
-typedef void (*group_watch)(const struct group_page *, void *argument);
 
 struct group_job {
 	group_body body;
-	group_watch watch; /* NULL: the parent only sleeps */
+	/* Called by the parent a few times per second; NULL: never. */
+	void (*watch)(const struct group_page *, void *argument);
 	void *argument;
 	uint64_t limit_ns; /* after which the processes are ended */
 };
 
-/* 0 or -errno. A group of two is pinned, a larger one shares the two cores. */
+/* Maps memory and opens descriptors. Returns 0 or -errno. */
 int group_open(
 	struct group *, unsigned ranks, const int core[2], size_t area_bytes);
 void group_close(struct group *);
 
-/* Runs the job in every rank; -ECANCELED if one failed: see page->text. */
+/*
+ * Forks the ranks and waits for them. Two ranks are pinned to one core each,
+ * more share both cores. The ranks end with the parent. Returns 0, or
+ * -ECANCELED if a rank failed: see page->text.
+ */
 int group_run(struct group *, const struct group_job *);
 
-/* ---- for the processes ---- */
+/* ---- for the ranks: group.c ---- */
 
-/* A new slice begins: it may take GROUP_TIMEOUT_NS from now. */
+/* Bytes of shared memory for the page and an area. */
+size_t group_bytes(size_t area_bytes);
+
+/* Uses memory of group_bytes() that is shared by other means. */
+void group_attach(
+	struct group *, unsigned ranks, void *memory, size_t area_bytes);
+
+/* Starts the time-out anew. */
 void group_restart_timeout(struct group *);
 
-/* 0; -ETIMEDOUT, or -ECANCELED when somebody has failed. */
+/* Returns 0, -ETIMEDOUT, or -ECANCELED if a rank has failed. */
 int group_check(const struct group *);
 
-/* Says why this run is over, unless somebody was faster. Gives -ECANCELED. */
+/* Records the reason of the first failure. Returns -ECANCELED. */
 __attribute__((format(printf, 2, 3))) int group_fail(
 	struct group *, const char *format, ...);
 
-/* Waits until all ranks are here. 0 or as group_check(). */
+/* Waits for all ranks. Returns 0 or as group_check(). */
 int group_barrier(struct group *, unsigned rank);
 
-/* Rank 0: tells all what to do next. */
-void group_command(struct group *, uint32_t workload, const struct shape *);
+/* Rank 0: starts the next slice. */
+void group_command(struct group *, uint32_t workload, const struct sampling *);
 
-/* The others: waits for the command after *seen, and copies it. */
+/* Other ranks: wait for the command after *seen, and copy it. */
 int group_await_command(
-	struct group *, uint32_t *seen, uint32_t *workload, struct shape *);
+	struct group *, uint32_t *seen, uint32_t *workload, struct sampling *);
 
 /* Rank 0: waits until every other rank has prepared so many batches. */
 int group_await_ready(struct group *, uint64_t batches);
 
-/* The others: one batch more is prepared, or finished after the last. */
+/* Other ranks: a batch is prepared, or the slice is complete. */
 void group_ready(struct group *, unsigned rank);
 
-/* Leaves the number of involuntary switches of this process for rank 0. */
-void group_count_switches(struct group *, unsigned rank);
-uint32_t group_switches(const struct group *);
+/* Publishes how often the kernel has preempted this process. */
+void group_count_preemptions(struct group *, unsigned rank);
+/* The sum over all ranks. */
+uint32_t group_preemptions(const struct group *);
 
-/* ---- bounded spinning: while (...) if ((r = group_spin(p, &looks))) ---- */
+/* ---- bounded polling: while (...) if ((r = group_spin(g, &spins))) ---- */
 
-#define GROUP_SPINS 4096u /* between two looks at the clock */
+#define GROUP_SPINS 4096u /* between two clock readings */
 
-/*
- * With a pause, for every workload alike: two looks in a row at a line that is
- * about to change only take it away from its writer.
- */
-static inline int group_spin(const struct group *p, uint32_t *looks)
+static inline int group_poll(const struct group *g, uint32_t *spins)
 {
-	clock_relax();
-	if (likely(++*looks % GROUP_SPINS))
-		return 0;
-	return group_check(p);
+	return likely(++*spins % GROUP_SPINS) ? 0 : group_check(g);
 }
 
-/* Until the line holds what is due. */
-static inline int group_await(
-	const struct group *p, const _Atomic uint64_t *line, uint64_t due)
+/*
+ * With a pause, in every workload alike: two loads in a row of a line that is
+ * about to change only take it away from its writer.
+ */
+static inline int group_spin(const struct group *g, uint32_t *spins)
 {
-	uint32_t looks = 0;
+	clock_relax();
+	return group_poll(g, spins);
+}
+
+/* Spins until the word has the value. */
+static inline int group_await(
+	const struct group *g, const _Atomic uint64_t *word, uint64_t value)
+{
+	uint32_t spins = 0;
 	int r;
 
-	while (atomic_load_explicit(line, memory_order_acquire) != due)
-		if (unlikely(r = group_spin(p, &looks)))
+	while (atomic_load_explicit(word, memory_order_acquire) != value)
+		if (unlikely(r = group_spin(g, &spins)))
 			return r;
 	return 0;
 }
 
-static inline bool group_oversubscribed(const struct group *p)
+static inline bool group_oversubscribed(const struct group *g)
 {
-	return p->ranks > 2;
+	return g->ranks > 2;
 }
 
 #endif

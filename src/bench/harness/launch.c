@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parent's side of a group: shared memory, descriptors, processes that die
- * with it, and the watchdog that ends them.
+ * The parent's side of a group: shared memory, descriptors, forked ranks that
+ * end with the parent, and the time limit. The parent is no rank and holds no
+ * port; it sleeps, so that it does not disturb the measurement.
  */
-#include "bench/harness/group.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -18,21 +17,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS	 250		      /* between two looks at the children */
-#define GRACE_NS (2 * CLOCK_NS_PER_S) /* for the others when one has failed */
+#include "bench/harness/cores.h"
+#include "bench/harness/group.h"
 
-/* The processes of a running job, as the parent sees them. */
-struct brood {
-	pid_t pid[GROUP_RANKS_MAX];
-	struct pollfd exit[GROUP_RANKS_MAX]; /* pidfd, or -1 once reaped */
-	unsigned born, living;
-	bool failed;
-	uint64_t deadline;
-};
+#define WATCH_MS 250		      /* between two calls of job->watch */
+#define GRACE_NS (2 * CLOCK_NS_PER_S) /* for the others when a rank fails */
+#define TERM_NS	 CLOCK_NS_PER_S	      /* between SIGTERM and SIGKILL */
 
-/* ---- what a group shares ---- */
+/* ---- memory and descriptors ---- */
 
-static void *group_map(size_t bytes)
+static void *map_memory(size_t bytes)
 {
 	int fd = memfd_create("cay-bench", MFD_CLOEXEC);
 	void *at = MAP_FAILED;
@@ -46,188 +40,158 @@ static void *group_map(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-static int group_open_descriptors(struct group *p)
+int group_open(
+	struct group *g, unsigned ranks, const int core[2], size_t area_bytes)
 {
-	for (unsigned i = 0; i < p->ranks; i++)
-		p->link[i][0] = p->link[i][1] = p->event[i] = -1;
-	for (unsigned i = 0; i < p->ranks; i++) {
-		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-			    p->link[i]) != 0)
-			return -errno;
-		p->event[i] = eventfd(0, EFD_CLOEXEC);
-		if (p->event[i] < 0)
-			return -errno;
+	if (ranks < 2 || ranks > GROUP_RANKS_MAX)
+		return -EINVAL;
+	void *memory = map_memory(group_bytes(area_bytes));
+	if (!memory)
+		return -errno;
+	group_attach(g, ranks, memory, area_bytes);
+	memcpy(g->core, core, sizeof(g->core));
+	memset(g->link, -1, sizeof(g->link));
+	memset(g->event, -1, sizeof(g->event));
+	for (unsigned i = 0; i < ranks; i++) {
+		g->event[i] = eventfd(0, EFD_CLOEXEC);
+		if (g->event[i] < 0 ||
+			socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+				g->link[i])) {
+			int r = -errno;
+			group_close(g);
+			return r;
+		}
 	}
 	return 0;
 }
 
-static void group_close_descriptors(struct group *p)
+void group_close(struct group *g)
 {
-	for (unsigned i = 0; i < p->ranks; i++) {
-		if (p->link[i][0] >= 0) {
-			close(p->link[i][0]);
-			close(p->link[i][1]);
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (g->link[i][0] >= 0) {
+			close(g->link[i][0]);
+			close(g->link[i][1]);
 		}
-		if (p->event[i] >= 0)
-			close(p->event[i]);
+		if (g->event[i] >= 0)
+			close(g->event[i]);
 	}
-}
-
-int group_open(
-	struct group *p, unsigned ranks, const int core[2], size_t area_bytes)
-{
-	size_t page_bytes = bits_round_up(sizeof(struct group_page), 4096);
-
-	if (ranks < 2 || ranks > GROUP_RANKS_MAX)
-		return -EINVAL;
-	*p = (struct group){ .ranks = ranks, .area_bytes = area_bytes };
-	memcpy(p->core, core, sizeof(p->core));
-	unsigned char *at = group_map(page_bytes + area_bytes);
-	if (!at)
-		return -errno;
-	p->page = (struct group_page *)(void *)at;
-	p->area = at + page_bytes;
-	int r = group_open_descriptors(p);
-	if (r)
-		group_close(p);
-	return r;
-}
-
-void group_close(struct group *p)
-{
-	size_t page_bytes = bits_round_up(sizeof(struct group_page), 4096);
-
-	group_close_descriptors(p);
-	munmap(p->page, page_bytes + p->area_bytes);
-	p->page = NULL;
+	munmap(g->page, group_bytes(g->area_bytes));
+	g->page = NULL;
 }
 
 /* ---- a child ---- */
 
-static int group_pin(const struct group *p, unsigned rank)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	if (group_oversubscribed(p)) {
-		CPU_SET(p->core[0], &set);
-		CPU_SET(p->core[1], &set);
-	} else {
-		CPU_SET(p->core[rank], &set);
-	}
-	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
-}
-
-__attribute__((noreturn)) static void child_run(struct group *p, unsigned rank,
+static _Noreturn void child_run(struct group *g, unsigned rank,
 	const struct group_job *job, pid_t parent)
 {
-	/* The parent may have died before prctl() could say so. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/*
+	 * SIGTERM, because libfabric's shm provider then removes its files. The
+	 * parent may have died before prctl().
+	 */
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
-	group_restart_timeout(p);
-	int r = group_pin(p, rank);
+	group_restart_timeout(g);
+	int r = group_oversubscribed(g) ? cores_pin(g->core, 2)
+					: cores_pin(&g->core[rank], 1);
 	if (r)
-		group_fail(p, "process %u cannot be pinned to core %d: %s",
-			rank, p->core[rank % 2], strerror(-r));
+		group_fail(g, "process %u cannot be pinned to core %d: %s",
+			rank, g->core[rank % 2], strerror(-r));
 	else
-		r = job->body(p, rank, job->argument);
+		r = job->body(g, rank, job->argument);
 	_exit(r ? 1 : 0);
 }
 
 /* ---- the parent ---- */
 
-static int brood_bear(
-	struct brood *b, struct group *p, const struct group_job *job)
-{
-	unsigned rank = b->born;
-	pid_t self = getpid(), pid = fork();
+struct children {
+	pid_t pid[GROUP_RANKS_MAX];	     /* 0 once reaped */
+	struct pollfd exit[GROUP_RANKS_MAX]; /* pidfd, or -1 once reaped */
+	unsigned started, running;
+	bool failed;
+	uint64_t deadline;
+	int signal; /* sent at the deadline */
+};
 
-	if (pid == 0)
-		child_run(p, rank, job, self);
-	if (pid < 0)
-		return -errno;
-	b->pid[rank] = pid;
-	b->exit[rank].fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	b->exit[rank].events = POLLIN;
-	b->born++;
-	b->living++;
+static int children_start(
+	struct children *c, struct group *g, const struct group_job *job)
+{
+	pid_t self = getpid();
+
+	for (unsigned rank = 0; rank < g->ranks; rank++) {
+		pid_t pid = fork();
+		if (pid == 0)
+			child_run(g, rank, job, self);
+		if (pid < 0)
+			return -errno;
+		c->pid[rank] = pid;
+		c->exit[rank].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+		c->exit[rank].events = POLLIN;
+		c->started++;
+		c->running++;
+	}
 	return 0;
 }
 
-static void brood_kill(struct brood *b)
+static void children_reap(struct children *c, struct group *g)
 {
-	for (unsigned i = 0; i < b->born; i++)
-		if (b->pid[i])
-			kill(b->pid[i], SIGKILL);
-}
-
-/* One has ended: the others have some time to notice that it failed. */
-static void brood_note(
-	struct brood *b, struct group *p, unsigned rank, int status)
-{
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
-	if (WIFSIGNALED(status))
-		group_fail(p, "process %u was ended by signal %d (%s)", rank,
-			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else
-		group_fail(p, "process %u gave up", rank);
-	if (!b->failed)
-		b->deadline = bits_min(b->deadline, clock_after_ns(GRACE_NS));
-	b->failed = true;
-}
-
-static void brood_reap(struct brood *b, struct group *p)
-{
-	int status;
-
-	for (unsigned i = 0; i < b->born; i++) {
-		if (!b->pid[i] || waitpid(b->pid[i], &status, WNOHANG) <= 0)
+	for (unsigned i = 0; i < c->started; i++) {
+		int status;
+		if (!c->pid[i] || waitpid(c->pid[i], &status, WNOHANG) <= 0)
 			continue;
-		if (b->exit[i].fd >= 0)
-			close(b->exit[i].fd);
-		b->exit[i].fd = -1;
-		b->pid[i] = 0;
-		b->living--;
-		brood_note(b, p, i, status);
+		if (c->exit[i].fd >= 0)
+			close(c->exit[i].fd);
+		c->exit[i].fd = -1;
+		c->pid[i] = 0;
+		c->running--;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+			continue;
+		if (WIFSIGNALED(status))
+			group_fail(g, "process %u was ended by signal %d (%s)",
+				i, WTERMSIG(status),
+				strsignal(WTERMSIG(status)));
+		else
+			group_fail(g, "process %u failed", i);
+		/* The others notice at their next group_check(). */
+		if (!c->failed)
+			c->deadline =
+				bits_min(c->deadline, clock_after_ns(GRACE_NS));
+		c->failed = true;
 	}
 }
 
-static void brood_expire(struct brood *b, struct group *p)
+/* Ends the children at the deadline: SIGTERM, and a second later SIGKILL. */
+static void children_expire(struct children *c, struct group *g)
 {
-	if (!clock_passed(b->deadline))
+	if (!clock_passed(c->deadline))
 		return;
-	if (!b->failed)
-		group_fail(p, "the processes did not end in time");
-	b->failed = true;
-	brood_kill(b);
+	if (!c->failed)
+		group_fail(g, "the processes did not end in time");
+	c->failed = true;
+	for (unsigned i = 0; i < c->started; i++)
+		if (c->pid[i])
+			kill(c->pid[i], c->signal);
+	c->signal = SIGKILL;
+	c->deadline = clock_after_ns(TERM_NS);
 }
 
-static int brood_watch(
-	struct brood *b, struct group *p, const struct group_job *job)
+int group_run(struct group *g, const struct group_job *job)
 {
-	while (b->living) {
-		poll(b->exit, b->born, job->watch ? LOOK_MS : 1000);
-		brood_reap(b, p);
-		brood_expire(b, p);
-		if (job->watch)
-			job->watch(p->page, job->argument);
-	}
-	return b->failed ? -ECANCELED : 0;
-}
+	struct children c = { .deadline = clock_after_ns(job->limit_ns),
+		.signal = SIGTERM };
+	int r = children_start(&c, g, job);
 
-int group_run(struct group *p, const struct group_job *job)
-{
-	struct brood b = { .deadline = clock_after_ns(job->limit_ns) };
-	int r = 0;
-
-	for (unsigned i = 0; !r && i < p->ranks; i++)
-		r = brood_bear(&b, p, job);
 	if (r) {
-		group_fail(p, "fork: %s", strerror(-r));
-		brood_kill(&b);
+		group_fail(g, "fork: %s", strerror(-r));
+		c.failed = true;
+		c.deadline = 0;
 	}
-	int watched = brood_watch(&b, p, job);
-	return r ? -ECANCELED : watched;
+	while (c.running) {
+		poll(c.exit, c.started, WATCH_MS);
+		children_reap(&c, g);
+		children_expire(&c, g);
+		if (job->watch)
+			job->watch(g->page, job->argument);
+	}
+	return c.failed ? -ECANCELED : 0;
 }

@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rounds engine: runs a plan in a group and keeps what happened. */
+/* Measuring a benchmark case: rounds until enough are kept. */
 #ifndef CAY_BENCH_HARNESS_MEASUREMENT_H
 #define CAY_BENCH_HARNESS_MEASUREMENT_H
 
 #include "bench/harness/case.h"
-#include "bench/harness/round.h"
 #include "bench/harness/samples.h"
 
-/* What a run leaves behind; private to the caller. */
 struct measurement {
-	struct round *at;
-	uint32_t count;
+	struct round *round;
+	uint32_t rounds;
 	struct samples *samples;
-	double foreign;		      /* share of the cores that others had */
-	char failure[GROUP_TEXT_MAX]; /* why it failed, if it did */
+	double foreign_load;	      /* share of the cores, 0 to 1 */
+	char failure[GROUP_TEXT_MAX]; /* empty if there was none */
 };
 
-/* 0 or -errno with the reason in `failure`. measurement_free() in any case. */
-int measurement_run(const struct bench_case *, const int core[2], bool progress,
-	struct measurement *);
+/*
+ * Forks the ranks, measures and collects. Returns 0, or -errno with the reason
+ * in `failure`. Call measurement_free() in both cases.
+ */
+int measurement_run(const struct bench_case *, const int core[2],
+	bool show_progress, struct measurement *);
 void measurement_free(struct measurement *);
+
+/* ---- where the ranks are started by other means ---- */
+
+/* Bytes of the group's area that a case needs. */
+size_t measurement_bytes(const struct bench_case *);
+
+/* Once, before the ranks start. */
+void measurement_init(const struct bench_case *, struct group *);
+
+/* In each rank. Returns 0, or -errno after group_fail(). */
+int measurement_rank(const struct bench_case *, struct group *, unsigned rank);
+
+/* After the ranks have finished; `r` is their result. As measurement_run(). */
+int measurement_collect(const struct bench_case *, const struct group *, int r,
+	struct measurement *);
 
 #endif

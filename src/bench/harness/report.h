@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A report: a table for people or one JSON object for programs, and every
- * sample as CSV.
+ * A report: a table, or one JSON object; and every sample as CSV.
+ *
+ *	struct report r = { .program = "cay bench", .command = ..., ... };
+ *	if (report_begin(&r, NULL))
+ *		return REPORT_FAILED;
+ *	... measurement_run() and report_add() for each case
+ *	return report_end(&r);
  */
 #ifndef CAY_BENCH_HARNESS_REPORT_H
 #define CAY_BENCH_HARNESS_REPORT_H
@@ -9,47 +14,48 @@
 #include "base/json.h"
 #include "bench/harness/result.h"
 
-/* Figures of remote memory, kept for one object at the end of the JSON. */
-#define REPORT_RMA_MAX (9 * BENCH_SIZES_MAX)
-
-struct report_rma {
-	bool any; /* such a line was measured, refused or not */
-	unsigned count;
-	struct {
-		char key[CASE_KEY_MAX];
-		double line_ns, baseline_ns, cay_ns; /* p50 */
-	} figure[REPORT_RMA_MAX];
+/* Exit status of a benchmark; 2 is wrong usage. */
+enum report_status {
+	REPORT_DONE = 0,
+	REPORT_FAILED = 1,    /* or a missed target, with `check` */
+	REPORT_DISTURBED = 3, /* at least one figure is refused */
 };
 
 struct report {
 	FILE *out;
-	FILE *samples; /* or NULL */
 	bool json;
-	struct json writer; /* of report_json.c */
+	bool check;	     /* a missed target is a failure */
+	const char *program; /* prefix of error messages */
+	const char *command; /* as typed */
+	const char *version; /* of what is measured, or NULL */
+	const char *note;    /* line below the command, or NULL */
 	int core[2];
-	const char *command;
-	const char *meaning; /* of the table that is open; NULL: none is */
-	int distance;	     /* that it has named, or REPORT_NO_DISTANCE */
-	struct report_rma rma;
+
+	/* Results so far. */
+	bool failed, disturbed, missed;
+
+	/* Private to report.c. */
+	FILE *samples;
+	struct json writer;
+	const char *metric; /* of the open table */
+	int distance;	    /* last one printed in it, or -1 */
 };
 
-#define REPORT_NO_DISTANCE (-1)
+/* Starts the report; `samples` is a file name or NULL. Returns 0 or -errno. */
+int report_begin(struct report *, const char *samples);
 
-void report_begin(struct report *);
+/* Adds the case; `error` is what measuring it returned. Rejects outliers. */
+void report_add(struct report *, const struct bench_case *,
+	struct measurement *, int error);
+
+/* Ends the report. Returns the exit status. */
+enum report_status report_end(struct report *);
+
+/* ---- parts, for tests ---- */
+
 void report_result(struct report *, const struct result *);
 void report_failure(
-	struct report *, const struct bench_case *, const char *why);
-void report_end(struct report *);
-
-/* The same in JSON: report_json.c. */
-void report_json_begin(struct report *);
-void report_json_result(struct report *, const struct result *);
-void report_json_failure(
-	struct report *, const struct bench_case *, const char *why);
-void report_json_end(struct report *);
-
-/* CSV: a heading, then one line per sample, kept or not. */
-void report_samples_begin(FILE *);
+	struct report *, const struct bench_case *, const char *reason);
 void report_samples(
 	FILE *, const struct bench_case *, const struct measurement *);
 

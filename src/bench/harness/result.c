@@ -8,150 +8,140 @@
 
 /* ---- figures ---- */
 
-static size_t figure_collect(const struct measurement *r, unsigned workload,
+/* Collects and sorts the samples of the kept rounds. */
+static size_t collect(const struct measurement *m, unsigned workload,
 	enum sample_kind kind, double *ns)
 {
-	const struct samples *s = r->samples;
+	const struct samples *s = m->samples;
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sample *at = &s->at[i];
 		if (at->workload == workload && at->kind == kind &&
-			at->round < r->count &&
-			r->at[at->round].status == ROUND_KEPT)
+			at->round < m->rounds &&
+			m->round[at->round].status == ROUND_KEPT)
 			ns[count++] = at->ns;
 	}
+	samples_sort(ns, count);
 	return count;
 }
 
-static void figure_of(const struct measurement *r, unsigned workload,
-	double *ns, struct figure *f)
+int result_of(const struct bench_case *bc, struct measurement *m,
+	struct result *result)
 {
-	f->p50_samples = figure_collect(r, workload, SAMPLE_BATCH, ns);
-	f->p50_ns = samples_median(ns, f->p50_samples);
-	f->p99_samples = figure_collect(r, workload, SAMPLE_TRIP, ns);
-	if (f->p99_samples == 0)
-		f->p99_samples = figure_collect(r, workload, SAMPLE_BATCH, ns);
-	samples_sort(ns, f->p99_samples);
-	f->p99_ns = samples_percentile(ns, f->p99_samples, 0.99);
-}
-
-int result_of(
-	const struct bench_case *bc, struct measurement *r, struct result *o)
-{
-	double *ns = malloc((r->samples->count + 1) * sizeof(*ns));
-	int kept = ns ? rounds_reject_outliers(r->at, r->count, &bc->rules)
+	double *ns = malloc((m->samples->count + 1) * sizeof(*ns));
+	int kept = ns ? rounds_reject_outliers(m->round, m->rounds, &bc->rules)
 		      : -ENOMEM;
 
-	*o = (struct result){
-		.bc = bc, .tried = r->count, .foreign = r->foreign
+	*result = (struct result){
+		.bc = bc, .tried = m->rounds, .foreign_load = m->foreign_load
 	};
-	for (unsigned i = 0; kept >= 0 && i < CASE_WORKLOADS_MAX; i++)
-		figure_of(r, i, ns, &o->figure[i]);
-	for (uint32_t i = 0; i < r->count; i++)
-		o->by_status[r->at[i].status]++;
-	o->refused = kept < (int)bc->rules.enough ||
-		     r->foreign > bc->rules.foreign;
+	for (unsigned i = 0; kept >= 0 && i < bc->workloads; i++) {
+		struct figure *f = &result->figure[i];
+		f->p99_samples = f->p50_samples =
+			collect(m, i, SAMPLE_BATCH, ns);
+		f->p50_ns = samples_percentile(ns, f->p50_samples, 0.5);
+		f->p99_ns = samples_percentile(ns, f->p50_samples, 0.99);
+		size_t singles = collect(m, i, SAMPLE_SINGLE, ns);
+		if (singles) {
+			f->p99_samples = singles;
+			f->p99_ns = samples_percentile(ns, singles, 0.99);
+		}
+	}
+	for (uint32_t i = 0; i < m->rounds; i++)
+		result->by_status[m->round[i].status]++;
+	result->refused = kept < (int)bc->rules.rounds_min ||
+			  m->foreign_load > bc->rules.foreign_load_max;
 	free(ns);
 	return kept < 0 ? kept : 0;
 }
 
-double result_ratio(const struct result *o, unsigned workload)
+double result_ratio(const struct result *r, unsigned workload)
 {
-	double base = o->figure[workload].p50_ns;
+	double base = r->figure[workload].p50_ns;
 
-	return base > 0 ? o->figure[CASE_CAY].p50_ns / base : 0;
+	return base > 0 ? r->figure[r->bc->workloads - 1].p50_ns / base : 0;
 }
 
-bool result_has_distance(const struct result *o)
+bool result_has_distance(const struct result *r)
 {
-	return o->bc->workload[CASE_REFERENCE] == &handover_workload;
+	return r->bc->workload[CASE_REFERENCE] == &handover_workload;
 }
 
-enum distance result_distance(const struct result *o)
+enum distance result_distance(const struct result *r)
 {
-	return distance_of(o->figure[CASE_REFERENCE].p50_ns);
+	return distance_of(r->figure[CASE_REFERENCE].p50_ns);
 }
 
-void result_dropped(const struct result *o, char text[DROPPED_MAX])
+void result_dropped(const struct result *r, char text[DROPPED_MAX])
 {
 	size_t at = 0;
 
 	text[0] = 0;
-	for (unsigned v = ROUND_KEPT + 1; v < ROUND_STATUSES; v++)
-		if (o->by_status[v] && at < DROPPED_MAX)
+	for (unsigned s = ROUND_KEPT + 1; s < ROUND_STATUSES; s++)
+		if (r->by_status[s] && at < DROPPED_MAX)
 			at += (size_t)snprintf(text + at, DROPPED_MAX - at,
-				"%s%u %s", at ? ", " : "", o->by_status[v],
-				round_status_text(v));
+				"%s%u %s%s", at ? ", " : "", r->by_status[s],
+				round_status_name(s),
+				s == ROUND_OUTLIER && r->by_status[s] > 1 ? "s"
+									  : "");
 }
 
-void result_refused(const struct result *o, char text[REFUSED_MAX])
+void result_refused(const struct result *r, char text[REFUSED_MAX])
 {
-	const struct rules *rules = &o->bc->rules;
 	char dropped[DROPPED_MAX];
 
-	result_dropped(o, dropped);
-	if (o->foreign > rules->foreign)
+	result_dropped(r, dropped);
+	if (r->foreign_load > r->bc->rules.foreign_load_max)
 		snprintf(text, REFUSED_MAX,
-			"others had %.0f %% of the two cores",
-			100 * o->foreign);
+			"other processes used %.0f %% of the two cores",
+			100 * r->foreign_load);
 	else
 		snprintf(text, REFUSED_MAX,
 			"%u of %u rounds kept, %u needed; %s",
-			o->by_status[ROUND_KEPT], o->tried, rules->enough,
-			dropped);
+			r->by_status[ROUND_KEPT], r->tried,
+			r->bc->rules.rounds_min, dropped);
 }
 
 /* ---- targets ---- */
 
-#define TARGET_BASELINE_ADD_NS 15
-#define TARGET_PUT_ADD_NS      10
-#define TARGET_LINE_FACTOR     1.5
-#define TARGET_LINE_ADD_NS     40
+#define TARGET_MESSAGE_ADD_NS 15
+#define TARGET_PUT_ADD_NS     10
+#define TARGET_LINE_FACTOR    1.5
+#define TARGET_LINE_ADD_NS    40
 
-static unsigned targets_message(double line, double baseline, struct target *t)
+unsigned result_targets(const struct result *r, struct target *t)
 {
-	t[0].text = "at most baseline + 15 ns";
-	t[0].limit_ns = baseline + TARGET_BASELINE_ADD_NS;
-	t[1].text = "at most max(1.5 L, L + 40 ns)";
-	t[1].limit_ns = line * TARGET_LINE_FACTOR;
-	if (t[1].limit_ns < line + TARGET_LINE_ADD_NS)
-		t[1].limit_ns = line + TARGET_LINE_ADD_NS;
-	return 2;
-}
-
-static unsigned targets_put(double baseline, struct target *t)
-{
-	t[0].text = "at most baseline + 10 ns";
-	t[0].limit_ns = baseline + TARGET_PUT_ADD_NS;
-	return 1;
-}
-
-unsigned result_targets(const struct result *o, struct target *t)
-{
-	double line = o->figure[CASE_REFERENCE].p50_ns;
-	double baseline = o->figure[CASE_BASELINE].p50_ns;
-	double cay = o->figure[CASE_CAY].p50_ns;
+	double line = r->figure[CASE_REFERENCE].p50_ns;
+	double baseline = r->figure[CASE_BASELINE].p50_ns;
+	double cay = r->figure[CASE_CAY].p50_ns;
+	double factor = line * TARGET_LINE_FACTOR;
+	double sum = line + TARGET_LINE_ADD_NS;
 	unsigned count = 0;
 
-	if (o->refused)
+	if (r->refused)
 		return 0;
-	if (o->bc->goal == GOAL_MESSAGE)
-		count = targets_message(line, baseline, t);
-	else if (o->bc->goal == GOAL_PUT)
-		count = targets_put(baseline, t);
+	if (r->bc->target == TARGET_MESSAGE) {
+		t[count++] = (struct target){ "at most baseline + 15 ns",
+			baseline + TARGET_MESSAGE_ADD_NS, false };
+		t[count++] = (struct target){ "at most max(1.5 L, L + 40 ns)",
+			factor > sum ? factor : sum, false };
+	} else if (r->bc->target == TARGET_PUT) {
+		t[count++] = (struct target){ "at most baseline + 10 ns",
+			baseline + TARGET_PUT_ADD_NS, false };
+	}
 	for (unsigned i = 0; i < count; i++)
-		t[i].held = cay <= t[i].limit_ns;
+		t[i].met = cay <= t[i].limit_ns;
 	return count;
 }
 
-bool result_missed(const struct result *o)
+bool result_missed(const struct result *r)
 {
 	struct target t[TARGETS_MAX];
-	unsigned count = result_targets(o, t);
+	unsigned count = result_targets(r, t);
 
 	for (unsigned i = 0; i < count; i++)
-		if (!t[i].held)
+		if (!t[i].met)
 			return true;
 	return false;
 }

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An result: one line of a report, from the rounds that were kept. */
+/* The result of a benchmark case: figures of the rounds that were kept. */
 #ifndef CAY_BENCH_HARNESS_RESULT_H
 #define CAY_BENCH_HARNESS_RESULT_H
 
 #include "bench/harness/measurement.h"
 
 struct figure {
-	double p50_ns; /* of batches: looking at the clock costs them nothing */
-	double p99_ns; /* of single trips, or of batches if there are none */
+	double p50_ns; /* of batches, so that reading the clock costs nothing */
+	double p99_ns; /* of singles, or of batches if there are none */
 	size_t p50_samples, p99_samples;
 };
 
 struct result {
 	const struct bench_case *bc;
 	struct figure figure[CASE_WORKLOADS_MAX];
-	uint32_t tried, by_status[ROUND_STATUSES];
-	double foreign; /* share of the cores that others had */
-	bool refused;	/* the run was disturbed: the figures mean nothing */
+	uint32_t tried, by_status[ROUND_STATUSES]; /* rounds */
+	double foreign_load;
+	bool refused; /* the run was disturbed: the figures mean nothing */
 };
 
-/* What Cay is meant to stay below. */
+/* A limit of Cay's p50. */
 struct target {
 	const char *text;
 	double limit_ns;
-	bool held;
+	bool met;
 };
 #define TARGETS_MAX 2
 
-/* Settles the by_status in `rounds` too. 0 or -ENOMEM. */
+/* Rejects outliers and computes the figures. Returns 0 or -ENOMEM. */
 int result_of(const struct bench_case *, struct measurement *, struct result *);
 
-/* The targets of this result: their number, 0 if it has none. */
+/* Stores the targets of a result and returns their number. */
 unsigned result_targets(const struct result *, struct target *);
 bool result_missed(const struct result *);
 
-/* Cay's p50 over another workload's; 0 if there is none. */
+/* p50 of the last workload over that of another; 0 if that has none. */
 double result_ratio(const struct result *, unsigned workload);
 
-/* Is the reference the hand-over of a line, so that it tells the distance? */
+/* True if the reference is the hand-over, which tells the cores' distance. */
 bool result_has_distance(const struct result *);
 enum distance result_distance(const struct result *);
 
-/* "12 reference drifted, 3 process switched out"; empty if none dropped. */
-#define DROPPED_MAX 120
+/* "12 drifted, 3 preempted"; empty if no round was dropped. */
+#define DROPPED_MAX 80
 void result_dropped(const struct result *, char text[DROPPED_MAX]);
 
-/* Why it is refused. */
-#define REFUSED_MAX 240
+/* The reason of a refusal. */
+#define REFUSED_MAX 160
 void result_refused(const struct result *, char text[REFUSED_MAX]);
 
 #endif

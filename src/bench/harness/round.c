@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeping and dropping rounds; pure, so that tests can feed it. */
+/* Outlier rejection, without side effects. */
 #include "bench/harness/round.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "bench/harness/samples.h"
 
 enum round_status round_status_of(
-	const struct round *r, const struct rules *rules)
+	const struct round *r, const struct round_rules *rules)
 {
 	double low = r->reference_ns[0], high = low;
 
@@ -17,9 +17,9 @@ enum round_status round_status_of(
 		low = ns < low ? ns : low;
 		high = ns > high ? ns : high;
 	}
-	if (rules->unbroken && r->switches)
+	if (rules->reject_preempted && r->preemptions)
 		return ROUND_PREEMPTED;
-	return high > low * rules->agree ? ROUND_DRIFTED : ROUND_KEPT;
+	return high > low * rules->drift_max ? ROUND_DRIFTED : ROUND_KEPT;
 }
 
 double round_reference_ns(const struct round *r)
@@ -31,37 +31,26 @@ double round_reference_ns(const struct round *r)
 	return r->references ? sum / r->references : 0;
 }
 
-static size_t round_collect(const struct round *r, size_t count, double *ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (r[i].status == ROUND_KEPT)
-			ns[kept++] = round_reference_ns(&r[i]);
-	return kept;
-}
-
-static bool round_alike(double a, double b, double factor)
-{
-	return a <= b * factor && b <= a * factor;
-}
-
 int rounds_reject_outliers(
-	struct round *r, size_t count, const struct rules *rules)
+	struct round *r, size_t count, const struct round_rules *rules)
 {
 	double *ns = malloc((count + 1) * sizeof(*ns));
+	double factor = rules->outlier_factor;
+	size_t kept = 0;
 	int stay = 0;
 
 	if (!ns)
 		return -ENOMEM;
-	size_t kept = round_collect(r, count, ns);
-	double typical = samples_median(ns, kept);
+	for (size_t i = 0; i < count; i++)
+		if (r[i].status == ROUND_KEPT)
+			ns[kept++] = round_reference_ns(&r[i]);
+	double median = samples_median(ns, kept);
 	free(ns);
 	for (size_t i = 0; i < count; i++) {
+		double own = round_reference_ns(&r[i]);
 		if (r[i].status != ROUND_KEPT)
 			continue;
-		if (round_alike(
-			    round_reference_ns(&r[i]), typical, rules->alike))
+		if (own <= median * factor && median <= own * factor)
 			stay++;
 		else
 			r[i].status = ROUND_OUTLIER;
@@ -69,29 +58,18 @@ int rounds_reject_outliers(
 	return stay;
 }
 
-const char *round_status_name(enum round_status v)
+const char *round_status_name(enum round_status status)
 {
 	static const char *const name[ROUND_STATUSES] = {
 		[ROUND_KEPT] = "kept",
 		[ROUND_DRIFTED] = "drifted",
-		[ROUND_PREEMPTED] = "switched",
-		[ROUND_OUTLIER] = "elsewhere",
+		[ROUND_PREEMPTED] = "preempted",
+		[ROUND_OUTLIER] = "outlier",
 	};
-	return v < ROUND_STATUSES ? name[v] : "unknown";
+	return status < ROUND_STATUSES ? name[status] : "unknown";
 }
 
-const char *round_status_text(enum round_status v)
-{
-	static const char *const text[ROUND_STATUSES] = {
-		[ROUND_KEPT] = "kept",
-		[ROUND_DRIFTED] = "reference drifted",
-		[ROUND_PREEMPTED] = "process switched out",
-		[ROUND_OUTLIER] = "unlike most",
-	};
-	return v < ROUND_STATUSES ? text[v] : "unknown";
-}
-
-/* Between the distances that are seen in practice: 23, 140 and 300 ns. */
+/* Between the distances that occur in practice: 23, 140 and 300 ns. */
 #define DISTANCE_NEAR_NS_MAX   60
 #define DISTANCE_MIDDLE_NS_MAX 220
 

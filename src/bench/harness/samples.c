@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log of samples, and percentiles; nothing here reads a clock. */
+/* The log of samples, and percentiles; reads no clock. */
 #include "bench/harness/samples.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stopwatch: where the processor has a counter that user code may read, a
- * look costs some 10 ns instead of 25, which matters when every trip is timed.
+ * Time stamps. On x86 the time-stamp counter, which takes about 10 ns to read
+ * instead of 25 ns; that matters when every iteration is timed.
  */
 #ifndef CAY_BENCH_HARNESS_TICK_H
 #define CAY_BENCH_HARNESS_TICK_H
@@ -17,7 +17,7 @@ static inline uint64_t tick_now(void)
 #endif
 }
 
-/* Nanoseconds of a tick, by watching both clocks for a while. */
+/* Nanoseconds per tick, from 20 ms of both clocks. */
 static inline double tick_calibrate_ns(void)
 {
 	uint64_t clock_from = clock_now_ns(), tick_from = tick_now();

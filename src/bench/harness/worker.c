@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slices. For each batch the others prepare and say so, then rank 0 prepares,
- * looks at the clock, plays ping, and looks again. After the last batch the
- * others leave their count of switches and say so once more, which ends the
- * slice for rank 0 too.
+ * Slices. For each batch the other ranks prepare and report it, then rank 0
+ * prepares, reads the clock, runs the batch, and reads the clock again. After
+ * the last batch the other ranks publish their preemptions and report once
+ * more, which ends the slice for rank 0.
  */
 #include "bench/harness/worker.h"
 
@@ -11,191 +11,191 @@
 #include <string.h>
 
 #include "bench/harness/tick.h"
-#include "cay/error.h"
 
 #define WORKLOAD_STOP UINT32_MAX
+
+/* ---- calls of a workload ---- */
+
+static int side_prepare(struct side *s)
+{
+	return s->workload->prepare ? s->workload->prepare(s) : 0;
+}
+
+static int side_finish(struct side *s)
+{
+	return s->workload->finish ? s->workload->finish(s) : 0;
+}
+
+static int side_progress(void *side)
+{
+	struct side *s = side;
+
+	return s->workload->progress(s);
+}
+
+/* Until the next slice, waits of this rank make progress for this workload. */
+static void side_select(struct side *s)
+{
+	s->group->progress = s->workload->progress ? side_progress : NULL;
+	s->group->progress_state = s;
+}
 
 /* ---- set-up ---- */
 
 static int worker_fail(
-	struct worker *st, unsigned workload, const char *what, int error)
+	struct worker *w, unsigned workload, const char *step, int error)
 {
-	const char *why = error == -ETIMEDOUT ? "no answer in time"
-					      : cay_strerror(error);
+	const char *text = error == -ETIMEDOUT ? "timed out"
+			   : w->bc->error_text ? w->bc->error_text(error)
+					       : strerror(-error);
 
 	if (error == -ECANCELED)
 		return error;
-	return group_fail(st->group, "%s: %s, process %u: %s (%s)",
-		st->bc->label, st->bc->workload[workload]->name, st->rank, why,
-		what);
+	return group_fail(w->group, "%s: %s, process %u: %s (%s)", w->bc->label,
+		w->bc->workload[workload]->name, w->rank, text, step);
 }
 
-static void worker_side(struct worker *st, unsigned workload)
-{
-	st->side[workload] = (struct side){
-		.group = st->group,
-		.rank = st->rank,
-		.bytes = st->bc->bytes,
-		.fresh = st->bc->fresh,
-		.shared = st->group->area +
-			  (size_t)workload * WORKLOAD_SHARED_BYTES,
-	};
-}
-
-int worker_setup(struct worker *st, const struct bench_case *bc,
+int worker_setup(struct worker *w, const struct bench_case *bc,
 	struct group *group, unsigned rank)
 {
-	*st = (struct worker){ .bc = bc, .group = group, .rank = rank };
-	st->tick_ns = rank == 0 ? tick_calibrate_ns() : 0;
-	for (unsigned i = 0; i < CASE_WORKLOADS_MAX; i++) {
+	*w = (struct worker){ .bc = bc, .group = group, .rank = rank };
+	if (bc->timeout_ns)
+		group->timeout_ns = bc->timeout_ns;
+	w->tick_ns = rank == 0 ? tick_calibrate_ns() : 0;
+	for (unsigned i = 0; i < bc->workloads; i++) {
+		struct side *s = &w->side[i];
+		*s = (struct side){ .workload = bc->workload[i],
+			.group = group,
+			.rank = rank,
+			.bytes = bc->bytes,
+			.rewrite = bc->rewrite,
+			.shared = group->area + i * bc->shared_bytes };
 		group_restart_timeout(group);
-		worker_side(st, i);
-		int r = bc->workload[i]->setup(&st->side[i]);
+		int r = s->workload->setup ? s->workload->setup(s) : 0;
 		if (!r)
 			r = group_barrier(group, rank);
 		if (r)
-			return worker_fail(st, i, "set-up", r);
+			return worker_fail(w, i, "set-up", r);
 	}
 	return 0;
 }
 
-void worker_teardown(struct worker *st)
+void worker_teardown(struct worker *w)
 {
-	/* So that nobody sees the others go while it still measures. */
-	group_restart_timeout(st->group);
-	group_barrier(st->group, st->rank);
-	for (unsigned i = CASE_WORKLOADS_MAX; i-- > 0;)
-		if (st->side[i].group)
-			st->bc->workload[i]->teardown(&st->side[i]);
+	/* No rank sees a peer close while it still measures. */
+	group_restart_timeout(w->group);
+	group_barrier(w->group, w->rank);
+	for (unsigned i = w->bc->workloads; i-- > 0;) {
+		struct side *s = &w->side[i];
+		if (s->workload && s->workload->teardown)
+			s->workload->teardown(s);
+	}
 }
 
 /* ---- rank 0 ---- */
 
-static const struct shape *worker_shape(
-	const struct worker *st, unsigned workload)
+static int lead_prepare(struct worker *w, struct side *s)
 {
-	return workload == CASE_REFERENCE ? &st->bc->reference
-					  : &st->bc->measured;
+	int r = group_await_ready(w->group, ++w->batches);
+
+	return r ? r : side_prepare(s);
 }
 
-static int lead_start(struct worker *st, unsigned workload)
+static int lead_batch(
+	struct worker *w, struct side *s, const struct sampling *n, double *ns)
 {
-	int r = group_await_ready(st->group, ++st->batches);
-
-	return r ? r : st->bc->workload[workload]->prepare(&st->side[workload]);
-}
-
-static int lead_batch(struct worker *st, unsigned workload,
-	const struct shape *shape, double *ns)
-{
-	int r = lead_start(st, workload);
+	int r = lead_prepare(w, s);
 
 	if (r)
 		return r;
 	uint64_t from = tick_now();
-	r = st->bc->workload[workload]->ping(&st->side[workload], shape->trips);
+	r = s->workload->run(s, n->iterations);
 	uint64_t to = tick_now();
-	*ns = (double)(to - from) * st->tick_ns / shape->trips / shape->hops;
-	return r;
+	*ns = (double)(to - from) * w->tick_ns / n->iterations / n->hops;
+	return r ? r : side_finish(s);
 }
 
-/* Where one trip ends the next begins, so each costs one look only. */
-static int lead_singles(struct worker *st, unsigned workload, uint32_t round,
+int worker_lead(struct worker *w, unsigned workload, uint32_t round,
 	struct samples *samples)
 {
-	const struct workload *f = st->bc->workload[workload];
-	const struct shape *shape = worker_shape(st, workload);
-	int r = lead_start(st, workload);
-	uint64_t from = tick_now();
-
-	for (uint32_t i = 0; !r && i < shape->singles; i++) {
-		r = f->ping(&st->side[workload], 1);
-		uint64_t to = tick_now();
-		samples_add(samples, round, (uint16_t)workload, SAMPLE_TRIP,
-			(double)(to - from) * st->tick_ns / shape->hops);
-		from = to;
-	}
-	return r;
-}
-
-static int lead_portions(struct worker *st, unsigned workload, uint32_t round,
-	struct samples *samples)
-{
-	const struct shape *shape = worker_shape(st, workload);
+	const struct sampling *n = workload == CASE_REFERENCE
+					   ? &w->bc->reference
+					   : &w->bc->measured;
+	struct side *s = &w->side[workload];
 	double ns = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; !r && i < shape->batches; i++) {
-		r = lead_batch(st, workload, shape, &ns);
-		samples_add(
-			samples, round, (uint16_t)workload, SAMPLE_BATCH, ns);
+	group_restart_timeout(w->group);
+	side_select(s);
+	group_command(w->group, workload, n);
+	for (uint32_t i = 0; !r && i < n->warm_up + n->batches; i++) {
+		r = lead_batch(w, s, n, &ns);
+		if (!r && i >= n->warm_up)
+			samples_add(samples, round, (uint16_t)workload,
+				SAMPLE_BATCH, ns);
 	}
-	if (!r && shape->singles)
-		r = lead_singles(st, workload, round, samples);
+	if (!r && n->singles) {
+		/* One clock reading ends an iteration and starts the next. */
+		r = lead_prepare(w, s);
+		uint64_t from = tick_now();
+		for (uint32_t i = 0; !r && i < n->singles; i++) {
+			r = s->workload->run(s, 1);
+			uint64_t to = tick_now();
+			samples_add(samples, round, (uint16_t)workload,
+				SAMPLE_SINGLE,
+				(double)(to - from) * w->tick_ns / n->hops);
+			from = to;
+		}
+		if (!r)
+			r = side_finish(s);
+	}
 	if (!r)
-		r = group_await_ready(st->group, ++st->batches);
-	return r;
+		r = group_await_ready(w->group, ++w->batches);
+	return r ? worker_fail(w, workload, "rank 0", r) : 0;
 }
 
-int worker_lead(struct worker *st, unsigned workload, uint32_t round,
-	struct samples *samples)
+void worker_stop(struct worker *w)
 {
-	group_restart_timeout(st->group);
-	group_command(st->group, workload, worker_shape(st, workload));
-	int r = lead_portions(st, workload, round, samples);
-	return r ? worker_fail(st, workload, "ping", r) : 0;
+	const struct sampling nothing = { 0 };
+
+	group_command(w->group, WORKLOAD_STOP, &nothing);
 }
 
-void worker_stop(struct worker *st)
+/* ---- other ranks ---- */
+
+static int follow_batch(struct worker *w, struct side *s, uint32_t iterations)
 {
-	const struct shape nothing = { 0 };
-
-	group_command(st->group, WORKLOAD_STOP, &nothing);
-}
-
-/* ---- the others ---- */
-
-static int follow_batch(struct worker *st, unsigned workload, uint32_t trips)
-{
-	const struct workload *f = st->bc->workload[workload];
-	int r = f->prepare(&st->side[workload]);
+	int r = side_prepare(s);
 
 	if (r)
 		return r;
-	group_ready(st->group, st->rank);
-	return f->pong(&st->side[workload], trips);
+	group_ready(w->group, w->rank);
+	r = s->workload->run(s, iterations);
+	return r ? r : side_finish(s);
 }
 
-static int follow_portions(
-	struct worker *st, unsigned workload, const struct shape *shape)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; !r && i < shape->batches; i++)
-		r = follow_batch(st, workload, shape->trips);
-	if (!r && shape->singles)
-		r = follow_batch(st, workload, shape->singles);
-	group_count_switches(st->group, st->rank);
-	group_ready(st->group, st->rank);
-	return r;
-}
-
-int worker_follow(struct worker *st)
+int worker_follow(struct worker *w)
 {
 	uint32_t seen = 0, workload;
-	struct shape shape;
-	int r;
+	struct sampling n;
 
 	for (;;) {
-		group_restart_timeout(st->group);
-		r = group_await_command(st->group, &seen, &workload, &shape);
+		group_restart_timeout(w->group);
+		int r = group_await_command(w->group, &seen, &workload, &n);
 		if (r)
-			return worker_fail(st, CASE_REFERENCE, "idle", r);
+			return worker_fail(w, CASE_REFERENCE, "idle", r);
 		if (workload == WORKLOAD_STOP)
 			return 0;
-		group_restart_timeout(st->group);
-		r = follow_portions(st, workload, &shape);
+		struct side *s = &w->side[workload];
+		group_restart_timeout(w->group);
+		side_select(s);
+		for (uint32_t i = 0; !r && i < n.warm_up + n.batches; i++)
+			r = follow_batch(w, s, n.iterations);
+		if (!r && n.singles)
+			r = follow_batch(w, s, n.singles);
+		group_count_preemptions(w->group, w->rank);
+		group_ready(w->group, w->rank);
 		if (r)
-			return worker_fail(st, workload, "pong", r);
+			return worker_fail(w, workload, "peer", r);
 	}
 }

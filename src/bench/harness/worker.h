@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A stage: one process's part in a run. It sets up its side of every workload,
- * and then plays slices: short bursts of one workload, that rank 0 calls and
- * times and the others follow.
+ * A worker: one rank of a measurement. It sets up its side of every workload
+ * and then runs slices: short series of batches of one workload, which rank 0
+ * starts and times.
  */
 #ifndef CAY_BENCH_HARNESS_WORKER_H
 #define CAY_BENCH_HARNESS_WORKER_H
@@ -15,23 +15,23 @@ struct worker {
 	struct group *group;
 	unsigned rank;
 	struct side side[CASE_WORKLOADS_MAX];
-	uint64_t batches; /* that the others must have prepared (rank 0) */
-	double tick_ns;
+	uint64_t batches; /* that the other ranks must have prepared (rank 0) */
+	double tick_ns;	  /* rank 0 */
 };
 
-/* All: 0, or -errno after group_fail(). */
+/* Every rank. Returns 0, or -errno after group_fail(). */
 int worker_setup(struct worker *, const struct bench_case *, struct group *,
 	unsigned rank);
 void worker_teardown(struct worker *);
 
-/* Rank 0: a slice of one workload, its samples under this round. */
+/* Rank 0: runs a slice of a workload and adds its samples to the round. */
 int worker_lead(
 	struct worker *, unsigned workload, uint32_t round, struct samples *);
 
-/* Rank 0: no more slices. */
+/* Rank 0: ends worker_follow() of the other ranks. */
 void worker_stop(struct worker *);
 
-/* The others: slices until rank 0 says stop. */
+/* Other ranks: run slices until worker_stop(). */
 int worker_follow(struct worker *);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A workload: one way to pass a message between processes, as a table of
- * functions that the rounds engine runs. Rank 0 plays ping and is timed, all
- * others play pong. Every table is full; workload_nothing() stands where there
- * is nothing to do.
+ * A workload: one way to pass messages or to access remote memory, as a table
+ * of functions that the workers of a group call. Rank 0 leads and is timed.
  */
 #ifndef CAY_BENCH_HARNESS_WORKLOAD_H
 #define CAY_BENCH_HARNESS_WORKLOAD_H
@@ -14,126 +12,66 @@
 
 #include "bench/harness/group.h"
 
-/* Shared memory that each workload of a group has for itself, zeroed. */
-#define WORKLOAD_SHARED_BYTES (8u << 20)
-
-/* One process's part in one workload. */
+/* One rank's part of one workload. */
 struct side {
+	const struct workload *workload;
 	struct group *group;
 	unsigned rank;
-	size_t bytes;	       /* of a message */
-	bool fresh;	       /* write the source anew before each message */
-	unsigned char *shared; /* the workload's, the same for all ranks */
-	void *state;	       /* the workload's, private; setup makes it */
+	size_t bytes; /* of a message or access */
+	bool rewrite; /* rewrite the source before each batch */
+	unsigned char
+		*shared; /* memory of this workload, common to all ranks */
+	void *state;	 /* private; set by setup */
 };
 
 /*
- * Notification entries of every queue, as log2: one page. A port has more
- * unless it asks, so that it takes bursts; each further page costs a message
- * some time, the baseline's as well as Cay's.
+ * The functions return 0 or -errno, and return early when group_check() fails.
+ * Every rank calls each of them, in the same order.
  */
-#define WORKLOAD_NQ_LOG2 6
-
-/* All return 0 or -errno, and end when group_check() says so. */
 struct workload {
 	const char *name;
-	int (*setup)(struct side *);   /* every rank, at the same time */
-	int (*prepare)(struct side *); /* before each batch, not timed */
-	int (*ping)(struct side *, uint32_t trips);
-	int (*pong)(struct side *, uint32_t trips);
+	int (*setup)(struct side *);	 /* optional, as all but run */
 	void (*teardown)(struct side *); /* also after a failed setup */
+	/* Before each batch, not timed; rank 0 prepares last. */
+	int (*prepare)(struct side *);
+	/* A batch. */
+	int (*run)(struct side *, uint32_t iterations);
+	/* After each batch, not timed. */
+	int (*finish)(struct side *);
+	/* Makes progress while the rank waits for the others. */
+	int (*progress)(struct side *);
 };
 
+/* The hand-over of a cache line (L). */
 extern const struct workload handover_workload;
 
-extern const struct workload baseline_fast_workload;
-extern const struct workload baseline_send_workload;
-extern const struct workload baseline_reference_workload;
-extern const struct workload baseline_rate_workload;
-
-extern const struct workload cay_message_workload;
-extern const struct workload cay_malloc_workload;
-extern const struct workload cay_alloc_workload;
-extern const struct workload cay_rate_workload;
-
-/* Remote memory: rma.c, rma_baseline.c, bulk.c, posted.c. */
-extern const struct workload baseline_put_workload;
-extern const struct workload baseline_put_flush_workload;
-extern const struct workload baseline_fetch_add_workload;
-extern const struct workload baseline_compare_swap_workload;
-extern const struct workload baseline_get_workload;
-
-extern const struct workload cay_put_workload;
-extern const struct workload cay_put_flush_workload;
-extern const struct workload cay_fetch_add_workload;
-extern const struct workload cay_fetch_add_into_workload;
-extern const struct workload cay_compare_swap_workload;
-extern const struct workload cay_get_workload;
-extern const struct workload cay_masked_workload;
-extern const struct workload cay_fast_get_workload;
-extern const struct workload cay_emulated_workload;
-
-extern const struct workload bulk_memcpy_put_workload;
-extern const struct workload bulk_memcpy_get_workload;
-extern const struct workload bulk_put_alloc_workload;
-extern const struct workload bulk_put_malloc_workload;
-extern const struct workload bulk_get_alloc_workload;
-extern const struct workload bulk_get_malloc_workload;
-
-extern const struct workload posted_copy_workload;
-extern const struct workload posted_cay_workload;
-
-extern const struct workload ring_socket_workload;
-extern const struct workload ring_word_workload;
-extern const struct workload ring_cay_workload;
-
-extern const struct workload sleep_futex_workload;
-extern const struct workload sleep_eventfd_workload;
-extern const struct workload sleep_cay_workload;
-
-static inline int workload_nothing(struct side *s)
-{
-	(void)s;
-	return 0;
-}
-
-static inline void workload_leave(struct side *s)
-{
-	(void)s;
-}
-
 /*
- * What most pings and pongs are: first, second, first, ... until one fails.
- * Both are named where it is called, so that it becomes a loop of plain calls.
+ * Ping-pong: rank 0 sends and receives, the others receive and send. Callers
+ * pass named functions, so that this is compiled into a loop of direct calls.
  */
-static inline int workload_turns(struct side *s, uint32_t trips,
-	int (*first)(struct side *), int (*second)(struct side *))
+static inline int workload_ping_pong(struct side *s, uint32_t iterations,
+	int (*send)(struct side *), int (*receive)(struct side *))
 {
 	int r = 0;
 
-	while (!r && trips--)
-		if (!(r = first(s)))
-			r = second(s);
+	if (s->rank == 0)
+		while (!r && iterations--)
+			r = (r = send(s)) ? r : receive(s);
+	else
+		while (!r && iterations--)
+			r = (r = receive(s)) ? r : send(s);
 	return r;
 }
 
-/* And of operations of one side: until one fails. */
-static inline int workload_repeat(
-	struct side *s, uint32_t trips, int (*operation)(struct side *))
+/* One-sided: rank 0 issues the operation, the target is idle. */
+static inline int workload_one_sided(
+	struct side *s, uint32_t iterations, int (*operation)(struct side *))
 {
 	int r = 0;
 
-	while (!r && trips--)
+	while (s->rank == 0 && !r && iterations--)
 		r = operation(s);
 	return r;
-}
-
-/* The other side of those: it is idle. */
-static inline int workload_idle(struct side *s, uint32_t trips)
-{
-	(void)s;
-	(void)trips;
-	return 0;
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The baselinees of latency: Fast Send (the message is in the entry), Send (it
- * is copied into a data region) and by reference (the receiver copies it from
- * where it is).
+ * Latency of the baselines: Fast Send (the message is in the entry), Send (the
+ * sender copies it into a data region) and by reference (the receiver copies
+ * it from the source).
  */
 #include "bench/native/baseline.h"
 
@@ -13,43 +13,43 @@
 
 int baseline_setup(struct side *s)
 {
-	struct baseline *k = aligned_alloc(
-		CACHE_SEPARATION, bits_round_up(sizeof(*k), CACHE_SEPARATION));
+	struct baseline *b = aligned_alloc(
+		CACHE_SEPARATION, bits_round_up(sizeof(*b), CACHE_SEPARATION));
 	struct baseline_queue *queue =
 		(struct baseline_queue *)(void *)s->shared;
 
 	_Static_assert(
 		2 * sizeof(*queue) <= WORKLOAD_SHARED_BYTES, "two queues");
-	if (!k)
+	if (!b)
 		return -ENOMEM;
-	memset(k, 0, sizeof(*k));
-	s->state = k;
-	k->in = &queue[s->rank];
-	k->out = &queue[1 - s->rank];
-	k->copy = malloc(BASELINE_SOURCE_BYTES);
-	if (!k->copy)
+	memset(b, 0, sizeof(*b));
+	s->state = b;
+	b->in = &queue[s->rank];
+	b->out = &queue[1 - s->rank];
+	b->copy = malloc(BASELINE_SOURCE_BYTES);
+	if (!b->copy)
 		return -ENOMEM;
-	memset(k->copy, 1, BASELINE_SOURCE_BYTES);
+	memset(b->copy, 1, BASELINE_SOURCE_BYTES);
 	return 0;
 }
 
 void baseline_teardown(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 
-	if (k)
-		free(k->copy);
-	free(k);
+	if (b)
+		free(b->copy);
+	free(b);
 	s->state = NULL;
 }
 
 static int baseline_await(struct side *s, struct baseline_entry **entry)
 {
-	uint32_t looks = 0;
+	uint32_t spins = 0;
 	int r;
 
 	while (!(*entry = baseline_poll(s->state)))
-		if (unlikely(r = group_spin(s->group, &looks)))
+		if (unlikely(r = group_spin(s->group, &spins)))
 			return r;
 	return 0;
 }
@@ -58,152 +58,123 @@ static int baseline_await(struct side *s, struct baseline_entry **entry)
 
 static int fast_send(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 
-	payload_stamp(k->private_source, s->bytes, k->sent++);
-	return baseline_send_fast(k, k->private_source, s->bytes) ? 0 : -ENOSPC;
+	payload_stamp(b->private_source, s->bytes, b->sent++);
+	return baseline_send_fast(b, b->private_source, s->bytes) ? 0 : -ENOSPC;
 }
 
 static int fast_receive(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 	struct baseline_entry *e;
 	int r = baseline_await(s, &e);
 
 	if (!r)
 		r = payload_verify(
-			&e->word[2], baseline_length(e), s->bytes, k->next);
-	baseline_release(k);
+			&e->word[2], baseline_length(e), s->bytes, b->next);
+	baseline_release(b);
 	return r;
 }
 
-static int fast_ping(struct side *s, uint32_t trips)
+static int fast_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, fast_send, fast_receive);
-}
-
-static int fast_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, fast_receive, fast_send);
+	return workload_ping_pong(s, iterations, fast_send, fast_receive);
 }
 
 /* ---- Send ---- */
 
-/* One message is under way at a time, so the region has always room. */
-static int send_send(struct side *s)
+/* One message is in flight at a time, so the data region cannot be full. */
+static int copy_send(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 	uint64_t position;
 
-	payload_stamp(k->private_source, s->bytes, k->sent++);
-	if (!baseline_claim(k, &position))
+	payload_stamp(b->private_source, s->bytes, b->sent++);
+	if (!baseline_claim(b, &position))
 		return -ENOSPC;
-	struct baseline_entry *e = baseline_entry(k->out, position);
-	if (k->data_at + s->bytes > BASELINE_DATA_BYTES)
-		k->data_at = 0;
-	memcpy(k->out->data + k->data_at, k->private_source, s->bytes);
+	struct baseline_entry *e = baseline_entry(b->out, position);
+	if (b->data_at + s->bytes > BASELINE_DATA_BYTES)
+		b->data_at = 0;
+	memcpy(b->out->data + b->data_at, b->private_source, s->bytes);
 	e->word[0] = position;
-	e->word[2] = k->data_at;
+	e->word[2] = b->data_at;
 	baseline_publish(e, position, s->bytes);
-	k->data_at += bits_round_up(s->bytes, PAYLOAD_LINE);
+	b->data_at += bits_round_up(s->bytes, PAYLOAD_LINE);
 	return 0;
 }
 
-static int send_receive(struct side *s)
+static int copy_receive(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 	struct baseline_entry *e;
 	int r = baseline_await(s, &e);
 
 	if (!r)
-		r = payload_verify(k->in->data + e->word[2], baseline_length(e),
-			s->bytes, k->next);
-	baseline_release(k);
+		r = payload_verify(b->in->data + e->word[2], baseline_length(e),
+			s->bytes, b->next);
+	baseline_release(b);
 	return r;
 }
 
-static int send_ping(struct side *s, uint32_t trips)
+static int copy_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, send_send, send_receive);
-}
-
-static int send_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, send_receive, send_send);
+	return workload_ping_pong(s, iterations, copy_send, copy_receive);
 }
 
 /* ---- by reference ---- */
 
 static int reference_prepare(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 
-	if (s->fresh)
-		payload_refresh(k->out->source, s->bytes, k->sent);
+	if (s->rewrite)
+		payload_rewrite(b->out->source, s->bytes, b->sent);
 	return 0;
 }
 
 static int reference_send(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 
-	payload_stamp(k->out->source, s->bytes, k->sent++);
-	return baseline_send_fast(k, &s->bytes, sizeof(s->bytes)) ? 0 : -ENOSPC;
+	payload_stamp(b->out->source, s->bytes, b->sent++);
+	return baseline_send_fast(b, &s->bytes, sizeof(s->bytes)) ? 0 : -ENOSPC;
 }
 
 static int reference_receive(struct side *s)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 	struct baseline_entry *e;
 	int r = baseline_await(s, &e);
 
 	if (!r && e->word[2] != s->bytes)
 		r = -EBADMSG;
 	if (!r) {
-		memcpy(k->copy, k->in->source, s->bytes);
-		r = payload_verify(k->copy, s->bytes, s->bytes, k->next);
+		memcpy(b->copy, b->in->source, s->bytes);
+		r = payload_verify(b->copy, s->bytes, s->bytes, b->next);
 	}
-	baseline_release(k);
-	atomic_store_explicit(&k->in->copied, k->next, memory_order_release);
+	baseline_release(b);
+	atomic_store_explicit(&b->in->copied, b->next, memory_order_release);
 	return r;
 }
 
 /* The completion: the source may be written again. */
 static int reference_complete(struct side *s)
 {
-	struct baseline *k = s->state;
-	uint32_t looks = 0;
-	int r;
+	struct baseline *b = s->state;
 
-	while (atomic_load_explicit(&k->out->copied, memory_order_acquire) !=
-		k->sent)
-		if (unlikely(r = group_spin(s->group, &looks)))
-			return r;
-	return 0;
+	return group_await(s->group, &b->out->copied, b->sent);
 }
 
-static int reference_ping(struct side *s, uint32_t trips)
+static int reference_run(struct side *s, uint32_t iterations)
 {
 	int r = 0;
 
-	while (!r && trips--) {
-		r = reference_send(s);
+	while (!r && iterations--) {
+		r = s->rank == 0 ? reference_send(s) : reference_receive(s);
 		if (!r)
-			r = reference_receive(s);
-		if (!r)
-			r = reference_complete(s);
-	}
-	return r;
-}
-
-static int reference_pong(struct side *s, uint32_t trips)
-{
-	int r = 0;
-
-	while (!r && trips--) {
-		r = reference_receive(s);
-		if (!r)
-			r = reference_send(s);
+			r = s->rank == 0 ? reference_receive(s)
+					 : reference_send(s);
 		if (!r)
 			r = reference_complete(s);
 	}
@@ -213,18 +184,14 @@ static int reference_pong(struct side *s, uint32_t trips)
 const struct workload baseline_fast_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
-	.prepare = workload_nothing,
-	.ping = fast_ping,
-	.pong = fast_pong,
+	.run = fast_run,
 	.teardown = baseline_teardown,
 };
 
 const struct workload baseline_send_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
-	.prepare = workload_nothing,
-	.ping = send_ping,
-	.pong = send_pong,
+	.run = copy_run,
 	.teardown = baseline_teardown,
 };
 
@@ -232,7 +199,6 @@ const struct workload baseline_reference_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
 	.prepare = reference_prepare,
-	.ping = reference_ping,
-	.pong = reference_pong,
+	.run = reference_run,
 	.teardown = baseline_teardown,
 };

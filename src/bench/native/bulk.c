@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Accesses of many bytes, each with its flush, beside memcpy() between memory
- * of one's own and memory that both have mapped. Before each batch, outside the
- * measured time, each side has used its memory: who is written to has read it
- * all, who is read from has written it all. A batch is one access unless they
- * are very short, so every byte changes cores, as with an application that does
- * something with it.
+ * Accesses of many bytes, each with its flush, and memcpy() between private and
+ * shared memory. Before each batch, outside the measured time, each side uses
+ * its memory: the destination is read completely, the source is written
+ * completely. A batch is one access unless it is very short, so that every line
+ * moves between the cores, as with an application that works on the data.
+ *
+ * Put: rank 0 writes from its local memory to rank 1's. Get: the reverse.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,153 +18,126 @@
 
 /* ---- both sides of a batch ---- */
 
-/* What was written last is there, in every line. */
-static int written(struct side *s, const unsigned char *memory, uint64_t done)
+static int use_source(struct side *s, unsigned char *memory, uint64_t number)
 {
-	return done ? payload_verify(memory, s->bytes, s->bytes, done) : 0;
-}
-
-static void renew(struct side *s, unsigned char *memory, uint64_t number)
-{
-	if (s->fresh)
-		payload_refresh(memory, s->bytes, number);
+	if (s->rewrite)
+		payload_rewrite(memory, s->bytes, number);
 	else
 		payload_stamp(memory, s->bytes, number);
-}
-
-/* Put: rank 0 has something to write, rank 1 has read what came before. */
-static int prepare_put(struct side *s, unsigned char *source,
-	const unsigned char *memory, uint64_t done)
-{
-	if (s->rank != 0)
-		return written(s, memory, done);
-	renew(s, source, done + 1);
 	return 0;
 }
 
-/* Get: the other way round. */
-static int prepare_get(struct side *s, const unsigned char *copy,
-	unsigned char *memory, uint64_t done)
+/* The previous batch has written every line. */
+static int use_target(
+	struct side *s, const unsigned char *memory, uint64_t number)
 {
-	if (s->rank == 0)
-		return written(s, copy, done);
-	renew(s, memory, done + 1);
-	return 0;
+	return number ? payload_verify(memory, s->bytes, s->bytes, number) : 0;
 }
 
-/* Rank 0 has made its accesses: rank 1 may use its memory again. */
-static void say_done(struct side *s, uint64_t done)
+static int use_put(struct side *s, unsigned char *local, unsigned char *remote,
+	uint64_t done)
 {
-	atomic_store_explicit(
-		&remote_page(s)->done, done, memory_order_release);
+	return s->rank == 0 ? use_source(s, local, done + 1)
+			    : use_target(s, remote, done);
 }
 
-static bool is_done(struct side *s, uint64_t done)
+static int use_get(struct side *s, unsigned char *local, unsigned char *remote,
+	uint64_t done)
 {
-	return atomic_load_explicit(
-		       &remote_page(s)->done, memory_order_acquire) >= done;
+	return s->rank == 0 ? use_target(s, local, done)
+			    : use_source(s, remote, done + 1);
 }
 
 /* ---- memcpy ---- */
 
-#define BULK_AT 4096 /* of rank 1's memory, in the workload's shared part */
+#define BULK_AT 4096 /* rank 1's memory in the shared memory */
 
-struct copier {
+struct copy {
 	unsigned char *local;
-	uint64_t done;
+	uint64_t done; /* batches */
 };
 
-static int copier_setup(struct side *s)
+static int copy_setup(struct side *s)
 {
-	struct copier *k = calloc(1, sizeof(*k));
+	struct copy *c = calloc(1, sizeof(*c));
 	size_t bytes = bits_round_up(s->bytes + 1, 4096);
 
 	_Static_assert(
 		BULK_AT + BENCH_BYTES_MAX < WORKLOAD_SHARED_BYTES, "fits");
-	_Static_assert(sizeof(struct remote_page) <= BULK_AT, "fits");
-	if (!k)
+	_Static_assert(sizeof(struct endpoint_page) <= BULK_AT, "fits");
+	if (!c)
 		return -ENOMEM;
-	s->state = k;
-	k->local = malloc(bytes);
-	if (!k->local)
+	s->state = c;
+	c->local = malloc(bytes);
+	if (!c->local)
 		return -ENOMEM;
-	memset(k->local, 0, bytes);
+	memset(c->local, 0, bytes);
 	memset(s->shared + BULK_AT, 0, bytes);
 	return 0;
 }
 
-static void copier_teardown(struct side *s)
+static void copy_teardown(struct side *s)
 {
-	struct copier *k = s->state;
+	struct copy *c = s->state;
 
-	if (k)
-		free(k->local);
-	free(k);
+	if (c)
+		free(c->local);
+	free(c);
 	s->state = NULL;
 }
 
-static int copier_prepare_put(struct side *s)
+static int copy_prepare_put(struct side *s)
 {
-	struct copier *k = s->state;
+	struct copy *c = s->state;
 
-	return prepare_put(s, k->local, s->shared + BULK_AT, k->done);
+	return use_put(s, c->local, s->shared + BULK_AT, c->done);
 }
 
-static int copier_prepare_get(struct side *s)
+static int copy_prepare_get(struct side *s)
 {
-	struct copier *k = s->state;
+	struct copy *c = s->state;
 
-	return prepare_get(s, k->local, s->shared + BULK_AT, k->done);
+	return use_get(s, c->local, s->shared + BULK_AT, c->done);
 }
 
-static int copier_put(struct side *s)
+static int copy_put(struct side *s)
 {
-	struct copier *k = s->state;
+	struct copy *c = s->state;
 
-	memcpy(s->shared + BULK_AT, k->local, s->bytes);
-	/* Or a short copy is made once for all trips. */
+	memcpy(s->shared + BULK_AT, c->local, s->bytes);
+	/* Keeps the compiler from copying once for all iterations. */
 	atomic_signal_fence(memory_order_seq_cst);
 	return 0;
 }
 
-static int copier_get(struct side *s)
+static int copy_get(struct side *s)
 {
-	struct copier *k = s->state;
+	struct copy *c = s->state;
 
-	memcpy(k->local, s->shared + BULK_AT, s->bytes);
+	memcpy(c->local, s->shared + BULK_AT, s->bytes);
 	atomic_signal_fence(memory_order_seq_cst);
 	return 0;
 }
 
-static int copier_put_ping(struct side *s, uint32_t trips)
+static int copy_put_run(struct side *s, uint32_t iterations)
 {
-	struct copier *k = s->state;
-	int r = workload_repeat(s, trips, copier_put);
-
-	say_done(s, ++k->done);
-	return r;
+	return workload_one_sided(s, iterations, copy_put);
 }
 
-static int copier_get_ping(struct side *s, uint32_t trips)
+static int copy_get_run(struct side *s, uint32_t iterations)
 {
-	struct copier *k = s->state;
-	int r = workload_repeat(s, trips, copier_get);
-
-	say_done(s, ++k->done);
-	return r;
+	return workload_one_sided(s, iterations, copy_get);
 }
 
-static int copier_pong(struct side *s, uint32_t trips)
+static int copy_finish(struct side *s)
 {
-	struct copier *k = s->state;
-	uint32_t looks = 0;
-	int spent;
+	_Atomic uint64_t *done = &endpoint_page(s)->done;
+	struct copy *c = s->state;
 
-	(void)trips;
-	k->done++;
-	while (!is_done(s, k->done))
-		if ((spent = group_spin(s->group, &looks)))
-			return spent;
+	c->done++;
+	if (s->rank != 0)
+		return group_await(s->group, done, c->done);
+	atomic_store_explicit(done, c->done, memory_order_release);
 	return 0;
 }
 
@@ -171,149 +145,136 @@ static int copier_pong(struct side *s, uint32_t trips)
 
 static int bulk_prepare_put(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	return prepare_put(s, r->c.source, r->memory, r->done);
+	return use_put(s, m->p.source, m->memory, m->done);
 }
 
 static int bulk_prepare_get(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	return prepare_get(s, r->c.source, r->memory, r->done);
+	return use_get(s, m->p.source, m->memory, m->done);
 }
 
-/* -EAGAIN only where the target itself must make the access. */
-static int bulk_end(struct side *s, int issued, uint32_t *looks)
+/*
+ * Completes an access, or spins once: an emulated access can find the queue
+ * full.
+ */
+static int bulk_complete(struct side *s, int issued, uint32_t *spins)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
 	if (issued == -EAGAIN) {
-		int spent = group_spin(s->group, looks);
-		return spent ? spent : -EAGAIN;
+		int r = group_spin(s->group, spins);
+		return r ? r : -EAGAIN;
 	}
-	if (!issued)
-		issued = cay_flush(r->c.port, r->c.next, s->group->deadline);
-	return issued;
+	return issued ? issued
+		      : cay_flush(m->p.port, m->p.next, s->group->deadline);
 }
 
 static int bulk_put(struct side *s)
 {
-	struct remote *r = s->state;
-	uint32_t looks = 0;
-	int failure;
+	struct rma *m = s->state;
+	uint32_t spins = 0;
+	int r;
 
 	do
-		failure = bulk_end(s,
-			cay_put(r->c.port, r->c.next, r->key, 0, r->c.source,
+		r = bulk_complete(s,
+			cay_put(m->p.port, m->p.next, m->key, 0, m->p.source,
 				s->bytes, 0, 0),
-			&looks);
-	while (failure == -EAGAIN);
-	return failure;
+			&spins);
+	while (r == -EAGAIN);
+	return r;
 }
 
 static int bulk_get(struct side *s)
 {
-	struct remote *r = s->state;
-	uint32_t looks = 0;
-	int failure;
+	struct rma *m = s->state;
+	uint32_t spins = 0;
+	int r;
 
 	do
-		failure = bulk_end(s,
-			cay_get(r->c.port, r->c.next, r->key, 0, r->c.source,
+		r = bulk_complete(s,
+			cay_get(m->p.port, m->p.next, m->key, 0, m->p.source,
 				s->bytes, 0, 0),
-			&looks);
-	while (failure == -EAGAIN);
-	return failure;
+			&spins);
+	while (r == -EAGAIN);
+	return r;
 }
 
-static int bulk_put_ping(struct side *s, uint32_t trips)
+static int bulk_put_run(struct side *s, uint32_t iterations)
 {
-	struct remote *r = s->state;
-	int failure = workload_repeat(s, trips, bulk_put);
-
-	say_done(s, ++r->done);
-	return failure;
+	return workload_one_sided(s, iterations, bulk_put);
 }
 
-static int bulk_get_ping(struct side *s, uint32_t trips)
+static int bulk_get_run(struct side *s, uint32_t iterations)
 {
-	struct remote *r = s->state;
-	int failure = workload_repeat(s, trips, bulk_get);
-
-	say_done(s, ++r->done);
-	return failure;
+	return workload_one_sided(s, iterations, bulk_get);
 }
 
-/* Polls, because where the kernel forbids the access only the target can. */
-static int bulk_pong(struct side *s, uint32_t trips)
+/* Rank 1 polls, because the access may have to be emulated. */
+static int bulk_finish(struct side *s)
 {
-	struct remote *r = s->state;
-	uint32_t looks = 0;
-	struct cay_event e;
-	int spent;
+	struct rma *m = s->state;
 
-	(void)trips;
-	r->done++;
-	while (!is_done(s, r->done)) {
-		if (cay_poll(r->c.port, &e, 1))
-			return -EPROTO; /* nobody sends anything */
-		if ((spent = group_spin(s->group, &looks)))
-			return spent;
-	}
+	m->done++;
+	if (s->rank != 0)
+		return rma_await_done(s);
+	rma_publish_done(s);
 	return 0;
 }
 
-const struct workload bulk_memcpy_put_workload = {
+const struct workload memcpy_put_workload = {
 	.name = "memcpy",
-	.setup = copier_setup,
-	.prepare = copier_prepare_put,
-	.ping = copier_put_ping,
-	.pong = copier_pong,
-	.teardown = copier_teardown,
+	.setup = copy_setup,
+	.prepare = copy_prepare_put,
+	.run = copy_put_run,
+	.finish = copy_finish,
+	.teardown = copy_teardown,
 };
 
-const struct workload bulk_memcpy_get_workload = {
+const struct workload memcpy_get_workload = {
 	.name = "memcpy",
-	.setup = copier_setup,
-	.prepare = copier_prepare_get,
-	.ping = copier_get_ping,
-	.pong = copier_pong,
-	.teardown = copier_teardown,
+	.setup = copy_setup,
+	.prepare = copy_prepare_get,
+	.run = copy_get_run,
+	.finish = copy_finish,
+	.teardown = copy_teardown,
 };
 
-const struct workload bulk_put_alloc_workload = {
+const struct workload cay_put_alloc_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = bulk_prepare_put,
-	.ping = bulk_put_ping,
-	.pong = bulk_pong,
-	.teardown = remote_teardown,
+	.run = bulk_put_run,
+	.finish = bulk_finish,
+	.teardown = rma_teardown,
 };
 
-const struct workload bulk_put_malloc_workload = {
+const struct workload cay_put_malloc_workload = {
 	.name = "Cay",
-	.setup = remote_setup_private,
+	.setup = rma_setup_private,
 	.prepare = bulk_prepare_put,
-	.ping = bulk_put_ping,
-	.pong = bulk_pong,
-	.teardown = remote_teardown,
+	.run = bulk_put_run,
+	.finish = bulk_finish,
+	.teardown = rma_teardown,
 };
 
-const struct workload bulk_get_alloc_workload = {
+const struct workload cay_get_alloc_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = bulk_prepare_get,
-	.ping = bulk_get_ping,
-	.pong = bulk_pong,
-	.teardown = remote_teardown,
+	.run = bulk_get_run,
+	.finish = bulk_finish,
+	.teardown = rma_teardown,
 };
 
-const struct workload bulk_get_malloc_workload = {
+const struct workload cay_get_malloc_workload = {
 	.name = "Cay",
-	.setup = remote_setup_private,
+	.setup = rma_setup_private,
 	.prepare = bulk_prepare_get,
-	.ping = bulk_get_ping,
-	.pong = bulk_pong,
-	.teardown = remote_teardown,
+	.run = bulk_get_run,
+	.finish = bulk_finish,
+	.teardown = rma_teardown,
 };

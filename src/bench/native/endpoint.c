@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cay's latency. Every process opens a port of its own after fork, leaves its
- * address in the group's page and resolves the next rank.
+ * Cay's latency. Each rank opens a port after fork, publishes its address in
+ * shared memory and resolves the next rank.
  */
 #include "bench/native/endpoint.h"
 
@@ -13,126 +13,121 @@
 
 /* ---- set-up ---- */
 
-int endpoint_open(struct side *s, struct endpoint *c)
+int endpoint_open(struct side *s, struct endpoint *p)
 {
-	struct group_member *member = s->group->page->member;
-	int r;
-
 	struct cay_port_options options = { .nq_entries = 1u
 							  << WORKLOAD_NQ_LOG2 };
-	c->port = cay_port_open(&options);
-	if (!c->port)
+	struct cay_addr *addr = endpoint_page(s)->addr;
+
+	p->port = cay_port_open(&options);
+	if (!p->port)
 		return -errno;
-	member[s->rank].addr = cay_port_addr(c->port);
-	if ((r = group_barrier(s->group, s->rank)))
+	addr[s->rank] = cay_port_addr(p->port);
+	int r = group_barrier(s->group, s->rank);
+	if (r)
 		return r;
-	unsigned next = (s->rank + 1) % s->group->ranks;
-	return cay_peer_resolve(c->port, member[next].addr, &c->next);
+	return cay_peer_resolve(
+		p->port, addr[(s->rank + 1) % s->group->ranks], &p->next);
 }
 
-static int endpoint_buffers(struct side *s, struct endpoint *c, bool alloc)
+static int setup(struct side *s, bool allocated)
 {
+	struct endpoint *p = calloc(1, sizeof(*p));
 	size_t bytes = bits_round_up(s->bytes + 1, PAYLOAD_LINE);
 
-	c->allocated = alloc;
-	c->source = alloc ? cay_alloc(c->port, bytes, 0) : malloc(bytes);
-	if (!c->source)
+	if (!p)
+		return -ENOMEM;
+	s->state = p;
+	int r = endpoint_open(s, p);
+	if (r)
+		return r;
+	p->allocated = allocated;
+	p->source = allocated ? cay_alloc(p->port, bytes, 0) : malloc(bytes);
+	if (!p->source)
 		return -errno;
-	c->copy = malloc(bytes);
-	if (!c->copy)
+	p->copy = malloc(bytes);
+	if (!p->copy)
 		return -ENOMEM;
-	memset(c->source, 1, bytes);
-	memset(c->copy, 1, bytes);
+	memset(p->source, 1, bytes);
+	memset(p->copy, 1, bytes);
 	return 0;
-}
-
-static int endpoint_make(struct side *s, bool alloc)
-{
-	struct endpoint *c = calloc(1, sizeof(*c));
-	int r;
-
-	if (!c)
-		return -ENOMEM;
-	s->state = c;
-	r = endpoint_open(s, c);
-	return r ? r : endpoint_buffers(s, c, alloc);
 }
 
 int endpoint_setup(struct side *s)
 {
-	return endpoint_make(s, false);
+	return setup(s, false);
 }
 
-static int endpoint_alloc_setup(struct side *s)
+static int alloc_setup(struct side *s)
 {
-	return endpoint_make(s, true);
+	return setup(s, true);
 }
 
 void endpoint_teardown(struct side *s)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 
-	if (!c)
+	if (!p)
 		return;
-	if (c->allocated)
-		cay_free(c->port, c->source);
+	if (p->allocated)
+		cay_free(p->port, p->source);
 	else
-		free(c->source);
-	free(c->copy);
-	cay_peer_release(c->next);
-	if (c->port)
-		cay_port_close(c->port);
-	free(c);
+		free(p->source);
+	free(p->copy);
+	cay_peer_release(p->next);
+	if (p->port)
+		cay_port_close(p->port);
+	free(p);
 	s->state = NULL;
 }
 
 /* ---- short messages ---- */
 
-/* Out of the way: no room is rare, because one message is under way. */
-__attribute__((cold, noinline)) static int endpoint_send_again(struct side *s)
+/* Out of line: the queue is rarely full with one message in flight. */
+__attribute__((cold, noinline)) static int send_again(struct side *s)
 {
-	struct endpoint *c = s->state;
-	uint32_t looks = 0;
-	int r, spent;
+	struct endpoint *p = s->state;
+	uint32_t spins = 0;
+	int r, stop;
 
-	while ((r = cay_send(c->port, c->next, c->sent, c->source, s->bytes,
+	while ((r = cay_send(p->port, p->next, p->sent, p->source, s->bytes,
 			0)) == -EAGAIN)
-		if ((spent = group_spin(s->group, &looks)))
-			return spent;
+		if ((stop = group_spin(s->group, &spins)))
+			return stop;
 	return r;
 }
 
 int endpoint_send(struct side *s)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 
-	payload_stamp(c->source, s->bytes, c->sent);
-	int r = cay_send(c->port, c->next, c->sent, c->source, s->bytes, 0);
+	payload_stamp(p->source, s->bytes, p->sent);
+	int r = cay_send(p->port, p->next, p->sent, p->source, s->bytes, 0);
 	if (unlikely(r == -EAGAIN))
-		r = endpoint_send_again(s);
-	c->sent++;
+		r = send_again(s);
+	p->sent++;
 	return r;
 }
 
 int endpoint_accept(struct side *s, const struct cay_event *e)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 	int r = -EPROTO;
 
 	if (likely(e->kind == CAY_EVENT_MESSAGE))
-		r = payload_verify(e->data, e->length, s->bytes, c->received++);
-	cay_release(c->port, e);
+		r = payload_verify(e->data, e->length, s->bytes, p->received++);
+	cay_release(p->port, e);
 	return r;
 }
 
 int endpoint_next(struct side *s, struct cay_event *e)
 {
-	struct endpoint *c = s->state;
-	uint32_t looks = 0;
+	struct endpoint *p = s->state;
+	uint32_t spins = 0;
 	int count, r;
 
-	while ((count = cay_poll(c->port, e, 1)) == 0)
-		if (unlikely(r = group_spin(s->group, &looks)))
+	while ((count = cay_poll(p->port, e, 1)) == 0)
+		if (unlikely(r = group_spin(s->group, &spins)))
 			return r;
 	return count < 0 ? count : 0;
 }
@@ -147,102 +142,80 @@ int endpoint_receive(struct side *s)
 
 int endpoint_receive_asleep(struct side *s)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 	struct cay_event e;
 	int count, r;
 
-	while ((count = cay_poll(c->port, &e, 1)) == 0) {
-		r = cay_wait(c->port, s->group->deadline);
+	while ((count = cay_poll(p->port, &e, 1)) == 0) {
+		r = cay_wait(p->port, s->group->deadline);
 		if (r && r != -EINTR)
 			return r;
 	}
 	return count < 0 ? count : endpoint_accept(s, &e);
 }
 
-static int endpoint_ping(struct side *s, uint32_t trips)
+static int message_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, endpoint_send, endpoint_receive);
+	return workload_ping_pong(
+		s, iterations, endpoint_send, endpoint_receive);
 }
 
-static int endpoint_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, endpoint_receive, endpoint_send);
-}
-
-/* ---- long messages ---- */
+/* ---- messages by reference ---- */
 
 static int long_prepare(struct side *s)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 
-	if (s->fresh)
-		payload_refresh(c->source, s->bytes, c->sent);
+	if (s->rewrite)
+		payload_rewrite(p->source, s->bytes, p->sent);
 	return 0;
-}
-
-/* What cay_alloc() memory holds is in place; the others are copies already. */
-static int long_take(struct side *s, struct cay_event *e)
-{
-	struct endpoint *c = s->state;
-
-	if (c->allocated && e->kind == CAY_EVENT_MESSAGE &&
-		e->length <= s->bytes) {
-		memcpy(c->copy, e->data, e->length);
-		e->data = c->copy;
-	}
-	return endpoint_accept(s, e);
-}
-
-/* Until a message is there, or (no message) until all of ours are complete. */
-static int long_await(struct side *s, bool message)
-{
-	struct endpoint *c = s->state;
-	struct cay_event e;
-	int r = 0;
-
-	while (!r && (message || c->pending)) {
-		if ((r = endpoint_next(s, &e)))
-			break;
-		if (e.kind != CAY_EVENT_COMPLETE)
-			return message ? long_take(s, &e) : -EPROTO;
-		c->pending--;
-		r = e.error ? -EIO : 0;
-		cay_release(c->port, &e);
-	}
-	return r;
 }
 
 static int long_send(struct side *s)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 
-	c->pending++;
+	p->pending++;
 	return endpoint_send(s);
 }
 
-static int long_ping(struct side *s, uint32_t trips)
+/* Waits for a message, or (no message) until all of ours are complete. */
+static int long_await(struct side *s, bool message)
 {
+	struct endpoint *p = s->state;
+	struct cay_event e;
 	int r = 0;
 
-	while (!r && trips--) {
-		r = long_send(s);
-		if (!r)
-			r = long_await(s, true);
-		if (!r)
-			r = long_await(s, false);
+	while (!r && (message || p->pending)) {
+		if ((r = endpoint_next(s, &e)))
+			break;
+		if (e.kind == CAY_EVENT_COMPLETE) {
+			p->pending--;
+			r = e.error ? -EIO : 0;
+			cay_release(p->port, &e);
+			continue;
+		}
+		if (!message)
+			return -EPROTO;
+		/* cay_alloc() memory is mapped; other memory was copied. */
+		if (p->allocated && e.kind == CAY_EVENT_MESSAGE &&
+			e.length <= s->bytes) {
+			memcpy(p->copy, e.data, e.length);
+			e.data = p->copy;
+		}
+		return endpoint_accept(s, &e);
 	}
 	return r;
 }
 
-/* Its own completion comes while the other side is at the next message. */
-static int long_pong(struct side *s, uint32_t trips)
+static int long_run(struct side *s, uint32_t iterations)
 {
 	int r = 0;
 
-	while (!r && trips--) {
-		r = long_await(s, true);
+	while (!r && iterations--) {
+		r = s->rank == 0 ? long_send(s) : long_await(s, true);
 		if (!r)
-			r = long_send(s);
+			r = s->rank == 0 ? long_await(s, true) : long_send(s);
 		if (!r)
 			r = long_await(s, false);
 	}
@@ -252,9 +225,7 @@ static int long_pong(struct side *s, uint32_t trips)
 const struct workload cay_message_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
-	.prepare = workload_nothing,
-	.ping = endpoint_ping,
-	.pong = endpoint_pong,
+	.run = message_run,
 	.teardown = endpoint_teardown,
 };
 
@@ -262,16 +233,14 @@ const struct workload cay_malloc_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
 	.prepare = long_prepare,
-	.ping = long_ping,
-	.pong = long_pong,
+	.run = long_run,
 	.teardown = endpoint_teardown,
 };
 
 const struct workload cay_alloc_workload = {
 	.name = "Cay",
-	.setup = endpoint_alloc_setup,
+	.setup = alloc_setup,
 	.prepare = long_prepare,
-	.ping = long_ping,
-	.pong = long_pong,
+	.run = long_run,
 	.teardown = endpoint_teardown,
 };

@@ -1,41 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cay itself, as an application uses it: public calls and nothing else. */
+/* An endpoint: a port of Cay, its peer and its buffers, by public calls. */
 #ifndef CAY_BENCH_NATIVE_ENDPOINT_H
 #define CAY_BENCH_NATIVE_ENDPOINT_H
 
-#include "bench/harness/workload.h"
+#include "bench/native/workloads.h"
 #include "cay/cay.h"
 
 struct endpoint {
 	struct cay_port *port;
 	struct cay_peer *next; /* the rank after this one */
-	unsigned char *source; /* what is sent */
-	unsigned char *copy;   /* where a long message ends up */
+	unsigned char *source; /* of what is sent */
+	unsigned char *copy;   /* destination of long messages */
 	bool allocated;	       /* source is from cay_alloc() */
 	uint64_t sent, received;
 	uint32_t pending; /* long messages that are not complete */
 };
 
-/* A port of its own, and the next rank as its peer. */
+/* Shared memory of Cay's workloads. Each rank writes its own elements. */
+struct endpoint_page {
+	struct cay_addr addr[GROUP_RANKS_MAX];
+	_Alignas(CACHE_SEPARATION) struct cay_key key[2];
+	_Alignas(CACHE_SEPARATION) _Atomic uint64_t done; /* rank 0: batches */
+};
+
+static inline struct endpoint_page *endpoint_page(struct side *s)
+{
+	return (struct endpoint_page *)(void *)s->shared;
+}
+
+/* Opens a port and resolves the next rank; no buffers. */
 int endpoint_open(struct side *, struct endpoint *);
 
-/* The source is private memory; endpoint_alloc_setup() in candidate.c. */
+/* Opens an endpoint whose source is from malloc(). */
 int endpoint_setup(struct side *);
 void endpoint_teardown(struct side *);
 
-/* Sends source, with its number in it. Waits, spinning, if there is no room. */
+/* Sends the source with its number; spins while the queue is full. */
 int endpoint_send(struct side *);
 
-/* One event is a message that was due: checks it and gives it back. */
+/* Checks that the event is the expected message, and releases it. */
 int endpoint_accept(struct side *, const struct cay_event *);
 
-/* Spins for the next event, whatever it is. */
+/* Spins for the next event. */
 int endpoint_next(struct side *, struct cay_event *);
 
 /* Spins for the next message. */
 int endpoint_receive(struct side *);
 
-/* Sleeps for it, in cay_wait(). */
+/* Sleeps in cay_wait() for the next message. */
 int endpoint_receive_asleep(struct side *);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages that their sender copies straight into the receiver's buffer: a
- * plain copy into memory that both have mapped, and Cay's posted receives. The
- * source is the sender's own memory; who gets a message reads all of it.
+ * Messages that the sender copies directly into the receiver's buffer: a plain
+ * copy into shared memory, and Cay's posted receives. The source is private
+ * memory of the sender; the receiver reads the whole message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,184 +14,162 @@
 
 /* ---- a plain copy ---- */
 
-/* A buffer and a word that says whose turn it is, for each rank. */
-struct copy_box {
+/* The receive buffer of a rank, and the number of the message in it. */
+struct copy_buffer {
 	_Alignas(CACHE_SEPARATION) _Atomic uint64_t number;
 	_Alignas(4096) unsigned char data[BENCH_BYTES_MAX];
 };
 
 struct copy {
-	struct copy_box *in, *out;
+	struct copy_buffer *in, *out;
 	unsigned char *source;
 	uint64_t sent, received;
 };
 
 static int copy_setup(struct side *s)
 {
-	struct copy *k = calloc(1, sizeof(*k));
-	struct copy_box *box = (struct copy_box *)(void *)s->shared;
+	struct copy *c = calloc(1, sizeof(*c));
+	struct copy_buffer *buffer = (struct copy_buffer *)(void *)s->shared;
 
-	_Static_assert(2 * sizeof(*box) <= WORKLOAD_SHARED_BYTES, "two boxes");
-	if (!k)
+	_Static_assert(
+		2 * sizeof(*buffer) <= WORKLOAD_SHARED_BYTES, "two buffers");
+	if (!c)
 		return -ENOMEM;
-	s->state = k;
-	k->in = &box[s->rank];
-	k->out = &box[1 - s->rank];
-	k->source = malloc(BENCH_BYTES_MAX);
-	if (!k->source)
+	s->state = c;
+	c->in = &buffer[s->rank];
+	c->out = &buffer[1 - s->rank];
+	c->source = malloc(BENCH_BYTES_MAX);
+	if (!c->source)
 		return -ENOMEM;
-	memset(k->source, 1, BENCH_BYTES_MAX);
-	memset(k->in->data, 1, BENCH_BYTES_MAX);
+	memset(c->source, 1, BENCH_BYTES_MAX);
+	memset(c->in->data, 1, BENCH_BYTES_MAX);
 	return 0;
 }
 
 static void copy_teardown(struct side *s)
 {
-	struct copy *k = s->state;
+	struct copy *c = s->state;
 
-	if (k)
-		free(k->source);
-	free(k);
+	if (c)
+		free(c->source);
+	free(c);
 	s->state = NULL;
 }
 
 static int copy_prepare(struct side *s)
 {
-	struct copy *k = s->state;
+	struct copy *c = s->state;
 
-	if (s->fresh)
-		payload_refresh(k->source, s->bytes, k->sent + 1);
+	if (s->rewrite)
+		payload_rewrite(c->source, s->bytes, c->sent + 1);
 	return 0;
 }
 
 static int copy_send(struct side *s)
 {
-	struct copy *k = s->state;
+	struct copy *c = s->state;
 
-	payload_stamp(k->source, s->bytes, ++k->sent);
-	memcpy(k->out->data, k->source, s->bytes);
-	atomic_store_explicit(&k->out->number, k->sent, memory_order_release);
+	payload_stamp(c->source, s->bytes, ++c->sent);
+	memcpy(c->out->data, c->source, s->bytes);
+	atomic_store_explicit(&c->out->number, c->sent, memory_order_release);
 	return 0;
 }
 
 static int copy_receive(struct side *s)
 {
-	struct copy *k = s->state;
-	uint64_t due = ++k->received;
-	uint32_t looks = 0;
-	int spent;
+	struct copy *c = s->state;
+	uint64_t number = ++c->received;
+	int r = group_await(s->group, &c->in->number, number);
 
-	while (atomic_load_explicit(&k->in->number, memory_order_acquire) !=
-		due)
-		if (unlikely(spent = group_spin(s->group, &looks)))
-			return spent;
-	return payload_verify(k->in->data, s->bytes, s->bytes, due);
+	return r ? r : payload_verify(c->in->data, s->bytes, s->bytes, number);
 }
 
-static int copy_ping(struct side *s, uint32_t trips)
+static int copy_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, copy_send, copy_receive);
-}
-
-static int copy_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, copy_receive, copy_send);
+	return workload_ping_pong(s, iterations, copy_send, copy_receive);
 }
 
 /* ---- posted receives ---- */
 
-#define POSTED_COOKIE 1
+#define POSTED_TAG 1
 
 static int posted_post(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	return cay_receive_post(r->c.port, r->memory, s->bytes, POSTED_COOKIE);
+	return cay_receive_post(m->p.port, m->memory, s->bytes, POSTED_TAG);
 }
 
 /* The window's memory is the buffer; the window itself is not used. */
 static int posted_setup(struct side *s)
 {
-	int failure = remote_setup_mapped(s);
+	int r = rma_setup_mapped(s);
 
-	if (!failure)
-		failure = posted_post(s);
-	return failure ? failure : group_barrier(s->group, s->rank);
+	if (!r)
+		r = posted_post(s);
+	return r ? r : group_barrier(s->group, s->rank);
 }
 
 static int posted_prepare(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	if (s->fresh)
-		payload_refresh(r->c.source, s->bytes, r->c.sent);
+	if (s->rewrite)
+		payload_rewrite(m->p.source, s->bytes, m->p.sent);
 	return 0;
 }
 
-/* It is stored when the call returns; that it may be reused is an event. */
+/* The data is stored when the call returns; its completion comes later. */
 static int posted_send(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	r->c.pending++;
+	m->p.pending++;
 	return endpoint_send(s);
 }
 
-static int posted_take(struct side *s, const struct cay_event *e)
-{
-	struct remote *r = s->state;
-
-	if (e->kind != CAY_EVENT_POSTED || e->error ||
-		e->result != POSTED_COOKIE)
-		return -EPROTO;
-	int failure =
-		payload_verify(e->data, e->length, s->bytes, r->c.received++);
-	return failure ? failure : posted_post(s);
-}
-
-/* The next message; completions of our own come first, or in between. */
+/* The next message; completions of our own may come before it. */
 static int posted_receive(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	struct cay_event e = { 0 };
-	int failure = 0;
+	int r = 0;
 
-	while (!failure && e.kind != CAY_EVENT_POSTED) {
-		if ((failure = endpoint_next(s, &e)))
+	while (!r && e.kind != CAY_EVENT_POSTED) {
+		if ((r = endpoint_next(s, &e)))
 			break;
-		if (e.kind != CAY_EVENT_COMPLETE)
-			failure = posted_take(s, &e);
-		else if (e.error || r->c.pending-- == 0)
-			failure = -EPROTO;
-		cay_release(r->c.port, &e);
+		if (e.kind == CAY_EVENT_COMPLETE)
+			r = e.error || m->p.pending-- == 0 ? -EPROTO : 0;
+		else if (e.kind != CAY_EVENT_POSTED || e.error ||
+			 e.result != POSTED_TAG)
+			r = -EPROTO;
+		else
+			r = payload_verify(
+				e.data, e.length, s->bytes, m->p.received++);
+		if (!r && e.kind == CAY_EVENT_POSTED)
+			r = posted_post(s);
+		cay_release(m->p.port, &e);
 	}
-	return failure;
+	return r;
 }
 
-static int posted_ping(struct side *s, uint32_t trips)
+static int posted_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, posted_send, posted_receive);
+	return workload_ping_pong(s, iterations, posted_send, posted_receive);
 }
 
-static int posted_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, posted_receive, posted_send);
-}
-
-const struct workload posted_copy_workload = {
+const struct workload copy_workload = {
 	.name = "copy",
 	.setup = copy_setup,
 	.prepare = copy_prepare,
-	.ping = copy_ping,
-	.pong = copy_pong,
+	.run = copy_run,
 	.teardown = copy_teardown,
 };
 
-const struct workload posted_cay_workload = {
+const struct workload cay_posted_workload = {
 	.name = "Cay",
 	.setup = posted_setup,
 	.prepare = posted_prepare,
-	.ping = posted_ping,
-	.pong = posted_pong,
-	.teardown = remote_teardown,
+	.run = posted_run,
+	.teardown = rma_teardown,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Message rate: rank 0 sends as fast as it can, rank 1 takes all there is, and
- * says on a line of its own when it has the last one. A trip is a message.
+ * Message rate: rank 0 sends as fast as it can, rank 1 receives in bursts and
+ * publishes the number of received messages at the end of a batch. An iteration
+ * is a message.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,122 +14,108 @@
 
 #define RATE_BURST 32
 
-/* The last line of the workload's part: no baseline or port uses it. */
-static _Atomic uint64_t *rate_taken(struct side *s)
+/* The last line of the shared memory, which no queue uses. */
+static _Atomic uint64_t *rate_received(struct side *s)
 {
 	return (_Atomic uint64_t *)(void *)(s->shared + WORKLOAD_SHARED_BYTES -
 					    PAYLOAD_LINE);
 }
 
-static int rate_await_taken(struct side *s, uint64_t sent)
-{
-	uint32_t looks = 0;
-	int r;
-
-	while (atomic_load_explicit(rate_taken(s), memory_order_acquire) !=
-		sent)
-		if ((r = group_spin(s->group, &looks)))
-			return r;
-	return 0;
-}
-
-static void rate_say_taken(struct side *s, uint64_t count)
-{
-	atomic_store_explicit(rate_taken(s), count, memory_order_release);
-}
-
 /* ---- baseline ---- */
 
-static int baseline_rate_send(struct side *s, uint32_t trips)
+static int baseline_rate_send(struct side *s, uint32_t iterations)
 {
-	struct baseline *k = s->state;
-	uint32_t looks = 0;
+	struct baseline *b = s->state;
+	uint32_t spins = 0;
 	int r;
 
-	while (trips--) {
-		payload_stamp(k->private_source, s->bytes, k->sent++);
-		while (!baseline_send_fast(k, k->private_source, s->bytes))
-			if ((r = group_spin(s->group, &looks)))
+	while (iterations--) {
+		payload_stamp(b->private_source, s->bytes, b->sent++);
+		while (!baseline_send_fast(b, b->private_source, s->bytes))
+			if ((r = group_spin(s->group, &spins)))
 				return r;
 	}
-	return rate_await_taken(s, k->sent);
+	return group_await(s->group, rate_received(s), b->sent);
 }
 
-static int baseline_rate_take(struct side *s, uint32_t trips)
+static int baseline_rate_receive(struct side *s, uint32_t iterations)
 {
-	struct baseline *k = s->state;
+	struct baseline *b = s->state;
 	struct baseline_entry *e;
-	uint32_t looks = 0;
+	uint32_t spins = 0;
 	int r = 0;
 
-	while (!r && trips) {
-		if (!(e = baseline_poll(k))) {
-			r = group_spin(s->group, &looks);
+	while (!r && iterations) {
+		if (!(e = baseline_poll(b))) {
+			r = group_spin(s->group, &spins);
 			continue;
 		}
 		r = payload_verify(
-			&e->word[2], baseline_length(e), s->bytes, k->next);
-		baseline_release(k);
-		trips--;
+			&e->word[2], baseline_length(e), s->bytes, b->next);
+		baseline_release(b);
+		iterations--;
 	}
-	rate_say_taken(s, k->next);
+	atomic_store_explicit(rate_received(s), b->next, memory_order_release);
 	return r;
+}
+
+static int baseline_rate_run(struct side *s, uint32_t iterations)
+{
+	return s->rank == 0 ? baseline_rate_send(s, iterations)
+			    : baseline_rate_receive(s, iterations);
 }
 
 /* ---- Cay ---- */
 
-static int endpoint_rate_send(struct side *s, uint32_t trips)
+static int cay_rate_send(struct side *s, uint32_t iterations)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 	int r = 0;
 
-	while (!r && trips--)
+	while (!r && iterations--)
 		r = endpoint_send(s);
-	return r ? r : rate_await_taken(s, c->sent);
+	return r ? r : group_await(s->group, rate_received(s), p->sent);
 }
 
-static int endpoint_rate_burst(struct side *s, uint32_t *due)
+static int cay_rate_receive(struct side *s, uint32_t iterations)
 {
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 	struct cay_event e[RATE_BURST];
-	int count = cay_poll(c->port, e, RATE_BURST), r = 0;
-
-	for (int i = 0; !r && i < count; i++)
-		r = endpoint_accept(s, &e[i]);
-	if (count > 0)
-		*due -= (uint32_t)count;
-	return count < 0 ? count : r;
-}
-
-static int endpoint_rate_take(struct side *s, uint32_t trips)
-{
-	struct endpoint *c = s->state;
-	uint32_t looks = 0;
+	uint32_t spins = 0;
 	int r = 0;
 
-	while (!r && trips) {
-		r = endpoint_rate_burst(s, &trips);
+	while (!r && iterations) {
+		int count = cay_poll(p->port, e, RATE_BURST);
+		for (int i = 0; !r && i < count; i++)
+			r = endpoint_accept(s, &e[i]);
+		if (count > 0)
+			iterations -= (uint32_t)count;
+		else if (count < 0)
+			r = count;
 		if (!r)
-			r = group_spin(s->group, &looks);
+			r = group_spin(s->group, &spins);
 	}
-	rate_say_taken(s, c->received);
+	atomic_store_explicit(
+		rate_received(s), p->received, memory_order_release);
 	return r;
+}
+
+static int cay_rate_run(struct side *s, uint32_t iterations)
+{
+	return s->rank == 0 ? cay_rate_send(s, iterations)
+			    : cay_rate_receive(s, iterations);
 }
 
 const struct workload baseline_rate_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
-	.prepare = workload_nothing,
-	.ping = baseline_rate_send,
-	.pong = baseline_rate_take,
+	.run = baseline_rate_run,
 	.teardown = baseline_teardown,
 };
 
 const struct workload cay_rate_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
-	.prepare = workload_nothing,
-	.ping = endpoint_rate_send,
-	.pong = endpoint_rate_take,
+	.run = cay_rate_run,
 	.teardown = endpoint_teardown,
 };

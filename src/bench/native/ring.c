@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of more processes than cores that pass a token and sleep until it
- * comes round again: over Unix socket pairs (the reference), over words with a
- * futex each (the baseline), and over Cay with cay_wait(). A trip is one round
- * of the token.
+ * returns: over Unix socket pairs (the reference), over futex words (the
+ * baseline), and over Cay with cay_wait(). An iteration is one lap of the
+ * token.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -13,29 +13,24 @@
 #include "bench/native/endpoint.h"
 #include "bench/native/futex_word.h"
 
-static unsigned ring_before(const struct side *s)
+static unsigned ring_previous(const struct side *s)
 {
 	return (s->rank + s->group->ranks - 1) % s->group->ranks;
 }
 
-static unsigned ring_after(const struct side *s)
-{
-	return (s->rank + 1) % s->group->ranks;
-}
-
 /* ---- socket pairs ---- */
 
-/* Reads give up now and then, so that the group's deadline is looked at. */
+/* Reads time out, so that group_check() is called. */
 static int socket_setup(struct side *s)
 {
 	const struct timeval t = { .tv_usec = 100000 };
-	int fd = s->group->link[ring_before(s)][1];
+	int fd = s->group->link[ring_previous(s)][1];
 
 	return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) ? -errno
 								      : 0;
 }
 
-static int socket_pass(struct side *s)
+static int socket_send(struct side *s)
 {
 	uint64_t token = s->rank;
 	ssize_t n = write(s->group->link[s->rank][0], &token, sizeof(token));
@@ -43,9 +38,9 @@ static int socket_pass(struct side *s)
 	return n == (ssize_t)sizeof(token) ? 0 : -EIO;
 }
 
-static int socket_take(struct side *s)
+static int socket_receive(struct side *s)
 {
-	int fd = s->group->link[ring_before(s)][1], r;
+	int fd = s->group->link[ring_previous(s)][1], r;
 	uint64_t token;
 
 	while (read(fd, &token, sizeof(token)) != (ssize_t)sizeof(token)) {
@@ -54,72 +49,48 @@ static int socket_take(struct side *s)
 		if ((r = group_check(s->group)))
 			return r;
 	}
-	return token == ring_before(s) ? 0 : -EBADMSG;
+	return token == ring_previous(s) ? 0 : -EBADMSG;
 }
 
-static int socket_ping(struct side *s, uint32_t trips)
+static int socket_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, socket_pass, socket_take);
+	return workload_ping_pong(s, iterations, socket_send, socket_receive);
 }
 
-static int socket_pong(struct side *s, uint32_t trips)
+/* ---- futex words ---- */
+
+static int futex_send(struct side *s)
 {
-	return workload_turns(s, trips, socket_take, socket_pass);
+	return futex_word_post(s, (s->rank + 1) % s->group->ranks);
 }
 
-/* ---- a word each ---- */
-
-static int word_pass(struct side *s)
+static int futex_run(struct side *s, uint32_t iterations)
 {
-	word_raise(s, ring_after(s));
-	return 0;
-}
-
-static int word_ping(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, word_pass, word_sleep);
-}
-
-static int word_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, word_sleep, word_pass);
+	return workload_ping_pong(s, iterations, futex_send, futex_word_sleep);
 }
 
 /* ---- Cay ---- */
 
-static int endpoint_ping(struct side *s, uint32_t trips)
+static int cay_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, endpoint_send, endpoint_receive_asleep);
-}
-
-static int endpoint_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, endpoint_receive_asleep, endpoint_send);
+	return workload_ping_pong(
+		s, iterations, endpoint_send, endpoint_receive_asleep);
 }
 
 const struct workload ring_socket_workload = {
 	.name = "sockets",
 	.setup = socket_setup,
-	.prepare = workload_nothing,
-	.ping = socket_ping,
-	.pong = socket_pong,
-	.teardown = workload_leave,
+	.run = socket_run,
 };
 
-const struct workload ring_word_workload = {
+const struct workload ring_futex_workload = {
 	.name = "futex",
-	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = word_ping,
-	.pong = word_pong,
-	.teardown = workload_leave,
+	.run = futex_run,
 };
 
 const struct workload ring_cay_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
-	.prepare = workload_nothing,
-	.ping = endpoint_ping,
-	.pong = endpoint_pong,
+	.run = cay_run,
 	.teardown = endpoint_teardown,
 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cay's operations on a word of a window. In the first one the target sees the
- * word change and answers with a put of its own; in the others it is idle, so
- * that the word never leaves the origin's core and what is measured is the
- * work of the origin.
+ * Cay's operations on a word of a window. In the first workload the target sees
+ * the word change and answers with a put; in the others it is idle, so that the
+ * word stays in the origin's cache and the origin's work is measured.
  */
 #include "bench/native/rma.h"
 
@@ -11,381 +10,359 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/native/payload.h"
-
-/* Everything, since what a window refuses is no matter of speed. */
-#define REMOTE_RIGHTS (CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC)
-
 /* ---- set-up ---- */
 
-static int remote_buffers(struct side *s, struct remote *r, bool mapped)
+static int setup(struct side *s, bool mapped)
 {
+	const unsigned rights = CAY_RIGHT_READ | CAY_RIGHT_WRITE |
+				CAY_RIGHT_ATOMIC;
+	struct endpoint_page *page = endpoint_page(s);
 	size_t bytes = bits_round_up(s->bytes + 1, 4096);
+	struct rma *m = calloc(1, sizeof(*m));
+	int r;
 
-	r->mapped = mapped;
-	r->memory = mapped ? cay_alloc(r->c.port, bytes, 0)
+	if (!m)
+		return -ENOMEM;
+	s->state = m;
+	if ((r = endpoint_open(s, &m->p)))
+		return r;
+	m->mapped = mapped;
+	m->memory = mapped ? cay_alloc(m->p.port, bytes, 0)
 			   : aligned_alloc(4096, bytes);
-	r->c.source = malloc(bytes);
-	if (!r->memory || !r->c.source)
+	m->p.source = malloc(bytes);
+	if (!m->memory || !m->p.source)
 		return -ENOMEM;
-	memset(r->memory, 0, bytes);
-	memset(r->c.source, 0, bytes);
-	return cay_window_open(
-		r->c.port, r->memory, bytes, REMOTE_RIGHTS, &r->window);
-}
-
-static int remote_exchange(struct side *s, struct remote *r)
-{
-	struct remote_page *page = remote_page(s);
-	int failure = cay_window_key(r->window, &page->key[s->rank]);
-
-	if (!failure)
-		failure = group_barrier(s->group, s->rank);
-	r->key = page->key[1 - s->rank];
-	return failure;
-}
-
-static int remote_setup(struct side *s, bool mapped)
-{
-	struct remote *r = calloc(1, sizeof(*r));
-
+	memset(m->memory, 0, bytes);
+	memset(m->p.source, 0, bytes);
+	r = cay_window_open(m->p.port, m->memory, bytes, rights, &m->window);
 	if (!r)
-		return -ENOMEM;
-	s->state = r;
-	int failure = endpoint_open(s, &r->c);
-	if (!failure)
-		failure = remote_buffers(s, r, mapped);
-	return failure ? failure : remote_exchange(s, r);
-}
-
-int remote_setup_mapped(struct side *s)
-{
-	return remote_setup(s, true);
-}
-
-int remote_setup_private(struct side *s)
-{
-	return remote_setup(s, false);
-}
-
-void remote_teardown(struct side *s)
-{
-	struct remote *r = s->state;
-
+		r = cay_window_key(m->window, &page->key[s->rank]);
 	if (!r)
+		r = group_barrier(s->group, s->rank);
+	m->key = page->key[1 - s->rank];
+	return r;
+}
+
+int rma_setup_mapped(struct side *s)
+{
+	return setup(s, true);
+}
+
+int rma_setup_private(struct side *s)
+{
+	return setup(s, false);
+}
+
+void rma_teardown(struct side *s)
+{
+	struct rma *m = s->state;
+
+	if (!m)
 		return;
-	if (r->window)
-		cay_window_close(r->window);
-	if (r->mapped && r->c.port)
-		cay_free(r->c.port, r->memory);
+	if (m->window)
+		cay_window_close(m->window);
+	if (m->mapped && m->p.port)
+		cay_free(m->p.port, m->memory);
 	else
-		free(r->memory);
-	endpoint_teardown(s); /* the rest, r itself included */
+		free(m->memory);
+	endpoint_teardown(s); /* frees m, too */
+}
+
+void rma_publish_done(struct side *s)
+{
+	struct rma *m = s->state;
+
+	atomic_store_explicit(
+		&endpoint_page(s)->done, m->done, memory_order_release);
+}
+
+int rma_await_done(struct side *s)
+{
+	const _Atomic uint64_t *done = &endpoint_page(s)->done;
+	struct rma *m = s->state;
+	uint32_t spins = 0;
+	struct cay_event e;
+	int r;
+
+	while (atomic_load_explicit(done, memory_order_acquire) < m->done) {
+		if (cay_poll(m->p.port, &e, 1))
+			return -EPROTO;
+		if ((r = group_spin(s->group, &spins)))
+			return r;
+	}
+	return 0;
 }
 
 /* ---- a put that the target sees ---- */
 
 static int put_issue(struct side *s)
 {
-	struct remote *r = s->state;
-	uint64_t number = ++r->done;
+	struct rma *m = s->state;
+	uint64_t number = ++m->done;
 
 	return cay_put(
-		r->c.port, r->c.next, r->key, 0, &number, sizeof(number), 0, 0);
+		m->p.port, m->p.next, m->key, 0, &number, sizeof(number), 0, 0);
 }
 
 static int put_await(struct side *s)
 {
-	struct remote *r = s->state;
-	const _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)r->memory;
+	struct rma *m = s->state;
+	const _Atomic uint64_t *word = (_Atomic uint64_t *)(void *)m->memory;
 
-	return group_await(s->group, word, ++r->c.received);
+	return group_await(s->group, word, ++m->p.received);
 }
 
-static int put_ping(struct side *s, uint32_t trips)
+static int put_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, put_issue, put_await);
+	return workload_ping_pong(s, iterations, put_issue, put_await);
 }
 
-static int put_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, put_await, put_issue);
-}
-
-/* ---- operations while the target is idle ---- */
+/* ---- one-sided operations ---- */
 
 static int flush(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	return cay_flush(r->c.port, r->c.next, s->group->deadline);
+	return cay_flush(m->p.port, m->p.next, s->group->deadline);
 }
 
 static int get_word(struct side *s, uint64_t *word)
 {
-	struct remote *r = s->state;
-	int failure = cay_get(
-		r->c.port, r->c.next, r->key, 0, word, sizeof(*word), 0, 0);
+	struct rma *m = s->state;
+	int r = cay_get(
+		m->p.port, m->p.next, m->key, 0, word, sizeof(*word), 0, 0);
 
-	return failure ? failure : flush(s);
+	return r ? r : flush(s);
 }
 
-/* Before each batch: everything before it has arrived. */
+/* Compares the word with the operations of all batches so far. */
 static int word_prepare(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	uint64_t word = 0;
-	int failure = s->rank == 0 ? get_word(s, &word) : 0;
+	int r = s->rank == 0 ? get_word(s, &word) : 0;
 
-	if (failure)
-		return failure;
-	return s->rank == 0 && word != r->done ? -EBADMSG : 0;
+	if (r)
+		return r;
+	return s->rank == 0 && word != m->done ? -EBADMSG : 0;
 }
 
 static int put_flush(struct side *s)
 {
-	int failure = put_issue(s);
+	int r = put_issue(s);
 
-	return failure ? failure : flush(s);
+	return r ? r : flush(s);
 }
 
-static int put_flush_ping(struct side *s, uint32_t trips)
+static int put_flush_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, put_flush);
+	return workload_one_sided(s, iterations, put_flush);
 }
 
-/* The whole word, so that what comes of it can be checked as for a put. */
-static int masked_flush(struct side *s)
+/* All bytes of the word, so that the result can be checked as for a put. */
+static int put_masked(struct side *s)
 {
-	struct remote *r = s->state;
-	int failure = cay_put_masked(
-		r->c.port, r->c.next, r->key, 0, ++r->done, 0xff, 0, 0);
+	struct rma *m = s->state;
+	int r = cay_put_masked(
+		m->p.port, m->p.next, m->key, 0, ++m->done, 0xff, 0, 0);
 
-	return failure ? failure : flush(s);
+	return r ? r : flush(s);
 }
 
-static int masked_flush_ping(struct side *s, uint32_t trips)
+static int put_masked_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, masked_flush);
+	return workload_one_sided(s, iterations, put_masked);
 }
 
-/* What an atomic ends in: the event with its result. */
+/* The completion of an atomic, which carries its result. */
 static int atomic_result(struct side *s, uint64_t result, uint64_t previous)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	struct cay_event e;
-	int failure = endpoint_next(s, &e);
+	int r = endpoint_next(s, &e);
 
-	if (failure)
-		return failure;
+	if (r)
+		return r;
 	if (unlikely(e.kind != CAY_EVENT_COMPLETE || e.error ||
 		     e.result != result || e.previous != previous))
-		failure = -EBADMSG;
-	cay_release(r->c.port, &e);
-	return failure;
+		r = -EBADMSG;
+	cay_release(m->p.port, &e);
+	return r;
 }
 
 static int fetch_add(struct side *s)
 {
-	struct remote *r = s->state;
-	uint64_t before = r->done++;
-	int failure =
-		cay_fetch_add(r->c.port, r->c.next, r->key, 0, 1, before, 0);
+	struct rma *m = s->state;
+	uint64_t before = m->done++;
+	int r = cay_fetch_add(m->p.port, m->p.next, m->key, 0, 1, before, 0);
 
-	return failure ? failure : atomic_result(s, before + 1, before);
+	return r ? r : atomic_result(s, before + 1, before);
 }
 
-static int fetch_add_ping(struct side *s, uint32_t trips)
+static int fetch_add_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, fetch_add);
+	return workload_one_sided(s, iterations, fetch_add);
 }
 
-/* The same without an event: the flush says that the result is there. */
+/* Without an event: the flush says that the result is there. */
 static int fetch_add_into(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	uint64_t before = ~0ull;
-	int failure = cay_fetch_add_into(
-		r->c.port, r->c.next, r->key, 0, 1, &before, 0, 0);
+	int r = cay_fetch_add_into(
+		m->p.port, m->p.next, m->key, 0, 1, &before, 0, 0);
 
-	if (!failure)
-		failure = flush(s);
-	return likely(failure || before == r->done++) ? failure : -EBADMSG;
+	if (!r)
+		r = flush(s);
+	return likely(r || before == m->done++) ? r : -EBADMSG;
 }
 
-static int fetch_add_into_ping(struct side *s, uint32_t trips)
+static int fetch_add_into_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, fetch_add_into);
+	return workload_one_sided(s, iterations, fetch_add_into);
 }
 
 static int compare_swap(struct side *s)
 {
-	struct remote *r = s->state;
-	uint64_t before = r->done++;
-	int failure = cay_compare_swap(
-		r->c.port, r->c.next, r->key, 0, before, before + 1, before, 0);
+	struct rma *m = s->state;
+	uint64_t before = m->done++;
+	int r = cay_compare_swap(
+		m->p.port, m->p.next, m->key, 0, before, before + 1, before, 0);
 
-	return failure ? failure : atomic_result(s, before + 1, before);
+	return r ? r : atomic_result(s, before + 1, before);
 }
 
-static int compare_swap_ping(struct side *s, uint32_t trips)
+static int compare_swap_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, compare_swap);
+	return workload_one_sided(s, iterations, compare_swap);
 }
 
-/* The word is what the put before it has stored: 1. */
+/* Once: the word that the gets read. */
 static int get_prepare(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 
-	return s->rank == 0 && r->done == 0 ? put_flush(s) : 0;
+	return s->rank == 0 && m->done == 0 ? put_flush(s) : 0;
 }
 
-static int get(struct side *s)
+static int get_flush(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	uint64_t word = 0;
-	int failure = get_word(s, &word);
+	int r = get_word(s, &word);
 
-	return likely(failure || word == r->done) ? failure : -EBADMSG;
+	return likely(r || word == m->done) ? r : -EBADMSG;
 }
 
-static int get_ping(struct side *s, uint32_t trips)
+static int get_flush_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, get);
+	return workload_one_sided(s, iterations, get_flush);
 }
 
-/* The same in the event. */
-static int fast_get(struct side *s)
+/* The completion carries the word. */
+static int get_event(struct side *s)
 {
-	struct remote *r = s->state;
+	struct rma *m = s->state;
 	struct cay_event e;
 	uint64_t word = 0;
-	int failure =
-		cay_get(r->c.port, r->c.next, r->key, 0, NULL, 8, r->done, 0);
+	int r = cay_get(m->p.port, m->p.next, m->key, 0, NULL, 8, m->done, 0);
 
-	if (!failure)
-		failure = endpoint_next(s, &e);
-	if (failure)
-		return failure;
+	if (!r)
+		r = endpoint_next(s, &e);
+	if (r)
+		return r;
 	if (likely(e.kind == CAY_EVENT_COMPLETE && !e.error && e.length == 8))
 		memcpy(&word, e.data, sizeof(word));
-	cay_release(r->c.port, &e);
-	return likely(word == r->done) ? 0 : -EBADMSG;
+	cay_release(m->p.port, &e);
+	return likely(word == m->done) ? 0 : -EBADMSG;
 }
 
-static int fast_get_ping(struct side *s, uint32_t trips)
+static int get_event_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, fast_get);
+	return workload_one_sided(s, iterations, get_event);
 }
 
-/* ---- a fetch-and-add that only the target can make, when it polls ---- */
+/* ---- a fetch-and-add that the target's library executes ---- */
 
-static int emulated_ping(struct side *s, uint32_t trips)
+static int emulated_run(struct side *s, uint32_t iterations)
 {
-	struct remote *r = s->state;
-	int failure = workload_repeat(s, trips, fetch_add);
+	struct rma *m = s->state;
 
-	atomic_store_explicit(
-		&remote_page(s)->done, r->done, memory_order_release);
-	return failure;
-}
-
-static int emulated_pong(struct side *s, uint32_t trips)
-{
-	struct remote *r = s->state;
-	uint32_t looks = 0;
-	struct cay_event e;
-	int spent;
-
-	r->done += trips;
-	while (atomic_load_explicit(
-		       &remote_page(s)->done, memory_order_acquire) < r->done) {
-		if (cay_poll(r->c.port, &e, 1))
-			return -EPROTO; /* nobody sends anything */
-		if ((spent = group_spin(s->group, &looks)))
-			return spent;
+	if (s->rank != 0) {
+		m->done += iterations;
+		return rma_await_done(s);
 	}
-	return 0;
+	int r = workload_one_sided(s, iterations, fetch_add);
+	rma_publish_done(s);
+	return r;
 }
 
 const struct workload cay_put_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
-	.prepare = workload_nothing,
-	.ping = put_ping,
-	.pong = put_pong,
-	.teardown = remote_teardown,
+	.setup = rma_setup_mapped,
+	.run = put_run,
+	.teardown = rma_teardown,
 };
 
 const struct workload cay_put_flush_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = word_prepare,
-	.ping = put_flush_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = put_flush_run,
+	.teardown = rma_teardown,
 };
 
-const struct workload cay_masked_workload = {
+const struct workload cay_put_masked_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = word_prepare,
-	.ping = masked_flush_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = put_masked_run,
+	.teardown = rma_teardown,
 };
 
 const struct workload cay_fetch_add_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = word_prepare,
-	.ping = fetch_add_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = fetch_add_run,
+	.teardown = rma_teardown,
 };
 
 const struct workload cay_fetch_add_into_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = word_prepare,
-	.ping = fetch_add_into_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = fetch_add_into_run,
+	.teardown = rma_teardown,
 };
 
 const struct workload cay_compare_swap_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = word_prepare,
-	.ping = compare_swap_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = compare_swap_run,
+	.teardown = rma_teardown,
 };
 
-const struct workload cay_get_workload = {
+const struct workload cay_get_flush_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = get_prepare,
-	.ping = get_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = get_flush_run,
+	.teardown = rma_teardown,
 };
 
-const struct workload cay_fast_get_workload = {
+const struct workload cay_get_event_workload = {
 	.name = "Cay",
-	.setup = remote_setup_mapped,
+	.setup = rma_setup_mapped,
 	.prepare = get_prepare,
-	.ping = fast_get_ping,
-	.pong = workload_idle,
-	.teardown = remote_teardown,
+	.run = get_event_run,
+	.teardown = rma_teardown,
 };
 
 const struct workload cay_emulated_workload = {
 	.name = "Cay",
-	.setup = remote_setup_private,
-	.prepare = workload_nothing,
-	.ping = emulated_ping,
-	.pong = emulated_pong,
-	.teardown = remote_teardown,
+	.setup = rma_setup_private,
+	.run = emulated_run,
+	.teardown = rma_teardown,
 };

@@ -1,37 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Remote memory for benchmarks: a window per process, whose key the other one
- * has. What both need to know of each other is in the workload's shared part.
- */
+/* Remote memory: an endpoint with a window, and the key of its peer's. */
 #ifndef CAY_BENCH_NATIVE_RMA_H
 #define CAY_BENCH_NATIVE_RMA_H
 
 #include "bench/native/endpoint.h"
 
-/* The workload's shared part. Each rank writes its own, but for `done`. */
-struct remote_page {
-	_Alignas(CACHE_SEPARATION) struct cay_key key[2];
-	_Alignas(CACHE_SEPARATION) _Atomic uint64_t done; /* rank 0 */
-};
-
-/* First its candidate, so that what is for that works here too. */
-struct remote {
-	struct endpoint c; /* its source is the origin's own memory */
+/* The endpoint comes first, so that its functions work here too. */
+struct rma {
+	struct endpoint p; /* its source is the origin's local memory */
 	struct cay_window *window;
-	struct cay_key key;    /* of the other's window */
+	struct cay_key key;    /* of the peer's window */
 	unsigned char *memory; /* of our window */
-	bool mapped;	       /* it is from cay_alloc() */
-	uint64_t done;	       /* operations; bulk.c: batches */
+	bool mapped;	       /* memory is from cay_alloc() */
+	uint64_t done;	       /* operations; in bulk.c, batches */
 };
 
-static inline struct remote_page *remote_page(struct side *s)
-{
-	return (struct remote_page *)(void *)s->shared;
-}
+/* Open windows on cay_alloc() memory, or on private memory. */
+int rma_setup_mapped(struct side *);
+int rma_setup_private(struct side *);
+void rma_teardown(struct side *);
 
-/* Windows on cay_alloc() memory, or on the process's own. */
-int remote_setup_mapped(struct side *);
-int remote_setup_private(struct side *);
-void remote_teardown(struct side *);
+/*
+ * Rank 1: polls its port, for emulated accesses, until rank 0 has published
+ * `done` of the shared page. No event is expected.
+ */
+int rma_await_done(struct side *);
+
+/* Rank 0: publishes `done`. */
+void rma_publish_done(struct side *);
 
 #endif

@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The baselinees of operations on a word: what the processor does if the word
- * is in memory that both have mapped. No windows, no keys, no checks, no
- * records, no events.
+ * Baselines of the operations on a word: the same on a word that both ranks
+ * have mapped, without windows, keys, checks, op records and events.
  */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "bench/harness/workload.h"
+#include "bench/native/workloads.h"
 
-/* A word of each rank's, on pages of their own as windows are. */
-struct words {
+/* Each rank's word is on a page of its own, as windows are. */
+struct word_page {
 	_Alignas(4096) _Atomic uint64_t word;
 };
 
-/* One process's view. */
-struct word_baseline {
-	_Atomic uint64_t *mine, *theirs;
+/* A rank's state. */
+struct words {
+	_Atomic uint64_t *local, *remote;
 	uint64_t done, seen;
 };
 
 static int word_setup(struct side *s)
 {
-	struct words *words = (struct words *)(void *)s->shared;
-	struct word_baseline *k = calloc(1, sizeof(*k));
+	struct word_page *page = (struct word_page *)(void *)s->shared;
+	struct words *b = calloc(1, sizeof(*b));
 
-	if (!k)
+	if (!b)
 		return -ENOMEM;
-	k->mine = &words[s->rank].word;
-	k->theirs = &words[1 - s->rank].word;
-	s->state = k;
+	b->local = &page[s->rank].word;
+	b->remote = &page[1 - s->rank].word;
+	s->state = b;
 	return 0;
 }
 
@@ -44,30 +43,25 @@ static void word_teardown(struct side *s)
 
 static int put_issue(struct side *s)
 {
-	struct word_baseline *k = s->state;
+	struct words *b = s->state;
 
-	atomic_store_explicit(k->theirs, ++k->done, memory_order_release);
+	atomic_store_explicit(b->remote, ++b->done, memory_order_release);
 	return 0;
 }
 
 static int put_await(struct side *s)
 {
-	struct word_baseline *k = s->state;
+	struct words *b = s->state;
 
-	return group_await(s->group, k->mine, ++k->seen);
+	return group_await(s->group, b->local, ++b->seen);
 }
 
-static int put_ping(struct side *s, uint32_t trips)
+static int put_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, put_issue, put_await);
+	return workload_ping_pong(s, iterations, put_issue, put_await);
 }
 
-static int put_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, put_await, put_issue);
-}
-
-/* ---- operations while the target is idle ---- */
+/* ---- one-sided operations ---- */
 
 static int put_flush(struct side *s)
 {
@@ -76,97 +70,86 @@ static int put_flush(struct side *s)
 	return 0;
 }
 
-static int put_flush_ping(struct side *s, uint32_t trips)
+static int put_flush_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, put_flush);
+	return workload_one_sided(s, iterations, put_flush);
 }
 
 static int fetch_add(struct side *s)
 {
-	struct word_baseline *k = s->state;
+	struct words *b = s->state;
 	uint64_t before =
-		atomic_fetch_add_explicit(k->theirs, 1, memory_order_acq_rel);
+		atomic_fetch_add_explicit(b->remote, 1, memory_order_acq_rel);
 
-	return likely(before == k->done++) ? 0 : -EBADMSG;
+	return likely(before == b->done++) ? 0 : -EBADMSG;
 }
 
-static int fetch_add_ping(struct side *s, uint32_t trips)
+static int fetch_add_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, fetch_add);
+	return workload_one_sided(s, iterations, fetch_add);
 }
 
 static int compare_swap(struct side *s)
 {
-	struct word_baseline *k = s->state;
-	uint64_t before = k->done++;
+	struct words *b = s->state;
+	uint64_t before = b->done++;
+	bool swapped = atomic_compare_exchange_strong_explicit(b->remote,
+		&before, before + 1, memory_order_acq_rel,
+		memory_order_acquire);
 
-	return likely(atomic_compare_exchange_strong_explicit(k->theirs,
-		       &before, before + 1, memory_order_acq_rel,
-		       memory_order_acquire))
-		       ? 0
-		       : -EBADMSG;
+	return likely(swapped) ? 0 : -EBADMSG;
 }
 
-static int compare_swap_ping(struct side *s, uint32_t trips)
+static int compare_swap_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, compare_swap);
+	return workload_one_sided(s, iterations, compare_swap);
 }
 
 static int get(struct side *s)
 {
-	struct word_baseline *k = s->state;
-	uint64_t word = atomic_load_explicit(k->theirs, memory_order_acquire);
+	struct words *b = s->state;
+	uint64_t word = atomic_load_explicit(b->remote, memory_order_acquire);
 
 	atomic_thread_fence(memory_order_seq_cst);
-	return likely(word == k->done) ? 0 : -EBADMSG;
+	return likely(word == b->done) ? 0 : -EBADMSG;
 }
 
-static int get_ping(struct side *s, uint32_t trips)
+static int get_run(struct side *s, uint32_t iterations)
 {
-	return workload_repeat(s, trips, get);
+	return workload_one_sided(s, iterations, get);
 }
 
 const struct workload baseline_put_workload = {
 	.name = "baseline",
 	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = put_ping,
-	.pong = put_pong,
+	.run = put_run,
 	.teardown = word_teardown,
 };
 
 const struct workload baseline_put_flush_workload = {
 	.name = "baseline",
 	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = put_flush_ping,
-	.pong = workload_idle,
+	.run = put_flush_run,
 	.teardown = word_teardown,
 };
 
 const struct workload baseline_fetch_add_workload = {
 	.name = "baseline",
 	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = fetch_add_ping,
-	.pong = workload_idle,
+	.run = fetch_add_run,
 	.teardown = word_teardown,
 };
 
 const struct workload baseline_compare_swap_workload = {
 	.name = "baseline",
 	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = compare_swap_ping,
-	.pong = workload_idle,
+	.run = compare_swap_run,
 	.teardown = word_teardown,
 };
 
 const struct workload baseline_get_workload = {
 	.name = "baseline",
 	.setup = word_setup,
-	.prepare = workload_nothing,
-	.ping = get_ping,
-	.pong = workload_idle,
+	.run = get_run,
 	.teardown = word_teardown,
 };

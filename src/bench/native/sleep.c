@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waking a sleeper: rank 0 waits until rank 1 must be asleep, sends, and spins
- * for the answer. The reference raises a word with a futex, the baseline writes
- * an eventfd, Cay's receiver sits in cay_wait(). The answer to the first two
- * is one line; a trip is a wake-up and that answer.
+ * Waking a sleeping receiver: rank 0 waits until rank 1 must be asleep, sends,
+ * and spins for the answer. The reference wakes with a futex, the baseline with
+ * an eventfd; their answer is a store to rank 0's word. Cay's receiver sleeps
+ * in cay_wait(). An iteration is a wake-up and its answer.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,12 +12,13 @@
 #include "bench/native/endpoint.h"
 #include "bench/native/futex_word.h"
 
-#define SLEEP_PAUSE_NS (300 * CLOCK_NS_PER_US)
+#define PAUSE_NS     (300 * CLOCK_NS_PER_US)
+#define MESSAGES_MIN 16 /* before the share of sleeps is checked */
 
-/* Busy, so that the core of rank 0 is awake when it sends. */
-static int sleep_prepare(struct side *s)
+/* Busy, so that rank 0's core is awake when it sends. */
+static int pause_prepare(struct side *s)
 {
-	uint64_t until = clock_after_ns(SLEEP_PAUSE_NS);
+	uint64_t until = clock_after_ns(PAUSE_NS);
 
 	while (s->rank == 0 && !clock_passed(until))
 		;
@@ -26,22 +27,22 @@ static int sleep_prepare(struct side *s)
 
 /* ---- the answer ---- */
 
-static int answer_give(struct side *s)
+static int answer_send(struct side *s)
 {
 	atomic_fetch_add_explicit(
-		&word_of(s, 0)->raised, 1, memory_order_release);
+		&futex_word(s, 0)->posted, 1, memory_order_release);
 	return 0;
 }
 
-static int answer_await(struct side *s)
+static int answer_receive(struct side *s)
 {
-	struct word *w = word_of(s, 0);
-	uint32_t looks = 0;
+	struct futex_word *w = futex_word(s, 0);
+	uint32_t spins = 0;
 	int r;
 
-	while (atomic_load_explicit(&w->raised, memory_order_acquire) ==
+	while (atomic_load_explicit(&w->posted, memory_order_acquire) ==
 		w->seen)
-		if ((r = group_spin(s->group, &looks)))
+		if ((r = group_spin(s->group, &spins)))
 			return r;
 	w->seen++;
 	return 0;
@@ -49,25 +50,22 @@ static int answer_await(struct side *s)
 
 /* ---- futex ---- */
 
-static int futex_raise(struct side *s)
+static int futex_wake_peer(struct side *s)
 {
-	word_raise(s, 1);
-	return 0;
+	return futex_word_post(s, 1);
 }
 
-static int futex_ping(struct side *s, uint32_t trips)
+static int futex_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, futex_raise, answer_await);
-}
-
-static int futex_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, word_sleep, answer_give);
+	if (s->rank == 0)
+		return workload_ping_pong(
+			s, iterations, futex_wake_peer, answer_receive);
+	return workload_ping_pong(s, iterations, answer_send, futex_word_sleep);
 }
 
 /* ---- eventfd ---- */
 
-static int event_raise(struct side *s)
+static int event_wake_peer(struct side *s)
 {
 	uint64_t one = 1;
 	ssize_t n = write(s->group->event[1], &one, sizeof(one));
@@ -75,7 +73,7 @@ static int event_raise(struct side *s)
 	return n == (ssize_t)sizeof(one) ? 0 : -EIO;
 }
 
-/* poll() before read() as an event loop does, and because it has a limit. */
+/* poll() before read(), as an event loop does, and for its time-out. */
 static int event_sleep(struct side *s)
 {
 	struct pollfd p = { .fd = s->group->event[1], .events = POLLIN };
@@ -90,74 +88,59 @@ static int event_sleep(struct side *s)
 		       : -EIO;
 }
 
-static int event_ping(struct side *s, uint32_t trips)
+static int event_run(struct side *s, uint32_t iterations)
 {
-	return workload_turns(s, trips, event_raise, answer_await);
-}
-
-static int event_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, event_sleep, answer_give);
+	if (s->rank == 0)
+		return workload_ping_pong(
+			s, iterations, event_wake_peer, answer_receive);
+	return workload_ping_pong(s, iterations, answer_send, event_sleep);
 }
 
 /* ---- Cay ---- */
 
-static int endpoint_ping(struct side *s, uint32_t trips)
+/* Fails if the receiver was usually awake: that is another measurement. */
+static int cay_prepare(struct side *s)
 {
-	return workload_turns(s, trips, endpoint_send, endpoint_receive);
-}
-
-static int endpoint_pong(struct side *s, uint32_t trips)
-{
-	return workload_turns(s, trips, endpoint_receive_asleep, endpoint_send);
-}
-
-/* A receiver that was never asleep has measured something else. */
-static int endpoint_slept(struct side *s)
-{
-	struct endpoint *c = s->state;
+	struct endpoint *p = s->state;
 	struct cay_stats stats;
-	int r = cay_port_stats(c->port, &stats);
+	int r = cay_port_stats(p->port, &stats);
 
-	if (r || s->rank == 0 || c->received < 16)
+	if (r)
 		return r;
-	if (stats.sleeps * 2 > c->received)
-		return 0;
-	return group_fail(s->group, "the receiver was awake %llu times of %llu",
-		(unsigned long long)(c->received - stats.sleeps),
-		(unsigned long long)c->received);
+	if (s->rank != 0 && p->received >= MESSAGES_MIN &&
+		stats.sleeps * 2 <= p->received)
+		return group_fail(s->group,
+			"the receiver was awake for %llu of %llu messages",
+			(unsigned long long)(p->received - stats.sleeps),
+			(unsigned long long)p->received);
+	return pause_prepare(s);
 }
 
-static int endpoint_prepare(struct side *s)
+static int cay_run(struct side *s, uint32_t iterations)
 {
-	int r = endpoint_slept(s);
-
-	return r ? r : sleep_prepare(s);
+	if (s->rank == 0)
+		return workload_ping_pong(
+			s, iterations, endpoint_send, endpoint_receive);
+	return workload_ping_pong(
+		s, iterations, endpoint_send, endpoint_receive_asleep);
 }
 
 const struct workload sleep_futex_workload = {
 	.name = "futex",
-	.setup = word_setup,
-	.prepare = sleep_prepare,
-	.ping = futex_ping,
-	.pong = futex_pong,
-	.teardown = workload_leave,
+	.prepare = pause_prepare,
+	.run = futex_run,
 };
 
 const struct workload sleep_eventfd_workload = {
 	.name = "eventfd",
-	.setup = word_setup,
-	.prepare = sleep_prepare,
-	.ping = event_ping,
-	.pong = event_pong,
-	.teardown = workload_leave,
+	.prepare = pause_prepare,
+	.run = event_run,
 };
 
 const struct workload sleep_cay_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
-	.prepare = endpoint_prepare,
-	.ping = endpoint_ping,
-	.pong = endpoint_pong,
+	.prepare = cay_prepare,
+	.run = cay_run,
 	.teardown = endpoint_teardown,
 };

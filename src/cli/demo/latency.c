@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "bench/harness/cores.h"
 #include "bench/harness/result.h"
+#include "bench/native/cases.h"
 #include "cay/message.h"
 #include "cli/demo/demo.h"
 
@@ -92,7 +93,7 @@ bool demo_latency(void)
 	options.rounds = ROUNDS;
 	for (unsigned i = 0; row < ROW_BUSY && i <= ARRAY_COUNT(sizes); i++) {
 		if (i == ARRAY_COUNT(sizes)) /* last, a put */
-			case_rma(&bc, &options, 0);
+			case_make(&bc, &options, BENCH_RMA, 0);
 		else
 			case_latency(&bc, &options, sizes[i],
 				sizes[i] > CAY_EAGER_MAX);
