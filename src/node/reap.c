@@ -4,8 +4,8 @@
  * arena. The whole path of a `kill -9`:
  *
  *	server.c	the pidfd becomes readable
- *	process.c	process_exited() closes the ports: claims fail from here
- *on node.c		node_tick() calls reap_list(), until nothing is left
+ *	process.c	process_exited() closes the ports: claims fail
+ *	node.c		node_tick() calls reap_list(), until nothing is left
  *	reap.c		process_reap() repairs, reclaims the ports, frees
  *	repair.c	entries that the process claimed and did not publish
  *	repair_posted.c	posted receives that it claimed

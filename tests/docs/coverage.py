@@ -10,7 +10,8 @@ usage: coverage.py --source ROOT [--cay FILE]
   * with --cay: the options in the --help of each command are those in cay(1),
     cay-top(1), ...;
   * links in Markdown files have a target;
-  * files and functions that Markdown files name exist in the tree;
+  * files and functions that Markdown files name exist in the tree; where a
+    table has both in a row, the file contains the functions;
   * the README of a source folder names exactly its files;
   * the version of the project is written once, in meson.build.
 """
@@ -173,6 +174,21 @@ def check_names(source):
                     (call and call.group(1) not in functions):
                 complain(f"{path.relative_to(source)}: {span} is not in the "
                          "tree")
+        check_rows(source, path)
+
+
+def check_rows(source, document):
+    """| `src/file.c` | `function()` | ...: the file contains the function."""
+    row = r"^\| `((?:src|tests)/[\w/.-]+)` \| (`\w+\(\)`(?:, `\w+\(\)`)*) \|"
+    for file, calls in re.findall(row, document.read_text(), re.M):
+        path = source / file
+        text = path.read_text() if path.exists() else ""
+        for name in re.findall(r"(\w+)\(\)", calls):
+            # DEVICE(x) in the units of the device declares device_x().
+            unit = name.removeprefix("device_")
+            if not re.search(rf"\b{name}\(|\bDEVICE\({unit}\)\(", text):
+                complain(f"{document.relative_to(source)}: {file} does not "
+                         f"contain {name}()")
 
 
 def check_folders(source):
