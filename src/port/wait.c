@@ -2,71 +2,23 @@
 /*
  * Waiting: spin for a bounded, adaptive time, then sleep; see cay_wait(3).
  *
- * A spin that succeeds may be longer the next time, one that fails shorter,
- * and with more runnable threads than cores there is none, because whoever is
- * waited for needs the core.
+ * A successful spin doubles the time of the next one, a failed one halves it.
+ * A thread that shares its core with others does not spin; see spin.h.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
 #include "port/intake.h"
+#include "port/spin.h"
 
-#define SPIN_NS_MAX   (50 * CLOCK_NS_PER_US)
-#define SPIN_NS_MIN   (1 * CLOCK_NS_PER_US)
-#define SPIN_LOOKS    64 /* between two looks at the clock */
-#define CROWD_LOOK_NS (5 * CLOCK_NS_PER_MS)
-#define NAP_NS_MIN    (20 * CLOCK_NS_PER_US)
-#define NAP_NS_MAX    (1 * CLOCK_NS_PER_MS)
-
-/* Runnable threads on the machine: the "2/345" of /proc/loadavg. */
-static unsigned runnable_now(void)
-{
-	char text[128];
-	unsigned running = 0;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	ssize_t n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	if (sscanf(text, "%*s %*s %*s %u/", &running) != 1)
-		return 0;
-	return running;
-}
-
-static unsigned cores_usable(void)
-{
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
-}
-
-/* More runnable threads than cores? Looked up at most every 5 ms. */
-static bool crowded(void)
-{
-	static _Atomic uint64_t looked_ns;
-	static _Atomic bool answer;
-	uint64_t now = clock_now_ns();
-	/* Relaxed: an old answer is as good as a new one. */
-	if (now - atomic_load_explicit(&looked_ns, memory_order_relaxed) >
-		CROWD_LOOK_NS) {
-		atomic_store_explicit(&looked_ns, now, memory_order_relaxed);
-		atomic_store_explicit(&answer, runnable_now() > cores_usable(),
-			memory_order_relaxed);
-	}
-	return atomic_load_explicit(&answer, memory_order_relaxed);
-}
+#define SPIN_NS_MAX (50 * CLOCK_NS_PER_US)
+#define SPIN_NS_MIN (1 * CLOCK_NS_PER_US)
+#define SPIN_LOOKS  64 /* between two looks at the clock */
+#define NAP_NS_MIN  (20 * CLOCK_NS_PER_US)
+#define NAP_NS_MAX  (1 * CLOCK_NS_PER_MS)
 
 /* Something to poll? */
 static bool wait_look(struct cay_port *port)
@@ -91,12 +43,15 @@ static bool wait_spin_until(struct cay_port *port, uint64_t until)
 
 static bool wait_spin(struct cay_port *port, uint64_t deadline)
 {
-	if (crowded())
+	static _Thread_local struct spin spin_state
+		__attribute__((tls_model("initial-exec")));
+	uint64_t now = clock_now_ns();
+	if (!spin_allowed(&spin_state, now, spin_preemptions))
 		return false;
 	/* Relaxed: a guess, from whichever thread waited last. */
 	uint64_t spin =
 		atomic_load_explicit(&port->spin_ns, memory_order_relaxed);
-	uint64_t until = bits_min(clock_after_ns(spin), deadline);
+	uint64_t until = bits_min(now + spin, deadline);
 	bool found = wait_spin_until(port, until);
 	spin = found ? bits_min(2 * spin, SPIN_NS_MAX) : spin / 2;
 	if (spin < SPIN_NS_MIN)
