@@ -4,7 +4,7 @@
  * queue set, and about each claimed entry of the old one, node, sender and
  * consumer must come to the same answer: it counts, or it is void and its
  * message is issued again into the new set. notify_finish() and
- * notify_await_migration() of src/device/notify.c, intake_peek() of src/port/intake.h,
+ * notify_await_migration() of src/device/notify.c, consumer_peek() of src/port/consumer.h,
  * src/node/fence.c.
  *
  * The sender must not pay for it. It stores word 7, then loads one word, with

@@ -121,7 +121,7 @@ static int fence_port(struct process *stopped, struct vport *p)
 	fence_list(stopped, &to);
 	/*
 	 * Release: the list is complete. Pairs with notify_await_migration()
-	 * and intake_peek().
+	 * and consumer_peek().
 	 */
 	atomic_store_explicit(
 		&old->migration, QUEUE_MIGRATED, memory_order_release);

@@ -61,7 +61,7 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 	/*
 	 * The write position of the RDR after the claim is known from W for the
 	 * latest claim, and from the record of an owner; if it is unknown, the
-	 * receiver corrects it when the queue is empty (intake_settle()).
+	 * receiver corrects it when the queue is empty (consumer_resync_rdr()).
 	 */
 	int64_t rdr_write = -1;
 	if (queue_nq(w) == next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client's end of the control protocol. Set-up path; may block. */
+/* The client side of the control protocol. Set-up path; blocks. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ int control_call(struct member *m, const struct node_request *request,
 	int r = -ENOTCONN;
 	if (!m->broken) {
 		r = client_call(m->socket, request, fd_out, reply, fd_in);
-		/* After these a late reply could be taken for the next one. */
+		/* A late reply could be mistaken for the next one. */
 		m->broken = r == -ENOTCONN || r == -ETIMEDOUT || r == -EPROTO;
 	}
 	lock_drop(&m->control, &guard);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells: an eventfd per port that asked for one. A sender that has to ring
- * gets the descriptor from the node once and keeps it; where descriptors have
- * run out, the node rings for it.
+ * Doorbells: one eventfd per port that has called cay_port_fd(). A sender
+ * fetches the descriptor from the node once and caches it. If it has no free
+ * descriptor, the node rings for it.
  */
 #include "port/doorbell.h"
 
@@ -14,106 +14,89 @@
 #include "port/lock.h"
 #include "port/port.h"
 
-static bool bell_write(int fd)
+/*
+ * Under m->lock. Closes descriptors of ports that are gone. Runs when twice as
+ * many descriptors are cached as were in use after the last time.
+ */
+static void doorbells_sweep(struct member *m)
 {
-	uint64_t one = 1;
-	/* EAGAIN: the counter is full, so it is readable anyway. */
-	return write(fd, &one, sizeof(one)) == sizeof(one) || errno == EAGAIN;
+	struct arena_entry *entries = arena_directory(&m->arena);
+	m->doorbell_count = 0;
+	for (uint32_t i = 0; i < CAY_VPIDS; i++) {
+		struct doorbell *d = &m->doorbells[i];
+		if (d->epoch && atomic_load_explicit(&entries[i].epoch,
+					memory_order_acquire) != d->epoch) {
+			close(d->fd);
+			d->epoch = 0;
+		}
+		m->doorbell_count += d->epoch != 0;
+	}
+	m->doorbell_limit = 2 * m->doorbell_count + 64;
 }
 
-static struct bell *bell_entry(struct member *m, uint16_t vpid)
-{
-	if (!m->bells)
-		m->bells = calloc(CAY_VPIDS, sizeof(*m->bells));
-	return m->bells ? &m->bells[vpid] : NULL;
-}
-
-static int bell_fetch(struct member *m, struct context *to)
+/* Under m->lock. Returns the cached or fetched descriptor, or -errno. */
+static int doorbell_get(struct member *m, struct context *to)
 {
 	struct node_request request = { .kind = NODE_DOORBELL_GET };
 	struct node_reply reply;
 	int fd = -1;
+	if (!m->doorbells)
+		m->doorbells = calloc(CAY_VPIDS, sizeof(*m->doorbells));
+	if (!m->doorbells)
+		return -ENOMEM;
+	struct doorbell *d = &m->doorbells[to->vpid];
+	if (d->epoch == to->epoch)
+		return d->fd;
+	if (d->epoch) {
+		close(d->fd);
+		d->epoch = 0;
+		m->doorbell_count--;
+	}
+	if (m->doorbell_count >= m->doorbell_limit)
+		doorbells_sweep(m);
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
 	int r = control_call(m, &request, -1, &reply, &fd);
-	return r ? r : fd;
-}
-
-/*
- * Under m->lock. Closes what rings nobody any more, when twice as many have
- * come together as were in use the last time.
- */
-static void bells_sweep(struct member *m)
-{
-	struct arena_entry *entries = arena_directory(&m->arena);
-	m->bell_count = 0;
-	for (uint32_t i = 0; i < CAY_VPIDS; i++) {
-		struct bell *bell = &m->bells[i];
-		if (bell->epoch &&
-			atomic_load_explicit(&entries[i].epoch,
-				memory_order_acquire) != bell->epoch) {
-			close(bell->fd);
-			bell->epoch = 0;
-		}
-		m->bell_count += bell->epoch != 0;
-	}
-	m->bell_limit = 2 * m->bell_count + 64;
-}
-
-/* Under m->lock. The descriptor kept for this port, or -errno. */
-static int bell_of(struct member *m, struct context *to)
-{
-	struct bell *bell = bell_entry(m, to->vpid);
-	if (!bell)
-		return -ENOMEM;
-	if (bell->epoch == to->epoch)
-		return bell->fd;
-	if (bell->epoch) {
-		close(bell->fd);
-		bell->epoch = 0;
-		m->bell_count--;
-	}
-	if (m->bell_count >= m->bell_limit)
-		bells_sweep(m);
-	int fd = bell_fetch(m, to);
+	if (r)
+		return r;
 	if (fd >= 0) {
-		*bell = (struct bell){ to->epoch, fd };
-		m->bell_count++;
+		*d = (struct doorbell){ to->epoch, fd };
+		m->doorbell_count++;
 	}
 	return fd;
-}
-
-static void bell_ask_node(struct member *m, struct context *to)
-{
-	struct node_request request = { .kind = NODE_DOORBELL_RING };
-	struct node_reply reply;
-	request.doorbell.vpid = to->vpid;
-	request.doorbell.epoch = to->epoch;
-	control_call(m, &request, -1, &reply, NULL);
 }
 
 void doorbell_ring(struct context *to)
 {
 	struct member *m = list_of(to->arena, struct member, arena);
+	struct node_request request = { .kind = NODE_DOORBELL_RING };
+	struct node_reply reply;
 	struct lock_guard guard;
+	uint64_t one = 1;
 	lock_take(&m->lock, &guard);
-	int fd = bell_of(m, to);
-	bool rung = fd >= 0 && bell_write(fd);
+	int fd = doorbell_get(m, to);
+	/* EAGAIN: the counter is at its maximum, so the fd is readable. */
+	bool rung = fd >= 0 && (write(fd, &one, sizeof(one)) == sizeof(one) ||
+				       errno == EAGAIN);
 	lock_drop(&m->lock, &guard);
-	if (!rung)
-		bell_ask_node(m, to);
+	if (rung)
+		return;
+	request.doorbell.vpid = to->vpid;
+	request.doorbell.epoch = to->epoch;
+	control_call(m, &request, -1, &reply, NULL);
 }
 
-void doorbell_forget(struct member *m)
+void doorbells_close(struct member *m)
 {
-	for (uint32_t i = 0; m->bells && i < CAY_VPIDS; i++)
-		if (m->bells[i].epoch)
-			close(m->bells[i].fd);
-	free(m->bells);
-	m->bells = NULL;
+	for (uint32_t i = 0; m->doorbells && i < CAY_VPIDS; i++)
+		if (m->doorbells[i].epoch)
+			close(m->doorbells[i].fd);
+	free(m->doorbells);
+	m->doorbells = NULL;
 }
 
-static int bell_make(struct cay_port *port)
+/* Creates the eventfd and gives it to the node. Returns it, or -errno. */
+static int doorbell_create(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_DOORBELL_SET };
 	struct node_reply reply;
@@ -126,22 +109,22 @@ static int bell_make(struct cay_port *port)
 		close(fd);
 		return r;
 	}
-	struct context *own = port->intake.own;
+	struct context *own = port->consumer.own;
 	atomic_store_explicit(&own->control->doorbell, 1, memory_order_release);
 	return fd;
 }
 
 int cay_port_fd(struct cay_port *port)
 {
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	int fd = port->bell;
+	int fd = port->doorbell;
 	if (fd < 0) {
-		fd = bell_make(port);
+		fd = doorbell_create(port);
 		if (fd >= 0)
-			port->bell = fd;
+			port->doorbell = fd;
 	}
 	lock_drop(&port->lock, &guard);
 	return fd;

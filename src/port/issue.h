@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every issuing call does around the device. Any thread. */
+/* Accounting common to all calls that issue operations. Any thread. */
 #ifndef CAY_PORT_ISSUE_H
 #define CAY_PORT_ISSUE_H
 
@@ -13,26 +13,26 @@
 		CAY_PRIORITY | CAY_ACK)
 #define ISSUE_BYTES_MAX (1ull << 40)
 
-/* The thread now issues on another port: give the old one its count. */
-void issue_take_up(struct cay_port *, struct op_record *);
-
-/* Counted in the thread's own record: no line is shared for it. */
-static inline void issue_count(struct cay_port *port, struct op_record *op)
-{
-	if (unlikely(atomic_load_explicit(&op->port, memory_order_relaxed) !=
-		     port->origin.vpid))
-		issue_take_up(port, op);
-	atomic_store_explicit(&op->issued,
-		atomic_load_explicit(&op->issued, memory_order_relaxed) + 1,
-		memory_order_relaxed);
-}
-
+/*
+ * Counts the operation if `r`, the result of the device, is 0 or -EAGAIN.
+ * Returns r. Accepted operations are counted in the op record of the thread, so
+ * that no cache line is shared.
+ */
 static inline int issue_done(struct cay_port *port, struct op_record *op, int r)
 {
-	if (likely(r == 0))
-		issue_count(port, op);
-	else if (r == -EAGAIN)
+	if (likely(r == 0)) {
+		if (unlikely(
+			    atomic_load_explicit(&op->port,
+				    memory_order_relaxed) != port->origin.vpid))
+			record_switch_port(port->member, op, port->origin.vpid);
+		atomic_store_explicit(&op->issued,
+			atomic_load_explicit(
+				&op->issued, memory_order_relaxed) +
+				1,
+			memory_order_relaxed);
+	} else if (r == -EAGAIN) {
 		port_count(&port->count.refused);
+	}
 	return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks of the cold paths. A thread may be cancelled, or a signal handler may
- * jump out of a call; it must not take a lock along. So while one is held
- * neither can happen. Costs two system calls: not for hot paths.
+ * Locks of the cold paths. A thread that is cancelled, or that leaves a call by
+ * longjmp from a signal handler, must not hold a lock, so both are blocked
+ * while one is held. This costs two system calls: not for hot paths.
  */
 #ifndef CAY_PORT_LOCK_H
 #define CAY_PORT_LOCK_H

@@ -16,16 +16,19 @@
 #include "base/clock.h"
 #include "node/address.h"
 #include "port/doorbell.h"
-#include "port/life.h"
+#include "port/heap.h"
 #include "port/lock.h"
-#include "port/memory.h"
+#include "port/process.h"
 #include "port/record.h"
 
 static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list members = { &members, &members };
 static uint64_t serials;
 
-/* A child starts with unlocked locks, whatever other threads were doing. */
+/* ---- fork ---- */
+
+/* The locks are taken around fork(), so that the child inherits them unlocked.
+ */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void fork_lock(void)
@@ -45,62 +48,32 @@ static void fork_handlers(void)
 	pthread_atfork(fork_lock, fork_unlock, fork_unlock);
 }
 
-/* Is the descriptor still the socket that it was? */
-static bool socket_same(const struct member *m)
-{
-	struct stat st;
-	return fstat(m->socket, &st) == 0 && st.st_dev == m->socket_device &&
-	       st.st_ino == m->socket_inode;
-}
-
-static void socket_note(struct member *m)
-{
-	struct stat st = { 0 };
-	fstat(m->socket, &st);
-	m->socket_device = st.st_dev;
-	m->socket_inode = st.st_ino;
-}
-
 /*
- * In a forked child: what the parent had is not ours. The child may have closed
- * it by itself, and opened something else.
+ * In a forked child: drops the members of the parent. The child may have closed
+ * a socket itself and reused its descriptor, so the inode is compared.
  */
-static void members_forget(void)
+static void members_drop(void)
 {
 	list_for_each (at, &members) {
 		struct member *m = list_of(at, struct member, link);
-		if (socket_same(m))
+		struct stat st;
+		if (fstat(m->socket, &st) == 0 &&
+			st.st_dev == m->socket_device &&
+			st.st_ino == m->socket_inode)
 			close(m->socket);
 	}
 	list_init(&members);
 }
 
-static struct member *member_find(const char *node, const char *realm)
-{
-	list_for_each (at, &members) {
-		struct member *m = list_of(at, struct member, link);
-		if (strcmp(m->node_name, node) == 0 &&
-			strcmp(m->realm, realm) == 0 && member_node_alive(m))
-			return m;
-	}
-	return NULL;
-}
-
-/* Sealed, as large as it says, and with the right beginning? */
-static int arena_check(const struct arena *a)
-{
-	struct arena_header header;
-	memcpy(&header, a->base, sizeof(header));
-	return arena_header_valid(&header, a->bytes);
-}
+/* ---- arena ---- */
 
 static bool member_orphaned(const struct arena *a)
 {
 	return !member_node_alive(list_of(a, struct member, arena));
 }
 
-/* Addresses for an arena, from where a huge page can begin. */
-static void *arena_place(uint64_t bytes)
+/* Reserves address space for the arena, aligned for huge pages. */
+static void *arena_reserve(uint64_t bytes)
 {
 	unsigned char *p = mmap(NULL, bytes + ARENA_HUGE, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -116,6 +89,7 @@ static void *arena_place(uint64_t bytes)
 	return p + before;
 }
 
+/* Maps the arena after checking its seals, size and header. */
 static int arena_map(int fd, uint64_t bytes, struct arena *a)
 {
 	struct stat st;
@@ -123,7 +97,7 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) != 0 ||
 		(uint64_t)st.st_size != bytes || bytes < ARENA_HEAP_OFFSET)
 		return -EBADMSG;
-	void *p = arena_place(bytes);
+	void *p = arena_reserve(bytes);
 	if (p == MAP_FAILED)
 		return -errno;
 	if (mmap(p, bytes, PROT_READ | PROT_WRITE,
@@ -133,19 +107,63 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 		munmap(p, bytes);
 		return e;
 	}
-	/* A child must not write into our queues, a core not hold them. */
+	/* A child must not write to the queues; a core need not contain them.
+	 */
 	madvise(p, bytes, MADV_DONTFORK);
 	madvise(p, bytes, MADV_DONTDUMP);
 	a->base = p;
 	a->bytes = bytes;
 	a->ring_doorbell = doorbell_ring;
 	a->orphaned = member_orphaned;
-	int r = arena_check(a);
+	struct arena_header header;
+	memcpy(&header, a->base, sizeof(header));
+	int r = arena_header_valid(&header, a->bytes);
 	if (r)
 		munmap(p, bytes);
 	return r;
 }
 
+/* ---- join and leave ---- */
+
+static struct member *member_new(const char *realm)
+{
+	struct member *m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	pthread_mutex_init(&m->control, NULL);
+	pthread_mutex_init(&m->lock, NULL);
+	memcpy(m->realm, realm, NODE_NAME_MAX);
+	m->serial = ++serials;
+	m->incarnation = *process_incarnation;
+	list_init(&m->live);
+	m->socket = -1;
+	return m;
+}
+
+static void member_delete(struct member *m)
+{
+	if (m->socket >= 0)
+		close(m->socket);
+	doorbells_close(m);
+	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
+		context_free(m->origins[i]);
+	free((void *)m->origins);
+	free((void *)m->issued);
+	free(m->record_pages);
+	pthread_mutex_destroy(&m->control);
+	pthread_mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* Sent after unmapping, so that the node need not wait for the exit. */
+static void member_send_leave(struct member *m)
+{
+	struct node_request request = { .kind = NODE_LEAVE };
+	struct node_reply reply;
+	control_call(m, &request, -1, &reply, NULL);
+}
+
+/* Greets the node, and maps the arena that it passes. */
 static int member_hello(struct member *m)
 {
 	struct node_request request = { .kind = NODE_HELLO };
@@ -172,85 +190,44 @@ static int member_hello(struct member *m)
 	return r;
 }
 
-static struct member *member_new(const char *realm)
-{
-	struct member *m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	pthread_mutex_init(&m->control, NULL);
-	pthread_mutex_init(&m->lock, NULL);
-	memcpy(m->realm, realm, NODE_NAME_MAX);
-	m->serial = ++serials;
-	m->life = *life_now;
-	list_init(&m->live);
-	m->socket = -1;
-	return m;
-}
-
-static void member_delete(struct member *m)
-{
-	if (m->socket >= 0)
-		close(m->socket);
-	doorbell_forget(m);
-	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
-		context_free(m->origins[i]);
-	free((void *)m->origins);
-	free((void *)m->issued);
-	free(m->record_pages);
-	pthread_mutex_destroy(&m->control);
-	pthread_mutex_destroy(&m->lock);
-	free(m);
-}
-
-/* Nothing is mapped, so that the node need not wait for our exit. */
-static void member_say_leave(struct member *m)
-{
-	struct node_request request = { .kind = NODE_LEAVE };
-	struct node_reply reply;
-	control_call(m, &request, -1, &reply, NULL);
-}
-
-/* A node that exits just now resets the connection: then try the next one. */
-static int member_enter(struct member *m, const char *node)
-{
-	uint64_t deadline = clock_after_ns(MEMBER_PATIENCE_NS);
-	for (;;) {
-		m->socket = control_connect(node, m->node_name, deadline);
-		if (m->socket < 0)
-			return m->socket;
-		m->broken = false;
-		int r = member_hello(m);
-		if (r)
-			member_say_leave(m);
-		if (r != -ENOTCONN || clock_passed(deadline))
-			return r == -ENOTCONN ? -ETIMEDOUT : r;
-		close(m->socket);
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-}
-
-/* So that the node's membarrier reaches our threads; see fence.c there. */
-static void member_register_barrier(void)
-{
-	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-}
-
 static int member_add(const char *node, const char *realm, struct member **out)
 {
 	struct member *m = member_new(realm);
 	if (!m)
 		return -ENOMEM;
-	int r = member_enter(m, node);
-	if (r) {
-		member_delete(m);
-		return r;
+	uint64_t deadline = clock_after_ns(MEMBER_TIMEOUT_NS);
+	int r;
+	for (;;) {
+		r = m->socket = control_connect(node, m->node_name, deadline);
+		if (r < 0)
+			goto err;
+		m->broken = false;
+		r = member_hello(m);
+		if (r)
+			member_send_leave(m);
+		/* A node that is exiting resets the connection: try again. */
+		if (r != -ENOTCONN || clock_passed(deadline))
+			break;
+		close(m->socket);
+		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
-	member_register_barrier();
-	socket_note(m);
-	record_begin(m);
+	if (r == -ENOTCONN)
+		r = -ETIMEDOUT;
+	if (r)
+		goto err;
+	/* For the membarrier in node/fence.c. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	struct stat st = { 0 };
+	fstat(m->socket, &st);
+	m->socket_device = st.st_dev;
+	m->socket_inode = st.st_ino;
+	record_register(m);
 	list_append(&members, &m->link);
 	*out = m;
 	return 0;
+err:
+	member_delete(m);
+	return r;
 }
 
 int member_join(const char *node, const char *realm, struct member **out)
@@ -266,30 +243,40 @@ int member_join(const char *node, const char *realm, struct member **out)
 	pthread_once(&fork_once, fork_handlers);
 	struct lock_guard guard;
 	lock_take(&members_lock, &guard);
-	r = life_begin();
+	r = process_incarnation_begin();
 	if (r > 0)
-		members_forget();
+		members_drop();
 	if (r >= 0) {
-		*out = member_find(address.name, name);
-		r = *out ? 0 : member_add(address.name, name, out);
+		struct member *found = NULL;
+		list_for_each (at, &members) {
+			struct member *m = list_of(at, struct member, link);
+			if (strcmp(m->node_name, address.name) == 0 &&
+				strcmp(m->realm, name) == 0 &&
+				member_node_alive(m)) {
+				found = m;
+				break;
+			}
+		}
+		r = found ? 0 : member_add(address.name, name, &found);
+		if (r == 0) {
+			found->users++;
+			*out = found;
+		}
 	}
-	if (r == 0)
-		(*out)->users++;
 	lock_drop(&members_lock, &guard);
 	return r;
 }
 
-/* Unmap first, then tell: the node may then reuse everything at once. */
 void member_leave(struct member *m)
 {
 	struct lock_guard guard;
 	lock_take(&members_lock, &guard);
 	if (--m->users == 0) {
 		list_remove(&m->link);
-		record_forget(m);
-		staging_forget(m);
+		record_unregister(m);
+		staging_discard(m);
 		munmap(m->arena.base, m->arena.bytes);
-		member_say_leave(m);
+		member_send_leave(m);
 		member_delete(m);
 	}
 	lock_drop(&members_lock, &guard);
@@ -300,7 +287,7 @@ bool member_node_alive(struct member *m)
 	char byte;
 	struct lock_guard guard;
 	lock_guard_begin(&guard);
-	/* Somebody is just talking with it, and will find out. */
+	/* The thread that holds the lock is calling the node. */
 	if (pthread_mutex_trylock(&m->control) != 0) {
 		lock_guard_end(&guard);
 		return true;
@@ -314,27 +301,9 @@ bool member_node_alive(struct member *m)
 	return alive;
 }
 
-/* 0, -ENOMEM, -EPIPE (nobody has the VPID). */
-static int origin_now(struct member *m, uint16_t vpid, struct context **out)
-{
-	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
-	/* Pairs with the release in queue_set_open(). */
-	uint32_t epoch =
-		atomic_load_explicit(&entry->epoch, memory_order_acquire);
-	if (!epoch)
-		return -EPIPE;
-	struct context *c = malloc(sizeof(*c));
-	if (!c)
-		return -ENOMEM;
-	if (context_load(&m->arena, vpid, epoch, c) != 0) {
-		free(c);
-		return -EPIPE;
-	}
-	*out = c;
-	return 0;
-}
+/* ---- contexts of origins ---- */
 
-/* Does the slot have the context of the VPID's present epoch? */
+/* Returns true if the slot holds the context of the VPID's current epoch. */
 static bool origin_current(
 	struct member *m, uint16_t vpid, _Atomic(struct context *) *slot)
 {
@@ -345,21 +314,30 @@ static bool origin_current(
 }
 
 /*
- * Under m->lock. 0 if the slot is current after it. What it replaces is kept:
- * another thread may be using it.
+ * Under m->lock: loads the current context into the slot. The context that it
+ * replaces is kept, since other threads may use it. Returns 0, -ENOMEM, or
+ * -EPIPE (no port has the VPID).
  */
-static int origin_refresh(
+static int origin_load_current(
 	struct member *m, uint16_t vpid, _Atomic(struct context *) *slot)
 {
-	struct context *now;
 	if (origin_current(m, vpid, slot))
 		return 0;
-	int r = origin_now(m, vpid, &now);
-	if (r)
-		return r;
+	struct arena_entry *entry = &arena_directory(&m->arena)[vpid];
+	/* Pairs with the release in queue_set_open(). */
+	uint32_t epoch =
+		atomic_load_explicit(&entry->epoch, memory_order_acquire);
+	if (!epoch)
+		return -EPIPE;
+	struct context *now = malloc(sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	if (context_load(&m->arena, vpid, epoch, now) != 0) {
+		free(now);
+		return -EPIPE;
+	}
 	struct context *old = atomic_load_explicit(slot, memory_order_acquire);
-	/* context_follow_migration() may put another one there without the
-	 * lock. */
+	/* context_follow_migration() stores into the slot without the lock. */
 	do
 		now->previous = old;
 	while (!atomic_compare_exchange_weak_explicit(
@@ -367,35 +345,28 @@ static int origin_refresh(
 	return 0;
 }
 
-static int origin_find(
-	struct member *m, uint16_t vpid, _Atomic(struct context *) **out)
-{
-	struct lock_guard guard;
-	int r = -ENOMEM;
-	lock_take(&m->lock, &guard);
-	_Atomic(struct context *) *table =
-		atomic_load_explicit(&m->origins, memory_order_relaxed);
-	if (!table) {
-		table = calloc(CAY_VPIDS, sizeof(*table));
-		atomic_store_explicit(&m->origins, table, memory_order_release);
-	}
-	if (table) {
-		*out = &table[vpid];
-		r = origin_refresh(m, vpid, *out);
-	}
-	lock_drop(&m->lock, &guard);
-	return r;
-}
-
 int member_origin(
 	struct member *m, uint16_t vpid, _Atomic(struct context *) **out)
 {
-	/* Pairs with the release above: the table is zeroed. */
+	/* Pairs with the release below: the table is zeroed. */
 	_Atomic(struct context *) *table =
 		atomic_load_explicit(&m->origins, memory_order_acquire);
 	if (table && origin_current(m, vpid, &table[vpid])) {
 		*out = &table[vpid];
 		return 0;
 	}
-	return origin_find(m, vpid, out);
+	struct lock_guard guard;
+	int r = -ENOMEM;
+	lock_take(&m->lock, &guard);
+	table = atomic_load_explicit(&m->origins, memory_order_relaxed);
+	if (!table) {
+		table = calloc(CAY_VPIDS, sizeof(*table));
+		atomic_store_explicit(&m->origins, table, memory_order_release);
+	}
+	if (table) {
+		*out = &table[vpid];
+		r = origin_load_current(m, vpid, *out);
+	}
+	lock_drop(&m->lock, &guard);
+	return r;
 }

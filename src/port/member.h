@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Membership: this process in one realm of one node. It has the control socket
- * and the mapped arena; all ports of the process in that realm share it.
+ * A member: this process in one realm of one node. It owns the control socket
+ * and the mapping of the arena; all ports of the process in the realm share it.
  */
 #ifndef CAY_PORT_MEMBER_H
 #define CAY_PORT_MEMBER_H
@@ -13,70 +13,70 @@
 #include "device/context.h"
 #include "node/protocol.h"
 
-/* The longest time to wait for a node to come up or to answer. */
-#define MEMBER_PATIENCE_NS (10 * 1000000000ull)
+/* Limit for the start of a node, its replies, and quiescing. */
+#define MEMBER_TIMEOUT_NS (10 * 1000000000ull)
 
-struct bell {
+struct doorbell {
 	uint32_t epoch;
 	int fd;
 };
 
-struct staging; /* memory.c */
+struct staging; /* heap.c */
 
 struct member {
 	struct list link, live;
-	uint64_t serial; /* never reused, unlike the address of a member */
-	uint32_t life;	 /* see life.h */
-	uint32_t users;	 /* ports; under the members' lock */
+	uint64_t serial;      /* never reused, unlike the address */
+	uint32_t incarnation; /* see process.h */
+	uint32_t users;	      /* ports; under the lock of the member list */
 	uint32_t node;
 	char node_name[NODE_NAME_MAX], realm[NODE_NAME_MAX];
 	struct arena arena;
 
 	pthread_mutex_t control; /* one request at a time */
 	int socket;
-	dev_t socket_device; /* to know it again after fork() */
+	dev_t socket_device; /* recognizes the socket after fork() */
 	ino_t socket_inode;
-	bool broken; /* the node is gone, or does not speak with us */
+	bool broken; /* the node has exited or violated the protocol */
 
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* for all members below */
 	struct op_record **record_pages;
 	uint32_t record_page_count;
-	struct bell *bells; /* by VPID; made when first needed */
-	uint32_t bell_count, bell_limit;
-	_Atomic(_Atomic(struct context *) *) origins; /* by VPID; likewise */
+	struct doorbell *doorbells; /* by VPID; NULL until needed */
+	uint32_t doorbell_count, doorbell_limit;
+	_Atomic(_Atomic(struct context *) *) origins; /* likewise */
 	struct staging *staging;
 
-	/* By VPID: requests that threads issued before they took up another
-	 * port; made when first needed. */
+	/* By VPID: operations counted by threads that have since switched to
+	 * another port or exited; NULL until needed. */
 	_Atomic(_Atomic uint64_t *) issued;
 };
 
-/* Joins, or finds that we are in already. 0 or -errno. */
+/* Joins a realm, or returns the existing member. Returns 0 or -errno. */
 int member_join(const char *node, const char *realm, struct member **);
 void member_leave(struct member *);
 
-/* True while the node answers. */
+/* Returns false once the node has exited. Does not block. */
 bool member_node_alive(struct member *);
 
 /*
- * The context of whoever sent us something, to answer it. 0, -ENOMEM, -EPIPE
- * (it is gone for good). Any thread.
+ * Returns the context of a port that has sent a message to this process, for
+ * the completion. Returns 0, -ENOMEM, or -EPIPE (the port is gone). Any thread.
  */
 int member_origin(struct member *, uint16_t vpid, _Atomic(struct context *) **);
 
 /*
- * One request and its reply. fd_out is sent along unless it is -1; a
- * descriptor that comes back is stored in *fd_in, or closed if that is NULL.
- * 0, the reply's error, -ENOTCONN, -EPROTO, -ETIMEDOUT.
+ * Sends a request to the node and waits for the reply. Passes fd_out unless it
+ * is -1; stores a received descriptor in *fd_in, or closes it if fd_in is NULL.
+ * Returns 0, the error of the reply, -ENOTCONN, or -EPROTO.
  */
 int control_call(struct member *, const struct node_request *, int fd_out,
 	struct node_reply *, int *fd_in);
 
-/* Connects to a node, starting it if there is none. A socket or -errno. */
+/* Connects to a node and starts it if necessary. Returns a socket or -errno. */
 int control_connect(
 	const char *node, char name[NODE_NAME_MAX], uint64_t deadline);
 
-/* Starts a node's program. 0, or -errno (-ENOENT: no program found). */
+/* Starts the node program. Returns 0 or -errno (-ENOENT: not found). */
 int spawn_node(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolving peers; see cay_peer(3). Set-up path, any thread. */
+/* Resolving peers; see cay_peer(3). Any thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,30 +19,13 @@ static void peer_release_at_node(struct cay_port *port, uint32_t index)
 	control_call(port->member, &request, -1, &reply, NULL);
 }
 
-/* The device finds the context of a route here. */
-static int route_set(struct cay_port *port, struct cay_peer *peer)
-{
-	int r = 0;
-	struct lock_guard guard;
-	lock_take(&port->lock, &guard);
-	if (!port->origin.routes)
-		port->origin.routes = calloc(
-			port->origin.peer_count, sizeof(*port->origin.routes));
-	if (!port->origin.routes)
-		r = -ENOMEM;
-	else if (peer->index >= port->origin.peer_count)
-		r = -EPROTO;
-	else
-		port->origin.routes[peer->index] = &peer->context;
-	lock_drop(&port->lock, &guard);
-	return r;
-}
-
-static int peer_load(struct cay_port *port, const struct node_reply *reply,
+/* Creates the peer that the node has resolved, and its route. */
+static int peer_new(struct cay_port *port, const struct node_reply *reply,
 	struct cay_peer **out)
 {
 	struct cay_peer *peer = calloc(1, sizeof(*peer));
 	struct context *context = malloc(sizeof(*context));
+	struct lock_guard guard;
 	int r = -ENOMEM;
 	if (!peer || !context)
 		goto err;
@@ -56,7 +39,18 @@ static int peer_load(struct cay_port *port, const struct node_reply *reply,
 	if (r)
 		goto err;
 	atomic_init(&peer->context, context);
-	r = route_set(port, peer);
+	/* The device finds the context of a VCI's target in the routes. */
+	lock_take(&port->lock, &guard);
+	if (!port->origin.routes)
+		port->origin.routes = calloc(
+			port->origin.peer_count, sizeof(*port->origin.routes));
+	if (!port->origin.routes)
+		r = -ENOMEM;
+	else if (peer->index >= port->origin.peer_count)
+		r = -EPROTO;
+	else
+		port->origin.routes[peer->index] = &peer->context;
+	lock_drop(&port->lock, &guard);
 	if (r)
 		goto err;
 	*out = peer;
@@ -72,12 +66,12 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 	struct cay_peer **out)
 {
 	struct node_reply reply;
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;
 	int r = control_call(port->member, request, -1, &reply, NULL);
-	return r ? r : peer_load(port, &reply, out);
+	return r ? r : peer_new(port, &reply, out);
 }
 
 int cay_peer_resolve(
@@ -132,7 +126,7 @@ const char *cay_peer_bulk(const struct cay_peer *peer)
 
 void peer_put(struct cay_peer *peer)
 {
-	/* acq_rel: the last one frees what the others have used. */
+	/* acq_rel: the last user frees the peer after all others are done. */
 	if (atomic_fetch_sub_explicit(&peer->users, 1, memory_order_acq_rel) !=
 		1)
 		return;
@@ -145,7 +139,7 @@ void cay_peer_release(struct cay_peer *peer)
 	if (!peer)
 		return;
 	struct cay_port *port = peer->port;
-	if (port_here(port)) {
+	if (port_valid(port)) {
 		struct lock_guard guard;
 		lock_take(&port->lock, &guard);
 		port->origin.routes[peer->index] = NULL;

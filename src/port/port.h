@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port is inside the library; private to the process. */
+/* The private state of a port, its peers and its windows. */
 #ifndef CAY_PORT_PORT_H
 #define CAY_PORT_PORT_H
 
@@ -10,71 +10,70 @@
 #include "cay/message.h"
 #include "cay/peer.h"
 #include "device/device.h"
-#include "port/life.h"
 #include "port/member.h"
+#include "port/process.h"
 
-/* What is known of one entry between poll and release. */
-struct intake_slot {
-	void *buffer;	    /* of a long message that was copied, or NULL */
-	uint32_t rdr;	    /* RDR position behind it, if has_rdr */
-	uint32_t reference; /* to be completed on release: 1 + index */
-	uint32_t sequence;
+/* State of a notification entry between poll and release. */
+struct consumer_slot {
+	void *buffer;	    /* copy of a long message, or NULL */
+	uint32_t rdr;	    /* RDR position after the entry, if has_rdr */
+	uint32_t reference; /* to complete on release: 1 + index; 0: none */
+	uint32_t sequence;  /* of that reference */
 	uint8_t has_rdr, completion, released;
-	uint8_t special; /* anything but a fast message in the right order */
+	uint8_t special; /* not an inline message released in order */
 };
 
-/* How far the consumer has got in one queue set. nq counts. */
-struct intake {
+/* Progress of the consumer in one queue set. Positions are NQ counts. */
+struct consumer {
 	struct context *own;
-	uint64_t next;	       /* the entry to look at next */
-	uint64_t oldest;       /* not yet released */
-	uint64_t returned;     /* what R says */
+	uint64_t next;	       /* next entry to poll */
+	uint64_t oldest;       /* oldest entry that is not released */
+	uint64_t returned;     /* R: returned up to here */
 	uint32_t rdr;	       /* RDR position up to `oldest` */
-	uint32_t returned_rdr; /* what R says */
-	uint32_t completions;  /* among the released, not yet returned */
-	struct intake_slot *slots;
-	struct intake *former; /* set that moved, with entries still held */
+	uint32_t returned_rdr; /* R: RDR returned up to here */
+	uint32_t completions;  /* released, reservation not yet returned */
+	struct consumer_slot *slots;
+	struct consumer *former; /* migrated sets with unreleased entries */
 };
 
-/* A long message of ours that its target has not taken. */
-struct outgoing {
+/* A long message or emulated access of this port in flight. */
+struct pending {
 	uint64_t tag;
 	uint32_t api_tag;
-	struct cay_peer *peer;
-	void *staged; /* memory.c, or NULL */
+	struct cay_peer *peer; /* NULL: the entry is free */
+	void *staged;	       /* staging memory, or NULL */
 	uint64_t length;
 	uint16_t command;
-	bool carried; /* an access that the target makes, not a message */
-	bool silent;  /* nobody has asked for its event */
-	void *local;  /* where got bytes go; NULL when they have gone there */
+	bool emulated;	   /* an access, not a message */
+	bool silent;	   /* no completion was requested */
+	void *destination; /* of a get or fetched value; NULL once stored */
 };
 
-/* The window with this Win-ID, as its owner knows it. */
 struct cay_window {
 	struct cay_port *port;
 	uint16_t id;
 	unsigned char *base;
 	uint64_t length;
 	uint32_t rights;
-	uint32_t refusals; /* that the application has been told of */
+	uint32_t refusals; /* already reported to the application */
 	bool closing;
 };
 
 struct cay_port {
 	struct origin origin;
 	struct member *member;
-	_Atomic uint32_t life; /* of who opened it; inverted if disabled */
-	uint32_t flags;	       /* enum cay_port_flag */
-	struct intake intake;
-	struct outgoing *outgoing;   /* by reference slot; when first needed */
-	_Atomic bool announced;	     /* see outgoing_announce() */
-	struct cay_window **windows; /* by Win-ID; when first needed */
-	uint32_t posted_next;	     /* the slot to post next */
+	_Atomic uint32_t incarnation; /* complemented if the port is disabled */
+	uint32_t flags;		      /* enum cay_port_flag */
+	struct consumer consumer;
+	struct pending *pending;     /* by reference slot; NULL until needed */
+	_Atomic bool announced;	     /* see pending_announce() */
+	struct cay_window **windows; /* by Win-ID; NULL until needed */
+	uint32_t posted_next;	     /* next slot of the posted queue */
 
-	pthread_mutex_t consume;  /* CAY_PORT_SHARED */
-	pthread_mutex_t lock;	  /* routes, outgoing, windows, bell */
-	int bell;		  /* eventfd or -1 */
-	_Atomic uint64_t spin_ns; /* what the next wait may spin */
+	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */
+	pthread_mutex_t lock;	  /* routes, pending, windows, doorbell */
+	int doorbell;		  /* eventfd or -1 */
+	_Atomic uint64_t spin_ns; /* limit of the next spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,
 			mapped, process, staged, emulated_requested,
@@ -85,32 +84,34 @@ struct cay_port {
 struct cay_peer {
 	_Atomic(struct context *) context;
 	struct cay_port *port;
-	_Atomic uint32_t users; /* the application, and outgoing messages */
+	_Atomic uint32_t users; /* the application, and pending operations */
 	uint32_t index;		/* in the peer table */
 	uint16_t vpid;
 	uint8_t path;
 	_Atomic uint8_t bulk; /* enum peer_bulk */
 };
 
-/* How long messages from ordinary memory travel; learned from the target. */
+/* Transfer of long messages from ordinary memory; the target probes it. */
 enum peer_bulk {
-	BULK_UNKNOWN = 0, /* staged, and the target is asked to try */
-	BULK_PROCESS = 1, /* the target reads our memory */
-	BULK_STAGED = 2,  /* it may not, so we copy into the arena */
+	BULK_UNKNOWN = 0, /* staged, with a request to probe */
+	BULK_PROCESS = 1, /* the target reads the memory of this process */
+	BULK_STAGED = 2,  /* the target cannot: stage in the arena */
 };
 
-/* Relaxed, here and below: a number that is compared and nothing more. */
-static inline bool port_here(const struct cay_port *port)
+/* Returns false in a forked child, and for a disabled port. Relaxed, here and
+ * in port_error(): the number is only compared. */
+static inline bool port_valid(const struct cay_port *port)
 {
-	return life_valid(
-		atomic_load_explicit(&port->life, memory_order_relaxed));
+	return process_incarnation_valid(
+		atomic_load_explicit(&port->incarnation, memory_order_relaxed));
 }
 
-/* Why not: a child, or a port that was disabled. */
-static inline int port_absent(const struct cay_port *port)
+/* Returns the error number of calls on a port that is not valid. */
+static inline int port_error(const struct cay_port *port)
 {
-	uint32_t life = atomic_load_explicit(&port->life, memory_order_relaxed);
-	return life_valid(~life) ? -EACCES : -ECHILD;
+	uint32_t incarnation =
+		atomic_load_explicit(&port->incarnation, memory_order_relaxed);
+	return process_incarnation_valid(~incarnation) ? -EACCES : -ECHILD;
 }
 
 static inline void port_count(_Atomic uint64_t *counter)
@@ -119,10 +120,10 @@ static inline void port_count(_Atomic uint64_t *counter)
 }
 
 /*
- * The port's queue set as it is now: the node may have replaced it since the
- * consumer looked last. Any thread.
+ * Returns the current queue set of the port, following migrations that the
+ * consumer has not noticed yet. Any thread.
  */
-static inline struct context *port_own(struct cay_port *port)
+static inline struct context *port_context(struct cay_port *port)
 {
 	struct context *own =
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
@@ -146,27 +147,30 @@ static inline void port_consume_end(struct cay_port *port)
 		pthread_mutex_unlock(&port->consume);
 }
 
-/* So many wrong capabilities are no mistake. */
-#define PORT_WRONG_MAX 4096
+/* More invalid capabilities than this are an attempt to guess one. */
+#define PORT_INVALID_CAPABILITIES_MAX 4096
 
+/* Disables the port: all further calls return -EACCES. */
 void port_disable(struct cay_port *);
 
-/* After what may have been refused. */
-static inline void port_watch(struct cay_port *port)
+/* Call after an operation that a window may have refused. */
+static inline void port_check_capabilities(struct cay_port *port)
 {
 	if (unlikely(atomic_load_explicit(&port->origin.invalid_capabilities,
-			     memory_order_relaxed) >= PORT_WRONG_MAX))
+			     memory_order_relaxed) >=
+		     PORT_INVALID_CAPABILITIES_MAX))
 		port_disable(port);
 }
 
-/* A capability was wrong, where the device does not see it. */
-static inline void port_wrong(struct cay_port *port)
+/* Counts an invalid capability that the node or a peer has refused. */
+static inline void port_invalid_capability(struct cay_port *port)
 {
 	atomic_fetch_add_explicit(
 		&port->origin.invalid_capabilities, 1, memory_order_relaxed);
-	port_watch(port);
+	port_check_capabilities(port);
 }
 
+/* Drops a reference to a peer; the last one frees it. */
 void peer_put(struct cay_peer *);
 
 #endif

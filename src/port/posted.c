@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives, from the receiver's side; see cay_receive(3) and
- * device/posted.c. The slots are in the arena: senders move their states, we
- * write their fields while they are FREE. Any thread, under the port's lock.
+ * Posted receives, receiver side; see cay_receive(3) and device/posted.c. The
+ * slots are in the arena: senders change their states, the receiver writes the
+ * other fields while a slot is FREE. Any thread, under the lock of the port.
  */
 #include "port/posted.h"
 
@@ -11,9 +11,8 @@
 #include "base/bits.h"
 #include "base/futex.h"
 #include "cay/raw.h"
-#include "port/intake.h"
+#include "port/heap.h"
 #include "port/lock.h"
-#include "port/memory.h"
 
 static _Atomic uint64_t *slot_state(struct cay_posted_receive *slot)
 {
@@ -32,7 +31,7 @@ static bool slot_is(struct cay_posted_receive *slot, enum posted_state state)
 		       POSTED_STATE_MASK) == state;
 }
 
-/* What its owner has written: senders try for the state all the time. */
+/* Copies all fields but the state, which senders change at any time. */
 static struct cay_posted_receive slot_copy(struct cay_posted_receive *slot)
 {
 	return (struct cay_posted_receive){ .offset = slot->offset,
@@ -42,17 +41,9 @@ static struct cay_posted_receive slot_copy(struct cay_posted_receive *slot)
 		.flags = slot->flags };
 }
 
-/* Senders look for posted receives from now on. */
-static void posted_begin(struct context *own)
-{
-	uint32_t none = POSTED_NONE;
-	atomic_compare_exchange_strong_explicit(&own->control->posted, &none,
-		POSTED_RDR, memory_order_acq_rel, memory_order_acquire);
-}
-
 /*
- * Senders who were refused may be let in now. Sequentially consistent, as the
- * store before it: that first, then the look at who waits.
+ * Wakes refused senders. Sequentially consistent, like the store before it:
+ * either this load sees WAITERS, or the sender sees the store.
  */
 static void posted_wake(struct context *own)
 {
@@ -63,27 +54,30 @@ static void posted_wake(struct context *own)
 }
 
 /*
- * The fields are there: senders may take it. `available` is never less than
- * what is READY, see device/posted.c.
+ * Makes a filled-in slot available to senders. `available` is never less than
+ * the number of READY slots; see device/posted.c.
  */
 static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
 {
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	atomic_fetch_add_explicit(
 		&own->posted_head->available, 1, memory_order_relaxed);
 	atomic_store_explicit(
 		slot_state(slot), POSTED_READY, memory_order_seq_cst);
-	posted_begin(own);
+	/* Senders look for posted receives from the first one on. */
+	uint32_t none = POSTED_NONE;
+	atomic_compare_exchange_strong_explicit(&own->control->posted, &none,
+		POSTED_RDR, memory_order_acq_rel, memory_order_acquire);
 	posted_wake(own);
 }
 
 int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 {
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_POSTED_ONLY)
 		return -EINVAL;
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	atomic_store_explicit(&own->control->posted,
 		mode == CAY_RECEIVE_POSTED_ONLY ? POSTED_ONLY : POSTED_RDR,
 		memory_order_seq_cst);
@@ -91,25 +85,25 @@ int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 	return 0;
 }
 
-/* Under the lock: nobody has taken it, and nobody will. */
+/* Under the lock. Returns false unless the slot was READY. */
 static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
 {
 	uint64_t ready = POSTED_READY;
 	if (!atomic_compare_exchange_strong_explicit(slot_state(slot), &ready,
 		    POSTED_FREE, memory_order_acq_rel, memory_order_acquire))
 		return false;
-	atomic_fetch_sub_explicit(&port_own(port)->posted_head->available, 1,
-		memory_order_relaxed);
+	atomic_fetch_sub_explicit(&port_context(port)->posted_head->available,
+		1, memory_order_relaxed);
 	return true;
 }
 
 /*
- * Under the lock: a free slot, the next in the circle first. One without length
- * that came back was to be cancelled.
+ * Under the lock: returns a free slot, in ring order, or NULL. A READY slot
+ * without length is left over from posted_cancel_on().
  */
 static struct cay_posted_receive *slot_free(struct cay_port *port)
 {
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++) {
 		uint32_t at = (port->posted_next + i) &
 			      (own->posted_entries - 1);
@@ -128,11 +122,11 @@ int cay_receive_post(
 {
 	uint64_t offset;
 	struct lock_guard guard;
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	if (bytes == 0)
 		return -EINVAL;
-	if (!memory_mapped(port->member, memory, bytes, &offset))
+	if (!heap_contains(port->member, memory, bytes, &offset))
 		return -EFAULT;
 	lock_take(&port->lock, &guard);
 	struct cay_posted_receive *slot = slot_free(port);
@@ -149,7 +143,7 @@ int cay_receive_post(
 
 bool posted_used(struct cay_port *port)
 {
-	return atomic_load_explicit(&port_own(port)->control->posted,
+	return atomic_load_explicit(&port_context(port)->control->posted,
 		       memory_order_acquire) != POSTED_NONE;
 }
 
@@ -157,12 +151,12 @@ int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 {
 	struct lock_guard guard;
 	int count = 0;
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	if (!posted_used(port))
 		return 0;
 	lock_take(&port->lock, &guard);
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++)
 		if (own->posted[i].cookie == cookie)
 			count += slot_cancel(port, &own->posted[i]);
@@ -171,19 +165,19 @@ int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 }
 
 /*
- * What a sender has taken loses its length: if the sender gives it back, or
- * dies, nobody takes it any more, and no event tells of it. Those who have read
- * the length before are waited for by the caller.
+ * A slot that a sender has claimed is set to length 0: if the sender returns it
+ * or dies, no other sender claims it and no event reports it. The caller then
+ * waits for senders that have read the length before.
  */
 void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
 {
 	struct lock_guard guard;
 	uint64_t from;
 	if (!posted_used(port) ||
-		!memory_mapped(port->member, memory, bytes, &from))
+		!heap_contains(port->member, memory, bytes, &from))
 		return;
 	lock_take(&port->lock, &guard);
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++)
 		if (own->posted[i].offset - from < bytes &&
 			!slot_cancel(port, &own->posted[i]))
@@ -192,11 +186,11 @@ void posted_cancel_on(struct cay_port *port, const void *memory, uint64_t bytes)
 	lock_drop(&port->lock, &guard);
 }
 
-/* What the slot says is ours; what the entry says is its sender's. */
+/* The slot was written by this process, the entry by the sender. */
 int posted_event(
 	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
 {
-	struct context *own = port->intake.own;
+	struct context *own = port->consumer.own;
 	uint64_t index = n->word[CAY_NQE_WORD_POSTED] - 1;
 	if (index >= own->posted_entries ||
 		!slot_is(&own->posted[index], POSTED_FILLED))
@@ -215,18 +209,18 @@ int posted_event(
 	return 1;
 }
 
-/* ---- the raw level ---- */
+/* ---- raw API ---- */
 
 struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 {
-	if (!port_here(port))
+	if (!port_valid(port))
 		return NULL;
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	*entries = own->posted_entries;
 	return own->posted;
 }
 
-/* Why a descriptor that the application wrote cannot be posted. */
+/* Checks a descriptor that the application has written. */
 static enum cay_error slot_check(
 	struct cay_port *port, struct cay_posted_receive *slot)
 {
@@ -245,7 +239,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 	struct cay_answer answer = { 0 };
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	struct context *own = port_own(port);
+	struct context *own = port_context(port);
 	while (answer.accepted < count && !answer.reason) {
 		struct cay_posted_receive *slot =
 			&own->posted[port->posted_next &

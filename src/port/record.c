@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "port/life.h"
 #include "port/lock.h"
+#include "port/process.h"
 
 _Thread_local struct record_cache record_cache;
 
-/* All records of one thread, for its exit. */
+/* All records of one thread, to be returned when it exits. */
 struct thread_records {
 	struct record_cache *entries;
 	uint32_t count;
@@ -22,9 +22,8 @@ static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 /*
- * The members that are mapped, so that a thread that exits late does not touch
- * what is gone. A list of its own, because a thread may exit while another one
- * joins.
+ * Members whose arena is mapped, for threads that exit. This list has its own
+ * lock, because a thread may exit while another one joins a realm.
  */
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list live = { &live, &live };
@@ -33,16 +32,122 @@ static struct member *live_find(uint64_t serial)
 {
 	list_for_each (at, &live) {
 		struct member *m = list_of(at, struct member, live);
-		if (m->serial == serial && life_valid(m->life))
+		if (m->serial == serial &&
+			process_incarnation_valid(m->incarnation))
 			return m;
 	}
 	return NULL;
 }
 
+void record_register(struct member *m)
+{
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
+	list_append(&live, &m->live);
+	lock_drop(&live_lock, &guard);
+}
+
+void record_unregister(struct member *m)
+{
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
+	list_remove(&m->live);
+	lock_drop(&live_lock, &guard);
+}
+
+void record_fork_lock(void)
+{
+	pthread_mutex_lock(&live_lock);
+}
+
+void record_fork_unlock(void)
+{
+	pthread_mutex_unlock(&live_lock);
+}
+
+/* ---- counts of issued operations ---- */
+
+/* Adds the count of the record to that of its port. */
+static void record_save_count(struct member *m, struct op_record *op)
+{
+	uint64_t issued =
+		atomic_load_explicit(&op->issued, memory_order_relaxed);
+	uint32_t vpid = atomic_load_explicit(&op->port, memory_order_relaxed) %
+			CAY_VPIDS;
+	if (issued == 0)
+		return;
+	/* Acquire pairs with the release below: the table is zeroed. */
+	_Atomic uint64_t *table =
+		atomic_load_explicit(&m->issued, memory_order_acquire);
+	if (unlikely(!table)) {
+		struct lock_guard guard;
+		lock_take(&m->lock, &guard);
+		table = atomic_load_explicit(&m->issued, memory_order_relaxed);
+		if (!table) {
+			table = calloc(CAY_VPIDS, sizeof(*table));
+			atomic_store_explicit(
+				&m->issued, table, memory_order_release);
+		}
+		lock_drop(&m->lock, &guard);
+	}
+	if (table)
+		atomic_fetch_add_explicit(
+			&table[vpid], issued, memory_order_relaxed);
+	atomic_store_explicit(&op->issued, 0, memory_order_relaxed);
+}
+
+__attribute__((cold)) void record_switch_port(
+	struct member *m, struct op_record *op, uint16_t vpid)
+{
+	record_save_count(m, op);
+	atomic_store_explicit(&op->port, vpid, memory_order_relaxed);
+}
+
+/* Sums up the counts that records of this port have not saved. */
+static uint64_t record_sum(struct member *m, uint16_t vpid, bool clear)
+{
+	uint64_t sum = 0;
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
+	for (uint32_t i = 0; i < m->record_page_count; i++)
+		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
+			struct op_record *op = &m->record_pages[i][j];
+			if (atomic_load_explicit(
+				    &op->port, memory_order_relaxed) != vpid)
+				continue;
+			sum += atomic_load_explicit(
+				&op->issued, memory_order_relaxed);
+			if (clear)
+				atomic_store_explicit(
+					&op->issued, 0, memory_order_relaxed);
+		}
+	_Atomic uint64_t *table =
+		atomic_load_explicit(&m->issued, memory_order_acquire);
+	if (table)
+		sum += atomic_load_explicit(&table[vpid], memory_order_relaxed);
+	if (table && clear)
+		atomic_store_explicit(&table[vpid], 0, memory_order_relaxed);
+	lock_drop(&m->lock, &guard);
+	return sum;
+}
+
+uint64_t record_issued(struct member *m, uint16_t vpid)
+{
+	return record_sum(m, vpid, false);
+}
+
+void record_clear(struct member *m, uint16_t vpid)
+{
+	record_sum(m, vpid, true);
+}
+
+/* ---- repair and thread exit ---- */
+
 /*
- * False: another thread's record covers the same entry, and that thread may
- * have left its call too, so nobody waits for it. The node keeps the record
- * until it can be repaired. Without a node nobody repairs anything.
+ * Asks the node to void what the record claims. Returns false if another
+ * thread's record covers the same entry: that thread may have left its call,
+ * too, so this thread does not wait; the node keeps the record and repairs it
+ * later. Without a node there is no repair.
  */
 static bool record_repair(struct member *m, struct op_record *op)
 {
@@ -50,7 +155,7 @@ static bool record_repair(struct member *m, struct op_record *op)
 	struct node_reply reply;
 	request.recover.offset =
 		(uint64_t)((unsigned char *)op - m->arena.base);
-	/* So that two who left do not wait for each other. */
+	/* Two abandoned records must not wait for each other. */
 	atomic_fetch_or_explicit(
 		&op->state, OP_ABANDONED, memory_order_release);
 	if (control_call(m, &request, -1, &reply, NULL) == -EAGAIN)
@@ -69,12 +174,12 @@ static void thread_exit(void *p)
 		struct op_record *op = t->entries[i].op;
 		if (!m)
 			continue;
-		record_leave(m, op);
+		record_save_count(m, op);
 		if (atomic_load_explicit(&op->state, memory_order_relaxed) !=
 				OP_IDLE &&
 			!record_repair(m, op))
 			continue;
-		/* Release: the next owner takes it with acquire. */
+		/* Release pairs with the acquire in record_claim(). */
 		atomic_store_explicit(&op->thread, 0, memory_order_release);
 	}
 	lock_drop(&live_lock, &guard);
@@ -87,6 +192,8 @@ static void key_make(void)
 {
 	pthread_key_create(&key, thread_exit);
 }
+
+/* ---- records of a thread ---- */
 
 int record_page_add(struct member *m, uint64_t offset)
 {
@@ -103,33 +210,8 @@ int record_page_add(struct member *m, uint64_t offset)
 	return 0;
 }
 
-void record_begin(struct member *m)
-{
-	struct lock_guard guard;
-	lock_take(&live_lock, &guard);
-	list_append(&live, &m->live);
-	lock_drop(&live_lock, &guard);
-}
-
-void record_forget(struct member *m)
-{
-	struct lock_guard guard;
-	lock_take(&live_lock, &guard);
-	list_remove(&m->live);
-	lock_drop(&live_lock, &guard);
-}
-
-void record_fork_lock(void)
-{
-	pthread_mutex_lock(&live_lock);
-}
-
-void record_fork_unlock(void)
-{
-	pthread_mutex_unlock(&live_lock);
-}
-
-static struct op_record *record_take(struct member *m)
+/* Under m->lock: claims a free record, or returns NULL. */
+static struct op_record *record_claim(struct member *m)
 {
 	for (uint32_t i = 0; i < m->record_page_count; i++)
 		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
@@ -145,6 +227,7 @@ static struct op_record *record_take(struct member *m)
 	return NULL;
 }
 
+/* Claims a record, of a new page of the node if necessary. */
 static struct op_record *record_new(struct member *m)
 {
 	struct node_request request = { .kind = NODE_RECORDS };
@@ -152,28 +235,15 @@ static struct op_record *record_new(struct member *m)
 
 	struct lock_guard guard;
 	lock_take(&m->lock, &guard);
-	struct op_record *op = record_take(m);
+	struct op_record *op = record_claim(m);
 	if (!op && control_call(m, &request, -1, &reply, NULL) == 0 &&
 		record_page_add(m, reply.alloc.offset) == 0)
-		op = record_take(m);
+		op = record_claim(m);
 	lock_drop(&m->lock, &guard);
 	return op;
 }
 
-/* The place of a member that has been left, or NULL. */
-static struct record_cache *thread_reuse(struct thread_records *t)
-{
-	struct record_cache *found = NULL;
-	struct lock_guard guard;
-	lock_take(&live_lock, &guard);
-	for (uint32_t i = 0; !found && i < t->count; i++)
-		if (!live_find(t->entries[i].serial))
-			found = &t->entries[i];
-	lock_drop(&live_lock, &guard);
-	return found;
-}
-
-/* Keeps the record in the thread's list, so that its exit gives it back. */
+/* Enters the record into the list of the thread, for its exit. */
 static int thread_keep(struct member *m, struct op_record *op)
 {
 	struct thread_records *t = pthread_getspecific(key);
@@ -184,35 +254,36 @@ static int thread_keep(struct member *m, struct op_record *op)
 			return -ENOMEM;
 		}
 	}
-	struct record_cache *left = thread_reuse(t);
-	if (left) {
-		*left = (struct record_cache){ m->serial, op };
-		return 0;
+	/* Reuse the entry of a member that the process has left. */
+	struct record_cache *entry = NULL;
+	struct lock_guard guard;
+	lock_take(&live_lock, &guard);
+	for (uint32_t i = 0; !entry && i < t->count; i++)
+		if (!live_find(t->entries[i].serial))
+			entry = &t->entries[i];
+	lock_drop(&live_lock, &guard);
+	if (!entry) {
+		struct record_cache *entries =
+			realloc(t->entries, (t->count + 1) * sizeof(*entries));
+		if (!entries)
+			return -ENOMEM;
+		t->entries = entries;
+		entry = &entries[t->count++];
 	}
-	struct record_cache *entries =
-		realloc(t->entries, (t->count + 1) * sizeof(*entries));
-	if (!entries)
-		return -ENOMEM;
-	t->entries = entries;
-	entries[t->count++] = (struct record_cache){ m->serial, op };
+	*entry = (struct record_cache){ m->serial, op };
 	return 0;
-}
-
-static struct op_record *thread_kept(const struct member *m)
-{
-	struct thread_records *t = pthread_getspecific(key);
-	for (uint32_t i = 0; t && i < t->count; i++)
-		if (t->entries[i].serial == m->serial)
-			return t->entries[i].op;
-	return NULL;
 }
 
 __attribute__((cold)) struct op_record *record_find(struct member *m)
 {
+	struct op_record *op = NULL;
 	struct lock_guard guard;
 	lock_guard_begin(&guard);
 	pthread_once(&key_once, key_make);
-	struct op_record *op = thread_kept(m);
+	struct thread_records *t = pthread_getspecific(key);
+	for (uint32_t i = 0; t && !op && i < t->count; i++)
+		if (t->entries[i].serial == m->serial)
+			op = t->entries[i].op;
 	if (!op) {
 		op = record_new(m);
 		if (op && thread_keep(m, op) != 0) {
@@ -227,104 +298,24 @@ __attribute__((cold)) struct op_record *record_find(struct member *m)
 	return op;
 }
 
-/* In the place of a record that the node will see to later. */
-static struct op_record *record_replace(struct member *m)
-{
-	struct thread_records *t = pthread_getspecific(key);
-	struct op_record *op = record_new(m);
-	/* Also if there is none: the old one may be another thread's soon. */
-	for (uint32_t i = 0; t && i < t->count; i++)
-		if (t->entries[i].serial == m->serial)
-			t->entries[i] =
-				(struct record_cache){ op ? m->serial : 0, op };
-	record_cache = (struct record_cache){ op ? m->serial : 0, op };
-	return op;
-}
-
 __attribute__((cold)) struct op_record *record_recover(
 	struct member *m, struct op_record *op)
 {
 	struct lock_guard guard;
 	lock_guard_begin(&guard);
-	if (!record_repair(m, op))
-		op = record_replace(m);
+	if (!record_repair(m, op)) {
+		/*
+		 * The node keeps the record: claim another one. If there is
+		 * none, forget the old one, which may get a new owner.
+		 */
+		struct thread_records *t = pthread_getspecific(key);
+		op = record_new(m);
+		struct record_cache entry = { op ? m->serial : 0, op };
+		for (uint32_t i = 0; t && i < t->count; i++)
+			if (t->entries[i].serial == m->serial)
+				t->entries[i] = entry;
+		record_cache = entry;
+	}
 	lock_guard_end(&guard);
 	return op;
-}
-
-static _Atomic uint64_t *issued_table(struct member *m)
-{
-	/* Release and acquire: the table is zeroed before it is seen. */
-	_Atomic uint64_t *table =
-		atomic_load_explicit(&m->issued, memory_order_acquire);
-	if (table)
-		return table;
-	struct lock_guard guard;
-	lock_take(&m->lock, &guard);
-	table = atomic_load_explicit(&m->issued, memory_order_relaxed);
-	if (!table) {
-		table = calloc(CAY_VPIDS, sizeof(*table));
-		atomic_store_explicit(&m->issued, table, memory_order_release);
-	}
-	lock_drop(&m->lock, &guard);
-	return table;
-}
-
-void record_leave(struct member *m, struct op_record *op)
-{
-	uint64_t issued =
-		atomic_load_explicit(&op->issued, memory_order_relaxed);
-	uint32_t vpid = atomic_load_explicit(&op->port, memory_order_relaxed) %
-			CAY_VPIDS;
-	if (issued) {
-		_Atomic uint64_t *table = issued_table(m);
-		if (table)
-			atomic_fetch_add_explicit(
-				&table[vpid], issued, memory_order_relaxed);
-	}
-	atomic_store_explicit(&op->issued, 0, memory_order_relaxed);
-}
-
-/* Calls for every record that counts for this port. */
-static uint64_t record_sum(struct member *m, uint16_t vpid, bool clear)
-{
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < m->record_page_count; i++)
-		for (uint32_t j = 0; j < OP_RECORDS_PER_PAGE; j++) {
-			struct op_record *op = &m->record_pages[i][j];
-			if (atomic_load_explicit(
-				    &op->port, memory_order_relaxed) != vpid)
-				continue;
-			sum += atomic_load_explicit(
-				&op->issued, memory_order_relaxed);
-			if (clear)
-				atomic_store_explicit(
-					&op->issued, 0, memory_order_relaxed);
-		}
-	return sum;
-}
-
-uint64_t record_issued(struct member *m, uint16_t vpid)
-{
-	_Atomic uint64_t *table =
-		atomic_load_explicit(&m->issued, memory_order_acquire);
-	struct lock_guard guard;
-	lock_take(&m->lock, &guard);
-	uint64_t sum = record_sum(m, vpid, false);
-	lock_drop(&m->lock, &guard);
-	return sum +
-	       (table ? atomic_load_explicit(&table[vpid], memory_order_relaxed)
-		      : 0);
-}
-
-void record_clear(struct member *m, uint16_t vpid)
-{
-	_Atomic uint64_t *table =
-		atomic_load_explicit(&m->issued, memory_order_acquire);
-	struct lock_guard guard;
-	lock_take(&m->lock, &guard);
-	record_sum(m, vpid, true);
-	if (table)
-		atomic_store_explicit(&table[vpid], 0, memory_order_relaxed);
-	lock_drop(&m->lock, &guard);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Op records, from the side of the threads that write them: each issuing
- * thread has one per arena, found with one comparison.
+ * Op records on the side of their threads: each thread that issues operations
+ * has one per arena, found with one comparison.
  */
 #ifndef CAY_PORT_RECORD_H
 #define CAY_PORT_RECORD_H
@@ -11,7 +11,7 @@
 
 /* The record that this thread used last. */
 struct record_cache {
-	uint64_t serial; /* of the member; 0 is none */
+	uint64_t serial; /* of the member; 0: none */
 	struct op_record *op;
 };
 
@@ -20,37 +20,39 @@ extern _Thread_local struct record_cache record_cache
 
 int record_page_add(struct member *, uint64_t offset);
 
-/* From now on, or no longer, threads that exit give their records back. */
-void record_begin(struct member *);
-void record_forget(struct member *);
+/* Between these calls, threads that exit return their records of the member. */
+void record_register(struct member *);
+void record_unregister(struct member *);
 
-/* Around fork(), so that the child does not inherit a locked lock. */
+/* Around fork(), so that the child does not inherit a locked mutex. */
 void record_fork_lock(void);
 void record_fork_unlock(void);
 
-/* Finds or makes this thread's record; NULL if there are too many threads. */
+/* Finds or claims a record of this thread. Returns NULL if all are in use. */
 struct op_record *record_find(struct member *);
 
 /*
- * A former call of this thread did not come back from the device (a signal
- * handler jumped out of it): the node voids what it had claimed. The record to
- * go on with, or NULL.
+ * Recovers from a call that this thread left inside the device, by longjmp from
+ * a signal handler: the node voids the claimed entries. Returns the record to
+ * use from now on, or NULL.
  */
 struct op_record *record_recover(struct member *, struct op_record *);
 
-/* The thread goes on with another port: keep what it has issued on this one. */
-void record_leave(struct member *, struct op_record *);
+/* The thread issues on another port from now on: saves the count of this one.
+ */
+void record_switch_port(struct member *, struct op_record *, uint16_t vpid);
 
-/* All that was issued on a port of ours; and forgetting it. */
+/* Returns the number of operations issued on a port; resets it. */
 uint64_t record_issued(struct member *, uint16_t vpid);
 void record_clear(struct member *, uint16_t vpid);
 
+/* Returns the op record of this thread, or NULL if all are in use. */
 static inline struct op_record *record_of(struct member *m)
 {
 	struct op_record *op = record_cache.op;
 	if (unlikely(record_cache.serial != m->serial))
 		op = record_find(m);
-	/* Relaxed: nobody but us writes it while we are not in the device. */
+	/* Relaxed: only this thread writes it outside of the device. */
 	if (unlikely(op && atomic_load_explicit(&op->state,
 				   memory_order_relaxed) != OP_IDLE))
 		return record_recover(m, op);

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending. The hot half is cay_send() up to 40 bytes without flags: fork
- * check, thread record, device. Any thread; see cay_send(3).
+ * Sending; see cay_send(3). Any thread. The hot path is send_one(): up to 40
+ * bytes without flags. Long messages leave through send_long().
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "port/heap.h"
 #include "port/issue.h"
-#include "port/outgoing.h"
+#include "port/lock.h"
+#include "port/pending.h"
 
 CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 			  (int)CAY_FREE_ORDER == CAY_VCI_FREE_ORDER &&
@@ -19,35 +23,94 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 			  (int)CAY_PRIORITY == CAY_VCI_PRIORITY,
 	"the flags of calls are those of VCIs");
 
-__attribute__((cold)) void issue_take_up(
-	struct cay_port *port, struct op_record *op)
-{
-	record_leave(port->member, op);
-	atomic_store_explicit(
-		&op->port, port->origin.vpid, memory_order_relaxed);
-}
+/* ---- long messages, by reference ---- */
 
-static int pieces_check(
-	const struct iovec *pieces, uint32_t count, uint64_t *length)
+/* Copies the message into staging memory. Returns NULL if there is none. */
+static void *send_stage(struct cay_port *port, const struct packet *p)
 {
-	*length = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		if (!pieces[i].iov_base && pieces[i].iov_len)
-			return -EFAULT;
-		if (pieces[i].iov_len > ISSUE_BYTES_MAX - *length)
-			return -EMSGSIZE;
-		*length += pieces[i].iov_len;
+	unsigned char *memory = staging_alloc(port->member, p->length);
+	unsigned char *at = memory;
+	for (uint32_t i = 0; memory && i < p->pieces; i++) {
+		if (p->payload[i].iov_len)
+			memcpy(at, p->payload[i].iov_base,
+				p->payload[i].iov_len);
+		at += p->payload[i].iov_len;
 	}
-	return 0;
+	return memory;
 }
 
-/* Every size and flag. */
+/*
+ * Sends a reference. The target reads cay_alloc() memory in place, copies
+ * ordinary memory out of this process if a probe has shown that the kernel
+ * permits it, and otherwise reads a staged copy in the arena.
+ */
+static int send_long(struct cay_port *port, struct op_record *op,
+	struct cay_peer *peer, const struct packet *p)
+{
+	const void *data = p->payload[0].iov_base;
+	uint8_t bulk = atomic_load_explicit(&peer->bulk, memory_order_relaxed);
+	_Atomic uint64_t *counter = &port->count.mapped;
+	struct reference ref = { .kind = REFERENCE_ARENA, .length = p->length };
+	struct packet out = *p;
+	struct lock_guard guard;
+
+	out.command = CAY_SEND | (p->command & CAY_COMMAND_ACK);
+	struct pending pending = { .tag = p->tag,
+		.api_tag = p->api_tag,
+		.peer = peer,
+		.length = p->length,
+		.command = out.command };
+	/* A longjmp out of a signal handler would leak the staging memory. */
+	lock_guard_begin(&guard);
+	int r = pending_prepare(port);
+	if (r)
+		goto out;
+	if (p->pieces != 1 ||
+		!heap_contains(port->member, data, p->length, &ref.address)) {
+		ref.pid = (uint32_t)getpid();
+		ref.cookie = *process_cookie();
+		ref.cookie_address = (uint64_t)(uintptr_t)process_cookie();
+		if (p->pieces == 1 && bulk == BULK_PROCESS) {
+			ref.kind = REFERENCE_PROCESS;
+			ref.address = (uint64_t)(uintptr_t)data;
+			counter = &port->count.process;
+		} else {
+			pending.staged = send_stage(port, p);
+			if (!pending.staged) {
+				r = member_node_alive(port->member) ? -EAGAIN
+								    : -ENOTCONN;
+				goto out;
+			}
+			ref.probe = bulk == BULK_UNKNOWN;
+			ref.address =
+				(uint64_t)((unsigned char *)pending.staged -
+					   port->member->arena.base);
+			counter = &port->count.staged;
+		}
+	}
+	r = pending_issue(port, op, &out, &ref, &pending);
+	if (r == 0)
+		port_count(counter);
+	else if (pending.staged)
+		staging_free(port->member, pending.staged);
+out:
+	lock_guard_end(&guard);
+	return r;
+}
+
+/* ---- messages of every size, with any flags ---- */
+
 static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	struct packet *p, unsigned flags)
 {
-	int r = pieces_check(p->payload, p->pieces, &p->length);
-	if (r)
-		return r;
+	p->length = 0;
+	for (uint32_t i = 0; i < p->pieces; i++) {
+		if (!p->payload[i].iov_base && p->payload[i].iov_len)
+			return -EFAULT;
+		if (p->payload[i].iov_len > ISSUE_BYTES_MAX - p->length)
+			return -EMSGSIZE;
+		p->length += p->payload[i].iov_len;
+	}
 	if (flags & ~(unsigned)ISSUE_FLAGS)
 		return -EINVAL;
 	struct op_record *op = record_of(port->member);
@@ -61,16 +124,17 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 			     : CAY_SEND;
 	if (flags & CAY_ACK)
 		p->command |= CAY_COMMAND_ACK;
-	/* The end of a long one is always told, however it travels. */
+	/* A long message always completes with an event, even if the device
+	 * can store it in a posted receive. */
 	if (p->length > QUEUE_PAYLOAD_MAX)
 		p->flags |= CAY_VCI_NOTIFY;
-	r = device_send(&port->origin, op, &peer->context, p);
+	int r = device_send(&port->origin, op, &peer->context, p);
 	if (r == -E2BIG)
-		r = outgoing_send(port, op, peer, p);
+		r = send_long(port, op, peer, p);
 	return issue_done(port, op, r);
 }
 
-/* Long, flagged or wrong: everything but the hot path. */
+/* More than 40 bytes, flags, or invalid arguments. */
 __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 	struct cay_peer *peer, uint64_t tag, uint32_t api_tag, const void *data,
 	size_t length, unsigned flags)
@@ -79,16 +143,18 @@ __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 	struct packet p = {
 		.tag = tag, .api_tag = api_tag, .pieces = 1, .payload = &piece
 	};
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	return send_pieces(port, peer, &p, flags);
 }
+
+/* ---- up to 40 bytes without flags ---- */
 
 static inline int send_one(struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
 	unsigned flags)
 {
-	if (unlikely(!port_here(port) || flags ||
+	if (unlikely(!port_valid(port) || flags ||
 		     length > CAY_FAST_SEND_BYTES || (!data && length)))
 		return send_other(
 			port, peer, tag, api_tag, data, length, flags);
@@ -115,8 +181,8 @@ int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 int cay_sendv_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	uint32_t api_tag, const struct iovec *pieces, int count, unsigned flags)
 {
-	if (unlikely(!port_here(port)))
-		return port_absent(port);
+	if (unlikely(!port_valid(port)))
+		return port_error(port);
 	if (count < 0 || count > IOV_MAX || (count && !pieces))
 		return -EINVAL;
 	struct packet p = { .tag = tag,
@@ -132,22 +198,26 @@ int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	return cay_sendv_tagged(port, peer, tag, 0, pieces, count, flags);
 }
 
+/* ---- waiting while the queue of the target is full ---- */
+
 /*
- * Sleeps until the target gives room back. WAITERS is set in the word that the
- * target swaps when it does, so the swap finds it, or we find the room.
+ * Sleeps until the target returns entries. The target advances R with a swap,
+ * which either finds the WAITERS flag set here, or this thread finds the new R.
  */
-static int room_wait(struct cay_peer *peer, uint64_t seen, uint64_t deadline)
+static int wait_for_return(
+	struct cay_peer *peer, uint64_t r_before, uint64_t deadline)
 {
 	struct context *to =
 		atomic_load_explicit(&peer->context, memory_order_acquire);
 	/* acq_rel pairs with N5 in device/notify.c. */
 	uint64_t r = atomic_fetch_or_explicit(
 		&to->control->r, R_WAITERS, memory_order_acq_rel);
-	if ((r & ~R_WAITERS) != (seen & ~R_WAITERS) || r & R_CLOSED)
+	if ((r & ~R_WAITERS) != (r_before & ~R_WAITERS) || r & R_CLOSED)
 		return 0;
 	/*
-	 * Not for ever: what is full may be ourselves, or the arena; and room
-	 * that is payload alone does not show in the half that we watch.
+	 * The sleep is bounded, because R does not show every reason of
+	 * -EAGAIN: the origin's own queue or the arena may be full, and the
+	 * futex covers the NQ half of R only, not the RDR half.
 	 */
 	uint64_t nap = clock_after_ns(10 * CLOCK_NS_PER_MS);
 	int e = futex_wait_lower(
@@ -161,16 +231,16 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	for (;;) {
 		struct context *to = atomic_load_explicit(
 			&peer->context, memory_order_acquire);
-		if (unlikely(!port_here(port)))
-			return port_absent(port);
-		uint64_t seen = atomic_load_explicit(
+		if (unlikely(!port_valid(port)))
+			return port_error(port);
+		uint64_t r_before = atomic_load_explicit(
 			&to->control->r, memory_order_acquire);
 		int r = cay_send(port, peer, tag, data, length, flags);
 		if (r != -EAGAIN)
 			return r;
 		if (clock_passed(deadline))
 			return deadline ? -ETIMEDOUT : -EAGAIN;
-		r = room_wait(peer, seen, deadline);
+		r = wait_for_return(peer, r_before, deadline);
 		if (r)
 			return r;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting a node: its program is executed with nothing of ours, binds the
- * socket (that is the election), forks itself away and exits, so that we have
- * no child when we return.
+ * Starting a node. The program is executed in a clean environment, binds the
+ * socket (which elects one node), forks into the background and exits, so that
+ * no child process is left behind.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,7 +27,10 @@ static bool program_at(
 	return n > 0 && n < PATH_MAX && access(path, X_OK) == 0;
 }
 
-/* Beside or near the library (or the program that holds it), else installed. */
+/*
+ * Searches near the library or program that contains this code, then in the
+ * installation directory.
+ */
 static bool program_find(char path[PATH_MAX])
 {
 	static const char *const near[] = { "/cay", "/../bin/cay", "/../cay",
@@ -50,7 +53,7 @@ static bool program_find(char path[PATH_MAX])
 	return program_at(CAY_BINDIR, "/cay", path);
 }
 
-/* No descriptor, signal setting, directory or session of the caller. */
+/* Inherits no descriptor, signal state, directory or session. */
 static int spawn_clean(const char *path, char *const argv[], pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
@@ -88,7 +91,7 @@ int spawn_node(const char *name)
 	int r = spawn_clean(path, argv, &pid);
 	if (r)
 		return r;
-	/* Somebody else's wait() may be faster; that is as good. */
+	/* ECHILD: a wait() of the application has reaped it. */
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return 0;

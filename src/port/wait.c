@@ -11,34 +11,21 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
-#include "port/intake.h"
+#include "port/consumer.h"
 #include "port/spin.h"
 
 #define SPIN_NS_MAX (50 * CLOCK_NS_PER_US)
 #define SPIN_NS_MIN (1 * CLOCK_NS_PER_US)
-#define SPIN_LOOKS  64 /* between two looks at the clock */
+#define SPIN_POLLS  64 /* between two readings of the clock */
 #define NAP_NS_MIN  (20 * CLOCK_NS_PER_US)
 #define NAP_NS_MAX  (1 * CLOCK_NS_PER_MS)
 
-/* Something to poll? */
-static bool wait_look(struct cay_port *port)
+static bool wait_peek(struct cay_port *port)
 {
 	port_consume_begin(port);
-	bool found = intake_peek(port) != 0;
+	bool found = consumer_peek(port) != 0;
 	port_consume_end(port);
 	return found;
-}
-
-static bool wait_spin_until(struct cay_port *port, uint64_t until)
-{
-	do {
-		for (int i = 0; i < SPIN_LOOKS; i++) {
-			if (wait_look(port))
-				return true;
-			clock_relax();
-		}
-	} while (clock_now_ns() < until);
-	return false;
 }
 
 static bool wait_spin(struct cay_port *port, uint64_t deadline)
@@ -48,11 +35,18 @@ static bool wait_spin(struct cay_port *port, uint64_t deadline)
 	uint64_t now = clock_now_ns();
 	if (!spin_allowed(&spin_state, now, spin_preemptions))
 		return false;
-	/* Relaxed: a guess, from whichever thread waited last. */
+	/* Relaxed: an estimate, by the last thread that waited. */
 	uint64_t spin =
 		atomic_load_explicit(&port->spin_ns, memory_order_relaxed);
 	uint64_t until = bits_min(now + spin, deadline);
-	bool found = wait_spin_until(port, until);
+	bool found = false;
+	do
+		for (int i = 0; !found && i < SPIN_POLLS; i++) {
+			found = wait_peek(port);
+			if (!found)
+				clock_relax();
+		}
+	while (!found && clock_now_ns() < until);
 	spin = found ? bits_min(2 * spin, SPIN_NS_MAX) : spin / 2;
 	if (spin < SPIN_NS_MIN)
 		spin = SPIN_NS_MIN;
@@ -61,22 +55,22 @@ static bool wait_spin(struct cay_port *port, uint64_t deadline)
 }
 
 /*
- * Announces a sleep. The W to sleep on, which is that of *own, or 0: poll
- * again.
+ * Sets SLEEP or ARMED in W. Returns the W of *own to sleep on, or 0 if an entry
+ * has been claimed: poll again.
  */
 static uint64_t wait_announce(
 	struct cay_port *port, uint64_t flag, struct context **own)
 {
 	port_consume_begin(port);
-	struct intake *in = &port->intake;
-	*own = in->own;
-	intake_idle(port, in);
-	uint64_t w = device_sleep(in->own, in->next, flag);
+	struct consumer *rx = &port->consumer;
+	*own = rx->own;
+	consumer_return_all(port, rx);
+	uint64_t w = device_sleep(rx->own, rx->next, flag);
 	if (w)
-		intake_settle(port, in, w);
+		consumer_resync_rdr(port, rx, w);
 	else if (port->flags & CAY_PORT_SHARED)
-		/* Another thread may sleep on the flag that we took away. */
-		futex_wake_upper(&in->own->control->w);
+		/* Another thread may sleep on the flag that was cleared. */
+		futex_wake_upper(&rx->own->control->w);
 	port_consume_end(port);
 	return w;
 }
@@ -94,7 +88,8 @@ static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
 	return r == -EAGAIN ? 0 : r;
 }
 
-/* Closed without being replaced: the node has given the port up. */
+/* Returns true if the set is closed and not migrated: the node has closed the
+ * port. */
 static bool wait_closed(const struct cay_port *port)
 {
 	const struct context *own =
@@ -103,18 +98,6 @@ static bool wait_closed(const struct cay_port *port)
 	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
 	       atomic_load_explicit(&c->migration, memory_order_acquire) ==
 		       QUEUE_STABLE;
-}
-
-/*
- * An entry is claimed and not published: its sender is between two stores, or
- * does not run. Nobody will wake us for it, so nap for ever longer.
- */
-static void wait_nap(uint64_t *nap, uint64_t deadline)
-{
-	uint64_t now = clock_now_ns();
-	uint64_t left = deadline > now ? deadline - now : 0;
-	clock_nap_ns(bits_min(*nap, left));
-	*nap = bits_min(2 * *nap, NAP_NS_MAX);
 }
 
 __attribute__((noinline)) static int wait_long(
@@ -129,7 +112,7 @@ __attribute__((noinline)) static int wait_long(
 		uint64_t w = wait_announce(port, W_SLEEP, &own);
 		if (w)
 			r = wait_sleep(port, own, w, deadline);
-		if (wait_look(port))
+		if (wait_peek(port))
 			return 0;
 		if (r == -EINTR)
 			return r;
@@ -137,48 +120,52 @@ __attribute__((noinline)) static int wait_long(
 			return -ETIMEDOUT;
 		if (wait_closed(port))
 			return -ENOTCONN;
-		if (!w)
-			wait_nap(&nap, deadline);
+		if (w)
+			continue;
+		/*
+		 * An entry is claimed and not published: its sender is between
+		 * two stores, or stopped, and will not wake this thread.
+		 */
+		uint64_t now = clock_now_ns();
+		clock_nap_ns(
+			bits_min(nap, deadline > now ? deadline - now : 0));
+		nap = bits_min(2 * nap, NAP_NS_MAX);
 	}
 }
 
 int cay_wait(struct cay_port *port, uint64_t deadline)
 {
-	if (unlikely(!port_here(port)))
-		return port_absent(port);
+	if (unlikely(!port_valid(port)))
+		return port_error(port);
 	port_consume_begin(port);
-	int r = intake_ready(port);
+	int r = consumer_prepare(port);
 	port_consume_end(port);
 	if (r)
 		return r;
-	if (wait_look(port))
+	if (wait_peek(port))
 		return 0;
 	return deadline ? wait_long(port, deadline) : -EAGAIN;
 }
 
-static void bell_drain(int fd)
-{
-	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count));
-	(void)n; /* EAGAIN: it had not rung */
-}
-
 int cay_port_arm(struct cay_port *port)
 {
-	if (unlikely(!port_here(port)))
-		return port_absent(port);
-	if (port->bell < 0)
+	if (unlikely(!port_valid(port)))
+		return port_error(port);
+	if (port->doorbell < 0)
 		return -EBADF;
 	port_consume_begin(port);
-	int r = intake_ready(port);
+	int r = consumer_prepare(port);
 	port_consume_end(port);
 	if (r)
 		return r;
-	bell_drain(port->bell);
+	/* Reset the eventfd; EAGAIN if it had not been rung. */
+	uint64_t count;
+	ssize_t n = read(port->doorbell, &count, sizeof(count));
+	(void)n;
 	if (wait_closed(port))
 		return -ENOTCONN;
 	struct context *own;
-	if (wait_look(port) || !wait_announce(port, W_ARMED, &own))
+	if (wait_peek(port) || !wait_announce(port, W_ARMED, &own))
 		return -EAGAIN;
 	return 0;
 }

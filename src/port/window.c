@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows: see cay_window(3). Set-up path, any thread. The descriptor is in
- * the arena, where peers read it; what we believe ourselves is private.
+ * Windows; see cay_window(3). Set-up path, any thread. Peers read the
+ * descriptor in the arena; this process relies on its private copy only.
  *
- * Opening	fields, then rights (release): whoever reads rights reads them.
- * Closing	rights 0; then the node issues a membarrier and looks whether
- *		any op record names the window. Whoever named it before has
- *		either gone or is waited for; whoever does it later finds
- *		rights 0. models/window.pml.
+ * Opening	stores the fields, then rights with release: a peer that reads
+ *		nonzero rights reads the fields.
+ * Closing	stores rights 0; then the node issues a membarrier and scans the
+ *		op records. An access named in a record before is waited for, a
+ *		later one finds rights 0. models/window.pml.
  */
 #include "port/window.h"
 
@@ -19,17 +19,15 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "port/cookie.h"
+#include "port/heap.h"
 #include "port/lock.h"
-#include "port/memory.h"
-#include "port/posted.h"
 
 #define RIGHTS_ALL                                             \
 	(CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC | \
 		CAY_RIGHT_NOTIFY_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL)
 #define RIGHTS_ACCESS (CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC)
 
-#define QUIET_NAP_NS (20 * CLOCK_NS_PER_US)
+#define QUIESCE_NAP_NS (20 * CLOCK_NS_PER_US)
 
 static struct cay_window_descriptor *descriptor(const struct cay_window *w)
 {
@@ -46,7 +44,7 @@ static _Atomic uint64_t *descriptor_word(uint64_t *word)
 	return (_Atomic uint64_t *)word;
 }
 
-/* Both tables, once; under the lock. */
+/* Under the lock: allocates the tables of handles and of addresses once. */
 static int windows_table(struct cay_port *port)
 {
 	struct origin *o = &port->origin;
@@ -64,15 +62,6 @@ static int windows_table(struct cay_port *port)
 	return 0;
 }
 
-/* Under the lock. */
-static int window_id(const struct cay_port *port)
-{
-	for (uint32_t i = 0; i < port->origin.window_count; i++)
-		if (!port->windows[i])
-			return (int)i;
-	return -ENOSPC;
-}
-
 static bool windows_overlap(
 	const struct cay_window *w, const void *memory, uint64_t bytes)
 {
@@ -80,8 +69,10 @@ static bool windows_overlap(
 	return a < b + bytes && b < a + w->length;
 }
 
-/* Under the lock. */
-static bool window_beside(const struct cay_window *w, uint32_t i)
+/* ---- ring of windows on the same memory, under the lock ---- */
+
+/* Returns true if window i is open and overlaps w. */
+static bool window_overlaps(const struct cay_window *w, uint32_t i)
 {
 	const struct cay_window *other = w->port->windows[i];
 	return other && other != w && !other->closing &&
@@ -93,67 +84,44 @@ static _Atomic uint16_t *descriptor_next(struct cay_window_descriptor *d)
 	return (_Atomic uint16_t *)&d->next;
 }
 
-/* Notes who is in the ring of that one. No index is believed. */
-static void ring_note(
-	const struct cay_window *w, uint32_t at, unsigned char *joined)
-{
-	const struct origin *o = &w->port->origin;
-	while (at < o->window_count && !joined[at]) {
-		joined[at] = 1;
-		at = o->wdt[at].next;
-	}
-}
-
 /*
- * Makes one ring of two. The node goes round by `next`: who is alone is in the
- * other's ring with the last store.
+ * Joins the rings of w and of window i. The node follows `next`, so that w is
+ * in the other ring after the last store. Indices are checked, since peers can
+ * write them.
  */
 static void rings_join(struct cay_window *w, uint32_t i)
 {
 	struct cay_window_descriptor *table = w->port->origin.wdt;
 	uint32_t count = w->port->origin.window_count;
-	uint16_t behind = table[i].next, behind_us = table[w->id].next;
-	if (behind < count)
-		table[behind].previous = w->id;
-	if (behind_us < count)
-		table[behind_us].previous = (uint16_t)i;
+	uint16_t after_i = table[i].next, after_w = table[w->id].next;
+	if (after_i < count)
+		table[after_i].previous = w->id;
+	if (after_w < count)
+		table[after_w].previous = (uint16_t)i;
 	atomic_store_explicit(
-		descriptor_next(&table[w->id]), behind, memory_order_seq_cst);
+		descriptor_next(&table[w->id]), after_i, memory_order_seq_cst);
 	atomic_store_explicit(
-		descriptor_next(&table[i]), behind_us, memory_order_seq_cst);
+		descriptor_next(&table[i]), after_w, memory_order_seq_cst);
 }
 
-/* The lock of whichever window beside it is locked. */
-static uint64_t window_lock_beside(const struct cay_window *w)
+/* Returns the lock word of an overlapping window that is locked, or 0. */
+static uint64_t window_overlapping_lock(const struct cay_window *w)
 {
 	struct cay_window_descriptor *table = w->port->origin.wdt;
 	uint64_t lock = 0;
 	for (uint32_t i = 0; !lock && i < w->port->origin.window_count; i++)
-		if (window_beside(w, i))
+		if (window_overlaps(w, i))
 			lock = atomic_load_explicit(
 				descriptor_word(&table[i].lock),
 				memory_order_seq_cst);
 	return lock;
 }
 
-/*
- * Locked memory is locked through a new window too. The node may be taking or
- * freeing that lock: either we read it here, or it finds us in the ring. See
- * window_ring_store() in node/window.c.
+/* Joins the rings of all windows on the same memory, and inherits their lock.
  */
-static void window_inherit(struct cay_window *w)
-{
-	uint64_t lock;
-	do {
-		lock = window_lock_beside(w);
-		atomic_store_explicit(descriptor_word(&descriptor(w)->lock),
-			lock, memory_order_seq_cst);
-	} while (window_lock_beside(w) != lock);
-}
-
-/* Under the lock: joins the rings of all windows on the same memory. */
 static int window_link(struct cay_window *w)
 {
+	struct cay_window_descriptor *table = w->port->origin.wdt;
 	uint32_t count = w->port->origin.window_count;
 	unsigned char *joined = calloc(count, 1);
 	if (!joined)
@@ -161,28 +129,41 @@ static int window_link(struct cay_window *w)
 	descriptor(w)->previous = descriptor(w)->next = w->id;
 	joined[w->id] = 1;
 	for (uint32_t i = 0; i < count; i++)
-		if (!joined[i] && window_beside(w, i)) {
-			ring_note(w, i, joined);
+		if (!joined[i] && window_overlaps(w, i)) {
+			for (uint32_t at = i; at < count && !joined[at];
+				at = table[at].next)
+				joined[at] = 1;
 			rings_join(w, i);
 		}
 	free(joined);
-	window_inherit(w);
+	/*
+	 * The node may be changing that lock meanwhile: either this loop reads
+	 * the new value, or the node finds this window in the ring. See
+	 * window_ring_store() in node/window.c.
+	 */
+	uint64_t lock;
+	do {
+		lock = window_overlapping_lock(w);
+		atomic_store_explicit(descriptor_word(&descriptor(w)->lock),
+			lock, memory_order_seq_cst);
+	} while (window_overlapping_lock(w) != lock);
 	return 0;
 }
 
-/* Under the lock. */
 static void window_unlink(struct cay_window *w)
 {
 	struct cay_window_descriptor *table = w->port->origin.wdt;
 	struct cay_window_descriptor *d = descriptor(w);
 	uint32_t count = w->port->origin.window_count;
-	/* Ours to write, but others can: no index is believed. */
+	/* Peers can write the indices. */
 	if (d->previous < count)
 		atomic_store_explicit(descriptor_next(&table[d->previous]),
 			d->next, memory_order_release);
 	if (d->next < count)
 		table[d->next].previous = d->previous;
 }
+
+/* ---- descriptor ---- */
 
 static int capability_make(uint64_t *capability)
 {
@@ -193,7 +174,7 @@ static int capability_make(uint64_t *capability)
 	return 0;
 }
 
-/* The next generation of the descriptor, with this capability. */
+/* Returns the capability with the next generation of the descriptor. */
 static uint64_t capability_word(
 	const struct cay_window_descriptor *d, uint64_t capability)
 {
@@ -202,8 +183,8 @@ static uint64_t capability_word(
 }
 
 /*
- * Relaxed, all of them: nobody reads them before rights is published, and
- * whoever read them in the descriptor's last use has gone.
+ * Relaxed: peers read the fields only after rights is published, and accesses
+ * of the descriptor's previous use have ended.
  */
 static void descriptor_set(uint64_t *word, uint64_t value)
 {
@@ -217,14 +198,16 @@ static void descriptor_set32(uint32_t *word, uint32_t value)
 		(_Atomic uint32_t *)word, value, memory_order_relaxed);
 }
 
-/* Where it lies: in the arena, or in this process. */
-static void descriptor_place(
-	struct cay_window_descriptor *d, const struct cay_window *w)
+/* W1: release pairs with the acquire load of rights in device/window.c. */
+static void window_publish(struct cay_window *w, uint64_t capability)
 {
+	struct cay_window_descriptor *d = descriptor(w);
+	struct origin_window *private = &w->port->origin.windows[w->id];
 	uint64_t start;
 	uint32_t pid = 0;
-	if (!memory_mapped(w->port->member, w->base, w->length, &start)) {
-		const uint64_t *cookie = cookie_of_process();
+	/* Memory outside of the arena is accessed by process and address. */
+	if (!heap_contains(w->port->member, w->base, w->length, &start)) {
+		const uint64_t *cookie = process_cookie();
 		start = (uint64_t)(uintptr_t)w->base;
 		pid = (uint32_t)getpid();
 		descriptor_set32(&d->cookie, (uint32_t)*cookie);
@@ -233,34 +216,32 @@ static void descriptor_place(
 	descriptor_set(&d->start, start);
 	descriptor_set(&d->length, w->length);
 	descriptor_set32(&d->pid, pid);
-}
-
-/* W1: release pairs with the acquire load of rights in device/window.c. */
-static void window_publish(struct cay_window *w, uint64_t capability)
-{
-	struct cay_window_descriptor *d = descriptor(w);
-	struct origin_window *place = &w->port->origin.windows[w->id];
-	descriptor_place(d, w);
 	descriptor_set32(&d->refusals, 0);
 	descriptor_set32(&d->notified, 0);
 	w->refusals = 0;
-	place->base = w->base;
-	place->length = w->length;
+	private->base = w->base;
+	private->length = w->length;
 	descriptor_set(&d->capability, capability_word(d, capability));
 	atomic_store_explicit(
 		descriptor_rights(d), w->rights, memory_order_release);
 }
 
+/* ---- open, revoke, close ---- */
+
+/* Gives the window a free Win-ID and publishes it. */
 static int window_enter(struct cay_window *w, uint64_t capability)
 {
 	struct cay_port *port = w->port;
+	uint32_t id = 0;
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
 	int r = windows_table(port);
-	if (r == 0)
-		r = window_id(port);
-	if (r >= 0) {
-		w->id = (uint16_t)r;
+	while (r == 0 && id < port->origin.window_count && port->windows[id])
+		id++;
+	if (r == 0 && id == port->origin.window_count)
+		r = -ENOSPC;
+	if (r == 0) {
+		w->id = (uint16_t)id;
 		r = window_link(w);
 	}
 	if (r == 0) {
@@ -271,25 +252,18 @@ static int window_enter(struct cay_window *w, uint64_t capability)
 	return r;
 }
 
-static int window_arguments(const void *memory, size_t bytes, unsigned rights)
+int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
+	unsigned rights, struct cay_window **out)
 {
+	uint64_t capability = 0;
+	if (!port_valid(port))
+		return port_error(port);
 	if (!memory)
 		return -EFAULT;
 	if (bytes == 0 || (uintptr_t)memory + bytes < (uintptr_t)memory ||
 		rights & ~(unsigned)RIGHTS_ALL || !(rights & RIGHTS_ACCESS))
 		return -EINVAL;
-	return 0;
-}
-
-int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
-	unsigned rights, struct cay_window **out)
-{
-	uint64_t capability = 0;
-	if (!port_here(port))
-		return port_absent(port);
-	int r = window_arguments(memory, bytes, rights);
-	if (r == 0)
-		r = capability_make(&capability);
+	int r = capability_make(&capability);
 	if (r)
 		return r;
 	struct cay_window *w = calloc(1, sizeof(*w));
@@ -310,8 +284,8 @@ int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 
 int cay_window_key(const struct cay_window *w, struct cay_key *key)
 {
-	if (!port_here(w->port))
-		return port_absent(w->port);
+	if (!port_valid(w->port))
+		return port_error(w->port);
 	uint64_t capability = atomic_load_explicit(
 		descriptor_word(&descriptor(w)->capability),
 		memory_order_relaxed);
@@ -320,14 +294,14 @@ int cay_window_key(const struct cay_window *w, struct cay_key *key)
 	return 0;
 }
 
-int window_wait_quiet(struct cay_port *port, uint32_t window)
+int port_quiesce(struct cay_port *port, uint32_t window)
 {
 	struct node_request request = { .kind = NODE_QUIESCE };
 	struct node_reply reply;
-	uint64_t deadline = clock_after_ns(MEMBER_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(MEMBER_TIMEOUT_NS);
 	request.quiesce.vpid = port->origin.vpid;
 	request.quiesce.window = window;
-	for (uint64_t nap = QUIET_NAP_NS;;
+	for (uint64_t nap = QUIESCE_NAP_NS;;
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		int r = control_call(port->member, &request, -1, &reply, NULL);
 		if (r != -EAGAIN)
@@ -342,48 +316,41 @@ int cay_window_revoke(struct cay_window *w, struct cay_key *key)
 {
 	struct cay_window_descriptor *d = descriptor(w);
 	uint64_t capability;
-	if (!port_here(w->port))
-		return port_absent(w->port);
+	if (!port_valid(w->port))
+		return port_error(w->port);
 	int r = capability_make(&capability);
 	if (r)
 		return r;
 	atomic_store_explicit(descriptor_word(&d->capability),
 		capability_word(d, capability), memory_order_release);
 	cay_window_key(w, key);
-	return window_wait_quiet(w->port, w->id + 1u);
-}
-
-/* Under the lock: nothing of it is left but the handle. */
-static void window_forget(struct cay_window *w)
-{
-	struct cay_port *port = w->port;
-	window_unlink(w);
-	port->windows[w->id] = NULL;
-	port->origin.windows[w->id] = (struct origin_window){ 0 };
+	return port_quiesce(w->port, w->id + 1u);
 }
 
 int cay_window_close(struct cay_window *w)
 {
 	struct cay_port *port = w->port;
 	struct lock_guard guard;
-	if (!port_here(port) && port_absent(port) == -ECHILD)
+	if (!port_valid(port) && port_error(port) == -ECHILD)
 		return -ECHILD;
 	lock_take(&port->lock, &guard);
 	atomic_store_explicit(
 		descriptor_rights(descriptor(w)), 0, memory_order_release);
 	w->closing = true;
 	lock_drop(&port->lock, &guard);
-	int r = window_wait_quiet(port, w->id + 1u);
+	int r = port_quiesce(port, w->id + 1u);
 	if (r == -ETIMEDOUT)
 		return r;
 	lock_take(&port->lock, &guard);
-	window_forget(w);
+	window_unlink(w);
+	port->windows[w->id] = NULL;
+	port->origin.windows[w->id] = (struct origin_window){ 0 };
 	lock_drop(&port->lock, &guard);
 	free(w);
 	return r;
 }
 
-/* One that lies on this memory, or NULL. */
+/* Returns an open window on this memory, or NULL. */
 static struct cay_window *window_on(
 	struct cay_port *port, const void *memory, uint64_t bytes)
 {
@@ -425,7 +392,7 @@ uint64_t window_refusals(struct cay_port *port, uint32_t window)
 	if (port->windows && window < port->origin.window_count &&
 		port->windows[window]) {
 		struct cay_window *w = port->windows[window];
-		/* Whoever is refused from here on tells of it again. */
+		/* The next refusal sends a notification again. */
 		descriptor_set32(&descriptor(w)->notified, 0);
 		atomic_thread_fence(memory_order_seq_cst);
 		uint32_t now = atomic_load_explicit(

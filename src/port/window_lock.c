@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks of peers' windows: see cay_window(3). The node takes them, because it
- * knows who is in the middle of an access. Set-up path, any thread.
+ * Locks on windows of peers; see cay_window(3). The node sets them, because it
+ * can detect accesses in progress. Set-up path, any thread.
  */
 #include <errno.h>
 
@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "port/window.h"
 
-#define LOCK_NAP_NS  (50 * CLOCK_NS_PER_US)
-#define QUIET_NAP_NS (20 * CLOCK_NS_PER_US)
+#define LOCK_NAP_NS    (50 * CLOCK_NS_PER_US)
+#define QUIESCE_NAP_NS (20 * CLOCK_NS_PER_US)
 
 static struct node_request lock_request(struct cay_port *port,
 	const struct cay_peer *peer, struct cay_key key, uint32_t kind)
@@ -26,7 +26,10 @@ static struct node_request lock_request(struct cay_port *port,
 	return request;
 }
 
-/* Locked, but somebody is still inside: wait, or give it back. */
+/*
+ * The lock is set, and accesses are still in progress: waits for their end, or
+ * releases the lock at the deadline.
+ */
 static int lock_wait(
 	struct cay_port *port, struct node_request *request, uint64_t deadline)
 {
@@ -37,7 +40,7 @@ static int lock_wait(
 		-EINPROGRESS) {
 		if (clock_passed(deadline))
 			break;
-		clock_nap_ns(QUIET_NAP_NS);
+		clock_nap_ns(QUIESCE_NAP_NS);
 	}
 	if (r == 0)
 		return 0;
@@ -52,8 +55,8 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t deadline)
 {
 	struct node_reply reply;
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	if (key.window > UINT16_MAX)
 		return -ENXIO;
 	for (uint64_t nap = LOCK_NAP_NS;;
@@ -64,7 +67,7 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 		if (r == -EINPROGRESS)
 			return lock_wait(port, &request, deadline);
 		if (r == -EACCES)
-			port_wrong(port);
+			port_invalid_capability(port);
 		if (r != -EAGAIN)
 			return r;
 		if (clock_passed(deadline))
@@ -77,11 +80,11 @@ int cay_window_unlock(
 	struct cay_port *port, struct cay_peer *peer, struct cay_key key)
 {
 	struct node_reply reply;
-	if (!port_here(port))
-		return port_absent(port);
+	if (!port_valid(port))
+		return port_error(port);
 	if (key.window > UINT16_MAX)
 		return -ENXIO;
-	/* What was stored under the lock is seen before it is free. */
+	/* Stores made under the lock are visible before it is released. */
 	atomic_thread_fence(memory_order_seq_cst);
 	struct node_request request =
 		lock_request(port, peer, key, NODE_UNLOCK);

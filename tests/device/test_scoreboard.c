@@ -77,7 +77,7 @@ static void fenced_work_requests_keep_the_others_back(void **state)
 
 static unsigned carried;
 
-/* As port/carry.c: a reference to something staged, under its command. */
+/* As port/emulate.c: a reference to something staged, under its command. */
 static int carry(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The consumer of a queue set: which entries are polled, released and returned.
+ * Private to the process; one consuming thread at a time.
+ */
+#ifndef CAY_PORT_CONSUMER_H
+#define CAY_PORT_CONSUMER_H
+
+#include "base/bits.h"
+#include "port/port.h"
+
+void consumer_init(struct consumer *, struct context *own);
+
+/* Frees the state, without returning entries to senders. */
+void consumer_free(struct cay_port *);
+
+/*
+ * Prepares the queues for use, once, so that this process is charged for their
+ * pages. Returns 0 or -ENOMEM.
+ */
+int consumer_prepare(struct cay_port *);
+
+static inline struct consumer_slot *consumer_slot(
+	const struct consumer *rx, uint64_t position)
+{
+	return &rx->slots[position & (rx->own->nq_entries - 1)];
+}
+
+/* Returns true if word 5 of a void entry with this word 7 is valid. */
+static inline bool void_has_extent(uint64_t word)
+{
+	return (word >> CAY_NQE_BYTES_SHIFT & 0xffff) == CAY_VOID_EXTENT;
+}
+
+/* Advances to the next entry after polling the one at `next`. */
+static inline void consumer_advance(struct consumer *rx)
+{
+	rx->next = (rx->next + 1) & QUEUE_NQ_MASK;
+}
+
+/* Releases an entry; returns entries to senders when they are due. */
+void consumer_release(struct cay_port *, struct consumer *, uint64_t position);
+
+/* Returns all released entries to senders by advancing R. */
+void consumer_return(struct cay_port *, struct consumer *);
+
+/* Returning is worth a swap of R after a quarter of either ring, or if a sender
+ * waits. */
+static inline bool consumer_return_due(const struct consumer *rx)
+{
+	/* Relaxed: a hint; the swap finds WAITERS in any case. */
+	uint64_t r = atomic_load_explicit(
+		&rx->own->control->r, memory_order_relaxed);
+	return queue_ahead(rx->oldest, rx->returned) >=
+		       rx->own->nq_entries / 4 ||
+	       queue_rdr_ahead(rx->rdr, rx->returned_rdr) >=
+		       rx->own->rdr_units / 4 ||
+	       r & R_WAITERS;
+}
+
+/*
+ * consumer_release() for the oldest entry, if it is an inline message and the
+ * entry after it is not released yet. Returns false if nothing was done.
+ */
+static inline bool consumer_release_oldest(
+	struct cay_port *port, struct consumer *rx)
+{
+	uint64_t after = (rx->oldest + 1) & QUEUE_NQ_MASK;
+	if (consumer_slot(rx, rx->oldest)->special ||
+		(after != rx->next && consumer_slot(rx, after)->released))
+		return false;
+	rx->oldest = after;
+	if (unlikely(consumer_return_due(rx)))
+		consumer_return(port, rx);
+	return true;
+}
+
+/* Returns released entries, due or not: the queue is empty. */
+void consumer_return_all(struct cay_port *, struct consumer *);
+
+/*
+ * If all entries up to `w` are released, the RDR is empty at the position of
+ * `w`. Corrects the position after a repair that did not know the extent of a
+ * dead sender's payload.
+ */
+void consumer_resync_rdr(struct cay_port *, struct consumer *, uint64_t w);
+
+/*
+ * consumer_peek() while the queue set migrates: skips fenced entries, and
+ * continues with the new set once all others are polled.
+ */
+uint64_t consumer_peek_migrating(struct cay_port *);
+
+/*
+ * Returns word 7 of the next entry, or 0. `migration` is loaded after the
+ * entry; see node/fence.c.
+ */
+static inline uint64_t consumer_peek(struct cay_port *port)
+{
+	struct context *own = port->consumer.own;
+	uint64_t word = device_peek_inline(own, port->consumer.next);
+	if (unlikely(atomic_load_explicit(
+		    &own->control->migration, memory_order_acquire)))
+		return consumer_peek_migrating(port);
+	return word;
+}
+
+/* Frees the consumer of a migrated set once all its entries are released. */
+void consumer_retire(struct cay_port *, struct consumer *);
+
+/* Returns the consumer that holds the entry at a position, or NULL. */
+struct consumer *consumer_find(struct cay_port *, uint64_t position);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Disabling a port that has presented too many invalid capabilities. */
+#include "port/lock.h"
+#include "port/port.h"
+
+void port_disable(struct cay_port *port)
+{
+	struct node_request request = { .kind = NODE_DISABLE };
+	struct node_reply reply;
+	struct lock_guard guard;
+	request.close.vpid = port->origin.vpid;
+	lock_take(&port->lock, &guard);
+	if (port_valid(port)) {
+		control_call(port->member, &request, -1, &reply, NULL);
+		atomic_store_explicit(&port->incarnation, ~*process_incarnation,
+			memory_order_relaxed);
+	}
+	lock_drop(&port->lock, &guard);
+}

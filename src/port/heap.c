@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See heap.h. */
+#include "port/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cay/memory.h"
+#include "port/lock.h"
+
+/* Limit of staged bytes per process; a single message may exceed it. */
+#define STAGING_BYTES_MAX (64ull << 20)
+
+/* A staging block, kept for reuse when it is free. Under m->lock. */
+struct staging {
+	struct staging *next;
+	void *memory;
+	uint64_t bytes;
+	bool busy;
+};
+
+void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags, int *error)
+{
+	struct node_request request = { .kind = NODE_ALLOC };
+	struct node_reply reply;
+	request.alloc.bytes = bytes;
+	request.alloc.huge = flags & CAY_ALLOC_HUGE ? 1 : 0;
+	*error = control_call(m, &request, -1, &reply, NULL);
+	if (*error)
+		return NULL;
+	if (!bits_inside(reply.alloc.offset, bytes, m->arena.bytes)) {
+		*error = -EPROTO;
+		return NULL;
+	}
+	return m->arena.base + reply.alloc.offset;
+}
+
+uint64_t heap_size(struct member *m, const void *memory)
+{
+	struct node_request request = { .kind = NODE_FREE };
+	struct node_reply reply;
+	request.free.offset =
+		(uint64_t)((const unsigned char *)memory - m->arena.base);
+	request.free.query = 1;
+	return control_call(m, &request, -1, &reply, NULL) == 0
+		       ? reply.alloc.bytes
+		       : 0;
+}
+
+void heap_free(struct member *m, void *memory)
+{
+	struct node_request request = { .kind = NODE_FREE };
+	struct node_reply reply;
+	request.free.offset =
+		(uint64_t)((unsigned char *)memory - m->arena.base);
+	control_call(m, &request, -1, &reply, NULL);
+}
+
+/* Allocates a block of a power of two, after freeing idle blocks that did not
+ * fit. */
+static struct staging *staging_new(struct member *m, uint64_t bytes)
+{
+	for (struct staging **at = &m->staging; *at;) {
+		struct staging *s = *at;
+		if (s->busy) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		heap_free(m, s->memory);
+		free(s);
+	}
+	struct staging *s = calloc(1, sizeof(*s));
+	int error;
+	if (!s)
+		return NULL;
+	s->bytes = 1ull << bits_log2_up(bytes);
+	s->memory = heap_alloc(m, s->bytes, 0, &error);
+	if (!s->memory) {
+		free(s);
+		return NULL;
+	}
+	s->next = m->staging;
+	m->staging = s;
+	return s;
+}
+
+void *staging_alloc(struct member *m, uint64_t bytes)
+{
+	struct staging *best = NULL;
+	uint64_t busy = 0;
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
+	for (struct staging *s = m->staging; s; s = s->next) {
+		if (s->busy)
+			busy += s->bytes;
+		else if (s->bytes >= bytes && (!best || s->bytes < best->bytes))
+			best = s;
+	}
+	if (!best && (busy == 0 || busy + bytes <= STAGING_BYTES_MAX))
+		best = staging_new(m, bytes);
+	if (best)
+		best->busy = true;
+	lock_drop(&m->lock, &guard);
+	return best ? best->memory : NULL;
+}
+
+void staging_free(struct member *m, void *memory)
+{
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
+	for (struct staging *s = m->staging; s; s = s->next)
+		if (s->memory == memory)
+			s->busy = false;
+	lock_drop(&m->lock, &guard);
+}
+
+void staging_disown(struct member *m, void *memory)
+{
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
+	for (struct staging **at = &m->staging; *at; at = &(*at)->next)
+		if ((*at)->memory == memory) {
+			struct staging *s = *at;
+			*at = s->next;
+			heap_free(m, s->memory);
+			free(s);
+			break;
+		}
+	lock_drop(&m->lock, &guard);
+}
+
+void staging_discard(struct member *m)
+{
+	while (m->staging) {
+		struct staging *s = m->staging;
+		m->staging = s->next;
+		free(s);
+	}
+}
