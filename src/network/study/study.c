@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See study.h. Time goes in periods, steps of these and pieces of a step, as
- * planned; after each piece all sums are read, and everything is a difference
- * of two such marks.
+ * See study.h. A study runs in periods, a period in steps and a step in pieces,
+ * as planned in plan.c. A snapshot is taken after each piece; rates are
+ * differences of two snapshots.
  *
- * Until packets are measured, latency is known by Little's law: packets that
- * are there in the mean, by packets that arrive in a cycle. When periods are
- * like the one before, packets count; when their mean is known well enough, no
- * new ones do, but the load goes on until the last has arrived, so that slow
- * ones count as much as fast ones.
+ * During warm-up the latency is estimated by Little's law: mean number of
+ * packets in the network, divided by packets that arrive per cycle. When
+ * successive periods are similar, packets are measured. When their mean is
+ * known well enough, new packets are not measured any more, but the load
+ * continues until the last measured packet has arrived, so that slow packets
+ * count as much as fast ones.
  *
- * Whatever decides is a number of packets or flits, which do not depend on the
- * number of threads.
+ * All decisions depend on numbers of packets and flits, which are the same with
+ * any number of threads.
  */
 #include "network/study/study.h"
 
@@ -27,21 +28,21 @@
 #include "network/study/snapshot.h"
 #include "network/traffic/load.h"
 
-#define PACKETS_LEAST  20000 /* that are measured, ... */
-#define BATCHES_LEAST  10    /* ... in so many batches */
-#define BATCHES_FEW    4     /* which say little of how they differ */
-#define FEW_PRECISION  0.25  /* so they must be known so much better */
-#define CONTENT	       0.05  /* the precision that must do in the end */
-#define LATENCY_ALIKE  0.03  /* how much periods of a steady state differ */
-#define ACCEPTED_ALIKE 0.05
-#define PLATEAU_ALIKE  0.015 /* and what a saturated network accepts */
-#define PLATEAU_MOST   8     /* periods of the last look at that */
-#define PERIODS_UNLIKE 16    /* then they become longer */
-#define LATENCY_HIGH   10    /* times that of an empty network */
+#define PACKETS_LEAST	 20000 /* measured packets, ... */
+#define BATCHES_LEAST	 10    /* ... in this many batches */
+#define BATCHES_FEW	 4     /* a poor estimate of the variance, ... */
+#define FEW_PRECISION	 0.25 /* ... so this share of the precision is needed */
+#define PRECISION_LOW	 0.05 /* accepted when the planned limit is reached */
+#define LATENCY_SIMILAR	 0.03 /* difference of periods in a steady state */
+#define ACCEPTED_SIMILAR 0.05
+#define PLATEAU_SIMILAR	 0.015 /* the same, of a saturated network */
+#define PLATEAU_MOST	 8     /* periods of the longest window for that */
+#define PERIODS_UNLIKE	 16    /* after that, periods become longer */
+#define LATENCY_HIGH	 10    /* multiple of the zero-load latency */
 
 enum {
-	GOES_ON,
-	IS_OVER, /* there is a verdict */
+	CONTINUES,
+	FINISHED, /* there is a verdict */
 };
 
 struct study {
@@ -49,13 +50,14 @@ struct study {
 	const struct study_options *o;
 	struct study_result *result;
 	struct study_plan plan;
-	struct snapshot now, window;
+	struct snapshot now;
+	struct snapshot window; /* when the measurement window opened */
 	struct trend trend;
 	struct batches batches;
-	uint64_t *flits; /* of each link when the window began */
+	uint64_t *flits; /* by link, when the window opened */
 	struct network_link *link;
 	uint64_t links;
-	bool warm; /* as far as can be seen */
+	bool warm; /* periods were similar */
 };
 
 const char *study_verdict_name(enum study_verdict verdict)
@@ -70,29 +72,16 @@ const char *study_verdict_name(enum study_verdict verdict)
 	return names[verdict];
 }
 
-/* ---- marks ---- */
-
-static void snapshot_take(struct study *s)
-{
-	struct load_sample sample;
-	uint64_t cycles = network_now(s->n) - s->now.cycle;
-	load_sample(s->n, &sample);
-	s->now.cycle += cycles;
-	s->now.arrived = sample.packets_delivered;
-	s->now.flits = sample.flits_delivered;
-	s->now.busy += network_busy(s->n) * cycles;
-}
-
 /* ---- steps ---- */
 
-static int study_ends(struct study *s, enum study_verdict verdict)
+static int finish(struct study *s, enum study_verdict verdict)
 {
 	s->result->verdict = verdict;
-	return IS_OVER;
+	return FINISHED;
 }
 
-/* What can never move again looks like what moves too slowly. */
-static int study_grows(struct study *s)
+/* The number of packets grows: saturation, or a deadlock. */
+static int finish_growing(struct study *s)
 {
 	bool recovers = s->n->router.deadlock_countdown != 0;
 	struct channel *cycle = NULL;
@@ -101,112 +90,99 @@ static int study_grows(struct study *s)
 	free(cycle);
 	if (r)
 		return r;
-	return study_ends(s, count ? STUDY_DEADLOCKED : STUDY_SATURATED);
+	return finish(s, count ? STUDY_DEADLOCKED : STUDY_SATURATED);
 }
 
-static bool study_stopped(const struct study *s, const struct snapshot *from)
+/* Runs a step; `from` is the start of the period, for the progress call. */
+static int step_run(struct study *s, const struct snapshot *from)
 {
 	const struct study_options *o = s->o;
-	return o->progress && o->progress(o->context, s->now.cycle,
-				      snapshot_latency(from, &s->now));
-}
-
-static int study_piece(
-	struct study *s, const struct snapshot *from, uint64_t until)
-{
-	int r = network_run(
-		s->n, bits_min(until, s->now.cycle + s->plan.piece));
-	snapshot_take(s);
-	if (r)
-		return r == -EDEADLK ? study_ends(s, STUDY_DEADLOCKED) : r;
-	return study_stopped(s, from) ? study_ends(s, STUDY_STOPPED) : GOES_ON;
-}
-
-static int study_step(struct study *s, const struct snapshot *from)
-{
 	uint64_t until = s->now.cycle + s->plan.step;
-	int r = GOES_ON;
-	while (r == GOES_ON && s->now.cycle < until)
-		r = study_piece(s, from, until);
+	int r = CONTINUES;
+	while (r == CONTINUES && s->now.cycle < until) {
+		struct load_sample sample;
+		r = network_run(
+			s->n, bits_min(until, s->now.cycle + s->plan.piece));
+		uint64_t cycles = network_now(s->n) - s->now.cycle;
+		load_sample(s->n, &sample);
+		s->now.cycle += cycles;
+		s->now.arrived = sample.packets_delivered;
+		s->now.flits = sample.flits_delivered;
+		s->now.busy += network_busy(s->n) * cycles;
+		if (r == -EDEADLK)
+			r = finish(s, STUDY_DEADLOCKED);
+		else if (r == 0 && o->progress &&
+			 o->progress(o->context, s->now.cycle,
+				 snapshot_latency(from, &s->now)))
+			r = finish(s, STUDY_STOPPED);
+	}
 	uint64_t busy = network_busy(s->n);
 	trend_add(&s->trend, s->now.arrived + busy, busy);
 	return r;
 }
 
-/* A step, and whether it can go on like this. */
-static int study_looks(struct study *s, const struct snapshot *from)
+/* Runs a step, and finishes if the number of packets grows without bound. */
+static int step_check(struct study *s, const struct snapshot *from)
 {
-	int r = study_step(s, from);
-	if (r == GOES_ON && trend_grows(&s->trend))
-		r = study_grows(s);
+	int r = step_run(s, from);
+	if (r == CONTINUES && trend_grows(&s->trend))
+		r = finish_growing(s);
 	return r;
 }
 
-static int study_goes(struct study *s, unsigned steps)
+static int steps_check(struct study *s, unsigned steps)
 {
 	struct snapshot from = s->now;
-	int r = GOES_ON;
-	for (unsigned i = 0; i < steps && r == GOES_ON; i++)
-		r = study_looks(s, &from);
+	int r = CONTINUES;
+	for (unsigned i = 0; i < steps && r == CONTINUES; i++)
+		r = step_check(s, &from);
 	return r;
 }
 
-/* ---- warming up ---- */
+/* ---- warm-up ---- */
 
-static bool alike(double a, double b, double within)
+static bool similar(double a, double b, double tolerance)
 {
-	return fabs(a - b) <= within * fmax(a, b);
+	return fabs(a - b) <= tolerance * fmax(a, b);
 }
 
 /*
- * How much the latencies of two periods may differ. It is known from the
- * packets that were seen after each piece; where these are few, there is no
- * harm in differences.
+ * Compares two periods, given the snapshots around them. The tolerance of the
+ * latency depends on the packets that were seen after each piece: differences
+ * do no harm if these are few. That of the accepted load depends on the packets
+ * that arrived, which vary at random.
  */
-static double latency_alike(
-	const struct study *s, const struct snapshot mark[3])
+static bool periods_similar(const struct study *s, const struct snapshot at[3])
 {
 	uint64_t look = bits_min(s->plan.piece, s->plan.step);
-	double seen = ratio(mark[2].busy - mark[1].busy, look);
-	return LATENCY_ALIKE + 2 * sqrt(2 / (seen + 1));
-}
-
-/* The same of the packets that arrive, which come at random. */
-static double accepted_alike(const struct snapshot mark[3])
-{
-	double count = (double)(mark[2].arrived - mark[1].arrived);
-	return hypot(ACCEPTED_ALIKE, 2 * sqrt(2 / (count + 1)));
-}
-
-/* Two periods, by the marks around them. */
-static bool periods_alike(const struct study *s, const struct snapshot mark[3])
-{
-	return mark[1].arrived > mark[0].arrived &&
-	       alike(snapshot_latency(&mark[0], &mark[1]),
-		       snapshot_latency(&mark[1], &mark[2]),
-		       latency_alike(s, mark)) &&
-	       alike(snapshot_packets(&mark[0], &mark[1]),
-		       snapshot_packets(&mark[1], &mark[2]),
-		       accepted_alike(mark));
+	double seen = ratio(at[2].busy - at[1].busy, look);
+	double latency = LATENCY_SIMILAR + 2 * sqrt(2 / (seen + 1));
+	double count = (double)(at[2].arrived - at[1].arrived);
+	double accepted = hypot(ACCEPTED_SIMILAR, 2 * sqrt(2 / (count + 1)));
+	return at[1].arrived > at[0].arrived &&
+	       similar(snapshot_latency(&at[0], &at[1]),
+		       snapshot_latency(&at[1], &at[2]), latency) &&
+	       similar(snapshot_packets(&at[0], &at[1]),
+		       snapshot_packets(&at[1], &at[2]), accepted);
 }
 
 /*
- * The first period fills the network, and is like no other. Two periods are
- * alike by accident at times, but not if they hold very many packets.
+ * The first period fills the network and is not compared. Two periods may be
+ * similar by accident, but not if they contain very many packets.
  */
-static int study_warms_up(struct study *s)
+static int warm_up(struct study *s)
 {
-	struct snapshot mark[3] = { 0 };
+	struct snapshot at[3] = { 0 };
 	unsigned steady = 0, count = 0, wanted = s->plan.many ? 1 : 2;
-	int r = study_goes(s, PLAN_STEPS);
-	mark[2] = s->now;
-	while (r == GOES_ON && steady < wanted &&
+	int r = steps_check(s, PLAN_STEPS);
+	at[2] = s->now;
+	while (r == CONTINUES && steady < wanted &&
 		s->now.cycle < s->plan.limit / 2) {
-		mark[0] = mark[1];
-		mark[1] = mark[2];
-		r = study_goes(s, PLAN_STEPS);
-		mark[2] = s->now;
-		steady = periods_alike(s, mark) ? steady + 1 : 0;
+		at[0] = at[1];
+		at[1] = at[2];
+		r = steps_check(s, PLAN_STEPS);
+		at[2] = s->now;
+		steady = periods_similar(s, at) ? steady + 1 : 0;
 		if (++count % PERIODS_UNLIKE == 0)
 			plan_longer(&s->plan);
 	}
@@ -214,18 +190,9 @@ static int study_warms_up(struct study *s)
 	return r;
 }
 
-/* ---- measuring ---- */
+/* ---- measurement ---- */
 
-/* Until it opens, it is all the time since the start. */
-static int window_prepare(struct study *s)
-{
-	s->links = network_links(s->n, NULL, 0);
-	s->link = calloc(s->links + 1, sizeof(*s->link));
-	s->flits = calloc(s->links + 1, sizeof(*s->flits));
-	return s->link && s->flits ? 0 : -ENOMEM;
-}
-
-static void window_opens(struct study *s)
+static void window_open(struct study *s)
 {
 	network_links(s->n, s->link, s->links);
 	for (uint64_t i = 0; i < s->links; i++)
@@ -236,11 +203,16 @@ static void window_opens(struct study *s)
 	load_measure(s->n, true);
 }
 
-static void window_channels(struct study *s)
+/* New packets are not measured any more. */
+static void window_close(struct study *s)
 {
 	struct study_result *r = s->result;
 	double cycles = (double)(s->now.cycle - s->window.cycle), alive = 0;
 	uint64_t sum = 0, most = 0;
+	load_measure(s->n, false);
+	if (s->now.cycle == s->window.cycle)
+		return;
+	r->accepted = snapshot_flits(&s->window, &s->now) / s->n->nodes;
 	network_links(s->n, s->link, s->links);
 	for (uint64_t i = 0; i < s->links; i++) {
 		uint64_t flits = s->link[i].flits - s->flits[i];
@@ -252,18 +224,8 @@ static void window_channels(struct study *s)
 	r->channel_most = (double)most / cycles;
 }
 
-/* No more packets count from now on. */
-static void window_closes(struct study *s)
-{
-	struct study_result *r = s->result;
-	load_measure(s->n, false);
-	if (s->now.cycle == s->window.cycle)
-		return;
-	r->accepted = snapshot_flits(&s->window, &s->now) / s->n->nodes;
-	window_channels(s);
-}
-
-static bool study_knows(const struct study *s)
+/* Returns true if the mean latency is known with the planned precision. */
+static bool mean_known(const struct study *s)
 {
 	const struct batches *b = &s->batches;
 	double share = b->count < BATCHES_LEAST ? FEW_PRECISION : 1;
@@ -274,18 +236,19 @@ static bool study_knows(const struct study *s)
 }
 
 /*
- * A batch is half a period. What arrives first has a short way, so the first
- * period is none: its packets count, but say nothing of how well.
+ * A batch is half a period. The first arrivals have short paths, so the first
+ * period is no batch: its packets are measured, but do not count for the
+ * precision.
  */
-static int study_measures(struct study *s)
+static int measure(struct study *s)
 {
 	struct load_sample now, before;
-	window_opens(s);
-	int r = study_goes(s, PLAN_STEPS);
+	window_open(s);
+	int r = steps_check(s, PLAN_STEPS);
 	load_sample(s->n, &before);
-	while (r == GOES_ON && !study_knows(s) &&
+	while (r == CONTINUES && !mean_known(s) &&
 		s->now.cycle < s->plan.limit) {
-		r = study_goes(s, PLAN_STEPS / 2);
+		r = steps_check(s, PLAN_STEPS / 2);
 		load_sample(s->n, &now);
 		batches_add(&s->batches, now.done - before.done,
 			now.latency - before.latency);
@@ -294,62 +257,85 @@ static int study_measures(struct study *s)
 	return r;
 }
 
-static bool study_waits(const struct study *s)
+static bool measured_in_flight(const struct study *s)
 {
 	struct load_sample sample;
 	load_sample(s->n, &sample);
 	return sample.done < sample.created;
 }
 
-/* Until all that count have arrived; what takes too long is stuck. */
-static int study_drains(struct study *s)
+/* Runs until all measured packets have arrived, within a limit. */
+static int drain(struct study *s)
 {
 	struct snapshot from = s->now;
 	uint64_t end =
 		from.cycle + from.cycle / 2 + PERIODS_UNLIKE * s->plan.period;
-	int r = GOES_ON;
-	while (r == GOES_ON && study_waits(s) && s->now.cycle < end)
-		r = study_looks(s, &from);
-	if (r == GOES_ON && study_waits(s))
-		r = study_grows(s);
-	return r;
-}
-
-/* ---- saturated ---- */
-
-static int window_lasts(struct study *s, uint64_t cycles)
-{
-	struct snapshot from = s->now;
-	int r = GOES_ON;
-	window_opens(s);
-	while (r == GOES_ON && s->now.cycle < from.cycle + cycles)
-		r = study_step(s, &from);
+	int r = CONTINUES;
+	while (r == CONTINUES && measured_in_flight(s) && s->now.cycle < end)
+		r = step_check(s, &from);
+	if (r == CONTINUES && measured_in_flight(s))
+		r = finish_growing(s);
 	return r;
 }
 
 /*
- * Queues fill from the places that are full backwards, and until then it
- * accepts more, or less, than in the end. So each window is twice as long as
- * the one before, until two accept the same: then the last one counts.
+ * Measures what a saturated network accepts. Queues fill backwards from the
+ * bottlenecks, and until then it accepts more or less than in the end. So each
+ * window is twice as long as the one before, until two accept the same; the
+ * last one counts.
  */
-static int study_shows(struct study *s)
+static int measure_saturated(struct study *s)
 {
 	enum study_verdict verdict = s->result->verdict;
 	uint64_t cycles = s->plan.period;
 	double before, accepted = 0;
-	int r;
+	int r = CONTINUES;
 	do {
-		r = window_lasts(s, cycles);
+		struct snapshot from = s->now;
+		window_open(s);
+		while (r == CONTINUES && s->now.cycle < from.cycle + cycles)
+			r = step_run(s, &from);
 		before = accepted;
 		accepted = snapshot_flits(&s->window, &s->now);
 		cycles *= 2;
-	} while (r == GOES_ON && !alike(before, accepted, PLATEAU_ALIKE) &&
+	} while (r == CONTINUES &&
+		 !similar(before, accepted, PLATEAU_SIMILAR) &&
 		 cycles <= PLATEAU_MOST * s->plan.period &&
 		 s->now.cycle + cycles <= s->plan.limit);
-	return r == GOES_ON ? study_ends(s, verdict) : r;
+	return r == CONTINUES ? finish(s, verdict) : r;
 }
 
-/* ---- what is known ---- */
+/* ---- the study ---- */
+
+static int study_phases(struct study *s)
+{
+	int r = warm_up(s);
+	if (r == CONTINUES)
+		r = measure(s);
+	/* A high latency that rises up to the limit has no bound. */
+	if (r == CONTINUES && s->now.cycle >= s->plan.limit &&
+		trend_rises(&s->trend) &&
+		batches_mean(&s->batches) > LATENCY_HIGH * s->plan.zero_load)
+		r = finish_growing(s);
+	if (r == FINISHED && s->result->verdict == STUDY_SATURATED &&
+		s->now.cycle < s->plan.limit)
+		r = measure_saturated(s);
+	window_close(s);
+	if (r == CONTINUES)
+		r = drain(s);
+	if (r != CONTINUES)
+		return r;
+	/*
+	 * Close to saturation, latency varies so slowly that the precision
+	 * would take minutes. The state is known to be steady before that, and
+	 * the error is reported.
+	 */
+	double precision = batches_precision(&s->batches);
+	bool known = precision <= s->plan.precision ||
+		     (s->o->max_cycles == 0 && precision <= PRECISION_LOW);
+	bool steady = s->warm && known && s->batches.count >= BATCHES_FEW;
+	return finish(s, steady ? STUDY_STEADY : STUDY_UNSETTLED);
+}
 
 void study_percentiles(struct study_result *r)
 {
@@ -362,85 +348,36 @@ void study_percentiles(struct study_result *r)
 	r->latency_most = h->most;
 }
 
-static void result_latency(struct study *s, const struct load_sample *sample)
+static void result_fill(struct study *s)
 {
 	struct study_result *r = s->result;
+	struct load_sample sample;
 	double error = batches_error(&s->batches);
 	bool all = r->verdict == STUDY_STEADY || r->verdict == STUDY_UNSETTLED;
+	network_count(s->n, &r->counters);
+	load_sample(s->n, &sample);
 	load_latency(s->n, &r->latency);
 	study_percentiles(r);
 	r->packets = r->latency.count;
 	r->packet_error = all && isfinite(error) ? error : 0;
 	r->packet_latency = histogram_mean(&r->latency);
-	r->network_latency = ratio(sample->network_latency, r->packets);
-	r->hops = ratio(sample->hops, r->packets);
-}
-
-static void result_fill(struct study *s)
-{
-	struct study_result *r = s->result;
-	struct load_sample sample;
-	network_count(s->n, &r->counters);
-	load_sample(s->n, &sample);
-	result_latency(s, &sample);
+	r->network_latency = ratio(sample.network_latency, r->packets);
+	r->hops = ratio(sample.hops, r->packets);
 	r->offered = s->o->load;
 	r->cycles = s->now.cycle;
 	r->flit_hops = r->counters.flit_hops;
 	r->backlog = sample.queued;
 }
 
-/* ---- */
-
-/* Latency that is high, and rises as long as can be waited, has no end. */
-static bool study_climbs(const struct study *s)
-{
-	return s->now.cycle >= s->plan.limit && trend_rises(&s->trend) &&
-	       batches_mean(&s->batches) > LATENCY_HIGH * s->plan.zero_load;
-}
-
-/*
- * Close to saturation, latency varies so slowly that the precision would take
- * minutes. That it is steady is known before that, and the error is reported.
- */
-static int study_judges(struct study *s)
-{
-	double precision = batches_precision(&s->batches);
-	bool known = precision <= s->plan.precision ||
-		     (s->o->max_cycles == 0 && precision <= CONTENT);
-	bool steady = s->warm && known && s->batches.count >= BATCHES_FEW;
-	return study_ends(s, steady ? STUDY_STEADY : STUDY_UNSETTLED);
-}
-
-static int study_phases(struct study *s)
-{
-	int r = study_warms_up(s);
-	if (r == GOES_ON)
-		r = study_measures(s);
-	if (r == GOES_ON && study_climbs(s))
-		r = study_grows(s);
-	if (r == IS_OVER && s->result->verdict == STUDY_SATURATED &&
-		s->now.cycle < s->plan.limit)
-		r = study_shows(s);
-	window_closes(s);
-	if (r == GOES_ON)
-		r = study_drains(s);
-	return r == GOES_ON ? study_judges(s) : r;
-}
-
-static int study_check(const struct network *n, const struct study_options *o)
-{
-	const char *why;
-	if (network_now(n) != 0 || !(o->load > 0) || !(o->precision >= 0))
-		return -EINVAL;
-	return traffic_check(&o->traffic, &why);
-}
-
 int study_run(struct network *n, const struct study_options *o,
 	struct study_result *result)
 {
 	struct study s = { .n = n, .o = o, .result = result };
-	clock_t begun = clock();
-	int r = study_check(n, o);
+	clock_t start = clock();
+	const char *why;
+	if (network_now(n) != 0 || !(o->load > 0) || !(o->precision >= 0))
+		return -EINVAL;
+	int r = traffic_check(&o->traffic, &why);
 	if (r == 0)
 		r = load_start(n, &o->traffic, &o->length, o->load);
 	if (r)
@@ -448,12 +385,13 @@ int study_run(struct network *n, const struct study_options *o,
 	*result = (struct study_result){ 0 };
 	plan_make(&s.plan, n, o);
 	trend_add(&s.trend, 0, 0);
-	r = window_prepare(&s);
-	if (r == 0)
-		r = study_phases(&s);
-	if (r == IS_OVER)
+	s.links = network_links(n, NULL, 0);
+	s.link = calloc(s.links + 1, sizeof(*s.link));
+	s.flits = calloc(s.links + 1, sizeof(*s.flits));
+	r = s.link && s.flits ? study_phases(&s) : -ENOMEM;
+	if (r == FINISHED)
 		result_fill(&s);
-	result->seconds = (double)(clock() - begun) / CLOCKS_PER_SEC;
+	result->seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
 	free(s.link);
 	free(s.flits);
 	return r < 0 ? r : 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One study after the other, each on a fresh network: over a list of loads, or
- * in search of the highest load that is steady. The calling thread does it, and
- * all calls back are made on it.
+ * Several studies, each on a fresh network: over a list of loads, or a search
+ * for the highest steady load. All callbacks are made on the calling thread.
  */
 #ifndef CAY_NETWORK_STUDY_SWEEP_H
 #define CAY_NETWORK_STUDY_SWEEP_H
@@ -12,38 +11,38 @@
 #define SWEEP_LOADS_MAX 1000
 
 struct sweep {
-	/* Everything but the load, which each point has its own of. */
+	/* Options of all points, except the load. */
 	struct study_options study;
-	/* A fresh network, and the end of it. 0 or -errno, which ends all. */
+	/* Opens a fresh network. Returns 0, or -errno, which ends the sweep. */
 	int (*open)(void *context, struct network **);
 	void (*close)(void *context, struct network *);
-	/* A point is known; its network is still there. May be NULL. */
+	/* Called after each study, before close(). May be NULL. */
 	void (*measured)(void *context, struct network *, double load,
 		const struct study_result *);
 	void *context;
 };
 
 struct sweep_outcome {
-	/* The lowest load that was not steady, and the highest below it that
-	 * was; 0: there was none. */
+	/* The lowest load that was not steady, and the highest steady one below
+	 * it; 0: none. */
 	double steady, unsteady;
-	/* Of the last point. */
+	/* Verdict of the last point. */
 	enum study_verdict verdict;
 	unsigned points;
 };
 
 /*
- * Loads from the lowest to the highest. Ends one point after the first that is
- * not steady, and at once with one that is deadlocked or stopped. 0 or -errno:
- * of open(), or of study_run().
+ * Studies loads in ascending order. Ends one point after the first that is not
+ * steady, and at once after a deadlock or a stop. Returns 0, or -errno of
+ * open() or of study_run().
  */
 int sweep_loads(const struct sweep *, const double *loads, unsigned count,
 	struct sweep_outcome *);
 
 /*
- * Looks for the border between steady and not up to the load `most`, until it
- * is known within the share `precision` of itself. If `most` is steady,
- * unsteady is 0. A load that is unsettled is not steady. The same errors.
+ * Searches for the saturation load, up to `most`, by bisection to the relative
+ * precision `precision`. If `most` is steady, `unsteady` is 0. An unsettled
+ * load counts as not steady. Returns as sweep_loads().
  */
 int sweep_saturation(const struct sweep *, double most, double precision,
 	struct sweep_outcome *);
