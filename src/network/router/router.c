@@ -39,8 +39,8 @@ static const struct router presets[] = {
 	},
 	/*
 	 * Eight ports: four links, four network ports. 9-bit phits, one
-	 * channel, stop and continue; 30 cycles a hop at 330 MHz, three of them
-	 * in the crossbar. It can deadlock, and gets out of that by itself.
+	 * channel, XON/XOFF; 30 cycles per hop at 330 MHz, three of them in the
+	 * crossbar. It can deadlock, and recovers.
 	 */
 	{
 		.name = "atoll",
@@ -71,8 +71,8 @@ static const struct router presets[] = {
 	},
 	/*
 	 * The input-queued router of BookSim 2 with four channels of eight
-	 * flits, as it comes with a torus: six cycles a hop, a credit loop of
-	 * seven.
+	 * flits, as configured for a torus: six cycles per hop, a credit loop
+	 * of seven.
 	 */
 	{
 		.name = "iq4",
@@ -122,24 +122,24 @@ const char *router_arbiter_name(enum router_arbiter arbiter)
 
 /* ---- checking ---- */
 
-static const char *sizes_wrong(const struct router *r)
+static const char *sizes_fault(const struct router *r)
 {
 	if (r->network_ports == 0 || r->network_ports > ROUTER_NETWORK_MAX)
 		return "a router has one to four network ports";
 	if (r->channels == 0 || r->channels > ROUTER_CHANNELS_MAX)
 		return "a port has 1 to 16 virtual channels";
 	if (r->groups == 0 || r->groups > 2)
-		return "virtual channels are in one group or in two";
+		return "virtual channels form one or two groups";
 	if (r->groups == 2 && r->channels < 2)
 		return "two groups need two virtual channels";
 	if (r->groups == 1 && r->grouping != ROUTE_GROUPS_PLAIN)
 		return "routes with two groups need a router with two groups";
 	if (r->buffer == 0 || r->buffer > ROUTER_BUFFER_MAX)
 		return "a buffer holds 1 to 4096 flits";
-	return r->tag_bits > 16 ? "a host tag has 16 bits at most" : NULL;
+	return r->tag_bits > 16 ? "a host tag has at most 16 bits" : NULL;
 }
 
-static const char *delays_wrong(const struct router *r)
+static const char *delays_fault(const struct router *r)
 {
 	const unsigned delay[] = { r->route_delay, r->channel_delay,
 		r->link_delay, r->credit_delay, r->inject_delay,
@@ -150,29 +150,29 @@ static const char *delays_wrong(const struct router *r)
 	return NULL;
 }
 
-/* Flits that are under way when a stop is sent must still find room. */
-static const char *levels_wrong(const struct router *r)
+/* The buffer must have room for flits that are sent before XOFF arrives. */
+static const char *levels_fault(const struct router *r)
 {
 	if (r->flow != ROUTER_XON_XOFF)
 		return NULL;
 	if (r->switching == ROUTER_CUT_THROUGH)
-		return "cut-through needs credits: stop and continue do not "
-		       "tell how much room there is";
+		return "cut-through needs credits: XON/XOFF does not tell how "
+		       "much room there is";
 	if (r->xon_level >= r->xoff_level || r->xoff_level == 0)
-		return "the level to go must be below the level to stop";
+		return "the XON level must be below the XOFF level";
 	if (r->buffer < r->xoff_level + r->link_delay + r->credit_delay)
-		return "buffers must hold the stop level and what is under way "
-		       "(link and credit delay) when it is reached";
+		return "a buffer must hold the XOFF level and the flits in "
+		       "flight (link and credit delay) when it is reached";
 	return NULL;
 }
 
 int router_check(const struct router *r, const char **why)
 {
-	*why = sizes_wrong(r);
+	*why = sizes_fault(r);
 	if (!*why)
-		*why = delays_wrong(r);
+		*why = delays_fault(r);
 	if (!*why)
-		*why = levels_wrong(r);
+		*why = levels_fault(r);
 	return *why ? -EINVAL : 0;
 }
 

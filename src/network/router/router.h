@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a router is: its ports, its virtual channels, how it allocates them and
- * how long each step takes. Times are in cycles, lengths in flits; a flit is
- * what a link carries in a cycle.
+ * Parameters of a router: ports, virtual channels, arbiters and delays. Times
+ * are in cycles, lengths in flits; a link transfers one flit per cycle.
  *
- * A head flit that arrives at T asks for a virtual channel from T + route_delay
- * on; granted at G, it asks for the crossbar from G + channel_delay on; granted
- * at S, it is in the next router's buffer at S + link_delay.
+ * A head flit that arrives at T requests a virtual channel from T + route_delay
+ * on; granted at G, it requests the switch from G + channel_delay on; granted
+ * at S, it is in the buffer of the next router at S + link_delay.
  */
 #ifndef CAY_NETWORK_ROUTER_ROUTER_H
 #define CAY_NETWORK_ROUTER_ROUTER_H
@@ -24,32 +23,31 @@
 
 enum router_flow {
 	ROUTER_CREDITS,
-	ROUTER_XON_XOFF, /* a full buffer stops the sender, by levels */
+	ROUTER_XON_XOFF, /* stop and continue, at two fill levels */
 };
 
 enum router_switching {
 	ROUTER_WORMHOLE,
-	ROUTER_CUT_THROUGH, /* goes on only if all of it fits the next buffer */
+	ROUTER_CUT_THROUGH, /* virtual: needs room for the whole packet */
 };
 
-/* Who gets a free virtual channel. */
+/* The arbiter of VC allocation; see vc_alloc.c. */
 enum router_arbiter {
 	ROUTER_ROUND_ROBIN,  /* separable, one iteration */
-	ROUTER_FIRST_COME,   /* the one that has asked longest */
-	ROUTER_SMART,	     /* nobody whose host tag has one at this output */
-	ROUTER_SMART_SIMPLE, /* the same, but each input looks at its own only
-			      */
+	ROUTER_FIRST_COME,   /* oldest request first */
+	ROUTER_SMART,	     /* oldest first, one per host tag and output */
+	ROUTER_SMART_SIMPLE, /* oldest first, one per host tag, input, output */
 };
 
 struct router {
 	char name[16];
-	unsigned links_max;	/* ports that can be links; 0: any number */
-	unsigned network_ports; /* to the node: in and out */
-	unsigned channels;	/* virtual ones of each port */
+	unsigned links_max;	/* link ports; 0: any number */
+	unsigned network_ports; /* for injection and ejection */
+	unsigned channels;	/* virtual channels of each port */
 	unsigned groups;	/* 1, or 2: low and high */
 	unsigned buffer;	/* of each virtual channel */
 	unsigned flit_bits;
-	double clock_mhz; /* 0: only cycles count */
+	double clock_mhz; /* 0: unknown */
 	enum router_flow flow;
 	enum router_switching switching;
 	enum router_arbiter arbiter;
@@ -58,7 +56,7 @@ struct router {
 	unsigned route_delay, channel_delay;
 	unsigned link_delay, credit_delay;
 	unsigned inject_delay, inject_credit_delay, eject_delay;
-	unsigned retry_delay;		/* of a link that repeats a flit */
+	unsigned retry_delay;		/* of a repeated flit */
 	unsigned xoff_level, xon_level; /* of ROUTER_XON_XOFF */
 	unsigned deadlock_countdown;	/* 0: no recovery */
 	unsigned tag_bits;		/* of the destination host tag */
@@ -66,19 +64,19 @@ struct router {
 	bool to_self; /* uniform traffic includes the sender */
 };
 
-/* One of `extoll`, `atoll`, `iq4`. 0, or -ENOENT. */
+/* Gets a preset: `extoll`, `atoll` or `iq4`. Returns 0 or -ENOENT. */
 int router_preset(const char *name, struct router *);
 
 /*
- * 0; or -EINVAL and why in a sentence that lives for ever: delays, levels and
- * sizes that do not go together.
+ * Checks that sizes, delays and levels are consistent. Returns 0, or -EINVAL
+ * and the reason in *why, a static string.
  */
 int router_check(const struct router *, const char **why);
-/* Can it carry packets of this length? */
+/* Returns true if the router accepts packets of this length. */
 bool router_accepts(const struct router *, uint32_t length);
 const char *router_arbiter_name(enum router_arbiter);
 
-/* Which virtual channels a group may use. */
+/* The virtual channels of a group. */
 static inline uint32_t router_group_mask(const struct router *r, unsigned group)
 {
 	uint32_t all = (1u << r->channels) - 1;

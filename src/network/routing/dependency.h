@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Is a set of routes free of deadlock? A packet that holds a channel waits for
- * the next one of its route: that is a dependency. If the dependencies of all
- * routes form no cycle, some packet can always go on (Dally and Seitz).
+ * The channel dependency graph of a set of routes. A packet that holds a
+ * channel waits for the next one of its route: the first depends on the second.
+ * If the graph has no cycle, the routes are free of deadlock (Dally and Seitz).
  *
- * A channel is a link port of a node and a group. Whatever follows it leaves
- * from the node at its end, so its dependencies are a few bits.
+ * A channel is a link port of a node and a channel group. All channels that it
+ * depends on leave from the node at its end, so a bit for each is enough.
  */
 #ifndef CAY_NETWORK_ROUTING_DEPENDENCY_H
 #define CAY_NETWORK_ROUTING_DEPENDENCY_H
@@ -13,27 +13,28 @@
 #include "network/routing/routing_string.h"
 
 struct channel {
-	uint32_t node; /* that it leaves from */
+	uint32_t node; /* where it begins */
 	uint8_t port;
 	uint8_t group; /* enum channel_group */
 };
 
 struct dependency {
 	const struct topology *topology;
-	/* By channel; bit 2 * port + group of the channel that follows. */
+	/* By channel: bits 2 * port + group of the channels it depends on. */
 	uint64_t *follows;
 };
 
 _Static_assert(2 * TOPOLOGY_PORTS_MAX <= 64, "a bit for each next channel");
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int dependency_open(struct dependency *, const struct topology *);
 void dependency_free(struct dependency *);
-/* Adds a route; 0, or -EINVAL: it leaves the topology. */
+/* Adds a route. Returns 0, or -EINVAL: it leaves the topology. */
 int dependency_add(struct dependency *, uint32_t from, const struct route *);
 /*
- * A cycle: *count channels, each of which waits for the next and the last for
- * the first; to be freed. 0: *count is 0 if there is none. Or -ENOMEM.
+ * Finds a cycle: *count channels, each of which depends on the next, and the
+ * last on the first. The caller frees it; *count is 0 if there is none. Returns
+ * 0 or -ENOMEM.
  */
 int dependency_cycle(
 	const struct dependency *, struct channel **cycle, uint32_t *count);

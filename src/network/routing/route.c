@@ -10,7 +10,7 @@ static int route_add(
 	struct route *r, unsigned port, uint32_t low, uint32_t high)
 {
 	struct route_leg *last = r->count ? &r->leg[r->count - 1] : NULL;
-	/* High hops come behind all low ones of their leg. */
+	/* The high hops of a leg follow its low hops. */
 	if (last && last->port == port && (last->high == 0 || low == 0)) {
 		last->low += low;
 		last->high += high;
@@ -47,23 +47,6 @@ uint32_t route_end(
 
 /* ---- dimension order ---- */
 
-static void grid_route(const struct topology *t, enum route_groups groups,
-	unsigned down, uint32_t from, uint32_t to, struct route *r)
-{
-	for (unsigned d = 0; d < t->dimensions; d++) {
-		uint32_t size = t->size[d];
-		uint32_t a = from % size, b = to % size;
-		struct route_leg leg =
-			t->kind == TOPOLOGY_MESH
-				? route_line(a, b)
-				: route_ring(groups, down >> d & 1, size, a, b);
-		if (a != b)
-			route_add(r, 2 * d + leg.port, leg.low, leg.high);
-		from /= size;
-		to /= size;
-	}
-}
-
 unsigned route_pair_ties(uint32_t from, uint32_t to)
 {
 	uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull;
@@ -79,7 +62,20 @@ int route_dimension_order(const struct topology *t, enum route_groups groups,
 	switch (t->kind) {
 	case TOPOLOGY_MESH:
 	case TOPOLOGY_TORUS:
-		grid_route(t, groups, down, from, to, r);
+		for (unsigned d = 0; d < t->dimensions; d++) {
+			uint32_t size = t->size[d];
+			uint32_t a = from % size, b = to % size;
+			struct route_leg leg = t->kind == TOPOLOGY_MESH
+						       ? route_line(a, b)
+						       : route_ring(groups,
+								 down >> d & 1,
+								 size, a, b);
+			if (a != b)
+				route_add(
+					r, 2 * d + leg.port, leg.low, leg.high);
+			from /= size;
+			to /= size;
+		}
 		return 0;
 	case TOPOLOGY_HYPERCUBE:
 		for (unsigned d = 0; d < t->dimensions; d++)
@@ -95,9 +91,9 @@ int route_dimension_order(const struct topology *t, enum route_groups groups,
 	}
 }
 
-/* ---- up and down ---- */
+/* ---- up/down ---- */
 
-/* The nodes that can be reached from a root: their levels. */
+/* Sets the levels of the nodes that a root reaches. Returns their number. */
 static uint32_t tree_grow(struct route_tree *tree, const struct topology *t,
 	uint32_t root, uint32_t *queue)
 {
@@ -118,7 +114,7 @@ static uint32_t tree_grow(struct route_tree *tree, const struct topology *t,
 	return last;
 }
 
-/* *first is how many nodes the tree of node 0 has. */
+/* Sets *first to the number of nodes in the tree of node 0. */
 static int forest_grow(
 	struct route_tree *tree, const struct topology *t, uint32_t *first)
 {
@@ -160,7 +156,7 @@ void route_tree_free(struct route_tree *tree)
 	tree->level = NULL;
 }
 
-/* Closer to the root; of two at the same level, the smaller number. */
+/* Up is towards the root; at the same level, to the lower node number. */
 static bool goes_up(const struct route_tree *tree, uint32_t from, uint32_t to)
 {
 	uint32_t a = tree->level[from], b = tree->level[to];
@@ -168,22 +164,22 @@ static bool goes_up(const struct route_tree *tree, uint32_t from, uint32_t to)
 }
 
 /*
- * A breadth-first search over states: nodes that one has reached going up, or
- * down. Each knows the leg that leads to it, not only the last hop, so that
- * finding a way costs its legs and not its hops.
+ * A breadth-first search over states: a node, and whether the last hop to it
+ * was up or down. A state stores the leg that leads to it, not only the last
+ * hop, so that the cost of a route depends on its legs and not on its hops.
  */
-struct search {
+struct up_down_search {
 	uint32_t *start; /* by state: where its leg begins; or UINT32_MAX */
-	uint32_t *hops;	 /* of that leg; 0 where the search begins */
-	uint8_t *port;	 /* likewise */
-	uint32_t *best;	 /* by node: the state that came first */
+	uint32_t *hops;	 /* by state: of that leg; 0 at the origin */
+	uint8_t *port;	 /* by state: of that leg */
+	uint32_t *best;	 /* by node: the state that was found first */
 	uint32_t *queue; /* of states */
 	uint32_t first, last;
 };
 
 #define STATE(node, down) (2 * (node) + (down))
 
-static void search_free(struct search *s)
+static void search_free(struct up_down_search *s)
 {
 	free(s->start);
 	free(s->hops);
@@ -192,21 +188,11 @@ static void search_free(struct search *s)
 	free(s->queue);
 }
 
-static void search_begin(struct search *s, uint32_t nodes, uint32_t from)
-{
-	uint32_t state = STATE(from, 0);
-	memset(s->start, 0xff, 2ull * nodes * sizeof(*s->start));
-	memset(s->best, 0xff, nodes * sizeof(*s->best));
-	s->start[state] = state;
-	s->hops[state] = 0;
-	s->best[from] = state;
-	s->queue[s->last++] = state;
-}
-
-static int search_open(struct search *s, uint32_t nodes, uint32_t from)
+static int search_open(struct up_down_search *s, uint32_t nodes, uint32_t from)
 {
 	uint64_t states = 2ull * nodes;
-	*s = (struct search){ .start = malloc(states * sizeof(*s->start)),
+	*s = (struct up_down_search){ .start = malloc(
+					      states * sizeof(*s->start)),
 		.hops = malloc(states * sizeof(*s->hops)),
 		.port = malloc(states),
 		.best = malloc(nodes * sizeof(*s->best)),
@@ -215,25 +201,18 @@ static int search_open(struct search *s, uint32_t nodes, uint32_t from)
 		search_free(s);
 		return -ENOMEM;
 	}
-	search_begin(s, nodes, from);
+	memset(s->start, 0xff, states * sizeof(*s->start));
+	memset(s->best, 0xff, nodes * sizeof(*s->best));
+	uint32_t origin = STATE(from, 0);
+	s->start[origin] = origin;
+	s->hops[origin] = 0;
+	s->best[from] = origin;
+	s->queue[s->last++] = origin;
 	return 0;
 }
 
-static void search_visit(
-	struct search *s, uint32_t state, uint32_t before, unsigned port)
-{
-	if (s->start[state] != UINT32_MAX)
-		return;
-	bool same = s->hops[before] && s->port[before] == port;
-	s->start[state] = same ? s->start[before] : before;
-	s->hops[state] = same ? s->hops[before] + 1 : 1;
-	s->port[state] = (uint8_t)port;
-	if (s->best[state / 2] == UINT32_MAX)
-		s->best[state / 2] = state;
-	s->queue[s->last++] = state;
-}
-
-static void search_spread(struct search *s, const struct topology *t,
+/* Adds the neighbours of a state to the queue. */
+static void search_expand(struct up_down_search *s, const struct topology *t,
 	const struct route_tree *tree, uint32_t state)
 {
 	uint32_t node = state / 2, down = state & 1;
@@ -242,15 +221,22 @@ static void search_spread(struct search *s, const struct topology *t,
 		if (next == TOPOLOGY_NOWHERE)
 			continue;
 		bool up = goes_up(tree, node, next);
-		if (up && down)
+		uint32_t to = STATE(next, !up);
+		if ((up && down) || s->start[to] != UINT32_MAX)
 			continue;
-		search_visit(s, STATE(next, !up), state, p);
+		bool same_leg = s->hops[state] && s->port[state] == p;
+		s->start[to] = same_leg ? s->start[state] : state;
+		s->hops[to] = same_leg ? s->hops[state] + 1 : 1;
+		s->port[to] = (uint8_t)p;
+		if (s->best[next] == UINT32_MAX)
+			s->best[next] = to;
+		s->queue[s->last++] = to;
 	}
 }
 
-/* The legs to a node, the last of them before `end`. How many, or -errno. */
-static int search_legs(
-	const struct search *s, uint32_t to, int most, struct route_leg *end)
+/* Writes the legs to a node before `end`. Returns their number, or -errno. */
+static int search_legs(const struct up_down_search *s, uint32_t to, int most,
+	struct route_leg *end)
 {
 	uint32_t state = s->best[to];
 	int n = 0;
@@ -269,7 +255,7 @@ int route_up_down(const struct topology *t, const struct route_tree *tree,
 	uint32_t from, uint32_t to, struct route *r)
 {
 	struct route_leg legs[ROUTE_LEGS_MAX], *end = legs + ROUTE_LEGS_MAX;
-	struct search s;
+	struct up_down_search s;
 	r->count = 0;
 	if (from >= t->nodes || to >= t->nodes)
 		return -EINVAL;
@@ -277,7 +263,7 @@ int route_up_down(const struct topology *t, const struct route_tree *tree,
 	if (e)
 		return e;
 	while (s.first < s.last && s.best[to] == UINT32_MAX)
-		search_spread(&s, t, tree, s.queue[s.first++]);
+		search_expand(&s, t, tree, s.queue[s.first++]);
 	int n = search_legs(&s, to, ROUTE_LEGS_MAX, end);
 	search_free(&s);
 	if (n < 0)
@@ -288,21 +274,21 @@ int route_up_down(const struct topology *t, const struct route_tree *tree,
 }
 
 int route_up_down_all(const struct topology *t, const struct route_tree *tree,
-	uint32_t from, route_visit *take, void *context)
+	uint32_t from, route_visit *visit, void *context)
 {
 	struct route_leg legs[ROUTE_ALL_LEGS_MAX],
 		*end = legs + ROUTE_ALL_LEGS_MAX;
-	struct search s;
+	struct up_down_search s;
 	if (from >= t->nodes)
 		return -EINVAL;
 	int e = search_open(&s, t->nodes, from);
 	if (e)
 		return e;
 	while (s.first < s.last)
-		search_spread(&s, t, tree, s.queue[s.first++]);
+		search_expand(&s, t, tree, s.queue[s.first++]);
 	for (uint32_t to = 0; e == 0 && to < t->nodes; to++) {
 		int n = search_legs(&s, to, ROUTE_ALL_LEGS_MAX, end);
-		e = take(context, to, n > 0 ? end - n : NULL, n);
+		e = visit(context, to, n > 0 ? end - n : NULL, n);
 	}
 	search_free(&s);
 	return e;

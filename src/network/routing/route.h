@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes: through which ports a packet goes, and on which group of virtual
- * channels. They are computed at the source, before a packet leaves.
+ * Routes: the ports and the channel groups of a path. They are computed at the
+ * source, before a packet is injected.
  *
- * A leg is a number of hops through the same port: first so many on the low
- * group, then so many on the high one.
+ * A leg is a number of hops through the same port: `low` hops on the low group,
+ * then `high` hops on the high group.
  */
 #ifndef CAY_NETWORK_ROUTING_ROUTE_H
 #define CAY_NETWORK_ROUTING_ROUTE_H
@@ -12,7 +12,7 @@
 #include "network/topology/topology.h"
 
 #define ROUTE_LEGS_MAX	   64
-#define ROUTE_ALL_LEGS_MAX 1023 /* legs that route_up_down_all() gives */
+#define ROUTE_ALL_LEGS_MAX 1023 /* of route_up_down_all() */
 
 struct route_leg {
 	uint8_t port;
@@ -24,38 +24,38 @@ struct route {
 	struct route_leg leg[ROUTE_LEGS_MAX];
 };
 
-/* Which group a packet takes. */
+/* How packets use the channel groups. */
 enum route_groups {
-	ROUTE_GROUPS_PLAIN, /* always the low one */
-	ROUTE_GROUPS_DATED, /* the high one behind the date line of a torus */
-	ROUTE_GROUPS_FIXED, /* the high one in a dimension whose line it crosses
-			     */
+	ROUTE_GROUPS_PLAIN, /* always the low group */
+	ROUTE_GROUPS_DATED, /* the high group after the date line of a ring */
+	ROUTE_GROUPS_FIXED, /* the high group in a dimension whose date line
+			       is crossed */
 };
 
-/* Which of two directions that are equally far. */
+/* The direction if both are equally long. */
 enum route_ties {
 	ROUTE_TIES_UP,
-	ROUTE_TIES_PAIR,   /* by the two nodes: half go up, always the same */
-	ROUTE_TIES_RANDOM, /* by the packet */
+	ROUTE_TIES_PAIR, /* fixed for each pair of nodes: half of them go up */
+	ROUTE_TIES_RANDOM, /* drawn for each packet */
 };
 
-/* What up/down routing needs to know of a topology. */
+/* Levels of the spanning trees of up/down routing. */
 struct route_tree {
-	uint32_t *level; /* of each node; the root, node 0, has 0 */
+	uint32_t *level; /* by node; 0 at a root */
 };
 
-/* 0, -ENOMEM, or -EHOSTUNREACH: not all nodes are connected. */
+/* Node 0 is the root. Returns 0, -ENOMEM, or -EHOSTUNREACH: not connected. */
 int route_tree_open(struct route_tree *, const struct topology *);
-/* Every part that is connected has a root, its first node. 0 or -ENOMEM. */
+/* The first node of each connected part is its root. Returns 0 or -ENOMEM. */
 int route_forest_open(struct route_tree *, const struct topology *);
 void route_tree_free(struct route_tree *);
 
-/* ---- one dimension, for whoever computes many routes ---- */
+/* ---- one dimension ---- */
 
 /*
- * How many hops are on the low group. The date line of a dimension lies behind
- * its last node; if the group changes there, the hop that crosses it is the
- * last on the low one.
+ * The hops on the low group. The date line of a dimension is after its last
+ * node; with ROUTE_GROUPS_DATED the hop that crosses it is the last one on the
+ * low group.
  */
 static inline uint32_t route_low_hops(
 	enum route_groups groups, uint32_t hops, uint32_t to_line)
@@ -65,20 +65,20 @@ static inline uint32_t route_low_hops(
 	return groups == ROUTE_GROUPS_FIXED && hops >= to_line ? 0 : hops;
 }
 
-/* The shorter way round a ring: port 0 is up, 1 down. Perhaps no hops. */
-static inline struct route_leg route_ring(enum route_groups groups, bool falls,
-	uint32_t size, uint32_t from, uint32_t to)
+/* The shorter direction around a ring: port 0 is up, 1 down. */
+static inline struct route_leg route_ring(enum route_groups groups,
+	bool tie_down, uint32_t size, uint32_t from, uint32_t to)
 {
 	uint32_t up = to >= from ? to - from : to + size - from;
 	uint32_t down = up ? size - up : 0;
-	bool rises = up < down || (up == down && !falls);
+	bool rises = up < down || (up == down && !tie_down);
 	uint32_t hops = rises ? up : down;
 	uint32_t low =
 		route_low_hops(groups, hops, rises ? size - from : from + 1);
 	return (struct route_leg){ !rises, low, hops - low };
 }
 
-/* Along a line, likewise. */
+/* The same along a line. */
 static inline struct route_leg route_line(uint32_t from, uint32_t to)
 {
 	bool rises = to >= from;
@@ -88,38 +88,38 @@ static inline struct route_leg route_line(uint32_t from, uint32_t to)
 /* ---- whole routes ---- */
 
 /*
- * The minimal route, one dimension after the other; a full topology has one
- * hop. Of two directions that are equally far, up, or down in the dimensions
- * whose bit in `down` is set. 0, -EINVAL (no such node), or -EOPNOTSUPP: a
- * graph has no dimensions.
+ * Finds the minimal route, one dimension after the other; one hop in a full
+ * topology. Ties go up, or down in dimensions whose bit in `down` is set.
+ * Returns 0, -EINVAL (no such node), or -EOPNOTSUPP: a graph has no dimensions.
  */
 int route_dimension_order(const struct topology *, enum route_groups,
 	unsigned down, uint32_t from, uint32_t to, struct route *);
 /* The `down` of ROUTE_TIES_PAIR. */
 unsigned route_pair_ties(uint32_t from, uint32_t to);
 /*
- * The shortest of those that never go up again once they have gone down, on any
- * topology; up is towards the root. 0, -EINVAL, -ENOMEM, -E2BIG (too many
+ * Finds the shortest route that does not go up (towards the root) after it has
+ * gone down, on any topology. Returns 0, -EINVAL, -ENOMEM, -E2BIG (too many
  * legs).
  */
 int route_up_down(const struct topology *, const struct route_tree *,
 	uint32_t from, uint32_t to, struct route *);
 
 /*
- * Takes the way to a node: so many legs, or -EHOSTUNREACH or -E2BIG. Whatever
- * it returns but 0 ends the search.
+ * Gets the legs to a node; `count` may be -EHOSTUNREACH or -E2BIG. A return
+ * value other than 0 ends the search.
  */
 typedef int route_visit(
 	void *context, uint32_t to, const struct route_leg *, int count);
 /*
- * The same routes from one node to each, in the order of their numbers, by a
- * single search. 0, -EINVAL, -ENOMEM, or what `take` returned. Any thread.
+ * Finds the routes of route_up_down() from one node to all, in ascending order,
+ * by a single search. Returns 0, -EINVAL, -ENOMEM, or the value of `visit`. Any
+ * thread.
  */
 int route_up_down_all(const struct topology *, const struct route_tree *,
 	uint32_t from, route_visit *, void *context);
 
 uint32_t route_hops(const struct route *);
-/* Where it ends; TOPOLOGY_NOWHERE if it leaves the topology. */
+/* The last node; TOPOLOGY_NOWHERE if the route leaves the topology. */
 uint32_t route_end(
 	const struct topology *, uint32_t from, const struct route *);
 

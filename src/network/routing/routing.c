@@ -254,27 +254,24 @@ static void rings_find(const struct routing *s, unsigned down, uint32_t from,
 	}
 }
 
-static bool ring_fill(struct routing *s, unsigned d)
-{
-	uint32_t size = s->topology->size[d];
-	uint32_t *leg = calloc(2ull * size * size, sizeof(*leg));
-	s->ring[d] = leg;
-	for (uint32_t i = 0; leg && i < 2 * size * size; i++) {
-		uint32_t a = i / 2 / size, b = i / 2 % size;
-		struct route_leg l =
-			route_ring(s->options.grouping, i & 1, size, a, b);
-		leg[i] = routing_leg(2 * d + l.port, l.low, l.high);
-	}
-	return leg;
-}
-
 /* Tabulates short rings. Without memory, legs are computed. */
 static void rings_open(struct routing *s)
 {
 	const struct topology *t = s->topology;
 	s->rings = t->kind == TOPOLOGY_TORUS;
-	for (unsigned d = 0; s->rings && d < t->dimensions; d++)
-		s->rings = t->size[d] <= RING_MAX && ring_fill(s, d);
+	for (unsigned d = 0; s->rings && d < t->dimensions; d++) {
+		uint32_t size = t->size[d], *leg = NULL;
+		if (size <= RING_MAX)
+			leg = calloc(2ull * size * size, sizeof(*leg));
+		s->ring[d] = leg;
+		s->rings = leg;
+		for (uint32_t i = 0; leg && i < 2 * size * size; i++) {
+			uint32_t a = i / 2 / size, b = i / 2 % size;
+			struct route_leg l = route_ring(
+				s->options.grouping, i & 1, size, a, b);
+			leg[i] = routing_leg(2 * d + l.port, l.low, l.high);
+		}
+	}
 }
 
 static int cube_find(

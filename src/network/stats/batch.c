@@ -4,20 +4,8 @@
 
 #include <math.h>
 
-#define RELATED_LEAST 10 /* batches */
-#define RELATED_MOST  0.9
-
-/* There is no more room: two of them are one from now on. */
-static void batches_join(struct batches *b)
-{
-	for (unsigned i = 0; i < BATCHES_MAX / 2; i++) {
-		const struct batch *two = &b->of[2 * i];
-		b->of[i] = (struct batch){ two[0].count + two[1].count,
-			two[0].sum + two[1].sum };
-	}
-	b->count = BATCHES_MAX / 2;
-	b->longer++;
-}
+#define CORRELATION_BATCHES 10 /* least number to estimate it */
+#define CORRELATION_MOST    0.9
 
 void batches_add(struct batches *b, uint64_t count, uint64_t sum)
 {
@@ -26,11 +14,19 @@ void batches_add(struct batches *b, uint64_t count, uint64_t sum)
 		*last = (struct batch){ 0 };
 	last->count += count;
 	last->sum += sum;
-	if (++b->added >> b->longer == 0)
+	if (++b->added >> b->log2_size == 0)
 		return;
 	b->added = 0;
-	if (++b->count == BATCHES_MAX)
-		batches_join(b);
+	if (++b->count < BATCHES_MAX)
+		return;
+	/* Join neighbours; batches are twice as long from now on. */
+	for (unsigned i = 0; i < BATCHES_MAX / 2; i++) {
+		const struct batch *two = &b->of[2 * i];
+		b->of[i] = (struct batch){ two[0].count + two[1].count,
+			two[0].sum + two[1].sum };
+	}
+	b->count = BATCHES_MAX / 2;
+	b->log2_size++;
 }
 
 static struct batch batches_all(const struct batches *b)
@@ -49,23 +45,23 @@ double batches_mean(const struct batches *b)
 	return all.count ? (double)all.sum / (double)all.count : 0;
 }
 
-/* 97.5 % of Student's distribution, for two degrees of freedom or more. */
+/* 97.5 % quantile of Student's t, for two degrees of freedom or more. */
 static double student(double freedom)
 {
 	return 1.96 + 2.372 / freedom + 2.823 / (freedom * freedom);
 }
 
 /*
- * Batches that are too short go up and down together, and all of them say less
- * than so many should: by that factor. Of few batches it is not known.
+ * Factor by which the correlation of neighbouring batches widens the interval;
+ * 1 if there are too few batches to estimate it.
  */
-static double batches_related(double squares, double neighbours, double n)
+static double correlation_factor(double squares, double neighbours, double n)
 {
-	double share = squares > 0 ? neighbours / squares : 0;
-	if (n < RELATED_LEAST || share < 0)
+	double correlation = squares > 0 ? neighbours / squares : 0;
+	if (n < CORRELATION_BATCHES || correlation < 0)
 		return 1;
-	share = fmin(share, RELATED_MOST);
-	return sqrt((1 + share) / (1 - share));
+	correlation = fmin(correlation, CORRELATION_MOST);
+	return sqrt((1 + correlation) / (1 - correlation));
 }
 
 /* Batches have different counts, so the mean is a ratio of two sums. */
@@ -77,14 +73,14 @@ double batches_error(const struct batches *b)
 	if (b->count < 2 || all.count == 0)
 		return HUGE_VAL;
 	for (unsigned i = 0; i < b->count; i++) {
-		double off =
+		double deviation =
 			(double)b->of[i].sum - mean * (double)b->of[i].count;
-		squares += off * off;
-		neighbours += off * last;
-		last = off;
+		squares += deviation * deviation;
+		neighbours += deviation * last;
+		last = deviation;
 	}
 	return student(n - 1) * sqrt(squares / (n - 1) * n) /
-	       (double)all.count * batches_related(squares, neighbours, n);
+	       (double)all.count * correlation_factor(squares, neighbours, n);
 }
 
 double batches_precision(const struct batches *b)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See histogram.h. An empty one is all zeroes. Above the exact values, the
- * bucket of a value is its topmost ten bits, of which the first is always set,
- * and how many there are below; values that are too large for all of them are
- * in the last.
+ * See histogram.h. An empty one is all zeroes. Above the exact values, a bucket
+ * is determined by the ten leading bits of a value and the number of bits below
+ * them. The last bucket takes all larger values.
  */
 #include "network/stats/histogram.h"
 
@@ -11,9 +10,9 @@
 
 #include "base/bits.h"
 
-#define EXACT	  1024u /* values that have a bucket each */
+#define EXACT	  1024u /* values with a bucket of their own */
 #define EXACT_LOG 10
-#define STEPS	  512u /* buckets of a doubling */
+#define STEPS	  512u /* buckets per doubling */
 
 static uint32_t bucket_of(uint64_t value)
 {
@@ -69,28 +68,23 @@ void histogram_merge(struct histogram *to, const struct histogram *from)
 		to->bucket[i] += from->bucket[i];
 }
 
-/*
- * How many samples are a share of all, rounded up. A share such as 0.07 is a
- * little more than that in binary, and yet of 100 samples it is 7.
- */
-static uint64_t samples_of(double share, uint64_t count)
-{
-	double wanted = share * (double)count * (1 - 0x1p-50);
-	uint64_t samples = (uint64_t)wanted;
-	return samples + ((double)samples < wanted);
-}
-
 uint64_t histogram_percentile(const struct histogram *h, double share)
 {
 	if (h->count == 0 || !(share > 0))
 		return h->least;
 	if (share >= 1)
 		return h->most;
-	uint64_t wanted = samples_of(share, h->count), seen = 0;
+	/*
+	 * The rank, rounded up. A share such as 0.07 is slightly more than that
+	 * in binary, and of 100 values must still give 7.
+	 */
+	double exact = share * (double)h->count * (1 - 0x1p-50);
+	uint64_t rank = (uint64_t)exact, seen = 0;
+	rank += (double)rank < exact;
 	uint32_t last = bucket_of(h->most);
 	for (uint32_t i = bucket_of(h->least); i < last; i++) {
 		seen += h->bucket[i];
-		if (seen >= wanted)
+		if (seen >= rank)
 			return bucket_end(i);
 	}
 	return h->most;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a network under load has a steady state: if more comes than it can
- * carry, the packets that are in it and wait at its sources grow with time.
+ * Tests whether a network under load has a steady state: if it is offered more
+ * than it can accept, the packets in the network and in source queues grow.
  */
 #ifndef CAY_NETWORK_STATS_TREND_H
 #define CAY_NETWORK_STATS_TREND_H
@@ -13,22 +13,22 @@
 
 struct trend_point {
 	uint64_t sent; /* packets since the start */
-	uint64_t busy; /* of these, not yet arrived */
+	uint64_t busy; /* of these, not arrived */
 };
 
 /* All zeroes: empty. */
 struct trend {
 	unsigned count;
-	unsigned rarer;	  /* one of 2^rarer points is kept */
-	uint64_t offered; /* points */
+	unsigned log2_stride; /* one of 2^log2_stride points is kept */
+	uint64_t added;	      /* points */
 	struct trend_point at[TREND_MAX];
 };
 
-/* At equal distances in time, roughly. */
+/* Adds a point; points are about equally spaced in time. */
 void trend_add(struct trend *, uint64_t sent, uint64_t busy);
-/* Does it grow as if it would for ever? */
+/* Returns true if `busy` grows as if without bound. */
 bool trend_grows(const struct trend *);
-/* The weaker question: was there more and more of it? */
+/* Returns true if `busy` has increased from quarter to quarter. */
 bool trend_rises(const struct trend *);
 
 #endif

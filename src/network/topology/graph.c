@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See graph.h. Whatever is not in the grammar is a complaint. */
+/* See graph.h. */
 #include "network/topology/graph.h"
 
 #include <errno.h>
@@ -7,22 +7,22 @@
 #include <string.h>
 
 /* A piece of the text; not terminated. */
-struct span {
+struct graph_span {
 	const char *at;
 	size_t length;
 };
 
-struct parser {
-	struct span rest; /* of the text */
+struct graph_parser {
+	struct graph_span rest; /* of the text */
 	struct graph_complaint *complaint;
 	unsigned line;
-	uint32_t nodes;	   /* 0: not said yet */
+	uint32_t nodes;	   /* 0: not known yet */
 	uint8_t *links_of; /* by node */
 	struct topology_link *link;
 	uint32_t count, room;
 };
 
-static int complain(struct parser *p, const char *why)
+static int complain(struct graph_parser *p, const char *why)
 {
 	*p->complaint = (struct graph_complaint){ p->line, why };
 	return -EINVAL;
@@ -35,20 +35,20 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void span_skip(struct span *s, size_t length)
+static void span_skip(struct graph_span *s, size_t length)
 {
 	s->at += length;
 	s->length -= length;
 }
 
 /* The next line without its comment; false at the end of the text. */
-static bool line_next(struct parser *p, struct span *line)
+static bool line_next(struct graph_parser *p, struct graph_span *line)
 {
 	if (p->rest.length == 0)
 		return false;
 	const char *end = memchr(p->rest.at, '\n', p->rest.length);
 	size_t length = end ? (size_t)(end - p->rest.at) : p->rest.length;
-	*line = (struct span){ p->rest.at, length };
+	*line = (struct graph_span){ p->rest.at, length };
 	span_skip(&p->rest, end ? length + 1 : length);
 	p->line++;
 	const char *comment = length ? memchr(line->at, '#', length) : NULL;
@@ -58,20 +58,20 @@ static bool line_next(struct parser *p, struct span *line)
 }
 
 /* The next word of a line; empty at its end. */
-static struct span word_next(struct span *line)
+static struct graph_span word_next(struct graph_span *line)
 {
 	size_t n = 0;
 	while (line->length && is_blank(*line->at))
 		span_skip(line, 1);
 	while (n < line->length && !is_blank(line->at[n]))
 		n++;
-	struct span word = { line->at, n };
+	struct graph_span word = { line->at, n };
 	span_skip(line, n);
 	return word;
 }
 
-/* Decimal and nothing else, up to most. */
-static bool number_parse(struct span s, uint32_t most, uint32_t *value)
+/* Parses a decimal number up to `most`. */
+static bool number_parse(struct graph_span s, uint32_t most, uint32_t *value)
 {
 	uint64_t n = 0;
 	if (s.length == 0)
@@ -89,7 +89,8 @@ static bool number_parse(struct span s, uint32_t most, uint32_t *value)
 
 /* ---- lines ---- */
 
-static int nodes_parse(struct parser *p, struct span first, struct span line)
+static int nodes_parse(
+	struct graph_parser *p, struct graph_span first, struct graph_span line)
 {
 	if (first.length != 5 || memcmp(first.at, "nodes", 5) != 0)
 		return complain(p, "the first line must be `nodes N`");
@@ -97,25 +98,28 @@ static int nodes_parse(struct parser *p, struct span first, struct span line)
 		p->nodes == 0)
 		return complain(p, "the number of nodes must be 1 to 1048576");
 	if (word_next(&line).length)
-		return complain(p, "there is more behind the number of nodes");
+		return complain(p, "unexpected text after the number of nodes");
 	p->links_of = calloc(p->nodes, sizeof(*p->links_of));
 	return p->links_of ? 0 : -ENOMEM;
 }
 
-static int link_check(struct parser *p, const struct topology_link *link)
+static int link_parse(
+	struct graph_parser *p, struct graph_span first, struct graph_span line)
 {
-	if (link->node[0] == link->node[1])
+	struct topology_link link;
+	struct graph_span second = word_next(&line);
+	if (!number_parse(first, p->nodes - 1, &link.node[0]) ||
+		!number_parse(second, p->nodes - 1, &link.node[1]))
+		return complain(p, "a link must be two node numbers, from 0");
+	if (word_next(&line).length)
+		return complain(p, "unexpected text after the link");
+	if (link.node[0] == link.node[1])
 		return complain(p, "a link leads from a node to itself");
 	if (p->count == GRAPH_LINKS_MAX)
 		return complain(p, "there are more than 4194304 links");
 	for (int end = 0; end < 2; end++)
-		if (p->links_of[link->node[end]]++ == TOPOLOGY_PORTS_MAX)
+		if (p->links_of[link.node[end]]++ == TOPOLOGY_PORTS_MAX)
 			return complain(p, "a node has more than 32 links");
-	return 0;
-}
-
-static int link_add(struct parser *p, struct topology_link link)
-{
 	if (p->count == p->room) {
 		uint32_t room = p->room ? 2 * p->room : 64;
 		void *more = realloc(p->link, room * sizeof(*p->link));
@@ -128,37 +132,18 @@ static int link_add(struct parser *p, struct topology_link link)
 	return 0;
 }
 
-static int link_parse(struct parser *p, struct span first, struct span line)
+static int text_parse(struct graph_parser *p)
 {
-	struct topology_link link;
-	struct span second = word_next(&line);
-	if (!number_parse(first, p->nodes - 1, &link.node[0]) ||
-		!number_parse(second, p->nodes - 1, &link.node[1]))
-		return complain(
-			p, "a link must be two numbers of nodes, from 0");
-	if (word_next(&line).length)
-		return complain(p, "there is more behind the link");
-	int r = link_check(p, &link);
-	return r ? r : link_add(p, link);
-}
-
-static int line_parse(struct parser *p, struct span line)
-{
-	struct span first = word_next(&line);
-	if (first.length == 0)
-		return 0;
-	return p->nodes ? link_parse(p, first, line)
-			: nodes_parse(p, first, line);
-}
-
-static int text_parse(struct parser *p)
-{
-	struct span line;
-	int r = 0;
-	while (r == 0 && line_next(p, &line))
-		r = line_parse(p, line);
-	if (r)
-		return r;
+	struct graph_span line;
+	while (line_next(p, &line)) {
+		struct graph_span first = word_next(&line);
+		if (first.length == 0)
+			continue;
+		int r = p->nodes ? link_parse(p, first, line)
+				 : nodes_parse(p, first, line);
+		if (r)
+			return r;
+	}
 	if (p->nodes)
 		return 0;
 	if (p->line == 0)
@@ -169,7 +154,8 @@ static int text_parse(struct parser *p)
 int graph_parse(const char *text, size_t length, struct topology *t,
 	struct graph_complaint *complaint)
 {
-	struct parser p = { .rest = { text, length }, .complaint = complaint };
+	struct graph_parser p = { .rest = { text, length },
+		.complaint = complaint };
 	int r = text_parse(&p);
 	if (r == 0)
 		r = topology_graph(t, p.nodes, p.link, p.count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Graph files: topologies that a user gives, as text.
+ * Graph files: user-defined topologies as text.
  *
  *	# a triangle with a tail
  *	nodes 4
@@ -9,8 +9,8 @@
  *	2 0
  *	2 3	# ports are numbered in the order of the links
  *
- * First the number of nodes, then a link per line. Two nodes may have several
- * links; a node without any is cut off.
+ * The number of nodes comes first, then one link per line. Two nodes may have
+ * several links; a node may have none.
  */
 #ifndef CAY_NETWORK_TOPOLOGY_GRAPH_H
 #define CAY_NETWORK_TOPOLOGY_GRAPH_H
@@ -20,15 +20,15 @@
 #include "network/topology/topology.h"
 
 #define GRAPH_LINKS_MAX (1u << 22)
-#define GRAPH_TEXT_MAX	(1u << 28) /* bytes; more cannot be needed */
+#define GRAPH_TEXT_MAX	(1u << 28) /* bytes; enough for any graph */
 
 struct graph_complaint {
 	unsigned line;	 /* from 1 */
-	const char *why; /* lives for ever */
+	const char *why; /* static string */
 };
 
 /*
- * Any text may come. 0; -EINVAL, and the complaint says why; -ENOMEM. Any
+ * Parses untrusted text. Returns 0; -EINVAL and the complaint; -ENOMEM. Any
  * thread.
  */
 int graph_parse(const char *text, size_t length, struct topology *,

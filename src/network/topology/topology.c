@@ -13,17 +13,17 @@ static int topology_open(struct topology *t, enum topology_kind kind,
 		return -EINVAL;
 	if (nodes > TOPOLOGY_NODES_MAX || ports > TOPOLOGY_PORTS_MAX)
 		return -E2BIG;
-	uint64_t places = nodes * (ports ? ports : 1);
+	uint64_t count = nodes * (ports ? ports : 1);
 	*t = (struct topology){
 		.kind = kind, .nodes = (uint32_t)nodes, .ports = ports
 	};
-	t->neighbour = malloc(places * sizeof(*t->neighbour));
-	t->entrance = calloc(places, sizeof(*t->entrance));
+	t->neighbour = malloc(count * sizeof(*t->neighbour));
+	t->entrance = calloc(count, sizeof(*t->entrance));
 	if (!t->neighbour || !t->entrance) {
 		topology_free(t);
 		return -ENOMEM;
 	}
-	memset(t->neighbour, 0xff, places * sizeof(*t->neighbour));
+	memset(t->neighbour, 0xff, count * sizeof(*t->neighbour));
 	return 0;
 }
 
@@ -51,7 +51,7 @@ static void link_both(struct topology *t, uint32_t a, unsigned port_a,
 
 /* ---- meshes and tori ---- */
 
-/* How far apart two neighbours in this dimension are, as numbers. */
+/* Difference of the node numbers of neighbours in a dimension. */
 static uint32_t stride(const struct topology *t, unsigned dimension)
 {
 	uint32_t step = 1;
@@ -118,7 +118,7 @@ int topology_ring(struct topology *t, uint32_t nodes)
 	return topology_torus(t, &nodes, 1);
 }
 
-/* ---- the others ---- */
+/* ---- other topologies ---- */
 
 int topology_hypercube(struct topology *t, unsigned dimensions)
 {
@@ -152,7 +152,7 @@ int topology_full(struct topology *t, uint32_t nodes)
 	return 0;
 }
 
-/* How many links each node has: the most of any of them, or -errno. */
+/* Returns the highest degree of a node, or -errno. */
 static int graph_ports(
 	uint32_t nodes, const struct topology_link *links, uint32_t count)
 {
@@ -198,7 +198,7 @@ int topology_graph(struct topology *t, uint32_t nodes,
 	return r;
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 int topology_cut(struct topology *t, uint32_t node, unsigned port)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Topologies: which link port of which node leads where. A link is a pair of
- * ports, one at each end; ports without a link lead nowhere.
+ * Topologies: the neighbour at each link port of each node. A link connects two
+ * ports, one at each end.
  *
  * Meshes and tori number their ports by dimension: 2 * d goes up, 2 * d + 1
- * goes down. A hypercube's port d flips bit d. In a full topology the ports of
- * a node lead to all others in the order of their numbers. A graph has them in
- * the order in which links were given.
+ * goes down. Port d of a hypercube flips bit d of the node number. In a full
+ * topology the ports of a node lead to all others in ascending order. The ports
+ * of a graph are in the order in which its links are listed.
  */
 #ifndef CAY_NETWORK_TOPOLOGY_TOPOLOGY_H
 #define CAY_NETWORK_TOPOLOGY_TOPOLOGY_H
@@ -34,7 +34,7 @@ struct topology {
 	unsigned dimensions;
 	uint32_t size[TOPOLOGY_DIMENSIONS_MAX]; /* of meshes and tori */
 	uint32_t *neighbour; /* by node and port; or TOPOLOGY_NOWHERE */
-	uint8_t *entrance;   /* likewise: the port by which one gets there */
+	uint8_t *entrance;   /* likewise: the port at the other end */
 };
 
 struct topology_link {
@@ -42,12 +42,12 @@ struct topology_link {
 };
 
 /*
- * All of them: 0, -EINVAL (no nodes, a dimension of 0 or 1, a link to oneself
- * or to nowhere), -E2BIG (more nodes or ports than there may be), -ENOMEM. Any
- * thread.
+ * All of these return 0, -EINVAL (no nodes, a dimension of 0 or 1, a link from
+ * a node to itself or to a node that does not exist), -E2BIG (too many nodes or
+ * ports), -ENOMEM. Any thread.
  */
 int topology_mesh(struct topology *, const uint32_t *size, unsigned dimensions);
-/* In a torus of two nodes per dimension both directions are links. */
+/* A dimension of two nodes has two links between them. */
 int topology_torus(
 	struct topology *, const uint32_t *size, unsigned dimensions);
 /* A torus of one dimension. */
@@ -59,8 +59,8 @@ int topology_graph(struct topology *, uint32_t nodes,
 void topology_free(struct topology *);
 
 /*
- * Take away a link, in both directions, or all links of a node. What is not
- * there is gone already. 0, or -EINVAL: no such node or port.
+ * Remove a link, in both directions, or all links of a node; those that do not
+ * exist are ignored. Return 0, or -EINVAL: no such node or port.
  */
 int topology_cut(struct topology *, uint32_t node, unsigned port);
 int topology_isolate(struct topology *, uint32_t node);
@@ -71,7 +71,7 @@ static inline uint32_t topology_next(
 	return t->neighbour[(uint64_t)node * t->ports + port];
 }
 
-/* Where a node is in one dimension of a mesh or torus. */
+/* The coordinate of a node in a dimension of a mesh or torus. */
 uint32_t topology_coordinate(
 	const struct topology *, uint32_t node, unsigned dimension);
 const char *topology_name(enum topology_kind);

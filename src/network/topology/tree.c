@@ -27,21 +27,6 @@ void tree_free(struct tree *t)
 	*t = (struct tree){ 0 };
 }
 
-/* Takes the neighbours of a node that nobody has reached yet as children. */
-static void tree_spread(struct tree *t, uint32_t node)
-{
-	const struct topology *net = t->topology;
-	for (unsigned p = 0; p < net->ports; p++) {
-		uint32_t next = topology_next(net, node, p);
-		if (next == TOPOLOGY_NOWHERE || next == t->root ||
-			t->up[next] != TREE_NO_PORT)
-			continue;
-		t->up[next] = net->entrance[(uint64_t)node * net->ports + p];
-		t->down[node] |= 1u << p;
-		t->order[t->reached++] = next;
-	}
-}
-
 int tree_open(struct tree *t, const struct topology *topology, uint32_t root)
 {
 	*t = (struct tree){ .topology = topology, .root = root };
@@ -51,14 +36,28 @@ int tree_open(struct tree *t, const struct topology *topology, uint32_t root)
 	if (e)
 		return e;
 	t->order[t->reached++] = root;
-	for (uint32_t i = 0; i < t->reached; i++)
-		tree_spread(t, t->order[i]);
+	for (uint32_t i = 0; i < t->reached; i++) {
+		uint32_t node = t->order[i];
+		/* Neighbours that are not in the tree become children. */
+		for (unsigned p = 0; p < topology->ports; p++) {
+			uint32_t next = topology_next(topology, node, p);
+			if (next == TOPOLOGY_NOWHERE || next == root ||
+				t->up[next] != TREE_NO_PORT)
+				continue;
+			t->up[next] =
+				topology->entrance[(uint64_t)node *
+							   topology->ports +
+						   p];
+			t->down[node] |= 1u << p;
+			t->order[t->reached++] = next;
+		}
+	}
 	return 0;
 }
 
 /*
- * The order is level by level, and the children of a level are the next one.
- * Links may have died since the tree was made, so they are not asked.
+ * `order` lists the nodes level by level; the children of a level form the next
+ * one. The topology is not consulted, as it may have lost links.
  */
 uint32_t tree_depth(const struct tree *t)
 {

@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* So many digits of a weight are exact as an integer, and as a double. */
+/* This many digits of a weight are exact, as an integer and as a double. */
 #define WEIGHT_DIGITS_MAX 15
 
-/* ---- reading ---- */
-
-/* All of these move the text on and return whether it was as it should be. */
+/* ---- parsing: each call advances the text, and returns false on error ---- */
 
 static bool is_digit(char c)
 {
@@ -36,7 +34,7 @@ static bool parse_flits(const char **text, uint32_t *flits)
 	return value >= 1 && value <= LENGTH_MAX;
 }
 
-/* Digits with or without a point; strtod() would heed the locale. */
+/* Digits and at most one point; strtod() would depend on the locale. */
 static bool parse_weight(const char **text, double *weight)
 {
 	uint64_t digits = 0, scale = 1;
@@ -56,7 +54,7 @@ static bool parse_weight(const char **text, double *weight)
 	return digits > 0;
 }
 
-/* `until` is the weight of this class alone until all are known. */
+/* Stores the weight of the class in `until`. */
 static bool parse_class(const char **text, struct length_class *c)
 {
 	if (!parse_flits(text, &c->from))
@@ -70,18 +68,6 @@ static bool parse_class(const char **text, struct length_class *c)
 	return c->from <= c->to;
 }
 
-/* From weights to shares of the sum, of which the last is exactly 1. */
-static void add_up(struct length *l)
-{
-	double sum = 0;
-	for (unsigned i = 0; i < l->count; i++) {
-		sum += l->of[i].until;
-		l->of[i].until = sum;
-	}
-	for (unsigned i = 0; i < l->count; i++)
-		l->of[i].until /= sum;
-}
-
 int length_parse(const char *text, struct length *length)
 {
 	struct length l = { 0 };
@@ -93,29 +79,29 @@ int length_parse(const char *text, struct length *length)
 	} while (accept(&text, ','));
 	if (*text)
 		return -EINVAL;
-	add_up(&l);
+	/* Weights become cumulative shares; the last is exactly 1. */
+	double sum = 0;
+	for (unsigned i = 0; i < l.count; i++) {
+		sum += l.of[i].until;
+		l.of[i].until = sum;
+	}
+	for (unsigned i = 0; i < l.count; i++)
+		l.of[i].until /= sum;
 	*length = l;
 	return 0;
 }
 
-/* ---- drawing ---- */
-
-static const struct length_class *class_draw(
-	const struct length *l, struct random *r)
-{
-	const struct length_class *c = l->of;
-	if (l->count == 1)
-		return c;
-	/* It is below 1, where the last class ends. */
-	double share = random_real(r);
-	while (share >= c->until)
-		c++;
-	return c;
-}
+/* ---- the distribution ---- */
 
 uint32_t length_draw(const struct length *l, struct random *r)
 {
-	const struct length_class *c = class_draw(l, r);
+	const struct length_class *c = l->of;
+	if (l->count > 1) {
+		/* Below 1, where the last class ends. */
+		double share = random_real(r);
+		while (share >= c->until)
+			c++;
+	}
 	if (c->from == c->to)
 		return c->from;
 	return c->from + random_below(r, c->to - c->from + 1);

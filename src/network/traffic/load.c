@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See load.h. The time from one packet to the next is drawn when the first is
- * created, so that a cycle costs nothing where nothing is created: each worker
- * has lists of nodes by the time of their next packet, modulo the number of
- * lists.
+ * See load.h. The time to the next packet of a node is drawn when a packet is
+ * created, so that nodes cost nothing in other cycles: each worker has a
+ * calendar queue, that is, lists of nodes by the time of their next packet,
+ * modulo the number of lists.
  */
 #include "network/traffic/load.h"
 
@@ -21,15 +21,17 @@
 struct load_state {
 	struct traffic traffic;
 	struct length length;
-	double chance, factor; /* of a packet; 1 / ln(1 - chance) */
-	uint64_t *when;	       /* by node: its next packet */
-	uint32_t *next;	       /* by node: of the same list */
+	double probability; /* of a packet, per node and cycle */
+	double factor;	    /* 1 / ln(1 - probability) */
+	uint64_t *when;	    /* by node: time of its next packet */
+	uint32_t *next;	    /* by node: the next node of its list */
 };
 
-/* Cycles to the next packet, 1 or more: as if a coin were thrown in each. */
+/* Cycles to the next packet: geometrically distributed, 1 or more. */
 static uint64_t load_gap(const struct load_state *l, struct random *r)
 {
-	double gap = l->chance >= 1 ? 0 : log(1 - random_real(r)) * l->factor;
+	double gap = l->probability >= 1 ? 0
+					 : log(1 - random_real(r)) * l->factor;
 	return 1 + (gap < (double)GAP_MAX ? (uint64_t)gap : GAP_MAX);
 }
 
@@ -84,30 +86,25 @@ void load_generate(struct worker *w)
 	}
 }
 
-/* Far ahead: of all its nodes. */
-static uint64_t load_soonest(const struct worker *w)
-{
-	const struct load_state *l = w->network->load;
-	uint64_t soonest = UINT64_MAX;
-	for (uint32_t i = w->first; i < w->end; i++)
-		if (!w->network->node[i].dead)
-			soonest = bits_min(soonest, l->when[i]);
-	return soonest;
-}
-
-/* The first list from now on that holds something for its next turn. */
 uint64_t load_next(const struct worker *w)
 {
 	const struct load_state *l = w->network->load;
-	for (uint64_t t = w->now + 1; l && t <= w->now + LISTS; t++)
+	uint64_t next = UINT64_MAX;
+	if (!l)
+		return next;
+	for (uint64_t t = w->now + 1; t <= w->now + LISTS; t++)
 		for (uint32_t i = w->calendar[t % LISTS]; i != NODE_NONE;
 			i = l->next[i])
 			if (l->when[i] == t)
 				return t;
-	return l ? load_soonest(w) : UINT64_MAX;
+	/* Beyond one lap of the calendar: search all nodes. */
+	for (uint32_t i = w->first; i < w->end; i++)
+		if (!w->network->node[i].dead)
+			next = bits_min(next, l->when[i]);
+	return next;
 }
 
-/* ---- starting ---- */
+/* ---- set-up ---- */
 
 static int load_open(struct network *n)
 {
@@ -142,25 +139,14 @@ void load_close(struct network *n)
 	}
 }
 
-static void load_begin(struct worker *w)
-{
-	struct network *n = w->network;
-	for (unsigned i = 0; i < LISTS; i++)
-		w->calendar[i] = NODE_NONE;
-	w->now = n->now;
-	for (uint32_t node = w->first; node < w->end; node++)
-		load_schedule(w, node,
-			n->now - 1 + load_gap(n->load, &n->node[node].random));
-}
-
 int load_start(struct network *n, const struct traffic *t,
 	const struct length *length, double load)
 {
-	double chance = load / length_mean(length);
+	double probability = load / length_mean(length);
 	load_close(n);
 	if (load == 0)
 		return 0;
-	if (!(chance > 0 && chance <= 1) ||
+	if (!(probability > 0 && probability <= 1) ||
 		!router_accepts(&n->router, length_longest(length)))
 		return -EINVAL;
 	int r = load_open(n);
@@ -169,14 +155,22 @@ int load_start(struct network *n, const struct traffic *t,
 	struct load_state *l = n->load;
 	l->traffic = *t;
 	l->length = *length;
-	l->chance = chance;
-	l->factor = 1 / log1p(-chance);
-	for (unsigned i = 0; i < n->workers; i++)
-		load_begin(&n->worker[i]);
+	l->probability = probability;
+	l->factor = 1 / log1p(-probability);
+	for (unsigned i = 0; i < n->workers; i++) {
+		struct worker *w = &n->worker[i];
+		for (unsigned k = 0; k < LISTS; k++)
+			w->calendar[k] = NODE_NONE;
+		w->now = n->now;
+		for (uint32_t node = w->first; node < w->end; node++)
+			load_schedule(w, node,
+				n->now - 1 +
+					load_gap(l, &n->node[node].random));
+	}
 	return 0;
 }
 
-/* ---- measuring ---- */
+/* ---- measurement ---- */
 
 void load_measure(struct network *n, bool on)
 {

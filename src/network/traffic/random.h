@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that a seed repeats. Every node has a stream of its own, so
- * that what it draws does not depend on who simulates it, or when.
+ * Pseudorandom numbers. Every node has a stream of its own, so that its numbers
+ * do not depend on the worker that simulates it.
  */
 #ifndef CAY_NETWORK_TRAFFIC_RANDOM_H
 #define CAY_NETWORK_TRAFFIC_RANDOM_H
@@ -12,7 +12,7 @@ struct random {
 	uint64_t state;
 };
 
-/* SplitMix64: one addition and a mix; passes what such generators must. */
+/* SplitMix64. */
 static inline uint64_t random_next(struct random *r)
 {
 	uint64_t z = r->state += 0x9e3779b97f4a7c15ull;
@@ -21,7 +21,7 @@ static inline uint64_t random_next(struct random *r)
 	return z ^ z >> 31;
 }
 
-/* A stream of its own for each number of each seed. */
+/* Returns an independent stream for each pair of seed and number. */
 static inline struct random random_stream(uint64_t seed, uint64_t number)
 {
 	struct random r = { seed };

@@ -10,7 +10,7 @@
 
 /* ---- names ---- */
 
-/* The first of those that a pattern has is the one it is shown by. */
+/* The first name of a pattern is the one that is printed. */
 static const struct pattern_name {
 	const char *name;
 	enum traffic_pattern pattern;
@@ -46,15 +46,15 @@ const char *traffic_pattern_name(enum traffic_pattern pattern)
 	return "unknown";
 }
 
-/* ---- whether a pattern suits a topology ---- */
+/* ---- checks ---- */
 
 static bool is_grid(const struct topology *t)
 {
 	return t->kind == TOPOLOGY_MESH || t->kind == TOPOLOGY_TORUS;
 }
 
-/* A square or a cube: its coordinates may change places. */
-static bool is_even(const struct topology *t)
+/* Returns true for a square or a cube, whose coordinates can be swapped. */
+static bool is_cubic(const struct topology *t)
 {
 	if (!is_grid(t) || t->dimensions < 2)
 		return false;
@@ -69,87 +69,68 @@ static bool has_bits(const struct topology *t)
 	return (t->nodes & (t->nodes - 1)) == 0;
 }
 
-/* Of a power of two. */
+/* Bits of a node number, if the nodes are a power of two. */
 static unsigned bits_of(const struct topology *t)
 {
 	return (unsigned)__builtin_ctz(t->nodes);
 }
 
-static bool can_transpose(const struct topology *t)
-{
-	return is_even(t) || (has_bits(t) && bits_of(t) % 2 == 0);
-}
-
-static const char *uniform_fault(const struct traffic *t)
-{
-	if (t->topology->nodes < 2 && !t->to_self)
-		return "a single node has nobody else to send to";
-	return NULL;
-}
-
-static const char *spot_fault(const struct traffic *t)
-{
-	if (t->spot >= t->topology->nodes)
-		return "the hot spot is not a node of the topology";
-	if (!(t->share >= 0 && t->share <= 1))
-		return "the share of the hot spot is not between 0 and 1";
-	return uniform_fault(t);
-}
-
-static const char *unless(bool suits, const char *fault)
-{
-	return suits ? NULL : fault;
-}
-
-static const char *traffic_fault(const struct traffic *t)
-{
-	switch (t->pattern) {
-	case TRAFFIC_UNIFORM:
-		return uniform_fault(t);
-	case TRAFFIC_NEIGHBOUR:
-	case TRAFFIC_TORNADO:
-		return NULL;
-	case TRAFFIC_TRANSPOSE:
-		return unless(can_transpose(t->topology),
-			"transpose needs a grid that is a square or a cube, or "
-			"a power of four of nodes");
-	case TRAFFIC_COMPLEMENT:
-		return unless(has_bits(t->topology) || is_grid(t->topology),
-			"complement needs a grid, or a power of two of nodes");
-	case TRAFFIC_REVERSE:
-		return unless(has_bits(t->topology),
-			"reverse needs a power of two of nodes");
-	case TRAFFIC_HOT_SPOT:
-		return spot_fault(t);
-	}
-	return "there is no such pattern";
-}
-
 int traffic_check(const struct traffic *t, const char **why)
 {
-	const char *fault = traffic_fault(t);
+	const struct topology *topology = t->topology;
+	bool single = topology->nodes < 2 && !t->to_self;
+	const char *fault = NULL;
+	switch (t->pattern) {
+	case TRAFFIC_UNIFORM:
+		if (single)
+			fault = "a single node has no other node to send to";
+		break;
+	case TRAFFIC_NEIGHBOUR:
+	case TRAFFIC_TORNADO:
+		break;
+	case TRAFFIC_TRANSPOSE:
+		if (!is_cubic(topology) &&
+			!(has_bits(topology) && bits_of(topology) % 2 == 0))
+			fault = "transpose needs a grid that is a square or a "
+				"cube, or a power of four of nodes";
+		break;
+	case TRAFFIC_COMPLEMENT:
+		if (!has_bits(topology) && !is_grid(topology))
+			fault = "complement needs a grid, or a power of two of "
+				"nodes";
+		break;
+	case TRAFFIC_REVERSE:
+		if (!has_bits(topology))
+			fault = "reverse needs a power of two of nodes";
+		break;
+	case TRAFFIC_HOT_SPOT:
+		if (t->spot >= topology->nodes)
+			fault = "the hot spot is not a node of the topology";
+		else if (!(t->share >= 0 && t->share <= 1))
+			fault = "the share of the hot spot is not between 0 "
+				"and 1";
+		else if (single)
+			fault = "a single node has no other node to send to";
+		break;
+	default:
+		fault = "there is no such pattern";
+	}
 	if (!fault)
 		return 0;
 	*why = fault;
 	return -EINVAL;
 }
 
-/* ---- targets ---- */
+/* ---- destinations ---- */
 
 static uint32_t uniform(
 	const struct traffic *t, uint32_t from, struct random *r)
 {
 	if (t->to_self)
 		return random_below(r, t->topology->nodes);
-	/* One fewer to choose from: those from the sender on move up. */
+	/* Skip the sender. */
 	uint32_t to = random_below(r, t->topology->nodes - 1);
 	return to + (to >= from);
-}
-
-static uint32_t hot_spot(
-	const struct traffic *t, uint32_t from, struct random *r)
-{
-	return random_real(r) < t->share ? t->spot : uniform(t, from, r);
 }
 
 static uint32_t ring_shift(uint32_t at, uint32_t size, bool tornado)
@@ -175,11 +156,11 @@ static uint32_t shift(const struct topology *t, uint32_t from, bool tornado)
 static uint32_t transpose(const struct topology *t, uint32_t from)
 {
 	uint32_t to = 0;
-	if (!is_even(t)) {
+	if (!is_cubic(t)) {
 		unsigned half = bits_of(t) / 2;
 		return from >> half | (from & ((1u << half) - 1)) << half;
 	}
-	/* The coordinates are the digits of the number: from behind. */
+	/* The coordinates are the digits of the node number: reverse them. */
 	for (unsigned d = 0; d < t->dimensions; d++) {
 		to = to * t->size[0] + from % t->size[0];
 		from /= t->size[0];
@@ -193,7 +174,7 @@ static uint32_t reverse(const struct topology *t, uint32_t from)
 	to = (to >> 4 & 0x0f0f0f0f) | (to & 0x0f0f0f0f) << 4;
 	to = (to >> 2 & 0x33333333) | (to & 0x33333333) << 2;
 	to = (to >> 1 & 0x55555555) | (to & 0x55555555) << 1;
-	/* A single node has no bits, and 32 bits do not shift by 32. */
+	/* 64 bits: with a single node the shift is by 32. */
 	return (uint32_t)((uint64_t)to >> (32 - bits_of(t)));
 }
 
@@ -211,12 +192,13 @@ uint32_t traffic_target(
 	case TRAFFIC_TRANSPOSE:
 		return transpose(t->topology, from);
 	case TRAFFIC_COMPLEMENT:
-		/* Which mirrors every coordinate of a grid, of any size. */
+		/* This mirrors every coordinate of a grid of any size. */
 		return t->topology->nodes - 1 - from;
 	case TRAFFIC_REVERSE:
 		return reverse(t->topology, from);
 	case TRAFFIC_HOT_SPOT:
-		return hot_spot(t, from, r);
+		return random_real(r) < t->share ? t->spot
+						 : uniform(t, from, r);
 	}
 	return from;
 }

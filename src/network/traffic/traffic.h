@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Who sends to whom, and how much: patterns, lengths of packets, and the time
- * between two of them. A network draws from these for each node by itself.
- */
+/* Traffic patterns: the destinations of packets. */
 #ifndef CAY_NETWORK_TRAFFIC_TRAFFIC_H
 #define CAY_NETWORK_TRAFFIC_TRAFFIC_H
 
@@ -14,12 +11,13 @@
 
 enum traffic_pattern {
 	TRAFFIC_UNIFORM,
-	TRAFFIC_NEIGHBOUR, /* one up in every dimension */
-	TRAFFIC_TORNADO,   /* almost half way round in every dimension */
-	TRAFFIC_TRANSPOSE, /* coordinates, or the halves of a number, swapped */
-	TRAFFIC_COMPLEMENT, /* every bit of the number the other way */
-	TRAFFIC_REVERSE,    /* the bits of the number from behind */
-	TRAFFIC_HOT_SPOT,   /* uniform, but for a share that goes to one node */
+	TRAFFIC_NEIGHBOUR, /* the next node in every dimension */
+	TRAFFIC_TORNADO,   /* almost half way around every dimension */
+	TRAFFIC_TRANSPOSE, /* coordinates, or halves of the node number, swapped
+			    */
+	TRAFFIC_COMPLEMENT, /* all bits of the node number inverted */
+	TRAFFIC_REVERSE,    /* the bits of the node number reversed */
+	TRAFFIC_HOT_SPOT,   /* uniform, except a share that goes to one node */
 };
 
 struct traffic {
@@ -30,16 +28,15 @@ struct traffic {
 	double share;
 };
 
-/* By its name on the command line; false: there is none. */
+/* Finds a pattern by its name on the command line. */
 bool traffic_pattern_parse(const char *name, enum traffic_pattern *);
 const char *traffic_pattern_name(enum traffic_pattern);
 /*
- * 0; or -EINVAL and why in a sentence that lives for ever: a pattern of bits
- * where the number of nodes is no power of two, of coordinates where there are
- * none, a spot or a share that there is not.
+ * Checks that a pattern suits the topology. Returns 0, or -EINVAL and the
+ * reason in *why, a static string.
  */
 int traffic_check(const struct traffic *, const char **why);
-/* Where the next packet of a node goes; it may be the node itself. */
+/* The destination of the next packet of a node; may be the node itself. */
 uint32_t traffic_target(const struct traffic *, uint32_t from, struct random *);
 
 #endif

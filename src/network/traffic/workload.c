@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See workload.h. The text comes from anybody: every number has a bound that is
- * checked digit by digit, a line one that is checked before it is stored, and
- * a NUL is a character as any other.
+ * See workload.h. The text is untrusted: the bound of a number is checked at
+ * each digit, that of a line before a character is stored, and NUL is an
+ * ordinary character.
  */
 #include "network/traffic/workload.h"
 
@@ -14,18 +14,18 @@
 
 #include "base/bits.h"
 
-#define PACKETS_FIRST 256 /* that there is room for, then twice as many */
+#define PACKETS_FIRST 256 /* initial room */
 
 /* ---- lines ---- */
 
-struct line {
-	const char *at, *end; /* of what is not read yet */
+struct workload_line {
+	const char *at, *end; /* of the part not read yet */
 	uint64_t number;
 	char text[WORKLOAD_LINE_MAX];
 };
 
-/* 1: there is a line; 0: no more of them; -EINVAL: too long; -EIO. */
-static int line_read(FILE *file, struct line *l)
+/* Returns 1 if there is a line, 0 at the end, -EINVAL: too long, -EIO. */
+static int line_read(FILE *file, struct workload_line *l)
 {
 	size_t length = 0;
 	int c;
@@ -47,13 +47,13 @@ static int line_read(FILE *file, struct line *l)
 	return 1;
 }
 
-/* Blanks, to which the carriage returns of other systems count. */
+/* Carriage returns count as blanks. */
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static bool line_is_over(struct line *l)
+static bool line_at_end(struct workload_line *l)
 {
 	while (l->at < l->end && is_blank(*l->at))
 		l->at++;
@@ -62,21 +62,21 @@ static bool line_is_over(struct line *l)
 
 /* ---- numbers ---- */
 
-struct field {
+struct workload_field {
 	uint64_t least, most;
 	const char *no_number, *out_of_bounds;
 };
 
-static const char *field_read(
-	struct line *l, const struct field *f, uint64_t *number)
+static const char *field_read(struct workload_line *l,
+	const struct workload_field *f, uint64_t *number)
 {
 	uint64_t value = 0;
-	if (line_is_over(l))
+	if (line_at_end(l))
 		return f->no_number;
 	for (; l->at < l->end && !is_blank(*l->at); l->at++) {
 		if (*l->at < '0' || *l->at > '9')
 			return f->no_number;
-		/* All bounds are far below what ten times would overflow. */
+		/* All bounds are far below UINT64_MAX / 10. */
 		if (value <= f->most)
 			value = value * 10 + (uint64_t)(*l->at - '0');
 	}
@@ -84,17 +84,17 @@ static const char *field_read(
 	return value < f->least || value > f->most ? f->out_of_bounds : NULL;
 }
 
-/* Why it is no packet, or NULL. */
-static const char *packet_read(
-	struct line *l, const struct topology *t, struct workload_packet *p)
+/* Returns NULL, or why the line is not a packet. */
+static const char *packet_read(struct workload_line *l,
+	const struct topology *t, struct workload_packet *p)
 {
-	const struct field fields[] = {
+	const struct workload_field fields[] = {
 		{ 0, WORKLOAD_TIME_MAX, "the time is not a number",
 			"the time is beyond 2^48" },
 		{ 0, t->nodes - 1, "the sender is not a number",
-			"there is no node of the sender's number" },
+			"the sender is not a node of the topology" },
 		{ 0, t->nodes - 1, "the receiver is not a number",
-			"there is no node of the receiver's number" },
+			"the receiver is not a node of the topology" },
 		{ 1, LENGTH_MAX, "the length is not a number",
 			"the length is 0 or more than a packet may have" },
 	};
@@ -104,8 +104,8 @@ static const char *packet_read(
 		if (why)
 			return why;
 	}
-	if (!line_is_over(l))
-		return "there is something behind the length";
+	if (!line_at_end(l))
+		return "unexpected text after the length";
 	*p = (struct workload_packet){ number[0], (uint32_t)number[1],
 		(uint32_t)number[2], (uint32_t)number[3] };
 	return NULL;
@@ -132,13 +132,13 @@ static int packet_add(
 static int read_packets(FILE *file, const struct topology *t,
 	struct workload *w, struct workload_complaint *complaint)
 {
-	struct line l = { .number = 0 };
+	struct workload_line l = { .number = 0 };
 	struct workload_packet p;
 	uint64_t room = 0;
 	const char *why = NULL;
 	int e;
 	while ((e = line_read(file, &l)) == 1) {
-		if (line_is_over(&l))
+		if (line_at_end(&l))
 			continue;
 		why = w->count < WORKLOAD_PACKETS_MAX
 			      ? packet_read(&l, t, &p)
@@ -163,7 +163,7 @@ static bool is_sorted(const struct workload *w)
 	return true;
 }
 
-/* Two sorted runs, [0, middle) and [middle, end), to one. */
+/* Merges two sorted runs, [0, middle) and [middle, end). */
 static void merge(const struct workload_packet *from, uint64_t middle,
 	uint64_t end, struct workload_packet *to)
 {
@@ -175,7 +175,7 @@ static void merge(const struct workload_packet *from, uint64_t middle,
 	}
 }
 
-/* Merges runs of 1, 2, 4 ...: qsort() may change the order of equal times. */
+/* A merge sort: qsort() is not stable. */
 static int sort(struct workload *w)
 {
 	uint64_t n = w->count;
