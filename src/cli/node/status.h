@@ -3,7 +3,7 @@
 #ifndef CAY_CLI_NODE_STATUS_H
 #define CAY_CLI_NODE_STATUS_H
 
-#include "cli/fields.h"
+#include "base/fields.h"
 #include "cli/node/client.h"
 
 void node_status_print(const struct node_report *);

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "cli/fields.h"
+#include "base/fields.h"
 #include "network/routing/dependency.h"
 #include "network/study/sweep.h"
 #include "plot/timeline.h"

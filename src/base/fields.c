@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints records by the tables of fields.h. */
-#include "cli/fields.h"
+#include "base/fields.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -9,8 +9,8 @@
  *		FIELDS_END,
  *	};
  */
-#ifndef CAY_CLI_FIELDS_H
-#define CAY_CLI_FIELDS_H
+#ifndef CAY_BASE_FIELDS_H
+#define CAY_BASE_FIELDS_H
 
 #include <stddef.h>
 
