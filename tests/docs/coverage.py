@@ -9,6 +9,7 @@ usage: coverage.py --source ROOT [--cay FILE]
   * references between manual pages have a target;
   * with --cay: the options in the --help of each command are those in cay(1),
     cay-top(1), ...;
+  * the error messages in cay(1) and cay-top(1) are those of src/cli;
   * links in Markdown files have a target;
   * files and functions that Markdown files name exist in the tree; where a
     table has both in a row, the file contains the functions;
@@ -141,6 +142,19 @@ def check_options(cay, manual):
         complain(f"{option} is in a manual page, but no command has it")
 
 
+def check_diagnostics(source, manual):
+    """Compares the longest part of a message without arguments."""
+    sources = "\n".join(path.read_text() for path in
+                        (source / "src/cli").rglob("*.c"))
+    sources = re.sub(r'"\s*\n\s*"', "", sources)
+    for page in ("cay.1", "cay-top.1"):
+        for message in re.findall(r"^\.It cay \w+: (.*)$", manual.pages[page],
+                                  re.M):
+            parts = re.split(r"'x'|\bx\b: |: ", message)
+            if max(parts, key=len) not in sources:
+                complain(f"{page}: no command prints '{message}'")
+
+
 def markdown_files(source):
     return sorted([*source.glob("*.md"), *source.glob("docs/*.md"),
                    *source.glob("src/**/*.md"), *source.glob("tests/**/*.md"),
@@ -249,6 +263,7 @@ def main():
     check_references(manual)
     if options.cay:
         check_options(options.cay.resolve(), manual)
+    check_diagnostics(source, manual)
     check_markdown(source)
     check_names(source)
     check_folders(source)
