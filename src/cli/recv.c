@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cay recv: opens a named port and prints what comes. One thread: poll the
- * port, write, and with nothing there sleep on the port's descriptor, standard
- * output (its reader may leave) and the eventfd of the signal handler.
+ * cay recv: opens a named port and prints the messages it receives. One thread
+ * polls the port and writes; when the queue is empty it sleeps on the port's
+ * descriptor, on standard output (its reader may exit) and on the eventfd of
+ * the signal handler.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,14 +21,14 @@
 #include "cli/recv.h"
 #include "node/address.h"
 
-#define EVENTS_AT_ONCE 32
-#define LOOK_NS	       CLOCK_NS_PER_S /* between two looks at the node */
+#define EVENTS_MAX    32
+#define NODE_CHECK_NS CLOCK_NS_PER_S /* between checks that the node lives */
 
-/* ---- signals: the first ends it in order, the second at once ---- */
+/* ---- signals: the first one ends the loop, the second the process ---- */
 
 static int stop_fd = -1;
 
-static void stop_note(int signal)
+static void stop_signal(int signal)
 {
 	uint64_t one = 1;
 	int e = errno;
@@ -37,89 +38,64 @@ static void stop_note(int signal)
 	errno = e;
 }
 
-static int stop_watch(void)
-{
-	struct sigaction action = { .sa_handler = stop_note,
-		.sa_flags = (int)SA_RESETHAND };
-	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (stop_fd < 0)
-		return -errno;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	return 0;
-}
-
-static bool stop_asked(void)
+static bool stop_requested(void)
 {
 	struct pollfd p = { .fd = stop_fd, .events = POLLIN };
 	return poll(&p, 1, 0) > 0;
 }
 
-/* ---- senders, for "gone" ---- */
+static void receiver_failed(struct receiver *r, int error)
+{
+	cli_error("recv", "%s", cay_strerror(error));
+	r->end = RECV_FAILED;
+}
+
+/* ---- receiving ---- */
 
 /*
- * A port is told of the death of those that it has resolved, so each sender is
- * resolved with its first message. One that is gone by then has no more
- * messages than those that are in the queue now.
+ * A port is notified (GONE) of the peers that it has resolved, so each sender
+ * is resolved at its first message. A sender that is gone by then is reported
+ * when the queue is empty: all its messages are in the queue now.
  */
-static void sender_meet(struct receiver *r, struct cay_addr who)
+static void sender_watch(struct receiver *r, struct cay_addr sender)
 {
-	struct cay_peer **slot = &r->senders[who.vpid];
+	struct cay_peer **slot = &r->senders[sender.vpid];
 	if (*slot)
 		return;
 	for (size_t i = 0; i < r->left_count; i++)
-		if (r->left[i].vpid == who.vpid)
+		if (r->left[i].vpid == sender.vpid)
 			return;
-	if (cay_peer_resolve(r->port, who, slot) != -ENXIO)
+	if (cay_peer_resolve(r->port, sender, slot) != -ENXIO)
 		return;
 	struct cay_addr *left =
 		realloc(r->left, (r->left_count + 1) * sizeof(*left));
 	if (!left)
 		return;
 	r->left = left;
-	left[r->left_count++] = who;
-}
-
-static void sender_gone(struct receiver *r, struct cay_addr who)
-{
-	cay_peer_release(r->senders[who.vpid]);
-	r->senders[who.vpid] = NULL;
-	output_gone(r, who);
-}
-
-static void senders_left(struct receiver *r)
-{
-	for (size_t i = 0; i < r->left_count; i++)
-		output_gone(r, r->left[i]);
-	r->left_count = 0;
-}
-
-/* ---- receiving ---- */
-
-static void message_lost(struct receiver *r, const struct cay_event *e)
-{
-	r->lost++;
-	cli_error("recv", "a message of %zu bytes from port %u is lost: %s",
-		e->length, e->peer.vpid, cay_error_text((unsigned)e->error));
-}
-
-static void message_take(struct receiver *r, const struct cay_event *e)
-{
-	if (e->error)
-		message_lost(r, e);
-	if (r->options->json)
-		sender_meet(r, e->peer);
-	output_message(r, e);
-	if (!r->end && ++r->received == r->options->count)
-		r->end = RECV_DONE;
+	left[r->left_count++] = sender;
 }
 
 static void event_handle(struct receiver *r, const struct cay_event *e)
 {
-	if (e->kind == CAY_EVENT_MESSAGE)
-		message_take(r, e);
-	else if (e->kind == CAY_EVENT_GONE && r->options->json)
-		sender_gone(r, e->peer);
+	if (e->kind == CAY_EVENT_GONE && r->options->json) {
+		cay_peer_release(r->senders[e->peer.vpid]);
+		r->senders[e->peer.vpid] = NULL;
+		output_gone(r, e->peer);
+	}
+	if (e->kind != CAY_EVENT_MESSAGE)
+		return;
+	if (e->error) {
+		r->lost++;
+		cli_error("recv",
+			"a message of %zu byte%s from port %u is lost: %s",
+			e->length, e->length == 1 ? "" : "s", e->peer.vpid,
+			cay_error_text((unsigned)e->error));
+	}
+	if (r->options->json)
+		sender_watch(r, e->peer);
+	output_message(r, e);
+	if (!r->end && ++r->received == r->options->count)
+		r->end = RECV_DONE;
 }
 
 static uint64_t deadline_next(const struct receiver *r)
@@ -128,26 +104,21 @@ static uint64_t deadline_next(const struct receiver *r)
 	return timeout == UINT64_MAX ? UINT64_MAX : clock_after_ns(timeout);
 }
 
-/* No more than are wanted: who sent the others must not think us served. */
-static int receive_room(const struct receiver *r)
-{
-	uint64_t wanted = r->options->count;
-	return wanted ? (int)bits_min(wanted - r->received, EVENTS_AT_ONCE)
-		      : EVENTS_AT_ONCE;
-}
-
 /*
- * True if something was there. What could not be written is not released:
- * when the port closes, the sender of a long message is told.
+ * Returns true if there were events. Polls no more messages than --count asks
+ * for, so that the senders of others see that they were not received. An event
+ * that could not be written is not released: the sender of a long message is
+ * notified when the port closes.
  */
-static bool receive_some(struct receiver *r)
+static bool events_poll(struct receiver *r)
 {
-	struct cay_event events[EVENTS_AT_ONCE];
-	int n = cay_poll(r->port, events, receive_room(r));
-	if (n < 0) {
-		cli_error("recv", "%s", cay_strerror(n));
-		r->end = RECV_FAILED;
-	}
+	struct cay_event events[EVENTS_MAX];
+	uint64_t count = r->options->count;
+	int most = count ? (int)bits_min(count - r->received, EVENTS_MAX)
+			 : EVENTS_MAX;
+	int n = cay_poll(r->port, events, most);
+	if (n < 0)
+		receiver_failed(r, n);
 	for (int i = 0; i < n && !r->end; i++) {
 		event_handle(r, &events[i]);
 		if (!r->end || r->end == RECV_DONE)
@@ -158,25 +129,7 @@ static bool receive_some(struct receiver *r)
 	return n > 0;
 }
 
-static void node_check(struct receiver *r)
-{
-	struct cay_stats stats;
-	if (cay_port_stats(r->port, &stats) == 0 && !stats.node_alive) {
-		cli_error("recv", "%s", cay_strerror(-ENOTCONN));
-		r->end = RECV_FAILED;
-	}
-}
-
-/* An entry is claimed but not published: the library knows how to wait. */
-static void wait_claimed(struct receiver *r)
-{
-	int e = cay_wait(r->port, clock_after_ns(CLOCK_NS_PER_MS));
-	if (e == -ENOTCONN) {
-		cli_error("recv", "%s", cay_strerror(e));
-		r->end = RECV_FAILED;
-	}
-}
-
+/* Sleeps until the port, the signal handler or standard output wakes it. */
 static void wait_asleep(struct receiver *r)
 {
 	struct pollfd fds[] = { { .fd = r->fd, .events = POLLIN },
@@ -184,60 +137,42 @@ static void wait_asleep(struct receiver *r)
 		{ .fd = STDOUT_FILENO } }; /* errors only */
 	uint64_t now = clock_now_ns();
 	uint64_t left = r->deadline > now ? r->deadline - now : 0;
-	struct timespec t = clock_timespec(bits_min(left, LOOK_NS));
+	struct timespec t = clock_timespec(bits_min(left, NODE_CHECK_NS));
+	struct cay_stats stats;
 	int n = ppoll(fds, ARRAY_COUNT(fds), &t, NULL);
 
 	if (n > 0 && fds[1].revents)
 		r->end = RECV_INTERRUPTED;
 	else if (n > 0 && fds[2].revents & (POLLERR | POLLHUP))
 		r->end = RECV_READER_LEFT;
-	else if (n == 0)
-		node_check(r);
+	else if (n == 0 && cay_port_stats(r->port, &stats) == 0 &&
+		 !stats.node_alive)
+		receiver_failed(r, -ENOTCONN);
 }
 
-static void wait_more(struct receiver *r)
+static void wait_events(struct receiver *r)
 {
-	if (r->options->json)
-		senders_left(r);
+	for (size_t i = 0; i < r->left_count; i++)
+		output_gone(r, r->left[i]);
+	r->left_count = 0;
 	output_flush(r);
-	if (!r->end && stop_asked())
+	if (!r->end && stop_requested())
 		r->end = RECV_INTERRUPTED;
 	if (!r->end && clock_passed(r->deadline))
 		r->end = RECV_TIMED_OUT;
 	if (r->end)
 		return;
-	if (cay_port_arm(r->port) == 0)
+	if (cay_port_arm(r->port) == 0) {
 		wait_asleep(r);
-	else
-		wait_claimed(r);
-}
-
-static void receive_all(struct receiver *r)
-{
-	r->deadline = deadline_next(r);
-	while (!r->end) {
-		if (!receive_some(r))
-			wait_more(r);
-		else if (stop_asked())
-			r->end = RECV_INTERRUPTED;
+	} else {
+		/* A claimed entry is about to be published. */
+		int e = cay_wait(r->port, clock_after_ns(CLOCK_NS_PER_MS));
+		if (e == -ENOTCONN)
+			receiver_failed(r, e);
 	}
 }
 
-/* ---- from options to exit status ---- */
-
-static int receiver_prepare(struct receiver *r)
-{
-	int e = stop_watch();
-	if (e == 0)
-		e = output_open(r);
-	if (e == 0 && r->options->json) {
-		r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
-		e = r->senders ? 0 : -ENOMEM;
-	}
-	r->stop_fd = stop_fd;
-	r->flush = r->options->json || isatty(STDOUT_FILENO);
-	return e ? cli_error("recv", "%s", strerror(-e)) : CLI_OK;
-}
+/* ---- command ---- */
 
 static int receiver_open(struct receiver *r)
 {
@@ -245,16 +180,29 @@ static int receiver_open(struct receiver *r)
 	struct cay_port_options options = {
 		.node = o->node, .realm = o->realm, .name = o->name
 	};
+	struct sigaction action = { .sa_handler = stop_signal,
+		.sa_flags = (int)SA_RESETHAND };
+
+	r->stop_fd = stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop_fd < 0)
+		return cli_error("recv", "%s", strerror(errno));
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	r->flush = o->json || isatty(STDOUT_FILENO);
+	if (o->json)
+		r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
+	if (output_open(r) || (o->json && !r->senders))
+		return cli_error("recv", "%s", strerror(ENOMEM));
 
 	r->port = cay_port_open(&options);
 	if (!r->port && errno == EEXIST)
 		return cli_error("recv",
-			"another port has the name '%s'; choose another one, "
+			"another port has the name '%s'; choose another name, "
 			"or see 'cay node status'",
 			o->name);
 	if (!r->port)
-		return cli_error("recv", "no port could be opened: %s",
-			cay_strerror(errno));
+		return cli_error(
+			"recv", "cannot open a port: %s", cay_strerror(errno));
 	r->fd = cay_port_fd(r->port);
 	if (r->fd < 0)
 		return cli_error("recv", "%s", cay_strerror(r->fd));
@@ -272,39 +220,30 @@ static void receiver_close(struct receiver *r)
 		cay_port_close(r->port);
 }
 
-static int receiver_status(const struct receiver *r)
+static int receiver_run(struct receiver *r)
 {
-	const struct recv_options *o = r->options;
-	unsigned long long received = r->received, wanted = o->count;
+	unsigned long long received = 0, count = r->options->count;
+	bool timed_out, interrupted;
 
-	if (r->end == RECV_TIMED_OUT && wanted)
-		return cli_error("recv",
-			"timed out after %llu of %llu messages", received,
-			wanted);
-	if (r->end == RECV_TIMED_OUT)
+	r->deadline = deadline_next(r);
+	while (!r->end) {
+		if (!events_poll(r))
+			wait_events(r);
+		else if (stop_requested())
+			r->end = RECV_INTERRUPTED;
+	}
+	output_flush(r);
+	received = r->received;
+	timed_out = r->end == RECV_TIMED_OUT;
+	interrupted = r->end == RECV_INTERRUPTED;
+	if (count && (timed_out || interrupted))
+		return cli_error("recv", "%s after %llu of %llu message%s",
+			timed_out ? "timed out" : "interrupted", received,
+			count, count == 1 ? "" : "s");
+	if (timed_out)
 		return cli_error("recv", "timed out after %llu message%s",
 			received, received == 1 ? "" : "s");
-	if (r->end == RECV_INTERRUPTED && wanted)
-		return cli_error("recv",
-			"interrupted after %llu of %llu messages", received,
-			wanted);
 	return r->end == RECV_FAILED || r->lost ? CLI_FAILED : CLI_OK;
-}
-
-static int recv_run(const struct recv_options *o)
-{
-	struct receiver r = { .options = o };
-	int status = receiver_prepare(&r);
-
-	if (status == CLI_OK)
-		status = receiver_open(&r);
-	if (status == CLI_OK) {
-		receive_all(&r);
-		output_flush(&r);
-		status = receiver_status(&r);
-	}
-	receiver_close(&r);
-	return status;
 }
 
 static int recv_command(const struct command *c, int argc, char **argv)
@@ -318,7 +257,12 @@ static int recv_command(const struct command *c, int argc, char **argv)
 	if ((status = option_port_name("recv", o.name)) >= 0)
 		return status;
 	cli_ignore_sigpipe();
-	return recv_run(&o);
+	struct receiver r = { .options = &o };
+	status = receiver_open(&r);
+	if (status == CLI_OK)
+		status = receiver_run(&r);
+	receiver_close(&r);
+	return status;
 }
 
 #define OPTIONS_STRUCT struct recv_options

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of cay recv share. */
+/* The state of cay recv. */
 #ifndef CAY_CLI_RECV_H
 #define CAY_CLI_RECV_H
 
@@ -9,40 +9,38 @@
 
 struct recv_options {
 	const char *node, *realm, *name;
-	uint64_t count;	     /* 0: no end */
+	uint64_t count;	     /* 0: unlimited */
 	uint64_t timeout_ns; /* UINT64_MAX: none */
 	bool json, raw;
 };
 
-/* How it ends. */
 enum recv_end {
-	RECV_GOES_ON = 0,
-	RECV_DONE, /* all that were asked for */
+	RECV_RUNNING = 0,
+	RECV_DONE, /* --count messages */
 	RECV_TIMED_OUT,
 	RECV_INTERRUPTED,
-	RECV_READER_LEFT, /* standard output is a pipe that nobody reads */
-	RECV_FAILED,	  /* and that was said */
+	RECV_READER_LEFT, /* the reader of standard output has exited */
+	RECV_FAILED,	  /* after an error message */
 };
 
 struct receiver {
 	const struct recv_options *options;
 	struct cay_port *port;
 	int fd;	     /* of the port */
-	int stop_fd; /* readable once a signal has asked us to end */
-	FILE *out;   /* standard output, but never deaf to stop_fd */
+	int stop_fd; /* readable after SIGINT or SIGTERM */
+	FILE *out;   /* standard output; gives up when stop_fd is readable */
 	bool flush;  /* after each message */
 	uint64_t received, lost;
 	uint64_t deadline;
-	/* --json: whom we have heard of, by VPID; see sender_meet(). */
-	struct cay_peer **senders;
-	struct cay_addr *left; /* to be called gone when the queue is empty */
+	struct cay_peer **senders; /* --json: by VPID; see sender_watch() */
+	struct cay_addr *left; /* exited senders that were not reported yet */
 	size_t left_count;
 	enum recv_end end;
 };
 
-/* ---- recv_output.c: what goes wrong there sets receiver.end ---- */
+/* ---- recv_output.c: errors set receiver.end ---- */
 
-/* 0 or -errno. */
+/* Returns 0 or -ENOMEM. */
 int output_open(struct receiver *);
 void output_close(struct receiver *);
 

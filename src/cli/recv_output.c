@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages on standard output: as lines, as they are, or as JSON. */
+/* Messages on standard output: as lines, raw, or as JSON. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -11,19 +11,20 @@
 
 #include "base/bits.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/recv.h"
 
 /* ---- the stream ---- */
 
-/* False: nobody reads, and we have been asked to end. */
+/* Waits for room. Returns false if a signal arrives first. */
 static bool output_ready(const struct receiver *r)
 {
 	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
 		{ .fd = r->stop_fd, .events = POLLIN } };
 	while (poll(fds, ARRAY_COUNT(fds), -1) < 0)
 		if (errno != EINTR)
-			return true; /* write() will tell */
+			return true; /* write() reports the error */
 	return fds[0].revents != 0;
 }
 
@@ -56,13 +57,13 @@ void output_close(struct receiver *r)
 {
 	if (!r->out)
 		return;
-	__fpurge(r->out); /* what could not be flushed */
+	__fpurge(r->out); /* data that could not be flushed */
 	fclose(r->out);
 }
 
 static void output_failed(struct receiver *r, int error)
 {
-	if (r->end != RECV_GOES_ON && r->end != RECV_DONE)
+	if (r->end != RECV_RUNNING && r->end != RECV_DONE)
 		return;
 	if (error == EINTR)
 		r->end = RECV_INTERRUPTED;
@@ -86,19 +87,9 @@ static void output_bytes(struct receiver *r, const void *data, size_t length)
 		output_failed(r, errno);
 }
 
-/* A message that ends in a newline already is a line as it is. */
-static void output_line(struct receiver *r, const struct cay_event *e)
-{
-	const char *data = e->data;
-	output_bytes(r, data, e->length);
-	if (e->length == 0 || data[e->length - 1] != '\n')
-		output_bytes(r, "\n", 1);
-}
-
 /* ---- JSON ---- */
 
-static const char *text_base64(
-	const unsigned char *data, size_t length, char *out)
+static void text_base64(const unsigned char *data, size_t length, char *out)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -116,34 +107,17 @@ static const char *text_base64(
 		*at++ = left > 2 ? digits[group & 63] : '=';
 	}
 	*at = 0;
-	return out;
 }
 
-/* Bytes of the well-formed UTF-8 character at `s`; 0: none, or a NUL. */
-static size_t utf8_bytes(const unsigned char *s, size_t left)
+/* Returns true if the text is `length` bytes of UTF-8, without a NUL. */
+static bool text_is_utf8(const char *text, size_t length)
 {
-	size_t bytes = *s < 0x80 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
-	uint32_t code = bytes == 1 ? *s : *s & (0x7fu >> bytes);
-	static const uint32_t smallest[] = { 0, 1, 0x80, 0x800, 0x10000 };
-
-	if (bytes > left || (*s >= 0x80 && *s < 0xc2) || *s > 0xf4)
-		return 0;
-	for (size_t i = 1; i < bytes; i++) {
-		if (s[i] >> 6 != 2)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	bool fits = code >= smallest[bytes] && code <= 0x10ffff &&
-		    (code < 0xd800 || code > 0xdfff);
-	return fits ? bytes : 0;
-}
-
-static bool text_is_utf8(const unsigned char *data, size_t length)
-{
-	size_t at = 0, bytes = 1;
-	for (; at < length && bytes; at += bytes)
-		bytes = utf8_bytes(data + at, length - at);
-	return bytes != 0;
+	const unsigned char *at = (const unsigned char *)text;
+	size_t bytes = 1;
+	uint32_t code;
+	for (; *at && bytes; at += bytes)
+		bytes = utf8_next(at, &code);
+	return bytes && (const char *)at == text + length;
 }
 
 static void json_from(struct json *j, struct cay_addr from)
@@ -160,13 +134,11 @@ static int json_data(struct json *j, const struct cay_event *e)
 	char *text = malloc(e->length / 3 * 4 + 5);
 	if (!text)
 		return -ENOMEM;
-	bool utf8 = text_is_utf8(e->data, e->length);
-	if (utf8) {
-		memcpy(text, e->data, e->length);
-		text[e->length] = 0;
-	} else {
+	memcpy(text, e->data, e->length);
+	text[e->length] = 0;
+	bool utf8 = text_is_utf8(text, e->length);
+	if (!utf8)
 		text_base64(e->data, e->length, text);
-	}
 	json_put_string(j, "encoding", utf8 ? "utf-8" : "base64");
 	json_put_string(j, "data", text);
 	free(text);
@@ -196,14 +168,14 @@ static void output_json(struct receiver *r, const struct cay_event *e)
 		output_failed(r, failed ? -failed : -written);
 }
 
-void output_gone(struct receiver *r, struct cay_addr who)
+void output_gone(struct receiver *r, struct cay_addr sender)
 {
 	struct json j;
 
 	json_open(&j, r->out);
 	json_object_begin(&j);
 	json_put_string(&j, "kind", "gone");
-	json_from(&j, who);
+	json_from(&j, sender);
 	json_object_end(&j);
 	int written = json_close(&j);
 	if (written)
@@ -212,12 +184,15 @@ void output_gone(struct receiver *r, struct cay_addr who)
 
 void output_message(struct receiver *r, const struct cay_event *e)
 {
-	if (r->options->json)
+	const char *data = e->data;
+	if (r->options->json) {
 		output_json(r, e);
-	else if (!e->error && r->options->raw)
-		output_bytes(r, e->data, e->length);
-	else if (!e->error)
-		output_line(r, e);
+	} else if (!e->error) {
+		output_bytes(r, data, e->length);
+		if (!r->options->raw &&
+			(e->length == 0 || data[e->length - 1] != '\n'))
+			output_bytes(r, "\n", 1);
+	}
 	if (r->flush)
 		output_flush(r);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cay send: sends to a named port what it is given or reads. Everything that
- * it must wait for has a deadline that moves on only with progress.
+ * cay send: sends its argument or standard input to a named port. Everything
+ * it waits for has a deadline.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@
 #include "cli/commands.h"
 #include "node/address.h"
 
-#define WAIT_NS_DEFAULT	    (5 * CLOCK_NS_PER_S)
-#define COMPLETE_NS_MIN	    (5 * CLOCK_NS_PER_S)
-#define NAP_NS_MIN	    (20 * CLOCK_NS_PER_US)
-#define NAP_NS_MAX	    (1 * CLOCK_NS_PER_MS)
-#define INPUT_BYTES_AT_ONCE (1u << 20)
-#define EVENTS_AT_ONCE	    32
+#define WAIT_NS_DEFAULT (5 * CLOCK_NS_PER_S)
+#define COMPLETE_NS_MIN (5 * CLOCK_NS_PER_S)
+#define NAP_NS_MIN	(20 * CLOCK_NS_PER_US)
+#define NAP_NS_MAX	(1 * CLOCK_NS_PER_MS)
+#define INPUT_BYTES	(1u << 20)
+#define EVENTS_MAX	32
 
 struct send_options {
 	const char *node, *realm, *name, *message;
@@ -35,12 +35,10 @@ struct sender {
 	const struct send_options *options;
 	struct cay_port *port;
 	struct cay_peer *peer;
-	uint64_t accepted, completed;
-	uint64_t pending; /* completions that must come */
-	int error;	  /* of the first completion that has one */
+	uint64_t accepted;
+	uint64_t pending; /* completions in flight */
+	int error;	  /* of the first completion that failed */
 };
-
-/* ---- complaints ---- */
 
 static int send_failed(const struct sender *s, const char *why)
 {
@@ -49,60 +47,44 @@ static int send_failed(const struct sender *s, const char *why)
 
 	if (accepted == 0)
 		return cli_error("send", "%s: %s", name, why);
-	return cli_error("send", "%s: %s; %llu message%s been accepted", name,
-		why, accepted, accepted == 1 ? " had" : "s had");
+	return cli_error("send", "%s: %s; %llu message%s accepted before", name,
+		why, accepted, accepted == 1 ? " was" : "s were");
 }
 
-static int send_refused(const struct sender *s, int error)
+/* Polls completions. Returns true if there were events. */
+static bool completions_poll(struct sender *s)
 {
-	if (error == -EPIPE)
-		return send_failed(s, "its owner is gone");
-	if (error == -ETIMEDOUT)
-		return send_failed(s, "it has no room: its owner does not "
-				      "receive; a longer --wait may help");
-	return send_failed(s, cay_strerror(error));
-}
-
-/* ---- completions ---- */
-
-static void event_take(struct sender *s, const struct cay_event *e)
-{
-	if (e->kind == CAY_EVENT_COMPLETE && s->pending) {
-		s->pending--;
-		s->completed += e->error == 0;
-		if (e->error && !s->error)
-			s->error = e->error;
+	struct cay_event events[EVENTS_MAX];
+	int n = cay_poll(s->port, events, EVENTS_MAX);
+	for (int i = 0; i < n; i++) {
+		const struct cay_event *e = &events[i];
+		if (e->kind == CAY_EVENT_COMPLETE && s->pending) {
+			s->pending--;
+			if (e->error && !s->error)
+				s->error = e->error;
+		}
+		cay_release(s->port, e);
 	}
-	cay_release(s->port, e);
-}
-
-/* What has come; true if there was something. */
-static bool completions_take(struct sender *s)
-{
-	struct cay_event events[EVENTS_AT_ONCE];
-	int n = cay_poll(s->port, events, EVENTS_AT_ONCE);
-	for (int i = 0; i < n; i++)
-		event_take(s, &events[i]);
 	return n > 0;
 }
 
-/* Until all have come. */
-static int completions_await(struct sender *s)
+/* Waits until no completion is in flight. Each event extends the deadline. */
+static int completions_wait(struct sender *s)
 {
-	uint64_t patience = s->options->wait_ns > COMPLETE_NS_MIN
-				    ? s->options->wait_ns
-				    : COMPLETE_NS_MIN;
-	uint64_t deadline = clock_after_ns(patience);
+	uint64_t timeout = s->options->wait_ns > COMPLETE_NS_MIN
+				   ? s->options->wait_ns
+				   : COMPLETE_NS_MIN;
+	uint64_t deadline = clock_after_ns(timeout);
 
 	while (s->pending) {
-		if (completions_take(s)) {
-			deadline = clock_after_ns(patience);
+		if (completions_poll(s)) {
+			deadline = clock_after_ns(timeout);
 			continue;
 		}
 		int r = cay_wait(s->port, deadline);
 		if (r == -ETIMEDOUT)
-			return send_failed(s, "it has not taken what was "
-					      "sent: its owner is stuck");
+			return send_failed(s, "the receiver is stuck: it has "
+					      "not read its messages");
 		if (r && r != -EINTR)
 			return send_failed(s, cay_strerror(r));
 	}
@@ -111,24 +93,9 @@ static int completions_await(struct sender *s)
 	return CLI_OK;
 }
 
-/* ---- one message ---- */
-
-/*
- * No room: at the target, or here for one completion more. A completion wakes
- * us at once, room at the target is looked for ever less often.
- */
-static int room_await(struct sender *s, uint64_t *nap, uint64_t deadline)
-{
-	if (completions_take(s))
-		return 0;
-	if (clock_passed(deadline))
-		return -ETIMEDOUT;
-	int r = cay_wait(s->port, bits_min(clock_after_ns(*nap), deadline));
-	*nap = bits_min(2 * *nap, NAP_NS_MAX);
-	return r == -ETIMEDOUT || r == -EINTR ? 0 : r;
-}
-
-static int message_issue(struct sender *s, const void *data, size_t length)
+/* Sends a message. A long one is complete when this returns, so that its
+ * buffer can be reused. */
+static int message_send(struct sender *s, const void *data, size_t length)
 {
 	const struct send_options *o = s->options;
 	uint64_t deadline = clock_after_ns(o->wait_ns);
@@ -137,22 +104,29 @@ static int message_issue(struct sender *s, const void *data, size_t length)
 
 	while ((r = cay_send_tagged(s->port, s->peer, o->tag, o->api_tag, data,
 			length, o->ack ? CAY_ACK : 0)) == -EAGAIN) {
-		r = room_await(s, &nap, deadline);
-		if (r)
+		/* A completion wakes the port at once; space in the target's
+		 * queue is polled for at growing intervals. */
+		if (completions_poll(s))
+			continue;
+		if (clock_passed(deadline)) {
+			r = -ETIMEDOUT;
+			break;
+		}
+		r = cay_wait(s->port, bits_min(clock_after_ns(nap), deadline));
+		nap = bits_min(2 * nap, NAP_NS_MAX);
+		if (r && r != -ETIMEDOUT && r != -EINTR)
 			break;
 	}
-	return r;
-}
-
-/* A long message's memory is ours again when this returns. */
-static int message_send(struct sender *s, const void *data, size_t length)
-{
-	int r = message_issue(s, data, length);
+	if (r == -EPIPE)
+		return send_failed(s, "its owner is gone");
+	if (r == -ETIMEDOUT)
+		return send_failed(s, "no room in its queue: its owner does "
+				      "not receive; try a longer --wait");
 	if (r)
-		return send_refused(s, r);
+		return send_failed(s, cay_strerror(r));
 	s->accepted++;
-	s->pending += s->options->ack || length > CAY_EAGER_MAX;
-	return length > CAY_EAGER_MAX ? completions_await(s) : CLI_OK;
+	s->pending += o->ack || length > CAY_EAGER_MAX;
+	return length > CAY_EAGER_MAX ? completions_wait(s) : CLI_OK;
 }
 
 /* ---- standard input ---- */
@@ -180,86 +154,49 @@ static int send_lines(struct sender *s)
 	return status;
 }
 
-/* All of it, in memory to be freed; NULL and errno. */
-static char *input_read(size_t *length)
-{
-	char *data = NULL;
-	size_t room = 0, n = 1;
-
-	for (*length = 0; n > 0; *length += n) {
-		if (room - *length < INPUT_BYTES_AT_ONCE) {
-			room += room / 2 + INPUT_BYTES_AT_ONCE;
-			char *larger = realloc(data, room);
-			if (!larger)
-				goto err;
-			data = larger;
-		}
-		n = fread(data + *length, 1, room - *length, stdin);
-	}
-	if (!ferror(stdin))
-		return data;
-err:
-	free(data);
-	return NULL;
-}
-
 static int send_input(struct sender *s)
 {
-	size_t length;
-	char *data = input_read(&length);
-	if (!data)
-		return input_failed();
-	int status = message_send(s, data, length);
+	char *data = NULL;
+	size_t room = 0, length = 0, n = 1;
+
+	for (; n > 0; length += n) {
+		if (room - length < INPUT_BYTES) {
+			room += room / 2 + INPUT_BYTES;
+			char *larger = realloc(data, room);
+			if (!larger) {
+				free(data);
+				return input_failed();
+			}
+			data = larger;
+		}
+		n = fread(data + length, 1, room - length, stdin);
+	}
+	int status = ferror(stdin) ? input_failed()
+				   : message_send(s, data, length);
 	free(data);
 	return status;
 }
 
-/* ---- from options to exit status ---- */
-
-static int peer_find(struct sender *s)
-{
-	const struct send_options *o = s->options;
-	uint64_t deadline = o->wait_ns ? clock_after_ns(o->wait_ns) : 0;
-	int r = cay_peer_lookup(s->port, o->name, deadline, &s->peer);
-
-	if (r == 0)
-		return CLI_OK;
-	if (r == -ENXIO || r == -ETIMEDOUT)
-		return cli_error("send",
-			"nobody has the name '%s'; start a receiver first "
-			"('cay recv %s'), or see 'cay node status'",
-			o->name, o->name);
-	return cli_error("send", "%s: %s", o->name, cay_strerror(r));
-}
+/* ---- command ---- */
 
 static int send_all(struct sender *s)
 {
-	const char *message = s->options->message;
-	int status;
+	const struct send_options *o = s->options;
+	uint64_t deadline = o->wait_ns ? clock_after_ns(o->wait_ns) : 0;
+	int status, r = cay_peer_lookup(s->port, o->name, deadline, &s->peer);
 
-	if (message)
-		status = message_send(s, message, strlen(message));
+	if (r == -ENXIO || r == -ETIMEDOUT)
+		return cli_error("send",
+			"no port has the name '%s'; start a receiver first "
+			"('cay recv %s'), or see 'cay node status'",
+			o->name, o->name);
+	if (r)
+		return cli_error("send", "%s: %s", o->name, cay_strerror(r));
+	if (o->message)
+		status = message_send(s, o->message, strlen(o->message));
 	else
-		status = s->options->lines ? send_lines(s) : send_input(s);
-	return status == CLI_OK ? completions_await(s) : status;
-}
-
-static int send_run(const struct send_options *o)
-{
-	struct cay_port_options options = { .node = o->node,
-		.realm = o->realm };
-	struct sender s = { .options = o };
-
-	s.port = cay_port_open(&options);
-	if (!s.port)
-		return cli_error("send", "no port could be opened: %s",
-			cay_strerror(errno));
-	int status = peer_find(&s);
-	if (status == CLI_OK)
-		status = send_all(&s);
-	cay_peer_release(s.peer);
-	cay_port_close(s.port);
-	return status;
+		status = o->lines ? send_lines(s) : send_input(s);
+	return status == CLI_OK ? completions_wait(s) : status;
 }
 
 static int send_command(const struct command *c, int argc, char **argv)
@@ -275,7 +212,15 @@ static int send_command(const struct command *c, int argc, char **argv)
 		return status;
 	if (o.lines && o.message)
 		return cli_usage_error("send", "--lines or MESSAGE, not both");
-	return send_run(&o);
+	struct cay_port_options options = { .node = o.node, .realm = o.realm };
+	struct sender s = { .options = &o, .port = cay_port_open(&options) };
+	if (!s.port)
+		return cli_error(
+			"send", "cannot open a port: %s", cay_strerror(errno));
+	status = send_all(&s);
+	cay_peer_release(s.peer);
+	cay_port_close(s.port);
+	return status;
 }
 
 #define OPTIONS_STRUCT struct send_options

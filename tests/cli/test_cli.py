@@ -329,7 +329,7 @@ class Ends(CliTest):
     def test_nobody_has_the_name(self):
         for wait in "0", "0.2":
             result = self.send("--wait", wait, "nobody", "x", status=1)
-            self.assertIn(b"nobody has the name 'nobody'", result.stderr)
+            self.assertIn(b"no port has the name 'nobody'", result.stderr)
 
     def test_name_taken(self):
         self.receive()
@@ -369,7 +369,7 @@ class Ends(CliTest):
         result = self.send("--lines", "--wait", "0.2", "x", data=lines,
                            status=1)
         self.assertIn(b"no room", result.stderr)
-        accepted = int(re.search(rb"(\d+) messages had been accepted",
+        accepted = int(re.search(rb"(\d+) messages were accepted before",
                                  result.stderr)[1])
         receiver.send_signal(signal.SIGCONT)
         for i in range(accepted):
@@ -417,7 +417,7 @@ class Ends(CliTest):
         sender.stdin.write(b"two\n")
         sender.stdin.close()
         self.assertEqual(sender.wait(PATIENCE), 1)
-        self.assertIn(b"its owner is gone; 1 message had been accepted",
+        self.assertIn(b"its owner is gone; 1 message was accepted before",
                       sender.stderr.read())
 
     def test_closed_pipe(self):
