@@ -578,10 +578,10 @@ class Node(CliTest):
         receiver = self.receive()
         result = self.run_cay("node", "fence", str(receiver.pid))
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(b"holds nobody up", result.stdout)
+        self.assertIn(b"blocks no receiver", result.stdout)
         result = self.run_cay("node", "fence", "--json", str(receiver.pid))
         self.assertEqual(json.loads(result.stdout), {
-            "pid": receiver.pid, "moved": 0, "error": None})
+            "pid": receiver.pid, "migrated": 0, "error": None})
 
     def busy(self, pid):
         status = json.loads(self.run_cay("node", "status", "--json").stdout)
@@ -611,7 +611,7 @@ class Node(CliTest):
             self.stop_in_the_middle(sender.pid)
             result = self.run_cay("node", "fence", str(sender.pid))
             self.assertEqual(result.returncode, 0, result.stderr)
-            self.assertIn(b"fenced off: 1 receiver goes on", result.stdout)
+            self.assertIn(b"fenced: 1 receiver continues", result.stdout)
             self.send("x", "from another")
             os.kill(sender.pid, signal.SIGCONT)
             time.sleep(0.1)
@@ -647,7 +647,7 @@ class Node(CliTest):
         self.assertEqual(json.loads(status.stdout)["pid"], server.pid)
         again = self.run_cay("node", "serve", self.node)
         self.assertEqual(again.returncode, 1)
-        self.assertIn(b"runs already", again.stderr)
+        self.assertIn(b"is running already", again.stderr)
         receiver = self.receive("--count", "1")
         self.send("x", "served")
         self.assertEqual(self.finish(receiver), b"served\n")

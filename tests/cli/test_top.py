@@ -383,7 +383,7 @@ class Samples(TopTest):
             result = self.run_cay("top", "-n", "1", *options)
             self.assertEqual(result.returncode, 1)
             self.assertEqual(result.stdout, b"")
-            self.assertIn(f"no node named '{self.node}' runs".encode(),
+            self.assertIn(f"no node named '{self.node}' is running".encode(),
                           result.stderr)
             self.assertIn(b"cay node list", result.stderr)
         self.assertEqual(sockets_of(self.node), [], "top started a node")
@@ -403,7 +403,7 @@ class Samples(TopTest):
         time.sleep(0.3)
         receiver.kill()
         self.assertEqual(top.wait(PATIENCE), 1)
-        self.assertIn(b"has ended", top.stderr.read())
+        self.assertIn(b"has exited", top.stderr.read())
 
     def test_closed_pipe(self):
         """As in: cay top | head -1"""
@@ -631,7 +631,7 @@ class Screen(TopTest):
         terminal = self.terminal()
         self.assertTrue(terminal.shows(b"VPID"))
         receiver.kill()
-        self.assertTrue(terminal.shows(b"no such node runs; waiting"))
+        self.assertTrue(terminal.shows(b"no such node is running; waiting"))
         self.receive(name="again")
         self.assertTrue(terminal.shows(b"again"))
         terminal.type(b"q")

@@ -30,12 +30,12 @@ const char *node_client_error(int error)
 {
 	switch (error) {
 	case -ECONNREFUSED:
-		return "no such node runs";
+		return "no such node is running";
 	case -EAGAIN:
 	case -ETIMEDOUT:
 		return "the node does not answer: it is stopped or overloaded";
 	case -ENOTCONN:
-		return "the node has just ended";
+		return "the node has just exited";
 	default:
 		return cay_strerror(error);
 	}
@@ -43,18 +43,14 @@ const char *node_client_error(int error)
 
 /* ---- status ---- */
 
-static size_t report_bytes(uint64_t processes, uint64_t ports)
-{
-	return sizeof(struct node_status) +
-	       processes * sizeof(struct node_status_process) +
-	       ports * sizeof(struct node_status_port);
-}
-
-/* Those behind the ports; more than THREADS_MAX if it makes no sense. */
+/* The threads after the ports; UINT64_MAX if the size does not fit. */
 static uint64_t report_threads(const struct node_reply *reply)
 {
 	uint64_t others =
-		report_bytes(reply->status.processes, reply->status.ports);
+		sizeof(struct node_status) +
+		(uint64_t)reply->status.processes *
+			sizeof(struct node_status_process) +
+		(uint64_t)reply->status.ports * sizeof(struct node_status_port);
 	uint64_t bytes = reply->status.bytes - others;
 	if (reply->status.bytes < others ||
 		bytes % sizeof(struct node_status_thread))
@@ -62,23 +58,10 @@ static uint64_t report_threads(const struct node_reply *reply)
 	return bytes / sizeof(struct node_status_thread);
 }
 
-static int read_all(int fd, void *to, size_t bytes)
-{
-	for (size_t at = 0; at < bytes;) {
-		ssize_t n = pread(fd, (char *)to + at, bytes - at, (off_t)at);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			return -EPROTO;
-		at += n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
-/* A copy, because what is mapped could change or shrink under us. */
+/* Copies the report, because a mapped one could change or shrink. */
 static int report_read(int fd, const struct node_reply *reply, void **out)
 {
-	size_t bytes = reply->status.bytes;
+	size_t bytes = reply->status.bytes, at = 0;
 	struct stat st;
 
 	if (fd < 0 || reply->status.processes > PROCESSES_MAX ||
@@ -86,13 +69,20 @@ static int report_read(int fd, const struct node_reply *reply, void **out)
 		report_threads(reply) > THREADS_MAX || fstat(fd, &st) != 0 ||
 		(uint64_t)st.st_size != bytes)
 		return -EPROTO;
-	*out = malloc(bytes);
-	if (!*out)
+	char *to = malloc(bytes);
+	if (!to)
 		return -ENOMEM;
-	int r = read_all(fd, *out, bytes);
-	if (r)
-		free(*out);
-	return r;
+	while (at < bytes) {
+		ssize_t n = pread(fd, to + at, bytes - at, (off_t)at);
+		if (n == 0 || (n < 0 && errno != EINTR)) {
+			int r = n ? -errno : -EPROTO;
+			free(to);
+			return r;
+		}
+		at += n > 0 ? (size_t)n : 0;
+	}
+	*out = to;
+	return 0;
 }
 
 static bool name_ends(const char *name)
@@ -118,34 +108,27 @@ static bool report_valid(
 	return valid;
 }
 
-static int report_take(
-	int fd, const struct node_reply *reply, struct node_report *report)
-{
-	void *memory;
-	int r = report_read(fd, reply, &memory);
-	if (r)
-		return r;
-	report->head = memory;
-	report->processes = (void *)(report->head + 1);
-	report->ports = (void *)(report->processes + reply->status.processes);
-	report->threads = (void *)(report->ports + reply->status.ports);
-	if (report_valid(report, reply))
-		return 0;
-	node_report_free(report);
-	return -EPROTO;
-}
-
 int node_client_status(const struct node_address *a, struct node_report *report)
 {
 	struct node_request request = { .kind = NODE_STATUS };
 	struct node_reply reply;
+	void *memory = NULL;
 	int fd, r = node_client_call(a, &request, &reply, &fd);
 	if (r)
 		return r;
-	r = report_take(fd, &reply, report);
+	r = report_read(fd, &reply, &memory);
 	if (fd >= 0)
 		close(fd);
-	return r;
+	if (r)
+		return r;
+	report->head = memory;
+	report->processes = (void *)(report->head + 1);
+	report->ports = (void *)(report->processes + reply.status.processes);
+	report->threads = (void *)(report->ports + reply.status.ports);
+	if (report_valid(report, &reply))
+		return 0;
+	node_report_free(report);
+	return -EPROTO;
 }
 
 void node_report_free(struct node_report *report)
@@ -154,11 +137,11 @@ void node_report_free(struct node_report *report)
 	report->head = NULL;
 }
 
-/* ---- which nodes there are, as the kernel says ---- */
+/* ---- listening nodes, by /proc/net/unix ---- */
 
 /*
- * The node's name in a line of /proc/net/unix, or NULL. Accepted connections
- * have the name too; only the socket that listens is the node.
+ * Returns the node's name in a line of /proc/net/unix, or NULL. Accepted
+ * connections have the name too, but do not listen.
  */
 static const char *line_name(char *line)
 {

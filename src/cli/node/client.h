@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Talking to a node that runs: unlike the library, nothing here starts one.
- * Everything that comes back is checked before it is used.
+ * Requests to a running node. Unlike the library, these calls never start one.
+ * They validate everything that the node returns.
  */
 #ifndef CAY_CLI_NODE_CLIENT_H
 #define CAY_CLI_NODE_CLIENT_H
@@ -19,27 +19,28 @@ struct node_report {
 };
 
 /*
- * One request and its reply, with the descriptor that comes along if fd is not
- * NULL. 0, the reply's error, -ENOTCONN, -EPROTO, -ETIMEDOUT.
+ * Sends a request and receives the reply, with its descriptor if fd is not
+ * NULL. Returns 0, the reply's error, -ECONNREFUSED, -ENOTCONN, -EPROTO or
+ * -ETIMEDOUT.
  */
 int node_client_call(const struct node_address *, const struct node_request *,
 	struct node_reply *, int *fd);
 
-/* 0, or -errno as above. To be freed with node_report_free(). */
+/* Returns 0 and a report for node_report_free(), or -errno as above. */
 int node_client_status(const struct node_address *, struct node_report *);
 void node_report_free(struct node_report *);
 
 /*
- * Calls for the name of each node of this user that listens, as the kernel
- * says; stops and gives true when `visit` does.
+ * Calls `visit` with the name of each node of this user that is listening, by
+ * /proc/net/unix, until it returns true. Returns whether it did.
  */
 bool node_client_any(
 	bool (*visit)(const char *name, void *argument), void *argument);
 
-/* Does a node of this name listen? */
+/* Returns true if a node of this name is listening. */
 bool node_client_listens(const struct node_address *);
 
-/* What an error of these calls means and what to do; never NULL. */
+/* Returns the text of an error of these calls. */
 const char *node_client_error(int error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay node: the process behind ports, for people. See cay(1). */
+/* cay node: shows, runs and controls nodes. See cay(1). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,6 @@
 CAY_STATIC_ASSERT(
 	ARENA_HEAP_OFFSET < ARENA_BYTES_MIN, "the smallest arena has a heap");
 
-/* What a subcommand was given. */
 struct node_call {
 	const char *command; /* "node status" */
 	struct node_address address;
@@ -49,8 +48,8 @@ static int node_failed(const struct node_call *c, int error)
 {
 	if (error == -ECONNREFUSED)
 		return cli_error(c->command,
-			"no node named '%s' runs; 'cay node list' shows those "
-			"that do",
+			"no node named '%s' is running; 'cay node list' shows "
+			"the nodes of this user",
 			c->address.name);
 	return cli_error(c->command, "node '%s': %s", c->address.name,
 		node_client_error(error));
@@ -74,14 +73,14 @@ static int serve_announce(struct node_call *c)
 	if (s >= 0) {
 		close(s);
 		return cli_error(c->command,
-			"a node named '%s' runs already; see 'cay node status "
-			"%s', or give another name",
+			"a node named '%s' is running already; see 'cay node "
+			"status %s', or choose another name",
 			c->address.name, c->address.name);
 	}
 	if (s != -ECONNREFUSED)
 		return node_failed(c, s);
-	printf("node '%s' serves, pid %d; processes with CAY_NODE=%s use it.\n"
-	       "Interrupt to end it.\n",
+	printf("node '%s' is running, pid %d; processes with CAY_NODE=%s use "
+	       "it.\nInterrupt to stop it.\n",
 		c->address.name, (int)getpid(), c->address.name);
 	return cli_output_flush(c->command);
 }
@@ -93,7 +92,7 @@ static const char *serve_advice(int error)
 	case -ENFILE:
 		return "raise the limit of open files (ulimit -n)";
 	case -ENOMEM:
-		return "give it more memory";
+		return "not enough memory";
 	case -EACCES:
 	case -EPERM:
 		return "this environment forbids abstract Unix sockets";
@@ -204,55 +203,23 @@ static const struct command command_status = {
 
 /* ---- cay node fence ---- */
 
-static const char *fence_failure(int error)
+static const char *fence_error_text(int error)
 {
 	switch (error) {
 	case -ESRCH:
 		return "this process has no port on the node; 'cay node "
-		       "status' shows those that have";
+		       "status' shows the processes that have";
 	case -EBUSY:
-		return "a receiver still reads queues that were replaced "
-		       "before, or somebody else is stuck too; try again";
+		return "a receiver still uses a queue set that was replaced "
+		       "before, or another process is stuck too; try again";
 	case -ENOSPC:
 		return "the arena has no room for new queues";
 	case -EOPNOTSUPP:
-		return "the kernel has no membarrier(2), and without it "
-		       "nothing could be replaced safely; end the process "
-		       "instead";
+		return "the kernel has no membarrier(2), which replacing "
+		       "queues requires; kill the process instead";
 	default:
 		return node_client_error(error);
 	}
-}
-
-static int fence_json(const struct node_call *c, int error, uint32_t moved)
-{
-	struct json j;
-
-	json_open(&j, stdout);
-	json_object_begin(&j);
-	json_put_number(&j, "pid", c->pid);
-	json_put_number(&j, "moved", moved);
-	json_put_string(&j, "error", error ? fence_failure(error) : NULL);
-	json_object_end(&j);
-	json_close(&j);
-	return error ? CLI_FAILED : cli_output_flush(c->command);
-}
-
-static int fence_print(const struct node_call *c, int error, uint32_t moved)
-{
-	if (error)
-		return cli_error(c->command, "process %u: %s", (unsigned)c->pid,
-			fence_failure(error));
-	if (moved == 0)
-		printf("process %u is in the middle of nothing: it holds "
-		       "nobody up\n",
-			(unsigned)c->pid);
-	else
-		printf("process %u is fenced off: %u receiver%s with new "
-		       "queues\n",
-			(unsigned)c->pid, moved,
-			moved == 1 ? " goes on" : "s go on");
-	return cli_output_flush(c->command);
 }
 
 static int fence_run(const struct command *command, int argc, char **argv)
@@ -270,8 +237,30 @@ static int fence_run(const struct command *command, int argc, char **argv)
 	int r = node_client_call(&c->address, &request, &reply, NULL);
 	if (r == -ECONNREFUSED)
 		return node_failed(c, r);
-	uint32_t moved = r ? 0 : reply.fence.migrated;
-	return c->json ? fence_json(c, r, moved) : fence_print(c, r, moved);
+	uint32_t migrated = r ? 0 : reply.fence.migrated;
+	if (c->json) {
+		struct json j;
+		json_open(&j, stdout);
+		json_object_begin(&j);
+		json_put_number(&j, "pid", c->pid);
+		json_put_number(&j, "migrated", migrated);
+		json_put_string(&j, "error", r ? fence_error_text(r) : NULL);
+		json_object_end(&j);
+		json_close(&j);
+		return r ? CLI_FAILED : cli_output_flush(c->command);
+	}
+	if (r)
+		return cli_error(c->command, "process %u: %s",
+			request.fence.pid, fence_error_text(r));
+	if (migrated == 0)
+		printf("process %u has no operation in progress and blocks no "
+		       "receiver\n",
+			request.fence.pid);
+	else
+		printf("process %u is fenced: %u receiver%s with new queues\n",
+			request.fence.pid, migrated,
+			migrated == 1 ? " continues" : "s continue");
+	return cli_output_flush(c->command);
 }
 
 static const struct option_row fence_rows[] = {

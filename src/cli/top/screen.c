@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The terminal of cay top: its other screen, keys without Enter, and all of it
- * given back at the end, whatever the end is. Plain ECMA-48 sequences, which
- * every terminal of the last decades knows.
+ * The terminal of cay top: alternate screen, keys without Enter, and restoring
+ * both at every end. It uses plain ECMA-48 sequences.
  *
- * Signals that end or stop us are not blocked, so that they work while a node
- * does not answer; their handlers use only what signal-safety(7) allows.
+ * Signals that end or stop the process are not blocked, so that they work while
+ * a node does not answer; their handlers only use async-signal-safe calls.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,42 +23,42 @@
 #define ROWS_DEFAULT	24
 #define SIZE_MAX_CELLS	1000
 
-/* The other screen, no cursor; and back. */
-static const char screen_take[] = "\033[?1049h\033[?25l\033[H\033[J";
-static const char screen_give[] = "\033[?25h\033[?1049l";
+/* Alternate screen without a cursor, and back. */
+static const char screen_enter[] = "\033[?1049h\033[?25l\033[H\033[J";
+static const char screen_leave[] = "\033[?25h\033[?1049l";
 
 static struct termios terminal_before;
-static volatile sig_atomic_t taken;  /* the screen is ours */
-static volatile sig_atomic_t keys;   /* so is the keyboard */
-static volatile sig_atomic_t redraw; /* what is on it may be nothing */
-static sigset_t mask_waiting;	     /* while we wait for a key */
+static volatile sig_atomic_t entered; /* the alternate screen is shown */
+static volatile sig_atomic_t keys;    /* standard input is the terminal */
+static volatile sig_atomic_t redraw;  /* the screen may show anything */
+static sigset_t mask_waiting;	      /* while waiting for a key */
 
-static void say(const char *text, size_t bytes)
+static void terminal_write(const char *text, size_t bytes)
 {
 	ssize_t n = write(STDOUT_FILENO, text, bytes);
-	(void)n; /* a terminal that is gone needs nothing */
+	(void)n; /* the terminal may be gone */
 }
 
-static void terminal_take(void)
+static void terminal_enter(void)
 {
 	if (keys) {
 		struct termios t = terminal_before;
-		/* ISIG stays: interrupt and suspend work as ever. */
+		/* ISIG stays: the interrupt and suspend keys work. */
 		t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 		t.c_cc[VMIN] = 1;
 		t.c_cc[VTIME] = 0;
 		tcsetattr(STDIN_FILENO, TCSANOW, &t);
 	}
-	say(screen_take, sizeof(screen_take) - 1);
-	taken = 1;
+	terminal_write(screen_enter, sizeof(screen_enter) - 1);
+	entered = 1;
 }
 
-static void terminal_give(void)
+static void terminal_leave(void)
 {
-	if (!taken)
+	if (!entered)
 		return;
-	taken = 0;
-	say(screen_give, sizeof(screen_give) - 1);
+	entered = 0;
+	terminal_write(screen_leave, sizeof(screen_leave) - 1);
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
 }
@@ -73,40 +72,40 @@ static void handle(int number, void (*handler)(int))
 	sigaction(number, &a, NULL);
 }
 
-/* As if we had no handler, but for the terminal. */
+/* Restores the terminal, then takes the default action. */
 static void on_end(int number)
 {
-	terminal_give();
+	terminal_leave();
 	handle(number, SIG_DFL);
-	raise(number); /* as soon as this handler returns */
+	raise(number); /* delivered when this handler returns */
 }
 
 /*
- * Stops here, inside the handler: so the terminal is ours again whether we were
- * continued or there was nobody who could have done so, and we did not stop.
+ * The process stops inside this handler, and enters the terminal again when it
+ * continues, or at once if an orphaned process group cannot stop.
  */
 static void on_stop(int number)
 {
 	int e = errno;
 	sigset_t now;
-	terminal_give();
+	terminal_leave();
 	handle(number, SIG_DFL);
 	raise(number);
 	sigemptyset(&now);
 	sigaddset(&now, number);
 	sigprocmask(SIG_UNBLOCK, &now, NULL);
 	handle(number, on_stop);
-	terminal_take();
+	terminal_enter();
 	redraw = 1;
 	errno = e;
 }
 
-/* Others may have drawn while a SIGSTOP, which nobody sees, kept us. */
+/* Other programs may have drawn after a SIGSTOP, which has no handler. */
 static void on_continue(int number)
 {
 	int e = errno;
 	(void)number;
-	terminal_take();
+	terminal_enter();
 	redraw = 1;
 	errno = e;
 }
@@ -126,7 +125,7 @@ static void signals_begin(void)
 	handle(SIGTSTP, on_stop);
 	handle(SIGCONT, on_continue);
 	handle(SIGWINCH, on_resize);
-	/* Only while we wait: none is lost between a look and the wait. */
+	/* Delivered only in ppoll(), so that none is lost before it. */
 	sigemptyset(&late);
 	sigaddset(&late, SIGCONT);
 	sigaddset(&late, SIGWINCH);
@@ -135,7 +134,7 @@ static void signals_begin(void)
 	sigdelset(&mask_waiting, SIGWINCH);
 }
 
-/* ---- for top.c ---- */
+/* ---- calls of top.c ---- */
 
 bool top_screen_possible(void)
 {
@@ -149,12 +148,12 @@ void top_screen_begin(void)
 	keys = isatty(STDIN_FILENO) &&
 	       tcgetattr(STDIN_FILENO, &terminal_before) == 0;
 	signals_begin();
-	terminal_take();
+	terminal_enter();
 }
 
 void top_screen_end(void)
 {
-	terminal_give();
+	terminal_leave();
 }
 
 static unsigned size_or(unsigned wanted, unsigned otherwise)

@@ -15,41 +15,27 @@
 #define DELAY_DEFAULT_NS CLOCK_NS_PER_S
 #define DELAY_MIN	 0.05 /* seconds */
 
-/* A screen has its first rates soon. */
+/* The second sample of a screen comes early, for the first rates. */
 #define DELAY_FIRST_NS (300 * CLOCK_NS_PER_MS)
 
-/* So that a node that nobody uses can end: looking counts as using it. */
-#define DELAY_ALONE_NS CLOCK_NS_PER_S
+/* A node exits when it is unused for a while, and a sample counts as use. */
+#define DELAY_UNUSED_NS CLOCK_NS_PER_S
 
-/* What it was asked for, and where it is. */
 struct top_call {
 	const char *node;
 	struct node_address address;
 	uint64_t delay_ns, count;
 	bool batch, json;
 	struct top_view view;
-	struct top_frame frame; /* the last one */
+	struct top_frame frame; /* the most recent sample */
 };
 
-/* ---- output ---- */
-
-/* 0 or -errno. In one piece, so that a screen does not flicker. */
-static int write_all(const char *text, size_t bytes)
-{
-	while (bytes) {
-		ssize_t n = write(STDOUT_FILENO, text, bytes);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		text += n > 0 ? n : 0;
-		bytes -= n > 0 ? (size_t)n : 0;
-	}
-	return 0;
-}
-
+/* Prints the frame with one write, so that a screen does not flicker. Returns 0
+ * or -errno. */
 static int frame_print(struct top_call *c)
 {
 	char *text = NULL;
-	size_t bytes = 0;
+	size_t bytes = 0, at = 0;
 	FILE *f = open_memstream(&text, &bytes);
 	if (!f)
 		return -errno;
@@ -59,7 +45,13 @@ static int frame_print(struct top_call *c)
 		top_json_print(&c->frame, f);
 	else
 		top_view_print(&c->frame, &c->view, f);
-	int e = fclose(f) == 0 ? write_all(text, bytes) : -ENOMEM;
+	int e = fclose(f) == 0 ? 0 : -ENOMEM;
+	while (e == 0 && at < bytes) {
+		ssize_t n = write(STDOUT_FILENO, text + at, bytes - at);
+		if (n < 0 && errno != EINTR)
+			e = -errno;
+		at += n > 0 ? (size_t)n : 0;
+	}
 	free(text);
 	return e;
 }
@@ -67,11 +59,11 @@ static int frame_print(struct top_call *c)
 static int output_failed(int error)
 {
 	if (error == -EPIPE)
-		return CLI_OK; /* the reader has had enough */
+		return CLI_OK; /* the reader has exited */
 	return cli_error("top", "standard output: %s", strerror(-error));
 }
 
-/* ---- looking ---- */
+/* ---- samples ---- */
 
 static int frame_next(struct top_call *c)
 {
@@ -84,45 +76,43 @@ static int frame_next(struct top_call *c)
 	return 0;
 }
 
-static const char *look_error(int error)
+static const char *sample_error_text(int error)
 {
 	return error == -ENOMEM ? strerror(ENOMEM) : node_client_error(error);
 }
 
-static int look_failed(const struct top_call *c, int error)
+static int sample_failed(const struct top_call *c, int error)
 {
 	const char *name = c->address.name;
 	if (error == -ECONNREFUSED && c->frame.report.head)
-		return cli_error("top", "node '%s' has ended", name);
+		return cli_error("top", "node '%s' has exited", name);
 	if (error == -ECONNREFUSED)
 		return cli_error("top",
-			"no node named '%s' runs: one starts with the first "
-			"port; 'cay node list' shows those that run",
+			"no node named '%s' is running: a node starts with the "
+			"first port; 'cay node list' shows the nodes of this "
+			"user",
 			name);
-	return cli_error("top", "node '%s': %s", name, look_error(error));
+	return cli_error(
+		"top", "node '%s': %s", name, sample_error_text(error));
 }
 
-static uint64_t look_next(const struct top_call *c, uint64_t delay_ns)
+static uint64_t sample_time(const struct top_call *c, uint64_t delay_ns)
 {
-	if (c->frame.report.head->processes == 0 && delay_ns < DELAY_ALONE_NS)
-		delay_ns = DELAY_ALONE_NS;
+	if (c->frame.report.head->processes == 0 && delay_ns < DELAY_UNUSED_NS)
+		delay_ns = DELAY_UNUSED_NS;
 	return clock_after_ns(delay_ns);
 }
 
-/* ---- in a pipe ---- */
-
-static void sleep_until(uint64_t deadline)
-{
-	for (uint64_t now; (now = clock_now_ns()) < deadline;)
-		clock_nap_ns(deadline - now);
-}
+/* ---- output to a pipe or file ---- */
 
 static int run_batch(struct top_call *c)
 {
 	int e = frame_next(c);
 	cli_ignore_sigpipe();
 	for (uint64_t i = 0; e == 0 && (i < c->count || !c->count); i++) {
-		sleep_until(look_next(c, c->delay_ns));
+		uint64_t now, next = sample_time(c, c->delay_ns);
+		while ((now = clock_now_ns()) < next)
+			clock_nap_ns(next - now);
 		e = frame_next(c);
 		if (e)
 			break;
@@ -130,26 +120,13 @@ static int run_batch(struct top_call *c)
 		if (failed)
 			return output_failed(failed);
 	}
-	return e ? look_failed(c, e) : CLI_OK;
+	return e ? sample_failed(c, e) : CLI_OK;
 }
 
-/* ---- on a screen ---- */
+/* ---- output to a screen ---- */
 
-/* Looks, and keeps the last frame where that fails. */
-static void screen_look(struct top_call *c)
-{
-	static char text[256];
-	int e = frame_next(c);
-	c->view.error = NULL;
-	if (e == 0)
-		return;
-	snprintf(text, sizeof(text), "node '%s': %s; waiting", c->address.name,
-		look_error(e));
-	c->view.error = text;
-}
-
-/* What a key wants; false: to end. *look: to look now. */
-static bool key_take(struct top_call *c, int key, bool *look)
+/* Returns false to quit; sets *sample to take a sample now. */
+static bool key_handle(struct top_call *c, int key, bool *sample)
 {
 	switch (key) {
 	case 'q':
@@ -166,28 +143,33 @@ static bool key_take(struct top_call *c, int key, bool *look)
 		break;
 	case ' ':
 	case TOP_KEY_TIMEOUT:
-		*look = true;
+		*sample = true;
 		break;
 	}
 	return true;
 }
 
-/* Until it is left or the count is reached. 0 or an error of the terminal. */
+/* Returns 0 at the end, or an error of the terminal. */
 static int screen_loop(struct top_call *c)
 {
-	uint64_t next = look_next(c, bits_min(DELAY_FIRST_NS, c->delay_ns));
-	for (uint64_t looks = 0;;) {
-		bool look = false;
+	uint64_t next = sample_time(c, bits_min(DELAY_FIRST_NS, c->delay_ns));
+	char error[256];
+	for (uint64_t samples = 0;;) {
+		bool sample = false;
 		int e = frame_print(c);
-		if (e || (c->count && looks == c->count))
+		if (e || (c->count && samples == c->count))
 			return e;
-		if (!key_take(c, top_screen_key(next), &look))
+		if (!key_handle(c, top_screen_key(next), &sample))
 			return 0;
-		if (!look)
+		if (!sample)
 			continue;
-		screen_look(c);
-		looks++;
-		next = look_next(c, c->delay_ns);
+		/* An error leaves the previous frame on the screen. */
+		e = frame_next(c);
+		snprintf(error, sizeof(error), "node '%s': %s; waiting",
+			c->address.name, e ? sample_error_text(e) : "");
+		c->view.error = e ? error : NULL;
+		samples++;
+		next = sample_time(c, c->delay_ns);
 	}
 }
 
@@ -195,7 +177,7 @@ static int run_screen(struct top_call *c)
 {
 	int e = frame_next(c);
 	if (e)
-		return look_failed(c, e);
+		return sample_failed(c, e);
 	c->view.screen = true;
 	c->view.tables = TOP_PORTS;
 	top_screen_begin();
