@@ -169,19 +169,27 @@ def check_markdown(source):
                 complain(f"{path.relative_to(source)}: {target} does not exist")
 
 
-def check_names(source):
+def check_names(source, manual):
     """`folder/file.c` must be the end of a file's path; `name()` must be
     declared, defined or called, `struct name` defined, `CAY_NAME` used."""
-    sources = [path for folder in ("examples", "include", "models", "src", "tests")
+    folders = ("examples", "include", "models", "src", "tests")
+    suffixes = (".c", ".h", ".py", ".pml")
+    sources = [path for folder in folders
                for path in (source / folder).rglob("*")
-               if path.suffix in (".c", ".h", ".py", ".pml")]
+               if path.suffix in suffixes]
     paths = {"/" + str(path.relative_to(source)) for path in sources}
     names = set()
     for path in sources:
         text = path.read_text()
         names |= {f"{n}()" for n in re.findall(r"\b([a-z_]\w*)\(", text)}
-        names |= set(re.findall(r"\bstruct \w+(?= \{)", text))
-        names |= set(re.findall(r"\bCAY_[A-Z0-9_]+\b", text))
+        names |= set(re.findall(r"\b(?:struct|enum) \w+(?= \{)", text))
+        names |= set(re.findall(r"\b(?:CAY|QUEUE)_[A-Z0-9_]+\b", text))
+    for page, text in manual.pages.items():
+        text = re.sub(r"^\.Dt .*$", "", text, flags=re.M)
+        for name in re.findall(r'\bVt "([^"]+)"', text) + \
+                re.findall(r"\b(?:CAY|QUEUE)_[A-Z0-9_]+\b", text):
+            if name not in names:
+                complain(f"{page}: {name} is not in the tree")
     for path in markdown_files(source):
         if path.name == "CHANGELOG.md":  # names what is no longer there
             continue
@@ -271,7 +279,7 @@ def main():
         check_options(options.cay.resolve(), manual)
     check_diagnostics(source, manual)
     check_markdown(source)
-    check_names(source)
+    check_names(source, manual)
     check_folders(source)
     check_version(source)
     for text in complaints:
