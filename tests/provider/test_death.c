@@ -354,9 +354,17 @@ static void chat_body(struct member *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
-	child_tell(me->parent, 1);
+	/*
+	 * The parent kills a member only after a send: a peer that dies before
+	 * it is resolved cannot be told from one that is not up yet.
+	 */
+	bool sent = false;
 	for (uint64_t i = 0; !c.over || c.sends || c.receives; i++) {
 		chat_step(&c, i);
+		if (!sent && c.sends) {
+			sent = true;
+			child_tell(me->parent, 1);
+		}
 		assert_true(now_ns() < deadline);
 	}
 	check_dead(&s);
