@@ -91,27 +91,6 @@ int address_service(const char *service, struct address *a)
 
 /* ---- text ---- */
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static bool capability_parse(const char *text, uint64_t *capability)
-{
-	*capability = 0;
-	for (unsigned i = 0; i < CAPABILITY_DIGITS; i++) {
-		int digit = digit_value(text[i]);
-		if (digit < 0)
-			return false;
-		*capability = *capability << 4 | (unsigned)digit;
-	}
-	return text[CAPABILITY_DIGITS] == 0;
-}
-
 int address_parse(const void *text, struct address *a)
 {
 	struct address found = { 0 };
@@ -125,8 +104,12 @@ int address_parse(const void *text, struct address *a)
 			return -FI_EINVAL;
 		found.name[i] = *at;
 	}
-	if (*at != '-' || !capability_parse(at + 1, &found.capability))
+	/* Exactly 12 digits: strtoull() alone would accept a sign. */
+	if (*at++ != '-' ||
+		strspn(at, DIGITS "abcdefABCDEF") != CAPABILITY_DIGITS ||
+		at[CAPABILITY_DIGITS] != 0)
 		return -FI_EINVAL;
+	found.capability = strtoull(at, NULL, 16);
 	*a = found;
 	return 0;
 }
@@ -202,20 +185,10 @@ static bool resolves_here(const char *node, int flags, bool *known)
 	return here;
 }
 
-static bool is_own_name(const char *node)
-{
-	char own[256];
-	if (strcasecmp(node, "localhost") == 0)
-		return true;
-	if (gethostname(own, sizeof(own)) != 0)
-		return false;
-	own[sizeof(own) - 1] = 0;
-	return strcasecmp(node, own) == 0;
-}
-
 /* A name server is the last resort. */
 bool address_host_is_here(const char *node, bool numeric)
 {
+	char own[256] = "";
 	bool known;
 	if (!node)
 		return true;
@@ -225,5 +198,7 @@ bool address_host_is_here(const char *node, bool numeric)
 		return true;
 	if (known || numeric)
 		return false;
-	return is_own_name(node) || resolves_here(node, 0, &known);
+	gethostname(own, sizeof(own) - 1);
+	return strcasecmp(node, "localhost") == 0 ||
+	       strcasecmp(node, own) == 0 || resolves_here(node, 0, &known);
 }

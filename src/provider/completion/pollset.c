@@ -36,19 +36,6 @@ static struct cntr *as_cntr(struct fid *fid)
 
 /* ---- polling ---- */
 
-static bool entry_ready(struct pollset_entry *e)
-{
-	if (e->fid->fclass == FI_CLASS_CQ) {
-		const struct cq *q = as_cq(e->fid);
-		return q->head != q->tail;
-	}
-	/* Changes by the application itself do not count. */
-	const struct cntr *c = as_cntr(e->fid);
-	bool ready = c->changes != e->changes && c->changes != c->settled;
-	e->changes = c->changes;
-	return ready;
-}
-
 static int pollset_poll(struct fid_poll *fid, void **contexts, int count)
 {
 	struct pollset *p = pollset_of(fid);
@@ -57,9 +44,22 @@ static int pollset_poll(struct fid_poll *fid, void **contexts, int count)
 		return -FI_EINVAL;
 	domain_lock(p->domain);
 	domain_progress(p->domain);
-	for (unsigned i = 0; i < p->count && found < count; i++)
-		if (entry_ready(&p->entries[i]))
-			contexts[found++] = p->entries[i].fid->context;
+	for (unsigned i = 0; i < p->count && found < count; i++) {
+		struct pollset_entry *e = &p->entries[i];
+		bool ready;
+		if (e->fid->fclass == FI_CLASS_CQ) {
+			const struct cq *q = as_cq(e->fid);
+			ready = q->head != q->tail;
+		} else {
+			/* Changes by the application itself do not count. */
+			const struct cntr *c = as_cntr(e->fid);
+			ready = c->changes != e->changes &&
+				c->changes != c->settled;
+			e->changes = c->changes;
+		}
+		if (ready)
+			contexts[found++] = e->fid->context;
+	}
 	domain_unlock(p->domain);
 	return found;
 }
@@ -120,15 +120,6 @@ static int pollset_add(struct fid_poll *fid, struct fid *event, uint64_t flags)
 	return r;
 }
 
-static void pollset_erase(struct pollset *p, struct pollset_entry *e)
-{
-	if (e->fid->fclass == FI_CLASS_CQ)
-		as_cq(e->fid)->users--;
-	else
-		as_cntr(e->fid)->users--;
-	*e = p->entries[--p->count];
-}
-
 static int pollset_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 {
 	struct pollset *p = pollset_of(fid);
@@ -136,8 +127,13 @@ static int pollset_del(struct fid_poll *fid, struct fid *event, uint64_t flags)
 		return -FI_EINVAL;
 	domain_lock(p->domain);
 	struct pollset_entry *e = pollset_find(p, event);
-	if (e)
-		pollset_erase(p, e);
+	if (e) {
+		if (event->fclass == FI_CLASS_CQ)
+			as_cq(event)->users--;
+		else
+			as_cntr(event)->users--;
+		*e = p->entries[--p->count];
+	}
 	domain_unlock(p->domain);
 	return e ? 0 : -FI_EINVAL;
 }

@@ -139,22 +139,6 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *kind, void *entry,
 	return n;
 }
 
-/*
- * The provider has no err_data to copy into the caller's buffer. Before API 1.5
- * the entry ended before err_data_size.
- */
-static void error_copy(
-	const struct eq *eq, const struct event *e, struct fi_eq_err_entry *out)
-{
-	memcpy(out, e->entry, offsetof(struct fi_eq_err_entry, err_data));
-	if (FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5)))
-		out->err_data = NULL;
-	else if (out->err_data_size)
-		out->err_data_size = 0; /* bytes copied */
-	else
-		out->err_data = NULL;
-}
-
 static ssize_t eq_readerr(
 	struct fid_eq *fid, struct fi_eq_err_entry *out, uint64_t flags)
 {
@@ -164,7 +148,18 @@ static ssize_t eq_readerr(
 	pthread_mutex_lock(&eq->mutex);
 	struct event *e = first_of(&eq->errors);
 	if (e) {
-		error_copy(eq, e, out);
+		/*
+		 * The provider has no err_data. Before API 1.5 the entry ended
+		 * before err_data_size.
+		 */
+		memcpy(out, e->entry,
+			offsetof(struct fi_eq_err_entry, err_data));
+		if (FI_VERSION_GE(
+			    eq->fabric->fid.api_version, FI_VERSION(1, 5)) &&
+			out->err_data_size)
+			out->err_data_size = 0; /* bytes copied */
+		else
+			out->err_data = NULL;
 		if (!(flags & FI_PEEK))
 			eq_remove(eq, e);
 	}

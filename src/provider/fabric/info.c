@@ -127,8 +127,14 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static void narrow_transfers(struct fi_info *info, const struct fi_info *hints)
+static void narrow(
+	struct fi_info *info, uint32_t version, const struct fi_info *hints)
 {
+	const struct fi_domain_attr *domain = hints ? hints->domain_attr : NULL;
+	hints_mr_mode(version, domain ? domain->mr_mode : 0,
+		&info->domain_attr->mr_mode);
+	if (!hints)
+		return;
 	const struct fi_tx_attr *tx = hints->tx_attr;
 	const struct fi_rx_attr *rx = hints->rx_attr;
 	info->caps = caps_granted(hints->caps);
@@ -145,33 +151,18 @@ static void narrow_transfers(struct fi_info *info, const struct fi_info *hints)
 		info->rx_attr->op_flags = rx->op_flags;
 		info->rx_attr->size = larger(rx->size, REQUESTS);
 	}
-}
-
-static void narrow_domain(
-	struct fi_domain_attr *attr, const struct fi_domain_attr *hints)
-{
-	if (hints->threading)
-		attr->threading = hints->threading;
-	if (hints->control_progress)
-		attr->control_progress = hints->control_progress;
-	if (hints->data_progress)
-		attr->data_progress = hints->data_progress;
-	attr->av_type = hints->av_type;
-	attr->domain = hints->domain;
-	attr->tclass = hints->tclass;
-}
-
-static void narrow(
-	struct fi_info *info, uint32_t version, const struct fi_info *hints)
-{
-	const struct fi_domain_attr *domain = hints ? hints->domain_attr : NULL;
-	hints_mr_mode(version, domain ? domain->mr_mode : 0,
-		&info->domain_attr->mr_mode);
-	if (!hints)
-		return;
-	narrow_transfers(info, hints);
-	if (domain)
-		narrow_domain(info->domain_attr, domain);
+	if (domain) {
+		struct fi_domain_attr *attr = info->domain_attr;
+		if (domain->threading)
+			attr->threading = domain->threading;
+		if (domain->control_progress)
+			attr->control_progress = domain->control_progress;
+		if (domain->data_progress)
+			attr->data_progress = domain->data_progress;
+		attr->av_type = domain->av_type;
+		attr->domain = domain->domain;
+		attr->tclass = domain->tclass;
+	}
 	if (hints->ep_attr && hints->ep_attr->mem_tag_format)
 		info->ep_attr->mem_tag_format = hints->ep_attr->mem_tag_format;
 	if (hints->fabric_attr)
@@ -236,52 +227,31 @@ static int address_resolve(const char *node, const char *service,
 	return -FI_ENODATA;
 }
 
-static int source_of_hints(struct fi_info *info, const struct fi_info *hints)
-{
-	return !hints ? 0
-		      : address_copy(hints->src_addr, hints->src_addrlen,
-				&info->src_addr, &info->src_addrlen);
-}
-
-static int target_of_hints(struct fi_info *info, const struct fi_info *hints)
-{
-	return !hints ? 0
-		      : address_copy(hints->dest_addr, hints->dest_addrlen,
-				&info->dest_addr, &info->dest_addrlen);
-}
-
 /* Node and service determine one of the addresses, the hints the other. */
-static int known_addresses(struct fi_info *info, const char *node,
-	const char *service, uint64_t flags, const struct fi_info *hints)
-{
-	struct address a;
-	bool found;
-	int r = address_resolve(node, service, flags, &a, &found);
-	if (r)
-		return r;
-	if (flags & FI_SOURCE) {
-		if (found)
-			r = address_put(
-				&a, &info->src_addr, &info->src_addrlen);
-		return r ? r : target_of_hints(info, hints);
-	}
-	if (found)
-		r = address_put(&a, &info->dest_addr, &info->dest_addrlen);
-	else if (!node && !service)
-		r = target_of_hints(info, hints);
-	return r ? r : source_of_hints(info, hints);
-}
-
-/* The source is always set, because applications copy and overwrite it. */
 static int fill_addresses(struct fi_info *info, const char *node,
 	const char *service, uint64_t flags, const struct fi_info *hints)
 {
-	struct address any;
-	int r = known_addresses(info, node, service, flags, hints);
+	static const struct fi_info none;
+	const struct fi_info *h = hints ? hints : &none;
+	bool source = flags & FI_SOURCE, found;
+	struct address a;
+	int r = address_resolve(node, service, flags, &a, &found);
+	if (r == 0 && found)
+		r = source ? address_put(
+				     &a, &info->src_addr, &info->src_addrlen)
+			   : address_put(
+				     &a, &info->dest_addr, &info->dest_addrlen);
+	if (r == 0 && (source || (!node && !service)))
+		r = address_copy(h->dest_addr, h->dest_addrlen,
+			&info->dest_addr, &info->dest_addrlen);
+	if (r == 0 && !source)
+		r = address_copy(h->src_addr, h->src_addrlen, &info->src_addr,
+			&info->src_addrlen);
 	if (r || info->src_addr)
 		return r;
-	address_any(&any);
-	return address_put(&any, &info->src_addr, &info->src_addrlen);
+	/* The source is always set: applications copy and overwrite it. */
+	address_any(&a);
+	return address_put(&a, &info->src_addr, &info->src_addrlen);
 }
 
 /* ---- calls ---- */

@@ -153,19 +153,6 @@ static struct match_node *overflow_find(const struct matcher *m,
 	return best;
 }
 
-/* Searches the receives that are not indexed. */
-static struct receive *recent_find(
-	const struct matcher *m, fi_addr_t source, uint64_t tag)
-{
-	struct list *at = m->recent;
-	for (unsigned i = 0; i < m->recent_count; i++, at = at->next) {
-		struct receive *r = receive_of(at);
-		if (matches(r->source, r->tag, r->ignore, source, tag))
-			return r;
-	}
-	return NULL;
-}
-
 static struct match_node *indexed_find(
 	const struct matcher *m, fi_addr_t source, uint64_t tag)
 {
@@ -192,7 +179,14 @@ struct receive *matcher_find_receive(
 		if (n)
 			return list_of(n, struct receive, node);
 	}
-	return recent_find(m, source, tag);
+	/* The receives that are not indexed are more recent. */
+	struct list *at = m->recent;
+	for (unsigned i = 0; i < m->recent_count; i++, at = at->next) {
+		struct receive *r = receive_of(at);
+		if (matches(r->source, r->tag, r->ignore, source, tag))
+			return r;
+	}
+	return NULL;
 }
 
 void matcher_unpost(struct matcher *m, struct receive *r)
@@ -232,23 +226,6 @@ void matcher_hold(struct matcher *m, struct unexpected *u)
 	m->held_bytes += message_bytes(u);
 }
 
-static int class_add(struct match_class *c, struct unexpected *u)
-{
-	struct match_entry *e = malloc(sizeof(*e));
-	if (!e)
-		return -FI_ENOMEM;
-	e->class = c;
-	e->message = u;
-	e->next = u->index;
-	u->index = e;
-	e->node.source = class_source(c, u->source);
-	e->node.tag = u->tag & c->mask;
-	e->node.sequence = u->sequence;
-	table_add(&c->messages, &e->node);
-	c->indexed = u->sequence;
-	return 0;
-}
-
 /* Adds the messages that arrived since the last search of the class. */
 static int class_index(struct matcher *m, struct match_class *c)
 {
@@ -259,9 +236,19 @@ static int class_index(struct matcher *m, struct match_class *c)
 		at = at->previous;
 	}
 	for (; at != &m->messages; at = at->next) {
-		int error = class_add(c, message_of(at));
-		if (error)
-			return error;
+		struct unexpected *u = message_of(at);
+		struct match_entry *e = malloc(sizeof(*e));
+		if (!e)
+			return -FI_ENOMEM;
+		e->class = c;
+		e->message = u;
+		e->next = u->index;
+		u->index = e;
+		e->node.source = class_source(c, u->source);
+		e->node.tag = u->tag & c->mask;
+		e->node.sequence = u->sequence;
+		table_add(&c->messages, &e->node);
+		c->indexed = u->sequence;
 	}
 	return 0;
 }

@@ -173,17 +173,6 @@ static void report_found(struct endpoint *ep, const struct receive_request *q,
 		cq_complete(ep->rx_cq, &e, u->source);
 }
 
-static void report_missing(struct endpoint *ep, const struct receive_request *q)
-{
-	const struct fi_cq_err_entry e = { .op_context = q->context,
-		.flags = FI_RECV | (q->tagged ? FI_TAGGED : FI_MSG),
-		.tag = q->tag,
-		.err = FI_ENOMSG,
-		.prov_errno = -FI_ENOMSG };
-	if (ep->rx_cq)
-		cq_fail(ep->rx_cq, &e, FI_ADDR_NOTAVAIL);
-}
-
 /* Sends FIN for a discarded message if its sender waits for that. */
 static int discard_fin(const struct unexpected *u)
 {
@@ -205,7 +194,13 @@ static int recv_peek(struct endpoint *ep, const struct receive_request *q)
 	if (r)
 		return -FI_EAGAIN;
 	if (!u) {
-		report_missing(ep, q);
+		const struct fi_cq_err_entry e = { .op_context = q->context,
+			.flags = FI_RECV | (q->tagged ? FI_TAGGED : FI_MSG),
+			.tag = q->tag,
+			.err = FI_ENOMSG,
+			.prov_errno = -FI_ENOMSG };
+		if (ep->rx_cq)
+			cq_fail(ep->rx_cq, &e, FI_ADDR_NOTAVAIL);
 		return 0;
 	}
 	if (q->flags & FI_CLAIM) {

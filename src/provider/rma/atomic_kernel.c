@@ -73,11 +73,6 @@ size_t atomic_bytes(enum fi_datatype t)
 	return type_of(t)->bytes;
 }
 
-static bool atomic_compares(enum fi_op op)
-{
-	return op >= FI_CSWAP && op <= FI_MSWAP;
-}
-
 /* Complex numbers have no order; bit operations are for integers. */
 static bool family_knows(enum family family, enum fi_op op)
 {
@@ -102,7 +97,8 @@ static bool family_knows(enum family family, enum fi_op op)
 bool atomic_known(enum atomic_kind kind, enum fi_datatype t, enum fi_op op)
 {
 	if ((unsigned)op >= FI_ATOMIC_OP_LAST ||
-		(kind == ATOMIC_COMPARES) != atomic_compares(op) ||
+		(kind == ATOMIC_COMPARES) !=
+			(op >= FI_CSWAP && op <= FI_MSWAP) ||
 		(kind == ATOMIC_WRITES && op == FI_ATOMIC_READ))
 		return false;
 	return family_knows(type_of(t)->family, op);
@@ -234,17 +230,6 @@ static void truth_set(enum fi_datatype t, bool value, union element *e)
 		break;                                       \
 	}
 
-static void sum(enum fi_datatype t, union element *e, const union element *by)
-{
-	COMBINE(t, e, +, by)
-}
-
-static void product(
-	enum fi_datatype t, union element *e, const union element *by)
-{
-	COMBINE(t, e, *, by)
-}
-
 /* ---- operations ---- */
 
 static bool swaps(enum fi_datatype t, enum fi_op op, const union element *there,
@@ -281,10 +266,10 @@ static void compute(enum fi_datatype t, enum fi_op op, union element *e,
 			*e = *by;
 		break;
 	case FI_SUM:
-		sum(t, e, by);
+		COMBINE(t, e, +, by)
 		break;
 	case FI_PROD:
-		product(t, e, by);
+		COMBINE(t, e, *, by)
 		break;
 	case FI_LOR:
 		truth_set(t, truth(t, e) || truth(t, by), e);
@@ -321,11 +306,6 @@ static void compute(enum fi_datatype t, enum fi_op op, union element *e,
 }
 
 /* ---- memory ---- */
-
-static bool memory_is_word(const void *memory, size_t bytes)
-{
-	return bytes <= 8 && (uintptr_t)memory % bytes == 0;
-}
 
 /*
  * Sequentially consistent: libfabric does not specify the order of atomics with
@@ -381,7 +361,7 @@ void atomic_execute(enum fi_datatype t, enum fi_op op, void *memory,
 	const void *operand, const void *compare, void *previous)
 {
 	size_t bytes = atomic_bytes(t);
-	bool word = memory_is_word(memory, bytes);
+	bool word = bytes <= 8 && (uintptr_t)memory % bytes == 0;
 	union element by = element(operand, bytes);
 	union element with = element(compare, bytes);
 	union element there = element(word ? NULL : memory, bytes), new;

@@ -68,16 +68,6 @@ static int keys_add(struct domain *d, struct mr *mr)
 	return 0;
 }
 
-static void keys_remove(struct domain *d, struct mr *mr)
-{
-	struct mr **at = keys_chain(d, mr->fid.key);
-	while (*at != mr)
-		at = &(*at)->next;
-	*at = mr->next;
-	list_remove(&mr->link);
-	d->key_count--;
-}
-
 static int key_choose(struct domain *d, uint64_t requested, uint64_t *key)
 {
 	if (!(d->mr_mode & FI_MR_PROV_KEY)) {
@@ -217,7 +207,12 @@ static int mr_close(struct fid *fid)
 	struct mr *mr = (struct mr *)(void *)fid;
 	struct domain *d = mr->domain;
 	domain_lock(d);
-	keys_remove(d, mr);
+	struct mr **at = keys_chain(d, mr->fid.key);
+	while (*at != mr)
+		at = &(*at)->next;
+	*at = mr->next;
+	list_remove(&mr->link);
+	d->key_count--;
 	mr_close_all(mr);
 	domain_unlock(d);
 	d->users--;
