@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Several threads of two processes use the same endpoint and queues, each with
- * a tag of its own. Whoever reads a completion tells whom it belongs to.
+ * a tag of its own. A thread that reads a completion marks the request of the
+ * thread that posted it.
  */
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -168,12 +170,57 @@ static void threads_have_domains_of_their_own(void **state)
 	crew_run(1, domains_body, NULL);
 }
 
+/* ---- locking ---- */
+
+static _Thread_local unsigned locks;
+
+/* Replaces that of libc for all libraries; counts the calls of each thread. */
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	static int (*_Atomic real)(pthread_mutex_t *);
+	if (!real)
+		real = (int (*)(pthread_mutex_t *))dlsym(
+			RTLD_NEXT, "pthread_mutex_lock");
+	locks++;
+	return real(mutex);
+}
+
+static void send_locks_body(struct member *me, void *argument)
+{
+	static const size_t lengths[] = { 8, 8, 4096, 9000, LONG_BYTES };
+	static unsigned char to[LONG_BYTES], from[LONG_BYTES];
+	struct stack s;
+	stack_open(&s, argument);
+	stack_join(&s, me);
+	for (unsigned i = 0; i < COUNT(lengths); i++) {
+		MUST(&s, fi_trecv(s.ep, to, LONG_BYTES, NULL, s.peers[0], 1, 0,
+				 to));
+		locks = 0;
+		MUST(&s, fi_tsend(s.ep, from, lengths[i], NULL, s.peers[0], 1,
+				 from));
+		/* The first one also resolves the peer. */
+		if (i > 0)
+			assert_int_equal(locks, 1);
+		cq_expect(s.rxcq, to);
+		cq_expect(s.txcq, from);
+	}
+	stack_leave(&s, me);
+}
+
+static void a_send_takes_the_lock_once(void **state)
+{
+	(void)state;
+	crew_run(1, send_locks_body,
+		&(struct options){ .threading = FI_THREAD_SAFE });
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(threads_share_an_endpoint),
 		TEST(threads_share_it_with_automatic_progress),
 		TEST(threads_have_domains_of_their_own),
+		TEST(a_send_takes_the_lock_once),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
