@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Limits of control groups, version 2 and version 1, as they are mounted
- * usually. Where a container hides the groups above, only what it shows counts.
+ * Limits of control groups, versions 1 and 2, at their usual mount points. In a
+ * container only the groups that are visible there are considered.
  */
 #include "cli/doctor/cgroup.h"
 
@@ -13,56 +13,36 @@
 
 #include "cli/doctor/probe.h"
 
-/* One group's directory; the files of both versions have their own names. */
+/* Called with the directory of a group; both versions have distinct files. */
 typedef void (*group_visit)(const char *directory, void *argument);
 
-/* Is `controller` one of the comma-separated names? */
-static bool name_in(const char *names, size_t length, const char *controller)
-{
-	size_t want = strlen(controller);
-	while (length > 0) {
-		size_t n = 0;
-		while (n < length && names[n] != ',')
-			n++;
-		if (n == want && memcmp(names, controller, n) == 0)
-			return true;
-		n += n < length;
-		names += n;
-		length -= n;
-	}
-	return false;
-}
-
-/* "4:memory:/a/b" gives "/a/b"; the line of version 2 has no name. */
-static char *line_path(char *line, const char *controller)
-{
-	char *names = strchr(line, ':');
-	char *path = names ? strchr(names + 1, ':') : NULL;
-	if (!path)
-		return NULL;
-	size_t length = (size_t)(path - names - 1);
-	bool ours = *controller ? name_in(names + 1, length, controller)
-				: length == 0;
-	path[1 + strcspn(path + 1, "\n")] = 0;
-	return ours ? path + 1 : NULL;
-}
-
-/* This process's group for a controller; "" is version 2. */
-static bool group_path(const char *controller, char *path, size_t room)
+/*
+ * Finds the group of this process for a controller; "" is version 2. A line of
+ * /proc/self/cgroup is "4:memory,cpu:/a/b", and "0::/a/b" for version 2.
+ */
+static bool group_path(const char *controller, char *path, size_t size)
 {
 	char line[PATH_MAX];
 	bool found = false;
 	FILE *f = fopen("/proc/self/cgroup", "re");
 	while (f && !found && fgets(line, sizeof(line), f)) {
-		const char *p = line_path(line, controller);
-		found = p && (size_t)snprintf(path, room, "%s", p) < room;
+		char *names = strchr(line, ':');
+		char *group = names ? strchr(++names, ':') : NULL;
+		if (!group)
+			continue;
+		*group++ = 0;
+		group[strcspn(group, "\n")] = 0;
+		for (char *name; !found && (name = strsep(&names, ","));)
+			found = strcmp(name, controller) == 0;
+		found = found &&
+			(size_t)snprintf(path, size, "%s", group) < size;
 	}
 	if (f)
 		fclose(f);
 	return found;
 }
 
-/* All directories from the group up to the mount point, which comes last. */
+/* Visits the group and its ancestors up to the mount point. */
 static void group_climb(const char *mount, const char *controller,
 	group_visit visit, void *argument)
 {
@@ -89,7 +69,7 @@ static void group_climb_all(
 	group_climb(mount, controller, visit, argument);
 }
 
-/* A number in a file; false if there is none, as for "max". */
+/* Reads numbers from a file. Returns false if there are none, as for "max". */
 static bool number_in(
 	const char *directory, const char *file, uint64_t *numbers, int count)
 {
@@ -109,19 +89,19 @@ static bool number_in(
 
 struct memory_limit {
 	uint64_t limit, used;
-	bool any;
+	bool found;
 };
 
 static void memory_visit(const char *directory, void *argument)
 {
-	/* Version 1 says "no limit" with a number near 2^63. */
+	/* In version 1 a number near 2^63 means no limit. */
 	const uint64_t unlimited = 1ull << 60;
 	struct memory_limit *m = argument;
 	uint64_t limit, used = 0;
 	if (!number_in(directory, "memory.max", &limit, 1) &&
 		!number_in(directory, "memory.limit_in_bytes", &limit, 1))
 		return;
-	if (limit >= unlimited || (m->any && limit >= m->limit))
+	if (limit >= unlimited || (m->found && limit >= m->limit))
 		return;
 	if (!number_in(directory, "memory.current", &used, 1))
 		number_in(directory, "memory.usage_in_bytes", &used, 1);
@@ -134,7 +114,7 @@ bool cgroup_memory(uint64_t *limit_bytes, uint64_t *used_bytes)
 	group_climb_all("memory", memory_visit, &m);
 	*limit_bytes = m.limit;
 	*used_bytes = m.used;
-	return m.any;
+	return m.found;
 }
 
 static void cores_visit(const char *directory, void *argument)

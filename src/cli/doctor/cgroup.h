@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control groups that this process is in, from its own up to the root. */
+/* Limits of the control groups of this process. */
 #ifndef CAY_CLI_CGROUP_H
 #define CAY_CLI_CGROUP_H
 
@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 /*
- * The smallest memory limit on the way up, and what that group uses. False if
- * there is none.
+ * Finds the smallest memory limit and the memory that its group uses. Returns
+ * false if there is no limit.
  */
 bool cgroup_memory(uint64_t *limit_bytes, uint64_t *used_bytes);
 
-/* The smallest processor limit, in thousandths of a core. */
+/* Finds the smallest processor limit, in thousandths of a core; likewise. */
 bool cgroup_cores(uint64_t *millicores);
 
 #endif

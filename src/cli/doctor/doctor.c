@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay doctor: what this machine allows, and what to do about the rest. */
+/* cay doctor: checks what this machine supports. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,69 +20,35 @@ static const char *const state_names[] = {
 static const struct probe_group *const groups[PROBE_GROUPS] = { &probe_memory,
 	&probe_kernel, &probe_machine };
 
-static void print_finding(const char *name, const struct finding *f)
+/* Runs all probes and prints their findings. Returns true if all passed. */
+static bool probes_run(struct json *j)
 {
-	printf("%-8s %-15s %s\n", state_names[f->state], name, f->text);
-	if (f->advice[0])
-		printf("%-8s %-15s -> %s\n", "", "", f->advice);
-}
-
-static void json_finding(
-	struct json *j, const char *name, const struct finding *f)
-{
-	json_object_begin(j);
-	json_put_string(j, "name", name);
-	json_put_string(j, "state", state_names[f->state]);
-	json_put_string(j, "finding", f->text);
-	if (f->advice[0])
-		json_put_string(j, "advice", f->advice);
-	json_object_end(j);
-}
-
-/* Runs all probes; j is NULL for people. True if nothing is missing. */
-static bool doctor_examine(struct json *j)
-{
-	bool well = true;
+	bool passed = true;
 	for (int g = 0; g < PROBE_GROUPS; g++) {
 		for (size_t i = 0; i < groups[g]->count; i++) {
 			const struct probe *p = &groups[g]->probes[i];
 			struct finding f = { .state = PROBE_MISSING };
 			fflush(stdout); /* children must not print it again */
 			p->run(&f);
-			well = well && f.state != PROBE_MISSING;
-			if (j)
-				json_finding(j, p->name, &f);
-			else
-				print_finding(p->name, &f);
+			passed = passed && f.state != PROBE_MISSING;
+			if (!j) {
+				printf("%-8s %-15s %s\n", state_names[f.state],
+					p->name, f.text);
+				if (f.advice[0])
+					printf("%-8s %-15s -> %s\n", "", "",
+						f.advice);
+				continue;
+			}
+			json_object_begin(j);
+			json_put_string(j, "name", p->name);
+			json_put_string(j, "state", state_names[f.state]);
+			json_put_string(j, "finding", f.text);
+			if (f.advice[0])
+				json_put_string(j, "advice", f.advice);
+			json_object_end(j);
 		}
 	}
-	return well;
-}
-
-static int doctor_print(void)
-{
-	bool well = doctor_examine(NULL);
-	printf("\n%s\n", well ? "Everything that Cay needs is there."
-			      : "Something that Cay needs is missing.");
-	return well && fflush(stdout) == 0 ? CLI_OK : CLI_FAILED;
-}
-
-static int doctor_json(void)
-{
-	struct json j;
-	struct utsname u = { 0 };
-	uname(&u);
-	json_open(&j, stdout);
-	json_object_begin(&j);
-	json_put_string(&j, "kernel", u.release);
-	json_put_string(&j, "machine", u.machine);
-	json_key(&j, "findings");
-	json_array_begin(&j);
-	bool well = doctor_examine(&j);
-	json_array_end(&j);
-	json_put_bool(&j, "well", well);
-	json_object_end(&j);
-	return json_close(&j) == 0 && well ? CLI_OK : CLI_FAILED;
+	return passed;
 }
 
 struct doctor_options {
@@ -95,7 +61,27 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
 		return status;
-	return o.json ? doctor_json() : doctor_print();
+	if (!o.json) {
+		bool passed = probes_run(NULL);
+		printf("\n%s\n", passed ? "Cay works on this machine."
+					: "Cay does not work on this machine.");
+		status = cli_output_flush(c->name);
+		return passed ? status : CLI_FAILED;
+	}
+	struct json j;
+	struct utsname u = { 0 };
+	uname(&u);
+	json_open(&j, stdout);
+	json_object_begin(&j);
+	json_put_string(&j, "kernel", u.release);
+	json_put_string(&j, "machine", u.machine);
+	json_key(&j, "findings");
+	json_array_begin(&j);
+	bool passed = probes_run(&j);
+	json_array_end(&j);
+	json_put_bool(&j, "passed", passed);
+	json_object_end(&j);
+	return json_close(&j) == 0 && passed ? CLI_OK : CLI_FAILED;
 }
 
 #define OPTIONS_STRUCT struct doctor_options

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probes of what the kernel lets processes know and tell about each other. */
+/* Probes of kernel interfaces between processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -21,34 +21,32 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define PATIENCE_MS 2000
+#define TIMEOUT_MS 2000
 
-/* ---- descriptors that tell ---- */
-
-static int epoll_try(int epoll, int event)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	uint64_t one = 1;
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, event, &e) != 0)
-		return errno;
-	if (epoll_wait(epoll, &e, 1, 0) != 0)
-		return EBADMSG;
-	if (write(event, &one, sizeof(one)) != sizeof(one))
-		return errno;
-	return epoll_wait(epoll, &e, 1, PATIENCE_MS) == 1 ? 0 : ETIMEDOUT;
-}
+/* ---- doorbell ---- */
 
 static void probe_epoll(struct finding *f)
 {
+	struct epoll_event e = { .events = EPOLLIN };
+	const uint64_t one = 1;
 	int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	int r = event < 0 || epoll < 0 ? errno : epoll_try(epoll, event);
+	int r = 0;
+	if (event < 0 || epoll < 0 ||
+		epoll_ctl(epoll, EPOLL_CTL_ADD, event, &e) != 0)
+		r = errno;
+	else if (epoll_wait(epoll, &e, 1, 0) != 0)
+		r = EBADMSG;
+	else if (write(event, &one, sizeof(one)) != sizeof(one))
+		r = errno;
+	else if (epoll_wait(epoll, &e, 1, TIMEOUT_MS) != 1)
+		r = ETIMEDOUT;
 	if (event >= 0)
 		close(event);
 	if (epoll >= 0)
 		close(epoll);
 	if (r == 0) {
-		finding_set(f, PROBE_OK, "epoll sees an eventfd");
+		finding_set(f, PROBE_OK, "epoll reports an eventfd");
 		return;
 	}
 	finding_set(f, PROBE_MISSING, "eventfd with epoll: %s", strerror(r));
@@ -56,75 +54,60 @@ static void probe_epoll(struct finding *f)
 			  "ulimit -n");
 }
 
-/* ---- death ---- */
+/* ---- exit of a process ---- */
 
-static int end_at_once(void *argument)
+static int exit_at_once(void *argument)
 {
 	(void)argument;
 	return 0;
 }
 
-static int pidfd_try(void)
-{
-	pid_t child = probe_child(end_at_once, NULL);
-	if (child < 0)
-		return (int)-child;
-	int fd = (int)syscall(SYS_pidfd_open, child, 0);
-	int r = fd < 0 ? errno : 0;
-	if (r == 0) {
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		r = poll(&p, 1, PATIENCE_MS) == 1 ? 0 : ETIMEDOUT;
-		close(fd);
-	}
-	probe_wait(child);
-	return r;
-}
-
 static void probe_pidfd(struct finding *f)
 {
-	int r = pidfd_try();
+	pid_t child = probe_child(exit_at_once, NULL);
+	int r = child < 0 ? (int)-child : 0;
 	if (r == 0) {
-		finding_set(f, PROBE_OK,
-			"a pidfd reports the death of a "
-			"process");
+		struct pollfd p = { .events = POLLIN };
+		p.fd = (int)syscall(SYS_pidfd_open, child, 0);
+		if (p.fd < 0)
+			r = errno;
+		else if (poll(&p, 1, TIMEOUT_MS) != 1)
+			r = ETIMEDOUT;
+		if (p.fd >= 0)
+			close(p.fd);
+		probe_wait(child);
+	}
+	if (r == 0) {
+		finding_set(
+			f, PROBE_OK, "a pidfd reports that a process exited");
 		return;
 	}
 	finding_set(f, PROBE_MISSING, "pidfd_open: %s", strerror(r));
-	finding_advise(f, "Linux 5.3 or later is needed, and a seccomp filter "
-			  "that allows pidfd_open");
+	finding_advise(f,
+		"Cay needs Linux 5.3 and a seccomp filter that allows "
+		"pidfd_open");
 }
 
 /* ---- sockets ---- */
 
-struct pair {
+struct socket_name {
 	struct sockaddr_un address;
 	socklen_t length;
 };
 
-/* An abstract name that no other doctor has. */
-static struct pair pair_name(void)
-{
-	struct pair p = { .address.sun_family = AF_UNIX };
-	int n = snprintf(p.address.sun_path + 1, sizeof(p.address.sun_path) - 1,
-		"cay-doctor/%d", getpid());
-	p.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			       (size_t)n);
-	return p;
-}
-
-/* Sends one descriptor along with one byte. */
+/* Sends a descriptor with one byte. Returns 0 or errno. */
 static int descriptor_send(int socket, int fd)
 {
 	char byte = 1;
 	struct iovec data = { &byte, 1 };
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .room = { 0 } };
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .space = { 0 } };
 	struct msghdr m = { .msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control.room) };
+		.msg_controllen = sizeof(control.space) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -133,10 +116,10 @@ static int descriptor_send(int socket, int fd)
 	return sendmsg(socket, &m, MSG_NOSIGNAL) == 1 ? 0 : errno;
 }
 
-/* The child: connects and hands over one end of a pipe. */
+/* The child connects and sends one end of a pipe. */
 static int client_run(void *argument)
 {
-	const struct pair *p = argument;
+	const struct socket_name *p = argument;
 	int ends[2];
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0 ||
@@ -147,7 +130,7 @@ static int client_run(void *argument)
 	int r = descriptor_send(s, ends[0]);
 	char byte;
 	if (r == 0 && read(s, &byte, 1) < 0)
-		r = errno; /* waits for the server to have looked */
+		r = errno; /* returns when the server has closed */
 	return r;
 }
 
@@ -157,12 +140,12 @@ static int descriptor_receive(int socket)
 	struct iovec data = { &byte, 1 };
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct msghdr m = { .msg_iov = &data,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control.room) };
+		.msg_controllen = sizeof(control.space) };
 	int fd = -1;
 	if (recvmsg(socket, &m, MSG_CMSG_CLOEXEC) != 1)
 		return EIO;
@@ -174,12 +157,12 @@ static int descriptor_receive(int socket)
 	return 0;
 }
 
-/* What the sockets of a node are asked. */
-struct acquaintance {
+/* Results of the operations that a node needs. */
+struct socket_results {
 	int credentials, descriptor, peer_pidfd; /* 0 or errno */
 };
 
-static void client_meet(int socket, pid_t child, struct acquaintance *a)
+static void client_identify(int socket, pid_t child, struct socket_results *a)
 {
 	struct ucred c;
 	int fd;
@@ -200,10 +183,15 @@ static void client_meet(int socket, pid_t child, struct acquaintance *a)
 	a->descriptor = descriptor_receive(socket);
 }
 
-/* 0 or errno; `a` is filled in on 0. */
-static int sockets_try(struct acquaintance *a)
+/* Returns 0 with the results, or errno. */
+static int sockets_try(struct socket_results *a)
 {
-	struct pair p = pair_name();
+	struct socket_name p = { .address.sun_family = AF_UNIX };
+	/* An abstract name, unique by the process number. */
+	int n = snprintf(p.address.sun_path + 1, sizeof(p.address.sun_path) - 1,
+		"cay-doctor/%d", getpid());
+	p.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			       (size_t)n);
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return errno;
@@ -214,11 +202,11 @@ static int sockets_try(struct acquaintance *a)
 	pid_t child = r ? -1 : probe_child(client_run, &p);
 	if (child > 0) {
 		struct pollfd wait = { .fd = s, .events = POLLIN };
-		int c = poll(&wait, 1, PATIENCE_MS) == 1
+		int c = poll(&wait, 1, TIMEOUT_MS) == 1
 				? accept4(s, NULL, NULL, SOCK_CLOEXEC)
 				: -1;
 		if (c >= 0) {
-			client_meet(c, child, a);
+			client_identify(c, child, a);
 			close(c);
 		}
 		int ended = probe_wait(child);
@@ -230,7 +218,7 @@ static int sockets_try(struct acquaintance *a)
 
 static void probe_sockets(struct finding *f)
 {
-	struct acquaintance a = { EIO, EIO, EIO };
+	struct socket_results a = { EIO, EIO, EIO };
 	int r = sockets_try(&a);
 	if (!r)
 		r = a.credentials ? a.credentials : a.descriptor;
@@ -244,24 +232,22 @@ static void probe_sockets(struct finding *f)
 		return;
 	}
 	finding_set(f, PROBE_OK,
-		"abstract Unix sockets carry credentials "
-		"and descriptors");
+		"abstract Unix sockets pass credentials and descriptors");
 }
 
 static void probe_peer_pidfd(struct finding *f)
 {
-	struct acquaintance a = { EIO, EIO, EIO };
+	struct socket_results a = { EIO, EIO, EIO };
 	int r = sockets_try(&a);
 	r = r ? r : a.peer_pidfd;
 	if (r == 0) {
 		finding_set(f, PROBE_OK,
-			"SO_PEERPIDFD names the peer of a "
-			"socket");
+			"SO_PEERPIDFD identifies the peer of a socket");
 		return;
 	}
 	finding_set(f, PROBE_WARN, "SO_PEERPIDFD: %s", strerror(r));
-	finding_advise(f, "Linux 6.5 or later knows a peer without its "
-			  "number; until then the number is used, and checked");
+	finding_advise(f, "before Linux 6.5, peers are identified by a process "
+			  "number that is verified");
 }
 
 /* ---- membarrier ---- */
@@ -272,9 +258,9 @@ static void probe_membarrier(struct finding *f)
 	if (known < 0) {
 		finding_set(
 			f, PROBE_WARN, "no membarrier: %s", strerror(errno));
-		finding_advise(f, "stuck processes cannot be fenced off: "
-				  "Linux 4.16 or later, or a seccomp filter "
-				  "that allows membarrier");
+		finding_advise(f, "stopped processes cannot be fenced without "
+				  "Linux 4.16 and a seccomp filter that allows "
+				  "membarrier");
 		return;
 	}
 	bool expedited = syscall(SYS_membarrier,
@@ -283,17 +269,18 @@ static void probe_membarrier(struct finding *f)
 			 syscall(SYS_membarrier,
 				 MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
 	if (expedited) {
-		finding_set(f, PROBE_OK, "membarrier, global and expedited");
+		finding_set(f, PROBE_OK,
+			"membarrier with global expedited commands");
 		return;
 	}
-	finding_set(f, PROBE_WARN, "membarrier without global expedited");
-	finding_advise(f, "Linux 4.16 or later fences off stuck processes "
-			  "without waiting");
+	finding_set(
+		f, PROBE_WARN, "membarrier without global expedited commands");
+	finding_advise(f, "Linux 4.16 fences stopped processes without delay");
 }
 
 static const struct probe probes[] = {
 	{ "epoll", probe_epoll },
-	{ "death notice", probe_pidfd },
+	{ "process exit", probe_pidfd },
 	{ "sockets", probe_sockets },
 	{ "peer identity", probe_peer_pidfd },
 	{ "membarrier", probe_membarrier },

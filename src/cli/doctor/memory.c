@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probes of memory that processes share, and of what one may read of another.
- */
+/* Probes of shared memory, and of reading the memory of another process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/fields.h"
 #include "cli/doctor/probe.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
@@ -24,7 +24,7 @@
 
 /* ---- memfd and seals ---- */
 
-/* A mapped memfd that cannot shrink or grow; the descriptor or -errno. */
+/* Maps a memfd that is sealed against resizing. Returns it or -errno. */
 static int shared_open(void **memory)
 {
 	int fd = memfd_create("cay-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -45,24 +45,6 @@ static int shared_open(void **memory)
 	return -error;
 }
 
-/* Do the seals hold: no shrinking, and no new writable mapping? */
-static bool seal_holds(int fd)
-{
-	return ftruncate(fd, 0) < 0 && errno == EPERM;
-}
-
-static bool seal_future_holds(int fd)
-{
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
-		return false;
-	void *p = mmap(
-		NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return true;
-	munmap(p, SHARED_BYTES);
-	return false;
-}
-
 static void probe_memfd(struct finding *f)
 {
 	void *memory;
@@ -70,30 +52,40 @@ static void probe_memfd(struct finding *f)
 	if (fd < 0) {
 		finding_set(
 			f, PROBE_MISSING, "no sealed memfd: %s", strerror(-fd));
-		finding_advise(f, "Linux 3.17 or later is needed, and a "
-				  "container whose seccomp filter allows "
-				  "memfd_create");
+		finding_advise(f, "Cay needs Linux 3.17 and a seccomp filter "
+				  "that allows memfd_create");
 		return;
 	}
-	if (!seal_holds(fd)) {
+	if (ftruncate(fd, 0) == 0 || errno != EPERM) {
 		finding_set(f, PROBE_MISSING, "a sealed memfd can shrink");
-		finding_advise(f, "this kernel or sandbox ignores seals: run "
-				  "on a Linux kernel");
-	} else if (!seal_future_holds(fd)) {
-		finding_set(f, PROBE_WARN,
-			"memfd with seals, but without F_SEAL_FUTURE_WRITE");
-		finding_advise(f, "Linux 5.1 or later keeps others from "
-				  "mapping an arena anew");
+		finding_advise(f, "this kernel or sandbox ignores seals: use "
+				  "a Linux kernel");
 	} else {
-		finding_set(f, PROBE_OK, "memfd, and its seals hold");
+		/* The last seal forbids new writable mappings. */
+		int seals = F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+		void *p = MAP_FAILED;
+		bool sealed = fcntl(fd, F_ADD_SEALS, seals) == 0;
+		if (sealed)
+			p = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE,
+				MAP_SHARED, fd, 0);
+		if (p != MAP_FAILED)
+			munmap(p, SHARED_BYTES);
+		if (sealed && p == MAP_FAILED) {
+			finding_set(f, PROBE_OK, "memfd with working seals");
+		} else {
+			finding_set(f, PROBE_WARN,
+				"memfd without F_SEAL_FUTURE_WRITE");
+			finding_advise(f, "Linux 5.1 protects an arena from "
+					  "new writable mappings");
+		}
 	}
 	munmap(memory, SHARED_BYTES);
 	close(fd);
 }
 
-/* ---- the arena ---- */
+/* ---- arena ---- */
 
-/* In a child: a limit on file sizes ends a process with a signal. */
+/* In a child, because a file size limit ends the process with a signal. */
 static int arena_try(void *argument)
 {
 	(void)argument;
@@ -112,20 +104,21 @@ static void probe_arena(struct finding *f)
 {
 	pid_t child = probe_child(arena_try, NULL);
 	int r = child < 0 ? (int)-child : probe_wait(child);
-	const char *size = probe_bytes(PROBE_ARENA_BYTES);
+	char size[FIELD_BYTES];
+	bytes_text(PROBE_ARENA_BYTES, size);
 	if (r == 0) {
-		finding_set(
-			f, PROBE_OK, "%s of sparse shared memory map", size);
+		finding_set(f, PROBE_OK,
+			"%s of sparse shared memory can be mapped", size);
 		return;
 	}
 	finding_set(f, PROBE_MISSING, "%s of sparse shared memory: %s", size,
 		r < 0 ? strsignal(-r) : strerror(r));
 	if (r == -SIGXFSZ || r == EFBIG)
-		finding_advise(f, "raise the limit on file sizes (ulimit -f "
-				  "unlimited)");
+		finding_advise(
+			f, "raise the file size limit (ulimit -f unlimited)");
 	else if (r == ENOMEM)
-		finding_advise(f, "raise the limit on address space (ulimit "
-				  "-v unlimited), or start the node with a "
+		finding_advise(f, "raise the address space limit (ulimit -v "
+				  "unlimited), or start the node with a "
 				  "smaller arena; see cay(1)");
 }
 
@@ -135,69 +128,62 @@ struct sleeper {
 	_Atomic uint32_t word, awake;
 };
 
-/* The word stays 0, so only a wake-up ends the sleep. */
+/* The word stays 0, so only a wake-up returns 0. */
 static int futex_sleep(void *argument)
 {
 	struct sleeper *s = argument;
-	const struct timespec patience = { .tv_sec = 2 };
+	const struct timespec timeout = { .tv_sec = 2 };
 	atomic_store(&s->awake, 1);
-	long r =
-		syscall(SYS_futex, &s->word, FUTEX_WAIT, 0, &patience, NULL, 0);
+	long r = syscall(SYS_futex, &s->word, FUTEX_WAIT, 0, &timeout, NULL, 0);
 	return r == 0 ? 0 : errno;
-}
-
-/* Wakes until somebody was woken: the child may not sleep yet. */
-static bool futex_wake(struct sleeper *s)
-{
-	const struct timespec nap = { .tv_nsec = 1000000 };
-	bool woken = false;
-	for (int i = 0; i < 1000 && !woken; i++) {
-		nanosleep(&nap, NULL);
-		woken = atomic_load(&s->awake) &&
-			syscall(SYS_futex, &s->word, FUTEX_WAKE, 1, NULL, NULL,
-				0) == 1;
-	}
-	return woken;
 }
 
 static void probe_futex(struct finding *f)
 {
+	const struct timespec pause = { .tv_nsec = 1000000 };
 	void *memory;
 	bool woken = false;
 	int fd = shared_open(&memory);
 	if (fd < 0) {
-		finding_set(f, PROBE_MISSING, "not tried: no shared memory");
+		finding_set(f, PROBE_MISSING, "not tested: no shared memory");
 		return;
 	}
 	pid_t child = probe_child(futex_sleep, memory);
 	if (child > 0) {
-		woken = futex_wake(memory);
+		struct sleeper *s = memory;
+		/* Repeated, because the child may not sleep yet. */
+		for (int i = 0; i < 1000 && !woken; i++) {
+			nanosleep(&pause, NULL);
+			woken = atomic_load(&s->awake) &&
+				syscall(SYS_futex, &s->word, FUTEX_WAKE, 1,
+					NULL, NULL, 0) == 1;
+		}
 		woken = probe_wait(child) == 0 && woken;
 	}
 	munmap(memory, SHARED_BYTES);
 	close(fd);
 	if (woken) {
-		finding_set(f, PROBE_OK,
-			"a process wakes another on shared memory");
+		finding_set(f, PROBE_OK, "a process can wake another one");
 		return;
 	}
-	finding_set(f, PROBE_MISSING,
-		"a process cannot wake another on shared memory");
+	finding_set(f, PROBE_MISSING, "a process cannot wake another one");
 	finding_advise(f, "allow futex on shared memory in the sandbox");
 }
 
-/* ---- reading another process's memory ---- */
+/* ---- process_vm_readv ---- */
 
 struct cross {
 	pid_t parent;
 	int to_parent[2], to_child[2];
-	uint64_t cookie; /* the child's copy becomes another one */
+	uint64_t cookie; /* the child changes its copy */
 };
 
 #define CROSS_PARENT 0x1122334455667788ull
 #define CROSS_CHILD  0x99aabbccddeeff00ull
 
-/* 0 if the other one has this cookie at the same address, else errno. */
+/* Reads the cookie of another process. Returns 0 if it is as expected, or
+ * errno.
+ */
 static int cross_read(pid_t pid, struct cross *c, uint64_t expected)
 {
 	uint64_t found = 0;
@@ -214,14 +200,14 @@ static int cross_child(void *argument)
 	char byte = 0;
 	c->cookie = CROSS_CHILD;
 	int r = cross_read(c->parent, c, CROSS_PARENT);
-	/* Stays until the parent has read it. */
+	/* Waits until the parent has read the memory. */
 	if (write(c->to_parent[1], &byte, 1) != 1 ||
 		read(c->to_child[0], &byte, 1) != 1)
 		return EIO;
 	return r;
 }
 
-/* What each direction answers: 0 or errno. */
+/* Tests both directions; each result is 0 or errno. */
 static void cross_try(struct cross *c, int *down, int *up)
 {
 	char byte = 0;
@@ -237,18 +223,37 @@ static void cross_try(struct cross *c, int *down, int *up)
 	int r = probe_wait(child);
 	*up = r;
 	if (r < 0)
-		*up = *down = EPERM; /* a filter has killed it */
+		*up = *down = EPERM; /* killed by a seccomp filter */
 }
 
-static void cross_advise(struct finding *f)
+static void probe_cross(struct finding *f)
 {
+	struct cross c = { .parent = getpid(), .cookie = CROSS_PARENT };
 	char scope[16] = "";
+	int down = 0, up = 0;
+	if (pipe2(c.to_parent, O_CLOEXEC) != 0 ||
+		pipe2(c.to_child, O_CLOEXEC) != 0) {
+		finding_set(f, PROBE_WARN, "not tested: %s", strerror(errno));
+		return;
+	}
+	cross_try(&c, &down, &up);
+	close(c.to_parent[0]);
+	close(c.to_child[0]);
+	close(c.to_child[1]);
+	if (down == 0 && up == 0) {
+		finding_set(f, PROBE_OK,
+			"process_vm_readv works in both directions");
+		return;
+	}
+	finding_set(f, PROBE_WARN,
+		"process_vm_readv: of a child: %s; of a parent: %s",
+		down ? strerror(down) : "works", up ? strerror(up) : "works");
 	probe_read("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
 	if (scope[0] && scope[0] != '0')
 		finding_advise(f,
-			"kernel.yama.ptrace_scope is %s: sysctl -w "
-			"kernel.yama.ptrace_scope=0, or send long messages "
-			"from cay_alloc() memory; others are copied twice",
+			"sysctl -w kernel.yama.ptrace_scope=0 (now %s), or "
+			"send long messages from cay_alloc() memory; others "
+			"are copied twice",
 			scope);
 	else
 		finding_advise(f, "give the container CAP_SYS_PTRACE or a "
@@ -258,71 +263,36 @@ static void cross_advise(struct finding *f)
 				  "twice");
 }
 
-static void probe_cross(struct finding *f)
-{
-	struct cross c = { .parent = getpid(), .cookie = CROSS_PARENT };
-	int down = 0, up = 0;
-	if (pipe2(c.to_parent, O_CLOEXEC) != 0 ||
-		pipe2(c.to_child, O_CLOEXEC) != 0) {
-		finding_set(f, PROBE_WARN, "not tried: %s", strerror(errno));
-		return;
-	}
-	cross_try(&c, &down, &up);
-	close(c.to_parent[0]);
-	close(c.to_child[0]);
-	close(c.to_child[1]);
-	if (down == 0 && up == 0) {
-		finding_set(f, PROBE_OK,
-			"process_vm_readv reads a child and a parent");
-		return;
-	}
-	finding_set(f, PROBE_WARN,
-		"process_vm_readv: of a child %s, of a parent %s",
-		down ? strerror(down) : "works", up ? strerror(up) : "works");
-	cross_advise(f);
-}
-
 /* ---- huge pages ---- */
-
-static bool hugetlb_works(void)
-{
-	const size_t bytes = 2u << 20;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
-	if (p == MAP_FAILED)
-		return false;
-	munmap(p, bytes);
-	return true;
-}
-
-/* The bracketed word of "always within_size advise [never] deny force". */
-static void chosen_word(char *text)
-{
-	char *open = strchr(text, '['), *close = strchr(text, ']');
-	if (!open || !close || close < open)
-		return;
-	*close = 0;
-	memmove(text, open + 1, strlen(open + 1) + 1);
-}
 
 static void probe_huge(struct finding *f)
 {
+	const size_t bytes = 2u << 20;
 	char shmem[128] = "unknown", pages[32] = "0";
 	probe_read("/sys/kernel/mm/transparent_hugepage/shmem_enabled", shmem,
 		sizeof(shmem));
 	probe_read("/proc/sys/vm/nr_hugepages", pages, sizeof(pages));
-	chosen_word(shmem);
+	/* "always within_size advise [never] deny force" */
+	char *start = strchr(shmem, '['), *end = strchr(shmem, ']');
+	if (start && end && start < end) {
+		*end = 0;
+		memmove(shmem, start + 1, strlen(start + 1) + 1);
+	}
 	bool transparent = strcmp(shmem, "always") == 0 ||
 			   strcmp(shmem, "within_size") == 0 ||
 			   strcmp(shmem, "advise") == 0 ||
 			   strcmp(shmem, "force") == 0;
-	bool reserved = hugetlb_works();
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	bool reserved = p != MAP_FAILED;
+	if (reserved)
+		munmap(p, bytes);
 	finding_set(f, transparent || reserved ? PROBE_OK : PROBE_WARN,
-		"transparent for shared memory: %s; reserved: %s%s", shmem,
-		pages, reserved ? "" : ", none to be had");
+		"transparent huge pages of shared memory: %s; reserved: %s%s",
+		shmem, pages, reserved ? "" : ", none available");
 	if (!transparent && !reserved)
-		finding_advise(f, "only CAY_PORT_HUGE misses them: echo advise "
-				  "> /sys/kernel/mm/transparent_hugepage/"
+		finding_advise(f, "CAY_PORT_HUGE has no effect: echo advise > "
+				  "/sys/kernel/mm/transparent_hugepage/"
 				  "shmem_enabled");
 }
 
@@ -330,7 +300,7 @@ static const struct probe probes[] = {
 	{ "shared memory", probe_memfd },
 	{ "arena", probe_arena },
 	{ "futex", probe_futex },
-	{ "reading a peer", probe_cross },
+	{ "peer memory", probe_cross },
 	{ "huge pages", probe_huge },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all probes of `cay doctor` use. */
+/* Common parts of the probes of `cay doctor`. */
 #include "cli/doctor/probe.h"
 
 #include <errno.h>
@@ -33,26 +33,21 @@ void finding_advise(struct finding *f, const char *format, ...)
 	va_end(arguments);
 }
 
-/* A signal that ends it is a finding, not a reason for a core file. */
-static void child_prepare(pid_t parent)
-{
-	const struct rlimit none = { 0, 0 };
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(255);
-	setrlimit(RLIMIT_CORE, &none);
-	signal(SIGALRM, SIG_DFL);
-	alarm(PROBE_CHILD_SECONDS_MAX);
-}
-
 pid_t probe_child(int (*run)(void *), void *argument)
 {
+	const struct rlimit none = { 0, 0 };
 	pid_t parent = getpid();
 	pid_t child = fork();
 	if (child < 0)
 		return -errno;
 	if (child == 0) {
-		child_prepare(parent);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(255);
+		/* A signal that ends the child is a finding: no core file. */
+		setrlimit(RLIMIT_CORE, &none);
+		signal(SIGALRM, SIG_DFL);
+		alarm(PROBE_CHILD_SECONDS_MAX);
 		_exit(run(argument));
 	}
 	return child;
@@ -67,12 +62,12 @@ int probe_wait(pid_t child)
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int probe_read(const char *path, char *text, size_t room)
+int probe_read(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	ssize_t n = read(fd, text, room - 1);
+	ssize_t n = read(fd, text, size - 1);
 	int error = n < 0 ? -errno : 0;
 	close(fd);
 	if (error)
@@ -80,20 +75,4 @@ int probe_read(const char *path, char *text, size_t room)
 	text[n] = 0;
 	text[strcspn(text, "\n")] = 0;
 	return 0;
-}
-
-const char *probe_bytes(uint64_t bytes)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
-		"PiB", "EiB" };
-	static char texts[4][32];
-	static unsigned next;
-	unsigned unit = 0;
-	while (bytes >= 10240 && unit < 6) {
-		bytes /= 1024;
-		unit++;
-	}
-	char *text = texts[next++ % 4];
-	snprintf(text, sizeof(texts[0]), "%lu %s", bytes, units[unit]);
-	return text;
 }
