@@ -5,6 +5,7 @@
 usage: coverage.py --source ROOT [--cay FILE]
 
   * every public call has a manual page, and a link with its name;
+  * the errors in the comment of a call are in the ERRORS of its page;
   * every public constant, structure member and error text is in a manual page;
   * references between manual pages have a target;
   * with --cay: the options in the --help of each command are those in cay(1),
@@ -77,6 +78,22 @@ def check_calls(headers, manual):
             complain(f"{call}() has no synopsis in a manual page")
         if not manual.has_page(call, "3"):
             complain(f"{call}() has no link in man/meson.build")
+
+
+def check_errnos(source, manual):
+    """Of each comment that precedes a declaration."""
+    call = re.compile(r"/\*((?:(?!\*/).)*)\*/\s*CAY_API[^;(]*?\b(cay_\w+)\(",
+                      re.S)
+    for header in sorted((source / "include/cay").glob("*.h")):
+        for comment, name in call.findall(header.read_text()):
+            for page, text in manual.pages.items():
+                if not re.search(rf"^\.F[no] {name}\b", text, re.M):
+                    continue
+                listed = set(re.findall(r"\bEr (E[A-Z]+)",
+                                        text[text.index(".Sh ERRORS"):]))
+                for error in set(re.findall(r"-(E[A-Z]{3,})\b", comment)):
+                    if error not in listed:
+                        complain(f"{page}: {name}() can return {error}")
 
 
 def check_constants(headers, manual):
@@ -271,6 +288,7 @@ def main():
     headers = "\n".join(without_comments(path.read_text()) for path in
                         sorted((source / "include/cay").glob("*.h")))
     check_calls(headers, manual)
+    check_errnos(source, manual)
     check_constants(headers, manual)
     check_members(headers, manual)
     check_errors(source, manual)
