@@ -11,7 +11,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HARNESS = [*(ROOT / "src/bench/harness").glob("*.c"),
-           ROOT / "src/base/json.c", ROOT / "src/bench/mpi/world.c"]
+           ROOT / "src/base/fields.c", ROOT / "src/base/json.c",
+           ROOT / "src/bench/mpi/world.c"]
 FLAGS = ["-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE",
          "-Isrc", "-Iinclude"]
 TIMEOUT = 150  # seconds; a run takes a few on an idle machine

@@ -117,6 +117,7 @@ static bool known(const struct field *f, const void *record)
 		return number_of(f, record) !=
 		       (f->size == 4 ? UINT32_MAX : UINT64_MAX);
 	case FIELD_REAL:
+	case FIELD_NS:
 	case FIELD_LOAD:
 	case FIELD_RATE:
 	case FIELD_SECONDS:
@@ -152,6 +153,7 @@ static void value_json(
 		json_bool(j, number_of(f, record));
 		break;
 	case FIELD_REAL:
+	case FIELD_NS:
 		json_fixed(j, real_of(f, record), f->decimals);
 		break;
 	case FIELD_RATE:
@@ -223,6 +225,11 @@ static const char *cell_text(
 		return bytes_text(number_of(f, record), text);
 	case FIELD_REAL:
 		snprintf(text, FIELD_BYTES, "%.*f", f->decimals,
+			real_of(f, record));
+		return text;
+	case FIELD_NS:
+		snprintf(text, FIELD_BYTES,
+			real_of(f, record) < 99.95 ? "%.1f" : "%.0f",
 			real_of(f, record));
 		return text;
 	case FIELD_LOAD:

@@ -25,6 +25,7 @@ enum field_kind {
 	FIELD_BOOL,    /* zero or not, of `size` bytes */
 	FIELD_SIZE,    /* a number of bytes; in text, "3.2 MiB" */
 	FIELD_REAL,    /* double; not finite is unknown */
+	FIELD_NS,      /* double, nanoseconds; in text, "33.8" or "228" */
 	FIELD_LOAD,    /* double; a small one keeps its significant digits */
 	FIELD_RATE,    /* double, per second; in text, "12.3K" */
 	FIELD_SECONDS, /* double; in text "3 min 20 s", and empty for 0 */

@@ -250,6 +250,7 @@ static void samples_as_csv(void **state)
 	s->capacity = 2;
 	samples_add(s, 0, CASE_CAY, SAMPLE_SINGLE, 12.5);
 	samples_add(s, 1, CASE_CAY, SAMPLE_SINGLE, 99); /* unfinished */
+	report_samples(f, NULL, NULL);
 	report_samples(f, &bc, &r);
 	fclose(f);
 	assert_string_equal(

@@ -5,35 +5,89 @@
 #include <errno.h>
 #include <string.h>
 
-#define NS_DECIMALS    2 /* more than the clock is worth */
-#define RATIO_DECIMALS 3
-#define NO_DISTANCE    (-1)
+#include "base/fields.h"
+
+#define NO_DISTANCE (-1)
 
 /* ---- fields ---- */
 
-/* A figure's fields. Those with a heading are columns of the table. */
-static const struct {
-	const char *key, *heading;
-	size_t offset;
-	bool count; /* size_t, else double */
-} figure_fields[] = {
-	{ "p50_ns", "p50", offsetof(struct figure, p50_ns), false },
-	{ "p99_ns", "p99", offsetof(struct figure, p99_ns), false },
-	{ "p50_samples", NULL, offsetof(struct figure, p50_samples), true },
-	{ "p99_samples", NULL, offsetof(struct figure, p99_samples), true },
+static const struct field case_fields[] = {
+	FIELD(struct bench_case, bench, "bench", .kind = FIELD_STRING),
+	FIELD(struct bench_case, label, "case", .kind = FIELD_CHARS),
+	FIELD(struct bench_case, key, "key", .kind = FIELD_CHARS,
+		.optional = true),
+	FIELD(struct bench_case, bytes, "bytes"),
+	FIELD(struct bench_case, ranks, "processes"),
+	FIELDS_END,
 };
 
-static double figure_ns(const struct figure *f, unsigned field)
-{
-	return *(const double *)((const char *)f + figure_fields[field].offset);
-}
+static const struct field result_fields[] = {
+	FIELD(struct result, foreign_load, "foreign_load", .kind = FIELD_REAL,
+		.decimals = 3),
+	FIELD(struct result, tried, "tried"),
+	FIELD(struct result, by_status[ROUND_KEPT], "kept"),
+	FIELD(struct result, by_status[ROUND_DRIFTED], "drifted"),
+	FIELD(struct result, by_status[ROUND_PREEMPTED], "preempted"),
+	FIELD(struct result, by_status[ROUND_OUTLIER], "outlier"),
+	FIELD(struct result, refused, "refused", .kind = FIELD_BOOL),
+	FIELDS_END,
+};
 
-static size_t figure_count(const struct figure *f, unsigned field)
-{
-	return *(const size_t *)((const char *)f + figure_fields[field].offset);
-}
+static const struct field figure_fields[] = {
+	FIELD(struct figure, p50_ns, "p50_ns", .title = "p50", .kind = FIELD_NS,
+		.decimals = 2, .width = 8),
+	FIELD(struct figure, p99_ns, "p99_ns", .title = "p99", .kind = FIELD_NS,
+		.decimals = 2, .width = 8),
+	FIELD(struct figure, p50_samples, "p50_samples"),
+	FIELD(struct figure, p99_samples, "p99_samples"),
+	FIELDS_END,
+};
+
+static const struct field target_fields[] = {
+	FIELD(struct target, text, "target", .kind = FIELD_STRING),
+	FIELD(struct target, limit_ns, "limit_ns", .kind = FIELD_REAL,
+		.decimals = 2),
+	FIELD(struct target, met, "met", .kind = FIELD_BOOL),
+	FIELDS_END,
+};
+
+/* A line of the CSV file. */
+struct sample_line {
+	const char *bench, *label;
+	uint32_t round;
+	const char *status, *workload, *kind;
+	double ns;
+};
+
+static const struct field sample_fields[] = {
+	FIELD(struct sample_line, bench, NULL, .csv = "bench",
+		.kind = FIELD_STRING),
+	FIELD(struct sample_line, label, NULL, .csv = "case",
+		.kind = FIELD_STRING),
+	FIELD(struct sample_line, round, NULL, .csv = "round"),
+	FIELD(struct sample_line, status, NULL, .csv = "status",
+		.kind = FIELD_STRING),
+	FIELD(struct sample_line, workload, NULL, .csv = "workload",
+		.kind = FIELD_STRING),
+	FIELD(struct sample_line, kind, NULL, .csv = "kind",
+		.kind = FIELD_STRING),
+	FIELD(struct sample_line, ns, NULL, .csv = "ns", .kind = FIELD_REAL,
+		.decimals = 2),
+	FIELDS_END,
+};
 
 /* ---- the table ---- */
+
+/* Prints the columns of a figure, or their headings. */
+static void table_figure(FILE *out, const struct figure *f)
+{
+	int widths[FIELDS_MAX];
+	char line[64];
+
+	fields_widths(figure_fields, widths);
+	fields_line(figure_fields, f, widths, line, sizeof(line));
+	fprintf(out, " %s", line);
+}
 
 /* Starts a row, and a table if the metric is another one. */
 static void table_row(struct report *r, const struct bench_case *bc)
@@ -46,11 +100,7 @@ static void table_row(struct report *r, const struct bench_case *bc)
 			fprintf(out, " %17s", bc->workload[i]->name);
 		fprintf(out, "  Cay over Cay over  rounds\n%-24s", "");
 		for (unsigned i = 0; i < bc->workloads; i++)
-			for (unsigned k = 0; k < ARRAY_COUNT(figure_fields);
-				k++)
-				if (figure_fields[k].heading)
-					fprintf(out, " %8s",
-						figure_fields[k].heading);
+			table_figure(out, NULL);
 		fprintf(out, " %9.9s %8.8s  kept/tried\n",
 			bc->workload[CASE_REFERENCE]->name,
 			bc->workload[CASE_BASELINE]->name);
@@ -106,12 +156,7 @@ static void table_result(struct report *r, const struct result *result)
 		return;
 	}
 	for (unsigned i = 0; i < result->bc->workloads; i++)
-		for (unsigned k = 0; k < ARRAY_COUNT(figure_fields); k++) {
-			if (!figure_fields[k].heading)
-				continue;
-			double ns = figure_ns(&result->figure[i], k);
-			fprintf(r->out, ns < 99.95 ? " %8.1f" : " %8.0f", ns);
-		}
+		table_figure(r->out, &result->figure[i]);
 	fprintf(r->out, " %9.2f %8.2f  %u/%u\n",
 		result_ratio(result, CASE_REFERENCE),
 		result_ratio(result, CASE_BASELINE),
@@ -121,17 +166,6 @@ static void table_result(struct report *r, const struct result *result)
 
 /* ---- JSON ---- */
 
-static void json_case(struct json *j, const struct bench_case *bc)
-{
-	json_object_begin(j);
-	json_put_string(j, "bench", bc->bench);
-	json_put_string(j, "case", bc->label);
-	if (bc->key[0])
-		json_put_string(j, "key", bc->key);
-	json_put_number(j, "bytes", bc->bytes);
-	json_put_number(j, "processes", bc->ranks);
-}
-
 static void json_figures(struct json *j, const struct result *result)
 {
 	const struct bench_case *bc = result->bc;
@@ -139,51 +173,32 @@ static void json_figures(struct json *j, const struct result *result)
 	unsigned targets = result_targets(result, t);
 
 	for (unsigned i = 0; i < bc->workloads; i++) {
-		const struct figure *f = &result->figure[i];
 		json_key(j, bc->workload[i]->name);
 		json_object_begin(j);
-		for (unsigned k = 0; k < ARRAY_COUNT(figure_fields); k++)
-			if (figure_fields[k].count)
-				json_put_number(j, figure_fields[k].key,
-					figure_count(f, k));
-			else
-				json_put_fixed(j, figure_fields[k].key,
-					figure_ns(f, k), NS_DECIMALS);
+		fields_json(j, figure_fields, &result->figure[i]);
 		json_object_end(j);
 	}
 	json_key(j, "ratio");
 	json_object_begin(j);
 	for (unsigned i = 0; i + 1 < bc->workloads; i++)
-		json_put_fixed(j, bc->workload[i]->name,
-			result_ratio(result, i), RATIO_DECIMALS);
+		json_put_fixed(
+			j, bc->workload[i]->name, result_ratio(result, i), 3);
 	json_object_end(j);
 	if (result_has_distance(result))
 		json_put_string(
 			j, "distance", distance_name(result_distance(result)));
-	if (targets == 0)
-		return;
-	json_key(j, "targets");
-	json_array_begin(j);
-	for (unsigned i = 0; i < targets; i++) {
-		json_object_begin(j);
-		json_put_string(j, "target", t[i].text);
-		json_put_fixed(j, "limit_ns", t[i].limit_ns, NS_DECIMALS);
-		json_put_bool(j, "met", t[i].met);
-		json_object_end(j);
-	}
-	json_array_end(j);
+	if (targets)
+		fields_json_array(
+			j, "targets", target_fields, t, targets, sizeof(t[0]));
 }
 
 static void json_result(struct json *j, const struct result *result)
 {
 	char refused[REFUSED_MAX];
 
-	json_case(j, result->bc);
-	json_put_fixed(j, "foreign_load", result->foreign_load, RATIO_DECIMALS);
-	json_put_number(j, "tried", result->tried);
-	for (unsigned s = 0; s < ROUND_STATUSES; s++)
-		json_put_number(j, round_status_name(s), result->by_status[s]);
-	json_put_bool(j, "refused", result->refused);
+	json_object_begin(j);
+	fields_json(j, case_fields, result->bc);
+	fields_json(j, result_fields, result);
 	if (result->refused) {
 		result_refused(result, refused);
 		json_put_string(j, "why", refused);
@@ -195,22 +210,20 @@ static void json_result(struct json *j, const struct result *result)
 
 /* ---- CSV ---- */
 
-static const char csv_heading[] = "bench,case,round,status,workload,kind,ns\n";
-
 void report_samples(
 	FILE *out, const struct bench_case *bc, const struct measurement *m)
 {
-	const struct samples *s = m->samples;
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		const struct sample *at = &s->at[i];
-		if (at->round >= m->rounds) /* unfinished */
+	if (!m)
+		fields_csv(out, sample_fields, NULL);
+	for (uint32_t i = 0; m && i < m->samples->count; i++) {
+		const struct sample *s = &m->samples->at[i];
+		if (s->round >= m->rounds) /* unfinished */
 			continue;
-		fprintf(out, "%s,%s,%u,%s,%s,%s,%.2f\n", bc->bench, bc->label,
-			at->round,
-			round_status_name(m->round[at->round].status),
-			bc->workload[at->workload]->name,
-			at->kind == SAMPLE_BATCH ? "batch" : "single", at->ns);
+		const struct sample_line line = { bc->bench, bc->label,
+			s->round, round_status_name(m->round[s->round].status),
+			bc->workload[s->workload]->name,
+			s->kind == SAMPLE_BATCH ? "batch" : "single", s->ns };
+		fields_csv(out, sample_fields, &line);
 	}
 }
 
@@ -228,7 +241,7 @@ int report_begin(struct report *r, const char *samples)
 				strerror(-error));
 			return error;
 		}
-		fputs(csv_heading, r->samples);
+		report_samples(r->samples, NULL, NULL);
 	}
 	if (!r->json) {
 		fprintf(r->out,
@@ -271,7 +284,8 @@ void report_failure(
 	r->failed = true;
 	fprintf(stderr, "%s: %s\n", r->program, reason);
 	if (r->json) {
-		json_case(&r->writer, bc);
+		json_object_begin(&r->writer);
+		fields_json(&r->writer, case_fields, bc);
 		json_put_string(&r->writer, "failure", reason);
 		json_object_end(&r->writer);
 	} else {

@@ -56,6 +56,7 @@ enum report_status report_end(struct report *);
 void report_result(struct report *, const struct result *);
 void report_failure(
 	struct report *, const struct bench_case *, const char *reason);
+/* Prints the headings if there is no measurement. */
 void report_samples(
 	FILE *, const struct bench_case *, const struct measurement *);
 
