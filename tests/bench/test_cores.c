@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which two cores, which not, and what others had of them. */
+/* Selecting two cores, and the load of other processes on them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void refused(void **state)
 	expect_refusal(&set, 32767, 3, -EINVAL);
 }
 
-/* That comes first, because no request helps. */
+/* Checked first: no request can succeed. */
 static void too_few(void **state)
 {
 	cpu_set_t one = cores_of(3, 3, 3), none;
@@ -120,7 +120,7 @@ static void load_of_others(void **state)
 	assert_true(foreign_s(2, 0, 1) == 1);
 }
 
-/* The accounts are kept in ticks of milliseconds: they may contradict. */
+/* The kernel counts in ticks of milliseconds, so the sums may contradict. */
 static void load_of_coarse_accounts(void **state)
 {
 	(void)state;

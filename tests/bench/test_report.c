@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plans and reports: what is refused shows no figure, in any format. */
+/* Cases and reports: a refused result shows no figure in any format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void failed(void **state)
 	free(text);
 }
 
-/* JSON has no word for it. */
+/* JSON cannot represent it. */
 static void infinite(void **state)
 {
 	struct bench_case bc = small_case();
@@ -253,13 +253,14 @@ static void samples_as_csv(void **state)
 	report_samples(f, NULL, NULL);
 	report_samples(f, &bc, &r);
 	fclose(f);
-	assert_string_equal(
-		text, "latency,8 B Fast Send,0,preempted,Cay,single,12.50\n");
+	assert_string_equal(text,
+		"bench,case,round,status,workload,kind,ns\n"
+		"latency,8 B Fast Send,0,preempted,Cay,single,12.50\n");
 	free(text);
 	free(s);
 }
 
-/* ---- plans ---- */
+/* ---- cases ---- */
 
 static uint32_t enough_of(uint32_t rounds)
 {
@@ -311,7 +312,7 @@ static bool key_among(const char *const *keys, const char *key)
 	return false;
 }
 
-/* Programs ask for these by name. */
+/* Programs look these keys up. */
 static void rma_keys(void **state)
 {
 	static const char *const keys[] = { "put", "put_flush", "fetch_add",
@@ -331,7 +332,7 @@ static void rma_keys(void **state)
 	options.brief = false;
 	for (; case_make(&bc, &options, BENCH_RMA, count); count++) {
 		if (!key_among(keys, bc.key))
-			fail_msg("a plan for '%s'", bc.key);
+			fail_msg("unexpected case '%s'", bc.key);
 		assert_int_equal(bc.target, count ? TARGET_NONE : TARGET_PUT);
 		for (unsigned f = 0; f < bc.workloads; f++)
 			assert_non_null(bc.workload[f]);
@@ -349,7 +350,7 @@ static unsigned rma_count(const struct bench_options *options)
 	return count;
 }
 
-/* 8 bytes are words; long sizes are messages too; without a name, a few. */
+/* 8 bytes: operations on a word. Long sizes: messages, too. Brief: three. */
 static void rma_sizes(void **state)
 {
 	struct bench_options options = bench_defaults();
@@ -372,7 +373,7 @@ static void rma_sizes(void **state)
 	assert_int_equal(rma_count(&options), 7 * BENCH_SIZES_MAX);
 }
 
-/* Every table is full, and the log has room for every sample. */
+/* The log has room for every sample. */
 static void every_case(void **state)
 {
 	struct bench_options options = bench_defaults();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures from the kept rounds only, refusal, and targets at their border. */
+/* Figures of kept rounds only, refusal, and targets at their limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static double above(double value)
 	return nextafter(value, INFINITY);
 }
 
-/* ---- a run that never took place ---- */
+/* ---- a made-up measurement ---- */
 
 static int run_open(void **state)
 {
@@ -62,7 +62,7 @@ static int run_close(void **state)
 	return 0;
 }
 
-/* One round more, with one batch of each workload. */
+/* Adds a round with one batch of each workload. */
 static void run_add(struct measurement *r, enum round_status status, double ns)
 {
 	uint32_t number = r->rounds++;
@@ -74,7 +74,7 @@ static void run_add(struct measurement *r, enum round_status status, double ns)
 		samples_add(r->samples, number, i, SAMPLE_BATCH, ns + i);
 }
 
-static struct result settled(struct measurement *r)
+static struct result result_of_run(struct measurement *r)
 {
 	struct result o;
 
@@ -84,7 +84,7 @@ static struct result settled(struct measurement *r)
 
 /* ---- figures ---- */
 
-static void figures_of_the_kept(void **state)
+static void figures_of_kept_rounds(void **state)
 {
 	struct measurement *r = *state;
 
@@ -93,7 +93,7 @@ static void figures_of_the_kept(void **state)
 	run_add(r, ROUND_KEPT, 20);
 	run_add(r, ROUND_PREEMPTED, 1);
 	run_add(r, ROUND_KEPT, 30);
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	assert_false(o.refused);
 	assert_int_equal(o.tried, 5);
 	assert_int_equal(o.by_status[ROUND_KEPT], 3);
@@ -102,13 +102,13 @@ static void figures_of_the_kept(void **state)
 	for (unsigned i = 0; i < bc.workloads; i++) {
 		assert_int_equal(o.figure[i].p50_samples, 3);
 		assert_true(o.figure[i].p50_ns == 20 + i);
-		/* No trip was timed by itself. */
+		/* There are no singles. */
 		assert_int_equal(o.figure[i].p99_samples, 3);
 		assert_true(o.figure[i].p99_ns == 30 + i);
 	}
 }
 
-static void tail_of_single_trips(void **state)
+static void tail_of_singles(void **state)
 {
 	struct measurement *r = *state;
 
@@ -118,7 +118,7 @@ static void tail_of_single_trips(void **state)
 	for (unsigned i = 1; i <= 200; i++)
 		samples_add(r->samples, i % 3, CASE_CAY, SAMPLE_SINGLE, i);
 	samples_add(r->samples, 3, CASE_CAY, SAMPLE_SINGLE, 9999);
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	const struct figure *cay = &o.figure[CASE_CAY];
 	assert_int_equal(cay->p99_samples, 200);
 	assert_true(cay->p99_ns == 198);
@@ -126,7 +126,7 @@ static void tail_of_single_trips(void **state)
 	assert_true(cay->p50_ns == 10 + CASE_CAY);
 }
 
-/* A round that did not end leaves samples; nobody has judged it. */
+/* Samples of a round that did not finish are ignored. */
 static void unfinished_round(void **state)
 {
 	struct measurement *r = *state;
@@ -135,7 +135,7 @@ static void unfinished_round(void **state)
 		run_add(r, ROUND_KEPT, 10);
 	for (unsigned i = 0; i < 50; i++)
 		samples_add(r->samples, 3, CASE_BASELINE, SAMPLE_BATCH, 1);
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	assert_int_equal(o.figure[CASE_BASELINE].p50_samples, 3);
 	assert_true(o.figure[CASE_BASELINE].p50_ns == 10 + CASE_BASELINE);
 }
@@ -174,18 +174,18 @@ static void too_few_kept(void **state)
 	run_add(r, ROUND_KEPT, 10);
 	run_add(r, ROUND_DRIFTED, 10);
 	run_add(r, ROUND_PREEMPTED, 10);
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	assert_true(o.refused);
 	result_refused(&o, text);
 	assert_string_equal(
 		text, "2 of 4 rounds kept, 3 needed; 1 drifted, 1 preempted");
-	/* One more, and that is enough. */
+	/* One more round suffices. */
 	run_add(r, ROUND_KEPT, 10);
-	o = settled(r);
+	o = result_of_run(r);
 	assert_false(o.refused);
 }
 
-static void too_few_alike(void **state)
+static void too_many_outliers(void **state)
 {
 	struct measurement *r = *state;
 
@@ -193,7 +193,7 @@ static void too_few_alike(void **state)
 		run_add(r, ROUND_KEPT, 10);
 	for (unsigned i = 0; i < 3; i++)
 		r->round[2].reference_ns[i] = 300;
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	assert_true(o.refused);
 	assert_int_equal(o.by_status[ROUND_KEPT], 2);
 	assert_int_equal(o.by_status[ROUND_OUTLIER], 1);
@@ -202,7 +202,7 @@ static void too_few_alike(void **state)
 
 static void no_rounds(void **state)
 {
-	struct result o = settled(*state);
+	struct result o = result_of_run(*state);
 
 	assert_true(o.refused);
 	assert_int_equal(o.tried, 0);
@@ -218,10 +218,10 @@ static void foreign_load(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		run_add(r, ROUND_KEPT, 10);
 	r->foreign_load = 0.125;
-	struct result o = settled(r);
+	struct result o = result_of_run(r);
 	assert_false(o.refused);
 	r->foreign_load = above(0.125);
-	o = settled(r);
+	o = result_of_run(r);
 	assert_true(o.refused);
 	o.foreign_load = 0.5;
 	result_refused(&o, text);
@@ -270,7 +270,7 @@ static void expect_targets(
 	assert_int_equal(result_missed(&o), !met);
 }
 
-static void target_of_the_baseline(void **state)
+static void target_of_baseline(void **state)
 {
 	(void)state;
 	expect_targets(measured(200, 100, 115), 115, 300, true);
@@ -278,7 +278,7 @@ static void target_of_the_baseline(void **state)
 }
 
 /* Near cores: L + 40; from 80 ns on 1.5 L is more. */
-static void target_of_the_line(void **state)
+static void target_of_handover(void **state)
 {
 	(void)state;
 	expect_targets(measured(30, 100, 70), 115, 70, true);
@@ -289,7 +289,7 @@ static void target_of_the_line(void **state)
 	expect_targets(measured(200, 400, above(300)), 415, 300, false);
 }
 
-/* A put has one target, which the distance does not change. */
+/* A put has one target, which does not depend on the distance. */
 static void target_of_a_put(void **state)
 {
 	struct bench_case put = bc;
@@ -310,7 +310,7 @@ static void target_of_a_put(void **state)
 /* Only a plan with a goal has targets, and only if it has figures. */
 static void no_targets(void **state)
 {
-	struct bench_case aimless = bc;
+	struct bench_case without = bc;
 	struct result o = measured(10, 10, 1e6);
 	struct target t[TARGETS_MAX];
 
@@ -320,8 +320,8 @@ static void no_targets(void **state)
 	assert_int_equal(result_targets(&o, t), 0);
 	assert_false(result_missed(&o));
 	o.refused = false;
-	aimless.target = TARGET_NONE;
-	o.bc = &aimless;
+	without.target = TARGET_NONE;
+	o.bc = &without;
 	assert_int_equal(result_targets(&o, t), 0);
 }
 
@@ -331,18 +331,18 @@ static void no_targets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_RUN(figures_of_the_kept),
-		WITH_RUN(tail_of_single_trips),
+		WITH_RUN(figures_of_kept_rounds),
+		WITH_RUN(tail_of_singles),
 		WITH_RUN(unfinished_round),
 		cmocka_unit_test(ratios),
 		cmocka_unit_test(no_distance),
 		WITH_RUN(too_few_kept),
-		WITH_RUN(too_few_alike),
+		WITH_RUN(too_many_outliers),
 		WITH_RUN(no_rounds),
 		WITH_RUN(foreign_load),
 		cmocka_unit_test(dropped_text),
-		cmocka_unit_test(target_of_the_baseline),
-		cmocka_unit_test(target_of_the_line),
+		cmocka_unit_test(target_of_baseline),
+		cmocka_unit_test(target_of_handover),
 		cmocka_unit_test(target_of_a_put),
 		cmocka_unit_test(no_targets),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rounds are kept: each rule exactly at its border and just beyond. */
+/* Outlier rejection: each rule exactly at its limit and just beyond. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "bench/harness/round.h"
 
-/* Factors that are exact in binary, so that a border is one number. */
+/* Factors that are exact in binary, so that limits are exact. */
 static const struct round_rules rules = { .drift_max = 1.125,
 	.outlier_factor = 1.25,
 	.reject_preempted = true,
@@ -32,7 +32,7 @@ static struct round round_of(double a, double b, double c)
 	return (struct round){ .reference_ns = { a, b, c }, .references = 3 };
 }
 
-static enum round_status round_on(double a, double b, double c)
+static enum round_status status_on(double a, double b, double c)
 {
 	struct round r = round_of(a, b, c);
 
@@ -44,23 +44,23 @@ static enum round_status round_on(double a, double b, double c)
 static void references_agree(void **state)
 {
 	(void)state;
-	assert_int_equal(round_on(80, 80, 80), ROUND_KEPT);
-	assert_int_equal(round_on(80, 90, 80), ROUND_KEPT);
-	assert_int_equal(round_on(80, above(90), 80), ROUND_DRIFTED);
+	assert_int_equal(status_on(80, 80, 80), ROUND_KEPT);
+	assert_int_equal(status_on(80, 90, 80), ROUND_KEPT);
+	assert_int_equal(status_on(80, above(90), 80), ROUND_DRIFTED);
 }
 
 /* Largest over smallest, wherever in the round they were. */
 static void references_in_any_order(void **state)
 {
 	(void)state;
-	assert_int_equal(round_on(90, 85, 80), ROUND_KEPT);
-	assert_int_equal(round_on(above(90), 85, 80), ROUND_DRIFTED);
-	assert_int_equal(round_on(85, 80, above(90)), ROUND_DRIFTED);
-	/* Each near its neighbour, but not the last near the first. */
-	assert_int_equal(round_on(80, 88, 96), ROUND_DRIFTED);
+	assert_int_equal(status_on(90, 85, 80), ROUND_KEPT);
+	assert_int_equal(status_on(above(90), 85, 80), ROUND_DRIFTED);
+	assert_int_equal(status_on(85, 80, above(90)), ROUND_DRIFTED);
+	/* Neighbours agree, but not the first and the last. */
+	assert_int_equal(status_on(80, 88, 96), ROUND_DRIFTED);
 }
 
-static void other_references_do_not_count(void **state)
+static void unused_references(void **state)
 {
 	struct round r = round_of(80, 80, 500);
 
@@ -95,7 +95,7 @@ static void mean_reference(void **state)
 
 /* ---- all rounds ---- */
 
-static void settle_borders(void **state)
+static void reject_at_limits(void **state)
 {
 	struct round r[] = {
 		round_of(100, 100, 100),
@@ -115,7 +115,7 @@ static void settle_borders(void **state)
 	assert_int_equal(r[6].status, ROUND_OUTLIER);
 }
 
-static void settle_hair_beyond(void **state)
+static void reject_beyond_limits(void **state)
 {
 	struct round r[] = {
 		{ .reference_ns = { 100 }, .references = 1 },
@@ -131,8 +131,8 @@ static void settle_hair_beyond(void **state)
 	assert_int_equal(r[4].status, ROUND_OUTLIER);
 }
 
-/* Whoever is dropped has no voice in what most rounds are like. */
-static void settle_without_the_dropped(void **state)
+/* Dropped rounds do not count for the median. */
+static void reject_without_dropped(void **state)
 {
 	struct round r[] = {
 		round_of(300, 300, 300),
@@ -152,7 +152,7 @@ static void settle_without_the_dropped(void **state)
 	assert_int_equal(r[4].status, ROUND_KEPT);
 }
 
-static void settle_nothing(void **state)
+static void reject_nothing(void **state)
 {
 	struct round r = round_of(100, 100, 100);
 
@@ -194,13 +194,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(references_agree),
 		cmocka_unit_test(references_in_any_order),
-		cmocka_unit_test(other_references_do_not_count),
+		cmocka_unit_test(unused_references),
 		cmocka_unit_test(preemptions),
 		cmocka_unit_test(mean_reference),
-		cmocka_unit_test(settle_borders),
-		cmocka_unit_test(settle_hair_beyond),
-		cmocka_unit_test(settle_without_the_dropped),
-		cmocka_unit_test(settle_nothing),
+		cmocka_unit_test(reject_at_limits),
+		cmocka_unit_test(reject_beyond_limits),
+		cmocka_unit_test(reject_without_dropped),
+		cmocka_unit_test(reject_nothing),
 		cmocka_unit_test(distances),
 		cmocka_unit_test(names),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Percentiles of few and of many samples, and the log that never overflows. */
+/* Percentiles of few and many samples, and the capacity of the log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,13 +11,13 @@
 #include "base/bits.h"
 #include "bench/harness/samples.h"
 
-/* 1, 2, ... count, in an order that is not theirs; to be freed. */
+/* Returns 1, 2, ... count, shuffled; to be freed. */
 static double *shuffled(size_t count)
 {
 	double *values = malloc((count + 1) * sizeof(*values));
 
 	assert_non_null(values);
-	/* 7919 is a prime that divides none of the counts. */
+	/* 7919 is prime and divides none of the counts. */
 	for (size_t i = 0; i < count; i++)
 		values[i] = (double)(i * 7919 % count + 1);
 	return values;
@@ -43,7 +43,7 @@ static void one(void **state)
 	assert_true(samples_percentile(&value, 1, 1) == 7);
 }
 
-/* Of an even number the median is the lower of the two in the middle. */
+/* The median of an even number of values is the lower of the middle two. */
 static void few(void **state)
 {
 	double even[] = { 4, 1, 3, 2 }, odd[] = { 30, 10, 20 };

@@ -18,7 +18,7 @@ void steps_run(const struct path *paths, unsigned count)
 int steps_main(const struct path *paths, unsigned count, void (*body)(void))
 {
 	(void)paths, (void)count, (void)body;
-	return 77; /* int3 and its like are of this processor */
+	return 77; /* int3 exists only on x86 */
 }
 #else
 
@@ -34,7 +34,7 @@ void steps_run(const struct path *paths, unsigned count)
 	}
 }
 
-/* Did it stop because of a mark, rather than of a step? */
+/* Returns true if the child stopped at a mark, not after a step. */
 static int at_mark(pid_t pid)
 {
 	siginfo_t why;
@@ -46,12 +46,12 @@ static void wait_trap(pid_t pid)
 {
 	int status;
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status)) {
-		fprintf(stderr, "the traced process ended: %#x\n", status);
+		fprintf(stderr, "the traced process exited: %#x\n", status);
 		exit(1);
 	}
 }
 
-/* From one mark to the next; the jump to the function is not counted. */
+/* Counts from one mark to the next. */
 static unsigned long count_steps(pid_t pid)
 {
 	unsigned long steps = 0;

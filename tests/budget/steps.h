@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The instructions of hot paths, counted by single-stepping, so that a change
- * which makes every message dearer fails whatever the machine is doing. The
- * budgets hold for optimised builds of gcc and clang; they are upper bounds
- * with little room, not goals.
+ * Counts the instructions of hot paths by single-stepping, so that a change
+ * that makes messages slower fails independently of the machine's load. The
+ * budgets hold for optimised builds of gcc and clang and have little slack.
  */
 #ifndef CAY_TESTS_BUDGET_STEPS_H
 #define CAY_TESTS_BUDGET_STEPS_H
@@ -14,9 +13,12 @@ struct path {
 	unsigned long budget;
 };
 
-/* In the child that `body` runs in, once everything is warm. */
+/* Runs the paths; `body` calls it in the traced child after warming up. */
 void steps_run(const struct path *, unsigned count);
-/* The exit status: 1 if a path is over its budget, 77 where none can count. */
+/*
+ * Forks a child that runs `body`, and counts. Returns the exit status: 1 if a
+ * path exceeds its budget, 77 if this processor is not supported.
+ */
 int steps_main(const struct path *, unsigned count, void (*body)(void));
 
 #endif
