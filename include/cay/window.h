@@ -62,8 +62,9 @@ CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
  * the handle is freed and the memory may be reused. -ETIMEDOUT: an access is
  * still in progress, for example of a stopped peer; new accesses are refused,
  * the handle stays valid, call again. -ENOTCONN: the node, which alone can
- * detect accesses in progress, has exited; the handle is freed, the memory must
- * not be reused. Or -ECHILD. Thread-safe.
+ * detect accesses in progress, has exited; -EOPNOTSUPP: no membarrier(2)
+ * reaches all processes of the realm; in both cases the handle is freed, and
+ * the memory must not be reused. Or -ECHILD. Thread-safe.
  */
 CAY_API int cay_window_close(struct cay_window *);
 

@@ -69,6 +69,7 @@ struct process {
 	uint32_t record_page_count;
 	bool repaired;	    /* all its op records were repaired */
 	bool has_abandoned; /* some of its op records await repair */
+	bool registered;    /* NODE_HELLO_BARRIER */
 	bool socket_closed;
 };
 
@@ -94,7 +95,8 @@ struct vport {
 	struct process *process;
 	struct realm *realm;
 	enum vport_state state;
-	bool disabled; /* closed by the node; its process has not closed it */
+	bool disabled;	 /* closed by the node; its process has not closed it */
+	bool no_barrier; /* none was possible when the port was closed */
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
@@ -130,7 +132,7 @@ struct node {
 	uint32_t port_count, process_count;
 	uint32_t deferred_blocks; /* with block.freed set */
 	struct {
-		uint64_t repaired, voided, gone_sent, fenced, refused;
+		uint64_t repaired, voided, gone_sent, fenced, refused, barriers;
 	} count;
 };
 
@@ -152,15 +154,15 @@ void realm_end_if_empty(struct realm *);
 uint64_t realm_allocate(struct realm *, uint64_t bytes);
 void realm_free(struct realm *, uint64_t offset, uint64_t bytes);
 /*
- * Executes a memory barrier on every thread of every member. Returns 0 or
- * -EOPNOTSUPP.
+ * Executes a memory barrier on every running thread of every member. Returns 0,
+ * or -EOPNOTSUPP if the kernel or a system call filter prevents it.
  */
 int realm_barrier(struct realm *);
 
 /* ---- process.c ---- */
 
 struct process *process_add(struct node *, int socket);
-int process_hello(struct process *, struct realm *);
+int process_hello(struct process *, struct realm *, uint32_t flags);
 /* Allocates a page of op records. */
 int process_records(struct process *, uint64_t *offset);
 void process_leave(struct process *);
@@ -184,6 +186,8 @@ int vport_open(struct process *, const struct node_request *, struct vport **);
 struct vport *vport_find(struct node *, struct process *, uint16_t vpid);
 struct vport *vport_by_name(struct node *, struct realm *, const char *name);
 void vport_close(struct vport *);
+/* Closes all open ports of a process with one memory barrier. */
+void vport_close_all(struct process *);
 /*
  * Notifies watchers of a closed port and frees it when no thread accesses its
  * memory. Returns true when it is freed; else the caller tries again later.

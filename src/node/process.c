@@ -91,7 +91,7 @@ int process_records(struct process *p, uint64_t *offset)
 	return 0;
 }
 
-int process_hello(struct process *p, struct realm *realm)
+int process_hello(struct process *p, struct realm *realm, uint32_t flags)
 {
 	uint64_t offset;
 	p->realm = realm;
@@ -99,15 +99,10 @@ int process_hello(struct process *p, struct realm *realm)
 	if (r)
 		return r;
 	p->state = PROCESS_MEMBER;
+	p->registered = flags & NODE_HELLO_BARRIER;
 	list_remove(&p->link);
 	list_append(&realm->processes, &p->link);
 	return 0;
-}
-
-static void process_close_ports(struct process *p)
-{
-	list_for_each (at, &p->ports)
-		vport_close(list_of(at, struct vport, link));
 }
 
 void process_close_socket(struct process *p)
@@ -120,7 +115,7 @@ void process_close_socket(struct process *p)
 void process_leave(struct process *p)
 {
 	p->state = PROCESS_LEFT;
-	process_close_ports(p);
+	vport_close_all(p);
 }
 
 void process_disconnect(struct process *p)
@@ -128,14 +123,14 @@ void process_disconnect(struct process *p)
 	process_close_socket(p);
 	if (p->state == PROCESS_MEMBER)
 		p->state = PROCESS_DISCONNECTED;
-	process_close_ports(p);
+	vport_close_all(p);
 }
 
 void process_exited(struct process *p)
 {
 	p->state = PROCESS_EXITED;
 	process_close_socket(p);
-	process_close_ports(p);
+	vport_close_all(p);
 	if (p->realm)
 		p->node->count.repaired++;
 }

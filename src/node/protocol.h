@@ -41,6 +41,11 @@ enum node_request_kind {
 	NODE_DISABLE = 20, /* a port of the caller */
 };
 
+enum node_hello_flag {
+	/* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */
+	NODE_HELLO_BARRIER = 1 << 0,
+};
+
 struct node_request {
 	uint32_t kind; /* enum node_request_kind */
 	uint32_t reserved;
@@ -51,6 +56,7 @@ struct node_request {
 			uint64_t magic;
 			uint32_t major, minor;
 			char realm[NODE_NAME_MAX];
+			uint32_t flags; /* enum node_hello_flag */
 		} hello;
 		struct {
 			uint8_t nq_log2, rdr_log2, wq_log2, sdr_log2;
@@ -154,6 +160,7 @@ struct node_status {
 	uint64_t gone_sent; /* NOTIFY_GONE delivered */
 	uint64_t fenced;    /* queue sets replaced */
 	uint64_t refused;   /* connections and requests refused */
+	uint64_t barriers;  /* memory barriers in all members of a realm */
 	uint64_t zombies;   /* closed ports and exited processes, unreclaimed */
 	uint64_t heap_bytes, heap_used; /* address space */
 	uint64_t memory_bytes;		/* allocated pages of it */

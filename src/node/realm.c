@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "node/doorbell.h"
-#include "node/node.h"
+#include "node/record.h"
 
 /*
  * The node never waits for a migration to end: only the node itself ends one,
@@ -135,10 +135,21 @@ void realm_free(struct realm *r, uint64_t offset, uint64_t bytes)
 
 int realm_barrier(struct realm *r)
 {
-	(void)r;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+	bool registered = true;
+	list_for_each (at, &r->processes) {
+		const struct process *p = list_of(at, struct process, link);
+		registered &= p->registered || !process_lives(p);
+	}
+	/*
+	 * The expedited command skips processes that have not registered; the
+	 * other one is slow, and reaches all.
+	 */
+	if ((registered &&
+		    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
+			    0) == 0) ||
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) {
+		r->node->count.barriers++;
 		return 0;
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
-		return 0;
+	}
 	return -EOPNOTSUPP;
 }

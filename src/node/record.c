@@ -15,6 +15,14 @@ bool record_any(const struct realm *r, record_test *holds, const void *argument)
 	return false;
 }
 
+bool realm_lives(const struct realm *r)
+{
+	list_for_each (at, &r->processes)
+		if (process_lives(list_of(at, struct process, link)))
+			return true;
+	return false;
+}
+
 struct queue_set {
 	uint16_t vpid;
 	uint32_t epoch;

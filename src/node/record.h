@@ -78,6 +78,9 @@ typedef bool record_test(const struct op_record *, const void *argument);
 /* Returns true if the test holds for a record of a live process. */
 bool record_any(const struct realm *, record_test *, const void *argument);
 
+/* Returns true if a process of the realm is alive. */
+bool realm_lives(const struct realm *);
+
 /* Returns true if no live thread has an operation on this queue set. */
 bool queue_set_quiesced(const struct realm *, uint16_t vpid, uint32_t epoch);
 

@@ -48,7 +48,7 @@ static int request_hello(struct call *c)
 	int r = realm_find(p->node, q->hello.realm, &realm);
 	if (r)
 		return r;
-	r = process_hello(p, realm);
+	r = process_hello(p, realm, q->hello.flags);
 	if (r) {
 		p->realm = NULL;
 		realm_end_if_empty(realm);

@@ -271,7 +271,8 @@ static void head_fill(struct node *n, struct node_status *s)
 		.voided = n->count.voided,
 		.gone_sent = n->count.gone_sent,
 		.fenced = n->count.fenced,
-		.refused = n->count.refused };
+		.refused = n->count.refused,
+		.barriers = n->count.barriers };
 	memcpy(s->name, n->name, sizeof(s->name));
 	list_for_each (at, &n->realms) {
 		struct realm *r = list_of(at, struct realm, link);

@@ -156,21 +156,45 @@ err_port:
 	return r;
 }
 
-void vport_close(struct vport *p)
+/* Closes a port; the caller issues a memory barrier. Returns false if it was.
+ */
+static bool vport_shut(struct vport *p)
 {
 	if (p->state != VPORT_OPEN)
-		return;
+		return false;
 	p->state = VPORT_CLOSED;
 	if (queue_set_close(&p->realm->arena, p->config.vpid, p->epoch) &
 		W_ARMED)
 		doorbell_ring_port(p);
-	/* Accesses that start after this find access_epoch 0. */
-	realm_barrier(p->realm);
-	window_unlock_all(p);
 	list_remove(&p->name_link);
 	for (uint32_t i = 0; i < p->peer_room; i++)
 		if (p->peers[i])
 			watch_remove(p, i);
+	return true;
+}
+
+void vport_close(struct vport *p)
+{
+	if (!vport_shut(p))
+		return;
+	/* Accesses that start after this find access_epoch 0. */
+	p->no_barrier = realm_barrier(p->realm) != 0;
+	window_unlock_all(p);
+}
+
+void vport_close_all(struct process *process)
+{
+	bool any = false;
+	list_for_each (at, &process->ports)
+		any |= vport_shut(list_of(at, struct vport, link));
+	if (!any)
+		return;
+	bool no_barrier = realm_barrier(process->realm) != 0;
+	list_for_each (at, &process->ports) {
+		struct vport *p = list_of(at, struct vport, link);
+		p->no_barrier |= no_barrier;
+		window_unlock_all(p);
+	}
 }
 
 static void vport_free(struct vport *p)
@@ -205,6 +229,12 @@ bool vport_reclaim(struct vport *p)
 		if (!all)
 			return false;
 		p->state = VPORT_ANNOUNCED;
+	}
+	/* Without a barrier the op records may not show all accesses. */
+	if (p->no_barrier && realm_lives(r)) {
+		p->no_barrier = realm_barrier(p->realm) != 0;
+		if (p->no_barrier)
+			return false;
 	}
 	/* No thread may use its queue sets, or read its messages. */
 	if ((p->previous.epoch && !queue_set_quiesced(r, p->previous.vpid,

@@ -173,6 +173,13 @@ static int member_hello(struct member *m)
 	request.hello.magic = NODE_MAGIC;
 	request.hello.major = NODE_MAJOR;
 	request.hello.minor = NODE_MINOR;
+	/*
+	 * Before the arena is mapped: the node's expedited memory barriers
+	 * reach only registered processes. See realm_barrier() in node/realm.c.
+	 */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0,
+		    0) == 0)
+		request.hello.flags |= NODE_HELLO_BARRIER;
 	memcpy(request.hello.realm, m->realm, sizeof(m->realm));
 	int r = control_call(m, &request, -1, &reply, &fd);
 	if (r)
@@ -215,8 +222,6 @@ static int member_add(const char *node, const char *realm, struct member **out)
 		r = -ETIMEDOUT;
 	if (r)
 		goto err;
-	/* For the membarrier in node/fence.c. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	struct stat st = { 0 };
 	fstat(m->socket, &st);
 	m->socket_device = st.st_dev;

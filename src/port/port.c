@@ -193,7 +193,7 @@ int cay_port_close(struct cay_port *port)
 	port_delete(port);
 	if (!ours)
 		return -ECHILD;
-	return quiesced == -ETIMEDOUT ? quiesced : 0;
+	return quiesced == -ETIMEDOUT || quiesced == -EOPNOTSUPP ? quiesced : 0;
 }
 
 /* ---- address and statistics ---- */

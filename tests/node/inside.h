@@ -64,6 +64,8 @@ static inline struct node_request inside_hello(const char *realm)
 	struct node_request q = { .kind = NODE_HELLO };
 	q.hello.magic = NODE_MAGIC;
 	q.hello.major = NODE_MAJOR;
+	/* No such process maps the arena: fast barriers suffice. */
+	q.hello.flags = NODE_HELLO_BARRIER;
 	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
 	return q;
 }

@@ -88,6 +88,8 @@ static inline struct node_request hello_request(const char *realm)
 	q.hello.magic = NODE_MAGIC;
 	q.hello.major = NODE_MAJOR;
 	q.hello.minor = NODE_MINOR;
+	/* Without a thread that accesses windows, fast barriers suffice. */
+	q.hello.flags = NODE_HELLO_BARRIER;
 	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
 	return q;
 }

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory barriers of the node: a member that could not register for expedited
+ * ones gets the slow kind; without that, calls that depend on a barrier fail
+ * with -EOPNOTSUPP, and no memory of a closed port is reused. System call
+ * filters deny membarrier(2) to the client, to the node, or to both.
+ */
+#include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/seccomp.h>
+
+#include "base/bits.h"
+#include "node/node.h"
+#include "outside.h"
+
+#define DENY_NONE   (-1)
+#define DENY_ALL    (-2)
+#define PORTS	    40
+#define SKIP_STATUS 77
+
+/* Makes one command of membarrier(2), or all of them, fail with ENOSYS. */
+static bool deny(int command)
+{
+	struct sock_filter all[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			offsetof(struct seccomp_data, args[0])),
+		/* Jumps to the next line in any case if all are denied. */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)command, 0,
+			command == DENY_ALL ? 0 : 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_COUNT(all), all };
+	return command == DENY_NONE ||
+	       (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ==
+			       0);
+}
+
+/* ---- the node, in a child ---- */
+
+static pid_t server;
+
+static int serve_body(void *argument)
+{
+	struct node_options o = { .name = harness_name };
+	NEED(deny(*(const int *)argument));
+	return -node_serve(&o);
+}
+
+static bool listening(void *unused)
+{
+	(void)unused;
+	int s = raw_connect();
+	if (s >= 0)
+		close(s);
+	return s >= 0;
+}
+
+static void node_start(int denied)
+{
+	harness_rename();
+	server = child_start(serve_body, &denied);
+	assert_true(wait_for(listening, NULL, 5000));
+}
+
+/* The node ends by itself: everything was reclaimed. */
+static void node_join(void)
+{
+	assert_int_equal(child_join(server), 0);
+}
+
+static struct node_status status_now(void)
+{
+	struct node_status s;
+	assert_int_equal(status_get(&s), 0);
+	return s;
+}
+
+/* ---- a member, in a child ---- */
+
+struct member_scene {
+	int denied;
+	int expected; /* of every call that needs a barrier */
+};
+
+static int member_body(void *argument)
+{
+	const struct member_scene *s = argument;
+	static char memory[2][4096];
+	struct cay_window *w[2];
+	struct cay_key key;
+	struct cay_peer *peer;
+
+	NEED(deny(s->denied));
+	struct cay_port *owner = cay_port_open(NULL);
+	struct cay_port *other = cay_port_open(NULL);
+	NEED(owner && other);
+	for (int i = 0; i < 2; i++)
+		NEED(cay_window_open(owner, memory[i], sizeof(memory[i]),
+			     CAY_RIGHT_WRITE, &w[i]) == 0);
+	NEED(cay_peer_resolve(other, cay_port_addr(owner), &peer) == 0);
+
+	NEED(cay_window_revoke(w[0], &key) == s->expected);
+	NEED(cay_window_lock(other, peer, key, 0) == s->expected);
+	if (s->expected == 0)
+		NEED(cay_window_unlock(other, peer, key) == 0);
+	else /* The lock was not granted. */
+		NEED(cay_window_unlock(other, peer, key) == -EPERM);
+	NEED(cay_window_close(w[0]) == s->expected);
+	struct node_request q = { .kind = NODE_FENCE };
+	struct node_reply reply;
+	q.fence.pid = (uint32_t)getpid();
+	int socket = raw_connect();
+	NEED(socket >= 0);
+	NEED(raw_call(socket, &q, -1, &reply, NULL) == s->expected);
+	close(socket);
+	/* One window is open: closing the port waits for accesses to it. */
+	NEED(cay_port_close(owner) == s->expected);
+	NEED(cay_port_close(other) == 0);
+	return 0;
+}
+
+static void run(int node_denied, int member_denied, int expected)
+{
+	struct member_scene s = { member_denied, expected };
+	node_start(node_denied);
+	assert_int_equal(child_run(member_body, &s), 0);
+	node_join();
+}
+
+static void expedited_barriers_suffice_for_registered_members(void **state)
+{
+	(void)state;
+	run(MEMBARRIER_CMD_GLOBAL, DENY_NONE, 0);
+}
+
+static void unregistered_members_get_slow_barriers(void **state)
+{
+	(void)state;
+	run(MEMBARRIER_CMD_GLOBAL_EXPEDITED, DENY_ALL, 0);
+}
+
+static void unregistered_members_without_slow_barriers_get_an_error(
+	void **state)
+{
+	(void)state;
+	run(MEMBARRIER_CMD_GLOBAL, DENY_ALL, -EOPNOTSUPP);
+}
+
+static void nodes_without_barriers_return_an_error(void **state)
+{
+	(void)state;
+	run(DENY_ALL, DENY_NONE, -EOPNOTSUPP);
+}
+
+/* ---- two members ---- */
+
+struct peer_scene {
+	int denied;
+	unsigned ports;
+	int ready;
+};
+
+/* Opens ports and waits to be killed. */
+static int peer_body(void *argument)
+{
+	const struct peer_scene *s = argument;
+	NEED(deny(s->denied));
+	for (unsigned i = 0; i < s->ports; i++)
+		NEED(cay_port_open(NULL));
+	tell(s->ready);
+	pause();
+	return 1;
+}
+
+static pid_t peer_start(int denied, unsigned ports)
+{
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	struct peer_scene s = { denied, ports, ends[1] };
+	pid_t pid = child_start(peer_body, &s);
+	assert_true(told(ends[0]));
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+/* One member that cannot be reached matters to all of its realm. */
+static void an_unregistered_member_matters_to_others(void **state)
+{
+	struct member_scene fails = { DENY_NONE, -EOPNOTSUPP };
+	struct member_scene works = { DENY_NONE, 0 };
+	(void)state;
+	node_start(MEMBARRIER_CMD_GLOBAL);
+	pid_t peer = peer_start(DENY_ALL, 1);
+	assert_int_equal(child_run(member_body, &fails), 0);
+	child_kill(peer);
+	assert_int_equal(child_run(member_body, &works), 0);
+	node_join();
+}
+
+static bool one_process_left(void *unused)
+{
+	(void)unused;
+	struct node_status s = status_now();
+	return s.processes == 1 && s.zombies == 0;
+}
+
+static bool repaired(void *unused)
+{
+	(void)unused;
+	return status_now().repaired == 1;
+}
+
+/* Without a barrier the memory of a port is kept while a member lives. */
+static void ports_are_kept_without_a_barrier(void **state)
+{
+	(void)state;
+	node_start(DENY_ALL);
+	pid_t first = peer_start(DENY_NONE, 1);
+	pid_t second = peer_start(DENY_NONE, 3);
+	child_kill(second);
+	assert_true(wait_for(repaired, NULL, 5000));
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(status_now().ports, 4);
+		clock_nap_ns(5 * CLOCK_NS_PER_MS);
+	}
+	child_kill(first);
+	node_join();
+}
+
+static void a_process_that_dies_costs_one_barrier(void **state)
+{
+	(void)state;
+	node_start(DENY_NONE);
+	pid_t first = peer_start(DENY_NONE, 1);
+	pid_t second = peer_start(DENY_NONE, PORTS);
+	uint64_t before = status_now().barriers;
+	child_kill(second);
+	assert_true(wait_for(one_process_left, NULL, 5000));
+	assert_int_equal(status_now().barriers - before, 1);
+	child_kill(first);
+	node_join();
+}
+
+static int filter_body(void *unused)
+{
+	(void)unused;
+	return !deny(DENY_ALL) ||
+	       syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0) >= 0;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			expedited_barriers_suffice_for_registered_members),
+		cmocka_unit_test(unregistered_members_get_slow_barriers),
+		cmocka_unit_test(
+			unregistered_members_without_slow_barriers_get_an_error),
+		cmocka_unit_test(nodes_without_barriers_return_an_error),
+		cmocka_unit_test(an_unregistered_member_matters_to_others),
+		cmocka_unit_test(ports_are_kept_without_a_barrier),
+		cmocka_unit_test(a_process_that_dies_costs_one_barrier),
+	};
+	harness_begin("barrier");
+	if (child_run(filter_body, NULL) != 0 ||
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
+		return SKIP_STATUS;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
