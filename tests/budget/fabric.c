@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the provider adds to a message: see steps.h. One endpoint that writes to
- * itself, as Open MPI and its like use one.
+ * Instructions of the calls of the provider: see steps.h. One endpoint sends to
+ * itself, set up as MPI libraries do.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -48,32 +48,32 @@ static void send_8(void)
 	must(fi_tsend(ep, data, 8, NULL, self, 7, data));
 }
 
-static void take(void)
+static void read_one(void)
 {
 	struct fi_cq_tagged_entry e;
 	must(fi_cq_read(cq, &e, 1));
 }
 
-static void look(void)
+static void poll_once(void)
 {
 	struct fi_cq_tagged_entry e;
 	fi_cq_read(cq, &e, 1);
 }
 
-/* In this order: each finds what the one before has left. */
+/* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
 	{ "fi_trecv", post, 186 },
 	{ "fi_tinject, 8 bytes", inject, 249 },
-	{ "fi_cq_read, a message", take, 463 },
+	{ "fi_cq_read, a message", read_one, 463 },
 	{ "fi_trecv", post, 186 },
 	{ "fi_tinjectdata, 8 bytes", inject_data, 257 },
-	{ "fi_cq_read, a message", take, 520 },
+	{ "fi_cq_read, a message", read_one, 520 },
 	{ "fi_trecv", post, 186 },
 	{ "fi_tsend, 8 bytes", send_8, 339 },
-	{ "fi_cq_read, what was sent", take, 90 },
-	{ "fi_cq_read, a message", take, 520 },
-	{ "fi_cq_read, giving room back", look, 218 },
-	{ "fi_cq_read, nothing", look, 141 },
+	{ "fi_cq_read, a send", read_one, 90 },
+	{ "fi_cq_read, a message", read_one, 520 },
+	{ "fi_cq_read, returning entries", poll_once, 218 },
+	{ "fi_cq_read, nothing", poll_once, 141 },
 };
 
 static struct fi_info *info_get(void)
@@ -115,12 +115,12 @@ static void warm_up(void)
 {
 	post();
 	inject();
-	take();
+	read_one();
 	post();
 	send_8();
-	take();
-	take();
-	look();
+	read_one();
+	read_one();
+	poll_once();
 }
 
 static void traced(void)
@@ -129,11 +129,11 @@ static void traced(void)
 	snprintf(name, sizeof(name), "instructions-%d", (int)getpid());
 	setenv("CAY_NODE", name, 1);
 	endpoint_open();
-	/* The first message brings a greeting along. */
+	/* A hello precedes the first message. */
 	post();
 	inject();
-	look();
-	look();
+	poll_once();
+	poll_once();
 	for (int i = 0; i < 1000; i++)
 		warm_up();
 	steps_run(paths, ARRAY_COUNT(paths));

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* All that a crew does; a program may take longer. */
+/* Limit for one run of the members; a test program may take longer. */
 #define CREW_NS	 (60 * NS_PER_S)
 #define QUIET_NS (30 * NS_PER_MS)
 
@@ -71,7 +71,7 @@ void crew_kill(struct crew *c, unsigned rank)
 	child_kill(&c->children[rank]);
 }
 
-/* Without taking its status away. */
+/* Checks without reaping it. */
 static bool child_ended(const struct child *c)
 {
 	siginfo_t info = { 0 };
@@ -81,7 +81,7 @@ static bool child_ended(const struct child *c)
 	return info.si_pid != 0;
 }
 
-/* Whoever ends badly fails the test at once, while others still wait. */
+/* A member that fails ends the test at once, while others still run. */
 void crew_join(struct crew *c)
 {
 	uint64_t deadline = now_ns() + CREW_NS;
@@ -227,7 +227,7 @@ void stack_close(struct stack *s)
 	*s = (struct stack){ 0 };
 }
 
-/* ---- getting to know each other ---- */
+/* ---- exchange of addresses ---- */
 
 void stack_tell(struct stack *s, struct member *me)
 {
@@ -283,7 +283,7 @@ static void tell_error(struct fid_cq *cq)
 			fi_strerror(e.err), (unsigned long long)e.tag, e.len);
 }
 
-/* Reads one; what is there must be one, and no error. */
+/* Reads one completion. An error entry fails the test. */
 static bool queue_read(
 	struct fid_cq *cq, struct fi_cq_tagged_entry *e, fi_addr_t *source)
 {

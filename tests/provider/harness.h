@@ -62,27 +62,24 @@ typedef void member_body(struct member *, void *argument);
 /* Members set parameters of the provider, so each loads libfabric itself. */
 extern bool crew_cold;
 
-/* So many members run the body; all must end well. */
+/* Runs the body in `count` members; all must succeed. */
 void crew_run(unsigned count, member_body *, void *argument);
-/* The same in parts, for who wants to do something meanwhile. */
+/* The same in steps. */
 void crew_start(struct crew *, unsigned count, member_body *, void *argument);
 void crew_kill(struct crew *, unsigned rank);
 void crew_join(struct crew *);
 
 struct stack;
 
-/*
- * All members meet. While it waits, a member makes progress on its stack
- * (NULL: it has none).
- */
+/* A barrier of all members. Makes progress on the stack (or NULL) meanwhile. */
 void member_meet(struct member *, struct stack *);
 
-/* A word that members share, zeroed. */
+/* Returns a shared word, initially 0. */
 _Atomic uint64_t *member_word(struct member *, unsigned index);
 
 /* ---- the objects of libfabric ---- */
 
-/* Zeroed means the usual. */
+/* Zero selects the default. */
 struct options {
 	uint64_t caps; /* 0: CAPS_USUAL */
 	enum fi_av_type av_type;
@@ -111,27 +108,27 @@ struct stack {
 	fi_addr_t peers[MEMBERS_MAX]; /* by rank, this one included */
 };
 
-/* Hints that ask for this; fi_freeinfo() them. */
+/* Returns hints for these options, for fi_freeinfo(). */
 struct fi_info *stack_hints(const struct options *);
 void stack_open(struct stack *, const struct options *);
-/* In parts: all but the endpoint, and the endpoint. */
+/* In two steps: everything but the endpoint, then the endpoint. */
 void stack_open_domain(struct stack *, const struct options *);
 void stack_open_ep(struct stack *, const struct options *);
-/* Everything that is open must close well. */
+/* Closes everything that is open; each close must succeed. */
 void stack_close(struct stack *);
 
-/* Tells all the others its address, and inserts theirs. */
+/* Exchanges addresses with all members and inserts theirs. */
 void stack_join(struct stack *, struct member *);
-/* In parts: tells the address; and, after a meeting, inserts one. */
+/* In two steps: publishes the address; after a barrier, inserts one. */
 void stack_tell(struct stack *, struct member *);
 fi_addr_t stack_insert(struct stack *, struct member *, unsigned rank);
 const void *member_address(struct member *, unsigned rank);
-/* Meets the others and closes. */
+/* Waits at the barrier and closes. */
 void stack_leave(struct stack *, struct member *);
 
 void stack_progress(struct stack *);
 
-/* A call that may find no room: until it succeeds. */
+/* Repeats a call while it returns -FI_EAGAIN; it must then succeed. */
 #define MUST(stack, call)                                \
 	do {                                             \
 		ssize_t must_;                           \
@@ -145,16 +142,16 @@ void stack_progress(struct stack *);
 
 /* ---- completions ---- */
 
-/* Is there one? An error entry fails the test. */
+/* Reads a completion if there is one. An error entry fails the test. */
 bool cq_poll(struct fid_cq *, struct fi_cq_tagged_entry *);
-/* Waits for the next one. */
+/* Waits for the next completion. */
 void cq_next(struct fid_cq *, struct fi_cq_tagged_entry *);
 fi_addr_t cq_next_from(struct fid_cq *, struct fi_cq_tagged_entry *);
-/* The next one has this context. */
+/* Waits for the next completion, which must have this context. */
 void cq_expect(struct fid_cq *, void *context);
-/* The next one is an error; returned is its positive fi_errno. */
+/* Waits for the next entry, an error, and returns its fi_errno. */
 int cq_next_error(struct fid_cq *, struct fi_cq_err_entry *);
-/* Nothing is there, nor comes in a moment. */
+/* Checks that no completion is there, nor arrives in a moment. */
 void cq_quiet(struct fid_cq *);
 
 #endif

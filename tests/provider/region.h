@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registered memory that members know of each other, for tests of access. */
+/*
+ * Memory regions whose keys the members exchange, for tests of remote access.
+ */
 #ifndef CAY_TESTS_PROVIDER_REGION_H
 #define CAY_TESTS_PROVIDER_REGION_H
 
@@ -19,7 +21,7 @@ struct region {
 	struct fid_mr *mr;
 };
 
-/* Another member's. */
+/* The region of another member. */
 struct target {
 	fi_addr_t peer;
 	uint64_t key, base;
@@ -43,7 +45,7 @@ static inline void region_close(struct region *r)
 	free(r->memory);
 }
 
-/* Tells the others of it, and learns of theirs. */
+/* Exchanges address and key with the other members. */
 static inline void region_share(struct stack *s, struct member *me,
 	const struct region *r, unsigned rank, struct target *t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses that fi_getinfo() makes from nodes, services and hints. */
-#include "asking.h"
+#include "getinfo.h"
 
 #define TEXT_BYTES 39 /* fi_cay://, 16 characters, -, 12 digits, 0 */
 #define TEXT	   "fi_cay://abcdefghijklmnop-00000000beef"
@@ -14,7 +14,7 @@ static void expect_text(const void *address, size_t bytes)
 	assert_string_equal((const char *)address + 25, "-000000000000");
 }
 
-/* A source there is always, if only one that says nothing. */
+/* There is always a source address, if only the wildcard. */
 static void expect_unnamed(void)
 {
 	expect_text(info->src_addr, info->src_addrlen);
@@ -62,7 +62,7 @@ static void test_target(void **state)
 	expect_text(info->dest_addr, info->dest_addrlen);
 	expect_unnamed();
 
-	/* A service alone is one of this host. */
+	/* A service without a node is one of this host. */
 	char *text = strdup(info->dest_addr);
 	assert_int_equal(get(NOW, NULL, "47592", 0, NULL), 0);
 	assert_string_equal(info->dest_addr, text);
@@ -88,7 +88,7 @@ static void test_source(void **state)
 	assert_int_equal(get(NOW, NULL, NULL, FI_SOURCE, hints), -FI_ENODATA);
 }
 
-/* What differs leads elsewhere, and what means the same does not. */
+/* Different services give different addresses, and 47 and 047 the same. */
 static void test_services(void **state)
 {
 	static const char *const services[] = { "1", "10", "01x", "x1", "x",
@@ -146,7 +146,7 @@ static void test_hints(void **state)
 	assert_string_equal(
 		info->dest_addr, "fi_cay://ponmlkjihgfedcba-00000000beef");
 
-	/* Node and service go before the hints of the same side. */
+	/* Node and service take precedence over the hints. */
 	assert_int_equal(get(NOW, NULL, "7", 0, hints), 0);
 	assert_string_equal(info->src_addr, TEXT);
 	expect_text(info->dest_addr, info->dest_addrlen);
@@ -196,6 +196,6 @@ int main(void)
 		TEST(test_wrong_hints),
 		TEST(test_format),
 	};
-	asking_environment();
+	getinfo_environment();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

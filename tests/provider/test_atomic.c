@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations: what each does to each type, all calls, many at once on
- * one word, and what is refused.
+ * Atomic operations: each operation on each type, all calls, concurrent
+ * operations on one word, and errors.
  */
 #include <complex.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void swap(struct scene *c, size_t at, enum fi_datatype t, enum fi_op op,
 	expect(c, FI_ATOMIC | FI_READ);
 }
 
-/* ---- what operations do ---- */
+/* ---- operations ---- */
 
 struct example {
 	enum fi_op op;
@@ -181,7 +181,10 @@ static void examples_body(struct member *me, void *argument)
 	for (unsigned t = 0; me->rank == 0 && t <= FI_UINT128; t++)
 		for (unsigned i = 0; i < COUNT(examples); i++)
 			known += example_try(&c, &examples[i], t);
-	/* 10 integers know all, 3 reals no bits, 3 complex no order either. */
+	/*
+	 * 10 integer types support all operations, 3 real types no bit
+	 * operations, 3 complex types no order either.
+	 */
 	if (me->rank == 0)
 		assert_int_equal(known, 10 * 24 + 3 * 20 + 3 * 10);
 	scene_close(&c, me);
@@ -198,9 +201,11 @@ static void every_operation_on_every_type(void **state)
 	crew_run(2, examples_body, &automatic);
 }
 
-/* ---- many at once ---- */
+/* ---- concurrency ---- */
 
-/* All add to one word, its owner too, and find different values. */
+/*
+ * All members, the owner included, add to one word and fetch different values.
+ */
 static void together_body(struct member *me, void *argument)
 {
 	const uint64_t turns = scaled(3000), one = 1;
@@ -218,7 +223,7 @@ static void together_body(struct member *me, void *argument)
 	member_meet(me, &c.s);
 	fetch(&c, 0, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
 	assert_int_equal(sum, me->count * turns);
-	/* The answer to this one comes behind all of ours. */
+	/* Its result arrives after those of all earlier operations. */
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
 	member_meet(me, &c.s);
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
@@ -226,13 +231,13 @@ static void together_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void members_count_together(void **state)
+static void members_add_concurrently(void **state)
 {
 	(void)state;
 	crew_run(3, together_body, NULL);
 }
 
-/* ---- arrays and pieces ---- */
+/* ---- arrays and segments ---- */
 
 static void arrays_fill(struct scene *c, unsigned count)
 {
@@ -287,13 +292,13 @@ static void arrays_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void arrays_may_be_long_and_in_pieces(void **state)
+static void arrays_may_be_long_and_segmented(void **state)
 {
 	(void)state;
 	crew_run(2, arrays_body, NULL);
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 static int error_of(struct scene *c, uint64_t at, uint64_t key)
 {
@@ -350,13 +355,13 @@ static void refused_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void errors_are_reported(void **state)
 {
 	(void)state;
 	crew_run(2, refused_body, NULL);
 }
 
-/* Member 1 registers memory, takes it away, and lives on. */
+/* Member 1 registers memory, unmaps it, and survives. */
 static void gone_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -390,7 +395,7 @@ static void gone_body(struct member *me, void *argument)
 	munmap(r.memory, r.bytes);
 }
 
-static void memory_may_be_gone(void **state)
+static void unmapped_memory_is_an_error(void **state)
 {
 	(void)state;
 	crew_run(2, gone_body, NULL);
@@ -399,11 +404,11 @@ static void memory_may_be_gone(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(memory_may_be_gone),
+		TEST(unmapped_memory_is_an_error),
 		TEST(every_operation_on_every_type),
-		TEST(members_count_together),
-		TEST(arrays_may_be_long_and_in_pieces),
-		TEST(what_is_wrong_is_told),
+		TEST(members_add_concurrently),
+		TEST(arrays_may_be_long_and_segmented),
+		TEST(errors_are_reported),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

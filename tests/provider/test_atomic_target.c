@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Serving atomic operations alone: requests that are wrong in every way, and
- * memory that lacks. Whatever happens, what is answered was executed once.
+ * The target of atomic operations alone: invalid requests of every kind, and
+ * allocations that fail. A request that gets a result was executed once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,31 +18,31 @@
 
 static uint64_t memory[WORDS];
 
-/* ---- what it uses, in place of the rest of the provider ---- */
+/* ---- stubs for the rest of the provider ---- */
 
 static struct {
-	unsigned refusals; /* posts that find no memory */
-	unsigned count;	   /* of those that did */
+	unsigned refusals; /* calls that are to fail */
+	unsigned count;	   /* calls that succeeded */
 	uint32_t head;
 	uint64_t id;
 	size_t length;
 	uint64_t bytes[WORDS];
-} posts;
+} sends;
 
 int control_send(struct peer *p, uint32_t head, uint64_t tag, const void *bytes,
 	size_t length)
 {
 	(void)p;
-	if (posts.refusals) {
-		posts.refusals--;
+	if (sends.refusals) {
+		sends.refusals--;
 		return -FI_ENOMEM;
 	}
-	posts.count++;
-	posts.head = head;
-	posts.id = tag;
-	posts.length = length;
-	assert_true(length <= sizeof(posts.bytes));
-	memcpy(posts.bytes, bytes, length);
+	sends.count++;
+	sends.head = head;
+	sends.id = tag;
+	sends.length = length;
+	assert_true(length <= sizeof(sends.bytes));
+	memcpy(sends.bytes, bytes, length);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static const struct wire_atomic add_one = { .key = KEY,
 	.fetches = true,
 	.count = 1 };
 
-static int serve(struct endpoint *ep, const struct wire_atomic *head,
+static int execute(struct endpoint *ep, const struct wire_atomic *head,
 	size_t values, uint64_t id)
 {
 	struct request q = { .head = *head, .values = { 1 } };
@@ -94,7 +94,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	memset(memory, 0, sizeof(memory));
-	memset(&posts, 0, sizeof(posts));
+	memset(&sends, 0, sizeof(sends));
 	list_init(&domain.replies);
 	first = endpoint_in(&domain);
 	second = endpoint_in(&domain);
@@ -116,74 +116,74 @@ static int tear_down(void **state)
 
 static void expect(unsigned count, uint64_t id, uint64_t previous)
 {
-	assert_int_equal(posts.count, count);
-	assert_int_equal(posts.id, id);
-	assert_int_equal(posts.head, WIRE_ATOMIC_RESULT);
-	assert_int_equal(posts.length, 8);
-	assert_int_equal(posts.bytes[0], previous);
+	assert_int_equal(sends.count, count);
+	assert_int_equal(sends.id, id);
+	assert_int_equal(sends.head, WIRE_ATOMIC_RESULT);
+	assert_int_equal(sends.length, 8);
+	assert_int_equal(sends.bytes[0], previous);
 }
 
-/* Without memory for the answer the operation is done, but only once. */
-static void an_answer_waits_for_memory(void **state)
+/* Without memory for the result the operation is executed, but only once. */
+static void a_result_waits_for_memory(void **state)
 {
 	(void)state;
-	posts.refusals = 3;
+	sends.refusals = 3;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(serve(first, &add_one, 1, 5), -FI_ENOMEM);
+		assert_int_equal(execute(first, &add_one, 1, 5), -FI_ENOMEM);
 	assert_int_equal(memory[0], 1);
-	assert_int_equal(serve(first, &add_one, 1, 5), 0);
+	assert_int_equal(execute(first, &add_one, 1, 5), 0);
 	expect(1, 5, 0);
-	assert_int_equal(serve(first, &add_one, 1, 6), 0);
+	assert_int_equal(execute(first, &add_one, 1, 6), 0);
 	expect(2, 6, 1);
 	assert_int_equal(memory[0], 2);
 }
 
-static void endpoints_wait_for_themselves(void **state)
+static void pending_results_are_per_endpoint(void **state)
 {
 	(void)state;
-	posts.refusals = 1;
-	assert_int_equal(serve(first, &add_one, 1, 5), -FI_ENOMEM);
-	assert_int_equal(serve(second, &add_one, 1, 5), 0);
+	sends.refusals = 1;
+	assert_int_equal(execute(first, &add_one, 1, 5), -FI_ENOMEM);
+	assert_int_equal(execute(second, &add_one, 1, 5), 0);
 	expect(1, 5, 1);
-	assert_int_equal(serve(first, &add_one, 1, 5), 0);
+	assert_int_equal(execute(first, &add_one, 1, 5), 0);
 	expect(2, 5, 0);
 	assert_int_equal(memory[0], 2);
 }
 
-static void nothing_is_done_without_room_for_an_answer(void **state)
+static void nothing_is_executed_without_a_reply_buffer(void **state)
 {
 	(void)state;
 	failing_begin(1, false);
-	assert_int_equal(serve(first, &add_one, 1, 5), -FI_ENOMEM);
+	assert_int_equal(execute(first, &add_one, 1, 5), -FI_ENOMEM);
 	assert_int_equal(failing_end(), 1);
 	assert_int_equal(memory[0], 0);
-	assert_int_equal(serve(first, &add_one, 1, 5), 0);
+	assert_int_equal(execute(first, &add_one, 1, 5), 0);
 	expect(1, 5, 0);
 }
 
-/* An endpoint that is gone owes nothing, even if another gets its place. */
-static void who_goes_owes_nothing(void **state)
+/* A pending result ends with its endpoint, even if its memory is reused. */
+static void closing_drops_a_pending_result(void **state)
 {
 	(void)state;
-	posts.refusals = 1;
-	assert_int_equal(serve(first, &add_one, 1, 5), -FI_ENOMEM);
+	sends.refusals = 1;
+	assert_int_equal(execute(first, &add_one, 1, 5), -FI_ENOMEM);
 	atomic_reply_free(first);
-	assert_int_equal(serve(first, &add_one, 1, 6), 0);
+	assert_int_equal(execute(first, &add_one, 1, 6), 0);
 	expect(1, 6, 1);
 }
 
 static void refused(const struct wire_atomic *head, size_t values, int error)
 {
-	unsigned before = posts.count;
-	assert_int_equal(serve(first, head, values, 9), 0);
-	assert_int_equal(posts.count, before + 1);
-	assert_int_equal(WIRE_STATUS(posts.head), error);
-	assert_int_equal(posts.length, 0);
+	unsigned before = sends.count;
+	assert_int_equal(execute(first, head, values, 9), 0);
+	assert_int_equal(sends.count, before + 1);
+	assert_int_equal(WIRE_STATUS(sends.head), error);
+	assert_int_equal(sends.length, 0);
 	for (unsigned i = 0; i < WORDS; i++)
 		assert_int_equal(memory[i], 0);
 }
 
-static void wrong_requests_are_answered(void **state)
+static void invalid_requests_get_a_result(void **state)
 {
 	struct wire_atomic q = add_one;
 	(void)state;
@@ -214,8 +214,8 @@ static void wrong_requests_are_answered(void **state)
 	refused(&q, 1, FI_EINVAL);
 }
 
-/* By a key that no region can have. */
-static void the_card_can_be_read(void **state)
+/* With the key that no region can have. */
+static void the_capability_can_be_read(void **state)
 {
 	struct wire_atomic q = { .key = KEY_TABLE_QUERY,
 		.op = FI_ATOMIC_READ,
@@ -224,7 +224,7 @@ static void the_card_can_be_read(void **state)
 		.count = 1 };
 	(void)state;
 	first->address.capability = 4711;
-	assert_int_equal(serve(first, &q, 0, 5), 0);
+	assert_int_equal(execute(first, &q, 0, 5), 0);
 	expect(1, 5, 4711);
 	q.count = 2;
 	refused(&q, 0, FI_EKEYREJECTED);
@@ -234,14 +234,14 @@ static void the_card_can_be_read(void **state)
 	assert_int_equal(first->address.capability, 4711);
 }
 
-static void short_requests_are_answered(void **state)
+static void short_requests_get_a_result(void **state)
 {
 	struct request q = { .head = add_one };
 	(void)state;
 	for (size_t bytes = 0; bytes < sizeof(q.head) + 8; bytes++) {
 		assert_int_equal(
 			atomic_request_execute(first, NULL, 9, &q, bytes), 0);
-		assert_int_equal(WIRE_STATUS(posts.head), FI_EINVAL);
+		assert_int_equal(WIRE_STATUS(sends.head), FI_EINVAL);
 	}
 	assert_int_equal(memory[0], 0);
 }
@@ -251,13 +251,13 @@ static void short_requests_are_answered(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		SERVE(an_answer_waits_for_memory),
-		SERVE(endpoints_wait_for_themselves),
-		SERVE(nothing_is_done_without_room_for_an_answer),
-		SERVE(who_goes_owes_nothing),
-		SERVE(wrong_requests_are_answered),
-		SERVE(the_card_can_be_read),
-		SERVE(short_requests_are_answered),
+		SERVE(a_result_waits_for_memory),
+		SERVE(pending_results_are_per_endpoint),
+		SERVE(nothing_is_executed_without_a_reply_buffer),
+		SERVE(closing_drops_a_pending_result),
+		SERVE(invalid_requests_get_a_result),
+		SERVE(the_capability_can_be_read),
+		SERVE(short_requests_get_a_result),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Automatic progress: things end although the application does nothing. */
+/*
+ * Automatic progress: operations complete although the application makes no
+ * calls.
+ */
 #include <dirent.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@ static void open_auto(struct stack *s)
 }
 
 /* Waits without a call of libfabric. */
-static void meet_silently(struct member *me, unsigned word)
+static void meet_without_calls(struct member *me, unsigned word)
 {
 	uint64_t deadline = soon();
 	atomic_fetch_add(member_word(me, word), 1);
@@ -30,7 +33,7 @@ static void meet_silently(struct member *me, unsigned word)
 	}
 }
 
-/* ---- a long message into a process that does not look ---- */
+/* ---- a rendezvous message to a process that makes no calls ---- */
 
 static void long_send(struct stack *s, const void *bytes)
 {
@@ -51,11 +54,11 @@ static void long_body(struct member *me, void *argument)
 	else
 		MUST(&s, fi_recv(s.ep, bytes, LONG_BYTES, NULL, FI_ADDR_UNSPEC,
 				 bytes));
-	meet_silently(me, 0);
+	meet_without_calls(me, 0);
 	nap_ns(20 * NS_PER_MS); /* until the thread sleeps */
 	if (me->rank == 0)
 		long_send(&s, bytes);
-	meet_silently(me, 1);
+	meet_without_calls(me, 1);
 	if (me->rank == 1) {
 		assert_true(content_fits(bytes, LONG_BYTES, 1));
 		cq_expect(s.rxcq, bytes);
@@ -64,13 +67,13 @@ static void long_body(struct member *me, void *argument)
 	free(bytes);
 }
 
-static void takes_long_messages(void **state)
+static void receives_rendezvous_messages(void **state)
 {
 	(void)state;
 	crew_run(2, long_body, NULL);
 }
 
-/* ---- while others poll and sleep ---- */
+/* ---- while other threads poll and sleep ---- */
 
 static void round_wait(struct stack *s, uint64_t i)
 {
@@ -100,7 +103,7 @@ static void mixed_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void lets_others_poll(void **state)
+static void coexists_with_other_pollers(void **state)
 {
 	(void)state;
 	crew_run(2, mixed_body, NULL);
@@ -184,8 +187,8 @@ static void starts_and_stops(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(takes_long_messages),
-		TEST(lets_others_poll),
+		TEST(receives_rendezvous_messages),
+		TEST(coexists_with_other_pollers),
 		TEST(sleeps_when_idle),
 		TEST(starts_and_stops),
 	};

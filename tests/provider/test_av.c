@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Address vectors: what goes in and comes out, and what is sent to addresses
- * behind which there is nobody.
+ * Address vectors: insertion, lookup, removal, and sends to addresses without
+ * an endpoint.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static size_t own_address(struct stack *s, char address[ADDRESS_MAX])
 	return length;
 }
 
-/* Addresses lie one behind the other, each as long as a name is. */
+/* Addresses are contiguous, each of the length of a name. */
 static char *addresses_of(struct stack *s, struct member *me, size_t *length)
 {
 	char *all = calloc(me->count, ADDRESS_MAX), own[ADDRESS_MAX];
@@ -38,8 +38,8 @@ static char *addresses_of(struct stack *s, struct member *me, size_t *length)
 	return all;
 }
 
-/* Each sends to each, and everybody hears of all. */
-static void everybody_talks(struct stack *s, struct member *me)
+/* Each member sends to each and receives from all. */
+static void exchange_all(struct stack *s, struct member *me)
 {
 	bool heard[MEMBERS_MAX] = { false };
 	struct fi_cq_tagged_entry e;
@@ -73,18 +73,18 @@ static void several_body(struct member *me, void *argument)
 	if (o->av_type == FI_AV_TABLE)
 		for (unsigned i = 0; i < me->count; i++)
 			assert_int_equal(s.peers[i], i);
-	everybody_talks(&s, me);
+	exchange_all(&s, me);
 	free(all);
 	stack_leave(&s, me);
 }
 
-static void several_go_in_at_once(void **state)
+static void several_are_inserted_at_once(void **state)
 {
 	(void)state;
 	crew_run_kinds(4, several_body);
 }
 
-/* A table may be filled without asking for the addresses. */
+/* A table may be filled without returned addresses. */
 static void blind_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -98,12 +98,12 @@ static void blind_body(struct member *me, void *argument)
 		(int)me->count);
 	for (unsigned i = 0; i < me->count; i++)
 		s.peers[i] = i;
-	everybody_talks(&s, me);
+	exchange_all(&s, me);
 	free(all);
 	stack_leave(&s, me);
 }
 
-static void a_table_counts_by_itself(void **state)
+static void a_table_has_consecutive_indices(void **state)
 {
 	(void)state;
 	crew_run(2, blind_body, NULL);
@@ -136,13 +136,13 @@ static void garbage_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void garbage_does_not_go_in(void **state)
+static void invalid_addresses_are_refused(void **state)
 {
 	(void)state;
 	crew_run_kinds(1, garbage_body);
 }
 
-/* Whatever bytes there are, nothing but the right ones goes in. */
+/* Of random bytes only valid addresses are inserted. */
 static void random_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -172,7 +172,7 @@ static void random_bytes_do_no_harm(void **state)
 	crew_run(1, random_body, (void *)&kinds[1]);
 }
 
-/* ---- out again ---- */
+/* ---- lookup and removal ---- */
 
 static void check_lookup(
 	struct stack *s, fi_addr_t at, const char *wanted, size_t length)
@@ -182,7 +182,10 @@ static void check_lookup(
 	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
 	assert_int_equal(bytes, length);
 	assert_int_equal(memcmp(found, wanted, length), 0);
-	/* What does not fit is cut, and its whole length told. */
+	/*
+	 * An address that does not fit is truncated, and its full length
+	 * returned.
+	 */
 	memset(found, 0, sizeof(found));
 	bytes = 5;
 	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
@@ -222,13 +225,13 @@ static void lookup_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void what_went_in_can_be_looked_up(void **state)
+static void entries_can_be_looked_up(void **state)
 {
 	(void)state;
 	crew_run_kinds(1, lookup_body);
 }
 
-/* Thousands in and out: nothing is confused with anything else. */
+/* Thousands of insertions and removals keep entries apart. */
 static void recycle_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -240,7 +243,7 @@ static void recycle_body(struct member *me, void *argument)
 			at[i] = stack_insert(&s, me, (i + round) % me->count);
 		assert_int_equal(fi_av_remove(s.av, at, COUNT(at), 0), 0);
 	}
-	everybody_talks(&s, me);
+	exchange_all(&s, me);
 	stack_leave(&s, me);
 }
 
@@ -250,9 +253,9 @@ static void entries_are_recycled(void **state)
 	crew_run_kinds(2, recycle_body);
 }
 
-/* ---- nobody there ---- */
+/* ---- addresses without an endpoint ---- */
 
-/* An error, at once or later, but soon. */
+/* Fails at once, or within a bounded time. */
 static void check_refused(struct stack *s, fi_addr_t to)
 {
 	struct fi_cq_err_entry e;
@@ -271,7 +274,7 @@ static void check_refused(struct stack *s, fi_addr_t to)
 		assert_true(r < 0);
 }
 
-static void nobody_body(struct member *me, void *argument)
+static void absent_body(struct member *me, void *argument)
 {
 	struct stack s;
 	setenv("FI_CAY_CONNECT_MS", "200", 1);
@@ -286,7 +289,7 @@ static void nobody_body(struct member *me, void *argument)
 	check_refused(&s, FI_ADDR_UNSPEC);
 	check_refused(&s, 1ull << 32);
 	member_meet(me, &s);
-	/* Closed, and inserted anew after that. */
+	/* Closed, and inserted again afterwards. */
 	member_meet(me, &s);
 	check_refused(&s, s.peers[1]);
 	check_refused(&s, stack_insert(&s, me, 1));
@@ -296,13 +299,13 @@ static void nobody_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void sending_to_nobody_is_an_error(void **state)
+static void sending_to_no_endpoint_is_an_error(void **state)
 {
 	(void)state;
-	crew_run_kinds(2, nobody_body);
+	crew_run_kinds(2, absent_body);
 }
 
-/* ---- what there is not ---- */
+/* ---- unsupported calls ---- */
 
 static void wrong_body(struct member *me, void *argument)
 {
@@ -329,7 +332,7 @@ static void wrong_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void wrong_requests_are_refused(void **state)
+static void invalid_calls_are_refused(void **state)
 {
 	(void)state;
 	crew_run(1, wrong_body, NULL);
@@ -338,14 +341,14 @@ static void wrong_requests_are_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(several_go_in_at_once),
-		TEST(a_table_counts_by_itself),
-		TEST(garbage_does_not_go_in),
+		TEST(several_are_inserted_at_once),
+		TEST(a_table_has_consecutive_indices),
+		TEST(invalid_addresses_are_refused),
 		TEST(random_bytes_do_no_harm),
-		TEST(what_went_in_can_be_looked_up),
+		TEST(entries_can_be_looked_up),
 		TEST(entries_are_recycled),
-		TEST(sending_to_nobody_is_an_error),
-		TEST(wrong_requests_are_refused),
+		TEST(sending_to_no_endpoint_is_an_error),
+		TEST(invalid_calls_are_refused),
 	};
 	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

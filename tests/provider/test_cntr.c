@@ -39,9 +39,9 @@ static void run_case(cntr_case *run)
 	crew_run(1, body, &run);
 }
 
-/* ---- by hand ---- */
+/* ---- set by the application ---- */
 
-static void hand_case(struct stack *s)
+static void set_case(struct stack *s)
 {
 	struct fid_cntr *c = open_cntr(s, FI_WAIT_NONE);
 	assert_int_equal(fi_cntr_read(c), 0);
@@ -55,10 +55,10 @@ static void hand_case(struct stack *s)
 	close_cntr(c);
 }
 
-static void counts_by_hand(void **state)
+static void can_be_set(void **state)
 {
 	(void)state;
-	run_case(hand_case);
+	run_case(set_case);
 }
 
 static void refuse_case(struct stack *s)
@@ -74,7 +74,7 @@ static void refuse_case(struct stack *s)
 	assert_true(c == NULL);
 }
 
-static void refuses(void **state)
+static void refuses_invalid_calls(void **state)
 {
 	(void)state;
 	run_case(refuse_case);
@@ -93,7 +93,7 @@ static void wait_case(struct stack *s)
 	close_cntr(c);
 }
 
-static void waits_for_a_time(void **state)
+static void waits_with_a_timeout(void **state)
 {
 	(void)state;
 	run_case(wait_case);
@@ -130,8 +130,8 @@ static void has_a_descriptor(void **state)
 struct sleeper {
 	pthread_t thread;
 	struct fid_cntr *cntr;
-	uint64_t step;	       /* waits for every so-manieth value */
-	_Atomic uint64_t seen; /* the last one */
+	uint64_t step;	       /* interval of the values that it waits for */
+	_Atomic uint64_t seen; /* the last value */
 };
 
 static void *sleeper_run(void *argument)
@@ -158,8 +158,8 @@ static void sleepers_start(struct sleeper *sleepers, struct fid_cntr *c)
 }
 
 /*
- * Each step is for the first alone; the others wake too, and must not take its
- * wake-up away. Nothing else would wake it.
+ * Each step concerns only the first sleeper. The others wake, too, and must not
+ * consume its wake-up, since nothing else would wake it.
  */
 static void sleepers_case(struct stack *s)
 {
@@ -346,9 +346,9 @@ static void poll_sets(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(counts_by_hand),
-		TEST(refuses),
-		TEST(waits_for_a_time),
+		TEST(can_be_set),
+		TEST(refuses_invalid_calls),
+		TEST(waits_with_a_timeout),
 		TEST(has_a_descriptor),
 		TEST(wakes_several),
 		TEST(errors_wake),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When an operation completes, and whether anybody is told: selective
- * completion, the levels of completion, cancelled receives. Rank 0 sends.
+ * When operations complete, and which are reported: selective completion,
+ * completion levels, cancelled receives. Rank 0 sends.
  */
 #include <stdlib.h>
 
@@ -73,7 +73,7 @@ static void selective_tx_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void sends_complete_when_asked(void **state)
+static void selective_sends_complete_on_request(void **state)
 {
 	(void)state;
 	crew_run(2, selective_tx_body,
@@ -103,7 +103,7 @@ static void implied_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void flags_of_the_endpoint_are_implied(void **state)
+static void endpoint_flags_are_implied(void **state)
 {
 	(void)state;
 	crew_run(2, implied_body,
@@ -120,7 +120,7 @@ static void selective_receive(struct stack *s, struct member *me)
 	MUST(s, fi_recv(s->ep, to[0], 16, NULL, FI_ADDR_UNSPEC, to[0]));
 	MUST(s, recv_flags(s, to[1], 16, 0));
 	MUST(s, recv_flags(s, to[2], 16, FI_COMPLETION));
-	/* Errors are always told. */
+	/* Errors are always reported. */
 	MUST(s, recv_flags(s, to[3], 3, 0));
 	member_meet(me, s);
 	cq_expect(s->rxcq, to[2]);
@@ -150,7 +150,7 @@ static void selective_rx_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void receives_complete_when_asked(void **state)
+static void selective_receives_complete_on_request(void **state)
 {
 	(void)state;
 	crew_run(2, selective_rx_body, NULL);
@@ -207,8 +207,8 @@ static void level_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-/* Delivery is not complete before somebody has received it. */
-static void levels_mean_what_they_say(void **state)
+/* Delivery completes only after the message was received. */
+static void completion_levels_are_honoured(void **state)
 {
 	static const struct level levels[] = {
 		{ FI_INJECT_COMPLETE, false, false },
@@ -298,7 +298,7 @@ static void cancel_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void cancelled_receives_take_nothing(void **state)
+static void cancelled_receives_match_nothing(void **state)
 {
 	(void)state;
 	crew_run(2, cancel_body, NULL);
@@ -315,7 +315,7 @@ static void fence_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		MUST(&s, tsend_flags(&s, buffer, LONG_BYTES, FI_COMPLETION));
-		/* Nobody takes it yet. */
+		/* It is not received yet. */
 		assert_int_equal(
 			tsend_flags(&s, buffer + 1, 8, FI_FENCE), -FI_EAGAIN);
 		member_meet(me, &s);
@@ -344,12 +344,12 @@ static void fenced_sends_wait(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(sends_complete_when_asked),
-		TEST(flags_of_the_endpoint_are_implied),
-		TEST(receives_complete_when_asked),
-		TEST(levels_mean_what_they_say),
+		TEST(selective_sends_complete_on_request),
+		TEST(endpoint_flags_are_implied),
+		TEST(selective_receives_complete_on_request),
+		TEST(completion_levels_are_honoured),
 		TEST(delivery_can_be_implied),
-		TEST(cancelled_receives_take_nothing),
+		TEST(cancelled_receives_match_nothing),
 		TEST(fenced_sends_wait),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: formats, order, errors, growth, and what they refuse. */
+/* Completion queues: formats, order, errors, growth, and invalid calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static int try_open(struct stack *s, struct fi_cq_attr attr)
 	return r;
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid calls ---- */
 
 static void refuse_attributes(struct stack *s)
 {
@@ -72,7 +72,7 @@ static void refuse_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void refuses(void **state)
+static void refuses_invalid_calls(void **state)
 {
 	(void)state;
 	crew_run(1, refuse_body, NULL);
@@ -160,7 +160,7 @@ static void formats(void **state)
 		crew_run(2, format_body, &f);
 }
 
-/* ---- more completions than it was made for ---- */
+/* ---- more completions than its initial size ---- */
 
 static void many_send(struct stack *s)
 {
@@ -175,7 +175,7 @@ static void many_post(struct stack *s, uint64_t *words)
 				FI_ADDR_UNSPEC, i, 0, &words[i]));
 }
 
-/* Some one by one, the rest by handfuls. */
+/* Some one by one, the rest in batches. */
 static void many_read(struct stack *s, uint64_t *words)
 {
 	struct fi_cq_tagged_entry e[7];
@@ -296,7 +296,7 @@ static void errors_in_order(void **state)
 	crew_run(2, error_body, NULL);
 }
 
-/* ---- a sleeper that wants several ---- */
+/* ---- a sleeper with a threshold ---- */
 
 static void threshold_receive(struct stack *s)
 {
@@ -341,7 +341,7 @@ static void threshold(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(refuses),
+		TEST(refuses_invalid_calls),
 		TEST(opens_of_any_size),
 		TEST(formats),
 		TEST(grows),

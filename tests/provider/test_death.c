@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Death by SIGKILL: rank 0 survives rank 1. Whatever it had posted to or from
- * the dead ends with an error, soon; all else goes on, as rank 2 can tell.
+ * Death by SIGKILL: rank 0 survives rank 1. Its operations to and from the dead
+ * peer end with an error within a bounded time; communication with rank 2
+ * continues.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum {
 	SEVERAL = 8
 };
 
-/* ---- frame: the parent kills when the survivor is ready ---- */
+/* ---- common part: the parent kills when the survivor is ready ---- */
 
 typedef void survivor(struct stack *, struct member *, unsigned char *);
 
@@ -28,7 +29,7 @@ struct plan {
 static void survivor_ready(struct stack *s, struct member *me)
 {
 	child_tell(me->parent, 1);
-	/* Nothing may need the help of somebody who polls. */
+	/* No step depends on a peer that polls. */
 	child_hear(me->parent);
 	stack_progress(s);
 }
@@ -41,7 +42,7 @@ static void run_survivor(
 	p->before(s, me, buffer);
 	survivor_ready(s, me);
 	p->after(s, me, buffer);
-	/* The other one is still there. */
+	/* The other peer is still reachable. */
 	MUST(s, fi_tinject(s->ep, "go", 2, s->peers[2], 99));
 	MUST(s, fi_trecv(s->ep, buffer, 2, NULL, s->peers[2], 99, 0, s));
 	cq_expect(s->rxcq, s);
@@ -66,7 +67,7 @@ static void run_other(struct stack *s)
 	MUST(s, fi_trecv(s->ep, word, 2, NULL, s->peers[0], 99, 0, word));
 	cq_expect(s->rxcq, word);
 	MUST(s, fi_tinject(s->ep, word, 2, s->peers[0], 99));
-	/* It leaves when the survivor has heard it. */
+	/* It leaves after the survivor has received its message. */
 	MUST(s, fi_trecv(s->ep, word, 0, NULL, s->peers[0], 100, 0, word));
 	cq_expect(s->rxcq, word);
 }
@@ -99,7 +100,7 @@ static void death_run(survivor *before, survivor *after, survivor *victim)
 	crew_join(&c);
 }
 
-/* So many errors come, each of another operation that is in the buffer. */
+/* Expects `count` errors, each of a different operation on the buffer. */
 static void expect_errors(
 	struct fid_cq *cq, unsigned char *buffer, unsigned count)
 {
@@ -114,7 +115,7 @@ static void expect_errors(
 	}
 }
 
-/* An operation to the dead fails at once, or soon. */
+/* An operation to the dead peer fails at once, or within a bounded time. */
 static void check_dead(struct stack *s)
 {
 	struct fi_cq_err_entry e;
@@ -152,7 +153,7 @@ static void sends_fail(
 	check_dead(s);
 }
 
-static void long_sends_to_the_dead_fail(void **state)
+static void rendezvous_to_the_dead_fails(void **state)
 {
 	(void)state;
 	death_run(send_longs, sends_fail, NULL);
@@ -195,7 +196,8 @@ static void post_receives(
 	cq_quiet(s->rxcq);
 }
 
-static void greet(struct stack *s, struct member *me, unsigned char *buffer)
+static void send_hello(
+	struct stack *s, struct member *me, unsigned char *buffer)
 {
 	(void)me;
 	(void)buffer;
@@ -213,10 +215,10 @@ static void receives_fail(
 static void receives_from_the_dead_fail(void **state)
 {
 	(void)state;
-	death_run(post_receives, receives_fail, greet);
+	death_run(post_receives, receives_fail, send_hello);
 }
 
-/* From anybody: these wait for others. */
+/* Receives from any source wait for other peers. */
 static void post_any(struct stack *s, struct member *me, unsigned char *buffer)
 {
 	(void)me;
@@ -232,13 +234,13 @@ static void any_stays(struct stack *s, struct member *me, unsigned char *buffer)
 	cq_expect(s->rxcq, buffer);
 }
 
-static void receives_from_anybody_stay(void **state)
+static void receives_from_any_source_stay(void **state)
 {
 	(void)state;
-	death_run(post_any, any_stays, greet);
+	death_run(post_any, any_stays, send_hello);
 }
 
-/* ---- what the dead had sent ---- */
+/* ---- messages that the dead peer had sent ---- */
 
 static void leave_messages(
 	struct stack *s, struct member *me, unsigned char *buffer)
@@ -258,8 +260,8 @@ static void nothing_yet(
 	cq_quiet(s->rxcq);
 }
 
-/* Short ones have arrived; the memory of a long one died with its process. */
-static void take_legacy(
+/* Eager messages have arrived; the memory of a rendezvous message is gone. */
+static void receive_remaining(
 	struct stack *s, struct member *me, unsigned char *buffer)
 {
 	struct fi_cq_tagged_entry e;
@@ -280,19 +282,19 @@ static void take_legacy(
 		assert_true(r != -FI_EAGAIN);
 }
 
-static void short_messages_of_the_dead_can_be_read(void **state)
+static void eager_messages_of_the_dead_arrive(void **state)
 {
 	(void)state;
-	death_run(nothing_yet, take_legacy, leave_messages);
+	death_run(nothing_yet, receive_remaining, leave_messages);
 }
 
 /* ---- at any time ---- */
 
 enum {
-	UNDER_WAY = 16
+	IN_FLIGHT = 16
 };
 
-/* Keeps so many sends and receives posted until something fails. */
+/* Keeps sends and receives posted until one fails. */
 struct chat {
 	struct stack *s;
 	unsigned char *to, *from;
@@ -307,13 +309,13 @@ static void chat_post(struct chat *c, uint64_t i)
 	size_t length = lengths[i % COUNT(lengths)];
 	struct stack *s = c->s;
 	ssize_t r = -FI_EAGAIN;
-	if (c->receives < UNDER_WAY)
+	if (c->receives < IN_FLIGHT)
 		r = fi_trecv(s->ep, c->to, LONG_BYTES, NULL, s->peers[c->peer],
 			1, 0, c);
 	c->receives += r == 0;
 	c->over |= r != 0 && r != -FI_EAGAIN;
 	r = -FI_EAGAIN;
-	if (c->sends < UNDER_WAY)
+	if (c->sends < IN_FLIGHT)
 		r = fi_tsend(
 			s->ep, c->from, length, NULL, s->peers[c->peer], 1, c);
 	c->sends += r == 0;
@@ -342,7 +344,7 @@ static void chat_step(struct chat *c, uint64_t i)
 	c->receives -= chat_reap(c, c->s->rxcq);
 }
 
-/* The survivor ends when all that was posted has ended. */
+/* The survivor ends when all its operations have ended. */
 static void chat_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -356,7 +358,7 @@ static void chat_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	/*
 	 * The parent kills a member only after a send: a peer that dies before
-	 * it is resolved cannot be told from one that is not up yet.
+	 * it is resolved cannot be distinguished from one that is not up yet.
 	 */
 	bool sent = false;
 	for (uint64_t i = 0; !c.over || c.sends || c.receives; i++) {
@@ -388,9 +390,9 @@ static void death_at_any_time(void **state)
 	}
 }
 
-/* ---- a life so short that nobody noticed ---- */
+/* ---- a peer that is gone before it is resolved ---- */
 
-/* Two receives wait for somebody who comes, sends one message, and is gone. */
+/* Two receives wait for a peer that sends one message and exits. */
 static void brief_root(struct stack *s, struct member *me)
 {
 	struct fi_cq_err_entry error;
@@ -427,7 +429,7 @@ static void brief_body(struct member *me, void *argument)
 	member_meet(me, NULL);
 }
 
-static void a_short_life_has_an_end(void **state)
+static void death_before_resolution_is_reported(void **state)
 {
 	(void)state;
 	crew_run(2, brief_body, NULL);
@@ -436,13 +438,13 @@ static void a_short_life_has_an_end(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(long_sends_to_the_dead_fail),
+		TEST(rendezvous_to_the_dead_fails),
 		TEST(undelivered_sends_fail),
 		TEST(receives_from_the_dead_fail),
-		TEST(receives_from_anybody_stay),
-		TEST(short_messages_of_the_dead_can_be_read),
+		TEST(receives_from_any_source_stay),
+		TEST(eager_messages_of_the_dead_arrive),
 		TEST(death_at_any_time),
-		TEST(a_short_life_has_an_end),
+		TEST(death_before_resolution_is_reported),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

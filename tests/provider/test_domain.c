@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What fi_getinfo() grants of a domain, and fabrics and domains that are
- * opened from it.
+ * Domain attributes of fi_getinfo(), and fabrics and domains that are opened
+ * with them.
  */
-#include "asking.h"
+#include "getinfo.h"
 
 /* ---- attributes ---- */
 
@@ -232,7 +232,7 @@ static void test_tampered(void **state)
 	assert_int_equal(fi_close(&fabric->fid), 0);
 }
 
-static void test_lacking_calls(void **state)
+static void test_unsupported_calls(void **state)
 {
 	struct fid_ep *ep;
 	struct fid_stx *stx;
@@ -274,10 +274,10 @@ static void test_event_queue(void **state)
 	assert_int_equal(fi_close(&fabric->fid), 0);
 }
 
-/* Open objects in the hints are handed on, if they are the provider's. */
+/* Open objects in the hints are passed on if they belong to the provider. */
 static void test_open_objects(void **state)
 {
-	struct fid_domain stranger = { .fid.fclass = FI_CLASS_DOMAIN };
+	struct fid_domain foreign = { .fid.fclass = FI_CLASS_DOMAIN };
 	(void)state;
 	grant();
 	struct fid_fabric *fabric = open_fabric();
@@ -287,13 +287,13 @@ static void test_open_objects(void **state)
 	grant();
 	assert_ptr_equal(info->domain_attr->domain, domain);
 	assert_ptr_equal(info->fabric_attr->fabric, fabric);
-	hints->domain_attr->domain = &stranger;
+	hints->domain_attr->domain = &foreign;
 	REFUSE();
 	assert_int_equal(fi_close(&domain->fid), 0);
 	assert_int_equal(fi_close(&fabric->fid), 0);
 }
 
-/* A thread of its own comes and goes with it. */
+/* The progress thread starts and stops with the domain. */
 static void test_automatic(void **state)
 {
 	(void)state;
@@ -321,11 +321,11 @@ int main(void)
 		TEST(test_fabric),
 		TEST(test_busy),
 		TEST(test_tampered),
-		TEST(test_lacking_calls),
+		TEST(test_unsupported_calls),
 		TEST(test_event_queue),
 		TEST(test_open_objects),
 		TEST(test_automatic),
 	};
-	asking_environment();
+	getinfo_environment();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of an endpoint: what must be bound before it is enabled, what may
- * be done before and after, and what cannot be closed yet.
+ * Endpoints: which objects must be bound before they are enabled, calls before
+ * and after that, and closing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +39,13 @@ static void name_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void names_tell_how_long_they_are(void **state)
+static void the_length_of_a_name_is_returned(void **state)
 {
 	(void)state;
 	run_alone(name_body);
 }
 
-/* ---- what must be bound ---- */
+/* ---- binding ---- */
 
 static void unbound_body(struct member *me, void *argument)
 {
@@ -69,7 +69,7 @@ static void unbound_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void what_is_missing_is_named(void **state)
+static void missing_objects_are_reported(void **state)
 {
 	(void)state;
 	run_alone(unbound_body);
@@ -89,14 +89,14 @@ static void wrong_bind_body(struct member *me, void *argument)
 	assert_int_equal(
 		fi_ep_bind(s.ep, &s.txcq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_enable(s.ep), 0);
-	/* Too late. */
+	/* After it was enabled. */
 	assert_true(fi_ep_bind(s.ep, &s.rxcq->fid, FI_RECV) < 0);
 	assert_int_equal(fi_close(&s.rxcq->fid), 0);
 	s.rxcq = NULL;
 	stack_close(&s);
 }
 
-static void wrong_objects_are_not_bound(void **state)
+static void invalid_bindings_are_refused(void **state)
 {
 	(void)state;
 	run_alone(wrong_bind_body);
@@ -127,7 +127,7 @@ static void disabled_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void nothing_works_before_it_is_enabled(void **state)
+static void calls_fail_before_it_is_enabled(void **state)
 {
 	(void)state;
 	run_alone(disabled_body);
@@ -149,13 +149,13 @@ static void busy_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void what_is_used_cannot_be_closed(void **state)
+static void objects_in_use_cannot_be_closed(void **state)
 {
 	(void)state;
 	run_alone(busy_body);
 }
 
-/* With operations under way: what was posted goes with its endpoint. */
+/* With operations in flight: they end with the endpoint. */
 static void posted_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -193,7 +193,7 @@ static void talk(
 	assert_int_equal(got, sent);
 }
 
-/* Of one domain, with the same queues. */
+/* Two endpoints of one domain, with the same queues. */
 static void siblings_body(struct member *me, void *argument)
 {
 	struct stack s, other;
@@ -219,13 +219,13 @@ static void siblings_body(struct member *me, void *argument)
 	stack_close(&other);
 }
 
-static void two_of_one_domain_talk(void **state)
+static void two_of_one_domain_communicate(void **state)
 {
 	(void)state;
 	run_alone(siblings_body);
 }
 
-/* Open, talk, close, many times: nothing is left over. */
+/* Open, communicate, close, many times, without leaks. */
 static void again_body(struct member *me, void *argument)
 {
 	(void)argument;
@@ -238,7 +238,7 @@ static void again_body(struct member *me, void *argument)
 	}
 }
 
-static void it_can_be_done_again_and_again(void **state)
+static void it_can_be_reopened_many_times(void **state)
 {
 	(void)state;
 	run_alone(again_body);
@@ -246,7 +246,7 @@ static void it_can_be_done_again_and_again(void **state)
 
 /* ---- by service ---- */
 
-/* Rank 0 has a service; rank 1 knows no more than that. */
+/* Rank 0 has a service; rank 1 knows only that. */
 static void service_body(struct member *me, void *argument)
 {
 	struct options mine = { .service = me->rank == 0 ? "7471" : NULL };
@@ -283,7 +283,7 @@ static void endpoints_are_found_by_service(void **state)
 	crew_run(2, service_body, NULL);
 }
 
-/* ---- what an endpoint does not have ---- */
+/* ---- unsupported calls ---- */
 
 static void missing_body(struct member *me, void *argument)
 {
@@ -311,7 +311,7 @@ static void missing_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void what_there_is_not_says_so(void **state)
+static void unsupported_calls_are_refused(void **state)
 {
 	(void)state;
 	run_alone(missing_body);
@@ -336,7 +336,7 @@ static void wrong_info_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void wrong_infos_make_no_endpoint(void **state)
+static void invalid_infos_are_refused(void **state)
 {
 	(void)state;
 	run_alone(wrong_info_body);
@@ -345,17 +345,17 @@ static void wrong_infos_make_no_endpoint(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(names_tell_how_long_they_are),
-		TEST(what_is_missing_is_named),
-		TEST(wrong_objects_are_not_bound),
-		TEST(nothing_works_before_it_is_enabled),
-		TEST(what_is_used_cannot_be_closed),
+		TEST(the_length_of_a_name_is_returned),
+		TEST(missing_objects_are_reported),
+		TEST(invalid_bindings_are_refused),
+		TEST(calls_fail_before_it_is_enabled),
+		TEST(objects_in_use_cannot_be_closed),
 		TEST(an_endpoint_may_be_closed_at_any_time),
-		TEST(two_of_one_domain_talk),
-		TEST(it_can_be_done_again_and_again),
+		TEST(two_of_one_domain_communicate),
+		TEST(it_can_be_reopened_many_times),
 		TEST(endpoints_are_found_by_service),
-		TEST(what_there_is_not_says_so),
-		TEST(wrong_infos_make_no_endpoint),
+		TEST(unsupported_calls_are_refused),
+		TEST(invalid_infos_are_refused),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -90,7 +90,7 @@ static void refuse_case(struct stack *s)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void refuses(void **state)
+static void refuses_invalid_calls(void **state)
 {
 	(void)state;
 	run_case(refuse_case);
@@ -109,7 +109,7 @@ static void order_case(struct stack *s)
 		read_event(eq, FI_PEEK, i);
 		read_event(eq, 0, i);
 	}
-	/* The rest goes with the queue. */
+	/* Unread events are freed with the queue. */
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
@@ -169,7 +169,7 @@ static void timeout_case(struct stack *s)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-static void sleeps_for_a_time(void **state)
+static void sleeps_with_a_timeout(void **state)
 {
 	(void)state;
 	run_case(timeout_case);
@@ -246,7 +246,7 @@ static void error_read(struct fid_eq *eq, uint32_t version)
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), sizeof(error));
 	assert_int_equal(error.err, FI_EINVAL);
 	assert_int_equal(error.data, 0);
-	/* Entries of old did not have this member. */
+	/* Entries before API 1.5 did not have this member. */
 	assert_int_equal(error.err_data_size, old ? mark : 0);
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
 	assert_int_equal(fi_eq_read(eq, &kind, &e, sizeof(e), 0), sizeof(e));
@@ -256,7 +256,7 @@ static void error_read(struct fid_eq *eq, uint32_t version)
 /* An insertion that fails, in a fabric of that version. */
 static void error_of_version(struct stack *s, uint32_t version)
 {
-	char nobody[ADDRESS_MAX] = "fi_nobody://";
+	char invalid[ADDRESS_MAX] = "fi_other://";
 	struct fi_av_attr attr = { .flags = FI_EVENT };
 	struct stack o = { .info = s->info };
 	s->info->fabric_attr->api_version = version;
@@ -265,7 +265,7 @@ static void error_of_version(struct stack *s, uint32_t version)
 	struct fid_eq *eq = open_eq(&o, 0, FI_WAIT_NONE);
 	assert_int_equal(fi_av_open(o.domain, &attr, &o.av, NULL), 0);
 	assert_int_equal(fi_av_bind(o.av, &eq->fid, 0), 0);
-	assert_int_equal(fi_av_insert(o.av, nobody, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_av_insert(o.av, invalid, 1, NULL, 0, NULL), 0);
 	error_read(eq, version);
 	assert_int_equal(fi_close(&o.av->fid), 0);
 	assert_int_equal(fi_close(&eq->fid), 0);
@@ -304,10 +304,10 @@ static void is_busy_while_bound(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(refuses),
+		TEST(refuses_invalid_calls),
 		TEST(keeps_order),
 		TEST(has_a_descriptor),
-		TEST(sleeps_for_a_time),
+		TEST(sleeps_with_a_timeout),
 		TEST(wakes_several),
 		TEST(errors_come_first),
 		TEST(is_busy_while_bound),

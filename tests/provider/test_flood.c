@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * More messages than their receiver wants: the sender is told to wait, nobody
- * else is, and nothing is lost.
+ * More unexpected messages than the receiver holds: it pauses the sender and no
+ * other peer, and no message is lost.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 enum {
 	MESSAGE_BYTES = 1024,
 	FLOOD = 120000,
-	/* Much less than the flood; what a receiver holds, and some more. */
+	/* Much less than the flood, and a bit more than a receiver holds. */
 	HELD_BYTES = 2 << 20,
 	MEMORY_MAX = 40 << 20,
 	PINGS = 300,
@@ -84,7 +84,7 @@ static void flood_receive(struct stack *s, unsigned from, uint64_t count)
 	}
 }
 
-/* ---- one is flooded, by one of two others ---- */
+/* ---- a receiver flooded by one of two senders ---- */
 
 static void ping(struct stack *s, unsigned peer, bool first)
 {
@@ -127,8 +127,8 @@ static void flooded(struct stack *s, struct member *me)
 	cq_quiet(s->rxcq);
 }
 
-/* Until it is told that it must wait; it still hears. */
-static uint64_t flood_until_halted(struct stack *s, struct member *me)
+/* Sends until XOFF; it can still receive. */
+static uint64_t flood_until_xoff(struct stack *s, struct member *me)
 {
 	uint64_t sent = 0, since = 0, word = 0;
 	MUST(s, fi_trecv(s->ep, &word, 8, NULL, s->peers[0], TAG_WORD, 0,
@@ -155,7 +155,7 @@ static uint64_t flood_until_halted(struct stack *s, struct member *me)
 
 static void flooder(struct stack *s, struct member *me)
 {
-	for (uint64_t i = flood_until_halted(s, me); i < scaled(FLOOD); i++)
+	for (uint64_t i = flood_until_xoff(s, me); i < scaled(FLOOD); i++)
 		MUST(s, flood_one(s, 0, i));
 }
 
@@ -174,7 +174,7 @@ static void flood_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void a_flood_stops_its_sender_only(void **state)
+static void a_flood_pauses_only_its_sender(void **state)
 {
 	(void)state;
 	crew_run(3, flood_body, NULL);
@@ -182,7 +182,7 @@ static void a_flood_stops_its_sender_only(void **state)
 
 /* ---- two flood each other ---- */
 
-/* Takes what is there of the other's flood; one receive is always posted. */
+/* Receives the flood of the other; one receive is always posted. */
 static bool mutual_take(struct stack *s, uint64_t *message, uint64_t i)
 {
 	struct fi_cq_tagged_entry e;
@@ -248,14 +248,14 @@ static void funnel_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-/* Whoever is served last waits, and loses nothing. */
-static void several_senders_are_halted_and_resumed(void **state)
+/* The sender that is received last waits, and loses nothing. */
+static void several_senders_are_paused_and_resumed(void **state)
 {
 	(void)state;
 	crew_run(4, funnel_body, NULL);
 }
 
-/* ---- what is wanted lies behind what is not ---- */
+/* ---- an awaited message behind unexpected ones ---- */
 
 static void behind_body(struct member *me, void *argument)
 {
@@ -277,14 +277,14 @@ static void behind_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-/* Who waits for a message of a peer cannot have that peer wait. */
+/* A receiver that awaits a message of a peer does not pause that peer. */
 static void a_receive_reaches_behind_a_flood(void **state)
 {
 	(void)state;
 	crew_run(2, behind_body, NULL);
 }
 
-/* ---- long messages cost their receiver nothing ---- */
+/* ---- rendezvous messages need no memory of the receiver ---- */
 
 enum {
 	LONGS = 500,
@@ -333,7 +333,7 @@ static void longs_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void long_messages_wait_at_their_sender(void **state)
+static void rendezvous_messages_wait_at_their_sender(void **state)
 {
 	(void)state;
 	crew_run(2, longs_body, NULL);
@@ -342,11 +342,11 @@ static void long_messages_wait_at_their_sender(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(a_flood_stops_its_sender_only),
+		TEST(a_flood_pauses_only_its_sender),
 		TEST(two_floods_do_not_deadlock),
-		TEST(several_senders_are_halted_and_resumed),
+		TEST(several_senders_are_paused_and_resumed),
 		TEST(a_receive_reaches_behind_a_flood),
-		TEST(long_messages_wait_at_their_sender),
+		TEST(rendezvous_messages_wait_at_their_sender),
 	};
 	crew_cold = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fi_getinfo() offers, and what it grants and refuses of transfers. */
-#include "asking.h"
+/* fi_getinfo(): attributes without hints, and hints about transfers. */
+#include "getinfo.h"
 
 /* ---- without hints ---- */
 
@@ -76,7 +76,7 @@ static void test_empty_hints(void **state)
 	check_offer(NOW);
 }
 
-/* Hints of which only the outermost structure is there. */
+/* Hints without any attribute structures. */
 static void test_bare_hints(void **state)
 {
 	struct fi_info bare = { .caps = FI_TAGGED };
@@ -112,7 +112,7 @@ static void test_provider_only(void **state)
 	assert_non_null(i);
 	assert_true(i->fabric_attr->prov_version > 0);
 
-	/* With another flag libfabric does not answer by itself. */
+	/* With another flag libfabric calls the provider. */
 	const uint64_t flags = FI_PROV_ATTR_ONLY | FI_NUMERICHOST;
 	assert_int_equal(get(NOW, NULL, NULL, flags, hints), 0);
 	check_offer(NOW);
@@ -207,7 +207,7 @@ static void test_caps_refused(void **state)
 	}
 }
 
-/* Nothing is demanded of the application, whatever it can do. */
+/* No mode bit is required, whatever the application supports. */
 static void test_mode(void **state)
 {
 	(void)state;
@@ -392,6 +392,6 @@ int main(void)
 		TEST(test_authorization),
 		TEST(test_parameters),
 	};
-	asking_environment();
+	getinfo_environment();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that copy their buffer and complete silently, remote CQ data, messages
- * that are too long for their receive, and messages to oneself.
+ * Inject calls, remote CQ data, messages that are too long for their receive,
+ * and messages to the own endpoint.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 static const uint64_t words[] = { 0, 1, 0xffffff, 0x1000000, 1ull << 32,
 	~0ull };
 
-/* Four ways to inject; two of them with a word of data. */
+/* The four inject calls; two of them with remote CQ data. */
 static ssize_t inject_one(struct stack *s, unsigned way, const void *buffer,
 	size_t length, uint64_t word)
 {
@@ -118,7 +118,7 @@ static void inject_too_much_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void too_much_is_not_injected(void **state)
+static void long_messages_are_not_injected(void **state)
 {
 	(void)state;
 	crew_run(1, inject_too_much_body, NULL);
@@ -174,7 +174,7 @@ static void data_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void data_comes_with_every_length(void **state)
+static void every_length_carries_data(void **state)
 {
 	(void)state;
 	crew_run(2, data_body, NULL);
@@ -203,7 +203,7 @@ static void cut_receive(struct stack *s, struct member *me, const struct cut *c)
 	assert_int_equal(e.olen, c->sent - c->room);
 	assert_int_equal(e.tag, 2);
 	assert_int_equal(buffer[c->room], 0xee);
-	/* What comes next is not disturbed. */
+	/* The next message is not affected. */
 	recv_way(s, 2, buffer, 100);
 	cq_next(s->rxcq, &next);
 	assert_int_equal(next.len, 9);
@@ -221,7 +221,7 @@ static void cut_send(struct stack *s, struct member *me, const struct cut *c)
 	MUST(s, fi_tinject(s->ep, buffer, 9, s->peers[1], 2));
 	if (c->unexpected)
 		member_meet(me, s);
-	/* The sender has done its part; it may or may not be told. */
+	/* The send may complete with or without an error. */
 	uint64_t deadline = soon();
 	ssize_t r;
 	while ((r = fi_cq_read(s->txcq, &e, 1)) == -FI_EAGAIN)
@@ -256,13 +256,13 @@ static void cut_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void what_does_not_fit_is_an_error(void **state)
+static void truncation_is_an_error(void **state)
 {
 	(void)state;
 	crew_run(2, cut_body, NULL);
 }
 
-/* ---- to oneself ---- */
+/* ---- to the own endpoint ---- */
 
 static void self_round(struct stack *s, unsigned char *to, unsigned char *from,
 	size_t length, bool posted)
@@ -299,7 +299,7 @@ static void self_body(struct member *me, void *argument)
 	free(from);
 }
 
-static void one_can_write_to_oneself(void **state)
+static void an_endpoint_can_send_to_itself(void **state)
 {
 	(void)state;
 	crew_run(1, self_body, NULL);
@@ -309,10 +309,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(injected_buffers_are_free_at_once),
-		TEST(too_much_is_not_injected),
-		TEST(data_comes_with_every_length),
-		TEST(what_does_not_fit_is_an_error),
-		TEST(one_can_write_to_oneself),
+		TEST(long_messages_are_not_injected),
+		TEST(every_length_carries_data),
+		TEST(truncation_is_an_error),
+		TEST(an_endpoint_can_send_to_itself),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

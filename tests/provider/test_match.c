@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Matching against a model that compares everything with everything, with
- * allocations that fail; and that the work per message does not grow.
+ * Matching, compared with a model that searches linearly, with allocations that
+ * fail; and a test that the work per message does not grow.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
 	TAGS = 9,
 };
 
-/* Never looked into: only their addresses count. */
+/* Never dereferenced: only their addresses count. */
 static char peer_memory[PEERS];
 
 static struct peer *peer_at(uint64_t i)
@@ -36,7 +36,7 @@ struct model {
 	struct unexpected *messages[LIVE_MAX];
 	unsigned receive_count, message_count;
 	fi_addr_t sources[PEERS];
-	unsigned masks; /* how many different ones are used */
+	unsigned masks; /* number of different masks */
 	unsigned long refused;
 };
 
@@ -118,7 +118,7 @@ static struct receive *random_receive(struct model *m)
 	return r;
 }
 
-/* Every fourth call has an allocation that fails, if it makes one at all. */
+/* In every fourth call an allocation fails, if it makes one. */
 static void random_failure(struct model *m)
 {
 	if (random_below(&m->random, 4) == 0)
@@ -126,7 +126,7 @@ static void random_failure(struct model *m)
 			random_below(&m->random, 2));
 }
 
-/* 0, or the call was refused for want of memory, and must have been. */
+/* Returns whether a call failed without memory, as it must after a failure. */
 static bool refused(struct model *m, int error)
 {
 	long failed = failing_end();
@@ -151,8 +151,8 @@ static void model_post(struct model *m, struct receive *r)
 	m->receives[m->receive_count++] = r;
 }
 
-/* A receive comes: takes a message, looks only, or is posted. */
-static void receive_comes(struct model *m)
+/* A receive matches a message, only peeks, or is posted. */
+static void step_receive(struct model *m)
 {
 	struct receive *r = random_receive(m);
 	struct unexpected *found = NULL;
@@ -187,7 +187,7 @@ static void model_hold(struct model *m, unsigned peer, uint64_t tag)
 	m->messages[m->message_count++] = u;
 }
 
-static void message_comes(struct model *m)
+static void step_message(struct model *m)
 {
 	unsigned peer = (unsigned)random_below(&m->random, PEERS);
 	uint64_t tag = random_tag(m);
@@ -201,7 +201,7 @@ static void message_comes(struct model *m)
 		model_drop_receive(m, found);
 }
 
-static void peer_changes(struct model *m)
+static void step_peer(struct model *m)
 {
 	unsigned peer = (unsigned)random_below(&m->random, PEERS);
 	fi_addr_t source = random_source(m);
@@ -212,7 +212,7 @@ static void peer_changes(struct model *m)
 			assert_true(m->messages[i]->source == source);
 }
 
-static void something_goes(struct model *m)
+static void step_remove(struct model *m)
 {
 	if (m->receive_count)
 		model_drop_receive(m, m->receives[random_below(
@@ -226,13 +226,13 @@ static void model_step(struct model *m)
 {
 	uint64_t dice = random_below(&m->random, 100);
 	if (dice < 44)
-		receive_comes(m);
+		step_receive(m);
 	else if (dice < 88)
-		message_comes(m);
+		step_message(m);
 	else if (dice < 98)
-		something_goes(m);
+		step_remove(m);
 	else
-		peer_changes(m);
+		step_peer(m);
 	assert_int_equal(m->matcher.held_count, m->message_count);
 	assert_int_equal(m->matcher.held_bytes, 3 * m->message_count);
 }
@@ -270,7 +270,7 @@ static void fits_the_model(void **state)
 		model_run(seed + i, 6, scaled(40000));
 }
 
-/* More masks than there are classes: some receives are in none. */
+/* More masks than classes: some receives are in the overflow list. */
 static void fits_with_many_masks(void **state)
 {
 	(void)state;
@@ -282,7 +282,7 @@ static void fits_with_many_masks(void **state)
 
 /* ---- the work does not grow ---- */
 
-/* Comparisons for a call, on average, if nothing grows. */
+/* Average number of comparisons per call. */
 #define STEPS_MAX 5
 
 static struct receive *many_receives(struct matcher *m, size_t count,
@@ -328,7 +328,7 @@ static uint64_t tag_one(uint64_t i)
 	return 77;
 }
 
-/* Nearly all are of a few tags, whichever buckets these share with others. */
+/* Nearly all have one of a few tags. */
 static uint64_t tag_few(uint64_t i)
 {
 	return i % 16 ? i % 4 : i;
@@ -337,7 +337,7 @@ static uint64_t tag_few(uint64_t i)
 static uint64_t (*const tags[])(
 	uint64_t) = { tag_own, tag_high, tag_one, tag_few };
 
-/* In the order of posting, and backwards where tags tell them apart. */
+/* In the order of posting, and backwards where the tags differ. */
 static void receives_take_messages(size_t count, unsigned kind, bool backwards)
 {
 	struct matcher m;
@@ -387,7 +387,9 @@ static void work_does_not_grow(void **state)
 			}
 }
 
-/* Both kinds of class have seen the messages before their source is known. */
+/*
+ * Both kinds of class have indexed the messages before their source is known.
+ */
 static void sources_become_known(size_t count, unsigned kind)
 {
 	struct matcher m;
@@ -419,7 +421,7 @@ static void knowing_sources_does_not_grow(void **state)
 			sources_become_known(count, kind);
 }
 
-/* One class and one receive: the way that a ping takes. */
+/* One class and one receive, as in a ping-pong. */
 static void one_receive_is_one_step(void **state)
 {
 	struct matcher m;

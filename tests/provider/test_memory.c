@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of the device: peers reach it, atomics too, while its owner does
- * nothing at all.
+ * Device memory: peers access it, also with atomics, while its owner makes no
+ * calls.
  */
 #include <cay/fabric.h>
 #include <errno.h>
@@ -21,7 +21,7 @@ static struct cay_fabric_memory *memory_of(struct stack *s)
 	return m;
 }
 
-/* The owner makes no progress until all others say that they have done. */
+/* The owner makes no progress until all others have finished. */
 static void owner_waits(struct member *me)
 {
 	uint64_t deadline = soon();
@@ -100,13 +100,13 @@ static void alone_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void atomics_need_nobody(void **state)
+static void atomics_need_no_help_of_the_owner(void **state)
 {
 	(void)state;
 	crew_run(3, alone_body, NULL);
 }
 
-/* Words that are none for a processor: their owner executes what is asked. */
+/* Misaligned words: their owner executes the operations. */
 static void odd_access(struct stack *s, const struct target *t)
 {
 	const uint64_t one = 1;
@@ -169,7 +169,7 @@ static void refused_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_calls_are_refused(void **state)
 {
 	(void)state;
 	crew_run(1, refused_body, NULL);
@@ -178,9 +178,9 @@ static void what_is_wrong_is_told(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(atomics_need_nobody),
+		TEST(atomics_need_no_help_of_the_owner),
 		TEST(a_region_may_begin_anywhere),
-		TEST(what_is_wrong_is_told),
+		TEST(invalid_calls_are_refused),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

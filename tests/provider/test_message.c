@@ -16,7 +16,7 @@ static const size_t sizes[] = { 0, 1, 8, 32, 33, 40, 41, 4096, 8128, 8129,
 
 struct kind {
 	bool tagged;
-	bool unexpected; /* it is sent before the receive is posted */
+	bool unexpected; /* sent before the receive is posted */
 };
 
 static const struct kind kinds[] = {
@@ -132,7 +132,7 @@ static void every_size_arrives(void **state)
 	crew_run_kinds(sizes_body);
 }
 
-/* ---- several under way, in order ---- */
+/* ---- several in flight, in order ---- */
 
 enum {
 	SEVERAL = 200
@@ -173,7 +173,7 @@ static void several_receive(struct stack *s, struct member *me,
 	}
 }
 
-/* Whatever the sizes, the first message is for the first receive. */
+/* The first message matches the first receive, whatever the sizes. */
 static void several_body(struct member *me, void *argument)
 {
 	const struct kind *k = argument;
@@ -207,16 +207,16 @@ static void messages_stay_in_order(void **state)
 	crew_run_kinds(several_body);
 }
 
-/* ---- pieces ---- */
+/* ---- segments ---- */
 
-/* Cuts so many bytes into uneven pieces. */
+/* Splits a buffer into uneven segments. */
 static size_t cut(
 	struct iovec *iov, size_t count, unsigned char *buffer, size_t length)
 {
 	for (size_t i = 0; i < count; i++) {
 		size_t part = i + 1 == count ? length : length / (i + 2);
 		iov[i] = (struct iovec){ buffer, part };
-		/* A gap between the pieces must stay as it is. */
+		/* Gaps between the segments must stay unchanged. */
 		buffer += part + 1;
 		length -= part;
 	}
@@ -289,7 +289,7 @@ static void pieces_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void pieces_are_joined_and_cut(void **state)
+static void segments_are_gathered_and_scattered(void **state)
 {
 	(void)state;
 	crew_run_kinds(pieces_body);
@@ -316,7 +316,7 @@ static ssize_t msg_recv(struct stack *s, bool tagged, struct iovec *iov,
 		      : fi_recvmsg(s->ep, &m, flags);
 }
 
-/* What a message structure can say that the other calls cannot. */
+/* Flags and data that only message structures have. */
 static const struct {
 	uint64_t data, flags;
 	size_t length;
@@ -384,7 +384,7 @@ static void msg_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void message_structures_say_more(void **state)
+static void message_structures_have_flags_and_data(void **state)
 {
 	(void)state;
 	crew_run_kinds(msg_body);
@@ -395,8 +395,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(every_size_arrives),
 		TEST(messages_stay_in_order),
-		TEST(pieces_are_joined_and_cut),
-		TEST(message_structures_say_more),
+		TEST(segments_are_gathered_and_scattered),
+		TEST(message_structures_have_flags_and_data),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

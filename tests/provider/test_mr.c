@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registering memory: what is refused, keys, and what others reach. */
+/* Memory regions: invalid registrations, keys, and remote access. */
 #include <string.h>
 
 #include "region.h"
@@ -19,7 +19,7 @@ static void close_mr(struct fid_mr *mr)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-/* ---- alone ---- */
+/* ---- registration ---- */
 
 static void refusals_body(struct member *me, void *argument)
 {
@@ -56,7 +56,7 @@ static void refusals_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void wrong_registrations_are_refused(void **state)
+static void invalid_registrations_are_refused(void **state)
 {
 	(void)state;
 	crew_run(1, refusals_body, NULL);
@@ -96,7 +96,7 @@ static void calls_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void regions_have_their_calls(void **state)
+static void calls_on_regions(void **state)
 {
 	(void)state;
 	crew_run(1, calls_body, NULL);
@@ -141,9 +141,9 @@ static void provider_keys_are_all_different(void **state)
 	crew_run(1, provider_keys_body, NULL);
 }
 
-/* ---- reached by another ---- */
+/* ---- access by a peer ---- */
 
-/* The error of a write of 8 bytes, or 0. */
+/* Writes 8 bytes; returns the error or 0. */
 static int write_to(struct stack *s, uint64_t address, uint64_t key, uint64_t v)
 {
 	struct fi_cq_tagged_entry e;
@@ -165,7 +165,7 @@ static uint64_t word_at(size_t offset)
 	return word;
 }
 
-/* Keys 1 and 2 before the endpoint is enabled, and 3 after. */
+/* Keys 1 and 2 are registered before the endpoint is enabled, 3 after. */
 static void times_owner(struct stack *s, struct member *me, struct fid_mr **mrs)
 {
 	assert_int_equal(reg(s, memory, 64, ACCESS_REMOTE, 1, 0, &mrs[0]), 0);
@@ -220,13 +220,13 @@ static void times_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void regions_come_and_go(void **state)
+static void regions_may_precede_the_endpoint(void **state)
 {
 	(void)state;
 	crew_run(2, times_body, NULL);
 }
 
-/* The same key again and again, as programs do that reuse theirs. */
+/* One key is registered again and again. */
 static void again_body(struct member *me, void *argument)
 {
 	uint64_t turns = scaled(6000);
@@ -253,7 +253,7 @@ static void again_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void a_key_may_be_used_again(void **state)
+static void a_key_may_be_reused(void **state)
 {
 	(void)state;
 	crew_run(2, again_body, NULL);
@@ -294,11 +294,11 @@ static void all_memory_can_be_registered(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(wrong_registrations_are_refused),
-		TEST(regions_have_their_calls),
+		TEST(invalid_registrations_are_refused),
+		TEST(calls_on_regions),
 		TEST(provider_keys_are_all_different),
-		TEST(regions_come_and_go),
-		TEST(a_key_may_be_used_again),
+		TEST(regions_may_precede_the_endpoint),
+		TEST(a_key_may_be_reused),
 		TEST(all_memory_can_be_registered),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

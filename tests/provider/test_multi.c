@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Buffers that take many messages. Rank 0 sends, rank 1 receives.
- */
+/* FI_MULTI_RECV buffers. Rank 0 sends, rank 1 receives. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +51,7 @@ static void open_multi(
 	stack_join(s, me);
 }
 
-/* ---- two buffers in turn take everything ---- */
+/* ---- two buffers in turn ---- */
 
 struct plan {
 	bool longs;
@@ -73,7 +71,7 @@ static void multi_send(struct stack *s, const struct plan *p)
 		cq_expect(s->txcq, s);
 }
 
-/* Messages lie inside the buffer, one behind the other. */
+/* Messages are in the buffer, one behind the other. */
 static void multi_check(const struct fi_cq_tagged_entry *e, unsigned i,
 	size_t length, unsigned char (*buffers)[BUFFER_BYTES])
 {
@@ -84,7 +82,7 @@ static void multi_check(const struct fi_cq_tagged_entry *e, unsigned i,
 	assert_true(content_fits(at, length, i));
 }
 
-/* A long message may complete later than a short one behind it. */
+/* A rendezvous message may complete after an eager one behind it. */
 static unsigned multi_which(
 	const struct fi_cq_tagged_entry *e, bool *seen, const struct plan *p)
 {
@@ -127,7 +125,7 @@ static void multi_body(struct member *me, void *argument)
 	const struct plan *p = argument;
 	struct stack s;
 	open_multi(&s, me, &(struct options){ .caps = CAPS });
-	/* A buffer is given back before the next message might not fit. */
+	/* A buffer is released when the next message might not fit. */
 	if (p->longs)
 		set_min(&s, LONG_BYTES);
 	if (me->rank == 0) {
@@ -136,27 +134,27 @@ static void multi_body(struct member *me, void *argument)
 		if (p->unexpected)
 			nap_ns(20 * NS_PER_MS);
 		multi_receive(&s, p);
-		/* What is still posted goes when it is cancelled, or closed. */
+		/* A posted buffer is released by cancel or close. */
 		cq_quiet(s.rxcq);
 	}
 	stack_leave(&s, me);
 }
 
-static void buffers_take_many_messages(void **state)
+static void buffers_receive_many_messages(void **state)
 {
 	(void)state;
 	crew_run(2, multi_body, &(struct plan){ false, false });
 	crew_run(2, multi_body, &(struct plan){ false, true });
 }
 
-static void buffers_take_long_messages(void **state)
+static void buffers_receive_rendezvous_messages(void **state)
 {
 	(void)state;
 	crew_run(2, multi_body, &(struct plan){ true, false });
 	crew_run(2, multi_body, &(struct plan){ true, true });
 }
 
-/* ---- the last message of a buffer says so ---- */
+/* ---- FI_MULTI_RECV in the last completion ---- */
 
 static void last_receive(struct stack *s, struct member *me)
 {
@@ -170,7 +168,7 @@ static void last_receive(struct stack *s, struct member *me)
 		assert_int_equal(e.len, 3000);
 		assert_int_equal((e.flags & FI_MULTI_RECV) != 0, i == 2);
 	}
-	/* The fourth one found no room. */
+	/* The fourth message did not fit. */
 	cq_quiet(s->rxcq);
 	MUST(s, fi_recv(s->ep, buffer, sizeof(buffer), NULL, FI_ADDR_UNSPEC,
 			s));
@@ -193,13 +191,13 @@ static void last_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void the_last_message_says_so(void **state)
+static void the_last_completion_has_the_flag(void **state)
 {
 	(void)state;
 	crew_run(2, last_body, &(struct options){ .caps = CAPS });
 }
 
-/* By op_flags, plain receives take many as well. */
+/* With FI_MULTI_RECV in op_flags it applies to plain receives. */
 static void implied_body(struct member *me, void *argument)
 {
 	static unsigned char buffer[3 * MIN_BYTES];
@@ -225,7 +223,7 @@ static void the_flag_can_be_implied(void **state)
 	crew_run(2, implied_body, NULL);
 }
 
-/* ---- longer than what is left, and cancelled ---- */
+/* ---- truncation and cancel ---- */
 
 static void cut_receive(struct stack *s, struct member *me)
 {
@@ -233,7 +231,7 @@ static void cut_receive(struct stack *s, struct member *me)
 	struct fi_cq_err_entry e;
 	MUST(s, post_multi(s, buffer, sizeof(buffer)));
 	member_meet(me, s);
-	/* The buffer has room for the minimum, but not for this one. */
+	/* The buffer has the minimum left, but not enough for this message. */
 	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ETRUNC);
 	assert_true(e.op_context == buffer);
 	assert_int_equal(e.olen, 8000 - sizeof(buffer));
@@ -260,17 +258,17 @@ static void cut_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void too_long_ones_are_cut(void **state)
+static void long_messages_are_truncated(void **state)
 {
 	(void)state;
 	crew_run(2, cut_body, NULL);
 }
 
-/* ---- the option changes while a long message comes ---- */
+/* ---- the option changes while a rendezvous message is in flight ---- */
 
 #define SLOW_BYTES (32ul << 20)
 
-/* What is posted keeps the value that it was posted with. */
+/* A posted buffer keeps the value with which it was posted. */
 static void option_receive(struct stack *s, struct member *me, size_t later)
 {
 	unsigned char *buffer = malloc(SLOW_BYTES + 3 * MIN_BYTES);
@@ -328,9 +326,9 @@ static void the_option_is_for_later_receives(void **state)
 	crew_run(2, option_body, &(size_t){ 1 });
 }
 
-/* ---- from somebody who is gone ---- */
+/* ---- from a peer that is gone ---- */
 
-/* It gets what is there, and then back, without a message. */
+/* It receives the held messages and is then released without one. */
 static void legacy_receive(struct stack *s)
 {
 	static unsigned char buffer[8 * MIN_BYTES];
@@ -370,7 +368,7 @@ static void legacy_body(struct member *me, void *argument)
 	}
 }
 
-static void buffers_come_back_from_the_dead(void **state)
+static void buffers_from_the_dead_are_released(void **state)
 {
 	(void)state;
 	crew_run(2, legacy_body, NULL);
@@ -379,13 +377,13 @@ static void buffers_come_back_from_the_dead(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(buffers_take_many_messages),
-		TEST(buffers_take_long_messages),
-		TEST(the_last_message_says_so),
+		TEST(buffers_receive_many_messages),
+		TEST(buffers_receive_rendezvous_messages),
+		TEST(the_last_completion_has_the_flag),
 		TEST(the_flag_can_be_implied),
-		TEST(too_long_ones_are_cut),
+		TEST(long_messages_are_truncated),
 		TEST(the_option_is_for_later_receives),
-		TEST(buffers_come_back_from_the_dead),
+		TEST(buffers_from_the_dead_are_released),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Looking for messages without taking them, claiming what was found, and
- * throwing it away. Rank 0 sends, rank 1 looks.
- */
+/* FI_PEEK, FI_CLAIM and FI_DISCARD. Rank 0 sends, rank 1 receives. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +7,8 @@
 
 #define LONG_BYTES 300000ul
 
-/* With the context that claiming needs. */
-static ssize_t look(struct stack *s, uint64_t tag, uint64_t flags,
+/* With the context that FI_CLAIM needs. */
+static ssize_t peek(struct stack *s, uint64_t tag, uint64_t flags,
 	struct fi_context *context)
 {
 	struct fi_msg_tagged m = {
@@ -24,12 +21,12 @@ static void expect_nothing(struct stack *s, uint64_t tag, uint64_t flags)
 {
 	struct fi_context context;
 	struct fi_cq_err_entry e;
-	MUST(s, look(s, tag, FI_PEEK | flags, &context));
+	MUST(s, peek(s, tag, FI_PEEK | flags, &context));
 	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ENOMSG);
 	assert_true(e.op_context == &context);
 }
 
-/* Looks until it is there. */
+/* Peeks until the message is there. */
 static void find(struct stack *s, uint64_t tag, uint64_t flags,
 	struct fi_context *context, struct fi_cq_tagged_entry *e)
 {
@@ -37,7 +34,7 @@ static void find(struct stack *s, uint64_t tag, uint64_t flags,
 	for (;;) {
 		struct fi_cq_err_entry error;
 		ssize_t r;
-		MUST(s, look(s, tag, FI_PEEK | flags, context));
+		MUST(s, peek(s, tag, FI_PEEK | flags, context));
 		while ((r = fi_cq_read(s->rxcq, e, 1)) == -FI_EAGAIN)
 			assert_true(now_ns() < deadline);
 		if (r == 1)
@@ -50,7 +47,7 @@ static void find(struct stack *s, uint64_t tag, uint64_t flags,
 	assert_true(e->op_context == context);
 }
 
-/* Three small ones and a long one, with data, tags 1, 1, 2 and 3. */
+/* Three eager messages and a rendezvous, with data, tags 1, 1, 2 and 3. */
 static size_t length_of(unsigned i)
 {
 	return (size_t[]){ 10, 20, 0, LONG_BYTES }[i];
@@ -104,9 +101,9 @@ static void receive_four(struct stack *s, unsigned i, unsigned char *buffer)
 	assert_true(content_fits(buffer, length_of(i), 1));
 }
 
-/* ---- what the receiver does with the four ---- */
+/* ---- variants of the receiver ---- */
 
-static void only_looks(struct stack *s, unsigned char *buffer)
+static void peeks(struct stack *s, unsigned char *buffer)
 {
 	struct fi_context context;
 	expect_nothing(s, 77, 0);
@@ -138,7 +135,7 @@ static void claim_now(struct stack *s, unsigned i, unsigned char *buffer,
 	assert_true(content_fits(buffer, length_of(i), 1));
 }
 
-/* What is claimed is nobody else's. */
+/* A claimed message matches no other receive. */
 static void claims(struct stack *s, unsigned char *buffer)
 {
 	struct fi_context context[4];
@@ -160,7 +157,7 @@ static void claims_and_discards(struct stack *s, unsigned char *buffer)
 		find_four(s, i, FI_CLAIM, &context[i]);
 	for (unsigned i = 0; i < 4; i++) {
 		struct fi_cq_tagged_entry e;
-		MUST(s, look(s, tag_of(i), FI_CLAIM | FI_DISCARD, &context[i]));
+		MUST(s, peek(s, tag_of(i), FI_CLAIM | FI_DISCARD, &context[i]));
 		cq_next(s->rxcq, &e);
 		assert_true(e.op_context == &context[i]);
 	}
@@ -179,7 +176,7 @@ static void discards(struct stack *s, unsigned char *buffer)
 	receive_four(s, 2, buffer);
 }
 
-/* ---- frames ---- */
+/* ---- common part ---- */
 
 typedef void receiver(struct stack *, unsigned char *);
 
@@ -187,7 +184,7 @@ struct plan {
 	receiver *receive;
 };
 
-/* The sender completes in each case: what is discarded is taken too. */
+/* The send completes in each case, also if the message is discarded. */
 static void peek_body(struct member *me, void *argument)
 {
 	const struct plan *plan = argument;
@@ -207,31 +204,31 @@ static void peek_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void looking_takes_nothing(void **state)
+static void peeking_receives_nothing(void **state)
 {
 	(void)state;
-	crew_run(2, peek_body, &(struct plan){ only_looks });
+	crew_run(2, peek_body, &(struct plan){ peeks });
 }
 
-static void claimed_messages_wait_for_their_claim(void **state)
+static void claimed_messages_can_be_received(void **state)
 {
 	(void)state;
 	crew_run(2, peek_body, &(struct plan){ claims });
 }
 
-static void claimed_messages_can_be_thrown_away(void **state)
+static void claimed_messages_can_be_discarded(void **state)
 {
 	(void)state;
 	crew_run(2, peek_body, &(struct plan){ claims_and_discards });
 }
 
-static void found_messages_can_be_thrown_away(void **state)
+static void found_messages_can_be_discarded(void **state)
 {
 	(void)state;
 	crew_run(2, peek_body, &(struct plan){ discards });
 }
 
-/* A posted receive goes before any look; a wrong claim harms nobody. */
+/* A posted receive takes precedence over a peek; a wrong claim is an error. */
 static void wrong_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -244,14 +241,14 @@ static void wrong_body(struct member *me, void *argument)
 	MUST(&s, fi_tinject(s.ep, "12345678", 8, s.peers[0], 1));
 	cq_expect(s.rxcq, &to);
 	expect_nothing(&s, 1, 0);
-	ssize_t r = look(&s, 1, FI_CLAIM, &never);
+	ssize_t r = peek(&s, 1, FI_CLAIM, &never);
 	if (r == 0) {
 		struct fi_cq_err_entry e;
 		cq_next_error(s.rxcq, &e);
 	} else {
 		assert_true(r != -FI_EAGAIN);
 	}
-	r = look(&s, 1, FI_DISCARD, &never);
+	r = peek(&s, 1, FI_DISCARD, &never);
 	assert_true(r < 0 && r != -FI_EAGAIN);
 	cq_quiet(s.rxcq);
 	stack_leave(&s, me);
@@ -263,7 +260,7 @@ static void wrong_claims_are_refused(void **state)
 	crew_run(1, wrong_body, NULL);
 }
 
-/* Claimed and forgotten: closing works all the same, at both ends. */
+/* Claimed and not received: both ends can be closed. */
 static void forgotten_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -281,7 +278,7 @@ static void forgotten_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void forgotten_messages_do_not_stop_a_close(void **state)
+static void claimed_messages_do_not_prevent_a_close(void **state)
 {
 	(void)state;
 	crew_run(2, forgotten_body, NULL);
@@ -290,12 +287,12 @@ static void forgotten_messages_do_not_stop_a_close(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(looking_takes_nothing),
-		TEST(claimed_messages_wait_for_their_claim),
-		TEST(claimed_messages_can_be_thrown_away),
-		TEST(found_messages_can_be_thrown_away),
+		TEST(peeking_receives_nothing),
+		TEST(claimed_messages_can_be_received),
+		TEST(claimed_messages_can_be_discarded),
+		TEST(found_messages_can_be_discarded),
 		TEST(wrong_claims_are_refused),
-		TEST(forgotten_messages_do_not_stop_a_close),
+		TEST(claimed_messages_do_not_prevent_a_close),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long messages, which both ends copy: whoever does not run keeps nobody
- * waiting, whoever dies leaves the other with an end of all it had posted, and
- * nobody writes into a buffer that was given back.
+ * Rendezvous messages with co-copy: a sender that makes no progress does not
+ * delay the receiver, the death of one end ends all operations of the other,
+ * and a completed buffer is not written any more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define MIB (1ul << 20)
 
 enum {
-	MANY = 150, /* more than a receiver has words to share by */
+	MANY = 150, /* more than a receiver has claim words */
 	MANY_BYTES = 300000,
 	CLOSING = 40, /* as many as fit without progress */
 	DYING = 6,
@@ -29,11 +29,11 @@ static unsigned char *room(size_t bytes)
 	return memory;
 }
 
-/* ---- one message, whatever it is received into ---- */
+/* ---- one message into various buffers ---- */
 
 struct shape {
 	size_t sent, received; /* bytes */
-	unsigned from, into;   /* pieces */
+	unsigned from, into;   /* segments */
 	bool unexpected;
 };
 
@@ -51,7 +51,7 @@ static const struct shape shapes[] = {
 	{ 2 * MIB + 1, MIB + 1, 4, 3, false },
 };
 
-/* In pieces of which the last is the longest. */
+/* In segments, the last of which is the longest. */
 static unsigned cut(
 	void *memory, size_t bytes, unsigned pieces, struct iovec *iov)
 {
@@ -135,13 +135,13 @@ static void shapes_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void all_shapes_arrive(void **state)
+static void all_buffer_shapes_work(void **state)
 {
 	(void)state;
 	crew_run(2, shapes_body, NULL);
 }
 
-/* ---- to oneself ---- */
+/* ---- to the own endpoint ---- */
 
 static void self_body(struct member *me, void *argument)
 {
@@ -161,13 +161,13 @@ static void self_body(struct member *me, void *argument)
 	free(to);
 }
 
-static void one_may_send_to_oneself(void **state)
+static void an_endpoint_can_send_to_itself(void **state)
 {
 	(void)state;
 	crew_run(1, self_body, NULL);
 }
 
-/* ---- a sender that does nothing but compute ---- */
+/* ---- a sender that makes no progress ---- */
 
 static void away_body(struct member *me, void *argument)
 {
@@ -193,13 +193,13 @@ static void away_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void the_receiver_may_copy_alone(void **state)
+static void the_receiver_can_copy_alone(void **state)
 {
 	(void)state;
 	crew_run(2, away_body, NULL);
 }
 
-/* ---- many, both ways at once ---- */
+/* ---- many, in both directions ---- */
 
 struct exchange {
 	struct stack *s;
@@ -277,7 +277,7 @@ static void many_body(struct member *me, void *argument)
 	exchange_free(&x);
 }
 
-static void many_pass_each_other(void **state)
+static void many_cross(void **state)
 {
 	(void)state;
 	crew_run(2, many_body, &(bool){ true });
@@ -306,7 +306,7 @@ static void dying_post(struct stack *s, struct member *me,
 					dying_place(buffer, i)));
 }
 
-/* Each ends once: well, and then it is whole; or not, and then it is ours. */
+/* Each ends once: with all data, or with an error; then the buffer is free. */
 static void dying_reap(
 	struct fid_cq *cq, unsigned char *buffer, bool ended[DYING])
 {
@@ -387,7 +387,7 @@ static void receivers_may_die(void **state)
 	dying_run(false);
 }
 
-/* ---- closing with all of it under way ---- */
+/* ---- closing with messages in flight ---- */
 
 static void check_no_leaks(void)
 {
@@ -408,7 +408,7 @@ static void closing_body(struct member *me, void *argument)
 	for (unsigned i = 0; i < 2; i++)
 		stack_progress(&s);
 	stack_close(&s);
-	/* The buffer is ours again. */
+	/* The buffer belongs to the application again. */
 	memset(x.to, 2, CLOSING * MANY_BYTES);
 	member_meet(me, NULL);
 	for (size_t i = 0; i < CLOSING * MANY_BYTES; i++)
@@ -427,10 +427,10 @@ static void all_may_be_closed_in_the_middle(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(all_shapes_arrive),
-		TEST(one_may_send_to_oneself),
-		TEST(the_receiver_may_copy_alone),
-		TEST(many_pass_each_other),
+		TEST(all_buffer_shapes_work),
+		TEST(an_endpoint_can_send_to_itself),
+		TEST(the_receiver_can_copy_alone),
+		TEST(many_cross),
 		TEST(senders_may_die),
 		TEST(receivers_may_die),
 		TEST(all_may_be_closed_in_the_middle),

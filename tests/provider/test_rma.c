@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote memory access: all calls, lengths and modes; what is refused; what
- * completes, and where; and order.
+ * Remote memory access: all calls, lengths and modes, errors, completions, and
+ * order.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct scene {
 	struct stack s;
 	struct region mine;
 	struct target to;
-	unsigned char *near; /* member 0's, as long as the region */
+	unsigned char *near; /* of member 0, as long as the region */
 };
 
 static void scene_open(struct scene *c, struct member *me,
@@ -114,13 +114,13 @@ static void longest_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void long_ones_go_in_parts(void **state)
+static void long_accesses_have_several_parts(void **state)
 {
 	(void)state;
 	crew_run(2, longest_body, NULL);
 }
 
-/* ---- pieces ---- */
+/* ---- segments ---- */
 
 static void pieces_message(struct scene *c, uint64_t flags, bool writes)
 {
@@ -171,13 +171,13 @@ static void pieces_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void pieces_meet_pieces(void **state)
+static void local_and_remote_segments_differ(void **state)
 {
 	(void)state;
 	crew_run(2, pieces_body, NULL);
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 static int error_of(struct scene *c, uint64_t at, size_t length, uint64_t key)
 {
@@ -233,7 +233,7 @@ static void refused_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void errors_are_reported(void **state)
 {
 	(void)state;
 	crew_run(2, refused_body, NULL);
@@ -251,13 +251,13 @@ static void disabled_body(struct member *me, void *argument)
 	stack_close(&s);
 }
 
-static void nothing_goes_before_it_is_enabled(void **state)
+static void calls_fail_before_it_is_enabled(void **state)
 {
 	(void)state;
 	crew_run(1, disabled_body, NULL);
 }
 
-/* ---- peers of whom nothing but a service is known ---- */
+/* ---- peers that are known only by their service ---- */
 
 /* Member 1 never sends anything of its own. */
 static void service_body(struct member *me, void *argument)
@@ -289,7 +289,7 @@ static void service_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void a_service_need_not_speak_first(void **state)
+static void a_target_known_by_service_need_not_send(void **state)
 {
 	(void)state;
 	crew_run(2, service_body, NULL);
@@ -335,7 +335,7 @@ static void completions_are_selective(void **state)
 	crew_run(2, silent_body, NULL);
 }
 
-/* In four pieces, for which there may not be room at once. */
+/* In four segments, for which there may not be room at once. */
 static ssize_t flood_write(struct scene *c, uint64_t i)
 {
 	unsigned char *m = c->near + 8 * i;
@@ -345,7 +345,7 @@ static ssize_t flood_write(struct scene *c, uint64_t i)
 		c->to.base + 8 * i, c->to.key, c->near + i);
 }
 
-/* Nobody reads the queue meanwhile. */
+/* The queue is not read meanwhile. */
 static void flood_body(struct member *me, void *argument)
 {
 	const unsigned turns = 5000;
@@ -367,7 +367,7 @@ static void flood_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void many_may_be_under_way(void **state)
+static void many_may_be_in_flight(void **state)
 {
 	(void)state;
 	crew_run(2, flood_body, NULL);
@@ -416,7 +416,7 @@ static void data_body(struct member *me, void *argument)
 	scene_close(&c, me);
 }
 
-static void data_follows_the_bytes(void **state)
+static void remote_cq_data_follows_the_bytes(void **state)
 {
 	(void)state;
 	crew_run(2, data_body, NULL);
@@ -426,14 +426,14 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_length_arrives),
-		TEST(long_ones_go_in_parts),
-		TEST(pieces_meet_pieces),
-		TEST(what_is_wrong_is_told),
-		TEST(nothing_goes_before_it_is_enabled),
-		TEST(a_service_need_not_speak_first),
+		TEST(long_accesses_have_several_parts),
+		TEST(local_and_remote_segments_differ),
+		TEST(errors_are_reported),
+		TEST(calls_fail_before_it_is_enabled),
+		TEST(a_target_known_by_service_need_not_send),
 		TEST(completions_are_selective),
-		TEST(many_may_be_under_way),
-		TEST(data_follows_the_bytes),
+		TEST(many_may_be_in_flight),
+		TEST(remote_cq_data_follows_the_bytes),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

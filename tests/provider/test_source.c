@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whom a message is from: receives from one peer only, the source of a
- * completion, and peers that are not in the address vector.
+ * Sources of messages: directed receives, the source of a completion, and peers
+ * that are not in the address vector.
  */
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void expect_rank(struct stack *s, unsigned *to, unsigned rank)
 
 /* ---- directed receives ---- */
 
-/* Rank 2 sends before rank 1, and the receive from anybody is the last. */
+/* Rank 2 sends before rank 1, and the receive from any source is the last. */
 static void directed_root(struct stack *s, struct member *me, bool early)
 {
 	unsigned one = 0, two = 0, any = 0;
@@ -76,7 +76,7 @@ static void directed_receives_wait_for_their_peer(void **state)
 	crew_run(3, directed_body, &(bool){ true });
 }
 
-/* The oldest receive that fits takes it, directed or not. */
+/* The oldest matching receive gets it, directed or not. */
 static void oldest_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -100,7 +100,7 @@ static void oldest_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void the_oldest_receive_takes_it(void **state)
+static void the_oldest_receive_matches(void **state)
 {
 	(void)state;
 	crew_run(2, oldest_body, NULL);
@@ -139,7 +139,7 @@ static void untagged_receives_are_directed_too(void **state)
 	crew_run(3, untagged_body, NULL);
 }
 
-/* ---- without the capability the argument means nothing ---- */
+/* ---- without FI_DIRECTED_RECV the source is ignored ---- */
 
 static void undirected_body(struct member *me, void *argument)
 {
@@ -163,7 +163,7 @@ static void undirected_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void without_the_capability_anybody_will_do(void **state)
+static void without_the_capability_any_source_matches(void **state)
 {
 	(void)state;
 	crew_run(2, undirected_body, NULL);
@@ -171,7 +171,7 @@ static void without_the_capability_anybody_will_do(void **state)
 
 /* ---- unlisted ---- */
 
-static void stranger_root(struct stack *s, struct member *me)
+static void unlisted_root(struct stack *s, struct member *me)
 {
 	struct fi_cq_tagged_entry e;
 	unsigned any = 0, held = 0;
@@ -179,19 +179,19 @@ static void stranger_root(struct stack *s, struct member *me)
 	assert_int_equal(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
 	assert_true(e.op_context == &any);
 	assert_int_equal(any, 1);
-	/* One is held here when it becomes known whom it is from. */
+	/* A message is held here when its source is inserted. */
 	member_meet(me, s);
 	member_meet(me, s);
 	cq_quiet(s->rxcq);
 	s->peers[1] = stack_insert(s, me, 1);
 	post_rank(s, &held, s->peers[1]);
 	expect_rank(s, &held, 1);
-	/* And it can be answered. */
+	/* A reply is possible. */
 	member_meet(me, s);
 	MUST(s, fi_tinject(s->ep, NULL, 0, s->peers[1], 2));
 }
 
-static void stranger_peer(struct stack *s, struct member *me)
+static void unlisted_peer(struct stack *s, struct member *me)
 {
 	struct fi_cq_tagged_entry e;
 	s->peers[0] = stack_insert(s, me, 0);
@@ -204,27 +204,27 @@ static void stranger_peer(struct stack *s, struct member *me)
 	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
 }
 
-static void stranger_body(struct member *me, void *argument)
+static void unlisted_body(struct member *me, void *argument)
 {
 	struct stack s;
 	stack_open(&s, argument);
 	stack_tell(&s, me);
 	member_meet(me, &s);
 	if (me->rank == 0)
-		stranger_root(&s, me);
+		unlisted_root(&s, me);
 	else
-		stranger_peer(&s, me);
+		unlisted_peer(&s, me);
 	stack_leave(&s, me);
 }
 
-static void strangers_have_no_address(void **state)
+static void unlisted_peers_have_no_address(void **state)
 {
 	(void)state;
-	crew_run(2, stranger_body, &(struct options){ 0 });
-	crew_run(2, stranger_body, &(struct options){ .av_type = FI_AV_MAP });
+	crew_run(2, unlisted_body, &(struct options){ 0 });
+	crew_run(2, unlisted_body, &(struct options){ .av_type = FI_AV_MAP });
 }
 
-/* A removed peer is a stranger again, and comes back when it is inserted. */
+/* A removed peer has no address until it is inserted again. */
 static void removed_root(struct stack *s, struct member *me)
 {
 	struct fi_cq_tagged_entry e;
@@ -259,15 +259,15 @@ static void removed_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void removed_peers_are_strangers(void **state)
+static void removed_peers_are_unlisted(void **state)
 {
 	(void)state;
 	crew_run(2, removed_body, NULL);
 }
 
-/* ---- whose index becomes another's ---- */
+/* ---- an index that is reused ---- */
 
-/* Rank 1 goes, with as many entries as it has, and rank 2 gets its index. */
+/* Rank 1 is removed with all its entries, and rank 2 gets its index. */
 static void replace(
 	struct stack *s, struct member *me, fi_addr_t *gone, unsigned count)
 {
@@ -277,7 +277,7 @@ static void replace(
 	assert_int_equal(s->peers[2], s->peers[1]);
 }
 
-/* What rank 1 sent before, and what it sends after, is not from rank 2. */
+/* Messages of rank 1, before and after that, are not attributed to rank 2. */
 static void replaced_root(struct stack *s, struct member *me, bool twice)
 {
 	fi_addr_t entries[2] = { s->peers[1], FI_ADDR_NOTAVAIL };
@@ -333,11 +333,11 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(directed_receives_wait_for_their_peer),
-		TEST(the_oldest_receive_takes_it),
+		TEST(the_oldest_receive_matches),
 		TEST(untagged_receives_are_directed_too),
-		TEST(without_the_capability_anybody_will_do),
-		TEST(strangers_have_no_address),
-		TEST(removed_peers_are_strangers),
+		TEST(without_the_capability_any_source_matches),
+		TEST(unlisted_peers_have_no_address),
+		TEST(removed_peers_are_unlisted),
 		TEST(messages_keep_their_source),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Which message a receive takes, by tag. Rank 0 sends, rank 1 receives.
- */
+/* Matching by tag. Rank 0 sends, rank 1 receives. */
 #include <stdlib.h>
 
 #include "harness.h"
@@ -77,7 +75,7 @@ static void mixed_send(struct stack *s)
 static void mixed_receive(struct stack *s, struct member *me)
 {
 	member_meet(me, s);
-	/* Exactly; by a part of the tag; any; and what is left, in order. */
+	/* By the exact tag, by a part of it, by any; and the rest, in order. */
 	take_word(s, mixed_tag(7), 0, mixed_tag(7), 7);
 	take_word(s, 2, 0xffull << 56, mixed_tag(2), 2);
 	take_word(s, 2, 0xffull << 56, mixed_tag(6), 6);
@@ -88,7 +86,7 @@ static void mixed_receive(struct stack *s, struct member *me)
 		take_word(s, 0, ~0ull, mixed_tag(left[i]), left[i]);
 }
 
-static void receives_take_by_tag_and_mask(void **state)
+static void receives_match_by_tag_and_mask(void **state)
 {
 	(void)state;
 	crew_run(2, sides_body, &(struct sides){ mixed_send, mixed_receive });
@@ -124,13 +122,13 @@ static void posted_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void messages_take_the_oldest_receive(void **state)
+static void messages_match_the_oldest_receive(void **state)
 {
 	(void)state;
 	crew_run(2, posted_body, NULL);
 }
 
-/* ---- the two kinds never meet ---- */
+/* ---- tagged and untagged messages ---- */
 
 static void kinds_send(struct stack *s)
 {
@@ -151,7 +149,7 @@ static void kinds_receive(struct stack *s, struct member *me)
 	assert_int_equal(to, 1);
 }
 
-static void tagged_and_untagged_do_not_meet(void **state)
+static void tagged_and_untagged_do_not_match(void **state)
 {
 	(void)state;
 	crew_run(2, sides_body, &(struct sides){ kinds_send, kinds_receive });
@@ -219,7 +217,7 @@ static void many_receives_may_be_posted(void **state)
 	crew_run(2, backwards_body, NULL);
 }
 
-/* ---- long messages under way, received backwards ---- */
+/* ---- rendezvous messages in flight, received backwards ---- */
 
 enum {
 	LONGS = 150
@@ -247,7 +245,7 @@ static void longs_receive(
 	free(to);
 }
 
-/* Both ways at once. */
+/* In both directions at once. */
 static void longs_body(struct member *me, void *argument)
 {
 	struct stack s;
@@ -265,7 +263,7 @@ static void longs_body(struct member *me, void *argument)
 	free(buffer);
 }
 
-static void many_long_ones_do_not_deadlock(void **state)
+static void many_rendezvous_do_not_deadlock(void **state)
 {
 	(void)state;
 	crew_run(2, longs_body, NULL);
@@ -274,12 +272,12 @@ static void many_long_ones_do_not_deadlock(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(receives_take_by_tag_and_mask),
-		TEST(messages_take_the_oldest_receive),
-		TEST(tagged_and_untagged_do_not_meet),
+		TEST(receives_match_by_tag_and_mask),
+		TEST(messages_match_the_oldest_receive),
+		TEST(tagged_and_untagged_do_not_match),
 		TEST(each_tag_stays_in_order),
 		TEST(many_receives_may_be_posted),
-		TEST(many_long_ones_do_not_deadlock),
+		TEST(many_rendezvous_do_not_deadlock),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

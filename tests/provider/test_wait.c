@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleeping on completion queues: no wake-up is lost, whoever polls and however
- * many sleep. Nothing spins here before it sleeps, so that everything sleeps.
+ * Sleeping on completion queues: no wake-up is lost, however many threads poll
+ * and sleep. Waits do not spin here, so that they sleep.
  */
 #include <poll.h>
 #include <signal.h>
@@ -69,7 +69,7 @@ static void by_descriptor(struct stack *s, struct fid_cq *cq)
 	}
 }
 
-/* ---- to and fro ---- */
+/* ---- ping-pong ---- */
 
 static void ping_body(struct member *me, void *argument)
 {
@@ -120,7 +120,7 @@ static void descriptors(void **state)
 
 struct team {
 	struct stack *stack;
-	_Atomic uint64_t *taken; /* how many are through */
+	_Atomic uint64_t *taken; /* threads that have finished */
 	uint64_t words[ROUNDS + SLEEPERS];
 };
 
@@ -249,7 +249,7 @@ static void two_queues(void **state)
 	sides(by_short_sreads, by_descriptor);
 }
 
-/* ---- accesses by one thread, for which another sleeps ---- */
+/* ---- accesses of one thread, whose completions another awaits ---- */
 
 static void access_body(struct member *me, void *argument)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asking fi_getinfo(), and what tests expect of the answer. Tests have empty
- * hints that name the provider, fill them in, and ask.
+ * Calls of fi_getinfo() and checks of its result. Each test starts with empty
+ * hints that name the provider, fills them in, and calls.
  */
-#ifndef CAY_TESTS_PROVIDER_ASKING_H
-#define CAY_TESTS_PROVIDER_ASKING_H
+#ifndef CAY_TESTS_PROVIDER_GETINFO_H
+#define CAY_TESTS_PROVIDER_GETINFO_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@
 		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | COMM)
 
 static struct fi_info *hints;
-static struct fi_info *info; /* the last answer, or NULL */
+static struct fi_info *info; /* the last result, or NULL */
 
 static inline int set_up(void **state)
 {
@@ -75,7 +75,7 @@ static inline void grant(void)
 
 #define REFUSE() assert_int_equal(get(NOW, NULL, NULL, 0, hints), -FI_ENODATA)
 
-/* Sets a member of the hints to what is and to what is not there. */
+/* Sets a member of the hints to a supported and to an unsupported value. */
 #define LIMIT(member, most)            \
 	do {                           \
 		(member) = (most);     \
@@ -86,7 +86,7 @@ static inline void grant(void)
 	} while (0)
 
 /* libfabric reads the environment once, at its first call. */
-static inline void asking_environment(void)
+static inline void getinfo_environment(void)
 {
 	setenv("FI_PROVIDER", "cay", 1);
 	setenv("FI_CAY_UNEXPECTED_BYTES", "3145728", 1);
