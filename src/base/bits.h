@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Small arithmetic that every layer needs. */
+/* Integer arithmetic and branch hints. */
 #ifndef CAY_BASE_BITS_H
 #define CAY_BASE_BITS_H
 
@@ -11,13 +11,13 @@
 #define likely(e)   __builtin_expect(!!(e), 1)
 #define unlikely(e) __builtin_expect(!!(e), 0)
 
-/* The smallest n with 1 << n >= value; value 0 gives 0. */
+/* Returns the smallest n with 1 << n >= value; 0 for value 0. */
 static inline unsigned bits_log2_up(uint64_t value)
 {
 	return value <= 1 ? 0 : 64u - (unsigned)__builtin_clzll(value - 1);
 }
 
-/* step is a power of two. */
+/* Rounds up to a multiple of `step`, a power of two. */
 static inline uint64_t bits_round_up(uint64_t value, uint64_t step)
 {
 	return (value + step - 1) & ~(step - 1);
@@ -28,7 +28,7 @@ static inline uint64_t bits_min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* [start, start + length) lies in [0, size), without overflow. */
+/* Returns true if [start, start + length) is within [0, size). */
 static inline bool bits_inside(uint64_t start, uint64_t length, uint64_t size)
 {
 	return start <= size && length <= size - start;

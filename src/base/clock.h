@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The real clock, in nanoseconds; deadlines are absolute. */
+/* The monotonic clock in nanoseconds; deadlines are absolute. */
 #ifndef CAY_BASE_CLOCK_H
 #define CAY_BASE_CLOCK_H
 
@@ -18,7 +18,7 @@ static inline uint64_t clock_now_ns(void)
 	return (uint64_t)t.tv_sec * CLOCK_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* A deadline this far ahead; saturates instead of wrapping. */
+/* Returns the deadline `ns` from now; saturates. */
 static inline uint64_t clock_after_ns(uint64_t ns)
 {
 	uint64_t now = clock_now_ns();
@@ -36,14 +36,14 @@ static inline struct timespec clock_timespec(uint64_t ns)
 		.tv_nsec = (long)(ns % CLOCK_NS_PER_S) };
 }
 
-/* Sleeps so long, or until a signal. */
+/* Sleeps for `ns`, or until a signal is handled. */
 static inline void clock_nap_ns(uint64_t ns)
 {
 	struct timespec t = clock_timespec(ns);
 	nanosleep(&t, NULL);
 }
 
-/* What a spinning loop does between two looks. */
+/* Pauses between two iterations of a spin loop. */
 static inline void clock_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

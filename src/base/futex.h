@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleeping on one half of a 64-bit word of shared memory. Who waits for an
- * entry watches the upper half of W, where the flags are; who waits for room
- * watches the lower half of R, which counts what was given back.
+ * Futex on one half of a 64-bit word in shared memory. A receiver waits on the
+ * upper half of W, which contains the flags; a sender under backpressure waits
+ * on the lower half of R, which counts returned entries.
  */
 #ifndef CAY_BASE_FUTEX_H
 #define CAY_BASE_FUTEX_H
@@ -18,22 +18,22 @@
 
 #include "base/clock.h"
 
-/* Little-endian. */
+/* The order of the halves is little-endian. */
 static inline uint32_t *futex_half(_Atomic uint64_t *word, bool upper)
 {
 	return (uint32_t *)(void *)word + upper;
 }
 
 /*
- * Sleeps while that half is as in `seen`. 0 (woken, perhaps for nothing),
- * -EAGAIN (it had changed), -ETIMEDOUT, -EINTR. UINT64_MAX is no deadline.
+ * Sleeps while the half equals that of `seen`. Returns 0 (possibly spuriously),
+ * -EAGAIN (it differs), -ETIMEDOUT, -EINTR. UINT64_MAX means no deadline.
  */
 static inline int futex_wait(
 	_Atomic uint64_t *word, bool upper, uint64_t seen, uint64_t deadline)
 {
 	/*
-	 * Without a time-out the kernel would take the sleep up again after a
-	 * handler with SA_RESTART; nobody sleeps longer than a day at a time.
+	 * Without a timeout the kernel restarts the call after a handler with
+	 * SA_RESTART, so a sleep without a deadline is limited to one day.
 	 */
 	struct timespec t = clock_timespec(
 		deadline == UINT64_MAX

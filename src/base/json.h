@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small writer of JSON, as a stream: what is written is out, nothing is
- * kept. Commas, quotes and escapes are its business; that begin and end match
- * is the caller's.
+ * Writes JSON to a stream without keeping a document in memory. Inserts commas
+ * and quotes, and escapes strings. The caller must match the calls that begin
+ * and end an object or an array.
  *
  *	struct json j;
  *	json_open(&j, stdout);
@@ -24,13 +24,13 @@
 struct json {
 	FILE *to;
 	unsigned depth;
-	bool filled[JSON_DEPTH_MAX]; /* has a member, by depth */
-	bool keyed;		     /* a key waits for its value */
+	bool filled[JSON_DEPTH_MAX]; /* an element was written, by depth */
+	bool keyed;		     /* a key was written */
 };
 
 void json_open(struct json *, FILE *to);
 
-/* Ends the line and flushes. 0, or -errno if not all could be written. */
+/* Writes a newline and flushes. Returns 0, or -errno of a failed write. */
 int json_close(struct json *);
 
 void json_object_begin(struct json *);
@@ -38,7 +38,7 @@ void json_object_end(struct json *);
 void json_array_begin(struct json *);
 void json_array_end(struct json *);
 
-/* Before each value of an object. */
+/* Must precede each value of an object. */
 void json_key(struct json *, const char *name);
 
 /* Bytes that are not UTF-8 become U+FFFD; NULL becomes null. */
@@ -47,14 +47,14 @@ void json_number(struct json *, uint64_t value);
 void json_signed(struct json *, int64_t value);
 void json_real(struct json *, double value); /* null if not finite */
 
-/* The same, rounded: to what was measured, for example. */
+/* Writes a number with a fixed number of decimals. */
 void json_fixed(struct json *, double value, int decimals);
 void json_bool(struct json *, bool value);
 
-/* A 64-bit word as "0x...": readers of JSON keep 53 bits of a number. */
+/* Writes a string "0x...": JSON readers may keep only 53 bits. */
 void json_word(struct json *, uint64_t value);
 
-/* Key and value in one. */
+/* Write a key and its value. */
 void json_put_string(struct json *, const char *key, const char *text);
 void json_put_number(struct json *, const char *key, uint64_t value);
 void json_put_fixed(struct json *, const char *key, double value, int decimals);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A circular doubly linked list whose links sit inside its members. */
+/* An intrusive, circular, doubly linked list. */
 #ifndef CAY_BASE_LIST_H
 #define CAY_BASE_LIST_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Another process's memory, through the kernel. The process is named by its
- * number and by a cookie, a random number that it keeps at a known address:
- * whatever process has that number by now, if the cookie fits it is the right
- * one. Any thread.
+ * Access to the memory of another process through the kernel. The process is
+ * identified by its process ID and by a cookie, a random number at a known
+ * address, which detects that the process ID has been reused. Thread-safe;
+ * does not block.
  */
 #ifndef CAY_BASE_PROCESS_MEMORY_H
 #define CAY_BASE_PROCESS_MEMORY_H
@@ -22,7 +22,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* The kernel copies at most so much in one call. */
+/* Maximum number of bytes per system call. */
 #define PROCESS_MEMORY_BYTES_MAX (1ull << 30)
 
 struct process_memory {
@@ -43,7 +43,7 @@ static inline int process_memory_result(ssize_t n, uint64_t bytes)
 	return (uint64_t)n == bytes ? 0 : -EFAULT;
 }
 
-/* The cookie comes along in the same call, so nothing lies between. */
+/* Reads the cookie in the same call as the data. */
 static inline int process_memory_read_some(
 	const struct process_memory *p, uint64_t at, void *to, uint64_t bytes)
 {
@@ -62,8 +62,8 @@ static inline int process_memory_read_some(
 }
 
 /*
- * 0, -EPERM (the kernel forbids it), -ESRCH (that process is gone), -EFAULT
- * (it has no such memory), -ENOMEM. With 0 bytes only the cookie is read.
+ * Returns 0, -EPERM (not permitted), -ESRCH (the process has exited), -EFAULT
+ * (the memory is not mapped), or -ENOMEM. With 0 bytes only reads the cookie.
  */
 static inline int process_memory_read(
 	const struct process_memory *p, uint64_t at, void *to, uint64_t bytes)
@@ -82,9 +82,9 @@ static inline int process_memory_read(
 }
 
 /*
- * The same for writing. Between the look at the cookie and the copy lies an
- * instant in which the process could die and all process numbers come round:
- * its own realm is what it would then write to.
+ * The same for writing. The process could exit and its process ID be reused
+ * between the check of the cookie and the copy. That would need a wrap-around
+ * of all process IDs, and only a process that this one may ptrace is affected.
  */
 static inline int process_memory_write(const struct process_memory *p,
 	uint64_t at, const void *from, uint64_t bytes)
@@ -104,8 +104,8 @@ static inline int process_memory_write(const struct process_memory *p,
 }
 
 /*
- * Does this process have memory there, that it may read or write? The pages are
- * there afterwards. A kernel that cannot tell (before 5.14) says yes.
+ * Returns true if this process may read or write the range, and populates its
+ * pages. Also true if the kernel has no MADV_POPULATE (before Linux 5.14).
  */
 static inline bool process_memory_mapped(
 	const void *at, uint64_t bytes, bool write)
@@ -114,7 +114,7 @@ static inline bool process_memory_mapped(
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t from = (uintptr_t)at & ~(page - 1);
 	uintptr_t end = bits_round_up((uintptr_t)at + bytes, page);
-	/* Of no bytes only whether the kernel knows the advice is checked. */
+	/* A length of 0 only tests whether the kernel knows the advice. */
 	return bytes == 0 || madvise((void *)from, end - from, advice) == 0 ||
 	       madvise((void *)from, 0, advice) != 0;
 }
