@@ -3,75 +3,77 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/bits.h"
+#include "base/fields.h"
 #include "cay/error.h"
 #include "cli/decode.h"
 #include "cli/explain/explain.h"
 
-/* Columns of a tally; without a title only in JSON. */
-static const struct {
-	const char *key, *title;
-	int width;
-	size_t at;
-} columns[] = {
-	{ "loads", "loads", 5, offsetof(struct tally, loads) },
-	{ "stores", "stores", 6, offsetof(struct tally, stores) },
-	{ "atomics", "atomics", 7, offsetof(struct tally, atomics) },
-	{ "bytes", "bytes", 7, offsetof(struct tally, bytes) },
-	{ "lines_written", "lines", 5, offsetof(struct tally, lines) },
-	{ "wakes", NULL, 0, offsetof(struct tally, wakes) },
+/* A row of the table of steps. */
+struct tally_row {
+	const char *number, *name, *kind;
+	struct tally t;
+};
+
+static const struct field tally_fields[] = {
+	FIELD(struct tally_row, number, NULL, .title = "#",
+		.kind = FIELD_STRING, .width = 4),
+	FIELD(struct tally_row, name, NULL, .title = "step",
+		.kind = FIELD_STRING, .width = -24),
+	FIELD(struct tally_row, kind, "kind", .title = "kind",
+		.kind = FIELD_STRING, .width = -12),
+	FIELD(struct tally_row, t.loads, "loads", .title = "loads"),
+	FIELD(struct tally_row, t.stores, "stores", .title = "stores"),
+	FIELD(struct tally_row, t.atomics, "atomics", .title = "atomics"),
+	FIELD(struct tally_row, t.bytes, "bytes", .title = "bytes", .width = 7),
+	FIELD(struct tally_row, t.lines, "lines_written", .title = "lines"),
+	FIELD(struct tally_row, t.wakes, "wakes"),
+	FIELDS_END,
 };
 
 /* Totals of a phase, in JSON and in Markdown. */
-static const struct {
-	const char *key, *title;
-	size_t at;
-} totals[] = {
-	{ "shared_lines_read", "lines read",
-		offsetof(struct phase_sum, lines_read) },
-	{ "shared_lines_written", "lines written",
-		offsetof(struct phase_sum, lines_written) },
-	{ "shared_atomics", "atomics", offsetof(struct phase_sum, atomics) },
+static const struct field total_fields[] = {
+	FIELD(struct phase_sum, lines_read, "shared_lines_read",
+		.title = "lines read"),
+	FIELD(struct phase_sum, lines_written, "shared_lines_written",
+		.title = "lines written"),
+	FIELD(struct phase_sum, atomics, "shared_atomics", .title = "atomics"),
+	FIELDS_END,
 };
 
-static uint64_t member(const void *structure, size_t at)
-{
-	return *(const uint64_t *)((const char *)structure + at);
-}
-
 /* ---- text ---- */
+
+static void print_row(const struct tally_row *row)
+{
+	int widths[FIELDS_MAX];
+	char line[128];
+	fields_widths(tally_fields, widths);
+	fields_line(tally_fields, row, widths, line, sizeof(line));
+	puts(line);
+}
 
 /* Prints a line for each kind of access; the first has number and name. */
 static void print_tallies(
 	const char *number, const char *name, const struct tally *tallies)
 {
-	bool first = true;
+	struct tally_row row = { .number = number, .name = name };
 	for (int k = 0; k < HOST_KINDS; k++) {
 		if (tally_empty(&tallies[k]))
 			continue;
-		printf("  %2s  %-24s %-12s", first ? number : "",
-			first ? name : "",
-			counting_kind_name((enum host_kind)k));
-		for (unsigned c = 0; c < ARRAY_COUNT(columns); c++)
-			if (columns[c].title)
-				printf(" %*" PRIu64, columns[c].width,
-					member(&tallies[k], columns[c].at));
-		printf("\n");
-		first = false;
+		row.kind = counting_kind_name((enum host_kind)k);
+		row.t = tallies[k];
+		print_row(&row);
+		row.number = row.name = "";
 	}
-	if (first)
-		printf("  %2s  %s\n", number, name);
+	if (!row.kind)
+		printf("%4s  %s\n", number, name);
 }
 
 static void print_phase(const struct explain_phase *p)
 {
 	struct step s;
 	struct tally total[HOST_KINDS] = { 0 };
-	printf("\n%s\n  %2s  %-24s %-12s", p->name, "#", "step", "kind");
-	for (unsigned c = 0; c < ARRAY_COUNT(columns); c++)
-		if (columns[c].title)
-			printf(" %*s", columns[c].width, columns[c].title);
-	printf("\n");
+	printf("\n%s\n", p->name);
+	print_row(NULL);
 	for (uint32_t at = 0; step_next(p, &at, &s);) {
 		char number[8] = "";
 		if (s.step)
@@ -130,12 +132,11 @@ static void json_tallies(
 	for (int k = 0; k < HOST_KINDS; k++) {
 		if (tally_empty(&tallies[k]))
 			continue;
+		struct tally_row row = { .kind = counting_kind_name(
+						 (enum host_kind)k),
+			.t = tallies[k] };
 		json_object_begin(j);
-		json_put_string(
-			j, "kind", counting_kind_name((enum host_kind)k));
-		for (unsigned c = 0; c < ARRAY_COUNT(columns); c++)
-			json_put_number(j, columns[c].key,
-				member(&tallies[k], columns[c].at));
+		fields_json(j, tally_fields, &row);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -161,8 +162,7 @@ static void json_phase(struct json *j, const struct explain_phase *p)
 	}
 	json_array_end(j);
 	json_tallies(j, "totals", total);
-	for (unsigned i = 0; i < ARRAY_COUNT(totals); i++)
-		json_put_number(j, totals[i].key, member(&sum, totals[i].at));
+	fields_json(j, total_fields, &sum);
 	json_object_end(j);
 }
 
@@ -229,8 +229,8 @@ void json_explanation(struct json *j, const struct explanation *e)
 void table_head(void)
 {
 	printf("| instruction | bytes | steps |");
-	for (unsigned i = 0; i < ARRAY_COUNT(totals); i++)
-		printf(" %s |", totals[i].title);
+	for (const struct field *f = total_fields; f->title; f++)
+		printf(" %s |", f->title);
 	puts(" errors |\n|---|---|---|---|---|---|---|");
 }
 
@@ -267,12 +267,13 @@ void table_row(const struct explanation *e)
 			separator = ", ";
 		}
 	}
-	for (unsigned t = 0; t < ARRAY_COUNT(totals); t++) {
+	for (const struct field *f = total_fields; f->title; f++) {
 		printf(" |");
 		for (uint32_t i = 0; i < e->phases; i++) {
 			struct phase_sum sum = phase_sum(&e->phase[i]);
 			printf("%s %" PRIu64, i ? " /" : "",
-				member(&sum, totals[t].at));
+				*(const uint64_t *)((const char *)&sum +
+						    f->offset));
 		}
 	}
 	printf(" | ");

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/fields.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
 #include "trace/oracle.h"
@@ -25,6 +26,7 @@ static const char *const executor_names[EXECUTORS] = { "real", "counting",
 	"model" };
 
 struct run {
+	const char *platform;
 	bool done;
 	struct outcome outcome;
 	struct counting counted; /* of the counting platform */
@@ -93,6 +95,7 @@ static int run_one(struct replay_call *c, enum executor executor)
 			c->path, FIXTURE_MEMORY >> 20);
 	if (r)
 		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
+	run->platform = executor_names[executor];
 	run->done = true;
 	for (uint32_t i = 0; i < t->count; i++) {
 		run->retried += run->outcome.result[i].retried;
@@ -132,34 +135,109 @@ static int run_all(struct replay_call *c)
 
 /* ---- output ---- */
 
+static const struct field run_fields[] = {
+	FIELD(struct run, platform, "platform", .title = "platform",
+		.kind = FIELD_STRING, .width = -9),
+	FIELD(struct run, notifications, "notifications",
+		.title = "notifications"),
+	FIELD(struct run, refused, "refused", .title = "refused", .width = 9),
+	FIELD(struct run, retried, "retried", .title = "retried", .width = 9),
+	FIELD(struct run, time_ns, "time_ns", .title = "ns", .width = 12),
+	FIELDS_END,
+};
+
+/* The notifications of a port, or the memory of a region. */
+struct row {
+	uint32_t port, region, notifications;
+	uint64_t bytes;
+	char digest[20];
+};
+
+static const struct field port_fields[] = {
+	FIELD(struct row, port, NULL, .title = "port", .width = 6),
+	FIELD(struct row, notifications, "notifications",
+		.title = "notifications"),
+	FIELD(struct row, digest, "digest", .title = "digest",
+		.kind = FIELD_CHARS, .width = -18),
+	FIELDS_END,
+};
+
+static const struct field region_fields[] = {
+	FIELD(struct row, region, NULL, .title = "region", .width = 6),
+	FIELD(struct row, port, "port", .title = "port", .width = 6),
+	FIELD(struct row, bytes, "bytes", .title = "bytes", .width = 12),
+	FIELD(struct row, digest, "digest", .title = "digest",
+		.kind = FIELD_CHARS, .width = -18),
+	FIELDS_END,
+};
+
+static struct row port_row(const struct outcome *o, uint32_t port)
+{
+	struct row row = { .port = port, .notifications = o->port[port].count };
+	snprintf(row.digest, sizeof(row.digest), "0x%016" PRIx64,
+		outcome_nqes_digest(o, port));
+	return row;
+}
+
+static struct row region_row(const struct outcome *o, uint32_t region)
+{
+	const struct trace_region *r = &o->trace->region[region];
+	struct row row = {
+		.port = r->port, .region = region, .bytes = r->bytes
+	};
+	snprintf(row.digest, sizeof(row.digest), "0x%016" PRIx64,
+		outcome_memory_digest(o, region));
+	return row;
+}
+
+/* Prints the headings of a table, or a row. */
+static void line_print(
+	const struct field *fields, const void *record, const char *before)
+{
+	int widths[FIELDS_MAX];
+	char line[256];
+	fields_widths(fields, widths);
+	fields_line(fields, record, widths, line, sizeof(line));
+	printf("%s  %s\n", before, line);
+}
+
 static void print_outcome(const struct outcome *o)
 {
 	const struct trace *t = o->trace;
-	printf("\n  %6s %14s %18s\n", "port", "notifications", "digest");
-	for (uint32_t p = 0; p < t->ports; p++)
-		printf("  %6u %14u   %016" PRIx64 "\n", p, o->port[p].count,
-			outcome_nqes_digest(o, p));
+	line_print(port_fields, NULL, "\n");
+	for (uint32_t p = 0; p < t->ports; p++) {
+		struct row row = port_row(o, p);
+		line_print(port_fields, &row, "");
+	}
 	if (t->regions)
-		printf("\n  %6s %6s %12s %18s\n", "region", "port", "bytes",
-			"digest");
-	for (uint32_t i = 0; i < t->regions; i++)
-		printf("  %6u %6u %12" PRIu64 "   %016" PRIx64 "\n", i,
-			t->region[i].port, t->region[i].bytes,
-			outcome_memory_digest(o, i));
+		line_print(region_fields, NULL, "\n");
+	for (uint32_t i = 0; i < t->regions; i++) {
+		struct row row = region_row(o, i);
+		line_print(region_fields, &row, "");
+	}
 }
 
 static void print_counted(const struct counting *c)
 {
-	printf("\n  %-16s %10s %10s %10s %14s\n", "accesses", "loads", "stores",
-		"atomics", "bytes copied");
+	static const struct field fields[] = {
+		FIELD(struct counting_sum, loads, NULL, .title = "loads",
+			.width = 10),
+		FIELD(struct counting_sum, stores, NULL, .title = "stores",
+			.width = 10),
+		FIELD(struct counting_sum, atomics, NULL, .title = "atomics",
+			.width = 10),
+		FIELD(struct counting_sum, copied_bytes, NULL,
+			.title = "bytes copied", .width = 14),
+		FIELDS_END,
+	};
+	printf("\n  %-16s", "accesses");
+	line_print(fields, NULL, "");
 	for (int k = 0; k < HOST_KINDS; k++) {
 		const struct counting_sum *s = &c->kind[k];
 		if (s->loads + s->stores + s->atomics + s->copied_bytes == 0)
 			continue;
-		printf("  %-16s %10" PRIu64 " %10" PRIu64 " %10" PRIu64
-		       " %14" PRIu64 "\n",
-			counting_kind_name((enum host_kind)k), s->loads,
-			s->stores, s->atomics, s->copied_bytes);
+		printf("  %-16s", counting_kind_name((enum host_kind)k));
+		line_print(fields, s, "");
 	}
 }
 
@@ -167,19 +245,15 @@ static void print_all(const struct replay_call *c)
 {
 	const struct trace *t = &c->trace;
 	const struct run *first = NULL;
-	printf("%u port%s, %u instruction%s\n\n", t->ports,
-		t->ports == 1 ? "" : "s", t->count, t->count == 1 ? "" : "s");
+	printf("%u port%s, %u instruction%s\n\n", t->ports, plural(t->ports),
+		t->count, plural(t->count));
 	show_kinds(t);
-	printf("\n");
+	line_print(run_fields, NULL, "\n");
 	for (int i = 0; i < EXECUTORS; i++) {
-		const struct run *run = &c->run[i];
-		if (!run->done)
+		if (!c->run[i].done)
 			continue;
-		first = first ? first : run;
-		printf("%-9s %" PRIu64 " notifications, %" PRIu64
-		       " refused, %" PRIu64 " retried; %.3f ms\n",
-			executor_names[i], run->notifications, run->refused,
-			run->retried, (double)run->time_ns / 1e6);
+		first = first ? first : &c->run[i];
+		line_print(run_fields, &c->run[i], "");
 	}
 	if (first)
 		print_outcome(&first->outcome);
@@ -192,34 +266,26 @@ static void print_all(const struct replay_call *c)
 		       "memory.\n");
 }
 
-static void json_run(struct json *j, const char *name, const struct run *run)
+static void json_run(struct json *j, const struct run *run)
 {
 	const struct outcome *o = &run->outcome;
-	const struct trace *t = o->trace;
 	json_object_begin(j);
-	json_put_string(j, "platform", name);
-	json_put_number(j, "notifications", run->notifications);
-	json_put_number(j, "refused", run->refused);
-	json_put_number(j, "retried", run->retried);
-	json_put_number(j, "time_ns", run->time_ns);
+	fields_json(j, run_fields, run);
 	json_key(j, "ports");
 	json_array_begin(j);
-	for (uint32_t p = 0; p < t->ports; p++) {
+	for (uint32_t p = 0; p < o->trace->ports; p++) {
+		struct row row = port_row(o, p);
 		json_object_begin(j);
-		json_put_number(j, "notifications", o->port[p].count);
-		json_key(j, "digest");
-		json_word(j, outcome_nqes_digest(o, p));
+		fields_json(j, port_fields, &row);
 		json_object_end(j);
 	}
 	json_array_end(j);
 	json_key(j, "memory");
 	json_array_begin(j);
-	for (uint32_t i = 0; i < t->regions; i++) {
+	for (uint32_t i = 0; i < o->trace->regions; i++) {
+		struct row row = region_row(o, i);
 		json_object_begin(j);
-		json_put_number(j, "port", t->region[i].port);
-		json_put_number(j, "bytes", t->region[i].bytes);
-		json_key(j, "digest");
-		json_word(j, outcome_memory_digest(o, i));
+		fields_json(j, region_fields, &row);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -237,7 +303,7 @@ static int json_all(const struct replay_call *c)
 	json_array_begin(&j);
 	for (int i = 0; i < EXECUTORS; i++)
 		if (c->run[i].done)
-			json_run(&j, executor_names[i], &c->run[i]);
+			json_run(&j, &c->run[i]);
 	json_array_end(&j);
 	json_put_bool(&j, "agree", !c->difference[0]);
 	if (c->difference[0])

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cay trace show: summarizes a trace. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/fields.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
 
@@ -40,80 +43,94 @@ void show_kinds_json(const struct trace *t, struct json *j)
 
 /* The traffic from one port to another. */
 struct pair {
+	uint32_t origin, target;
 	uint64_t messages, accesses, bytes;
 };
 
-/* Adds up the next pair with traffic, from *n on. Returns false at the end. */
-static bool pair_next(const struct trace *t, uint32_t *n, struct pair *p)
+static const struct field pair_fields[] = {
+	FIELD(struct pair, origin, "from", .title = "origin", .width = 8),
+	FIELD(struct pair, target, "to", .title = "target"),
+	FIELD(struct pair, messages, "messages", .title = "messages",
+		.width = 12),
+	FIELD(struct pair, accesses, "accesses", .title = "accesses",
+		.width = 12),
+	FIELD(struct pair, bytes, "bytes", .title = "bytes", .width = 14),
+	FIELDS_END,
+};
+
+/* Counts the traffic of each pair of ports. Returns NULL if memory is
+ * exhausted.
+ */
+static struct pair *pairs_count(const struct trace *t, size_t *count)
 {
-	for (; *n < t->ports * t->ports; ++*n) {
-		*p = (struct pair){ 0 };
-		for (uint32_t k = 0; k < t->count; k++) {
-			const struct trace_instruction *i = &t->instruction[k];
-			if (!trace_issues(i->kind) ||
-				i->port * t->ports + i->peer != *n)
-				continue;
-			p->messages += i->kind == TRACE_SEND;
-			p->accesses += i->kind != TRACE_SEND;
-			p->bytes += trace_length(i);
-		}
-		if (p->messages + p->accesses)
-			return true;
+	struct pair *all =
+		calloc((size_t)t->ports * t->ports + 1, sizeof(*all));
+	*count = 0;
+	for (uint32_t k = 0; all && k < t->count; k++) {
+		const struct trace_instruction *i = &t->instruction[k];
+		struct pair *p = &all[i->port * t->ports + i->peer];
+		if (!trace_issues(i->kind))
+			continue;
+		p->messages += i->kind == TRACE_SEND;
+		p->accesses += i->kind != TRACE_SEND;
+		p->bytes += trace_length(i);
 	}
-	return false;
+	for (uint32_t n = 0; all && n < t->ports * t->ports; n++) {
+		if (all[n].messages + all[n].accesses == 0)
+			continue;
+		all[*count] = all[n];
+		all[*count].origin = n / t->ports;
+		all[*count].target = n % t->ports;
+		++*count;
+	}
+	return all;
 }
 
-static void show_print(
-	const struct trace *t, uint64_t memory_bytes, uint64_t duration_ns)
+/* A trace in numbers. */
+struct summary {
+	uint32_t ports, nq_entries, windows, posted;
+	uint64_t rdr_bytes, memory_bytes, duration_ns;
+};
+
+static const struct field summary_fields[] = {
+	FIELD(struct summary, ports, "ports"),
+	FIELD(struct summary, nq_entries, "nq_entries"),
+	FIELD(struct summary, rdr_bytes, "rdr_bytes"),
+	FIELD(struct summary, windows, "windows"),
+	FIELD(struct summary, posted, "posted"),
+	FIELD(struct summary, memory_bytes, "memory_bytes"),
+	FIELD(struct summary, duration_ns, "duration_ns"),
+	FIELDS_END,
+};
+
+static void show_print(const struct trace *t, const struct summary *s,
+	const struct pair *pairs, size_t count)
 {
-	const struct trace_queues *q = &t->queues;
-	struct pair p;
 	printf("%u port%s with %u NQ entries, %" PRIu64
 	       " bytes of RDR, %u windows, %u posted receives\n",
-		t->ports, t->ports == 1 ? "" : "s", q->nq_entries, q->rdr_bytes,
-		q->windows, q->posted);
+		s->ports, plural(s->ports), s->nq_entries, s->rdr_bytes,
+		s->windows, s->posted);
 	printf("%" PRIu64 " bytes of window memory in %u region%s\n",
-		memory_bytes, t->regions, t->regions == 1 ? "" : "s");
-	printf("%u instruction%s", t->count, t->count == 1 ? "" : "s");
-	if (duration_ns)
-		printf(" in %.6f s", (double)duration_ns / 1e9);
+		s->memory_bytes, t->regions, plural(t->regions));
+	printf("%u instruction%s", t->count, plural(t->count));
+	if (s->duration_ns)
+		printf(" in %.6f s", (double)s->duration_ns / 1e9);
 	printf("\n\n");
 	show_kinds(t);
-	printf("\n  %6s %6s %12s %12s %14s\n", "origin", "target", "messages",
-		"accesses", "bytes");
-	for (uint32_t n = 0; pair_next(t, &n, &p); n++)
-		printf("  %6u %6u %12" PRIu64 " %12" PRIu64 " %14" PRIu64 "\n",
-			n / t->ports, n % t->ports, p.messages, p.accesses,
-			p.bytes);
+	printf("\n");
+	fields_print(stdout, pair_fields, pairs, count, sizeof(*pairs));
 }
 
-static int show_json(
-	const struct trace *t, uint64_t memory_bytes, uint64_t duration_ns)
+static int show_json(const struct trace *t, const struct summary *s,
+	const struct pair *pairs, size_t count)
 {
 	struct json j;
-	struct pair p;
 	json_open(&j, stdout);
 	json_object_begin(&j);
-	json_put_number(&j, "ports", t->ports);
-	json_put_number(&j, "nq_entries", t->queues.nq_entries);
-	json_put_number(&j, "rdr_bytes", t->queues.rdr_bytes);
-	json_put_number(&j, "windows", t->queues.windows);
-	json_put_number(&j, "posted", t->queues.posted);
-	json_put_number(&j, "memory_bytes", memory_bytes);
-	json_put_number(&j, "duration_ns", duration_ns);
+	fields_json(&j, summary_fields, s);
 	show_kinds_json(t, &j);
-	json_key(&j, "pairs");
-	json_array_begin(&j);
-	for (uint32_t n = 0; pair_next(t, &n, &p); n++) {
-		json_object_begin(&j);
-		json_put_number(&j, "from", n / t->ports);
-		json_put_number(&j, "to", n % t->ports);
-		json_put_number(&j, "messages", p.messages);
-		json_put_number(&j, "accesses", p.accesses);
-		json_put_number(&j, "bytes", p.bytes);
-		json_object_end(&j);
-	}
-	json_array_end(&j);
+	fields_json_array(
+		&j, "pairs", pair_fields, pairs, count, sizeof(*pairs));
 	json_object_end(&j);
 	return json_close(&j) ? CLI_FAILED : CLI_OK;
 }
@@ -132,14 +149,24 @@ static int show_run(const struct command *c, int argc, char **argv)
 	status = trace_file_load(c->name, argv[0], &t);
 	if (status)
 		return status;
-	uint64_t bytes = 0;
+	struct summary summary = { .ports = t.ports,
+		.nq_entries = t.queues.nq_entries,
+		.windows = t.queues.windows,
+		.posted = t.queues.posted,
+		.rdr_bytes = t.queues.rdr_bytes,
+		.duration_ns = t.count ? t.instruction[t.count - 1].time_ns
+				       : 0 };
 	for (uint32_t i = 0; i < t.regions; i++)
-		bytes += t.region[i].bytes;
-	uint64_t ns = t.count ? t.instruction[t.count - 1].time_ns : 0;
-	if (o.json)
-		status = show_json(&t, bytes, ns);
+		summary.memory_bytes += t.region[i].bytes;
+	size_t count;
+	struct pair *pairs = pairs_count(&t, &count);
+	if (!pairs)
+		status = cli_error(c->name, "%s", strerror(ENOMEM));
+	else if (o.json)
+		status = show_json(&t, &summary, pairs, count);
 	else
-		show_print(&t, bytes, ns);
+		show_print(&t, &summary, pairs, count);
+	free(pairs);
 	trace_free(&t);
 	return status ? status : cli_output_flush(c->name);
 }
