@@ -180,8 +180,10 @@ def markdown_files(source):
 
 def check_markdown(source):
     for path in markdown_files(source):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)",
-                                 path.read_text()):
+        text = path.read_text()
+        if re.search(r"^(<{7}|>{7}) ", text, re.M):
+            complain(f"{path.relative_to(source)} has a merge conflict")
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
             if "://" not in target and not (path.parent / target).exists():
                 complain(f"{path.relative_to(source)}: {target} does not exist")
 
