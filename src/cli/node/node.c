@@ -22,7 +22,7 @@
 CAY_STATIC_ASSERT(
 	ARENA_HEAP_OFFSET < ARENA_BYTES_MIN, "the smallest arena has a heap");
 
-struct node_call {
+struct node_command {
 	const char *command; /* "node status" */
 	struct node_address address;
 	bool json, background;
@@ -30,10 +30,10 @@ struct node_call {
 	uint64_t pid;
 };
 
-#define OPTIONS_STRUCT struct node_call
+#define OPTIONS_STRUCT struct node_command
 
 /* Parses the options, and the node's name as the last argument. */
-static int call_parse(struct node_call *c, const struct command *command,
+static int call_parse(struct node_command *c, const struct command *command,
 	int *argc, char ***argv, int name_at)
 {
 	c->command = command->name;
@@ -44,7 +44,7 @@ static int call_parse(struct node_call *c, const struct command *command,
 		name_at < *argc ? (*argv)[name_at] : NULL, &c->address);
 }
 
-static int node_failed(const struct node_call *c, int error)
+static int node_failed(const struct node_command *c, int error)
 {
 	if (error == -ECONNREFUSED)
 		return cli_error(c->command,
@@ -59,7 +59,7 @@ static int node_failed(const struct node_call *c, int error)
 
 static bool arena_parse(void *to, const char *text)
 {
-	uint64_t *bytes = &((struct node_call *)to)->arena_bytes;
+	uint64_t *bytes = &((struct node_command *)to)->arena_bytes;
 	if (!option_bytes(text, bytes) || *bytes < ARENA_BYTES_MIN ||
 		*bytes > ARENA_BYTES_MAX)
 		return false;
@@ -67,7 +67,7 @@ static bool arena_parse(void *to, const char *text)
 	return true;
 }
 
-static int serve_announce(struct node_call *c)
+static int serve_announce(struct node_command *c)
 {
 	int s = client_connect(&c->address);
 	if (s >= 0) {
@@ -103,7 +103,7 @@ static const char *serve_advice(int error)
 
 static int serve_run(const struct command *command, int argc, char **argv)
 {
-	struct node_call call = { 0 }, *c = &call;
+	struct node_command call = { 0 }, *c = &call;
 	int status = call_parse(c, command, &argc, &argv, 0);
 	if (status >= 0)
 		return status;
@@ -150,7 +150,7 @@ static const struct command command_serve = {
 
 static int status_run(const struct command *command, int argc, char **argv)
 {
-	struct node_call call = { 0 }, *c = &call;
+	struct node_command call = { 0 }, *c = &call;
 	struct node_report report;
 	int status = call_parse(c, command, &argc, &argv, 0);
 	if (status >= 0)
@@ -224,7 +224,7 @@ static const char *fence_error_text(int error)
 
 static int fence_run(const struct command *command, int argc, char **argv)
 {
-	struct node_call call = { 0 }, *c = &call;
+	struct node_command call = { 0 }, *c = &call;
 	struct node_request request = { .kind = NODE_FENCE };
 	struct node_reply reply = { 0 };
 	int status = call_parse(c, command, &argc, &argv, 1);

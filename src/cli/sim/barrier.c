@@ -1,34 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `cay sim --barriers`: all nodes arrive at a barrier, each at a random time,
- * again and again, in a network that carries nothing else. See sim.h.
+ * `cay sim --barriers`: all nodes arrive at a barrier at random times, round
+ * after round, in a network without other traffic.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/sim/sim.h"
 
-/* Nodes arrive within so many cycles. */
+/* Nodes arrive within SPREAD cycles. */
 #define SPREAD	   64
 #define STEP	   64
-#define CYCLES_MAX 1000000 /* of a round, for trees that are cut */
-/* A stream of random numbers that no node has. */
+#define CYCLES_MAX 1000000 /* of a round, for a partitioned network */
+/* A random stream of no node. */
 #define STREAM_ARRIVALS (3ull << 40)
 
 struct series {
 	uint64_t count, sum, least, most;
+	double mean, mean_ns;
+	char name[8];
 };
 
 struct barrier_run {
-	const struct sim_call *call;
+	const struct sim_options *options;
 	struct network *network;
 	uint32_t nodes;
 	struct random random;
-	/* From the last arrival to the first release, from there to the last,
-	 * and the two together. */
+	/* From the last arrival to the first release, from there to the last
+	 * release, and both. */
 	struct series collect, release, whole;
 	uint64_t messages;
 };
@@ -38,12 +42,7 @@ static void series_add(struct series *s, uint64_t value)
 	s->least = s->count == 0 || value < s->least ? value : s->least;
 	s->most = value > s->most ? value : s->most;
 	s->sum += value;
-	s->count++;
-}
-
-static double series_mean(const struct series *s)
-{
-	return s->count ? (double)s->sum / (double)s->count : 0;
+	s->mean = (double)s->sum / (double)++s->count;
 }
 
 /* ---- a round ---- */
@@ -61,7 +60,7 @@ static int round_arrive(struct barrier_run *b, uint64_t *last)
 	return r;
 }
 
-/* Lets it run until all are released. */
+/* Runs until all nodes are released. */
 static int round_wait(struct barrier_run *b, uint64_t *first, uint64_t *last)
 {
 	uint64_t end = network_now(b->network) + CYCLES_MAX;
@@ -100,8 +99,9 @@ static int round_run(struct barrier_run *b)
 	return 0;
 }
 
-static int everybody_set(struct barrier_run *b)
+static int rounds_run(struct barrier_run *b)
 {
+	struct network_counters counters;
 	bool *all = malloc(b->nodes * sizeof(*all));
 	if (!all)
 		return -ENOMEM;
@@ -109,14 +109,7 @@ static int everybody_set(struct barrier_run *b)
 		all[i] = true;
 	int r = network_barrier_set(b->network, 0, all);
 	free(all);
-	return r;
-}
-
-static int rounds_run(struct barrier_run *b)
-{
-	struct network_counters counters;
-	int r = everybody_set(b);
-	for (uint64_t i = 0; r == 0 && i < b->call->barriers; i++) {
+	for (uint64_t i = 0; r == 0 && i < b->options->barriers; i++) {
 		r = round_run(b);
 		sim_progress("barrier %" PRIu64, i);
 		if (sim_interrupted())
@@ -130,56 +123,55 @@ static int rounds_run(struct barrier_run *b)
 
 /* ---- output ---- */
 
-static void series_print(
-	const struct sim_call *c, const char *name, const struct series *s)
-{
-	double ns = sim_cycles_ns(c, series_mean(s));
-	printf("  %-8s %10.2f %8" PRIu64 " %8" PRIu64, name, series_mean(s),
-		s->least, s->most);
-	if (ns > 0)
-		printf(" %12.1f", ns);
-	printf("\n");
-}
+#define SERIES(member, ...) FIELD(struct series, member, __VA_ARGS__)
+
+static const struct field series_fields[] = {
+	SERIES(name, NULL, .kind = FIELD_CHARS, .title = "", .width = -8),
+	SERIES(mean, "mean", .kind = FIELD_REAL, .decimals = 4),
+	SERIES(mean, NULL, .kind = FIELD_REAL, .decimals = 2, .title = "mean",
+		.width = 10),
+	SERIES(least, "min", .title = "min", .width = 8),
+	SERIES(most, "max", .title = "max", .width = 8),
+	SERIES(mean_ns, NULL, .kind = FIELD_REAL, .decimals = 1,
+		.title = "mean ns", .width = 12),
+	FIELDS_END,
+};
 
 static void barriers_print(const struct barrier_run *b)
 {
-	bool clock = b->call->network.router.clock_mhz > 0;
+	struct series all[] = { b->collect, b->release, b->whole };
 	printf("%" PRIu64 " barrier%s of %u node%s, %" PRIu64
 	       " message%s; cycles from the last arrival:\n\n",
 		b->whole.count, plural(b->whole.count), b->nodes,
 		plural(b->nodes), b->messages, plural(b->messages));
-	printf("  %-8s %10s %8s %8s %12s\n", "", "mean", "least", "most",
-		clock ? "mean ns" : "");
-	series_print(b->call, "collect", &b->collect);
-	series_print(b->call, "release", &b->release);
-	series_print(b->call, "whole", &b->whole);
-}
-
-static void series_json(struct json *j, const char *key, const struct series *s)
-{
-	json_key(j, key);
-	json_object_begin(j);
-	json_put_fixed(j, "mean", series_mean(s), 4);
-	json_put_number(j, "min", s->least);
-	json_put_number(j, "max", s->most);
-	json_object_end(j);
+	for (unsigned i = 0; i < ARRAY_COUNT(all); i++) {
+		double ns = sim_cycles_ns(b->options, all[i].mean);
+		all[i].mean_ns = ns > 0 ? ns : NAN;
+	}
+	fields_print(
+		stdout, series_fields, all, ARRAY_COUNT(all), sizeof(all[0]));
 }
 
 static void barriers_json(const struct barrier_run *b, const struct topology *t)
 {
+	const struct series *const all[] = { &b->collect, &b->release,
+		&b->whole };
 	struct json j;
 	json_open(&j, stdout);
 	json_object_begin(&j);
-	sim_json_setup(&j, b->call, t);
-	json_put_number(&j, "seed", b->call->network.seed);
-	json_put_number(&j, "threads", b->call->network.threads);
+	sim_json_setup(&j, b->options, t);
+	json_put_number(&j, "seed", b->options->network.seed);
+	json_put_number(&j, "threads", b->options->network.threads);
 	json_put_number(&j, "barriers", b->whole.count);
 	json_put_number(&j, "messages", b->messages);
-	series_json(&j, "collect", &b->collect);
-	series_json(&j, "release", &b->release);
-	series_json(&j, "whole", &b->whole);
+	for (unsigned i = 0; i < ARRAY_COUNT(all); i++) {
+		json_key(&j, all[i]->name);
+		json_object_begin(&j);
+		fields_json(&j, series_fields, all[i]);
+		json_object_end(&j);
+	}
 	json_object_end(&j);
-	sim_output_note(json_close(&j));
+	sim_output_record(json_close(&j));
 }
 
 static int barriers_show(
@@ -190,31 +182,34 @@ static int barriers_show(
 			"sim", "barriers: not all nodes can be reached");
 	if (r)
 		return cli_error("sim", "barriers: %s", strerror(-r));
-	if (b->call->json)
+	if (b->options->json)
 		barriers_json(b, t);
 	else
 		barriers_print(b);
-	int status = sim_output_end();
+	int status = sim_output_flush();
 	return status == CLI_OK && sim_interrupted() ? SIM_INTERRUPTED : status;
 }
 
-int sim_barriers(struct sim_call *c)
+int sim_barriers(struct sim_options *c)
 {
-	struct sim_outcome o;
+	struct sim_results o;
 	struct sim_network n;
-	int status = sim_outcome_open(&o, c);
+	int status = sim_results_open(&o, c);
 	if (status)
 		return status;
 	status = sim_network_open(&n, c, &o.topology);
 	if (status == CLI_OK) {
-		struct barrier_run b = { .call = c,
+		struct barrier_run b = { .options = c,
 			.network = n.network,
 			.nodes = o.topology.nodes,
+			.collect = { .name = "collect" },
+			.release = { .name = "release" },
+			.whole = { .name = "whole" },
 			.random = random_stream(
 				c->network.seed, STREAM_ARRIVALS) };
 		sim_progress_begin();
 		status = barriers_show(&b, &o.topology, rounds_run(&b));
 		sim_network_close(&n);
 	}
-	return sim_outcome_end(&o, status);
+	return sim_results_close(&o, status);
 }

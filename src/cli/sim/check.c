@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `cay sim --check`: whether routes can deadlock. See sim.h. */
+/* `cay sim --check`: finds out whether routes can deadlock. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,23 +11,25 @@
 /* ---- all pairs of nodes ---- */
 
 struct check {
-	struct sim_call *call;
+	struct sim_options *options;
 	struct topology topology;
 	struct dependency dependency;
-	struct routing *space;
-	uint64_t unreachable; /* pairs */
+	struct routing *routing;
+	uint64_t unreachable; /* pairs of nodes */
 };
 
-/* One dependency at a time: a way may have more legs than a route. */
-static int way_depend(
-	struct check *k, uint32_t from, const struct routing_path *way)
+/* Adds the dependencies of a path one by one, because it may have more legs
+ * than a struct route. */
+static int path_depend(
+	struct check *k, uint32_t from, const struct routing_path *path)
 {
 	struct sim_walk w;
 	struct channel before = { 0 };
 	struct route two;
 	int r = 0;
 	two.count = 2;
-	sim_walk_begin(&w, &k->topology, &k->call->network.router, from, way);
+	sim_walk_begin(
+		&w, &k->topology, &k->options->network.router, from, path);
 	for (bool first = true; r == 0 && sim_walk_next(&w); first = false) {
 		const struct channel *hop[] = { &before, &w.at };
 		for (int i = 0; i < 2; i++)
@@ -41,36 +43,30 @@ static int way_depend(
 	return r;
 }
 
-/* Where each packet draws its direction, all of them must go together. */
-static int ties_depend(struct check *k, uint32_t from, uint32_t to)
+static int pair_depend(struct check *k, uint32_t from, uint32_t to)
 {
+	const struct network_options *n = &k->options->network;
 	const struct topology *t = &k->topology;
-	const struct router *router = &k->call->network.router;
+	struct random random = { 0 };
+	struct routing_path path;
 	struct route route;
 	int r = 0;
+	if (t->kind != TOPOLOGY_TORUS || n->rule != ROUTING_DIMENSION_ORDER ||
+		n->router.ties != ROUTE_TIES_RANDOM) {
+		r = routing_find(k->routing, from, to, &random, &path);
+		if (r != -EHOSTUNREACH)
+			return r ? r : path_depend(k, from, &path);
+		k->unreachable++;
+		return 0;
+	}
+	/* Each packet draws its directions: add all combinations. */
 	for (unsigned down = 0; r == 0 && down < 1u << t->dimensions; down++) {
 		r = route_dimension_order(
-			t, router->grouping, down, from, to, &route);
+			t, n->router.grouping, down, from, to, &route);
 		if (r == 0)
 			r = dependency_add(&k->dependency, from, &route);
 	}
 	return r;
-}
-
-static int pair_depend(struct check *k, uint32_t from, uint32_t to)
-{
-	const struct network_options *n = &k->call->network;
-	struct random random = { 0 };
-	struct routing_path way;
-	if (k->topology.kind == TOPOLOGY_TORUS &&
-		n->rule == ROUTING_DIMENSION_ORDER &&
-		n->router.ties == ROUTE_TIES_RANDOM)
-		return ties_depend(k, from, to);
-	int r = routing_find(k->space, from, to, &random, &way);
-	if (r != -EHOSTUNREACH)
-		return r ? r : way_depend(k, from, &way);
-	k->unreachable++;
-	return 0;
 }
 
 static int pairs_depend(struct check *k)
@@ -88,34 +84,31 @@ static int pairs_depend(struct check *k)
 	return r;
 }
 
-/* ---- the same for dimension order, by its dimensions ---- */
+/* ---- dimension order, one dimension at a time ---- */
 
 /*
- * A route has a leg in some of the dimensions, in their order; any leg may
- * follow any other that ends where it begins. How a leg goes depends only on
- * where in its dimension it begins and ends. So one line of each dimension
- * tells all dependencies, without looking at all pairs of nodes.
+ * A route in dimension order has at most one leg per dimension, and a leg may
+ * be followed by any leg of a higher dimension that begins where it ends. The
+ * channels of a leg depend only on its two coordinates in its dimension. So one
+ * line of nodes per dimension gives all dependencies, without enumerating all
+ * pairs of nodes.
  */
 
-/* That leave from a place of a line: bit 2 * port + group; port 0 is up. */
+/* Channels that leave a node of the line: 2 * port + group; port 0 is up. */
 #define LINE_CHANNELS 4
 
-struct place {
-	uint8_t first, last;	     /* of some leg */
-	uint8_t next[LINE_CHANNELS]; /* on a leg, by the one before */
+/* Sets of channels that leave one node of the line, as bits. */
+struct line_node {
+	uint8_t first, last;	     /* at the begin and the end of a leg */
+	uint8_t next[LINE_CHANNELS]; /* by the channel that precedes on a leg */
 };
 
-struct direction {
-	bool ring, down;
-	uint32_t most; /* hops */
-};
-
-/* From one of its hops on; what lies before is known. */
-static void leg_add(struct place *line, uint32_t size, uint32_t from,
+/* Adds a leg from one of its hops on; the hops before have been added. */
+static void leg_add(struct line_node *line, uint32_t size, uint32_t from,
 	const struct route_leg *leg, uint32_t hop)
 {
 	uint32_t at = (leg->port ? from + size - hop : from + hop) % size;
-	struct place *before = NULL;
+	struct line_node *before = NULL;
 	unsigned channel = 0, bit = 0;
 	for (; hop < leg->low + leg->high; hop++) {
 		channel = 2u * leg->port + (hop >= leg->low);
@@ -132,41 +125,36 @@ static void leg_add(struct place *line, uint32_t size, uint32_t from,
 }
 
 /*
- * All legs from a place in one direction. Each is the one before and a hop
- * more, unless the group of the whole changes with it.
+ * Adds all legs from a node of the line. `ties` selects the directions of a leg
+ * that is equally long in both: bit 0 is up, bit 1 is down.
  */
-static void legs_add(const struct check *k, struct place *line, uint32_t size,
-	uint32_t from, struct direction way)
+static void legs_add(const struct check *k, struct line_node *line,
+	uint32_t size, uint32_t from, unsigned ties)
 {
-	enum route_groups groups = k->call->network.router.grouping;
-	uint32_t to_line = way.down ? from + 1 : size - from;
-	uint32_t low = 0;
-	for (uint32_t hops = 1; hops <= way.most; hops++) {
-		uint32_t before = low;
-		low = way.ring ? route_low_hops(groups, hops, to_line) : hops;
-		const struct route_leg leg = { way.down, low, hops - low };
-		bool longer = hops > 1 && low >= before;
-		leg_add(line, size, from, &leg, longer ? hops - 2 : 0);
-	}
-}
-
-/* Where two directions are equally far, those of the bits of `ties`: 1 is up,
- * 2 is down. */
-static void place_add(const struct check *k, struct place *line, uint32_t size,
-	uint32_t at, unsigned ties)
-{
+	enum route_groups groups = k->options->network.router.grouping;
 	bool ring = k->topology.kind == TOPOLOGY_TORUS;
 	for (unsigned down = 0; down < 2; down++) {
-		bool tie = ties >> down & 1;
-		uint32_t far = tie ? size / 2 : (size - 1) / 2;
-		uint32_t edge = down ? at : size - 1 - at;
-		legs_add(k, line, size, at,
-			(struct direction){ ring, down, ring ? far : edge });
+		uint32_t to_edge = down ? from : size - 1 - from;
+		uint32_t to_date_line = down ? from + 1 : size - from;
+		uint32_t most = to_edge, low = 0;
+		if (ring)
+			most = ties >> down & 1 ? size / 2 : (size - 1) / 2;
+		for (uint32_t hops = 1; hops <= most; hops++) {
+			uint32_t before = low;
+			low = ring ? route_low_hops(groups, hops, to_date_line)
+				   : hops;
+			const struct route_leg leg = { (uint8_t)down, low,
+				hops - low };
+			/* The previous leg with one more hop, unless the
+			 * groups of its hops change. */
+			bool longer = hops > 1 && low >= before;
+			leg_add(line, size, from, &leg, longer ? hops - 2 : 0);
+		}
 	}
 }
 
 static int lines_open(const struct check *k, unsigned ties,
-	struct place *line[TOPOLOGY_DIMENSIONS_MAX])
+	struct line_node *line[TOPOLOGY_DIMENSIONS_MAX])
 {
 	const struct topology *t = &k->topology;
 	for (unsigned d = 0; d < t->dimensions; d++) {
@@ -176,7 +164,7 @@ static int lines_open(const struct check *k, unsigned ties,
 		for (uint32_t at = 0; at < t->size[d]; at++) {
 			if (sim_interrupted())
 				return -EINTR;
-			place_add(k, line[d], t->size[d], at, ties);
+			legs_add(k, line[d], t->size[d], at, ties);
 			sim_progress("dimension %u, node %u of %u", d, at,
 				t->size[d]);
 		}
@@ -184,7 +172,8 @@ static int lines_open(const struct check *k, unsigned ties,
 	return 0;
 }
 
-/* A channel, and bits 2 * port + group of what follows. */
+/* Adds the dependencies of a channel on the channels `follows`, which is a set
+ * of bits 2 * port + group. */
 static int channel_depend(struct check *k, uint32_t node, unsigned port,
 	unsigned group, uint64_t follows)
 {
@@ -202,13 +191,13 @@ static int channel_depend(struct check *k, uint32_t node, unsigned port,
 }
 
 static int node_depend(struct check *k, uint32_t node,
-	struct place *const line[TOPOLOGY_DIMENSIONS_MAX])
+	struct line_node *const line[TOPOLOGY_DIMENSIONS_MAX])
 {
 	const struct topology *t = &k->topology;
-	uint64_t higher = 0; /* what may follow the leg of a dimension */
+	uint64_t higher = 0; /* first channels of higher dimensions */
 	int r = 0;
 	for (unsigned d = t->dimensions; d-- > 0 && r == 0;) {
-		const struct place *p =
+		const struct line_node *p =
 			&line[d][topology_coordinate(t, node, d)];
 		for (unsigned c = 0; c < LINE_CHANNELS && r == 0; c++) {
 			uint64_t follows = (uint64_t)p->next[c]
@@ -225,7 +214,7 @@ static int node_depend(struct check *k, uint32_t node,
 
 static int grid_depend(struct check *k, unsigned ties)
 {
-	struct place *line[TOPOLOGY_DIMENSIONS_MAX] = { 0 };
+	struct line_node *line[TOPOLOGY_DIMENSIONS_MAX] = { 0 };
 	int r = lines_open(k, ties, line);
 	for (uint32_t node = 0; r == 0 && node < k->topology.nodes; node++)
 		r = node_depend(k, node, line);
@@ -235,7 +224,7 @@ static int grid_depend(struct check *k, unsigned ties)
 	return r;
 }
 
-/* Every leg is a hop, and any of a higher dimension may follow. */
+/* Every leg has one hop, and any leg of a higher dimension may follow. */
 static int cube_depend(struct check *k)
 {
 	const struct topology *t = &k->topology;
@@ -260,14 +249,14 @@ static int has_cycle(const struct check *k, bool *has)
 }
 
 /*
- * If the pair of nodes decides between two directions, they do so for all
- * dimensions at once, and not every leg follows every other. Without such legs
- * all dependencies are real ones, and with all of them none is missing; only
- * what lies between needs a look at all pairs.
+ * With ROUTE_TIES_PAIR the pair of nodes selects one direction for all ties of
+ * its route. Leaving the tied legs out gives a subset of the dependencies, and
+ * adding them in both directions a superset. All pairs need to be enumerated
+ * only if the subset has no cycle and the superset has one.
  */
 static int torus_depend(struct check *k)
 {
-	enum route_ties ties = k->call->network.router.ties;
+	enum route_ties ties = k->options->network.router.ties;
 	bool cycle;
 	if (ties != ROUTE_TIES_PAIR)
 		return grid_depend(k, ties == ROUTE_TIES_UP ? 1 : 3);
@@ -288,7 +277,7 @@ static int torus_depend(struct check *k)
 
 static int all_depend(struct check *k)
 {
-	if (k->call->network.rule == ROUTING_DIMENSION_ORDER) {
+	if (k->options->network.rule == ROUTING_DIMENSION_ORDER) {
 		if (k->topology.kind == TOPOLOGY_TORUS)
 			return torus_depend(k);
 		if (k->topology.kind == TOPOLOGY_MESH)
@@ -299,80 +288,67 @@ static int all_depend(struct check *k)
 	return pairs_depend(k);
 }
 
-/* ---- what is said of it ---- */
+/* ---- output ---- */
 
-static void check_print(const struct check *k, const struct sim_cycle *c)
+static int check_print(const struct check *k)
 {
 	uint64_t nodes = k->topology.nodes;
-	if (k->unreachable)
-		printf("%" PRIu64 " pair%s of nodes %s not connected\n",
-			k->unreachable, plural(k->unreachable),
-			k->unreachable == 1 ? "is" : "are");
-	if (c->count == 0) {
-		printf("free of deadlock: the routes of all %" PRIu64
-		       " pairs of nodes form no cycle\n",
-			nodes * (nodes - 1) - k->unreachable);
-		return;
-	}
-	printf("not free of deadlock. ");
-	sim_print_cycle(&k->topology, c);
-}
-
-static void check_json(const struct check *k, const struct sim_cycle *c)
-{
-	struct json j;
-	json_open(&j, stdout);
-	json_object_begin(&j);
-	sim_json_setup(&j, k->call, &k->topology);
-	json_put_bool(&j, "deadlock_free", c->count == 0);
-	json_put_number(&j, "unreachable_pairs", k->unreachable);
-	json_key(&j, "cycle");
-	sim_json_cycle(&j, &k->topology, c);
-	json_object_end(&j);
-	sim_output_note(json_close(&j));
-}
-
-static int check_show(const struct check *k)
-{
 	struct sim_cycle c;
 	int r = dependency_cycle(&k->dependency, &c.channel, &c.count);
 	if (r)
 		return cli_error("sim", "%s", strerror(-r));
-	if (k->call->json)
-		check_json(k, &c);
-	else
-		check_print(k, &c);
+	if (k->options->json) {
+		struct json j;
+		json_open(&j, stdout);
+		json_object_begin(&j);
+		sim_json_setup(&j, k->options, &k->topology);
+		json_put_bool(&j, "deadlock_free", c.count == 0);
+		json_put_number(&j, "unreachable_pairs", k->unreachable);
+		json_key(&j, "cycle");
+		sim_json_cycle(&j, &k->topology, &c);
+		json_object_end(&j);
+		sim_output_record(json_close(&j));
+	} else {
+		if (k->unreachable)
+			printf("%" PRIu64 " pair%s of nodes %s not connected\n",
+				k->unreachable, plural(k->unreachable),
+				k->unreachable == 1 ? "is" : "are");
+		if (c.count) {
+			printf("not free of deadlock. ");
+			sim_print_cycle(&k->topology, &c);
+		} else {
+			printf("free of deadlock: the routes of all %" PRIu64
+			       " pairs of nodes form no cycle\n",
+				nodes * (nodes - 1) - k->unreachable);
+		}
+	}
 	free(c.channel);
-	int status = sim_output_end();
+	int status = sim_output_flush();
 	return status == CLI_OK && c.count ? CLI_FAILED : status;
 }
 
-static int check_all(struct check *k)
+int sim_check(struct sim_options *c)
 {
-	int r = sim_routing_open(k->call, &k->topology, &k->space);
-	if (r == 0)
-		r = dependency_open(&k->dependency, &k->topology);
-	if (r == 0)
-		r = all_depend(k);
-	if (r == -EINTR)
-		return SIM_INTERRUPTED;
-	if (r)
-		return cli_error("sim", "routes: %s", strerror(-r));
-	return check_show(k);
-}
-
-int sim_check(struct sim_call *c)
-{
-	struct check k = { .call = c };
+	struct check k = { .options = c };
 	int status = sim_topology_open(c, &k.topology);
 	if (status)
 		return status;
 	sim_progress_begin();
-	status = check_all(&k);
+	int r = sim_routing_open(c, &k.topology, &k.routing);
+	if (r == 0)
+		r = dependency_open(&k.dependency, &k.topology);
+	if (r == 0)
+		r = all_depend(&k);
+	if (r == -EINTR)
+		status = SIM_INTERRUPTED;
+	else if (r)
+		status = cli_error("sim", "routes: %s", strerror(-r));
+	else
+		status = check_print(&k);
 	if (k.dependency.follows)
 		dependency_free(&k.dependency);
-	if (k.space)
-		routing_close(k.space);
+	if (k.routing)
+		routing_close(k.routing);
 	topology_free(&k.topology);
 	return status;
 }

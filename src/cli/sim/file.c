@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that `cay sim` writes: under another name first, and renamed when they
- * are complete. What is no ordinary file, such as a pipe, is written directly.
- * And those that it reads.
+ * Output and input files of `cay sim`. A regular file is written under a
+ * temporary name and renamed when it is complete; a pipe or device is written
+ * directly.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,10 @@
 static int file_fail(const struct sim_file *f, int error)
 {
 	return cli_error("sim", "--%s %s: %s", f->option, f->path,
-		error == EIO ? "not all could be written" : strerror(error));
+		error == EIO ? "write error" : strerror(error));
 }
 
-static void file_forget(struct sim_file *f)
+static void file_clear(struct sim_file *f)
 {
 	free(f->target);
 	free(f->temporary);
@@ -30,10 +30,14 @@ static void file_forget(struct sim_file *f)
 	f->stream = NULL;
 }
 
-/* Of a file that is not there yet: its folder is known. */
-static char *target_new(const char *path)
+/* Returns the absolute path of the file to replace: the target of a symbolic
+ * link, or a new file in an existing folder. */
+static char *file_target(const char *path)
 {
-	char *head = strdup(path), *tail = strdup(path), *target = NULL;
+	char *target = realpath(path, NULL);
+	if (target)
+		return target;
+	char *head = strdup(path), *tail = strdup(path);
 	char *folder = head ? realpath(dirname(head), NULL) : NULL;
 	if (folder && tail &&
 		asprintf(&target, "%s/%s", folder, basename(tail)) < 0)
@@ -44,13 +48,6 @@ static char *target_new(const char *path)
 	free(tail);
 	errno = error;
 	return target;
-}
-
-/* A link stays; what it leads to is replaced. */
-static char *file_target(const char *path)
-{
-	char *real = realpath(path, NULL);
-	return real ? real : target_new(path);
 }
 
 static FILE *temporary_open(struct sim_file *f)
@@ -82,50 +79,44 @@ static int file_open(struct sim_file *f)
 	if (f->stream)
 		return CLI_OK;
 	int error = errno;
-	file_forget(f);
+	file_clear(f);
 	return file_fail(f, error);
-}
-
-/* Only what is an ordinary file, or becomes one, has a target. */
-static int file_find(struct sim_file *f)
-{
-	struct stat s;
-	if (strcmp(f->path, "-") == 0 ||
-		(stat(f->path, &s) == 0 && !S_ISREG(s.st_mode)))
-		return CLI_OK;
-	f->target = file_target(f->path);
-	return f->target ? CLI_OK : file_fail(f, errno);
-}
-
-static int files_differ(const struct sim_file *a, const struct sim_file *b)
-{
-	if (!a->target || !b->target || strcmp(a->target, b->target) != 0)
-		return CLI_OK;
-	return cli_usage_error("sim", "--%s %s and --%s %s name the same file",
-		a->option, a->path, b->option, b->path);
 }
 
 int sim_files_open(struct sim_file *const *files, unsigned count)
 {
-	int status = CLI_OK;
-	for (unsigned i = 0; i < count && status == CLI_OK; i++) {
+	struct stat s;
+	for (unsigned i = 0; i < count; i++) {
 		struct sim_file *f = files[i];
 		if (!f->path)
 			continue;
-		status = file_find(f);
-		for (unsigned k = 0; k < i && status == CLI_OK; k++)
-			status = files_differ(files[k], f);
-		if (status == CLI_OK)
-			status = file_open(f);
+		/* Only a regular file, or a new one, has a target. */
+		if (strcmp(f->path, "-") != 0 &&
+			(stat(f->path, &s) != 0 || S_ISREG(s.st_mode))) {
+			f->target = file_target(f->path);
+			if (!f->target)
+				return file_fail(f, errno);
+		}
+		for (unsigned k = 0; k < i && f->target; k++)
+			if (files[k]->target &&
+				strcmp(files[k]->target, f->target) == 0)
+				return cli_usage_error("sim",
+					"--%s %s and --%s %s name the same "
+					"file",
+					files[k]->option, files[k]->path,
+					f->option, f->path);
+		int status = file_open(f);
+		if (status)
+			return status;
 	}
-	return status;
+	return CLI_OK;
 }
 
-int sim_file_end(struct sim_file *f, int r)
+int sim_file_close(struct sim_file *f, int r)
 {
 	if (f->stream == stdout) {
 		f->stream = NULL;
-		sim_output_note(r);
+		sim_output_record(r);
 		return CLI_OK;
 	}
 	if (fclose(f->stream) != 0 && r == 0)
@@ -134,39 +125,39 @@ int sim_file_end(struct sim_file *f, int r)
 		r = -errno;
 	if (r && f->temporary)
 		unlink(f->temporary);
-	file_forget(f);
+	file_clear(f);
 	return r ? file_fail(f, -r) : CLI_OK;
 }
 
-void sim_file_drop(struct sim_file *f)
+void sim_file_discard(struct sim_file *f)
 {
 	if (f->stream && f->stream != stdout) {
 		fclose(f->stream);
 		if (f->temporary)
 			unlink(f->temporary);
 	}
-	file_forget(f);
+	file_clear(f);
 }
 
 /* ---- standard output ---- */
 
-/* What was flushed already and went wrong is known only to who flushed. */
+/* The first error of a flush before the end, which ferror() does not keep. */
 static int output_error;
 
-void sim_output_note(int r)
+void sim_output_record(int r)
 {
 	if (output_error == 0)
 		output_error = -r;
 }
 
-/* Has whoever read it gone? A later write may not have told. */
+/* Returns true if the reader of the pipe has exited. */
 static bool output_closed(void)
 {
 	struct pollfd p = { .fd = STDOUT_FILENO, .events = POLLOUT };
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-int sim_output_end(void)
+int sim_output_flush(void)
 {
 	if (output_error == EPIPE || (ferror(stdout) && output_closed()))
 		return CLI_OK;
@@ -175,19 +166,19 @@ int sim_output_end(void)
 	return cli_error("sim", "standard output: %s", strerror(output_error));
 }
 
-/* ---- what is read ---- */
+/* ---- input ---- */
 
-#define FIFO_PATIENCE_MS 2000
+#define FIFO_WAIT_MS 2000
 
 /*
- * A FIFO is opened without waiting for its writer, who may never come. Once
- * there is one, reading may take as long as it likes. 0 or -errno.
+ * A FIFO is opened without blocking, because it may have no writer. After the
+ * first byte, reads block again. Returns 0 or -errno.
  */
 static int fifo_wait(int fd, FILE *f)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char first;
-	if (poll(&p, 1, FIFO_PATIENCE_MS) == 0) {
+	if (poll(&p, 1, FIFO_WAIT_MS) == 0) {
 		ssize_t n = read(fd, &first, 1);
 		if (n == 0)
 			return -EPIPE;
@@ -225,7 +216,7 @@ int sim_input_open(const char *path, FILE **file)
 	else if (fd >= 0)
 		close(fd);
 	return cli_error("sim", "%s: %s", path,
-		r == -EPIPE ? "a FIFO that nobody writes to" : strerror(-r));
+		r == -EPIPE ? "a FIFO without a writer" : strerror(-r));
 }
 
 void sim_input_close(FILE *f)

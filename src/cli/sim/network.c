@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The topology and the network of `cay sim`, see sim.h. */
+/* Builds the topology and the network of `cay sim`, with its faults. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -10,47 +10,13 @@
 #include "cli/sim/sim.h"
 #include "network/topology/graph.h"
 
-/* A stream of random numbers that no node has. */
-#define STREAM_FAULTS	  (1ull << 40)
-#define NODES_OF_A_THREAD 8 /* at least */
+/* A random stream of no node. */
+#define STREAM_FAULTS	 (1ull << 40)
+#define NODES_PER_THREAD 8 /* at least */
 
 /* ---- topologies ---- */
 
-struct text {
-	char *at;
-	size_t length, room;
-};
-
-static int text_grow(struct text *t)
-{
-	size_t room = t->room ? 2 * t->room : 1u << 16;
-	char *more = realloc(t->at, room);
-	if (!more)
-		return -ENOMEM;
-	t->at = more;
-	t->room = room;
-	return 0;
-}
-
-/* Ends where it can no longer be a graph: streams may have no end. */
-static int text_read(FILE *f, struct text *t)
-{
-	size_t n;
-	do {
-		if (t->length == t->room && text_grow(t))
-			return -ENOMEM;
-		char *to = t->at + t->length;
-		n = fread(to, 1, t->room - t->length, f);
-		t->length += n;
-		if (memchr(to, 0, n))
-			return -EILSEQ;
-		if (t->length > GRAPH_TEXT_MAX)
-			return -EFBIG;
-	} while (n);
-	return ferror(f) ? -errno : 0;
-}
-
-static int text_complain(const char *path, int r)
+static int graph_error(const char *path, int r)
 {
 	if (r == -EILSEQ)
 		return cli_error("sim", "%s: not a text", path);
@@ -60,34 +26,52 @@ static int text_complain(const char *path, int r)
 	return cli_error("sim", "%s: %s", path, strerror(-r));
 }
 
-static int graph_parsed(
-	const char *path, const struct text *text, struct topology *t)
+/* Reads a text up to the size of the largest graph: a stream may be endless. */
+static int text_read(FILE *f, char **text, size_t *length)
 {
-	struct graph_complaint c = { 0 };
-	int r = graph_parse(text->at, text->length, t, &c);
-	if (r == -EINVAL)
-		return cli_error("sim", "%s:%u: %s", path, c.line, c.why);
-	return r ? text_complain(path, r) : CLI_OK;
+	size_t room = 0, n;
+	do {
+		if (*length == room) {
+			room = room ? 2 * room : 1u << 16;
+			char *more = realloc(*text, room);
+			if (!more)
+				return -ENOMEM;
+			*text = more;
+		}
+		char *to = *text + *length;
+		n = fread(to, 1, room - *length, f);
+		*length += n;
+		if (memchr(to, 0, n))
+			return -EILSEQ;
+		if (*length > GRAPH_TEXT_MAX)
+			return -EFBIG;
+	} while (n);
+	return ferror(f) ? -errno : 0;
 }
 
 static int graph_open(const char *path, struct topology *t)
 {
-	struct text text = { 0 };
+	struct graph_complaint e = { 0 };
+	char *text = NULL;
+	size_t length = 0;
 	FILE *f;
 	int status = sim_input_open(path, &f);
 	if (status)
 		return status;
-	int r = text_read(f, &text);
+	int r = text_read(f, &text, &length);
 	sim_input_close(f);
-	status = r ? text_complain(path, r) : graph_parsed(path, &text, t);
-	free(text.at);
-	return status;
+	if (r == 0)
+		r = graph_parse(text, length, t, &e);
+	free(text);
+	if (r == -EINVAL)
+		return cli_error("sim", "%s:%u: %s", path, e.line, e.why);
+	return r ? graph_error(path, r) : CLI_OK;
 }
 
 static const uint32_t cube_default[] = { 8, 8, 8 };
 
-/* Of what has dimensions, or one number instead of them. */
-static int shape_open(const struct sim_call *c, struct topology *t)
+/* Builds a regular topology from --dims. */
+static int regular_open(const struct sim_options *c, struct topology *t)
 {
 	const uint32_t *dims = c->dims_count ? c->dims : cube_default;
 	uint32_t one = c->dims[0];
@@ -106,7 +90,7 @@ static int shape_open(const struct sim_call *c, struct topology *t)
 	return topology_torus(t, &one, 1);
 }
 
-static int shape_complain(const struct sim_call *c, int r)
+static int dims_error(const struct sim_options *c, int r)
 {
 	bool cube = strcmp(c->topology, "hypercube") == 0;
 	switch (r) {
@@ -121,33 +105,26 @@ static int shape_complain(const struct sim_call *c, int r)
 			     : "each must be 2 or more");
 	case -E2BIG:
 		return cli_usage_error("sim",
-			"--dims %s: too large: at most %u nodes and %u links "
-			"of each",
+			"--dims %s: too large: at most %u nodes with %u links "
+			"each",
 			c->dims_text, TOPOLOGY_NODES_MAX, TOPOLOGY_PORTS_MAX);
 	default:
 		return cli_error("sim", "%s", strerror(-r));
 	}
 }
 
-/* A graph has no dimensions that routes could follow. */
-static int rule_choose(struct sim_call *c)
+int sim_topology_open(struct sim_options *c, struct topology *t)
 {
-	if (c->routing == ROUTING_DIMENSION_ORDER)
+	if (c->graph && c->routing == ROUTING_DIMENSION_ORDER)
 		return cli_usage_error("sim",
 			"--routing dimension-order: a graph has no "
 			"dimensions; try up-down");
-	c->network.rule = ROUTING_UP_DOWN;
-	return CLI_OK;
-}
-
-int sim_topology_open(struct sim_call *c, struct topology *t)
-{
 	if (c->graph) {
-		int status = rule_choose(c);
-		return status ? status : graph_open(c->graph, t);
+		c->network.rule = ROUTING_UP_DOWN;
+		return graph_open(c->graph, t);
 	}
-	int r = shape_open(c, t);
-	return r ? shape_complain(c, r) : CLI_OK;
+	int r = regular_open(c, t);
+	return r ? dims_error(c, r) : CLI_OK;
 }
 
 void sim_dims_text(const struct topology *t, char text[SIM_DIMS_BYTES])
@@ -165,66 +142,41 @@ void sim_dims_text(const struct topology *t, char text[SIM_DIMS_BYTES])
 			d ? "x" : "", t->size[d]);
 }
 
-/* ---- whether all fits ---- */
+/* ---- checks of the options against the topology ---- */
 
-static int check_length(const struct sim_call *c)
+static int load_check(const struct sim_options *c)
 {
 	uint32_t longest = length_longest(&c->study.length);
-	if (router_accepts(&c->network.router, longest))
-		return CLI_OK;
-	return cli_usage_error("sim",
-		"--length %s: buffers of %u flit%s do not hold such packets; "
-		"try --buffer %u or --switching wormhole",
-		c->length_text, c->network.router.buffer,
-		plural(c->network.router.buffer), longest);
-}
-
-static int check_load(const struct sim_call *c, double load)
-{
-	double mean = length_mean(&c->study.length);
-	if (load <= mean)
-		return CLI_OK;
-	return cli_usage_error("sim",
-		"load %g: a node creates one packet in a cycle, here of %g "
-		"flit%s; try a longer --length",
-		load, mean, mean == 1 ? "" : "s");
-}
-
-static int check_loads(const struct sim_call *c)
-{
+	double mean = length_mean(&c->study.length), load = 0;
+	if (!router_accepts(&c->network.router, longest))
+		return cli_usage_error("sim",
+			"--length %s: buffers of %u flit%s do not hold such "
+			"packets; try --buffer %u or --switching wormhole",
+			c->length_text, c->network.router.buffer,
+			plural(c->network.router.buffer), longest);
 	if (c->task == SIM_STUDY)
-		return check_load(c, c->study.load);
+		load = c->study.load;
 	if (c->task == SIM_SWEEP)
-		return check_load(c, c->loads[c->loads_count - 1]);
+		load = c->loads[c->loads_count - 1];
+	if (load > mean)
+		return cli_usage_error("sim",
+			"load %g: a node creates at most one packet per cycle, "
+			"here of %g flit%s; try a longer --length",
+			load, mean, mean == 1 ? "" : "s");
 	return CLI_OK;
 }
 
-static uint64_t links_count(const struct topology *t)
+static int random_check(
+	const struct sim_random *f, const char *name, uint64_t all)
 {
-	uint64_t ends = 0;
-	for (uint64_t i = 0; i < (uint64_t)t->nodes * t->ports; i++)
-		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
-	return ends / 2;
-}
-
-static int check_random(
-	const struct sim_random *f, const char *name, uint64_t there)
-{
-	if (f->count <= there)
+	if (f->count <= all)
 		return CLI_OK;
 	return cli_usage_error("sim",
 		"--fail-random %s:%u: there are %llu %s in all", name, f->count,
-		(unsigned long long)there, name);
+		(unsigned long long)all, name);
 }
 
-static int check_randoms(const struct sim_call *c, const struct topology *t)
-{
-	int status = check_random(&c->random_links, "links", links_count(t));
-	return status ? status
-		      : check_random(&c->random_nodes, "nodes", t->nodes);
-}
-
-static int check_faults(const struct sim_call *c, const struct topology *t)
+static int faults_check(const struct sim_options *c, const struct topology *t)
 {
 	for (unsigned i = 0; i < c->faults; i++) {
 		const struct sim_fault *f = &c->fault[i];
@@ -240,27 +192,28 @@ static int check_faults(const struct sim_call *c, const struct topology *t)
 				"--fail: node %u has no link at port %u",
 				f->node, f->port);
 	}
-	return check_randoms(c, t);
+	uint64_t ends = 0;
+	for (uint64_t i = 0; i < (uint64_t)t->nodes * t->ports; i++)
+		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
+	int status = random_check(&c->random_links, "links", ends / 2);
+	return status ? status
+		      : random_check(&c->random_nodes, "nodes", t->nodes);
 }
 
-/* More threads than cores, or with few nodes for each, are only slower. */
-static void threads_limit(struct network_options *o, uint32_t nodes)
-{
-	cpu_set_t set;
-	unsigned most = nodes / NODES_OF_A_THREAD;
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		most = (unsigned)bits_min(most, (unsigned)CPU_COUNT(&set));
-	if (o->threads > most)
-		o->threads = most ? most : 1;
-}
-
-int sim_network_check(struct sim_call *c, const struct topology *t)
+int sim_network_check(struct sim_options *c, const struct topology *t)
 {
 	const char *why = NULL;
 	struct router *r = &c->network.router;
 	c->study.traffic.topology = t;
 	c->study.traffic.to_self = r->to_self;
-	threads_limit(&c->network, t->nodes);
+	/* More threads than cores, or with few nodes each, are slower. */
+	cpu_set_t cores;
+	unsigned threads = t->nodes / NODES_PER_THREAD;
+	if (sched_getaffinity(0, sizeof(cores), &cores) == 0)
+		threads = (unsigned)bits_min(
+			threads, (unsigned)CPU_COUNT(&cores));
+	if (c->network.threads > threads)
+		c->network.threads = threads ? threads : 1;
 	if (r->links_max && t->ports > r->links_max)
 		return cli_usage_error("sim",
 			"router %s has %u links, a node of this topology "
@@ -270,20 +223,18 @@ int sim_network_check(struct sim_call *c, const struct topology *t)
 		return cli_usage_error("sim", "router: %s", why);
 	if (traffic_check(&c->study.traffic, &why))
 		return cli_usage_error("sim", "traffic: %s", why);
-	int status = check_length(c);
-	if (status == CLI_OK)
-		status = check_loads(c);
-	return status ? status : check_faults(c, t);
+	int status = load_check(c);
+	return status ? status : faults_check(c, t);
 }
 
-/* ---- networks ---- */
+/* ---- the network and its faults ---- */
 
 struct place {
 	uint32_t node;
 	unsigned port;
 };
 
-/* Every link once: at the end that comes first. 0 or -ENOMEM. */
+/* Lists every link once, at its first end. Returns 0 or -ENOMEM. */
 static int links_list(
 	const struct topology *t, struct place **places, uint64_t *count)
 {
@@ -317,12 +268,12 @@ static int nodes_list(
 	return 0;
 }
 
-/* Draws without putting back. */
+/* Draws places without replacement. */
 static int random_fail(struct sim_network *s, const struct sim_random *f,
 	enum network_fault kind)
 {
 	struct random random =
-		random_stream(s->call->network.seed, STREAM_FAULTS + kind);
+		random_stream(s->options->network.seed, STREAM_FAULTS + kind);
 	struct place *place;
 	uint64_t count;
 	if (f->count == 0)
@@ -342,7 +293,7 @@ static int random_fail(struct sim_network *s, const struct sim_random *f,
 
 static int faults_set(struct sim_network *s)
 {
-	const struct sim_call *c = s->call;
+	const struct sim_options *c = s->options;
 	int r = 0;
 	for (unsigned i = 0; i < c->faults && r == 0; i++) {
 		const struct sim_fault *f = &c->fault[i];
@@ -354,7 +305,7 @@ static int faults_set(struct sim_network *s)
 	return r ? r : random_fail(s, &c->random_nodes, NETWORK_NODE_FAILS);
 }
 
-/* One of its own, because links that die are taken out of it. */
+/* The network removes dead links from its own copy. */
 static int topology_copy(struct topology *to, const struct topology *from)
 {
 	uint64_t ends = (uint64_t)from->nodes * from->ports;
@@ -370,11 +321,11 @@ static int topology_copy(struct topology *to, const struct topology *from)
 	return 0;
 }
 
-int sim_network_open(struct sim_network *s, const struct sim_call *c,
+int sim_network_open(struct sim_network *s, const struct sim_options *c,
 	const struct topology *t)
 {
 	const char *why = NULL;
-	s->call = c;
+	s->options = c;
 	int r = topology_copy(&s->topology, t);
 	if (r)
 		return cli_error("sim", "%s", strerror(-r));

@@ -1,68 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Curves and heat maps of `cay sim`; see sim.h. */
+/* Curves and heat maps of `cay sim`. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/bits.h"
 #include "cli/sim/sim.h"
 #include "plot/curve.h"
 #include "plot/heat.h"
 
 /* ---- latency over load ---- */
 
-static double latency_mean(const struct study_result *r)
-{
-	return r->packet_latency;
-}
-
-static double latency_network(const struct study_result *r)
-{
-	return r->network_latency;
-}
-
-static double latency_p99(const struct study_result *r)
-{
-	return (double)r->latency_p99;
-}
-
-static const struct {
-	const char *label;
-	double (*value)(const struct study_result *);
-} lines[] = {
-	{ "mean", latency_mean },
-	{ "99th percentile", latency_p99 },
-	{ "mean in the network", latency_network },
+enum {
+	LINES = 3
 };
 
-#define LINES ARRAY_COUNT(lines)
-
-static void points_fill(const struct sim_outcome *o,
-	double (*value)(const struct study_result *), struct curve_point *to)
-{
-	for (unsigned i = 0; i < o->count; i++) {
-		const struct study_result *r = &o->point[i].result;
-		to[i] = (struct curve_point){ .x = o->point[i].load,
-			.y = r->packets ? value(r) : NAN,
-			.saturated = r->verdict != STUDY_STEADY };
-	}
-}
-
 static int curves_write(
-	const struct sim_outcome *o, struct curve_point *point, FILE *to)
+	const struct sim_results *o, struct curve_point *point, FILE *to)
 {
+	static const char *const labels[LINES] = { "mean", "99th percentile",
+		"mean in the network" };
 	struct curve_series series[LINES];
 	char title[SIM_TITLE_BYTES], length[64];
-	for (unsigned i = 0; i < LINES; i++) {
-		struct curve_point *its = &point[i * o->count];
-		points_fill(o, lines[i].value, its);
-		series[i] =
-			(struct curve_series){ lines[i].label, its, o->count };
+	for (unsigned i = 0; i < o->count; i++) {
+		const struct study_result *r = &o->point[i].result;
+		const double latency[LINES] = { r->packet_latency,
+			(double)r->latency_p99, r->network_latency };
+		for (unsigned k = 0; k < LINES; k++)
+			point[k * o->count + i] = (struct curve_point){
+				.x = o->point[i].load,
+				.y = r->packets ? latency[k] : NAN,
+				.saturated = r->verdict != STUDY_STEADY
+			};
 	}
+	for (unsigned k = 0; k < LINES; k++)
+		series[k] = (struct curve_series){ labels[k],
+			&point[k * o->count], o->count };
 	sim_title(o, title);
 	snprintf(length, sizeof(length), "length of packets %s, seed %llu",
-		o->call->length_text,
-		(unsigned long long)o->call->network.seed);
+		o->options->length_text,
+		(unsigned long long)o->options->network.seed);
 	const struct curve c = { .title = title,
 		.subtitle = length,
 		.x_label = "offered load in flits per node and cycle",
@@ -73,7 +49,7 @@ static int curves_write(
 	return curve_write(to, &c);
 }
 
-int sim_svg_write(const struct sim_outcome *o, FILE *to)
+int sim_svg_write(const struct sim_results *o, FILE *to)
 {
 	struct curve_point *point =
 		malloc((o->count * LINES + 1) * sizeof(*point));
@@ -86,25 +62,23 @@ int sim_svg_write(const struct sim_outcome *o, FILE *to)
 
 /* ---- load of links ---- */
 
-static void links_fill(const struct sim_outcome *o, struct heat_link *to)
+int sim_heat_write(const struct sim_results *o, FILE *to)
 {
+	const struct topology *t = &o->topology;
+	bool grid = t->kind == TOPOLOGY_TORUS || t->kind == TOPOLOGY_MESH;
 	double cycles = o->link_cycles ? (double)o->link_cycles : 1;
+	char title[SIM_TITLE_BYTES], load[64];
+	struct heat_link *link = malloc((o->links + 1) * sizeof(*link));
+	if (!link)
+		return -ENOMEM;
 	for (uint64_t i = 0; i < o->links; i++) {
 		const struct network_link *l = &o->link[i];
-		to[i] = (struct heat_link){ .from = l->from,
+		link[i] = (struct heat_link){ .from = l->from,
 			.to = l->to,
 			.port = l->port,
 			.load = (double)l->flits / cycles,
 			.dead = l->dead };
 	}
-}
-
-static int heat_links_write(
-	const struct sim_outcome *o, const struct heat_link *link, FILE *to)
-{
-	const struct topology *t = &o->topology;
-	bool grid = t->kind == TOPOLOGY_TORUS || t->kind == TOPOLOGY_MESH;
-	char title[SIM_TITLE_BYTES], load[64];
 	struct heat h = { .title = title,
 		.subtitle = load,
 		.unit = "flits per cycle",
@@ -116,19 +90,9 @@ static int heat_links_write(
 		h.size[d] = t->size[d];
 	sim_title(o, title);
 	snprintf(load, sizeof(load),
-		"load of links at %.4g flits per node "
-		"and cycle",
+		"load of links at %.4g flits per node and cycle",
 		o->point[0].result.offered);
-	return heat_write(to, &h);
-}
-
-int sim_heat_write(const struct sim_outcome *o, FILE *to)
-{
-	struct heat_link *link = malloc((o->links + 1) * sizeof(*link));
-	if (!link)
-		return -ENOMEM;
-	links_fill(o, link);
-	int r = heat_links_write(o, link, to);
+	int r = heat_write(to, &h);
 	free(link);
 	return r;
 }

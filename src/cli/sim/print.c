@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `cay sim` says to people; see sim.h. */
+/* The results of `cay sim` in words. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 
 /* ---- names and units ---- */
 
-void sim_title(const struct sim_outcome *o, char title[SIM_TITLE_BYTES])
+void sim_title(const struct sim_results *o, char title[SIM_TITLE_BYTES])
 {
-	const struct sim_call *c = o->call;
+	const struct sim_options *c = o->options;
 	char dims[SIM_DIMS_BYTES];
 	sim_dims_text(&o->topology, dims);
 	snprintf(title, SIM_TITLE_BYTES, "%s %s, %s, %s, %s", c->topology, dims,
@@ -21,7 +21,7 @@ void sim_title(const struct sim_outcome *o, char title[SIM_TITLE_BYTES])
 			: traffic_pattern_name(c->study.traffic.pattern));
 }
 
-double sim_cycles_ns(const struct sim_call *c, double cycles)
+double sim_cycles_ns(const struct sim_options *c, double cycles)
 {
 	double mhz = c->network.router.clock_mhz;
 	return mhz > 0 ? cycles * 1000 / mhz : 0;
@@ -35,7 +35,7 @@ void sim_channel_text(const struct topology *t, const struct channel *c,
 		c->group == GROUP_HIGH ? "high group" : "low group");
 }
 
-static void ns_print(const struct sim_call *c, double cycles)
+static void ns_print(const struct sim_options *c, double cycles)
 {
 	double ns = sim_cycles_ns(c, cycles);
 	if (ns > 0)
@@ -44,9 +44,9 @@ static void ns_print(const struct sim_call *c, double cycles)
 
 /* ---- one load ---- */
 
-void sim_print_head(const struct sim_outcome *o)
+void sim_print_head(const struct sim_results *o)
 {
-	const struct sim_call *c = o->call;
+	const struct sim_options *c = o->options;
 	const struct router *r = &c->network.router;
 	char title[SIM_TITLE_BYTES];
 	sim_title(o, title);
@@ -65,27 +65,27 @@ void sim_print_head(const struct sim_outcome *o)
 	fflush(stdout);
 }
 
-static void no_links_print(const struct sim_outcome *o)
+static void no_links_print(const struct sim_results *o)
 {
-	printf("nothing can be delivered: there is no link%s\n",
+	printf("no packet can be delivered: there is no link%s\n",
 		o->links ? " left" : "");
 }
 
-/* Nothing that was sent after warming up has arrived. */
+/* No packet that was sent after the warm-up has arrived. */
 static void nothing_print(const struct study_result *r)
 {
 	if (r->counters.packets_reported)
-		printf("nothing is delivered any more.\n");
+		printf("no packets are delivered any more.\n");
 	else
-		printf("unsettled: in %" PRIu64 " cycles hardly a packet was "
-		       "sent.\nTry more --max-cycles or more --load.\n",
+		printf("unsettled: almost no packets were sent in %" PRIu64
+		       " cycles.\nTry more --max-cycles or a higher --load.\n",
 			r->cycles);
 }
 
 static void unsettled_print(
-	const struct sim_outcome *o, const struct study_result *r)
+	const struct sim_results *o, const struct study_result *r)
 {
-	if (o->call->task == SIM_REPLAY)
+	if (o->options->task == SIM_REPLAY)
 		printf("unsettled: after %" PRIu64 " cycles not all packets "
 		       "have arrived; try more --max-cycles.\n",
 			r->cycles);
@@ -95,35 +95,35 @@ static void unsettled_print(
 		nothing_print(r);
 	else
 		printf("unsettled: after %" PRIu64
-		       " cycles the mean is not known well enough.\n"
+		       " cycles the mean is not precise enough.\n"
 		       "Try more --max-cycles or a coarser --precision.\n",
 			r->cycles);
 }
 
 static void verdict_print(
-	const struct sim_outcome *o, const struct sim_point *p)
+	const struct sim_results *o, const struct sim_point *p)
 {
 	const struct study_result *r = &p->result;
 	switch (r->verdict) {
 	case STUDY_STEADY:
-		if (o->call->task == SIM_REPLAY)
+		if (o->options->task == SIM_REPLAY)
 			printf("done: all packets have arrived or are "
 			       "reported\n");
 		else
 			printf("steady\n");
 		break;
 	case STUDY_SATURATED:
-		printf("saturated: accepts %.4g of the %.4g flits that are "
-		       "offered, queues grow.\n"
-		       "What follows is of what arrived. Try a lower --load; "
-		       "--saturation finds the highest.\n",
+		printf("saturated: accepts %.4g of %.4g offered flits, queues "
+		       "grow.\n"
+		       "The figures below are of delivered packets. Try a "
+		       "lower --load; --saturation finds the highest.\n",
 			r->accepted, r->offered);
 		break;
 	case STUDY_DEADLOCKED:
 		printf("deadlocked after %" PRIu64
-		       " cycles: packets wait for each other for ever.\n"
+		       " cycles: packets wait for each other in a cycle.\n"
 		       "Try --groups dated, --routing up-down or "
-		       "--deadlock-countdown; --check tells beforehand.\n",
+		       "--deadlock-countdown; --check predicts deadlocks.\n",
 			r->cycles);
 		break;
 	case STUDY_UNSETTLED:
@@ -131,14 +131,14 @@ static void verdict_print(
 		break;
 	case STUDY_STOPPED:
 		printf("stopped after %" PRIu64
-		       " cycles; this is what was known then.\n",
+		       " cycles; these are the results so far.\n",
 			r->cycles);
 		break;
 	}
 }
 
-/* Times of faults that the run did not live to see. */
-static uint64_t fault_late(const struct sim_call *c, uint64_t cycles)
+/* The time of a fault after the end of the run, or 0. */
+static uint64_t fault_late(const struct sim_options *c, uint64_t cycles)
 {
 	const struct sim_random *random[] = { &c->random_links,
 		&c->random_nodes };
@@ -151,26 +151,26 @@ static uint64_t fault_late(const struct sim_call *c, uint64_t cycles)
 	return 0;
 }
 
-/* What makes the numbers below mean something else than one may think. */
 static void warnings_print(
-	const struct sim_call *c, const struct study_result *r)
+	const struct sim_options *c, const struct study_result *r)
 {
 	const struct network_counters *n = &r->counters;
 	uint64_t late = fault_late(c, r->cycles);
 	if (n->packets_reported)
 		printf("warning: %" PRIu64 " of %" PRIu64
-		       " packets could not be delivered, and were reported\n",
+		       " packets could not be delivered and were reported\n",
 			n->packets_reported, n->packets_sent);
 	if (n->packets_delivered && n->flit_hops == 0)
-		printf("warning: no packet uses a link, each goes to its own "
-		       "node\n");
+		printf("warning: no packet crosses a link; each is sent to its "
+		       "own node\n");
 	if (late)
-		printf("warning: it has ended before a fault at %" PRIu64 "\n",
+		printf("warning: the run ended before the fault at %" PRIu64
+		       "\n",
 			late);
 }
 
 static void latency_print(
-	const struct sim_call *c, const struct study_result *r)
+	const struct sim_options *c, const struct study_result *r)
 {
 	printf("  latency        %.2f", r->packet_latency);
 	if (r->packet_error > 0)
@@ -192,13 +192,13 @@ static void load_print(const struct study_result *r)
 	printf("  offered load   %s flits per node and cycle\n",
 		load_text(r->offered, one));
 	printf("  accepted load  %s\n", load_text(r->accepted, one));
-	printf("  channel load   %s flits per cycle in the mean, %s at most\n",
+	printf("  channel load   %s flits per cycle on average, %s at most\n",
 		load_text(r->channel_mean, one),
 		load_text(r->channel_most, other));
 }
 
 static void speed_print(
-	const struct sim_outcome *o, const struct study_result *r)
+	const struct sim_results *o, const struct study_result *r)
 {
 	printf("  measured       %" PRIu64 " packet%s in %" PRIu64 " cycles",
 		r->packets, plural(r->packets), r->cycles - r->warm_up);
@@ -213,17 +213,17 @@ static void speed_print(
 			(double)r->flit_hops / r->seconds);
 }
 
-void sim_print_point(const struct sim_outcome *o, const struct sim_point *p)
+void sim_print_point(const struct sim_results *o, const struct sim_point *p)
 {
-	if (o->call->task != SIM_REPLAY)
+	if (o->options->task != SIM_REPLAY)
 		printf("load %g: ", p->load);
 	verdict_print(o, p);
-	warnings_print(o->call, &p->result);
+	warnings_print(o->options, &p->result);
 	if (o->cycle.count)
 		sim_print_cycle(&o->topology, &o->cycle);
 	printf("\n");
 	if (p->result.packets) {
-		latency_print(o->call, &p->result);
+		latency_print(o->options, &p->result);
 		printf("  hops           %.2f\n", p->result.hops);
 	}
 	load_print(&p->result);
@@ -245,7 +245,7 @@ void sim_print_cycle(const struct topology *t, const struct sim_cycle *c)
 
 /* ---- several loads ---- */
 
-static bool any_deadlocked(const struct sim_outcome *o)
+static bool any_deadlocked(const struct sim_results *o)
 {
 	for (unsigned i = 0; i < o->count; i++)
 		if (o->point[i].result.verdict == STUDY_DEADLOCKED)
@@ -253,8 +253,8 @@ static bool any_deadlocked(const struct sim_outcome *o)
 	return false;
 }
 
-/* The worst of all loads. */
-static void reported_print(const struct sim_outcome *o)
+/* Warns about the load with the most undelivered packets. */
+static void reported_print(const struct sim_results *o)
 {
 	const struct study_result *worst = NULL;
 	for (unsigned i = 0; i < o->count; i++) {
@@ -264,10 +264,10 @@ static void reported_print(const struct sim_outcome *o)
 			worst = r;
 	}
 	if (worst)
-		warnings_print(o->call, worst);
+		warnings_print(o->options, worst);
 }
 
-void sim_print_sweep(const struct sim_outcome *o)
+void sim_print_sweep(const struct sim_results *o)
 {
 	printf("\n");
 	if (any_deadlocked(o)) {
@@ -281,7 +281,7 @@ void sim_print_sweep(const struct sim_outcome *o)
 		return;
 	}
 	if (o->stopped)
-		printf("stopped before all was measured; so far: ");
+		printf("stopped before the last load; so far: ");
 	if (o->saturated > 0 && o->steady > 0)
 		printf("steady up to %.4g, no longer at %.4g flits per node "
 		       "and cycle\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How far `cay sim` is, on a terminal and if it takes long; and Ctrl-C, which
- * ends it with what is known, as SIGTERM and SIGHUP do. A second one ends it at
- * once.
+ * The progress line of a long run on a terminal, and signals: the first SIGINT,
+ * SIGTERM or SIGHUP ends the simulation with the results so far, the second one
+ * ends the process.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 #define EVERY_NS  (200 * CLOCK_NS_PER_MS)
 
 static volatile sig_atomic_t interrupted;
-static uint64_t begun_ns, said_ns;
-static bool watched;
+static uint64_t begun_ns, printed_ns;
+static bool terminal;
 
 static void interrupt(int signal)
 {
@@ -25,7 +25,7 @@ static void interrupt(int signal)
 	interrupted = 1;
 }
 
-/* What is ignored, as by nohup(1), stays so. */
+/* A signal that is ignored, as by nohup(1), stays ignored. */
 static void interrupt_by(int signal)
 {
 	struct sigaction before, action = { .sa_handler = interrupt,
@@ -41,8 +41,8 @@ void sim_progress_begin(void)
 	interrupt_by(SIGTERM);
 	interrupt_by(SIGHUP);
 	begun_ns = clock_now_ns();
-	said_ns = 0;
-	watched = isatty(STDERR_FILENO);
+	printed_ns = 0;
+	terminal = isatty(STDERR_FILENO);
 }
 
 bool sim_interrupted(void)
@@ -53,12 +53,12 @@ bool sim_interrupted(void)
 void sim_progress(const char *format, ...)
 {
 	va_list arguments;
-	if (!watched)
+	if (!terminal)
 		return;
 	uint64_t now = clock_now_ns();
-	if (now - begun_ns < SILENT_NS || now - said_ns < EVERY_NS)
+	if (now - begun_ns < SILENT_NS || now - printed_ns < EVERY_NS)
 		return;
-	said_ns = now;
+	printed_ns = now;
 	fputc('\r', stderr);
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
@@ -69,7 +69,7 @@ void sim_progress(const char *format, ...)
 
 void sim_progress_end(void)
 {
-	if (said_ns)
+	if (printed_ns)
 		fputs("\r\033[K", stderr);
-	said_ns = 0;
+	printed_ns = 0;
 }

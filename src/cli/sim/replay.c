@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `cay sim --trace`: packets of a file, each sent by hand; see sim.h. */
+/* `cay sim --trace`: sends the packets of a file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,24 +11,22 @@
 #include "cli/sim/sim.h"
 #include "network/traffic/workload.h"
 
-/* Packets are sent so many cycles ahead, then the network runs. */
+/* Packets are sent STEP cycles ahead, then the network runs. */
 #define STEP 1024u
 
 struct replay {
-	struct sim_outcome *outcome;
+	struct sim_results *results;
 	struct network *network;
 	struct workload work;
 	uint64_t sent, ended;
-	uint64_t last;			/* when the last of those ended */
-	uint64_t hops, network_latency; /* sums, of those delivered */
+	uint64_t last;			/* cycle in which the last one ended */
+	uint64_t hops, network_latency; /* sums over delivered packets */
 	uint64_t flits_sent, flits_delivered;
 	struct study_result result;
 };
 
-/* ---- the file ---- */
-
-static int work_open(
-	const struct sim_call *c, const struct topology *t, struct workload *w)
+static int work_open(const struct sim_options *c, const struct topology *t,
+	struct workload *w)
 {
 	struct workload_complaint bad = { 0 };
 	FILE *f;
@@ -48,23 +46,23 @@ static int work_open(
 	return cli_error("sim", "%s: no packets", c->trace);
 }
 
-static int length_complain(const struct sim_call *c, uint32_t length)
+static int work_check(const struct sim_options *c, const struct workload *w)
 {
-	return cli_error("sim",
-		"%s: a packet of %u flits, which buffers of %u do not hold; "
-		"try --buffer %u or --switching wormhole",
-		c->trace, length, c->network.router.buffer, length);
-}
-
-static int work_check(const struct sim_call *c, const struct workload *w)
-{
-	for (uint64_t i = 0; i < w->count; i++)
-		if (!router_accepts(&c->network.router, w->packet[i].length))
-			return length_complain(c, w->packet[i].length);
+	const struct router *r = &c->network.router;
+	for (uint64_t i = 0; i < w->count; i++) {
+		uint32_t length = w->packet[i].length;
+		if (!router_accepts(r, length))
+			return cli_error("sim",
+				"%s: buffers of %u flit%s do not hold a packet "
+				"of %u; try --buffer %u or --switching "
+				"wormhole",
+				c->trace, r->buffer, plural(r->buffer), length,
+				length);
+	}
 	return CLI_OK;
 }
 
-/* ---- the run ---- */
+/* ---- simulation ---- */
 
 static int packets_send(struct replay *p, uint64_t until)
 {
@@ -84,18 +82,10 @@ static int packets_send(struct replay *p, uint64_t until)
 	return r;
 }
 
-static int delivery_count(struct replay *p, const struct network_delivery *d)
+static int deliveries_count(struct replay *p)
 {
-	struct sim_outcome *o = p->outcome;
-	p->ended++;
-	p->last = d->arrived; /* they come in order of time */
-	if (o->call->timeline.path && o->ways.count < o->call->packets)
-		return sim_ways_add(&o->ways, &o->topology, d);
-	return 0;
-}
-
-static int deliveries_take(struct replay *p)
-{
+	struct sim_results *o = p->results;
+	bool record = o->options->timeline.path;
 	struct network_delivery d;
 	int r = 0;
 	while (r == 0 && network_poll(p->network, &d)) {
@@ -105,18 +95,22 @@ static int deliveries_take(struct replay *p)
 			p->hops += d.hops;
 			p->flits_delivered += d.packet.length;
 		}
-		r = delivery_count(p, &d);
+		p->ended++;
+		p->last = d.arrived; /* deliveries are in order of time */
+		if (record && o->paths.count < o->options->packets)
+			r = sim_paths_add(&o->paths, &o->topology, &d);
 	}
 	return r;
 }
 
 static uint64_t cycles_most(const struct replay *p)
 {
-	uint64_t most = p->outcome->call->study.max_cycles;
+	uint64_t most = p->results->options->study.max_cycles;
 	return most ? most : UINT64_MAX;
 }
 
-/* Where there is nothing to do, to when there is something again. */
+/* The cycle up to which packets are sent. An idle network skips to the next
+ * packet. */
 static uint64_t send_end(const struct replay *p)
 {
 	uint64_t now = network_now(p->network);
@@ -127,14 +121,15 @@ static uint64_t send_end(const struct replay *p)
 }
 
 /*
- * Once all are sent it must not run on when the last has arrived: those that
- * are left take at least so long, if every port takes one in each cycle.
+ * The cycle up to which the network runs. After all packets are sent, it must
+ * not run past the last arrival: the remaining packets take at least this long
+ * if every network port ejects one per cycle.
  */
 static uint64_t run_end(const struct replay *p, uint64_t sent_until)
 {
-	const struct sim_outcome *o = p->outcome;
+	const struct sim_results *o = p->results;
 	uint64_t ports = (uint64_t)o->topology.nodes *
-			 o->call->network.router.network_ports;
+			 o->options->network.router.network_ports;
 	uint64_t now = network_now(p->network);
 	uint64_t last = p->work.packet[p->work.count - 1].time;
 	if (p->sent < p->work.count)
@@ -145,8 +140,8 @@ static uint64_t run_end(const struct replay *p, uint64_t sent_until)
 	return bits_min(now + bits_min(left ? left : 1, STEP), cycles_most(p));
 }
 
-/* False: there is nothing left, or enough has been done. */
-static bool replay_goes_on(struct replay *p)
+/* Returns false at the end; sets the verdict if packets remain. */
+static bool replay_continues(struct replay *p)
 {
 	if (p->ended == p->work.count)
 		return false;
@@ -160,7 +155,7 @@ static bool replay_goes_on(struct replay *p)
 static int replay_run(struct replay *p)
 {
 	int r = 0;
-	while (r == 0 && replay_goes_on(p)) {
+	while (r == 0 && replay_continues(p)) {
 		uint64_t until = send_end(p);
 		r = packets_send(p, until);
 		if (r == 0)
@@ -170,7 +165,7 @@ static int replay_run(struct replay *p)
 			r = 0;
 		}
 		if (r == 0)
-			r = deliveries_take(p);
+			r = deliveries_count(p);
 		sim_progress("cycle %" PRIu64 ", %" PRIu64 " of %" PRIu64
 			     " packets",
 			network_now(p->network), p->ended, p->work.count);
@@ -179,19 +174,37 @@ static int replay_run(struct replay *p)
 	return r;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
-static void channels_sum(struct replay *p)
+static void result_fill(struct replay *p)
 {
+	const struct sim_results *o = p->results;
 	struct study_result *r = &p->result;
+	const struct histogram *h = &r->latency;
+	r->cycles = p->ended == p->work.count ? p->last
+					      : network_now(p->network);
+	double node_cycles = (double)r->cycles * o->topology.nodes;
+	network_count(p->network, &r->counters);
+	r->flit_hops = r->counters.flit_hops;
+	r->offered = node_cycles > 0 ? (double)p->flits_sent / node_cycles : 0;
+	r->accepted = node_cycles > 0 ? (double)p->flits_delivered / node_cycles
+				      : 0;
+	r->backlog = p->sent - p->ended;
+
+	r->packets = h->count;
+	if (h->count) {
+		double count = (double)h->count;
+		r->packet_latency = histogram_mean(h);
+		r->network_latency = (double)p->network_latency / count;
+		r->hops = (double)p->hops / count;
+		study_percentiles(r);
+	}
+
 	uint64_t count = network_links(p->network, NULL, 0);
 	struct network_link *link = malloc((count + 1) * sizeof(*link));
-	if (!link || count == 0 || r->cycles == 0) {
-		free(link);
-		return;
-	}
-	network_links(p->network, link, count);
-	for (uint64_t i = 0; i < count; i++) {
+	if (link && r->cycles)
+		network_links(p->network, link, count);
+	for (uint64_t i = 0; link && r->cycles && i < count; i++) {
 		double load = (double)link[i].flits / (double)r->cycles;
 		r->channel_mean += load / (double)count;
 		if (load > r->channel_most)
@@ -200,61 +213,32 @@ static void channels_sum(struct replay *p)
 	free(link);
 }
 
-static void latency_sum(struct replay *p)
-{
-	struct study_result *r = &p->result;
-	const struct histogram *h = &r->latency;
-	r->packets = h->count;
-	if (h->count == 0)
-		return;
-	r->packet_latency = histogram_mean(h);
-	r->network_latency = (double)p->network_latency / (double)h->count;
-	r->hops = (double)p->hops / (double)h->count;
-	study_percentiles(r);
-}
-
-static void result_sum(struct replay *p)
-{
-	struct study_result *r = &p->result;
-	double places;
-	r->cycles = p->ended == p->work.count ? p->last
-					      : network_now(p->network);
-	places = (double)r->cycles * p->outcome->topology.nodes;
-	network_count(p->network, &r->counters);
-	r->flit_hops = r->counters.flit_hops;
-	r->offered = places > 0 ? (double)p->flits_sent / places : 0;
-	r->accepted = places > 0 ? (double)p->flits_delivered / places : 0;
-	r->backlog = p->sent - p->ended;
-	latency_sum(p);
-	channels_sum(p);
-}
-
 static int replay_measure(struct replay *p)
 {
 	clock_t from = clock();
 	int r = replay_run(p);
 	p->result.seconds = (double)(clock() - from) / CLOCKS_PER_SEC;
 	if (r == 0) {
-		result_sum(p);
-		r = sim_outcome_add(
-			p->outcome, p->network, p->result.offered, &p->result);
+		result_fill(p);
+		r = sim_results_add(
+			p->results, p->network, p->result.offered, &p->result);
 	}
 	return r ? cli_error("sim", "%s", strerror(-r)) : CLI_OK;
 }
 
 static int replay_all(struct replay *p)
 {
-	struct sim_outcome *o = p->outcome;
+	struct sim_results *o = p->results;
 	struct sim_network n;
-	int status = work_open(o->call, &o->topology, &p->work);
+	int status = work_open(o->options, &o->topology, &p->work);
 	if (status)
 		return status;
-	status = work_check(o->call, &p->work);
+	status = work_check(o->options, &p->work);
 	if (status == CLI_OK)
-		status = sim_network_open(&n, o->call, &o->topology);
+		status = sim_network_open(&n, o->options, &o->topology);
 	if (status == CLI_OK) {
 		p->network = n.network;
-		if (sim_prints(o->call))
+		if (sim_prints(o->options))
 			sim_print_head(o);
 		status = replay_measure(p);
 		sim_network_close(&n);
@@ -263,17 +247,17 @@ static int replay_all(struct replay *p)
 	return status;
 }
 
-int sim_replay(struct sim_call *c)
+int sim_replay(struct sim_options *c)
 {
-	/* Too much for a stack, because of the histogram. */
+	/* The histogram is too large for the stack. */
 	static struct replay replay;
-	struct sim_outcome o;
-	int status = sim_outcome_open(&o, c);
+	struct sim_results o;
+	int status = sim_results_open(&o, c);
 	if (status)
 		return status;
-	replay = (struct replay){ .outcome = &o };
+	replay = (struct replay){ .results = &o };
 	histogram_clear(&replay.result.latency);
 	c->network.record = c->timeline.path != NULL;
 	sim_progress_begin();
-	return sim_outcome_end(&o, replay_all(&replay));
+	return sim_results_close(&o, replay_all(&replay));
 }

@@ -128,7 +128,7 @@ static const struct field link_fields[] = {
 	FIELDS_END,
 };
 
-static struct link_row link_row_of(const struct sim_outcome *o, uint64_t i)
+static struct link_row link_row_of(const struct sim_results *o, uint64_t i)
 {
 	double cycles = o->link_cycles ? (double)o->link_cycles : 1;
 	return (struct link_row){ .link = o->link[i],
@@ -149,7 +149,7 @@ void sim_print_row(const struct sim_point *p)
 	fflush(stdout);
 }
 
-void sim_print_links(const struct sim_outcome *o)
+void sim_print_links(const struct sim_results *o)
 {
 	int widths[FIELDS_MAX];
 	char line[FIELD_BYTES];
@@ -165,7 +165,7 @@ void sim_print_links(const struct sim_outcome *o)
 
 /* ---- CSV ---- */
 
-int sim_csv_write(const struct sim_outcome *o, FILE *to)
+int sim_csv_write(const struct sim_results *o, FILE *to)
 {
 	fields_csv(to, point_fields, NULL);
 	for (unsigned i = 0; i < o->count; i++)
@@ -199,7 +199,7 @@ static void put_router(struct json *j, const struct router *r)
 }
 
 void sim_json_setup(
-	struct json *j, const struct sim_call *c, const struct topology *t)
+	struct json *j, const struct sim_options *c, const struct topology *t)
 {
 	char dims[SIM_DIMS_BYTES];
 	sim_dims_text(t, dims);
@@ -211,7 +211,7 @@ void sim_json_setup(
 	json_put_string(j, "routing", sim_routings[c->network.rule]);
 }
 
-static void put_traffic(struct json *j, const struct sim_call *c)
+static void put_traffic(struct json *j, const struct sim_options *c)
 {
 	bool replay = c->task == SIM_REPLAY;
 	json_put_string(j, "traffic",
@@ -241,7 +241,7 @@ void sim_json_cycle(
 }
 
 static void put_point(
-	struct json *j, const struct sim_outcome *o, const struct sim_point *p)
+	struct json *j, const struct sim_results *o, const struct sim_point *p)
 {
 	const struct study_result *r = &p->result;
 	double s = r->seconds > 0 ? r->seconds : 0;
@@ -268,14 +268,14 @@ static void put_limit(struct json *j, const char *key, double load)
 	fields_json(j, f, &value);
 }
 
-int sim_json_outcome(const struct sim_outcome *o, FILE *to)
+int sim_json_results(const struct sim_results *o, FILE *to)
 {
-	enum sim_task task = o->call->task;
+	enum sim_task task = o->options->task;
 	struct json j;
 	json_open(&j, to);
 	json_object_begin(&j);
-	sim_json_setup(&j, o->call, &o->topology);
-	put_traffic(&j, o->call);
+	sim_json_setup(&j, o->options, &o->topology);
+	put_traffic(&j, o->options);
 	if (task == SIM_STUDY || task == SIM_REPLAY) {
 		put_point(&j, o, &o->point[0]);
 	} else {
@@ -295,7 +295,7 @@ int sim_json_outcome(const struct sim_outcome *o, FILE *to)
 		json_key(&j, "deadlock_cycle");
 		sim_json_cycle(&j, &o->topology, &o->cycle);
 	}
-	if (o->call->links) {
+	if (o->options->links) {
 		json_key(&j, "links");
 		json_array_begin(&j);
 		for (uint64_t i = 0; i < o->links; i++) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * `cay sim --route` and `--metrics`: what can be said without simulating
- * anything. See sim.h; for --check, check.c.
- */
+/* `cay sim --route` and `--metrics`: analyses without a simulation. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,21 +9,21 @@
 #include "cli/sim/sim.h"
 #include "network/topology/metric.h"
 
-/* ---- ways, hop by hop ---- */
+/* ---- hops of a path ---- */
 
 void sim_walk_begin(struct sim_walk *w, const struct topology *t,
-	const struct router *r, uint32_t from, const struct routing_path *way)
+	const struct router *r, uint32_t from, const struct routing_path *path)
 {
 	*w = (struct sim_walk){
-		.topology = t, .router = r, .way = way, .node = from
+		.topology = t, .router = r, .path = path, .node = from
 	};
 }
 
-/* Without groups, both are the same channels. */
+/* A router with one group has low channels only. */
 bool sim_walk_next(struct sim_walk *w)
 {
-	const uint32_t *leg = routing_path_legs(w->way);
-	while (w->leg < w->way->count) {
+	const uint32_t *leg = routing_path_legs(w->path);
+	while (w->leg < w->path->count) {
 		uint32_t low = routing_leg_low(leg[w->leg]);
 		uint32_t high = routing_leg_high(leg[w->leg]);
 		if (w->hop < low + high) {
@@ -44,8 +41,8 @@ bool sim_walk_next(struct sim_walk *w)
 	return false;
 }
 
-int sim_routing_open(
-	const struct sim_call *c, const struct topology *t, struct routing **s)
+int sim_routing_open(const struct sim_options *c, const struct topology *t,
+	struct routing **s)
 {
 	const struct router *r = &c->network.router;
 	const struct routing_options o = { .rule = c->network.rule,
@@ -57,60 +54,46 @@ int sim_routing_open(
 
 /* ---- one route ---- */
 
-struct journey {
-	struct sim_call *call;
+struct route_pair {
+	const struct sim_options *options;
 	struct topology topology;
 	struct routing_path there, back;
-	struct routing_string path;
-	bool has_path; /* a router of the contract has six links */
+	struct routing_string string;
+	bool has_string; /* a router of the contract has six links */
 };
 
-static uint32_t way_hops(const struct routing_path *way)
+static uint32_t path_hops(const struct routing_path *path)
 {
 	uint32_t hops = 0;
-	for (unsigned i = 0; i < way->count; i++) {
-		uint32_t leg = routing_path_legs(way)[i];
+	for (unsigned i = 0; i < path->count; i++) {
+		uint32_t leg = routing_path_legs(path)[i];
 		hops += routing_leg_low(leg) + routing_leg_high(leg);
 	}
 	return hops;
 }
 
-static void way_print(const struct journey *y, const char *name, uint32_t from,
-	const struct routing_path *way)
+static void path_print(const struct route_pair *p, const char *name,
+	uint32_t from, const struct routing_path *path)
 {
 	char text[SIM_CHANNEL_BYTES];
 	struct sim_walk w;
-	uint32_t hops = way_hops(way);
+	uint32_t hops = path_hops(path);
 	printf("%s: %u hop%s\n", name, hops, plural(hops));
-	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
+	sim_walk_begin(
+		&w, &p->topology, &p->options->network.router, from, path);
 	while (sim_walk_next(&w)) {
-		sim_channel_text(&y->topology, &w.at, text);
+		sim_channel_text(&p->topology, &w.at, text);
 		printf("  %s\n", text);
 	}
 }
 
-static void journey_print(const struct journey *y)
-{
-	way_print(y, "there", y->call->route_from, &y->there);
-	way_print(y, "back", y->call->route_to, &y->back);
-	if (!y->has_path) {
-		printf("no routing string: it has phits for ports 0 to 5 and "
-		       "%d phits at most\n",
-			STRING_PHITS_MAX);
-		return;
-	}
-	printf("routing string: tag 0x%04x, phits", y->path.tag);
-	for (unsigned i = 0; i < y->path.count; i++)
-		printf(" 0x%04x", y->path.phit[i]);
-	printf("\n");
-}
-
-static void way_json(struct json *j, const struct journey *y, const char *name,
-	uint32_t from, const struct routing_path *way)
+static void path_json(struct json *j, const struct route_pair *p,
+	const char *key, uint32_t from, const struct routing_path *path)
 {
 	struct sim_walk w;
-	sim_walk_begin(&w, &y->topology, &y->call->network.router, from, way);
-	json_key(j, name);
+	sim_walk_begin(
+		&w, &p->topology, &p->options->network.router, from, path);
+	json_key(j, key);
 	json_array_begin(j);
 	while (sim_walk_next(&w)) {
 		json_object_begin(j);
@@ -124,89 +107,95 @@ static void way_json(struct json *j, const struct journey *y, const char *name,
 	json_array_end(j);
 }
 
-static void path_json(struct json *j, const struct routing_string *p)
+static void route_print(const struct route_pair *p)
 {
-	json_object_begin(j);
-	json_put_number(j, "tag", p->tag);
-	json_key(j, "phits");
-	json_array_begin(j);
-	for (unsigned i = 0; i < p->count; i++)
-		json_number(j, p->phit[i]);
-	json_array_end(j);
-	json_object_end(j);
+	path_print(p, "there", p->options->route_from, &p->there);
+	path_print(p, "back", p->options->route_to, &p->back);
+	if (!p->has_string) {
+		printf("no routing string: it has phits for ports 0 to 5 and "
+		       "%d phits at most\n",
+			STRING_PHITS_MAX);
+		return;
+	}
+	printf("routing string: tag 0x%04x, phits", p->string.tag);
+	for (unsigned i = 0; i < p->string.count; i++)
+		printf(" 0x%04x", p->string.phit[i]);
+	printf("\n");
 }
 
-static void journey_json(const struct journey *y)
+static void route_json(const struct route_pair *p)
 {
 	struct json j;
 	json_open(&j, stdout);
 	json_object_begin(&j);
-	sim_json_setup(&j, y->call, &y->topology);
-	json_put_number(&j, "from", y->call->route_from);
-	json_put_number(&j, "to", y->call->route_to);
-	json_put_number(&j, "hops", way_hops(&y->there));
-	way_json(&j, y, "there", y->call->route_from, &y->there);
-	way_json(&j, y, "back", y->call->route_to, &y->back);
+	sim_json_setup(&j, p->options, &p->topology);
+	json_put_number(&j, "from", p->options->route_from);
+	json_put_number(&j, "to", p->options->route_to);
+	json_put_number(&j, "hops", path_hops(&p->there));
+	path_json(&j, p, "there", p->options->route_from, &p->there);
+	path_json(&j, p, "back", p->options->route_to, &p->back);
 	json_key(&j, "routing_string");
-	if (y->has_path)
-		path_json(&j, &y->path);
-	else
+	if (p->has_string) {
+		json_object_begin(&j);
+		json_put_number(&j, "tag", p->string.tag);
+		json_key(&j, "phits");
+		json_array_begin(&j);
+		for (unsigned i = 0; i < p->string.count; i++)
+			json_number(&j, p->string.phit[i]);
+		json_array_end(&j);
+		json_object_end(&j);
+	} else {
 		json_string(&j, NULL);
+	}
 	json_object_end(&j);
-	sim_output_note(json_close(&j));
+	sim_output_record(json_close(&j));
 }
 
-/* The first bits of a node's number, as many as the router has for it. */
-static uint16_t journey_tag(const struct journey *y)
+static int route_find(struct route_pair *p, struct routing *s)
 {
-	unsigned bits = y->call->network.router.tag_bits;
-	return (uint16_t)(y->call->route_to & ((1u << bits) - 1));
-}
-
-static int journey_find(struct journey *y, struct routing *s)
-{
-	struct random random = random_stream(y->call->network.seed, 0);
-	uint32_t from = y->call->route_from, to = y->call->route_to;
-	int r = routing_find(s, from, to, &random, &y->there);
+	struct random random = random_stream(p->options->network.seed, 0);
+	uint32_t from = p->options->route_from, to = p->options->route_to;
+	int r = routing_find(s, from, to, &random, &p->there);
 	if (r == 0)
-		r = routing_find(s, to, from, &random, &y->back);
+		r = routing_find(s, to, from, &random, &p->back);
 	if (r == -EHOSTUNREACH)
-		return cli_error("sim", "no way leads from %u to %u", from, to);
+		return cli_error("sim", "no path from %u to %u", from, to);
 	if (r)
 		return cli_error("sim", "routes: %s", strerror(-r));
-	y->has_path = routing_string_of(journey_tag(y), &y->there, &y->back,
-			      &y->path) == 0;
-	if (y->call->json)
-		journey_json(y);
+	/* The tag is the low bits of the node's number. */
+	uint32_t mask = (1u << p->options->network.router.tag_bits) - 1;
+	p->has_string = routing_string_of((uint16_t)(to & mask), &p->there,
+				&p->back, &p->string) == 0;
+	if (p->options->json)
+		route_json(p);
 	else
-		journey_print(y);
-	return sim_output_end();
+		route_print(p);
+	return sim_output_flush();
 }
 
-static int journey_all(struct journey *y)
+int sim_route(struct sim_options *c)
 {
-	uint32_t nodes = y->topology.nodes;
+	struct route_pair p = { .options = c };
 	struct routing *s;
-	if (y->call->route_from >= nodes || y->call->route_to >= nodes)
-		return cli_usage_error("sim",
-			"--route %u:%u: the last node is %u",
-			y->call->route_from, y->call->route_to, nodes - 1);
-	int r = sim_routing_open(y->call, &y->topology, &s);
-	if (r)
-		return cli_error("sim", "routes: %s", strerror(-r));
-	int status = journey_find(y, s);
-	routing_close(s);
-	return status;
-}
-
-int sim_route(struct sim_call *c)
-{
-	struct journey y = { .call = c };
-	int status = sim_topology_open(c, &y.topology);
+	int status = sim_topology_open(c, &p.topology);
 	if (status)
 		return status;
-	status = journey_all(&y);
-	topology_free(&y.topology);
+	uint32_t last = p.topology.nodes - 1;
+	if (c->route_from > last || c->route_to > last) {
+		status = cli_usage_error("sim",
+			"--route %u:%u: the last node is %u", c->route_from,
+			c->route_to, last);
+		goto err_topology;
+	}
+	int r = sim_routing_open(c, &p.topology, &s);
+	if (r) {
+		status = cli_error("sim", "routes: %s", strerror(-r));
+		goto err_topology;
+	}
+	status = route_find(&p, s);
+	routing_close(s);
+err_topology:
+	topology_free(&p.topology);
 	return status;
 }
 
@@ -231,7 +220,7 @@ static void metrics_print(const struct metric *m)
 			1 / m->channel_load);
 }
 
-static void metrics_json(const struct sim_call *c, const struct topology *t,
+static void metrics_json(const struct sim_options *c, const struct topology *t,
 	const struct metric *m)
 {
 	struct json j;
@@ -248,13 +237,13 @@ static void metrics_json(const struct sim_call *c, const struct topology *t,
 	else
 		json_string(&j, NULL);
 	json_put_fixed(&j, "uniform_channel_load", m->channel_load, 6);
-	/* Not finite, and null, where there are no channels. */
+	/* Infinity, which is null, without channels. */
 	json_put_fixed(&j, "uniform_load_bound", 1 / m->channel_load, 6);
 	json_object_end(&j);
-	sim_output_note(json_close(&j));
+	sim_output_record(json_close(&j));
 }
 
-int sim_metrics(struct sim_call *c)
+int sim_metrics(struct sim_options *c)
 {
 	struct topology t;
 	struct metric m;
@@ -275,5 +264,5 @@ int sim_metrics(struct sim_call *c)
 	else
 		metrics_print(&m);
 	topology_free(&t);
-	return status ? status : sim_output_end();
+	return status ? status : sim_output_flush();
 }

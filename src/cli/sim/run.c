@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Studies of `cay sim`, see sim.h: one load, several, up to saturation. */
+/* Simulates one load, several loads, or searches for saturation. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,14 +8,14 @@
 #include "cli/cli.h"
 #include "cli/sim/sim.h"
 
-/* How well a search finds the border, of the load there. */
+/* Relative precision of the search. */
 #define SATURATION_PRECISION 0.01
 
 struct run {
-	struct sim_outcome *outcome;
-	struct sim_network network; /* of the point that is measured */
-	int status;		    /* what was complained about already */
-	int error;		    /* -errno that was not */
+	struct sim_results *results;
+	struct sim_network network; /* of the current point */
+	int status;		    /* after an error message */
+	int error;		    /* -errno without a message */
 };
 
 static bool run_progress(void *context, uint64_t cycle, double latency)
@@ -30,7 +30,7 @@ static int run_open(void *context, struct network **network)
 	struct run *run = context;
 	struct sim_network *n = &run->network;
 	run->status = sim_network_open(
-		n, run->outcome->call, &run->outcome->topology);
+		n, run->results->options, &run->results->topology);
 	if (run->status)
 		return -ECANCELED;
 	*network = n->network;
@@ -43,73 +43,61 @@ static void run_close(void *context, struct network *network)
 	sim_network_close(&((struct run *)context)->network);
 }
 
-/* Some packets of one's own, in the load that goes on. */
-static int run_probe(struct sim_outcome *o, struct network *n)
-{
-	int r = sim_ways_probe(&o->ways, o->call, n);
-	return r == -EDEADLK ? 0 : r;
-}
-
 static void run_measured(void *context, struct network *n, double load,
 	const struct study_result *result)
 {
 	struct run *run = context;
-	struct sim_outcome *o = run->outcome;
+	struct sim_results *o = run->results;
 	sim_progress_end();
-	int r = sim_outcome_add(o, n, load, result);
-	if (r == 0 && o->call->timeline.path &&
+	int r = sim_results_add(o, n, load, result);
+	if (r == 0 && o->options->timeline.path &&
 		result->verdict != STUDY_DEADLOCKED)
-		r = run_probe(o, n);
+		r = sim_paths_probe(&o->paths, o->options, n);
+	if (r == -EDEADLK)
+		r = 0;
 	if (r)
 		run->error = r;
-	else if (o->call->task != SIM_STUDY && sim_prints(o->call))
+	else if (o->options->task != SIM_STUDY && sim_prints(o->options))
 		sim_print_row(&o->point[o->count - 1]);
 }
 
-/* More cannot enter a node, or be created by it. */
-static double load_most(const struct sim_call *c)
+static int run_all(struct run *run)
 {
-	return fmin(
-		c->network.router.network_ports, length_mean(&c->study.length));
-}
-
-static int run_sweep(struct run *run, struct sweep_outcome *found)
-{
-	const struct sim_call *c = run->outcome->call;
+	const struct sim_options *c = run->results->options;
 	const struct sweep sweep = { .study = c->study,
 		.open = run_open,
 		.close = run_close,
 		.measured = run_measured,
 		.context = run };
-	if (c->task == SIM_STUDY)
-		return sweep_loads(&sweep, &c->study.load, 1, found);
-	if (c->task == SIM_SWEEP)
-		return sweep_loads(&sweep, c->loads, c->loads_count, found);
-	return sweep_saturation(
-		&sweep, load_most(c), SATURATION_PRECISION, found);
-}
-
-static int run_all(struct run *run)
-{
+	/* No more flits than this can enter a node, or be created there. */
+	double most = fmin(
+		c->network.router.network_ports, length_mean(&c->study.length));
 	struct sweep_outcome found;
-	int r = run_sweep(run, &found);
+	int r;
+	if (c->task == SIM_STUDY)
+		r = sweep_loads(&sweep, &c->study.load, 1, &found);
+	else if (c->task == SIM_SWEEP)
+		r = sweep_loads(&sweep, c->loads, c->loads_count, &found);
+	else
+		r = sweep_saturation(
+			&sweep, most, SATURATION_PRECISION, &found);
 	sim_progress_end();
 	if (run->status)
 		return run->status;
 	r = run->error ? run->error : r;
 	if (r)
 		return cli_error("sim", "%s", strerror(-r));
-	run->outcome->steady = found.steady;
-	run->outcome->saturated = found.unsteady;
-	run->outcome->stopped = found.verdict == STUDY_STOPPED;
+	run->results->steady = found.steady;
+	run->results->saturated = found.unsteady;
+	run->results->stopped = found.verdict == STUDY_STOPPED;
 	return CLI_OK;
 }
 
-int sim_study(struct sim_call *c)
+int sim_study(struct sim_options *c)
 {
-	struct sim_outcome o;
-	struct run run = { .outcome = &o };
-	int status = sim_outcome_open(&o, c);
+	struct sim_results o;
+	struct run run = { .results = &o };
+	int status = sim_results_open(&o, c);
 	if (status)
 		return status;
 	c->network.record = c->timeline.path != NULL;
@@ -120,5 +108,5 @@ int sim_study(struct sim_call *c)
 	if (sim_prints(c) && c->task != SIM_STUDY)
 		sim_print_row(NULL);
 	sim_progress_begin();
-	return sim_outcome_end(&o, run_all(&run));
+	return sim_results_close(&o, run_all(&run));
 }

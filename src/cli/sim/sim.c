@@ -13,13 +13,13 @@
 
 static bool router_parse(void *to, const char *text)
 {
-	struct sim_call *c = to;
+	struct sim_options *c = to;
 	return router_preset(text, &c->network.router) == 0;
 }
 
 static bool groups_parse(void *to, const char *text)
 {
-	struct router *r = &((struct sim_call *)to)->network.router;
+	struct router *r = &((struct sim_options *)to)->network.router;
 	int i = option_choice(sim_groups, text);
 	if (i < 0)
 		return false;
@@ -38,7 +38,7 @@ static unsigned delay_clamp(int delay)
 /* The delay of a link adds to credits too, and twice to a retransmission. */
 static bool link_delay_parse(void *to, const char *text)
 {
-	struct router *r = &((struct sim_call *)to)->network.router;
+	struct router *r = &((struct sim_options *)to)->network.router;
 	uint64_t delay;
 	if (!option_number(text, ROUTER_DELAY_MAX, &delay) || delay == 0)
 		return false;
@@ -51,14 +51,14 @@ static bool link_delay_parse(void *to, const char *text)
 
 static bool traffic_parse(void *to, const char *text)
 {
-	struct sim_call *c = to;
+	struct sim_options *c = to;
 	c->traffic_text = text;
 	return traffic_pattern_parse(text, &c->study.traffic.pattern);
 }
 
 static bool length_option_parse(void *to, const char *text)
 {
-	struct sim_call *c = to;
+	struct sim_options *c = to;
 	c->length_text = text;
 	return length_parse(text, &c->study.length) == 0;
 }
@@ -71,7 +71,7 @@ static bool to_stdout(const struct sim_file *f)
 }
 
 /* Returns -1, or CLI_USAGE after a message. */
-static int combination_check(const struct sim_call *c)
+static int combination_check(const struct sim_options *c)
 {
 	const struct traffic *t = &c->study.traffic;
 	bool graph = strcmp(c->topology, "graph") == 0;
@@ -108,9 +108,9 @@ static int combination_check(const struct sim_call *c)
 static int sim_run(const struct command *command, int argc, char **argv)
 {
 	/* The lists of loads and faults are too large for the stack. */
-	static struct sim_call call;
-	struct sim_call *c = &call;
-	*c = (struct sim_call){
+	static struct sim_options options;
+	struct sim_options *c = &options;
+	*c = (struct sim_options){
 		.network = { .seed = 1, .threads = 1, .host_delay = 100 },
 		.study = { .load = 0.1, .precision = 0.01 },
 		.csv = { .option = "csv" },
@@ -151,7 +151,7 @@ static int sim_run(const struct command *command, int argc, char **argv)
 	return sim_study(c);
 }
 
-#define OPTIONS_STRUCT struct sim_call
+#define OPTIONS_STRUCT struct sim_options
 
 /* Tasks; at most one of these options may be given. */
 #define ANALYSES   "check", "route", "metrics"

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ways of some packets, for `cay sim --timeline`; see sim.h. */
+/* Records the paths of some packets, for `cay sim --timeline`. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "cli/sim/sim.h"
 
-/* A stream of random numbers that no node has. */
+/* A random stream of no node. */
 #define STREAM_PROBES (2ull << 40)
-/* Between two packets, in the mean and if one node is as good as another. */
+/* Mean number of cycles between two packets. */
 #define PROBE_GAP 8
-/* Packets of a network that is saturated may wait for ever. */
+/* The limit for a saturated network, where packets may wait for ever. */
 #define PROBE_CYCLES_MAX 20000
 #define PROBE_STEP	 256
-
-/* ---- keeping ---- */
-
-static int ways_grow(struct sim_ways *w)
-{
-	uint32_t room = w->room ? 2 * w->room : 64;
-	void *more = realloc(w->packet, room * sizeof(*w->packet));
-	if (!more)
-		return -ENOMEM;
-	w->packet = more;
-	w->room = room;
-	return 0;
-}
 
 static const char *fate_name(enum network_fate fate)
 {
@@ -34,7 +21,7 @@ static const char *fate_name(enum network_fate fate)
 	return names[fate];
 }
 
-/* Only links: how it left the last router is no hop. */
+/* Copies the hops over links; the ejection at the last router is none. */
 static uint32_t hops_copy(const struct topology *t,
 	const struct network_delivery *d, struct timeline_hop *hop)
 {
@@ -52,11 +39,17 @@ static uint32_t hops_copy(const struct topology *t,
 	return count;
 }
 
-int sim_ways_add(struct sim_ways *w, const struct topology *t,
+int sim_paths_add(struct sim_paths *w, const struct topology *t,
 	const struct network_delivery *d)
 {
 	struct timeline_hop *hop = malloc((d->path_count + 1) * sizeof(*hop));
-	if (!hop || (w->count == w->room && ways_grow(w))) {
+	if (hop && w->count == w->room) {
+		uint32_t room = w->room ? 2 * w->room : 64;
+		void *more = realloc(w->packet, room * sizeof(*w->packet));
+		w->packet = more ? more : w->packet;
+		w->room = more ? room : w->room;
+	}
+	if (!hop || w->count == w->room) {
 		free(hop);
 		return -ENOMEM;
 	}
@@ -74,17 +67,17 @@ int sim_ways_add(struct sim_ways *w, const struct topology *t,
 	return 0;
 }
 
-void sim_ways_free(struct sim_ways *w)
+void sim_paths_free(struct sim_paths *w)
 {
 	for (uint32_t i = 0; i < w->count; i++)
 		free((void *)w->packet[i].hop);
 	free(w->packet);
-	*w = (struct sim_ways){ 0 };
+	*w = (struct sim_paths){ 0 };
 }
 
-/* ---- packets of one's own ---- */
+/* ---- probe packets in the loaded network ---- */
 
-static int probes_send(const struct sim_call *c, struct network *n)
+static int probes_send(const struct sim_options *c, struct network *n)
 {
 	struct random random = random_stream(c->network.seed, STREAM_PROBES);
 	const struct traffic *t = &c->study.traffic;
@@ -101,8 +94,8 @@ static int probes_send(const struct sim_call *c, struct network *n)
 	return r;
 }
 
-int sim_ways_probe(
-	struct sim_ways *w, const struct sim_call *c, struct network *n)
+int sim_paths_probe(
+	struct sim_paths *w, const struct sim_options *c, struct network *n)
 {
 	uint64_t end =
 		network_now(n) + PROBE_CYCLES_MAX + 2 * PROBE_GAP * c->packets;
@@ -113,18 +106,18 @@ int sim_ways_probe(
 		r = network_run(n, network_now(n) + PROBE_STEP);
 		int kept = 0;
 		while (kept == 0 && network_poll(n, &d))
-			kept = sim_ways_add(w, c->study.traffic.topology, &d);
+			kept = sim_paths_add(w, c->study.traffic.topology, &d);
 		r = kept ? kept : r;
 	}
 	return r;
 }
 
-int sim_timeline_write(const struct sim_outcome *o, FILE *to)
+int sim_timeline_write(const struct sim_results *o, FILE *to)
 {
 	char title[SIM_TITLE_BYTES];
 	sim_title(o, title);
-	const struct timeline line = {
-		.title = title, .packet = o->ways.packet, .count = o->ways.count
-	};
+	const struct timeline line = { .title = title,
+		.packet = o->paths.packet,
+		.count = o->paths.count };
 	return timeline_write(to, &line);
 }

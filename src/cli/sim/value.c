@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The values of options of `cay sim`, see sim.h: the whole text, or false. */
+/* Parses compound option values of `cay sim`; false unless the whole text is
+ * valid. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,12 +9,11 @@
 #include "cli/options.h"
 #include "cli/sim/sim.h"
 
-/* In the order of the enumerations. */
 const char *const sim_switchings[] = { "wormhole", "cut-through", NULL };
 const char *const sim_groups[] = { "plain", "dated", "fixed", NULL };
 const char *const sim_routings[] = { "dimension-order", "up-down", NULL };
 
-/* ---- numbers; these move the text on ---- */
+/* ---- parts of a value; these advance the text ---- */
 
 static bool take_number(const char **text, uint64_t most, uint64_t *value)
 {
@@ -67,12 +67,12 @@ static bool take_node(const char **text, uint32_t *node)
 	return true;
 }
 
-/* ---- what consists of several ---- */
+/* ---- values ---- */
 
 /* "8x8x8" */
-bool sim_dims_parse(void *call, const char *text)
+bool sim_dims_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	uint64_t n;
 	c->dims_count = 0;
 	c->dims_text = text;
@@ -85,7 +85,7 @@ bool sim_dims_parse(void *call, const char *text)
 	return *text == 0;
 }
 
-static bool load_add(struct sim_call *c, double load)
+static bool load_add(struct sim_options *c, double load)
 {
 	unsigned n = c->loads_count;
 	if (n == SWEEP_LOADS_MAX || !(load > 0) || load > SIM_LOAD_MAX)
@@ -96,8 +96,9 @@ static bool load_add(struct sim_call *c, double load)
 	return true;
 }
 
-/* The last one may be off by what rounding has done to the steps. */
-static bool loads_range(struct sim_call *c, double from, double to, double step)
+/* The tolerance includes the last load in spite of rounding errors. */
+static bool loads_range(
+	struct sim_options *c, double from, double to, double step)
 {
 	if (!(step > 0) || from > to)
 		return false;
@@ -111,7 +112,7 @@ static bool loads_range(struct sim_call *c, double from, double to, double step)
 	return c->loads_count > 0;
 }
 
-static bool loads_list(const char *text, struct sim_call *c, double load)
+static bool loads_list(const char *text, struct sim_options *c, double load)
 {
 	while (load_add(c, load)) {
 		if (*text == 0)
@@ -123,9 +124,9 @@ static bool loads_list(const char *text, struct sim_call *c, double load)
 }
 
 /* "0.1:0.5:0.1", or "0.1,0.2,0.4" */
-bool sim_loads_parse(void *call, const char *text)
+bool sim_loads_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	double from, to, step;
 	c->loads_count = 0;
 	if (!take_real(&text, &from))
@@ -138,9 +139,9 @@ bool sim_loads_parse(void *call, const char *text)
 }
 
 /* "link:3:0@1000", or "node:3@1000" */
-bool sim_fault_parse(void *call, const char *text)
+bool sim_fault_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	struct sim_fault f = { .kind = NETWORK_NODE_FAILS };
 	uint64_t port = 0;
 	if (c->faults == SIM_FAULTS_MAX)
@@ -162,9 +163,9 @@ bool sim_fault_parse(void *call, const char *text)
 }
 
 /* "links:3@1000", "nodes:1@1000" */
-bool sim_fault_random_parse(void *call, const char *text)
+bool sim_fault_random_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	uint64_t count;
 	bool links = take_word(&text, "links:");
 	if (!links && !take_word(&text, "nodes:"))
@@ -178,9 +179,9 @@ bool sim_fault_random_parse(void *call, const char *text)
 }
 
 /* "12:0.2" */
-bool sim_spot_parse(void *call, const char *text)
+bool sim_spot_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	struct traffic *t = &c->study.traffic;
 	t->pattern = TRAFFIC_HOT_SPOT;
 	return take_node(&text, &t->spot) && take(&text, ':') &&
@@ -189,9 +190,9 @@ bool sim_spot_parse(void *call, const char *text)
 }
 
 /* "0:63" */
-bool sim_pair_parse(void *call, const char *text)
+bool sim_pair_parse(void *options, const char *text)
 {
-	struct sim_call *c = call;
+	struct sim_options *c = options;
 	c->route = true;
 	return take_node(&text, &c->route_from) && take(&text, ':') &&
 	       take_node(&text, &c->route_to) && *text == 0;

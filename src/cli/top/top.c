@@ -21,7 +21,7 @@
 /* A node exits when it is unused for a while, and a sample counts as use. */
 #define DELAY_UNUSED_NS CLOCK_NS_PER_S
 
-struct top_call {
+struct top_state {
 	const char *node;
 	struct node_address address;
 	uint64_t delay_ns, count;
@@ -32,7 +32,7 @@ struct top_call {
 
 /* Prints the frame with one write, so that a screen does not flicker. Returns 0
  * or -errno. */
-static int frame_print(struct top_call *c)
+static int frame_print(struct top_state *c)
 {
 	char *text = NULL;
 	size_t bytes = 0, at = 0;
@@ -65,7 +65,7 @@ static int output_failed(int error)
 
 /* ---- samples ---- */
 
-static int frame_next(struct top_call *c)
+static int frame_next(struct top_state *c)
 {
 	struct top_frame next;
 	int e = top_frame_take(&c->address, &c->frame, &next);
@@ -81,7 +81,7 @@ static const char *sample_error_text(int error)
 	return error == -ENOMEM ? strerror(ENOMEM) : node_client_error(error);
 }
 
-static int sample_failed(const struct top_call *c, int error)
+static int sample_failed(const struct top_state *c, int error)
 {
 	const char *name = c->address.name;
 	if (error == -ECONNREFUSED && c->frame.report.head)
@@ -96,7 +96,7 @@ static int sample_failed(const struct top_call *c, int error)
 		"top", "node '%s': %s", name, sample_error_text(error));
 }
 
-static uint64_t sample_time(const struct top_call *c, uint64_t delay_ns)
+static uint64_t sample_time(const struct top_state *c, uint64_t delay_ns)
 {
 	if (c->frame.report.head->processes == 0 && delay_ns < DELAY_UNUSED_NS)
 		delay_ns = DELAY_UNUSED_NS;
@@ -105,7 +105,7 @@ static uint64_t sample_time(const struct top_call *c, uint64_t delay_ns)
 
 /* ---- output to a pipe or file ---- */
 
-static int run_batch(struct top_call *c)
+static int run_batch(struct top_state *c)
 {
 	int e = frame_next(c);
 	cli_ignore_sigpipe();
@@ -126,7 +126,7 @@ static int run_batch(struct top_call *c)
 /* ---- output to a screen ---- */
 
 /* Returns false to quit; sets *sample to take a sample now. */
-static bool key_handle(struct top_call *c, int key, bool *sample)
+static bool key_handle(struct top_state *c, int key, bool *sample)
 {
 	switch (key) {
 	case 'q':
@@ -150,7 +150,7 @@ static bool key_handle(struct top_call *c, int key, bool *sample)
 }
 
 /* Returns 0 at the end, or an error of the terminal. */
-static int screen_loop(struct top_call *c)
+static int screen_loop(struct top_state *c)
 {
 	uint64_t next = sample_time(c, bits_min(DELAY_FIRST_NS, c->delay_ns));
 	char error[256];
@@ -173,7 +173,7 @@ static int screen_loop(struct top_call *c)
 	}
 }
 
-static int run_screen(struct top_call *c)
+static int run_screen(struct top_state *c)
 {
 	int e = frame_next(c);
 	if (e)
@@ -188,7 +188,7 @@ static int run_screen(struct top_call *c)
 
 static int top_command(const struct command *command, int argc, char **argv)
 {
-	struct top_call c = { .delay_ns = DELAY_DEFAULT_NS,
+	struct top_state c = { .delay_ns = DELAY_DEFAULT_NS,
 		.view.tables = TOP_PORTS | TOP_THREADS };
 	int status = command_parse(command, &argc, &argv, &c);
 	if (status < 0)
@@ -201,7 +201,7 @@ static int top_command(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-#define OPTIONS_STRUCT struct top_call
+#define OPTIONS_STRUCT struct top_state
 
 static const struct option_row top_rows[] = {
 	OPTION_VALUE("count", "N", OPTION_NUMBER, count, "exit after N samples",
