@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See harness.h: children, and what can be seen of a node from outside. */
+/*
+ * See harness.h: child processes, and the node of a program seen from outside.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +21,7 @@
 #define CHILDREN_MAX 64
 #define GONE_NS	     (3 * NS_PER_S)
 
-/* Those that live; copies, because a test that fails loses its own. */
+/* Running children; copies, because a failing test loses its own. */
 static struct child children[CHILDREN_MAX];
 
 static void child_note(const struct child *c)
@@ -44,7 +46,7 @@ static void child_forget(struct child *c)
 _Noreturn static void child_run(
 	struct child *me, void (*body)(struct child *, void *), void *argument)
 {
-	/* Whoever leaves early takes the child along. */
+	/* If the parent exits, the child is killed, too. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	body(me, argument);
 	_exit(0);
@@ -69,7 +71,7 @@ void child_start(
 	child_note(c);
 }
 
-/* What a thread in place of a child needs. */
+/* Arguments of a thread that replaces a child process. */
 struct near {
 	struct child me;
 	void (*body)(struct child *, void *);
@@ -102,19 +104,19 @@ void child_start_near(
 	assert_int_equal(pthread_create(&c->thread, NULL, near_run, n), 0);
 }
 
-void child_tell(struct child *c, uint64_t word)
+void child_send(struct child *c, uint64_t word)
 {
 	assert_int_equal(
 		send(c->fd, &word, sizeof(word), MSG_NOSIGNAL), sizeof(word));
 }
 
-uint64_t child_hear(struct child *c)
+uint64_t child_receive(struct child *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	uint64_t word = 0;
 	int n;
 	do
-		n = poll(&p, 1, (int)(PATIENCE_NS / NS_PER_MS));
+		n = poll(&p, 1, (int)(TIMEOUT_NS / NS_PER_MS));
 	while (n < 0 && errno == EINTR);
 	assert_int_equal(n, 1);
 	assert_int_equal(recv(c->fd, &word, sizeof(word), 0), sizeof(word));
@@ -163,9 +165,12 @@ void *shared_memory(size_t bytes)
 	return p;
 }
 
-/* ---- nodes from outside ---- */
+/* ---- node ---- */
 
-/* "PROGRAM node serve --background NAME", as the library starts it. */
+/*
+ * The command line with which the library starts a node: "PROGRAM node serve
+ * --background NAME".
+ */
 static bool command_is_node(const char *text, size_t length, const char *name)
 {
 	const char *word[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See harness.h: time, random numbers, contents, the frame. */
+/* See harness.h: time, random numbers, test data, set-up and teardown. */
 #include "harness.h"
 
 #include <errno.h>
@@ -12,17 +12,17 @@
 
 #include "harness_private.h"
 
-/* A program that hangs in spite of all deadlines is ended by a signal. */
+/* An alarm ends a program that hangs in spite of all deadlines. */
 #define PROGRAM_SECONDS_MAX 120
 
 static char name[64];
 
-/* ---- frame ---- */
+/* ---- set-up and teardown ---- */
 
 int harness_begin(void **state)
 {
 	(void)state;
-	/* cmocka cannot jump back to its runner from a child or a thread. */
+	/* cmocka cannot longjmp to its runner from a child or a thread. */
 	setenv("CMOCKA_TEST_ABORT", "1", 1);
 	if (!getenv("CAY_NODE_PROGRAM")) {
 		fprintf(stderr, "CAY_NODE_PROGRAM names no node: skipped\n");
@@ -51,7 +51,7 @@ int harness_end(void **state)
 		return 0;
 	fprintf(stderr, "left behind: node %s, process %d, socket %d\n", name,
 		(int)node_process(name), node_socket(name));
-	/* cmocka tells of a failed teardown, but does not count it. */
+	/* cmocka reports a failed teardown, but does not count it. */
 	exit(1);
 }
 
@@ -78,10 +78,10 @@ void nap_ns(uint64_t ns)
 
 uint64_t soon(void)
 {
-	return now_ns() + PATIENCE_NS;
+	return now_ns() + TIMEOUT_NS;
 }
 
-/* ---- random numbers and contents ---- */
+/* ---- random numbers and test data ---- */
 
 static uint64_t mix(uint64_t x)
 {

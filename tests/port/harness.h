@@ -33,8 +33,8 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_US 1000ull
 
-/* Nothing that works takes so long, even on a busy machine. */
-#define PATIENCE_NS (15 * NS_PER_S)
+/* Longer than any correct operation takes, even on a busy machine. */
+#define TIMEOUT_NS (15 * NS_PER_S)
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -53,13 +53,13 @@
 #endif
 #define HARNESS_SLOWER (HARNESS_THREAD ? 5 : HARNESS_ADDRESS ? 2 : 1)
 
-/* So many repetitions, fewer where a sanitizer makes each one slow. */
+/* Reduces a number of repetitions for slow sanitizer builds. */
 static inline uint64_t scaled(uint64_t count)
 {
 	return count / HARNESS_SLOWER;
 }
 
-/* ---- a program's frame ---- */
+/* ---- set-up and teardown ---- */
 
 int harness_begin(void **state);
 int harness_end(void **state);
@@ -71,87 +71,90 @@ int harness_test_end(void **state);
 
 uint64_t now_ns(void);
 void nap_ns(uint64_t ns);
-/* A deadline that is passed only if something is wrong. */
+/* Returns a deadline that a correct operation does not miss. */
 uint64_t soon(void);
 
-/* ---- random numbers: a seed repeats a run ---- */
+/* ---- random numbers; a seed repeats a run ---- */
 
 struct random {
 	uint64_t state;
 };
 uint64_t random_next(struct random *);
 uint64_t random_below(struct random *, uint64_t limit);
-/* Spins or naps for a random time up to this; often for none at all. */
+/* Spins or sleeps for a random time up to ns_max, often not at all. */
 void random_pause(struct random *, uint64_t ns_max);
 
-/* ---- contents ---- */
+/* ---- test data ---- */
 
 void content_fill(void *to, size_t bytes, uint64_t seed);
 bool content_fits(const void *from, size_t bytes, uint64_t seed);
 
 /* ---- ports ---- */
 
-/* As cay_port_open() and cay_peer_*(), but they succeed. */
+/* Wrappers of cay_port_open() and cay_peer_*() that assert success. */
 struct cay_port *open_port(const struct cay_port_options *);
 struct cay_port *open_named(const char *name);
 struct cay_port *open_small(const char *name, uint32_t nq_entries);
 struct cay_peer *open_peer(struct cay_port *from, const struct cay_port *to);
 struct cay_peer *open_peer_named(struct cay_port *from, const char *name);
-/* Releases what was opened, with cay_port_close() succeeding. */
+/* Closes a port and asserts success. */
 void close_port(struct cay_port *);
 
 struct cay_stats port_stats(struct cay_port *);
 
 /* ---- events ---- */
 
-/* Waits for the next one. */
+/* Waits for the next event. */
 void next_event(struct cay_port *, struct cay_event *);
-/* Polls once, without waiting: is there one? */
+/* Polls once, without waiting. Returns true if there is an event. */
 bool poll_event(struct cay_port *, struct cay_event *);
-/* Nothing is there; what was released is given back when it returns. */
+/* Asserts that there is no event. Released entries are returned to senders. */
 void check_empty(struct cay_port *);
 
-/* The next event is this; it is checked and released. */
+/* Check and release the next event. */
 void expect_message(
 	struct cay_port *, uint64_t tag, size_t length, uint64_t seed);
 void expect_complete(struct cay_port *, uint64_t tag, int error);
 void expect_gone(struct cay_port *, uint16_t vpid);
 
-/* ---- children ---- */
+/* ---- child processes ---- */
 
-/* One end of a line between two processes. */
+/* One end of a connection between parent and child. */
 struct child {
-	pid_t pid; /* 0 in the child itself */
+	pid_t pid; /* 0 in the child */
 	int fd;
-	pthread_t thread; /* where pid is that of this very process */
+	pthread_t thread; /* if the child is a thread of this process */
 };
 
-/* The body's return ends the child with success. */
+/* Starts a child process. It exits with success when `body` returns. */
 void child_start(
 	struct child *, void (*body)(struct child *, void *), void *argument);
 /*
- * The same, but a thread of this process where ThreadSanitizer looks: what is
- * ordered by another process only would be a race to it.
+ * As child_start(), but starts a thread under ThreadSanitizer, which reports
+ * false races if only another process orders two accesses.
  */
 void child_start_near(
 	struct child *, void (*body)(struct child *, void *), void *argument);
-/* Words go both ways, in order. */
-void child_tell(struct child *, uint64_t word);
-uint64_t child_hear(struct child *);
-/* It must end by itself, and well. */
+/* Send and receive words, in order, in both directions. */
+void child_send(struct child *, uint64_t word);
+uint64_t child_receive(struct child *);
+/* Waits for the child to exit with success. */
 void child_join(struct child *);
 void child_kill(struct child *);
 
-/* Memory that children share with the parent, zeroed. */
+/* Allocates zeroed memory that is shared with children. */
 void *shared_memory(size_t bytes);
 
-/* ---- the node behind a program ---- */
+/* ---- node ---- */
 
 const char *node_name(void);
-/* Its process, or 0. */
+/* Returns the process of the node, or 0. */
 pid_t node_process(const char *name);
 bool node_socket(const char *name);
-/* Neither process nor socket is left, or will not be in a moment. */
+/*
+ * Waits until process and socket of the node are gone. Returns false at the
+ * deadline.
+ */
 bool node_gone_soon(const char *name);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every instruction on remote memory once, with what its event must say. */
+/* All operations on remote memory, with the expected completion of each. */
 #ifndef CAY_TESTS_PORT_INSTRUCTION_H
 #define CAY_TESTS_PORT_INSTRUCTION_H
 
 #include "remote.h"
 
-/* A window that all of them fit into. */
+/* Size of a window that is large enough for all of them. */
 #define INSTRUCTION_BYTES 128
 
 enum {
-	TELLS = 1,  /* in an event, whatever the flags */
-	ACKS = 2,   /* the command has the A bit for CAY_ACK */
-	PLACED = 4, /* the event tells window and offset */
+	TELLS = 1,  /* completes with an event for all flags */
+	ACKS = 2,   /* CAY_ACK sets the A bit of the command */
+	PLACED = 4, /* the event has window and offset */
 };
 
 struct instruction {
@@ -20,11 +20,11 @@ struct instruction {
 	unsigned command;
 	size_t length;
 	uint64_t offset;
-	unsigned right; /* that it needs */
+	unsigned right; /* required right */
 	unsigned is;
 };
 
-/* What they put, and where they get to. */
+/* Source of puts, and destination of gets. */
 static unsigned char instruction_bytes[100];
 static uint64_t instruction_into;
 
@@ -123,12 +123,13 @@ static const struct instruction instructions[] = {
 	{ "swap into", issue_swap_into, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, 0 },
 };
 
-static inline bool instruction_told(const struct instruction *i, unsigned flags)
+static inline bool instruction_notified(
+	const struct instruction *i, unsigned flags)
 {
 	return i->is & TELLS || flags & (CAY_NOTIFY | CAY_ACK);
 }
 
-/* The command word of its completion. */
+/* Returns the command word of the completion. */
 static inline unsigned instruction_command(
 	const struct instruction *i, unsigned flags)
 {

@@ -4,11 +4,11 @@
 
 #include "harness.h"
 
-/* Enough for every test that does not say how much it wants. */
+/* Large enough for all tests that do not choose a size. */
 #define NQ_ENTRIES 512
 
-/* After so many looks at nothing all room that was released is given back. */
-#define QUIET_POLLS 64
+/* After this many empty polls all released entries have been returned. */
+#define EMPTY_POLLS 64
 
 struct cay_port *open_port(const struct cay_port_options *options)
 {
@@ -66,7 +66,7 @@ bool poll_event(struct cay_port *port, struct cay_event *e)
 	return n == 1;
 }
 
-/* A wait may end for an entry that has nothing for us, so look again. */
+/* A wait may end for an entry without an event: poll again. */
 void next_event(struct cay_port *port, struct cay_event *e)
 {
 	uint64_t deadline = soon();
@@ -80,7 +80,7 @@ void next_event(struct cay_port *port, struct cay_event *e)
 void check_empty(struct cay_port *port)
 {
 	struct cay_event e;
-	for (unsigned i = 0; i < QUIET_POLLS; i++)
+	for (unsigned i = 0; i < EMPTY_POLLS; i++)
 		assert_true(!poll_event(port, &e));
 }
 

@@ -27,19 +27,19 @@
 #define STATIC_BYTES ((size_t)2 << 20)
 
 enum place {
-	PLACE_ARENA,  /* cay_alloc(): mapped by everybody */
-	PLACE_HEAP,   /* malloc(): the kernel copies, atomics are carried */
-	PLACE_STATIC, /* the same */
+	PLACE_ARENA,  /* cay_alloc(): mapped by all processes */
+	PLACE_HEAP,   /* malloc(): process_vm_readv(), emulated atomics */
+	PLACE_STATIC, /* as PLACE_HEAP */
 	PLACES,
 };
 
 struct reach {
 	struct cay_port *origin;
-	struct cay_peer *peer; /* the owner, as the origin sees it */
+	struct cay_peer *peer; /* the owner as a peer of the origin */
 	struct cay_key key;
 	size_t bytes;
 	enum place place;
-	/* Only if the owner is this process. */
+	/* NULL if the owner is another process. */
 	struct cay_port *owner;
 	struct cay_window *window;
 	unsigned char *memory;
@@ -83,18 +83,18 @@ static inline void close_window(struct cay_window *w)
 	assert_int_equal(cay_window_close(w), 0);
 }
 
-/* ---- keys between processes ---- */
+/* ---- passing keys between processes ---- */
 
 static inline void tell_key(struct child *c, struct cay_key key)
 {
-	child_tell(c, key.capability);
-	child_tell(c, key.window);
+	child_send(c, key.capability);
+	child_send(c, key.window);
 }
 
 static inline struct cay_key hear_key(struct child *c)
 {
-	struct cay_key key = { .capability = child_hear(c) };
-	key.window = (uint32_t)child_hear(c);
+	struct cay_key key = { .capability = child_receive(c) };
+	key.window = (uint32_t)child_receive(c);
 	return key;
 }
 
@@ -124,15 +124,15 @@ static inline void reach_close(struct reach *r)
 	close_port(r->owner);
 }
 
-/* The owner looks; it is told of nothing. */
-static inline void reach_serve(struct reach *r)
+/* Polls the owner, which must not get an event. */
+static inline void reach_poll_owner(struct reach *r)
 {
 	struct cay_event e;
 	if (r->owner)
 		assert_true(!poll_event(r->owner, &e));
 }
 
-/* Until all that was issued is done, of which nobody is told. */
+/* Waits until all operations are complete, without an event. */
 static inline void reach_settle(struct reach *r)
 {
 	uint64_t deadline = soon();
@@ -140,15 +140,15 @@ static inline void reach_settle(struct reach *r)
 	int result;
 	while ((result = cay_flush(r->origin, r->peer,
 			r->owner ? 0 : deadline)) == -EAGAIN) {
-		reach_serve(r);
+		reach_poll_owner(r);
 		assert_true(now_ns() < deadline);
 	}
 	assert_int_equal(result, 0);
-	/* Room that completions took comes back when they are polled. */
+	/* Returns the entries of completions by polling. */
 	assert_true(!poll_event(r->origin, &e));
 }
 
-/* The origin's next event. */
+/* Returns the next event of the origin. */
 static inline void reach_event(struct reach *r, struct cay_event *e)
 {
 	uint64_t deadline = soon();
@@ -158,12 +158,12 @@ static inline void reach_event(struct reach *r, struct cay_event *e)
 	}
 	while (!poll_event(r->origin, e)) {
 		if (r->owner != r->origin)
-			reach_serve(r);
+			reach_poll_owner(r);
 		assert_true(now_ns() < deadline);
 	}
 }
 
-/* It is the end of an access, with this error. */
+/* Asserts that the event is a completion with this error. */
 static inline void reach_complete(struct reach *r, uint64_t tag, int error)
 {
 	struct cay_event e;
@@ -174,9 +174,9 @@ static inline void reach_complete(struct reach *r, uint64_t tag, int error)
 	cay_release(r->origin, &e);
 }
 
-/* ---- with the origin in another process ---- */
+/* ---- origin in another process ---- */
 
-/* The kernel keeps this process from the memory of others, as in a jail. */
+/* Makes process_vm_readv() fail in this process, as in a container. */
 static inline void forbid_process_memory(void)
 {
 	struct sock_filter code[] = {
@@ -216,10 +216,10 @@ static inline void far_child(struct child *parent, void *argument)
 	check_empty(r.origin);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
-	child_tell(parent, 1);
+	child_send(parent, 1);
 }
 
-static inline bool child_has_told(struct child *c)
+static inline bool child_has_sent(struct child *c)
 {
 	uint64_t word;
 	ssize_t n = recv(c->fd, &word, sizeof(word), MSG_PEEK | MSG_DONTWAIT);
@@ -240,18 +240,21 @@ static inline void reach_far(enum place place, size_t bytes, unsigned rights,
 	struct cay_event e;
 	struct child child;
 	child_start(&child, far_child, &f);
-	while (!child_has_told(&child)) {
+	while (!child_has_sent(&child)) {
 		assert_true(!poll_event(owner, &e));
 		sched_yield();
 	}
-	child_hear(&child);
+	child_receive(&child);
 	child_join(&child);
 	close_window(w);
 	place_give(owner, place, memory);
 	close_port(owner);
 }
 
-/* In every way: near and far, on every kind of memory, and in a jail. */
+/*
+ * Runs `body` in one process and between two, on each kind of memory, and
+ * without process_vm_readv().
+ */
 static inline void each_way(
 	size_t bytes, unsigned rights, void (*body)(struct reach *))
 {

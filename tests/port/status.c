@@ -23,7 +23,7 @@ static int status_connect(void)
 	return s;
 }
 
-/* The reply brings a descriptor, which is all that is wanted of it. */
+/* Only the descriptor of the reply is needed. */
 static int status_receive(int s)
 {
 	struct node_reply reply;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jumping out of cay_send() after each of its numbered steps. What was claimed
- * and not published is repaired by the thread's next call, and no call waits
- * for a thread that has jumped and makes none. Needs the library with
- * CAY_HOST_STEPS.
+ * longjmp() out of cay_send() after each numbered step. The next call of the
+ * thread repairs entries that were claimed and not published, and no call waits
+ * for an abandoned record. Needs the library with CAY_HOST_STEPS.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -16,9 +15,11 @@
 
 extern void (*host_step_hook)(enum device_step);
 
-/* What the thread does in its next call: 0 is nothing. */
+/* Step after which the thread leaves its next call; 0: none. */
 static _Thread_local enum device_step jump_after;
-/* Before it jumps it says so here and waits for leave, if that is set. */
+/*
+ * If set, the thread reports here before the longjmp and waits for permission.
+ */
 static _Thread_local _Atomic int *meet;
 static _Thread_local jmp_buf back;
 
@@ -80,7 +81,10 @@ static void send_tag(struct way *w, uint64_t tag, size_t length)
 	assert_int_equal(cay_send(w->from, w->peer, tag, data, length, 0), 0);
 }
 
-/* True if it was left after this step, false if it has no such step. */
+/*
+ * Returns true if the call was left after this step, false if it has no such
+ * step.
+ */
 static bool send_jump(
 	struct way *w, uint64_t tag, size_t length, enum device_step step)
 {
@@ -95,7 +99,7 @@ static bool send_jump(
 
 /* ---- one thread, each step ---- */
 
-/* What was left counts only from the step at which it was published. */
+/* An abandoned message arrives only if it was published. */
 static void check_left(
 	struct way *w, bool left, enum device_step step, size_t length)
 {
@@ -125,19 +129,19 @@ static void every_step(void **state)
 	way_close(&w);
 }
 
-/* ---- two threads at one entry ---- */
+/* ---- two threads claim one entry ---- */
 
 struct thread {
 	pthread_t thread;
 	struct way *way;
 	enum device_step step;
 	_Atomic int meet;
-	_Atomic int again; /* may make its second call */
+	_Atomic int again; /* permits the second call */
 	_Atomic int done;
 	uint64_t tag;
 };
 
-/* Leaves its first call after a step, and makes a second one when told. */
+/* Leaves its first call after a step, and makes a second one when permitted. */
 static void *thread_run(void *argument)
 {
 	struct thread *t = argument;
@@ -162,13 +166,13 @@ static void thread_join(struct thread *t)
 {
 	struct timespec end;
 	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
+	end.tv_sec += (time_t)(TIMEOUT_NS / NS_PER_S);
 	assert_int_equal(pthread_timedjoin_np(t->thread, NULL, &end), 0);
 }
 
 /*
- * `loser` is about to claim an entry that `winner` claims meanwhile; then both
- * leave their calls.
+ * `loser` is about to claim an entry that `winner` claims; then both leave
+ * their calls.
  */
 static void leave_both(struct way *w, struct thread *loser,
 	struct thread *winner, enum device_step won)
@@ -204,7 +208,7 @@ static void both_call_again(enum device_step won)
 	way_close(&w);
 }
 
-static void two_that_left_do_not_wait_for_each_other(void **state)
+static void abandoned_threads_do_not_wait_for_each_other(void **state)
 {
 	(void)state;
 	for (unsigned repeat = 0; repeat < 20; repeat++) {
@@ -214,7 +218,7 @@ static void two_that_left_do_not_wait_for_each_other(void **state)
 	}
 }
 
-/* The winner makes no more calls for a long time. */
+/* The winner makes no further call for a long time. */
 static void only_the_loser_calls_again(enum device_step won)
 {
 	struct way w = way_open();
@@ -228,7 +232,7 @@ static void only_the_loser_calls_again(enum device_step won)
 	way_close(&w);
 }
 
-static void nobody_waits_for_who_has_left(void **state)
+static void no_call_waits_for_an_abandoned_thread(void **state)
 {
 	(void)state;
 	only_the_loser_calls_again(STEP_CLAIMED);
@@ -236,7 +240,7 @@ static void nobody_waits_for_who_has_left(void **state)
 	only_the_loser_calls_again(STEP_ENTRY);
 }
 
-/* The winner's thread ends instead: its entry is repaired after it. */
+/* The winner's thread exits instead, which repairs its entry. */
 static void *ending_run(void *argument)
 {
 	struct thread *t = argument;
@@ -245,7 +249,7 @@ static void *ending_run(void *argument)
 	return NULL;
 }
 
-static void thread_that_left_and_ended(void **state)
+static void exit_of_an_abandoned_thread_repairs(void **state)
 {
 	static const enum device_step steps[] = { STEP_TRY, STEP_CLAIMED,
 		STEP_OWN, STEP_ENTRY };
@@ -268,9 +272,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_step),
-		TEST(thread_that_left_and_ended),
-		TEST(two_that_left_do_not_wait_for_each_other),
-		TEST(nobody_waits_for_who_has_left),
+		TEST(exit_of_an_abandoned_thread_repairs),
+		TEST(abandoned_threads_do_not_wait_for_each_other),
+		TEST(no_call_waits_for_an_abandoned_thread),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that are cancelled, or that leave, at random: what they had sent
- * arrives, what they were about to send does or does not, and everybody else
- * goes on. The receiver sleeps in epoll, so that senders ring, which is where
- * a thread can be cancelled in the middle of a call.
+ * Threads are cancelled or exit at random times. Completed sends arrive, the
+ * send in progress may arrive, and other threads continue. The receiver sleeps
+ * in epoll, so that senders ring the doorbell, which is a cancellation point
+ * inside a call.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,14 +21,14 @@ enum {
 	LAST = 1000000
 };
 
-/* How a thread ends. */
+/* How a thread exits. */
 enum ending {
 	END_CANCELLED_ANYWHERE,
-	END_CANCELLED_BETWEEN, /* not while it is in a call */
+	END_CANCELLED_BETWEEN, /* not inside a call */
 	END_LEAVES,
 };
 
-/* By sender: how many sends returned 0; how many messages came. */
+/* By sender: sends that returned 0, and received messages. */
 struct tally {
 	_Atomic uint32_t sent, came;
 };
@@ -39,18 +39,21 @@ struct plan {
 	struct tally *tally; /* shared with the receiver */
 };
 
-/* ---- the receiver ---- */
+/* ---- receiver ---- */
 
 static void receiver_sleep(struct cay_port *port, int epoll)
 {
 	struct epoll_event e;
 	if (cay_port_arm(port) == 0)
-		assert_int_equal(epoll_wait(epoll, &e, 1,
-					 (int)(PATIENCE_NS / NS_PER_MS)),
+		assert_int_equal(
+			epoll_wait(epoll, &e, 1, (int)(TIMEOUT_NS / NS_PER_MS)),
 			1);
 }
 
-/* Each sender's messages come in order and once; false: the last of all. */
+/*
+ * Messages of each sender arrive in order, once. Returns false after the last
+ * one.
+ */
 static bool receiver_count(struct plan *plan, const struct cay_event *e)
 {
 	uint32_t sender = (uint32_t)(e->tag >> 32);
@@ -84,7 +87,7 @@ static void receiver_run(struct child *parent, void *argument)
 	close_port(port);
 }
 
-/* ---- the senders ---- */
+/* ---- senders ---- */
 
 struct sender {
 	pthread_t thread;
@@ -96,8 +99,8 @@ struct sender {
 };
 
 /*
- * AddressSanitizer does not see that a cancelled thread has left its frames,
- * and the library then cleans up after it where they were.
+ * AddressSanitizer does not notice that a cancelled thread has left its stack
+ * frames, in whose place the cleanup of the library runs.
  */
 static void stack_forget(void *unused)
 {
@@ -121,7 +124,7 @@ static void sender_send(struct sender *s, uint32_t count)
 	s->plan->tally[s->number].sent = count + 1;
 }
 
-/* Here it may be cancelled, whatever else it may. */
+/* A cancellation point for all kinds of threads. */
 static void sender_between(struct sender *s)
 {
 	int state;
@@ -163,7 +166,7 @@ static void sender_end(struct sender *s)
 	if (s->plan->ending != END_LEAVES)
 		pthread_cancel(s->thread);
 	clock_gettime(CLOCK_REALTIME, &t);
-	t.tv_sec += (time_t)(PATIENCE_NS / NS_PER_S);
+	t.tv_sec += (time_t)(TIMEOUT_NS / NS_PER_S);
 	assert_int_equal(pthread_timedjoin_np(s->thread, NULL, &t), 0);
 }
 
@@ -199,7 +202,10 @@ static void waves_run(
 	}
 }
 
-/* A thread cancelled in a call may have sent one more than it knows of. */
+/*
+ * A thread cancelled inside a call may have sent one more message than it
+ * counted.
+ */
 static void tally_check(const struct plan *plan)
 {
 	for (uint32_t i = 0; i < plan->waves * WAVE; i++) {
@@ -217,7 +223,7 @@ static void end_by(enum ending ending)
 	child_start(&receiver, receiver_run, &plan);
 	struct cay_peer *peer = open_peer_named(port, "receiver");
 	waves_run(&plan, port, peer);
-	/* All records are free again; this thread takes one of them. */
+	/* All records are free again except that of this thread. */
 	assert_int_equal(status_process(getpid()).records, 0);
 	assert_int_equal(cay_send_wait(port, peer, (uint64_t)LAST << 32, NULL,
 				 0, 0, soon()),
@@ -235,7 +241,7 @@ static void cancelled_between_calls(void **state)
 	end_by(END_CANCELLED_BETWEEN);
 }
 
-static void leaving(void **state)
+static void exit_between_calls(void **state)
 {
 	(void)state;
 	end_by(END_LEAVES);
@@ -244,7 +250,7 @@ static void leaving(void **state)
 static void cancelled_anywhere(void **state)
 {
 	(void)state;
-	/* ThreadSanitizer's own calls do not survive it. */
+	/* ThreadSanitizer's interceptors cannot be cancelled. */
 	if (HARNESS_THREAD)
 		skip();
 	end_by(END_CANCELLED_ANYWHERE);
@@ -254,7 +260,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(cancelled_between_calls),
-		TEST(leaving),
+		TEST(exit_between_calls),
 		TEST(cancelled_anywhere),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

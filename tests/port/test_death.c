@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Death by SIGKILL: whoever is left gets all that was sent, an error for what
- * was under way to the dead, the word that they are gone, and all memory back.
+ * Death by SIGKILL: the survivors receive all messages that were sent, an error
+ * for each operation in flight to the dead process, and GONE; all memory is
+ * freed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,10 +16,10 @@ enum {
 	LONGS = 6
 };
 
-/* ---- the target dies ---- */
+/* ---- death of the target ---- */
 
 struct victim {
-	unsigned polls; /* so many events are taken and held */
+	unsigned polls; /* events polled and not released */
 };
 
 static void victim_run(struct child *parent, void *argument)
@@ -26,13 +27,13 @@ static void victim_run(struct child *parent, void *argument)
 	const struct victim *v = argument;
 	struct cay_port *port = open_named("victim");
 	struct cay_event e;
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	for (unsigned i = 0; i < v->polls; i++) {
 		next_event(port, &e);
 		assert_int_equal(e.length, LONG_BYTES);
 	}
-	child_tell(parent, 2);
-	child_hear(parent);
+	child_send(parent, 2);
+	child_receive(parent);
 }
 
 static void check_dead(struct cay_port *port, struct cay_peer *peer)
@@ -52,13 +53,13 @@ static void target_dies(unsigned polls, bool mapped)
 	unsigned char *own = malloc(LONG_BYTES);
 	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
 	child_start(&child, victim_run, &v);
-	child_hear(&child);
+	child_receive(&child);
 	struct cay_peer *peer = open_peer_named(port, "victim");
 	for (unsigned i = 0; i < LONGS; i++)
 		assert_int_equal(cay_send(port, peer, i, mapped ? arena : own,
 					 LONG_BYTES, 0),
 			0);
-	assert_int_equal(child_hear(&child), 2);
+	assert_int_equal(child_receive(&child), 2);
 	child_kill(&child);
 	for (unsigned i = 0; i < LONGS; i++)
 		expect_complete(port, i, CAY_ERROR_GONE);
@@ -67,13 +68,13 @@ static void target_dies(unsigned polls, bool mapped)
 	cay_free(port, arena);
 	close_port(port);
 	free(own);
-	/* Unless staging is kept for the next one, nothing stays. */
+	/* Nothing is left, except a staging block kept for reuse. */
 	port = open_port(NULL);
 	assert_int_equal(status_settled().heap_used, heap_used);
 	close_port(port);
 }
 
-static void target_dies_before_it_looks(void **state)
+static void target_dies_before_it_polls(void **state)
 {
 	(void)state;
 	target_dies(0, true);
@@ -89,10 +90,10 @@ static void target_dies_while_it_reads(void **state)
 }
 
 /*
- * A fenced message to somebody else waits for the long one to the dead, and for
- * no more: it goes although its sender has not polled.
+ * A fenced message to another peer waits until the long message to the dead
+ * peer has ended, although the sender does not poll.
  */
-static void fence_does_not_wait_for_the_dead(void **state)
+static void fence_ends_when_the_target_dies(void **state)
 {
 	struct cay_port *port = open_port(NULL), *other = open_port(NULL);
 	struct cay_peer *to_other = open_peer(port, other);
@@ -101,10 +102,10 @@ static void fence_does_not_wait_for_the_dead(void **state)
 	struct child child;
 	(void)state;
 	child_start(&child, victim_run, &v);
-	child_hear(&child);
+	child_receive(&child);
 	struct cay_peer *peer = open_peer_named(port, "victim");
 	assert_int_equal(cay_send(port, peer, 1, arena, LONG_BYTES, 0), 0);
-	assert_int_equal(child_hear(&child), 2);
+	assert_int_equal(child_receive(&child), 2);
 	assert_int_equal(
 		cay_send(port, to_other, 2, NULL, 0, CAY_FENCE), -EAGAIN);
 	child_kill(&child);
@@ -120,11 +121,12 @@ static void fence_does_not_wait_for_the_dead(void **state)
 	close_port(port);
 }
 
-/* ---- the origin dies ---- */
+/* ---- death of the origin ---- */
 
 struct origin {
 	bool mapped;
-	bool twice; /* a first one is taken, so that the way is learned */
+	bool twice; /* a first message is received, so that the probe has a
+		       result */
 };
 
 static void origin_run(struct child *parent, void *argument)
@@ -145,8 +147,8 @@ static void origin_run(struct child *parent, void *argument)
 			cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
 		assert_int_equal(cay_send(port, peer, i, data, 500, 0), 0);
 	}
-	child_tell(parent, port_stats(port).sent_process);
-	child_hear(parent);
+	child_send(parent, port_stats(port).sent_process);
+	child_receive(parent);
 }
 
 static void heir_short(struct cay_port *port, unsigned i)
@@ -154,7 +156,10 @@ static void heir_short(struct cay_port *port, unsigned i)
 	expect_message(port, i, 500, 7);
 }
 
-/* The heir holds some from before, takes the others after the death. */
+/*
+ * The receiver holds some messages from before the death and polls the others
+ * after it.
+ */
 static void heir_reads(struct cay_port *port, struct cay_event *held,
 	unsigned from, unsigned to, bool readable)
 {
@@ -189,10 +194,10 @@ static void origin_dies(const struct origin *how)
 	struct cay_peer *peer = open_peer_named(port, "origin");
 	if (how->twice)
 		expect_message(port, 9, LONG_BYTES, 7);
-	bool copied = child_hear(&child) != 0;
+	bool copied = child_receive(&child) != 0;
 	heir_reads(port, held, 0, LONGS / 2, true);
 	child_kill(&child);
-	/* From memory that died with its process, nothing can be read. */
+	/* Memory of a dead process cannot be read. */
 	heir_reads(port, held, LONGS / 2, LONGS, !copied);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	heir_release(port, held);
@@ -213,14 +218,14 @@ static void staged_memory_outlives_its_process(void **state)
 	origin_dies(&(struct origin){ .mapped = false });
 }
 
-/* Once the way is learned, the target may read the process itself. */
-static void own_memory_dies_with_its_process(void **state)
+/* After the probe, the target reads the memory of the process. */
+static void process_memory_dies_with_its_process(void **state)
 {
 	(void)state;
 	origin_dies(&(struct origin){ .mapped = false, .twice = true });
 }
 
-/* ---- the origin closes its port instead ---- */
+/* ---- close of the origin ---- */
 
 static void closing_origin(struct child *parent, void *argument)
 {
@@ -235,8 +240,8 @@ static void closing_origin(struct child *parent, void *argument)
 			cay_send(port, peer, i, data, LONG_BYTES, 0), 0);
 	cay_peer_release(peer);
 	close_port(port);
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
 static void origin_closes(bool mapped)
@@ -245,11 +250,11 @@ static void origin_closes(bool mapped)
 	uint64_t heap_used = status_read().heap_used;
 	struct child child;
 	child_start(&child, closing_origin, &mapped);
-	child_hear(&child);
+	child_receive(&child);
 	for (unsigned i = 0; i < LONGS; i++)
 		expect_message(port, i, LONG_BYTES, 7);
 	assert_int_equal(status_settled().heap_used, heap_used);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	child_join(&child);
 	close_port(port);
 }
@@ -261,9 +266,9 @@ static void messages_outlive_a_closed_port(void **state)
 	origin_closes(false);
 }
 
-/* ---- both ways, at any time ---- */
+/* ---- both directions, at random times ---- */
 
-/* Sends and takes whatever there is, for ever. */
+/* Sends and polls in an endless loop. */
 static void chatter_step(struct cay_port *port, struct cay_peer *peer,
 	unsigned char *data, uint64_t i)
 {
@@ -274,7 +279,7 @@ static void chatter_step(struct cay_port *port, struct cay_peer *peer,
 	assert_true(r == 0 || r == -EAGAIN || r == -EPIPE);
 	if (!poll_event(port, &e))
 		return;
-	/* A message can be torn from a dead process, but never wrong. */
+	/* A message of a dead process may be missing, but never corrupt. */
 	if (e.kind == CAY_EVENT_MESSAGE && e.error == 0)
 		assert_true(content_fits(e.data, e.length, 8));
 	cay_release(port, &e);
@@ -288,12 +293,12 @@ static void chatter_child(struct child *parent, void *argument)
 	unsigned char *data = *mapped ? cay_alloc(port, LONG_BYTES, 0)
 				      : malloc(LONG_BYTES);
 	content_fill(data, LONG_BYTES, 8);
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	for (uint64_t i = 0;; i++)
 		chatter_step(port, peer, data, i);
 }
 
-/* Takes all that is left; GONE is the last of it. */
+/* Polls all remaining events; GONE is the last one. */
 static void chatter_drain(struct cay_port *port)
 {
 	struct cay_event e;
@@ -315,7 +320,7 @@ static void chatter_once(struct random *r, bool mapped)
 	struct cay_peer *peer = open_peer_named(port, "chatter");
 	unsigned char *data = cay_alloc(port, LONG_BYTES, 0);
 	content_fill(data, LONG_BYTES, 8);
-	child_hear(&child);
+	child_receive(&child);
 	uint64_t until = now_ns() + random_below(r, 5 * NS_PER_MS);
 	for (uint64_t i = 0; now_ns() < until; i++)
 		chatter_step(port, peer, data, i);
@@ -330,7 +335,7 @@ static void chatter_once(struct random *r, bool mapped)
 	close_port(port);
 }
 
-static void death_at_any_time(void **state)
+static void random_deaths(void **state)
 {
 	struct random r = { 17 };
 	(void)state;
@@ -341,14 +346,14 @@ static void death_at_any_time(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(target_dies_before_it_looks),
+		TEST(target_dies_before_it_polls),
 		TEST(target_dies_while_it_reads),
-		TEST(fence_does_not_wait_for_the_dead),
+		TEST(fence_ends_when_the_target_dies),
 		TEST(mapped_memory_outlives_its_process),
 		TEST(staged_memory_outlives_its_process),
-		TEST(own_memory_dies_with_its_process),
+		TEST(process_memory_dies_with_its_process),
 		TEST(messages_outlive_a_closed_port),
-		TEST(death_at_any_time),
+		TEST(random_deaths),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

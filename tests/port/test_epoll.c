@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The descriptor of a port: arming, several ports in one epoll, and the same
- * hunt for a lost wake-up as in test_wait.c.
+ * The descriptor of a port: arming, several ports in one epoll, and the lost
+ * wake-up test of test_wait.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include "harness.h"
 
-#define SLEEP_MS      8000
-#define HUNT_PAUSE_NS (120 * NS_PER_US)
+#define SLEEP_MS	  8000
+#define EXCHANGE_PAUSE_NS (120 * NS_PER_US)
 
 static bool readable(int fd)
 {
@@ -41,7 +41,7 @@ static void arming(void **state)
 	assert_int_equal(cay_port_arm(port), -EAGAIN);
 	expect_message(port, 1, 0, 0);
 
-	/* Not armed: nobody rings. */
+	/* Not armed: no sender rings. */
 	assert_int_equal(cay_port_arm(port), 0);
 	assert_true(!readable(fd));
 	assert_int_equal(cay_send(port, self, 2, NULL, 0, 0), 0);
@@ -52,7 +52,7 @@ static void arming(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-/* A port may be armed and then waited for, or the other way round. */
+/* A port may be armed and then waited for, or vice versa. */
 static void arming_and_waiting(void **state)
 {
 	struct cay_port *port = open_port(NULL);
@@ -85,7 +85,9 @@ static int epoll_of(struct cay_port **ports, unsigned count)
 	return epoll;
 }
 
-/* Sleeps until one of them, all armed, has something. Its index. */
+/*
+ * Sleeps in epoll until one of the armed ports has an event. Returns its index.
+ */
 static unsigned epoll_sleep(int epoll)
 {
 	struct epoll_event e;
@@ -97,7 +99,7 @@ static unsigned epoll_sleep(int epoll)
 	return e.data.u32;
 }
 
-/* The next event of a port, asleep in epoll until it comes. */
+/* Sleeps in epoll until the next event of a port. */
 static void epoll_next(struct cay_port *port, int epoll, struct cay_event *e)
 {
 	while (!poll_event(port, e)) {
@@ -109,7 +111,7 @@ static void epoll_next(struct cay_port *port, int epoll, struct cay_event *e)
 	}
 }
 
-struct hunter {
+struct exchange {
 	struct cay_port *port;
 	struct cay_peer *peer;
 	int epoll;
@@ -117,13 +119,13 @@ struct hunter {
 	uint64_t rounds;
 };
 
-static void hunter_send(struct hunter *h, uint64_t number)
+static void exchange_send(struct exchange *h, uint64_t number)
 {
-	random_pause(&h->random, HUNT_PAUSE_NS);
+	random_pause(&h->random, EXCHANGE_PAUSE_NS);
 	assert_int_equal(cay_send(h->port, h->peer, number, NULL, 0, 0), 0);
 }
 
-static void hunter_receive(struct hunter *h, uint64_t number)
+static void exchange_receive(struct exchange *h, uint64_t number)
 {
 	struct cay_event e;
 	epoll_next(h->port, h->epoll, &e);
@@ -131,51 +133,51 @@ static void hunter_receive(struct hunter *h, uint64_t number)
 	cay_release(h->port, &e);
 }
 
-static void hunter_run(
-	struct hunter *h, const char *own, const char *other, bool first)
+static void exchange_run(
+	struct exchange *h, const char *own, const char *other, bool first)
 {
 	h->port = open_named(own);
 	h->epoll = epoll_of(&h->port, 1);
 	h->peer = open_peer_named(h->port, other);
 	for (uint64_t i = 0; i < h->rounds; i++) {
 		if (first)
-			hunter_send(h, i);
-		hunter_receive(h, i);
+			exchange_send(h, i);
+		exchange_receive(h, i);
 		if (!first)
-			hunter_send(h, i);
+			exchange_send(h, i);
 	}
 }
 
-static void hunter_close(struct hunter *h)
+static void exchange_close(struct exchange *h)
 {
 	cay_peer_release(h->peer);
 	close_port(h->port);
 	close(h->epoll);
 }
 
-static void hunt_child(struct child *parent, void *argument)
+static void exchange_child(struct child *parent, void *argument)
 {
 	const uint64_t *rounds = argument;
-	struct hunter h = { .rounds = *rounds, .random = { 1 } };
+	struct exchange h = { .rounds = *rounds, .random = { 1 } };
 	(void)parent;
-	hunter_run(&h, "hunted", "hunter", false);
-	hunter_close(&h);
+	exchange_run(&h, "second", "first", false);
+	exchange_close(&h);
 }
 
-static void no_ring_is_lost(void **state)
+static void no_wake_up_is_lost(void **state)
 {
-	struct hunter h = { .rounds = scaled(10000), .random = { 2 } };
+	struct exchange h = { .rounds = scaled(10000), .random = { 2 } };
 	struct child child;
 	struct cay_event e;
 	(void)state;
-	child_start_near(&child, hunt_child, &h.rounds);
-	hunter_run(&h, "hunter", "hunted", true);
+	child_start_near(&child, exchange_child, &h.rounds);
+	exchange_run(&h, "first", "second", true);
 	child_join(&child);
-	/* The node rings for what it has to say, too. */
+	/* The node rings for its notifications, too. */
 	epoll_next(h.port, h.epoll, &e);
 	assert_int_equal(e.kind, CAY_EVENT_GONE);
 	cay_release(h.port, &e);
-	hunter_close(&h);
+	exchange_close(&h);
 }
 
 /* ---- several ports ---- */
@@ -187,7 +189,10 @@ enum {
 static const char *const names[PORTS] = { "p0", "p1", "p2", "p3", "p4", "p5",
 	"p6", "p7" };
 
-/* One at a time, to a random port, after the one before was taken. */
+/*
+ * Sends one message at a time to a random port, after the last one was
+ * received.
+ */
 static void scatter_child(struct child *parent, void *argument)
 {
 	const uint64_t *messages = argument;
@@ -198,17 +203,17 @@ static void scatter_child(struct child *parent, void *argument)
 		peers[i] = open_peer_named(port, names[i]);
 	for (uint64_t i = 0; i < *messages; i++) {
 		unsigned to = (unsigned)random_below(&r, PORTS);
-		random_pause(&r, HUNT_PAUSE_NS);
+		random_pause(&r, EXCHANGE_PAUSE_NS);
 		assert_int_equal(
 			cay_send(port, peers[to], i, &to, sizeof(to), 0), 0);
-		child_hear(parent);
+		child_receive(parent);
 	}
 	for (unsigned i = 0; i < PORTS; i++)
 		cay_peer_release(peers[i]);
 	close_port(port);
 }
 
-/* Takes the one message that is there, if it is; from this port. */
+/* Polls the message, if it is at this port. */
 static bool scatter_take(struct cay_port *port, unsigned index, uint64_t tag)
 {
 	struct cay_event e;
@@ -220,7 +225,7 @@ static bool scatter_take(struct cay_port *port, unsigned index, uint64_t tag)
 	return true;
 }
 
-/* Arms all; true if that has found the message. */
+/* Arms all ports. Returns true if a port had the message. */
 static bool scatter_arm(struct cay_port **ports, uint64_t tag)
 {
 	for (unsigned i = 0; i < PORTS; i++)
@@ -246,7 +251,7 @@ static void several_ports_in_one_epoll(void **state)
 			if (scatter_take(ports[rung], rung, i))
 				break;
 		}
-		child_tell(&child, i);
+		child_send(&child, i);
 	}
 	child_join(&child);
 	for (unsigned i = 0; i < PORTS; i++)
@@ -254,7 +259,7 @@ static void several_ports_in_one_epoll(void **state)
 	close(epoll);
 }
 
-/* ---- a sender that has no descriptor left ---- */
+/* ---- a sender without free descriptors ---- */
 
 static void poor_child(struct child *parent, void *unused)
 {
@@ -268,7 +273,7 @@ static void poor_child(struct child *parent, void *unused)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(dup(0), -1);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(child_hear(parent), i);
+		assert_int_equal(child_receive(parent), i);
 		nap_ns(5 * NS_PER_MS);
 		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
 	}
@@ -278,8 +283,8 @@ static void poor_child(struct child *parent, void *unused)
 	close_port(port);
 }
 
-/* Then the node rings for it. */
-static void sender_without_descriptors_rings(void **state)
+/* The node rings instead. */
+static void node_rings_for_a_sender_without_descriptors(void **state)
 {
 	struct cay_port *port = open_named("rich");
 	int epoll = epoll_of(&port, 1);
@@ -288,7 +293,7 @@ static void sender_without_descriptors_rings(void **state)
 	child_start(&child, poor_child, NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(cay_port_arm(port), 0);
-		child_tell(&child, i);
+		child_send(&child, i);
 		epoll_sleep(epoll);
 		expect_message(port, i, 0, 0);
 	}
@@ -303,9 +308,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(arming),
 		TEST(arming_and_waiting),
-		TEST(no_ring_is_lost),
+		TEST(no_wake_up_is_lost),
 		TEST(several_ports_in_one_epoll),
-		TEST(sender_without_descriptors_rings),
+		TEST(node_rings_for_a_sender_without_descriptors),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every error code of the contract, provoked over the public interface, and the
- * order in which the checks come: of two faults the first one decides.
+ * Every error code of the contract, caused through the public interface, and
+ * the order of the checks: of two faults the first one sets the code.
  */
 #include <sys/mman.h>
 
@@ -11,8 +11,8 @@
 #define BYTES 256ul
 
 /*
- * An origin and a target, each with an ordinary window and one that a third
- * port has locked; the target's again without the right to write.
+ * An origin and a target, each with an ordinary window and one locked by a
+ * third port; the target also has a read-only window.
  */
 enum {
 	PLAIN = 0,
@@ -64,7 +64,7 @@ static struct scene scene_open(uint64_t flags)
 	return s;
 }
 
-/* Nothing has changed at the target, and nobody has heard of anything. */
+/* The target's memory is unchanged, and no event was sent. */
 static void scene_close(struct scene *s)
 {
 	assert_true(content_fits(s->memory, 4 * BYTES, 1));
@@ -93,13 +93,13 @@ static void ends_in(struct scene *s, const struct cay_vci *v, unsigned error)
 
 /* ---- each code ---- */
 
-static void provoke_command(struct scene *s)
+static void cause_command(struct scene *s)
 {
 	struct cay_vci v = vci_to(s->peer, 0x55, 0, 1);
 	ends_in(s, &v, CAY_ERROR_COMMAND);
 }
 
-/* A child has the handle, but not the port. */
+/* A forked child has the handle, but not the port. */
 static void trigger_child(struct child *parent, void *argument)
 {
 	struct scene *s = argument;
@@ -109,7 +109,7 @@ static void trigger_child(struct child *parent, void *argument)
 	assert_int_equal(answer.reason, CAY_ERROR_ORIGIN_VPID);
 }
 
-static void provoke_origin_vpid(struct scene *s)
+static void cause_origin_vpid(struct scene *s)
 {
 	struct child child;
 	child_start(&child, trigger_child, s);
@@ -123,14 +123,14 @@ static void set_route(struct cay_vci *v, uint64_t route)
 	v->word[0] |= route << CAY_VCI_ROUTING_OFFSET_SHIFT;
 }
 
-static void provoke_route(struct scene *s)
+static void cause_route(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	set_route(&v, 77);
 	ends_in(s, &v, CAY_ERROR_ROUTE);
 }
 
-static void provoke_origin_window(struct scene *s)
+static void cause_origin_window(struct scene *s)
 {
 	static const uint64_t none[] = { 2, 63, 64, 65535, 65536, UINT64_MAX };
 	for (unsigned i = 0; i < COUNT(none); i++) {
@@ -140,7 +140,7 @@ static void provoke_origin_window(struct scene *s)
 	}
 }
 
-static void provoke_origin_bounds(struct scene *s)
+static void cause_origin_bounds(struct scene *s)
 {
 	static const uint64_t outside[][2] = { { BYTES, 1 }, { 0, BYTES + 1 },
 		{ UINT64_MAX, 1 }, { UINT64_MAX - 7, 8 }, { 8, UINT64_MAX },
@@ -155,35 +155,35 @@ static void provoke_origin_bounds(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_ORIGIN_BOUNDS);
 }
 
-static void provoke_target_vpid(struct scene *s)
+static void cause_target_vpid(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_TARGET] ^= 1;
 	ends_in(s, &v, CAY_ERROR_TARGET_VPID);
 }
 
-static void provoke_target_window(struct scene *s)
+static void cause_target_window(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_WINDOW] |= 0xffff;
 	ends_in(s, &v, CAY_ERROR_TARGET_WINDOW);
 }
 
-static void provoke_capability(struct scene *s)
+static void cause_capability(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_WINDOW] ^= 1ull << 63;
 	ends_in(s, &v, CAY_ERROR_CAPABILITY);
 }
 
-static void provoke_target_bounds(struct scene *s)
+static void cause_target_bounds(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_OFFSET] = UINT64_MAX - 63;
 	ends_in(s, &v, CAY_ERROR_TARGET_BOUNDS);
 }
 
-static void provoke_target_offset(struct scene *s)
+static void cause_target_offset(struct scene *s)
 {
 	static const unsigned commands[] = { CAY_FAA, CAY_CAS,
 		CAY_MISALIGNED_PUT };
@@ -194,12 +194,12 @@ static void provoke_target_offset(struct scene *s)
 	}
 }
 
-static void provoke_unreachable(struct scene *s)
+static void cause_unreachable(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[0] |= 2 << CAY_VCI_ROUTING_LENGTH_SHIFT;
 	ends_in(s, &v, CAY_ERROR_UNREACHABLE);
-	/* One step is what there is. */
+	/* A routing string of one step is valid. */
 	v = vci_fast(s->peer, 0, 0, 5, 8);
 	v.word[0] |= 1 << CAY_VCI_ROUTING_LENGTH_SHIFT;
 	vci_issue(s->origin, &v);
@@ -221,13 +221,13 @@ static void posted_refused(struct scene *s, uint64_t offset, uint64_t length,
 	assert_int_equal(answer.free, entries);
 }
 
-static void provoke_posted_physical(struct scene *s)
+static void cause_posted_physical(struct scene *s)
 {
 	posted_refused(s, 1ull << 30, 64, CAY_POSTED_PHYSICAL,
 		CAY_ERROR_POSTED_PHYSICAL);
 }
 
-static void provoke_posted_address(struct scene *s)
+static void cause_posted_address(struct scene *s)
 {
 	posted_refused(s, 0, 64, 0, CAY_ERROR_POSTED_ADDRESS);
 	posted_refused(s, UINT64_MAX, 64, 0, CAY_ERROR_POSTED_ADDRESS);
@@ -236,7 +236,7 @@ static void provoke_posted_address(struct scene *s)
 	posted_refused(s, 1ull << 30, 64, 2, CAY_ERROR_POSTED_ADDRESS);
 }
 
-static void provoke_truncated(struct scene *s)
+static void cause_truncated(struct scene *s)
 {
 	unsigned char *buffer = cay_alloc(s->third, 64, 0);
 	struct cay_port *third = s->third;
@@ -255,7 +255,7 @@ static void provoke_truncated(struct scene *s)
 	cay_free(third, buffer);
 }
 
-static void provoke_origin_locked(struct scene *s)
+static void cause_origin_locked(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_ORIGIN] = s->own_key[LOCKED].window;
@@ -264,7 +264,7 @@ static void provoke_origin_locked(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_ORIGIN_LOCKED);
 }
 
-static void provoke_target_locked(struct scene *s)
+static void cause_target_locked(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_WINDOW] = s->key[LOCKED].window |
@@ -272,7 +272,7 @@ static void provoke_target_locked(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_TARGET_LOCKED);
 }
 
-static void provoke_rights(struct scene *s)
+static void cause_rights(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_WINDOW] = s->key[READ_ONLY].window |
@@ -280,7 +280,7 @@ static void provoke_rights(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_RIGHTS);
 }
 
-static void provoke_gone(struct scene *s)
+static void cause_gone(struct scene *s)
 {
 	struct cay_port *mortal = open_port(NULL);
 	struct cay_peer *peer = open_peer(s->origin, mortal);
@@ -294,8 +294,8 @@ static void provoke_gone(struct scene *s)
 	cay_peer_release(peer);
 }
 
-/* On memory that only its owner can use, which does not look. */
-static void provoke_timeout(struct scene *s)
+/* An emulated access to an owner that does not poll. */
+static void cause_timeout(struct scene *s)
 {
 	uint64_t word = 0;
 	struct cay_key key;
@@ -310,7 +310,7 @@ static void provoke_timeout(struct scene *s)
 	close_window(w);
 }
 
-static void provoke_realm(struct scene *s)
+static void cause_realm(struct scene *s)
 {
 	struct cay_port_options o = { .realm = "elsewhere" };
 	struct cay_port *stranger = open_port(&o), *lonely = open_port(NULL);
@@ -326,7 +326,7 @@ static void provoke_realm(struct scene *s)
 	close_port(stranger);
 }
 
-static void provoke_no_room(struct scene *s)
+static void cause_no_room(struct scene *s)
 {
 	struct cay_port *small = open_small(NULL, 16);
 	struct cay_peer *peer = open_peer(s->origin, small);
@@ -341,7 +341,7 @@ static void provoke_no_room(struct scene *s)
 	assert_int_equal(accepted, 11);
 	assert_int_equal(answer.reason, CAY_ERROR_NO_ROOM);
 	assert_true(answer.wait_ns > 0);
-	/* The one that stayed ends when its target is gone. */
+	/* The access in flight completes when its target is gone. */
 	close_port(small);
 	assert_int_equal(nqe_command(nqe_next(s->origin)), CAY_NOTIFY_GONE);
 	nqe_done(s->origin);
@@ -351,7 +351,7 @@ static void provoke_no_room(struct scene *s)
 }
 
 /* A window on memory that its owner has unmapped. */
-static void provoke_memory(struct scene *s)
+static void cause_memory(struct scene *s)
 {
 	void *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -370,7 +370,7 @@ static void provoke_memory(struct scene *s)
 
 /* ---- word mode ---- */
 
-static void provoke_origin_offset(struct scene *s)
+static void cause_origin_offset(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_ORIGIN_OFFSET] += 4;
@@ -379,7 +379,7 @@ static void provoke_origin_offset(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_ORIGIN_OFFSET_ALIGN);
 }
 
-static void provoke_origin_length(struct scene *s)
+static void cause_origin_length(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_BYTES] = 63;
@@ -388,7 +388,7 @@ static void provoke_origin_length(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_ORIGIN_LENGTH_ALIGN);
 }
 
-static void provoke_word_offset(struct scene *s)
+static void cause_word_offset(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	v.word[CAY_VCI_WORD_OFFSET] = 4;
@@ -397,7 +397,7 @@ static void provoke_word_offset(struct scene *s)
 	ends_in(s, &v, CAY_ERROR_TARGET_OFFSET_ALIGN);
 }
 
-static void provoke_target_length(struct scene *s)
+static void cause_target_length(struct scene *s)
 {
 	struct cay_vci v = vci_fast_access(
 		s->peer, CAY_FAST_PUT, 0, 1, s->key[PLAIN], 8, 7);
@@ -413,32 +413,32 @@ static const struct {
 	bool words;
 	void (*provoke)(struct scene *);
 } codes[] = {
-	{ CAY_ERROR_COMMAND, false, provoke_command },
-	{ CAY_ERROR_ORIGIN_VPID, false, provoke_origin_vpid },
-	{ CAY_ERROR_ROUTE, false, provoke_route },
-	{ CAY_ERROR_ORIGIN_WINDOW, false, provoke_origin_window },
-	{ CAY_ERROR_ORIGIN_BOUNDS, false, provoke_origin_bounds },
-	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, true, provoke_origin_offset },
-	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, true, provoke_origin_length },
-	{ CAY_ERROR_TARGET_VPID, false, provoke_target_vpid },
-	{ CAY_ERROR_TARGET_WINDOW, false, provoke_target_window },
-	{ CAY_ERROR_CAPABILITY, false, provoke_capability },
-	{ CAY_ERROR_TARGET_BOUNDS, false, provoke_target_bounds },
-	{ CAY_ERROR_TARGET_OFFSET_ALIGN, false, provoke_target_offset },
-	{ CAY_ERROR_TARGET_OFFSET_ALIGN, true, provoke_word_offset },
-	{ CAY_ERROR_TARGET_LENGTH_ALIGN, true, provoke_target_length },
-	{ CAY_ERROR_UNREACHABLE, false, provoke_unreachable },
-	{ CAY_ERROR_POSTED_PHYSICAL, false, provoke_posted_physical },
-	{ CAY_ERROR_POSTED_ADDRESS, false, provoke_posted_address },
-	{ CAY_ERROR_POSTED_TRUNCATED, false, provoke_truncated },
-	{ CAY_ERROR_ORIGIN_LOCKED, false, provoke_origin_locked },
-	{ CAY_ERROR_TARGET_LOCKED, false, provoke_target_locked },
-	{ CAY_ERROR_RIGHTS, false, provoke_rights },
-	{ CAY_ERROR_GONE, false, provoke_gone },
-	{ CAY_ERROR_TIMEOUT, false, provoke_timeout },
-	{ CAY_ERROR_REALM, false, provoke_realm },
-	{ CAY_ERROR_NO_ROOM, false, provoke_no_room },
-	{ CAY_ERROR_MEMORY, false, provoke_memory },
+	{ CAY_ERROR_COMMAND, false, cause_command },
+	{ CAY_ERROR_ORIGIN_VPID, false, cause_origin_vpid },
+	{ CAY_ERROR_ROUTE, false, cause_route },
+	{ CAY_ERROR_ORIGIN_WINDOW, false, cause_origin_window },
+	{ CAY_ERROR_ORIGIN_BOUNDS, false, cause_origin_bounds },
+	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, true, cause_origin_offset },
+	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, true, cause_origin_length },
+	{ CAY_ERROR_TARGET_VPID, false, cause_target_vpid },
+	{ CAY_ERROR_TARGET_WINDOW, false, cause_target_window },
+	{ CAY_ERROR_CAPABILITY, false, cause_capability },
+	{ CAY_ERROR_TARGET_BOUNDS, false, cause_target_bounds },
+	{ CAY_ERROR_TARGET_OFFSET_ALIGN, false, cause_target_offset },
+	{ CAY_ERROR_TARGET_OFFSET_ALIGN, true, cause_word_offset },
+	{ CAY_ERROR_TARGET_LENGTH_ALIGN, true, cause_target_length },
+	{ CAY_ERROR_UNREACHABLE, false, cause_unreachable },
+	{ CAY_ERROR_POSTED_PHYSICAL, false, cause_posted_physical },
+	{ CAY_ERROR_POSTED_ADDRESS, false, cause_posted_address },
+	{ CAY_ERROR_POSTED_TRUNCATED, false, cause_truncated },
+	{ CAY_ERROR_ORIGIN_LOCKED, false, cause_origin_locked },
+	{ CAY_ERROR_TARGET_LOCKED, false, cause_target_locked },
+	{ CAY_ERROR_RIGHTS, false, cause_rights },
+	{ CAY_ERROR_GONE, false, cause_gone },
+	{ CAY_ERROR_TIMEOUT, false, cause_timeout },
+	{ CAY_ERROR_REALM, false, cause_realm },
+	{ CAY_ERROR_NO_ROOM, false, cause_no_room },
+	{ CAY_ERROR_MEMORY, false, cause_memory },
 };
 
 static void every_code(void **state)
@@ -456,8 +456,8 @@ static void every_code(void **state)
 		assert_true(seen[i]);
 }
 
-/* Without word mode, places and lengths are what they are. */
-static void words_are_asked_for(void **state)
+/* Without word mode, any offset and length is valid. */
+static void word_mode_is_optional(void **state)
 {
 	struct scene s = scene_open(0);
 	(void)state;
@@ -552,8 +552,8 @@ static void try_faults(struct scene *s, unsigned faults)
 	ends_in(s, &v, fault_code[__builtin_ctz(faults)]);
 }
 
-/* All pairs, and all faults from one on. */
-static void first_fault_decides(void **state)
+/* All pairs of faults, and all faults from each one on. */
+static void first_fault_sets_the_code(void **state)
 {
 	struct scene s = scene_open(CAY_PORT_WORD_MODE);
 	(void)state;
@@ -590,8 +590,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_code),
-		TEST(words_are_asked_for),
-		TEST(first_fault_decides),
+		TEST(word_mode_is_optional),
+		TEST(first_fault_sets_the_code),
 		TEST(order_of_atomics),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each flag of a send promises, and which events it brings. */
+/* The guarantees of each send flag, and the events that it causes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 struct pair {
 	struct cay_port *a, *b;
 	struct cay_peer *peer;
-	unsigned char *mapped; /* LONG_BYTES of a's cay_alloc() memory */
+	unsigned char *mapped; /* LONG_BYTES of cay_alloc() memory of a */
 };
 
 static struct pair pair_open(uint32_t nq_entries)
@@ -43,7 +43,7 @@ static int pair_send(
 	return cay_send(p->a, p->peer, tag, p->mapped, length, flags);
 }
 
-/* The completion of a message to b, as it must look. */
+/* Checks the completion of a message to b. */
 static void check_completion(struct pair *p, uint64_t tag, uint32_t api_tag,
 	unsigned operation, bool acknowledged, size_t length)
 {
@@ -77,7 +77,7 @@ static void flags_of_one_size(struct pair *p, size_t length, unsigned operation)
 	}
 }
 
-/* One completion if it was asked for, however often, and none otherwise. */
+/* One completion if any flag requests it, else none. */
 static void every_combination(void **state)
 {
 	struct pair p = pair_open(64);
@@ -108,8 +108,8 @@ static void long_messages_imply_notify(void **state)
 	pair_close(&p);
 }
 
-/* In place means: the source is the target's until it releases the event. */
-static void mapped_source_is_free_on_release(void **state)
+/* A mapped source belongs to the target until it releases the event. */
+static void mapped_source_is_reusable_after_release(void **state)
 {
 	struct pair p = pair_open(64);
 	struct cay_event e;
@@ -125,7 +125,7 @@ static void mapped_source_is_free_on_release(void **state)
 	pair_close(&p);
 }
 
-/* Given back early, it still stays until its readers release it. */
+/* Freed memory stays valid until its readers release it. */
 static void freed_source_stays_readable(void **state)
 {
 	struct pair p = pair_open(64);
@@ -142,8 +142,8 @@ static void freed_source_stays_readable(void **state)
 	pair_close(&p);
 }
 
-/* The same where origin and target are one port. */
-static void freed_source_stays_readable_to_oneself(void **state)
+/* The same if origin and target are one port. */
+static void freed_source_stays_readable_to_the_same_port(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *self = open_peer(port, port);
@@ -173,7 +173,7 @@ static void fence_waits_for_long_messages(void **state)
 	assert_int_equal(pair_send(&p, 2, 8, CAY_FENCE), -EAGAIN);
 	assert_int_equal(pair_send(&p, 2, 100, CAY_FENCE), -EAGAIN);
 	assert_int_equal(pair_send(&p, 2, LONG_BYTES, CAY_FENCE), -EAGAIN);
-	/* It is about all before it, not about one target. */
+	/* A fence waits for operations to all targets. */
 	assert_int_equal(cay_send(p.a, self, 2, NULL, 0, CAY_FENCE), -EAGAIN);
 	assert_int_equal(pair_send(&p, 3, 8, 0), 0);
 	uint64_t deadline = now_ns() + 30 * NS_PER_MS;
@@ -196,14 +196,14 @@ static void fence_receiver(struct child *parent, void *unused)
 {
 	struct cay_port *port = open_named("fence");
 	(void)unused;
-	assert_int_equal(child_hear(parent), 1);
+	assert_int_equal(child_receive(parent), 1);
 	nap_ns(50 * NS_PER_MS);
 	expect_message(port, 1, LONG_BYTES, 1);
 	expect_message(port, 2, 0, 0);
 	close_port(port);
 }
 
-static void fence_passes_when_all_are_taken(void **state)
+static void fence_passes_when_all_are_complete(void **state)
 {
 	struct pair p = pair_open(64);
 	struct child receiver;
@@ -211,7 +211,7 @@ static void fence_passes_when_all_are_taken(void **state)
 	child_start(&receiver, fence_receiver, NULL);
 	struct cay_peer *peer = open_peer_named(p.a, "fence");
 	assert_int_equal(cay_send(p.a, peer, 1, p.mapped, LONG_BYTES, 0), 0);
-	child_tell(&receiver, 1);
+	child_send(&receiver, 1);
 	assert_int_equal(
 		cay_send_wait(p.a, peer, 2, NULL, 0, CAY_FENCE, soon()), 0);
 	expect_complete(p.a, 1, 0);
@@ -229,7 +229,7 @@ static bool readable(int fd)
 	return poll(&p, 1, 0) == 1;
 }
 
-static void interrupt_rings_in_any_case(void **state)
+static void interrupt_always_rings(void **state)
 {
 	struct pair p = pair_open(64);
 	int fd = cay_port_fd(p.b);
@@ -255,12 +255,12 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(every_combination),
 		TEST(long_messages_imply_notify),
-		TEST(mapped_source_is_free_on_release),
+		TEST(mapped_source_is_reusable_after_release),
 		TEST(freed_source_stays_readable),
-		TEST(freed_source_stays_readable_to_oneself),
+		TEST(freed_source_stays_readable_to_the_same_port),
 		TEST(fence_waits_for_long_messages),
-		TEST(fence_passes_when_all_are_taken),
-		TEST(interrupt_rings_in_any_case),
+		TEST(fence_passes_when_all_are_complete),
+		TEST(interrupt_always_rings),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Room between two processes that run at the same time: rings wrap under
- * random sizes, and two ports that fill each other up always recover.
+ * Flow control between two running processes: rings wrap with random sizes, and
+ * two ports that fill each other's queues always recover.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "harness.h"
 
-/* ---- one way ---- */
+/* ---- one direction ---- */
 
 enum {
 	HELD = 24,
 	BATCH = 8
 };
 
-/* Sizes follow from the number of the message, so both sides know them. */
+/* The size is a function of the message number, known to both sides. */
 static size_t size_of(uint64_t number)
 {
 	struct random r = { number * 31 };
@@ -62,7 +62,7 @@ static void window_release(struct cay_port *port, struct window *w, unsigned i)
 	w->event[i] = w->event[--w->count];
 }
 
-/* Releases at random until at most so many, or fewer, are held. */
+/* Releases random events until at most `most` are held. */
 static void window_shrink(struct cay_port *port, struct window *w,
 	struct random *r, unsigned most)
 {
@@ -95,7 +95,7 @@ static void stream(uint32_t nq_entries, uint64_t messages)
 	uint64_t received = 0;
 	child_start_near(&sender, stream_sender, &messages);
 	while (received < messages) {
-		/* What is held may be what the sender waits for. */
+		/* The sender may wait for the entries of held events. */
 		bool some = window_take(port, &w, &received);
 		window_shrink(port, &w, &r, some ? HELD : 0);
 		if (!some)
@@ -121,7 +121,7 @@ static void smallest_ring_wraps(void **state)
 	stream(16, scaled(50000));
 }
 
-/* ---- both ways ---- */
+/* ---- both directions ---- */
 
 enum {
 	ENTRIES = 16
@@ -153,7 +153,7 @@ static size_t mutual_size(uint64_t number)
 	return number % 7 == 0 ? 1000 + number % 5000 : number % 41;
 }
 
-/* Takes everything that is there. */
+/* Polls all events. */
 static void party_poll(struct party *p)
 {
 	struct cay_event e;
@@ -181,12 +181,12 @@ static int party_send(struct party *p, uint64_t deadline)
 
 static void party_meet(struct party *p)
 {
-	child_tell(p->other, p->sent);
-	uint64_t other_sent = child_hear(p->other);
+	child_send(p->other, p->sent);
+	uint64_t other_sent = child_receive(p->other);
 	assert_true(p->received <= other_sent);
 }
 
-/* Both are full at the same time; both go on once they poll. */
+/* Both queues are full at the same time; both ports continue once they poll. */
 static void party_fill_up(struct party *p)
 {
 	int r;
@@ -202,7 +202,7 @@ static void party_fill_up(struct party *p)
 	party_meet(p);
 }
 
-/* Nobody polls before he must. */
+/* Neither side polls before its sends are refused. */
 static void party_run(struct party *p, uint64_t messages, uint64_t wait_ns)
 {
 	uint64_t deadline = soon();
@@ -241,8 +241,8 @@ static void mutual_child(struct child *parent, void *unused)
 	party_close(&p);
 }
 
-/* Both send the same number in each phase, so both know what must come. */
-static void full_both_ways_recovers(void **state)
+/* Both send the same number of messages in each phase. */
+static void full_in_both_directions_recovers(void **state)
 {
 	struct child child;
 	struct party p = { .other = &child };
@@ -260,7 +260,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(rings_wrap),
 		TEST(smallest_ring_wraps),
-		TEST(full_both_ways_recovers),
+		TEST(full_in_both_directions_recovers),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork() and exec(): a child inherits no port, may have its own, and disturbs
- * nobody; a program that is executed inherits nothing at all.
+ * fork() and exec(): a child inherits no port, may open its own, and does not
+ * disturb the parent; an executed program inherits nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "harness.h"
 #include "status.h"
 
-/* What a parent has when it forks. */
+/* The handles of a parent when it forks. */
 struct estate {
 	struct cay_port *port;
 	struct cay_peer *self;
@@ -39,7 +39,7 @@ static struct estate estate_open(const char *name)
 	return e;
 }
 
-/* Works as before. */
+/* The parent works as before. */
 static void estate_check(struct estate *e)
 {
 	assert_true(content_fits(e->held.data, 100000, 1));
@@ -57,9 +57,9 @@ static void estate_close(struct estate *e)
 	close_port(e->port);
 }
 
-/* ---- the child's view of its parent's handles ---- */
+/* ---- inherited handles ---- */
 
-/* Open descriptors; `kept`: only those that an exec leaves open. */
+/* Counts open descriptors; with `kept`, only those without FD_CLOEXEC. */
 static uint64_t descriptors(bool kept)
 {
 	DIR *all = opendir("/proc/self/fd");
@@ -136,7 +136,7 @@ static void refuse_all(struct estate *e)
 	refuse_consuming(e);
 	refuse_set_up(e);
 	refuse_raw(e);
-	/* What needs no device still answers. */
+	/* Calls that need no device still work. */
 	assert_true(cay_port_addr(e->port).vpid != CAY_VPID_NODE);
 	assert_int_equal(
 		cay_peer_addr(e->self).vpid, cay_port_addr(e->port).vpid);
@@ -149,7 +149,7 @@ static void refusing_child(struct child *parent, void *argument)
 	(void)parent;
 	refuse_all(e);
 	cay_peer_release(e->self);
-	/* What the child has of it is its copy of the descriptor. */
+	/* The child has a copy of the descriptor only. */
 	uint64_t before = descriptors(false);
 	assert_int_equal(cay_port_close(e->port), -ECHILD);
 	assert_int_equal(descriptors(false), before - 1);
@@ -168,7 +168,7 @@ static void handles_are_not_inherited(void **state)
 	estate_close(&e);
 }
 
-/* ---- ports of a child's own ---- */
+/* ---- ports of a child ---- */
 
 static void own_port(struct estate *e, uint64_t tag)
 {
@@ -201,7 +201,7 @@ static void opening_child(struct child *parent, void *argument)
 	own_port(argument, 3);
 }
 
-static void children_open_their_own(void **state)
+static void children_open_their_own_ports(void **state)
 {
 	struct estate e = estate_open("parent");
 	struct child child;
@@ -245,10 +245,10 @@ static void *busy_run(void *argument)
 
 static void forked_child(struct child *parent, void *argument)
 {
-	own_port(argument, child_hear(parent));
+	own_port(argument, child_receive(parent));
 }
 
-static void forking_in_the_middle(void **state)
+static void forking_while_threads_send(void **state)
 {
 	struct estate e = estate_open("parent");
 	struct busy b = { .port = open_port(NULL) };
@@ -261,7 +261,7 @@ static void forking_in_the_middle(void **state)
 	for (uint64_t i = 0; i < forks; i++) {
 		struct cay_event event;
 		child_start(&child, forked_child, &e);
-		child_tell(&child, i);
+		child_send(&child, i);
 		next_event(e.port, &event);
 		assert_int_equal(event.tag, i);
 		cay_release(e.port, &event);
@@ -277,12 +277,12 @@ static void forking_in_the_middle(void **state)
 
 /* ---- exec ---- */
 
-/* The program that is executed: says what it has, waits, exits. */
+/* The executed program: reports its descriptors, waits, exits. */
 static int executed(int fd)
 {
 	struct child parent = { .fd = fd };
-	child_tell(&parent, descriptors(false));
-	child_hear(&parent);
+	child_send(&parent, descriptors(false));
+	child_receive(&parent);
 	return 0;
 }
 
@@ -291,12 +291,14 @@ static void executing_child(struct child *parent, void *unused)
 	char number[16];
 	(void)unused;
 	assert_int_equal(fcntl(parent->fd, F_SETFD, 0), 0);
-	child_tell(parent, descriptors(true));
+	child_send(parent, descriptors(true));
 	struct estate e = estate_open("executing");
 	struct cay_peer *peer = open_peer_named(e.port, "armed");
-	/* To ring it, the descriptor of the armed port comes here. */
+	/*
+	 * Ringing fetches the descriptor of the armed port into this process.
+	 */
 	assert_int_equal(cay_send(e.port, peer, 5, NULL, 0, 0), 0);
-	child_hear(parent);
+	child_receive(parent);
 	snprintf(number, sizeof(number), "%d", parent->fd);
 	execl("/proc/self/exe", "executed", "--executed", number, NULL);
 	fail_msg("exec");
@@ -310,20 +312,20 @@ static void exec_inherits_nothing(void **state)
 	assert_true(cay_port_fd(port) >= 0);
 	assert_int_equal(cay_port_arm(port), 0);
 	child_start(&child, executing_child, NULL);
-	uint64_t before = child_hear(&child);
+	uint64_t before = child_receive(&child);
 	struct cay_peer *peer = open_peer_named(port, "executing");
 	expect_message(port, 5, 0, 0);
 	assert_int_equal(cay_send(port, peer, 0, NULL, 0, 0), 0);
-	child_tell(&child, 1);
-	assert_int_equal(child_hear(&child), before);
+	child_send(&child, 1);
+	assert_int_equal(child_receive(&child), before);
 
-	/* Its ports are closed; its death is another matter. */
+	/* The ports are closed, although the process still runs. */
 	uint64_t deadline = soon();
 	while (cay_send(port, peer, 0, NULL, 0, 0) != -EPIPE) {
 		assert_true(now_ns() < deadline);
 		nap_ns(NS_PER_MS);
 	}
-	child_tell(&child, 2);
+	child_send(&child, 2);
 	child_join(&child);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	assert_int_equal(status_settled().ports, 1);
@@ -335,8 +337,8 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(handles_are_not_inherited),
-		TEST(children_open_their_own),
-		TEST(forking_in_the_middle),
+		TEST(children_open_their_own_ports),
+		TEST(forking_while_threads_send),
 		TEST(exec_inherits_nothing),
 	};
 	if (argc == 3 && strcmp(argv[1], "--executed") == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay_alloc() and cay_free(): zeroed, checked, and all of it comes back. */
+/* cay_alloc() and cay_free(): zeroed memory, checked arguments, no leaks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void errors(void **state)
 	close_port(port);
 }
 
-/* Advice, where there are no huge pages; but it begins where one would. */
+/* Without huge pages the flag has no effect, except on the alignment. */
 static void huge(void **state)
 {
 	struct cay_port *port = open_port(NULL);
@@ -55,8 +55,8 @@ static void huge(void **state)
 	close_port(port);
 }
 
-/* What is not ours, or not a beginning, is not given back. */
-static void only_what_was_given(void **state)
+/* Other memory, and addresses inside an allocation, are not freed. */
+static void only_allocations_are_freed(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	unsigned char *p = cay_alloc(port, 3 * PAGE, 0);
@@ -78,7 +78,7 @@ enum {
 	BLOCKS = 64
 };
 
-static void zeroed_aligned_and_apart(void **state)
+static void zeroed_aligned_and_disjoint(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	uint64_t heap_used = status_read().heap_used;
@@ -104,7 +104,7 @@ static void zeroed_aligned_and_apart(void **state)
 	close_port(port);
 }
 
-/* It belongs to the process: another port sends from it, in place. */
+/* The memory belongs to the process: another port can send from it in place. */
 static void outlives_the_port(void **state)
 {
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
@@ -127,7 +127,10 @@ static void outlives_the_port(void **state)
 	close_port(b);
 }
 
-/* Freed while a reader holds it: it goes when the reader is done. */
+/*
+ * Memory freed while a reader holds it is reclaimed when the reader releases
+ * it.
+ */
 static void reader_child(struct child *parent, void *unused)
 {
 	struct cay_port *port = open_named("reader");
@@ -135,15 +138,15 @@ static void reader_child(struct child *parent, void *unused)
 	(void)unused;
 	next_event(port, &e);
 	assert_int_equal(e.length, MIB);
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 	assert_true(content_fits(e.data, MIB, 3));
 	cay_release(port, &e);
-	child_hear(parent);
+	child_receive(parent);
 	close_port(port);
 }
 
-static void freed_when_the_last_reader_is_done(void **state)
+static void freed_when_the_last_reader_releases(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	struct child child;
@@ -154,21 +157,21 @@ static void freed_when_the_last_reader_is_done(void **state)
 	unsigned char *data = cay_alloc(port, MIB, 0);
 	content_fill(data, MIB, 3);
 	assert_int_equal(cay_send(port, peer, 1, data, MIB, 0), 0);
-	child_hear(&child);
+	child_receive(&child);
 	cay_free(port, data);
 	assert_true(status_read().heap_used >= heap_used + MIB);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	expect_complete(port, 1, 0);
 	uint64_t deadline = soon();
 	while (status_read().heap_used >= heap_used + MIB)
 		assert_true(now_ns() < deadline);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	child_join(&child);
 	cay_peer_release(peer);
 	close_port(port);
 }
 
-/* Ordinary memory that had to be copied into the arena does not stay there. */
+/* Staging memory is reused and bounded. */
 static void staging_is_bounded(void **state)
 {
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
@@ -199,10 +202,10 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(errors),
 		TEST(huge),
-		TEST(only_what_was_given),
-		TEST(zeroed_aligned_and_apart),
+		TEST(only_allocations_are_freed),
+		TEST(zeroed_aligned_and_disjoint),
 		TEST(outlives_the_port),
-		TEST(freed_when_the_last_reader_is_done),
+		TEST(freed_when_the_last_reader_releases),
 		TEST(staging_is_bounded),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

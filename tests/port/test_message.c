@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of every size and gathered from every number of pieces arrive as
- * they were sent, between two processes and within one.
+ * Messages of all sizes and numbers of pieces arrive intact, between two
+ * processes and within one.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 
 #define LONGEST (5 * MIB)
 
-/* Behind 0 to 48: around every limit at which a message travels otherwise. */
+/* Sizes above 48: around each limit at which the protocol changes. */
 static const size_t larger[] = { 63, 64, 65, 4095, 4096, 4097, 8191, 8192, 8193,
 	64 * KIB, MIB, LONGEST };
 
@@ -37,7 +37,7 @@ static uint32_t api_tag_of(size_t size)
 	return UINT32_MAX - (uint32_t)size;
 }
 
-/* A long one stays ours until its completion. */
+/* The source of a long message is in use until its completion. */
 static void send_size(struct cay_port *port, struct cay_peer *peer,
 	unsigned char *data, size_t size, unsigned round)
 {
@@ -69,12 +69,12 @@ static void check_size(struct cay_port *port, size_t size, unsigned round,
 	cay_release(port, &e);
 }
 
-/* Rounds: what is not known of the peer yet, what was learned, mapped. */
+/* Rounds: before the probe, after it, and mapped memory. */
 enum {
 	ROUNDS = 3,
 	ROUND_MAPPED = 2
 };
-#define LONG_SIZES 4 /* of each round */
+#define LONG_SIZES 4 /* per round */
 
 static void check_ways(struct cay_port *port, const struct cay_peer *peer)
 {
@@ -97,7 +97,7 @@ static void sizes_sender(struct child *parent, void *unused)
 	unsigned char *mapped = cay_alloc(port, LONGEST, 0);
 	(void)unused;
 	assert_true(own && mapped);
-	child_tell(parent, cay_port_addr(port).vpid);
+	child_send(parent, cay_port_addr(port).vpid);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (unsigned i = 0; i < SIZES; i++)
 			send_size(port, peer,
@@ -117,7 +117,7 @@ static void every_size_between_processes(void **state)
 	struct child sender;
 	(void)state;
 	child_start(&sender, sizes_sender, NULL);
-	from.vpid = (uint16_t)child_hear(&sender);
+	from.vpid = (uint16_t)child_receive(&sender);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (unsigned i = 0; i < SIZES; i++)
 			check_size(port, size_at(i), round, &from);
@@ -141,7 +141,7 @@ static void self_size(struct cay_port *port, struct cay_peer *self,
 	check_empty(port);
 }
 
-static void every_size_to_oneself(void **state)
+static void every_size_within_a_process(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *self = open_peer(port, port);
@@ -158,8 +158,8 @@ static void every_size_to_oneself(void **state)
 	close_port(port);
 }
 
-/* Up to CAY_EAGER_MAX the source is free when the call is back. */
-static void copied_when_it_returns(void **state)
+/* The source of an eager message is reusable when the call returns. */
+static void eager_source_is_reusable_on_return(void **state)
 {
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
 	struct cay_peer *peer = open_peer(a, b);
@@ -177,8 +177,8 @@ static void copied_when_it_returns(void **state)
 	close_port(b);
 }
 
-/* Whatever way each takes, messages of one origin keep their order. */
-static void sizes_keep_order(void **state)
+/* Messages of all sizes from one origin keep their order. */
+static void order_is_kept_across_sizes(void **state)
 {
 	enum {
 		MESSAGES = 60
@@ -248,7 +248,7 @@ static void gather_one(struct cay_port *a, struct cay_peer *peer,
 	free(data);
 }
 
-static void gathers_arrive_whole(void **state)
+static void gathered_messages_arrive_intact(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 7, 8, 9, 39, 40, 41, 64, 100,
 		4096, 8191, 8192, 8193, 20000 };
@@ -274,7 +274,7 @@ static void gathers_arrive_whole(void **state)
 	close_port(b);
 }
 
-/* ---- what is refused ---- */
+/* ---- invalid arguments ---- */
 
 static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 {
@@ -298,7 +298,7 @@ static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 	assert_int_equal(cay_sendv(a, peer, 0, huge, 2, 0), -EMSGSIZE);
 }
 
-static void mistakes_are_refused(void **state)
+static void invalid_arguments_are_refused(void **state)
 {
 	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
 	struct cay_peer *peer = open_peer(a, b);
@@ -311,7 +311,7 @@ static void mistakes_are_refused(void **state)
 	assert_int_equal(port_stats(a).issued, 0);
 	check_empty(a);
 	check_empty(b);
-	/* None of it stays in the way of what is right. */
+	/* Valid messages still arrive. */
 	assert_int_equal(cay_send(a, peer, 3, NULL, 0, 0), 0);
 	expect_message(b, 3, 0, 0);
 	cay_peer_release(peer);
@@ -323,11 +323,11 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_size_between_processes),
-		TEST(every_size_to_oneself),
-		TEST(copied_when_it_returns),
-		TEST(sizes_keep_order),
-		TEST(gathers_arrive_whole),
-		TEST(mistakes_are_refused),
+		TEST(every_size_within_a_process),
+		TEST(eager_source_is_reusable_on_return),
+		TEST(order_is_kept_across_sizes),
+		TEST(gathered_messages_arrive_intact),
+		TEST(invalid_arguments_are_refused),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

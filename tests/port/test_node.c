@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The node: direct traffic goes on when it is killed, the next port has a new
- * one, and it comes and goes with the ports that need it.
+ * The node: direct traffic continues when it is killed, the next port starts a
+ * new one, and it exits after the last port.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static void node_kill(void)
 		assert_true(now_ns() < deadline);
 }
 
-/* ---- two processes that have met ---- */
+/* ---- traffic without a node ---- */
 
 struct side {
 	struct child *other;
@@ -54,11 +54,11 @@ static void side_close(struct side *s)
 	close(s->epoll);
 }
 
-/* Once the other one sleeps, so that each has rung the other before. */
+/* Sends while the other side sleeps, so that it fetches the doorbell. */
 static void side_send(struct side *s)
 {
 	static const size_t sizes[] = { 8, 4000, LONG_BYTES };
-	assert_int_equal(child_hear(s->other), 1);
+	assert_int_equal(child_receive(s->other), 1);
 	for (unsigned i = 0; i < COUNT(sizes); i++)
 		assert_int_equal(
 			cay_send(s->port, s->peer, i, s->data, sizes[i], 0), 0);
@@ -69,9 +69,9 @@ static void side_receive(struct side *s)
 {
 	struct epoll_event e;
 	assert_int_equal(cay_port_arm(s->port), 0);
-	child_tell(s->other, 1);
+	child_send(s->other, 1);
 	assert_int_equal(
-		epoll_wait(s->epoll, &e, 1, (int)(PATIENCE_NS / NS_PER_MS)), 1);
+		epoll_wait(s->epoll, &e, 1, (int)(TIMEOUT_NS / NS_PER_MS)), 1);
 	expect_message(s->port, 0, 8, 1);
 	expect_message(s->port, 1, 4000, 1);
 	expect_message(s->port, 2, LONG_BYTES, 1);
@@ -82,7 +82,7 @@ static void met_child(struct child *parent, void *unused)
 	struct side s = { .other = parent };
 	(void)unused;
 	side_open(&s, "right", "left");
-	while (child_hear(parent)) {
+	while (child_receive(parent)) {
 		side_receive(&s);
 		side_send(&s);
 	}
@@ -91,12 +91,12 @@ static void met_child(struct child *parent, void *unused)
 
 static void exchange(struct side *s)
 {
-	child_tell(s->other, 1);
+	child_send(s->other, 1);
 	side_send(s);
 	side_receive(s);
 }
 
-/* What only a node can do. */
+/* Calls that need a node. */
 static void check_no_node(struct side *s)
 {
 	struct cay_peer *peer = NULL;
@@ -111,7 +111,7 @@ static void check_no_node(struct side *s)
 	assert_true(cay_alloc(port, 100, 0) == NULL && errno == ENOTCONN);
 }
 
-/* At a new node, where those of the old one are strangers. */
+/* A new node does not know the ports of the old one. */
 static void open_anew(const struct cay_addr *old)
 {
 	struct cay_port *port = open_port(NULL);
@@ -131,7 +131,7 @@ static void fresh_child(struct child *parent, void *argument)
 	open_anew(argument);
 }
 
-static void traffic_outlives_the_node(void **state)
+static void traffic_continues_without_the_node(void **state)
 {
 	struct child child, fresh;
 	struct side s = { .other = &child };
@@ -145,20 +145,20 @@ static void traffic_outlives_the_node(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		exchange(&s);
 	check_no_node(&s);
-	/* From a fresh process, and from one that had the old node. */
+	/* From a new process, and from one that used the old node. */
 	child_start(&fresh, fresh_child, &old);
 	child_join(&fresh);
 	open_anew(&old);
 	exchange(&s);
 	assert_int_equal(port_stats(s.port).node_alive, 0);
-	child_tell(&child, 0);
+	child_send(&child, 0);
 	child_join(&child);
 	assert_int_equal(cay_send(s.port, s.peer, 0, NULL, 0, 0), -EPIPE);
 	side_close(&s);
 }
 
-/* Nobody has noticed the death yet when the next port is opened. */
-static void open_finds_the_next_node(void **state)
+/* No call has noticed the death when the next port is opened. */
+static void open_starts_a_new_node(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	struct cay_addr old = cay_port_addr(port);
@@ -168,13 +168,13 @@ static void open_finds_the_next_node(void **state)
 	close_port(port);
 }
 
-/* ---- coming and going ---- */
+/* ---- start and exit ---- */
 
 enum {
 	VISITORS = 4
 };
 
-/* Comes back about when the node ends itself. */
+/* Opens a port again at about the time when the node exits. */
 static void visitor(struct child *parent, void *argument)
 {
 	struct random r = { (uint64_t)getpid() };
@@ -191,7 +191,7 @@ static void visitor(struct child *parent, void *argument)
 	}
 }
 
-static void nodes_come_and_go(void **state)
+static void nodes_start_and_exit(void **state)
 {
 	struct child children[VISITORS];
 	unsigned visits = 8;
@@ -203,14 +203,14 @@ static void nodes_come_and_go(void **state)
 	assert_true(node_gone_soon(node_name()));
 }
 
-/* Many first ports at once elect one node. */
+/* Concurrent first ports elect one node. */
 static void elector(struct child *parent, void *unused)
 {
 	(void)unused;
-	child_hear(parent);
+	child_receive(parent);
 	struct cay_port *port = open_port(NULL);
-	child_tell(parent, cay_port_addr(port).node);
-	child_hear(parent);
+	child_send(parent, cay_port_addr(port).node);
+	child_receive(parent);
 	close_port(port);
 }
 
@@ -222,17 +222,17 @@ static void one_node_is_elected(void **state)
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_start(&children[i], elector, NULL);
 	for (unsigned i = 0; i < COUNT(children); i++)
-		child_tell(&children[i], 1);
-	uint64_t node = child_hear(&children[0]);
+		child_send(&children[i], 1);
+	uint64_t node = child_receive(&children[0]);
 	for (unsigned i = 1; i < COUNT(children); i++)
-		assert_int_equal(child_hear(&children[i]), node);
+		assert_int_equal(child_receive(&children[i]), node);
 	for (unsigned i = 0; i < COUNT(children); i++)
-		child_tell(&children[i], 1);
+		child_send(&children[i], 1);
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_join(&children[i]);
 }
 
-/* ---- no node to be had ---- */
+/* ---- no node available ---- */
 
 static void no_program(struct child *parent, void *unused)
 {
@@ -255,9 +255,9 @@ static void program_must_exist(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(traffic_outlives_the_node),
-		TEST(open_finds_the_next_node),
-		TEST(nodes_come_and_go),
+		TEST(traffic_continues_without_the_node),
+		TEST(open_starts_a_new_node),
+		TEST(nodes_start_and_exit),
 		TEST(one_node_is_elected),
 		TEST(program_must_exist),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives between two processes: what arrives where, what a message
- * does that finds no buffer, and what the calls answer.
+ * Posted receives between two processes: where messages arrive, messages
+ * without a posted buffer, and the results of the calls.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,35 +11,35 @@
 
 #include "vci.h"
 
-/* ---- a process that sends what it is told to ---- */
+/* ---- a sender controlled by the test ---- */
 
 enum order {
-	SEND = 1,   /* length; answers with the result */
-	SEND_WAIT,  /* length; answers before and after */
+	SEND = 1,   /* length; replies with the result */
+	SEND_WAIT,  /* length; replies before and after */
 	SEND_ALLOC, /* length, from cay_alloc() memory */
 	LEAVE,
 };
 
 struct far {
 	struct child child;
-	struct cay_port *port; /* ours */
+	struct cay_port *port; /* of the receiver */
 };
 
 static void far_order(struct child *parent, struct cay_port *port,
 	struct cay_peer *peer, uint64_t order)
 {
-	size_t length = child_hear(parent);
-	uint64_t tag = child_hear(parent);
+	size_t length = child_receive(parent);
+	uint64_t tag = child_receive(parent);
 	unsigned char *data = order == SEND_ALLOC ? cay_alloc(port, length, 0)
 						  : malloc(length ? length : 1);
 	assert_true(data != NULL);
 	content_fill(data, length, tag);
 	if (order == SEND_WAIT)
-		child_tell(parent, 0);
+		child_send(parent, 0);
 	int r = order == SEND_WAIT ? cay_send_wait(port, peer, tag, data,
 					     length, 0, soon())
 				   : cay_send(port, peer, tag, data, length, 0);
-	child_tell(parent, (uint64_t)r);
+	child_send(parent, (uint64_t)r);
 	if (r == 0 && length > CAY_EAGER_MAX)
 		expect_complete(port, tag, 0);
 	if (order == SEND_ALLOC)
@@ -53,7 +53,7 @@ static void far_run(struct child *parent, void *name)
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, name);
 	uint64_t order;
-	while ((order = child_hear(parent)) != LEAVE)
+	while ((order = child_receive(parent)) != LEAVE)
 		far_order(parent, port, peer, order);
 	check_empty(port);
 	cay_peer_release(peer);
@@ -75,7 +75,7 @@ static struct far far_open(char *name, const struct cay_port_options *options)
 
 static void far_close(struct far *f)
 {
-	child_tell(&f->child, LEAVE);
+	child_send(&f->child, LEAVE);
 	child_join(&f->child);
 	check_empty(f->port);
 	close_port(f->port);
@@ -84,16 +84,16 @@ static void far_close(struct far *f)
 static void far_tell(
 	struct far *f, enum order order, size_t length, uint64_t tag)
 {
-	child_tell(&f->child, order);
-	child_tell(&f->child, length);
-	child_tell(&f->child, tag);
+	child_send(&f->child, order);
+	child_send(&f->child, length);
+	child_send(&f->child, tag);
 }
 
 static void far_send(
 	struct far *f, enum order order, size_t length, uint64_t tag, int r)
 {
 	far_tell(f, order, length, tag);
-	assert_int_equal((int)child_hear(&f->child), r);
+	assert_int_equal((int)child_receive(&f->child), r);
 }
 
 static void *post(struct cay_port *port, size_t bytes, uint64_t cookie)
@@ -104,7 +104,7 @@ static void *post(struct cay_port *port, size_t bytes, uint64_t cookie)
 	return memory;
 }
 
-/* The next event is a message of this length in this buffer. */
+/* Checks that the next event is a message of this length in this buffer. */
 static void expect_posted(struct cay_port *port, uint64_t tag,
 	const void *buffer, size_t room, size_t length, uint64_t cookie)
 {
@@ -119,13 +119,13 @@ static void expect_posted(struct cay_port *port, uint64_t tag,
 	assert_int_equal(
 		e.error, length > room ? CAY_ERROR_POSTED_TRUNCATED : 0);
 	assert_true(e.data == buffer);
-	/* Contents are made of words; what was cut off ends in one. */
+	/* Test data consists of words; a truncated message ends in one. */
 	assert_true(
 		content_fits(buffer, length > room ? fits & ~7ull : fits, tag));
 	cay_release(port, &e);
 }
 
-/* ---- what arrives ---- */
+/* ---- delivery ---- */
 
 static const size_t sizes[] = { 41, 42, 63, 64, 65, 100, 1000, 4095, 4096, 4097,
 	8191, 8192, 8193, 65536, 1 << 20 };
@@ -148,7 +148,7 @@ static void every_size_arrives_in_its_buffer(void **state)
 	far_close(&f);
 }
 
-static void short_messages_never_take_one(void **state)
+static void inline_messages_use_no_buffer(void **state)
 {
 	struct far f = far_open("short", NULL);
 	(void)state;
@@ -166,7 +166,7 @@ static void short_messages_never_take_one(void **state)
 	far_close(&f);
 }
 
-static void longer_ones_are_truncated(void **state)
+static void longer_messages_are_truncated(void **state)
 {
 	static const struct {
 		size_t room, length;
@@ -193,7 +193,7 @@ static void longer_ones_are_truncated(void **state)
 
 /* ---- nothing posted ---- */
 
-static void exhausted_falls_back(void **state)
+static void without_a_buffer_the_rdr_is_used(void **state)
 {
 	struct far f = far_open("fallback", NULL);
 	(void)state;
@@ -204,7 +204,7 @@ static void exhausted_falls_back(void **state)
 	expect_posted(f.port, 1, buffer, 1 << 20, 100, 5);
 	expect_message(f.port, 2, 100, 2);
 	expect_message(f.port, 3, 8192, 3);
-	/* By reference: its sender waits for us to take it. */
+	/* By reference: the sender waits for the receiver. */
 	far_send(&f, SEND, 65536, 4, 0);
 	expect_message(f.port, 4, 65536, 4);
 	check_empty(f.port);
@@ -216,7 +216,7 @@ static void exhausted_falls_back(void **state)
 	far_close(&f);
 }
 
-static void held_senders_are_refused(void **state)
+static void posted_only_refuses_senders(void **state)
 {
 	struct far f = far_open("held", NULL);
 	(void)state;
@@ -227,13 +227,13 @@ static void held_senders_are_refused(void **state)
 	far_send(&f, SEND, 1 << 20, 100, 0);
 	far_send(&f, SEND, 41, 101, -EAGAIN);
 	expect_posted(f.port, 100, buffer, 1 << 20, 1 << 20, 1);
-	/* It is ours again, and only ours until it is posted. */
+	/* The buffer belongs to the receiver until it is posted again. */
 	far_send(&f, SEND, 41, 102, -EAGAIN);
 	cay_free(f.port, buffer);
 	far_close(&f);
 }
 
-static void who_waits_is_let_in(void **state)
+static void posting_wakes_waiting_senders(void **state)
 {
 	struct far f = far_open("waits", NULL);
 	(void)state;
@@ -241,12 +241,12 @@ static void who_waits_is_let_in(void **state)
 	for (uint64_t i = 0; i < 20; i++) {
 		size_t length = i % 2 ? 65536 : 100;
 		far_tell(&f, SEND_WAIT, length, i);
-		child_hear(&f.child);
+		child_receive(&f.child);
 		nap_ns(i * NS_PER_MS);
 		check_empty(f.port);
 		void *buffer = post(f.port, 65536, i);
 		expect_posted(f.port, i, buffer, 65536, length, i);
-		assert_int_equal((int)child_hear(&f.child), 0);
+		assert_int_equal((int)child_receive(&f.child), 0);
 		cay_free(f.port, buffer);
 	}
 	far_close(&f);
@@ -259,25 +259,25 @@ static void mode_can_change(void **state)
 	assert_int_equal(cay_receive_mode(f.port, 2), -EINVAL);
 	assert_int_equal(
 		cay_receive_mode(f.port, (enum cay_receive_mode) - 1), -EINVAL);
-	far_send(&f, SEND, 100, 1, 0); /* nothing was ever said */
+	far_send(&f, SEND, 100, 1, 0); /* no mode was ever set */
 	expect_message(f.port, 1, 100, 1);
 	for (uint64_t i = 2; i < 12; i += 2) {
 		assert_int_equal(
 			cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 		far_send(&f, SEND, 100, i, -EAGAIN);
 		far_tell(&f, SEND_WAIT, 100, i);
-		child_hear(&f.child);
+		child_receive(&f.child);
 		nap_ns(2 * NS_PER_MS);
 		assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_RDR), 0);
 		expect_message(f.port, i, 100, i);
-		assert_int_equal((int)child_hear(&f.child), 0);
+		assert_int_equal((int)child_receive(&f.child), 0);
 		far_send(&f, SEND, 65536, i + 1, 0);
 		expect_message(f.port, i + 1, 65536, i + 1);
 	}
 	far_close(&f);
 }
 
-/* A sleeping receiver is woken by one as by any message. */
+/* A message in a posted buffer wakes a sleeping receiver. */
 static void sleeper_is_woken(void **state)
 {
 	struct far f = far_open("sleeper", NULL);
@@ -288,14 +288,14 @@ static void sleeper_is_woken(void **state)
 	far_tell(&f, SEND, 4096, 9);
 	assert_int_equal(cay_wait(f.port, soon()), 0);
 	expect_posted(f.port, 9, buffer, 4096, 4096, 1);
-	assert_int_equal((int)child_hear(&f.child), 0);
+	assert_int_equal((int)child_receive(&f.child), 0);
 	cay_free(f.port, buffer);
 	far_close(&f);
 }
 
-/* ---- what the calls answer ---- */
+/* ---- results of the calls ---- */
 
-static void wrong_buffers_are_refused(void **state)
+static void invalid_buffers_are_refused(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	char *memory = cay_alloc(port, 4096, 0);
@@ -317,8 +317,8 @@ static void wrong_buffers_are_refused(void **state)
 	close_port(port);
 }
 
-/* As many as asked for, rounded up to a power of two; then no more. */
-static void queue_is_full_in_the_end(void **state)
+/* The queue has the requested size, rounded up to a power of two. */
+static void queue_is_limited(void **state)
 {
 	static const struct {
 		uint32_t asked, entries;
@@ -344,7 +344,7 @@ static void queue_is_full_in_the_end(void **state)
 	}
 }
 
-static void cancelled_buffers_stay_as_they_are(void **state)
+static void cancelled_buffers_stay_unchanged(void **state)
 {
 	struct far f = far_open("cancelled", NULL);
 	(void)state;
@@ -362,8 +362,8 @@ static void cancelled_buffers_stay_as_they_are(void **state)
 	far_close(&f);
 }
 
-/* Posted memory that is given back is not written to any more. */
-static void freed_buffers_are_taken_back(void **state)
+/* Freed memory is not written any more. */
+static void freed_buffers_are_cancelled(void **state)
 {
 	struct far f = far_open("freed", NULL);
 	(void)state;
@@ -383,8 +383,8 @@ static void freed_buffers_are_taken_back(void **state)
 	far_close(&f);
 }
 
-/* A message is in it already, but nobody has looked: it goes with it. */
-static void freed_before_it_was_taken(void **state)
+/* A message that was stored but not polled is lost with the memory. */
+static void freed_before_it_was_polled(void **state)
 {
 	struct far f = far_open("early", NULL);
 	(void)state;
@@ -393,7 +393,7 @@ static void freed_before_it_was_taken(void **state)
 	far_send(&f, SEND, 8, 2, 0);
 	cay_free(f.port, buffer);
 	expect_message(f.port, 2, 8, 2);
-	/* The slot is not lost. */
+	/* The slot is free again. */
 	for (uint32_t i = 0; i < 64; i++)
 		post(f.port, 64, 3);
 	assert_int_equal(cay_receive_cancel(f.port, 3), 64);
@@ -426,18 +426,18 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_size_arrives_in_its_buffer),
-		TEST(short_messages_never_take_one),
-		TEST(longer_ones_are_truncated),
-		TEST(exhausted_falls_back),
-		TEST(held_senders_are_refused),
-		TEST(who_waits_is_let_in),
+		TEST(inline_messages_use_no_buffer),
+		TEST(longer_messages_are_truncated),
+		TEST(without_a_buffer_the_rdr_is_used),
+		TEST(posted_only_refuses_senders),
+		TEST(posting_wakes_waiting_senders),
 		TEST(mode_can_change),
 		TEST(sleeper_is_woken),
-		TEST(wrong_buffers_are_refused),
-		TEST(queue_is_full_in_the_end),
-		TEST(cancelled_buffers_stay_as_they_are),
-		TEST(freed_buffers_are_taken_back),
-		TEST(freed_before_it_was_taken),
+		TEST(invalid_buffers_are_refused),
+		TEST(queue_is_limited),
+		TEST(cancelled_buffers_stay_unchanged),
+		TEST(freed_buffers_are_cancelled),
+		TEST(freed_before_it_was_polled),
 		TEST(child_has_no_port),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives and the dead: a sender that is killed while it fills a
- * buffer loses none, and a receiver that closes or dies while its buffers are
- * being filled leaves no sender behind, nor one that writes to what is
- * somebody else's by then.
+ * Posted receives and death: no buffer is lost if a sender is killed while
+ * filling it. If a receiver closes or dies meanwhile, no sender hangs or writes
+ * to memory that has a new owner.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +14,7 @@
 
 enum {
 	BUFFERS = 6,
-	BUFFER_BYTES = 256 << 10, /* it takes a while to fill one */
+	BUFFER_BYTES = 256 << 10, /* large enough to take some time to fill */
 };
 
 struct target {
@@ -33,7 +32,7 @@ static void sender_run(struct child *parent, void *argument)
 	struct cay_event e;
 	int r = 0;
 	memset(data, 0xaa, t->length);
-	child_tell(parent, cay_port_addr(port).vpid);
+	child_send(parent, cay_port_addr(port).vpid);
 	for (uint64_t tag = 0; r != -EPIPE; tag += r == 0) {
 		r = cay_send(port, peer, tag, data, t->length, 0);
 		assert_true(r == 0 || r == -EAGAIN || r == -EPIPE);
@@ -48,14 +47,14 @@ static void sender_run(struct child *parent, void *argument)
 	close_port(port);
 }
 
-/* ---- senders that die ---- */
+/* ---- death of senders ---- */
 
 struct pool {
 	struct cay_port *port;
 	unsigned char *buffer[BUFFERS];
-	uint64_t posted; /* how many are */
-	uint64_t filled; /* how many came */
-	uint64_t next;	 /* message of the sender that lives */
+	uint64_t posted; /* number of posted buffers */
+	uint64_t filled; /* received messages */
+	uint64_t next;	 /* of the surviving sender */
 };
 
 static void pool_open(struct pool *p, const char *name)
@@ -76,7 +75,7 @@ static void pool_post(struct pool *p, uint64_t i)
 	p->posted++;
 }
 
-/* A whole message of the next number, in a buffer that was posted. */
+/* Checks for a complete message with the next number, in a posted buffer. */
 static void pool_take(struct pool *p, const struct cay_event *e)
 {
 	assert_int_equal(e->kind, CAY_EVENT_POSTED);
@@ -88,7 +87,7 @@ static void pool_take(struct pool *p, const struct cay_event *e)
 	p->filled++;
 }
 
-/* Until it is gone; every message is whole, none comes twice. */
+/* Receives until GONE; each message is complete, none arrives twice. */
 static bool pool_poll(struct pool *p, uint16_t vpid)
 {
 	struct cay_event e;
@@ -106,7 +105,7 @@ static bool pool_poll(struct pool *p, uint16_t vpid)
 	return !gone;
 }
 
-/* Whatever has come, which is not posted again. */
+/* Polls all events, without posting again. */
 static void pool_drain(struct pool *p)
 {
 	struct cay_event e;
@@ -116,7 +115,7 @@ static void pool_drain(struct pool *p)
 	}
 }
 
-/* All that is posted can be taken back: the dead sender holds none of it. */
+/* All posted buffers can be cancelled: the dead sender holds none. */
 static void pool_whole(struct pool *p)
 {
 	uint64_t back = 0, deadline = soon();
@@ -135,7 +134,7 @@ static void kill_once(struct pool *p, struct target *t, struct random *r)
 	struct child child;
 	child_start(&child, sender_run, t);
 	struct cay_addr from = cay_port_addr(p->port);
-	from.vpid = (uint16_t)child_hear(&child);
+	from.vpid = (uint16_t)child_receive(&child);
 	assert_int_equal(cay_peer_resolve(p->port, from, &peer), 0);
 	p->next = 0;
 	for (uint64_t i = 0; i < BUFFERS; i++)
@@ -168,9 +167,11 @@ static void killed_senders_lose_no_buffer(void **state)
 	close_port(p.port);
 }
 
-/* ---- receivers that leave ---- */
+/* ---- close and death of receivers ---- */
 
-/* Somebody else gets the memory at once, and keeps it clean. */
+/*
+ * Another port allocates the memory at once and checks that it stays unchanged.
+ */
 static void close_once(struct target *t, struct random *r)
 {
 	struct child sender[2];
@@ -178,7 +179,7 @@ static void close_once(struct target *t, struct random *r)
 	pool_open(&p, t->name);
 	for (unsigned i = 0; i < COUNT(sender); i++) {
 		child_start(&sender[i], sender_run, t);
-		child_hear(&sender[i]);
+		child_receive(&sender[i]);
 	}
 	for (uint64_t i = 0; i < BUFFERS; i++)
 		assert_int_equal(
@@ -201,7 +202,7 @@ static void close_once(struct target *t, struct random *r)
 	close_port(heir);
 }
 
-static void closed_receiver_is_left_alone(void **state)
+static void closed_receiver_is_not_written(void **state)
 {
 	struct random r = { (uint64_t)getpid() };
 	struct target t = { .name = "closed", .length = BUFFER_BYTES };
@@ -218,7 +219,7 @@ static void receiver_run(struct child *parent, void *argument)
 	pool_open(&p, t->name);
 	for (uint64_t i = 0; i < BUFFERS; i++)
 		pool_post(&p, i);
-	child_tell(parent, 0);
+	child_send(parent, 0);
 	for (;;) {
 		if (!poll_event(p.port, &e))
 			continue;
@@ -229,7 +230,7 @@ static void receiver_run(struct child *parent, void *argument)
 	}
 }
 
-static void dead_receiver_is_gone(void **state)
+static void dead_receiver_is_reported_gone(void **state)
 {
 	struct random r = { (uint64_t)getpid() };
 	struct target t = { .name = "dead", .length = BUFFER_BYTES };
@@ -237,10 +238,10 @@ static void dead_receiver_is_gone(void **state)
 	for (uint64_t i = 0; i < scaled(40); i++) {
 		struct child receiver, sender[2];
 		child_start(&receiver, receiver_run, &t);
-		child_hear(&receiver);
+		child_receive(&receiver);
 		for (unsigned k = 0; k < COUNT(sender); k++) {
 			child_start(&sender[k], sender_run, &t);
-			child_hear(&sender[k]);
+			child_receive(&sender[k]);
 		}
 		random_pause(&r, 2 * NS_PER_MS);
 		child_kill(&receiver);
@@ -249,8 +250,11 @@ static void dead_receiver_is_gone(void **state)
 	}
 }
 
-/* Stopped in the middle, which nobody can tell from slow; then killed. */
-static void stopped_sender_holds_one_at_most(void **state)
+/*
+ * The sender is stopped while filling, which looks like a slow one, then
+ * killed.
+ */
+static void stopped_sender_holds_at_most_one_buffer(void **state)
 {
 	struct random r = { (uint64_t)getpid() };
 	struct target t = { .name = "stopped", .length = BUFFER_BYTES };
@@ -262,7 +266,7 @@ static void stopped_sender_holds_one_at_most(void **state)
 		struct child child;
 		child_start(&child, sender_run, &t);
 		struct cay_addr from = cay_port_addr(p.port);
-		from.vpid = (uint16_t)child_hear(&child);
+		from.vpid = (uint16_t)child_receive(&child);
 		assert_int_equal(cay_peer_resolve(p.port, from, &peer), 0);
 		p.next = 0;
 		for (uint64_t k = 0; k < BUFFERS; k++)
@@ -290,9 +294,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(killed_senders_lose_no_buffer),
-		TEST(closed_receiver_is_left_alone),
-		TEST(dead_receiver_is_gone),
-		TEST(stopped_sender_holds_one_at_most),
+		TEST(closed_receiver_is_not_written),
+		TEST(dead_receiver_is_reported_gone),
+		TEST(stopped_sender_holds_at_most_one_buffer),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives while several processes send at once: every message once
- * and in its sender's order, every buffer for one message at a time, and
- * nothing written to a buffer that was cancelled or freed.
+ * Posted receives with several concurrent senders: each message arrives once
+ * and in order, each buffer holds one message at a time, and cancelled or freed
+ * buffers are not written.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ enum {
 	LENGTH_MAX = 20000,
 };
 
-/* What both sides know of a message: its tag is sender and number. */
+/* The tag of a message is its sender and number. */
 static uint64_t tag_of(uint64_t sender, uint64_t number)
 {
 	return sender << 32 | number;
@@ -43,7 +43,7 @@ static size_t length_of(uint64_t tag)
 struct stream {
 	char name[16];
 	uint64_t sender, messages;
-	_Atomic bool *stop; /* if not NULL: until then */
+	_Atomic bool *stop; /* if not NULL: until it is set */
 };
 
 static void drain(struct cay_port *port, uint64_t *completed)
@@ -57,7 +57,7 @@ static void drain(struct cay_port *port, uint64_t *completed)
 	}
 }
 
-/* A long message stays where it is until it is told to be complete. */
+/* The source of a long message is in use until its completion. */
 static void settle(struct cay_port *port, uint64_t *completed, uint64_t until)
 {
 	uint64_t deadline = soon();
@@ -94,13 +94,13 @@ static void stream_run(struct child *parent, void *argument)
 	close_port(port);
 }
 
-/* ---- the receiver ---- */
+/* ---- receiver ---- */
 
 struct pool {
 	struct cay_port *port;
 	unsigned char *buffer[BUFFERS];
 	bool posted[BUFFERS];
-	uint64_t holds[BUFFERS]; /* the tag of what is in it, if not posted */
+	uint64_t holds[BUFFERS]; /* tag of the message in it, if not posted */
 	uint64_t next[SENDERS];
 	uint64_t through[3]; /* posted, RDR or reference, fast */
 };
@@ -118,7 +118,7 @@ static void pool_open(struct pool *p, const char *name)
 
 static void pool_post(struct pool *p, uint64_t i)
 {
-	/* Nobody has touched it since its message came. */
+	/* The buffer is unchanged since its message arrived. */
 	size_t length = length_of(p->holds[i]);
 	if (p->holds[i] != UINT64_MAX)
 		assert_true(content_fits(p->buffer[i],
@@ -190,12 +190,12 @@ static void many_senders(char *name, enum cay_receive_mode mode)
 	for (uint64_t i = 0; i < SENDERS; i++)
 		child_join(&child[i]);
 	check_empty(p.port);
-	/* All three ways, or in this mode just two. */
+	/* All three kinds occurred, or two in POSTED_ONLY mode. */
 	assert_true(p.through[0] > 0 && p.through[2] > 0);
 	if (mode == CAY_RECEIVE_POSTED_ONLY)
 		assert_int_equal(p.through[1], 0);
 	assert_int_equal(port_stats(p.port).posted, p.through[0]);
-	/* What is posted still is, and nothing else. */
+	/* Exactly the posted buffers can be cancelled. */
 	for (uint64_t i = 0; i < BUFFERS; i++)
 		assert_int_equal(cay_receive_cancel(p.port, i), p.posted[i]);
 	close_port(p.port);
@@ -207,15 +207,15 @@ static void every_message_once_and_in_order(void **state)
 	many_senders("flow-rdr", CAY_RECEIVE_RDR);
 }
 
-static void the_same_when_they_are_held(void **state)
+static void every_message_once_in_posted_only_mode(void **state)
 {
 	(void)state;
 	many_senders("flow-held", CAY_RECEIVE_POSTED_ONLY);
 }
 
-/* ---- taking buffers back while somebody fills them ---- */
+/* ---- cancelling buffers while senders fill them ---- */
 
-/* Sends without end; contents say nothing but that they are not zero. */
+/* Sends in an endless loop; the data is not zero. */
 static void hammer_run(struct child *parent, void *argument)
 {
 	struct stream *s = argument;
@@ -226,7 +226,7 @@ static void hammer_run(struct child *parent, void *argument)
 	struct cay_event e;
 	(void)parent;
 	memset(data, 0xaa, BUFFER_BYTES);
-	child_tell(parent, 0);
+	child_send(parent, 0);
 	while (!atomic_load(s->stop)) {
 		size_t length = 41 + random_below(&r, BUFFER_BYTES - 41);
 		int result = cay_send(port, peer, 1, data, length, 0);
@@ -256,7 +256,7 @@ static void hammers_start(struct hammers *h, const char *name,
 		h->stream[i] = (struct stream){ .sender = i, .stop = h->stop };
 		strcpy(h->stream[i].name, name);
 		start(&h->child[i], hammer_run, &h->stream[i]);
-		child_hear(&h->child[i]);
+		child_receive(&h->child[i]);
 	}
 }
 
@@ -268,7 +268,9 @@ static void hammers_stop(struct hammers *h)
 	close_port(h->port);
 }
 
-/* Each is cancelled or comes with an event, and stays as it is after that. */
+/*
+ * Each buffer is cancelled or reported by an event, and unchanged afterwards.
+ */
 static void cancel_round(struct hammers *h, unsigned char *memory,
 	struct random *r, uint64_t round, uint64_t counts[2])
 {
@@ -302,7 +304,7 @@ static void cancel_round(struct hammers *h, unsigned char *memory,
 	check_empty(h->port);
 }
 
-static void cancelled_or_told_of(void **state)
+static void cancelled_or_reported(void **state)
 {
 	struct random r = { 9 };
 	uint64_t counts[2] = { 0 };
@@ -318,8 +320,8 @@ static void cancelled_or_told_of(void **state)
 }
 
 /*
- * Given back while senders are in the middle of it: the next who gets this
- * memory finds nobody there, and no event speaks of what is gone.
+ * Memory is freed while senders fill it: its next owner sees no late store, and
+ * no event reports a freed buffer.
  */
 static void free_round(struct hammers *h, struct random *r, uint64_t counts[2])
 {
@@ -351,18 +353,18 @@ static void free_round(struct hammers *h, struct random *r, uint64_t counts[2])
 	cay_free(h->port, other);
 }
 
-static void freed_memory_is_left_alone(void **state)
+static void freed_memory_is_not_written(void **state)
 {
 	struct random r = { 11 };
 	uint64_t counts[2] = { 0 };
 	struct hammers h;
 	(void)state;
-	/* It is the node who waits for them, which is another process. */
+	/* The node, another process, waits for the senders. */
 	hammers_start(&h, "flow-free", child_start);
 	for (uint64_t i = 0; i < scaled(400); i++)
 		free_round(&h, &r, counts);
 	assert_true(counts[0] > 0 && counts[1] > 0);
-	/* No slot was lost on the way. */
+	/* No slot was lost. */
 	unsigned char *memory = cay_alloc(h.port, 4096, 0);
 	assert_true(memory != NULL);
 	atomic_store(h.stop, true);
@@ -380,9 +382,9 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_message_once_and_in_order),
-		TEST(the_same_when_they_are_held),
-		TEST(cancelled_or_told_of),
-		TEST(freed_memory_is_left_alone),
+		TEST(every_message_once_in_posted_only_mode),
+		TEST(cancelled_or_reported),
+		TEST(freed_memory_is_not_written),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ports of processes: many of them, their names, realms and nodes, what
- * resolving refuses, and what is left when they close.
+ * Ports of processes: many ports, names, realms and nodes, errors of resolving,
+ * and cleanup on close.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void crowd_open(struct crowd *c)
 		}
 }
 
-/* What a port has got so far. */
+/* Messages that a port has received so far. */
 static void crowd_receive(struct crowd *c, unsigned i)
 {
 	struct cay_event e;
@@ -124,7 +124,7 @@ static void gone_comes_last(void **state)
 	struct cay_addr gone = cay_peer_addr(to_b);
 	assert_int_equal(gone.vpid, vpid);
 	assert_int_equal(cay_peer_resolve(a, gone, &found), -ENXIO);
-	/* The name is free at once, for a port that is another one. */
+	/* The name is free at once for another port. */
 	b = open_named("closing");
 	assert_true(cay_port_addr(b).vpid != vpid);
 	assert_int_equal(cay_send(a, to_b, 0, NULL, 0, 0), -EPIPE);
@@ -133,7 +133,7 @@ static void gone_comes_last(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		expect_message(a, i, 0, 0);
 	expect_gone(a, vpid);
-	expect_gone(a, vpid); /* it was resolved twice */
+	expect_gone(a, vpid); /* resolved twice */
 	check_empty(a);
 	assert_int_equal(port_stats(a).completed, 0);
 	cay_peer_release(to_b);
@@ -142,8 +142,8 @@ static void gone_comes_last(void **state)
 	close_port(b);
 }
 
-/* Who is full learns it as soon as there is room again. */
-static void gone_finds_room_later(void **state)
+/* A port with a full queue receives GONE as soon as an entry is free. */
+static void gone_is_delivered_after_backpressure(void **state)
 {
 	struct cay_port *a = open_small(NULL, 16), *b = open_port(NULL);
 	struct cay_peer *to_b = open_peer(a, b), *to_a = open_peer(b, a);
@@ -211,7 +211,7 @@ static void names(void **state)
 static void late_child(struct child *parent, void *unused)
 {
 	(void)unused;
-	child_hear(parent);
+	child_receive(parent);
 	nap_ns(50 * NS_PER_MS);
 	struct cay_port *port = open_named("late");
 	expect_message(port, 1, 0, 0);
@@ -226,7 +226,7 @@ static void lookup_waits_for_the_name(void **state)
 	(void)state;
 	child_start(&child, late_child, NULL);
 	assert_int_equal(cay_peer_lookup(port, "late", 0, &peer), -ENXIO);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	assert_int_equal(cay_peer_lookup(port, "late", CAY_FOREVER, &peer), 0);
 	assert_int_equal(cay_send(port, peer, 1, NULL, 0, 0), 0);
 	child_join(&child);
@@ -236,7 +236,7 @@ static void lookup_waits_for_the_name(void **state)
 
 /* ---- realms and nodes ---- */
 
-static void realms_do_not_meet(void **state)
+static void realms_are_separate(void **state)
 {
 	struct cay_port_options other = { .realm = "other", .name = "same" };
 	struct cay_port *a = open_named("same"), *b = open_port(&other);
@@ -247,7 +247,7 @@ static void realms_do_not_meet(void **state)
 	assert_int_equal(cay_peer_resolve(a, cay_port_addr(b), &peer), -EACCES);
 	assert_int_equal(cay_peer_resolve(b, cay_port_addr(a), &peer), -EACCES);
 	assert_true(peer == NULL);
-	/* A name means the port in one's own realm. */
+	/* A name is looked up in the realm of the caller. */
 	peer = open_peer_named(b, "same");
 	assert_int_equal(cay_peer_addr(peer).vpid, cay_port_addr(b).vpid);
 	cay_peer_release(peer);
@@ -265,7 +265,7 @@ static void realms_do_not_meet(void **state)
 	close_port(c);
 }
 
-static void nodes_do_not_meet(void **state)
+static void nodes_are_separate(void **state)
 {
 	char name[64];
 	snprintf(name, sizeof(name), "%s-other", node_name());
@@ -321,7 +321,7 @@ static void options_are_checked(void **state)
 	(void)state;
 	assert_int_equal(open_error(&o), 0);
 	o.size = offsetof(struct cay_port_options, flags);
-	o.flags = ~0ull; /* lies behind what the caller knows of */
+	o.flags = ~0ull; /* beyond the size that the caller gives */
 	assert_int_equal(open_error(&o), 0);
 	o.size = sizeof(o) + 8;
 	o.flags = 0;
@@ -353,11 +353,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(hundreds_of_ports),
 		TEST(gone_comes_last),
-		TEST(gone_finds_room_later),
+		TEST(gone_is_delivered_after_backpressure),
 		TEST(names),
 		TEST(lookup_waits_for_the_name),
-		TEST(realms_do_not_meet),
-		TEST(nodes_do_not_meet),
+		TEST(realms_are_separate),
+		TEST(nodes_are_separate),
 		TEST(peer_table_is_limited),
 		TEST(options_are_checked),
 	};

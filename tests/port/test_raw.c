@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw level: work requests in, notifications out. What a correct request
- * does, what a trigger answers, and how entries and generations go round.
+ * The raw API: effects of valid work requests, results of triggers, and the
+ * reuse of entries and generations.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@ enum {
 
 struct pair {
 	struct cay_port *a, *b;
-	struct cay_peer *peer; /* a's b */
+	struct cay_peer *peer; /* b as a peer of a */
 };
 
 static struct pair pair_open(uint32_t nq_entries)
@@ -40,7 +40,7 @@ static void pair_close(struct pair *p)
 	close_port(p->b);
 }
 
-/* ---- what arrives ---- */
+/* ---- delivery ---- */
 
 static void check_origin(const struct pair *p, const struct cay_nqe *n,
 	uint64_t tag, uint32_t api_tag)
@@ -97,8 +97,8 @@ static void fast_send_of_every_length(void **state)
 	pair_close(&p);
 }
 
-/* However it was sent, a short message arrives in its notification. */
-static void send_from_the_region(void **state)
+/* A short message arrives inline, even if sent with SEND. */
+static void send_from_the_sdr(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 39, 40, 41, 64, 65, 4096, 8191,
 		8192 };
@@ -119,8 +119,8 @@ static void send_from_the_region(void **state)
 	pair_close(&p);
 }
 
-/* The region may be filled to its very end. */
-static void send_from_the_end_of_the_region(void **state)
+/* A message may end at the end of the region. */
+static void send_from_the_end_of_the_sdr(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	size_t room;
@@ -180,7 +180,7 @@ static void acknowledge_and_notify(void **state)
 	pair_close(&p);
 }
 
-/* ---- the answer of a trigger ---- */
+/* ---- results of triggers ---- */
 
 static void check_answer(struct cay_answer answer, uint32_t accepted,
 	uint32_t reason, uint32_t free)
@@ -220,7 +220,7 @@ static void trigger_counts(void **state)
 	check_answer(issue(&p, 2), 2, 0, WORK - 3);
 	check_answer(issue(&p, 9), 3, CAY_ERROR_COMMAND, WORK);
 	take_numbered(&p, &taken, 5);
-	/* A parameter of 0 is 32, and so is one that does not fit. */
+	/* A parameter of 0 means 32; larger ones are limited to it. */
 	post_numbered(&p, &posted, WORK);
 	check_answer(issue(&p, 0), WORK, 0, WORK);
 	take_numbered(&p, &taken, WORK);
@@ -251,8 +251,8 @@ static void work_queue_is_limited(void **state)
 	pair_close(&p);
 }
 
-/* What finds no room stays where it is, in order, and goes later. */
-static void full_target_holds_requests(void **state)
+/* Refused requests stay in the work queue, in order, and are sent later. */
+static void full_target_stops_the_work_queue(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	uint64_t posted = 0, taken = 0;
@@ -270,8 +270,8 @@ static void full_target_holds_requests(void **state)
 	pair_close(&p);
 }
 
-/* Any request may end in a completion, so one must find room. */
-static void full_origin_holds_requests(void **state)
+/* Any request may fail with a completion, for which an entry is reserved. */
+static void full_origin_stops_the_work_queue(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	struct cay_vci v;
@@ -293,7 +293,7 @@ static void full_origin_holds_requests(void **state)
 
 /* ---- snapshots ---- */
 
-static void snapshot_tells_all_pointers(void **state)
+static void snapshot_reports_all_pointers(void **state)
 {
 	struct pair p = pair_open(64);
 	uint64_t posted = 0, taken = 0;
@@ -325,9 +325,9 @@ static void snapshot_tells_all_pointers(void **state)
 	pair_close(&p);
 }
 
-/* ---- giving back ---- */
+/* ---- returning entries ---- */
 
-static void advance_gives_back_what_was_seen(void **state)
+static void only_read_entries_are_returned(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	uint64_t posted = 0;
@@ -337,7 +337,7 @@ static void advance_gives_back_what_was_seen(void **state)
 	assert_int_equal(cay_trigger(p.b, CAY_ISSUE_NQ, 1).accepted, 0);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(nqe_tag(nqe_next(p.b)), i);
-	/* Those that nobody has seen are not given back. */
+	/* Entries that were not read cannot be returned. */
 	struct cay_answer answer = cay_trigger(p.b, CAY_ISSUE_NQ, 0);
 	assert_int_equal(answer.accepted, 5);
 	assert_int_equal(answer.reason, CAY_ERROR_COMMAND);
@@ -353,7 +353,7 @@ static void advance_gives_back_what_was_seen(void **state)
 	pair_close(&p);
 }
 
-static void payload_room_comes_back(void **state)
+static void payload_is_returned(void **state)
 {
 	enum {
 		PAYLOADS = 8
@@ -364,7 +364,8 @@ static void payload_room_comes_back(void **state)
 		for (uint64_t tag = 0; tag <= PAYLOADS; tag++) {
 			struct cay_vci v = vci_send_content(
 				p.a, p.peer, 0, 0, tag, 0, CAY_EAGER_MAX);
-			/* The content is the last one's, as is the place. */
+			/* All messages of a lap share the SDR: the last content
+			 * wins. */
 			vci_post(p.a, &v);
 		}
 		assert_int_equal(issue(&p, 0).accepted, PAYLOADS);
@@ -379,7 +380,10 @@ static void payload_room_comes_back(void **state)
 	pair_close(&p);
 }
 
-/* One more in every lap, of each entry, and never the one of a fresh page. */
+/*
+ * The generation of each entry grows by one per lap and is never that of a
+ * zeroed page.
+ */
 static void generations_count_laps(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
@@ -402,16 +406,16 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(fast_send_of_every_length),
-		TEST(send_from_the_region),
-		TEST(send_from_the_end_of_the_region),
+		TEST(send_from_the_sdr),
+		TEST(send_from_the_end_of_the_sdr),
 		TEST(acknowledge_and_notify),
 		TEST(trigger_counts),
 		TEST(work_queue_is_limited),
-		TEST(full_target_holds_requests),
-		TEST(full_origin_holds_requests),
-		TEST(snapshot_tells_all_pointers),
-		TEST(advance_gives_back_what_was_seen),
-		TEST(payload_room_comes_back),
+		TEST(full_target_stops_the_work_queue),
+		TEST(full_origin_stops_the_work_queue),
+		TEST(snapshot_reports_all_pointers),
+		TEST(only_read_entries_are_returned),
+		TEST(payload_is_returned),
 		TEST(generations_count_laps),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

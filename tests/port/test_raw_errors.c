@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that are wrong: each ends in a NOTIFY_CC with the code of the first
- * check that fails and the tag of the request, and has no other effect.
+ * Invalid requests: each completes with a NOTIFY_CC that has the tag of the
+ * request and the code of the first failing check, and has no other effect.
  */
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 
 struct pair {
 	struct cay_port *a, *b;
-	struct cay_peer *peer; /* a's b */
+	struct cay_peer *peer; /* b as a peer of a */
 	uint64_t tag;
 };
 
@@ -22,7 +22,7 @@ static struct pair pair_open(void)
 	return p;
 }
 
-/* Nothing has reached b, and a correct request still does. */
+/* Nothing has arrived at b, and a valid request still does. */
 static void pair_close(struct pair *p)
 {
 	expect_nothing(p->a);
@@ -36,7 +36,7 @@ static void pair_close(struct pair *p)
 	close_port(p->b);
 }
 
-/* Issues it with a tag of its own; it must end in this error. */
+/* Issues the request with a unique tag and checks the error. */
 static void refused(struct pair *p, struct cay_vci v, unsigned error)
 {
 	v.word[CAY_VCI_WORD_TAG] = ++p->tag;
@@ -54,13 +54,13 @@ static void refused(struct pair *p, struct cay_vci v, unsigned error)
 	expect_nothing(p->b);
 }
 
-/* ---- 1: the command ---- */
+/* ---- 1: command ---- */
 
 /*
- * Those that the contract's table has for a VCI with no bytes in it: FAST_PUT
- * and FAST_GET have at least one.
+ * The commands that a VCI without inline bytes may have: FAST_PUT and FAST_GET
+ * have at least one byte.
  */
-static bool command_is_served(unsigned command)
+static bool command_is_supported(unsigned command)
 {
 	static const uint8_t served[] = { 0x10, 0x18, 0x40, 0x48, 0x62, 0x73,
 		0x90, 0x98, 0xa0, 0xa8, 0xb0 };
@@ -75,10 +75,10 @@ static void commands(void **state)
 	struct pair p = pair_open();
 	(void)state;
 	for (unsigned command = 0; command <= 0xff; command++)
-		if (!command_is_served(command))
+		if (!command_is_supported(command))
 			refused(&p, vci_to(p.peer, command, 0, 0),
 				CAY_ERROR_COMMAND);
-	/* Groups that this device has no unit for, and the error bits. */
+	/* Unsupported groups, and the error bits. */
 	for (unsigned bit = 8; bit < 16; bit++)
 		refused(&p, vci_to(p.peer, CAY_FAST_SEND | 1u << bit, 0, 0),
 			CAY_ERROR_COMMAND);
@@ -140,7 +140,7 @@ static void flags(void **state)
 	pair_close(&p);
 }
 
-/* ---- 3: the route ---- */
+/* ---- 3: route ---- */
 
 static struct cay_vci rerouted(struct cay_vci v, uint64_t route)
 {
@@ -164,7 +164,7 @@ static void routes(void **state)
 			rerouted(vci_send(p.peer, 0, 0, 0, 0, 8), unused[i]),
 			CAY_ERROR_ROUTE);
 	}
-	/* One that was in use and is not any more. */
+	/* A route that was released. */
 	struct cay_peer *again = open_peer(p.a, p.b);
 	struct cay_vci v = vci_fast(again, 0, 0, 0, 8);
 	cay_peer_release(again);
@@ -172,7 +172,7 @@ static void routes(void **state)
 	pair_close(&p);
 }
 
-/* A port that has resolved nobody has no route at all. */
+/* A port that has resolved no peer has no routes. */
 static void no_routes(void **state)
 {
 	struct pair p = pair_open();
@@ -185,7 +185,7 @@ static void no_routes(void **state)
 	pair_close(&p);
 }
 
-/* ---- 5: the region ---- */
+/* ---- 5: bounds of the SDR ---- */
 
 static void bounds(void **state)
 {
@@ -213,7 +213,7 @@ static void bounds(void **state)
 	pair_close(&p);
 }
 
-/* ---- 8 and 21: the target ---- */
+/* ---- 8 and 21: target ---- */
 
 static void targets(void **state)
 {
@@ -257,9 +257,9 @@ static void gone(void **state)
 	close_port(a);
 }
 
-/* ---- the first check that fails decides ---- */
+/* ---- order of the checks ---- */
 
-static void first_error_wins(void **state)
+static void first_failing_check_sets_the_code(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
@@ -271,8 +271,8 @@ static void first_error_wins(void **state)
 	pair_close(&p);
 }
 
-/* Wrong ones among right ones: each has its own end, and order stays. */
-static void wrong_among_right(void **state)
+/* Invalid requests among valid ones: each completes on its own, in order. */
+static void invalid_among_valid(void **state)
 {
 	struct pair p = pair_open();
 	struct cay_vci right = vci_fast(p.peer, CAY_VCI_NOTIFY, 0, 0, 0);
@@ -307,8 +307,8 @@ int main(void)
 		TEST(bounds),
 		TEST(targets),
 		TEST(gone),
-		TEST(first_error_wins),
-		TEST(wrong_among_right),
+		TEST(first_failing_check_sets_the_code),
+		TEST(invalid_among_valid),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

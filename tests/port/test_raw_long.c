@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SENDs of more than 8 KiB from the send data region: they go by reference,
- * end in a NOTIFY_CC when their target is done, and their slots come back.
+ * SENDs of more than 8 KiB from the send data region: they travel by reference,
+ * complete with a NOTIFY_CC when the target is done, and free their reference
+ * slots.
  */
 #include "vci.h"
 
@@ -13,7 +14,7 @@ enum {
 
 struct pair {
 	struct cay_port *a, *b;
-	struct cay_peer *peer; /* a's b */
+	struct cay_peer *peer; /* b as a peer of a */
 };
 
 static struct pair pair_open(void)
@@ -44,8 +45,8 @@ static void issue_long(
 	vci_issue(p->a, &v);
 }
 
-/* Which flags it has is of no matter: a long one always notifies. */
-static void ends_in_a_notification(void **state)
+/* A long message always completes with a notification, whatever its flags. */
+static void completes_with_a_notification(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
@@ -59,7 +60,7 @@ static void ends_in_a_notification(void **state)
 	pair_close(&p);
 }
 
-static void ends_in_an_event(void **state)
+static void completes_with_an_event(void **state)
 {
 	struct pair p = pair_open();
 	struct cay_event e;
@@ -79,8 +80,8 @@ static void ends_in_an_event(void **state)
 	pair_close(&p);
 }
 
-/* A raw receiver sees where it is, and ends it by giving the entry back. */
-static void ends_when_given_back(void **state)
+/* A raw receiver completes the message by returning its entry. */
+static void completes_when_returned(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
@@ -98,8 +99,8 @@ static void ends_when_given_back(void **state)
 	pair_close(&p);
 }
 
-/* Messages of cay_send() and of VCIs share the slots. */
-static void both_levels_together(void **state)
+/* Messages of cay_send() and of VCIs share the reference slots. */
+static void raw_and_native_calls_share_slots(void **state)
 {
 	struct pair p = pair_open();
 	unsigned char *data = cay_alloc(p.a, LONG_BYTES, 0);
@@ -119,7 +120,7 @@ static void both_levels_together(void **state)
 	pair_close(&p);
 }
 
-static void fence_holds_requests(void **state)
+static void fence_delays_requests(void **state)
 {
 	struct pair p = pair_open();
 	struct cay_event e;
@@ -143,14 +144,14 @@ static void fence_holds_requests(void **state)
 	pair_close(&p);
 }
 
-/* ---- the target dies ---- */
+/* ---- death of the target ---- */
 
 static void victim(struct child *parent, void *unused)
 {
 	(void)unused;
 	open_named("victim");
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
 static void target_dies(void **state)
@@ -159,7 +160,7 @@ static void target_dies(void **state)
 	struct child child;
 	(void)state;
 	child_start(&child, victim, NULL);
-	child_hear(&child);
+	child_receive(&child);
 	p.peer = open_peer_named(p.a, "victim");
 	for (uint64_t tag = 1; tag <= 5; tag++)
 		issue_long(&p, 0, 0, tag);
@@ -177,11 +178,11 @@ static void target_dies(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(ends_in_a_notification),
-		TEST(ends_in_an_event),
-		TEST(ends_when_given_back),
-		TEST(both_levels_together),
-		TEST(fence_holds_requests),
+		TEST(completes_with_a_notification),
+		TEST(completes_with_an_event),
+		TEST(completes_when_returned),
+		TEST(raw_and_native_calls_share_slots),
+		TEST(fence_delays_requests),
 		TEST(target_dies),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives at the raw level: descriptors written by hand, what the
- * trigger answers, and notifications word by word.
+ * Posted receives with the raw API: descriptors, results of triggers, and all
+ * words of the notifications.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,13 +15,13 @@ enum {
 
 struct pair {
 	struct cay_port *a, *b;
-	struct cay_peer *peer; /* a's b */
+	struct cay_peer *peer; /* b as a peer of a */
 	struct cay_posted_receive *slots;
-	unsigned char *memory; /* of b, for all slots */
-	uint64_t offset;       /* where that is in the arena */
+	unsigned char *memory; /* memory of b, for all slots */
+	uint64_t offset;       /* its arena offset */
 };
 
-/* Where memory lies in the arena: the same as what a descriptor says. */
+/* cay_offset() agrees with the descriptor. */
 static uint64_t offset_of(
 	struct cay_port *port, void *memory, struct cay_posted_receive *slots)
 {
@@ -60,7 +60,7 @@ static void pair_close(struct pair *p)
 	close_port(p->b);
 }
 
-/* The circle has moved by one in pair_open(). */
+/* pair_open() has used the first slot of the ring. */
 static void write_slot(struct pair *p, uint32_t number, uint64_t cookie)
 {
 	struct cay_posted_receive *slot = &p->slots[(number + 1) % SLOTS];
@@ -83,25 +83,25 @@ static void answers(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
-	/* Nothing was written there yet, but in the one that was cancelled. */
+	/* No slot was written, except the cancelled one. */
 	expect_answer(&p, 1, 0, CAY_ERROR_POSTED_ADDRESS, SLOTS);
 	for (uint32_t i = 0; i < SLOTS; i++)
 		write_slot(&p, i, 100 + i);
 	expect_answer(&p, 3, 3, 0, SLOTS - 3);
 	expect_answer(&p, 1, 1, 0, SLOTS - 4);
-	/* 0 is 32: the rest, and then those that are posted. */
+	/* 0 means 32: the remaining slots, then posted ones. */
 	expect_answer(&p, 0, 4, CAY_ERROR_NO_ROOM, 0);
 	expect_answer(&p, 2, 0, CAY_ERROR_NO_ROOM, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
 		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
-	/* In a circle. */
+	/* The ring wraps. */
 	expect_answer(&p, 33, SLOTS, CAY_ERROR_NO_ROOM, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
 		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
 	pair_close(&p);
 }
 
-static void wrong_descriptors(void **state)
+static void invalid_descriptors(void **state)
 {
 	static const struct {
 		uint64_t offset, length, flags;
@@ -124,14 +124,14 @@ static void wrong_descriptors(void **state)
 	write_slot(&p, 2, 9);
 	for (unsigned i = 0; i < COUNT(wrong); i++) {
 		struct cay_posted_receive *slot = &p.slots[2];
-		/* 1 stands for what is right. */
+		/* 1 stands for the valid offset. */
 		slot->offset = wrong[i].offset == 1 ? p.offset
 						    : wrong[i].offset;
 		slot->length = wrong[i].length;
 		slot->flags = wrong[i].flags;
 		expect_answer(&p, 3, i == 0, wrong[i].reason, SLOTS - 1);
 	}
-	/* Mended, it and what is behind it are accepted. */
+	/* Once corrected, the descriptor and those after it are accepted. */
 	write_slot(&p, 1, 8);
 	expect_answer(&p, 2, 2, 0, SLOTS - 3);
 	for (uint64_t cookie = 7; cookie < 10; cookie++)
@@ -174,7 +174,7 @@ static void words(void **state)
 	pair_close(&p);
 }
 
-/* With A the completion says that it is stored. */
+/* With the A bit, the completion means that the message is stored. */
 static void acknowledged(void **state)
 {
 	struct pair p = pair_open();
@@ -195,8 +195,10 @@ static void acknowledged(void **state)
 	pair_close(&p);
 }
 
-/* Held: the work request stays in its queue, and those behind it too. */
-static void held_requests_stay(void **state)
+/*
+ * POSTED_ONLY: the refused request and those after it stay in the work queue.
+ */
+static void refused_requests_stay_queued(void **state)
 {
 	struct pair p = pair_open();
 	(void)state;
@@ -226,10 +228,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(answers),
-		TEST(wrong_descriptors),
+		TEST(invalid_descriptors),
 		TEST(words),
 		TEST(acknowledged),
-		TEST(held_requests_stay),
+		TEST(refused_requests_stay_queued),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

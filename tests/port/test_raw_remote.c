@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw level of remote memory: PUT, GET and their fast forms, masked puts
- * and atomics as VCIs, and every word of the notifications that they give.
+ * Remote memory with the raw API: PUT, GET and their fast forms, masked puts
+ * and atomics as VCIs, and all words of their notifications.
  */
 #include "remote.h"
 #include "vci.h"
@@ -11,10 +11,10 @@
 /* Two ports of this process with a window each. */
 struct pair {
 	struct reach r;
-	unsigned char *local; /* the origin's window */
+	unsigned char *local; /* window of the origin */
 	struct cay_window *window;
 	struct cay_key origin;
-	enum place place; /* of the origin's window */
+	enum place place; /* memory of the origin's window */
 };
 
 static struct pair pair_open(enum place origin, enum place target)
@@ -44,7 +44,7 @@ static void pair_close(struct pair *p)
 	close_port(p->r.owner);
 }
 
-/* The next notification at the origin; the owner serves meanwhile. */
+/* Returns the next notification of the origin; polls the owner meanwhile. */
 static const struct cay_nqe *pair_next(struct pair *p)
 {
 	uint64_t deadline = soon();
@@ -56,7 +56,9 @@ static const struct cay_nqe *pair_next(struct pair *p)
 	return n;
 }
 
-/* A completion: words 0, 1, 6 and 7, and the bytes that word 7 announces. */
+/*
+ * Checks a completion: words 0, 1, 6 and 7, and the number of bytes in word 7.
+ */
 static const struct cay_nqe *pair_complete(
 	struct pair *p, uint64_t tag, unsigned command, size_t bytes)
 {
@@ -81,7 +83,7 @@ static void pair_issue(struct pair *p, struct cay_vci v)
 	vci_issue(p->r.origin, &v);
 }
 
-/* Of something that has a place and a length. */
+/* Checks a completion with window, offset and length. */
 static void check_place(
 	struct pair *p, const struct cay_nqe *n, uint64_t at, uint64_t bytes)
 {
@@ -167,7 +169,7 @@ static void get_between_windows(void **state)
 	each_pair(bulk_get);
 }
 
-/* ---- in the VCI, in the NQE ---- */
+/* ---- data in the VCI and in the NQE ---- */
 
 static void fast_put(struct pair *p)
 {
@@ -200,19 +202,19 @@ static void fast_get(struct pair *p)
 				      p->r.key, bytes, bytes));
 		const struct cay_nqe *n =
 			pair_complete(p, bytes, command, bytes);
-		/* The rest of the last word is 0. */
+		/* The remaining bytes of the last word are 0. */
 		assert_true(memcmp(&n->word[CAY_NQE_WORD_DATA], want, 24) == 0);
 		nqe_done(p->r.origin);
 	}
 }
 
-static void puts_in_the_request(void **state)
+static void inline_puts(void **state)
 {
 	(void)state;
 	each_pair(fast_put);
 }
 
-static void gets_in_the_notification(void **state)
+static void inline_gets(void **state)
 {
 	(void)state;
 	each_pair(fast_get);
@@ -223,7 +225,7 @@ static void masked(struct pair *p)
 	for (unsigned enables = 0; enables < 256; enables += 5) {
 		uint64_t word;
 		memset(p->r.memory, 0, 24);
-		/* Only eight of the enables are enables. */
+		/* Only 8 bits of the enables are used. */
 		pair_issue(p, vci_operands(p->r.peer, CAY_MISALIGNED_PUT,
 				      CAY_VCI_NOTIFY, enables, p->r.key, 8,
 				      ~0ull, enables | 0xffffff00));
@@ -283,7 +285,10 @@ static void words_of_atomics(void **state)
 
 /* ---- without a notification ---- */
 
-/* What needs none gives none; a snapshot behind it comes first. */
+/*
+ * An access without a completion gives no notification: the next one is a
+ * snapshot.
+ */
 static void silent(struct pair *p)
 {
 	struct cay_vci v[] = {
@@ -305,14 +310,17 @@ static void silent(struct pair *p)
 	assert_int_equal(p->r.memory[8], 7);
 }
 
-static void nothing_is_told_unasked(void **state)
+static void no_unrequested_notification(void **state)
 {
 	(void)state;
 	each_pair(silent);
 }
 
-/* A long message in a slot that a silent access had has its completion. */
-static void slots_forget_what_they_had(void **state)
+/*
+ * A long message in a reference slot that an unreported access used still
+ * completes.
+ */
+static void reference_slots_are_reset(void **state)
 {
 	struct pair p = pair_open(PLACE_ARENA, PLACE_HEAP);
 	(void)state;
@@ -330,7 +338,10 @@ static void slots_forget_what_they_had(void **state)
 		expect_cc(p.r.origin, 5, CAY_SEND, 0);
 	}
 	assert_int_equal(port_stats(p.r.origin).emulated_requested, 10);
-	/* And is no carried access: what follows goes straight. */
+	/*
+	 * The long message is not an emulated access: the next access is
+	 * direct.
+	 */
 	struct cay_vci v =
 		vci_send_content(p.r.origin, p.r.peer, 0, 0, 6, 0, 10000);
 	vci_issue(p.r.origin, &v);
@@ -344,7 +355,7 @@ static void slots_forget_what_they_had(void **state)
 	pair_close(&p);
 }
 
-/* ---- what the owner of a window sees ---- */
+/* ---- notifications of the window's owner ---- */
 
 static void check_rma(struct pair *p, struct cay_key key, uint64_t tag,
 	unsigned command, unsigned error, uint64_t offset, uint64_t length)
@@ -366,7 +377,7 @@ static void check_rma(struct pair *p, struct cay_key key, uint64_t tag,
 	nqe_done(p->r.owner);
 }
 
-/* Of what is carried too: the entry that brought it becomes the word of it. */
+/* Emulated accesses, too: the entry of the request becomes the NOTIFY_RMA. */
 static void notify_rma_in(enum place place)
 {
 	struct pair p = pair_open(PLACE_ARENA, place);
@@ -398,7 +409,7 @@ static void notify_rma(void **state)
 		notify_rma_in(place);
 }
 
-/* ---- many in one trigger ---- */
+/* ---- several requests per trigger ---- */
 
 static void bursts(void **state)
 {
@@ -432,12 +443,12 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(put_between_windows),
 		TEST(get_between_windows),
-		TEST(puts_in_the_request),
-		TEST(gets_in_the_notification),
+		TEST(inline_puts),
+		TEST(inline_gets),
 		TEST(masked_puts),
 		TEST(words_of_atomics),
-		TEST(nothing_is_told_unasked),
-		TEST(slots_forget_what_they_had),
+		TEST(no_unrequested_notification),
+		TEST(reference_slots_are_reset),
 		TEST(notify_rma),
 		TEST(bursts),
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VPIDs that are used again. Another process holds all but a few of the 65,535
- * ports, so that those few come round at once; an old peer handle must never
- * reach the port that has the number now.
+ * Recycled VPIDs. Another process holds all but a few of the 65,535 ports, so
+ * that these are recycled at once; an old peer handle must never reach the new
+ * port.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,28 +21,28 @@ static const struct cay_port_options smallest = { .nq_entries = 1,
 	.windows = 1,
 	.peers = 4 };
 
-/* Takes what there is; the parent has one port, and LEFT stay for it. */
-static void hoarder(struct child *parent, void *unused)
+/* Opens all ports except LEFT, which remain for the parent. */
+static void occupant(struct child *parent, void *unused)
 {
 	enum {
-		HOARD = CAY_VPIDS - 1 - 1 - LEFT
+		OCCUPIED = CAY_VPIDS - 1 - 1 - LEFT
 	};
-	uint64_t deadline = now_ns() + 4 * PATIENCE_NS;
+	uint64_t deadline = now_ns() + 4 * TIMEOUT_NS;
 	(void)unused;
-	for (unsigned i = 0; i < HOARD; i++) {
+	for (unsigned i = 0; i < OCCUPIED; i++) {
 		assert_true(cay_port_open(&smallest) != NULL);
 		assert_true(i % 256 || now_ns() < deadline);
 		if (i % 4096 == 0)
-			child_tell(parent, 0);
+			child_send(parent, 0);
 	}
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
-static void hoard(struct child *child)
+static void occupied(struct child *child)
 {
-	child_start(child, hoarder, NULL);
-	while (!child_hear(child))
+	child_start(child, occupant, NULL);
+	while (!child_receive(child))
 		;
 }
 
@@ -59,7 +59,7 @@ static void no_more_than_all(struct cay_port *port)
 		close_port(last[i]);
 }
 
-/* Opens ports until one has this number; the others are closed again. */
+/* Opens ports until one has this VPID, and closes the others. */
 static struct cay_port *reopen(uint16_t vpid)
 {
 	for (unsigned i = 0; i < 4 * LEFT; i++) {
@@ -73,7 +73,7 @@ static struct cay_port *reopen(uint16_t vpid)
 	return NULL;
 }
 
-/* The raw way goes through the port's peer table, which is checked, too. */
+/* VCIs use the peer table, whose epoch is checked, too. */
 static void check_raw_gone(struct cay_port *port, struct cay_peer *old)
 {
 	struct cay_vci v = { { 0 } };
@@ -98,7 +98,7 @@ static void check_old(struct cay_port *port, struct cay_peer *old)
 	check_raw_gone(port, old);
 }
 
-/* Both parities of the epoch, and the first control set once more. */
+/* Both parities of the epoch, and the first one again. */
 static void old_handle_never_reaches(struct cay_port *port)
 {
 	struct cay_port *now = open_port(&smallest);
@@ -115,7 +115,7 @@ static void old_handle_never_reaches(struct cay_port *port)
 		for (unsigned j = 0; j <= i; j++)
 			check_old(port, old[j]);
 		check_empty(now);
-		/* The number itself is as good as any. */
+		/* The recycled VPID works for its new port. */
 		to = open_peer(port, now);
 		assert_int_equal(cay_send(port, to, 7, NULL, 0, 0), 0);
 		expect_message(now, 7, 0, 0);
@@ -127,12 +127,12 @@ static void old_handle_never_reaches(struct cay_port *port)
 		cay_peer_release(old[i]);
 }
 
-static void numbers_come_round(void **state)
+static void vpids_are_recycled(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	struct child child;
 	(void)state;
-	hoard(&child);
+	occupied(&child);
 	no_more_than_all(port);
 	old_handle_never_reaches(port);
 	child_kill(&child);
@@ -143,7 +143,7 @@ static void numbers_come_round(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(numbers_come_round),
+		TEST(vpids_are_recycled),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every instruction on remote memory, on every kind of memory, in one process
- * and between two: which bytes it changes, what it brings back, and which
- * events come.
+ * All operations on remote memory, on each kind of memory, in one process and
+ * between two: changed bytes, results and events.
  */
 #include "instruction.h"
 
 #define KIB 1024ul
 #define MIB (KIB * KIB)
 
-/* The window's content as it should be; what lies around is looked at too. */
+/* Expected content of the window and of the memory around it. */
 #define AROUND 16
 
 struct model {
@@ -33,7 +32,7 @@ static void model_close(struct model *m)
 	free(m->seen);
 }
 
-/* What a get brings is what should be there, and no byte more. */
+/* A get returns the expected bytes and writes no others. */
 static void model_check(struct model *m, size_t at, size_t bytes)
 {
 	struct reach *r = m->reach;
@@ -54,7 +53,7 @@ static void model_check(struct model *m, size_t at, size_t bytes)
 				    to - from) == 0);
 }
 
-/* Sizes and places: all short ones, some long ones, at odd places too. */
+/* All short sizes and some long ones, also at odd offsets. */
 static void each_extent(
 	struct model *m, void (*call)(struct model *, size_t at, size_t bytes))
 {
@@ -108,7 +107,7 @@ static void get_one(struct model *m, size_t at, size_t bytes)
 	model_check(m, at, bytes);
 }
 
-/* Into the event itself. */
+/* Into the completion. */
 static void get_into_event(struct model *m, size_t at, size_t bytes)
 {
 	struct reach *r = m->reach;
@@ -242,7 +241,7 @@ static void swap_one(
 	expect_atomic(r, 5, CAY_CAS, stored ? swap : *word, *word);
 	if (stored)
 		*word = swap;
-	/* Back to where it was. */
+	/* Restore the old value. */
 	assert_int_equal(cay_compare_swap_into(r->origin, r->peer, r->key, 8,
 				 *word, compare, &previous, 0, 0),
 		0);
@@ -271,7 +270,7 @@ static void compare_and_swap(void **state)
 	each_way(24, RIGHTS_ACCESS, swaps_in_one_way);
 }
 
-/* ---- events: exactly one, or none ---- */
+/* ---- completions: exactly one, or none ---- */
 
 static void check_end_of(struct reach *r, const struct instruction *i,
 	uint64_t tag, unsigned flags)
@@ -300,7 +299,7 @@ static void events_in_one_way(struct reach *r)
 		for (unsigned i = 0; i < COUNT(instructions); i++) {
 			const struct instruction *x = &instructions[i];
 			assert_int_equal(x->issue(r, ++tag, flags), 0);
-			if (instruction_told(x, flags))
+			if (instruction_notified(x, flags))
 				check_end_of(r, x, tag, flags);
 			reach_settle(r);
 			if (flags % 8 == 0)
@@ -315,7 +314,7 @@ static void one_event_or_none(void **state)
 	each_way(INSTRUCTION_BYTES, RIGHTS_ACCESS, events_in_one_way);
 }
 
-/* ---- what a call refuses itself ---- */
+/* ---- invalid arguments ---- */
 
 static void arguments_are_checked(void **state)
 {
@@ -349,8 +348,8 @@ static void arguments_are_checked(void **state)
 	reach_close(&r);
 }
 
-/* Room for completions is reserved before anything happens. */
-static void without_room_nothing_happens(void **state)
+/* A completion is reserved before the access starts. */
+static void full_queue_refuses_the_access(void **state)
 {
 	struct cay_port *owner = open_port(NULL);
 	struct cay_port *origin = open_small(NULL, 16);
@@ -366,7 +365,7 @@ static void without_room_nothing_happens(void **state)
 	assert_int_equal(cay_fetch_add(origin, peer, key, 0, 1, 0, 0), -EAGAIN);
 	assert_int_equal(
 		cay_put(origin, peer, key, 0, &done, 4, 0, CAY_ACK), -EAGAIN);
-	/* A refusal is told in any case, so it needs room too. */
+	/* A refusal is always reported, so it needs a reservation, too. */
 	assert_int_equal(
 		cay_put(origin, peer, key, 8, &done, 4, 0, 0), -EAGAIN);
 	assert_int_equal(*word, done);
@@ -381,7 +380,7 @@ static void without_room_nothing_happens(void **state)
 	close_port(owner);
 }
 
-/* A port may reach its own windows. */
+/* A port may access its own windows. */
 static void own_windows(void **state)
 {
 	struct cay_port *port = open_port(NULL);
@@ -416,7 +415,7 @@ int main(void)
 		TEST(compare_and_swap),
 		TEST(one_event_or_none),
 		TEST(arguments_are_checked),
-		TEST(without_room_nothing_happens),
+		TEST(full_queue_refuses_the_access),
 		TEST(own_windows),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

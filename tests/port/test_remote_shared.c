@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote memory that several use at once: origins in other processes and
- * threads, and local threads with the processor's own atomics. No word is torn,
- * no byte of others is touched, no sum is wrong, and who sees a flag sees what
- * was put before it.
+ * Concurrent use of remote memory: origins in several processes and threads,
+ * and local threads with atomic instructions. Words are not torn, neighbouring
+ * bytes do not change, sums are exact, and puts appear in order.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -77,7 +76,7 @@ struct adder {
 	uint64_t rounds;
 };
 
-/* One in four by compare and swap. */
+/* Every fourth one with compare-and-swap. */
 static void add_once(struct reach *r, uint64_t number)
 {
 	uint64_t previous = 0, seen;
@@ -104,7 +103,7 @@ static void *adder_run(void *argument)
 	return NULL;
 }
 
-/* In events, meanwhile. */
+/* Results in completions. */
 static void add_and_take(struct reach *r)
 {
 	struct cay_event e;
@@ -133,7 +132,7 @@ static void adder_child(struct child *parent, void *argument)
 	child_reach_close(&r);
 }
 
-static void sums_are_right(void **state)
+static void sums_are_exact(void **state)
 {
 	struct shared s = shared_open(PLACE_ARENA, WORDS_BYTES);
 	struct child origins[ORIGINS];
@@ -151,7 +150,7 @@ static void sums_are_right(void **state)
 	shared_close(&s);
 }
 
-/* ---- words come whole ---- */
+/* ---- words are not torn ---- */
 
 static uint64_t whole(uint64_t number)
 {
@@ -237,7 +236,7 @@ static void gets_are_not_torn(void **state)
 	shared_close(&s);
 }
 
-/* ---- bytes that a mask leaves out are somebody else's ---- */
+/* ---- masked puts ---- */
 
 #define MASK_REMOTE 0x5au
 #define MASK_LOCAL  0xa5u
@@ -262,7 +261,7 @@ static void masker_child(struct child *parent, void *argument)
 	child_reach_close(&r);
 }
 
-/* Only this thread stores them, so what it stored last is still there. */
+/* Only this thread stores to these bytes, so its last value must be there. */
 static void hammer(unsigned char *word, unsigned char last, unsigned char next)
 {
 	for (unsigned i = 0; i < 8; i++) {
@@ -275,7 +274,7 @@ static void hammer(unsigned char *word, unsigned char last, unsigned char next)
 	}
 }
 
-static void masks_leave_neighbours_alone(void **state)
+static void masked_puts_change_no_other_byte(void **state)
 {
 	struct shared s = shared_open(PLACE_ARENA, WORDS_BYTES);
 	struct child masker;
@@ -293,9 +292,9 @@ static void masks_leave_neighbours_alone(void **state)
 	shared_close(&s);
 }
 
-/* ---- order: who sees the flag sees the data ---- */
+/* ---- order of puts ---- */
 
-/* The first word is the flag, the second what the parent has seen of it. */
+/* The first word is the flag, the second its last value seen by the parent. */
 static uint64_t flag_seen(struct reach *r)
 {
 	uint64_t word = 0;
@@ -358,7 +357,7 @@ static void flag_child(struct child *parent, void *argument)
 	child_reach_close(&r);
 }
 
-static void flags_come_after_data(void **state)
+static void puts_appear_in_order(void **state)
 {
 	struct shared s = shared_open(PLACE_ARENA, 64 + BULK_BYTES);
 	struct child origin;
@@ -375,7 +374,7 @@ static void flags_come_after_data(void **state)
 	shared_close(&s);
 }
 
-/* A message is behind the puts before it, and a put behind the message. */
+/* Puts and messages to one peer take effect in order of issue. */
 static void sender_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
@@ -399,7 +398,7 @@ static void sender_child(struct child *parent, void *argument)
 	child_reach_close(&r);
 }
 
-static void messages_come_in_between(void **state)
+static void puts_and_messages_are_ordered(void **state)
 {
 	struct shared s = shared_open(PLACE_ARENA, 64 + BULK_BYTES);
 	struct child origin;
@@ -408,7 +407,7 @@ static void messages_come_in_between(void **state)
 	s.rounds = scaled(2000);
 	child_start(&origin, sender_child, &s);
 	for (uint64_t i = 1; i <= s.rounds; i++) {
-		if (i % 2) /* the put says that the message is there */
+		if (i % 2) /* the put signals the message */
 			while (atomic_load(word_of(&s, 0)) != i)
 				sched_yield();
 		else
@@ -428,12 +427,12 @@ static void messages_come_in_between(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(sums_are_right),
+		TEST(sums_are_exact),
 		TEST(puts_are_not_torn),
 		TEST(gets_are_not_torn),
-		TEST(masks_leave_neighbours_alone),
-		TEST(flags_come_after_data),
-		TEST(messages_come_in_between),
+		TEST(masked_puts_change_no_other_byte),
+		TEST(puts_appear_in_order),
+		TEST(puts_and_messages_are_ordered),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CAY_PORT_SHARED: several threads poll, wait and release on one port. Each
- * message goes to exactly one of them, and no wake-up is lost between them.
+ * CAY_PORT_SHARED: several threads poll, wait and release on one port. Exactly
+ * one of them receives each message, and no wake-up is lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ static struct cay_port *open_shared(const char *name)
 		.flags = CAY_PORT_SHARED });
 }
 
-/* ---- a flood ---- */
+/* ---- continuous traffic ---- */
 
 static size_t flood_size(uint64_t number)
 {
@@ -34,7 +34,7 @@ static size_t flood_size(uint64_t number)
 }
 
 struct flood {
-	uint64_t each;	/* messages of a sender */
+	uint64_t each;	/* messages per sender */
 	uint64_t first; /* tag */
 };
 
@@ -63,7 +63,7 @@ static void flood_child(struct child *parent, void *argument)
 	close_port(port);
 }
 
-/* What consumers hand to each other for release. */
+/* The threads, and the event that one of them leaves to the next. */
 struct consumers {
 	struct cay_port *port;
 	uint64_t messages;
@@ -74,7 +74,7 @@ struct consumers {
 	bool is_parked;
 };
 
-/* Every other event is released by whoever comes next. */
+/* Every second event is released by the next thread. */
 static void consumer_release(struct consumers *c, const struct cay_event *e)
 {
 	struct cay_event now = *e;
@@ -108,7 +108,7 @@ static void consumer_take(struct consumers *c)
 	}
 }
 
-/* The parked one may be what the senders wait for. */
+/* Senders may wait for the entry of the parked event. */
 static void consumer_unpark(struct consumers *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -182,17 +182,17 @@ static void each_message_exactly_once(void **state)
 	close_port(c.port);
 }
 
-/* ---- the hunt: one message at a time, all asleep ---- */
+/* ---- lost wake-ups: one message at a time, all threads asleep ---- */
 
-#define STOP	      UINT64_MAX
-#define HUNT_PAUSE_NS (120 * NS_PER_US)
+#define STOP		  UINT64_MAX
+#define EXCHANGE_PAUSE_NS (120 * NS_PER_US)
 
 struct sleepers {
 	struct cay_port *port;
 	struct cay_peer *peer;
 };
 
-/* True: stop. */
+/* Returns true at the end. */
 static bool sleeper_take(struct sleepers *s)
 {
 	struct cay_event e;
@@ -216,7 +216,7 @@ static void *sleeper_long(void *argument)
 	return NULL;
 }
 
-/* Its time-outs must not take the others' wake-ups along. */
+/* A thread that times out must not consume the wake-up of another. */
 static void *sleeper_short(void *argument)
 {
 	struct sleepers *s = argument;
@@ -257,7 +257,7 @@ static void no_wake_up_is_lost(void **state)
 	child_start_near(&child, sleepers_child, NULL);
 	struct cay_peer *peer = open_peer_named(port, "sleepers");
 	for (uint64_t i = 0; i < scaled(8000); i++) {
-		random_pause(&r, HUNT_PAUSE_NS);
+		random_pause(&r, EXCHANGE_PAUSE_NS);
 		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
 		expect_message(port, i, 0, 0);
 	}

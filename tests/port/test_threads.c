@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Many threads on one port: each keeps its order, nothing is lost, the counts
- * are exact, and threads that end leave nothing behind.
+ * Many threads on one port: messages of each thread keep their order, none is
+ * lost, counters are exact, and exited threads leave no records behind.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,14 +20,14 @@ enum {
 	SENDERS_MAX = 1024
 };
 
-/* ---- the receiving process ---- */
+/* ---- receiving process ---- */
 
 struct sink {
 	unsigned ports;
-	uint64_t messages; /* in all */
+	uint64_t messages; /* total */
 };
 
-/* Of each sender at each port: how many have come. */
+/* Received messages, by sender and port. */
 static uint32_t came[PORTS][SENDERS_MAX];
 
 static void sink_name(char name[16], unsigned index)
@@ -35,7 +35,7 @@ static void sink_name(char name[16], unsigned index)
 	snprintf(name, 16, "sink%u", index);
 }
 
-/* The tag: sender 63:32, its count for this port 31:0. */
+/* Tag: sender 63:32, its message number for this port 31:0. */
 static bool sink_take(struct cay_port *port, unsigned index)
 {
 	struct cay_event e;
@@ -76,19 +76,19 @@ static void sink_run(struct child *parent, void *argument)
 		assert_true(now_ns() < deadline);
 		sched_yield();
 	}
-	child_hear(parent);
+	child_receive(parent);
 	assert_int_equal(sink_round(ports, s->ports), 0);
 	for (unsigned i = 0; i < s->ports; i++)
 		close_port(ports[i]);
 }
 
-/* ---- the sending threads ---- */
+/* ---- sending threads ---- */
 
 struct source {
 	struct cay_port *port;
 	struct cay_peer *peers[PORTS];
 	unsigned ports;
-	uint64_t each; /* messages of one thread, to all ports together */
+	uint64_t each; /* messages per thread, to all ports */
 	_Atomic uint64_t refused;
 };
 
@@ -155,7 +155,7 @@ static void source_close(struct source *s, struct child *sink, uint64_t sent)
 	struct cay_stats stats = port_stats(s->port);
 	assert_int_equal(stats.issued, sent);
 	assert_int_equal(stats.refused, s->refused);
-	child_tell(sink, 0);
+	child_send(sink, 0);
 	child_join(sink);
 	for (unsigned i = 0; i < s->ports; i++)
 		cay_peer_release(s->peers[i]);
@@ -189,7 +189,7 @@ static void many_targets(void **state)
 	threads_send(PORTS, scaled(100000));
 }
 
-/* ---- threads that come and go ---- */
+/* ---- thread start and exit ---- */
 
 enum {
 	WAVES = 20,
@@ -198,7 +198,7 @@ enum {
 	EACH = 50
 };
 
-/* More than a page of records at a time, and many more one after another. */
+/* More than a page of records at a time, and many more in sequence. */
 static void records_are_reused(void **state)
 {
 	struct source source = { .each = EACH };
@@ -216,12 +216,15 @@ static void records_are_reused(void **state)
 			pthread_join(senders[i].thread, NULL);
 		assert_int_equal(status_process(getpid()).records, 0);
 	}
-	/* As many as there can be at a time, and no more. */
+	/* The number of records stays at the maximum of concurrent threads. */
 	assert_true(status_read().heap_used <= heap_used + WAVE * RECORD_BYTES);
 	source_close(&source, &child, WAVES * WAVE * EACH);
 }
 
-/* One record serves all ports of a realm, and each port has its count. */
+/*
+ * A thread has one record for all ports of a realm, and each port its own
+ * count.
+ */
 static void one_thread_on_many_ports(void **state)
 {
 	struct cay_port *ports[PORTS];

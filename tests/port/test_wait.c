@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cay_wait(): deadlines, signals, and the hunt for a wake-up that is lost. In
- * the hunt each side sleeps until the other one's message comes, after a
- * random time; nobody else sends, so a lost wake-up ends in a time-out.
+ * cay_wait(): deadlines, signals and lost wake-ups. Two sides sleep in turn
+ * until the message of the other one arrives, after a random time. There is no
+ * other sender, so that a lost wake-up ends in a time-out.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 
 #include "harness.h"
 
-/* A sleeper that is woken late, not never, on a busy machine. */
-#define HUNT_SLEEP_NS (8 * NS_PER_S)
-#define HUNT_PAUSE_NS (120 * NS_PER_US)
+/* Longer than a wake-up takes on a busy machine. */
+#define EXCHANGE_SLEEP_NS (8 * NS_PER_S)
+#define EXCHANGE_PAUSE_NS (120 * NS_PER_US)
 
 static void deadlines(void **state)
 {
@@ -32,7 +32,7 @@ static void deadlines(void **state)
 	}
 	assert_true(port_stats(port).sleeps >= 4);
 
-	/* Something is there: no deadline matters. */
+	/* With an event the deadline does not matter. */
 	static const uint64_t any[] = { 0, 1, CAY_FOREVER };
 	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
 	for (unsigned i = 0; i < COUNT(any); i++)
@@ -53,19 +53,19 @@ static void waker(struct child *parent, void *unused)
 	static unsigned char data[20000];
 	static const size_t sizes[] = { 0, 100, sizeof(data) };
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
-		assert_int_equal(child_hear(parent), i);
+		assert_int_equal(child_receive(parent), i);
 		nap_ns(20 * NS_PER_MS);
 		content_fill(data, sizes[i], i);
 		assert_int_equal(cay_send(port, peer, i, data, sizes[i], 0), 0);
 	}
 	expect_complete(port, 2, 0);
-	assert_int_equal(child_hear(parent), 3);
+	assert_int_equal(child_receive(parent), 3);
 	nap_ns(20 * NS_PER_MS);
 	cay_peer_release(peer);
 	close_port(port);
 }
 
-static void forever_is_ended_by_any_event(void **state)
+static void any_event_ends_a_wait(void **state)
 {
 	static const size_t sizes[] = { 0, 100, 20000 };
 	struct cay_port *port = open_named("sleeper");
@@ -75,7 +75,7 @@ static void forever_is_ended_by_any_event(void **state)
 	(void)state;
 	child_start(&child, waker, NULL);
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
-		child_tell(&child, i);
+		child_send(&child, i);
 		assert_int_equal(cay_wait(port, CAY_FOREVER), 0);
 		assert_true(poll_event(port, &e));
 		assert_int_equal(e.length, sizes[i]);
@@ -85,7 +85,7 @@ static void forever_is_ended_by_any_event(void **state)
 				cay_peer_resolve(port, e.peer, &peer), 0);
 		cay_release(port, &e);
 	}
-	child_tell(&child, 3);
+	child_send(&child, 3);
 	assert_int_equal(cay_wait(port, CAY_FOREVER), 0);
 	expect_gone(port, cay_peer_addr(peer).vpid);
 	child_join(&child);
@@ -110,8 +110,8 @@ struct nudge {
 #define NUDGES 400
 
 /*
- * Again and again: a signal just before the sleep begins does not count. If
- * none helps a message does, so that the test ends.
+ * Repeats the signal, since one just before the sleep has no effect. After the
+ * last one a message ends the test.
  */
 static void *nudge_run(void *argument)
 {
@@ -137,7 +137,7 @@ static int wait_nudged(
 	return r;
 }
 
-/* Also one that asks for system calls to be taken up again. */
+/* With and without SA_RESTART. */
 static void handle(int flags)
 {
 	struct sigaction action = { .sa_handler = on_signal,
@@ -164,64 +164,64 @@ static void signals_end_a_wait(void **state)
 	close_port(port);
 }
 
-/* ---- the hunt ---- */
+/* ---- lost wake-ups ---- */
 
-struct hunter {
+struct exchange {
 	struct cay_port *port;
 	struct cay_peer *peer;
 	struct random random;
 	uint64_t rounds;
 };
 
-static void hunter_send(struct hunter *h, uint64_t number)
+static void exchange_send(struct exchange *h, uint64_t number)
 {
-	random_pause(&h->random, HUNT_PAUSE_NS);
+	random_pause(&h->random, EXCHANGE_PAUSE_NS);
 	assert_int_equal(cay_send(h->port, h->peer, number, &number,
 				 number % 3 ? sizeof(number) : 0, 0),
 		0);
 }
 
-static void hunter_receive(struct hunter *h, uint64_t number)
+static void exchange_receive(struct exchange *h, uint64_t number)
 {
 	struct cay_event e;
-	assert_int_equal(cay_wait(h->port, now_ns() + HUNT_SLEEP_NS), 0);
+	assert_int_equal(cay_wait(h->port, now_ns() + EXCHANGE_SLEEP_NS), 0);
 	assert_true(poll_event(h->port, &e));
 	assert_int_equal(e.tag, number);
 	cay_release(h->port, &e);
 }
 
-static void hunter_run(struct hunter *h, bool first)
+static void exchange_run(struct exchange *h, bool first)
 {
 	for (uint64_t i = 0; i < h->rounds; i++) {
 		if (first)
-			hunter_send(h, i);
-		hunter_receive(h, i);
+			exchange_send(h, i);
+		exchange_receive(h, i);
 		if (!first)
-			hunter_send(h, i);
+			exchange_send(h, i);
 	}
 }
 
-static void hunt_child(struct child *parent, void *argument)
+static void exchange_child(struct child *parent, void *argument)
 {
 	const uint64_t *rounds = argument;
-	struct hunter h = { .rounds = *rounds, .random = { 1 } };
-	h.port = open_named("hunted");
-	h.peer = open_peer_named(h.port, "hunter");
+	struct exchange h = { .rounds = *rounds, .random = { 1 } };
+	h.port = open_named("second");
+	h.peer = open_peer_named(h.port, "first");
 	(void)parent;
-	hunter_run(&h, false);
+	exchange_run(&h, false);
 	cay_peer_release(h.peer);
 	close_port(h.port);
 }
 
 static void no_wake_up_is_lost(void **state)
 {
-	struct hunter h = { .rounds = scaled(15000), .random = { 2 } };
+	struct exchange h = { .rounds = scaled(15000), .random = { 2 } };
 	struct child child;
 	(void)state;
-	child_start_near(&child, hunt_child, &h.rounds);
-	h.port = open_named("hunter");
-	h.peer = open_peer_named(h.port, "hunted");
-	hunter_run(&h, true);
+	child_start_near(&child, exchange_child, &h.rounds);
+	h.port = open_named("first");
+	h.peer = open_peer_named(h.port, "second");
+	exchange_run(&h, true);
 	assert_true(port_stats(h.port).sleeps > h.rounds / 20);
 	child_join(&child);
 	expect_gone(h.port, cay_peer_addr(h.peer).vpid);
@@ -229,7 +229,7 @@ static void no_wake_up_is_lost(void **state)
 	close_port(h.port);
 }
 
-/* ---- waiting for room ---- */
+/* ---- cay_send_wait() ---- */
 
 static void slow_receiver(struct child *parent, void *argument)
 {
@@ -239,13 +239,13 @@ static void slow_receiver(struct child *parent, void *argument)
 	(void)parent;
 	for (uint64_t i = 0; i < *messages; i++) {
 		if (random_below(&r, 16) == 0)
-			random_pause(&r, HUNT_PAUSE_NS);
+			random_pause(&r, EXCHANGE_PAUSE_NS);
 		expect_message(port, i, 8, i);
 	}
 	close_port(port);
 }
 
-static void room_wakes_a_sender(void **state)
+static void return_wakes_a_sender(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	uint64_t messages = scaled(50000), data;
@@ -264,13 +264,13 @@ static void room_wakes_a_sender(void **state)
 	close_port(port);
 }
 
-/* The peer goes while we wait for room there. */
+/* The peer closes while the sender waits. */
 static void doomed(struct child *parent, void *unused)
 {
 	struct cay_port *port = open_small("doomed", 16);
 	(void)unused;
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 	nap_ns(20 * NS_PER_MS);
 	close_port(port);
 }
@@ -282,13 +282,13 @@ static void close_wakes_a_sender(void **state)
 	int r;
 	(void)state;
 	child_start(&child, doomed, NULL);
-	child_hear(&child);
+	child_receive(&child);
 	struct cay_peer *peer = open_peer_named(port, "doomed");
 	while ((r = cay_send(port, peer, 0, NULL, 0, 0)) == 0)
 		;
 	assert_int_equal(r, -EAGAIN);
 	assert_int_equal(cay_send_wait(port, peer, 0, NULL, 0, 0, 0), -EAGAIN);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	assert_int_equal(
 		cay_send_wait(port, peer, 0, NULL, 0, 0, CAY_FOREVER), -EPIPE);
 	child_join(&child);
@@ -301,10 +301,10 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(deadlines),
-		TEST(forever_is_ended_by_any_event),
+		TEST(any_event_ends_a_wait),
 		TEST(signals_end_a_wait),
 		TEST(no_wake_up_is_lost),
-		TEST(room_wakes_a_sender),
+		TEST(return_wakes_a_sender),
 		TEST(close_wakes_a_sender),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

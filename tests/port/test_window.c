@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows: what they let through and what not. Rights, keys, bounds, numbers;
- * closing, revoking, a full table, memory that is given back. Whatever is
- * refused ends in an event with the right code and changes nothing.
+ * Windows: rights, keys, bounds and Win-IDs; closing, revoking, a full table,
+ * freed memory. A refused access completes with the expected code and changes
+ * nothing.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -12,7 +12,10 @@
 
 #define PAGE 4096ul
 
-/* One refused instruction: the event says so, and no byte has changed. */
+/*
+ * Checks one refused operation: its completion has the code, and no byte has
+ * changed.
+ */
 static void refused(
 	struct reach *r, const struct instruction *i, unsigned flags, int error)
 {
@@ -36,13 +39,13 @@ static void allowed(
 	struct reach *r, const struct instruction *i, unsigned flags)
 {
 	assert_int_equal(i->issue(r, 77, flags), 0);
-	if (instruction_told(i, flags))
+	if (instruction_notified(i, flags))
 		reach_complete(r, 77, 0);
 	reach_settle(r);
 	content_fill(r->memory, r->bytes, 1);
 }
 
-/* All of them are refused, with and without flags. */
+/* Checks that all operations are refused, with and without flags. */
 static void all_refused(struct reach *r, int error)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
@@ -112,8 +115,8 @@ static void every_bit_of_the_capability_counts(void **state)
 	}
 }
 
-/* Those that nobody has opened, and those that no table has. */
-static void numbers_of_windows(void **state)
+/* Win-IDs that are not open, and Win-IDs out of range. */
+static void invalid_window_ids(void **state)
 {
 	static const uint32_t none[] = { 1, 2, 63, 64, 65, 1000, 32768, 65535 };
 	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
@@ -128,8 +131,8 @@ static void numbers_of_windows(void **state)
 	reach_close(&r);
 }
 
-/* A port that has opened none. */
-static void no_windows(void **state)
+/* A port without windows. */
+static void port_without_windows(void **state)
 {
 	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	struct cay_peer *peer = r.peer;
@@ -149,7 +152,7 @@ static void closed_windows(void **state)
 		struct cay_key old = r.key;
 		close_window(r.window);
 		all_refused(&r, CAY_ERROR_TARGET_WINDOW);
-		/* The next one has its number, but not its key. */
+		/* The next window has the same Win-ID, but another key. */
 		r.window = open_window(
 			r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
 		assert_int_equal(r.key.window, old.window);
@@ -183,8 +186,8 @@ static void revoked_keys(void **state)
 	}
 }
 
-/* Whoever is gone is not there to refuse. */
-static void windows_of_the_gone(void **state)
+/* Windows of a closed port: the call returns -EPIPE. */
+static void windows_of_a_closed_port(void **state)
 {
 	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	uint16_t vpid = cay_port_addr(r.owner).vpid;
@@ -227,7 +230,7 @@ static const uint64_t outside[][2] = {
 static void put_outside(struct reach *r, uint64_t at, size_t bytes, int error)
 {
 	static unsigned char source[4096];
-	/* Nobody reads it: it is refused before. */
+	/* Not accessed: the bounds are checked before. */
 	assert_int_equal(
 		cay_put(r->origin, r->peer, r->key, at, source, bytes, 1, 0),
 		0);
@@ -268,7 +271,7 @@ static void atomics_outside(struct reach *r, uint64_t at, int error)
 	assert_int_equal(into, 0);
 }
 
-/* Windows in the middle of something, whose neighbours must not change. */
+/* Windows inside a buffer, whose other bytes must not change. */
 static void bounds_of(enum place place)
 {
 	struct reach r = reach_open(place, 300, CAY_RIGHT_READ);
@@ -286,7 +289,7 @@ static void bounds_of(enum place place)
 	for (uint64_t at = 1; at < 8; at++)
 		atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
 	assert_true(content_fits(r.memory, r.bytes, 1));
-	/* All of it, and its very end. */
+	/* The whole window, and its last byte. */
 	assert_int_equal(cay_put(r.origin, r.peer, r.key, 0, r.memory + 104,
 				 WINDOW_BYTES, 0, 0),
 		0);
@@ -307,7 +310,7 @@ static void bounds_without_overflow(void **state)
 		bounds_of(place);
 }
 
-/* A window may begin anywhere, but a word may not. */
+/* A window may start at any address, but a word must be aligned. */
 static void misaligned_windows(void **state)
 {
 	(void)state;
@@ -346,7 +349,7 @@ static void arguments_are_checked(void **state)
 		cay_window_open(port, &byte, SIZE_MAX, 1, &w), -EINVAL);
 	assert_int_equal(cay_window_open(port, &byte, 1, 0, &w), -EINVAL);
 	assert_int_equal(cay_window_open(port, &byte, 1, 32 | 1, &w), -EINVAL);
-	/* Nobody could be told of anything. */
+	/* Notification rights alone are not enough. */
 	assert_int_equal(
 		cay_window_open(port, &byte, 1,
 			CAY_RIGHT_NOTIFY_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL, &w),
@@ -382,13 +385,13 @@ static void table_is_limited(void **state)
 		for (unsigned i = 0; i < FEW; i++)
 			close_window(w[(i + lap) % FEW]);
 	}
-	/* Those that are open when the port closes go with it. */
+	/* Open windows are closed with the port. */
 	open_window(port, &words[0], 8, 1, &key);
 	close_port(port);
 }
 
-/* No key of a number's earlier windows fits a later one. */
-static void keys_do_not_come_again(void **state)
+/* Keys of earlier windows with the same Win-ID are refused. */
+static void keys_are_not_reused(void **state)
 {
 	enum {
 		LAPS = 300
@@ -413,7 +416,7 @@ static void keys_do_not_come_again(void **state)
 	reach_close(&r);
 }
 
-/* ---- memory that goes ---- */
+/* ---- freed memory ---- */
 
 static void freed_memory_has_no_windows(void **state)
 {
@@ -424,7 +427,10 @@ static void freed_memory_has_no_windows(void **state)
 	(void)state;
 	open_window(r.owner, other, 4 * PAGE, RIGHTS_ACCESS, &whole);
 	open_window(r.owner, other + 3 * PAGE, 8, RIGHTS_ACCESS, &part);
-	/* What is not its beginning is not given back, nor its windows. */
+	/*
+	 * An address inside the memory frees neither the memory nor its
+	 * windows.
+	 */
 	cay_free(r.owner, other + PAGE);
 	r.key = whole;
 	assert_int_equal(issue_add(&r, 1, 0), 0);
@@ -477,8 +483,8 @@ static void after_fork(void **state)
 /* ---- without a node ---- */
 
 /*
- * What is direct goes on. Who is in the middle of an access nobody can tell any
- * more, so a window is closed, but its memory is not given back.
+ * Direct accesses continue. Accesses in progress cannot be detected, so a
+ * window is closed, but its memory is not freed.
  */
 static void without_a_node(void **state)
 {
@@ -498,7 +504,7 @@ static void without_a_node(void **state)
 	r.key = key;
 	assert_int_equal(cay_window_close(r.window), -ENOTCONN);
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
-	/* Opening needs nobody. */
+	/* Opening a window needs no node. */
 	r.window =
 		open_window(r.owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
 	all_allowed(&r);
@@ -507,8 +513,8 @@ static void without_a_node(void **state)
 	close_port(r.owner);
 }
 
-/* An access that must be carried needs staging, which only a node gives. */
-static void carrying_without_a_node(void **state)
+/* An emulated access needs staging memory, which the node allocates. */
+static void emulation_without_a_node(void **state)
 {
 	struct reach r = filled(PLACE_HEAP, RIGHTS_ACCESS);
 	(void)state;
@@ -534,20 +540,20 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(each_right_alone),
 		TEST(every_bit_of_the_capability_counts),
-		TEST(numbers_of_windows),
-		TEST(no_windows),
+		TEST(invalid_window_ids),
+		TEST(port_without_windows),
 		TEST(closed_windows),
 		TEST(revoked_keys),
-		TEST(windows_of_the_gone),
+		TEST(windows_of_a_closed_port),
 		TEST(bounds_without_overflow),
 		TEST(misaligned_windows),
 		TEST(arguments_are_checked),
 		TEST(table_is_limited),
-		TEST(keys_do_not_come_again),
+		TEST(keys_are_not_reused),
 		TEST(freed_memory_has_no_windows),
 		TEST(after_fork),
 		TEST(without_a_node),
-		TEST(carrying_without_a_node),
+		TEST(emulation_without_a_node),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks of windows: one port at a time, all windows on the same memory, and
- * free again when their holder unlocks, closes or dies.
+ * Locks on windows: held by one port, on all windows of the same memory, and
+ * released when the holder unlocks, closes or dies.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "instruction.h"
 
-/* A window, and two origins that want it. */
+/* A window and two origins. */
 struct rivals {
 	struct reach a, b;
 };
@@ -41,7 +41,7 @@ static int unlock(struct reach *r)
 	return cay_window_unlock(r->origin, r->peer, r->key);
 }
 
-/* All instructions end so. */
+/* Checks that all operations complete with this error. */
 static void all_end(struct reach *r, int error)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
@@ -51,7 +51,7 @@ static void all_end(struct reach *r, int error)
 	}
 }
 
-/* ---- one at a time ---- */
+/* ---- exclusion ---- */
 
 static void locked_for_others(enum place place)
 {
@@ -80,7 +80,7 @@ static void exclusive(void **state)
 		locked_for_others(place);
 }
 
-/* Its owner is a port like any other. */
+/* The owner of the window can lock it like any port. */
 static void owners_may_lock(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
@@ -99,7 +99,7 @@ static void owners_may_lock(void **state)
 	rivals_close(&v);
 }
 
-static void wrong_keys(void **state)
+static void invalid_keys(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	struct reach r = v.a;
@@ -128,7 +128,7 @@ static void deadlines(void **state)
 	uint64_t before = now_ns();
 	assert_int_equal(lock(&v.b, before + 20 * NS_PER_MS), -ETIMEDOUT);
 	assert_true(now_ns() >= before + 20 * NS_PER_MS);
-	/* Long past. */
+	/* A deadline in the past. */
 	assert_int_equal(lock(&v.b, 1), -ETIMEDOUT);
 	assert_int_equal(unlock(&v.a), 0);
 	assert_int_equal(lock(&v.b, 1), 0);
@@ -143,7 +143,7 @@ static void *unlock_later(void *argument)
 	return NULL;
 }
 
-static void waits_until_it_is_free(void **state)
+static void waits_until_unlocked(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	pthread_t thread;
@@ -165,7 +165,7 @@ struct linked {
 	struct cay_key key[4];
 };
 
-/* Extents in the window's memory; the last one is apart. */
+/* Ranges in the memory; the last one overlaps no other. */
 static const size_t extents[4][2] = { { 0, 128 }, { 0, 64 }, { 56, 16 },
 	{ 128, 8 } };
 
@@ -192,7 +192,7 @@ static void linked_close(struct linked *l)
 	rivals_close(&l->v);
 }
 
-/* An access by b through this window ends so. */
+/* Checks the result of an access by b through this window. */
 static void check_access(struct linked *l, unsigned i, int error)
 {
 	struct reach r = l->v.b;
@@ -233,15 +233,15 @@ static void linked_windows(enum place place)
 	linked_close(&l);
 }
 
-static void a_lock_on_one_is_on_all(void **state)
+static void lock_covers_all_windows_on_the_memory(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++)
 		linked_windows(place);
 }
 
-/* Both of two that have nothing in common but a third. */
-static void a_window_joins_all_that_it_overlaps(void **state)
+/* Two windows that overlap a third one, but not each other. */
+static void new_window_joins_overlapping_rings(void **state)
 {
 	struct linked l = linked_open(PLACE_ARENA);
 	struct reach a = l.v.a, b = l.v.b;
@@ -249,7 +249,7 @@ static void a_window_joins_all_that_it_overlaps(void **state)
 	close_window(l.window[0]);
 	close_window(l.window[2]);
 	l.window[0] = NULL;
-	/* [0, 64), [128, 136), and now [32, 132). */
+	/* [0, 64), [128, 136), then [32, 132). */
 	l.window[2] = open_window(
 		a.owner, a.memory + 32, 100, RIGHTS_ACCESS, &l.key[2]);
 	a.key = l.key[1];
@@ -272,7 +272,7 @@ static void a_window_joins_all_that_it_overlaps(void **state)
 	linked_close(&l);
 }
 
-static void new_windows_are_locked_too(void **state)
+static void new_windows_inherit_the_lock(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
@@ -284,7 +284,7 @@ static void new_windows_are_locked_too(void **state)
 		l.window[2] = open_window(
 			a.owner, a.memory + 120, 8, RIGHTS_ACCESS, &l.key[2]);
 		check_locked(&l, true);
-		/* One that is closed takes no lock along. */
+		/* Closing one window does not change the lock of the others. */
 		close_window(l.window[1]);
 		l.window[1] = NULL;
 		check_locked(&l, true);
@@ -294,7 +294,7 @@ static void new_windows_are_locked_too(void **state)
 	}
 }
 
-/* What was locked through a window that is no more is not locked for ever. */
+/* A lock taken through a window that was closed can be released. */
 static void unlock_after_close_and_revoke(void **state)
 {
 	struct linked l = linked_open(PLACE_ARENA);
@@ -321,9 +321,9 @@ static void unlock_after_close_and_revoke(void **state)
 	linked_close(&l);
 }
 
-/* ---- holders that go ---- */
+/* ---- close and death of the holder ---- */
 
-static void closing_frees(void **state)
+static void close_releases_locks(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	struct cay_port *third = open_port(NULL);
@@ -343,7 +343,7 @@ static void closing_frees(void **state)
 struct holder {
 	struct cay_key key;
 	uint64_t rounds;
-	_Atomic uint64_t *inside; /* shared: who is in */
+	_Atomic uint64_t *inside; /* shared: current holder */
 };
 
 static void holder_child(struct child *parent, void *argument)
@@ -352,11 +352,11 @@ static void holder_child(struct child *parent, void *argument)
 	struct reach r = { .origin = open_port(NULL), .key = h->key };
 	r.peer = open_peer_named(r.origin, "owner");
 	assert_int_equal(lock(&r, soon()), 0);
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
-static void death_frees(void **state)
+static void death_releases_locks(void **state)
 {
 	struct cay_port *owner = open_named("owner"), *b = open_port(NULL);
 	struct reach r = { .origin = b, .owner = owner, .bytes = 128 };
@@ -369,7 +369,7 @@ static void death_frees(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		struct child child;
 		child_start(&child, holder_child, &h);
-		child_hear(&child);
+		child_receive(&child);
 		assert_int_equal(lock(&r, 0), -EAGAIN);
 		all_end(&r, CAY_ERROR_TARGET_LOCKED);
 		child_kill(&child);
@@ -380,7 +380,7 @@ static void death_frees(void **state)
 	reach_close(&r);
 }
 
-/* Its owner dies while it is held. */
+/* The owner of the window dies while it is locked. */
 static void owner_child(struct child *parent, void *argument)
 {
 	struct cay_port *port = open_named("mortal");
@@ -389,10 +389,10 @@ static void owner_child(struct child *parent, void *argument)
 	open_window(port, place_take(port, PLACE_ARENA, 128), 128,
 		RIGHTS_ACCESS, &key);
 	tell_key(parent, key);
-	child_hear(parent);
+	child_receive(parent);
 }
 
-static void the_owners_death(void **state)
+static void death_of_the_owner(void **state)
 {
 	struct cay_port *port = open_port(NULL);
 	(void)state;
@@ -412,9 +412,9 @@ static void the_owners_death(void **state)
 	close_port(port);
 }
 
-/* ---- many who want it ---- */
+/* ---- contention ---- */
 
-/* A sum that only exclusion keeps right: get, add, put. */
+/* Get, add, put: the sum is exact only under mutual exclusion. */
 static void sum_under_lock(struct reach *r, struct holder *h)
 {
 	uint64_t sum = 0;
@@ -439,7 +439,7 @@ static void summing_child(struct child *parent, void *argument)
 		sum_under_lock(&r, h);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
-	child_tell(parent, 1);
+	child_send(parent, 1);
 }
 
 static void sums_in(enum place place)
@@ -455,7 +455,7 @@ static void sums_in(enum place place)
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_start(&children[i], summing_child, &h);
 	for (unsigned i = 0; i < COUNT(children); i++) {
-		child_hear(&children[i]);
+		child_receive(&children[i]);
 		child_join(&children[i]);
 	}
 	memcpy(&sum, memory, 8);
@@ -466,15 +466,15 @@ static void sums_in(enum place place)
 	munmap((void *)h.inside, 4096);
 }
 
-static void many_processes(void **state)
+static void contention_between_processes(void **state)
 {
 	(void)state;
 	sums_in(PLACE_ARENA);
 	sums_in(PLACE_HEAP);
 }
 
-/* Holders die at any moment; nobody is kept out for ever. */
-static void many_deaths(void **state)
+/* Holders are killed at random times; the lock is always released. */
+static void random_deaths(void **state)
 {
 	struct cay_port *owner = open_named("owner");
 	unsigned char *memory = place_take(owner, PLACE_ARENA, 64);
@@ -503,7 +503,7 @@ static void many_deaths(void **state)
 	close_port(owner);
 }
 
-/* ---- windows that come and go while others lock ---- */
+/* ---- windows opened and closed while others lock ---- */
 
 struct opener {
 	struct cay_port *owner;
@@ -528,8 +528,8 @@ static void *opener_run(void *argument)
 	return NULL;
 }
 
-/* The lock of the dead or of former holders must not stay in any of them. */
-static void windows_come_and_go(void **state)
+/* No window keeps the lock of a dead or former holder. */
+static void windows_open_and_close_meanwhile(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	struct opener o = { .owner = v.a.owner, .memory = v.a.memory };
@@ -554,19 +554,19 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(exclusive),
 		TEST(owners_may_lock),
-		TEST(wrong_keys),
+		TEST(invalid_keys),
 		TEST(deadlines),
-		TEST(waits_until_it_is_free),
-		TEST(a_lock_on_one_is_on_all),
-		TEST(a_window_joins_all_that_it_overlaps),
-		TEST(new_windows_are_locked_too),
+		TEST(waits_until_unlocked),
+		TEST(lock_covers_all_windows_on_the_memory),
+		TEST(new_window_joins_overlapping_rings),
+		TEST(new_windows_inherit_the_lock),
 		TEST(unlock_after_close_and_revoke),
-		TEST(closing_frees),
-		TEST(death_frees),
-		TEST(the_owners_death),
-		TEST(many_processes),
-		TEST(many_deaths),
-		TEST(windows_come_and_go),
+		TEST(close_releases_locks),
+		TEST(death_releases_locks),
+		TEST(death_of_the_owner),
+		TEST(contention_between_processes),
+		TEST(random_deaths),
+		TEST(windows_open_and_close_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a window's owner is told: of each access if it wants that, of refusals
- * once until it has looked, with a count that adds up.
+ * Notifications of a window's owner: of each access if requested, and of
+ * refusals once until the owner polls, with an exact count.
  */
 #include "instruction.h"
 
@@ -40,14 +40,14 @@ static void told_in(enum place place)
 			assert_int_equal(i->issue(&r, ++tag, flags), 0);
 			check_access(
 				r.owner, i, from, r.key.window, tag, flags);
-			if (instruction_told(i, flags))
+			if (instruction_notified(i, flags))
 				expect_complete(r.origin, tag, 0);
 			reach_settle(&r);
 		}
 	reach_close(&r);
 }
 
-static void accesses_are_told(void **state)
+static void accesses_are_notified(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++)
@@ -64,13 +64,13 @@ static void accessing_child(struct child *parent, void *argument)
 	struct reach r = { .origin = open_port(NULL), .key = t->key };
 	struct cay_addr addr = cay_port_addr(r.origin);
 	r.peer = open_peer_named(r.origin, "owner");
-	child_tell(parent, addr.vpid);
-	child_tell(parent, addr.node);
+	child_send(parent, addr.vpid);
+	child_send(parent, addr.node);
 	for (unsigned j = 0; j < COUNT(instructions); j++) {
 		assert_int_equal(instructions[j].issue(&r, j, CAY_ACK), 0);
 		reach_complete(&r, j, 0);
 	}
-	child_hear(parent);
+	child_receive(parent);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
 }
@@ -88,13 +88,13 @@ static void accesses_of_another_process(void **state)
 		struct cay_addr from;
 		struct child child;
 		child_start(&child, accessing_child, &t);
-		from.vpid = (uint16_t)child_hear(&child);
-		from.node = (uint32_t)child_hear(&child);
+		from.vpid = (uint16_t)child_receive(&child);
+		from.node = (uint32_t)child_receive(&child);
 		for (unsigned j = 0; j < COUNT(instructions); j++)
 			check_access(owner, &instructions[j], from,
 				t.key.window, j, CAY_ACK);
 		check_empty(owner);
-		child_tell(&child, 1);
+		child_send(&child, 1);
 		child_join(&child);
 		close_window(w);
 		place_give(owner, place, memory);
@@ -102,7 +102,7 @@ static void accesses_of_another_process(void **state)
 	close_port(owner);
 }
 
-/* An owner that sleeps is woken. */
+/* A sleeping owner is woken. */
 static void *access_later(void *argument)
 {
 	struct reach *r = argument;
@@ -128,11 +128,12 @@ static void sleeping_owners_are_woken(void **state)
 	reach_close(&r);
 }
 
-/* ---- no room to tell of it ---- */
+/* ---- full queue of the owner ---- */
 
 enum {
 	ENTRIES = 16,
-	ORDINARY = 11 /* without what is kept for completions and priority */
+	ORDINARY = 11 /* without the entries reserved for completions and
+			 priority */
 };
 
 struct full {
@@ -183,8 +184,8 @@ static unsigned full_drain(struct full *f)
 	return count;
 }
 
-/* It is not done, and can be tried again. */
-static void without_room_nothing_happens(void **state)
+/* The access is not executed and can be retried. */
+static void full_queue_refuses_the_access(void **state)
 {
 	struct full f = full_open(RIGHTS_TOLD);
 	uint64_t sum = 0, word = 77;
@@ -234,7 +235,7 @@ static void refusals_in(enum place place)
 		CAY_RIGHT_WRITE | CAY_RIGHT_NOTIFY_REFUSAL);
 	struct cay_port *other = open_port(NULL);
 	struct cay_peer *peer = open_peer(other, r.owner);
-	/* Nobody is told of what is allowed. */
+	/* Permitted accesses are not notified. */
 	assert_int_equal(issue_put8(&r, 1, CAY_ACK), 0);
 	reach_complete(&r, 1, 0);
 	assert_int_equal(issue_get8(&r, 2, 0), 0);
@@ -262,15 +263,15 @@ static void refusals_in(enum place place)
 	reach_close(&r);
 }
 
-static void refusals_are_told(void **state)
+static void refusals_are_notified(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++)
 		refusals_in(place);
 }
 
-/* Many of them, and the owner does not look: it is told once. */
-static void refusals_are_told_once(void **state)
+/* Many refusals without a poll of the owner: one notification. */
+static void refusals_are_notified_once(void **state)
 {
 	struct reach r =
 		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
@@ -289,8 +290,8 @@ static void refusals_are_told_once(void **state)
 	reach_close(&r);
 }
 
-/* One that comes when the owner has read of the last, but not released it. */
-static void refusals_are_told_again(void **state)
+/* A refusal after the last event was polled and before it is released. */
+static void refusals_are_notified_again_after_a_poll(void **state)
 {
 	struct reach r =
 		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
@@ -311,8 +312,8 @@ static void refusals_are_told_again(void **state)
 	reach_close(&r);
 }
 
-/* Each window has a count of its own. */
-static void windows_count_for_themselves(void **state)
+/* Each window has its own count. */
+static void each_window_has_its_count(void **state)
 {
 	struct reach r =
 		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
@@ -339,8 +340,8 @@ static void windows_count_for_themselves(void **state)
 	reach_close(&r);
 }
 
-/* A full queue does not lose the count. */
-static void refusals_without_room(void **state)
+/* Refusals during a full queue are counted. */
+static void refusals_with_a_full_queue(void **state)
 {
 	struct full f = full_open(RIGHTS_ACCESS | CAY_RIGHT_NOTIFY_ACCESS |
 				  CAY_RIGHT_NOTIFY_REFUSAL);
@@ -363,7 +364,7 @@ static void refusals_without_room(void **state)
 	full_close(&f);
 }
 
-/* ---- many who are refused, and an owner that looks now and then ---- */
+/* ---- concurrent refusals ---- */
 
 struct crowd {
 	struct cay_key key;
@@ -380,7 +381,7 @@ static void refused_child(struct child *parent, void *argument)
 			cay_put(port, peer, c->key, 9, "", 1, i, 0), 0);
 		expect_complete(port, i, CAY_ERROR_TARGET_BOUNDS);
 	}
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	cay_peer_release(peer);
 	close_port(port);
 }
@@ -399,7 +400,7 @@ static uint64_t count_refusals(struct cay_port *owner, unsigned *events)
 	return sum;
 }
 
-static void counts_add_up(void **state)
+static void counts_are_exact(void **state)
 {
 	struct cay_port *owner = open_named("owner");
 	struct cay_peer *self = open_peer(owner, owner);
@@ -413,7 +414,7 @@ static void counts_add_up(void **state)
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_start(&children[i], refused_child, &c);
 	for (unsigned i = 0; i < COUNT(children); i++) {
-		while (!child_has_told(&children[i])) {
+		while (!child_has_sent(&children[i])) {
 			sum += count_refusals(owner, &events);
 			nap_ns(NS_PER_MS);
 		}
@@ -421,7 +422,7 @@ static void counts_add_up(void **state)
 	}
 	sum += count_refusals(owner, &events);
 	check_empty(owner);
-	/* What came after the last event was polled comes with the next. */
+	/* Refusals after the last event are counted in the next one. */
 	assert_int_equal(cay_put(owner, self, c.key, 9, "", 1, 7, 0), 0);
 	struct cay_event e;
 	for (unsigned i = 0; i < 2; i++) {
@@ -441,16 +442,16 @@ static void counts_add_up(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(accesses_are_told),
+		TEST(accesses_are_notified),
 		TEST(accesses_of_another_process),
 		TEST(sleeping_owners_are_woken),
-		TEST(without_room_nothing_happens),
-		TEST(refusals_are_told),
-		TEST(refusals_are_told_once),
-		TEST(refusals_are_told_again),
-		TEST(windows_count_for_themselves),
-		TEST(refusals_without_room),
-		TEST(counts_add_up),
+		TEST(full_queue_refuses_the_access),
+		TEST(refusals_are_notified),
+		TEST(refusals_are_notified_once),
+		TEST(refusals_are_notified_again_after_a_poll),
+		TEST(each_window_has_its_count),
+		TEST(refusals_with_a_full_queue),
+		TEST(counts_are_exact),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

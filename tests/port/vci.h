@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work requests by hand and notifications taken apart, for the raw tests. */
+/* Builders of work requests and checks of notifications, for the raw tests. */
 #ifndef CAY_TESTS_PORT_VCI_H
 #define CAY_TESTS_PORT_VCI_H
 
@@ -20,7 +20,7 @@ static inline struct cay_vci vci_to(const struct cay_peer *peer,
 	return v;
 }
 
-/* With so many bytes of content in it, as LLL says. */
+/* FAST_SEND with inline data; LLL follows from the length. */
 static inline struct cay_vci vci_fast(const struct cay_peer *peer,
 	unsigned command_bits, unsigned flags, uint64_t tag, size_t bytes)
 {
@@ -42,7 +42,7 @@ static inline struct cay_vci vci_send(const struct cay_peer *peer,
 	return v;
 }
 
-/* The same with its content in the SDR. */
+/* SEND with its data in the SDR. */
 static inline struct cay_vci vci_send_content(struct cay_port *port,
 	const struct cay_peer *peer, unsigned command_bits, unsigned flags,
 	uint64_t tag, uint64_t offset, uint64_t bytes)
@@ -66,7 +66,7 @@ static inline struct cay_vci vci_access(const struct cay_peer *peer,
 	return v;
 }
 
-/* PUT and GET: between a window of ours and one of the peer. */
+/* PUT and GET: between a window of the origin and one of the peer. */
 static inline struct cay_vci vci_bulk(const struct cay_peer *peer,
 	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
 	uint64_t offset, uint32_t origin, uint64_t origin_at, uint64_t bytes)
@@ -78,7 +78,7 @@ static inline struct cay_vci vci_bulk(const struct cay_peer *peer,
 	return v;
 }
 
-/* FAST_PUT, with content, and FAST_GET. */
+/* FAST_PUT with inline data, and FAST_GET. */
 static inline struct cay_vci vci_fast_access(const struct cay_peer *peer,
 	unsigned command, unsigned flags, uint64_t tag, struct cay_key key,
 	uint64_t offset, size_t bytes)
@@ -114,7 +114,7 @@ static inline void vci_issue(struct cay_port *port, const struct cay_vci *v)
 
 /* ---- notifications ---- */
 
-/* Waits for the next one. It stays until nqe_done(). */
+/* Waits for the next notification. It is valid until nqe_done(). */
 static inline const struct cay_nqe *nqe_next(struct cay_port *port)
 {
 	uint64_t deadline = soon();
@@ -165,7 +165,7 @@ static inline uint64_t nqe_tag(const struct cay_nqe *n)
 	return n->word[CAY_NQE_WORD_TAG];
 }
 
-/* The next notification of a port is the end of a request of its own. */
+/* Checks that the next notification is a completion of this request. */
 static inline void expect_cc(
 	struct cay_port *port, uint64_t tag, unsigned command, unsigned error)
 {

@@ -28,9 +28,9 @@ struct plan {
 
 static void survivor_ready(struct stack *s, struct member *me)
 {
-	child_tell(me->parent, 1);
+	child_send(me->parent, 1);
 	/* No step depends on a peer that polls. */
-	child_hear(me->parent);
+	child_receive(me->parent);
 	stack_progress(s);
 }
 
@@ -56,7 +56,7 @@ static void run_victim(struct stack *s, struct member *me, const struct plan *p)
 	unsigned char *buffer = calloc(SEVERAL, LONG_BYTES);
 	if (p->victim)
 		p->victim(s, me, buffer);
-	child_tell(me->parent, 1);
+	child_send(me->parent, 1);
 	for (;;)
 		nap_ns(NS_PER_S);
 }
@@ -93,10 +93,10 @@ static void death_run(survivor *before, survivor *after, survivor *victim)
 	struct plan p = { before, after, victim };
 	struct crew c;
 	crew_start(&c, 3, death_body, &p);
-	child_hear(&c.children[1]);
-	child_hear(&c.children[0]);
+	child_receive(&c.children[1]);
+	child_receive(&c.children[0]);
 	crew_kill(&c, 1);
-	child_tell(&c.children[0], 1);
+	child_send(&c.children[0], 1);
 	crew_join(&c);
 }
 
@@ -365,7 +365,7 @@ static void chat_body(struct member *me, void *argument)
 		chat_step(&c, i);
 		if (!sent && c.sends) {
 			sent = true;
-			child_tell(me->parent, 1);
+			child_send(me->parent, 1);
 		}
 		assert_true(now_ns() < deadline);
 	}
@@ -382,8 +382,8 @@ static void death_at_any_time(void **state)
 	for (uint64_t i = 0; i < scaled(30); i++) {
 		struct crew c;
 		crew_start(&c, 2, chat_body, NULL);
-		child_hear(&c.children[0]);
-		child_hear(&c.children[1]);
+		child_receive(&c.children[0]);
+		child_receive(&c.children[1]);
 		nap_ns(random_below(&r, 10 * NS_PER_MS));
 		crew_kill(&c, 1);
 		crew_join(&c);

@@ -348,7 +348,7 @@ static void dying_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	dying_post(&s, me, buffer, receives);
-	child_tell(me->parent, 1);
+	child_send(me->parent, 1);
 	uint64_t deadline = soon();
 	while (me->rank == 1 || !dying_over(ended)) {
 		dying_reap(receives ? s.rxcq : s.txcq, buffer, ended);
@@ -368,7 +368,7 @@ static void dying_run(bool receives)
 		struct crew c;
 		crew_start(&c, 2, dying_body, &receives);
 		for (unsigned rank = 0; rank < 2; rank++)
-			child_hear(&c.children[rank]);
+			child_receive(&c.children[rank]);
 		nap_ns(random_below(&r, 4 * NS_PER_MS));
 		crew_kill(&c, 1);
 		crew_join(&c);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Accesses that only the owner of the memory can make: they are carried to it
- * and done when it polls, in order, each once, or not at all if they are
- * withdrawn or it is gone.
+ * Emulated accesses: the owner executes them when it polls, in order, each
+ * once, or not at all if they are cancelled or the owner is gone.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -55,9 +54,9 @@ static int put(struct reach *r, uint64_t at, uint64_t word, unsigned flags)
 	return cay_put(r->origin, r->peer, r->key, at, &word, 8, word, flags);
 }
 
-/* ---- when the owner polls, and not before ---- */
+/* ---- executed when the owner polls ---- */
 
-static void done_when_the_owner_polls(void **state)
+static void executed_when_the_owner_polls(void **state)
 {
 	struct two t = two_open();
 	struct reach *r = &t.heap;
@@ -70,7 +69,7 @@ static void done_when_the_owner_polls(void **state)
 	assert_int_equal(word_at(r, 0), 0);
 	assert_int_equal(word_at(r, 8), 0);
 	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EAGAIN);
-	reach_serve(r);
+	reach_poll_owner(r);
 	assert_int_equal(word_at(r, 0), 1);
 	assert_int_equal(word_at(r, 8), 0xffffffff);
 	assert_int_equal(cay_flush(r->origin, r->peer, 0), 0);
@@ -81,8 +80,8 @@ static void done_when_the_owner_polls(void **state)
 	two_close(&t);
 }
 
-/* What the kernel can do is done at once. */
-static void puts_and_gets_are_not_carried(void **state)
+/* process_vm_readv() and process_vm_writev() need no poll of the owner. */
+static void puts_and_gets_are_not_emulated(void **state)
 {
 	struct two t = two_open();
 	struct reach *r = &t.heap;
@@ -99,7 +98,7 @@ static void puts_and_gets_are_not_carried(void **state)
 
 /* ---- order ---- */
 
-/* Behind a carried access everything to the same peer is carried. */
+/* Accesses after an emulated one to the same peer are emulated, too. */
 static void order_is_kept(void **state)
 {
 	struct two t = two_open();
@@ -120,7 +119,7 @@ static void order_is_kept(void **state)
 	assert_int_equal(cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, 0), 0);
 	assert_true(word_at(&t.heap, 0) == 0 && word_at(&t.heap, 8) == 0);
 	assert_true(word_at(&t.arena, 0) == 0 && got == 0 && previous == 0);
-	/* The message comes behind all of them. */
+	/* The message arrives after all of them. */
 	struct cay_event e;
 	assert_true(poll_event(t.heap.owner, &e));
 	assert_int_equal(e.kind, CAY_EVENT_MESSAGE);
@@ -131,7 +130,7 @@ static void order_is_kept(void **state)
 	reach_settle(&t.heap);
 	assert_int_equal(got, 7);
 	assert_int_equal(previous, 5);
-	/* And now they are direct again. */
+	/* Accesses are direct again. */
 	uint64_t carried = port_stats(t.heap.origin).emulated_requested;
 	assert_int_equal(carried, 6);
 	assert_int_equal(put(&t.arena, 0, 1, 0), 0);
@@ -140,7 +139,7 @@ static void order_is_kept(void **state)
 	two_close(&t);
 }
 
-static void free_order_overtakes(void **state)
+static void free_order_is_direct(void **state)
 {
 	struct two t = two_open();
 	uint64_t got = 0;
@@ -159,8 +158,8 @@ static void free_order_overtakes(void **state)
 	two_close(&t);
 }
 
-/* Other peers are not concerned. */
-static void other_peers_go_on(void **state)
+/* Accesses to other peers stay direct. */
+static void other_peers_are_direct(void **state)
 {
 	struct two t = two_open();
 	struct cay_port *other = open_port(NULL);
@@ -180,7 +179,7 @@ static void other_peers_go_on(void **state)
 	two_close(&t);
 }
 
-/* A fence waits for all of them, to whomever. */
+/* A fence waits for all emulated accesses, to any peer. */
 static void fences_wait(void **state)
 {
 	struct two t = two_open();
@@ -194,16 +193,16 @@ static void fences_wait(void **state)
 		cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, CAY_FENCE),
 		-EAGAIN);
 	assert_int_equal(word_at(&t.arena, 0), 0);
-	reach_serve(&t.heap);
+	reach_poll_owner(&t.heap);
 	assert_int_equal(put(&t.arena, 0, 5, CAY_FENCE), 0);
 	assert_int_equal(word_at(&t.arena, 0), 5);
 	expect_complete(t.heap.origin, 1, 0);
 	two_close(&t);
 }
 
-/* ---- room ---- */
+/* ---- backpressure ---- */
 
-static void there_is_an_end_of_room(void **state)
+static void number_is_limited(void **state)
 {
 	struct two t = two_open();
 	uint64_t sum = 0;
@@ -230,7 +229,7 @@ static void there_is_an_end_of_room(void **state)
 static void *serve_later(void *argument)
 {
 	nap_ns(20 * NS_PER_MS);
-	reach_serve(argument);
+	reach_poll_owner(argument);
 	return NULL;
 }
 
@@ -258,7 +257,7 @@ static void flush_waits(void **state)
 	two_close(&t);
 }
 
-/* ---- withdrawing ---- */
+/* ---- cancelling ---- */
 
 static void expect_withdrawn(struct reach *r, const struct instruction *i,
 	uint64_t tag, unsigned flags)
@@ -278,8 +277,8 @@ static void expect_withdrawn(struct reach *r, const struct instruction *i,
 	cay_release(r->origin, &e);
 }
 
-/* Every instruction, behind a carried one, so that it is carried too. */
-static void what_is_withdrawn_is_not_done(void **state)
+/* Each operation, after an emulated one, so that it is emulated, too. */
+static void cancelled_accesses_are_not_executed(void **state)
 {
 	struct two t = two_open();
 	(void)state;
@@ -307,7 +306,7 @@ static void what_is_withdrawn_is_not_done(void **state)
 	two_close(&t);
 }
 
-static void several_with_one_tag(void **state)
+static void cancel_all_with_one_tag(void **state)
 {
 	struct two t = two_open();
 	(void)state;
@@ -323,8 +322,8 @@ static void several_with_one_tag(void **state)
 	two_close(&t);
 }
 
-/* Long messages too: nobody sees them. */
-static void long_messages_are_withdrawn(void **state)
+/* Long messages as well: the target receives nothing. */
+static void long_messages_are_cancelled(void **state)
 {
 	struct two t = two_open();
 	struct reach *r = &t.heap;
@@ -349,21 +348,21 @@ static void long_messages_are_withdrawn(void **state)
 	two_close(&t);
 }
 
-/* One side withdraws while the other begins: it is done, or it is not. */
+/* Cancel races with execution: exactly one of them wins. */
 struct race {
 	struct reach *reach;
 	_Atomic bool stop;
 };
 
-static void *race_serve(void *argument)
+static void *race_execute(void *argument)
 {
 	struct race *race = argument;
 	while (!atomic_load(&race->stop))
-		reach_serve(race->reach);
+		reach_poll_owner(race->reach);
 	return NULL;
 }
 
-static void withdrawn_or_done(void **state)
+static void cancelled_or_executed(void **state)
 {
 	struct two t = two_open();
 	struct race race = { .reach = &t.heap };
@@ -371,10 +370,10 @@ static void withdrawn_or_done(void **state)
 	uint64_t done = 0, withdrawn = 0;
 	pthread_t thread;
 	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, race_serve, &race), 0);
+	assert_int_equal(pthread_create(&thread, NULL, race_execute, &race), 0);
 	for (uint64_t i = 0; i < scaled(20000); i++) {
 		struct cay_event e;
-		/* The owner's thread may not run for a while. */
+		/* The scheduler may not run the owner's thread for a while. */
 		while (add(&t.heap, i, 0) == -EAGAIN)
 			check_empty(t.heap.origin);
 		for (uint64_t n = random_below(&random, 300); n; n--)
@@ -395,9 +394,9 @@ static void withdrawn_or_done(void **state)
 	two_close(&t);
 }
 
-/* ---- what happens to the window meanwhile ---- */
+/* ---- changes of the window before execution ---- */
 
-static void windows_that_change_meanwhile(void **state)
+static void window_changes_before_execution(void **state)
 {
 	struct two t = two_open();
 	struct reach *r = &t.heap;
@@ -412,7 +411,7 @@ static void windows_that_change_meanwhile(void **state)
 	assert_int_equal(cay_window_lock(r->owner, self, new, 0), 0);
 	reach_complete(r, 2, CAY_ERROR_TARGET_LOCKED);
 	assert_int_equal(cay_window_unlock(r->owner, self, new), 0);
-	/* A lock of its own does not keep it out. */
+	/* The origin's own lock does not exclude it. */
 	assert_int_equal(add(r, 3, 0), 0);
 	assert_int_equal(cay_window_lock(r->origin, r->peer, new, 0), 0);
 	reach_complete(r, 3, 0);
@@ -427,7 +426,7 @@ static void windows_that_change_meanwhile(void **state)
 	two_close(&t);
 }
 
-/* ---- owners that go ---- */
+/* ---- death of the owner ---- */
 
 enum {
 	PENDING = 20
@@ -440,14 +439,17 @@ static void silent_owner(struct child *parent, void *argument)
 	struct cay_key key;
 	open_window(port, memory, 128, RIGHTS_ACCESS, &key);
 	tell_key(parent, key);
-	child_hear(parent);
-	if (argument) /* it closes without ever having polled */
+	child_receive(parent);
+	if (argument) /* the owner closes without polling */
 		close_port(port);
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
-/* All kinds, silent ones too: each ends in an event, then comes GONE. */
+/*
+ * Each kind, also without a requested completion, completes with an error; GONE
+ * follows.
+ */
 static void pending_at_the_gone(bool closes)
 {
 	struct child child;
@@ -462,8 +464,8 @@ static void pending_at_the_gone(bool closes)
 		assert_int_equal(instructions[i].issue(&r, i + 1, 0), 0);
 	assert_int_equal(cay_flush(r.origin, r.peer, 0), -EAGAIN);
 	if (closes) {
-		child_tell(&child, 1);
-		child_hear(&child);
+		child_send(&child, 1);
+		child_receive(&child);
 	} else {
 		kill(child.pid, SIGKILL);
 	}
@@ -493,21 +495,21 @@ static void pending_at_the_gone(bool closes)
 	close_port(r.origin);
 }
 
-static void the_owner_dies(void **state)
+static void owner_dies(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		pending_at_the_gone(false);
 }
 
-static void the_owner_closes(void **state)
+static void owner_closes(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		pending_at_the_gone(true);
 }
 
-/* ---- origins that go ---- */
+/* ---- death of the origin ---- */
 
 struct leaver {
 	struct cay_key key;
@@ -525,11 +527,11 @@ static void leaving_origin(struct child *parent, void *argument)
 		cay_peer_release(r.peer);
 		close_port(r.origin);
 	}
-	child_tell(parent, 1);
-	child_hear(parent);
+	child_send(parent, 1);
+	child_receive(parent);
 }
 
-/* What was issued is done all the same, once, and leaves nothing. */
+/* Issued accesses are executed once, and all memory is freed. */
 static void origin_goes(bool closes)
 {
 	struct cay_port *owner = open_named("owner");
@@ -541,14 +543,14 @@ static void origin_goes(bool closes)
 	uint64_t heap_used = status_settled().heap_used;
 	struct child child;
 	child_start(&child, leaving_origin, &l);
-	child_hear(&child);
+	child_receive(&child);
 	if (!closes)
 		child_kill(&child);
 	assert_int_equal(word_at(&r, 0), 0);
 	check_empty(owner);
 	assert_int_equal(word_at(&r, 0), PENDING);
 	if (closes) {
-		child_tell(&child, 1);
+		child_send(&child, 1);
 		child_join(&child);
 	}
 	assert_int_equal(status_settled().heap_used, heap_used);
@@ -559,28 +561,28 @@ static void origin_goes(bool closes)
 	close_port(owner);
 }
 
-static void the_origin_dies(void **state)
+static void origin_dies(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		origin_goes(false);
 }
 
-static void the_origin_closes(void **state)
+static void origin_closes(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		origin_goes(true);
 }
 
-/* Owners and origins die at any moment; nobody hangs. */
+/* Owners and origins are killed at random times; no call hangs. */
 static void busy_origin(struct child *parent, void *argument)
 {
 	const struct leaver *l = argument;
 	struct reach r = { .origin = open_port(NULL), .key = l->key };
 	struct cay_event e;
 	r.peer = open_peer_named(r.origin, "owner");
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	for (uint64_t i = 0;; i++) {
 		while (add(&r, i, 0) == 0)
 			;
@@ -589,7 +591,7 @@ static void busy_origin(struct child *parent, void *argument)
 	}
 }
 
-static void origins_die_at_any_moment(void **state)
+static void random_deaths(void **state)
 {
 	struct cay_port *owner = open_named("owner");
 	unsigned char *memory = place_take(owner, PLACE_HEAP, 128);
@@ -605,7 +607,7 @@ static void origins_die_at_any_moment(void **state)
 		for (unsigned j = 0; j < COUNT(children); j++)
 			child_start(&children[j], busy_origin, &l);
 		for (unsigned j = 0; j < COUNT(children); j++)
-			child_hear(&children[j]);
+			child_receive(&children[j]);
 		uint64_t until = now_ns() + random_below(&random, NS_PER_MS);
 		do
 			assert_true(!poll_event(owner, &e));
@@ -623,7 +625,7 @@ static void origins_die_at_any_moment(void **state)
 	close_port(owner);
 }
 
-/* ---- many at once ---- */
+/* ---- concurrency ---- */
 
 struct summer {
 	struct reach *reach;
@@ -659,13 +661,13 @@ static void summing_child(struct child *parent, void *argument)
 	for (unsigned i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
 	reach_settle(&r);
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
 }
 
-/* Threads of several processes, and the owner's own with C11 atomics. */
-static void sums_are_right(void **state)
+/* Threads of several processes, and threads of the owner with C11 atomics. */
+static void sums_are_exact(void **state)
 {
 	struct cay_port *owner = open_named("owner");
 	unsigned char *memory = place_take(owner, PLACE_HEAP, 64);
@@ -679,7 +681,7 @@ static void sums_are_right(void **state)
 	for (unsigned i = 0; i < COUNT(children); i++)
 		child_start(&children[i], summing_child, &rounds);
 	for (unsigned i = 0; i < COUNT(children); i++) {
-		while (!child_has_told(&children[i])) {
+		while (!child_has_sent(&children[i])) {
 			atomic_fetch_add(word, 1);
 			own++;
 			assert_true(!poll_event(owner, &e));
@@ -692,9 +694,9 @@ static void sums_are_right(void **state)
 	close_port(owner);
 }
 
-/* ---- memory that is not what it was ---- */
+/* ---- memory that was unmapped or protected ---- */
 
-/* Each that is carried ends in the error, and the owner goes on. */
+/* Each emulated access completes with the error; the owner continues. */
 static void carried_ends_in(struct reach *r, int error)
 {
 	assert_int_equal(
@@ -709,8 +711,8 @@ static void carried_ends_in(struct reach *r, int error)
 	reach_complete(r, 3, error);
 }
 
-/* Its owner may not write it, or has none there any more. */
-static void memory_that_is_not_there(void **state)
+/* The memory is read-only or unmapped in the owner. */
+static void unmapped_memory(void **state)
 {
 	struct reach r = { .place = PLACE_HEAP, .bytes = 4096 };
 	(void)state;
@@ -735,26 +737,26 @@ static void memory_that_is_not_there(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(done_when_the_owner_polls),
-		TEST(puts_and_gets_are_not_carried),
+		TEST(executed_when_the_owner_polls),
+		TEST(puts_and_gets_are_not_emulated),
 		TEST(order_is_kept),
-		TEST(free_order_overtakes),
-		TEST(other_peers_go_on),
+		TEST(free_order_is_direct),
+		TEST(other_peers_are_direct),
 		TEST(fences_wait),
-		TEST(there_is_an_end_of_room),
+		TEST(number_is_limited),
 		TEST(flush_waits),
-		TEST(what_is_withdrawn_is_not_done),
-		TEST(several_with_one_tag),
-		TEST(long_messages_are_withdrawn),
-		TEST(withdrawn_or_done),
-		TEST(windows_that_change_meanwhile),
-		TEST(the_owner_dies),
-		TEST(the_owner_closes),
-		TEST(the_origin_dies),
-		TEST(the_origin_closes),
-		TEST(origins_die_at_any_moment),
-		TEST(memory_that_is_not_there),
-		TEST(sums_are_right),
+		TEST(cancelled_accesses_are_not_executed),
+		TEST(cancel_all_with_one_tag),
+		TEST(long_messages_are_cancelled),
+		TEST(cancelled_or_executed),
+		TEST(window_changes_before_execution),
+		TEST(owner_dies),
+		TEST(owner_closes),
+		TEST(origin_dies),
+		TEST(origin_closes),
+		TEST(random_deaths),
+		TEST(unmapped_memory),
+		TEST(sums_are_exact),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

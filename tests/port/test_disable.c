@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whoever tries thousands of wrong capabilities, in whichever way, is not
- * mistaken but guessing, and is heard of no more.
+ * A port that presents thousands of invalid capabilities is disabled, whichever
+ * call presents them.
  */
 #include "instruction.h"
 #include "vci.h"
 
-/* So many are no mistake; the peers are told that it is gone. */
+/* The port is disabled after 4096 attempts, and its peers receive GONE. */
 static void guess(struct reach *r, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -18,7 +18,7 @@ static void guess(struct reach *r, unsigned count)
 	}
 }
 
-/* What it has can be given back. */
+/* Its resources can be released. */
 static void guesser_end(struct reach *r)
 {
 	cay_peer_release(r->peer);
@@ -51,7 +51,7 @@ static void check_disabled(struct reach *r)
 	assert_true(cay_nqe_next(r->origin) == NULL);
 }
 
-static void guessing_ends(void **state)
+static void disabled_after_4096_accesses(void **state)
 {
 	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_peer *back = open_peer(r.owner, r.origin);
@@ -70,13 +70,13 @@ static void guessing_ends(void **state)
 	assert_int_equal(own, 0);
 	assert_int_equal(r.memory[0], 0);
 	cay_peer_release(back);
-	/* What it has can be given back. */
+	/* Its resources can be released. */
 	assert_int_equal(cay_window_close(w), 0);
 	guesser_end(&r);
 }
 
-/* A lock needs the key too, and asks the node instead of the device. */
-static void guessing_by_lock(void **state)
+/* A lock needs the key, too, which the node checks instead of the device. */
+static void disabled_by_locks(void **state)
 {
 	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_stats stats;
@@ -94,8 +94,8 @@ static void guessing_by_lock(void **state)
 	guesser_end(&r);
 }
 
-/* By hand too, and with all other ports of the process going on. */
-static void guessing_by_hand(void **state)
+/* Through the raw API; other ports of the process continue to work. */
+static void disabled_by_work_requests(void **state)
 {
 	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_peer *back = open_peer(r.owner, r.origin);
@@ -119,8 +119,8 @@ static void guessing_by_hand(void **state)
 	guesser_end(&r);
 }
 
-/* The locks of a disabled port are free. */
-static void guessers_hold_nothing(void **state)
+/* The locks of a disabled port are released. */
+static void disabled_port_holds_no_lock(void **state)
 {
 	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_port *other = open_port(NULL);
@@ -139,10 +139,10 @@ static void guessers_hold_nothing(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(guessing_ends),
-		TEST(guessing_by_lock),
-		TEST(guessing_by_hand),
-		TEST(guessers_hold_nothing),
+		TEST(disabled_after_4096_accesses),
+		TEST(disabled_by_locks),
+		TEST(disabled_by_work_requests),
+		TEST(disabled_port_holds_no_lock),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that is taken away from those who access it. Processes put into a
- * window as fast as they can, in old threads and in threads that have never
- * put before; when close, revoke or lock has returned, nothing of theirs lands
- * any more, however far they had come.
+ * Quiescing: processes put into a window at full rate, in old and in new
+ * threads. After close, revoke or lock returns, no store of theirs appears,
+ * whatever step they had reached.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,7 +16,8 @@
 #define OURS   0x11
 
 enum {
-	PUTTERS = 2, /* processes, of two threads: one is always a new one */
+	PUTTERS =
+		2, /* processes with two threads, one of which is always new */
 	ROUNDS = 200
 };
 
@@ -27,18 +27,22 @@ struct board {
 	_Atomic uint32_t window, stop;
 };
 
-/* ---- those who put ---- */
+/* ---- origins ---- */
 
 struct putter {
 	struct board *board;
 	struct reach reach;
 	_Atomic uint64_t seed;
-	_Atomic bool disabled; /* the port, after too many old keys */
+	_Atomic bool
+		disabled; /* the port was disabled, after too many old keys */
 };
 
 static unsigned char theirs[BYTES];
 
-/* Two threads of one process keep to a half each: overlapping, they race. */
+/*
+ * Each of the two threads of a process writes its own half, to avoid a data
+ * race.
+ */
 static void put_some(struct putter *p, struct random *random, unsigned half)
 {
 	struct reach *r = &p->reach;
@@ -70,7 +74,7 @@ static void *putter_run(void *argument)
 	return NULL;
 }
 
-/* The first access of a thread, and its last. */
+/* The first and last access of a thread. */
 static void *putter_once(void *argument)
 {
 	struct putter *p = argument;
@@ -79,7 +83,7 @@ static void *putter_once(void *argument)
 	return NULL;
 }
 
-/* Refusals come as events; they are not looked at. */
+/* Refusals are reported as events, which are ignored. */
 static void drain(struct cay_port *port)
 {
 	struct cay_event e;
@@ -114,7 +118,7 @@ static void putter_child(struct child *parent, void *argument)
 	struct putter p = { .board = argument, .seed = (uint64_t)getpid() };
 	memset(theirs, THEIRS, sizeof(theirs));
 	putter_reach(&p);
-	child_tell(parent, 1);
+	child_send(parent, 1);
 	for (;;) {
 		putter_threads(&p);
 		cay_peer_release(p.reach.peer);
@@ -125,7 +129,7 @@ static void putter_child(struct child *parent, void *argument)
 	}
 }
 
-/* ---- the one whose memory it is ---- */
+/* ---- owner ---- */
 
 struct field {
 	struct board *board;
@@ -159,7 +163,7 @@ static struct field field_open(enum place place)
 	for (unsigned i = 0; i < PUTTERS; i++)
 		child_start(&f.putters[i], putter_child, f.board);
 	for (unsigned i = 0; i < PUTTERS; i++)
-		child_hear(&f.putters[i]);
+		child_receive(&f.putters[i]);
 	return f;
 }
 
@@ -180,7 +184,7 @@ static unsigned char look(const unsigned char *byte)
 		(const _Atomic unsigned char *)byte, memory_order_relaxed);
 }
 
-/* Until something of theirs has landed. */
+/* Waits until a put has arrived. */
 static void field_wait(const struct field *f)
 {
 	uint64_t deadline = soon();
@@ -189,7 +193,7 @@ static void field_wait(const struct field *f)
 			assert_true(now_ns() < deadline);
 }
 
-/* It is ours, and stays so. */
+/* Checks that the memory stays unchanged. */
 static void field_check(const struct field *f, struct random *random)
 {
 	memset(f->memory, OURS, BYTES);
@@ -214,7 +218,7 @@ static void close_in(enum place place)
 	field_close(&f);
 }
 
-static void closed_means_quiet(void **state)
+static void no_store_after_close(void **state)
 {
 	(void)state;
 	close_in(PLACE_ARENA);
@@ -236,7 +240,7 @@ static void revoke_in(enum place place)
 	field_close(&f);
 }
 
-static void revoked_means_quiet(void **state)
+static void no_store_after_revoke(void **state)
 {
 	(void)state;
 	revoke_in(PLACE_ARENA);
@@ -262,19 +266,19 @@ static void lock_in(enum place place)
 	field_close(&f);
 }
 
-static void locked_means_quiet(void **state)
+static void no_store_after_lock(void **state)
 {
 	(void)state;
 	lock_in(PLACE_ARENA);
 	lock_in(PLACE_HEAP);
 }
 
-/* cay_port_close() gives the memory back too. */
+/* cay_port_close() quiesces, too. */
 static void port_close_in(enum place place)
 {
 	struct field f = { .place = place, .board = shared_memory(4096) };
 	struct random random = { 4 };
-	/* So that the process stays in the arena. */
+	/* Another port keeps the arena mapped. */
 	struct cay_port *other = open_port(NULL);
 	f.memory = place_take(other, place, BYTES);
 	for (uint64_t i = 0; i < scaled(ROUNDS) / 20; i++) {
@@ -284,7 +288,7 @@ static void port_close_in(enum place place)
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_start(&f.putters[j], putter_child, f.board);
 		for (unsigned j = 0; j < PUTTERS; j++)
-			child_hear(&f.putters[j]);
+			child_receive(&f.putters[j]);
 		field_wait(&f);
 		close_port(f.owner);
 		field_check(&f, &random);
@@ -297,20 +301,20 @@ static void port_close_in(enum place place)
 	munmap(f.board, 4096);
 }
 
-static void a_closed_port_means_quiet(void **state)
+static void no_store_after_port_close(void **state)
 {
 	(void)state;
 	port_close_in(PLACE_ARENA);
 	port_close_in(PLACE_HEAP);
 }
 
-/* ---- one long access, seen from its first byte on ---- */
+/* ---- one long access, observed from its first byte ---- */
 
 #define LONG_BYTES STATIC_BYTES
 
 struct inside {
 	struct cay_key key;
-	unsigned former; /* accesses before it, of the same thread */
+	unsigned former; /* earlier accesses of the same thread */
 };
 
 static void inside_child(struct child *parent, void *argument)
@@ -323,7 +327,7 @@ static void inside_child(struct child *parent, void *argument)
 	for (unsigned i = 0; i < in->former; i++)
 		assert_int_equal(
 			cay_put(port, peer, in->key, 0, "", 1, 0, 0), 0);
-	child_hear(parent);
+	child_receive(parent);
 	assert_int_equal(
 		cay_put(port, peer, in->key, 0, all, LONG_BYTES, 0, 0), 0);
 	check_empty(port);
@@ -354,7 +358,7 @@ static void end_by_lock(struct cay_port *owner, struct cay_window *w)
 	cay_peer_release(self);
 }
 
-/* Who is inside is waited for: then all of it is there. */
+/* The call waits for the access in progress: all its bytes are stored. */
 static void wait_for_one(enum place place, unsigned former,
 	void (*end)(struct cay_port *, struct cay_window *))
 {
@@ -365,13 +369,16 @@ static void wait_for_one(enum place place, unsigned former,
 	struct cay_window *w = open_window(
 		owner, memory, LONG_BYTES, CAY_RIGHT_WRITE, &in.key);
 	child_start(&child, inside_child, &in);
-	child_tell(&child, 1);
+	child_send(&child, 1);
 	while (look(&memory[0]) != THEIRS)
 		;
 	end(owner, w);
 	assert_int_equal(look(&memory[LONG_BYTES - 1]), THEIRS);
 	child_join(&child);
-	/* The port goes before its memory: end() may have left the window. */
+	/*
+	 * The port is closed before its memory is freed: end() may have left
+	 * the window.
+	 */
 	if (place == PLACE_ARENA)
 		cay_free(owner, memory);
 	close_port(owner);
@@ -379,7 +386,7 @@ static void wait_for_one(enum place place, unsigned former,
 		free(memory);
 }
 
-static void who_is_inside_is_waited_for(void **state)
+static void close_waits_for_an_access_in_progress(void **state)
 {
 	static void (*const ends[])(struct cay_port *, struct cay_window *) = {
 		end_by_close, end_by_revoke, end_by_lock
@@ -391,9 +398,9 @@ static void who_is_inside_is_waited_for(void **state)
 				wait_for_one(place, i % 2, ends[j]);
 }
 
-/* ---- those who die in the middle of it ---- */
+/* ---- death during an access ---- */
 
-static void the_dead_are_not_waited_for(void **state)
+static void dead_origins_are_not_waited_for(void **state)
 {
 	struct field f = { .place = PLACE_ARENA, .board = shared_memory(4096) };
 	struct random random = { now_ns() };
@@ -405,7 +412,7 @@ static void the_dead_are_not_waited_for(void **state)
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_start(&f.putters[j], putter_child, f.board);
 		for (unsigned j = 0; j < PUTTERS; j++)
-			child_hear(&f.putters[j]);
+			child_receive(&f.putters[j]);
 		random_pause(&random, 3 * NS_PER_MS);
 		for (unsigned j = 0; j < PUTTERS; j++)
 			kill(f.putters[j].pid, SIGKILL);
@@ -425,12 +432,12 @@ static void the_dead_are_not_waited_for(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(who_is_inside_is_waited_for),
-		TEST(closed_means_quiet),
-		TEST(revoked_means_quiet),
-		TEST(locked_means_quiet),
-		TEST(a_closed_port_means_quiet),
-		TEST(the_dead_are_not_waited_for),
+		TEST(close_waits_for_an_access_in_progress),
+		TEST(no_store_after_close),
+		TEST(no_store_after_revoke),
+		TEST(no_store_after_lock),
+		TEST(no_store_after_port_close),
+		TEST(dead_origins_are_not_waited_for),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Room: a full target refuses and loses nothing, what is reserved stays
- * reserved, and what is released, in whatever order, comes back.
+ * Backpressure: a full target refuses messages and loses none, reserved entries
+ * stay reserved, and released entries return in any order of release.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-/* The smallest queue, and how it is divided. */
+/* The smallest queue, and its reserved parts. */
 enum {
 	ENTRIES = 16,
 	COMPLETIONS = ENTRIES / 4,
@@ -17,7 +17,7 @@ enum {
 	ORDINARY = ENTRIES - COMPLETIONS - PRIORITY,
 };
 
-/* The smallest RDR holds so many of the largest payloads. */
+/* Largest payloads that fit into the smallest RDR. */
 enum {
 	PAYLOADS = 8
 };
@@ -49,7 +49,7 @@ static void pair_close(struct pair *p)
 	close_port(p->b);
 }
 
-/* Sends until refused; tags count from *tag on. */
+/* Sends until refused; tags start at *tag. */
 static unsigned fill(struct cay_port *from, struct cay_peer *to, uint64_t *tag,
 	size_t length, unsigned flags)
 {
@@ -105,8 +105,8 @@ static void priority_passes_a_full_target(void **state)
 	pair_close(&p);
 }
 
-/* However full of messages a port is, its own completions find room. */
-static void completions_find_room(void **state)
+/* Completions of a port find entries although its queue is full of messages. */
+static void completions_are_reserved(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	uint64_t to_a = 0, to_b = 0, at_a = 0, at_b = 0;
@@ -114,7 +114,7 @@ static void completions_find_room(void **state)
 	assert_int_equal(fill(p.b, p.to_a, &to_a, 8, 0), ORDINARY);
 	assert_int_equal(fill(p.b, p.to_a, &to_a, 8, CAY_PRIORITY), PRIORITY);
 	assert_int_equal(fill(p.a, p.to_b, &to_b, 8, CAY_NOTIFY), COMPLETIONS);
-	/* Without a completion there is still room at the target. */
+	/* The target still accepts messages without a completion. */
 	assert_int_equal(cay_send(p.a, p.to_b, 77, NULL, 0, 0), 0);
 	assert_int_equal(port_stats(p.a).nq_used, ENTRIES);
 	for (; at_a < ORDINARY + PRIORITY; at_a++)
@@ -133,8 +133,8 @@ static void completions_find_room(void **state)
 	pair_close(&p);
 }
 
-/* A completion that is polled and not released still has its room. */
-static void completions_come_back_on_release(void **state)
+/* A completion keeps its reservation until it is released. */
+static void reservations_return_on_release(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
 	struct cay_event held[COMPLETIONS];
@@ -158,7 +158,7 @@ static void completions_come_back_on_release(void **state)
 
 /* ---- payload ---- */
 
-static void full_payload_region_refuses(void **state)
+static void full_rdr_refuses(void **state)
 {
 	struct pair p = pair_open(64);
 	uint64_t sent = 0, received = 0;
@@ -168,7 +168,7 @@ static void full_payload_region_refuses(void **state)
 			fill(p.a, p.to_b, &sent, CAY_EAGER_MAX, 0), PAYLOADS);
 		struct cay_stats s = port_stats(p.b);
 		assert_int_equal(s.rdr_used, s.rdr_bytes);
-		/* A message without payload needs none of it. */
+		/* An inline message needs no payload space. */
 		assert_int_equal(cay_send(p.a, p.to_b, 1, NULL, 0, 0), 0);
 		for (unsigned i = 0; i < PAYLOADS; i++, received++)
 			expect_message(p.b, received, CAY_EAGER_MAX, received);
@@ -178,8 +178,8 @@ static void full_payload_region_refuses(void **state)
 	pair_close(&p);
 }
 
-/* Room comes back up to the oldest that is held, and no further. */
-static void oldest_held_keeps_the_room(void **state)
+/* Entries are returned up to the oldest one that is not released. */
+static void oldest_unreleased_entry_blocks_the_return(void **state)
 {
 	struct pair p = pair_open(64);
 	struct cay_event held[PAYLOADS];
@@ -202,8 +202,8 @@ static void oldest_held_keeps_the_room(void **state)
 	pair_close(&p);
 }
 
-/* A receiver that always finds something gives back by the quarter, too. */
-static void busy_receiver_gives_payload_back(void **state)
+/* A receiver whose queue is never empty returns entries by quarters. */
+static void busy_receiver_returns_payload(void **state)
 {
 	struct pair p = pair_open(512);
 	uint64_t sent = 0, received = 0;
@@ -290,7 +290,7 @@ static void release_in_any_order(void **state)
 
 /* ---- long messages ---- */
 
-/* Each needs a completion, so the reserve limits them. */
+/* Each needs a completion, so the reservation limits their number. */
 static void long_messages_are_limited(void **state)
 {
 	struct pair p = pair_open(ENTRIES);
@@ -312,7 +312,7 @@ static void long_messages_are_limited(void **state)
 		check_empty(p.a);
 		check_empty(p.b);
 	}
-	/* What was refused has not been sent any way. */
+	/* A refused message is not counted as sent. */
 	assert_int_equal(port_stats(p.a).sent_mapped, 10 * COMPLETIONS);
 	cay_free(p.a, data);
 	pair_close(&p);
@@ -343,11 +343,11 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(full_target_refuses),
 		TEST(priority_passes_a_full_target),
-		TEST(completions_find_room),
-		TEST(completions_come_back_on_release),
-		TEST(full_payload_region_refuses),
-		TEST(oldest_held_keeps_the_room),
-		TEST(busy_receiver_gives_payload_back),
+		TEST(completions_are_reserved),
+		TEST(reservations_return_on_release),
+		TEST(full_rdr_refuses),
+		TEST(oldest_unreleased_entry_blocks_the_return),
+		TEST(busy_receiver_returns_payload),
 		TEST(release_in_any_order),
 		TEST(long_messages_are_limited),
 		TEST(long_messages_fill_the_references),

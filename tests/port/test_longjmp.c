@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A signal handler that jumps out of cay_send() at random, thousands of times.
- * Each message whose cay_send() returned 0 comes exactly once, one that was
- * jumped out of at most once, and neither the thread nor the receiver is stuck.
+ * longjmp() out of cay_send() from a signal handler at random times, thousands
+ * of times. Each message whose cay_send() returned 0 arrives once, an abandoned
+ * one at most once, and neither the thread nor the receiver hangs.
  */
 #include <errno.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ enum {
 	LAST = UINT32_MAX
 };
 
-/* What became of a message, by sender and number. */
+/* State of a message, by sender and number. */
 enum fate {
 	FATE_NONE = 0,
 	FATE_SENT,
@@ -38,10 +38,10 @@ struct plan {
 	uint32_t jumps; /* of each sender */
 	bool armed;	/* the receiver sleeps in epoll */
 	struct ledger *ledger[SENDERS];
-	uint32_t number; /* of the sender that is started */
+	uint32_t number; /* of the sender to be started */
 };
 
-/* ---- the receiver ---- */
+/* ---- receiver ---- */
 
 struct receiver {
 	struct cay_port *port;
@@ -68,11 +68,11 @@ static void receiver_sleep(struct receiver *r)
 		assert_int_equal(cay_wait(r->port, soon()), 0);
 	else if (cay_port_arm(r->port) == 0)
 		assert_int_equal(epoll_wait(r->epoll, &e, 1,
-					 (int)(PATIENCE_NS / NS_PER_MS)),
+					 (int)(TIMEOUT_NS / NS_PER_MS)),
 			1);
 }
 
-/* True if it was a sender's last one. */
+/* Returns true for the last message of a sender. */
 static bool receiver_take(const struct plan *plan, const struct cay_event *e)
 {
 	uint32_t sender = (uint32_t)(e->tag >> 32);
@@ -107,7 +107,7 @@ static void receiver_run(struct child *parent, void *argument)
 	close_port(r.port);
 }
 
-/* ---- the senders: all that a jump must not lose is static ---- */
+/* ---- senders: variables that must survive a longjmp are static ---- */
 
 static struct {
 	struct cay_port *port;
@@ -159,7 +159,7 @@ static int sender_send(uint64_t tag, size_t size)
 	return r;
 }
 
-/* Sends until the timer has fired, perhaps in the middle of a send. */
+/* Sends until the timer fires, possibly during a send. */
 static void sender_burst(void)
 {
 	while (!fired && sender.next < MESSAGES_MAX - 1) {
@@ -191,7 +191,7 @@ static void sender_try(void)
 static void sender_run(struct child *parent, void *argument)
 {
 	const struct plan *plan = argument;
-	uint64_t deadline = now_ns() + 2 * PATIENCE_NS;
+	uint64_t deadline = now_ns() + 2 * TIMEOUT_NS;
 	(void)parent;
 	sender.number = plan->number;
 	sender.ledger = plan->ledger[plan->number];
@@ -199,7 +199,10 @@ static void sender_run(struct child *parent, void *argument)
 	sender.port = open_port(NULL);
 	sender.peer = open_peer_named(sender.port, "receiver");
 	sender_timer();
-	/* A fast machine may run out of numbers before it has jumped enough. */
+	/*
+	 * A fast machine may run out of numbers before the number of longjmps
+	 * is reached.
+	 */
 	while (sender.jumps < plan->jumps && sender.next < MESSAGES_MAX - 1) {
 		if (random_below(&sender.random, 4) == 0)
 			random_pause(&sender.random, 100 * NS_PER_US);
@@ -216,7 +219,7 @@ static void sender_run(struct child *parent, void *argument)
 	close_port(sender.port);
 }
 
-/* ---- */
+/* ---- tests ---- */
 
 static void ledger_check(const struct ledger *l)
 {
@@ -243,13 +246,13 @@ static void jump(bool armed)
 		ledger_check(plan.ledger[i]);
 }
 
-static void out_of_sends_to_a_waiting_port(void **state)
+static void longjmp_while_the_receiver_waits(void **state)
 {
 	(void)state;
 	jump(false);
 }
 
-static void out_of_sends_to_an_armed_port(void **state)
+static void longjmp_while_the_receiver_is_armed(void **state)
 {
 	(void)state;
 	jump(true);
@@ -258,8 +261,8 @@ static void out_of_sends_to_an_armed_port(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(out_of_sends_to_a_waiting_port),
-		TEST(out_of_sends_to_an_armed_port),
+		TEST(longjmp_while_the_receiver_waits),
+		TEST(longjmp_while_the_receiver_is_armed),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
