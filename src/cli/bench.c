@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cay bench: what the command line says, for the benchmarks in src/bench. */
+/* cay bench: the options of the benchmarks in src/bench. */
 #include "bench/bench.h"
 
 #include <string.h>
@@ -9,89 +9,69 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-/* Every sample of every try is kept in memory: 40 KB a round. */
+/* All samples are kept in memory: 40 KB per round. */
 #define ROUNDS_MAX 5000
 
-/* "8,64,4K": calls for each piece; false if one is refused. */
-static bool parse_list(const char *text, struct bench_options *o,
-	bool (*take)(struct bench_options *, const char *piece))
+/* "8,64,4K" */
+static bool sizes_parse(void *to, const char *text)
 {
+	struct bench_options *o = to;
 	char list[256], *rest = list, *piece;
+	uint64_t bytes;
 
+	o->size_count = 0;
 	if (strlen(text) >= sizeof(list))
 		return false;
 	strcpy(list, text);
-	while ((piece = strsep(&rest, ",")))
-		if (!take(o, piece))
+	while ((piece = strsep(&rest, ","))) {
+		if (o->size_count == BENCH_SIZES_MAX ||
+			!option_bytes(piece, &bytes) || bytes > BENCH_BYTES_MAX)
 			return false;
+		o->sizes[o->size_count++] = bytes;
+	}
 	return true;
 }
 
-static bool take_size(struct bench_options *o, const char *piece)
-{
-	uint64_t bytes;
-
-	if (o->size_count == BENCH_SIZES_MAX || !option_bytes(piece, &bytes) ||
-		bytes > BENCH_BYTES_MAX)
-		return false;
-	o->sizes[o->size_count++] = bytes;
-	return true;
-}
-
-static bool take_core(struct bench_options *o, const char *piece)
-{
-	int *core = o->core[0] < 0 ? &o->core[0] : &o->core[1];
-	uint64_t number;
-
-	if (*core >= 0 || !option_number(piece, INT16_MAX, &number))
-		return false;
-	*core = (int)number;
-	return true;
-}
-
-static bool sizes_parse(void *to, const char *text)
-{
-	((struct bench_options *)to)->size_count = 0;
-	return parse_list(text, to, take_size);
-}
-
+/* "0,1" */
 static bool cores_parse(void *to, const char *text)
 {
 	struct bench_options *o = to;
-	o->core[0] = o->core[1] = -1;
-	return parse_list(text, o, take_core) && o->core[1] >= 0;
-}
+	const char *comma = strchr(text, ',');
+	char first[16];
+	uint64_t a, b;
 
-static void kind_select(const char *text, struct bench_options *o)
-{
-	o->brief = false;
-	o->kinds = (1u << BENCH_KINDS) - 1; /* all */
-	for (unsigned i = 0; i < BENCH_KINDS; i++)
-		if (strcmp(text, bench_name(i)) == 0)
-			o->kinds = 1u << i;
-}
-
-/* As it was typed, for the report. */
-static void join_command(int argc, char **argv, char *text, size_t size)
-{
-	size_t at = (size_t)snprintf(text, size, "cay bench");
-
-	for (int i = 1; i < argc && at < size; i++)
-		at += (size_t)snprintf(text + at, size - at, " %s", argv[i]);
+	if (!comma || comma - text >= (int)sizeof(first))
+		return false;
+	snprintf(first, sizeof(first), "%.*s", (int)(comma - text), text);
+	if (!option_number(first, INT16_MAX, &a) ||
+		!option_number(comma + 1, INT16_MAX, &b))
+		return false;
+	o->core[0] = (int)a;
+	o->core[1] = (int)b;
+	return true;
 }
 
 static int bench_command(const struct command *c, int argc, char **argv)
 {
 	struct bench_options o = bench_defaults();
-	char typed[512];
+	/* The command line as it was typed, for the report. */
+	char typed[512] = "cay bench";
+	size_t used = strlen(typed);
 
-	join_command(argc, argv, typed, sizeof(typed));
+	for (int i = 1; i < argc && used < sizeof(typed); i++)
+		used += (size_t)snprintf(
+			typed + used, sizeof(typed) - used, " %s", argv[i]);
 	o.command = typed;
 	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
 		return status;
-	if (argc)
-		kind_select(argv[0], &o);
+	if (argc) {
+		o.brief = false;
+		o.kinds = (1u << BENCH_KINDS) - 1; /* all */
+		for (unsigned i = 0; i < BENCH_KINDS; i++)
+			if (strcmp(argv[0], bench_name(i)) == 0)
+				o.kinds = 1u << i;
+	}
 	o.progress = isatty(STDERR_FILENO);
 	return bench_run(&o, stdout);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VCIs and NQEs taken apart, field by field, for people. */
+/* Decodes VCIs and NQEs into named fields. */
 #ifndef CAY_CLI_DECODE_H
 #define CAY_CLI_DECODE_H
 
@@ -8,7 +8,7 @@
 #include "cay/contract.h"
 
 struct decode_field {
-	unsigned word, high, low; /* bits of that word, both included */
+	unsigned word, high, low; /* bits high to low of the word */
 	const char *name;
 	uint64_t value;
 	char meaning[64]; /* of a code or flags; may be empty */
@@ -16,7 +16,7 @@ struct decode_field {
 
 #define DECODE_FIELDS_MAX 16
 
-/* The count of fields; at most DECODE_FIELDS_MAX. */
+/* Return the number of fields, at most DECODE_FIELDS_MAX. */
 size_t decode_vci(const struct cay_vci *, struct decode_field *);
 size_t decode_nqe(const struct cay_nqe *, struct decode_field *);
 

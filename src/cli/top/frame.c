@@ -50,7 +50,7 @@ static void thread_state(uint32_t pid, uint32_t tid, char state[2])
 		state[0] = end[2];
 }
 
-/* ---- the same port or thread in the previous frame ---- */
+/* ---- order of ports and threads ---- */
 
 static int port_order(const void *a, const void *b)
 {
@@ -68,24 +68,6 @@ static int thread_order(const void *a, const void *b)
 	return (p->record > q->record) - (p->record < q->record);
 }
 
-static const struct node_status_port *port_before(
-	const struct top_frame *previous, const struct node_status_port *now)
-{
-	const struct node_status_port *p = bsearch(now, previous->report.ports,
-		previous->report.head->ports, sizeof(*p), port_order);
-	/* The counters of a new queue set start elsewhere. */
-	return p && p->epoch == now->epoch && p->pid == now->pid ? p : NULL;
-}
-
-static const struct top_thread *thread_before(
-	const struct top_frame *previous, const struct node_status_thread *now)
-{
-	const struct node_status_thread *t = bsearch(now,
-		previous->report.threads, previous->report.head->threads,
-		sizeof(*t), thread_order);
-	return t ? &previous->threads[t - previous->report.threads] : NULL;
-}
-
 /* ---- rates ---- */
 
 static void port_fill(struct top_port *p, const struct top_frame *f,
@@ -98,8 +80,7 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 		[PATH_LINK] = "link",
 	};
 	const struct node_status_port *now = &p->port.now;
-	const struct node_status_port *before =
-		previous ? port_before(previous, now) : NULL;
+	const struct node_status_port *before = NULL;
 	p->sleeping = now->w & W_SLEEP;
 	p->armed = now->w & W_ARMED;
 	p->senders_wait = now->r & R_WAITERS;
@@ -115,7 +96,12 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 				     ? '#'
 				     : '.';
 	p->received = p->returned = NAN;
-	if (!before)
+	if (previous)
+		before = bsearch(now, previous->report.ports,
+			previous->report.head->ports, sizeof(*before),
+			port_order);
+	/* The counters of a new queue set start elsewhere. */
+	if (!before || before->epoch != now->epoch || before->pid != now->pid)
 		return;
 	p->received =
 		(double)queue_ahead(queue_nq(now->w), queue_nq(before->w)) /
@@ -125,32 +111,30 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 		f->elapsed;
 }
 
-/* Returns true if the same operation is in progress as before. */
-static bool thread_stuck(
-	const struct node_status_thread *a, const struct node_status_thread *b)
-{
-	return a->state != OP_IDLE && a->state == b->state &&
-	       a->target == b->target && a->target_epoch == b->target_epoch &&
-	       a->entry == b->entry && a->window == b->window &&
-	       a->posted == b->posted && a->issued == b->issued;
-}
-
 static void thread_fill(struct top_thread *t, const struct top_frame *f,
 	const struct top_frame *previous)
 {
-	const struct node_status_thread *now = &t->thread.now;
-	const struct top_thread *before =
-		previous ? thread_before(previous, now) : NULL;
+	const struct node_status_thread *now = &t->thread.now, *then = NULL;
 	thread_state(now->pid, now->tid, t->state);
 	t->issued = NAN;
-	if (!before)
+	if (previous)
+		then = bsearch(now, previous->report.threads,
+			previous->report.head->threads, sizeof(*then),
+			thread_order);
+	if (!then)
 		return;
-	const struct node_status_thread *then = &before->thread.now;
 	/* The counter restarts with each port that the thread issues on. */
 	if (then->vpid == now->vpid && then->issued <= now->issued)
 		t->issued = (double)(now->issued - then->issued) / f->elapsed;
-	if (thread_stuck(then, now))
-		t->stuck_s = before->stuck_s + f->elapsed;
+	/* The same operation is in progress as before. */
+	if (now->state != OP_IDLE && now->state == then->state &&
+		now->target == then->target &&
+		now->target_epoch == then->target_epoch &&
+		now->entry == then->entry && now->window == then->window &&
+		now->posted == then->posted && now->issued == then->issued)
+		t->stuck_s = previous->threads[then - previous->report.threads]
+				     .stuck_s +
+			     f->elapsed;
 }
 
 static void total_fill(struct top_frame *f)
@@ -188,28 +172,6 @@ static const char *program_of(const struct top_frame *f, uint32_t pid)
 	return p && *p->program ? p->program : NULL;
 }
 
-static int frame_room(struct top_frame *f)
-{
-	const struct node_status *head = f->report.head;
-	/* One more, so that none is empty. */
-	f->processes = calloc(head->processes + 1ul, sizeof(*f->processes));
-	f->ports = calloc(head->ports + 1ul, sizeof(*f->ports));
-	f->threads = calloc(head->threads + 1ul, sizeof(*f->threads));
-	return f->processes && f->ports && f->threads ? 0 : -ENOMEM;
-}
-
-/* Seconds by the node's clock between the two reports. */
-static double frame_elapsed(
-	const struct top_frame *f, const struct top_frame *previous)
-{
-	const struct node_status *now = f->report.head;
-	const struct node_status *before = previous->report.head;
-	if (!before || before->node != now->node || before->pid != now->pid ||
-		before->uptime_ns >= now->uptime_ns)
-		return NAN;
-	return (double)(now->uptime_ns - before->uptime_ns) / CLOCK_NS_PER_S;
-}
-
 static void frame_fill(struct top_frame *f, const struct top_frame *previous)
 {
 	const struct node_report *r = &f->report;
@@ -238,6 +200,7 @@ static void frame_fill(struct top_frame *f, const struct top_frame *previous)
 int top_frame_take(const struct node_address *a,
 	const struct top_frame *previous, struct top_frame *f)
 {
+	const struct node_status *before = previous->report.head;
 	struct timespec wall;
 	*f = (struct top_frame){ 0 };
 	int e = node_client_status(a, &f->report);
@@ -245,14 +208,23 @@ int top_frame_take(const struct node_address *a,
 		*f = (struct top_frame){ 0 };
 		return e;
 	}
-	e = frame_room(f);
-	if (e) {
+	const struct node_status *now = f->report.head;
+	/* One more, because calloc() may return NULL for none. */
+	f->processes = calloc(now->processes + 1ul, sizeof(*f->processes));
+	f->ports = calloc(now->ports + 1ul, sizeof(*f->ports));
+	f->threads = calloc(now->threads + 1ul, sizeof(*f->threads));
+	if (!f->processes || !f->ports || !f->threads) {
 		top_frame_free(f);
-		return e;
+		return -ENOMEM;
 	}
 	clock_gettime(CLOCK_REALTIME, &wall);
 	f->wall = (double)wall.tv_sec + (double)wall.tv_nsec / CLOCK_NS_PER_S;
-	f->elapsed = frame_elapsed(f, previous);
+	/* Seconds between the two reports, by the clock of the node. */
+	f->elapsed = NAN;
+	if (before && before->node == now->node && before->pid == now->pid &&
+		before->uptime_ns < now->uptime_ns)
+		f->elapsed = (double)(now->uptime_ns - before->uptime_ns) /
+			     CLOCK_NS_PER_S;
 	frame_fill(f, isnan(f->elapsed) ? NULL : previous);
 	return 0;
 }
