@@ -86,7 +86,8 @@ void peer_gone(struct endpoint *ep, uint16_t vpid)
 	LOG_INFO(EP_CTRL, "%s is gone\n", p->address.name);
 	peer_unresolve(p);
 	p->state = PEER_GONE;
-	p->xoff = p->xoff_sent = false;
+	p->xoff = 0;
+	p->xoff_sent = false;
 	p->atomics = 0;
 	list_remove(&p->xoff_link);
 	key_cache_free(p);

@@ -23,8 +23,9 @@ enum peer_state {
 struct peer {
 	struct list link; /* endpoint->peers */
 	struct endpoint *ep;
+	/* Both have 32 bits: the fast path checks them by one comparison. */
 	enum peer_state state;
-	bool xoff;	       /* it has sent XOFF: send no messages */
+	uint32_t xoff;	       /* 1: it has sent XOFF, send no messages */
 	bool xoff_sent;	       /* we have sent it XOFF */
 	struct cay_peer *port; /* NULL unless resolved */
 	uint16_t vpid;

@@ -15,7 +15,9 @@ void eq_use(struct eq *, int by);
 /* Appends an event. Without a domain lock. Returns 0 or -FI_ENOMEM. */
 int eq_report(struct eq *, uint32_t event, const void *entry, size_t bytes);
 int eq_report_error(struct eq *, const struct fi_eq_err_entry *);
-/* fi_trywait(). Returns 0, -FI_EAGAIN (read first), -FI_EINVAL (no descriptor).
+/*
+ * fi_trywait(). Returns 0, -FI_EAGAIN (read first) or -FI_EINVAL (no wait
+ * object).
  */
 int eq_trywait(struct eq *);
 

@@ -30,8 +30,7 @@ struct op *fetch_new(
 	return op;
 }
 
-/* Returns the address of byte `at` of a receive and the contiguous room there.
- */
+/* Returns the address of byte `at` of a receive and the room behind it. */
 static void *receive_at(const struct receive *r, size_t at, size_t *room)
 {
 	for (uint32_t i = 0; i < r->iov_count; i++) {

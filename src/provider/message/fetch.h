@@ -14,8 +14,7 @@ struct op *fetch_new(
 void fetch_start(struct op *);
 /* Handles the completion of a get. */
 void fetch_event(struct op *, const struct cay_event *);
-/* Issues the next get, or completes. Nothing happens while a get is in flight.
- */
+/* Issues the next get, or completes; no-op while a get is in flight. */
 void fetch_continue(struct op *);
 /* Completes the receive, with op->error or without, and sends FIN. */
 void fetch_end(struct op *);

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of fi_msg(3): each builds a send_request or a receive_request. */
+/*
+ * The calls of fi_msg(3): each builds a send_request or a receive_request.
+ */
 #include "provider/message/receive.h"
 #include "provider/message/send.h"
 
 #define RECV_FLAGS                                                      \
 	(FI_COMPLETION | FI_MULTI_RECV | FI_MORE | FI_PEEK | FI_CLAIM | \
 		FI_DISCARD)
-
-static ssize_t msg_recv(struct fid_ep *fid, void *buffer, size_t length,
-	void *desc, fi_addr_t source, void *context)
-{
-	const struct iovec iov = { buffer, length };
-	struct receive_request q = { .iov = &iov,
-		.count = 1,
-		.source = source,
-		.context = context,
-		.flags = endpoint_of(fid)->rx_flags };
-	(void)desc;
-	return recv_post(fid, &q);
-}
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t source, void *context)
@@ -30,6 +19,14 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
 		.flags = endpoint_of(fid)->rx_flags };
 	(void)desc;
 	return recv_post(fid, &q);
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buffer, size_t length,
+	void *desc, fi_addr_t source, void *context)
+{
+	const struct iovec iov = { buffer, length };
+	(void)desc;
+	return msg_recvv(fid, &iov, NULL, 1, source, context);
 }
 
 static ssize_t msg_recvmsg(
@@ -48,17 +45,37 @@ static ssize_t msg_recvmsg(
 static ssize_t msg_send(struct fid_ep *fid, const void *buffer, size_t length,
 	void *desc, fi_addr_t to, void *context)
 {
-	if (likely(send_fast(
-		    fid, buffer, length, to, WIRE_MESSAGE, 0, context)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .iov = &iov,
-		.count = 1,
-		.to = to,
-		.context = context,
-		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_post(fid, &q);
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .to = to, .context = context });
+}
+
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buffer,
+	size_t length, void *desc, uint64_t data, fi_addr_t to, void *context)
+{
+	(void)desc;
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .to = to,
+			.has_data = true,
+			.data = data,
+			.context = context });
+}
+
+static ssize_t msg_inject(
+	struct fid_ep *fid, const void *buffer, size_t length, fi_addr_t to)
+{
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .to = to, .inject = true });
+}
+
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buffer,
+	size_t length, uint64_t data, fi_addr_t to)
+{
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .to = to,
+			.has_data = true,
+			.data = data,
+			.inject = true });
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov,
@@ -85,54 +102,6 @@ static ssize_t msg_sendmsg(
 		.data = m->data,
 		.context = m->context,
 		.flags = flags };
-	return send_post(fid, &q);
-}
-
-static ssize_t msg_inject(
-	struct fid_ep *fid, const void *buffer, size_t length, fi_addr_t to)
-{
-	if (likely(send_inject_fast(fid, buffer, length, to, WIRE_MESSAGE, 0)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = {
-		.inject = true, .iov = &iov, .count = 1, .to = to
-	};
-	return send_post(fid, &q);
-}
-
-static ssize_t msg_senddata(struct fid_ep *fid, const void *buffer,
-	size_t length, void *desc, uint64_t data, fi_addr_t to, void *context)
-{
-	if (likely(data <= WIRE_IMMEDIATE_MAX &&
-		    send_fast(fid, buffer, length, to, send_head(false, data),
-			    0, context)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .has_data = true,
-		.data = data,
-		.iov = &iov,
-		.count = 1,
-		.to = to,
-		.context = context,
-		.flags = endpoint_of(fid)->tx_flags };
-	(void)desc;
-	return send_post(fid, &q);
-}
-
-static ssize_t msg_injectdata(struct fid_ep *fid, const void *buffer,
-	size_t length, uint64_t data, fi_addr_t to)
-{
-	if (likely(data <= WIRE_IMMEDIATE_MAX &&
-		    send_inject_fast(fid, buffer, length, to,
-			    send_head(false, data), 0)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .inject = true,
-		.has_data = true,
-		.data = data,
-		.iov = &iov,
-		.count = 1,
-		.to = to };
 	return send_post(fid, &q);
 }
 

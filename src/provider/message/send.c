@@ -219,6 +219,25 @@ ssize_t send_post(struct fid_ep *fid, const struct send_request *q)
 	return r;
 }
 
+ssize_t send_buffer_slow(struct fid_ep *fid, const void *buffer, size_t length,
+	fi_addr_t to, uint32_t head, uint64_t tag, uint64_t data, void *context,
+	bool inject)
+{
+	const struct iovec iov = { (void *)buffer, length };
+	const struct send_request q = { .tagged = WIRE_KIND(head) ==
+						  WIRE_TAGGED,
+		.has_data = head & WIRE_DATA,
+		.inject = inject,
+		.iov = &iov,
+		.count = 1,
+		.to = to,
+		.tag = tag,
+		.data = data,
+		.context = context,
+		.flags = inject ? 0 : endpoint_of(fid)->tx_flags };
+	return send_post(fid, &q);
+}
+
 bool send_fast(struct fid_ep *fid, const void *buffer, size_t length,
 	fi_addr_t to, uint32_t head, uint64_t tag, void *context)
 {

@@ -48,9 +48,13 @@ static inline bool send_eager_fast(struct endpoint *ep, const void *buffer,
 }
 
 /*
- * The fast path of inject calls. Returns false if it does not apply; then
- * send_post() sends the message or returns the error.
+ * The fast path of calls with one buffer and a completion. Returns false if it
+ * does not apply; then send_post() sends the message or returns the error.
  */
+bool send_fast(struct fid_ep *, const void *, size_t length, fi_addr_t to,
+	uint32_t head, uint64_t tag, void *context);
+
+/* The fast path of inject calls; as above. */
 static inline bool send_inject_fast(struct fid_ep *fid, const void *buffer,
 	size_t length, fi_addr_t to, uint32_t head, uint64_t tag)
 {
@@ -65,11 +69,39 @@ static inline bool send_inject_fast(struct fid_ep *fid, const void *buffer,
 	return sent;
 }
 
-/* The fast path of calls with one buffer and a completion; as above. */
-bool send_fast(struct fid_ep *, const void *, size_t length, fi_addr_t to,
-	uint32_t head, uint64_t tag, void *context);
-
 /* All calls of fi_msg(3) and fi_tagged(3) that send. Takes the lock. */
 ssize_t send_post(struct fid_ep *, const struct send_request *);
+/*
+ * The slow path of send_buffer(). Its arguments are scalars, so that the fast
+ * path builds no request in memory. `head` has the kind, and WIRE_DATA.
+ */
+ssize_t send_buffer_slow(struct fid_ep *, const void *, size_t length,
+	fi_addr_t to, uint32_t head, uint64_t tag, uint64_t data, void *context,
+	bool inject);
+
+/*
+ * Calls with one buffer and the flags of the endpoint. The caller sets tagged,
+ * to, tag, data, context and inject of the request.
+ */
+static inline ssize_t send_buffer(struct fid_ep *fid, const void *buffer,
+	size_t length, struct send_request q)
+{
+	bool sent = false;
+	if (likely(!q.has_data || q.data <= WIRE_IMMEDIATE_MAX)) {
+		uint32_t head = q.has_data ? send_head(q.tagged, q.data)
+				: q.tagged ? WIRE_TAGGED
+					   : WIRE_MESSAGE;
+		sent = q.inject ? send_inject_fast(fid, buffer, length, q.to,
+					  head, q.tag)
+				: send_fast(fid, buffer, length, q.to, head,
+					  q.tag, q.context);
+	}
+	if (likely(sent))
+		return 0;
+	return send_buffer_slow(fid, buffer, length, q.to,
+		(q.tagged ? WIRE_TAGGED : WIRE_MESSAGE) |
+			(q.has_data ? WIRE_DATA : 0),
+		q.tag, q.data, q.context, q.inject);
+}
 
 #endif

@@ -1,27 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of fi_tagged(3): each builds a send_request or a receive_request.
+/*
+ * The calls of fi_tagged(3): each builds a send_request or a receive_request.
  */
 #include "provider/message/receive.h"
 #include "provider/message/send.h"
 
 #define RECV_FLAGS (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD)
-
-static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
-	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
-	void *context)
-{
-	const struct iovec iov = { buffer, length };
-	struct receive_request q = { .tagged = true,
-		.tag = tag,
-		.ignore = ignore,
-		.iov = &iov,
-		.count = 1,
-		.source = source,
-		.context = context,
-		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
-	(void)desc;
-	return recv_post(fid, &q);
-}
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 	void **desc, size_t count, fi_addr_t source, uint64_t tag,
@@ -37,6 +21,15 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 		.flags = endpoint_of(fid)->rx_flags & ~FI_MULTI_RECV };
 	(void)desc;
 	return recv_post(fid, &q);
+}
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
+	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
+	void *context)
+{
+	const struct iovec iov = { buffer, length };
+	(void)desc;
+	return tagged_recvv(fid, &iov, NULL, 1, source, tag, ignore, context);
 }
 
 static ssize_t tagged_recvmsg(
@@ -58,19 +51,46 @@ static ssize_t tagged_recvmsg(
 static ssize_t tagged_send(struct fid_ep *fid, const void *buffer,
 	size_t length, void *desc, fi_addr_t to, uint64_t tag, void *context)
 {
-	if (likely(send_fast(
-		    fid, buffer, length, to, WIRE_TAGGED, tag, context)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .tagged = true,
-		.tag = tag,
-		.iov = &iov,
-		.count = 1,
-		.to = to,
-		.context = context,
-		.flags = endpoint_of(fid)->tx_flags };
 	(void)desc;
-	return send_post(fid, &q);
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .tagged = true,
+			.tag = tag,
+			.to = to,
+			.context = context });
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
+	size_t length, void *desc, uint64_t data, fi_addr_t to, uint64_t tag,
+	void *context)
+{
+	(void)desc;
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .tagged = true,
+			.tag = tag,
+			.to = to,
+			.has_data = true,
+			.data = data,
+			.context = context });
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buffer,
+	size_t length, fi_addr_t to, uint64_t tag)
+{
+	return send_buffer(fid, buffer, length,
+		(struct send_request){
+			.tagged = true, .tag = tag, .to = to, .inject = true });
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buffer,
+	size_t length, uint64_t data, fi_addr_t to, uint64_t tag)
+{
+	return send_buffer(fid, buffer, length,
+		(struct send_request){ .tagged = true,
+			.tag = tag,
+			.to = to,
+			.has_data = true,
+			.data = data,
+			.inject = true });
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
@@ -101,62 +121,6 @@ static ssize_t tagged_sendmsg(
 		.data = m->data,
 		.context = m->context,
 		.flags = flags };
-	return send_post(fid, &q);
-}
-
-static ssize_t tagged_inject(struct fid_ep *fid, const void *buffer,
-	size_t length, fi_addr_t to, uint64_t tag)
-{
-	if (likely(send_inject_fast(fid, buffer, length, to, WIRE_TAGGED, tag)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .tagged = true,
-		.tag = tag,
-		.inject = true,
-		.iov = &iov,
-		.count = 1,
-		.to = to };
-	return send_post(fid, &q);
-}
-
-static ssize_t tagged_senddata(struct fid_ep *fid, const void *buffer,
-	size_t length, void *desc, uint64_t data, fi_addr_t to, uint64_t tag,
-	void *context)
-{
-	if (likely(data <= WIRE_IMMEDIATE_MAX &&
-		    send_fast(fid, buffer, length, to, send_head(true, data),
-			    tag, context)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .tagged = true,
-		.tag = tag,
-		.has_data = true,
-		.data = data,
-		.iov = &iov,
-		.count = 1,
-		.to = to,
-		.context = context,
-		.flags = endpoint_of(fid)->tx_flags };
-	(void)desc;
-	return send_post(fid, &q);
-}
-
-static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buffer,
-	size_t length, uint64_t data, fi_addr_t to, uint64_t tag)
-{
-	if (likely(data <= WIRE_IMMEDIATE_MAX &&
-		    send_inject_fast(fid, buffer, length, to,
-			    send_head(true, data), tag)))
-		return 0;
-	const struct iovec iov = { (void *)buffer, length };
-	const struct send_request q = { .tagged = true,
-		.tag = tag,
-		.inject = true,
-		.has_data = true,
-		.data = data,
-		.iov = &iov,
-		.count = 1,
-		.to = to };
 	return send_post(fid, &q);
 }
 

@@ -87,10 +87,10 @@ static int dispatch_control(
 		}
 		return 0;
 	case WIRE_XOFF:
-		from->xoff = true;
+		from->xoff = 1;
 		return 0;
 	case WIRE_XON:
-		from->xoff = false;
+		from->xoff = 0;
 		return 0;
 	case WIRE_CQ_DATA: {
 		struct incoming m = { .head = e->api_tag,
