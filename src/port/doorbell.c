@@ -95,37 +95,33 @@ void doorbells_close(struct member *m)
 	m->doorbells = NULL;
 }
 
-/* Creates the eventfd and gives it to the node. Returns it, or -errno. */
-static int doorbell_create(struct cay_port *port)
+int cay_port_fd(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_DOORBELL_SET };
 	struct node_reply reply;
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (fd < 0)
-		return -errno;
-	request.doorbell.vpid = port->origin.vpid;
-	int r = control_call(port->member, &request, fd, &reply, NULL);
-	if (r) {
-		close(fd);
-		return r;
-	}
-	struct context *own = port->consumer.own;
-	atomic_store_explicit(&own->control->doorbell, 1, memory_order_release);
-	return fd;
-}
-
-int cay_port_fd(struct cay_port *port)
-{
+	struct lock_guard guard;
 	if (!port_valid(port))
 		return port_error(port);
-	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	int fd = port->doorbell;
+	int r = 0, fd = port->doorbell;
+	if (fd >= 0)
+		goto out;
+	/* The node keeps a copy of the eventfd for senders. */
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (fd < 0) {
-		fd = doorbell_create(port);
-		if (fd >= 0)
-			port->doorbell = fd;
+		r = -errno;
+		goto out;
 	}
+	request.doorbell.vpid = port->origin.vpid;
+	r = control_call(port->member, &request, fd, &reply, NULL);
+	if (r) {
+		close(fd);
+		goto out;
+	}
+	atomic_store_explicit(&port->consumer.own->control->doorbell, 1,
+		memory_order_release);
+	port->doorbell = fd;
+out:
 	lock_drop(&port->lock, &guard);
-	return fd;
+	return r ? r : fd;
 }

@@ -230,32 +230,6 @@ void pending_abandon(struct cay_port *port)
 	}
 }
 
-/* Under the lock. Returns false if the target has started to process it. */
-static bool pending_cancel(
-	struct cay_port *port, struct op_record *op, uint32_t index)
-{
-	struct reference *ref = &port->origin.refs[index];
-	const struct pending *pending = &port->pending[index];
-	uint32_t sequence = (uint32_t)(atomic_load_explicit(&ref->state,
-					       memory_order_relaxed) >>
-				       REFERENCE_SEQUENCE_SHIFT);
-	if (!device_reference_withdraw(ref))
-		return false;
-	atomic_fetch_or_explicit(
-		&ref->outcome, CAY_ERROR_TIMEOUT, memory_order_release);
-	struct completion c = { .tag = pending->tag,
-		.api_tag = pending->api_tag,
-		.command = pending->command,
-		.error = CAY_ERROR_TIMEOUT,
-		.peer_node = port->origin.node,
-		.peer_vpid = ref->target_vpid,
-		.length = pending->length,
-		.reference = (uint16_t)(index + 1),
-		.sequence = sequence };
-	device_complete_own(&port->origin, op, &c);
-	return true;
-}
-
 int cay_cancel(struct cay_port *port, uint64_t tag)
 {
 	struct lock_guard guard;
@@ -266,9 +240,31 @@ int cay_cancel(struct cay_port *port, uint64_t tag)
 	if (!op)
 		return -ENOBUFS;
 	lock_take(&port->lock, &guard);
-	for (uint32_t i = 0; port->pending && i < PENDING_ENTRIES; i++)
-		if (port->pending[i].peer && port->pending[i].tag == tag)
-			count += pending_cancel(port, op, i);
+	for (uint32_t i = 0; port->pending && i < PENDING_ENTRIES; i++) {
+		struct reference *ref = &port->origin.refs[i];
+		const struct pending *pending = &port->pending[i];
+		if (!pending->peer || pending->tag != tag)
+			continue;
+		uint32_t sequence = (uint32_t)(atomic_load_explicit(&ref->state,
+						       memory_order_relaxed) >>
+					       REFERENCE_SEQUENCE_SHIFT);
+		/* False: the target has started to process it. */
+		if (!device_reference_withdraw(ref))
+			continue;
+		atomic_fetch_or_explicit(
+			&ref->outcome, CAY_ERROR_TIMEOUT, memory_order_release);
+		struct completion c = { .tag = pending->tag,
+			.api_tag = pending->api_tag,
+			.command = pending->command,
+			.error = CAY_ERROR_TIMEOUT,
+			.peer_node = port->origin.node,
+			.peer_vpid = ref->target_vpid,
+			.length = pending->length,
+			.reference = (uint16_t)(i + 1),
+			.sequence = sequence };
+		device_complete_own(&port->origin, op, &c);
+		count++;
+	}
 	lock_drop(&port->lock, &guard);
 	return count;
 }

@@ -220,20 +220,6 @@ struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 	return own->posted;
 }
 
-/* Checks a descriptor that the application has written. */
-static enum cay_error slot_check(
-	struct cay_port *port, struct cay_posted_receive *slot)
-{
-	struct cay_posted_receive copy = slot_copy(slot);
-	if (!slot_is(slot, POSTED_FREE))
-		return CAY_ERROR_NO_ROOM;
-	if (copy.flags & CAY_POSTED_PHYSICAL)
-		return CAY_ERROR_POSTED_PHYSICAL;
-	return posted_valid(&copy, port->member->arena.bytes)
-		       ? CAY_ERROR_NONE
-		       : CAY_ERROR_POSTED_ADDRESS;
-}
-
 struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 {
 	struct cay_answer answer = { 0 };
@@ -244,7 +230,14 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 		struct cay_posted_receive *slot =
 			&own->posted[port->posted_next &
 				     (own->posted_entries - 1)];
-		answer.reason = slot_check(port, slot);
+		/* The application has written the descriptor. */
+		struct cay_posted_receive copy = slot_copy(slot);
+		if (!slot_is(slot, POSTED_FREE))
+			answer.reason = CAY_ERROR_NO_ROOM;
+		else if (copy.flags & CAY_POSTED_PHYSICAL)
+			answer.reason = CAY_ERROR_POSTED_PHYSICAL;
+		else if (!posted_valid(&copy, port->member->arena.bytes))
+			answer.reason = CAY_ERROR_POSTED_ADDRESS;
 		if (answer.reason)
 			break;
 		slot_post(port, slot);

@@ -75,19 +75,6 @@ static uint64_t wait_announce(
 	return w;
 }
 
-static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
-	uint64_t deadline)
-{
-	port_count(&port->count.sleeps);
-	int r = futex_wait_upper(&own->control->w, w, deadline);
-	if (r == -ETIMEDOUT || r == -EINTR) {
-		device_cancel_sleep(own, W_SLEEP);
-		if (port->flags & CAY_PORT_SHARED)
-			futex_wake_upper(&own->control->w);
-	}
-	return r == -EAGAIN ? 0 : r;
-}
-
 /* Returns true if the set is closed and not migrated: the node has closed the
  * port. */
 static bool wait_closed(const struct cay_port *port)
@@ -110,8 +97,15 @@ __attribute__((noinline)) static int wait_long(
 		int r = 0;
 		struct context *own;
 		uint64_t w = wait_announce(port, W_SLEEP, &own);
-		if (w)
-			r = wait_sleep(port, own, w, deadline);
+		if (w) {
+			port_count(&port->count.sleeps);
+			r = futex_wait_upper(&own->control->w, w, deadline);
+		}
+		if (r == -ETIMEDOUT || r == -EINTR) {
+			device_cancel_sleep(own, W_SLEEP);
+			if (port->flags & CAY_PORT_SHARED)
+				futex_wake_upper(&own->control->w);
+		}
 		if (wait_peek(port))
 			return 0;
 		if (r == -EINTR)

@@ -44,24 +44,6 @@ static _Atomic uint64_t *descriptor_word(uint64_t *word)
 	return (_Atomic uint64_t *)word;
 }
 
-/* Under the lock: allocates the tables of handles and of addresses once. */
-static int windows_table(struct cay_port *port)
-{
-	struct origin *o = &port->origin;
-	if (port->windows)
-		return 0;
-	struct cay_window **handles = calloc(o->window_count, sizeof(*handles));
-	struct origin_window *places = calloc(o->window_count, sizeof(*places));
-	if (!handles || !places) {
-		free(handles);
-		free(places);
-		return -ENOMEM;
-	}
-	port->windows = handles;
-	o->windows = places;
-	return 0;
-}
-
 static bool windows_overlap(
 	const struct cay_window *w, const void *memory, uint64_t bytes)
 {
@@ -150,19 +132,6 @@ static int window_link(struct cay_window *w)
 	return 0;
 }
 
-static void window_unlink(struct cay_window *w)
-{
-	struct cay_window_descriptor *table = w->port->origin.wdt;
-	struct cay_window_descriptor *d = descriptor(w);
-	uint32_t count = w->port->origin.window_count;
-	/* Peers can write the indices. */
-	if (d->previous < count)
-		atomic_store_explicit(descriptor_next(&table[d->previous]),
-			d->next, memory_order_release);
-	if (d->next < count)
-		table[d->next].previous = d->previous;
-}
-
 /* ---- descriptor ---- */
 
 static int capability_make(uint64_t *capability)
@@ -232,13 +201,29 @@ static void window_publish(struct cay_window *w, uint64_t capability)
 static int window_enter(struct cay_window *w, uint64_t capability)
 {
 	struct cay_port *port = w->port;
+	struct origin *o = &port->origin;
 	uint32_t id = 0;
 	struct lock_guard guard;
+	int r = 0;
 	lock_take(&port->lock, &guard);
-	int r = windows_table(port);
-	while (r == 0 && id < port->origin.window_count && port->windows[id])
+	/* One table of handles and one of addresses, which the device uses. */
+	if (!port->windows) {
+		struct cay_window **handles =
+			calloc(o->window_count, sizeof(*handles));
+		struct origin_window *addresses =
+			calloc(o->window_count, sizeof(*addresses));
+		if (handles && addresses) {
+			port->windows = handles;
+			o->windows = addresses;
+		} else {
+			free(handles);
+			free(addresses);
+			r = -ENOMEM;
+		}
+	}
+	while (r == 0 && id < o->window_count && port->windows[id])
 		id++;
-	if (r == 0 && id == port->origin.window_count)
+	if (r == 0 && id == o->window_count)
 		r = -ENOSPC;
 	if (r == 0) {
 		w->id = (uint16_t)id;
@@ -330,19 +315,25 @@ int cay_window_revoke(struct cay_window *w, struct cay_key *key)
 int cay_window_close(struct cay_window *w)
 {
 	struct cay_port *port = w->port;
+	struct cay_window_descriptor *d = descriptor(w);
 	struct lock_guard guard;
 	if (!port_valid(port) && port_error(port) == -ECHILD)
 		return -ECHILD;
 	lock_take(&port->lock, &guard);
-	atomic_store_explicit(
-		descriptor_rights(descriptor(w)), 0, memory_order_release);
+	atomic_store_explicit(descriptor_rights(d), 0, memory_order_release);
 	w->closing = true;
 	lock_drop(&port->lock, &guard);
 	int r = port_quiesce(port, w->id + 1u);
 	if (r == -ETIMEDOUT)
 		return r;
 	lock_take(&port->lock, &guard);
-	window_unlink(w);
+	/* Leave the ring. Peers can write the indices. */
+	if (d->previous < port->origin.window_count)
+		atomic_store_explicit(
+			descriptor_next(&port->origin.wdt[d->previous]),
+			d->next, memory_order_release);
+	if (d->next < port->origin.window_count)
+		port->origin.wdt[d->next].previous = d->previous;
 	port->windows[w->id] = NULL;
 	port->origin.windows[w->id] = (struct origin_window){ 0 };
 	lock_drop(&port->lock, &guard);
@@ -350,28 +341,28 @@ int cay_window_close(struct cay_window *w)
 	return r;
 }
 
-/* Returns an open window on this memory, or NULL. */
-static struct cay_window *window_on(
-	struct cay_port *port, const void *memory, uint64_t bytes)
-{
-	struct cay_window *found = NULL;
-	struct lock_guard guard;
-	lock_take(&port->lock, &guard);
-	for (uint32_t i = 0;
-		port->windows && !found && i < port->origin.window_count; i++)
-		if (port->windows[i] && !port->windows[i]->closing &&
-			windows_overlap(port->windows[i], memory, bytes))
-			found = port->windows[i];
-	lock_drop(&port->lock, &guard);
-	return found;
-}
-
 int windows_close_on(struct cay_port *port, const void *memory, uint64_t bytes)
 {
-	struct cay_window *w;
+	struct cay_window *found;
 	int r = 0;
-	while (bytes && r == 0 && (w = window_on(port, memory, bytes)))
-		r = cay_window_close(w);
+	if (bytes == 0)
+		return 0;
+	do {
+		struct lock_guard guard;
+		found = NULL;
+		lock_take(&port->lock, &guard);
+		for (uint32_t i = 0; port->windows && !found &&
+				     i < port->origin.window_count;
+			i++) {
+			struct cay_window *w = port->windows[i];
+			if (w && !w->closing &&
+				windows_overlap(w, memory, bytes))
+				found = w;
+		}
+		lock_drop(&port->lock, &guard);
+		if (found)
+			r = cay_window_close(found);
+	} while (found && r == 0);
 	return r;
 }
 

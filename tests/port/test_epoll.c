@@ -10,10 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "exchange.h"
 
-#define SLEEP_MS	  8000
-#define EXCHANGE_PAUSE_NS (120 * NS_PER_US)
+#define SLEEP_MS 8000
 
 static bool readable(int fd)
 {
@@ -99,85 +98,35 @@ static unsigned epoll_sleep(int epoll)
 	return e.data.u32;
 }
 
-/* Sleeps in epoll until the next event of a port. */
-static void epoll_next(struct cay_port *port, int epoll, struct cay_event *e)
+static void epoll_next(struct exchange *x, struct cay_event *e)
 {
-	while (!poll_event(port, e)) {
-		int r = cay_port_arm(port);
+	if (!x->epoll)
+		x->epoll = epoll_of(&x->port, 1);
+	while (!poll_event(x->port, e)) {
+		int r = cay_port_arm(x->port);
 		if (r == 0)
-			epoll_sleep(epoll);
+			epoll_sleep(x->epoll);
 		else
 			assert_int_equal(r, -EAGAIN);
 	}
 }
 
-struct exchange {
-	struct cay_port *port;
-	struct cay_peer *peer;
-	int epoll;
-	struct random random;
-	uint64_t rounds;
-};
-
-static void exchange_send(struct exchange *h, uint64_t number)
-{
-	random_pause(&h->random, EXCHANGE_PAUSE_NS);
-	assert_int_equal(cay_send(h->port, h->peer, number, NULL, 0, 0), 0);
-}
-
-static void exchange_receive(struct exchange *h, uint64_t number)
-{
-	struct cay_event e;
-	epoll_next(h->port, h->epoll, &e);
-	assert_int_equal(e.tag, number);
-	cay_release(h->port, &e);
-}
-
-static void exchange_run(
-	struct exchange *h, const char *own, const char *other, bool first)
-{
-	h->port = open_named(own);
-	h->epoll = epoll_of(&h->port, 1);
-	h->peer = open_peer_named(h->port, other);
-	for (uint64_t i = 0; i < h->rounds; i++) {
-		if (first)
-			exchange_send(h, i);
-		exchange_receive(h, i);
-		if (!first)
-			exchange_send(h, i);
-	}
-}
-
-static void exchange_close(struct exchange *h)
-{
-	cay_peer_release(h->peer);
-	close_port(h->port);
-	close(h->epoll);
-}
-
-static void exchange_child(struct child *parent, void *argument)
-{
-	const uint64_t *rounds = argument;
-	struct exchange h = { .rounds = *rounds, .random = { 1 } };
-	(void)parent;
-	exchange_run(&h, "second", "first", false);
-	exchange_close(&h);
-}
-
 static void no_wake_up_is_lost(void **state)
 {
-	struct exchange h = { .rounds = scaled(10000), .random = { 2 } };
+	struct exchange x = {
+		.rounds = scaled(10000), .random = { 2 }, .next = epoll_next
+	};
 	struct child child;
 	struct cay_event e;
 	(void)state;
-	child_start_near(&child, exchange_child, &h.rounds);
-	exchange_run(&h, "first", "second", true);
+	child_start_near(&child, exchange_child, &x);
+	exchange_run(&x, "first", "second", true);
 	child_join(&child);
 	/* The node rings for its notifications, too. */
-	epoll_next(h.port, h.epoll, &e);
+	epoll_next(&x, &e);
 	assert_int_equal(e.kind, CAY_EVENT_GONE);
-	cay_release(h.port, &e);
-	exchange_close(&h);
+	cay_release(x.port, &e);
+	exchange_close(&x);
 }
 
 /* ---- several ports ---- */

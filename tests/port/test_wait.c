@@ -10,11 +10,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "harness.h"
+#include "exchange.h"
 
 /* Longer than a wake-up takes on a busy machine. */
 #define EXCHANGE_SLEEP_NS (8 * NS_PER_S)
-#define EXCHANGE_PAUSE_NS (120 * NS_PER_US)
 
 static void deadlines(void **state)
 {
@@ -166,67 +165,25 @@ static void signals_end_a_wait(void **state)
 
 /* ---- lost wake-ups ---- */
 
-struct exchange {
-	struct cay_port *port;
-	struct cay_peer *peer;
-	struct random random;
-	uint64_t rounds;
-};
-
-static void exchange_send(struct exchange *h, uint64_t number)
+static void wait_next(struct exchange *x, struct cay_event *e)
 {
-	random_pause(&h->random, EXCHANGE_PAUSE_NS);
-	assert_int_equal(cay_send(h->port, h->peer, number, &number,
-				 number % 3 ? sizeof(number) : 0, 0),
-		0);
-}
-
-static void exchange_receive(struct exchange *h, uint64_t number)
-{
-	struct cay_event e;
-	assert_int_equal(cay_wait(h->port, now_ns() + EXCHANGE_SLEEP_NS), 0);
-	assert_true(poll_event(h->port, &e));
-	assert_int_equal(e.tag, number);
-	cay_release(h->port, &e);
-}
-
-static void exchange_run(struct exchange *h, bool first)
-{
-	for (uint64_t i = 0; i < h->rounds; i++) {
-		if (first)
-			exchange_send(h, i);
-		exchange_receive(h, i);
-		if (!first)
-			exchange_send(h, i);
-	}
-}
-
-static void exchange_child(struct child *parent, void *argument)
-{
-	const uint64_t *rounds = argument;
-	struct exchange h = { .rounds = *rounds, .random = { 1 } };
-	h.port = open_named("second");
-	h.peer = open_peer_named(h.port, "first");
-	(void)parent;
-	exchange_run(&h, false);
-	cay_peer_release(h.peer);
-	close_port(h.port);
+	assert_int_equal(cay_wait(x->port, now_ns() + EXCHANGE_SLEEP_NS), 0);
+	assert_true(poll_event(x->port, e));
 }
 
 static void no_wake_up_is_lost(void **state)
 {
-	struct exchange h = { .rounds = scaled(15000), .random = { 2 } };
+	struct exchange x = {
+		.rounds = scaled(15000), .random = { 2 }, .next = wait_next
+	};
 	struct child child;
 	(void)state;
-	child_start_near(&child, exchange_child, &h.rounds);
-	h.port = open_named("first");
-	h.peer = open_peer_named(h.port, "second");
-	exchange_run(&h, true);
-	assert_true(port_stats(h.port).sleeps > h.rounds / 20);
+	child_start_near(&child, exchange_child, &x);
+	exchange_run(&x, "first", "second", true);
+	assert_true(port_stats(x.port).sleeps > x.rounds / 20);
 	child_join(&child);
-	expect_gone(h.port, cay_peer_addr(h.peer).vpid);
-	cay_peer_release(h.peer);
-	close_port(h.port);
+	expect_gone(x.port, cay_peer_addr(x.peer).vpid);
+	exchange_close(&x);
 }
 
 /* ---- cay_send_wait() ---- */
