@@ -45,52 +45,29 @@ static void series_add(struct series *s, uint64_t value)
 	s->mean = (double)s->sum / (double)++s->count;
 }
 
-/* ---- a round ---- */
-
-static int round_arrive(struct barrier_run *b, uint64_t *last)
-{
-	uint64_t now = network_now(b->network);
-	int r = 0;
-	*last = 0;
-	for (uint32_t node = 0; node < b->nodes && r == 0; node++) {
-		uint64_t time = now + random_below(&b->random, SPREAD);
-		*last = time > *last ? time : *last;
-		r = network_barrier_arrive(b->network, time, node, 0);
-	}
-	return r;
-}
-
-/* Runs until all nodes are released. */
-static int round_wait(struct barrier_run *b, uint64_t *first, uint64_t *last)
-{
-	uint64_t end = network_now(b->network) + CYCLES_MAX;
-	struct network_release release;
-	uint32_t released = 0;
-	*first = UINT64_MAX;
-	*last = 0;
-	while (released < b->nodes) {
-		if (network_now(b->network) > end)
-			return -ETIMEDOUT;
-		int r = network_run(b->network, network_now(b->network) + STEP);
-		if (r)
-			return r;
-		while (network_barrier_poll(b->network, &release)) {
-			released++;
-			if (release.time < *first)
-				*first = release.time;
-			if (release.time > *last)
-				*last = release.time;
-		}
-	}
-	return 0;
-}
-
+/* Runs one barrier, from the arrivals to the last release. */
 static int round_run(struct barrier_run *b)
 {
-	uint64_t arrived, first, last;
-	int r = round_arrive(b, &arrived);
-	if (r == 0)
-		r = round_wait(b, &first, &last);
+	uint64_t now = network_now(b->network), end = now + CYCLES_MAX;
+	uint64_t arrived = 0, first = UINT64_MAX, last = 0;
+	struct network_release release;
+	uint32_t released = 0;
+	int r = 0;
+	for (uint32_t node = 0; node < b->nodes && r == 0; node++) {
+		uint64_t time = now + random_below(&b->random, SPREAD);
+		arrived = time > arrived ? time : arrived;
+		r = network_barrier_arrive(b->network, time, node, 0);
+	}
+	while (r == 0 && released < b->nodes) {
+		if (network_now(b->network) > end)
+			return -ETIMEDOUT;
+		r = network_run(b->network, network_now(b->network) + STEP);
+		while (r == 0 && network_barrier_poll(b->network, &release)) {
+			released++;
+			first = bits_min(release.time, first);
+			last = release.time > last ? release.time : last;
+		}
+	}
 	if (r)
 		return r;
 	series_add(&b->collect, first - arrived);

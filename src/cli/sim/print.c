@@ -71,33 +71,28 @@ static void no_links_print(const struct sim_results *o)
 		o->links ? " left" : "");
 }
 
-/* No packet that was sent after the warm-up has arrived. */
-static void nothing_print(const struct study_result *r)
-{
-	if (r->counters.packets_reported)
-		printf("no packets are delivered any more.\n");
-	else
-		printf("unsettled: almost no packets were sent in %" PRIu64
-		       " cycles.\nTry more --max-cycles or a higher --load.\n",
-			r->cycles);
-}
-
 static void unsettled_print(
 	const struct sim_results *o, const struct study_result *r)
 {
+	unsigned long long cycles = r->cycles;
 	if (o->options->task == SIM_REPLAY)
-		printf("unsettled: after %" PRIu64 " cycles not all packets "
-		       "have arrived; try more --max-cycles.\n",
-			r->cycles);
+		printf("unsettled: after %llu cycles not all packets have "
+		       "arrived; try more --max-cycles.\n",
+			cycles);
 	else if (o->no_links)
 		no_links_print(o);
-	else if (r->packets == 0)
-		nothing_print(r);
-	else
-		printf("unsettled: after %" PRIu64
-		       " cycles the mean is not precise enough.\n"
+	else if (r->packets)
+		printf("unsettled: after %llu cycles the mean is not precise "
+		       "enough.\n"
 		       "Try more --max-cycles or a coarser --precision.\n",
-			r->cycles);
+			cycles);
+	else if (r->counters.packets_reported)
+		printf("no packets are delivered any more.\n");
+	else
+		printf("unsettled: almost no packets were sent in %llu "
+		       "cycles.\n"
+		       "Try more --max-cycles or a higher --load.\n",
+			cycles);
 }
 
 static void verdict_print(
@@ -137,25 +132,18 @@ static void verdict_print(
 	}
 }
 
-/* The time of a fault after the end of the run, or 0. */
-static uint64_t fault_late(const struct sim_options *c, uint64_t cycles)
-{
-	const struct sim_random *random[] = { &c->random_links,
-		&c->random_nodes };
-	for (unsigned i = 0; i < c->faults; i++)
-		if (c->fault[i].time >= cycles)
-			return c->fault[i].time;
-	for (unsigned i = 0; i < ARRAY_COUNT(random); i++)
-		if (random[i]->count && random[i]->time >= cycles)
-			return random[i]->time;
-	return 0;
-}
-
 static void warnings_print(
 	const struct sim_options *c, const struct study_result *r)
 {
 	const struct network_counters *n = &r->counters;
-	uint64_t late = fault_late(c, r->cycles);
+	uint64_t late = 0; /* time of a fault after the end of the run */
+	for (unsigned i = 0; i < c->faults; i++)
+		if (c->fault[i].time >= r->cycles)
+			late = c->fault[i].time;
+	if (c->random_links.count && c->random_links.time >= r->cycles)
+		late = c->random_links.time;
+	if (c->random_nodes.count && c->random_nodes.time >= r->cycles)
+		late = c->random_nodes.time;
 	if (n->packets_reported)
 		printf("warning: %" PRIu64 " of %" PRIu64
 		       " packets could not be delivered and were reported\n",
@@ -169,37 +157,40 @@ static void warnings_print(
 			late);
 }
 
-static void latency_print(
-	const struct sim_options *c, const struct study_result *r)
+void sim_print_point(const struct sim_results *o, const struct sim_point *p)
 {
-	printf("  latency        %.2f", r->packet_latency);
-	if (r->packet_error > 0)
-		printf(" +- %.2f", r->packet_error);
-	printf(" cycles");
-	ns_print(c, r->packet_latency);
-	printf("\n  in the network %.2f cycles", r->network_latency);
-	ns_print(c, r->network_latency);
-	printf("\n  percentiles    p50 %" PRIu64 ", p90 %" PRIu64
-	       ", p99 %" PRIu64 ", p99.9 %" PRIu64 "; from %" PRIu64
-	       " to %" PRIu64 "\n",
-		r->latency_p50, r->latency_p90, r->latency_p99, r->latency_p999,
-		r->latency_least, r->latency_most);
-}
+	const struct sim_options *c = o->options;
+	const struct study_result *r = &p->result;
+	char a[FIELD_BYTES], b[FIELD_BYTES];
 
-static void load_print(const struct study_result *r)
-{
-	char one[FIELD_BYTES], other[FIELD_BYTES];
+	if (c->task != SIM_REPLAY)
+		printf("load %g: ", p->load);
+	verdict_print(o, p);
+	warnings_print(c, r);
+	if (o->cycle.count)
+		sim_print_cycle(&o->topology, &o->cycle);
+	printf("\n");
+	if (r->packets) {
+		printf("  latency        %.2f", r->packet_latency);
+		if (r->packet_error > 0)
+			printf(" +- %.2f", r->packet_error);
+		printf(" cycles");
+		ns_print(c, r->packet_latency);
+		printf("\n  in the network %.2f cycles", r->network_latency);
+		ns_print(c, r->network_latency);
+		printf("\n  percentiles    p50 %" PRIu64 ", p90 %" PRIu64
+		       ", p99 %" PRIu64 ", p99.9 %" PRIu64 "; from %" PRIu64
+		       " to %" PRIu64 "\n",
+			r->latency_p50, r->latency_p90, r->latency_p99,
+			r->latency_p999, r->latency_least, r->latency_most);
+		printf("  hops           %.2f\n", r->hops);
+	}
 	printf("  offered load   %s flits per node and cycle\n",
-		load_text(r->offered, one));
-	printf("  accepted load  %s\n", load_text(r->accepted, one));
+		load_text(r->offered, a));
+	printf("  accepted load  %s\n", load_text(r->accepted, a));
 	printf("  channel load   %s flits per cycle on average, %s at most\n",
-		load_text(r->channel_mean, one),
-		load_text(r->channel_most, other));
-}
-
-static void speed_print(
-	const struct sim_results *o, const struct study_result *r)
-{
+		load_text(r->channel_mean, a), load_text(r->channel_most, b));
+	fields_list(stdout, sim_counter_fields, &r->counters);
 	printf("  measured       %" PRIu64 " packet%s in %" PRIu64 " cycles",
 		r->packets, plural(r->packets), r->cycles - r->warm_up);
 	if (r->warm_up)
@@ -211,24 +202,6 @@ static void speed_print(
 			r->seconds,
 			(double)r->cycles * o->topology.nodes / r->seconds,
 			(double)r->flit_hops / r->seconds);
-}
-
-void sim_print_point(const struct sim_results *o, const struct sim_point *p)
-{
-	if (o->options->task != SIM_REPLAY)
-		printf("load %g: ", p->load);
-	verdict_print(o, p);
-	warnings_print(o->options, &p->result);
-	if (o->cycle.count)
-		sim_print_cycle(&o->topology, &o->cycle);
-	printf("\n");
-	if (p->result.packets) {
-		latency_print(o->options, &p->result);
-		printf("  hops           %.2f\n", p->result.hops);
-	}
-	load_print(&p->result);
-	fields_list(stdout, sim_counter_fields, &p->result.counters);
-	speed_print(o, &p->result);
 }
 
 void sim_print_cycle(const struct topology *t, const struct sim_cycle *c)
@@ -245,37 +218,26 @@ void sim_print_cycle(const struct topology *t, const struct sim_cycle *c)
 
 /* ---- several loads ---- */
 
-static bool any_deadlocked(const struct sim_results *o)
+void sim_print_sweep(const struct sim_results *o)
 {
-	for (unsigned i = 0; i < o->count; i++)
-		if (o->point[i].result.verdict == STUDY_DEADLOCKED)
-			return true;
-	return false;
-}
-
-/* Warns about the load with the most undelivered packets. */
-static void reported_print(const struct sim_results *o)
-{
+	/* Warnings are about the load with the most undelivered packets. */
 	const struct study_result *worst = NULL;
+	bool deadlocked = false;
 	for (unsigned i = 0; i < o->count; i++) {
 		const struct study_result *r = &o->point[i].result;
+		deadlocked |= o->point[i].deadlocked;
 		if (!worst || r->counters.packets_reported >
 				      worst->counters.packets_reported)
 			worst = r;
 	}
-	if (worst)
-		warnings_print(o->options, worst);
-}
-
-void sim_print_sweep(const struct sim_results *o)
-{
 	printf("\n");
-	if (any_deadlocked(o)) {
+	if (deadlocked) {
 		printf("deadlocked: try --groups dated, --routing up-down or "
 		       "--deadlock-countdown.\n");
 		sim_print_cycle(&o->topology, &o->cycle);
 	}
-	reported_print(o);
+	if (worst)
+		warnings_print(o->options, worst);
 	if (o->no_links) {
 		no_links_print(o);
 		return;

@@ -18,6 +18,7 @@ struct replay {
 	struct sim_results *results;
 	struct network *network;
 	struct workload work;
+	uint64_t cycles_max;
 	uint64_t sent, ended;
 	uint64_t last;			/* cycle in which the last one ended */
 	uint64_t hops, network_latency; /* sums over delivered packets */
@@ -103,27 +104,11 @@ static int deliveries_count(struct replay *p)
 	return r;
 }
 
-static uint64_t cycles_most(const struct replay *p)
-{
-	uint64_t most = p->results->options->study.max_cycles;
-	return most ? most : UINT64_MAX;
-}
-
-/* The cycle up to which packets are sent. An idle network skips to the next
- * packet. */
-static uint64_t send_end(const struct replay *p)
-{
-	uint64_t now = network_now(p->network);
-	if (network_busy(p->network) == 0 && p->sent < p->work.count &&
-		p->work.packet[p->sent].time > now)
-		now = p->work.packet[p->sent].time;
-	return bits_min(now + STEP, cycles_most(p));
-}
-
 /*
- * The cycle up to which the network runs. After all packets are sent, it must
- * not run past the last arrival: the remaining packets take at least this long
- * if every network port ejects one per cycle.
+ * Returns the cycle up to which the network runs. While packets are left to
+ * send, that is `sent_until`. Afterwards it must not run past the last arrival:
+ * the remaining packets take at least this long if every network port ejects
+ * one per cycle.
  */
 static uint64_t run_end(const struct replay *p, uint64_t sent_until)
 {
@@ -135,33 +120,33 @@ static uint64_t run_end(const struct replay *p, uint64_t sent_until)
 	if (p->sent < p->work.count)
 		return sent_until;
 	if (now < last)
-		return bits_min(last, cycles_most(p));
+		return bits_min(last, p->cycles_max);
 	uint64_t left = (p->work.count - p->ended) / ports;
-	return bits_min(now + bits_min(left ? left : 1, STEP), cycles_most(p));
-}
-
-/* Returns false at the end; sets the verdict if packets remain. */
-static bool replay_continues(struct replay *p)
-{
-	if (p->ended == p->work.count)
-		return false;
-	if (sim_interrupted())
-		p->result.verdict = STUDY_STOPPED;
-	else if (network_now(p->network) >= cycles_most(p))
-		p->result.verdict = STUDY_UNSETTLED;
-	return p->result.verdict == STUDY_STEADY;
+	return bits_min(now + bits_min(left ? left : 1, STEP), p->cycles_max);
 }
 
 static int replay_run(struct replay *p)
 {
+	enum study_verdict *verdict = &p->result.verdict;
 	int r = 0;
-	while (r == 0 && replay_continues(p)) {
-		uint64_t until = send_end(p);
+	while (r == 0 && p->ended < p->work.count) {
+		uint64_t now = network_now(p->network);
+		if (sim_interrupted())
+			*verdict = STUDY_STOPPED;
+		else if (now >= p->cycles_max)
+			*verdict = STUDY_UNSETTLED;
+		if (*verdict != STUDY_STEADY)
+			break;
+		/* An idle network skips to the next packet. */
+		if (network_busy(p->network) == 0 && p->sent < p->work.count &&
+			p->work.packet[p->sent].time > now)
+			now = p->work.packet[p->sent].time;
+		uint64_t until = bits_min(now + STEP, p->cycles_max);
 		r = packets_send(p, until);
 		if (r == 0)
 			r = network_run(p->network, run_end(p, until));
 		if (r == -EDEADLK) {
-			p->result.verdict = STUDY_DEADLOCKED;
+			*verdict = STUDY_DEADLOCKED;
 			r = 0;
 		}
 		if (r == 0)
@@ -213,38 +198,28 @@ static void result_fill(struct replay *p)
 	free(link);
 }
 
-static int replay_measure(struct replay *p)
+static int replay_all(struct replay *p)
 {
+	struct sim_results *o = p->results;
+	struct sim_network n;
+	int status = work_check(o->options, &p->work);
+	if (status == CLI_OK)
+		status = sim_network_open(&n, o->options, &o->topology);
+	if (status)
+		return status;
+	p->network = n.network;
+	if (sim_prints(o->options))
+		sim_print_head(o);
 	clock_t from = clock();
 	int r = replay_run(p);
 	p->result.seconds = (double)(clock() - from) / CLOCKS_PER_SEC;
 	if (r == 0) {
 		result_fill(p);
 		r = sim_results_add(
-			p->results, p->network, p->result.offered, &p->result);
+			o, p->network, p->result.offered, &p->result);
 	}
+	sim_network_close(&n);
 	return r ? cli_error("sim", "%s", strerror(-r)) : CLI_OK;
-}
-
-static int replay_all(struct replay *p)
-{
-	struct sim_results *o = p->results;
-	struct sim_network n;
-	int status = work_open(o->options, &o->topology, &p->work);
-	if (status)
-		return status;
-	status = work_check(o->options, &p->work);
-	if (status == CLI_OK)
-		status = sim_network_open(&n, o->options, &o->topology);
-	if (status == CLI_OK) {
-		p->network = n.network;
-		if (sim_prints(o->options))
-			sim_print_head(o);
-		status = replay_measure(p);
-		sim_network_close(&n);
-	}
-	workload_free(&p->work);
-	return status;
 }
 
 int sim_replay(struct sim_options *c)
@@ -255,9 +230,16 @@ int sim_replay(struct sim_options *c)
 	int status = sim_results_open(&o, c);
 	if (status)
 		return status;
-	replay = (struct replay){ .results = &o };
+	replay = (struct replay){ .results = &o,
+		.cycles_max = c->study.max_cycles ? c->study.max_cycles
+						  : UINT64_MAX };
 	histogram_clear(&replay.result.latency);
 	c->network.record = c->timeline.path != NULL;
 	sim_progress_begin();
-	return sim_results_close(&o, replay_all(&replay));
+	status = work_open(c, &o.topology, &replay.work);
+	if (status == CLI_OK) {
+		status = replay_all(&replay);
+		workload_free(&replay.work);
+	}
+	return sim_results_close(&o, status);
 }
