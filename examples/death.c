@@ -93,9 +93,7 @@ int main(void)
 	check("cay_peer_lookup",
 		cay_peer_lookup(port, "victim", deadline(), &peer));
 
-	/* By reference: complete when the child has read it, which it never
-	 * does.
-	 */
+	/* By reference: it is in flight until the child reads it. */
 	void *data = cay_alloc(port, LONG_BYTES, 0);
 	if (!data)
 		check("cay_alloc", -errno);

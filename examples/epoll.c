@@ -100,8 +100,7 @@ static void receive(struct cay_port *port, int epoll)
 	printf("%d messages, %d sleeps in epoll_wait()\n", MESSAGES, sleeps);
 }
 
-/* Sends to a port that is not armed. Returns 1 if its descriptor is readable.
- */
+/* Sends to a port that is not armed. Returns 1 if its doorbell rings. */
 static int doorbell_rings(struct cay_port *port, int epoll, unsigned flags)
 {
 	struct epoll_event ready;

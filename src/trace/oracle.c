@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The oracle: instruction order and retries, consumers, owners. See oracle.h.
+/* The oracle: order of instructions, retries, consumers, owners. See oracle.h.
  */
 #include "trace/oracle.h"
 

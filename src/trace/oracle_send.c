@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The oracle's messages: inline, in the RDR, in a posted buffer, by reference.
- */
+/* The oracle's messages: inline, in the RDR, posted, by reference. */
 #include <errno.h>
 
 #include "base/bits.h"

@@ -58,8 +58,7 @@ uint64_t outcome_nqes_digest(const struct outcome *, uint32_t port);
 
 bool outcome_nqe_equal(const struct outcome_nqe *, const struct outcome_nqe *);
 
-/* Returns true if the outcomes differ; `text` describes the first difference.
- */
+/* Returns true and describes the first difference if the outcomes differ. */
 bool outcome_differs(const struct outcome *, const struct outcome *, char *text,
 	size_t size);
 

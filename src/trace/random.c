@@ -208,7 +208,7 @@ static void place_choose(struct generator *g, struct trace_instruction *i,
 	i->offset = start + step * below(g, (size - length) / step + 1);
 }
 
-/* Makes the access invalid, perhaps. */
+/* Corrupts the access, which may stay valid by chance. */
 static void corrupt(struct generator *g, struct trace_instruction *i)
 {
 	switch (below(g, 6)) {
@@ -239,9 +239,8 @@ static void corrupt(struct generator *g, struct trace_instruction *i)
 }
 
 /*
- * Makes the access invalid whatever the window is like: without conflicts a
- * corrupted access must not hit another origin's part, and racing accesses must
- * stay whole words.
+ * Makes the access invalid for any window: without conflicts a corrupted access
+ * must not hit another origin's part, and racing accesses must stay aligned.
  */
 static void corrupt_certainly(struct generator *g, struct trace_instruction *i)
 {

@@ -37,8 +37,7 @@ static struct handle *handles;
 /* Process number 63:32, and 1 + descriptor of its file 31:0, or 0. */
 static _Atomic uint64_t file;
 
-/* Identity of the file: a program may close descriptors that it did not open.
- */
+/* Identity of the file: the program may close its descriptor. */
 static dev_t file_device;
 static ino_t file_number;
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The recorder's part for remote memory, windows, posted receives; see
- * record.c.
- */
+/* The recorder: remote memory, windows, posted receives. See record.c. */
 #include <errno.h>
 #include <string.h>
 

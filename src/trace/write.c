@@ -52,8 +52,7 @@ static void text_field(struct text *t, const struct format_field *f,
 	}
 }
 
-/* Returns false for a field that the instruction lacks or that has its default.
- */
+/* Returns false for a field that is not allowed or has its default value. */
 static bool field_written(enum format_field_id id, const struct format_kind *k,
 	const struct trace_instruction *i)
 {

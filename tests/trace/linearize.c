@@ -165,9 +165,7 @@ static int histories_open(struct search *s)
 
 /* ---- notifications of targets ---- */
 
-/* The next notification that the origin caused, except completions and
- * refusals.
- */
+/* The next message or notice of an access that the origin caused. */
 static const struct outcome_nqe *notification_next(
 	const struct outcome_port *p, uint32_t origin, uint32_t *at)
 {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cay trace: recording real processes, and what comes of replaying them.
+"""cay trace: recording of processes, and replay of the recorded traces.
 
 usage: test_record.py CAY RECORDED RECORDED_STATIC [TEST...]
 
 RECORDED is a program of two processes that uses libcay.so, RECORDED_STATIC
-the same program with the static library in it.
+the same program linked with the static library.
 """
 import json
 import os
@@ -30,7 +30,7 @@ def run(*command, status=0, text=None, **options):
 
 
 def environment(**more):
-    """The environment of a program in which the recorder is not the first library."""
+    """The environment of a recorded program, also under ASan."""
     options = os.environ.get("ASAN_OPTIONS", "")
     return {**os.environ, "CAY_NODE": f"trace-{os.getpid()}",
             "ASAN_OPTIONS": f"{options}:verify_asan_link_order=0", **more}
@@ -38,14 +38,14 @@ def environment(**more):
 
 class Trace(unittest.TestCase):
     def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.file = str(pathlib.Path(self.place.name, "trace"))
+        self.directory = tempfile.TemporaryDirectory()
+        self.file = str(pathlib.Path(self.directory.name, "trace"))
 
     def tearDown(self):
-        self.place.cleanup()
+        self.directory.cleanup()
 
-    def left(self):
-        return sorted(p.name for p in pathlib.Path(self.place.name).iterdir())
+    def files(self):
+        return sorted(os.listdir(self.directory.name))
 
     def record(self, *program, status=0, **more):
         return run(CAY, "trace", "record", "-o", self.file, "--", *program,
@@ -54,56 +54,56 @@ class Trace(unittest.TestCase):
     def lines(self):
         return pathlib.Path(self.file).read_text().splitlines()
 
-    def shown(self, path=None):
+    def summary(self, path=None):
         return json.loads(run(CAY, "trace", "show", "--json",
                               path or self.file).stdout)
 
     # ---- recording ----
 
     def test_two_processes(self):
-        said = self.record(RECORDED).stderr
-        self.assertIn("2 ports in 2 processes", said)
-        self.assertEqual(self.left(), ["trace"])
-        shown = self.shown()
-        self.assertEqual(shown["ports"], 2)
-        self.assertEqual(shown["memory_bytes"], 4096)
+        message = self.record(RECORDED).stderr
+        self.assertIn("2 ports in 2 processes", message)
+        self.assertEqual(self.files(), ["trace"])
+        summary = self.summary()
+        self.assertEqual(summary["ports"], 2)
+        self.assertEqual(summary["memory_bytes"], 4096)
         # The number of polls depends on timing.
-        self.assertGreater(shown["instructions"].pop("drain"), 2)
-        self.assertEqual(shown["instructions"], {
+        self.assertGreater(summary["instructions"].pop("drain"), 2)
+        self.assertEqual(summary["instructions"], {
             "window": 1, "window_close": 1, "window_lock": 1,
             "window_unlock": 1, "peer_resolve": 2, "peer_release": 2,
             "send": 8, "put": 5, "put_masked": 1, "get": 2, "fetch_add": 2,
             "compare_swap": 2, "flush": 1, "port_close": 2})
 
-    def test_replay_on_all(self):
+    def test_replay_on_all_platforms(self):
         self.record(RECORDED)
-        told = json.loads(run(CAY, "trace", "replay", "--json",
+        report = json.loads(run(CAY, "trace", "replay", "--json",
                               self.file).stdout)
-        self.assertTrue(told["agree"])
-        self.assertEqual([r["platform"] for r in told["runs"]],
+        self.assertTrue(report["agree"])
+        self.assertEqual([r["platform"] for r in report["runs"]],
                          ["real", "counting", "model"])
-        real = told["runs"][0]
+        real = report["runs"][0]
         # The second process: eight completions of accesses, two of messages,
         # the key; the first one: seven messages.
         self.assertEqual(sorted(p["notifications"] for p in real["ports"]),
                          [7, 11])
         self.assertEqual(real["refused"], 2)
-        for other in told["runs"][1:]:
+        for other in report["runs"][1:]:
             self.assertEqual(other["ports"], real["ports"])
             self.assertEqual(other["memory"], real["memory"])
 
-    def test_one_at_a_time(self):
+    def test_replay_on_each_platform(self):
         self.record(RECORDED)
         digests = set()
         for platform in ("real", "counting", "model"):
-            told = json.loads(run(CAY, "trace", "replay", "--platform",
+            report = json.loads(run(CAY, "trace", "replay", "--platform",
                                   platform, "--json", self.file).stdout)
-            self.assertEqual(len(told["runs"]), 1)
-            digests.add(json.dumps([told["runs"][0][k]
+            self.assertEqual(len(report["runs"]), 1)
+            digests.add(json.dumps([report["runs"][0][k]
                                     for k in ("ports", "memory")]))
         self.assertEqual(len(digests), 1)
 
-    def test_order_of_an_origin(self):
+    def test_program_order(self):
         self.record(RECORDED)
         tags = [line.split("tag=")[1].split()[0] for line in self.lines()
                 if " send 1 " in line or " send 0 " in line
@@ -115,7 +115,7 @@ class Trace(unittest.TestCase):
                  if line.startswith("@")]
         self.assertEqual(times, sorted(times))
 
-    def test_keys_are_numbers(self):
+    def test_keys_are_numbered(self):
         self.record(RECORDED)
         keys = {line.split("key=")[1].split()[0] for line in self.lines()
                 if "key=" in line}
@@ -123,40 +123,40 @@ class Trace(unittest.TestCase):
 
     def test_exit_status(self):
         self.record(RECORDED, "exit", "7", status=7)
-        self.assertEqual(self.left(), ["trace"])
+        self.assertEqual(self.files(), ["trace"])
         run(CAY, "trace", "replay", self.file)
 
-    def test_killed_in_the_middle(self):
+    def test_child_is_killed(self):
         self.record(RECORDED, "kill")
-        shown = self.shown()
-        self.assertEqual(shown["instructions"]["send"], 7)
-        self.assertEqual(shown["instructions"]["port_close"], 1)
+        summary = self.summary()
+        self.assertEqual(summary["instructions"]["send"], 7)
+        self.assertEqual(summary["instructions"]["port_close"], 1)
         run(CAY, "trace", "replay", self.file)
 
     def test_threads(self):
         self.record(RECORDED, "threads")
-        shown = self.shown()
-        self.assertEqual(shown["ports"], 2)
-        self.assertEqual(shown["instructions"]["fetch_add"], 402)
-        self.assertEqual(shown["instructions"]["put"], 405)
-        self.assertEqual(shown["instructions"]["send"], 408)
-        told = json.loads(run(CAY, "trace", "replay", "--json",
+        summary = self.summary()
+        self.assertEqual(summary["ports"], 2)
+        self.assertEqual(summary["instructions"]["fetch_add"], 402)
+        self.assertEqual(summary["instructions"]["put"], 405)
+        self.assertEqual(summary["instructions"]["send"], 408)
+        report = json.loads(run(CAY, "trace", "replay", "--json",
                               self.file).stdout)
-        self.assertTrue(told["agree"])
+        self.assertTrue(report["agree"])
 
-    def test_killed_itself(self):
+    def test_program_is_killed(self):
         self.record("/bin/sh", "-c", f"{RECORDED}; kill -9 $$",
                     status=128 + signal.SIGKILL)
-        self.assertEqual(self.shown()["ports"], 2)
-        self.assertEqual(self.left(), ["trace"])
+        self.assertEqual(self.summary()["ports"], 2)
+        self.assertEqual(self.files(), ["trace"])
 
     def test_several_programs(self):
         self.record("/bin/sh", "-c", f"{RECORDED} && {RECORDED}")
-        self.assertEqual(self.shown()["ports"], 4)
-        self.assertEqual(self.shown()["instructions"]["send"], 16)
+        self.assertEqual(self.summary()["ports"], 4)
+        self.assertEqual(self.summary()["instructions"]["send"], 16)
         run(CAY, "trace", "replay", self.file)
 
-    def test_program_takes_its_options(self):
+    def test_options_of_the_program(self):
         done = run(CAY, "trace", "record", "-o", self.file, "/bin/sh", "-c",
                    'echo "$@"', "sh", "-o", "--help", "--", status=1,
                    env=environment())
@@ -165,44 +165,44 @@ class Trace(unittest.TestCase):
     # ---- nothing to record ----
 
     def test_static_program(self):
-        said = self.record(STATIC, status=1).stderr
-        self.assertIn("nothing was recorded", said)
-        self.assertIn("static", said)
-        self.assertEqual(self.left(), [])
+        message = self.record(STATIC, status=1).stderr
+        self.assertIn("nothing was recorded", message)
+        self.assertIn("static", message)
+        self.assertEqual(self.files(), [])
 
-    def test_no_cay_program(self):
-        said = self.record("/bin/true", status=1).stderr
-        self.assertIn("nothing was recorded", said)
-        self.assertEqual(self.left(), [])
+    def test_program_without_cay(self):
+        message = self.record("/bin/true", status=1).stderr
+        self.assertIn("nothing was recorded", message)
+        self.assertEqual(self.files(), [])
 
     def test_no_call(self):
         self.assertIn("nothing was recorded",
                       self.record(RECORDED, "silent", status=1).stderr)
 
-    def test_status_of_program_wins(self):
+    def test_status_of_the_program(self):
         self.record("/bin/sh", "-c", "exit 5", status=5)
 
     def test_no_such_program(self):
-        said = self.record("/no/such/program", status=127).stderr
-        self.assertIn("/no/such/program", said)
-        self.record(self.place.name, status=126)
-        self.assertEqual(self.left(), [])
+        message = self.record("/no/such/program", status=127).stderr
+        self.assertIn("/no/such/program", message)
+        self.record(self.directory.name, status=126)
+        self.assertEqual(self.files(), [])
 
-    def test_old_trace_stays(self):
+    def test_existing_trace_is_kept(self):
         pathlib.Path(self.file).write_text("old\n")
         self.record("/bin/true", status=1)
         self.assertEqual(self.lines(), ["old"])
 
     def test_no_such_directory(self):
-        said = run(CAY, "trace", "record", "-o", "/no/such/file", "--",
+        message = run(CAY, "trace", "record", "-o", "/no/such/file", "--",
                    RECORDED, status=1, env=environment()).stderr
-        self.assertIn("/no/such/file", said)
+        self.assertIn("/no/such/file", message)
 
     def test_no_library(self):
-        said = self.record(RECORDED, status=1,
+        message = self.record(RECORDED, status=1,
                            CAY_TRACE_LIBRARY="/no/such/library").stderr
-        self.assertIn("CAY_TRACE_LIBRARY", said)
-        self.assertEqual(self.left(), [])
+        self.assertIn("CAY_TRACE_LIBRARY", message)
+        self.assertEqual(self.files(), [])
 
     def test_terminated(self):
         """A signal goes to the program, and the trace is written."""
@@ -215,8 +215,8 @@ class Trace(unittest.TestCase):
         record.terminate()
         self.assertEqual(record.wait(TIMEOUT_S), 128 + signal.SIGTERM)
         record.stdout.close()
-        self.assertEqual(self.shown()["ports"], 2)
-        self.assertEqual(self.left(), ["trace"])
+        self.assertEqual(self.summary()["ports"], 2)
+        self.assertEqual(self.files(), ["trace"])
 
     # ---- the other commands ----
 
@@ -242,13 +242,13 @@ class Trace(unittest.TestCase):
                        str(1 + seed % 9), "--count", "2000").stdout
             run(CAY, "trace", "replay", "-", text=text)
 
-    def test_wrong_file(self):
-        for text, said in (("", "empty"), ("cay-trace 9\n", ":1:"),
+    def test_invalid_file(self):
+        for text, message in (("", "empty"), ("cay-trace 9\n", ":1:"),
                            ("cay-trace 1\nport 0\nput 0 0\n", ":3: put needs"),
                            ("cay-trace 1\nqueues posted=3\n", "posted")):
             for command in ("show", "replay"):
                 done = run(CAY, "trace", command, "-", text=text, status=1)
-                self.assertIn(said, done.stderr)
+                self.assertIn(message, done.stderr)
         run(CAY, "trace", "replay", "/no/such/file", status=1)
 
     def test_too_much_memory(self):

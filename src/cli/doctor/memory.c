@@ -181,9 +181,7 @@ struct cross {
 #define CROSS_PARENT 0x1122334455667788ull
 #define CROSS_CHILD  0x99aabbccddeeff00ull
 
-/* Reads the cookie of another process. Returns 0 if it is as expected, or
- * errno.
- */
+/* Compares the cookie of another process. Returns 0 or errno. */
 static int cross_read(pid_t pid, struct cross *c, uint64_t expected)
 {
 	uint64_t found = 0;

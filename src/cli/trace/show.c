@@ -58,9 +58,7 @@ static const struct field pair_fields[] = {
 	FIELDS_END,
 };
 
-/* Counts the traffic of each pair of ports. Returns NULL if memory is
- * exhausted.
- */
+/* Counts the traffic of each pair of ports. Returns NULL without memory. */
 static struct pair *pairs_count(const struct trace *t, size_t *count)
 {
 	struct pair *all =
