@@ -225,56 +225,27 @@ static int bulk_finish(struct side *s)
 	return 0;
 }
 
-const struct workload memcpy_put_workload = {
-	.name = "memcpy",
-	.setup = copy_setup,
-	.prepare = copy_prepare_put,
-	.run = copy_put_run,
-	.finish = copy_finish,
-	.teardown = copy_teardown,
-};
+#define COPY_WORKLOAD(prepare_, run_)                                        \
+	{                                                                    \
+		.name = "memcpy", .setup = copy_setup,                       \
+		.teardown = copy_teardown, .prepare = prepare_, .run = run_, \
+		.finish = copy_finish                                        \
+	}
+#define BULK_WORKLOAD(setup_, prepare_, run_)                             \
+	{                                                                 \
+		.name = "Cay", .setup = setup_, .teardown = rma_teardown, \
+		.prepare = prepare_, .run = run_, .finish = bulk_finish   \
+	}
 
-const struct workload memcpy_get_workload = {
-	.name = "memcpy",
-	.setup = copy_setup,
-	.prepare = copy_prepare_get,
-	.run = copy_get_run,
-	.finish = copy_finish,
-	.teardown = copy_teardown,
-};
-
-const struct workload cay_put_alloc_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = bulk_prepare_put,
-	.run = bulk_put_run,
-	.finish = bulk_finish,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_put_malloc_workload = {
-	.name = "Cay",
-	.setup = rma_setup_private,
-	.prepare = bulk_prepare_put,
-	.run = bulk_put_run,
-	.finish = bulk_finish,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_get_alloc_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = bulk_prepare_get,
-	.run = bulk_get_run,
-	.finish = bulk_finish,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_get_malloc_workload = {
-	.name = "Cay",
-	.setup = rma_setup_private,
-	.prepare = bulk_prepare_get,
-	.run = bulk_get_run,
-	.finish = bulk_finish,
-	.teardown = rma_teardown,
-};
+const struct workload memcpy_put_workload =
+	COPY_WORKLOAD(copy_prepare_put, copy_put_run);
+const struct workload memcpy_get_workload =
+	COPY_WORKLOAD(copy_prepare_get, copy_get_run);
+const struct workload cay_put_alloc_workload =
+	BULK_WORKLOAD(rma_setup_mapped, bulk_prepare_put, bulk_put_run);
+const struct workload cay_put_malloc_workload =
+	BULK_WORKLOAD(rma_setup_private, bulk_prepare_put, bulk_put_run);
+const struct workload cay_get_alloc_workload =
+	BULK_WORKLOAD(rma_setup_mapped, bulk_prepare_get, bulk_get_run);
+const struct workload cay_get_malloc_workload =
+	BULK_WORKLOAD(rma_setup_private, bulk_prepare_get, bulk_get_run);

@@ -297,72 +297,27 @@ static int emulated_run(struct side *s, uint32_t iterations)
 	return r;
 }
 
-const struct workload cay_put_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.run = put_run,
-	.teardown = rma_teardown,
-};
+#define RMA_WORKLOAD(setup_, prepare_, run_)                              \
+	{                                                                 \
+		.name = "Cay", .teardown = rma_teardown, .setup = setup_, \
+		.prepare = prepare_, .run = run_                          \
+	}
 
-const struct workload cay_put_flush_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = word_prepare,
-	.run = put_flush_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_put_masked_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = word_prepare,
-	.run = put_masked_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_fetch_add_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = word_prepare,
-	.run = fetch_add_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_fetch_add_into_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = word_prepare,
-	.run = fetch_add_into_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_compare_swap_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = word_prepare,
-	.run = compare_swap_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_get_flush_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = get_prepare,
-	.run = get_flush_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_get_event_workload = {
-	.name = "Cay",
-	.setup = rma_setup_mapped,
-	.prepare = get_prepare,
-	.run = get_event_run,
-	.teardown = rma_teardown,
-};
-
-const struct workload cay_emulated_workload = {
-	.name = "Cay",
-	.setup = rma_setup_private,
-	.run = emulated_run,
-	.teardown = rma_teardown,
-};
+const struct workload cay_put_workload =
+	RMA_WORKLOAD(rma_setup_mapped, NULL, put_run);
+const struct workload cay_put_flush_workload =
+	RMA_WORKLOAD(rma_setup_mapped, word_prepare, put_flush_run);
+const struct workload cay_put_masked_workload =
+	RMA_WORKLOAD(rma_setup_mapped, word_prepare, put_masked_run);
+const struct workload cay_fetch_add_workload =
+	RMA_WORKLOAD(rma_setup_mapped, word_prepare, fetch_add_run);
+const struct workload cay_fetch_add_into_workload =
+	RMA_WORKLOAD(rma_setup_mapped, word_prepare, fetch_add_into_run);
+const struct workload cay_compare_swap_workload =
+	RMA_WORKLOAD(rma_setup_mapped, word_prepare, compare_swap_run);
+const struct workload cay_get_flush_workload =
+	RMA_WORKLOAD(rma_setup_mapped, get_prepare, get_flush_run);
+const struct workload cay_get_event_workload =
+	RMA_WORKLOAD(rma_setup_mapped, get_prepare, get_event_run);
+const struct workload cay_emulated_workload =
+	RMA_WORKLOAD(rma_setup_private, NULL, emulated_run);

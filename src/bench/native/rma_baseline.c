@@ -119,37 +119,17 @@ static int get_run(struct side *s, uint32_t iterations)
 	return workload_one_sided(s, iterations, get);
 }
 
-const struct workload baseline_put_workload = {
-	.name = "baseline",
-	.setup = word_setup,
-	.run = put_run,
-	.teardown = word_teardown,
-};
+#define WORD_WORKLOAD(run_)                              \
+	{                                                \
+		.name = "baseline", .setup = word_setup, \
+		.teardown = word_teardown, .run = run_   \
+	}
 
-const struct workload baseline_put_flush_workload = {
-	.name = "baseline",
-	.setup = word_setup,
-	.run = put_flush_run,
-	.teardown = word_teardown,
-};
-
-const struct workload baseline_fetch_add_workload = {
-	.name = "baseline",
-	.setup = word_setup,
-	.run = fetch_add_run,
-	.teardown = word_teardown,
-};
-
-const struct workload baseline_compare_swap_workload = {
-	.name = "baseline",
-	.setup = word_setup,
-	.run = compare_swap_run,
-	.teardown = word_teardown,
-};
-
-const struct workload baseline_get_workload = {
-	.name = "baseline",
-	.setup = word_setup,
-	.run = get_run,
-	.teardown = word_teardown,
-};
+const struct workload baseline_put_workload = WORD_WORKLOAD(put_run);
+const struct workload baseline_put_flush_workload =
+	WORD_WORKLOAD(put_flush_run);
+const struct workload baseline_fetch_add_workload =
+	WORD_WORKLOAD(fetch_add_run);
+const struct workload baseline_compare_swap_workload =
+	WORD_WORKLOAD(compare_swap_run);
+const struct workload baseline_get_workload = WORD_WORKLOAD(get_run);
