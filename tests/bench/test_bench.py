@@ -73,7 +73,7 @@ class Runs(BenchTest):
         self.assertGreaterEqual(result["kept"] * 2, 3)
         self.assertLessEqual(result["kept"], result["tried"])
 
-    def check(self, run, cases, beside="baseline"):
+    def check(self, run, cases, baseline="baseline"):
         """Checks a report and returns it."""
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
@@ -82,7 +82,7 @@ class Runs(BenchTest):
             if result["refused"]:
                 self.check_refused(result)
             else:
-                self.check_figures(result, ("L", beside, "Cay"))
+                self.check_figures(result, ("L", baseline, "Cay"))
         disturbed = any(r["refused"] for r in report["results"])
         self.assertEqual(run.returncode, DISTURBED if disturbed else DONE)
         for advice in "disturbed", "close other load", "--cores":
@@ -120,7 +120,7 @@ class Runs(BenchTest):
                              target["limit_ns"])
 
     def test_rma_bytes(self):
-        """Whatever their length, also where it is not of whole words."""
+        """Any length, not only whole words."""
         for size in "0", "1", "23", "4K":
             run = self.bench("rma", "--sizes", size, "--rounds", "3",
                              "--json")
@@ -140,8 +140,8 @@ class Runs(BenchTest):
             "get_65536_malloc", "posted_65536", "reference_65536_alloc",
             "reference_65536_malloc"})
 
-    def test_without_a_name(self):
-        """Latency of a few sizes, and a short part about remote memory."""
+    def test_default(self):
+        """Latency of a few sizes, and a few cases of remote memory."""
         run = self.bench("--rounds", "2", "--json")
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
@@ -150,7 +150,7 @@ class Runs(BenchTest):
         self.check_rma({"results": report["results"][5:]},
                        {"put", "put_flush", "fetch_add"})
 
-    def test_beside_load(self):
+    def test_under_load(self):
         cores = sorted(os.sched_getaffinity(0))[:2]
         load = [subprocess.Popen(
             [sys.executable, "-c", "import os\n"
@@ -167,7 +167,7 @@ class Runs(BenchTest):
         self.check(run, 1)
 
     def test_table(self):
-        """Without --json: a refusal shows no figure either."""
+        """A refused result shows no figure in the table either."""
         run = self.bench("latency", "--sizes", "8", "--rounds", "3")
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         row, = [line for line in run.stdout.splitlines()
@@ -180,7 +180,7 @@ class Runs(BenchTest):
             [CAY, "bench", *arguments], env=self.environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            # Itself, two or more processes, and the node behind them.
+            # The command, two or more ranks, and the node.
             self.assertTrue(until(
                 lambda: len(processes_of(self.node)) >= 4, TIMEOUT))
             self.assertIsNone(run.poll())
