@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line as its users meet it: processes, pipes, exit statuses.
+"""Tests of the command line: processes, pipes, exit statuses.
 
 usage: test_cli.py CAY [TEST...]
 
@@ -29,7 +29,7 @@ COUNTER = itertools.count()
 
 
 def until(condition, seconds=PATIENCE):
-    """Waits for a condition; whether it came true."""
+    """Waits for a condition. Returns whether it became true."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -87,7 +87,7 @@ class CliTest(unittest.TestCase):
             f"sockets left: {sockets_of(self.node)}")
 
     def run_cay(self, *arguments, data=None, **options):
-        """Runs it to its end: a CompletedProcess with bytes."""
+        """Runs cay until it exits. Returns a CompletedProcess with bytes."""
         if data is None:
             options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(
@@ -95,7 +95,7 @@ class CliTest(unittest.TestCase):
             env=self.environment, timeout=PATIENCE, **options)
 
     def collect(self, process):
-        """Reads its output while it runs, as a reader of a pipe does."""
+        """Reads the output while the process runs."""
         def read():
             process.collected = process.stdout.read()
 
@@ -118,7 +118,7 @@ class CliTest(unittest.TestCase):
         return json.loads(status.stdout)["ports"]
 
     def receive(self, *arguments, name="x", collect=False, **options):
-        """Starts a receiver and waits until it has its port."""
+        """Starts a receiver and waits until its port is open."""
         process = self.start("recv", *arguments, name, **options)
         self.assertTrue(until(
             lambda: process.poll() is not None or
@@ -129,7 +129,7 @@ class CliTest(unittest.TestCase):
         return process
 
     def finish(self, process, status=0):
-        """Its output, once it has ended with this status."""
+        """Waits for this exit status. Returns the output."""
         if hasattr(process, "collector"):
             process.collector.join(PATIENCE)
             process.wait(PATIENCE)
@@ -190,7 +190,7 @@ class Messages(CliTest):
         self.assertEqual(self.finish(receiver), b"end\n")
 
     def test_sizes(self):
-        """Both sides of each border between the ways that messages go."""
+        """Sizes on both sides of each protocol threshold."""
         sizes = [0, 1, 7, 8, 39, 40, 41, 64, 8191, 8192, 8193, 70000]
         receiver = self.receive("--count", str(len(sizes)), "--raw",
                                 collect=True)
@@ -225,13 +225,13 @@ class Messages(CliTest):
             mine = [s for s in seen if s.startswith(b"%d " % i)]
             self.assertEqual(mine, [b"%d %d" % (i, j) for j in range(100)])
 
-    def test_sender_comes_first(self):
+    def test_sender_starts_first(self):
         sender = self.start("send", "--wait", str(PATIENCE), "x", "early")
         receiver = self.start("recv", "--count", "1", "x")
         self.assertEqual(self.finish(receiver), b"early\n")
         self.finish(sender)
 
-    def test_realms_are_apart(self):
+    def test_realms_are_separate(self):
         receiver = self.receive("--count", "1", "--realm", "other")
         self.send("--wait", "0", "x", "lost", status=1)
         self.send("--realm", "other", "x", "found")
@@ -286,7 +286,7 @@ class Json(CliTest):
         self.assertEqual([m["data"] for m in messages], samples)
 
     def test_gone(self):
-        """Each sender is called gone, once, after its last message."""
+        """Each sender is reported gone once, after its last message."""
         receiver = self.receive("--json")
         for i in range(3):
             self.send("--lines", "x", data=b"a\nb\nc")
@@ -326,12 +326,12 @@ class Ends(CliTest):
         self.assertEqual((receiver.returncode, out), (1, b"one\n"))
         self.assertIn(b"1 of 5", err)
 
-    def test_nobody_has_the_name(self):
+    def test_unknown_name(self):
         for wait in "0", "0.2":
             result = self.send("--wait", wait, "nobody", "x", status=1)
             self.assertIn(b"no port has the name 'nobody'", result.stderr)
 
-    def test_name_taken(self):
+    def test_name_in_use(self):
         self.receive()
         result = self.run_cay("recv", "x")
         self.assertEqual(result.returncode, 1)
@@ -352,7 +352,7 @@ class Ends(CliTest):
         self.assertEqual(receiver.returncode, 1)
         self.assertIn(b"0 of 2", err)
 
-    def test_interrupted_while_nobody_reads(self):
+    def test_interrupted_with_a_full_pipe(self):
         receiver = self.receive("--raw")
         sender = self.start("send", "x", stdin=subprocess.PIPE)
         sender.stdin.write(b"z" * 1_000_000)  # more than a pipe holds
@@ -362,7 +362,7 @@ class Ends(CliTest):
         self.assertEqual(receiver.wait(PATIENCE), 0)
 
     def test_stuck_receiver(self):
-        """A full queue is an error after a while, never a hang."""
+        """A full queue is an error after a timeout, not a hang."""
         receiver = self.receive()
         receiver.send_signal(signal.SIGSTOP)
         lines = b"\n".join(b"%d" % i for i in range(5000))
@@ -375,7 +375,7 @@ class Ends(CliTest):
         for i in range(accepted):
             self.assertEqual(receiver.stdout.readline(), b"%d\n" % i)
 
-    def test_receiver_killed_before_it_took(self):
+    def test_receiver_killed_before_it_reads(self):
         """A long message to a process that dies is an error at once."""
         receiver = self.receive()
         receiver.send_signal(signal.SIGSTOP)
@@ -389,8 +389,8 @@ class Ends(CliTest):
         self.assertEqual(sender.wait(PATIENCE), 1)
         self.assertIn(b"closed or died", sender.stderr.read())
 
-    def test_only_what_is_printed_counts_as_taken(self):
-        """Of three long messages to one who takes one, two are errors."""
+    def test_unprinted_long_messages_fail(self):
+        """Of three long messages to a receiver that prints one, two fail."""
         receiver = self.receive("--count", "1", "--raw", collect=True)
         receiver.send_signal(signal.SIGSTOP)
         senders = []
@@ -408,7 +408,7 @@ class Ends(CliTest):
             expected = 0 if printed[:1] == b"%d" % i else 1
             self.assertEqual(sender.wait(PATIENCE), expected)
 
-    def test_receiver_ends_in_the_middle(self):
+    def test_receiver_exits_early(self):
         receiver = self.receive("--count", "1")
         sender = self.start("send", "--lines", "x", stdin=subprocess.PIPE)
         sender.stdin.write(b"one\n")
@@ -486,13 +486,13 @@ class Usage(CliTest):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn(b"cay", result.stdout)
 
-    def test_help_fits(self):
+    def test_help_fits_80_columns(self):
         for arguments in self.COMMANDS:
             with self.subTest(arguments):
                 for line in self.run_cay(*arguments).stdout.splitlines():
                     self.assertLessEqual(len(line), 80, line)
 
-    def test_wrong(self):
+    def test_usage_errors(self):
         for arguments in self.WRONG:
             with self.subTest(arguments):
                 result = self.run_cay(*arguments)
@@ -589,17 +589,17 @@ class Node(CliTest):
                    for p in status["processes"])
 
     def stop_in_the_middle(self, pid):
-        """Stops a sender until it is in the middle of a message."""
+        """Stops a sender while it sends a message."""
         for _ in range(1000):
             os.kill(pid, signal.SIGSTOP)
             if self.busy(pid):
                 return
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.001)
-        self.skipTest("never stopped in the middle")
+        self.skipTest("never stopped during a message")
 
-    def test_fence_in_the_middle(self):
-        """What a stopped process holds up goes on, and nothing is lost."""
+    def test_fence_a_stopped_sender(self):
+        """Receivers continue and no message is lost."""
         receiver = self.receive(collect=True)
         source = subprocess.Popen(["seq", "1", "100000000"],
                                   stdout=subprocess.PIPE,
@@ -626,7 +626,7 @@ class Node(CliTest):
         self.assertEqual(lines[:-1],
                          [b"%d" % (i + 1) for i in range(len(lines) - 1)])
 
-    def test_fence_nobody(self):
+    def test_fence_unknown_process(self):
         result = self.run_cay("node", "fence", "1")
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"no node named", result.stderr)
@@ -639,7 +639,7 @@ class Node(CliTest):
         self.assertIn("no port", json.loads(result.stdout)["error"])
 
     def test_serve(self):
-        """In the foreground it stays, with nobody there, until told."""
+        """In the foreground it runs without users until it is interrupted."""
         server = self.start("node", "serve", "--arena", "1G", self.node)
         self.assertTrue(until(lambda: sockets_of(self.node)))
         time.sleep(1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work requests and notifications taken apart, field by field. */
+/* Tests of the decoder of VCIs and NQEs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void fast_send(void **state)
 		field(n, "data")->meaning, "00 01 02 03 04 05 06 07");
 }
 
-static void send_has_a_place(void **state)
+static void send_fields(void **state)
 {
 	const struct cay_vci v = { { CAY_SEND, 1, 0, 0x40, UINT64_MAX } };
 	(void)state;
@@ -79,7 +79,7 @@ static void remote_memory(void **state)
 }
 
 /* Whatever a peer has written, nothing is read or written outside. */
-static void anything_is_taken_apart(void **state)
+static void unknown_commands(void **state)
 {
 	(void)state;
 	for (unsigned word = 0; word < 65536; word++) {
@@ -107,7 +107,7 @@ static void notification_with_error(void **state)
 }
 
 /* Words 3 and 4 are called what they are. */
-static void results_and_places(void **state)
+static void completion_fields(void **state)
 {
 	struct cay_nqe e = { { 0, 0, 8, 5, 6, 0, CAY_FAA, CAY_NOTIFY_CC } };
 	(void)state;
@@ -129,7 +129,7 @@ static void results_and_places(void **state)
 		field(n, "data")->meaning, "08 00 00 00 00 00 00 00");
 }
 
-static void start_has_three_names(void **state)
+static void names_of_word_3(void **state)
 {
 	struct cay_nqe e = { .word[3] = 9, .word[7] = CAY_NOTIFY_RECV };
 	(void)state;
@@ -145,12 +145,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fast_send),
-		cmocka_unit_test(send_has_a_place),
+		cmocka_unit_test(send_fields),
 		cmocka_unit_test(remote_memory),
-		cmocka_unit_test(anything_is_taken_apart),
+		cmocka_unit_test(unknown_commands),
 		cmocka_unit_test(notification_with_error),
-		cmocka_unit_test(results_and_places),
-		cmocka_unit_test(start_has_three_names),
+		cmocka_unit_test(completion_fields),
+		cmocka_unit_test(names_of_word_3),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

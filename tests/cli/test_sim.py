@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cay sim as its users meet it: reports, files, errors, Ctrl-C, its manual.
+"""Tests of cay sim: reports, files, errors, signals, its manual page.
 
 usage: test_sim.py CAY MANUAL [TEST...]
 
@@ -49,7 +49,7 @@ class SimTest(unittest.TestCase):
             text=True, timeout=PATIENCE, cwd=self.directory.name)
 
     def sim(self, *arguments, status=0, data=None):
-        """Its standard output, once it has ended with this status."""
+        """Runs to this exit status. Returns standard output."""
         result = self.run_sim(*arguments, data=data)
         self.assertEqual(result.returncode, status,
                          result.stderr + result.stdout)
@@ -141,7 +141,7 @@ class Study(SimTest):
         self.assertGreater(slow["packet_latency"],
                            found["packet_latency"] + 8)
 
-    def test_saturated_is_a_result(self):
+    def test_saturation_is_not_an_error(self):
         arguments = ["mesh", "--dims", "8x8", "--load", "0.9", "--router",
                      "iq4"]
         found = self.json(*arguments)
@@ -203,14 +203,14 @@ class Study(SimTest):
         self.assertAlmostEqual(float(row["load"]) * 1e9, 1)
         self.assertEqual(row["p99"], "")
 
-    def test_what_was_measured_gives_the_load(self):
+    def test_accepted_load_from_counters(self):
         out = self.sim(*SMALL, "--load", "0.2")
         packets, cycles = map(int, re.search(
             r"measured +(\d+) packets in (\d+) cycles after \d+ to warm up",
             out).groups())
         self.assertAlmostEqual(packets / cycles / 16, 0.2, delta=0.02)
 
-    def test_threads_that_would_only_cost(self):
+    def test_threads_are_limited(self):
         cores = len(os.sched_getaffinity(0))
         found = self.json(*SMALL, "--threads", "64")
         self.assertEqual(found["threads"], min(cores, 2))
@@ -221,12 +221,12 @@ class Study(SimTest):
         self.assertIs(self.json(*SMALL)["to_self"], False)
         self.assertIs(self.json(*SMALL, "--router", "iq4")["to_self"], True)
 
-    def test_no_packet_uses_a_link(self):
+    def test_no_packet_crosses_a_link(self):
         out = self.sim("torus", "--dims", "2x2", "--traffic", "tornado")
         self.assertIn("no packet crosses a link", out)
         self.assertNotIn("no packet crosses a link", self.sim(*SMALL))
 
-    def test_one_is_no_plural(self):
+    def test_singular(self):
         out = self.sim(*SMALL, "--buffer", "1")
         self.assertIn("of 1 flit,", out)
         out = self.sim("full", "--dims", "2", "--route", "0:1")
@@ -240,7 +240,7 @@ class Study(SimTest):
 
 
 class Faults(SimTest):
-    def test_links_and_nodes_die(self):
+    def test_dead_links_and_nodes(self):
         found = self.json(*SMALL, "--fail", "link:5:0@500", "--fail",
                           "node:9@800", "--links")
         dead = [link for link in found["links"] if link["dead"]]
@@ -263,13 +263,13 @@ class Faults(SimTest):
         self.assertEqual(dead("1"), dead("1"))
         self.assertTrue(any(dead("1") != dead(str(s)) for s in range(2, 6)))
 
-    def test_bit_errors_are_repeated(self):
+    def test_bit_errors_are_retransmitted(self):
         found = self.json(*SMALL, "--error-rate", "0.01")
         self.assertGreater(found["counters"]["flits_repeated"], 0)
         self.assertEqual(found["counters"]["packets_reported"], 0)
 
 
-    def test_nothing_can_be_delivered(self):
+    def test_no_packet_can_be_delivered(self):
         short = ["--max-cycles", "5000"]
         out = self.sim("graph", "--graph", "-", *short, data="nodes 4\n")
         self.assertIn("no packet can be delivered: there is no link\n", out)
@@ -277,7 +277,8 @@ class Faults(SimTest):
         for when in "0", "1000":
             out = self.sim(*SMALL, *short, "--fail-random",
                            f"nodes:16@{when}")
-            self.assertIn("no packet can be delivered: there is no link left\n",
+            self.assertIn("no packet can be delivered: there is no link "
+                          "left\n",
                           out)
             self.assertNotIn("--precision", out)
         out = self.sim("graph", "--graph", "-", "--loads", "0.1,0.2", *short,
@@ -285,14 +286,14 @@ class Faults(SimTest):
         self.assertIn("no packet can be delivered", out)
         self.assertNotIn("lower", out)
 
-    def test_not_all_are_connected(self):
+    def test_partitioned_graph(self):
         out = self.sim("graph", "--graph", "-", "--precision", "0.1",
                        data="nodes 4\n0 1\n2 3\n")
         self.assertRegex("\n".join(out.splitlines()[:4]),
                          r"warning: \d+ of \d+ packets could not be")
         self.assertNotIn("warning", self.sim(*SMALL))
 
-    def test_a_fault_that_comes_too_late(self):
+    def test_fault_after_the_end(self):
         out = self.sim(*SMALL, "--fail", "link:0:0@4000000000")
         self.assertIn("ended before the fault at 4000000000", out)
 
@@ -308,7 +309,7 @@ class Sweep(SimTest):
         latencies = [p["packet_latency"] for p in found["points"]]
         self.assertGreater(latencies[2], latencies[0])
 
-    def test_it_ends_behind_saturation(self):
+    def test_sweep_ends_after_saturation(self):
         arguments = ["mesh", "--dims", "8x8", "--router", "iq4",
                      "--precision", "0.05", "--loads",
                      "0.1,0.2,0.8,0.9,0.95,1"]
@@ -355,7 +356,7 @@ class Sweep(SimTest):
         self.assertEqual(self.files(), ["a.svg"])
 
 
-class Pictures(SimTest):
+class Plots(SimTest):
     def wedges(self, *arguments):
         out = self.sim(*arguments, "--precision", "0.1", "--heat", "-")
         return len(ElementTree.fromstring(out).findall(f".//{SVG}polygon"))
@@ -411,7 +412,7 @@ class Replay(SimTest):
         self.assertEqual(found["flit_hops"], 4 + 4 + 2 * 16)
         self.assertLess(found["latency"]["min"], found["latency"]["max"])
 
-    def test_it_ends_with_the_last_packet(self):
+    def test_run_ends_with_the_last_packet(self):
         found = self.json("torus", "--dims", "4x4", "--trace", "-",
                           "--links", data="0 0 1 4\n")
         self.assertEqual(found["cycles"], found["latency"]["max"])
@@ -474,23 +475,23 @@ class Replay(SimTest):
 
 
 class Input(SimTest):
-    def complaint(self, path):
+    def input_errors(self, path):
         for arguments in (["graph", "--graph"], ["torus", "--trace"]):
             result = self.run_sim(*arguments, path)
             self.assertEqual(result.returncode, 1)
             self.assertEqual(result.stdout, "")
             yield result.stderr
 
-    def test_what_is_no_file(self):
-        for message in self.complaint("."):
+    def test_directory_as_input(self):
+        for message in self.input_errors("."):
             self.assertIn(".: Is a directory", message)
 
-    def test_a_fifo_without_a_writer(self):
+    def test_fifo_without_a_writer(self):
         os.mkfifo(self.path("fifo"))
-        for message in self.complaint("fifo"):
+        for message in self.input_errors("fifo"):
             self.assertIn("without a writer", message)
 
-    def test_a_fifo_with_a_writer(self):
+    def test_fifo_with_a_writer(self):
         os.mkfifo(self.path("fifo"))
         process = subprocess.Popen(
             [CAY, "sim", "graph", "--graph", "fifo", "--metrics"], text=True,
@@ -500,8 +501,8 @@ class Input(SimTest):
         out, _ = process.communicate(timeout=PATIENCE)
         self.assertIn("diameter", out)
 
-    def test_what_has_no_end(self):
-        for message in self.complaint("/dev/zero"):
+    def test_endless_input(self):
+        for message in self.input_errors("/dev/zero"):
             self.assertIn("/dev/zero", message)
 
 
@@ -572,7 +573,7 @@ class Routes(SimTest):
         return way
 
     def waits(self, router, kind, groups, sizes):
-        """What may wait for what, from the routes of all pairs."""
+        """Channel dependencies, from the routes of all pairs."""
         nodes = 1
         for size in sizes:
             nodes *= size
@@ -589,7 +590,7 @@ class Routes(SimTest):
 
     @staticmethod
     def is_free(waits):
-        """Takes away what waits for nothing, until nothing is left."""
+        """Removes channels without dependencies until none is left."""
         waits = {one: set(others) for one, others in waits.items()}
         while waits:
             rest = {one: {o for o in others if o in waits}
@@ -622,7 +623,7 @@ class Routes(SimTest):
                     self.assertIn(other, waits[one], case)
         self.assertEqual(free, {True, False})
 
-    def test_check_of_a_large_one(self):
+    def test_check_of_a_large_torus(self):
         begin = time.monotonic()
         self.sim("torus", "--dims", "200x200", "--check")
         self.sim("mesh", "--dims", "200x200", "--check")
@@ -668,7 +669,7 @@ class Routes(SimTest):
 
 
 class Files(SimTest):
-    def test_what_was_there_stays_until_the_end(self):
+    def test_old_file_stays_until_the_end(self):
         self.write("a.csv", "before")
         os.symlink("a.csv", self.path("link"))
         self.sim(*SMALL, "--csv", "link")
@@ -677,7 +678,7 @@ class Files(SimTest):
             self.assertTrue(f.read().startswith("load,"))
         self.assertEqual(self.files(), ["a.csv", "link"])
 
-    def test_a_file_that_cannot_be_is_known_at_once(self):
+    def test_unwritable_file_fails_at_once(self):
         begin = time.monotonic()
         result = self.run_sim("torus", "--loads", "0.1:1:0.001",
                               "--precision", "0.0001", "--svg",
@@ -687,7 +688,7 @@ class Files(SimTest):
         self.assertIn("--svg none/a.svg: No such file", result.stderr)
         self.assertEqual(self.files(), [])
 
-    def test_a_full_disk_is_noticed(self):
+    def test_full_disk(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         result = self.run_sim(*SMALL, "--csv", "/dev/full")
@@ -700,7 +701,7 @@ class Files(SimTest):
         self.assertEqual(status, 1)
 
     def outputs(self, stdout):
-        """How it ends, whatever it writes: text, JSON, much, a file."""
+        """Results of runs that write text, JSON, long output, a file."""
         for more in ([], ["--json"], ["--json", "--links"], ["--csv", "-"],
                      ["--heat", "-"]):
             with self.subTest(more=more):
@@ -708,7 +709,7 @@ class Files(SimTest):
                     [CAY, "sim", *SMALL, *more], stdout=stdout,
                     stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
 
-    def test_a_full_disk_has_one_message(self):
+    def test_full_disk_prints_one_message(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         with open("/dev/full", "w") as full:
@@ -717,7 +718,7 @@ class Files(SimTest):
                 self.assertIn("standard output: No space left",
                               result.stderr)
 
-    def test_who_has_read_enough_is_no_failure(self):
+    def test_closed_pipe_is_not_an_error(self):
         reader, writer = os.pipe()
         os.close(reader)
         self.addCleanup(os.close, writer)
@@ -736,7 +737,7 @@ class Files(SimTest):
         self.assertEqual(self.files(), ["link", "there"])
         self.sim(*SMALL, "--csv", "/dev/null", "--heat", "/dev/null")
 
-    def test_nothing_is_left_of_what_fails(self):
+    def test_failure_leaves_no_files(self):
         result = self.run_sim("torus", "--trace", "none", "--csv", "a.csv")
         self.assertEqual(result.returncode, 1)
         self.assertEqual(self.files(), [])
@@ -886,7 +887,7 @@ class Interrupt(SimTest):
         self.addCleanup(process.kill)
         return process
 
-    def test_it_tells_what_is_known(self):
+    def test_interrupted_run_prints_results(self):
         process = self.start(*self.LONG, "--json")
         time.sleep(2)
         process.send_signal(signal.SIGINT)
@@ -896,7 +897,7 @@ class Interrupt(SimTest):
         self.assertEqual(found["verdict"], "stopped")
         self.assertGreater(found["cycles"], 0)
 
-    def test_a_sweep_has_what_is_done(self):
+    def test_interrupted_sweep_prints_results(self):
         process = self.start(*self.LONG[:3], "--loads", "0.05,0.3,0.4",
                              "--precision", "0.000001", "--csv", "a.csv",
                              "--max-cycles", "1000000000")
@@ -910,7 +911,7 @@ class Interrupt(SimTest):
             self.assertIn("stopped", f.read())
         self.assertEqual(self.files(), ["a.csv"])
 
-    def test_what_was_steady_so_far(self):
+    def test_interrupted_sweep_prints_steady_load(self):
         process = self.start(*self.LONG[:3], "--loads", "0.001,0.3",
                              "--precision", "0.05")
         seen = ""
@@ -923,7 +924,7 @@ class Interrupt(SimTest):
         self.assertRegex(out, r"  0\.3000 .* - +- +- .*stopped\n")
         self.assertIn("so far: steady up to 0.001 ", out)
 
-    def test_progress_is_for_terminals(self):
+    def test_progress_on_terminals_only(self):
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         process = self.start(*self.LONG, stderr=slave)
@@ -941,7 +942,7 @@ class Interrupt(SimTest):
 
 class Manual(SimTest):
     def examples(self):
-        """Commands of the page, a block at a time."""
+        """Commands of the manual page, by block."""
         block = None
         for line in pathlib.Path(MANUAL).read_text().splitlines():
             if line.startswith(".Bd -literal"):

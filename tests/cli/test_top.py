@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cay top and what it asks the node for, with programs that are watched.
+"""Tests of cay top and of the node's status report.
 
 usage: test_top.py CAY TRAFFIC [TEST...]
 """
@@ -134,7 +134,7 @@ class Status(TopTest):
         self.assertEqual(self.port_of(sender.pid)["paths"]["direct"], 0)
 
     def test_heap_of_processes(self):
-        """What the processes have is what the heap has given out."""
+        """The processes' heap bytes add up to the heap in use."""
         server = self.serve()
         self.traffic("send", "served", "0")
         self.assertTrue(until(lambda: len(self.status()["threads"]) == 1))
@@ -146,7 +146,7 @@ class Status(TopTest):
         self.assertEqual(process["alloc_bytes"], 5 * 4096)
 
     def arena_bytes(self):
-        """What the arenas take, without asking the node."""
+        """Memory of the arenas, from /proc instead of the node."""
         total = 0
         for pid in processes_of(self.node):
             for path in glob.glob(f"/proc/{pid}/fd/*"):
@@ -162,8 +162,8 @@ class Status(TopTest):
         time.sleep(0.3)
         return before == self.arena_bytes()
 
-    def test_looking_costs_nothing(self):
-        """No page of the arena exists because somebody looked at it."""
+    def test_status_allocates_no_memory(self):
+        """A status report does not allocate pages of the arena."""
         for i in range(3):
             self.start("recv", f"idle-{i}")
             self.send("--ack", f"idle-{i}", "are you there?")
@@ -191,8 +191,8 @@ class Status(TopTest):
         limit = next(itertools.islice(free, count, None))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, limit))
 
-    def test_not_known(self):
-        """A node that cannot look says so, and does not guess."""
+    def test_unknown_counts(self):
+        """A node that cannot read a count reports it as unknown."""
         server = self.serve()
         # A connection takes two, the report two; one more is to look.
         self.descriptors_left(self.status()["pid"], 4)
@@ -217,8 +217,8 @@ class Status(TopTest):
                          self.port_of(sender.pid)["vpid"])
 
 
-class Middle(TopTest):
-    """Threads that stop in the middle of something, and are seen there."""
+class Operations(TopTest):
+    """Threads that stop during an operation, and are shown there."""
 
     def middle(self, kind, step):
         server = self.serve()
@@ -275,7 +275,7 @@ class Middle(TopTest):
         self.assertIn(f", for posted receive {thread['posted']}", line)
 
     def test_killed(self):
-        """And when it is dead, what it had claimed is void."""
+        """The entry that a killed thread had claimed is void."""
         self.middle("send", "record: own")
         self.started[-1].kill()
         self.assertTrue(until(lambda: self.status()["voided"] == 1))
@@ -284,7 +284,7 @@ class Middle(TopTest):
         self.assertEqual(sample["threads"], [])
 
     def test_any_program(self):
-        """One that knows nothing of steps, stopped until it is caught."""
+        """A program without steps, stopped again and again."""
         self.receive(collect=True)
         source = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
         self.started.append(source)
@@ -297,7 +297,7 @@ class Middle(TopTest):
             os.kill(sender.pid, signal.SIGCONT)
             time.sleep(0.001)
         else:
-            self.skipTest("never stopped in the middle")
+            self.skipTest("never stopped during an operation")
         sample, = self.top("-n", "1", "-d", "0.05")
         thread = self.thread_of(sender.pid, sample)
         self.assertIn(thread["doing"], ["claiming", "owning"])
@@ -308,7 +308,7 @@ class Middle(TopTest):
 
 class Samples(TopTest):
     def test_json(self):
-        """All that cay node status says, and what happened meanwhile."""
+        """The members of cay node status, and rates."""
         server = self.serve()
         for kind in "send", "put":
             self.traffic(kind, "served", server.capability)
@@ -345,8 +345,8 @@ class Samples(TopTest):
             total["issued_per_s"],
             sum(t["issued_per_s"] for t in sample["threads"]), places=2)
 
-    def test_rates_are_true(self):
-        """What is received between two looks is what the queue moved by."""
+    def test_rates(self):
+        """The rate is the difference of W between two samples."""
         receiver = self.receive(collect=True)
         top = self.start("top", "--json", "-n", "1", "-d", "2")
         time.sleep(0.5)
@@ -396,7 +396,7 @@ class Samples(TopTest):
         self.environment["CAY_NODE"] = self.node
 
     def test_node_ends(self):
-        """Looking does not keep a node that nobody uses any more."""
+        """Samples do not keep an unused node running."""
         receiver = self.receive()
         top = self.start("top", "-b", "-d", "0.05",
                          stdout=subprocess.DEVNULL)
@@ -450,14 +450,14 @@ class Terminal:
             self.said += os.read(self.master, 65536)
 
     def shows(self, text, after=0):
-        """Waits until it has said so."""
+        """Waits for this output."""
         def there():
             self.read()
             return text in self.said[after:]
         return until(there)
 
     def frame(self, action=lambda: None):
-        """The lines of the next picture after it; none if there is none."""
+        """The lines of the next frame after it, or none."""
         self.read()
         at = len(self.said)
         action()
@@ -472,7 +472,7 @@ class Terminal:
                       found()[1]).decode().split("\r\n")
 
     def settled(self, condition):
-        """Waits for a picture like that; it, or None."""
+        """Waits for a frame with this property. Returns it, or None."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             frame = self.frame()
@@ -484,7 +484,7 @@ class Terminal:
         os.write(self.master, text)
 
     def restored(self):
-        """Everything as it was, the last thing that was said first."""
+        """Checks that the terminal is restored at the end of the output."""
         self.read()
         return self.said.count(TAKE) >= 1 and \
             self.said.rstrip(b"\r\n").endswith(GIVE) and \
@@ -539,7 +539,7 @@ class Screen(TopTest):
         terminal.type(b"q")
         self.finished(terminal)
 
-    def test_look_now(self):
+    def test_sample_now(self):
         """Space does not wait for the delay."""
         self.receive()
         terminal = Terminal(self, test_cli.CAY, "top", "-d", "1000")
@@ -551,7 +551,7 @@ class Screen(TopTest):
         self.finished(terminal)
 
     def test_size(self):
-        """No line is wider, and there are no more than fit."""
+        """Lines and rows fit the screen."""
         for i in range(5):
             self.receive(name=f"port-{i}")
         terminal = self.terminal(columns=60, rows=9)
@@ -582,7 +582,7 @@ class Screen(TopTest):
                     terminal.process.send_signal(number)
                 self.finished(terminal, -number)
 
-    def test_stop_and_go_on(self):
+    def test_stop_and_continue(self):
         """As with ^Z and fg in a shell."""
         self.receive()
         script = ('set -m; "$@"; echo; stty -a; echo; echo sto""pped;'
@@ -606,7 +606,7 @@ class Screen(TopTest):
         self.assertEqual(termios.tcgetattr(terminal.slave), terminal.before)
 
     def test_stop_without_a_shell(self):
-        """Nobody could continue it, so the kernel does not stop it."""
+        """An orphaned process group cannot stop."""
         self.receive()
         terminal = self.terminal()
         self.assertTrue(terminal.shows(b"VPID"))
@@ -626,7 +626,7 @@ class Screen(TopTest):
         terminal.master, terminal.slave = pty.openpty()
         self.assertIn(terminal.process.wait(PATIENCE), (0, 1, -signal.SIGHUP))
 
-    def test_node_ends_and_comes_back(self):
+    def test_node_exits_and_restarts(self):
         receiver = self.receive()
         terminal = self.terminal()
         self.assertTrue(terminal.shows(b"VPID"))
@@ -644,7 +644,7 @@ class Screen(TopTest):
         self.assertIn(b"no node named", terminal.said)
         self.assertNotIn(b"\033", terminal.said)
 
-    def test_not_on_every_terminal(self):
+    def test_dumb_terminal(self):
         self.receive()
         for kind in "dumb", "":
             self.environment["TERM"] = kind
@@ -655,7 +655,7 @@ class Screen(TopTest):
             self.assertNotIn(b"\033", terminal.said)
 
     def test_program_names_are_harmless(self):
-        """A program may call itself anything."""
+        """A program may have any name."""
         with tempfile.TemporaryDirectory() as directory:
             name = os.path.join(directory.encode(), b"\033[2J\xff x")
             os.symlink(TRAFFIC, name)

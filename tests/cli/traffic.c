@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Something to watch: ports with windows and posted receives, and threads that
- * use them, or that stop in the middle of it.
+ * A program for test_top.py to observe: ports with windows and posted receives,
+ * and threads that access them, or stop during an operation.
  *
  * usage: traffic serve NAME
  *	  traffic KIND NAME CAPABILITY [STEP]
  *
- * The first prints the capability of its window 1, in hex, and serves until it
+ * The first prints the capability of its window 1, in hex, and runs until it
  * is killed. KIND is send, put, post (a message into a posted receive), long
  * (one message by reference) or lock (window 1, and no more). With STEP, the
  * name of a step of the device, it stops itself there at the hundredth time.
@@ -26,7 +26,7 @@
 #define WINDOW_BYTES 4096
 #define POSTED	     3
 #define LONG_BYTES   100000
-#define STOP_AT	     100 /* times: what is first is a case of its own */
+#define STOP_AT	     100 /* occurrences: the first ones are special cases */
 #define BURST	     64
 #define PAUSE_NS     (10 * CLOCK_NS_PER_MS)
 
