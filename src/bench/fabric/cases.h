@@ -26,7 +26,7 @@ struct traffic {
 #define TRAFFIC_COUNT 7
 extern const struct traffic traffic[TRAFFIC_COUNT];
 
-/* The case without its workloads; quick: few rounds, to see that it works. */
+/* Returns the case, without its workloads; quick: with few rounds. */
 struct bench_case traffic_case(const struct traffic *, bool quick);
 
 #endif

@@ -21,10 +21,10 @@ struct pool {
 	unsigned char *source, *target;
 };
 
-/* The buffers of this process, faulted in; NULL without memory. */
+/* Returns the buffers of this process, faulted in; NULL without memory. */
 const struct pool *pool_get(void);
 
-/* The offset of a slot in the pool, if all messages are of this length. */
+/* Returns the offset of a slot, if all messages are of this length. */
 static inline size_t message_at(unsigned slot, size_t bytes)
 {
 	size_t units = (bytes + MESSAGE_ALIGN - 1) / MESSAGE_ALIGN;
@@ -32,7 +32,7 @@ static inline size_t message_at(unsigned slot, size_t bytes)
 	return slot * units * MESSAGE_ALIGN;
 }
 
-/* Messages of a stream that are in flight at most. */
+/* Returns how many messages of a stream are in flight at most. */
 static inline unsigned message_window(size_t bytes)
 {
 	size_t room = MESSAGE_POOL_BYTES / bytes;

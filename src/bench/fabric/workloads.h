@@ -5,7 +5,7 @@
 
 #include "bench/fabric/cases.h"
 
-/* The workload of a form of traffic; its name is the provider's. */
+/* Returns the workload of a form of traffic; its name is the provider's. */
 struct workload fabric_workload(enum traffic_form, const char *provider);
 
 #endif

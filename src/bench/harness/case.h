@@ -46,15 +46,15 @@ struct bench_case {
 	const char *(*error_text)(int error); /* of workloads; NULL: strerror */
 };
 
-/* Two pinned ranks that alternate with the hand-over (L). */
+/* Returns a case of two pinned ranks that alternate with the hand-over (L). */
 struct bench_case case_pinned(
 	const char *bench, const char *metric, size_t bytes);
 
-/* Half of the rounds to keep suffice for a figure. */
+/* Sets the limits; half of the rounds to keep suffice for a figure. */
 void case_set_rounds(struct bench_case *, uint32_t rounds, uint32_t tries,
 	uint64_t limit_ns);
 
-/* The samples of all tries. */
+/* Returns the number of samples of all tries. */
 uint32_t case_samples_max(const struct bench_case *);
 
 #endif

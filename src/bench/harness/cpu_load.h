@@ -15,10 +15,10 @@ struct cpu_load {
 	uint64_t now_ns;
 };
 
-/* Returns 0 or -errno. */
+/* Reads the statistics. Returns 0 or -errno. */
 int cpu_load_read(const int core[2], struct cpu_load *);
 
-/* The share of both cores that other processes used in between, 0 to 1. */
+/* Returns the share of both cores that other processes used, 0 to 1. */
 double cpu_load_foreign(
 	const struct cpu_load *before, const struct cpu_load *after);
 

@@ -103,14 +103,14 @@ int group_run(struct group *, const struct group_job *);
 
 /* ---- for the ranks: group.c ---- */
 
-/* Bytes of shared memory for the page and an area. */
+/* Returns the bytes of shared memory for the page and an area. */
 size_t group_bytes(size_t area_bytes);
 
 /* Uses memory of group_bytes() that is shared by other means. */
 void group_attach(
 	struct group *, unsigned ranks, void *memory, size_t area_bytes);
 
-/* Starts the time-out anew. */
+/* Restarts the time-out. */
 void group_restart_timeout(struct group *);
 
 /* Returns 0, -ETIMEDOUT, or -ECANCELED if a rank has failed. */
@@ -138,7 +138,7 @@ void group_ready(struct group *, unsigned rank);
 
 /* Publishes how often the kernel has preempted this process. */
 void group_count_preemptions(struct group *, unsigned rank);
-/* The sum over all ranks. */
+/* Returns the sum over all ranks. */
 uint32_t group_preemptions(const struct group *);
 
 /* ---- bounded polling: while (...) if ((r = group_spin(g, &spins))) ---- */

@@ -24,16 +24,19 @@ void measurement_free(struct measurement *);
 
 /* ---- where the ranks are started by other means ---- */
 
-/* Bytes of the group's area that a case needs. */
+/* Returns the bytes of the group's area that a case needs. */
 size_t measurement_bytes(const struct bench_case *);
 
-/* Once, before the ranks start. */
+/* Initializes the shared memory, once, before the ranks start. */
 void measurement_init(const struct bench_case *, struct group *);
 
-/* In each rank. Returns 0, or -errno after group_fail(). */
+/* Runs one rank. Returns 0, or -errno after group_fail(). */
 int measurement_rank(const struct bench_case *, struct group *, unsigned rank);
 
-/* After the ranks have finished; `r` is their result. As measurement_run(). */
+/*
+ * Copies the rounds and samples after the ranks have finished with `r`. Returns
+ * as measurement_run().
+ */
 int measurement_collect(const struct bench_case *, const struct group *, int r,
 	struct measurement *);
 

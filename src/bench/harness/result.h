@@ -34,18 +34,18 @@ int result_of(const struct bench_case *, struct measurement *, struct result *);
 unsigned result_targets(const struct result *, struct target *);
 bool result_missed(const struct result *);
 
-/* p50 of the last workload over that of another; 0 if that has none. */
+/* Returns p50 of the last workload over that of another; 0 if that has none. */
 double result_ratio(const struct result *, unsigned workload);
 
-/* True if the reference is the hand-over, which tells the cores' distance. */
+/* Returns true if the reference is the hand-over, which shows the distance. */
 bool result_has_distance(const struct result *);
 enum distance result_distance(const struct result *);
 
-/* "12 drifted, 3 preempted"; empty if no round was dropped. */
+/* Writes "12 drifted, 3 preempted"; empty if no round was dropped. */
 #define DROPPED_MAX 80
 void result_dropped(const struct result *, char text[DROPPED_MAX]);
 
-/* The reason of a refusal. */
+/* Writes the reason of a refusal. */
 #define REFUSED_MAX 160
 void result_refused(const struct result *, char text[REFUSED_MAX]);
 

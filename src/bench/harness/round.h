@@ -40,7 +40,7 @@ struct round_rules {
 enum round_status round_status_of(
 	const struct round *, const struct round_rules *);
 
-/* The mean of its references. */
+/* Returns the mean of its references. */
 double round_reference_ns(const struct round *);
 
 /*

@@ -34,8 +34,8 @@ void samples_add(struct samples *, uint32_t round, uint16_t workload,
 void samples_sort(double *values, size_t count);
 
 /*
- * The smallest value that at least this fraction (0 to 1) of the sorted values
- * does not exceed; 0 without values.
+ * Returns the smallest value that at least this fraction (0 to 1) of the sorted
+ * values does not exceed; 0 without values.
  */
 double samples_percentile(const double *sorted, size_t count, double fraction);
 

@@ -17,7 +17,7 @@ static inline uint64_t tick_now(void)
 #endif
 }
 
-/* Nanoseconds per tick, from 20 ms of both clocks. */
+/* Returns nanoseconds per tick, from 20 ms of both clocks. */
 static inline double tick_calibrate_ns(void)
 {
 	uint64_t clock_from = clock_now_ns(), tick_from = tick_now();

@@ -84,7 +84,7 @@ static inline void baseline_publish(
 		memory_order_release);
 }
 
-/* The next entry, or NULL. */
+/* Returns the next entry, or NULL. */
 static inline struct baseline_entry *baseline_poll(struct baseline *b)
 {
 	struct baseline_entry *e = baseline_entry(b->in, b->next);

@@ -15,7 +15,7 @@ struct rma {
 	uint64_t done;	       /* operations; in bulk.c, batches */
 };
 
-/* Open windows on cay_alloc() memory, or on private memory. */
+/* Open an endpoint with a window on cay_alloc() or on private memory. */
 int rma_setup_mapped(struct side *);
 int rma_setup_private(struct side *);
 void rma_teardown(struct side *);
