@@ -6,57 +6,57 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "ground.h"
+#include "content.h"
 #include "message.h"
 
-#define AT(member)    offsetof(struct ground, member)
+#define AT(member)    offsetof(struct content, member)
 #define SERIAL_TAG    (0xfdull << 56)
 #define ACCESS_NAP_NS (50 * CLOCK_NS_PER_US)
 
-/* One access: what, with which key, and what came of it. */
+/* One access: its kind, key and result. */
 struct attempt {
 	enum place place;
 	enum access access;
 	struct cay_key key;
-	uint64_t n;   /* the party's n-th of this kind there */
-	uint64_t tag; /* of the event */
+	uint64_t n;   /* n-th access of this kind by the party */
+	uint64_t tag; /* of the completion */
 	unsigned flags;
-	uint64_t shift; /* beyond the window, where that is wanted */
+	uint64_t shift; /* outside of the window, for refused accesses */
 	uint64_t compare, previous;
-	uint64_t got[GROUND_FIXED_WORDS];
-	bool event; /* there will be one */
+	uint64_t got[CONTENT_FIXED_WORDS];
+	bool event; /* a completion is expected */
 };
 
-static uint64_t bulk[GROUND_BULK_WORDS];
+static uint64_t bulk[CONTENT_BULK_WORDS];
 
-/* ---- the calls ---- */
+/* ---- issue ---- */
 
 static int issue_put(struct accessor *a, struct attempt *t, uint64_t offset,
 	uint64_t *from, unsigned words)
 {
-	ground_fill(from, words, a->party, t->n);
+	content_fill(from, words, a->party, t->n);
 	return cay_put(a->port, a->peer, t->key, offset + t->shift, from,
 		words * 8, t->tag, t->flags);
 }
 
-/* In turn: what nobody writes, what this party put, the same in the event. */
+/* Gets in turn: unwritten memory, this party's own puts, and these inline. */
 static int issue_get(struct accessor *a, struct attempt *t)
 {
-	uint64_t put = offsetof(struct ground, put) +
-		       (uint64_t)a->party * GROUND_PUT_WORDS * 8;
+	uint64_t put = offsetof(struct content, put) +
+		       (uint64_t)a->party * CONTENT_PUT_WORDS * 8;
 	if (t->n % 3 == 0)
 		return cay_get(a->port, a->peer, t->key, AT(fixed) + t->shift,
 			t->got, sizeof(t->got), t->tag, t->flags);
 	t->event |= t->n % 3 == 2;
 	return cay_get(a->port, a->peer, t->key, put + t->shift,
-		t->n % 3 == 1 ? t->got : NULL, GROUND_PUT_WORDS * 8, t->tag,
+		t->n % 3 == 1 ? t->got : NULL, CONTENT_PUT_WORDS * 8, t->tag,
 		t->flags);
 }
 
-/* In turn: the previous value in the event, and in memory. */
+/* Returns the old value in turn in the completion and in memory. */
 static int issue_atomic(struct accessor *a, struct attempt *t)
 {
-	uint64_t lane = ground_lane(a->party);
+	uint64_t lane = content_lane(a->party);
 	bool event = t->n % 2;
 	t->event |= event;
 	if (t->access == ACCESS_ADD)
@@ -78,16 +78,16 @@ static int issue_atomic(struct accessor *a, struct attempt *t)
 
 static int issue(struct accessor *a, struct attempt *t)
 {
-	uint64_t words[GROUND_PUT_WORDS];
+	uint64_t words[CONTENT_PUT_WORDS];
 	switch (t->access) {
 	case ACCESS_PUT:
 		return issue_put(a, t,
 			AT(put) + (uint64_t)a->party * sizeof(words), words,
-			GROUND_PUT_WORDS);
+			CONTENT_PUT_WORDS);
 	case ACCESS_BULK:
 		return issue_put(a, t,
 			AT(bulk) + (uint64_t)a->party * sizeof(bulk), bulk,
-			GROUND_BULK_WORDS);
+			CONTENT_BULK_WORDS);
 	case ACCESS_MASKED:
 		return cay_put_masked(a->port, a->peer, t->key,
 			AT(masked) + t->shift,
@@ -100,12 +100,12 @@ static int issue(struct accessor *a, struct attempt *t)
 	}
 }
 
-/* ---- what comes of them ---- */
+/* ---- results ---- */
 
-/* Refusals of what is made on the spot have come when the call returns. */
+/* The refusal of a direct access has arrived when the call returns. */
 static int answer_wait(struct accessor *a, const struct attempt *t)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	party_drain(a->port);
 	while (t->event && !party_seen.answer.come) {
 		if (clock_passed(deadline) || atomic_load(&a->page->failed))
@@ -142,16 +142,16 @@ static int answer_judge(struct accessor *a, const struct attempt *t)
 	return -EIO;
 }
 
-/* Nobody else writes what it got, so that is what was last put there. */
+/* No other party writes this memory, so the get returns the last put. */
 static int check_got(struct accessor *a, const struct attempt *t)
 {
 	struct tally *put = &a->page->tally[a->party][t->place][ACCESS_PUT];
 	bool good = t->n % 3 == 0
-			    ? ground_fixed(t->got)
-			    : ground_filled(t->n % 3 == 1
-						    ? t->got
-						    : party_seen.answer.data,
-				      GROUND_PUT_WORDS, a->party,
+			    ? content_fixed(t->got)
+			    : content_filled(t->n % 3 == 1
+						     ? t->got
+						     : party_seen.answer.data,
+				      CONTENT_PUT_WORDS, a->party,
 				      atomic_load(&put->done));
 	if (good)
 		return 0;
@@ -159,10 +159,10 @@ static int check_got(struct accessor *a, const struct attempt *t)
 	return -EIO;
 }
 
-/* Whoever adds finds what it has added before, and no more. */
+/* The lane of a party holds exactly its own previous additions. */
 static int check_added(struct accessor *a, const struct attempt *t)
 {
-	uint64_t count = ground_count(t->previous, a->party);
+	uint64_t count = content_count(t->previous, a->party);
 	if (count == t->n - 1)
 		return 0;
 	page_fail(a->page, "%s: %lu additions before the %lu. at place %d",
@@ -170,10 +170,10 @@ static int check_added(struct accessor *a, const struct attempt *t)
 	return -EIO;
 }
 
-/* -EAGAIN: somebody else was faster. */
+/* Returns -EAGAIN if another party changed the word meanwhile. */
 static int check_swapped(struct accessor *a, const struct attempt *t)
 {
-	uint64_t count = ground_count(t->previous, a->party);
+	uint64_t count = content_count(t->previous, a->party);
 	if (count != t->n - 1) {
 		page_fail(a->page, "%s: %lu swaps before the %lu.",
 			party_name(a->party), count, t->n);
@@ -181,7 +181,7 @@ static int check_swapped(struct accessor *a, const struct attempt *t)
 	}
 	bool stored = t->previous == t->compare;
 	a->swapped[t->place] =
-		t->previous + (stored ? ground_lane(a->party) : 0);
+		t->previous + (stored ? content_lane(a->party) : 0);
 	return stored ? 0 : -EAGAIN;
 }
 
@@ -203,7 +203,7 @@ static int attempt_check(struct accessor *a, struct attempt *t)
 
 static int attempt_issue(struct accessor *a, struct attempt *t)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	for (;;) {
 		party_seen.wanted = t->tag;
 		party_seen.answer = (struct answer){ 0 };
@@ -217,7 +217,7 @@ static int attempt_issue(struct accessor *a, struct attempt *t)
 	}
 }
 
-/* As access_make(), or -EAGAIN: a swap that somebody else was faster with. */
+/* As access_make(), or -EAGAIN: a compare-and-swap failed. */
 static int attempt_make(struct accessor *a, struct attempt *t)
 {
 	struct page *page = a->page;
@@ -225,7 +225,7 @@ static int attempt_make(struct accessor *a, struct attempt *t)
 	t->tag = told ? message_tag(a->party, a->number)
 		      : SERIAL_TAG | ++a->serial;
 	t->event = t->flags & CAY_NOTIFY || t->place == PLACE_REFUSED;
-	t->shift = t->place == PLACE_REFUSED ? sizeof(struct ground) : 0;
+	t->shift = t->place == PLACE_REFUSED ? sizeof(struct content) : 0;
 	if (told)
 		atomic_store(&page->tried[a->party], a->number + 1);
 	if (t->place == PLACE_REFUSED)
@@ -238,10 +238,10 @@ static int attempt_make(struct accessor *a, struct attempt *t)
 	return r ? r : attempt_check(a, t);
 }
 
-/* A window that was closed is opened again. */
+/* The window was closed and will be opened again. */
 static int key_wait(struct accessor *a, enum place place, uint64_t old)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	uint64_t key;
 	while ((key = atomic_load(&a->page->keys[place])) == old || key == 0) {
 		if (a->orphan)
@@ -274,7 +274,7 @@ int access_make(struct accessor *a, enum place place, enum access access)
 	struct tally *tally = &a->page->tally[a->party][place][access];
 	struct attempt t = { .place = place, .access = access };
 	t.n = atomic_load(&tally->done) + 1;
-	/* What its owner must do itself has not ended when the call returns. */
+	/* An emulated access is not complete when the call returns. */
 	t.flags = place == PLACE_OWN || t.n % 4 >= 2 ? CAY_NOTIFY : 0;
 	atomic_store(&tally->tried, t.n);
 	int r = attempt_until_open(a, &t);
@@ -287,7 +287,10 @@ int access_make(struct accessor *a, enum place place, enum access access)
 
 /* ---- under the lock ---- */
 
-/* The lock's own key throughout: what is closed meanwhile is not counted. */
+/*
+ * Uses the key of the lock throughout: an access to a closed window is not
+ * counted.
+ */
 static int counted_one(struct accessor *a, struct cay_key key)
 {
 	struct tally *t =
@@ -306,12 +309,12 @@ static int counted_one(struct accessor *a, struct cay_key key)
 		r = answer_judge(a, &get);
 	if (r)
 		return r;
-	if (ground_count(word, a->party) != n - 1) {
+	if (content_count(word, a->party) != n - 1) {
 		page_fail(a->page, "%s: %lu counted before the %lu.",
-			party_name(a->party), ground_count(word, a->party), n);
+			party_name(a->party), content_count(word, a->party), n);
 		return -EIO;
 	}
-	word += ground_lane(a->party);
+	word += content_lane(a->party);
 	atomic_store(&t->tried, n);
 	r = cay_put(a->port, a->peer, key, AT(counted), &word, 8,
 		party_seen.wanted, 0);

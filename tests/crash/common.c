@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parties of a scenario share. */
+/* Code common to the parties of a scenario. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ struct cay_peer *party_find(
 {
 	struct cay_peer *peer;
 	int r = cay_peer_lookup(
-		port, name, clock_after_ns(PARTY_PATIENCE_NS), &peer);
+		port, name, clock_after_ns(PARTY_TIMEOUT_NS), &peer);
 	if (r) {
 		page_fail(page, "lookup of %s: %s", name, cay_strerror(r));
 		exit(1);
@@ -73,7 +73,7 @@ struct cay_peer *party_find(
 
 struct party_seen party_seen;
 
-/* Accesses of one party to one word: each finds what the last one left. */
+/* Accesses of one party to one word: each sees the value of the last one. */
 static void served_count(const struct cay_event *e)
 {
 	if (e->error || e->command != CAY_FAA)
@@ -131,7 +131,7 @@ int party_send(struct page *page, struct cay_port *port, struct cay_peer *peer,
 {
 	uint64_t tag = message_tag(party, number);
 	size_t bytes = message_bytes(message, number);
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 
 	message_fill(memory, bytes, tag);
 	atomic_store(&page->tried[party], number + 1);

@@ -27,7 +27,7 @@ static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 	bool locks = k->family == FAMILY_LOCK;
 	switch (mode) {
 	case MODE_DIE_BESIDE:
-		/* Only one has the lock. */
+		/* Only one party holds the lock. */
 		return !takes && !locks;
 	case MODE_FENCE:
 		return !takes && kind_passes(k, STEP_CLAIMED);
@@ -43,7 +43,7 @@ static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 
 static void scenarios_add(const struct kind *k, enum device_step step)
 {
-	/* With an acknowledge the steps are passed twice. */
+	/* With an acknowledgement each step is passed twice. */
 	unsigned passes =
 		k->family == FAMILY_SEND && k->message == MESSAGE_ACK ? 2 : 1;
 	for (unsigned pass = 0; pass < passes; pass++)
@@ -80,7 +80,7 @@ static void scenario_wait(void)
 							: 1;
 }
 
-/* Each step must have been reached by some kind, or the table is wrong. */
+/* Some kind must reach each step, else the table is wrong. */
 static unsigned steps_missed(void)
 {
 	bool reached[STEP_COUNT] = { false };
@@ -111,7 +111,7 @@ static int scenarios_run(void)
 		held += verdicts[i] == 0;
 		failed += verdicts[i] == 1;
 	}
-	printf("%u scenarios held, %u failed, %u do not pass their step\n",
+	printf("%u scenarios passed, %u failed, %u do not pass their step\n",
 		held, failed, scenario_count - held - failed);
 	return failed || (scenario_count > 1 && steps_missed());
 }

@@ -67,7 +67,7 @@ const struct kind *kind_named(const char *name)
 	return NULL;
 }
 
-/* An entry of the receiver is claimed for it. */
+/* It claims an entry of the receiver. */
 static bool kind_claims(const struct kind *k)
 {
 	return k->family != FAMILY_LOCK &&
@@ -89,7 +89,7 @@ static bool kind_accesses(const struct kind *k)
 	       (k->family == FAMILY_ACCESS && !kind_by_reference(k));
 }
 
-/* It completes what it has taken; accesses are made at its own window. */
+/* The victim completes messages; accesses are to its own window. */
 static bool taker_passes(const struct kind *k, enum device_step step)
 {
 	switch (step) {
@@ -155,7 +155,7 @@ bool kind_blocks(const struct kind *k, enum device_step step)
 	case STEP_STORED:
 	case STEP_FILLED:
 	case STEP_ENTRY:
-	case STEP_PUBLISH: /* it owes a sleeping receiver the wake-up */
+	case STEP_PUBLISH: /* it must wake a sleeping receiver */
 	case STEP_SENT:
 		return true;
 	default:

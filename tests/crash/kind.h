@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the victim of a scenario does when it strikes. */
+/* The operation during which the victim fails. */
 #ifndef CAY_TESTS_CRASH_KIND_H
 #define CAY_TESTS_CRASH_KIND_H
 
@@ -11,13 +11,13 @@
 enum family {
 	FAMILY_SEND,   /* it sends messages */
 	FAMILY_ACCESS, /* it accesses a window of the receiver */
-	FAMILY_LOCK,   /* the same, and has locked it */
+	FAMILY_LOCK,   /* as above, holding its lock */
 	FAMILY_TAKE,   /* it receives long messages */
-	FAMILY_SERVE,  /* it makes the accesses of others to its own memory */
+	FAMILY_SERVE,  /* it executes emulated accesses to its memory */
 };
 
 enum message {
-	MESSAGE_FAST,	/* 40 bytes and less */
+	MESSAGE_FAST,	/* up to 40 bytes */
 	MESSAGE_SEND,	/* through the RDR */
 	MESSAGE_LONG,	/* by reference from cay_alloc() memory */
 	MESSAGE_STAGED, /* by reference from ordinary memory */
@@ -26,7 +26,7 @@ enum message {
 	MESSAGE_BULK,	/* 64 KiB of ordinary memory */
 };
 
-/* Has the receiver posted buffers, and what becomes of those without? */
+/* Receive mode of the receiver. */
 enum posting {
 	POSTING_NOTHING,
 	POSTING_RDR,
@@ -45,16 +45,19 @@ struct kind {
 extern const struct kind kinds[];
 extern const unsigned kind_count;
 
-/* NULL: there is none of this name. */
+/* Returns NULL if there is no kind of this name. */
 const struct kind *kind_named(const char *name);
 
-/* Could it pass this step? Some that could do so only in some ways. */
+/* Returns true if the kind can pass this step, possibly only in some modes. */
 bool kind_passes(const struct kind *, enum device_step);
 
-/* Whoever stops after it keeps the receiver from what comes behind it. */
+/*
+ * Returns true if a process that stops after the step blocks the receiver's
+ * queue.
+ */
 bool kind_blocks(const struct kind *, enum device_step);
 
-/* Whoever stops after it is in the middle of an access to the window. */
+/* Returns true if an access is in progress after the step. */
 bool kind_inside(const struct kind *, enum device_step);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that say who sent them, which they are, and whether they are whole.
- */
+/* Messages that contain their sender, number and a check of their content. */
 #ifndef CAY_TESTS_CRASH_MESSAGE_H
 #define CAY_TESTS_CRASH_MESSAGE_H
 

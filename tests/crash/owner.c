@@ -18,18 +18,19 @@ static unsigned place_rights(enum place place)
 	return place == PLACE_REFUSED ? all | CAY_RIGHT_NOTIFY_REFUSAL : all;
 }
 
-static struct ground *ground_new(struct owner *o, enum place place)
+static struct content *content_new(struct owner *o, enum place place)
 {
 	return place == PLACE_OWN
-		       ? calloc(1, sizeof(struct ground))
-		       : cay_alloc(o->port, sizeof(struct ground), 0);
+		       ? calloc(1, sizeof(struct content))
+		       : cay_alloc(o->port, sizeof(struct content), 0);
 }
 
 static bool place_open(struct owner *o, enum place place)
 {
 	struct cay_key key;
-	int r = cay_window_open(o->port, o->grounds[place],
-		sizeof(struct ground), place_rights(place), &o->windows[place]);
+	int r = cay_window_open(o->port, o->contents[place],
+		sizeof(struct content), place_rights(place),
+		&o->windows[place]);
 	if (r)
 		return page_fail(
 			o->page, "opening a window: %s", cay_strerror(r));
@@ -40,14 +41,14 @@ static bool place_open(struct owner *o, enum place place)
 
 static void place_move(struct owner *o, enum place place)
 {
-	o->former = o->grounds[place];
-	o->grounds[place] = ground_new(o, place);
-	if (!o->grounds[place]) {
+	o->former = o->contents[place];
+	o->contents[place] = content_new(o, place);
+	if (!o->contents[place]) {
 		page_fail(o->page, "no memory for another window");
 		return;
 	}
-	ground_copy(o->grounds[place], o->former);
-	ground_scribble(o->former, sizeof(struct ground));
+	content_copy(o->contents[place], o->former);
+	content_scribble(o->former, sizeof(struct content));
 	place_open(o, place);
 }
 
@@ -76,12 +77,12 @@ static void *closer_main(void *p)
 
 static bool place_begin(struct owner *o, enum place place)
 {
-	if (o->grounds[place])
+	if (o->contents[place])
 		return true;
-	o->grounds[place] = ground_new(o, place);
-	if (!o->grounds[place])
+	o->contents[place] = content_new(o, place);
+	if (!o->contents[place])
 		return page_fail(o->page, "no memory for a window");
-	ground_begin(o->grounds[place]);
+	content_begin(o->contents[place]);
 	return place_open(o, place);
 }
 
@@ -107,10 +108,10 @@ bool owner_end(struct owner *o)
 		if (r)
 			return page_fail(o->page, "closing window %d: %s", i,
 				cay_strerror(r));
-		if (!ground_check(o->page, o->grounds[i], (enum place)i))
+		if (!content_check(o->page, o->contents[i], (enum place)i))
 			return false;
 	}
-	if (o->former && !ground_scribbled(o->former, sizeof(struct ground)))
+	if (o->former && !content_scribbled(o->former, sizeof(struct content)))
 		return page_fail(o->page, "written after its window's close");
 	return true;
 }

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiver's windows. A thread of their own closes the one that the page
- * asks for, makes its memory its own, and opens another one elsewhere.
+ * The receiver's windows. A separate thread closes the window that the page
+ * requests, writes to its memory, and opens another one on other memory.
  */
 #ifndef CAY_TESTS_CRASH_OWNER_H
 #define CAY_TESTS_CRASH_OWNER_H
 
 #include <pthread.h>
 
-#include "ground.h"
+#include "content.h"
 #include "parties.h"
 
 struct owner {
 	struct page *page;
 	struct cay_port *port;
 	struct cay_window *windows[PLACE_COUNT];
-	struct ground *grounds[PLACE_COUNT];
-	struct ground *former; /* of the window that was closed, or NULL */
+	struct content *contents[PLACE_COUNT];
+	struct content *former; /* of the closed window, or NULL */
 	pthread_t closer;
 	_Atomic bool stop;
 };
 
-/* Opens them all, `first` with the first memory that the port gets. */
+/* Opens all windows; `first` gets the first memory of the port. */
 bool owner_begin(
 	struct owner *, struct page *, struct cay_port *, enum place first);
 
-/* Nobody uses them any more: closes them all and looks what is there. */
+/* Closes all windows at the end and checks their content. */
 bool owner_end(struct owner *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The page that all processes of a scenario share, and what they note on it. */
+/* The page shared by all processes of a scenario, with their records. */
 #ifndef CAY_TESTS_CRASH_PAGE_H
 #define CAY_TESTS_CRASH_PAGE_H
 
@@ -9,17 +9,17 @@
 enum party {
 	PARTY_SURVIVOR,
 	PARTY_VICTIM,
-	PARTY_BESIDE, /* the one that is stopped while the victim dies */
+	PARTY_BESIDE, /* is stopped while the victim dies */
 	PARTY_COUNT,
 };
 
-/* The receiver's windows, each on memory of its own. */
+/* The receiver's windows, each on separate memory. */
 enum place {
-	PLACE_PLAIN,   /* memory from cay_alloc() */
-	PLACE_TOLD,    /* the same; the owner is told of each access */
-	PLACE_REFUSED, /* all accesses miss it; the owner is told of that */
+	PLACE_PLAIN,   /* cay_alloc() memory */
+	PLACE_TOLD,    /* likewise; notifies accesses */
+	PLACE_REFUSED, /* all accesses are out of bounds; notifies refusals */
 	PLACE_OWN,     /* ordinary memory */
-	PLACE_LOCKED,  /* as PLAIN; now and then somebody has its lock */
+	PLACE_LOCKED,  /* as PLAIN; locked at times */
 	PLACE_COUNT,
 };
 
@@ -34,52 +34,52 @@ enum access {
 	ACCESS_COUNT,
 };
 
-/* How often something was begun, and came to its end. */
+/* Number of started and of completed accesses. */
 struct tally {
 	_Atomic uint64_t tried, done;
 };
 
 struct page {
-	_Atomic uint32_t ready;	 /* parties that have found their peers */
-	_Atomic uint32_t poised; /* bit per party: it waits for leave to */
-	_Atomic uint32_t strike; /* bit per party: it may strike now */
-	_Atomic uint32_t struck; /* they have */
-	_Atomic uint32_t hush;	 /* the survivor is to do nothing */
-	_Atomic uint32_t hushed; /* and does */
-	_Atomic uint32_t finish; /* everybody comes to an end */
-	_Atomic uint32_t ended;	 /* bit per party that ended by itself */
+	_Atomic uint32_t ready;	  /* parties that have resolved their peers */
+	_Atomic uint32_t waiting; /* bit per party: it waits for permission */
+	_Atomic uint32_t fault;	  /* bit per party: it may fail now */
+	_Atomic uint32_t faulted; /* bit per party: it has failed */
+	_Atomic uint32_t pause_request; /* the survivor shall pause */
+	_Atomic uint32_t paused;	/* the survivor pauses */
+	_Atomic uint32_t finish;	/* all parties shall finish */
+	_Atomic uint32_t ended;		/* bit per party: it has finished */
 
-	/* Messages, and accesses that the receiver is told of, in order. */
+	/* Messages and notified accesses, in order. */
 	_Atomic uint64_t accepted[PARTY_COUNT]; /* the call returned 0 */
 	_Atomic uint64_t tried[PARTY_COUNT];
-	_Atomic uint64_t received[PARTY_COUNT]; /* by the receiver, from */
+	_Atomic uint64_t received[PARTY_COUNT]; /* received from */
 
 	struct tally tally[PARTY_COUNT][PLACE_COUNT][ACCESS_COUNT];
-	_Atomic uint64_t refused;  /* accesses that were meant to be, */
-	_Atomic uint64_t refusals; /* and that the receiver was told of */
-	_Atomic uint64_t served;   /* key to the victim's own memory */
+	_Atomic uint64_t refused;  /* refused accesses, */
+	_Atomic uint64_t refusals; /* and those notified to the receiver */
+	_Atomic uint64_t served;   /* key of the victim's own memory */
 
-	/* Windows are closed, and opened again elsewhere, as others run. */
-	_Atomic uint64_t keys[PLACE_COUNT]; /* 0: there is none now */
+	/* Windows are closed and reopened on other memory meanwhile. */
+	_Atomic uint64_t keys[PLACE_COUNT]; /* 0: no window is open */
 	_Atomic uint32_t close_asked;	    /* 1 + place */
 	_Atomic uint32_t closed;	    /* the call returned close_result */
 	_Atomic int32_t close_result;
-	/* The survivor locks it, if it can, and unlocks it. */
+	/* Place that the survivor shall lock and unlock. */
 	_Atomic uint32_t lock_asked; /* 1 + place */
-	_Atomic uint32_t lock_held;  /* it cannot */
+	_Atomic uint32_t lock_held;  /* the lock is expected to fail */
 	_Atomic uint32_t locked;     /* the call returned lock_result */
 	_Atomic int32_t lock_result;
-	/* Bit per party that struck in the middle of an access. */
+	/* Bit per party: it has failed during an access. */
 	_Atomic uint32_t inside;
 
-	/* What the heir has done of what it was asked for. */
-	_Atomic uint32_t heir_asked, heir_done;
+	/* Requests that the successor has executed. */
+	_Atomic uint32_t successor_asked, successor_done;
 
 	_Atomic uint32_t failed;
 	char what[256];
 };
 
-/* Notes the first thing that went wrong; false, for the caller to return. */
+/* Records the first failure. Returns false, for the caller to return. */
 __attribute__((format(printf, 2, 3))) _Bool page_fail(
 	struct page *, const char *format, ...);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes of a scenario; each function is one of them, and exits. */
+/* The processes of a scenario; each function is the body of one, and exits. */
 #ifndef CAY_TESTS_CRASH_PARTIES_H
 #define CAY_TESTS_CRASH_PARTIES_H
 
@@ -8,17 +8,19 @@
 
 _Noreturn void receiver_main(struct page *, const struct scenario *);
 _Noreturn void survivor_main(struct page *, const struct scenario *);
-/* Strikes at the scenario's step: PARTY_VICTIM or PARTY_BESIDE. */
-_Noreturn void striker_main(struct page *, const struct scenario *, enum party);
-/* The same where the receiver dies meanwhile, and whoever gets its memory. */
+/* Fails at the scenario's step: PARTY_VICTIM or PARTY_BESIDE. */
+_Noreturn void faulty_main(struct page *, const struct scenario *, enum party);
+/*
+ * As above, if the receiver dies meanwhile; and the next owner of its memory.
+ */
 _Noreturn void orphan_main(struct page *, const struct scenario *);
-_Noreturn void heir_main(struct page *, const struct scenario *);
-/* The victim that receives, or serves. */
+_Noreturn void successor_main(struct page *, const struct scenario *);
+/* A victim that receives messages or executes emulated accesses. */
 _Noreturn void taker_main(struct page *, const struct scenario *);
 
-/* ---- what they share: common.c ---- */
+/* ---- common.c ---- */
 
-#define PARTY_PATIENCE_NS (20 * 1000000000ull)
+#define PARTY_TIMEOUT_NS (20 * 1000000000ull)
 
 struct cay_port *party_open(
 	struct page *, const char *name, uint32_t nq_entries);
@@ -26,19 +28,19 @@ struct cay_peer *party_find(struct page *, struct cay_port *, const char *name);
 const char *party_name(enum party);
 bool party_is_set(const _Atomic uint32_t *, enum party);
 
-/* A key as it stands on the page. */
+/* A key in the format of the page. */
 uint64_t key_pack(struct cay_key);
 struct cay_key key_unpack(uint64_t);
 
-/* Tag of what is for a victim that receives; completions of these count. */
+/* Tag of operations to a receiving victim, whose completions are counted. */
 #define TAKER_TAG (0xffull << 56)
 
-/* What has come from the port's queue. */
+/* Events that the port has polled. */
 struct party_seen {
-	uint64_t complete; /* of what was for the taker */
-	uint64_t served;   /* of these, accesses that were made */
+	uint64_t complete; /* of operations to the taker */
+	uint64_t served;   /* of these, executed accesses */
 	uint64_t gone;
-	/* The completion of what has this tag. */
+	/* Returns the completion with this tag. */
 	uint64_t wanted;
 	struct answer {
 		bool come;
@@ -49,12 +51,12 @@ struct party_seen {
 };
 extern struct party_seen party_seen;
 
-/* Takes what has come and counts it. */
+/* Polls and counts all events. */
 void party_drain(struct cay_port *);
 
 /*
- * Sends the next message; tries until it is accepted. 0, -EPIPE, or
- * -ETIMEDOUT.
+ * Sends the next message and retries until it is accepted. Returns 0, -EPIPE,
+ * or -ETIMEDOUT.
  */
 int party_send(struct page *, struct cay_port *, struct cay_peer *, enum party,
 	enum message, uint64_t number, void *memory);

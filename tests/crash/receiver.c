@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiver: checks that each sender's messages come whole, in order and
- * exactly once, among them the word of its accesses; that GONE comes after the
- * last; that all room, and all that was posted, comes back.
+ * The receiver: checks that messages and access notifications of each sender
+ * arrive intact, in order and exactly once; that GONE comes last; and that all
+ * queue entries and posted buffers are returned.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "owner.h"
 #include "parties.h"
 
-/* As many as may wait behind a message that is not published. */
+/* Limit of the messages behind one that is not published. */
 #define POSTED_BUFFERS 16
 
 struct receiver {
@@ -27,7 +27,7 @@ struct receiver {
 	bool lent[POSTED_BUFFERS];
 };
 
-/* ---- posted receives; the cookie is the number of the buffer ---- */
+/* ---- posted receives; the cookie is the index of the buffer ---- */
 
 static bool buffer_post(struct receiver *r, uint64_t i)
 {
@@ -53,7 +53,7 @@ static bool buffers_post(struct receiver *r)
 	return true;
 }
 
-/* Everybody is gone: those who had taken one have given it back. */
+/* All senders are gone: claimed buffers have been returned. */
 static bool buffers_check(struct receiver *r)
 {
 	int count = 0;
@@ -68,7 +68,7 @@ static bool buffers_check(struct receiver *r)
 
 /* ---- events ---- */
 
-/* The next that this sender has sent, or done. */
+/* The next message or access of this sender. */
 static bool number_check(struct receiver *r, const struct cay_event *e)
 {
 	enum party from = message_from(e);
@@ -89,7 +89,7 @@ static bool number_check(struct receiver *r, const struct cay_event *e)
 static bool message_check(struct receiver *r, const struct cay_event *e)
 {
 	enum party from = message_from(e);
-	/* A dead sender's own memory cannot be read any more. */
+	/* The memory of a dead sender cannot be read. */
 	if (e->error == CAY_ERROR_GONE && from != PARTY_SURVIVOR)
 		return true;
 	if (!number_check(r, e))
@@ -111,7 +111,7 @@ static bool posted_check(struct receiver *r, const struct cay_event *e)
 static bool access_check(struct receiver *r, const struct cay_event *e)
 {
 	enum party from = message_from(e);
-	/* The capability is wrong when the window has been opened anew. */
+	/* The capability is invalid after the window was reopened. */
 	if (e->error == CAY_ERROR_TARGET_BOUNDS ||
 		e->error == CAY_ERROR_CAPABILITY) {
 		atomic_fetch_add(&r->page->refusals, e->result);
@@ -159,7 +159,7 @@ static bool all_gone(const struct receiver *r)
 	return true;
 }
 
-/* Holds events back for a while, so that release is not in order. */
+/* Holds events for a while, so that they are released out of order. */
 static bool receive_some(struct receiver *r)
 {
 	struct cay_event events[7];
@@ -176,14 +176,13 @@ static bool receive_some(struct receiver *r)
 
 static bool receive_all(struct receiver *r)
 {
-	/* So long that whoever leads the scenario is the first to complain. */
-	uint64_t deadline = clock_after_ns(2 * PARTY_PATIENCE_NS);
+	/* Longer than the time-out of the scenario. */
+	uint64_t deadline = clock_after_ns(2 * PARTY_TIMEOUT_NS);
 	while (!all_gone(r)) {
 		if (clock_passed(deadline))
 			return page_fail(r->page, "stalled: %lu %lu %lu",
 				r->next[0], r->next[1], r->next[2]);
-		/* A wake-up that is lost must not be made good by a time-out.
-		 */
+		/* A time-out must not hide a lost wake-up. */
 		int w = cay_wait(r->port, deadline);
 		if (w)
 			return page_fail(r->page, "wait: %s", cay_strerror(w));
@@ -195,14 +194,14 @@ static bool receive_all(struct receiver *r)
 
 /* ---- the end ---- */
 
-/* What was accepted has come; what was only tried may have, once. */
+/* Accepted messages have arrived; a message in progress may have, once. */
 static bool counts_check(struct receiver *r)
 {
 	const struct scenario *s = r->scenario;
 	for (int i = 0; i < PARTY_COUNT; i++) {
 		uint64_t accepted = atomic_load(&r->page->accepted[i]);
 		uint64_t tried = atomic_load(&r->page->tried[i]);
-		/* Long messages in a dead process's own memory die with it. */
+		/* Long messages in the memory of a dead process are lost. */
 		bool lossy = i == PARTY_VICTIM &&
 			     s->kind->family == FAMILY_SEND &&
 			     s->kind->message == MESSAGE_STAGED &&
@@ -216,7 +215,7 @@ static bool counts_check(struct receiver *r)
 	return true;
 }
 
-/* No refusal is told that was not. */
+/* No more refusals are notified than occurred. */
 static bool refusals_check(struct receiver *r)
 {
 	uint64_t told = atomic_load(&r->page->refusals);

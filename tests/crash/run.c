@@ -18,7 +18,7 @@ bool run_takes(const struct run *run)
 	return family == FAMILY_TAKE || family == FAMILY_SERVE;
 }
 
-/* Whether it is there yet; the words of the page have two sizes. */
+/* Returns true if the word has reached the value; words have two sizes. */
 typedef bool arrived(const void *word, uint64_t least);
 
 static bool arrived64(const void *word, uint64_t least)
@@ -34,7 +34,7 @@ static bool arrived32(const void *word, uint64_t least)
 static bool wait_until(struct run *run, arrived *there, const void *word,
 	uint64_t least, const char *otherwise)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	while (!there(word, least)) {
 		if (atomic_load(&run->page->failed))
 			return false;
@@ -57,7 +57,7 @@ bool run_until32(struct run *run, const _Atomic uint32_t *word, uint32_t least,
 	return wait_until(run, arrived32, word, least, otherwise);
 }
 
-/* ---- from the beginning ---- */
+/* ---- start ---- */
 
 _Noreturn static void party_main(struct run *run, int which)
 {
@@ -66,12 +66,12 @@ _Noreturn static void party_main(struct run *run, int which)
 	if (which < 0)
 		receiver_main(run->page, s);
 	if (which == PARTY_SURVIVOR)
-		(orphan ? heir_main : survivor_main)(run->page, s);
+		(orphan ? successor_main : survivor_main)(run->page, s);
 	if (run_takes(run))
 		taker_main(run->page, s);
 	if (orphan)
 		orphan_main(run->page, s);
-	striker_main(run->page, s, (enum party)which);
+	faulty_main(run->page, s, (enum party)which);
 }
 
 static pid_t party_fork(struct run *run, int which)
@@ -94,7 +94,7 @@ bool run_start(struct run *run)
 	run->party[PARTY_SURVIVOR] = party_fork(run, PARTY_SURVIVOR);
 	if (beside)
 		run->party[PARTY_BESIDE] = party_fork(run, PARTY_BESIDE);
-	/* The node cleans up after them in the order in which they came. */
+	/* The node reaps processes in the order in which they joined. */
 	if (mode == MODE_TOGETHER)
 		run_until32(run, &run->page->ready, 2, "nobody got ready");
 	run->party[PARTY_VICTIM] = party_fork(run, PARTY_VICTIM);
@@ -102,20 +102,20 @@ bool run_start(struct run *run)
 		run, &run->page->ready, beside ? 4 : 3, "not all got ready");
 }
 
-/* ---- strikes ---- */
+/* ---- failures ---- */
 
 static bool never(int status)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) == 77;
 }
 
-bool run_struck(struct run *run, enum party party)
+bool run_faulted(struct run *run, enum party party)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	int status;
 	while (waitpid(run->party[party], &status, WUNTRACED | WNOHANG) == 0) {
 		if (clock_passed(deadline) || atomic_load(&run->page->failed))
-			return page_fail(run->page, "%s did not strike",
+			return page_fail(run->page, "%s did not fault",
 				party_name(party));
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
@@ -124,21 +124,21 @@ bool run_struck(struct run *run, enum party party)
 	return !never(status);
 }
 
-bool run_strike(struct run *run, enum party party)
+bool run_fault(struct run *run, enum party party)
 {
-	atomic_fetch_or(&run->page->strike, 1u << party);
-	return run_struck(run, party);
+	atomic_fetch_or(&run->page->fault, 1u << party);
+	return run_faulted(run, party);
 }
 
-/* ---- the node ---- */
+/* ---- node ---- */
 
-/* A descriptor that comes with the reply, or -1. */
+/* Returns the descriptor of the reply, or -1. */
 static int node_ask(struct run *run, struct node_request *request)
 {
 	struct node_reply reply = { 0 };
 	char name[NODE_NAME_MAX];
 	int fd = -1, socket = control_connect(
-			     NULL, name, clock_after_ns(PARTY_PATIENCE_NS));
+			     NULL, name, clock_after_ns(PARTY_TIMEOUT_NS));
 	if (socket < 0 ||
 		wire_send(socket, request, sizeof(*request), -1, 0) != 0 ||
 		wire_receive(socket, &reply, sizeof(reply), &fd, 0) !=
@@ -169,7 +169,7 @@ pid_t run_node(struct run *run)
 	return (pid_t)status.pid;
 }
 
-/* ---- to the end ---- */
+/* ---- end ---- */
 
 void run_kill(struct run *run, pid_t *pid)
 {
@@ -183,7 +183,7 @@ void run_kill(struct run *run, pid_t *pid)
 
 void run_end(struct run *run, pid_t *pid, const char *name)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	int status = 0;
 	if (*pid <= 0)
 		return;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes of one scenario, and its node, as the one that leads it. */
+/*
+ * The processes of one scenario and its node, as seen by the controlling
+ * process.
+ */
 #ifndef CAY_TESTS_CRASH_RUN_H
 #define CAY_TESTS_CRASH_RUN_H
 
@@ -11,37 +14,39 @@
 struct run {
 	struct page *page;
 	const struct scenario *scenario;
-	pid_t receiver, party[PARTY_COUNT]; /* 0: there is none, or it died */
+	pid_t receiver, party[PARTY_COUNT]; /* 0: not started, or dead */
 };
 
-/* Does the victim receive, and not send? */
+/* Returns true if the victim receives instead of sending. */
 bool run_takes(const struct run *);
 
-/* Starts them all and waits until they have found each other. */
+/* Starts all processes and waits until they have resolved each other. */
 bool run_start(struct run *);
 
-/* Waits until a word of the page is that large; else that is what failed. */
+/*
+ * Waits until a word of the page reaches a value; records a failure otherwise.
+ */
 bool run_until(struct run *, const _Atomic uint64_t *, uint64_t least,
 	const char *otherwise);
 bool run_until32(struct run *, const _Atomic uint32_t *, uint32_t least,
 	const char *otherwise);
 
 /*
- * Lets a party strike and waits until it has. False: it never passes the step,
- * or the scenario has failed.
+ * Permits a party to fail and waits until it has. Returns false if it never
+ * passes the step, or the scenario has failed.
  */
-bool run_strike(struct run *, enum party);
-/* The same of one that had leave before. */
-bool run_struck(struct run *, enum party);
+bool run_fault(struct run *, enum party);
+/* Waits for a party that already has permission. */
+bool run_faulted(struct run *, enum party);
 
-/* Kills it for good. */
+/* Kills a party. */
 void run_kill(struct run *, pid_t *);
 
 /* As `cay node fence` does. */
 void run_fence(struct run *, enum party);
 pid_t run_node(struct run *);
 
-/* It must end by itself with status 0. */
+/* Waits for a party to exit with status 0. */
 void run_end(struct run *, pid_t *, const char *name);
 void run_kill_all(struct run *);
 

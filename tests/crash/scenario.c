@@ -16,8 +16,8 @@
 #define STOPPED_NS (200 * CLOCK_NS_PER_MS)
 #define CLOSING_NS (30 * CLOCK_NS_PER_MS)
 #define LOCKED_NS  (30 * CLOCK_NS_PER_MS)
-#define RECLAIM_NS (50 * CLOCK_NS_PER_MS) /* a few rounds of the node */
-#define GOES_ON	   50			  /* messages of the survivor */
+#define RECLAIM_NS (50 * CLOCK_NS_PER_MS) /* several rounds of the node */
+#define GOES_ON	   50			  /* messages per survivor */
 #define LIFE_AFTER 20
 
 const char *mode_name(enum mode mode)
@@ -27,7 +27,7 @@ const char *mode_name(enum mode mode)
 	return names[mode];
 }
 
-/* While the victim stays stopped, everybody else gets on. */
+/* The other parties make progress while the victim is stopped. */
 static void others_go_on(struct run *run)
 {
 	const _Atomic uint64_t *received = &run->page->received[PARTY_SURVIVOR];
@@ -35,11 +35,11 @@ static void others_go_on(struct run *run)
 		"stuck behind one that is stopped");
 }
 
-/* Is the one that is stopped in the middle of an access to the window? */
+/* Returns true if the stopped party has an access to the window in progress. */
 static bool victim_inside(struct run *run, enum party stopped)
 {
 	const struct scenario *s = run->scenario;
-	/* Whoever serves is at a window of its own. */
+	/* A victim that executes accesses does so on its own window. */
 	bool inside = party_is_set(&run->page->inside, stopped) &&
 		      !run_takes(run);
 	if (kind_inside(s->kind, s->step) && !inside)
@@ -47,7 +47,7 @@ static bool victim_inside(struct run *run, enum party stopped)
 	return inside;
 }
 
-/* ---- the lock ---- */
+/* ---- lock ---- */
 
 static const _Atomic uint64_t *lock_counted(const struct run *run)
 {
@@ -55,7 +55,7 @@ static const _Atomic uint64_t *lock_counted(const struct run *run)
 			.done;
 }
 
-/* Whoever had it is dead, or has given it back. */
+/* The holder is dead or has unlocked. */
 static void lock_is_free(struct run *run)
 {
 	const _Atomic uint64_t *counted = lock_counted(run);
@@ -63,7 +63,7 @@ static void lock_is_free(struct run *run)
 		"the window stays locked");
 }
 
-/* Whoever is stopped has it. */
+/* The stopped party holds it. */
 static void lock_is_held(struct run *run)
 {
 	uint64_t counted = atomic_load(lock_counted(run));
@@ -72,7 +72,7 @@ static void lock_is_held(struct run *run)
 		page_fail(run->page, "two have the lock");
 }
 
-/* Nobody gets it while another one is in the middle of an access. */
+/* No lock is granted while an access is in progress. */
 static void lock_waits(struct run *run)
 {
 	struct page *page = run->page;
@@ -87,7 +87,7 @@ static void lock_waits(struct run *run)
 			cay_strerror(atomic_load(&page->lock_result)));
 }
 
-/* ---- closing a window meanwhile ---- */
+/* ---- closing a window ---- */
 
 static void close_ask(struct run *run)
 {
@@ -95,7 +95,7 @@ static void close_ask(struct run *run)
 		1u + (uint32_t)run->scenario->kind->place);
 }
 
-/* Whoever is stopped in the middle of an access is waited for. */
+/* Closing waits for the access of a stopped party. */
 static void close_waits(struct run *run, enum party stopped)
 {
 	if (!victim_inside(run, stopped)) {
@@ -117,7 +117,7 @@ static void close_end(struct run *run)
 			cay_strerror(atomic_load(&run->page->close_result)));
 }
 
-/* ---- the modes: false if the step is never passed ---- */
+/* ---- modes: return false if the step is never passed ---- */
 
 static void stopped_meanwhile(struct run *run, enum party stopped)
 {
@@ -150,9 +150,9 @@ static void dead_already(struct run *run)
 
 static bool mode_alone(struct run *run)
 {
-	if (!run_strike(run, PARTY_VICTIM))
+	if (!run_fault(run, PARTY_VICTIM))
 		return false;
-	atomic_store(&run->page->struck, 1);
+	atomic_store(&run->page->faulted, 1);
 	if (run->scenario->mode == MODE_DIE)
 		dead_already(run);
 	else
@@ -160,34 +160,34 @@ static bool mode_alone(struct run *run)
 	return true;
 }
 
-/* Whoever strikes first may keep the other one from getting there. */
-static void both_poised(struct run *run)
+/* The first failure may prevent the other party from reaching the step. */
+static void both_waiting(struct run *run)
 {
 	uint32_t both = 1u << PARTY_VICTIM | 1u << PARTY_BESIDE;
-	run_until32(run, &run->page->poised, both, "not all are poised");
+	run_until32(run, &run->page->waiting, both, "not all are waiting");
 }
 
 static bool mode_beside(struct run *run)
 {
-	both_poised(run);
-	if (!run_strike(run, PARTY_BESIDE) || !run_strike(run, PARTY_VICTIM))
+	both_waiting(run);
+	if (!run_fault(run, PARTY_BESIDE) || !run_fault(run, PARTY_VICTIM))
 		return false;
-	atomic_store(&run->page->struck, 1);
+	atomic_store(&run->page->faulted, 1);
 	stopped_meanwhile(run, PARTY_BESIDE);
 	return true;
 }
 
 /*
- * Nobody else moves W: what the victim claims is what the one beside it has
- * tried to. The node hears of both deaths at once.
+ * No other party advances W, so that both try to claim the same entry. The node
+ * notices both deaths at once.
  */
 static bool mode_together(struct run *run)
 {
 	struct page *page = run->page;
-	both_poised(run);
-	atomic_store(&page->hush, 1);
-	run_until32(run, &page->hushed, 1, "the survivor is not still");
-	if (!run_strike(run, PARTY_BESIDE) || !run_strike(run, PARTY_VICTIM))
+	both_waiting(run);
+	atomic_store(&page->pause_request, 1);
+	run_until32(run, &page->paused, 1, "the survivor is not still");
+	if (!run_fault(run, PARTY_BESIDE) || !run_fault(run, PARTY_VICTIM))
 		return false;
 	pid_t node = run_node(run);
 	if (node <= 0)
@@ -196,28 +196,30 @@ static bool mode_together(struct run *run)
 	run_kill(run, &run->party[PARTY_BESIDE]);
 	run_kill(run, &run->party[PARTY_VICTIM]);
 	kill(node, SIGCONT);
-	atomic_store(&page->struck, 1);
-	atomic_store(&page->hush, 0);
+	atomic_store(&page->faulted, 1);
+	atomic_store(&page->pause_request, 0);
 	dead_already(run);
 	return true;
 }
 
-/* What the dead receiver had is taken by the heir as soon as it may be. */
+/* The successor allocates the memory of the dead receiver as soon as it is
+ * free. */
 static void orphan_inherit(struct run *run, uint32_t times)
 {
 	clock_nap_ns(RECLAIM_NS);
-	atomic_store(&run->page->heir_asked, times);
-	run_until32(run, &run->page->heir_done, times, "the heir gets nothing");
+	atomic_store(&run->page->successor_asked, times);
+	run_until32(run, &run->page->successor_done, times,
+		"the successor gets nothing");
 	kill(run->party[PARTY_VICTIM], SIGCONT);
 }
 
 static bool mode_orphan(struct run *run)
 {
-	if (!run_strike(run, PARTY_VICTIM))
+	if (!run_fault(run, PARTY_VICTIM))
 		return false;
 	run_kill(run, &run->receiver);
 	orphan_inherit(run, 1);
-	if (run_struck(run, PARTY_VICTIM) && !run->party[PARTY_VICTIM])
+	if (run_faulted(run, PARTY_VICTIM) && !run->party[PARTY_VICTIM])
 		page_fail(run->page, "the orphan did not stop again");
 	orphan_inherit(run, 2);
 	return true;
@@ -237,9 +239,9 @@ static bool mode_run(struct run *run)
 	}
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
-/* After the strike life goes on for a while. */
+/* The parties continue for a while after the failure. */
 static void life_after(struct run *run)
 {
 	struct page *page = run->page;

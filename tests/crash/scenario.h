@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Crash scenarios: a receiver that also owns windows, a survivor that keeps
- * sending and accessing them, and a victim that dies or stops at one numbered
- * step of the device, each a process of its own with a node of its own. What
- * was promised is noted on a shared page and checked by whoever is left.
+ * Crash scenarios: a receiver that owns windows, a survivor that sends messages
+ * and accesses the windows, and a victim that dies or stops at one numbered
+ * step of the device. Each is a process; each scenario has its own node.
+ * Guarantees are recorded on a shared page and checked at the end.
  */
 #ifndef CAY_TESTS_CRASH_SCENARIO_H
 #define CAY_TESTS_CRASH_SCENARIO_H
@@ -18,11 +18,12 @@
 
 enum mode {
 	MODE_DIE,	 /* SIGKILL at the step */
-	MODE_STOP,	 /* SIGSTOP for a while, then go on */
-	MODE_DIE_BESIDE, /* die while another process is stopped at it */
-	MODE_FENCE,	 /* stopped, fenced off by the node, goes on later */
-	MODE_ORPHAN,	 /* stopped while the receiver dies, goes on later */
-	MODE_TOGETHER,	 /* die together with one that tried for its entry */
+	MODE_STOP,	 /* SIGSTOP for a while, then continue */
+	MODE_DIE_BESIDE, /* die while another process is stopped there */
+	MODE_FENCE,	 /* stopped, fenced by the node, continues later */
+	MODE_ORPHAN,	 /* stopped while the receiver dies, continues later */
+	MODE_TOGETHER,	 /* die together with a sender that tries to claim the
+			    same entry */
 	MODE_COUNT,
 };
 
@@ -30,14 +31,14 @@ struct scenario {
 	const struct kind *kind;
 	enum device_step step;
 	enum mode mode;
-	unsigned pass; /* the n-th time that the step is passed, from 0 */
+	unsigned pass; /* the n-th pass of the step, from 0 */
 };
 
 const char *mode_name(enum mode);
 
 /*
- * Runs one in this process and its children. 0, 77 if the step is never
- * passed by that kind, else 1 with what went wrong on stderr.
+ * Runs a scenario in this process and its children. Returns 0, 77 if the kind
+ * never passes the step, or 1 with a message on stderr.
  */
 int scenario_run(const struct scenario *);
 

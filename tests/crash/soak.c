@@ -30,16 +30,16 @@ static pid_t senders[SENDERS];
 static uint32_t lives;
 static uint32_t seed;
 
-/* ---- the receiver ---- */
+/* ---- receiver ---- */
 
 struct receiver {
 	struct cay_port *port;
 	uint64_t next[LIVES];
-	uint16_t vpid[LIVES]; /* of a life that was resolved */
+	uint16_t vpid[LIVES]; /* of a resolved sender */
 	struct cay_peer *peer[LIVES];
 	bool gone[LIVES];
 	bool killed[LIVES];
-	uint32_t last[SENDERS]; /* life in each slot */
+	uint32_t last[SENDERS]; /* sender in each slot */
 	uint64_t total;
 	struct field *field;
 	struct cay_window *windows[WINDOW_COUNT];
@@ -71,7 +71,7 @@ static void die(const char *what, uint64_t a, uint64_t b)
 	exit(1);
 }
 
-/* A message, or an access of which we are told. */
+/* A message or a notified access. */
 static void message_take(const struct cay_event *e)
 {
 	uint64_t life = e->tag >> 40;
@@ -117,7 +117,7 @@ static void window_close(enum window window)
 		die("closing a window", (uint64_t)-r, 0);
 }
 
-/* With a key that nobody has; who had the lock has it no more. */
+/* With a new key; a lock on the old window is gone. */
 static void window_reopen(uint32_t *state)
 {
 	enum window window = (enum window)(random_next(state) % WINDOW_COUNT);
@@ -170,7 +170,7 @@ static void gone_take(const struct cay_event *e)
 		}
 }
 
-/* Released in random order within a batch. */
+/* Releases the events of a batch in random order. */
 static int receive(uint32_t *state)
 {
 	struct cay_event events[16];
@@ -208,12 +208,12 @@ static void soak(uint64_t messages)
 	uint32_t state = seed;
 	uint64_t next_kill = clock_after_ns(CLOCK_NS_PER_MS);
 	uint64_t next_open = clock_after_ns(REOPEN_NS);
-	uint64_t progress = clock_after_ns(PATIENCE);
+	uint64_t progress = clock_after_ns(TIMEOUT);
 	uint64_t tell = clock_after_ns(CLOCK_NS_PER_S);
 	while (receiver.total < messages) {
 		int n = receive(&state);
 		if (n > 0)
-			progress = clock_after_ns(PATIENCE);
+			progress = clock_after_ns(TIMEOUT);
 		else
 			cay_wait(
 				receiver.port, clock_after_ns(CLOCK_NS_PER_MS));
@@ -236,12 +236,12 @@ static void soak(uint64_t messages)
 	}
 }
 
-/* The living end by themselves; what is left is taken. */
+/* Running senders finish; the remaining events are polled. */
 static void soak_end(void)
 {
 	uint32_t state = seed;
 	int left = SENDERS, status;
-	uint64_t deadline = clock_after_ns(PATIENCE);
+	uint64_t deadline = clock_after_ns(TIMEOUT);
 	atomic_store(&shared->finish, 1);
 	while (left > 0) {
 		receive(&state);
@@ -256,7 +256,7 @@ static void soak_end(void)
 		receive(&state);
 }
 
-/* What was noted is there; what was only begun may be, once. */
+/* Completed accesses took effect; one in progress may have, once. */
 static void life_check(uint32_t which)
 {
 	struct life *life = &shared->lives[which];
@@ -275,7 +275,7 @@ static void life_check(uint32_t which)
 		die("no GONE", which, 0);
 }
 
-/* The last life of each slot has put all that is there. */
+/* The last sender of each slot has written all its words. */
 static void region_check(unsigned slot)
 {
 	uint32_t which = receiver.last[slot];

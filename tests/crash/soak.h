@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the receiver of the soak and its senders agree on. */
+/* Definitions shared by the receiver and the senders. */
 #ifndef CAY_TESTS_CRASH_SOAK_H
 #define CAY_TESTS_CRASH_SOAK_H
 
@@ -9,18 +9,18 @@
 #include "base/clock.h"
 #include "cay/cay.h"
 
-#define SENDERS	 8
-#define LIVES	 8192 /* senders, dead ones included */
-#define PATIENCE (60 * CLOCK_NS_PER_S)
+#define SENDERS 8
+#define LIVES	8192 /* senders, including dead ones */
+#define TIMEOUT (60 * CLOCK_NS_PER_S)
 
 #define REGION_WORDS 256
 
-/* What lies in the receiver's windows; all of them are on the same memory. */
+/* Content of the receiver's windows, all of which are on the same memory. */
 struct field {
-	uint64_t added[LIVES]; /* by each life */
-	uint64_t counted;      /* by whoever has the lock */
-	uint64_t told;	       /* the receiver is told when it is written */
-	uint64_t region[SENDERS][REGION_WORDS]; /* of one at a time */
+	uint64_t added[LIVES]; /* by each sender */
+	uint64_t counted;      /* by the holder of the lock */
+	uint64_t told;	       /* writes are notified to the receiver */
+	uint64_t region[SENDERS][REGION_WORDS]; /* of one sender at a time */
 };
 
 enum window {
@@ -29,18 +29,18 @@ enum window {
 	WINDOW_COUNT,
 };
 
-/* What a life has done, noted when it is done. */
+/* Completed operations of a sender. */
 struct life {
-	_Atomic uint64_t accepted; /* messages, and what was told */
+	_Atomic uint64_t accepted; /* messages and notified accesses */
 	_Atomic uint64_t added;
 	_Atomic uint64_t counted;
-	_Atomic uint64_t counting; /* how often it has begun to */
+	_Atomic uint64_t counting; /* started */
 	_Atomic uint64_t put;
 };
 
 struct shared {
 	struct life lives[LIVES];
-	_Atomic uint64_t keys[WINDOW_COUNT]; /* 0: there is none now */
+	_Atomic uint64_t keys[WINDOW_COUNT]; /* 0: no window is open */
 	_Atomic uint32_t finish;
 };
 
@@ -54,7 +54,7 @@ static inline uint32_t random_next(uint32_t *state)
 	return *state;
 }
 
-/* A message says who sent it, and which it is. */
+/* A message contains its sender and number. */
 static inline uint64_t message_tag(uint32_t life, uint64_t number)
 {
 	return (uint64_t)life << 40 | number;
@@ -65,13 +65,13 @@ static inline unsigned char message_byte(uint64_t tag, size_t at)
 	return (unsigned char)(tag * 11 + (tag >> 40) * 5 + at * 3);
 }
 
-/* What the n-th put of a life writes. */
+/* The value of the n-th put of a sender. */
 static inline uint64_t region_word(uint32_t life, uint64_t n, unsigned i)
 {
 	return n == 0 ? 0 : (uint64_t)life << 48 | n << 16 | i;
 }
 
-/* One life in the place of others; exits. */
+/* The body of a sender; exits. */
 _Noreturn void sender_main(uint32_t life, unsigned slot, uint32_t random);
 
 #endif

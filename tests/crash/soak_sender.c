@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A sender of the soak: messages of all lengths, puts, gets, additions and
- * counting under a lock, at random, until it is killed or told to finish.
+ * A sender of the soak test: random messages, puts, gets, fetch-and-adds and
+ * increments under a lock, until it is killed or asked to finish.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 
 #include "soak.h"
 
-/* Exit status: something is wrong. */
+/* Exit status of a failed check. */
 #define FAILED 3
 
 static struct cay_port *port;
 static struct cay_peer *peer;
 static struct life *life;
 static uint32_t self;
-static uint64_t number; /* of the next message, or told access */
+static uint64_t number; /* of the next message or notified access */
 static uint32_t state;
 
 /* ---- messages ---- */
@@ -32,12 +32,12 @@ static size_t length_pick(void)
 	return 9000 + random_next(&state) % 20000;
 }
 
-/* A long message's memory may be written again when it has been taken. */
+/* The source of a long message is reusable after its completion. */
 static void completion_wait(void)
 {
 	struct cay_event e;
 	for (bool complete = false; !complete;) {
-		if (cay_wait(port, clock_after_ns(PATIENCE)) != 0)
+		if (cay_wait(port, clock_after_ns(TIMEOUT)) != 0)
 			exit(FAILED);
 		while (cay_poll(port, &e, 1) == 1) {
 			complete |= e.kind == CAY_EVENT_COMPLETE;
@@ -55,18 +55,20 @@ static void do_send(unsigned char *memory)
 	for (size_t i = 0; i < length; i++)
 		memory[i] = message_byte(tag, i);
 	int r = cay_send_wait(
-		port, peer, tag, memory, length, 0, clock_after_ns(PATIENCE));
+		port, peer, tag, memory, length, 0, clock_after_ns(TIMEOUT));
 	if (r)
 		exit(r == -EPIPE ? 0 : FAILED);
-	/* Relaxed would do: the receiver looks when we are dead. */
+	/*
+	 * Relaxed is enough: the receiver reads it after this process has died.
+	 */
 	atomic_store(&life->accepted, ++number);
 	if (length > CAY_EAGER_MAX)
 		completion_wait();
 }
 
-/* ---- accesses: without flags they are over when the call returns ---- */
+/* ---- accesses: without flags they are complete when the call returns ---- */
 
-/* 0, or why the last access was refused. */
+/* Returns 0, or the error code of the last access. */
 static int refusal(void)
 {
 	struct cay_event e;
@@ -81,7 +83,7 @@ static int refusal(void)
 	return error;
 }
 
-/* A window is closed and opened again now and then, or locked. */
+/* Windows are closed and reopened, or locked, at times. */
 static bool access_again(int r)
 {
 	if (r == -EAGAIN) {
@@ -137,7 +139,7 @@ static void do_put(unsigned slot)
 	atomic_store(&life->put, n);
 }
 
-/* Nobody else writes there. */
+/* No other process writes there. */
 static void do_get(unsigned slot)
 {
 	uint64_t words[REGION_WORDS], n = atomic_load(&life->put);
@@ -158,13 +160,13 @@ static void do_told(void)
 	atomic_store(&life->accepted, ++number);
 }
 
-/* With one key throughout: nothing is written if the lock was lost. */
+/* Uses one key throughout: nothing is written if the lock was lost. */
 static void do_count(void)
 {
 	struct cay_key key = key_of(WINDOW_PLAIN);
 	uint64_t at = offsetof(struct field, counted), word = 0;
 	uint64_t n = atomic_load(&life->counted) + 1;
-	int r = cay_window_lock(port, peer, key, clock_after_ns(PATIENCE));
+	int r = cay_window_lock(port, peer, key, clock_after_ns(TIMEOUT));
 	if (r == -ENXIO || r == -EACCES)
 		return;
 	if (r)
@@ -182,13 +184,13 @@ static void do_count(void)
 	cay_window_unlock(port, peer, key);
 }
 
-/* ---- all at random ---- */
+/* ---- random operations ---- */
 
 static void sender_open(void)
 {
 	struct cay_port_options options = { .nq_entries = 64 };
 	port = cay_port_open(&options);
-	if (!port || cay_peer_lookup(port, "receiver", clock_after_ns(PATIENCE),
+	if (!port || cay_peer_lookup(port, "receiver", clock_after_ns(TIMEOUT),
 			     &peer) != 0)
 		exit(FAILED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The survivor: sends, accesses all windows, and loses nothing. */
+/* The survivor: sends messages and accesses all windows; nothing is lost. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,8 +10,7 @@
 #define SURVIVOR_AHEAD	 8
 #define SURVIVOR_LOCK_NS (5 * CLOCK_NS_PER_MS)
 
-/* ---- what is for a victim that receives: each is completed exactly once ---
- */
+/* ---- operations to a receiving victim: each completes exactly once ---- */
 
 struct to_taker {
 	struct cay_peer *peer;
@@ -61,7 +60,7 @@ static void taker_feed(
 static void taker_settle(
 	struct page *page, struct cay_port *port, struct to_taker *t)
 {
-	uint64_t deadline = clock_after_ns(PARTY_PATIENCE_NS);
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	while (t->peer &&
 		(party_seen.complete < t->accepted || party_seen.gone == 0)) {
 		if (clock_passed(deadline)) {
@@ -81,7 +80,7 @@ static void taker_settle(
 		page_fail(page, "taker: added twice, or not at all");
 }
 
-/* ---- to the receiver ---- */
+/* ---- operations to the receiver ---- */
 
 static enum message survivor_message(uint64_t round)
 {
@@ -90,7 +89,7 @@ static enum message survivor_message(uint64_t round)
 				: MESSAGE_FAST;
 }
 
-/* Not too far ahead, or the queue is full of its messages alone. */
+/* Limits its lead, so that it does not fill the queue alone. */
 static void survivor_pace(struct accessor *a, uint64_t ahead)
 {
 	struct page *page = a->page;
@@ -115,7 +114,7 @@ static bool survivor_send(struct accessor *a, uint64_t round)
 	if (r)
 		return survivor_did(a, "send", r);
 	atomic_store(&a->page->accepted[PARTY_SURVIVOR], ++a->number);
-	/* Its memory is used again: wait until it was taken. */
+	/* The source is reused: wait for the completion. */
 	while (message == MESSAGE_STAGED && !atomic_load(&a->page->failed) &&
 		atomic_load(&a->page->received[PARTY_SURVIVOR]) < a->number)
 		clock_nap_ns(100 * CLOCK_NS_PER_US);
@@ -152,7 +151,7 @@ static bool survivor_lock(struct accessor *a, uint64_t round)
 		       a, "locked", access_make(a, PLACE_LOCKED, ACCESS_ADD));
 }
 
-/* Can a window be locked just now? */
+/* Returns true if the window can be locked. */
 static void survivor_lock_asked(struct accessor *a)
 {
 	struct page *page = a->page;
@@ -161,7 +160,7 @@ static void survivor_lock_asked(struct accessor *a)
 		return;
 	struct cay_key key = key_unpack(atomic_load(&page->keys[asked - 1]));
 	uint64_t patience = atomic_load(&page->lock_held) ? 4 * SURVIVOR_LOCK_NS
-							  : PARTY_PATIENCE_NS;
+							  : PARTY_TIMEOUT_NS;
 	int r = cay_window_lock(
 		a->port, a->peer, key, clock_after_ns(patience));
 	if (r == 0)
@@ -170,18 +169,22 @@ static void survivor_lock_asked(struct accessor *a)
 	atomic_store(&page->locked, 1);
 }
 
-static void survivor_hush(struct page *page)
+static void survivor_pause(struct page *page)
 {
-	while (atomic_load(&page->hush) && !atomic_load(&page->failed)) {
-		atomic_store(&page->hushed, 1);
+	while (atomic_load(&page->pause_request) &&
+		!atomic_load(&page->failed)) {
+		atomic_store(&page->paused, 1);
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
 }
 
-/* Before the strike only the victim is refused: see that it can be told. */
+/*
+ * Only the victim is refused before its failure, so that its refusals can be
+ * counted.
+ */
 static bool survivor_refused(const struct page *page, const struct scenario *s)
 {
-	return s->kind->place != PLACE_REFUSED || atomic_load(&page->struck);
+	return s->kind->place != PLACE_REFUSED || atomic_load(&page->faulted);
 }
 
 void survivor_main(struct page *page, const struct scenario *s)
@@ -205,7 +208,7 @@ void survivor_main(struct page *page, const struct scenario *s)
 			break;
 		taker_feed(page, port, &taker);
 		survivor_lock_asked(&a);
-		survivor_hush(page);
+		survivor_pause(page);
 		survivor_pace(&a, SURVIVOR_AHEAD);
 		clock_nap_ns(200 * CLOCK_NS_PER_US);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The victim that receives long messages, or accesses to its own memory. */
+/* A victim that receives long messages or executes emulated accesses. */
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "strike.h"
+#include "fault.h"
 
 #define TAKER_EVENTS 400
-#define TAKER_PEACE  40
+#define TAKER_WARMUP 40
 
 static void taker_window(struct page *page, struct cay_port *port)
 {
@@ -21,7 +21,7 @@ static void taker_window(struct page *page, struct cay_port *port)
 	atomic_store(&page->served, key_pack(key));
 }
 
-/* How much it has taken: what was served are no events. */
+/* Received messages and executed accesses, which give no events. */
 static uint64_t taker_progress(struct cay_port *port)
 {
 	struct cay_stats stats;
@@ -29,7 +29,7 @@ static uint64_t taker_progress(struct cay_port *port)
 	return stats.emulated_executed + stats.received;
 }
 
-/* Slow at first, so that its senders wait for room. */
+/* Slow at first, so that its senders meet backpressure. */
 void taker_main(struct page *page, const struct scenario *s)
 {
 	struct cay_port *port = party_open(page, "victim", 16);
@@ -38,13 +38,12 @@ void taker_main(struct page *page, const struct scenario *s)
 	bool waited = false;
 	if (s->kind->family == FAMILY_SERVE)
 		taker_window(page, port);
-	strike_prepare(page, s, PARTY_VICTIM);
-	/* So that the survivor's close is noticed. */
+	fault_prepare(page, s, PARTY_VICTIM);
 	atomic_fetch_add(&page->ready, 1);
 	for (uint64_t i = 0;
 		taken < TAKER_EVENTS && !atomic_load(&page->failed); i++) {
-		if (taken >= TAKER_PEACE && !waited) {
-			strike_wait();
+		if (taken >= TAKER_WARMUP && !waited) {
+			fault_wait();
 			waited = true;
 		}
 		if (i % 32 == 0)
@@ -56,5 +55,5 @@ void taker_main(struct page *page, const struct scenario *s)
 	}
 	cay_port_close(port);
 	atomic_fetch_or(&page->ended, 1u << PARTY_VICTIM);
-	exit(strike_due() ? 77 : 0);
+	exit(fault_due() ? 77 : 0);
 }

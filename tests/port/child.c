@@ -72,7 +72,7 @@ void child_start(
 }
 
 /* Arguments of a thread that replaces a child process. */
-struct near {
+struct thread_child {
 	struct child me;
 	void (*body)(struct child *, void *);
 	void *argument;
@@ -80,26 +80,26 @@ struct near {
 
 static void *near_run(void *argument)
 {
-	struct near *n = argument;
+	struct thread_child *n = argument;
 	n->body(&n->me, n->argument);
 	close(n->me.fd);
 	free(n);
 	return NULL;
 }
 
-void child_start_near(
+void child_start_local(
 	struct child *c, void (*body)(struct child *, void *), void *argument)
 {
 	if (!HARNESS_THREAD) {
 		child_start(c, body, argument);
 		return;
 	}
-	struct near *n = calloc(1, sizeof(*n));
+	struct thread_child *n = calloc(1, sizeof(*n));
 	int line[2];
 	assert_true(n != NULL);
 	assert_true(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 			    line) == 0);
-	*n = (struct near){ { .fd = line[1] }, body, argument };
+	*n = (struct thread_child){ { .fd = line[1] }, body, argument };
 	*c = (struct child){ .pid = getpid(), .fd = line[0] };
 	assert_int_equal(pthread_create(&c->thread, NULL, near_run, n), 0);
 }

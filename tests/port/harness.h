@@ -133,7 +133,7 @@ void child_start(
  * As child_start(), but starts a thread under ThreadSanitizer, which reports
  * false races if only another process orders two accesses.
  */
-void child_start_near(
+void child_start_local(
 	struct child *, void (*body)(struct child *, void *), void *argument);
 /* Send and receive words, in order, in both directions. */
 void child_send(struct child *, uint64_t word);

@@ -16,7 +16,7 @@ enum {
 
 struct instruction {
 	const char *name;
-	int (*issue)(struct reach *, uint64_t tag, unsigned flags);
+	int (*issue)(struct rma_pair *, uint64_t tag, unsigned flags);
 	unsigned command;
 	size_t length;
 	uint64_t offset;
@@ -28,75 +28,75 @@ struct instruction {
 static unsigned char instruction_bytes[100];
 static uint64_t instruction_into;
 
-static int issue_put8(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_put8(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_put(r->origin, r->peer, r->key, 8, instruction_bytes, 8, tag,
 		flags);
 }
 
-static int issue_put3(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_put3(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_put(r->origin, r->peer, r->key, 9, instruction_bytes, 3, tag,
 		flags);
 }
 
-static int issue_put100(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_put100(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_put(r->origin, r->peer, r->key, 1, instruction_bytes, 100,
 		tag, flags);
 }
 
-static int issue_put0(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_put0(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_put(r->origin, r->peer, r->key, 3, NULL, 0, tag, flags);
 }
 
-static int issue_masked(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_masked(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_put_masked(
 		r->origin, r->peer, r->key, 16, 0, 0x81, tag, flags);
 }
 
-static int issue_get8(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_get8(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_get(r->origin, r->peer, r->key, 8, instruction_bytes, 8, tag,
 		flags);
 }
 
-static int issue_get100(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_get100(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_get(r->origin, r->peer, r->key, 1, instruction_bytes, 100,
 		tag, flags);
 }
 
-static int issue_get0(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_get0(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_get(r->origin, r->peer, r->key, 3, NULL, 0, tag, flags);
 }
 
-static int issue_fast_get(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_fast_get(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_get(r->origin, r->peer, r->key, 1, NULL, 17, tag, flags);
 }
 
-static int issue_add(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_add(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_fetch_add(r->origin, r->peer, r->key, 8, 1, tag, flags);
 }
 
-static int issue_add_into(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_add_into(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_fetch_add_into(r->origin, r->peer, r->key, 8, 1,
 		&instruction_into, tag, flags);
 }
 
-static int issue_swap(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_swap(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_compare_swap(
 		r->origin, r->peer, r->key, 8, 1, 2, tag, flags);
 }
 
-static int issue_swap_into(struct reach *r, uint64_t tag, unsigned flags)
+static int issue_swap_into(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_compare_swap_into(r->origin, r->peer, r->key, 8, 1, 2,
 		&instruction_into, tag, flags);

@@ -4,8 +4,8 @@
  * of the arena, of the heap or static, in this process or in another. What the
  * owner must do itself is done whenever the origin waits.
  *
- *	static void body(struct reach *r) { ... }
- *	each_way(BYTES, RIGHTS, body);
+ *	static void body(struct rma_pair *r) { ... }
+ *	each_setup(BYTES, RIGHTS, body);
  */
 #ifndef CAY_TESTS_PORT_REMOTE_H
 #define CAY_TESTS_PORT_REMOTE_H
@@ -33,7 +33,7 @@ enum place {
 	PLACES,
 };
 
-struct reach {
+struct rma_pair {
 	struct cay_port *origin;
 	struct cay_peer *peer; /* the owner as a peer of the origin */
 	struct cay_key key;
@@ -47,7 +47,7 @@ struct reach {
 
 /* ---- memory ---- */
 
-static inline unsigned char *place_take(
+static inline unsigned char *place_alloc(
 	struct cay_port *owner, enum place place, size_t bytes)
 {
 	static unsigned char fixed[STATIC_BYTES];
@@ -60,7 +60,7 @@ static inline unsigned char *place_take(
 	return p;
 }
 
-static inline void place_give(
+static inline void place_free(
 	struct cay_port *owner, enum place place, unsigned char *memory)
 {
 	if (place == PLACE_ARENA)
@@ -85,13 +85,13 @@ static inline void close_window(struct cay_window *w)
 
 /* ---- passing keys between processes ---- */
 
-static inline void tell_key(struct child *c, struct cay_key key)
+static inline void key_send(struct child *c, struct cay_key key)
 {
 	child_send(c, key.capability);
 	child_send(c, key.window);
 }
 
-static inline struct cay_key hear_key(struct child *c)
+static inline struct cay_key key_receive(struct child *c)
 {
 	struct cay_key key = { .capability = child_receive(c) };
 	key.window = (uint32_t)child_receive(c);
@@ -100,32 +100,32 @@ static inline struct cay_key hear_key(struct child *c)
 
 /* ---- an owner and an origin ---- */
 
-static inline struct reach reach_open(
+static inline struct rma_pair rma_open(
 	enum place place, size_t bytes, unsigned rights)
 {
-	struct reach r = { .place = place, .bytes = bytes };
+	struct rma_pair r = { .place = place, .bytes = bytes };
 	r.owner = open_port(NULL);
 	r.origin = open_port(NULL);
 	r.peer = open_peer(r.origin, r.owner);
-	r.memory = place_take(r.owner, place, bytes);
+	r.memory = place_alloc(r.owner, place, bytes);
 	r.window = open_window(r.owner, r.memory, bytes, rights, &r.key);
 	return r;
 }
 
-static inline void reach_close(struct reach *r)
+static inline void rma_close(struct rma_pair *r)
 {
 	check_empty(r->origin);
 	check_empty(r->owner);
 	if (r->window)
 		close_window(r->window);
-	place_give(r->owner, r->place, r->memory);
+	place_free(r->owner, r->place, r->memory);
 	cay_peer_release(r->peer);
 	close_port(r->origin);
 	close_port(r->owner);
 }
 
 /* Polls the owner, which must not get an event. */
-static inline void reach_poll_owner(struct reach *r)
+static inline void rma_poll_owner(struct rma_pair *r)
 {
 	struct cay_event e;
 	if (r->owner)
@@ -133,14 +133,14 @@ static inline void reach_poll_owner(struct reach *r)
 }
 
 /* Waits until all operations are complete, without an event. */
-static inline void reach_settle(struct reach *r)
+static inline void rma_settle(struct rma_pair *r)
 {
 	uint64_t deadline = soon();
 	struct cay_event e;
 	int result;
 	while ((result = cay_flush(r->origin, r->peer,
 			r->owner ? 0 : deadline)) == -EAGAIN) {
-		reach_poll_owner(r);
+		rma_poll_owner(r);
 		assert_true(now_ns() < deadline);
 	}
 	assert_int_equal(result, 0);
@@ -149,7 +149,7 @@ static inline void reach_settle(struct reach *r)
 }
 
 /* Returns the next event of the origin. */
-static inline void reach_event(struct reach *r, struct cay_event *e)
+static inline void rma_event(struct rma_pair *r, struct cay_event *e)
 {
 	uint64_t deadline = soon();
 	if (!r->owner) {
@@ -158,16 +158,16 @@ static inline void reach_event(struct reach *r, struct cay_event *e)
 	}
 	while (!poll_event(r->origin, e)) {
 		if (r->owner != r->origin)
-			reach_poll_owner(r);
+			rma_poll_owner(r);
 		assert_true(now_ns() < deadline);
 	}
 }
 
 /* Asserts that the event is a completion with this error. */
-static inline void reach_complete(struct reach *r, uint64_t tag, int error)
+static inline void rma_complete(struct rma_pair *r, uint64_t tag, int error)
 {
 	struct cay_event e;
-	reach_event(r, &e);
+	rma_event(r, &e);
 	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 	assert_int_equal(e.tag, tag);
 	assert_int_equal(e.error, error);
@@ -194,8 +194,8 @@ static inline void forbid_process_memory(void)
 		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-struct far {
-	void (*body)(struct reach *);
+struct rma_child {
+	void (*body)(struct rma_pair *);
 	struct cay_key key;
 	size_t bytes;
 	enum place place;
@@ -204,8 +204,8 @@ struct far {
 
 static inline void far_child(struct child *parent, void *argument)
 {
-	const struct far *f = argument;
-	struct reach r = { .origin = open_port(NULL),
+	const struct rma_child *f = argument;
+	struct rma_pair r = { .origin = open_port(NULL),
 		.key = f->key,
 		.bytes = f->bytes,
 		.place = f->place };
@@ -226,12 +226,12 @@ static inline bool child_has_sent(struct child *c)
 	return n >= 0;
 }
 
-static inline void reach_far(enum place place, size_t bytes, unsigned rights,
-	void (*body)(struct reach *), bool forbidden)
+static inline void rma_far(enum place place, size_t bytes, unsigned rights,
+	void (*body)(struct rma_pair *), bool forbidden)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, place, bytes);
-	struct far f = { .body = body,
+	unsigned char *memory = place_alloc(owner, place, bytes);
+	struct rma_child f = { .body = body,
 		.bytes = bytes,
 		.place = place,
 		.forbidden = forbidden };
@@ -247,7 +247,7 @@ static inline void reach_far(enum place place, size_t bytes, unsigned rights,
 	child_receive(&child);
 	child_join(&child);
 	close_window(w);
-	place_give(owner, place, memory);
+	place_free(owner, place, memory);
 	close_port(owner);
 }
 
@@ -255,16 +255,16 @@ static inline void reach_far(enum place place, size_t bytes, unsigned rights,
  * Runs `body` in one process and between two, on each kind of memory, and
  * without process_vm_readv().
  */
-static inline void each_way(
-	size_t bytes, unsigned rights, void (*body)(struct reach *))
+static inline void each_setup(
+	size_t bytes, unsigned rights, void (*body)(struct rma_pair *))
 {
 	for (enum place place = 0; place < PLACES; place++) {
-		struct reach r = reach_open(place, bytes, rights);
+		struct rma_pair r = rma_open(place, bytes, rights);
 		body(&r);
-		reach_close(&r);
-		reach_far(place, bytes, rights, body, false);
+		rma_close(&r);
+		rma_far(place, bytes, rights, body, false);
 	}
-	reach_far(PLACE_HEAP, bytes, rights, body, true);
+	rma_far(PLACE_HEAP, bytes, rights, body, true);
 }
 
 #endif

@@ -133,7 +133,7 @@ static void origin_run(struct child *parent, void *argument)
 {
 	const struct origin *o = argument;
 	struct cay_port *port = open_named("origin");
-	struct cay_peer *peer = open_peer_named(port, "heir");
+	struct cay_peer *peer = open_peer_named(port, "survivor");
 	unsigned char *data = o->mapped ? cay_alloc(port, LONG_BYTES, 0)
 					: malloc(LONG_BYTES);
 	content_fill(data, LONG_BYTES, 7);
@@ -151,7 +151,7 @@ static void origin_run(struct child *parent, void *argument)
 	child_receive(parent);
 }
 
-static void heir_short(struct cay_port *port, unsigned i)
+static void survivor_short(struct cay_port *port, unsigned i)
 {
 	expect_message(port, i, 500, 7);
 }
@@ -160,7 +160,7 @@ static void heir_short(struct cay_port *port, unsigned i)
  * The receiver holds some messages from before the death and polls the others
  * after it.
  */
-static void heir_reads(struct cay_port *port, struct cay_event *held,
+static void survivor_reads(struct cay_port *port, struct cay_event *held,
 	unsigned from, unsigned to, bool readable)
 {
 	for (unsigned i = from; i < to; i++) {
@@ -170,11 +170,11 @@ static void heir_reads(struct cay_port *port, struct cay_event *held,
 		assert_int_equal(held[i].length, LONG_BYTES);
 		assert_int_equal(held[i].error, readable ? 0 : CAY_ERROR_GONE);
 		assert_int_equal(held[i].data != NULL, readable);
-		heir_short(port, i);
+		survivor_short(port, i);
 	}
 }
 
-static void heir_release(struct cay_port *port, struct cay_event *held)
+static void survivor_release(struct cay_port *port, struct cay_event *held)
 {
 	for (unsigned i = 0; i < LONGS; i++) {
 		if (held[i].data)
@@ -186,7 +186,7 @@ static void heir_release(struct cay_port *port, struct cay_event *held)
 
 static void origin_dies(const struct origin *how)
 {
-	struct cay_port *port = open_named("heir");
+	struct cay_port *port = open_named("survivor");
 	struct cay_event held[LONGS];
 	struct child child;
 	uint64_t heap_used = status_read().heap_used;
@@ -195,12 +195,12 @@ static void origin_dies(const struct origin *how)
 	if (how->twice)
 		expect_message(port, 9, LONG_BYTES, 7);
 	bool copied = child_receive(&child) != 0;
-	heir_reads(port, held, 0, LONGS / 2, true);
+	survivor_reads(port, held, 0, LONGS / 2, true);
 	child_kill(&child);
 	/* Memory of a dead process cannot be read. */
-	heir_reads(port, held, LONGS / 2, LONGS, !copied);
+	survivor_reads(port, held, LONGS / 2, LONGS, !copied);
 	expect_gone(port, cay_peer_addr(peer).vpid);
-	heir_release(port, held);
+	survivor_release(port, held);
 	assert_int_equal(status_settled().heap_used, heap_used);
 	cay_peer_release(peer);
 	close_port(port);
@@ -231,7 +231,7 @@ static void closing_origin(struct child *parent, void *argument)
 {
 	bool *mapped = argument;
 	struct cay_port *port = open_named("origin");
-	struct cay_peer *peer = open_peer_named(port, "heir");
+	struct cay_peer *peer = open_peer_named(port, "survivor");
 	unsigned char *data = *mapped ? cay_alloc(port, LONG_BYTES, 0)
 				      : malloc(LONG_BYTES);
 	content_fill(data, LONG_BYTES, 7);
@@ -246,7 +246,7 @@ static void closing_origin(struct child *parent, void *argument)
 
 static void origin_closes(bool mapped)
 {
-	struct cay_port *port = open_named("heir");
+	struct cay_port *port = open_named("survivor");
 	uint64_t heap_used = status_read().heap_used;
 	struct child child;
 	child_start(&child, closing_origin, &mapped);

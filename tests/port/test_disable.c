@@ -7,7 +7,7 @@
 #include "vci.h"
 
 /* The port is disabled after 4096 attempts, and its peers receive GONE. */
-static void guess(struct reach *r, unsigned count)
+static void guess(struct rma_pair *r, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		r->key.capability += 0x123456789ull;
@@ -19,7 +19,7 @@ static void guess(struct reach *r, unsigned count)
 }
 
 /* Its resources can be released. */
-static void guesser_end(struct reach *r)
+static void guesser_end(struct rma_pair *r)
 {
 	cay_peer_release(r->peer);
 	close_port(r->origin);
@@ -28,7 +28,7 @@ static void guesser_end(struct reach *r)
 	close_port(r->owner);
 }
 
-static void check_disabled(struct reach *r)
+static void check_disabled(struct rma_pair *r)
 {
 	struct cay_event e;
 	struct cay_stats stats;
@@ -53,7 +53,7 @@ static void check_disabled(struct reach *r)
 
 static void disabled_after_4096_accesses(void **state)
 {
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct rma_pair r = rma_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_peer *back = open_peer(r.owner, r.origin);
 	struct cay_addr guesser = cay_port_addr(r.origin);
 	uint64_t own = 0;
@@ -78,7 +78,7 @@ static void disabled_after_4096_accesses(void **state)
 /* A lock needs the key, too, which the node checks instead of the device. */
 static void disabled_by_locks(void **state)
 {
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct rma_pair r = rma_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_stats stats;
 	(void)state;
 	for (unsigned i = 1; i < 4096; i++) {
@@ -97,7 +97,7 @@ static void disabled_by_locks(void **state)
 /* Through the raw API; other ports of the process continue to work. */
 static void disabled_by_work_requests(void **state)
 {
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct rma_pair r = rma_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_peer *back = open_peer(r.owner, r.origin);
 	uint64_t wrong = 0;
 	(void)state;
@@ -122,7 +122,7 @@ static void disabled_by_work_requests(void **state)
 /* The locks of a disabled port are released. */
 static void disabled_port_holds_no_lock(void **state)
 {
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct rma_pair r = rma_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_port *other = open_port(NULL);
 	struct cay_peer *peer = open_peer(other, r.owner);
 	struct cay_key key = r.key;

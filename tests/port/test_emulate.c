@@ -13,17 +13,17 @@
 
 /* One window on ordinary memory, one in the arena, of the same port. */
 struct two {
-	struct reach heap, arena;
+	struct rma_pair heap, arena;
 };
 
 static struct two two_open(void)
 {
 	struct two t;
-	t.heap = reach_open(PLACE_HEAP, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	t.heap = rma_open(PLACE_HEAP, INSTRUCTION_BYTES, RIGHTS_ACCESS);
 	t.arena = t.heap;
 	t.arena.place = PLACE_ARENA;
 	t.arena.memory =
-		place_take(t.heap.owner, PLACE_ARENA, INSTRUCTION_BYTES);
+		place_alloc(t.heap.owner, PLACE_ARENA, INSTRUCTION_BYTES);
 	t.arena.window = open_window(t.heap.owner, t.arena.memory,
 		INSTRUCTION_BYTES, RIGHTS_ACCESS, &t.arena.key);
 	return t;
@@ -33,23 +33,23 @@ static void two_close(struct two *t)
 {
 	assert_int_equal(port_stats(t->heap.origin).refs_used, 0);
 	close_window(t->arena.window);
-	place_give(t->arena.owner, PLACE_ARENA, t->arena.memory);
-	reach_close(&t->heap);
+	place_free(t->arena.owner, PLACE_ARENA, t->arena.memory);
+	rma_close(&t->heap);
 }
 
-static uint64_t word_at(const struct reach *r, size_t at)
+static uint64_t word_at(const struct rma_pair *r, size_t at)
 {
 	uint64_t word;
 	memcpy(&word, r->memory + at, sizeof(word));
 	return word;
 }
 
-static int add(struct reach *r, uint64_t tag, unsigned flags)
+static int add(struct rma_pair *r, uint64_t tag, unsigned flags)
 {
 	return cay_fetch_add(r->origin, r->peer, r->key, 0, 1, tag, flags);
 }
 
-static int put(struct reach *r, uint64_t at, uint64_t word, unsigned flags)
+static int put(struct rma_pair *r, uint64_t at, uint64_t word, unsigned flags)
 {
 	return cay_put(r->origin, r->peer, r->key, at, &word, 8, word, flags);
 }
@@ -59,7 +59,7 @@ static int put(struct reach *r, uint64_t at, uint64_t word, unsigned flags)
 static void executed_when_the_owner_polls(void **state)
 {
 	struct two t = two_open();
-	struct reach *r = &t.heap;
+	struct rma_pair *r = &t.heap;
 	(void)state;
 	assert_int_equal(add(r, 1, 0), 0);
 	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 8, ~0ull,
@@ -69,7 +69,7 @@ static void executed_when_the_owner_polls(void **state)
 	assert_int_equal(word_at(r, 0), 0);
 	assert_int_equal(word_at(r, 8), 0);
 	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EAGAIN);
-	reach_poll_owner(r);
+	rma_poll_owner(r);
 	assert_int_equal(word_at(r, 0), 1);
 	assert_int_equal(word_at(r, 8), 0xffffffff);
 	assert_int_equal(cay_flush(r->origin, r->peer, 0), 0);
@@ -84,7 +84,7 @@ static void executed_when_the_owner_polls(void **state)
 static void puts_and_gets_are_not_emulated(void **state)
 {
 	struct two t = two_open();
-	struct reach *r = &t.heap;
+	struct rma_pair *r = &t.heap;
 	uint64_t got = 0;
 	(void)state;
 	assert_int_equal(put(r, 0, 7, 0), 0);
@@ -127,7 +127,7 @@ static void order_is_kept(void **state)
 	assert_true(word_at(&t.heap, 0) == 1 && word_at(&t.heap, 8) == 9);
 	assert_int_equal(word_at(&t.arena, 0), 0xff07);
 	expect_complete(t.heap.origin, 1, 0);
-	reach_settle(&t.heap);
+	rma_settle(&t.heap);
 	assert_int_equal(got, 7);
 	assert_int_equal(previous, 5);
 	/* Accesses are direct again. */
@@ -154,7 +154,7 @@ static void free_order_is_direct(void **state)
 		0);
 	assert_int_equal(got, 5);
 	assert_int_equal(word_at(&t.heap, 0), 0);
-	reach_complete(&t.heap, 1, 0);
+	rma_complete(&t.heap, 1, 0);
 	two_close(&t);
 }
 
@@ -163,7 +163,7 @@ static void other_peers_are_direct(void **state)
 {
 	struct two t = two_open();
 	struct cay_port *other = open_port(NULL);
-	struct reach r = { .origin = t.heap.origin };
+	struct rma_pair r = { .origin = t.heap.origin };
 	uint64_t *word = cay_alloc(other, 8, 0);
 	(void)state;
 	r.peer = open_peer(r.origin, other);
@@ -172,7 +172,7 @@ static void other_peers_are_direct(void **state)
 	assert_int_equal(add(&t.heap, 1, 0), 0);
 	assert_int_equal(put(&r, 0, 3, 0), 0);
 	assert_int_equal(*word, 3);
-	reach_complete(&t.heap, 1, 0);
+	rma_complete(&t.heap, 1, 0);
 	close_window(w);
 	cay_peer_release(r.peer);
 	close_port(other);
@@ -193,7 +193,7 @@ static void fences_wait(void **state)
 		cay_send(t.heap.origin, t.heap.peer, 3, "m", 1, CAY_FENCE),
 		-EAGAIN);
 	assert_int_equal(word_at(&t.arena, 0), 0);
-	reach_poll_owner(&t.heap);
+	rma_poll_owner(&t.heap);
 	assert_int_equal(put(&t.arena, 0, 5, CAY_FENCE), 0);
 	assert_int_equal(word_at(&t.arena, 0), 5);
 	expect_complete(t.heap.origin, 1, 0);
@@ -217,7 +217,7 @@ static void number_is_limited(void **state)
 		assert_int_equal(port_stats(t.heap.origin).refs_used, 64);
 		sum += issued;
 		for (uint64_t i = 0; i < issued; i++)
-			reach_complete(&t.heap, i, 0);
+			rma_complete(&t.heap, i, 0);
 		assert_int_equal(word_at(&t.heap, 0), sum);
 	}
 	assert_int_equal(word_at(&t.arena, 0), 0);
@@ -229,14 +229,14 @@ static void number_is_limited(void **state)
 static void *serve_later(void *argument)
 {
 	nap_ns(20 * NS_PER_MS);
-	reach_poll_owner(argument);
+	rma_poll_owner(argument);
 	return NULL;
 }
 
 static void flush_waits(void **state)
 {
 	struct two t = two_open();
-	struct reach *r = &t.heap;
+	struct rma_pair *r = &t.heap;
 	pthread_t thread;
 	uint64_t previous = 7;
 	(void)state;
@@ -253,13 +253,13 @@ static void flush_waits(void **state)
 	assert_int_equal(previous, 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(word_at(r, 0), 1);
-	reach_settle(r);
+	rma_settle(r);
 	two_close(&t);
 }
 
 /* ---- cancelling ---- */
 
-static void expect_withdrawn(struct reach *r, const struct instruction *i,
+static void expect_withdrawn(struct rma_pair *r, const struct instruction *i,
 	uint64_t tag, unsigned flags)
 {
 	struct cay_event e;
@@ -296,8 +296,8 @@ static void cancelled_accesses_are_not_executed(void **state)
 			assert_int_equal(cay_cancel(t.heap.origin, i), 0);
 			expect_withdrawn(&t.arena, &instructions[i], i, flags);
 		}
-		reach_complete(&t.heap, 1000, 0);
-		reach_settle(&t.heap);
+		rma_complete(&t.heap, 1000, 0);
+		rma_settle(&t.heap);
 		assert_true(content_fits(t.arena.memory, INSTRUCTION_BYTES, 1));
 		assert_int_equal(instruction_into, 99);
 	}
@@ -316,7 +316,7 @@ static void cancel_all_with_one_tag(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		expect_complete(t.heap.origin, 1, CAY_ERROR_TIMEOUT);
 	for (unsigned i = 0; i < 10; i++)
-		reach_complete(&t.heap, 0, 0);
+		rma_complete(&t.heap, 0, 0);
 	assert_int_equal(word_at(&t.heap, 0), 10);
 	assert_int_equal(cay_cancel(t.heap.origin, 0), 0);
 	two_close(&t);
@@ -326,7 +326,7 @@ static void cancel_all_with_one_tag(void **state)
 static void long_messages_are_cancelled(void **state)
 {
 	struct two t = two_open();
-	struct reach *r = &t.heap;
+	struct rma_pair *r = &t.heap;
 	unsigned char *mapped = cay_alloc(r->origin, 10000, 0);
 	unsigned char *plain = calloc(1, 10000);
 	(void)state;
@@ -350,7 +350,7 @@ static void long_messages_are_cancelled(void **state)
 
 /* Cancel races with execution: exactly one of them wins. */
 struct race {
-	struct reach *reach;
+	struct rma_pair *reach;
 	_Atomic bool stop;
 };
 
@@ -358,7 +358,7 @@ static void *race_execute(void *argument)
 {
 	struct race *race = argument;
 	while (!atomic_load(&race->stop))
-		reach_poll_owner(race->reach);
+		rma_poll_owner(race->reach);
 	return NULL;
 }
 
@@ -399,27 +399,27 @@ static void cancelled_or_executed(void **state)
 static void window_changes_before_execution(void **state)
 {
 	struct two t = two_open();
-	struct reach *r = &t.heap;
+	struct rma_pair *r = &t.heap;
 	struct cay_key new;
 	(void)state;
 	assert_int_equal(add(r, 1, 0), 0);
 	assert_int_equal(cay_window_revoke(r->window, &new), 0);
-	reach_complete(r, 1, CAY_ERROR_CAPABILITY);
+	rma_complete(r, 1, CAY_ERROR_CAPABILITY);
 	r->key = new;
 	struct cay_peer *self = open_peer(r->owner, r->owner);
 	assert_int_equal(add(r, 2, 0), 0);
 	assert_int_equal(cay_window_lock(r->owner, self, new, 0), 0);
-	reach_complete(r, 2, CAY_ERROR_TARGET_LOCKED);
+	rma_complete(r, 2, CAY_ERROR_TARGET_LOCKED);
 	assert_int_equal(cay_window_unlock(r->owner, self, new), 0);
 	/* The origin's own lock does not exclude it. */
 	assert_int_equal(add(r, 3, 0), 0);
 	assert_int_equal(cay_window_lock(r->origin, r->peer, new, 0), 0);
-	reach_complete(r, 3, 0);
+	rma_complete(r, 3, 0);
 	assert_int_equal(cay_window_unlock(r->origin, r->peer, new), 0);
 	assert_int_equal(word_at(r, 0), 1);
 	assert_int_equal(add(r, 4, 0), 0);
 	close_window(r->window);
-	reach_complete(r, 4, CAY_ERROR_TARGET_WINDOW);
+	rma_complete(r, 4, CAY_ERROR_TARGET_WINDOW);
 	assert_int_equal(word_at(r, 0), 1);
 	r->window = NULL;
 	cay_peer_release(self);
@@ -435,10 +435,10 @@ enum {
 static void silent_owner(struct child *parent, void *argument)
 {
 	struct cay_port *port = open_named("silent");
-	unsigned char *memory = place_take(port, PLACE_HEAP, 128);
+	unsigned char *memory = place_alloc(port, PLACE_HEAP, 128);
 	struct cay_key key;
 	open_window(port, memory, 128, RIGHTS_ACCESS, &key);
-	tell_key(parent, key);
+	key_send(parent, key);
 	child_receive(parent);
 	if (argument) /* the owner closes without polling */
 		close_port(port);
@@ -453,9 +453,9 @@ static void silent_owner(struct child *parent, void *argument)
 static void pending_at_the_gone(bool closes)
 {
 	struct child child;
-	struct reach r = { .origin = open_port(NULL) };
+	struct rma_pair r = { .origin = open_port(NULL) };
 	child_start(&child, silent_owner, closes ? &r : NULL);
-	r.key = hear_key(&child);
+	r.key = key_receive(&child);
 	r.peer = open_peer_named(r.origin, "silent");
 	uint16_t vpid = cay_peer_addr(r.peer).vpid;
 	instruction_into = 99;
@@ -519,7 +519,7 @@ struct leaver {
 static void leaving_origin(struct child *parent, void *argument)
 {
 	const struct leaver *l = argument;
-	struct reach r = { .origin = open_port(NULL), .key = l->key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = l->key };
 	r.peer = open_peer_named(r.origin, "owner");
 	for (unsigned i = 0; i < PENDING; i++)
 		assert_int_equal(add(&r, i, 0), 0);
@@ -535,9 +535,9 @@ static void leaving_origin(struct child *parent, void *argument)
 static void origin_goes(bool closes)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, PLACE_HEAP, 128);
+	unsigned char *memory = place_alloc(owner, PLACE_HEAP, 128);
 	struct leaver l = { .closes = closes };
-	struct reach r = { .owner = owner, .memory = memory };
+	struct rma_pair r = { .owner = owner, .memory = memory };
 	struct cay_window *w =
 		open_window(owner, memory, 128, RIGHTS_ACCESS, &l.key);
 	uint64_t heap_used = status_settled().heap_used;
@@ -579,7 +579,7 @@ static void origin_closes(void **state)
 static void busy_origin(struct child *parent, void *argument)
 {
 	const struct leaver *l = argument;
-	struct reach r = { .origin = open_port(NULL), .key = l->key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = l->key };
 	struct cay_event e;
 	r.peer = open_peer_named(r.origin, "owner");
 	child_send(parent, 1);
@@ -594,7 +594,7 @@ static void busy_origin(struct child *parent, void *argument)
 static void random_deaths(void **state)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, PLACE_HEAP, 128);
+	unsigned char *memory = place_alloc(owner, PLACE_HEAP, 128);
 	struct leaver l = { .closes = false };
 	struct random random = { now_ns() };
 	struct cay_window *w =
@@ -628,14 +628,14 @@ static void random_deaths(void **state)
 /* ---- concurrency ---- */
 
 struct summer {
-	struct reach *reach;
+	struct rma_pair *reach;
 	uint64_t rounds;
 };
 
 static void *summer_run(void *argument)
 {
 	const struct summer *s = argument;
-	struct reach *r = s->reach;
+	struct rma_pair *r = s->reach;
 	uint64_t previous;
 	for (uint64_t i = 0; i < s->rounds;)
 		i += cay_fetch_add_into(r->origin, r->peer, r->key, 0, 1,
@@ -647,7 +647,7 @@ static struct cay_key summer_key;
 
 static void summing_child(struct child *parent, void *argument)
 {
-	struct reach r = { .origin = open_port(NULL), .key = summer_key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = summer_key };
 	struct summer s = { &r, *(uint64_t *)argument };
 	pthread_t threads[2];
 	struct cay_event e;
@@ -660,7 +660,7 @@ static void summing_child(struct child *parent, void *argument)
 		assert_true(!poll_event(r.origin, &e));
 	for (unsigned i = 0; i < COUNT(threads); i++)
 		pthread_join(threads[i], NULL);
-	reach_settle(&r);
+	rma_settle(&r);
 	child_send(parent, 1);
 	cay_peer_release(r.peer);
 	close_port(r.origin);
@@ -670,7 +670,7 @@ static void summing_child(struct child *parent, void *argument)
 static void sums_are_exact(void **state)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, PLACE_HEAP, 64);
+	unsigned char *memory = place_alloc(owner, PLACE_HEAP, 64);
 	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)memory;
 	struct cay_window *w =
 		open_window(owner, memory, 64, RIGHTS_ACCESS, &summer_key);
@@ -697,24 +697,24 @@ static void sums_are_exact(void **state)
 /* ---- memory that was unmapped or protected ---- */
 
 /* Each emulated access completes with the error; the owner continues. */
-static void carried_ends_in(struct reach *r, int error)
+static void carried_ends_in(struct rma_pair *r, int error)
 {
 	assert_int_equal(
 		cay_fetch_add(r->origin, r->peer, r->key, 0, 1, 1, 0), 0);
-	reach_complete(r, 1, error);
+	rma_complete(r, 1, error);
 	assert_int_equal(
 		cay_compare_swap(r->origin, r->peer, r->key, 8, 0, 1, 2, 0), 0);
-	reach_complete(r, 2, error);
+	rma_complete(r, 2, error);
 	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, 16, ~0ull,
 				 0xff, 3, CAY_NOTIFY),
 		0);
-	reach_complete(r, 3, error);
+	rma_complete(r, 3, error);
 }
 
 /* The memory is read-only or unmapped in the owner. */
 static void unmapped_memory(void **state)
 {
-	struct reach r = { .place = PLACE_HEAP, .bytes = 4096 };
+	struct rma_pair r = { .place = PLACE_HEAP, .bytes = 4096 };
 	(void)state;
 	r.owner = open_port(NULL);
 	r.origin = open_port(NULL);

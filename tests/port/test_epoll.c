@@ -119,7 +119,7 @@ static void no_wake_up_is_lost(void **state)
 	struct child child;
 	struct cay_event e;
 	(void)state;
-	child_start_near(&child, exchange_child, &x);
+	child_start_local(&child, exchange_child, &x);
 	exchange_run(&x, "first", "second", true);
 	child_join(&child);
 	/* The node rings for its notifications, too. */
@@ -190,7 +190,7 @@ static void several_ports_in_one_epoll(void **state)
 	uint64_t messages = scaled(5000);
 	struct child child;
 	(void)state;
-	child_start_near(&child, scatter_child, &messages);
+	child_start_local(&child, scatter_child, &messages);
 	for (unsigned i = 0; i < PORTS; i++)
 		ports[i] = open_named(names[i]);
 	int epoll = epoll_of(ports, PORTS);

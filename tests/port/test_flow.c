@@ -93,7 +93,7 @@ static void stream(uint32_t nq_entries, uint64_t messages)
 	struct random r = { nq_entries };
 	struct child sender;
 	uint64_t received = 0;
-	child_start_near(&sender, stream_sender, &messages);
+	child_start_local(&sender, stream_sender, &messages);
 	while (received < messages) {
 		/* The sender may wait for the entries of held events. */
 		bool some = window_take(port, &w, &received);
@@ -127,21 +127,21 @@ enum {
 	ENTRIES = 16
 };
 
-struct party {
+struct side {
 	struct cay_port *port;
 	struct cay_peer *peer;
 	struct child *other;
 	uint64_t sent, received;
 };
 
-static void party_open(struct party *p, const char *own, const char *other)
+static void side_open(struct side *p, const char *own, const char *other)
 {
 	p->port = open_small(own, ENTRIES);
 	p->peer = open_peer_named(p->port, other);
 	p->sent = p->received = 0;
 }
 
-static void party_close(struct party *p)
+static void side_close(struct side *p)
 {
 	check_empty(p->port);
 	cay_peer_release(p->peer);
@@ -154,7 +154,7 @@ static size_t mutual_size(uint64_t number)
 }
 
 /* Polls all events. */
-static void party_poll(struct party *p)
+static void side_poll(struct side *p)
 {
 	struct cay_event e;
 	while (poll_event(p->port, &e)) {
@@ -167,7 +167,7 @@ static void party_poll(struct party *p)
 	}
 }
 
-static int party_send(struct party *p, uint64_t deadline)
+static int side_send(struct side *p, uint64_t deadline)
 {
 	unsigned char data[6000];
 	size_t size = mutual_size(p->sent);
@@ -179,7 +179,7 @@ static int party_send(struct party *p, uint64_t deadline)
 	return r;
 }
 
-static void party_meet(struct party *p)
+static void side_meet(struct side *p)
 {
 	child_send(p->other, p->sent);
 	uint64_t other_sent = child_receive(p->other);
@@ -187,72 +187,72 @@ static void party_meet(struct party *p)
 }
 
 /* Both queues are full at the same time; both ports continue once they poll. */
-static void party_fill_up(struct party *p)
+static void side_fill_up(struct side *p)
 {
 	int r;
-	while ((r = party_send(p, 0)) == 0)
+	while ((r = side_send(p, 0)) == 0)
 		;
 	assert_int_equal(r, -EAGAIN);
-	party_meet(p);
+	side_meet(p);
 	uint64_t deadline = now_ns() + 2 * NS_PER_MS;
-	assert_int_equal(party_send(p, deadline), -ETIMEDOUT);
+	assert_int_equal(side_send(p, deadline), -ETIMEDOUT);
 	assert_true(now_ns() >= deadline);
-	party_meet(p);
-	party_poll(p);
-	party_meet(p);
+	side_meet(p);
+	side_poll(p);
+	side_meet(p);
 }
 
 /* Neither side polls before its sends are refused. */
-static void party_run(struct party *p, uint64_t messages, uint64_t wait_ns)
+static void side_run(struct side *p, uint64_t messages, uint64_t wait_ns)
 {
 	uint64_t deadline = soon();
 	while (p->sent < messages) {
-		int r = party_send(p, wait_ns ? now_ns() + wait_ns : 0);
+		int r = side_send(p, wait_ns ? now_ns() + wait_ns : 0);
 		assert_true(r == 0 || r == (wait_ns ? -ETIMEDOUT : -EAGAIN));
 		if (r)
-			party_poll(p);
+			side_poll(p);
 		else
 			deadline = soon();
 		assert_true(now_ns() < deadline);
 	}
 	while (p->received < messages) {
 		assert_int_equal(cay_wait(p->port, soon()), 0);
-		party_poll(p);
+		side_poll(p);
 	}
-	party_meet(p);
+	side_meet(p);
 	assert_int_equal(p->received, messages);
 }
 
-static void party_all(struct party *p)
+static void side_all(struct side *p)
 {
-	party_meet(p);
+	side_meet(p);
 	for (unsigned i = 0; i < scaled(100); i++)
-		party_fill_up(p);
-	party_run(p, p->sent + scaled(100000), 0);
-	party_run(p, p->sent + scaled(2000), NS_PER_MS / 2);
+		side_fill_up(p);
+	side_run(p, p->sent + scaled(100000), 0);
+	side_run(p, p->sent + scaled(2000), NS_PER_MS / 2);
 }
 
 static void mutual_child(struct child *parent, void *unused)
 {
-	struct party p = { .other = parent };
+	struct side p = { .other = parent };
 	(void)unused;
-	party_open(&p, "right", "left");
-	party_all(&p);
-	party_close(&p);
+	side_open(&p, "right", "left");
+	side_all(&p);
+	side_close(&p);
 }
 
 /* Both send the same number of messages in each phase. */
 static void full_in_both_directions_recovers(void **state)
 {
 	struct child child;
-	struct party p = { .other = &child };
+	struct side p = { .other = &child };
 	(void)state;
-	child_start_near(&child, mutual_child, NULL);
-	party_open(&p, "left", "right");
-	party_all(&p);
+	child_start_local(&child, mutual_child, NULL);
+	side_open(&p, "left", "right");
+	side_all(&p);
 	child_join(&child);
 	expect_gone(p.port, cay_peer_addr(p.peer).vpid);
-	party_close(&p);
+	side_close(&p);
 }
 
 int main(void)

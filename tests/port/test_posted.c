@@ -20,12 +20,12 @@ enum order {
 	LEAVE,
 };
 
-struct far {
+struct sender {
 	struct child child;
 	struct cay_port *port; /* of the receiver */
 };
 
-static void far_order(struct child *parent, struct cay_port *port,
+static void sender_order(struct child *parent, struct cay_port *port,
 	struct cay_peer *peer, uint64_t order)
 {
 	size_t length = child_receive(parent);
@@ -48,32 +48,33 @@ static void far_order(struct child *parent, struct cay_port *port,
 		free(data);
 }
 
-static void far_run(struct child *parent, void *name)
+static void sender_run(struct child *parent, void *name)
 {
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, name);
 	uint64_t order;
 	while ((order = child_receive(parent)) != LEAVE)
-		far_order(parent, port, peer, order);
+		sender_order(parent, port, peer, order);
 	check_empty(port);
 	cay_peer_release(peer);
 	close_port(port);
 }
 
-static struct far far_open(char *name, const struct cay_port_options *options)
+static struct sender sender_open(
+	char *name, const struct cay_port_options *options)
 {
 	struct cay_port_options o = { .name = name };
-	struct far f;
+	struct sender f;
 	if (options) {
 		o = *options;
 		o.name = name;
 	}
 	f.port = open_port(&o);
-	child_start_near(&f.child, far_run, name);
+	child_start_local(&f.child, sender_run, name);
 	return f;
 }
 
-static void far_close(struct far *f)
+static void sender_close(struct sender *f)
 {
 	child_send(&f->child, LEAVE);
 	child_join(&f->child);
@@ -81,18 +82,18 @@ static void far_close(struct far *f)
 	close_port(f->port);
 }
 
-static void far_tell(
-	struct far *f, enum order order, size_t length, uint64_t tag)
+static void sender_tell(
+	struct sender *f, enum order order, size_t length, uint64_t tag)
 {
 	child_send(&f->child, order);
 	child_send(&f->child, length);
 	child_send(&f->child, tag);
 }
 
-static void far_send(
-	struct far *f, enum order order, size_t length, uint64_t tag, int r)
+static void sender_send(
+	struct sender *f, enum order order, size_t length, uint64_t tag, int r)
 {
-	far_tell(f, order, length, tag);
+	sender_tell(f, order, length, tag);
 	assert_int_equal((int)child_receive(&f->child), r);
 }
 
@@ -132,12 +133,12 @@ static const size_t sizes[] = { 41, 42, 63, 64, 65, 100, 1000, 4095, 4096, 4097,
 
 static void every_size_arrives_in_its_buffer(void **state)
 {
-	struct far f = far_open("sizes", NULL);
+	struct sender f = sender_open("sizes", NULL);
 	(void)state;
 	for (uint64_t i = 0; i < 2 * COUNT(sizes); i++) {
 		size_t length = sizes[i / 2];
 		void *buffer = post(f.port, length + i % 2, 1000 + i);
-		far_send(&f, i % 2 ? SEND_ALLOC : SEND, length, i, 0);
+		sender_send(&f, i % 2 ? SEND_ALLOC : SEND, length, i, 0);
 		expect_posted(
 			f.port, i, buffer, length + i % 2, length, 1000 + i);
 		cay_free(f.port, buffer);
@@ -145,25 +146,25 @@ static void every_size_arrives_in_its_buffer(void **state)
 	assert_int_equal(port_stats(f.port).posted, 2 * COUNT(sizes));
 	assert_int_equal(port_stats(f.port).received, 2 * COUNT(sizes));
 	assert_int_equal(port_stats(f.port).rdr_used, 0);
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void inline_messages_use_no_buffer(void **state)
 {
-	struct far f = far_open("short", NULL);
+	struct sender f = sender_open("short", NULL);
 	(void)state;
 	void *buffer = post(f.port, 4096, 7);
 	for (size_t length = 0; length <= 40; length++) {
-		far_send(&f, SEND, length, length, 0);
+		sender_send(&f, SEND, length, length, 0);
 		expect_message(f.port, length, length, length);
 	}
 	assert_int_equal(port_stats(f.port).posted, 0);
 	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	assert_int_equal(cay_receive_cancel(f.port, 7), 1);
-	far_send(&f, SEND, 40, 41, 0);
+	sender_send(&f, SEND, 40, 41, 0);
 	expect_message(f.port, 41, 40, 41);
 	cay_free(f.port, buffer);
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void longer_messages_are_truncated(void **state)
@@ -172,7 +173,7 @@ static void longer_messages_are_truncated(void **state)
 		size_t room, length;
 	} tries[] = { { 1, 41 }, { 40, 41 }, { 64, 8192 }, { 8191, 8192 },
 		{ 8192, 65536 }, { 4096, 1 << 20 } };
-	struct far f = far_open("long", NULL);
+	struct sender f = sender_open("long", NULL);
 	(void)state;
 	for (uint64_t i = 0; i < COUNT(tries); i++) {
 		unsigned char *buffer =
@@ -181,66 +182,67 @@ static void longer_messages_are_truncated(void **state)
 		memset(buffer, 0xee, tries[i].room + 64);
 		assert_int_equal(
 			cay_receive_post(f.port, buffer, tries[i].room, i), 0);
-		far_send(&f, SEND, tries[i].length, i, 0);
+		sender_send(&f, SEND, tries[i].length, i, 0);
 		expect_posted(
 			f.port, i, buffer, tries[i].room, tries[i].length, i);
 		for (unsigned k = 0; k < 64; k++)
 			assert_int_equal(buffer[tries[i].room + k], 0xee);
 		cay_free(f.port, buffer);
 	}
-	far_close(&f);
+	sender_close(&f);
 }
 
 /* ---- nothing posted ---- */
 
 static void without_a_buffer_the_rdr_is_used(void **state)
 {
-	struct far f = far_open("fallback", NULL);
+	struct sender f = sender_open("fallback", NULL);
 	(void)state;
 	void *buffer = post(f.port, 1 << 20, 5);
-	far_send(&f, SEND, 100, 1, 0);
-	far_send(&f, SEND, 100, 2, 0);
-	far_send(&f, SEND, 8192, 3, 0);
+	sender_send(&f, SEND, 100, 1, 0);
+	sender_send(&f, SEND, 100, 2, 0);
+	sender_send(&f, SEND, 8192, 3, 0);
 	expect_posted(f.port, 1, buffer, 1 << 20, 100, 5);
 	expect_message(f.port, 2, 100, 2);
 	expect_message(f.port, 3, 8192, 3);
 	/* By reference: the sender waits for the receiver. */
-	far_send(&f, SEND, 65536, 4, 0);
+	sender_send(&f, SEND, 65536, 4, 0);
 	expect_message(f.port, 4, 65536, 4);
 	check_empty(f.port);
 	assert_int_equal(cay_receive_post(f.port, buffer, 1 << 20, 6), 0);
-	far_send(&f, SEND, 65536, 5, 0);
+	sender_send(&f, SEND, 65536, 5, 0);
 	expect_posted(f.port, 5, buffer, 1 << 20, 65536, 6);
 	assert_int_equal(port_stats(f.port).posted, 2);
 	cay_free(f.port, buffer);
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void posted_only_refuses_senders(void **state)
 {
-	struct far f = far_open("held", NULL);
+	struct sender f = sender_open("held", NULL);
 	(void)state;
 	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	for (uint64_t i = 0; i < COUNT(sizes); i++)
-		far_send(&f, i % 2 ? SEND : SEND_ALLOC, sizes[i], i, -EAGAIN);
+		sender_send(
+			&f, i % 2 ? SEND : SEND_ALLOC, sizes[i], i, -EAGAIN);
 	void *buffer = post(f.port, 1 << 20, 1);
-	far_send(&f, SEND, 1 << 20, 100, 0);
-	far_send(&f, SEND, 41, 101, -EAGAIN);
+	sender_send(&f, SEND, 1 << 20, 100, 0);
+	sender_send(&f, SEND, 41, 101, -EAGAIN);
 	expect_posted(f.port, 100, buffer, 1 << 20, 1 << 20, 1);
 	/* The buffer belongs to the receiver until it is posted again. */
-	far_send(&f, SEND, 41, 102, -EAGAIN);
+	sender_send(&f, SEND, 41, 102, -EAGAIN);
 	cay_free(f.port, buffer);
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void posting_wakes_waiting_senders(void **state)
 {
-	struct far f = far_open("waits", NULL);
+	struct sender f = sender_open("waits", NULL);
 	(void)state;
 	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		size_t length = i % 2 ? 65536 : 100;
-		far_tell(&f, SEND_WAIT, length, i);
+		sender_tell(&f, SEND_WAIT, length, i);
 		child_receive(&f.child);
 		nap_ns(i * NS_PER_MS);
 		check_empty(f.port);
@@ -249,48 +251,48 @@ static void posting_wakes_waiting_senders(void **state)
 		assert_int_equal((int)child_receive(&f.child), 0);
 		cay_free(f.port, buffer);
 	}
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void mode_can_change(void **state)
 {
-	struct far f = far_open("mode", NULL);
+	struct sender f = sender_open("mode", NULL);
 	(void)state;
 	assert_int_equal(cay_receive_mode(f.port, 2), -EINVAL);
 	assert_int_equal(
 		cay_receive_mode(f.port, (enum cay_receive_mode) - 1), -EINVAL);
-	far_send(&f, SEND, 100, 1, 0); /* no mode was ever set */
+	sender_send(&f, SEND, 100, 1, 0); /* no mode was ever set */
 	expect_message(f.port, 1, 100, 1);
 	for (uint64_t i = 2; i < 12; i += 2) {
 		assert_int_equal(
 			cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
-		far_send(&f, SEND, 100, i, -EAGAIN);
-		far_tell(&f, SEND_WAIT, 100, i);
+		sender_send(&f, SEND, 100, i, -EAGAIN);
+		sender_tell(&f, SEND_WAIT, 100, i);
 		child_receive(&f.child);
 		nap_ns(2 * NS_PER_MS);
 		assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_RDR), 0);
 		expect_message(f.port, i, 100, i);
 		assert_int_equal((int)child_receive(&f.child), 0);
-		far_send(&f, SEND, 65536, i + 1, 0);
+		sender_send(&f, SEND, 65536, i + 1, 0);
 		expect_message(f.port, i + 1, 65536, i + 1);
 	}
-	far_close(&f);
+	sender_close(&f);
 }
 
 /* A message in a posted buffer wakes a sleeping receiver. */
 static void sleeper_is_woken(void **state)
 {
-	struct far f = far_open("sleeper", NULL);
+	struct sender f = sender_open("sleeper", NULL);
 	(void)state;
 	void *buffer = post(f.port, 4096, 1);
 	assert_int_equal(
 		cay_wait(f.port, now_ns() + 50 * NS_PER_MS), -ETIMEDOUT);
-	far_tell(&f, SEND, 4096, 9);
+	sender_tell(&f, SEND, 4096, 9);
 	assert_int_equal(cay_wait(f.port, soon()), 0);
 	expect_posted(f.port, 9, buffer, 4096, 4096, 1);
 	assert_int_equal((int)child_receive(&f.child), 0);
 	cay_free(f.port, buffer);
-	far_close(&f);
+	sender_close(&f);
 }
 
 /* ---- results of the calls ---- */
@@ -346,26 +348,26 @@ static void queue_is_limited(void **state)
 
 static void cancelled_buffers_stay_unchanged(void **state)
 {
-	struct far f = far_open("cancelled", NULL);
+	struct sender f = sender_open("cancelled", NULL);
 	(void)state;
 	unsigned char *first = post(f.port, 4096, 1);
 	unsigned char *second = post(f.port, 4096, 2);
 	assert_int_equal(cay_receive_cancel(f.port, 1), 1);
-	far_send(&f, SEND, 4096, 5, 0);
+	sender_send(&f, SEND, 4096, 5, 0);
 	expect_posted(f.port, 5, second, 4096, 4096, 2);
-	far_send(&f, SEND, 4096, 6, 0);
+	sender_send(&f, SEND, 4096, 6, 0);
 	expect_message(f.port, 6, 4096, 6);
 	for (unsigned i = 0; i < 4096; i++)
 		assert_int_equal(first[i], 0);
 	cay_free(f.port, first);
 	cay_free(f.port, second);
-	far_close(&f);
+	sender_close(&f);
 }
 
 /* Freed memory is not written any more. */
 static void freed_buffers_are_cancelled(void **state)
 {
-	struct far f = far_open("freed", NULL);
+	struct sender f = sender_open("freed", NULL);
 	(void)state;
 	char *memory = cay_alloc(f.port, 3 * 4096, 0);
 	for (uint64_t i = 0; i < 3; i++)
@@ -374,30 +376,30 @@ static void freed_buffers_are_cancelled(void **state)
 			0);
 	void *other = post(f.port, 64, 9);
 	cay_free(f.port, memory);
-	far_send(&f, SEND, 64, 1, 0);
+	sender_send(&f, SEND, 64, 1, 0);
 	expect_posted(f.port, 1, other, 64, 64, 9);
-	far_send(&f, SEND, 64, 2, 0);
+	sender_send(&f, SEND, 64, 2, 0);
 	expect_message(f.port, 2, 64, 2);
 	assert_int_equal(cay_receive_cancel(f.port, 0), 0);
 	cay_free(f.port, other);
-	far_close(&f);
+	sender_close(&f);
 }
 
 /* A message that was stored but not polled is lost with the memory. */
 static void freed_before_it_was_polled(void **state)
 {
-	struct far f = far_open("early", NULL);
+	struct sender f = sender_open("early", NULL);
 	(void)state;
 	void *buffer = post(f.port, 4096, 1);
-	far_send(&f, SEND, 4096, 1, 0);
-	far_send(&f, SEND, 8, 2, 0);
+	sender_send(&f, SEND, 4096, 1, 0);
+	sender_send(&f, SEND, 8, 2, 0);
 	cay_free(f.port, buffer);
 	expect_message(f.port, 2, 8, 2);
 	/* The slot is free again. */
 	for (uint32_t i = 0; i < 64; i++)
 		post(f.port, 64, 3);
 	assert_int_equal(cay_receive_cancel(f.port, 3), 64);
-	far_close(&f);
+	sender_close(&f);
 }
 
 static void child_has_no_port(void **state)

@@ -184,7 +184,7 @@ static void many_senders(char *name, enum cay_receive_mode mode)
 		stream[i] =
 			(struct stream){ .sender = i, .messages = messages };
 		strcpy(stream[i].name, name);
-		child_start_near(&child[i], stream_run, &stream[i]);
+		child_start_local(&child[i], stream_run, &stream[i]);
 	}
 	pool_run(&p, &r, SENDERS * messages);
 	for (uint64_t i = 0; i < SENDERS; i++)
@@ -310,7 +310,7 @@ static void cancelled_or_reported(void **state)
 	uint64_t counts[2] = { 0 };
 	struct hammers h;
 	(void)state;
-	hammers_start(&h, "flow-cancel", child_start_near);
+	hammers_start(&h, "flow-cancel", child_start_local);
 	unsigned char *memory = cay_alloc(h.port, 4 * BUFFER_BYTES, 0);
 	assert_true(memory != NULL);
 	for (uint64_t i = 0; i < scaled(500); i++)

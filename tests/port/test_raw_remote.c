@@ -10,7 +10,7 @@
 
 /* Two ports of this process with a window each. */
 struct pair {
-	struct reach r;
+	struct rma_pair r;
 	unsigned char *local; /* window of the origin */
 	struct cay_window *window;
 	struct cay_key origin;
@@ -20,7 +20,7 @@ struct pair {
 static struct pair pair_open(enum place origin, enum place target)
 {
 	struct pair p = { .place = origin };
-	p.r = reach_open(target, BYTES, RIGHTS_ACCESS);
+	p.r = rma_open(target, BYTES, RIGHTS_ACCESS);
 	p.local = origin == PLACE_ARENA ? cay_alloc(p.r.origin, BYTES, 0)
 					: calloc(1, BYTES);
 	p.window = open_window(
@@ -38,7 +38,7 @@ static void pair_close(struct pair *p)
 		cay_free(p->r.origin, p->local);
 	else
 		free(p->local);
-	place_give(p->r.owner, p->r.place, p->r.memory);
+	place_free(p->r.owner, p->r.place, p->r.memory);
 	cay_peer_release(p->r.peer);
 	close_port(p->r.origin);
 	close_port(p->r.owner);

@@ -12,12 +12,12 @@
 #define AROUND 16
 
 struct model {
-	struct reach *reach;
+	struct rma_pair *reach;
 	unsigned char *bytes, *seen;
 	uint64_t tag;
 };
 
-static struct model model_open(struct reach *r)
+static struct model model_open(struct rma_pair *r)
 {
 	struct model m = { .reach = r,
 		.bytes = calloc(1, r->bytes),
@@ -35,7 +35,7 @@ static void model_close(struct model *m)
 /* A get returns the expected bytes and writes no others. */
 static void model_check(struct model *m, size_t at, size_t bytes)
 {
-	struct reach *r = m->reach;
+	struct rma_pair *r = m->reach;
 	size_t from = at < AROUND ? 0 : at - AROUND;
 	size_t to = at + bytes + AROUND;
 	if (to > r->bytes)
@@ -44,7 +44,7 @@ static void model_check(struct model *m, size_t at, size_t bytes)
 	assert_int_equal(cay_get(r->origin, r->peer, r->key, from, m->seen,
 				 to - from, 0, 0),
 		0);
-	reach_settle(r);
+	rma_settle(r);
 	assert_true(memcmp(m->seen, m->bytes + from, to - from) == 0);
 	for (size_t i = 0; i < AROUND; i++)
 		assert_int_equal(m->seen[to - from + i], 0xee);
@@ -73,7 +73,7 @@ static void each_extent(
 
 static void put_one(struct model *m, size_t at, size_t bytes)
 {
-	struct reach *r = m->reach;
+	struct rma_pair *r = m->reach;
 	static const unsigned flags[] = { 0, CAY_NOTIFY, CAY_ACK };
 	uint64_t tag = ++m->tag;
 	unsigned with = flags[tag % COUNT(flags)];
@@ -82,13 +82,13 @@ static void put_one(struct model *m, size_t at, size_t bytes)
 				 bytes, tag, with),
 		0);
 	if (with)
-		reach_complete(r, tag, 0);
+		rma_complete(r, tag, 0);
 	else
-		reach_settle(r);
+		rma_settle(r);
 	model_check(m, at, bytes);
 }
 
-static void puts_in_one_way(struct reach *r)
+static void puts_in_one_way(struct rma_pair *r)
 {
 	struct model m = model_open(r);
 	each_extent(&m, put_one);
@@ -98,7 +98,7 @@ static void puts_in_one_way(struct reach *r)
 static void put_of_every_size(void **state)
 {
 	(void)state;
-	each_way(MIB + 8 * KIB, CAY_RIGHT_READ | CAY_RIGHT_WRITE,
+	each_setup(MIB + 8 * KIB, CAY_RIGHT_READ | CAY_RIGHT_WRITE,
 		puts_in_one_way);
 }
 
@@ -110,13 +110,13 @@ static void get_one(struct model *m, size_t at, size_t bytes)
 /* Into the completion. */
 static void get_into_event(struct model *m, size_t at, size_t bytes)
 {
-	struct reach *r = m->reach;
+	struct rma_pair *r = m->reach;
 	struct cay_event e;
 	uint64_t tag = ++m->tag;
 	assert_int_equal(cay_get(r->origin, r->peer, r->key, at, NULL, bytes,
 				 tag, tag % 2 ? CAY_NOTIFY : 0),
 		0);
-	reach_event(r, &e);
+	rma_event(r, &e);
 	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 	assert_int_equal(e.error, 0);
 	assert_int_equal(e.tag, tag);
@@ -126,14 +126,14 @@ static void get_into_event(struct model *m, size_t at, size_t bytes)
 	cay_release(r->origin, &e);
 }
 
-static void gets_in_one_way(struct reach *r)
+static void gets_in_one_way(struct rma_pair *r)
 {
 	struct model m = model_open(r);
 	content_fill(m.bytes, r->bytes, 77);
 	assert_int_equal(cay_put(r->origin, r->peer, r->key, 0, m.bytes,
 				 r->bytes, 0, CAY_ACK),
 		0);
-	reach_complete(r, 0, 0);
+	rma_complete(r, 0, 0);
 	each_extent(&m, get_one);
 	for (size_t bytes = 1; bytes <= 24; bytes++)
 		for (size_t at = 0; at < 17; at++)
@@ -144,7 +144,7 @@ static void gets_in_one_way(struct reach *r)
 static void get_of_every_size(void **state)
 {
 	(void)state;
-	each_way(MIB + 8 * KIB, CAY_RIGHT_READ | CAY_RIGHT_WRITE,
+	each_setup(MIB + 8 * KIB, CAY_RIGHT_READ | CAY_RIGHT_WRITE,
 		gets_in_one_way);
 }
 
@@ -152,7 +152,7 @@ static void get_of_every_size(void **state)
 
 static void mask_one(struct model *m, size_t at, unsigned enables)
 {
-	struct reach *r = m->reach;
+	struct rma_pair *r = m->reach;
 	uint64_t data = 0x8877665544332211ull * (enables + 1);
 	for (unsigned i = 0; i < 8; i++)
 		if (enables >> i & 1)
@@ -160,11 +160,11 @@ static void mask_one(struct model *m, size_t at, unsigned enables)
 	assert_int_equal(cay_put_masked(r->origin, r->peer, r->key, at, data,
 				 (uint8_t)enables, enables, CAY_ACK),
 		0);
-	reach_complete(r, enables, 0);
+	rma_complete(r, enables, 0);
 	model_check(m, at, 8);
 }
 
-static void masks_in_one_way(struct reach *r)
+static void masks_in_one_way(struct rma_pair *r)
 {
 	struct model m = model_open(r);
 	for (unsigned enables = 0; enables < 256; enables++)
@@ -176,16 +176,16 @@ static void masks_in_one_way(struct reach *r)
 static void masked_put_of_every_mask(void **state)
 {
 	(void)state;
-	each_way(56, CAY_RIGHT_READ | CAY_RIGHT_WRITE, masks_in_one_way);
+	each_setup(56, CAY_RIGHT_READ | CAY_RIGHT_WRITE, masks_in_one_way);
 }
 
 /* ---- atomics ---- */
 
-static void expect_atomic(struct reach *r, uint64_t tag, uint16_t command,
+static void expect_atomic(struct rma_pair *r, uint64_t tag, uint16_t command,
 	uint64_t result, uint64_t previous)
 {
 	struct cay_event e;
-	reach_event(r, &e);
+	rma_event(r, &e);
 	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 	assert_int_equal(e.error, 0);
 	assert_int_equal(e.tag, tag);
@@ -195,7 +195,7 @@ static void expect_atomic(struct reach *r, uint64_t tag, uint16_t command,
 	cay_release(r->origin, &e);
 }
 
-static void add_one(struct reach *r, uint64_t *word, uint64_t addend)
+static void add_one(struct rma_pair *r, uint64_t *word, uint64_t addend)
 {
 	uint64_t previous = ~*word;
 	assert_int_equal(
@@ -206,12 +206,12 @@ static void add_one(struct reach *r, uint64_t *word, uint64_t addend)
 	assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key, 8,
 				 addend, &previous, 0, 0),
 		0);
-	reach_settle(r);
+	rma_settle(r);
 	assert_int_equal(previous, *word);
 	*word += addend;
 }
 
-static void adds_in_one_way(struct reach *r)
+static void adds_in_one_way(struct rma_pair *r)
 {
 	static const uint64_t addends[] = { 0, 1, 2, UINT64_MAX, 1ull << 63,
 		1ull << 63, UINT64_MAX - 4, 0x123456789abcdefull };
@@ -220,18 +220,18 @@ static void adds_in_one_way(struct reach *r)
 		add_one(r, &word, addends[i % COUNT(addends)]);
 	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
-	reach_settle(r);
+	rma_settle(r);
 	assert_true(seen[0] == 0 && seen[1] == word && seen[2] == 0);
 }
 
 static void fetch_and_add(void **state)
 {
 	(void)state;
-	each_way(24, RIGHTS_ACCESS, adds_in_one_way);
+	each_setup(24, RIGHTS_ACCESS, adds_in_one_way);
 }
 
 static void swap_one(
-	struct reach *r, uint64_t *word, uint64_t compare, uint64_t swap)
+	struct rma_pair *r, uint64_t *word, uint64_t compare, uint64_t swap)
 {
 	bool stored = *word == compare;
 	uint64_t previous = ~*word;
@@ -245,12 +245,12 @@ static void swap_one(
 	assert_int_equal(cay_compare_swap_into(r->origin, r->peer, r->key, 8,
 				 *word, compare, &previous, 0, 0),
 		0);
-	reach_settle(r);
+	rma_settle(r);
 	assert_int_equal(previous, *word);
 	*word = compare;
 }
 
-static void swaps_in_one_way(struct reach *r)
+static void swaps_in_one_way(struct rma_pair *r)
 {
 	static const uint64_t values[] = { 0, 1, UINT64_MAX, 1ull << 63,
 		0x123456789abcdefull };
@@ -260,23 +260,23 @@ static void swaps_in_one_way(struct reach *r)
 			swap_one(r, &word, values[i], values[j]);
 	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, 0, seen, 24, 0, 0), 0);
-	reach_settle(r);
+	rma_settle(r);
 	assert_true(seen[0] == 0 && seen[1] == word && seen[2] == 0);
 }
 
 static void compare_and_swap(void **state)
 {
 	(void)state;
-	each_way(24, RIGHTS_ACCESS, swaps_in_one_way);
+	each_setup(24, RIGHTS_ACCESS, swaps_in_one_way);
 }
 
 /* ---- completions: exactly one, or none ---- */
 
-static void check_end_of(struct reach *r, const struct instruction *i,
+static void check_end_of(struct rma_pair *r, const struct instruction *i,
 	uint64_t tag, unsigned flags)
 {
 	struct cay_event e;
-	reach_event(r, &e);
+	rma_event(r, &e);
 	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 	assert_int_equal(e.error, 0);
 	assert_int_equal(e.tag, tag);
@@ -292,7 +292,7 @@ static void check_end_of(struct reach *r, const struct instruction *i,
 	cay_release(r->origin, &e);
 }
 
-static void events_in_one_way(struct reach *r)
+static void events_in_one_way(struct rma_pair *r)
 {
 	uint64_t tag = 1ull << 63;
 	for (unsigned flags = 0; flags < 64; flags++)
@@ -301,7 +301,7 @@ static void events_in_one_way(struct reach *r)
 			assert_int_equal(x->issue(r, ++tag, flags), 0);
 			if (instruction_notified(x, flags))
 				check_end_of(r, x, tag, flags);
-			reach_settle(r);
+			rma_settle(r);
 			if (flags % 8 == 0)
 				check_empty(r->origin);
 		}
@@ -311,19 +311,19 @@ static void events_in_one_way(struct reach *r)
 static void one_event_or_none(void **state)
 {
 	(void)state;
-	each_way(INSTRUCTION_BYTES, RIGHTS_ACCESS, events_in_one_way);
+	each_setup(INSTRUCTION_BYTES, RIGHTS_ACCESS, events_in_one_way);
 }
 
 /* ---- invalid arguments ---- */
 
 static void arguments_are_checked(void **state)
 {
-	struct reach r = reach_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
+	struct rma_pair r = rma_open(PLACE_ARENA, 64, RIGHTS_ACCESS);
 	struct cay_key none = { .capability = r.key.capability,
 		.window = 65536 };
 	(void)state;
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
-		struct reach wrong = r;
+		struct rma_pair wrong = r;
 		wrong.key = none;
 		assert_int_equal(instructions[i].issue(&r, 0, 64), -EINVAL);
 		assert_int_equal(instructions[i].issue(&r, 0, ~0u), -EINVAL);
@@ -345,7 +345,7 @@ static void arguments_are_checked(void **state)
 	assert_int_equal(cay_get(r.origin, r.peer, r.key, 0, instruction_bytes,
 				 SIZE_MAX, 0, 0),
 		-EMSGSIZE);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* A completion is reserved before the access starts. */
@@ -384,13 +384,13 @@ static void full_queue_refuses_the_access(void **state)
 static void own_windows(void **state)
 {
 	struct cay_port *port = open_port(NULL);
-	struct reach r = {
+	struct rma_pair r = {
 		.origin = port, .owner = port, .bytes = MIB + 8 * KIB
 	};
 	(void)state;
 	for (r.place = 0; r.place < PLACES; r.place++) {
 		r.peer = open_peer(port, port);
-		unsigned char *memory = place_take(port, r.place, r.bytes);
+		unsigned char *memory = place_alloc(port, r.place, r.bytes);
 		struct cay_window *w = open_window(
 			port, memory, r.bytes, RIGHTS_ACCESS, &r.key);
 		puts_in_one_way(&r);
@@ -399,7 +399,7 @@ static void own_windows(void **state)
 		memset(memory, 0, 24);
 		adds_in_one_way(&r);
 		close_window(w);
-		place_give(port, r.place, memory);
+		place_free(port, r.place, memory);
 		cay_peer_release(r.peer);
 	}
 	close_port(port);

@@ -28,7 +28,7 @@ static struct shared shared_open(enum place place, size_t bytes)
 {
 	struct shared s = { .place = place, .bytes = bytes };
 	s.owner = open_named("owner");
-	s.memory = place_take(s.owner, place, bytes);
+	s.memory = place_alloc(s.owner, place, bytes);
 	s.window = open_window(s.owner, s.memory, bytes, RIGHTS_ACCESS, &s.key);
 	s.stop = shared_memory(4096);
 	return s;
@@ -38,21 +38,21 @@ static void shared_close(struct shared *s)
 {
 	check_empty(s->owner);
 	close_window(s->window);
-	place_give(s->owner, s->place, s->memory);
+	place_free(s->owner, s->place, s->memory);
 	close_port(s->owner);
 	munmap(s->stop, 4096);
 }
 
-static struct reach child_reach(const struct shared *s)
+static struct rma_pair child_reach(const struct shared *s)
 {
-	struct reach r = {
+	struct rma_pair r = {
 		.origin = open_port(NULL), .key = s->key, .bytes = s->bytes
 	};
 	r.peer = open_peer_named(r.origin, "owner");
 	return r;
 }
 
-static void child_reach_close(struct reach *r)
+static void child_reach_close(struct rma_pair *r)
 {
 	check_empty(r->origin);
 	cay_peer_release(r->peer);
@@ -72,12 +72,12 @@ enum {
 };
 
 struct adder {
-	struct reach *reach;
+	struct rma_pair *reach;
 	uint64_t rounds;
 };
 
 /* Every fourth one with compare-and-swap. */
-static void add_once(struct reach *r, uint64_t number)
+static void add_once(struct rma_pair *r, uint64_t number)
 {
 	uint64_t previous = 0, seen;
 	if (number % 4) {
@@ -104,7 +104,7 @@ static void *adder_run(void *argument)
 }
 
 /* Results in completions. */
-static void add_and_take(struct reach *r)
+static void add_and_take(struct rma_pair *r)
 {
 	struct cay_event e;
 	assert_int_equal(
@@ -118,7 +118,7 @@ static void add_and_take(struct reach *r)
 static void adder_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	struct adder a = { &r, s->rounds };
 	pthread_t threads[THREADS];
 	(void)parent;
@@ -162,7 +162,7 @@ static bool is_whole(uint64_t word)
 	return word == whole(word);
 }
 
-static void put_words(struct reach *r, uint64_t i)
+static void put_words(struct rma_pair *r, uint64_t i)
 {
 	uint64_t words[3] = { whole(i), whole(i), whole(i) };
 	switch (i % 4) {
@@ -181,7 +181,7 @@ static void put_words(struct reach *r, uint64_t i)
 static void writer_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	(void)parent;
 	for (uint64_t i = 0; i < s->rounds; i++)
 		put_words(&r, i);
@@ -208,7 +208,7 @@ static void puts_are_not_torn(void **state)
 static void reader_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	(void)parent;
 	for (uint64_t i = 0; i < s->rounds; i++) {
 		uint64_t words[3] = { 0 };
@@ -244,7 +244,7 @@ static void gets_are_not_torn(void **state)
 static void masker_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	struct random random = { 3 };
 	(void)parent;
 	for (uint64_t i = 0; i < s->rounds; i++) {
@@ -295,7 +295,7 @@ static void masked_puts_change_no_other_byte(void **state)
 /* ---- order of puts ---- */
 
 /* The first word is the flag, the second its last value seen by the parent. */
-static uint64_t flag_seen(struct reach *r)
+static uint64_t flag_seen(struct rma_pair *r)
 {
 	uint64_t word = 0;
 	assert_int_equal(
@@ -304,7 +304,7 @@ static uint64_t flag_seen(struct reach *r)
 	return word;
 }
 
-static void raise_flag(struct reach *r, uint64_t number)
+static void raise_flag(struct rma_pair *r, uint64_t number)
 {
 	uint64_t before;
 	switch (number % 4) {
@@ -340,7 +340,7 @@ static size_t data_bytes(uint64_t number)
 static void flag_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	unsigned char *data = malloc(BULK_BYTES);
 	(void)parent;
 	for (uint64_t i = 1; i <= s->rounds; i++) {
@@ -378,7 +378,7 @@ static void puts_appear_in_order(void **state)
 static void sender_child(struct child *parent, void *argument)
 {
 	const struct shared *s = argument;
-	struct reach r = child_reach(s);
+	struct rma_pair r = child_reach(s);
 	unsigned char *data = malloc(BULK_BYTES);
 	(void)parent;
 	for (uint64_t i = 1; i <= s->rounds; i++) {

@@ -168,7 +168,7 @@ static void each_message_exactly_once(void **state)
 	c.seen = calloc(c.messages, 1);
 	for (unsigned i = 0; i < SENDERS; i++) {
 		flood[i] = (struct flood){ each, i * each };
-		child_start_near(&senders[i], flood_child, &flood[i]);
+		child_start_local(&senders[i], flood_child, &flood[i]);
 	}
 	consumers_run(&c);
 	for (unsigned i = 0; i < SENDERS; i++)
@@ -254,7 +254,7 @@ static void no_wake_up_is_lost(void **state)
 	struct random r = { 6 };
 	struct child child;
 	(void)state;
-	child_start_near(&child, sleepers_child, NULL);
+	child_start_local(&child, sleepers_child, NULL);
 	struct cay_peer *peer = open_peer_named(port, "sleepers");
 	for (uint64_t i = 0; i < scaled(8000); i++) {
 		random_pause(&r, EXCHANGE_PAUSE_NS);

@@ -168,7 +168,7 @@ static void threads_send(unsigned ports, uint64_t each)
 	struct sink sink = { ports, THREADS * each };
 	struct sender senders[THREADS];
 	struct child child;
-	child_start_near(&child, sink_run, &sink);
+	child_start_local(&child, sink_run, &sink);
 	source_open(&source, ports);
 	for (uint32_t i = 0; i < THREADS; i++)
 		sender_start(&senders[i], &source, i);
@@ -206,7 +206,7 @@ static void records_are_reused(void **state)
 	struct sender senders[WAVE];
 	struct child child;
 	(void)state;
-	child_start_near(&child, sink_run, &sink);
+	child_start_local(&child, sink_run, &sink);
 	source_open(&source, 1);
 	uint64_t heap_used = status_read().heap_used;
 	for (uint32_t wave = 0; wave < WAVES; wave++) {

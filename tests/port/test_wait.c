@@ -178,7 +178,7 @@ static void no_wake_up_is_lost(void **state)
 	};
 	struct child child;
 	(void)state;
-	child_start_near(&child, exchange_child, &x);
+	child_start_local(&child, exchange_child, &x);
 	exchange_run(&x, "first", "second", true);
 	assert_true(port_stats(x.port).sleeps > x.rounds / 20);
 	child_join(&child);
@@ -208,7 +208,7 @@ static void return_wakes_a_sender(void **state)
 	uint64_t messages = scaled(50000), data;
 	struct child child;
 	(void)state;
-	child_start_near(&child, slow_receiver, &messages);
+	child_start_local(&child, slow_receiver, &messages);
 	struct cay_peer *peer = open_peer_named(port, "slow");
 	for (uint64_t i = 0; i < messages; i++) {
 		content_fill(&data, sizeof(data), i);

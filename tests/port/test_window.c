@@ -16,12 +16,12 @@
  * Checks one refused operation: its completion has the code, and no byte has
  * changed.
  */
-static void refused(
-	struct reach *r, const struct instruction *i, unsigned flags, int error)
+static void refused(struct rma_pair *r, const struct instruction *i,
+	unsigned flags, int error)
 {
 	struct cay_event e;
 	assert_int_equal(i->issue(r, 99, flags), 0);
-	reach_event(r, &e);
+	rma_event(r, &e);
 	assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 	assert_int_equal(e.error, error);
 	assert_int_equal(e.tag, 99);
@@ -36,17 +36,17 @@ static void refused(
 }
 
 static void allowed(
-	struct reach *r, const struct instruction *i, unsigned flags)
+	struct rma_pair *r, const struct instruction *i, unsigned flags)
 {
 	assert_int_equal(i->issue(r, 77, flags), 0);
 	if (instruction_notified(i, flags))
-		reach_complete(r, 77, 0);
-	reach_settle(r);
+		rma_complete(r, 77, 0);
+	rma_settle(r);
 	content_fill(r->memory, r->bytes, 1);
 }
 
 /* Checks that all operations are refused, with and without flags. */
-static void all_refused(struct reach *r, int error)
+static void all_refused(struct rma_pair *r, int error)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
 		refused(r, &instructions[i], 0, error);
@@ -54,15 +54,15 @@ static void all_refused(struct reach *r, int error)
 	}
 }
 
-static void all_allowed(struct reach *r)
+static void all_allowed(struct rma_pair *r)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++)
 		allowed(r, &instructions[i], 0);
 }
 
-static struct reach filled(enum place place, unsigned rights)
+static struct rma_pair filled(enum place place, unsigned rights)
 {
-	struct reach r = reach_open(place, INSTRUCTION_BYTES, rights);
+	struct rma_pair r = rma_open(place, INSTRUCTION_BYTES, rights);
 	content_fill(r.memory, r.bytes, 1);
 	return r;
 }
@@ -71,7 +71,7 @@ static struct reach filled(enum place place, unsigned rights)
 
 static void rights_of(enum place place, unsigned rights)
 {
-	struct reach r = filled(place, rights);
+	struct rma_pair r = filled(place, rights);
 	for (unsigned i = 0; i < COUNT(instructions); i++)
 		for (unsigned flags = 0; flags < 2; flags++)
 			if (instructions[i].right & rights)
@@ -79,7 +79,7 @@ static void rights_of(enum place place, unsigned rights)
 			else
 				refused(&r, &instructions[i], flags,
 					CAY_ERROR_RIGHTS);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 static void each_right_alone(void **state)
@@ -96,7 +96,7 @@ static void every_bit_of_the_capability_counts(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
-		struct reach r = filled(place, RIGHTS_ACCESS);
+		struct rma_pair r = filled(place, RIGHTS_ACCESS);
 		assert_int_equal(r.key.capability >> 48, 0);
 		assert_int_equal(r.key.reserved, 0);
 		for (unsigned bit = 0; bit < 48; bit++) {
@@ -111,7 +111,7 @@ static void every_bit_of_the_capability_counts(void **state)
 		all_allowed(&r);
 		assert_int_equal(port_stats(r.origin).invalid_capabilities,
 			48 + 2 * COUNT(instructions));
-		reach_close(&r);
+		rma_close(&r);
 	}
 }
 
@@ -119,7 +119,7 @@ static void every_bit_of_the_capability_counts(void **state)
 static void invalid_window_ids(void **state)
 {
 	static const uint32_t none[] = { 1, 2, 63, 64, 65, 1000, 32768, 65535 };
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	(void)state;
 	assert_int_equal(r.key.window, 0);
 	for (unsigned i = 0; i < COUNT(none); i++) {
@@ -128,27 +128,27 @@ static void invalid_window_ids(void **state)
 	}
 	r.key.window = 0;
 	all_allowed(&r);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* A port without windows. */
 static void port_without_windows(void **state)
 {
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	struct cay_peer *peer = r.peer;
 	(void)state;
 	r.peer = open_peer(r.origin, r.origin);
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
 	cay_peer_release(r.peer);
 	r.peer = peer;
-	reach_close(&r);
+	rma_close(&r);
 }
 
 static void closed_windows(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
-		struct reach r = filled(place, RIGHTS_ACCESS);
+		struct rma_pair r = filled(place, RIGHTS_ACCESS);
 		struct cay_key old = r.key;
 		close_window(r.window);
 		all_refused(&r, CAY_ERROR_TARGET_WINDOW);
@@ -162,7 +162,7 @@ static void closed_windows(void **state)
 		r.key = old;
 		all_refused(&r, CAY_ERROR_CAPABILITY);
 		r.key = new;
-		reach_close(&r);
+		rma_close(&r);
 	}
 }
 
@@ -170,7 +170,7 @@ static void revoked_keys(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
-		struct reach r = filled(place, RIGHTS_ACCESS);
+		struct rma_pair r = filled(place, RIGHTS_ACCESS);
 		for (unsigned i = 0; i < 3; i++) {
 			struct cay_key old = r.key, new, asked;
 			assert_int_equal(cay_window_revoke(r.window, &new), 0);
@@ -182,14 +182,14 @@ static void revoked_keys(void **state)
 			r.key = new;
 			all_allowed(&r);
 		}
-		reach_close(&r);
+		rma_close(&r);
 	}
 }
 
 /* Windows of a closed port: the call returns -EPIPE. */
 static void windows_of_a_closed_port(void **state)
 {
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	uint16_t vpid = cay_port_addr(r.owner).vpid;
 	(void)state;
 	close_port(r.owner);
@@ -227,54 +227,55 @@ static const uint64_t outside[][2] = {
 	{ UINT64_MAX - (1ull << 40) + 1, 1ull << 40 },
 };
 
-static void put_outside(struct reach *r, uint64_t at, size_t bytes, int error)
+static void put_outside(
+	struct rma_pair *r, uint64_t at, size_t bytes, int error)
 {
 	static unsigned char source[4096];
 	/* Not accessed: the bounds are checked before. */
 	assert_int_equal(
 		cay_put(r->origin, r->peer, r->key, at, source, bytes, 1, 0),
 		0);
-	reach_complete(r, 1, error);
+	rma_complete(r, 1, error);
 	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, at, source, bytes, 2, 0),
 		0);
-	reach_complete(r, 2, error);
+	rma_complete(r, 2, error);
 	if (bytes == 0 || bytes > 24)
 		return;
 	assert_int_equal(
 		cay_get(r->origin, r->peer, r->key, at, NULL, bytes, 3, 0), 0);
-	reach_complete(r, 3, error);
+	rma_complete(r, 3, error);
 }
 
-static void atomics_outside(struct reach *r, uint64_t at, int error)
+static void atomics_outside(struct rma_pair *r, uint64_t at, int error)
 {
 	uint64_t into = 0;
 	assert_int_equal(
 		cay_fetch_add(r->origin, r->peer, r->key, at, 1, 1, 0), 0);
-	reach_complete(r, 1, error);
+	rma_complete(r, 1, error);
 	assert_int_equal(cay_fetch_add_into(r->origin, r->peer, r->key, at, 1,
 				 &into, 2, 0),
 		0);
-	reach_complete(r, 2, error);
+	rma_complete(r, 2, error);
 	assert_int_equal(
 		cay_compare_swap(r->origin, r->peer, r->key, at, 0, 1, 3, 0),
 		0);
-	reach_complete(r, 3, error);
+	rma_complete(r, 3, error);
 	assert_int_equal(cay_compare_swap_into(r->origin, r->peer, r->key, at,
 				 0, 1, &into, 4, 0),
 		0);
-	reach_complete(r, 4, error);
+	rma_complete(r, 4, error);
 	assert_int_equal(
 		cay_put_masked(r->origin, r->peer, r->key, at, 1, 0xff, 5, 0),
 		0);
-	reach_complete(r, 5, error);
+	rma_complete(r, 5, error);
 	assert_int_equal(into, 0);
 }
 
 /* Windows inside a buffer, whose other bytes must not change. */
 static void bounds_of(enum place place)
 {
-	struct reach r = reach_open(place, 300, CAY_RIGHT_READ);
+	struct rma_pair r = rma_open(place, 300, CAY_RIGHT_READ);
 	close_window(r.window);
 	content_fill(r.memory, r.bytes, 1);
 	r.window = open_window(
@@ -297,10 +298,10 @@ static void bounds_of(enum place place)
 		cay_put(r.origin, r.peer, r.key, 100, NULL, 0, 0, 0), 0);
 	assert_int_equal(
 		cay_fetch_add(r.origin, r.peer, r.key, 88, 0, 6, 0), 0);
-	reach_complete(&r, 6, 0);
-	reach_settle(&r);
+	rma_complete(&r, 6, 0);
+	rma_settle(&r);
 	assert_true(content_fits(r.memory, r.bytes, 1));
-	reach_close(&r);
+	rma_close(&r);
 }
 
 static void bounds_without_overflow(void **state)
@@ -315,7 +316,7 @@ static void misaligned_windows(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
-		struct reach r = reach_open(place, 128, CAY_RIGHT_READ);
+		struct rma_pair r = rma_open(place, 128, CAY_RIGHT_READ);
 		close_window(r.window);
 		content_fill(r.memory, r.bytes, 1);
 		r.window = open_window(
@@ -328,10 +329,10 @@ static void misaligned_windows(void **state)
 			cay_put(r.origin, r.peer, r.key, 8, &word, 8, 0, 0), 0);
 		assert_int_equal(
 			cay_get(r.origin, r.peer, r.key, 8, &got, 8, 0, 0), 0);
-		reach_settle(&r);
+		rma_settle(&r);
 		assert_int_equal(got, word);
 		assert_true(memcmp(r.memory + 17, &word, 8) == 0);
-		reach_close(&r);
+		rma_close(&r);
 	}
 }
 
@@ -396,7 +397,7 @@ static void keys_are_not_reused(void **state)
 	enum {
 		LAPS = 300
 	};
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	struct cay_key old[LAPS];
 	(void)state;
 	for (unsigned i = 0; i < LAPS; i++) {
@@ -413,14 +414,14 @@ static void keys_are_not_reused(void **state)
 	}
 	r.key = now;
 	all_allowed(&r);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* ---- freed memory ---- */
 
 static void freed_memory_has_no_windows(void **state)
 {
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	uint64_t heap_used = status_read().heap_used;
 	unsigned char *other = cay_alloc(r.owner, 4 * PAGE, 0);
 	struct cay_key whole, part, kept = r.key;
@@ -434,7 +435,7 @@ static void freed_memory_has_no_windows(void **state)
 	cay_free(r.owner, other + PAGE);
 	r.key = whole;
 	assert_int_equal(issue_add(&r, 1, 0), 0);
-	reach_complete(&r, 1, 0);
+	rma_complete(&r, 1, 0);
 	cay_free(r.owner, other);
 	assert_int_equal(status_read().heap_used, heap_used);
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
@@ -442,14 +443,14 @@ static void freed_memory_has_no_windows(void **state)
 	all_refused(&r, CAY_ERROR_TARGET_WINDOW);
 	r.key = kept;
 	all_allowed(&r);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* ---- fork ---- */
 
 static void handles_are_the_parents(struct child *parent, void *argument)
 {
-	struct reach *r = argument;
+	struct rma_pair *r = argument;
 	struct cay_window *w = NULL;
 	struct cay_key key;
 	(void)parent;
@@ -470,14 +471,14 @@ static void handles_are_the_parents(struct child *parent, void *argument)
 
 static void after_fork(void **state)
 {
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	struct child child;
 	(void)state;
 	child_start(&child, handles_are_the_parents, &r);
 	child_join(&child);
 	assert_true(content_fits(r.memory, r.bytes, 1));
 	all_allowed(&r);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* ---- without a node ---- */
@@ -488,7 +489,7 @@ static void after_fork(void **state)
  */
 static void without_a_node(void **state)
 {
-	struct reach r = filled(PLACE_ARENA, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_ARENA, RIGHTS_ACCESS);
 	struct cay_key key;
 	(void)state;
 	kill(node_process(node_name()), SIGKILL);
@@ -516,14 +517,14 @@ static void without_a_node(void **state)
 /* An emulated access needs staging memory, which the node allocates. */
 static void emulation_without_a_node(void **state)
 {
-	struct reach r = filled(PLACE_HEAP, RIGHTS_ACCESS);
+	struct rma_pair r = filled(PLACE_HEAP, RIGHTS_ACCESS);
 	(void)state;
 	kill(node_process(node_name()), SIGKILL);
 	uint64_t deadline = soon();
 	while (port_stats(r.origin).node_alive)
 		assert_true(now_ns() < deadline);
 	assert_int_equal(issue_put8(&r, 1, CAY_ACK), 0);
-	reach_complete(&r, 1, 0);
+	rma_complete(&r, 1, 0);
 	assert_int_equal(issue_add(&r, 2, 0), -ENOTCONN);
 	assert_int_equal(issue_masked(&r, 2, 0), -ENOTCONN);
 	assert_int_equal(cay_flush(r.origin, r.peer, 0), 0);

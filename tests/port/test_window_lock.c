@@ -10,13 +10,13 @@
 
 /* A window and two origins. */
 struct rivals {
-	struct reach a, b;
+	struct rma_pair a, b;
 };
 
 static struct rivals rivals_open(enum place place)
 {
 	struct rivals v;
-	v.a = reach_open(place, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	v.a = rma_open(place, INSTRUCTION_BYTES, RIGHTS_ACCESS);
 	v.b = v.a;
 	v.b.origin = open_port(NULL);
 	v.b.peer = open_peer(v.b.origin, v.b.owner);
@@ -28,26 +28,26 @@ static void rivals_close(struct rivals *v)
 	check_empty(v->b.origin);
 	cay_peer_release(v->b.peer);
 	close_port(v->b.origin);
-	reach_close(&v->a);
+	rma_close(&v->a);
 }
 
-static int lock(struct reach *r, uint64_t deadline)
+static int lock(struct rma_pair *r, uint64_t deadline)
 {
 	return cay_window_lock(r->origin, r->peer, r->key, deadline);
 }
 
-static int unlock(struct reach *r)
+static int unlock(struct rma_pair *r)
 {
 	return cay_window_unlock(r->origin, r->peer, r->key);
 }
 
 /* Checks that all operations complete with this error. */
-static void all_end(struct reach *r, int error)
+static void all_end(struct rma_pair *r, int error)
 {
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
 		assert_int_equal(instructions[i].issue(r, i, CAY_ACK), 0);
-		reach_complete(r, i, error);
-		reach_settle(r);
+		rma_complete(r, i, error);
+		rma_settle(r);
 	}
 }
 
@@ -84,7 +84,7 @@ static void exclusive(void **state)
 static void owners_may_lock(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
-	struct reach self = v.a;
+	struct rma_pair self = v.a;
 	(void)state;
 	self.origin = v.a.owner;
 	self.peer = open_peer(self.origin, self.owner);
@@ -102,7 +102,7 @@ static void owners_may_lock(void **state)
 static void invalid_keys(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
-	struct reach r = v.a;
+	struct rma_pair r = v.a;
 	(void)state;
 	r.key.capability ^= 1;
 	assert_int_equal(lock(&r, 0), -EACCES);
@@ -174,8 +174,8 @@ static struct linked linked_open(enum place place)
 	struct linked l;
 	l.v = rivals_open(place);
 	close_window(l.v.a.window);
-	place_give(l.v.a.owner, place, l.v.a.memory);
-	l.v.a.memory = place_take(l.v.a.owner, place, 256);
+	place_free(l.v.a.owner, place, l.v.a.memory);
+	l.v.a.memory = place_alloc(l.v.a.owner, place, 256);
 	for (unsigned i = 0; i < 4; i++)
 		l.window[i] = open_window(l.v.a.owner,
 			l.v.a.memory + extents[i][0], extents[i][1],
@@ -195,13 +195,13 @@ static void linked_close(struct linked *l)
 /* Checks the result of an access by b through this window. */
 static void check_access(struct linked *l, unsigned i, int error)
 {
-	struct reach r = l->v.b;
+	struct rma_pair r = l->v.b;
 	r.key = l->key[i];
 	assert_int_equal(
 		cay_put(r.origin, r.peer, r.key, 0, "x", 1, i, CAY_ACK), 0);
-	reach_complete(&r, i, error);
+	rma_complete(&r, i, error);
 	assert_int_equal(cay_fetch_add(r.origin, r.peer, r.key, 0, 1, i, 0), 0);
-	reach_complete(&r, i, error);
+	rma_complete(&r, i, error);
 }
 
 static void check_locked(struct linked *l, bool locked)
@@ -219,7 +219,7 @@ static void linked_windows(enum place place)
 	struct linked l = linked_open(place);
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned j = 0; j < 3; j++) {
-			struct reach a = l.v.a, b = l.v.b;
+			struct rma_pair a = l.v.a, b = l.v.b;
 			a.key = l.key[i];
 			b.key = l.key[j];
 			assert_int_equal(lock(&a, 0), 0);
@@ -244,7 +244,7 @@ static void lock_covers_all_windows_on_the_memory(void **state)
 static void new_window_joins_overlapping_rings(void **state)
 {
 	struct linked l = linked_open(PLACE_ARENA);
-	struct reach a = l.v.a, b = l.v.b;
+	struct rma_pair a = l.v.a, b = l.v.b;
 	(void)state;
 	close_window(l.window[0]);
 	close_window(l.window[2]);
@@ -277,7 +277,7 @@ static void new_windows_inherit_the_lock(void **state)
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
 		struct linked l = linked_open(place);
-		struct reach a = l.v.a;
+		struct rma_pair a = l.v.a;
 		a.key = l.key[0];
 		assert_int_equal(lock(&a, 0), 0);
 		close_window(l.window[2]);
@@ -298,7 +298,7 @@ static void new_windows_inherit_the_lock(void **state)
 static void unlock_after_close_and_revoke(void **state)
 {
 	struct linked l = linked_open(PLACE_ARENA);
-	struct reach a = l.v.a, b = l.v.b;
+	struct rma_pair a = l.v.a, b = l.v.b;
 	struct cay_key old = l.key[1];
 	(void)state;
 	a.key = old;
@@ -327,7 +327,7 @@ static void close_releases_locks(void **state)
 {
 	struct rivals v = rivals_open(PLACE_ARENA);
 	struct cay_port *third = open_port(NULL);
-	struct reach c = v.a;
+	struct rma_pair c = v.a;
 	(void)state;
 	c.origin = third;
 	c.peer = open_peer(third, v.a.owner);
@@ -349,7 +349,7 @@ struct holder {
 static void holder_child(struct child *parent, void *argument)
 {
 	const struct holder *h = argument;
-	struct reach r = { .origin = open_port(NULL), .key = h->key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = h->key };
 	r.peer = open_peer_named(r.origin, "owner");
 	assert_int_equal(lock(&r, soon()), 0);
 	child_send(parent, 1);
@@ -359,11 +359,11 @@ static void holder_child(struct child *parent, void *argument)
 static void death_releases_locks(void **state)
 {
 	struct cay_port *owner = open_named("owner"), *b = open_port(NULL);
-	struct reach r = { .origin = b, .owner = owner, .bytes = 128 };
+	struct rma_pair r = { .origin = b, .owner = owner, .bytes = 128 };
 	struct holder h;
 	(void)state;
 	r.peer = open_peer(b, owner);
-	r.memory = place_take(owner, PLACE_ARENA, r.bytes);
+	r.memory = place_alloc(owner, PLACE_ARENA, r.bytes);
 	r.window = open_window(owner, r.memory, r.bytes, RIGHTS_ACCESS, &r.key);
 	h.key = r.key;
 	for (unsigned i = 0; i < 20; i++) {
@@ -377,7 +377,7 @@ static void death_releases_locks(void **state)
 		assert_int_equal(unlock(&r), 0);
 		all_end(&r, 0);
 	}
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* The owner of the window dies while it is locked. */
@@ -386,9 +386,9 @@ static void owner_child(struct child *parent, void *argument)
 	struct cay_port *port = open_named("mortal");
 	struct cay_key key;
 	(void)argument;
-	open_window(port, place_take(port, PLACE_ARENA, 128), 128,
+	open_window(port, place_alloc(port, PLACE_ARENA, 128), 128,
 		RIGHTS_ACCESS, &key);
-	tell_key(parent, key);
+	key_send(parent, key);
 	child_receive(parent);
 }
 
@@ -399,7 +399,8 @@ static void death_of_the_owner(void **state)
 	for (unsigned i = 0; i < 10; i++) {
 		struct child child;
 		child_start(&child, owner_child, NULL);
-		struct reach r = { .origin = port, .key = hear_key(&child) };
+		struct rma_pair r = { .origin = port,
+			.key = key_receive(&child) };
 		r.peer = open_peer_named(port, "mortal");
 		uint16_t vpid = cay_peer_addr(r.peer).vpid;
 		assert_int_equal(lock(&r, 0), 0);
@@ -415,7 +416,7 @@ static void death_of_the_owner(void **state)
 /* ---- contention ---- */
 
 /* Get, add, put: the sum is exact only under mutual exclusion. */
-static void sum_under_lock(struct reach *r, struct holder *h)
+static void sum_under_lock(struct rma_pair *r, struct holder *h)
 {
 	uint64_t sum = 0;
 	assert_int_equal(lock(r, soon()), 0);
@@ -433,7 +434,7 @@ static void sum_under_lock(struct reach *r, struct holder *h)
 static void summing_child(struct child *parent, void *argument)
 {
 	struct holder *h = argument;
-	struct reach r = { .origin = open_port(NULL), .key = h->key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = h->key };
 	r.peer = open_peer_named(r.origin, "owner");
 	for (uint64_t i = 0; i < h->rounds; i++)
 		sum_under_lock(&r, h);
@@ -445,7 +446,7 @@ static void summing_child(struct child *parent, void *argument)
 static void sums_in(enum place place)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, place, 64);
+	unsigned char *memory = place_alloc(owner, place, 64);
 	struct holder h = { .rounds = scaled(300),
 		.inside = shared_memory(4096) };
 	struct cay_window *w = open_window(
@@ -461,7 +462,7 @@ static void sums_in(enum place place)
 	memcpy(&sum, memory, 8);
 	assert_int_equal(sum, h.rounds * COUNT(children));
 	close_window(w);
-	place_give(owner, place, memory);
+	place_free(owner, place, memory);
 	close_port(owner);
 	munmap((void *)h.inside, 4096);
 }
@@ -477,13 +478,13 @@ static void contention_between_processes(void **state)
 static void random_deaths(void **state)
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, PLACE_ARENA, 64);
+	unsigned char *memory = place_alloc(owner, PLACE_ARENA, 64);
 	struct holder h = { .rounds = UINT64_MAX, .inside = NULL };
 	struct random random = { now_ns() };
 	struct cay_window *w =
 		open_window(owner, memory, 64, RIGHTS_ACCESS, &h.key);
 	struct cay_port *last = open_port(NULL);
-	struct reach r = { .origin = last, .key = h.key };
+	struct rma_pair r = { .origin = last, .key = h.key };
 	(void)state;
 	r.peer = open_peer(last, owner);
 	for (unsigned i = 0; i < 30; i++) {
@@ -538,7 +539,7 @@ static void windows_open_and_close_meanwhile(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, opener_run, &o), 0);
 	for (uint64_t i = 0;
 		i < scaled(2000) || atomic_load(&o.rounds) < scaled(200); i++) {
-		struct reach *r = i % 2 ? &v.a : &v.b;
+		struct rma_pair *r = i % 2 ? &v.a : &v.b;
 		assert_int_equal(lock(r, soon()), 0);
 		assert_int_equal(unlock(r), 0);
 	}

@@ -29,9 +29,9 @@ static void check_access(struct cay_port *owner, const struct instruction *i,
 	cay_release(owner, &e);
 }
 
-static void told_in(enum place place)
+static void notified_in(enum place place)
 {
-	struct reach r = reach_open(place, INSTRUCTION_BYTES, RIGHTS_TOLD);
+	struct rma_pair r = rma_open(place, INSTRUCTION_BYTES, RIGHTS_TOLD);
 	struct cay_addr from = cay_port_addr(r.origin);
 	uint64_t tag = 1000;
 	for (unsigned flags = 0; flags < 64; flags++)
@@ -42,16 +42,16 @@ static void told_in(enum place place)
 				r.owner, i, from, r.key.window, tag, flags);
 			if (instruction_notified(i, flags))
 				expect_complete(r.origin, tag, 0);
-			reach_settle(&r);
+			rma_settle(&r);
 		}
-	reach_close(&r);
+	rma_close(&r);
 }
 
 static void accesses_are_notified(void **state)
 {
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++)
-		told_in(place);
+		notified_in(place);
 }
 
 struct told {
@@ -61,14 +61,14 @@ struct told {
 static void accessing_child(struct child *parent, void *argument)
 {
 	const struct told *t = argument;
-	struct reach r = { .origin = open_port(NULL), .key = t->key };
+	struct rma_pair r = { .origin = open_port(NULL), .key = t->key };
 	struct cay_addr addr = cay_port_addr(r.origin);
 	r.peer = open_peer_named(r.origin, "owner");
 	child_send(parent, addr.vpid);
 	child_send(parent, addr.node);
 	for (unsigned j = 0; j < COUNT(instructions); j++) {
 		assert_int_equal(instructions[j].issue(&r, j, CAY_ACK), 0);
-		reach_complete(&r, j, 0);
+		rma_complete(&r, j, 0);
 	}
 	child_receive(parent);
 	cay_peer_release(r.peer);
@@ -81,7 +81,7 @@ static void accesses_of_another_process(void **state)
 	(void)state;
 	for (enum place place = 0; place < PLACES; place++) {
 		unsigned char *memory =
-			place_take(owner, place, INSTRUCTION_BYTES);
+			place_alloc(owner, place, INSTRUCTION_BYTES);
 		struct told t;
 		struct cay_window *w = open_window(
 			owner, memory, INSTRUCTION_BYTES, RIGHTS_TOLD, &t.key);
@@ -97,7 +97,7 @@ static void accesses_of_another_process(void **state)
 		child_send(&child, 1);
 		child_join(&child);
 		close_window(w);
-		place_give(owner, place, memory);
+		place_free(owner, place, memory);
 	}
 	close_port(owner);
 }
@@ -105,7 +105,7 @@ static void accesses_of_another_process(void **state)
 /* A sleeping owner is woken. */
 static void *access_later(void *argument)
 {
-	struct reach *r = argument;
+	struct rma_pair *r = argument;
 	nap_ns(20 * NS_PER_MS);
 	assert_int_equal(issue_put8(r, 5, 0), 0);
 	return NULL;
@@ -113,8 +113,8 @@ static void *access_later(void *argument)
 
 static void sleeping_owners_are_woken(void **state)
 {
-	struct reach r =
-		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_TOLD);
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_TOLD);
 	pthread_t thread;
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
@@ -125,7 +125,7 @@ static void sleeping_owners_are_woken(void **state)
 			r.key.window, 5, 0);
 		pthread_join(thread, NULL);
 	}
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* ---- full queue of the owner ---- */
@@ -212,7 +212,7 @@ static void full_queue_refuses_the_access(void **state)
 
 /* ---- refusals ---- */
 
-static void check_refusal(struct reach *r, uint64_t tag, int error,
+static void check_refusal(struct rma_pair *r, uint64_t tag, int error,
 	uint64_t offset, size_t length, uint64_t count)
 {
 	struct cay_event e;
@@ -231,13 +231,13 @@ static void check_refusal(struct reach *r, uint64_t tag, int error,
 
 static void refusals_in(enum place place)
 {
-	struct reach r = reach_open(place, INSTRUCTION_BYTES,
+	struct rma_pair r = rma_open(place, INSTRUCTION_BYTES,
 		CAY_RIGHT_WRITE | CAY_RIGHT_NOTIFY_REFUSAL);
 	struct cay_port *other = open_port(NULL);
 	struct cay_peer *peer = open_peer(other, r.owner);
 	/* Permitted accesses are not notified. */
 	assert_int_equal(issue_put8(&r, 1, CAY_ACK), 0);
-	reach_complete(&r, 1, 0);
+	rma_complete(&r, 1, 0);
 	assert_int_equal(issue_get8(&r, 2, 0), 0);
 	expect_complete(r.origin, 2, CAY_ERROR_RIGHTS);
 	check_refusal(&r, 2, CAY_ERROR_RIGHTS, 8, 8, 1);
@@ -260,7 +260,7 @@ static void refusals_in(enum place place)
 	check_refusal(&r, 6, CAY_ERROR_TARGET_LOCKED, 9, 3, 1);
 	cay_peer_release(peer);
 	close_port(other);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 static void refusals_are_notified(void **state)
@@ -273,8 +273,8 @@ static void refusals_are_notified(void **state)
 /* Many refusals without a poll of the owner: one notification. */
 static void refusals_are_notified_once(void **state)
 {
-	struct reach r =
-		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
 	(void)state;
 	for (uint64_t count = 1; count <= 1000; count += 111) {
 		for (uint64_t i = 0; i < count; i++) {
@@ -287,14 +287,14 @@ static void refusals_are_notified_once(void **state)
 		check_refusal(&r, 0, CAY_ERROR_TARGET_BOUNDS, INSTRUCTION_BYTES,
 			1, count);
 	}
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* A refusal after the last event was polled and before it is released. */
 static void refusals_are_notified_again_after_a_poll(void **state)
 {
-	struct reach r =
-		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
 	struct cay_event e[3];
 	(void)state;
 	for (uint64_t i = 0; i < COUNT(e); i++) {
@@ -309,20 +309,20 @@ static void refusals_are_notified_again_after_a_poll(void **state)
 	}
 	for (uint64_t i = 0; i < COUNT(e); i++)
 		cay_release(r.owner, &e[i]);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* Each window has its own count. */
 static void each_window_has_its_count(void **state)
 {
-	struct reach r =
-		reach_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
-	struct reach second = r;
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_REFUSED);
+	struct rma_pair second = r;
 	(void)state;
 	second.window =
 		open_window(r.owner, r.memory, 8, RIGHTS_REFUSED, &second.key);
 	for (uint64_t i = 0; i < 10; i++) {
-		struct reach *at = i % 3 ? &r : &second;
+		struct rma_pair *at = i % 3 ? &r : &second;
 		assert_int_equal(cay_put(at->origin, at->peer, at->key, 1000,
 					 "", 1, i, 0),
 			0);
@@ -337,7 +337,7 @@ static void each_window_has_its_count(void **state)
 	cay_release(r.owner, &e[1]);
 	cay_release(r.owner, &e[0]);
 	close_window(second.window);
-	reach_close(&r);
+	rma_close(&r);
 }
 
 /* Refusals during a full queue are counted. */

@@ -31,7 +31,7 @@ struct board {
 
 struct putter {
 	struct board *board;
-	struct reach reach;
+	struct rma_pair reach;
 	_Atomic uint64_t seed;
 	_Atomic bool
 		disabled; /* the port was disabled, after too many old keys */
@@ -45,7 +45,7 @@ static unsigned char theirs[BYTES];
  */
 static void put_some(struct putter *p, struct random *random, unsigned half)
 {
-	struct reach *r = &p->reach;
+	struct rma_pair *r = &p->reach;
 	size_t bytes = random_below(random, 4) ? 1 + random_below(random, 64)
 					       : BYTES / 2;
 	uint64_t at =
@@ -158,7 +158,7 @@ static struct field field_open(enum place place)
 {
 	struct field f = { .place = place, .board = shared_memory(4096) };
 	f.owner = open_named("owner");
-	f.memory = place_take(f.owner, place, BYTES);
+	f.memory = place_alloc(f.owner, place, BYTES);
 	field_window(&f);
 	for (unsigned i = 0; i < PUTTERS; i++)
 		child_start(&f.putters[i], putter_child, f.board);
@@ -173,7 +173,7 @@ static void field_close(struct field *f)
 	for (unsigned i = 0; i < PUTTERS; i++)
 		child_join(&f->putters[i]);
 	close_window(f->window);
-	place_give(f->owner, f->place, f->memory);
+	place_free(f->owner, f->place, f->memory);
 	close_port(f->owner);
 	munmap(f->board, 4096);
 }
@@ -280,7 +280,7 @@ static void port_close_in(enum place place)
 	struct random random = { 4 };
 	/* Another port keeps the arena mapped. */
 	struct cay_port *other = open_port(NULL);
-	f.memory = place_take(other, place, BYTES);
+	f.memory = place_alloc(other, place, BYTES);
 	for (uint64_t i = 0; i < scaled(ROUNDS) / 20; i++) {
 		atomic_store(&f.board->stop, 0);
 		f.owner = open_named("owner");
@@ -296,7 +296,7 @@ static void port_close_in(enum place place)
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_join(&f.putters[j]);
 	}
-	place_give(other, place, f.memory);
+	place_free(other, place, f.memory);
 	close_port(other);
 	munmap(f.board, 4096);
 }
@@ -363,7 +363,7 @@ static void wait_for_one(enum place place, unsigned former,
 	void (*end)(struct cay_port *, struct cay_window *))
 {
 	struct cay_port *owner = open_named("owner");
-	unsigned char *memory = place_take(owner, place, LONG_BYTES);
+	unsigned char *memory = place_alloc(owner, place, LONG_BYTES);
 	struct inside in = { .former = former };
 	struct child child;
 	struct cay_window *w = open_window(
@@ -406,7 +406,7 @@ static void dead_origins_are_not_waited_for(void **state)
 	struct random random = { now_ns() };
 	(void)state;
 	f.owner = open_named("owner");
-	f.memory = place_take(f.owner, f.place, BYTES);
+	f.memory = place_alloc(f.owner, f.place, BYTES);
 	for (uint64_t i = 0; i < scaled(60); i++) {
 		field_window(&f);
 		for (unsigned j = 0; j < PUTTERS; j++)
@@ -424,7 +424,7 @@ static void dead_origins_are_not_waited_for(void **state)
 			close_window(f.window);
 		field_check(&f, &random);
 	}
-	place_give(f.owner, f.place, f.memory);
+	place_free(f.owner, f.place, f.memory);
 	close_port(f.owner);
 	munmap(f.board, 4096);
 }

@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See ground.h. */
-#include "ground.h"
+/* See content.h. */
+#include "content.h"
 
 #include <string.h>
 
 #include "parties.h"
 
-static uint64_t ground_word(enum party party, uint64_t n, unsigned i)
+static uint64_t content_word(enum party party, uint64_t n, unsigned i)
 {
 	return n == 0 ? 0 : (uint64_t)(party + 1) << 60 | n << 20 | i;
 }
 
-void ground_fill(uint64_t *to, unsigned words, enum party party, uint64_t n)
+void content_fill(uint64_t *to, unsigned words, enum party party, uint64_t n)
 {
 	for (unsigned i = 0; i < words; i++)
-		to[i] = ground_word(party, n, i);
+		to[i] = content_word(party, n, i);
 }
 
-bool ground_filled(
+bool content_filled(
 	const uint64_t *from, unsigned words, enum party party, uint64_t n)
 {
 	for (unsigned i = 0; i < words; i++)
-		if (from[i] != ground_word(party, n, i))
+		if (from[i] != content_word(party, n, i))
 			return false;
 	return true;
 }
 
-void ground_begin(struct ground *g)
+void content_begin(struct content *g)
 {
-	ground_fill(g->fixed, GROUND_FIXED_WORDS, PARTY_COUNT, 1);
+	content_fill(g->fixed, CONTENT_FIXED_WORDS, PARTY_COUNT, 1);
 }
 
-bool ground_fixed(const uint64_t *fixed)
+bool content_fixed(const uint64_t *fixed)
 {
-	return ground_filled(fixed, GROUND_FIXED_WORDS, PARTY_COUNT, 1);
+	return content_filled(fixed, CONTENT_FIXED_WORDS, PARTY_COUNT, 1);
 }
 
-/* Pages that nobody has touched are left so: there are many scenarios. */
-void ground_copy(struct ground *to, const struct ground *from)
+/* Untouched pages stay untouched, since there are many scenarios. */
+void content_copy(struct content *to, const struct content *from)
 {
-	memcpy(to, from, offsetof(struct ground, bulk));
+	memcpy(to, from, offsetof(struct content, bulk));
 	for (int i = 0; i < PARTY_COUNT; i++)
 		if (from->bulk[i][0])
 			memcpy(to->bulk[i], from->bulk[i], sizeof(to->bulk[i]));
 }
 
-/* What a party noted of one kind of access. */
+/* The record of a party about one kind of access. */
 struct noted {
 	uint64_t tried, done;
 };
@@ -57,13 +57,13 @@ static struct noted noted_of(
 	return (struct noted){ atomic_load(&t->tried), atomic_load(&t->done) };
 }
 
-/* Each word is that of the last one done, or of the one after it. */
+/* Each word is that of the last completed put, or of the next one. */
 static bool words_check(
 	const uint64_t *from, unsigned words, enum party party, struct noted n)
 {
 	for (unsigned i = 0; n.tried && i < words; i++)
-		if (from[i] != ground_word(party, n.done, i) &&
-			from[i] != ground_word(party, n.tried, i))
+		if (from[i] != content_word(party, n.done, i) &&
+			from[i] != content_word(party, n.tried, i))
 			return false;
 	return true;
 }
@@ -75,7 +75,7 @@ static bool lane_check(struct page *page, uint64_t word, enum party party,
 		[ACCESS_SWAP] = "swapped",
 		[ACCESS_COUNTED] = "counted" };
 	struct noted n = noted_of(page, party, place, kind);
-	uint64_t count = ground_count(word, party);
+	uint64_t count = content_count(word, party);
 	if (count >= n.done && count <= n.tried)
 		return true;
 	return page_fail(page,
@@ -85,7 +85,7 @@ static bool lane_check(struct page *page, uint64_t word, enum party party,
 		n.tried);
 }
 
-static bool ground_check_of(struct page *page, const struct ground *g,
+static bool content_check_of(struct page *page, const struct content *g,
 	enum place place, enum party party)
 {
 	struct noted masked = noted_of(page, party, place, ACCESS_MASKED);
@@ -97,42 +97,42 @@ static bool ground_check_of(struct page *page, const struct ground *g,
 	if (byte != (uint8_t)masked.done && byte != (uint8_t)masked.tried)
 		return page_fail(page, "place %d: the byte of %s is %u",
 			(int)place, party_name(party), byte);
-	if (!words_check(g->put[party], GROUND_PUT_WORDS, party,
+	if (!words_check(g->put[party], CONTENT_PUT_WORDS, party,
 		    noted_of(page, party, place, ACCESS_PUT)) ||
-		!words_check(g->bulk[party], GROUND_BULK_WORDS, party,
+		!words_check(g->bulk[party], CONTENT_BULK_WORDS, party,
 			noted_of(page, party, place, ACCESS_BULK)))
 		return page_fail(page, "place %d: what %s put is damaged",
 			(int)place, party_name(party));
 	return true;
 }
 
-/* Nothing that was refused has got there. */
-static bool ground_check_untouched(struct page *page, const struct ground *g)
+/* Refused accesses have not changed the memory. */
+static bool content_check_untouched(struct page *page, const struct content *g)
 {
-	static struct ground untouched;
-	ground_begin(&untouched);
-	return memcmp(g, &untouched, offsetof(struct ground, bulk)) == 0 ||
+	static struct content untouched;
+	content_begin(&untouched);
+	return memcmp(g, &untouched, offsetof(struct content, bulk)) == 0 ||
 	       page_fail(page, "refused, but there all the same");
 }
 
-bool ground_check(struct page *page, const struct ground *g, enum place place)
+bool content_check(struct page *page, const struct content *g, enum place place)
 {
 	if (place == PLACE_REFUSED)
-		return ground_check_untouched(page, g);
+		return content_check_untouched(page, g);
 	for (int i = 0; i < PARTY_COUNT; i++)
-		if (!ground_check_of(page, g, place, (enum party)i))
+		if (!content_check_of(page, g, place, (enum party)i))
 			return false;
-	return ground_fixed(g->fixed) ||
+	return content_fixed(g->fixed) ||
 	       page_fail(page, "place %d: nobody wrote there", (int)place);
 }
 
-/* Ones: taken for a window, it has all rights, and wants to be told. */
-void ground_scribble(void *memory, size_t bytes)
+/* All ones: interpreted as a window descriptor, it has all rights. */
+void content_scribble(void *memory, size_t bytes)
 {
 	memset(memory, 0xff, bytes);
 }
 
-bool ground_scribbled(const void *memory, size_t bytes)
+bool content_scribbled(const void *memory, size_t bytes)
 {
 	const uint64_t *words = memory;
 	for (size_t i = 0; i < bytes / 8; i++)
