@@ -149,7 +149,7 @@ bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new)
 	       (w_new & W_FLAGS) == 0;
 }
 
-/* How many immediate words a fast command says it has. */
+/* Returns the number of immediate words in a fast command. */
 static unsigned vci_words(unsigned command)
 {
 	return command & ((command & CAY_COMMAND_OPERATION) == CAY_FAST_SEND

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Acknowledges and completions: the NOTIFY_CC that ends an instruction in its
- * origin's NQ. Room for it was reserved before the instruction had any effect
- * (origin.completions), so it finds an entry in any case but one: the origin
- * is gone, and then nobody waits for it.
+ * Acknowledgements and completions: the NOTIFY_CC in the NQ of the origin. Its
+ * entry was reserved before the instruction had any effect
+ * (origin.completions), so there is always room for it, unless the origin is
+ * closed.
  */
 
-/* Reserves room for one completion. */
+/* Reserves an entry for one completion; returns false if none is left. */
 static inline bool ack_reserve(struct origin *o)
 {
 	uint32_t used = atomic_fetch_add_explicit(
@@ -19,15 +19,15 @@ static inline bool ack_reserve(struct origin *o)
 
 static inline void ack_unreserve(struct origin *o, uint32_t count)
 {
-	/* Relaxed: the entries themselves come back through R (N5, N6). */
+	/* Relaxed: R orders the reuse of the entries (N5, N6). */
 	atomic_fetch_sub_explicit(&o->completions, count, memory_order_relaxed);
 }
 
 /*
- * Writes it into the NQ of `origin`; by the origin's own thread, or by the
- * target's for a long message. `keep` is 0 where room was reserved. 0, -EPIPE,
- * -EAGAIN (a bug, or a target that completes what nobody asked for), -ESTALE
- * (fenced: try again).
+ * Writes a completion into the NQ of `origin`, on a thread of the origin, or of
+ * the target for a message by reference. `keep` is 0 if an entry was reserved.
+ * Returns 0, -EPIPE, -EAGAIN (the completion was not reserved), or -ESTALE
+ * (fenced: retry).
  */
 static inline int ack_complete(struct context *origin, struct op_record *op,
 	const struct completion *c, uint32_t keep)
@@ -57,7 +57,7 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 	return notify_finish(origin, op, &claim, 0);
 }
 
-/* The same into the port's own NQ, wherever that has moved to. */
+/* Does the same for the port's own NQ, and follows migrations. */
 static inline void ack_own(
 	struct origin *o, struct op_record *op, const struct completion *c)
 {
@@ -70,5 +70,5 @@ static inline void ack_own(
 		if (!context_follow_migration(&o->own, own) && r != -ESTALE)
 			break;
 	}
-	ack_unreserve(o, 1); /* the port is closed: nobody will read it */
+	ack_unreserve(o, 1); /* the port is closed */
 }

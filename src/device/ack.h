@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the NOTIFY_CC that ends an instruction says. */
+/* Contents of the NOTIFY_CC that completes an instruction. */
 #ifndef CAY_DEVICE_ACK_H
 #define CAY_DEVICE_ACK_H
 
@@ -11,20 +11,21 @@
 struct completion {
 	uint64_t tag;
 	uint32_t api_tag;
-	uint16_t command; /* that completed */
+	uint16_t command; /* of the completed instruction */
 	uint8_t error;	  /* enum cay_error */
 	uint32_t peer_node;
 	uint16_t peer_vpid;
-	/* Words 2 to 4: as the contract says, or the bytes of a FAST_GET. */
+	/* Words 2 to 4: see cay_contract(7), or the bytes of a FAST_GET. */
 	uint64_t length, result, previous;
-	uint16_t bytes;	    /* of these */
-	uint16_t reference; /* 0, or 1 + index of the slot that it frees */
+	uint16_t bytes;	    /* of a FAST_GET */
+	uint16_t reference; /* 0, or 1 + index of its reference slot */
 	uint32_t sequence;
 };
 
 /*
- * What an access has brought, in words 2 to 4: the results of an atomic, the
- * bytes of a FAST_GET. For the others they say where it was.
+ * Stores the results of an access in words 2 to 4: those of an atomic, or the
+ * bytes of a FAST_GET. Of other accesses these words contain length, offset and
+ * window.
  */
 static inline void completion_results(struct completion *c,
 	const struct response *response, const void *fetched, uint64_t bytes)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The completer: finishes a packet at its target. Its steps
- * are context load, (window load and check for remote memory),
- * acknowledge, payload, notification generation, notification store, context
- * write-back. Here the write-back comes first, as the claim on W, because the
- * context is shared by all senders.
+ * The completer: executes a packet at its target. Its steps are context load,
+ * (window load and check for remote memory), acknowledge, payload, notification
+ * generation, notification store, context write-back. Here the write-back comes
+ * first, as the claim on W, because all senders share the context.
  *
- * On the direct path it runs on the sender's own thread.
+ * On the direct path it runs on the thread of the sender.
  */
 
-/* How many entries a message must leave free at its target. */
+/* Returns how many entries a message must leave free at its target. */
 static inline uint32_t completer_reserve(
 	const struct context *to, unsigned flags)
 {
@@ -17,7 +16,7 @@ static inline uint32_t completer_reserve(
 					: to->cq_reserve + to->priority_reserve;
 }
 
-/* The last 1 to 7 bytes of a message, as a word. */
+/* Returns the last 1 to 7 bytes of a message as a word. */
 static inline uint64_t completer_tail(const unsigned char *from, size_t bytes)
 {
 	uint64_t word = 0;
@@ -35,8 +34,8 @@ static inline void completer_word(
 }
 
 /*
- * Words, not memcpy: nothing reads them narrower than they are written. Written
- * out, because a loop of at most five costs more than its body.
+ * Stores immediate data in whole words, the width in which it is loaded.
+ * Unrolled, because a loop of at most five iterations costs more than its body.
  */
 static inline void completer_immediate(
 	struct cay_nqe *nqe, const unsigned char *from, size_t bytes)
@@ -73,7 +72,7 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 	}
 }
 
-/* Up to 40 bytes: the notification is the message. */
+/* Delivers a message of up to 40 bytes in its notification. */
 static inline int completer_fast_send(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
@@ -100,19 +99,18 @@ static inline int completer_fast_send(
 	return notify_finish(to, op, &claim, p->flags);
 }
 
-/* NOTIFY_RECV: says where the payload is. */
+/* Fills in a NOTIFY_RECV, which says where the payload is. */
 static inline void completer_recv_entry(struct cay_nqe *nqe,
 	const struct packet *p, uint64_t start, const struct claim *claim)
 {
 	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
-	notify_fill(nqe,
-		&(struct notify_body){ p->length, start, p->reference,
-			notify_pointers(claim),
-			/* So that who takes it can say what has completed. */
-			p->reference ? p->command : 0 });
+	notify_fill(nqe, &(struct notify_body){ p->length, start, p->reference,
+				 notify_pointers(claim),
+				 /* The target copies it into the completion. */
+				 p->reference ? p->command : 0 });
 }
 
-/* An access that the target must make itself arrives as what it is. */
+/* Returns the command of the notification: an emulated access keeps its own. */
 static inline uint16_t completer_notification(const struct packet *p)
 {
 	return (p->command & CAY_COMMAND_OPERATION) == CAY_SEND
@@ -121,8 +119,8 @@ static inline uint16_t completer_notification(const struct packet *p)
 }
 
 /*
- * A message with its payload in the RDR, or, with p->reference, one that
- * leaves it at the origin.
+ * Delivers a message with its payload in the RDR or, with p->reference, one
+ * whose payload stays at the origin.
  */
 static inline int completer_send(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref)
@@ -156,7 +154,7 @@ static inline int completer_send(struct context *to, struct op_record *op,
 
 /* ---- remote memory ---- */
 
-/* Whole words appear at once, and after whatever was stored before. */
+/* Stores whole words, each atomically and after earlier stores. */
 static inline void completer_words(
 	unsigned char *to, const unsigned char *from, uint64_t words)
 {
@@ -176,12 +174,12 @@ static inline void completer_store(
 		completer_words(at, from, bytes / 8);
 		return;
 	}
-	/* Nothing of it is seen before what this port stored earlier. */
+	/* Earlier stores of this port become visible first. */
 	host_store_fence();
 	host_copy(at, from, bytes, HOST_MEMORY);
 }
 
-/* Short ones have their bytes in the VCI. */
+/* Returns the command for a put: short ones have their data in the VCI. */
 static inline uint16_t completer_put_command(uint64_t bytes)
 {
 	return (uint16_t)(bytes >= 1 && bytes <= CAY_FAST_PUT_BYTES
@@ -189,7 +187,7 @@ static inline uint16_t completer_put_command(uint64_t bytes)
 				  : CAY_PUT);
 }
 
-/* PUT and FAST_PUT. 0, a positive enum cay_error, -EXDEV. */
+/* PUT and FAST_PUT. Returns 0, a positive enum cay_error, or -EXDEV. */
 static inline int completer_put(
 	struct context *to, const struct access *a, const struct packet *p)
 {
@@ -201,7 +199,7 @@ static inline int completer_put(
 	return 0;
 }
 
-/* A byte enable for each byte, as a mask of bits. */
+/* Expands byte enables to a mask of bits. */
 static inline uint64_t completer_mask(uint64_t enables)
 {
 	uint64_t mask = 0;
@@ -211,7 +209,7 @@ static inline uint64_t completer_mask(uint64_t enables)
 	return mask;
 }
 
-/* MISALIGNED_PUT: the other bytes of the word stay whosever they are. */
+/* MISALIGNED_PUT: the other bytes of the word do not change. */
 static inline int completer_put_masked(
 	struct context *to, const struct access *a, const struct packet *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Context load: copy a queue set's configuration once, check it, keep
- * pointers. Set-up path, any thread.
+ * Context load: copies the configuration of a queue set once, checks it and
+ * keeps pointers. Set-up path, any thread.
  */
 #include "device/context.h"
 
@@ -54,7 +54,7 @@ int context_load(
 	return 0;
 }
 
-/* The epoch at which the port behind `c` lives now; 0 if it is gone. */
+/* Returns the current epoch of the port of `c`; 0 if it is gone. */
 static uint32_t context_current_epoch(const struct context *c)
 {
 	struct arena_entry *entry = &arena_directory(c->arena)[c->vpid];
@@ -84,7 +84,7 @@ bool context_follow_migration(
 		return false;
 	}
 	new->previous = old;
-	/* Readers use what they loaded; `old` stays until the slot goes. */
+	/* Other threads may still use `old`: it is freed with the slot. */
 	if (!atomic_compare_exchange_strong_explicit(slot, &old, new,
 		    memory_order_acq_rel, memory_order_acquire))
 		free(new);

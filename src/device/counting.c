@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the counting platform keeps: sums by kind, the set of lines that were
- * written, the trace. Called by the hooks of host_counting.h on the thread
- * that began to count; nothing here is shared.
+ * State of the counting platform: sums by kind, the set of written lines, the
+ * trace. The hooks of host_counting.h call it on the thread that called
+ * counting_begin(); nothing here is shared.
  */
 #include "device/host_counting.h"
 
@@ -60,7 +60,7 @@ void counting_yield(void)
 		c->yield(c->yield_argument);
 }
 
-/* Where an address lies in the arena, or COUNTING_OUTSIDE. */
+/* Returns the offset of an address in the arena, or COUNTING_OUTSIDE. */
 static uint64_t counting_at(const struct counting *c, const void *address)
 {
 	if (!c->arena)
@@ -70,19 +70,19 @@ static uint64_t counting_at(const struct counting *c, const void *address)
 	return at < c->arena->bytes ? at : COUNTING_OUTSIDE;
 }
 
-/* Puts a line into the set; true if it was not there. */
+/* Adds a line to the set; returns true if it is new. */
 static bool counting_line_add(struct counting *c, uint64_t line)
 {
 	const uint64_t mask = (1u << COUNTING_LINES_LOG2) - 1;
-	uint64_t name = line + 1; /* 0 is a free place */
-	uint64_t place = name * 0x9e3779b97f4a7c15ull >>
-			 (64 - COUNTING_LINES_LOG2);
+	uint64_t name = line + 1; /* 0 marks a free slot */
+	uint64_t slot = name * 0x9e3779b97f4a7c15ull >>
+			(64 - COUNTING_LINES_LOG2);
 
-	for (uint64_t i = 0; i <= mask; i++, place = (place + 1) & mask) {
-		if (c->line[place] == name)
+	for (uint64_t i = 0; i <= mask; i++, slot = (slot + 1) & mask) {
+		if (c->line[slot] == name)
 			return false;
-		if (c->line[place] == 0) {
-			c->line[place] = name;
+		if (c->line[slot] == 0) {
+			c->line[slot] = name;
 			return true;
 		}
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The conditional store buffer: accepts a triggered request or refuses it, and
- * says why. Shared by all ports it would be the device's one trigger queue; on
- * the direct path the caller executes what is accepted at once, so it never
- * holds anything.
+ * The conditional store buffer: accepts or refuses a triggered request, with a
+ * reason. In hardware all ports share it as the trigger queue of the device; on
+ * the direct path the caller executes an accepted request at once, so the
+ * buffer is always empty.
  */
 
-/* Each VCI may end in a completion, so one must find room before it starts. */
+/* Each VCI may need a completion, so one must be free before it starts. */
 static inline bool csb_accepts(const struct origin *o)
 {
 	return atomic_load_explicit(&o->completions, memory_order_relaxed) <

@@ -21,8 +21,8 @@ static inline struct cay_nqe *device_entry(
 }
 
 /*
- * device_peek() without the call, for the loop that waits for a message. The
- * crash tests want the call, because it passes a step.
+ * device_peek() inline, for the loop that waits for a message. The crash tests
+ * need the call, because it passes a step.
  */
 static inline uint64_t device_peek_inline(
 	struct context *own, uint64_t position)

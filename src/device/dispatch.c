@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dispatch: hands an incoming packet to the unit that its command belongs to.
- * On one machine "incoming" is a call; the compiler folds the choice away
- * where the command is known.
+ * Dispatch: passes a packet to the unit that executes its command. Within one
+ * host this is a call; the compiler removes the switch where the command is
+ * constant.
  */
 static inline int dispatch_request(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref)
@@ -11,16 +11,16 @@ static inline int dispatch_request(struct context *to, struct op_record *op,
 	case CAY_FAST_SEND:
 		return completer_fast_send(to, op, p);
 	case CAY_SEND:
-		/* However it was sent, a short message arrives at once. */
+		/* A short message is delivered inline, however it was sent. */
 		if (!ref && p->length <= CAY_FAST_SEND_BYTES)
 			return completer_fast_send(to, op, p);
 		/* fall through */
-	default: /* and an access that its target must carry out */
+	default: /* and emulated accesses */
 		return completer_send(to, op, p, ref);
 	}
 }
 
-/* Remote memory, once the window is known to allow it. */
+/* Executes an access that the window has granted. */
 static inline int dispatch_granted(struct context *to, const struct access *a,
 	const struct packet *p, struct response *out)
 {
@@ -39,8 +39,9 @@ static inline int dispatch_granted(struct context *to, const struct access *a,
 }
 
 /*
- * 0; a positive enum cay_error: refused; -EAGAIN; -EPIPE; -EXDEV: only its
- * owner can do that; -ESTALE: done, but the owner must be told again.
+ * Executes an access. Returns 0; a positive enum cay_error (refused); -EAGAIN;
+ * -EPIPE; -EXDEV (it must be emulated); or -ESTALE (it is done, but the
+ * notification of the owner was fenced and must be repeated).
  */
 static inline int dispatch_access(struct context *to, struct op_record *op,
 	const struct packet *p, struct response *out)

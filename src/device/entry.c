@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entrances: each joins units into one straight path. */
+/* The entry points of the device. */
 
 /*
- * Up to 40 bytes and no flags: everything is known, so the whole path folds
- * into the claim, the stores and the publication.
+ * Up to 40 bytes and no flags: the compiler reduces the whole path to the
+ * claim, the stores and the publication.
  */
 __attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *to, uint64_t tag,
@@ -127,10 +127,7 @@ int DEVICE(atomic)(struct origin *o, struct op_record *op,
 			.payload = &payload });
 }
 
-/*
- * The owner's own memory: the window is checked as for anybody, and is then
- * where the owner says that it is.
- */
+/* The window is checked as for any origin; the owner knows its address. */
 int DEVICE(execute_emulated)(struct context *own, struct op_record *op,
 	const struct packet *p, const struct origin_window *window,
 	struct response *out, uint32_t *rights)

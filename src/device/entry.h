@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The entrances of a device, one set per platform: DEVICE(name) is
+ * The entry points of a device, one set per platform: DEVICE(name) is
  * device_<name> on the real and counting_<name> on the counting one.
  */
 int DEVICE(send)(struct origin *, struct op_record *,
@@ -17,26 +17,26 @@ int DEVICE(notify_gone)(
 	struct context *to, struct op_record *, uint32_t node, uint16_t vpid);
 
 /*
- * Remote memory. 0; 1: refused, and a completion says why; -EAGAIN; -EPIPE; or
- * what origin.send_emulated gave.
+ * Remote memory. Returns 0; 1 (refused, with an error completion); -EAGAIN;
+ * -EPIPE; or the result of origin.send_emulated().
  */
 int DEVICE(access)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
-/* The same without flags, in a straight line where that goes. */
+/* Without flags; with a fast path for mapped memory. */
 int DEVICE(put)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct target *, const void *data,
 	size_t length, uint64_t tag);
 int DEVICE(get)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct target *, void *data,
 	size_t length, uint64_t tag);
-/* FAA or CAS, whose previous value goes to memory. */
+/* FAA or CAS; stores the previous value at *previous. */
 int DEVICE(atomic)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct target *, uint16_t command,
 	const uint64_t operand[2], uint64_t *previous, uint64_t tag);
 /*
- * An access that its target, which is us, must make: where the window lies in
- * this process only we know. 0, a positive enum cay_error, or -EPIPE. Nobody is
- * told of it but through `rights`, which are the window's.
+ * Executes an emulated access at its target: only the owner knows the address
+ * of the window in its process. Returns 0, a positive enum cay_error, or
+ * -EPIPE. Sends no notification: the caller does, by the *rights of the window.
  */
 int DEVICE(execute_emulated)(struct context *own, struct op_record *,
 	const struct packet *, const struct origin_window *, struct response *,
@@ -55,7 +55,7 @@ bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
 bool DEVICE(reference_pending)(const struct origin *, int32_t vpid);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
-/* Ends an instruction of the port's own; room was reserved. */
+/* Completes an instruction of this port; its completion was reserved. */
 void DEVICE(complete_own)(
 	struct origin *, struct op_record *, const struct completion *);
 void DEVICE(completions_returned)(struct origin *, uint32_t count);

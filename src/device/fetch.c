@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fetch: takes VCIs from a port's work queue, each copied once. Word 0 is
- * loaded first and its generation tells whether the entry is filled.
+ * Fetch: copies VCIs from the work queue of a port, each once. Word 0 is loaded
+ * first; its generation says whether the entry is filled in.
  */
 static inline uint8_t fetch_generation(const struct origin *o, uint32_t count)
 {
@@ -27,7 +27,7 @@ static inline bool fetch_vci(const struct origin *o, struct cay_vci *copy)
 	return true;
 }
 
-/* The posting side: word 0 last. False if the queue is full. */
+/* Posts a VCI, word 0 last. Returns false if the queue is full. */
 static inline bool fetch_post(struct origin *o, const struct cay_vci *v)
 {
 	if (o->wq_write - o->wq_read == 1u << o->wq_log2)

@@ -14,7 +14,7 @@
 #include "base/process_memory.h"
 #include "device/counting.h"
 
-/* In counting.c; both do nothing while nobody counts. */
+/* In counting.c; no effect outside of counting_begin() and _end(). */
 void counting_yield(void);
 void counting_note(enum counting_what, enum host_kind, const void *at,
 	size_t bytes, bool written);
@@ -140,7 +140,7 @@ static inline int host_process(const struct process_memory *owner, uint64_t at,
 	return r;
 }
 
-/* Can this process read, or write, its own memory there? */
+/* Returns true if this process may read, or write, its memory there. */
 static inline bool host_mapped(const void *at, uint64_t bytes, bool write)
 {
 	return process_memory_mapped(at, bytes, write);
@@ -169,7 +169,7 @@ static inline void host_copy(
 	counting_note(COUNTING_COPY, kind, to, bytes, true);
 }
 
-/* The record's step stays as it is: that is a store of the crash tests. */
+/* op->step is not stored: only the crash tests do that. */
 static inline void host_step(struct op_record *op, enum device_step step)
 {
 	(void)op;

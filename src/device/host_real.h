@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The real platform: host accesses are loads, stores and copies. Steps cost
- * nothing, unless CAY_HOST_STEPS makes this the build of the crash tests.
+ * The real platform: host accesses are loads, stores and copies. Steps are
+ * compiled only with CAY_HOST_STEPS, for the crash tests.
  */
 #ifndef CAY_DEVICE_HOST_REAL_H
 #define CAY_DEVICE_HOST_REAL_H
@@ -101,8 +101,9 @@ static inline void host_store_fence(void)
 }
 
 /*
- * Memory that is the owner's own: the kernel copies, if it lets us. The
- * process is known again by its cookie. 0, -EPERM, -ESRCH, -EFAULT.
+ * Copies from or to the memory of another process through the kernel; the
+ * cookie proves the identity of the process. Returns 0, -EPERM, -ESRCH or
+ * -EFAULT.
  */
 static inline int host_process(const struct process_memory *owner, uint64_t at,
 	void *local, uint64_t bytes, bool write)
@@ -111,7 +112,7 @@ static inline int host_process(const struct process_memory *owner, uint64_t at,
 		     : process_memory_read(owner, at, local, bytes);
 }
 
-/* Can this process read, or write, its own memory there? */
+/* Returns true if this process may read, or write, its memory there. */
 static inline bool host_mapped(const void *at, uint64_t bytes, bool write)
 {
 	return process_memory_mapped(at, bytes, write);
@@ -137,7 +138,7 @@ static inline void host_copy(
 }
 
 #ifdef CAY_HOST_STEPS
-/* The crash tests put in a function that stops, dies, or does nothing. */
+/* Set by the crash tests: stops or kills the process at a step. */
 extern void (*host_step_hook)(enum device_step);
 
 static inline void host_step(struct op_record *op, enum device_step step)
@@ -156,8 +157,8 @@ static inline void host_step(struct op_record *op, enum device_step step)
 #endif
 
 /*
- * `flags` are those of the W that the claim swapped out: whoever swaps SLEEP
- * or ARMED out owes the wake-up. Out of line: it enters the kernel.
+ * `flags` are those of the W that the claim replaced: the sender that removes
+ * SLEEP or ARMED wakes the target. Out of line: it enters the kernel.
  */
 __attribute__((cold, noinline)) static void host_interrupt(
 	struct context *to, uint64_t flags)

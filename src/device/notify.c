@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The notification unit: claims entries of a port's NQ (and payload room in
- * its RDR), publishes them, and on the other side gives them back. Any number
- * of senders in any process, one consumer.
+ * The notification unit: claims entries of a port's NQ (and payload space in
+ *its RDR), publishes them, and on the receiver's side returns them. Any number
+ *of senders in any process, one consumer.
  *
- * A sender	notify_claim()    load W, check room, CAS W forward
- *		... fill in what was claimed, in words 0 to 6 and the RDR
- *		notify_publish()  store word 7
- *		notify_finish()   wake the target if it sleeps
- * A receiver	notify_peek()     look at word 7 of the next entry
- *		notify_return()   swap R forward, wake senders who wait
+ * Sender	notify_claim()    loads W, checks for room, advances W by CAS
+ *		... fills in words 0 to 6 of the entry and the RDR
+ *		notify_publish()  stores word 7
+ *		notify_finish()   wakes the target if it sleeps
+ * Receiver	notify_peek()     loads word 7 of the next entry
+ *		notify_return()   advances R, wakes senders that wait for room
  *
  * Ordering edges:
  *   N1 load W, then N1e load epoch: a recycled VPID gets its new epoch before
- *      its W opens (queue_set_open()), so an epoch that fits
- *      means that W is this epoch's or older, and older fails in the CAS.
- *   N2 CAS W (acq_rel): publishes TRY (X1), and the winner of the next claim
- *      reads it.
+ *      its W opens (queue_set_open()), so if the epoch
+ *      matches, W is of this epoch or older, and an older one fails in the CAS.
+ *   N2 CAS W (acq_rel): publishes TRY (X1) to the next claimer and to repair.
  *   N3 store word 7 (release) pairs with N4 load word 7 (acquire): payload.
- *   N5 swap R (acq_rel) pairs with N6 load R (acquire): the receiver has read
- *      what the sender is about to overwrite.
+ *   N5 exchange R (acq_rel) pairs with N6 load R (acquire): the receiver has
+ *      read what the sender is about to overwrite.
  */
 
 struct claim {
-	uint64_t w_old, w_new; /* as found, flags included; as left */
-	uint32_t start; /* of the payload, in units from the RDR's start */
+	uint64_t w_old, w_new; /* before, with flags; after */
+	uint32_t start;	       /* of the payload in the RDR, in units */
 };
 
 /*
- * Room for so many units of payload, given this R? A payload that would wrap
- * skips to the ring's start.
+ * Returns true if so many units of payload fit, given this R. A payload that
+ * would wrap around starts at the beginning of the ring.
  */
 static inline bool notify_fits_payload(const struct context *to, uint64_t r,
 	uint32_t units, uint64_t *rdr, struct claim *claim)
@@ -43,7 +42,7 @@ static inline bool notify_fits_payload(const struct context *to, uint64_t r,
 	return true;
 }
 
-/* Does the claim of one entry and so many units fit, given this R? */
+/* Returns true if one entry and so many units fit, given this R. */
 static inline bool notify_fits(const struct context *to, uint64_t w, uint64_t r,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
@@ -63,7 +62,7 @@ static inline bool notify_fits(const struct context *to, uint64_t w, uint64_t r,
 static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
 	uint32_t keep, struct claim *claim)
 {
-	/* Acquire: another thread of ours may have loaded it (N6). */
+	/* Acquire: another thread of this process may have stored it (N6). */
 	uint64_t r = atomic_load_explicit(&to->r_seen, memory_order_acquire);
 	if (likely(notify_fits(to, w, r, units, keep, claim)))
 		return true;
@@ -73,9 +72,9 @@ static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
 }
 
 /*
- * 0, -EAGAIN (no room), -EPIPE (closed, or another epoch). `keep` is how many
- * entries must stay free behind it. If it fails the record is the caller's to
- * end: there may be something else that it covers.
+ * Claims an entry. Returns 0, -EAGAIN (no room) or -EPIPE (closed, or another
+ * epoch). `keep` is the number of entries that must stay free. On failure the
+ * caller resets the record, which may also cover a posted receive.
  */
 static inline int notify_try(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
@@ -91,8 +90,9 @@ static inline int notify_try(struct context *to, struct op_record *op,
 		failure = -EAGAIN;
 		if (unlikely(!notify_room(to, w, units, keep, claim))) {
 			/*
-			 * R may be newer than this W: others have sent and were
-			 * received meanwhile. Full is only a W that stands.
+			 * R may be newer than this W, if other messages were
+			 * sent and received in between. The queue is full only
+			 * if W has not changed.
 			 */
 			uint64_t now = host_load(&to->control->w, HOST_W);
 			if (now == w)
@@ -113,7 +113,7 @@ static inline int notify_try(struct context *to, struct op_record *op,
 	return failure;
 }
 
-/* The same; if it fails the record is idle. */
+/* Does the same; on failure the record is IDLE. */
 static inline int notify_claim(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
@@ -138,7 +138,7 @@ static inline uint64_t notify_word(const struct context *to, uint64_t position,
 		       << CAY_NQE_GENERATION_SHIFT;
 }
 
-/* Words 0 and 1, which every entry has. */
+/* Stores words 0 and 1, which every entry has. */
 static inline void notify_head(
 	struct cay_nqe *nqe, uint64_t tag, uint32_t node, uint32_t api_tag)
 {
@@ -150,7 +150,7 @@ static inline void notify_head(
 /* Words 2 to 6, of every entry but NOTIFY_FAST_RECV. */
 struct notify_body {
 	uint64_t length;
-	uint64_t third, fourth; /* what they are depends on the command */
+	uint64_t third, fourth; /* meaning depends on the command */
 	uint64_t pointers;
 	uint64_t completed;
 };
@@ -166,22 +166,22 @@ static inline void notify_fill(
 		&nqe->word[CAY_NQE_WORD_COMPLETED], body->completed, HOST_NQE);
 }
 
-/* Word 5: where the RDR's write position is after the claim. */
+/* Returns word 5: the write position of the RDR after the claim. */
 static inline uint64_t notify_pointers(const struct claim *claim)
 {
 	return queue_rdr(claim->w_new) << CAY_NQE_RDR_WRITE_SHIFT;
 }
 
-/* N3. Nothing of the entry may be touched after it. */
+/* N3. The entry must not be written afterwards. */
 static inline void notify_publish(struct cay_nqe *nqe, uint64_t word)
 {
 	host_store(queue_valid_word(nqe), word, HOST_NQE);
 }
 
 /*
- * The queue set was replaced while this thread was between claim and
- * publication. The node decides which entries count as void (node/fence.c) and
- * says so in a moment; if it dies before, nothing is void.
+ * The queue set was replaced between claim and publication. Waits until the
+ * node has listed the fenced entries (node/fence.c); if the node exits before,
+ * no entry is fenced. Returns 0, or -ESTALE if the entry is fenced.
  */
 __attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
@@ -196,12 +196,12 @@ __attribute__((cold, noinline)) static int notify_await_migration(
 }
 
 /*
- * After publishing. 0, or -ESTALE: the node had fenced this thread off, the
- * entry counts as void and the request must be issued again. The record still
- * owns the entry.
+ * After publication: wakes the target if it sleeps. Returns 0, or -ESTALE if
+ * the node fenced this thread: the entry is void and the caller must retry
+ * after migration. The record still covers the entry.
  *
- * N7: the load of `migration` may pass the store of word 7 (N3); the node's
- * membarrier makes up for the fence that is not here.
+ * N7: the load of `migration` may pass the store of word 7 (N3); the membarrier
+ * of the node replaces a fence here.
  */
 static inline int notify_wake(struct context *to, struct op_record *op,
 	const struct claim *claim, unsigned flags)
@@ -220,7 +220,7 @@ static inline int notify_wake(struct context *to, struct op_record *op,
 	return 0;
 }
 
-/* The same, and the record is idle. */
+/* Does the same and resets the record. */
 static inline int notify_finish(struct context *to, struct op_record *op,
 	const struct claim *claim, unsigned flags)
 {
@@ -229,9 +229,9 @@ static inline int notify_finish(struct context *to, struct op_record *op,
 	return r;
 }
 
-/* ---- the consumer's side ---- */
+/* ---- consumer ---- */
 
-/* Word 7 of the entry at `position`, or 0 if it is not published. */
+/* Returns word 7 of the entry at `position`, or 0 if it is unpublished. */
 static inline uint64_t notify_peek(struct context *own, uint64_t position)
 {
 	uint64_t word = host_load(
@@ -242,7 +242,7 @@ static inline uint64_t notify_peek(struct context *own, uint64_t position)
 	return word;
 }
 
-/* N5. Everything before `r` may be overwritten. */
+/* N5. Entries before `r` may be overwritten from here on. */
 static inline void notify_return(struct context *own, uint64_t r)
 {
 	uint64_t old = host_swap(&own->control->r, r, HOST_R);
@@ -254,10 +254,10 @@ static inline void notify_return(struct context *own, uint64_t r)
 }
 
 /*
- * Announces that the consumer will sleep (flag is W_SLEEP or W_ARMED). Gives
- * the W to sleep on, flag included, or 0 if an entry past `next` is claimed:
- * then poll. Whoever claims after this swaps the flag out of the very word
- * that it must swap anyway, so no fence is needed and no wake-up is lost.
+ * Announces that the consumer will sleep (flag is W_SLEEP or W_ARMED). Returns
+ * the W to sleep on, with the flag, or 0 if an entry from `next` on is claimed:
+ * the caller polls again. A later claim replaces W and so removes the flag, so
+ * no fence is needed and no wake-up is lost.
  */
 static inline uint64_t notify_sleep(
 	struct context *own, uint64_t next, uint64_t flag)
@@ -283,33 +283,32 @@ static inline bool notify_published(struct context *to, uint64_t position)
 }
 
 /*
- * Makes an entry that its claimer will never publish void. The caller knows
- * that the claimer is dead, or is it itself. rdr_write is where the RDR's write
- * position was after the claim, or negative if that is not known. Only the node
- * repairs what others have claimed, so the CAS fails only if the entry was not
- * what it seemed.
+ * Voids an entry that its claimer will never publish. The claimer is dead, or
+ * is the caller. rdr_write is the write position of the RDR after the claim, or
+ * negative if it is unknown. Only the node voids entries of other claimers, so
+ * the CAS fails only if the entry was not in the expected state.
  */
 static inline bool notify_void(
 	struct context *to, uint64_t position, int64_t rdr_write)
 {
 	struct cay_nqe *nqe = notify_entry(to, position);
 	_Atomic uint64_t *valid = queue_valid_word(nqe);
-	uint64_t former = host_load(valid, HOST_NQE);
+	uint64_t word7 = host_load(valid, HOST_NQE);
 	uint64_t word = notify_word(to, position, CAY_NQE_INVALID,
 		rdr_write >= 0 ? CAY_VOID_EXTENT : CAY_VOID_UNKNOWN,
 		CAY_VPID_NODE);
-	uint64_t lap_before =
+	uint64_t previous_lap =
 		queue_generation(position - to->nq_entries, to->nq_log2);
 
 	/*
-	 * Only what the lap before left, or a fresh page: a repair that comes
-	 * late must not destroy what was published since.
+	 * Only a word of the previous lap or of a fresh page: a late repair
+	 * must not destroy an entry that was published since.
 	 */
-	if (former != 0 && former >> CAY_NQE_GENERATION_SHIFT != lap_before)
+	if (word7 != 0 && word7 >> CAY_NQE_GENERATION_SHIFT != previous_lap)
 		return false;
 	if (rdr_write >= 0)
 		host_write(&nqe->word[CAY_NQE_WORD_POINTERS],
 			(uint64_t)rdr_write << CAY_NQE_RDR_WRITE_SHIFT,
 			HOST_NQE);
-	return host_cas(valid, &former, word, HOST_NQE);
+	return host_cas(valid, &word7, word, HOST_NQE);
 }

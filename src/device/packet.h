@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet between units: the command frame with its origin, and a reference
- * to the payload, so that a local transfer copies once. On the real platform
- * it never leaves registers.
+ * A packet between units: the command with its origin, and a pointer to the
+ * payload, so that a local transfer copies once. On the real platform the
+ * compiler keeps it in registers.
  */
 #ifndef CAY_DEVICE_PACKET_H
 #define CAY_DEVICE_PACKET_H
@@ -24,20 +24,20 @@ struct packet {
 	uint64_t length; /* bytes of payload */
 	const struct iovec *payload;
 	uint32_t reference; /* 0, or 1 + index of the origin's slot */
-	uint32_t sequence;  /* of that slot's use */
+	uint32_t sequence;  /* of that slot */
 
 	/*
-	 * Remote memory. The payload of a get is where it goes; that of FAA and
-	 * CAS, if there is one, where the previous value goes.
+	 * Remote memory. The payload of a get is its destination; that of FAA
+	 * and CAS, if any, the destination of the previous value.
 	 */
 	uint16_t window;      /* Win-ID at the target */
 	uint64_t capability;  /* 48 bits */
 	uint64_t offset;      /* in the window */
 	uint64_t operand[2];  /* FAA, CAS, MISALIGNED_PUT */
-	uint64_t origin_lock; /* the origin as it stands in a window's lock */
+	uint64_t origin_lock; /* origin.lock_word */
 };
 
-/* Does an access end in a completion whatever becomes of it? */
+/* Returns true if an access completes with a notification in any case. */
 static inline bool packet_completes(const struct packet *p)
 {
 	return p->flags & CAY_VCI_NOTIFY || p->command & CAY_COMMAND_ACK ||
@@ -45,14 +45,14 @@ static inline bool packet_completes(const struct packet *p)
 	       (command_is_atomic(p->command) && !p->payload);
 }
 
-/* Where an access goes. */
+/* The destination of an access. */
 struct target {
 	uint64_t capability; /* 48 bits */
 	uint64_t offset;     /* in the window */
 	uint16_t window;     /* Win-ID */
 };
 
-/* What a responder sends back. */
+/* The results of a responder. */
 struct response {
 	uint64_t result, previous;
 };

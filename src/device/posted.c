@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives: a message of more than 40 bytes goes straight into a buffer
- * that its receiver has posted. The sender takes the buffer and fills it before
- * it claims an entry, so nobody queues behind a long copy.
+ * Posted receives: a message of more than 40 bytes is copied into a buffer that
+ * its receiver has posted. The sender claims the buffer and fills it before it
+ * claims an entry, so that no other message waits for a long copy.
  *
- * The op record names the slot before it is taken (X6), and is not idle until
- * the slot is handed over or given back: until then its owner does not take
- * buffer or slot away. If the sender dies, a slot that is TAKEN by it goes back
- * to READY; one that is FILLED only if the entry that would have told of it is
- * void. models/posted.pml, node/posted.c.
+ * The op record names the slot before it is claimed (X6), and is not IDLE until
+ * the slot is announced or READY again: until then the receiver does not reuse
+ * buffer or slot. If the sender dies, a slot that it has CLAIMED becomes READY;
+ * a FILLED one only if the entry that would have announced it is void.
+ * models/posted.pml, node/repair_posted.c.
  *
  * `available` is never less than the number of READY slots, so that none is
- * overlooked: it grows before a slot becomes READY and shrinks after. Whoever
- * dies in between leaves it too large, which costs others a look.
+ * missed: it is incremented before a slot becomes READY and decremented after
+ * it is claimed. A sender that dies in between leaves it too large, which costs
+ * other senders a search.
  */
 
 static inline _Atomic uint64_t *posted_state(struct cay_posted_receive *slot)
@@ -28,13 +29,14 @@ static inline uint64_t posted_claimer(
 	return at << POSTED_CLAIMER_SHIFT;
 }
 
-/* P1: release: the fields, or what the last taker did, before the state. */
-static inline void posted_set(struct cay_posted_receive *slot, uint64_t state)
+/* P1: release: the fields, or stores of the last claimer, before the state. */
+static inline void posted_set_state(
+	struct cay_posted_receive *slot, uint64_t state)
 {
 	host_store(posted_state(slot), state, HOST_POSTED);
 }
 
-static inline void posted_available(struct context *to, uint64_t change)
+static inline void posted_available_add(struct context *to, uint64_t change)
 {
 	host_add(&to->posted_head->available, change, HOST_POSTED);
 }
@@ -44,17 +46,17 @@ static inline void posted_record_clear(struct op_record *op)
 	host_store(&op->posted, 0, HOST_RECORD);
 }
 
-static inline void posted_give_back(
+static inline void posted_unclaim(
 	struct context *to, struct op_record *op, uint32_t index)
 {
-	posted_available(to, 1);
-	posted_set(&to->posted[index], POSTED_READY);
+	posted_available_add(to, 1);
+	posted_set_state(&to->posted[index], POSTED_READY);
 	posted_record_clear(op);
 }
 
 /*
- * A call of this thread did not come back, or of the one that had the record
- * before: what it had taken is READY again.
+ * An earlier call of this thread, or of the previous owner of the record, did
+ * not return: the slot that it had claimed becomes READY.
  */
 static void posted_recover(struct context *to, struct op_record *op)
 {
@@ -62,16 +64,16 @@ static void posted_recover(struct context *to, struct op_record *op)
 	uint32_t index = (uint32_t)left - 1;
 	if ((uint16_t)(left >> 32) == to->vpid && index < to->posted_entries) {
 		uint64_t state = posted_claimer(to, op) | POSTED_CLAIMED;
-		posted_available(to, 1);
+		posted_available_add(to, 1);
 		if (!host_cas(posted_state(&to->posted[index]), &state,
 			    POSTED_READY, HOST_POSTED))
-			posted_available(to, (uint64_t)-1);
+			posted_available_add(to, (uint64_t)-1);
 	}
 	posted_record_clear(op);
 }
 
 /* X6, then P2: acquire pairs with P1. */
-static inline bool posted_try(
+static inline bool posted_claim_slot(
 	struct context *to, struct op_record *op, uint32_t index)
 {
 	struct cay_posted_receive *slot = &to->posted[index];
@@ -86,9 +88,9 @@ static inline bool posted_try(
 }
 
 /*
- * The slot is ours. Its fields are a peer's word: copied once, checked. If they
- * are wrong, or its owner has taken the memory away (posted_cancel_on() in
- * port/posted.c), nobody can use it any more: it is the owner's again.
+ * Copies and checks the fields of a claimed slot, which a peer has written. If
+ * they are invalid, or the receiver has cancelled the slot (posted_cancel_on()
+ * in port/posted.c), the slot becomes FREE.
  */
 static inline bool posted_fields(struct context *to,
 	struct cay_posted_receive *slot, struct cay_posted_receive *copy)
@@ -100,12 +102,12 @@ static inline bool posted_fields(struct context *to,
 		.flags = slot->flags };
 	if (likely(posted_valid(copy, to->arena->bytes)))
 		return true;
-	posted_set(slot, POSTED_FREE);
+	posted_set_state(slot, POSTED_FREE);
 	return false;
 }
 
-/* A slot that is ours now, or -1. */
-static int posted_take(struct context *to, struct op_record *op,
+/* Claims a slot; returns its index, or -1. */
+static int posted_claim(struct context *to, struct op_record *op,
 	struct cay_posted_receive *copy)
 {
 	if (host_load(&to->posted_head->available, HOST_POSTED) == 0)
@@ -114,11 +116,11 @@ static int posted_take(struct context *to, struct op_record *op,
 		&to->posted_head->next, HOST_POSTED);
 	for (uint32_t i = 0; i < to->posted_entries; i++) {
 		uint32_t index = (first + i) & (to->posted_entries - 1);
-		if (!posted_try(to, op, index))
+		if (!posted_claim_slot(to, op, index))
 			continue;
 		host_store_relaxed(
 			&to->posted_head->next, index + 1, HOST_POSTED);
-		posted_available(to, (uint64_t)-1);
+		posted_available_add(to, (uint64_t)-1);
 		if (posted_fields(to, &to->posted[index], copy))
 			return (int)index;
 	}
@@ -126,7 +128,7 @@ static int posted_take(struct context *to, struct op_record *op,
 	return -1;
 }
 
-/* As much of the message as fits. */
+/* Copies as much of the message as fits. */
 static void posted_copy(struct context *to, const struct packet *p,
 	const struct cay_posted_receive *slot)
 {
@@ -160,7 +162,7 @@ static void posted_entry(struct context *to, const struct packet *p,
 			     0, p->origin_vpid));
 }
 
-/* The buffer is filled: tell the receiver. The record is not idle after it. */
+/* Announces a filled buffer. The record is not IDLE afterwards. */
 static int posted_publish(struct context *to, struct op_record *op,
 	const struct packet *p, const struct cay_posted_receive *slot,
 	uint32_t index)
@@ -169,36 +171,37 @@ static int posted_publish(struct context *to, struct op_record *op,
 	int r = notify_try(to, op, 0, completer_reserve(to, p->flags), &claim);
 	if (r)
 		return r;
-	posted_set(&to->posted[index], posted_claimer(to, op) | POSTED_FILLED);
+	posted_set_state(
+		&to->posted[index], posted_claimer(to, op) | POSTED_FILLED);
 	host_step(op, STEP_FILLED);
 	posted_entry(to, p, slot, index, &claim);
 	host_step(op, STEP_PUBLISH);
 	return notify_wake(to, op, &claim, p->flags);
 }
 
-/* 0, -EAGAIN, -EPIPE, -ESTALE; 1: there is none. */
+/* Returns 0, -EAGAIN, -EPIPE, -ESTALE, or 1 if no buffer is posted. */
 static int posted_deliver(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	struct cay_posted_receive slot;
-	int index = posted_take(to, op, &slot);
+	int index = posted_claim(to, op, &slot);
 	if (index < 0)
 		return 1;
 	posted_copy(to, p, &slot);
 	host_step(op, STEP_PAYLOAD);
 	int r = posted_publish(to, op, p, &slot, (uint32_t)index);
 	if (r)
-		posted_give_back(to, op, (uint32_t)index);
+		posted_unclaim(to, op, (uint32_t)index);
 	else
 		posted_record_clear(op);
 	return r;
 }
 
 /*
- * Is there an entry to tell of it? Before a long copy is made for nothing. Full
- * is only a W that stands, as in notify_try().
+ * Checks for a free entry before a long copy. The queue is full only if W has
+ * not changed, as in notify_try().
  */
-static bool posted_room(struct context *to, const struct packet *p)
+static bool posted_has_entry(struct context *to, const struct packet *p)
 {
 	struct claim unused;
 	uint64_t w = host_load(&to->control->w, HOST_W);
@@ -213,8 +216,8 @@ static bool posted_room(struct context *to, const struct packet *p)
 }
 
 /*
- * 0, -EAGAIN, -EPIPE, -ESTALE; 1: no buffer is posted and the receiver takes
- * it through the RDR.
+ * Returns 0, -EAGAIN, -EPIPE, -ESTALE, or 1 if no buffer is posted and the
+ * message goes to the RDR.
  */
 __attribute__((noinline)) static int posted_send(
 	struct context *to, struct op_record *op, const struct packet *p)
@@ -222,12 +225,13 @@ __attribute__((noinline)) static int posted_send(
 	uint32_t mode = host_load32(&to->control->posted, HOST_W);
 	int r = -EPIPE;
 	record_access(op, to, 0);
-	/* Slots and buffers are the owner's while this is its epoch. */
+	/* While access_epoch is the epoch, slots and buffers are valid. */
 	if (host_load32(&to->control->access_epoch, HOST_MIGRATION) ==
 		to->epoch) {
 		if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
 			posted_recover(to, op);
-		r = posted_room(to, p) ? posted_deliver(to, op, p) : -EAGAIN;
+		r = posted_has_entry(to, p) ? posted_deliver(to, op, p)
+					    : -EAGAIN;
 	}
 	record_access_end(op);
 	return r > 0 && mode == POSTED_ONLY ? -EAGAIN : r;

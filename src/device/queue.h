@@ -20,7 +20,7 @@ static inline uint64_t queue_word(uint64_t nq, uint64_t rdr)
 	return (nq & QUEUE_NQ_MASK) | (rdr & QUEUE_RDR_MASK) << QUEUE_NQ_BITS;
 }
 
-/* How far `to` is ahead of `from`; both are nq counts. */
+/* Returns how far `to` is ahead of `from`; both are nq counts. */
 static inline uint64_t queue_ahead(uint64_t to, uint64_t from)
 {
 	return (to - from) & QUEUE_NQ_MASK;
@@ -32,16 +32,17 @@ static inline uint64_t queue_rdr_ahead(uint64_t to, uint64_t from)
 }
 
 /*
- * What word 7 of entry `nq` carries once it is published. 16 bits suffice,
- * because every entry is published or voided in every lap; a fresh page (all
- * zeros) is invalid because a queue set never starts in a lap of generation 0.
+ * Returns the generation in word 7 of entry `nq` when it is published. 16 bits
+ * suffice, because every entry is published or voided in every lap; a fresh
+ * page (all zeros) is unpublished because a queue set never starts in a lap of
+ * generation 0.
  */
 static inline uint64_t queue_generation(uint64_t nq, unsigned nq_log2)
 {
 	return ((nq >> nq_log2) + 1) & 0xffff;
 }
 
-/* Where the counts of a new queue set start after one that ended at `nq`. */
+/* Returns the first count of a queue set whose predecessor ended at `nq`. */
 static inline uint64_t queue_restart(uint64_t nq, unsigned nq_log2)
 {
 	uint64_t entries = 1ull << nq_log2;
@@ -63,18 +64,17 @@ static inline uint64_t op_state_word(
 	       (uint64_t)epoch << OP_EPOCH_SHIFT;
 }
 
-/* A port as it stands in the lock of a window: its VPID and first epoch. */
+/* Returns the word that identifies a port in the lock of a window. */
 static inline uint64_t window_lock_word(uint16_t vpid, uint32_t first_epoch)
 {
 	return vpid | (uint64_t)first_epoch << 32;
 }
 
-/* Has the node decided that this entry of a replaced set is void? */
+/* Returns true if this entry of a replaced queue set is fenced. */
 static inline bool queue_fenced(
 	const struct queue_control *c, uint64_t position)
 {
-	/* Acquire pairs with QUEUE_MIGRATED in node/fence.c: the list is whole.
-	 */
+	/* Acquire pairs with the store in node/fence.c: the list is final. */
 	if (atomic_load_explicit(&c->migration, memory_order_acquire) !=
 		QUEUE_MIGRATED)
 		return false;

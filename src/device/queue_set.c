@@ -16,8 +16,8 @@ static uint32_t count_or(uint32_t requested, uint32_t fallback)
 	return requested ? requested : fallback;
 }
 
-/* Takes the next whole pages of an extent; gives their place in lines. */
-static uint32_t extent_take(uint64_t *extent_bytes, uint64_t bytes)
+/* Appends whole pages to an extent; returns their offset in lines. */
+static uint32_t extent_append(uint64_t *extent_bytes, uint64_t bytes)
 {
 	uint64_t at = *extent_bytes;
 	*extent_bytes = at + bits_round_up(bytes, ARENA_PAGE);
@@ -39,8 +39,8 @@ static void layout_sizes(
 }
 
 /*
- * A quarter for completions, so that an origin may have many under way; a
- * sixteenth for priority, so that an urgent message passes a full queue.
+ * A quarter for completions, so that an origin may have many operations in
+ * flight; a sixteenth for priority messages, which may pass a full queue.
  */
 static void layout_reserves(struct queue_config *c)
 {
@@ -49,24 +49,24 @@ static void layout_reserves(struct queue_config *c)
 	c->priority_reserve = entries < 16 ? 1 : entries / 16;
 }
 
-/* Each part on pages of its own, so that each can be mapped by its writer. */
-static void layout_places(struct queue_config *c)
+/* Each part has its own pages, so that each can be mapped separately. */
+static void layout_offsets(struct queue_config *c)
 {
 	uint64_t queues = 0, tables = 0;
 
-	c->nq_at = extent_take(&queues, (uint64_t)CAY_LINE << c->nq_log2);
-	c->rdr_at = extent_take(&queues, (uint64_t)RDR_UNIT << c->rdr_log2);
+	c->nq_at = extent_append(&queues, (uint64_t)CAY_LINE << c->nq_log2);
+	c->rdr_at = extent_append(&queues, (uint64_t)RDR_UNIT << c->rdr_log2);
 	c->queues_bytes = queues;
 
-	c->wq_at = extent_take(&tables, (uint64_t)CAY_LINE << c->wq_log2);
-	c->sdr_at = extent_take(&tables, (uint64_t)RDR_UNIT << c->sdr_log2);
-	c->refs_at = extent_take(
+	c->wq_at = extent_append(&tables, (uint64_t)CAY_LINE << c->wq_log2);
+	c->sdr_at = extent_append(&tables, (uint64_t)RDR_UNIT << c->sdr_log2);
+	c->refs_at = extent_append(
 		&tables, (uint64_t)sizeof(struct reference) << c->refs_log2);
-	c->peers_at = extent_take(
+	c->peers_at = extent_append(
 		&tables, (uint64_t)c->peers * sizeof(struct peer_entry));
-	c->wdt_at = extent_take(&tables,
+	c->wdt_at = extent_append(&tables,
 		(uint64_t)c->windows * sizeof(struct cay_window_descriptor));
-	c->posted_at = extent_take(
+	c->posted_at = extent_append(
 		&tables, ((uint64_t)CAY_LINE << c->posted_log2) + CAY_LINE);
 	c->tables_bytes = tables;
 }
@@ -77,12 +77,12 @@ void queue_set_layout(
 	*config = (struct queue_config){ 0 };
 	layout_sizes(config, options);
 	layout_reserves(config);
-	layout_places(config);
+	layout_offsets(config);
 }
 
 /*
- * Everything but W. Plain and relaxed stores: Q1 covers those that a loader
- * of the context reads, Q2 those that a claimer reads.
+ * Stores everything except W. Plain and relaxed stores: Q1 orders those that
+ * context_load() reads, Q2 those that a claim reads.
  */
 static void control_fill(struct queue_control *control,
 	const struct queue_config *config, uint64_t start,
@@ -102,19 +102,20 @@ static void control_fill(struct queue_control *control,
 /*
  * Ordering edges:
  *   Q1 store epoch (release) pairs with the acquire load of it in
- *      context_load(), context.c: who reads this epoch reads its configuration.
- *   Q2 store W (release) pairs with N1, load W (acquire), in notify_claim():
- *      who reads a W of this set reads this epoch at N1e, or a later one, and
- *      so a context of the set before it is refused. Whoever had loaded an
- *      older W fails in the CAS (N2), because no W is ever used twice: the
- *      counts start two laps after those of the set before.
+ *      context_load(), context.c: a thread that reads this epoch reads its
+ *      configuration.
+ *   Q2 store W (release) pairs with N1, load W (acquire), in notify_claim(): a
+ *      sender that reads a W of this set reads this epoch at N1e, or a later
+ *      one, and so fails with a context of the previous set. The CAS (N2) of a
+ *      sender that has loaded an older W fails, because no value of W is used
+ *      twice: counts start two laps after those of the previous set.
  *   Q3 store the entry's epoch (release) pairs with the acquire load in
- *      context_current_epoch(), context.c: who reads it reads `first_epoch`,
- * and then finds the control open.
+ *      context_current_epoch(), context.c: a thread that reads it reads
+ *      first_epoch, and finds the control open.
  *
- * Whoever loads a context of the set before meanwhile may copy a mixture of
- * two configurations. Its offsets are checked as any others, and it serves for
- * nothing: W is closed until Q2, and N1e refuses it after.
+ * A thread that loads a context of the previous set at the same time may copy a
+ * mixture of two configurations. Its offsets are checked as always, and claims
+ * with it fail: W is closed until Q2, and the epoch differs at N1e afterwards.
  */
 void queue_set_open(const struct arena *a, const struct queue_config *config,
 	uint32_t first_epoch, enum posted_mode posted)
@@ -123,10 +124,10 @@ void queue_set_open(const struct arena *a, const struct queue_config *config,
 		arena_control(a, config->vpid, config->epoch);
 	struct arena_entry *entry = &arena_directory(a)[config->vpid];
 	/* Relaxed: this thread, or one that it has waited for, closed it. */
-	uint64_t former =
+	uint64_t old_w =
 		atomic_load_explicit(&control->w, memory_order_relaxed);
 	uint64_t start =
-		queue_word(queue_restart(queue_nq(former), config->nq_log2), 0);
+		queue_word(queue_restart(queue_nq(old_w), config->nq_log2), 0);
 
 	control_fill(control, config, start, posted);
 	atomic_store_explicit(
@@ -142,15 +143,14 @@ void queue_set_open(const struct arena *a, const struct queue_config *config,
 
 /*
  * Acquire and release. Every later claim reads CLOSED in W (N1, or the failed
- * N2) and gives up; every earlier one is in the W that this reads, and so is
- * its claimer's TRY (X1 in record.c), which is what repair looks for. R gets
- * the flag after W, so that a sender who finds it there and tries again is
- * told by W.
+ * N2) and fails; every earlier claim is included in the W that is read here,
+ * and so is its TRY (X1 in record.c), which repair reads. R gets the flag after
+ * W, so that a sender that sees it in R and retries finds it in W.
  */
 uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
 {
 	struct queue_control *control = arena_control(a, vpid, epoch);
-	/* Whoever waits for accesses to end issues a membarrier first. */
+	/* The node issues a membarrier before it scans for accesses. */
 	atomic_store_explicit(&control->access_epoch, 0, memory_order_release);
 	uint64_t w = atomic_fetch_or_explicit(
 		&control->w, W_CLOSED, memory_order_acq_rel);
@@ -162,7 +162,7 @@ uint64_t queue_set_close(const struct arena *a, uint16_t vpid, uint32_t epoch)
 
 void queue_set_forget(const struct arena *a, uint16_t vpid)
 {
-	/* Release: whoever reads 0 here also finds W closed. */
+	/* Release: a thread that reads 0 here also finds W closed. */
 	atomic_store_explicit(
 		&arena_directory(a)[vpid].epoch, 0, memory_order_release);
 }

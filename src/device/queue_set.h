@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening and closing queue sets: how large one is, where its parts lie, and
- * in which order its words become visible. The node's thread does it, and the
- * fixture of the tests.
+ * Opening and closing queue sets: their size, their layout, and the order in
+ *which their words become visible. Called by the node and by the test fixture.
  *
  *	queue_set_layout(&config, &options)
- *	... find config.queues_bytes and config.tables_bytes in the heap,
- *zeroed, fill in queues_offset, tables_offset, vpid and epoch
+ *	... allocate zeroed config.queues_bytes and config.tables_bytes,
+ *	    set queues_offset, tables_offset, vpid and epoch
  *	queue_set_open(arena, &config, first_epoch)
  *	... queue_set_close(arena, vpid, epoch)
  */
@@ -15,7 +14,7 @@
 
 #include "device/context.h"
 
-/* What a port asks for; 0 is the default of contract/arena.h. */
+/* Requested sizes of a port; 0 selects the default of contract/arena.h. */
 struct queue_options {
 	uint8_t nq_log2, wq_log2;   /* entries */
 	uint8_t rdr_log2, sdr_log2; /* units of 64 bytes */
@@ -24,30 +23,30 @@ struct queue_options {
 };
 
 /*
- * Computes a configuration: sizes, reserves, places, bytes of both extents.
- * Wishes must lie within the limits of contract/arena.h; queue_config_valid()
- * of the finished configuration tells.
+ * Computes a configuration: sizes, reserves, layout, bytes of both extents. The
+ * options must be within the limits of contract/arena.h; queue_config_valid()
+ * checks the finished configuration.
  */
 void queue_set_layout(struct queue_config *, const struct queue_options *);
 
 /*
- * Makes a queue set visible. The extents must be zeroed, because a page of
- * zeros is invalid and leftovers may not be; the set that had this control
- * before must be closed. `first_epoch` is the first epoch of the port: the
- * set's own unless it replaces another one of the same port, whose posted mode
- * goes on.
+ * Makes a queue set visible. The extents must be zeroed, because zero words are
+ * unpublished entries and old ones may not be; the previous set with this
+ * control must be closed. first_epoch is the first epoch of the port: that of
+ * this set, unless it replaces one of the same port. A replacement keeps the
+ * posted mode.
  */
 void queue_set_open(const struct arena *, const struct queue_config *,
 	uint32_t first_epoch, enum posted_mode);
 
 /*
- * No claim succeeds after it. Wakes a receiver that sleeps on W and senders
- * that wait for room. Does not touch the directory, and rings no descriptor:
- * gives the W that was closed, whose ARMED says whether one waits.
+ * Closes a queue set: every later claim fails. Wakes a receiver that sleeps on
+ * W and senders that wait for room. Does not change the directory. Returns the
+ * previous W: if it contains ARMED, the caller rings the doorbell.
  */
 uint64_t queue_set_close(const struct arena *, uint16_t vpid, uint32_t epoch);
 
-/* Nobody has the VPID any more. */
+/* Marks the VPID as free in the directory. */
 void queue_set_forget(const struct arena *, uint16_t vpid);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Op records: an issuing thread says what it is in the middle of before it
- * does it, so that every entry that is claimed and not yet published is
- * covered by its claimer's record, whenever the claimer dies.
+ * Op records: a thread stores the operation in its record before it starts, so
+ * that every entry that is claimed and not yet published is covered by the
+ * record of its claimer, whenever the claimer dies.
  *
- * The order that matters: TRY (with w_old and w_new) is visible before the CAS
- * on W, OWN is stored after it, IDLE after the entry is published and the
- * target woken. The CAS is acq_rel, so whoever reads a W that was swapped by
- * this thread also reads TRY or a later state.
+ * Order: TRY (with w_old and w_new) is visible before the CAS on W, OWN is
+ * stored after it, IDLE after the entry is published and the target woken. The
+ * CAS is acq_rel, so a thread that reads the new W also reads TRY or a later
+ * state.
  */
 
 /* X1: covered by the CAS on W (N2 in notify.c) that follows. */
@@ -20,7 +20,7 @@ static inline void record_try(struct op_record *op, const struct context *to,
 		HOST_RECORD);
 }
 
-/* X2: release, so that a node that reads OWN also reads w_old and w_new. */
+/* X2: release: a node that reads OWN also reads w_old and w_new. */
 static inline void record_own(struct op_record *op, const struct context *to)
 {
 	host_store(&op->state, op_state_word(OP_OWN, to->vpid, to->epoch),
@@ -38,10 +38,10 @@ static inline void record_idle(struct op_record *op)
 }
 
 /*
- * X4: names memory that its owner may take away, before the first look at
- * whether it has. Nothing orders this store before that look: whoever takes
- * memory away stores his flag, issues a membarrier and then reads the records,
- * so either he finds this one or we find his flag. models/window.pml.
+ * X4: names memory that its owner may withdraw, before the loads that check
+ * whether it has. Nothing orders this store before these loads: a withdrawal
+ * stores its word, issues a membarrier and then reads the records, so either it
+ * finds this record or this thread finds the word. models/window.pml.
  */
 static inline void record_access(
 	struct op_record *op, const struct context *to, uint64_t window)
@@ -52,7 +52,7 @@ static inline void record_access(
 	host_step(op, STEP_ACCESS);
 }
 
-/* X5: release, each: whoever misses it here knows the access is over. */
+/* X5: release, both: a reader that finds 0 knows that the access has ended. */
 static inline void record_access_end(struct op_record *op)
 {
 	host_store(&op->window, 0, HOST_RECORD);

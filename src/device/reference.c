@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * References: a long message stays at its origin; the notification names a
- * slot that says where. FREE -> READY (origin) -> SENT (origin) -> TAKEN
- * (target: it has begun) -> DONE (target, or the node for a dead one) -> FREE
- * (origin, when it takes the completion). What is SENT and not TAKEN the origin
- * may withdraw, and then it is DONE. The sequence number in the state tells one
- * use of a slot from the next, so that a completion that comes twice is known
- * for what it is.
+ * References: the payload of a long message stays at its origin; the
+ * notification names a slot that says where. FREE -> READY (origin) -> SENT
+ * (origin) -> STARTED (target) -> DONE (target, or the node for a dead one) ->
+ * FREE (origin, when it reads the completion). The origin may withdraw a SENT
+ * reference, which is then DONE. The sequence number in the state distinguishes
+ * uses of a slot, so that a duplicate completion is recognized.
  */
 
 static inline uint64_t reference_word(
@@ -15,7 +14,7 @@ static inline uint64_t reference_word(
 	return (uint64_t)sequence << REFERENCE_SEQUENCE_SHIFT | state;
 }
 
-/* Not FREE and not DONE: its memory is needed. */
+/* Returns true if the memory is still needed. */
 static inline bool reference_open(uint64_t state)
 {
 	unsigned now = state & REFERENCE_STATE_MASK;
@@ -23,7 +22,7 @@ static inline bool reference_open(uint64_t state)
 	       now == REFERENCE_STARTED;
 }
 
-/* G1: the fields are covered by this release; the target loads it at G3. */
+/* G1: release: the fields. Pairs with G3, at the target. */
 static inline void reference_ready(
 	struct reference *slot, uint32_t sequence, struct op_record *op)
 {
@@ -33,8 +32,8 @@ static inline void reference_ready(
 }
 
 /*
- * The target may have been faster: then the slot is DONE and stays so, or is
- * in its next use already, which is none of our business.
+ * The CAS fails if the target has already finished with the reference: the slot
+ * is DONE, or in its next use.
  */
 static inline void reference_sent(
 	struct reference *slot, uint32_t sequence, struct op_record *op)
@@ -46,8 +45,8 @@ static inline void reference_sent(
 }
 
 /*
- * The target begins: from here on the origin cannot withdraw it. False if it
- * has, or if the slot is in another use.
+ * The target starts to read: the origin can no longer withdraw the reference.
+ * Returns false if it has, or if the slot is in another use.
  */
 static inline bool reference_begin(struct reference *slot, uint32_t sequence)
 {
@@ -64,7 +63,7 @@ static inline bool reference_begin(struct reference *slot, uint32_t sequence)
 	return false;
 }
 
-/* The origin takes it back; false if the target has begun. */
+/* The origin withdraws it; returns false if the target has started. */
 static inline bool reference_withdraw(struct reference *slot)
 {
 	uint64_t state = host_load(&slot->state, HOST_REFERENCE);
@@ -76,8 +75,8 @@ static inline bool reference_withdraw(struct reference *slot)
 }
 
 /*
- * G2: release: the target has read what it wanted. False if the slot is in
- * another use already.
+ * G2: release: the target has finished reading. Returns false if the slot is in
+ * another use.
  */
 static inline bool reference_done(struct reference *slot, uint32_t sequence)
 {
@@ -91,10 +90,10 @@ static inline bool reference_done(struct reference *slot, uint32_t sequence)
 	return false;
 }
 
-/* ---- the origin's side: which slots are in use is its private business --- */
+/* ---- origin: it alone knows which slots are in use ---- */
 
-/* A free slot, or -1. Any thread. */
-static inline int reference_take(struct origin *o)
+/* Allocates a slot; returns its index, or -1. Any thread. */
+static inline int reference_allocate(struct origin *o)
 {
 	uint64_t used =
 		atomic_load_explicit(&o->references, memory_order_relaxed);
@@ -109,7 +108,7 @@ static inline int reference_take(struct origin *o)
 	return -1;
 }
 
-/* Fills in a slot that is ours; gives the sequence number of this use. */
+/* Fills in an allocated slot; returns the sequence number of this use. */
 static inline uint32_t reference_fill(struct reference *slot,
 	const struct reference *source, uint64_t tag, const struct context *to)
 {
@@ -142,7 +141,7 @@ static inline void reference_free(struct origin *o, uint32_t index)
 		&o->references, ~(1ull << index), memory_order_release);
 }
 
-/* Relaxed: another thread may be filling in the slot's next use. */
+/* Relaxed: another thread may fill in the next use of the slot. */
 static inline uint16_t reference_target(const struct reference *slot)
 {
 	return atomic_load_explicit(
@@ -150,7 +149,7 @@ static inline uint16_t reference_target(const struct reference *slot)
 		memory_order_relaxed);
 }
 
-/* Is anything under way to this VPID, or, if negative, to anybody? */
+/* Returns true if a reference to this VPID (negative: any) is in flight. */
 static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
 	uint64_t used =

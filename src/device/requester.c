@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The requester: turns a work request into a packet. Its steps are
- * context load, descriptor load, routing fetch, command frame, (window load
- * for remote memory), payload, completion, context write-back. A direct issue
- * hands it what it already has in registers, so that the first three steps
- * fold away; a VCI from the work queue goes through all of them.
+ * The requester: turns a work request into a packet. Its steps are context
+ * load, descriptor load, routing fetch, command frame, (window load for remote
+ * memory), payload, completion, context write-back. A direct call passes its
+ * arguments in registers and needs none of the first three steps; a VCI from
+ * the work queue goes through all of them.
  */
 
 /*
- * Into a posted buffer, if the target uses them. 1: into its RDR; -E2BIG: it is
- * too long for that.
+ * Delivers into a posted buffer, if the target uses them. Returns 1 if the
+ * message goes to the RDR, -E2BIG if it is too long for that.
  */
 static inline int requester_posted(
 	struct context *to, struct op_record *op, const struct packet *p)
@@ -22,14 +22,14 @@ static inline int requester_posted(
 	return r > 0 && p->length > QUEUE_PAYLOAD_MAX ? -E2BIG : r;
 }
 
-/* Steps after the route is known: command frame out, payload, completion. */
+/* The steps after the route is known: command frame, payload, completion. */
 static inline int requester_issue(struct origin *o, struct op_record *op,
 	struct context *to, const struct packet *p, struct reference *ref,
 	bool may_be_posted)
 {
 	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
-	/* A long message has looked before it took its slot. */
+	/* A message by reference checks before it allocates its slot. */
 	if (!ref && scoreboard_fence_hazard(o, p->flags))
 		return -EAGAIN;
 	if (notify && unlikely(!ack_reserve(o)))
@@ -43,7 +43,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 			ack_unreserve(o, 1);
 		return r;
 	}
-	/* A long message completes when its target has taken it. */
+	/* A message by reference completes when its target has read it. */
 	if (!notify || ref)
 		return 0;
 	struct completion c = { .tag = p->tag,
@@ -57,8 +57,8 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 }
 
 /*
- * The same, wherever the peer has moved to meanwhile. may_be_posted is constant
- * where it is false, so that a packet that cannot be stays in registers.
+ * Does the same and follows migrations of the peer. may_be_posted is a constant
+ * where it is false, so that the packet stays in registers.
  */
 static inline int requester_route(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p,
@@ -75,13 +75,14 @@ static inline int requester_route(struct origin *o, struct op_record *op,
 	}
 }
 
-/* A long message: fill in a reference slot, then as any other. */
+/* Sends a message by reference: fills in a reference slot first. */
 static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
 {
-	int index = scoreboard_fence_hazard(o, p->flags) ? -1
-							 : reference_take(o);
+	int index = scoreboard_fence_hazard(o, p->flags)
+			    ? -1
+			    : reference_allocate(o);
 	if (index < 0)
 		return -EAGAIN;
 	struct reference *ref = &o->refs[index];
@@ -112,7 +113,7 @@ static inline struct completion requester_completion(
 		.previous = p->window };
 }
 
-/* Refused: the origin is always told. 1, or -EAGAIN: there is no room to. */
+/* Completes a refused access with its error. Returns 1, or -EAGAIN: no room. */
 __attribute__((cold, noinline)) static int requester_complete_refused(
 	struct origin *o, struct op_record *op, struct completion *c,
 	bool reserved, int error)
@@ -128,8 +129,8 @@ __attribute__((cold, noinline)) static int requester_complete_refused(
 }
 
 /*
- * Word mode: what the target is asked for must be whole words. The window's own
- * checks come before.
+ * Word mode: offset and length at the target must be whole words. The checks of
+ * the window come first.
  */
 __attribute__((cold, noinline)) static int requester_check_words(
 	struct op_record *op, _Atomic(struct context *) *slot,
@@ -154,7 +155,7 @@ __attribute__((cold, noinline)) static int requester_check_words(
 	return (int)error;
 }
 
-/* At whichever queue set the peer has now; as dispatch_access(). */
+/* Follows migrations of the peer; returns as dispatch_access(). */
 static inline int requester_dispatch(struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p,
 	struct response *response)
@@ -173,8 +174,8 @@ static inline int requester_dispatch(struct op_record *op,
 }
 
 /*
- * What this port has stored at the target is there before we load from it: a
- * processor may let a load pass a store, and order of issue does not.
+ * Orders earlier stores of this port before the loads of a get: a processor may
+ * let a load pass a store, but operations execute in order of issue.
  */
 static inline void requester_order_load(uint32_t right)
 {
@@ -183,8 +184,8 @@ static inline void requester_order_load(uint32_t right)
 }
 
 /*
- * 0; 1: refused, and the completion says why; -EAGAIN: nothing has happened;
- * -EPIPE; or what carrying it to its owner gave.
+ * Executes an access. Returns 0; 1 (refused, with an error completion); -EAGAIN
+ * (nothing has happened); -EPIPE; or the result of origin.send_emulated().
  */
 static inline int requester_access(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p)
@@ -223,8 +224,8 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 }
 
 /*
- * A request without flags, straight to the memory that it wants: NULL if that
- * is not possible. Else the access, then requester_fast_end().
+ * Fast path of an access without flags. Returns the address of its memory, or
+ * NULL if the fast path is not possible; requester_fast_end() ends the access.
  */
 static inline unsigned char *requester_fast_begin(const struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
@@ -252,7 +253,7 @@ static inline int requester_fast_end(struct op_record *op)
 	return 0;
 }
 
-/* The long way, with everything that the straight one leaves out. */
+/* The slow path, with everything that the fast path omits. */
 __attribute__((noinline)) static int requester_slow_access(struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, struct packet p)
@@ -317,7 +318,7 @@ static int requester_send(struct origin *o, struct op_record *op,
 	return requester_reference(o, op, slot, &p, &source, &used);
 }
 
-/* PUT and GET move between two windows; the others have it all in the VCI. */
+/* PUT and GET name an origin window; other VCIs contain their data. */
 static bool requester_two_windows(unsigned command)
 {
 	unsigned operation = command_operation(command);
@@ -356,7 +357,7 @@ static int requester_remote(struct origin *o, struct op_record *op,
 	return r > 0 ? 0 : r;
 }
 
-/* Bounds, in word mode alignment, of what the origin has. */
+/* Checks bounds, and in word mode alignment, of memory of the origin. */
 static enum cay_error requester_check_memory(
 	const struct origin *o, uint64_t offset, uint64_t bytes, uint64_t size)
 {
@@ -368,7 +369,7 @@ static enum cay_error requester_check_memory(
 					 : CAY_ERROR_NONE;
 }
 
-/* Its window and lock, then the rest. */
+/* Checks the window and its lock, then the memory. */
 static enum cay_error requester_check_origin(
 	const struct origin *o, const struct cay_vci *v)
 {

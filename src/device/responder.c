@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The responder: what has a result. Its steps are window load and check (in
- * window.c), translation, fetch, response. Atomics are the processor's own, so
- * that local threads may use the same word.
+ * The responder: executes packets that have a result. Its steps are window load
+ * and check (in window.c), translation, fetch, response. Atomics are those of
+ * the processor, so that local threads may use the same word.
  *
- * On the direct path it runs on the origin's thread, and the response is a
+ * On the direct path it runs on the thread of the origin, and the response is a
  * return value.
  */
 
-/* Words that somebody may be storing as we load them come whole. */
+/* Loads whole words, each atomically. */
 static inline void responder_words(
 	uint64_t *to, const unsigned char *from, uint64_t words)
 {
@@ -31,7 +31,7 @@ static inline void responder_load(
 	host_copy(to, from, bytes, HOST_MEMORY);
 }
 
-/* 0, a positive enum cay_error, -EXDEV. */
+/* Returns 0, a positive enum cay_error, or -EXDEV. */
 static inline int responder_get(
 	struct context *to, const struct access *a, const struct packet *p)
 {
@@ -42,7 +42,7 @@ static inline int responder_get(
 	return 0;
 }
 
-/* The sum, and what was there. */
+/* Returns the sum and the previous value. */
 static inline struct response responder_add(
 	_Atomic uint64_t *word, uint64_t addend)
 {
@@ -50,7 +50,7 @@ static inline struct response responder_add(
 	return (struct response){ previous + addend, previous };
 }
 
-/* The new value if it was stored, else what was found; and what was there. */
+/* Returns the value afterwards and the previous value. */
 static inline struct response responder_swap(
 	_Atomic uint64_t *word, uint64_t compare, uint64_t swap)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes: on one machine a routing offset names an entry of the port's peer
+ * Routes: within one host a routing offset is an index in the port's peer
  * table, which the node writes and the port reads.
  */
 
@@ -11,7 +11,7 @@ static inline enum cay_error route_fetch(const struct origin *o,
 {
 	if (routing_offset >= o->peer_count)
 		return CAY_ERROR_ROUTE;
-	/* More than one step would lead over a link, and there is none. */
+	/* A longer route would use a link, and there is none. */
 	if (routing_length > 1)
 		return CAY_ERROR_UNREACHABLE;
 	const struct peer_entry *entry = &o->peers[routing_offset];

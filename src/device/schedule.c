@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scheduler: gives a work request to the functional unit that executes it.
- * On the direct path each issuing thread is a set of units of its own, so there
- * is nothing to arbitrate and the choice folds into a branch.
+ * The scheduler: passes a work request to the unit that executes it. On the
+ * direct path each issuing thread has its own set of units, so there is nothing
+ * to arbitrate.
  */
 static int schedule_vci(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct cay_vci *v,
@@ -19,9 +19,9 @@ static int schedule_vci(struct origin *o, struct op_record *op,
 }
 
 /*
- * All steps for one VCI, which is the device's own copy. 0, or -EAGAIN: the
- * request stays where it is. Whatever is wrong with it becomes a NOTIFY_CC
- * with the error; the caller has made sure that there is room for one.
+ * Executes one VCI, of which the device has a private copy. Returns 0, or
+ * -EAGAIN: the VCI stays in the queue. An error becomes a NOTIFY_CC; the caller
+ * has checked that there is room for one.
  */
 static int schedule_execute(
 	struct origin *o, struct op_record *op, const struct cay_vci *v)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scoreboard: what is under way, and so what must wait. A direct request
- * is over when its issue returns; under way are only long messages that their
- * targets have not taken, and accesses that their targets carry out.
+ * The scoreboard: detects hazards between operations in flight. A direct
+ * operation ends when its call returns; in flight are only messages by
+ * reference and emulated accesses.
  */
 
-/* A fenced request waits for all before it. */
+/* Returns true if an operation with the fence flag must wait for earlier ones.
+ */
 static inline bool scoreboard_fence_hazard(
 	const struct origin *o, unsigned flags)
 {
@@ -13,13 +14,13 @@ static inline bool scoreboard_fence_hazard(
 }
 
 /*
- * Would an access overtake one that its target still has to carry out? Then it
- * goes the same way, behind it.
+ * Returns true if an access would overtake an emulated access to the same
+ * target: then it must be emulated too.
  */
 static inline bool scoreboard_order_hazard(const struct origin *o,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
-	/* Relaxed: this thread's own accesses; others are not ordered. */
+	/* Relaxed: only accesses of this thread are ordered. */
 	if (likely(!atomic_load_explicit(
 		    &o->emulated_in_flight, memory_order_relaxed)) ||
 		p->flags & CAY_VCI_FREE_ORDER)

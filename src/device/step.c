@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of the steps, for people. */
+/* Names of the steps. */
 #include "device/step.h"
 
 static const char *const names[STEP_COUNT] = {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Translation: from a window and an offset, already checked, to memory. What
- * the realm has mapped is a pointer; what is the owner's own goes through the
- * kernel, and where the kernel forbids that, or the access must be indivisible,
- * only the owner can make it: -EXDEV.
+ * Translation: from a checked window and offset to memory. Arena memory is a
+ * pointer; private memory of the owner is accessed through the kernel, and if
+ * the kernel denies that, or the access must be atomic, it must be emulated:
+ * -EXDEV.
  */
-/* Memory of the owner lies outside: its offset comes round, as it should. */
+
+/* Memory of the owner is outside of the arena: the sum wraps around. */
 static inline unsigned char *translate_arena(
 	const struct context *to, const struct access *a)
 {
@@ -18,17 +19,17 @@ static inline _Atomic uint64_t *translate_word(
 	return (_Atomic uint64_t *)(void *)translate_arena(to, a);
 }
 
-/* 0, a positive enum cay_error, or -EXDEV. */
+/* Returns 0, a positive enum cay_error, or -EXDEV. */
 __attribute__((cold, noinline)) static int translate_process(struct context *to,
 	const struct access *a, void *local, uint64_t bytes, bool write)
 {
-	/* Relaxed: whoever misses it finds out once more. */
+	/* Relaxed: a thread that misses it tries the kernel once more. */
 	if (atomic_load_explicit(
 		    &to->process_memory_denied, memory_order_relaxed))
 		return -EXDEV;
 	int r = host_process(&a->owner, a->at, local, bytes, write);
 	if (r == -EPERM || r == -ENOSYS || r == -ESRCH) {
-		/* Another PID namespace looks like a process that is gone. */
+		/* ESRCH: the process is gone, or in another PID namespace. */
 		atomic_store_explicit(
 			&to->process_memory_denied, true, memory_order_relaxed);
 		return -EXDEV;
@@ -37,9 +38,9 @@ __attribute__((cold, noinline)) static int translate_process(struct context *to,
 }
 
 /*
- * Memory of this very process, for an access that its origin cannot make. The
- * application may have unmapped what the window was opened on: that is the
- * origin's error and not our end. 0 or a positive enum cay_error.
+ * Translates to memory of this process, for an emulated access. The application
+ * may have unmapped the memory of the window: then the access fails, and must
+ * not fault. Returns 0 or a positive enum cay_error.
  */
 static int translate_own(const struct context *own, const struct packet *p,
 	const struct origin_window *window, struct access *a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trigger: the one operation by which work reaches the device. On the direct
- * path the caller's page is its own mapping, the conditional store buffer
- * folds away, and the answer is known at once.
+ * Trigger: the operation that issues posted work to the device. On the direct
+ * path the caller executes the work itself, the conditional store buffer is
+ * empty, and the answer is immediate.
  */
 
 static struct cay_answer trigger_issue(
@@ -22,7 +22,7 @@ static struct cay_answer trigger_issue(
 	return csb_answer(o, accepted, CAY_ERROR_NONE);
 }
 
-/* NOTIFY_STATUS: all pointers, as they are now. Room is reserved. */
+/* Writes a NOTIFY_STATUS with all current pointers. Its entry is reserved. */
 static int trigger_status(
 	struct origin *o, struct op_record *op, struct context *own)
 {

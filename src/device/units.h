@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The units of the block diagram, as one translation unit, in the order in
- * which a message meets them from the inside out. A platform's file includes
- * its host_*.h and then this.
+ * All units in one translation unit, callees first. The file of a platform
+ * includes its host_*.h and then this header.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows: finds the descriptor of the memory that a packet wants to reach,
- * checks it, and tells the window's owner, if it asked for that, of accesses
- * and of refusals. The checks come in the order of the contract: window,
- * capability, rights, lock, bounds, alignment.
+ * Windows: finds and checks the window descriptor of an access, and notifies
+ *the owner of accesses and refusals if it has requested that. The checks are in
+ *the order of the contract: window, capability, rights, lock, bounds,
+ *alignment.
  *
- *	window_enter()	names the window in the op record, checks, claims the
- *			entry that will tell of the access
+ *	window_enter()	stores the window in the op record, checks, claims the
+ *			entry of the notification
  *	... the access
  *	window_leave()	publishes that entry, clears the record
  */
 
-/* A window that was checked: what the access may touch, and where. */
+/* A granted access: the memory, its rights, and the notification. */
 struct access {
 	uint64_t at; /* offset in the arena, or address in the owner */
 	uint32_t rights;
@@ -25,7 +25,7 @@ static inline const _Atomic uint64_t *window_word(const uint64_t *word)
 	return (const _Atomic uint64_t *)word;
 }
 
-/* The right that a command needs. */
+/* Returns the right that a command needs. */
 static inline uint32_t window_right(unsigned command)
 {
 	if (command_is_atomic(command))
@@ -34,9 +34,8 @@ static inline uint32_t window_right(unsigned command)
 }
 
 /*
- * The record names the window, so its owner cannot use the descriptor for
- * another one meanwhile: fields that are read one after the other belong
- * together.
+ * The record names the window, so its owner does not reuse the descriptor at
+ * the same time: all fields that are read here are of one window.
  */
 static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 	const struct packet *p, struct access *a)
@@ -63,13 +62,13 @@ static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 		p->offset;
 	a->owner.pid = atomic_load_explicit(
 		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
-	/* A window may begin anywhere; a word is where the processor says. */
+	/* A window may have any alignment; an atomic word must be aligned. */
 	if (unlikely(command_is_word(p->command) && (p->offset | a->at) % 8))
 		return CAY_ERROR_TARGET_OFFSET_ALIGN;
 	return CAY_ERROR_NONE;
 }
 
-/* Whoever wrote the descriptor may be mistaken about the arena. */
+/* Checks the descriptor, which a peer has written, against the arena. */
 static inline bool window_inside(const struct context *to,
 	const struct packet *p, const struct access *a)
 {
@@ -77,7 +76,7 @@ static inline bool window_inside(const struct context *to,
 	       bits_inside(a->at, p->length, to->arena->bytes);
 }
 
-/* NOTIFY_RMA: somebody accessed a window, or was kept from it. */
+/* Publishes a NOTIFY_RMA: an access to a window, or its refusal. */
 static inline void window_entry(struct context *to, const struct packet *p,
 	const struct claim *claim, enum cay_error error)
 {
@@ -93,22 +92,23 @@ static inline void window_entry(struct context *to, const struct packet *p,
 			0, p->origin_vpid));
 }
 
-/* Is the owner's last word of a refusal still waiting to be read? */
+/* Returns true if the owner has not returned the last notification. */
 static bool window_refusal_unread(
 	struct context *to, const struct cay_window_descriptor *d)
 {
-	uint32_t told = host_load32(
+	uint32_t notified = host_load32(
 		(const _Atomic uint32_t *)&d->notified, HOST_WINDOW);
 	uint64_t r = host_load(&to->control->r, HOST_R);
-	/* Entries that were not given back: at most a ring of them. */
-	return told &&
-	       (uint32_t)(told - 1 - (uint32_t)queue_nq(r)) < to->nq_entries;
+	/* Entries that were not returned are at most nq_entries. */
+	return notified && (uint32_t)(notified - 1 - (uint32_t)queue_nq(r)) <
+				   to->nq_entries;
 }
 
 /*
- * Refused: the owner is told, if it wants to know, once until it has read it.
- * `told` names the entry. Whoever dies between the claim and the publication
- * leaves a VOID there, and once that is given back the next refusal is told.
+ * Notifies the owner of a refusal if it has requested that, and has returned
+ * the entry of the last such notification, which `notified` names. If an origin
+ * dies between claim and publication the entry becomes void, and once it is
+ * returned the next refusal is notified.
  */
 __attribute__((cold, noinline)) static void window_refused(struct context *to,
 	struct op_record *op, const struct packet *p, enum cay_error error)
@@ -120,7 +120,7 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 	if (!(rights & CAY_RIGHT_NOTIFY_REFUSAL))
 		return;
 	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
-	/* Counted before the look at `told`; window_refusals() reverses it. */
+	/* Count, then load `notified`; window_refusals() does the reverse. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (window_refusal_unread(to, d) ||
 		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
@@ -134,7 +134,7 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 	notify_finish(to, op, &claim, 0);
 }
 
-/* How the owner of memory that nobody has mapped is known to the kernel. */
+/* Loads the identity of the process that owns the memory. */
 static inline void window_owner(
 	const struct context *to, const struct packet *p, struct access *a)
 {
@@ -146,8 +146,8 @@ static inline void window_owner(
 }
 
 /*
- * 0; a positive enum cay_error: refused; -EPIPE: that queue set is gone. Unless
- * 0 the record is idle again.
+ * Checks an access. Returns 0; a positive enum cay_error (refused); or -EPIPE
+ * (the queue set is closed). Unless it returns 0 the record is IDLE.
  */
 static inline int window_grant(struct context *to, struct op_record *op,
 	const struct packet *p, struct access *a)
@@ -182,7 +182,7 @@ out:
 	return r;
 }
 
-/* Memory that is the owner's own, and an access that the kernel cannot make? */
+/* Returns true if the access must be emulated. */
 static inline bool window_needs_owner(const struct context *to,
 	const struct packet *p, const struct access *a)
 {
@@ -193,8 +193,9 @@ static inline bool window_needs_owner(const struct context *to,
 }
 
 /*
- * The same; or -EAGAIN: the owner wants to be told and has no room; -EXDEV:
- * only the owner can do it.
+ * Does the same, and claims the entry of the notification. Returns in addition
+ * -EAGAIN (no room for the notification) or -EXDEV (the access must be
+ * emulated).
  */
 static inline int window_enter(struct context *to, struct op_record *op,
 	const struct packet *p, struct access *a)
@@ -215,9 +216,9 @@ static inline int window_enter(struct context *to, struct op_record *op,
 }
 
 /*
- * The common case in a straight line: memory of the arena, not locked, and
- * nobody to be told. NULL is anything else, and the long way says what. The
- * record names the window in either case.
+ * Fast path: arena memory, not locked, without notification. Returns NULL in
+ * all other cases, which the slow path handles. The record names the window in
+ * either case.
  */
 static inline unsigned char *window_fast_path(const struct context *to,
 	struct op_record *op, const struct target *t, uint64_t bytes,
@@ -255,8 +256,8 @@ static inline unsigned char *window_fast_path(const struct context *to,
 }
 
 /*
- * The access is over, or found to be impossible: then its entry is void.
- * -ESTALE: it is done, but the entry was fenced.
+ * Ends an access. If it has failed (`done` is not 0), its entry becomes void.
+ * Returns `done`, or -ESTALE: the access is done, but its entry was fenced.
  */
 static inline int window_leave(struct context *to, struct op_record *op,
 	const struct packet *p, const struct access *a, int done)
@@ -277,8 +278,8 @@ static inline int window_leave(struct context *to, struct op_record *op,
 }
 
 /*
- * The set was replaced and the entry that told of the access fenced with it:
- * the access is not made again, the owner is told in the new set.
+ * The queue set was replaced, and the notification of the access was fenced:
+ * notifies the owner in the new set, without repeating the access.
  */
 __attribute__((cold, noinline)) static void window_renotify(
 	_Atomic(struct context *) *slot, struct op_record *op,
