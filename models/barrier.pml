@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A barrier of the network: three nodes on a tree, links that keep the order
- * and take any time, and resets at any moment by anybody. What a node does with
- * one message, or for its host, is one step: src/network/barrier/barrier.c.
+ * A barrier of the network: three nodes in a tree, links that preserve order
+ * and have arbitrary delays, and resets by any node at any time. Handling one
+ * message, or one request of the host, is one step:
+ * src/network/barrier/barrier.c.
  *
- * The tree is a chain; with FORK, a root with two leaves. All take part, but
- * for SILENT, if that is given: the middle of the chain, or the root of the
- * fork. A leaf that does not take part is not of the barrier at all.
+ * The tree is a chain or, with FORK, a root with two leaves. All nodes take
+ * part except SILENT, if given: the middle of the chain, or the root of the
+ * fork. A leaf that does not take part is not in the tree.
  *
- * What must hold: a round is released only when all who take part have arrived
- * in it. All hear of the same rounds in the same order, each once. A reset
- * ends the round of its node with an error, or the next one if this one has
- * been released; there are no more errors than resets. In the end all rounds
- * are over and nothing is on its way. Every message fits what its receiver
- * knows, so that only strays do not. No link holds more than UP_DEPTH and
- * DOWN_DEPTH messages.
+ * Properties: a round is released only when all participants have arrived in
+ * it. All participants end the same rounds in the same order, each once. A
+ * reset ends the current round of its node with an error, or the next one if
+ * the current one has been released; there are at most as many errors as
+ * resets. In the end all rounds are over and no message is in flight. Every
+ * message is consistent with the state of its receiver, except messages of
+ * rounds that are over. No link holds more than UP_DEPTH and DOWN_DEPTH
+ * messages.
  *
- * PARITY is another protocol: no answers, but a bit of the round in UP. It
- * takes one reset, and no more than that.
+ * PARITY is an alternative: no confirmations, but a bit of the round in UP. It
+ * tolerates one reset only.
  *
  * Variants that must fail:
- *	NO_ANSWER	nobody answers a reset, and nobody waits for that
- *	ANSWER_EARLY	a node answers before those below have
- *	NOT_HELD	a node sends a reset before its answer, and it is lost
+ *	NO_ANSWER	resets are not confirmed
+ *	ANSWER_EARLY	a node confirms before its children have
+ *	NOT_HELD	a node sends a reset before its confirmation, and the
+ *			reset is lost
  *	PARITY		with more than one reset
  */
 
@@ -33,7 +36,7 @@
 #define RESETS 1
 #endif
 #ifndef SILENT
-#define SILENT NODES /* nobody */
+#define SILENT NODES /* none */
 #endif
 #ifdef PARITY
 #define NO_ANSWER
@@ -46,7 +49,7 @@
 #define TOP	 0
 #define ENDS_MAX (ROUNDS + RESETS)
 
-/* The variants are to fail by what they do to hosts, not before. */
+/* The variants must fail by an effect on hosts, not earlier. */
 #if defined(NO_ANSWER) || defined(ANSWER_EARLY)
 #define FITS(what) skip
 #define UP_DEPTH   (5 + 2 * RESETS)
@@ -74,7 +77,7 @@ mtype = { UP, DOWN, RESET_UP, RESET_DOWN, RESET_DONE };
 chan up[NODES] = [UP_DEPTH] of { mtype, bit };
 chan down[NODES] = [DOWN_DEPTH] of { mtype };
 
-/* ---- what nodes know; `came` and `deaf` of a child, at its parent ---- */
+/* ---- state of nodes; `came` and `deaf` of a child, at its parent ---- */
 
 bit arrived[NODES];
 bit came[NODES];
@@ -82,12 +85,12 @@ bit deaf[NODES];
 bit reset_sent[NODES];
 bit reset_held[NODES];
 
-/* ---- what only the model knows, but for the parity ---- */
+/* ---- state of the model, except for the parity ---- */
 
-byte round[NODES]; /* how many each has heard the end of */
+byte round[NODES]; /* rounds that have ended at each node */
 byte owed[NODES];  /* the round of its reset, plus 1; or 0 */
 bit failed[ENDS_MAX + 1];
-byte ended; /* rounds that anybody has heard the end of */
+byte ended; /* rounds that have ended at some node */
 byte resets, errors;
 hidden byte c;
 
@@ -133,7 +136,7 @@ inline send_up(n, kind)
 	up[n]!kind, ROUND_OF(n)
 }
 
-/* To all children, which are in a new round with it. */
+/* Sends to all children, which starts a new round. */
 inline send_down(n, kind, is_reset)
 {
 	c = 1;
@@ -290,7 +293,7 @@ end:
 	od
 }
 
-/* ---- the end, which must come ---- */
+/* ---- the end, which must be reached ---- */
 
 #define IS_OVER(n)                                                   \
 	((!TAKES_PART(n) || (round[n] == ended && !arrived[n])) &&   \

@@ -1,54 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fencing off a sender that neither dies nor moves: the consumer gets a new
- * queue set, and about each claimed entry of the old one, node, sender and
- * consumer must come to the same answer: it counts, or it is void and its
- * message is issued again into the new set. notify_finish() and
- * notify_await_migration() of src/device/notify.c, consumer_peek() of src/port/consumer.h,
- * src/node/fence.c.
+ * Fencing a stopped sender: the consumer gets a new queue set, and node, sender
+ * and consumer must agree about each claimed entry of the old set: it counts,
+ * or it is void and its message is issued again to the new set. Models
+ * notify_finish() and notify_await_migration() of src/device/notify.c,
+ * consumer_peek() of src/port/consumer.h, and src/node/fence.c.
  *
- * The sender must not pay for it. It stores word 7, then loads one word, with
- * no fence between; that is enough because the node issues a membarrier:
+ * The sender must not pay for it. It stores word 7, then loads one word,
+ * without a fence in between; that is sufficient because the node executes a
+ * membarrier:
  *
  *	sender			node
  *	store word 7		store MIGRATION
  *	load migration		membarrier
  *				load word 7
  *
- * A sender that does not load MIGRATION has stored word 7 before the membarrier,
+ * A sender that does not see MIGRATION has stored word 7 before the membarrier,
  * so the node finds the entry published. The converse does not hold: a sender
- * may load MIGRATION, and the node find the entry published nevertheless. So the
- * node's list is the only answer, and a sender that finds MIGRATION waits for it
- * instead of drawing its own conclusion. No rule of the node could replace
- * that: a sender that only loads and stores leaves no trace of which of the
- * two it has loaded.
+ * may see MIGRATION, and the node find the entry published. Therefore only the
+ * node's list decides, and a sender that sees MIGRATION waits for the list. No
+ * rule of the node could replace this, because a sender that only loads and
+ * stores leaves no trace of the value that it has loaded.
  *
- * The consumer goes on meanwhile. It must not take an entry that the node has
- * seen unpublished and is about to list, so it looks at `migration` after it has
- * found word 7, and then waits for the list too.
+ * The consumer continues in the meantime. It must not consume an entry that the
+ * node has found unpublished and is about to list, so it loads `migration`
+ * after word 7, and then waits for the list as well.
  *
- * Sender 0 is the one that is fenced off; it may stop for ever at any step, or
- * go on at any time. What must hold: every message is delivered once, in its
- * sender's order; neither node nor consumer nor the other sender ever waits
- * for sender 0.
+ * Sender 0 is fenced; it may stop for ever at any step, or continue at any
+ * time. Properties: every message is delivered once, in order; neither node nor
+ * consumer nor the other sender ever waits for sender 0.
  *
- * IN_RECORD is another protocol: the node swaps OWN for FENCED in the record
- * of sender 0, and that is what the sender loads. It holds as long as sender 0
- * goes on (MOVES); but FENCED cannot be put over TRY, which the sender
- * overwrites, so the node waits for a sender that stopped there.
+ * IN_RECORD is an alternative: the node replaces OWN by FENCED in the record of
+ * sender 0, and the sender loads that. It holds if sender 0 continues (MOVES).
+ * But FENCED cannot replace TRY, which the sender overwrites, so the node waits
+ * for a sender that has stopped there.
  *
  * Variants that must fail:
- *	NO_MEMBARRIER	the node looks at word 7 without
+ *	NO_MEMBARRIER	the node loads word 7 without a membarrier
  *	GIVE_UP		a sender waits for the list for a limited time, then
- *			takes the entry for delivered
- *	BLIND		the consumer does not look at MIGRATION
- *	LOOK_FIRST	it looks before it loads word 7
+ *			regards the entry as delivered
+ *	BLIND		the consumer does not load MIGRATION
+ *	LOOK_FIRST	it loads MIGRATION before word 7
  *	IN_RECORD	without MOVES: the node waits
- *	FENCE_TRY	with IN_RECORD: the node puts FENCED over TRY
+ *	FENCE_TRY	with IN_RECORD: the node replaces TRY by FENCED
  *	ALONE		with IN_RECORD: the sender issues again whenever it
  *			finds FENCED, and the node, if the entry is published,
  *	 KEEP		... does nothing
- *	 REVERT		... swaps FENCED back to OWN, if it is still there
+ *	 REVERT		... replaces FENCED by OWN, if it is still there
  *	 REVERT_LIST	... the same, and lists the entry if it is not
  *	 LIST		... lists the entry if FENCED is still there
  */
@@ -56,7 +54,7 @@
 #define SENDERS	 2
 #define MESSAGES(s) (2 - (s)) /* two of sender 0, one of sender 1 */
 #define TOTAL	3
-#define ENTRIES TOTAL /* no lap: publish.pml has those */
+#define ENTRIES TOTAL /* one lap only; publish.pml covers laps */
 
 /* ---- memory ---- */
 
@@ -90,9 +88,9 @@
 
 #define MESSAGE(s, n) ((s) * 2 + (n) + 1)
 
-/* ---- what only the model knows ---- */
+/* ---- state of the model, not of the protocol ---- */
 
-byte renewed[TOTAL]; /* messages in the new queue set */
+byte renewed[TOTAL]; /* messages of the new queue set */
 byte renewed_count;
 byte got[SENDERS];
 bit done[SENDERS];
@@ -124,7 +122,7 @@ attempt:
 			:: else -> goto attempt
 			fi
 		};
-		/* One by one: a membarrier drains only what was executed. */
+		/* Separate steps: a membarrier drains only executed stores. */
 		store(_pid, STATE(_pid), OWN);
 		store(_pid, WORD7(NQ(w)), MESSAGE(_pid, sent)); /* N3 */
 		atomic {
@@ -200,7 +198,7 @@ end:
 
 hidden byte who;
 
-/* Not lost, not twice, in order. */
+/* Each message once, in order. */
 inline deliver(message)
 {
 	d_step {
@@ -272,8 +270,9 @@ migrating:
 /* ---- the node ---- */
 
 /*
- * TRY may be a claim that was not won, and the entry somebody else's: who then
- * finds MIGRATION too, and issues again. FENCED in a record tells only its owner.
+ * TRY may be a claim that failed, and the entry that of another sender, which
+ * then sees MIGRATION too and issues again. FENCED in a record reaches only its
+ * owner.
  */
 #ifdef IN_RECORD
 #define CLAIMS(state) (state == FENCED)
@@ -320,7 +319,7 @@ again:
 		k = 0
 	};
 #endif
-	/* Only now: before, the record may have spoken of the claim before. */
+	/* Only now: the record may have named the previous claim before. */
 	load(NODE, STATE(0), state);
 	load(NODE, W_OLD(0), i);
 	atomic {
@@ -352,7 +351,7 @@ again:
 	goto decided;
 #ifdef IN_RECORD
 trying:
-	mem[STATE(0)] != TRY; /* it may or may not have won */
+	mem[STATE(0)] != TRY; /* its CAS may have succeeded or failed */
 	goto again;
 #endif
 decided:

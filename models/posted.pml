@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives: a sender takes one of the receiver's buffers, copies into
- * it, and then claims the entry that says so (publish.pml), so that nobody
- * queues behind the copy. What has the dead sender left: a buffer that it was
- * filling, one that nobody will tell of, or one that the receiver has?
+ * Posted receives: a sender claims one of the receiver's buffers, copies into
+ * it, and then claims the entry that announces it (publish.pml), so that other
+ * senders do not wait for the copy. After the death of a sender, repair must
+ * distinguish a buffer that was being filled, one that will not be announced,
+ * and one that already belongs to the receiver.
  *
- *	slot FREE	the receiver's
- *	POSTED		anybody's to take, by CAS
+ *	slot FREE	belongs to the receiver
+ *	POSTED		may be claimed by any sender, by CAS
  *	CLAIMED(s)	sender s fills it; its record named it before the CAS
- *	FILLED(s)	sender s owns the entry that will tell of it
+ *	FILLED(s)	sender s owns the entry that will announce it
  *
- * FILLED is stored after OWN and before word 7. So a dead sender's CLAIMED was
- * never told of, whatever its claim; and with FILLED its claim is not in doubt:
- * either the entry is published, and the slot is the receiver's, or it is void
- * by now, and the slot is POSTED again. Which of the two, word 7 says, and not
- * who made it void: the repair of another record may have, that died trying for
- * the same entry.
+ * FILLED is stored after OWN and before word 7. A slot CLAIMED by a dead sender
+ * was therefore never announced. With FILLED its sender owns the entry: either
+ * the entry is published, and the slot belongs to the receiver, or it is void,
+ * and the slot becomes POSTED again. Word 7 decides, and not which repair
+ * voided the entry: that may have been the repair of another record that tried
+ * to claim the same entry.
  *
- * What must hold:
- *	a store into a buffer arrives while its sender has taken the slot, so
- *	not while another fills it, nor after it was handed to the receiver;
- *	the receiver gets every message of a living sender, once, in order and
- *	whole, and nothing of a dead one twice;
- *	no slot is lost: in the end all are POSTED or the receiver's;
- *	nobody waits for ever for an entry, a slot, or room.
+ * Properties:
+ *	a store reaches a buffer only while its sender has claimed the slot, so
+ *	neither while another sender fills it nor after the receiver has it;
+ *	the receiver receives every message of a living sender once, in order
+ *	and complete, and no message of a dead one twice;
+ *	no slot is lost: in the end all are POSTED or belong to the receiver;
+ *	no process waits indefinitely for an entry, a slot, or space.
  *
- * The receiver may cancel what is POSTED at any time. A sender that finds
- * nothing posted waits; with RDR it sends without a slot instead. ANOTHER is
- * one more message, which laps the first. Whoever waits and may die is not seen
- * to wait for ever: for that there are runs with fewer MORTALS.
+ * The receiver may cancel POSTED slots at any time. A sender that finds no
+ * posted slot waits; with RDR it sends without a slot instead. ANOTHER adds a
+ * message that laps the first. A process that may die is never seen to hang, so
+ * there are also runs with fewer MORTALS.
  *
  * Variants that must fail:
- *	RECORD_AFTER	a sender names the slot after it has taken it
+ *	RECORD_AFTER	a sender names the slot after it has claimed it
  *	CLEAR_EARLY	it clears that name before word 7
- *	NEVER_CLEARED	with RDR: it leaves that name until the next slot
+ *	NEVER_CLEARED	with RDR: it keeps that name until the next slot
  *	NO_FILLED	there is no FILLED
  *	FILLED_EARLY	FILLED is stored before the entry is claimed
  *	FILLED_LATE	it is stored after word 7
- *	REPAIR_ALWAYS	FILLED is put back though the entry was published
- *	REPAIR_CLAIMED	FILLED is never put back
- *	JUST_VOIDED	FILLED is put back if this very repair has made the
- *			entry void
- *	LAP_LEFT	with ANOTHER: it is put back only if word 7 still says
- *			void
+ *	REPAIR_ALWAYS	FILLED becomes POSTED although the entry was published
+ *	REPAIR_CLAIMED	FILLED never becomes POSTED
+ *	JUST_VOIDED	FILLED becomes POSTED only if this repair voided the
+ *			entry
+ *	LAP_LEFT	with ANOTHER: only if word 7 is still void
  *	FREE_LATE	with ANOTHER: the receiver returns the entry, then
  *			frees the slot
- *	REPAIR_ANY	a slot does not say who has taken it: whatever a dead
- *			record names and is CLAIMED is put back
+ *	REPAIR_ANY	a slot does not name its record: any CLAIMED slot that
+ *			a dead record names becomes POSTED
  *	EXIT_EARLY	as in publish.pml
  *	CANCEL_PLAIN	the receiver cancels by a load and a store
  */
@@ -98,16 +98,16 @@
 
 #define FREE	  0
 #define POSTED	  1
-#define CLAIMED(s)  (2 + (s))
+#define CLAIMED(s) (2 + (s))
 #define FILLED(s) (2 + SENDERS + (s))
 
-hidden byte taken, unlapped, filled, back; /* so that assertions have names */
+hidden byte taken, unlapped, filled, back; /* name assertions */
 
-/* A buffer is filled by whoever has taken its slot. */
+/* Only the sender that has claimed the slot fills its buffer. */
 #define IS_BUFFER(c)	 ((c) >= BUFFER(0) && (c) < BUFFER(0) + SLOTS)
 #define IS_WORD7(c)	 ((c) >= WORD7(0) && (c) < WORD7(0) + ENTRIES)
 #define FLUSHED(p, c, v)                                              \
-	taken = !IS_BUFFER(c) || mem[(c) - SLOTS] == CLAIMED(p);        \
+	taken = !IS_BUFFER(c) || mem[(c) - SLOTS] == CLAIMED(p);      \
 	assert(taken);                                                \
 	unlapped = !IS_WORD7(c) || mem[c] / 2 + 1 == (v) / 2;         \
 	assert(unlapped);                                             \
@@ -116,9 +116,9 @@ hidden byte taken, unlapped, filled, back; /* so that assertions have names */
 
 #include "store_buffer.pml"
 
-/* ---- what only the model knows ---- */
+/* ---- state of the model, not of the protocol ---- */
 
-byte got[SENDERS]; /* messages that the receiver has taken */
+byte got[SENDERS]; /* messages that the receiver has received */
 bit done[SENDERS];
 bit killed[SENDERS];
 bit repaired[SENDERS];
@@ -283,12 +283,12 @@ end:
 }
 
 #ifdef ANOTHER
-/* One more message, whose sender is too quick to be seen or to die. */
+/* One more message, sent in a single step. */
 active proctype another()
 {
 end:
 	d_step {
-		mem[W] == ENTRIES && ROOM; /* so that it laps the first */
+		mem[W] == ENTRIES && ROOM; /* it laps the first message */
 		mem[TELLS(mem[W])] = BY_RDR;
 		mem[WORD7(mem[W])] = VALID(mem[W]);
 		mem[W] = mem[W] + 1
@@ -323,8 +323,8 @@ inline check_filled(n)
 #define WITH_RECEIVER(n) (mem[SLOT(n)] == FREE || mem[SLOT(n)] == POSTED)
 
 /*
- * It has nothing in a buffer: R is swapped, and a slot that is posted or freed
- * late is as good as one that is not posted or freed before.
+ * It has no store buffer: R is exchanged atomically, and a delayed store that
+ * posts or frees a slot is equivalent to posting or freeing it later.
  */
 active proctype receiver()
 {
@@ -351,7 +351,7 @@ active proctype receiver()
 		fi;
 		who = 0
 	   } ->
-		/* The buffer is its reader's until the slot is posted again. */
+		/* The receiver owns the buffer until the slot is posted again. */
 		d_step {
 			if
 			:: told != 0 ->
@@ -374,7 +374,7 @@ active proctype receiver()
 	:: d_step { mem[SLOT(0)] == POSTED; mem[SLOT(0)] = FREE }
 #endif
 	:: d_step { mem[R] != next; mem[R] = next } /* N5 */
-	:: d_step { /* the end: what is missing now is lost */
+	:: d_step { /* the end: no message may be missing */
 		ALL_ENDED && mem[W] == next && mem[R] == next;
 		assert(killed[0] || got[0] == MESSAGES(0));
 		assert(killed[1] || got[1] == MESSAGES(1));
@@ -392,13 +392,13 @@ active proctype receiver()
 #define COVERS(o, i)                                                  \
 	(o != s && !GONE(o) && mem[STATE(o)] != IDLE &&               \
 		mem[W_OLD(o)] == (i))
-#define CLAIMED(w, i) ((w) > (i) && (w) - (i) <= ENTRIES)
+#define ENTRY_CLAIMED(w, i) ((w) > (i) && (w) - (i) <= ENTRIES)
 
 /*
- * Makes the slot POSTED that the dead sender had not handed over. A later lap
- * in the place of its entry means void too: had it been published, the slot
- * would not be FILLED any more, because the receiver frees it before it returns
- * the entry.
+ * Changes a slot that the dead sender had not announced to POSTED. An entry of a
+ * later lap also means void: if it had been published, the slot would not be
+ * FILLED any more, because the receiver frees the slot before it returns the
+ * entry.
  */
 #if defined(JUST_VOIDED)
 #define NOT_TOLD voided
@@ -450,9 +450,9 @@ end:
 repair:
 		atomic { i = mem[W_OLD(s)]; state = mem[STATE(s)] };
 		if
-		:: state == IDLE || !CLAIMED(mem[W], i) -> goto entry_done
-		:: state == OWN && CLAIMED(mem[W], i)
-		:: state == TRY && CLAIMED(mem[W], i) ->
+		:: state == IDLE || !ENTRY_CLAIMED(mem[W], i) -> goto entry_done
+		:: state == OWN && ENTRY_CLAIMED(mem[W], i)
+		:: state == TRY && ENTRY_CLAIMED(mem[W], i) ->
 			!COVERS(0, i) && !COVERS(1, i) &&
 				!COVERS(SENDERS - 1, i)
 		fi;

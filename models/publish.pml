@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Claim, publish, repair: several senders, one consumer, and a node that voids
- * what the dead have left. src/device/notify.c and record.c, and
- * src/node/repair.c; each access of shared memory is a step. A mortal sender
- * may die at any time, and what it had stored by then becomes visible before
- * the node hears of it: death is what the pidfd reports.
+ * Claim, publish, repair: several senders, a consumer, and a node that voids
+ * entries of dead senders. Models src/device/notify.c and record.c, and
+ * src/node/repair.c; each access to shared memory is a step. A mortal sender
+ * may die at any time. Its stores until then become visible before the node
+ * detects the death, since the pidfd reports it.
  *
- * What must hold:
- *	the consumer gets every message of a living sender, once, in that
- *	sender's order and with its payload, and nothing of a dead one twice;
- *	nobody voids an entry whose owner lives;
- *	no store reaches an entry that its sender does not own any more;
- *	the consumer never waits for an entry that nobody will publish;
- *	a sender is refused only if the queue was full.
+ * Properties:
+ *	the consumer receives every message of a living sender once, in order
+ *	and with its payload, and no message of a dead one twice;
+ *	no entry of a living owner is voided;
+ *	no store reaches an entry that its sender no longer owns;
+ *	the consumer never waits for an entry that will not be published;
+ *	a sender fails only if the queue was full.
  *
- * Variants that must fail, each a line of the protocol left out:
- *	NO_RECORD	an entry is voided because it takes long
- *	TRY_AFTER	the record says TRY after the CAS, not before
- *	IDLE_EARLY	the record says IDLE before word 7 is stored
- *	NO_SCAN		a dead TRY is enough to void
- *	NO_WAIT		a living TRY does not keep the node from voiding
- *	TORN		a living record that seems to say OWN ends the repair
+ * Variants that must fail, each with one line of the protocol left out:
+ *	NO_RECORD	an entry is voided after a timeout
+ *	TRY_AFTER	TRY is stored after the CAS, not before
+ *	IDLE_EARLY	IDLE is stored before word 7
+ *	NO_SCAN		a dead record in state TRY is sufficient to void
+ *	NO_WAIT		a living record in state TRY does not prevent voiding
+ *	TORN		a living record that reads as OWN ends the repair
  *	SCAN_FIRST	the node loads W after it has read the records
- *	EXIT_EARLY	the node repairs before the exit has made the dead
- *			sender's last stores visible
- *	LAPPED		the node voids whatever is not of this generation, be
- *			it of the next
- *	OLD_W		a sender believes R although W may have moved since it
+ *	EXIT_EARLY	the node repairs before the last stores of the dead
+ *			sender are visible
+ *	LAPPED		the node voids any entry of another generation, even
+ *			of the next one
+ *	OLD_W		a sender uses R although W may have changed since it
  *			was loaded
  */
 
 #ifndef SENDERS
 #define SENDERS	2
 #endif
-#ifndef MORTALS /* senders 0 to MORTALS - 1 may die: all are alike */
+#ifndef MORTALS /* senders 0 to MORTALS - 1 may die; senders are symmetric */
 #define MORTALS	2
 #endif
 #ifndef MESSAGES
@@ -54,36 +54,36 @@
 #define BUFFERS	   SENDERS
 #define BUFFER_DEPTH 6 /* as many as one message has */
 
-/* Word 7: the generation, and whether it is void. A fresh one is 0. */
+/* Word 7: the generation, and whether it is void; initially 0. */
 #define GENERATION(i)	((i) / ENTRIES + 1)
 #define VALID(i)	(GENERATION(i) * 2)
 #define VOID(i)		(GENERATION(i) * 2 + 1)
 #define PUBLISHED(x, i) ((x) / 2 == GENERATION(i))
 
-/* A message is its sender and its number. */
+/* A message consists of its sender and its number. */
 #define MESSAGE(s, n) ((s) * MESSAGES + (n) + 1)
 
 #define IDLE 0
 #define TRY  1
 #define OWN  2
 
-/* A word that is published takes the place of the former generation's. */
+/* A published word replaces one of the previous generation. */
 #define IS_WORD7(c)	 ((c) >= WORD7(0) && (c) < WORD7(0) + ENTRIES)
 #define FLUSHED(p, c, v) assert(!IS_WORD7(c) || mem[c] / 2 + 1 == (v) / 2)
 
 #include "store_buffer.pml"
 
-/* ---- what only the model knows ---- */
+/* ---- state of the model, not of the protocol ---- */
 
-byte owner[POSITIONS]; /* who won entry i, plus 1 */
-byte got[SENDERS];     /* messages that the consumer has taken */
+byte owner[POSITIONS]; /* sender that claimed entry i, plus 1 */
+byte got[SENDERS];     /* messages that the consumer has received */
 bit done[SENDERS];
 bit killed[SENDERS];
 bit repaired[SENDERS];
 
 #define FULL ((mem[W] - mem[R]) >= ENTRIES)
 
-/* What the pidfd says. */
+/* The pidfd reports the exit. */
 #ifdef EXIT_EARLY
 #define GONE(s) (killed[s])
 #else
@@ -99,7 +99,7 @@ bit repaired[SENDERS];
 
 /* ---- a sender ---- */
 
-/* As notify_fits(): R ahead of an old W looks like a queue that is full. */
+/* As in the code: R ahead of an outdated W looks like a full queue. */
 #define FITS(w, r) ((w) >= (r) && (w) - (r) < ENTRIES)
 
 active [SENDERS] proctype sender()
@@ -145,7 +145,7 @@ load_r:
 				fi
 			:: else -> now = 0
 			fi;
-			assert(was_full); /* refused with reason */
+			assert(was_full); /* the queue was full */
 			store(_pid, STATE(_pid), IDLE);
 			w = 0;
 			was_full = 0
@@ -223,7 +223,7 @@ end:
 
 /* ---- the consumer ---- */
 
-/* It has nothing in a buffer: R is swapped. */
+/* It has no store buffer: R is exchanged atomically. */
 active proctype receiver()
 {
 	byte next, word, s, id;
@@ -246,11 +246,11 @@ active proctype receiver()
 			id = 0; s = 0; word = 0;
 			next++
 		}
-	:: d_step { /* N5: space returns at any time */
+	:: d_step { /* N5: returns entries at any time */
 		mem[R] != next;
 		mem[R] = next
 	   }
-	:: d_step { /* the end: what is missing now is lost */
+	:: d_step { /* the end: no message may be missing */
 		ALL_ENDED && mem[W] == next && mem[R] == next;
 		do
 		:: s < SENDERS ->
@@ -265,9 +265,9 @@ active proctype receiver()
 /* ---- the node ---- */
 
 /*
- * Voids entry i, which no living sender owns. Only what the lap before left
- * there may be replaced: since W was loaded, entry i may have been published
- * and consumed, and its place be another's.
+ * Voids entry i, which no living sender owns. Replaces only a word of the
+ * previous lap: since W was loaded, entry i may have been published and consumed,
+ * and the slot reused.
  */
 inline void_entry(i)
 {
@@ -294,10 +294,10 @@ inline void_entry(i)
 
 /*
  * Returns when no living sender covers entry i. The two words of a record are
- * read one after the other while its owner goes on, so what they say together
- * may never have been true: OWN of one claim with w_old of the next. A record
- * that seems to cover i is therefore never an answer, only a reason to look
- * again later; if it really does, the entry will be published or its owner die.
+ * read one after the other while its owner continues, so the copy may be torn:
+ * OWN of one claim with w_old of the next. A record that appears to cover i is
+ * therefore only a reason to retry; if it really does, the entry will be
+ * published or its owner will die.
  */
 inline await_uncovered(i)
 {
@@ -329,8 +329,8 @@ inline await_uncovered(i)
 	o = 0
 }
 
-/* No further behind W than a lap. */
-#define CLAIMED(w, i) ((w) > (i) && (w) - (i) <= ENTRIES)
+/* At most one lap behind W. */
+#define ENTRY_CLAIMED(w, i) ((w) > (i) && (w) - (i) <= ENTRIES)
 
 #define TO_REPAIR(s) (GONE(s) && !repaired[s])
 
@@ -353,9 +353,9 @@ repair:
 			skip
 		fi;
 		if
-		:: !CLAIMED(mem[W], i) -> goto finished
-		:: CLAIMED(mem[W], i) && mem[STATE(s)] == OWN
-		:: CLAIMED(mem[W], i) && mem[STATE(s)] == TRY ->
+		:: !ENTRY_CLAIMED(mem[W], i) -> goto finished
+		:: ENTRY_CLAIMED(mem[W], i) && mem[STATE(s)] == OWN
+		:: ENTRY_CLAIMED(mem[W], i) && mem[STATE(s)] == TRY ->
 #if !defined(NO_SCAN) && !defined(SCAN_FIRST)
 			await_uncovered(i);
 #endif
@@ -365,7 +365,7 @@ repair:
 finished:
 		atomic { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
 #ifdef NO_RECORD
-	/* The consumer has waited for entry R for too long. */
+	/* A timeout of the consumer at entry R. */
 	:: d_step {
 		mem[W] > mem[R] && !PUBLISHED(mem[WORD7(mem[R])], mem[R]);
 		i = mem[R]

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleeping and waking on W and R: the consumer that has nothing to do, and the
- * senders that find no room. notify_sleep(), notify_finish(), notify_return()
- * of src/device/notify.c, wait_long() of src/port/wait.c, room_wait() of
- * src/port/send.c, and a node that repairs after a sender that died owing a
- * wake-up. Nobody naps here, so that nothing that was missed is made good.
+ * Sleeping and waking on W and R: a consumer without entries, and senders under
+ * backpressure. Models notify_sleep(), notify_finish() and notify_return() of
+ * src/device/notify.c, src/port/wait.c, wait_for_return() of src/port/send.c,
+ * and a node that repairs after a sender that died before it woke the consumer.
+ * There are no timeouts, which would hide a lost wake-up.
  *
- * What must hold: nobody sleeps for ever. Not the consumer while an entry is
- * claimed, published or not; not a sender while there is room.
+ * Property: no process sleeps indefinitely: not the consumer while an entry is
+ * claimed, published or not; not a sender while there is space.
  *
- * A futex watches one half of a word. The consumer watches the upper half of
- * W: of what moves in these runs only the flags are there, and only the
- * consumer sets SLEEP, so whatever it has missed has changed them. WAITERS is
- * set by any sender, and so comes back after the consumer has swapped it out:
- * a sender watches the lower half of R, the count, which never comes back.
+ * A futex compares one half of a word. The consumer sleeps on the upper half of
+ * W. In these runs only the flags change there, and only the consumer sets
+ * SLEEP, so any missed event has changed them. WAITERS is set by any sender, so
+ * it can be set again after the consumer has cleared it; a sender therefore
+ * sleeps on the lower half of R, the count, which never returns to an earlier
+ * value.
  *
- * CLOSE lets the consumer die instead of a sender. The node then sets CLOSED
- * in W, returns all space, which moves R, and wakes: whoever waited for room
- * finds the queue closed.
+ * With CLOSE the consumer dies instead of a sender. The node then sets CLOSED
+ * in W, returns all space, which changes R, and wakes all; waiting senders find
+ * the queue closed.
  *
- * A wake-up is not taken for a fence, although the kernel's is one.
- * SPURIOUS lets one sleep end for no reason (a signal, a deadline).
+ * A wake-up is not modelled as a fence, although it is one in the kernel. With
+ * SPURIOUS one sleep ends without a reason (a signal, a deadline).
  *
- * PLAIN_FLAG is another protocol, the one that everybody writes first: the
- * consumer announces its sleep in a word of its own and looks at word 7 once
- * more; the sender publishes and looks at that word. With BARRIER it holds, at
- * the price of a fence per message. Without, or with the fence on one side
- * only (BARRIER_SENDER, BARRIER_RECEIVER), it must fail; SEQUENTIAL hides it.
+ * PLAIN_FLAG is the obvious alternative: the consumer announces its sleep in a
+ * separate word and checks word 7 again; the sender publishes and checks that
+ * word. With BARRIER it holds, at the cost of a fence per message. Without, or
+ * with the fence on one side only (BARRIER_SENDER, BARRIER_RECEIVER), it must
+ * fail; SEQUENTIAL hides the failure.
  *
  * Variants that must fail:
- *	IDLE_BEFORE_WAKE the record says IDLE before the target is woken
+ *	IDLE_BEFORE_WAKE IDLE is stored before the target is woken
  *	NODE_SILENT	the node voids and does not wake
- *	TRY_KEPT	a sender sleeps while its record names the entry that
- *			it has tried and not won
+ *	TRY_KEPT	a sender sleeps while its record still names the entry
+ *			that it failed to claim
  *	NO_LOOK		the consumer sleeps without comparing W with its
  *			position
- *	UPPER_R		a sender watches the upper half of R
- *	CLOSE_IF_ASKED	with CLOSE: the node wakes only if R says WAITERS
- *	PLAIN_R		the consumer looks for WAITERS, then stores R, instead
- *			of swapping it
- *	SLEEP_FIRST	the consumer sleeps before it has returned space
+ *	UPPER_R		a sender sleeps on the upper half of R
+ *	CLOSE_IF_ASKED	with CLOSE: the node wakes only if WAITERS is set
+ *	PLAIN_R		the consumer checks WAITERS, then stores R, instead of
+ *			exchanging it
+ *	SLEEP_FIRST	the consumer sleeps before it has returned entries
  */
 
 #ifndef SENDERS
@@ -84,19 +85,19 @@
 #define PUBLISHED(i)  (mem[WORD7(i)] == GENERATION(i))
 #define FITS(w, r)    (NQ(w) >= NQ(r) && NQ(w) - NQ(r) < ENTRIES)
 
-/* OWN is left out: what it says, W says too. */
+/* OWN is left out: it can be derived from W. */
 #define IDLE 0
 #define TRY  1
 
 #include "store_buffer.pml"
 
-/* ---- what only the model knows ---- */
+/* ---- state of the model, not of the protocol ---- */
 
 bit done[SENDERS];
 bit killed[SENDERS];
 bit repaired[SENDERS];
 #ifdef SPURIOUS
-bit spurious; /* a sleep has ended for no reason */
+bit spurious; /* a spurious wake-up has occurred */
 #endif
 #ifdef CLOSE
 bit receiver_killed;
@@ -165,7 +166,7 @@ load_r:
 #endif
 		};
 
-		/* No room: say that we wait, look whether R still stands. */
+		/* Full: set WAITERS, and sleep if R is unchanged. */
 		atomic {
 			fetch_or(_pid, R, WAITERS, r);
 			if
@@ -200,7 +201,7 @@ claim:
 #ifdef IDLE_BEFORE_WAKE
 			store(_pid, STATE(_pid), IDLE);
 #endif
-			owed = w & SLEEP; /* swapped out, so ours to serve */
+			owed = w & SLEEP; /* cleared by the CAS: wake */
 			w = 0;
 			seen = 0;
 #ifndef PLAIN_FLAG
@@ -364,7 +365,7 @@ awake:
 			store(RECEIVER, FLAG, 0)
 #else
 			fetch_and(RECEIVER, W, 255 - SLEEP);
-			/* It polls; if nothing is to come, it may sleep. */
+			/* It polls; at the end it may sleep. */
 			(PUBLISHED(next) || NQ(mem[W]) == next)
 #endif
 		od
@@ -423,8 +424,8 @@ finished:
 		atomic { repaired[s] = 1; s = 0; i = 0 }
 #ifdef CLOSE
 	/*
-	 * The consumer's exit. It may have swapped WAITERS out and died before
-	 * the wake-up that it owed, so that WAITERS says nothing here.
+	 * The consumer's exit. It may have cleared WAITERS and died before the
+	 * wake-up, so the node wakes regardless of WAITERS.
 	 */
 	:: d_step {
 		receiver_killed && !(mem[W] & CLOSED);

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * x86-TSO for Promela: memory that all see, and in front of it one FIFO of
- * stores per process. spin alone is sequentially consistent; what goes wrong
- * because a store is still on its way is only found if the way is modelled.
+ * x86-TSO in Promela: shared memory with a FIFO store buffer per process. spin
+ * itself is sequentially consistent, so errors caused by delayed stores are
+ * found only if the buffers are modelled.
  *
  * A model defines, before it includes this file,
- *	CELLS		how many words of memory there are
- *	BUFFERS		how many processes have a store buffer
- *	BUFFER_DEPTH	how many stores fit into one; a full one holds up the
- *			store, as in the processor
- *	FLUSHED(p, c, v) a check for when v of p reaches cell c, if it has one
+ *	CELLS		the number of words of memory
+ *	BUFFERS		the number of processes with a store buffer
+ *	BUFFER_DEPTH	the number of stores in a buffer; a full buffer blocks
+ *			the store, as in the processor
+ *	FLUSHED(p, c, v) optional: a check when store v of p reaches cell c
  * and runs one memory() per buffer.
  *
- * store()	goes into the own buffer; nobody else can tell when, so several
- *		in a row may be one atomic step of the model (but where there
- *		are membarriers, which do tell)
- * lose()	the same once more, for death: a store that is not visible yet
- *		might as well not have been executed yet, so whoever is killed
- *		loses any number of its latest ones; the rest is drained
- * load()	looks in the own buffer first, the newest store wins
+ * store()	appends to the process's own buffer. No other process can
+ *		observe when, so several stores in a row may be one atomic step
+ *		of the model (except with membarriers, which make it observable)
+ * lose()	drops any number of the latest stores of a killed process: a
+ *		store that is not visible yet may as well not have been executed;
+ *		the remaining stores are flushed
+ * load()	reads the newest store in the process's own buffer, else memory
  * cas(), swap(), fetch_or(), fetch_and()
- *		drain the own buffer, then act on memory in one step
- * drain()	a fence; of somebody else's buffer, a membarrier
+ *		flush the process's own buffer, then act on memory in one step
+ * drain()	a memory fence; applied to another process's buffer, a membarrier
  *
- * SEQUENTIAL does without, as spin does by itself: what holds only then is a
- * mistake that the buffers find.
+ * SEQUENTIAL disables the buffers, as in spin itself: a variant that holds only
+ * then shows that the buffers are needed to find the error.
  *
- * A process that changes memory by read-modify-writes only never has anything
- * in its buffer, so it needs none: it reads mem[] as it is.
+ * A process that modifies memory only with read-modify-write operations never
+ * has a store in its buffer, so it needs none and reads mem[] directly.
  *
- * Nobody waits by polling in these models: who has to wait is blocked by a
- * guard on mem[]. Buffers always empty in the end, because memory() can always
- * run. So whatever hangs is a state without a successor, which spin reports as
- * an invalid end state, and no fairness need be assumed.
+ * No process polls: a waiting process is blocked by a guard on mem[]. Buffers
+ * are always flushed eventually, because memory() can always run. A hang is
+ * therefore a state without a successor, which spin reports as an invalid end
+ * state, and no fairness has to be assumed.
  */
 
 typedef fifo {
@@ -44,9 +44,9 @@ typedef fifo {
 byte mem[CELLS];
 fifo buffer[BUFFERS];
 
-hidden byte k; /* never holds anything between two steps */
+hidden byte k; /* scratch; unused between two steps */
 
-/* The oldest store of p becomes visible. Only inside d_step. */
+/* Makes the oldest store of p visible. Only inside d_step. */
 inline flush_oldest(p)
 {
 #ifdef FLUSHED
@@ -62,7 +62,7 @@ inline flush_oldest(p)
 		k++
 	:: else -> break
 	od;
-	/* What is not in use is zero, or equal states would look different. */
+	/* Unused slots are zero, so that equal states compare equal. */
 	buffer[p].cell[k] = 0;
 	buffer[p].value[k] = 0;
 	k = 0
@@ -96,7 +96,7 @@ inline store(p, c, v)
 	}
 }
 
-/* Only inside atomic, together with the kill. */
+/* Only inside atomic, in the same step as the kill. */
 inline lose(p)
 {
 	do
@@ -108,7 +108,7 @@ inline lose(p)
 	od
 }
 
-/* For use inside d_step, where something is to happen at the same moment. */
+/* For use inside d_step, together with other actions. */
 inline load_now(p, c, to)
 {
 	to = mem[c];
@@ -130,7 +130,7 @@ inline load(p, c, to)
 	d_step { load_now(p, c, to) }
 }
 
-/* As in C: `expected` becomes what was found, `won` says if it was swapped. */
+/* As in C11: `expected` becomes the value found, `won` reports success. */
 inline cas_now(p, c, expected, v, won)
 {
 	flush_all(p);

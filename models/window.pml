@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Close, revoke and lock of a window: when may its memory be taken away from
- * those who access it? An access costs its origin no fence and no count:
+ * Closing, revoking and locking a window: when can its memory be withdrawn? An
+ * access needs no fence and no reference count:
  *
- *	origin			who closes
+ *	origin			withdrawal
  *	store op.window		store rights
  *	load the descriptor	membarrier
  *	access the memory	load op.window of all, until none names it
  *	store op.window
  *
- * An origin that does not load the new rights has stored its record before the
- * membarrier, so it is waited for; and its last store is behind all those of
- * the access. Lock is the same with another word of the descriptor. The owner
- * stores the rights, or for a revoke the key; barrier and scan are the node's,
- * as is all that becomes of the lock: a scan must not wait for the dead, and
- * only the node knows them. It asks nobody and blocks for nobody: what is not
- * quiet yet is looked at again later.
+ * An origin that does not see the new rights has stored its record before the
+ * membarrier, so the scan waits for it; and the store that clears the record
+ * follows all stores of the access. A lock is the same with another word of the
+ * descriptor. The owner stores the rights or, for a revoke, the key; the node
+ * executes barrier and scan and writes the lock, because a scan must not wait
+ * for dead origins, which only the node knows. The node does not block: a scan
+ * that finds an access in progress is repeated later.
  *
- * A mortal origin may die at any time; what it had stored by then becomes
- * visible before the node hears of it.
+ * A mortal origin may die at any time. Its stores until then become visible
+ * before the node detects the death.
  *
- * What must hold:
- *	when the owner reuses the memory, nobody is in the middle of an access,
- *	and no store of an access reaches it later;
- *	while a port has the lock nobody else is in the middle of an access,
- *	and no store of others reaches the memory;
- *	nobody waits for ever: not the owner, not a port for the lock.
+ * Properties:
+ *	when the owner reuses the memory, no access is in progress, and no
+ *	store of an access reaches the memory later;
+ *	while a port holds the lock, no other port has an access in progress,
+ *	and no store of another port reaches the memory;
+ *	neither the owner nor a port that requests the lock waits indefinitely.
  *
- * After closing, the window is opened again with another key, which nobody has:
- * what is done with the old one then is done to the wrong memory. REVOKE
- * changes the key and leaves the rights. LOCK lets the origins lock too, and
- * with NO_CLOSE that is all. Whoever waits and may die is not seen to wait for
- * ever: for that there are runs with fewer MORTALS.
+ * After closing, the window is opened again with a new key, which no origin
+ * has: an access with the old key then would be an access to the wrong memory.
+ * REVOKE changes the key and leaves the rights. With LOCK the origins also
+ * lock, and with NO_CLOSE they only lock. A process that may die is never seen
+ * to hang, so there are also runs with fewer MORTALS.
  *
  * Variants that must fail:
- *	NO_MEMBARRIER	the node scans without (and with SEQUENTIAL it holds)
- *	RECORD_AFTER	an origin names the window after it has checked
+ *	NO_MEMBARRIER	the node scans without it (with SEQUENTIAL it holds)
+ *	RECORD_AFTER	an origin names the window after the check
  *	CLEAR_EARLY	it clears its record before the last store
  *	SCAN_FIRST	the owner stores the rights after the scan
- *	EXIT_EARLY	the node goes by an exit before it has made the dead
- *			origin's last stores visible
- *	NO_CLEAR	the record of the dead is left as it is
+ *	EXIT_EARLY	the node acts on an exit before the last stores of the
+ *			dead origin are visible
+ *	NO_CLEAR	the record of a dead origin is not cleared
  *	KEY_FIRST	an origin loads the key, then the rights: the key of
- *			the window that was closed, the rights of the one that
- *			was opened. If closing changes both (WIPE), it holds
- *	NODE_KEY_FIRST	with LOCK: the same of the node: who has an old key
- *			locks the next window
- *	NO_SCAN		with LOCK: granted without looking at records
- *	NO_FREE		with LOCK: the lock of the dead stays
- *	FREE_ANY	with LOCK: somebody died, so the lock is free
- *	KEEP_LOCK	with LOCK: closing leaves the lock
- *	WAIT_NAMED	with LOCK: who waits for the lock names the window
+ *			the closed window, the rights of the one opened next.
+ *			If closing changes both (WIPE), it holds
+ *	NODE_KEY_FIRST	with LOCK: the same in the node: an old key locks the
+ *			next window
+ *	NO_SCAN		with LOCK: granted without reading the records
+ *	NO_FREE		with LOCK: the lock of a dead origin is not released
+ *	FREE_ANY	with LOCK: any death releases the lock
+ *	KEEP_LOCK	with LOCK: closing does not release the lock
+ *	WAIT_NAMED	with LOCK: an origin that waits for the lock names the
+ *			window
  */
 
 #ifndef ORIGINS
@@ -74,15 +75,15 @@
 #define BUFFERS	  ORIGINS
 #define BUFFER_DEPTH 4
 
-/* Memory starts as 0: open, and the key is the one that the origins have. */
+/* Memory is initially 0: the window is open, with the key of the origins. */
 #define OPEN	0
 #define CLOSED	1
 #define KNOWN	0
 #define UNKNOWN 1
 
-/* What only the model knows. */
-bit reused;	      /* the memory is the owner's again */
-bit granted[ORIGINS]; /* has the lock, and knows it */
+/* State of the model, not of the protocol. */
+bit reused;	      /* the owner has reused the memory */
+bit granted[ORIGINS]; /* the origin knows that it holds the lock */
 
 #if ORIGINS == 2
 #define OTHERS_GRANTED(o) (granted[1 - (o)])
@@ -100,7 +101,7 @@ bit granted[ORIGINS]; /* has the lock, and knows it */
 
 bit done[ORIGINS];
 bit killed[ORIGINS];
-bit buried[ORIGINS]; /* the node has cleared its record */
+bit reaped[ORIGINS]; /* the node has cleared its record */
 
 #ifdef EXIT_EARLY
 #define GONE(o) (killed[o])
@@ -108,7 +109,7 @@ bit buried[ORIGINS]; /* the node has cleared its record */
 #define GONE(o) (killed[o] && buffer[o].used == 0)
 #endif
 
-/* Requests to the node; it takes them back when it answers. */
+/* Requests to the node, which clears them when it replies. */
 #define NOTHING 0
 #define TAKE	1
 #define GIVE	2
@@ -138,7 +139,7 @@ round:
 #ifdef WAIT_NAMED
 		store(_pid, WINDOW(_pid), 1);
 #endif
-		/* A system call: what was stored before is visible. */
+		/* A system call: earlier stores are visible. */
 		d_step { flush_all(_pid); k = 0; asked[_pid] = TAKE };
 		atomic {
 			asked[_pid] == NOTHING;
@@ -265,7 +266,7 @@ inline take_away()
 #endif
 }
 
-hidden byte lock_left; /* so that the assertion has a name */
+hidden byte lock_left; /* names the assertion in the output of pan */
 
 #ifndef NO_CLOSE
 active proctype owner()
@@ -278,7 +279,7 @@ active proctype owner()
 #ifdef SCAN_FIRST
 	take_away();
 #endif
-	/* Whoever is in the middle of an access fails at its next step. */
+	/* An access in progress fails an assertion at its next step. */
 	reused = 1;
 #ifndef REVOKE
 	mem[KEY] = UNKNOWN;
@@ -294,7 +295,7 @@ active proctype owner()
 
 /* ---- the node ---- */
 
-/* It reaches one processor after the other. Nothing of ours is on its way. */
+/* Reaches one processor after the other; the node has no pending store. */
 inline membarrier()
 {
 #ifndef NO_MEMBARRIER
@@ -307,7 +308,7 @@ inline membarrier()
 	skip
 }
 
-#define TO_BURY(o)  (GONE(o) && !buried[o])
+#define TO_REAP(o)  (GONE(o) && !reaped[o])
 #define TO_TAKE(o)  (asked[o] == TAKE && !locking && MAY_TAKE)
 #define TO_GIVE(o)  (asked[o] == GIVE)
 #define MAY_TAKE    (mem[LOCKED_BY] == 0 || mem[RIGHTS] == CLOSED || \
@@ -324,20 +325,20 @@ inline membarrier()
 active proctype node()
 {
 	byte o;
-	byte quiet_close; /* origins that did not name the window since */
+	byte quiet_close; /* origins found without an access since */
 	byte quiet_lock;
-	byte locking; /* for whom, plus 1 */
+	byte locking; /* requesting origin, plus 1 */
 	bit closing;
 
 end:
 	do
-	/* An origin is gone. */
-	:: d_step { TO_BURY(0); o = 0 } -> goto bury
+	/* An origin has exited. */
+	:: d_step { TO_REAP(0); o = 0 } -> goto reap
 #if ORIGINS == 3
-	:: d_step { TO_BURY(2); o = 2 } -> goto bury
+	:: d_step { TO_REAP(2); o = 2 } -> goto reap
 #endif
-	:: d_step { TO_BURY(1); o = 1 } ->
-bury:
+	:: d_step { TO_REAP(1); o = 1 } ->
+reap:
 #ifdef NO_CLEAR
 		skip;
 #else
@@ -362,7 +363,7 @@ bury:
 			fi;
 			asked[o] = NOTHING;
 #endif
-			buried[o] = 1;
+			reaped[o] = 1;
 			o = 0
 		}
 
@@ -396,7 +397,7 @@ bury:
 #endif
 
 #ifdef LOCK
-	/* An origin unlocks; what it has lost in the meantime stays lost. */
+	/* An origin unlocks; a lock that it has lost stays lost. */
 	:: d_step { TO_GIVE(0); o = 0 } -> goto give
 #if ORIGINS == 3
 	:: d_step { TO_GIVE(2); o = 2 } -> goto give
@@ -412,7 +413,7 @@ give:
 			o = 0
 		}
 
-	/* An origin wants the lock. */
+	/* An origin requests the lock. */
 	:: d_step { TO_TAKE(0); o = 0 } -> goto take
 #if ORIGINS == 3
 	:: d_step { TO_TAKE(2); o = 2 } -> goto take
