@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/fields.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
 #include "trace/merge.h"
@@ -187,9 +188,17 @@ static int parts_load(struct record_call *c)
 	return status;
 }
 
-static int merge_failed(int r, const struct trace_error *error)
+/* Merges the files and writes the trace. */
+static int parts_merge(struct record_call *c)
 {
+	char path[PATH_MAX + 8];
+	struct trace t;
+	struct trace_error error;
+	struct merge_report report;
+	int r = trace_merge(c->part, c->parts, &t, &report, &error);
 	switch (r) {
+	case 0:
+		break;
 	case -ENODATA:
 		return cli_error(COMMAND,
 			"nothing was recorded: no process called libcay.so; "
@@ -199,48 +208,31 @@ static int merge_failed(int r, const struct trace_error *error)
 		return cli_error(
 			COMMAND, "more than %d ports", TRACE_PORTS_MAX);
 	case -EINVAL:
-		return cli_error(COMMAND, "%s", error->text);
+		return cli_error(COMMAND, "%s", error.text);
 	default:
 		return cli_error(COMMAND, "%s", strerror(-r));
 	}
-}
-
-/* Writes a temporary file and renames it, so that no partial trace remains. */
-static int output_write(const struct record_call *c, const struct trace *t)
-{
-	char path[PATH_MAX + 8];
+	/* A temporary file is renamed, so that no partial trace remains. */
+	int status = CLI_OK;
 	snprintf(path, sizeof(path), "%s/.trace", c->directory);
 	FILE *f = fopen(path, "we");
-	bool written = f && trace_file_save(t, f);
+	bool written = f && trace_file_save(&t, f);
 	if (f && fclose(f) != 0)
 		written = false;
 	if (!written || rename(path, c->output) != 0)
-		return cli_error(COMMAND, "%s: %s", c->output, strerror(errno));
-	return CLI_OK;
-}
-
-static int parts_merge(struct record_call *c)
-{
-	struct trace t;
-	struct trace_error error;
-	struct merge_report report;
-	int r = trace_merge(c->part, c->parts, &t, &report, &error);
-	if (r)
-		return merge_failed(r, &error);
-	int status = output_write(c, &t);
-	if (!status) {
+		status = cli_error(
+			COMMAND, "%s: %s", c->output, strerror(errno));
+	else
 		fprintf(stderr,
 			"cay " COMMAND ": %s: %u instruction%s of %u port%s "
 			"in %u process%s\n",
-			c->output, t.count, t.count == 1 ? "" : "s", t.ports,
-			t.ports == 1 ? "" : "s", c->parts,
-			c->parts == 1 ? "" : "es");
-		if (report.unrecorded)
-			fprintf(stderr,
-				"cay " COMMAND ": of %u of the ports only "
-				"the operations of others were recorded\n",
-				report.unrecorded);
-	}
+			c->output, t.count, plural(t.count), t.ports,
+			plural(t.ports), c->parts, c->parts == 1 ? "" : "es");
+	if (!status && report.unrecorded)
+		fprintf(stderr,
+			"cay " COMMAND ": of %u of the ports only the "
+			"operations of others were recorded\n",
+			report.unrecorded);
 	trace_free(&t);
 	return status;
 }
