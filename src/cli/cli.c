@@ -53,16 +53,15 @@ void cli_ignore_sigpipe(void)
 bool cli_find(
 	const char *const *near, const char *installed, char path[PATH_MAX])
 {
-	char directory[PATH_MAX];
-	ssize_t n =
-		readlink("/proc/self/exe", directory, sizeof(directory) - 1);
-	directory[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(directory, '/');
-	if (slash)
-		*slash = 0;
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	path[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(path, '/');
 	for (; slash && *near; near++) {
-		int length = snprintf(path, PATH_MAX, "%s%s", directory, *near);
-		if (length < PATH_MAX && access(path, R_OK) == 0)
+		size_t left = PATH_MAX - (size_t)(slash - path);
+		if (strlen(*near) >= left)
+			continue;
+		strcpy(slash, *near);
+		if (access(path, R_OK) == 0)
 			return true;
 	}
 	snprintf(path, PATH_MAX, "%s", installed);
