@@ -88,6 +88,13 @@ struct command {
 		.value = term, .help = help_, __VA_ARGS__ \
 	}
 
+/* The options --node and --realm of a structure with these members. */
+#define OPTION_NODE_AND_REALM                                      \
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node,            \
+		"name of the node (default $CAY_NODE)"),           \
+		OPTION_VALUE("realm", "REALM", OPTION_NODE, realm, \
+			"name of the realm (default $CAY_REALM)")
+
 #define WORDS(...)                \
 	(const char *const[])     \
 	{                         \

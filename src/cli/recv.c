@@ -280,10 +280,7 @@ static const struct option_row recv_rows[] = {
 		.excludes = WORDS("raw")),
 	OPTION_SWITCH(
 		"raw", raw, "print the payloads with nothing between them"),
-	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
-		"name of the node (default $CAY_NODE)"),
-	OPTION_VALUE("realm", "REALM", OPTION_NODE, realm,
-		"name of the realm (default $CAY_REALM)"),
+	OPTION_NODE_AND_REALM,
 };
 
 const struct command command_recv = {

@@ -238,10 +238,7 @@ static const struct option_row send_rows[] = {
 		"64-bit user tag, decimal or 0x... (default 0)"),
 	OPTION_VALUE("api-tag", "N", OPTION_COUNT, api_tag,
 		"32-bit API tag (default 0)", .expected = "0 to 4294967295"),
-	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
-		"name of the node (default $CAY_NODE)"),
-	OPTION_VALUE("realm", "REALM", OPTION_NODE, realm,
-		"name of the realm (default $CAY_REALM)"),
+	OPTION_NODE_AND_REALM,
 };
 
 const struct command command_send = {

@@ -187,7 +187,7 @@ static const struct option_row status_rows[] = {
 		"receives, and where messages without one go"),
 	OPTION_TERM("operation in progress",
 		"the thread's operation in progress. Threads continue while "
-		"the node looks: 'cay top' shows which of them are stuck"),
+		"they are sampled: 'cay top' shows which of them are stuck"),
 };
 
 static const struct command command_status = {

@@ -229,69 +229,42 @@ int sim_network_check(struct sim_options *c, const struct topology *t)
 
 /* ---- the network and its faults ---- */
 
-struct place {
-	uint32_t node;
-	unsigned port;
-};
-
-/* Lists every link once, at its first end. Returns 0 or -ENOMEM. */
-static int links_list(
-	const struct topology *t, struct place **places, uint64_t *count)
-{
-	uint64_t ends = (uint64_t)t->nodes * t->ports;
-	*places = malloc((ends + 1) * sizeof(**places));
-	*count = 0;
-	if (!*places)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < ends; i++) {
-		if (t->neighbour[i] == TOPOLOGY_NOWHERE)
-			continue;
-		uint64_t other =
-			(uint64_t)t->neighbour[i] * t->ports + t->entrance[i];
-		if (i < other)
-			(*places)[(*count)++] =
-				(struct place){ (uint32_t)(i / t->ports),
-					(unsigned)(i % t->ports) };
-	}
-	return 0;
-}
-
-static int nodes_list(
-	const struct topology *t, struct place **places, uint64_t *count)
-{
-	*places = calloc(t->nodes, sizeof(**places));
-	*count = t->nodes;
-	if (!*places)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->nodes; i++)
-		(*places)[i].node = i;
-	return 0;
-}
-
-/* Draws places without replacement. */
+/* Schedules faults of nodes, or of links at their first end, which it draws
+ * without replacement. */
 static int random_fail(struct sim_network *s, const struct sim_random *f,
 	enum network_fault kind)
 {
+	const struct topology *t = &s->topology;
 	struct random random =
 		random_stream(s->options->network.seed, STREAM_FAULTS + kind);
-	struct place *place;
-	uint64_t count;
-	if (f->count == 0)
-		return 0;
-	int r = kind == NETWORK_LINK_FAILS
-			? links_list(&s->topology, &place, &count)
-			: nodes_list(&s->topology, &place, &count);
+	uint64_t ends = (uint64_t)t->nodes * t->ports, count = 0;
+	uint64_t *place = malloc((ends + t->nodes) * sizeof(*place));
+	int r = 0;
+	if (!place)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < t->nodes && kind == NETWORK_NODE_FAILS; i++)
+		place[count++] = i;
+	for (uint64_t i = 0; i < ends && kind == NETWORK_LINK_FAILS; i++)
+		if (t->neighbour[i] != TOPOLOGY_NOWHERE &&
+			i < (uint64_t)t->neighbour[i] * t->ports +
+					t->entrance[i])
+			place[count++] = i;
 	for (uint32_t i = 0; r == 0 && count && i < f->count; i++) {
 		uint32_t k = random_below(&random, (uint32_t)count);
-		r = network_fail(s->network, f->time, kind, place[k].node,
-			place[k].port);
+		if (kind == NETWORK_NODE_FAILS)
+			r = network_fail(s->network, f->time, kind,
+				(uint32_t)place[k], 0);
+		else
+			r = network_fail(s->network, f->time, kind,
+				(uint32_t)(place[k] / t->ports),
+				(unsigned)(place[k] % t->ports));
 		place[k] = place[--count];
 	}
 	free(place);
 	return r;
 }
 
-static int faults_set(struct sim_network *s)
+static int faults_schedule(struct sim_network *s)
 {
 	const struct sim_options *c = s->options;
 	int r = 0;
@@ -300,9 +273,11 @@ static int faults_set(struct sim_network *s)
 		r = network_fail(
 			s->network, f->time, f->kind, f->node, f->port);
 	}
-	if (r == 0)
+	if (r == 0 && c->random_links.count)
 		r = random_fail(s, &c->random_links, NETWORK_LINK_FAILS);
-	return r ? r : random_fail(s, &c->random_nodes, NETWORK_NODE_FAILS);
+	if (r == 0 && c->random_nodes.count)
+		r = random_fail(s, &c->random_nodes, NETWORK_NODE_FAILS);
+	return r;
 }
 
 /* The network removes dead links from its own copy. */
@@ -334,7 +309,7 @@ int sim_network_open(struct sim_network *s, const struct sim_options *c,
 		topology_free(&s->topology);
 		return cli_error("sim", "%s", why ? why : strerror(-r));
 	}
-	r = faults_set(s);
+	r = faults_schedule(s);
 	if (r == 0)
 		return CLI_OK;
 	sim_network_close(s);

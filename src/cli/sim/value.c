@@ -96,33 +96,6 @@ static bool load_add(struct sim_options *c, double load)
 	return true;
 }
 
-/* The tolerance includes the last load in spite of rounding errors. */
-static bool loads_range(
-	struct sim_options *c, double from, double to, double step)
-{
-	if (!(step > 0) || from > to)
-		return false;
-	for (unsigned i = 0; from + i * step <= to + step * 1e-6; i++) {
-		double load = from + i * step;
-		if (load == 0)
-			continue;
-		if (!load_add(c, fmin(load, to)))
-			return false;
-	}
-	return c->loads_count > 0;
-}
-
-static bool loads_list(const char *text, struct sim_options *c, double load)
-{
-	while (load_add(c, load)) {
-		if (*text == 0)
-			return true;
-		if (!take(&text, ',') || !take_real(&text, &load))
-			return false;
-	}
-	return false;
-}
-
 /* "0.1:0.5:0.1", or "0.1,0.2,0.4" */
 bool sim_loads_parse(void *options, const char *text)
 {
@@ -131,11 +104,22 @@ bool sim_loads_parse(void *options, const char *text)
 	c->loads_count = 0;
 	if (!take_real(&text, &from))
 		return false;
-	if (!take(&text, ':'))
-		return loads_list(text, c, from);
-	return take_real(&text, &to) && take(&text, ':') &&
-	       take_real(&text, &step) && *text == 0 &&
-	       loads_range(c, from, to, step);
+	if (!take(&text, ':')) {
+		bool valid = load_add(c, from);
+		while (valid && take(&text, ','))
+			valid = take_real(&text, &from) && load_add(c, from);
+		return valid && *text == 0;
+	}
+	if (!take_real(&text, &to) || !take(&text, ':') ||
+		!take_real(&text, &step) || *text || !(step > 0) || from > to)
+		return false;
+	/* The tolerance includes the last load in spite of rounding errors. */
+	for (unsigned i = 0; from + i * step <= to + step * 1e-6; i++) {
+		double load = from + i * step;
+		if (load > 0 && !load_add(c, fmin(load, to)))
+			return false;
+	}
+	return c->loads_count > 0;
 }
 
 /* "link:3:0@1000", or "node:3@1000" */

@@ -300,7 +300,7 @@ static const struct order *order_of(const struct top_view *v, bool threads)
 /* ---- tables as text ---- */
 
 /* Prints a table in the view's order, as far as the screen has rows; its last
- * row tells how many are missing. */
+ * row counts the missing ones. */
 static void table_lines(struct page *p, const struct field *fields,
 	bool threads, const void *records, uint32_t count, size_t size)
 {
