@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory regions: see mr.h. Set-up path, any thread, except mr_resolve(), which
- * executes atomic operations of peers.
+ * progress calls for atomic operations of peers.
  */
 #include "provider/rma/mr.h"
 
