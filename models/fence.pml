@@ -196,16 +196,16 @@ end:
 
 /* ---- the consumer ---- */
 
-hidden byte who;
+hidden byte sender_of;
 
 /* Each message once, in order. */
 inline deliver(message)
 {
 	d_step {
-		who = ((message) - 1) / 2;
-		assert(message == MESSAGE(who, got[who]));
-		got[who]++;
-		who = 0
+		sender_of = ((message) - 1) / 2;
+		assert(message == MESSAGE(sender_of, got[sender_of]));
+		got[sender_of]++;
+		sender_of = 0
 	}
 }
 

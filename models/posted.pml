@@ -298,21 +298,21 @@ end:
 
 /* ---- the receiver ---- */
 
-hidden byte who;
+hidden byte sender_of;
 
 /* Only inside d_step. */
 inline deliver(message)
 {
-	who = ((message) - 1) / 2;
-	assert(message == MESSAGE(who, got[who]));
-	got[who]++
+	sender_of = ((message) - 1) / 2;
+	assert(message == MESSAGE(sender_of, got[sender_of]));
+	got[sender_of]++
 }
 
 /* Only inside d_step, after deliver(). */
 inline check_filled(n)
 {
 #ifndef NO_FILLED
-	filled = (mem[SLOT(n)] == FILLED(who));
+	filled = (mem[SLOT(n)] == FILLED(sender_of));
 	assert(filled);
 	filled = 0
 #else
@@ -349,18 +349,18 @@ active proctype receiver()
 			deliver(mem[BUFFER(told - 1)]);
 			check_filled(told - 1)
 		fi;
-		who = 0
+		sender_of = 0
 	   } ->
 		/* The receiver owns the buffer until the slot is posted again. */
 		d_step {
 			if
 			:: told != 0 ->
-				who = (mem[BUFFER(told - 1)] - 1) / 2;
+				sender_of = (mem[BUFFER(told - 1)] - 1) / 2;
 				check_filled(told - 1);
 				mem[BUFFER(told - 1)] = 0;
 				mem[SLOT(told - 1)] = FREE;
 				told = 0;
-				who = 0
+				sender_of = 0
 			:: else
 			fi
 		}

@@ -141,8 +141,8 @@ static void ends_check(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_lock(MPI_LOCK_SHARED, my_rank, 0, w->win);
 	for (int cell = 0; cell < CELL_COUNT && my_rank == target; cell++) {
-		int who = cell == CELL_SWAP ? swappers() : ranks;
-		uint64_t wanted = (uint64_t)who * STEPS;
+		int count = cell == CELL_SWAP ? swappers() : ranks;
+		uint64_t wanted = (uint64_t)count * STEPS;
 		memcpy(&found, w->memory + 8 * cell, 8);
 		CHECK(found == wanted, "counter %d of %s: %lu instead of %lu",
 			cell, n->name, found, wanted);

@@ -160,7 +160,7 @@ static void receive_all(int way)
 }
 
 /* A probe of MPI_PROC_NULL succeeds at once. */
-static void nobody(void)
+static void proc_null(void)
 {
 	MPI_Message handle;
 	MPI_Status status;
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 {
 	check_start(&argc, &argv, "probe");
 	CHECK(ranks >= 2, "needs two ranks");
-	nobody();
+	proc_null();
 	for (int way = 0; way < 4; way++) {
 		if (my_rank)
 			send_all(way);
