@@ -51,11 +51,11 @@
 
 /* The variants must fail by an effect on hosts, not earlier. */
 #if defined(NO_ANSWER) || defined(ANSWER_EARLY)
-#define FITS(what) skip
+#define EXPECTED(what) skip
 #define UP_DEPTH   (5 + 2 * RESETS)
 #define DOWN_DEPTH (2 + RESETS)
 #else
-#define FITS(what) assert(what)
+#define EXPECTED(what) assert(what)
 #define UP_DEPTH   5
 #define DOWN_DEPTH 2
 #endif
@@ -70,18 +70,18 @@
 #define OF_ANY(x, n) ((n) != 2 && x[(n) + 1])
 #endif
 
-#define TAKES_PART(n) ((n) != SILENT)
-#define COMPLETE(n)   (OF_ALL(came, n) && (arrived[n] || !TAKES_PART(n)))
+#define PARTICIPATES(n) ((n) != SILENT)
+#define COMPLETE(n)   (OF_ALL(up_received, n) && (arrived[n] || !PARTICIPATES(n)))
 
 mtype = { UP, DOWN, RESET_UP, RESET_DOWN, RESET_DONE };
 chan up[NODES] = [UP_DEPTH] of { mtype, bit };
 chan down[NODES] = [DOWN_DEPTH] of { mtype };
 
-/* ---- state of nodes; `came` and `deaf` of a child, at its parent ---- */
+/* ---- state of nodes; up_received, resetting: of a child, at its parent ---- */
 
 bit arrived[NODES];
-bit came[NODES];
-bit deaf[NODES];
+bit up_received[NODES];
+bit resetting[NODES];
 bit reset_sent[NODES];
 bit reset_held[NODES];
 
@@ -95,9 +95,9 @@ byte resets, errors;
 hidden byte c;
 
 #define HAS_ARRIVED(n) \
-	(!TAKES_PART(n) || (arrived[n] && round[n] == ended))
+	(!PARTICIPATES(n) || (arrived[n] && round[n] == ended))
 
-inline first_to_hear(error)
+inline round_first_seen(error)
 {
 	if
 	:: !error ->
@@ -111,13 +111,13 @@ inline first_to_hear(error)
 	ended++
 }
 
-inline tell_host(n, error)
+inline release_host(n, error)
 {
 	if
-	:: TAKES_PART(n) && round[n] == ended -> first_to_hear(error)
+	:: PARTICIPATES(n) && round[n] == ended -> round_first_seen(error)
 	:: else
 	fi;
-	assert(!TAKES_PART(n) || failed[round[n]] == error);
+	assert(!PARTICIPATES(n) || failed[round[n]] == error);
 	assert(!owed[n] || round[n] + 1 == owed[n] ||
 		(error && round[n] == owed[n]));
 	if
@@ -142,9 +142,9 @@ inline send_down(n, kind, is_reset)
 	c = 1;
 	do
 	:: c < NODES && PARENT(c) == n ->
-		came[c] = 0;
+		up_received[c] = 0;
 #ifndef NO_ANSWER
-		deaf[c] = is_reset;
+		resetting[c] = is_reset;
 #endif
 		assert(len(down[c]) < DOWN_DEPTH);
 		down[c]!kind;
@@ -155,51 +155,51 @@ inline send_down(n, kind, is_reset)
 	c = 0
 }
 
-inline end_well(n)
+inline round_release(n)
 {
 	send_down(n, DOWN, 0);
-	tell_host(n, 0)
+	release_host(n, 0)
 }
 
 #ifdef ANSWER_EARLY
-#define ANSWERS_NOW(n) (n != TOP)
+#define DONE_NOW(n) (n != TOP)
 #else
-#define ANSWERS_NOW(n) (n != TOP && !OF_ANY(deaf, n))
+#define DONE_NOW(n) (n != TOP && !OF_ANY(resetting, n))
 #endif
 
-inline end_badly(n)
+inline round_fail(n)
 {
 	reset_sent[n] = 0;
 	send_down(n, RESET_DOWN, 1);
 #ifndef NO_ANSWER
 	if
-	:: ANSWERS_NOW(n) -> send_up(n, RESET_DONE)
+	:: DONE_NOW(n) -> send_up(n, RESET_DONE)
 	:: else
 	fi;
 #endif
-	tell_host(n, 1)
+	release_host(n, 1)
 }
 
-inline collect(n)
+inline round_advance(n)
 {
 	if
-	:: COMPLETE(n) && n == TOP -> end_well(n)
+	:: COMPLETE(n) && n == TOP -> round_release(n)
 	:: COMPLETE(n) && n != TOP -> send_up(n, UP)
 	:: else
 	fi
 }
 
 #ifdef NOT_HELD
-#define HOLDS(n) (n == TOP && OF_ANY(deaf, n))
+#define HOLDS(n) (n == TOP && OF_ANY(resetting, n))
 #else
-#define HOLDS(n) OF_ANY(deaf, n)
+#define HOLDS(n) OF_ANY(resetting, n)
 #endif
 
 inline reset(n)
 {
 	if
 	:: HOLDS(n) -> reset_held[n] = 1
-	:: !HOLDS(n) && n == TOP -> end_badly(n)
+	:: !HOLDS(n) && n == TOP -> round_fail(n)
 	:: !HOLDS(n) && n != TOP && !reset_sent[n] ->
 		reset_sent[n] = 1;
 		send_up(n, RESET_UP)
@@ -207,7 +207,7 @@ inline reset(n)
 	fi
 }
 
-inline all_answered(n)
+inline reset_done(n)
 {
 #ifndef ANSWER_EARLY
 	if
@@ -221,20 +221,20 @@ inline all_answered(n)
 	fi
 }
 
-inline hear_from_child(n, child)
+inline receive_from_child(n, child)
 {
 	up[child]?kind, parity;
 	if
-	:: kind == UP && !deaf[child] && parity == ROUND_OF(n) ->
-		FITS(!came[child]);
-		came[child] = 1;
-		collect(n)
-	:: kind == RESET_UP && !deaf[child] -> reset(n)
+	:: kind == UP && !resetting[child] && parity == ROUND_OF(n) ->
+		EXPECTED(!up_received[child]);
+		up_received[child] = 1;
+		round_advance(n)
+	:: kind == RESET_UP && !resetting[child] -> reset(n)
 	:: kind == RESET_DONE ->
-		FITS(deaf[child]);
-		deaf[child] = 0;
+		EXPECTED(resetting[child]);
+		resetting[child] = 0;
 		if
-		:: !OF_ANY(deaf, n) -> all_answered(n)
+		:: !OF_ANY(resetting, n) -> reset_done(n)
 		:: else
 		fi
 	:: else /* of a round that is over */
@@ -243,16 +243,16 @@ inline hear_from_child(n, child)
 	parity = 0
 }
 
-inline hear_from_parent(n)
+inline receive_from_parent(n)
 {
 	down[n]?kind;
 	if
 	:: kind == DOWN ->
-		FITS(COMPLETE(n));
-		end_well(n)
+		EXPECTED(COMPLETE(n));
+		round_release(n)
 	:: kind == RESET_DOWN ->
-		FITS(!OF_ANY(deaf, n));
-		end_badly(n)
+		EXPECTED(!OF_ANY(resetting, n));
+		round_fail(n)
 	fi;
 	kind = 0
 }
@@ -264,15 +264,15 @@ active [NODES] proctype node()
 end:
 	do
 	:: d_step {
-		TAKES_PART(_pid) && !arrived[_pid] && round[_pid] < ROUNDS;
+		PARTICIPATES(_pid) && !arrived[_pid] && round[_pid] < ROUNDS;
 		arrived[_pid] = 1;
-		collect(_pid)
+		round_advance(_pid)
 	   }
 	:: d_step {
 		resets < RESETS;
 		resets++;
 		if
-		:: TAKES_PART(_pid) && !owed[_pid] ->
+		:: PARTICIPATES(_pid) && !owed[_pid] ->
 			owed[_pid] = round[_pid] + 1
 		:: else
 		fi;
@@ -280,15 +280,15 @@ end:
 	   }
 	:: d_step {
 		PARENT(1) == _pid && nempty(up[1]);
-		hear_from_child(_pid, 1)
+		receive_from_child(_pid, 1)
 	   }
 	:: d_step {
 		PARENT(2) == _pid && nempty(up[2]);
-		hear_from_child(_pid, 2)
+		receive_from_child(_pid, 2)
 	   }
 	:: d_step {
 		_pid != TOP && nempty(down[_pid]);
-		hear_from_parent(_pid)
+		receive_from_parent(_pid)
 	   }
 	od
 }
@@ -296,11 +296,11 @@ end:
 /* ---- the end, which must be reached ---- */
 
 #define IS_OVER(n)                                                   \
-	((!TAKES_PART(n) || (round[n] == ended && !arrived[n])) &&   \
-		!deaf[n] && !reset_sent[n] && !reset_held[n] &&      \
+	((!PARTICIPATES(n) || (round[n] == ended && !arrived[n])) &&   \
+		!resetting[n] && !reset_sent[n] && !reset_held[n] &&      \
 		empty(up[n]) && empty(down[n]))
 
-active proctype watcher()
+active proctype monitor()
 {
 	d_step {
 		resets == RESETS && ended >= ROUNDS && IS_OVER(0) &&

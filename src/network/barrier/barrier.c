@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See barrier.h. Why nothing of one round is taken for another:
+ * See barrier.h. Why a message of one round is never mistaken for one of
+ * another:
  *
- * A child sends UP once in a round, and then nothing but RESET_UP before it has
- * heard how the round ended. So an UP for the next round cannot come to the
- * parent before the parent has sent DOWN, that is, has cleared `came`; whether
- * DOWN still travels to other children is all the same to both. And a child has
- * seen DOWN before what follows it, since links keep the order.
+ * A child sends UP once per round, and then nothing but RESET_UP until it has
+ * received the end of the round. So the UP of the next round cannot reach the
+ * parent before the parent has sent DOWN and cleared `up_received`; DOWN may
+ * still be on the way to other children. And since links preserve order, a
+ * child receives DOWN before all that follows it.
  *
- * RESET_DOWN does not wait for anybody's UP, so one may cross it. The child is
- * `deaf` from then until its answer comes, and whatever it says in between is
- * dropped: an UP is of the round that the reset has ended, a RESET_UP has got
- * what it wanted. A node answers when all its children have. Before, it has
- * nothing to say of the new round: it cannot be complete, and a reset is held.
- * So on each link all that comes before the answer is old, and all that comes
- * behind it is new.
+ * RESET_DOWN does not wait for UP, so the two may cross. From then on the child
+ * is in `resetting` until its RESET_DONE arrives, and other messages from it
+ * are dropped: an UP belongs to the round that the reset has ended, a RESET_UP
+ * has had its effect. A node sends RESET_DONE when all its children have.
+ * Before that it sends nothing of the new round: the round cannot be complete,
+ * and a reset is held back. So on each link all messages before RESET_DONE are
+ * old, and all after it are new.
  *
- * A node completes no round while a child is deaf, and the top begins no reset
- * then: no second RESET_DOWN comes to a node before its answer has gone.
+ * A node completes no round while a child is resetting, and the top starts no
+ * reset then: no second RESET_DOWN reaches a node before its RESET_DONE has
+ * gone.
  */
 #include "network/barrier/barrier.h"
 
@@ -26,219 +28,204 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One barrier at one node. */
-struct place {
-	uint32_t below; /* ports to children with somebody who takes part */
-	uint32_t came;	/* of these: have sent UP in this round */
-	uint32_t deaf;	/* of these: have not answered RESET_DOWN */
-	bool takes_part;
+/* State of one barrier at one node. */
+struct barrier_node {
+	uint32_t children;    /* ports to subtrees with participants */
+	uint32_t up_received; /* of these: UP in this round */
+	uint32_t resetting;   /* of these: RESET_DOWN sent, no RESET_DONE yet */
+	bool participates;
 	bool arrived;
 	bool reset_sent; /* RESET_UP, and no RESET_DOWN since */
-	bool reset_held; /* until no child is deaf */
+	bool reset_held; /* until no child is resetting */
 };
 
 struct barriers {
 	const struct tree *tree;
 	struct barrier_calls calls;
-	struct place *place; /* by barrier and node */
-	uint64_t *strays;    /* by node, as each may have a thread of its own */
+	struct barrier_node *node; /* by barrier and node */
+	uint64_t
+		*strays; /* by node, as nodes may belong to different threads */
 	uint32_t top[BARRIER_COUNT];
 };
 
-/* What a call is about. */
-struct spot {
+/* The subject of a call: one barrier at one node. */
+struct module {
 	struct barriers *b;
 	void *context;
-	struct place *place;
+	struct barrier_node *state;
 	uint32_t node;
 	uint8_t id;
 	bool top;
 };
 
-static struct place *place_of(
+static struct barrier_node *node_of(
 	const struct barriers *b, uint32_t node, unsigned id)
 {
-	return &b->place[(uint64_t)id * b->tree->topology->nodes + node];
+	return &b->node[(uint64_t)id * b->tree->topology->nodes + node];
 }
 
-static struct spot spot_of(
+static struct module module_of(
 	struct barriers *b, void *context, uint32_t node, unsigned id)
 {
-	return (struct spot){ b, context, place_of(b, node, id), node,
+	return (struct module){ b, context, node_of(b, node, id), node,
 		(uint8_t)id, b->top[id] == node };
 }
 
-static bool has_part(const struct place *p)
+static bool is_involved(const struct barrier_node *s)
 {
-	return p->takes_part || p->below;
+	return s->participates || s->children;
 }
 
-/* Everybody has arrived, here and below. */
-static bool complete(const struct place *p)
+/* Returns true if all participants of the subtree have arrived. */
+static bool is_complete(const struct barrier_node *s)
 {
-	return p->came == p->below && (p->arrived || !p->takes_part);
+	return s->up_received == s->children &&
+	       (s->arrived || !s->participates);
 }
 
-/* ---- what a node says ---- */
+/* ---- actions of a node ---- */
 
-static void send_up(const struct spot *s, enum barrier_kind kind)
+static void send_up(const struct module *m, enum barrier_kind kind)
 {
-	s->b->calls.send(s->context, s->node, s->b->tree->up[s->node],
-		(struct barrier_message){ s->id, (uint8_t)kind });
+	m->b->calls.send(m->context, m->node, m->b->tree->up[m->node],
+		(struct barrier_message){ m->id, (uint8_t)kind });
 }
 
-static void send_down(const struct spot *s, enum barrier_kind kind)
+static void send_down(const struct module *m, enum barrier_kind kind)
 {
-	for (uint32_t rest = s->place->below; rest; rest &= rest - 1)
-		s->b->calls.send(s->context, s->node,
+	for (uint32_t rest = m->state->children; rest; rest &= rest - 1)
+		m->b->calls.send(m->context, m->node,
 			(unsigned)__builtin_ctz(rest),
-			(struct barrier_message){ s->id, (uint8_t)kind });
+			(struct barrier_message){ m->id, (uint8_t)kind });
 }
 
-/* ---- what it does ---- */
-
-/* The host is told last, as it may begin the next round from there. */
-static void tell_host(const struct spot *s, bool error)
+/* The release of the host is last: it may start the next round from there. */
+static void round_release(const struct module *m)
 {
-	if (s->place->takes_part)
-		s->b->calls.release(s->context, s->node, s->id, error);
+	m->state->up_received = 0;
+	m->state->arrived = false;
+	send_down(m, BARRIER_DOWN);
+	if (m->state->participates)
+		m->b->calls.release(m->context, m->node, m->id, false);
 }
 
-static void end_well(const struct spot *s)
+static void round_fail(const struct module *m)
 {
-	s->place->came = 0;
-	s->place->arrived = false;
-	send_down(s, BARRIER_DOWN);
-	tell_host(s, false);
+	struct barrier_node *s = m->state;
+	s->up_received = 0;
+	s->arrived = false;
+	s->reset_sent = false;
+	s->resetting = s->children;
+	send_down(m, BARRIER_RESET_DOWN);
+	if (!s->resetting && !m->top)
+		send_up(m, BARRIER_RESET_DONE);
+	if (s->participates)
+		m->b->calls.release(m->context, m->node, m->id, true);
 }
 
-static void end_badly(const struct spot *s)
+/* Reports a complete subtree to the parent; the top ends the round. */
+static void round_advance(const struct module *m)
 {
-	struct place *p = s->place;
-	p->came = 0;
-	p->arrived = false;
-	p->reset_sent = false;
-	p->deaf = p->below;
-	send_down(s, BARRIER_RESET_DOWN);
-	if (!p->deaf && !s->top)
-		send_up(s, BARRIER_RESET_DONE);
-	tell_host(s, true);
-}
-
-static void collect(const struct spot *s)
-{
-	if (!complete(s->place))
+	if (!is_complete(m->state))
 		return;
-	if (s->top)
-		end_well(s);
+	if (m->top)
+		round_release(m);
 	else
-		send_up(s, BARRIER_UP);
+		send_up(m, BARRIER_UP);
 }
 
-static void reset(const struct spot *s)
+static void reset(const struct module *m)
 {
-	struct place *p = s->place;
-	if (p->deaf) {
-		p->reset_held = true;
-	} else if (s->top) {
-		end_badly(s);
-	} else if (!p->reset_sent) {
-		p->reset_sent = true;
-		send_up(s, BARRIER_RESET_UP);
+	struct barrier_node *s = m->state;
+	if (s->resetting) {
+		s->reset_held = true;
+	} else if (m->top) {
+		round_fail(m);
+	} else if (!s->reset_sent) {
+		s->reset_sent = true;
+		send_up(m, BARRIER_RESET_UP);
 	}
 }
 
-static void all_answered(const struct spot *s)
-{
-	bool held = s->place->reset_held;
-	s->place->reset_held = false;
-	if (!s->top)
-		send_up(s, BARRIER_RESET_DONE);
-	if (held)
-		reset(s);
-}
+/* ---- messages: false for a stray ---- */
 
-/* ---- what it hears: false if this fits nothing ---- */
-
-static bool hear_from_deaf(const struct spot *s, uint32_t child, unsigned kind)
+static bool receive_from_child(
+	const struct module *m, uint32_t child, unsigned kind)
 {
-	if (kind == BARRIER_UP || kind == BARRIER_RESET_UP)
-		return true; /* of the round that is over */
-	if (kind != BARRIER_RESET_DONE)
-		return false;
-	s->place->deaf &= ~child;
-	if (!s->place->deaf)
-		all_answered(s);
-	return true;
-}
-
-static bool hear_from_child(const struct spot *s, uint32_t child, unsigned kind)
-{
-	struct place *p = s->place;
-	if (p->deaf & child)
-		return hear_from_deaf(s, child, kind);
-	if (kind == BARRIER_UP && !(p->came & child)) {
-		p->came |= child;
-		collect(s);
+	struct barrier_node *s = m->state;
+	if (s->resetting & child) {
+		if (kind == BARRIER_UP || kind == BARRIER_RESET_UP)
+			return true; /* of the round that has ended */
+		if (kind != BARRIER_RESET_DONE)
+			return false;
+		s->resetting &= ~child;
+		if (s->resetting)
+			return true;
+		bool held = s->reset_held;
+		s->reset_held = false;
+		if (!m->top)
+			send_up(m, BARRIER_RESET_DONE);
+		if (held)
+			reset(m);
+		return true;
+	}
+	if (kind == BARRIER_UP && !(s->up_received & child)) {
+		s->up_received |= child;
+		round_advance(m);
 		return true;
 	}
 	if (kind == BARRIER_RESET_UP) {
-		reset(s);
+		reset(m);
 		return true;
 	}
 	return false;
 }
 
-static bool hear_from_parent(const struct spot *s, unsigned kind)
+static bool receive_from_parent(const struct module *m, unsigned kind)
 {
-	if (kind == BARRIER_DOWN && complete(s->place)) {
-		end_well(s);
+	if (kind == BARRIER_DOWN && is_complete(m->state)) {
+		round_release(m);
 		return true;
 	}
-	if (kind == BARRIER_RESET_DOWN && !s->place->deaf) {
-		end_badly(s);
+	if (kind == BARRIER_RESET_DOWN && !m->state->resetting) {
+		round_fail(m);
 		return true;
 	}
 	return false;
-}
-
-static bool hear(const struct spot *s, unsigned port, unsigned kind)
-{
-	const struct tree *tree = s->b->tree;
-	if (port >= tree->topology->ports || !has_part(s->place))
-		return false;
-	if (s->place->below >> port & 1)
-		return hear_from_child(s, 1u << port, kind);
-	return port == tree->up[s->node] && !s->top &&
-	       hear_from_parent(s, kind);
 }
 
 void barrier_receive(struct barriers *b, void *context, uint32_t node,
-	unsigned port, struct barrier_message m)
+	unsigned port, struct barrier_message message)
 {
-	assert(node < b->tree->topology->nodes);
-	bool fits = false;
-	if (m.id < BARRIER_COUNT) {
-		struct spot s = spot_of(b, context, node, m.id);
-		fits = hear(&s, port, m.kind);
+	const struct tree *tree = b->tree;
+	bool valid = false;
+	assert(node < tree->topology->nodes);
+	if (message.id < BARRIER_COUNT && port < tree->topology->ports) {
+		struct module m = module_of(b, context, node, message.id);
+		if (m.state->children >> port & 1)
+			valid = receive_from_child(
+				&m, 1u << port, message.kind);
+		else if (is_involved(m.state) && port == tree->up[node] &&
+			 !m.top)
+			valid = receive_from_parent(&m, message.kind);
 	}
-	b->strays[node] += !fits;
+	b->strays[node] += !valid;
 }
 
-/* ---- what the host says ---- */
+/* ---- calls of the host ---- */
 
 int barrier_arrive(
 	struct barriers *b, void *context, uint32_t node, unsigned id)
 {
 	if (node >= b->tree->topology->nodes || id >= BARRIER_COUNT)
 		return -EINVAL;
-	struct spot s = spot_of(b, context, node, id);
-	if (!s.place->takes_part)
+	struct module m = module_of(b, context, node, id);
+	if (!m.state->participates)
 		return -ENOTCONN;
-	if (s.place->arrived)
+	if (m.state->arrived)
 		return -EALREADY;
-	s.place->arrived = true;
-	collect(&s);
+	m.state->arrived = true;
+	round_advance(&m);
 	return 0;
 }
 
@@ -246,38 +233,41 @@ int barrier_reset(struct barriers *b, void *context, uint32_t node, unsigned id)
 {
 	if (node >= b->tree->topology->nodes || id >= BARRIER_COUNT)
 		return -EINVAL;
-	struct spot s = spot_of(b, context, node, id);
-	if (!has_part(s.place))
+	struct module m = module_of(b, context, node, id);
+	if (!is_involved(m.state))
 		return -ENOTCONN;
-	reset(&s);
+	reset(&m);
 	return 0;
 }
 
-/* ---- who takes part ---- */
+/* ---- participants ---- */
 
 /*
- * While a message is on its way, its sender remembers it: UP by being complete,
- * DOWN at whom it has not come to yet, the others as `reset_sent` and `deaf`.
+ * Returns true while a round is in progress. The state of a node shows every
+ * message in flight: UP, as its sender is complete; DOWN, at the nodes that it
+ * has not reached; the others as `reset_sent` and `resetting`.
  */
-static bool barrier_busy(const struct barriers *b, unsigned id)
+static bool is_busy(const struct barriers *b, unsigned id)
 {
 	for (uint32_t i = 0; i < b->tree->reached; i++) {
-		const struct place *p = place_of(b, b->tree->order[i], id);
-		if (p->came || p->deaf || p->arrived || p->reset_sent)
+		const struct barrier_node *s =
+			node_of(b, b->tree->order[i], id);
+		if (s->up_received || s->resetting || s->arrived ||
+			s->reset_sent)
 			return true;
 	}
 	return false;
 }
 
-/* 0, or why these cannot take part. */
-static int barrier_members(const struct tree *t, const bool *takes_part)
+/* Returns 0, or -errno of barrier_set(). */
+static int participants_check(const struct tree *t, const bool *participates)
 {
 	uint32_t all = 0, reached = 0;
 	for (uint32_t node = 0; node < t->topology->nodes; node++)
-		all += takes_part[node];
+		all += participates[node];
 	for (uint32_t i = 0; i < t->reached; i++) {
 		uint32_t node = t->order[i];
-		reached += takes_part[node];
+		reached += participates[node];
 		if (i && topology_next(t->topology, node, t->up[node]) ==
 				 TOPOLOGY_NOWHERE)
 			return -EHOSTUNREACH;
@@ -287,54 +277,43 @@ static int barrier_members(const struct tree *t, const bool *takes_part)
 	return reached < all ? -EHOSTUNREACH : 0;
 }
 
-/* Children before their parents: who has somebody below? */
-static void barrier_mark(
-	struct barriers *b, unsigned id, const bool *takes_part)
+int barrier_set(struct barriers *b, unsigned id, const bool *participates)
 {
 	const struct tree *t = b->tree;
 	const struct topology *net = t->topology;
-	memset(place_of(b, 0, id), 0, net->nodes * sizeof(*b->place));
-	for (uint32_t i = t->reached; i-- > 0;) {
-		uint32_t node = t->order[i];
-		struct place *p = place_of(b, node, id);
-		p->takes_part = takes_part[node];
-		if (i == 0 || !has_part(p))
-			continue;
-		uint64_t up = (uint64_t)node * net->ports + t->up[node];
-		place_of(b, net->neighbour[up], id)->below |=
-			1u << net->entrance[up];
-	}
-}
-
-/* From the root down while there is but one way to go. */
-static uint32_t barrier_top(struct barriers *b, unsigned id)
-{
-	uint32_t node = b->tree->root;
-	struct place *p = place_of(b, node, id);
-	while (!p->takes_part && (p->below & (p->below - 1)) == 0) {
-		unsigned port = (unsigned)__builtin_ctz(p->below);
-		p->below = 0;
-		node = topology_next(b->tree->topology, node, port);
-		p = place_of(b, node, id);
-	}
-	return node;
-}
-
-int barrier_set(struct barriers *b, unsigned id, const bool *takes_part)
-{
 	if (id >= BARRIER_COUNT)
 		return -EINVAL;
-	int e = barrier_members(b->tree, takes_part);
+	int e = participants_check(t, participates);
 	if (e)
 		return e;
-	if (barrier_busy(b, id))
+	if (is_busy(b, id))
 		return -EBUSY;
-	barrier_mark(b, id, takes_part);
-	b->top[id] = barrier_top(b, id);
+	/* Mark the ports to subtrees with participants, children first. */
+	memset(node_of(b, 0, id), 0, net->nodes * sizeof(*b->node));
+	for (uint32_t i = t->reached; i-- > 0;) {
+		uint32_t node = t->order[i];
+		struct barrier_node *s = node_of(b, node, id);
+		s->participates = participates[node];
+		if (i == 0 || !is_involved(s))
+			continue;
+		uint64_t up = (uint64_t)node * net->ports + t->up[node];
+		node_of(b, net->neighbour[up], id)->children |=
+			1u << net->entrance[up];
+	}
+	/* The top: from the root down while there is a single child. */
+	uint32_t top = t->root;
+	struct barrier_node *s = node_of(b, top, id);
+	while (!s->participates && (s->children & (s->children - 1)) == 0) {
+		unsigned port = (unsigned)__builtin_ctz(s->children);
+		s->children = 0;
+		top = topology_next(net, top, port);
+		s = node_of(b, top, id);
+	}
+	b->top[id] = top;
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- opening ---- */
 
 int barrier_open(struct barriers **out, const struct tree *tree,
 	const struct barrier_calls *calls)
@@ -345,9 +324,9 @@ int barrier_open(struct barriers **out, const struct tree *tree,
 		return -ENOMEM;
 	b->tree = tree;
 	b->calls = *calls;
-	b->place = calloc(nodes * BARRIER_COUNT, sizeof(*b->place));
+	b->node = calloc(nodes * BARRIER_COUNT, sizeof(*b->node));
 	b->strays = calloc(nodes, sizeof(*b->strays));
-	if (!b->place || !b->strays) {
+	if (!b->node || !b->strays) {
 		barrier_close(b);
 		return -ENOMEM;
 	}
@@ -359,7 +338,7 @@ void barrier_close(struct barriers *b)
 {
 	if (!b)
 		return;
-	free(b->place);
+	free(b->node);
 	free(b->strays);
 	free(b);
 }
