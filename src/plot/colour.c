@@ -7,7 +7,7 @@
 
 #include "base/bits.h"
 
-/* From straw over red to almost black: darkness grows evenly. */
+/* From straw over red to almost black, of even lightness steps. */
 static const unsigned char stops[][3] = {
 	{ 0xfc, 0xf3, 0xcf },
 	{ 0xfd, 0xc4, 0x6b },

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Colours, chosen so that they can be told apart in grey and by everybody. */
+/* Colours that are distinguishable in grey and with colour blindness. */
 #ifndef CAY_PLOT_COLOUR_H
 #define CAY_PLOT_COLOUR_H
 
 #define COLOUR_BYTES 8
-#define COLOUR_GREY  "#bbbbbb" /* of what is not there any more */
+#define COLOUR_GREY  "#bbbbbb" /* of dead links */
 
-/* Of a share from 0 (light) to 1 (dark); what lies outside is cut. */
+/* The colour of a share from 0 (light) to 1 (dark), clamped. */
 void colour_share(double share, char colour[COLOUR_BYTES]);
-/* Of the series with this number; after eight they come again. */
+/* The colour of a series; repeats after eight. */
 const char *colour_series(unsigned number);
 
 #endif

@@ -12,14 +12,14 @@
 #define WIDTH	   780
 #define HEIGHT	   460
 #define TICKS_MOST 8
-/* How much of the growth near saturation is shown, of the least value. */
+/* End of the vertical axis near saturation, in multiples of the least value. */
 #define TOP_LEAST 3
 #define TOP_MOST  8
 
 static const struct svg_box area = { 70, 60, 480, 340 };
 
-/* What the axes span, both from 0 on. */
-struct span {
+/* Ends of the axes, which begin at 0. */
+struct curve_axes {
 	double x, y;
 };
 
@@ -33,101 +33,82 @@ double curve_step(double span, unsigned most)
 	return 10 * unit;
 }
 
-static bool point_there(const struct curve_point *p)
+static bool is_drawn(const struct curve_point *p)
 {
 	return isfinite(p->x) && isfinite(p->y);
 }
 
-/* ---- what is shown ---- */
+/* ---- axes ---- */
 
-struct extent {
-	double x, least, steady; /* the most of x and of what is steady */
-	bool saturated;
-};
-
-static void extent_add(struct extent *e, const struct curve_point *p)
+static struct curve_axes axes_of(const struct curve *c)
 {
-	if (!point_there(p))
-		return;
-	e->x = fmax(e->x, p->x);
-	e->least = fmin(e->least, p->y);
-	if (p->saturated)
-		e->saturated = true;
-	else
-		e->steady = fmax(e->steady, p->y);
-}
-
-static double top(const struct extent *e)
-{
-	double y = e->steady;
-	if (!isfinite(e->least) || e->least <= 0)
-		return y > 0 ? y : 1;
-	if (e->saturated)
-		y = fmax(y, TOP_LEAST * e->least);
-	return fmin(y, TOP_MOST * e->least);
-}
-
-static struct span span_of(const struct curve *c)
-{
-	struct extent e = { .x = c->limit, .least = INFINITY };
+	double x = c->limit, least = INFINITY, y = 0;
+	bool saturated = false;
 	for (unsigned s = 0; s < c->count; s++)
-		for (unsigned i = 0; i < c->series[s].count; i++)
-			extent_add(&e, &c->series[s].point[i]);
-	double x = e.x > 0 ? e.x : 1, y = top(&e) * 1.05;
+		for (unsigned i = 0; i < c->series[s].count; i++) {
+			const struct curve_point *p = &c->series[s].point[i];
+			if (!is_drawn(p))
+				continue;
+			x = fmax(x, p->x);
+			least = fmin(least, p->y);
+			if (p->saturated)
+				saturated = true;
+			else
+				y = fmax(y, p->y);
+		}
+	if (!isfinite(least) || least <= 0) {
+		y = y > 0 ? y : 1;
+	} else {
+		if (saturated)
+			y = fmax(y, TOP_LEAST * least);
+		y = fmin(y, TOP_MOST * least);
+	}
+	x = x > 0 ? x : 1;
+	y *= 1.05;
 	double step_x = curve_step(x, TICKS_MOST);
 	double step_y = curve_step(y, TICKS_MOST);
-	return (struct span){ ceil(x / step_x - 1e-9) * step_x,
+	return (struct curve_axes){ ceil(x / step_x - 1e-9) * step_x,
 		ceil(y / step_y - 1e-9) * step_y };
 }
 
-/* What goes far out of the picture need not go further. */
-static struct svg_at place(const struct span *span, double x, double y)
+/* Clamped far above the image. */
+static struct svg_at point_at(const struct curve_axes *ends, double x, double y)
 {
-	double up = fmin(y / span->y, 20);
-	return (struct svg_at){ area.x + area.width * x / span->x,
+	double up = fmin(y / ends->y, 20);
+	return (struct svg_at){ area.x + area.width * x / ends->x,
 		area.y + area.height * (1 - up) };
 }
 
-/* ---- axes ---- */
-
-static void axis_x(struct svg *s, const struct span *span)
+static void axes_draw(
+	struct svg *s, const struct curve *c, const struct curve_axes *ends)
 {
-	double step = curve_step(span->x, TICKS_MOST);
-	unsigned count = (unsigned)(span->x / step + 0.5);
+	double step_x = curve_step(ends->x, TICKS_MOST);
+	double step_y = curve_step(ends->y, TICKS_MOST);
+	unsigned ticks_x = (unsigned)(ends->x / step_x + 0.5);
+	unsigned ticks_y = (unsigned)(ends->y / step_y + 0.5);
+	struct svg_at origin = point_at(ends, 0, 0);
 	char text[32];
-	for (unsigned i = 0; i <= count; i++) {
-		struct svg_at at = place(span, i * step, 0);
-		svg_line(s, at, place(span, i * step, span->y), "#e4e4e4", 1);
-		snprintf(text, sizeof(text), "%.6g", i * step);
+	for (unsigned i = 0; i <= ticks_x; i++) {
+		struct svg_at at = point_at(ends, i * step_x, 0);
+		svg_line(s, at, point_at(ends, i * step_x, ends->y), "#e4e4e4",
+			1);
+		snprintf(text, sizeof(text), "%.6g", i * step_x);
 		at.y += 18;
 		svg_text(s, at, SVG_MIDDLE, 12, text);
 	}
-}
-
-static void axis_y(struct svg *s, const struct span *span)
-{
-	double step = curve_step(span->y, TICKS_MOST);
-	unsigned count = (unsigned)(span->y / step + 0.5);
-	char text[32];
-	for (unsigned i = 0; i <= count; i++) {
-		struct svg_at at = place(span, 0, i * step);
-		svg_line(s, at, place(span, span->x, i * step), "#e4e4e4", 1);
-		snprintf(text, sizeof(text), "%.6g", i * step);
+	for (unsigned i = 0; i <= ticks_y; i++) {
+		struct svg_at at = point_at(ends, 0, i * step_y);
+		svg_line(s, at, point_at(ends, ends->x, i * step_y), "#e4e4e4",
+			1);
+		snprintf(text, sizeof(text), "%.6g", i * step_y);
 		at.x -= 8;
 		at.y += 4;
 		svg_text(s, at, SVG_END, 12, text);
 	}
-}
-
-static void axes(struct svg *s, const struct curve *c, const struct span *span)
-{
-	double middle = area.x + area.width / 2;
-	axis_x(s, span);
-	axis_y(s, span);
-	svg_line(s, place(span, 0, 0), place(span, span->x, 0), "#222222", 1.5);
-	svg_line(s, place(span, 0, 0), place(span, 0, span->y), "#222222", 1.5);
-	svg_text(s, (struct svg_at){ middle, HEIGHT - 18 }, SVG_MIDDLE, 13,
-		c->x_label);
+	svg_line(s, origin, point_at(ends, ends->x, 0), "#222222", 1.5);
+	svg_line(s, origin, point_at(ends, 0, ends->y), "#222222", 1.5);
+	svg_text(s, (struct svg_at){ area.x + area.width / 2, HEIGHT - 18 },
+		SVG_MIDDLE, 13, c->x_label);
 	svg_text_up(s, (struct svg_at){ 22, area.y + area.height / 2 }, 13,
 		c->y_label);
 	svg_text(s, (struct svg_at){ area.x, 26 }, SVG_START, 16, c->title);
@@ -137,13 +118,13 @@ static void axes(struct svg *s, const struct curve *c, const struct span *span)
 }
 
 static void limit_draw(
-	struct svg *s, const struct curve *c, const struct span *span)
+	struct svg *s, const struct curve *c, const struct curve_axes *ends)
 {
 	char text[64];
 	if (!(c->limit > 0))
 		return;
-	struct svg_at up = place(span, c->limit, span->y);
-	struct svg_at low = place(span, c->limit, 0);
+	struct svg_at up = point_at(ends, c->limit, ends->y);
+	struct svg_at low = point_at(ends, c->limit, 0);
 	svg_dashes(s, low, up, "#777777", 1);
 	snprintf(text, sizeof(text), "saturation %.3g", c->limit);
 	low.x -= 4;
@@ -153,15 +134,15 @@ static void limit_draw(
 
 /* ---- series ---- */
 
-/* A point, or if it is too high an arrow at the upper edge. */
-static void mark(struct svg *s, const struct span *span,
+/* A point, or an arrow at the upper edge if it is above the axis. */
+static void point_draw(struct svg *s, const struct curve_axes *ends,
 	const struct curve_point *p, const char *colour)
 {
 	char hint[64];
-	struct svg_at at = place(span, p->x, p->y);
+	struct svg_at at = point_at(ends, p->x, p->y);
 	snprintf(hint, sizeof(hint), "%.4g: %.5g%s", p->x, p->y,
 		p->saturated ? ", saturated" : "");
-	if (p->y <= span->y) {
+	if (p->y <= ends->y) {
 		svg_circle(s, at, 3.5, p->saturated ? "#ffffff" : colour,
 			colour, hint);
 		return;
@@ -171,7 +152,7 @@ static void mark(struct svg *s, const struct span *span,
 	svg_polygon(s, arrow, 3, colour, hint);
 }
 
-static int series_draw(struct svg *s, const struct span *span,
+static int series_draw(struct svg *s, const struct curve_axes *ends,
 	const struct curve_series *series, const char *colour)
 {
 	struct svg_at *at = malloc((series->count + 1) * sizeof(*at));
@@ -179,20 +160,20 @@ static int series_draw(struct svg *s, const struct span *span,
 	if (!at)
 		return -ENOMEM;
 	for (unsigned i = 0; i < series->count; i++)
-		if (point_there(&series->point[i]))
-			at[n++] = place(
-				span, series->point[i].x, series->point[i].y);
+		if (is_drawn(&series->point[i]))
+			at[n++] = point_at(
+				ends, series->point[i].x, series->point[i].y);
 	svg_clip_begin(s, area);
 	svg_polyline(s, at, n, colour, 2);
 	svg_clip_end(s);
 	free(at);
 	for (unsigned i = 0; i < series->count; i++)
-		if (point_there(&series->point[i]))
-			mark(s, span, &series->point[i], colour);
+		if (is_drawn(&series->point[i]))
+			point_draw(s, ends, &series->point[i], colour);
 	return 0;
 }
 
-static void legend(struct svg *s, const struct curve *c)
+static void legend_draw(struct svg *s, const struct curve *c)
 {
 	double x = area.x + area.width + 20, y = area.y + 10;
 	for (unsigned i = 0; i < c->count; i++, y += 20) {
@@ -212,15 +193,15 @@ static void legend(struct svg *s, const struct curve *c)
 
 int curve_write(FILE *to, const struct curve *c)
 {
-	struct span span = span_of(c);
+	struct curve_axes ends = axes_of(c);
 	struct svg s;
 	int r = 0;
 	svg_open(&s, to, WIDTH, HEIGHT, c->title);
-	axes(&s, c, &span);
-	limit_draw(&s, c, &span);
+	axes_draw(&s, c, &ends);
+	limit_draw(&s, c, &ends);
 	for (unsigned i = 0; i < c->count && r == 0; i++)
-		r = series_draw(&s, &span, &c->series[i], colour_series(i));
-	legend(&s, c);
+		r = series_draw(&s, &ends, &c->series[i], colour_series(i));
+	legend_draw(&s, c);
 	int closed = svg_close(&s);
 	return r ? r : closed;
 }

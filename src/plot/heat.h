@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A map of how much links carry, as SVG: every direction of a link is a wedge
- * from where it leaves to where it leads, the darker the more. Nodes of a grid
- * lie as they are numbered, planes of a third dimension beside each other;
- * links that go round are short, and those to another plane go askew. Other
- * networks are drawn on a circle, or as a matrix if that would be a tangle, and
- * large grids as one square for each node.
+ * A heat map of link loads as SVG. Each direction of a link is a wedge that
+ * points from its source to its destination; a darker wedge has more load. The
+ * nodes of a grid are at their coordinates, planes of a third dimension side by
+ * side; wrap-around links are short, and links to another plane are diagonal. A
+ * large grid has a square for each node. Other networks are drawn on a circle,
+ * or as a matrix if they are large.
  */
 #ifndef CAY_PLOT_HEAT_H
 #define CAY_PLOT_HEAT_H
@@ -28,15 +28,15 @@ struct heat {
 	const char *title, *subtitle;
 	const char *unit; /* of the load */
 	uint32_t nodes;
-	unsigned dimensions; /* 0: it is no grid */
+	unsigned dimensions; /* 0: not a grid */
 	uint32_t size[HEAT_DIMENSIONS_MAX];
 	const struct heat_link *link;
 	uint64_t count;
 };
 
 /*
- * 0; -EINVAL: a node that there is not, or sizes that are not those of so many
- * nodes; -ENOMEM; or -errno if not all could be written.
+ * Writes a heat map. Returns 0; -EINVAL: no such node, or sizes that do not
+ * match the number of nodes; -ENOMEM; or -errno of the stream.
  */
 int heat_write(FILE *, const struct heat *);
 

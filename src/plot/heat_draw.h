@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Between the files that draw heat maps: where, and in which colours. */
+/* Shared by the layouts of heat maps: geometry, colours, wedges. */
 #ifndef CAY_PLOT_HEAT_DRAW_H
 #define CAY_PLOT_HEAT_DRAW_H
 
@@ -7,11 +7,11 @@
 #include "plot/heat.h"
 #include "plot/svg.h"
 
-#define HEAT_TOP    64	/* the heading; the map lies below */
-#define HEAT_HINT   128 /* bytes of a hint */
+#define HEAT_TOP    64	/* height of the heading, above the map */
+#define HEAT_HINT   128 /* bytes of a tooltip */
 #define HEAT_MARGIN 30
 
-/* A way to draw it; `size` is asked first. */
+/* A layout; `size` is called before `draw`. */
 struct heat_layout {
 	void (*size)(const struct heat *, double *width, double *height);
 	/* 0 or -ENOMEM. */
@@ -22,7 +22,7 @@ extern const struct heat_layout heat_grid, heat_cells, heat_circle, heat_matrix;
 
 void heat_colour(const struct heat_link *, double most, char[COLOUR_BYTES]);
 void heat_hint(const struct heat *, const struct heat_link *, char[HEAT_HINT]);
-/* A wedge from one point to another, on the right side of the way. */
+/* Draws a wedge from one point to another, on the right of the line. */
 void heat_wedge(struct svg *, const struct heat *, const struct heat_link *,
 	double most, struct svg_at from, struct svg_at to, double width);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Heat maps of grids, see heat.h: wedges between nodes, or a square each. */
+/* Heat maps of grids, see heat.h: wedges between nodes, or a square per node.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #define CELL_LEAST   3
 #define WIDTH_WANTED 1200.0
 
-/* Planes in rows; each has columns and rows of nodes, `pitch` apart. */
+/* Planes of columns and rows of nodes, `pitch` apart. */
 struct grid {
 	uint32_t columns, rows, planes;
 	uint32_t planes_wide, planes_high;
@@ -36,8 +37,8 @@ static struct grid grid_of(const struct heat *h, double least, double most)
 	return g;
 }
 
-/* The middle of a node. */
-static struct svg_at grid_place(const struct grid *g, uint32_t node)
+/* The centre of a node. */
+static struct svg_at node_centre(const struct grid *g, uint32_t node)
 {
 	uint32_t x = node % g->columns, y = node / g->columns % g->rows;
 	uint32_t plane = node / g->columns / g->rows;
@@ -57,14 +58,9 @@ static void grid_extent(const struct grid *g, double *width, double *height)
 
 /* ---- wedges ---- */
 
-static struct grid wedges_grid(const struct heat *h)
-{
-	return grid_of(h, PITCH_LEAST, PITCH_MOST);
-}
-
 static void wedges_size(const struct heat *h, double *width, double *height)
 {
-	struct grid g = wedges_grid(h);
+	struct grid g = grid_of(h, PITCH_LEAST, PITCH_MOST);
 	grid_extent(&g, width, height);
 }
 
@@ -74,8 +70,8 @@ static struct svg_at towards(
 	return (struct svg_at){ from.x + x * length, from.y + y * length };
 }
 
-/* Do these two lie beside each other, in the direction of the port? */
-static bool beside(const struct grid *g, const struct heat_link *l)
+/* Returns true unless the link wraps around. */
+static bool is_adjacent(const struct grid *g, const struct heat_link *l)
 {
 	uint32_t stride = l->port / 2 == 0 ? 1 : g->columns;
 	return l->port % 2 ? l->from == l->to + stride
@@ -85,11 +81,11 @@ static bool beside(const struct grid *g, const struct heat_link *l)
 static void wedge_draw(struct svg *s, const struct heat *h,
 	const struct grid *g, const struct heat_link *l, double most)
 {
-	static const double way[6][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 },
+	static const double direction[6][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 },
 		{ 0, -1 }, { 0.7, -0.7 }, { -0.7, 0.7 } };
-	struct svg_at middle = grid_place(g, l->from);
-	double x = way[l->port % 6][0], y = way[l->port % 6][1];
-	double end = l->port < 4 && beside(g, l) ? 0.85 : 0.45;
+	struct svg_at middle = node_centre(g, l->from);
+	double x = direction[l->port % 6][0], y = direction[l->port % 6][1];
+	double end = l->port < 4 && is_adjacent(g, l) ? 0.85 : 0.45;
 	heat_wedge(s, h, l, most, towards(middle, x, y, 0.15 * g->pitch),
 		towards(middle, x, y, end * g->pitch), 0.17 * g->pitch);
 }
@@ -97,7 +93,7 @@ static void wedge_draw(struct svg *s, const struct heat *h,
 static void node_draw(struct svg *s, const struct grid *g, uint32_t node)
 {
 	char name[32];
-	struct svg_at at = grid_place(g, node);
+	struct svg_at at = node_centre(g, node);
 	snprintf(name, sizeof(name), "node %u", node);
 	svg_circle(s, at, 0.13 * g->pitch, "#ffffff", "#888888", name);
 	if (g->pitch < 30)
@@ -109,7 +105,7 @@ static void node_draw(struct svg *s, const struct grid *g, uint32_t node)
 
 static int wedges_draw(struct svg *s, const struct heat *h, double most)
 {
-	struct grid g = wedges_grid(h);
+	struct grid g = grid_of(h, PITCH_LEAST, PITCH_MOST);
 	for (uint64_t i = 0; i < h->count; i++)
 		wedge_draw(s, h, &g, &h->link[i], most);
 	for (uint32_t node = 0; node < h->nodes; node++)
@@ -119,35 +115,17 @@ static int wedges_draw(struct svg *s, const struct heat *h, double most)
 
 const struct heat_layout heat_grid = { wedges_size, wedges_draw };
 
-/* ---- squares: the link of a node that carries most ---- */
-
-static struct grid cells_grid(const struct heat *h)
-{
-	return grid_of(h, CELL_LEAST, CELL_MOST);
-}
+/* ---- squares: the most loaded link of each node ---- */
 
 static void cells_size(const struct heat *h, double *width, double *height)
 {
-	struct grid g = cells_grid(h);
+	struct grid g = grid_of(h, CELL_LEAST, CELL_MOST);
 	grid_extent(&g, width, height);
-}
-
-static void cell_draw(struct svg *s, const struct heat *h, const struct grid *g,
-	const struct heat_link *l, double most)
-{
-	char colour[COLOUR_BYTES], hint[HEAT_HINT];
-	struct svg_at at = grid_place(g, l->from);
-	heat_colour(l, most, colour);
-	heat_hint(h, l, hint);
-	svg_box(s,
-		(struct svg_box){ at.x - g->pitch / 2, at.y - g->pitch / 2,
-			g->pitch, g->pitch },
-		colour, hint);
 }
 
 static int cells_draw(struct svg *s, const struct heat *h, double most)
 {
-	struct grid g = cells_grid(h);
+	struct grid g = grid_of(h, CELL_LEAST, CELL_MOST);
 	const struct heat_link **of =
 		calloc(h->nodes, sizeof(struct heat_link *));
 	if (!of)
@@ -158,9 +136,18 @@ static int cells_draw(struct svg *s, const struct heat *h, double most)
 			(!l->dead && l->load > of[l->from]->load))
 			of[l->from] = l;
 	}
-	for (uint32_t node = 0; node < h->nodes; node++)
-		if (of[node])
-			cell_draw(s, h, &g, of[node], most);
+	for (uint32_t node = 0; node < h->nodes; node++) {
+		char colour[COLOUR_BYTES], hint[HEAT_HINT];
+		struct svg_at at = node_centre(&g, node);
+		if (!of[node])
+			continue;
+		heat_colour(of[node], most, colour);
+		heat_hint(h, of[node], hint);
+		svg_box(s,
+			(struct svg_box){ at.x - g.pitch / 2,
+				at.y - g.pitch / 2, g.pitch, g.pitch },
+			colour, hint);
+	}
 	free(of);
 	return 0;
 }

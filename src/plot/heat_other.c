@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Heat maps of networks that are no grids, see heat.h: circle and matrix. */
+/* Heat maps of networks that are not grids, see heat.h: circle and matrix. */
 #include <math.h>
 
 #include "plot/heat_draw.h"
@@ -20,8 +20,8 @@ static void circle_size(const struct heat *h, double *width, double *height)
 	*height = *width - HEAT_MARGIN;
 }
 
-/* Node 0 is above, the others go round as a clock's hand does. */
-static struct svg_at circle_place(const struct heat *h, uint32_t node, double r)
+/* Node 0 is at the top, the others follow clockwise. */
+static struct svg_at circle_point(const struct heat *h, uint32_t node, double r)
 {
 	double middle = circle_radius(h) + 2 * HEAT_MARGIN;
 	double angle = 2 * PI * node / h->nodes - PI / 2;
@@ -29,13 +29,13 @@ static struct svg_at circle_place(const struct heat *h, uint32_t node, double r)
 		HEAT_TOP - HEAT_MARGIN + middle + r * sin(angle) };
 }
 
-/* Links to oneself do not exist; those to one place have no length. */
-static void chord(struct svg *s, const struct heat *h,
+/* Links between nodes that coincide are omitted. */
+static void chord_draw(struct svg *s, const struct heat *h,
 	const struct heat_link *l, double most)
 {
 	double r = circle_radius(h);
-	struct svg_at from = circle_place(h, l->from, r);
-	struct svg_at to = circle_place(h, l->to, r);
+	struct svg_at from = circle_point(h, l->from, r);
+	struct svg_at to = circle_point(h, l->to, r);
 	double x = to.x - from.x, y = to.y - from.y, length = hypot(x, y);
 	if (!(length > 16))
 		return;
@@ -45,13 +45,13 @@ static void chord(struct svg *s, const struct heat *h,
 	heat_wedge(s, h, l, most, from, to, 5);
 }
 
-static void spot(struct svg *s, const struct heat *h, uint32_t node)
+static void node_draw(struct svg *s, const struct heat *h, uint32_t node)
 {
 	char name[32];
 	double r = circle_radius(h);
-	struct svg_at label = circle_place(h, node, r + 16);
+	struct svg_at label = circle_point(h, node, r + 16);
 	snprintf(name, sizeof(name), "node %u", node);
-	svg_circle(s, circle_place(h, node, r), 5, "#ffffff", "#888888", name);
+	svg_circle(s, circle_point(h, node, r), 5, "#ffffff", "#888888", name);
 	label.y += 3;
 	svg_text(s, label, SVG_MIDDLE, 10, name + 5);
 }
@@ -59,18 +59,18 @@ static void spot(struct svg *s, const struct heat *h, uint32_t node)
 static int circle_draw(struct svg *s, const struct heat *h, double most)
 {
 	for (uint64_t i = 0; i < h->count; i++)
-		chord(s, h, &h->link[i], most);
+		chord_draw(s, h, &h->link[i], most);
 	for (uint32_t node = 0; node < h->nodes; node++)
-		spot(s, h, node);
+		node_draw(s, h, node);
 	return 0;
 }
 
 const struct heat_layout heat_circle = { circle_size, circle_draw };
 
-/* ---- the matrix: a row for each node that sends ---- */
+/* ---- the matrix: a row for each source ---- */
 
 #define MATRIX_SIDE 760.0
-#define MATRIX_EDGE 70.0 /* left of it, for names */
+#define MATRIX_EDGE 70.0 /* left of the matrix, for labels */
 
 static void matrix_size(const struct heat *h, double *width, double *height)
 {

@@ -10,7 +10,7 @@
 
 /* ---- text ---- */
 
-/* XML has no characters below a blank, but for tabs and ends of lines. */
+/* XML 1.0 allows no control characters except tabs and line ends. */
 static bool code_allowed(uint32_t code)
 {
 	if (code == 0xfffe || code == 0xffff)
@@ -18,7 +18,7 @@ static bool code_allowed(uint32_t code)
 	return code >= 0x20 || code == '\t' || code == '\n' || code == '\r';
 }
 
-/* Bytes of the character that starts here; 0 if XML cannot have it. */
+/* Bytes of the next character; 0 if it is invalid, or not allowed in XML. */
 static size_t character_bytes(const unsigned char *s)
 {
 	uint32_t code;
@@ -42,7 +42,7 @@ static const char *entity(unsigned char c)
 	}
 }
 
-static void escaped(FILE *to, const char *text)
+static void put_escaped(FILE *to, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	while (*s) {
@@ -70,7 +70,7 @@ static void text_begin(
 
 static void text_end(struct svg *s, const char *text)
 {
-	escaped(s->to, text);
+	put_escaped(s->to, text);
 	fputs("</text>\n", s->to);
 }
 
@@ -90,7 +90,7 @@ void svg_text_up(struct svg *s, struct svg_at at, double size, const char *text)
 	text_end(s, text);
 }
 
-/* ---- the picture ---- */
+/* ---- the image ---- */
 
 void svg_open(
 	struct svg *s, FILE *to, double width, double height, const char *title)
@@ -102,7 +102,7 @@ void svg_open(
 		"height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
 		"font-family=\"sans-serif\" fill=\"#222222\">\n<title>",
 		width, height, width, height);
-	escaped(to, title);
+	put_escaped(to, title);
 	fputs("</title>\n", to);
 	svg_box(s, (struct svg_box){ 0, 0, width, height }, "#ffffff", NULL);
 }
@@ -117,7 +117,7 @@ int svg_close(struct svg *s)
 
 void svg_clip_begin(struct svg *s, struct svg_box b)
 {
-	/* An inner picture has its own edges, and needs no name. */
+	/* A nested image clips, and needs no ID. */
 	fprintf(s->to,
 		"<svg x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 		"viewBox=\"%.2f %.2f %.2f %.2f\" overflow=\"hidden\">\n",
@@ -131,7 +131,7 @@ void svg_clip_end(struct svg *s)
 
 /* ---- shapes ---- */
 
-/* The end of an element that may have a hint in it. */
+/* Ends an element, with a tooltip if there is one. */
 static void shape_end(struct svg *s, const char *name, const char *hint)
 {
 	if (!hint) {
@@ -139,7 +139,7 @@ static void shape_end(struct svg *s, const char *name, const char *hint)
 		return;
 	}
 	fputs("><title>", s->to);
-	escaped(s->to, hint);
+	put_escaped(s->to, hint);
 	fprintf(s->to, "</title></%s>\n", name);
 }
 
@@ -153,7 +153,7 @@ void svg_box(
 	shape_end(s, "rect", hint);
 }
 
-static void points(struct svg *s, const struct svg_at *at, unsigned count)
+static void put_points(struct svg *s, const struct svg_at *at, unsigned count)
 {
 	fputs(" points=\"", s->to);
 	for (unsigned i = 0; i < count; i++)
@@ -165,7 +165,7 @@ void svg_polygon(struct svg *s, const struct svg_at *at, unsigned count,
 	const char *fill, const char *hint)
 {
 	fprintf(s->to, "<polygon fill=\"%s\"", fill);
-	points(s, at, count);
+	put_points(s, at, count);
 	shape_end(s, "polygon", hint);
 }
 
@@ -176,11 +176,11 @@ void svg_polyline(struct svg *s, const struct svg_at *at, unsigned count,
 		"<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%g\" "
 		"stroke-linejoin=\"round\"",
 		stroke, width);
-	points(s, at, count);
+	put_points(s, at, count);
 	shape_end(s, "polyline", NULL);
 }
 
-static void line(struct svg *s, struct svg_at from, struct svg_at to,
+static void put_line(struct svg *s, struct svg_at from, struct svg_at to,
 	const char *stroke, double width, const char *more)
 {
 	fprintf(s->to,
@@ -192,13 +192,13 @@ static void line(struct svg *s, struct svg_at from, struct svg_at to,
 void svg_line(struct svg *s, struct svg_at from, struct svg_at to,
 	const char *stroke, double width)
 {
-	line(s, from, to, stroke, width, "");
+	put_line(s, from, to, stroke, width, "");
 }
 
 void svg_dashes(struct svg *s, struct svg_at from, struct svg_at to,
 	const char *stroke, double width)
 {
-	line(s, from, to, stroke, width, " stroke-dasharray=\"4 3\"");
+	put_line(s, from, to, stroke, width, " stroke-dasharray=\"4 3\"");
 }
 
 void svg_circle(struct svg *s, struct svg_at at, double radius,

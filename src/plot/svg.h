@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small writer of SVG, as a stream: what is written is out, nothing is kept.
- * The picture needs nothing else: no font, no style, no script. Whatever text
- * is given, what comes out is well-formed.
+ * A small SVG writer. It writes to a stream and keeps no state. The image is
+ * self-contained: no font, style sheet or script. Any text is escaped, so the
+ * output is always well-formed.
  *
  *	struct svg s;
- *	svg_open(&s, f, 640, 480, "a picture");
+ *	svg_open(&s, f, 640, 480, "an image");
  *	svg_line(&s, (struct svg_at){ 0, 0 }, (struct svg_at){ 9, 9 },
  *		"black", 1);
  *	return svg_close(&s);
@@ -20,7 +20,7 @@ struct svg {
 	FILE *to;
 };
 
-/* From the upper left corner to the right and down. */
+/* Coordinates from the upper left corner, to the right and down. */
 struct svg_at {
 	double x, y;
 };
@@ -35,17 +35,17 @@ enum svg_anchor {
 	SVG_END,
 };
 
-/* The title is what a reader says of it, and is not drawn. */
+/* The title is for screen readers, and is not drawn. */
 void svg_open(
 	struct svg *, FILE *to, double width, double height, const char *title);
-/* Flushes. 0, or -errno if not all could be written. */
+/* Ends the image and flushes. Returns 0, or -errno of the stream. */
 int svg_close(struct svg *);
 
-/* Only what lies in the box is drawn until the end of it. */
+/* Clip to a box until svg_clip_end(). */
 void svg_clip_begin(struct svg *, struct svg_box);
 void svg_clip_end(struct svg *);
 
-/* A hint appears where the pointer rests; NULL: none. */
+/* `hint` is a tooltip; NULL: none. */
 void svg_box(struct svg *, struct svg_box, const char *fill, const char *hint);
 void svg_polygon(struct svg *, const struct svg_at *, unsigned count,
 	const char *fill, const char *hint);
@@ -60,7 +60,7 @@ void svg_circle(struct svg *, struct svg_at, double radius, const char *fill,
 
 void svg_text(struct svg *, struct svg_at, enum svg_anchor, double size,
 	const char *text);
-/* Turned: from below to above. */
+/* Rotated text that reads upwards. */
 void svg_text_up(struct svg *, struct svg_at, double size, const char *text);
 
 #endif

@@ -9,13 +9,13 @@
 
 #define NAME_BYTES 64
 
-/* What has tracks of its own; a process, to whoever shows it. */
-enum side {
-	SIDE_PACKETS = 1,
-	SIDE_LINKS = 2,
+/* Groups of tracks, shown as processes. */
+enum group {
+	GROUP_PACKETS = 1,
+	GROUP_LINKS = 2,
 };
 
-/* A virtual channel of a link; those of one link stand together. */
+/* A virtual channel of a link. */
 struct track {
 	uint32_t node, to;
 	uint8_t port, channel;
@@ -28,21 +28,21 @@ struct tracks {
 
 /* ---- events ---- */
 
-static void event_begin(struct json *j, const char *phase, enum side side,
+static void event_begin(struct json *j, const char *phase, enum group group,
 	uint64_t track, const char *name)
 {
 	json_object_begin(j);
 	json_put_string(j, "ph", phase);
-	json_put_number(j, "pid", side);
+	json_put_number(j, "pid", group);
 	json_put_number(j, "tid", track);
 	json_put_string(j, "name", name);
 }
 
-/* Names a side, or a track of it, and says where it stands. */
-static void name_put(struct json *j, const char *what, enum side side,
+/* Names a group, or a track of it. */
+static void name_put(struct json *j, const char *kind, enum group group,
 	uint64_t track, const char *name)
 {
-	event_begin(j, "M", side, track, what);
+	event_begin(j, "M", group, track, kind);
 	json_key(j, "args");
 	json_object_begin(j);
 	json_put_string(j, "name", name);
@@ -50,18 +50,18 @@ static void name_put(struct json *j, const char *what, enum side side,
 	json_object_end(j);
 }
 
-static void slice_begin(struct json *j, enum side side, uint64_t track,
+static void slice_begin(struct json *j, enum group group, uint64_t track,
 	const char *name, uint64_t from, uint64_t to)
 {
-	event_begin(j, "X", side, track, name);
+	event_begin(j, "X", group, track, name);
 	json_put_number(j, "ts", from);
 	json_put_number(j, "dur", to > from ? to - from : 0);
 }
 
-static void slice_put(struct json *j, enum side side, uint64_t track,
+static void slice_put(struct json *j, enum group group, uint64_t track,
 	const char *name, uint64_t from, uint64_t to)
 {
-	slice_begin(j, side, track, name, from, to);
+	slice_begin(j, group, track, name, from, to);
 	json_object_end(j);
 }
 
@@ -82,16 +82,6 @@ static struct track track_of(const struct timeline_hop *h)
 	return (struct track){ h->node, h->to, h->port, h->channel };
 }
 
-static void tracks_unite(struct tracks *t)
-{
-	uint64_t kept = 0;
-	for (uint64_t i = 0; i < t->count; i++)
-		if (i == 0 ||
-			track_compare(&t->track[kept - 1], &t->track[i]) != 0)
-			t->track[kept++] = t->track[i];
-	t->count = kept;
-}
-
 static int tracks_open(struct tracks *t, const struct timeline *line)
 {
 	uint64_t hops = 0;
@@ -105,7 +95,13 @@ static int tracks_open(struct tracks *t, const struct timeline *line)
 			t->track[t->count++] =
 				track_of(&line->packet[i].hop[h]);
 	qsort(t->track, t->count, sizeof(*t->track), track_compare);
-	tracks_unite(t);
+	/* Remove duplicates. */
+	uint64_t kept = 0;
+	for (uint64_t i = 0; i < t->count; i++)
+		if (i == 0 ||
+			track_compare(&t->track[kept - 1], &t->track[i]) != 0)
+			t->track[kept++] = t->track[i];
+	t->count = kept;
 	return 0;
 }
 
@@ -118,31 +114,19 @@ static uint64_t tracks_find(
 	return (uint64_t)(found - t->track) + 1;
 }
 
-static void tracks_name(struct json *j, const struct tracks *t)
-{
-	char name[NAME_BYTES];
-	for (uint64_t i = 0; i < t->count; i++) {
-		const struct track *k = &t->track[i];
-		snprintf(name, sizeof(name), "%u to %u, port %u channel %u",
-			k->node, k->to, k->port, k->channel);
-		name_put(j, "thread_name", SIDE_LINKS, i + 1, name);
-	}
-}
-
 /* ---- packets ---- */
 
-static void packet_name(
-	const struct timeline_packet *p, uint32_t number, char name[NAME_BYTES])
+static void packet_put(struct json *j, const struct tracks *t,
+	const struct timeline_packet *p, uint32_t number)
 {
-	snprintf(name, NAME_BYTES, "packet %u: %u to %u", number, p->from,
+	char name[NAME_BYTES], step[NAME_BYTES];
+	uint64_t track = number + 1;
+	snprintf(name, sizeof(name), "packet %u: %u to %u", number, p->from,
 		p->to);
-}
+	name_put(j, "thread_name", GROUP_PACKETS, track, name);
 
-/* The whole of it; what follows lies within, so that it is shown below. */
-static void packet_whole(struct json *j, const struct timeline_packet *p,
-	uint32_t number, const char *name)
-{
-	slice_begin(j, SIDE_PACKETS, number + 1, name, p->sent, p->arrived);
+	/* The slice of the whole packet encloses those that follow. */
+	slice_begin(j, GROUP_PACKETS, track, name, p->sent, p->arrived);
 	json_key(j, "args");
 	json_object_begin(j);
 	json_put_number(j, "flits", p->length);
@@ -151,49 +135,22 @@ static void packet_whole(struct json *j, const struct timeline_packet *p,
 	json_put_string(j, "end", p->end);
 	json_object_end(j);
 	json_object_end(j);
-}
 
-/* Until when its head was where it got to by this hop. */
-static uint64_t hop_end(const struct timeline_packet *p, uint32_t hop)
-{
-	return hop + 1 < p->hops ? p->hop[hop + 1].time : p->arrived;
-}
-
-static void packet_way(
-	struct json *j, const struct timeline_packet *p, uint32_t number)
-{
-	char name[NAME_BYTES];
 	uint64_t left = p->hops ? p->hop[0].time : p->arrived;
 	if (p->entered > p->sent)
-		slice_put(j, SIDE_PACKETS, number + 1, "waits at its source",
+		slice_put(j, GROUP_PACKETS, track, "waits at its source",
 			p->sent, p->entered);
-	snprintf(name, sizeof(name), "at node %u", p->from);
-	slice_put(j, SIDE_PACKETS, number + 1, name, p->entered, left);
+	snprintf(step, sizeof(step), "at node %u", p->from);
+	slice_put(j, GROUP_PACKETS, track, step, p->entered, left);
 	for (uint32_t h = 0; h < p->hops; h++) {
-		snprintf(name, sizeof(name), "to node %u", p->hop[h].to);
-		slice_put(j, SIDE_PACKETS, number + 1, name, p->hop[h].time,
-			hop_end(p, h));
+		snprintf(step, sizeof(step), "to node %u", p->hop[h].to);
+		slice_put(j, GROUP_PACKETS, track, step, p->hop[h].time,
+			h + 1 < p->hops ? p->hop[h + 1].time : p->arrived);
 	}
-}
-
-/* A flit leaves in a cycle, so it takes the link for its length at least. */
-static void packet_links(struct json *j, const struct tracks *t,
-	const struct timeline_packet *p, const char *name)
-{
+	/* One flit per cycle: a packet uses a link for at least its length. */
 	for (uint32_t h = 0; h < p->hops; h++)
-		slice_put(j, SIDE_LINKS, tracks_find(t, &p->hop[h]), name,
+		slice_put(j, GROUP_LINKS, tracks_find(t, &p->hop[h]), name,
 			p->hop[h].time, p->hop[h].time + p->length);
-}
-
-static void packet_put(struct json *j, const struct tracks *t,
-	const struct timeline_packet *p, uint32_t number)
-{
-	char name[NAME_BYTES];
-	packet_name(p, number, name);
-	name_put(j, "thread_name", SIDE_PACKETS, number + 1, name);
-	packet_whole(j, p, number, name);
-	packet_way(j, p, number);
-	packet_links(j, t, p, name);
 }
 
 int timeline_write(FILE *to, const struct timeline *line)
@@ -213,9 +170,15 @@ int timeline_write(FILE *to, const struct timeline *line)
 	json_object_end(&j);
 	json_key(&j, "traceEvents");
 	json_array_begin(&j);
-	name_put(&j, "process_name", SIDE_PACKETS, 0, "packets");
-	name_put(&j, "process_name", SIDE_LINKS, 0, "links");
-	tracks_name(&j, &t);
+	name_put(&j, "process_name", GROUP_PACKETS, 0, "packets");
+	name_put(&j, "process_name", GROUP_LINKS, 0, "links");
+	for (uint64_t i = 0; i < t.count; i++) {
+		const struct track *k = &t.track[i];
+		char name[NAME_BYTES];
+		snprintf(name, sizeof(name), "%u to %u, port %u channel %u",
+			k->node, k->to, k->port, k->channel);
+		name_put(&j, "thread_name", GROUP_LINKS, i + 1, name);
+	}
 	for (uint32_t i = 0; i < line->count; i++)
 		packet_put(&j, &t, &line->packet[i], i);
 	json_array_end(&j);

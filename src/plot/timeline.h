@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ways of packets as a timeline, in the JSON that Perfetto and
- * chrome://tracing open: a track for each packet, and one for each virtual
- * channel of a link that any of them has used. A cycle is shown as a
- * microsecond.
+ * The paths of packets as a timeline, in the JSON format of Perfetto and
+ * chrome://tracing: a track for each packet, and one for each virtual channel
+ * of a link that a packet has used. A cycle is shown as a microsecond.
  */
 #ifndef CAY_PLOT_TIMELINE_H
 #define CAY_PLOT_TIMELINE_H
@@ -12,7 +11,7 @@
 #include <stdio.h>
 
 struct timeline_hop {
-	uint64_t time; /* when its head left */
+	uint64_t time; /* of the head flit */
 	uint32_t node, to;
 	uint8_t port, channel;
 };
@@ -21,7 +20,7 @@ struct timeline_hop {
 struct timeline_packet {
 	uint32_t from, to, length;
 	uint64_t sent, entered, arrived;
-	const char *end; /* what became of it: "delivered", ... */
+	const char *end; /* "delivered", ... */
 	const struct timeline_hop *hop;
 	uint32_t hops;
 };
@@ -32,7 +31,7 @@ struct timeline {
 	uint32_t count;
 };
 
-/* 0, -ENOMEM, or -errno if not all could be written. */
+/* Writes a timeline. Returns 0, -ENOMEM, or -errno of the stream. */
 int timeline_write(FILE *, const struct timeline *);
 
 #endif
