@@ -388,6 +388,24 @@ static inline struct worker *node_worker(const struct network *n, uint32_t node)
 	return &n->worker[n->worker_of[node]];
 }
 
+/* Packet numbers in use. */
+static inline uint64_t packets_in_use(const struct network *n)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; i < n->workers; i++)
+		count += n->worker[i].pool.used - n->worker[i].pool.freed;
+	return count;
+}
+
+/* Packets in routers and on links. */
+static inline uint64_t packets_in_flight(const struct network *n)
+{
+	int64_t outside = 0;
+	for (unsigned i = 0; i < n->workers; i++)
+		outside += n->worker[i].queued + n->worker[i].hosted;
+	return packets_in_use(n) - (uint64_t)outside;
+}
+
 /* Compares times modulo 2^32. */
 static inline bool time_reached(uint64_t now, uint32_t when)
 {

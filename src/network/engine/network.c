@@ -6,6 +6,7 @@
 #include "network/engine/network.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "network/engine/parts.h"
 
@@ -46,25 +47,36 @@ static void packet_send(struct network *n, const struct network_packet *p)
 	flit_packet(n, number)->leg[PACKET_NEXT_NODE] = p->from;
 	w->counters.packets_sent++;
 	if (n->node[p->from].dead)
-		host_report(w, p->from, number, NETWORK_LOST);
+		packet_report(w, p->from, number, NETWORK_LOST);
 	else
 		source_enqueue(w, p->from, number);
 }
 
-static uint64_t packets_in_use(const struct network *n)
+static int interrupt_order(const void *a, const void *b)
 {
-	uint64_t count = 0;
-	for (unsigned i = 0; i < n->workers; i++)
-		count += n->worker[i].pool.used - n->worker[i].pool.freed;
-	return count;
+	const uint32_t *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
 }
 
-uint64_t network_in_flight(const struct network *n)
+/* In the order of ports, so that the number of workers has no effect. */
+static void interrupts_handle(struct network *n)
 {
-	int64_t outside = 0;
-	for (unsigned i = 0; i < n->workers; i++)
-		outside += n->worker[i].queued + n->worker[i].hosted;
-	return packets_in_use(n) - (uint64_t)outside;
+	for (unsigned i = 0; i < n->workers; i++) {
+		struct worklist *l = &n->worker[i].interrupts;
+		if (l->count)
+			qsort(l->entry, l->count, sizeof(*l->entry),
+				interrupt_order);
+		for (uint32_t k = 0; k < l->count; k++) {
+			uint32_t port = l->entry[k] >> 1;
+			if ((l->entry[k] & 1) == INTERRUPT_DEADLOCK)
+				deadlock_recover(n, port);
+			else
+				fault_apply(n, NETWORK_LINK_FAILS,
+					port_node(n, port),
+					port_local(n, port));
+		}
+		l->count = 0;
+	}
 }
 
 /* Returns 0, or -EDEADLK. */
@@ -95,7 +107,7 @@ static int between_cycles(struct network *n)
 	n->deadlock_checked = n->now;
 	if (n->now - n->deadlock_recovered >
 			RECOVERY * n->router.deadlock_countdown &&
-		network_in_flight(n) && deadlock_exists(n))
+		packets_in_flight(n) && deadlock_exists(n))
 		return -EDEADLK;
 	return 0;
 }

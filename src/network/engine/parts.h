@@ -48,10 +48,28 @@ void input_route(struct worker *, uint32_t vc, uint64_t when);
 /* ---- vc_alloc.c ---- */
 
 void vc_allocate(struct worker *);
-/* Channels of the requested output port that the packet of an input may use. */
-uint16_t vc_candidates(const struct network *, const struct input_vc *);
+
 /* The channel of a mask that a tag selects, for ordered delivery. */
-uint16_t vc_ordered(uint16_t mask, uint32_t tag);
+static inline uint16_t vc_ordered(uint16_t mask, uint32_t tag)
+{
+	unsigned skip = tag % (unsigned)__builtin_popcount(mask);
+	for (; skip; skip--)
+		mask &= (uint16_t)(mask - 1);
+	return (uint16_t)(mask & -mask);
+}
+
+/* Channels of the requested output port that the packet of an input may use. */
+static inline uint16_t vc_candidates(
+	const struct network *n, const struct input_vc *in)
+{
+	uint16_t mask = n->group_mask[in->group];
+	if (likely(!n->router.ordered))
+		return mask;
+	const struct packet_state *p = flit_packet(n, in->front);
+	uint32_t tag = in->group == GROUP_ANY ? p->from / n->network_ports
+					      : p->tag;
+	return vc_ordered(mask, tag);
+}
 
 /* ---- switch_alloc.c ---- */
 
@@ -88,9 +106,20 @@ void credit_return_other(struct worker *, uint32_t vc);
 void host_eject(struct worker *, uint32_t node, unsigned port, uint32_t flit);
 /* Enqueues the packets that hosts send on in this cycle. */
 void host_resends(struct worker *, struct wheel_list *);
+
+/* ---- report.c ---- */
+
 /* Reports that a packet does not arrive, and frees it. */
-void host_report(struct worker *, uint32_t node, uint32_t packet,
+void packet_report(struct worker *, uint32_t node, uint32_t packet,
 	enum network_fate fate);
+
+/* A packet has arrived, or has been reported. */
+static inline void packet_end(struct worker *w, uint32_t packet)
+{
+	if (flit_packet(w->network, packet)->flags & PACKET_SPREADING)
+		w->multicasts--;
+	packet_free(&w->pool, packet);
+}
 
 /* ---- record.c ---- */
 
@@ -134,11 +163,14 @@ void fault_apply(
 	struct network *, enum network_fault, uint32_t node, unsigned port);
 /* If the network is empty: computes new routes and restarts the sources. */
 void fault_reroute_if_drained(struct network *);
+
+/* ---- detour.c ---- */
+
 /*
  * Returns the output port of a packet whose routed port is masked: that of a
  * detour, or the debug port.
  */
-unsigned fault_masked_port(struct worker *, uint32_t node, unsigned port,
+unsigned detour_port(struct worker *, uint32_t node, unsigned port,
 	struct packet_state *, unsigned *group);
 
 /* ---- reroute.c ---- */
@@ -176,16 +208,15 @@ void discard_link(struct discard *, uint32_t port);
 /* Removes all flits of these packets from the network, and reports them. */
 void discard_commit(struct discard *);
 
-/* ---- interrupt.c ---- */
+/* ---- interrupts: conditions that concern more than the worker's nodes ---- */
 
-void interrupt_raise(struct worker *, enum interrupt_kind, uint32_t port);
-/* Handles, between two cycles, all interrupts that workers have raised. */
-void interrupts_handle(struct network *);
-
-/* ---- network.c ---- */
-
-/* Packets in routers and on links. */
-uint64_t network_in_flight(const struct network *);
+/* The caller's thread handles the interrupt before the next cycle. */
+static inline void interrupt_raise(
+	struct worker *w, enum interrupt_kind kind, uint32_t port)
+{
+	w->counters.interrupts++;
+	worklist_add(w, &w->interrupts, port << 1 | kind);
+}
 
 /* ---- thread_pool.c ---- */
 

@@ -142,7 +142,7 @@ void discard_commit(struct discard *d)
 	for (uint32_t i = 0; i < d->packets.count; i++) {
 		uint32_t packet = d->packets.entry[i];
 		uint32_t from = flit_packet(n, packet)->from;
-		host_report(node_worker(n, from), from, packet, NETWORK_LOST);
+		packet_report(node_worker(n, from), from, packet, NETWORK_LOST);
 	}
 	free(d->packets.entry);
 }

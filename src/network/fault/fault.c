@@ -12,67 +12,8 @@
  * dimension order is the rule, as in reroute.c.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "network/router/input.h"
-
-/* ---- packets at a masked port ---- */
-
-/*
- * Replaces the hop to a masked port by its detour, in front of the remaining
- * legs. Returns false if there is no detour, or no room for its legs.
- */
-static bool detour_take(
-	const struct network *n, uint32_t port, struct packet_state *p)
-{
-	uint32_t leg[ROUTING_LEGS_INLINE];
-	const struct detour *d = NULL;
-	for (unsigned i = 0; i < n->detours && !d; i++)
-		if (n->detour[i].port == port)
-			d = &n->detour[i];
-	if (!d)
-		return false;
-	unsigned count = d->count, rest = p->count - p->leg_next;
-	bool mid_leg = routing_leg_hops(p->leg_rest);
-	if (count + rest + mid_leg > ROUTING_LEGS_INLINE)
-		return false;
-	memcpy(leg, d->leg, count * sizeof(*leg));
-	if (mid_leg)
-		leg[count++] = p->leg_rest;
-	for (unsigned i = 0; i < rest; i++)
-		leg[count++] = packet_leg(p, p->leg_next + i);
-	memcpy(p->leg, leg, count * sizeof(*leg));
-	p->count = (uint16_t)count;
-	p->leg_next = 0;
-	p->leg_rest = 0;
-	return true;
-}
-
-unsigned fault_masked_port(struct worker *w, uint32_t node, unsigned port,
-	struct packet_state *p, unsigned *group)
-{
-	const struct network *n = w->network;
-	uint32_t left = packet_hops_left(p);
-	w->counters.interrupts++;
-	w->counters.masked++;
-	/* At most one detour per packet, so that detours cannot loop. */
-	if (!(p->flags & (PACKET_DETOURED | PACKET_MULTICAST)) &&
-		detour_take(n, port_of(n, node, port), p)) {
-		p->flags |= PACKET_DETOURED;
-		p->hops = (uint16_t)(p->hops + packet_hops_left(p) - left - 1);
-		struct packet_hop hop = packet_route_hop(p);
-		*group = hop.group;
-		w->counters.detours++;
-		if (!(n->port[port_of(n, node, hop.port)].flags & PORT_MASKED))
-			return hop.port;
-		left = packet_hops_left(p);
-	}
-	/* The hops that remain do not count; those of the new route will. */
-	p->hops = (uint16_t)(p->hops - left - 1);
-	*group = GROUP_ANY;
-	return n->port_debug;
-}
 
 /* ---- failures ---- */
 
@@ -97,8 +38,8 @@ static void output_mask(struct discard *d, uint32_t port)
 		input_release(n, in);
 		in->state = INPUT_VC_ALLOC;
 		in->request_time = (uint32_t)(n->now + n->router.route_delay);
-		in->port = (uint8_t)fault_masked_port(node_worker(n, node),
-			node, in->port, flit_packet(n, in->front), &group);
+		in->port = (uint8_t)detour_port(node_worker(n, node), node,
+			in->port, flit_packet(n, in->front), &group);
 		in->group = group & 3;
 	}
 }
@@ -153,7 +94,7 @@ static bool node_fail(struct discard *d, uint32_t node)
 		for (uint32_t p = s->first, next; p != PACKET_NONE; p = next) {
 			next = flit_packet(n, p)->next;
 			w->queued--;
-			host_report(w, node, p, NETWORK_LOST);
+			packet_report(w, node, p, NETWORK_LOST);
 		}
 		s->first = s->tail = PACKET_NONE;
 		s->count = 0;
@@ -207,7 +148,7 @@ void fault_reroute_if_drained(struct network *n)
 	int64_t multicasts = 0;
 	for (unsigned i = 0; i < n->workers; i++)
 		multicasts += n->worker[i].multicasts;
-	if (network_in_flight(n) || multicasts)
+	if (packets_in_flight(n) || multicasts)
 		return;
 	n->rerouting = reroute_needed(n);
 	int r = n->rerouting ? 0 : routing_rebuild(n->routing);
@@ -237,43 +178,4 @@ int network_fail(struct network *n, uint64_t time, enum network_fault fault,
 				      .fault = fault,
 				      .node = node,
 				      .port = port });
-}
-
-/* Returns true if the legs lead to the neighbour at a port, but not by it. */
-static bool detour_valid(const struct network *n, uint32_t node, unsigned port,
-	const uint32_t *legs, unsigned count)
-{
-	uint32_t to = topology_next(n->topology, node, port);
-	uint32_t start = node;
-	for (unsigned i = 0; i < count; i++) {
-		unsigned out = routing_leg_port(legs[i]);
-		if (routing_leg_hops(legs[i]) == 0)
-			return false;
-		for (uint32_t h = routing_leg_hops(legs[i]); h; h--) {
-			if (out >= n->links || (node == start && out == port))
-				return false;
-			node = topology_next(n->topology, node, out);
-			if (node == TOPOLOGY_NOWHERE)
-				return false;
-		}
-	}
-	return to != TOPOLOGY_NOWHERE && node == to;
-}
-
-int network_detour(struct network *n, uint32_t node, unsigned port,
-	const uint32_t *legs, unsigned count)
-{
-	if (node >= n->nodes || port >= n->links || count == 0 ||
-		count > ROUTING_LEGS_INLINE ||
-		!detour_valid(n, node, port, legs, count))
-		return -EINVAL;
-	struct detour *more =
-		realloc(n->detour, (n->detours + 1) * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	n->detour = more;
-	struct detour *d = &more[n->detours++];
-	*d = (struct detour){ .port = port_of(n, node, port), .count = count };
-	memcpy(d->leg, legs, count * sizeof(*legs));
-	return 0;
 }

@@ -24,7 +24,7 @@ static inline void head_route(
 			port = n->port_multicast;
 	} else if (unlikely(n->any_masked) &&
 		   n->port[port_of(n, node, port)].flags & PORT_MASKED) {
-		port = fault_masked_port(w, node, port, p, &group);
+		port = detour_port(w, node, port, p, &group);
 	}
 	in->last_port = in->port;
 	in->port = (uint8_t)port;

@@ -6,17 +6,9 @@
  * the tree.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/bits.h"
 #include "network/engine/parts.h"
-
-static void packet_end(struct worker *w, uint32_t packet)
-{
-	if (flit_packet(w->network, packet)->flags & PACKET_SPREADING)
-		w->multicasts--;
-	packet_free(&w->pool, packet);
-}
 
 /* ---- delivery ---- */
 
@@ -36,51 +28,6 @@ static void host_deliver(
 	}
 	if (unlikely(p->record != PACKET_NONE))
 		record_deliver(w, p, node, when, NETWORK_DELIVERED);
-}
-
-/*
- * Reports a lost copy of a multicast for all nodes that would have received it:
- * the next node and the subtree behind it. Entries: node << 8 | the port of the
- * tree towards the sender.
- */
-static void report_subtree(
-	struct worker *w, const struct packet_state *p, enum network_fate fate)
-{
-	const struct network *n = w->network;
-	struct worklist l = { 0 };
-	worklist_add(w, &l, p->leg[PACKET_NEXT_NODE] << 8 | p->tree_port);
-	for (uint32_t i = 0; i < l.count; i++) {
-		uint32_t at = l.entry[i] >> 8, from = l.entry[i] & 0xff;
-		uint32_t ports = tree_ports(&n->tree, at);
-		if (from != TREE_NO_PORT)
-			ports &= ~(1u << from);
-		for (; ports; ports &= ports - 1) {
-			unsigned port = (unsigned)__builtin_ctz(ports);
-			uint64_t link = (uint64_t)at * n->links + port;
-			worklist_add(w, &l,
-				n->link_end[port_of(n, at, port)] << 8 |
-					n->topology->entrance[link]);
-		}
-	}
-	for (uint32_t i = 0; i + 1 < l.count; i++)
-		record_report(w, p, l.entry[i] >> 8, w->now, fate);
-	if (l.count)
-		record_deliver(w, p, l.entry[l.count - 1] >> 8, w->now, fate);
-	free(l.entry);
-}
-
-void host_report(struct worker *w, uint32_t node, uint32_t packet,
-	enum network_fate fate)
-{
-	struct packet_state *p = flit_packet(w->network, packet);
-	w->counters.packets_reported++;
-	if (p->flags & PACKET_MEASURED)
-		w->measure.done++;
-	if (p->record != PACKET_NONE && p->flags & PACKET_MULTICAST)
-		report_subtree(w, p, fate);
-	else if (p->record != PACKET_NONE)
-		record_deliver(w, p, node, w->now, fate);
-	packet_end(w, packet);
 }
 
 /* ---- sending on ---- */
@@ -125,7 +72,7 @@ void host_resends(struct worker *w, struct wheel_list *l)
 		uint32_t node = l->event[i].index, packet = l->event[i].value;
 		w->hosted--;
 		if (unlikely(n->node[node].dead))
-			host_report(w, node, packet, NETWORK_LOST);
+			packet_report(w, node, packet, NETWORK_LOST);
 		else
 			source_enqueue(w, node, packet);
 	}
@@ -140,7 +87,7 @@ static void host_drain(struct worker *w, uint32_t node, uint32_t packet)
 	w->counters.drained++;
 	/* A copy of a multicast has one leg and no alternative to it. */
 	if (p->flags & PACKET_MULTICAST && n->port[port].flags & PORT_MASKED) {
-		host_report(w, node, packet, NETWORK_LOST);
+		packet_report(w, node, packet, NETWORK_LOST);
 		return;
 	}
 	p->flags |= PACKET_RESENT;

@@ -145,7 +145,7 @@ static bool packet_dequeue(struct worker *w, uint32_t node,
 		if (r) {
 			if (r == -ENOMEM)
 				worker_fail(w, r);
-			host_report(w, node, packet, NETWORK_UNREACHABLE);
+			packet_report(w, node, packet, NETWORK_UNREACHABLE);
 			continue;
 		}
 		s->packet = packet;

@@ -42,25 +42,6 @@ static inline struct vc_output output_of(struct worker *w, uint32_t index)
 		.vc = &n->output[index << n->channel_bits] };
 }
 
-uint16_t vc_ordered(uint16_t mask, uint32_t tag)
-{
-	unsigned skip = tag % (unsigned)__builtin_popcount(mask);
-	for (; skip; skip--)
-		mask &= (uint16_t)(mask - 1);
-	return (uint16_t)(mask & -mask);
-}
-
-uint16_t vc_candidates(const struct network *n, const struct input_vc *in)
-{
-	uint16_t mask = n->group_mask[in->group];
-	if (likely(!n->router.ordered))
-		return mask;
-	const struct packet_state *p = flit_packet(n, in->front);
-	uint32_t tag = in->group == GROUP_ANY ? p->from / n->network_ports
-					      : p->tag;
-	return vc_ordered(mask, tag);
-}
-
 /*
  * The network port for a packet that has reached its destination: fixed by the
  * source if delivery is ordered, else the first with a free channel, starting
