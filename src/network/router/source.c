@@ -23,13 +23,12 @@ void source_enqueue(struct worker *w, uint32_t node, uint32_t packet)
 	struct packet_state *p = flit_packet(n, packet);
 	struct source_queue *all = node_sources(n, node);
 	unsigned port = 0;
-	/* Ordered delivery: a fixed port. Else the shortest queue. */
-	if (n->network_ports > 1 && n->router.ordered)
+	/* The shortest queue; with ordered delivery, always the same. */
+	for (unsigned i = 1; i < n->network_ports; i++)
+		if (all[i].count < all[port].count)
+			port = i;
+	if (unlikely(n->router.ordered))
 		port = p->tag % n->network_ports;
-	else
-		for (unsigned i = 1; i < n->network_ports; i++)
-			if (all[i].count < all[port].count)
-				port = i;
 	struct source_queue *s = &all[port];
 	if (!s->listed)
 		worklist_add(w, &w->source_worklist[w->now & 1],

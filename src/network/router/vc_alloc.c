@@ -285,8 +285,9 @@ void vc_allocate(struct worker *w)
 	for (uint32_t i = 0; i < count; i++) {
 		struct vc_request *r = &w->vc_request[i];
 		__builtin_prefetch(&n->input[r[INPUT_AHEAD].vc], 1);
-		struct vc_output o = output_of(w, r->port);
-		if (likely(!(o.port->vc_mark & 1))) {
+		struct port_state *p = &n->port[r->port];
+		if (likely(!(p->vc_mark & 1))) {
+			struct vc_output o = output_of(w, r->port);
 			uint32_t open = o.port->free_vcs &
 					vc_candidates(n, &n->input[r->vc]);
 			open = channels_usable(&o, r->vc, open);
@@ -297,14 +298,14 @@ void vc_allocate(struct worker *w)
 			continue;
 		}
 		/* A conflict: link all requests for the port. */
-		bool first = !(o.port->vc_mark & 2);
+		bool first = !(p->vc_mark & 2);
 		r->mask = vc_candidates(n, &n->input[r->vc]);
 		r->grants = 0;
-		r->next = first ? NO_REQUEST : o.port->newest_request;
+		r->next = first ? NO_REQUEST : p->newest_request;
 		if (first)
 			w->conflicts[conflicts++] = r->port;
-		o.port->vc_mark |= 2;
-		o.port->newest_request = i;
+		p->vc_mark |= 2;
+		p->newest_request = i;
 	}
 	for (uint32_t i = 0; i < conflicts; i++) {
 		struct vc_output o = output_of(w, w->conflicts[i]);
