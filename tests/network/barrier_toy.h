@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A toy network that carries the messages of barriers: in order on each link,
- * in any order among links, as a seed or a test will have it. It watches what
- * the hosts are told, and fails the test if they are told wrong.
+ * A toy network for barrier messages: in order on each link, in any order among
+ * links, as chosen by a seed or by the test. It checks each release, and fails
+ * the test if a release is wrong.
  */
 #ifndef CAY_TESTS_NETWORK_BARRIER_TOY_H
 #define CAY_TESTS_NETWORK_BARRIER_TOY_H
@@ -31,14 +31,14 @@ struct queue {
 	unsigned slowness; /* of 4 */
 };
 
-/* What is known of one barrier. */
+/* Expected state of one barrier. */
 struct watch {
 	bool in[NODES_MAX];
 	bool arrived[NODES_MAX];
-	uint32_t round[NODES_MAX]; /* how many it has heard the end of */
+	uint32_t round[NODES_MAX]; /* rounds whose end it has seen */
 	uint32_t owed[NODES_MAX];  /* the round of its reset, plus 1; or 0 */
 	bool failed[ROUNDS_MAX];
-	uint32_t ended; /* rounds that anybody has heard the end of */
+	uint32_t ended; /* rounds whose end some node has seen */
 	uint32_t resets, errors;
 };
 
@@ -52,8 +52,8 @@ struct toy {
 	struct random random;
 	struct watch watch[BARRIER_COUNT];
 	uint64_t sent;
-	uint32_t eager; /* hosts arrive when told, in so many rounds */
-	bool touchy;	/* but reset if the round has ended well */
+	uint32_t eager; /* rounds in which hosts arrive when released */
+	bool touchy;	/* they reset if the round was released */
 };
 
 /* ---- links ---- */
@@ -75,7 +75,7 @@ static void toy_send(
 	t->sent++;
 }
 
-/* The oldest message of a link comes to its other end. */
+/* Delivers the oldest message of a link. */
 static void toy_deliver_at(struct toy *t, uint32_t waiting)
 {
 	uint32_t at = t->waiting[waiting];
@@ -88,7 +88,7 @@ static void toy_deliver_at(struct toy *t, uint32_t waiting)
 		t->barriers, t, t->net.neighbour[at], t->net.entrance[at], m);
 }
 
-/* On the link between two nodes; fails if nothing is on it. */
+/* Delivers a message of the link between two nodes; fails if there is none. */
 static inline void toy_deliver(struct toy *t, uint32_t from, uint32_t to)
 {
 	for (uint32_t i = 0; i < t->waiting_count; i++) {
@@ -128,7 +128,7 @@ static void toy_reset(struct toy *t, uint32_t node, unsigned id)
 	assert_int_equal(barrier_reset(t->barriers, t, node, id), 0);
 }
 
-/* Somebody is the first to hear of the end of a round. */
+/* The first node sees the end of a round. */
 static void watch_end(struct watch *w, uint32_t nodes, bool error)
 {
 	assert_true(w->ended < ROUNDS_MAX);
@@ -165,8 +165,8 @@ static void toy_release(void *context, uint32_t node, unsigned id, bool error)
 		toy_arrive(t, node, id);
 }
 
-/* Nothing is on its way: what has been asked for has been done. */
-static void toy_check_quiet(const struct toy *t, unsigned id)
+/* No message is in flight: all rounds and resets are complete. */
+static void toy_check_idle(const struct toy *t, unsigned id)
 {
 	const struct watch *w = &t->watch[id];
 	uint32_t members = 0, arrived = 0;
@@ -188,10 +188,10 @@ static inline void toy_settle(struct toy *t)
 	while (t->waiting_count)
 		toy_deliver_any(t);
 	for (unsigned id = 0; id < BARRIER_COUNT; id++)
-		toy_check_quiet(t, id);
+		toy_check_idle(t, id);
 }
 
-/* ---- the whole ---- */
+/* ---- set-up ---- */
 
 static inline void toy_set(struct toy *t, unsigned id, const bool *in)
 {
@@ -199,7 +199,7 @@ static inline void toy_set(struct toy *t, unsigned id, const bool *in)
 	assert_int_equal(barrier_set(t->barriers, id, in), 0);
 }
 
-/* Over t->net, which is given up with the toy. */
+/* Uses t->net, which toy_close() frees. */
 static inline void toy_open(struct toy *t, uint32_t root, uint64_t seed)
 {
 	const struct barrier_calls calls = { toy_send, toy_release };

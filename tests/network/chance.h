@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is what was drawn as it should be? Within five standard deviations. */
+/* Checks of random samples, within five standard deviations. */
 #ifndef CAY_TESTS_NETWORK_CHANCE_H
 #define CAY_TESTS_NETWORK_CHANCE_H
 
 #include <stdint.h>
 
-/* Chi-square of n that should be alike; its variance is twice its mean. */
+/* Chi-square test of n equal frequencies; its variance is twice its mean. */
 static inline void assert_alike(const uint32_t *count, unsigned n)
 {
 	double total = 0, chi = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts of a network that wait at barriers: what they were told, and when they
- * should have been.
+ * Hosts that wait at barriers of a network: their releases, and when these are
+ * expected.
  */
 #ifndef CAY_TESTS_NETWORK_HOSTS_H
 #define CAY_TESTS_NETWORK_HOSTS_H
@@ -25,10 +25,10 @@ struct hosts {
 	uint64_t hop;	 /* cycles of a message over a link */
 	struct network_release *told;
 	uint64_t count, room;
-	bool *in; /* who takes part in what is set next */
+	bool *in; /* participants of the next barrier that is set */
 };
 
-/* The topology is there already. */
+/* The topology must be open. */
 static inline void hosts_open(struct hosts *h, const char *router,
 	unsigned threads, double error_rate)
 {
@@ -72,7 +72,7 @@ static inline void hosts_close(struct hosts *h)
 	free(h->in);
 }
 
-/* ---- what they do ---- */
+/* ---- calls ---- */
 
 static inline void hosts_set_all(struct hosts *h, unsigned id)
 {
@@ -99,9 +99,9 @@ static inline void hosts_arrive(struct hosts *h, uint64_t time, unsigned id)
 		host_arrives(h, time, i, id);
 }
 
-/* ---- what they are told ---- */
+/* ---- releases ---- */
 
-static inline bool told_in_order(
+static inline bool release_in_order(
 	const struct network_release *a, const struct network_release *b)
 {
 	if (a->time != b->time)
@@ -121,12 +121,13 @@ static inline void hosts_run(struct hosts *h, uint64_t until)
 		}
 		assert_true(r.time < until);
 		if (h->count)
-			assert_true(told_in_order(&h->told[h->count - 1], &r));
+			assert_true(
+				release_in_order(&h->told[h->count - 1], &r));
 		h->told[h->count++] = r;
 	}
 }
 
-static inline void check_told(const struct network_release *r, uint64_t time,
+static inline void check_release(const struct network_release *r, uint64_t time,
 	uint32_t node, unsigned id, int error)
 {
 	assert_int_equal(r->time, time);
@@ -135,8 +136,8 @@ static inline void check_told(const struct network_release *r, uint64_t time,
 	assert_int_equal(r->error, error);
 }
 
-/* How often a node was told this of a barrier. */
-static inline uint64_t told_count(
+/* The number of releases of a node with this error. */
+static inline uint64_t release_count(
 	const struct hosts *h, uint32_t node, unsigned id, int error)
 {
 	uint64_t count = 0;

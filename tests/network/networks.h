@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Networks for tests: opened, loaded and looked at. */
+/* Networks for tests. */
 #ifndef CAY_TESTS_NETWORK_NETWORKS_H
 #define CAY_TESTS_NETWORK_NETWORKS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any router that is allowed, on any topology, with any packets: everything
- * arrives once, flits and credits add up all the time, and only routes that are
- * not free of deadlock may end in one.
+ * Random routers, topologies and packets: every packet arrives once, the
+ * invariants hold all the time, and only routes that are not free of deadlock
+ * may deadlock.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -83,10 +83,10 @@ static void any_topology(struct random *r, struct topology *t)
 	assert_int_equal(e, 0);
 }
 
-/* When 32 bits of the time turn over, with some before and some behind. */
+/* Starts shortly before the 32-bit times wrap around. */
 #define TURN ((1ull << 32) - 300)
 
-/* From which time on. */
+/* The start time. */
 static uint64_t send_any(struct random *r, struct network *n,
 	const struct router *o, uint32_t nodes)
 {
@@ -103,7 +103,7 @@ static uint64_t send_any(struct random *r, struct network *n,
 	return from;
 }
 
-/* Each once, where it should be. */
+/* Each packet once, at its destination. */
 static void take_all(struct network *n, uint8_t *seen)
 {
 	struct network_delivery d;
@@ -155,7 +155,7 @@ static void any_run(uint64_t seed)
 	topology_free(&t);
 }
 
-static void any_router_carries_everything(void **state)
+static void any_router_delivers_every_packet(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
@@ -165,7 +165,7 @@ static void any_router_carries_everything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_router_carries_everything),
+		cmocka_unit_test(any_router_delivers_every_packet),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

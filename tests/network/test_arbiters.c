@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who gets a virtual channel: what smart arbitration is good for, that host
- * tags that two nodes share cost throughput only, and ordered delivery.
+ * VC allocation: the effect of smart arbitration, host tags that two nodes
+ * share (which cost only throughput), and ordered delivery.
  */
 #include "networks.h"
 
@@ -29,8 +29,8 @@ static uint32_t other_node(struct random *r, uint32_t nodes, uint32_t than)
 }
 
 /*
- * Every other node sends to the spot as much as it can; the rest send to each
- * other. So much at each that its queue is never empty.
+ * Every other node sends to the hot spot as fast as it can; the rest send to
+ * each other. The load is so high that no source queue is ever empty.
  */
 static void send_to_spot(struct network *n, const struct topology *t,
 	uint64_t seed, uint32_t length, uint64_t cycles)
@@ -49,7 +49,7 @@ static void send_to_spot(struct network *n, const struct topology *t,
 		}
 }
 
-/* Flits per node and cycle that arrive anywhere. */
+/* Accepted load in flits per node and cycle. */
 static double spot_throughput(
 	enum router_arbiter arbiter, uint32_t length, uint64_t seed)
 {
@@ -71,7 +71,7 @@ static double spot_throughput(
 	       (double)(cycles - cycles / 3) / (SIDE * SIDE);
 }
 
-/* How much more than first come first served; the least and the mean. */
+/* Gain over first come, first served; the least and the mean. */
 struct gain {
 	double least, mean;
 };
@@ -97,8 +97,8 @@ static void gains_of(uint32_t length, struct gain *smart, struct gain *simple)
 		smart->mean, simple->mean);
 }
 
-/* A packet that is stuck fits a buffer, and holds no channel behind it. */
-static void smart_gains_nothing_for_packets_that_fit(void **state)
+/* A blocked packet fits a buffer, and holds no other channel. */
+static void smart_does_not_help_packets_that_fit_a_buffer(void **state)
 {
 	static const uint32_t lengths[] = { BUFFER / 2, BUFFER };
 	(void)state;
@@ -111,12 +111,12 @@ static void smart_gains_nothing_for_packets_that_fit(void **state)
 }
 
 /*
- * One that does not fit holds a channel of each link between its head and its
- * tail. First come first served, all channels towards the spot are soon held by
- * packets that wait for it. (Packets that are longer than their way hold all
- * of it in any case, and the gain becomes smaller again.)
+ * A packet that does not fit holds a channel of each link between its head and
+ * its tail. With first come, first served, packets that wait for the hot spot
+ * soon hold all channels towards it. (Packets that are longer than their path
+ * hold all of it in any case, and the gain becomes smaller again.)
  */
-static void smart_gains_for_long_packets(void **state)
+static void smart_helps_long_packets(void **state)
 {
 	static const struct {
 		uint32_t length;
@@ -134,7 +134,7 @@ static void smart_gains_for_long_packets(void **state)
 
 /* ---- host tags ---- */
 
-/* Flits per node and cycle of uniform traffic; all of it arrives in the end. */
+/* Accepted load of uniform traffic; in the end all packets arrive. */
 static double tag_throughput(unsigned tag_bits, uint64_t seed)
 {
 	struct router r = router_with(ROUTER_SMART, 2 * BUFFER);
@@ -159,7 +159,7 @@ static double tag_throughput(unsigned tag_bits, uint64_t seed)
 	return (double)busy.flits_delivered / MEASURED / (SIDE * SIDE);
 }
 
-static void shared_tags_cost_throughput_only(void **state)
+static void shared_host_tags_cost_only_throughput(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -190,7 +190,7 @@ static void send_pairs(struct network *n, uint32_t longest)
 	}
 }
 
-/* How many packets come behind one that was sent after them. */
+/* The number of packets that arrive after one that was sent later. */
 static unsigned overtaken(struct network *n)
 {
 	uint64_t last[16][16] = { 0 };
@@ -242,16 +242,16 @@ static void ordered_packets_stay_in_order(void **state)
 			r.buffer = 8;
 			assert_int_equal(overtaken_by(&r), 0);
 		}
-	/* Otherwise they need not, and do not. */
+	/* Without ordered delivery, some do. */
 	assert_int_equal(free, 8);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(smart_gains_nothing_for_packets_that_fit),
-		cmocka_unit_test(smart_gains_for_long_packets),
-		cmocka_unit_test(shared_tags_cost_throughput_only),
+		cmocka_unit_test(smart_does_not_help_packets_that_fit_a_buffer),
+		cmocka_unit_test(smart_helps_long_packets),
+		cmocka_unit_test(shared_host_tags_cost_only_throughput),
 		cmocka_unit_test(ordered_packets_stay_in_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

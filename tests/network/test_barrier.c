@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers by hand, message by message where two things cross. The toy network
- * checks each release.
+ * Barriers step by step, with chosen orders of messages that cross. The toy
+ * network checks each release.
  */
 #include <errno.h>
 
@@ -28,7 +28,7 @@ static void open_fork(struct toy *t)
 	toy_set(t, 0, (const bool[3]){ true, true, true });
 }
 
-/* How the rounds of barrier 0 have ended, '.' well and '!' with an error. */
+/* How the rounds of barrier 0 have ended: '.' released, '!' with an error. */
 static void expect_ends(struct toy *t, const char *ends)
 {
 	const struct watch *w = &t->watch[0];
@@ -48,7 +48,7 @@ static void all_arrive(struct toy *t)
 
 /* ---- rounds ---- */
 
-static void the_last_to_arrive_releases_all(void **state)
+static void the_last_arrival_releases_all(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -67,7 +67,7 @@ static void the_last_to_arrive_releases_all(void **state)
 	}
 }
 
-static void one_arrives_once_in_a_round(void **state)
+static void one_arrival_per_node_and_round(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -84,7 +84,7 @@ static void one_arrives_once_in_a_round(void **state)
 	toy_close(&t);
 }
 
-static void one_node_waits_for_nobody(void **state)
+static void a_single_node_is_released_at_once(void **state)
 {
 	struct toy t = { 0 };
 	(void)state;
@@ -99,8 +99,8 @@ static void one_node_waits_for_nobody(void **state)
 	toy_close(&t);
 }
 
-/* The root, the middle, a leaf: no message to anybody. */
-static void one_member_waits_for_nobody(void **state)
+/* The root, the middle, a leaf: no messages are sent. */
+static void a_single_participant_is_released_at_once(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -123,12 +123,12 @@ static void one_member_waits_for_nobody(void **state)
 	}
 }
 
-static void the_top_is_as_low_as_can_be(void **state)
+static void the_top_is_the_lowest_common_node(void **state)
 {
 	struct toy t;
 	(void)state;
 	open_chain(&t, 5);
-	/* From 1 to 3; 0 and 4 hear nothing, 2 passes on. */
+	/* From 1 to 3; 0 and 4 get no message, 2 forwards. */
 	toy_set(&t, 0, (const bool[5]){ false, true, false, true, false });
 	toy_arrive(&t, 3, 0);
 	toy_arrive(&t, 1, 0);
@@ -144,10 +144,10 @@ static void the_top_is_as_low_as_can_be(void **state)
 }
 
 /*
- * Leaf 1 is through and in the next round while leaf 2 has not heard of the
- * release: the UP of leaf 1 counts for the next round and for no other.
+ * Leaf 1 is in the next round while leaf 2 has not received the release: the UP
+ * of leaf 1 counts for the next round and for no other.
  */
-static void the_next_round_begins_before_all_are_told(void **state)
+static void the_next_round_starts_before_all_are_released(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -167,7 +167,7 @@ static void the_next_round_begins_before_all_are_told(void **state)
 	toy_close(&t);
 }
 
-/* Each host begins the next round from within the release. */
+/* Each host starts the next round from within the release callback. */
 static void hosts_may_arrive_when_released(void **state)
 {
 	struct toy t;
@@ -179,7 +179,7 @@ static void hosts_may_arrive_when_released(void **state)
 	toy_close(&t);
 }
 
-/* And reset, which must not overtake the release. */
+/* A reset from there must not overtake the release. */
 static void hosts_may_reset_when_released(void **state)
 {
 	struct toy t;
@@ -213,8 +213,8 @@ static void a_reset_ends_the_round_for_all(void **state)
 		}
 }
 
-/* An UP that crosses RESET_DOWN is of the round that has ended. */
-static void a_late_arrival_does_not_count(void **state)
+/* An UP that crosses RESET_DOWN belongs to the round that has ended. */
+static void an_arrival_that_crosses_a_reset_is_dropped(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -231,8 +231,8 @@ static void a_late_arrival_does_not_count(void **state)
 	toy_close(&t);
 }
 
-/* Nor if the others have reset twice while it was on its way. */
-static void a_very_late_arrival_does_not_count(void **state)
+/* The same if other nodes have reset twice while it was in flight. */
+static void an_arrival_that_crosses_two_resets_is_dropped(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -242,10 +242,10 @@ static void a_very_late_arrival_does_not_count(void **state)
 	toy_deliver(&t, 2, 0);
 	toy_deliver(&t, 0, 2);
 	toy_reset(&t, 2, 0);
-	toy_deliver(&t, 2, 0); /* the answer, */
-	toy_deliver(&t, 2, 0); /* and the second reset */
+	toy_deliver(&t, 2, 0); /* RESET_DONE */
+	toy_deliver(&t, 2, 0); /* the second reset */
 	toy_reset(&t, 0, 0);
-	/* These wait for the answer of leaf 1, and end the same round. */
+	/* These wait for RESET_DONE of leaf 1, and end the same round. */
 	assert_int_equal(t.watch[0].ended, 1);
 	toy_arrive(&t, 0, 0);
 	expect_ends(&t, "!!");
@@ -257,7 +257,7 @@ static void a_very_late_arrival_does_not_count(void **state)
 	toy_close(&t);
 }
 
-static void resets_at_once_are_one(void **state)
+static void concurrent_resets_cause_one_error(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -272,8 +272,8 @@ static void resets_at_once_are_one(void **state)
 	toy_close(&t);
 }
 
-/* The release is on its way when the leaf resets. */
-static void a_reset_that_crosses_a_release_comes_behind_it(void **state)
+/* The release is in flight when the leaf resets. */
+static void a_reset_that_crosses_a_release_ends_the_next_round(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -294,10 +294,10 @@ static void a_reset_that_crosses_a_release_comes_behind_it(void **state)
 }
 
 /*
- * The middle has heard of a reset, its leaf has not: what the middle wants now
- * is another reset, and must not get lost behind the first.
+ * The middle node has received a reset, its leaf has not. A reset that the
+ * middle node makes now is another one, and must not be lost.
  */
-static void a_reset_waits_for_the_one_before(void **state)
+static void a_reset_waits_for_the_previous_one(void **state)
 {
 	struct toy t;
 	(void)state;
@@ -311,9 +311,9 @@ static void a_reset_waits_for_the_one_before(void **state)
 	toy_close(&t);
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
-static void wrong_calls_are_refused(void **state)
+static void invalid_calls_are_refused(void **state)
 {
 	const bool none[3] = { false }, some[3] = { true, false, true };
 	struct toy t;
@@ -337,8 +337,8 @@ static void wrong_calls_are_refused(void **state)
 	barrier_close(NULL);
 }
 
-/* At each step of a round, and of a reset, until the last message is there. */
-static void members_stay_while_a_round_runs(void **state)
+/* After each message of a round, and of a reset, up to the last. */
+static void participants_cannot_change_during_a_round(void **state)
 {
 	const bool all[3] = { true, true, true };
 	struct toy t;
@@ -361,8 +361,8 @@ static void members_stay_while_a_round_runs(void **state)
 	toy_close(&t);
 }
 
-/* All have heard the release, but a reset has crossed it. */
-static void members_stay_while_a_reset_goes_up(void **state)
+/* All have received the release, but a reset has crossed it. */
+static void participants_cannot_change_during_a_reset(void **state)
 {
 	const bool all[3] = { true, true, true };
 	struct toy t;
@@ -381,7 +381,7 @@ static void members_stay_while_a_reset_goes_up(void **state)
 	toy_close(&t);
 }
 
-static void who_is_cut_off_cannot_take_part(void **state)
+static void disconnected_nodes_cannot_participate(void **state)
 {
 	const bool both[3] = { true, true }, far[3] = { true, false, true };
 	const struct topology_link link = { { 0, 1 } };
@@ -391,13 +391,13 @@ static void who_is_cut_off_cannot_take_part(void **state)
 	toy_open(&t, 0, 0);
 	assert_int_equal(barrier_set(t.barriers, 0, far), -EHOSTUNREACH);
 	assert_int_equal(barrier_set(t.barriers, 0, both), 0);
-	/* The link dies, and with it the tree. */
+	/* The link fails, and breaks the tree. */
 	t.net.neighbour[0] = t.net.neighbour[1] = TOPOLOGY_NOWHERE;
 	assert_int_equal(barrier_set(t.barriers, 0, both), -EHOSTUNREACH);
 	toy_close(&t);
 }
 
-/* ---- strays ---- */
+/* ---- stray messages ---- */
 
 struct stray {
 	uint32_t node;
@@ -406,18 +406,18 @@ struct stray {
 };
 
 /* In the chain 0 to 3, of which 1 (the top) and 2 take part in barrier 0. */
-static void nothing_comes_of_strays(void **state)
+static void stray_messages_are_ignored(void **state)
 {
 	const struct stray strays[] = {
-		{ 1, 0, { 1, BARRIER_UP } },	/* nobody is in it */
+		{ 1, 0, { 1, BARRIER_UP } },	/* no participants */
 		{ 1, 0, { 16, BARRIER_UP } },	/* no such barrier */
 		{ 1, 0, { 255, BARRIER_UP } },	/* the same */
 		{ 1, 0, { 0, BARRIER_KINDS } }, /* no such kind */
 		{ 1, 0, { 0, 255 } },		/* the same */
 		{ 1, 0, { 0, BARRIER_DOWN } },	/* not from below */
 		{ 1, 0, { 0, BARRIER_RESET_DOWN } },
-		{ 1, 0, { 0, BARRIER_RESET_DONE } }, /* nobody has asked */
-		{ 1, 1, { 0, BARRIER_DOWN } }, /* nobody is above the top */
+		{ 1, 0, { 0, BARRIER_RESET_DONE } }, /* no reset before */
+		{ 1, 1, { 0, BARRIER_DOWN } },	     /* the top has no parent */
 		{ 1, 1, { 0, BARRIER_RESET_DOWN } },
 		{ 1, 2, { 0, BARRIER_UP } }, /* no such port */
 		{ 1, 32, { 0, BARRIER_UP } },
@@ -426,9 +426,9 @@ static void nothing_comes_of_strays(void **state)
 		{ 2, 1, { 0, BARRIER_RESET_UP } },
 		{ 2, 1, { 0, BARRIER_RESET_DONE } },
 		{ 2, 1, { 0, BARRIER_DOWN } }, /* it has not arrived */
-		{ 2, 0, { 0, BARRIER_UP } },   /* nobody is below */
+		{ 2, 0, { 0, BARRIER_UP } },   /* it has no children */
 		{ 2, 0, { 0, BARRIER_RESET_UP } },
-		{ 0, 0, { 0, BARRIER_UP } }, /* not of the barrier */
+		{ 0, 0, { 0, BARRIER_UP } }, /* not part of the barrier */
 		{ 0, 0, { 0, BARRIER_RESET_UP } },
 		{ 3, 1, { 0, BARRIER_DOWN } },
 		{ 3, 1, { 0, BARRIER_RESET_DOWN } },
@@ -453,8 +453,8 @@ static void nothing_comes_of_strays(void **state)
 	toy_close(&t);
 }
 
-/* What would have fitted once is a stray the second time. */
-static void nothing_comes_of_repetitions(void **state)
+/* A message that is valid once is a stray the second time. */
+static void repeated_messages_are_ignored(void **state)
 {
 	const struct barrier_message up = { 0, BARRIER_UP };
 	const struct barrier_message reset = { 0, BARRIER_RESET_DOWN };
@@ -470,7 +470,7 @@ static void nothing_comes_of_repetitions(void **state)
 	toy_deliver(&t, 0, 1);
 	barrier_receive(t.barriers, &t, 1, 1, reset);
 	assert_int_equal(barrier_strays(t.barriers), 2);
-	/* Down, from one that owes an answer. */
+	/* DOWN while RESET_DONE is outstanding. */
 	barrier_receive(t.barriers, &t, 1, 0, reset);
 	assert_int_equal(barrier_strays(t.barriers), 3);
 	toy_settle(&t);
@@ -484,27 +484,27 @@ static void nothing_comes_of_repetitions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_to_arrive_releases_all),
-		cmocka_unit_test(one_arrives_once_in_a_round),
-		cmocka_unit_test(one_node_waits_for_nobody),
-		cmocka_unit_test(one_member_waits_for_nobody),
-		cmocka_unit_test(the_top_is_as_low_as_can_be),
-		cmocka_unit_test(the_next_round_begins_before_all_are_told),
+		cmocka_unit_test(the_last_arrival_releases_all),
+		cmocka_unit_test(one_arrival_per_node_and_round),
+		cmocka_unit_test(a_single_node_is_released_at_once),
+		cmocka_unit_test(a_single_participant_is_released_at_once),
+		cmocka_unit_test(the_top_is_the_lowest_common_node),
+		cmocka_unit_test(the_next_round_starts_before_all_are_released),
 		cmocka_unit_test(hosts_may_arrive_when_released),
 		cmocka_unit_test(hosts_may_reset_when_released),
 		cmocka_unit_test(a_reset_ends_the_round_for_all),
-		cmocka_unit_test(a_late_arrival_does_not_count),
-		cmocka_unit_test(a_very_late_arrival_does_not_count),
-		cmocka_unit_test(resets_at_once_are_one),
+		cmocka_unit_test(an_arrival_that_crosses_a_reset_is_dropped),
+		cmocka_unit_test(an_arrival_that_crosses_two_resets_is_dropped),
+		cmocka_unit_test(concurrent_resets_cause_one_error),
 		cmocka_unit_test(
-			a_reset_that_crosses_a_release_comes_behind_it),
-		cmocka_unit_test(a_reset_waits_for_the_one_before),
-		cmocka_unit_test(wrong_calls_are_refused),
-		cmocka_unit_test(members_stay_while_a_round_runs),
-		cmocka_unit_test(members_stay_while_a_reset_goes_up),
-		cmocka_unit_test(who_is_cut_off_cannot_take_part),
-		cmocka_unit_test(nothing_comes_of_strays),
-		cmocka_unit_test(nothing_comes_of_repetitions),
+			a_reset_that_crosses_a_release_ends_the_next_round),
+		cmocka_unit_test(a_reset_waits_for_the_previous_one),
+		cmocka_unit_test(invalid_calls_are_refused),
+		cmocka_unit_test(participants_cannot_change_during_a_round),
+		cmocka_unit_test(participants_cannot_change_during_a_reset),
+		cmocka_unit_test(disconnected_nodes_cannot_participate),
+		cmocka_unit_test(stray_messages_are_ignored),
+		cmocka_unit_test(repeated_messages_are_ignored),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

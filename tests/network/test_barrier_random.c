@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers at random: topologies, members, delays, resets, several barriers at
- * once and messages that fit nothing. The toy network checks each release.
+ * Barriers at random: topologies, participants, delays, resets, several
+ * barriers at once and stray messages. The toy network checks each release.
  */
 #include <errno.h>
 
@@ -9,7 +9,7 @@
 
 #define STEPS_MAX 2000000
 
-/* ---- what a run is made of ---- */
+/* ---- parameters of a run ---- */
 
 /* A tree, and some links more. */
 static void random_graph(struct topology *t, struct random *r)
@@ -72,7 +72,7 @@ struct run {
 
 /* ---- steps ---- */
 
-/* At any node; what it must say is known, but for who is on the way. */
+/* A reset at any node; the result is known except for intermediate nodes. */
 static void step_reset(struct toy *t, uint32_t node, unsigned id)
 {
 	struct watch *w = &t->watch[id];
@@ -99,7 +99,7 @@ static void step_arrive(struct toy *t, uint32_t node, unsigned id, uint32_t max)
 		toy_arrive(t, node, id);
 }
 
-/* A message that cannot fit, at any node. */
+/* A stray message at any node. */
 static void step_stray(struct toy *t, struct run *run)
 {
 	uint32_t node = random_below(&t->random, t->net.nodes);
@@ -137,7 +137,7 @@ static void step(struct toy *t, struct run *run)
 		step_host(t, run);
 	if (t->waiting_count == 0)
 		for (unsigned id = 0; id < run->barriers; id++)
-			toy_check_quiet(t, id);
+			toy_check_idle(t, id);
 }
 
 /* ---- runs ---- */
@@ -150,7 +150,7 @@ static bool run_ended(const struct toy *t, const struct run *run)
 	return t->waiting_count == 0;
 }
 
-/* All can go on in each round, so in the end all rounds are over. */
+/* Each round can complete, so in the end all rounds are over. */
 static void run_toy(struct toy *t, struct run *run)
 {
 	uint32_t steps = 0;
@@ -162,7 +162,7 @@ static void run_toy(struct toy *t, struct run *run)
 	assert_int_equal(barrier_strays(t->barriers), run->strays_sent);
 }
 
-/* Nobody is in the middle of anything, so others may take part. */
+/* No round is in progress, so the participants may change. */
 static void next_members(struct toy *t, unsigned id)
 {
 	t->watch[id] = (struct watch){ 0 };
@@ -183,15 +183,15 @@ static void run_seed(uint64_t seed, struct run run)
 	toy_close(&t);
 }
 
-static void rounds_end_well(void **state)
+static void rounds_are_released(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 300; seed++)
 		run_seed(seed, (struct run){ .barriers = 1, .rounds = 12 });
 }
 
-/* From one in a long while to more resets than arrivals. */
-static void rounds_end_well_or_badly(void **state)
+/* From rare resets to more resets than arrivals. */
+static void rounds_are_released_or_reset(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 900; seed++)
@@ -203,7 +203,7 @@ static void rounds_end_well_or_badly(void **state)
 								     : 100 });
 }
 
-static void strays_change_nothing(void **state)
+static void stray_messages_have_no_effect(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 200; seed++)
@@ -214,7 +214,7 @@ static void strays_change_nothing(void **state)
 				       .strays = true });
 }
 
-static void sixteen_barriers_run_at_once(void **state)
+static void sixteen_barriers_run_concurrently(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++)
@@ -224,8 +224,8 @@ static void sixteen_barriers_run_at_once(void **state)
 				       .reset_odds = 30 });
 }
 
-/* Fifteen that are reset all the time, and one that never is. */
-static void barriers_do_not_know_each_other(void **state)
+/* Fifteen barriers that are reset all the time, and one that never is. */
+static void barriers_are_independent(void **state)
 {
 	const uint32_t size[2] = { 4, 4 };
 	struct run run = { .barriers = BARRIER_COUNT,
@@ -248,7 +248,7 @@ static void barriers_do_not_know_each_other(void **state)
 	toy_close(&t);
 }
 
-/* ---- anything from the wire ---- */
+/* ---- arbitrary messages ---- */
 
 static void ignore_send(
 	void *context, uint32_t node, unsigned port, struct barrier_message m)
@@ -266,8 +266,8 @@ static void ignore_release(
 	assert_true(node < t->topology->nodes && id < BARRIER_COUNT);
 }
 
-/* Nothing sensible comes of it, but nothing breaks. */
-static void anything_may_come_in(void **state)
+/* The result is meaningless, but safe. */
+static void arbitrary_messages_are_safe(void **state)
 {
 	const struct barrier_calls calls = { ignore_send, ignore_release };
 	const uint32_t size[2] = { 4, 3 };
@@ -299,12 +299,12 @@ static void anything_may_come_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rounds_end_well),
-		cmocka_unit_test(rounds_end_well_or_badly),
-		cmocka_unit_test(strays_change_nothing),
-		cmocka_unit_test(sixteen_barriers_run_at_once),
-		cmocka_unit_test(barriers_do_not_know_each_other),
-		cmocka_unit_test(anything_may_come_in),
+		cmocka_unit_test(rounds_are_released),
+		cmocka_unit_test(rounds_are_released_or_reset),
+		cmocka_unit_test(stray_messages_have_no_effect),
+		cmocka_unit_test(sixteen_barriers_run_concurrently),
+		cmocka_unit_test(barriers_are_independent),
+		cmocka_unit_test(arbitrary_messages_are_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Corners of a running network: what is held up by what, and what lies at the
- * edge of what it can be.
+ * Corner cases of a running network: unusual blocking, and extreme parameters.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -52,7 +51,7 @@ static void corner_send(struct corner *c, uint64_t when, uint32_t from,
 	assert_int_equal(network_send(c->network, when, &p), 0);
 }
 
-/* How many have arrived; the others are reported. */
+/* The number of packets that have arrived; the others are reported. */
 static unsigned corner_take(struct corner *c, unsigned *reported)
 {
 	struct network_delivery d;
@@ -66,10 +65,10 @@ static unsigned corner_take(struct corner *c, unsigned *reported)
 	return arrived;
 }
 
-/* ---- multicasts and deaths ---- */
+/* ---- multicasts and failures ---- */
 
-/* The multicast stands behind a packet that waits for the network to empty. */
-static void a_waiting_multicast_does_not_keep_it_from_emptying(void **state)
+/* The multicast is queued behind a packet that waits for the drain. */
+static void a_queued_multicast_does_not_prevent_draining(void **state)
 {
 	struct corner c = { 0 };
 	unsigned reported;
@@ -86,8 +85,8 @@ static void a_waiting_multicast_does_not_keep_it_from_emptying(void **state)
 	corner_close(&c);
 }
 
-/* Whoever a multicast cannot reach any more is named. */
-static void a_network_in_two_parts_reports_the_other(void **state)
+/* Nodes that a multicast cannot reach are reported. */
+static void a_partitioned_network_reports_unreachable_nodes(void **state)
 {
 	struct corner c = { 0 };
 	unsigned reported;
@@ -107,7 +106,7 @@ static void a_network_in_two_parts_reports_the_other(void **state)
 /* ---- detours ---- */
 
 /* Each of two detours leads over the other dead link. */
-static void detours_do_not_lead_round_for_ever(void **state)
+static void detours_do_not_loop(void **state)
 {
 	const uint32_t by_2[2] = { LEG(1), LEG(1) };
 	const uint32_t by_0[2] = { LEG(0), LEG(0) };
@@ -129,7 +128,7 @@ static void detours_do_not_lead_round_for_ever(void **state)
 	corner_close(&c);
 }
 
-static void detours_that_are_none_are_refused(void **state)
+static void invalid_detours_are_refused(void **state)
 {
 	const uint32_t nothing[2] = { 2u << 24, LEG(0) };
 	const uint32_t itself[3] = { LEG(0), LEG(0), LEG(1) };
@@ -144,7 +143,7 @@ static void detours_that_are_none_are_refused(void **state)
 
 /* ---- routers ---- */
 
-static void long_delays_are_kept(void **state)
+static void long_delays_are_exact(void **state)
 {
 	struct corner c = { 0 };
 	struct network_delivery d;
@@ -159,8 +158,8 @@ static void long_delays_are_kept(void **state)
 	corner_close(&c);
 }
 
-/* iq4 throws a coin where two ways are as long; in order it must not. */
-static void order_needs_one_way(void **state)
+/* iq4 breaks ties at random; with ordered delivery it must not. */
+static void ordered_delivery_uses_one_path(void **state)
 {
 	struct corner c = { 0 };
 	struct network_delivery d;
@@ -187,8 +186,9 @@ static void order_needs_one_way(void **state)
 	corner_close(&c);
 }
 
-/* Ordered, a packet waits for one channel, whatever else is free. */
-static void any_kind_of_deadlock_is_said(void **state)
+/* With ordered delivery a packet waits for one channel even if others are free.
+ */
+static void every_kind_of_deadlock_is_detected(void **state)
 {
 	(void)state;
 	for (unsigned kind = 0; kind < 3; kind++) {
@@ -221,8 +221,8 @@ static void any_kind_of_deadlock_is_said(void **state)
 
 /* ---- topologies ---- */
 
-/* It was not whole from the beginning. */
-static void a_topology_may_have_lost_links_before(void **state)
+/* The topology has lost links before the network is opened. */
+static void the_topology_may_have_lost_links_before(void **state)
 {
 	const uint32_t size[2] = { 4, 4 };
 	struct corner c = { 0 };
@@ -238,7 +238,7 @@ static void a_topology_may_have_lost_links_before(void **state)
 	corner_close(&c);
 }
 
-static void what_is_too_long_is_refused(void **state)
+static void packets_that_are_too_long_are_refused(void **state)
 {
 	const uint32_t size = 200000;
 	struct network_options o = { .router = router_of("iq4") };
@@ -255,16 +255,16 @@ static void what_is_too_long_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queued_multicast_does_not_prevent_draining),
 		cmocka_unit_test(
-			a_waiting_multicast_does_not_keep_it_from_emptying),
-		cmocka_unit_test(a_network_in_two_parts_reports_the_other),
-		cmocka_unit_test(detours_do_not_lead_round_for_ever),
-		cmocka_unit_test(detours_that_are_none_are_refused),
-		cmocka_unit_test(long_delays_are_kept),
-		cmocka_unit_test(order_needs_one_way),
-		cmocka_unit_test(any_kind_of_deadlock_is_said),
-		cmocka_unit_test(a_topology_may_have_lost_links_before),
-		cmocka_unit_test(what_is_too_long_is_refused),
+			a_partitioned_network_reports_unreachable_nodes),
+		cmocka_unit_test(detours_do_not_loop),
+		cmocka_unit_test(invalid_detours_are_refused),
+		cmocka_unit_test(long_delays_are_exact),
+		cmocka_unit_test(ordered_delivery_uses_one_path),
+		cmocka_unit_test(every_kind_of_deadlock_is_detected),
+		cmocka_unit_test(the_topology_may_have_lost_links_before),
+		cmocka_unit_test(packets_that_are_too_long_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bit errors, links and nodes that die, and deadlocks: whatever happens, every
- * packet arrives once or is reported, and credits and flits add up all the
- * time.
+ * Bit errors, failures of links and nodes, and deadlocks: every packet arrives
+ * once or is reported, and the invariants hold all the time.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,7 +16,7 @@
 #include "network/routing/dependency.h"
 #include "network/traffic/load.h"
 
-/* ---- a network, and what became of the packets sent by hand ---- */
+/* ---- a network, and the fate of each packet ---- */
 
 struct run {
 	struct topology topology;
@@ -80,7 +79,7 @@ static void run_take(struct run *r)
 	}
 }
 
-/* Runs until nothing is left; looks at everything now and then. */
+/* Runs until the network is empty, and checks the invariants now and then. */
 static void run_out(struct run *r, uint64_t step, uint64_t limit)
 {
 	while (network_busy(r->network)) {
@@ -93,7 +92,7 @@ static void run_out(struct run *r, uint64_t step, uint64_t limit)
 				wrong);
 		run_take(r);
 	}
-	/* The last of them arrive a few cycles after they have left. */
+	/* The last packets arrive a few cycles after they have left. */
 	network_run(r->network, network_now(r->network) + 2000);
 	run_take(r);
 }
@@ -119,7 +118,7 @@ static void torus(struct run *r, uint32_t x, uint32_t y, uint32_t z)
 
 /* ---- bit errors ---- */
 
-static void links_repeat_what_is_damaged(void **state)
+static void links_repeat_damaged_flits(void **state)
 {
 	struct run r;
 	(void)state;
@@ -162,7 +161,7 @@ static void one_bit_error_delays_one_packet(void **state)
 	assert_int_equal(arrived[1], arrived[0] + router_of("iq4").retry_delay);
 }
 
-static void a_link_that_fails_too_often_is_given_up(void **state)
+static void a_link_with_too_many_errors_fails(void **state)
 {
 	struct run r;
 	struct network_link links[96];
@@ -184,7 +183,7 @@ static void a_link_that_fails_too_often_is_given_up(void **state)
 	run_close(&r);
 }
 
-/* ---- deaths ---- */
+/* ---- failures ---- */
 
 static void kill_something(struct run *r, uint64_t when)
 {
@@ -219,7 +218,7 @@ static void deaths(
 	run_close(&r);
 }
 
-static void deaths_lose_nothing_silently(void **state)
+static void failures_lose_no_packet_silently(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 12; seed++) {
@@ -249,7 +248,7 @@ static void random_graph(struct run *r, uint64_t seed)
 	assert_int_equal(topology_graph(&r->topology, nodes, link, count), 0);
 }
 
-static void random_graphs_and_faults(void **state)
+static void random_graphs_with_random_faults(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -271,8 +270,8 @@ static void random_graphs_and_faults(void **state)
 	}
 }
 
-/* Everything between the rest still works, around what is missing. */
-static void routes_are_made_anew(void **state)
+/* The remaining nodes still reach each other, around the failed ones. */
+static void routes_are_recomputed(void **state)
 {
 	struct run r;
 	(void)state;
@@ -301,7 +300,7 @@ static void routes_are_made_anew(void **state)
 
 /* ---- masked ports: detours and the debug port ---- */
 
-/* One long stream over a link that dies in the middle. */
+/* One long stream over a link that fails in the middle. */
 static void stream(struct run *r, bool detour)
 {
 	static const uint32_t legs[3] = { 2u << 24 | 1u << 12,
@@ -323,7 +322,7 @@ static void stream(struct run *r, bool detour)
 	run_all_accounted(r);
 }
 
-static void masked_ports_take_their_detour(void **state)
+static void packets_take_the_detour_of_a_masked_port(void **state)
 {
 	struct run r;
 	struct network_counters c;
@@ -337,7 +336,7 @@ static void masked_ports_take_their_detour(void **state)
 	run_close(&r);
 }
 
-static void without_a_detour_the_debug_port_drains(void **state)
+static void packets_without_a_detour_leave_by_the_debug_port(void **state)
 {
 	struct run r;
 	struct network_counters c;
@@ -371,8 +370,7 @@ static void wrong_faults_and_detours_are_refused(void **state)
 
 /* ---- deadlock ---- */
 
-/* Four nodes in a ring, each sends two hops round: with one channel, a cycle.
- */
+/* A ring of four nodes, each sends two hops: with one channel, a cycle. */
 static void ring_of_worms(struct run *r, struct router router)
 {
 	const uint32_t size = 4;
@@ -398,7 +396,7 @@ static struct router one_channel(void)
 	return r;
 }
 
-static void a_deadlock_is_said_and_shown(void **state)
+static void a_deadlock_is_detected_and_its_cycle_found(void **state)
 {
 	struct run r;
 	struct channel *cycle;
@@ -418,7 +416,7 @@ static void a_deadlock_is_said_and_shown(void **state)
 	run_close(&r);
 }
 
-static void recovery_gets_out_of_it(void **state)
+static void recovery_resolves_a_deadlock(void **state)
 {
 	struct run r;
 	struct network_counters c;
@@ -466,17 +464,18 @@ static void false_alarms_are_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_repeat_what_is_damaged),
+		cmocka_unit_test(links_repeat_damaged_flits),
 		cmocka_unit_test(one_bit_error_delays_one_packet),
-		cmocka_unit_test(a_link_that_fails_too_often_is_given_up),
-		cmocka_unit_test(deaths_lose_nothing_silently),
-		cmocka_unit_test(random_graphs_and_faults),
-		cmocka_unit_test(routes_are_made_anew),
-		cmocka_unit_test(masked_ports_take_their_detour),
-		cmocka_unit_test(without_a_detour_the_debug_port_drains),
+		cmocka_unit_test(a_link_with_too_many_errors_fails),
+		cmocka_unit_test(failures_lose_no_packet_silently),
+		cmocka_unit_test(random_graphs_with_random_faults),
+		cmocka_unit_test(routes_are_recomputed),
+		cmocka_unit_test(packets_take_the_detour_of_a_masked_port),
+		cmocka_unit_test(
+			packets_without_a_detour_leave_by_the_debug_port),
 		cmocka_unit_test(wrong_faults_and_detours_are_refused),
-		cmocka_unit_test(a_deadlock_is_said_and_shown),
-		cmocka_unit_test(recovery_gets_out_of_it),
+		cmocka_unit_test(a_deadlock_is_detected_and_its_cycle_found),
+		cmocka_unit_test(recovery_resolves_a_deadlock),
 		cmocka_unit_test(false_alarms_are_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

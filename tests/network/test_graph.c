@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Graph files: what they say, what is refused and where, and any text at all.
- */
+/* Graph files: valid ones, errors and their lines, and arbitrary text. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +37,7 @@ static void files_become_topologies(void **state)
 	topology_free(&t);
 }
 
-static void mistakes_have_a_line(void **state)
+static void errors_name_the_line(void **state)
 {
 	static const struct {
 		const char *text;
@@ -79,12 +78,12 @@ static void mistakes_have_a_line(void **state)
 		assert_int_equal(c.line, wrong[i].line);
 		assert_non_null(strstr(c.why, wrong[i].why));
 	}
-	/* A byte of 0 is no end, and no blank. */
+	/* NUL is neither an end nor a blank. */
 	assert_int_equal(graph_parse("nodes 4\n0 1\0\n", 13, &t, &c), -EINVAL);
 	assert_int_equal(c.line, 2);
 }
 
-/* A star with so many arms. */
+/* A star. */
 static int star(unsigned arms, struct topology *t, struct graph_complaint *c)
 {
 	char text[1024];
@@ -107,7 +106,7 @@ static void no_node_has_more_links_than_ports(void **state)
 	assert_non_null(strstr(c.why, "more than 32 links"));
 }
 
-static void the_largest_is_read(void **state)
+static void the_largest_graph_is_read(void **state)
 {
 	static const char text[] = "nodes 1048576\n1048575 0\n";
 	struct graph_complaint c;
@@ -119,10 +118,10 @@ static void the_largest_is_read(void **state)
 }
 
 /*
- * As many links as there may be, and one more. Pairs of neighbours, round after
- * round, so that no node runs out of ports before.
+ * The highest number of links, and one more. Links between neighbours, in
+ * several passes, so that no node runs out of ports before.
  */
-static void links_are_bounded(void **state)
+static void the_number_of_links_is_bounded(void **state)
 {
 	const uint32_t nodes = 1u << 19, count = GRAPH_LINKS_MAX + 1;
 	char *text = malloc(32 + count * 16ull), *at = text;
@@ -142,7 +141,7 @@ static void links_are_bounded(void **state)
 
 /* ---- any text ---- */
 
-/* In a buffer of its very size, so that a look behind it is caught. */
+/* In a buffer of the exact size, so that reading beyond it is detected. */
 static int parse_exactly(const char *text, size_t length)
 {
 	struct graph_complaint c = { 0 };
@@ -193,7 +192,7 @@ static size_t random_change(struct random *r, char *text)
 	return n - random_below(r, 8);
 }
 
-static void any_text_is_taken_or_refused(void **state)
+static void any_text_is_safe(void **state)
 {
 	struct random r = test_random(11);
 	unsigned taken = 0, refused = 0;
@@ -215,11 +214,11 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_become_topologies),
-		cmocka_unit_test(mistakes_have_a_line),
+		cmocka_unit_test(errors_name_the_line),
 		cmocka_unit_test(no_node_has_more_links_than_ports),
-		cmocka_unit_test(the_largest_is_read),
-		cmocka_unit_test(links_are_bounded),
-		cmocka_unit_test(any_text_is_taken_or_refused),
+		cmocka_unit_test(the_largest_graph_is_read),
+		cmocka_unit_test(the_number_of_links_is_bounded),
+		cmocka_unit_test(any_text_is_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static uint64_t sample[SAMPLES];
 static int clear(void **state)
 {
 	(void)state;
-	/* What was there before does not matter. */
+	/* The previous contents do not matter. */
 	memset(&h, 0xff, sizeof(h));
 	histogram_clear(&h);
 	histogram_clear(&other);
@@ -36,7 +36,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Values of up to so many bits, each number of bits as often. */
+/* Values of up to `bits` bits, each width equally often. */
 static void draw_samples(struct random *r, unsigned bits)
 {
 	for (unsigned i = 0; i < SAMPLES; i++) {
@@ -47,7 +47,7 @@ static void draw_samples(struct random *r, unsigned bits)
 	qsort(sample, SAMPLES, sizeof(sample[0]), compare);
 }
 
-static void nothing_has_no_percentiles(void **state)
+static void an_empty_histogram_has_no_percentiles(void **state)
 {
 	(void)state;
 	assert_int_equal(h.count, 0);
@@ -58,7 +58,7 @@ static void nothing_has_no_percentiles(void **state)
 	assert_true(histogram_mean(&h) == 0);
 }
 
-static void sums_are_kept(void **state)
+static void sums_are_exact(void **state)
 {
 	(void)state;
 	histogram_add(&h, 7);
@@ -74,7 +74,7 @@ static void sums_are_kept(void **state)
 	assert_true(histogram_mean(&h) == 1252.5);
 }
 
-static void shares_round_up(void **state)
+static void ranks_round_up(void **state)
 {
 	(void)state;
 	for (uint64_t v = 1; v <= 100; v++)
@@ -89,7 +89,7 @@ static void shares_round_up(void **state)
 	assert_int_equal(histogram_percentile(&h, 0.999), 100);
 	assert_int_equal(histogram_percentile(&h, 1), 100);
 	assert_int_equal(histogram_percentile(&h, 2), 100);
-	/* As decimals mean it, whatever binary makes of them. */
+	/* As in decimal, in spite of binary rounding. */
 	for (unsigned percent = 1; percent <= 100; percent++)
 		assert_int_equal(
 			histogram_percentile(&h, percent / 100.0), percent);
@@ -124,7 +124,7 @@ static void percentiles_are_close(void **state)
 	}
 }
 
-/* The value that stands for all of the bucket that this one is in. */
+/* The value that represents the bucket of this one. */
 static uint64_t shown_as(uint64_t value)
 {
 	histogram_clear(&h);
@@ -133,7 +133,7 @@ static uint64_t shown_as(uint64_t value)
 	return histogram_percentile(&h, 0.5);
 }
 
-static void buckets_end_where_they_should(void **state)
+static void bucket_bounds_are_exact(void **state)
 {
 	(void)state;
 	assert_int_equal(shown_as(0), 0);
@@ -154,10 +154,10 @@ static void buckets_end_where_they_should(void **state)
 	}
 }
 
-static void huge_values_have_a_bucket(void **state)
+static void huge_values_use_the_last_bucket(void **state)
 {
 	(void)state;
-	/* The largest is known exactly, wherever its bucket ends. */
+	/* The largest value is exact, wherever its bucket ends. */
 	histogram_add(&h, 1u << 20);
 	assert_int_equal(histogram_percentile(&h, 0.5), 1u << 20);
 	histogram_add(&h, 1ull << 42);
@@ -178,12 +178,12 @@ static void assert_same(const struct histogram *a, const struct histogram *b)
 	assert_memory_equal(a->bucket, b->bucket, sizeof(a->bucket));
 }
 
-static void parts_add_up(void **state)
+static void merging_is_exact(void **state)
 {
 	struct random r = random_stream(11, 1);
 	(void)state;
 	for (unsigned i = 0; i < SAMPLES; i++) {
-		/* One of them counts what the other never sees. */
+		/* Each value goes to one of the two. */
 		bool low = random_next(&r) & 1;
 		uint64_t value = low ? random_below(&r, 2000)
 				     : 1500 + random_below(&r, 100000);
@@ -194,7 +194,7 @@ static void parts_add_up(void **state)
 	assert_same(&h, &all);
 }
 
-static void nothing_adds_nothing(void **state)
+static void merging_an_empty_histogram_changes_nothing(void **state)
 {
 	(void)state;
 	histogram_merge(&h, &other);
@@ -212,14 +212,16 @@ static void nothing_adds_nothing(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(nothing_has_no_percentiles, clear),
-		cmocka_unit_test_setup(sums_are_kept, clear),
-		cmocka_unit_test_setup(shares_round_up, clear),
+		cmocka_unit_test_setup(
+			an_empty_histogram_has_no_percentiles, clear),
+		cmocka_unit_test_setup(sums_are_exact, clear),
+		cmocka_unit_test_setup(ranks_round_up, clear),
 		cmocka_unit_test_setup(percentiles_are_close, clear),
-		cmocka_unit_test_setup(buckets_end_where_they_should, clear),
-		cmocka_unit_test_setup(huge_values_have_a_bucket, clear),
-		cmocka_unit_test_setup(parts_add_up, clear),
-		cmocka_unit_test_setup(nothing_adds_nothing, clear),
+		cmocka_unit_test_setup(bucket_bounds_are_exact, clear),
+		cmocka_unit_test_setup(huge_values_use_the_last_bucket, clear),
+		cmocka_unit_test_setup(merging_is_exact, clear),
+		cmocka_unit_test_setup(
+			merging_an_empty_histogram_changes_nothing, clear),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

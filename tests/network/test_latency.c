@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Closed forms of the routers: what a packet takes when it is alone, what a
- * virtual channel carries, and what a torus must carry in all its channels.
+ * Closed forms of the routers: zero-load latency, throughput of a virtual
+ * channel, and throughput of a torus.
  */
 #include "networks.h"
 
 #define APART 1000 /* cycles between two packets that do not meet */
 
-/* ---- alone ---- */
+/* ---- zero load ---- */
 
 static uint64_t alone_takes(
 	const struct router *r, uint32_t hops, uint32_t length)
@@ -65,7 +65,7 @@ static void check_alone(struct topology *t, const struct router *r)
 	topology_free(t);
 }
 
-static void iq4_takes_six_cycles_a_hop(void **state)
+static void iq4_takes_six_cycles_per_hop(void **state)
 {
 	static const uint32_t sizes[][3] = { { 9, 0, 0 }, { 4, 5, 0 },
 		{ 3, 4, 5 }, { 8, 2, 3 } };
@@ -87,7 +87,7 @@ static void iq4_takes_six_cycles_a_hop(void **state)
 	check_alone(&t, &r);
 }
 
-static void the_others_take_what_they_say(void **state)
+static void zero_load_latency_follows_the_delays(void **state)
 {
 	struct router extoll = router_of("extoll"), atoll = router_of("atoll");
 	struct topology t;
@@ -138,8 +138,8 @@ static void stream(const struct router *r, uint32_t length, unsigned count,
 	topology_free(&t);
 }
 
-/* As many flits as the buffer holds every seven cycles, or one in each. */
-static void a_credit_is_back_after_seven_cycles(void **state)
+/* A buffer of flits every seven cycles, or one flit per cycle. */
+static void the_credit_loop_takes_seven_cycles(void **state)
 {
 	static const uint32_t lengths[] = { 1, 2, 6, 7, 8, 20, 700, 1000 };
 	(void)state;
@@ -155,7 +155,7 @@ static void a_credit_is_back_after_seven_cycles(void **state)
 		}
 }
 
-/* A packet reads its route and gets a channel when the one before has gone. */
+/* A packet is routed and gets a channel when the previous one has left. */
 static void packets_of_a_channel_are_two_cycles_apart(void **state)
 {
 	static const uint32_t lengths[] = { 1, 2, 3, 5, 8 };
@@ -173,7 +173,7 @@ static void packets_of_a_channel_are_two_cycles_apart(void **state)
 
 /* ---- all of a torus ---- */
 
-static void uniform_traffic_goes_as_far_as_it_should(void **state)
+static void uniform_traffic_has_the_expected_distance(void **state)
 {
 	struct router r = router_of("iq4");
 	struct load_sample s;
@@ -191,7 +191,7 @@ static void uniform_traffic_goes_as_far_as_it_should(void **state)
 	assert_int_equal(s.created, s.done);
 	/* A quarter of each side. */
 	assert_true(near_to((double)s.hops / (double)s.done, 6, 0.005));
-	/* Little more than alone. */
+	/* Little more than the zero-load latency. */
 	assert_true(near_to((double)s.latency / (double)s.done, 43.5, 0.02));
 	network_close(n);
 	topology_free(&t);
@@ -232,7 +232,7 @@ static void check_channels(uint32_t side, unsigned dimensions, double load)
 	topology_free(&t);
 }
 
-static void uniform_traffic_loads_all_channels_alike(void **state)
+static void uniform_traffic_loads_all_channels_equally(void **state)
 {
 	(void)state;
 	check_channels(8, 2, 0.3);
@@ -240,7 +240,7 @@ static void uniform_traffic_loads_all_channels_alike(void **state)
 	check_channels(16, 1, 0.1);
 }
 
-/* What is delivered when every node always has something to send. */
+/* The accepted load when no source queue is ever empty. */
 static double overloaded(
 	struct topology *t, const struct router *r, uint64_t seed, double load)
 {
@@ -262,7 +262,7 @@ static double overloaded(
  * Half of all traffic crosses the middle: of a ring of k in 4 directions of
  * links, of a line in 2. So a node gets 8 / k at most, or 4 / k.
  */
-static void nothing_beats_the_bisection(void **state)
+static void the_bisection_bounds_throughput(void **state)
 {
 	const uint32_t size[2] = { 8, 8 };
 	struct router ring = router_of("iq4"), mesh = router_narrow("iq4", 32);
@@ -285,13 +285,13 @@ static void nothing_beats_the_bisection(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(iq4_takes_six_cycles_a_hop),
-		cmocka_unit_test(the_others_take_what_they_say),
-		cmocka_unit_test(a_credit_is_back_after_seven_cycles),
+		cmocka_unit_test(iq4_takes_six_cycles_per_hop),
+		cmocka_unit_test(zero_load_latency_follows_the_delays),
+		cmocka_unit_test(the_credit_loop_takes_seven_cycles),
 		cmocka_unit_test(packets_of_a_channel_are_two_cycles_apart),
-		cmocka_unit_test(uniform_traffic_goes_as_far_as_it_should),
-		cmocka_unit_test(uniform_traffic_loads_all_channels_alike),
-		cmocka_unit_test(nothing_beats_the_bisection),
+		cmocka_unit_test(uniform_traffic_has_the_expected_distance),
+		cmocka_unit_test(uniform_traffic_loads_all_channels_equally),
+		cmocka_unit_test(the_bisection_bounds_throughput),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

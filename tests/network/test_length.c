@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long packets are: what is parsed and what is refused, and draws against
- * the shares that they should have. The seeds are fixed, and the bounds are
- * five standard deviations wide.
+ * Packet lengths: parsing, errors, and the distribution of random lengths. The
+ * seeds are fixed, and the bounds are five standard deviations wide.
  */
 #include <errno.h>
 #include <math.h>
@@ -65,12 +64,12 @@ static void wrong_lengths_are_refused(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(wrong); i++)
 		assert_int_equal(length_parse(wrong[i], &l), -EINVAL);
-	/* And what was there remains. */
+	/* The previous contents remain. */
 	assert_int_equal(l.count, 1);
 	assert_int_equal(length_longest(&l), 3);
 }
 
-static void there_is_a_bound_on_classes(void **state)
+static void the_number_of_classes_is_bounded(void **state)
 {
 	char text[2 * LENGTH_CLASSES_MAX + 2] = "";
 	struct length l;
@@ -84,7 +83,7 @@ static void there_is_a_bound_on_classes(void **state)
 	assert_int_equal(length_parse(text, &l), -EINVAL);
 }
 
-static void one_length_is_not_drawn(void **state)
+static void a_single_length_draws_no_random_number(void **state)
 {
 	struct length l = parse("12:3");
 	struct random r = random_stream(5, 0), before = r;
@@ -93,7 +92,7 @@ static void one_length_is_not_drawn(void **state)
 	assert_true(r.state == before.state);
 }
 
-static void classes_get_their_shares(void **state)
+static void classes_have_their_shares(void **state)
 {
 	const struct length l = parse("1:6,4-7:3,100:1");
 	struct random r = random_stream(5, 1);
@@ -117,7 +116,7 @@ static void classes_get_their_shares(void **state)
 	assert_true(off * off < 25.0 * 29 * 29 / DRAWS);
 }
 
-static void a_range_is_drawn_alike(void **state)
+static void a_range_is_uniform(void **state)
 {
 	const struct length l = parse("1-16");
 	struct random r = random_stream(5, 2);
@@ -136,10 +135,10 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths_are_parsed),
 		cmocka_unit_test(wrong_lengths_are_refused),
-		cmocka_unit_test(there_is_a_bound_on_classes),
-		cmocka_unit_test(one_length_is_not_drawn),
-		cmocka_unit_test(classes_get_their_shares),
-		cmocka_unit_test(a_range_is_drawn_alike),
+		cmocka_unit_test(the_number_of_classes_is_bounded),
+		cmocka_unit_test(a_single_length_draws_no_random_number),
+		cmocka_unit_test(classes_have_their_shares),
+		cmocka_unit_test(a_range_is_uniform),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Closed forms of topologies against counting: every pair of nodes, every way
- * to halve the nodes, and every route.
+ * Closed forms of topologies against exhaustive counts: every pair of nodes,
+ * every bisection, and every route.
  */
 #include <errno.h>
 #include <math.h>
@@ -90,7 +90,7 @@ static uint64_t channels_between(const struct topology *t, uint32_t half)
 	return n;
 }
 
-/* Of all choices of half of the nodes. */
+/* The minimum over all halves of the nodes. */
 static void check_bisection(const struct topology *t)
 {
 	uint64_t least = UINT64_MAX;
@@ -106,7 +106,7 @@ static void check_bisection(const struct topology *t)
 
 /* ---- channel load ---- */
 
-/* Over all pairs, each direction of a tie as often as the other. */
+/* Over all pairs, with ties split evenly. */
 static void check_load(const struct topology *t)
 {
 	static double load[NODES_MAX * TOPOLOGY_PORTS_MAX];
@@ -142,7 +142,7 @@ static void check_all(struct topology *t)
 	topology_free(t);
 }
 
-static void grids_are_as_counted(void **state)
+static void grids_match_a_count(void **state)
 {
 	static const uint32_t sizes[][3] = { { 2 }, { 3 }, { 4 }, { 9 }, { 20 },
 		{ 2, 2 }, { 3, 3 }, { 3, 4 }, { 4, 3 }, { 4, 4 }, { 5, 4 },
@@ -161,7 +161,7 @@ static void grids_are_as_counted(void **state)
 	}
 }
 
-static void the_others_are_as_counted(void **state)
+static void other_topologies_match_a_count(void **state)
 {
 	struct topology t;
 	(void)state;
@@ -192,7 +192,7 @@ static void graphs_are_searched(void **state)
 	}
 }
 
-/* 256 nodes and such, as one finds them in tables. */
+/* Well-known values. */
 static void known_values_are_right(void **state)
 {
 	const uint32_t flat[2] = { 16, 16 }, cube[3] = { 8, 8, 8 };
@@ -220,7 +220,7 @@ static void known_values_are_right(void **state)
 	topology_free(&t);
 }
 
-static void losses_are_seen(void **state)
+static void lost_links_are_considered(void **state)
 {
 	struct topology t;
 	struct metric m;
@@ -237,7 +237,7 @@ static void losses_are_seen(void **state)
 	topology_free(&t);
 }
 
-static void extremes_have_an_answer(void **state)
+static void extreme_sizes_are_handled(void **state)
 {
 	const uint32_t size[3] = { 32, 32, 64 };
 	struct topology t;
@@ -261,12 +261,12 @@ static void extremes_have_an_answer(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grids_are_as_counted),
-		cmocka_unit_test(the_others_are_as_counted),
+		cmocka_unit_test(grids_match_a_count),
+		cmocka_unit_test(other_topologies_match_a_count),
 		cmocka_unit_test(graphs_are_searched),
 		cmocka_unit_test(known_values_are_right),
-		cmocka_unit_test(losses_are_seen),
-		cmocka_unit_test(extremes_have_an_answer),
+		cmocka_unit_test(lost_links_are_considered),
+		cmocka_unit_test(extreme_sizes_are_handled),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets to everybody: the multicast port of each router keeps one and sends
- * copies on along the tree. Each node, the sender too, gets it once.
+ * Multicasts: the multicast port of each router delivers a packet and sends
+ * copies along the tree. Each node, including the sender, receives it once.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ struct cast {
 	uint64_t *arrived;
 };
 
-/* The topology is there already. */
+/* The topology must be open. */
 static void cast_open(struct cast *c, const char *router, unsigned threads)
 {
 	const char *why;
@@ -59,7 +59,7 @@ static void cast_torus(struct cast *c, const uint32_t *size,
 	cast_open(c, router, threads);
 }
 
-/* How far all are from a node, by going over the tree until nothing changes. */
+/* Distances from a node in the tree, by relaxation. */
 static void cast_depths(struct cast *c, uint32_t from)
 {
 	bool changed = true;
@@ -94,7 +94,7 @@ static void send_to_all(struct cast *c, uint64_t time, uint32_t from,
 
 /* ---- one multicast ---- */
 
-/* The last router on its way is that of the node, left to the host. */
+/* The last hop of the path is the router of the node, towards the host. */
 static void check_way(const struct cast *c, const struct network_delivery *d)
 {
 	const struct network_hop *last = &d->path[d->path_count - 1];
@@ -136,7 +136,7 @@ static void check_counters(const struct cast *c, uint64_t sent)
 	assert_null(network_check(c->n));
 }
 
-/* Everybody once, and nobody before the one that sent it on. */
+/* Each node once, and none before its parent. */
 static void check_cast(struct cast *c, uint32_t from, uint32_t length)
 {
 	struct network_delivery d;
@@ -154,7 +154,7 @@ static void check_cast(struct cast *c, uint32_t from, uint32_t length)
 	cast_close(c);
 }
 
-static void everybody_gets_it_once(void **state)
+static void every_node_receives_a_multicast_once(void **state)
 {
 	const uint32_t size[3] = { 4, 3, 5 }, pair = 2;
 	const struct topology_link link = { { 0, 1 } };
@@ -182,7 +182,7 @@ static void everybody_gets_it_once(void **state)
 	check_cast(&c, 0, 3);
 }
 
-static void graphs_have_multicasts(void **state)
+static void multicasts_work_on_graphs(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 30; seed++) {
@@ -195,9 +195,9 @@ static void graphs_have_multicasts(void **state)
 	}
 }
 
-/* ---- how long it takes ---- */
+/* ---- latency ---- */
 
-/* Into a router, through two of them, and out again; the tail is behind. */
+/* Injection, two routers, ejection, and the serialization of the packet. */
 static uint64_t level_time(
 	const struct router *r, unsigned host_delay, uint32_t length)
 {
@@ -206,7 +206,7 @@ static uint64_t level_time(
 	       1 + r->eject_delay + host_delay;
 }
 
-/* On a line nobody has two to send to: each hop takes the same. */
+/* On a line each node sends one copy, so each hop takes the same time. */
 static void check_line(const char *router, uint32_t length)
 {
 	const uint32_t size = 9;
@@ -244,7 +244,7 @@ static void every_level_takes_the_same_time(void **state)
 
 struct tally {
 	uint64_t casts, plain;
-	uint64_t hash; /* of what came where and when, in order */
+	uint64_t hash; /* of all deliveries, in order */
 	uint8_t got[CASTS][64];
 };
 
@@ -322,16 +322,16 @@ static void check_many(const char *router)
 	}
 }
 
-static void many_at_once_among_other_packets(void **state)
+static void many_multicasts_among_other_packets(void **state)
 {
 	(void)state;
 	check_many("iq4");
 	check_many("extoll");
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
-static void bad_multicasts_are_refused(void **state)
+static void invalid_multicasts_are_refused(void **state)
 {
 	const uint32_t size = 4;
 	struct network_packet p = { .from = 0, .to = NETWORK_MULTICAST };
@@ -353,11 +353,11 @@ static void bad_multicasts_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everybody_gets_it_once),
-		cmocka_unit_test(graphs_have_multicasts),
+		cmocka_unit_test(every_node_receives_a_multicast_once),
+		cmocka_unit_test(multicasts_work_on_graphs),
 		cmocka_unit_test(every_level_takes_the_same_time),
-		cmocka_unit_test(many_at_once_among_other_packets),
-		cmocka_unit_test(bad_multicasts_are_refused),
+		cmocka_unit_test(many_multicasts_among_other_packets),
+		cmocka_unit_test(invalid_multicasts_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static int fixed(const struct topology *t, const struct route_tree *tree,
 		t, ROUTE_GROUPS_FIXED, route_pair_ties(from, to), from, to, r);
 }
 
-/* Over all pairs: each ends where it should; the hops of all of them. */
+/* Checks the end of the route of each pair; returns the sum of their hops. */
 static uint64_t all_pairs(
 	const struct topology *t, router *route, struct dependency *d)
 {
@@ -53,7 +53,7 @@ static uint64_t all_pairs(
 	return hops;
 }
 
-/* How long a cycle of dependencies of all routes is; 0: none. */
+/* The length of a cycle in the dependency graph of all routes; 0: none. */
 static uint32_t cycle_of(
 	const struct topology *t, router *route, uint64_t *hops)
 {
@@ -63,7 +63,7 @@ static uint32_t cycle_of(
 	assert_int_equal(dependency_open(&d, t), 0);
 	*hops = all_pairs(t, route, &d);
 	assert_int_equal(dependency_cycle(&d, &cycle, &length), 0);
-	/* Each of them leads to the node that the next leaves from. */
+	/* Each channel leads to the node where the next one begins. */
 	for (uint32_t i = 0; i < length; i++) {
 		const struct channel *next = &cycle[(i + 1) % length];
 		assert_int_equal(topology_next(t, cycle[i].node, cycle[i].port),
@@ -114,7 +114,7 @@ static void tori_need_groups(void **state)
 }
 
 /* On which group the hops are, in a ring of eight. */
-static void the_line_decides_the_group(void **state)
+static void the_date_line_decides_the_group(void **state)
 {
 	static const struct {
 		enum route_groups groups;
@@ -145,7 +145,7 @@ static void the_line_decides_the_group(void **state)
 	topology_free(&t);
 }
 
-static void others_need_none(void **state)
+static void other_topologies_need_no_groups(void **state)
 {
 	const uint32_t size[3] = { 4, 5, 3 };
 	struct topology t;
@@ -167,7 +167,7 @@ static void others_need_none(void **state)
 	topology_free(&t);
 }
 
-static void up_and_down_suits_every_graph(void **state)
+static void up_down_works_on_every_graph(void **state)
 {
 	struct random r = test_random(20);
 	(void)state;
@@ -180,7 +180,7 @@ static void up_and_down_suits_every_graph(void **state)
 	}
 }
 
-/* ---- all ways of a source ---- */
+/* ---- all routes of a source ---- */
 
 struct expected {
 	const struct topology *topology;
@@ -218,7 +218,7 @@ static void check_sources(const struct topology *t)
 	route_tree_free(&tree);
 }
 
-static void one_search_finds_the_same_ways(void **state)
+static void one_search_finds_the_same_routes(void **state)
 {
 	const uint32_t size[2] = { 5, 4 };
 	struct random r = test_random(21);
@@ -247,7 +247,7 @@ static int take_counts(
 	return to == ROUTE_ALL_LEGS_MAX + 1 ? -ECANCELED : 0;
 }
 
-static void ways_of_too_many_legs_are_refused(void **state)
+static void routes_with_too_many_legs_are_refused(void **state)
 {
 	struct topology t;
 	struct route_tree tree;
@@ -269,7 +269,7 @@ static void ways_of_too_many_legs_are_refused(void **state)
 }
 
 /* Many hops are not many legs. */
-static void long_ways_of_few_legs_are_found(void **state)
+static void long_routes_with_few_legs_are_found(void **state)
 {
 	struct topology t;
 	struct route_tree tree;
@@ -284,7 +284,7 @@ static void long_ways_of_few_legs_are_found(void **state)
 	topology_free(&t);
 }
 
-static void every_part_has_a_root(void **state)
+static void every_connected_part_has_a_root(void **state)
 {
 	const struct topology_link links[3] = { { { 1, 3 } }, { { 3, 4 } },
 		{ { 0, 2 } } };
@@ -331,13 +331,13 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tori_need_groups),
-		cmocka_unit_test(the_line_decides_the_group),
-		cmocka_unit_test(others_need_none),
-		cmocka_unit_test(up_and_down_suits_every_graph),
-		cmocka_unit_test(one_search_finds_the_same_ways),
-		cmocka_unit_test(ways_of_too_many_legs_are_refused),
-		cmocka_unit_test(long_ways_of_few_legs_are_found),
-		cmocka_unit_test(every_part_has_a_root),
+		cmocka_unit_test(the_date_line_decides_the_group),
+		cmocka_unit_test(other_topologies_need_no_groups),
+		cmocka_unit_test(up_down_works_on_every_graph),
+		cmocka_unit_test(one_search_finds_the_same_routes),
+		cmocka_unit_test(routes_with_too_many_legs_are_refused),
+		cmocka_unit_test(long_routes_with_few_legs_are_found),
+		cmocka_unit_test(every_connected_part_has_a_root),
 		cmocka_unit_test(wrong_routes_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Studies: what they find out of a network whose behaviour is known, that they
- * say so when there is no steady state, and the means to do it.
+ * Studies of networks with known behaviour, with and without a steady state,
+ * and their time plans.
  */
 #include "network/study/study.h"
 
@@ -100,8 +100,8 @@ static struct study_plan plan_of(struct bed *b)
 	return p;
 }
 
-/* The more a cycle costs, the fewer there are; but never too few. */
-static void plans_fit_the_size(void **state)
+/* The limit decreases with the cost of a cycle, down to a minimum. */
+static void plans_depend_on_the_size(void **state)
 {
 	struct bed small = bed_of("iq4", 0.4), large = bed_of("iq4", 0.3);
 	(void)state;
@@ -120,7 +120,7 @@ static void plans_fit_the_size(void **state)
 	assert_true((double)q.period >= 6 * q.zero_load);
 }
 
-static void plans_have_an_end_at_any_load(void **state)
+static void plans_have_a_limit_at_any_load(void **state)
 {
 	static const double loads[] = { 1e-6, 1e-9, 1e-15, 1e-300, 1e-320 };
 	(void)state;
@@ -168,8 +168,8 @@ static void low_load_is_steady(void **state)
 	check_percentiles();
 }
 
-/* Each measured packet has arrived: so many as were created in that time. */
-static void nobody_is_left_out(void **state)
+/* All packets created in the measurement window have arrived. */
+static void all_measured_packets_arrive(void **state)
 {
 	struct bed b = bed_of("iq4", 0.6);
 	(void)state;
@@ -206,7 +206,7 @@ static void overload_is_saturated(void **state)
 	}
 }
 
-/* What it accepts from some time on, for so long. */
+/* The accepted load of an interval. */
 static double bed_accepts(struct bed *b, uint64_t from, uint64_t cycles)
 {
 	const struct study_options *o = &b->study;
@@ -224,7 +224,7 @@ static double bed_accepts(struct bed *b, uint64_t from, uint64_t cycles)
 	       ((double)cycles * pow(b->side, b->dimensions));
 }
 
-static void what_saturated_networks_accept_lasts(void **state)
+static void the_accepted_load_of_saturation_is_stable(void **state)
 {
 	static const double loads[] = { 0.7, 1 };
 	(void)state;
@@ -240,7 +240,7 @@ static void what_saturated_networks_accept_lasts(void **state)
 	}
 }
 
-/* A spot that gets twice what it can take, though others are idle. */
+/* A hot spot with twice its capacity, while other nodes are idle. */
 static void an_overloaded_spot_is_saturated(void **state)
 {
 	struct bed b = bed_of("iq4", 0.08);
@@ -254,10 +254,10 @@ static void an_overloaded_spot_is_saturated(void **state)
 }
 
 /*
- * Just what the spot can take, and a little less: the queues have no end, or
- * vary so slowly that the mean is hard to know.
+ * A hot spot at its capacity, and slightly below: queues grow, or vary so
+ * slowly that the mean is hard to estimate.
  */
-static void the_edge_of_saturation_is_found(void **state)
+static void loads_near_saturation_are_judged(void **state)
 {
 	struct bed b = bed_of("iq4", 0.0625);
 	(void)state;
@@ -273,7 +273,7 @@ static void the_edge_of_saturation_is_found(void **state)
 	assert_true(result.packet_error <= 0.05 * result.packet_latency);
 	assert_true(near_to(result.accepted, 0.06, 0.01));
 	check_percentiles();
-	/* Who says how long wants it as precise as that. */
+	/* With an explicit limit the full precision is needed. */
 	b.study.max_cycles = result.cycles / 2;
 	assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
 	check_percentiles();
@@ -301,7 +301,7 @@ static void seeds_repeat_and_differ(void **state)
 	assert_true(near_to(result.packet_latency, first.packet_latency, 0.03));
 }
 
-/* Half way round in both dimensions, without groups: it locks up. */
+/* Tornado traffic without channel groups deadlocks. */
 static void a_plain_torus_deadlocks(void **state)
 {
 	(void)state;
@@ -323,7 +323,7 @@ static void a_plain_torus_deadlocks(void **state)
 	}
 }
 
-/* ---- what the caller wants ---- */
+/* ---- options ---- */
 
 static bool stop_at(void *context, uint64_t cycle, double latency)
 {
@@ -331,7 +331,7 @@ static bool stop_at(void *context, uint64_t cycle, double latency)
 	return cycle >= *(uint64_t *)context;
 }
 
-static void the_caller_stops_it(void **state)
+static void the_caller_can_stop_a_study(void **state)
 {
 	struct bed b = bed_of("iq4", 0.1);
 	uint64_t at = 5000;
@@ -346,8 +346,8 @@ static void the_caller_stops_it(void **state)
 	check_nothing_arrived();
 }
 
-/* Stopped while it measures: of what has arrived by then. */
-static void a_stop_leaves_what_is_known(void **state)
+/* Stopped during the measurement: results of the packets that have arrived. */
+static void a_stopped_study_has_partial_results(void **state)
 {
 	struct bed b = bed_of("iq4", 0.1);
 	uint64_t at = 12000;
@@ -377,8 +377,8 @@ static bool ask(void *context, uint64_t cycle, double latency)
 	return false;
 }
 
-/* The caller is asked many times, whether anything happens or not. */
-static void nearly_nothing_is_sent(void **state)
+/* The progress callback is called often, with and without activity. */
+static void tiny_loads_work(void **state)
 {
 	static const double loads[] = { 1e-9, 1e-300, 1e-320 };
 	(void)state;
@@ -396,7 +396,7 @@ static void nearly_nothing_is_sent(void **state)
 	}
 }
 
-static void a_step_is_not_a_long_time(void **state)
+static void progress_is_called_often(void **state)
 {
 	struct bed b = bed_of("iq4", 0.9);
 	struct asked asked = { 0 };
@@ -410,14 +410,14 @@ static void a_step_is_not_a_long_time(void **state)
 	assert_true(asked.gap >= 40 && asked.gap <= 60);
 }
 
-static void time_runs_out(void **state)
+static void the_limit_ends_a_study(void **state)
 {
 	struct bed b = bed_of("iq4", 0.1);
 	(void)state;
 	b.study.precision = 1e-6;
 	b.study.max_cycles = 4000;
 	assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
-	/* No new packets, but those under way arrive. */
+	/* Packets in flight still arrive. */
 	assert_true(result.cycles >= 4000 && result.cycles < 5000);
 	assert_true(result.packets > 1000);
 	assert_true(near_to(result.packet_latency, 19, 0.1));
@@ -426,7 +426,7 @@ static void time_runs_out(void **state)
 	assert_true(result.cycles < 200);
 }
 
-static void precision_takes_time(void **state)
+static void higher_precision_takes_longer(void **state)
 {
 	struct bed b = bed_of("iq4", 0.5);
 	uint64_t packets;
@@ -489,22 +489,22 @@ static void verdicts_have_names(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plans_fit_the_size),
-		cmocka_unit_test(plans_have_an_end_at_any_load),
+		cmocka_unit_test(plans_depend_on_the_size),
+		cmocka_unit_test(plans_have_a_limit_at_any_load),
 		cmocka_unit_test(low_load_is_steady),
-		cmocka_unit_test(nobody_is_left_out),
+		cmocka_unit_test(all_measured_packets_arrive),
 		cmocka_unit_test(overload_is_saturated),
-		cmocka_unit_test(what_saturated_networks_accept_lasts),
+		cmocka_unit_test(the_accepted_load_of_saturation_is_stable),
 		cmocka_unit_test(an_overloaded_spot_is_saturated),
-		cmocka_unit_test(the_edge_of_saturation_is_found),
+		cmocka_unit_test(loads_near_saturation_are_judged),
 		cmocka_unit_test(seeds_repeat_and_differ),
 		cmocka_unit_test(a_plain_torus_deadlocks),
-		cmocka_unit_test(the_caller_stops_it),
-		cmocka_unit_test(a_stop_leaves_what_is_known),
-		cmocka_unit_test(nearly_nothing_is_sent),
-		cmocka_unit_test(a_step_is_not_a_long_time),
-		cmocka_unit_test(time_runs_out),
-		cmocka_unit_test(precision_takes_time),
+		cmocka_unit_test(the_caller_can_stop_a_study),
+		cmocka_unit_test(a_stopped_study_has_partial_results),
+		cmocka_unit_test(tiny_loads_work),
+		cmocka_unit_test(progress_is_called_often),
+		cmocka_unit_test(the_limit_ends_a_study),
+		cmocka_unit_test(higher_precision_takes_longer),
 		cmocka_unit_test(wrong_studies_are_refused),
 		cmocka_unit_test(a_used_network_is_refused),
 		cmocka_unit_test(verdicts_have_names),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sweeps and the search for saturation, over a study that is made up: it is
- * steady up to a border that the test knows.
+ * Sweeps and the search for saturation, with a stub of study_run() that is
+ * steady up to a given load.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define LOADS_MAX 100
 
-/* What the study does, and what was seen of it. */
+/* Behaviour of the stub, and what it has recorded. */
 struct world {
 	double border, deadlock; /* not steady above; deadlocked above */
 	unsigned stop;		 /* the point that is stopped, from 1 */
@@ -83,7 +83,7 @@ static struct sweep sweep_begin(double border)
 
 static const double tenths[] = { 0.1, 0.2, 0.3, 0.4, 0.5, 0.6 };
 
-static void a_sweep_ends_behind_saturation(void **state)
+static void a_sweep_ends_after_saturation(void **state)
 {
 	struct sweep s = sweep_begin(0.35);
 	struct sweep_outcome o;
@@ -112,7 +112,7 @@ static void a_sweep_may_never_saturate(void **state)
 	assert_int_equal(o.points, 0);
 }
 
-static void a_deadlock_and_a_stop_end_it_at_once(void **state)
+static void a_deadlock_or_a_stop_ends_a_sweep(void **state)
 {
 	struct sweep s = sweep_begin(1);
 	struct sweep_outcome o;
@@ -135,7 +135,7 @@ static void a_deadlock_and_a_stop_end_it_at_once(void **state)
 	assert_int_equal(o.verdict, STUDY_STOPPED);
 }
 
-static void errors_end_it_and_close_what_is_open(void **state)
+static void errors_end_a_sweep_and_close_the_network(void **state)
 {
 	struct sweep s = sweep_begin(1);
 	struct sweep_outcome o;
@@ -154,7 +154,7 @@ static void errors_end_it_and_close_what_is_open(void **state)
 	assert_int_equal(sweep_saturation(&s, 1, NAN, &o), -EINVAL);
 }
 
-static void the_search_finds_the_border(void **state)
+static void the_search_finds_the_saturation_load(void **state)
 {
 	static const double borders[] = { 0.011, 0.0624, 0.0625, 0.1, 0.31, 0.5,
 		0.77, 0.999 };
@@ -172,7 +172,7 @@ static void the_search_finds_the_border(void **state)
 	}
 }
 
-static void the_search_ends_at_the_edges(void **state)
+static void the_search_is_bounded(void **state)
 {
 	struct sweep s = sweep_begin(1);
 	struct sweep_outcome o;
@@ -191,12 +191,12 @@ static void the_search_ends_at_the_edges(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sweep_ends_behind_saturation),
+		cmocka_unit_test(a_sweep_ends_after_saturation),
 		cmocka_unit_test(a_sweep_may_never_saturate),
-		cmocka_unit_test(a_deadlock_and_a_stop_end_it_at_once),
-		cmocka_unit_test(errors_end_it_and_close_what_is_open),
-		cmocka_unit_test(the_search_finds_the_border),
-		cmocka_unit_test(the_search_ends_at_the_edges),
+		cmocka_unit_test(a_deadlock_or_a_stop_ends_a_sweep),
+		cmocka_unit_test(errors_end_a_sweep_and_close_the_network),
+		cmocka_unit_test(the_search_finds_the_saturation_load),
+		cmocka_unit_test(the_search_is_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

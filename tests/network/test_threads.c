@@ -9,7 +9,7 @@
 #define PACKETS 200
 #define WAY_MAX 64
 
-/* Everything that can be seen of a run. */
+/* All observable results of a run. */
 struct outcome {
 	struct network_counters counters;
 	struct load_sample sample;
@@ -150,7 +150,7 @@ static void check_same(const struct outcome *a, const struct outcome *b)
 		check_delivery(a, b, i);
 }
 
-/* One that delivers, with ways whose ends are where they should be. */
+/* A run that delivers packets, with valid paths. */
 static void check_sound(const struct outcome *o)
 {
 	assert_true(o->sample.done > 300);
@@ -201,7 +201,7 @@ static void extoll_is_the_same(void **state)
 			.arbiter = arbiters[i] });
 }
 
-/* Under such a load it deadlocks, and gets out of it. */
+/* Under this load it deadlocks, and recovers. */
 static void atoll_is_the_same(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Topologies: their links, and what is left if some are cut. */
+/* Topologies: their links, and the removal of links. */
 #include <errno.h>
 
 #include "topologies.h"
@@ -12,7 +12,7 @@ static uint64_t link_ends(const struct topology *t)
 	return n;
 }
 
-static void links_are_as_many_as_they_should_be(void **state)
+static void topologies_have_the_expected_links(void **state)
 {
 	const uint32_t size[3] = { 4, 3, 5 };
 	const struct topology_link star[3] = { { { 0, 1 } }, { { 0, 2 } },
@@ -62,7 +62,7 @@ static void wrong_topologies_are_refused(void **state)
 	assert_int_equal(topology_graph(&t, 4, &far, 1), -EINVAL);
 }
 
-static void a_cut_link_is_gone_at_both_ends(void **state)
+static void a_cut_link_is_removed_at_both_ends(void **state)
 {
 	const uint32_t size[2] = { 2, 3 };
 	struct topology t;
@@ -101,9 +101,9 @@ static void an_isolated_node_has_no_links(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_as_many_as_they_should_be),
+		cmocka_unit_test(topologies_have_the_expected_links),
 		cmocka_unit_test(wrong_topologies_are_refused),
-		cmocka_unit_test(a_cut_link_is_gone_at_both_ends),
+		cmocka_unit_test(a_cut_link_is_removed_at_both_ends),
 		cmocka_unit_test(an_isolated_node_has_no_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

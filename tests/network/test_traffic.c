@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where packets go: patterns against their definitions,
- * and draws against the shares that they should have. The seeds are fixed, and
- * the bounds are five standard deviations wide.
+ * Traffic patterns against their definitions and distributions. The seeds are
+ * fixed, and the bounds are five standard deviations wide.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,7 +24,7 @@ static uint32_t target(
 	const struct traffic traffic = { .pattern = pattern, .topology = t };
 	struct random r = random_stream(1, from), before = r;
 	uint32_t to = traffic_target(&traffic, from, &r);
-	/* Of these patterns, none is drawn. */
+	/* These patterns use no random numbers. */
 	assert_true(r.state == before.state);
 	return to;
 }
@@ -169,7 +168,7 @@ static void bits_are_inverted_and_reversed(void **state)
 	topology_free(&t);
 }
 
-/* Everybody receives from one; and some patterns undo themselves. */
+/* Every node receives from one node; some patterns are their own inverse. */
 static void check_permutation(const struct topology *t, enum traffic_pattern p)
 {
 	bool undoes = p == TRAFFIC_TRANSPOSE || p == TRAFFIC_COMPLEMENT ||
@@ -185,7 +184,7 @@ static void check_permutation(const struct topology *t, enum traffic_pattern p)
 	}
 }
 
-/* How many of the patterns suit it; each of these is a permutation. */
+/* Checks the patterns that suit a topology; returns their number. */
 static unsigned check_patterns(struct topology *t)
 {
 	unsigned suit = 0;
@@ -290,7 +289,7 @@ static void draw_targets(
 	}
 }
 
-static void uniform_reaches_all_alike(void **state)
+static void uniform_reaches_all_nodes_equally(void **state)
 {
 	const uint32_t size[3] = { 4, 3, 5 };
 	static const uint32_t from[] = { 0, 1, 31, 58, 59 };
@@ -349,7 +348,7 @@ int main(void)
 		cmocka_unit_test(permutations_are_permutations),
 		cmocka_unit_test(wrong_traffic_is_refused),
 		cmocka_unit_test(wrong_hot_spots_are_refused),
-		cmocka_unit_test(uniform_reaches_all_alike),
+		cmocka_unit_test(uniform_reaches_all_nodes_equally),
 		cmocka_unit_test(a_hot_spot_gets_its_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trees over topologies: every node that can be reached once, over links that
- * are there, as close to the root as can be.
+ * Spanning trees: every reachable node once, over existing links, at its least
+ * distance from the root.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -17,9 +17,9 @@
 
 #define FAR UINT32_MAX
 
-/* ---- what a tree must be ---- */
+/* ---- properties of a tree ---- */
 
-/* Hops from the root, by going over all links until nothing changes. */
+/* Distances from the root, by relaxation. */
 static uint32_t *distances(const struct topology *t, uint32_t root)
 {
 	uint32_t *d = malloc(t->nodes * sizeof(*d));
@@ -139,7 +139,7 @@ static void one_node_is_a_tree(void **state)
 	topology_free(&net);
 }
 
-static void no_tree_has_a_root_that_is_not_there(void **state)
+static void an_invalid_root_is_refused(void **state)
 {
 	const uint32_t size = 4;
 	struct topology net;
@@ -153,7 +153,7 @@ static void no_tree_has_a_root_that_is_not_there(void **state)
 	topology_free(&net);
 }
 
-/* ---- links that are not there ---- */
+/* ---- lost links ---- */
 
 static void cut(struct topology *t, uint32_t node, unsigned port)
 {
@@ -166,7 +166,7 @@ static void cut(struct topology *t, uint32_t node, unsigned port)
 	t->neighbour[at] = TOPOLOGY_NOWHERE;
 }
 
-static void parts_that_are_cut_off_are_left_out(void **state)
+static void disconnected_parts_are_left_out(void **state)
 {
 	const struct topology_link two[3] = { { { 0, 1 } }, { { 2, 3 } },
 		{ { 3, 4 } } };
@@ -201,7 +201,7 @@ static void trees_grow_around_dead_links(void **state)
 	topology_free(&t);
 }
 
-/* The depth is the tree's, not that of what is left of the links. */
+/* The depth does not depend on links that are lost later. */
 static void depth_outlives_links(void **state)
 {
 	const uint32_t size[2] = { 5, 3 };
@@ -243,8 +243,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(depths_are_those_of_the_topology),
 		cmocka_unit_test(one_node_is_a_tree),
-		cmocka_unit_test(no_tree_has_a_root_that_is_not_there),
-		cmocka_unit_test(parts_that_are_cut_off_are_left_out),
+		cmocka_unit_test(an_invalid_root_is_refused),
+		cmocka_unit_test(disconnected_parts_are_left_out),
 		cmocka_unit_test(trees_grow_around_dead_links),
 		cmocka_unit_test(depth_outlives_links),
 		cmocka_unit_test(random_graphs_have_trees),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a study knows by: means with their error, and whether something grows.
+ * Statistics of studies: batch means with their error, and the trend.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 
 /* ---- means ---- */
 
-static void means_of_batches_are_known_well(void **state)
+static void batch_means_have_the_expected_error(void **state)
 {
 	struct batches b = { 0 };
 	(void)state;
@@ -34,8 +34,8 @@ static void means_of_batches_are_known_well(void **state)
 	assert_true(near_to(batches_precision(&b), 0.16, 0.01));
 }
 
-/* Up for some time, and down for as long: these are not twenty means. */
-static void batches_that_follow_each_other_say_less(void **state)
+/* Strongly correlated values: fewer than twenty independent means. */
+static void correlated_batches_widen_the_interval(void **state)
 {
 	struct batches apart = { 0 }, alike = { 0 };
 	(void)state;
@@ -49,7 +49,7 @@ static void batches_that_follow_each_other_say_less(void **state)
 }
 
 /* Throws of dice: 2.9 by the root of all of them, times 1.96. */
-static void more_batches_are_longer_ones(void **state)
+static void batches_are_joined(void **state)
 {
 	struct random r = { 11 };
 	struct batches b = { 0 };
@@ -91,7 +91,7 @@ static double there_steady(double sent)
 	return 5000 * (1 - exp(-sent / 5000));
 }
 
-/* After how many points it says that it grows; 0: never. */
+/* The number of points after which growth is detected; 0: never. */
 static unsigned grows_after(there *is, unsigned points, uint64_t seed)
 {
 	struct random r = { seed };
@@ -106,7 +106,7 @@ static unsigned grows_after(there *is, unsigned points, uint64_t seed)
 	return 0;
 }
 
-static void growth_is_known_from_filling(void **state)
+static void growth_differs_from_filling(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 20; seed++) {
@@ -127,7 +127,7 @@ static bool rises(there *is, unsigned points)
 	return trend_rises(&t);
 }
 
-static void what_rises_need_not_grow(void **state)
+static void a_rise_is_not_always_growth(void **state)
 {
 	(void)state;
 	for (unsigned points = 32; points < 2000; points += 100) {
@@ -142,11 +142,11 @@ static void what_rises_need_not_grow(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(means_of_batches_are_known_well),
-		cmocka_unit_test(batches_that_follow_each_other_say_less),
-		cmocka_unit_test(more_batches_are_longer_ones),
-		cmocka_unit_test(growth_is_known_from_filling),
-		cmocka_unit_test(what_rises_need_not_grow),
+		cmocka_unit_test(batch_means_have_the_expected_error),
+		cmocka_unit_test(correlated_batches_widen_the_interval),
+		cmocka_unit_test(batches_are_joined),
+		cmocka_unit_test(growth_differs_from_filling),
+		cmocka_unit_test(a_rise_is_not_always_growth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

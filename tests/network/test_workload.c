@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files of packets: what is read, what is refused and where, and garbage. */
+/* Workload files: valid ones, errors and their lines, and garbage. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static const struct topology topology = { .kind = TOPOLOGY_GRAPH, .nodes = 20 };
 static int read_bytes(const void *bytes, size_t size, struct workload *w,
 	struct workload_complaint *c)
 {
-	/* A copy of just this size, so that nothing is read behind it. */
+	/* A copy of the exact size, so that reading beyond it is detected. */
 	char *copy = malloc(size + 1);
 	assert_non_null(copy);
 	memcpy(copy, bytes, size);
@@ -43,7 +43,7 @@ static void assert_packet(const struct workload_packet *p, uint64_t time,
 	assert_int_equal(p->length, length);
 }
 
-/* ---- what is right ---- */
+/* ---- valid files ---- */
 
 static void packets_are_read(void **state)
 {
@@ -105,7 +105,7 @@ static void nul_is_a_character(void **state)
 	assert_int_equal(c.line, 1);
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 static void wrong_lines_are_refused(void **state)
 {
@@ -152,14 +152,14 @@ static void wrong_lines_are_refused(void **state)
 	}
 }
 
-static void lines_have_a_bound(void **state)
+static void the_length_of_a_line_is_bounded(void **state)
 {
 	char text[WORKLOAD_LINE_MAX + 32] = "1 2 3 4\n";
 	size_t first = strlen(text);
 	struct workload w;
 	struct workload_complaint c;
 	(void)state;
-	/* As long as it may be, with an end of the line and without. */
+	/* The longest line, with and without a newline. */
 	memset(text + first, '#', WORKLOAD_LINE_MAX);
 	text[first + WORKLOAD_LINE_MAX] = '\n';
 	for (unsigned end = 0; end < 2; end++) {
@@ -176,7 +176,7 @@ static void lines_have_a_bound(void **state)
 	assert_non_null(strstr(c.why, "long"));
 }
 
-static void broken_files_are_reported(void **state)
+static void read_errors_are_reported(void **state)
 {
 	struct workload_packet packet = { 1, 2, 3, 4 };
 	struct workload w = { &packet, 1 };
@@ -195,7 +195,7 @@ static void broken_files_are_reported(void **state)
 	fclose(f);
 }
 
-/* ---- order, there and back ---- */
+/* ---- order and round trip ---- */
 
 /* Writes it, and reads that. */
 static void write_and_read(const struct workload *from, struct workload *to)
@@ -219,7 +219,7 @@ static bool same(
 	       a->length == b->length;
 }
 
-/* The number of a packet, in places where packets do not mind. */
+/* Encodes the number of a packet in its fields. */
 static struct workload_packet numbered(uint64_t time, uint32_t number)
 {
 	return (struct workload_packet){ time, number % 20, number / 20 % 20,
@@ -269,7 +269,7 @@ static void equal_times_stay_in_order(void **state)
 
 /* ---- garbage ---- */
 
-/* Pieces that come close to being right. */
+/* Fragments that are almost valid. */
 static const char *const pieces[] = { " ", "\t", "\n", "\n", "\r\n", "#", "0",
 	"1", "7", "19", "20", "4096", "4097", "281474976710656",
 	"18446744073709551615", "-", "x", "1 2 3 4\n", "9 0 1 5", " 3 4 5 6\n",
@@ -313,7 +313,7 @@ static void check_complaint(const struct workload_complaint *c,
 	assert_null(w->packet);
 }
 
-static void garbage_does_no_harm(void **state)
+static void garbage_is_safe(void **state)
 {
 	struct random r = random_stream(13, 1);
 	unsigned right = 0, wrong = 0;
@@ -338,7 +338,7 @@ static void garbage_does_no_harm(void **state)
 		workload_free(&w);
 		workload_free(&again);
 	}
-	/* It would show nothing if all of it went the same way. */
+	/* Both outcomes occur, so that the test is meaningful. */
 	assert_true(right > 200 && wrong > 10000);
 }
 
@@ -349,10 +349,10 @@ int main(void)
 		cmocka_unit_test(a_file_may_be_empty),
 		cmocka_unit_test(nul_is_a_character),
 		cmocka_unit_test(wrong_lines_are_refused),
-		cmocka_unit_test(lines_have_a_bound),
-		cmocka_unit_test(broken_files_are_reported),
+		cmocka_unit_test(the_length_of_a_line_is_bounded),
+		cmocka_unit_test(read_errors_are_reported),
 		cmocka_unit_test(equal_times_stay_in_order),
-		cmocka_unit_test(garbage_does_no_harm),
+		cmocka_unit_test(garbage_is_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Topologies for tests of the network, and whether they are sound. */
+/* Topologies for tests of the network, and a check of their links. */
 #ifndef CAY_TESTS_NETWORK_TOPOLOGIES_H
 #define CAY_TESTS_NETWORK_TOPOLOGIES_H
 
@@ -25,7 +25,7 @@ static inline struct random test_random(uint64_t seed)
 	return (struct random){ seed };
 }
 
-/* Every link leads back to where it came from. */
+/* Both ends of every link agree. */
 static inline void check_links(const struct topology *t)
 {
 	for (uint32_t node = 0; node < t->nodes; node++)
@@ -41,7 +41,7 @@ static inline void check_links(const struct topology *t)
 		}
 }
 
-/* A random tree, so that it is connected, and some links more. */
+/* A random tree, for connectivity, and some more links. */
 static inline void random_graph(struct topology *t, struct random *r)
 {
 	struct topology_link links[120];
@@ -61,8 +61,8 @@ static inline void random_graph(struct topology *t, struct random *r)
 }
 
 /*
- * A line whose nodes have the port to the right before or behind the one to the
- * left, in turns, so that no two hops are through the same port.
+ * A line whose nodes alternate in the order of their two ports, so that no two
+ * consecutive hops are through the same port.
  */
 static inline void line_of_turns(struct topology *t, uint32_t nodes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Routing strings: what a switch does with their phits, there and back. */
+/* Routing strings: a router consumes their phits, forth and back. */
 #include <errno.h>
 
 #include "network/routing/routing_string.h"
@@ -30,7 +30,7 @@ static uint32_t follow(const struct topology *t, const struct routing_string *p,
 	return TOPOLOGY_NOWHERE;
 }
 
-/* There and back, by what a switch would do with the phits. */
+/* Follows a string forth and back, as a router does. */
 static void check_pair(const struct topology *t, uint32_t a, uint32_t b)
 {
 	struct route there, back;
@@ -61,14 +61,14 @@ static void strings_lead_there_and_back(void **state)
 		for (uint32_t b = 0; b < t.nodes; b++)
 			check_pair(&t, a, b);
 	topology_free(&t);
-	/* Ways of more hops than a phit counts. */
+	/* Legs with more hops than a phit can hold. */
 	assert_int_equal(topology_torus(&t, ring, 1), 0);
 	for (uint32_t b = 0; b < t.nodes; b++)
 		check_pair(&t, 290, b);
 	topology_free(&t);
 }
 
-/* All ways from a node of it; the others have the same, moved. */
+/* All routes from one node; the others are equivalent by symmetry. */
 static void a_large_torus_needs_four_phits(void **state)
 {
 	const uint32_t size[3] = { 26, 26, 26 };

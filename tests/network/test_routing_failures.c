@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routing space up and down: whatever is lost, what is left is connected by
- * ways that are free of deadlock.
+ * Up/down routing after failures: connected nodes have paths, and these are
+ * free of deadlock.
  */
 #include <errno.h>
 #include <pthread.h>
 
-#include "ways.h"
+#include "routings.h"
 
 static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
 	.groups = 2 };
@@ -15,7 +15,7 @@ static const struct routing_options dated = { .rule = ROUTING_DIMENSION_ORDER,
 	.ties = ROUTE_TIES_PAIR,
 	.groups = 2 };
 
-static void both_groups_go_up_and_down(void **state)
+static void up_down_uses_both_groups(void **state)
 {
 	const uint32_t size[2] = { 6, 6 };
 	struct routing_options one = up_down;
@@ -24,9 +24,9 @@ static void both_groups_go_up_and_down(void **state)
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 2), 0);
-	struct routing *s = space_of(&t, &up_down);
+	struct routing *s = routing_of(&t, &up_down);
 	one.groups = 1;
-	struct routing *low = space_of(&t, &one);
+	struct routing *low = routing_of(&t, &one);
 	for (uint32_t a = 0; a < t.nodes; a++)
 		for (uint32_t b = 0; b < t.nodes; b++) {
 			find_route(s, a, b, &r);
@@ -45,7 +45,7 @@ static void both_groups_go_up_and_down(void **state)
 	topology_free(&t);
 }
 
-/* ---- what is left after losses ---- */
+/* ---- random failures ---- */
 
 static void random_losses(struct topology *t, struct random *r)
 {
@@ -57,7 +57,7 @@ static void random_losses(struct topology *t, struct random *r)
 	check_links(t);
 }
 
-/* The smallest node that can be reached, of every node. */
+/* For every node, the lowest node that it can reach. */
 static void parts_of(const struct topology *t, uint32_t *part)
 {
 	bool again = true;
@@ -77,7 +77,7 @@ static void parts_of(const struct topology *t, uint32_t *part)
 	}
 }
 
-/* Once down, never up; the route stays within the topology. */
+/* Never up after down, and within the topology. */
 static void check_up_down(const struct topology *t,
 	const struct route_tree *tree, uint32_t node, const struct route *r)
 {
@@ -122,7 +122,7 @@ static void check_left(const struct topology *t, struct routing *s)
 	assert_int_equal(cycle_of(t, s), 0);
 }
 
-static void whatever_is_connected_has_a_way(void **state)
+static void connected_nodes_have_a_path(void **state)
 {
 	static const uint32_t sizes[][3] = { { 4, 4, 3 }, { 7, 5, 1 },
 		{ 2, 2, 2 }, { 2, 9, 2 } };
@@ -136,10 +136,10 @@ static void whatever_is_connected_has_a_way(void **state)
 			assert_int_equal(
 				topology_torus(&t, size, size[2] > 1 ? 3 : 2),
 				0);
-			s = space_of(&t, &dated);
+			s = routing_of(&t, &dated);
 		} else {
 			random_graph(&t, &r);
-			s = space_of(&t, &up_down);
+			s = routing_of(&t, &up_down);
 			check_left(&t, s);
 		}
 		for (int renewals = 0; renewals < 2; renewals++) {
@@ -152,15 +152,15 @@ static void whatever_is_connected_has_a_way(void **state)
 	}
 }
 
-static void given_ways_stay_readable(void **state)
+static void earlier_paths_stay_readable(void **state)
 {
 	struct topology t;
 	struct routing_path w, cut;
 	uint32_t copy[50];
 	(void)state;
 	line_of_turns(&t, 60);
-	struct routing *s = space_of(&t, &up_down);
-	way_find(s, 5, 55, &w);
+	struct routing *s = routing_of(&t, &up_down);
+	path_find(s, 5, 55, &w);
 	assert_int_equal(w.count, 50);
 	memcpy(copy, routing_path_legs(&w), sizeof(copy));
 	topology_isolate(&t, 30);
@@ -173,8 +173,8 @@ static void given_ways_stay_readable(void **state)
 	topology_free(&t);
 	/* Those of dimension order, too. */
 	assert_int_equal(topology_hypercube(&t, 10), 0);
-	s = space_of(&t, &dated);
-	way_find(s, 0, 1023, &w);
+	s = routing_of(&t, &dated);
+	path_find(s, 0, 1023, &w);
 	assert_int_equal(w.count, 10);
 	topology_isolate(&t, 1);
 	assert_int_equal(routing_rebuild(s), 0);
@@ -207,14 +207,14 @@ static void *ask(void *context)
 	return NULL;
 }
 
-static void two_threads_may_ask(void **state)
+static void two_threads_may_find_paths(void **state)
 {
 	struct topology t;
 	struct random r = test_random(9);
 	(void)state;
 	random_graph(&t, &r);
-	struct routing *s = space_of(&t, &up_down),
-		       *other = space_of(&t, &up_down);
+	struct routing *s = routing_of(&t, &up_down),
+		       *other = routing_of(&t, &up_down);
 	struct vc_request asker[2] = { { s, t.nodes, 0, 0 },
 		{ s, t.nodes, 1, 0 } };
 	pthread_t thread[2];
@@ -236,10 +236,10 @@ static void two_threads_may_ask(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_groups_go_up_and_down),
-		cmocka_unit_test(whatever_is_connected_has_a_way),
-		cmocka_unit_test(given_ways_stay_readable),
-		cmocka_unit_test(two_threads_may_ask),
+		cmocka_unit_test(up_down_uses_both_groups),
+		cmocka_unit_test(connected_nodes_have_a_path),
+		cmocka_unit_test(earlier_paths_stay_readable),
+		cmocka_unit_test(two_threads_may_find_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routing space: that it says what routes say, for every pair of nodes, and
- * its strings.
+ * Paths of a topology against the routes of every pair of nodes, and their
+ * routing strings.
  */
 #include <errno.h>
 
-#include "ways.h"
+#include "routings.h"
 
 static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
 	.groups = 2 };
@@ -38,7 +38,7 @@ static void check_pair(struct routing *s, const struct topology *t,
 	if (o->ties == ROUTE_TIES_RANDOM)
 		down = (unsigned)(random_next(&same) >> 61);
 	assert_int_equal(routing_find(s, a, b, &random, &w), 0);
-	way_route(&w, &r);
+	path_to_route(&w, &r);
 	assert_int_equal(
 		route_dimension_order(t, o->grouping, down, a, b, &wanted), 0);
 	check_equal(&r, &wanted);
@@ -48,7 +48,7 @@ static void check_pair(struct routing *s, const struct topology *t,
 static void check_pairs(
 	const struct topology *t, const struct routing_options *o)
 {
-	struct routing *s = space_of(t, o);
+	struct routing *s = routing_of(t, o);
 	for (uint32_t a = 0; a < t->nodes; a++)
 		for (uint32_t b = 0; b < t->nodes; b++)
 			check_pair(s, t, o, a, b);
@@ -67,7 +67,7 @@ static void check_options(struct topology *t)
 	topology_free(t);
 }
 
-static void ways_are_the_routes(void **state)
+static void paths_match_the_routes(void **state)
 {
 	static const uint32_t sizes[][3] = { { 4, 3, 5 }, { 2, 6, 2 },
 		{ 9, 2, 4 } };
@@ -89,8 +89,8 @@ static void ways_are_the_routes(void **state)
 	check_options(&t);
 }
 
-/* Whatever the size, numbers are taken apart without an error. */
-static void large_ones_are_the_routes_too(void **state)
+/* Coordinates are exact for all sizes. */
+static void paths_match_the_routes_of_large_topologies(void **state)
 {
 	static const uint32_t sizes[][3] = { { 1023, 1025, 1 }, { 7, 8191, 18 },
 		{ 101, 101, 101 }, { 3, 5, 8100 } };
@@ -100,7 +100,7 @@ static void large_ones_are_the_routes_too(void **state)
 	for (unsigned i = 0; i < COUNT(sizes); i++) {
 		unsigned n = sizes[i][2] > 1 ? 3 : 2;
 		assert_int_equal(topology_torus(&t, sizes[i], n), 0);
-		struct routing *s = space_of(&t, &dated);
+		struct routing *s = routing_of(&t, &dated);
 		check_pair(s, &t, &dated, t.nodes - 1, t.nodes / 2);
 		for (int pairs = 0; pairs < 3000; pairs++)
 			check_pair(s, &t, &dated, random_below(&r, t.nodes),
@@ -118,7 +118,7 @@ static void long_legs_are_split(void **state)
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_ring(&t, 20000), 0);
-	struct routing *s = space_of(&t, &dated);
+	struct routing *s = routing_of(&t, &dated);
 	find_route(s, 15000, 4500, &r);
 	assert_int_equal(r.count, 3);
 	assert_int_equal(route_hops(&r), 9500);
@@ -128,12 +128,12 @@ static void long_legs_are_split(void **state)
 	routing_close(s);
 	topology_free(&t);
 	assert_int_equal(topology_mesh(&t, line, 1), 0);
-	s = space_of(&t, &dated);
+	s = routing_of(&t, &dated);
 	find_route(s, 0, 6 * ROUTING_HOPS_MAX, &r);
 	assert_int_equal(route_end(&t, 0, &r), 6 * ROUTING_HOPS_MAX);
 	assert_int_equal(
 		routing_find(s, 0, 6 * ROUTING_HOPS_MAX + 1, NULL, &w), -E2BIG);
-	/* Up and down there is room for more. */
+	/* Up/down has room for more. */
 	assert_int_equal(routing_rebuild(s), 0);
 	find_route(s, 0, 6 * ROUTING_HOPS_MAX + 1, &r);
 	assert_int_equal(r.count, 7);
@@ -142,7 +142,7 @@ static void long_legs_are_split(void **state)
 	topology_free(&t);
 }
 
-/* How many of the legs that could go either way go up. */
+/* The share of ties that go up. */
 static void count_ties(const struct topology *t, const struct route *r,
 	uint32_t up[3], uint32_t all[3])
 {
@@ -163,7 +163,7 @@ static void half_of_the_ties_go_up(void **state)
 	struct route r;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 3), 0);
-	struct routing *s = space_of(&t, &dated);
+	struct routing *s = routing_of(&t, &dated);
 	for (uint32_t a = 0; a < t.nodes; a++)
 		for (uint32_t b = 0; b < t.nodes; b++) {
 			find_route(s, a, b, &r);
@@ -189,7 +189,7 @@ static void groups_break_the_cycles_of_tori(void **state)
 	for (int g = ROUTE_GROUPS_PLAIN; g <= ROUTE_GROUPS_FIXED; g++)
 		for (o.groups = 1; o.groups <= 2; o.groups++) {
 			o.grouping = (enum route_groups)g;
-			struct routing *s = space_of(&t, &o);
+			struct routing *s = routing_of(&t, &o);
 			/* A single group cannot be told apart. */
 			bool plain = g == ROUTE_GROUPS_PLAIN || o.groups == 1;
 			assert_int_equal(cycle_of(&t, s) != 0, plain);
@@ -226,10 +226,10 @@ static void strings_lead_there_and_back(void **state)
 	struct routing_string p;
 	(void)state;
 	assert_int_equal(topology_torus(&t, size, 3), 0);
-	struct routing *s = space_of(&t, &dated);
+	struct routing *s = routing_of(&t, &dated);
 	for (uint32_t to = 0; to < t.nodes; to++) {
-		way_find(s, from, to, &there);
-		way_find(s, to, from, &back);
+		path_find(s, from, to, &there);
+		path_find(s, to, from, &back);
 		assert_int_equal(routing_string_of(0x77, &there, NULL, &p), 0);
 		assert_true(p.count <= 4);
 		assert_int_equal(routing_string_of(0x77, &there, &back, &p), 0);
@@ -245,7 +245,7 @@ static void strings_lead_there_and_back(void **state)
 	topology_free(&t);
 }
 
-static void ways_that_are_no_strings_are_refused(void **state)
+static void paths_without_a_string_are_refused(void **state)
 {
 	const struct routing_path host = { .count = 1,
 		.leg = { routing_leg(ROUTING_PORT_HOST, 1, 0) } };
@@ -262,14 +262,14 @@ static void ways_that_are_no_strings_are_refused(void **state)
 	assert_int_equal(routing_string_of(0, &far, NULL, &p), -E2BIG);
 	assert_int_equal(routing_string_of(0, &short_one, &short_one, &p), 0);
 	line_of_turns(&t, 100);
-	struct routing *s = space_of(&t, &up_down);
-	way_find(s, 0, 99, &w);
+	struct routing *s = routing_of(&t, &up_down);
+	path_find(s, 0, 99, &w);
 	assert_int_equal(routing_string_of(0, &w, NULL, &p), -E2BIG);
 	routing_close(s);
 	topology_free(&t);
 }
 
-static void wrong_spaces_are_refused(void **state)
+static void invalid_options_are_refused(void **state)
 {
 	struct routing_options o = dated;
 	struct topology t;
@@ -284,18 +284,18 @@ static void wrong_spaces_are_refused(void **state)
 	o.groups = 3;
 	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
 	routing_close(NULL);
-	s = space_of(&t, &up_down);
-	way_find(s, 0, ROUTE_ALL_LEGS_MAX, &w);
+	s = routing_of(&t, &up_down);
+	path_find(s, 0, ROUTE_ALL_LEGS_MAX, &w);
 	assert_int_equal(
 		routing_find(s, 0, ROUTE_ALL_LEGS_MAX + 1, NULL, &w), -E2BIG);
-	way_find(s, 7, 7, &w);
+	path_find(s, 7, 7, &w);
 	assert_int_equal(w.count, 0);
 	routing_close(s);
 	topology_free(&t);
-	/* A single node has nobody to send to. */
+	/* A single node has no destination. */
 	assert_int_equal(topology_graph(&t, 1, NULL, 0), 0);
-	s = space_of(&t, &up_down);
-	way_find(s, 0, 0, &w);
+	s = routing_of(&t, &up_down);
+	path_find(s, 0, 0, &w);
 	assert_int_equal(w.count, 0);
 	routing_close(s);
 	topology_free(&t);
@@ -304,14 +304,14 @@ static void wrong_spaces_are_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ways_are_the_routes),
-		cmocka_unit_test(large_ones_are_the_routes_too),
+		cmocka_unit_test(paths_match_the_routes),
+		cmocka_unit_test(paths_match_the_routes_of_large_topologies),
 		cmocka_unit_test(long_legs_are_split),
 		cmocka_unit_test(half_of_the_ties_go_up),
 		cmocka_unit_test(groups_break_the_cycles_of_tori),
 		cmocka_unit_test(strings_lead_there_and_back),
-		cmocka_unit_test(ways_that_are_no_strings_are_refused),
-		cmocka_unit_test(wrong_spaces_are_refused),
+		cmocka_unit_test(paths_without_a_string_are_refused),
+		cmocka_unit_test(invalid_options_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers when links and nodes die: nobody waits for ever. A round that had
- * begun ends with an error for all who live, and those whom the tree still
- * reaches go on.
+ * Barriers when links and nodes fail: no participant waits forever. A round
+ * that is in progress ends with an error for all living participants, and those
+ * that the tree still reaches continue.
  */
 #include "hosts.h"
 #include "network/traffic/load.h"
@@ -24,7 +24,7 @@ static void link_dies(
 		network_fail(h->n, time, NETWORK_LINK_FAILS, node, port), 0);
 }
 
-/* A round of all but some, who are told that they are not in it. */
+/* A round without some nodes, which get -ENOTCONN. */
 static void check_others(
 	struct hosts *h, unsigned id, const uint32_t *out, unsigned outs)
 {
@@ -37,23 +37,23 @@ static void check_others(
 		for (unsigned k = 0; k < outs; k++)
 			is_out |= out[k] == i;
 		assert_int_equal(
-			told_count(h, i, id, is_out ? -ENOTCONN : 0), 1);
+			release_count(h, i, id, is_out ? -ENOTCONN : 0), 1);
 	}
 	assert_int_equal(barrier_strays(h->n->barriers), 0);
 }
 
-/* Everybody who lives has heard of one error, and of nothing else. */
+/* Every living host has got one error, and nothing else. */
 static void check_error(const struct hosts *h, unsigned id, uint32_t dead)
 {
 	for (uint32_t i = 0; i < h->net.nodes; i++) {
 		assert_int_equal(
-			told_count(h, i, id, -ENETRESET), i == dead ? 0 : 1);
-		assert_int_equal(told_count(h, i, id, 0), 0);
-		assert_int_equal(told_count(h, i, id, -ECANCELED), 0);
+			release_count(h, i, id, -ENETRESET), i == dead ? 0 : 1);
+		assert_int_equal(release_count(h, i, id, 0), 0);
+		assert_int_equal(release_count(h, i, id, -ECANCELED), 0);
 	}
 }
 
-static void a_death_ends_rounds_that_had_begun(void **state)
+static void a_failure_ends_open_rounds(void **state)
 {
 	const uint32_t dead = 5;
 	struct network_counters c;
@@ -67,7 +67,7 @@ static void a_death_ends_rounds_that_had_begun(void **state)
 	node_dies(&h, DEATH, dead);
 	hosts_run(&h, AFTER);
 	check_error(&h, 0, dead);
-	assert_int_equal(h.count, 15); /* and nothing of the other barrier */
+	assert_int_equal(h.count, 15); /* and none of the other barrier */
 	network_count(h.n, &c);
 	assert_int_equal(c.barrier_errors, 15);
 	check_others(&h, 0, &dead, 1);
@@ -75,8 +75,8 @@ static void a_death_ends_rounds_that_had_begun(void **state)
 	hosts_close(&h);
 }
 
-/* Nobody is there who could hear of it, and nobody misses it. */
-static void dead_nodes_take_no_part(void **state)
+/* All participants are dead: no host gets a release. */
+static void dead_nodes_do_not_participate(void **state)
 {
 	const uint32_t dead = 3;
 	struct hosts h;
@@ -89,8 +89,8 @@ static void dead_nodes_take_no_part(void **state)
 	host_arrives(&h, DEATH + 1, dead, 2);
 	hosts_run(&h, AFTER);
 	assert_int_equal(h.count, 2);
-	check_told(&h.told[0], DEATH, dead, 2, -ENOTCONN);
-	check_told(&h.told[1], DEATH + 1, dead, 2, -ENOTCONN);
+	check_release(&h.told[0], DEATH, dead, 2, -ENOTCONN);
+	check_release(&h.told[1], DEATH + 1, dead, 2, -ENOTCONN);
 	assert_int_equal(network_barrier_set(h.n, 2, h.in), -EHOSTUNREACH);
 	h.in[dead] = false;
 	assert_int_equal(network_barrier_set(h.n, 2, h.in), -EINVAL);
@@ -99,8 +99,8 @@ static void dead_nodes_take_no_part(void **state)
 	hosts_close(&h);
 }
 
-/* A packet elsewhere keeps the network from being renewed for a while. */
-static void the_dead_hear_nothing(void **state)
+/* A packet elsewhere delays the drain. */
+static void dead_nodes_get_no_release(void **state)
 {
 	const uint32_t size = 6, dead = 5;
 	uint64_t before = 0;
@@ -118,15 +118,15 @@ static void the_dead_hear_nothing(void **state)
 		for (uint64_t i = 0; i < h.count; i++)
 			assert_true(h.told[i].node != dead ||
 				    h.told[i].time < when);
-		before += told_count(&h, dead, 0, 0);
+		before += release_count(&h, dead, 0, 0);
 		check_others(&h, 0, &dead, 1);
 		hosts_close(&h);
 	}
 	assert_in_range(before, 1, 69);
 }
 
-/* Only the dead one had arrived, or wanted a reset: the round had begun. */
-static void what_the_dead_began_ends(void **state)
+/* Only the dead node had arrived, or reset: the round was in progress. */
+static void rounds_started_by_a_dead_node_end(void **state)
 {
 	struct hosts h;
 	(void)state;
@@ -148,7 +148,7 @@ static void what_the_dead_began_ends(void **state)
 
 /* ---- a network in two parts ---- */
 
-/* A line, of which the end behind `last` is cut off. */
+/* A line that is cut after the node `last`. */
 static void line_is_cut(struct hosts *h, uint32_t nodes, uint32_t last)
 {
 	uint32_t size = nodes;
@@ -158,7 +158,7 @@ static void line_is_cut(struct hosts *h, uint32_t nodes, uint32_t last)
 	link_dies(h, DEATH, last, 0);
 }
 
-static void who_is_cut_off_hears_of_it(void **state)
+static void disconnected_participants_get_an_error(void **state)
 {
 	const uint32_t out[2] = { 4, 5 };
 	struct hosts h;
@@ -171,8 +171,8 @@ static void who_is_cut_off_hears_of_it(void **state)
 	hosts_close(&h);
 }
 
-/* A reset is on its way from the end of the line when the link dies. */
-static void resets_do_not_get_lost(void **state)
+/* A reset is in flight from the end of the line when the link fails. */
+static void a_reset_survives_a_failure(void **state)
 {
 	const uint32_t out[2] = { 4, 5 };
 	struct hosts h;
@@ -182,18 +182,18 @@ static void resets_do_not_get_lost(void **state)
 		host_resets(&h, when, 5, 0);
 		hosts_run(&h, AFTER);
 		for (uint32_t i = 0; i < 6; i++) {
-			uint64_t errors = told_count(&h, i, 0, -ECANCELED) +
-					  told_count(&h, i, 0, -ENETRESET);
+			uint64_t errors = release_count(&h, i, 0, -ECANCELED) +
+					  release_count(&h, i, 0, -ENETRESET);
 			assert_in_range(errors, 1, 2);
-			assert_int_equal(told_count(&h, i, 0, 0), 0);
+			assert_int_equal(release_count(&h, i, 0, 0), 0);
 		}
 		check_others(&h, 0, out, 2);
 		hosts_close(&h);
 	}
 }
 
-/* A node between those who take part wants a reset: only routers know of it. */
-static void resets_from_between_do_not_get_lost(void **state)
+/* An intermediate node resets: the state is only in routers, not in hosts. */
+static void a_reset_by_an_intermediate_node_survives_a_failure(void **state)
 {
 	const uint32_t size = 6;
 	struct hosts h;
@@ -206,14 +206,14 @@ static void resets_from_between_do_not_get_lost(void **state)
 	link_dies(&h, DEATH, 4, 0);
 	hosts_run(&h, AFTER);
 	assert_int_equal(h.count, 2);
-	check_told(&h.told[0], DEATH, 1, 0, -ENETRESET);
-	check_told(&h.told[1], DEATH, 5, 0, -ENETRESET);
+	check_release(&h.told[0], DEATH, 1, 0, -ENETRESET);
+	check_release(&h.told[1], DEATH, 5, 0, -ENETRESET);
 	hosts_close(&h);
 }
 
-/* It dies at any time of a round of all: each hears of an end, once or twice,
- * and those of the same part of the same ends. */
-static void a_death_may_come_at_any_time_of_a_round(void **state)
+/* A failure at any time of a round: each participant gets one or two ends, and
+ * those of one part get the same ones. */
+static void a_failure_at_any_time_of_a_round(void **state)
 {
 	const uint32_t out[2] = { 4, 5 };
 	unsigned released = 0, failed = 0;
@@ -224,12 +224,12 @@ static void a_death_may_come_at_any_time_of_a_round(void **state)
 		hosts_arrive(&h, DEATH > back ? DEATH - back : 0, 0);
 		hosts_run(&h, AFTER);
 		for (uint32_t i = 0; i < 6; i++) {
-			uint64_t well = told_count(&h, i, 0, 0);
-			uint64_t badly = told_count(&h, i, 0, -ENETRESET);
+			uint64_t well = release_count(&h, i, 0, 0);
+			uint64_t badly = release_count(&h, i, 0, -ENETRESET);
 			assert_in_range(well + badly, 1, 2);
 			assert_true(well < 2 && badly < 2);
 			assert_int_equal(
-				badly, told_count(&h, 0, 0, -ENETRESET));
+				badly, release_count(&h, 0, 0, -ENETRESET));
 			released += well;
 			failed += badly;
 		}
@@ -242,11 +242,11 @@ static void a_death_may_come_at_any_time_of_a_round(void **state)
 /* ---- at random ---- */
 
 struct waits {
-	bool waiting[256]; /* has arrived, and heard of no end since */
+	bool waiting[256]; /* has arrived, and the round has not ended */
 	uint64_t seen;
 };
 
-/* Whoever arrives is told how that ended, unless it was refused or is dead. */
+/* Each arrival gets the end of its round, unless it was refused or is dead. */
 static void waits_look(const struct hosts *h, struct waits *w)
 {
 	for (; w->seen < h->count; w->seen++) {
@@ -278,7 +278,7 @@ static void random_deaths(struct hosts *h, struct random *r, struct waits *w)
 	}
 }
 
-/* With packets about, it takes a while from a death to new routes. */
+/* With packets in flight it takes a while from a failure to new routes. */
 static void load_on(struct hosts *h, double load)
 {
 	struct traffic traffic = { .pattern = TRAFFIC_UNIFORM,
@@ -288,7 +288,7 @@ static void load_on(struct hosts *h, double load)
 	assert_int_equal(load_start(h->n, &traffic, &length, load), 0);
 }
 
-/* All who still wait do so for others, who come now. */
+/* The hosts that still wait are released when the others arrive. */
 static void all_come(struct hosts *h, struct waits *w)
 {
 	hosts_run(h, network_now(h->n) + 1000);
@@ -319,7 +319,7 @@ static void check_random_deaths(uint64_t seed, double load)
 	hosts_close(&h);
 }
 
-static void nobody_waits_for_ever(void **state)
+static void no_participant_waits_forever(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 30; seed++) {
@@ -331,15 +331,16 @@ static void nobody_waits_for_ever(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_death_ends_rounds_that_had_begun),
-		cmocka_unit_test(dead_nodes_take_no_part),
-		cmocka_unit_test(the_dead_hear_nothing),
-		cmocka_unit_test(what_the_dead_began_ends),
-		cmocka_unit_test(who_is_cut_off_hears_of_it),
-		cmocka_unit_test(resets_do_not_get_lost),
-		cmocka_unit_test(resets_from_between_do_not_get_lost),
-		cmocka_unit_test(a_death_may_come_at_any_time_of_a_round),
-		cmocka_unit_test(nobody_waits_for_ever),
+		cmocka_unit_test(a_failure_ends_open_rounds),
+		cmocka_unit_test(dead_nodes_do_not_participate),
+		cmocka_unit_test(dead_nodes_get_no_release),
+		cmocka_unit_test(rounds_started_by_a_dead_node_end),
+		cmocka_unit_test(disconnected_participants_get_an_error),
+		cmocka_unit_test(a_reset_survives_a_failure),
+		cmocka_unit_test(
+			a_reset_by_an_intermediate_node_survives_a_failure),
+		cmocka_unit_test(a_failure_at_any_time_of_a_round),
+		cmocka_unit_test(no_participant_waits_forever),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

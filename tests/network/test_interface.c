@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The place to plug in: something else sends packets at a time and gets them
- * back with the time and the way that they took. Here it is a pair of hosts
- * that answer each other, driven by the network's clock alone.
+ * The interface of a network: a user sends packets at given times and polls for
+ * deliveries with their times and paths. Two hosts that answer each other run
+ * on the simulated clock.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -37,9 +37,9 @@ static void plug_close(struct plug *p)
 	topology_free(&p->topology);
 }
 
-/* ---- sending and taking ---- */
+/* ---- send and poll ---- */
 
-static void a_packet_comes_with_its_time_and_its_way(void **state)
+static void deliveries_have_times_and_paths(void **state)
 {
 	struct plug p;
 	struct network_delivery d;
@@ -77,7 +77,7 @@ static void a_packet_comes_with_its_time_and_its_way(void **state)
 	plug_close(&p);
 }
 
-static void what_cannot_be_sent_is_refused(void **state)
+static void invalid_packets_are_refused(void **state)
 {
 	struct plug p;
 	struct network_options o = { 0 };
@@ -135,7 +135,7 @@ static void wrong_networks_are_refused_with_a_reason(void **state)
 #define ROUNDS	 50
 #define THINKING 13 /* cycles until a host answers */
 
-/* Ping and pong: each answer is sent when the question has come. */
+/* Ping-pong. */
 static uint64_t ping_pong(unsigned threads, const char *router)
 {
 	struct network_options o = { .threads = threads, .record = true };
@@ -168,7 +168,7 @@ static uint64_t ping_pong(unsigned threads, const char *router)
 	return last;
 }
 
-static void hosts_can_live_on_its_clock(void **state)
+static void hosts_can_run_on_the_simulated_clock(void **state)
 {
 	/* 3 hops of 6 cycles there and, 13 being 3 and 2 away, back. */
 	uint64_t hops = 2 + 2, trip = 7 + 6 * hops + 1;
@@ -179,7 +179,7 @@ static void hosts_can_live_on_its_clock(void **state)
 	assert_int_equal(ping_pong(1, "atoll"), ping_pong(4, "atoll"));
 }
 
-/* Idle time costs nothing: a network that waits for a year of cycles. */
+/* Idle cycles cost nothing. */
 static void idle_time_is_skipped(void **state)
 {
 	struct plug p;
@@ -199,10 +199,10 @@ static void idle_time_is_skipped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_packet_comes_with_its_time_and_its_way),
-		cmocka_unit_test(what_cannot_be_sent_is_refused),
+		cmocka_unit_test(deliveries_have_times_and_paths),
+		cmocka_unit_test(invalid_packets_are_refused),
 		cmocka_unit_test(wrong_networks_are_refused_with_a_reason),
-		cmocka_unit_test(hosts_can_live_on_its_clock),
+		cmocka_unit_test(hosts_can_run_on_the_simulated_clock),
 		cmocka_unit_test(idle_time_is_skipped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

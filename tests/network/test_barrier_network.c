@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers over the links of a network that does nothing else: their times are
- * closed forms of the tree, and whatever is wrong is told.
+ * Barriers on the links of an otherwise idle network: their times have closed
+ * forms, and errors are reported to hosts.
  */
 #include "hosts.h"
 
@@ -10,8 +10,8 @@
 /* ---- all nodes ---- */
 
 /*
- * All arrive at once: the deepest leaf is heard last, and hears last. Each is
- * told once, and that is all.
+ * All arrive at once: the UP of the deepest leaf arrives last, and so does its
+ * release. Each host gets one release, and nothing else.
  */
 static void check_round(struct hosts *h, uint64_t begin, unsigned id)
 {
@@ -22,11 +22,11 @@ static void check_round(struct hosts *h, uint64_t begin, unsigned id)
 	hosts_run(h, network_now(h->n) + 1000);
 	assert_int_equal(h->count - first, h->net.nodes);
 	for (uint32_t node = 0; node < h->net.nodes; node++)
-		assert_int_equal(told_count(h, node, id, 0), 1);
+		assert_int_equal(release_count(h, node, id, 0), 1);
 	for (uint64_t i = first; i < h->count; i++) {
 		uint32_t node = h->told[i].node;
-		check_told(&h->told[i], top + h->depth[node] * h->hop, node, id,
-			0);
+		check_release(&h->told[i], top + h->depth[node] * h->hop, node,
+			id, 0);
 	}
 }
 
@@ -51,7 +51,7 @@ static void check_everybody(struct hosts *h, uint32_t depth)
 	hosts_close(h);
 }
 
-static void a_round_takes_the_depth_twice(void **state)
+static void a_round_takes_twice_the_depth(void **state)
 {
 	const uint32_t size[2] = { 5, 3 };
 	const struct topology_link pair = { { 0, 1 } };
@@ -77,8 +77,8 @@ static void a_round_takes_the_depth_twice(void **state)
 	check_everybody(&h, 0);
 }
 
-/* Messages look at times of which only 32 bits are kept. */
-static void a_round_works_after_a_long_quiet(void **state)
+/* The busy times of links have only 32 bits. */
+static void a_round_works_after_a_long_idle_time(void **state)
 {
 	struct hosts h;
 	(void)state;
@@ -110,7 +110,7 @@ static bool is_above_all(const struct hosts *h, uint32_t above)
 	return true;
 }
 
-/* The lowest node that has all who take part below it, or is one of them. */
+/* The lowest node whose subtree contains all participants. */
 static uint32_t hosts_top(const struct hosts *h)
 {
 	uint32_t top = h->n->tree.root;
@@ -120,7 +120,7 @@ static uint32_t hosts_top(const struct hosts *h)
 	return top;
 }
 
-/* When the top hears of the last one. */
+/* When the last UP reaches the top. */
 static uint64_t arrive_at_random(
 	struct hosts *h, struct random *r, uint64_t begin, uint32_t top)
 {
@@ -159,11 +159,11 @@ static void check_members(struct hosts *h, struct random *r)
 		uint32_t node = h->told[i].node;
 		uint64_t down = (h->depth[node] - h->depth[top]) * h->hop;
 		assert_true(h->in[node]);
-		check_told(&h->told[i], last + down, node, 3, 0);
+		check_release(&h->told[i], last + down, node, 3, 0);
 	}
 }
 
-static void the_last_of_those_who_take_part_counts(void **state)
+static void the_last_participant_determines_the_time(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 40; seed++) {
@@ -178,9 +178,9 @@ static void the_last_of_those_who_take_part_counts(void **state)
 	}
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
-static void bad_calls_are_refused(void **state)
+static void invalid_calls_are_refused(void **state)
 {
 	struct hosts h;
 	(void)state;
@@ -203,7 +203,7 @@ static void bad_calls_are_refused(void **state)
 	hosts_close(&h);
 }
 
-static void cut_off_nodes_cannot_take_part(void **state)
+static void disconnected_nodes_cannot_participate(void **state)
 {
 	const struct topology_link two[2] = { { { 0, 1 } }, { { 2, 3 } } };
 	struct hosts h;
@@ -217,14 +217,14 @@ static void cut_off_nodes_cannot_take_part(void **state)
 	hosts_close(&h);
 }
 
-/* Found when its time comes, and told to who did it; the round goes on. */
-static void what_does_not_fit_is_told(void **state)
+/* Detected at its time, and reported to its host; the round continues. */
+static void late_errors_are_reported_to_the_host(void **state)
 {
 	struct hosts h;
 	(void)state;
 	hosts_torus(&h, 5, 0, 0, "iq4", 1);
 	h.in[1] = h.in[2] = true;
-	host_arrives(&h, T, 1, 4); /* nobody is in it yet */
+	host_arrives(&h, T, 1, 4); /* no participants yet */
 	hosts_run(&h, T + 1);
 	assert_int_equal(network_barrier_set(h.n, 4, h.in), 0);
 	host_arrives(&h, T + 10, 1, 4);
@@ -233,15 +233,15 @@ static void what_does_not_fit_is_told(void **state)
 	host_arrives(&h, T + 13, 0, 4);
 	hosts_run(&h, 200);
 	assert_int_equal(h.count, 4);
-	check_told(&h.told[0], T, 1, 4, -ENOTCONN);
-	check_told(&h.told[1], T + 11, 1, 4, -EALREADY);
-	check_told(&h.told[2], T + 12, 3, 4, -ENOTCONN);
-	check_told(&h.told[3], T + 13, 0, 4, -ENOTCONN);
+	check_release(&h.told[0], T, 1, 4, -ENOTCONN);
+	check_release(&h.told[1], T + 11, 1, 4, -EALREADY);
+	check_release(&h.told[2], T + 12, 3, 4, -ENOTCONN);
+	check_release(&h.told[3], T + 13, 0, 4, -ENOTCONN);
 	host_arrives(&h, 200, 2, 4);
 	hosts_run(&h, 300);
 	assert_int_equal(h.count, 6);
-	assert_int_equal(told_count(&h, 1, 4, 0), 1);
-	assert_int_equal(told_count(&h, 2, 4, 0), 1);
+	assert_int_equal(release_count(&h, 1, 4, 0), 1);
+	assert_int_equal(release_count(&h, 2, 4, 0), 1);
 	hosts_close(&h);
 }
 
@@ -267,7 +267,8 @@ static void a_reset_ends_the_round_for_all(void **state)
 	for (uint64_t i = 0; i < h.count; i++) {
 		uint32_t node = h.told[i].node;
 		uint64_t hops = hosts_depth(&h) + h.depth[node];
-		check_told(&h.told[i], 100 + hops * h.hop, node, 0, -ECANCELED);
+		check_release(
+			&h.told[i], 100 + hops * h.hop, node, 0, -ECANCELED);
 	}
 	check_round(&h, 300, 0);
 	network_count(h.n, &c);
@@ -277,7 +278,7 @@ static void a_reset_ends_the_round_for_all(void **state)
 	hosts_close(&h);
 }
 
-/* The top has released the round before the reset came to it. */
+/* The top has released the round before it received the reset. */
 static void a_reset_that_crosses_a_release_ends_the_next_round(void **state)
 {
 	struct hosts h;
@@ -290,8 +291,8 @@ static void a_reset_that_crosses_a_release_ends_the_next_round(void **state)
 	hosts_run(&h, 300);
 	assert_int_equal(h.count, 16);
 	for (uint32_t i = 0; i < 8; i++) {
-		assert_int_equal(told_count(&h, i, 0, 0), 1);
-		assert_int_equal(told_count(&h, i, 0, -ECANCELED), 1);
+		assert_int_equal(release_count(&h, i, 0, 0), 1);
+		assert_int_equal(release_count(&h, i, 0, -ECANCELED), 1);
 	}
 	for (uint64_t i = 0; i < h.count; i++)
 		if (h.told[i].error == 0)
@@ -299,8 +300,8 @@ static void a_reset_that_crosses_a_release_ends_the_next_round(void **state)
 	hosts_close(&h);
 }
 
-/* What one is told in the same cycle comes in the order of what happened. */
-static void two_ends_of_a_cycle_stay_in_order(void **state)
+/* Releases of one cycle are in the order in which they happened. */
+static void two_releases_in_one_cycle_stay_in_order(void **state)
 {
 	struct hosts h;
 	(void)state;
@@ -315,14 +316,14 @@ static void two_ends_of_a_cycle_stay_in_order(void **state)
 	hosts_run(&h, 100);
 	assert_int_equal(h.count, 60);
 	for (unsigned i = 0; i < 60; i++)
-		check_told(&h.told[i], T, 2, 0, i % 3 ? 0 : -ECANCELED);
+		check_release(&h.told[i], T, 2, 0, i % 3 ? 0 : -ECANCELED);
 	hosts_close(&h);
 }
 
 /* ---- many ---- */
 
-/* A link carries one of their messages in a cycle: they follow each other. */
-static void sixteen_barriers_follow_each_other(void **state)
+/* A link transfers one message per cycle, so they follow each other. */
+static void sixteen_barriers_share_a_link_in_turn(void **state)
 {
 	struct hosts h;
 	(void)state;
@@ -336,18 +337,18 @@ static void sixteen_barriers_follow_each_other(void **state)
 	for (uint64_t i = 0; i < h.count; i++) {
 		const struct network_release *r = &h.told[i];
 		uint64_t hops = hosts_depth(&h) + h.depth[r->node];
-		check_told(r, T + r->id + hops * h.hop, r->node, r->id, 0);
+		check_release(r, T + r->id + hops * h.hop, r->node, r->id, 0);
 	}
 	assert_int_equal(barrier_strays(h.n->barriers), 0);
 	hosts_close(&h);
 }
 
 /*
- * Two messages come to node 1 in one cycle, from 2 and from 3, and both make it
- * send one to node 0: in the order of its ports, whoever arrived first or has a
- * thread of its own.
+ * Two messages reach node 1 in one cycle, from 2 and from 3, and both make it
+ * send one to node 0: in the order of its ports, independent of arrival order
+ * and threads.
  */
-static void ports_decide_who_is_heard_first(void **state)
+static void messages_of_a_cycle_are_handled_in_port_order(void **state)
 {
 	const struct topology_link star[3] = { { { 0, 1 } }, { { 1, 2 } },
 		{ { 1, 3 } } };
@@ -366,13 +367,13 @@ static void ports_decide_who_is_heard_first(void **state)
 		host_arrives(&h, T, 2, 0);
 		hosts_run(&h, 100);
 		assert_int_equal(h.count, 4);
-		check_told(&h.told[0], T + 2 * h.hop, 0, 0, 0);
-		check_told(&h.told[1], T + 2 * h.hop + 1, 0, 1, 0);
+		check_release(&h.told[0], T + 2 * h.hop, 0, 0, 0);
+		check_release(&h.told[1], T + 2 * h.hop + 1, 0, 1, 0);
 		hosts_close(&h);
 	}
 }
 
-/* Each arrives anew as soon as it is told, others later. */
+/* Some hosts arrive again as soon as they are released, others later. */
 static void rounds_follow_each_other(void **state)
 {
 	uint64_t done = 0, seen = 0;
@@ -386,9 +387,9 @@ static void rounds_follow_each_other(void **state)
 		for (; seen < h.count; seen++) {
 			const struct network_release *r = &h.told[seen];
 			uint64_t late = r->node % 5;
-			/* Nobody is a round ahead of another. */
+			/* No host is a round ahead of another. */
 			done++;
-			assert_int_equal(told_count(&h, r->node, 15, 0),
+			assert_int_equal(release_count(&h, r->node, 15, 0),
 				1 + (done - 1) / 24);
 			host_arrives(&h, network_now(h.n) + late, r->node, 15);
 		}
@@ -401,18 +402,18 @@ static void rounds_follow_each_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_round_takes_the_depth_twice),
-		cmocka_unit_test(a_round_works_after_a_long_quiet),
-		cmocka_unit_test(the_last_of_those_who_take_part_counts),
-		cmocka_unit_test(bad_calls_are_refused),
-		cmocka_unit_test(cut_off_nodes_cannot_take_part),
-		cmocka_unit_test(what_does_not_fit_is_told),
+		cmocka_unit_test(a_round_takes_twice_the_depth),
+		cmocka_unit_test(a_round_works_after_a_long_idle_time),
+		cmocka_unit_test(the_last_participant_determines_the_time),
+		cmocka_unit_test(invalid_calls_are_refused),
+		cmocka_unit_test(disconnected_nodes_cannot_participate),
+		cmocka_unit_test(late_errors_are_reported_to_the_host),
 		cmocka_unit_test(a_reset_ends_the_round_for_all),
 		cmocka_unit_test(
 			a_reset_that_crosses_a_release_ends_the_next_round),
-		cmocka_unit_test(two_ends_of_a_cycle_stay_in_order),
-		cmocka_unit_test(sixteen_barriers_follow_each_other),
-		cmocka_unit_test(ports_decide_who_is_heard_first),
+		cmocka_unit_test(two_releases_in_one_cycle_stay_in_order),
+		cmocka_unit_test(sixteen_barriers_share_a_link_in_turn),
+		cmocka_unit_test(messages_of_a_cycle_are_handled_in_port_order),
 		cmocka_unit_test(rounds_follow_each_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Barriers and packets on the same links: barriers get through whatever the
- * load is, flits wait for them and are not lost; and threads change nothing.
+ * Barriers and packets on the same links: barriers do not depend on the load,
+ * flits wait for them and are not lost, and the number of threads has no
+ * effect.
  */
 #include "hosts.h"
 #include "network/traffic/load.h"
@@ -15,7 +16,7 @@ static void load_on(struct hosts *h, double load, const char *lengths)
 	assert_int_equal(load_start(h->n, &traffic, &length, load), 0);
 }
 
-/* Nothing is created any more, and all that was arrives. */
+/* Stops the load and runs until all packets have arrived. */
 static void load_off(struct hosts *h)
 {
 	struct network_counters c;
@@ -32,7 +33,7 @@ static void load_off(struct hosts *h)
 
 /* ---- barriers under load ---- */
 
-/* As long as without load: messages go before flits. */
+/* The same time as without load: messages have priority over flits. */
 static void check_times(
 	const struct hosts *h, uint64_t first, uint64_t begin, unsigned id)
 {
@@ -40,7 +41,7 @@ static void check_times(
 	for (uint64_t i = first; i < h->count; i++) {
 		uint32_t node = h->told[i].node;
 		uint64_t hops = hosts_depth(h) + h->depth[node];
-		check_told(&h->told[i], begin + hops * h->hop, node, id, 0);
+		check_release(&h->told[i], begin + hops * h->hop, node, id, 0);
 	}
 }
 
@@ -61,14 +62,14 @@ static void check_under_load(struct hosts *h, double load, const char *lengths)
 	hosts_close(h);
 }
 
-static void barriers_get_through_any_load(void **state)
+static void barriers_are_independent_of_the_load(void **state)
 {
 	struct hosts h;
 	(void)state;
 	hosts_torus(&h, 4, 4, 4, "iq4", 1);
 	check_under_load(&h, 0.3, "1");
 	hosts_torus(&h, 4, 4, 4, "iq4", 2);
-	check_under_load(&h, 0.9, "4"); /* more than it can carry */
+	check_under_load(&h, 0.9, "4"); /* above saturation */
 	hosts_torus(&h, 3, 3, 0, "extoll", 1);
 	check_under_load(&h, 0.5, "16");
 }
@@ -77,7 +78,7 @@ static void barriers_get_through_any_load(void **state)
 
 #define FLITS 4
 
-/* Cycles that heads spend in the next router, and others need not. */
+/* Cycles that head flits spend in the next router, and others do not. */
 #define SLACK 2
 
 /* A packet from 1 to 0 on a ring, whose link the barriers use, too. */
@@ -119,7 +120,7 @@ static uint64_t packet_beside(unsigned messages, uint64_t time, uint64_t *left)
 	return arrived;
 }
 
-/* A message takes its link for one cycle, not less and not more. */
+/* A message occupies its link for exactly one cycle. */
 static void flits_wait_for_messages(void **state)
 {
 	uint64_t left, late_left, count = BARRIER_COUNT;
@@ -139,7 +140,7 @@ static void flits_wait_for_messages(void **state)
 
 /* ---- threads ---- */
 
-/* Arrivals and resets of all barriers at random, some of which do not fit. */
+/* Random arrivals and resets of all barriers, some of them invalid. */
 static void act_at_random(struct hosts *h, struct random *r, unsigned count)
 {
 	uint64_t now = network_now(h->n);
@@ -188,7 +189,7 @@ static uint64_t error_count(const struct hosts *h, int error)
 	return count;
 }
 
-/* Of everything there is enough for the comparison to mean something. */
+/* All kinds of events occur, so that the comparison is meaningful. */
 static void check_mixture(const struct hosts *h)
 {
 	struct network_counters c;
@@ -207,7 +208,7 @@ static void check_same(const struct hosts *a, const struct hosts *b)
 	assert_int_equal(a->count, b->count);
 	for (uint64_t i = 0; i < a->count; i++) {
 		const struct network_release *r = &b->told[i];
-		check_told(&a->told[i], r->time, r->node, r->id, r->error);
+		check_release(&a->told[i], r->time, r->node, r->id, r->error);
 	}
 	network_count(a->n, &x);
 	network_count(b->n, &y);
@@ -227,14 +228,14 @@ static void check_threads(double error_rate)
 	hosts_close(&one);
 }
 
-static void threads_tell_the_same(void **state)
+static void threads_do_not_change_releases(void **state)
 {
 	(void)state;
 	check_threads(0);
 }
 
-/* Links repeat messages as they repeat flits, and keep the order. */
-static void bit_errors_only_cost_time(void **state)
+/* Links repeat messages like flits, and preserve the order. */
+static void bit_errors_only_add_delay(void **state)
 {
 	(void)state;
 	check_threads(0.02);
@@ -243,10 +244,10 @@ static void bit_errors_only_cost_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(barriers_get_through_any_load),
+		cmocka_unit_test(barriers_are_independent_of_the_load),
 		cmocka_unit_test(flits_wait_for_messages),
-		cmocka_unit_test(threads_tell_the_same),
-		cmocka_unit_test(bit_errors_only_cost_time),
+		cmocka_unit_test(threads_do_not_change_releases),
+		cmocka_unit_test(bit_errors_only_add_delay),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ways of a routing space, for tests. */
+/* Paths of a topology, for tests. */
 #ifndef CAY_TESTS_NETWORK_WAYS_H
 #define CAY_TESTS_NETWORK_WAYS_H
 
@@ -10,7 +10,7 @@
 
 #include "topologies.h"
 
-static inline struct routing *space_of(
+static inline struct routing *routing_of(
 	const struct topology *t, const struct routing_options *options)
 {
 	struct routing *s;
@@ -18,14 +18,14 @@ static inline struct routing *space_of(
 	return s;
 }
 
-static inline void way_find(
+static inline void path_find(
 	struct routing *s, uint32_t from, uint32_t to, struct routing_path *w)
 {
 	assert_int_equal(routing_find(s, from, to, NULL, w), 0);
 	assert_int_equal(w->more != NULL, w->count > ROUTING_LEGS_INLINE);
 }
 
-static inline void way_route(const struct routing_path *w, struct route *r)
+static inline void path_to_route(const struct routing_path *w, struct route *r)
 {
 	const uint32_t *leg = routing_path_legs(w);
 	assert_true(w->count <= ROUTE_LEGS_MAX);
@@ -42,11 +42,11 @@ static inline void find_route(
 	struct routing *s, uint32_t from, uint32_t to, struct route *r)
 {
 	struct routing_path w;
-	way_find(s, from, to, &w);
-	way_route(&w, r);
+	path_find(s, from, to, &w);
+	path_to_route(&w, r);
 }
 
-/* How long a cycle of dependencies of all ways is; 0: none. */
+/* The length of a cycle in the dependency graph of all paths; 0: none. */
 static inline uint32_t cycle_of(const struct topology *t, struct routing *s)
 {
 	struct dependency d;
@@ -59,7 +59,7 @@ static inline uint32_t cycle_of(const struct topology *t, struct routing *s)
 		for (uint32_t b = 0; b < t->nodes; b++) {
 			if (routing_find(s, a, b, NULL, &w))
 				continue;
-			way_route(&w, &r);
+			path_to_route(&w, &r);
 			assert_int_equal(dependency_add(&d, a, &r), 0);
 		}
 	assert_int_equal(dependency_cycle(&d, &cycle, &length), 0);
