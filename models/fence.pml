@@ -152,7 +152,7 @@ attempt:
 			fi
 		};
 #endif
-follow: /* into the new set, whose claims drain the buffer */
+follow: /* into the new set; its CAS drains the buffer */
 		store(_pid, STATE(_pid), IDLE);
 		d_step {
 			flush_all(_pid);
@@ -184,12 +184,12 @@ next:
 
 active [BUFFERS] proctype memory()
 {
-#define whose (_pid - SENDERS)
+#define cpu (_pid - SENDERS)
 end:
 	do
-	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: d_step { buffer[cpu].used > 0; flush_oldest(cpu) }
 #ifndef MOVES
-	:: d_step { whose == 0 && !stopped && !done[0]; stopped = 1 }
+	:: d_step { cpu == 0 && !stopped && !done[0]; stopped = 1 }
 #endif
 	od
 }

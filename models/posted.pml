@@ -269,15 +269,15 @@ ended:
 /* Flushes the buffer of sender `_pid - SENDERS`, and may kill that sender. */
 active [SENDERS] proctype memory()
 {
-#define whose (_pid - SENDERS)
+#define cpu (_pid - SENDERS)
 end:
 	do
-	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: d_step { buffer[cpu].used > 0; flush_oldest(cpu) }
 	:: atomic {
-		whose < MORTALS && !killed[whose] &&
-			(!done[whose] || buffer[whose].used > 0);
-		killed[whose] = 1;
-		lose(whose)
+		cpu < MORTALS && !killed[cpu] &&
+			(!done[cpu] || buffer[cpu].used > 0);
+		killed[cpu] = 1;
+		lose(cpu)
 	   }
 	od
 }

@@ -270,26 +270,26 @@ closed:
  */
 active [BUFFERS] proctype memory()
 {
-#define whose (_pid - SENDERS)
+#define cpu (_pid - SENDERS)
 end:
 	do
-	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: d_step { buffer[cpu].used > 0; flush_oldest(cpu) }
 	:: atomic {
-		whose < MORTALS && !killed[whose] &&
-			(!done[whose] || buffer[whose].used > 0);
-		killed[whose] = 1;
-		lose(whose)
+		cpu < MORTALS && !killed[cpu] &&
+			(!done[cpu] || buffer[cpu].used > 0);
+		killed[cpu] = 1;
+		lose(cpu)
 	   }
 #ifdef SPURIOUS
 	:: d_step {
-		asleep[whose] && !spurious;
+		asleep[cpu] && !spurious;
 		spurious = 1;
-		asleep[whose] = 0
+		asleep[cpu] = 0
 	   }
 #endif
 #ifdef CLOSE
 	:: d_step {
-		whose == RECEIVER && !receiver_killed;
+		cpu == RECEIVER && !receiver_killed;
 		receiver_killed = 1
 	   }
 #endif

@@ -236,16 +236,16 @@ next:
 /* Flushes the buffer of origin `_pid - ORIGINS`, and may kill that origin. */
 active [ORIGINS] proctype memory()
 {
-#define whose (_pid - ORIGINS)
+#define cpu (_pid - ORIGINS)
 end:
 	do
-	:: d_step { buffer[whose].used > 0; flush_oldest(whose) }
+	:: d_step { buffer[cpu].used > 0; flush_oldest(cpu) }
 	:: atomic {
-		whose < MORTALS && !killed[whose] &&
-			(!done[whose] || buffer[whose].used > 0);
-		killed[whose] = 1;
-		granted[whose] = 0;
-		lose(whose)
+		cpu < MORTALS && !killed[cpu] &&
+			(!done[cpu] || buffer[cpu].used > 0);
+		killed[cpu] = 1;
+		granted[cpu] = 0;
+		lose(cpu)
 	   }
 	od
 }
