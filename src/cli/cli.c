@@ -53,17 +53,21 @@ void cli_ignore_sigpipe(void)
 bool cli_find(
 	const char *const *near, const char *installed, char path[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	path[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(path, '/');
-	for (; slash && *near; near++) {
-		size_t left = PATH_MAX - (size_t)(slash - path);
-		if (strlen(*near) >= left)
+	char found[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", found, sizeof(found) - 1);
+	found[n > 0 ? n : 0] = 0;
+	char *slash = strrchr(found, '/');
+	bool there = false;
+	for (; slash && *near && !there; near++) {
+		if (strlen(*near) >= sizeof(found) - (size_t)(slash - found))
 			continue;
 		strcpy(slash, *near);
-		if (access(path, R_OK) == 0)
-			return true;
+		there = access(found, R_OK) == 0;
 	}
-	snprintf(path, PATH_MAX, "%s", installed);
-	return access(path, R_OK) == 0;
+	if (!there && strlen(installed) < sizeof(found)) {
+		strcpy(found, installed);
+		there = access(found, R_OK) == 0;
+	}
+	memcpy(path, found, sizeof(found));
+	return there;
 }
