@@ -10,20 +10,19 @@
 
 /* ---- text ---- */
 
-/* XML 1.0 allows no control characters except tabs and line ends. */
-static bool code_allowed(uint32_t code)
-{
-	if (code == 0xfffe || code == 0xffff)
-		return false;
-	return code >= 0x20 || code == '\t' || code == '\n' || code == '\r';
-}
-
-/* Bytes of the next character; 0 if it is invalid, or not allowed in XML. */
+/*
+ * Bytes of the next character; 0 if it is invalid, or not allowed in XML 1.0,
+ * which has no control characters except tabs and line ends.
+ */
 static size_t character_bytes(const unsigned char *s)
 {
 	uint32_t code;
 	size_t bytes = utf8_next(s, &code);
-	return bytes && code_allowed(code) ? bytes : 0;
+	if (bytes == 0 || code == 0xfffe || code == 0xffff)
+		return 0;
+	bool allowed = code >= 0x20 || code == '\t' || code == '\n' ||
+		       code == '\r';
+	return allowed ? bytes : 0;
 }
 
 static const char *entity(unsigned char c)

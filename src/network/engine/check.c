@@ -51,14 +51,14 @@ uint64_t network_links(
 
 /* ---- invariants ---- */
 
-struct check {
+struct invariant_sums {
 	const struct network *n;
 	uint16_t *flits;   /* by input VC: on the link to it */
 	uint16_t *credits; /* by output VC: likewise */
 	uint16_t *owners;  /* by output VC */
 };
 
-static void check_wheel(struct check *k, const struct wheel *w)
+static void check_wheel(struct invariant_sums *k, const struct wheel *w)
 {
 	uint64_t lists = (w->mask + 1ull) * w->readers;
 	for (uint64_t i = 0; i < lists; i++) {
@@ -70,7 +70,7 @@ static void check_wheel(struct check *k, const struct wheel *w)
 	}
 }
 
-static const char *check_input(struct check *k, uint32_t vc)
+static const char *check_input(struct invariant_sums *k, uint32_t vc)
 {
 	const struct network *n = k->n;
 	const struct input_vc *in = &n->input[vc];
@@ -88,7 +88,7 @@ static const char *check_input(struct check *k, uint32_t vc)
 
 /* Credits, flits and credits on the link, and buffered flits: one buffer. */
 static const char *check_credits(
-	const struct check *k, uint32_t out, uint32_t peer)
+	const struct invariant_sums *k, uint32_t out, uint32_t peer)
 {
 	const struct network *n = k->n;
 	unsigned sum = n->output[out].credits + k->credits[out] +
@@ -98,7 +98,7 @@ static const char *check_credits(
 		       : "credits and flits do not add up to the buffer";
 }
 
-static const char *check_output(const struct check *k, uint32_t out)
+static const char *check_output(const struct invariant_sums *k, uint32_t out)
 {
 	const struct network *n = k->n;
 	uint32_t port = vc_port(n, out);
@@ -139,7 +139,7 @@ static const char *check_packets(const struct network *n)
 const char *network_check(const struct network *n)
 {
 	uint32_t vcs = n->nodes << n->node_shift;
-	struct check k = { .n = n,
+	struct invariant_sums k = { .n = n,
 		.flits = calloc(vcs, sizeof(*k.flits)),
 		.credits = calloc(vcs, sizeof(*k.credits)),
 		.owners = calloc(vcs, sizeof(*k.owners)) };

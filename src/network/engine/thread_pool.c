@@ -22,7 +22,7 @@
 
 #define SPINS 4000 /* at the barrier, before a thread sleeps */
 
-struct summary {
+struct worker_summary {
 	bool active;   /* the worker has work in the next cycles */
 	bool stop;     /* the caller has to intervene */
 	uint64_t next; /* not active: when a node creates a packet */
@@ -40,7 +40,7 @@ struct thread_pool {
 	uint64_t until;
 	bool quit;
 	struct pool_thread thread[NETWORK_THREADS_MAX];
-	struct summary summary[2][WORKERS_MAX];
+	struct worker_summary summary[2][WORKERS_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t phase_changed;
 	_Alignas(64) _Atomic uint32_t arrived;
@@ -132,14 +132,14 @@ static void worker_cycle(struct worker *w, uint64_t now)
 	sources_inject(w);
 }
 
-static struct summary worker_summary(const struct worker *w)
+static struct worker_summary worker_summarize(const struct worker *w)
 {
 	unsigned next = ~w->now & 1;
 	bool active = w->vc_worklist[next].count ||
 		      w->switch_worklist[next].count ||
 		      w->source_worklist[next].count ||
 		      wheel_busy(&w->wheel, w->now) || transport_pending(w);
-	return (struct summary){
+	return (struct worker_summary){
 		.active = active,
 		.stop = w->interrupts.count || w->error || w->wheel.full,
 		.next = active ? 0 : load_next(w),
@@ -158,10 +158,10 @@ static uint64_t thread_run(const struct pool_thread *t)
 	uint64_t now = n->now, until = p->until;
 	bool stop = false;
 	for (unsigned set = 0; now < until && !stop; set ^= 1) {
-		struct summary *summary = p->summary[set];
+		struct worker_summary *summary = p->summary[set];
 		for (unsigned i = t->first; i < t->end; i++) {
 			worker_cycle(&n->worker[i], now);
-			summary[i] = worker_summary(&n->worker[i]);
+			summary[i] = worker_summarize(&n->worker[i]);
 		}
 		if (p->count > 1)
 			barrier_wait(p);

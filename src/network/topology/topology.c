@@ -66,16 +66,6 @@ uint32_t topology_coordinate(
 	return node / stride(t, dimension) % t->size[dimension];
 }
 
-static void grid_link(struct topology *t, uint32_t node, unsigned d)
-{
-	uint32_t at = topology_coordinate(t, node, d), step = stride(t, d);
-	bool last = at == t->size[d] - 1;
-	if (last && t->kind == TOPOLOGY_MESH)
-		return;
-	uint32_t up = last ? node - at * step : node + step;
-	link_both(t, node, 2 * d, up, 2 * d + 1);
-}
-
 static int grid_open(struct topology *t, enum topology_kind kind,
 	const uint32_t *size, unsigned dimensions)
 {
@@ -97,8 +87,16 @@ static int grid_open(struct topology *t, enum topology_kind kind,
 	t->dimensions = dimensions;
 	memcpy(t->size, size, dimensions * sizeof(*size));
 	for (uint32_t node = 0; node < t->nodes; node++)
-		for (unsigned d = 0; d < dimensions; d++)
-			grid_link(t, node, d);
+		for (unsigned d = 0; d < dimensions; d++) {
+			uint32_t at = topology_coordinate(t, node, d);
+			uint32_t step = stride(t, d);
+			bool last = at == size[d] - 1;
+			if (last && kind == TOPOLOGY_MESH)
+				continue;
+			link_both(t, node, 2 * d,
+				last ? node - at * step : node + step,
+				2 * d + 1);
+		}
 	return 0;
 }
 

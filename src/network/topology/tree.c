@@ -6,19 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int tree_allocate(struct tree *t, uint32_t nodes)
-{
-	t->up = malloc(nodes * sizeof(*t->up));
-	t->down = calloc(nodes, sizeof(*t->down));
-	t->order = malloc(nodes * sizeof(*t->order));
-	if (!t->up || !t->down || !t->order) {
-		tree_free(t);
-		return -ENOMEM;
-	}
-	memset(t->up, TREE_NO_PORT, nodes * sizeof(*t->up));
-	return 0;
-}
-
 void tree_free(struct tree *t)
 {
 	free(t->up);
@@ -32,9 +19,14 @@ int tree_open(struct tree *t, const struct topology *topology, uint32_t root)
 	*t = (struct tree){ .topology = topology, .root = root };
 	if (root >= topology->nodes)
 		return -EINVAL;
-	int e = tree_allocate(t, topology->nodes);
-	if (e)
-		return e;
+	t->up = malloc(topology->nodes * sizeof(*t->up));
+	t->down = calloc(topology->nodes, sizeof(*t->down));
+	t->order = malloc(topology->nodes * sizeof(*t->order));
+	if (!t->up || !t->down || !t->order) {
+		tree_free(t);
+		return -ENOMEM;
+	}
+	memset(t->up, TREE_NO_PORT, topology->nodes * sizeof(*t->up));
 	t->order[t->reached++] = root;
 	for (uint32_t i = 0; i < t->reached; i++) {
 		uint32_t node = t->order[i];

@@ -155,14 +155,6 @@ static int read_packets(FILE *file, const struct topology *t,
 
 /* ---- order ---- */
 
-static bool is_sorted(const struct workload *w)
-{
-	for (uint64_t i = 1; i < w->count; i++)
-		if (w->packet[i].time < w->packet[i - 1].time)
-			return false;
-	return true;
-}
-
 /* Merges two sorted runs, [0, middle) and [middle, end). */
 static void merge(const struct workload_packet *from, uint64_t middle,
 	uint64_t end, struct workload_packet *to)
@@ -179,7 +171,11 @@ static void merge(const struct workload_packet *from, uint64_t middle,
 static int sort(struct workload *w)
 {
 	uint64_t n = w->count;
-	if (is_sorted(w))
+	uint64_t sorted_until = 1;
+	while (sorted_until < n && w->packet[sorted_until - 1].time <=
+					   w->packet[sorted_until].time)
+		sorted_until++;
+	if (sorted_until >= n)
 		return 0;
 	struct workload_packet *other = reallocarray(NULL, n, sizeof(*other));
 	if (!other)
