@@ -86,7 +86,17 @@ static bool node_idle(struct node *n)
 static int node_loop(struct node *n)
 {
 	struct epoll_event events[NODE_EVENTS];
+	struct epoll_event listener = { .events = EPOLLIN,
+		.data.ptr = &n->listener_source };
 	bool left = false;
+
+	n->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (n->epoll < 0)
+		return -errno;
+	n->listener_source.kind = SOURCE_LISTENER;
+	n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (epoll_ctl(n->epoll, EPOLL_CTL_ADD, n->listener, &listener) != 0)
+		return -errno;
 	while (!node_idle(n)) {
 		int timeout = left ? NODE_TICK_MS
 			      : n->process_count || n->stay
@@ -120,18 +130,6 @@ static int node_listen(struct node *n, const char *name)
 	return listen(n->listener, 4096) ? -errno : 0;
 }
 
-static int node_epoll(struct node *n)
-{
-	struct epoll_event e = { .events = EPOLLIN,
-		.data.ptr = &n->listener_source };
-	n->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (n->epoll < 0)
-		return -errno;
-	n->listener_source.kind = SOURCE_LISTENER;
-	n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return epoll_ctl(n->epoll, EPOLL_CTL_ADD, n->listener, &e) ? -errno : 0;
-}
-
 int node_serve(const struct node_options *o)
 {
 	if (o->arena_bytes && o->arena_bytes < NODE_ARENA_BYTES_MIN)
@@ -161,8 +159,6 @@ int node_serve(const struct node_options *o)
 		if (pid < 0)
 			r = -errno;
 	}
-	if (r == 0)
-		r = node_epoll(n);
 	if (r == 0)
 		r = node_loop(n);
 	node_end(n);
