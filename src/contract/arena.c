@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checkers: is this copy of a shared record one that a correct writer could
- * have left? They are pure, take copies, and never trust a length.
+ * Validation of copies of shared structures: each function returns whether a
+ * correct writer could have written the copy. No function modifies anything.
  */
 #include "contract/arena.h"
 

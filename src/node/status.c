@@ -202,38 +202,6 @@ static void port_posted(struct report *r, const struct vport *p,
 			(uint64_t)available, out->posted_entries);
 }
 
-/* The page exists if the port has announced that it sends by reference. */
-static void port_references(const struct vport *p, struct node_status_port *out)
-{
-	const struct reference *refs = vport_table(p, p->config.refs_at);
-	out->references_entries = 1u << p->config.refs_log2;
-	for (uint32_t i = 0;
-		!list_empty(&p->origin_link) && i < out->references_entries;
-		i++)
-		out->references_used +=
-			(word_load(&refs[i].state) & REFERENCE_STATE_MASK) !=
-			REFERENCE_FREE;
-}
-
-/* The page exists: the node has written these entries. */
-static void port_peers(const struct vport *p, struct node_status_port *out)
-{
-	const struct peer_entry *entries = vport_table(p, p->config.peers_at);
-	out->peers = p->peer_count;
-	for (uint32_t i = 0; i < p->peer_room; i++) {
-		if (!p->peers[i])
-			continue;
-		uint8_t path = entries[i].path;
-		if (!p->peers[i]->target)
-			out->peers_gone++;
-		else
-			out->paths[path < NODE_STATUS_PATHS ? path
-							    : PATH_NONE]++;
-	}
-	list_for_each (at, &p->watchers)
-		out->watchers++;
-}
-
 static void report_port(struct report *r, const struct vport *p)
 {
 	const struct queue_control *c =
@@ -248,10 +216,31 @@ static void report_port(struct report *r, const struct vport *p)
 		.r = word_load(&c->r),
 		.nq_entries = 1u << p->config.nq_log2,
 		.rdr_units = 1u << p->config.rdr_log2 };
-	port_peers(p, &out);
+	/* The node has written the peer table, so its page exists. */
+	const struct peer_entry *peers = vport_table(p, p->config.peers_at);
+	out.peers = p->peer_count;
+	for (uint32_t i = 0; i < p->peer_room; i++) {
+		if (!p->peers[i])
+			continue;
+		uint8_t path = peers[i].path;
+		if (!p->peers[i]->target)
+			out.peers_gone++;
+		else
+			out.paths[path < NODE_STATUS_PATHS ? path
+							   : PATH_NONE]++;
+	}
+	list_for_each (at, &p->watchers)
+		out.watchers++;
 	port_windows(r, p, &out);
 	port_posted(r, p, c, &out);
-	port_references(p, &out);
+	/* The page exists if the port has announced that it sends so. */
+	const struct reference *refs = vport_table(p, p->config.refs_at);
+	out.references_entries = 1u << p->config.refs_log2;
+	for (uint32_t i = 0;
+		!list_empty(&p->origin_link) && i < out.references_entries; i++)
+		out.references_used +=
+			(word_load(&refs[i].state) & REFERENCE_STATE_MASK) !=
+			REFERENCE_FREE;
 	memcpy(out.name, p->name, sizeof(out.name));
 	r->head.zombies += out.closed;
 	r->head.ports++;
