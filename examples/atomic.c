@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Remote atomics: three child processes and a thread of the parent increment
- *the same counter, and the children elect a leader with compare-and-swap. In
- *memory of cay_alloc(), remote atomics and those of local threads are atomic
- *with respect to each other.
+ * the same counter, and the children elect a leader with compare-and-swap. In
+ * memory of cay_alloc(), remote atomics and those of local threads are atomic
+ * with respect to each other.
  *
  *	cc atomic.c -o atomic -pthread $(pkg-config --cflags --libs cay)
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Long messages: a message of more than 8 KiB is sent by reference. The
- *receiver reads memory of cay_alloc() in place; ordinary memory it copies out
- *of the sender's process if the kernel permits.
+ * receiver reads memory of cay_alloc() in place; ordinary memory it copies out
+ * of the sender's process if the kernel permits.
  *
  *	cc bulk.c -o bulk $(pkg-config --cflags --libs cay)
  */

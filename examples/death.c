@@ -2,7 +2,7 @@
 /*
  * Death of a peer: a child process sends messages in a loop and is killed. The
  * parent receives all messages that were sent, then a GONE event; a long
- *message that the child had not read completes with an error.
+ * message that the child had not read completes with an error.
  *
  *	cc death.c -o death $(pkg-config --cflags --libs cay)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Window locks: a process locks a window, which excludes all other ports, and
- *is killed. The lock passes to the next port that waits for it.
+ * is killed. The lock passes to the next port that waits for it.
  *
  *	cc lock.c -o lock $(pkg-config --cflags --libs cay)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Eager messages between two processes: inline payloads, payloads in the
- *receive data region, tags, and completions.
+ * receive data region, tags, and completions.
  *
  *	cc message.c -o message $(pkg-config --cflags --libs cay)
  */

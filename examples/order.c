@@ -2,7 +2,7 @@
 /*
  * Backpressure, priority and fences. A full queue refuses a message with
  *-EAGAIN; the sender never blocks and no message is lost. Both ports are in one
- *process here, so that the program decides when the target polls.
+ * process here, so that the program decides when the target polls.
  *
  *	cc order.c -o order $(pkg-config --cflags --libs cay)
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Latency: two processes send a message of 8 bytes back and forth and
- *busy-poll. Prints half of the median round-trip time. `cay bench latency`
- *measures the same with pinned processes and rejects disturbed measurements.
+ * busy-poll. Prints half of the median round-trip time. `cay bench latency`
+ * measures the same with pinned processes and rejects disturbed measurements.
  *
  *	cc pingpong.c -o pingpong $(pkg-config --cflags --libs cay)
  */

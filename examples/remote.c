@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Remote memory: a child process writes and reads memory of its parent through
- *a window while the parent does nothing, and the window refuses accesses that
- *its key does not permit.
+ * a window while the parent does nothing, and the window refuses accesses that
+ * its key does not permit.
  *
  *	cc remote.c -o remote $(pkg-config --cflags --libs cay)
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Format of the arena: one memfd per realm, created by the node and mapped
- *whole by every member. Only this header defines it; cay_arena(7) describes it.
+ * whole by every member. Only this header defines it; cay_arena(7) describes
+ * it.
  *
  * Every structure states its writer. Words that are written at run time are 128
  * bytes apart, so that the adjacent-line prefetcher does not couple them. All

@@ -2,7 +2,7 @@
 /*
  * The counting platform: the same units as on the real one, but every access to
  * shared memory is counted by kind, recorded if there is a trace, and preceded
- *by a call in which a test may run another coroutine.
+ * by a call in which a test may run another coroutine.
  *
  *	struct counting c = { .arena = &arena, .trace = entries,
  *		.trace_max = ARRAY_COUNT(entries) };

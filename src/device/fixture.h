@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A test fixture for the device: an arena in private memory with open ports
- *that have resolved each other, without a node and without other processes.
- *`cay explain`, the trace replay and the unit tests use it.
+ * that have resolved each other, without a node and without other processes.
+ * `cay explain`, the trace replay and the unit tests use it.
  *
  *	struct fixture b;
  *	fixture_open(&b, 2, &(struct queue_options){ 0 });

@@ -2,7 +2,7 @@
 /*
  * The interface between the device and its host: kinds of memory, and accesses
  * to them. A platform (host_real.h, host_counting.h) defines these static
- *inline functions:
+ * inline functions:
  *
  *	host_load(word, kind)            acquire load of a shared word
  *	host_load_relaxed(word, kind)    of a word that only this thread writes

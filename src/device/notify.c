@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The notification unit: claims entries of a port's NQ (and payload space in
- *its RDR), publishes them, and on the receiver's side returns them. Any number
- *of senders in any process, one consumer.
+ * its RDR), publishes them, and on the receiver's side returns them. Any number
+ * of senders in any process, one consumer.
  *
  * Sender	notify_claim()    loads W, checks for room, advances W by CAS
  *		... fills in words 0 to 6 of the entry and the RDR

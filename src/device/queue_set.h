@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Opening and closing queue sets: their size, their layout, and the order in
- *which their words become visible. Called by the node and by the test fixture.
+ * which their words become visible. Called by the node and by the test fixture.
  *
  *	queue_set_layout(&config, &options)
  *	... allocate zeroed config.queues_bytes and config.tables_bytes,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Windows: finds and checks the window descriptor of an access, and notifies
- *the owner of accesses and refusals if it has requested that. The checks are in
- *the order of the contract: window, capability, rights, lock, bounds,
- *alignment.
+ * the owner of accesses and refusals if it has requested that. The checks are
+ * in the order of the contract: window, capability, rights, lock, bounds,
+ * alignment.
  *
  *	window_enter()	stores the window in the op record, checks, claims the
  *			entry of the notification

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which pages of an arena exist. Reading an untouched page would allocate it,
- *so a reader of statistics checks first.
+ * so a reader of statistics checks first.
  *
  *	struct pages p = { .fd = -1 };
  *	if (pages_of(&p, realm) && page_exists(&p, offset))

@@ -5,9 +5,9 @@
  * the entry of the next owner.
  *
  * Entry i of a queue set is claimed if W is past it, and unpublished if its
- *word 7 does not have the generation of this lap. Each such entry is covered by
- *the record of its claimer, because TRY is stored before the CAS and IDLE after
- *the publication. So, for the record of a dead thread:
+ * word 7 does not have the generation of this lap. Each such entry is covered
+ * by the record of its claimer, because TRY is stored before the CAS and IDLE
+ * after the publication. So, for the record of a dead thread:
  *
  *   OWN(i): no other thread can own i: void it if it is unpublished.
  *   TRY(i): the CAS may have succeeded. If i is claimed and unpublished, its
@@ -16,10 +16,10 @@
  *	CAS fails and it goes on. Else the owner is dead: void i.
  *
  * The node reads the records first and word 7 after them: a live thread that
- *has gone on has published i before it stored a newer record (X1 to X3 in
+ * has gone on has published i before it stored a newer record (X1 to X3 in
  * device/record.c), so word 7 shows that. A record that is read while its
- *thread writes it may be torn, with a state older than its w_old; therefore a
- *live record is never a reason to void an entry, only a reason to wait.
+ * thread writes it may be torn, with a state older than its w_old; therefore a
+ * live record is never a reason to void an entry, only a reason to wait.
  */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A completion queue: a ring that grows. A slot is reserved when an operation
- *is posted, so completing it never fails:
+ * is posted, so completing it never fails:
  *
  *	cq_reserve()			at posting; -FI_EAGAIN without memory
  *	cq_complete() or cq_fail()	at the end, or

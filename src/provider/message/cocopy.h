@@ -2,7 +2,7 @@
 /*
  * Co-copy: both ends of a rendezvous message copy it in chunks, the receiver
  * from the front with gets, the sender from the back with puts, until they
- *meet. A sender that makes no progress copies nothing and delays nothing.
+ * meet. A sender that makes no progress copies nothing and delays nothing.
  *
  * The two ends claim chunks by compare-and-swap on a *claim word*, in device
  * memory behind a window of the receiver:
