@@ -7,7 +7,7 @@
  *	struct small_node n;
  *	small_node_open(&n, &bench, processes);
  *	... n.op[i] is the record of process i's thread ...
- *	small_node_bury(&n, i)	process i is dead; true when it is repaired
+ *	small_node_reap(&n, i)	process i has exited; true when it is repaired
  *	small_node_close(&n);
  */
 #ifndef CAY_TESTS_DEVICE_SMALL_NODE_H
@@ -77,7 +77,7 @@ static inline int small_node_open(
 }
 
 /* Again if it is false: a living thread must go on first. */
-static inline bool small_node_bury(struct small_node *n, uint32_t i)
+static inline bool small_node_reap(struct small_node *n, uint32_t i)
 {
 	n->process[i].state = PROCESS_EXITED;
 	return repair_record(&n->realm, n->op[i]) == 0;

@@ -462,7 +462,7 @@ static bool dies_and_is_repaired(const struct death *d)
 	if (d->after)
 		d->after(b, &node);
 	if (died)
-		assert_true(small_node_bury(&node, 0));
+		assert_true(small_node_reap(&node, 0));
 	check_nothing_lost(b, d->at);
 	assert_int_equal(atomic_load(&node.op[0]->posted), 0);
 	assert_int_equal(atomic_load(&node.op[0]->state), OP_IDLE);
@@ -494,7 +494,7 @@ static void rival_dies_first(struct bench *b, struct small_node *node)
 	atomic_store(&rival->w_new, atomic_load(&op->w_new));
 	atomic_store(&rival->state, op_state_word(OP_TRY, fixture_vpid(1), 1));
 	node->process[0].state = PROCESS_EXITED;
-	assert_true(small_node_bury(node, 1));
+	assert_true(small_node_reap(node, 1));
 }
 
 static void entry_voided_for_a_rival_gives_the_buffer_back(void **state)

@@ -437,7 +437,7 @@ static void undertaker_run(void *argument)
 	if (w->deaths == 0)
 		stage_block(&w->stage, &w->deaths);
 	for (uint32_t i = 0; i < ORIGINS; i++)
-		while (w->accessor[i].dead && !small_node_bury(&w->node, i))
+		while (w->accessor[i].dead && !small_node_reap(&w->node, i))
 			stage_switch(&w->stage);
 }
 

@@ -147,7 +147,7 @@ static inline void fake_serve(struct fake *f, int s)
 	struct pollfd p[2] = { { .fd = s, .events = POLLIN },
 		{ .fd = f->stop, .events = POLLIN } };
 	struct node_request q;
-	while (poll(p, 2, HARNESS_PATIENCE_MS) > 0 && !p[1].revents) {
+	while (poll(p, 2, HARNESS_TIMEOUT_MS) > 0 && !p[1].revents) {
 		if (recv(s, &q, sizeof(q), 0) <= 0)
 			return;
 		if (f->hang_ups) {
@@ -164,7 +164,7 @@ static inline void *fake_run(void *argument)
 	struct fake *f = argument;
 	struct pollfd p[2] = { { .fd = f->listener, .events = POLLIN },
 		{ .fd = f->stop, .events = POLLIN } };
-	while (poll(p, 2, HARNESS_PATIENCE_MS) > 0 && !p[1].revents) {
+	while (poll(p, 2, HARNESS_TIMEOUT_MS) > 0 && !p[1].revents) {
 		int s = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
 		if (s < 0)
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of the node share: a node name of their own, children whose
- * end is waited for with a bound, and the eyes to look at a node from outside.
+ * Helpers of the node tests: a separate node name for each run, and child
+ * processes with bounded waits.
  *
  *	int main(void)
  *	{
@@ -46,8 +46,8 @@
 #define HARNESS_SANITIZED 0
 #endif
 
-/* Far beyond what anything takes; only a hang reaches it. */
-#define HARNESS_PATIENCE_MS 20000
+/* Far longer than any step takes; only a hang reaches it. */
+#define HARNESS_TIMEOUT_MS 20000
 
 static char harness_name[NODE_NAME_MAX];
 
@@ -65,7 +65,7 @@ static inline void harness_begin(const char *program)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Another node of this run: what one test spoils is not the next one's. */
+/* Selects another node, so that tests do not affect each other. */
 static inline void harness_rename(void)
 {
 	static unsigned count;
@@ -75,7 +75,7 @@ static inline void harness_rename(void)
 	setenv("CAY_NODE", harness_name, 1);
 }
 
-/* ---- chance: a seed repeats a run ---- */
+/* ---- random numbers: a seed repeats a run ---- */
 
 static inline uint64_t chance_next(uint64_t *state)
 {
@@ -114,11 +114,11 @@ static inline uint64_t elapsed_ms(uint64_t since_ns)
 	return (clock_now_ns() - since_ns) / CLOCK_NS_PER_MS;
 }
 
-/* Until done() says so; false after so many milliseconds. */
+/* Waits until done() returns true; returns false after the time-out. */
 static inline bool wait_for(
-	bool (*done)(void *), void *argument, uint64_t patience_ms)
+	bool (*done)(void *), void *argument, uint64_t timeout_ms)
 {
-	uint64_t deadline = clock_after_ns(patience_ms * CLOCK_NS_PER_MS);
+	uint64_t deadline = clock_after_ns(timeout_ms * CLOCK_NS_PER_MS);
 	while (!done(argument)) {
 		if (clock_passed(deadline))
 			return done(argument);
@@ -127,17 +127,17 @@ static inline bool wait_for(
 	return true;
 }
 
-/* True if the process has exited (or never was) within that time. */
-static inline bool exit_wait(pid_t pid, uint64_t patience_ms)
+/* Returns true if the process exits, or does not exist, within the time. */
+static inline bool exit_wait(pid_t pid, uint64_t timeout_ms)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return true;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t deadline = clock_after_ns(patience_ms * CLOCK_NS_PER_MS);
+	uint64_t deadline = clock_after_ns(timeout_ms * CLOCK_NS_PER_MS);
 	int r;
 	do
-		r = poll(&p, 1, (int)patience_ms);
+		r = poll(&p, 1, (int)timeout_ms);
 	while (r < 0 && errno == EINTR && !clock_passed(deadline));
 	close(fd);
 	return r == 1;
@@ -145,17 +145,17 @@ static inline bool exit_wait(pid_t pid, uint64_t patience_ms)
 
 /* ---- children ---- */
 
-/* In a child, instead of an assertion, whose jump it could not survive. */
+/* In a child, where cmocka's assertions cannot jump back. */
 #define NEED(e)                                                           \
 	do {                                                              \
 		if (!(e)) {                                               \
-			fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", \
+			fprintf(stderr, "%s:%d: failed: %s (errno %d)\n", \
 				__FILE__, __LINE__, #e, errno);           \
 			return 1;                                         \
 		}                                                         \
 	} while (0)
 
-/* A test that fails half-way leaves nobody: they die with their parent. */
+/* Children die with their parent, so a failed test leaves none. */
 static inline void child_bind(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -173,11 +173,11 @@ static inline pid_t child_start(int (*body)(void *), void *argument)
 	return pid;
 }
 
-/* Its exit status, or the negative number of the signal that ended it. */
+/* Returns the exit status, or the negative number of the fatal signal. */
 static inline int child_join(pid_t pid)
 {
 	int status;
-	if (!exit_wait(pid, HARNESS_PATIENCE_MS)) {
+	if (!exit_wait(pid, HARNESS_TIMEOUT_MS)) {
 		print_error("child %d hangs\n", (int)pid);
 		kill(pid, SIGKILL);
 	}
@@ -198,18 +198,18 @@ static inline void child_kill(pid_t pid)
 	assert_int_equal(child_join(pid), -SIGKILL);
 }
 
-/* A child tells that it has come so far by writing one byte. */
-static inline void tell(int fd)
+/* A child reports that it is ready by writing one byte. */
+static inline void signal_ready(int fd)
 {
 	if (write(fd, "+", 1) != 1)
 		_exit(97);
 }
 
-static inline bool told(int fd)
+static inline bool wait_ready(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char byte;
-	return poll(&p, 1, HARNESS_PATIENCE_MS) == 1 && read(fd, &byte, 1) == 1;
+	return poll(&p, 1, HARNESS_TIMEOUT_MS) == 1 && read(fd, &byte, 1) == 1;
 }
 
 #endif

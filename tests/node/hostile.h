@@ -50,7 +50,7 @@ static inline int member_close(void **state)
 	int r = port ? cay_port_close(port) : -1;
 	if (node_pid() != node)
 		r = -1;
-	if (!wait_for(fds_as_before, NULL, HARNESS_PATIENCE_MS)) {
+	if (!wait_for(fds_as_before, NULL, HARNESS_TIMEOUT_MS)) {
 		print_error("the node had %d descriptors and has %d\n",
 			node_fds, fd_count(node));
 		r = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node seen from outside: its control socket spoken to by hand, its status,
- * its process, and what is left of it when it is gone.
+ * A node from outside: raw requests on its control socket, its status, its
+ * process, and what it leaves behind when it exits.
  */
 #ifndef CAY_TESTS_NODE_OUTSIDE_H
 #define CAY_TESTS_NODE_OUTSIDE_H
@@ -14,17 +14,17 @@
 #include "node/address.h"
 #include "node/wire.h"
 
-/* ---- the control socket by hand ---- */
+/* ---- raw requests ---- */
 
 /* A socket, or -errno. No call on it blocks for longer than a few seconds. */
 static inline int raw_connect_to(const struct node_address *a)
 {
-	struct timeval patience = { 8, 0 };
+	struct timeval timeout = { 8, 0 };
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -errno;
-	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(s, (const struct sockaddr *)&a->address, a->length) == 0)
 		return s;
 	int r = -errno;
@@ -53,11 +53,12 @@ static inline int raw_listen(const struct node_address *a)
 	return r;
 }
 
-/* The reply's error; -ENOTCONN at the end, -ETIMEDOUT without an answer. */
+/* Returns the error of the reply, -ENOTCONN at end of file, -ETIMEDOUT. */
 static inline int raw_reply(int s, struct node_reply *reply, int *fd)
 {
 	ssize_t n = wire_receive(s, reply, sizeof(*reply), fd, 0);
-	/* Said first if it hung up without reading all; the answer follows. */
+	/* Reported first if the node closed without reading; the reply follows.
+	 */
 	if (n == -ECONNRESET)
 		n = wire_receive(s, reply, sizeof(*reply), fd, 0);
 	if (n == sizeof(*reply))
@@ -67,12 +68,12 @@ static inline int raw_reply(int s, struct node_reply *reply, int *fd)
 	return n > 0 ? -EBADMSG : -ENOTCONN;
 }
 
-/* What comes back with a descriptor is closed unless fd_in is given. */
+/* Closes a descriptor in the reply unless fd_in is given. */
 static inline int raw_call(int s, const struct node_request *request, int fd,
 	struct node_reply *reply, int *fd_in)
 {
 	int got = -1;
-	/* Even if nobody reads it any more there may be a last answer. */
+	/* Even if the node does not read the request, a reply may wait. */
 	wire_send(s, request, sizeof(*request), fd, 0);
 	int r = raw_reply(s, reply, &got);
 	if (fd_in)
@@ -112,7 +113,7 @@ static inline int raw_member(const char *realm)
 	return r;
 }
 
-/* Nothing is mapped, so the node need not wait for our exit. */
+/* The node need not wait for the exit: nothing is mapped. */
 static inline void raw_leave(int s)
 {
 	struct node_request q = { .kind = NODE_LEAVE };
@@ -147,7 +148,7 @@ static inline pid_t node_pid(void)
 	return status_get(&status) == 0 ? (pid_t)status.pid : 0;
 }
 
-/* What a node must come back to. */
+/* The state to which a node must return. */
 struct rest {
 	uint32_t processes, ports;
 	uint64_t heap_used;

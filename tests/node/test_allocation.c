@@ -175,7 +175,7 @@ static int anchor_body(void *argument)
 	int *ends = argument;
 	struct cay_port *port = cay_port_open(NULL);
 	NEED(port);
-	tell(ends[1]);
+	signal_ready(ends[1]);
 	pause();
 	return 1;
 }
@@ -187,7 +187,7 @@ static void every_allocation(bool all)
 	harness_rename();
 	assert_int_equal(pipe(ends), 0);
 	pid_t anchor = child_start(anchor_body, ends);
-	assert_true(told(ends[0]));
+	assert_true(wait_ready(ends[0]));
 	/* Once without failure: what is made only once is there then. */
 	attempt(&first);
 	struct rest rest = rest_now();

@@ -172,7 +172,7 @@ static int peer_body(void *argument)
 	NEED(deny(s->denied));
 	for (unsigned i = 0; i < s->ports; i++)
 		NEED(cay_port_open(NULL));
-	tell(s->ready);
+	signal_ready(s->ready);
 	pause();
 	return 1;
 }
@@ -183,7 +183,7 @@ static pid_t peer_start(int denied, unsigned ports)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	struct peer_scene s = { denied, ports, ends[1] };
 	pid_t pid = child_start(peer_body, &s);
-	assert_true(told(ends[0]));
+	assert_true(wait_ready(ends[0]));
 	close(ends[0]);
 	close(ends[1]);
 	return pid;

@@ -48,7 +48,7 @@ static int client_body(void *argument)
 	NEED(port);
 	NEED(cay_alloc(port, 1 << 20, 0));
 	NEED(cay_port_fd(port) >= 0);
-	tell(c->ready[1]);
+	signal_ready(c->ready[1]);
 	return client_work(port, peers);
 }
 
@@ -58,7 +58,7 @@ static void crowd_start(struct crowd *c)
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c->pids[i] = child_start(client_body, c);
 	for (unsigned i = 0; i < CLIENTS; i++)
-		assert_true(told(c->ready[0]));
+		assert_true(wait_ready(c->ready[0]));
 }
 
 /* Those who are still there. */

@@ -88,7 +88,7 @@ static int squatter_body(void *argument)
 	NEED(become_stranger());
 	int s = raw_listen(&m->address);
 	NEED(s >= 0);
-	tell(m->ready[1]);
+	signal_ready(m->ready[1]);
 	/* It would answer, with whatever it likes. */
 	for (;;) {
 		struct node_reply reply = { 0 };
@@ -104,7 +104,7 @@ static void a_squatted_name_is_not_trusted(void **state)
 	harness_rename();
 	struct meeting m = meeting_here();
 	pid_t child = child_start(squatter_body, &m);
-	assert_true(told(m.ready[0]));
+	assert_true(wait_ready(m.ready[0]));
 	for (int i = 0; i < 20; i++) {
 		uint64_t since = clock_now_ns();
 		assert_null(cay_port_open(NULL));

@@ -148,7 +148,7 @@ static int silent_body(void *argument)
 	NEED(descriptors_raise());
 	for (unsigned i = 0; i < CONNECTIONS; i++)
 		NEED(raw_connect() >= 0);
-	tell(ready[1]);
+	signal_ready(ready[1]);
 	pause();
 	return 1;
 }
@@ -160,7 +160,7 @@ static void connections_that_say_nothing(void **state)
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = child_start(silent_body, ready);
 	assert_served();
-	assert_true(told(ready[0]));
+	assert_true(wait_ready(ready[0]));
 	for (unsigned i = 0; i < 10; i++)
 		assert_served();
 	child_kill(child);

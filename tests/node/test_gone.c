@@ -23,10 +23,10 @@ static int sender_body(void *argument)
 	NEED(cay_peer_resolve(port, s->to, &peer) == 0);
 	struct cay_addr self = cay_port_addr(port);
 	NEED(write(s->ready[1], &self, sizeof(self)) == sizeof(self));
-	NEED(told(s->ready[0]));
+	NEED(wait_ready(s->ready[0]));
 	while (cay_send(port, peer, 1, "x", 1, s->flags) == 0)
 		continue;
-	tell(s->ready[1]);
+	signal_ready(s->ready[1]);
 	pause();
 	return 1;
 }
@@ -66,8 +66,8 @@ static void watch(struct cay_port *watcher, struct watched *w, unsigned flags)
 
 static void fill(struct watched *w)
 {
-	tell(w->ends[1]);
-	assert_true(told(w->ends[0]));
+	signal_ready(w->ends[1]);
+	assert_true(wait_ready(w->ends[0]));
 }
 
 static void unwatch(struct watched *w)

@@ -87,8 +87,8 @@ static int descriptors_body(void *argument)
 	NEED(limit_set(RLIMIT_NOFILE, 1024));
 	NEED(r == 0);
 	NEED(leaving > 1); /* without any it cannot have worked */
-	tell(s->forth[1]);
-	NEED(told(s->back[0])); /* the parent has looked at the node */
+	signal_ready(s->forth[1]);
+	NEED(wait_ready(s->back[0])); /* the parent has looked at the node */
 	return 0;
 }
 
@@ -99,10 +99,10 @@ static void a_client_without_descriptors(void **state)
 	(void)state;
 	steps_open(&s);
 	pid_t child = child_start(descriptors_body, &s);
-	assert_true(told(s.forth[0]));
+	assert_true(wait_ready(s.forth[0]));
 	/* It lives, so nothing of its failures is tidied up by its death. */
 	assert_rest(&rest);
-	tell(s.back[1]);
+	signal_ready(s.back[1]);
 	assert_int_equal(child_join(child), 0);
 	steps_close(&s);
 }
@@ -152,7 +152,7 @@ static void a_sender_without_descriptors_rings(void **state)
 	assert_true(p.fd >= 0);
 	assert_int_equal(cay_port_arm(anchor), 0);
 	pid_t child = child_start(ringer_body, &addr);
-	assert_int_equal(poll(&p, 1, HARNESS_PATIENCE_MS), 1);
+	assert_int_equal(poll(&p, 1, HARNESS_TIMEOUT_MS), 1);
 	assert_int_equal(child_join(child), 0);
 	assert_int_equal(cay_poll(anchor, &e, 1), 1);
 	cay_release(anchor, &e);
@@ -279,8 +279,8 @@ static int space_body(void *argument)
 	NEED(open_error(NULL) == ENOMEM);
 	NEED(limit_set(RLIMIT_AS, RLIM_INFINITY));
 	NEED(open_error(NULL) == 0);
-	tell(s->forth[1]);
-	NEED(told(s->back[0]));
+	signal_ready(s->forth[1]);
+	NEED(wait_ready(s->back[0]));
 	return 0;
 }
 
@@ -293,9 +293,9 @@ static void a_client_without_address_space(void **state)
 		skip();
 	steps_open(&s);
 	pid_t child = child_start(space_body, &s);
-	assert_true(told(s.forth[0]));
+	assert_true(wait_ready(s.forth[0]));
 	assert_rest(&rest);
-	tell(s.back[1]);
+	signal_ready(s.back[1]);
 	assert_int_equal(child_join(child), 0);
 	steps_close(&s);
 }

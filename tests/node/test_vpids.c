@@ -99,7 +99,7 @@ static int many_body(void *argument)
 	int *ready = argument;
 	for (unsigned i = 0; i < 20000; i++)
 		NEED(cay_port_open(&small));
-	tell(ready[1]);
+	signal_ready(ready[1]);
 	pause();
 	return 1;
 }
@@ -114,7 +114,7 @@ static void a_killed_owner_of_many(void **state)
 	struct rest rest = rest_now();
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = child_start(many_body, ready);
-	assert_true(told(ready[0]));
+	assert_true(wait_ready(ready[0]));
 	uint64_t since = clock_now_ns();
 	child_kill(child);
 	assert_rest(&rest);
