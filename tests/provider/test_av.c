@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -140,6 +142,33 @@ static void invalid_addresses_are_refused(void **state)
 {
 	(void)state;
 	crew_run_kinds(1, garbage_body);
+}
+
+/* An address without a final 0, at the end of mapped memory. */
+static void unterminated_body(struct member *me, void *argument)
+{
+	struct stack s;
+	char own[ADDRESS_MAX];
+	fi_addr_t at;
+	(void)me;
+	stack_open(&s, argument);
+	size_t length = own_address(&s, own), page = (size_t)getpagesize();
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	char *address = memcpy(memory + page - length, own, length);
+	assert_int_equal(fi_av_insert(s.av, address, 1, &at, 0, NULL), 1);
+	address[length - 1] = 'a';
+	assert_int_equal(fi_av_insert(s.av, address, 1, &at, 0, NULL), 0);
+	munmap(memory, 2 * page);
+	stack_close(&s);
+}
+
+static void unterminated_addresses_are_refused(void **state)
+{
+	(void)state;
+	crew_run(1, unterminated_body, (void *)&kinds[1]);
 }
 
 /* Of random bytes only valid addresses are inserted. */
@@ -344,6 +373,7 @@ int main(void)
 		TEST(several_are_inserted_at_once),
 		TEST(a_table_has_consecutive_indices),
 		TEST(invalid_addresses_are_refused),
+		TEST(unterminated_addresses_are_refused),
 		TEST(random_bytes_do_no_harm),
 		TEST(entries_can_be_looked_up),
 		TEST(entries_are_recycled),

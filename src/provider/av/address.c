@@ -104,10 +104,14 @@ int address_parse(const void *text, struct address *a)
 			return -FI_EINVAL;
 		found.name[i] = *at;
 	}
-	/* Exactly 12 digits: strtoull() alone would accept a sign. */
+	/*
+	 * Exactly 12 digits and a 0: strtoull() alone would accept a sign, and
+	 * strspn() alone could read beyond ADDRESS_BYTES.
+	 */
 	if (*at++ != '-' ||
-		strspn(at, DIGITS "abcdefABCDEF") != CAPABILITY_DIGITS ||
-		at[CAPABILITY_DIGITS] != 0)
+		memchr(at, 0, CAPABILITY_DIGITS + 1) !=
+			at + CAPABILITY_DIGITS ||
+		strspn(at, DIGITS "abcdefABCDEF") != CAPABILITY_DIGITS)
 		return -FI_EINVAL;
 	found.capability = strtoull(at, NULL, 16);
 	*a = found;
