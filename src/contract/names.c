@@ -55,12 +55,14 @@ static const struct error_words errors[CAY_ERROR_COUNT] = {
 	[CAY_ERROR_RIGHTS] = { "no_rights",
 		"the target window's rights do not allow it" },
 	[CAY_ERROR_GONE] = { "peer_gone", "the peer has closed or died" },
-	[CAY_ERROR_TIMEOUT] = { "timeout", "it took too long" },
-	[CAY_ERROR_REALM] = { "realm_forbids",
-		"the realms of the two ports may not talk to each other" },
-	[CAY_ERROR_NO_ROOM] = { "no_room", "the queue has no room" },
-	[CAY_ERROR_MEMORY] = { "not_on_this_memory",
-		"the memory cannot be reached in this way" },
+	[CAY_ERROR_TIMEOUT] = { "timeout",
+		"the operation was cancelled or timed out" },
+	[CAY_ERROR_REALM] = { "realm_denied",
+		"the realms of the two ports do not allow it" },
+	[CAY_ERROR_NO_RESOURCES] = { "no_resources",
+		"a queue or a table is full" },
+	[CAY_ERROR_MEMORY] = { "memory_access",
+		"the memory cannot be accessed in this way" },
 };
 
 const char *cay_error_name(unsigned code)

@@ -19,5 +19,5 @@ static inline struct cay_answer csb_answer(
 	return (struct cay_answer){ .accepted = accepted,
 		.reason = reason,
 		.free = (1u << o->wq_log2) - (o->wq_write - o->wq_read),
-		.wait_ns = reason == CAY_ERROR_NO_ROOM ? 1000 : 0 };
+		.wait_ns = reason == CAY_ERROR_NO_RESOURCES ? 1000 : 0 };
 }

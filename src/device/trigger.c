@@ -16,7 +16,7 @@ static struct cay_answer trigger_issue(
 		if (!fetch_vci(o, &v))
 			return csb_answer(o, accepted, CAY_ERROR_COMMAND);
 		if (!csb_accepts(o) || schedule_execute(o, op, &v) != 0)
-			return csb_answer(o, accepted, CAY_ERROR_NO_ROOM);
+			return csb_answer(o, accepted, CAY_ERROR_NO_RESOURCES);
 		o->wq_read++;
 	}
 	return csb_answer(o, accepted, CAY_ERROR_NONE);
@@ -47,7 +47,7 @@ static struct cay_answer trigger_snapshot(
 	struct context *own;
 	int r;
 	if (!ack_reserve(o))
-		return (struct cay_answer){ .reason = CAY_ERROR_NO_ROOM };
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	do {
 		own = atomic_load_explicit(&o->own, memory_order_acquire);
 		r = trigger_status(o, op, own);

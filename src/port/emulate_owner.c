@@ -49,7 +49,7 @@ static enum cay_error request_execute(struct cay_port *port, struct request *q,
 	const struct origin *o = &port->origin;
 	struct op_record *op = record_of(port->member);
 	if (!op)
-		return CAY_ERROR_NO_ROOM;
+		return CAY_ERROR_NO_RESOURCES;
 	/* An operation on a word has no payload behind the request. */
 	struct iovec data = { command_is_word(q->copy.command)
 				      ? (void *)q->fetched

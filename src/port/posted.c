@@ -233,7 +233,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 		/* The application has written the descriptor. */
 		struct cay_posted_receive copy = slot_copy(slot);
 		if (!slot_is(slot, POSTED_FREE))
-			answer.reason = CAY_ERROR_NO_ROOM;
+			answer.reason = CAY_ERROR_NO_RESOURCES;
 		else if (copy.flags & CAY_POSTED_PHYSICAL)
 			answer.reason = CAY_ERROR_POSTED_PHYSICAL;
 		else if (!posted_valid(&copy, port->member->arena.bytes))

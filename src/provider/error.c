@@ -51,7 +51,7 @@ static const int device_errors[CAY_ERROR_COUNT] = {
 	[CAY_ERROR_MEMORY] = FI_EFAULT,
 	[CAY_ERROR_POSTED_ADDRESS] = FI_EFAULT,
 	[CAY_ERROR_POSTED_TRUNCATED] = FI_ETRUNC,
-	[CAY_ERROR_NO_ROOM] = FI_ENOMEM,
+	[CAY_ERROR_NO_RESOURCES] = FI_ENOMEM,
 };
 
 int provider_device_error(int code)

@@ -17,7 +17,7 @@ MESSAGES = {"fast_send", "send", "reference", "completion", "posted"}
 WINDOW_ERRORS = {"invalid_target_window", "wrong_capability",
                  "outside_target_window", "target_locked", "no_rights"}
 ANY_ERRORS = {"invalid_command", "invalid_route", "invalid_target_vpid",
-              "unreachable", "peer_gone", "realm_forbids"}
+              "unreachable", "peer_gone", "realm_denied"}
 
 
 def explain(*arguments):

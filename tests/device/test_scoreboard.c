@@ -62,7 +62,7 @@ static void fenced_work_requests_keep_the_others_back(void **state)
 	struct cay_answer a =
 		counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 2);
 	assert_int_equal(a.accepted, 0);
-	assert_int_equal(a.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(a.reason, CAY_ERROR_NO_RESOURCES);
 	assert_int_equal(a.free, (1u << o->wq_log2) - 2);
 	assert_true(counting_reference_done(&o->refs[0], 1));
 	a = counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 2);

@@ -326,7 +326,7 @@ static void cause_realm(struct scene *s)
 	close_port(stranger);
 }
 
-static void cause_no_room(struct scene *s)
+static void cause_no_resources(struct scene *s)
 {
 	struct cay_port *small = open_small(NULL, 16);
 	struct cay_peer *peer = open_peer(s->origin, small);
@@ -339,7 +339,7 @@ static void cause_no_room(struct scene *s)
 		accepted += answer.accepted;
 	} while (answer.accepted);
 	assert_int_equal(accepted, 11);
-	assert_int_equal(answer.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(answer.reason, CAY_ERROR_NO_RESOURCES);
 	assert_true(answer.wait_ns > 0);
 	/* The access in flight completes when its target is gone. */
 	close_port(small);
@@ -437,7 +437,7 @@ static const struct {
 	{ CAY_ERROR_GONE, false, cause_gone },
 	{ CAY_ERROR_TIMEOUT, false, cause_timeout },
 	{ CAY_ERROR_REALM, false, cause_realm },
-	{ CAY_ERROR_NO_ROOM, false, cause_no_room },
+	{ CAY_ERROR_NO_RESOURCES, false, cause_no_resources },
 	{ CAY_ERROR_MEMORY, false, cause_memory },
 };
 

@@ -259,7 +259,8 @@ static void full_target_stops_the_work_queue(void **state)
 	(void)state;
 	post_numbered(&p, &posted, 2 * ORDINARY + 3);
 	struct cay_answer answer = issue(&p, 0);
-	check_answer(answer, ORDINARY, CAY_ERROR_NO_ROOM, WORK - ORDINARY - 3);
+	check_answer(
+		answer, ORDINARY, CAY_ERROR_NO_RESOURCES, WORK - ORDINARY - 3);
 	assert_true(answer.wait_ns > 0);
 	assert_int_equal(issue(&p, 0).accepted, 0);
 	take_numbered(&p, &taken, ORDINARY);
@@ -281,7 +282,7 @@ static void full_origin_stops_the_work_queue(void **state)
 		vci_post(p.a, &v);
 	}
 	struct cay_answer answer = issue(&p, 0);
-	check_answer(answer, COMPLETIONS, CAY_ERROR_NO_ROOM, WORK - 1);
+	check_answer(answer, COMPLETIONS, CAY_ERROR_NO_RESOURCES, WORK - 1);
 	for (uint64_t tag = 0; tag < COMPLETIONS; tag++)
 		expect_cc(p.a, tag, CAY_FAST_SEND | CAY_COMMAND_ACK | 1, 0);
 	assert_int_equal(issue(&p, 1).accepted, 1);
@@ -364,8 +365,10 @@ static void payload_is_returned(void **state)
 		for (uint64_t tag = 0; tag <= PAYLOADS; tag++) {
 			struct cay_vci v = vci_send_content(
 				p.a, p.peer, 0, 0, tag, 0, CAY_EAGER_MAX);
-			/* All messages of a lap share the SDR: the last content
-			 * wins. */
+			/*
+			 * All messages of a lap share the SDR: the last content
+			 * wins.
+			 */
 			vci_post(p.a, &v);
 		}
 		assert_int_equal(issue(&p, 0).accepted, PAYLOADS);

@@ -132,7 +132,7 @@ static void fence_delays_requests(void **state)
 	vci_post(p.a, &v);
 	struct cay_answer answer = cay_trigger(p.a, CAY_ISSUE_VCI, 0);
 	assert_int_equal(answer.accepted, 0);
-	assert_int_equal(answer.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(answer.reason, CAY_ERROR_NO_RESOURCES);
 	next_event(p.b, &e);
 	assert_int_equal(cay_trigger(p.a, CAY_ISSUE_VCI, 0).accepted, 0);
 	cay_release(p.b, &e);

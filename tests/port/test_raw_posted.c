@@ -90,12 +90,12 @@ static void answers(void **state)
 	expect_answer(&p, 3, 3, 0, SLOTS - 3);
 	expect_answer(&p, 1, 1, 0, SLOTS - 4);
 	/* 0 means 32: the remaining slots, then posted ones. */
-	expect_answer(&p, 0, 4, CAY_ERROR_NO_ROOM, 0);
-	expect_answer(&p, 2, 0, CAY_ERROR_NO_ROOM, 0);
+	expect_answer(&p, 0, 4, CAY_ERROR_NO_RESOURCES, 0);
+	expect_answer(&p, 2, 0, CAY_ERROR_NO_RESOURCES, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
 		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
 	/* The ring wraps. */
-	expect_answer(&p, 33, SLOTS, CAY_ERROR_NO_ROOM, 0);
+	expect_answer(&p, 33, SLOTS, CAY_ERROR_NO_RESOURCES, 0);
 	for (uint64_t i = 0; i < SLOTS; i++)
 		assert_int_equal(cay_receive_cancel(p.b, 100 + i), 1);
 	pair_close(&p);
@@ -209,7 +209,7 @@ static void refused_requests_stay_queued(void **state)
 	vci_post(p.a, &v);
 	struct cay_answer a = cay_trigger(p.a, CAY_ISSUE_VCI, 2);
 	assert_int_equal(a.accepted, 0);
-	assert_int_equal(a.reason, CAY_ERROR_NO_ROOM);
+	assert_int_equal(a.reason, CAY_ERROR_NO_RESOURCES);
 	assert_int_equal(a.free, 30);
 	expect_nothing(p.b);
 	write_slot(&p, 0, 77);
