@@ -44,8 +44,10 @@ void consumer_release(struct cay_port *, struct consumer *, uint64_t position);
 /* Returns all released entries to senders by advancing R. */
 void consumer_return(struct cay_port *, struct consumer *);
 
-/* Returning is worth a swap of R after a quarter of either ring, or if a sender
- * waits. */
+/*
+ * Returning is worth a swap of R after a quarter of either ring, or if a sender
+ * waits.
+ */
 static inline bool consumer_return_due(const struct consumer *rx)
 {
 	/* Relaxed: a hint; the swap finds WAITERS in any case. */

@@ -33,8 +33,10 @@ static inline int event_inline(
 	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
 	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
 
-	/* Member by member: compilers clear a whole struct with a slow string
-	 * instruction. */
+	/*
+	 * Member by member: compilers clear a whole struct with a slow string
+	 * instruction.
+	 */
 	e->kind = CAY_EVENT_MESSAGE;
 	e->error = 0;
 	e->peer.node = (uint32_t)peer;

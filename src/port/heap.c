@@ -56,8 +56,10 @@ void heap_free(struct member *m, void *memory)
 	control_call(m, &request, -1, &reply, NULL);
 }
 
-/* Allocates a block of a power of two, after freeing idle blocks that did not
- * fit. */
+/*
+ * Allocates a block of a power of two, after freeing idle blocks that did not
+ * fit.
+ */
 static struct staging *staging_new(struct member *m, uint64_t bytes)
 {
 	for (struct staging **at = &m->staging; *at;) {

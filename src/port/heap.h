@@ -34,8 +34,10 @@ void staging_free(struct member *, void *);
 /* Leaves a block to its reader: the node frees it when it is released. */
 void staging_disown(struct member *, void *);
 
-/* Frees the list of blocks. The node frees the memory when the process leaves
- * the realm. */
+/*
+ * Frees the list of blocks. The node frees the memory when the process leaves
+ * the realm.
+ */
 void staging_discard(struct member *);
 
 #endif

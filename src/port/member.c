@@ -27,7 +27,8 @@ static uint64_t serials;
 
 /* ---- fork ---- */
 
-/* The locks are taken around fork(), so that the child inherits them unlocked.
+/*
+ * The locks are taken around fork(), so that the child inherits them unlocked.
  */
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
@@ -107,7 +108,8 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 		munmap(p, bytes);
 		return e;
 	}
-	/* A child must not write to the queues; a core need not contain them.
+	/*
+	 * A child must not write to the queues; a core need not contain them.
 	 */
 	madvise(p, bytes, MADV_DONTFORK);
 	madvise(p, bytes, MADV_DONTDUMP);

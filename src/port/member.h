@@ -46,8 +46,10 @@ struct member {
 	_Atomic(_Atomic(struct context *) *) origins; /* likewise */
 	struct staging *staging;
 
-	/* By VPID: operations counted by threads that have since switched to
-	 * another port or exited; NULL until needed. */
+	/*
+	 * By VPID: operations counted by threads that have since switched to
+	 * another port or exited; NULL until needed.
+	 */
 	_Atomic(_Atomic uint64_t *) issued;
 };
 

@@ -135,7 +135,8 @@ static int port_open_at_node(
 
 struct cay_port *cay_port_open(const struct cay_port_options *options)
 {
-	/* A caller compiled with a shorter struct gets defaults for the rest.
+	/*
+	 * A caller compiled with a shorter struct gets defaults for the rest.
 	 */
 	struct cay_port_options o = { 0 };
 	struct node_request request = { 0 };

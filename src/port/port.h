@@ -98,8 +98,10 @@ enum peer_bulk {
 	BULK_STAGED = 2,  /* the target cannot: stage in the arena */
 };
 
-/* Returns false in a forked child, and for a disabled port. Relaxed, here and
- * in port_error(): the number is only compared. */
+/*
+ * Returns false in a forked child, and for a disabled port. Relaxed, here and
+ * in port_error(): the number is only compared.
+ */
 static inline bool port_valid(const struct cay_port *port)
 {
 	return process_incarnation_valid(

@@ -6,8 +6,10 @@
 #include "cay/posted.h"
 #include "port/port.h"
 
-/* Converts a NOTIFY_POSTED_RECV. Returns 1 and an event, or 0 if the entry does
- * not name a filled slot. */
+/*
+ * Converts a NOTIFY_POSTED_RECV. Returns 1 and an event, or 0 if the entry does
+ * not name a filled slot.
+ */
 int posted_event(
 	struct cay_port *, const struct cay_nqe *copy, struct cay_event *);
 

@@ -142,8 +142,10 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 	slot->has_rdr = command != CAY_NQE_INVALID || void_has_extent(word);
 	switch (command) {
 	case CAY_NOTIFY_RECV:
-		/* A long message is completed when its entry is returned. The
-		 * index is written by the peer. */
+		/*
+		 * A long message is completed when its entry is returned. The
+		 * index is written by the peer.
+		 */
 		if (n->word[CAY_NQE_WORD_REFERENCE] <= 1u << QUEUE_REFS_LOG2) {
 			slot->reference =
 				(uint32_t)n->word[CAY_NQE_WORD_REFERENCE];

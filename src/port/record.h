@@ -38,7 +38,8 @@ struct op_record *record_find(struct member *);
  */
 struct op_record *record_recover(struct member *, struct op_record *);
 
-/* The thread issues on another port from now on: saves the count of this one.
+/*
+ * The thread issues on another port from now on: saves the count of this one.
  */
 void record_switch_port(struct member *, struct op_record *, uint16_t vpid);
 

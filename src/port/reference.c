@@ -30,8 +30,10 @@ void reference_complete(struct cay_port *port,
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct op_record *op = record_of(port->member);
 	struct reference *slot = &c->refs[reference - 1];
-	/* The target owns the slot until DONE. If this process dies after that,
-	 * the node reads the outcome. */
+	/*
+	 * The target owns the slot until DONE. If this process dies after that,
+	 * the node reads the outcome.
+	 */
 	if (atomic_load_explicit(&slot->state, memory_order_acquire) >>
 			REFERENCE_SEQUENCE_SHIFT ==
 		done->sequence)

@@ -124,8 +124,10 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 			     : CAY_SEND;
 	if (flags & CAY_ACK)
 		p->command |= CAY_COMMAND_ACK;
-	/* A long message always completes with an event, even if the device
-	 * can store it in a posted receive. */
+	/*
+	 * A long message always completes with an event, even if the device can
+	 * store it in a posted receive.
+	 */
 	if (p->length > QUEUE_PAYLOAD_MAX)
 		p->flags |= CAY_VCI_NOTIFY;
 	int r = device_send(&port->origin, op, &peer->context, p);

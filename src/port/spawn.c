@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting a node. The program is executed in a clean environment, binds the
- * socket (which elects one node), forks into the background and exits, so that
- * no child process is left behind.
+ * Starting a node. The program inherits the environment variables of the caller
+ * and nothing else. It binds the socket (which elects one node), forks into the
+ * background and exits, so that no child process is left behind.
  */
 #include <dlfcn.h>
 #include <errno.h>

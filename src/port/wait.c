@@ -75,8 +75,10 @@ static uint64_t wait_announce(
 	return w;
 }
 
-/* Returns true if the set is closed and not migrated: the node has closed the
- * port. */
+/*
+ * Returns true if the set is closed and not migrated: the node has closed the
+ * port.
+ */
 static bool wait_closed(const struct cay_port *port)
 {
 	const struct context *own =

@@ -99,7 +99,8 @@ static uint64_t window_overlapping_lock(const struct cay_window *w)
 	return lock;
 }
 
-/* Joins the rings of all windows on the same memory, and inherits their lock.
+/*
+ * Joins the rings of all windows on the same memory, and inherits their lock.
  */
 static int window_link(struct cay_window *w)
 {

@@ -17,7 +17,8 @@ void windows_free(struct cay_port *);
 
 /*
  * Waits until no access to the window is in progress (1 + Win-ID; 0: to any
- * memory of the port). Returns 0, -ETIMEDOUT, -ENOTCONN.
+ * memory of the port). Returns 0, -ETIMEDOUT, -ENOTCONN, or -EOPNOTSUPP (no
+ * membarrier(2)).
  */
 int port_quiesce(struct cay_port *, uint32_t window);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entry point of the plug-in. libfabric calls it once, before anything
- * else. */
+/*
+ * The entry point of the plug-in. libfabric calls it once, before anything
+ * else.
+ */
 #include "provider/provider.h"
 
 #include "provider/fabric/domain.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameters of the provider, and its descriptor, to which log messages belong.
+/*
+ * Parameters of the provider, and its descriptor, to which log messages belong.
  */
 #include <stdlib.h>
 #include <string.h>

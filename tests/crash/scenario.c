@@ -202,8 +202,10 @@ static bool mode_together(struct run *run)
 	return true;
 }
 
-/* The successor allocates the memory of the dead receiver as soon as it is
- * free. */
+/*
+ * The successor allocates the memory of the dead receiver as soon as it is
+ * free.
+ */
 static void orphan_inherit(struct run *run, uint32_t times)
 {
 	clock_nap_ns(RECLAIM_NS);

@@ -70,7 +70,7 @@ static bool consists_of(const char *kind, const char *text)
  */
 int address_service(const char *service, struct address *a)
 {
-	const size_t room = ADDRESS_NAME - 1;
+	const size_t length_max = ADDRESS_NAME - 1;
 	if (!service || !*service || !consists_of(LETTERS DIGITS, service))
 		return -FI_EINVAL;
 	bool number = consists_of(DIGITS, service);
@@ -79,7 +79,7 @@ int address_service(const char *service, struct address *a)
 	size_t length = strlen(service);
 	if (length == 0)
 		return address_random(a);
-	if (length > (number ? room : room - 1))
+	if (length > (number ? length_max : length_max - 1))
 		return -FI_EINVAL;
 
 	memset(a, 0, sizeof(*a));

@@ -23,8 +23,7 @@
 
 struct address {
 	char name[ADDRESS_NAME + 1];
-	uint64_t
-		capability; /* of the key-table window, 48 bits; 0: not known */
+	uint64_t capability; /* of the key-table window; 0: not known */
 };
 
 /* Makes a unique name. Returns 0 or -FI_EAGAIN (no random numbers yet). */

@@ -19,7 +19,8 @@ int wait_turn(struct wait *, uint64_t spin_ns, uint64_t deadline_ns);
 /* Returns the end of spinning that begins now. */
 uint64_t wait_spin_end(void);
 
-/* fi_trywait(). Returns 0 (sleep on the descriptor) or -FI_EAGAIN (read first).
+/*
+ * fi_trywait(). Returns 0 (sleep on the descriptor) or -FI_EAGAIN (read first).
  */
 int wait_try(struct wait *);
 

@@ -30,8 +30,8 @@
  * it. A thread that must not clear it and has nothing to do naps instead of
  * sleeping.
  *
- * No doorbell announces room for operations that found none: they are retried
- * at intervals, and no thread sleeps for long while there are any.
+ * No doorbell announces the end of backpressure: operations that met it are
+ * retried at intervals, and no thread sleeps for long while there are any.
  * `endpoint.armed` says that a thread may sleep which assumes that there are
  * none: a thread that adds a retry, or has polled, wakes it (wait_recheck).
  *

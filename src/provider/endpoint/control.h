@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Control messages of the provider itself (FIN, XON, XOFF, results), which must
- * not be lost: those that find no room are queued and retried with progress.
- * Messages to one peer keep their order.
+ * not be lost: those that meet backpressure are queued and retried with
+ * progress. Messages to one peer keep their order.
  */
 #ifndef CAY_PROVIDER_CONTROL_H
 #define CAY_PROVIDER_CONTROL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Device memory for applications. */
-#ifndef CAY_PROVIDER_MEMORY_H
-#define CAY_PROVIDER_MEMORY_H
+#ifndef CAY_PROVIDER_DEVICE_MEMORY_H
+#define CAY_PROVIDER_DEVICE_MEMORY_H
 
 #include "provider/endpoint/endpoint.h"
 

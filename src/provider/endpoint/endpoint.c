@@ -26,7 +26,7 @@
 #include "provider/wire.h"
 
 #define BULK_BYTES ((1ull << 47) - 2 * WIRE_BULK_BASE)
-/* How long a close retries control messages that found no room. */
+/* How long a close retries control messages. */
 #define CLOSE_NS (100 * CLOCK_NS_PER_MS)
 
 static struct endpoint *endpoint_of_fid(struct fid *fid)
@@ -147,7 +147,7 @@ static int endpoint_control(struct fid *fid, int command, void *argument)
 
 static void endpoint_disable(struct endpoint *ep)
 {
-	/* Control messages that found no room get a last chance. */
+	/* Last chance for control messages that met backpressure. */
 	uint64_t deadline = clock_after_ns(CLOSE_NS);
 	endpoint_progress(ep);
 	while (!list_empty(&ep->control_retries) && !clock_passed(deadline)) {

@@ -64,7 +64,7 @@ struct endpoint {
 	struct peer **by_vpid; /* ENDPOINT_VPIDS */
 	struct op_table ops;
 
-	/* Operations that found no room: progress retries them. */
+	/* Operations that met backpressure: progress retries them. */
 	struct list control_retries;	/* control.c */
 	struct list rendezvous_retries; /* OP_FETCH, OP_COCOPY: op.retry_link */
 	struct list rma_retries;	/* OP_RMA: op.retry_link */

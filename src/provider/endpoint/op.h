@@ -37,7 +37,7 @@ struct op_fetch {
 	uint64_t address;   /* of the message in the sender's memory */
 	uint64_t tag, data; /* of the message, for the completion */
 	size_t length;	    /* of the message */
-	size_t total;	    /* bytes of it that the receive has room for */
+	size_t total;	    /* bytes of it that fit into the receive */
 	size_t base;	    /* where in the receive it begins */
 	size_t done;	    /* bytes copied, without co-copy */
 	size_t piece;	    /* bytes of the get in flight */

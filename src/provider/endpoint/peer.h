@@ -36,7 +36,7 @@ struct peer {
 	struct list ops;	/* op.link */
 	struct list xoff_link;	/* endpoint->xoff_peers, while xoff_sent */
 	unsigned control_count; /* control messages queued for it */
-	unsigned full_round;	/* retry round in which it had no room */
+	unsigned full_round;	/* retry round in which its queue was full */
 	unsigned posted;	/* receives posted with it as source */
 	unsigned unexpected;	/* unexpected messages from it */
 	unsigned atomics;	/* atomic operations without a result yet */
@@ -45,7 +45,7 @@ struct peer {
 
 /*
  * Returns the peer to send to, resolved and with a hello sent; endpoint_peer()
- * is its fast path. Returns 0, or -FI_EAGAIN (not up yet, or no room),
+ * is its fast path. Returns 0, or -FI_EAGAIN (not up yet, or backpressure),
  * -FI_EINVAL (no such fi_addr_t), -FI_EHOSTUNREACH (not up in time, or gone).
  */
 int peer_get(struct endpoint *, fi_addr_t, struct peer **);

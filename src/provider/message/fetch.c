@@ -30,17 +30,20 @@ struct op *fetch_new(
 	return op;
 }
 
-/* Returns the address of byte `at` of a receive and the room behind it. */
-static void *receive_at(const struct receive *r, size_t at, size_t *room)
+/*
+ * Returns the address of byte `at` of a receive and the contiguous bytes from
+ * there on.
+ */
+static void *receive_at(const struct receive *r, size_t at, size_t *contiguous)
 {
 	for (uint32_t i = 0; i < r->iov_count; i++) {
 		if (at < r->iov[i].iov_len) {
-			*room = r->iov[i].iov_len - at;
+			*contiguous = r->iov[i].iov_len - at;
 			return (char *)r->iov[i].iov_base + at;
 		}
 		at -= r->iov[i].iov_len;
 	}
-	*room = 0;
+	*contiguous = 0;
 	return NULL;
 }
 
@@ -48,9 +51,9 @@ static void *receive_at(const struct receive *r, size_t at, size_t *room)
 static int fetch_get(struct op *op, size_t at, size_t length)
 {
 	struct op_fetch *f = &op->fetch;
-	size_t room;
-	void *to = receive_at(f->receive, f->base + at, &room);
-	f->piece = bits_min(room, length);
+	size_t contiguous;
+	void *to = receive_at(f->receive, f->base + at, &contiguous);
+	f->piece = bits_min(contiguous, length);
 	if (!op->peer->port)
 		return -EPIPE;
 	int r = cay_get(op->ep->port, op->peer->port, f->key,
@@ -123,10 +126,10 @@ void fetch_continue(struct op *op)
 void fetch_start(struct op *op)
 {
 	struct op_fetch *f = &op->fetch;
-	size_t room;
-	void *to = receive_at(f->receive, f->base, &room);
+	size_t contiguous;
+	void *to = receive_at(f->receive, f->base, &contiguous);
 	f->receive->used += f->total;
-	if (room >= f->total)
+	if (contiguous >= f->total)
 		cocopy_begin(op, to);
 	fetch_continue(op);
 }
@@ -151,11 +154,11 @@ static void fetch_complete(const struct op *op)
 {
 	const struct op_fetch *f = &op->fetch;
 	struct receive *r = f->receive;
-	size_t room;
+	size_t contiguous;
 	struct fi_cq_err_entry e = { .op_context = r->context,
 		.flags = op->flags,
 		.len = f->total,
-		.buf = receive_at(r, f->base, &room),
+		.buf = receive_at(r, f->base, &contiguous),
 		.data = f->data,
 		.tag = f->tag };
 	if (op->error) {

@@ -16,8 +16,7 @@ unsigned long match_steps;
 struct match_class {
 	uint64_t mask;	  /* of the tag bits that are compared */
 	bool directed;	  /* the source is compared */
-	uint64_t indexed; /* messages up to this sequence number are in the
-			     table */
+	uint64_t indexed; /* sequence number of the last message indexed */
 	struct match_table receives, messages;
 };
 

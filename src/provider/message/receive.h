@@ -94,7 +94,7 @@ static inline void receive_recycle(struct endpoint *ep, struct receive *r)
 void receive_free(struct endpoint *, struct receive *);
 /*
  * Reports the end of a message, with an error or without, and frees the receive
- * unless it is an FI_MULTI_RECV buffer with room left.
+ * unless it is an FI_MULTI_RECV buffer with enough space left.
  */
 void receive_end(struct endpoint *, struct receive *, struct fi_cq_err_entry *,
 	fi_addr_t source);

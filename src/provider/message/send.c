@@ -43,7 +43,7 @@ static void send_complete(struct endpoint *ep, uint64_t flags, void *context)
 	cq_complete(ep->tx_cq, &e, FI_ADDR_NOTAVAIL);
 }
 
-/* Translates an error of the device. Without room, makes progress. */
+/* Translates an error of the device. After -EAGAIN, makes progress. */
 static ssize_t send_failed(struct endpoint *ep, int error)
 {
 	if (error == -EAGAIN)

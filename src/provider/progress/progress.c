@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polls ports, and retries operations that found no room. See progress.h. */
+/* Polls ports, and retries operations that met backpressure. See progress.h. */
 #include "provider/progress/progress.h"
 
 #include "provider/endpoint/control.h"
@@ -53,14 +53,14 @@ static void progress_events(struct endpoint *ep)
 	}
 }
 
-/* Retries what found no room, and wakes sleepers if something is left. */
+/* Retries what met backpressure, and wakes sleepers if something is left. */
 __attribute__((cold, noinline)) static void progress_retries(
 	struct endpoint *ep)
 {
 	struct list retries;
 	if (!list_empty(&ep->control_retries))
 		control_retry(ep);
-	/* Once each: those that find no room again are appended anew. */
+	/* Once each: those that meet backpressure again are appended again. */
 	list_init(&retries);
 	while (!list_empty(&ep->rendezvous_retries)) {
 		struct list *link = ep->rendezvous_retries.next;

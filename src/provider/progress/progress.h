@@ -6,7 +6,7 @@
 struct domain;
 struct endpoint;
 
-/* Dispatches the events of the port, and retries what found no room. */
+/* Dispatches the events of the port, and retries what met backpressure. */
 void endpoint_progress(struct endpoint *);
 /* The same for all enabled endpoints. */
 void domain_progress(struct domain *);

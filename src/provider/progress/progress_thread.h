@@ -15,8 +15,7 @@ struct progress_thread {
 	pthread_t thread;
 	int epoll, event;
 	bool asleep;	/* or about to be, and the eventfd is clear */
-	bool must_poll; /* a doorbell is missing in the epoll set: never sleep
-			 */
+	bool must_poll; /* the epoll set lacks a doorbell: never sleep */
 	unsigned polls; /* of all endpoints, at the end of the last turn */
 	_Atomic bool stop;
 };

@@ -50,8 +50,8 @@ struct atomic_request {
 /* ---- atomic_origin.c ---- */
 
 /*
- * Issues a request. Returns 0, or -FI_EAGAIN (no room, or not ready yet) and
- * the errors of fi_atomic(3).
+ * Issues a request. Returns 0, or -FI_EAGAIN (backpressure, or not ready yet)
+ * and the errors of fi_atomic(3).
  */
 int atomic_start(struct endpoint *, struct atomic_request *);
 /* Handles the completion of an operation that the device executes. */

@@ -56,7 +56,8 @@ void key_table_remove(struct key_table *, uint64_t key);
  * Finds a key in the table of a peer; the entry is valid until the next call. A
  * cached entry is used only if its version in the peer's table is unchanged, so
  * a key that was registered again is never mistaken for the old one. Returns 0,
- * -FI_EAGAIN (the capability is not known yet, or no room), -FI_EKEYREJECTED
+ * -FI_EAGAIN (the capability is not known yet, or backpressure),
+ * -FI_EKEYREJECTED
  * (no such key), -FI_EHOSTUNREACH, -FI_ENOMEM.
  */
 int key_find(struct peer *, uint64_t key, const struct key_entry **);

@@ -224,9 +224,9 @@ static int mr_raw(const struct mr *mr, const struct fi_mr_raw_attr *raw)
 {
 	if (!raw || !raw->key_size)
 		return -FI_EINVAL;
-	size_t room = *raw->key_size;
+	size_t capacity = *raw->key_size;
 	*raw->key_size = sizeof(mr->fid.key);
-	if (room < sizeof(mr->fid.key) || !raw->raw_key)
+	if (capacity < sizeof(mr->fid.key) || !raw->raw_key)
 		return -FI_ETOOSMALL;
 	__builtin_memcpy(raw->raw_key, &mr->fid.key, sizeof(mr->fid.key));
 	if (raw->base_addr)

@@ -2,8 +2,8 @@
 /*
  * An RMA operation consists of parts: each is one put or get of the device
  * between one local and one remote segment, and ends with an event. Parts that
- * find no room are retried (endpoint.rma_retries); no RMA operation that is
- * posted later to the same peer overtakes them.
+ * meet backpressure are retried (endpoint.rma_retries); no RMA operation that
+ * is posted later to the same peer overtakes them.
  */
 #ifndef CAY_PROVIDER_RMA_H
 #define CAY_PROVIDER_RMA_H
@@ -31,12 +31,12 @@ struct rma_cursor {
 
 /*
  * Issues an operation; with `inject` the source is copied. Returns 0 (in
- * flight, or ended), or drops it and returns -FI_EAGAIN (no room),
+ * flight, or ended), or drops it and returns -FI_EAGAIN (backpressure),
  * -FI_EHOSTUNREACH, -FI_ENOMEM.
  */
 int rma_issue(struct op *, struct rma_cursor *, bool inject);
 /*
- * Returns true if an operation must wait: for earlier RMA that found no room
+ * Returns true if an operation must wait: for earlier RMA that met backpressure
  * or, with FI_FENCE, for all operations to this peer.
  */
 bool rma_hazard(struct endpoint *, const struct peer *, uint64_t flags);
