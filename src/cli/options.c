@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/bits.h"
@@ -87,6 +88,9 @@ static const char *expected_text(
 			o->max);
 	else if (o->min > 0)
 		snprintf(text, OPTION_LIST_BYTES, "%.15g or more", o->min);
+	else if (o->kind == OPTION_NUMBER || o->kind == OPTION_COUNT)
+		snprintf(text, OPTION_LIST_BYTES, "a number from 0 to %" PRIu64,
+			o->kind == OPTION_COUNT ? UINT32_MAX : UINT64_MAX);
 	else
 		return "a number";
 	return text;
@@ -94,7 +98,7 @@ static const char *expected_text(
 
 /* ---- the command line ---- */
 
-/* The first of the named options that was given, or NULL. */
+/* Returns the first of the named options that was given, or NULL. */
 static const char *given_find(const struct command *c, uint64_t given,
 	const char *const *names, const char *except)
 {
@@ -107,7 +111,7 @@ static const char *given_find(const struct command *c, uint64_t given,
 	return NULL;
 }
 
-/* The row of what getopt_long() returned, or NULL. */
+/* Returns the row of an option that getopt_long() returned, or NULL. */
 static const struct option_row *row_of(const struct command *c, int option)
 {
 	if (option >= LONG_VALUE && option < HELP)
@@ -139,7 +143,8 @@ static unsigned distance(const char *a, const char *b)
 	return row[length];
 }
 
-/* The candidate that differs from the word by at most two letters, or NULL. */
+/* Returns the candidate if it is nearer to the word than `best`, at the
+ * distance *least; otherwise `best`. */
 static const char *nearest(const char *word, const char *candidate,
 	const char *best, unsigned *least)
 {
@@ -154,7 +159,9 @@ static int option_unknown(const struct command *c, const char *text)
 {
 	const char *best = NULL, *word = text + strspn(text, "-");
 	unsigned least = 3, matching = 0;
-	if (text[1] != '-')
+	/* getopt_long() sets it for letters only; `text` may be the word before
+	 * the letters then. */
+	if (optopt)
 		return cli_usage_error(c->name, "unknown option '-%c'", optopt);
 	for (unsigned i = 0; i < c->option_count; i++) {
 		const char *name = c->options[i].name;

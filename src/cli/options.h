@@ -109,7 +109,8 @@ struct command {
  */
 int command_parse(const struct command *, int *argc, char ***argv, void *to);
 
-/* Runs the command, or the subcommand that argv[1] names. The exit status. */
+/* Runs the command, or the subcommand that argv[1] names. Returns the
+ * exit status. */
 int command_run(const struct command *, int argc, char **argv);
 
 /* Prints the help text, wrapped to 80 columns. */

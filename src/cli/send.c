@@ -120,7 +120,7 @@ static int message_send(struct sender *s, const void *data, size_t length)
 	if (r == -EPIPE)
 		return send_failed(s, "its owner is gone");
 	if (r == -ETIMEDOUT)
-		return send_failed(s, "no room in its queue: its owner does "
+		return send_failed(s, "its queue is full: its owner does "
 				      "not receive; try a longer --wait");
 	if (r)
 		return send_failed(s, cay_strerror(r));
@@ -139,11 +139,12 @@ static int input_failed(void)
 static int send_lines(struct sender *s)
 {
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	ssize_t n;
 	int status = CLI_OK;
 
-	while (status == CLI_OK && (n = getline(&line, &room, stdin)) >= 0) {
+	while (status == CLI_OK &&
+		(n = getline(&line, &capacity, stdin)) >= 0) {
 		if (n > 0 && line[n - 1] == '\n')
 			n--;
 		status = message_send(s, line, (size_t)n);
@@ -157,19 +158,19 @@ static int send_lines(struct sender *s)
 static int send_input(struct sender *s)
 {
 	char *data = NULL;
-	size_t room = 0, length = 0, n = 1;
+	size_t capacity = 0, length = 0, n = 1;
 
 	for (; n > 0; length += n) {
-		if (room - length < INPUT_BYTES) {
-			room += room / 2 + INPUT_BYTES;
-			char *larger = realloc(data, room);
+		if (capacity - length < INPUT_BYTES) {
+			capacity += capacity / 2 + INPUT_BYTES;
+			char *larger = realloc(data, capacity);
 			if (!larger) {
 				free(data);
 				return input_failed();
 			}
 			data = larger;
 		}
-		n = fread(data + length, 1, room - length, stdin);
+		n = fread(data + length, 1, capacity - length, stdin);
 	}
 	int status = ferror(stdin) ? input_failed()
 				   : message_send(s, data, length);
@@ -237,7 +238,7 @@ static const struct option_row send_rows[] = {
 	OPTION_VALUE("tag", "N", OPTION_NUMBER, tag,
 		"64-bit user tag, decimal or 0x... (default 0)"),
 	OPTION_VALUE("api-tag", "N", OPTION_COUNT, api_tag,
-		"32-bit API tag (default 0)", .expected = "0 to 4294967295"),
+		"32-bit API tag (default 0)"),
 	OPTION_NODE_AND_REALM,
 };
 

@@ -368,7 +368,7 @@ class Ends(CliTest):
         lines = b"\n".join(b"%d" % i for i in range(5000))
         result = self.send("--lines", "--wait", "0.2", "x", data=lines,
                            status=1)
-        self.assertIn(b"no room", result.stderr)
+        self.assertIn(b"its queue is full", result.stderr)
         accepted = int(re.search(rb"(\d+) messages were accepted before",
                                  result.stderr)[1])
         receiver.send_signal(signal.SIGCONT)
@@ -500,6 +500,10 @@ class Usage(CliTest):
                 self.assertEqual(result.stdout, b"")
                 self.assertNotEqual(result.stderr, b"")
 
+    def test_unknown_letter(self):
+        """A wrong letter in a group is named, not the word before it."""
+        result = self.run_cay("top", "--json", "-xb")
+        self.assertIn(b"unknown option '-x'", result.stderr)
 
     def complete(self, *words):
         script = self.run_cay("completion", "bash").stdout.decode()
