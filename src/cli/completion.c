@@ -13,12 +13,12 @@ static void commands_visit(const struct command *c, FILE *f,
 		commands_visit(c->subcommands[i], f, visit);
 }
 
-/* A pattern for the command so far and its next word. */
+/* The command so far and its next word, and the command that they name. */
 static void name_print(const struct command *c, FILE *f)
 {
 	if (*c->name)
-		fprintf(f, "\"%s%s\" | ", strchr(c->name, ' ') ? "" : " ",
-			c->name);
+		fprintf(f, "\t\t\"%s%s\") command=\"%s\" ;;\n",
+			strchr(c->name, ' ') ? "" : " ", c->name, c->name);
 }
 
 static void choices_print(const char *const *choices, FILE *f)
@@ -73,14 +73,11 @@ void command_completion(const struct command *root, FILE *f)
 		"{\n"
 		"\tlocal current=${COMP_WORDS[COMP_CWORD]}\n"
 		"\tlocal previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-		"\tlocal command= words= i\n"
+		"\tlocal command='' words='' i\n"
 		"\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-		"\t\tcase \"$command ${COMP_WORDS[i]}\" in\n"
-		"\t\t");
+		"\t\tcase \"$command ${COMP_WORDS[i]}\" in\n");
 	commands_visit(root, f, name_print);
-	fprintf(f, "\" help\")\n"
-		   "\t\t\tcommand+=\"${command:+ }${COMP_WORDS[i]}\" ;;\n"
-		   "\t\tesac\n"
+	fprintf(f, "\t\tesac\n"
 		   "\tdone\n"
 		   "\tcase \"$command $previous\" in\n");
 	commands_visit(root, f, values_print);

@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 
-static const struct command root, command_completion_bash;
+static const struct command root;
 
 static int completion_run(const struct command *c, int argc, char **argv)
 {
@@ -54,11 +54,12 @@ int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay %s\n", CAY_VERSION);
-		return CLI_OK;
+		return cli_output_flush("");
 	}
+	/* 'cay help sim' is 'cay sim --help'. */
 	if (argc > 1 && strcmp(argv[1], "help") == 0) {
-		command_help(&root, stdout);
-		return CLI_OK;
+		memmove(&argv[1], &argv[2], (size_t)(argc - 2) * sizeof(*argv));
+		argv[argc - 1] = "--help";
 	}
 	return command_run(&root, argc, argv);
 }

@@ -456,7 +456,8 @@ class Usage(CliTest):
         ["node", "status", "--help"], ["node", "serve", "--help"],
         ["node", "fence", "--help"], ["node", "list", "--help"],
         ["top", "--help"], ["send", "-h"], ["trace", "-h"],
-        ["completion", "--help"]]
+        ["completion", "--help"], ["help", "sim"],
+        ["help", "trace", "record"]]
 
     WRONG = [
         [], ["nonsense"], ["send"], ["send", "a", "b", "c"],
@@ -477,7 +478,8 @@ class Usage(CliTest):
         ["top", "-n", "many"], ["top", "-n", "-1"], ["top", "-d", "0"],
         ["top", "-d", "-1"], ["top", "-d", "nan"], ["top", "-d", "soon"],
         ["top", "--node", "a/b"], ["top", "--node", ""], ["demo", "now"],
-        ["demo", "--now"], ["completion"], ["completion", "tcsh"]]
+        ["demo", "--now"], ["completion"], ["completion", "tcsh"],
+        ["help", "nonsense"]]
 
     def test_help(self):
         for arguments in self.COMMANDS:
@@ -505,6 +507,10 @@ class Usage(CliTest):
         result = self.run_cay("top", "--json", "-xb")
         self.assertIn(b"unknown option '-x'", result.stderr)
 
+    def test_help_of_a_command(self):
+        self.assertEqual(self.run_cay("help", "trace", "show").stdout,
+                         self.run_cay("trace", "show", "--help").stdout)
+
     def complete(self, *words):
         script = self.run_cay("completion", "bash").stdout.decode()
         script += f"""
@@ -521,6 +527,7 @@ class Usage(CliTest):
     def test_completion(self):
         self.assertEqual(self.complete("cay", "s"), ["send", "sim"])
         self.assertEqual(self.complete("cay", "node", "f"), ["fence"])
+        self.assertEqual(self.complete("cay", "help", "node", "f"), ["fence"])
         self.assertEqual(self.complete("cay", "node", "serve", "--b"),
                          ["--background"])
         self.assertEqual(self.complete("cay", "sim", "t"), ["torus"])
