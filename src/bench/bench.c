@@ -32,7 +32,7 @@ int bench_run(const struct bench_options *o, FILE *out)
 	if (cores_select(report.program, o->core, report.core) ||
 		report_begin(&report, o->samples))
 		return REPORT_FAILED;
-	/* A node of its own: other jobs are not disturbed, nor disturb. */
+	/* A separate node isolates the benchmark from other jobs. */
 	snprintf(node, sizeof(node), "bench-%d", (int)getpid());
 	setenv("CAY_NODE", node, 0);
 	for (unsigned kind = 0; kind < BENCH_KINDS; kind++) {

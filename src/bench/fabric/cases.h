@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The benchmark cases of two-sided messages, for libfabric and for MPI. Knows
- * neither of them.
+ * The benchmark cases of two-sided messages, for libfabric and for MPI. This
+ * file depends on neither of them.
  */
 #ifndef CAY_BENCH_FABRIC_CASES_H
 #define CAY_BENCH_FABRIC_CASES_H

@@ -35,9 +35,10 @@ static inline size_t message_at(unsigned slot, size_t bytes)
 /* Returns how many messages of a stream are in flight at most. */
 static inline unsigned message_window(size_t bytes)
 {
-	size_t room = MESSAGE_POOL_BYTES / bytes;
+	size_t slots = MESSAGE_POOL_BYTES / bytes;
 
-	return room < MESSAGE_WINDOW_MAX ? (unsigned)room : MESSAGE_WINDOW_MAX;
+	return slots < MESSAGE_WINDOW_MAX ? (unsigned)slots
+					  : MESSAGE_WINDOW_MAX;
 }
 
 /* Sets or compares the first word, which every message has. */

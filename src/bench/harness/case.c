@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What benchmark cases have in common. */
+/* Defaults and limits that benchmark cases have in common. */
 #include "bench/harness/case.h"
 
 struct bench_case case_pinned(
@@ -35,7 +35,7 @@ uint32_t case_samples_max(const struct bench_case *bc)
 	uint32_t reference = bc->reference.batches + bc->reference.singles;
 	uint32_t measured = bc->measured.batches + bc->measured.singles;
 
-	/* The warm-up rounds reuse the room of the first round. */
+	/* The warm-up rounds reuse the space of the first round. */
 	return bc->tries *
 	       (bc->workloads * reference + (bc->workloads - 1) * measured);
 }

@@ -48,7 +48,7 @@ int cores_select(const char *program, const int request[2], int core[2])
 			program);
 	else if (r)
 		fprintf(stderr,
-			"%s: --cores %d,%d: not two different cores that "
+			"%s: --cores %d,%d: must be two different cores that "
 			"this process may use; see taskset(1)\n",
 			program, request[0], request[1]);
 	return r;

@@ -18,7 +18,9 @@
 #define GROUP_RANKS_MAX	 64u
 #define GROUP_TEXT_MAX	 200u
 #define GROUP_TIMEOUT_NS (5 * CLOCK_NS_PER_S) /* default */
-#define CACHE_SEPARATION 128u /* bytes: no line, nor its prefetch neighbour */
+/* Bytes between objects that share neither a cache line nor a pair of lines
+ * that the prefetcher fetches together. */
+#define CACHE_SEPARATION 128u
 
 /* How a slice is sampled: batches, then iterations timed one by one. */
 struct sampling {
@@ -31,9 +33,10 @@ struct sampling {
 
 /* Written by one rank, read by the others. */
 struct group_member {
-	_Alignas(
-		CACHE_SEPARATION) _Atomic uint64_t ready; /* batches prepared */
-	_Alignas(CACHE_SEPARATION) _Atomic uint32_t barriers; /* reached */
+	/* Batches that the rank has prepared. */
+	_Alignas(CACHE_SEPARATION) _Atomic uint64_t ready;
+	/* Barriers that it has reached. */
+	_Alignas(CACHE_SEPARATION) _Atomic uint32_t barriers;
 	_Atomic uint32_t preemptions;
 };
 
@@ -151,8 +154,8 @@ static inline int group_poll(const struct group *g, uint32_t *spins)
 }
 
 /*
- * With a pause, in every workload alike: two loads in a row of a line that is
- * about to change only take it away from its writer.
+ * Pauses before each poll, in every workload alike: back-to-back loads of a
+ * line only delay the store of its writer.
  */
 static inline int group_spin(const struct group *g, uint32_t *spins)
 {

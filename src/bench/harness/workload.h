@@ -17,11 +17,10 @@ struct side {
 	const struct workload *workload;
 	struct group *group;
 	unsigned rank;
-	size_t bytes; /* of a message or access */
-	bool rewrite; /* rewrite the source before each batch */
-	unsigned char
-		*shared; /* memory of this workload, common to all ranks */
-	void *state;	 /* private; set by setup */
+	size_t bytes;	       /* of a message or access */
+	bool rewrite;	       /* rewrite the source before each batch */
+	unsigned char *shared; /* by all ranks of this workload */
+	void *state;	       /* private; set by setup */
 };
 
 /*

@@ -111,7 +111,7 @@ static int fetch_add(struct side *s)
 	return before == o->done++ ? 0 : -EBADMSG;
 }
 
-/* Until rank 1 waits, and everything is in rank 0's cache. */
+/* Runs operations until rank 1 waits and the word is in rank 0's cache. */
 static int put_prepare(struct side *s)
 {
 	return workload_one_sided(s, OPERATIONS, put_flush);

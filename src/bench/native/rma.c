@@ -159,7 +159,7 @@ static int put_flush_run(struct side *s, uint32_t iterations)
 	return workload_one_sided(s, iterations, put_flush);
 }
 
-/* All bytes of the word, so that the result can be checked as for a put. */
+/* Writes all bytes of the word, so that the result is checked as for a put. */
 static int put_masked(struct side *s)
 {
 	struct rma *m = s->state;
@@ -204,7 +204,7 @@ static int fetch_add_run(struct side *s, uint32_t iterations)
 	return workload_one_sided(s, iterations, fetch_add);
 }
 
-/* Without an event: the flush says that the result is there. */
+/* There is no event: the result is valid after the flush. */
 static int fetch_add_into(struct side *s)
 {
 	struct rma *m = s->state;
@@ -237,7 +237,7 @@ static int compare_swap_run(struct side *s, uint32_t iterations)
 	return workload_one_sided(s, iterations, compare_swap);
 }
 
-/* Once: the word that the gets read. */
+/* Writes the word that the gets read, before the first batch. */
 static int get_prepare(struct side *s)
 {
 	struct rma *m = s->state;
