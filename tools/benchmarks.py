@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tools/bench-fabric and tools/bench-rma have in common: building the
-programs of src/bench, running them, and comparing rounds by their hand-over (L).
+"""Functions of tools/bench-fabric and tools/bench-rma: building the programs
+of src/bench, running them, and comparing rounds by their hand-over (L).
 """
 import argparse
 import json
@@ -28,7 +28,7 @@ PACKAGES = {"openmpi": "openmpi-bin libopenmpi-dev",
 
 
 class Failed(Exception):
-    """An error that would occur again."""
+    """An error that a retry does not mend."""
 
 
 class Disturbed(Exception):
