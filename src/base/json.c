@@ -24,7 +24,7 @@ int json_close(struct json *j)
 	return ferror(j->to) ? -EIO : 0;
 }
 
-/* A comma where one is due. */
+/* Separates the value from the one before it on the same level. */
 static void value_begin(struct json *j)
 {
 	if (!j->keyed && j->filled[j->depth])

@@ -17,7 +17,8 @@
 
 /* ---- the stream ---- */
 
-/* Waits for room. Returns false if a signal arrives first. */
+/* Waits until standard output is writable. Returns false if a signal arrives
+ * first. */
 static bool output_ready(const struct receiver *r)
 {
 	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },

@@ -164,10 +164,10 @@ bool node_client_any(bool (*visit)(const char *, void *), void *argument)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
 	char *line = NULL;
-	size_t room = 0;
+	size_t capacity = 0;
 	bool found = false;
 
-	while (f && !found && getline(&line, &room, f) > 0) {
+	while (f && !found && getline(&line, &capacity, f) > 0) {
 		const char *name = line_name(line);
 		found = name && visit(name, argument);
 	}

@@ -213,7 +213,7 @@ static const char *fence_error_text(int error)
 		return "a receiver still uses a queue set that was replaced "
 		       "before, or another process is stuck too; try again";
 	case -ENOSPC:
-		return "the arena has no room for new queues";
+		return "the arena has no space for new queues";
 	case -EOPNOTSUPP:
 		return "the kernel has no membarrier(2), which replacing "
 		       "queues requires; kill the process instead";

@@ -17,7 +17,7 @@
 #define SPREAD	   64
 #define STEP	   64
 #define CYCLES_MAX 1000000 /* of a round, for a partitioned network */
-/* A random stream of no node. */
+/* A random stream that no node uses. */
 #define STREAM_ARRIVALS (3ull << 40)
 
 struct series {

@@ -10,7 +10,7 @@
 #include "cli/sim/sim.h"
 #include "network/topology/graph.h"
 
-/* A random stream of no node. */
+/* A random stream that no node uses. */
 #define STREAM_FAULTS	 (1ull << 40)
 #define NODES_PER_THREAD 8 /* at least */
 
@@ -29,17 +29,17 @@ static int graph_error(const char *path, int r)
 /* Reads a text up to the size of the largest graph: a stream may be endless. */
 static int text_read(FILE *f, char **text, size_t *length)
 {
-	size_t room = 0, n;
+	size_t capacity = 0, n;
 	do {
-		if (*length == room) {
-			room = room ? 2 * room : 1u << 16;
-			char *more = realloc(*text, room);
+		if (*length == capacity) {
+			capacity = capacity ? 2 * capacity : 1u << 16;
+			char *more = realloc(*text, capacity);
 			if (!more)
 				return -ENOMEM;
 			*text = more;
 		}
 		char *to = *text + *length;
-		n = fread(to, 1, room - *length, f);
+		n = fread(to, 1, capacity - *length, f);
 		*length += n;
 		if (memchr(to, 0, n))
 			return -EILSEQ;

@@ -59,7 +59,7 @@ struct route_pair {
 	struct topology topology;
 	struct routing_path there, back;
 	struct routing_string string;
-	bool has_string; /* a router of the contract has six links */
+	bool has_string; /* the paths fit into a routing string */
 };
 
 static uint32_t path_hops(const struct routing_path *path)

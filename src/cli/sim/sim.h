@@ -39,17 +39,19 @@ struct sim_file {
 	FILE *stream;
 };
 
-/* Opens the requested files before the simulation. The exit status. */
+/* Opens the requested files before the simulation. Returns the exit status. */
 int sim_files_open(struct sim_file *const *, unsigned count);
-/* Completes a file; `r` is the result of writing to it. The exit status. */
+/* Completes a file; `r` is the result of writing to it. Returns the exit
+ * status. */
 int sim_file_close(struct sim_file *, int r);
 /* Removes a file that is not complete. */
 void sim_file_discard(struct sim_file *);
 /* Records the result of writing to standard output. */
 void sim_output_record(int r);
-/* Flushes standard output. The exit status, as of cli_output_flush(). */
+/* Flushes standard output. Returns the exit status, as of cli_output_flush().
+ */
 int sim_output_flush(void);
-/* Opens a file for reading; "-" is standard input. The exit status. */
+/* Opens a file for reading; "-" is standard input. Returns the exit status. */
 int sim_input_open(const char *path, FILE **);
 void sim_input_close(FILE *);
 
@@ -117,11 +119,12 @@ struct sim_network {
 	struct network *network;
 };
 
-/* Builds the topology and selects the routing algorithm. The exit status. */
+/* Builds the topology and selects the routing algorithm. Returns the exit
+ * status. */
 int sim_topology_open(struct sim_options *, struct topology *);
-/* Checks the options against the topology. The exit status. */
+/* Checks the options against the topology. Returns the exit status. */
 int sim_network_check(struct sim_options *, const struct topology *);
-/* Builds the network and schedules its faults. The exit status. */
+/* Builds the network and schedules its faults. Returns the exit status. */
 int sim_network_open(struct sim_network *, const struct sim_options *,
 	const struct topology *);
 void sim_network_close(struct sim_network *);
@@ -158,7 +161,7 @@ struct sim_cycle {
 /* Recorded paths of packets. */
 struct sim_paths {
 	struct timeline_packet *packet;
-	uint32_t count, room;
+	uint32_t count, capacity;
 };
 
 struct sim_results {
@@ -175,10 +178,11 @@ struct sim_results {
 	struct sim_paths paths;
 };
 
-/* Builds the topology, checks the options, opens the files. The exit status. */
-int sim_results_open(struct sim_results *, struct sim_options *);
-/* Prints and writes the results if `status` is CLI_OK, and frees them. The exit
+/* Builds the topology, checks the options, opens the files. Returns the exit
  * status. */
+int sim_results_open(struct sim_results *, struct sim_options *);
+/* Prints and writes the results if `status` is CLI_OK, and frees them. Returns
+ * the exit status. */
 int sim_results_close(struct sim_results *, int status);
 /* Adds a point, with its links and its deadlock. Returns 0 or -ENOMEM. */
 int sim_results_add(struct sim_results *, struct network *, double load,

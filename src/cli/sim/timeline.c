@@ -5,7 +5,7 @@
 
 #include "cli/sim/sim.h"
 
-/* A random stream of no node. */
+/* A random stream that no node uses. */
 #define STREAM_PROBES (2ull << 40)
 /* Mean number of cycles between two packets. */
 #define PROBE_GAP 8
@@ -21,7 +21,8 @@ static const char *fate_name(enum network_fate fate)
 	return names[fate];
 }
 
-/* Copies the hops over links; the ejection at the last router is none. */
+/* Copies the hops over links, without the ejection at the last router. Returns
+ * their number. */
 static uint32_t hops_copy(const struct topology *t,
 	const struct network_delivery *d, struct timeline_hop *hop)
 {
@@ -43,13 +44,13 @@ int sim_paths_add(struct sim_paths *w, const struct topology *t,
 	const struct network_delivery *d)
 {
 	struct timeline_hop *hop = malloc((d->path_count + 1) * sizeof(*hop));
-	if (hop && w->count == w->room) {
-		uint32_t room = w->room ? 2 * w->room : 64;
-		void *more = realloc(w->packet, room * sizeof(*w->packet));
+	if (hop && w->count == w->capacity) {
+		uint32_t capacity = w->capacity ? 2 * w->capacity : 64;
+		void *more = realloc(w->packet, capacity * sizeof(*w->packet));
 		w->packet = more ? more : w->packet;
-		w->room = more ? room : w->room;
+		w->capacity = more ? capacity : w->capacity;
 	}
-	if (!hop || w->count == w->room) {
+	if (!hop || w->count == w->capacity) {
 		free(hop);
 		return -ENOMEM;
 	}

@@ -122,7 +122,7 @@ bool sim_loads_parse(void *options, const char *text)
 	return c->loads_count > 0;
 }
 
-/* "link:3:0@1000", or "node:3@1000" */
+/* "link:3:0@1000", "error:3:0@1000" or "node:3@1000" */
 bool sim_fault_parse(void *options, const char *text)
 {
 	struct sim_options *c = options;

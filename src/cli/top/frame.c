@@ -27,7 +27,8 @@ static void file_read(const char *path, char *text, size_t size)
 	text[n > 0 ? n : 0] = 0;
 }
 
-/* Replaces characters that a terminal would interpret. */
+/* Reads a process's name, without characters that a terminal would interpret
+ * or that end a column. */
 static void program_name(uint32_t pid, char program[TOP_PROGRAM_MAX])
 {
 	char path[64];
