@@ -8,9 +8,6 @@
 
 #include "base/clock.h"
 
-/* Valgrind and similar tools have twice this for a whole process. */
-#define NODE_ARENA_BYTES (32ull << 30)
-
 void node_init(struct node *n, const struct node_options *o)
 {
 	n->started_ns = clock_now_ns();

@@ -289,11 +289,13 @@ int status_write(struct node *, struct node_reply *, int *fd);
 
 /* ---- server.c ---- */
 
+/* The default; tools such as Valgrind have twice this for a whole process. */
+#define NODE_ARENA_BYTES     (32ull << 30)
 #define NODE_ARENA_BYTES_MIN (ARENA_HEAP_OFFSET + (1ull << 20))
 
 struct node_options {
 	const char *name;
-	uint64_t arena_bytes; /* 0: the default; else NODE_ARENA_BYTES_MIN */
+	uint64_t arena_bytes; /* at least NODE_ARENA_BYTES_MIN; 0: default */
 	bool background; /* continue in a child; the caller's process exits */
 	bool stay;	 /* do not exit with the last process */
 };

@@ -16,6 +16,7 @@
 #include "cli/doctor/cgroup.h"
 #include "cli/doctor/probe.h"
 #include "node/address.h"
+#include "node/node.h"
 
 #define DESCRIPTORS_ENOUGH 1024u
 #define MAPPINGS_USUAL	   65530u
@@ -98,13 +99,13 @@ static void probe_address_space(struct finding *f)
 	struct rlimit l;
 	getrlimit(RLIMIT_AS, &l);
 	bool few = l.rlim_cur != RLIM_INFINITY &&
-		   l.rlim_cur < 2 * PROBE_ARENA_BYTES;
+		   l.rlim_cur < 2 * NODE_ARENA_BYTES;
 	finding_set(f, few ? PROBE_WARN : PROBE_OK, "%s",
 		size_text(l.rlim_cur, text));
 	if (few)
 		finding_advise(f,
 			"each realm of a process maps %s: ulimit -v unlimited",
-			bytes_text(PROBE_ARENA_BYTES, text));
+			bytes_text(NODE_ARENA_BYTES, text));
 }
 
 static void probe_locked(struct finding *f)

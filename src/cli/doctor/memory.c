@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "base/fields.h"
 #include "cli/doctor/probe.h"
+#include "node/node.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -90,13 +91,13 @@ static int arena_try(void *argument)
 {
 	(void)argument;
 	int fd = memfd_create("cay-doctor", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)PROBE_ARENA_BYTES) != 0)
+	if (fd < 0 || ftruncate(fd, (off_t)NODE_ARENA_BYTES) != 0)
 		return errno;
-	unsigned char *p = mmap(NULL, PROBE_ARENA_BYTES, PROT_READ | PROT_WRITE,
+	unsigned char *p = mmap(NULL, NODE_ARENA_BYTES, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (p == MAP_FAILED)
 		return errno;
-	p[0] = p[PROBE_ARENA_BYTES - 1] = 1;
+	p[0] = p[NODE_ARENA_BYTES - 1] = 1;
 	return 0;
 }
 
@@ -105,7 +106,7 @@ static void probe_arena(struct finding *f)
 	pid_t child = probe_child(arena_try, NULL);
 	int r = child < 0 ? (int)-child : probe_wait(child);
 	char size[FIELD_BYTES];
-	bytes_text(PROBE_ARENA_BYTES, size);
+	bytes_text(NODE_ARENA_BYTES, size);
 	if (r == 0) {
 		finding_set(f, PROBE_OK,
 			"%s of sparse shared memory can be mapped", size);

@@ -35,9 +35,6 @@ struct probe_group {
 };
 extern const struct probe_group probe_memory, probe_kernel, probe_machine;
 
-/* Size of an arena: sparse memory, so only address space. */
-#define PROBE_ARENA_BYTES (64ull << 30)
-
 __attribute__((format(printf, 3, 4))) void finding_set(
 	struct finding *, enum probe_state, const char *format, ...);
 __attribute__((format(printf, 2, 3))) void finding_advise(
