@@ -507,6 +507,23 @@ class Usage(CliTest):
         result = self.run_cay("top", "--json", "-xb")
         self.assertIn(b"unknown option '-x'", result.stderr)
 
+    def test_full_disk(self):
+        for arguments in ["--version"], ["--help"], ["explain"], \
+                ["explain", "--json"], ["doctor"], ["doctor", "--json"], \
+                ["trace", "random"]:
+            with self.subTest(arguments), open("/dev/full", "wb") as full:
+                result = subprocess.run([CAY, *arguments], stdout=full,
+                                        stderr=subprocess.PIPE,
+                                        timeout=PATIENCE)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(b"standard output: ", result.stderr)
+
+    def test_doctor_tests_the_default_arena(self):
+        findings = json.loads(
+            self.run_cay("doctor", "--json").stdout)["findings"]
+        arena, = [f for f in findings if f["name"] == "arena"]
+        self.assertTrue(arena["finding"].startswith("32.0 GiB"), arena)
+
     def test_help_of_a_command(self):
         self.assertEqual(self.run_cay("help", "trace", "show").stdout,
                          self.run_cay("trace", "show", "--help").stdout)

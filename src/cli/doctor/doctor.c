@@ -81,7 +81,9 @@ static int doctor_run(const struct command *c, int argc, char **argv)
 	json_array_end(&j);
 	json_put_bool(&j, "passed", passed);
 	json_object_end(&j);
-	return json_close(&j) == 0 && passed ? CLI_OK : CLI_FAILED;
+	json_close(&j);
+	status = cli_output_flush(c->name);
+	return passed ? status : CLI_FAILED;
 }
 
 #define OPTIONS_STRUCT struct doctor_options

@@ -76,7 +76,8 @@ static int explain_command(const struct command *c, int argc, char **argv)
 		return cli_usage_error("explain", "--bytes: not with all");
 	if (!o.json) {
 		status = explain_selected(&o, NULL);
-		return fflush(stdout) ? CLI_FAILED : status;
+		int flushed = cli_output_flush(c->name);
+		return status ? status : flushed;
 	}
 	json_open(&j, stdout);
 	json_object_begin(&j);
@@ -85,7 +86,9 @@ static int explain_command(const struct command *c, int argc, char **argv)
 	status = explain_selected(&o, &j);
 	json_array_end(&j);
 	json_object_end(&j);
-	return json_close(&j) ? CLI_FAILED : status;
+	json_close(&j);
+	int flushed = cli_output_flush(c->name);
+	return status ? status : flushed;
 }
 
 #define OPTIONS_STRUCT struct options

@@ -100,8 +100,8 @@ static void print_fields(
 void print_explanation(const struct explanation *e)
 {
 	struct decode_field fields[DECODE_FIELDS_MAX];
-	printf("%s of %" PRIu64 " bytes, direct path\n", e->instruction,
-		e->bytes);
+	printf("%s of %" PRIu64 " byte%s, direct path\n", e->instruction,
+		e->bytes, plural(e->bytes));
 	for (uint32_t i = 0; i < e->phases; i++)
 		print_phase(&e->phase[i]);
 	if (e->vci.word[0])

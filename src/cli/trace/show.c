@@ -104,10 +104,10 @@ static const struct field summary_fields[] = {
 static void show_print(const struct trace *t, const struct summary *s,
 	const struct pair *pairs, size_t count)
 {
-	printf("%u port%s with %u NQ entries, %" PRIu64
-	       " bytes of RDR, %u windows, %u posted receives\n",
+	printf("%u port%s, each with %u NQ entries, %" PRIu64
+	       " bytes of RDR, %u window%s, %u posted receive%s\n",
 		s->ports, plural(s->ports), s->nq_entries, s->rdr_bytes,
-		s->windows, s->posted);
+		s->windows, plural(s->windows), s->posted, plural(s->posted));
 	printf("%" PRIu64 " bytes of window memory in %u region%s\n",
 		s->memory_bytes, t->regions, plural(t->regions));
 	printf("%u instruction%s", t->count, plural(t->count));
@@ -119,7 +119,7 @@ static void show_print(const struct trace *t, const struct summary *s,
 	fields_print(stdout, pair_fields, pairs, count, sizeof(*pairs));
 }
 
-static int show_json(const struct trace *t, const struct summary *s,
+static void show_json(const struct trace *t, const struct summary *s,
 	const struct pair *pairs, size_t count)
 {
 	struct json j;
@@ -130,7 +130,7 @@ static int show_json(const struct trace *t, const struct summary *s,
 	fields_json_array(
 		&j, "pairs", pair_fields, pairs, count, sizeof(*pairs));
 	json_object_end(&j);
-	return json_close(&j) ? CLI_FAILED : CLI_OK;
+	json_close(&j);
 }
 
 struct show_options {
@@ -161,7 +161,7 @@ static int show_run(const struct command *c, int argc, char **argv)
 	if (!pairs)
 		status = cli_error(c->name, "%s", strerror(ENOMEM));
 	else if (o.json)
-		status = show_json(&t, &summary, pairs, count);
+		show_json(&t, &summary, pairs, count);
 	else
 		show_print(&t, &summary, pairs, count);
 	free(pairs);
