@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations that fail when a test says so, and a count of those that live.
- * Needs -Wl,--wrap= for malloc, calloc, realloc, aligned_alloc and free, and
- * what is tested linked statically. To be included once in a program.
+ * Fault injection for allocations, and a count of allocated blocks. Requires
+ * -Wl,--wrap= for malloc, calloc, realloc, aligned_alloc and free, and static
+ * linking of the code under test. Include it in one file of a program.
  */
 #ifndef CAY_TESTS_NODE_FAILING_H
 #define CAY_TESTS_NODE_FAILING_H
@@ -19,38 +19,38 @@ void *__real_aligned_alloc(size_t, size_t);
 void __real_free(void *);
 
 static struct {
-	_Atomic long left; /* the allocation that fails; 0: none */
-	bool all;	   /* and so do all after it */
+	_Atomic long countdown; /* 1: the next allocation fails; 0: none */
+	bool all;		/* all later allocations fail, too */
 	_Atomic long failed;
-	_Atomic long blocks, bytes; /* that live */
+	_Atomic long blocks, bytes; /* currently allocated */
 } failing;
 
-/* The n-th allocation from now on fails. */
+/* Makes the n-th allocation from now on fail, and all later ones if `all`. */
 static inline void failing_begin(long n, bool all)
 {
 	failing.all = all;
 	atomic_store(&failing.failed, 0);
-	atomic_store(&failing.left, n);
+	atomic_store(&failing.countdown, n);
 }
 
-/* How many have failed. */
+/* Disables failures; returns the number of failed allocations. */
 static inline long failing_end(void)
 {
-	atomic_store(&failing.left, 0);
+	atomic_store(&failing.countdown, 0);
 	return atomic_load(&failing.failed);
 }
 
 static inline bool failing_now(void)
 {
-	long left = atomic_load(&failing.left);
-	if (left == 0)
+	long countdown = atomic_load(&failing.countdown);
+	if (countdown == 0)
 		return false;
-	if (left > 1) {
-		atomic_store(&failing.left, left - 1);
+	if (countdown > 1) {
+		atomic_store(&failing.countdown, countdown - 1);
 		return false;
 	}
 	if (!failing.all)
-		atomic_store(&failing.left, 0);
+		atomic_store(&failing.countdown, 0);
 	atomic_fetch_add(&failing.failed, 1);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread that plays a node: it answers HELLO with an offer that a test has
- * spoilt, and everything after it as the test says.
+ * A fake node: a thread that replies to HELLO with an offer that a test has
+ * corrupted, and to later requests by a callback of the test.
  *
  *	struct fake f = { .offer = offer_good() };
  *	f.offer.header.major++;
@@ -22,11 +22,11 @@
 #define FAKE_ARENA_BYTES (ARENA_HEAP_OFFSET + (1ull << 20))
 #define FAKE_NODE	 0xca7u
 
-/* What HELLO is answered with. */
+/* The reply to HELLO. */
 struct offer {
 	struct node_reply reply;
 	size_t reply_bytes;
-	int fds[3]; /* instead of the arena; -1: no more */
+	int fds[3]; /* sent instead of the arena; -1 ends the list */
 	bool no_arena;
 	uint64_t arena_bytes; /* of the memfd */
 	unsigned seals;
@@ -35,11 +35,11 @@ struct offer {
 
 struct fake {
 	struct offer offer;
-	/* To everything but HELLO; NULL: a zeroed reply. */
-	void (*answer)(struct fake *, const struct node_request *,
+	/* Fills the reply to any request but HELLO; NULL: a zeroed reply. */
+	void (*reply)(struct fake *, const struct node_request *,
 		struct node_reply *);
-	unsigned hang_ups; /* so many connections get no answer at all */
-	bool silent;
+	unsigned disconnects; /* connections to close without a reply */
+	bool silent;	      /* never replies */
 	int arena, listener, stop;
 	unsigned char *base; /* the arena, mapped */
 	pthread_t thread;
@@ -128,7 +128,7 @@ static inline void fake_hello(struct fake *f, int s)
 	fake_send(s, record, o->reply_bytes, fds, count);
 }
 
-static inline void fake_answer(
+static inline void fake_reply(
 	struct fake *f, int s, const struct node_request *q)
 {
 	struct node_reply reply = { 0 };
@@ -136,13 +136,13 @@ static inline void fake_answer(
 		fake_hello(f, s);
 		return;
 	}
-	if (f->answer)
-		f->answer(f, q, &reply);
+	if (f->reply)
+		f->reply(f, q, &reply);
 	fake_send(s, &reply, sizeof(reply), NULL, 0);
 }
 
-/* One client at a time, until it hangs up or we are told to stop. */
-static inline void fake_serve(struct fake *f, int s)
+/* Serves one client until it disconnects or the test stops the node. */
+static inline void fake_serve_client(struct fake *f, int s)
 {
 	struct pollfd p[2] = { { .fd = s, .events = POLLIN },
 		{ .fd = f->stop, .events = POLLIN } };
@@ -150,12 +150,12 @@ static inline void fake_serve(struct fake *f, int s)
 	while (poll(p, 2, HARNESS_TIMEOUT_MS) > 0 && !p[1].revents) {
 		if (recv(s, &q, sizeof(q), 0) <= 0)
 			return;
-		if (f->hang_ups) {
-			f->hang_ups--;
+		if (f->disconnects) {
+			f->disconnects--;
 			return;
 		}
 		if (!f->silent)
-			fake_answer(f, s, &q);
+			fake_reply(f, s, &q);
 	}
 }
 
@@ -168,7 +168,7 @@ static inline void *fake_run(void *argument)
 		int s = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
 		if (s < 0)
 			break;
-		fake_serve(f, s);
+		fake_serve_client(f, s);
 		close(s);
 	}
 	close(f->listener);

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sequences of requests, deaths and scribbles in the arena, made of whatever
- * bytes come in, against a node inside this process. At the end of each all
- * processes die, and the node must be as it was.
+ * Fuzzer of the node: the input selects requests, exits of processes and stores
+ * to the arena. The node runs inside this process. At the end of each input all
+ * processes exit, and the node must be empty.
  *
- *	clang -fsanitize=fuzzer,address,undefined \
- *		-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION ...	a fuzzer
- *	gcc ...	[FILE... | COUNT]			random or given inputs
+ * Built with clang -fsanitize=fuzzer and
+ * -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION it is a libFuzzer target;
+ * otherwise it runs the given files, or COUNT random inputs:
+ *
+ * usage: fuzz_request [FILE... | COUNT]
  */
 #include "inside.h"
 
 #define FUZZ_PROCESSES	4
-#define FUZZ_REMEMBERED 8
+#define FUZZ_HISTORY	8
 #define FUZZ_WINDOWS	6
-#define FUZZ_HEAP_BYTES (640ull << 10) /* so that it is full at times */
+#define FUZZ_HEAP_BYTES (640ull << 10) /* small enough to fill up */
 #define FUZZ_INPUT_MAX	1024
-#define FUZZ_PID	1000 /* of the first process; all made up */
+#define FUZZ_PID	1000 /* of the first process; none of them exists */
 
 struct input {
 	const uint8_t *at;
@@ -39,22 +41,22 @@ static unsigned input_below(struct input *in, unsigned limit)
 	return (unsigned)input_take(in, 1) % limit;
 }
 
-/* What replies have said, to be used again. */
-struct memory {
-	uint64_t values[FUZZ_REMEMBERED];
+/* Recent values from replies, for use in later requests. */
+struct history {
+	uint64_t values[FUZZ_HISTORY];
 	unsigned next;
 };
 
-static void memory_add(struct memory *m, uint64_t value)
+static void history_add(struct history *m, uint64_t value)
 {
-	m->values[m->next++ % FUZZ_REMEMBERED] = value;
+	m->values[m->next++ % FUZZ_HISTORY] = value;
 }
 
-/* Mostly one that means something. */
-static uint64_t memory_choose(const struct memory *m, struct input *in)
+/* Usually returns a recent value. */
+static uint64_t history_choose(const struct history *m, struct input *in)
 {
-	unsigned which = input_below(in, 2 * FUZZ_REMEMBERED);
-	unsigned count = m->next < FUZZ_REMEMBERED ? m->next : FUZZ_REMEMBERED;
+	unsigned which = input_below(in, 2 * FUZZ_HISTORY);
+	unsigned count = m->next < FUZZ_HISTORY ? m->next : FUZZ_HISTORY;
 	if (which == 0 || count == 0)
 		return input_take(in, 2);
 	return m->values[which % count];
@@ -63,7 +65,7 @@ static uint64_t memory_choose(const struct memory *m, struct input *in)
 struct world {
 	struct node *node;
 	struct process *processes[FUZZ_PROCESSES];
-	struct memory vpids, blocks, indexes;
+	struct history vpids, blocks, indexes;
 };
 
 /* ---- requests ---- */
@@ -96,13 +98,13 @@ static void fill_open(struct input *in, struct node_request *q)
 		fill_name(in, q->open.name);
 }
 
-/* Mostly a port of its own. */
-static uint16_t vpid_choose(
+/* Usually returns a port of the process. */
+static uint16_t choose_vpid(
 	struct world *w, struct input *in, const struct process *p)
 {
-	unsigned which = input_below(in, FUZZ_REMEMBERED);
+	unsigned which = input_below(in, FUZZ_HISTORY);
 	if (which == 0)
-		return (uint16_t)memory_choose(&w->vpids, in);
+		return (uint16_t)history_choose(&w->vpids, in);
 	list_for_each (at, &p->ports)
 		if (--which == 0)
 			return list_of(at, struct vport, link)->config.vpid;
@@ -117,10 +119,10 @@ static struct cay_window_descriptor *wdt_of(const struct vport *port)
 			(uint64_t)port->config.wdt_at * CAY_LINE);
 }
 
-/* Mostly a window that is open, with its key, and with an epoch that fits. */
+/* Usually a window with its capability and the current epoch. */
 static void fill_lock(struct world *w, struct input *in, struct node_request *q)
 {
-	uint16_t target = (uint16_t)memory_choose(&w->vpids, in);
+	uint16_t target = (uint16_t)history_choose(&w->vpids, in);
 	struct vport *port = w->node->ports[target];
 	q->lock.target = target;
 	q->lock.window = (uint16_t)input_below(in, FUZZ_WINDOWS + 1);
@@ -137,7 +139,7 @@ static void fill_lock(struct world *w, struct input *in, struct node_request *q)
 static void fill_ports(struct world *w, struct input *in,
 	const struct process *p, struct node_request *q)
 {
-	uint16_t vpid = vpid_choose(w, in, p);
+	uint16_t vpid = choose_vpid(w, in, p);
 	switch (q->kind) {
 	case NODE_QUIESCE:
 		q->quiesce.vpid = vpid;
@@ -150,14 +152,14 @@ static void fill_ports(struct world *w, struct input *in,
 		break;
 	case NODE_RESOLVE:
 		q->resolve.vpid = vpid;
-		q->resolve.target = (uint16_t)memory_choose(&w->vpids, in);
+		q->resolve.target = (uint16_t)history_choose(&w->vpids, in);
 		q->resolve.node = w->node->id + !input_below(in, 8);
 		if (!input_below(in, 4))
 			fill_name(in, q->resolve.name);
 		break;
 	case NODE_RELEASE:
 		q->release.vpid = vpid;
-		q->release.index = (uint32_t)memory_choose(&w->indexes, in);
+		q->release.index = (uint32_t)history_choose(&w->indexes, in);
 		break;
 	case NODE_DOORBELL_SET:
 	case NODE_DOORBELL_GET:
@@ -179,7 +181,7 @@ static void fill_memory(
 	if (q->kind == NODE_ALLOC)
 		q->alloc.huge = !input_below(in, 8);
 	if (q->kind != NODE_ALLOC)
-		q->free.offset = memory_choose(&w->blocks, in) +
+		q->free.offset = history_choose(&w->blocks, in) +
 				 input_below(in, 3) * 128;
 	else if (input_below(in, 4))
 		q->alloc.bytes = input_take(in, 2);
@@ -187,7 +189,7 @@ static void fill_memory(
 		q->alloc.bytes = input_take(in, 8);
 }
 
-static struct node_request request_make(
+static struct node_request make_request(
 	struct world *w, struct input *in, const struct process *p)
 {
 	struct node_request q = { .kind = 1 + input_below(in, NODE_DISABLE) };
@@ -214,23 +216,23 @@ static struct node_request request_make(
 	return q;
 }
 
-static void remember(struct world *w, const struct node_request *q,
+static void history_update(struct world *w, const struct node_request *q,
 	const struct node_reply *reply)
 {
 	if (reply->error)
 		return;
 	if (q->kind == NODE_OPEN)
-		memory_add(&w->vpids, reply->open.vpid);
+		history_add(&w->vpids, reply->open.vpid);
 	if (q->kind == NODE_RESOLVE)
-		memory_add(&w->indexes, reply->resolve.index);
+		history_add(&w->indexes, reply->resolve.index);
 	if (q->kind == NODE_ALLOC || q->kind == NODE_RECORDS)
-		memory_add(&w->blocks, reply->alloc.offset);
+		history_add(&w->blocks, reply->alloc.offset);
 	if (q->kind == NODE_HELLO)
-		memory_add(&w->blocks, reply->hello.records);
+		history_add(&w->blocks, reply->hello.records);
 }
 
-/* Hung up on: remembered until its exit if it is a member, else forgotten. */
-static void process_end(struct process **p)
+/* Closes the connection. A member is kept until its process exits. */
+static void process_close(struct process **p)
 {
 	bool stays = (*p)->state == PROCESS_MEMBER;
 	process_disconnect(*p);
@@ -247,7 +249,7 @@ static void step_request(struct world *w, struct input *in, bool raw)
 	if (!*p || (*p)->socket_closed)
 		return;
 	if (!raw)
-		q = request_make(w, in, *p);
+		q = make_request(w, in, *p);
 	else
 		for (size_t i = 0; i < sizeof(q) / 8; i++)
 			((uint64_t *)(void *)&q)[i] = input_take(in, 8);
@@ -255,13 +257,13 @@ static void step_request(struct world *w, struct input *in, bool raw)
 		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int r = inside_call(*p, &q, fd, &reply);
 	MUST(r <= 0 && r > -4096);
-	remember(w, &q, &reply);
-	/* As whoever reads the socket does. */
+	history_update(w, &q, &reply);
+	/* The event loop disconnects the client, too. */
 	if (r == -EPROTO)
-		process_end(p);
+		process_close(p);
 }
 
-/* ---- life and death ---- */
+/* ---- connections and exits ---- */
 
 static void step_connect(struct world *w, struct input *in)
 {
@@ -276,24 +278,24 @@ static void step_connect(struct world *w, struct input *in)
 		inside_call(w->processes[i], &q, -1, &reply);
 }
 
-static void process_die(struct world *w, unsigned i)
+static void process_kill(struct world *w, unsigned i)
 {
 	if (w->processes[i])
 		process_exited(w->processes[i]);
 	w->processes[i] = NULL;
 }
 
-static void step_hang_up(struct world *w, struct input *in)
+static void step_disconnect(struct world *w, struct input *in)
 {
 	struct process **p = &w->processes[input_below(in, FUZZ_PROCESSES)];
 	if (*p && !(*p)->socket_closed)
-		process_end(p);
+		process_close(p);
 }
 
-/* ---- what a member may write into the arena ---- */
+/* ---- stores of members to the arena ---- */
 
-/* A position near what the queue set says, or anything. */
-static uint64_t position_choose(
+/* Usually returns a position near W of the queue set. */
+static uint64_t choose_position(
 	struct world *w, struct input *in, uint16_t vpid)
 {
 	struct vport *port = w->node->ports[vpid];
@@ -305,39 +307,39 @@ static uint64_t position_choose(
 	return atomic_load(&c->w) + value % 32 - 16;
 }
 
-static void scribble_record(struct world *w, struct input *in)
+static void corrupt_record(struct world *w, struct input *in)
 {
 	struct process *p = w->processes[input_below(in, FUZZ_PROCESSES)];
-	uint16_t vpid = (uint16_t)memory_choose(&w->vpids, in);
+	uint16_t vpid = (uint16_t)history_choose(&w->vpids, in);
 	if (!p || !p->record_page_count)
 		return;
 	uint32_t page = input_below(in, p->record_page_count);
 	struct op_record *op =
 		record_at(p, page * OP_RECORDS_PER_PAGE +
 				     input_below(in, OP_RECORDS_PER_PAGE));
-	uint64_t state = input_below(in, 8); /* abandoned ones too */
+	uint64_t state = input_below(in, 8); /* includes abandoned ones */
 	atomic_store(&op->window, input_below(in, FUZZ_WINDOWS + 1));
 	atomic_store(&op->posted, input_below(in, 4) | (uint64_t)vpid << 32);
-	atomic_store(&op->w_old, position_choose(w, in, vpid));
-	atomic_store(&op->w_new, position_choose(w, in, vpid));
+	atomic_store(&op->w_old, choose_position(w, in, vpid));
+	atomic_store(&op->w_new, choose_position(w, in, vpid));
 	atomic_store(&op->state,
 		state | (uint64_t)vpid << OP_VPID_SHIFT |
 			(uint64_t)w->node->epochs[vpid] << OP_EPOCH_SHIFT);
 }
 
 /*
- * `migration` is left alone: a sender that finds it there waits for a verdict,
- * and the fuzzer would do little else.
+ * `migration` is not written: senders would wait for the end of the migration,
+ * and the fuzzer would spend most of its time there.
  */
-static void scribble_control(struct world *w, struct input *in)
+static void corrupt_control(struct world *w, struct input *in)
 {
-	uint16_t vpid = (uint16_t)memory_choose(&w->vpids, in);
+	uint16_t vpid = (uint16_t)history_choose(&w->vpids, in);
 	struct vport *port = w->node->ports[vpid];
 	if (!port)
 		return;
 	struct queue_control *c =
 		arena_control(&port->realm->arena, vpid, port->epoch);
-	uint64_t value = position_choose(w, in, vpid);
+	uint64_t value = choose_position(w, in, vpid);
 	switch (input_below(in, 8)) {
 	case 0:
 		atomic_store(&c->w, value);
@@ -361,20 +363,20 @@ static void scribble_control(struct world *w, struct input *in)
 	}
 }
 
-static void scribble_reference(struct world *w, struct input *in)
+static void corrupt_reference(struct world *w, struct input *in)
 {
 	struct vport *port =
-		w->node->ports[(uint16_t)memory_choose(&w->vpids, in)];
+		w->node->ports[(uint16_t)history_choose(&w->vpids, in)];
 	if (!port)
 		return;
 	struct reference *refs =
 		(void *)(port->realm->arena.base + port->config.tables_offset +
 			 (uint64_t)port->config.refs_at * CAY_LINE);
 	struct reference *ref = &refs[input_below(in, 1u << QUEUE_REFS_LOG2)];
-	ref->address = memory_choose(&w->blocks, in);
+	ref->address = history_choose(&w->blocks, in);
 	ref->kind = (uint8_t)input_below(in, 4);
 	ref->length = 64 * input_below(in, 3);
-	ref->target_vpid = (uint16_t)memory_choose(&w->vpids, in);
+	ref->target_vpid = (uint16_t)history_choose(&w->vpids, in);
 	ref->target_epoch = w->node->epochs[ref->target_vpid];
 	atomic_store(
 		&ref->state, input_take(in, 1) << REFERENCE_SEQUENCE_SHIFT |
@@ -386,11 +388,11 @@ static void scribble_reference(struct world *w, struct input *in)
 		inside_call(port->process, &q, -1, &reply);
 }
 
-/* Windows, their links, and locks that nobody has taken. */
-static void scribble_window(struct world *w, struct input *in)
+/* Window descriptors, their links, and forged locks. */
+static void corrupt_window(struct world *w, struct input *in)
 {
 	struct vport *port =
-		w->node->ports[(uint16_t)memory_choose(&w->vpids, in)];
+		w->node->ports[(uint16_t)history_choose(&w->vpids, in)];
 	if (!port || !port->config.windows)
 		return;
 	struct cay_window_descriptor *d = &wdt_of(
@@ -416,19 +418,19 @@ static void step(struct world *w, struct input *in)
 		step_connect(w, in);
 		break;
 	case 1:
-		process_die(w, input_below(in, FUZZ_PROCESSES));
+		process_kill(w, input_below(in, FUZZ_PROCESSES));
 		break;
 	case 2:
-		step_hang_up(w, in);
+		step_disconnect(w, in);
 		break;
 	case 3:
 		node_tick(w->node);
 		break;
 	case 4:
-		scribble_record(w, in);
+		corrupt_record(w, in);
 		break;
 	case 5:
-		scribble_control(w, in);
+		corrupt_control(w, in);
 		break;
 	case 6:
 		step_request(w, in, true);
@@ -436,11 +438,11 @@ static void step(struct world *w, struct input *in)
 	case 7:
 	case 8:
 	case 9:
-		scribble_reference(w, in);
+		corrupt_reference(w, in);
 		break;
 	case 10:
 	case 11:
-		scribble_window(w, in);
+		corrupt_window(w, in);
 		break;
 	default:
 		step_request(w, in, false);
@@ -448,8 +450,8 @@ static void step(struct world *w, struct input *in)
 }
 
 /*
- * Two processes with a port each that know each other and send by reference:
- * most of what follows needs that.
+ * Creates two processes with a port each, which have resolved each other and
+ * can send by reference. Most later steps require this.
  */
 static void world_begin(struct world *w)
 {
@@ -465,7 +467,7 @@ static void world_begin(struct world *w)
 		q.open.sdr_log2 = 6;
 		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
 		vpids[i] = reply.open.vpid;
-		remember(w, &q, &reply);
+		history_update(w, &q, &reply);
 		q = (struct node_request){ .kind = NODE_REFERENCES };
 		q.close.vpid = vpids[i];
 		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
@@ -476,7 +478,7 @@ static void world_begin(struct world *w)
 		q.resolve.target = vpids[!i];
 		q.resolve.node = w->node->id;
 		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
-		remember(w, &q, &reply);
+		history_update(w, &q, &reply);
 	}
 }
 
@@ -493,12 +495,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	while (in.left)
 		step(&w, &in);
 	for (unsigned i = 0; i < FUZZ_PROCESSES; i++)
-		process_die(&w, i);
+		process_kill(&w, i);
 	inside_check_empty(node);
 	return 0;
 }
 
-/* ---- without a fuzzer ---- */
+/* ---- stand-alone program ---- */
 
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 
@@ -523,7 +525,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* Each input has a seed of its own, so that one of them can be repeated. */
+/* Each input has its own seed, so that it can be repeated alone. */
 static void run_random(uint64_t seed, unsigned long count)
 {
 	static uint8_t bytes[FUZZ_INPUT_MAX];

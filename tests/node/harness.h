@@ -51,7 +51,7 @@
 
 static char harness_name[NODE_NAME_MAX];
 
-/* Two runs at a time have different process ids, hence different nodes. */
+/* The process ID in the name keeps concurrent runs apart. */
 static inline void harness_begin(const char *program)
 {
 	if (!getenv("CAY_NODE_PROGRAM")) {
@@ -75,9 +75,9 @@ static inline void harness_rename(void)
 	setenv("CAY_NODE", harness_name, 1);
 }
 
-/* ---- random numbers: a seed repeats a run ---- */
+/* ---- random numbers; a run can be repeated with its seed ---- */
 
-static inline uint64_t chance_next(uint64_t *state)
+static inline uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -85,20 +85,20 @@ static inline uint64_t chance_next(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-static inline uint64_t chance_below(uint64_t *state, uint64_t limit)
+static inline uint64_t random_below(uint64_t *state, uint64_t limit)
 {
-	return chance_next(state) % limit;
+	return random_next(state) % limit;
 }
 
-static inline void chance_fill(uint64_t *state, void *bytes, size_t count)
+static inline void random_fill(uint64_t *state, void *bytes, size_t count)
 {
 	unsigned char *at = bytes;
 	for (size_t i = 0; i < count; i++)
-		at[i] = (unsigned char)chance_next(state);
+		at[i] = (unsigned char)random_next(state);
 }
 
-/* From $CAY_SEED, else from the clock; printed. */
-static inline uint64_t chance_seed(void)
+/* Returns and prints the seed: $CAY_SEED, or one derived from the clock. */
+static inline uint64_t random_seed(void)
 {
 	const char *given = getenv("CAY_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0)
@@ -145,8 +145,8 @@ static inline bool exit_wait(pid_t pid, uint64_t timeout_ms)
 
 /* ---- children ---- */
 
-/* In a child, where cmocka's assertions cannot jump back. */
-#define NEED(e)                                                           \
+/* Assertion for child processes, in which cmocka cannot longjmp(). */
+#define CHECK(e)                                                          \
 	do {                                                              \
 		if (!(e)) {                                               \
 			fprintf(stderr, "%s:%d: failed: %s (errno %d)\n", \
@@ -155,8 +155,8 @@ static inline bool exit_wait(pid_t pid, uint64_t timeout_ms)
 		}                                                         \
 	} while (0)
 
-/* Children die with their parent, so a failed test leaves none. */
-static inline void child_bind(void)
+/* The kernel kills the child when the test exits. */
+static inline void child_die_with_parent(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
@@ -167,7 +167,7 @@ static inline pid_t child_start(int (*body)(void *), void *argument)
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		child_bind();
+		child_die_with_parent();
 		_exit(body(argument));
 	}
 	return pid;
@@ -210,6 +210,26 @@ static inline bool wait_ready(int fd)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char byte;
 	return poll(&p, 1, HARNESS_TIMEOUT_MS) == 1 && read(fd, &byte, 1) == 1;
+}
+
+static int child_ready_fd;
+
+/* Starts a child and waits until its body calls child_ready(). */
+static inline pid_t child_start_ready(int (*body)(void *), void *argument)
+{
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	child_ready_fd = ends[1];
+	pid_t pid = child_start(body, argument);
+	close(ends[1]);
+	assert_true(wait_ready(ends[0]));
+	close(ends[0]);
+	return pid;
+}
+
+static inline void child_ready(void)
+{
+	signal_ready(child_ready_fd);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node inside the test's own process: no socket, no loop, no other process.
- * Requests go in by request_execute(), deaths are told by a call, and when all
- * have died everything must have come back. To be included once in a program.
+ * A node inside the test's process, without socket and event loop. Tests call
+ * request_execute() and process_exited() directly; after the exit of all
+ * processes the node must be empty. Include it in one file of a program.
  */
 #ifndef CAY_TESTS_NODE_INSIDE_H
 #define CAY_TESTS_NODE_INSIDE_H
@@ -19,19 +19,19 @@
 #include "node/record.h"
 #include "node/request.h"
 
-#define INSIDE_TICKS_MAX 64 /* until all is quiet */
+#define INSIDE_TICKS_MAX 64 /* until no work is left */
 
-/* Holds in every build, and is seen by a fuzzer. */
+/* Assertion that is also active with NDEBUG, and visible to a fuzzer. */
 #define MUST(e)                                                          \
 	do {                                                             \
 		if (!(e)) {                                              \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, \
+			fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, \
 				__LINE__, #e);                           \
 			abort();                                         \
 		}                                                        \
 	} while (0)
 
-/* One that has connected; NULL without memory. */
+/* Creates a connected process. Returns NULL if memory is exhausted. */
 static inline struct process *inside_connect(struct node *n, pid_t pid)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -47,7 +47,7 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	return p;
 }
 
-/* The reply's error. Descriptors that come back are not looked at. */
+/* Returns the error of the reply. Closes a descriptor in the reply. */
 static inline int inside_call(struct process *p, const struct node_request *q,
 	int fd, struct node_reply *reply)
 {
@@ -64,22 +64,22 @@ static inline struct node_request inside_hello(const char *realm)
 	struct node_request q = { .kind = NODE_HELLO };
 	q.hello.magic = NODE_MAGIC;
 	q.hello.major = NODE_MAJOR;
-	/* No such process maps the arena: fast barriers suffice. */
+	/* The process does not exist, so expedited barriers suffice. */
 	q.hello.flags = NODE_HELLO_BARRIER;
 	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
 	return q;
 }
 
-static inline void inside_quiet(struct node *n)
+static inline void inside_settle(struct node *n)
 {
 	for (unsigned i = 0; i < INSIDE_TICKS_MAX && node_tick(n); i++)
 		continue;
 }
 
-/* Everybody has died: nothing may be left of them. */
+/* All processes have exited: the node holds none of their resources. */
 static inline void inside_check_empty(struct node *n)
 {
-	inside_quiet(n);
+	inside_settle(n);
 	MUST(n->process_count == 0);
 	MUST(n->port_count == 0);
 	MUST(n->deferred_blocks == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node from outside: raw requests on its control socket, its status, its
- * process, and what it leaves behind when it exits.
+ * Access to a node from outside: raw requests on its control socket, its
+ * status, its process, and leftovers after its exit.
  */
 #ifndef CAY_TESTS_NODE_OUTSIDE_H
 #define CAY_TESTS_NODE_OUTSIDE_H
@@ -16,7 +16,7 @@
 
 /* ---- raw requests ---- */
 
-/* A socket, or -errno. No call on it blocks for longer than a few seconds. */
+/* Returns a socket, or -errno. Calls on it time out after 8 seconds. */
 static inline int raw_connect_to(const struct node_address *a)
 {
 	struct timeval timeout = { 8, 0 };
@@ -39,7 +39,7 @@ static inline int raw_connect(void)
 	return r ? r : raw_connect_to(&a);
 }
 
-/* Listens where a node would. A socket, or -errno. */
+/* Listens on the address of a node. Returns a socket, or -errno. */
 static inline int raw_listen(const struct node_address *a)
 {
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -57,8 +57,7 @@ static inline int raw_listen(const struct node_address *a)
 static inline int raw_reply(int s, struct node_reply *reply, int *fd)
 {
 	ssize_t n = wire_receive(s, reply, sizeof(*reply), fd, 0);
-	/* Reported first if the node closed without reading; the reply follows.
-	 */
+	/* Reported before the reply if the node closed with unread data. */
 	if (n == -ECONNRESET)
 		n = wire_receive(s, reply, sizeof(*reply), fd, 0);
 	if (n == sizeof(*reply))
@@ -89,7 +88,7 @@ static inline struct node_request hello_request(const char *realm)
 	q.hello.magic = NODE_MAGIC;
 	q.hello.major = NODE_MAJOR;
 	q.hello.minor = NODE_MINOR;
-	/* Without a thread that accesses windows, fast barriers suffice. */
+	/* No thread accesses windows, so expedited barriers suffice. */
 	q.hello.flags = NODE_HELLO_BARRIER;
 	snprintf(q.hello.realm, sizeof(q.hello.realm), "%s", realm);
 	return q;
@@ -102,7 +101,7 @@ static inline int raw_hello(int s, const char *realm)
 	return raw_call(s, &q, -1, &reply, NULL);
 }
 
-/* A socket that has joined the realm, or -errno. */
+/* Returns a socket that has joined the realm, or -errno. */
 static inline int raw_member(const char *realm)
 {
 	int s = raw_connect();
@@ -113,7 +112,7 @@ static inline int raw_member(const char *realm)
 	return r;
 }
 
-/* The node need not wait for the exit: nothing is mapped. */
+/* LEAVE: the node need not wait for the exit of this process. */
 static inline void raw_leave(int s)
 {
 	struct node_request q = { .kind = NODE_LEAVE };
@@ -148,39 +147,39 @@ static inline pid_t node_pid(void)
 	return status_get(&status) == 0 ? (pid_t)status.pid : 0;
 }
 
-/* The state to which a node must return. */
-struct rest {
+/* Resource usage that a node must return to. */
+struct usage {
 	uint32_t processes, ports;
 	uint64_t heap_used;
 };
 
-static inline bool rest_reached(void *argument)
+static inline bool usage_reached(void *argument)
 {
-	const struct rest *rest = argument;
+	const struct usage *usage = argument;
 	struct node_status s;
-	return status_get(&s) == 0 && s.processes == rest->processes &&
-	       s.ports == rest->ports && s.heap_used == rest->heap_used &&
+	return status_get(&s) == 0 && s.processes == usage->processes &&
+	       s.ports == usage->ports && s.heap_used == usage->heap_used &&
 	       s.zombies == 0;
 }
 
-static inline struct rest rest_now(void)
+static inline struct usage usage_now(void)
 {
 	struct node_status s;
 	assert_int_equal(status_get(&s), 0);
-	return (struct rest){ s.processes, s.ports, s.heap_used };
+	return (struct usage){ s.processes, s.ports, s.heap_used };
 }
 
-static inline void assert_rest(struct rest *rest)
+static inline void assert_usage(struct usage *usage)
 {
 	struct node_status s = { 0 };
-	if (wait_for(rest_reached, rest, 5000))
+	if (wait_for(usage_reached, usage, 5000))
 		return;
 	int r = status_get(&s);
 	fail_msg("status %d: processes %u ports %u heap %llu zombies %llu "
 		 "instead of %u, %u, %llu, 0",
 		r, s.processes, s.ports, (unsigned long long)s.heap_used,
-		(unsigned long long)s.zombies, rest->processes, rest->ports,
-		(unsigned long long)rest->heap_used);
+		(unsigned long long)s.zombies, usage->processes, usage->ports,
+		(unsigned long long)usage->heap_used);
 }
 
 /* ---- descriptors of a process ---- */
@@ -196,7 +195,7 @@ static inline bool fd_next(DIR *d, long *fd)
 	return false;
 }
 
-/* How many there are; -1 if the process is gone. */
+/* Returns the number of descriptors, or -1 if the process has exited. */
 static inline int fd_count(pid_t pid)
 {
 	char path[64];
@@ -212,8 +211,8 @@ static inline int fd_count(pid_t pid)
 	return count;
 }
 
-/* Until it has closed what those before us had left it to close. */
-static inline void fd_settle(pid_t pid)
+/* Waits until the number of descriptors no longer changes. */
+static inline void fd_count_settle(pid_t pid)
 {
 	int before = -1, same = 0;
 	for (unsigned i = 0; same < 5 && i < 500; i++) {
@@ -224,8 +223,8 @@ static inline void fd_settle(pid_t pid)
 	}
 }
 
-/* The limit under which exactly so many numbers are free; 0 on failure. */
-static inline rlim_t fd_limit_leaving(pid_t pid, unsigned leaving)
+/* Returns the RLIMIT_NOFILE that leaves `spare` descriptors; 0 on failure. */
+static inline rlim_t fd_limit_for(pid_t pid, unsigned spare)
 {
 	static unsigned char used[65536];
 	char path[64];
@@ -241,20 +240,20 @@ static inline rlim_t fd_limit_leaving(pid_t pid, unsigned leaving)
 		return 0;
 	closedir(d);
 	rlim_t limit = 0;
-	while (limit < sizeof(used) - 1 && (used[limit] || leaving--))
+	while (limit < sizeof(used) - 1 && (used[limit] || spare--))
 		limit++;
 	return limit;
 }
 
-/* ---- what a node leaves behind ---- */
+/* ---- leftovers of a node ---- */
 
-/* This node's name, or those of all nodes of this run. */
+/* The name of the current node, or of all nodes of this run. */
 struct names {
 	char text[NODE_NAME_MAX];
-	size_t length; /* that must be equal */
+	size_t length; /* prefix that must match */
 };
 
-static inline struct names names_here(void)
+static inline struct names names_of_node(void)
 {
 	struct names n;
 	memcpy(n.text, harness_name, sizeof(n.text));
@@ -264,13 +263,13 @@ static inline struct names names_here(void)
 
 static inline struct names names_of_run(void)
 {
-	struct names n = names_here();
+	struct names n = names_of_node();
 	n.length = strcspn(n.text, "+") + 1;
 	return n;
 }
 
-/* Does a process have such a name among its arguments? */
-static inline bool argument_found(const char *pid, const struct names *names)
+/* Returns true if an argument of the process matches. */
+static inline bool argument_matches(const char *pid, const struct names *names)
 {
 	char path[300], text[4096];
 	snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
@@ -295,13 +294,13 @@ static inline unsigned processes_named(const struct names *names)
 	DIR *d = opendir("/proc");
 	while (d && (e = readdir(d)) != NULL)
 		count += isdigit((unsigned char)e->d_name[0]) &&
-			 argument_found(e->d_name, names);
+			 argument_matches(e->d_name, names);
 	if (d)
 		closedir(d);
 	return count;
 }
 
-/* In the kernel's table. */
+/* Counts abstract sockets. */
 static inline unsigned sockets_named(const struct names *names)
 {
 	char line[512], start[32];
@@ -322,7 +321,7 @@ static inline unsigned sockets_named(const struct names *names)
 
 static inline unsigned node_processes(void)
 {
-	struct names names = names_here();
+	struct names names = names_of_node();
 	return processes_named(&names);
 }
 
@@ -338,24 +337,71 @@ static inline unsigned shm_files(void)
 	return count;
 }
 
-/* The names, as an argument. */
-static inline bool nothing_left(void *argument)
+/* The argument is a struct names. */
+static inline bool no_leftovers(void *names)
 {
-	return processes_named(argument) == 0 && sockets_named(argument) == 0 &&
+	return processes_named(names) == 0 && sockets_named(names) == 0 &&
 	       shm_files() == 0;
 }
 
-static inline bool no_node(void *unused)
+static inline bool node_absent(void *unused)
 {
-	struct names names = names_here();
+	struct names names = names_of_node();
 	(void)unused;
 	return processes_named(&names) == 0 && sockets_named(&names) == 0;
 }
 
-/* Waits until the node of this name has ended itself. */
-static inline void assert_node_ends(void)
+/* The node exits by itself. */
+static inline void assert_node_exits(void)
 {
-	assert_true(wait_for(no_node, NULL, 5000));
+	assert_true(wait_for(node_absent, NULL, 5000));
+}
+
+/* ---- a node in a child process ---- */
+
+static pid_t server;
+
+static inline bool server_listens(void *unused)
+{
+	(void)unused;
+	int s = raw_connect();
+	if (s >= 0)
+		close(s);
+	return s >= 0;
+}
+
+/* Starts a node; the body calls node_serve(). */
+static inline void server_start(int (*body)(void *), void *argument)
+{
+	harness_rename();
+	server = child_start(body, argument);
+	assert_true(wait_for(server_listens, NULL, 5000));
+}
+
+/* The node exits by itself after the last member, with status 0. */
+static inline void server_join(void)
+{
+	assert_int_equal(child_join(server), 0);
+}
+
+/* ---- small ports ---- */
+
+/* Opens a port with the smallest possible queues. */
+static inline struct cay_port *port_open_small(void)
+{
+	static const struct cay_port_options small = { .nq_entries = 16,
+		.rdr_bytes = 65536,
+		.sdr_bytes = 4096,
+		.peers = 4,
+		.windows = 4 };
+	return cay_port_open(&small);
+}
+
+static inline void assert_no_port_left(void)
+{
+	errno = 0;
+	assert_null(port_open_small());
+	assert_int_equal(errno, ENOSPC);
 }
 
 #endif

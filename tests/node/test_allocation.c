@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A client whose n-th allocation fails, for every n from opening a port to
- * closing it: each call fails with the errno that its header names or does
- * without, succeeds when it is tried again, and nothing is left over, neither
- * here nor at the node.
+ * Allocation failures in a client: for every n, the n-th allocation between
+ * opening and closing a port fails. Each call succeeds anyway, or fails with a
+ * documented error and succeeds when it is retried. Neither the client nor the
+ * node leaks anything.
  */
 #include "failing.h"
 
@@ -11,59 +11,64 @@
 
 #include "outside.h"
 
-#define LONG_BYTES 100000
-#define N_MAX	   1000 /* more allocations than the scenario has */
+#define LONG_BYTES	100000
+#define ALLOCATIONS_MAX 1000 /* exceeds the allocations of the scenario */
 
 static unsigned char source[LONG_BYTES];
 
-/* Is this an error that a failed allocation explains? Then once more. */
-static bool again(int r, int expected)
+/*
+ * Returns true if the call failed with the expected error because of an
+ * injected failure. Disables further failures.
+ */
+static bool alloc_failed(int r, int expected)
 {
 	if (r != -expected)
 		return false;
 	return failing_end() > 0;
 }
 
-static struct cay_port *open_port(const struct cay_port_options *o)
+static struct cay_port *open_retry(const struct cay_port_options *o)
 {
 	struct cay_port *port = cay_port_open(o);
-	if (!port && again(-errno, ENOMEM))
+	if (!port && alloc_failed(-errno, ENOMEM))
 		port = cay_port_open(o);
 	return port;
 }
 
-static int resolve(
+static int resolve_retry(
 	struct cay_port *by, struct cay_port *to, struct cay_peer **peer)
 {
 	int r = cay_peer_resolve(by, cay_port_addr(to), peer);
-	if (again(r, ENOMEM))
+	if (alloc_failed(r, ENOMEM))
 		r = cay_peer_resolve(by, cay_port_addr(to), peer);
 	return r;
 }
 
-/* A thread without a record is told the same as one too many. */
-static int send_some(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
-	const void *data, size_t length)
+/* ENOBUFS: the thread has no op record, as if there were too many threads. */
+static int send_retry(struct cay_port *port, struct cay_peer *peer,
+	uint64_t tag, const void *data, size_t length)
 {
 	int r = cay_send(port, peer, tag, data, length, 0);
-	if (again(r, ENOMEM) || again(r, ENOBUFS) || again(r, EAGAIN))
+	if (alloc_failed(r, ENOMEM) || alloc_failed(r, ENOBUFS) ||
+		alloc_failed(r, EAGAIN))
 		r = cay_send(port, peer, tag, data, length, 0);
 	return r;
 }
 
-/* The next event, which must be this one and unharmed. */
-static int take(struct cay_port *port, enum cay_event_kind kind, uint64_t tag)
+/* Polls one event and checks its kind, tag and data. */
+static int expect_event(
+	struct cay_port *port, enum cay_event_kind kind, uint64_t tag)
 {
 	struct cay_event e;
 	int r = cay_poll(port, &e, 1);
-	if (again(r, ENOMEM))
+	if (alloc_failed(r, ENOMEM))
 		r = cay_poll(port, &e, 1);
-	NEED(r == 1);
-	NEED(e.error == 0);
-	NEED(e.kind == kind);
-	NEED(e.tag == tag);
+	CHECK(r == 1);
+	CHECK(e.error == 0);
+	CHECK(e.kind == kind);
+	CHECK(e.tag == tag);
 	if (kind == CAY_EVENT_MESSAGE)
-		NEED(memcmp(e.data, source, e.length) == 0);
+		CHECK(memcmp(e.data, source, e.length) == 0);
 	cay_release(port, &e);
 	return 0;
 }
@@ -71,76 +76,77 @@ static int take(struct cay_port *port, enum cay_event_kind kind, uint64_t tag)
 static int send_long(struct cay_port *a, struct cay_port *b,
 	struct cay_peer *peer, uint64_t tag, const void *from)
 {
-	NEED(send_some(a, peer, tag, from, LONG_BYTES) == 0);
-	NEED(take(b, CAY_EVENT_MESSAGE, tag) == 0);
-	NEED(take(a, CAY_EVENT_COMPLETE, tag) == 0);
+	CHECK(send_retry(a, peer, tag, from, LONG_BYTES) == 0);
+	CHECK(expect_event(b, CAY_EVENT_MESSAGE, tag) == 0);
+	CHECK(expect_event(a, CAY_EVENT_COMPLETE, tag) == 0);
 	return 0;
 }
 
-/* From cay_alloc() memory, staged, and read where it lies. */
-static int send_all_ways(
+/* Inline, through the RDR, and by reference: staged, direct, cay_alloc(). */
+static int send_all_sizes(
 	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {
-	NEED(send_some(a, peer, 1, source, 8) == 0);
-	NEED(take(b, CAY_EVENT_MESSAGE, 1) == 0);
-	NEED(send_some(a, peer, 2, source, 4000) == 0);
-	NEED(take(b, CAY_EVENT_MESSAGE, 2) == 0);
-	NEED(send_long(a, b, peer, 3, source) == 0);
-	NEED(send_long(a, b, peer, 4, source) == 0);
+	CHECK(send_retry(a, peer, 1, source, 8) == 0);
+	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 1) == 0);
+	CHECK(send_retry(a, peer, 2, source, 4000) == 0);
+	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 2) == 0);
+	CHECK(send_long(a, b, peer, 3, source) == 0);
+	CHECK(send_long(a, b, peer, 4, source) == 0);
 	void *mapped = cay_alloc(a, LONG_BYTES, 0);
-	NEED(mapped);
+	CHECK(mapped);
 	memcpy(mapped, source, LONG_BYTES);
-	NEED(send_long(a, b, peer, 5, mapped) == 0);
+	CHECK(send_long(a, b, peer, 5, mapped) == 0);
 	cay_free(a, mapped);
 	return 0;
 }
 
-/* Whoever sleeps in epoll is woken, if need be by the node. */
-static int ring(struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
+/* The node rings the doorbell if the sender cannot. */
+static int wake_up(
+	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {
 	struct pollfd p = { .fd = cay_port_fd(b), .events = POLLIN };
-	NEED(p.fd >= 0);
-	NEED(cay_port_arm(b) == 0);
-	NEED(send_some(a, peer, 6, source, 8) == 0);
-	NEED(poll(&p, 1, 5000) == 1);
-	NEED(take(b, CAY_EVENT_MESSAGE, 6) == 0);
+	CHECK(p.fd >= 0);
+	CHECK(cay_port_arm(b) == 0);
+	CHECK(send_retry(a, peer, 6, source, 8) == 0);
+	CHECK(poll(&p, 1, 5000) == 1);
+	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 6) == 0);
 	return 0;
 }
 
-/* A thread that goes from port to port keeps what it has issued on each. */
-static int count(struct cay_port *a, struct cay_port *b)
+/* Issued operations are counted per port, not per thread. */
+static int count_issued(struct cay_port *a, struct cay_port *b)
 {
 	struct cay_peer *back;
 	struct cay_stats stats;
-	NEED(resolve(b, a, &back) == 0);
-	NEED(send_some(b, back, 7, source, 8) == 0);
-	NEED(take(a, CAY_EVENT_MESSAGE, 7) == 0);
+	CHECK(resolve_retry(b, a, &back) == 0);
+	CHECK(send_retry(b, back, 7, source, 8) == 0);
+	CHECK(expect_event(a, CAY_EVENT_MESSAGE, 7) == 0);
 	cay_peer_release(back);
-	NEED(cay_port_stats(a, &stats) == 0);
-	NEED(cay_port_stats(b, &stats) == 0);
-	NEED(stats.issued == 1);
+	CHECK(cay_port_stats(a, &stats) == 0);
+	CHECK(cay_port_stats(b, &stats) == 0);
+	CHECK(stats.issued == 1);
 	return 0;
 }
 
 static int scenario(void)
 {
 	struct cay_peer *peer;
-	struct cay_port *a = open_port(NULL);
-	NEED(a);
+	struct cay_port *a = open_retry(NULL);
+	CHECK(a);
 	struct cay_port *b =
-		open_port(&(struct cay_port_options){ .name = "b" });
-	NEED(b);
-	NEED(resolve(a, b, &peer) == 0);
-	NEED(send_all_ways(a, b, peer) == 0);
-	NEED(ring(a, b, peer) == 0);
-	NEED(count(a, b) == 0);
+		open_retry(&(struct cay_port_options){ .name = "b" });
+	CHECK(b);
+	CHECK(resolve_retry(a, b, &peer) == 0);
+	CHECK(send_all_sizes(a, b, peer) == 0);
+	CHECK(wake_up(a, b, peer) == 0);
+	CHECK(count_issued(a, b) == 0);
 	cay_peer_release(peer);
-	NEED(cay_port_close(b) == 0);
-	NEED(cay_port_close(a) == 0);
+	CHECK(cay_port_close(b) == 0);
+	CHECK(cay_port_close(a) == 0);
 	return 0;
 }
 
-/* ---- every n ---- */
+/* ---- failures ---- */
 
 struct attempt {
 	long n;
@@ -149,7 +155,7 @@ struct attempt {
 	int result;
 };
 
-/* A thread of its own: what belongs to a thread goes when it exits. */
+/* Runs in a separate thread, whose exit frees per-thread state. */
 static void *attempt_run(void *argument)
 {
 	struct attempt *a = argument;
@@ -166,67 +172,61 @@ static void attempt(struct attempt *a)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	if (a->result != 0)
 		fail_msg("allocation %ld%s", a->n,
-			a->all ? " and all after it" : "");
+			a->all ? " and all later ones" : "");
 }
 
-/* Another process, so that ours can join and leave as often as it likes. */
-static int anchor_body(void *argument)
+/* Keeps the node running while the test process joins and leaves. */
+static int anchor_body(void *unused)
 {
-	int *ends = argument;
-	struct cay_port *port = cay_port_open(NULL);
-	NEED(port);
-	signal_ready(ends[1]);
+	(void)unused;
+	CHECK(cay_port_open(NULL));
+	child_ready();
 	pause();
 	return 1;
 }
 
-static void every_allocation(bool all)
+static void fail_every_allocation(bool all)
 {
 	struct attempt first = { .n = 0 };
-	int ends[2], fds;
 	harness_rename();
-	assert_int_equal(pipe(ends), 0);
-	pid_t anchor = child_start(anchor_body, ends);
-	assert_true(wait_ready(ends[0]));
-	/* Once without failure: what is made only once is there then. */
+	pid_t anchor = child_start_ready(anchor_body, NULL);
+	/* One run without failures makes the one-time allocations. */
 	attempt(&first);
-	struct rest rest = rest_now();
-	assert_rest(&rest);
-	fds = fd_count(getpid());
+	struct usage usage = usage_now();
+	assert_usage(&usage);
+	int fds = fd_count(getpid());
 	long blocks = atomic_load(&failing.blocks), n = 1;
-	for (; n < N_MAX; n++) {
+	for (; n < ALLOCATIONS_MAX; n++) {
 		struct attempt a = { .n = n, .all = all };
 		attempt(&a);
 		if (atomic_load(&failing.blocks) != blocks)
-			fail_msg("allocation %ld: %ld blocks stay", n,
+			fail_msg("allocation %ld: %ld blocks leaked", n,
 				atomic_load(&failing.blocks) - blocks);
 		assert_int_equal(fd_count(getpid()), fds);
-		assert_rest(&rest);
+		assert_usage(&usage);
 		if (a.failed == 0)
 			break;
 	}
 	print_message("%ld allocations\n", n - 1);
-	assert_in_range(n, 10, N_MAX - 1);
+	assert_in_range(n, 10, ALLOCATIONS_MAX - 1);
 	child_kill(anchor);
-	close(ends[0]);
-	close(ends[1]);
 }
 
-static void each_allocation_fails_once(void **state)
+static void single_allocation_failure(void **state)
 {
 	(void)state;
-	every_allocation(false);
+	fail_every_allocation(false);
 }
 
-static void each_and_all_after_it_fail(void **state)
+static void allocation_failure_until_reset(void **state)
 {
 	(void)state;
-	every_allocation(true);
+	fail_every_allocation(true);
 }
 
-/* ---- a long life ---- */
+/* ---- joining repeatedly ---- */
 
-static void *lives_run(void *argument)
+static void *rejoin_run(void *argument)
 {
 	long *bytes = argument;
 	for (unsigned i = 0; i < 300; i++) {
@@ -239,26 +239,25 @@ static void *lives_run(void *argument)
 	return NULL;
 }
 
-/* One thread that comes and goes for ever does not grow. */
-static void joining_often_takes_no_more_memory(void **state)
+static void rejoining_does_not_leak_memory(void **state)
 {
 	long bytes[2] = { 0, -1 };
 	pthread_t thread;
 	(void)state;
 	harness_rename();
-	assert_int_equal(pthread_create(&thread, NULL, lives_run, bytes), 0);
+	assert_int_equal(pthread_create(&thread, NULL, rejoin_run, bytes), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_not_equal(bytes[1], -1);
 	if (bytes[1] != bytes[0])
-		fail_msg("%ld bytes more after 289 times", bytes[1] - bytes[0]);
+		fail_msg("%ld bytes leaked in 289 runs", bytes[1] - bytes[0]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_allocation_fails_once),
-		cmocka_unit_test(each_and_all_after_it_fail),
-		cmocka_unit_test(joining_often_takes_no_more_memory),
+		cmocka_unit_test(single_allocation_failure),
+		cmocka_unit_test(allocation_failure_until_reset),
+		cmocka_unit_test(rejoining_does_not_leak_memory),
 	};
 	harness_begin("allocation");
 	for (unsigned i = 0; i < LONG_BYTES; i++)

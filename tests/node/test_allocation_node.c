@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node whose n-th allocation fails, for every n of a scenario: the request
- * fails with an errno, succeeds when it comes again, and when all have died
- * everything is given back.
+ * Allocation failures in a node: for every n, the n-th allocation of a scenario
+ * fails. The request fails with an errno and succeeds when it is retried; after
+ * the exit of all processes the node is empty.
  */
 #include "failing.h"
 
@@ -13,15 +13,15 @@
 
 #include <cmocka.h>
 
-#define HEAP_BYTES (16ull << 20)
-#define PEERS	   9  /* more than a table of peers has room for at first */
-#define HOLES	   80 /* more than a list of free extents has */
-#define N_MAX	   1000
+#define HEAP_BYTES	(16ull << 20)
+#define PEERS		9  /* exceeds the initial size of a peer table */
+#define HOLES		80 /* exceeds the initial size of a free list */
+#define ALLOCATIONS_MAX 1000
 
 static struct node *node;
 
-/* Once more if a failed allocation explains it. */
-static void must_call(
+/* Retries a request that failed because of an injected failure. */
+static void call_retry(
 	struct process *p, const struct node_request *q, struct node_reply *r)
 {
 	int e = inside_call(p, q, -1, r);
@@ -31,7 +31,7 @@ static void must_call(
 		fail_msg("request %u: %d", q->kind, e);
 }
 
-static struct process *must_join(pid_t pid)
+static struct process *join(pid_t pid)
 {
 	struct node_request q = inside_hello("default");
 	struct node_reply reply;
@@ -39,22 +39,22 @@ static struct process *must_join(pid_t pid)
 	if (!p && failing_end() > 0)
 		p = inside_connect(node, pid);
 	assert_non_null(p);
-	must_call(p, &q, &reply);
+	call_retry(p, &q, &reply);
 	return p;
 }
 
-static uint16_t must_open(struct process *p)
+static uint16_t open_port(struct process *p)
 {
 	struct node_request q = { .kind = NODE_OPEN };
 	struct node_reply reply;
 	q.open.nq_log2 = 4;
 	q.open.rdr_log2 = 10;
 	q.open.peers = PEERS;
-	must_call(p, &q, &reply);
+	call_retry(p, &q, &reply);
 	return reply.open.vpid;
 }
 
-static void must_resolve(struct process *p, uint16_t by, uint16_t target)
+static void resolve(struct process *p, uint16_t by, uint16_t target)
 {
 	struct node_request q = { .kind = NODE_RESOLVE };
 	struct node_reply reply;
@@ -62,24 +62,24 @@ static void must_resolve(struct process *p, uint16_t by, uint16_t target)
 	q.resolve.node = node->id;
 	q.resolve.target = target;
 	for (unsigned i = 0; i < PEERS; i++)
-		must_call(p, &q, &reply);
+		call_retry(p, &q, &reply);
 }
 
-/* Every other block goes back: as many holes. */
-static void must_scatter(struct process *p)
+/* Allocates blocks and frees every other one. */
+static void fragment_heap(struct process *p)
 {
 	struct node_request q = { .kind = NODE_ALLOC };
 	struct node_reply reply;
 	uint64_t offsets[2 * HOLES];
 	for (unsigned i = 0; i < 2 * HOLES; i++) {
 		q.alloc.bytes = 1;
-		must_call(p, &q, &reply);
+		call_retry(p, &q, &reply);
 		offsets[i] = reply.alloc.offset;
 	}
 	q = (struct node_request){ .kind = NODE_FREE };
 	for (unsigned i = 0; i < 2 * HOLES; i += 2) {
 		q.free.offset = offsets[i];
-		must_call(p, &q, &reply);
+		call_retry(p, &q, &reply);
 	}
 }
 
@@ -87,65 +87,65 @@ static void scenario(void)
 {
 	struct node_request records = { .kind = NODE_RECORDS };
 	struct node_reply reply;
-	struct process *a = must_join(1), *b = must_join(2);
-	uint16_t from = must_open(a), to = must_open(b);
-	must_resolve(a, from, to);
-	must_resolve(b, to, from);
-	must_call(a, &records, &reply);
-	must_scatter(a);
-	/* One is told that the other is gone. */
+	struct process *a = join(1), *b = join(2);
+	uint16_t from = open_port(a), to = open_port(b);
+	resolve(a, from, to);
+	resolve(b, to, from);
+	call_retry(a, &records, &reply);
+	fragment_heap(a);
+	/* `b` is still open and must be notified that `a` is gone. */
 	process_exited(a);
-	inside_quiet(node);
+	inside_settle(node);
 	process_exited(b);
 	inside_check_empty(node);
 }
 
-static void every_allocation(bool all)
+static void fail_every_allocation(bool all)
 {
 	node = inside_node(HEAP_BYTES);
 	scenario();
 	long blocks = atomic_load(&failing.blocks), n = 1;
-	for (; n < N_MAX; n++) {
+	for (; n < ALLOCATIONS_MAX; n++) {
 		failing_begin(n, all);
 		scenario();
 		long failed = failing_end();
 		if (atomic_load(&failing.blocks) != blocks)
-			fail_msg("allocation %ld: %ld blocks stay", n,
+			fail_msg("allocation %ld: %ld blocks leaked", n,
 				atomic_load(&failing.blocks) - blocks);
 		if (failed == 0)
 			break;
 	}
 	print_message("%ld allocations\n", n - 1);
-	assert_in_range(n, 10, N_MAX - 1);
+	assert_in_range(n, 10, ALLOCATIONS_MAX - 1);
 	node_end(node);
 }
 
-static void each_allocation_fails_once(void **state)
+static void single_allocation_failure(void **state)
 {
 	(void)state;
-	every_allocation(false);
+	fail_every_allocation(false);
 }
 
-static void each_and_all_after_it_fail(void **state)
+static void allocation_failure_until_reset(void **state)
 {
 	(void)state;
-	every_allocation(true);
+	fail_every_allocation(true);
 }
 
-/* A realm without room for one more: nothing of the attempt stays. */
-static void a_refused_process_leaves_nothing(void **state)
+/* The arena has no page for the op records of a second process. */
+static void refused_process_leaks_nothing(void **state)
 {
 	struct node_request q = inside_hello("default");
 	struct node_reply reply;
 	(void)state;
-	node = inside_node(ARENA_PAGE); /* for the records of one */
-	struct process *first = must_join(1);
+	node = inside_node(ARENA_PAGE); /* op records of one process */
+	struct process *first = join(1);
 	long blocks = atomic_load(&failing.blocks);
 	struct process *second = inside_connect(node, 2);
 	assert_non_null(second);
 	assert_int_equal(inside_call(second, &q, -1, &reply), -ENOSPC);
 	process_disconnect(second);
-	inside_quiet(node);
+	inside_settle(node);
 	assert_int_equal(atomic_load(&failing.blocks), blocks);
 	process_exited(first);
 	inside_check_empty(node);
@@ -155,9 +155,9 @@ static void a_refused_process_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_allocation_fails_once),
-		cmocka_unit_test(each_and_all_after_it_fail),
-		cmocka_unit_test(a_refused_process_leaves_nothing),
+		cmocka_unit_test(single_allocation_failure),
+		cmocka_unit_test(allocation_failure_until_reset),
+		cmocka_unit_test(refused_process_leaks_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An arena that is full: nodes are started with a small one, and all of it is
- * taken by ports, by memory, by op records. And what is given back is free
- * again, for the arena and for the machine.
+ * Full arenas: ports, allocations and op records exhaust a small arena with
+ * -ENOSPC. Freed memory can be allocated again, and its pages return to the
+ * system.
  */
 #include <sys/stat.h>
 
@@ -11,15 +11,6 @@
 #include "node/node.h"
 #include "outside.h"
 
-/* The smallest port that there is. */
-static const struct cay_port_options small = { .nq_entries = 16,
-	.rdr_bytes = 65536,
-	.sdr_bytes = 4096,
-	.peers = 4,
-	.windows = 4 };
-
-static pid_t server;
-
 static int serve_body(void *argument)
 {
 	struct node_options o = { .name = harness_name,
@@ -27,74 +18,45 @@ static int serve_body(void *argument)
 	return -node_serve(&o);
 }
 
-static bool listening(void *unused)
-{
-	(void)unused;
-	int s = raw_connect();
-	if (s >= 0)
-		close(s);
-	return s >= 0;
-}
-
 static void serve(uint64_t heap_bytes)
 {
 	uint64_t bytes = ARENA_HEAP_OFFSET + heap_bytes;
-	harness_rename();
-	server = child_start(serve_body, &bytes);
-	assert_true(wait_for(listening, NULL, 5000));
+	server_start(serve_body, &bytes);
 }
 
-/* It ends by itself once nobody is left, and without complaint. */
-static void served(void)
-{
-	assert_int_equal(child_join(server), 0);
-}
-
-static unsigned open_all(struct cay_port **list, unsigned most)
-{
-	unsigned count = 0;
-	while (count < most && (list[count] = cay_port_open(&small)) != NULL)
-		count++;
-	return count;
-}
-
-static void there_is_no_further_one(void)
-{
-	errno = 0;
-	assert_null(cay_port_open(&small));
-	assert_int_equal(errno, ENOSPC);
-}
-
-static void ports_fill_the_arena(void **state)
+static void ports_fill_arena(void **state)
 {
 	struct cay_port *list[64];
+	unsigned count = 0;
 	(void)state;
 	serve(1 << 20);
-	unsigned count = open_all(list, ARRAY_COUNT(list));
+	while (count < ARRAY_COUNT(list) &&
+		(list[count] = port_open_small()) != NULL)
+		count++;
 	assert_int_equal(errno, ENOSPC);
 	assert_true(count > 1 && count < ARRAY_COUNT(list));
-	struct rest rest = rest_now();
+	struct usage usage = usage_now();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(cay_port_close(list[count / 2]), 0);
-		list[count / 2] = cay_port_open(&small);
+		list[count / 2] = port_open_small();
 		assert_non_null(list[count / 2]);
-		there_is_no_further_one();
-		assert_rest(&rest);
+		assert_no_port_left();
+		assert_usage(&usage);
 	}
 	for (unsigned i = 0; i < count; i++)
 		assert_int_equal(cay_port_close(list[i]), 0);
-	served();
+	server_join();
 }
 
-static void memory_fills_the_arena(void **state)
+static void allocations_fill_arena(void **state)
 {
 	void *blocks[64];
 	unsigned count = 0;
 	(void)state;
 	serve(1 << 20);
-	struct cay_port *port = cay_port_open(&small);
+	struct cay_port *port = port_open_small();
 	assert_non_null(port);
-	struct rest rest = rest_now();
+	struct usage usage = usage_now();
 	assert_null(cay_alloc(port, 1 << 20, 0));
 	assert_int_equal(errno, ENOSPC);
 	while (count < 64 && (blocks[count] = cay_alloc(port, 65536, 0)))
@@ -105,18 +67,18 @@ static void memory_fills_the_arena(void **state)
 	assert_int_equal(errno, ENOSPC);
 	for (unsigned i = 0; i < count; i++)
 		cay_free(port, blocks[i]);
-	assert_rest(&rest);
-	/* What comes again is zeroed. */
+	assert_usage(&usage);
+	/* Reused memory is zeroed. */
 	unsigned char *again = cay_alloc(port, 65536, 0);
 	assert_non_null(again);
 	for (unsigned i = 0; i < 65536; i++)
 		assert_int_equal(again[i], 0);
 	assert_int_equal(cay_port_close(port), 0);
-	served();
+	server_join();
 }
 
-/* A member takes all that is left, page by page. */
-static void fill_by_hand(int member)
+/* Allocates until not even a page is free. */
+static void arena_fill(int member)
 {
 	struct node_request q = { .kind = NODE_ALLOC };
 	struct node_reply reply;
@@ -129,28 +91,28 @@ static void fill_by_hand(int member)
 	assert_int_equal(r, -ENOSPC);
 }
 
-/* Op records need a page of the arena too. */
-static void the_second_process_finds_no_room(void **state)
+/* Op records are allocated in the arena. */
+static void full_arena_refuses_processes(void **state)
 {
 	(void)state;
 	serve(1 << 20);
 	int first = raw_member("default");
 	assert_true(first >= 0);
-	fill_by_hand(first);
+	arena_fill(first);
 	assert_int_equal(raw_member("default"), -ENOSPC);
 	struct node_request q = { .kind = NODE_RECORDS };
 	struct node_reply reply;
 	assert_int_equal(raw_call(first, &q, -1, &reply, NULL), -ENOSPC);
-	/* Another realm has an arena of its own. */
+	/* Another realm has a separate arena. */
 	int other = raw_member("other");
 	assert_true(other >= 0);
 	raw_leave(other);
 	raw_leave(first);
-	served();
+	server_join();
 }
 
-/* Not a page that belongs to the block stays when it is given back. */
-static uint64_t arena_blocks(void)
+/* Returns the memory that the arena's memfd occupies. */
+static uint64_t arena_bytes(void)
 {
 	struct stat st;
 	int fd = -1;
@@ -164,31 +126,32 @@ static uint64_t arena_blocks(void)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static void freed_memory_is_the_machines_again(void **state)
+static void freed_memory_returns_to_system(void **state)
 {
 	void *blocks[64];
 	(void)state;
 	harness_rename();
-	struct cay_port *port = cay_port_open(&small);
+	struct cay_port *port = port_open_small();
 	assert_non_null(port);
-	uint64_t before = arena_blocks();
+	uint64_t before = arena_bytes();
 	for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++) {
 		size_t bytes = 100 + 4096 * (i % 4);
 		blocks[i] = cay_alloc(port, bytes, 0);
 		assert_non_null(blocks[i]);
 		memset(blocks[i], 0xa5, bytes);
 	}
-	assert_true(arena_blocks() >= before + 64 * 4096);
+	assert_true(arena_bytes() >= before + 64 * 4096);
 	for (unsigned i = 0; i < ARRAY_COUNT(blocks); i++)
 		cay_free(port, blocks[i]);
-	uint64_t after = arena_blocks();
+	uint64_t after = arena_bytes();
 	if (after > before)
-		fail_msg("%llu bytes stay", (unsigned long long)after - before);
+		fail_msg("%llu bytes not returned",
+			(unsigned long long)after - before);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
-/* An arena without room for its own tables is an error, not a crash. */
-static void too_small_an_arena_is_refused(void **state)
+/* The arena must be larger than its tables. */
+static void too_small_arena_is_refused(void **state)
 {
 	static uint64_t sizes[] = { 1, ARENA_PAGE, ARENA_HEAP_OFFSET / 2,
 		ARENA_HEAP_OFFSET - 1, ARENA_HEAP_OFFSET };
@@ -202,11 +165,11 @@ static void too_small_an_arena_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ports_fill_the_arena),
-		cmocka_unit_test(memory_fills_the_arena),
-		cmocka_unit_test(the_second_process_finds_no_room),
-		cmocka_unit_test(freed_memory_is_the_machines_again),
-		cmocka_unit_test(too_small_an_arena_is_refused),
+		cmocka_unit_test(ports_fill_arena),
+		cmocka_unit_test(allocations_fill_arena),
+		cmocka_unit_test(full_arena_refuses_processes),
+		cmocka_unit_test(freed_memory_returns_to_system),
+		cmocka_unit_test(too_small_arena_is_refused),
 	};
 	harness_begin("arena");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory barriers of the node: a member that could not register for expedited
- * ones gets the slow kind; without that, calls that depend on a barrier fail
- * with -EOPNOTSUPP, and no memory of a closed port is reused. System call
- * filters deny membarrier(2) to the client, to the node, or to both.
+ * Memory barriers of the node: for members that could not register for
+ * expedited barriers the node uses global ones. If these are unavailable, calls
+ * that need a barrier fail with -EOPNOTSUPP, and the memory of closed ports is
+ * not reused. System call filters deny membarrier(2) to the client, to the
+ * node, or to both.
  */
 #include <linux/filter.h>
 #include <linux/membarrier.h>
@@ -40,37 +41,18 @@ static bool deny(int command)
 			       0);
 }
 
-/* ---- the node, in a child ---- */
-
-static pid_t server;
+/* ---- node ---- */
 
 static int serve_body(void *argument)
 {
 	struct node_options o = { .name = harness_name };
-	NEED(deny(*(const int *)argument));
+	CHECK(deny(*(const int *)argument));
 	return -node_serve(&o);
-}
-
-static bool listening(void *unused)
-{
-	(void)unused;
-	int s = raw_connect();
-	if (s >= 0)
-		close(s);
-	return s >= 0;
 }
 
 static void node_start(int denied)
 {
-	harness_rename();
-	server = child_start(serve_body, &denied);
-	assert_true(wait_for(listening, NULL, 5000));
-}
-
-/* The node ends by itself: everything was reclaimed. */
-static void node_join(void)
-{
-	assert_int_equal(child_join(server), 0);
+	server_start(serve_body, &denied);
 }
 
 static struct node_status status_now(void)
@@ -80,78 +62,77 @@ static struct node_status status_now(void)
 	return s;
 }
 
-/* ---- a member, in a child ---- */
+/* ---- one member ---- */
 
-struct member_scene {
+struct member_options {
 	int denied;
-	int expected; /* of every call that needs a barrier */
+	int expected; /* result of each call that needs a barrier */
 };
 
 static int member_body(void *argument)
 {
-	const struct member_scene *s = argument;
+	const struct member_options *s = argument;
 	static char memory[2][4096];
 	struct cay_window *w[2];
 	struct cay_key key;
 	struct cay_peer *peer;
 
-	NEED(deny(s->denied));
+	CHECK(deny(s->denied));
 	struct cay_port *owner = cay_port_open(NULL);
 	struct cay_port *other = cay_port_open(NULL);
-	NEED(owner && other);
+	CHECK(owner && other);
 	for (int i = 0; i < 2; i++)
-		NEED(cay_window_open(owner, memory[i], sizeof(memory[i]),
-			     CAY_RIGHT_WRITE, &w[i]) == 0);
-	NEED(cay_peer_resolve(other, cay_port_addr(owner), &peer) == 0);
+		CHECK(cay_window_open(owner, memory[i], sizeof(memory[i]),
+			      CAY_RIGHT_WRITE, &w[i]) == 0);
+	CHECK(cay_peer_resolve(other, cay_port_addr(owner), &peer) == 0);
 
-	NEED(cay_window_revoke(w[0], &key) == s->expected);
-	NEED(cay_window_lock(other, peer, key, 0) == s->expected);
+	CHECK(cay_window_revoke(w[0], &key) == s->expected);
+	CHECK(cay_window_lock(other, peer, key, 0) == s->expected);
 	if (s->expected == 0)
-		NEED(cay_window_unlock(other, peer, key) == 0);
+		CHECK(cay_window_unlock(other, peer, key) == 0);
 	else /* The lock was not granted. */
-		NEED(cay_window_unlock(other, peer, key) == -EPERM);
-	NEED(cay_window_close(w[0]) == s->expected);
+		CHECK(cay_window_unlock(other, peer, key) == -EPERM);
+	CHECK(cay_window_close(w[0]) == s->expected);
 	struct node_request q = { .kind = NODE_FENCE };
 	struct node_reply reply;
 	q.fence.pid = (uint32_t)getpid();
 	int socket = raw_connect();
-	NEED(socket >= 0);
-	NEED(raw_call(socket, &q, -1, &reply, NULL) == s->expected);
+	CHECK(socket >= 0);
+	CHECK(raw_call(socket, &q, -1, &reply, NULL) == s->expected);
 	close(socket);
 	/* One window is open: closing the port waits for accesses to it. */
-	NEED(cay_port_close(owner) == s->expected);
-	NEED(cay_port_close(other) == 0);
+	CHECK(cay_port_close(owner) == s->expected);
+	CHECK(cay_port_close(other) == 0);
 	return 0;
 }
 
 static void run(int node_denied, int member_denied, int expected)
 {
-	struct member_scene s = { member_denied, expected };
+	struct member_options s = { member_denied, expected };
 	node_start(node_denied);
 	assert_int_equal(child_run(member_body, &s), 0);
-	node_join();
+	server_join();
 }
 
-static void expedited_barriers_suffice_for_registered_members(void **state)
+static void registered_members_need_expedited_barriers(void **state)
 {
 	(void)state;
 	run(MEMBARRIER_CMD_GLOBAL, DENY_NONE, 0);
 }
 
-static void unregistered_members_get_slow_barriers(void **state)
+static void unregistered_members_need_global_barriers(void **state)
 {
 	(void)state;
 	run(MEMBARRIER_CMD_GLOBAL_EXPEDITED, DENY_ALL, 0);
 }
 
-static void unregistered_members_without_slow_barriers_get_an_error(
-	void **state)
+static void missing_global_barriers_are_an_error(void **state)
 {
 	(void)state;
 	run(MEMBARRIER_CMD_GLOBAL, DENY_ALL, -EOPNOTSUPP);
 }
 
-static void nodes_without_barriers_return_an_error(void **state)
+static void missing_barriers_are_an_error(void **state)
 {
 	(void)state;
 	run(DENY_ALL, DENY_NONE, -EOPNOTSUPP);
@@ -159,48 +140,41 @@ static void nodes_without_barriers_return_an_error(void **state)
 
 /* ---- two members ---- */
 
-struct peer_scene {
+struct peer_options {
 	int denied;
 	unsigned ports;
-	int ready;
 };
 
 /* Opens ports and waits to be killed. */
 static int peer_body(void *argument)
 {
-	const struct peer_scene *s = argument;
-	NEED(deny(s->denied));
+	const struct peer_options *s = argument;
+	CHECK(deny(s->denied));
 	for (unsigned i = 0; i < s->ports; i++)
-		NEED(cay_port_open(NULL));
-	signal_ready(s->ready);
+		CHECK(cay_port_open(NULL));
+	child_ready();
 	pause();
 	return 1;
 }
 
 static pid_t peer_start(int denied, unsigned ports)
 {
-	int ends[2];
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	struct peer_scene s = { denied, ports, ends[1] };
-	pid_t pid = child_start(peer_body, &s);
-	assert_true(wait_ready(ends[0]));
-	close(ends[0]);
-	close(ends[1]);
-	return pid;
+	struct peer_options s = { denied, ports };
+	return child_start_ready(peer_body, &s);
 }
 
-/* One member that cannot be reached matters to all of its realm. */
-static void an_unregistered_member_matters_to_others(void **state)
+/* Barriers must reach all members of a realm. */
+static void unregistered_member_affects_its_realm(void **state)
 {
-	struct member_scene fails = { DENY_NONE, -EOPNOTSUPP };
-	struct member_scene works = { DENY_NONE, 0 };
+	struct member_options fails = { DENY_NONE, -EOPNOTSUPP };
+	struct member_options works = { DENY_NONE, 0 };
 	(void)state;
 	node_start(MEMBARRIER_CMD_GLOBAL);
 	pid_t peer = peer_start(DENY_ALL, 1);
 	assert_int_equal(child_run(member_body, &fails), 0);
 	child_kill(peer);
 	assert_int_equal(child_run(member_body, &works), 0);
-	node_join();
+	server_join();
 }
 
 static bool one_process_left(void *unused)
@@ -216,8 +190,8 @@ static bool repaired(void *unused)
 	return status_now().repaired == 1;
 }
 
-/* Without a barrier the memory of a port is kept while a member lives. */
-static void ports_are_kept_without_a_barrier(void **state)
+/* The node keeps the memory of a port until no member is left. */
+static void ports_are_not_reclaimed_without_barriers(void **state)
 {
 	(void)state;
 	node_start(DENY_ALL);
@@ -230,10 +204,10 @@ static void ports_are_kept_without_a_barrier(void **state)
 		clock_nap_ns(5 * CLOCK_NS_PER_MS);
 	}
 	child_kill(first);
-	node_join();
+	server_join();
 }
 
-static void a_process_that_dies_costs_one_barrier(void **state)
+static void reaping_a_process_needs_one_barrier(void **state)
 {
 	(void)state;
 	node_start(DENY_NONE);
@@ -244,7 +218,7 @@ static void a_process_that_dies_costs_one_barrier(void **state)
 	assert_true(wait_for(one_process_left, NULL, 5000));
 	assert_int_equal(status_now().barriers - before, 1);
 	child_kill(first);
-	node_join();
+	server_join();
 }
 
 static int filter_body(void *unused)
@@ -257,15 +231,13 @@ static int filter_body(void *unused)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			expedited_barriers_suffice_for_registered_members),
-		cmocka_unit_test(unregistered_members_get_slow_barriers),
-		cmocka_unit_test(
-			unregistered_members_without_slow_barriers_get_an_error),
-		cmocka_unit_test(nodes_without_barriers_return_an_error),
-		cmocka_unit_test(an_unregistered_member_matters_to_others),
-		cmocka_unit_test(ports_are_kept_without_a_barrier),
-		cmocka_unit_test(a_process_that_dies_costs_one_barrier),
+		cmocka_unit_test(registered_members_need_expedited_barriers),
+		cmocka_unit_test(unregistered_members_need_global_barriers),
+		cmocka_unit_test(missing_global_barriers_are_an_error),
+		cmocka_unit_test(missing_barriers_are_an_error),
+		cmocka_unit_test(unregistered_member_affects_its_realm),
+		cmocka_unit_test(ports_are_not_reclaimed_without_barriers),
+		cmocka_unit_test(reaping_a_process_needs_one_barrier),
 	};
 	harness_begin("barrier");
 	if (child_run(filter_body, NULL) != 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena's heap: single cases, then random ones against a bitmap that is
- * too simple to be wrong.
+ * The allocator of the arena's heap: single cases, then random operations
+ * compared with a bitmap.
  */
 #include "base/bits.h"
 #include "contract/arena.h"
@@ -11,18 +11,18 @@
 #define PAGE ((uint64_t)ARENA_PAGE)
 #define BASE (16 * PAGE)
 
-#define MODEL_PAGES 512
-#define MODEL_HELD  256
-#define MODEL_STEPS 200000
+#define MODEL_PAGES  512
+#define MODEL_BLOCKS 256
+#define MODEL_STEPS  200000
 
-static struct extents heap_of(uint64_t pages)
+static struct extents heap_with(uint64_t pages)
 {
 	struct extents e;
 	assert_int_equal(extents_init(&e, BASE, pages * PAGE), 0);
 	return e;
 }
 
-/* Sorted, apart, inside, and adding up: what extent.h promises. */
+/* Free extents are sorted, disjoint, not adjacent, and inside the heap. */
 static void extents_check(const struct extents *e)
 {
 	uint64_t free_bytes = 0, end = BASE;
@@ -40,7 +40,7 @@ static void extents_check(const struct extents *e)
 	assert_int_equal(free_bytes + e->used, e->total);
 }
 
-static void all_is_one_extent_again(const struct extents *e)
+static void assert_all_free(const struct extents *e)
 {
 	extents_check(e);
 	assert_int_equal(e->count, 1);
@@ -54,7 +54,7 @@ static void all_is_one_extent_again(const struct extents *e)
 static void sizes_are_rounded_up_to_pages(void **state)
 {
 	(void)state;
-	struct extents e = heap_of(8);
+	struct extents e = heap_with(8);
 	assert_int_equal(extents_allocate(&e, 1, PAGE), BASE);
 	assert_int_equal(extents_allocate(&e, PAGE, PAGE), BASE + PAGE);
 	assert_int_equal(extents_allocate(&e, PAGE + 1, PAGE), BASE + 2 * PAGE);
@@ -66,36 +66,35 @@ static void sizes_are_rounded_up_to_pages(void **state)
 	extents_end(&e);
 }
 
-static void impossible_sizes_give_nothing(void **state)
+static void impossible_sizes_fail(void **state)
 {
 	(void)state;
-	struct extents e = heap_of(8);
+	struct extents e = heap_with(8);
 	assert_int_equal(extents_allocate(&e, 0, PAGE), 0);
 	assert_int_equal(extents_allocate(&e, 8 * PAGE + 1, PAGE), 0);
 	assert_int_equal(extents_allocate(&e, UINT64_MAX, PAGE), 0);
 	assert_int_equal(extents_allocate(&e, UINT64_MAX - PAGE + 2, PAGE), 0);
 	assert_int_equal(extents_allocate(&e, 1ull << 63, PAGE), 0);
-	all_is_one_extent_again(&e);
+	assert_all_free(&e);
 	extents_end(&e);
 }
 
-static void a_full_heap_gives_nothing(void **state)
+static void full_heap_fails(void **state)
 {
 	(void)state;
-	struct extents e = heap_of(8);
+	struct extents e = heap_with(8);
 	assert_int_equal(extents_allocate(&e, 8 * PAGE, PAGE), BASE);
 	assert_int_equal(e.count, 0);
 	assert_int_equal(extents_allocate(&e, 1, PAGE), 0);
 	assert_int_equal(extents_free(&e, BASE, 8 * PAGE), 0);
-	all_is_one_extent_again(&e);
+	assert_all_free(&e);
 	extents_end(&e);
 }
 
-/* Enough in sum, but not in one piece. */
-static void a_hole_must_be_large_enough(void **state)
+static void fragments_are_not_combined(void **state)
 {
 	(void)state;
-	struct extents e = heap_of(4);
+	struct extents e = heap_with(4);
 	for (int i = 0; i < 4; i++)
 		assert_int_not_equal(extents_allocate(&e, PAGE, PAGE), 0);
 	extents_free(&e, BASE, PAGE);
@@ -108,8 +107,8 @@ static void a_hole_must_be_large_enough(void **state)
 	extents_end(&e);
 }
 
-/* The page given back last lies alone, or touches one or both neighbours. */
-static void neighbours_are_joined(void **state)
+/* The freed page has no free neighbour, one, or two. */
+static void adjacent_extents_are_merged(void **state)
 {
 	static const struct {
 		uint8_t order[4];
@@ -124,7 +123,7 @@ static void neighbours_are_joined(void **state)
 	};
 	(void)state;
 	for (unsigned c = 0; c < ARRAY_COUNT(cases); c++) {
-		struct extents e = heap_of(4);
+		struct extents e = heap_with(4);
 		for (int i = 0; i < 4; i++)
 			extents_allocate(&e, PAGE, PAGE);
 		for (int i = 0; i < 4; i++) {
@@ -133,19 +132,19 @@ static void neighbours_are_joined(void **state)
 			assert_int_equal(e.count, cases[c].counts[i]);
 			extents_check(&e);
 		}
-		all_is_one_extent_again(&e);
+		assert_all_free(&e);
 		extents_end(&e);
 	}
 }
 
-/* More holes than the list has room for at first. */
-static void the_list_of_holes_grows(void **state)
+/* Fragments exceed the initial capacity of the free list. */
+static void free_list_grows(void **state)
 {
 	enum {
 		PAGES = 1000
 	};
 	(void)state;
-	struct extents e = heap_of(PAGES);
+	struct extents e = heap_with(PAGES);
 	for (int i = 0; i < PAGES; i++)
 		assert_int_equal(
 			extents_allocate(&e, PAGE, PAGE), BASE + i * PAGE);
@@ -155,19 +154,19 @@ static void the_list_of_holes_grows(void **state)
 	assert_int_equal(e.count, PAGES / 2);
 	for (int i = 1; i < PAGES; i += 2)
 		assert_int_equal(extents_free(&e, BASE + i * PAGE, PAGE), 0);
-	all_is_one_extent_again(&e);
+	assert_all_free(&e);
 	extents_end(&e);
 }
 
-/* ---- random ones ---- */
+/* ---- random operations ---- */
 
-struct held {
+struct block {
 	uint64_t offset, bytes;
 };
 
 struct model {
 	bool used[MODEL_PAGES];
-	struct held held[MODEL_HELD];
+	struct block blocks[MODEL_BLOCKS];
 	unsigned count;
 };
 
@@ -176,22 +175,22 @@ static uint64_t pages_of(uint64_t bytes)
 	return (bytes + PAGE - 1) / PAGE;
 }
 
-/* First fit, the slow way: the offset, or 0. */
-static uint64_t model_take(struct model *m, uint64_t bytes)
+/* First fit. Returns the offset, or 0. */
+static uint64_t model_allocate(struct model *m, uint64_t bytes)
 {
-	uint64_t run = 0, wanted = pages_of(bytes);
+	uint64_t run = 0, needed = pages_of(bytes);
 	for (uint64_t i = 0; i < MODEL_PAGES; i++) {
 		run = m->used[i] ? 0 : run + 1;
-		if (run < wanted)
+		if (run < needed)
 			continue;
-		uint64_t first = i + 1 - wanted;
-		memset(&m->used[first], true, wanted);
+		uint64_t first = i + 1 - needed;
+		memset(&m->used[first], true, needed);
 		return BASE + first * PAGE;
 	}
 	return 0;
 }
 
-static void model_put(struct model *m, uint64_t offset, uint64_t bytes)
+static void model_free(struct model *m, uint64_t offset, uint64_t bytes)
 {
 	uint64_t first = (offset - BASE) / PAGE;
 	for (uint64_t i = 0; i < pages_of(bytes); i++) {
@@ -200,7 +199,7 @@ static void model_put(struct model *m, uint64_t offset, uint64_t bytes)
 	}
 }
 
-/* Exactly the pages that the bitmap has free are in the list of holes. */
+/* The free list contains exactly the pages that are free in the bitmap. */
 static void model_compare(const struct model *m, const struct extents *e)
 {
 	bool listed[MODEL_PAGES] = { false };
@@ -212,49 +211,49 @@ static void model_compare(const struct model *m, const struct extents *e)
 		assert_int_equal(listed[i], !m->used[i]);
 }
 
-static uint64_t size_choose(uint64_t *seed)
+static uint64_t random_size(uint64_t *seed)
 {
-	uint64_t most = chance_below(seed, 8) == 0 ? 64 : 6;
-	return 1 + chance_below(seed, most * PAGE);
+	uint64_t most = random_below(seed, 8) == 0 ? 64 : 6;
+	return 1 + random_below(seed, most * PAGE);
 }
 
-static void step_take(struct model *m, struct extents *e, uint64_t *seed)
+static void step_allocate(struct model *m, struct extents *e, uint64_t *seed)
 {
-	uint64_t bytes = size_choose(seed);
+	uint64_t bytes = random_size(seed);
 	uint64_t offset = extents_allocate(e, bytes, PAGE);
-	assert_int_equal(offset, model_take(m, bytes));
+	assert_int_equal(offset, model_allocate(m, bytes));
 	if (offset)
-		m->held[m->count++] = (struct held){ offset, bytes };
+		m->blocks[m->count++] = (struct block){ offset, bytes };
 }
 
-static void step_put(struct model *m, struct extents *e, uint64_t index)
+static void step_free(struct model *m, struct extents *e, uint64_t index)
 {
-	struct held h = m->held[index];
-	m->held[index] = m->held[--m->count];
+	struct block h = m->blocks[index];
+	m->blocks[index] = m->blocks[--m->count];
 	assert_int_equal(extents_free(e, h.offset, h.bytes), 0);
-	model_put(m, h.offset, h.bytes);
+	model_free(m, h.offset, h.bytes);
 }
 
-static void it_does_what_a_bitmap_does(void **state)
+static void random_operations_match_bitmap(void **state)
 {
 	static struct model m;
-	uint64_t seed = chance_seed();
-	struct extents e = heap_of(MODEL_PAGES);
+	uint64_t seed = random_seed();
+	struct extents e = heap_with(MODEL_PAGES);
 	(void)state;
 	for (unsigned i = 0; i < MODEL_STEPS; i++) {
-		/* Long times of growing and of shrinking. */
-		bool grow = chance_below(&seed, 10) < (i / 1000 % 2 ? 4 : 6);
-		if (m.count == 0 || (grow && m.count < MODEL_HELD))
-			step_take(&m, &e, &seed);
+		/* Phases of growth and of shrinking alternate. */
+		bool grow = random_below(&seed, 10) < (i / 1000 % 2 ? 4 : 6);
+		if (m.count == 0 || (grow && m.count < MODEL_BLOCKS))
+			step_allocate(&m, &e, &seed);
 		else
-			step_put(&m, &e, chance_below(&seed, m.count));
+			step_free(&m, &e, random_below(&seed, m.count));
 		if (i % 16 == 0)
 			model_compare(&m, &e);
 	}
 	while (m.count)
-		step_put(&m, &e, chance_below(&seed, m.count));
+		step_free(&m, &e, random_below(&seed, m.count));
 	model_compare(&m, &e);
-	all_is_one_extent_again(&e);
+	assert_all_free(&e);
 	extents_end(&e);
 }
 
@@ -262,12 +261,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_rounded_up_to_pages),
-		cmocka_unit_test(impossible_sizes_give_nothing),
-		cmocka_unit_test(a_full_heap_gives_nothing),
-		cmocka_unit_test(a_hole_must_be_large_enough),
-		cmocka_unit_test(neighbours_are_joined),
-		cmocka_unit_test(the_list_of_holes_grows),
-		cmocka_unit_test(it_does_what_a_bitmap_does),
+		cmocka_unit_test(impossible_sizes_fail),
+		cmocka_unit_test(full_heap_fails),
+		cmocka_unit_test(fragments_are_not_combined),
+		cmocka_unit_test(adjacent_extents_are_merged),
+		cmocka_unit_test(free_list_grows),
+		cmocka_unit_test(random_operations_match_bitmap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

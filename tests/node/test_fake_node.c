@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node that is not what it should be: another version, a broken one, one
- * that hangs. The client answers with an errno; it never crashes, takes a
- * SIGBUS, hangs or keeps a descriptor.
+ * Clients of a faulty node: one of another version, one that sends corrupt
+ * replies or arenas, one that hangs. The client returns an errno; it does not
+ * crash, hang, get SIGBUS or leak a descriptor.
  */
 #include "base/bits.h"
 #include "device/queue_set.h"
@@ -11,7 +11,7 @@
 #define RANDOM_REPLIES 300
 #define RANDOM_CONFIGS 600
 
-/* cay_port_open() of a fake: 0, or its errno. */
+/* Opens a port at a fake node. Returns 0, or the errno. */
 static int open_fake(struct fake *f)
 {
 	int before = fd_count(getpid());
@@ -27,11 +27,11 @@ static int open_fake(struct fake *f)
 	return r;
 }
 
-/* ---- what HELLO brings ---- */
+/* ---- corrupt replies to HELLO ---- */
 
-struct spoil {
-	const char *how;
-	void (*spoil)(struct offer *);
+struct corruption {
+	const char *name;
+	void (*apply)(struct offer *);
 	int expected;
 };
 
@@ -41,13 +41,13 @@ static void refuses_version(struct offer *o)
 	o->no_arena = true;
 }
 
-static void refuses_us(struct offer *o)
+static void refuses_client(struct offer *o)
 {
 	o->reply.error = -EPERM;
 	o->no_arena = true;
 }
 
-/* A refusal that brings a descriptor all the same. */
+/* A refusal with a descriptor. */
 static void refuses_with_arena(struct offer *o)
 {
 	o->reply.error = -ENOSPC;
@@ -58,7 +58,7 @@ static void positive_error(struct offer *o)
 	o->reply.error = 12345;
 }
 
-static void absurd_error(struct offer *o)
+static void unknown_error(struct offer *o)
 {
 	o->reply.error = INT32_MIN;
 }
@@ -133,7 +133,7 @@ static void truncated(struct offer *o)
 	o->arena_bytes /= 2;
 }
 
-static void longer_than_said(struct offer *o)
+static void longer_than_announced(struct offer *o)
 {
 	o->arena_bytes += 4096;
 }
@@ -149,7 +149,7 @@ static void empty(struct offer *o)
 	o->arena_bytes = o->reply.hello.arena_bytes = 0;
 }
 
-static void absurd_size(struct offer *o)
+static void huge_size(struct offer *o)
 {
 	o->reply.hello.arena_bytes = UINT64_MAX;
 }
@@ -169,7 +169,7 @@ static void not_writable(struct offer *o)
 	o->seals |= F_SEAL_WRITE;
 }
 
-static void records_nowhere(struct offer *o)
+static void records_missing(struct offer *o)
 {
 	o->reply.hello.records = 0;
 }
@@ -179,7 +179,7 @@ static void records_in_tables(struct offer *o)
 	o->reply.hello.records = ARENA_DIRECTORY_OFFSET;
 }
 
-static void records_between_pages(struct offer *o)
+static void records_unaligned(struct offer *o)
 {
 	o->reply.hello.records = ARENA_HEAP_OFFSET + 64;
 }
@@ -189,19 +189,19 @@ static void records_outside(struct offer *o)
 	o->reply.hello.records = FAKE_ARENA_BYTES;
 }
 
-static void records_absurd(struct offer *o)
+static void records_overflow(struct offer *o)
 {
 	o->reply.hello.records = UINT64_MAX - 4095;
 }
 
-#define ANY -1 /* some errno */
+#define ANY_ERRNO -1 /* any errno */
 
-static const struct spoil spoils[] = {
+static const struct corruption corruptions[] = {
 	{ "refuses the version", refuses_version, EPROTONOSUPPORT },
-	{ "refuses us", refuses_us, EPERM },
+	{ "refuses the client", refuses_client, EPERM },
 	{ "refuses, with an arena", refuses_with_arena, ENOSPC },
 	{ "positive error", positive_error, EPROTO },
-	{ "absurd error", absurd_error, EPROTO },
+	{ "unknown error", unknown_error, EPROTO },
 	{ "no descriptor", no_descriptor, EPROTO },
 	{ "short reply", short_reply, EPROTO },
 	{ "one byte", one_byte, EPROTO },
@@ -210,63 +210,63 @@ static const struct spoil spoils[] = {
 	{ "other arena version", other_arena_version, EPROTONOSUPPORT },
 	{ "unknown features", unknown_features, EPROTONOSUPPORT },
 	{ "not an arena", not_an_arena, EPROTO },
-	{ "header's size beyond", header_size_beyond, EBADMSG },
-	{ "header's size small", header_size_small, EBADMSG },
+	{ "size in header too large", header_size_beyond, EBADMSG },
+	{ "size in header too small", header_size_small, EBADMSG },
 	{ "directory elsewhere", directory_elsewhere, EBADMSG },
-	{ "controls elsewhere", controls_elsewhere, EBADMSG },
+	{ "control blocks elsewhere", controls_elsewhere, EBADMSG },
 	{ "heap elsewhere", heap_elsewhere, EBADMSG },
 	{ "truncated", truncated, EBADMSG },
-	{ "longer than said", longer_than_said, EBADMSG },
+	{ "longer than announced", longer_than_announced, EBADMSG },
 	{ "too small", too_small, EBADMSG },
 	{ "empty", empty, EBADMSG },
-	{ "absurd size", absurd_size, EBADMSG },
+	{ "huge size", huge_size, EBADMSG },
 	{ "unsealed", unsealed, EBADMSG },
 	{ "may shrink", may_shrink, EBADMSG },
-	{ "not writable", not_writable, ANY },
-	{ "records nowhere", records_nowhere, EPROTO },
+	{ "not writable", not_writable, ANY_ERRNO },
+	{ "records missing", records_missing, EPROTO },
 	{ "records in tables", records_in_tables, EPROTO },
-	{ "records between pages", records_between_pages, EPROTO },
+	{ "records unaligned", records_unaligned, EPROTO },
 	{ "records outside", records_outside, EPROTO },
-	{ "records absurd", records_absurd, EPROTO },
+	{ "records overflow", records_overflow, EPROTO },
 };
 
-static void spoilt_offers_are_refused(void **state)
+static void corrupt_offers_are_refused(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_COUNT(spoils); i++) {
+	for (unsigned i = 0; i < ARRAY_COUNT(corruptions); i++) {
 		struct fake f = { .offer = offer_good() };
-		spoils[i].spoil(&f.offer);
+		corruptions[i].apply(&f.offer);
 		int r = open_fake(&f);
-		if (r != spoils[i].expected &&
-			!(spoils[i].expected == ANY && r > 0 && r < 4096))
-			fail_msg("%s: errno %d instead of %d", spoils[i].how, r,
-				spoils[i].expected);
+		if (r != corruptions[i].expected &&
+			!(corruptions[i].expected == ANY_ERRNO && r > 0 &&
+				r < 4096))
+			fail_msg("%s: errno %d instead of %d",
+				corruptions[i].name, r,
+				corruptions[i].expected);
 	}
 }
 
-/* Descriptors of every other kind. */
-static void other_descriptors_are_refused(void **state)
+static void descriptors_of_other_types_are_refused(void **state)
 {
 	int ends[2];
 	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	int kinds[] = { open("/dev/null", O_RDWR | O_CLOEXEC),
+	int types[] = { open("/dev/null", O_RDWR | O_CLOEXEC),
 		open("/dev/zero", O_RDWR | O_CLOEXEC),
 		open("/", O_RDONLY | O_CLOEXEC), eventfd(0, EFD_CLOEXEC),
 		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), ends[0],
 		ends[1] };
-	for (unsigned i = 0; i < ARRAY_COUNT(kinds); i++) {
+	for (unsigned i = 0; i < ARRAY_COUNT(types); i++) {
 		struct fake f = { .offer = offer_good() };
-		f.offer.fds[0] = kinds[i];
+		f.offer.fds[0] = types[i];
 		int r = open_fake(&f);
 		if (r != EBADMSG)
-			fail_msg("kind %u: errno %d", i, r);
+			fail_msg("type %u: errno %d", i, r);
 	}
-	for (unsigned i = 0; i < ARRAY_COUNT(kinds); i++)
-		close(kinds[i]);
+	for (unsigned i = 0; i < ARRAY_COUNT(types); i++)
+		close(types[i]);
 }
 
-/* More than one comes along: none of them may stay. */
 static void surplus_descriptors_are_closed(void **state)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -280,27 +280,27 @@ static void surplus_descriptors_are_closed(void **state)
 	close(null);
 }
 
-static void garbage_is_refused(void **state)
+static void random_replies_are_refused(void **state)
 {
-	uint64_t seed = chance_seed();
+	uint64_t seed = random_seed();
 	(void)state;
 	for (unsigned i = 0; i < RANDOM_REPLIES; i++) {
 		struct fake f = { .offer = offer_good() };
 		f.offer.no_arena = i % 2;
-		chance_fill(&seed, &f.offer.reply, sizeof(f.offer.reply));
+		random_fill(&seed, &f.offer.reply, sizeof(f.offer.reply));
 		if (i % 3 == 0)
 			f.offer.reply.error = 0;
 		int r = open_fake(&f);
 		if (r <= 0 || r >= 4096)
-			fail_msg("garbage %u gave errno %d", i, r);
+			fail_msg("reply %u: errno %d", i, r);
 	}
 }
 
-/* ---- what comes after HELLO ---- */
+/* ---- corrupt replies to other requests ---- */
 
-static struct queue_config damaged; /* what the next OPEN makes */
+static struct queue_config open_config; /* stored by the next OPEN */
 
-static void answer_open(
+static void reply_open(
 	struct fake *f, const struct node_request *q, struct node_reply *reply)
 {
 	struct arena a = { .base = f->base, .bytes = f->offer.arena_bytes };
@@ -308,7 +308,7 @@ static void answer_open(
 		return;
 	struct queue_control *c = arena_control(&a, 5, 1);
 	memset(c, 0, sizeof(*c));
-	c->config = damaged;
+	c->config = open_config;
 	atomic_store(&c->epoch, 1);
 	reply->open.vpid = 5;
 	reply->open.epoch = 1;
@@ -326,22 +326,22 @@ static struct queue_config config_good(void)
 	return c;
 }
 
-static void damaged_queue_sets_are_refused(void **state)
+static void corrupt_queue_sets_are_refused(void **state)
 {
-	uint64_t seed = chance_seed();
+	uint64_t seed = random_seed();
 	unsigned refused = 0;
 	(void)state;
-	damaged = config_good();
-	struct fake good = { .offer = offer_good(), .answer = answer_open };
+	open_config = config_good();
+	struct fake good = { .offer = offer_good(), .reply = reply_open };
 	assert_int_equal(open_fake(&good), 0);
 	for (unsigned i = 0; i < RANDOM_CONFIGS; i++) {
 		struct fake f = good;
-		damaged = config_good();
-		unsigned char *bytes = (void *)&damaged;
+		open_config = config_good();
+		unsigned char *bytes = (void *)&open_config;
 		for (unsigned j = 0; j <= i % 3; j++)
-			bytes[chance_below(&seed, sizeof(damaged))] =
-				(unsigned char)chance_next(&seed);
-		/* Some damage does no harm; whatever it is, nobody crashes. */
+			bytes[random_below(&seed, sizeof(open_config))] =
+				(unsigned char)random_next(&seed);
+		/* Some bytes are not validated because they are not used. */
 		int r = open_fake(&f);
 		refused += r == EBADMSG;
 		assert_true(r == 0 || r == EBADMSG);
@@ -349,10 +349,10 @@ static void damaged_queue_sets_are_refused(void **state)
 	assert_true(refused > RANDOM_CONFIGS / 4);
 }
 
-static void answer_absurdly(
+static void reply_out_of_range(
 	struct fake *f, const struct node_request *q, struct node_reply *reply)
 {
-	answer_open(f, q, reply);
+	reply_open(f, q, reply);
 	if (q->kind == NODE_RESOLVE) {
 		reply->resolve.vpid = q->resolve.target;
 		reply->resolve.epoch = 1;
@@ -362,17 +362,17 @@ static void answer_absurdly(
 		reply->alloc.offset = UINT64_MAX - 100;
 }
 
-static void absurd_answers_are_refused(void **state)
+static void replies_out_of_range_are_refused(void **state)
 {
-	struct fake f = { .offer = offer_good(), .answer = answer_absurdly };
+	struct fake f = { .offer = offer_good(), .reply = reply_out_of_range };
 	struct cay_addr self = { FAKE_NODE, 5 }, other = { FAKE_NODE, 6 };
 	struct cay_peer *peer;
 	(void)state;
-	damaged = config_good();
+	open_config = config_good();
 	fake_start(&f);
 	struct cay_port *port = cay_port_open(NULL);
 	assert_non_null(port);
-	/* A peer outside the table; one that the arena does not know. */
+	/* An index outside the table; a VPID without a queue set. */
 	assert_int_equal(cay_peer_resolve(port, self, &peer), -EPROTO);
 	assert_int_equal(cay_peer_resolve(port, other, &peer), -ENXIO);
 	assert_null(cay_alloc(port, 4096, 0));
@@ -381,60 +381,60 @@ static void absurd_answers_are_refused(void **state)
 	fake_stop(&f);
 }
 
-/* ---- a node that goes away, and one that hangs ---- */
+/* ---- nodes that disconnect or hang ---- */
 
-static int persistent_body(void *argument)
+static int reconnect_body(void *argument)
 {
 	struct fake *f = argument;
-	close(f->listener); /* it is the parent's alone */
+	close(f->listener); /* else the name stays bound after fake_stop() */
 	struct cay_port *port = cay_port_open(NULL);
-	NEED(port);
-	NEED(cay_port_addr(port).node != FAKE_NODE);
+	CHECK(port);
+	CHECK(cay_port_addr(port).node != FAKE_NODE);
 	return 0;
 }
 
-static void a_node_that_hangs_up_is_replaced(void **state)
+static void disconnecting_node_is_replaced(void **state)
 {
-	struct fake f = { .offer = offer_good(), .hang_ups = 1000 };
+	struct fake f = { .offer = offer_good(), .disconnects = 1000 };
 	(void)state;
 	fake_start(&f);
-	/* It gives way after a while, and a real one takes the name. */
-	pid_t child = child_start(persistent_body, &f);
+	/* The client retries until a real node can bind the name. */
+	pid_t child = child_start(reconnect_body, &f);
 	clock_nap_ns(100 * CLOCK_NS_PER_MS);
 	fake_stop(&f);
 	assert_int_equal(child_join(child), 0);
 }
 
-/* Ten seconds are the longest that a client waits. */
-static int silent_body(void *unused)
+/* The client times out after 10 s. */
+static int silent_node_body(void *unused)
 {
 	struct fake f = { .offer = offer_good(), .silent = true };
 	(void)unused;
 	fake_start(&f);
 	uint64_t since = clock_now_ns();
-	NEED(cay_port_open(NULL) == NULL);
-	NEED(errno == ETIMEDOUT);
-	NEED(elapsed_ms(since) < 14000);
+	CHECK(cay_port_open(NULL) == NULL);
+	CHECK(errno == ETIMEDOUT);
+	CHECK(elapsed_ms(since) < 14000);
 	return 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(spoilt_offers_are_refused),
-		cmocka_unit_test(other_descriptors_are_refused),
+		cmocka_unit_test(corrupt_offers_are_refused),
+		cmocka_unit_test(descriptors_of_other_types_are_refused),
 		cmocka_unit_test(surplus_descriptors_are_closed),
-		cmocka_unit_test(garbage_is_refused),
-		cmocka_unit_test(damaged_queue_sets_are_refused),
-		cmocka_unit_test(absurd_answers_are_refused),
-		cmocka_unit_test(a_node_that_hangs_up_is_replaced),
+		cmocka_unit_test(random_replies_are_refused),
+		cmocka_unit_test(corrupt_queue_sets_are_refused),
+		cmocka_unit_test(replies_out_of_range_are_refused),
+		cmocka_unit_test(disconnecting_node_is_replaced),
 	};
 	harness_begin("fake");
-	/* Ten seconds of waiting, beside all the others. */
-	pid_t silent = child_start(silent_body, NULL);
+	/* Takes 10 s, in parallel with all other tests. */
+	pid_t silent = child_start(silent_node_body, NULL);
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	if (child_join(silent) != 0) {
-		print_error("a node that says nothing: see above\n");
+		print_error("silent node: see above\n");
 		failed++;
 	}
 	return failed;

@@ -1,95 +1,81 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Other users. Abstract socket names have no permissions: anybody may connect
- * to a node's name, and anybody may take a name before its node does. Needs
- * root, to be two users.
+ * Other users. Abstract socket names have no permissions: any user can connect
+ * to a node, and any user can bind its name first. Requires root to change the
+ * user ID.
  */
 #include "outside.h"
 
-#define STRANGER 65534
+#define FOREIGN_ID 65534
 
-/* What a stranger needs was computed before it became one. */
-struct meeting {
-	struct node_address address;
-	int ready[2];
-};
-
-static bool become_stranger(void)
+static bool become_foreign_user(void)
 {
-	bool changed = setresgid(STRANGER, STRANGER, STRANGER) == 0 &&
-		       setresuid(STRANGER, STRANGER, STRANGER) == 0;
-	child_bind(); /* the kernel forgets it with the old user */
+	bool changed = setresgid(FOREIGN_ID, FOREIGN_ID, FOREIGN_ID) == 0 &&
+		       setresuid(FOREIGN_ID, FOREIGN_ID, FOREIGN_ID) == 0;
+	child_die_with_parent(); /* setresuid() resets it */
 	return changed;
 }
 
-static struct meeting meeting_here(void)
+/* The address contains the user ID; computed before the child changes it. */
+static struct node_address address_here(void)
 {
-	struct meeting m;
-	assert_int_equal(node_address(harness_name, &m.address), 0);
-	assert_int_equal(pipe(m.ready), 0);
-	return m;
+	struct node_address a;
+	assert_int_equal(node_address(harness_name, &a), 0);
+	return a;
 }
 
-static void meeting_over(struct meeting *m)
-{
-	close(m->ready[0]);
-	close(m->ready[1]);
-}
+/* ---- a client of another user ---- */
 
-/* ---- a stranger at the door of a node ---- */
-
-static int stranger_body(void *argument)
+static int foreign_client_body(void *argument)
 {
-	struct meeting *m = argument;
+	const struct node_address *address = argument;
 	struct node_request q = hello_request("default");
 	struct node_reply reply;
-	NEED(become_stranger());
+	CHECK(become_foreign_user());
 	for (int i = 0; i < 200; i++) {
-		int fd, s = raw_connect_to(&m->address);
-		NEED(s >= 0);
-		NEED(raw_call(s, &q, -1, &reply, &fd) == -EPERM);
-		NEED(fd < 0);
-		/* And that was all that it has to say. */
-		NEED(raw_call(s, &q, -1, &reply, &fd) == -ENOTCONN);
+		int fd, s = raw_connect_to(address);
+		CHECK(s >= 0);
+		CHECK(raw_call(s, &q, -1, &reply, &fd) == -EPERM);
+		CHECK(fd < 0);
+		/* The node has closed the connection. */
+		CHECK(raw_call(s, &q, -1, &reply, &fd) == -ENOTCONN);
 		close(s);
 	}
 	return 0;
 }
 
-static void a_stranger_is_refused(void **state)
+static void foreign_user_is_refused(void **state)
 {
 	(void)state;
 	harness_rename();
 	struct cay_port *port = cay_port_open(NULL);
 	assert_non_null(port);
-	struct rest rest = rest_now();
-	struct meeting m = meeting_here();
-	pid_t child = child_start(stranger_body, &m);
-	/* Meanwhile those who belong here are served. */
+	struct usage usage = usage_now();
+	struct node_address address = address_here();
+	pid_t child = child_start(foreign_client_body, &address);
+	/* The owner's clients are served meanwhile. */
 	for (int i = 0; i < 50; i++) {
 		struct cay_port *other = cay_port_open(NULL);
 		assert_non_null(other);
 		assert_int_equal(cay_port_close(other), 0);
 	}
 	assert_int_equal(child_join(child), 0);
-	assert_rest(&rest);
+	assert_usage(&usage);
 	struct node_status status;
 	assert_int_equal(status_get(&status), 0);
 	assert_true(status.refused >= 200);
-	meeting_over(&m);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
-/* ---- a stranger under the name of a node ---- */
+/* ---- a node of another user ---- */
 
-static int squatter_body(void *argument)
+static int foreign_node_body(void *argument)
 {
-	struct meeting *m = argument;
-	NEED(become_stranger());
-	int s = raw_listen(&m->address);
-	NEED(s >= 0);
-	signal_ready(m->ready[1]);
-	/* It would answer, with whatever it likes. */
+	CHECK(become_foreign_user());
+	int s = raw_listen(argument);
+	CHECK(s >= 0);
+	child_ready();
+	/* Accepts HELLO. */
 	for (;;) {
 		struct node_reply reply = { 0 };
 		int c = accept(s, NULL, NULL);
@@ -98,13 +84,12 @@ static int squatter_body(void *argument)
 	}
 }
 
-static void a_squatted_name_is_not_trusted(void **state)
+static void foreign_node_is_not_trusted(void **state)
 {
 	(void)state;
 	harness_rename();
-	struct meeting m = meeting_here();
-	pid_t child = child_start(squatter_body, &m);
-	assert_true(wait_ready(m.ready[0]));
+	struct node_address address = address_here();
+	pid_t child = child_start_ready(foreign_node_body, &address);
 	for (int i = 0; i < 20; i++) {
 		uint64_t since = clock_now_ns();
 		assert_null(cay_port_open(NULL));
@@ -112,21 +97,20 @@ static void a_squatted_name_is_not_trusted(void **state)
 		assert_true(elapsed_ms(since) < 2000);
 	}
 	child_kill(child);
-	/* The name is free again, and nothing of the squatter is left. */
+	/* The name is free again. */
 	struct cay_port *port = cay_port_open(NULL);
 	assert_non_null(port);
-	meeting_over(&m);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stranger_is_refused),
-		cmocka_unit_test(a_squatted_name_is_not_trusted),
+		cmocka_unit_test(foreign_user_is_refused),
+		cmocka_unit_test(foreign_node_is_not_trusted),
 	};
 	if (geteuid() != 0) {
-		fprintf(stderr, "skipped: only root can be two users\n");
+		fprintf(stderr, "skipped: requires root\n");
 		return 77;
 	}
 	harness_begin("foreign");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Noise on the control socket: bytes that are no request, connections that say
- * nothing or stop in the middle, random requests without end. Somebody else
- * opens ports, resolves and sends all the while, and notices nothing.
+ * Garbage on the control socket: random bytes, silent and half-closed
+ * connections, unread replies, random requests. Meanwhile an ordinary client
+ * opens ports, resolves and sends without an error.
  */
 #include "outside.h"
 
@@ -10,26 +10,27 @@
 
 #include "contract/arena.h"
 
-#define FUZZ_MS	      2500
-#define FUZZERS	      3
-#define SERVED_MS_MAX 3000
-#define CONNECTIONS   2000
+#define FUZZ_MS	       2500
+#define FUZZERS	       3
+#define SERVICE_MS_MAX 3000
+#define CONNECTIONS    2000
 
 /*
- * What a connection that ends without LEAVE had taken stays until its process
- * has exited; so a fuzzer must leave VPIDs, descriptors and arena to others.
+ * Ports and memory of a connection that ends without LEAVE are kept until its
+ * process exits. The limits keep a fuzzer from exhausting VPIDs, descriptors
+ * and the arena.
  */
 #define FUZZ_CONNECTIONS 2000
 #define FUZZ_BYTES_MAX	 (1ull << 20)
 
-/* ---- somebody who behaves ---- */
+/* ---- ordinary client ---- */
 
 static struct cay_port *anchor;
 static pid_t node;
-static struct rest rest; /* with nobody but the anchor */
+static struct usage usage; /* of the anchor alone */
 
-/* A port, a peer, a message, an answer; each within its time. */
-static void assert_served(void)
+/* Opens a port, resolves, sends and allocates, within a time limit. */
+static void assert_service(void)
 {
 	uint64_t since = clock_now_ns();
 	struct cay_peer *peer;
@@ -49,10 +50,10 @@ static void assert_served(void)
 	cay_free(port, memory);
 	cay_peer_release(peer);
 	assert_int_equal(cay_port_close(port), 0);
-	assert_true(elapsed_ms(since) < SERVED_MS_MAX);
+	assert_true(elapsed_ms(since) < SERVICE_MS_MAX);
 }
 
-static int begin(void **state)
+static int anchor_setup(void **state)
 {
 	(void)state;
 	harness_rename();
@@ -60,21 +61,21 @@ static int begin(void **state)
 	node = node_pid();
 	if (!anchor || !node)
 		return -1;
-	rest = rest_now();
+	usage = usage_now();
 	return 0;
 }
 
-/* The noise came from children: with them all traces of it are gone. */
-static int end(void **state)
+/* The children have exited: their ports and memory are reclaimed. */
+static int anchor_teardown(void **state)
 {
 	(void)state;
-	assert_served();
-	assert_rest(&rest);
+	assert_service();
+	assert_usage(&usage);
 	assert_int_equal(node_pid(), node);
 	return cay_port_close(anchor);
 }
 
-/* ---- bytes ---- */
+/* ---- random bytes ---- */
 
 static int bytes_body(void *argument)
 {
@@ -82,14 +83,13 @@ static int bytes_body(void *argument)
 	unsigned char bytes[600];
 	for (unsigned i = 0; i < 2000; i++) {
 		int s = i % 2 ? raw_connect() : raw_member("default");
-		NEED(s >= 0);
-		chance_fill(&seed, bytes, sizeof(bytes));
-		size_t count = chance_below(&seed, sizeof(bytes));
-		NEED(send(s, bytes, count, MSG_NOSIGNAL) == (ssize_t)count);
+		CHECK(s >= 0);
+		random_fill(&seed, bytes, sizeof(bytes));
+		size_t count = random_below(&seed, sizeof(bytes));
+		CHECK(send(s, bytes, count, MSG_NOSIGNAL) == (ssize_t)count);
 		struct node_reply reply;
 		int fd, r = raw_reply(s, &reply, &fd);
-		/* No answer, or one that says what it was. */
-		NEED(r == -EPROTO || r == -ENOTCONN);
+		CHECK(r == -EPROTO || r == -ENOTCONN);
 		close(s);
 	}
 	return 0;
@@ -97,15 +97,15 @@ static int bytes_body(void *argument)
 
 static void random_bytes(void **state)
 {
-	uint64_t seed = chance_seed();
+	uint64_t seed = random_seed();
 	(void)state;
 	pid_t child = child_start(bytes_body, &seed);
 	for (unsigned i = 0; i < 50; i++)
-		assert_served();
+		assert_service();
 	assert_int_equal(child_join(child), 0);
 }
 
-/* Every length but the right one. */
+/* Requests of wrong length. */
 static int lengths_body(void *unused)
 {
 	struct node_request q[2] = { hello_request("default") };
@@ -115,9 +115,9 @@ static int lengths_body(void *unused)
 		int fd, s = raw_connect();
 		if (count == sizeof(q[0]))
 			count++;
-		NEED(s >= 0);
-		NEED(send(s, q, count, MSG_NOSIGNAL) == (ssize_t)count);
-		NEED(raw_reply(s, &reply, &fd) == -EPROTO);
+		CHECK(s >= 0);
+		CHECK(send(s, q, count, MSG_NOSIGNAL) == (ssize_t)count);
+		CHECK(raw_reply(s, &reply, &fd) == -EPROTO);
 		close(s);
 	}
 	return 0;
@@ -127,13 +127,13 @@ static void wrong_lengths(void **state)
 {
 	(void)state;
 	pid_t child = child_start(lengths_body, NULL);
-	assert_served();
+	assert_service();
 	assert_int_equal(child_join(child), 0);
 }
 
 /* ---- connections ---- */
 
-static bool descriptors_raise(void)
+static bool fd_limit_raise(void)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -145,24 +145,24 @@ static bool descriptors_raise(void)
 static int silent_body(void *argument)
 {
 	int *ready = argument;
-	NEED(descriptors_raise());
+	CHECK(fd_limit_raise());
 	for (unsigned i = 0; i < CONNECTIONS; i++)
-		NEED(raw_connect() >= 0);
+		CHECK(raw_connect() >= 0);
 	signal_ready(ready[1]);
 	pause();
 	return 1;
 }
 
-static void connections_that_say_nothing(void **state)
+static void silent_connections(void **state)
 {
 	int ready[2];
 	(void)state;
 	assert_int_equal(pipe(ready), 0);
 	pid_t child = child_start(silent_body, ready);
-	assert_served();
+	assert_service();
 	assert_true(wait_ready(ready[0]));
 	for (unsigned i = 0; i < 10; i++)
-		assert_served();
+		assert_service();
 	child_kill(child);
 	close(ready[0]);
 	close(ready[1]);
@@ -176,7 +176,7 @@ static int half_closed_body(void *unused)
 	(void)unused;
 	for (unsigned i = 0; i < 400; i++) {
 		int fd = -1, s = i & 4 ? raw_member("half") : raw_connect();
-		NEED(s >= 0);
+		CHECK(s >= 0);
 		if (i & 4)
 			raw_call(s, &open, -1, &reply, NULL);
 		if (i & 1)
@@ -195,18 +195,18 @@ static void half_closed_connections(void **state)
 	(void)state;
 	pid_t child = child_start(half_closed_body, NULL);
 	for (unsigned i = 0; i < 20; i++)
-		assert_served();
+		assert_service();
 	assert_int_equal(child_join(child), 0);
 }
 
-/* Requests are sent, replies never read, until there is no room for more. */
-static int deaf_body(void *unused)
+/* Sends requests without reading replies until the socket is full. */
+static int unread_body(void *unused)
 {
 	struct node_request q = { .kind = NODE_STATUS };
 	(void)unused;
 	for (unsigned i = 0; i < 20; i++) {
 		int s = raw_member("default");
-		NEED(s >= 0);
+		CHECK(s >= 0);
 		unsigned sent = 0;
 		while (sent < 100000 &&
 			wire_send(s, &q, sizeof(q), -1, MSG_DONTWAIT) == 0)
@@ -216,69 +216,69 @@ static int deaf_body(void *unused)
 	return 0;
 }
 
-static void replies_that_nobody_reads(void **state)
+static void unread_replies(void **state)
 {
 	(void)state;
-	pid_t child = child_start(deaf_body, NULL);
+	pid_t child = child_start(unread_body, NULL);
 	for (unsigned i = 0; i < 20; i++)
-		assert_served();
+		assert_service();
 	assert_int_equal(child_join(child), 0);
 }
 
 /* ---- random requests ---- */
 
-/* Values near those that mean something. */
-static uint64_t field_choose(uint64_t *seed)
+/* Prefers boundary values. */
+static uint64_t random_field(uint64_t *seed)
 {
-	static const uint64_t some[] = { 0, 1, 2, 4, 9, 63, 64, 127, 128, 255,
-		4095, 4096, 65535, 65536, 1ull << 31, 1ull << 32, 1ull << 40,
-		1ull << 63, UINT64_MAX, ARENA_HEAP_OFFSET,
+	static const uint64_t boundary[] = { 0, 1, 2, 4, 9, 63, 64, 127, 128,
+		255, 4095, 4096, 65535, 65536, 1ull << 31, 1ull << 32,
+		1ull << 40, 1ull << 63, UINT64_MAX, ARENA_HEAP_OFFSET,
 		ARENA_HEAP_OFFSET + ARENA_PAGE };
-	uint64_t count = sizeof(some) / sizeof(some[0]);
-	uint64_t which = chance_below(seed, count + 2);
+	uint64_t count = sizeof(boundary) / sizeof(boundary[0]);
+	uint64_t which = random_below(seed, count + 2);
 	if (which < count)
-		return some[which];
-	return which == count ? chance_next(seed) : chance_below(seed, 8);
+		return boundary[which];
+	return which == count ? random_next(seed) : random_below(seed, 8);
 }
 
-static void request_choose(uint64_t *seed, struct node_request *q)
+static void random_request(uint64_t *seed, struct node_request *q)
 {
 	memset(q, 0, sizeof(*q));
-	q->kind = (uint32_t)chance_below(seed, NODE_REFERENCES + 2);
-	if (q->kind == NODE_HELLO && chance_below(seed, 4))
-		*q = hello_request(chance_below(seed, 2) ? "default" : "fuzz");
-	if (q->kind == NODE_OPEN && chance_below(seed, 2))
+	q->kind = (uint32_t)random_below(seed, NODE_REFERENCES + 2);
+	if (q->kind == NODE_HELLO && random_below(seed, 4))
+		*q = hello_request(random_below(seed, 2) ? "default" : "fuzz");
+	if (q->kind == NODE_OPEN && random_below(seed, 2))
 		return;
-	uint64_t fields = 1 + chance_below(seed, 4);
+	uint64_t fields = 1 + random_below(seed, 4);
 	for (uint64_t i = 0; i < fields; i++) {
-		uint64_t value = field_choose(seed);
-		size_t bytes = 1ull << chance_below(seed, 4);
-		size_t at = chance_below(seed, 5) * 4;
+		uint64_t value = random_field(seed);
+		size_t bytes = 1ull << random_below(seed, 4);
+		size_t at = random_below(seed, 5) * 4;
 		memcpy(q->padding + at, &value, bytes);
 	}
 	if (q->kind == NODE_ALLOC && q->alloc.bytes < 1ull << 40)
 		q->alloc.bytes %= FUZZ_BYTES_MAX;
 	if (q->kind == NODE_FENCE)
-		q->fence.pid = (uint32_t)chance_below(seed, 2) * getpid();
+		q->fence.pid = (uint32_t)random_below(seed, 2) * getpid();
 }
 
-static int fuzz_connection(uint64_t *seed, int bell)
+static int fuzz_connection(uint64_t *seed, int doorbell)
 {
-	int s = chance_below(seed, 3) ? raw_member("default") : raw_connect();
+	int s = random_below(seed, 3) ? raw_member("default") : raw_connect();
 	if (s < 0)
 		return s;
 	for (int r = 0; r != -ENOTCONN && r != -EPROTO;) {
 		struct node_request q;
 		struct node_reply reply;
-		request_choose(seed, &q);
-		r = raw_call(
-			s, &q, chance_below(seed, 4) ? -1 : bell, &reply, NULL);
+		random_request(seed, &q);
+		r = raw_call(s, &q, random_below(seed, 4) ? -1 : doorbell,
+			&reply, NULL);
 		if (r == -ETIMEDOUT)
 			return r;
-		if (chance_below(seed, 64) == 0)
+		if (random_below(seed, 64) == 0)
 			break;
 	}
-	if (chance_below(seed, 2))
+	if (random_below(seed, 2))
 		raw_leave(s);
 	else
 		close(s);
@@ -289,10 +289,10 @@ static int fuzz_body(void *argument)
 {
 	uint64_t seed = *(uint64_t *)argument;
 	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
-	int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	NEED(bell >= 0);
+	int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	CHECK(doorbell >= 0);
 	for (unsigned i = 0; i < FUZZ_CONNECTIONS; i++) {
-		NEED(fuzz_connection(&seed, bell) == 0);
+		CHECK(fuzz_connection(&seed, doorbell) == 0);
 		if (clock_passed(deadline))
 			break;
 	}
@@ -301,7 +301,7 @@ static int fuzz_body(void *argument)
 
 static void random_requests(void **state)
 {
-	uint64_t seed = chance_seed(), seeds[FUZZERS];
+	uint64_t seed = random_seed(), seeds[FUZZERS];
 	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
 	pid_t children[FUZZERS];
 	(void)state;
@@ -310,22 +310,23 @@ static void random_requests(void **state)
 		children[i] = child_start(fuzz_body, &seeds[i]);
 	}
 	while (!clock_passed(deadline))
-		assert_served();
+		assert_service();
 	for (unsigned i = 0; i < FUZZERS; i++)
 		assert_int_equal(child_join(children[i]), 0);
 }
 
-#define SERVED(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define WITH_ANCHOR(test) \
+	cmocka_unit_test_setup_teardown(test, anchor_setup, anchor_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SERVED(random_bytes),
-		SERVED(wrong_lengths),
-		SERVED(connections_that_say_nothing),
-		SERVED(half_closed_connections),
-		SERVED(replies_that_nobody_reads),
-		SERVED(random_requests),
+		WITH_ANCHOR(random_bytes),
+		WITH_ANCHOR(wrong_lengths),
+		WITH_ANCHOR(silent_connections),
+		WITH_ANCHOR(half_closed_connections),
+		WITH_ANCHOR(unread_replies),
+		WITH_ANCHOR(random_requests),
 	};
 	harness_begin("garbage");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that are well-formed and wrong: each field of each request with
- * values that no library sends. The node answers with the right error, serves
- * everybody else meanwhile and keeps nothing.
+ * Well-formed requests with invalid values in each field. The node returns the
+ * right error, continues to serve other clients, and leaks nothing.
  */
 #include <sys/eventfd.h>
 
@@ -10,11 +9,11 @@
 #include "contract/arena.h"
 #include "hostile.h"
 
-#define DESCRIPTORS_MAX 253 /* that one record can carry */
-#define KIND_LAST	NODE_DISABLE
+#define FDS_MAX	  253 /* SCM_MAX_FD of the kernel */
+#define KIND_LAST NODE_DISABLE
 
-/* What ends the connection must not end anything else. */
-static void assert_hung_up(const struct node_request *q)
+/* The request is refused with -EPROTO and ends its connection. */
+static void assert_disconnected(const struct node_request *q)
 {
 	int c = raw_connect();
 	struct node_request again = hello_request("default");
@@ -26,47 +25,47 @@ static void assert_hung_up(const struct node_request *q)
 
 /* ---- HELLO ---- */
 
-static void nothing_goes_before_hello(void **state)
+static void requests_before_hello_are_refused(void **state)
 {
 	(void)state;
 	for (uint32_t kind = NODE_HELLO + 1; kind <= KIND_LAST; kind++) {
 		struct node_request q = { .kind = kind };
 		if (kind != NODE_STATUS && kind != NODE_FENCE)
-			assert_hung_up(&q);
+			assert_disconnected(&q);
 	}
 }
 
-static void unknown_kinds_end_the_connection(void **state)
+static void unknown_kinds_are_refused(void **state)
 {
 	static const uint32_t kinds[] = { 0, KIND_LAST + 1, 255, 0x10001,
 		0x80000001, UINT32_MAX };
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(kinds); i++)
-		assert_hung_up(&(struct node_request){ .kind = kinds[i] });
+		assert_disconnected(&(struct node_request){ .kind = kinds[i] });
 }
 
-static void hello_must_be_right(void **state)
+static void hello_is_validated(void **state)
 {
 	(void)state;
 	struct node_request q = hello_request("default");
 	q.hello.magic ^= 1;
-	assert_hung_up(&q);
+	assert_disconnected(&q);
 	q = hello_request("default");
 	memset(q.hello.realm, 'r', sizeof(q.hello.realm));
-	assert_hung_up(&q);
+	assert_disconnected(&q);
 	static const char *const realms[] = { "", "a/b", "..\n", "a b" };
 	for (unsigned i = 0; i < ARRAY_COUNT(realms); i++) {
 		q = hello_request(realms[i]);
-		assert_hung_up(&q);
+		assert_disconnected(&q);
 	}
-	/* Twice is once too often. */
+	/* A second HELLO on the same connection. */
 	q = hello_request("other");
 	assert_int_equal(call(&q), -EPROTO);
 	assert_int_equal(call(&q), -ENOTCONN);
-	hung_up = 1;
+	disconnected = 1;
 }
 
-static void after_leaving_nothing_goes(void **state)
+static void requests_after_leave_are_refused(void **state)
 {
 	struct node_request leave = { .kind = NODE_LEAVE };
 	struct node_request open = { .kind = NODE_OPEN };
@@ -78,7 +77,7 @@ static void after_leaving_nothing_goes(void **state)
 
 /* ---- ports and peers ---- */
 
-static void sizes_of_ports_are_checked(void **state)
+static void port_sizes_are_validated(void **state)
 {
 	static const uint8_t wrong[] = { 1, 3, 21, 32, 63, 64, 200, 255 };
 	(void)state;
@@ -101,7 +100,7 @@ static void sizes_of_ports_are_checked(void **state)
 	assert_int_equal(call(&q), -EINVAL);
 }
 
-static void names_of_ports_are_checked(void **state)
+static void port_names_are_validated(void **state)
 {
 	struct node_request q = { .kind = NODE_OPEN };
 	(void)state;
@@ -112,35 +111,30 @@ static void names_of_ports_are_checked(void **state)
 	assert_int_equal(call(&q), -EEXIST);
 	memset(q.open.name, 'n', sizeof(q.open.name));
 	assert_int_equal(call(&q), -EPROTO);
-	hung_up = 1;
+	disconnected = 1;
 }
 
-static void resolve_names_are_checked(void **state)
+static void resolve_names_are_validated(void **state)
 {
 	struct node_request q = { .kind = NODE_RESOLVE };
 	(void)state;
 	q.resolve.vpid = port_open();
 	memset(q.resolve.name, 'n', sizeof(q.resolve.name));
 	assert_int_equal(call(&q), -EPROTO);
-	hung_up = 1;
+	disconnected = 1;
 }
 
-static uint16_t foreign_vpid(unsigned i, uint16_t own)
-{
-	const uint16_t list[] = { 0, 65535, cay_port_addr(anchor).vpid,
-		(uint16_t)(own + 1) };
-	return list[i];
-}
-
-/* The anchor's port, the node's, one that nobody has. */
-static void a_process_speaks_only_of_its_own_ports(void **state)
+static void ports_of_others_are_refused(void **state)
 {
 	uint16_t own = port_open();
-	int bell = eventfd(0, EFD_CLOEXEC);
+	/* The node's VPID, two unused ones, and the anchor's. */
+	const uint16_t foreign[] = { CAY_VPID_NODE, 65535, (uint16_t)(own + 1),
+		cay_port_addr(anchor).vpid };
+	int doorbell = eventfd(0, EFD_CLOEXEC);
 	(void)state;
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < ARRAY_COUNT(foreign); i++) {
 		struct node_request q = { .kind = NODE_CLOSE };
-		q.close.vpid = foreign_vpid(i, own);
+		q.close.vpid = foreign[i];
 		assert_int_equal(call(&q), -ENXIO);
 		q.kind = NODE_REFERENCES;
 		assert_int_equal(call(&q), -ENXIO);
@@ -159,17 +153,18 @@ static void a_process_speaks_only_of_its_own_ports(void **state)
 		q.release.index = 0;
 		assert_int_equal(call(&q), -ENXIO);
 		q.kind = NODE_DOORBELL_SET;
-		assert_int_equal(raw_call(s, &q, bell, &reply, NULL), -EINVAL);
+		assert_int_equal(
+			raw_call(s, &q, doorbell, &reply, NULL), -EINVAL);
 	}
-	close(bell);
-	/* Closed once, it is not its own any more. */
+	close(doorbell);
+	/* A closed port. */
 	struct node_request q = { .kind = NODE_CLOSE };
 	q.close.vpid = own;
 	assert_int_equal(call(&q), 0);
 	assert_int_equal(call(&q), -ENXIO);
 }
 
-static void only_what_is_there_is_resolved(void **state)
+static void resolve_targets_are_validated(void **state)
 {
 	struct cay_addr there = cay_port_addr(anchor);
 	struct node_request q = { .kind = NODE_RESOLVE };
@@ -185,7 +180,7 @@ static void only_what_is_there_is_resolved(void **state)
 	q.resolve.target = there.vpid;
 	q.resolve.node = there.node + 1;
 	assert_int_equal(call(&q), -EHOSTUNREACH);
-	strcpy(q.resolve.name, "nobody");
+	strcpy(q.resolve.name, "unknown");
 	assert_int_equal(call(&q), -ENXIO);
 	/* From another realm. */
 	struct node_request open = { .kind = NODE_OPEN };
@@ -197,7 +192,7 @@ static void only_what_is_there_is_resolved(void **state)
 	raw_leave(other);
 }
 
-static void peer_tables_have_an_end(void **state)
+static void peer_indexes_are_validated(void **state)
 {
 	struct cay_addr there = cay_port_addr(anchor);
 	struct node_request q = { .kind = NODE_OPEN };
@@ -230,7 +225,7 @@ static void peer_tables_have_an_end(void **state)
 
 /* ---- memory and records ---- */
 
-static void absurd_sizes_are_refused(void **state)
+static void huge_allocations_are_refused(void **state)
 {
 	static const uint64_t sizes[] = { 0, 1ull << 40, 1ull << 63,
 		UINT64_MAX - 4095, UINT64_MAX - 1, UINT64_MAX };
@@ -242,7 +237,7 @@ static void absurd_sizes_are_refused(void **state)
 	}
 }
 
-static void only_own_blocks_are_freed(void **state)
+static void blocks_of_others_are_not_freed(void **state)
 {
 	struct node_request q = { .kind = NODE_ALLOC };
 	(void)state;
@@ -264,8 +259,8 @@ static void only_own_blocks_are_freed(void **state)
 	cay_free(anchor, others);
 }
 
-/* Asking how large a block is does not free it, and tells only its owner. */
-static void asking_is_not_freeing(void **state)
+/* A query returns the size of an own block only, and does not free it. */
+static void query_does_not_free(void **state)
 {
 	struct node_request q = { .kind = NODE_ALLOC };
 	(void)state;
@@ -276,10 +271,10 @@ static void asking_is_not_freeing(void **state)
 	uint64_t own = reply.alloc.offset;
 	const uint64_t wrong[] = { 0, own + 1, own - 1, own + ARENA_PAGE,
 		own - ARENA_PAGE, ARENA_HEAP_OFFSET, UINT64_MAX };
-	static const uint32_t asking[] = { 1, 2, UINT32_MAX };
+	static const uint32_t query[] = { 1, 2, UINT32_MAX };
 	q = (struct node_request){ .kind = NODE_FREE };
-	for (unsigned i = 0; i < ARRAY_COUNT(asking); i++) {
-		q.free.query = asking[i];
+	for (unsigned i = 0; i < ARRAY_COUNT(query); i++) {
+		q.free.query = query[i];
 		for (unsigned j = 0; j < ARRAY_COUNT(wrong); j++) {
 			q.free.offset = wrong[j];
 			assert_int_equal(call(&q), -EINVAL);
@@ -296,7 +291,7 @@ static void asking_is_not_freeing(void **state)
 	cay_free(anchor, others);
 }
 
-static void only_own_records_are_recovered(void **state)
+static void records_of_others_are_not_recovered(void **state)
 {
 	struct node_request q = { .kind = NODE_RECORDS };
 	(void)state;
@@ -314,7 +309,7 @@ static void only_own_records_are_recovered(void **state)
 	assert_int_equal(call(&q), 0);
 }
 
-static void only_members_are_fenced(void **state)
+static void only_members_can_be_fenced(void **state)
 {
 	static const uint32_t pids[] = { 0, 1, 0x7fffffff, UINT32_MAX };
 	struct node_request q = { .kind = NODE_FENCE };
@@ -323,15 +318,15 @@ static void only_members_are_fenced(void **state)
 		q.fence.pid = pids[i];
 		assert_int_equal(call(&q), -ESRCH);
 	}
-	/* It is in the middle of nothing, so nothing moves. */
+	/* No operation is in progress, so no queue set migrates. */
 	q.fence.pid = (uint32_t)getpid();
 	assert_int_equal(call(&q), 0);
 	assert_int_equal(reply.fence.migrated, 0);
 }
 
-/* ---- bells ---- */
+/* ---- doorbells ---- */
 
-static int bell_call(enum node_request_kind kind, uint16_t vpid, int fd)
+static int doorbell_call(enum node_request_kind kind, uint16_t vpid, int fd)
 {
 	struct node_request q = { .kind = kind };
 	q.doorbell.vpid = vpid;
@@ -339,19 +334,19 @@ static int bell_call(enum node_request_kind kind, uint16_t vpid, int fd)
 	return raw_call(s, &q, fd, &reply, NULL);
 }
 
-static void a_bell_must_come_along(void **state)
+static void doorbell_requires_descriptor(void **state)
 {
 	uint16_t own = port_open();
 	(void)state;
-	assert_int_equal(bell_call(NODE_DOORBELL_SET, own, -1), -EINVAL);
-	assert_int_equal(bell_call(NODE_DOORBELL_GET, own, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_DOORBELL_GET, 0, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_DOORBELL_GET, 65535, -1), -ENXIO);
-	assert_int_equal(bell_call(NODE_DOORBELL_RING, 65535, -1), 0);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_SET, own, -1), -EINVAL);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, own, -1), -ENXIO);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, 0, -1), -ENXIO);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, 65535, -1), -ENXIO);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_RING, 65535, -1), 0);
 }
 
-/* Whoever would write into it would die of SIGPIPE, or wait for ever. */
-static void a_bell_is_an_eventfd(void **state)
+/* Writing to other descriptors could raise SIGPIPE or block for ever. */
+static void doorbell_must_be_eventfd(void **state)
 {
 	uint16_t own = port_open();
 	int broken[2], full[2], flags = O_CLOEXEC | O_NONBLOCK;
@@ -366,8 +361,8 @@ static void a_bell_is_an_eventfd(void **state)
 		open("/dev/null", O_RDWR | O_CLOEXEC),
 		open("/", O_RDONLY | O_CLOEXEC) };
 	for (unsigned i = 0; i < ARRAY_COUNT(others); i++) {
-		int r = bell_call(NODE_DOORBELL_SET, own, others[i]);
-		assert_int_equal(bell_call(NODE_DOORBELL_RING, own, -1), 0);
+		int r = doorbell_call(NODE_DOORBELL_SET, own, others[i]);
+		assert_int_equal(doorbell_call(NODE_DOORBELL_RING, own, -1), 0);
 		assert_int_equal(r, -EINVAL);
 		close(others[i]);
 	}
@@ -375,29 +370,29 @@ static void a_bell_is_an_eventfd(void **state)
 	assert_int_equal(node_pid(), node);
 }
 
-/* An eventfd that blocks, and has no room for one more. */
-static void a_full_bell_does_not_stop_the_node(void **state)
+/* A blocking eventfd with the maximal value. */
+static void full_doorbell_does_not_block_node(void **state)
 {
 	uint16_t own = port_open();
 	uint64_t most = UINT64_MAX - 1;
-	int bell = eventfd(0, EFD_CLOEXEC);
+	int doorbell = eventfd(0, EFD_CLOEXEC);
 	(void)state;
-	assert_true(bell >= 0);
-	assert_int_equal(bell_call(NODE_DOORBELL_SET, own, bell), 0);
-	assert_int_equal(write(bell, &most, sizeof(most)), sizeof(most));
-	assert_int_equal(bell_call(NODE_DOORBELL_RING, own, -1), 0);
+	assert_true(doorbell >= 0);
+	assert_int_equal(doorbell_call(NODE_DOORBELL_SET, own, doorbell), 0);
+	assert_int_equal(write(doorbell, &most, sizeof(most)), sizeof(most));
+	assert_int_equal(doorbell_call(NODE_DOORBELL_RING, own, -1), 0);
 	assert_int_equal(node_pid(), node);
-	close(bell);
+	close(doorbell);
 }
 
-/* ---- descriptors where none is expected ---- */
+/* ---- unexpected descriptors ---- */
 
-/* Any number of descriptors with one record. */
-static void send_with(int to, const void *q, size_t bytes, unsigned count)
+/* Sends a record with `count` copies of the socket's own descriptor. */
+static void send_with_fds(int to, const void *q, size_t bytes, unsigned count)
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(DESCRIPTORS_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
 	} space = { 0 };
 	struct iovec data = { (void *)q, bytes };
 	struct msghdr m = { .msg_iov = &data,
@@ -415,7 +410,7 @@ static void send_with(int to, const void *q, size_t bytes, unsigned count)
 
 static void surplus_descriptors_are_closed(void **state)
 {
-	static const unsigned counts[] = { 1, 2, 3, DESCRIPTORS_MAX };
+	static const unsigned counts[] = { 1, 2, 3, FDS_MAX };
 	(void)state;
 	for (uint32_t kind = 0; kind <= KIND_LAST + 1; kind++)
 		for (unsigned i = 0; i < ARRAY_COUNT(counts); i++) {
@@ -425,24 +420,23 @@ static void surplus_descriptors_are_closed(void **state)
 			int c = kind == NODE_HELLO ? raw_connect()
 						   : raw_member("default");
 			assert_true(c >= 0);
-			/* Descriptors of the very socket that they go over. */
-			send_with(c, &q, sizeof(q), counts[i]);
+			send_with_fds(c, &q, sizeof(q), counts[i]);
 			int r = raw_reply(c, &reply, &fd);
-			hung_up += r == -EPROTO;
+			disconnected += r == -EPROTO;
 			if (fd >= 0)
 				close(fd);
 			raw_leave(c);
 		}
 }
 
-/* A record of no bytes looks like the end, but may bring a descriptor. */
-static void empty_records_leave_nothing(void **state)
+/* A record of 0 bytes looks like end of file but can have a descriptor. */
+static void empty_records_leak_nothing(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 50; i++) {
 		int fd = -1, c = raw_connect();
 		assert_true(c >= 0);
-		send_with(c, "", 0, 1);
+		send_with_fds(c, "", 0, 1);
 		assert_true(raw_reply(c, &reply, &fd) < 0);
 		close(c);
 	}
@@ -451,26 +445,26 @@ static void empty_records_leave_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_MEMBER(nothing_goes_before_hello),
-		WITH_MEMBER(unknown_kinds_end_the_connection),
-		WITH_MEMBER(hello_must_be_right),
-		WITH_MEMBER(after_leaving_nothing_goes),
-		WITH_MEMBER(sizes_of_ports_are_checked),
-		WITH_MEMBER(names_of_ports_are_checked),
-		WITH_MEMBER(resolve_names_are_checked),
-		WITH_MEMBER(a_process_speaks_only_of_its_own_ports),
-		WITH_MEMBER(only_what_is_there_is_resolved),
-		WITH_MEMBER(peer_tables_have_an_end),
-		WITH_MEMBER(absurd_sizes_are_refused),
-		WITH_MEMBER(only_own_blocks_are_freed),
-		WITH_MEMBER(asking_is_not_freeing),
-		WITH_MEMBER(only_own_records_are_recovered),
-		WITH_MEMBER(only_members_are_fenced),
-		WITH_MEMBER(a_bell_must_come_along),
-		WITH_MEMBER(a_bell_is_an_eventfd),
-		WITH_MEMBER(a_full_bell_does_not_stop_the_node),
-		WITH_MEMBER(surplus_descriptors_are_closed),
-		WITH_MEMBER(empty_records_leave_nothing),
+		HOSTILE_TEST(requests_before_hello_are_refused),
+		HOSTILE_TEST(unknown_kinds_are_refused),
+		HOSTILE_TEST(hello_is_validated),
+		HOSTILE_TEST(requests_after_leave_are_refused),
+		HOSTILE_TEST(port_sizes_are_validated),
+		HOSTILE_TEST(port_names_are_validated),
+		HOSTILE_TEST(resolve_names_are_validated),
+		HOSTILE_TEST(ports_of_others_are_refused),
+		HOSTILE_TEST(resolve_targets_are_validated),
+		HOSTILE_TEST(peer_indexes_are_validated),
+		HOSTILE_TEST(huge_allocations_are_refused),
+		HOSTILE_TEST(blocks_of_others_are_not_freed),
+		HOSTILE_TEST(query_does_not_free),
+		HOSTILE_TEST(records_of_others_are_not_recovered),
+		HOSTILE_TEST(only_members_can_be_fenced),
+		HOSTILE_TEST(doorbell_requires_descriptor),
+		HOSTILE_TEST(doorbell_must_be_eventfd),
+		HOSTILE_TEST(full_doorbell_does_not_block_node),
+		HOSTILE_TEST(surplus_descriptors_are_closed),
+		HOSTILE_TEST(empty_records_leak_nothing),
 	};
 	harness_begin("hostile");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows, as somebody treats them who has the arena mapped and writes into it
- * as he likes: locks, quiescence and disabled ports. The node answers, goes
- * round no ring for ever, and believes no link.
+ * Window requests of a member that also writes to the arena: locks, quiescing
+ * and disabled ports. The node replies to every request, and corrupt links
+ * between windows cause neither an endless loop nor an access out of bounds.
  */
 #include <sys/mman.h>
 
@@ -10,76 +10,76 @@
 #include "contract/arena.h"
 #include "hostile.h"
 
-/* A member that has the arena mapped, and writes into it as it likes. */
-struct vandal {
+/* A port opened by raw requests, with the arena mapped. */
+struct raw_port {
 	int socket;
 	unsigned char *base;
 	uint64_t bytes, records;
 	uint16_t vpid;
-	struct cay_window_descriptor *wdt; /* of whom it visits */
+	struct cay_window_descriptor *wdt; /* of the attacked port */
 };
 
-static struct vandal vandal_open(void)
+static struct raw_port raw_open(void)
 {
-	struct vandal v = { .socket = raw_connect() };
+	struct raw_port p = { .socket = raw_connect() };
 	struct node_request q = hello_request("default");
 	int fd = -1;
-	assert_int_equal(raw_call(v.socket, &q, -1, &reply, &fd), 0);
-	v.bytes = reply.hello.arena_bytes;
-	v.records = reply.hello.records;
-	v.base = mmap(NULL, v.bytes, PROT_READ | PROT_WRITE,
+	assert_int_equal(raw_call(p.socket, &q, -1, &reply, &fd), 0);
+	p.bytes = reply.hello.arena_bytes;
+	p.records = reply.hello.records;
+	p.base = mmap(NULL, p.bytes, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_NORESERVE, fd, 0);
-	assert_true(v.base != MAP_FAILED);
+	assert_true(p.base != MAP_FAILED);
 	close(fd);
 	q = (struct node_request){ .kind = NODE_OPEN };
-	assert_int_equal(raw_call(v.socket, &q, -1, &reply, NULL), 0);
-	v.vpid = reply.open.vpid;
-	return v;
+	assert_int_equal(raw_call(p.socket, &q, -1, &reply, NULL), 0);
+	p.vpid = reply.open.vpid;
+	return p;
 }
 
-static void vandal_close(struct vandal *v)
+static void raw_close(struct raw_port *p)
 {
-	munmap(v->base, v->bytes);
-	raw_leave(v->socket);
+	munmap(p->base, p->bytes);
+	raw_leave(p->socket);
 }
 
-static uint32_t vandal_epoch(const struct vandal *v, uint16_t vpid)
+static uint32_t raw_epoch(const struct raw_port *p, uint16_t vpid)
 {
 	struct arena_entry *directory =
-		(void *)(v->base + ARENA_DIRECTORY_OFFSET);
+		(void *)(p->base + ARENA_DIRECTORY_OFFSET);
 	return atomic_load(&directory[vpid].epoch);
 }
 
-static void vandal_visit(struct vandal *v, uint16_t vpid)
+static void raw_attach_wdt(struct raw_port *p, uint16_t vpid)
 {
-	uint32_t epoch = vandal_epoch(v, vpid);
+	uint32_t epoch = raw_epoch(p, vpid);
 	struct queue_control *c =
-		(void *)(v->base + ARENA_CONTROL_OFFSET((epoch & 1ull)) +
+		(void *)(p->base + ARENA_CONTROL_OFFSET((epoch & 1ull)) +
 			 vpid * sizeof(*c));
-	v->wdt = (void *)(v->base + c->config.tables_offset +
+	p->wdt = (void *)(p->base + c->config.tables_offset +
 			  (uint64_t)c->config.wdt_at * CAY_LINE);
 }
 
 static struct node_request lock_request(
-	const struct vandal *v, uint16_t target, struct cay_key key)
+	const struct raw_port *p, uint16_t target, struct cay_key key)
 {
 	struct node_request q = { .kind = NODE_LOCK };
-	q.lock.vpid = v->vpid;
+	q.lock.vpid = p->vpid;
 	q.lock.target = target;
-	q.lock.epoch = vandal_epoch(v, target);
+	q.lock.epoch = raw_epoch(p, target);
 	q.lock.window = (uint16_t)key.window;
 	q.lock.capability = key.capability;
 	return q;
 }
 
-static int vandal_call(struct vandal *v, const struct node_request *q)
+static int raw_port_call(struct raw_port *p, const struct node_request *q)
 {
-	return raw_call(v->socket, q, -1, &reply, NULL);
+	return raw_call(p->socket, q, -1, &reply, NULL);
 }
 
 static uint64_t memory[16];
 
-static struct cay_key window_of_anchor(unsigned i)
+static struct cay_key anchor_window(unsigned i)
 {
 	struct cay_window *w = NULL;
 	struct cay_key key;
@@ -89,99 +89,98 @@ static struct cay_key window_of_anchor(unsigned i)
 	return key;
 }
 
-/* Whatever is wrong with it, it is not locked, and the right one is. */
-static void locks_must_be_right(void **state)
+static void lock_requests_are_validated(void **state)
 {
-	struct vandal v = vandal_open();
-	struct cay_key key = window_of_anchor(0);
+	struct raw_port p = raw_open();
+	struct cay_key key = anchor_window(0);
 	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request good = lock_request(&v, target, key), q = good;
+	struct node_request good = lock_request(&p, target, key), q = good;
 	(void)state;
 	for (unsigned kind = NODE_LOCK; kind <= NODE_UNLOCK; kind++) {
 		q = good;
 		q.kind = kind;
 		q.lock.target = 0;
-		assert_int_equal(vandal_call(&v, &q), -EPIPE);
+		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.target = 65535;
-		assert_int_equal(vandal_call(&v, &q), -EPIPE);
+		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.target = target;
 		q.lock.epoch++;
-		assert_int_equal(vandal_call(&v, &q), -EPIPE);
+		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.epoch = 0;
-		assert_int_equal(vandal_call(&v, &q), -EPIPE);
+		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.epoch = good.lock.epoch;
 		q.lock.window = 1;
-		assert_int_equal(vandal_call(&v, &q), -ENXIO);
+		assert_int_equal(raw_port_call(&p, &q), -ENXIO);
 		q.lock.window = 65535;
-		assert_int_equal(vandal_call(&v, &q), -ENXIO);
+		assert_int_equal(raw_port_call(&p, &q), -ENXIO);
 		q.lock.window = good.lock.window;
 		q.lock.capability ^= 1ull << 47;
-		assert_int_equal(vandal_call(&v, &q), -EACCES);
+		assert_int_equal(raw_port_call(&p, &q), -EACCES);
 	}
-	/* What it does not have it does not wait for, nor give back. */
+	/* Polling or releasing a lock that was not requested. */
 	q = good;
 	q.lock.poll = 1;
-	assert_int_equal(vandal_call(&v, &q), -EPERM);
+	assert_int_equal(raw_port_call(&p, &q), -EPERM);
 	q.lock.poll = 65535;
-	assert_int_equal(vandal_call(&v, &q), -EPERM);
+	assert_int_equal(raw_port_call(&p, &q), -EPERM);
 	q = good;
 	q.kind = NODE_UNLOCK;
-	assert_int_equal(vandal_call(&v, &q), -EPERM);
-	assert_int_equal(vandal_call(&v, &good), 0);
-	assert_int_equal(vandal_call(&v, &good), -EALREADY);
+	assert_int_equal(raw_port_call(&p, &q), -EPERM);
+	assert_int_equal(raw_port_call(&p, &good), 0);
+	assert_int_equal(raw_port_call(&p, &good), -EALREADY);
 	q = good;
 	q.lock.poll = 2;
-	assert_int_equal(vandal_call(&v, &q), 0);
+	assert_int_equal(raw_port_call(&p, &q), 0);
 	q.kind = NODE_UNLOCK;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	assert_int_equal(vandal_call(&v, &q), -EPERM);
-	vandal_close(&v);
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	assert_int_equal(raw_port_call(&p, &q), -EPERM);
+	raw_close(&p);
 }
 
-/* Links of windows are what a member has written there. */
-static const uint16_t damage[][4] = {
-	/* next of windows 0 to 3 */
-	{ 64, 2, 3, 0 }, /* out of the table */
+/* Members can write the links between windows. */
+static const uint16_t corrupt_next[][4] = {
+	/* `next` of windows 0 to 3 */
+	{ 64, 2, 3, 0 }, /* outside the table */
 	{ 65535, 2, 3, 0 }, { 1, 2, 65535, 0 },
-	{ 1, 2, 1, 0 }, /* a circle that does not come back */
+	{ 1, 2, 1, 0 }, /* cycles that do not contain window 0 */
 	{ 1, 1, 1, 1 }, { 3, 0, 1, 3 },
-	{ 63, 0, 0, 0 }, /* into windows that nobody has opened */
+	{ 63, 0, 0, 0 }, /* a window that is not open */
 };
 
-static void damaged_links_do_not_hang(void **state)
+static void corrupt_links_do_not_hang(void **state)
 {
-	struct vandal v = vandal_open();
+	struct raw_port p = raw_open();
 	struct cay_key key[4];
 	uint16_t target = cay_port_addr(anchor).vpid;
 	(void)state;
 	for (unsigned i = 0; i < 4; i++)
-		key[i] = window_of_anchor(i);
-	vandal_visit(&v, target);
-	struct node_request q = lock_request(&v, target, key[0]);
-	for (unsigned i = 0; i < ARRAY_COUNT(damage); i++) {
+		key[i] = anchor_window(i);
+	raw_attach_wdt(&p, target);
+	struct node_request q = lock_request(&p, target, key[0]);
+	for (unsigned i = 0; i < ARRAY_COUNT(corrupt_next); i++) {
 		for (unsigned j = 0; j < 4; j++) {
-			v.wdt[j].next = damage[i][j];
-			v.wdt[j].previous = (uint16_t)~damage[i][j];
+			p.wdt[j].next = corrupt_next[i][j];
+			p.wdt[j].previous = (uint16_t)~corrupt_next[i][j];
 		}
 		q.kind = NODE_LOCK;
-		int r = vandal_call(&v, &q);
+		int r = raw_port_call(&p, &q);
 		assert_true(r == 0 || r == -EAGAIN);
 		q.kind = NODE_UNLOCK;
-		assert_int_equal(vandal_call(&v, &q), r ? -EPERM : 0);
+		assert_int_equal(raw_port_call(&p, &q), r ? -EPERM : 0);
 		assert_int_equal(node_pid(), node);
 	}
-	/* Whole again, it works again. */
+	/* Locking works again after the links are restored. */
 	for (unsigned j = 0; j < 4; j++)
-		v.wdt[j].next = v.wdt[j].previous = (uint16_t)j;
+		p.wdt[j].next = p.wdt[j].previous = (uint16_t)j;
 	q.kind = NODE_LOCK;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	vandal_close(&v);
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	raw_close(&p);
 }
 
-/* The largest table there is, as one circle that does not come back. */
-static void long_links_do_not_hang(void **state)
+/* A cycle through the largest table that does not contain window 0. */
+static void corrupt_links_of_largest_table_do_not_hang(void **state)
 {
-	struct vandal v = vandal_open();
+	struct raw_port p = raw_open();
 	struct cay_port_options o = { .windows = CAY_VPIDS };
 	struct cay_port *port = cay_port_open(&o);
 	struct cay_window *w = NULL;
@@ -192,80 +191,79 @@ static void long_links_do_not_hang(void **state)
 		cay_window_open(port, memory, 8, CAY_RIGHT_READ, &w), 0);
 	cay_window_key(w, &key);
 	uint16_t target = cay_port_addr(port).vpid;
-	vandal_visit(&v, target);
+	raw_attach_wdt(&p, target);
 	for (uint32_t i = 0; i < CAY_VPIDS; i++)
-		v.wdt[i].next = (uint16_t)(i + 1 < CAY_VPIDS ? i + 1 : 1);
-	struct node_request q = lock_request(&v, target, key);
+		p.wdt[i].next = (uint16_t)(i + 1 < CAY_VPIDS ? i + 1 : 1);
+	struct node_request q = lock_request(&p, target, key);
 	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(vandal_call(&v, &q), -EAGAIN);
-	/* And all of it, which does. */
-	v.wdt[CAY_VPIDS - 1].next = 0;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	vandal_close(&v);
+		assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
+	/* A cycle that contains it. */
+	p.wdt[CAY_VPIDS - 1].next = 0;
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	raw_close(&p);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
-/* Locks in the name of somebody who never was are nobody's to give back. */
-static void made_up_locks(void **state)
+static void forged_locks_cannot_be_released(void **state)
 {
-	struct vandal v = vandal_open();
-	struct cay_key key = window_of_anchor(0);
+	struct raw_port p = raw_open();
+	struct cay_key key = anchor_window(0);
 	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request q = lock_request(&v, target, key);
+	struct node_request q = lock_request(&p, target, key);
 	(void)state;
-	vandal_visit(&v, target);
-	v.wdt[0].lock = UINT64_MAX;
-	assert_int_equal(vandal_call(&v, &q), -EAGAIN);
+	raw_attach_wdt(&p, target);
+	p.wdt[0].lock = UINT64_MAX;
+	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	q.kind = NODE_UNLOCK;
-	assert_int_equal(vandal_call(&v, &q), -EPERM);
+	assert_int_equal(raw_port_call(&p, &q), -EPERM);
 	q.kind = NODE_LOCK;
-	v.wdt[0].lock = 0;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	/* The node writes it anew if somebody else does. */
-	v.wdt[0].lock = 0;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	vandal_close(&v);
+	p.wdt[0].lock = 0;
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	/* A member has cleared the lock word: it can be locked again. */
+	p.wdt[0].lock = 0;
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	raw_close(&p);
 	assert_int_equal(cay_port_stats(anchor, &(struct cay_stats){ 0 }), 0);
 }
 
-/* A record that says so is believed, but no longer than its process lives. */
-static void quiet_goes_by_records(void **state)
+/* Quiescing waits while an op record names the window. */
+static void quiesce_waits_for_records(void **state)
 {
-	struct vandal v = vandal_open();
+	struct raw_port p = raw_open();
 	uint16_t target = cay_port_addr(anchor).vpid;
 	struct node_request q = { .kind = NODE_QUIESCE };
 	static const uint32_t windows[] = { 0, 1, 64, 65, 65536, UINT32_MAX };
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(windows); i++) {
-		q.quiesce.vpid = v.vpid;
+		q.quiesce.vpid = p.vpid;
 		q.quiesce.window = windows[i];
-		assert_int_equal(vandal_call(&v, &q), 0);
+		assert_int_equal(raw_port_call(&p, &q), 0);
 	}
-	struct op_record *op = (void *)(v.base + v.records);
+	struct op_record *op = (void *)(p.base + p.records);
 	atomic_store(&op->window, 7);
-	atomic_store(&op->state, OP_ACCESS | (uint64_t)v.vpid << OP_VPID_SHIFT |
-					 (uint64_t)vandal_epoch(&v, v.vpid)
+	atomic_store(&op->state, OP_ACCESS | (uint64_t)p.vpid << OP_VPID_SHIFT |
+					 (uint64_t)raw_epoch(&p, p.vpid)
 						 << OP_EPOCH_SHIFT);
 	q.quiesce.window = 7;
-	assert_int_equal(vandal_call(&v, &q), -EAGAIN);
+	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	q.quiesce.window = 0;
-	assert_int_equal(vandal_call(&v, &q), -EAGAIN);
+	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	q.quiesce.window = 8;
-	assert_int_equal(vandal_call(&v, &q), 0);
-	/* At the anchor's windows; then it leaves. */
+	assert_int_equal(raw_port_call(&p, &q), 0);
+	/* A record that names the anchor's window; then its process leaves. */
 	struct cay_window *w = NULL;
 	assert_int_equal(
 		cay_window_open(anchor, memory, 8, CAY_RIGHT_READ, &w), 0);
 	atomic_store(&op->window, 1);
 	atomic_store(&op->state, OP_ACCESS | (uint64_t)target << OP_VPID_SHIFT |
-					 (uint64_t)vandal_epoch(&v, target)
+					 (uint64_t)raw_epoch(&p, target)
 						 << OP_EPOCH_SHIFT);
-	vandal_close(&v);
+	raw_close(&p);
 	assert_int_equal(cay_window_close(w), 0);
 }
 
-/* No claim on it succeeds any more, but it can be closed. */
-static void disabled_ports(void **state)
+/* Claims on a disabled port fail. */
+static void disabled_port_can_only_be_closed(void **state)
 {
 	uint16_t own = port_open();
 	struct node_request q = { .kind = NODE_DISABLE };
@@ -282,20 +280,20 @@ static void disabled_ports(void **state)
 	assert_int_equal(e.kind, CAY_EVENT_GONE);
 	cay_release(anchor, &e);
 	cay_peer_release(peer);
-	static const uint32_t over[] = { NODE_REFERENCES, NODE_LOCK,
+	static const uint32_t refused[] = { NODE_REFERENCES, NODE_LOCK,
 		NODE_UNLOCK, NODE_RESOLVE };
-	for (unsigned i = 0; i < ARRAY_COUNT(over); i++) {
-		q.kind = over[i];
+	for (unsigned i = 0; i < ARRAY_COUNT(refused); i++) {
+		q.kind = refused[i];
 		assert_int_equal(call(&q), -ENXIO);
 	}
-	/* Its windows can be closed one by one. */
+	/* Windows can still be quiesced. */
 	q.kind = NODE_QUIESCE;
 	assert_int_equal(call(&q), 0);
 	assert_int_equal(cay_peer_resolve(anchor, addr, &peer), -ENXIO);
 	q.kind = NODE_CLOSE;
 	assert_int_equal(call(&q), 0);
 	assert_int_equal(call(&q), -ENXIO);
-	/* One that is never closed goes with its process. */
+	/* A disabled port that is not closed is reclaimed with its process. */
 	q.close.vpid = port_open();
 	q.kind = NODE_DISABLE;
 	assert_int_equal(call(&q), 0);
@@ -304,12 +302,12 @@ static void disabled_ports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_MEMBER(locks_must_be_right),
-		WITH_MEMBER(damaged_links_do_not_hang),
-		WITH_MEMBER(long_links_do_not_hang),
-		WITH_MEMBER(made_up_locks),
-		WITH_MEMBER(quiet_goes_by_records),
-		WITH_MEMBER(disabled_ports),
+		HOSTILE_TEST(lock_requests_are_validated),
+		HOSTILE_TEST(corrupt_links_do_not_hang),
+		HOSTILE_TEST(corrupt_links_of_largest_table_do_not_hang),
+		HOSTILE_TEST(forged_locks_cannot_be_released),
+		HOSTILE_TEST(quiesce_waits_for_records),
+		HOSTILE_TEST(disabled_port_can_only_be_closed),
 	};
 	harness_begin("hostile-window");
 	return cmocka_run_group_tests(tests, NULL, NULL);

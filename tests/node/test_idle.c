@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An idle port costs almost nothing: what two thousand of them take in the
- * client, in the node and in the arena between them, divided by their number.
+ * Memory of an idle port: the growth of client, node and arena by 2000 ports,
+ * divided by their number.
  */
 #include <sys/stat.h>
 
 #include "outside.h"
 
 #define PORTS	       2000
-#define WARM_UP	       64 /* what only the first ones need is not theirs */
+#define WARM_UP	       64 /* excludes one-time allocations */
 #define PORT_BYTES_MAX 4096
 
 struct cost {
-	uint64_t client, node; /* their own memory: Pss but for the arena's */
-	uint64_t mapped;       /* the arena's share of both Pss */
-	uint64_t arena;	 /* blocks of the memfd, whoever has them mapped */
-	uint64_t tables; /* page tables of both */
+	uint64_t client, node; /* Pss without shared memory */
+	uint64_t mapped;       /* Pss of shared memory, of both processes */
+	uint64_t arena;	       /* allocated blocks of the memfd */
+	uint64_t tables;       /* page tables of both processes */
 };
 
-/* The sum of the lines that begin so, in bytes. */
-static uint64_t kilobytes(pid_t pid, const char *file, const char *key)
+/* Returns the value of the line that starts with the key, in bytes. */
+static uint64_t proc_bytes(pid_t pid, const char *file, const char *key)
 {
 	char path[64], line[256];
 	unsigned long long value = 0;
@@ -35,12 +35,12 @@ static uint64_t kilobytes(pid_t pid, const char *file, const char *key)
 
 static uint64_t shared_memory(pid_t pid)
 {
-	return kilobytes(pid, "smaps_rollup", "Pss_Shmem:");
+	return proc_bytes(pid, "smaps_rollup", "Pss_Shmem:");
 }
 
 static uint64_t own_memory(pid_t pid)
 {
-	return kilobytes(pid, "smaps_rollup", "Pss:") - shared_memory(pid);
+	return proc_bytes(pid, "smaps_rollup", "Pss:") - shared_memory(pid);
 }
 
 static uint64_t arena_bytes(pid_t node)
@@ -69,26 +69,27 @@ static struct cost cost_now(pid_t node)
 		.node = own_memory(node),
 		.mapped = shared_memory(getpid()) + shared_memory(node),
 		.arena = arena_bytes(node),
-		.tables = kilobytes(getpid(), "status", "VmPTE:") +
-			  kilobytes(node, "status", "VmPTE:") };
+		.tables = proc_bytes(getpid(), "status", "VmPTE:") +
+			  proc_bytes(node, "status", "VmPTE:") };
 }
 
-static double each(uint64_t before, uint64_t after)
+static double per_port(uint64_t before, uint64_t after)
 {
 	return ((double)after - (double)before) / PORTS;
 }
 
-/* The larger sum has pages of the arena that are mapped in it twice. */
+/* Returns the upper bound, which counts mapped arena pages twice. */
 static double cost_print(const struct cost *a, const struct cost *b)
 {
-	double sum = each(a->client, b->client) + each(a->node, b->node) +
-		     each(a->arena, b->arena) + each(a->tables, b->tables);
-	double most = sum + each(a->mapped, b->mapped);
+	double sum = per_port(a->client, b->client) +
+		     per_port(a->node, b->node) + per_port(a->arena, b->arena) +
+		     per_port(a->tables, b->tables);
+	double most = sum + per_port(a->mapped, b->mapped);
 	print_message("an idle port costs %.0f bytes: client %.0f, node %.0f, "
 		      "arena %.0f, page tables %.0f\n",
-		sum, each(a->client, b->client), each(a->node, b->node),
-		each(a->arena, b->arena), each(a->tables, b->tables));
-	print_message("%.0f with both Pss in full\n", most);
+		sum, per_port(a->client, b->client), per_port(a->node, b->node),
+		per_port(a->arena, b->arena), per_port(a->tables, b->tables));
+	print_message("%.0f including Pss of shared memory\n", most);
 	return most;
 }
 
@@ -106,8 +107,7 @@ static void ports_close(struct cay_port **ports, unsigned count)
 		assert_int_equal(cay_port_close(ports[i]), 0);
 }
 
-/* Open and never used. */
-static void an_idle_port_costs_almost_nothing(void **state)
+static void memory_of_idle_ports(void **state)
 {
 	static struct cay_port *warm[WARM_UP], *ports[PORTS];
 	(void)state;
@@ -121,17 +121,17 @@ static void an_idle_port_costs_almost_nothing(void **state)
 	struct cost after = cost_now(node);
 	double most = cost_print(&before, &after);
 	ports_close(ports, PORTS);
-	struct cost again = cost_now(node);
+	struct cost closed = cost_now(node);
 	ports_close(warm, WARM_UP);
 	assert_true(most <= PORT_BYTES_MAX);
-	/* And the arena has it all back but for the tables of VPIDs. */
-	assert_true(again.arena - before.arena <= PORTS * 1024ull + 65536);
+	/* The arena keeps only the directory and control blocks of VPIDs. */
+	assert_true(closed.arena - before.arena <= PORTS * 1024ull + 65536);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_idle_port_costs_almost_nothing),
+		cmocka_unit_test(memory_of_idle_ports),
 	};
 	harness_begin("idle");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Set-up when something has run out: descriptors, address space, mappings, in
- * the client or in the node. Each time the errno that cay_port(3) names, no
- * trace of the attempt at the node, and success once there is enough again.
+ * Set-up without descriptors, address space or mappings, in the client or in
+ * the node. The call fails with the errno documented in cay_port(3), leaks
+ * nothing in the node, and succeeds once resources are available.
  */
 #include <sys/mman.h>
 
@@ -35,16 +35,16 @@ static bool limit_set(int which, rlim_t soft)
 	return setrlimit(which, &limit) == 0;
 }
 
-/* Exactly so many descriptors may still be opened. */
-static bool descriptors_leave(unsigned count)
+/* Lets this process open exactly `count` more descriptors. */
+static bool fd_limit_self(unsigned count)
 {
 	rlim_t limit = 0;
 	if (limit_set(RLIMIT_NOFILE, 1024))
-		limit = fd_limit_leaving(getpid(), count);
+		limit = fd_limit_for(getpid(), count);
 	return limit > 0 && limit_set(RLIMIT_NOFILE, limit);
 }
 
-/* 0, or the errno. */
+/* Returns 0, or the errno. */
 static int open_error(const struct cay_port_options *o)
 {
 	struct cay_port *port = cay_port_open(o);
@@ -53,97 +53,97 @@ static int open_error(const struct cay_port_options *o)
 	return cay_port_close(port) == 0 ? 0 : -1;
 }
 
-/* The status of the connection between two processes, told by a parent. */
-struct steps {
-	int forth[2], back[2];
+/* Pipes by which a child reports that it is ready and waits for its parent. */
+struct handshake {
+	int to_parent[2], to_child[2];
 };
 
-static void steps_open(struct steps *s)
+static void handshake_open(struct handshake *s)
 {
-	assert_int_equal(pipe(s->forth), 0);
-	assert_int_equal(pipe(s->back), 0);
+	assert_int_equal(pipe(s->to_parent), 0);
+	assert_int_equal(pipe(s->to_child), 0);
 }
 
-static void steps_close(struct steps *s)
+static void handshake_close(struct handshake *s)
 {
 	for (int i = 0; i < 2; i++) {
-		close(s->forth[i]);
-		close(s->back[i]);
+		close(s->to_parent[i]);
+		close(s->to_child[i]);
 	}
 }
 
 /* ---- descriptors of the client ---- */
 
-/* Free numbers from none to plenty: EMFILE at first, then success. */
-static int descriptors_body(void *argument)
+/* Increases the limit: EMFILE until enough descriptors are free. */
+static int few_fds_body(void *argument)
 {
-	struct steps *s = argument;
-	unsigned leaving = 0;
+	struct handshake *s = argument;
+	unsigned spare = 0;
 	int r = EMFILE;
-	for (; r == EMFILE && leaving < 16; leaving++) {
-		NEED(descriptors_leave(leaving));
+	for (; r == EMFILE && spare < 16; spare++) {
+		CHECK(fd_limit_self(spare));
 		r = open_error(NULL);
 	}
-	NEED(limit_set(RLIMIT_NOFILE, 1024));
-	NEED(r == 0);
-	NEED(leaving > 1); /* without any it cannot have worked */
-	signal_ready(s->forth[1]);
-	NEED(wait_ready(s->back[0])); /* the parent has looked at the node */
+	CHECK(limit_set(RLIMIT_NOFILE, 1024));
+	CHECK(r == 0);
+	CHECK(spare > 1); /* opening failed at least once */
+	signal_ready(s->to_parent[1]);
+	CHECK(wait_ready(s->to_child[0])); /* the parent has checked the node */
 	return 0;
 }
 
-static void a_client_without_descriptors(void **state)
+static void client_out_of_fds(void **state)
 {
-	struct steps s;
-	struct rest rest = rest_now();
+	struct handshake s;
+	struct usage usage = usage_now();
 	(void)state;
-	steps_open(&s);
-	pid_t child = child_start(descriptors_body, &s);
-	assert_true(wait_ready(s.forth[0]));
-	/* It lives, so nothing of its failures is tidied up by its death. */
-	assert_rest(&rest);
-	signal_ready(s.back[1]);
+	handshake_open(&s);
+	pid_t child = child_start(few_fds_body, &s);
+	assert_true(wait_ready(s.to_parent[0]));
+	/* The child has not exited, so the node did not reap it. */
+	assert_usage(&usage);
+	signal_ready(s.to_child[1]);
 	assert_int_equal(child_join(child), 0);
-	steps_close(&s);
+	handshake_close(&s);
 }
 
-static int descriptor_body(void *unused)
+static int no_doorbell_fd_body(void *unused)
 {
 	(void)unused;
 	struct cay_port *port = cay_port_open(NULL);
-	NEED(port);
-	NEED(descriptors_leave(0));
-	NEED(cay_port_fd(port) == -EMFILE);
-	NEED(cay_port_arm(port) == -EBADF);
-	NEED(descriptors_leave(1));
-	NEED(cay_port_fd(port) >= 0);
-	NEED(cay_port_arm(port) == 0);
-	NEED(cay_port_close(port) == 0);
+	CHECK(port);
+	CHECK(fd_limit_self(0));
+	CHECK(cay_port_fd(port) == -EMFILE);
+	CHECK(cay_port_arm(port) == -EBADF);
+	CHECK(fd_limit_self(1));
+	CHECK(cay_port_fd(port) >= 0);
+	CHECK(cay_port_arm(port) == 0);
+	CHECK(cay_port_close(port) == 0);
 	return 0;
 }
 
-static void a_port_without_a_descriptor(void **state)
+static void client_out_of_fds_for_doorbell(void **state)
 {
 	(void)state;
-	assert_int_equal(child_run(descriptor_body, NULL), 0);
+	assert_int_equal(child_run(no_doorbell_fd_body, NULL), 0);
 }
 
-/* A sender that finds no place for the target's eventfd asks the node. */
-static int ringer_body(void *argument)
+/* A sender that cannot receive the eventfd asks the node to ring it. */
+static int sender_body(void *argument)
 {
 	struct cay_addr *to = argument;
 	struct cay_peer *peer;
 	struct cay_port *port = cay_port_open(NULL);
-	NEED(port);
-	NEED(cay_peer_resolve(port, *to, &peer) == 0);
-	NEED(descriptors_leave(0));
-	NEED(cay_send(port, peer, 1, "x", 1, 0) == 0);
+	CHECK(port);
+	CHECK(cay_peer_resolve(port, *to, &peer) == 0);
+	CHECK(fd_limit_self(0));
+	CHECK(cay_send(port, peer, 1, "x", 1, 0) == 0);
 	cay_peer_release(peer);
-	NEED(cay_port_close(port) == 0);
+	CHECK(cay_port_close(port) == 0);
 	return 0;
 }
 
-static void a_sender_without_descriptors_rings(void **state)
+static void sender_out_of_fds_rings_doorbell(void **state)
 {
 	struct cay_addr addr = cay_port_addr(anchor);
 	struct pollfd p = { .fd = cay_port_fd(anchor), .events = POLLIN };
@@ -151,7 +151,7 @@ static void a_sender_without_descriptors_rings(void **state)
 	(void)state;
 	assert_true(p.fd >= 0);
 	assert_int_equal(cay_port_arm(anchor), 0);
-	pid_t child = child_start(ringer_body, &addr);
+	pid_t child = child_start(sender_body, &addr);
 	assert_int_equal(poll(&p, 1, HARNESS_TIMEOUT_MS), 1);
 	assert_int_equal(child_join(child), 0);
 	assert_int_equal(cay_poll(anchor, &e, 1), 1);
@@ -160,18 +160,18 @@ static void a_sender_without_descriptors_rings(void **state)
 
 /* ---- descriptors of the node ---- */
 
-/* Exactly so many may still be opened in the node. */
-static void node_leave(pid_t node, unsigned count)
+/* Lets the node open exactly `count` more descriptors. */
+static void fd_limit_node(pid_t node, unsigned count)
 {
 	struct rlimit limit;
-	fd_settle(node);
+	fd_count_settle(node);
 	assert_int_equal(prlimit(node, RLIMIT_NOFILE, NULL, &limit), 0);
-	limit.rlim_cur = fd_limit_leaving(node, count);
+	limit.rlim_cur = fd_limit_for(node, count);
 	assert_true(limit.rlim_cur > 0);
 	assert_int_equal(prlimit(node, RLIMIT_NOFILE, &limit, NULL), 0);
 }
 
-static void node_relieve(pid_t node)
+static void fd_unlimit_node(pid_t node)
 {
 	struct rlimit limit;
 	assert_int_equal(prlimit(node, RLIMIT_NOFILE, NULL, &limit), 0);
@@ -191,55 +191,54 @@ static uint64_t refused_now(void)
 	return s.refused;
 }
 
-/* Which of accept, pidfd or the realm's memfd fails depends on how many. */
-static void starve_node(const struct cay_port_options *o, unsigned enough)
+/* Depending on the limit, accept(), pidfd_open() or memfd_create() fails. */
+static void limit_node_fds(const struct cay_port_options *o, unsigned enough)
 {
-	struct rest rest = rest_now();
+	struct usage usage = usage_now();
 	pid_t node = node_pid();
-	for (unsigned leaving = 0; leaving <= enough; leaving++) {
+	for (unsigned spare = 0; spare <= enough; spare++) {
 		uint64_t refused = refused_now();
-		node_leave(node, leaving);
+		fd_limit_node(node, spare);
 		int r = child_run(open_body, (void *)o);
-		node_relieve(node);
-		if (r != (leaving < enough ? EMFILE : 0))
-			fail_msg("%u free in the node: %d", leaving, r);
-		/* It was told, and did not try until it happened to hear. */
+		fd_unlimit_node(node);
+		if (r != (spare < enough ? EMFILE : 0))
+			fail_msg("%u free in the node: %d", spare, r);
+		/* The client got the error at its first attempt. */
 		assert_true(refused_now() - refused <= 1);
-		assert_rest(&rest);
+		assert_usage(&usage);
 	}
 	assert_int_equal(node_pid(), node);
 }
 
-static void a_node_without_descriptors(void **state)
+static void node_out_of_fds(void **state)
 {
 	(void)state;
 	/* Socket and pidfd. */
-	starve_node(NULL, 2);
+	limit_node_fds(NULL, 2);
 }
 
-static void a_node_without_one_for_a_realm(void **state)
+static void node_out_of_fds_for_realm(void **state)
 {
 	struct cay_port_options o = { .realm = "another" };
 	(void)state;
 	/* Socket, pidfd, arena. */
-	starve_node(&o, 3);
+	limit_node_fds(&o, 3);
 }
 
-/* The eventfd that a port sends along finds no place there. */
-static void a_node_without_one_for_a_bell(void **state)
+static void node_out_of_fds_for_doorbell(void **state)
 {
 	pid_t node = node_pid();
 	(void)state;
 	struct cay_port *port = cay_port_open(NULL);
 	assert_non_null(port);
-	node_leave(node, 0);
+	fd_limit_node(node, 0);
 	assert_int_equal(cay_port_fd(port), -EMFILE);
-	node_relieve(node);
+	fd_unlimit_node(node);
 	assert_true(cay_port_fd(port) >= 0);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
-static void a_node_without_one_for_its_status(void **state)
+static void node_out_of_fds_for_status(void **state)
 {
 	struct node_request q = { .kind = NODE_STATUS };
 	struct node_reply reply;
@@ -247,12 +246,12 @@ static void a_node_without_one_for_its_status(void **state)
 	int s = raw_member("default");
 	(void)state;
 	assert_true(s >= 0);
-	/* A memfd, and a stream that writes it. */
-	node_leave(node, 0);
+	/* The status needs a memfd and a duplicate of it. */
+	fd_limit_node(node, 0);
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), -EMFILE);
-	node_leave(node, 1);
+	fd_limit_node(node, 1);
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), -EMFILE);
-	node_relieve(node);
+	fd_unlimit_node(node);
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), 0);
 	close(s);
 }
@@ -270,48 +269,48 @@ static rlim_t address_space_now(void)
 	return (rlim_t)pages * 4096;
 }
 
-static int space_body(void *argument)
+static int address_space_body(void *argument)
 {
-	struct steps *s = argument;
-	NEED(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
-	NEED(open_error(NULL) == ENOMEM);
-	NEED(limit_set(RLIMIT_AS, address_space_now() + 4096));
-	NEED(open_error(NULL) == ENOMEM);
-	NEED(limit_set(RLIMIT_AS, RLIM_INFINITY));
-	NEED(open_error(NULL) == 0);
-	signal_ready(s->forth[1]);
-	NEED(wait_ready(s->back[0]));
+	struct handshake *s = argument;
+	CHECK(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
+	CHECK(open_error(NULL) == ENOMEM);
+	CHECK(limit_set(RLIMIT_AS, address_space_now() + 4096));
+	CHECK(open_error(NULL) == ENOMEM);
+	CHECK(limit_set(RLIMIT_AS, RLIM_INFINITY));
+	CHECK(open_error(NULL) == 0);
+	signal_ready(s->to_parent[1]);
+	CHECK(wait_ready(s->to_child[0]));
 	return 0;
 }
 
-static void a_client_without_address_space(void **state)
+static void client_out_of_address_space(void **state)
 {
-	struct steps s;
-	struct rest rest = rest_now();
+	struct handshake s;
+	struct usage usage = usage_now();
 	(void)state;
 	if (HARNESS_SANITIZED)
 		skip();
-	steps_open(&s);
-	pid_t child = child_start(space_body, &s);
-	assert_true(wait_ready(s.forth[0]));
-	assert_rest(&rest);
-	signal_ready(s.back[1]);
+	handshake_open(&s);
+	pid_t child = child_start(address_space_body, &s);
+	assert_true(wait_ready(s.to_parent[0]));
+	assert_usage(&usage);
+	signal_ready(s.to_child[1]);
 	assert_int_equal(child_join(child), 0);
-	steps_close(&s);
+	handshake_close(&s);
 }
 
-/* The node inherits the limit of whoever starts it, and says the same. */
+/* The node inherits the limit of the client that starts it. */
 static int small_node_body(void *unused)
 {
 	(void)unused;
 	harness_rename();
-	NEED(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
-	NEED(open_error(NULL) == ENOMEM);
-	NEED(wait_for(no_node, NULL, 5000));
+	CHECK(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
+	CHECK(open_error(NULL) == ENOMEM);
+	CHECK(wait_for(node_absent, NULL, 5000));
 	return 0;
 }
 
-static void a_node_without_address_space(void **state)
+static void node_out_of_address_space(void **state)
 {
 	(void)state;
 	if (HARNESS_SANITIZED)
@@ -321,7 +320,7 @@ static void a_node_without_address_space(void **state)
 
 /* ---- mappings ---- */
 
-/* Pages of alternating rights, so that no two become one mapping. */
+/* Alternating protection keeps the kernel from merging mappings. */
 static unsigned mappings_fill(void **first, unsigned most)
 {
 	unsigned count = 0;
@@ -338,18 +337,18 @@ static unsigned mappings_fill(void **first, unsigned most)
 static int mappings_body(void *unused)
 {
 	static void *pages[1 << 17];
-	unsigned count, given_back = 0;
+	unsigned count, unmapped = 0;
 	(void)unused;
 	count = mappings_fill(pages, 1 << 17);
-	NEED(count > 1000);
+	CHECK(count > 1000);
 	int r = open_error(NULL);
-	NEED(r == ENOMEM);
-	/* A few more each time: all the places where one is needed. */
-	while (r == ENOMEM && given_back < 64) {
-		munmap(pages[count - 1 - given_back++], 4096);
+	CHECK(r == ENOMEM);
+	/* Frees one mapping per attempt, so that each mmap() fails in turn. */
+	while (r == ENOMEM && unmapped < 64) {
+		munmap(pages[count - 1 - unmapped++], 4096);
 		r = open_error(NULL);
 	}
-	NEED(r == 0);
+	CHECK(r == 0);
 	return 0;
 }
 
@@ -364,35 +363,35 @@ static long mappings_allowed(void)
 	return most;
 }
 
-static void a_client_without_mappings(void **state)
+static void client_out_of_mappings(void **state)
 {
-	struct rest rest = rest_now();
+	struct usage usage = usage_now();
 	(void)state;
-	/* Some machines allow far more than can be filled. */
+	/* The limit is too high on some systems. */
 	if (HARNESS_SANITIZED || mappings_allowed() > 1 << 17)
 		skip();
 	assert_int_equal(child_run(mappings_body, NULL), 0);
-	assert_rest(&rest);
+	assert_usage(&usage);
 }
 
-/* ---- the node itself ---- */
+/* ---- program, names and versions ---- */
 
 static int no_program_body(void *unused)
 {
 	(void)unused;
 	harness_rename();
 	setenv("CAY_NODE_PROGRAM", "/nonexistent/cay", 1);
-	NEED(open_error(NULL) == ENOENT);
+	CHECK(open_error(NULL) == ENOENT);
 	return 0;
 }
 
-static void no_program_for_the_node(void **state)
+static void node_program_is_missing(void **state)
 {
 	(void)state;
 	assert_int_equal(child_run(no_program_body, NULL), 0);
 }
 
-static void names_that_cannot_be(void **state)
+static void invalid_names_are_refused(void **state)
 {
 	char text[NODE_NAME_MAX + 1];
 	memset(text, 'n', sizeof(text));
@@ -412,7 +411,7 @@ static void names_that_cannot_be(void **state)
 	}
 }
 
-static void another_version_is_refused(void **state)
+static void other_versions_are_refused(void **state)
 {
 	struct node_request q = hello_request("default");
 	struct node_reply reply;
@@ -423,7 +422,7 @@ static void another_version_is_refused(void **state)
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), -EPROTONOSUPPORT);
 	q.hello.major = 0;
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), -EPROTONOSUPPORT);
-	/* A newer minor version only adds. */
+	/* Minor versions are compatible. */
 	q.hello.major = NODE_MAJOR;
 	q.hello.minor = NODE_MINOR + 1;
 	assert_int_equal(raw_call(s, &q, -1, &reply, NULL), 0);
@@ -436,19 +435,19 @@ static void another_version_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_ANCHOR(a_client_without_descriptors),
-		WITH_ANCHOR(a_port_without_a_descriptor),
-		WITH_ANCHOR(a_sender_without_descriptors_rings),
-		WITH_ANCHOR(a_node_without_descriptors),
-		WITH_ANCHOR(a_node_without_one_for_a_realm),
-		WITH_ANCHOR(a_node_without_one_for_a_bell),
-		WITH_ANCHOR(a_node_without_one_for_its_status),
-		WITH_ANCHOR(a_client_without_address_space),
-		WITH_ANCHOR(a_node_without_address_space),
-		WITH_ANCHOR(a_client_without_mappings),
-		WITH_ANCHOR(no_program_for_the_node),
-		WITH_ANCHOR(names_that_cannot_be),
-		WITH_ANCHOR(another_version_is_refused),
+		WITH_ANCHOR(client_out_of_fds),
+		WITH_ANCHOR(client_out_of_fds_for_doorbell),
+		WITH_ANCHOR(sender_out_of_fds_rings_doorbell),
+		WITH_ANCHOR(node_out_of_fds),
+		WITH_ANCHOR(node_out_of_fds_for_realm),
+		WITH_ANCHOR(node_out_of_fds_for_doorbell),
+		WITH_ANCHOR(node_out_of_fds_for_status),
+		WITH_ANCHOR(client_out_of_address_space),
+		WITH_ANCHOR(node_out_of_address_space),
+		WITH_ANCHOR(client_out_of_mappings),
+		WITH_ANCHOR(node_program_is_missing),
+		WITH_ANCHOR(invalid_names_are_refused),
+		WITH_ANCHOR(other_versions_are_refused),
 	};
 	harness_begin("setup");
 	return cmocka_run_group_tests(tests, NULL, NULL);
