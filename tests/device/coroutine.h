@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Coroutines for tests: parties that hand over to each other at points of
- * their own choosing, in an order that a seed decides and repeats.
+ * Coroutines for tests: they switch to each other only at points that the test
+ * determines, in an order that depends on nothing but a seed.
  *
- *	struct stage s;
- *	stage_open(&s, seed);
- *	stage_add(&s, &party, run, argument);
- *	stage_play(&s, steps_max);
- *	stage_close(&s);
+ *	struct scheduler s;
+ *	scheduler_open(&s, seed);
+ *	scheduler_add(&s, &coroutine, run, argument);
+ *	scheduler_run(&s, switches_max);
+ *	scheduler_close(&s);
  *
- * A party calls stage_yield() where another may go on, stage_block() to sleep
- * until a counter moves, stage_fail() instead of an assertion: cmocka's jump
- * belongs to the stack of the test.
+ * A coroutine calls scheduler_yield() where a switch is allowed,
+ * scheduler_switch() where it waits for others, scheduler_block() to sleep
+ * until a counter changes, and scheduler_fail() instead of an assertion:
+ * cmocka would longjmp() to the stack of the test. One thread.
  */
 #ifndef CAY_TESTS_DEVICE_COROUTINE_H
 #define CAY_TESTS_DEVICE_COROUTINE_H
@@ -21,34 +22,35 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#define STAGE_PARTIES_MAX 8
-#define STAGE_STACK_BYTES (256u << 10)
+#define COROUTINES_MAX	      8
+#define COROUTINE_STACK_BYTES (256u << 10)
 
-struct stage;
+struct scheduler;
 
-struct party {
+struct coroutine {
 	ucontext_t context;
-	struct stage *stage;
+	struct scheduler *scheduler;
 	void (*run)(void *argument);
 	void *argument;
 	void *stack;
-	bool done; /* has returned, or will never run again */
+	bool done; /* has returned, or was killed */
 	const uint32_t *blocked_on;
 	uint32_t blocked_value;
 };
 
-struct stage {
+struct scheduler {
 	ucontext_t home;
-	struct party *party[STAGE_PARTIES_MAX];
-	uint32_t parties;
-	struct party *now;
+	struct coroutine *coroutine[COROUTINES_MAX];
+	uint32_t count;
+	struct coroutine *current; /* NULL outside of scheduler_run() */
 	uint64_t random;
-	uint32_t stay; /* one yield in so many hands over */
+	uint32_t yields_per_switch; /* on average */
+	uint32_t switches;
 	const char *failure;
 };
 
 /* splitmix64 */
-static inline uint64_t stage_random(struct stage *s)
+static inline uint64_t scheduler_random(struct scheduler *s)
 {
 	uint64_t z = s->random += 0x9e3779b97f4a7c15ull;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -56,103 +58,126 @@ static inline uint64_t stage_random(struct stage *s)
 	return z ^ z >> 31;
 }
 
-static inline bool stage_chance(struct stage *s, uint32_t one_in)
+static inline bool scheduler_chance(struct scheduler *s, uint32_t one_in)
 {
-	return stage_random(s) % one_in == 0;
+	return scheduler_random(s) % one_in == 0;
 }
 
-/* Some schedules change at every point, others let everybody run on. */
-static inline void stage_open(struct stage *s, uint64_t seed)
+/* The seed also determines how often scheduler_yield() switches. */
+static inline void scheduler_open(struct scheduler *s, uint64_t seed)
 {
-	*s = (struct stage){ .random = seed };
-	s->stay = 1u << stage_random(s) % 6;
+	*s = (struct scheduler){ .random = seed };
+	s->yields_per_switch = 1u << scheduler_random(s) % 6;
 }
 
-static inline void party_main(unsigned high, unsigned low)
+static inline void coroutine_main(unsigned high, unsigned low)
 {
-	struct party *p = (void *)((uintptr_t)high << 32 | low);
-	p->run(p->argument);
-	p->done = true;
-	swapcontext(&p->context, &p->stage->home);
+	struct coroutine *c = (void *)((uintptr_t)high << 32 | low);
+	c->run(c->argument);
+	c->done = true;
+	swapcontext(&c->context, &c->scheduler->home);
 }
 
-static inline void stage_add(
-	struct stage *s, struct party *p, void (*run)(void *), void *argument)
+static inline void scheduler_add(struct scheduler *s, struct coroutine *c,
+	void (*run)(void *), void *argument)
 {
-	uintptr_t self = (uintptr_t)p;
-	*p = (struct party){ .stage = s, .run = run, .argument = argument };
-	p->stack = malloc(STAGE_STACK_BYTES);
-	if (!p->stack || s->parties == STAGE_PARTIES_MAX)
+	uintptr_t self = (uintptr_t)c;
+	*c = (struct coroutine){
+		.scheduler = s, .run = run, .argument = argument
+	};
+	c->stack = malloc(COROUTINE_STACK_BYTES);
+	if (!c->stack || s->count == COROUTINES_MAX)
 		abort();
-	getcontext(&p->context);
-	p->context.uc_stack.ss_sp = p->stack;
-	p->context.uc_stack.ss_size = STAGE_STACK_BYTES;
-	makecontext(&p->context, (void (*)(void))party_main, 2,
+	getcontext(&c->context);
+	c->context.uc_stack.ss_sp = c->stack;
+	c->context.uc_stack.ss_size = COROUTINE_STACK_BYTES;
+	makecontext(&c->context, (void (*)(void))coroutine_main, 2,
 		(unsigned)((uint64_t)self >> 32), (unsigned)self);
-	s->party[s->parties++] = p;
+	s->coroutine[s->count++] = c;
 }
 
-/* To the stage, which decides who is next. */
-static inline void stage_switch(struct stage *s)
+/* Returns to the scheduler, which selects the next coroutine. */
+static inline void scheduler_switch(struct scheduler *s)
 {
-	swapcontext(&s->now->context, &s->home);
+	swapcontext(&s->current->context, &s->home);
 }
 
-static inline void stage_yield(struct stage *s)
+static inline void scheduler_yield(struct scheduler *s)
 {
-	if (s->now && stage_chance(s, s->stay))
-		stage_switch(s);
+	if (s->current && scheduler_chance(s, s->yields_per_switch))
+		scheduler_switch(s);
 }
 
-/* Sleeps until the counter is not what it is now. */
-static inline void stage_block(struct stage *s, const uint32_t *counter)
+/* Sleeps until the counter has another value than now. */
+static inline void scheduler_block(struct scheduler *s, const uint32_t *counter)
 {
-	s->now->blocked_on = counter;
-	s->now->blocked_value = *counter;
-	stage_switch(s);
+	s->current->blocked_on = counter;
+	s->current->blocked_value = *counter;
+	scheduler_switch(s);
 }
 
-static inline void stage_fail(struct stage *s, const char *why)
+/* Records the first failure. In a coroutine it does not return. */
+static inline void scheduler_fail(struct scheduler *s, const char *message)
 {
 	if (!s->failure)
-		s->failure = why;
-	stage_switch(s);
+		s->failure = message;
+	if (s->current)
+		scheduler_switch(s);
 }
 
-static inline bool party_runnable(const struct party *p)
+static inline struct coroutine *scheduler_pick(struct scheduler *s)
 {
-	return !p->done &&
-	       (!p->blocked_on || *p->blocked_on != p->blocked_value);
-}
-
-static inline struct party *stage_pick(struct stage *s)
-{
-	struct party *able[STAGE_PARTIES_MAX];
+	struct coroutine *runnable[COROUTINES_MAX];
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < s->parties; i++)
-		if (party_runnable(s->party[i]))
-			able[count++] = s->party[i];
-	return count ? able[stage_random(s) % count] : NULL;
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct coroutine *c = s->coroutine[i];
+		if (!c->done &&
+			(!c->blocked_on || *c->blocked_on != c->blocked_value))
+			runnable[count++] = c;
+	}
+	return count ? runnable[scheduler_random(s) % count] : NULL;
 }
 
-/* Until nobody can go on, somebody has failed, or it takes too long. */
-static inline void stage_play(struct stage *s, uint32_t switches_max)
+/*
+ * Runs until `finished` returns true, no coroutine is runnable, or one has
+ * failed. More than switches_max switches are a failure. Without `finished`
+ * all coroutines must end or block.
+ */
+static inline void scheduler_run_until(struct scheduler *s,
+	uint32_t switches_max, bool (*finished)(const void *argument),
+	const void *argument)
 {
-	while (!s->failure && (s->now = stage_pick(s))) {
-		if (switches_max-- == 0) {
-			s->failure = "it does not come to an end";
+	for (s->switches = 0; !s->failure; s->switches++) {
+		if (finished && finished(argument))
+			break;
+		if (!(s->current = scheduler_pick(s)))
+			break;
+		if (s->switches == switches_max) {
+			s->failure = "the schedule does not terminate";
 			break;
 		}
-		s->now->blocked_on = NULL;
-		swapcontext(&s->home, &s->now->context);
+		s->current->blocked_on = NULL;
+		swapcontext(&s->home, &s->current->context);
 	}
-	s->now = NULL;
+	s->current = NULL;
 }
 
-static inline void stage_close(struct stage *s)
+static inline void scheduler_run(struct scheduler *s, uint32_t switches_max)
 {
-	for (uint32_t i = 0; i < s->parties; i++)
-		free(s->party[i]->stack);
+	scheduler_run_until(s, switches_max, NULL, NULL);
+}
+
+static inline void scheduler_close(struct scheduler *s)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		free(s->coroutine[i]->stack);
+}
+
+/* Reads CAY_SEED, CAY_SCHEDULES and the like. */
+static inline uint64_t environment_number(const char *name, uint64_t fallback)
+{
+	const char *text = getenv(name);
+	return text ? strtoull(text, NULL, 0) : fallback;
 }
 
 #endif

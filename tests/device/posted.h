@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of posted receives ask and expect; port 0 sends to port 1. */
+/* Helpers for tests of posted receives: port 0 sends to port 1. */
 #ifndef CAY_TESTS_DEVICE_POSTED_H
 #define CAY_TESTS_DEVICE_POSTED_H
 
-#include "bench.h"
+#include "testbench.h"
 
 static inline void assert_posted(const struct cay_nqe *n, uint64_t length,
 	uint64_t cookie, unsigned error)
@@ -15,32 +15,36 @@ static inline void assert_posted(const struct cay_nqe *n, uint64_t length,
 	assert_int_equal(n->word[CAY_NQE_WORD_COOKIE], cookie);
 }
 
-/* The next entry of port 1 tells of this cookie; its slot is given back. */
+/* Receives a POSTED_RECV with these properties and frees its slot. */
 static inline void expect_posted(
-	struct bench *b, uint64_t length, uint64_t cookie, unsigned error)
+	struct testbench *tb, uint64_t length, uint64_t cookie, unsigned error)
 {
 	struct cay_nqe n;
-	assert_true(bench_take(b, 1, &n));
+	assert_true(tb_receive(tb, 1, &n));
 	assert_posted(&n, length, cookie, error);
-	bench_posted_free(b, &n);
+	tb_posted_free(tb, &n);
 }
 
-static inline uint64_t available(const struct bench *b)
+/* The counter that senders read: an upper bound of the READY slots. */
+static inline uint64_t posted_available(const struct testbench *tb)
 {
-	return atomic_load(&fixture_own(&b->w, 1)->posted_head->available);
+	return atomic_load(
+		&fixture_own(&tb->fixture, 1)->posted_head->available);
 }
 
-static inline uint32_t count_in(const struct bench *b, enum posted_state state)
+static inline uint32_t slots_in_state(
+	const struct testbench *tb, enum posted_state state)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; i < fixture_own(&b->w, 1)->posted_entries; i++)
-		count += bench_posted_state(b, i) == state;
+	for (uint32_t i = 0; i < fixture_own(&tb->fixture, 1)->posted_entries;
+		i++)
+		count += tb_posted_state(tb, i) == state;
 	return count;
 }
 
-static inline struct op_record *op_of(struct bench *b)
+static inline struct op_record *sender_op(struct testbench *tb)
 {
-	return b->w.port[0].op;
+	return tb->port[0].op;
 }
 
 #endif

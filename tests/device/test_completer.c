@@ -3,21 +3,21 @@
  * What arrives: notifications word by word as the contract has them, however
  * they were issued, and where their payloads lie in the RDR.
  */
-#include "bench.h"
+#include "testbench.h"
 
 static void fast_recv_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	const uint64_t tag = 0x1122334455667788ull;
 	const uint32_t api_tag = 0xfedcba98u;
 	struct cay_nqe n;
 
 	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
-		uint64_t position = queue_nq(bench_w(b, 1));
+		uint64_t position = queue_nq(tb_w(tb, 1));
 		uint64_t data[5] = { 0 };
-		memcpy(data, b->data, length);
-		assert_int_equal(bench_fast(b, tag, api_tag, length), 0);
-		assert_true(bench_take(b, 1, &n));
+		memcpy(data, tb->data, length);
+		assert_int_equal(tb_send_fast(tb, tag, api_tag, length), 0);
+		assert_true(tb_receive(tb, 1, &n));
 		assert_true(n.word[0] == tag);
 		assert_int_equal(n.word[1] & 0xffffffff, FIXTURE_NODE);
 		assert_int_equal(n.word[1] >> 32, api_tag);
@@ -25,20 +25,20 @@ static void fast_recv_word_by_word(void **state)
 		assert_int_equal(n.word[7] & 0xffff, 0x00f2);
 		assert_int_equal((n.word[7] >> 16) & 0xffff, length);
 		assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
-		assert_int_equal(n.word[7] >> 48,
-			(position / BENCH_ENTRIES + 1) & 0xffff);
+		assert_int_equal(
+			n.word[7] >> 48, (position / TB_ENTRIES + 1) & 0xffff);
 		assert_true(nqe_valid(&n));
 	}
 }
 
 static void recv_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	assert_int_equal(bench_send(b, 5, 64 * 3, 0), 0);
-	assert_true(bench_take(b, 1, &n));
-	assert_int_equal(bench_send(b, UINT64_MAX, 129, 0), 0);
-	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(tb_send(tb, 5, 64 * 3, 0), 0);
+	assert_true(tb_receive(tb, 1, &n));
+	assert_int_equal(tb_send(tb, UINT64_MAX, 129, 0), 0);
+	assert_true(tb_receive(tb, 1, &n));
 
 	assert_true(n.word[0] == UINT64_MAX);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
@@ -50,15 +50,16 @@ static void recv_word_by_word(void **state)
 	assert_int_equal(n.word[7] & 0xffffffff, 0x00f3);
 	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
 	assert_true(nqe_valid(&n));
-	assert_memory_equal(fixture_own(&b->w, 1)->rdr + 3 * 64, b->data, 129);
+	assert_memory_equal(
+		fixture_own(&tb->fixture, 1)->rdr + 3 * 64, tb->data, 129);
 }
 
 static void completion_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	assert_int_equal(bench_send(b, 0xc0ffee, 100, CAY_VCI_NOTIFY), 0);
-	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(tb_send(tb, 0xc0ffee, 100, CAY_VCI_NOTIFY), 0);
+	assert_true(tb_receive(tb, 0, &n));
 	assert_int_equal(n.word[0], 0xc0ffee);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 100);
@@ -73,15 +74,15 @@ static void completion_word_by_word(void **state)
 
 static void reference_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	const struct reference source = { .kind = REFERENCE_PROCESS,
 		.address = 0x1000,
 		.length = 100000,
 		.pid = 42 };
-	struct reference *ref = &b->w.port[0].origin.refs[0];
+	struct reference *ref = &tb->port[0].origin.refs[0];
 	struct cay_nqe n;
-	assert_int_equal(bench_reference(b, 3, &source), 0);
-	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(tb_send_reference(tb, 3, &source), 0);
+	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
 	assert_int_equal(n.word[2], source.length);
 	assert_int_equal(n.word[3], 1); /* first use of that slot */
@@ -94,19 +95,19 @@ static void reference_word_by_word(void **state)
 	assert_true(counting_reference_done(ref, 1));
 	assert_false(counting_reference_done(ref, 1));
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_DONE);
-	counting_reference_free(&b->w.port[0].origin, 0);
+	counting_reference_free(&tb->port[0].origin, 0);
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_FREE);
-	assert_int_equal(b->w.port[0].origin.references, 0);
+	assert_int_equal(tb->port[0].origin.references, 0);
 }
 
 static void gone_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	assert_int_equal(counting_notify_gone(
-				 fixture_own(&b->w, 1), b->w.port[0].op, 7, 99),
+	assert_int_equal(counting_notify_gone(fixture_own(&tb->fixture, 1),
+				 tb->port[0].op, 7, 99),
 		0);
-	assert_true(bench_take(b, 1, &n));
+	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n),
 		0x00f8 | CAY_ERROR_GONE << CAY_COMMAND_ERROR_SHIFT);
 	assert_int_equal(n.word[1], 7);
@@ -117,20 +118,20 @@ static void gone_word_by_word(void **state)
 /* A work request leaves the same notification as the direct call. */
 static void vci_arrives_as_the_call_does(void **state)
 {
-	struct bench *b = *state;
-	struct origin *o = &b->w.port[0].origin;
+	struct testbench *tb = *state;
+	struct origin *o = &tb->port[0].origin;
 	struct cay_vci v = { { CAY_FAST_SEND | 5 | 1ull << 32,
 		fixture_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
 	struct cay_nqe direct, queued;
 
-	memcpy(&v.word[3], b->data, 40);
-	assert_int_equal(bench_fast(b, 8, 9, 40), 0);
-	assert_true(bench_take(b, 1, &direct));
+	memcpy(&v.word[3], tb->data, 40);
+	assert_int_equal(tb_send_fast(tb, 8, 9, 40), 0);
+	assert_true(tb_receive(tb, 1, &direct));
 	assert_true(counting_post(o, &v));
 	assert_int_equal(
-		counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 1).accepted,
+		counting_trigger(o, tb->port[0].op, CAY_ISSUE_VCI, 1).accepted,
 		1);
-	assert_true(bench_take(b, 1, &queued));
+	assert_true(tb_receive(tb, 1, &queued));
 	assert_memory_equal(&direct, &queued, sizeof(direct));
 }
 
@@ -153,19 +154,19 @@ static void wrong_vcis_end_in_an_error(void **state)
 		{ { CAY_SEND | 1ull << 32, 2, 0, UINT64_MAX, 2 },
 			CAY_ERROR_ORIGIN_BOUNDS },
 	};
-	struct bench *b = *state;
-	struct origin *o = &b->w.port[0].origin;
+	struct testbench *tb = *state;
+	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
 	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
 		struct cay_vci v = { { 0 } };
 		memcpy(v.word, wrong[i].word, sizeof(wrong[i].word));
 		assert_true(counting_post(o, &v));
 		assert_int_equal(
-			counting_trigger(o, b->w.port[0].op, CAY_ISSUE_VCI, 1)
+			counting_trigger(o, tb->port[0].op, CAY_ISSUE_VCI, 1)
 				.accepted,
 			1);
-		assert_false(bench_take(b, 1, &n));
-		assert_true(bench_take(b, 0, &n));
+		assert_false(tb_receive(tb, 1, &n));
+		assert_true(tb_receive(tb, 0, &n));
 		assert_int_equal(nqe_command(&n),
 			CAY_NOTIFY_CC | wrong[i].error
 						<< CAY_COMMAND_ERROR_SHIFT);
@@ -177,8 +178,8 @@ static void wrong_vcis_end_in_an_error(void **state)
 /* Payloads against a model of the ring, through several wraps. */
 static void rdr_wraps(void **state)
 {
-	struct bench *b = *state;
-	const unsigned char *rdr = fixture_own(&b->w, 1)->rdr;
+	struct testbench *tb = *state;
+	const unsigned char *rdr = fixture_own(&tb->fixture, 1)->rdr;
 	uint64_t write = 0; /* in units, free-running */
 	unsigned wraps = 0;
 	struct cay_nqe n;
@@ -186,20 +187,20 @@ static void rdr_wraps(void **state)
 	for (uint32_t i = 0; i < 200; i++) {
 		uint64_t length = 41 + i * 1237 % 8152;
 		uint64_t units = (length + 63) / 64;
-		uint64_t at = write % BENCH_UNITS;
-		if (at + units > BENCH_UNITS) {
-			write += BENCH_UNITS - at;
+		uint64_t at = write % TB_UNITS;
+		if (at + units > TB_UNITS) {
+			write += TB_UNITS - at;
 			at = 0;
 			wraps++;
 		}
 		write += units;
-		b->data[0] = (unsigned char)i;
-		assert_int_equal(bench_send(b, i, length, 0), 0);
-		assert_true(bench_take(b, 1, &n));
+		tb->data[0] = (unsigned char)i;
+		assert_int_equal(tb_send(tb, i, length, 0), 0);
+		assert_true(tb_receive(tb, 1, &n));
 		assert_int_equal(n.word[2], length);
 		assert_int_equal(n.word[3], at);
 		assert_int_equal(n.word[5] >> 32, write & QUEUE_RDR_MASK);
-		assert_memory_equal(rdr + at * 64, b->data, length);
+		assert_memory_equal(rdr + at * 64, tb->data, length);
 	}
 	assert_in_range(wraps, 5, 50);
 }
@@ -207,14 +208,14 @@ static void rdr_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BENCH_TEST(fast_recv_word_by_word),
-		BENCH_TEST(recv_word_by_word),
-		BENCH_TEST(completion_word_by_word),
-		BENCH_TEST(reference_word_by_word),
-		BENCH_TEST(gone_word_by_word),
-		BENCH_TEST(vci_arrives_as_the_call_does),
-		BENCH_TEST(wrong_vcis_end_in_an_error),
-		BENCH_TEST(rdr_wraps),
+		TB_TEST(fast_recv_word_by_word),
+		TB_TEST(recv_word_by_word),
+		TB_TEST(completion_word_by_word),
+		TB_TEST(reference_word_by_word),
+		TB_TEST(gone_word_by_word),
+		TB_TEST(vci_arrives_as_the_call_does),
+		TB_TEST(wrong_vcis_end_in_an_error),
+		TB_TEST(rdr_wraps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  * look at the window, the memory itself, the entry that tells its owner, the
  * completion.
  */
-#include "bench.h"
+#include "testbench.h"
 
 struct costs {
 	struct counting_sum kind[HOST_KINDS];
@@ -45,12 +45,13 @@ static void cost_entry(struct costs *c)
 	COST(c, HOST_RECORD, .stores = 5);
 }
 
-static void assert_costs(const struct bench *b, const struct costs *expected)
+static void assert_costs(
+	const struct testbench *tb, const struct costs *expected)
 {
-	assert_int_equal(b->c.lines_lost, 0);
+	assert_int_equal(tb->c.lines_lost, 0);
 	for (int k = 0; k < HOST_KINDS; k++) {
 		struct counting_sum e = expected->kind[k];
-		const struct counting_sum *a = &b->c.kind[k];
+		const struct counting_sum *a = &tb->c.kind[k];
 		if (k == HOST_RECORD)
 			e.lines = 1; /* the thread's own */
 		if (memcmp(a, &e, sizeof(e)) == 0)
@@ -122,45 +123,45 @@ static const struct {
  */
 static void put_of_8_bytes_writes_one_line(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 3, 4096, CAY_RIGHT_WRITE);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 3, 4096, CAY_RIGHT_WRITE);
 	t.offset = 512;
-	counting_begin(&b->c);
-	assert_int_equal(bench_put(b, &t, 8), 0);
+	counting_begin(&tb->c);
+	assert_int_equal(tb_put(tb, &t, 8), 0);
 	counting_end();
-	assert_int_equal(counting_lines_shared(&b->c), 1);
-	assert_int_equal(b->c.kind[HOST_MEMORY].lines, 1);
-	assert_int_equal(b->c.kind[HOST_MEMORY].stores, 1);
+	assert_int_equal(counting_lines_shared(&tb->c), 1);
+	assert_int_equal(tb->c.kind[HOST_MEMORY].lines, 1);
+	assert_int_equal(tb->c.kind[HOST_MEMORY].stores, 1);
 	for (int k = 0; k < HOST_KINDS; k++)
-		assert_int_equal(b->c.kind[k].atomics, 0);
-	assert_memory_equal(bench_memory(b, &t), b->data, 8);
+		assert_int_equal(tb->c.kind[k].atomics, 0);
+	assert_memory_equal(tb_memory(tb, &t), tb->data, 8);
 }
 
 /* The straight way: no flags, memory of the arena, nobody to be told. */
 static void straight_accesses(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 8192, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 8192, TB_RIGHTS);
 	for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
 		struct costs put = { 0 }, get = { 0 };
 		size_t length = places[i].length;
 		t.offset = places[i].offset;
-		counting_begin(&b->c);
-		assert_int_equal(bench_put(b, &t, length), 0);
+		counting_begin(&tb->c);
+		assert_int_equal(tb_put(tb, &t, length), 0);
 		counting_end();
 		cost_window(&put);
 		cost_put(&put, t.offset, length);
-		assert_costs(b, &put);
-		assert_memory_equal(bench_memory(b, &t), b->data, length);
+		assert_costs(tb, &put);
+		assert_memory_equal(tb_memory(tb, &t), tb->data, length);
 
-		counting_begin(&b->c);
-		assert_int_equal(bench_get(b, &t, b->got, length), 0);
+		counting_begin(&tb->c);
+		assert_int_equal(tb_get(tb, &t, tb->got, length), 0);
 		counting_end();
 		cost_window(&get);
 		cost_get(&get, t.offset, length);
-		assert_costs(b, &get);
-		assert_int_equal(counting_lines_shared(&b->c), 0);
-		assert_memory_equal(b->got, b->data, length);
+		assert_costs(tb, &get);
+		assert_int_equal(counting_lines_shared(&tb->c), 0);
+		assert_memory_equal(tb->got, tb->data, length);
 	}
 }
 
@@ -168,24 +169,24 @@ static void straight_accesses(void **state)
 static void straight_atomics(void **state)
 {
 	static const unsigned commands[] = { CAY_FAA, CAY_CAS };
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_ATOMIC);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_ATOMIC);
 	for (size_t i = 0; i < ARRAY_COUNT(commands); i++) {
 		const uint64_t operand[2] = { 5, 9 };
 		struct costs expected = { 0 };
 		uint64_t previous = 1;
-		counting_begin(&b->c);
+		counting_begin(&tb->c);
 		assert_int_equal(
-			counting_atomic(&b->w.port[0].origin, b->w.port[0].op,
-				fixture_route(&b->w, 0, 1), &t,
+			counting_atomic(&tb->port[0].origin, tb->port[0].op,
+				fixture_route(&tb->fixture, 0, 1), &t,
 				(uint16_t)commands[i], operand, &previous, 0),
 			0);
 		counting_end();
 		cost_window(&expected);
 		COST(&expected, HOST_MEMORY, .atomics = 1, .lines = 1);
-		assert_costs(b, &expected);
+		assert_costs(tb, &expected);
 		assert_int_equal(previous, i ? 5 : 0);
-		assert_int_equal(bench_word(b, &t), i ? 9 : 5);
+		assert_int_equal(tb_word(tb, &t), i ? 9 : 5);
 	}
 }
 
@@ -211,13 +212,13 @@ static const struct {
 	{ CAY_CAS, 8, true },
 };
 
-static void drain(struct bench *b)
+static void drain(struct testbench *tb)
 {
 	struct cay_nqe n;
-	while (bench_take(b, 1, &n))
+	while (tb_receive(tb, 1, &n))
 		continue;
-	while (bench_take(b, 0, &n))
-		counting_completions_returned(&b->w.port[0].origin, 1);
+	while (tb_receive(tb, 0, &n))
+		counting_completions_returned(&tb->port[0].origin, 1);
 }
 
 static struct costs expected_of(
@@ -240,11 +241,10 @@ static struct costs expected_of(
  */
 static void every_command_with_and_without_notification(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct target window[2] = {
-		bench_window(b, 1, 0, 4096, BENCH_RIGHTS),
-		bench_window(
-			b, 1, 1, 4096, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS),
+		tb_window(tb, 1, 0, 4096, TB_RIGHTS),
+		tb_window(tb, 1, 1, 4096, TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS),
 	};
 	for (size_t i = 0; i < 4 * ARRAY_COUNT(commands); i++) {
 		size_t command = i / 4;
@@ -253,78 +253,78 @@ static void every_command_with_and_without_notification(void **state)
 		t.offset = 64;
 		struct costs e = expected_of(command, &t, notify, told);
 		/* R is looked at only when a queue looks full. */
-		fixture_own(&b->w, 1)->r_seen = bench_r(b, 1);
+		fixture_own(&tb->fixture, 1)->r_seen = tb_r(tb, 1);
+		atomic_store(&(*fixture_route(&tb->fixture, 0, 1))->r_seen,
+			tb_r(tb, 1));
 		atomic_store(
-			&(*fixture_route(&b->w, 0, 1))->r_seen, bench_r(b, 1));
-		atomic_store(&fixture_own(&b->w, 0)->r_seen, bench_r(b, 0));
-		b->operand[0] = bench_word(b, &t); /* so that CAS stores */
-		counting_begin(&b->c);
-		assert_int_equal(bench_access(b, commands[command].command, &t,
+			&fixture_own(&tb->fixture, 0)->r_seen, tb_r(tb, 0));
+		tb->operand[0] = tb_word(tb, &t); /* so that CAS stores */
+		counting_begin(&tb->c);
+		assert_int_equal(tb_access(tb, commands[command].command, &t,
 					 commands[command].length,
 					 notify ? CAY_VCI_NOTIFY : 0),
 			0);
 		counting_end();
-		assert_costs(b, &e);
-		drain(b);
+		assert_costs(tb, &e);
+		drain(tb);
 	}
 }
 
 /* Exactly one line at the target, and W and an entry of the origin. */
 static void fetch_add_writes_three_lines(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_ATOMIC);
-	b->operand[0] = 5;
-	counting_begin(&b->c);
-	assert_int_equal(bench_access(b, CAY_FAA, &t, 8, 0), 0);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_ATOMIC);
+	tb->operand[0] = 5;
+	counting_begin(&tb->c);
+	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 0);
 	counting_end();
-	assert_int_equal(counting_lines_shared(&b->c), 3);
-	assert_int_equal(b->c.kind[HOST_MEMORY].lines, 1);
-	assert_int_equal(b->c.kind[HOST_NQE].lines, 1);
-	assert_int_equal(b->c.kind[HOST_W].lines, 1);
-	assert_int_equal(bench_w(b, 1), bench_r(b, 1));
+	assert_int_equal(counting_lines_shared(&tb->c), 3);
+	assert_int_equal(tb->c.kind[HOST_MEMORY].lines, 1);
+	assert_int_equal(tb->c.kind[HOST_NQE].lines, 1);
+	assert_int_equal(tb->c.kind[HOST_W].lines, 1);
+	assert_int_equal(tb_w(tb, 1), tb_r(tb, 1));
 	assert_int_equal(
-		queue_ahead(queue_nq(bench_w(b, 0)), queue_nq(bench_r(b, 0))),
-		1);
+		queue_ahead(queue_nq(tb_w(tb, 0)), queue_nq(tb_r(tb, 0))), 1);
 }
 
 /* A work request costs its line of the queue and the peer table on top. */
 static void work_requests_add_a_line(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
 	const struct cay_vci v = { { CAY_FAST_PUT | 1 | 1ull << 32,
 		fixture_vpid(1) | 8 << 16, 7, t.capability << 16, 8,
 		0x1122334455667788 } };
 	struct costs e = { 0 };
-	counting_begin(&b->c);
-	bench_vci(b, &v);
+	counting_begin(&tb->c);
+	tb_issue_vci(tb, &v);
 	counting_end();
 	cost_window(&e);
 	cost_put(&e, 8, 8);
 	COST(&e, HOST_WQ, .loads = 8, .stores = 8, .lines = 1);
 	COST(&e, HOST_PEER, .loads = 1);
-	assert_costs(b, &e);
+	assert_costs(tb, &e);
 	t.offset = 8;
-	assert_true(bench_word(b, &t) == 0x1122334455667788);
+	assert_true(tb_word(tb, &t) == 0x1122334455667788);
 }
 
 /* A refusal writes nothing at the target, and its completion at the origin. */
 static void refusals_write_nothing_at_the_target(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_READ);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_READ);
 	struct target wrong = t;
 	wrong.capability ^= 2;
 	for (int i = 0; i < 2; i++) {
-		counting_begin(&b->c);
-		assert_int_equal(bench_put(b, i ? &t : &wrong, 8), 1);
+		counting_begin(&tb->c);
+		assert_int_equal(tb_put(tb, i ? &t : &wrong, 8), 1);
 		counting_end();
-		assert_int_equal(counting_lines_shared(&b->c), 2);
-		assert_int_equal(b->c.kind[HOST_MEMORY].lines, 0);
-		assert_int_equal(b->c.kind[HOST_WINDOW].lines, 0);
-		assert_int_equal(bench_w(b, 1), bench_r(b, 1));
-		drain(b);
+		assert_int_equal(counting_lines_shared(&tb->c), 2);
+		assert_int_equal(tb->c.kind[HOST_MEMORY].lines, 0);
+		assert_int_equal(tb->c.kind[HOST_WINDOW].lines, 0);
+		assert_int_equal(tb_w(tb, 1), tb_r(tb, 1));
+		drain(tb);
 	}
 }
 
@@ -332,24 +332,24 @@ static void refusals_write_nothing_at_the_target(void **state)
  */
 static void refusals_are_told_once(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(
-		b, 1, 0, 4096, CAY_RIGHT_READ | CAY_RIGHT_NOTIFY_REFUSAL);
-	const struct cay_window_descriptor *d = &b->w.port[1].origin.wdt[0];
+	struct testbench *tb = *state;
+	struct target t = tb_window(
+		tb, 1, 0, 4096, CAY_RIGHT_READ | CAY_RIGHT_NOTIFY_REFUSAL);
+	const struct cay_window_descriptor *d = &tb->port[1].origin.wdt[0];
 	struct cay_nqe n;
 	for (int round = 0; round < 3; round++) {
-		counting_begin(&b->c);
+		counting_begin(&tb->c);
 		for (int i = 0; i < 3; i++)
-			assert_int_equal(bench_put(b, &t, 8), 1);
+			assert_int_equal(tb_put(tb, &t, 8), 1);
 		counting_end();
-		assert_int_equal(b->c.kind[HOST_WINDOW].lines, 1);
+		assert_int_equal(tb->c.kind[HOST_WINDOW].lines, 1);
 		assert_int_equal(d->refusals, 3 * (round + 1));
-		assert_true(bench_take(b, 1, &n));
+		assert_true(tb_receive(tb, 1, &n));
 		assert_int_equal(nqe_command(&n),
 			CAY_NOTIFY_RMA | CAY_ERROR_RIGHTS
 						 << CAY_COMMAND_ERROR_SHIFT);
-		assert_false(bench_take(b, 1, &n));
-		drain(b);
+		assert_false(tb_receive(tb, 1, &n));
+		drain(tb);
 	}
 }
 
@@ -362,13 +362,13 @@ static void refusals_are_told_once(void **state)
 static void posted_send_writes_its_buffer(void **state)
 {
 	static const size_t lengths[] = { 41, 64, 65, 4096, 8192, 65536 };
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
 		struct costs e = { 0 };
 		struct cay_nqe n;
-		bench_post(b, lengths[i], i);
-		counting_begin(&b->c);
-		assert_int_equal(bench_send(b, 1, lengths[i], 0), 0);
+		tb_post_receive(tb, lengths[i], i);
+		counting_begin(&tb->c);
+		assert_int_equal(tb_send(tb, 1, lengths[i], 0), 0);
 		counting_end();
 		cost_entry(&e);
 		/* The mode, and again; is there room at all? */
@@ -384,20 +384,20 @@ static void posted_send_writes_its_buffer(void **state)
 			.lines = 2);
 		COST(&e, HOST_MEMORY, .copied_bytes = lengths[i],
 			.lines = lines_of(0, lengths[i]));
-		assert_costs(b, &e);
-		assert_true(bench_take(b, 1, &n));
-		bench_posted_free(b, &n);
+		assert_costs(tb, &e);
+		assert_true(tb_receive(tb, 1, &n));
+		tb_posted_free(tb, &n);
 	}
 }
 
 /* Nothing posted any more: one look at the counter, then as ever. */
 static void exhausted_costs_a_look(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct costs e = { 0 };
-	fixture_posted_mode(&b->w, 1, POSTED_RDR);
-	counting_begin(&b->c);
-	assert_int_equal(bench_send(b, 1, 4096, 0), 0);
+	fixture_posted_mode(&tb->fixture, 1, POSTED_RDR);
+	counting_begin(&tb->c);
+	assert_int_equal(tb_send(tb, 1, 4096, 0), 0);
 	counting_end();
 	cost_entry(&e);
 	COST(&e, HOST_W, .loads = 3);
@@ -405,59 +405,59 @@ static void exhausted_costs_a_look(void **state)
 	COST(&e, HOST_RECORD, .loads = 1, .stores = 4);
 	COST(&e, HOST_POSTED, .loads = 1);
 	COST(&e, HOST_RDR, .copied_bytes = 4096, .lines = 64);
-	assert_costs(b, &e);
+	assert_costs(tb, &e);
 }
 
 /* Up to 40 bytes never ask for one. */
 static void short_messages_do_not_look(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	bench_post(b, 64, 1);
-	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
+	tb_post_receive(tb, 64, 1);
+	fixture_posted_mode(&tb->fixture, 1, POSTED_ONLY);
 	for (size_t length = 0; length <= CAY_FAST_SEND_BYTES; length++) {
-		counting_begin(&b->c);
-		assert_int_equal(length % 2 ? bench_fast(b, 1, 2, length)
-					    : bench_send(b, 1, length, 0),
+		counting_begin(&tb->c);
+		assert_int_equal(length % 2 ? tb_send_fast(tb, 1, 2, length)
+					    : tb_send(tb, 1, length, 0),
 			0);
 		counting_end();
-		assert_int_equal(b->c.kind[HOST_POSTED].loads, 0);
-		assert_int_equal(b->c.kind[HOST_W].loads, 2);
-		assert_int_equal(counting_lines_shared(&b->c), 2);
-		assert_true(bench_take(b, 1, &n));
+		assert_int_equal(tb->c.kind[HOST_POSTED].loads, 0);
+		assert_int_equal(tb->c.kind[HOST_W].loads, 2);
+		assert_int_equal(counting_lines_shared(&tb->c), 2);
+		assert_true(tb_receive(tb, 1, &n));
 		assert_int_equal(nqe_command(&n), CAY_NOTIFY_FAST_RECV);
 	}
-	assert_int_equal(bench_posted_state(b, 0), POSTED_READY);
+	assert_int_equal(tb_posted_state(tb, 0), POSTED_READY);
 }
 
 /* A sender that is held writes nothing that others read. */
 static void held_sender_writes_nothing_shared(void **state)
 {
-	struct bench *b = *state;
-	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
-	counting_begin(&b->c);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
-	assert_int_equal(bench_send(b, 1, 65536, 0), -EAGAIN);
+	struct testbench *tb = *state;
+	fixture_posted_mode(&tb->fixture, 1, POSTED_ONLY);
+	counting_begin(&tb->c);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 65536, 0), -EAGAIN);
 	counting_end();
-	assert_int_equal(counting_lines_shared(&b->c), 0);
-	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
+	assert_int_equal(counting_lines_shared(&tb->c), 0);
+	assert_int_equal(atomic_load(&tb->port[0].op->state), OP_IDLE);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BENCH_TEST(put_of_8_bytes_writes_one_line),
-		BENCH_TEST(straight_accesses),
-		BENCH_TEST(straight_atomics),
-		BENCH_TEST(every_command_with_and_without_notification),
-		BENCH_TEST(fetch_add_writes_three_lines),
-		BENCH_TEST(work_requests_add_a_line),
-		BENCH_TEST(refusals_write_nothing_at_the_target),
-		BENCH_TEST(refusals_are_told_once),
-		BENCH_TEST(posted_send_writes_its_buffer),
-		BENCH_TEST(exhausted_costs_a_look),
-		BENCH_TEST(short_messages_do_not_look),
-		BENCH_TEST(held_sender_writes_nothing_shared),
+		TB_TEST(put_of_8_bytes_writes_one_line),
+		TB_TEST(straight_accesses),
+		TB_TEST(straight_atomics),
+		TB_TEST(every_command_with_and_without_notification),
+		TB_TEST(fetch_add_writes_three_lines),
+		TB_TEST(work_requests_add_a_line),
+		TB_TEST(refusals_write_nothing_at_the_target),
+		TB_TEST(refusals_are_told_once),
+		TB_TEST(posted_send_writes_its_buffer),
+		TB_TEST(exhausted_costs_a_look),
+		TB_TEST(short_messages_do_not_look),
+		TB_TEST(held_sender_writes_nothing_shared),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Three senders (two threads of one process, and another process), a receiver
- * and the node's repair, as coroutines on the counting platform that may hand
- * over before every single access, in thousands of schedules. Nothing may be
- * lost, doubled, damaged or out of a sender's order, and nobody may sleep for
- * ever; also when a process is abandoned at any access and repaired from its
- * records.
+ * Interleavings of messages: three senders (two threads of one process and a
+ * second process), a receiver and the node's repair are coroutines on the
+ * counting platform that can switch before every access, in thousands of
+ * schedules. No message is lost, duplicated, damaged or reordered, and no
+ * thread sleeps forever; also if a process dies at a random access and its
+ * entries are repaired.
  *
- * CAY_SCHEDULES sets how many, CAY_SEED which one is the first. A failure
- * names the seed that repeats it.
+ * CAY_SCHEDULES is the number of schedules, CAY_SEED the first seed. A failure
+ * prints the seed.
  */
-#include "bench.h"
 #include "coroutine.h"
+#include "testbench.h"
 
 #define SENDERS	     3u
 #define MESSAGES     12u
@@ -21,40 +21,40 @@
 
 static const uint32_t process_of[SENDERS] = { 0, 0, 1 };
 
-struct world;
+struct simulation;
 
 struct sender {
-	struct party party;
-	struct world *world;
+	struct coroutine coroutine;
+	struct simulation *sim;
 	struct op_record *op;
 	uint32_t number, process;
-	uint32_t sent;	   /* messages whose call has returned */
-	uint32_t asked;	   /* completions */
-	uint32_t received; /* by the receiver */
+	uint32_t sent; /* messages whose call has returned */
+	uint32_t completions_expected;
+	uint32_t received; /* messages that the receiver got */
 	bool dead;
 };
 
-struct world {
-	struct stage stage;
-	struct fixture bench;
+struct simulation {
+	struct scheduler scheduler;
+	struct fixture fixture;
 	struct counting counting;
 	struct sender sender[SENDERS];
-	struct party receiver, repair;
-	uint64_t next;			   /* that the receiver will take */
-	uint64_t rdr;			   /* up to which it has taken */
-	uint64_t r;			   /* as it has returned it */
-	uint32_t completed[SENDERS];	   /* completions, by process */
+	struct coroutine receiver, repair;
+	uint64_t next;			   /* entry to receive next */
+	uint64_t rdr;			   /* payload units received */
+	uint64_t r;			   /* R as last returned */
+	uint32_t completed[SENDERS];	   /* completions by process */
 	uint32_t kill_process, kill_after; /* accesses; 0 is never */
 	uint32_t deaths;
-	bool completions; /* some senders ask for them */
+	bool completions; /* some messages request them */
 };
 
-/* ---- what a message is, known to both sides ---- */
+/* ---- messages: length and contents follow from the tag ---- */
 
 static uint64_t message_hash(uint64_t tag)
 {
-	struct stage s = { .random = tag * 0x2545f4914f6cdd1dull };
-	return stage_random(&s);
+	struct scheduler s = { .random = tag * 0x2545f4914f6cdd1dull };
+	return scheduler_random(&s);
 }
 
 static size_t message_length(uint64_t tag)
@@ -79,7 +79,7 @@ static void message_fill(uint64_t tag, unsigned char *data)
 		data[i] = byte;
 }
 
-static bool message_right(uint64_t tag, const unsigned char *data)
+static bool message_intact(uint64_t tag, const unsigned char *data)
 {
 	unsigned char expected[LENGTH_MAX];
 	message_fill(tag, expected);
@@ -88,19 +88,19 @@ static bool message_right(uint64_t tag, const unsigned char *data)
 
 /* ---- senders ---- */
 
-static bool sender_notifies(const struct sender *s, uint64_t tag)
+static bool sender_wants_completion(const struct sender *s, uint64_t tag)
 {
-	/* Sender 1 shares a port with sender 0, which consumes there. */
-	return s->world->completions && s->number != 1 &&
+	/* Sender 1 shares its port with sender 0, which receives there. */
+	return s->sim->completions && s->number != 1 &&
 	       message_hash(tag) >> 60 < 6;
 }
 
 static int sender_issue(struct sender *s, uint64_t tag)
 {
-	struct origin *o = &s->world->bench.port[s->process].origin;
+	struct origin *o = &s->sim->fixture.port[s->process].origin;
 	unsigned char data[LENGTH_MAX];
 	size_t length = message_length(tag), half = length / 2;
-	bool notify = sender_notifies(s, tag);
+	bool notify = sender_wants_completion(s, tag);
 	const struct iovec payload[2] = { { data, half },
 		{ data + half, length - half } };
 	const struct packet p = { .command = CAY_SEND,
@@ -113,39 +113,41 @@ static int sender_issue(struct sender *s, uint64_t tag)
 
 	message_fill(tag, data);
 	_Atomic(struct context *) *to =
-		fixture_route(&s->world->bench, s->process, RECEIVER);
+		fixture_route(&s->sim->fixture, s->process, RECEIVER);
 	int r = tag % 2 && !notify && length <= CAY_FAST_SEND_BYTES
 			? counting_send_fast(o, s->op, to, tag, 0, data, length)
 			: counting_send(o, s->op, to, &p);
-	s->asked += notify && r == 0;
+	s->completions_expected += notify && r == 0;
 	return r;
 }
 
-/* The consumer of a sender's own port: completions only. */
-static void sender_collect(struct sender *s)
+/* Receives at most one completion at the sender's own port. */
+static void sender_receive_completion(struct sender *s)
 {
-	struct world *w = s->world;
-	struct context *own = fixture_own(&w->bench, s->process);
+	struct simulation *sim = s->sim;
+	struct context *own = fixture_own(&sim->fixture, s->process);
 	uint64_t r = atomic_load(&own->control->r);
 	if (s->number == 1 || !counting_peek(own, queue_nq(r)))
 		return;
-	struct cay_nqe *n = &own->nq[queue_nq(r) % BENCH_ENTRIES];
+	struct cay_nqe *n = &own->nq[queue_nq(r) % TB_ENTRIES];
 	if ((n->word[7] & 0xffff) != CAY_NOTIFY_CC)
-		stage_fail(&w->stage, "something else than a completion");
-	w->completed[s->process]++;
+		scheduler_fail(&sim->scheduler,
+			"a notification other than a completion");
+	sim->completed[s->process]++;
 	counting_return_entries(own, queue_word(queue_nq(r) + 1, 0));
-	counting_completions_returned(&w->bench.port[s->process].origin, 1);
+	counting_completions_returned(&sim->fixture.port[s->process].origin, 1);
 }
 
-/* No room: look again soon, or say so in R and sleep as on a futex. */
+/* Backpressure: retries later, or sets R_WAITERS and sleeps as on a futex. */
 static int sender_wait(struct sender *s, uint64_t tag)
 {
-	struct world *w = s->world;
-	_Atomic uint64_t *r = &fixture_own(&w->bench, RECEIVER)->control->r;
+	struct simulation *sim = s->sim;
+	_Atomic uint64_t *r = &fixture_own(&sim->fixture, RECEIVER)->control->r;
 
-	sender_collect(s);
-	if (sender_notifies(s, tag) || stage_chance(&w->stage, 2)) {
-		stage_switch(&w->stage);
+	sender_receive_completion(s);
+	if (sender_wants_completion(s, tag) ||
+		scheduler_chance(&sim->scheduler, 2)) {
+		scheduler_switch(&sim->scheduler);
 		return sender_issue(s, tag);
 	}
 	uint64_t seen = atomic_fetch_or(r, R_WAITERS) | R_WAITERS;
@@ -153,7 +155,7 @@ static int sender_wait(struct sender *s, uint64_t tag)
 	if (result != -EAGAIN)
 		return result;
 	if (atomic_load(r) >> 32 == seen >> 32)
-		stage_block(&w->stage, &w->counting.room_wakes);
+		scheduler_block(&sim->scheduler, &sim->counting.room_wakes);
 	return sender_issue(s, tag);
 }
 
@@ -166,21 +168,22 @@ static void sender_run(void *argument)
 		while (r == -EAGAIN)
 			r = sender_wait(s, tag);
 		if (r)
-			stage_fail(&s->world->stage, "a send failed");
+			scheduler_fail(&s->sim->scheduler, "a send failed");
 		s->sent++;
-		sender_collect(s);
+		sender_receive_completion(s);
 	}
-	while (s->world->completed[s->process] < s->asked && s->number != 1) {
-		sender_collect(s);
-		stage_switch(&s->world->stage);
+	while (s->sim->completed[s->process] < s->completions_expected &&
+		s->number != 1) {
+		sender_receive_completion(s);
+		scheduler_switch(&s->sim->scheduler);
 	}
 }
 
-/* ---- the receiver ---- */
+/* ---- receiver ---- */
 
-static void receiver_check(struct world *w, const struct cay_nqe *n)
+static void check_message(struct simulation *sim, const struct cay_nqe *n)
 {
-	const struct context *own = fixture_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&sim->fixture, RECEIVER);
 	uint64_t tag = n->word[0];
 	bool fast = (n->word[7] & 0xffff) == CAY_NOTIFY_FAST_RECV;
 	const void *data = &n->word[2];
@@ -191,110 +194,115 @@ static void receiver_check(struct world *w, const struct cay_nqe *n)
 		data = own->rdr + n->word[3] * RDR_UNIT;
 	}
 	if (tag >> 32 >= SENDERS)
-		stage_fail(&w->stage, "a message from nobody");
-	struct sender *s = &w->sender[tag >> 32];
+		scheduler_fail(
+			&sim->scheduler, "a message from an unknown sender");
+	struct sender *s = &sim->sender[tag >> 32];
 	if ((uint32_t)tag != s->received)
-		stage_fail(&w->stage, "lost, doubled or out of order");
-	if (length != message_length(tag) || !message_right(tag, data))
-		stage_fail(&w->stage, "a damaged message");
+		scheduler_fail(&sim->scheduler,
+			"a message is lost, duplicated or out of order");
+	if (length != message_length(tag) || !message_intact(tag, data))
+		scheduler_fail(&sim->scheduler, "a damaged message");
 	s->received++;
 }
 
-static void receiver_take(struct world *w)
+static void receive_entry(struct simulation *sim)
 {
-	const struct context *own = fixture_own(&w->bench, RECEIVER);
-	const struct cay_nqe *n = &own->nq[w->next % BENCH_ENTRIES];
+	const struct context *own = fixture_own(&sim->fixture, RECEIVER);
+	const struct cay_nqe *n = &own->nq[sim->next % TB_ENTRIES];
 	unsigned command = n->word[7] & 0xffff;
 
 	if (!nqe_valid(n))
-		stage_fail(&w->stage, "a damaged notification");
-	if (command == CAY_NQE_INVALID && w->deaths == 0)
-		stage_fail(&w->stage, "a void entry although nobody died");
+		scheduler_fail(&sim->scheduler, "a damaged notification");
+	if (command == CAY_NQE_INVALID && sim->deaths == 0)
+		scheduler_fail(&sim->scheduler,
+			"a void entry although no process died");
 	if (command != CAY_NQE_INVALID)
-		receiver_check(w, n);
+		check_message(sim, n);
 	bool extent = command == CAY_NOTIFY_RECV ||
 		      (command == CAY_NQE_INVALID && nqe_bytes(n) == 1);
 	if (extent)
-		w->rdr = n->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
-	w->next = (w->next + 1) & QUEUE_NQ_MASK;
+		sim->rdr = n->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
+	sim->next = (sim->next + 1) & QUEUE_NQ_MASK;
 }
 
-static void receiver_return(struct world *w)
+static void receiver_return(struct simulation *sim)
 {
-	uint64_t r = queue_word(w->next, w->rdr);
-	if (r != w->r)
-		counting_return_entries(fixture_own(&w->bench, RECEIVER), r);
-	w->r = r;
+	uint64_t r = queue_word(sim->next, sim->rdr);
+	if (r != sim->r)
+		counting_return_entries(
+			fixture_own(&sim->fixture, RECEIVER), r);
+	sim->r = r;
 }
 
-/* When it has taken all, W says what a void without extent has skipped. */
-static void receiver_settle(struct world *w)
+/* In an empty queue, W includes payload that void entries have skipped. */
+static void receiver_skip_void_payload(struct simulation *sim)
 {
-	const struct context *own = fixture_own(&w->bench, RECEIVER);
+	const struct context *own = fixture_own(&sim->fixture, RECEIVER);
 	uint64_t now = atomic_load(&own->control->w);
-	if (queue_nq(now) == w->next)
-		w->rdr = queue_rdr(now);
+	if (queue_nq(now) == sim->next)
+		sim->rdr = queue_rdr(now);
 }
 
-/* As the kernel does it: the comparison and the sleep are one. */
-static void receiver_sleep(struct world *w)
+/* Comparison and sleep are atomic, as in the kernel's futex. */
+static void receiver_sleep(struct simulation *sim)
 {
-	struct context *own = fixture_own(&w->bench, RECEIVER);
-	bool armed = stage_chance(&w->stage, 2);
+	struct context *own = fixture_own(&sim->fixture, RECEIVER);
+	bool armed = scheduler_chance(&sim->scheduler, 2);
 	uint64_t flag = armed ? W_ARMED : W_SLEEP;
-	uint32_t rings = w->counting.rings;
-	uint64_t seen = counting_sleep(own, w->next, flag);
+	uint32_t rings = sim->counting.rings;
+	uint64_t seen = counting_sleep(own, sim->next, flag);
 	if (!seen)
 		return;
-	stage_yield(&w->stage);
-	if (armed && rings == w->counting.rings)
-		stage_block(&w->stage, &w->counting.rings);
+	scheduler_yield(&sim->scheduler);
+	if (armed && rings == sim->counting.rings)
+		scheduler_block(&sim->scheduler, &sim->counting.rings);
 	if (!armed && atomic_load(&own->control->w) >> 32 == seen >> 32)
-		stage_block(&w->stage, &w->counting.wakes);
+		scheduler_block(&sim->scheduler, &sim->counting.wakes);
 	counting_cancel_sleep(own, flag);
 }
 
 static void receiver_run(void *argument)
 {
-	struct world *w = argument;
-	struct context *own = fixture_own(&w->bench, RECEIVER);
+	struct simulation *sim = argument;
+	struct context *own = fixture_own(&sim->fixture, RECEIVER);
 	for (;;) {
-		if (counting_peek(own, w->next)) {
-			receiver_take(w);
-			if (stage_chance(&w->stage, 3))
-				receiver_return(w);
+		if (counting_peek(own, sim->next)) {
+			receive_entry(sim);
+			if (scheduler_chance(&sim->scheduler, 3))
+				receiver_return(sim);
 			continue;
 		}
-		if (w->deaths)
-			receiver_settle(w);
-		receiver_return(w);
-		if (stage_chance(&w->stage, 2))
-			receiver_sleep(w);
+		if (sim->deaths)
+			receiver_skip_void_payload(sim);
+		receiver_return(sim);
+		if (scheduler_chance(&sim->scheduler, 2))
+			receiver_sleep(sim);
 		else
-			stage_switch(&w->stage);
+			scheduler_switch(&sim->scheduler);
 	}
 }
 
 /* ---- death and repair ---- */
 
-/* Every access of every party comes by here. */
-static void world_access(void *argument)
+/* Called before every access of every coroutine; kills the victim. */
+static void sim_before_access(void *argument)
 {
-	struct world *w = argument;
-	struct party *now = w->stage.now;
-	bool doomed = false;
+	struct simulation *sim = argument;
+	struct coroutine *now = sim->scheduler.current;
+	bool victim = false;
 	for (uint32_t i = 0; i < SENDERS; i++)
-		doomed |= &w->sender[i].party == now &&
-			  w->sender[i].process == w->kill_process;
-	if (!doomed || w->kill_after == 0 || --w->kill_after > 0) {
-		stage_yield(&w->stage);
+		victim |= &sim->sender[i].coroutine == now &&
+			  sim->sender[i].process == sim->kill_process;
+	if (!victim || sim->kill_after == 0 || --sim->kill_after > 0) {
+		scheduler_yield(&sim->scheduler);
 		return;
 	}
 	for (uint32_t i = 0; i < SENDERS; i++)
-		if (w->sender[i].process == w->kill_process)
-			w->sender[i].dead = w->sender[i].party.done = true;
-	w->deaths++;
-	stage_switch(&w->stage);
+		if (sim->sender[i].process == sim->kill_process)
+			sim->sender[i].dead = sim->sender[i].coroutine.done =
+				true;
+	sim->deaths++;
+	scheduler_switch(&sim->scheduler);
 }
 
 static bool record_covers(const struct op_record *op, uint64_t position)
@@ -305,162 +313,159 @@ static bool record_covers(const struct op_record *op, uint64_t position)
 	       queue_nq(atomic_load(&op->w_old)) == position;
 }
 
-/* Waits while a living thread says TRY; true if one of them says OWN. */
-static bool living_owns(struct world *w, uint64_t position)
+/* Waits while a live thread is in TRY; true if one is in OWN. */
+static bool live_thread_owns(struct simulation *sim, uint64_t position)
 {
 	for (uint32_t i = 0; i < SENDERS; i++) {
-		struct sender *s = &w->sender[i];
+		struct sender *s = &sim->sender[i];
 		while (!s->dead && record_covers(s->op, position)) {
 			uint64_t state = atomic_load(&s->op->state);
 			if ((state & OP_STATE_MASK) == OP_OWN)
 				return true;
-			stage_switch(&w->stage);
+			scheduler_switch(&sim->scheduler);
 		}
 	}
 	return false;
 }
 
-/* Whether a TRY has led to a claim is not known, so nor is its extent. */
-static void record_repair(struct world *w, const struct op_record *op)
+/*
+ * Voids the entry of a dead thread. A thread in TRY may or may not have
+ * claimed it, so its extent is unknown.
+ */
+static void repair_entry(struct simulation *sim, const struct op_record *op)
 {
-	struct context *to = fixture_own(&w->bench, RECEIVER);
+	struct context *to = fixture_own(&sim->fixture, RECEIVER);
 	bool owned = (atomic_load(&op->state) & OP_STATE_MASK) == OP_OWN;
 	uint64_t position = queue_nq(atomic_load(&op->w_old));
 	int64_t rdr = (int64_t)queue_rdr(atomic_load(&op->w_new));
 
 	if (!record_covers(op, position))
 		return;
-	stage_yield(&w->stage);
-	uint64_t ahead =
+	scheduler_yield(&sim->scheduler);
+	uint64_t distance =
 		queue_ahead(queue_nq(atomic_load(&to->control->w)), position);
-	bool claimed = ahead >= 1 && ahead <= QUEUE_NQ_MASK / 2;
-	if (!owned && (!claimed || living_owns(w, position)))
+	bool claimed = distance >= 1 && distance <= QUEUE_NQ_MASK / 2;
+	if (!owned && (!claimed || live_thread_owns(sim, position)))
 		return;
-	stage_yield(&w->stage);
+	scheduler_yield(&sim->scheduler);
 	counting_void_entry(to, position, owned ? rdr : -1);
 }
 
-/* The dead may have owed a wake-up, so repair wakes in any case. */
+/* Wakes the receiver in any case: the dead thread may have been about to. */
 static void repair_run(void *argument)
 {
-	struct world *w = argument;
-	if (w->deaths == 0)
-		stage_block(&w->stage, &w->deaths);
+	struct simulation *sim = argument;
+	if (sim->deaths == 0)
+		scheduler_block(&sim->scheduler, &sim->deaths);
 	for (uint32_t i = 0; i < SENDERS; i++)
-		if (w->sender[i].dead)
-			record_repair(w, w->sender[i].op);
-	w->counting.wakes++;
-	w->counting.rings++;
+		if (sim->sender[i].dead)
+			repair_entry(sim, sim->sender[i].op);
+	sim->counting.wakes++;
+	sim->counting.rings++;
 }
 
-/* ---- a schedule ---- */
+/* ---- schedules ---- */
 
-static int world_open(struct world *w, uint64_t seed)
+static int sim_open(struct simulation *sim, uint64_t seed)
 {
-	static const struct queue_options options = { .nq_log2 = BENCH_NQ_LOG2,
-		.rdr_log2 = BENCH_RDR_LOG2 };
-	memset(w, 0, sizeof(*w));
-	if (fixture_open(&w->bench, 4, &options) != 0)
+	static const struct queue_options options = { .nq_log2 = TB_NQ_LOG2,
+		.rdr_log2 = TB_RDR_LOG2 };
+	memset(sim, 0, sizeof(*sim));
+	if (fixture_open(&sim->fixture, 4, &options) != 0)
 		return -ENOMEM;
-	stage_open(&w->stage, seed);
-	w->r = atomic_load(&fixture_own(&w->bench, RECEIVER)->control->r);
-	w->next = queue_nq(w->r);
-	w->completions = stage_chance(&w->stage, 2);
+	scheduler_open(&sim->scheduler, seed);
+	sim->r = atomic_load(&fixture_own(&sim->fixture, RECEIVER)->control->r);
+	sim->next = queue_nq(sim->r);
+	sim->completions = scheduler_chance(&sim->scheduler, 2);
 	for (uint32_t i = 0; i < SENDERS; i++) {
-		struct sender *s = &w->sender[i];
-		s->world = w;
+		struct sender *s = &sim->sender[i];
+		s->sim = sim;
 		s->number = i;
 		s->process = process_of[i];
-		s->op = w->bench.port[i == 2 ? 3 : i].op;
-		stage_add(&w->stage, &s->party, sender_run, s);
+		s->op = sim->fixture.port[i == 2 ? 3 : i].op;
+		scheduler_add(&sim->scheduler, &s->coroutine, sender_run, s);
 	}
-	stage_add(&w->stage, &w->receiver, receiver_run, w);
-	stage_add(&w->stage, &w->repair, repair_run, w);
-	w->counting.arena = &w->bench.arena;
-	w->counting.yield = world_access;
-	w->counting.yield_argument = w;
+	scheduler_add(&sim->scheduler, &sim->receiver, receiver_run, sim);
+	scheduler_add(&sim->scheduler, &sim->repair, repair_run, sim);
+	sim->counting.arena = &sim->fixture.arena;
+	sim->counting.yield = sim_before_access;
+	sim->counting.yield_argument = sim;
 	return 0;
 }
 
-static void world_close(struct world *w)
+static void sim_close(struct simulation *sim)
 {
-	stage_close(&w->stage);
-	fixture_close(&w->bench);
+	scheduler_close(&sim->scheduler);
+	fixture_close(&sim->fixture);
 }
 
-/* NULL, or what is wrong now that nobody can go on. */
-static const char *world_judge(const struct world *w)
+/* Returns the failure of a schedule that has ended, or NULL. */
+static const char *sim_verdict(const struct simulation *sim)
 {
-	const struct context *own = fixture_own(&w->bench, RECEIVER);
-	if (w->stage.failure)
-		return w->stage.failure;
-	if (queue_nq(atomic_load(&own->control->w)) != w->next)
-		return "the receiver sleeps although there is something";
+	const struct context *own = fixture_own(&sim->fixture, RECEIVER);
+	if (sim->scheduler.failure)
+		return sim->scheduler.failure;
+	if (queue_nq(atomic_load(&own->control->w)) != sim->next)
+		return "the receiver sleeps although an entry is there";
 	for (uint32_t i = 0; i < SENDERS; i++) {
-		const struct sender *s = &w->sender[i];
-		if (!s->party.done)
-			return "a sender sleeps although there is room";
+		const struct sender *s = &sim->sender[i];
+		if (!s->coroutine.done)
+			return "a sender sleeps although the queue is not full";
 		if (!s->dead && s->received != MESSAGES)
-			return "not everything has arrived";
+			return "a message is missing";
 		if (!s->dead && s->number != 1 &&
-			w->completed[s->process] != s->asked)
-			return "a completion is missing or too many";
-		/* The one in the middle of which it died may count. */
+			sim->completed[s->process] != s->completions_expected)
+			return "the number of completions is wrong";
+		/* The message in progress at death may have been published. */
 		if (s->received < s->sent || s->received > s->sent + 1)
-			return "what a dead sender had sent is not there";
+			return "a message of a dead sender is missing";
 	}
 	return NULL;
 }
 
-static void world_play(
+static void run_schedule(
 	uint64_t seed, uint32_t kill_process, uint32_t kill_after)
 {
-	static struct world w;
-	assert_int_equal(world_open(&w, seed), 0);
-	w.kill_process = kill_process;
-	w.kill_after = kill_after;
-	counting_begin(&w.counting);
-	stage_play(&w.stage, SWITCHES_MAX);
+	static struct simulation sim;
+	assert_int_equal(sim_open(&sim, seed), 0);
+	sim.kill_process = kill_process;
+	sim.kill_after = kill_after;
+	counting_begin(&sim.counting);
+	scheduler_run(&sim.scheduler, SWITCHES_MAX);
 	counting_end();
-	const char *wrong = world_judge(&w);
-	world_close(&w);
-	if (wrong)
+	const char *failure = sim_verdict(&sim);
+	sim_close(&sim);
+	if (failure)
 		fail_msg("CAY_SEED=%lu CAY_SCHEDULES=1 (process %u dies after "
 			 "%u accesses): %s",
-			seed, kill_process, kill_after, wrong);
+			seed, kill_process, kill_after, failure);
 }
 
-static uint64_t environment(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-	return text ? strtoull(text, NULL, 0) : otherwise;
-}
-
-static void all_live(void **state)
+static void all_processes_survive(void **state)
 {
 	(void)state;
-	uint64_t seed = environment("CAY_SEED", 1);
-	uint64_t schedules = environment("CAY_SCHEDULES", 3000);
+	uint64_t seed = environment_number("CAY_SEED", 1);
+	uint64_t schedules = environment_number("CAY_SCHEDULES", 3000);
 	for (uint64_t i = 0; i < schedules; i++)
-		world_play(seed + i, 0, 0);
+		run_schedule(seed + i, 0, 0);
 }
 
 static void one_process_dies(void **state)
 {
 	(void)state;
-	uint64_t seed = environment("CAY_SEED", 1);
-	uint64_t schedules = environment("CAY_SCHEDULES", 3000);
+	uint64_t seed = environment_number("CAY_SEED", 1);
+	uint64_t schedules = environment_number("CAY_SCHEDULES", 3000);
 	for (uint64_t i = 0; i < schedules; i++) {
-		struct stage s = { .random = ~(seed + i) };
-		uint32_t process = stage_random(&s) % 2;
-		world_play(seed + i, process, 1 + stage_random(&s) % 400);
+		struct scheduler s = { .random = ~(seed + i) };
+		uint32_t process = scheduler_random(&s) % 2;
+		run_schedule(seed + i, process, 1 + scheduler_random(&s) % 400);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_live),
+		cmocka_unit_test(all_processes_survive),
 		cmocka_unit_test(one_process_dies),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

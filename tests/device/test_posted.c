@@ -9,17 +9,17 @@
 
 static void posted_recv_word_by_word(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	unsigned char *first = bench_post(b, 64, 0x111);
-	unsigned char *second = bench_post(b, 300, 0x222);
-	assert_int_equal(bench_send(b, 5, 64, 0), 0);
-	assert_int_equal(bench_send(b, UINT64_MAX, 129, 0), 0);
-	assert_true(bench_take(b, 1, &n));
+	unsigned char *first = tb_post_receive(tb, 64, 0x111);
+	unsigned char *second = tb_post_receive(tb, 300, 0x222);
+	assert_int_equal(tb_send(tb, 5, 64, 0), 0);
+	assert_int_equal(tb_send(tb, UINT64_MAX, 129, 0), 0);
+	assert_true(tb_receive(tb, 1, &n));
 	assert_posted(&n, 64, 0x111, 0);
 	assert_int_equal(n.word[CAY_NQE_WORD_POSTED], 1);
-	assert_memory_equal(first, b->data, 64);
-	assert_true(bench_take(b, 1, &n));
+	assert_memory_equal(first, tb->data, 64);
+	assert_true(tb_receive(tb, 1, &n));
 	assert_posted(&n, 129, 0x222, 0);
 	assert_true(n.word[0] == UINT64_MAX);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
@@ -27,26 +27,26 @@ static void posted_recv_word_by_word(void **state)
 	assert_int_equal(n.word[5], 0);
 	assert_int_equal(n.word[6], 0);
 	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
-	assert_memory_equal(second, b->data, 129);
+	assert_memory_equal(second, tb->data, 129);
 	assert_int_equal(second[129], 0);
-	assert_int_equal(available(b), 0);
+	assert_int_equal(posted_available(tb), 0);
 }
 
 /* As much as fits, and not a byte more. */
 static void longer_messages_are_truncated(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	static const struct {
 		size_t buffer, length;
 	} tries[] = { { 1, 41 }, { 40, 41 }, { 100, 101 }, { 63, 8192 },
 		{ 8191, 8192 }, { 4096, 65536 } };
 	for (size_t i = 0; i < ARRAY_COUNT(tries); i++) {
-		unsigned char *at = bench_post(b, tries[i].buffer, i);
+		unsigned char *at = tb_post_receive(tb, tries[i].buffer, i);
 		memset(at, 0xee, tries[i].buffer + 1);
-		assert_int_equal(bench_send(b, 1, tries[i].length, 0), 0);
+		assert_int_equal(tb_send(tb, 1, tries[i].length, 0), 0);
 		expect_posted(
-			b, tries[i].length, i, CAY_ERROR_POSTED_TRUNCATED);
-		assert_memory_equal(at, b->data, tries[i].buffer);
+			tb, tries[i].length, i, CAY_ERROR_POSTED_TRUNCATED);
+		assert_memory_equal(at, tb->data, tries[i].buffer);
 		assert_int_equal(at[tries[i].buffer], 0xee);
 	}
 }
@@ -54,9 +54,9 @@ static void longer_messages_are_truncated(void **state)
 /* Gathered from pieces, some of them empty, and cut in the middle of one. */
 static void pieces_are_joined(void **state)
 {
-	struct bench *b = *state;
-	const struct iovec pieces[] = { { b->data, 30 }, { NULL, 0 },
-		{ b->data + 30, 50 }, { b->data + 80, 20 } };
+	struct testbench *tb = *state;
+	const struct iovec pieces[] = { { tb->data, 30 }, { NULL, 0 },
+		{ tb->data + 30, 50 }, { tb->data + 80, 20 } };
 	const struct packet p = { .command = CAY_SEND,
 		.origin_vpid = fixture_vpid(0),
 		.pieces = ARRAY_COUNT(pieces),
@@ -64,14 +64,14 @@ static void pieces_are_joined(void **state)
 		.payload = pieces };
 	static const size_t rooms[] = { 100, 99, 80, 79, 31, 30, 1 };
 	for (size_t i = 0; i < ARRAY_COUNT(rooms); i++) {
-		unsigned char *at = bench_post(b, rooms[i], i);
+		unsigned char *at = tb_post_receive(tb, rooms[i], i);
 		assert_int_equal(
-			counting_send(&b->w.port[0].origin, b->w.port[0].op,
-				fixture_route(&b->w, 0, 1), &p),
+			counting_send(&tb->port[0].origin, tb->port[0].op,
+				fixture_route(&tb->fixture, 0, 1), &p),
 			0);
-		expect_posted(b, 100, i,
+		expect_posted(tb, 100, i,
 			rooms[i] < 100 ? CAY_ERROR_POSTED_TRUNCATED : 0);
-		assert_memory_equal(at, b->data, rooms[i]);
+		assert_memory_equal(at, tb->data, rooms[i]);
 		assert_int_equal(at[rooms[i]], 0);
 	}
 }
@@ -79,32 +79,32 @@ static void pieces_are_joined(void **state)
 /* A work request takes one as a call does, also for a long message. */
 static void work_requests_are_posted_too(void **state)
 {
-	struct bench *b = *state;
-	struct origin *o = &b->w.port[0].origin;
+	struct testbench *tb = *state;
+	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
-	memcpy(o->sdr, b->data, 20000);
+	memcpy(o->sdr, tb->data, 20000);
 	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1), 7, 10,
 		20 } };
 	static const size_t lengths[] = { 40, 41, 8192, 8193, 19000 };
 	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
-		unsigned char *at = bench_post(b, 20000, i);
+		unsigned char *at = tb_post_receive(tb, 20000, i);
 		v.word[4] = lengths[i];
-		bench_vci(b, &v);
+		tb_issue_vci(tb, &v);
 		if (lengths[i] <= CAY_FAST_SEND_BYTES) {
-			assert_true(bench_take(b, 1, &n));
+			assert_true(tb_receive(tb, 1, &n));
 			assert_int_equal(nqe_command(&n), CAY_NOTIFY_FAST_RECV);
 			continue;
 		}
 		/* The slot that the short one left is the first. */
-		expect_posted(b, lengths[i], i - 1, 0);
-		assert_memory_equal(at - 20480, b->data + 10, lengths[i]);
+		expect_posted(tb, lengths[i], i - 1, 0);
+		assert_memory_equal(at - 20480, tb->data + 10, lengths[i]);
 		if (lengths[i] > QUEUE_PAYLOAD_MAX) {
-			assert_true(bench_take(b, 0, &n));
+			assert_true(tb_receive(tb, 0, &n));
 			assert_int_equal(nqe_command(&n), CAY_NOTIFY_CC);
 			assert_int_equal(n.word[2], lengths[i]);
 			counting_completions_returned(o, 1);
 		}
-		assert_false(bench_take(b, 0, &n));
+		assert_false(tb_receive(tb, 0, &n));
 	}
 	assert_int_equal(o->references, 0);
 }
@@ -113,55 +113,55 @@ static void work_requests_are_posted_too(void **state)
 
 static void exhausted_goes_to_the_rdr(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	bench_post(b, 64, 1);
-	assert_int_equal(bench_send(b, 1, 50, 0), 0);
-	assert_int_equal(bench_send(b, 2, 50, 0), 0);
-	expect_posted(b, 50, 1, 0);
-	assert_true(bench_take(b, 1, &n));
+	tb_post_receive(tb, 64, 1);
+	assert_int_equal(tb_send(tb, 1, 50, 0), 0);
+	assert_int_equal(tb_send(tb, 2, 50, 0), 0);
+	expect_posted(tb, 50, 1, 0);
+	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
 	/* Too long for the RDR: the caller must send a reference. */
-	assert_int_equal(bench_send(b, 3, 8193, 0), -E2BIG);
-	bench_post(b, 64, 2);
-	assert_int_equal(bench_send(b, 4, 8193, 0), 0);
-	expect_posted(b, 8193, 2, CAY_ERROR_POSTED_TRUNCATED);
+	assert_int_equal(tb_send(tb, 3, 8193, 0), -E2BIG);
+	tb_post_receive(tb, 64, 2);
+	assert_int_equal(tb_send(tb, 4, 8193, 0), 0);
+	expect_posted(tb, 8193, 2, CAY_ERROR_POSTED_TRUNCATED);
 }
 
 static void held_senders_wait(void **state)
 {
-	struct bench *b = *state;
-	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
-	assert_int_equal(bench_send(b, 1, 9000, 0), -EAGAIN);
-	assert_int_equal(bench_send(b, 1, 41, CAY_VCI_NOTIFY), -EAGAIN);
-	assert_int_equal(b->w.port[0].origin.completions, 0);
-	assert_true(bench_w(b, 1) == bench_r(b, 1));
-	bench_post(b, 64, 1);
-	assert_int_equal(bench_send(b, 1, 41, 0), 0);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
-	fixture_posted_mode(&b->w, 1, POSTED_RDR);
-	assert_int_equal(bench_send(b, 1, 41, 0), 0);
+	struct testbench *tb = *state;
+	fixture_posted_mode(&tb->fixture, 1, POSTED_ONLY);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 9000, 0), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 41, CAY_VCI_NOTIFY), -EAGAIN);
+	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_true(tb_w(tb, 1) == tb_r(tb, 1));
+	tb_post_receive(tb, 64, 1);
+	assert_int_equal(tb_send(tb, 1, 41, 0), 0);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
+	fixture_posted_mode(&tb->fixture, 1, POSTED_RDR);
+	assert_int_equal(tb_send(tb, 1, 41, 0), 0);
 }
 
 /* A full queue: no buffer is taken for what nobody could be told of. */
 static void full_queue_takes_no_buffer(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
-	bench_post(b, 64, 1);
-	while (bench_fast(b, 1, 2, 8) == 0)
+	tb_post_receive(tb, 64, 1);
+	while (tb_send_fast(tb, 1, 2, 8) == 0)
 		continue;
-	counting_begin(&b->c);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
+	counting_begin(&tb->c);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 	counting_end();
-	assert_int_equal(b->c.kind[HOST_POSTED].atomics, 0);
-	assert_int_equal(count_in(b, POSTED_READY), 1);
-	assert_int_equal(available(b), 1);
+	assert_int_equal(tb->c.kind[HOST_POSTED].atomics, 0);
+	assert_int_equal(slots_in_state(tb, POSTED_READY), 1);
+	assert_int_equal(posted_available(tb), 1);
 	/* But one that is urgent has room. */
-	assert_int_equal(bench_send(b, 1, 41, CAY_VCI_PRIORITY), 0);
-	assert_int_equal(count_in(b, POSTED_FILLED), 1);
-	while (bench_take(b, 1, &n))
+	assert_int_equal(tb_send(tb, 1, 41, CAY_VCI_PRIORITY), 0);
+	assert_int_equal(slots_in_state(tb, POSTED_FILLED), 1);
+	while (tb_receive(tb, 1, &n))
 		continue;
 }
 
@@ -169,7 +169,7 @@ static void full_queue_takes_no_buffer(void **state)
 
 static void invalid_slots_are_passed_over(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	static const struct cay_posted_receive wrong[] = {
 		{ .offset = 0, .length = 64 },
 		{ .offset = ARENA_HEAP_OFFSET - 1, .length = 64 },
@@ -179,39 +179,39 @@ static void invalid_slots_are_passed_over(void **state)
 		{ .offset = ARENA_HEAP_OFFSET, .length = 64, .flags = 1 },
 		{ .offset = ARENA_HEAP_OFFSET, .length = 64, .flags = 1 << 7 },
 	};
-	struct cay_posted_receive *slots = fixture_own(&b->w, 1)->posted;
+	struct cay_posted_receive *slots = fixture_own(&tb->fixture, 1)->posted;
 	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
-		bench_post(b, 64, i);
+		tb_post_receive(tb, 64, i);
 		slots[i].offset = wrong[i].offset;
 		slots[i].length = wrong[i].length;
 		slots[i].flags = wrong[i].flags;
 	}
-	unsigned char *right = bench_post(b, 64, 99);
-	assert_int_equal(bench_send(b, 1, 60, 0), 0);
-	expect_posted(b, 60, 99, 0);
-	assert_memory_equal(right, b->data, 60);
+	unsigned char *right = tb_post_receive(tb, 64, 99);
+	assert_int_equal(tb_send(tb, 1, 60, 0), 0);
+	expect_posted(tb, 60, 99, 0);
+	assert_memory_equal(right, tb->data, 60);
 	/* They are their owner's again, not somebody's to fail at. */
-	assert_int_equal(count_in(b, POSTED_READY), 0);
-	assert_int_equal(count_in(b, POSTED_CLAIMED), 0);
-	assert_int_equal(available(b), 0);
-	assert_int_equal(bench_send(b, 1, 60, 0), 0);
+	assert_int_equal(slots_in_state(tb, POSTED_READY), 0);
+	assert_int_equal(slots_in_state(tb, POSTED_CLAIMED), 0);
+	assert_int_equal(posted_available(tb), 0);
+	assert_int_equal(tb_send(tb, 1, 60, 0), 0);
 }
 
 /* Slots in a circle: the hint goes round, and nothing is taken twice. */
 static void slots_go_round(void **state)
 {
-	struct bench *b = *state;
-	uint32_t entries = fixture_own(&b->w, 1)->posted_entries;
-	uint64_t at = fixture_memory(&b->w, 64);
+	struct testbench *tb = *state;
+	uint32_t entries = fixture_own(&tb->fixture, 1)->posted_entries;
+	uint64_t at = fixture_memory(&tb->fixture, 64);
 	for (uint32_t i = 0; i < entries; i++)
-		assert_int_equal(fixture_post(&b->w, 1, at, 64, i), 0);
-	assert_int_equal(fixture_post(&b->w, 1, at, 64, 0), -EAGAIN);
+		assert_int_equal(fixture_post(&tb->fixture, 1, at, 64, i), 0);
+	assert_int_equal(fixture_post(&tb->fixture, 1, at, 64, 0), -EAGAIN);
 	for (uint32_t i = 0; i < 3 * entries; i++) {
-		assert_int_equal(bench_send(b, 1, 41, 0), 0);
-		expect_posted(b, 41, i, 0);
+		assert_int_equal(tb_send(tb, 1, 41, 0), 0);
+		expect_posted(tb, 41, i, 0);
 		assert_int_equal(
-			fixture_post(&b->w, 1, at, 64, i + entries), 0);
-		assert_int_equal(available(b), entries);
+			fixture_post(&tb->fixture, 1, at, 64, i + entries), 0);
+		assert_int_equal(posted_available(tb), entries);
 	}
 }
 
@@ -223,49 +223,49 @@ static void slots_go_round(void **state)
  */
 static void leftovers_come_back(void **state)
 {
-	struct bench *b = *state;
-	struct context *own = fixture_own(&b->w, 1);
+	struct testbench *tb = *state;
+	struct context *own = fixture_own(&tb->fixture, 1);
 	uint64_t name = (uint64_t)fixture_vpid(1) << 32;
-	uint64_t mine =
-		(uint64_t)((unsigned char *)op_of(b) - b->w.arena.base) /
-			sizeof(struct op_record)
-		<< POSTED_CLAIMER_SHIFT;
-	bench_post(b, 64, 1);
-	bench_post(b, 64, 2);
+	uint64_t mine = (uint64_t)((unsigned char *)sender_op(tb) -
+				   tb->fixture.arena.base) /
+				sizeof(struct op_record)
+			<< POSTED_CLAIMER_SHIFT;
+	tb_post_receive(tb, 64, 1);
+	tb_post_receive(tb, 64, 2);
 	own->posted[0].state = mine | POSTED_CLAIMED;
 	own->posted[1].state = (mine + (1ull << POSTED_CLAIMER_SHIFT)) |
 			       POSTED_CLAIMED;
 	atomic_store(&own->posted_head->available, 0);
 
-	atomic_store(&op_of(b)->posted, name | 2);
-	fixture_posted_mode(&b->w, 1, POSTED_ONLY);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
-	assert_int_equal(atomic_load(&op_of(b)->posted), 0);
-	assert_int_equal(count_in(b, POSTED_CLAIMED), 2);
-	assert_int_equal(available(b), 0);
+	atomic_store(&sender_op(tb)->posted, name | 2);
+	fixture_posted_mode(&tb->fixture, 1, POSTED_ONLY);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
+	assert_int_equal(atomic_load(&sender_op(tb)->posted), 0);
+	assert_int_equal(slots_in_state(tb, POSTED_CLAIMED), 2);
+	assert_int_equal(posted_available(tb), 0);
 
-	atomic_store(&op_of(b)->posted, name | 9999);
-	assert_int_equal(bench_send(b, 1, 41, 0), -EAGAIN);
+	atomic_store(&sender_op(tb)->posted, name | 9999);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 
-	atomic_store(&op_of(b)->posted, name | 1);
-	assert_int_equal(bench_send(b, 1, 41, 0), 0);
-	expect_posted(b, 41, 1, 0);
-	assert_int_equal(available(b), 0);
+	atomic_store(&sender_op(tb)->posted, name | 1);
+	assert_int_equal(tb_send(tb, 1, 41, 0), 0);
+	expect_posted(tb, 41, 1, 0);
+	assert_int_equal(posted_available(tb), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BENCH_TEST(posted_recv_word_by_word),
-		BENCH_TEST(longer_messages_are_truncated),
-		BENCH_TEST(pieces_are_joined),
-		BENCH_TEST(work_requests_are_posted_too),
-		BENCH_TEST(exhausted_goes_to_the_rdr),
-		BENCH_TEST(held_senders_wait),
-		BENCH_TEST(full_queue_takes_no_buffer),
-		BENCH_TEST(invalid_slots_are_passed_over),
-		BENCH_TEST(slots_go_round),
-		BENCH_TEST(leftovers_come_back),
+		TB_TEST(posted_recv_word_by_word),
+		TB_TEST(longer_messages_are_truncated),
+		TB_TEST(pieces_are_joined),
+		TB_TEST(work_requests_are_posted_too),
+		TB_TEST(exhausted_goes_to_the_rdr),
+		TB_TEST(held_senders_wait),
+		TB_TEST(full_queue_takes_no_buffer),
+		TB_TEST(invalid_slots_are_passed_over),
+		TB_TEST(slots_go_round),
+		TB_TEST(leftovers_come_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

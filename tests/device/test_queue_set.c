@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue sets: where their parts lie, and how they open, close and return. */
-#include "bench.h"
 #include "device/queue_set.h"
+#include "testbench.h"
 
 struct part {
 	uint32_t at;
@@ -84,16 +84,16 @@ static void wishes_have_defaults(void **state)
 
 static void open_set_is_empty_and_complete(void **state)
 {
-	struct bench *b = *state;
-	const struct queue_control *c = fixture_own(&b->w, 1)->control;
+	struct testbench *tb = *state;
+	const struct queue_control *c = fixture_own(&tb->fixture, 1)->control;
 	const struct arena_entry *entry =
-		&arena_directory(&b->w.arena)[fixture_vpid(1)];
+		&arena_directory(&tb->fixture.arena)[fixture_vpid(1)];
 	assert_int_equal(c->epoch, 1);
 	assert_int_equal(c->config.epoch, 1);
 	assert_int_equal(c->config.vpid, fixture_vpid(1));
 	assert_true(c->w == c->r);
 	assert_int_equal(c->w & W_FLAGS, 0);
-	assert_int_equal(queue_nq(c->w), 2 * BENCH_ENTRIES);
+	assert_int_equal(queue_nq(c->w), 2 * TB_ENTRIES);
 	assert_int_equal(c->migration, QUEUE_STABLE);
 	assert_int_equal(c->doorbell, 0);
 	assert_int_equal(c->posted, POSTED_NONE);
@@ -105,29 +105,31 @@ static void open_set_is_empty_and_complete(void **state)
 
 static void close_leaves_the_counts(void **state)
 {
-	struct bench *b = *state;
-	assert_int_equal(bench_send(b, 1, 100, 0), 0);
-	uint64_t w = bench_w(b, 1), r = bench_r(b, 1);
-	assert_true(queue_set_close(&b->w.arena, fixture_vpid(1), 1) == w);
-	assert_true(bench_w(b, 1) == (w | W_CLOSED));
-	assert_true(bench_r(b, 1) == (r | R_CLOSED));
-	assert_int_equal(fixture_own(&b->w, 1)->control->access_epoch, 0);
-	queue_set_forget(&b->w.arena, fixture_vpid(1));
+	struct testbench *tb = *state;
+	assert_int_equal(tb_send(tb, 1, 100, 0), 0);
+	uint64_t w = tb_w(tb, 1), r = tb_r(tb, 1);
+	assert_true(
+		queue_set_close(&tb->fixture.arena, fixture_vpid(1), 1) == w);
+	assert_true(tb_w(tb, 1) == (w | W_CLOSED));
+	assert_true(tb_r(tb, 1) == (r | R_CLOSED));
 	assert_int_equal(
-		arena_directory(&b->w.arena)[fixture_vpid(1)].epoch, 0);
+		fixture_own(&tb->fixture, 1)->control->access_epoch, 0);
+	queue_set_forget(&tb->fixture.arena, fixture_vpid(1));
+	assert_int_equal(
+		arena_directory(&tb->fixture.arena)[fixture_vpid(1)].epoch, 0);
 }
 
 /* A W is never used twice, or a claim that slept for long would succeed. */
 static void counts_never_return(void **state)
 {
-	struct bench *b = *state;
-	assert_int_equal(bench_fast(b, 1, 0, 8), 0);
-	uint64_t w = bench_w(b, 1);
-	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
-	assert_int_equal(fixture_reopen(&b->w, 1, false), 0);
-	assert_int_equal(fixture_own(&b->w, 1)->epoch, 3);
-	assert_true(queue_nq(bench_w(b, 1)) > queue_nq(w) + BENCH_ENTRIES);
-	assert_int_equal(queue_nq(bench_w(b, 1)) % BENCH_ENTRIES, 0);
+	struct testbench *tb = *state;
+	assert_int_equal(tb_send_fast(tb, 1, 0, 8), 0);
+	uint64_t w = tb_w(tb, 1);
+	assert_int_equal(fixture_reopen(&tb->fixture, 1, false), 0);
+	assert_int_equal(fixture_reopen(&tb->fixture, 1, false), 0);
+	assert_int_equal(fixture_own(&tb->fixture, 1)->epoch, 3);
+	assert_true(queue_nq(tb_w(tb, 1)) > queue_nq(w) + TB_ENTRIES);
+	assert_int_equal(queue_nq(tb_w(tb, 1)) % TB_ENTRIES, 0);
 }
 
 /* No start has generation 0, which a page of zeros has. */
@@ -153,24 +155,29 @@ static void restart_avoids_generation_zero(void **state)
 
 static void context_of_another_epoch_does_not_load(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct context c;
-	assert_int_equal(context_load(&b->w.arena, fixture_vpid(1), 1, &c), 0);
 	assert_int_equal(
-		context_load(&b->w.arena, fixture_vpid(1), 3, &c), -EPIPE);
+		context_load(&tb->fixture.arena, fixture_vpid(1), 1, &c), 0);
 	assert_int_equal(
-		context_load(&b->w.arena, fixture_vpid(1), 2, &c), -EPIPE);
-	assert_int_equal(context_load(&b->w.arena, 9, 1, &c), -EPIPE);
+		context_load(&tb->fixture.arena, fixture_vpid(1), 3, &c),
+		-EPIPE);
+	assert_int_equal(
+		context_load(&tb->fixture.arena, fixture_vpid(1), 2, &c),
+		-EPIPE);
+	assert_int_equal(context_load(&tb->fixture.arena, 9, 1, &c), -EPIPE);
 }
 
 static void damaged_configuration_does_not_load(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct context c;
-	struct queue_config *config = &fixture_own(&b->w, 1)->control->config;
+	struct queue_config *config =
+		&fixture_own(&tb->fixture, 1)->control->config;
 	config->nq_at = UINT32_MAX;
 	assert_int_equal(
-		context_load(&b->w.arena, fixture_vpid(1), 1, &c), -EBADMSG);
+		context_load(&tb->fixture.arena, fixture_vpid(1), 1, &c),
+		-EBADMSG);
 }
 
 int main(void)
@@ -178,12 +185,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(layouts_fit),
 		cmocka_unit_test(wishes_have_defaults),
-		BENCH_TEST(open_set_is_empty_and_complete),
-		BENCH_TEST(close_leaves_the_counts),
-		BENCH_TEST(counts_never_return),
+		TB_TEST(open_set_is_empty_and_complete),
+		TB_TEST(close_leaves_the_counts),
+		TB_TEST(counts_never_return),
 		cmocka_unit_test(restart_avoids_generation_zero),
-		BENCH_TEST(context_of_another_epoch_does_not_load),
-		BENCH_TEST(damaged_configuration_does_not_load),
+		TB_TEST(context_of_another_epoch_does_not_load),
+		TB_TEST(damaged_configuration_does_not_load),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,321 +1,260 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One instruction, and somebody else who runs between two of its accesses:
- * each test is repeated with the intrusion before every single access.
+ * Races of one operation with another thread, the receiver or the node, whose
+ * action is injected before each access of the operation in turn.
  */
-#include "intrusion.h"
+#include "inject.h"
 
-/* What was taken with tag 42, by whomever, since the test began. */
-static unsigned taken_messages, taken_completions;
-
-static void (*prepare_given)(struct bench *);
-
-static void prepare_afresh(struct bench *b)
-{
-	taken_messages = taken_completions = 0;
-	prepare_given(b);
-}
-
-static void everywhere(void (*prepare)(struct bench *),
-	void (*run)(struct bench *), int (*instruction)(struct bench *),
-	void (*check)(struct bench *))
-{
-	prepare_given = prepare;
-	intrude_everywhere(prepare_afresh, run, instruction, check);
-}
-
-static bool take(struct bench *b, uint32_t port)
+/* Counts entries with tag 42, also those that injected actions receive. */
+static bool receive_counted(struct testbench *tb, uint32_t port)
 {
 	struct cay_nqe n;
-	if (!bench_take(b, port, &n))
+	if (!tb_receive(tb, port, &n))
 		return false;
-	taken_messages += nqe_command(&n) == CAY_NOTIFY_FAST_RECV &&
-			  n.word[0] == 42;
-	taken_completions += nqe_command(&n) == CAY_NOTIFY_CC &&
-			     n.word[0] == 42;
+	tb->messages += nqe_command(&n) == CAY_NOTIFY_FAST_RECV &&
+			n.word[0] == 42;
+	tb->completions += nqe_command(&n) == CAY_NOTIFY_CC && n.word[0] == 42;
 	return true;
 }
 
-static unsigned messages_taken(struct bench *b)
+static unsigned receive_messages(struct testbench *tb)
 {
-	while (take(b, 1))
+	while (receive_counted(tb, 1))
 		continue;
-	return taken_messages;
+	return tb->messages;
 }
 
-static unsigned completions_taken(struct bench *b)
+static unsigned receive_completions(struct testbench *tb)
 {
-	while (take(b, 0))
+	while (receive_counted(tb, 0))
 		continue;
-	return taken_completions;
+	return tb->completions;
 }
 
-static int send_42(struct bench *b)
+static int send_42(struct testbench *tb)
 {
-	return bench_fast(b, 42, 0, 8);
+	return tb_send_fast(tb, 42, 0, 8);
 }
 
-static int send_42_notified(struct bench *b)
+static int send_42_with_completion(struct testbench *tb)
 {
-	return bench_send(b, 42, 8, CAY_VCI_NOTIFY);
+	return tb_send(tb, 42, 8, CAY_VCI_NOTIFY);
 }
 
-static void check_one_arrived(struct bench *b)
+static void check_one_arrived(struct testbench *tb)
 {
-	assert_int_equal(messages_taken(b), 1);
+	assert_int_equal(receive_messages(tb), 1);
 }
 
-static int send_from_2(struct bench *b, uint32_t to)
+/* Stops at an entry that is not published: the receiver cannot pass it. */
+static void send_laps(struct testbench *tb, uint32_t to)
 {
-	return counting_send_fast(&b->w.port[2].origin, b->w.port[2].op,
-		fixture_route(&b->w, 2, to), 1, 0, b->data, 8);
-}
-
-/* As far as it goes: nobody gets past an entry that is not published. */
-static void laps_from_2(struct bench *b, uint32_t to)
-{
-	for (uint32_t i = 0; i < 3 * BENCH_ENTRIES; i++)
-		if (send_from_2(b, to) != 0 || !take(b, to))
+	for (uint32_t i = 0; i < 3 * TB_ENTRIES; i++)
+		if (send_from_2(tb, to) != 0 || !receive_counted(tb, to))
 			return;
 }
 
-static void laps_to_1(struct bench *b)
+static void send_laps_to_1(struct testbench *tb)
 {
-	laps_from_2(b, 1);
+	send_laps(tb, 1);
 }
 
-static void laps_to_0(struct bench *b)
+static void send_laps_to_0(struct testbench *tb)
 {
-	laps_from_2(b, 0);
+	send_laps(tb, 0);
 }
 
-/* The R that port 0 last saw is as old as its queue is long. */
-static void prepare_old_r(struct bench *b)
+/* The cached R of port 0 is stale by all unreserved entries. */
+static void prepare_stale_r(struct testbench *tb)
 {
 	struct cay_nqe n;
-	for (uint32_t i = 0; i < BENCH_ROOM; i++) {
-		assert_int_equal(bench_fast(b, 1, 0, 8), 0);
-		assert_true(bench_take(b, 1, &n));
+	for (uint32_t i = 0; i < TB_UNRESERVED; i++) {
+		assert_int_equal(tb_send_fast(tb, 1, 0, 8), 0);
+		assert_true(tb_receive(tb, 1, &n));
 	}
 }
 
 /*
- * W is loaded, others send and are received, R passes that W: the queue is
- * empty, and a sender who compares the old W with the new R must not believe
- * that it is full.
+ * After the sender loads W, others send and the receiver returns their entries,
+ * so that R passes the loaded W. The queue is empty; comparing the stale W with
+ * the new R must not report it as full.
  */
-static void overtaken_sender_is_not_refused(void **state)
+static void stale_w_is_not_mistaken_for_full(void **state)
 {
 	(void)state;
-	everywhere(prepare_old_r, laps_to_1, send_42, check_one_arrived);
+	inject_before_each_access(
+		prepare_stale_r, send_laps_to_1, send_42, check_one_arrived);
 }
 
-static void check_one_completed(struct bench *b)
+static void check_one_completed(struct testbench *tb)
 {
-	check_one_arrived(b);
-	assert_int_equal(completions_taken(b), 1);
+	check_one_arrived(tb);
+	assert_int_equal(receive_completions(tb), 1);
 }
 
-/* Nor must a completion, for which room was kept, get lost in that way. */
-static void overtaken_completion_is_not_lost(void **state)
+/* A completion with a reserved entry must not get lost in the same race. */
+static void stale_w_does_not_lose_a_completion(void **state)
 {
 	(void)state;
-	everywhere(laps_to_0, laps_to_0, send_42_notified, check_one_completed);
+	inject_before_each_access(send_laps_to_0, send_laps_to_0,
+		send_42_with_completion, check_one_completed);
 }
 
-static void prepare_moved(struct bench *b)
+static void prepare_migrated(struct testbench *tb)
 {
-	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
+	assert_int_equal(fixture_reopen(&tb->fixture, 1, true), 0);
 }
 
-/* Another thread of port 0's process, with a record of its own. */
-static void thread_sends_to_1(struct bench *b)
+/* Another thread of port 0's process, with its own op record. */
+static void thread_sends_to_1(struct testbench *tb)
 {
 	assert_int_equal(
-		counting_send_fast(&b->w.port[0].origin, b->w.port[2].op,
-			fixture_route(&b->w, 0, 1), 1, 0, b->data, 8),
+		counting_send_fast(&tb->port[0].origin, tb->port[2].op,
+			fixture_route(&tb->fixture, 0, 1), 1, 0, tb->data, 8),
 		0);
 }
 
-static void check_one_arrived_after_move(struct bench *b)
+static void check_one_arrived_after_migration(struct testbench *tb)
 {
-	assert_int_equal(messages_taken(b), 0);
+	assert_int_equal(receive_messages(tb), 0);
 	assert_true(context_follow_migration(
-		&b->w.port[1].origin.own, fixture_own(&b->w, 1)));
-	check_one_arrived(b);
+		&tb->port[1].origin.own, fixture_own(&tb->fixture, 1)));
+	check_one_arrived(tb);
 }
 
-/* Two threads find out that a peer has moved; both must get there. */
-static void two_threads_follow(void **state)
+/* Two threads find that a peer has migrated; both messages arrive. */
+static void two_threads_follow_a_migration(void **state)
 {
 	(void)state;
-	everywhere(prepare_moved, thread_sends_to_1, send_42,
-		check_one_arrived_after_move);
+	inject_before_each_access(prepare_migrated, thread_sends_to_1, send_42,
+		check_one_arrived_after_migration);
 }
 
-static void prepare_own_moved(struct bench *b)
+static void prepare_own_migrated(struct testbench *tb)
 {
-	assert_int_equal(fixture_reopen(&b->w, 0, true), 0);
+	assert_int_equal(fixture_reopen(&tb->fixture, 0, true), 0);
 }
 
-static void thread_follows_own(struct bench *b)
+static void thread_follows_own(struct testbench *tb)
 {
 	context_follow_migration(
-		&b->w.port[0].origin.own, fixture_own(&b->w, 0));
+		&tb->port[0].origin.own, fixture_own(&tb->fixture, 0));
 }
 
-static void completion_follows_with_another_thread(void **state)
+static void completion_follows_a_migration(void **state)
 {
 	(void)state;
-	everywhere(prepare_own_moved, thread_follows_own, send_42_notified,
-		check_one_completed);
+	inject_before_each_access(prepare_own_migrated, thread_follows_own,
+		send_42_with_completion, check_one_completed);
 }
 
-static void prepare_nothing(struct bench *b)
+static void prepare_nothing(struct testbench *tb)
 {
-	(void)b;
+	(void)tb;
 }
 
-/*
- * The node replaces the queue set of port 1. What a thread has claimed and not
- * published is fenced off; one that may be about to claim is waited for.
- */
-static void node_replaces_1(struct bench *b)
+/* A fenced entry counts as void, whatever it contains. */
+static void check_one_arrived_in_either_set(struct testbench *tb)
 {
-	const struct op_record *op = b->w.port[0].op;
-	struct context *former = fixture_own(&b->w, 1);
-	struct queue_control *c = former->control;
-	unsigned state = atomic_load(&op->state) & OP_STATE_MASK;
-	uint64_t position = queue_nq(atomic_load(&op->w_old));
-
-	if (state == OP_TRY)
-		return;
-	atomic_store(&c->migration, QUEUE_MIGRATING);
-	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
-	if (state == OP_OWN && !counting_peek(former, position)) {
-		c->fenced[0].from = position;
-		c->fenced[0].to = position + 1;
-		c->fenced_count = 1;
-	}
-	atomic_store(&c->migration, QUEUE_MIGRATED);
-}
-
-/* What is fenced is void, whatever is stored there. */
-static void check_one_arrived_in_either(struct bench *b)
-{
-	struct fixture_port *p = &b->w.port[1];
-	uint32_t fenced = fixture_own(&b->w, 1)->control->fenced_count;
-	unsigned former = messages_taken(b), now = 0;
-	if (p->config.epoch > 1) {
-		assert_true(context_follow_migration(
-			&p->origin.own, fixture_own(&b->w, 1)));
-		now = messages_taken(b) - former;
-	}
+	uint32_t fenced = fixture_own(&tb->fixture, 1)->control->fenced_count;
+	unsigned former = receive_messages(tb), now = 0;
+	if (follow_port_1(tb))
+		now = receive_messages(tb) - former;
 	assert_in_range(former, fenced, 1);
 	assert_int_equal(former - fenced + now, 1);
-	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
+	assert_int_equal(atomic_load(&tb->port[0].op->state), OP_IDLE);
 }
 
-static void fenced_sender_issues_again(void **state)
+static void fenced_sender_retries(void **state)
 {
 	(void)state;
-	everywhere(prepare_nothing, node_replaces_1, send_42,
-		check_one_arrived_in_either);
+	inject_before_each_access(prepare_nothing, migrate_port_1, send_42,
+		check_one_arrived_in_either_set);
 }
 
-/* ---- the same with an access that its owner is told of ---- */
+/* ---- accesses to a window with NOTIFY_ACCESS ---- */
 
-static struct target told;
+static struct target notifying_window;
 
-static void prepare_told(struct bench *b)
+static void prepare_notifying_window(struct testbench *tb)
 {
-	told = bench_window(
-		b, 1, 0, 64, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
-	b->operand[0] = 1;
+	notifying_window =
+		tb_window(tb, 1, 0, 64, TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
+	tb->operand[0] = 1;
 }
 
-static int add_1(struct bench *b)
+static int add_1(struct testbench *tb)
 {
-	return bench_access(b, CAY_FAA, &told, 8, 0);
+	return tb_access(tb, CAY_FAA, &notifying_window, 8, 0);
 }
 
-static unsigned told_in(struct bench *b)
+static unsigned receive_access_notifications(struct testbench *tb)
 {
-	struct context *own = fixture_own(&b->w, 1);
 	unsigned count = 0;
 	struct cay_nqe n;
-	for (;;) {
-		uint64_t position = queue_nq(bench_r(b, 1));
-		if (!bench_take(b, 1, &n))
-			return count;
-		count += nqe_command(&n) == CAY_NOTIFY_RMA &&
-			 !queue_fenced(own->control, position);
-	}
+	while (receive_unfenced(tb, &n))
+		count += nqe_command(&n) == CAY_NOTIFY_RMA;
+	return count;
 }
 
-/* Made once and told of once, wherever it was told of. */
-static void check_added_and_told_once(struct bench *b)
+/* The owner is notified once, in the old queue set or in the new one. */
+static void check_added_and_notified_once(struct testbench *tb)
 {
-	struct fixture_port *p = &b->w.port[1];
-	unsigned count = told_in(b);
+	unsigned count = receive_access_notifications(tb);
 	struct cay_nqe n;
-	if (p->config.epoch > 1) {
-		assert_true(context_follow_migration(
-			&p->origin.own, fixture_own(&b->w, 1)));
-		count += told_in(b);
-	}
+	if (follow_port_1(tb))
+		count += receive_access_notifications(tb);
 	assert_int_equal(count, 1);
-	assert_int_equal(bench_word(b, &told), 1);
-	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(tb_word(tb, &notifying_window), 1);
+	assert_true(tb_receive(tb, 0, &n));
 	assert_int_equal(nqe_command(&n), CAY_NOTIFY_CC);
 	assert_int_equal(n.word[3], 1);
-	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
-	assert_int_equal(atomic_load(&b->w.port[0].op->window), 0);
+	assert_int_equal(atomic_load(&tb->port[0].op->state), OP_IDLE);
+	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
 }
 
-static void fenced_access_is_made_once(void **state)
+static void fenced_access_executes_once(void **state)
 {
 	(void)state;
-	everywhere(prepare_told, node_replaces_1, add_1,
-		check_added_and_told_once);
+	inject_before_each_access(prepare_notifying_window, migrate_port_1,
+		add_1, check_added_and_notified_once);
 }
 
-/* The owner closes the window, or changes its key, wherever it likes. */
-static void owner_closes(struct bench *b)
+static void owner_closes(struct testbench *tb)
 {
-	b->w.port[1].origin.wdt[0].rights = 0;
+	tb->port[1].origin.wdt[0].rights = 0;
 }
 
-static void owner_revokes(struct bench *b)
+static void owner_revokes(struct testbench *tb)
 {
-	b->w.port[1].origin.wdt[0].capability ^= 1;
+	tb->port[1].origin.wdt[0].capability ^= 1;
 }
 
-static int add_1_or_refused(struct bench *b)
+static int add_1_or_refused(struct testbench *tb)
 {
-	int r = add_1(b);
+	int r = add_1(tb);
 	return r == 1 ? 0 : r;
 }
 
-/* Made and told of, or neither; its origin is told in any case. */
-static void check_both_or_neither(struct bench *b)
+/* The origin gets a completion in any case. */
+static void check_added_and_notified_or_neither(struct testbench *tb)
 {
 	struct cay_nqe n;
-	uint64_t added = bench_word(b, &told);
+	uint64_t added = tb_word(tb, &notifying_window);
 	assert_in_range(added, 0, 1);
-	assert_int_equal(told_in(b), added);
-	assert_true(bench_take(b, 0, &n));
+	assert_int_equal(receive_access_notifications(tb), added);
+	assert_true(tb_receive(tb, 0, &n));
 	assert_int_equal(nqe_command(&n) == CAY_NOTIFY_CC, added);
-	assert_false(bench_take(b, 0, &n));
+	assert_false(tb_receive(tb, 0, &n));
 }
 
-static void closing_comes_before_or_after(void **state)
+static void access_is_before_or_after_close(void **state)
 {
 	(void)state;
-	everywhere(prepare_told, owner_closes, add_1_or_refused,
-		check_both_or_neither);
-	everywhere(prepare_told, owner_revokes, add_1_or_refused,
-		check_both_or_neither);
+	inject_before_each_access(prepare_notifying_window, owner_closes,
+		add_1_or_refused, check_added_and_notified_or_neither);
+	inject_before_each_access(prepare_notifying_window, owner_revokes,
+		add_1_or_refused, check_added_and_notified_or_neither);
 }
 
 static const struct reference long_message = { .kind = REFERENCE_PROCESS,
@@ -323,20 +262,20 @@ static const struct reference long_message = { .kind = REFERENCE_PROCESS,
 	.address = 0x1000,
 	.length = 1 << 20 };
 
-static int send_reference_42(struct bench *b)
+static int send_reference_42(struct testbench *tb)
 {
-	return bench_reference(b, 42, &long_message);
+	return tb_send_reference(tb, 42, &long_message);
 }
 
 /*
- * If the target can see the message, it takes it, the origin's consumer frees
- * the slot, and another thread fills it in for a message of its own.
+ * If the message is published, the target receives it, the origin's consumer
+ * frees the slot, and another thread starts to use it for its own message.
  */
-static void slot_is_used_again(struct bench *b)
+static void reuse_reference_slot(struct testbench *tb)
 {
-	struct origin *o = &b->w.port[0].origin;
+	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
-	if (!bench_take(b, 1, &n))
+	if (!tb_receive(tb, 1, &n))
 		return;
 	assert_true(counting_reference_done(
 		&o->refs[0], (uint32_t)n.word[CAY_NQE_WORD_RESULT]));
@@ -346,65 +285,66 @@ static void slot_is_used_again(struct bench *b)
 		2ull << REFERENCE_SEQUENCE_SHIFT | REFERENCE_READY);
 }
 
-/* The second use is not published yet, so nobody may call it sent. */
-static void check_second_use(struct bench *b)
+/* The second message is not published, so its slot must not be SENT. */
+static void check_second_use_is_not_sent(struct testbench *tb)
 {
-	uint64_t state = atomic_load(&b->w.port[0].origin.refs[0].state);
+	uint64_t state = atomic_load(&tb->port[0].origin.refs[0].state);
 	if (state >> REFERENCE_SEQUENCE_SHIFT == 2)
 		assert_int_equal(state & REFERENCE_STATE_MASK, REFERENCE_READY);
 	else
 		assert_int_equal(state & REFERENCE_STATE_MASK, REFERENCE_SENT);
 }
 
-static void late_sender_leaves_the_next_use_alone(void **state)
+static void late_sender_does_not_modify_a_reused_slot(void **state)
 {
 	(void)state;
-	everywhere(prepare_nothing, slot_is_used_again, send_reference_42,
-		check_second_use);
+	inject_before_each_access(prepare_nothing, reuse_reference_slot,
+		send_reference_42, check_second_use_is_not_sent);
 }
 
-/* The receiver goes to sleep wherever it likes; somebody owes it a wake-up. */
-static uint64_t sleeping_on;
+/* W as the receiver went to sleep, or 0 if it did not. */
+static uint64_t sleep_word;
 
-static void receiver_sleeps(struct bench *b)
+static void receiver_sleeps(struct testbench *tb)
 {
-	struct context *own = fixture_own(&b->w, 1);
-	uint64_t next = queue_nq(bench_r(b, 1));
+	struct context *own = fixture_own(&tb->fixture, 1);
+	uint64_t next = queue_nq(tb_r(tb, 1));
 	if (counting_peek(own, next) == 0)
-		sleeping_on = counting_sleep(own, next, W_SLEEP);
+		sleep_word = counting_sleep(own, next, W_SLEEP);
 }
 
-static void prepare_awake(struct bench *b)
+static void prepare_awake(struct testbench *tb)
 {
-	(void)b;
-	sleeping_on = 0;
+	(void)tb;
+	sleep_word = 0;
 }
 
-static void check_woken(struct bench *b)
+static void check_woken(struct testbench *tb)
 {
-	assert_int_equal(b->c.wakes, sleeping_on != 0);
-	assert_int_equal(bench_w(b, 1) & W_FLAGS, 0);
-	check_one_arrived(b);
+	assert_int_equal(tb->c.wakes, sleep_word != 0);
+	assert_int_equal(tb_w(tb, 1) & W_FLAGS, 0);
+	check_one_arrived(tb);
 }
 
-static void no_wake_up_is_lost(void **state)
+static void no_wakeup_is_lost(void **state)
 {
 	(void)state;
-	everywhere(prepare_awake, receiver_sleeps, send_42, check_woken);
+	inject_before_each_access(
+		prepare_awake, receiver_sleeps, send_42, check_woken);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(overtaken_sender_is_not_refused),
-		cmocka_unit_test(overtaken_completion_is_not_lost),
-		cmocka_unit_test(two_threads_follow),
-		cmocka_unit_test(completion_follows_with_another_thread),
-		cmocka_unit_test(fenced_sender_issues_again),
-		cmocka_unit_test(fenced_access_is_made_once),
-		cmocka_unit_test(closing_comes_before_or_after),
-		cmocka_unit_test(late_sender_leaves_the_next_use_alone),
-		cmocka_unit_test(no_wake_up_is_lost),
+		cmocka_unit_test(stale_w_is_not_mistaken_for_full),
+		cmocka_unit_test(stale_w_does_not_lose_a_completion),
+		cmocka_unit_test(two_threads_follow_a_migration),
+		cmocka_unit_test(completion_follows_a_migration),
+		cmocka_unit_test(fenced_sender_retries),
+		cmocka_unit_test(fenced_access_executes_once),
+		cmocka_unit_test(access_is_before_or_after_close),
+		cmocka_unit_test(late_sender_does_not_modify_a_reused_slot),
+		cmocka_unit_test(no_wakeup_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,62 +3,63 @@
  * Remote memory at the device: what is stored, what both sides are told word
  * by word, and which of several errors decides.
  */
-#include "bench.h"
+#include "testbench.h"
 
 #define OTHER_LOCK (0x77 | 1ull << 32) /* nobody who is here */
 
-static void take_cc(
-	struct bench *b, unsigned command, unsigned error, struct cay_nqe *n)
+static void take_cc(struct testbench *tb, unsigned command, unsigned error,
+	struct cay_nqe *n)
 {
-	assert_true(bench_take(b, 0, n));
+	assert_true(tb_receive(tb, 0, n));
 	assert_true(nqe_valid(n));
 	assert_int_equal(nqe_command(n),
 		CAY_NOTIFY_CC | error << CAY_COMMAND_ERROR_SHIFT);
 	assert_int_equal(n->word[6], command);
 	assert_int_equal((n->word[7] >> 32) & 0xffff, fixture_vpid(1));
-	counting_completions_returned(&b->w.port[0].origin, 1);
+	counting_completions_returned(&tb->port[0].origin, 1);
 }
 
-static struct cay_window_descriptor *descriptor(struct bench *b, uint16_t id)
+static struct cay_window_descriptor *descriptor(
+	struct testbench *tb, uint16_t id)
 {
-	return &b->w.port[1].origin.wdt[id];
+	return &tb->port[1].origin.wdt[id];
 }
 
 /* ---- words ---- */
 
 static void put_completes_with_its_place(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 5, 4096, CAY_RIGHT_WRITE);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 5, 4096, CAY_RIGHT_WRITE);
 	struct cay_nqe n;
 	t.offset = 100;
-	assert_int_equal(bench_access(b, CAY_PUT, &t, 1000, CAY_VCI_NOTIFY), 0);
-	take_cc(b, CAY_PUT, 0, &n);
+	assert_int_equal(tb_access(tb, CAY_PUT, &t, 1000, CAY_VCI_NOTIFY), 0);
+	take_cc(tb, CAY_PUT, 0, &n);
 	assert_int_equal(n.word[0], 0x7a9);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 1000);
 	assert_int_equal(n.word[3], 100);
 	assert_int_equal(n.word[4], 5);
 	assert_int_equal(nqe_bytes(&n), 0);
-	assert_memory_equal(bench_memory(b, &t), b->data, 1000);
-	assert_false(bench_take(b, 1, &n));
+	assert_memory_equal(tb_memory(tb, &t), tb->data, 1000);
+	assert_false(tb_receive(tb, 1, &n));
 }
 
 static void fast_get_brings_its_bytes(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, CAY_RIGHT_READ);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_READ);
 	struct cay_nqe n;
-	memcpy(bench_memory(b, &t), b->data, 64);
+	memcpy(tb_memory(tb, &t), tb->data, 64);
 	for (size_t length = 1; length <= CAY_FAST_PUT_BYTES; length++)
 		for (t.offset = 0; t.offset < 9; t.offset++) {
 			unsigned char words[24] = { 0 };
 			unsigned command = CAY_FAST_GET |
 					   (unsigned)(length + 7) / 8;
-			memcpy(words, b->data + t.offset, length);
+			memcpy(words, tb->data + t.offset, length);
 			assert_int_equal(
-				bench_access(b, command, &t, length, 0), 0);
-			take_cc(b, command, 0, &n);
+				tb_access(tb, command, &t, length, 0), 0);
+			take_cc(tb, command, 0, &n);
 			assert_int_equal(nqe_bytes(&n), length);
 			assert_memory_equal(&n.word[2], words, 24);
 		}
@@ -66,38 +67,38 @@ static void fast_get_brings_its_bytes(void **state)
 
 static void atomics_bring_result_and_previous(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 64, CAY_RIGHT_ATOMIC);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_ATOMIC);
 	struct cay_nqe n;
 	t.offset = 56;
-	b->operand[0] = UINT64_MAX;
+	tb->operand[0] = UINT64_MAX;
 	for (uint64_t i = 0; i < 3; i++) {
-		assert_int_equal(bench_access(b, CAY_FAA, &t, 8, 0), 0);
-		take_cc(b, CAY_FAA, 0, &n);
+		assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 0);
+		take_cc(tb, CAY_FAA, 0, &n);
 		assert_true(n.word[3] == 0 - i - 1);
 		assert_true(n.word[4] == 0 - i);
 	}
-	b->operand[0] = 1; /* not what is there */
-	b->operand[1] = 77;
-	assert_int_equal(bench_access(b, CAY_CAS, &t, 8, 0), 0);
-	take_cc(b, CAY_CAS, 0, &n);
+	tb->operand[0] = 1; /* not what is there */
+	tb->operand[1] = 77;
+	assert_int_equal(tb_access(tb, CAY_CAS, &t, 8, 0), 0);
+	take_cc(tb, CAY_CAS, 0, &n);
 	assert_true(n.word[3] == (uint64_t)-3 && n.word[4] == (uint64_t)-3);
-	b->operand[0] = (uint64_t)-3;
-	assert_int_equal(bench_access(b, CAY_CAS, &t, 8, 0), 0);
-	take_cc(b, CAY_CAS, 0, &n);
+	tb->operand[0] = (uint64_t)-3;
+	assert_int_equal(tb_access(tb, CAY_CAS, &t, 8, 0), 0);
+	take_cc(tb, CAY_CAS, 0, &n);
 	assert_true(n.word[3] == 77 && n.word[4] == (uint64_t)-3);
-	assert_int_equal(bench_word(b, &t), 77);
+	assert_int_equal(tb_word(tb, &t), 77);
 }
 
 static void owner_is_told_word_by_word(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(
-		b, 1, 9, 4096, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
+	struct testbench *tb = *state;
+	struct target t =
+		tb_window(tb, 1, 9, 4096, TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
 	struct cay_nqe n;
 	t.offset = 24;
-	assert_int_equal(bench_access(b, CAY_FAST_PUT | 2, &t, 13, 0), 0);
-	assert_true(bench_take(b, 1, &n));
+	assert_int_equal(tb_access(tb, CAY_FAST_PUT | 2, &t, 13, 0), 0);
+	assert_true(tb_receive(tb, 1, &n));
 	assert_true(nqe_valid(&n));
 	assert_int_equal(n.word[0], 0x7a9);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
@@ -108,80 +109,80 @@ static void owner_is_told_word_by_word(void **state)
 	assert_int_equal(n.word[6], CAY_FAST_PUT | 2);
 	assert_int_equal(n.word[7] & 0xffffffff, CAY_NOTIFY_RMA);
 	assert_int_equal((n.word[7] >> 32) & 0xffff, fixture_vpid(0));
-	assert_false(bench_take(b, 0, &n));
+	assert_false(tb_receive(tb, 0, &n));
 }
 
 /* It has no room for the word of it: then there is no access either. */
 static void access_that_cannot_be_told_is_not_made(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(
-		b, 1, 0, 4096, BENCH_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
+	struct testbench *tb = *state;
+	struct target t =
+		tb_window(tb, 1, 0, 4096, TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
 	struct cay_nqe n;
-	uint64_t completions = b->w.port[0].origin.completions;
-	while (bench_fast(b, 1, 2, 8) == 0)
+	uint64_t completions = tb->port[0].origin.completions;
+	while (tb_send_fast(tb, 1, 2, 8) == 0)
 		continue;
-	uint64_t w = bench_w(b, 1);
-	assert_int_equal(bench_put(b, &t, 8), -EAGAIN);
+	uint64_t w = tb_w(tb, 1);
+	assert_int_equal(tb_put(tb, &t, 8), -EAGAIN);
 	assert_int_equal(
-		bench_access(b, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EAGAIN);
-	assert_int_equal(bench_word(b, &t), 0);
-	assert_true(bench_w(b, 1) == w);
-	assert_int_equal(b->w.port[0].origin.completions, completions);
-	assert_int_equal(atomic_load(&b->w.port[0].op->state), OP_IDLE);
-	assert_int_equal(atomic_load(&b->w.port[0].op->window), 0);
-	assert_true(bench_take(b, 1, &n));
-	assert_int_equal(bench_put(b, &t, 8), 0);
+		tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EAGAIN);
+	assert_int_equal(tb_word(tb, &t), 0);
+	assert_true(tb_w(tb, 1) == w);
+	assert_int_equal(tb->port[0].origin.completions, completions);
+	assert_int_equal(atomic_load(&tb->port[0].op->state), OP_IDLE);
+	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
+	assert_true(tb_receive(tb, 1, &n));
+	assert_int_equal(tb_put(tb, &t, 8), 0);
 }
 
 /* Every byte by itself, in all combinations. */
 static void masked_put_leaves_the_others(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 64, CAY_RIGHT_WRITE);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_WRITE);
 	t.offset = 8;
 	for (unsigned enables = 0; enables < 256; enables++) {
 		unsigned char expected[8];
 		uint64_t before = 0x1111111111111111ull;
-		memcpy(bench_memory(b, &t), &before, 8);
-		b->operand[0] = 0xa8a7a6a5a4a3a2a1ull;
-		b->operand[1] = enables;
+		memcpy(tb_memory(tb, &t), &before, 8);
+		tb->operand[0] = 0xa8a7a6a5a4a3a2a1ull;
+		tb->operand[1] = enables;
 		assert_int_equal(
-			bench_access(b, CAY_MISALIGNED_PUT, &t, 8, 0), 0);
+			tb_access(tb, CAY_MISALIGNED_PUT, &t, 8, 0), 0);
 		for (unsigned i = 0; i < 8; i++)
 			expected[i] = (unsigned char)(enables >> i & 1
 							      ? 0xa1 + i
 							      : 0x11);
-		assert_memory_equal(bench_memory(b, &t), expected, 8);
+		assert_memory_equal(tb_memory(tb, &t), expected, 8);
 	}
 }
 
 /* PUT and GET from the work queue move between two windows. */
 static void work_requests_move_between_windows(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 2, 8192, BENCH_RIGHTS);
-	uint64_t own = fixture_memory(&b->w, 8192), key;
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 2, 8192, TB_RIGHTS);
+	uint64_t own = fixture_memory(&tb->fixture, 8192), key;
 	struct cay_nqe n;
-	assert_int_equal(
-		fixture_window(&b->w, 0, 6, own, 8192, CAY_RIGHT_READ, &key),
+	assert_int_equal(fixture_window(&tb->fixture, 0, 6, own, 8192,
+				 CAY_RIGHT_READ, &key),
 		0);
-	unsigned char *mine = fixture_at(&b->w, own);
-	memcpy(mine, b->data, 8192);
+	unsigned char *mine = fixture_at(&tb->fixture, own);
+	memcpy(mine, tb->data, 8192);
 	struct cay_vci v = { { CAY_PUT | 1ull << 24 | 1ull << 32,
 		fixture_vpid(1), 11, 2 | t.capability << 16, 100, 6, 50,
 		3000 } };
-	bench_vci(b, &v);
-	take_cc(b, CAY_PUT, 0, &n);
+	tb_issue_vci(tb, &v);
+	take_cc(tb, CAY_PUT, 0, &n);
 	t.offset = 100;
-	assert_memory_equal(bench_memory(b, &t), b->data + 50, 3000);
+	assert_memory_equal(tb_memory(tb, &t), tb->data + 50, 3000);
 	v.word[0] = CAY_GET | 1ull << 24 | 1ull << 32;
 	v.word[6] = 5000;
 	v.word[4] = 101;
 	v.word[7] = 2000;
-	bench_vci(b, &v);
-	take_cc(b, CAY_GET, 0, &n);
-	assert_memory_equal(mine + 5000, b->data + 51, 2000);
+	tb_issue_vci(tb, &v);
+	take_cc(tb, CAY_GET, 0, &n);
+	assert_memory_equal(mine + 5000, tb->data + 51, 2000);
 }
 
 /* ---- errors ---- */
@@ -191,22 +192,22 @@ static void work_requests_move_between_windows(void **state)
  * next in the contract's order must show.
  */
 struct wrong {
-	struct bench *b;
+	struct testbench *tb;
 	struct target t;
 	struct cay_vci v;
 };
 
 static void wrong_in_every_way(struct wrong *w)
 {
-	struct bench *b = w->b;
-	uint64_t own = fixture_memory(&b->w, 4096), key;
-	w->t = bench_window(b, 1, 1, 4096, CAY_RIGHT_READ);
-	assert_int_equal(
-		fixture_window(&b->w, 0, 0, own, 4096, CAY_RIGHT_READ, &key),
+	struct testbench *tb = w->tb;
+	uint64_t own = fixture_memory(&tb->fixture, 4096), key;
+	w->t = tb_window(tb, 1, 1, 4096, CAY_RIGHT_READ);
+	assert_int_equal(fixture_window(&tb->fixture, 0, 0, own, 4096,
+				 CAY_RIGHT_READ, &key),
 		0);
-	b->w.port[0].origin.word_mode = true;
-	b->w.port[0].origin.wdt[0].lock = OTHER_LOCK;
-	descriptor(b, 1)->lock = OTHER_LOCK;
+	tb->port[0].origin.word_mode = true;
+	tb->port[0].origin.wdt[0].lock = OTHER_LOCK;
+	descriptor(tb, 1)->lock = OTHER_LOCK;
 	w->v = (struct cay_vci){ {
 		(CAY_PUT | 1) | 2ull << 32,	      /* command, route */
 		fixture_vpid(0),		      /* target */
@@ -232,7 +233,7 @@ static void mend_origin_window(struct wrong *w)
 }
 static void mend_origin_lock(struct wrong *w)
 {
-	w->b->w.port[0].origin.wdt[0].lock = w->b->w.port[0].origin.lock_word;
+	w->tb->port[0].origin.wdt[0].lock = w->tb->port[0].origin.lock_word;
 }
 static void mend_origin_bounds(struct wrong *w)
 {
@@ -260,11 +261,11 @@ static void mend_capability(struct wrong *w)
 }
 static void mend_rights(struct wrong *w)
 {
-	descriptor(w->b, 1)->rights = CAY_RIGHT_WRITE;
+	descriptor(w->tb, 1)->rights = CAY_RIGHT_WRITE;
 }
 static void mend_lock(struct wrong *w)
 {
-	descriptor(w->b, 1)->lock = w->b->w.port[0].origin.lock_word;
+	descriptor(w->tb, 1)->lock = w->tb->port[0].origin.lock_word;
 }
 static void mend_bounds(struct wrong *w)
 {
@@ -297,13 +298,13 @@ static const struct {
 
 static void first_error_decides(void **state)
 {
-	struct wrong w = { .b = *state };
+	struct wrong w = { .tb = *state };
 	struct cay_nqe n;
 	wrong_in_every_way(&w);
 	for (size_t i = 0; i < ARRAY_COUNT(checks); i++) {
-		bench_vci(w.b, &w.v);
-		assert_true(bench_take(w.b, 0, &n));
-		counting_completions_returned(&w.b->w.port[0].origin, 1);
+		tb_issue_vci(w.tb, &w.v);
+		assert_true(tb_receive(w.tb, 0, &n));
+		counting_completions_returned(&w.tb->port[0].origin, 1);
 		if ((unsigned)nqe_command(&n) !=
 			(CAY_NOTIFY_CC | checks[i].error
 						 << CAY_COMMAND_ERROR_SHIFT))
@@ -312,39 +313,39 @@ static void first_error_decides(void **state)
 				checks[i].error);
 		checks[i].mend(&w);
 	}
-	bench_vci(w.b, &w.v);
-	assert_false(bench_take(w.b, 0, &n));
-	assert_int_equal(w.b->w.port[0].origin.completions, 0);
-	assert_int_equal(w.b->w.port[0].origin.invalid_capabilities, 1);
+	tb_issue_vci(w.tb, &w.v);
+	assert_false(tb_receive(w.tb, 0, &n));
+	assert_int_equal(w.tb->port[0].origin.completions, 0);
+	assert_int_equal(w.tb->port[0].origin.invalid_capabilities, 1);
 }
 
 /* Word mode: whole words at either end. */
 static void word_mode_wants_whole_words(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 4096, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
 	struct cay_nqe n;
 	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1) } };
-	b->w.port[0].origin.word_mode = true;
-	assert_int_equal(bench_put(b, &t, 5), 1);
-	take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
-	assert_int_equal(bench_get(b, &t, b->got, 100), 1);
-	take_cc(b, CAY_GET, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	tb->port[0].origin.word_mode = true;
+	assert_int_equal(tb_put(tb, &t, 5), 1);
+	take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	assert_int_equal(tb_get(tb, &t, tb->got, 100), 1);
+	take_cc(tb, CAY_GET, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
 	t.offset = 4;
-	assert_int_equal(bench_put(b, &t, 8), 1);
-	take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_OFFSET_ALIGN, &n);
+	assert_int_equal(tb_put(tb, &t, 8), 1);
+	take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_OFFSET_ALIGN, &n);
 	t.offset = 8;
-	assert_int_equal(bench_put(b, &t, 4000), 0);
-	assert_memory_equal(bench_memory(b, &t), b->data, 4000);
+	assert_int_equal(tb_put(tb, &t, 4000), 0);
+	assert_memory_equal(tb_memory(tb, &t), tb->data, 4000);
 	v.word[3] = 4;
 	v.word[4] = 8;
-	bench_vci(b, &v);
-	take_cc(b, CAY_SEND, CAY_ERROR_ORIGIN_OFFSET_ALIGN, &n);
+	tb_issue_vci(tb, &v);
+	take_cc(tb, CAY_SEND, CAY_ERROR_ORIGIN_OFFSET_ALIGN, &n);
 	v.word[3] = 8;
 	v.word[4] = 4;
-	bench_vci(b, &v);
-	take_cc(b, CAY_SEND, CAY_ERROR_ORIGIN_LENGTH_ALIGN, &n);
-	assert_false(bench_take(b, 1, &n));
+	tb_issue_vci(tb, &v);
+	take_cc(tb, CAY_SEND, CAY_ERROR_ORIGIN_LENGTH_ALIGN, &n);
+	assert_false(tb_receive(tb, 1, &n));
 }
 
 /* Commands that need a word's offset say so in any mode. */
@@ -352,20 +353,20 @@ static void words_must_be_aligned(void **state)
 {
 	static const unsigned commands[] = { CAY_FAA, CAY_CAS,
 		CAY_MISALIGNED_PUT };
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 64, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, TB_RIGHTS);
 	struct cay_nqe n;
 	for (size_t i = 0; i < ARRAY_COUNT(commands); i++)
 		for (t.offset = 0; t.offset < 57; t.offset++) {
-			int r = bench_access(
-				b, commands[i], &t, 8, CAY_VCI_NOTIFY);
+			int r = tb_access(
+				tb, commands[i], &t, 8, CAY_VCI_NOTIFY);
 			assert_int_equal(r, t.offset % 8 != 0);
-			take_cc(b, commands[i],
+			take_cc(tb, commands[i],
 				r ? CAY_ERROR_TARGET_OFFSET_ALIGN : 0, &n);
 		}
 	t.offset = 64;
-	assert_int_equal(bench_access(b, CAY_FAA, &t, 8, 0), 1);
-	take_cc(b, CAY_FAA, CAY_ERROR_TARGET_BOUNDS, &n);
+	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 1);
+	take_cc(tb, CAY_FAA, CAY_ERROR_TARGET_BOUNDS, &n);
 }
 
 static const struct {
@@ -383,15 +384,15 @@ static const struct {
 
 static void rights_are_checked_one_by_one(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	struct cay_nqe n;
 	for (uint32_t have = 1; have < 8; have++) {
-		struct target t = bench_window(b, 1, 0, 64, have);
+		struct target t = tb_window(tb, 1, 0, 64, have);
 		for (size_t i = 0; i < ARRAY_COUNT(rights); i++) {
-			int r = bench_access(
-				b, rights[i].command, &t, 8, CAY_VCI_NOTIFY);
+			int r = tb_access(
+				tb, rights[i].command, &t, 8, CAY_VCI_NOTIFY);
 			assert_int_equal(r, !(have & rights[i].right));
-			take_cc(b, rights[i].command, r ? CAY_ERROR_RIGHTS : 0,
+			take_cc(tb, rights[i].command, r ? CAY_ERROR_RIGHTS : 0,
 				&n);
 		}
 	}
@@ -399,8 +400,8 @@ static void rights_are_checked_one_by_one(void **state)
 
 static void bounds_are_exact(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 100, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 100, TB_RIGHTS);
 	static const struct {
 		uint64_t offset, length;
 		int r;
@@ -411,91 +412,90 @@ static void bounds_are_exact(void **state)
 	struct cay_nqe n;
 	for (size_t i = 0; i < ARRAY_COUNT(tries); i++) {
 		t.offset = tries[i].offset;
-		assert_int_equal(bench_put(b, &t, tries[i].length), tries[i].r);
-		assert_int_equal(bench_take(b, 0, &n), tries[i].r);
+		assert_int_equal(tb_put(tb, &t, tries[i].length), tries[i].r);
+		assert_int_equal(tb_receive(tb, 0, &n), tries[i].r);
 		if (tries[i].r)
-			counting_completions_returned(&b->w.port[0].origin, 1);
+			counting_completions_returned(&tb->port[0].origin, 1);
 	}
 }
 
 /* Whatever a descriptor says, nobody leaves the arena's heap. */
 static void damaged_descriptors_lead_nowhere(void **state)
 {
-	struct bench *b = *state;
+	struct testbench *tb = *state;
 	static const uint64_t starts[] = { 0, ARENA_HEAP_OFFSET - 8,
 		UINT64_MAX - 63, UINT64_MAX - 7, 1ull << 62 };
-	struct target t = bench_window(b, 1, 0, 64, BENCH_RIGHTS);
+	struct target t = tb_window(tb, 1, 0, 64, TB_RIGHTS);
 	struct cay_nqe n;
-	descriptor(b, 0)->length = UINT64_MAX;
+	descriptor(tb, 0)->length = UINT64_MAX;
 	for (size_t i = 0; i < ARRAY_COUNT(starts); i++) {
-		descriptor(b, 0)->start = starts[i];
-		assert_int_equal(bench_put(b, &t, 8), 1);
-		take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_MEMORY, &n);
-		assert_int_equal(bench_access(b, CAY_FAA, &t, 8, 0), 1);
-		take_cc(b, CAY_FAA, CAY_ERROR_MEMORY, &n);
+		descriptor(tb, 0)->start = starts[i];
+		assert_int_equal(tb_put(tb, &t, 8), 1);
+		take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_MEMORY, &n);
+		assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 1);
+		take_cc(tb, CAY_FAA, CAY_ERROR_MEMORY, &n);
 	}
 	/* A window that ends with the arena. */
-	descriptor(b, 0)->start = b->w.arena.bytes - 8;
-	assert_int_equal(bench_put(b, &t, 8), 0);
-	assert_int_equal(bench_put(b, &t, 16), 1);
+	descriptor(tb, 0)->start = tb->fixture.arena.bytes - 8;
+	assert_int_equal(tb_put(tb, &t, 8), 0);
+	assert_int_equal(tb_put(tb, &t, 16), 1);
 }
 
 /* A refusal without room for its completion has not happened. */
 static void refusal_needs_room_too(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 64, CAY_RIGHT_READ);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_READ);
 	struct cay_nqe n;
-	for (uint32_t i = 0; i < BENCH_CQ; i++)
-		assert_int_equal(bench_put(b, &t, 8), 1);
-	assert_int_equal(bench_put(b, &t, 8), -EAGAIN);
-	for (uint32_t i = 0; i < BENCH_CQ; i++)
-		take_cc(b, CAY_FAST_PUT | 1, CAY_ERROR_RIGHTS, &n);
-	assert_false(bench_take(b, 0, &n));
-	assert_int_equal(b->w.port[0].origin.completions, 0);
+	for (uint32_t i = 0; i < TB_CQ_RESERVE; i++)
+		assert_int_equal(tb_put(tb, &t, 8), 1);
+	assert_int_equal(tb_put(tb, &t, 8), -EAGAIN);
+	for (uint32_t i = 0; i < TB_CQ_RESERVE; i++)
+		take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_RIGHTS, &n);
+	assert_false(tb_receive(tb, 0, &n));
+	assert_int_equal(tb->port[0].origin.completions, 0);
 }
 
 /* The port is closed, or has moved to another queue set. */
 static void closed_and_moved_targets(void **state)
 {
-	struct bench *b = *state;
-	struct target t = bench_window(b, 1, 0, 64, BENCH_RIGHTS);
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, TB_RIGHTS);
 	struct cay_nqe n;
-	assert_int_equal(fixture_reopen(&b->w, 1, true), 0);
-	assert_int_equal(bench_put(b, &t, 8), 0);
-	assert_int_equal((*fixture_route(&b->w, 0, 1))->epoch, 2);
-	assert_memory_equal(bench_memory(b, &t), b->data, 8);
-	queue_set_close(&b->w.arena, fixture_vpid(1), 2);
-	assert_int_equal(bench_put(b, &t, 8), -EPIPE);
-	assert_int_equal(bench_get(b, &t, b->got, 8), -EPIPE);
-	assert_int_equal(
-		bench_access(b, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EPIPE);
-	assert_int_equal(b->w.port[0].origin.completions, 0);
-	assert_int_equal(atomic_load(&b->w.port[0].op->window), 0);
+	assert_int_equal(fixture_reopen(&tb->fixture, 1, true), 0);
+	assert_int_equal(tb_put(tb, &t, 8), 0);
+	assert_int_equal((*fixture_route(&tb->fixture, 0, 1))->epoch, 2);
+	assert_memory_equal(tb_memory(tb, &t), tb->data, 8);
+	queue_set_close(&tb->fixture.arena, fixture_vpid(1), 2);
+	assert_int_equal(tb_put(tb, &t, 8), -EPIPE);
+	assert_int_equal(tb_get(tb, &t, tb->got, 8), -EPIPE);
+	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EPIPE);
+	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
 	const struct cay_vci v = { { CAY_FAA | 1ull << 32, fixture_vpid(1), 1,
 		t.capability << 16, 0, 1 } };
-	bench_vci(b, &v);
-	take_cc(b, CAY_FAA, CAY_ERROR_GONE, &n);
+	tb_issue_vci(tb, &v);
+	take_cc(tb, CAY_FAA, CAY_ERROR_GONE, &n);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BENCH_TEST(put_completes_with_its_place),
-		BENCH_TEST(fast_get_brings_its_bytes),
-		BENCH_TEST(atomics_bring_result_and_previous),
-		BENCH_TEST(owner_is_told_word_by_word),
-		BENCH_TEST(access_that_cannot_be_told_is_not_made),
-		BENCH_TEST(masked_put_leaves_the_others),
-		BENCH_TEST(work_requests_move_between_windows),
-		BENCH_TEST(first_error_decides),
-		BENCH_TEST(word_mode_wants_whole_words),
-		BENCH_TEST(words_must_be_aligned),
-		BENCH_TEST(rights_are_checked_one_by_one),
-		BENCH_TEST(bounds_are_exact),
-		BENCH_TEST(damaged_descriptors_lead_nowhere),
-		BENCH_TEST(refusal_needs_room_too),
-		BENCH_TEST(closed_and_moved_targets),
+		TB_TEST(put_completes_with_its_place),
+		TB_TEST(fast_get_brings_its_bytes),
+		TB_TEST(atomics_bring_result_and_previous),
+		TB_TEST(owner_is_told_word_by_word),
+		TB_TEST(access_that_cannot_be_told_is_not_made),
+		TB_TEST(masked_put_leaves_the_others),
+		TB_TEST(work_requests_move_between_windows),
+		TB_TEST(first_error_decides),
+		TB_TEST(word_mode_wants_whole_words),
+		TB_TEST(words_must_be_aligned),
+		TB_TEST(rights_are_checked_one_by_one),
+		TB_TEST(bounds_are_exact),
+		TB_TEST(damaged_descriptors_lead_nowhere),
+		TB_TEST(refusal_needs_room_too),
+		TB_TEST(closed_and_moved_targets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

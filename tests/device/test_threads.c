@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bench.h"
 #include "device/device.h"
+#include "testbench.h"
 
 /* Both platforms are linked; the real one has no header beside the other. */
 #define DEVICE(name) device_##name
@@ -46,7 +46,7 @@
 struct arm;
 
 struct arena_test {
-	struct fixture w;
+	struct fixture fixture;
 	struct target window;
 	uint64_t at; /* of its memory */
 	pthread_barrier_t start;
@@ -69,17 +69,17 @@ static void test_open(
 {
 	const struct queue_options options = { .nq_log2 = 5, .rdr_log2 = 10 };
 	memset(t, 0, sizeof(*t));
-	assert_int_equal(fixture_open(&t->w, ports, &options), 0);
-	t->at = fixture_memory(&t->w, bytes);
+	assert_int_equal(fixture_open(&t->fixture, ports, &options), 0);
+	t->at = fixture_memory(&t->fixture, bytes);
 	assert_int_not_equal(t->at, 0);
-	assert_int_equal(fixture_window(&t->w, TARGET, 0, t->at, bytes, rights,
-				 &t->window.capability),
+	assert_int_equal(fixture_window(&t->fixture, TARGET, 0, t->at, bytes,
+				 rights, &t->window.capability),
 		0);
 }
 
 static void test_close(struct arena_test *t)
 {
-	fixture_close(&t->w);
+	fixture_close(&t->fixture);
 }
 
 static void *arm_run(void *argument)
@@ -119,7 +119,7 @@ static void relax(uint64_t *spins)
 
 static _Atomic(struct context *) *route(const struct arm *a)
 {
-	return fixture_route(&a->t->w, a->port, TARGET);
+	return fixture_route(&a->t->fixture, a->port, TARGET);
 }
 
 static struct target at_offset(const struct arm *a, uint64_t offset)
@@ -133,14 +133,14 @@ static int arm_put(
 	struct arm *a, uint64_t offset, const void *data, size_t bytes)
 {
 	struct target t = at_offset(a, offset);
-	struct fixture_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->fixture.port[a->port];
 	return device_put(&p->origin, p->op, route(a), &t, data, bytes, 0);
 }
 
 static int arm_get(struct arm *a, uint64_t offset, void *data, size_t bytes)
 {
 	struct target t = at_offset(a, offset);
-	struct fixture_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->fixture.port[a->port];
 	return device_get(&p->origin, p->op, route(a), &t, data, bytes, 0);
 }
 
@@ -148,7 +148,7 @@ static int arm_atomic(struct arm *a, uint64_t offset, uint16_t command,
 	uint64_t first, uint64_t second, uint64_t *previous)
 {
 	struct target t = at_offset(a, offset);
-	struct fixture_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->fixture.port[a->port];
 	const uint64_t operand[2] = { first, second };
 	return device_atomic(
 		&p->origin, p->op, route(a), &t, command, operand, previous, 0);
@@ -156,7 +156,7 @@ static int arm_atomic(struct arm *a, uint64_t offset, uint16_t command,
 
 static int arm_send(struct arm *a, uint64_t tag, const void *data, size_t bytes)
 {
-	struct fixture_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->fixture.port[a->port];
 	const struct iovec payload = { (void *)(uintptr_t)data, bytes };
 	const struct packet packet = { .command = CAY_SEND,
 		.origin_vpid = p->origin.vpid,
@@ -173,7 +173,7 @@ static int arm_send(struct arm *a, uint64_t tag, const void *data, size_t bytes)
 /* The target's consumer: the next entry, copied; its room goes back. */
 static bool target_take(struct arena_test *t, struct cay_nqe *copy)
 {
-	struct context *own = fixture_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->fixture, TARGET);
 	uint64_t r =
 		atomic_load_explicit(&own->control->r, memory_order_relaxed);
 	uint64_t rdr = queue_rdr(r);
@@ -256,7 +256,7 @@ static void teller_run(struct arm *a)
 
 static void told(struct arena_test *t, uint32_t number, uint64_t i)
 {
-	const unsigned char *memory = fixture_at(&t->w, t->at);
+	const unsigned char *memory = fixture_at(&t->fixture, t->at);
 	MUST(content_fits(memory + number * AREA, AREA_BYTES, i));
 	atomic_store_explicit(&answers[number][0], i, memory_order_release);
 }
@@ -271,7 +271,7 @@ static void *listener_run(void *argument)
 {
 	struct arena_test *t = argument;
 	uint64_t round[THREADS_MAX] = { 0 }, left = 0, spins = 0;
-	const uint32_t arms = t->w.ports - 1;
+	const uint32_t arms = t->fixture.ports - 1;
 	struct cay_nqe n;
 	for (left = arms * t->rounds; left > 0; relax(&spins)) {
 		while (target_take(t, &n)) {
@@ -282,7 +282,7 @@ static void *listener_run(void *argument)
 		}
 		for (uint32_t i = 0; i < arms; i++) {
 			_Atomic uint64_t *flag =
-				fixture_at(&t->w, t->at + flag_at(i));
+				fixture_at(&t->fixture, t->at + flag_at(i));
 			/* TELL_WORD stores the round, TELL_ADD one more. */
 			uint64_t now = atomic_load_explicit(
 				flag, memory_order_acquire);
@@ -302,7 +302,7 @@ static void bulk_is_there_when_it_is_told_of(void **state)
 	struct arm arms[3] = { 0 };
 	pthread_t listener;
 	(void)state;
-	test_open(&t, 4, 4 * AREA, BENCH_RIGHTS);
+	test_open(&t, 4, 4 * AREA, TB_RIGHTS);
 	t.rounds = 10000 / SLOWER;
 	memset(answers, 0, sizeof(answers));
 	assert_int_equal(pthread_create(&listener, NULL, listener_run, &t), 0);
@@ -323,7 +323,7 @@ static void adder_run(struct arm *a)
 		/* And the same by hand, as a local thread would. */
 		if (i % 16 == 0)
 			atomic_fetch_add((_Atomic uint64_t *)fixture_at(
-						 &a->t->w, a->t->at + 64),
+						 &a->t->fixture, a->t->at + 64),
 				1);
 		else
 			MUST(arm_atomic(a, 64, CAY_FAA, 1, 0, &previous) == 0);
@@ -338,7 +338,7 @@ static void sums_are_right(void **state)
 	test_open(&t, 5, 4096, CAY_RIGHT_ATOMIC);
 	t.rounds = 60000 / SLOWER;
 	arms_run(&t, arms, 4, adder_run);
-	const _Atomic uint64_t *memory = fixture_at(&t.w, t.at);
+	const _Atomic uint64_t *memory = fixture_at(&t.fixture, t.at);
 	assert_int_equal(memory[0], 4 * t.rounds);
 	assert_int_equal(memory[8], 4 * t.rounds);
 	test_close(&t);
@@ -371,10 +371,10 @@ static void swaps_make_a_lock(void **state)
 	struct arena_test t;
 	struct arm arms[3] = { 0 };
 	(void)state;
-	test_open(&t, 4, 4096, BENCH_RIGHTS);
+	test_open(&t, 4, 4096, TB_RIGHTS);
 	t.rounds = 4000 / SLOWER;
 	arms_run(&t, arms, 3, locker_run);
-	const uint64_t *memory = fixture_at(&t.w, t.at + 64);
+	const uint64_t *memory = fixture_at(&t.fixture, t.at + 64);
 	assert_int_equal(memory[0], 3 * t.rounds);
 	assert_int_equal(memory[39], 3 * t.rounds);
 	test_close(&t);
@@ -383,7 +383,7 @@ static void swaps_make_a_lock(void **state)
 /* Bytes of one word by different arms: none undoes another's. */
 static void masker_run(struct arm *a)
 {
-	struct fixture_port *p = &a->t->w.port[a->port];
+	struct fixture_port *p = &a->t->fixture.port[a->port];
 	for (uint64_t i = 1; i <= a->t->rounds; i++) {
 		const struct packet packet = { .command = CAY_MISALIGNED_PUT,
 			.origin_vpid = p->origin.vpid,
@@ -403,7 +403,7 @@ static void masked_puts_do_not_meet(void **state)
 	struct arena_test t;
 	struct arm arms[THREADS_MAX] = { 0 };
 	(void)state;
-	test_open(&t, 5, 4096, BENCH_RIGHTS);
+	test_open(&t, 5, 4096, TB_RIGHTS);
 	t.rounds = 60000 / SLOWER;
 	arms_run(&t, arms, 4, masker_run);
 	test_close(&t);
@@ -429,7 +429,7 @@ static void words_are_never_torn(void **state)
 	struct arena_test t;
 	struct arm arms[THREADS_MAX] = { 0 };
 	(void)state;
-	test_open(&t, 5, 4096, BENCH_RIGHTS);
+	test_open(&t, 5, 4096, TB_RIGHTS);
 	t.rounds = 60000 / SLOWER;
 	arms_run(&t, arms, 4, tearer_run);
 	test_close(&t);
@@ -443,7 +443,7 @@ static void words_are_never_torn(void **state)
  */
 static void crosser_run(struct arm *a)
 {
-	_Atomic uint64_t *meeting = fixture_at(&a->t->w, a->t->at + 2048);
+	_Atomic uint64_t *meeting = fixture_at(&a->t->fixture, a->t->at + 2048);
 	uint64_t spins = 0;
 	for (uint64_t i = 1; i <= a->t->rounds; i++) {
 		uint64_t seen;
@@ -461,7 +461,7 @@ static void get_does_not_overtake_a_put(void **state)
 	struct arena_test t;
 	struct arm arms[2] = { 0 };
 	(void)state;
-	test_open(&t, 3, 4096, BENCH_RIGHTS);
+	test_open(&t, 3, 4096, TB_RIGHTS);
 	t.rounds = CROSSINGS / SLOWER;
 	for (int i = 0; i < 2; i++)
 		assert_non_null(arms[i].missed = calloc(CROSSINGS + 1, 1));
@@ -494,8 +494,8 @@ static bool record_names(const struct op_record *op)
 
 static void visitor_run(struct arm *a)
 {
-	struct context *own = fixture_own(&a->t->w, a->port);
-	struct origin *o = &a->t->w.port[a->port].origin;
+	struct context *own = fixture_own(&a->t->fixture, a->port);
+	struct origin *o = &a->t->fixture.port[a->port].origin;
 	unsigned char data[256];
 	memset(data, (int)a->port, sizeof(data));
 	while (!atomic_load_explicit(&a->t->stop, memory_order_relaxed)) {
@@ -517,15 +517,16 @@ static void visitor_run(struct arm *a)
 static void *closer_run(void *argument)
 {
 	struct arena_test *t = argument;
-	struct cay_window_descriptor *d = &t->w.port[TARGET].origin.wdt[0];
+	struct cay_window_descriptor *d =
+		&t->fixture.port[TARGET].origin.wdt[0];
 	_Atomic uint32_t *rights = (_Atomic uint32_t *)&d->rights;
-	unsigned char *memory = fixture_at(&t->w, t->at);
+	unsigned char *memory = fixture_at(&t->fixture, t->at);
 	for (uint64_t i = 0; i < t->rounds; i++) {
 		uint64_t spins = 0;
 		atomic_store_explicit(rights, 0, memory_order_release);
 		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-		for (uint32_t p = 1; p < t->w.ports; p++)
-			while (record_names(t->w.port[p].op))
+		for (uint32_t p = 1; p < t->fixture.ports; p++)
+			while (record_names(t->fixture.port[p].op))
 				relax(&spins);
 		memset(memory, 0xcc, 4096);
 		sched_yield();
@@ -576,22 +577,23 @@ static void poster_run(struct arm *a)
 
 static void posted_back(struct arena_test *t, const struct cay_nqe *n)
 {
-	struct context *own = fixture_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->fixture, TARGET);
 	struct cay_posted_receive *slot = &own->posted[n->word[4] - 1];
 	_Atomic uint64_t *state = (_Atomic uint64_t *)&slot->state;
 	MUST((atomic_load_explicit(state, memory_order_acquire) &
 		     POSTED_STATE_MASK) == POSTED_FILLED);
-	MUST(content_fits(fixture_at(&t->w, slot->offset), n->word[2],
+	MUST(content_fits(fixture_at(&t->fixture, slot->offset), n->word[2],
 		(uint32_t)n->word[0]));
 	atomic_store_explicit(state, POSTED_FREE, memory_order_release);
 	uint64_t at = slot->offset;
-	while (fixture_post(&t->w, TARGET, at, BUFFER_BYTES, 0) == -EAGAIN)
-		t->w.port[TARGET].posted_next++;
+	while (fixture_post(&t->fixture, TARGET, at, BUFFER_BYTES, 0) ==
+		-EAGAIN)
+		t->fixture.port[TARGET].posted_next++;
 }
 
 static void message_check(struct arena_test *t, const struct cay_nqe *n)
 {
-	const struct context *own = fixture_own(&t->w, TARGET);
+	const struct context *own = fixture_own(&t->fixture, TARGET);
 	uint64_t i = (uint32_t)n->word[0];
 	switch (n->word[7] & 0xffff) {
 	case CAY_NOTIFY_POSTED_RECV:
@@ -611,10 +613,10 @@ static void message_check(struct arena_test *t, const struct cay_nqe *n)
 static void *taker_run(void *argument)
 {
 	struct arena_test *t = argument;
-	struct context *own = fixture_own(&t->w, TARGET);
+	struct context *own = fixture_own(&t->fixture, TARGET);
 	uint64_t next[THREADS_MAX] = { 0 }, spins = 0;
 	uint64_t r = atomic_load(&own->control->r), rdr = queue_rdr(r);
-	for (uint64_t left = (t->w.ports - 1) * t->rounds; left > 0;) {
+	for (uint64_t left = (t->fixture.ports - 1) * t->rounds; left > 0;) {
 		if (!device_peek(own, queue_nq(r))) {
 			relax(&spins);
 			continue;
@@ -639,15 +641,16 @@ static void posted_play(enum posted_mode mode, uint32_t buffers)
 	test_open(&t, 4, 4096, CAY_RIGHT_WRITE);
 	t.rounds = 10000 / SLOWER;
 	for (uint32_t i = 0; i < buffers; i++)
-		assert_int_equal(fixture_post(&t.w, TARGET,
-					 fixture_memory(&t.w, BUFFER_BYTES),
-					 BUFFER_BYTES, i),
+		assert_int_equal(
+			fixture_post(&t.fixture, TARGET,
+				fixture_memory(&t.fixture, BUFFER_BYTES),
+				BUFFER_BYTES, i),
 			0);
-	fixture_posted_mode(&t.w, TARGET, mode);
+	fixture_posted_mode(&t.fixture, TARGET, mode);
 	assert_int_equal(pthread_create(&taker, NULL, taker_run, &t), 0);
 	arms_run(&t, arms, 3, poster_run);
 	pthread_join(taker, NULL);
-	const struct context *own = fixture_own(&t.w, TARGET);
+	const struct context *own = fixture_own(&t.fixture, TARGET);
 	assert_int_equal(own->posted_head->available, buffers);
 	test_close(&t);
 }

@@ -11,7 +11,7 @@
 #define SWITCHES_MAX 1000000u
 
 struct racing_origin {
-	struct party party;
+	struct coroutine coroutine;
 	struct race *race;
 	uint32_t port;
 	bool drains;
@@ -25,37 +25,38 @@ static void origin_run(void *argument)
 
 static void origin_yield(void *argument)
 {
-	stage_yield(argument);
+	scheduler_yield(argument);
 }
 
 static void race_run(struct race *r, uint64_t seed, bool drains)
 {
 	static struct counting counting;
-	struct racing_origin origin[STAGE_PARTIES_MAX];
-	struct stage stage;
-	stage_open(&stage, seed);
+	struct racing_origin origin[COROUTINES_MAX];
+	struct scheduler scheduler;
+	scheduler_open(&scheduler, seed);
 	for (uint32_t i = 0; i < r->trace.ports; i++) {
 		origin[i].race = r;
 		origin[i].port = i;
 		origin[i].drains = drains;
-		stage_add(&stage, &origin[i].party, origin_run, &origin[i]);
+		scheduler_add(&scheduler, &origin[i].coroutine, origin_run,
+			&origin[i]);
 	}
 	counting = (struct counting){ .yield = origin_yield,
-		.yield_argument = &stage };
+		.yield_argument = &scheduler };
 	counting_begin(&counting);
-	stage_play(&stage, SWITCHES_MAX);
+	scheduler_run(&scheduler, SWITCHES_MAX);
 	counting_end();
-	stage_close(&stage);
-	if (stage.failure)
-		fail_msg(
-			"CAY_SEED=%lu: %s", (unsigned long)seed, stage.failure);
+	scheduler_close(&scheduler);
+	if (scheduler.failure)
+		fail_msg("CAY_SEED=%lu: %s", (unsigned long)seed,
+			scheduler.failure);
 }
 
 static void without_conflicts(void **state)
 {
 	(void)state;
 	uint64_t seed = first_seed(), start = clock_now_ns();
-	uint64_t traces = environment("CAY_TRACES", 1000);
+	uint64_t traces = environment_number("CAY_TRACES", 1000);
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
 		const struct random_options o = options_apart(i, 2 + i % 3);
@@ -72,7 +73,7 @@ static void with_conflicts(void **state)
 {
 	(void)state;
 	uint64_t seed = first_seed(), start = clock_now_ns();
-	uint64_t traces = environment("CAY_TRACES", 3000);
+	uint64_t traces = environment_number("CAY_TRACES", 3000);
 	struct search_statistics n = { 0 };
 	for (uint64_t i = seed; i < seed + traces; i++) {
 		struct race r;
