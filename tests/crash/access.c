@@ -15,7 +15,7 @@
 
 /* One access: its kind, key and result. */
 struct attempt {
-	enum place place;
+	enum window window;
 	enum access access;
 	struct cay_key key;
 	uint64_t n;   /* n-th access of this kind by the party */
@@ -66,7 +66,7 @@ static int issue_atomic(struct accessor *a, struct attempt *t)
 			     : cay_fetch_add_into(a->port, a->peer, t->key,
 				       AT(sum) + t->shift, lane, &t->previous,
 				       t->tag, t->flags);
-	t->compare = a->swapped[t->place];
+	t->compare = a->swapped[t->window];
 	return event ? cay_compare_swap(a->port, a->peer, t->key,
 			       AT(swapped) + t->shift, t->compare,
 			       t->compare + lane, t->tag, t->flags)
@@ -103,11 +103,11 @@ static int issue(struct accessor *a, struct attempt *t)
 /* ---- results ---- */
 
 /* The refusal of a direct access has arrived when the call returns. */
-static int answer_wait(struct accessor *a, const struct attempt *t)
+static int completion_wait(struct accessor *a, const struct attempt *t)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	party_drain(a->port);
-	while (t->event && !party_seen.answer.come) {
+	while (t->event && !party_events.completion.arrived) {
 		if (clock_passed(deadline) || atomic_load(&a->page->failed))
 			return -ETIMEDOUT;
 		cay_wait(a->port, clock_after_ns(10 * CLOCK_NS_PER_MS));
@@ -116,16 +116,18 @@ static int answer_wait(struct accessor *a, const struct attempt *t)
 	return 0;
 }
 
-static int answer_judge(struct accessor *a, const struct attempt *t)
+static int completion_check(struct accessor *a, const struct attempt *t)
 {
-	int error = party_seen.answer.come ? party_seen.answer.error : 0;
+	int error = party_events.completion.arrived
+			    ? party_events.completion.error
+			    : 0;
 	switch (error) {
 	case CAY_ERROR_NONE:
-		if (t->place != PLACE_REFUSED)
+		if (t->window != WINDOW_REFUSED)
 			return 0;
 		break;
 	case CAY_ERROR_TARGET_BOUNDS:
-		if (t->place == PLACE_REFUSED)
+		if (t->window == WINDOW_REFUSED)
 			return 0;
 		break;
 	case CAY_ERROR_TARGET_WINDOW:
@@ -136,8 +138,8 @@ static int answer_judge(struct accessor *a, const struct attempt *t)
 	case CAY_ERROR_GONE:
 		return -EPIPE;
 	}
-	page_fail(a->page, "%s: access %d to place %d ended with %s",
-		party_name(a->party), (int)t->access, (int)t->place,
+	page_fail(a->page, "%s: access %d to window %d ended with %s",
+		party_name(a->party), (int)t->access, (int)t->window,
 		cay_error_name((enum cay_error)error));
 	return -EIO;
 }
@@ -145,17 +147,19 @@ static int answer_judge(struct accessor *a, const struct attempt *t)
 /* No other party writes this memory, so the get returns the last put. */
 static int check_got(struct accessor *a, const struct attempt *t)
 {
-	struct tally *put = &a->page->tally[a->party][t->place][ACCESS_PUT];
-	bool good = t->n % 3 == 0
-			    ? content_fixed(t->got)
-			    : content_filled(t->n % 3 == 1
-						     ? t->got
-						     : party_seen.answer.data,
-				      CONTENT_PUT_WORDS, a->party,
-				      atomic_load(&put->done));
+	struct tally *put = &a->page->tally[a->party][t->window][ACCESS_PUT];
+	bool good =
+		t->n % 3 == 0
+			? content_fixed(t->got)
+			: content_filled(t->n % 3 == 1
+						 ? t->got
+						 : party_events.completion.data,
+				  CONTENT_PUT_WORDS, a->party,
+				  atomic_load(&put->done));
 	if (good)
 		return 0;
-	page_fail(a->page, "%s got something else", party_name(a->party));
+	page_fail(
+		a->page, "%s: a get returned wrong data", party_name(a->party));
 	return -EIO;
 }
 
@@ -165,8 +169,8 @@ static int check_added(struct accessor *a, const struct attempt *t)
 	uint64_t count = content_count(t->previous, a->party);
 	if (count == t->n - 1)
 		return 0;
-	page_fail(a->page, "%s: %lu additions before the %lu. at place %d",
-		party_name(a->party), count, t->n, (int)t->place);
+	page_fail(a->page, "%s: %lu additions before number %lu in window %d",
+		party_name(a->party), count, t->n, (int)t->window);
 	return -EIO;
 }
 
@@ -175,26 +179,26 @@ static int check_swapped(struct accessor *a, const struct attempt *t)
 {
 	uint64_t count = content_count(t->previous, a->party);
 	if (count != t->n - 1) {
-		page_fail(a->page, "%s: %lu swaps before the %lu.",
+		page_fail(a->page, "%s: %lu swaps before number %lu",
 			party_name(a->party), count, t->n);
 		return -EIO;
 	}
 	bool stored = t->previous == t->compare;
-	a->swapped[t->place] =
+	a->swapped[t->window] =
 		t->previous + (stored ? content_lane(a->party) : 0);
 	return stored ? 0 : -EAGAIN;
 }
 
 static int attempt_check(struct accessor *a, struct attempt *t)
 {
-	if (t->place == PLACE_REFUSED)
+	if (t->window == WINDOW_REFUSED)
 		return 0;
 	if (t->access == ACCESS_GET)
 		return check_got(a, t);
 	if (t->access != ACCESS_ADD && t->access != ACCESS_SWAP)
 		return 0;
 	if (t->n % 2)
-		t->previous = party_seen.answer.previous;
+		t->previous = party_events.completion.previous;
 	return t->access == ACCESS_ADD ? check_added(a, t)
 				       : check_swapped(a, t);
 }
@@ -205,11 +209,11 @@ static int attempt_issue(struct accessor *a, struct attempt *t)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	for (;;) {
-		party_seen.wanted = t->tag;
-		party_seen.answer = (struct answer){ 0 };
+		party_events.awaited = t->tag;
+		party_events.completion = (struct completion){ 0 };
 		int r = issue(a, t);
 		if (r != -EAGAIN)
-			return r ? r : answer_wait(a, t);
+			return r ? r : completion_wait(a, t);
 		if (clock_passed(deadline))
 			return -ETIMEDOUT;
 		party_drain(a->port);
@@ -221,29 +225,29 @@ static int attempt_issue(struct accessor *a, struct attempt *t)
 static int attempt_make(struct accessor *a, struct attempt *t)
 {
 	struct page *page = a->page;
-	bool told = t->place == PLACE_TOLD;
-	t->tag = told ? message_tag(a->party, a->number)
-		      : SERIAL_TAG | ++a->serial;
-	t->event = t->flags & CAY_NOTIFY || t->place == PLACE_REFUSED;
-	t->shift = t->place == PLACE_REFUSED ? sizeof(struct content) : 0;
-	if (told)
+	bool notified = t->window == WINDOW_NOTIFIED;
+	t->tag = notified ? message_tag(a->party, a->number)
+			  : SERIAL_TAG | ++a->serial;
+	t->event = t->flags & CAY_NOTIFY || t->window == WINDOW_REFUSED;
+	t->shift = t->window == WINDOW_REFUSED ? sizeof(struct content) : 0;
+	if (notified)
 		atomic_store(&page->tried[a->party], a->number + 1);
-	if (t->place == PLACE_REFUSED)
+	if (t->window == WINDOW_REFUSED)
 		atomic_fetch_add(&page->refused, 1);
 	int r = attempt_issue(a, t);
 	if (r == 0)
-		r = answer_judge(a, t);
-	if (r == 0 && told)
+		r = completion_check(a, t);
+	if (r == 0 && notified)
 		atomic_store(&page->accepted[a->party], ++a->number);
 	return r ? r : attempt_check(a, t);
 }
 
-/* The window was closed and will be opened again. */
-static int key_wait(struct accessor *a, enum place place, uint64_t old)
+/* Waits until a closed window has been reopened. */
+static int key_wait(struct accessor *a, enum window window, uint64_t old)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	uint64_t key;
-	while ((key = atomic_load(&a->page->keys[place])) == old || key == 0) {
+	while ((key = atomic_load(&a->page->keys[window])) == old || key == 0) {
 		if (a->orphan)
 			return -ESTALE;
 		if (clock_passed(deadline) || atomic_load(&a->page->failed))
@@ -256,26 +260,26 @@ static int key_wait(struct accessor *a, enum place place, uint64_t old)
 static int attempt_until_open(struct accessor *a, struct attempt *t)
 {
 	for (;;) {
-		uint64_t key = atomic_load(&a->page->keys[t->place]);
+		uint64_t key = atomic_load(&a->page->keys[t->window]);
 		t->key = key_unpack(key);
 		int r = key ? attempt_make(a, t) : -ESTALE;
 		if (r == -EAGAIN)
 			continue;
 		if (r != -ESTALE)
 			return r;
-		r = key_wait(a, t->place, key);
+		r = key_wait(a, t->window, key);
 		if (r)
 			return r;
 	}
 }
 
-int access_make(struct accessor *a, enum place place, enum access access)
+int access_make(struct accessor *a, enum window window, enum access access)
 {
-	struct tally *tally = &a->page->tally[a->party][place][access];
-	struct attempt t = { .place = place, .access = access };
+	struct tally *tally = &a->page->tally[a->party][window][access];
+	struct attempt t = { .window = window, .access = access };
 	t.n = atomic_load(&tally->done) + 1;
 	/* An emulated access is not complete when the call returns. */
-	t.flags = place == PLACE_OWN || t.n % 4 >= 2 ? CAY_NOTIFY : 0;
+	t.flags = window == WINDOW_ORDINARY || t.n % 4 >= 2 ? CAY_NOTIFY : 0;
 	atomic_store(&tally->tried, t.n);
 	int r = attempt_until_open(a, &t);
 	if (r == 0)
@@ -294,34 +298,34 @@ int access_make(struct accessor *a, enum place place, enum access access)
 static int counted_one(struct accessor *a, struct cay_key key)
 {
 	struct tally *t =
-		&a->page->tally[a->party][PLACE_LOCKED][ACCESS_COUNTED];
-	struct attempt get = { .place = PLACE_LOCKED, .event = false };
+		&a->page->tally[a->party][WINDOW_LOCKED][ACCESS_COUNTED];
+	struct attempt get = { .window = WINDOW_LOCKED, .event = false };
 	uint64_t n = atomic_load(&t->done) + 1;
 	uint64_t word = 0;
 
-	party_seen.wanted = SERIAL_TAG | ++a->serial;
-	party_seen.answer = (struct answer){ 0 };
+	party_events.awaited = SERIAL_TAG | ++a->serial;
+	party_events.completion = (struct completion){ 0 };
 	int r = cay_get(a->port, a->peer, key, AT(counted), &word, 8,
-		party_seen.wanted, 0);
+		party_events.awaited, 0);
 	if (r == 0)
-		r = answer_wait(a, &get);
+		r = completion_wait(a, &get);
 	if (r == 0)
-		r = answer_judge(a, &get);
+		r = completion_check(a, &get);
 	if (r)
 		return r;
 	if (content_count(word, a->party) != n - 1) {
-		page_fail(a->page, "%s: %lu counted before the %lu.",
+		page_fail(a->page, "%s: %lu increments before number %lu",
 			party_name(a->party), content_count(word, a->party), n);
 		return -EIO;
 	}
 	word += content_lane(a->party);
 	atomic_store(&t->tried, n);
 	r = cay_put(a->port, a->peer, key, AT(counted), &word, 8,
-		party_seen.wanted, 0);
+		party_events.awaited, 0);
 	if (r == 0)
-		r = answer_wait(a, &get);
+		r = completion_wait(a, &get);
 	if (r == 0)
-		r = answer_judge(a, &get);
+		r = completion_check(a, &get);
 	if (r == 0)
 		atomic_store(&t->done, n);
 	return r;
@@ -329,7 +333,7 @@ static int counted_one(struct accessor *a, struct cay_key key)
 
 int access_locked(struct accessor *a, uint64_t deadline)
 {
-	uint64_t word = atomic_load(&a->page->keys[PLACE_LOCKED]);
+	uint64_t word = atomic_load(&a->page->keys[WINDOW_LOCKED]);
 	struct cay_key key = key_unpack(word);
 	int r = word ? cay_window_lock(a->port, a->peer, key, deadline)
 		     : -ENXIO;

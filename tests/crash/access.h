@@ -10,10 +10,10 @@ struct accessor {
 	struct cay_port *port;
 	struct cay_peer *peer;
 	enum party party;
-	uint64_t number;	       /* number of the next notified access */
-	uint64_t serial;	       /* number of the next access */
-	uint64_t swapped[PLACE_COUNT]; /* last value seen */
-	bool orphan;		       /* no window will be reopened */
+	uint64_t number;		/* number of the next notified access */
+	uint64_t serial;		/* number of the next access */
+	uint64_t swapped[WINDOW_COUNT]; /* last value seen */
+	bool orphan;			/* no window will be reopened */
 };
 
 /*
@@ -21,11 +21,12 @@ struct accessor {
  * closed. Returns 0, -EBUSY (locked by another party), -EPIPE, -ESTALE (no
  * window will be reopened), -ETIMEDOUT, or -EIO with the reason on the page.
  */
-int access_make(struct accessor *, enum place, enum access);
+int access_make(struct accessor *, enum window, enum access);
 
 /*
- * Locks PLACE_LOCKED, increments its counter, and unlocks it. Returns 0, -EBUSY
- * (locked by another party until the deadline, or closed), or as access_make().
+ * Locks WINDOW_LOCKED, increments its counter, and unlocks it. Returns 0,
+ * -EBUSY (locked by another party until the deadline, or closed), or as
+ * access_make().
  */
 int access_locked(struct accessor *, uint64_t deadline);
 

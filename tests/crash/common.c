@@ -24,7 +24,7 @@ _Bool page_fail(struct page *page, const char *format, ...)
 
 const char *party_name(enum party party)
 {
-	static const char *const names[] = { "survivor", "victim", "beside" };
+	static const char *const names[] = { "survivor", "victim", "second" };
 	return names[party];
 }
 
@@ -71,26 +71,26 @@ struct cay_peer *party_find(
 	return peer;
 }
 
-struct party_seen party_seen;
+struct party_events party_events;
 
-/* Accesses of one party to one word: each sees the value of the last one. */
-static void served_count(const struct cay_event *e)
+/* Only one party adds to the word: each addition returns the last sum. */
+static void executed_count(const struct cay_event *e)
 {
 	if (e->error || e->command != CAY_FAA)
 		return;
-	if (e->previous != party_seen.served)
-		party_seen.served = UINT64_MAX / 2;
-	party_seen.served++;
+	if (e->previous != party_events.executed)
+		party_events.executed = UINT64_MAX / 2;
+	party_events.executed++;
 }
 
-static void complete_take(const struct cay_event *e)
+static void completion_count(const struct cay_event *e)
 {
-	struct answer *a = &party_seen.answer;
-	if (e->tag >= TAKER_TAG) {
-		party_seen.complete++;
-		served_count(e);
-	} else if (e->tag == party_seen.wanted) {
-		a->come = true;
+	struct completion *a = &party_events.completion;
+	if (e->tag >= TARGET_TAG) {
+		party_events.complete++;
+		executed_count(e);
+	} else if (e->tag == party_events.awaited) {
+		a->arrived = true;
 		a->error = e->error;
 		a->previous = e->previous;
 		if (e->data && e->length <= sizeof(a->data))
@@ -103,8 +103,8 @@ void party_drain(struct cay_port *port)
 	struct cay_event e;
 	while (cay_poll(port, &e, 1) == 1) {
 		if (e.kind == CAY_EVENT_COMPLETE)
-			complete_take(&e);
-		party_seen.gone += e.kind == CAY_EVENT_GONE;
+			completion_count(&e);
+		party_events.gone += e.kind == CAY_EVENT_GONE;
 		cay_release(port, &e);
 	}
 }

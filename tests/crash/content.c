@@ -26,9 +26,9 @@ bool content_filled(
 	return true;
 }
 
-void content_begin(struct content *g)
+void content_begin(struct content *c)
 {
-	content_fill(g->fixed, CONTENT_FIXED_WORDS, PARTY_COUNT, 1);
+	content_fill(c->fixed, CONTENT_FIXED_WORDS, PARTY_COUNT, 1);
 }
 
 bool content_fixed(const uint64_t *fixed)
@@ -45,21 +45,22 @@ void content_copy(struct content *to, const struct content *from)
 			memcpy(to->bulk[i], from->bulk[i], sizeof(to->bulk[i]));
 }
 
-/* The record of a party about one kind of access. */
-struct noted {
+/* Number of started and completed accesses of a party. */
+struct recorded {
 	uint64_t tried, done;
 };
 
-static struct noted noted_of(
-	struct page *page, enum party party, enum place place, enum access kind)
+static struct recorded recorded_of(struct page *page, enum party party,
+	enum window window, enum access kind)
 {
-	struct tally *t = &page->tally[party][place][kind];
-	return (struct noted){ atomic_load(&t->tried), atomic_load(&t->done) };
+	struct tally *t = &page->tally[party][window][kind];
+	return (struct recorded){ atomic_load(&t->tried),
+		atomic_load(&t->done) };
 }
 
 /* Each word is that of the last completed put, or of the next one. */
-static bool words_check(
-	const uint64_t *from, unsigned words, enum party party, struct noted n)
+static bool words_check(const uint64_t *from, unsigned words, enum party party,
+	struct recorded n)
 {
 	for (unsigned i = 0; n.tried && i < words; i++)
 		if (from[i] != content_word(party, n.done, i) &&
@@ -69,61 +70,64 @@ static bool words_check(
 }
 
 static bool lane_check(struct page *page, uint64_t word, enum party party,
-	enum place place, enum access kind)
+	enum window window, enum access kind)
 {
 	static const char *const names[] = { [ACCESS_ADD] = "added",
 		[ACCESS_SWAP] = "swapped",
 		[ACCESS_COUNTED] = "counted" };
-	struct noted n = noted_of(page, party, place, kind);
+	struct recorded n = recorded_of(page, party, window, kind);
 	uint64_t count = content_count(word, party);
 	if (count >= n.done && count <= n.tried)
 		return true;
 	return page_fail(page,
-		"place %d: %s has %s %lu times, %lu done, "
+		"window %d: %s has %s %lu times, %lu done, "
 		"%lu tried",
-		(int)place, party_name(party), names[kind], count, n.done,
+		(int)window, party_name(party), names[kind], count, n.done,
 		n.tried);
 }
 
-static bool content_check_of(struct page *page, const struct content *g,
-	enum place place, enum party party)
+static bool content_check_of(struct page *page, const struct content *c,
+	enum window window, enum party party)
 {
-	struct noted masked = noted_of(page, party, place, ACCESS_MASKED);
-	uint8_t byte = (uint8_t)(g->masked >> (8 * party));
-	if (!lane_check(page, g->sum, party, place, ACCESS_ADD) ||
-		!lane_check(page, g->swapped, party, place, ACCESS_SWAP) ||
-		!lane_check(page, g->counted, party, place, ACCESS_COUNTED))
+	struct recorded masked =
+		recorded_of(page, party, window, ACCESS_MASKED);
+	uint8_t byte = (uint8_t)(c->masked >> (8 * party));
+	if (!lane_check(page, c->sum, party, window, ACCESS_ADD) ||
+		!lane_check(page, c->swapped, party, window, ACCESS_SWAP) ||
+		!lane_check(page, c->counted, party, window, ACCESS_COUNTED))
 		return false;
 	if (byte != (uint8_t)masked.done && byte != (uint8_t)masked.tried)
-		return page_fail(page, "place %d: the byte of %s is %u",
-			(int)place, party_name(party), byte);
-	if (!words_check(g->put[party], CONTENT_PUT_WORDS, party,
-		    noted_of(page, party, place, ACCESS_PUT)) ||
-		!words_check(g->bulk[party], CONTENT_BULK_WORDS, party,
-			noted_of(page, party, place, ACCESS_BULK)))
-		return page_fail(page, "place %d: what %s put is damaged",
-			(int)place, party_name(party));
+		return page_fail(page, "window %d: the byte of %s is %u",
+			(int)window, party_name(party), byte);
+	if (!words_check(c->put[party], CONTENT_PUT_WORDS, party,
+		    recorded_of(page, party, window, ACCESS_PUT)) ||
+		!words_check(c->bulk[party], CONTENT_BULK_WORDS, party,
+			recorded_of(page, party, window, ACCESS_BULK)))
+		return page_fail(page, "window %d: the put of %s is damaged",
+			(int)window, party_name(party));
 	return true;
 }
 
 /* Refused accesses have not changed the memory. */
-static bool content_check_untouched(struct page *page, const struct content *g)
+static bool content_check_untouched(struct page *page, const struct content *c)
 {
 	static struct content untouched;
 	content_begin(&untouched);
-	return memcmp(g, &untouched, offsetof(struct content, bulk)) == 0 ||
-	       page_fail(page, "refused, but there all the same");
+	return memcmp(c, &untouched, offsetof(struct content, bulk)) == 0 ||
+	       page_fail(page, "a refused access has changed the memory");
 }
 
-bool content_check(struct page *page, const struct content *g, enum place place)
+bool content_check(
+	struct page *page, const struct content *c, enum window window)
 {
-	if (place == PLACE_REFUSED)
-		return content_check_untouched(page, g);
+	if (window == WINDOW_REFUSED)
+		return content_check_untouched(page, c);
 	for (int i = 0; i < PARTY_COUNT; i++)
-		if (!content_check_of(page, g, place, (enum party)i))
+		if (!content_check_of(page, c, window, (enum party)i))
 			return false;
-	return content_fixed(g->fixed) ||
-	       page_fail(page, "place %d: nobody wrote there", (int)place);
+	return content_fixed(c->fixed) ||
+	       page_fail(page, "window %d: the unwritten part has changed",
+		       (int)window);
 }
 
 /* All ones: interpreted as a window descriptor, it has all rights. */

@@ -42,21 +42,18 @@ static inline uint64_t content_count(uint64_t word, enum party party)
 void content_fill(uint64_t *, unsigned words, enum party, uint64_t n);
 bool content_filled(const uint64_t *, unsigned words, enum party, uint64_t n);
 
-/* The memory is zeroed. */
+/* Initializes zeroed memory. */
 void content_begin(struct content *);
 bool content_fixed(const uint64_t *fixed);
 
-/*
- * Carries the content over to the next memory, so that counting continues
- * there.
- */
+/* Copies the content to the memory of the next window. */
 void content_copy(struct content *, const struct content *from);
 
 /*
  * Returns true if exactly the recorded accesses of each party took effect,
  * once.
  */
-bool content_check(struct page *, const struct content *, enum place);
+bool content_check(struct page *, const struct content *, enum window);
 
 /* The memory has a new owner, and must not be changed by others. */
 void content_scribble(void *, size_t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Crash points: for each numbered step, kind of work and way to fail, a
- * scenario of its own. Run side by side, because most of them wait.
+ * Crash points: one scenario for each combination of step, kind of operation
+ * and failure mode. Scenarios run in parallel, since they mostly wait.
  *
  * usage: crash [kind [step-number [mode [pass]]]]
  */
@@ -23,19 +23,20 @@ static unsigned scenario_count;
 
 static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 {
-	bool takes = k->family == FAMILY_TAKE || k->family == FAMILY_SERVE;
+	bool is_target = k->family == FAMILY_RECEIVE ||
+			 k->family == FAMILY_EXECUTE;
 	bool locks = k->family == FAMILY_LOCK;
 	switch (mode) {
 	case MODE_DIE_BESIDE:
 		/* Only one party holds the lock. */
-		return !takes && !locks;
+		return !is_target && !locks;
 	case MODE_FENCE:
-		return !takes && kind_passes(k, STEP_CLAIMED);
+		return !is_target && kind_passes(k, STEP_CLAIMED);
 	case MODE_TOGETHER:
-		return !takes && step >= STEP_CLAIMED && step < STEP_PUBLISH &&
-		       kind_blocks(k, step);
+		return !is_target && step >= STEP_CLAIMED &&
+		       step < STEP_PUBLISH && kind_blocks(k, step);
 	case MODE_ORPHAN:
-		return !takes && !locks && step <= STEP_IDLE;
+		return !is_target && !locks && step <= STEP_IDLE;
 	default:
 		return true;
 	}
@@ -99,7 +100,7 @@ static unsigned steps_missed(void)
 
 static int scenarios_run(void)
 {
-	unsigned held = 0, failed = 0, started = 0, ended = 0;
+	unsigned passed = 0, failed = 0, started = 0, ended = 0;
 	while (ended < scenario_count) {
 		while (started < scenario_count &&
 			started - ended < SIDE_BY_SIDE)
@@ -108,11 +109,11 @@ static int scenarios_run(void)
 		ended++;
 	}
 	for (unsigned i = 0; i < scenario_count; i++) {
-		held += verdicts[i] == 0;
+		passed += verdicts[i] == 0;
 		failed += verdicts[i] == 1;
 	}
-	printf("%u scenarios passed, %u failed, %u do not pass their step\n",
-		held, failed, scenario_count - held - failed);
+	printf("%u scenarios passed, %u failed, %u did not reach their step\n",
+		passed, failed, scenario_count - passed - failed);
 	return failed || (scenario_count > 1 && steps_missed());
 }
 
@@ -131,7 +132,9 @@ static int scenario_one(int argc, char **argv)
 	if (argc > 4)
 		s.pass = (unsigned)atoi(argv[4]);
 	int r = scenario_run(&s);
-	printf("%s\n", r == 0 ? "held" : r == 77 ? "not passed" : "failed");
+	printf("%s\n", r == 0	 ? "passed"
+		       : r == 77 ? "step not reached"
+				 : "failed");
 	return r;
 }
 

@@ -15,30 +15,30 @@ static struct {
 	enum party party;
 	enum device_step step;
 	unsigned pass;
-	enum place place;
-	uint64_t window; /* Win-ID of the place */
+	enum window window;
+	uint64_t win_id; /* of the window */
 	int signal;
 	bool armed;
-	bool again; /* and again when its record is idle */
+	bool again_when_idle; /* fails a second time at STEP_IDLE */
 } fault;
 
 /*
- * Returns true if the op record names the window, as the owner's quiescing sees
+ * Returns true if the op record names the window, so that quiescing waits for
  * it.
  */
 static bool fault_inside(void)
 {
 	const struct op_record *op = record_cache.op;
 	return op && (atomic_load(&op->state) & OP_STATE_MASK) != OP_IDLE &&
-	       atomic_load(&op->window) == fault.window + 1;
+	       atomic_load(&op->window) == fault.win_id + 1;
 }
 
 static void fault_hook(enum device_step step)
 {
 	if (!fault.armed || step != fault.step || fault.pass-- != 0)
 		return;
-	fault.armed = fault.again;
-	fault.again = false;
+	fault.armed = fault.again_when_idle;
+	fault.again_when_idle = false;
 	fault.step = STEP_IDLE;
 	fault.pass = 0;
 	if (fault_inside())
@@ -53,13 +53,13 @@ void fault_prepare(
 		   (s->mode == MODE_DIE_BESIDE && party == PARTY_VICTIM);
 	fault.page = page;
 	fault.party = party;
-	fault.step = s->mode == MODE_TOGETHER && party == PARTY_BESIDE
+	fault.step = s->mode == MODE_TOGETHER && party == PARTY_SECOND
 			     ? STEP_TRY
 			     : s->step;
 	fault.pass = s->pass;
-	fault.place = s->kind->place;
+	fault.window = s->kind->window;
 	fault.signal = die ? SIGKILL : SIGSTOP;
-	fault.again = s->mode == MODE_ORPHAN;
+	fault.again_when_idle = s->mode == MODE_ORPHAN;
 	host_step_hook = fault_hook;
 }
 
@@ -69,8 +69,8 @@ void fault_wait(void)
 	while (!party_is_set(&fault.page->fault, fault.party) &&
 		!atomic_load(&fault.page->failed))
 		clock_nap_ns(CLOCK_NS_PER_MS);
-	fault.window =
-		key_unpack(atomic_load(&fault.page->keys[fault.place])).window;
+	fault.win_id =
+		key_unpack(atomic_load(&fault.page->keys[fault.window])).window;
 	fault.armed = true;
 }
 

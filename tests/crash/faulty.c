@@ -35,7 +35,7 @@ static void faulty_begin(struct faulty *s, struct page *page,
 		.memory = ordinary };
 	if (s->kind->message == MESSAGE_LONG)
 		s->memory = cay_alloc(port, sizeof(ordinary), 0);
-	while (!atomic_load(&page->keys[s->kind->place]) &&
+	while (!atomic_load(&page->keys[s->kind->window]) &&
 		!atomic_load(&page->failed))
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	fault_prepare(page, scenario, party);
@@ -74,7 +74,7 @@ static int faulty_do(struct faulty *s)
 	case FAMILY_LOCK:
 		return faulty_lock(s);
 	default:
-		return access_make(&s->a, s->kind->place, s->kind->access);
+		return access_make(&s->a, s->kind->window, s->kind->access);
 	}
 }
 
@@ -142,7 +142,8 @@ void orphan_main(struct page *page, const struct scenario *scenario)
 	for (unsigned i = 0; good && !never && i < ORPHAN_ROUNDS; i++) {
 		int r = faulty_do(&s);
 		if (r != -EPIPE)
-			good = page_fail(page, "orphan: %s from the dead",
+			good = page_fail(page,
+				"orphan: %s from a dead receiver",
 				r ? cay_strerror(r) : "no error");
 	}
 	exit(never ? 77 : 0);

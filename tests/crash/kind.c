@@ -13,9 +13,9 @@
 	{                                                 \
 		name, FAMILY_SEND, message, posting, 0, 0 \
 	}
-#define ACCESSES(name, place, access)                    \
-	{                                                \
-		name, FAMILY_ACCESS, 0, 0, place, access \
+#define ACCESSES(name, window, access)                    \
+	{                                                 \
+		name, FAMILY_ACCESS, 0, 0, window, access \
 	}
 
 const struct kind kinds[] = {
@@ -24,34 +24,34 @@ const struct kind kinds[] = {
 	SENDS("long", MESSAGE_LONG),
 	SENDS("staged", MESSAGE_STAGED),
 	SENDS("ack", MESSAGE_ACK),
-	{ "take", FAMILY_TAKE, 0, 0, 0, 0 },
+	{ "receive", FAMILY_RECEIVE, 0, 0, 0, 0 },
 
-	ACCESSES("put", PLACE_PLAIN, ACCESS_PUT),
-	ACCESSES("bulk", PLACE_PLAIN, ACCESS_BULK),
-	ACCESSES("masked", PLACE_PLAIN, ACCESS_MASKED),
-	ACCESSES("get", PLACE_PLAIN, ACCESS_GET),
-	ACCESSES("add", PLACE_PLAIN, ACCESS_ADD),
-	ACCESSES("swap", PLACE_PLAIN, ACCESS_SWAP),
+	ACCESSES("put", WINDOW_PLAIN, ACCESS_PUT),
+	ACCESSES("bulk", WINDOW_PLAIN, ACCESS_BULK),
+	ACCESSES("masked", WINDOW_PLAIN, ACCESS_MASKED),
+	ACCESSES("get", WINDOW_PLAIN, ACCESS_GET),
+	ACCESSES("add", WINDOW_PLAIN, ACCESS_ADD),
+	ACCESSES("swap", WINDOW_PLAIN, ACCESS_SWAP),
 
-	ACCESSES("told-put", PLACE_TOLD, ACCESS_PUT),
-	ACCESSES("told-bulk", PLACE_TOLD, ACCESS_BULK),
-	ACCESSES("told-masked", PLACE_TOLD, ACCESS_MASKED),
-	ACCESSES("told-get", PLACE_TOLD, ACCESS_GET),
-	ACCESSES("told-add", PLACE_TOLD, ACCESS_ADD),
-	ACCESSES("told-swap", PLACE_TOLD, ACCESS_SWAP),
+	ACCESSES("notified-put", WINDOW_NOTIFIED, ACCESS_PUT),
+	ACCESSES("notified-bulk", WINDOW_NOTIFIED, ACCESS_BULK),
+	ACCESSES("notified-masked", WINDOW_NOTIFIED, ACCESS_MASKED),
+	ACCESSES("notified-get", WINDOW_NOTIFIED, ACCESS_GET),
+	ACCESSES("notified-add", WINDOW_NOTIFIED, ACCESS_ADD),
+	ACCESSES("notified-swap", WINDOW_NOTIFIED, ACCESS_SWAP),
 
-	ACCESSES("refused-put", PLACE_REFUSED, ACCESS_PUT),
-	ACCESSES("refused-bulk", PLACE_REFUSED, ACCESS_BULK),
-	ACCESSES("refused-masked", PLACE_REFUSED, ACCESS_MASKED),
-	ACCESSES("refused-get", PLACE_REFUSED, ACCESS_GET),
-	ACCESSES("refused-add", PLACE_REFUSED, ACCESS_ADD),
-	ACCESSES("refused-swap", PLACE_REFUSED, ACCESS_SWAP),
+	ACCESSES("refused-put", WINDOW_REFUSED, ACCESS_PUT),
+	ACCESSES("refused-bulk", WINDOW_REFUSED, ACCESS_BULK),
+	ACCESSES("refused-masked", WINDOW_REFUSED, ACCESS_MASKED),
+	ACCESSES("refused-get", WINDOW_REFUSED, ACCESS_GET),
+	ACCESSES("refused-add", WINDOW_REFUSED, ACCESS_ADD),
+	ACCESSES("refused-swap", WINDOW_REFUSED, ACCESS_SWAP),
 
-	ACCESSES("own-put", PLACE_OWN, ACCESS_PUT),
-	ACCESSES("carried-add", PLACE_OWN, ACCESS_ADD),
-	{ "serve", FAMILY_SERVE, 0, 0, 0, 0 },
+	ACCESSES("ordinary-put", WINDOW_ORDINARY, ACCESS_PUT),
+	ACCESSES("emulated-add", WINDOW_ORDINARY, ACCESS_ADD),
+	{ "execute", FAMILY_EXECUTE, 0, 0, 0, 0 },
 
-	{ "lock", FAMILY_LOCK, 0, 0, PLACE_LOCKED, ACCESS_COUNTED },
+	{ "lock", FAMILY_LOCK, 0, 0, WINDOW_LOCKED, ACCESS_COUNTED },
 
 	POSTS("posted", MESSAGE_SHORT, POSTING_RDR),
 	POSTS("posted-bulk", MESSAGE_BULK, POSTING_RDR),
@@ -67,20 +67,20 @@ const struct kind *kind_named(const char *name)
 	return NULL;
 }
 
-/* It claims an entry of the receiver. */
+/* Returns true if the operation claims an entry of the receiver. */
 static bool kind_claims(const struct kind *k)
 {
 	return k->family != FAMILY_LOCK &&
-	       !(k->family == FAMILY_ACCESS && k->place == PLACE_PLAIN) &&
-	       !(k->place == PLACE_OWN && k->access == ACCESS_PUT);
+	       !(k->family == FAMILY_ACCESS && k->window == WINDOW_PLAIN) &&
+	       !(k->window == WINDOW_ORDINARY && k->access == ACCESS_PUT);
 }
 
 static bool kind_by_reference(const struct kind *k)
 {
-	return k->family == FAMILY_SEND
-		       ? k->message == MESSAGE_LONG ||
-				 k->message == MESSAGE_STAGED
-		       : k->place == PLACE_OWN && k->access == ACCESS_ADD;
+	return k->family == FAMILY_SEND ? k->message == MESSAGE_LONG ||
+						  k->message == MESSAGE_STAGED
+					: k->window == WINDOW_ORDINARY &&
+						  k->access == ACCESS_ADD;
 }
 
 static bool kind_accesses(const struct kind *k)
@@ -89,8 +89,8 @@ static bool kind_accesses(const struct kind *k)
 	       (k->family == FAMILY_ACCESS && !kind_by_reference(k));
 }
 
-/* The victim completes messages; accesses are to its own window. */
-static bool taker_passes(const struct kind *k, enum device_step step)
+/* The victim publishes completions; accesses are to its own window. */
+static bool target_passes(const struct kind *k, enum device_step step)
 {
 	switch (step) {
 	case STEP_POSTED:
@@ -101,7 +101,7 @@ static bool taker_passes(const struct kind *k, enum device_step step)
 	case STEP_ACCESS:
 	case STEP_WINDOW:
 	case STEP_STORED:
-		return k->family == FAMILY_SERVE;
+		return k->family == FAMILY_EXECUTE;
 	default:
 		return step >= STEP_TRY;
 	}
@@ -110,8 +110,8 @@ static bool taker_passes(const struct kind *k, enum device_step step)
 bool kind_passes(const struct kind *k, enum device_step step)
 {
 	bool send = k->family == FAMILY_SEND;
-	if (k->family == FAMILY_TAKE || k->family == FAMILY_SERVE)
-		return taker_passes(k, step);
+	if (k->family == FAMILY_RECEIVE || k->family == FAMILY_EXECUTE)
+		return target_passes(k, step);
 	switch (step) {
 	case STEP_REFERENCE:
 	case STEP_SENT:
@@ -120,7 +120,7 @@ bool kind_passes(const struct kind *k, enum device_step step)
 		return kind_accesses(k) || k->posting;
 	case STEP_WINDOW:
 	case STEP_STORED:
-		return kind_accesses(k) && k->place != PLACE_REFUSED;
+		return kind_accesses(k) && k->window != WINDOW_REFUSED;
 	case STEP_POSTED:
 	case STEP_FILLED:
 		return k->posting;
@@ -129,7 +129,8 @@ bool kind_passes(const struct kind *k, enum device_step step)
 				       k->message != MESSAGE_ACK
 			    : kind_by_reference(k);
 	case STEP_ENTRY:
-		return !k->posting && kind_claims(k) && k->place != PLACE_TOLD;
+		return !k->posting && kind_claims(k) &&
+		       k->window != WINDOW_NOTIFIED;
 	case STEP_TRY:
 	case STEP_CLAIMED:
 	case STEP_OWN:
@@ -155,7 +156,7 @@ bool kind_blocks(const struct kind *k, enum device_step step)
 	case STEP_STORED:
 	case STEP_FILLED:
 	case STEP_ENTRY:
-	case STEP_PUBLISH: /* it must wake a sleeping receiver */
+	case STEP_PUBLISH: /* the sender must still wake the receiver */
 	case STEP_SENT:
 		return true;
 	default:

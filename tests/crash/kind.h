@@ -9,11 +9,11 @@
 #include "page.h"
 
 enum family {
-	FAMILY_SEND,   /* it sends messages */
-	FAMILY_ACCESS, /* it accesses a window of the receiver */
-	FAMILY_LOCK,   /* as above, holding its lock */
-	FAMILY_TAKE,   /* it receives long messages */
-	FAMILY_SERVE,  /* it executes emulated accesses to its memory */
+	FAMILY_SEND,	/* sends messages */
+	FAMILY_ACCESS,	/* accesses a window of the receiver */
+	FAMILY_LOCK,	/* accesses a window and holds its lock */
+	FAMILY_RECEIVE, /* receives long messages */
+	FAMILY_EXECUTE, /* executes emulated accesses to its memory */
 };
 
 enum message {
@@ -38,7 +38,7 @@ struct kind {
 	enum family family;
 	enum message message;
 	enum posting posting;
-	enum place place;
+	enum window window;
 	enum access access;
 };
 

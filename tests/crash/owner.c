@@ -10,54 +10,54 @@
 
 #define OWNER_NAP_NS CLOCK_NS_PER_MS
 
-static unsigned place_rights(enum place place)
+static unsigned window_rights(enum window window)
 {
 	unsigned all = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
-	if (place == PLACE_TOLD)
+	if (window == WINDOW_NOTIFIED)
 		return all | CAY_RIGHT_NOTIFY_ACCESS;
-	return place == PLACE_REFUSED ? all | CAY_RIGHT_NOTIFY_REFUSAL : all;
+	return window == WINDOW_REFUSED ? all | CAY_RIGHT_NOTIFY_REFUSAL : all;
 }
 
-static struct content *content_new(struct owner *o, enum place place)
+static struct content *content_new(struct owner *o, enum window window)
 {
-	return place == PLACE_OWN
+	return window == WINDOW_ORDINARY
 		       ? calloc(1, sizeof(struct content))
 		       : cay_alloc(o->port, sizeof(struct content), 0);
 }
 
-static bool place_open(struct owner *o, enum place place)
+static bool window_open(struct owner *o, enum window window)
 {
 	struct cay_key key;
-	int r = cay_window_open(o->port, o->contents[place],
-		sizeof(struct content), place_rights(place),
-		&o->windows[place]);
+	int r = cay_window_open(o->port, o->contents[window],
+		sizeof(struct content), window_rights(window),
+		&o->windows[window]);
 	if (r)
 		return page_fail(
 			o->page, "opening a window: %s", cay_strerror(r));
-	cay_window_key(o->windows[place], &key);
-	atomic_store(&o->page->keys[place], key_pack(key));
+	cay_window_key(o->windows[window], &key);
+	atomic_store(&o->page->keys[window], key_pack(key));
 	return true;
 }
 
-static void place_move(struct owner *o, enum place place)
+static void window_move(struct owner *o, enum window window)
 {
-	o->former = o->contents[place];
-	o->contents[place] = content_new(o, place);
-	if (!o->contents[place]) {
+	o->former = o->contents[window];
+	o->contents[window] = content_new(o, window);
+	if (!o->contents[window]) {
 		page_fail(o->page, "no memory for another window");
 		return;
 	}
-	content_copy(o->contents[place], o->former);
+	content_copy(o->contents[window], o->former);
 	content_scribble(o->former, sizeof(struct content));
-	place_open(o, place);
+	window_open(o, window);
 }
 
-static void place_close(struct owner *o, enum place place)
+static void window_close(struct owner *o, enum window window)
 {
-	atomic_store(&o->page->keys[place], 0);
-	int r = cay_window_close(o->windows[place]);
+	atomic_store(&o->page->keys[window], 0);
+	int r = cay_window_close(o->windows[window]);
 	if (r == 0)
-		place_move(o, place);
+		window_move(o, window);
 	atomic_store(&o->page->close_result, r);
 	atomic_store(&o->page->closed, 1);
 }
@@ -65,35 +65,35 @@ static void place_close(struct owner *o, enum place place)
 static void *closer_main(void *p)
 {
 	struct owner *o = p;
-	uint32_t asked;
-	while (!(asked = atomic_load(&o->page->close_asked)))
+	uint32_t requested;
+	while (!(requested = atomic_load(&o->page->close_requested)))
 		if (atomic_load(&o->stop))
 			return NULL;
 		else
 			clock_nap_ns(OWNER_NAP_NS);
-	place_close(o, (enum place)(asked - 1));
+	window_close(o, (enum window)(requested - 1));
 	return NULL;
 }
 
-static bool place_begin(struct owner *o, enum place place)
+static bool window_begin(struct owner *o, enum window window)
 {
-	if (o->contents[place])
+	if (o->contents[window])
 		return true;
-	o->contents[place] = content_new(o, place);
-	if (!o->contents[place])
+	o->contents[window] = content_new(o, window);
+	if (!o->contents[window])
 		return page_fail(o->page, "no memory for a window");
-	content_begin(o->contents[place]);
-	return place_open(o, place);
+	content_begin(o->contents[window]);
+	return window_open(o, window);
 }
 
 bool owner_begin(struct owner *o, struct page *page, struct cay_port *port,
-	enum place first)
+	enum window first)
 {
 	*o = (struct owner){ .page = page, .port = port };
-	if (!place_begin(o, first))
+	if (!window_begin(o, first))
 		return false;
-	for (int i = 0; i < PLACE_COUNT; i++)
-		if (!place_begin(o, (enum place)i))
+	for (int i = 0; i < WINDOW_COUNT; i++)
+		if (!window_begin(o, (enum window)i))
 			return false;
 	return pthread_create(&o->closer, NULL, closer_main, o) == 0 ||
 	       page_fail(page, "no thread");
@@ -103,12 +103,12 @@ bool owner_end(struct owner *o)
 {
 	atomic_store(&o->stop, true);
 	pthread_join(o->closer, NULL);
-	for (int i = 0; i < PLACE_COUNT; i++) {
+	for (int i = 0; i < WINDOW_COUNT; i++) {
 		int r = cay_window_close(o->windows[i]);
 		if (r)
 			return page_fail(o->page, "closing window %d: %s", i,
 				cay_strerror(r));
-		if (!content_check(o->page, o->contents[i], (enum place)i))
+		if (!content_check(o->page, o->contents[i], (enum window)i))
 			return false;
 	}
 	if (o->former && !content_scribbled(o->former, sizeof(struct content)))

@@ -14,8 +14,8 @@
 struct owner {
 	struct page *page;
 	struct cay_port *port;
-	struct cay_window *windows[PLACE_COUNT];
-	struct content *contents[PLACE_COUNT];
+	struct cay_window *windows[WINDOW_COUNT];
+	struct content *contents[WINDOW_COUNT];
 	struct content *former; /* of the closed window, or NULL */
 	pthread_t closer;
 	_Atomic bool stop;
@@ -23,7 +23,7 @@ struct owner {
 
 /* Opens all windows; `first` gets the first memory of the port. */
 bool owner_begin(
-	struct owner *, struct page *, struct cay_port *, enum place first);
+	struct owner *, struct page *, struct cay_port *, enum window first);
 
 /* Closes all windows at the end and checks their content. */
 bool owner_end(struct owner *);

@@ -9,18 +9,18 @@
 enum party {
 	PARTY_SURVIVOR,
 	PARTY_VICTIM,
-	PARTY_BESIDE, /* is stopped while the victim dies */
+	PARTY_SECOND, /* second victim; stopped while the first one dies */
 	PARTY_COUNT,
 };
 
 /* The receiver's windows, each on separate memory. */
-enum place {
-	PLACE_PLAIN,   /* cay_alloc() memory */
-	PLACE_TOLD,    /* likewise; notifies accesses */
-	PLACE_REFUSED, /* all accesses are out of bounds; notifies refusals */
-	PLACE_OWN,     /* ordinary memory */
-	PLACE_LOCKED,  /* as PLAIN; locked at times */
-	PLACE_COUNT,
+enum window {
+	WINDOW_PLAIN,	 /* cay_alloc() memory */
+	WINDOW_NOTIFIED, /* cay_alloc() memory; notifies accesses */
+	WINDOW_REFUSED,	 /* all accesses are out of bounds; notifies refusals */
+	WINDOW_ORDINARY, /* ordinary memory */
+	WINDOW_LOCKED,	 /* cay_alloc() memory; locked at times */
+	WINDOW_COUNT,
 };
 
 enum access {
@@ -54,26 +54,26 @@ struct page {
 	_Atomic uint64_t tried[PARTY_COUNT];
 	_Atomic uint64_t received[PARTY_COUNT]; /* received from */
 
-	struct tally tally[PARTY_COUNT][PLACE_COUNT][ACCESS_COUNT];
-	_Atomic uint64_t refused;  /* refused accesses, */
-	_Atomic uint64_t refusals; /* and those notified to the receiver */
-	_Atomic uint64_t served;   /* key of the victim's own memory */
+	struct tally tally[PARTY_COUNT][WINDOW_COUNT][ACCESS_COUNT];
+	_Atomic uint64_t refused;    /* refused accesses, */
+	_Atomic uint64_t refusals;   /* and those notified to the receiver */
+	_Atomic uint64_t victim_key; /* of the victim's own window */
 
 	/* Windows are closed and reopened on other memory meanwhile. */
-	_Atomic uint64_t keys[PLACE_COUNT]; /* 0: no window is open */
-	_Atomic uint32_t close_asked;	    /* 1 + place */
-	_Atomic uint32_t closed;	    /* the call returned close_result */
+	_Atomic uint64_t keys[WINDOW_COUNT]; /* 0: no window is open */
+	_Atomic uint32_t close_requested;    /* 1 + window */
+	_Atomic uint32_t closed; /* the call returned close_result */
 	_Atomic int32_t close_result;
-	/* Place that the survivor shall lock and unlock. */
-	_Atomic uint32_t lock_asked; /* 1 + place */
-	_Atomic uint32_t lock_held;  /* the lock is expected to fail */
-	_Atomic uint32_t locked;     /* the call returned lock_result */
+	/* Window that the survivor shall lock and unlock. */
+	_Atomic uint32_t lock_requested; /* 1 + window */
+	_Atomic uint32_t lock_held;	 /* the lock is expected to fail */
+	_Atomic uint32_t locked;	 /* the call returned lock_result */
 	_Atomic int32_t lock_result;
-	/* Bit per party: it has failed during an access. */
+	/* Bit per party: it failed during an access to a window. */
 	_Atomic uint32_t inside;
 
-	/* Requests that the successor has executed. */
-	_Atomic uint32_t successor_asked, successor_done;
+	/* Number of requested and of executed allocations. */
+	_Atomic uint32_t successor_requested, successor_done;
 
 	_Atomic uint32_t failed;
 	char what[256];

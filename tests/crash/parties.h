@@ -8,15 +8,13 @@
 
 _Noreturn void receiver_main(struct page *, const struct scenario *);
 _Noreturn void survivor_main(struct page *, const struct scenario *);
-/* Fails at the scenario's step: PARTY_VICTIM or PARTY_BESIDE. */
+/* Fails at the scenario's step: PARTY_VICTIM or PARTY_SECOND. */
 _Noreturn void faulty_main(struct page *, const struct scenario *, enum party);
-/*
- * As above, if the receiver dies meanwhile; and the next owner of its memory.
- */
+/* The victim of MODE_ORPHAN, and the next owner of the receiver's memory. */
 _Noreturn void orphan_main(struct page *, const struct scenario *);
 _Noreturn void successor_main(struct page *, const struct scenario *);
-/* A victim that receives messages or executes emulated accesses. */
-_Noreturn void taker_main(struct page *, const struct scenario *);
+/* A victim that is the target of messages or of emulated accesses. */
+_Noreturn void target_main(struct page *, const struct scenario *);
 
 /* ---- common.c ---- */
 
@@ -32,24 +30,23 @@ bool party_is_set(const _Atomic uint32_t *, enum party);
 uint64_t key_pack(struct cay_key);
 struct cay_key key_unpack(uint64_t);
 
-/* Tag of operations to a receiving victim, whose completions are counted. */
-#define TAKER_TAG (0xffull << 56)
+/* Tag of operations to such a victim, whose completions are counted. */
+#define TARGET_TAG (0xffull << 56)
 
 /* Events that the port has polled. */
-struct party_seen {
-	uint64_t complete; /* of operations to the taker */
-	uint64_t served;   /* of these, executed accesses */
+struct party_events {
+	uint64_t complete; /* operations to the victim */
+	uint64_t executed; /* accesses among them */
 	uint64_t gone;
-	/* Returns the completion with this tag. */
-	uint64_t wanted;
-	struct answer {
-		bool come;
+	uint64_t awaited; /* tag of the completion to store below */
+	struct completion {
+		bool arrived;
 		int error;
 		uint64_t previous;
 		uint64_t data[3];
-	} answer;
+	} completion;
 };
-extern struct party_seen party_seen;
+extern struct party_events party_events;
 
 /* Polls and counts all events. */
 void party_drain(struct cay_port *);

@@ -62,7 +62,7 @@ static bool buffers_check(struct receiver *r)
 	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
 		count += cay_receive_cancel(r->port, i);
 	return count == POSTED_BUFFERS ||
-	       page_fail(r->page, "%d of %d posted receives came back", count,
+	       page_fail(r->page, "%d of %d posted receives returned", count,
 		       POSTED_BUFFERS);
 }
 
@@ -192,7 +192,7 @@ static bool receive_all(struct receiver *r)
 	return true;
 }
 
-/* ---- the end ---- */
+/* ---- final checks ---- */
 
 /* Accepted messages have arrived; a message in progress may have, once. */
 static bool counts_check(struct receiver *r)
@@ -208,7 +208,7 @@ static bool counts_check(struct receiver *r)
 			     s->mode != MODE_STOP && s->mode != MODE_FENCE;
 		if (r->next[i] > tried || (r->next[i] < accepted && !lossy))
 			return page_fail(r->page,
-				"%s: %lu came, %lu accepted, %lu tried",
+				"%s: %lu received, %lu accepted, %lu tried",
 				party_name((enum party)i), r->next[i], accepted,
 				tried);
 	}
@@ -218,13 +218,14 @@ static bool counts_check(struct receiver *r)
 /* No more refusals are notified than occurred. */
 static bool refusals_check(struct receiver *r)
 {
-	uint64_t told = atomic_load(&r->page->refusals);
+	uint64_t notified = atomic_load(&r->page->refusals);
 	uint64_t refused = atomic_load(&r->page->refused);
-	return told <= refused ||
-	       page_fail(r->page, "%lu refusals told of %lu", told, refused);
+	return notified <= refused ||
+	       page_fail(r->page, "%lu of %lu refusals notified", notified,
+		       refused);
 }
 
-static bool room_check(struct receiver *r)
+static bool returned_check(struct receiver *r)
 {
 	struct cay_stats stats;
 	struct cay_event e;
@@ -242,27 +243,27 @@ static bool room_check(struct receiver *r)
 static void peers_find(struct receiver *r)
 {
 	const struct scenario *s = r->scenario;
-	bool takes = s->kind->family == FAMILY_TAKE ||
-		     s->kind->family == FAMILY_SERVE;
+	bool is_target = s->kind->family == FAMILY_RECEIVE ||
+			 s->kind->family == FAMILY_EXECUTE;
 	if (s->mode != MODE_ORPHAN)
 		r->peers[PARTY_SURVIVOR] =
 			party_find(r->page, r->port, "survivor");
-	if (!takes)
+	if (!is_target)
 		r->peers[PARTY_VICTIM] = party_find(r->page, r->port, "victim");
 	if (s->mode == MODE_DIE_BESIDE || s->mode == MODE_TOGETHER)
-		r->peers[PARTY_BESIDE] = party_find(r->page, r->port, "beside");
+		r->peers[PARTY_SECOND] = party_find(r->page, r->port, "second");
 }
 
 void receiver_main(struct page *page, const struct scenario *s)
 {
 	struct receiver r = { .page = page, .scenario = s };
 	r.port = party_open(page, "r", 64);
-	bool good = owner_begin(&r.owner, page, r.port, s->kind->place) &&
+	bool good = owner_begin(&r.owner, page, r.port, s->kind->window) &&
 		    buffers_post(&r);
 	peers_find(&r);
 	atomic_fetch_add(&page->ready, 1);
 	good = good && receive_all(&r) && counts_check(&r) &&
 	       refusals_check(&r) && buffers_check(&r) && owner_end(&r.owner) &&
-	       room_check(&r);
+	       returned_check(&r);
 	exit(good ? 0 : 1);
 }

@@ -12,30 +12,30 @@
 #include "parties.h"
 #include "port/member.h"
 
-bool run_takes(const struct run *run)
+bool run_victim_is_target(const struct run *run)
 {
 	enum family family = run->scenario->kind->family;
-	return family == FAMILY_TAKE || family == FAMILY_SERVE;
+	return family == FAMILY_RECEIVE || family == FAMILY_EXECUTE;
 }
 
 /* Returns true if the word has reached the value; words have two sizes. */
-typedef bool arrived(const void *word, uint64_t least);
+typedef bool reached_fn(const void *word, uint64_t least);
 
-static bool arrived64(const void *word, uint64_t least)
+static bool reached64(const void *word, uint64_t least)
 {
 	return atomic_load((const _Atomic uint64_t *)word) >= least;
 }
 
-static bool arrived32(const void *word, uint64_t least)
+static bool reached32(const void *word, uint64_t least)
 {
 	return atomic_load((const _Atomic uint32_t *)word) >= least;
 }
 
-static bool wait_until(struct run *run, arrived *there, const void *word,
+static bool wait_until(struct run *run, reached_fn *reached, const void *word,
 	uint64_t least, const char *otherwise)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
-	while (!there(word, least)) {
+	while (!reached(word, least)) {
 		if (atomic_load(&run->page->failed))
 			return false;
 		if (clock_passed(deadline))
@@ -48,13 +48,13 @@ static bool wait_until(struct run *run, arrived *there, const void *word,
 bool run_until(struct run *run, const _Atomic uint64_t *word, uint64_t least,
 	const char *otherwise)
 {
-	return wait_until(run, arrived64, word, least, otherwise);
+	return wait_until(run, reached64, word, least, otherwise);
 }
 
 bool run_until32(struct run *run, const _Atomic uint32_t *word, uint32_t least,
 	const char *otherwise)
 {
-	return wait_until(run, arrived32, word, least, otherwise);
+	return wait_until(run, reached32, word, least, otherwise);
 }
 
 /* ---- start ---- */
@@ -67,8 +67,8 @@ _Noreturn static void party_main(struct run *run, int which)
 		receiver_main(run->page, s);
 	if (which == PARTY_SURVIVOR)
 		(orphan ? successor_main : survivor_main)(run->page, s);
-	if (run_takes(run))
-		taker_main(run->page, s);
+	if (run_victim_is_target(run))
+		target_main(run->page, s);
 	if (orphan)
 		orphan_main(run->page, s);
 	faulty_main(run->page, s, (enum party)which);
@@ -93,13 +93,14 @@ bool run_start(struct run *run)
 	run->receiver = party_fork(run, -1);
 	run->party[PARTY_SURVIVOR] = party_fork(run, PARTY_SURVIVOR);
 	if (beside)
-		run->party[PARTY_BESIDE] = party_fork(run, PARTY_BESIDE);
+		run->party[PARTY_SECOND] = party_fork(run, PARTY_SECOND);
 	/* The node reaps processes in the order in which they joined. */
 	if (mode == MODE_TOGETHER)
-		run_until32(run, &run->page->ready, 2, "nobody got ready");
+		run_until32(run, &run->page->ready, 2,
+			"the first parties are not ready");
 	run->party[PARTY_VICTIM] = party_fork(run, PARTY_VICTIM);
-	return run_until32(
-		run, &run->page->ready, beside ? 4 : 3, "not all got ready");
+	return run_until32(run, &run->page->ready, beside ? 4 : 3,
+		"not all parties are ready");
 }
 
 /* ---- failures ---- */
@@ -115,7 +116,7 @@ bool run_faulted(struct run *run, enum party party)
 	int status;
 	while (waitpid(run->party[party], &status, WUNTRACED | WNOHANG) == 0) {
 		if (clock_passed(deadline) || atomic_load(&run->page->failed))
-			return page_fail(run->page, "%s did not fault",
+			return page_fail(run->page, "%s did not fail",
 				party_name(party));
 		clock_nap_ns(CLOCK_NS_PER_MS);
 	}
@@ -133,7 +134,7 @@ bool run_fault(struct run *run, enum party party)
 /* ---- node ---- */
 
 /* Returns the descriptor of the reply, or -1. */
-static int node_ask(struct run *run, struct node_request *request)
+static int node_call(struct run *run, struct node_request *request)
 {
 	struct node_reply reply = { 0 };
 	char name[NODE_NAME_MAX];
@@ -154,14 +155,14 @@ void run_fence(struct run *run, enum party party)
 {
 	struct node_request request = { .kind = NODE_FENCE };
 	request.fence.pid = (uint32_t)run->party[party];
-	node_ask(run, &request);
+	node_call(run, &request);
 }
 
 pid_t run_node(struct run *run)
 {
 	struct node_request request = { .kind = NODE_STATUS };
 	struct node_status status = { 0 };
-	int fd = node_ask(run, &request);
+	int fd = node_call(run, &request);
 	if (fd < 0 || pread(fd, &status, sizeof(status), 0) != sizeof(status))
 		page_fail(run->page, "no status of the node");
 	if (fd >= 0)
@@ -189,7 +190,7 @@ void run_end(struct run *run, pid_t *pid, const char *name)
 		return;
 	while (waitpid(*pid, &status, WNOHANG) == 0) {
 		if (clock_passed(deadline)) {
-			page_fail(run->page, "%s does not end", name);
+			page_fail(run->page, "%s does not exit", name);
 			run_kill(run, pid);
 			return;
 		}
@@ -197,7 +198,7 @@ void run_end(struct run *run, pid_t *pid, const char *name)
 	}
 	*pid = 0;
 	if (status)
-		page_fail(run->page, "%s ended with %#x", name, status);
+		page_fail(run->page, "%s exited with status %#x", name, status);
 }
 
 void run_kill_all(struct run *run)

@@ -18,7 +18,7 @@ struct run {
 };
 
 /* Returns true if the victim receives instead of sending. */
-bool run_takes(const struct run *);
+bool run_victim_is_target(const struct run *);
 
 /* Starts all processes and waits until they have resolved each other. */
 bool run_start(struct run *);
@@ -42,7 +42,7 @@ bool run_faulted(struct run *, enum party);
 /* Kills a party. */
 void run_kill(struct run *, pid_t *);
 
-/* As `cay node fence` does. */
+/* Fences a party, as `cay node fence` does. */
 void run_fence(struct run *, enum party);
 pid_t run_node(struct run *);
 

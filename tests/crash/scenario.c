@@ -16,9 +16,10 @@
 #define STOPPED_NS (200 * CLOCK_NS_PER_MS)
 #define CLOSING_NS (30 * CLOCK_NS_PER_MS)
 #define LOCKED_NS  (30 * CLOCK_NS_PER_MS)
-#define RECLAIM_NS (50 * CLOCK_NS_PER_MS) /* several rounds of the node */
-#define GOES_ON	   50			  /* messages per survivor */
-#define LIFE_AFTER 20
+#define RECLAIM_NS (50 * CLOCK_NS_PER_MS) /* several ticks of the node */
+/* Messages of the survivor. */
+#define WHILE_STOPPED 50
+#define AFTER_FAILURE 20
 
 const char *mode_name(enum mode mode)
 {
@@ -28,11 +29,11 @@ const char *mode_name(enum mode mode)
 }
 
 /* The other parties make progress while the victim is stopped. */
-static void others_go_on(struct run *run)
+static void others_continue(struct run *run)
 {
 	const _Atomic uint64_t *received = &run->page->received[PARTY_SURVIVOR];
-	run_until(run, received, atomic_load(received) + GOES_ON,
-		"stuck behind one that is stopped");
+	run_until(run, received, atomic_load(received) + WHILE_STOPPED,
+		"the survivor is blocked by a stopped party");
 }
 
 /* Returns true if the stopped party has an access to the window in progress. */
@@ -41,9 +42,9 @@ static bool victim_inside(struct run *run, enum party stopped)
 	const struct scenario *s = run->scenario;
 	/* A victim that executes accesses does so on its own window. */
 	bool inside = party_is_set(&run->page->inside, stopped) &&
-		      !run_takes(run);
+		      !run_victim_is_target(run);
 	if (kind_inside(s->kind, s->step) && !inside)
-		page_fail(run->page, "its record does not name the window");
+		page_fail(run->page, "the op record does not name the window");
 	return inside;
 }
 
@@ -51,12 +52,12 @@ static bool victim_inside(struct run *run, enum party stopped)
 
 static const _Atomic uint64_t *lock_counted(const struct run *run)
 {
-	return &run->page->tally[PARTY_SURVIVOR][PLACE_LOCKED][ACCESS_COUNTED]
+	return &run->page->tally[PARTY_SURVIVOR][WINDOW_LOCKED][ACCESS_COUNTED]
 			.done;
 }
 
 /* The holder is dead or has unlocked. */
-static void lock_is_free(struct run *run)
+static void check_lock_free(struct run *run)
 {
 	const _Atomic uint64_t *counted = lock_counted(run);
 	run_until(run, counted, atomic_load(counted) + 2,
@@ -64,48 +65,49 @@ static void lock_is_free(struct run *run)
 }
 
 /* The stopped party holds it. */
-static void lock_is_held(struct run *run)
+static void check_lock_held(struct run *run)
 {
 	uint64_t counted = atomic_load(lock_counted(run));
 	clock_nap_ns(LOCKED_NS);
 	if (atomic_load(lock_counted(run)) != counted)
-		page_fail(run->page, "two have the lock");
+		page_fail(run->page, "two parties hold the lock");
 }
 
 /* No lock is granted while an access is in progress. */
-static void lock_waits(struct run *run)
+static void check_lock_waits(struct run *run)
 {
 	struct page *page = run->page;
 	const struct kind *kind = run->scenario->kind;
 	bool held = victim_inside(run, PARTY_VICTIM) ||
 		    kind->family == FAMILY_LOCK;
 	atomic_store(&page->lock_held, held);
-	atomic_store(&page->lock_asked, 1u + (uint32_t)kind->place);
-	if (run_until32(run, &page->locked, 1, "the survivor is stuck") &&
+	atomic_store(&page->lock_requested, 1u + (uint32_t)kind->window);
+	if (run_until32(
+		    run, &page->locked, 1, "the survivor makes no progress") &&
 		atomic_load(&page->lock_result) != (held ? -ETIMEDOUT : 0))
-		page_fail(page, "locking gave: %s",
+		page_fail(page, "locking returned: %s",
 			cay_strerror(atomic_load(&page->lock_result)));
 }
 
 /* ---- closing a window ---- */
 
-static void close_ask(struct run *run)
+static void close_request(struct run *run)
 {
-	atomic_store(&run->page->close_asked,
-		1u + (uint32_t)run->scenario->kind->place);
+	atomic_store(&run->page->close_requested,
+		1u + (uint32_t)run->scenario->kind->window);
 }
 
 /* Closing waits for the access of a stopped party. */
-static void close_waits(struct run *run, enum party stopped)
+static void check_close_waits(struct run *run, enum party stopped)
 {
 	if (!victim_inside(run, stopped)) {
-		run_until32(
-			run, &run->page->closed, 1, "closing waits for nobody");
+		run_until32(run, &run->page->closed, 1,
+			"closing waits for no access");
 		return;
 	}
 	clock_nap_ns(CLOSING_NS);
 	if (atomic_load(&run->page->closed))
-		page_fail(run->page, "closed under a live access: %s",
+		page_fail(run->page, "closed during an access: %s",
 			cay_strerror(atomic_load(&run->page->close_result)));
 }
 
@@ -119,32 +121,32 @@ static void close_end(struct run *run)
 
 /* ---- modes: return false if the step is never passed ---- */
 
-static void stopped_meanwhile(struct run *run, enum party stopped)
+static void mode_stopped(struct run *run, enum party stopped)
 {
 	const struct scenario *s = run->scenario;
 	if (s->mode == MODE_FENCE) {
 		run_fence(run, stopped);
-		others_go_on(run);
-	} else if (s->mode == MODE_STOP && !run_takes(run) &&
+		others_continue(run);
+	} else if (s->mode == MODE_STOP && !run_victim_is_target(run) &&
 		   !kind_blocks(s->kind, s->step)) {
-		others_go_on(run);
-		lock_waits(run);
+		others_continue(run);
+		check_lock_waits(run);
 	}
 	if (s->kind->family == FAMILY_LOCK)
-		lock_is_held(run);
-	close_ask(run);
-	close_waits(run, stopped);
+		check_lock_held(run);
+	close_request(run);
+	check_close_waits(run, stopped);
 	if (s->mode != MODE_FENCE)
 		clock_nap_ns(STOPPED_NS);
 	kill(run->party[stopped], SIGCONT);
 	close_end(run);
 }
 
-static void dead_already(struct run *run)
+static void mode_dead(struct run *run)
 {
 	if (run->scenario->kind->family == FAMILY_LOCK)
-		lock_is_free(run);
-	close_ask(run);
+		check_lock_free(run);
+	close_request(run);
 	close_end(run);
 }
 
@@ -154,26 +156,27 @@ static bool mode_alone(struct run *run)
 		return false;
 	atomic_store(&run->page->faulted, 1);
 	if (run->scenario->mode == MODE_DIE)
-		dead_already(run);
+		mode_dead(run);
 	else
-		stopped_meanwhile(run, PARTY_VICTIM);
+		mode_stopped(run, PARTY_VICTIM);
 	return true;
 }
 
 /* The first failure may prevent the other party from reaching the step. */
 static void both_waiting(struct run *run)
 {
-	uint32_t both = 1u << PARTY_VICTIM | 1u << PARTY_BESIDE;
-	run_until32(run, &run->page->waiting, both, "not all are waiting");
+	uint32_t both = 1u << PARTY_VICTIM | 1u << PARTY_SECOND;
+	run_until32(
+		run, &run->page->waiting, both, "not all victims are waiting");
 }
 
 static bool mode_beside(struct run *run)
 {
 	both_waiting(run);
-	if (!run_fault(run, PARTY_BESIDE) || !run_fault(run, PARTY_VICTIM))
+	if (!run_fault(run, PARTY_SECOND) || !run_fault(run, PARTY_VICTIM))
 		return false;
 	atomic_store(&run->page->faulted, 1);
-	stopped_meanwhile(run, PARTY_BESIDE);
+	mode_stopped(run, PARTY_SECOND);
 	return true;
 }
 
@@ -186,32 +189,29 @@ static bool mode_together(struct run *run)
 	struct page *page = run->page;
 	both_waiting(run);
 	atomic_store(&page->pause_request, 1);
-	run_until32(run, &page->paused, 1, "the survivor is not still");
-	if (!run_fault(run, PARTY_BESIDE) || !run_fault(run, PARTY_VICTIM))
+	run_until32(run, &page->paused, 1, "the survivor does not pause");
+	if (!run_fault(run, PARTY_SECOND) || !run_fault(run, PARTY_VICTIM))
 		return false;
 	pid_t node = run_node(run);
 	if (node <= 0)
 		return true;
 	kill(node, SIGSTOP);
-	run_kill(run, &run->party[PARTY_BESIDE]);
+	run_kill(run, &run->party[PARTY_SECOND]);
 	run_kill(run, &run->party[PARTY_VICTIM]);
 	kill(node, SIGCONT);
 	atomic_store(&page->faulted, 1);
 	atomic_store(&page->pause_request, 0);
-	dead_already(run);
+	mode_dead(run);
 	return true;
 }
 
-/*
- * The successor allocates the memory of the dead receiver as soon as it is
- * free.
- */
-static void orphan_inherit(struct run *run, uint32_t times)
+/* The successor allocates the freed memory of the dead receiver. */
+static void successor_allocate(struct run *run, uint32_t times)
 {
 	clock_nap_ns(RECLAIM_NS);
-	atomic_store(&run->page->successor_asked, times);
+	atomic_store(&run->page->successor_requested, times);
 	run_until32(run, &run->page->successor_done, times,
-		"the successor gets nothing");
+		"the successor cannot allocate");
 	kill(run->party[PARTY_VICTIM], SIGCONT);
 }
 
@@ -220,10 +220,10 @@ static bool mode_orphan(struct run *run)
 	if (!run_fault(run, PARTY_VICTIM))
 		return false;
 	run_kill(run, &run->receiver);
-	orphan_inherit(run, 1);
+	successor_allocate(run, 1);
 	if (run_faulted(run, PARTY_VICTIM) && !run->party[PARTY_VICTIM])
 		page_fail(run->page, "the orphan did not stop again");
-	orphan_inherit(run, 2);
+	successor_allocate(run, 2);
 	return true;
 }
 
@@ -244,23 +244,23 @@ static bool mode_run(struct run *run)
 /* ---- end ---- */
 
 /* The parties continue for a while after the failure. */
-static void life_after(struct run *run)
+static void continue_after(struct run *run)
 {
 	struct page *page = run->page;
 	const _Atomic uint64_t *received = &page->received[PARTY_SURVIVOR];
-	run_until(run, received, atomic_load(received) + LIFE_AFTER,
-		"the survivor is stuck");
+	run_until(run, received, atomic_load(received) + AFTER_FAILURE,
+		"the survivor makes no progress");
 	run_until(run, &page->refusals, atomic_load(&page->refusals) + 2,
-		"no refusal is told any more");
-	lock_is_free(run);
+		"refusals are no longer notified");
+	check_lock_free(run);
 }
 
 static void scenario_finish(struct run *run)
 {
 	if (run->scenario->mode != MODE_ORPHAN)
-		life_after(run);
+		continue_after(run);
 	run_end(run, &run->party[PARTY_VICTIM], "victim");
-	run_end(run, &run->party[PARTY_BESIDE], "beside");
+	run_end(run, &run->party[PARTY_SECOND], "second victim");
 	atomic_store(&run->page->finish, 1);
 	run_end(run, &run->party[PARTY_SURVIVOR], "survivor");
 	run_end(run, &run->receiver, "receiver");

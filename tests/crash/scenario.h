@@ -19,11 +19,10 @@
 enum mode {
 	MODE_DIE,	 /* SIGKILL at the step */
 	MODE_STOP,	 /* SIGSTOP for a while, then continue */
-	MODE_DIE_BESIDE, /* die while another process is stopped there */
+	MODE_DIE_BESIDE, /* die while another party is stopped at the step */
 	MODE_FENCE,	 /* stopped, fenced by the node, continues later */
 	MODE_ORPHAN,	 /* stopped while the receiver dies, continues later */
-	MODE_TOGETHER,	 /* die together with a sender that tries to claim the
-			    same entry */
+	MODE_TOGETHER,	 /* die with a party that claims the same entry */
 	MODE_COUNT,
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Soak: eight senders, one receiver, a million messages, additions, puts and
- * locks; senders are killed at random and replaced, windows closed and opened
- * again. Nothing that was accepted is lost, doubled, damaged or out of order;
- * GONE comes after the last message; all room comes back, and all that was
- * posted.
+ * Soak test: eight senders, one receiver, a million messages, fetch-and-adds,
+ * puts and locks. Senders are killed at random and replaced; windows are closed
+ * and reopened. No accepted message is lost, duplicated, damaged or out of
+ * order; GONE comes after the last message; all queue entries and posted
+ * buffers are returned.
  *
  * usage: soak [messages [seed]]
  */
@@ -26,20 +26,20 @@
 #define REOPEN_NS      (20 * CLOCK_NS_PER_MS)
 
 struct shared *shared;
-static pid_t senders[SENDERS];
-static uint32_t lives;
+static pid_t pids[SLOTS];
+static uint32_t sender_count; /* including dead senders */
 static uint32_t seed;
 
 /* ---- receiver ---- */
 
 struct receiver {
 	struct cay_port *port;
-	uint64_t next[LIVES];
-	uint16_t vpid[LIVES]; /* of a resolved sender */
-	struct cay_peer *peer[LIVES];
-	bool gone[LIVES];
-	bool killed[LIVES];
-	uint32_t last[SENDERS]; /* sender in each slot */
+	uint64_t next[SENDERS_MAX];
+	uint16_t vpid[SENDERS_MAX]; /* of a resolved sender */
+	struct cay_peer *peer[SENDERS_MAX];
+	bool gone[SENDERS_MAX];
+	bool killed[SENDERS_MAX];
+	uint32_t last[SLOTS]; /* sender in each slot */
 	uint64_t total;
 	struct field *field;
 	struct cay_window *windows[WINDOW_COUNT];
@@ -53,16 +53,16 @@ static struct receiver receiver;
 
 static void sender_start(unsigned slot)
 {
-	uint32_t life = lives++;
+	uint32_t id = sender_count++;
 	pid_t parent = getpid();
-	receiver.last[slot] = life;
-	senders[slot] = fork();
-	if (senders[slot] != 0)
+	receiver.last[slot] = id;
+	pids[slot] = fork();
+	if (pids[slot] != 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	sender_main(life, slot, seed + life * 2654435761u + 1);
+	sender_main(id, slot, seed + id * 2654435761u + 1);
 }
 
 static void die(const char *what, uint64_t a, uint64_t b)
@@ -72,25 +72,25 @@ static void die(const char *what, uint64_t a, uint64_t b)
 }
 
 /* A message or a notified access. */
-static void message_take(const struct cay_event *e)
+static void message_check(const struct cay_event *e)
 {
-	uint64_t life = e->tag >> 40;
+	uint64_t id = e->tag >> 40;
 	uint64_t number = e->tag & ((1ull << 40) - 1);
 	const unsigned char *data = e->data;
-	if (life >= LIVES || e->error)
-		die("error in a message", life, (uint64_t)e->error);
-	if (number != receiver.next[life])
-		die("lost, doubled or out of order", number,
-			receiver.next[life]);
-	if (receiver.gone[life])
-		die("message after GONE", life, number);
+	if (id >= SENDERS_MAX || e->error)
+		die("error in a message", id, (uint64_t)e->error);
+	if (number != receiver.next[id])
+		die("lost, duplicated or out of order", number,
+			receiver.next[id]);
+	if (receiver.gone[id])
+		die("message after GONE", id, number);
 	for (size_t i = 0; data && i < e->length; i++)
 		if (data[i] != message_byte(e->tag, i))
 			die("damaged", e->tag, i);
 	if (number == 0 && cay_peer_resolve(receiver.port, e->peer,
-				   &receiver.peer[life]) == 0)
-		receiver.vpid[life] = e->peer.vpid;
-	receiver.next[life]++;
+				   &receiver.peer[id]) == 0)
+		receiver.vpid[id] = e->peer.vpid;
+	receiver.next[id]++;
 	receiver.total++;
 }
 
@@ -100,7 +100,7 @@ static void window_open(enum window window)
 {
 	unsigned rights = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
 	struct cay_key key;
-	if (window == WINDOW_TOLD)
+	if (window == WINDOW_NOTIFIED)
 		rights |= CAY_RIGHT_NOTIFY_ACCESS;
 	int r = cay_window_open(receiver.port, receiver.field,
 		sizeof(*receiver.field), rights, &receiver.windows[window]);
@@ -117,7 +117,7 @@ static void window_close(enum window window)
 		die("closing a window", (uint64_t)-r, 0);
 }
 
-/* With a new key; a lock on the old window is gone. */
+/* The new window has a new key and no lock. */
 static void window_reopen(uint32_t *state)
 {
 	enum window window = (enum window)(random_next(state) % WINDOW_COUNT);
@@ -134,15 +134,15 @@ static void buffer_post(uint64_t i)
 		die("posting a buffer", (uint64_t)-r, i);
 }
 
-static void posted_take(const struct cay_event *e)
+static void posted_message_check(const struct cay_event *e)
 {
 	if (e->result >= POSTED_BUFFERS)
 		die("no such buffer", e->result, 0);
-	message_take(e);
+	message_check(e);
 	buffer_post(e->result);
 }
 
-static void memory_begin(void)
+static void memory_open(void)
 {
 	receiver.field = cay_alloc(receiver.port, sizeof(struct field), 0);
 	receiver.posted = cay_alloc(
@@ -157,15 +157,14 @@ static void memory_begin(void)
 
 /* ---- events ---- */
 
-static void gone_take(const struct cay_event *e)
+static void gone_check(const struct cay_event *e)
 {
-	for (uint32_t life = 0; life < LIVES; life++)
-		if (receiver.peer[life] &&
-			receiver.vpid[life] == e->peer.vpid &&
-			!receiver.gone[life]) {
-			receiver.gone[life] = true;
-			cay_peer_release(receiver.peer[life]);
-			receiver.peer[life] = NULL;
+	for (uint32_t id = 0; id < SENDERS_MAX; id++)
+		if (receiver.peer[id] && receiver.vpid[id] == e->peer.vpid &&
+			!receiver.gone[id]) {
+			receiver.gone[id] = true;
+			cay_peer_release(receiver.peer[id]);
+			receiver.peer[id] = NULL;
 			return;
 		}
 }
@@ -178,27 +177,27 @@ static int receive(uint32_t *state)
 	for (int i = 0; i < n; i++) {
 		if (events[i].kind == CAY_EVENT_MESSAGE ||
 			events[i].kind == CAY_EVENT_ACCESS)
-			message_take(&events[i]);
+			message_check(&events[i]);
 		else if (events[i].kind == CAY_EVENT_POSTED)
-			posted_take(&events[i]);
+			posted_message_check(&events[i]);
 		else if (events[i].kind == CAY_EVENT_GONE)
-			gone_take(&events[i]);
+			gone_check(&events[i]);
 	}
-	for (int left = n; left > 0; left--) {
-		int i = (int)(random_next(state) % (uint32_t)left);
+	for (int remaining = n; remaining > 0; remaining--) {
+		int i = (int)(random_next(state) % (uint32_t)remaining);
 		cay_release(receiver.port, &events[i]);
-		events[i] = events[left - 1];
+		events[i] = events[remaining - 1];
 	}
 	return n;
 }
 
 static void sender_kill(uint32_t *state)
 {
-	unsigned slot = random_next(state) % SENDERS;
-	if (lives >= LIVES - SENDERS)
+	unsigned slot = random_next(state) % SLOTS;
+	if (sender_count >= SENDERS_MAX - SLOTS)
 		return;
-	kill(senders[slot], SIGKILL);
-	waitpid(senders[slot], NULL, 0);
+	kill(pids[slot], SIGKILL);
+	waitpid(pids[slot], NULL, 0);
 	receiver.killed[receiver.last[slot]] = true;
 	sender_start(slot);
 }
@@ -207,9 +206,9 @@ static void soak(uint64_t messages)
 {
 	uint32_t state = seed;
 	uint64_t next_kill = clock_after_ns(CLOCK_NS_PER_MS);
-	uint64_t next_open = clock_after_ns(REOPEN_NS);
+	uint64_t next_reopen = clock_after_ns(REOPEN_NS);
 	uint64_t progress = clock_after_ns(TIMEOUT);
-	uint64_t tell = clock_after_ns(CLOCK_NS_PER_S);
+	uint64_t next_report = clock_after_ns(CLOCK_NS_PER_S);
 	while (receiver.total < messages) {
 		int n = receive(&state);
 		if (n > 0)
@@ -218,20 +217,20 @@ static void soak(uint64_t messages)
 			cay_wait(
 				receiver.port, clock_after_ns(CLOCK_NS_PER_MS));
 		if (clock_passed(progress))
-			die("stalled", receiver.total, lives);
+			die("stalled", receiver.total, sender_count);
 		if (clock_passed(next_kill)) {
 			sender_kill(&state);
 			next_kill = clock_after_ns(
 				random_next(&state) % 4000 * CLOCK_NS_PER_US);
 		}
-		if (clock_passed(next_open)) {
+		if (clock_passed(next_reopen)) {
 			window_reopen(&state);
-			next_open = clock_after_ns(REOPEN_NS);
+			next_reopen = clock_after_ns(REOPEN_NS);
 		}
-		if (isatty(2) && clock_passed(tell)) {
+		if (isatty(2) && clock_passed(next_report)) {
 			fprintf(stderr, "\r%lu messages, %u senders",
-				receiver.total, lives);
-			tell = clock_after_ns(CLOCK_NS_PER_S);
+				receiver.total, sender_count);
+			next_report = clock_after_ns(CLOCK_NS_PER_S);
 		}
 	}
 }
@@ -240,60 +239,60 @@ static void soak(uint64_t messages)
 static void soak_end(void)
 {
 	uint32_t state = seed;
-	int left = SENDERS, status;
+	int remaining = SLOTS, status;
 	uint64_t deadline = clock_after_ns(TIMEOUT);
 	atomic_store(&shared->finish, 1);
-	while (left > 0) {
+	while (remaining > 0) {
 		receive(&state);
 		pid_t pid = waitpid(-1, &status, WNOHANG);
-		left -= pid > 0;
+		remaining -= pid > 0;
 		if (pid > 0 && status)
 			die("a sender failed", (uint64_t)status, 0);
 		if (clock_passed(deadline))
-			die("senders do not end", (uint64_t)left, 0);
+			die("senders do not exit", (uint64_t)remaining, 0);
 	}
 	while (cay_wait(receiver.port, clock_after_ns(CLOCK_NS_PER_S)) == 0)
 		receive(&state);
 }
 
 /* Completed accesses took effect; one in progress may have, once. */
-static void life_check(uint32_t which)
+static void sender_check(uint32_t id)
 {
-	struct life *life = &shared->lives[which];
-	uint64_t accepted = atomic_load(&life->accepted);
-	uint64_t added = atomic_load(&life->added);
-	uint64_t most = receiver.killed[which];
-	if (receiver.next[which] < accepted ||
-		receiver.next[which] > accepted + most)
+	struct sender *sender = &shared->senders[id];
+	uint64_t accepted = atomic_load(&sender->accepted);
+	uint64_t added = atomic_load(&sender->added);
+	uint64_t in_flight = receiver.killed[id];
+	if (receiver.next[id] < accepted ||
+		receiver.next[id] > accepted + in_flight)
 		die("accepted and received differ", accepted,
-			receiver.next[which]);
-	if (receiver.field->added[which] < added ||
-		receiver.field->added[which] > added + most)
-		die("added once too often, or too little", added,
-			receiver.field->added[which]);
-	if (receiver.peer[which])
-		die("no GONE", which, 0);
+			receiver.next[id]);
+	if (receiver.field->added[id] < added ||
+		receiver.field->added[id] > added + in_flight)
+		die("additions and sum differ", added,
+			receiver.field->added[id]);
+	if (receiver.peer[id])
+		die("no GONE", id, 0);
 }
 
 /* The last sender of each slot has written all its words. */
 static void region_check(unsigned slot)
 {
-	uint32_t which = receiver.last[slot];
-	uint64_t n = atomic_load(&shared->lives[which].put);
+	uint32_t id = receiver.last[slot];
+	uint64_t n = atomic_load(&shared->senders[id].put);
 	for (unsigned i = 0; n && i < REGION_WORDS; i++)
-		if (receiver.field->region[slot][i] != region_word(which, n, i))
-			die("what was put is damaged", which, i);
+		if (receiver.field->region[slot][i] != region_word(id, n, i))
+			die("put is damaged", id, i);
 }
 
 static void counted_check(void)
 {
-	uint64_t done = 0, begun = 0;
-	for (uint32_t i = 0; i < lives; i++) {
-		done += atomic_load(&shared->lives[i].counted);
-		begun += atomic_load(&shared->lives[i].counting);
+	uint64_t done = 0, started = 0;
+	for (uint32_t i = 0; i < sender_count; i++) {
+		done += atomic_load(&shared->senders[i].counted);
+		started += atomic_load(&shared->senders[i].counting);
 	}
-	if (receiver.field->counted < done || receiver.field->counted > begun)
-		die("two had the lock", receiver.field->counted, done);
+	if (receiver.field->counted < done || receiver.field->counted > started)
+		die("two senders held the lock", receiver.field->counted, done);
 }
 
 static void posted_check(void)
@@ -308,9 +307,9 @@ static void posted_check(void)
 static void soak_check(void)
 {
 	struct cay_stats stats;
-	for (uint32_t which = 0; which < lives; which++)
-		life_check(which);
-	for (unsigned slot = 0; slot < SENDERS; slot++)
+	for (uint32_t id = 0; id < sender_count; id++)
+		sender_check(id);
+	for (unsigned slot = 0; slot < SLOTS; slot++)
 		region_check(slot);
 	counted_check();
 	posted_check();
@@ -318,11 +317,12 @@ static void soak_check(void)
 		window_close((enum window)i);
 	cay_port_stats(receiver.port, &stats);
 	if (stats.nq_used || stats.rdr_used)
-		die("room not returned", stats.nq_used, stats.rdr_used);
+		die("queue entries not returned", stats.nq_used,
+			stats.rdr_used);
 	printf("%lu messages from %u senders, %lu posted, %lu counted, "
-	       "%u windows opened again, %lu entries voided, seed %u\n",
-		receiver.total, lives, stats.posted, receiver.field->counted,
-		receiver.reopened, stats.voids, seed);
+	       "%u windows reopened, %lu entries voided, seed %u\n",
+		receiver.total, sender_count, stats.posted,
+		receiver.field->counted, receiver.reopened, stats.voids, seed);
 }
 
 int main(int argc, char **argv)
@@ -338,12 +338,12 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct cay_port_options options = { .name = "receiver",
-		.peers = LIVES };
+		.peers = SENDERS_MAX };
 	receiver.port = cay_port_open(&options);
 	if (!receiver.port)
 		die("open", (uint64_t)errno, 0);
-	memory_begin();
-	for (unsigned i = 0; i < SENDERS; i++)
+	memory_open();
+	for (unsigned i = 0; i < SLOTS; i++)
 		sender_start(i);
 	soak(messages);
 	soak_end();

@@ -15,7 +15,7 @@
 
 static struct cay_port *port;
 static struct cay_peer *peer;
-static struct life *life;
+static struct sender *record;
 static uint32_t self;
 static uint64_t number; /* of the next message or notified access */
 static uint32_t state;
@@ -58,10 +58,8 @@ static void do_send(unsigned char *memory)
 		port, peer, tag, memory, length, 0, clock_after_ns(TIMEOUT));
 	if (r)
 		exit(r == -EPIPE ? 0 : FAILED);
-	/*
-	 * Relaxed is enough: the receiver reads it after this process has died.
-	 */
-	atomic_store(&life->accepted, ++number);
+	/* The receiver reads the record after this process has exited. */
+	atomic_store(&record->accepted, ++number);
 	if (length > CAY_EAGER_MAX)
 		completion_wait();
 }
@@ -113,13 +111,13 @@ static struct cay_key key_of(enum window window)
 static void do_add(void)
 {
 	uint64_t at = offsetof(struct field, added) + 8ull * self;
-	uint64_t n = atomic_load(&life->added), previous;
+	uint64_t n = atomic_load(&record->added), previous;
 	while (access_again(cay_fetch_add_into(
 		port, peer, key_of(WINDOW_PLAIN), at, 1, &previous, 0, 0)))
 		;
 	if (previous != n)
 		exit(FAILED);
-	atomic_store(&life->added, n + 1);
+	atomic_store(&record->added, n + 1);
 }
 
 static uint64_t region_at(unsigned slot)
@@ -130,19 +128,19 @@ static uint64_t region_at(unsigned slot)
 
 static void do_put(unsigned slot)
 {
-	uint64_t words[REGION_WORDS], n = atomic_load(&life->put) + 1;
+	uint64_t words[REGION_WORDS], n = atomic_load(&record->put) + 1;
 	for (unsigned i = 0; i < REGION_WORDS; i++)
 		words[i] = region_word(self, n, i);
 	while (access_again(cay_put(port, peer, key_of(WINDOW_PLAIN),
 		region_at(slot), words, sizeof(words), 0, 0)))
 		;
-	atomic_store(&life->put, n);
+	atomic_store(&record->put, n);
 }
 
 /* No other process writes there. */
 static void do_get(unsigned slot)
 {
-	uint64_t words[REGION_WORDS], n = atomic_load(&life->put);
+	uint64_t words[REGION_WORDS], n = atomic_load(&record->put);
 	while (access_again(cay_get(port, peer, key_of(WINDOW_PLAIN),
 		region_at(slot), words, sizeof(words), 0, 0)))
 		;
@@ -151,13 +149,13 @@ static void do_get(unsigned slot)
 			exit(FAILED);
 }
 
-static void do_told(void)
+static void do_notified_put(void)
 {
 	uint64_t tag = message_tag(self, number);
-	while (access_again(cay_put(port, peer, key_of(WINDOW_TOLD),
-		offsetof(struct field, told), &tag, 8, tag, 0)))
+	while (access_again(cay_put(port, peer, key_of(WINDOW_NOTIFIED),
+		offsetof(struct field, notified), &tag, 8, tag, 0)))
 		;
-	atomic_store(&life->accepted, ++number);
+	atomic_store(&record->accepted, ++number);
 }
 
 /* Uses one key throughout: nothing is written if the lock was lost. */
@@ -165,7 +163,7 @@ static void do_count(void)
 {
 	struct cay_key key = key_of(WINDOW_PLAIN);
 	uint64_t at = offsetof(struct field, counted), word = 0;
-	uint64_t n = atomic_load(&life->counted) + 1;
+	uint64_t n = atomic_load(&record->counted) + 1;
 	int r = cay_window_lock(port, peer, key, clock_after_ns(TIMEOUT));
 	if (r == -ENXIO || r == -EACCES)
 		return;
@@ -174,12 +172,12 @@ static void do_count(void)
 	r = cay_get(port, peer, key, at, &word, 8, 0, 0);
 	if (r == 0 && refusal() == 0) {
 		word++;
-		atomic_store(&life->counting, n);
+		atomic_store(&record->counting, n);
 		r = cay_put(port, peer, key, at, &word, 8, 0, 0);
 		if (r == 0 && refusal() == 0)
-			atomic_store(&life->counted, n);
+			atomic_store(&record->counted, n);
 		else
-			atomic_store(&life->counting, n - 1);
+			atomic_store(&record->counting, n - 1);
 	}
 	cay_window_unlock(port, peer, key);
 }
@@ -195,10 +193,10 @@ static void sender_open(void)
 		exit(FAILED);
 }
 
-void sender_main(uint32_t which, unsigned slot, uint32_t random)
+void sender_main(uint32_t id, unsigned slot, uint32_t random)
 {
-	self = which;
-	life = &shared->lives[which];
+	self = id;
+	record = &shared->senders[id];
 	state = random;
 	sender_open();
 	unsigned char *memory = cay_alloc(port, 32768, 0);
@@ -211,7 +209,7 @@ void sender_main(uint32_t which, unsigned slot, uint32_t random)
 		else if (pick < 850)
 			do_add();
 		else if (pick < 930)
-			do_told();
+			do_notified_put();
 		else if (pick < 970)
 			do_put(slot);
 		else if (pick < 999)

@@ -17,7 +17,7 @@ static void *pages[SUCCESSOR_TIMES * SUCCESSOR_PAGES];
 static unsigned page_count;
 
 /* One page at a time, to fill the smallest gaps. */
-static void successor_take(struct page *page, struct cay_port *port)
+static void successor_allocate(struct page *page, struct cay_port *port)
 {
 	for (unsigned i = 0; i < SUCCESSOR_PAGES; i++) {
 		void *memory = cay_alloc(port, SUCCESSOR_PAGE, 0);
@@ -44,9 +44,9 @@ void successor_main(struct page *page, const struct scenario *s)
 	(void)s;
 	atomic_fetch_add(&page->ready, 1);
 	for (uint32_t times = 0; times < SUCCESSOR_TIMES;) {
-		if (atomic_load(&page->successor_asked) > times) {
+		if (atomic_load(&page->successor_requested) > times) {
 			successor_check(page);
-			successor_take(page, port);
+			successor_allocate(page, port);
 			atomic_store(&page->successor_done, ++times);
 		}
 		clock_nap_ns(CLOCK_NS_PER_MS);

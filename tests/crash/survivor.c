@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The survivor: sends messages and accesses all windows; nothing is lost. */
+/* The survivor sends messages and accesses all windows; none may be lost. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,74 +10,74 @@
 #define SURVIVOR_AHEAD	 8
 #define SURVIVOR_LOCK_NS (5 * CLOCK_NS_PER_MS)
 
-/* ---- operations to a receiving victim: each completes exactly once ---- */
+/* ---- operations to the victim: each completes exactly once ---- */
 
-struct to_taker {
+struct to_target {
 	struct cay_peer *peer;
 	unsigned char *memory;
 	struct cay_key key;
-	bool serves;
+	bool executes;
 	uint64_t accepted;
 };
 
-static void taker_begin(struct page *page, struct cay_port *port,
-	const struct kind *kind, struct to_taker *t)
+static void target_begin(struct page *page, struct cay_port *port,
+	const struct kind *kind, struct to_target *t)
 {
-	t->serves = kind->family == FAMILY_SERVE;
-	if (kind->family != FAMILY_TAKE && !t->serves)
+	t->executes = kind->family == FAMILY_EXECUTE;
+	if (kind->family != FAMILY_RECEIVE && !t->executes)
 		return;
 	t->peer = party_find(page, port, "victim");
 	t->memory = cay_alloc(port, 32 * 32768, 0);
-	while (t->serves && !atomic_load(&page->served) &&
+	while (t->executes && !atomic_load(&page->victim_key) &&
 		!atomic_load(&page->failed))
 		clock_nap_ns(CLOCK_NS_PER_MS);
-	t->key = key_unpack(atomic_load(&page->served));
+	t->key = key_unpack(atomic_load(&page->victim_key));
 }
 
-static int taker_feed_one(struct cay_port *port, struct to_taker *t)
+static int target_issue(struct cay_port *port, struct to_target *t)
 {
-	uint64_t tag = TAKER_TAG | t->accepted;
+	uint64_t tag = TARGET_TAG | t->accepted;
 	size_t bytes = t->accepted % 4 == 3 ? 20000 : 16;
-	if (t->serves)
+	if (t->executes)
 		return cay_fetch_add(port, t->peer, t->key, 0, 1, tag, 0);
 	return cay_send_wait(port, t->peer, tag,
 		t->memory + 32768 * (t->accepted % 32), bytes, CAY_NOTIFY,
 		clock_after_ns(5 * CLOCK_NS_PER_MS));
 }
 
-static void taker_feed(
-	struct page *page, struct cay_port *port, struct to_taker *t)
+static void target_feed(
+	struct page *page, struct cay_port *port, struct to_target *t)
 {
 	if (!t->peer)
 		return;
-	int r = taker_feed_one(port, t);
+	int r = target_issue(port, t);
 	t->accepted += r == 0;
 	party_drain(port);
 	if (r && r != -EPIPE && r != -ETIMEDOUT && r != -EAGAIN)
-		page_fail(page, "to the taker: %s", cay_strerror(r));
+		page_fail(page, "to the victim: %s", cay_strerror(r));
 }
 
-static void taker_settle(
-	struct page *page, struct cay_port *port, struct to_taker *t)
+static void target_settle(
+	struct page *page, struct cay_port *port, struct to_target *t)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
-	while (t->peer &&
-		(party_seen.complete < t->accepted || party_seen.gone == 0)) {
+	while (t->peer && (party_events.complete < t->accepted ||
+				  party_events.gone == 0)) {
 		if (clock_passed(deadline)) {
 			page_fail(page,
-				"taker: %lu accepted, %lu complete, "
+				"victim: %lu accepted, %lu complete, "
 				"%lu gone",
-				t->accepted, party_seen.complete,
-				party_seen.gone);
+				t->accepted, party_events.complete,
+				party_events.gone);
 			break;
 		}
 		cay_wait(port, clock_after_ns(10 * CLOCK_NS_PER_MS));
 		party_drain(port);
 	}
-	if (party_seen.complete > t->accepted)
-		page_fail(page, "taker: completed more than once");
-	if (party_seen.served > t->accepted)
-		page_fail(page, "taker: added twice, or not at all");
+	if (party_events.complete > t->accepted)
+		page_fail(page, "victim: completed more than once");
+	if (party_events.executed > t->accepted)
+		page_fail(page, "victim: added twice, or not at all");
 }
 
 /* ---- operations to the receiver ---- */
@@ -89,7 +89,7 @@ static enum message survivor_message(uint64_t round)
 				: MESSAGE_FAST;
 }
 
-/* Limits its lead, so that it does not fill the queue alone. */
+/* Limits the messages in flight, to leave queue entries to other senders. */
 static void survivor_pace(struct accessor *a, uint64_t ahead)
 {
 	struct page *page = a->page;
@@ -98,7 +98,7 @@ static void survivor_pace(struct accessor *a, uint64_t ahead)
 		clock_nap_ns(100 * CLOCK_NS_PER_US);
 }
 
-static bool survivor_did(struct accessor *a, const char *what, int r)
+static bool survivor_check(struct accessor *a, const char *what, int r)
 {
 	if (r == 0 || r == -EBUSY)
 		return true;
@@ -112,7 +112,7 @@ static bool survivor_send(struct accessor *a, uint64_t round)
 	int r = party_send(a->page, a->port, a->peer, PARTY_SURVIVOR, message,
 		a->number, memory);
 	if (r)
-		return survivor_did(a, "send", r);
+		return survivor_check(a, "send", r);
 	atomic_store(&a->page->accepted[PARTY_SURVIVOR], ++a->number);
 	/* The source is reused: wait for the completion. */
 	while (message == MESSAGE_STAGED && !atomic_load(&a->page->failed) &&
@@ -129,15 +129,16 @@ static bool survivor_access(struct accessor *a, uint64_t round, bool refused)
 	const unsigned count = sizeof(turns) / sizeof(turns[0]);
 	enum access now = turns[round % count];
 	enum access next = turns[(round + round / count) % count];
-	if (!survivor_did(a, "access", access_make(a, PLACE_PLAIN, now)) ||
-		!survivor_did(a, "told", access_make(a, PLACE_TOLD, next)))
+	if (!survivor_check(a, "access", access_make(a, WINDOW_PLAIN, now)) ||
+		!survivor_check(a, "notified access",
+			access_make(a, WINDOW_NOTIFIED, next)))
 		return false;
-	if (refused && !survivor_did(a, "refused",
-			       access_make(a, PLACE_REFUSED, next)))
+	if (refused && !survivor_check(a, "refused access",
+			       access_make(a, WINDOW_REFUSED, next)))
 		return false;
 	return round % 2 ||
-	       survivor_did(a, "own memory",
-		       access_make(a, PLACE_OWN,
+	       survivor_check(a, "ordinary memory",
+		       access_make(a, WINDOW_ORDINARY,
 			       round % 8 ? ACCESS_ADD : ACCESS_PUT));
 }
 
@@ -145,24 +146,26 @@ static bool survivor_lock(struct accessor *a, uint64_t round)
 {
 	if (round % 4)
 		return true;
-	return survivor_did(a, "lock",
+	return survivor_check(a, "lock",
 		       access_locked(a, clock_after_ns(SURVIVOR_LOCK_NS))) &&
-	       survivor_did(
-		       a, "locked", access_make(a, PLACE_LOCKED, ACCESS_ADD));
+	       survivor_check(
+		       a, "access", access_make(a, WINDOW_LOCKED, ACCESS_ADD));
 }
 
-/* Returns true if the window can be locked. */
-static void survivor_lock_asked(struct accessor *a)
+/* Locks and unlocks the window that the page requests. */
+static void survivor_lock_requested(struct accessor *a)
 {
 	struct page *page = a->page;
-	uint32_t asked = atomic_load(&page->lock_asked);
-	if (!asked || atomic_load(&page->locked))
+	uint32_t requested = atomic_load(&page->lock_requested);
+	if (!requested || atomic_load(&page->locked))
 		return;
-	struct cay_key key = key_unpack(atomic_load(&page->keys[asked - 1]));
-	uint64_t patience = atomic_load(&page->lock_held) ? 4 * SURVIVOR_LOCK_NS
-							  : PARTY_TIMEOUT_NS;
+	struct cay_key key =
+		key_unpack(atomic_load(&page->keys[requested - 1]));
+	uint64_t timeout_ns = atomic_load(&page->lock_held)
+				      ? 4 * SURVIVOR_LOCK_NS
+				      : PARTY_TIMEOUT_NS;
 	int r = cay_window_lock(
-		a->port, a->peer, key, clock_after_ns(patience));
+		a->port, a->peer, key, clock_after_ns(timeout_ns));
 	if (r == 0)
 		cay_window_unlock(a->port, a->peer, key);
 	atomic_store(&page->lock_result, r);
@@ -184,7 +187,7 @@ static void survivor_pause(struct page *page)
  */
 static bool survivor_refused(const struct page *page, const struct scenario *s)
 {
-	return s->kind->place != PLACE_REFUSED || atomic_load(&page->faulted);
+	return s->kind->window != WINDOW_REFUSED || atomic_load(&page->faulted);
 }
 
 void survivor_main(struct page *page, const struct scenario *s)
@@ -194,9 +197,9 @@ void survivor_main(struct page *page, const struct scenario *s)
 		.port = port,
 		.peer = party_find(page, port, "r"),
 		.party = PARTY_SURVIVOR };
-	struct to_taker taker = { 0 };
+	struct to_target target = { 0 };
 
-	taker_begin(page, port, s->kind, &taker);
+	target_begin(page, port, s->kind, &target);
 	atomic_fetch_add(&page->ready, 1);
 	for (uint64_t round = 0;
 		!atomic_load(&page->finish) && !atomic_load(&page->failed);
@@ -206,15 +209,15 @@ void survivor_main(struct page *page, const struct scenario *s)
 				&a, round, survivor_refused(page, s)) ||
 			!survivor_lock(&a, round))
 			break;
-		taker_feed(page, port, &taker);
-		survivor_lock_asked(&a);
+		target_feed(page, port, &target);
+		survivor_lock_requested(&a);
 		survivor_pause(page);
 		survivor_pace(&a, SURVIVOR_AHEAD);
 		clock_nap_ns(200 * CLOCK_NS_PER_US);
 	}
-	taker_settle(page, port, &taker);
+	target_settle(page, port, &target);
 	cay_peer_release(a.peer);
-	cay_peer_release(taker.peer);
+	cay_peer_release(target.peer);
 	cay_port_close(port);
 	atomic_fetch_or(&page->ended, 1u << PARTY_SURVIVOR);
 	exit(0);
