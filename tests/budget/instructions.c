@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the library's hot paths cost: see steps.h. */
+/* Instructions of the library's calls: see steps.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 static struct cay_port *port;
 static struct cay_peer *peer;
 static struct cay_event event;
-static struct cay_key key; /* of a window of our own */
+static struct cay_key key; /* of a window of the port itself */
 static _Alignas(8) char data[64];
 static uint64_t previous;
 
@@ -25,18 +25,18 @@ static void send_40(void)
 	cay_send(port, peer, 1, data, 40, 0);
 }
 
-static void take(void)
+static void poll_one(void)
 {
 	if (cay_poll(port, &event, 1) != 1)
 		exit(2);
 }
 
-static void give_back(void)
+static void release(void)
 {
 	cay_release(port, &event);
 }
 
-static void look(void)
+static void poll_once(void)
 {
 	cay_poll(port, &event, 1);
 }
@@ -72,27 +72,27 @@ static void add_into(void)
 	cay_fetch_add_into(port, peer, key, 0, 1, &previous, 1, 0);
 }
 
-/* In this order: each finds what the one before has left. */
+/* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
 	{ "cay_send, 8 bytes", send_8, 185 },
-	{ "cay_poll, a message", take, 99 },
-	{ "cay_release", give_back, 52 },
+	{ "cay_poll, a message", poll_one, 99 },
+	{ "cay_release", release, 52 },
 	{ "cay_send, 40 bytes", send_40, 193 },
-	{ "cay_poll, a message", take, 99 },
-	{ "cay_release", give_back, 52 },
-	{ "cay_poll, giving room back", look, 130 },
-	{ "cay_poll, nothing", look, 53 },
+	{ "cay_poll, a message", poll_one, 99 },
+	{ "cay_release", release, 52 },
+	{ "cay_poll, returning entries", poll_once, 130 },
+	{ "cay_poll, nothing", poll_once, 53 },
 	{ "cay_put, 8 bytes", put_8, 184 },
 	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 198 },
 	{ "cay_put, 64 bytes", put_64, 183 },
 	{ "cay_get, 8 bytes", get_8, 203 },
 	{ "cay_fetch_add_into", add_into, 175 },
 	{ "cay_fetch_add", add, 449 },
-	{ "cay_poll, a completion", take, 202 },
-	{ "cay_release, a completion", give_back, 165 },
+	{ "cay_poll, a completion", poll_one, 202 },
+	{ "cay_release, a completion", release, 165 },
 };
 
-/* A window of the port's own, which is as good as a peer's. */
+/* Access to a window of the same port takes the same path as to a peer's. */
 static void window_open(void)
 {
 	struct cay_window *window;
@@ -108,17 +108,17 @@ static void window_open(void)
 static void warm_up(void)
 {
 	send_8();
-	take();
-	give_back();
-	look();
+	poll_one();
+	release();
+	poll_once();
 	put_64();
 	put_8_flush();
 	get_8();
 	add_into();
 	add();
-	take();
-	give_back();
-	look();
+	poll_one();
+	release();
+	poll_once();
 }
 
 static void traced(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plots: what is drawn where, hostile text, numbers that are none, input that
- * is wrong. That the whole is well-formed is checked by a small reader of tags.
+ * Plots, heat maps and timelines: elements, escaping, NaN and infinity, invalid
+ * input. A small XML reader checks that the output is well-formed.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -15,15 +15,14 @@
 
 #include <cmocka.h>
 
+#include "base/bits.h"
 #include "plot/colour.h"
 #include "plot/curve.h"
 #include "plot/heat.h"
 #include "plot/svg.h"
 #include "plot/timeline.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* ---- what was written ---- */
+/* ---- output ---- */
 
 struct text {
 	char *text;
@@ -31,7 +30,7 @@ struct text {
 	FILE *to;
 };
 
-static FILE *text_begin(struct text *t)
+static FILE *text_open(struct text *t)
 {
 	*t = (struct text){ 0 };
 	t->to = open_memstream(&t->text, &t->bytes);
@@ -52,13 +51,13 @@ static unsigned occurrences(const char *text, const char *what)
 	return n;
 }
 
-/* Elements that are open, innermost last. */
+/* Stack of open elements. */
 struct elements {
 	char name[16][16];
 	unsigned depth;
 };
 
-static const char *name_of(const char *at, char name[16])
+static const char *name_read(const char *at, char name[16])
 {
 	unsigned n = 0;
 	while (isalpha((unsigned char)*at) && n < 15)
@@ -68,14 +67,14 @@ static const char *name_of(const char *at, char name[16])
 	return at;
 }
 
-/* A tag from behind its "<" to behind its ">". */
+/* Reads a tag after its "<". Returns the position after its ">". */
 static const char *tag_read(const char *at, struct elements *e)
 {
 	char name[16];
 	bool closes = *at == '/';
 	if (*at == '?')
 		return strstr(at, "?>") + 2;
-	at = name_of(at + closes, name);
+	at = name_read(at + closes, name);
 	const char *end = strchr(at, '>');
 	assert_non_null(end);
 	assert_null(memchr(at, '<', (size_t)(end - at)));
@@ -89,7 +88,7 @@ static const char *tag_read(const char *at, struct elements *e)
 	return end + 1;
 }
 
-static void check_well_formed(const char *text)
+static void assert_well_formed(const char *text)
 {
 	struct elements e = { .depth = 0 };
 	const char *at = text;
@@ -117,21 +116,21 @@ static void text_is_escaped(void **state)
 	struct text t;
 	struct svg s;
 	(void)state;
-	svg_open(&s, text_begin(&t), 10, 10, hostile);
+	svg_open(&s, text_open(&t), 10, 10, hostile);
 	svg_text(&s, (struct svg_at){ 1, 2 }, SVG_END, 9, hostile);
 	svg_text_up(&s, (struct svg_at){ 1, 2 }, 9, "a]]>b");
 	svg_box(&s, (struct svg_box){ 0, 0, 1, 1 }, "red", hostile);
 	assert_int_equal(svg_close(&s), 0);
 	text_close(&t);
-	check_well_formed(t.text);
+	assert_well_formed(t.text);
 	assert_int_equal(occurrences(t.text, "&lt;&amp;&quot;&gt;"), 3);
 	assert_int_equal(occurrences(t.text, "\xc3\xa9"), 3);
-	/* One for each byte that is none: 01, ff, ed, a0, 80. */
+	/* One U+FFFD for each invalid byte: 01, ff, ed, a0, 80. */
 	assert_int_equal(occurrences(t.text, "\xef\xbf\xbd"), 15);
 	free(t.text);
 }
 
-static void what_cannot_be_written_is_an_error(void **state)
+static void write_errors_are_returned(void **state)
 {
 	static const struct curve c = { "t", "s", "x", "y", NULL, 0, 0 };
 	static const struct timeline line = { "t", NULL, 0 };
@@ -145,7 +144,7 @@ static void what_cannot_be_written_is_an_error(void **state)
 	fclose(full);
 }
 
-static void colours_go_from_light_to_dark(void **state)
+static void colours_range_from_light_to_dark(void **state)
 {
 	char low[COLOUR_BYTES], high[COLOUR_BYTES], other[COLOUR_BYTES];
 	(void)state;
@@ -165,7 +164,7 @@ static void colours_go_from_light_to_dark(void **state)
 
 /* ---- curves ---- */
 
-static void steps_are_round(void **state)
+static void axis_steps_are_round(void **state)
 {
 	(void)state;
 	assert_true(fabs(curve_step(1, 5) - 0.2) < 1e-12);
@@ -178,13 +177,13 @@ static void steps_are_round(void **state)
 static char *curve_text(const struct curve *c)
 {
 	struct text t;
-	assert_int_equal(curve_write(text_begin(&t), c), 0);
+	assert_int_equal(curve_write(text_open(&t), c), 0);
 	text_close(&t);
-	check_well_formed(t.text);
+	assert_well_formed(t.text);
 	return t.text;
 }
 
-static void curves_end_where_they_saturate(void **state)
+static void curves_end_at_saturation(void **state)
 {
 	static const struct curve_point mean[] = { { 0.1, 20, false },
 		{ 0.2, 22, false }, { 0.3, 30, false }, { 0.4, 5000, true },
@@ -198,19 +197,19 @@ static void curves_end_where_they_saturate(void **state)
 	char *text = curve_text(&c);
 	(void)state;
 	assert_int_equal(occurrences(text, "<polyline"), 2);
-	/* Five points in the picture, three in the legend; one is too high. */
+	/* Five points in the plot, three in the legend; one is off the axis. */
 	assert_int_equal(occurrences(text, "<circle"), 5 + 3);
 	assert_int_equal(occurrences(text, "<polygon"), 1);
 	assert_int_equal(occurrences(text, "saturated"), 1 + 2);
 	assert_non_null(strstr(text, "mean &lt;1&gt;"));
 	assert_non_null(strstr(text, "saturation 0.3"));
-	/* The axis ends at about three times the least, not at 5000. */
+	/* The axis ends at about three times the lowest latency. */
 	assert_non_null(strstr(text, ">30<"));
 	assert_null(strstr(text, ">100<"));
 	free(text);
 }
 
-static void curves_of_nothing_are_pictures_too(void **state)
+static void empty_curves_are_drawn(void **state)
 {
 	static const struct curve_point odd[] = { { 0, 0, false },
 		{ INFINITY, 1, false }, { 0.5, -NAN, true } };
@@ -228,13 +227,13 @@ static void curves_of_nothing_are_pictures_too(void **state)
 static char *heat_text(const struct heat *h)
 {
 	struct text t;
-	assert_int_equal(heat_write(text_begin(&t), h), 0);
+	assert_int_equal(heat_write(text_open(&t), h), 0);
 	text_close(&t);
-	check_well_formed(t.text);
+	assert_well_formed(t.text);
 	return t.text;
 }
 
-static void grids_have_a_wedge_for_each_direction(void **state)
+static void grids_have_one_wedge_per_direction(void **state)
 {
 	static const struct heat_link link[] = { { 0, 1, 0, 0.5, false },
 		{ 1, 0, 1, 0.25, false }, { 0, 2, 2, 0, false },
@@ -247,7 +246,7 @@ static void grids_have_a_wedge_for_each_direction(void **state)
 	assert_non_null(strstr(text, "0 to 4, port 4: 1 flits"));
 	assert_non_null(strstr(text, "4 to 0, port 5: dead"));
 	assert_non_null(strstr(text, "fill=\"" COLOUR_GREY "\""));
-	/* The most of all is as dark as it gets. */
+	/* The maximum has the darkest colour. */
 	assert_non_null(strstr(text, "fill=\"#160b2e\" points"));
 	free(text);
 }
@@ -262,7 +261,7 @@ static struct heat_link *ring_links(uint32_t nodes)
 	return link;
 }
 
-static void other_layouts(void **state)
+static void layout_depends_on_size(void **state)
 {
 	static const struct {
 		uint32_t nodes;
@@ -271,13 +270,13 @@ static void other_layouts(void **state)
 		unsigned count;
 	} cases[] = {
 		{ 64, 0, "<polygon", 64 },	 /* a circle */
-		{ 65, 0, "<rect", 65 + 2 + 52 }, /* a matrix: paper, scale */
+		{ 65, 0, "<rect", 65 + 2 + 52 }, /* matrix and scale */
 		{ 4096, 1, "<polygon", 4096 },
 		{ 4097, 1, "<rect", 4097 + 1 + 52 }, /* squares */
 		{ 2, 0, "<polygon", 2 },
 	};
 	(void)state;
-	for (unsigned i = 0; i < COUNT(cases); i++) {
+	for (unsigned i = 0; i < ARRAY_COUNT(cases); i++) {
 		struct heat_link *link = ring_links(cases[i].nodes);
 		const struct heat h = { "t", NULL, "u", cases[i].nodes,
 			cases[i].dimensions, { cases[i].nodes }, link,
@@ -290,7 +289,7 @@ static void other_layouts(void **state)
 	}
 }
 
-static void nothing_carried_is_a_map_too(void **state)
+static void empty_maps_are_drawn(void **state)
 {
 	static const struct heat_link idle = { 0, 1, 0, 0, false };
 	const struct heat h = { "t", NULL, "u", 2, 1, { 2 }, &idle, 1 };
@@ -300,7 +299,7 @@ static void nothing_carried_is_a_map_too(void **state)
 	free(heat_text(&none));
 }
 
-static void wrong_maps_are_refused(void **state)
+static void invalid_maps_are_refused(void **state)
 {
 	static const struct heat_link far = { 0, 4, 0, 1, false };
 	static const struct heat wrong[] = {
@@ -312,8 +311,8 @@ static void wrong_maps_are_refused(void **state)
 	};
 	struct text t;
 	(void)state;
-	text_begin(&t);
-	for (unsigned i = 0; i < COUNT(wrong); i++)
+	text_open(&t);
+	for (unsigned i = 0; i < ARRAY_COUNT(wrong); i++)
 		assert_int_equal(heat_write(t.to, &wrong[i]), -EINVAL);
 	text_close(&t);
 	assert_int_equal(t.bytes, 0);
@@ -335,11 +334,11 @@ static void timelines_have_tracks_and_slices(void **state)
 	const struct timeline line = { "a \"title\"", packet, 3 };
 	struct text t;
 	(void)state;
-	assert_int_equal(timeline_write(text_begin(&t), &line), 0);
+	assert_int_equal(timeline_write(text_open(&t), &line), 0);
 	text_close(&t);
-	/* Two sides, two channels that were used, three packets. */
+	/* Two groups, two channels, three packets. */
 	assert_int_equal(occurrences(t.text, "\"ph\":\"M\""), 2 + 2 + 3);
-	/* Whole 3, waiting 1, at the source 3, hops 3 and on links 3. */
+	/* Packets 3, queueing 1, at the source 3, hops 3, on links 3. */
 	assert_int_equal(occurrences(t.text, "\"ph\":\"X\""), 3 + 1 + 3 + 6);
 	assert_int_equal(
 		occurrences(t.text, "\"1 to 2, port 0 channel 2\""), 1);
@@ -359,15 +358,15 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_escaped),
-		cmocka_unit_test(what_cannot_be_written_is_an_error),
-		cmocka_unit_test(colours_go_from_light_to_dark),
-		cmocka_unit_test(steps_are_round),
-		cmocka_unit_test(curves_end_where_they_saturate),
-		cmocka_unit_test(curves_of_nothing_are_pictures_too),
-		cmocka_unit_test(grids_have_a_wedge_for_each_direction),
-		cmocka_unit_test(other_layouts),
-		cmocka_unit_test(nothing_carried_is_a_map_too),
-		cmocka_unit_test(wrong_maps_are_refused),
+		cmocka_unit_test(write_errors_are_returned),
+		cmocka_unit_test(colours_range_from_light_to_dark),
+		cmocka_unit_test(axis_steps_are_round),
+		cmocka_unit_test(curves_end_at_saturation),
+		cmocka_unit_test(empty_curves_are_drawn),
+		cmocka_unit_test(grids_have_one_wedge_per_direction),
+		cmocka_unit_test(layout_depends_on_size),
+		cmocka_unit_test(empty_maps_are_drawn),
+		cmocka_unit_test(invalid_maps_are_refused),
 		cmocka_unit_test(timelines_have_tracks_and_slices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
