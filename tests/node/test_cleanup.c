@@ -18,10 +18,17 @@ struct clients {
 };
 
 /* Sends to all other clients that can be resolved. */
-static int client_work(struct cay_port *port, struct cay_peer **peers)
+static int client_body(void *argument)
 {
-	struct cay_addr self = cay_port_addr(port);
 	static unsigned char data[20000];
+	struct clients *c = argument;
+	struct cay_peer *peers[CLIENTS] = { 0 };
+	struct cay_port *port = cay_port_open(NULL);
+	CHECK(port);
+	CHECK(cay_alloc(port, 1 << 20, 0));
+	CHECK(cay_port_fd(port) >= 0);
+	signal_ready(c->ready[1]);
+	struct cay_addr self = cay_port_addr(port);
 	for (uint64_t i = 0;; i++) {
 		struct cay_event e[8];
 		unsigned which = i % CLIENTS;
@@ -37,19 +44,6 @@ static int client_work(struct cay_port *port, struct cay_peer **peers)
 		for (int j = 0; j < n; j++)
 			cay_release(port, &e[j]);
 	}
-	return 0;
-}
-
-static int client_body(void *argument)
-{
-	struct clients *c = argument;
-	struct cay_peer *peers[CLIENTS] = { 0 };
-	struct cay_port *port = cay_port_open(NULL);
-	CHECK(port);
-	CHECK(cay_alloc(port, 1 << 20, 0));
-	CHECK(cay_port_fd(port) >= 0);
-	signal_ready(c->ready[1]);
-	return client_work(port, peers);
 }
 
 static void clients_start(struct clients *c)

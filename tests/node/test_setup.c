@@ -53,23 +53,27 @@ static int open_error(const struct cay_port_options *o)
 	return cay_port_close(port) == 0 ? 0 : -1;
 }
 
-/* Pipes by which a child reports that it is ready and waits for its parent. */
-struct handshake {
-	int to_parent[2], to_child[2];
-};
-
-static void handshake_open(struct handshake *s)
+/*
+ * Runs a client in a child and checks the node before the child exits, so that
+ * leaks are not hidden by reaping. The body calls client_wait() at its end.
+ */
+static void client_run(int (*body)(void *))
 {
-	assert_int_equal(pipe(s->to_parent), 0);
-	assert_int_equal(pipe(s->to_child), 0);
+	struct usage usage = usage_now();
+	int checked[2];
+	assert_int_equal(pipe(checked), 0);
+	pid_t child = child_start_ready(body, checked);
+	assert_usage(&usage);
+	signal_ready(checked[1]);
+	assert_int_equal(child_join(child), 0);
+	close(checked[0]);
+	close(checked[1]);
 }
 
-static void handshake_close(struct handshake *s)
+static bool client_wait(const int *checked)
 {
-	for (int i = 0; i < 2; i++) {
-		close(s->to_parent[i]);
-		close(s->to_child[i]);
-	}
+	child_ready();
+	return wait_ready(checked[0]);
 }
 
 /* ---- descriptors of the client ---- */
@@ -77,7 +81,6 @@ static void handshake_close(struct handshake *s)
 /* Increases the limit: EMFILE until enough descriptors are free. */
 static int few_fds_body(void *argument)
 {
-	struct handshake *s = argument;
 	unsigned spare = 0;
 	int r = EMFILE;
 	for (; r == EMFILE && spare < 16; spare++) {
@@ -87,24 +90,14 @@ static int few_fds_body(void *argument)
 	CHECK(limit_set(RLIMIT_NOFILE, 1024));
 	CHECK(r == 0);
 	CHECK(spare > 1); /* opening failed at least once */
-	signal_ready(s->to_parent[1]);
-	CHECK(wait_ready(s->to_child[0])); /* the parent has checked the node */
+	CHECK(client_wait(argument));
 	return 0;
 }
 
 static void client_out_of_fds(void **state)
 {
-	struct handshake s;
-	struct usage usage = usage_now();
 	(void)state;
-	handshake_open(&s);
-	pid_t child = child_start(few_fds_body, &s);
-	assert_true(wait_ready(s.to_parent[0]));
-	/* The child has not exited, so the node did not reap it. */
-	assert_usage(&usage);
-	signal_ready(s.to_child[1]);
-	assert_int_equal(child_join(child), 0);
-	handshake_close(&s);
+	client_run(few_fds_body);
 }
 
 static int no_doorbell_fd_body(void *unused)
@@ -271,32 +264,22 @@ static rlim_t address_space_now(void)
 
 static int address_space_body(void *argument)
 {
-	struct handshake *s = argument;
 	CHECK(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
 	CHECK(open_error(NULL) == ENOMEM);
 	CHECK(limit_set(RLIMIT_AS, address_space_now() + 4096));
 	CHECK(open_error(NULL) == ENOMEM);
 	CHECK(limit_set(RLIMIT_AS, RLIM_INFINITY));
 	CHECK(open_error(NULL) == 0);
-	signal_ready(s->to_parent[1]);
-	CHECK(wait_ready(s->to_child[0]));
+	CHECK(client_wait(argument));
 	return 0;
 }
 
 static void client_out_of_address_space(void **state)
 {
-	struct handshake s;
-	struct usage usage = usage_now();
 	(void)state;
 	if (HARNESS_SANITIZED)
 		skip();
-	handshake_open(&s);
-	pid_t child = child_start(address_space_body, &s);
-	assert_true(wait_ready(s.to_parent[0]));
-	assert_usage(&usage);
-	signal_ready(s.to_child[1]);
-	assert_int_equal(child_join(child), 0);
-	handshake_close(&s);
+	client_run(address_space_body);
 }
 
 /* The node inherits the limit of the client that starts it. */
