@@ -373,7 +373,7 @@ static void rma_sizes(void **state)
 	assert_int_equal(rma_count(&options), 7 * BENCH_SIZES_MAX);
 }
 
-/* The log has room for every sample. */
+/* The log holds every sample. */
 static void every_case(void **state)
 {
 	struct bench_options options = bench_defaults();

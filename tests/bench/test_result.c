@@ -307,7 +307,7 @@ static void target_of_a_put(void **state)
 	assert_true(result_missed(&o));
 }
 
-/* Only a plan with a goal has targets, and only if it has figures. */
+/* Only a case with a target has limits, and only if it is not refused. */
 static void no_targets(void **state)
 {
 	struct bench_case without = bc;

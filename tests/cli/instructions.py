@@ -21,7 +21,7 @@ import sys
 ROWS, CODES = "| instruction |", "| code |"
 SENTENCE = "Costs are from"
 
-# Which figure is an instruction's, and what was measured.
+# The figures of each instruction: benchmark, key, and what they measure.
 FIGURES = {
     "fast_send": [("latency", "8 B Fast Send", "one way")],
     "send": [("latency", "256 B Send", "one way")],
@@ -43,7 +43,7 @@ FIGURES = {
 
 
 def table(lines, heading):
-    """Where the table with this heading begins and ends."""
+    """Returns where the table with this heading begins and ends."""
     begin = next((i for i, line in enumerate(lines)
                   if line.startswith(heading)), None)
     if begin is None:
@@ -80,7 +80,7 @@ def ratio(result):
 
 
 def short(value):
-    """Two digits are what such a ratio is worth."""
+    """Returns the ratio with the two digits that are significant."""
     return f"{value:.0f}" if value >= 9.95 else f"{value:.2g}"
 
 
@@ -151,7 +151,7 @@ def main():
     found = differences(lines, rows, codes)
     if found:
         print("\n".join(found))
-        sys.exit(f"{options.document} is not what cay explain --table says; "
+        sys.exit(f"{options.document} differs from cay explain --table; run "
                  f"{sys.argv[0]} {options.cay} {options.document} --update")
 
 

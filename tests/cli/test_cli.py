@@ -4,8 +4,8 @@
 
 usage: test_cli.py CAY [TEST...]
 
-Each test has a node of its own, so that runs beside each other do not
-disturb each other; at its end nothing of it may be left on the machine.
+Each test has a node of its own, so that concurrent runs do not interfere. At
+its end no process and no socket of that node may be left.
 """
 import base64
 import glob
@@ -24,11 +24,11 @@ import time
 import unittest
 
 CAY = ""
-PATIENCE = 60  # seconds for what takes milliseconds on a quiet machine
+TIMEOUT = 60  # seconds; a step takes milliseconds on an idle machine
 COUNTER = itertools.count()
 
 
-def until(condition, seconds=PATIENCE):
+def until(condition, seconds=TIMEOUT):
     """Waits for a condition. Returns whether it became true."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -92,7 +92,7 @@ class CliTest(unittest.TestCase):
             options.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(
             [CAY, *arguments], input=data, capture_output=True,
-            env=self.environment, timeout=PATIENCE, **options)
+            env=self.environment, timeout=TIMEOUT, **options)
 
     def collect(self, process):
         """Reads the output while the process runs."""
@@ -131,11 +131,11 @@ class CliTest(unittest.TestCase):
     def finish(self, process, status=0):
         """Waits for this exit status. Returns the output."""
         if hasattr(process, "collector"):
-            process.collector.join(PATIENCE)
-            process.wait(PATIENCE)
+            process.collector.join(TIMEOUT)
+            process.wait(TIMEOUT)
             out, err = process.collected, process.stderr.read()
         else:
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, status, err)
         return out
 
@@ -221,12 +221,12 @@ class Messages(CliTest):
             senders.append(sender)
         seen = self.finish(receiver).split(b"\n")[:-1]
         for i, sender in enumerate(senders):
-            self.assertEqual(sender.wait(PATIENCE), 0)
+            self.assertEqual(sender.wait(TIMEOUT), 0)
             mine = [s for s in seen if s.startswith(b"%d " % i)]
             self.assertEqual(mine, [b"%d %d" % (i, j) for j in range(100)])
 
     def test_sender_starts_first(self):
-        sender = self.start("send", "--wait", str(PATIENCE), "x", "early")
+        sender = self.start("send", "--wait", str(TIMEOUT), "x", "early")
         receiver = self.start("recv", "--count", "1", "x")
         self.assertEqual(self.finish(receiver), b"early\n")
         self.finish(sender)
@@ -322,7 +322,7 @@ class Ends(CliTest):
     def test_timeout_with_count(self):
         receiver = self.receive("--timeout", "2", "--count", "5")
         self.send("x", "one")
-        out, err = receiver.communicate(timeout=PATIENCE)
+        out, err = receiver.communicate(timeout=TIMEOUT)
         self.assertEqual((receiver.returncode, out), (1, b"one\n"))
         self.assertIn(b"1 of 5", err)
 
@@ -348,7 +348,7 @@ class Ends(CliTest):
     def test_interrupted_before_count(self):
         receiver = self.receive("--count", "2")
         receiver.send_signal(signal.SIGTERM)
-        out, err = receiver.communicate(timeout=PATIENCE)
+        out, err = receiver.communicate(timeout=TIMEOUT)
         self.assertEqual(receiver.returncode, 1)
         self.assertIn(b"0 of 2", err)
 
@@ -359,7 +359,7 @@ class Ends(CliTest):
         sender.stdin.close()
         time.sleep(0.2)
         receiver.send_signal(signal.SIGTERM)
-        self.assertEqual(receiver.wait(PATIENCE), 0)
+        self.assertEqual(receiver.wait(TIMEOUT), 0)
 
     def test_stuck_receiver(self):
         """A full queue is an error after a timeout, not a hang."""
@@ -379,14 +379,14 @@ class Ends(CliTest):
         """A long message to a process that dies is an error at once."""
         receiver = self.receive()
         receiver.send_signal(signal.SIGSTOP)
-        sender = self.start("send", "--wait", str(PATIENCE), "x",
+        sender = self.start("send", "--wait", str(TIMEOUT), "x",
                             stdin=subprocess.PIPE)
         sender.stdin.write(b"q" * 100_000)
         sender.stdin.close()
         self.assertTrue(until(
             lambda: any(p["nq_used"] for p in self.ports())))
         receiver.kill()
-        self.assertEqual(sender.wait(PATIENCE), 1)
+        self.assertEqual(sender.wait(TIMEOUT), 1)
         self.assertIn(b"closed or died", sender.stderr.read())
 
     def test_unprinted_long_messages_fail(self):
@@ -406,7 +406,7 @@ class Ends(CliTest):
         self.assertEqual(len(printed), 20000)
         for i, sender in enumerate(senders):
             expected = 0 if printed[:1] == b"%d" % i else 1
-            self.assertEqual(sender.wait(PATIENCE), expected)
+            self.assertEqual(sender.wait(TIMEOUT), expected)
 
     def test_receiver_exits_early(self):
         receiver = self.receive("--count", "1")
@@ -416,7 +416,7 @@ class Ends(CliTest):
         self.assertEqual(self.finish(receiver), b"one\n")
         sender.stdin.write(b"two\n")
         sender.stdin.close()
-        self.assertEqual(sender.wait(PATIENCE), 1)
+        self.assertEqual(sender.wait(TIMEOUT), 1)
         self.assertIn(b"its owner is gone; 1 message was accepted before",
                       sender.stderr.read())
 
@@ -429,22 +429,22 @@ class Ends(CliTest):
                                 stdout=subprocess.PIPE)
         os.close(read_end)
         self.send("x", "first")
-        self.assertEqual(head.communicate(timeout=PATIENCE)[0], b"first\n")
-        self.assertEqual(receiver.wait(PATIENCE), 0)
+        self.assertEqual(head.communicate(timeout=TIMEOUT)[0], b"first\n")
+        self.assertEqual(receiver.wait(TIMEOUT), 0)
         self.assertEqual(receiver.stderr.read(), b"")
 
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
             receiver = self.receive("--count", "1", stdout=full)
             self.send("x", "into nothing")
-            self.assertEqual(receiver.wait(PATIENCE), 1)
+            self.assertEqual(receiver.wait(TIMEOUT), 1)
         self.assertIn(b"standard output: No space", receiver.stderr.read())
 
     def test_node_dies(self):
         receiver = self.receive()
         status = json.loads(self.run_cay("node", "status", "--json").stdout)
         os.kill(status["pid"], signal.SIGKILL)
-        self.assertEqual(receiver.wait(PATIENCE), 1)
+        self.assertEqual(receiver.wait(TIMEOUT), 1)
         self.assertIn(b"the node is gone", receiver.stderr.read())
 
 
@@ -514,7 +514,7 @@ class Usage(CliTest):
             with self.subTest(arguments), open("/dev/full", "wb") as full:
                 result = subprocess.run([CAY, *arguments], stdout=full,
                                         stderr=subprocess.PIPE,
-                                        timeout=PATIENCE)
+                                        timeout=TIMEOUT)
                 self.assertEqual(result.returncode, 1)
                 self.assertIn(b"standard output: ", result.stderr)
 
@@ -537,7 +537,7 @@ class Usage(CliTest):
             _cay
             printf '%s\\n' "${{COMPREPLY[@]}}" """
         result = subprocess.run(["bash", "-c", script], capture_output=True,
-                                text=True, timeout=PATIENCE)
+                                text=True, timeout=TIMEOUT)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout.split()
 
@@ -616,7 +616,7 @@ class Node(CliTest):
         return any(p["pid"] == pid and p["busy"]
                    for p in status["processes"])
 
-    def stop_in_the_middle(self, pid):
+    def stop_during_send(self, pid):
         """Stops a sender while it sends a message."""
         for _ in range(1000):
             os.kill(pid, signal.SIGSTOP)
@@ -636,7 +636,7 @@ class Node(CliTest):
         source.stdout.close()
         self.assertTrue(until(lambda: len(self.ports()) == 2))
         try:
-            self.stop_in_the_middle(sender.pid)
+            self.stop_during_send(sender.pid)
             result = self.run_cay("node", "fence", str(sender.pid))
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(b"fenced: 1 receiver continues", result.stdout)
@@ -646,7 +646,7 @@ class Node(CliTest):
         finally:
             source.kill()
             source.wait()
-        self.assertEqual(sender.wait(PATIENCE), 0)
+        self.assertEqual(sender.wait(TIMEOUT), 0)
         receiver.send_signal(signal.SIGTERM)
         lines = self.finish(receiver).splitlines()
         self.assertEqual(lines.count(b"from another"), 1)
@@ -680,7 +680,7 @@ class Node(CliTest):
         self.send("x", "served")
         self.assertEqual(self.finish(receiver), b"served\n")
         server.terminate()
-        server.wait(PATIENCE)
+        server.wait(TIMEOUT)
 
     def test_serve_in_background(self):
         result = self.run_cay("node", "serve", "--background", self.node)
@@ -693,7 +693,7 @@ class Demo(CliTest):
     def demo(self, *options):
         """Runs the demo. Returns its output; nothing of it may be left."""
         demo = self.start("demo", *options)
-        out, err = demo.communicate(timeout=4 * PATIENCE)
+        out, err = demo.communicate(timeout=4 * TIMEOUT)
         self.assertEqual(demo.returncode, 0, out.decode() + err.decode())
         self.assertNotIn(b"\033", out)
         own = f"demo-{demo.pid}"

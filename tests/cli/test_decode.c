@@ -78,7 +78,7 @@ static void remote_memory(void **state)
 		field(n, "data")->meaning, "03 00 00 00 00 00 00 00");
 }
 
-/* Whatever a peer has written, nothing is read or written outside. */
+/* No command exceeds the array of fields. */
 static void unknown_commands(void **state)
 {
 	(void)state;
@@ -106,7 +106,7 @@ static void notification_with_error(void **state)
 	assert_int_equal(field(n, "generation")->value, 3);
 }
 
-/* Words 3 and 4 are called what they are. */
+/* The command of an NQE names its words 3 and 4. */
 static void completion_fields(void **state)
 {
 	struct cay_nqe e = { { 0, 0, 8, 5, 6, 0, CAY_FAA, CAY_NOTIFY_CC } };
@@ -120,7 +120,7 @@ static void completion_fields(void **state)
 	assert_int_equal(field(decode_nqe(&e, fields), "offset")->value, 5);
 	e.word[7] = CAY_NOTIFY_POSTED_RECV;
 	assert_int_equal(field(decode_nqe(&e, fields), "cookie")->value, 5);
-	e.word[7] = CAY_FAA; /* to be carried out */
+	e.word[7] = CAY_FAA; /* an emulated access */
 	assert_int_equal(field(decode_nqe(&e, fields), "sequence")->value, 5);
 	e.word[7] = CAY_NOTIFY_CC | 9u << CAY_NQE_BYTES_SHIFT;
 	size_t n = decode_nqe(&e, fields);

@@ -92,7 +92,8 @@ class Explain(unittest.TestCase):
         run = explain("all")
         self.assertEqual(run.returncode, 0, run.stderr)
         for name, instruction in self.all.items():
-            self.assertIn(f"{name} of {instruction['bytes']} bytes", run.stdout)
+            self.assertIn(f"{name} of {instruction['bytes']} bytes",
+                          run.stdout)
             self.assertIn(instruction["meaning"], run.stdout)
 
     def test_table(self):

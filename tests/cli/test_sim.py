@@ -25,7 +25,7 @@ import xml.etree.ElementTree as ElementTree
 
 CAY = ""
 MANUAL = ""
-PATIENCE = 120  # seconds for what takes a few on a quiet machine
+TIMEOUT = 120  # seconds; a run takes a few on an idle machine
 SVG = "{http://www.w3.org/2000/svg}"
 # Small and quick: the results are checked elsewhere.
 SMALL = ["torus", "--dims", "4x4", "--precision", "0.05"]
@@ -46,7 +46,7 @@ class SimTest(unittest.TestCase):
     def run_sim(self, *arguments, data=None):
         return subprocess.run(
             [CAY, "sim", *arguments], input=data, capture_output=True,
-            text=True, timeout=PATIENCE, cwd=self.directory.name)
+            text=True, timeout=TIMEOUT, cwd=self.directory.name)
 
     def sim(self, *arguments, status=0, data=None):
         """Runs to this exit status. Returns standard output."""
@@ -267,7 +267,6 @@ class Faults(SimTest):
         found = self.json(*SMALL, "--error-rate", "0.01")
         self.assertGreater(found["counters"]["flits_repeated"], 0)
         self.assertEqual(found["counters"]["packets_reported"], 0)
-
 
     def test_no_packet_can_be_delivered(self):
         short = ["--max-cycles", "5000"]
@@ -498,7 +497,7 @@ class Input(SimTest):
             stdout=subprocess.PIPE, cwd=self.directory.name)
         with open(self.path("fifo"), "w") as fifo:
             fifo.write("nodes 2\n0 1\n")
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT)
         self.assertIn("diameter", out)
 
     def test_endless_input(self):
@@ -553,7 +552,7 @@ class Routes(SimTest):
                "fixed": 0 if hops >= line else hops}[groups]
         return [(int(not rises), int(i >= low)) for i in range(hops)]
 
-    def way(self, kind, groups, sizes, pair, falls):
+    def channels(self, kind, groups, sizes, pair, falls):
         """The channels of a route: (node, port, group) each."""
         digits = [[], []]
         for number, to in zip(pair, digits):
@@ -561,44 +560,44 @@ class Routes(SimTest):
                 to.append(number % size)
                 number //= size
         at, target = digits
-        way = []
+        channels = []
         for d, size in enumerate(sizes):
             for down, group in self.leg(kind, groups, size, at[d],
                                         target[d], falls >> d & 1):
                 node = 0
                 for one, digit in zip(reversed(sizes), reversed(at)):
                     node = node * one + digit
-                way.append((node, 2 * d + down, group))
+                channels.append((node, 2 * d + down, group))
                 at[d] = (at[d] + (-1 if down else 1)) % size
-        return way
+        return channels
 
-    def waits(self, router, kind, groups, sizes):
+    def dependencies(self, router, kind, groups, sizes):
         """Channel dependencies, from the routes of all pairs."""
         nodes = 1
         for size in sizes:
             nodes *= size
-        waits = {}
+        dependencies = {}
         for pair in ((a, b) for a in range(nodes) for b in range(nodes)):
             mixed = (pair[0] << 32 | pair[1]) * 0x9e3779b97f4a7c15
             ties = range(1 << len(sizes)) if router == "iq4" \
                 else [mixed % 2**64 >> 61]
             for falls in ties:
-                way = self.way(kind, groups, sizes, pair, falls)
-                for one, other in zip(way, way[1:]):
-                    waits.setdefault(one, set()).add(other)
-        return waits
+                route = self.channels(kind, groups, sizes, pair, falls)
+                for one, other in zip(route, route[1:]):
+                    dependencies.setdefault(one, set()).add(other)
+        return dependencies
 
     @staticmethod
-    def is_free(waits):
+    def is_free(edges):
         """Removes channels without dependencies until none is left."""
-        waits = {one: set(others) for one, others in waits.items()}
-        while waits:
-            rest = {one: {o for o in others if o in waits}
-                    for one, others in waits.items()}
+        edges = {one: set(others) for one, others in edges.items()}
+        while edges:
+            rest = {one: {o for o in others if o in edges}
+                    for one, others in edges.items()}
             rest = {one: others for one, others in rest.items() if others}
-            if len(rest) == len(waits):
+            if len(rest) == len(edges):
                 return False
-            waits = rest
+            edges = rest
         return True
 
     def test_check_agrees_with_all_pairs(self):
@@ -609,18 +608,18 @@ class Routes(SimTest):
                     ("2", "3", "4", "7", "2x3", "3x3", "4x2", "4x4",
                      "2x2x3", "5x4")):
                 sizes = [int(size) for size in dims.split("x")]
-                waits = self.waits(router, kind, groups, sizes)
+                edges = self.dependencies(router, kind, groups, sizes)
                 found = json.loads(self.run_sim(
                     kind, "--dims", dims, "--router", router, "--groups",
                     groups, "--check", "--json").stdout)
                 case = router, kind, groups, dims
-                self.assertEqual(found["deadlock_free"], self.is_free(waits),
+                self.assertEqual(found["deadlock_free"], self.is_free(edges),
                                  case)
                 free.add(found["deadlock_free"])
                 cycle = [(c["node"], c["port"], int(c["group"] == "high"))
                          for c in found["cycle"]]
                 for one, other in zip(cycle, cycle[1:] + cycle[:1]):
-                    self.assertIn(other, waits[one], case)
+                    self.assertIn(other, edges[one], case)
         self.assertEqual(free, {True, False})
 
     def test_check_of_a_large_torus(self):
@@ -630,7 +629,7 @@ class Routes(SimTest):
         self.sim("hypercube", "--dims", "15", "--router", "iq4", "--check")
         self.sim("torus", "--dims", "200x200", "--check", "--groups",
                  "plain", status=1)
-        self.assertLess(time.monotonic() - begin, PATIENCE / 4)
+        self.assertLess(time.monotonic() - begin, TIMEOUT / 4)
 
     def test_route(self):
         found = self.json("torus", "--dims", "4x4x4", "--route", "0:63")
@@ -683,7 +682,7 @@ class Files(SimTest):
         result = self.run_sim("torus", "--loads", "0.1:1:0.001",
                               "--precision", "0.0001", "--svg",
                               "none/a.svg")
-        self.assertLess(time.monotonic() - begin, PATIENCE / 2)
+        self.assertLess(time.monotonic() - begin, TIMEOUT / 2)
         self.assertEqual(result.returncode, 1)
         self.assertIn("--svg none/a.svg: No such file", result.stderr)
         self.assertEqual(self.files(), [])
@@ -697,7 +696,7 @@ class Files(SimTest):
         with open("/dev/full", "w") as full:
             status = subprocess.run([CAY, "sim", *SMALL], stdout=full,
                                     stderr=subprocess.DEVNULL,
-                                    timeout=PATIENCE).returncode
+                                    timeout=TIMEOUT).returncode
         self.assertEqual(status, 1)
 
     def outputs(self, stdout):
@@ -707,7 +706,7 @@ class Files(SimTest):
             with self.subTest(more=more):
                 yield subprocess.run(
                     [CAY, "sim", *SMALL, *more], stdout=stdout,
-                    stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+                    stderr=subprocess.PIPE, text=True, timeout=TIMEOUT)
 
     def test_full_disk_prints_one_message(self):
         if not os.path.exists("/dev/full"):
@@ -874,7 +873,7 @@ class Usage(SimTest):
 
 
 class Interrupt(SimTest):
-    # Takes hours, whatever the machine.
+    # Takes hours on any machine.
     LONG = ["torus", "--dims", "16x16x16", "--load", "0.3", "--precision",
             "0.000001", "--max-cycles", "1000000000"]
 
@@ -891,7 +890,7 @@ class Interrupt(SimTest):
         process = self.start(*self.LONG, "--json")
         time.sleep(2)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130)
         found = json.loads(out)
         self.assertEqual(found["verdict"], "stopped")
@@ -903,7 +902,7 @@ class Interrupt(SimTest):
                              "--max-cycles", "1000000000")
         time.sleep(2)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130)
         self.assertIn("stopped before the last load", out)
         self.assertNotIn("all of these loads", out)
@@ -919,7 +918,7 @@ class Interrupt(SimTest):
             seen = process.stdout.readline()
             self.assertTrue(seen, "it has ended")
         process.send_signal(signal.SIGHUP)
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130)
         self.assertRegex(out, r"  0\.3000 .* - +- +- .*stopped\n")
         self.assertIn("so far: steady up to 0.001 ", out)
@@ -930,12 +929,12 @@ class Interrupt(SimTest):
         process = self.start(*self.LONG, stderr=slave)
         os.close(slave)
         seen = b""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while b"cycle" not in seen and time.monotonic() < deadline:
             if select.select([master], [], [], 1)[0]:
                 seen += os.read(master, 4096)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=PATIENCE)
+        out, _ = process.communicate(timeout=TIMEOUT)
         self.assertRegex(seen, rb"\rcycle \d+, latency [\d.]+")
         self.assertNotIn("\033", out)
 
@@ -965,7 +964,7 @@ class Manual(SimTest):
                 result = subprocess.run(
                     ["sh", "-eu", "-c", example], env=environment,
                     cwd=self.directory.name, capture_output=True, text=True,
-                    timeout=PATIENCE)
+                    timeout=TIMEOUT)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertTrue(result.stdout)
         self.assertEqual(set(self.files()) & {"curve.svg", "heat.svg"},

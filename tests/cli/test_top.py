@@ -23,10 +23,10 @@ import time
 import unittest
 
 import test_cli
-from test_cli import CliTest, PATIENCE, processes_of, sockets_of, until
+from test_cli import CliTest, TIMEOUT, processes_of, sockets_of, until
 
 TRAFFIC = ""
-TAKE, GIVE = b"\033[?1049h", b"\033[?25h\033[?1049l"
+ENTER, LEAVE = b"\033[?1049h", b"\033[?25h\033[?1049l"
 
 
 class TopTest(CliTest):
@@ -48,7 +48,7 @@ class TopTest(CliTest):
         """A port with two windows and three posted receives."""
         process = self.traffic("serve", name)
         process.capability = process.stdout.readline().decode().strip()
-        self.assertTrue(process.capability, "it ended at once")
+        self.assertTrue(process.capability, "the server exited at once")
         return process
 
     def status(self):
@@ -177,7 +177,7 @@ class Status(TopTest):
         self.assertEqual([p["windows"] for p in status["ports"]], [0, 0, 0])
 
     def descriptors_left(self, pid, count):
-        """Lets a process have so many more than it has at rest."""
+        """Limits an idle process to `count` more descriptors than it uses."""
         def listed():
             return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
 
@@ -194,7 +194,7 @@ class Status(TopTest):
     def test_unknown_counts(self):
         """A node that cannot read a count reports it as unknown."""
         server = self.serve()
-        # A connection takes two, the report two; one more is to look.
+        # A connection uses two and the report two; a count needs a fifth.
         self.descriptors_left(self.status()["pid"], 4)
         port = self.port_of(server.pid)
         for key in "windows", "windows_locked", "posted_available":
@@ -220,7 +220,7 @@ class Status(TopTest):
 class Operations(TopTest):
     """Threads that stop during an operation, and are shown there."""
 
-    def middle(self, kind, step):
+    def stop_and_sample(self, kind, step):
         server = self.serve()
         victim = self.stopped(kind, "served", server.capability, step)
         first, second = self.top("-n", "2", "-d", "0.1")
@@ -240,20 +240,20 @@ class Operations(TopTest):
         return thread, port, line
 
     def test_claiming(self):
-        thread, port, line = self.middle("send", "record: try")
+        thread, port, line = self.stop_and_sample("send", "record: try")
         self.assertEqual(thread["doing"], "claiming")
         self.assertIn(f"claiming an entry of port {port['vpid']} (served)",
                       line)
 
     def test_owning(self):
-        thread, port, line = self.middle("send", "record: own")
+        thread, port, line = self.stop_and_sample("send", "record: own")
         self.assertEqual(thread["doing"], "owning")
         self.assertEqual(port["nq_used"], 1)
         self.assertIn(f"owning entry {thread['entry']} of port "
                       f"{port['vpid']} (served)", line)
 
     def test_accessing(self):
-        thread, port, line = self.middle("put", "window check")
+        thread, port, line = self.stop_and_sample("put", "window check")
         self.assertEqual(thread["doing"], "accessing")
         self.assertEqual(thread["window"], 1)
         self.assertIsNone(thread["entry"])
@@ -261,7 +261,7 @@ class Operations(TopTest):
                       line)
 
     def test_filling(self):
-        thread, port, line = self.middle("post", "payload store")
+        thread, port, line = self.stop_and_sample("post", "payload store")
         self.assertEqual(thread["doing"], "filling")
         self.assertIn(thread["posted"], range(port["posted_entries"]))
         self.assertIsNone(thread["window"])
@@ -270,13 +270,13 @@ class Operations(TopTest):
                       f"{port['vpid']} (served)", line)
 
     def test_owning_for_a_posted_receive(self):
-        thread, _, line = self.middle("post", "posted receive filled")
+        thread, _, line = self.stop_and_sample("post", "posted receive filled")
         self.assertEqual(thread["doing"], "owning")
         self.assertIn(f", for posted receive {thread['posted']}", line)
 
     def test_killed(self):
         """The entry that a killed thread had claimed is void."""
-        self.middle("send", "record: own")
+        self.stop_and_sample("send", "record: own")
         self.started[-1].kill()
         self.assertTrue(until(lambda: self.status()["voided"] == 1))
         sample, = self.top("-n", "1", "-d", "0.05")
@@ -354,7 +354,7 @@ class Samples(TopTest):
         sample = json.loads(self.finish(top))
         port = self.port_of(receiver.pid, sample)
         moved = port["received_per_s"] * sample["elapsed_s"]
-        # The messages, and that their sender is gone if it was resolved.
+        # The messages, and GONE if the receiver had resolved the sender.
         self.assertIn(round(moved), (1000, 1001))
 
     def test_batch(self):
@@ -402,7 +402,7 @@ class Samples(TopTest):
                          stdout=subprocess.DEVNULL)
         time.sleep(0.3)
         receiver.kill()
-        self.assertEqual(top.wait(PATIENCE), 1)
+        self.assertEqual(top.wait(TIMEOUT), 1)
         self.assertIn(b"has exited", top.stderr.read())
 
     def test_closed_pipe(self):
@@ -411,14 +411,14 @@ class Samples(TopTest):
         top = self.start("top", "-d", "0.05")
         self.assertIn(self.node.encode(), top.stdout.readline())
         top.stdout.close()
-        self.assertEqual(top.wait(PATIENCE), 0)
+        self.assertEqual(top.wait(TIMEOUT), 0)
         self.assertEqual(top.stderr.read(), b"")
 
     def test_full_disk(self):
         self.receive()
         with open("/dev/full", "wb") as full:
             top = self.start("top", "-d", "0.05", stdout=full)
-            self.assertEqual(top.wait(PATIENCE), 1)
+            self.assertEqual(top.wait(TIMEOUT), 1)
         self.assertIn(b"standard output: No space", top.stderr.read())
 
 
@@ -429,7 +429,7 @@ class Terminal:
         self.master, self.slave = pty.openpty()
         self.resize(columns, rows)
         self.before = termios.tcgetattr(self.slave)
-        self.said = b""
+        self.output = b""
         self.process = subprocess.Popen(
             arguments, env=test.environment, stdin=self.slave,
             stdout=self.slave, stderr=self.slave, start_new_session=True,
@@ -447,25 +447,25 @@ class Terminal:
 
     def read(self):
         while select.select([self.master], [], [], 0)[0]:
-            self.said += os.read(self.master, 65536)
+            self.output += os.read(self.master, 65536)
 
     def shows(self, text, after=0):
         """Waits for this output."""
         def there():
             self.read()
-            return text in self.said[after:]
+            return text in self.output[after:]
         return until(there)
 
     def frame(self, action=lambda: None):
-        """The lines of the next frame after it, or none."""
+        """Returns the lines of the next frame after the action, or none."""
         self.read()
-        at = len(self.said)
+        at = len(self.output)
         action()
         picture = re.compile(rb"\033\[H((?:(?!\033\[H).)+?)\033\[J", re.S)
 
         def found():
             self.read()
-            return picture.search(self.said, at)
+            return picture.search(self.output, at)
         if not until(found):
             return []
         return re.sub(rb"\033\[[0-9;?]*[a-zA-Z]", b"",
@@ -473,7 +473,7 @@ class Terminal:
 
     def settled(self, condition):
         """Waits for a frame with this property. Returns it, or None."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             frame = self.frame()
             if condition(frame):
@@ -484,10 +484,10 @@ class Terminal:
         os.write(self.master, text)
 
     def restored(self):
-        """Checks that the terminal is restored at the end of the output."""
+        """Whether the terminal is restored at the end of the output."""
         self.read()
-        return self.said.count(TAKE) >= 1 and \
-            self.said.rstrip(b"\r\n").endswith(GIVE) and \
+        return self.output.count(ENTER) >= 1 and \
+            self.output.rstrip(b"\r\n").endswith(LEAVE) and \
             termios.tcgetattr(self.slave) == self.before
 
     def raw(self):
@@ -501,8 +501,8 @@ class Screen(TopTest):
                         **options)
 
     def finished(self, terminal, status=0):
-        self.assertEqual(terminal.process.wait(PATIENCE), status)
-        self.assertTrue(terminal.restored(), terminal.said[-200:])
+        self.assertEqual(terminal.process.wait(TIMEOUT), status)
+        self.assertTrue(terminal.restored(), terminal.output[-200:])
 
     def test_quit(self):
         self.receive(name="some-port")
@@ -544,7 +544,7 @@ class Screen(TopTest):
         self.receive()
         terminal = Terminal(self, test_cli.CAY, "top", "-d", "1000")
         self.assertTrue(terminal.shows(b"/s received"))
-        # The first rates come by themselves, the next ones when asked for.
+        # The second sample is taken early; the next one is requested.
         self.assertTrue(terminal.settled(lambda f: "total: 0/s" in f[2]))
         self.assertTrue(terminal.frame(lambda: terminal.type(b" ")))
         terminal.type(b"q")
@@ -592,17 +592,17 @@ class Screen(TopTest):
         self.assertTrue(terminal.shows(b"VPID"))
         self.assertTrue(terminal.raw())
         terminal.type(b"\x1a")
-        self.assertTrue(terminal.shows(b"stopped"), terminal.said)
+        self.assertTrue(terminal.shows(b"stopped"), terminal.output)
         self.assertFalse(terminal.raw())
-        self.assertIn(GIVE, terminal.said)
-        at = len(terminal.said)
+        self.assertIn(LEAVE, terminal.output)
+        at = len(terminal.output)
         terminal.type(b"\n")
-        self.assertTrue(terminal.shows(TAKE, at))
+        self.assertTrue(terminal.shows(ENTER, at))
         self.assertTrue(terminal.shows(b"VPID", at))
         self.assertTrue(terminal.raw())
         terminal.type(b"q")
-        self.assertTrue(terminal.shows(b"ended", at), terminal.said)
-        self.assertEqual(terminal.process.wait(PATIENCE), 0)
+        self.assertTrue(terminal.shows(b"ended", at), terminal.output)
+        self.assertEqual(terminal.process.wait(TIMEOUT), 0)
         self.assertEqual(termios.tcgetattr(terminal.slave), terminal.before)
 
     def test_stop_without_a_shell(self):
@@ -611,7 +611,7 @@ class Screen(TopTest):
         terminal = self.terminal()
         self.assertTrue(terminal.shows(b"VPID"))
         terminal.type(b"\x1a")
-        self.assertTrue(terminal.shows(TAKE, terminal.said.find(TAKE) + 1))
+        self.assertTrue(terminal.shows(ENTER, terminal.output.find(ENTER) + 1))
         self.assertTrue(terminal.frame())
         self.assertTrue(terminal.raw())
         terminal.type(b"q")
@@ -624,7 +624,7 @@ class Screen(TopTest):
         os.close(terminal.slave)
         os.close(terminal.master)
         terminal.master, terminal.slave = pty.openpty()
-        self.assertIn(terminal.process.wait(PATIENCE), (0, 1, -signal.SIGHUP))
+        self.assertIn(terminal.process.wait(TIMEOUT), (0, 1, -signal.SIGHUP))
 
     def test_node_exits_and_restarts(self):
         receiver = self.receive()
@@ -639,20 +639,20 @@ class Screen(TopTest):
 
     def test_no_node(self):
         terminal = self.terminal()
-        self.assertEqual(terminal.process.wait(PATIENCE), 1)
+        self.assertEqual(terminal.process.wait(TIMEOUT), 1)
         terminal.read()
-        self.assertIn(b"no node named", terminal.said)
-        self.assertNotIn(b"\033", terminal.said)
+        self.assertIn(b"no node named", terminal.output)
+        self.assertNotIn(b"\033", terminal.output)
 
     def test_dumb_terminal(self):
         self.receive()
         for kind in "dumb", "":
             self.environment["TERM"] = kind
             terminal = self.terminal("-n", "1")
-            self.assertEqual(terminal.process.wait(PATIENCE), 0)
+            self.assertEqual(terminal.process.wait(TIMEOUT), 0)
             terminal.read()
-            self.assertIn(b"VPID", terminal.said)
-            self.assertNotIn(b"\033", terminal.said)
+            self.assertIn(b"VPID", terminal.output)
+            self.assertNotIn(b"\033", terminal.output)
 
     def test_program_names_are_harmless(self):
         """A program may have any name."""

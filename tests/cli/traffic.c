@@ -62,9 +62,9 @@ static struct cay_port *port_named(const char *name)
 	return port;
 }
 
-/* ---- one who is sent to ---- */
+/* ---- server ---- */
 
-static void *memory_take(struct cay_port *port, size_t bytes)
+static void *memory_alloc(struct cay_port *port, size_t bytes)
 {
 	void *memory = cay_alloc(port, bytes, 0);
 	if (!memory)
@@ -78,10 +78,10 @@ static void windows_open(struct cay_port *port)
 	struct cay_window *first, *second;
 	struct cay_key key;
 	check("cay_window_open",
-		cay_window_open(port, memory_take(port, WINDOW_BYTES),
+		cay_window_open(port, memory_alloc(port, WINDOW_BYTES),
 			WINDOW_BYTES, rights, &first));
 	check("cay_window_open",
-		cay_window_open(port, memory_take(port, WINDOW_BYTES),
+		cay_window_open(port, memory_alloc(port, WINDOW_BYTES),
 			WINDOW_BYTES, rights, &second));
 	cay_window_key(second, &key);
 	printf("%" PRIx64 "\n", key.capability);
@@ -91,7 +91,7 @@ static void windows_open(struct cay_port *port)
 __attribute__((noreturn)) static void serve(const char *name)
 {
 	struct cay_port *port = port_named(name);
-	unsigned char *buffers = memory_take(port, POSTED * WINDOW_BYTES);
+	unsigned char *buffers = memory_alloc(port, POSTED * WINDOW_BYTES);
 	check("cay_receive_mode",
 		cay_receive_mode(port, CAY_RECEIVE_POSTED_ONLY));
 	for (uint64_t i = 0; i < POSTED; i++)
@@ -111,7 +111,7 @@ __attribute__((noreturn)) static void serve(const char *name)
 	}
 }
 
-/* ---- one who sends ---- */
+/* ---- origins ---- */
 
 struct origin {
 	struct cay_port *port;
@@ -120,7 +120,7 @@ struct origin {
 	char data[LONG_BYTES];
 };
 
-static int act(struct origin *o, const char *kind)
+static int issue(struct origin *o, const char *kind)
 {
 	if (strcmp(kind, "send") == 0)
 		return cay_send(o->port, o->peer, 0, o->data, 8, 0);
@@ -131,11 +131,11 @@ static int act(struct origin *o, const char *kind)
 	return -EINVAL;
 }
 
-__attribute__((noreturn)) static void act_for_ever(
+__attribute__((noreturn)) static void issue_forever(
 	struct origin *o, const char *kind)
 {
 	for (unsigned i = 0;; i++) {
-		int r = act(o, kind);
+		int r = issue(o, kind);
 		if (r && r != -EAGAIN)
 			fail(kind, r);
 		if (i % BURST == 0)
@@ -143,7 +143,7 @@ __attribute__((noreturn)) static void act_for_ever(
 	}
 }
 
-static void act_once(struct origin *o, const char *kind)
+static void issue_once(struct origin *o, const char *kind)
 {
 	if (strcmp(kind, "long") == 0)
 		check(kind,
@@ -179,6 +179,6 @@ int main(int argc, char **argv)
 		.window = 1 };
 	check("cay_peer_lookup",
 		cay_peer_lookup(o.port, argv[2], CAY_FOREVER, &o.peer));
-	act_once(&o, argv[1]);
-	act_for_ever(&o, argv[1]);
+	issue_once(&o, argv[1]);
+	issue_forever(&o, argv[1]);
 }
