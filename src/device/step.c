@@ -22,9 +22,9 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_SENT] = "reference sent",
 	[STEP_WAKE] = "wake the target",
 	[STEP_IDLE] = "record: idle",
-	[STEP_TAKE] = "notification taken",
+	[STEP_TAKE] = "notification polled",
 	[STEP_DONE] = "reference done",
-	[STEP_RETURN] = "room returned",
+	[STEP_RETURN] = "entries returned",
 	[STEP_ROOM] = "wake the senders",
 	[STEP_SLEEP] = "sleep announced",
 };
