@@ -73,22 +73,18 @@ struct cay_peer *party_find(
 
 struct party_events party_events;
 
-/* Only one party adds to the word: each addition returns the last sum. */
-static void executed_count(const struct cay_event *e)
-{
-	if (e->error || e->command != CAY_FAA)
-		return;
-	if (e->previous != party_events.executed)
-		party_events.executed = UINT64_MAX / 2;
-	party_events.executed++;
-}
-
 static void completion_count(const struct cay_event *e)
 {
 	struct completion *a = &party_events.completion;
 	if (e->tag >= TARGET_TAG) {
 		party_events.complete++;
-		executed_count(e);
+		if (e->error || e->command != CAY_FAA)
+			return;
+		/* Only one party adds, so each addition returns the last sum.
+		 */
+		if (e->previous != party_events.executed)
+			party_events.executed = UINT64_MAX / 2;
+		party_events.executed++;
 	} else if (e->tag == party_events.awaited) {
 		a->arrived = true;
 		a->error = e->error;

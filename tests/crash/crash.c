@@ -13,7 +13,7 @@
 
 #include "scenario.h"
 
-#define SIDE_BY_SIDE  20
+#define PARALLEL      20
 #define SCENARIOS_MAX 2048
 
 static struct scenario scenarios[SCENARIOS_MAX];
@@ -55,32 +55,6 @@ static void scenarios_add(const struct kind *k, enum device_step step)
 				};
 }
 
-static void scenarios_all(void)
-{
-	for (unsigned i = 0; i < kind_count; i++)
-		for (int step = 1; step < STEP_COUNT; step++)
-			if (kind_passes(&kinds[i], (enum device_step)step))
-				scenarios_add(
-					&kinds[i], (enum device_step)step);
-}
-
-static void scenario_start(unsigned i)
-{
-	running[i] = fork();
-	if (running[i] == 0)
-		_exit(scenario_run(&scenarios[i]));
-}
-
-static void scenario_wait(void)
-{
-	int status;
-	pid_t pid = wait(&status);
-	for (unsigned i = 0; i < scenario_count; i++)
-		if (running[i] == pid)
-			verdicts[i] = WIFEXITED(status) ? WEXITSTATUS(status)
-							: 1;
-}
-
 /* Some kind must reach each step, else the table is wrong. */
 static unsigned steps_missed(void)
 {
@@ -101,12 +75,20 @@ static unsigned steps_missed(void)
 static int scenarios_run(void)
 {
 	unsigned passed = 0, failed = 0, started = 0, ended = 0;
-	while (ended < scenario_count) {
-		while (started < scenario_count &&
-			started - ended < SIDE_BY_SIDE)
-			scenario_start(started++);
-		scenario_wait();
-		ended++;
+	for (; ended < scenario_count; ended++) {
+		for (; started < scenario_count && started - ended < PARALLEL;
+			started++) {
+			running[started] = fork();
+			if (running[started] == 0)
+				_exit(scenario_run(&scenarios[started]));
+		}
+		int status;
+		pid_t pid = wait(&status);
+		for (unsigned i = 0; i < started; i++)
+			if (running[i] == pid)
+				verdicts[i] = WIFEXITED(status)
+						      ? WEXITSTATUS(status)
+						      : 1;
 	}
 	for (unsigned i = 0; i < scenario_count; i++) {
 		passed += verdicts[i] == 0;
@@ -142,6 +124,10 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return scenario_one(argc, argv);
-	scenarios_all();
+	for (unsigned i = 0; i < kind_count; i++)
+		for (int step = 1; step < STEP_COUNT; step++)
+			if (kind_passes(&kinds[i], (enum device_step)step))
+				scenarios_add(
+					&kinds[i], (enum device_step)step);
 	return scenarios_run();
 }

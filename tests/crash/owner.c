@@ -10,14 +10,6 @@
 
 #define OWNER_NAP_NS CLOCK_NS_PER_MS
 
-static unsigned window_rights(enum window window)
-{
-	unsigned all = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
-	if (window == WINDOW_NOTIFIED)
-		return all | CAY_RIGHT_NOTIFY_ACCESS;
-	return window == WINDOW_REFUSED ? all | CAY_RIGHT_NOTIFY_REFUSAL : all;
-}
-
 static struct content *content_new(struct owner *o, enum window window)
 {
 	return window == WINDOW_ORDINARY
@@ -27,10 +19,14 @@ static struct content *content_new(struct owner *o, enum window window)
 
 static bool window_open(struct owner *o, enum window window)
 {
+	unsigned rights = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC;
 	struct cay_key key;
+	if (window == WINDOW_NOTIFIED)
+		rights |= CAY_RIGHT_NOTIFY_ACCESS;
+	if (window == WINDOW_REFUSED)
+		rights |= CAY_RIGHT_NOTIFY_REFUSAL;
 	int r = cay_window_open(o->port, o->contents[window],
-		sizeof(struct content), window_rights(window),
-		&o->windows[window]);
+		sizeof(struct content), rights, &o->windows[window]);
 	if (r)
 		return page_fail(
 			o->page, "opening a window: %s", cay_strerror(r));

@@ -68,7 +68,7 @@ static bool buffers_check(struct receiver *r)
 
 /* ---- events ---- */
 
-/* The next message or access of this sender. */
+/* Checks that this is the next message or access of the sender. */
 static bool number_check(struct receiver *r, const struct cay_event *e)
 {
 	enum party from = message_from(e);

@@ -117,15 +117,6 @@ static void window_close(enum window window)
 		die("closing a window", (uint64_t)-r, 0);
 }
 
-/* The new window has a new key and no lock. */
-static void window_reopen(uint32_t *state)
-{
-	enum window window = (enum window)(random_next(state) % WINDOW_COUNT);
-	window_close(window);
-	window_open(window);
-	receiver.reopened++;
-}
-
 static void buffer_post(uint64_t i)
 {
 	int r = cay_receive_post(receiver.port,
@@ -224,7 +215,12 @@ static void soak(uint64_t messages)
 				random_next(&state) % 4000 * CLOCK_NS_PER_US);
 		}
 		if (clock_passed(next_reopen)) {
-			window_reopen(&state);
+			/* The new window has a new key and no lock. */
+			enum window window = (enum window)(
+				random_next(&state) % WINDOW_COUNT);
+			window_close(window);
+			window_open(window);
+			receiver.reopened++;
 			next_reopen = clock_after_ns(REOPEN_NS);
 		}
 		if (isatty(2) && clock_passed(next_report)) {
@@ -274,45 +270,34 @@ static void sender_check(uint32_t id)
 		die("no GONE", id, 0);
 }
 
-/* The last sender of each slot has written all its words. */
-static void region_check(unsigned slot)
-{
-	uint32_t id = receiver.last[slot];
-	uint64_t n = atomic_load(&shared->senders[id].put);
-	for (unsigned i = 0; n && i < REGION_WORDS; i++)
-		if (receiver.field->region[slot][i] != region_word(id, n, i))
-			die("put is damaged", id, i);
-}
-
-static void counted_check(void)
-{
-	uint64_t done = 0, started = 0;
-	for (uint32_t i = 0; i < sender_count; i++) {
-		done += atomic_load(&shared->senders[i].counted);
-		started += atomic_load(&shared->senders[i].counting);
-	}
-	if (receiver.field->counted < done || receiver.field->counted > started)
-		die("two senders held the lock", receiver.field->counted, done);
-}
-
-static void posted_check(void)
-{
-	int count = 0;
-	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
-		count += cay_receive_cancel(receiver.port, i);
-	if (count != POSTED_BUFFERS)
-		die("posted buffers are lost", (uint64_t)count, POSTED_BUFFERS);
-}
-
 static void soak_check(void)
 {
 	struct cay_stats stats;
+	uint64_t done = 0, started = 0;
+	int posted = 0;
 	for (uint32_t id = 0; id < sender_count; id++)
 		sender_check(id);
-	for (unsigned slot = 0; slot < SLOTS; slot++)
-		region_check(slot);
-	counted_check();
-	posted_check();
+	/* The last sender of each slot has written all its words. */
+	for (unsigned slot = 0; slot < SLOTS; slot++) {
+		uint32_t id = receiver.last[slot];
+		uint64_t n = atomic_load(&shared->senders[id].put);
+		for (unsigned i = 0; n && i < REGION_WORDS; i++)
+			if (receiver.field->region[slot][i] !=
+				region_word(id, n, i))
+				die("put is damaged", id, i);
+	}
+	/* Increments under the lock. */
+	for (uint32_t id = 0; id < sender_count; id++) {
+		done += atomic_load(&shared->senders[id].counted);
+		started += atomic_load(&shared->senders[id].counting);
+	}
+	if (receiver.field->counted < done || receiver.field->counted > started)
+		die("two senders held the lock", receiver.field->counted, done);
+	for (uint64_t i = 0; i < POSTED_BUFFERS; i++)
+		posted += cay_receive_cancel(receiver.port, i);
+	if (posted != POSTED_BUFFERS)
+		die("posted buffers are lost", (uint64_t)posted,
+			POSTED_BUFFERS);
 	for (int i = 0; i < WINDOW_COUNT; i++)
 		window_close((enum window)i);
 	cay_port_stats(receiver.port, &stats);

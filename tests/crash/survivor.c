@@ -34,23 +34,20 @@ static void target_begin(struct page *page, struct cay_port *port,
 	t->key = key_unpack(atomic_load(&page->victim_key));
 }
 
-static int target_issue(struct cay_port *port, struct to_target *t)
-{
-	uint64_t tag = TARGET_TAG | t->accepted;
-	size_t bytes = t->accepted % 4 == 3 ? 20000 : 16;
-	if (t->executes)
-		return cay_fetch_add(port, t->peer, t->key, 0, 1, tag, 0);
-	return cay_send_wait(port, t->peer, tag,
-		t->memory + 32768 * (t->accepted % 32), bytes, CAY_NOTIFY,
-		clock_after_ns(5 * CLOCK_NS_PER_MS));
-}
-
 static void target_feed(
 	struct page *page, struct cay_port *port, struct to_target *t)
 {
+	uint64_t tag = TARGET_TAG | t->accepted;
+	size_t bytes = t->accepted % 4 == 3 ? 20000 : 16;
+	int r;
 	if (!t->peer)
 		return;
-	int r = target_issue(port, t);
+	if (t->executes)
+		r = cay_fetch_add(port, t->peer, t->key, 0, 1, tag, 0);
+	else
+		r = cay_send_wait(port, t->peer, tag,
+			t->memory + 32768 * (t->accepted % 32), bytes,
+			CAY_NOTIFY, clock_after_ns(5 * CLOCK_NS_PER_MS));
 	t->accepted += r == 0;
 	party_drain(port);
 	if (r && r != -EPIPE && r != -ETIMEDOUT && r != -EAGAIN)
@@ -82,22 +79,6 @@ static void target_settle(
 
 /* ---- operations to the receiver ---- */
 
-static enum message survivor_message(uint64_t round)
-{
-	return round % 8 == 7	? MESSAGE_STAGED
-	       : round % 3 == 2 ? MESSAGE_SEND
-				: MESSAGE_FAST;
-}
-
-/* Limits the messages in flight, to leave queue entries to other senders. */
-static void survivor_pace(struct accessor *a, uint64_t ahead)
-{
-	struct page *page = a->page;
-	while (a->number > atomic_load(&page->received[a->party]) + ahead &&
-		!atomic_load(&page->finish) && !atomic_load(&page->failed))
-		clock_nap_ns(100 * CLOCK_NS_PER_US);
-}
-
 static bool survivor_check(struct accessor *a, const char *what, int r)
 {
 	if (r == 0 || r == -EBUSY)
@@ -108,7 +89,9 @@ static bool survivor_check(struct accessor *a, const char *what, int r)
 static bool survivor_send(struct accessor *a, uint64_t round)
 {
 	static unsigned char memory[MESSAGE_BYTES_MAX];
-	enum message message = survivor_message(round);
+	enum message message = round % 8 == 7	? MESSAGE_STAGED
+			       : round % 3 == 2 ? MESSAGE_SEND
+						: MESSAGE_FAST;
 	int r = party_send(a->page, a->port, a->peer, PARTY_SURVIVOR, message,
 		a->number, memory);
 	if (r)
@@ -172,15 +155,6 @@ static void survivor_lock_requested(struct accessor *a)
 	atomic_store(&page->locked, 1);
 }
 
-static void survivor_pause(struct page *page)
-{
-	while (atomic_load(&page->pause_request) &&
-		!atomic_load(&page->failed)) {
-		atomic_store(&page->paused, 1);
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-}
-
 /*
  * Only the victim is refused before its failure, so that its refusals can be
  * counted.
@@ -211,8 +185,17 @@ void survivor_main(struct page *page, const struct scenario *s)
 			break;
 		target_feed(page, port, &target);
 		survivor_lock_requested(&a);
-		survivor_pause(page);
-		survivor_pace(&a, SURVIVOR_AHEAD);
+		while (atomic_load(&page->pause_request) &&
+			!atomic_load(&page->failed)) {
+			atomic_store(&page->paused, 1);
+			clock_nap_ns(CLOCK_NS_PER_MS);
+		}
+		/* Leaves queue entries to other senders. */
+		while (a.number > atomic_load(&page->received[a.party]) +
+					  SURVIVOR_AHEAD &&
+			!atomic_load(&page->finish) &&
+			!atomic_load(&page->failed))
+			clock_nap_ns(100 * CLOCK_NS_PER_US);
 		clock_nap_ns(200 * CLOCK_NS_PER_US);
 	}
 	target_settle(page, port, &target);

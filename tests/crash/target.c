@@ -8,36 +8,25 @@
 #define TARGET_EVENTS 400
 #define TARGET_WARMUP 40
 
-static void target_window(struct page *page, struct cay_port *port)
-{
-	static _Alignas(64) uint64_t word[8];
-	struct cay_window *window;
-	struct cay_key key;
-	int r = cay_window_open(
-		port, word, sizeof(word), CAY_RIGHT_ATOMIC, &window);
-	if (r)
-		page_fail(page, "victim: %s", cay_strerror(r));
-	cay_window_key(window, &key);
-	atomic_store(&page->victim_key, key_pack(key));
-}
-
-/* Counts received messages, and executed accesses, which have no events. */
-static uint64_t target_progress(struct cay_port *port)
-{
-	struct cay_stats stats;
-	cay_port_stats(port, &stats);
-	return stats.emulated_executed + stats.received;
-}
-
 /* Pauses periodically, so that senders meet backpressure. */
 void target_main(struct page *page, const struct scenario *s)
 {
+	static _Alignas(64) uint64_t word[8];
 	struct cay_port *port = party_open(page, "victim", 16);
+	struct cay_stats stats;
 	struct cay_event e;
 	uint64_t completed = 0;
 	bool waited = false;
-	if (s->kind->family == FAMILY_EXECUTE)
-		target_window(page, port);
+	if (s->kind->family == FAMILY_EXECUTE) {
+		struct cay_window *window;
+		struct cay_key key;
+		int r = cay_window_open(
+			port, word, sizeof(word), CAY_RIGHT_ATOMIC, &window);
+		if (r)
+			page_fail(page, "victim: %s", cay_strerror(r));
+		cay_window_key(window, &key);
+		atomic_store(&page->victim_key, key_pack(key));
+	}
 	fault_prepare(page, s, PARTY_VICTIM);
 	atomic_fetch_add(&page->ready, 1);
 	for (uint64_t i = 0;
@@ -51,7 +40,9 @@ void target_main(struct page *page, const struct scenario *s)
 		cay_wait(port, clock_after_ns(CLOCK_NS_PER_S));
 		if (cay_poll(port, &e, 1) == 1)
 			cay_release(port, &e);
-		completed = target_progress(port);
+		/* Emulated accesses have no events. */
+		cay_port_stats(port, &stats);
+		completed = stats.emulated_executed + stats.received;
 	}
 	cay_port_close(port);
 	atomic_fetch_or(&page->ended, 1u << PARTY_VICTIM);
