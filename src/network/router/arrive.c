@@ -14,6 +14,7 @@ static inline void head_route(
 {
 	struct network *n = w->network;
 	struct packet_state *p = flit_packet(n, in->front);
+	in->last_port = in->port;
 	struct packet_hop hop = packet_route_hop(p);
 	uint32_t node = vc_node(n, vc);
 	unsigned port = hop.port, group = hop.group;
@@ -26,7 +27,6 @@ static inline void head_route(
 		   n->port[port_of(n, node, port)].flags & PORT_MASKED) {
 		port = detour_port(w, node, port, p, &group);
 	}
-	in->last_port = in->port;
 	in->port = (uint8_t)port;
 	in->group = group & 3;
 	in->state = INPUT_VC_ALLOC;

@@ -24,24 +24,25 @@ void source_enqueue(struct worker *w, uint32_t node, uint32_t packet)
 	struct source_queue *all = node_sources(n, node);
 	unsigned port = 0;
 	/* The shortest queue; with ordered delivery, always the same. */
-	for (unsigned i = 1; i < n->network_ports; i++)
-		if (all[i].count < all[port].count)
-			port = i;
-	if (unlikely(n->router.ordered))
+	if (n->network_ports > 1 && n->router.ordered)
 		port = p->tag % n->network_ports;
+	else
+		for (unsigned i = 1; i < n->network_ports; i++)
+			if (all[i].count < all[port].count)
+				port = i;
 	struct source_queue *s = &all[port];
-	if (!s->listed)
-		worklist_add(w, &w->source_worklist[w->now & 1],
-			node << SOURCE_BITS | port);
-	s->listed = true;
-	s->count++;
-	w->queued++;
 	p->next = PACKET_NONE;
 	if (s->first == PACKET_NONE)
 		s->first = packet;
 	else
 		flit_packet(n, s->tail)->next = packet;
 	s->tail = packet;
+	s->count++;
+	w->queued++;
+	if (!s->listed)
+		worklist_add(w, &w->source_worklist[w->now & 1],
+			node << SOURCE_BITS | port);
+	s->listed = true;
 }
 
 /*

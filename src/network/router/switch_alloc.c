@@ -106,9 +106,6 @@ static uint32_t requests_collect(
 		w->switch_request[count].vc = vc;
 		w->switch_request[count++].out = out;
 	}
-	for (uint32_t i = 0; i < INPUT_AHEAD; i++)
-		w->switch_request[count + i].vc =
-			0; /* read ahead, to prefetch */
 	return count;
 }
 
