@@ -12,12 +12,12 @@ const struct platform platform_real = { .name = "real",
 	.atomic = device_atomic,
 	.complete = device_complete,
 	.peek = device_peek,
-	.give_back = device_return_entries,
+	.return_entries = device_return_entries,
 	.reference_begin = device_reference_begin,
 	.reference_done = device_reference_done,
 	.reference_pending = device_reference_pending,
 	.reference_free = device_reference_free,
-	.completions_taken = device_completions_returned };
+	.completions_returned = device_completions_returned };
 
 const struct platform platform_counting = { .name = "counting",
 	.send = counting_send,
@@ -29,9 +29,9 @@ const struct platform platform_counting = { .name = "counting",
 	.atomic = counting_atomic,
 	.complete = counting_complete,
 	.peek = counting_peek,
-	.give_back = counting_return_entries,
+	.return_entries = counting_return_entries,
 	.reference_begin = counting_reference_begin,
 	.reference_done = counting_reference_done,
 	.reference_pending = counting_reference_pending,
 	.reference_free = counting_reference_free,
-	.completions_taken = counting_completions_returned };
+	.completions_returned = counting_completions_returned };

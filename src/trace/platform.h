@@ -17,12 +17,12 @@ struct platform {
 	__typeof__(&device_atomic) atomic;
 	__typeof__(&device_complete) complete;
 	__typeof__(&device_peek) peek;
-	__typeof__(&device_return_entries) give_back;
+	__typeof__(&device_return_entries) return_entries;
 	__typeof__(&device_reference_begin) reference_begin;
 	__typeof__(&device_reference_done) reference_done;
 	__typeof__(&device_reference_pending) reference_pending;
 	__typeof__(&device_reference_free) reference_free;
-	__typeof__(&device_completions_returned) completions_taken;
+	__typeof__(&device_completions_returned) completions_returned;
 };
 
 extern const struct platform platform_real, platform_counting;

@@ -144,7 +144,7 @@ void replay_drain(struct replay *r, uint32_t port)
 	if (d.next == queue_nq(returned))
 		return;
 	/* Entries are returned before the reservations that rely on them. */
-	r->platform->give_back(own, queue_word(d.next, d.rdr));
-	r->platform->completions_taken(
+	r->platform->return_entries(own, queue_word(d.next, d.rdr));
+	r->platform->completions_returned(
 		&r->fixture.port[port].origin, d.completions);
 }

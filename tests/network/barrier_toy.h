@@ -85,7 +85,7 @@ static void toy_deliver_at(struct toy *t, uint32_t waiting)
 	if (q->used == 0)
 		t->waiting[waiting] = t->waiting[--t->waiting_count];
 	barrier_receive(
-		t->barriers, t, t->net.neighbour[at], t->net.entrance[at], m);
+		t->barriers, t, t->net.neighbour[at], t->net.peer_port[at], m);
 }
 
 /* Delivers a message of the link between two nodes; fails if there is none. */

@@ -23,8 +23,8 @@ struct hosts {
 	struct network *n;
 	uint32_t *depth; /* in the tree, when it was opened */
 	uint64_t hop;	 /* cycles of a message over a link */
-	struct network_release *told;
-	uint64_t count, room;
+	struct network_release *releases;
+	uint64_t count, capacity;
 	bool *in; /* participants of the next barrier that is set */
 };
 
@@ -41,8 +41,8 @@ static inline void hosts_open(struct hosts *h, const char *router,
 		o.rule = ROUTING_UP_DOWN;
 	assert_int_equal(network_open(&h->n, &h->net, &o, &why), 0);
 	h->hop = o.router.link_delay + 1;
-	h->count = h->room = 0;
-	h->told = NULL;
+	h->count = h->capacity = 0;
+	h->releases = NULL;
 	h->depth = calloc(h->net.nodes, sizeof(*h->depth));
 	h->in = calloc(h->net.nodes, sizeof(*h->in));
 	assert_non_null(h->depth);
@@ -68,7 +68,7 @@ static inline void hosts_close(struct hosts *h)
 	network_close(h->n);
 	topology_free(&h->net);
 	free(h->depth);
-	free(h->told);
+	free(h->releases);
 	free(h->in);
 }
 
@@ -114,16 +114,17 @@ static inline void hosts_run(struct hosts *h, uint64_t until)
 	struct network_release r;
 	assert_int_equal(network_run(h->n, until), 0);
 	while (network_barrier_poll(h->n, &r)) {
-		if (h->count == h->room) {
-			h->room = h->room ? 2 * h->room : 256;
-			h->told = realloc(h->told, h->room * sizeof(r));
-			assert_non_null(h->told);
+		if (h->count == h->capacity) {
+			h->capacity = h->capacity ? 2 * h->capacity : 256;
+			h->releases =
+				realloc(h->releases, h->capacity * sizeof(r));
+			assert_non_null(h->releases);
 		}
 		assert_true(r.time < until);
 		if (h->count)
-			assert_true(
-				release_in_order(&h->told[h->count - 1], &r));
-		h->told[h->count++] = r;
+			assert_true(release_in_order(
+				&h->releases[h->count - 1], &r));
+		h->releases[h->count++] = r;
 	}
 }
 
@@ -142,8 +143,9 @@ static inline uint64_t release_count(
 {
 	uint64_t count = 0;
 	for (uint64_t i = 0; i < h->count; i++)
-		count += h->told[i].node == node && h->told[i].id == id &&
-			 h->told[i].error == error;
+		count += h->releases[i].node == node &&
+			 h->releases[i].id == id &&
+			 h->releases[i].error == error;
 	return count;
 }
 

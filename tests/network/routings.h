@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Paths of a topology, for tests. */
-#ifndef CAY_TESTS_NETWORK_WAYS_H
-#define CAY_TESTS_NETWORK_WAYS_H
+#ifndef CAY_TESTS_NETWORK_ROUTINGS_H
+#define CAY_TESTS_NETWORK_ROUTINGS_H
 
 #include <string.h>
 

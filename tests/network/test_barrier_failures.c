@@ -89,8 +89,8 @@ static void dead_nodes_do_not_participate(void **state)
 	host_arrives(&h, DEATH + 1, dead, 2);
 	hosts_run(&h, AFTER);
 	assert_int_equal(h.count, 2);
-	check_release(&h.told[0], DEATH, dead, 2, -ENOTCONN);
-	check_release(&h.told[1], DEATH + 1, dead, 2, -ENOTCONN);
+	check_release(&h.releases[0], DEATH, dead, 2, -ENOTCONN);
+	check_release(&h.releases[1], DEATH + 1, dead, 2, -ENOTCONN);
 	assert_int_equal(network_barrier_set(h.n, 2, h.in), -EHOSTUNREACH);
 	h.in[dead] = false;
 	assert_int_equal(network_barrier_set(h.n, 2, h.in), -EINVAL);
@@ -116,8 +116,8 @@ static void dead_nodes_get_no_release(void **state)
 		node_dies(&h, when, dead);
 		hosts_run(&h, AFTER);
 		for (uint64_t i = 0; i < h.count; i++)
-			assert_true(h.told[i].node != dead ||
-				    h.told[i].time < when);
+			assert_true(h.releases[i].node != dead ||
+				    h.releases[i].time < when);
 		before += release_count(&h, dead, 0, 0);
 		check_others(&h, 0, &dead, 1);
 		hosts_close(&h);
@@ -206,8 +206,8 @@ static void a_reset_by_an_intermediate_node_survives_a_failure(void **state)
 	link_dies(&h, DEATH, 4, 0);
 	hosts_run(&h, AFTER);
 	assert_int_equal(h.count, 2);
-	check_release(&h.told[0], DEATH, 1, 0, -ENETRESET);
-	check_release(&h.told[1], DEATH, 5, 0, -ENETRESET);
+	check_release(&h.releases[0], DEATH, 1, 0, -ENETRESET);
+	check_release(&h.releases[1], DEATH, 5, 0, -ENETRESET);
 	hosts_close(&h);
 }
 
@@ -250,7 +250,7 @@ struct waits {
 static void waits_look(const struct hosts *h, struct waits *w)
 {
 	for (; w->seen < h->count; w->seen++) {
-		const struct network_release *r = &h->told[w->seen];
+		const struct network_release *r = &h->releases[w->seen];
 		if (r->error != -EALREADY)
 			w->waiting[r->node] = false;
 	}

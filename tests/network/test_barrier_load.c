@@ -39,9 +39,10 @@ static void check_times(
 {
 	assert_int_equal(h->count - first, h->net.nodes);
 	for (uint64_t i = first; i < h->count; i++) {
-		uint32_t node = h->told[i].node;
+		uint32_t node = h->releases[i].node;
 		uint64_t hops = hosts_depth(h) + h->depth[node];
-		check_release(&h->told[i], begin + hops * h->hop, node, id, 0);
+		check_release(
+			&h->releases[i], begin + hops * h->hop, node, id, 0);
 	}
 }
 
@@ -185,7 +186,7 @@ static uint64_t error_count(const struct hosts *h, int error)
 {
 	uint64_t count = 0;
 	for (uint64_t i = 0; i < h->count; i++)
-		count += h->told[i].error == error;
+		count += h->releases[i].error == error;
 	return count;
 }
 
@@ -207,8 +208,9 @@ static void check_same(const struct hosts *a, const struct hosts *b)
 	struct network_counters x, y;
 	assert_int_equal(a->count, b->count);
 	for (uint64_t i = 0; i < a->count; i++) {
-		const struct network_release *r = &b->told[i];
-		check_release(&a->told[i], r->time, r->node, r->id, r->error);
+		const struct network_release *r = &b->releases[i];
+		check_release(
+			&a->releases[i], r->time, r->node, r->id, r->error);
 	}
 	network_count(a->n, &x);
 	network_count(b->n, &y);

@@ -24,9 +24,9 @@ static void check_round(struct hosts *h, uint64_t begin, unsigned id)
 	for (uint32_t node = 0; node < h->net.nodes; node++)
 		assert_int_equal(release_count(h, node, id, 0), 1);
 	for (uint64_t i = first; i < h->count; i++) {
-		uint32_t node = h->told[i].node;
-		check_release(&h->told[i], top + h->depth[node] * h->hop, node,
-			id, 0);
+		uint32_t node = h->releases[i].node;
+		check_release(&h->releases[i], top + h->depth[node] * h->hop,
+			node, id, 0);
 	}
 }
 
@@ -42,7 +42,7 @@ static void check_counters(const struct hosts *h)
 	assert_null(network_check(h->n));
 }
 
-static void check_everybody(struct hosts *h, uint32_t depth)
+static void check_all_arrive(struct hosts *h, uint32_t depth)
 {
 	assert_int_equal(hosts_depth(h), depth);
 	hosts_set_all(h, 7);
@@ -58,23 +58,23 @@ static void a_round_takes_twice_the_depth(void **state)
 	struct hosts h;
 	(void)state;
 	hosts_torus(&h, 8, 8, 8, "iq4", 1);
-	check_everybody(&h, 12);
+	check_all_arrive(&h, 12);
 	hosts_torus(&h, 8, 8, 8, "extoll", 2);
-	check_everybody(&h, 12);
+	check_all_arrive(&h, 12);
 	hosts_torus(&h, 7, 0, 0, "atoll", 1);
-	check_everybody(&h, 3);
+	check_all_arrive(&h, 3);
 	assert_int_equal(topology_mesh(&h.net, size, 2), 0);
 	hosts_open(&h, "extoll", 1, 0);
-	check_everybody(&h, 6);
+	check_all_arrive(&h, 6);
 	assert_int_equal(topology_full(&h.net, 33), 0);
 	hosts_open(&h, "iq4", 1, 0);
-	check_everybody(&h, 1);
+	check_all_arrive(&h, 1);
 	assert_int_equal(topology_graph(&h.net, 2, &pair, 1), 0);
 	hosts_open(&h, "iq4", 1, 0);
-	check_everybody(&h, 1);
+	check_all_arrive(&h, 1);
 	assert_int_equal(topology_graph(&h.net, 1, NULL, 0), 0);
 	hosts_open(&h, "iq4", 1, 0);
-	check_everybody(&h, 0);
+	check_all_arrive(&h, 0);
 }
 
 /* The busy times of links have only 32 bits. */
@@ -156,10 +156,10 @@ static void check_members(struct hosts *h, struct random *r)
 	hosts_run(h, network_now(h->n) + 1000);
 	assert_int_equal(h->count - first, count);
 	for (uint64_t i = first; i < h->count; i++) {
-		uint32_t node = h->told[i].node;
+		uint32_t node = h->releases[i].node;
 		uint64_t down = (h->depth[node] - h->depth[top]) * h->hop;
 		assert_true(h->in[node]);
-		check_release(&h->told[i], last + down, node, 3, 0);
+		check_release(&h->releases[i], last + down, node, 3, 0);
 	}
 }
 
@@ -233,10 +233,10 @@ static void late_errors_are_reported_to_the_host(void **state)
 	host_arrives(&h, T + 13, 0, 4);
 	hosts_run(&h, 200);
 	assert_int_equal(h.count, 4);
-	check_release(&h.told[0], T, 1, 4, -ENOTCONN);
-	check_release(&h.told[1], T + 11, 1, 4, -EALREADY);
-	check_release(&h.told[2], T + 12, 3, 4, -ENOTCONN);
-	check_release(&h.told[3], T + 13, 0, 4, -ENOTCONN);
+	check_release(&h.releases[0], T, 1, 4, -ENOTCONN);
+	check_release(&h.releases[1], T + 11, 1, 4, -EALREADY);
+	check_release(&h.releases[2], T + 12, 3, 4, -ENOTCONN);
+	check_release(&h.releases[3], T + 13, 0, 4, -ENOTCONN);
 	host_arrives(&h, 200, 2, 4);
 	hosts_run(&h, 300);
 	assert_int_equal(h.count, 6);
@@ -265,10 +265,10 @@ static void a_reset_ends_the_round_for_all(void **state)
 	hosts_run(&h, 300);
 	assert_int_equal(h.count, 32);
 	for (uint64_t i = 0; i < h.count; i++) {
-		uint32_t node = h.told[i].node;
+		uint32_t node = h.releases[i].node;
 		uint64_t hops = hosts_depth(&h) + h.depth[node];
-		check_release(
-			&h.told[i], 100 + hops * h.hop, node, 0, -ECANCELED);
+		check_release(&h.releases[i], 100 + hops * h.hop, node, 0,
+			-ECANCELED);
 	}
 	check_round(&h, 300, 0);
 	network_count(h.n, &c);
@@ -295,8 +295,8 @@ static void a_reset_that_crosses_a_release_ends_the_next_round(void **state)
 		assert_int_equal(release_count(&h, i, 0, -ECANCELED), 1);
 	}
 	for (uint64_t i = 0; i < h.count; i++)
-		if (h.told[i].error == 0)
-			assert_true(h.told[i].time < top + 1 + 8 * h.hop);
+		if (h.releases[i].error == 0)
+			assert_true(h.releases[i].time < top + 1 + 8 * h.hop);
 	hosts_close(&h);
 }
 
@@ -316,7 +316,7 @@ static void two_releases_in_one_cycle_stay_in_order(void **state)
 	hosts_run(&h, 100);
 	assert_int_equal(h.count, 60);
 	for (unsigned i = 0; i < 60; i++)
-		check_release(&h.told[i], T, 2, 0, i % 3 ? 0 : -ECANCELED);
+		check_release(&h.releases[i], T, 2, 0, i % 3 ? 0 : -ECANCELED);
 	hosts_close(&h);
 }
 
@@ -335,7 +335,7 @@ static void sixteen_barriers_share_a_link_in_turn(void **state)
 	hosts_run(&h, 500);
 	assert_int_equal(h.count, 16 * 216);
 	for (uint64_t i = 0; i < h.count; i++) {
-		const struct network_release *r = &h.told[i];
+		const struct network_release *r = &h.releases[i];
 		uint64_t hops = hosts_depth(&h) + h.depth[r->node];
 		check_release(r, T + r->id + hops * h.hop, r->node, r->id, 0);
 	}
@@ -367,8 +367,8 @@ static void messages_of_a_cycle_are_handled_in_port_order(void **state)
 		host_arrives(&h, T, 2, 0);
 		hosts_run(&h, 100);
 		assert_int_equal(h.count, 4);
-		check_release(&h.told[0], T + 2 * h.hop, 0, 0, 0);
-		check_release(&h.told[1], T + 2 * h.hop + 1, 0, 1, 0);
+		check_release(&h.releases[0], T + 2 * h.hop, 0, 0, 0);
+		check_release(&h.releases[1], T + 2 * h.hop + 1, 0, 1, 0);
 		hosts_close(&h);
 	}
 }
@@ -385,7 +385,7 @@ static void rounds_follow_each_other(void **state)
 	while (done < 24 * 20) {
 		hosts_run(&h, network_now(h.n) + 1);
 		for (; seen < h.count; seen++) {
-			const struct network_release *r = &h.told[seen];
+			const struct network_release *r = &h.releases[seen];
 			uint64_t late = r->node % 5;
 			/* No host is a round ahead of another. */
 			done++;

@@ -17,7 +17,7 @@ static void files_become_topologies(void **state)
 				   "\t2   0#x\n"
 				   "2 3\n"
 				   "0 1";
-	struct graph_complaint c;
+	struct graph_error c;
 	struct topology t;
 	(void)state;
 	assert_int_equal(graph_parse(text, sizeof(text) - 1, &t, &c), 0);
@@ -67,11 +67,11 @@ static void errors_name_the_line(void **state)
 		{ "nodes 4\n0 1 2\n", 2, "after the link" },
 		{ "nodes 4\n2 2\n", 2, "itself" },
 	};
-	struct graph_complaint c;
+	struct graph_error c;
 	struct topology t;
 	(void)state;
 	for (unsigned i = 0; i < COUNT(wrong); i++) {
-		c = (struct graph_complaint){ 0 };
+		c = (struct graph_error){ 0 };
 		assert_int_equal(graph_parse(wrong[i].text,
 					 strlen(wrong[i].text), &t, &c),
 			-EINVAL);
@@ -84,7 +84,7 @@ static void errors_name_the_line(void **state)
 }
 
 /* A star. */
-static int star(unsigned arms, struct topology *t, struct graph_complaint *c)
+static int star(unsigned arms, struct topology *t, struct graph_error *c)
 {
 	char text[1024];
 	int n = snprintf(text, sizeof(text), "nodes 40\n");
@@ -95,7 +95,7 @@ static int star(unsigned arms, struct topology *t, struct graph_complaint *c)
 
 static void no_node_has_more_links_than_ports(void **state)
 {
-	struct graph_complaint c;
+	struct graph_error c;
 	struct topology t;
 	(void)state;
 	assert_int_equal(star(TOPOLOGY_PORTS_MAX, &t, &c), 0);
@@ -109,7 +109,7 @@ static void no_node_has_more_links_than_ports(void **state)
 static void the_largest_graph_is_read(void **state)
 {
 	static const char text[] = "nodes 1048576\n1048575 0\n";
-	struct graph_complaint c;
+	struct graph_error c;
 	struct topology t;
 	(void)state;
 	assert_int_equal(graph_parse(text, sizeof(text) - 1, &t, &c), 0);
@@ -125,7 +125,7 @@ static void the_number_of_links_is_bounded(void **state)
 {
 	const uint32_t nodes = 1u << 19, count = GRAPH_LINKS_MAX + 1;
 	char *text = malloc(32 + count * 16ull), *at = text;
-	struct graph_complaint c;
+	struct graph_error c;
 	struct topology t;
 	(void)state;
 	assert_non_null(text);
@@ -144,7 +144,7 @@ static void the_number_of_links_is_bounded(void **state)
 /* In a buffer of the exact size, so that reading beyond it is detected. */
 static int parse_exactly(const char *text, size_t length)
 {
-	struct graph_complaint c = { 0 };
+	struct graph_error c = { 0 };
 	struct topology t;
 	unsigned lines = 1;
 	char *copy = malloc(length ? length : 1);
@@ -166,7 +166,7 @@ static int parse_exactly(const char *text, size_t length)
 	return r;
 }
 
-static size_t random_lines(struct random *r, char *text, size_t room)
+static size_t random_lines(struct random *r, char *text, size_t capacity)
 {
 	static const char *const words[] = { "nodes", " ", "\n", "\t", "#", "0",
 		"1", "7", "12", "-", "4294967296", "nodes 9\n", "2 3\n",
@@ -174,7 +174,7 @@ static size_t random_lines(struct random *r, char *text, size_t room)
 	size_t n = 0;
 	for (uint32_t left = random_below(r, 24); left; left--) {
 		const char *word = words[random_below(r, COUNT(words))];
-		if (n + strlen(word) > room)
+		if (n + strlen(word) > capacity)
 			break;
 		memcpy(text + n, word, strlen(word));
 		n += strlen(word);

@@ -114,7 +114,7 @@ static void tori_need_groups(void **state)
 }
 
 /* On which group the hops are, in a ring of eight. */
-static void the_date_line_decides_the_group(void **state)
+static void the_dateline_decides_the_group(void **state)
 {
 	static const struct {
 		enum route_groups groups;
@@ -331,7 +331,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tori_need_groups),
-		cmocka_unit_test(the_date_line_decides_the_group),
+		cmocka_unit_test(the_dateline_decides_the_group),
 		cmocka_unit_test(other_topologies_need_no_groups),
 		cmocka_unit_test(up_down_works_on_every_graph),
 		cmocka_unit_test(one_search_finds_the_same_routes),

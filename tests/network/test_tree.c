@@ -49,7 +49,7 @@ static uint32_t check_parent(
 	assert_true(t->up[node] < net->ports);
 	uint32_t parent = topology_next(net, node, t->up[node]);
 	assert_int_not_equal(parent, TOPOLOGY_NOWHERE);
-	unsigned port = net->entrance[node * net->ports + t->up[node]];
+	unsigned port = net->peer_port[node * net->ports + t->up[node]];
 	assert_true(t->down[parent] >> port & 1);
 	assert_int_equal(d[parent] + 1, d[node]);
 	assert_true(tree_ports(t, node) >> t->up[node] & 1);
@@ -161,7 +161,7 @@ static void cut(struct topology *t, uint32_t node, unsigned port)
 	uint32_t next = t->neighbour[at];
 	if (next == TOPOLOGY_NOWHERE)
 		return;
-	t->neighbour[(uint64_t)next * t->ports + t->entrance[at]] =
+	t->neighbour[(uint64_t)next * t->ports + t->peer_port[at]] =
 		TOPOLOGY_NOWHERE;
 	t->neighbour[at] = TOPOLOGY_NOWHERE;
 }

@@ -19,7 +19,7 @@
 static const struct topology topology = { .kind = TOPOLOGY_GRAPH, .nodes = 20 };
 
 static int read_bytes(const void *bytes, size_t size, struct workload *w,
-	struct workload_complaint *c)
+	struct workload_error *c)
 {
 	/* A copy of the exact size, so that reading beyond it is detected. */
 	char *copy = malloc(size + 1);
@@ -27,7 +27,7 @@ static int read_bytes(const void *bytes, size_t size, struct workload *w,
 	memcpy(copy, bytes, size);
 	FILE *f = size ? fmemopen(copy, size, "r") : fopen("/dev/null", "r");
 	assert_non_null(f);
-	*c = (struct workload_complaint){ 0 };
+	*c = (struct workload_error){ 0 };
 	int e = workload_read(f, &topology, w, c);
 	fclose(f);
 	free(copy);
@@ -55,7 +55,7 @@ static void packets_are_read(void **state)
 				   "281474976710656 19 0 1# the last time\n"
 				   "0010 007 1 02";
 	struct workload w;
-	struct workload_complaint c;
+	struct workload_error c;
 	(void)state;
 	assert_int_equal(read_bytes(text, strlen(text), &w, &c), 0);
 	assert_int_equal(w.count, 4);
@@ -74,7 +74,7 @@ static void a_file_may_be_empty(void **state)
 	static const char *const empty[] = { "", "\n", "\n\n\r\n", "#", " ",
 		"# nothing\n#" };
 	struct workload w;
-	struct workload_complaint c;
+	struct workload_error c;
 	(void)state;
 	for (unsigned i = 0; i < COUNT(empty); i++) {
 		assert_int_equal(
@@ -91,7 +91,7 @@ static void nul_is_a_character(void **state)
 	static const char behind[] = "1 2 3 4\0";
 	static const char alone[] = "\0";
 	struct workload w;
-	struct workload_complaint c;
+	struct workload_error c;
 	(void)state;
 	assert_int_equal(read_bytes(comment, sizeof(comment) - 1, &w, &c), 0);
 	assert_int_equal(w.count, 1);
@@ -139,7 +139,7 @@ static void wrong_lines_are_refused(void **state)
 		{ "9 2 3 4\n8 2 3 4\n7 2 3 4 5\n", "after the length", 3 },
 	};
 	struct workload w;
-	struct workload_complaint c;
+	struct workload_error c;
 	(void)state;
 	for (unsigned i = 0; i < COUNT(wrong); i++) {
 		const char *text = wrong[i].text;
@@ -157,7 +157,7 @@ static void the_length_of_a_line_is_bounded(void **state)
 	char text[WORKLOAD_LINE_MAX + 32] = "1 2 3 4\n";
 	size_t first = strlen(text);
 	struct workload w;
-	struct workload_complaint c;
+	struct workload_error c;
 	(void)state;
 	/* The longest line, with and without a newline. */
 	memset(text + first, '#', WORKLOAD_LINE_MAX);
@@ -180,7 +180,7 @@ static void read_errors_are_reported(void **state)
 {
 	struct workload_packet packet = { 1, 2, 3, 4 };
 	struct workload w = { &packet, 1 };
-	struct workload_complaint c;
+	struct workload_error c;
 	FILE *f = fopen("/dev/full", "w");
 	(void)state;
 	if (f) {
@@ -200,7 +200,7 @@ static void read_errors_are_reported(void **state)
 /* Writes it, and reads that. */
 static void write_and_read(const struct workload *from, struct workload *to)
 {
-	struct workload_complaint c;
+	struct workload_error c;
 	char *text;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
@@ -275,7 +275,7 @@ static const char *const pieces[] = { " ", "\t", "\n", "\n", "\r\n", "#", "0",
 	"18446744073709551615", "-", "x", "1 2 3 4\n", "9 0 1 5", " 3 4 5 6\n",
 	"# note\n", "\xff" };
 
-static size_t garbage(struct random *r, char *text, size_t room)
+static size_t garbage(struct random *r, char *text, size_t capacity)
 {
 	size_t size = 0, wanted = random_below(r, 80);
 	bool bytes = random_below(r, 8) == 0;
@@ -284,7 +284,7 @@ static size_t garbage(struct random *r, char *text, size_t room)
 		char any = (char)random_next(r);
 		bool one = bytes || random_below(r, 64) == 0;
 		size_t length = one ? 1 : strlen(piece);
-		assert_true(size + length <= room);
+		assert_true(size + length <= capacity);
 		memcpy(text + size, one ? &any : piece, length);
 		size += length;
 	}
@@ -302,7 +302,7 @@ static void check_packets(const struct workload *w)
 	}
 }
 
-static void check_complaint(const struct workload_complaint *c,
+static void check_error(const struct workload_error *c,
 	const struct workload *w, const char *text, size_t size)
 {
 	uint64_t lines = 1;
@@ -321,12 +321,12 @@ static void garbage_is_safe(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 40000; i++) {
 		size_t size = garbage(&r, text, sizeof(text));
-		struct workload_complaint c;
+		struct workload_error c;
 		struct workload w, again;
 		int e = read_bytes(text, size, &w, &c);
 		assert_true(e == 0 || e == -EINVAL);
 		if (e) {
-			check_complaint(&c, &w, text, size);
+			check_error(&c, &w, text, size);
 			wrong++;
 			continue;
 		}

@@ -33,11 +33,11 @@ static inline void check_links(const struct topology *t)
 			uint32_t next = topology_next(t, node, p);
 			if (next == TOPOLOGY_NOWHERE)
 				continue;
-			unsigned back = t->entrance[node * t->ports + p];
+			unsigned back = t->peer_port[node * t->ports + p];
 			assert_true(next < t->nodes);
 			assert_int_equal(topology_next(t, next, back), node);
 			assert_int_equal(
-				t->entrance[next * t->ports + back], p);
+				t->peer_port[next * t->ports + back], p);
 		}
 }
 

@@ -51,7 +51,7 @@ static int text_read(FILE *f, char **text, size_t *length)
 
 static int graph_open(const char *path, struct topology *t)
 {
-	struct graph_complaint e = { 0 };
+	struct graph_error e = { 0 };
 	char *text = NULL;
 	size_t length = 0;
 	FILE *f;
@@ -247,7 +247,7 @@ static int random_fail(struct sim_network *s, const struct sim_random *f,
 	for (uint64_t i = 0; i < ends && kind == NETWORK_LINK_FAILS; i++)
 		if (t->neighbour[i] != TOPOLOGY_NOWHERE &&
 			i < (uint64_t)t->neighbour[i] * t->ports +
-					t->entrance[i])
+					t->peer_port[i])
 			place[count++] = i;
 	for (uint32_t i = 0; r == 0 && count && i < f->count; i++) {
 		uint32_t k = random_below(&random, (uint32_t)count);
@@ -286,13 +286,13 @@ static int topology_copy(struct topology *to, const struct topology *from)
 	uint64_t ends = (uint64_t)from->nodes * from->ports;
 	*to = *from;
 	to->neighbour = malloc((ends + 1) * sizeof(*to->neighbour));
-	to->entrance = malloc(ends + 1);
-	if (!to->neighbour || !to->entrance) {
+	to->peer_port = malloc(ends + 1);
+	if (!to->neighbour || !to->peer_port) {
 		topology_free(to);
 		return -ENOMEM;
 	}
 	memcpy(to->neighbour, from->neighbour, ends * sizeof(*to->neighbour));
-	memcpy(to->entrance, from->entrance, ends);
+	memcpy(to->peer_port, from->peer_port, ends);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct replay {
 static int work_open(const struct sim_options *c, const struct topology *t,
 	struct workload *w)
 {
-	struct workload_complaint bad = { 0 };
+	struct workload_error bad = { 0 };
 	FILE *f;
 	int status = sim_input_open(c->trace, &f);
 	if (status)

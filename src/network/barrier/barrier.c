@@ -298,7 +298,7 @@ int barrier_set(struct barriers *b, unsigned id, const bool *participates)
 			continue;
 		uint64_t up = (uint64_t)node * net->ports + t->up[node];
 		node_of(b, net->neighbour[up], id)->children |=
-			1u << net->entrance[up];
+			1u << net->peer_port[up];
 	}
 	/* The top: from the root down while there is a single child. */
 	uint32_t top = t->root;

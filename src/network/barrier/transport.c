@@ -46,19 +46,19 @@ static uint8_t *hosts_of(const struct network *n, unsigned id)
 
 static bool releases_grow(struct releases *l)
 {
-	uint64_t room = l->room ? 2 * l->room : 64;
-	void *more = realloc(l->entry, room * sizeof(*l->entry));
+	uint64_t capacity = l->capacity ? 2 * l->capacity : 64;
+	void *more = realloc(l->entry, capacity * sizeof(*l->entry));
 	if (!more)
 		return false;
 	l->entry = more;
-	l->room = room;
+	l->capacity = capacity;
 	return true;
 }
 
 static void release_add(struct worker *w, const struct network_release *release)
 {
 	struct releases *l = &w->releases;
-	if (l->count == l->room && !releases_grow(l)) {
+	if (l->count == l->capacity && !releases_grow(l)) {
 		worker_fail(w, -ENOMEM);
 		return;
 	}
@@ -100,14 +100,14 @@ int transport_collect(struct network *n)
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct releases *l = &n->worker[i].releases;
 		for (uint64_t k = 0; k < l->count; k++) {
-			if (all->count == all->room && !releases_grow(all))
+			if (all->count == all->capacity && !releases_grow(all))
 				return -ENOMEM;
 			all->entry[all->count++] = l->entry[k];
 		}
 		l->count = 0;
 	}
-	if (all->count > all->taken)
-		qsort(&all->entry[all->taken], all->count - all->taken,
+	if (all->count > all->polled)
+		qsort(&all->entry[all->polled], all->count - all->polled,
 			sizeof(*all->entry), release_order);
 	return 0;
 }
@@ -115,11 +115,11 @@ int transport_collect(struct network *n)
 bool network_barrier_poll(struct network *n, struct network_release *release)
 {
 	struct releases *l = &n->releases;
-	if (l->taken == l->count) {
-		l->taken = l->count = 0;
+	if (l->polled == l->count) {
+		l->polled = l->count = 0;
 		return false;
 	}
-	*release = l->entry[l->taken++].release;
+	*release = l->entry[l->polled++].release;
 	return true;
 }
 

@@ -31,7 +31,7 @@ static void network_shape(struct network *n)
 	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
 	n->group_mask[GROUP_LOW] = (uint16_t)router_group_mask(r, GROUP_LOW);
 	n->group_mask[GROUP_HIGH] = (uint16_t)router_group_mask(r, GROUP_HIGH);
-	/* Without a date line all packets use the low group. */
+	/* Without a dateline all packets use the low group. */
 	if (n->topology->kind != TOPOLOGY_TORUS)
 		n->group_mask[GROUP_LOW] = n->group_mask[GROUP_ANY];
 	n->tag_mask = (uint16_t)((1u << r->tag_bits) - 1);
@@ -120,7 +120,7 @@ static void port_open(struct network *n, uint32_t node, unsigned local)
 	uint64_t at = (uint64_t)node * n->links + local;
 	n->link_state[port].error_random =
 		random_stream(n->options.seed, 2 * at + 1);
-	p->peer_vc = vc_of(n, peer, n->topology->entrance[at], 0);
+	p->peer_vc = vc_of(n, peer, n->topology->peer_port[at], 0);
 	p->peer_worker = n->worker_of[peer];
 }
 

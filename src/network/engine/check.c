@@ -28,7 +28,7 @@ void network_count(const struct network *n, struct network_counters *sum)
 }
 
 uint64_t network_links(
-	const struct network *n, struct network_link *links, uint64_t room)
+	const struct network *n, struct network_link *links, uint64_t capacity)
 {
 	uint64_t count = 0;
 	for (uint32_t node = 0; node < n->nodes; node++)
@@ -36,7 +36,7 @@ uint64_t network_links(
 			uint32_t port = port_of(n, node, p);
 			if (n->link_end[port] == TOPOLOGY_NOWHERE)
 				continue;
-			if (count++ >= room)
+			if (count++ >= capacity)
 				continue;
 			links[count - 1] = (struct network_link){ .from = node,
 				.to = n->link_end[port],

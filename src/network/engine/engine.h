@@ -151,7 +151,7 @@ struct node_state {
 struct packet_record {
 	uint64_t cookie;
 	uint32_t next; /* in the free list */
-	uint32_t count, room;
+	uint32_t count, capacity;
 	struct network_hop *hop;
 };
 
@@ -170,7 +170,7 @@ enum interrupt_kind {
 /* Indices that have work in a cycle. */
 struct worklist {
 	uint32_t *entry;
-	uint32_t count, room;
+	uint32_t count, capacity;
 };
 
 /* A request of VC allocation. */
@@ -190,7 +190,7 @@ struct switch_request {
 
 struct deliveries {
 	struct network_delivery *entry;
-	uint64_t count, room, taken;
+	uint64_t count, capacity, polled;
 	bool path_lent; /* the caller uses the path of the last one taken */
 };
 
@@ -201,7 +201,7 @@ struct release {
 
 struct releases {
 	struct release *entry;
-	uint64_t count, room, taken, numbers;
+	uint64_t count, capacity, polled, numbers;
 };
 
 struct worker {
@@ -214,7 +214,8 @@ struct worker {
 	struct vc_request *vc_request;
 	struct switch_request *switch_request;
 	uint32_t *conflicts; /* ports, or nodes, with conflicting requests */
-	uint64_t vc_requests_room, switch_requests_room, conflicts_room;
+	uint64_t vc_requests_capacity;
+	uint64_t switch_requests_capacity, conflicts_capacity;
 	struct wheel wheel;
 	/* Lists of the wheel for flits and credits sent in this cycle. */
 	struct wheel_list *flits_slot, *credits_slot;

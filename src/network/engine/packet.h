@@ -24,12 +24,12 @@
 #define PACKET_NUMBER	(PACKET_RECORDED - 1)
 
 enum packet_flags {
-	PACKET_MEASURED = 1,   /* counts in the statistics of a study */
-	PACKET_MULTICAST = 2,  /* goes to the multicast port */
-	PACKET_DISCARDED = 4,  /* has lost flits and is being removed */
-	PACKET_RESENT = 8,     /* a host has sent it on */
-	PACKET_SPREADING = 16, /* of a multicast: has left its source queue */
-	PACKET_DETOURED = 32,  /* has taken a detour */
+	PACKET_MEASURED = 1,	/* counts in the statistics of a study */
+	PACKET_MULTICAST = 2,	/* goes to the multicast port */
+	PACKET_DISCARDED = 4,	/* has lost flits and is being removed */
+	PACKET_RESENT = 8,	/* a host has sent it on */
+	PACKET_REPLICATED = 16, /* a multicast in progress, or a copy */
+	PACKET_DETOURED = 32,	/* has taken a detour */
 };
 
 /* A multicast has at most one leg; this one holds the node that it goes to. */

@@ -19,7 +19,7 @@ bool switch_requests_reserve(struct worker *, uint64_t count);
 static inline void worklist_add(
 	struct worker *w, struct worklist *l, uint32_t index)
 {
-	if (unlikely(l->count == l->room) && !worklist_grow(w, l))
+	if (unlikely(l->count == l->capacity) && !worklist_grow(w, l))
 		return;
 	l->entry[l->count++] = index;
 }
@@ -116,7 +116,7 @@ void packet_report(struct worker *, uint32_t node, uint32_t packet,
 /* A packet has arrived, or has been reported. */
 static inline void packet_end(struct worker *w, uint32_t packet)
 {
-	if (flit_packet(w->network, packet)->flags & PACKET_SPREADING)
+	if (flit_packet(w->network, packet)->flags & PACKET_REPLICATED)
 		w->multicasts--;
 	packet_free(&w->pool, packet);
 }

@@ -63,16 +63,16 @@ void record_hop(struct worker *w, const struct packet_state *p, uint32_t out)
 	uint32_t port = vc_port(n, out);
 	if (!n->options.record)
 		return;
-	if (r->count == r->room) {
-		uint32_t room = r->room ? 2 * r->room : 16;
+	if (r->count == r->capacity) {
+		uint32_t capacity = r->capacity ? 2 * r->capacity : 16;
 		struct network_hop *more =
-			realloc(r->hop, room * sizeof(*more));
+			realloc(r->hop, capacity * sizeof(*more));
 		if (!more) {
 			worker_fail(w, -ENOMEM);
 			return;
 		}
 		r->hop = more;
-		r->room = room;
+		r->capacity = capacity;
 	}
 	r->hop[r->count++] = (struct network_hop){ .time = w->now,
 		.node = port_node(n, port),
@@ -84,16 +84,16 @@ void record_hop(struct worker *w, const struct packet_state *p, uint32_t out)
 
 static bool deliveries_reserve(struct deliveries *d, uint64_t count)
 {
-	uint64_t room = d->room ? d->room : 64;
-	while (room < count)
-		room *= 2;
-	if (room == d->room)
+	uint64_t capacity = d->capacity ? d->capacity : 64;
+	while (capacity < count)
+		capacity *= 2;
+	if (capacity == d->capacity)
 		return true;
-	void *more = realloc(d->entry, room * sizeof(*d->entry));
+	void *more = realloc(d->entry, capacity * sizeof(*d->entry));
 	if (!more)
 		return false;
 	d->entry = more;
-	d->room = room;
+	d->capacity = capacity;
 	return true;
 }
 
@@ -172,8 +172,8 @@ int record_collect(struct network *n)
 			all->entry[all->count++] = d->entry[k];
 		d->count = 0;
 	}
-	if (all->count > all->taken)
-		qsort(&all->entry[all->taken], all->count - all->taken,
+	if (all->count > all->polled)
+		qsort(&all->entry[all->polled], all->count - all->polled,
 			sizeof(*all->entry), delivery_order);
 	return 0;
 }
@@ -182,22 +182,22 @@ bool network_poll(struct network *n, struct network_delivery *delivery)
 {
 	struct deliveries *d = &n->deliveries;
 	/* The caller had the path of the previous delivery until now. */
-	if (d->taken && d->path_lent) {
-		free((void *)d->entry[d->taken - 1].path);
+	if (d->polled && d->path_lent) {
+		free((void *)d->entry[d->polled - 1].path);
 		d->path_lent = false;
 	}
-	if (d->taken == d->count)
-		d->taken = d->count = 0;
-	if (d->taken == d->count || d->entry[d->taken].arrived > n->now)
+	if (d->polled == d->count)
+		d->polled = d->count = 0;
+	if (d->polled == d->count || d->entry[d->polled].arrived > n->now)
 		return false;
-	*delivery = d->entry[d->taken++];
+	*delivery = d->entry[d->polled++];
 	d->path_lent = true;
 	return true;
 }
 
 void deliveries_free(struct deliveries *d)
 {
-	uint64_t from = d->taken - (d->taken && d->path_lent ? 1 : 0);
+	uint64_t from = d->polled - (d->polled && d->path_lent ? 1 : 0);
 	for (uint64_t i = from; i < d->count; i++)
 		free((void *)d->entry[i].path);
 	free(d->entry);

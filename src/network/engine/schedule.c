@@ -21,13 +21,13 @@ static void swap(struct scheduled_event *a, struct scheduled_event *b)
 
 int schedule_add(struct schedule *s, const struct scheduled_event *event)
 {
-	if (s->count == s->room) {
-		uint64_t room = s->room ? 2 * s->room : 64;
-		void *more = realloc(s->event, room * sizeof(*s->event));
+	if (s->count == s->capacity) {
+		uint64_t capacity = s->capacity ? 2 * s->capacity : 64;
+		void *more = realloc(s->event, capacity * sizeof(*s->event));
 		if (!more)
 			return -ENOMEM;
 		s->event = more;
-		s->room = room;
+		s->capacity = capacity;
 	}
 	uint64_t i = s->count++;
 	s->event[i] = *event;

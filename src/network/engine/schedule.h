@@ -35,7 +35,7 @@ struct scheduled_event {
 
 struct schedule {
 	struct scheduled_event *event;
-	uint64_t count, room, numbers;
+	uint64_t count, capacity, numbers;
 };
 
 /* Adds an event. Returns 0 or -ENOMEM. */

@@ -41,13 +41,13 @@ bool wheel_busy(const struct wheel *w, uint64_t now)
 
 bool wheel_grow(struct wheel *w, struct wheel_list *l)
 {
-	uint32_t room = l->room ? 2 * l->room : 64;
-	struct wheel_event *more = realloc(l->event, room * sizeof(*more));
+	uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+	struct wheel_event *more = realloc(l->event, capacity * sizeof(*more));
 	if (!more) {
 		w->full = true;
 		return false;
 	}
 	l->event = more;
-	l->room = room;
+	l->capacity = capacity;
 	return true;
 }

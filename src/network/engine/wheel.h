@@ -28,7 +28,7 @@ enum wheel_kind {
 
 struct wheel_list {
 	struct wheel_event *event;
-	uint32_t count, room;
+	uint32_t count, capacity;
 };
 
 struct wheel {
@@ -61,7 +61,7 @@ static inline struct wheel_list *wheel_list(
 static inline void wheel_add(
 	struct wheel *w, struct wheel_list *l, uint32_t index, uint32_t value)
 {
-	if (__builtin_expect(l->count == l->room, 0) && !wheel_grow(w, l))
+	if (__builtin_expect(l->count == l->capacity, 0) && !wheel_grow(w, l))
 		return;
 	l->event[l->count++] = (struct wheel_event){ index, value };
 }

@@ -117,15 +117,15 @@ static void copy_send(struct worker *w, uint32_t node,
 	c->count = 1;
 	c->leg[0] = routing_leg(port, 1, 0);
 	c->leg[PACKET_NEXT_NODE] = n->link_end[port_of(n, node, port)];
-	c->tree_port = n->topology->entrance[link];
-	c->flags |= PACKET_RESENT | PACKET_SPREADING;
+	c->tree_port = n->topology->peer_port[link];
+	c->flags |= PACKET_RESENT | PACKET_REPLICATED;
 	w->counters.multicast_copies++;
 	w->multicasts++;
 	host_send_on(w, node, copy);
 }
 
 /* Delivers a multicast, and copies it to all other neighbours in the tree. */
-static void host_spread(struct worker *w, uint32_t node, uint32_t packet)
+static void host_replicate(struct worker *w, uint32_t node, uint32_t packet)
 {
 	struct network *n = w->network;
 	struct packet_state *p = flit_packet(n, packet);
@@ -162,7 +162,7 @@ void host_eject(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
 		w->counters.forwarded++;
 		host_send_on(w, node, packet);
 	} else if (port == n->port_multicast) {
-		host_spread(w, node, packet);
+		host_replicate(w, node, packet);
 	} else {
 		host_deliver(w, node, p);
 		packet_end(w, packet);

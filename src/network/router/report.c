@@ -25,7 +25,7 @@ static void report_subtree(
 			uint64_t link = (uint64_t)at * n->links + port;
 			worklist_add(w, &l,
 				n->link_end[port_of(n, at, port)] << 8 |
-					n->topology->entrance[link]);
+					n->topology->peer_port[link]);
 		}
 	}
 	for (uint32_t i = 0; i + 1 < l.count; i++)

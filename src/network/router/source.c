@@ -54,7 +54,7 @@ static bool queue_select_copy(const struct network *n, struct source_queue *s)
 {
 	uint32_t before = PACKET_NONE, packet = s->first;
 	while (packet != PACKET_NONE &&
-		!(flit_packet(n, packet)->flags & PACKET_SPREADING)) {
+		!(flit_packet(n, packet)->flags & PACKET_REPLICATED)) {
 		before = packet;
 		packet = flit_packet(n, packet)->next;
 	}
@@ -153,8 +153,8 @@ static bool packet_dequeue(struct worker *w, uint32_t node,
 		if (!(p->flags & PACKET_RESENT))
 			p->entered = (uint32_t)(w->now - p->created);
 		if (p->flags & PACKET_MULTICAST &&
-			!(p->flags & PACKET_SPREADING)) {
-			p->flags |= PACKET_SPREADING;
+			!(p->flags & PACKET_REPLICATED)) {
+			p->flags |= PACKET_REPLICATED;
 			w->multicasts++;
 		}
 		return true;

@@ -135,12 +135,12 @@ static int cycle_copy(const struct cycle_search *s, uint64_t again,
 int dependency_cycle(
 	const struct dependency *d, struct channel **cycle, uint32_t *count)
 {
-	uint64_t channels = channel_count(d->topology), room = channels + 1;
+	uint64_t channels = channel_count(d->topology), capacity = channels + 1;
 	uint64_t again;
 	struct cycle_search s = { .d = d,
-		.colour = calloc(room, 1),
-		.left = malloc(room * sizeof(*s.left)),
-		.stack = malloc(room * sizeof(*s.stack)) };
+		.colour = calloc(capacity, 1),
+		.left = malloc(capacity * sizeof(*s.left)),
+		.stack = malloc(capacity * sizeof(*s.stack)) };
 	int r = s.colour && s.left && s.stack ? 0 : -ENOMEM;
 	*cycle = NULL;
 	*count = 0;

@@ -27,8 +27,8 @@ struct route {
 /* How packets use the channel groups. */
 enum route_groups {
 	ROUTE_GROUPS_PLAIN, /* always the low group */
-	ROUTE_GROUPS_DATED, /* the high group after the date line of a ring */
-	ROUTE_GROUPS_FIXED, /* the high group in a dimension whose date line
+	ROUTE_GROUPS_DATED, /* the high group after the dateline of a ring */
+	ROUTE_GROUPS_FIXED, /* the high group in a dimension whose dateline
 			       is crossed */
 };
 
@@ -53,7 +53,7 @@ void route_tree_free(struct route_tree *);
 /* ---- one dimension ---- */
 
 /*
- * The hops on the low group. The date line of a dimension is after its last
+ * The hops on the low group. The dateline of a dimension is after its last
  * node; with ROUTE_GROUPS_DATED the hop that crosses it is the last one on the
  * low group.
  */

@@ -20,8 +20,8 @@ struct route_table {
 	struct route_table *next; /* retired tables */
 	uint32_t *first;
 	uint32_t *leg;
-	uint32_t used, room; /* legs */
-	bool referenced;     /* paths that do not fit inline point into it */
+	uint32_t used, capacity; /* legs */
+	bool referenced; /* paths that do not fit inline point into it */
 };
 
 struct routing {
@@ -53,14 +53,14 @@ static void table_free(struct route_table *table)
 	free(table);
 }
 
-static struct route_table *table_open(uint32_t nodes, uint32_t room)
+static struct route_table *table_open(uint32_t nodes, uint32_t capacity)
 {
 	struct route_table *table = calloc(1, sizeof(*table));
 	if (!table)
 		return NULL;
 	table->first = calloc(nodes + 1ull, sizeof(*table->first));
-	table->leg = malloc(room * sizeof(*table->leg));
-	table->room = room;
+	table->leg = malloc(capacity * sizeof(*table->leg));
+	table->capacity = capacity;
 	if (table->first && table->leg)
 		return table;
 	table_free(table);
@@ -69,13 +69,13 @@ static struct route_table *table_open(uint32_t nodes, uint32_t room)
 
 static int table_add(struct route_table *table, uint32_t leg)
 {
-	if (table->used == table->room) {
-		uint32_t room = table->room + table->room / 2 + 16;
-		uint32_t *more = realloc(table->leg, room * sizeof(*more));
+	if (table->used == table->capacity) {
+		uint32_t capacity = table->capacity + table->capacity / 2 + 16;
+		uint32_t *more = realloc(table->leg, capacity * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		table->leg = more;
-		table->room = room;
+		table->capacity = capacity;
 	}
 	table->leg[table->used++] = leg;
 	return 0;
@@ -156,11 +156,11 @@ static __attribute__((cold, noinline)) int table_fill(
 		return r;
 	}
 	/* Shrink the array now: paths will point into it. */
-	uint32_t room = table->used ? table->used : 1;
-	uint32_t *leg = realloc(table->leg, room * sizeof(*leg));
+	uint32_t capacity = table->used ? table->used : 1;
+	uint32_t *leg = realloc(table->leg, capacity * sizeof(*leg));
 	if (leg) {
 		table->leg = leg;
-		table->room = room;
+		table->capacity = capacity;
 	}
 	s->table[from] = table;
 	return 0;

@@ -14,17 +14,17 @@ struct graph_span {
 
 struct graph_parser {
 	struct graph_span rest; /* of the text */
-	struct graph_complaint *complaint;
+	struct graph_error *error;
 	unsigned line;
 	uint32_t nodes;	   /* 0: not known yet */
 	uint8_t *links_of; /* by node */
 	struct topology_link *link;
-	uint32_t count, room;
+	uint32_t count, capacity;
 };
 
-static int complain(struct graph_parser *p, const char *why)
+static int parse_error(struct graph_parser *p, const char *why)
 {
-	*p->complaint = (struct graph_complaint){ p->line, why };
+	*p->error = (struct graph_error){ p->line, why };
 	return -EINVAL;
 }
 
@@ -93,12 +93,14 @@ static int nodes_parse(
 	struct graph_parser *p, struct graph_span first, struct graph_span line)
 {
 	if (first.length != 5 || memcmp(first.at, "nodes", 5) != 0)
-		return complain(p, "the first line must be `nodes N`");
+		return parse_error(p, "the first line must be `nodes N`");
 	if (!number_parse(word_next(&line), TOPOLOGY_NODES_MAX, &p->nodes) ||
 		p->nodes == 0)
-		return complain(p, "the number of nodes must be 1 to 1048576");
+		return parse_error(
+			p, "the number of nodes must be 1 to 1048576");
 	if (word_next(&line).length)
-		return complain(p, "unexpected text after the number of nodes");
+		return parse_error(
+			p, "unexpected text after the number of nodes");
 	p->links_of = calloc(p->nodes, sizeof(*p->links_of));
 	return p->links_of ? 0 : -ENOMEM;
 }
@@ -110,23 +112,24 @@ static int link_parse(
 	struct graph_span second = word_next(&line);
 	if (!number_parse(first, p->nodes - 1, &link.node[0]) ||
 		!number_parse(second, p->nodes - 1, &link.node[1]))
-		return complain(p, "a link must be two node numbers, from 0");
+		return parse_error(
+			p, "a link must be two node numbers, from 0");
 	if (word_next(&line).length)
-		return complain(p, "unexpected text after the link");
+		return parse_error(p, "unexpected text after the link");
 	if (link.node[0] == link.node[1])
-		return complain(p, "a link leads from a node to itself");
+		return parse_error(p, "a link leads from a node to itself");
 	if (p->count == GRAPH_LINKS_MAX)
-		return complain(p, "there are more than 4194304 links");
+		return parse_error(p, "there are more than 4194304 links");
 	for (int end = 0; end < 2; end++)
 		if (p->links_of[link.node[end]]++ == TOPOLOGY_PORTS_MAX)
-			return complain(p, "a node has more than 32 links");
-	if (p->count == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 64;
-		void *more = realloc(p->link, room * sizeof(*p->link));
+			return parse_error(p, "a node has more than 32 links");
+	if (p->count == p->capacity) {
+		uint32_t capacity = p->capacity ? 2 * p->capacity : 64;
+		void *more = realloc(p->link, capacity * sizeof(*p->link));
 		if (!more)
 			return -ENOMEM;
 		p->link = more;
-		p->room = room;
+		p->capacity = capacity;
 	}
 	p->link[p->count++] = link;
 	return 0;
@@ -148,14 +151,13 @@ static int text_parse(struct graph_parser *p)
 		return 0;
 	if (p->line == 0)
 		p->line = 1;
-	return complain(p, "there is no line `nodes N`");
+	return parse_error(p, "there is no line `nodes N`");
 }
 
 int graph_parse(const char *text, size_t length, struct topology *t,
-	struct graph_complaint *complaint)
+	struct graph_error *error)
 {
-	struct graph_parser p = { .rest = { text, length },
-		.complaint = complaint };
+	struct graph_parser p = { .rest = { text, length }, .error = error };
 	int r = text_parse(&p);
 	if (r == 0)
 		r = topology_graph(t, p.nodes, p.link, p.count);

@@ -22,16 +22,16 @@
 #define GRAPH_LINKS_MAX (1u << 22)
 #define GRAPH_TEXT_MAX	(1u << 28) /* bytes; enough for any graph */
 
-struct graph_complaint {
+struct graph_error {
 	unsigned line;	 /* from 1 */
 	const char *why; /* static string */
 };
 
 /*
- * Parses untrusted text. Returns 0; -EINVAL and the complaint; -ENOMEM. Any
+ * Parses untrusted text. Returns 0; -EINVAL and the error; -ENOMEM. Any
  * thread.
  */
 int graph_parse(const char *text, size_t length, struct topology *,
-	struct graph_complaint *);
+	struct graph_error *);
 
 #endif

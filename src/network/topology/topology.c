@@ -18,8 +18,8 @@ static int topology_open(struct topology *t, enum topology_kind kind,
 		.kind = kind, .nodes = (uint32_t)nodes, .ports = ports
 	};
 	t->neighbour = malloc(count * sizeof(*t->neighbour));
-	t->entrance = calloc(count, sizeof(*t->entrance));
-	if (!t->neighbour || !t->entrance) {
+	t->peer_port = calloc(count, sizeof(*t->peer_port));
+	if (!t->neighbour || !t->peer_port) {
 		topology_free(t);
 		return -ENOMEM;
 	}
@@ -30,16 +30,16 @@ static int topology_open(struct topology *t, enum topology_kind kind,
 void topology_free(struct topology *t)
 {
 	free(t->neighbour);
-	free(t->entrance);
+	free(t->peer_port);
 	*t = (struct topology){ 0 };
 }
 
 static void link_half(struct topology *t, uint32_t from, unsigned port,
-	uint32_t to, unsigned entrance)
+	uint32_t to, unsigned peer_port)
 {
 	uint64_t at = (uint64_t)from * t->ports + port;
 	t->neighbour[at] = to;
-	t->entrance[at] = (uint8_t)entrance;
+	t->peer_port[at] = (uint8_t)peer_port;
 }
 
 static void link_both(struct topology *t, uint32_t a, unsigned port_a,
@@ -206,7 +206,7 @@ int topology_cut(struct topology *t, uint32_t node, unsigned port)
 	uint32_t next = t->neighbour[at];
 	if (next == TOPOLOGY_NOWHERE)
 		return 0;
-	t->neighbour[(uint64_t)next * t->ports + t->entrance[at]] =
+	t->neighbour[(uint64_t)next * t->ports + t->peer_port[at]] =
 		TOPOLOGY_NOWHERE;
 	t->neighbour[at] = TOPOLOGY_NOWHERE;
 	return 0;

@@ -34,7 +34,7 @@ struct topology {
 	unsigned dimensions;
 	uint32_t size[TOPOLOGY_DIMENSIONS_MAX]; /* of meshes and tori */
 	uint32_t *neighbour; /* by node and port; or TOPOLOGY_NOWHERE */
-	uint8_t *entrance;   /* likewise: the port at the other end */
+	uint8_t *peer_port;  /* by node and port: the port at the other end */
 };
 
 struct topology_link {

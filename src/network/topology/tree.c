@@ -36,10 +36,8 @@ int tree_open(struct tree *t, const struct topology *topology, uint32_t root)
 			if (next == TOPOLOGY_NOWHERE || next == root ||
 				t->up[next] != TREE_NO_PORT)
 				continue;
-			t->up[next] =
-				topology->entrance[(uint64_t)node *
-							   topology->ports +
-						   p];
+			uint64_t link = (uint64_t)node * topology->ports + p;
+			t->up[next] = topology->peer_port[link];
 			t->down[node] |= 1u << p;
 			t->order[t->reached++] = next;
 		}

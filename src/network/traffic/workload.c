@@ -14,7 +14,7 @@
 
 #include "base/bits.h"
 
-#define PACKETS_FIRST 256 /* initial room */
+#define PACKETS_FIRST 256 /* initial capacity */
 
 /* ---- lines ---- */
 
@@ -114,27 +114,27 @@ static const char *packet_read(struct workload_line *l,
 /* ---- all packets ---- */
 
 static int packet_add(
-	struct workload *w, uint64_t *room, const struct workload_packet *p)
+	struct workload *w, uint64_t *capacity, const struct workload_packet *p)
 {
-	if (w->count == *room) {
-		uint64_t more = *room ? 2 * *room : PACKETS_FIRST;
+	if (w->count == *capacity) {
+		uint64_t more = *capacity ? 2 * *capacity : PACKETS_FIRST;
 		struct workload_packet *packets =
 			reallocarray(w->packet, more, sizeof(*packets));
 		if (!packets)
 			return -ENOMEM;
 		w->packet = packets;
-		*room = more;
+		*capacity = more;
 	}
 	w->packet[w->count++] = *p;
 	return 0;
 }
 
 static int read_packets(FILE *file, const struct topology *t,
-	struct workload *w, struct workload_complaint *complaint)
+	struct workload *w, struct workload_error *error)
 {
 	struct workload_line l = { .number = 0 };
 	struct workload_packet p;
-	uint64_t room = 0;
+	uint64_t capacity = 0;
 	const char *why = NULL;
 	int e;
 	while ((e = line_read(file, &l)) == 1) {
@@ -143,12 +143,12 @@ static int read_packets(FILE *file, const struct topology *t,
 		why = w->count < WORKLOAD_PACKETS_MAX
 			      ? packet_read(&l, t, &p)
 			      : "there are more than 67108864 packets";
-		e = why ? -EINVAL : packet_add(w, &room, &p);
+		e = why ? -EINVAL : packet_add(w, &capacity, &p);
 		if (e)
 			break;
 	}
 	if (e == -EINVAL)
-		*complaint = (struct workload_complaint){ l.number,
+		*error = (struct workload_error){ l.number,
 			why ? why : "the line is too long" };
 	return e;
 }
@@ -193,10 +193,10 @@ static int sort(struct workload *w)
 }
 
 int workload_read(FILE *file, const struct topology *t, struct workload *w,
-	struct workload_complaint *complaint)
+	struct workload_error *error)
 {
 	*w = (struct workload){ 0 };
-	int e = read_packets(file, t, w, complaint);
+	int e = read_packets(file, t, w, error);
 	if (e == 0)
 		e = sort(w);
 	if (e)

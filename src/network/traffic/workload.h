@@ -29,18 +29,18 @@ struct workload {
 	uint64_t count;
 };
 
-struct workload_complaint {
+struct workload_error {
 	uint64_t line;	 /* from 1 */
 	const char *why; /* static string */
 };
 
 /*
- * Reads to the end of the file. Returns 0; -EINVAL and the complaint; -ENOMEM
+ * Reads to the end of the file. Returns 0; -EINVAL and the error; -ENOMEM
  * or -EIO. On failure the workload is empty. No other thread may use the file;
  * blocks as the file does.
  */
 int workload_read(FILE *, const struct topology *, struct workload *,
-	struct workload_complaint *);
+	struct workload_error *);
 /* Writes the format of workload_read(). Returns 0 or -EIO. */
 int workload_write(FILE *, const struct workload *);
 void workload_free(struct workload *);
