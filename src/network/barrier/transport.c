@@ -279,7 +279,7 @@ void transport_event(struct network *n, const struct scheduled_event *e)
  * Returns true if some node waits for the end of a round. The flags of hosts
  * also show nodes that are dead or disconnected, which the new tree does not.
  */
-static bool round_open(
+static bool round_in_progress(
 	const struct network *n, unsigned id, const bool *participates)
 {
 	const uint8_t *host = hosts_of(n, id);
@@ -301,7 +301,7 @@ static void barrier_move(struct network *n, struct barriers *fresh, unsigned id,
 		participates[node] = host[node] & HOST_PARTICIPATES &&
 				     !n->node[node].dead;
 	}
-	if (round_open(n, id, participates))
+	if (round_in_progress(n, id, participates))
 		for (uint32_t i = 0; i < n->nodes; i++)
 			if (host[i] & HOST_PARTICIPATES && !n->node[i].dead)
 				round_end(node_worker(n, i), n->now, i, id,
@@ -324,9 +324,8 @@ int transport_rebuild(struct network *n)
 	/* Drop all messages. */
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct wheel *w = &n->worker[i].wheel;
-		uint64_t lists = (w->mask + 1ull) * w->readers;
-		for (uint64_t k = 0; k < lists; k++)
-			w->list[k * WHEEL_KINDS + WHEEL_BARRIER].count = 0;
+		for (uint64_t k = 0; k < wheel_list_count(w); k += WHEEL_KINDS)
+			w->list[k + WHEEL_BARRIER].count = 0;
 		messages_of(&n->worker[i])->waiting.count = 0;
 	}
 	for (unsigned id = 0; id < BARRIER_COUNT; id++)

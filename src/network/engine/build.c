@@ -124,18 +124,6 @@ static void port_open(struct network *n, uint32_t node, unsigned local)
 	p->peer_worker = n->worker_of[peer];
 }
 
-static void node_open(struct network *n, uint32_t node)
-{
-	n->node[node].random = random_stream(n->options.seed, 2ull * node);
-	for (unsigned p = 0; p < n->ports; p++)
-		port_open(n, node, p);
-	for (unsigned p = 0; p < n->network_ports; p++) {
-		struct source_queue *s = &node_sources(n, node)[p];
-		s->packet = s->first = s->tail = PACKET_NONE;
-		s->last_channel = (uint8_t)(n->channels - 1);
-	}
-}
-
 static int workers_open(struct network *n)
 {
 	const struct router *r = &n->router;
@@ -236,8 +224,17 @@ static int network_build(struct network *n, unsigned threads)
 		r = workers_open(n);
 	if (r)
 		return r;
-	for (uint32_t i = 0; i < n->nodes; i++)
-		node_open(n, i);
+	for (uint32_t node = 0; node < n->nodes; node++) {
+		struct source_queue *s = node_sources(n, node);
+		n->node[node].random =
+			random_stream(n->options.seed, 2ull * node);
+		for (unsigned i = 0; i < n->ports; i++)
+			port_open(n, node, i);
+		for (unsigned i = 0; i < n->network_ports; i++) {
+			s[i].packet = s[i].first = s[i].tail = PACKET_NONE;
+			s[i].last_channel = (uint8_t)(n->channels - 1);
+		}
+	}
 	r = routes_open(n);
 	return r ? r : thread_pool_open(n, threads);
 }

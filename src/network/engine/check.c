@@ -60,9 +60,8 @@ struct invariant_sums {
 
 static void check_wheel(struct invariant_sums *k, const struct wheel *w)
 {
-	uint64_t lists = (w->mask + 1ull) * w->readers;
-	for (uint64_t i = 0; i < lists; i++) {
-		const struct wheel_list *l = &w->list[i * WHEEL_KINDS];
+	for (uint64_t i = 0; i < wheel_list_count(w); i += WHEEL_KINDS) {
+		const struct wheel_list *l = &w->list[i];
 		for (uint32_t e = 0; e < l[WHEEL_FLIT].count; e++)
 			k->flits[l[WHEEL_FLIT].event[e].index]++;
 		for (uint32_t e = 0; e < l[WHEEL_CREDIT].count; e++)
@@ -119,18 +118,16 @@ static const char *check_output(const struct invariant_sums *k, uint32_t out)
 static const char *check_packets(const struct network *n)
 {
 	struct network_counters c;
-	uint64_t in_use = 0, queued = 0, listed = 0;
+	uint64_t queued = 0, listed = 0;
 	network_count(n, &c);
-	for (unsigned i = 0; i < n->workers; i++) {
-		in_use += n->worker[i].pool.used - n->worker[i].pool.freed;
+	for (unsigned i = 0; i < n->workers; i++)
 		queued += (uint64_t)n->worker[i].queued;
-	}
 	for (uint64_t i = 0; i < (uint64_t)n->nodes * n->network_ports; i++)
 		listed += n->source[i].count;
 	if (queued != listed)
 		return "the source queues and their count do not agree";
 	if (c.packets_sent + c.multicast_copies !=
-		c.packets_delivered + c.packets_reported + in_use)
+		c.packets_delivered + c.packets_reported + packets_in_use(n))
 		return "packets sent are not those delivered, reported and in "
 		       "flight";
 	return NULL;

@@ -54,42 +54,34 @@ void packet_spill(struct packet_pool *p)
 	pthread_mutex_unlock(&p->table->lock);
 }
 
-/* Takes a chain of free numbers from the table. Returns false if it has none.
+/*
+ * Takes a block of new numbers when a chain of free ones is not available.
+ * Relaxed: the counter publishes nothing else.
  */
-static bool chain_take(struct packet_pool *p)
-{
-	struct packet_table *t = p->table;
-	pthread_mutex_lock(&t->lock);
-	uint32_t head = t->chains;
-	if (head != PACKET_NONE)
-		t->chains = (uint32_t)t->packet[head].created;
-	pthread_mutex_unlock(&t->lock);
-	p->free = head;
-	p->free_count = head == PACKET_NONE ? 0 : PACKETS_CACHED / 2;
-	return head != PACKET_NONE;
-}
-
-/* Takes a block of new numbers. Relaxed: the counter publishes nothing else. */
-static bool block_take(struct packet_pool *p)
-{
-	uint32_t at = atomic_load_explicit(
-		&p->table->allocated, memory_order_relaxed);
-	do {
-		if (at > PACKET_MAX - BLOCK)
-			return false;
-	} while (!atomic_compare_exchange_weak_explicit(&p->table->allocated,
-		&at, at + BLOCK, memory_order_relaxed, memory_order_relaxed));
-	p->fresh = at;
-	p->fresh_end = at + BLOCK;
-	return true;
-}
-
 uint32_t packet_alloc_slow(struct packet_pool *p)
 {
-	if (p->fresh == p->fresh_end && chain_take(p))
-		return packet_alloc(p);
-	if (p->fresh == p->fresh_end && !block_take(p))
-		return PACKET_NONE;
+	struct packet_table *t = p->table;
+	if (p->fresh == p->fresh_end) {
+		pthread_mutex_lock(&t->lock);
+		uint32_t head = t->chains;
+		if (head != PACKET_NONE)
+			t->chains = (uint32_t)t->packet[head].created;
+		pthread_mutex_unlock(&t->lock);
+		p->free = head;
+		p->free_count = head == PACKET_NONE ? 0 : PACKETS_CACHED / 2;
+		if (head != PACKET_NONE)
+			return packet_alloc(p);
+		uint32_t at = atomic_load_explicit(
+			&t->allocated, memory_order_relaxed);
+		do {
+			if (at > PACKET_MAX - BLOCK)
+				return PACKET_NONE;
+		} while (!atomic_compare_exchange_weak_explicit(&t->allocated,
+			&at, at + BLOCK, memory_order_relaxed,
+			memory_order_relaxed));
+		p->fresh = at;
+		p->fresh_end = at + BLOCK;
+	}
 	p->used++;
 	return p->fresh++;
 }

@@ -7,22 +7,17 @@
 
 #include "base/bits.h"
 
-static uint64_t list_count(const struct wheel *w)
-{
-	return ((uint64_t)w->mask + 1) * w->readers * WHEEL_KINDS;
-}
-
 int wheel_open(struct wheel *w, unsigned delay, unsigned readers)
 {
 	*w = (struct wheel){ .mask = (1u << bits_log2_up(delay + 1ull)) - 1,
 		.readers = readers };
-	w->list = calloc(list_count(w), sizeof(*w->list));
+	w->list = calloc(wheel_list_count(w), sizeof(*w->list));
 	return w->list ? 0 : -ENOMEM;
 }
 
 void wheel_close(struct wheel *w)
 {
-	for (uint64_t i = 0; w->list && i < list_count(w); i++)
+	for (uint64_t i = 0; w->list && i < wheel_list_count(w); i++)
 		free(w->list[i].event);
 	free(w->list);
 	w->list = NULL;

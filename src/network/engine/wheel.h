@@ -46,6 +46,12 @@ bool wheel_grow(struct wheel *, struct wheel_list *);
 /* Returns true if the wheel holds events for cycles after `now`. */
 bool wheel_busy(const struct wheel *, uint64_t now);
 
+/* The lists of all cycles, readers and kinds. */
+static inline uint64_t wheel_list_count(const struct wheel *w)
+{
+	return ((uint64_t)w->mask + 1) * w->readers * WHEEL_KINDS;
+}
+
 /* The lists of a cycle, by reader and kind. */
 static inline struct wheel_list *wheel_slot(struct wheel *w, uint64_t time)
 {

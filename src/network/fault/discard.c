@@ -33,10 +33,9 @@ static void wheel_filter(struct discard *d,
 	struct network *n = d->network;
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct wheel *w = &n->worker[i].wheel;
-		uint64_t lists = (w->mask + 1ull) * w->readers;
-		for (uint64_t k = 0; k < lists; k++) {
-			struct wheel_list *l =
-				&w->list[k * WHEEL_KINDS + WHEEL_FLIT];
+		for (uint64_t k = 0; k < wheel_list_count(w);
+			k += WHEEL_KINDS) {
+			struct wheel_list *l = &w->list[k + WHEEL_FLIT];
 			uint32_t kept = 0;
 			for (uint32_t e = 0; e < l->count; e++)
 				if (!gone(d, &l->event[e]))

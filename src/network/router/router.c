@@ -122,8 +122,12 @@ const char *router_arbiter_name(enum router_arbiter arbiter)
 
 /* ---- checking ---- */
 
-static const char *sizes_fault(const struct router *r)
+/* Returns NULL, or why the parameters are inconsistent. */
+static const char *router_fault(const struct router *r)
 {
+	const unsigned delay[] = { r->route_delay, r->channel_delay,
+		r->link_delay, r->credit_delay, r->inject_delay,
+		r->inject_credit_delay, r->eject_delay, r->retry_delay };
 	if (r->network_ports == 0 || r->network_ports > ROUTER_NETWORK_MAX)
 		return "a router has one to four network ports";
 	if (r->channels == 0 || r->channels > ROUTER_CHANNELS_MAX)
@@ -136,23 +140,11 @@ static const char *sizes_fault(const struct router *r)
 		return "routes with two groups need a router with two groups";
 	if (r->buffer == 0 || r->buffer > ROUTER_BUFFER_MAX)
 		return "a buffer holds 1 to 4096 flits";
-	return r->tag_bits > 16 ? "a host tag has at most 16 bits" : NULL;
-}
-
-static const char *delays_fault(const struct router *r)
-{
-	const unsigned delay[] = { r->route_delay, r->channel_delay,
-		r->link_delay, r->credit_delay, r->inject_delay,
-		r->inject_credit_delay, r->eject_delay, r->retry_delay };
+	if (r->tag_bits > 16)
+		return "a host tag has at most 16 bits";
 	for (unsigned i = 0; i < ARRAY_COUNT(delay); i++)
 		if (delay[i] == 0 || delay[i] > ROUTER_DELAY_MAX)
 			return "delays are from 1 to 1000 cycles";
-	return NULL;
-}
-
-/* The buffer must have room for flits that are sent before XOFF arrives. */
-static const char *levels_fault(const struct router *r)
-{
 	if (r->flow != ROUTER_XON_XOFF)
 		return NULL;
 	if (r->switching == ROUTER_CUT_THROUGH)
@@ -160,6 +152,7 @@ static const char *levels_fault(const struct router *r)
 		       "much room there is";
 	if (r->xon_level >= r->xoff_level || r->xoff_level == 0)
 		return "the XON level must be below the XOFF level";
+	/* Flits that are sent before XOFF arrives must fit. */
 	if (r->buffer < r->xoff_level + r->link_delay + r->credit_delay)
 		return "a buffer must hold the XOFF level and the flits in "
 		       "flight (link and credit delay) when it is reached";
@@ -168,11 +161,7 @@ static const char *levels_fault(const struct router *r)
 
 int router_check(const struct router *r, const char **why)
 {
-	*why = sizes_fault(r);
-	if (!*why)
-		*why = delays_fault(r);
-	if (!*why)
-		*why = levels_fault(r);
+	*why = router_fault(r);
 	return *why ? -EINVAL : 0;
 }
 

@@ -85,7 +85,8 @@ static inline uint32_t channels_usable(
 	return channels_fit(o, vc, channels);
 }
 
-/* The input VC owns the channel, and requests the switch after vc_delay. */
+/* The input VC holds the channel and requests the switch after channel_delay.
+ */
 static inline void channel_grant(
 	const struct vc_output *o, uint32_t vc, unsigned channel)
 {
@@ -207,18 +208,6 @@ static struct vc_request *oldest_unlink(const struct vc_output *o)
 	return r;
 }
 
-/* The channel with the emptiest buffer, so that packets use all of them. */
-static unsigned emptiest(const struct vc_output *o, uint32_t channels)
-{
-	unsigned best = (unsigned)__builtin_ctz(channels);
-	for (channels &= channels - 1; channels; channels &= channels - 1) {
-		unsigned c = (unsigned)__builtin_ctz(channels);
-		if (o->vc[c].credits > o->vc[best].credits)
-			best = c;
-	}
-	return best;
-}
-
 static void first_come(const struct vc_output *o)
 {
 	bool smart = o->n->input_tag && o->link;
@@ -231,10 +220,19 @@ static void first_come(const struct vc_output *o)
 			open = channels_usable(o, r->vc, open);
 			closed |= open ? 0 : r->mask;
 		}
-		if (open)
-			channel_grant(o, r->vc, emptiest(o, open));
-		else
+		if (!open) {
 			input_request_vc(o->w, r->vc);
+			continue;
+		}
+		/* The channel with the emptiest buffer, so that all are used.
+		 */
+		unsigned best = (unsigned)__builtin_ctz(open);
+		for (open &= open - 1; open; open &= open - 1) {
+			unsigned c = (unsigned)__builtin_ctz(open);
+			if (o->vc[c].credits > o->vc[best].credits)
+				best = c;
+		}
+		channel_grant(o, r->vc, best);
 	}
 }
 

@@ -58,20 +58,6 @@ static uint32_t pair_hash(const struct reroute *a, unsigned i)
 	return (uint32_t)(random_next(&r) >> 32);
 }
 
-static bool find_via_any(const struct reroute *a)
-{
-	const struct topology *t = a->n->topology;
-	uint32_t first = pair_hash(a, 0);
-	for (unsigned i = 0; i < t->ports; i++)
-		if (find_via(a,
-			    topology_next(t, a->from, (first + i) % t->ports)))
-			return true;
-	for (unsigned i = 1; i <= TRIES; i++)
-		if (find_via(a, pair_hash(a, i) % t->nodes))
-			return true;
-	return false;
-}
-
 /*
  * The neighbour of `from` that is closest to `to`, by a breadth-first search
  * that starts at `to`; or TOPOLOGY_NOWHERE.
@@ -130,6 +116,7 @@ static bool isolated(const struct topology *t, uint32_t node)
 int reroute_find(struct network *n, uint32_t from, uint32_t to,
 	struct routing_path *path)
 {
+	const struct topology *t = n->topology;
 	const struct reroute a = { .n = n,
 		.random = &n->node[from].random,
 		.from = from,
@@ -137,9 +124,17 @@ int reroute_find(struct network *n, uint32_t from, uint32_t to,
 		.path = path };
 	if (find_intact(&a, from, to, path))
 		return 0;
-	if (isolated(n->topology, from) || isolated(n->topology, to))
+	if (isolated(t, from) || isolated(t, to))
 		return -EHOSTUNREACH;
-	return find_via_any(&a) ? 0 : find_hop(&a);
+	uint32_t first = pair_hash(&a, 0);
+	for (unsigned i = 0; i < t->ports; i++)
+		if (find_via(
+			    &a, topology_next(t, from, (first + i) % t->ports)))
+			return 0;
+	for (unsigned i = 1; i <= TRIES; i++)
+		if (find_via(&a, pair_hash(&a, i) % t->nodes))
+			return 0;
+	return find_hop(&a);
 }
 
 bool reroute_needed(const struct network *n)

@@ -27,7 +27,7 @@ struct route_table {
 struct routing {
 	const struct topology *topology;
 	struct routing_options options;
-	uint64_t inverse[TOPOLOGY_DIMENSIONS_MAX]; /* see divide() */
+	uint64_t inverse[TOPOLOGY_DIMENSIONS_MAX]; /* see coordinate() */
 	/* By dimension: legs by both coordinates, and direction of a tie. */
 	uint32_t *ring[TOPOLOGY_DIMENSIONS_MAX];
 	bool rings; /* all dimensions have such legs */
@@ -197,19 +197,14 @@ static inline int path_add(
 }
 
 /*
- * Divides by a multiplication with 2^40 / size, rounded up. Node numbers and
- * sizes are at most 2^20, so the error is too small to change the quotient.
+ * Returns the lowest coordinate, and removes it from the number. The division
+ * is a multiplication with 2^40 / size, rounded up. Node numbers and sizes are
+ * at most 2^20, so the error is too small to change the quotient.
  */
-static inline uint32_t divide(uint32_t number, uint64_t inverse)
-{
-	return (uint32_t)(number * inverse >> 40);
-}
-
-/* Returns the lowest coordinate, and removes it from the number. */
 static inline uint32_t coordinate(
 	const struct routing *s, unsigned d, uint32_t *number)
 {
-	uint32_t next = divide(*number, s->inverse[d]);
+	uint32_t next = (uint32_t)(*number * s->inverse[d] >> 40);
 	uint32_t digit = *number - next * s->topology->size[d];
 	*number = next;
 	return digit;

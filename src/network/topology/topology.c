@@ -220,13 +220,3 @@ int topology_isolate(struct topology *t, uint32_t node)
 		topology_cut(t, node, p);
 	return 0;
 }
-
-const char *topology_name(enum topology_kind kind)
-{
-	static const char *const names[] = { [TOPOLOGY_MESH] = "mesh",
-		[TOPOLOGY_TORUS] = "torus",
-		[TOPOLOGY_HYPERCUBE] = "hypercube",
-		[TOPOLOGY_FULL] = "full",
-		[TOPOLOGY_GRAPH] = "graph" };
-	return names[kind];
-}

@@ -74,6 +74,5 @@ static inline uint32_t topology_next(
 /* The coordinate of a node in a dimension of a mesh or torus. */
 uint32_t topology_coordinate(
 	const struct topology *, uint32_t node, unsigned dimension);
-const char *topology_name(enum topology_kind);
 
 #endif
