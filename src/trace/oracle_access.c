@@ -19,19 +19,6 @@ static struct model_window *window_of(
 		       : NULL;
 }
 
-static enum cay_error alignment_error(const struct oracle *o,
-	const struct model_window *w, const struct trace_instruction *i)
-{
-	bool word = trace_is_word(i->kind);
-	bool words = o->port[i->port].words;
-	uint64_t address = o->trace->region[w->region].skew + w->at + i->offset;
-	if (((word || words) && i->offset % 8) || (word && address % 8))
-		return CAY_ERROR_TARGET_OFFSET_ALIGN;
-	if (words && trace_length(i) % 8)
-		return CAY_ERROR_TARGET_LENGTH_ALIGN;
-	return CAY_ERROR_NONE;
-}
-
 /*
  * The checks in the order of cay_contract(7): window, capability, rights, lock,
  * bounds, alignment. The first that fails determines the error.
@@ -57,7 +44,14 @@ enum cay_error oracle_refusal(
 	uint64_t end = w->bytes + (o->fault == ORACLE_BOUNDS);
 	if (i->offset > end || trace_length(i) > end - i->offset)
 		return CAY_ERROR_TARGET_BOUNDS;
-	return alignment_error(o, w, i);
+	bool word = trace_is_word(i->kind);
+	bool words = o->port[i->port].words;
+	uint64_t address = o->trace->region[w->region].skew + w->at + i->offset;
+	if (((word || words) && i->offset % 8) || (word && address % 8))
+		return CAY_ERROR_TARGET_OFFSET_ALIGN;
+	if (words && trace_length(i) % 8)
+		return CAY_ERROR_TARGET_LENGTH_ALIGN;
+	return CAY_ERROR_NONE;
 }
 
 uint32_t oracle_region(

@@ -111,9 +111,10 @@ static uint64_t file_reopen(pid_t pid)
 	return now;
 }
 
-/* Returns the descriptor of this process's file, or -1. */
-static int file_descriptor(void)
+/* Leaves errno unchanged: the recorder must not affect the program. */
+static void text_append(const char *text, size_t length)
 {
+	int before = errno;
 	pid_t pid = getpid();
 	/*
 	 * Acquire pairs with the release in file_reopen(): the file has its
@@ -121,15 +122,8 @@ static int file_descriptor(void)
 	 */
 	uint64_t now = atomic_load_explicit(&file, memory_order_acquire);
 	int fd = (int)(uint32_t)now - 1;
-	if (now >> 32 == (uint64_t)pid && (fd < 0 || file_valid(fd)))
-		return fd;
-	return (int)(uint32_t)file_reopen(pid) - 1;
-}
-
-/* Leaves errno unchanged: the recorder must not affect the program. */
-static void text_append(const char *text, size_t length)
-{
-	int before = errno, fd = file_descriptor();
+	if (now >> 32 != (uint64_t)pid || (fd >= 0 && !file_valid(fd)))
+		fd = (int)(uint32_t)file_reopen(pid) - 1;
 	while (fd >= 0 && length) {
 		ssize_t n = write(fd, text, length);
 		if (n < 0 && errno == EINTR)

@@ -137,29 +137,11 @@ static int regions_assign(struct trace *t)
 
 /* ---- checks ---- */
 
-static int window_check(const struct trace *t,
-	const struct trace_instruction *i, struct trace_error *e)
-{
-	const unsigned access = CAY_RIGHT_READ | CAY_RIGHT_WRITE |
-				CAY_RIGHT_ATOMIC;
-	if (i->window >= t->queues.windows)
-		return trace_reject(e, i->line,
-			"window must be between 0 and %u",
-			t->queues.windows - 1);
-	if (!(i->rights & access))
-		return trace_reject(e, i->line,
-			"a window needs the right read, write or atomic");
-	if (i->bytes == 0)
-		return trace_reject(e, i->line, "the window is empty");
-	if (i->base + i->bytes < i->base)
-		return trace_reject(
-			e, i->line, "the window exceeds the address space");
-	return 0;
-}
-
 static int instruction_check(const struct trace *t,
 	const struct trace_instruction *i, bool *closed, struct trace_error *e)
 {
+	const unsigned access = CAY_RIGHT_READ | CAY_RIGHT_WRITE |
+				CAY_RIGHT_ATOMIC;
 	if (i->kind == TRACE_PORT_OPEN)
 		return trace_reject(
 			e, i->line, "ports are declared with 'port'");
@@ -169,9 +151,19 @@ static int instruction_check(const struct trace *t,
 	if (closed[i->port])
 		return trace_reject(e, i->line, "port %u is closed", i->port);
 	closed[i->port] = i->kind == TRACE_PORT_CLOSE;
-	int r = i->kind == TRACE_WINDOW ? window_check(t, i, e) : 0;
-	if (r)
-		return r;
+	bool window = i->kind == TRACE_WINDOW;
+	if (window && i->window >= t->queues.windows)
+		return trace_reject(e, i->line,
+			"window must be between 0 and %u",
+			t->queues.windows - 1);
+	if (window && !(i->rights & access))
+		return trace_reject(e, i->line,
+			"a window needs the right read, write or atomic");
+	if (window && i->bytes == 0)
+		return trace_reject(e, i->line, "the window is empty");
+	if (window && i->base + i->bytes < i->base)
+		return trace_reject(
+			e, i->line, "the window exceeds the address space");
 	if (i->bytes > TRACE_BYTES_MAX)
 		return trace_reject(
 			e, i->line, "more than %llu bytes", TRACE_BYTES_MAX);
