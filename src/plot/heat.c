@@ -32,13 +32,6 @@ static int heat_check(const struct heat *h)
 	return 0;
 }
 
-static const struct heat_layout *layout_of(const struct heat *h)
-{
-	if (h->dimensions)
-		return h->nodes <= GRID_NODES ? &heat_grid : &heat_cells;
-	return h->nodes <= CIRCLE_NODES ? &heat_circle : &heat_matrix;
-}
-
 static void scale_draw(struct svg *s, const struct heat *h, double most,
 	bool any_dead, double y)
 {
@@ -69,7 +62,10 @@ int heat_write(FILE *to, const struct heat *h)
 	int r = heat_check(h);
 	if (r)
 		return r;
-	const struct heat_layout *layout = layout_of(h);
+	const struct heat_layout *layout =
+		h->nodes <= CIRCLE_NODES ? &heat_circle : &heat_matrix;
+	if (h->dimensions)
+		layout = h->nodes <= GRID_NODES ? &heat_grid : &heat_cells;
 	for (uint64_t i = 0; i < h->count; i++)
 		if (h->link[i].dead)
 			any_dead = true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Heat maps of grids, see heat.h: wedges between nodes, or a square per node.
- */
+/* Heat maps of grids, see heat.h: a wedge per link, or a square per node. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -70,14 +69,6 @@ static struct svg_at towards(
 	return (struct svg_at){ from.x + x * length, from.y + y * length };
 }
 
-/* Returns true unless the link wraps around. */
-static bool is_adjacent(const struct grid *g, const struct heat_link *l)
-{
-	uint32_t stride = l->port / 2 == 0 ? 1 : g->columns;
-	return l->port % 2 ? l->from == l->to + stride
-			   : l->to == l->from + stride;
-}
-
 static void wedge_draw(struct svg *s, const struct heat *h,
 	const struct grid *g, const struct heat_link *l, double most)
 {
@@ -85,7 +76,11 @@ static void wedge_draw(struct svg *s, const struct heat *h,
 		{ 0, -1 }, { 0.7, -0.7 }, { -0.7, 0.7 } };
 	struct svg_at middle = node_centre(g, l->from);
 	double x = direction[l->port % 6][0], y = direction[l->port % 6][1];
-	double end = l->port < 4 && is_adjacent(g, l) ? 0.85 : 0.45;
+	/* A link that wraps around, or to another plane, is short. */
+	uint32_t stride = l->port / 2 == 0 ? 1 : g->columns;
+	bool adjacent = l->port % 2 ? l->from == l->to + stride
+				    : l->to == l->from + stride;
+	double end = l->port < 4 && adjacent ? 0.85 : 0.45;
 	heat_wedge(s, h, l, most, towards(middle, x, y, 0.15 * g->pitch),
 		towards(middle, x, y, end * g->pitch), 0.17 * g->pitch);
 }

@@ -57,14 +57,13 @@ static void put_escaped(FILE *to, const char *text)
 	}
 }
 
-static void text_begin(
-	struct svg *s, enum svg_anchor anchor, double size, const char *more)
+static void text_begin(struct svg *s, enum svg_anchor anchor, double size)
 {
 	static const char *const names[] = { [SVG_START] = "start",
 		[SVG_MIDDLE] = "middle",
 		[SVG_END] = "end" };
-	fprintf(s->to, "<text font-size=\"%g\" text-anchor=\"%s\" %s", size,
-		names[anchor], more);
+	fprintf(s->to, "<text font-size=\"%g\" text-anchor=\"%s\" ", size,
+		names[anchor]);
 }
 
 static void text_end(struct svg *s, const char *text)
@@ -76,14 +75,14 @@ static void text_end(struct svg *s, const char *text)
 void svg_text(struct svg *s, struct svg_at at, enum svg_anchor anchor,
 	double size, const char *text)
 {
-	text_begin(s, anchor, size, "");
+	text_begin(s, anchor, size);
 	fprintf(s->to, "x=\"%.2f\" y=\"%.2f\">", at.x, at.y);
 	text_end(s, text);
 }
 
 void svg_text_up(struct svg *s, struct svg_at at, double size, const char *text)
 {
-	text_begin(s, SVG_MIDDLE, size, "");
+	text_begin(s, SVG_MIDDLE, size);
 	fprintf(s->to, "transform=\"translate(%.2f %.2f) rotate(-90)\">", at.x,
 		at.y);
 	text_end(s, text);
