@@ -32,8 +32,10 @@ struct curve {
 /* Writes a plot. Returns 0, -ENOMEM, or -errno of the stream. */
 int curve_write(FILE *, const struct curve *);
 
-/* The tick distance (1, 2 or 5 times a power of ten) that divides a span into
- * at most `most` parts. The span is finite and above 0. */
+/*
+ * The tick distance (1, 2 or 5 times a power of ten) that divides a span into
+ * at most `most` parts. The span is finite and above 0.
+ */
 double curve_step(double span, unsigned most);
 
 #endif

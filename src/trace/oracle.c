@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The oracle: order of instructions, retries, consumers, owners. See oracle.h.
- */
+/* The oracle: instruction order, retries, consumers, owners. See oracle.h. */
 #include "trace/oracle.h"
 
 #include <errno.h>

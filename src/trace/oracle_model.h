@@ -109,9 +109,7 @@ static inline uint16_t oracle_command(unsigned command, enum cay_error error)
 
 /* ---- oracle_send.c ---- */
 
-/*
- * Sends a message; its completion is reserved. Returns 0 or -EAGAIN.
- */
+/* Sends a message whose completion is reserved. Returns 0 or -EAGAIN. */
 int oracle_send(struct oracle *, const struct trace_instruction *);
 
 /* The notification of a message that is not received into a posted buffer. */

@@ -8,8 +8,8 @@
 #include "trace/record_call.h"
 #include "trace/record_log.h"
 
-#define CONTENT_MAX \
-	(16u << 20) /* bytes of a window whose contents are recorded */
+/* Windows of up to this many bytes are recorded with their contents. */
+#define CONTENT_MAX (16u << 20)
 
 /* ---- remote memory ---- */
 
@@ -172,7 +172,7 @@ static struct trace_instruction begin_window(
 	return i;
 }
 
-/* cay_free() calls it, too. */
+/* Also called by cay_free(). */
 CAY_API int cay_window_close(struct cay_window *window)
 {
 	struct record_handle h;

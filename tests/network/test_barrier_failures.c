@@ -211,8 +211,10 @@ static void a_reset_by_an_intermediate_node_survives_a_failure(void **state)
 	hosts_close(&h);
 }
 
-/* A failure at any time of a round: each participant gets one or two ends, and
- * those of one part get the same ones. */
+/*
+ * A failure at any time of a round: the round ends once or twice for each
+ * participant, and in the same way for all of one connected part.
+ */
 static void a_failure_at_any_time_of_a_round(void **state)
 {
 	const uint32_t out[2] = { 4, 5 };

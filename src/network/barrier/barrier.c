@@ -43,12 +43,11 @@ struct barriers {
 	const struct tree *tree;
 	struct barrier_calls calls;
 	struct barrier_node *node; /* by barrier and node */
-	uint64_t
-		*strays; /* by node, as nodes may belong to different threads */
+	uint64_t *strays; /* by node: nodes may belong to different threads */
 	uint32_t top[BARRIER_COUNT];
 };
 
-/* The subject of a call: one barrier at one node. */
+/* The arguments of a call: one barrier at one node. */
 struct module {
 	struct barriers *b;
 	void *context;

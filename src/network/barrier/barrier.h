@@ -76,12 +76,16 @@ void barrier_close(struct barriers *);
  * the tree has failed since it was built), -EBUSY: a round is in progress.
  */
 int barrier_set(struct barriers *, unsigned id, const bool *participates);
-/* A node arrives. Returns 0, -EINVAL (no such node or barrier), -EALREADY (one
- * arrival per node and round), -ENOTCONN: not a participant. */
+/*
+ * A node arrives. Returns 0, -EINVAL (no such node or barrier), -EALREADY (one
+ * arrival per node and round), -ENOTCONN: not a participant.
+ */
 int barrier_arrive(
 	struct barriers *, void *context, uint32_t node, unsigned id);
-/* Ends the round with an error for all participants. The node must be a
- * participant, or between one and the top. Returns 0, -EINVAL, -ENOTCONN. */
+/*
+ * Ends the round with an error for all participants. The node must be a
+ * participant, or between one and the top. Returns 0, -EINVAL, -ENOTCONN.
+ */
 int barrier_reset(struct barriers *, void *context, uint32_t node, unsigned id);
 /*
  * A message arrives at a port. Stray messages (no such barrier or kind, a port

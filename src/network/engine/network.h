@@ -78,7 +78,7 @@ struct network_counters {
 	uint64_t flits_repeated;   /* by links, after a bit error */
 	uint64_t interrupts;	   /* of all kinds */
 	uint64_t masked;	   /* packets whose output port was masked */
-	uint64_t detours, drained; /* what these did */
+	uint64_t detours, drained; /* by a detour; to the debug port */
 	uint64_t forwarded;	   /* by hosts, around failures */
 	uint64_t deadlock_alarms, deadlock_false, deadlock_removed;
 	uint64_t barrier_messages, barrier_releases, barrier_errors;
@@ -137,8 +137,10 @@ enum network_fault {
 /* Schedules a fault. Returns 0, -EINVAL, -ENOMEM. */
 int network_fail(struct network *, uint64_t time, enum network_fault,
 	uint32_t node, unsigned port);
-/* Sets the legs that replace a port while it is masked; they must lead to the
- * same neighbour. Returns 0, -EINVAL, -ENOMEM. */
+/*
+ * Sets the legs that replace a port while it is masked; they must lead to the
+ * same neighbour. Returns 0, -EINVAL, -ENOMEM.
+ */
 int network_detour(struct network *, uint32_t node, unsigned port,
 	const uint32_t *legs, unsigned count);
 

@@ -70,8 +70,8 @@ struct packet_pool {
 	struct packet_table *table;
 	uint32_t free, free_count; /* free list, linked by next */
 	uint32_t fresh, fresh_end; /* block of numbers never used */
-	uint64_t used, freed; /* summed over all pools, the difference is in use
-			       */
+	/* Summed over all pools, the difference is the numbers in use. */
+	uint64_t used, freed;
 };
 
 /* Returns 0 or -ENOMEM. */

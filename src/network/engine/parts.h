@@ -147,8 +147,10 @@ void transport_close(struct network *);
 void transport_event(struct network *, const struct scheduled_event *);
 /* Moves the releases of all workers to the network, sorted. 0 or -ENOMEM. */
 int transport_collect(struct network *);
-/* Moves all barriers to a new tree; open rounds end with an error. Returns 0 or
- * -ENOMEM. */
+/*
+ * Moves all barriers to a new tree; open rounds end with an error. Returns 0 or
+ * -ENOMEM.
+ */
 int transport_rebuild(struct network *);
 /* A message arrives at a port; transport_step() of this cycle handles it. */
 void transport_receive(struct worker *, uint32_t port, uint32_t message);
@@ -177,8 +179,10 @@ unsigned detour_port(struct worker *, uint32_t node, unsigned port,
 
 /* Returns true if dimension order is the rule and the topology has losses. */
 bool reroute_needed(const struct network *);
-/* Finds a path to `to`, or to a node whose host sends the packet on. Returns
- * as routing_find(). */
+/*
+ * Finds a path to `to`, or to a node whose host sends the packet on. Returns as
+ * routing_find().
+ */
 int reroute_find(
 	struct network *, uint32_t from, uint32_t to, struct routing_path *);
 
@@ -222,8 +226,7 @@ static inline void interrupt_raise(
 
 int thread_pool_open(struct network *, unsigned threads);
 void thread_pool_close(struct network *);
-/* Simulates cycles from `now` to `until`, or until a worker needs the caller.
- */
+/* Simulates cycles up to `until`, or until a worker raises an interrupt. */
 void thread_pool_run(struct network *, uint64_t until);
 
 #endif

@@ -201,8 +201,7 @@ static void *thread_main(void *argument)
 	}
 }
 
-/* Ends the first `started` threads, which wait at the barrier; frees the pool.
- */
+/* Ends the `started` threads, which wait at the barrier; frees the pool. */
 static void pool_stop(struct network *n, unsigned started)
 {
 	struct thread_pool *p = n->pool;

@@ -80,9 +80,8 @@ void deadlock_suspect(struct worker *w, uint32_t port, uint32_t request)
 
 struct analysis {
 	struct network *n;
-	uint8_t *live; /* by input VC */
-	uint32_t
-		*owner; /* by output VC: the input VC that holds it, or NO_VC */
+	uint8_t *live;		 /* by input VC */
+	uint32_t *owner;	 /* by output VC: its input VC, or NO_VC */
 	struct worklist blocked; /* input VCs that are not live */
 };
 
@@ -108,8 +107,7 @@ static bool active_live(const struct analysis *a, const struct input_vc *in)
 	return !full || a->live[peer];
 }
 
-/* The owner with the host tag of a request, if the arbiter skips it for that.
- */
+/* The owner because of whose host tag the arbiter skips a request. */
 static uint32_t tag_owner(const struct analysis *a, uint32_t vc, uint32_t port)
 {
 	const struct network *n = a->n;

@@ -103,8 +103,7 @@ static int packet_route(struct worker *w, uint32_t node, struct packet_state *p)
 
 /* ---- injection ---- */
 
-/* Selects the next channel with room, round robin. Returns false if none has.
- */
+/* Selects the next channel with credit, round robin. False: none has. */
 static bool channel_select(const struct network *n, struct source_queue *s,
 	const struct output_vc *out, const struct packet_state *p)
 {

@@ -115,8 +115,7 @@ static unsigned rr_distance(unsigned at, unsigned pointer)
 	return at >= pointer ? at - pointer : at + 256 - pointer;
 }
 
-/* Of two requests for an output: round robin over input ports, then channels.
- */
+/* Orders two requests for an output: by input port, then by channel. */
 static bool request_precedes(const struct network *n,
 	const struct switch_request *a, const struct switch_request *b)
 {

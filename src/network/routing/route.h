@@ -28,8 +28,7 @@ struct route {
 enum route_groups {
 	ROUTE_GROUPS_PLAIN, /* always the low group */
 	ROUTE_GROUPS_DATED, /* the high group after the dateline of a ring */
-	ROUTE_GROUPS_FIXED, /* the high group in a dimension whose dateline
-			       is crossed */
+	ROUTE_GROUPS_FIXED, /* the high group if the dateline is crossed */
 };
 
 /* The direction if both are equally long. */

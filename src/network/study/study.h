@@ -25,12 +25,16 @@ struct study_options {
 	struct traffic traffic;
 	struct length length;
 	uint64_t period; /* cycles of a sample; 0: chosen by size */
-	/* Limit of warm-up and measurement; 0: chosen, so that it takes
-	 * seconds, not minutes. Measured packets in flight still arrive. */
+	/*
+	 * Limit of warm-up and measurement; 0: chosen, so that it takes
+	 * seconds, not minutes. Measured packets in flight still arrive.
+	 */
 	uint64_t max_cycles;
-	/* Half width of the 95 % confidence interval, as a share of the mean;
+	/*
+	 * Half width of the 95 % confidence interval, as a share of the mean;
 	 * 0: chosen. If max_cycles is 0 and the limit comes first, 5 % are
-	 * enough for a steady state. */
+	 * enough for a steady state.
+	 */
 	double precision;
 	/* Called many times a second; true stops the study. May be NULL. */
 	bool (*progress)(void *context, uint64_t cycle, double latency);

@@ -23,9 +23,8 @@ struct sweep {
 };
 
 struct sweep_outcome {
-	/* The lowest load that was not steady, and the highest steady one below
-	 * it; 0: none. */
-	double steady, unsteady;
+	double unsteady; /* the lowest load that was not steady; 0: none */
+	double steady;	 /* the highest steady load below that; 0: none */
 	/* Verdict of the last point. */
 	enum study_verdict verdict;
 	unsigned points;

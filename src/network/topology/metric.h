@@ -8,7 +8,7 @@
 
 #include "network/topology/topology.h"
 
-/* Nodes of a topology that is searched, at most. */
+/* The most nodes of a topology that is searched. */
 #define METRIC_SEARCH_MAX 16384
 
 /* A link has two channels, one in each direction. */
@@ -31,8 +31,10 @@ struct metric {
 	double channel_load;
 };
 
-/* Returns 0, -EHOSTUNREACH (not connected), -E2BIG (more than
- * METRIC_SEARCH_MAX), -ENOMEM. Any thread. */
+/*
+ * Computes the metric. Returns 0, -EHOSTUNREACH (not connected), -E2BIG (more
+ * than METRIC_SEARCH_MAX nodes), -ENOMEM. Any thread.
+ */
 int metric_of(const struct topology *, struct metric *);
 
 #endif

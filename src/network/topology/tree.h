@@ -19,8 +19,7 @@ struct tree {
 	uint32_t *order;  /* nodes reached, parents before their children */
 };
 
-/* Builds the tree of least depth. Returns 0, -EINVAL (no such root), -ENOMEM.
- */
+/* Builds the tree of least depth. Returns 0, -EINVAL: no such root, -ENOMEM. */
 int tree_open(struct tree *, const struct topology *, uint32_t root);
 void tree_free(struct tree *);
 uint32_t tree_depth(const struct tree *);

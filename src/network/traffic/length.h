@@ -24,8 +24,10 @@ struct length {
 	struct length_class of[LENGTH_CLASSES_MAX];
 };
 
-/* Parses a list. Returns 0, or -EINVAL: not a number, 0 or above LENGTH_MAX, a
- * weight of 0. */
+/*
+ * Parses a list. Returns 0, or -EINVAL: not a number, 0 or above LENGTH_MAX, a
+ * weight of 0.
+ */
 int length_parse(const char *text, struct length *);
 uint32_t length_draw(const struct length *, struct random *);
 double length_mean(const struct length *);

@@ -13,10 +13,9 @@ enum traffic_pattern {
 	TRAFFIC_UNIFORM,
 	TRAFFIC_NEIGHBOUR, /* the next node in every dimension */
 	TRAFFIC_TORNADO,   /* almost half way around every dimension */
-	TRAFFIC_TRANSPOSE, /* coordinates, or halves of the node number, swapped
-			    */
-	TRAFFIC_COMPLEMENT, /* all bits of the node number inverted */
-	TRAFFIC_REVERSE,    /* the bits of the node number reversed */
+	TRAFFIC_TRANSPOSE, /* swaps coordinates, or halves of the node number */
+	TRAFFIC_COMPLEMENT, /* inverts all bits of the node number */
+	TRAFFIC_REVERSE,    /* reverses the bits of the node number */
 	TRAFFIC_HOT_SPOT,   /* uniform, except a share that goes to one node */
 };
 
