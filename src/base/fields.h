@@ -74,8 +74,9 @@ void fields_json_array(struct json *, const char *key, const struct field *,
 void fields_csv(FILE *, const struct field *, const void *record);
 
 /*
- * Text tables. Widths start at those of the table; fields_widen() makes room
- * for a record. fields_line() writes the headings if the record is NULL.
+ * Text tables. fields_widths() returns the widths of the table, fields_widen()
+ * enlarges them to fit a record, and fields_line() writes the record, or the
+ * headings if it is NULL.
  */
 void fields_widths(const struct field *, int widths[FIELDS_MAX]);
 void fields_widen(

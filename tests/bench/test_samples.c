@@ -94,22 +94,22 @@ static void equal(void **state)
 static void full_log(void **state)
 {
 	enum {
-		ROOM = 3
+		CAPACITY = 3
 	};
 	struct samples *s =
-		calloc(1, sizeof(*s) + (ROOM + 1) * sizeof(s->at[0]));
+		calloc(1, sizeof(*s) + (CAPACITY + 1) * sizeof(s->at[0]));
 
 	(void)state;
 	assert_non_null(s);
-	s->capacity = ROOM;
-	for (uint32_t i = 0; i < ROOM + 2; i++)
+	s->capacity = CAPACITY;
+	for (uint32_t i = 0; i < CAPACITY + 2; i++)
 		samples_add(s, i, 2, SAMPLE_SINGLE, 10.0 * i);
-	assert_int_equal(s->count, ROOM);
+	assert_int_equal(s->count, CAPACITY);
 	assert_int_equal(s->at[2].round, 2);
 	assert_int_equal(s->at[2].workload, 2);
 	assert_int_equal(s->at[2].kind, SAMPLE_SINGLE);
 	assert_true(s->at[2].ns == 20);
-	assert_true(s->at[ROOM].ns == 0);
+	assert_true(s->at[CAPACITY].ns == 0);
 	free(s);
 }
 

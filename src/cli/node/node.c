@@ -271,7 +271,7 @@ static const struct command command_fence = {
 	.name = "node fence",
 	.summary = "let receivers continue without a stopped process",
 	.arguments = "PID [NAME]",
-	.help = "A process that is stopped in the middle of a send blocks the "
+	.help = "A process that is stopped during a send blocks the "
 		"receivers it sends to. This command replaces the queues of "
 		"those receivers, so that they continue at once. No message is "
 		"lost, and the stopped process may continue later: it sends "

@@ -30,7 +30,7 @@ static const char *port_state(const struct node_status_port *p)
 	if (p->closed)
 		return "closed";
 	if (p->r & R_WAITERS)
-		return "full"; /* a sender waits for room */
+		return "full"; /* a sender waits for an entry */
 	if (p->w & W_SLEEP)
 		return "asleep";
 	return p->w & W_ARMED ? "armed" : "open";
