@@ -280,13 +280,30 @@ migrating:
 #define CLAIMS(state) (state != IDLE)
 #endif
 
+inline membarrier()
+{
+#ifndef NO_MEMBARRIER
+	d_step {
+		flush_all(0);
+		flush_all(1);
+		flush_all(NODE);
+		k = 0
+	}
+#else
+	skip
+#endif
+}
+
 active proctype node()
 {
 	byte w, i, state;
 	bit won;
 
-	/* The new set is open before the old one closes. */
 	store(NODE, MIGRATION, MIGRATING);
+#ifndef IN_RECORD
+	membarrier();
+#endif
+	/* The new set is open before the old one closes. */
 	fetch_or(NODE, W, CLOSED, w);
 #ifdef IN_RECORD
 again:
@@ -311,13 +328,7 @@ again:
 		:: else -> state = 0; goto again
 		fi
 	};
-#endif
-#ifndef NO_MEMBARRIER
-	d_step { /* the membarrier */
-		flush_all(0);
-		flush_all(1);
-		k = 0
-	};
+	membarrier();
 #endif
 	/* Only now: the record may have named the previous claim before. */
 	load(NODE, STATE(0), state);

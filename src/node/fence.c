@@ -99,33 +99,33 @@ static void fence_list(struct process *stopped, struct context *to)
 	old->fenced_count = count;
 }
 
+static void migration_store(
+	const struct vport *p, enum queue_migration state, memory_order order)
+{
+	atomic_store_explicit(
+		&arena_control(&p->realm->arena, p->config.vpid, p->epoch)
+			 ->migration,
+		state, order);
+}
+
+/* Migrates a port whose queue set is MIGRATING, after the barrier. */
 static int fence_port(struct process *stopped, struct vport *p)
 {
 	struct realm *r = p->realm;
-	struct queue_control *old =
-		arena_control(&r->arena, p->config.vpid, p->epoch);
-	struct context to;
-	int e = context_load(&r->arena, p->config.vpid, p->epoch, &to);
+	struct context old;
+	int e = context_load(&r->arena, p->config.vpid, p->epoch, &old);
+	if (e == 0)
+		e = queue_set_replace(p);
 	if (e)
 		return e;
-	/* Order: this store, the barrier, the loads of word 7. */
-	atomic_store_explicit(
-		&old->migration, QUEUE_MIGRATING, memory_order_seq_cst);
-	e = queue_set_replace(p);
-	if (e) {
-		atomic_store_explicit(
-			&old->migration, QUEUE_STABLE, memory_order_release);
-		return e;
-	}
-	realm_barrier(r);
-	fence_list(stopped, &to);
+	fence_list(stopped, &old);
 	/*
 	 * Release: the list is complete. Pairs with notify_await_migration()
 	 * and consumer_peek().
 	 */
 	atomic_store_explicit(
-		&old->migration, QUEUE_MIGRATED, memory_order_release);
-	futex_wake_upper(&old->w);
+		&old.control->migration, QUEUE_MIGRATED, memory_order_release);
+	futex_wake_upper(&old.control->w);
 	doorbell_ring_port(p);
 	r->node->count.fenced++;
 	return 0;
@@ -157,28 +157,62 @@ static uint32_t claims_on(struct process *stopped, const struct vport *p)
 	return count;
 }
 
+/*
+ * Stores MIGRATING in the queue sets of the ports on which the process claims
+ * entries, and appends these ports to a list. Returns 0, or -E2BIG if it claims
+ * more entries of a port than can be listed.
+ */
+static int fence_begin(struct process *stopped, struct list *ports)
+{
+	struct node *n = stopped->node;
+	int first = 0;
+	for (uint32_t vpid = 1; vpid < CAY_VPIDS; vpid++) {
+		struct vport *p = n->ports[vpid];
+		if (!p || p->realm != stopped->realm || p->state != VPORT_OPEN)
+			continue;
+		uint32_t count = claims_on(stopped, p);
+		if (count > QUEUE_FENCED_MAX) {
+			first = -E2BIG;
+		} else if (count) {
+			/* Before the barrier and the loads of word 7. */
+			migration_store(
+				p, QUEUE_MIGRATING, memory_order_seq_cst);
+			list_append(ports, &p->fence_link);
+		}
+	}
+	return first;
+}
+
+/*
+ * The second barrier is for all ports together: the slow one takes
+ * milliseconds, and a process can name any number of ports in its records.
+ */
 int fence_process(struct node *n, pid_t pid, uint32_t *migrated)
 {
 	struct process *stopped = process_find(n, pid);
+	struct list ports;
+	list_init(&ports);
 	*migrated = 0;
 	if (!stopped)
 		return -ESRCH;
 	int first = realm_barrier(stopped->realm);
 	if (first)
 		return first;
+	first = fence_begin(stopped, &ports);
+	if (list_empty(&ports))
+		return first;
+	/* If this fails, no port has changed. */
+	int barrier = realm_barrier(stopped->realm);
 	/* A port that cannot migrate does not prevent the others from it. */
-	for (uint32_t vpid = 1; vpid < CAY_VPIDS; vpid++) {
-		struct vport *p = n->ports[vpid];
-		if (!p || p->realm != stopped->realm || p->state != VPORT_OPEN)
-			continue;
-		uint32_t count = claims_on(stopped, p);
-		if (count == 0)
-			continue;
-		int r = count > QUEUE_FENCED_MAX ? -E2BIG
-						 : fence_port(stopped, p);
+	list_for_each_safe (at, after, &ports) {
+		struct vport *p = list_of(at, struct vport, fence_link);
+		int r = barrier ? barrier : fence_port(stopped, p);
+		if (r)
+			migration_store(p, QUEUE_STABLE, memory_order_release);
 		*migrated += r == 0;
 		if (r && !first)
 			first = r;
+		list_remove(&p->fence_link);
 	}
 	return first;
 }

@@ -92,6 +92,7 @@ struct vport {
 	struct list name_link;
 	struct list closing_link; /* of node.closing */
 	struct list origin_link;  /* of realm.reference_origins */
+	struct list fence_link;	  /* while fence_process() migrates it */
 	struct process *process;
 	struct realm *realm;
 	enum vport_state state;

@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 
 #include "base/bits.h"
 #include "node/node.h"
@@ -221,6 +222,48 @@ static void reaping_a_process_needs_one_barrier(void **state)
 	server_join();
 }
 
+/*
+ * A member that has not registered, and whose op records name a port each:
+ * however many there are, fencing it issues two barriers.
+ */
+static int fence_body(void *unused)
+{
+	struct node_request q = hello_request("default");
+	struct node_reply reply;
+	struct node_status before, after;
+	int fd = -1, s = raw_connect();
+	(void)unused;
+	q.hello.flags = 0;
+	CHECK(s >= 0 && raw_call(s, &q, -1, &reply, &fd) == 0);
+	struct op_record *records = mmap(NULL, ARENA_PAGE,
+		PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		(off_t)reply.hello.records);
+	CHECK(records != MAP_FAILED);
+	for (unsigned i = 0; i < OP_RECORDS_PER_PAGE; i++) {
+		q = (struct node_request){ .kind = NODE_OPEN };
+		CHECK(raw_call(s, &q, -1, &reply, NULL) == 0);
+		atomic_store(&records[i].state,
+			op_state_word(
+				OP_TRY, reply.open.vpid, reply.open.epoch));
+	}
+	CHECK(status_get(&before) == 0);
+	q = (struct node_request){ .kind = NODE_FENCE };
+	q.fence.pid = (uint32_t)getpid();
+	CHECK(raw_call(s, &q, -1, &reply, NULL) == 0);
+	CHECK(status_get(&after) == 0);
+	CHECK(reply.fence.migrated == OP_RECORDS_PER_PAGE);
+	CHECK(after.barriers - before.barriers == 2);
+	return 0;
+}
+
+static void fencing_needs_two_barriers(void **state)
+{
+	(void)state;
+	node_start(DENY_NONE);
+	assert_int_equal(child_run(fence_body, NULL), 0);
+	server_join();
+}
+
 static int filter_body(void *unused)
 {
 	(void)unused;
@@ -238,6 +281,7 @@ int main(void)
 		cmocka_unit_test(unregistered_member_affects_its_realm),
 		cmocka_unit_test(ports_are_not_reclaimed_without_barriers),
 		cmocka_unit_test(reaping_a_process_needs_one_barrier),
+		cmocka_unit_test(fencing_needs_two_barriers),
 	};
 	harness_begin("barrier");
 	if (child_run(filter_body, NULL) != 0 ||
