@@ -59,7 +59,7 @@ struct arena_entry {
 	_Atomic uint32_t first_epoch;
 };
 
-/* ---- the two moving words ---- */
+/* ---- W and R ---- */
 
 /*
  * W and R have one format: nq 39:0 counts notification entries, rdr 59:40
@@ -88,16 +88,15 @@ struct arena_entry {
 struct queue_config {
 	uint32_t epoch;
 	uint16_t vpid;
-	uint8_t nq_log2;     /* entries */
-	uint8_t rdr_log2;    /* units of 64 bytes */
-	uint8_t wq_log2;     /* entries */
-	uint8_t sdr_log2;    /* units of 64 bytes */
-	uint8_t refs_log2;   /* reference slots */
-	uint8_t posted_log2; /* posted receives */
-	uint32_t peers;	     /* entries of the peer table */
-	uint32_t windows;    /* entries of the WDT */
-	uint32_t cq_reserve; /* entries that messages leave free for completions
-			      */
+	uint8_t nq_log2;	   /* entries */
+	uint8_t rdr_log2;	   /* units of 64 bytes */
+	uint8_t wq_log2;	   /* entries */
+	uint8_t sdr_log2;	   /* units of 64 bytes */
+	uint8_t refs_log2;	   /* reference slots */
+	uint8_t posted_log2;	   /* posted receives */
+	uint32_t peers;		   /* entries of the peer table */
+	uint32_t windows;	   /* entries of the WDT */
+	uint32_t cq_reserve;	   /* entries left free for completions */
 	uint32_t priority_reserve; /* entries left for priority messages */
 	/* Two extents of the heap: a migration replaces the first. */
 	uint64_t queues_offset, queues_bytes;

@@ -58,8 +58,7 @@ int context_load(
 static uint32_t context_current_epoch(const struct context *c)
 {
 	struct arena_entry *entry = &arena_directory(c->arena)[c->vpid];
-	/* Pairs with the releases in queue_set.c: first_epoch is stored first.
-	 */
+	/* Pairs with Q3 in queue_set.c: first_epoch is stored first. */
 	uint32_t epoch =
 		atomic_load_explicit(&entry->epoch, memory_order_acquire);
 	uint32_t first_epoch =
@@ -94,9 +93,9 @@ bool context_follow_migration(
 void context_free(struct context *c)
 {
 	while (c) {
-		struct context *former = c->previous;
+		struct context *previous = c->previous;
 		free(c);
-		c = former;
+		c = previous;
 	}
 }
 

@@ -41,7 +41,7 @@ int DEVICE(complete)(struct context *origin, struct op_record *op,
 	return ack_complete(origin, op, c, keep);
 }
 
-/* The node's word that a resolved peer is gone: as a message would come. */
+/* Writes a NOTIFY_GONE; it leaves as many entries free as a message. */
 int DEVICE(notify_gone)(
 	struct context *to, struct op_record *op, uint32_t node, uint16_t vpid)
 {

@@ -116,8 +116,7 @@ static int port_load_origin(struct fixture *b, uint32_t i)
 	return r;
 }
 
-/* Allocates the port's memory, in the arena and outside, and opens its queues.
- */
+/* Allocates the port's memory and opens its queue set. */
 static int port_open(struct fixture *b, uint32_t i, uint64_t records)
 {
 	struct fixture_port *p = &b->port[i];

@@ -13,12 +13,13 @@
  *
  * Ordering edges:
  *   N1 load W, then N1e load epoch: a recycled VPID gets its new epoch before
- *      its W opens (queue_set_open()), so if the epoch
- *      matches, W is of this epoch or older, and an older one fails in the CAS.
+ *      its W opens (queue_set_open()), so if the epoch matches, W is of this
+ *      epoch or older, and an older one fails in the CAS.
  *   N2 CAS W (acq_rel): publishes TRY (X1) to the next claimer and to repair.
  *   N3 store word 7 (release) pairs with N4 load word 7 (acquire): payload.
  *   N5 exchange R (acq_rel) pairs with N6 load R (acquire): the receiver has
  *      read what the sender is about to overwrite.
+ *   N7 load `migration`: notify_wake().
  */
 
 struct claim {

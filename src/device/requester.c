@@ -231,8 +231,7 @@ static inline unsigned char *requester_fast_begin(const struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, uint64_t bytes, uint32_t right)
 {
-	/* Relaxed: this thread's own accesses, as in scoreboard_order_hazard().
-	 */
+	/* Relaxed: own accesses only, as in scoreboard_order_hazard(). */
 	if (unlikely(
 		    o->word_mode || atomic_load_explicit(&o->emulated_in_flight,
 					    memory_order_relaxed)))

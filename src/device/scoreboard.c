@@ -5,8 +5,7 @@
  * reference and emulated accesses.
  */
 
-/* Returns true if an operation with the fence flag must wait for earlier ones.
- */
+/* Returns true if a fenced operation must wait for earlier ones. */
 static inline bool scoreboard_fence_hazard(
 	const struct origin *o, unsigned flags)
 {

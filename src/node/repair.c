@@ -124,12 +124,12 @@ bool repair_all_abandoned(struct process *p)
 			atomic_load_explicit(&op->state, memory_order_acquire);
 		if (!(state & OP_ABANDONED))
 			continue;
-		if (repair_record(p->realm, op) != 0)
+		if (repair_record(p->realm, op) != 0) {
 			left = true;
-		else /* Its thread uses another record; release as in record.c.
-		      */
-			atomic_store_explicit(
-				&op->thread, 0, memory_order_release);
+			continue;
+		}
+		/* Its thread uses another record; release as in record.c. */
+		atomic_store_explicit(&op->thread, 0, memory_order_release);
 	}
 	p->has_abandoned = left;
 	return !left;

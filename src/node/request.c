@@ -83,8 +83,7 @@ static struct vport *own_port(struct call *c, uint16_t vpid)
 	return vport_find(c->process->node, c->process, vpid);
 }
 
-/* Returns a port that the caller has not closed; the node may have disabled it.
- */
+/* Returns a port that its owner has not closed; it may be disabled. */
 static struct vport *closable_port(struct call *c, uint16_t vpid)
 {
 	struct vport *port = c->process->node->ports[vpid];

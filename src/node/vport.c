@@ -156,7 +156,9 @@ err_port:
 	return r;
 }
 
-/* Closes a port; the caller issues a memory barrier. Returns false if it was.
+/*
+ * Makes claims on a port fail and removes its name and its watches. Returns
+ * false if the port was closed already; else the caller issues a barrier.
  */
 static bool vport_shut(struct vport *p)
 {
