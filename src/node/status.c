@@ -70,7 +70,7 @@ static struct node_status_thread thread_read(const struct op_record *op)
 		.target_epoch = s.epoch,
 		.state = (uint8_t)s.state,
 		.abandoned = s.abandoned,
-		/* A larger value is memory outside of windows. */
+		/* Members write it: no larger value names a window. */
 		.window = window <= CAY_VPIDS ? (uint32_t)window : 0,
 		.entry = record_claims(&s) ? queue_nq(s.w_old) : 0,
 		.posted = (uint32_t)posted,
