@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena: its layout, and the checkers on records that a correct writer
- * could have left and on those that it could not, attempts at overflow among
- * them.
+ * The arena: its layout, and the validation of its records, with valid records,
+ * invalid ones and those that provoke overflow.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +13,8 @@
 
 #include "contract/arena.h"
 
-/* Words that different parties move sit 128 bytes apart. */
-static void moving_words_are_apart(void **state)
+/* W, R and the migration state have different writers: 128 bytes apart. */
+static void written_words_have_separate_lines(void **state)
 {
 	(void)state;
 	assert_int_equal(offsetof(struct queue_control, config), 0);
@@ -26,7 +25,7 @@ static void moving_words_are_apart(void **state)
 	assert_int_equal(_Alignof(struct op_record), 128);
 }
 
-static void arena_is_in_order(void **state)
+static void arena_layout(void **state)
 {
 	(void)state;
 	assert_int_equal(ARENA_DIRECTORY_OFFSET, 4096);
@@ -40,7 +39,7 @@ static void arena_is_in_order(void **state)
 
 /* ---- arena header ---- */
 
-static struct arena_header header_good(void)
+static struct arena_header valid_header(void)
 {
 	return (struct arena_header){ .magic = ARENA_MAGIC,
 		.major = ARENA_MAJOR,
@@ -54,13 +53,13 @@ static struct arena_header header_good(void)
 
 #define HEADER_WITH(change, expected)                                  \
 	do {                                                           \
-		struct arena_header h = header_good();                 \
+		struct arena_header h = valid_header();                \
 		h.change;                                              \
 		assert_int_equal(                                      \
 			arena_header_valid(&h, 1ull << 30), expected); \
 	} while (0)
 
-static void headers(void **state)
+static void header_validation(void **state)
 {
 	(void)state;
 	HEADER_WITH(minor = 99, 0);
@@ -80,7 +79,7 @@ static void headers(void **state)
 
 #define CONFIG_ARENA (ARENA_HEAP_OFFSET + (16ull << 20))
 
-static struct queue_config config_good(void)
+static struct queue_config valid_config(void)
 {
 	return (struct queue_config){ .epoch = 1,
 		.vpid = 1,
@@ -109,7 +108,7 @@ static struct queue_config config_good(void)
 
 #define CONFIG_WITH(change, expected)                                    \
 	do {                                                             \
-		struct queue_config c = config_good();                   \
+		struct queue_config c = valid_config();                  \
 		c.change;                                                \
 		assert_int_equal(                                        \
 			queue_config_valid(&c, CONFIG_ARENA), expected); \
@@ -138,7 +137,7 @@ static void config_sizes(void **state)
 	CONFIG_WITH(posted_log2 = 255, false);
 }
 
-/* A message must find room somewhere, whatever is kept from it. */
+/* The reserves must leave an entry for ordinary messages. */
 static void config_reserves(void **state)
 {
 	(void)state;
@@ -165,7 +164,7 @@ static void config_extents(void **state)
 	CONFIG_WITH(tables_bytes = 0, false);
 }
 
-static void config_places(void **state)
+static void config_positions(void **state)
 {
 	(void)state;
 	CONFIG_WITH(nq_at = UINT32_MAX, false);
@@ -196,13 +195,13 @@ static void positions(void **state)
 	assert_false(queue_position_valid(1025 * rdr, 0, 4, 10));
 	assert_false(queue_position_valid(0, 1, 4, 10));
 	assert_false(queue_position_valid(0, rdr, 4, 10));
-	/* Counts wrap, flags do not count. */
+	/* Counters wrap around; flags are ignored. */
 	assert_true(queue_position_valid(3, QUEUE_NQ_MASK, 4, 10));
 	assert_true(queue_position_valid(3 * rdr, 0xfffffull * rdr, 4, 10));
 	assert_true(queue_position_valid(W_FLAGS | 1, R_WAITERS, 4, 10));
 }
 
-static struct peer_entry peer_good(void)
+static struct peer_entry valid_peer(void)
 {
 	return (struct peer_entry){ .epoch = 1,
 		.vpid = 1,
@@ -212,7 +211,7 @@ static struct peer_entry peer_good(void)
 
 #define PEER_WITH(change, expected)                                    \
 	do {                                                           \
-		struct peer_entry p = peer_good();                     \
+		struct peer_entry p = valid_peer();                    \
 		p.change;                                              \
 		assert_int_equal(                                      \
 			peer_entry_valid(&p, CONFIG_ARENA), expected); \
@@ -265,8 +264,8 @@ static void references(void **state)
 	assert_false(reference_valid(&in_process, CONFIG_ARENA));
 }
 
-/* An access: at least the request itself, and all of it in the heap. */
-static struct reference access_good(void)
+/* An emulated access: at least its header, and all of it in the heap. */
+static struct reference valid_access(void)
 {
 	return (struct reference){ .kind = REFERENCE_ACCESS,
 		.address = CONFIG_ARENA - 64,
@@ -275,12 +274,12 @@ static struct reference access_good(void)
 
 #define ACCESS_WITH(change, expected)                                          \
 	do {                                                                   \
-		struct reference r = access_good();                            \
+		struct reference r = valid_access();                           \
 		r.change;                                                      \
 		assert_int_equal(reference_valid(&r, CONFIG_ARENA), expected); \
 	} while (0)
 
-static void references_to_accesses(void **state)
+static void access_references(void **state)
 {
 	(void)state;
 	ACCESS_WITH(pid = 0, true);
@@ -301,7 +300,7 @@ static void references_to_accesses(void **state)
 
 /* ---- windows and posted receives ---- */
 
-static struct cay_window_descriptor window_good(void)
+static struct cay_window_descriptor valid_window(void)
 {
 	return (struct cay_window_descriptor){ .start = ARENA_HEAP_OFFSET + 1,
 		.length = 100,
@@ -310,12 +309,12 @@ static struct cay_window_descriptor window_good(void)
 
 #define WINDOW_WITH(change, expected)                                       \
 	do {                                                                \
-		struct cay_window_descriptor w = window_good();             \
+		struct cay_window_descriptor w = valid_window();            \
 		w.change;                                                   \
 		assert_int_equal(window_valid(&w, CONFIG_ARENA), expected); \
 	} while (0)
 
-static void windows_in_the_arena(void **state)
+static void arena_windows(void **state)
 {
 	(void)state;
 	WINDOW_WITH(rights = 31, true);
@@ -333,10 +332,10 @@ static void windows_in_the_arena(void **state)
 	WINDOW_WITH(length = UINT64_MAX - ARENA_HEAP_OFFSET, false);
 }
 
-/* Its owner's addresses: anywhere, but they do not come round. */
-static void windows_in_a_process(void **state)
+/* Any addresses of the owner that do not wrap around. */
+static void process_windows(void **state)
 {
-	struct cay_window_descriptor w = window_good();
+	struct cay_window_descriptor w = valid_window();
 	(void)state;
 	w.pid = 1;
 	w.start = 0x1000;
@@ -350,7 +349,7 @@ static void windows_in_a_process(void **state)
 	assert_false(window_valid(&w, CONFIG_ARENA));
 }
 
-static struct cay_posted_receive posted_good(void)
+static struct cay_posted_receive valid_posted(void)
 {
 	return (struct cay_posted_receive){
 		.offset = ARENA_HEAP_OFFSET, .length = 100, .cookie = UINT64_MAX
@@ -359,7 +358,7 @@ static struct cay_posted_receive posted_good(void)
 
 #define POSTED_WITH(change, expected)                                       \
 	do {                                                                \
-		struct cay_posted_receive p = posted_good();                \
+		struct cay_posted_receive p = valid_posted();               \
 		p.change;                                                   \
 		assert_int_equal(posted_valid(&p, CONFIG_ARENA), expected); \
 	} while (0)
@@ -400,19 +399,19 @@ static void op_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moving_words_are_apart),
-		cmocka_unit_test(arena_is_in_order),
-		cmocka_unit_test(headers),
+		cmocka_unit_test(written_words_have_separate_lines),
+		cmocka_unit_test(arena_layout),
+		cmocka_unit_test(header_validation),
 		cmocka_unit_test(config_sizes),
 		cmocka_unit_test(config_reserves),
 		cmocka_unit_test(config_extents),
-		cmocka_unit_test(config_places),
+		cmocka_unit_test(config_positions),
 		cmocka_unit_test(positions),
 		cmocka_unit_test(peers),
 		cmocka_unit_test(references),
-		cmocka_unit_test(references_to_accesses),
-		cmocka_unit_test(windows_in_the_arena),
-		cmocka_unit_test(windows_in_a_process),
+		cmocka_unit_test(access_references),
+		cmocka_unit_test(arena_windows),
+		cmocka_unit_test(process_windows),
 		cmocka_unit_test(posted_receives),
 		cmocka_unit_test(op_records),
 	};

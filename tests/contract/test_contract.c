@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract: layouts, names, and which work requests and notifications are
- * valid. What is expected stands here a second time, written from the document
- * and not from the header.
+ * The contract: layouts, names, and validation of work requests and
+ * notifications. The expected values are copied from the manual page, not from
+ * the header.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 /* ---- layouts ---- */
 
-static void records_fill_lines(void **state)
+static void record_sizes(void **state)
 {
 	(void)state;
 	assert_int_equal(sizeof(struct cay_vci), 64);
@@ -35,7 +35,7 @@ static void records_fill_lines(void **state)
 	assert_int_equal(sizeof(struct posted_head), 64);
 }
 
-static void words_have_their_bits(void **state)
+static void w_and_r_fields(void **state)
 {
 	(void)state;
 	assert_true(QUEUE_NQ_MASK == 0xffffffffffull);
@@ -69,7 +69,7 @@ static void errors_have_names(void **state)
 }
 
 struct named {
-	unsigned from, to; /* command words, both included */
+	unsigned from, to; /* command words, inclusive */
 	const char *name;
 };
 
@@ -104,7 +104,7 @@ static const struct named names[] = {
 	{ 0xff, 0xff, "ACK" },
 };
 
-static const char *name_expected(unsigned command)
+static const char *expected_name(unsigned command)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++)
 		if (command >= names[i].from && command <= names[i].to)
@@ -117,12 +117,12 @@ static void commands_have_names(void **state)
 	(void)state;
 	for (unsigned command = 0; command < 256; command++)
 		assert_string_equal(
-			cay_command_name(command), name_expected(command));
-	/* Error and group do not change what it is called. */
+			cay_command_name(command), expected_name(command));
+	/* The error and group bits do not change the name. */
 	assert_string_equal(cay_command_name(0xf8 | 21 << 11), "NOTIFY_GONE");
 }
 
-static void errnos_have_sentences(void **state)
+static void errnos_have_texts(void **state)
 {
 	static const int documented[] = { EAGAIN, EPIPE, ENOTCONN, ECHILD,
 		ENXIO, EACCES, EHOSTUNREACH, ETIMEDOUT, EPERM, EPROTO,
@@ -139,9 +139,9 @@ static void errnos_have_sentences(void **state)
 	assert_string_equal(cay_strerror(12345), "unknown error");
 }
 
-/* ---- VCI: all command words against the table of the contract ---- */
+/* ---- VCI ---- */
 
-/* Bits 7:0 of the commands that a VCI may have; lengths apart. */
+/* Bits 7:0 of the commands that are valid in a VCI, as in the contract. */
 static bool command_in_table(unsigned c)
 {
 	switch (c >> 4) {
@@ -166,7 +166,7 @@ static bool command_in_table(unsigned c)
 	}
 }
 
-/* How many words a command says, or 8 where it says nothing. */
+/* The number of words that the command encodes, or 8 if it has none. */
 static unsigned command_words(unsigned c)
 {
 	if (c >> 4 == 1)
@@ -207,7 +207,7 @@ static void vci_lengths(void **state)
 	}
 }
 
-/* What is not the device's to judge makes no difference. */
+/* Tags, offsets and other fields do not affect validity. */
 static void vci_flags(void **state)
 {
 	(void)state;
@@ -222,14 +222,14 @@ static void vci_flags(void **state)
 
 /* ---- NQE ---- */
 
-static bool nqe_expected(unsigned word, unsigned bytes)
+static bool expected_valid(unsigned word, unsigned bytes)
 {
 	unsigned command = word & 0xff;
 	if (word >> 8 & 7 || word >> 11 >= 26)
 		return false;
 	if (command == 0x00)
 		return bytes == 1 || bytes == 2;
-	if (command == 0xf0) /* of a FAST_GET */
+	if (command == 0xf0) /* inline data of a FAST_GET */
 		return bytes <= 24;
 	if (command == 0xf2)
 		return bytes <= 40;
@@ -246,7 +246,7 @@ static void nqe_commands(void **state)
 				.word[7] = word | (uint64_t)bytes[i] << 16 |
 					   0xabcdull << 48
 			};
-			if (nqe_valid(&n) != nqe_expected(word, bytes[i]))
+			if (nqe_valid(&n) != expected_valid(word, bytes[i]))
 				fail_msg("0x%04x, %u bytes", word, bytes[i]);
 		}
 	}
@@ -255,11 +255,11 @@ static void nqe_commands(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_fill_lines),
-		cmocka_unit_test(words_have_their_bits),
+		cmocka_unit_test(record_sizes),
+		cmocka_unit_test(w_and_r_fields),
 		cmocka_unit_test(errors_have_names),
 		cmocka_unit_test(commands_have_names),
-		cmocka_unit_test(errnos_have_sentences),
+		cmocka_unit_test(errnos_have_texts),
 		cmocka_unit_test(vci_commands),
 		cmocka_unit_test(vci_lengths),
 		cmocka_unit_test(vci_flags),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What arrives: notifications word by word as the contract has them, however
- * they were issued, and where their payloads lie in the RDR.
+ * Notifications as they arrive, word by word against the contract, and the
+ * positions of their payloads in the RDR.
  */
 #include "testbench.h"
 
-static void fast_recv_word_by_word(void **state)
+static void fast_recv_words(void **state)
 {
 	struct testbench *tb = *state;
 	const uint64_t tag = 0x1122334455667788ull;
@@ -31,7 +31,7 @@ static void fast_recv_word_by_word(void **state)
 	}
 }
 
-static void recv_word_by_word(void **state)
+static void recv_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -54,7 +54,7 @@ static void recv_word_by_word(void **state)
 		fixture_own(&tb->fixture, 1)->rdr + 3 * 64, tb->data, 129);
 }
 
-static void completion_word_by_word(void **state)
+static void completion_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -72,7 +72,7 @@ static void completion_word_by_word(void **state)
 	assert_true(nqe_valid(&n));
 }
 
-static void reference_word_by_word(void **state)
+static void reference_words(void **state)
 {
 	struct testbench *tb = *state;
 	const struct reference source = { .kind = REFERENCE_PROCESS,
@@ -85,8 +85,8 @@ static void reference_word_by_word(void **state)
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
 	assert_int_equal(n.word[2], source.length);
-	assert_int_equal(n.word[3], 1); /* first use of that slot */
-	assert_int_equal(n.word[4], 1); /* one more than its index */
+	assert_int_equal(n.word[3], 1); /* first use of the slot */
+	assert_int_equal(n.word[4], 1); /* slot index + 1 */
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_SENT);
 	assert_int_equal(ref->state >> REFERENCE_SEQUENCE_SHIFT, 1);
 	assert_int_equal(ref->target_vpid, fixture_vpid(1));
@@ -100,7 +100,7 @@ static void reference_word_by_word(void **state)
 	assert_int_equal(tb->port[0].origin.references, 0);
 }
 
-static void gone_word_by_word(void **state)
+static void gone_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -115,11 +115,9 @@ static void gone_word_by_word(void **state)
 	assert_true(nqe_valid(&n));
 }
 
-/* A work request leaves the same notification as the direct call. */
-static void vci_arrives_as_the_call_does(void **state)
+static void vci_and_call_send_the_same_notification(void **state)
 {
 	struct testbench *tb = *state;
-	struct origin *o = &tb->port[0].origin;
 	struct cay_vci v = { { CAY_FAST_SEND | 5 | 1ull << 32,
 		fixture_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
 	struct cay_nqe direct, queued;
@@ -127,21 +125,18 @@ static void vci_arrives_as_the_call_does(void **state)
 	memcpy(&v.word[3], tb->data, 40);
 	assert_int_equal(tb_send_fast(tb, 8, 9, 40), 0);
 	assert_true(tb_receive(tb, 1, &direct));
-	assert_true(counting_post(o, &v));
-	assert_int_equal(
-		counting_trigger(o, tb->port[0].op, CAY_ISSUE_VCI, 1).accepted,
-		1);
+	tb_issue_vci(tb, &v);
 	assert_true(tb_receive(tb, 1, &queued));
 	assert_memory_equal(&direct, &queued, sizeof(direct));
 }
 
-/* What a wrong work request ends in, by the contract's order of checks. */
-static void wrong_vcis_end_in_an_error(void **state)
+/* One invalid property each, in the order in which the contract checks. */
+static void invalid_vcis_complete_with_an_error(void **state)
 {
 	static const struct {
 		uint64_t word[5];
 		enum cay_error error;
-	} wrong[] = {
+	} invalid[] = {
 		{ { 0x00, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_FAST_SEND | 1, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_PUT | 1, 2 }, CAY_ERROR_COMMAND },
@@ -157,26 +152,22 @@ static void wrong_vcis_end_in_an_error(void **state)
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
-	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
+	for (size_t i = 0; i < ARRAY_COUNT(invalid); i++) {
 		struct cay_vci v = { { 0 } };
-		memcpy(v.word, wrong[i].word, sizeof(wrong[i].word));
-		assert_true(counting_post(o, &v));
-		assert_int_equal(
-			counting_trigger(o, tb->port[0].op, CAY_ISSUE_VCI, 1)
-				.accepted,
-			1);
+		memcpy(v.word, invalid[i].word, sizeof(invalid[i].word));
+		tb_issue_vci(tb, &v);
 		assert_false(tb_receive(tb, 1, &n));
 		assert_true(tb_receive(tb, 0, &n));
 		assert_int_equal(nqe_command(&n),
-			CAY_NOTIFY_CC | wrong[i].error
+			CAY_NOTIFY_CC | invalid[i].error
 						<< CAY_COMMAND_ERROR_SHIFT);
 		assert_int_equal(n.word[6], v.word[0] & 0xffff);
 		counting_completions_returned(o, 1);
 	}
 }
 
-/* Payloads against a model of the ring, through several wraps. */
-static void rdr_wraps(void **state)
+/* Compares payload positions with a model of the ring. */
+static void rdr_wraps_around(void **state)
 {
 	struct testbench *tb = *state;
 	const unsigned char *rdr = fixture_own(&tb->fixture, 1)->rdr;
@@ -208,14 +199,14 @@ static void rdr_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TB_TEST(fast_recv_word_by_word),
-		TB_TEST(recv_word_by_word),
-		TB_TEST(completion_word_by_word),
-		TB_TEST(reference_word_by_word),
-		TB_TEST(gone_word_by_word),
-		TB_TEST(vci_arrives_as_the_call_does),
-		TB_TEST(wrong_vcis_end_in_an_error),
-		TB_TEST(rdr_wraps),
+		TB_TEST(fast_recv_words),
+		TB_TEST(recv_words),
+		TB_TEST(completion_words),
+		TB_TEST(reference_words),
+		TB_TEST(gone_words),
+		TB_TEST(vci_and_call_send_the_same_notification),
+		TB_TEST(invalid_vcis_complete_with_an_error),
+		TB_TEST(rdr_wraps_around),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,40 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each instruction costs, pinned: accesses by kind, and which shared
- * lines it writes. A change that makes a message touch one line more fails
- * here before anybody measures it.
+ * Exact costs of messages: accesses by kind, and shared cache lines written. A
+ * change that makes a message access one more line fails here. Also the traces
+ * and the events of the counting platform.
  */
 #include "testbench.h"
 
-/* Every kind that is not named costs nothing. */
-static void assert_costs(const struct counting *c,
-	const struct counting_sum expected[HOST_KINDS])
-{
-	assert_int_equal(c->lines_lost, 0);
-	for (int k = 0; k < HOST_KINDS; k++) {
-		const struct counting_sum *a = &c->kind[k], *e = &expected[k];
-		if (memcmp(a, e, sizeof(*a)) == 0)
-			continue;
-		fail_msg("%s: %lu loads %lu stores %lu atomics %lu bytes %lu "
-			 "lines, not %lu %lu %lu %lu %lu",
-			counting_kind_name((enum host_kind)k), a->loads,
-			a->stores, a->atomics, a->copied_bytes, a->lines,
-			e->loads, e->stores, e->atomics, e->copied_bytes,
-			e->lines);
-	}
-}
-
-/* W and its epoch are looked at, then W is swapped. */
+/* Loads of W and its epoch, CAS on W. */
 static const struct counting_sum cost_claim = {
 	.loads = 2, .atomics = 1, .lines = 1
 };
-/* After the publication: is the node just replacing the queue set? */
-static const struct counting_sum cost_moving = { .loads = 1 };
-/* TRY with two words, OWN, IDLE. */
+/* Checked after publishing. */
+static const struct counting_sum cost_migration_check = { .loads = 1 };
+/* TRY with its two words, OWN, IDLE. */
 static const struct counting_sum cost_record = { .stores = 5, .lines = 1 };
 static const struct counting_sum cost_entry = { .stores = 8, .lines = 1 };
 
-/* R is looked at only when the queue looks full: once in a roomful. */
+/* R is loaded only when the cached R makes the queue look full. */
 static void fast_send_writes_two_lines(void **state)
 {
 	struct testbench *tb = *state;
@@ -44,10 +26,10 @@ static void fast_send_writes_two_lines(void **state)
 		assert_int_equal(tb_send_fast(tb, 1, 2, length), 0);
 		counting_end();
 		assert_int_equal(counting_lines_shared(&tb->c), 2);
-		assert_costs(&tb->c,
+		tb_assert_costs(tb,
 			(struct counting_sum[HOST_KINDS]){
 				[HOST_W] = cost_claim,
-				[HOST_MIGRATION] = cost_moving,
+				[HOST_MIGRATION] = cost_migration_check,
 				[HOST_R] = { .loads = length &&
 						      length % TB_UNRESERVED ==
 							      0 },
@@ -58,8 +40,8 @@ static void fast_send_writes_two_lines(void **state)
 	}
 }
 
-/* Beside W it also finds out whether its target has posted anything. */
-static void send_writes_its_payload_too(void **state)
+/* The third load is the posted mode of the target, beside W. */
+static void send_also_writes_its_payload(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -71,22 +53,22 @@ static void send_writes_its_payload_too(void **state)
 		assert_int_equal(tb_send(tb, 1, lengths[i], 0), 0);
 		counting_end();
 		assert_int_equal(counting_lines_shared(&tb->c), 2 + lines);
-		assert_costs(&tb->c,
-			(struct counting_sum[HOST_KINDS]){
-				[HOST_W] = { .loads = 3,
-					.atomics = 1,
-					.lines = 1 },
-				[HOST_MIGRATION] = cost_moving,
-				[HOST_NQE] = cost_entry,
-				[HOST_RDR] = { .copied_bytes = lengths[i],
-					.lines = lines },
-				[HOST_RECORD] = cost_record });
+		tb_assert_costs(
+			tb, (struct counting_sum[HOST_KINDS]){
+				    [HOST_W] = { .loads = 3,
+					    .atomics = 1,
+					    .lines = 1 },
+				    [HOST_MIGRATION] = cost_migration_check,
+				    [HOST_NQE] = cost_entry,
+				    [HOST_RDR] = { .copied_bytes = lengths[i],
+					    .lines = lines },
+				    [HOST_RECORD] = cost_record });
 		assert_true(tb_receive(tb, 1, &n));
 	}
 }
 
-/* However it was sent, up to 40 bytes cost the same two lines. */
-static void short_send_is_a_fast_send(void **state)
+/* Up to 40 bytes cost two lines with either call. */
+static void inline_send_costs_a_fast_send(void **state)
 {
 	struct testbench *tb = *state;
 	counting_begin(&tb->c);
@@ -97,19 +79,19 @@ static void short_send_is_a_fast_send(void **state)
 	assert_int_equal(tb->c.kind[HOST_RDR].copied_bytes, 0);
 }
 
-/* A second claim and a second notification, both in the origin's own queue. */
-static void completion_doubles_the_cost(void **state)
+/* Both are in the origin's own queue set. */
+static void completion_adds_a_claim_and_an_entry(void **state)
 {
 	struct testbench *tb = *state;
 	counting_begin(&tb->c);
 	assert_int_equal(tb_send(tb, 1, 8, CAY_VCI_NOTIFY), 0);
 	counting_end();
-	assert_costs(&tb->c,
-		(struct counting_sum[HOST_KINDS]){
-			[HOST_W] = { .loads = 4, .atomics = 2, .lines = 2 },
-			[HOST_MIGRATION] = { .loads = 2 },
-			[HOST_NQE] = { .stores = 4 + 8, .lines = 2 },
-			[HOST_RECORD] = { .stores = 10, .lines = 1 } });
+	tb_assert_costs(
+		tb, (struct counting_sum[HOST_KINDS]){
+			    [HOST_W] = { .loads = 4, .atomics = 2, .lines = 2 },
+			    [HOST_MIGRATION] = { .loads = 2 },
+			    [HOST_NQE] = { .stores = 4 + 8, .lines = 2 },
+			    [HOST_RECORD] = { .stores = 10, .lines = 1 } });
 }
 
 static void reference_writes_three_lines(void **state)
@@ -129,7 +111,7 @@ static void reference_writes_three_lines(void **state)
 	assert_int_equal(tb->c.kind[HOST_RDR].copied_bytes, 0);
 }
 
-/* The posting thread writes one line of its own queue and reads it back. */
+/* The thread writes one WQ line and reads it back. */
 static void work_queue_adds_a_line(void **state)
 {
 	struct testbench *tb = *state;
@@ -144,17 +126,17 @@ static void work_queue_adds_a_line(void **state)
 		counting_trigger(o, tb->port[0].op, CAY_ISSUE_VCI, 1);
 	counting_end();
 	assert_int_equal(a.accepted, 1);
-	assert_costs(&tb->c,
+	tb_assert_costs(tb,
 		(struct counting_sum[HOST_KINDS]){ [HOST_W] = cost_claim,
-			[HOST_MIGRATION] = cost_moving,
+			[HOST_MIGRATION] = cost_migration_check,
 			[HOST_NQE] = { .stores = 4, .lines = 1 },
 			[HOST_RECORD] = cost_record,
 			[HOST_PEER] = { .loads = 1 },
 			[HOST_WQ] = { .loads = 8, .stores = 8, .lines = 1 } });
 }
 
-/* A look costs one load of the entry; the room goes back with one swap. */
-static void receiver_never_touches_w(void **state)
+/* Polling is one load of the entry, returning one atomic on R. */
+static void receiver_does_not_access_w(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -163,7 +145,7 @@ static void receiver_never_touches_w(void **state)
 	assert_true(tb_receive(tb, 1, &n));
 	assert_false(tb_receive(tb, 1, &n));
 	counting_end();
-	assert_costs(&tb->c,
+	tb_assert_costs(tb,
 		(struct counting_sum[HOST_KINDS]){ [HOST_NQE] = { .loads = 2 },
 			[HOST_R] = { .atomics = 1, .lines = 1 } });
 }
@@ -180,7 +162,7 @@ static void assert_nothing_shared(const struct counting *c)
 	}
 }
 
-static void refusal_writes_nothing_shared(void **state)
+static void errors_write_no_shared_line(void **state)
 {
 	struct testbench *tb = *state;
 	while (tb_send_fast(tb, 1, 2, 8) == 0)
@@ -218,8 +200,7 @@ static void trace_has_the_steps_in_order(void **state)
 	assert_int_equal(steps, ARRAY_COUNT(expected));
 }
 
-/* Where: relative to the arena, and only what lies in it. */
-static void trace_has_places(void **state)
+static void trace_has_arena_offsets(void **state)
 {
 	struct testbench *tb = *state;
 	const struct context *to = fixture_own(&tb->fixture, 1);
@@ -247,16 +228,16 @@ static void trace_is_bounded(void **state)
 	assert_int_equal(tb->trace[3].bytes, UINT32_MAX);
 }
 
-static void count_one(void *argument)
+static void count_yield(void *argument)
 {
 	++*(unsigned *)argument;
 }
 
-static void yields_before_each_access(void **state)
+static void yield_is_called_before_each_access(void **state)
 {
 	struct testbench *tb = *state;
 	unsigned yields = 0, accesses = 0;
-	tb->c.yield = count_one;
+	tb->c.yield = count_yield;
 	tb->c.yield_argument = &yields;
 	counting_begin(&tb->c);
 	assert_int_equal(tb_send(tb, 1, 100, 0), 0);
@@ -268,8 +249,8 @@ static void yields_before_each_access(void **state)
 	assert_int_equal(yields, accesses);
 }
 
-/* The claim swaps SLEEP or ARMED out of W, and the wake-up is owed once. */
-static void wake_ups_are_counted(void **state)
+/* The claim clears SLEEP and ARMED in W, so only the first send wakes. */
+static void wakeups_are_counted(void **state)
 {
 	struct testbench *tb = *state;
 	struct context *own = fixture_own(&tb->fixture, 1);
@@ -285,7 +266,7 @@ static void wake_ups_are_counted(void **state)
 	assert_int_equal(tb->c.room_wakes, 0);
 }
 
-static void waiting_senders_are_woken(void **state)
+static void waiting_senders_are_woken_once(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -312,19 +293,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TB_TEST(fast_send_writes_two_lines),
-		TB_TEST(send_writes_its_payload_too),
-		TB_TEST(short_send_is_a_fast_send),
-		TB_TEST(completion_doubles_the_cost),
+		TB_TEST(send_also_writes_its_payload),
+		TB_TEST(inline_send_costs_a_fast_send),
+		TB_TEST(completion_adds_a_claim_and_an_entry),
 		TB_TEST(reference_writes_three_lines),
 		TB_TEST(work_queue_adds_a_line),
-		TB_TEST(receiver_never_touches_w),
-		TB_TEST(refusal_writes_nothing_shared),
+		TB_TEST(receiver_does_not_access_w),
+		TB_TEST(errors_write_no_shared_line),
 		TB_TEST(trace_has_the_steps_in_order),
-		TB_TEST(trace_has_places),
+		TB_TEST(trace_has_arena_offsets),
 		TB_TEST(trace_is_bounded),
-		TB_TEST(yields_before_each_access),
-		TB_TEST(wake_ups_are_counted),
-		TB_TEST(waiting_senders_are_woken),
+		TB_TEST(yield_is_called_before_each_access),
+		TB_TEST(wakeups_are_counted),
+		TB_TEST(waiting_senders_are_woken_once),
 		cmocka_unit_test(kinds_have_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

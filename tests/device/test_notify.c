@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The notification queue: who may use how much of it, what a closed or
- * recycled target answers, what a void entry looks like, and what happens when
- * counts and generations wrap.
+ * The notification queue: reserves and backpressure, closed, recycled and
+ * migrated targets, void entries, and wrap-around of counters and generations.
  */
 #include "testbench.h"
 
-static void full_rdr_refuses(void **state)
+static void full_rdr_causes_backpressure(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(tb_send(tb, 1, 8192, 0), 0);
 	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
-	assert_int_equal(tb_send(tb, 1, 40, 0), 0); /* needs none of it */
+	assert_int_equal(tb_send(tb, 1, 40, 0), 0); /* inline: no RDR units */
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(tb_send(tb, 1, 8192, 0), 0);
 	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 }
 
-/* What would wrap needs the room that it skips as well. */
-static void skipped_room_counts(void **state)
+/* A payload that would cross the end of the RDR skips the units before it. */
+static void skipped_units_count_as_used(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -35,7 +34,7 @@ static void skipped_room_counts(void **state)
 	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 }
 
-static uint32_t fill(struct testbench *tb, unsigned flags)
+static uint32_t fill_with_messages(struct testbench *tb, unsigned flags)
 {
 	uint32_t sent = 0;
 	while (tb_send(tb, sent, 8, flags) == 0)
@@ -43,7 +42,7 @@ static uint32_t fill(struct testbench *tb, unsigned flags)
 	return sent;
 }
 
-static uint32_t fill_completions(struct testbench *tb)
+static uint32_t fill_with_completions(struct testbench *tb)
 {
 	uint32_t sent = 0;
 	while (tb_complete(tb, sent) == 0)
@@ -51,36 +50,36 @@ static uint32_t fill_completions(struct testbench *tb)
 	return sent;
 }
 
-static void each_leaves_room_for_the_next(void **state)
+static void reserves_are_respected(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
-	assert_int_equal(fill(tb, 0), TB_UNRESERVED);
-	assert_int_equal(fill(tb, CAY_VCI_PRIORITY), TB_PRIORITY_RESERVE);
-	assert_int_equal(fill_completions(tb), TB_CQ_RESERVE);
+	assert_int_equal(fill_with_messages(tb, 0), TB_UNRESERVED);
+	assert_int_equal(
+		fill_with_messages(tb, CAY_VCI_PRIORITY), TB_PRIORITY_RESERVE);
+	assert_int_equal(fill_with_completions(tb), TB_CQ_RESERVE);
 	assert_int_equal(queue_ahead(tb_w(tb, 1), tb_r(tb, 1)), TB_ENTRIES);
 
-	/* Room that comes back goes to completions first. */
+	/* Returned entries refill the completion reserve first. */
 	for (uint32_t i = 0; i < TB_CQ_RESERVE; i++) {
 		assert_true(tb_receive(tb, 1, &n));
-		assert_int_equal(fill(tb, 0), 0);
-		assert_int_equal(fill(tb, CAY_VCI_PRIORITY), 0);
+		assert_int_equal(fill_with_messages(tb, 0), 0);
+		assert_int_equal(fill_with_messages(tb, CAY_VCI_PRIORITY), 0);
 	}
 	assert_true(tb_receive(tb, 1, &n));
-	assert_int_equal(fill(tb, 0), 0);
-	assert_int_equal(fill(tb, CAY_VCI_PRIORITY), 1);
-	assert_int_equal(fill_completions(tb), TB_CQ_RESERVE);
+	assert_int_equal(fill_with_messages(tb, 0), 0);
+	assert_int_equal(fill_with_messages(tb, CAY_VCI_PRIORITY), 1);
+	assert_int_equal(fill_with_completions(tb), TB_CQ_RESERVE);
 }
 
-static void completions_may_use_all(void **state)
+static void completions_may_use_all_entries(void **state)
 {
 	struct testbench *tb = *state;
-	assert_int_equal(fill_completions(tb), TB_ENTRIES);
-	assert_int_equal(fill(tb, 0), 0);
+	assert_int_equal(fill_with_completions(tb), TB_ENTRIES);
+	assert_int_equal(fill_with_messages(tb, 0), 0);
 }
 
-/* An origin never asks for more completions than are reserved for it. */
-static void completions_are_reserved(void **state)
+static void completions_need_a_reservation(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -95,16 +94,16 @@ static void completions_are_reserved(void **state)
 	assert_int_equal(tb_send(tb, 9, 8, CAY_VCI_NOTIFY), 0);
 }
 
-static void refused_message_reserves_nothing(void **state)
+static void backpressure_reserves_no_completion(void **state)
 {
 	struct testbench *tb = *state;
-	assert_int_equal(fill(tb, 0), TB_UNRESERVED);
+	assert_int_equal(fill_with_messages(tb, 0), TB_UNRESERVED);
 	for (uint32_t i = 0; i < 2 * TB_CQ_RESERVE; i++)
 		assert_int_equal(tb_send(tb, i, 8, CAY_VCI_NOTIFY), -EAGAIN);
 	assert_int_equal(tb->port[0].origin.completions, 0);
 }
 
-static void closed_target_is_gone(void **state)
+static void closed_target_returns_epipe(void **state)
 {
 	struct testbench *tb = *state;
 	queue_set_close(&tb->fixture.arena, fixture_vpid(1), 1);
@@ -116,8 +115,8 @@ static void closed_target_is_gone(void **state)
 		counting_sleep(fixture_own(&tb->fixture, 1), 0, W_SLEEP), 0);
 }
 
-/* Two epochs on, the same control is open again, for somebody else. */
-static void other_epoch_is_gone(void **state)
+/* Two epochs later, another port uses the same control block. */
+static void recycled_vpid_returns_epipe(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -130,14 +129,14 @@ static void other_epoch_is_gone(void **state)
 	assert_false(tb_receive(tb, 1, &n));
 }
 
-static void moved_target_is_followed(void **state)
+static void migrated_target_is_followed(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
 	assert_int_equal(tb_send_fast(tb, 1, 0, 8), 0);
 	assert_int_equal(fixture_reopen(&tb->fixture, 1, true), 0);
 	assert_int_equal(tb_send_fast(tb, 2, 0, 8), 0);
-	assert_true(tb_receive(tb, 1, &n)); /* the former set's */
+	assert_true(tb_receive(tb, 1, &n)); /* in the old queue set */
 	assert_int_equal(n.word[0], 1);
 	assert_true(context_follow_migration(
 		&tb->port[1].origin.own, fixture_own(&tb->fixture, 1)));
@@ -146,8 +145,8 @@ static void moved_target_is_followed(void **state)
 	assert_int_equal(nqe_generation(&n), 3);
 }
 
-/* Claims the next entry and leaves it at that, as the dead do. */
-static uint64_t claim_and_die(struct testbench *tb, uint32_t units)
+/* Leaves an entry as a process does that dies after the claim. */
+static uint64_t claim_without_publishing(struct testbench *tb, uint32_t units)
 {
 	struct queue_control *control = fixture_own(&tb->fixture, 1)->control;
 	uint64_t w = atomic_load(&control->w);
@@ -162,7 +161,7 @@ static void void_entry_is_skipped(void **state)
 	struct context *own = fixture_own(&tb->fixture, 1);
 	struct cay_nqe n;
 	for (uint32_t lap = 0; lap < 3 * TB_ENTRIES; lap++) {
-		uint64_t position = claim_and_die(tb, 2);
+		uint64_t position = claim_without_publishing(tb, 2);
 		uint64_t rdr = queue_rdr(tb_w(tb, 1));
 		assert_int_equal(tb_send(tb, lap, 100, 0), 0);
 		assert_false(tb_receive(tb, 1, &n));
@@ -181,7 +180,7 @@ static void void_entry_is_skipped(void **state)
 static void void_without_extent(void **state)
 {
 	struct testbench *tb = *state;
-	uint64_t position = claim_and_die(tb, 0);
+	uint64_t position = claim_without_publishing(tb, 0);
 	assert_true(counting_void_entry(
 		fixture_own(&tb->fixture, 1), position, -1));
 	assert_int_equal(nqe_bytes(tb_entry(tb, 1, position)), 2);
@@ -201,8 +200,7 @@ static void published_entry_cannot_be_voided(void **state)
 	assert_int_equal(n.word[0], 4);
 }
 
-/* A repair that comes a lap late must not destroy what is there now. */
-static void late_repair_does_no_harm(void **state)
+static void late_repair_does_not_void_a_newer_entry(void **state)
 {
 	struct testbench *tb = *state;
 	uint64_t position = queue_nq(tb_w(tb, 1));
@@ -219,7 +217,7 @@ static void late_repair_does_no_harm(void **state)
 	assert_memory_equal(&n.word[2], tb->data, 40);
 }
 
-/* Puts port 1's queue into the lap whose generation is 0. */
+/* Moves port 1's queue to the lap with generation 0. */
 static void enter_lap_of_generation_zero(struct testbench *tb)
 {
 	struct queue_control *control = fixture_own(&tb->fixture, 1)->control;
@@ -232,7 +230,7 @@ static void enter_lap_of_generation_zero(struct testbench *tb)
 	atomic_store(&(*fixture_route(&tb->fixture, 0, 1))->r_seen, start);
 }
 
-static void generation_zero_is_a_lap_as_any(void **state)
+static void generation_zero_is_valid(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -246,21 +244,20 @@ static void generation_zero_is_a_lap_as_any(void **state)
 	}
 }
 
-/* A void is seen in every lap, or its port would wait for it for ever. */
-static void void_is_seen_in_generation_zero(void **state)
+static void void_entry_is_valid_in_generation_zero(void **state)
 {
 	struct testbench *tb = *state;
 	struct context *own = fixture_own(&tb->fixture, 1);
 	struct cay_nqe n;
 	enter_lap_of_generation_zero(tb);
-	uint64_t position = claim_and_die(tb, 0);
+	uint64_t position = claim_without_publishing(tb, 0);
 	assert_true(counting_void_entry(own, position, -1));
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n), CAY_NQE_INVALID);
 }
 
-/* The free-running counts wrap at 40 and 20 bits and nobody notices. */
-static void counts_wrap(void **state)
+/* The free-running counters have 40 and 20 bits. */
+static void counters_wrap_around(void **state)
 {
 	struct testbench *tb = *state;
 	struct queue_control *control = fixture_own(&tb->fixture, 1)->control;
@@ -278,7 +275,7 @@ static void counts_wrap(void **state)
 	assert_int_equal(tb_w(tb, 1) & W_FLAGS, 0);
 }
 
-static void snapshot_tells_the_pointers(void **state)
+static void snapshot_reports_w_and_r(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -295,7 +292,7 @@ static void snapshot_tells_the_pointers(void **state)
 	assert_true(nqe_valid(&n));
 }
 
-static void sleeper_is_not_fooled(void **state)
+static void sleep_fails_if_an_entry_arrived(void **state)
 {
 	struct testbench *tb = *state;
 	struct context *own = fixture_own(&tb->fixture, 1);
@@ -312,24 +309,24 @@ static void sleeper_is_not_fooled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TB_TEST(full_rdr_refuses),
-		TB_TEST(skipped_room_counts),
-		TB_TEST(each_leaves_room_for_the_next),
-		TB_TEST(completions_may_use_all),
-		TB_TEST(completions_are_reserved),
-		TB_TEST(refused_message_reserves_nothing),
-		TB_TEST(closed_target_is_gone),
-		TB_TEST(other_epoch_is_gone),
-		TB_TEST(moved_target_is_followed),
+		TB_TEST(full_rdr_causes_backpressure),
+		TB_TEST(skipped_units_count_as_used),
+		TB_TEST(reserves_are_respected),
+		TB_TEST(completions_may_use_all_entries),
+		TB_TEST(completions_need_a_reservation),
+		TB_TEST(backpressure_reserves_no_completion),
+		TB_TEST(closed_target_returns_epipe),
+		TB_TEST(recycled_vpid_returns_epipe),
+		TB_TEST(migrated_target_is_followed),
 		TB_TEST(void_entry_is_skipped),
 		TB_TEST(void_without_extent),
 		TB_TEST(published_entry_cannot_be_voided),
-		TB_TEST(late_repair_does_no_harm),
-		TB_TEST(generation_zero_is_a_lap_as_any),
-		TB_TEST(void_is_seen_in_generation_zero),
-		TB_TEST(counts_wrap),
-		TB_TEST(snapshot_tells_the_pointers),
-		TB_TEST(sleeper_is_not_fooled),
+		TB_TEST(late_repair_does_not_void_a_newer_entry),
+		TB_TEST(generation_zero_is_valid),
+		TB_TEST(void_entry_is_valid_in_generation_zero),
+		TB_TEST(counters_wrap_around),
+		TB_TEST(snapshot_reports_w_and_r),
+		TB_TEST(sleep_fails_if_an_entry_arrived),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posted receives at the device: what arrives, what a full and an empty queue
- * do, and what a sender does with slots that lead nowhere or were left behind.
+ * Posted receives at the device: delivery and truncation, full and empty
+ * queues, invalid slots, and slots that an abandoned call has left claimed.
  */
 #include "posted.h"
 
-/* ---- what arrives ---- */
+/* ---- delivery ---- */
 
-static void posted_recv_word_by_word(void **state)
+static void posted_recv_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -32,27 +32,26 @@ static void posted_recv_word_by_word(void **state)
 	assert_int_equal(posted_available(tb), 0);
 }
 
-/* As much as fits, and not a byte more. */
 static void longer_messages_are_truncated(void **state)
 {
 	struct testbench *tb = *state;
 	static const struct {
 		size_t buffer, length;
-	} tries[] = { { 1, 41 }, { 40, 41 }, { 100, 101 }, { 63, 8192 },
+	} cases[] = { { 1, 41 }, { 40, 41 }, { 100, 101 }, { 63, 8192 },
 		{ 8191, 8192 }, { 4096, 65536 } };
-	for (size_t i = 0; i < ARRAY_COUNT(tries); i++) {
-		unsigned char *at = tb_post_receive(tb, tries[i].buffer, i);
-		memset(at, 0xee, tries[i].buffer + 1);
-		assert_int_equal(tb_send(tb, 1, tries[i].length, 0), 0);
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		unsigned char *at = tb_post_receive(tb, cases[i].buffer, i);
+		memset(at, 0xee, cases[i].buffer + 1);
+		assert_int_equal(tb_send(tb, 1, cases[i].length, 0), 0);
 		expect_posted(
-			tb, tries[i].length, i, CAY_ERROR_POSTED_TRUNCATED);
-		assert_memory_equal(at, tb->data, tries[i].buffer);
-		assert_int_equal(at[tries[i].buffer], 0xee);
+			tb, cases[i].length, i, CAY_ERROR_POSTED_TRUNCATED);
+		assert_memory_equal(at, tb->data, cases[i].buffer);
+		assert_int_equal(at[cases[i].buffer], 0xee);
 	}
 }
 
-/* Gathered from pieces, some of them empty, and cut in the middle of one. */
-static void pieces_are_joined(void **state)
+/* Some pieces are empty; some buffers end within a piece. */
+static void payload_pieces_are_gathered(void **state)
 {
 	struct testbench *tb = *state;
 	const struct iovec pieces[] = { { tb->data, 30 }, { NULL, 0 },
@@ -62,22 +61,22 @@ static void pieces_are_joined(void **state)
 		.pieces = ARRAY_COUNT(pieces),
 		.length = 100,
 		.payload = pieces };
-	static const size_t rooms[] = { 100, 99, 80, 79, 31, 30, 1 };
-	for (size_t i = 0; i < ARRAY_COUNT(rooms); i++) {
-		unsigned char *at = tb_post_receive(tb, rooms[i], i);
+	static const size_t sizes[] = { 100, 99, 80, 79, 31, 30, 1 };
+	for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+		unsigned char *at = tb_post_receive(tb, sizes[i], i);
 		assert_int_equal(
 			counting_send(&tb->port[0].origin, tb->port[0].op,
 				fixture_route(&tb->fixture, 0, 1), &p),
 			0);
 		expect_posted(tb, 100, i,
-			rooms[i] < 100 ? CAY_ERROR_POSTED_TRUNCATED : 0);
-		assert_memory_equal(at, tb->data, rooms[i]);
-		assert_int_equal(at[rooms[i]], 0);
+			sizes[i] < 100 ? CAY_ERROR_POSTED_TRUNCATED : 0);
+		assert_memory_equal(at, tb->data, sizes[i]);
+		assert_int_equal(at[sizes[i]], 0);
 	}
 }
 
-/* A work request takes one as a call does, also for a long message. */
-static void work_requests_are_posted_too(void **state)
+/* Also for messages above 8 KiB. */
+static void work_requests_use_posted_receives(void **state)
 {
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
@@ -95,7 +94,7 @@ static void work_requests_are_posted_too(void **state)
 			assert_int_equal(nqe_command(&n), CAY_NOTIFY_FAST_RECV);
 			continue;
 		}
-		/* The slot that the short one left is the first. */
+		/* The inline message left its slot to the next message. */
 		expect_posted(tb, lengths[i], i - 1, 0);
 		assert_memory_equal(at - 20480, tb->data + 10, lengths[i]);
 		if (lengths[i] > QUEUE_PAYLOAD_MAX) {
@@ -109,9 +108,9 @@ static void work_requests_are_posted_too(void **state)
 	assert_int_equal(o->references, 0);
 }
 
-/* ---- without a buffer ---- */
+/* ---- without a posted receive ---- */
 
-static void exhausted_goes_to_the_rdr(void **state)
+static void without_posted_receive_the_rdr_is_used(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -121,14 +120,14 @@ static void exhausted_goes_to_the_rdr(void **state)
 	expect_posted(tb, 50, 1, 0);
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(nqe_command(&n), CAY_NOTIFY_RECV);
-	/* Too long for the RDR: the caller must send a reference. */
+	/* Too long for the RDR: the caller must send by reference. */
 	assert_int_equal(tb_send(tb, 3, 8193, 0), -E2BIG);
 	tb_post_receive(tb, 64, 2);
 	assert_int_equal(tb_send(tb, 4, 8193, 0), 0);
 	expect_posted(tb, 8193, 2, CAY_ERROR_POSTED_TRUNCATED);
 }
 
-static void held_senders_wait(void **state)
+static void posted_only_causes_backpressure(void **state)
 {
 	struct testbench *tb = *state;
 	fixture_posted_mode(&tb->fixture, 1, POSTED_ONLY);
@@ -144,8 +143,7 @@ static void held_senders_wait(void **state)
 	assert_int_equal(tb_send(tb, 1, 41, 0), 0);
 }
 
-/* A full queue: no buffer is taken for what nobody could be told of. */
-static void full_queue_takes_no_buffer(void **state)
+static void full_queue_claims_no_buffer(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -158,19 +156,19 @@ static void full_queue_takes_no_buffer(void **state)
 	assert_int_equal(tb->c.kind[HOST_POSTED].atomics, 0);
 	assert_int_equal(slots_in_state(tb, POSTED_READY), 1);
 	assert_int_equal(posted_available(tb), 1);
-	/* But one that is urgent has room. */
+	/* The priority reserve is still free. */
 	assert_int_equal(tb_send(tb, 1, 41, CAY_VCI_PRIORITY), 0);
 	assert_int_equal(slots_in_state(tb, POSTED_FILLED), 1);
 	while (tb_receive(tb, 1, &n))
 		continue;
 }
 
-/* ---- descriptors that lead nowhere ---- */
+/* ---- slots ---- */
 
-static void invalid_slots_are_passed_over(void **state)
+static void invalid_slots_are_skipped(void **state)
 {
 	struct testbench *tb = *state;
-	static const struct cay_posted_receive wrong[] = {
+	static const struct cay_posted_receive invalid[] = {
 		{ .offset = 0, .length = 64 },
 		{ .offset = ARENA_HEAP_OFFSET - 1, .length = 64 },
 		{ .offset = ARENA_HEAP_OFFSET, .length = 0 },
@@ -180,25 +178,24 @@ static void invalid_slots_are_passed_over(void **state)
 		{ .offset = ARENA_HEAP_OFFSET, .length = 64, .flags = 1 << 7 },
 	};
 	struct cay_posted_receive *slots = fixture_own(&tb->fixture, 1)->posted;
-	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
+	for (size_t i = 0; i < ARRAY_COUNT(invalid); i++) {
 		tb_post_receive(tb, 64, i);
-		slots[i].offset = wrong[i].offset;
-		slots[i].length = wrong[i].length;
-		slots[i].flags = wrong[i].flags;
+		slots[i].offset = invalid[i].offset;
+		slots[i].length = invalid[i].length;
+		slots[i].flags = invalid[i].flags;
 	}
-	unsigned char *right = tb_post_receive(tb, 64, 99);
+	unsigned char *valid = tb_post_receive(tb, 64, 99);
 	assert_int_equal(tb_send(tb, 1, 60, 0), 0);
 	expect_posted(tb, 60, 99, 0);
-	assert_memory_equal(right, tb->data, 60);
-	/* They are their owner's again, not somebody's to fail at. */
+	assert_memory_equal(valid, tb->data, 60);
+	/* The invalid slots are free again. */
 	assert_int_equal(slots_in_state(tb, POSTED_READY), 0);
 	assert_int_equal(slots_in_state(tb, POSTED_CLAIMED), 0);
 	assert_int_equal(posted_available(tb), 0);
 	assert_int_equal(tb_send(tb, 1, 60, 0), 0);
 }
 
-/* Slots in a circle: the hint goes round, and nothing is taken twice. */
-static void slots_go_round(void **state)
+static void slots_are_used_in_ring_order(void **state)
 {
 	struct testbench *tb = *state;
 	uint32_t entries = fixture_own(&tb->fixture, 1)->posted_entries;
@@ -215,13 +212,11 @@ static void slots_go_round(void **state)
 	}
 }
 
-/* ---- a sender that leaves ---- */
-
 /*
- * A call that did not come back has left its name behind, and the slot TAKEN;
- * or somebody else's, or one of a port that had this VPID before.
+ * An abandoned call has left a slot CLAIMED and named in its op record. A slot
+ * that another record has claimed, or that does not exist, is not recovered.
  */
-static void leftovers_come_back(void **state)
+static void slots_of_abandoned_calls_are_recovered(void **state)
 {
 	struct testbench *tb = *state;
 	struct context *own = fixture_own(&tb->fixture, 1);
@@ -256,16 +251,16 @@ static void leftovers_come_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TB_TEST(posted_recv_word_by_word),
+		TB_TEST(posted_recv_words),
 		TB_TEST(longer_messages_are_truncated),
-		TB_TEST(pieces_are_joined),
-		TB_TEST(work_requests_are_posted_too),
-		TB_TEST(exhausted_goes_to_the_rdr),
-		TB_TEST(held_senders_wait),
-		TB_TEST(full_queue_takes_no_buffer),
-		TB_TEST(invalid_slots_are_passed_over),
-		TB_TEST(slots_go_round),
-		TB_TEST(leftovers_come_back),
+		TB_TEST(payload_pieces_are_gathered),
+		TB_TEST(work_requests_use_posted_receives),
+		TB_TEST(without_posted_receive_the_rdr_is_used),
+		TB_TEST(posted_only_causes_backpressure),
+		TB_TEST(full_queue_claims_no_buffer),
+		TB_TEST(invalid_slots_are_skipped),
+		TB_TEST(slots_are_used_in_ring_order),
+		TB_TEST(slots_of_abandoned_calls_are_recovered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

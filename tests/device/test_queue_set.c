@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queue sets: where their parts lie, and how they open, close and return. */
+/* Queue sets: layout, open, close and reopen; loading of contexts. */
 #include "device/queue_set.h"
 #include "testbench.h"
 
@@ -8,7 +8,7 @@ struct part {
 	uint64_t bytes;
 };
 
-/* Parts lie on pages of their own, in order, and fill the extent. */
+/* Each part starts on a page; parts are in order and fill the extent. */
 static void assert_parts(
 	const struct part *parts, size_t count, uint64_t extent_bytes)
 {
@@ -46,7 +46,7 @@ static void assert_layout(const struct queue_options *options)
 		queue_config_valid(&c, c.tables_offset + c.tables_bytes - 1));
 }
 
-static void layouts_fit(void **state)
+static void layouts_are_valid(void **state)
 {
 	(void)state;
 	const struct queue_options smallest = { .nq_log2 = QUEUE_NQ_LOG2_MIN,
@@ -68,7 +68,7 @@ static void layouts_fit(void **state)
 	assert_layout(&largest);
 }
 
-static void wishes_have_defaults(void **state)
+static void options_have_defaults(void **state)
 {
 	struct queue_config c;
 	(void)state;
@@ -82,7 +82,7 @@ static void wishes_have_defaults(void **state)
 	assert_int_equal(c.posted_log2, QUEUE_POSTED_LOG2_DEFAULT);
 }
 
-static void open_set_is_empty_and_complete(void **state)
+static void open_queue_set_is_empty(void **state)
 {
 	struct testbench *tb = *state;
 	const struct queue_control *c = fixture_own(&tb->fixture, 1)->control;
@@ -103,7 +103,7 @@ static void open_set_is_empty_and_complete(void **state)
 	assert_int_equal(entry->first_epoch, 1);
 }
 
-static void close_leaves_the_counts(void **state)
+static void close_keeps_the_counters(void **state)
 {
 	struct testbench *tb = *state;
 	assert_int_equal(tb_send(tb, 1, 100, 0), 0);
@@ -119,8 +119,8 @@ static void close_leaves_the_counts(void **state)
 		arena_directory(&tb->fixture.arena)[fixture_vpid(1)].epoch, 0);
 }
 
-/* A W is never used twice, or a claim that slept for long would succeed. */
-static void counts_never_return(void **state)
+/* With a reused W, the CAS of a claim delayed for long would succeed. */
+static void reopened_queue_sets_do_not_reuse_w(void **state)
 {
 	struct testbench *tb = *state;
 	assert_int_equal(tb_send_fast(tb, 1, 0, 8), 0);
@@ -132,8 +132,8 @@ static void counts_never_return(void **state)
 	assert_int_equal(queue_nq(tb_w(tb, 1)) % TB_ENTRIES, 0);
 }
 
-/* No start has generation 0, which a page of zeros has. */
-static void restart_avoids_generation_zero(void **state)
+/* Entries of a zeroed page have generation 0 and must not look published. */
+static void restart_skips_generation_zero(void **state)
 {
 	(void)state;
 	for (unsigned log2 = QUEUE_NQ_LOG2_MIN; log2 <= QUEUE_NQ_LOG2_MAX;
@@ -153,7 +153,7 @@ static void restart_avoids_generation_zero(void **state)
 	}
 }
 
-static void context_of_another_epoch_does_not_load(void **state)
+static void context_load_checks_the_epoch(void **state)
 {
 	struct testbench *tb = *state;
 	struct context c;
@@ -168,7 +168,7 @@ static void context_of_another_epoch_does_not_load(void **state)
 	assert_int_equal(context_load(&tb->fixture.arena, 9, 1, &c), -EPIPE);
 }
 
-static void damaged_configuration_does_not_load(void **state)
+static void context_load_checks_the_configuration(void **state)
 {
 	struct testbench *tb = *state;
 	struct context c;
@@ -183,14 +183,14 @@ static void damaged_configuration_does_not_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(layouts_fit),
-		cmocka_unit_test(wishes_have_defaults),
-		TB_TEST(open_set_is_empty_and_complete),
-		TB_TEST(close_leaves_the_counts),
-		TB_TEST(counts_never_return),
-		cmocka_unit_test(restart_avoids_generation_zero),
-		TB_TEST(context_of_another_epoch_does_not_load),
-		TB_TEST(damaged_configuration_does_not_load),
+		cmocka_unit_test(layouts_are_valid),
+		cmocka_unit_test(options_have_defaults),
+		TB_TEST(open_queue_set_is_empty),
+		TB_TEST(close_keeps_the_counters),
+		TB_TEST(reopened_queue_sets_do_not_reuse_w),
+		cmocka_unit_test(restart_skips_generation_zero),
+		TB_TEST(context_load_checks_the_epoch),
+		TB_TEST(context_load_checks_the_configuration),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote memory at the device: what is stored, what both sides are told word
- * by word, and which of several errors decides.
+ * Remote memory at the device: stored data, completions and notifications word
+ * by word, and the order of the checks.
  */
 #include "testbench.h"
 
-#define OTHER_LOCK (0x77 | 1ull << 32) /* nobody who is here */
+#define FOREIGN_LOCK (0x77 | 1ull << 32) /* of no port of the fixture */
 
-static void take_cc(struct testbench *tb, unsigned command, unsigned error,
-	struct cay_nqe *n)
+static void receive_completion(struct testbench *tb, unsigned command,
+	unsigned error, struct cay_nqe *n)
 {
 	assert_true(tb_receive(tb, 0, n));
 	assert_true(nqe_valid(n));
@@ -25,16 +25,16 @@ static struct cay_window_descriptor *descriptor(
 	return &tb->port[1].origin.wdt[id];
 }
 
-/* ---- words ---- */
+/* ---- data, completions and notifications ---- */
 
-static void put_completes_with_its_place(void **state)
+static void put_completion_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 5, 4096, CAY_RIGHT_WRITE);
 	struct cay_nqe n;
 	t.offset = 100;
 	assert_int_equal(tb_access(tb, CAY_PUT, &t, 1000, CAY_VCI_NOTIFY), 0);
-	take_cc(tb, CAY_PUT, 0, &n);
+	receive_completion(tb, CAY_PUT, 0, &n);
 	assert_int_equal(n.word[0], 0x7a9);
 	assert_true(n.word[1] == (FIXTURE_NODE | 0xa91ull << 32));
 	assert_int_equal(n.word[2], 1000);
@@ -45,7 +45,7 @@ static void put_completes_with_its_place(void **state)
 	assert_false(tb_receive(tb, 1, &n));
 }
 
-static void fast_get_brings_its_bytes(void **state)
+static void fast_get_completion_has_the_data(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_READ);
@@ -59,13 +59,13 @@ static void fast_get_brings_its_bytes(void **state)
 			memcpy(words, tb->data + t.offset, length);
 			assert_int_equal(
 				tb_access(tb, command, &t, length, 0), 0);
-			take_cc(tb, command, 0, &n);
+			receive_completion(tb, command, 0, &n);
 			assert_int_equal(nqe_bytes(&n), length);
 			assert_memory_equal(&n.word[2], words, 24);
 		}
 }
 
-static void atomics_bring_result_and_previous(void **state)
+static void atomic_completion_has_both_values(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_ATOMIC);
@@ -74,23 +74,23 @@ static void atomics_bring_result_and_previous(void **state)
 	tb->operand[0] = UINT64_MAX;
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 0);
-		take_cc(tb, CAY_FAA, 0, &n);
+		receive_completion(tb, CAY_FAA, 0, &n);
 		assert_true(n.word[3] == 0 - i - 1);
 		assert_true(n.word[4] == 0 - i);
 	}
-	tb->operand[0] = 1; /* not what is there */
+	tb->operand[0] = 1; /* not the current value */
 	tb->operand[1] = 77;
 	assert_int_equal(tb_access(tb, CAY_CAS, &t, 8, 0), 0);
-	take_cc(tb, CAY_CAS, 0, &n);
+	receive_completion(tb, CAY_CAS, 0, &n);
 	assert_true(n.word[3] == (uint64_t)-3 && n.word[4] == (uint64_t)-3);
 	tb->operand[0] = (uint64_t)-3;
 	assert_int_equal(tb_access(tb, CAY_CAS, &t, 8, 0), 0);
-	take_cc(tb, CAY_CAS, 0, &n);
+	receive_completion(tb, CAY_CAS, 0, &n);
 	assert_true(n.word[3] == 77 && n.word[4] == (uint64_t)-3);
 	assert_int_equal(tb_word(tb, &t), 77);
 }
 
-static void owner_is_told_word_by_word(void **state)
+static void owner_notification_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t =
@@ -112,8 +112,7 @@ static void owner_is_told_word_by_word(void **state)
 	assert_false(tb_receive(tb, 0, &n));
 }
 
-/* It has no room for the word of it: then there is no access either. */
-static void access_that_cannot_be_told_is_not_made(void **state)
+static void access_needs_an_entry_for_its_notification(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t =
@@ -135,8 +134,8 @@ static void access_that_cannot_be_told_is_not_made(void **state)
 	assert_int_equal(tb_put(tb, &t, 8), 0);
 }
 
-/* Every byte by itself, in all combinations. */
-static void masked_put_leaves_the_others(void **state)
+/* All combinations of byte enables. */
+static void masked_put_keeps_other_bytes(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_WRITE);
@@ -157,8 +156,7 @@ static void masked_put_leaves_the_others(void **state)
 	}
 }
 
-/* PUT and GET from the work queue move between two windows. */
-static void work_requests_move_between_windows(void **state)
+static void work_requests_copy_between_windows(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 2, 8192, TB_RIGHTS);
@@ -173,7 +171,7 @@ static void work_requests_move_between_windows(void **state)
 		fixture_vpid(1), 11, 2 | t.capability << 16, 100, 6, 50,
 		3000 } };
 	tb_issue_vci(tb, &v);
-	take_cc(tb, CAY_PUT, 0, &n);
+	receive_completion(tb, CAY_PUT, 0, &n);
 	t.offset = 100;
 	assert_memory_equal(tb_memory(tb, &t), tb->data + 50, 3000);
 	v.word[0] = CAY_GET | 1ull << 24 | 1ull << 32;
@@ -181,23 +179,23 @@ static void work_requests_move_between_windows(void **state)
 	v.word[4] = 101;
 	v.word[7] = 2000;
 	tb_issue_vci(tb, &v);
-	take_cc(tb, CAY_GET, 0, &n);
+	receive_completion(tb, CAY_GET, 0, &n);
 	assert_memory_equal(mine + 5000, tb->data + 51, 2000);
 }
 
 /* ---- errors ---- */
 
 /*
- * A request that is wrong in every way; whatever decides is mended, and the
- * next in the contract's order must show.
+ * A request that fails all checks. Fixing the property of the first failing
+ * check makes the next check of the contract's order fail.
  */
-struct wrong {
+struct broken_request {
 	struct testbench *tb;
 	struct target t;
 	struct cay_vci v;
 };
 
-static void wrong_in_every_way(struct wrong *w)
+static void break_everything(struct broken_request *w)
 {
 	struct testbench *tb = w->tb;
 	uint64_t own = fixture_memory(&tb->fixture, 4096), key;
@@ -206,8 +204,8 @@ static void wrong_in_every_way(struct wrong *w)
 				 CAY_RIGHT_READ, &key),
 		0);
 	tb->port[0].origin.word_mode = true;
-	tb->port[0].origin.wdt[0].lock = OTHER_LOCK;
-	descriptor(tb, 1)->lock = OTHER_LOCK;
+	tb->port[0].origin.wdt[0].lock = FOREIGN_LOCK;
+	descriptor(tb, 1)->lock = FOREIGN_LOCK;
 	w->v = (struct cay_vci){ {
 		(CAY_PUT | 1) | 2ull << 32,	      /* command, route */
 		fixture_vpid(0),		      /* target */
@@ -219,88 +217,88 @@ static void wrong_in_every_way(struct wrong *w)
 	} };
 }
 
-static void mend_command(struct wrong *w)
+static void fix_command(struct broken_request *w)
 {
 	w->v.word[0] &= ~1ull;
 }
-static void mend_route(struct wrong *w)
+static void fix_route(struct broken_request *w)
 {
 	w->v.word[0] = CAY_PUT | 1ull << 32;
 }
-static void mend_origin_window(struct wrong *w)
+static void fix_origin_window(struct broken_request *w)
 {
 	w->v.word[5] = 0;
 }
-static void mend_origin_lock(struct wrong *w)
+static void fix_origin_lock(struct broken_request *w)
 {
 	w->tb->port[0].origin.wdt[0].lock = w->tb->port[0].origin.lock_word;
 }
-static void mend_origin_bounds(struct wrong *w)
+static void fix_origin_bounds(struct broken_request *w)
 {
 	w->v.word[6] = 3;
 }
-static void mend_origin_offset(struct wrong *w)
+static void fix_origin_offset(struct broken_request *w)
 {
 	w->v.word[6] = 8;
 }
-static void mend_origin_length(struct wrong *w)
+static void fix_origin_length(struct broken_request *w)
 {
 	w->v.word[7] = 8;
 }
-static void mend_target(struct wrong *w)
+static void fix_target(struct broken_request *w)
 {
 	w->v.word[1] = fixture_vpid(1);
 }
-static void mend_window(struct wrong *w)
+static void fix_window(struct broken_request *w)
 {
 	w->v.word[3] = (w->v.word[3] & ~0xffffull) | 1;
 }
-static void mend_capability(struct wrong *w)
+static void fix_capability(struct broken_request *w)
 {
 	w->v.word[3] ^= 1 << 16;
 }
-static void mend_rights(struct wrong *w)
+static void fix_rights(struct broken_request *w)
 {
 	descriptor(w->tb, 1)->rights = CAY_RIGHT_WRITE;
 }
-static void mend_lock(struct wrong *w)
+static void fix_lock(struct broken_request *w)
 {
 	descriptor(w->tb, 1)->lock = w->tb->port[0].origin.lock_word;
 }
-static void mend_bounds(struct wrong *w)
+static void fix_bounds(struct broken_request *w)
 {
 	w->v.word[4] = 4083;
 }
-static void mend_target_offset(struct wrong *w)
+static void fix_target_offset(struct broken_request *w)
 {
 	w->v.word[4] = 4088;
 }
 
 static const struct {
 	enum cay_error error;
-	void (*mend)(struct wrong *);
+	void (*fix)(struct broken_request *);
 } checks[] = {
-	{ CAY_ERROR_COMMAND, mend_command },
-	{ CAY_ERROR_ROUTE, mend_route },
-	{ CAY_ERROR_ORIGIN_WINDOW, mend_origin_window },
-	{ CAY_ERROR_ORIGIN_LOCKED, mend_origin_lock },
-	{ CAY_ERROR_ORIGIN_BOUNDS, mend_origin_bounds },
-	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, mend_origin_offset },
-	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, mend_origin_length },
-	{ CAY_ERROR_TARGET_VPID, mend_target },
-	{ CAY_ERROR_TARGET_WINDOW, mend_window },
-	{ CAY_ERROR_CAPABILITY, mend_capability },
-	{ CAY_ERROR_RIGHTS, mend_rights },
-	{ CAY_ERROR_TARGET_LOCKED, mend_lock },
-	{ CAY_ERROR_TARGET_BOUNDS, mend_bounds },
-	{ CAY_ERROR_TARGET_OFFSET_ALIGN, mend_target_offset },
+	{ CAY_ERROR_COMMAND, fix_command },
+	{ CAY_ERROR_ROUTE, fix_route },
+	{ CAY_ERROR_ORIGIN_WINDOW, fix_origin_window },
+	{ CAY_ERROR_ORIGIN_LOCKED, fix_origin_lock },
+	{ CAY_ERROR_ORIGIN_BOUNDS, fix_origin_bounds },
+	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, fix_origin_offset },
+	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, fix_origin_length },
+	{ CAY_ERROR_TARGET_VPID, fix_target },
+	{ CAY_ERROR_TARGET_WINDOW, fix_window },
+	{ CAY_ERROR_CAPABILITY, fix_capability },
+	{ CAY_ERROR_RIGHTS, fix_rights },
+	{ CAY_ERROR_TARGET_LOCKED, fix_lock },
+	{ CAY_ERROR_TARGET_BOUNDS, fix_bounds },
+	{ CAY_ERROR_TARGET_OFFSET_ALIGN, fix_target_offset },
 };
 
-static void first_error_decides(void **state)
+static void first_failing_check_determines_the_error(void **state)
 {
-	struct wrong w = { .tb = *state };
+	struct broken_request w = { .tb = *state };
 	struct cay_nqe n;
-	wrong_in_every_way(&w);
+	break_everything(&w);
 	for (size_t i = 0; i < ARRAY_COUNT(checks); i++) {
 		tb_issue_vci(w.tb, &w.v);
 		assert_true(tb_receive(w.tb, 0, &n));
@@ -311,7 +309,7 @@ static void first_error_decides(void **state)
 			fail_msg("check %zu: error %u, not %u", i,
 				nqe_command(&n) >> CAY_COMMAND_ERROR_SHIFT,
 				checks[i].error);
-		checks[i].mend(&w);
+		checks[i].fix(&w);
 	}
 	tb_issue_vci(w.tb, &w.v);
 	assert_false(tb_receive(w.tb, 0, &n));
@@ -319,8 +317,7 @@ static void first_error_decides(void **state)
 	assert_int_equal(w.tb->port[0].origin.invalid_capabilities, 1);
 }
 
-/* Word mode: whole words at either end. */
-static void word_mode_wants_whole_words(void **state)
+static void word_mode_requires_whole_words(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
@@ -328,28 +325,30 @@ static void word_mode_wants_whole_words(void **state)
 	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1) } };
 	tb->port[0].origin.word_mode = true;
 	assert_int_equal(tb_put(tb, &t, 5), 1);
-	take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	receive_completion(
+		tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
 	assert_int_equal(tb_get(tb, &t, tb->got, 100), 1);
-	take_cc(tb, CAY_GET, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
+	receive_completion(tb, CAY_GET, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);
 	t.offset = 4;
 	assert_int_equal(tb_put(tb, &t, 8), 1);
-	take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_OFFSET_ALIGN, &n);
+	receive_completion(
+		tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_OFFSET_ALIGN, &n);
 	t.offset = 8;
 	assert_int_equal(tb_put(tb, &t, 4000), 0);
 	assert_memory_equal(tb_memory(tb, &t), tb->data, 4000);
 	v.word[3] = 4;
 	v.word[4] = 8;
 	tb_issue_vci(tb, &v);
-	take_cc(tb, CAY_SEND, CAY_ERROR_ORIGIN_OFFSET_ALIGN, &n);
+	receive_completion(tb, CAY_SEND, CAY_ERROR_ORIGIN_OFFSET_ALIGN, &n);
 	v.word[3] = 8;
 	v.word[4] = 4;
 	tb_issue_vci(tb, &v);
-	take_cc(tb, CAY_SEND, CAY_ERROR_ORIGIN_LENGTH_ALIGN, &n);
+	receive_completion(tb, CAY_SEND, CAY_ERROR_ORIGIN_LENGTH_ALIGN, &n);
 	assert_false(tb_receive(tb, 1, &n));
 }
 
-/* Commands that need a word's offset say so in any mode. */
-static void words_must_be_aligned(void **state)
+/* These commands require alignment also without word mode. */
+static void atomics_require_alignment(void **state)
 {
 	static const unsigned commands[] = { CAY_FAA, CAY_CAS,
 		CAY_MISALIGNED_PUT };
@@ -361,12 +360,12 @@ static void words_must_be_aligned(void **state)
 			int r = tb_access(
 				tb, commands[i], &t, 8, CAY_VCI_NOTIFY);
 			assert_int_equal(r, t.offset % 8 != 0);
-			take_cc(tb, commands[i],
+			receive_completion(tb, commands[i],
 				r ? CAY_ERROR_TARGET_OFFSET_ALIGN : 0, &n);
 		}
 	t.offset = 64;
 	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 1);
-	take_cc(tb, CAY_FAA, CAY_ERROR_TARGET_BOUNDS, &n);
+	receive_completion(tb, CAY_FAA, CAY_ERROR_TARGET_BOUNDS, &n);
 }
 
 static const struct {
@@ -382,7 +381,7 @@ static const struct {
 	{ CAY_CAS, CAY_RIGHT_ATOMIC },
 };
 
-static void rights_are_checked_one_by_one(void **state)
+static void each_command_needs_its_right(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
@@ -392,8 +391,8 @@ static void rights_are_checked_one_by_one(void **state)
 			int r = tb_access(
 				tb, rights[i].command, &t, 8, CAY_VCI_NOTIFY);
 			assert_int_equal(r, !(have & rights[i].right));
-			take_cc(tb, rights[i].command, r ? CAY_ERROR_RIGHTS : 0,
-				&n);
+			receive_completion(tb, rights[i].command,
+				r ? CAY_ERROR_RIGHTS : 0, &n);
 		}
 	}
 }
@@ -405,22 +404,22 @@ static void bounds_are_exact(void **state)
 	static const struct {
 		uint64_t offset, length;
 		int r;
-	} tries[] = { { 0, 100, 0 }, { 100, 0, 0 }, { 99, 1, 0 }, { 0, 101, 1 },
+	} cases[] = { { 0, 100, 0 }, { 100, 0, 0 }, { 99, 1, 0 }, { 0, 101, 1 },
 		{ 100, 1, 1 }, { 101, 0, 1 }, { UINT64_MAX, 1, 1 },
 		{ UINT64_MAX, 0, 1 }, { UINT64_MAX - 7, 8, 1 },
 		{ 0, UINT64_MAX, 1 } };
 	struct cay_nqe n;
-	for (size_t i = 0; i < ARRAY_COUNT(tries); i++) {
-		t.offset = tries[i].offset;
-		assert_int_equal(tb_put(tb, &t, tries[i].length), tries[i].r);
-		assert_int_equal(tb_receive(tb, 0, &n), tries[i].r);
-		if (tries[i].r)
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		t.offset = cases[i].offset;
+		assert_int_equal(tb_put(tb, &t, cases[i].length), cases[i].r);
+		assert_int_equal(tb_receive(tb, 0, &n), cases[i].r);
+		if (cases[i].r)
 			counting_completions_returned(&tb->port[0].origin, 1);
 	}
 }
 
-/* Whatever a descriptor says, nobody leaves the arena's heap. */
-static void damaged_descriptors_lead_nowhere(void **state)
+/* A descriptor cannot lead out of the arena's heap. */
+static void invalid_descriptors_are_refused(void **state)
 {
 	struct testbench *tb = *state;
 	static const uint64_t starts[] = { 0, ARENA_HEAP_OFFSET - 8,
@@ -431,18 +430,18 @@ static void damaged_descriptors_lead_nowhere(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(starts); i++) {
 		descriptor(tb, 0)->start = starts[i];
 		assert_int_equal(tb_put(tb, &t, 8), 1);
-		take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_MEMORY, &n);
+		receive_completion(tb, CAY_FAST_PUT | 1, CAY_ERROR_MEMORY, &n);
 		assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 1);
-		take_cc(tb, CAY_FAA, CAY_ERROR_MEMORY, &n);
+		receive_completion(tb, CAY_FAA, CAY_ERROR_MEMORY, &n);
 	}
-	/* A window that ends with the arena. */
+	/* The last word of the arena is accessible. */
 	descriptor(tb, 0)->start = tb->fixture.arena.bytes - 8;
 	assert_int_equal(tb_put(tb, &t, 8), 0);
 	assert_int_equal(tb_put(tb, &t, 16), 1);
 }
 
-/* A refusal without room for its completion has not happened. */
-static void refusal_needs_room_too(void **state)
+/* Without a free entry for the completion, the call returns -EAGAIN. */
+static void refusal_needs_a_completion_entry(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 64, CAY_RIGHT_READ);
@@ -451,13 +450,12 @@ static void refusal_needs_room_too(void **state)
 		assert_int_equal(tb_put(tb, &t, 8), 1);
 	assert_int_equal(tb_put(tb, &t, 8), -EAGAIN);
 	for (uint32_t i = 0; i < TB_CQ_RESERVE; i++)
-		take_cc(tb, CAY_FAST_PUT | 1, CAY_ERROR_RIGHTS, &n);
+		receive_completion(tb, CAY_FAST_PUT | 1, CAY_ERROR_RIGHTS, &n);
 	assert_false(tb_receive(tb, 0, &n));
 	assert_int_equal(tb->port[0].origin.completions, 0);
 }
 
-/* The port is closed, or has moved to another queue set. */
-static void closed_and_moved_targets(void **state)
+static void migrated_and_closed_targets(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 64, TB_RIGHTS);
@@ -475,27 +473,27 @@ static void closed_and_moved_targets(void **state)
 	const struct cay_vci v = { { CAY_FAA | 1ull << 32, fixture_vpid(1), 1,
 		t.capability << 16, 0, 1 } };
 	tb_issue_vci(tb, &v);
-	take_cc(tb, CAY_FAA, CAY_ERROR_GONE, &n);
+	receive_completion(tb, CAY_FAA, CAY_ERROR_GONE, &n);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TB_TEST(put_completes_with_its_place),
-		TB_TEST(fast_get_brings_its_bytes),
-		TB_TEST(atomics_bring_result_and_previous),
-		TB_TEST(owner_is_told_word_by_word),
-		TB_TEST(access_that_cannot_be_told_is_not_made),
-		TB_TEST(masked_put_leaves_the_others),
-		TB_TEST(work_requests_move_between_windows),
-		TB_TEST(first_error_decides),
-		TB_TEST(word_mode_wants_whole_words),
-		TB_TEST(words_must_be_aligned),
-		TB_TEST(rights_are_checked_one_by_one),
+		TB_TEST(put_completion_words),
+		TB_TEST(fast_get_completion_has_the_data),
+		TB_TEST(atomic_completion_has_both_values),
+		TB_TEST(owner_notification_words),
+		TB_TEST(access_needs_an_entry_for_its_notification),
+		TB_TEST(masked_put_keeps_other_bytes),
+		TB_TEST(work_requests_copy_between_windows),
+		TB_TEST(first_failing_check_determines_the_error),
+		TB_TEST(word_mode_requires_whole_words),
+		TB_TEST(atomics_require_alignment),
+		TB_TEST(each_command_needs_its_right),
 		TB_TEST(bounds_are_exact),
-		TB_TEST(damaged_descriptors_lead_nowhere),
-		TB_TEST(refusal_needs_room_too),
-		TB_TEST(closed_and_moved_targets),
+		TB_TEST(invalid_descriptors_are_refused),
+		TB_TEST(refusal_needs_a_completion_entry),
+		TB_TEST(migrated_and_closed_targets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

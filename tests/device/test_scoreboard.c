@@ -1,52 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What waits for what: fences, free order, and accesses that their targets must
- * carry out.
- */
+/* Hazards: fences, free order and emulated accesses. */
 #include "testbench.h"
-
-static int send_flags(struct testbench *tb, size_t length, unsigned flags)
-{
-	return tb_send(tb, 1, length, flags);
-}
 
 static const struct reference long_message = {
 	.kind = REFERENCE_ARENA, .address = ARENA_HEAP_OFFSET, .length = 1 << 20
 };
 
-/* A fenced request waits until the long message before it was taken. */
+/* A fenced request waits for an earlier message by reference. */
 static void fence_waits_for_references(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
 	struct cay_nqe n;
-	assert_int_equal(send_flags(tb, 8, CAY_VCI_FENCE), 0);
+	assert_int_equal(tb_send(tb, 1, 8, CAY_VCI_FENCE), 0);
 	assert_int_equal(tb_access(tb, CAY_PUT, &t, 64, CAY_VCI_FENCE), 0);
 	assert_int_equal(tb_send_reference(tb, 2, &long_message), 0);
 
-	assert_int_equal(send_flags(tb, 8, CAY_VCI_FENCE), -EAGAIN);
-	assert_int_equal(send_flags(tb, 800, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 8, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 800, CAY_VCI_FENCE), -EAGAIN);
 	assert_int_equal(
 		tb_access(tb, CAY_PUT, &t, 64, CAY_VCI_FENCE), -EAGAIN);
 	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_FENCE), -EAGAIN);
 	assert_int_equal(tb->port[0].origin.completions, 1);
-	/* What is not fenced does not wait. */
-	assert_int_equal(send_flags(tb, 8, 0), 0);
+	/* Requests without a fence do not wait. */
+	assert_int_equal(tb_send(tb, 1, 8, 0), 0);
 	assert_int_equal(tb_put(tb, &t, 8), 0);
 
-	/* The target has taken it; the origin need not have looked. */
+	/* DONE by the target suffices; the origin has not polled. */
 	while (tb_receive(tb, 1, &n) && n.word[0] != 2)
 		continue;
 	struct reference *ref = &tb->port[0].origin.refs[0];
 	assert_true(counting_reference_begin(ref, 1));
-	assert_int_equal(send_flags(tb, 8, CAY_VCI_FENCE), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 8, CAY_VCI_FENCE), -EAGAIN);
 	assert_true(counting_reference_done(ref, 1));
-	assert_int_equal(send_flags(tb, 8, CAY_VCI_FENCE), 0);
+	assert_int_equal(tb_send(tb, 1, 8, CAY_VCI_FENCE), 0);
 	assert_int_equal(tb_access(tb, CAY_PUT, &t, 64, CAY_VCI_FENCE), 0);
 }
 
-/* In the work queue nothing passes it. */
-static void fenced_work_requests_keep_the_others_back(void **state)
+static void fenced_work_request_delays_later_ones(void **state)
 {
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
@@ -72,12 +63,12 @@ static void fenced_work_requests_keep_the_others_back(void **state)
 	}
 }
 
-/* ---- accesses that their target must carry out ---- */
+/* ---- emulated accesses ---- */
 
-static unsigned carried;
+static unsigned emulated; /* number of emulated accesses */
 
-/* As port/emulate.c: a reference to something staged, under its command. */
-static int carry(struct origin *o, struct op_record *op,
+/* Sends a reference to a staged access, as port/emulate.c does. */
+static int send_emulated_stub(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {
 	const struct reference source = { .kind = REFERENCE_ACCESS,
@@ -85,19 +76,19 @@ static int carry(struct origin *o, struct op_record *op,
 		.length = sizeof(struct emulated_access) };
 	uint32_t index;
 	atomic_fetch_add(&o->emulated_in_flight, 1);
-	carried++;
+	emulated++;
 	return counting_send_reference(o, op, to, p, &source, &index);
 }
 
-static void carried_accesses_are_not_overtaken(void **state)
+static void emulated_accesses_keep_order(void **state)
 {
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
 	struct target own = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
 	struct target arena = tb_window(tb, 1, 1, 4096, TB_RIGHTS);
 	struct cay_nqe n;
-	carried = 0;
-	o->send_emulated = carry;
+	emulated = 0;
+	o->send_emulated = send_emulated_stub;
 	o->wdt = tb->port[0].origin.wdt;
 	tb->port[1].origin.wdt[0].pid = 1; /* memory of a process */
 	atomic_store(
@@ -105,25 +96,25 @@ static void carried_accesses_are_not_overtaken(void **state)
 		true);
 
 	assert_int_equal(tb_put(tb, &arena, 8), 0);
-	assert_int_equal(carried, 0);
+	assert_int_equal(emulated, 0);
 	assert_int_equal(tb_put(tb, &own, 8), 0);
-	assert_int_equal(carried, 1);
-	/* Behind it goes what could have gone straight; and a message. */
+	assert_int_equal(emulated, 1);
+	/* Later accesses to arena memory are emulated too, to keep order. */
 	uint64_t before = tb_word(tb, &arena);
 	tb->data[0]++;
 	assert_int_equal(tb_put(tb, &arena, 8), 0);
-	assert_int_equal(carried, 2);
+	assert_int_equal(emulated, 2);
 	assert_true(tb_word(tb, &arena) == before);
 	assert_int_equal(tb_access(tb, CAY_FAA, &arena, 8, 0), 0);
-	assert_int_equal(carried, 3);
+	assert_int_equal(emulated, 3);
 	assert_int_equal(tb_get(tb, &arena, tb->got, 8), 0);
-	assert_int_equal(carried, 4);
+	assert_int_equal(emulated, 4);
 	assert_int_equal(tb_send_fast(tb, 77, 0, 8), 0);
-	/* Unless it says that order is of no matter. */
+	/* Free order allows the direct access. */
 	assert_int_equal(
 		tb_access(tb, CAY_FAST_PUT | 1, &arena, 8, CAY_VCI_FREE_ORDER),
 		0);
-	assert_int_equal(carried, 4);
+	assert_int_equal(emulated, 4);
 	assert_true(tb_word(tb, &arena) != before);
 
 	static const unsigned order[] = { CAY_FAST_PUT | 1, CAY_FAST_PUT | 1,
@@ -132,17 +123,16 @@ static void carried_accesses_are_not_overtaken(void **state)
 		assert_true(tb_receive(tb, 1, &n));
 		assert_int_equal(nqe_command(&n), order[i]);
 	}
-	/* Carried out, though the origin has not looked: straight again. */
+	/* All are DONE, although the origin has not polled: direct again. */
 	for (uint32_t i = 0; i < 4; i++)
 		assert_true(counting_reference_done(&o->refs[i], 1));
 	tb->data[0]++;
 	assert_int_equal(tb_put(tb, &arena, 8), 0);
-	assert_int_equal(carried, 4);
+	assert_int_equal(emulated, 4);
 	assert_memory_equal(tb_memory(tb, &arena), tb->data, 8);
 }
 
-/* What is under way to one peer holds nothing up that goes to another. */
-static void other_targets_do_not_wait(void **state)
+static void emulated_access_delays_no_other_target(void **state)
 {
 	void *three = NULL;
 	(void)state;
@@ -154,25 +144,24 @@ static void other_targets_do_not_wait(void **state)
 	assert_int_equal(fixture_window(&tb->fixture, 2, 0, at, 4096,
 				 CAY_RIGHT_WRITE, &t.capability),
 		0);
-	carried = 0;
-	tb->port[0].origin.send_emulated = carry;
+	emulated = 0;
+	tb->port[0].origin.send_emulated = send_emulated_stub;
 	tb->port[1].origin.wdt[0].pid = 1;
 	atomic_store(
 		&(*fixture_route(&tb->fixture, 0, 1))->process_memory_denied,
 		true);
 	assert_int_equal(tb_put(tb, &own, 8), 0);
-	assert_int_equal(carried, 1);
+	assert_int_equal(emulated, 1);
 	assert_int_equal(
 		counting_put(&tb->port[0].origin, tb->port[0].op,
 			fixture_route(&tb->fixture, 0, 2), &t, tb->data, 8, 0),
 		0);
-	assert_int_equal(carried, 1);
+	assert_int_equal(emulated, 1);
 	assert_memory_equal(fixture_at(&tb->fixture, at), tb->data, 8);
 	tb_teardown(&three);
 }
 
-/* Without anybody to carry it there, memory of a process is out of reach. */
-static void nobody_carries(void **state)
+static void without_emulation_process_memory_is_refused(void **state)
 {
 	struct testbench *tb = *state;
 	struct target own = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
@@ -191,10 +180,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TB_TEST(fence_waits_for_references),
-		TB_TEST(fenced_work_requests_keep_the_others_back),
-		TB_TEST(carried_accesses_are_not_overtaken),
-		cmocka_unit_test(other_targets_do_not_wait),
-		TB_TEST(nobody_carries),
+		TB_TEST(fenced_work_request_delays_later_ones),
+		TB_TEST(emulated_accesses_keep_order),
+		cmocka_unit_test(emulated_access_delays_no_other_target),
+		TB_TEST(without_emulation_process_memory_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

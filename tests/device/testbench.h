@@ -278,6 +278,25 @@ static inline bool tb_receive(
 	return true;
 }
 
+/* Compares the counted accesses; kinds that are not listed must have none. */
+static inline void tb_assert_costs(const struct testbench *tb,
+	const struct counting_sum expected[HOST_KINDS])
+{
+	assert_int_equal(tb->c.lines_lost, 0);
+	for (int k = 0; k < HOST_KINDS; k++) {
+		const struct counting_sum *a = &tb->c.kind[k];
+		const struct counting_sum *e = &expected[k];
+		if (memcmp(a, e, sizeof(*a)) == 0)
+			continue;
+		fail_msg("%s: %lu loads %lu stores %lu atomics %lu bytes %lu "
+			 "lines, expected %lu %lu %lu %lu %lu",
+			counting_kind_name((enum host_kind)k), a->loads,
+			a->stores, a->atomics, a->copied_bytes, a->lines,
+			e->loads, e->stores, e->atomics, e->copied_bytes,
+			e->lines);
+	}
+}
+
 #define TB_TEST(name) \
 	cmocka_unit_test_setup_teardown(name, tb_setup, tb_teardown)
 
