@@ -7,42 +7,42 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Limit for one run of the members; a test program may take longer. */
-#define CREW_NS	 (60 * NS_PER_S)
-#define QUIET_NS (30 * NS_PER_MS)
+/* Limit for one run of a group; a test program may take longer. */
+#define GROUP_TIMEOUT_NS (60 * NS_PER_S)
+#define EXPECT_NONE_NS	 (30 * NS_PER_MS)
 
 enum {
 	WORDS = 64
 };
 
-struct meeting {
+struct group_memory {
 	_Atomic unsigned arrived, round;
 	_Atomic uint64_t words[WORDS];
-	char addresses[MEMBERS_MAX][ADDRESS_MAX];
+	char addresses[PROCESSES_MAX][ADDRESS_MAX];
 };
 
 /* ---- processes ---- */
 
 struct start {
-	struct member member;
-	member_body *body;
+	struct process process;
+	process_body *body;
 	void *argument;
 };
 
-static void member_run(struct child *parent, void *argument)
+static void process_run(struct child *parent, void *argument)
 {
 	struct start *s = argument;
-	s->member.parent = parent;
-	s->body(&s->member, s->argument);
+	s->process.parent = parent;
+	s->body(&s->process, s->argument);
 }
 
-bool crew_cold;
+bool group_cold_start;
 
 static void library_load(void)
 {
 	static bool loaded;
 	struct fi_info *info = NULL;
-	if (loaded || crew_cold)
+	if (loaded || group_cold_start)
 		return;
 	loaded = true;
 	struct fi_info *hints = stack_hints(&(struct options){ 0 });
@@ -52,21 +52,21 @@ static void library_load(void)
 	fi_freeinfo(hints);
 }
 
-void crew_start(
-	struct crew *c, unsigned count, member_body *body, void *argument)
+void group_start(
+	struct group *c, unsigned count, process_body *body, void *argument)
 {
-	assert_true(count <= MEMBERS_MAX);
+	assert_true(count <= PROCESSES_MAX);
 	library_load();
-	*c = (struct crew){ .count = count,
-		.meeting = shared_memory(sizeof(struct meeting)) };
+	*c = (struct group){ .count = count,
+		.memory = shared_memory(sizeof(struct group_memory)) };
 	for (unsigned i = 0; i < count; i++) {
-		struct start s = { { i, count, NULL, c->meeting }, body,
+		struct start s = { { i, count, NULL, c->memory }, body,
 			argument };
-		child_start(&c->children[i], member_run, &s);
+		child_start(&c->children[i], process_run, &s);
 	}
 }
 
-void crew_kill(struct crew *c, unsigned rank)
+void group_kill(struct group *c, unsigned rank)
 {
 	child_kill(&c->children[rank]);
 }
@@ -81,10 +81,10 @@ static bool child_ended(const struct child *c)
 	return info.si_pid != 0;
 }
 
-/* A member that fails ends the test at once, while others still run. */
-void crew_join(struct crew *c)
+/* A process that fails ends the test at once, while others still run. */
+void group_join(struct group *c)
 {
-	uint64_t deadline = now_ns() + CREW_NS;
+	uint64_t deadline = now_ns() + GROUP_TIMEOUT_NS;
 	unsigned left;
 	do {
 		left = 0;
@@ -99,17 +99,17 @@ void crew_join(struct crew *c)
 	} while (left);
 }
 
-void crew_run(unsigned count, member_body *body, void *argument)
+void group_run(unsigned count, process_body *body, void *argument)
 {
-	struct crew c;
-	crew_start(&c, count, body, argument);
-	crew_join(&c);
+	struct group c;
+	group_start(&c, count, body, argument);
+	group_join(&c);
 }
 
-void member_meet(struct member *me, struct stack *s)
+void process_barrier(struct process *me, struct stack *s)
 {
-	struct meeting *m = me->meeting;
-	uint64_t deadline = now_ns() + CREW_NS;
+	struct group_memory *m = me->memory;
+	uint64_t deadline = now_ns() + GROUP_TIMEOUT_NS;
 	unsigned round = atomic_load(&m->round);
 	if (atomic_fetch_add(&m->arrived, 1) + 1 == me->count) {
 		atomic_store(&m->arrived, 0);
@@ -124,15 +124,15 @@ void member_meet(struct member *me, struct stack *s)
 	}
 }
 
-_Atomic uint64_t *member_word(struct member *me, unsigned index)
+_Atomic uint64_t *process_word(struct process *me, unsigned index)
 {
 	assert_true(index < WORDS);
-	return &me->meeting->words[index];
+	return &me->memory->words[index];
 }
 
-const void *member_address(struct member *me, unsigned rank)
+const void *process_address(struct process *me, unsigned rank)
 {
-	return me->meeting->addresses[rank];
+	return me->memory->addresses[rank];
 }
 
 /* ---- opening ---- */
@@ -229,37 +229,37 @@ void stack_close(struct stack *s)
 
 /* ---- exchange of addresses ---- */
 
-void stack_tell(struct stack *s, struct member *me)
+void stack_publish(struct stack *s, struct process *me)
 {
 	size_t length = ADDRESS_MAX;
 	assert_int_equal(fi_getname(&s->ep->fid,
-				 me->meeting->addresses[me->rank], &length),
+				 me->memory->addresses[me->rank], &length),
 		0);
 	assert_true(length <= ADDRESS_MAX);
 }
 
-fi_addr_t stack_insert(struct stack *s, struct member *me, unsigned rank)
+fi_addr_t stack_insert(struct stack *s, struct process *me, unsigned rank)
 {
 	fi_addr_t at = FI_ADDR_NOTAVAIL;
 	assert_int_equal(
-		fi_av_insert(s->av, member_address(me, rank), 1, &at, 0, NULL),
+		fi_av_insert(s->av, process_address(me, rank), 1, &at, 0, NULL),
 		1);
 	assert_true(at != FI_ADDR_NOTAVAIL);
 	return at;
 }
 
-void stack_join(struct stack *s, struct member *me)
+void stack_join(struct stack *s, struct process *me)
 {
-	stack_tell(s, me);
-	member_meet(me, s);
+	stack_publish(s, me);
+	process_barrier(me, s);
 	for (unsigned i = 0; i < me->count; i++)
 		s->peers[i] = stack_insert(s, me, i);
-	member_meet(me, s);
+	process_barrier(me, s);
 }
 
-void stack_leave(struct stack *s, struct member *me)
+void stack_leave(struct stack *s, struct process *me)
 {
-	member_meet(me, s);
+	process_barrier(me, s);
 	stack_close(s);
 }
 
@@ -275,7 +275,7 @@ void stack_progress(struct stack *s)
 		assert_int_equal(r, 0);
 }
 
-static void tell_error(struct fid_cq *cq)
+static void cq_print_error(struct fid_cq *cq)
 {
 	struct fi_cq_err_entry e = { 0 };
 	if (fi_cq_readerr(cq, &e, 0) == 1)
@@ -292,7 +292,7 @@ static bool queue_read(
 	if (r == -FI_EAGAIN)
 		return false;
 	if (r == -FI_EAVAIL)
-		tell_error(cq);
+		cq_print_error(cq);
 	assert_int_equal(r, 1);
 	return true;
 }
@@ -347,9 +347,9 @@ int cq_next_error(struct fid_cq *cq, struct fi_cq_err_entry *e)
 	return e->err;
 }
 
-void cq_quiet(struct fid_cq *cq)
+void cq_expect_none(struct fid_cq *cq)
 {
-	uint64_t until = now_ns() + QUIET_NS;
+	uint64_t until = now_ns() + EXPECT_NONE_NS;
 	struct fi_cq_tagged_entry e;
 	do {
 		assert_int_equal(fi_cq_read(cq, &e, 1), -FI_EAGAIN);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests of the provider share, on top of ../port/harness.h: everything
- * of libfabric that a program opens before it talks, by one call; processes
- * that know each other's addresses; completions that come or the test fails.
+ * Harness of the provider's tests, on top of ../port/harness.h: opens the
+ * objects of libfabric with one call, starts processes that exchange addresses,
+ * and reads completions with a timeout.
  *
- *	static void body(struct member *me, void *argument)
+ *	static void body(struct process *me, void *argument)
  *	{
  *		struct stack s;
  *		stack_open(&s, &(struct options){ 0 });
@@ -15,11 +15,11 @@
  *
  *	static void test(void **state)
  *	{
- *		crew_run(2, body, NULL);
+ *		group_run(2, body, NULL);
  *	}
  *
- * Only members open anything. The process that runs the tests loads libfabric,
- * which takes long, so that members find it loaded.
+ * The test program itself opens nothing. It loads libfabric, which takes long,
+ * before it forks the processes of a group.
  */
 #ifndef CAY_TESTS_PROVIDER_HARNESS_H
 #define CAY_TESTS_PROVIDER_HARNESS_H
@@ -37,45 +37,46 @@
 #define API_VERSION FI_VERSION(1, 17)
 
 enum {
-	MEMBERS_MAX = 8,
+	PROCESSES_MAX = 8,
 	ADDRESS_MAX = 64, /* bytes */
 };
 
 /* ---- processes ---- */
 
-struct meeting; /* the memory that members share */
+struct group_memory; /* shared by the processes of a group */
 
-struct member {
+struct process {
 	unsigned rank, count;
 	struct child *parent;
-	struct meeting *meeting;
+	struct group_memory *memory;
 };
 
-struct crew {
+struct group {
 	unsigned count;
-	struct child children[MEMBERS_MAX]; /* .pid 0: killed */
-	struct meeting *meeting;
+	struct child children[PROCESSES_MAX]; /* .pid 0: killed */
+	struct group_memory *memory;
 };
 
-typedef void member_body(struct member *, void *argument);
+typedef void process_body(struct process *, void *argument);
 
-/* Members set parameters of the provider, so each loads libfabric itself. */
-extern bool crew_cold;
+/* Each process loads libfabric itself, with parameters that it has set. */
+extern bool group_cold_start;
 
-/* Runs the body in `count` members; all must succeed. */
-void crew_run(unsigned count, member_body *, void *argument);
+/* Runs the body in `count` processes; all must succeed. */
+void group_run(unsigned count, process_body *, void *argument);
 /* The same in steps. */
-void crew_start(struct crew *, unsigned count, member_body *, void *argument);
-void crew_kill(struct crew *, unsigned rank);
-void crew_join(struct crew *);
+void group_start(
+	struct group *, unsigned count, process_body *, void *argument);
+void group_kill(struct group *, unsigned rank);
+void group_join(struct group *);
 
 struct stack;
 
-/* A barrier of all members. Makes progress on the stack (or NULL) meanwhile. */
-void member_meet(struct member *, struct stack *);
+/* A barrier of the group. Makes progress on the stack (or NULL) meanwhile. */
+void process_barrier(struct process *, struct stack *);
 
 /* Returns a shared word, initially 0. */
-_Atomic uint64_t *member_word(struct member *, unsigned index);
+_Atomic uint64_t *process_word(struct process *, unsigned index);
 
 /* ---- the objects of libfabric ---- */
 
@@ -105,7 +106,7 @@ struct stack {
 	struct fid_av *av;
 	struct fid_cq *txcq, *rxcq;
 	struct fid_ep *ep;
-	fi_addr_t peers[MEMBERS_MAX]; /* by rank, this one included */
+	fi_addr_t peers[PROCESSES_MAX]; /* by rank, this one included */
 };
 
 /* Returns hints for these options, for fi_freeinfo(). */
@@ -117,14 +118,14 @@ void stack_open_ep(struct stack *, const struct options *);
 /* Closes everything that is open; each close must succeed. */
 void stack_close(struct stack *);
 
-/* Exchanges addresses with all members and inserts theirs. */
-void stack_join(struct stack *, struct member *);
+/* Exchanges addresses with all processes and inserts theirs. */
+void stack_join(struct stack *, struct process *);
 /* In two steps: publishes the address; after a barrier, inserts one. */
-void stack_tell(struct stack *, struct member *);
-fi_addr_t stack_insert(struct stack *, struct member *, unsigned rank);
-const void *member_address(struct member *, unsigned rank);
+void stack_publish(struct stack *, struct process *);
+fi_addr_t stack_insert(struct stack *, struct process *, unsigned rank);
+const void *process_address(struct process *, unsigned rank);
 /* Waits at the barrier and closes. */
-void stack_leave(struct stack *, struct member *);
+void stack_leave(struct stack *, struct process *);
 
 void stack_progress(struct stack *);
 
@@ -152,6 +153,6 @@ void cq_expect(struct fid_cq *, void *context);
 /* Waits for the next entry, an error, and returns its fi_errno. */
 int cq_next_error(struct fid_cq *, struct fi_cq_err_entry *);
 /* Checks that no completion is there, nor arrives in a moment. */
-void cq_quiet(struct fid_cq *);
+void cq_expect_none(struct fid_cq *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory regions whose keys the members exchange, for tests of remote access.
+ * Memory regions whose keys the processes exchange, for tests of remote access.
  */
 #ifndef CAY_TESTS_PROVIDER_REGION_H
 #define CAY_TESTS_PROVIDER_REGION_H
@@ -21,7 +21,7 @@ struct region {
 	struct fid_mr *mr;
 };
 
-/* The region of another member. */
+/* The region of another process. */
 struct target {
 	fi_addr_t peer;
 	uint64_t key, base;
@@ -45,19 +45,19 @@ static inline void region_close(struct region *r)
 	free(r->memory);
 }
 
-/* Exchanges address and key with the other members. */
-static inline void region_share(struct stack *s, struct member *me,
+/* Exchanges address and key with the other processes. */
+static inline void region_share(struct stack *s, struct process *me,
 	const struct region *r, unsigned rank, struct target *t)
 {
 	bool virtual = s->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	atomic_store(member_word(me, 2 * me->rank), fi_mr_key(r->mr));
-	atomic_store(member_word(me, 2 * me->rank + 1),
+	atomic_store(process_word(me, 2 * me->rank), fi_mr_key(r->mr));
+	atomic_store(process_word(me, 2 * me->rank + 1),
 		virtual ? (uintptr_t)r->memory : 0);
-	member_meet(me, s);
+	process_barrier(me, s);
 	*t = (struct target){ .peer = s->peers[rank],
-		.key = atomic_load(member_word(me, 2 * rank)),
-		.base = atomic_load(member_word(me, 2 * rank + 1)) };
-	member_meet(me, s);
+		.key = atomic_load(process_word(me, 2 * rank)),
+		.base = atomic_load(process_word(me, 2 * rank + 1)) };
+	process_barrier(me, s);
 }
 
 #endif

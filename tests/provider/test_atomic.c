@@ -11,7 +11,7 @@
 
 #define BYTES 8192
 
-/* Member 0 and the others access the memory of member 1. */
+/* Process 0 and the others access the memory of process 1. */
 struct scene {
 	struct stack s;
 	struct region mine;
@@ -19,7 +19,7 @@ struct scene {
 };
 
 static void scene_open(
-	struct scene *c, struct member *me, const struct options *o)
+	struct scene *c, struct process *me, const struct options *o)
 {
 	struct options options = *o;
 	options.caps = CAPS_ACCESS;
@@ -29,9 +29,9 @@ static void scene_open(
 	region_share(&c->s, me, &c->mine, 1, &c->to);
 }
 
-static void scene_close(struct scene *c, struct member *me)
+static void scene_close(struct scene *c, struct process *me)
 {
-	member_meet(me, &c->s);
+	process_barrier(me, &c->s);
 	region_close(&c->mine);
 	stack_leave(&c->s, me);
 }
@@ -95,7 +95,7 @@ static const struct example examples[] = {
 	{ FI_MSWAP, 12, 3, 10, 6 },
 };
 
-/* Any type, with room for the largest. */
+/* Any type, as large as the largest. */
 union value {
 	unsigned char bytes[32];
 	float f;
@@ -173,7 +173,7 @@ static bool example_try(
 	return true;
 }
 
-static void examples_body(struct member *me, void *argument)
+static void examples_body(struct process *me, void *argument)
 {
 	struct scene c;
 	unsigned known = 0;
@@ -197,16 +197,17 @@ static void every_operation_on_every_type(void **state)
 		.threading = FI_THREAD_SAFE,
 		.mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY };
 	(void)state;
-	crew_run(2, examples_body, &offsets);
-	crew_run(2, examples_body, &automatic);
+	group_run(2, examples_body, &offsets);
+	group_run(2, examples_body, &automatic);
 }
 
 /* ---- concurrency ---- */
 
 /*
- * All members, the owner included, add to one word and fetch different values.
+ * All processes, the owner included, add to one word and fetch different
+ * values.
  */
-static void together_body(struct member *me, void *argument)
+static void together_body(struct process *me, void *argument)
 {
 	const uint64_t turns = scaled(3000), one = 1;
 	uint64_t found, last = 0, sum = 0;
@@ -220,21 +221,21 @@ static void together_body(struct member *me, void *argument)
 		MUST(&c.s, fi_inject_atomic(c.s.ep, &one, 1, c.to.peer,
 				   c.to.base + 8, c.to.key, FI_UINT64, FI_SUM));
 	}
-	member_meet(me, &c.s);
+	process_barrier(me, &c.s);
 	fetch(&c, 0, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
 	assert_int_equal(sum, me->count * turns);
 	/* Its result arrives after those of all earlier operations. */
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
-	member_meet(me, &c.s);
+	process_barrier(me, &c.s);
 	fetch(&c, 8, FI_UINT64, FI_ATOMIC_READ, NULL, &sum);
 	assert_int_equal(sum, me->count * turns);
 	scene_close(&c, me);
 }
 
-static void members_add_concurrently(void **state)
+static void processes_add_concurrently(void **state)
 {
 	(void)state;
-	crew_run(3, together_body, NULL);
+	group_run(3, together_body, NULL);
 }
 
 /* ---- arrays and segments ---- */
@@ -273,7 +274,7 @@ static void arrays_message(struct scene *c, unsigned count)
 		assert_true(found[i] == 2.0 * i);
 }
 
-static void arrays_body(struct member *me, void *argument)
+static void arrays_body(struct process *me, void *argument)
 {
 	struct fi_atomic_attr attr;
 	struct scene c;
@@ -295,7 +296,7 @@ static void arrays_body(struct member *me, void *argument)
 static void arrays_may_be_long_and_segmented(void **state)
 {
 	(void)state;
-	crew_run(2, arrays_body, NULL);
+	group_run(2, arrays_body, NULL);
 }
 
 /* ---- errors ---- */
@@ -341,7 +342,7 @@ static void refused_calls(struct scene *c)
 		-FI_EOPNOTSUPP);
 }
 
-static void refused_body(struct member *me, void *argument)
+static void refused_body(struct process *me, void *argument)
 {
 	struct scene c;
 	(void)argument;
@@ -358,11 +359,11 @@ static void refused_body(struct member *me, void *argument)
 static void errors_are_reported(void **state)
 {
 	(void)state;
-	crew_run(2, refused_body, NULL);
+	group_run(2, refused_body, NULL);
 }
 
-/* Member 1 registers memory, unmaps it, and survives. */
-static void gone_body(struct member *me, void *argument)
+/* Process 1 registers memory, unmaps it, and survives. */
+static void gone_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct region r = { .bytes = 3 * 4096 };
@@ -387,7 +388,7 @@ static void gone_body(struct member *me, void *argument)
 		fetch(&c, 8192, FI_UINT64, FI_ATOMIC_READ, NULL, &word);
 		fetch(&c, 8, FI_UINT64, FI_SUM, &(uint64_t){ 3 }, &word);
 	}
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1)
 		assert_int_equal(((uint64_t *)(void *)r.memory)[1], 3);
 	assert_int_equal(fi_close(&r.mr->fid), 0);
@@ -398,7 +399,7 @@ static void gone_body(struct member *me, void *argument)
 static void unmapped_memory_is_an_error(void **state)
 {
 	(void)state;
-	crew_run(2, gone_body, NULL);
+	group_run(2, gone_body, NULL);
 }
 
 int main(void)
@@ -406,7 +407,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(unmapped_memory_is_an_error),
 		TEST(every_operation_on_every_type),
-		TEST(members_add_concurrently),
+		TEST(processes_add_concurrently),
 		TEST(arrays_may_be_long_and_segmented),
 		TEST(errors_are_reported),
 	};

@@ -23,11 +23,11 @@ static void open_auto(struct stack *s)
 }
 
 /* Waits without a call of libfabric. */
-static void meet_without_calls(struct member *me, unsigned word)
+static void barrier_without_calls(struct process *me, unsigned word)
 {
 	uint64_t deadline = soon();
-	atomic_fetch_add(member_word(me, word), 1);
-	while (atomic_load(member_word(me, word)) < me->count) {
+	atomic_fetch_add(process_word(me, word), 1);
+	while (atomic_load(process_word(me, word)) < me->count) {
 		assert_true(now_ns() < deadline);
 		nap_ns(NS_PER_MS);
 	}
@@ -42,7 +42,7 @@ static void long_send(struct stack *s, const void *bytes)
 	assert_int_equal(fi_cq_sread(s->txcq, &e, 1, NULL, 10000), 1);
 }
 
-static void long_body(struct member *me, void *argument)
+static void long_body(struct process *me, void *argument)
 {
 	char *bytes = malloc(LONG_BYTES);
 	struct stack s;
@@ -54,11 +54,11 @@ static void long_body(struct member *me, void *argument)
 	else
 		MUST(&s, fi_recv(s.ep, bytes, LONG_BYTES, NULL, FI_ADDR_UNSPEC,
 				 bytes));
-	meet_without_calls(me, 0);
+	barrier_without_calls(me, 0);
 	nap_ns(20 * NS_PER_MS); /* until the thread sleeps */
 	if (me->rank == 0)
 		long_send(&s, bytes);
-	meet_without_calls(me, 1);
+	barrier_without_calls(me, 1);
 	if (me->rank == 1) {
 		assert_true(content_fits(bytes, LONG_BYTES, 1));
 		cq_expect(s.rxcq, bytes);
@@ -70,7 +70,7 @@ static void long_body(struct member *me, void *argument)
 static void receives_rendezvous_messages(void **state)
 {
 	(void)state;
-	crew_run(2, long_body, NULL);
+	group_run(2, long_body, NULL);
 }
 
 /* ---- while other threads poll and sleep ---- */
@@ -84,7 +84,7 @@ static void round_wait(struct stack *s, uint64_t i)
 		cq_next(s->rxcq, &e);
 }
 
-static void mixed_body(struct member *me, void *argument)
+static void mixed_body(struct process *me, void *argument)
 {
 	struct random random = { me->rank + 1 };
 	struct stack s;
@@ -106,7 +106,7 @@ static void mixed_body(struct member *me, void *argument)
 static void coexists_with_other_pollers(void **state)
 {
 	(void)state;
-	crew_run(2, mixed_body, NULL);
+	group_run(2, mixed_body, NULL);
 }
 
 /* ---- the thread itself ---- */
@@ -145,7 +145,7 @@ static uint64_t cpu_ns(void)
 	       (uint64_t)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) * NS_PER_US;
 }
 
-static void idle_body(struct member *me, void *argument)
+static void idle_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -164,10 +164,10 @@ static void idle_body(struct member *me, void *argument)
 static void sleeps_when_idle(void **state)
 {
 	(void)state;
-	crew_run(1, idle_body, NULL);
+	group_run(1, idle_body, NULL);
 }
 
-static void restart_body(struct member *me, void *argument)
+static void restart_body(struct process *me, void *argument)
 {
 	(void)me;
 	(void)argument;
@@ -181,7 +181,7 @@ static void restart_body(struct member *me, void *argument)
 static void starts_and_stops(void **state)
 {
 	(void)state;
-	crew_run(1, restart_body, NULL);
+	group_run(1, restart_body, NULL);
 }
 
 int main(void)

@@ -16,10 +16,10 @@ static const struct options kinds[] = {
 	{ .av_type = FI_AV_UNSPEC },
 };
 
-static void crew_run_kinds(unsigned count, member_body *body)
+static void group_run_kinds(unsigned count, process_body *body)
 {
 	for (unsigned i = 0; i < COUNT(kinds); i++)
-		crew_run(count, body, (void *)&kinds[i]);
+		group_run(count, body, (void *)&kinds[i]);
 }
 
 static size_t own_address(struct stack *s, char address[ADDRESS_MAX])
@@ -31,19 +31,19 @@ static size_t own_address(struct stack *s, char address[ADDRESS_MAX])
 }
 
 /* Addresses are contiguous, each of the length of a name. */
-static char *addresses_of(struct stack *s, struct member *me, size_t *length)
+static char *addresses_of(struct stack *s, struct process *me, size_t *length)
 {
 	char *all = calloc(me->count, ADDRESS_MAX), own[ADDRESS_MAX];
 	*length = own_address(s, own);
 	for (unsigned i = 0; i < me->count; i++)
-		memcpy(all + i * *length, member_address(me, i), *length);
+		memcpy(all + i * *length, process_address(me, i), *length);
 	return all;
 }
 
-/* Each member sends to each and receives from all. */
-static void exchange_all(struct stack *s, struct member *me)
+/* Each process sends to each and receives from all. */
+static void exchange_all(struct stack *s, struct process *me)
 {
-	bool heard[MEMBERS_MAX] = { false };
+	bool heard[PROCESSES_MAX] = { false };
 	struct fi_cq_tagged_entry e;
 	for (unsigned i = 0; i < me->count; i++)
 		MUST(s, fi_tinject(s->ep, &me->rank, sizeof(me->rank),
@@ -61,14 +61,14 @@ static void exchange_all(struct stack *s, struct member *me)
 
 /* ---- several at once ---- */
 
-static void several_body(struct member *me, void *argument)
+static void several_body(struct process *me, void *argument)
 {
 	const struct options *o = argument;
 	struct stack s;
 	size_t length;
 	stack_open(&s, o);
-	stack_tell(&s, me);
-	member_meet(me, &s);
+	stack_publish(&s, me);
+	process_barrier(me, &s);
 	char *all = addresses_of(&s, me, &length);
 	assert_int_equal(fi_av_insert(s.av, all, me->count, s.peers, 0, NULL),
 		(int)me->count);
@@ -83,18 +83,18 @@ static void several_body(struct member *me, void *argument)
 static void several_are_inserted_at_once(void **state)
 {
 	(void)state;
-	crew_run_kinds(4, several_body);
+	group_run_kinds(4, several_body);
 }
 
 /* A table may be filled without returned addresses. */
-static void blind_body(struct member *me, void *argument)
+static void blind_body(struct process *me, void *argument)
 {
 	struct stack s;
 	size_t length;
 	(void)argument;
 	stack_open(&s, &kinds[0]);
-	stack_tell(&s, me);
-	member_meet(me, &s);
+	stack_publish(&s, me);
+	process_barrier(me, &s);
 	char *all = addresses_of(&s, me, &length);
 	assert_int_equal(fi_av_insert(s.av, all, me->count, NULL, 0, NULL),
 		(int)me->count);
@@ -108,12 +108,12 @@ static void blind_body(struct member *me, void *argument)
 static void a_table_has_consecutive_indices(void **state)
 {
 	(void)state;
-	crew_run(2, blind_body, NULL);
+	group_run(2, blind_body, NULL);
 }
 
 /* ---- garbage ---- */
 
-static void garbage_body(struct member *me, void *argument)
+static void garbage_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char all[3 * ADDRESS_MAX];
@@ -141,11 +141,11 @@ static void garbage_body(struct member *me, void *argument)
 static void invalid_addresses_are_refused(void **state)
 {
 	(void)state;
-	crew_run_kinds(1, garbage_body);
+	group_run_kinds(1, garbage_body);
 }
 
 /* An address without a final 0, at the end of mapped memory. */
-static void unterminated_body(struct member *me, void *argument)
+static void unterminated_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char own[ADDRESS_MAX];
@@ -168,11 +168,11 @@ static void unterminated_body(struct member *me, void *argument)
 static void unterminated_addresses_are_refused(void **state)
 {
 	(void)state;
-	crew_run(1, unterminated_body, (void *)&kinds[1]);
+	group_run(1, unterminated_body, (void *)&kinds[1]);
 }
 
 /* Of random bytes only valid addresses are inserted. */
-static void random_body(struct member *me, void *argument)
+static void random_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct random r = { 31 };
@@ -198,19 +198,19 @@ static void random_body(struct member *me, void *argument)
 static void random_bytes_do_no_harm(void **state)
 {
 	(void)state;
-	crew_run(1, random_body, (void *)&kinds[1]);
+	group_run(1, random_body, (void *)&kinds[1]);
 }
 
 /* ---- lookup and removal ---- */
 
 static void check_lookup(
-	struct stack *s, fi_addr_t at, const char *wanted, size_t length)
+	struct stack *s, fi_addr_t at, const char *expected, size_t length)
 {
 	char found[ADDRESS_MAX] = { 0 };
 	size_t bytes = sizeof(found);
 	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
 	assert_int_equal(bytes, length);
-	assert_int_equal(memcmp(found, wanted, length), 0);
+	assert_int_equal(memcmp(found, expected, length), 0);
 	/*
 	 * An address that does not fit is truncated, and its full length
 	 * returned.
@@ -219,7 +219,7 @@ static void check_lookup(
 	bytes = 5;
 	assert_int_equal(fi_av_lookup(s->av, at, found, &bytes), 0);
 	assert_int_equal(bytes, length);
-	assert_int_equal(memcmp(found, wanted, 5), 0);
+	assert_int_equal(memcmp(found, expected, 5), 0);
 	assert_int_equal(found[5], 0);
 }
 
@@ -236,7 +236,7 @@ static void check_text(struct stack *s, const char *address)
 	assert_int_equal(strlen(cut), sizeof(cut) - 1);
 }
 
-static void lookup_body(struct member *me, void *argument)
+static void lookup_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char own[ADDRESS_MAX], found[ADDRESS_MAX];
@@ -257,11 +257,11 @@ static void lookup_body(struct member *me, void *argument)
 static void entries_can_be_looked_up(void **state)
 {
 	(void)state;
-	crew_run_kinds(1, lookup_body);
+	group_run_kinds(1, lookup_body);
 }
 
 /* Thousands of insertions and removals keep entries apart. */
-static void recycle_body(struct member *me, void *argument)
+static void recycle_body(struct process *me, void *argument)
 {
 	struct stack s;
 	fi_addr_t at[100];
@@ -279,7 +279,7 @@ static void recycle_body(struct member *me, void *argument)
 static void entries_are_recycled(void **state)
 {
 	(void)state;
-	crew_run_kinds(2, recycle_body);
+	group_run_kinds(2, recycle_body);
 }
 
 /* ---- addresses without an endpoint ---- */
@@ -303,7 +303,7 @@ static void check_refused(struct stack *s, fi_addr_t to)
 		assert_true(r < 0);
 }
 
-static void absent_body(struct member *me, void *argument)
+static void absent_body(struct process *me, void *argument)
 {
 	struct stack s;
 	setenv("FI_CAY_CONNECT_MS", "200", 1);
@@ -311,32 +311,32 @@ static void absent_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 1) {
 		stack_leave(&s, me);
-		member_meet(me, NULL);
+		process_barrier(me, NULL);
 		return;
 	}
 	check_refused(&s, 123456);
 	check_refused(&s, FI_ADDR_UNSPEC);
 	check_refused(&s, 1ull << 32);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	/* Closed, and inserted again afterwards. */
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	check_refused(&s, s.peers[1]);
 	check_refused(&s, stack_insert(&s, me, 1));
 	assert_int_equal(fi_av_remove(s.av, &s.peers[1], 1, 0), 0);
 	check_refused(&s, s.peers[1]);
-	cq_quiet(s.txcq);
+	cq_expect_none(s.txcq);
 	stack_close(&s);
 }
 
 static void sending_to_no_endpoint_is_an_error(void **state)
 {
 	(void)state;
-	crew_run_kinds(2, absent_body);
+	group_run_kinds(2, absent_body);
 }
 
 /* ---- unsupported calls ---- */
 
-static void wrong_body(struct member *me, void *argument)
+static void wrong_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fid_av *av;
@@ -364,7 +364,7 @@ static void wrong_body(struct member *me, void *argument)
 static void invalid_calls_are_refused(void **state)
 {
 	(void)state;
-	crew_run(1, wrong_body, NULL);
+	group_run(1, wrong_body, NULL);
 }
 
 int main(void)
@@ -380,6 +380,6 @@ int main(void)
 		TEST(sending_to_no_endpoint_is_an_error),
 		TEST(invalid_calls_are_refused),
 	};
-	crew_cold = true;
+	group_cold_start = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

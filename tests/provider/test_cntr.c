@@ -24,7 +24,7 @@ static void close_cntr(struct fid_cntr *c)
 
 typedef void cntr_case(struct stack *);
 
-static void body(struct member *me, void *argument)
+static void body(struct process *me, void *argument)
 {
 	cntr_case *run = *(cntr_case **)argument;
 	struct stack s;
@@ -36,7 +36,7 @@ static void body(struct member *me, void *argument)
 
 static void run_case(cntr_case *run)
 {
-	crew_run(1, body, &run);
+	group_run(1, body, &run);
 }
 
 /* ---- set by the application ---- */
@@ -235,7 +235,7 @@ static void traffic_receive(struct stack *s, struct fid_cntr *c)
 	}
 }
 
-static void traffic_body(struct member *me, void *argument)
+static void traffic_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -254,7 +254,7 @@ static void traffic_body(struct member *me, void *argument)
 	assert_int_equal(fi_cntr_wait(c, MESSAGES, 10000), 0);
 	assert_int_equal(fi_cntr_read(c), MESSAGES);
 	assert_int_equal(fi_cntr_readerr(c), 0);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	assert_int_equal(fi_close(&s.ep->fid), 0);
 	s.ep = NULL;
 	close_cntr(c);
@@ -264,7 +264,7 @@ static void traffic_body(struct member *me, void *argument)
 static void counts_messages(void **state)
 {
 	(void)state;
-	crew_run(2, traffic_body, NULL);
+	group_run(2, traffic_body, NULL);
 }
 
 /* ---- poll sets ---- */
@@ -279,7 +279,7 @@ static void set_refuses(struct stack *s, struct fid_poll *set)
 	assert_int_equal(fi_poll_del(set, &s->rxcq->fid, 0), -FI_EINVAL);
 }
 
-static void set_next(struct fid_poll *set, const void *wanted)
+static void set_next(struct fid_poll *set, const void *expected)
 {
 	uint64_t deadline = soon();
 	void *contexts[4];
@@ -287,7 +287,7 @@ static void set_next(struct fid_poll *set, const void *wanted)
 	while ((n = fi_poll(set, contexts, COUNT(contexts))) == 0)
 		assert_true(now_ns() < deadline);
 	assert_int_equal(n, 1);
-	assert_true(contexts[0] == wanted);
+	assert_true(contexts[0] == expected);
 }
 
 static void set_receive(
@@ -312,7 +312,7 @@ static void set_receive(
 	assert_int_equal(fi_poll_del(set, &c->fid, 0), 0);
 }
 
-static void set_body(struct member *me, void *argument)
+static void set_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t word = 0;
@@ -329,7 +329,7 @@ static void set_body(struct member *me, void *argument)
 		set_receive(&s, set, c);
 	for (int i = 0; me->rank == 0 && i < 2; i++)
 		MUST(&s, fi_inject(s.ep, &word, sizeof(word), s.peers[1]));
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	assert_int_equal(fi_close(&set->fid), 0);
 	assert_int_equal(fi_close(&s.ep->fid), 0);
 	s.ep = NULL;
@@ -340,7 +340,7 @@ static void set_body(struct member *me, void *argument)
 static void poll_sets(void **state)
 {
 	(void)state;
-	crew_run(2, set_body, NULL);
+	group_run(2, set_body, NULL);
 }
 
 int main(void)
@@ -355,6 +355,6 @@ int main(void)
 		TEST(counts_messages),
 		TEST(poll_sets),
 	};
-	crew_cold = true;
+	group_cold_start = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

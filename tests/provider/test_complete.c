@@ -47,7 +47,7 @@ static void selective_send(struct stack *s, unsigned char *buffer)
 		MUST(s, send_flags(s, buffer + 1, lengths[i], FI_COMPLETION));
 		cq_expect(s->txcq, buffer + 1);
 	}
-	cq_quiet(s->txcq);
+	cq_expect_none(s->txcq);
 }
 
 static void plain_receive(struct stack *s, unsigned char *buffer)
@@ -59,7 +59,7 @@ static void plain_receive(struct stack *s, unsigned char *buffer)
 	}
 }
 
-static void selective_tx_body(struct member *me, void *argument)
+static void selective_tx_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = calloc(1, LONG_BYTES + 1);
@@ -76,12 +76,12 @@ static void selective_tx_body(struct member *me, void *argument)
 static void selective_sends_complete_on_request(void **state)
 {
 	(void)state;
-	crew_run(2, selective_tx_body,
+	group_run(2, selective_tx_body,
 		&(struct options){ .tx_bind = FI_SELECTIVE_COMPLETION });
 }
 
 /* Bound selectively, FI_COMPLETION in op_flags makes plain calls complete. */
-static void implied_body(struct member *me, void *argument)
+static void implied_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char buffer[8] = { 0 };
@@ -92,7 +92,7 @@ static void implied_body(struct member *me, void *argument)
 		cq_expect(s.txcq, buffer);
 		MUST(&s, send_flags(&s, buffer, 8, 0));
 		MUST(&s, fi_inject(s.ep, buffer, 8, s.peers[1]));
-		cq_quiet(s.txcq);
+		cq_expect_none(s.txcq);
 	} else {
 		for (unsigned i = 0; i < 3; i++) {
 			MUST(&s, fi_recv(s.ep, buffer, 8, NULL, FI_ADDR_UNSPEC,
@@ -106,14 +106,14 @@ static void implied_body(struct member *me, void *argument)
 static void endpoint_flags_are_implied(void **state)
 {
 	(void)state;
-	crew_run(2, implied_body,
+	group_run(2, implied_body,
 		&(struct options){ .tx_bind = FI_SELECTIVE_COMPLETION,
 			.tx_flags = FI_COMPLETION });
 }
 
 /* ---- selective completion of receives ---- */
 
-static void selective_receive(struct stack *s, struct member *me)
+static void selective_receive(struct stack *s, struct process *me)
 {
 	struct fi_cq_err_entry error;
 	unsigned char to[4][16];
@@ -122,16 +122,16 @@ static void selective_receive(struct stack *s, struct member *me)
 	MUST(s, recv_flags(s, to[2], 16, FI_COMPLETION));
 	/* Errors are always reported. */
 	MUST(s, recv_flags(s, to[3], 3, 0));
-	member_meet(me, s);
+	process_barrier(me, s);
 	cq_expect(s->rxcq, to[2]);
 	assert_int_equal(cq_next_error(s->rxcq, &error), FI_ETRUNC);
 	assert_true(error.op_context == to[3]);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(content_fits(to[i], 16, i));
 }
 
-static void selective_rx_body(struct member *me, void *argument)
+static void selective_rx_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -140,7 +140,7 @@ static void selective_rx_body(struct member *me, void *argument)
 	if (me->rank == 1) {
 		selective_receive(&s, me);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		for (unsigned i = 0; i < 4; i++) {
 			unsigned char buffer[16];
 			content_fill(buffer, 16, i);
@@ -153,7 +153,7 @@ static void selective_rx_body(struct member *me, void *argument)
 static void selective_receives_complete_on_request(void **state)
 {
 	(void)state;
-	crew_run(2, selective_rx_body, NULL);
+	group_run(2, selective_rx_body, NULL);
 }
 
 /* ---- levels ---- */
@@ -164,25 +164,25 @@ struct level {
 	bool tagged;
 };
 
-static void level_send(struct stack *s, struct member *me,
+static void level_send(struct stack *s, struct process *me,
 	const struct level *l, unsigned char *buffer, size_t length)
 {
 	ssize_t (*send)(struct stack *, const void *, size_t, uint64_t) =
 		l->tagged ? tsend_flags : send_flags;
 	MUST(s, send(s, buffer, length, l->flags));
 	if (l->waits)
-		cq_quiet(s->txcq);
+		cq_expect_none(s->txcq);
 	else if (length < LONG_BYTES)
 		cq_expect(s->txcq, buffer);
-	member_meet(me, s);
+	process_barrier(me, s);
 	if (l->waits || length == LONG_BYTES)
 		cq_expect(s->txcq, buffer);
 }
 
-static void level_receive(struct stack *s, struct member *me,
+static void level_receive(struct stack *s, struct process *me,
 	const struct level *l, unsigned char *buffer)
 {
-	member_meet(me, s);
+	process_barrier(me, s);
 	if (l->tagged)
 		MUST(s, fi_trecv(s->ep, buffer, LONG_BYTES, NULL,
 				FI_ADDR_UNSPEC, 1, 0, buffer));
@@ -192,7 +192,7 @@ static void level_receive(struct stack *s, struct member *me,
 	cq_expect(s->rxcq, buffer);
 }
 
-static void level_body(struct member *me, void *argument)
+static void level_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = calloc(1, LONG_BYTES);
@@ -218,11 +218,11 @@ static void completion_levels_are_honoured(void **state)
 	};
 	(void)state;
 	for (unsigned i = 0; i < COUNT(levels); i++)
-		crew_run(2, level_body, (void *)&levels[i]);
+		group_run(2, level_body, (void *)&levels[i]);
 }
 
 /* As a default of the endpoint. */
-static void delivery_body(struct member *me, void *argument)
+static void delivery_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char buffer[8] = { 0 };
@@ -232,11 +232,11 @@ static void delivery_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		MUST(&s, fi_send(s.ep, buffer, 8, NULL, s.peers[1], buffer));
-		cq_quiet(s.txcq);
-		member_meet(me, &s);
+		cq_expect_none(s.txcq);
+		process_barrier(me, &s);
 		cq_expect(s.txcq, buffer);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		MUST(&s,
 			fi_recv(s.ep, buffer, 8, NULL, FI_ADDR_UNSPEC, buffer));
 		cq_expect(s.rxcq, buffer);
@@ -247,7 +247,7 @@ static void delivery_body(struct member *me, void *argument)
 static void delivery_can_be_implied(void **state)
 {
 	(void)state;
-	crew_run(2, delivery_body, NULL);
+	group_run(2, delivery_body, NULL);
 }
 
 /* ---- cancel ---- */
@@ -259,7 +259,7 @@ static void expect_cancelled(struct stack *s, void *context)
 	assert_true(e.op_context == context);
 }
 
-static void cancel_receive(struct stack *s, struct member *me)
+static void cancel_receive(struct stack *s, struct process *me)
 {
 	char to[4][8];
 	for (unsigned i = 0; i < 4; i++)
@@ -274,15 +274,15 @@ static void cancel_receive(struct stack *s, struct member *me)
 	expect_cancelled(s, s);
 	ssize_t r = fi_cancel(&s->ep->fid, to[2]);
 	assert_true(r == 0 || r == -FI_ENOENT);
-	member_meet(me, s);
+	process_barrier(me, s);
 	cq_expect(s->rxcq, to[1]);
 	cq_expect(s->rxcq, to[3]);
 	r = fi_cancel(&s->ep->fid, to[1]);
 	assert_true(r == 0 || r == -FI_ENOENT);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
-static void cancel_body(struct member *me, void *argument)
+static void cancel_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -291,7 +291,7 @@ static void cancel_body(struct member *me, void *argument)
 	if (me->rank == 1) {
 		cancel_receive(&s, me);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		MUST(&s, fi_tinject(s.ep, &s, 8, s.peers[1], 4));
 		MUST(&s, fi_tinject(s.ep, &s, 8, s.peers[1], 4));
 	}
@@ -301,12 +301,12 @@ static void cancel_body(struct member *me, void *argument)
 static void cancelled_receives_match_nothing(void **state)
 {
 	(void)state;
-	crew_run(2, cancel_body, NULL);
+	group_run(2, cancel_body, NULL);
 }
 
 /* ---- fences ---- */
 
-static void fence_body(struct member *me, void *argument)
+static void fence_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = calloc(1, LONG_BYTES + 1);
@@ -318,13 +318,13 @@ static void fence_body(struct member *me, void *argument)
 		/* It is not received yet. */
 		assert_int_equal(
 			tsend_flags(&s, buffer + 1, 8, FI_FENCE), -FI_EAGAIN);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		MUST(&s, tsend_flags(
 				 &s, buffer + 1, 8, FI_FENCE | FI_COMPLETION));
 		cq_expect(s.txcq, buffer);
 		cq_expect(s.txcq, buffer + 1);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		for (unsigned i = 0; i < 2; i++) {
 			MUST(&s, fi_trecv(s.ep, buffer, LONG_BYTES, NULL,
 					 s.peers[0], 1, 0, buffer));
@@ -338,7 +338,7 @@ static void fence_body(struct member *me, void *argument)
 static void fenced_sends_wait(void **state)
 {
 	(void)state;
-	crew_run(2, fence_body, NULL);
+	group_run(2, fence_body, NULL);
 }
 
 int main(void)

@@ -61,7 +61,7 @@ static void refuse_calls(struct stack *s)
 	assert_int_equal(fi_close(fid), -FI_EBUSY);
 }
 
-static void refuse_body(struct member *me, void *argument)
+static void refuse_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;
@@ -75,10 +75,10 @@ static void refuse_body(struct member *me, void *argument)
 static void refuses_invalid_calls(void **state)
 {
 	(void)state;
-	crew_run(1, refuse_body, NULL);
+	group_run(1, refuse_body, NULL);
 }
 
-static void sizes_body(struct member *me, void *argument)
+static void sizes_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;
@@ -95,7 +95,7 @@ static void sizes_body(struct member *me, void *argument)
 static void opens_of_any_size(void **state)
 {
 	(void)state;
-	crew_run(1, sizes_body, NULL);
+	group_run(1, sizes_body, NULL);
 }
 
 /* ---- formats ---- */
@@ -133,7 +133,7 @@ static void format_receive(struct stack *s, size_t bytes)
 		assert_int_equal(e.tag, 0x7a9);
 }
 
-static void format_body(struct member *me, void *argument)
+static void format_body(struct process *me, void *argument)
 {
 	static const size_t bytes[] = {
 		[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
@@ -157,7 +157,7 @@ static void formats(void **state)
 	(void)state;
 	for (enum fi_cq_format f = FI_CQ_FORMAT_CONTEXT;
 		f <= FI_CQ_FORMAT_TAGGED; f++)
-		crew_run(2, format_body, &f);
+		group_run(2, format_body, &f);
 }
 
 /* ---- more completions than its initial size ---- */
@@ -192,7 +192,7 @@ static void many_read(struct stack *s, uint64_t *words)
 	}
 }
 
-static void many_body(struct member *me, void *argument)
+static void many_body(struct process *me, void *argument)
 {
 	uint64_t *words = calloc(MANY, sizeof(*words));
 	struct stack s;
@@ -201,10 +201,10 @@ static void many_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 1)
 		many_post(&s, words);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 0)
 		many_send(&s);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1)
 		many_read(&s, words);
 	stack_leave(&s, me);
@@ -214,7 +214,7 @@ static void many_body(struct member *me, void *argument)
 static void grows(void **state)
 {
 	(void)state;
-	crew_run(2, many_body, NULL);
+	group_run(2, many_body, NULL);
 }
 
 /* ---- errors between completions ---- */
@@ -272,7 +272,7 @@ static void error_read(struct stack *s, const uint64_t words[3])
 	assert_int_equal(fi_cq_read(s->rxcq, e, 3), -FI_EAGAIN);
 }
 
-static void error_body(struct member *me, void *argument)
+static void error_body(struct process *me, void *argument)
 {
 	uint64_t words[3];
 	struct stack s;
@@ -281,10 +281,10 @@ static void error_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 1)
 		error_post(&s, words);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 0)
 		error_send(&s);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1)
 		error_read(&s, words);
 	stack_leave(&s, me);
@@ -293,7 +293,7 @@ static void error_body(struct member *me, void *argument)
 static void errors_in_order(void **state)
 {
 	(void)state;
-	crew_run(2, error_body, NULL);
+	group_run(2, error_body, NULL);
 }
 
 /* ---- a sleeper with a threshold ---- */
@@ -310,7 +310,7 @@ static void threshold_receive(struct stack *s)
 	assert_int_equal(fi_cq_sread(s->rxcq, e, 4, (void *)4, 10), -FI_EAGAIN);
 }
 
-static void threshold_body(struct member *me, void *argument)
+static void threshold_body(struct process *me, void *argument)
 {
 	struct fi_cq_attr attr = { .wait_obj = FI_WAIT_UNSPEC,
 		.format = FI_CQ_FORMAT_TAGGED,
@@ -335,7 +335,7 @@ static void threshold_body(struct member *me, void *argument)
 static void threshold(void **state)
 {
 	(void)state;
-	crew_run(2, threshold_body, NULL);
+	group_run(2, threshold_body, NULL);
 }
 
 int main(void)

@@ -19,14 +19,14 @@ enum {
 
 /* ---- common part: the parent kills when the survivor is ready ---- */
 
-typedef void survivor(struct stack *, struct member *, unsigned char *);
+typedef void survivor(struct stack *, struct process *, unsigned char *);
 
 struct plan {
 	survivor *before, *after; /* the death */
-	survivor *victim;	  /* NULL: does nothing */
+	survivor *dying;	  /* NULL: does nothing */
 };
 
-static void survivor_ready(struct stack *s, struct member *me)
+static void survivor_ready(struct stack *s, struct process *me)
 {
 	child_send(me->parent, 1);
 	/* No step depends on a peer that polls. */
@@ -35,7 +35,7 @@ static void survivor_ready(struct stack *s, struct member *me)
 }
 
 static void run_survivor(
-	struct stack *s, struct member *me, const struct plan *p)
+	struct stack *s, struct process *me, const struct plan *p)
 {
 	unsigned char *buffer = calloc(SEVERAL, LONG_BYTES);
 	assert_true(buffer != NULL);
@@ -46,16 +46,16 @@ static void run_survivor(
 	MUST(s, fi_tinject(s->ep, "go", 2, s->peers[2], 99));
 	MUST(s, fi_trecv(s->ep, buffer, 2, NULL, s->peers[2], 99, 0, s));
 	cq_expect(s->rxcq, s);
-	cq_quiet(s->rxcq);
-	cq_quiet(s->txcq);
+	cq_expect_none(s->rxcq);
+	cq_expect_none(s->txcq);
 	free(buffer);
 }
 
-static void run_victim(struct stack *s, struct member *me, const struct plan *p)
+static void run_dying(struct stack *s, struct process *me, const struct plan *p)
 {
 	unsigned char *buffer = calloc(SEVERAL, LONG_BYTES);
-	if (p->victim)
-		p->victim(s, me, buffer);
+	if (p->dying)
+		p->dying(s, me, buffer);
 	child_send(me->parent, 1);
 	for (;;)
 		nap_ns(NS_PER_S);
@@ -72,7 +72,7 @@ static void run_other(struct stack *s)
 	cq_expect(s->rxcq, word);
 }
 
-static void death_body(struct member *me, void *argument)
+static void death_body(struct process *me, void *argument)
 {
 	struct stack s;
 	stack_open(&s, &(struct options){ 0 });
@@ -81,23 +81,23 @@ static void death_body(struct member *me, void *argument)
 		run_survivor(&s, me, argument);
 		MUST(&s, fi_tinject(s.ep, NULL, 0, s.peers[2], 100));
 	} else if (me->rank == 1) {
-		run_victim(&s, me, argument);
+		run_dying(&s, me, argument);
 	} else {
 		run_other(&s);
 	}
 	stack_close(&s);
 }
 
-static void death_run(survivor *before, survivor *after, survivor *victim)
+static void death_run(survivor *before, survivor *after, survivor *dying)
 {
-	struct plan p = { before, after, victim };
-	struct crew c;
-	crew_start(&c, 3, death_body, &p);
+	struct plan p = { before, after, dying };
+	struct group c;
+	group_start(&c, 3, death_body, &p);
 	child_receive(&c.children[1]);
 	child_receive(&c.children[0]);
-	crew_kill(&c, 1);
+	group_kill(&c, 1);
 	child_send(&c.children[0], 1);
-	crew_join(&c);
+	group_join(&c);
 }
 
 /* Expects `count` errors, each of a different operation on the buffer. */
@@ -135,17 +135,17 @@ static void check_dead(struct stack *s)
 /* ---- sends to the dead ---- */
 
 static void send_longs(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	for (unsigned i = 0; i < SEVERAL; i++)
 		MUST(s, fi_tsend(s->ep, buffer + i * LONG_BYTES, LONG_BYTES,
 				NULL, s->peers[1], i, buffer + i * LONG_BYTES));
-	cq_quiet(s->txcq);
+	cq_expect_none(s->txcq);
 }
 
 static void sends_fail(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	expect_errors(s->txcq, buffer, SEVERAL);
@@ -160,7 +160,7 @@ static void rendezvous_to_the_dead_fails(void **state)
 }
 
 static void send_deliveries(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	for (unsigned i = 0; i < SEVERAL; i++) {
@@ -169,7 +169,7 @@ static void send_deliveries(
 		struct fi_msg m = { &iov, NULL, 1, s->peers[1], from, 0 };
 		MUST(s, fi_sendmsg(s->ep, &m, FI_DELIVERY_COMPLETE));
 	}
-	cq_quiet(s->txcq);
+	cq_expect_none(s->txcq);
 }
 
 static void undelivered_sends_fail(void **state)
@@ -181,7 +181,7 @@ static void undelivered_sends_fail(void **state)
 /* ---- receives from the dead ---- */
 
 static void post_receives(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	for (unsigned i = 0; i < SEVERAL; i++) {
@@ -193,11 +193,11 @@ static void post_receives(
 			MUST(s, fi_recv(s->ep, to, LONG_BYTES, NULL,
 					s->peers[1], to));
 	}
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
 static void send_hello(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	(void)buffer;
@@ -205,7 +205,7 @@ static void send_hello(
 }
 
 static void receives_fail(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	expect_errors(s->rxcq, buffer, SEVERAL);
@@ -219,16 +219,17 @@ static void receives_from_the_dead_fail(void **state)
 }
 
 /* Receives from any source wait for other peers. */
-static void post_any(struct stack *s, struct member *me, unsigned char *buffer)
+static void post_any(struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	MUST(s, fi_trecv(s->ep, buffer, 2, NULL, FI_ADDR_UNSPEC, 5, 0, buffer));
 }
 
-static void any_stays(struct stack *s, struct member *me, unsigned char *buffer)
+static void any_stays(
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 	check_dead(s);
 	MUST(s, fi_tinject(s->ep, "me", 2, s->peers[0], 5));
 	cq_expect(s->rxcq, buffer);
@@ -243,7 +244,7 @@ static void receives_from_any_source_stay(void **state)
 /* ---- messages that the dead peer had sent ---- */
 
 static void leave_messages(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	content_fill(buffer, LONG_BYTES, 1);
@@ -253,16 +254,16 @@ static void leave_messages(
 }
 
 static void nothing_yet(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	(void)me;
 	(void)buffer;
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
 /* Eager messages have arrived; the memory of a rendezvous message is gone. */
 static void receive_remaining(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	struct fi_cq_tagged_entry e;
 	struct fi_cq_err_entry error;
@@ -345,7 +346,7 @@ static void chat_step(struct chat *c, uint64_t i)
 }
 
 /* The survivor ends when all its operations have ended. */
-static void chat_body(struct member *me, void *argument)
+static void chat_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct chat c = { .s = &s,
@@ -357,7 +358,7 @@ static void chat_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	/*
-	 * The parent kills a member only after a send: a peer that dies before
+	 * The parent kills a process only after a send: a peer that dies before
 	 * it is resolved cannot be distinguished from one that is not up yet.
 	 */
 	bool sent = false;
@@ -380,20 +381,20 @@ static void death_at_any_time(void **state)
 	struct random r = { 23 };
 	(void)state;
 	for (uint64_t i = 0; i < scaled(30); i++) {
-		struct crew c;
-		crew_start(&c, 2, chat_body, NULL);
+		struct group c;
+		group_start(&c, 2, chat_body, NULL);
 		child_receive(&c.children[0]);
 		child_receive(&c.children[1]);
 		nap_ns(random_below(&r, 10 * NS_PER_MS));
-		crew_kill(&c, 1);
-		crew_join(&c);
+		group_kill(&c, 1);
+		group_join(&c);
 	}
 }
 
 /* ---- a peer that is gone before it is resolved ---- */
 
 /* Two receives wait for a peer that sends one message and exits. */
-static void brief_root(struct stack *s, struct member *me)
+static void brief_root(struct stack *s, struct process *me)
 {
 	struct fi_cq_err_entry error;
 	char to[2];
@@ -401,38 +402,38 @@ static void brief_root(struct stack *s, struct member *me)
 	for (unsigned i = 0; i < 2; i++)
 		MUST(s, fi_trecv(s->ep, to + i, 1, NULL, s->peers[1], 1, 0,
 				to + i));
-	member_meet(me, s);
-	member_meet(me, NULL);
+	process_barrier(me, s);
+	process_barrier(me, NULL);
 	cq_expect(s->rxcq, to);
 	assert_int_equal(to[0], 'x');
 	assert_int_equal(cq_next_error(s->rxcq, &error), FI_EHOSTUNREACH);
 	assert_true(error.op_context == to + 1);
 }
 
-static void brief_body(struct member *me, void *argument)
+static void brief_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
 	stack_open(&s, &(struct options){ .disabled = me->rank == 1 });
-	stack_tell(&s, me);
-	member_meet(me, NULL);
+	stack_publish(&s, me);
+	process_barrier(me, NULL);
 	if (me->rank == 0) {
 		brief_root(&s, me);
 		stack_close(&s);
 		return;
 	}
-	member_meet(me, NULL);
+	process_barrier(me, NULL);
 	assert_int_equal(fi_enable(s.ep), 0);
 	s.peers[0] = stack_insert(&s, me, 0);
 	MUST(&s, fi_tinject(s.ep, "x", 1, s.peers[0], 1));
 	stack_close(&s);
-	member_meet(me, NULL);
+	process_barrier(me, NULL);
 }
 
 static void death_before_resolution_is_reported(void **state)
 {
 	(void)state;
-	crew_run(2, brief_body, NULL);
+	group_run(2, brief_body, NULL);
 }
 
 int main(void)

@@ -8,14 +8,14 @@
 
 #include "harness.h"
 
-static void run_alone(member_body *body)
+static void run_alone(process_body *body)
 {
-	crew_run(1, body, NULL);
+	group_run(1, body, NULL);
 }
 
 /* ---- names ---- */
 
-static void name_body(struct member *me, void *argument)
+static void name_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char name[ADDRESS_MAX] = { 0 }, again[ADDRESS_MAX] = { 0 };
@@ -47,7 +47,7 @@ static void the_length_of_a_name_is_returned(void **state)
 
 /* ---- binding ---- */
 
-static void unbound_body(struct member *me, void *argument)
+static void unbound_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;
@@ -75,7 +75,7 @@ static void missing_objects_are_reported(void **state)
 	run_alone(unbound_body);
 }
 
-static void wrong_bind_body(struct member *me, void *argument)
+static void wrong_bind_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;
@@ -104,7 +104,7 @@ static void invalid_bindings_are_refused(void **state)
 
 /* ---- before it is enabled ---- */
 
-static void disabled_body(struct member *me, void *argument)
+static void disabled_body(struct process *me, void *argument)
 {
 	struct stack s;
 	char word[8] = { 0 };
@@ -123,7 +123,7 @@ static void disabled_body(struct member *me, void *argument)
 		fi_recv(s.ep, word, 8, NULL, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(
 		fi_trecv(s.ep, word, 8, NULL, 0, 0, 0, NULL), -FI_EOPBADSTATE);
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	stack_close(&s);
 }
 
@@ -135,7 +135,7 @@ static void calls_fail_before_it_is_enabled(void **state)
 
 /* ---- busy ---- */
 
-static void busy_body(struct member *me, void *argument)
+static void busy_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;
@@ -156,7 +156,7 @@ static void objects_in_use_cannot_be_closed(void **state)
 }
 
 /* With operations in flight: they end with the endpoint. */
-static void posted_body(struct member *me, void *argument)
+static void posted_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = calloc(1, 1 << 20);
@@ -177,7 +177,7 @@ static void posted_body(struct member *me, void *argument)
 static void an_endpoint_may_be_closed_at_any_time(void **state)
 {
 	(void)state;
-	crew_run(2, posted_body, NULL);
+	group_run(2, posted_body, NULL);
 }
 
 /* ---- several ---- */
@@ -194,7 +194,7 @@ static void talk(
 }
 
 /* Two endpoints of one domain, with the same queues. */
-static void siblings_body(struct member *me, void *argument)
+static void siblings_body(struct process *me, void *argument)
 {
 	struct stack s, other;
 	fi_addr_t own, second;
@@ -226,7 +226,7 @@ static void two_of_one_domain_communicate(void **state)
 }
 
 /* Open, communicate, close, many times, without leaks. */
-static void again_body(struct member *me, void *argument)
+static void again_body(struct process *me, void *argument)
 {
 	(void)argument;
 	for (unsigned i = 0; i < scaled(60); i++) {
@@ -247,7 +247,7 @@ static void it_can_be_reopened_many_times(void **state)
 /* ---- by service ---- */
 
 /* Rank 0 has a service; rank 1 knows only that. */
-static void service_body(struct member *me, void *argument)
+static void service_body(struct process *me, void *argument)
 {
 	struct options mine = { .service = me->rank == 0 ? "7471" : NULL };
 	struct stack s;
@@ -255,7 +255,7 @@ static void service_body(struct member *me, void *argument)
 	uint64_t word = 9;
 	(void)argument;
 	stack_open(&s, &mine);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1) {
 		assert_int_equal(fi_getinfo(API_VERSION, "127.0.0.1", "7471", 0,
 					 hints, &found),
@@ -280,12 +280,12 @@ static void service_body(struct member *me, void *argument)
 static void endpoints_are_found_by_service(void **state)
 {
 	(void)state;
-	crew_run(2, service_body, NULL);
+	group_run(2, service_body, NULL);
 }
 
 /* ---- unsupported calls ---- */
 
-static void missing_body(struct member *me, void *argument)
+static void missing_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fid_ep *ep;
@@ -317,7 +317,7 @@ static void unsupported_calls_are_refused(void **state)
 	run_alone(missing_body);
 }
 
-static void wrong_info_body(struct member *me, void *argument)
+static void wrong_info_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)me;

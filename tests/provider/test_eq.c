@@ -47,7 +47,7 @@ static bool readable(int fd)
 /* Each case has a fabric and a domain. */
 typedef void eq_case(struct stack *);
 
-static void body(struct member *me, void *argument)
+static void body(struct process *me, void *argument)
 {
 	eq_case *run = *(eq_case **)argument;
 	struct stack s;
@@ -59,7 +59,7 @@ static void body(struct member *me, void *argument)
 
 static void run_case(eq_case *run)
 {
-	crew_run(1, body, &run);
+	group_run(1, body, &run);
 }
 
 /* ---- */

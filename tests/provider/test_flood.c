@@ -26,13 +26,13 @@ enum tag {
 	TAG_WORD,
 };
 
-/* Words that members share. */
+/* Words that the processes share. */
 enum word {
-	WORD_HALTED,
-	WORD_HEARD,
+	WORD_XOFF,
+	WORD_CONFIRMED,
 };
 
-static void open_small_memory(struct stack *s, struct member *me)
+static void open_small_memory(struct stack *s, struct process *me)
 {
 	char text[32];
 	snprintf(text, sizeof(text), "%d", HELD_BYTES);
@@ -103,32 +103,32 @@ static void ping(struct stack *s, unsigned peer, bool first)
 	}
 }
 
-static void wait_word(struct stack *s, struct member *me, enum word word)
+static void wait_word(struct stack *s, struct process *me, enum word word)
 {
 	uint64_t deadline = soon();
-	while (!atomic_load(member_word(me, word))) {
+	while (!atomic_load(process_word(me, word))) {
 		stack_progress(s);
 		assert_true(now_ns() < deadline);
 	}
 }
 
-static void flooded(struct stack *s, struct member *me)
+static void flooded(struct stack *s, struct process *me)
 {
 	uint64_t before = memory_used(), word = 5;
 	ping(s, 2, true);
-	wait_word(s, me, WORD_HALTED);
+	wait_word(s, me, WORD_XOFF);
 	ping(s, 2, true);
 	MUST(s, fi_tinject(s->ep, &word, 8, s->peers[1], TAG_WORD));
-	wait_word(s, me, WORD_HEARD);
+	wait_word(s, me, WORD_CONFIRMED);
 	ping(s, 2, true);
 	memory_bounded(before);
 	flood_receive(s, 1, scaled(FLOOD));
 	memory_bounded(before);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
 /* Sends until XOFF; it can still receive. */
-static uint64_t flood_until_xoff(struct stack *s, struct member *me)
+static uint64_t flood_until_xoff(struct stack *s, struct process *me)
 {
 	uint64_t sent = 0, since = 0, word = 0;
 	MUST(s, fi_trecv(s->ep, &word, 8, NULL, s->peers[0], TAG_WORD, 0,
@@ -146,20 +146,20 @@ static uint64_t flood_until_xoff(struct stack *s, struct member *me)
 		if (now_ns() - since > 200 * NS_PER_MS)
 			break;
 	}
-	atomic_store(member_word(me, WORD_HALTED), 1);
+	atomic_store(process_word(me, WORD_XOFF), 1);
 	cq_expect(s->rxcq, &word);
 	assert_int_equal(word, 5);
-	atomic_store(member_word(me, WORD_HEARD), 1);
+	atomic_store(process_word(me, WORD_CONFIRMED), 1);
 	return sent;
 }
 
-static void flooder(struct stack *s, struct member *me)
+static void flooder(struct stack *s, struct process *me)
 {
 	for (uint64_t i = flood_until_xoff(s, me); i < scaled(FLOOD); i++)
 		MUST(s, flood_one(s, 0, i));
 }
 
-static void flood_body(struct member *me, void *argument)
+static void flood_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -177,7 +177,7 @@ static void flood_body(struct member *me, void *argument)
 static void a_flood_pauses_only_its_sender(void **state)
 {
 	(void)state;
-	crew_run(3, flood_body, NULL);
+	group_run(3, flood_body, NULL);
 }
 
 /* ---- two flood each other ---- */
@@ -199,7 +199,7 @@ static void mutual_post(struct stack *s, unsigned from, uint64_t *message)
 }
 
 /* Receives only when it cannot send, or has sent everything. */
-static void mutual_body(struct member *me, void *argument)
+static void mutual_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t sent = 0, taken = 0, message[MESSAGE_BYTES / 8];
@@ -226,12 +226,12 @@ static void mutual_body(struct member *me, void *argument)
 static void two_floods_do_not_deadlock(void **state)
 {
 	(void)state;
-	crew_run(2, mutual_body, NULL);
+	group_run(2, mutual_body, NULL);
 }
 
 /* ---- all to one, posted late ---- */
 
-static void funnel_body(struct member *me, void *argument)
+static void funnel_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t count = scaled(FLOOD / 10);
@@ -252,12 +252,12 @@ static void funnel_body(struct member *me, void *argument)
 static void several_senders_are_paused_and_resumed(void **state)
 {
 	(void)state;
-	crew_run(4, funnel_body, NULL);
+	group_run(4, funnel_body, NULL);
 }
 
 /* ---- an awaited message behind unexpected ones ---- */
 
-static void behind_body(struct member *me, void *argument)
+static void behind_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t count = scaled(FLOOD / 10), word = 0;
@@ -281,7 +281,7 @@ static void behind_body(struct member *me, void *argument)
 static void a_receive_reaches_behind_a_flood(void **state)
 {
 	(void)state;
-	crew_run(2, behind_body, NULL);
+	group_run(2, behind_body, NULL);
 }
 
 /* ---- rendezvous messages need no memory of the receiver ---- */
@@ -301,7 +301,7 @@ static void longs_send(struct stack *s, unsigned char *buffer)
 }
 
 static void longs_receive(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	uint64_t before = memory_used();
 	uint64_t until = now_ns() + 50 * NS_PER_MS;
@@ -318,7 +318,7 @@ static void longs_receive(
 	memory_bounded(before);
 }
 
-static void longs_body(struct member *me, void *argument)
+static void longs_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = malloc(LONG_BYTES);
@@ -336,7 +336,7 @@ static void longs_body(struct member *me, void *argument)
 static void rendezvous_messages_wait_at_their_sender(void **state)
 {
 	(void)state;
-	crew_run(2, longs_body, NULL);
+	group_run(2, longs_body, NULL);
 }
 
 int main(void)
@@ -348,6 +348,6 @@ int main(void)
 		TEST(a_receive_reaches_behind_a_flood),
 		TEST(rendezvous_messages_wait_at_their_sender),
 	};
-	crew_cold = true;
+	group_cold_start = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

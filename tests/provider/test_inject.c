@@ -16,30 +16,31 @@ static const uint64_t words[] = { 0, 1, 0xffffff, 0x1000000, 1ull << 32,
 	~0ull };
 
 /* The four inject calls; two of them with remote CQ data. */
-static ssize_t inject_one(struct stack *s, unsigned way, const void *buffer,
+static ssize_t inject_one(struct stack *s, unsigned variant, const void *buffer,
 	size_t length, uint64_t word)
 {
-	switch (way) {
+	switch (variant) {
 	case 0:
 		return fi_inject(s->ep, buffer, length, s->peers[1]);
 	case 1:
 		return fi_injectdata(s->ep, buffer, length, word, s->peers[1]);
 	case 2:
-		return fi_tinject(s->ep, buffer, length, s->peers[1], way);
+		return fi_tinject(s->ep, buffer, length, s->peers[1], variant);
 	default:
 		return fi_tinjectdata(
-			s->ep, buffer, length, word, s->peers[1], way);
+			s->ep, buffer, length, word, s->peers[1], variant);
 	}
 }
 
-static void recv_way(struct stack *s, unsigned way, void *buffer, size_t length)
+static void recv_variant(
+	struct stack *s, unsigned variant, void *buffer, size_t length)
 {
-	if (way < 2)
+	if (variant < 2)
 		MUST(s, fi_recv(s->ep, buffer, length, NULL, FI_ADDR_UNSPEC,
 				buffer));
 	else
 		MUST(s, fi_trecv(s->ep, buffer, length, NULL, FI_ADDR_UNSPEC,
-				way, 0, buffer));
+				variant, 0, buffer));
 }
 
 static void check_word(
@@ -58,50 +59,51 @@ static size_t inject_length(struct stack *s, unsigned i)
 	return lengths[i % COUNT(lengths)];
 }
 
-static void inject_send(struct stack *s, unsigned way, unsigned i)
+static void inject_send(struct stack *s, unsigned variant, unsigned i)
 {
 	static unsigned char buffer[65536];
 	size_t length = inject_length(s, i);
 	content_fill(buffer, length, i);
-	MUST(s, inject_one(s, way, buffer, length, words[i % COUNT(words)]));
+	MUST(s, inject_one(
+			s, variant, buffer, length, words[i % COUNT(words)]));
 	memset(buffer, 0, length);
 }
 
-static void inject_receive(struct stack *s, unsigned way, unsigned i)
+static void inject_receive(struct stack *s, unsigned variant, unsigned i)
 {
 	static unsigned char buffer[65536];
 	struct fi_cq_tagged_entry e;
-	recv_way(s, way, buffer, sizeof(buffer));
+	recv_variant(s, variant, buffer, sizeof(buffer));
 	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
 	assert_int_equal(e.len, inject_length(s, i));
 	assert_true(content_fits(buffer, e.len, i));
-	check_word(&e, way % 2, words[i % COUNT(words)]);
+	check_word(&e, variant % 2, words[i % COUNT(words)]);
 }
 
-static void inject_body(struct member *me, void *argument)
+static void inject_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
-	for (unsigned way = 0; way < 4; way++)
+	for (unsigned variant = 0; variant < 4; variant++)
 		for (unsigned i = 0; i < 300; i++)
 			if (me->rank == 0)
-				inject_send(&s, way, i);
+				inject_send(&s, variant, i);
 			else
-				inject_receive(&s, way, i);
-	member_meet(me, &s);
-	cq_quiet(s.txcq);
+				inject_receive(&s, variant, i);
+	process_barrier(me, &s);
+	cq_expect_none(s.txcq);
 	stack_leave(&s, me);
 }
 
 static void injected_buffers_are_free_at_once(void **state)
 {
 	(void)state;
-	crew_run(2, inject_body, NULL);
+	group_run(2, inject_body, NULL);
 }
 
-static void inject_too_much_body(struct member *me, void *argument)
+static void inject_too_much_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -113,7 +115,7 @@ static void inject_too_much_body(struct member *me, void *argument)
 	assert_true(r < 0 && r != -FI_EAGAIN);
 	r = fi_tinject(s.ep, buffer, length, s.peers[0], 1);
 	assert_true(r < 0 && r != -FI_EAGAIN);
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 	free(buffer);
 }
@@ -121,7 +123,7 @@ static void inject_too_much_body(struct member *me, void *argument)
 static void long_messages_are_not_injected(void **state)
 {
 	(void)state;
-	crew_run(1, inject_too_much_body, NULL);
+	group_run(1, inject_too_much_body, NULL);
 }
 
 /* ---- data with every length ---- */
@@ -144,14 +146,14 @@ static void data_receive(struct stack *s, bool tagged, void *buffer,
 	size_t length, uint64_t word)
 {
 	struct fi_cq_tagged_entry e;
-	recv_way(s, tagged ? 3 : 0, buffer, LONG_BYTES);
+	recv_variant(s, tagged ? 3 : 0, buffer, LONG_BYTES);
 	cq_next(s->rxcq, &e);
 	assert_int_equal(e.len, length);
 	check_word(&e, true, word);
 	assert_true(content_fits(buffer, length, 4));
 }
 
-static void data_body(struct member *me, void *argument)
+static void data_body(struct process *me, void *argument)
 {
 	static const size_t lengths[] = { 0, 8, 32, 40, 4096, 8128, 8192,
 		LONG_BYTES };
@@ -177,50 +179,51 @@ static void data_body(struct member *me, void *argument)
 static void every_length_carries_data(void **state)
 {
 	(void)state;
-	crew_run(2, data_body, NULL);
+	group_run(2, data_body, NULL);
 }
 
 /* ---- too long for the receive ---- */
 
 struct cut {
-	size_t sent, room;
+	size_t sent, received;
 	bool unexpected;
 };
 
-static void cut_receive(struct stack *s, struct member *me, const struct cut *c)
+static void cut_receive(
+	struct stack *s, struct process *me, const struct cut *c)
 {
 	unsigned char buffer[4097];
 	struct fi_cq_err_entry e;
 	struct fi_cq_tagged_entry next;
 	memset(buffer, 0xee, sizeof(buffer));
 	if (c->unexpected)
-		member_meet(me, s);
-	recv_way(s, 2, buffer, c->room);
+		process_barrier(me, s);
+	recv_variant(s, 2, buffer, c->received);
 	if (!c->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ETRUNC);
 	assert_true(e.op_context == buffer);
-	assert_int_equal(e.olen, c->sent - c->room);
+	assert_int_equal(e.olen, c->sent - c->received);
 	assert_int_equal(e.tag, 2);
-	assert_int_equal(buffer[c->room], 0xee);
+	assert_int_equal(buffer[c->received], 0xee);
 	/* The next message is not affected. */
-	recv_way(s, 2, buffer, 100);
+	recv_variant(s, 2, buffer, 100);
 	cq_next(s->rxcq, &next);
 	assert_int_equal(next.len, 9);
 	assert_true(content_fits(buffer, 9, 6));
 }
 
-static void cut_send(struct stack *s, struct member *me, const struct cut *c)
+static void cut_send(struct stack *s, struct process *me, const struct cut *c)
 {
 	unsigned char *buffer = malloc(c->sent);
 	struct fi_cq_tagged_entry e;
 	content_fill(buffer, c->sent, 6);
 	if (!c->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	MUST(s, fi_tsend(s->ep, buffer, c->sent, NULL, s->peers[1], 2, s));
 	MUST(s, fi_tinject(s->ep, buffer, 9, s->peers[1], 2));
 	if (c->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	/* The send may complete with or without an error. */
 	uint64_t deadline = soon();
 	ssize_t r;
@@ -233,7 +236,7 @@ static void cut_send(struct stack *s, struct member *me, const struct cut *c)
 	free(buffer);
 }
 
-static void cut_body(struct member *me, void *argument)
+static void cut_body(struct process *me, void *argument)
 {
 	static const struct cut cuts[] = {
 		{ 41, 40, false },
@@ -259,7 +262,7 @@ static void cut_body(struct member *me, void *argument)
 static void truncation_is_an_error(void **state)
 {
 	(void)state;
-	crew_run(2, cut_body, NULL);
+	group_run(2, cut_body, NULL);
 }
 
 /* ---- to the own endpoint ---- */
@@ -284,7 +287,7 @@ static void self_round(struct stack *s, unsigned char *to, unsigned char *from,
 	cq_expect(s->txcq, from);
 }
 
-static void self_body(struct member *me, void *argument)
+static void self_body(struct process *me, void *argument)
 {
 	static const size_t lengths[] = { 0, 8, 4096, 10000, LONG_BYTES };
 	struct stack s;
@@ -302,7 +305,7 @@ static void self_body(struct member *me, void *argument)
 static void an_endpoint_can_send_to_itself(void **state)
 {
 	(void)state;
-	crew_run(1, self_body, NULL);
+	group_run(1, self_body, NULL);
 }
 
 int main(void)

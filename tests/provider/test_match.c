@@ -191,10 +191,10 @@ static void step_message(struct model *m)
 {
 	unsigned peer = (unsigned)random_below(&m->random, PEERS);
 	uint64_t tag = random_tag(m);
-	struct receive *wanted = model_receive(m, m->sources[peer], tag);
+	struct receive *expected = model_receive(m, m->sources[peer], tag);
 	struct receive *found =
 		matcher_find_receive(&m->matcher, m->sources[peer], tag);
-	assert_true(found == wanted);
+	assert_true(found == expected);
 	if (!found)
 		model_hold(m, peer, tag);
 	else if (random_below(&m->random, 4))

@@ -22,10 +22,10 @@ static struct cay_fabric_memory *memory_of(struct stack *s)
 }
 
 /* The owner makes no progress until all others have finished. */
-static void owner_waits(struct member *me)
+static void owner_waits(struct process *me)
 {
 	uint64_t deadline = soon();
-	while (atomic_load(member_word(me, 30)) < me->count - 1) {
+	while (atomic_load(process_word(me, 30)) < me->count - 1) {
 		nap_ns(NS_PER_MS);
 		assert_true(now_ns() < deadline);
 	}
@@ -61,12 +61,12 @@ static void take_turns(struct stack *s, const struct target *t)
 	}
 }
 
-static void share(struct member *me, const struct region *r)
+static void share(struct process *me, const struct region *r)
 {
-	atomic_store(member_word(me, 0), fi_mr_key(r->mr));
+	atomic_store(process_word(me, 0), fi_mr_key(r->mr));
 }
 
-static void alone_body(struct member *me, void *argument)
+static void alone_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct region r = { .bytes = 4096 };
@@ -82,7 +82,7 @@ static void alone_body(struct member *me, void *argument)
 			0);
 		share(me, &r);
 	}
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 0) {
 		const uint64_t *word = (const void *)r.memory;
 		owner_waits(me);
@@ -92,10 +92,10 @@ static void alone_body(struct member *me, void *argument)
 		m->free(s.ep, r.memory);
 	} else {
 		const struct target t = { .peer = s.peers[0],
-			.key = atomic_load(member_word(me, 0)) };
+			.key = atomic_load(process_word(me, 0)) };
 		count_up(&s, &t);
 		take_turns(&s, &t);
-		atomic_fetch_add(member_word(me, 30), 1);
+		atomic_fetch_add(process_word(me, 30), 1);
 	}
 	stack_leave(&s, me);
 }
@@ -103,7 +103,7 @@ static void alone_body(struct member *me, void *argument)
 static void atomics_need_no_help_of_the_owner(void **state)
 {
 	(void)state;
-	crew_run(3, alone_body, NULL);
+	group_run(3, alone_body, NULL);
 }
 
 /* Misaligned words: their owner executes the operations. */
@@ -120,7 +120,7 @@ static void odd_access(struct stack *s, const struct target *t)
 	}
 }
 
-static void odd_body(struct member *me, void *argument)
+static void odd_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fid_mr *mr;
@@ -138,7 +138,7 @@ static void odd_body(struct member *me, void *argument)
 		&s, me, &(struct region){ .memory = memory, .mr = mr }, 1, &t);
 	if (me->rank == 0)
 		odd_access(&s, &t);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	assert_int_equal(fi_close(&mr->fid), 0);
 	m->free(s.ep, memory);
 	stack_leave(&s, me);
@@ -147,10 +147,10 @@ static void odd_body(struct member *me, void *argument)
 static void a_region_may_begin_anywhere(void **state)
 {
 	(void)state;
-	crew_run(2, odd_body, NULL);
+	group_run(2, odd_body, NULL);
 }
 
-static void refused_body(struct member *me, void *argument)
+static void refused_body(struct process *me, void *argument)
 {
 	struct stack s;
 	void *ops;
@@ -172,7 +172,7 @@ static void refused_body(struct member *me, void *argument)
 static void invalid_calls_are_refused(void **state)
 {
 	(void)state;
-	crew_run(1, refused_body, NULL);
+	group_run(1, refused_body, NULL);
 }
 
 int main(void)

@@ -26,10 +26,10 @@ static const struct kind kinds[] = {
 	{ true, true },
 };
 
-static void crew_run_kinds(member_body *body)
+static void group_run_kinds(process_body *body)
 {
 	for (unsigned i = 0; i < COUNT(kinds); i++)
-		crew_run(2, body, (void *)&kinds[i]);
+		group_run(2, body, (void *)&kinds[i]);
 }
 
 static ssize_t send_one(struct stack *s, bool tagged, const void *buffer,
@@ -80,33 +80,33 @@ static void check_received(struct stack *s, bool tagged, size_t length,
 
 /* ---- sizes ---- */
 
-static void size_send(struct stack *s, struct member *me, const struct kind *k,
+static void size_send(struct stack *s, struct process *me, const struct kind *k,
 	unsigned char *buffer, unsigned i)
 {
 	content_fill(buffer, sizes[i], i);
 	if (!k->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	MUST(s, send_one(s, k->tagged, buffer, sizes[i], i, buffer + i));
 	if (k->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	check_sent(s, k->tagged, buffer + i);
 }
 
-static void size_receive(struct stack *s, struct member *me,
+static void size_receive(struct stack *s, struct process *me,
 	const struct kind *k, unsigned char *buffer, unsigned i)
 {
 	memset(buffer, 0xee, sizes[i] + 1);
 	if (k->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	MUST(s, recv_one(s, k->tagged, buffer, sizes[i], i, buffer + i));
 	if (!k->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	check_received(s, k->tagged, sizes[i], i, buffer + i);
 	assert_true(content_fits(buffer, sizes[i], i));
 	assert_int_equal(buffer[sizes[i]], 0xee);
 }
 
-static void sizes_body(struct member *me, void *argument)
+static void sizes_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = malloc(64 * MIB + 64);
@@ -118,10 +118,10 @@ static void sizes_body(struct member *me, void *argument)
 			size_send(&s, me, argument, buffer, i);
 		else
 			size_receive(&s, me, argument, buffer, i);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 	}
-	cq_quiet(s.txcq);
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.txcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 	free(buffer);
 }
@@ -129,7 +129,7 @@ static void sizes_body(struct member *me, void *argument)
 static void every_size_arrives(void **state)
 {
 	(void)state;
-	crew_run_kinds(sizes_body);
+	group_run_kinds(sizes_body);
 }
 
 /* ---- several in flight, in order ---- */
@@ -154,14 +154,14 @@ static void several_send(
 	}
 }
 
-static void several_receive(struct stack *s, struct member *me,
+static void several_receive(struct stack *s, struct process *me,
 	const struct kind *k, unsigned char (*buffers)[300000])
 {
 	for (unsigned i = 0; i < SEVERAL; i++)
 		MUST(s, recv_one(s, k->tagged, buffers[i], 300000, 5,
 				buffers[i]));
 	if (!k->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	for (unsigned i = 0; i < SEVERAL; i++) {
 		struct fi_cq_tagged_entry e;
 		cq_next(s->rxcq, &e);
@@ -174,7 +174,7 @@ static void several_receive(struct stack *s, struct member *me,
 }
 
 /* The first message matches the first receive, whatever the sizes. */
-static void several_body(struct member *me, void *argument)
+static void several_body(struct process *me, void *argument)
 {
 	const struct kind *k = argument;
 	struct stack s;
@@ -184,17 +184,17 @@ static void several_body(struct member *me, void *argument)
 	stack_join(&s, me);
 	if (me->rank == 0) {
 		if (!k->unexpected)
-			member_meet(me, &s);
+			process_barrier(me, &s);
 		several_send(&s, k, buffers);
 		if (k->unexpected)
-			member_meet(me, &s);
+			process_barrier(me, &s);
 		for (unsigned i = 0; i < SEVERAL; i++) {
 			struct fi_cq_tagged_entry e;
 			cq_next(s.txcq, &e);
 		}
 	} else {
 		if (k->unexpected)
-			member_meet(me, &s);
+			process_barrier(me, &s);
 		several_receive(&s, me, k, buffers);
 	}
 	stack_leave(&s, me);
@@ -204,7 +204,7 @@ static void several_body(struct member *me, void *argument)
 static void messages_stay_in_order(void **state)
 {
 	(void)state;
-	crew_run_kinds(several_body);
+	group_run_kinds(several_body);
 }
 
 /* ---- segments ---- */
@@ -257,7 +257,7 @@ static ssize_t pieces_recv(struct stack *s, bool tagged,
 	return fi_recvv(s->ep, iov, NULL, count, s->peers[0], s);
 }
 
-static void pieces_round(struct stack *s, struct member *me,
+static void pieces_round(struct stack *s, struct process *me,
 	const struct kind *k, size_t length, unsigned round)
 {
 	static unsigned char buffer[65536 + 64];
@@ -278,7 +278,7 @@ static void pieces_round(struct stack *s, struct member *me,
 	pieces_check(iov, count, length, round);
 }
 
-static void pieces_body(struct member *me, void *argument)
+static void pieces_body(struct process *me, void *argument)
 {
 	static const size_t lengths[] = { 0, 7, 40, 300, 9000, 65536 };
 	struct stack s;
@@ -292,7 +292,7 @@ static void pieces_body(struct member *me, void *argument)
 static void segments_are_gathered_and_scattered(void **state)
 {
 	(void)state;
-	crew_run_kinds(pieces_body);
+	group_run_kinds(pieces_body);
 }
 
 /* ---- sendmsg and recvmsg ---- */
@@ -351,7 +351,7 @@ static void msg_check(struct stack *s, unsigned i, bool tagged)
 }
 
 static void msg_round(
-	struct stack *s, struct member *me, const struct kind *k, unsigned i)
+	struct stack *s, struct process *me, const struct kind *k, unsigned i)
 {
 	static unsigned char buffer[65536 + 64];
 	struct iovec iov[2];
@@ -370,7 +370,7 @@ static void msg_round(
 	pieces_check(iov, 2, msgs[i].length, i);
 }
 
-static void msg_body(struct member *me, void *argument)
+static void msg_body(struct process *me, void *argument)
 {
 	struct stack s;
 	stack_open(&s, &(struct options){ 0 });
@@ -387,7 +387,7 @@ static void msg_body(struct member *me, void *argument)
 static void message_structures_have_flags_and_data(void **state)
 {
 	(void)state;
-	crew_run_kinds(msg_body);
+	group_run_kinds(msg_body);
 }
 
 int main(void)

@@ -21,7 +21,7 @@ static void close_mr(struct fid_mr *mr)
 
 /* ---- registration ---- */
 
-static void refusals_body(struct member *me, void *argument)
+static void refusals_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fid_mr *mr;
@@ -59,10 +59,10 @@ static void refusals_body(struct member *me, void *argument)
 static void invalid_registrations_are_refused(void **state)
 {
 	(void)state;
-	crew_run(1, refusals_body, NULL);
+	group_run(1, refusals_body, NULL);
 }
 
-static void calls_body(struct member *me, void *argument)
+static void calls_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fid_mr *mr, *other;
@@ -99,7 +99,7 @@ static void calls_body(struct member *me, void *argument)
 static void calls_on_regions(void **state)
 {
 	(void)state;
-	crew_run(1, calls_body, NULL);
+	group_run(1, calls_body, NULL);
 }
 
 static int by_key(const void *a, const void *b)
@@ -108,7 +108,7 @@ static int by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void provider_keys_body(struct member *me, void *argument)
+static void provider_keys_body(struct process *me, void *argument)
 {
 	enum {
 		REGIONS = 1000
@@ -138,7 +138,7 @@ static void provider_keys_body(struct member *me, void *argument)
 static void provider_keys_are_all_different(void **state)
 {
 	(void)state;
-	crew_run(1, provider_keys_body, NULL);
+	group_run(1, provider_keys_body, NULL);
 }
 
 /* ---- access by a peer ---- */
@@ -166,7 +166,8 @@ static uint64_t word_at(size_t offset)
 }
 
 /* Keys 1 and 2 are registered before the endpoint is enabled, 3 after. */
-static void times_owner(struct stack *s, struct member *me, struct fid_mr **mrs)
+static void times_owner(
+	struct stack *s, struct process *me, struct fid_mr **mrs)
 {
 	assert_int_equal(reg(s, memory, 64, ACCESS_REMOTE, 1, 0, &mrs[0]), 0);
 	assert_int_equal(
@@ -175,22 +176,22 @@ static void times_owner(struct stack *s, struct member *me, struct fid_mr **mrs)
 	assert_int_equal(
 		reg(s, memory + 128, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
 	stack_join(s, me);
-	member_meet(me, s);
+	process_barrier(me, s);
 	assert_true(
 		word_at(56) == 11 && word_at(64) == 0 && word_at(128) == 33);
 	close_mr(mrs[0]);
 	close_mr(mrs[2]);
 	assert_int_equal(
 		reg(s, memory + 256, 64, ACCESS_REMOTE, 3, 0, &mrs[2]), 0);
-	member_meet(me, s);
-	member_meet(me, s);
+	process_barrier(me, s);
+	process_barrier(me, s);
 	assert_true(
 		word_at(56) == 11 && word_at(128) == 33 && word_at(256) == 44);
 	close_mr(mrs[1]);
 	close_mr(mrs[2]);
 }
 
-static void times_writer(struct stack *s, struct member *me)
+static void times_writer(struct stack *s, struct process *me)
 {
 	stack_open_ep(s, &(struct options){ 0 });
 	stack_join(s, me);
@@ -200,14 +201,14 @@ static void times_writer(struct stack *s, struct member *me)
 	assert_int_equal(write_to(s, 57, 1, 99), FI_EINVAL);
 	assert_int_equal(write_to(s, UINT64_MAX, 1, 99), FI_EINVAL);
 	assert_int_equal(write_to(s, 0, 4, 99), FI_EKEYREJECTED);
-	member_meet(me, s);
-	member_meet(me, s);
+	process_barrier(me, s);
+	process_barrier(me, s);
 	assert_int_equal(write_to(s, 0, 1, 99), FI_EKEYREJECTED);
 	assert_int_equal(write_to(s, 0, 3, 44), 0);
-	member_meet(me, s);
+	process_barrier(me, s);
 }
 
-static void times_body(struct member *me, void *argument)
+static void times_body(struct process *me, void *argument)
 {
 	struct fid_mr *mrs[3];
 	struct stack s;
@@ -223,11 +224,11 @@ static void times_body(struct member *me, void *argument)
 static void regions_may_precede_the_endpoint(void **state)
 {
 	(void)state;
-	crew_run(2, times_body, NULL);
+	group_run(2, times_body, NULL);
 }
 
 /* One key is registered again and again. */
-static void again_body(struct member *me, void *argument)
+static void again_body(struct process *me, void *argument)
 {
 	uint64_t turns = scaled(6000);
 	struct fid_mr *mr;
@@ -241,10 +242,10 @@ static void again_body(struct member *me, void *argument)
 			assert_int_equal(reg(&s, memory + at, 8, ACCESS_REMOTE,
 						 5, 0, &mr),
 				0);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		if (me->rank == 0)
 			assert_int_equal(write_to(&s, 0, 5, i), 0);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		if (me->rank == 1) {
 			assert_int_equal(word_at(at), i);
 			close_mr(mr);
@@ -256,10 +257,10 @@ static void again_body(struct member *me, void *argument)
 static void a_key_may_be_reused(void **state)
 {
 	(void)state;
-	crew_run(2, again_body, NULL);
+	group_run(2, again_body, NULL);
 }
 
-static void all_memory_body(struct member *me, void *argument)
+static void all_memory_body(struct process *me, void *argument)
 {
 	struct fid_mr *mr = NULL;
 	struct stack s;
@@ -268,16 +269,16 @@ static void all_memory_body(struct member *me, void *argument)
 	if (me->rank == 1) {
 		assert_int_equal(
 			reg(&s, NULL, SIZE_MAX, ACCESS_REMOTE, 9, 0, &mr), 0);
-		atomic_store(member_word(me, 0), (uintptr_t)(memory + 8));
+		atomic_store(process_word(me, 0), (uintptr_t)(memory + 8));
 	}
 	stack_join(&s, me);
 	if (me->rank == 0) {
-		uint64_t address = atomic_load(member_word(me, 0));
+		uint64_t address = atomic_load(process_word(me, 0));
 		assert_int_equal(write_to(&s, address, 9, 55), 0);
 		assert_int_equal(write_to(&s, 8, 9, 55), FI_EINVAL);
 		assert_int_equal(write_to(&s, 1ull << 46, 9, 55), FI_EFAULT);
 	}
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1) {
 		assert_int_equal(word_at(8), 55);
 		close_mr(mr);
@@ -288,7 +289,7 @@ static void all_memory_body(struct member *me, void *argument)
 static void all_memory_can_be_registered(void **state)
 {
 	(void)state;
-	crew_run(2, all_memory_body, NULL);
+	group_run(2, all_memory_body, NULL);
 }
 
 int main(void)

@@ -43,7 +43,7 @@ static size_t length_of(unsigned i, bool longs)
 }
 
 static void open_multi(
-	struct stack *s, struct member *me, const struct options *o)
+	struct stack *s, struct process *me, const struct options *o)
 {
 	stack_open(s, o);
 	assert_true(s->info->caps & FI_MULTI_RECV);
@@ -120,7 +120,7 @@ static void multi_receive(struct stack *s, const struct plan *p)
 	assert_true(released > 10);
 }
 
-static void multi_body(struct member *me, void *argument)
+static void multi_body(struct process *me, void *argument)
 {
 	const struct plan *p = argument;
 	struct stack s;
@@ -135,7 +135,7 @@ static void multi_body(struct member *me, void *argument)
 			nap_ns(20 * NS_PER_MS);
 		multi_receive(&s, p);
 		/* A posted buffer is released by cancel or close. */
-		cq_quiet(s.rxcq);
+		cq_expect_none(s.rxcq);
 	}
 	stack_leave(&s, me);
 }
@@ -143,25 +143,25 @@ static void multi_body(struct member *me, void *argument)
 static void buffers_receive_many_messages(void **state)
 {
 	(void)state;
-	crew_run(2, multi_body, &(struct plan){ false, false });
-	crew_run(2, multi_body, &(struct plan){ false, true });
+	group_run(2, multi_body, &(struct plan){ false, false });
+	group_run(2, multi_body, &(struct plan){ false, true });
 }
 
 static void buffers_receive_rendezvous_messages(void **state)
 {
 	(void)state;
-	crew_run(2, multi_body, &(struct plan){ true, false });
-	crew_run(2, multi_body, &(struct plan){ true, true });
+	group_run(2, multi_body, &(struct plan){ true, false });
+	group_run(2, multi_body, &(struct plan){ true, true });
 }
 
 /* ---- FI_MULTI_RECV in the last completion ---- */
 
-static void last_receive(struct stack *s, struct member *me)
+static void last_receive(struct stack *s, struct process *me)
 {
 	static unsigned char buffer[3 * MIN_BYTES];
 	struct fi_cq_tagged_entry e;
 	MUST(s, post_multi(s, buffer, sizeof(buffer)));
-	member_meet(me, s);
+	process_barrier(me, s);
 	for (unsigned i = 0; i < 3; i++) {
 		cq_next(s->rxcq, &e);
 		assert_true(e.op_context == buffer);
@@ -169,13 +169,13 @@ static void last_receive(struct stack *s, struct member *me)
 		assert_int_equal((e.flags & FI_MULTI_RECV) != 0, i == 2);
 	}
 	/* The fourth message did not fit. */
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 	MUST(s, fi_recv(s->ep, buffer, sizeof(buffer), NULL, FI_ADDR_UNSPEC,
 			s));
 	cq_expect(s->rxcq, s);
 }
 
-static void last_body(struct member *me, void *argument)
+static void last_body(struct process *me, void *argument)
 {
 	static unsigned char from[3000];
 	struct stack s;
@@ -183,7 +183,7 @@ static void last_body(struct member *me, void *argument)
 	if (me->rank == 1) {
 		last_receive(&s, me);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		for (unsigned i = 0; i < 4; i++)
 			MUST(&s, fi_inject(
 					 s.ep, from, sizeof(from), s.peers[1]));
@@ -194,11 +194,11 @@ static void last_body(struct member *me, void *argument)
 static void the_last_completion_has_the_flag(void **state)
 {
 	(void)state;
-	crew_run(2, last_body, &(struct options){ .caps = CAPS });
+	group_run(2, last_body, &(struct options){ .caps = CAPS });
 }
 
 /* With FI_MULTI_RECV in op_flags it applies to plain receives. */
-static void implied_body(struct member *me, void *argument)
+static void implied_body(struct process *me, void *argument)
 {
 	static unsigned char buffer[3 * MIN_BYTES];
 	struct stack s;
@@ -208,7 +208,7 @@ static void implied_body(struct member *me, void *argument)
 	if (me->rank == 1)
 		MUST(&s, fi_recv(s.ep, buffer, sizeof(buffer), NULL,
 				 FI_ADDR_UNSPEC, buffer));
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	for (unsigned i = 0; i < 3; i++)
 		if (me->rank == 1)
 			cq_expect(s.rxcq, buffer);
@@ -220,17 +220,17 @@ static void implied_body(struct member *me, void *argument)
 static void the_flag_can_be_implied(void **state)
 {
 	(void)state;
-	crew_run(2, implied_body, NULL);
+	group_run(2, implied_body, NULL);
 }
 
 /* ---- truncation and cancel ---- */
 
-static void cut_receive(struct stack *s, struct member *me)
+static void cut_receive(struct stack *s, struct process *me)
 {
 	static unsigned char buffer[MIN_BYTES + 100];
 	struct fi_cq_err_entry e;
 	MUST(s, post_multi(s, buffer, sizeof(buffer)));
-	member_meet(me, s);
+	process_barrier(me, s);
 	/* The buffer has the minimum left, but not enough for this message. */
 	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ETRUNC);
 	assert_true(e.op_context == buffer);
@@ -239,10 +239,10 @@ static void cut_receive(struct stack *s, struct member *me)
 	assert_int_equal(fi_cancel(&s->ep->fid, buffer), 0);
 	assert_int_equal(cq_next_error(s->rxcq, &e), FI_ECANCELED);
 	assert_true(e.op_context == buffer);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
-static void cut_body(struct member *me, void *argument)
+static void cut_body(struct process *me, void *argument)
 {
 	static unsigned char from[8000];
 	struct stack s;
@@ -251,7 +251,7 @@ static void cut_body(struct member *me, void *argument)
 	if (me->rank == 1) {
 		cut_receive(&s, me);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		MUST(&s, fi_send(s.ep, from, sizeof(from), NULL, s.peers[1],
 				 from));
 	}
@@ -261,7 +261,7 @@ static void cut_body(struct member *me, void *argument)
 static void long_messages_are_truncated(void **state)
 {
 	(void)state;
-	crew_run(2, cut_body, NULL);
+	group_run(2, cut_body, NULL);
 }
 
 /* ---- the option changes while a rendezvous message is in flight ---- */
@@ -269,46 +269,46 @@ static void long_messages_are_truncated(void **state)
 #define SLOW_BYTES (32ul << 20)
 
 /* A posted buffer keeps the value with which it was posted. */
-static void option_receive(struct stack *s, struct member *me, size_t later)
+static void option_receive(struct stack *s, struct process *me, size_t later)
 {
 	unsigned char *buffer = malloc(SLOW_BYTES + 3 * MIN_BYTES);
 	struct fi_cq_tagged_entry e;
 	assert_true(buffer != NULL);
 	MUST(s, post_multi(s, buffer, SLOW_BYTES + 3 * MIN_BYTES));
-	member_meet(me, s);
-	member_meet(me, NULL);
+	process_barrier(me, s);
+	process_barrier(me, NULL);
 	stack_progress(s);
 	set_min(s, later);
 	cq_next(s->rxcq, &e);
 	assert_int_equal(e.len, SLOW_BYTES);
 	assert_true(!(e.flags & FI_MULTI_RECV));
-	member_meet(me, s);
+	process_barrier(me, s);
 	cq_next(s->rxcq, &e);
 	assert_int_equal(e.len, 3000);
 	assert_true(!(e.flags & FI_MULTI_RECV));
 	cq_next(s->rxcq, &e);
 	assert_int_equal(e.len, 6000);
 	assert_true(e.flags & FI_MULTI_RECV);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 	free(buffer);
 }
 
-static void option_send(struct stack *s, struct member *me)
+static void option_send(struct stack *s, struct process *me)
 {
 	unsigned char *from = calloc(1, SLOW_BYTES);
 	assert_true(from != NULL);
-	member_meet(me, s);
+	process_barrier(me, s);
 	MUST(s, fi_send(s->ep, from, SLOW_BYTES, NULL, s->peers[1], from));
-	member_meet(me, NULL);
+	process_barrier(me, NULL);
 	cq_expect(s->txcq, from);
-	member_meet(me, s);
+	process_barrier(me, s);
 	MUST(s, fi_inject(s->ep, from, 3000, s->peers[1]));
 	MUST(s, fi_send(s->ep, from, 6000, NULL, s->peers[1], from));
 	cq_expect(s->txcq, from);
 	free(from);
 }
 
-static void option_body(struct member *me, void *argument)
+static void option_body(struct process *me, void *argument)
 {
 	struct stack s;
 	open_multi(&s, me, &(struct options){ .caps = CAPS });
@@ -322,8 +322,8 @@ static void option_body(struct member *me, void *argument)
 static void the_option_is_for_later_receives(void **state)
 {
 	(void)state;
-	crew_run(2, option_body, &(size_t){ 4 * MIN_BYTES });
-	crew_run(2, option_body, &(size_t){ 1 });
+	group_run(2, option_body, &(size_t){ 4 * MIN_BYTES });
+	group_run(2, option_body, &(size_t){ 1 });
 }
 
 /* ---- from a peer that is gone ---- */
@@ -344,10 +344,10 @@ static void legacy_receive(struct stack *s)
 	cq_next(s->rxcq, &e);
 	assert_true(e.op_context == buffer);
 	assert_int_equal(e.flags, FI_MULTI_RECV);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
-static void legacy_body(struct member *me, void *argument)
+static void legacy_body(struct process *me, void *argument)
 {
 	static unsigned char from[100];
 	struct stack s;
@@ -359,10 +359,10 @@ static void legacy_body(struct member *me, void *argument)
 			MUST(&s, fi_inject(
 					 s.ep, from, sizeof(from), s.peers[1]));
 		stack_close(&s);
-		member_meet(me, NULL);
+		process_barrier(me, NULL);
 	} else {
-		member_meet(me, &s);
-		cq_quiet(s.rxcq);
+		process_barrier(me, &s);
+		cq_expect_none(s.rxcq);
 		legacy_receive(&s);
 		stack_close(&s);
 	}
@@ -371,7 +371,7 @@ static void legacy_body(struct member *me, void *argument)
 static void buffers_from_the_dead_are_released(void **state)
 {
 	(void)state;
-	crew_run(2, legacy_body, NULL);
+	group_run(2, legacy_body, NULL);
 }
 
 int main(void)

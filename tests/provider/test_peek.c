@@ -185,7 +185,7 @@ struct plan {
 };
 
 /* The send completes in each case, also if the message is discarded. */
-static void peek_body(struct member *me, void *argument)
+static void peek_body(struct process *me, void *argument)
 {
 	const struct plan *plan = argument;
 	struct stack s;
@@ -198,7 +198,7 @@ static void peek_body(struct member *me, void *argument)
 		sent_four(&s);
 	} else {
 		plan->receive(&s, buffer);
-		cq_quiet(s.rxcq);
+		cq_expect_none(s.rxcq);
 	}
 	stack_leave(&s, me);
 	free(buffer);
@@ -207,29 +207,29 @@ static void peek_body(struct member *me, void *argument)
 static void peeking_receives_nothing(void **state)
 {
 	(void)state;
-	crew_run(2, peek_body, &(struct plan){ peeks });
+	group_run(2, peek_body, &(struct plan){ peeks });
 }
 
 static void claimed_messages_can_be_received(void **state)
 {
 	(void)state;
-	crew_run(2, peek_body, &(struct plan){ claims });
+	group_run(2, peek_body, &(struct plan){ claims });
 }
 
 static void claimed_messages_can_be_discarded(void **state)
 {
 	(void)state;
-	crew_run(2, peek_body, &(struct plan){ claims_and_discards });
+	group_run(2, peek_body, &(struct plan){ claims_and_discards });
 }
 
 static void found_messages_can_be_discarded(void **state)
 {
 	(void)state;
-	crew_run(2, peek_body, &(struct plan){ discards });
+	group_run(2, peek_body, &(struct plan){ discards });
 }
 
 /* A posted receive takes precedence over a peek; a wrong claim is an error. */
-static void wrong_body(struct member *me, void *argument)
+static void wrong_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fi_context never = { { NULL } };
@@ -250,18 +250,18 @@ static void wrong_body(struct member *me, void *argument)
 	}
 	r = peek(&s, 1, FI_DISCARD, &never);
 	assert_true(r < 0 && r != -FI_EAGAIN);
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 }
 
 static void wrong_claims_are_refused(void **state)
 {
 	(void)state;
-	crew_run(1, wrong_body, NULL);
+	group_run(1, wrong_body, NULL);
 }
 
 /* Claimed and not received: both ends can be closed. */
-static void forgotten_body(struct member *me, void *argument)
+static void forgotten_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct fi_context context[4];
@@ -281,7 +281,7 @@ static void forgotten_body(struct member *me, void *argument)
 static void claimed_messages_do_not_prevent_a_close(void **state)
 {
 	(void)state;
-	crew_run(2, forgotten_body, NULL);
+	group_run(2, forgotten_body, NULL);
 }
 
 int main(void)

@@ -22,7 +22,7 @@ enum {
 	DYING = 6,
 };
 
-static unsigned char *room(size_t bytes)
+static unsigned char *buffer_new(size_t bytes)
 {
 	unsigned char *memory = malloc(bytes);
 	assert_true(memory != NULL);
@@ -65,17 +65,17 @@ static unsigned cut(
 }
 
 static void shape_send(
-	struct stack *s, struct member *me, const struct shape *h)
+	struct stack *s, struct process *me, const struct shape *h)
 {
-	unsigned char *from = room(h->sent);
+	unsigned char *from = buffer_new(h->sent);
 	struct iovec iov[8];
 	content_fill(from, h->sent, h->sent);
 	cut(from, h->sent, h->from, iov);
 	if (!h->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	MUST(s, fi_tsendv(s->ep, iov, NULL, h->from, s->peers[1], 1, from));
 	if (h->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	cq_expect(s->txcq, from);
 	free(from);
 }
@@ -97,29 +97,29 @@ static void shape_check(struct stack *s, const struct shape *h, void *to)
 }
 
 static void shape_receive(
-	struct stack *s, struct member *me, const struct shape *h)
+	struct stack *s, struct process *me, const struct shape *h)
 {
 	static const unsigned char behind[64] = "nothing is written here";
-	unsigned char *to = room(h->received + sizeof(behind));
-	unsigned char *wanted = room(h->sent);
+	unsigned char *to = buffer_new(h->received + sizeof(behind));
+	unsigned char *expected = buffer_new(h->sent);
 	size_t bytes = h->sent < h->received ? h->sent : h->received;
 	struct iovec iov[8];
 	memcpy(to + h->received, behind, sizeof(behind));
-	content_fill(wanted, h->sent, h->sent);
+	content_fill(expected, h->sent, h->sent);
 	cut(to, h->received, h->into, iov);
 	if (h->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	MUST(s, fi_trecvv(s->ep, iov, NULL, h->into, s->peers[0], 1, 0, to));
 	if (!h->unexpected)
-		member_meet(me, s);
+		process_barrier(me, s);
 	shape_check(s, h, to);
-	assert_int_equal(memcmp(to, wanted, bytes), 0);
+	assert_int_equal(memcmp(to, expected, bytes), 0);
 	assert_int_equal(memcmp(to + h->received, behind, sizeof(behind)), 0);
-	free(wanted);
+	free(expected);
 	free(to);
 }
 
-static void shapes_body(struct member *me, void *argument)
+static void shapes_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -130,23 +130,23 @@ static void shapes_body(struct member *me, void *argument)
 			shape_send(&s, me, &shapes[i]);
 		else
 			shape_receive(&s, me, &shapes[i]);
-	cq_quiet(s.txcq);
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.txcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 }
 
 static void all_buffer_shapes_work(void **state)
 {
 	(void)state;
-	crew_run(2, shapes_body, NULL);
+	group_run(2, shapes_body, NULL);
 }
 
 /* ---- to the own endpoint ---- */
 
-static void self_body(struct member *me, void *argument)
+static void self_body(struct process *me, void *argument)
 {
 	struct stack s;
-	unsigned char *from = room(3 * MIB), *to = room(3 * MIB);
+	unsigned char *from = buffer_new(3 * MIB), *to = buffer_new(3 * MIB);
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
@@ -164,15 +164,15 @@ static void self_body(struct member *me, void *argument)
 static void an_endpoint_can_send_to_itself(void **state)
 {
 	(void)state;
-	crew_run(1, self_body, NULL);
+	group_run(1, self_body, NULL);
 }
 
 /* ---- a sender that makes no progress ---- */
 
-static void away_body(struct member *me, void *argument)
+static void away_body(struct process *me, void *argument)
 {
 	struct stack s;
-	unsigned char *buffer = room(4 * MIB);
+	unsigned char *buffer = buffer_new(4 * MIB);
 	(void)argument;
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
@@ -180,14 +180,14 @@ static void away_body(struct member *me, void *argument)
 		content_fill(buffer, 4 * MIB, 8);
 		MUST(&s, fi_tsend(s.ep, buffer, 4 * MIB, NULL, s.peers[1], 1,
 				 buffer));
-		member_meet(me, NULL);
+		process_barrier(me, NULL);
 		cq_expect(s.txcq, buffer);
 	} else {
 		MUST(&s, fi_trecv(s.ep, buffer, 4 * MIB, NULL, s.peers[0], 1, 0,
 				 buffer));
 		cq_expect(s.rxcq, buffer);
 		assert_true(content_fits(buffer, 4 * MIB, 8));
-		member_meet(me, &s);
+		process_barrier(me, &s);
 	}
 	stack_leave(&s, me);
 	free(buffer);
@@ -196,7 +196,7 @@ static void away_body(struct member *me, void *argument)
 static void the_receiver_can_copy_alone(void **state)
 {
 	(void)state;
-	crew_run(2, away_body, NULL);
+	group_run(2, away_body, NULL);
 }
 
 /* ---- many, in both directions ---- */
@@ -233,24 +233,24 @@ static void many_check(const struct exchange *x)
 		assert_int_equal(e.len, MANY_BYTES);
 		assert_true(e.op_context == x->to + e.tag * MANY_BYTES);
 		assert_true(content_fits(e.op_context, MANY_BYTES,
-			e.tag * MEMBERS_MAX + x->peer));
+			e.tag * PROCESSES_MAX + x->peer));
 	}
 	for (unsigned i = 0; i < MANY; i++)
 		cq_next(x->s->txcq, &e);
-	cq_quiet(x->s->txcq);
-	cq_quiet(x->s->rxcq);
+	cq_expect_none(x->s->txcq);
+	cq_expect_none(x->s->rxcq);
 }
 
 static void exchange_open(
-	struct exchange *x, struct stack *s, struct member *me)
+	struct exchange *x, struct stack *s, struct process *me)
 {
 	*x = (struct exchange){ .s = s,
 		.peer = 1 - me->rank,
-		.from = room(MANY * MANY_BYTES),
-		.to = room(MANY * MANY_BYTES) };
+		.from = buffer_new(MANY * MANY_BYTES),
+		.to = buffer_new(MANY * MANY_BYTES) };
 	for (unsigned i = 0; i < MANY; i++)
 		content_fill(x->from + i * MANY_BYTES, MANY_BYTES,
-			i * MEMBERS_MAX + me->rank);
+			i * PROCESSES_MAX + me->rank);
 	stack_open(s, &(struct options){ 0 });
 	stack_join(s, me);
 }
@@ -261,7 +261,7 @@ static void exchange_free(struct exchange *x)
 	free(x->to);
 }
 
-static void many_body(struct member *me, void *argument)
+static void many_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct exchange x;
@@ -280,8 +280,8 @@ static void many_body(struct member *me, void *argument)
 static void many_cross(void **state)
 {
 	(void)state;
-	crew_run(2, many_body, &(bool){ true });
-	crew_run(2, many_body, &(bool){ false });
+	group_run(2, many_body, &(bool){ true });
+	group_run(2, many_body, &(bool){ false });
 }
 
 /* ---- death, of either end, in the middle ---- */
@@ -291,7 +291,7 @@ static void *dying_place(unsigned char *buffer, unsigned i)
 	return buffer + i * 2 * MIB;
 }
 
-static void dying_post(struct stack *s, struct member *me,
+static void dying_post(struct stack *s, struct process *me,
 	unsigned char *buffer, bool receives)
 {
 	unsigned peer = 1 - me->rank;
@@ -336,12 +336,12 @@ static bool dying_over(const bool ended[DYING])
 }
 
 /* Rank 0 survives. */
-static void dying_body(struct member *me, void *argument)
+static void dying_body(struct process *me, void *argument)
 {
 	struct stack s;
 	bool receives = *(bool *)argument == (me->rank == 0);
 	bool ended[DYING] = { false };
-	unsigned char *buffer = room(DYING * 2 * MIB);
+	unsigned char *buffer = buffer_new(DYING * 2 * MIB);
 	memset(buffer, 0, DYING * 2 * MIB);
 	for (unsigned i = 0; i < DYING && !receives; i++)
 		content_fill(dying_place(buffer, i), 2 * MIB, i);
@@ -354,7 +354,7 @@ static void dying_body(struct member *me, void *argument)
 		dying_reap(receives ? s.rxcq : s.txcq, buffer, ended);
 		assert_true(now_ns() < deadline);
 	}
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	for (unsigned i = 0; i < DYING; i++)
 		assert_true(content_fits(dying_place(buffer, i), 2 * MIB, i));
 	stack_close(&s);
@@ -365,13 +365,13 @@ static void dying_run(bool receives)
 {
 	struct random r = { 41 };
 	for (uint64_t i = 0; i < scaled(15); i++) {
-		struct crew c;
-		crew_start(&c, 2, dying_body, &receives);
+		struct group c;
+		group_start(&c, 2, dying_body, &receives);
 		for (unsigned rank = 0; rank < 2; rank++)
 			child_receive(&c.children[rank]);
 		nap_ns(random_below(&r, 4 * NS_PER_MS));
-		crew_kill(&c, 1);
-		crew_join(&c);
+		group_kill(&c, 1);
+		group_join(&c);
 	}
 }
 
@@ -396,7 +396,7 @@ static void check_no_leaks(void)
 #endif
 }
 
-static void closing_body(struct member *me, void *argument)
+static void closing_body(struct process *me, void *argument)
 {
 	struct stack s;
 	struct exchange x;
@@ -404,13 +404,13 @@ static void closing_body(struct member *me, void *argument)
 	exchange_open(&x, &s, me);
 	many_receive(&x, CLOSING);
 	many_send(&x, CLOSING);
-	member_meet(me, NULL);
+	process_barrier(me, NULL);
 	for (unsigned i = 0; i < 2; i++)
 		stack_progress(&s);
 	stack_close(&s);
 	/* The buffer belongs to the application again. */
 	memset(x.to, 2, CLOSING * MANY_BYTES);
-	member_meet(me, NULL);
+	process_barrier(me, NULL);
 	for (size_t i = 0; i < CLOSING * MANY_BYTES; i++)
 		assert_int_equal(x.to[i], 2);
 	exchange_free(&x);
@@ -421,7 +421,7 @@ static void all_may_be_closed_in_the_middle(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
-		crew_run(2, closing_body, NULL);
+		group_run(2, closing_body, NULL);
 }
 
 int main(void)

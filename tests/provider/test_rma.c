@@ -10,15 +10,15 @@
 #define BYTES	(1ul << 20)
 #define LONGEST (40ul << 20)
 
-/* Member 0 accesses the memory of member 1. */
+/* Process 0 accesses the memory of process 1. */
 struct scene {
 	struct stack s;
 	struct region mine;
 	struct target to;
-	unsigned char *near; /* of member 0, as long as the region */
+	unsigned char *near; /* of process 0, as long as the region */
 };
 
-static void scene_open(struct scene *c, struct member *me,
+static void scene_open(struct scene *c, struct process *me,
 	const struct options *o, size_t bytes)
 {
 	struct options options = *o;
@@ -31,9 +31,9 @@ static void scene_open(struct scene *c, struct member *me,
 	assert_true(c->near != NULL);
 }
 
-static void scene_close(struct scene *c, struct member *me)
+static void scene_close(struct scene *c, struct process *me)
 {
-	member_meet(me, &c->s);
+	process_barrier(me, &c->s);
 	free(c->near);
 	region_close(&c->mine);
 	stack_leave(&c->s, me);
@@ -77,7 +77,7 @@ static void lengths_access(struct scene *c)
 	}
 }
 
-static void lengths_body(struct member *me, void *argument)
+static void lengths_body(struct process *me, void *argument)
 {
 	struct scene c;
 	scene_open(&c, me, argument, BYTES);
@@ -94,12 +94,12 @@ static void every_length_arrives(void **state)
 	struct options safe = { .threading = FI_THREAD_SAFE,
 		.progress = FI_PROGRESS_AUTO };
 	(void)state;
-	crew_run(2, lengths_body, &offsets);
-	crew_run(2, lengths_body, &addresses);
-	crew_run(2, lengths_body, &safe);
+	group_run(2, lengths_body, &offsets);
+	group_run(2, lengths_body, &addresses);
+	group_run(2, lengths_body, &safe);
 }
 
-static void longest_body(struct member *me, void *argument)
+static void longest_body(struct process *me, void *argument)
 {
 	struct scene c;
 	(void)argument;
@@ -117,7 +117,7 @@ static void longest_body(struct member *me, void *argument)
 static void long_accesses_have_several_parts(void **state)
 {
 	(void)state;
-	crew_run(2, longest_body, NULL);
+	group_run(2, longest_body, NULL);
 }
 
 /* ---- segments ---- */
@@ -161,7 +161,7 @@ static void pieces_access(struct scene *c)
 	assert_true(content_fits(c->near, 4000, 3));
 }
 
-static void pieces_body(struct member *me, void *argument)
+static void pieces_body(struct process *me, void *argument)
 {
 	struct scene c;
 	(void)argument;
@@ -174,7 +174,7 @@ static void pieces_body(struct member *me, void *argument)
 static void local_and_remote_segments_differ(void **state)
 {
 	(void)state;
-	crew_run(2, pieces_body, NULL);
+	group_run(2, pieces_body, NULL);
 }
 
 /* ---- errors ---- */
@@ -217,7 +217,7 @@ static void refused_calls(struct scene *c)
 		-FI_EINVAL);
 }
 
-static void refused_body(struct member *me, void *argument)
+static void refused_body(struct process *me, void *argument)
 {
 	struct scene c;
 	(void)argument;
@@ -236,10 +236,10 @@ static void refused_body(struct member *me, void *argument)
 static void errors_are_reported(void **state)
 {
 	(void)state;
-	crew_run(2, refused_body, NULL);
+	group_run(2, refused_body, NULL);
 }
 
-static void disabled_body(struct member *me, void *argument)
+static void disabled_body(struct process *me, void *argument)
 {
 	struct options o = { .caps = CAPS_ACCESS, .disabled = true };
 	unsigned char byte = 0;
@@ -254,13 +254,13 @@ static void disabled_body(struct member *me, void *argument)
 static void calls_fail_before_it_is_enabled(void **state)
 {
 	(void)state;
-	crew_run(1, disabled_body, NULL);
+	group_run(1, disabled_body, NULL);
 }
 
 /* ---- peers that are known only by their service ---- */
 
-/* Member 1 never sends anything of its own. */
-static void service_body(struct member *me, void *argument)
+/* Process 1 never sends anything of its own. */
+static void service_body(struct process *me, void *argument)
 {
 	const char *service = "4711";
 	struct region mine;
@@ -271,20 +271,20 @@ static void service_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
 			       .service = me->rank == 1 ? service : NULL });
 	region_open(&s, &mine, sizeof(word), ACCESS_REMOTE);
-	atomic_store(member_word(me, me->rank), fi_mr_key(mine.mr));
-	member_meet(me, &s);
+	atomic_store(process_word(me, me->rank), fi_mr_key(mine.mr));
+	process_barrier(me, &s);
 	if (me->rank == 0) {
 		assert_int_equal(fi_av_insertsvc(s.av, "localhost", service,
 					 &to, 0, NULL),
 			1);
 		MUST(&s, fi_write(s.ep, &word, sizeof(word), NULL, to, 0,
-				 atomic_load(member_word(me, 1)), &word));
+				 atomic_load(process_word(me, 1)), &word));
 		cq_expect(s.txcq, &word);
 	}
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	if (me->rank == 1)
 		assert_int_equal(memcmp(mine.memory, &word, sizeof(word)), 0);
-	cq_quiet(s.txcq);
+	cq_expect_none(s.txcq);
 	region_close(&mine);
 	stack_leave(&s, me);
 }
@@ -292,7 +292,7 @@ static void service_body(struct member *me, void *argument)
 static void a_target_known_by_service_need_not_send(void **state)
 {
 	(void)state;
-	crew_run(2, service_body, NULL);
+	group_run(2, service_body, NULL);
 }
 
 /* ---- completions ---- */
@@ -311,14 +311,14 @@ static void silent_access(struct scene *c)
 	MUST(&c->s, fi_write(c->s.ep, c->near, 8, NULL, c->to.peer, c->to.base,
 			    c->to.key, NULL));
 	MUST(&c->s, fi_writemsg(c->s.ep, &m, 0));
-	cq_quiet(c->s.txcq);
+	cq_expect_none(c->s.txcq);
 	MUST(&c->s, fi_writemsg(c->s.ep, &m, FI_COMPLETION));
 	expect(c->s.txcq, c, FI_RMA | FI_WRITE);
 	MUST(&c->s, fi_inject_write(c->s.ep, c->near, 8, c->to.peer, 0, 1));
 	assert_int_equal(cq_next_error(c->s.txcq, &e), FI_EKEYREJECTED);
 }
 
-static void silent_body(struct member *me, void *argument)
+static void silent_body(struct process *me, void *argument)
 {
 	struct scene c;
 	(void)argument;
@@ -332,10 +332,10 @@ static void silent_body(struct member *me, void *argument)
 static void completions_are_selective(void **state)
 {
 	(void)state;
-	crew_run(2, silent_body, NULL);
+	group_run(2, silent_body, NULL);
 }
 
-/* In four segments, for which there may not be room at once. */
+/* In four segments, some of which may meet backpressure. */
 static ssize_t flood_write(struct scene *c, uint64_t i)
 {
 	unsigned char *m = c->near + 8 * i;
@@ -346,7 +346,7 @@ static ssize_t flood_write(struct scene *c, uint64_t i)
 }
 
 /* The queue is not read meanwhile. */
-static void flood_body(struct member *me, void *argument)
+static void flood_body(struct process *me, void *argument)
 {
 	const unsigned turns = 5000;
 	struct scene c;
@@ -361,7 +361,7 @@ static void flood_body(struct member *me, void *argument)
 	}
 	for (uint64_t i = 0; me->rank == 0 && i < turns; i++)
 		expect(c.s.txcq, c.near + i, FI_RMA | FI_WRITE);
-	member_meet(me, &c.s);
+	process_barrier(me, &c.s);
 	if (me->rank == 1)
 		assert_true(content_fits(c.mine.memory, 8ul * turns, 9));
 	scene_close(&c, me);
@@ -370,7 +370,7 @@ static void flood_body(struct member *me, void *argument)
 static void many_may_be_in_flight(void **state)
 {
 	(void)state;
-	crew_run(2, flood_body, NULL);
+	group_run(2, flood_body, NULL);
 }
 
 /* ---- remote CQ data, and order ---- */
@@ -402,7 +402,7 @@ static void data_arrives(struct scene *c, unsigned i)
 	assert_int_equal(word, i);
 }
 
-static void data_body(struct member *me, void *argument)
+static void data_body(struct process *me, void *argument)
 {
 	const unsigned turns = 2000;
 	struct scene c;
@@ -419,7 +419,7 @@ static void data_body(struct member *me, void *argument)
 static void remote_cq_data_follows_the_bytes(void **state)
 {
 	(void)state;
-	crew_run(2, data_body, NULL);
+	group_run(2, data_body, NULL);
 }
 
 int main(void)

@@ -29,25 +29,25 @@ static void expect_rank(struct stack *s, unsigned *to, unsigned rank)
 /* ---- directed receives ---- */
 
 /* Rank 2 sends before rank 1, and the receive from any source is the last. */
-static void directed_root(struct stack *s, struct member *me, bool early)
+static void directed_root(struct stack *s, struct process *me, bool early)
 {
 	unsigned one = 0, two = 0, any = 0;
 	if (!early)
-		member_meet(me, s);
-	member_meet(me, s);
-	member_meet(me, s);
+		process_barrier(me, s);
+	process_barrier(me, s);
+	process_barrier(me, s);
 	post_rank(s, &one, s->peers[1]);
 	if (early)
-		member_meet(me, s);
+		process_barrier(me, s);
 	expect_rank(s, &one, 1);
 	post_rank(s, &two, s->peers[2]);
 	expect_rank(s, &two, 2);
 	post_rank(s, &any, FI_ADDR_UNSPEC);
 	expect_rank(s, &any, 2);
-	cq_quiet(s->rxcq);
+	cq_expect_none(s->rxcq);
 }
 
-static void directed_body(struct member *me, void *argument)
+static void directed_body(struct process *me, void *argument)
 {
 	bool early = *(bool *)argument;
 	struct stack s;
@@ -63,7 +63,7 @@ static void directed_body(struct member *me, void *argument)
 				send_rank(&s, 2, 1);
 				send_rank(&s, 2, 1);
 			}
-			member_meet(me, &s);
+			process_barrier(me, &s);
 		}
 	}
 	stack_leave(&s, me);
@@ -72,12 +72,12 @@ static void directed_body(struct member *me, void *argument)
 static void directed_receives_wait_for_their_peer(void **state)
 {
 	(void)state;
-	crew_run(3, directed_body, &(bool){ false });
-	crew_run(3, directed_body, &(bool){ true });
+	group_run(3, directed_body, &(bool){ false });
+	group_run(3, directed_body, &(bool){ true });
 }
 
 /* The oldest matching receive gets it, directed or not. */
-static void oldest_body(struct member *me, void *argument)
+static void oldest_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned to[4] = { 0 };
@@ -88,12 +88,12 @@ static void oldest_body(struct member *me, void *argument)
 		post_rank(&s, &to[0], FI_ADDR_UNSPEC);
 		post_rank(&s, &to[1], s.peers[1]);
 		post_rank(&s, &to[2], FI_ADDR_UNSPEC);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		expect_rank(&s, &to[0], 1);
 		expect_rank(&s, &to[1], 1);
 		expect_rank(&s, &to[2], 1);
 	} else {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		for (unsigned i = 0; i < 3; i++)
 			send_rank(&s, 1, 1);
 	}
@@ -103,11 +103,11 @@ static void oldest_body(struct member *me, void *argument)
 static void the_oldest_receive_matches(void **state)
 {
 	(void)state;
-	crew_run(2, oldest_body, NULL);
+	group_run(2, oldest_body, NULL);
 }
 
 /* Untagged receives are directed too. */
-static void untagged_body(struct member *me, void *argument)
+static void untagged_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned to[2] = { 0 };
@@ -118,13 +118,13 @@ static void untagged_body(struct member *me, void *argument)
 		for (unsigned i = 0; i < 2; i++)
 			MUST(&s, fi_recv(s.ep, &to[i], sizeof(to[i]), NULL,
 					 s.peers[2 - i], &to[i]));
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		expect_rank(&s, &to[1], 1);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		expect_rank(&s, &to[0], 2);
 	} else {
 		for (unsigned turn = 1; turn < 3; turn++) {
-			member_meet(me, &s);
+			process_barrier(me, &s);
 			if (me->rank == turn)
 				MUST(&s, fi_inject(s.ep, &me->rank,
 						 sizeof(me->rank), s.peers[0]));
@@ -136,12 +136,12 @@ static void untagged_body(struct member *me, void *argument)
 static void untagged_receives_are_directed_too(void **state)
 {
 	(void)state;
-	crew_run(3, untagged_body, NULL);
+	group_run(3, untagged_body, NULL);
 }
 
 /* ---- without FI_DIRECTED_RECV the source is ignored ---- */
 
-static void undirected_body(struct member *me, void *argument)
+static void undirected_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned to = 0;
@@ -166,12 +166,12 @@ static void undirected_body(struct member *me, void *argument)
 static void without_the_capability_any_source_matches(void **state)
 {
 	(void)state;
-	crew_run(2, undirected_body, NULL);
+	group_run(2, undirected_body, NULL);
 }
 
 /* ---- unlisted ---- */
 
-static void unlisted_root(struct stack *s, struct member *me)
+static void unlisted_root(struct stack *s, struct process *me)
 {
 	struct fi_cq_tagged_entry e;
 	unsigned any = 0, held = 0;
@@ -180,36 +180,36 @@ static void unlisted_root(struct stack *s, struct member *me)
 	assert_true(e.op_context == &any);
 	assert_int_equal(any, 1);
 	/* A message is held here when its source is inserted. */
-	member_meet(me, s);
-	member_meet(me, s);
-	cq_quiet(s->rxcq);
+	process_barrier(me, s);
+	process_barrier(me, s);
+	cq_expect_none(s->rxcq);
 	s->peers[1] = stack_insert(s, me, 1);
 	post_rank(s, &held, s->peers[1]);
 	expect_rank(s, &held, 1);
 	/* A reply is possible. */
-	member_meet(me, s);
+	process_barrier(me, s);
 	MUST(s, fi_tinject(s->ep, NULL, 0, s->peers[1], 2));
 }
 
-static void unlisted_peer(struct stack *s, struct member *me)
+static void unlisted_peer(struct stack *s, struct process *me)
 {
 	struct fi_cq_tagged_entry e;
 	s->peers[0] = stack_insert(s, me, 0);
 	send_rank(s, 1, 1);
-	member_meet(me, s);
+	process_barrier(me, s);
 	send_rank(s, 1, 1);
-	member_meet(me, s);
-	member_meet(me, s);
+	process_barrier(me, s);
+	process_barrier(me, s);
 	MUST(s, fi_trecv(s->ep, NULL, 0, NULL, s->peers[0], 2, 0, s));
 	assert_int_equal(cq_next_from(s->rxcq, &e), s->peers[0]);
 }
 
-static void unlisted_body(struct member *me, void *argument)
+static void unlisted_body(struct process *me, void *argument)
 {
 	struct stack s;
 	stack_open(&s, argument);
-	stack_tell(&s, me);
-	member_meet(me, &s);
+	stack_publish(&s, me);
+	process_barrier(me, &s);
 	if (me->rank == 0)
 		unlisted_root(&s, me);
 	else
@@ -220,28 +220,28 @@ static void unlisted_body(struct member *me, void *argument)
 static void unlisted_peers_have_no_address(void **state)
 {
 	(void)state;
-	crew_run(2, unlisted_body, &(struct options){ 0 });
-	crew_run(2, unlisted_body, &(struct options){ .av_type = FI_AV_MAP });
+	group_run(2, unlisted_body, &(struct options){ 0 });
+	group_run(2, unlisted_body, &(struct options){ .av_type = FI_AV_MAP });
 }
 
 /* A removed peer has no address until it is inserted again. */
-static void removed_root(struct stack *s, struct member *me)
+static void removed_root(struct stack *s, struct process *me)
 {
 	struct fi_cq_tagged_entry e;
 	unsigned to = 0;
 	post_rank(s, &to, FI_ADDR_UNSPEC);
 	expect_rank(s, &to, 1);
 	assert_int_equal(fi_av_remove(s->av, &s->peers[1], 1, 0), 0);
-	member_meet(me, s);
+	process_barrier(me, s);
 	post_rank(s, &to, FI_ADDR_UNSPEC);
 	assert_int_equal(cq_next_from(s->rxcq, &e), FI_ADDR_NOTAVAIL);
 	s->peers[1] = stack_insert(s, me, 1);
-	member_meet(me, s);
+	process_barrier(me, s);
 	post_rank(s, &to, s->peers[1]);
 	expect_rank(s, &to, 1);
 }
 
-static void removed_body(struct member *me, void *argument)
+static void removed_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -251,9 +251,9 @@ static void removed_body(struct member *me, void *argument)
 		removed_root(&s, me);
 	} else {
 		send_rank(&s, 1, 1);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		send_rank(&s, 1, 1);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		send_rank(&s, 1, 1);
 	}
 	stack_leave(&s, me);
@@ -262,14 +262,14 @@ static void removed_body(struct member *me, void *argument)
 static void removed_peers_are_unlisted(void **state)
 {
 	(void)state;
-	crew_run(2, removed_body, NULL);
+	group_run(2, removed_body, NULL);
 }
 
 /* ---- an index that is reused ---- */
 
 /* Rank 1 is removed with all its entries, and rank 2 gets its index. */
 static void replace(
-	struct stack *s, struct member *me, fi_addr_t *gone, unsigned count)
+	struct stack *s, struct process *me, fi_addr_t *gone, unsigned count)
 {
 	assert_int_equal(fi_av_remove(s->av, &s->peers[2], 1, 0), 0);
 	assert_int_equal(fi_av_remove(s->av, gone, count, 0), 0);
@@ -278,7 +278,7 @@ static void replace(
 }
 
 /* Messages of rank 1, before and after that, are not attributed to rank 2. */
-static void replaced_root(struct stack *s, struct member *me, bool twice)
+static void replaced_root(struct stack *s, struct process *me, bool twice)
 {
 	fi_addr_t entries[2] = { s->peers[1], FI_ADDR_NOTAVAIL };
 	struct fi_cq_tagged_entry e;
@@ -287,14 +287,14 @@ static void replaced_root(struct stack *s, struct member *me, bool twice)
 		entries[1] = stack_insert(s, me, 1);
 		MUST(s, fi_tinject(s->ep, "", 0, entries[1], 2));
 	}
-	member_meet(me, s);
-	cq_quiet(s->rxcq);
+	process_barrier(me, s);
+	cq_expect_none(s->rxcq);
 	replace(s, me, entries, twice ? 2 : 1);
-	member_meet(me, s);
-	cq_quiet(s->rxcq);
+	process_barrier(me, s);
+	cq_expect_none(s->rxcq);
 	post_rank(s, &to, s->peers[2]);
-	cq_quiet(s->rxcq);
-	member_meet(me, s);
+	cq_expect_none(s->rxcq);
+	process_barrier(me, s);
 	expect_rank(s, &to, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		post_rank(s, &other, FI_ADDR_UNSPEC);
@@ -303,7 +303,7 @@ static void replaced_root(struct stack *s, struct member *me, bool twice)
 	}
 }
 
-static void replaced_body(struct member *me, void *argument)
+static void replaced_body(struct process *me, void *argument)
 {
 	struct stack s;
 	stack_open(&s, &(struct options){ 0 });
@@ -314,7 +314,7 @@ static void replaced_body(struct member *me, void *argument)
 		for (unsigned turn = 0; turn < 3; turn++) {
 			if (me->rank == 1 && turn < 2)
 				send_rank(&s, 1, 1);
-			member_meet(me, &s);
+			process_barrier(me, &s);
 		}
 		if (me->rank == 2)
 			send_rank(&s, 2, 1);
@@ -325,8 +325,8 @@ static void replaced_body(struct member *me, void *argument)
 static void messages_keep_their_source(void **state)
 {
 	(void)state;
-	crew_run(3, replaced_body, &(bool){ false });
-	crew_run(3, replaced_body, &(bool){ true });
+	group_run(3, replaced_body, &(bool){ false });
+	group_run(3, replaced_body, &(bool){ true });
 }
 
 int main(void)

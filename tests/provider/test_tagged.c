@@ -30,20 +30,20 @@ static void expect_word(
 }
 
 static void take_word(struct stack *s, uint64_t tag, uint64_t ignore,
-	uint64_t wanted_tag, uint64_t wanted)
+	uint64_t expected_tag, uint64_t expected)
 {
 	uint64_t to = 0;
 	recv_word(s, &to, tag, ignore);
-	expect_word(s, &to, wanted_tag, wanted);
+	expect_word(s, &to, expected_tag, expected);
 }
 
 /* Both sides of a test; the sender goes first unless receives are posted. */
 struct sides {
 	void (*send)(struct stack *);
-	void (*receive)(struct stack *, struct member *);
+	void (*receive)(struct stack *, struct process *);
 };
 
-static void sides_body(struct member *me, void *argument)
+static void sides_body(struct process *me, void *argument)
 {
 	const struct sides *sides = argument;
 	struct stack s;
@@ -53,9 +53,9 @@ static void sides_body(struct member *me, void *argument)
 		sides->receive(&s, me);
 	} else {
 		sides->send(&s);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 	}
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 }
 
@@ -72,9 +72,9 @@ static void mixed_send(struct stack *s)
 		send_word(s, mixed_tag(i), i);
 }
 
-static void mixed_receive(struct stack *s, struct member *me)
+static void mixed_receive(struct stack *s, struct process *me)
 {
-	member_meet(me, s);
+	process_barrier(me, s);
 	/* By the exact tag, by a part of it, by any; and the rest, in order. */
 	take_word(s, mixed_tag(7), 0, mixed_tag(7), 7);
 	take_word(s, 2, 0xffull << 56, mixed_tag(2), 2);
@@ -89,12 +89,12 @@ static void mixed_receive(struct stack *s, struct member *me)
 static void receives_match_by_tag_and_mask(void **state)
 {
 	(void)state;
-	crew_run(2, sides_body, &(struct sides){ mixed_send, mixed_receive });
+	group_run(2, sides_body, &(struct sides){ mixed_send, mixed_receive });
 }
 
 /* ---- posted receives, by tag and by mask ---- */
 
-static void posted_body(struct member *me, void *argument)
+static void posted_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t to[5] = { 0 };
@@ -102,7 +102,7 @@ static void posted_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ 0 });
 	stack_join(&s, me);
 	if (me->rank == 0) {
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		for (uint64_t i = 0; i < 5; i++)
 			send_word(&s, (uint64_t[]){ 5, 4, 6, 5, 70 }[i], i);
 	} else {
@@ -111,21 +111,21 @@ static void posted_body(struct member *me, void *argument)
 		recv_word(&s, &to[2], 5, 0);
 		recv_word(&s, &to[3], 0, 15);
 		recv_word(&s, &to[4], 0, ~0ull);
-		member_meet(me, &s);
+		process_barrier(me, &s);
 		expect_word(&s, &to[1], 5, 0);
 		expect_word(&s, &to[3], 4, 1);
 		expect_word(&s, &to[0], 6, 2);
 		expect_word(&s, &to[2], 5, 3);
 		expect_word(&s, &to[4], 70, 4);
 	}
-	cq_quiet(s.rxcq);
+	cq_expect_none(s.rxcq);
 	stack_leave(&s, me);
 }
 
 static void messages_match_the_oldest_receive(void **state)
 {
 	(void)state;
-	crew_run(2, posted_body, NULL);
+	group_run(2, posted_body, NULL);
 }
 
 /* ---- tagged and untagged messages ---- */
@@ -137,11 +137,11 @@ static void kinds_send(struct stack *s)
 	send_word(s, 0, 2);
 }
 
-static void kinds_receive(struct stack *s, struct member *me)
+static void kinds_receive(struct stack *s, struct process *me)
 {
 	struct fi_cq_tagged_entry e;
 	uint64_t to = 0;
-	member_meet(me, s);
+	process_barrier(me, s);
 	take_word(s, 0, ~0ull, 0, 2);
 	MUST(s, fi_recv(s->ep, &to, sizeof(to), NULL, FI_ADDR_UNSPEC, s));
 	cq_next(s->rxcq, &e);
@@ -152,7 +152,7 @@ static void kinds_receive(struct stack *s, struct member *me)
 static void tagged_and_untagged_do_not_match(void **state)
 {
 	(void)state;
-	crew_run(2, sides_body, &(struct sides){ kinds_send, kinds_receive });
+	group_run(2, sides_body, &(struct sides){ kinds_send, kinds_receive });
 }
 
 /* ---- order of many with few tags ---- */
@@ -162,7 +162,7 @@ enum {
 	TAGS = 7,
 };
 
-static void many_body(struct member *me, void *argument)
+static void many_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -182,7 +182,7 @@ static void many_body(struct member *me, void *argument)
 static void each_tag_stays_in_order(void **state)
 {
 	(void)state;
-	crew_run(2, many_body, NULL);
+	group_run(2, many_body, NULL);
 }
 
 /* ---- many receives, answered backwards ---- */
@@ -191,7 +191,7 @@ enum {
 	POSTED = 20000
 };
 
-static void backwards_body(struct member *me, void *argument)
+static void backwards_body(struct process *me, void *argument)
 {
 	struct stack s;
 	uint64_t *to = calloc(POSTED, sizeof(*to));
@@ -201,7 +201,7 @@ static void backwards_body(struct member *me, void *argument)
 	if (me->rank == 1)
 		for (uint64_t i = 0; i < POSTED; i++)
 			recv_word(&s, &to[i], i, 0);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	for (uint64_t i = POSTED; i-- > 0;)
 		if (me->rank == 0)
 			send_word(&s, i, ~i);
@@ -214,7 +214,7 @@ static void backwards_body(struct member *me, void *argument)
 static void many_receives_may_be_posted(void **state)
 {
 	(void)state;
-	crew_run(2, backwards_body, NULL);
+	group_run(2, backwards_body, NULL);
 }
 
 /* ---- rendezvous messages in flight, received backwards ---- */
@@ -224,7 +224,7 @@ enum {
 };
 
 static void longs_send(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	for (uint64_t i = 0; i < LONGS; i++)
 		MUST(s, fi_tsend(s->ep, buffer + i, LONG_BYTES, NULL,
@@ -232,7 +232,7 @@ static void longs_send(
 }
 
 static void longs_receive(
-	struct stack *s, struct member *me, unsigned char *buffer)
+	struct stack *s, struct process *me, unsigned char *buffer)
 {
 	unsigned char *to = malloc(LONG_BYTES);
 	for (uint64_t i = LONGS; i-- > 0;) {
@@ -246,7 +246,7 @@ static void longs_receive(
 }
 
 /* In both directions at once. */
-static void longs_body(struct member *me, void *argument)
+static void longs_body(struct process *me, void *argument)
 {
 	struct stack s;
 	unsigned char *buffer = malloc(LONG_BYTES + LONGS);
@@ -258,7 +258,7 @@ static void longs_body(struct member *me, void *argument)
 	longs_receive(&s, me, buffer);
 	for (unsigned i = 0; i < LONGS; i++)
 		cq_expect(s.txcq, &s);
-	cq_quiet(s.txcq);
+	cq_expect_none(s.txcq);
 	stack_leave(&s, me);
 	free(buffer);
 }
@@ -266,7 +266,7 @@ static void longs_body(struct member *me, void *argument)
 static void many_rendezvous_do_not_deadlock(void **state)
 {
 	(void)state;
-	crew_run(2, longs_body, NULL);
+	group_run(2, longs_body, NULL);
 }
 
 int main(void)

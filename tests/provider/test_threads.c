@@ -91,7 +91,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void threads_body(struct member *me, void *argument)
+static void threads_body(struct process *me, void *argument)
 {
 	struct worker workers[THREADS];
 	struct stack s;
@@ -108,22 +108,22 @@ static void threads_body(struct member *me, void *argument)
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
-	cq_quiet(s.rxcq);
-	cq_quiet(s.txcq);
+	cq_expect_none(s.rxcq);
+	cq_expect_none(s.txcq);
 	stack_leave(&s, me);
 }
 
 static void threads_share_an_endpoint(void **state)
 {
 	(void)state;
-	crew_run(2, threads_body,
+	group_run(2, threads_body,
 		&(struct options){ .threading = FI_THREAD_SAFE });
 }
 
 static void threads_share_it_with_automatic_progress(void **state)
 {
 	(void)state;
-	crew_run(2, threads_body,
+	group_run(2, threads_body,
 		&(struct options){ .threading = FI_THREAD_SAFE,
 			.progress = FI_PROGRESS_AUTO });
 }
@@ -132,7 +132,7 @@ static void threads_share_it_with_automatic_progress(void **state)
 
 static void *own_domain(void *argument)
 {
-	struct member *me = argument;
+	struct process *me = argument;
 	unsigned char to[64], from[64] = { 0 };
 	for (unsigned i = 0; i < scaled(20); i++) {
 		struct stack s;
@@ -153,7 +153,7 @@ static void *own_domain(void *argument)
 	return NULL;
 }
 
-static void domains_body(struct member *me, void *argument)
+static void domains_body(struct process *me, void *argument)
 {
 	pthread_t threads[THREADS];
 	(void)argument;
@@ -167,7 +167,7 @@ static void domains_body(struct member *me, void *argument)
 static void threads_have_domains_of_their_own(void **state)
 {
 	(void)state;
-	crew_run(1, domains_body, NULL);
+	group_run(1, domains_body, NULL);
 }
 
 /* ---- locking ---- */
@@ -185,7 +185,7 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 	return real(mutex);
 }
 
-static void send_locks_body(struct member *me, void *argument)
+static void send_locks_body(struct process *me, void *argument)
 {
 	static const size_t lengths[] = { 8, 8, 4096, 9000, LONG_BYTES };
 	static unsigned char to[LONG_BYTES], from[LONG_BYTES];
@@ -210,7 +210,7 @@ static void send_locks_body(struct member *me, void *argument)
 static void a_send_takes_the_lock_once(void **state)
 {
 	(void)state;
-	crew_run(1, send_locks_body,
+	group_run(1, send_locks_body,
 		&(struct options){ .threading = FI_THREAD_SAFE });
 }
 

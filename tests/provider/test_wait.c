@@ -35,7 +35,7 @@ static void give(struct stack *s, unsigned to, uint64_t word)
 }
 
 /* How a test gets its next completion. */
-typedef void wait_way(struct stack *, struct fid_cq *);
+typedef void wait_method(struct stack *, struct fid_cq *);
 
 static void by_sread(struct stack *s, struct fid_cq *cq)
 {
@@ -71,9 +71,9 @@ static void by_descriptor(struct stack *s, struct fid_cq *cq)
 
 /* ---- ping-pong ---- */
 
-static void ping_body(struct member *me, void *argument)
+static void ping_body(struct process *me, void *argument)
 {
-	wait_way *way = *(wait_way **)argument;
+	wait_method *method = *(wait_method **)argument;
 	struct random random = { me->rank + 1 };
 	struct stack s;
 	uint64_t word;
@@ -85,7 +85,7 @@ static void ping_body(struct member *me, void *argument)
 			random_pause(&random, 200 * NS_PER_US);
 			give(&s, !me->rank, i);
 		} else {
-			way(&s, s.rxcq);
+			method(&s, s.rxcq);
 			assert_int_equal(word, i);
 			post(&s, &word);
 		}
@@ -93,9 +93,9 @@ static void ping_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void ping(wait_way *way)
+static void ping(wait_method *method)
 {
-	crew_run(2, ping_body, &way);
+	group_run(2, ping_body, &method);
 }
 
 static void sreads(void **state)
@@ -137,12 +137,12 @@ static void *team_run(void *argument)
 	}
 }
 
-static void team_receive(struct stack *s, struct member *me)
+static void team_receive(struct stack *s, struct process *me)
 {
 	static struct team t;
 	pthread_t threads[SLEEPERS];
 	t.stack = s;
-	t.taken = member_word(me, 0);
+	t.taken = process_word(me, 0);
 	for (size_t i = 0; i < COUNT(t.words); i++)
 		post(s, &t.words[i]);
 	for (int i = 0; i < SLEEPERS; i++)
@@ -164,7 +164,7 @@ static void team_send(struct stack *s)
 		give(s, 1, STOP);
 }
 
-static void team_body(struct member *me, void *argument)
+static void team_body(struct process *me, void *argument)
 {
 	struct stack s;
 	(void)argument;
@@ -180,7 +180,7 @@ static void team_body(struct member *me, void *argument)
 static void several_sleepers(void **state)
 {
 	(void)state;
-	crew_run(2, team_body, NULL);
+	group_run(2, team_body, NULL);
 }
 
 /* ---- two queues of one endpoint, each with a sleeper ---- */
@@ -188,14 +188,14 @@ static void several_sleepers(void **state)
 struct side {
 	struct stack *stack;
 	struct fid_cq *cq;
-	wait_way *way;
+	wait_method *method;
 };
 
 static void *side_run(void *argument)
 {
 	const struct side *side = argument;
 	for (int i = 0; i < ROUNDS; i++)
-		side->way(side->stack, side->cq);
+		side->method(side->stack, side->cq);
 	return NULL;
 }
 
@@ -208,16 +208,16 @@ static void deliver(struct stack *s, unsigned to, uint64_t *word)
 	MUST(s, fi_sendmsg(s->ep, &msg, FI_DELIVERY_COMPLETE | FI_COMPLETION));
 }
 
-static void sides_body(struct member *me, void *argument)
+static void sides_body(struct process *me, void *argument)
 {
 	static uint64_t words[ROUNDS], from[ROUNDS];
-	wait_way **ways = argument;
+	wait_method **methods = argument;
 	struct random random = { me->rank + 7 };
 	pthread_t threads[2];
 	struct stack s;
 	open_sleepy(&s, FI_WAIT_FD, FI_THREAD_SAFE);
-	struct side sides[2] = { { &s, s.txcq, ways[0] },
-		{ &s, s.rxcq, ways[1] } };
+	struct side sides[2] = { { &s, s.txcq, methods[0] },
+		{ &s, s.rxcq, methods[1] } };
 	stack_join(&s, me);
 	for (int i = 0; i < ROUNDS; i++)
 		post(&s, &words[i]);
@@ -234,10 +234,10 @@ static void sides_body(struct member *me, void *argument)
 	stack_leave(&s, me);
 }
 
-static void sides(wait_way *tx, wait_way *rx)
+static void sides(wait_method *tx, wait_method *rx)
 {
-	wait_way *ways[2] = { tx, rx };
-	crew_run(2, sides_body, ways);
+	wait_method *methods[2] = { tx, rx };
+	group_run(2, sides_body, methods);
 }
 
 static void two_queues(void **state)
@@ -251,9 +251,9 @@ static void two_queues(void **state)
 
 /* ---- accesses of one thread, whose completions another awaits ---- */
 
-static void access_body(struct member *me, void *argument)
+static void access_body(struct process *me, void *argument)
 {
-	wait_way **way = argument;
+	wait_method **method = argument;
 	struct random random = { me->rank + 3 };
 	struct region mine;
 	struct target t;
@@ -264,7 +264,7 @@ static void access_body(struct member *me, void *argument)
 	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS,
 			       .wait = FI_WAIT_FD,
 			       .threading = FI_THREAD_SAFE });
-	struct side side = { &s, s.txcq, *way };
+	struct side side = { &s, s.txcq, *method };
 	stack_join(&s, me);
 	region_open(&s, &mine, sizeof(word), ACCESS_REMOTE);
 	region_share(&s, me, &mine, !me->rank, &t);
@@ -279,24 +279,24 @@ static void access_body(struct member *me, void *argument)
 		random_pause(&random, 100 * NS_PER_US);
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	member_meet(me, &s);
+	process_barrier(me, &s);
 	region_close(&mine);
 	stack_leave(&s, me);
 }
 
 static void accesses(void **state)
 {
-	wait_way *ways[] = { by_sread, by_short_sreads, by_descriptor };
+	wait_method *methods[] = { by_sread, by_short_sreads, by_descriptor };
 	(void)state;
-	for (unsigned i = 0; i < COUNT(ways); i++)
-		crew_run(2, access_body, &ways[i]);
+	for (unsigned i = 0; i < COUNT(methods); i++)
+		group_run(2, access_body, &methods[i]);
 }
 
 /* ---- one process: time, signals, conditions ---- */
 
 typedef void alone_case(struct stack *);
 
-static void alone_body(struct member *me, void *argument)
+static void alone_body(struct process *me, void *argument)
 {
 	alone_case *run = *(alone_case **)argument;
 	struct stack s;
@@ -308,7 +308,7 @@ static void alone_body(struct member *me, void *argument)
 
 static void alone(alone_case *run)
 {
-	crew_run(1, alone_body, &run);
+	group_run(1, alone_body, &run);
 }
 
 static void timeout_case(struct stack *s)
@@ -415,6 +415,6 @@ int main(void)
 		TEST(is_interrupted),
 		TEST(tries),
 	};
-	crew_cold = true;
+	group_cold_start = true;
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
