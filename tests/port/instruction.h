@@ -9,9 +9,9 @@
 #define INSTRUCTION_BYTES 128
 
 enum {
-	TELLS = 1,  /* completes with an event for all flags */
-	ACKS = 2,   /* CAY_ACK sets the A bit of the command */
-	PLACED = 4, /* the event has window and offset */
+	COMPLETES = 1, /* completes with an event for all flags */
+	ACKS = 2,      /* CAY_ACK sets the A bit of the command */
+	LOCATED = 4,   /* the event has window and offset */
 };
 
 struct instruction {
@@ -21,7 +21,7 @@ struct instruction {
 	size_t length;
 	uint64_t offset;
 	unsigned right; /* required right */
-	unsigned is;
+	unsigned properties;
 };
 
 /* Source of puts, and destination of gets. */
@@ -104,36 +104,36 @@ static int issue_swap_into(struct rma_pair *r, uint64_t tag, unsigned flags)
 
 static const struct instruction instructions[] = {
 	{ "put 8", issue_put8, CAY_FAST_PUT | 1, 8, 8, CAY_RIGHT_WRITE,
-		ACKS | PLACED },
+		ACKS | LOCATED },
 	{ "put 3", issue_put3, CAY_FAST_PUT | 1, 3, 9, CAY_RIGHT_WRITE,
-		ACKS | PLACED },
+		ACKS | LOCATED },
 	{ "put 100", issue_put100, CAY_PUT, 100, 1, CAY_RIGHT_WRITE,
-		ACKS | PLACED },
-	{ "put 0", issue_put0, CAY_PUT, 0, 3, CAY_RIGHT_WRITE, ACKS | PLACED },
+		ACKS | LOCATED },
+	{ "put 0", issue_put0, CAY_PUT, 0, 3, CAY_RIGHT_WRITE, ACKS | LOCATED },
 	{ "masked put", issue_masked, CAY_MISALIGNED_PUT, 8, 16,
-		CAY_RIGHT_WRITE, ACKS | PLACED },
-	{ "get 8", issue_get8, CAY_GET, 8, 8, CAY_RIGHT_READ, PLACED },
-	{ "get 100", issue_get100, CAY_GET, 100, 1, CAY_RIGHT_READ, PLACED },
-	{ "get 0", issue_get0, CAY_GET, 0, 3, CAY_RIGHT_READ, PLACED },
+		CAY_RIGHT_WRITE, ACKS | LOCATED },
+	{ "get 8", issue_get8, CAY_GET, 8, 8, CAY_RIGHT_READ, LOCATED },
+	{ "get 100", issue_get100, CAY_GET, 100, 1, CAY_RIGHT_READ, LOCATED },
+	{ "get 0", issue_get0, CAY_GET, 0, 3, CAY_RIGHT_READ, LOCATED },
 	{ "get 17", issue_fast_get, CAY_FAST_GET | 3, 17, 1, CAY_RIGHT_READ,
-		TELLS },
-	{ "add", issue_add, CAY_FAA, 8, 8, CAY_RIGHT_ATOMIC, TELLS },
+		COMPLETES },
+	{ "add", issue_add, CAY_FAA, 8, 8, CAY_RIGHT_ATOMIC, COMPLETES },
 	{ "add into", issue_add_into, CAY_FAA, 8, 8, CAY_RIGHT_ATOMIC, 0 },
-	{ "swap", issue_swap, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, TELLS },
+	{ "swap", issue_swap, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, COMPLETES },
 	{ "swap into", issue_swap_into, CAY_CAS, 8, 8, CAY_RIGHT_ATOMIC, 0 },
 };
 
 static inline bool instruction_notified(
 	const struct instruction *i, unsigned flags)
 {
-	return i->is & TELLS || flags & (CAY_NOTIFY | CAY_ACK);
+	return i->properties & COMPLETES || flags & (CAY_NOTIFY | CAY_ACK);
 }
 
 /* Returns the command word of the completion. */
 static inline unsigned instruction_command(
 	const struct instruction *i, unsigned flags)
 {
-	bool ack = i->is & ACKS && flags & CAY_ACK;
+	bool ack = i->properties & ACKS && flags & CAY_ACK;
 	return i->command | (ack ? CAY_COMMAND_ACK : 0);
 }
 

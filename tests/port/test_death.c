@@ -18,17 +18,17 @@ enum {
 
 /* ---- death of the target ---- */
 
-struct victim {
+struct target_plan {
 	unsigned polls; /* events polled and not released */
 };
 
-static void victim_run(struct child *parent, void *argument)
+static void target_run(struct child *parent, void *argument)
 {
-	const struct victim *v = argument;
-	struct cay_port *port = open_named("victim");
+	const struct target_plan *plan = argument;
+	struct cay_port *port = open_named("target");
 	struct cay_event e;
 	child_send(parent, 1);
-	for (unsigned i = 0; i < v->polls; i++) {
+	for (unsigned i = 0; i < plan->polls; i++) {
 		next_event(port, &e);
 		assert_int_equal(e.length, LONG_BYTES);
 	}
@@ -48,13 +48,13 @@ static void target_dies(unsigned polls, bool mapped)
 {
 	struct cay_port *port = open_port(NULL);
 	uint64_t heap_used = status_read().heap_used;
-	struct victim v = { polls };
+	struct target_plan plan = { polls };
 	struct child child;
 	unsigned char *own = malloc(LONG_BYTES);
 	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
-	child_start(&child, victim_run, &v);
+	child_start(&child, target_run, &plan);
 	child_receive(&child);
-	struct cay_peer *peer = open_peer_named(port, "victim");
+	struct cay_peer *peer = open_peer_named(port, "target");
 	for (unsigned i = 0; i < LONGS; i++)
 		assert_int_equal(cay_send(port, peer, i, mapped ? arena : own,
 					 LONG_BYTES, 0),
@@ -98,12 +98,12 @@ static void fence_ends_when_the_target_dies(void **state)
 	struct cay_port *port = open_port(NULL), *other = open_port(NULL);
 	struct cay_peer *to_other = open_peer(port, other);
 	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
-	struct victim v = { 0 };
+	struct target_plan plan = { 0 };
 	struct child child;
 	(void)state;
-	child_start(&child, victim_run, &v);
+	child_start(&child, target_run, &plan);
 	child_receive(&child);
-	struct cay_peer *peer = open_peer_named(port, "victim");
+	struct cay_peer *peer = open_peer_named(port, "target");
 	assert_int_equal(cay_send(port, peer, 1, arena, LONG_BYTES, 0), 0);
 	assert_int_equal(child_receive(&child), 2);
 	assert_int_equal(

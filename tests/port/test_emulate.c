@@ -270,7 +270,7 @@ static void expect_withdrawn(struct rma_pair *r, const struct instruction *i,
 	assert_int_equal(e.command, instruction_command(i, flags));
 	assert_int_equal(e.length, i->length);
 	assert_int_equal(e.peer.vpid, cay_peer_addr(r->peer).vpid);
-	if (i->is & PLACED) {
+	if (i->properties & LOCATED) {
 		assert_int_equal(e.offset, i->offset);
 		assert_int_equal(e.window, r->key.window);
 	}
@@ -480,7 +480,7 @@ static void pending_at_the_gone(bool closes)
 			const struct instruction *x = &instructions[i - 1];
 			assert_int_equal(e.command, x->command);
 			assert_int_equal(e.length, x->length);
-			if (x->is & PLACED)
+			if (x->properties & LOCATED)
 				assert_int_equal(e.offset, x->offset);
 		}
 		cay_release(r.origin, &e);

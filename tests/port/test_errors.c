@@ -313,17 +313,18 @@ static void cause_timeout(struct scene *s)
 static void cause_realm(struct scene *s)
 {
 	struct cay_port_options o = { .realm = "elsewhere" };
-	struct cay_port *stranger = open_port(&o), *lonely = open_port(NULL);
+	struct cay_port *other_realm = open_port(&o),
+			*unrouted = open_port(NULL);
 	struct cay_peer *peer = NULL;
 	struct cay_vci v = good_put(s);
 	assert_int_equal(
-		cay_peer_resolve(lonely, cay_port_addr(stranger), &peer),
+		cay_peer_resolve(unrouted, cay_port_addr(other_realm), &peer),
 		-EACCES);
 	set_route(&v, 0);
-	vci_issue(lonely, &v);
-	expect_cc(lonely, v.word[CAY_VCI_WORD_TAG], CAY_PUT, CAY_ERROR_REALM);
-	close_port(lonely);
-	close_port(stranger);
+	vci_issue(unrouted, &v);
+	expect_cc(unrouted, v.word[CAY_VCI_WORD_TAG], CAY_PUT, CAY_ERROR_REALM);
+	close_port(unrouted);
+	close_port(other_realm);
 }
 
 static void cause_no_resources(struct scene *s)

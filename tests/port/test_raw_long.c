@@ -146,10 +146,10 @@ static void fence_delays_requests(void **state)
 
 /* ---- death of the target ---- */
 
-static void victim(struct child *parent, void *unused)
+static void target_run(struct child *parent, void *unused)
 {
 	(void)unused;
-	open_named("victim");
+	open_named("target");
 	child_send(parent, 1);
 	child_receive(parent);
 }
@@ -159,9 +159,9 @@ static void target_dies(void **state)
 	struct pair p = { .a = open_port(NULL) };
 	struct child child;
 	(void)state;
-	child_start(&child, victim, NULL);
+	child_start(&child, target_run, NULL);
 	child_receive(&child);
-	p.peer = open_peer_named(p.a, "victim");
+	p.peer = open_peer_named(p.a, "target");
 	for (uint64_t tag = 1; tag <= 5; tag++)
 		issue_long(&p, 0, 0, tag);
 	child_kill(&child);

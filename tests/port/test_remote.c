@@ -285,7 +285,7 @@ static void check_end_of(struct rma_pair *r, const struct instruction *i,
 	assert_int_equal(e.peer.vpid, cay_peer_addr(r->peer).vpid);
 	assert_int_equal(e.peer.node, cay_peer_addr(r->peer).node);
 	assert_int_equal(e.length, i->length);
-	if (i->is & PLACED) {
+	if (i->properties & LOCATED) {
 		assert_int_equal(e.offset, i->offset);
 		assert_int_equal(e.window, r->key.window);
 	}

@@ -99,39 +99,39 @@ static void on_signal(int number)
 	(void)number;
 }
 
-struct nudge {
+struct signaller {
 	pthread_t thread;
 	struct cay_port *port;
 	struct cay_peer *self;
-	_Atomic bool enough;
+	_Atomic bool stop;
 };
 
-#define NUDGES 400
+#define SIGNALS 400
 
 /*
  * Repeats the signal, since one just before the sleep has no effect. After the
  * last one a message ends the test.
  */
-static void *nudge_run(void *argument)
+static void *signaller_run(void *argument)
 {
-	struct nudge *n = argument;
-	for (unsigned i = 0; i < NUDGES && !n->enough; i++) {
+	struct signaller *s = argument;
+	for (unsigned i = 0; i < SIGNALS && !s->stop; i++) {
 		nap_ns(5 * NS_PER_MS);
-		pthread_kill(n->thread, SIGUSR1);
+		pthread_kill(s->thread, SIGUSR1);
 	}
-	if (!n->enough)
-		cay_send(n->port, n->self, 0, NULL, 0, 0);
+	if (!s->stop)
+		cay_send(s->port, s->self, 0, NULL, 0, 0);
 	return NULL;
 }
 
-static int wait_nudged(
+static int wait_signalled(
 	struct cay_port *port, struct cay_peer *self, uint64_t deadline)
 {
-	struct nudge n = { pthread_self(), port, self, false };
+	struct signaller s = { pthread_self(), port, self, false };
 	pthread_t thread;
-	assert_int_equal(pthread_create(&thread, NULL, nudge_run, &n), 0);
+	assert_int_equal(pthread_create(&thread, NULL, signaller_run, &s), 0);
 	int r = cay_wait(port, deadline);
-	n.enough = true;
+	s.stop = true;
 	pthread_join(thread, NULL);
 	return r;
 }
@@ -152,8 +152,9 @@ static void signals_end_a_wait(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(flags); i++) {
 		handle(flags[i]);
-		assert_int_equal(wait_nudged(port, self, CAY_FOREVER), -EINTR);
-		assert_int_equal(wait_nudged(port, self, soon()), -EINTR);
+		assert_int_equal(
+			wait_signalled(port, self, CAY_FOREVER), -EINTR);
+		assert_int_equal(wait_signalled(port, self, soon()), -EINTR);
 	}
 	check_empty(port);
 	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);

@@ -5,7 +5,7 @@
  */
 #include "instruction.h"
 
-#define RIGHTS_TOLD    (RIGHTS_ACCESS | CAY_RIGHT_NOTIFY_ACCESS)
+#define RIGHTS_NOTIFY  (RIGHTS_ACCESS | CAY_RIGHT_NOTIFY_ACCESS)
 #define RIGHTS_REFUSED (RIGHTS_ACCESS | CAY_RIGHT_NOTIFY_REFUSAL)
 
 /* ---- accesses ---- */
@@ -31,7 +31,7 @@ static void check_access(struct cay_port *owner, const struct instruction *i,
 
 static void notified_in(enum place place)
 {
-	struct rma_pair r = rma_open(place, INSTRUCTION_BYTES, RIGHTS_TOLD);
+	struct rma_pair r = rma_open(place, INSTRUCTION_BYTES, RIGHTS_NOTIFY);
 	struct cay_addr from = cay_port_addr(r.origin);
 	uint64_t tag = 1000;
 	for (unsigned flags = 0; flags < 64; flags++)
@@ -54,14 +54,10 @@ static void accesses_are_notified(void **state)
 		notified_in(place);
 }
 
-struct told {
-	struct cay_key key;
-};
-
 static void accessing_child(struct child *parent, void *argument)
 {
-	const struct told *t = argument;
-	struct rma_pair r = { .origin = open_port(NULL), .key = t->key };
+	const struct cay_key *key = argument;
+	struct rma_pair r = { .origin = open_port(NULL), .key = *key };
 	struct cay_addr addr = cay_port_addr(r.origin);
 	r.peer = open_peer_named(r.origin, "owner");
 	child_send(parent, addr.vpid);
@@ -82,17 +78,17 @@ static void accesses_of_another_process(void **state)
 	for (enum place place = 0; place < PLACES; place++) {
 		unsigned char *memory =
 			place_alloc(owner, place, INSTRUCTION_BYTES);
-		struct told t;
+		struct cay_key key;
 		struct cay_window *w = open_window(
-			owner, memory, INSTRUCTION_BYTES, RIGHTS_TOLD, &t.key);
+			owner, memory, INSTRUCTION_BYTES, RIGHTS_NOTIFY, &key);
 		struct cay_addr from;
 		struct child child;
-		child_start(&child, accessing_child, &t);
+		child_start(&child, accessing_child, &key);
 		from.vpid = (uint16_t)child_receive(&child);
 		from.node = (uint32_t)child_receive(&child);
 		for (unsigned j = 0; j < COUNT(instructions); j++)
-			check_access(owner, &instructions[j], from,
-				t.key.window, j, CAY_ACK);
+			check_access(owner, &instructions[j], from, key.window,
+				j, CAY_ACK);
 		check_empty(owner);
 		child_send(&child, 1);
 		child_join(&child);
@@ -114,7 +110,7 @@ static void *access_later(void *argument)
 static void sleeping_owners_are_woken(void **state)
 {
 	struct rma_pair r =
-		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_TOLD);
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_NOTIFY);
 	pthread_t thread;
 	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
@@ -187,7 +183,7 @@ static unsigned full_drain(struct full *f)
 /* The access is not executed and can be retried. */
 static void full_queue_refuses_the_access(void **state)
 {
-	struct full f = full_open(RIGHTS_TOLD);
+	struct full f = full_open(RIGHTS_NOTIFY);
 	uint64_t sum = 0, word = 77;
 	(void)state;
 	for (unsigned lap = 0; lap < 50; lap++) {
