@@ -235,8 +235,8 @@ enum cay_issue {
 
 /* The result of a trigger. */
 struct cay_answer {
-	uint32_t accepted; /* how many of the requested ones */
-	uint32_t reason;   /* enum cay_error if fewer were accepted */
+	uint32_t accepted; /* number of accepted items */
+	uint32_t reason;   /* enum cay_error if fewer than requested */
 	uint32_t free;	   /* free entries of the queue that refused */
 	uint32_t wait_ns;  /* hint: time to wait before a retry */
 };

@@ -14,10 +14,10 @@ extern "C" {
 struct cay_peer;
 
 enum cay_path {
-	CAY_PATH_NONE = 0,
-	CAY_PATH_DIRECT = 1,
-	CAY_PATH_GUARDED = 2,
-	CAY_PATH_LINK = 3,
+	CAY_PATH_NONE = 0,    /* reserved */
+	CAY_PATH_DIRECT = 1,  /* the caller's thread accesses the target */
+	CAY_PATH_GUARDED = 2, /* reserved */
+	CAY_PATH_LINK = 3,    /* reserved */
 };
 
 /*
@@ -48,10 +48,10 @@ CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 
 /*
- * Returns how long messages from ordinary memory are transferred to the peer:
- * "process" (it reads the memory of this process), "staged" (they are copied
- * into the arena), or "unknown" before the first one completes. Thread-safe;
- * does not block.
+ * Returns the method by which long messages from ordinary memory are
+ * transferred to the peer: "process" (the peer reads the memory of this
+ * process), "staged" (they are copied into the arena), or "unknown" before the
+ * first one completes. Thread-safe; does not block.
  */
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 

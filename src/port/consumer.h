@@ -41,7 +41,7 @@ static inline void consumer_advance(struct consumer *rx)
 /* Releases an entry; returns entries to senders when they are due. */
 void consumer_release(struct cay_port *, struct consumer *, uint64_t position);
 
-/* Returns all released entries to senders by advancing R. */
+/* Returns released entries and their reservations by advancing R. */
 void consumer_return(struct cay_port *, struct consumer *);
 
 /*
@@ -77,7 +77,7 @@ static inline bool consumer_release_oldest(
 	return true;
 }
 
-/* Returns released entries, due or not: the queue is empty. */
+/* consumer_return() if any entry is released: the queue is empty. */
 void consumer_return_all(struct cay_port *, struct consumer *);
 
 /*

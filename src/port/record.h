@@ -38,9 +38,7 @@ struct op_record *record_find(struct member *);
  */
 struct op_record *record_recover(struct member *, struct op_record *);
 
-/*
- * The thread issues on another port from now on: saves the count of this one.
- */
+/* Saves the count of the record's port; the record counts for `vpid` now. */
 void record_switch_port(struct member *, struct op_record *, uint16_t vpid);
 
 /* Returns the number of operations issued on a port; resets it. */

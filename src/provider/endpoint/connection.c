@@ -10,8 +10,8 @@
 
 /*
  * Handles a peer that is gone before it could be resolved, so that the device
- * reports no death: a message to ourselves, queued behind those of the peer,
- * takes the place of the event. Returns 0 or -FI_ENOMEM.
+ * reports no death: a message from the endpoint to itself, queued behind those
+ * of the peer, takes the place of the event. Returns 0 or -FI_ENOMEM.
  */
 static int peer_expire(struct peer *p)
 {

@@ -56,7 +56,7 @@ struct endpoint {
 	struct list claimed;	 /* FI_CLAIM: claim.link, recv.c */
 	unsigned posted_any;	 /* receives posted without a source */
 	size_t unexpected_bytes; /* held, claimed messages included */
-	struct list xoff_peers;	 /* peers that we have sent XOFF */
+	struct list xoff_peers;	 /* peers to which XOFF was sent */
 	struct list peers;	 /* all: peer.link */
 	unsigned unlisted;	 /* peers that are not in the AV */
 	struct peer **by_index;	 /* by fi_addr_t */

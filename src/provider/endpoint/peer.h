@@ -25,8 +25,8 @@ struct peer {
 	struct endpoint *ep;
 	/* Both have 32 bits: the fast path checks them by one comparison. */
 	enum peer_state state;
-	uint32_t xoff;	       /* 1: it has sent XOFF, send no messages */
-	bool xoff_sent;	       /* we have sent it XOFF */
+	uint32_t xoff;	       /* 1: it has sent XOFF: send no messages */
+	bool xoff_sent;	       /* XOFF was sent to it */
 	struct cay_peer *port; /* NULL unless resolved */
 	uint16_t vpid;
 	bool seen;	   /* it was resolved before */

@@ -118,7 +118,7 @@ static int dispatch_control(
 			fetch_continue(op);
 		return 0;
 	case WIRE_PEER_GONE: {
-		/* Only from ourselves, and if no new port has the VPID. */
+		/* Only from this endpoint, and if no new port has the VPID. */
 		bool own = from->vpid == cay_port_addr(ep->port).vpid;
 		if (own && e->tag < ENDPOINT_VPIDS && ep->by_vpid[e->tag] &&
 			!ep->by_vpid[e->tag]->port)
