@@ -18,14 +18,14 @@ enum {
 	SAMPLE = 10
 };
 
-struct crowd {
+struct ports {
 	struct cay_port *port[PORTS];
 	struct cay_peer *peer[PORTS][SAMPLE];
 	unsigned to[PORTS][SAMPLE];
 	unsigned expected[PORTS];
 };
 
-static void crowd_open(struct crowd *c)
+static void ports_open(struct ports *c)
 {
 	struct random r = { 300 };
 	for (unsigned i = 0; i < PORTS; i++)
@@ -41,7 +41,7 @@ static void crowd_open(struct crowd *c)
 }
 
 /* Messages that a port has received so far. */
-static void crowd_receive(struct crowd *c, unsigned i)
+static void ports_receive(struct ports *c, unsigned i)
 {
 	struct cay_event e;
 	while (poll_event(c->port[i], &e)) {
@@ -55,7 +55,7 @@ static void crowd_receive(struct crowd *c, unsigned i)
 	}
 }
 
-static void crowd_send(struct crowd *c, unsigned i, unsigned j)
+static void ports_send(struct ports *c, unsigned i, unsigned j)
 {
 	unsigned char data[200];
 	unsigned to = c->to[i][j];
@@ -64,14 +64,14 @@ static void crowd_send(struct crowd *c, unsigned i, unsigned j)
 	content_fill(data, length, tag);
 	int r = cay_send(c->port[i], c->peer[i][j], tag, data, length, 0);
 	if (r == -EAGAIN) {
-		crowd_receive(c, to);
+		ports_receive(c, to);
 		r = cay_send(c->port[i], c->peer[i][j], tag, data, length, 0);
 	}
 	assert_int_equal(r, 0);
 	c->expected[to]++;
 }
 
-static void crowd_close(struct crowd *c)
+static void ports_close(struct ports *c)
 {
 	for (unsigned i = 0; i < PORTS; i++)
 		for (unsigned j = 0; j < SAMPLE; j++)
@@ -83,19 +83,19 @@ static void crowd_close(struct crowd *c)
 static void hundreds_of_ports(void **state)
 {
 	struct cay_port *last = open_port(NULL);
-	struct crowd *c = calloc(1, sizeof(*c));
+	struct ports *c = calloc(1, sizeof(*c));
 	uint64_t heap_used = status_read().heap_used;
 	(void)state;
-	crowd_open(c);
+	ports_open(c);
 	for (unsigned repeat = 0; repeat < 5; repeat++)
 		for (unsigned i = 0; i < PORTS; i++)
 			for (unsigned j = 0; j < SAMPLE; j++)
-				crowd_send(c, i, j);
+				ports_send(c, i, j);
 	for (unsigned i = 0; i < PORTS; i++) {
-		crowd_receive(c, i);
+		ports_receive(c, i);
 		assert_int_equal(c->expected[i], 0);
 	}
-	crowd_close(c);
+	ports_close(c);
 	free(c);
 	assert_int_equal(status_settled().heap_used, heap_used);
 	assert_int_equal(status_read().ports, 1);

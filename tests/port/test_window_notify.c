@@ -362,14 +362,14 @@ static void refusals_with_a_full_queue(void **state)
 
 /* ---- concurrent refusals ---- */
 
-struct crowd {
+struct refused {
 	struct cay_key key;
 	uint64_t rounds;
 };
 
 static void refused_child(struct child *parent, void *argument)
 {
-	const struct crowd *c = argument;
+	const struct refused *c = argument;
 	struct cay_port *port = open_port(NULL);
 	struct cay_peer *peer = open_peer_named(port, "owner");
 	for (uint64_t i = 0; i < c->rounds; i++) {
@@ -400,7 +400,7 @@ static void counts_are_exact(void **state)
 {
 	struct cay_port *owner = open_named("owner");
 	struct cay_peer *self = open_peer(owner, owner);
-	struct crowd c = { .rounds = scaled(3000) };
+	struct refused c = { .rounds = scaled(3000) };
 	uint64_t *word = cay_alloc(owner, 8, 0), sum = 0;
 	struct cay_window *w =
 		open_window(owner, word, 8, RIGHTS_REFUSED, &c.key);

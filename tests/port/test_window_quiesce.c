@@ -16,13 +16,12 @@
 #define OURS   0x11
 
 enum {
-	PUTTERS =
-		2, /* processes with two threads, one of which is always new */
+	PUTTERS = 2, /* processes with two threads, one of which is new */
 	ROUNDS = 200
 };
 
 /* Shared by all processes. */
-struct board {
+struct shared {
 	_Atomic uint64_t capability;
 	_Atomic uint32_t window, stop;
 };
@@ -30,11 +29,10 @@ struct board {
 /* ---- origins ---- */
 
 struct putter {
-	struct board *board;
+	struct shared *shared;
 	struct rma_pair reach;
 	_Atomic uint64_t seed;
-	_Atomic bool
-		disabled; /* the port was disabled, after too many old keys */
+	_Atomic bool disabled; /* the port, after too many old keys */
 };
 
 static unsigned char theirs[BYTES];
@@ -50,8 +48,9 @@ static void put_some(struct putter *p, struct random *random, unsigned half)
 					       : BYTES / 2;
 	uint64_t at =
 		half * BYTES / 2 + random_below(random, BYTES / 2 - bytes + 1);
-	struct cay_key key = { .capability = atomic_load(&p->board->capability),
-		.window = atomic_load(&p->board->window) };
+	struct cay_key key = { .capability =
+				       atomic_load(&p->shared->capability),
+		.window = atomic_load(&p->shared->window) };
 	int result = cay_put(r->origin, r->peer, key, at, theirs, bytes, 0, 0);
 	if (result == -EACCES)
 		atomic_store(&p->disabled, true);
@@ -62,7 +61,7 @@ static void put_some(struct putter *p, struct random *random, unsigned half)
 
 static bool putter_ends(struct putter *p)
 {
-	return atomic_load(&p->board->stop) || atomic_load(&p->disabled);
+	return atomic_load(&p->shared->stop) || atomic_load(&p->disabled);
 }
 
 static void *putter_run(void *argument)
@@ -115,7 +114,7 @@ static void putter_reach(struct putter *p)
 
 static void putter_child(struct child *parent, void *argument)
 {
-	struct putter p = { .board = argument, .seed = (uint64_t)getpid() };
+	struct putter p = { .shared = argument, .seed = (uint64_t)getpid() };
 	memset(theirs, THEIRS, sizeof(theirs));
 	putter_reach(&p);
 	child_send(parent, 1);
@@ -123,7 +122,7 @@ static void putter_child(struct child *parent, void *argument)
 		putter_threads(&p);
 		cay_peer_release(p.reach.peer);
 		close_port(p.reach.origin);
-		if (atomic_load(&p.board->stop))
+		if (atomic_load(&p.shared->stop))
 			return;
 		putter_reach(&p);
 	}
@@ -132,7 +131,7 @@ static void putter_child(struct child *parent, void *argument)
 /* ---- owner ---- */
 
 struct field {
-	struct board *board;
+	struct shared *shared;
 	struct cay_port *owner;
 	enum place place;
 	unsigned char *memory;
@@ -142,8 +141,8 @@ struct field {
 
 static void field_key(struct field *f, struct cay_key key)
 {
-	atomic_store(&f->board->window, key.window);
-	atomic_store(&f->board->capability, key.capability);
+	atomic_store(&f->shared->window, key.window);
+	atomic_store(&f->shared->capability, key.capability);
 }
 
 static void field_window(struct field *f)
@@ -156,12 +155,12 @@ static void field_window(struct field *f)
 
 static struct field field_open(enum place place)
 {
-	struct field f = { .place = place, .board = shared_memory(4096) };
+	struct field f = { .place = place, .shared = shared_memory(4096) };
 	f.owner = open_named("owner");
 	f.memory = place_alloc(f.owner, place, BYTES);
 	field_window(&f);
 	for (unsigned i = 0; i < PUTTERS; i++)
-		child_start(&f.putters[i], putter_child, f.board);
+		child_start(&f.putters[i], putter_child, f.shared);
 	for (unsigned i = 0; i < PUTTERS; i++)
 		child_receive(&f.putters[i]);
 	return f;
@@ -169,16 +168,16 @@ static struct field field_open(enum place place)
 
 static void field_close(struct field *f)
 {
-	atomic_store(&f->board->stop, 1);
+	atomic_store(&f->shared->stop, 1);
 	for (unsigned i = 0; i < PUTTERS; i++)
 		child_join(&f->putters[i]);
 	close_window(f->window);
 	place_free(f->owner, f->place, f->memory);
 	close_port(f->owner);
-	munmap(f->board, 4096);
+	munmap(f->shared, 4096);
 }
 
-static unsigned char look(const unsigned char *byte)
+static unsigned char byte_load(const unsigned char *byte)
 {
 	return atomic_load_explicit(
 		(const _Atomic unsigned char *)byte, memory_order_relaxed);
@@ -188,7 +187,8 @@ static unsigned char look(const unsigned char *byte)
 static void field_wait(const struct field *f)
 {
 	uint64_t deadline = soon();
-	for (size_t i = 0; look(&f->memory[i]) != THEIRS; i = (i + 1) % BYTES)
+	for (size_t i = 0; byte_load(&f->memory[i]) != THEIRS;
+		i = (i + 1) % BYTES)
 		if (i == 0)
 			assert_true(now_ns() < deadline);
 }
@@ -199,7 +199,7 @@ static void field_check(const struct field *f, struct random *random)
 	memset(f->memory, OURS, BYTES);
 	for (uint64_t n = 1 + random_below(random, 3); n; n--)
 		for (size_t i = 0; i < BYTES; i++)
-			assert_int_equal(look(&f->memory[i]), OURS);
+			assert_int_equal(byte_load(&f->memory[i]), OURS);
 }
 
 /* ---- close, revoke, lock ---- */
@@ -276,29 +276,29 @@ static void no_store_after_lock(void **state)
 /* cay_port_close() quiesces, too. */
 static void port_close_in(enum place place)
 {
-	struct field f = { .place = place, .board = shared_memory(4096) };
+	struct field f = { .place = place, .shared = shared_memory(4096) };
 	struct random random = { 4 };
 	/* Another port keeps the arena mapped. */
 	struct cay_port *other = open_port(NULL);
 	f.memory = place_alloc(other, place, BYTES);
 	for (uint64_t i = 0; i < scaled(ROUNDS) / 20; i++) {
-		atomic_store(&f.board->stop, 0);
+		atomic_store(&f.shared->stop, 0);
 		f.owner = open_named("owner");
 		field_window(&f);
 		for (unsigned j = 0; j < PUTTERS; j++)
-			child_start(&f.putters[j], putter_child, f.board);
+			child_start(&f.putters[j], putter_child, f.shared);
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_receive(&f.putters[j]);
 		field_wait(&f);
 		close_port(f.owner);
 		field_check(&f, &random);
-		atomic_store(&f.board->stop, 1);
+		atomic_store(&f.shared->stop, 1);
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_join(&f.putters[j]);
 	}
 	place_free(other, place, f.memory);
 	close_port(other);
-	munmap(f.board, 4096);
+	munmap(f.shared, 4096);
 }
 
 static void no_store_after_port_close(void **state)
@@ -370,10 +370,10 @@ static void wait_for_one(enum place place, unsigned former,
 		owner, memory, LONG_BYTES, CAY_RIGHT_WRITE, &in.key);
 	child_start(&child, inside_child, &in);
 	child_send(&child, 1);
-	while (look(&memory[0]) != THEIRS)
+	while (byte_load(&memory[0]) != THEIRS)
 		;
 	end(owner, w);
-	assert_int_equal(look(&memory[LONG_BYTES - 1]), THEIRS);
+	assert_int_equal(byte_load(&memory[LONG_BYTES - 1]), THEIRS);
 	child_join(&child);
 	/*
 	 * The port is closed before its memory is freed: end() may have left
@@ -402,7 +402,8 @@ static void close_waits_for_an_access_in_progress(void **state)
 
 static void dead_origins_are_not_waited_for(void **state)
 {
-	struct field f = { .place = PLACE_ARENA, .board = shared_memory(4096) };
+	struct field f = { .place = PLACE_ARENA,
+		.shared = shared_memory(4096) };
 	struct random random = { now_ns() };
 	(void)state;
 	f.owner = open_named("owner");
@@ -410,7 +411,7 @@ static void dead_origins_are_not_waited_for(void **state)
 	for (uint64_t i = 0; i < scaled(60); i++) {
 		field_window(&f);
 		for (unsigned j = 0; j < PUTTERS; j++)
-			child_start(&f.putters[j], putter_child, f.board);
+			child_start(&f.putters[j], putter_child, f.shared);
 		for (unsigned j = 0; j < PUTTERS; j++)
 			child_receive(&f.putters[j]);
 		random_pause(&random, 3 * NS_PER_MS);
@@ -426,7 +427,7 @@ static void dead_origins_are_not_waited_for(void **state)
 	}
 	place_free(f.owner, f.place, f.memory);
 	close_port(f.owner);
-	munmap(f.board, 4096);
+	munmap(f.shared, 4096);
 }
 
 int main(void)
