@@ -17,7 +17,7 @@ static int node_fds;
  * process exits, since the process may still access the arena.
  */
 static int disconnected;
-static int s; /* the raw connection, a member of the anchor's realm */
+static int member; /* raw connection, in the realm of the anchor */
 static struct node_reply reply;
 
 static inline int hostile_setup(void **state)
@@ -31,8 +31,8 @@ static inline int hostile_setup(void **state)
 		return -1;
 	fd_count_settle(node);
 	node_fds = fd_count(node);
-	s = raw_member("default");
-	return s >= 0 ? 0 : -1;
+	member = raw_member("default");
+	return member >= 0 ? 0 : -1;
 }
 
 /* The node closes descriptors asynchronously. */
@@ -46,7 +46,7 @@ static inline bool node_fds_restored(void *unused)
 static inline int hostile_teardown(void **state)
 {
 	(void)state;
-	raw_leave(s);
+	raw_leave(member);
 	struct cay_port *port = cay_port_open(NULL);
 	int r = port ? cay_port_close(port) : -1;
 	if (node_pid() != node)
@@ -62,7 +62,7 @@ static inline int hostile_teardown(void **state)
 
 static inline int call(const struct node_request *q)
 {
-	return raw_call(s, q, -1, &reply, NULL);
+	return raw_call(member, q, -1, &reply, NULL);
 }
 
 /* Opens a port on the raw connection. */

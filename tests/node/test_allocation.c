@@ -82,7 +82,8 @@ static int send_long(struct cay_port *a, struct cay_port *b,
 	return 0;
 }
 
-/* Inline, through the RDR, and by reference: staged, direct, cay_alloc(). */
+/* Inline, through the RDR, by reference from ordinary and cay_alloc() memory.
+ */
 static int send_all_sizes(
 	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {

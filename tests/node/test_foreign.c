@@ -75,7 +75,7 @@ static int foreign_node_body(void *argument)
 	int s = raw_listen(argument);
 	CHECK(s >= 0);
 	child_ready();
-	/* Accepts HELLO. */
+	/* Replies with success to each connection. */
 	for (;;) {
 		struct node_reply reply = { 0 };
 		int c = accept(s, NULL, NULL);

@@ -130,22 +130,17 @@ static void ports_of_others_are_refused(void **state)
 	/* The node's VPID, two unused ones, and the anchor's. */
 	const uint16_t foreign[] = { CAY_VPID_NODE, 65535, (uint16_t)(own + 1),
 		cay_port_addr(anchor).vpid };
+	static const uint32_t kinds[] = { NODE_CLOSE, NODE_REFERENCES,
+		NODE_DISABLE, NODE_QUIESCE, NODE_LOCK, NODE_UNLOCK };
 	int doorbell = eventfd(0, EFD_CLOEXEC);
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(foreign); i++) {
-		struct node_request q = { .kind = NODE_CLOSE };
+		struct node_request q = { 0 };
 		q.close.vpid = foreign[i];
-		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_REFERENCES;
-		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_DISABLE;
-		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_QUIESCE;
-		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_LOCK;
-		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_UNLOCK;
-		assert_int_equal(call(&q), -ENXIO);
+		for (unsigned j = 0; j < ARRAY_COUNT(kinds); j++) {
+			q.kind = kinds[j];
+			assert_int_equal(call(&q), -ENXIO);
+		}
 		q.kind = NODE_RESOLVE;
 		q.resolve.target = own;
 		assert_int_equal(call(&q), -ENXIO);
@@ -154,7 +149,7 @@ static void ports_of_others_are_refused(void **state)
 		assert_int_equal(call(&q), -ENXIO);
 		q.kind = NODE_DOORBELL_SET;
 		assert_int_equal(
-			raw_call(s, &q, doorbell, &reply, NULL), -EINVAL);
+			raw_call(member, &q, doorbell, &reply, NULL), -EINVAL);
 	}
 	close(doorbell);
 	/* A closed port. */
@@ -166,19 +161,19 @@ static void ports_of_others_are_refused(void **state)
 
 static void resolve_targets_are_validated(void **state)
 {
-	struct cay_addr there = cay_port_addr(anchor);
+	struct cay_addr anchor_addr = cay_port_addr(anchor);
 	struct node_request q = { .kind = NODE_RESOLVE };
 	int other = raw_member("other");
 	(void)state;
 	assert_true(other >= 0);
 	q.resolve.vpid = port_open();
-	q.resolve.node = there.node;
+	q.resolve.node = anchor_addr.node;
 	q.resolve.target = 0;
 	assert_int_equal(call(&q), -ENXIO);
 	q.resolve.target = 65535;
 	assert_int_equal(call(&q), -ENXIO);
-	q.resolve.target = there.vpid;
-	q.resolve.node = there.node + 1;
+	q.resolve.target = anchor_addr.vpid;
+	q.resolve.node = anchor_addr.node + 1;
 	assert_int_equal(call(&q), -EHOSTUNREACH);
 	strcpy(q.resolve.name, "unknown");
 	assert_int_equal(call(&q), -ENXIO);
@@ -186,7 +181,7 @@ static void resolve_targets_are_validated(void **state)
 	struct node_request open = { .kind = NODE_OPEN };
 	assert_int_equal(raw_call(other, &open, -1, &reply, NULL), 0);
 	q.resolve.vpid = reply.open.vpid;
-	q.resolve.node = there.node;
+	q.resolve.node = anchor_addr.node;
 	q.resolve.name[0] = 0;
 	assert_int_equal(raw_call(other, &q, -1, &reply, NULL), -EACCES);
 	raw_leave(other);
@@ -194,7 +189,7 @@ static void resolve_targets_are_validated(void **state)
 
 static void peer_indexes_are_validated(void **state)
 {
-	struct cay_addr there = cay_port_addr(anchor);
+	struct cay_addr anchor_addr = cay_port_addr(anchor);
 	struct node_request q = { .kind = NODE_OPEN };
 	(void)state;
 	q.open.peers = 3;
@@ -202,8 +197,8 @@ static void peer_indexes_are_validated(void **state)
 	uint16_t own = reply.open.vpid;
 	q = (struct node_request){ .kind = NODE_RESOLVE };
 	q.resolve.vpid = own;
-	q.resolve.node = there.node;
-	q.resolve.target = there.vpid;
+	q.resolve.node = anchor_addr.node;
+	q.resolve.target = anchor_addr.vpid;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(call(&q), 0);
 		assert_int_equal(reply.resolve.index, i);
@@ -331,7 +326,7 @@ static int doorbell_call(enum node_request_kind kind, uint16_t vpid, int fd)
 	struct node_request q = { .kind = kind };
 	q.doorbell.vpid = vpid;
 	q.doorbell.epoch = 1;
-	return raw_call(s, &q, fd, &reply, NULL);
+	return raw_call(member, &q, fd, &reply, NULL);
 }
 
 static void doorbell_requires_descriptor(void **state)
