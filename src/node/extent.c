@@ -11,8 +11,8 @@
 
 int extents_init(struct extents *e, uint64_t offset, uint64_t bytes)
 {
-	*e = (struct extents){ .room = 64, .count = 1, .total = bytes };
-	e->free = malloc(e->room * sizeof(*e->free));
+	*e = (struct extents){ .capacity = 64, .count = 1, .total = bytes };
+	e->free = malloc(e->capacity * sizeof(*e->free));
 	if (!e->free)
 		return -ENOMEM;
 	e->free[0] = (struct extent){ offset, bytes };
@@ -33,13 +33,13 @@ static void extents_remove(struct extents *e, uint32_t i)
 
 static int extents_insert(struct extents *e, uint32_t i, struct extent new)
 {
-	if (e->count == e->room) {
+	if (e->count == e->capacity) {
 		struct extent *more =
-			realloc(e->free, 2ull * e->room * sizeof(*more));
+			realloc(e->free, 2ull * e->capacity * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		e->free = more;
-		e->room *= 2;
+		e->capacity *= 2;
 	}
 	memmove(&e->free[i + 1], &e->free[i],
 		(e->count - i) * sizeof(*e->free));

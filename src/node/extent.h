@@ -14,7 +14,7 @@ struct extent {
 
 struct extents {
 	struct extent *free; /* sorted by offset, no two adjacent */
-	uint32_t count, room;
+	uint32_t count, capacity;
 	uint64_t total, used;
 };
 

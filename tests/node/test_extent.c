@@ -36,7 +36,7 @@ static void extents_check(const struct extents *e)
 		free_bytes += e->free[i].bytes;
 	}
 	assert_true(end <= BASE + e->total);
-	assert_true(e->count <= e->room);
+	assert_true(e->count <= e->capacity);
 	assert_int_equal(free_bytes + e->used, e->total);
 }
 
