@@ -39,7 +39,7 @@ static void expect_ends(struct toy *t, const char *ends)
 	assert_int_equal(barrier_strays(t->barriers), 0);
 }
 
-/* At the three nodes of a fork or a chain. */
+/* All three nodes of a fork or a chain arrive. */
 static void all_arrive(struct toy *t)
 {
 	for (uint32_t node = 0; node < 3; node++)
@@ -179,7 +179,7 @@ static void hosts_may_arrive_when_released(void **state)
 	toy_close(&t);
 }
 
-/* A reset from there must not overtake the release. */
+/* A reset from the release callback must not overtake the release. */
 static void hosts_may_reset_when_released(void **state)
 {
 	struct toy t;

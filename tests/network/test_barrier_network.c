@@ -217,7 +217,7 @@ static void disconnected_nodes_cannot_participate(void **state)
 	hosts_close(&h);
 }
 
-/* Detected at its time, and reported to its host; the round continues. */
+/* An invalid arrival is reported at its time; the round continues. */
 static void late_errors_are_reported_to_the_host(void **state)
 {
 	struct hosts h;

@@ -186,8 +186,7 @@ static void ordered_delivery_uses_one_path(void **state)
 	corner_close(&c);
 }
 
-/* With ordered delivery a packet waits for its channel while others are free.
- */
+/* Ordered delivery: a packet waits for its channel while others are free. */
 static void every_kind_of_deadlock_is_detected(void **state)
 {
 	(void)state;

@@ -100,7 +100,7 @@ static void tori_need_groups(void **state)
 			wanted += ring_hops(size[d]) * others * others;
 		}
 		assert_int_equal(topology_torus(&t, size, n), 0);
-		/* Whose rings are so short that no route takes two hops. */
+		/* In rings of up to three nodes no route takes two hops. */
 		assert_int_equal(cycle_of(&t, plain, &hops) != 0, turns);
 		assert_int_equal(hops, wanted);
 		assert_int_equal(cycle_of(&t, dated, &hops), 0);
@@ -113,7 +113,7 @@ static void tori_need_groups(void **state)
 	}
 }
 
-/* On which group the hops are, in a ring of eight. */
+/* The hops on each group in a ring of eight. */
 static void the_dateline_decides_the_group(void **state)
 {
 	static const struct {
@@ -227,7 +227,7 @@ static void one_search_finds_the_same_routes(void **state)
 	for (int i = 0; i < 30; i++) {
 		random_graph(&t, &r);
 		check_sources(&t);
-		/* Some of it is cut off. */
+		/* Some nodes are cut off. */
 		topology_isolate(&t, random_below(&r, t.nodes));
 		topology_isolate(&t, random_below(&r, t.nodes));
 		check_sources(&t);

@@ -171,7 +171,7 @@ static void earlier_paths_stay_readable(void **state)
 		assert_int_equal(copy[i], routing_path_legs(&w)[i]);
 	routing_close(s);
 	topology_free(&t);
-	/* Those of dimension order, too. */
+	/* Paths of dimension order stay readable, too. */
 	assert_int_equal(topology_hypercube(&t, 10), 0);
 	s = routing_of(&t, &dated);
 	path_find(s, 0, 1023, &w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Routing strings: a router consumes their phits, forth and back. */
+/* Routing strings: a router consumes their phits, there and back. */
 #include <errno.h>
 
 #include "network/routing/routing_string.h"
@@ -30,7 +30,7 @@ static uint32_t follow(const struct topology *t, const struct routing_string *p,
 	return TOPOLOGY_NOWHERE;
 }
 
-/* Follows a string forth and back, as a router does. */
+/* Follows a string there and back, as a router does. */
 static void check_pair(const struct topology *t, uint32_t a, uint32_t b)
 {
 	struct route there, back;

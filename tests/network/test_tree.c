@@ -41,7 +41,7 @@ static uint32_t *distances(const struct topology *t, uint32_t root)
 	return d;
 }
 
-/* Over the link to its parent, which knows of it, and is one hop closer. */
+/* The parent of a node lists it as a child, and is one hop closer. */
 static uint32_t check_parent(
 	const struct tree *t, const uint32_t *d, uint32_t node)
 {
@@ -71,7 +71,7 @@ static void check_order(const struct tree *t, const uint32_t *d)
 	free(seen);
 }
 
-/* The children are as many as those who have a parent; returns the depth. */
+/* There are as many children as nodes with a parent; returns the depth. */
 static uint32_t check_tree(const struct topology *net, uint32_t root)
 {
 	uint32_t *d = distances(net, root);

@@ -68,37 +68,38 @@ static void batches_are_joined(void **state)
 
 /* ---- growth ---- */
 
-/* What is there after so many packets; as if it were random by a seed. */
-typedef double there(double sent);
+/* The packets in the network after `sent` packets. */
+typedef double backlog_model(double sent);
 
-static double there_linear(double sent)
+static double backlog_linear(double sent)
 {
 	return 0.2 * sent;
 }
 
-static double there_slowly(double sent)
+static double backlog_slow(double sent)
 {
 	return 500 + 0.02 * sent;
 }
 
-static double there_root(double sent)
+static double backlog_root(double sent)
 {
 	return 20 * sqrt(sent);
 }
 
-static double there_steady(double sent)
+static double backlog_steady(double sent)
 {
 	return 5000 * (1 - exp(-sent / 5000));
 }
 
 /* The number of points after which growth is detected; 0: never. */
-static unsigned grows_after(there *is, unsigned points, uint64_t seed)
+static unsigned grows_after(
+	backlog_model *backlog, unsigned points, uint64_t seed)
 {
 	struct random r = { seed };
 	struct trend t = { 0 };
 	for (unsigned i = 0; i < points; i++) {
 		double sent = 500.0 * i, noise = 60 * random_real(&r) - 30;
-		double busy = fmax(is(sent) + noise, 0);
+		double busy = fmax(backlog(sent) + noise, 0);
 		trend_add(&t, (uint64_t)sent, (uint64_t)busy);
 		if (trend_grows(&t))
 			return i;
@@ -110,20 +111,20 @@ static void growth_differs_from_filling(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed < 20; seed++) {
-		unsigned soon = grows_after(there_linear, 1000, seed);
-		unsigned later = grows_after(there_slowly, 5000, seed);
+		unsigned soon = grows_after(backlog_linear, 1000, seed);
+		unsigned later = grows_after(backlog_slow, 5000, seed);
 		assert_true(soon > 0 && soon < 100);
 		assert_true(later > soon && later < 2000);
-		assert_int_equal(grows_after(there_root, 5000, seed), 0);
-		assert_int_equal(grows_after(there_steady, 5000, seed), 0);
+		assert_int_equal(grows_after(backlog_root, 5000, seed), 0);
+		assert_int_equal(grows_after(backlog_steady, 5000, seed), 0);
 	}
 }
 
-static bool rises(there *is, unsigned points)
+static bool rises(backlog_model *backlog, unsigned points)
 {
 	struct trend t = { 0 };
 	for (unsigned i = 0; i < points; i++)
-		trend_add(&t, 500 * i, (uint64_t)is(500.0 * i));
+		trend_add(&t, 500 * i, (uint64_t)backlog(500.0 * i));
 	return trend_rises(&t);
 }
 
@@ -131,12 +132,12 @@ static void a_rise_is_not_always_growth(void **state)
 {
 	(void)state;
 	for (unsigned points = 32; points < 2000; points += 100) {
-		assert_true(rises(there_linear, points));
-		assert_true(rises(there_root, points));
-		assert_false(rises(there_steady, points + 100));
+		assert_true(rises(backlog_linear, points));
+		assert_true(rises(backlog_root, points));
+		assert_false(rises(backlog_steady, points + 100));
 	}
-	assert_false(rises(there_linear, 31));
-	assert_false(rises(there_linear, 0));
+	assert_false(rises(backlog_linear, 31));
+	assert_false(rises(backlog_linear, 0));
 }
 
 int main(void)

@@ -197,7 +197,7 @@ static void read_errors_are_reported(void **state)
 
 /* ---- order and round trip ---- */
 
-/* Writes it, and reads that. */
+/* Writes a workload and reads it back. */
 static void write_and_read(const struct workload *from, struct workload *to)
 {
 	struct workload_error c;
