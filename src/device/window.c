@@ -40,7 +40,7 @@ static inline uint32_t window_right(unsigned command)
 static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 	const struct packet *p, struct access *a)
 {
-	/* Acquire pairs with the release in window_publish(), port/window.c. */
+	/* Acquire pairs with W1 in window_publish(), port/window.c. */
 	a->rights =
 		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
 	if (unlikely(a->rights == 0))

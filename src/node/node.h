@@ -156,7 +156,8 @@ uint64_t realm_allocate(struct realm *, uint64_t bytes);
 void realm_free(struct realm *, uint64_t offset, uint64_t bytes);
 /*
  * Executes a memory barrier on every running thread of every member. Returns 0,
- * or -EOPNOTSUPP if the kernel or a system call filter prevents it.
+ * or -EOPNOTSUPP if the kernel or a system call filter prevents it. It may
+ * block the node for some 10 ms, so a request must not call it for each port.
  */
 int realm_barrier(struct realm *);
 

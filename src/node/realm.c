@@ -141,8 +141,9 @@ int realm_barrier(struct realm *r)
 		registered &= p->registered || !process_lives(p);
 	}
 	/*
-	 * The expedited command skips processes that have not registered; the
-	 * other one is slow, and reaches all.
+	 * The expedited command takes microseconds and skips processes that
+	 * have not registered. The other one reaches all, but waits for an RCU
+	 * grace period, about 10 ms.
 	 */
 	if ((registered &&
 		    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
