@@ -3,7 +3,7 @@
 #ifndef CAY_TESTS_DEVICE_POSTED_H
 #define CAY_TESTS_DEVICE_POSTED_H
 
-#include "testbench.h"
+#include "inject.h"
 
 static inline void assert_posted(const struct cay_nqe *n, uint64_t length,
 	uint64_t cookie, unsigned error)
@@ -45,6 +45,41 @@ static inline uint32_t slots_in_state(
 static inline struct op_record *sender_op(struct testbench *tb)
 {
 	return tb->port[0].op;
+}
+
+/* ---- races for one posted receive of 128 bytes with the cookie 42 ---- */
+
+static void *buffers[2];
+
+static inline void prepare_one_buffer(struct testbench *tb)
+{
+	buffers[0] = tb_post_receive(tb, 128, 42);
+}
+
+static inline int send_100(struct testbench *tb)
+{
+	return tb_send(tb, 42, 100, 0);
+}
+
+static inline int send_100_from_2(struct testbench *tb)
+{
+	static unsigned char other[100];
+	memset(other, 0x22, sizeof(other));
+	const struct iovec payload = { other, sizeof(other) };
+	const struct packet p = { .command = CAY_SEND,
+		.origin_vpid = fixture_vpid(2),
+		.tag = 2,
+		.pieces = 1,
+		.length = sizeof(other),
+		.payload = &payload };
+	return counting_send(&tb->port[2].origin, tb->port[2].op,
+		fixture_route(&tb->fixture, 2, 1), &p);
+}
+
+static inline void fill_queue(struct testbench *tb)
+{
+	while (send_from_2(tb, 1) == 0)
+		continue;
 }
 
 #endif

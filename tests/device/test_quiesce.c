@@ -10,193 +10,9 @@
  *
  * CAY_SCHEDULES is the number of schedules, CAY_SEED the first seed.
  */
-#include "coroutine.h"
-#include "node_fixture.h"
-#include "testbench.h"
+#include "quiesce.h"
 
-#define ORIGINS	     3u
-#define OWNER	     3u /* port of the window and the posted receives */
-#define ROUNDS	     40u
-#define ACTIONS	     12u
-#define SWITCHES_MAX 400000u
-#define AREA_BYTES   512u
-#define MEMORY_BYTES (ORIGINS * AREA_BYTES)
-#define BUFFERS	     3u
-#define BUFFER_BYTES 512u
-#define NONE	     UINT32_MAX
-
-struct simulation;
-
-struct accessor {
-	struct coroutine coroutine;
-	struct simulation *sim;
-	uint32_t number;
-	struct target key; /* possibly out of date */
-	uint32_t done, refused, rounds;
-	bool dead;
-};
-
-struct simulation {
-	struct scheduler scheduler;
-	struct fixture fixture;
-	struct node_fixture node;
-	struct counting counting;
-	struct accessor accessor[ORIGINS];
-	struct coroutine owner, consumer, repair;
-	struct target key; /* current remote key */
-	uint64_t memory;   /* arena offset */
-	uint64_t buffer[BUFFERS];
-	uint64_t next, rdr; /* the consumer's read position */
-	/* Memory that must not change, except for the area of one origin. */
-	bool frozen;
-	uint32_t frozen_except; /* or NONE */
-	unsigned char frozen_copy[MEMORY_BYTES];
-	uint32_t frozen_buffer; /* index of a freed buffer, or NONE */
-	uint32_t posted, dropped;
-	uint32_t victim, kill_after; /* origin, number of accesses; 0: never */
-	uint32_t deaths;
-};
-
-static struct context *owner_context(const struct simulation *sim)
-{
-	return fixture_own(&sim->fixture, OWNER);
-}
-
-static struct cay_window_descriptor *descriptor(const struct simulation *sim)
-{
-	return &sim->fixture.port[OWNER].origin.wdt[0];
-}
-
-/* ---- accesses ---- */
-
-static int access_packet(struct accessor *a, unsigned command, unsigned flags,
-	uint64_t offset, void *bytes, size_t length)
-{
-	struct simulation *sim = a->sim;
-	struct origin *o = &sim->fixture.port[a->number].origin;
-	const struct iovec payload = { bytes, length };
-	struct packet p = { .command = (uint16_t)command,
-		.flags = (uint8_t)flags,
-		.origin_vpid = o->vpid,
-		.origin_lock = o->lock_word,
-		.pieces = 1,
-		.length = length,
-		.payload = bytes ? &payload : NULL,
-		.window = a->key.window,
-		.capability = a->key.capability,
-		.offset = a->number * AREA_BYTES + offset,
-		.operand = { 1, 0xff } };
-	return counting_access(o, sim->node.op[a->number],
-		fixture_route(&sim->fixture, a->number, OWNER), &p);
-}
-
-static int access_put(struct accessor *a, size_t length)
-{
-	struct simulation *sim = a->sim;
-	struct target t = a->key;
-	unsigned char bytes[AREA_BYTES];
-	memset(bytes, (int)(a->done + 1), sizeof(bytes));
-	t.offset = a->number * AREA_BYTES;
-	return counting_put(&sim->fixture.port[a->number].origin,
-		sim->node.op[a->number],
-		fixture_route(&sim->fixture, a->number, OWNER), &t, bytes,
-		length, 0);
-}
-
-static int send_to_posted(struct accessor *a)
-{
-	struct simulation *sim = a->sim;
-	struct origin *o = &sim->fixture.port[a->number].origin;
-	unsigned char bytes[BUFFER_BYTES];
-	size_t length =
-		41 + scheduler_random(&sim->scheduler) % (BUFFER_BYTES - 41);
-	memset(bytes, (int)(a->number + 1), sizeof(bytes));
-	const struct iovec payload = { bytes, length };
-	const struct packet p = { .command = CAY_SEND,
-		.origin_vpid = o->vpid,
-		.pieces = 1,
-		.length = length,
-		.payload = &payload };
-	return counting_send(o, sim->node.op[a->number],
-		fixture_route(&sim->fixture, a->number, OWNER), &p);
-}
-
-static int access_random(struct accessor *a)
-{
-	unsigned char bytes[256];
-	memset(bytes, (int)(a->done + 1), sizeof(bytes));
-	switch (scheduler_random(&a->sim->scheduler) % 8) {
-	case 0:
-		return access_put(a, 8);
-	case 1:
-		return access_put(a, AREA_BYTES);
-	case 2:
-		return access_packet(a, CAY_FAA, 0, 8, NULL, 8);
-	case 3:
-		return access_packet(a, CAY_MISALIGNED_PUT, 0, 16, NULL, 8);
-	case 4:
-		return access_packet(
-			a, CAY_PUT, CAY_VCI_NOTIFY, 24, bytes, 200);
-	case 5:
-		return access_packet(a, CAY_GET, 0, 0, bytes, 100);
-	default:
-		return send_to_posted(a);
-	}
-}
-
-static void accessor_drain_completions(struct accessor *a)
-{
-	struct simulation *sim = a->sim;
-	struct context *own = fixture_own(&sim->fixture, a->number);
-	uint64_t r = atomic_load(&own->control->r);
-	while (counting_peek(own, queue_nq(r))) {
-		r = queue_word(queue_nq(r) + 1, 0);
-		counting_return_entries(own, r);
-		counting_completions_returned(
-			&sim->fixture.port[a->number].origin, 1);
-	}
-}
-
-static void accessor_run(void *argument)
-{
-	struct accessor *a = argument;
-	struct simulation *sim = a->sim;
-	for (; a->rounds < ROUNDS; a->rounds++) {
-		if (scheduler_chance(&sim->scheduler, 3))
-			a->key = sim->key;
-		int r = access_random(a);
-		if (r == 0)
-			a->done++;
-		else if (r == 1)
-			a->refused++;
-		else if (r != -EAGAIN)
-			scheduler_fail(&sim->scheduler, "an access failed");
-		accessor_drain_completions(a);
-		if (r == -EAGAIN)
-			scheduler_switch(&sim->scheduler);
-	}
-}
-
-/* ---- memory that must not change ---- */
-
-static void check_frozen(struct simulation *sim)
-{
-	const unsigned char *now = fixture_at(&sim->fixture, sim->memory);
-	for (uint32_t i = 0; sim->frozen && i < ORIGINS; i++)
-		if (i != sim->frozen_except &&
-			memcmp(now + i * AREA_BYTES,
-				sim->frozen_copy + i * AREA_BYTES,
-				AREA_BYTES) != 0)
-			scheduler_fail(&sim->scheduler,
-				"memory was written after it had quiesced");
-	if (sim->frozen_buffer == NONE)
-		return;
-	now = fixture_at(&sim->fixture, sim->buffer[sim->frozen_buffer]);
-	for (uint32_t i = 0; i < BUFFER_BYTES; i++)
-		if (now[i] != 0xbb)
-			scheduler_fail(
-				&sim->scheduler, "a freed buffer was written");
-}
+/* ---- waiting for quiescence ---- */
 
 /*
  * True while the record names the window (Win-ID + 1) or, for 0, any memory of
@@ -228,14 +44,6 @@ static void wait_until_quiesced(struct simulation *sim, uint64_t window)
 	}
 }
 
-static void check_for_a_while(struct simulation *sim)
-{
-	for (uint32_t i = 0; i < 6; i++) {
-		scheduler_switch(&sim->scheduler);
-		check_frozen(sim);
-	}
-}
-
 /* ---- owner and node ---- */
 
 static void open_window(struct simulation *sim)
@@ -249,17 +57,27 @@ static void open_window(struct simulation *sim)
 		rights, &sim->key.capability);
 }
 
-/* After a change of the window: waits, then checks that it has quiesced. */
+/*
+ * After a change of the window: waits for quiescence, then checks for a while
+ * that the memory does not change, except for the area of one origin (or NONE).
+ */
 static void quiesce_window(struct simulation *sim, uint32_t except)
 {
+	const unsigned char *memory = fixture_at(&sim->fixture, sim->memory);
+	unsigned char copy[MEMORY_BYTES];
 	scheduler_yield(&sim->scheduler);
 	wait_until_quiesced(sim, 1);
-	memcpy(sim->frozen_copy, fixture_at(&sim->fixture, sim->memory),
-		MEMORY_BYTES);
-	sim->frozen_except = except;
-	sim->frozen = true;
-	check_for_a_while(sim);
-	sim->frozen = false;
+	memcpy(copy, memory, MEMORY_BYTES);
+	for (uint32_t i = 0; i < WATCH_SWITCHES * ORIGINS; i++) {
+		uint32_t area = i % ORIGINS;
+		if (area == 0)
+			scheduler_switch(&sim->scheduler);
+		if (area != except &&
+			memcmp(memory + area * AREA_BYTES,
+				copy + area * AREA_BYTES, AREA_BYTES) != 0)
+			scheduler_fail(&sim->scheduler,
+				"memory was written after it had quiesced");
+	}
 }
 
 static void close_window(struct simulation *sim)
@@ -313,11 +131,15 @@ static void free_buffer(struct simulation *sim)
 	}
 	scheduler_yield(&sim->scheduler);
 	wait_until_quiesced(sim, 0);
-	memset(fixture_at(&sim->fixture, sim->buffer[number]), 0xbb,
-		BUFFER_BYTES);
-	sim->frozen_buffer = number;
-	check_for_a_while(sim);
-	sim->frozen_buffer = NONE;
+	unsigned char *buffer = fixture_at(&sim->fixture, sim->buffer[number]);
+	memset(buffer, 0xbb, BUFFER_BYTES);
+	for (uint32_t i = 0; i < WATCH_SWITCHES * BUFFER_BYTES; i++) {
+		if (i % BUFFER_BYTES == 0)
+			scheduler_switch(&sim->scheduler);
+		if (buffer[i % BUFFER_BYTES] != 0xbb)
+			scheduler_fail(
+				&sim->scheduler, "a freed buffer was written");
+	}
 }
 
 static bool buffer_busy(const struct simulation *sim, uint32_t number)
@@ -336,8 +158,7 @@ static void post_buffer(struct simulation *sim)
 	struct context *own = owner_context(sim);
 	uint32_t next = sim->fixture.port[OWNER].posted_next &
 			(own->posted_entries - 1);
-	/* The slot may have come back with length 0: cancelled while claimed.
-	 */
+	/* A slot of length 0 was cancelled while a sender had claimed it. */
 	uint64_t ready = POSTED_READY;
 	if (own->posted[next].length == 0 &&
 		atomic_compare_exchange_strong(
@@ -410,8 +231,7 @@ static void consumer_run(void *argument)
 				own, queue_word(sim->next, sim->rdr));
 			continue;
 		}
-		/* A void entry without extent may have skipped payload units.
-		 */
+		/* Void entries without extent may have skipped units. */
 		uint64_t now = atomic_load(&own->control->w);
 		if (queue_nq(now) == sim->next && queue_rdr(now) != sim->rdr) {
 			sim->rdr = queue_rdr(now);
@@ -464,7 +284,6 @@ static int sim_open(struct simulation *sim, uint64_t seed)
 	sim->memory = fixture_memory(&sim->fixture, MEMORY_BYTES);
 	for (uint32_t i = 0; i < BUFFERS; i++)
 		sim->buffer[i] = fixture_memory(&sim->fixture, BUFFER_BYTES);
-	sim->frozen_buffer = NONE;
 	sim->next = queue_nq(atomic_load(&owner_context(sim)->control->w));
 	sim->counting.yield = sim_before_access;
 	sim->counting.yield_argument = sim;
