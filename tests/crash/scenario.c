@@ -119,9 +119,7 @@ static void close_end(struct run *run)
 			cay_strerror(atomic_load(&run->page->close_result)));
 }
 
-/* ---- modes: return false if the step is never passed ---- */
-
-static void mode_stopped(struct run *run, enum party stopped)
+static void check_while_stopped(struct run *run, enum party stopped)
 {
 	const struct scenario *s = run->scenario;
 	if (s->mode == MODE_FENCE) {
@@ -142,7 +140,7 @@ static void mode_stopped(struct run *run, enum party stopped)
 	close_end(run);
 }
 
-static void mode_dead(struct run *run)
+static void check_after_death(struct run *run)
 {
 	if (run->scenario->kind->family == FAMILY_LOCK)
 		check_lock_free(run);
@@ -150,15 +148,17 @@ static void mode_dead(struct run *run)
 	close_end(run);
 }
 
+/* ---- modes: return false if the step is never passed ---- */
+
 static bool mode_alone(struct run *run)
 {
 	if (!run_fault(run, PARTY_VICTIM))
 		return false;
 	atomic_store(&run->page->faulted, 1);
 	if (run->scenario->mode == MODE_DIE)
-		mode_dead(run);
+		check_after_death(run);
 	else
-		mode_stopped(run, PARTY_VICTIM);
+		check_while_stopped(run, PARTY_VICTIM);
 	return true;
 }
 
@@ -176,7 +176,7 @@ static bool mode_beside(struct run *run)
 	if (!run_fault(run, PARTY_SECOND) || !run_fault(run, PARTY_VICTIM))
 		return false;
 	atomic_store(&run->page->faulted, 1);
-	mode_stopped(run, PARTY_SECOND);
+	check_while_stopped(run, PARTY_SECOND);
 	return true;
 }
 
@@ -201,7 +201,7 @@ static bool mode_together(struct run *run)
 	kill(node, SIGCONT);
 	atomic_store(&page->faulted, 1);
 	atomic_store(&page->pause_request, 0);
-	mode_dead(run);
+	check_after_death(run);
 	return true;
 }
 
