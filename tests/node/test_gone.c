@@ -9,7 +9,7 @@
 
 struct sender_options {
 	struct cay_addr to;
-	int ready[2];
+	int ready[2]; /* from and to the parent */
 	unsigned flags;
 };
 
@@ -31,23 +31,11 @@ static int sender_body(void *argument)
 	return 1;
 }
 
-/* Two pipes: [0] of either end reads what [1] of the other end writes. */
-static void pipes_open(int parent[2], int child[2])
-{
-	int down[2], up[2];
-	assert_int_equal(pipe2(down, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(up, O_CLOEXEC), 0);
-	parent[0] = up[0];
-	parent[1] = down[1];
-	child[0] = down[0];
-	child[1] = up[1];
-}
-
 struct sender {
 	pid_t pid;
 	struct cay_addr addr;
 	struct cay_peer *peer;
-	int ends[2];
+	int ends[2]; /* from and to the child */
 	unsigned gone;
 };
 
@@ -56,8 +44,12 @@ static void sender_start(
 {
 	struct sender_options o = { .to = cay_port_addr(watcher),
 		.flags = flags };
-	*s = (struct sender){ 0 };
-	pipes_open(s->ends, o.ready);
+	int down[2], up[2];
+	assert_int_equal(pipe2(down, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(up, O_CLOEXEC), 0);
+	*s = (struct sender){ .ends = { up[0], down[1] } };
+	o.ready[0] = down[0];
+	o.ready[1] = up[1];
 	s->pid = child_start(sender_body, &o);
 	close(o.ready[0]);
 	close(o.ready[1]);
@@ -72,7 +64,7 @@ static void queue_fill(struct sender *s)
 	assert_true(wait_ready(s->ends[0]));
 }
 
-static void sender_forget(struct sender *s)
+static void sender_release(struct sender *s)
 {
 	cay_peer_release(s->peer);
 	close(s->ends[0]);
@@ -88,30 +80,24 @@ static struct cay_port *watcher_open(void)
 	return port;
 }
 
-static void event_check(
-	const struct cay_event *e, struct sender *s, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++) {
-		if (e->peer.vpid != s[i].addr.vpid)
-			continue;
-		if (e->kind == CAY_EVENT_GONE)
-			s[i].gone++;
-		else /* GONE is the last event of a peer */
-			assert_int_equal(s[i].gone, 0);
-	}
-}
-
-static unsigned poll_events(
+/* Counts GONE, which must be the last event of a peer. */
+static void poll_events(
 	struct cay_port *watcher, struct sender *s, unsigned count)
 {
 	struct cay_event e[16];
 	int n = cay_poll(watcher, e, 16);
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++) {
-		event_check(&e[i], s, count);
+		for (unsigned j = 0; j < count; j++) {
+			if (e[i].peer.vpid != s[j].addr.vpid)
+				continue;
+			if (e[i].kind == CAY_EVENT_GONE)
+				s[j].gone++;
+			else
+				assert_int_equal(s[j].gone, 0);
+		}
 		cay_release(watcher, &e[i]);
 	}
-	return (unsigned)n;
 }
 
 /* Polls until all are gone, then once more to detect duplicates. */
@@ -165,7 +151,7 @@ static void gone_with_full_queue(unsigned flags)
 	assert_int_equal(gone_sent(), 0);
 	assert_gone_once(watcher, &s, 1);
 	assert_int_equal(gone_sent(), 1);
-	sender_forget(&s);
+	sender_release(&s);
 	assert_int_equal(cay_port_close(watcher), 0);
 }
 
@@ -195,7 +181,7 @@ static void gone_of_many_senders(void **state)
 	wait_processes(1);
 	assert_gone_once(watcher, s, SENDERS);
 	for (unsigned i = 0; i < SENDERS; i++)
-		sender_forget(&s[i]);
+		sender_release(&s[i]);
 	assert_int_equal(cay_port_close(watcher), 0);
 }
 
@@ -209,7 +195,7 @@ static void closed_watcher_does_not_block_node(void **state)
 	queue_fill(&s);
 	child_kill(s.pid);
 	wait_processes(1);
-	sender_forget(&s);
+	sender_release(&s);
 	assert_int_equal(cay_port_close(watcher), 0);
 	assert_node_exits();
 }

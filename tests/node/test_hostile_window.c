@@ -19,7 +19,7 @@ struct raw_port {
 	struct cay_window_descriptor *wdt; /* of the attacked port */
 };
 
-static struct raw_port raw_open(void)
+static struct raw_port raw_port_open(void)
 {
 	struct raw_port p = { .socket = raw_connect() };
 	struct node_request q = hello_request("default");
@@ -37,22 +37,22 @@ static struct raw_port raw_open(void)
 	return p;
 }
 
-static void raw_close(struct raw_port *p)
+static void raw_port_close(struct raw_port *p)
 {
 	munmap(p->base, p->bytes);
 	raw_leave(p->socket);
 }
 
-static uint32_t raw_epoch(const struct raw_port *p, uint16_t vpid)
+static uint32_t directory_epoch(const struct raw_port *p, uint16_t vpid)
 {
 	struct arena_entry *directory =
 		(void *)(p->base + ARENA_DIRECTORY_OFFSET);
 	return atomic_load(&directory[vpid].epoch);
 }
 
-static void raw_attach_wdt(struct raw_port *p, uint16_t vpid)
+static void raw_port_map_wdt(struct raw_port *p, uint16_t vpid)
 {
-	uint32_t epoch = raw_epoch(p, vpid);
+	uint32_t epoch = directory_epoch(p, vpid);
 	struct queue_control *c =
 		(void *)(p->base + ARENA_CONTROL_OFFSET((epoch & 1ull)) +
 			 vpid * sizeof(*c));
@@ -66,7 +66,7 @@ static struct node_request lock_request(
 	struct node_request q = { .kind = NODE_LOCK };
 	q.lock.vpid = p->vpid;
 	q.lock.target = target;
-	q.lock.epoch = raw_epoch(p, target);
+	q.lock.epoch = directory_epoch(p, target);
 	q.lock.window = (uint16_t)key.window;
 	q.lock.capability = key.capability;
 	return q;
@@ -91,7 +91,7 @@ static struct cay_key anchor_window(unsigned i)
 
 static void lock_requests_are_validated(void **state)
 {
-	struct raw_port p = raw_open();
+	struct raw_port p = raw_port_open();
 	struct cay_key key = anchor_window(0);
 	uint16_t target = cay_port_addr(anchor).vpid;
 	struct node_request good = lock_request(&p, target, key), q = good;
@@ -134,7 +134,7 @@ static void lock_requests_are_validated(void **state)
 	q.kind = NODE_UNLOCK;
 	assert_int_equal(raw_port_call(&p, &q), 0);
 	assert_int_equal(raw_port_call(&p, &q), -EPERM);
-	raw_close(&p);
+	raw_port_close(&p);
 }
 
 /* Members can write the links between windows. */
@@ -149,13 +149,13 @@ static const uint16_t corrupt_next[][4] = {
 
 static void corrupt_links_do_not_hang(void **state)
 {
-	struct raw_port p = raw_open();
+	struct raw_port p = raw_port_open();
 	struct cay_key key[4];
 	uint16_t target = cay_port_addr(anchor).vpid;
 	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		key[i] = anchor_window(i);
-	raw_attach_wdt(&p, target);
+	raw_port_map_wdt(&p, target);
 	struct node_request q = lock_request(&p, target, key[0]);
 	for (unsigned i = 0; i < ARRAY_COUNT(corrupt_next); i++) {
 		for (unsigned j = 0; j < 4; j++) {
@@ -174,13 +174,13 @@ static void corrupt_links_do_not_hang(void **state)
 		p.wdt[j].next = p.wdt[j].previous = (uint16_t)j;
 	q.kind = NODE_LOCK;
 	assert_int_equal(raw_port_call(&p, &q), 0);
-	raw_close(&p);
+	raw_port_close(&p);
 }
 
 /* A cycle through the largest table that does not contain window 0. */
 static void corrupt_links_of_largest_table_do_not_hang(void **state)
 {
-	struct raw_port p = raw_open();
+	struct raw_port p = raw_port_open();
 	struct cay_port_options o = { .windows = CAY_VPIDS };
 	struct cay_port *port = cay_port_open(&o);
 	struct cay_window *w = NULL;
@@ -191,7 +191,7 @@ static void corrupt_links_of_largest_table_do_not_hang(void **state)
 		cay_window_open(port, memory, 8, CAY_RIGHT_READ, &w), 0);
 	cay_window_key(w, &key);
 	uint16_t target = cay_port_addr(port).vpid;
-	raw_attach_wdt(&p, target);
+	raw_port_map_wdt(&p, target);
 	for (uint32_t i = 0; i < CAY_VPIDS; i++)
 		p.wdt[i].next = (uint16_t)(i + 1 < CAY_VPIDS ? i + 1 : 1);
 	struct node_request q = lock_request(&p, target, key);
@@ -200,18 +200,18 @@ static void corrupt_links_of_largest_table_do_not_hang(void **state)
 	/* A cycle that contains it. */
 	p.wdt[CAY_VPIDS - 1].next = 0;
 	assert_int_equal(raw_port_call(&p, &q), 0);
-	raw_close(&p);
+	raw_port_close(&p);
 	assert_int_equal(cay_port_close(port), 0);
 }
 
 static void forged_locks_cannot_be_released(void **state)
 {
-	struct raw_port p = raw_open();
+	struct raw_port p = raw_port_open();
 	struct cay_key key = anchor_window(0);
 	uint16_t target = cay_port_addr(anchor).vpid;
 	struct node_request q = lock_request(&p, target, key);
 	(void)state;
-	raw_attach_wdt(&p, target);
+	raw_port_map_wdt(&p, target);
 	p.wdt[0].lock = UINT64_MAX;
 	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	q.kind = NODE_UNLOCK;
@@ -222,14 +222,14 @@ static void forged_locks_cannot_be_released(void **state)
 	/* A member has cleared the lock word: it can be locked again. */
 	p.wdt[0].lock = 0;
 	assert_int_equal(raw_port_call(&p, &q), 0);
-	raw_close(&p);
+	raw_port_close(&p);
 	assert_int_equal(cay_port_stats(anchor, &(struct cay_stats){ 0 }), 0);
 }
 
 /* Quiescing waits while an op record names the window. */
 static void quiesce_waits_for_records(void **state)
 {
-	struct raw_port p = raw_open();
+	struct raw_port p = raw_port_open();
 	uint16_t target = cay_port_addr(anchor).vpid;
 	struct node_request q = { .kind = NODE_QUIESCE };
 	static const uint32_t windows[] = { 0, 1, 64, 65, 65536, UINT32_MAX };
@@ -242,7 +242,7 @@ static void quiesce_waits_for_records(void **state)
 	struct op_record *op = (void *)(p.base + p.records);
 	atomic_store(&op->window, 7);
 	atomic_store(&op->state, OP_ACCESS | (uint64_t)p.vpid << OP_VPID_SHIFT |
-					 (uint64_t)raw_epoch(&p, p.vpid)
+					 (uint64_t)directory_epoch(&p, p.vpid)
 						 << OP_EPOCH_SHIFT);
 	q.quiesce.window = 7;
 	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
@@ -256,9 +256,9 @@ static void quiesce_waits_for_records(void **state)
 		cay_window_open(anchor, memory, 8, CAY_RIGHT_READ, &w), 0);
 	atomic_store(&op->window, 1);
 	atomic_store(&op->state, OP_ACCESS | (uint64_t)target << OP_VPID_SHIFT |
-					 (uint64_t)raw_epoch(&p, target)
+					 (uint64_t)directory_epoch(&p, target)
 						 << OP_EPOCH_SHIFT);
-	raw_close(&p);
+	raw_port_close(&p);
 	assert_int_equal(cay_window_close(w), 0);
 }
 
