@@ -32,23 +32,23 @@ struct node_fixture {
 };
 
 static inline void node_fixture_port(
-	struct node_fixture *n, const struct fixture *b, uint32_t i)
+	struct node_fixture *n, const struct fixture *f, uint32_t i)
 {
 	struct vport *p = &n->port[i];
 	p->realm = &n->realm;
-	p->config = b->port[i].config;
+	p->config = f->port[i].config;
 	p->epoch = p->config.epoch;
-	p->first_epoch = b->port[i].first_epoch;
+	p->first_epoch = f->port[i].first_epoch;
 	p->doorbell = -1;
 	n->node->ports[p->config.vpid] = p;
 }
 
 static inline void node_fixture_process(
-	struct node_fixture *n, struct fixture *b, uint32_t i)
+	struct node_fixture *n, struct fixture *f, uint32_t i)
 {
 	struct process *p = &n->process[i];
-	n->page[i] = fixture_memory(b, ARENA_PAGE);
-	n->op[i] = fixture_at(b, n->page[i]);
+	n->page[i] = fixture_memory(f, ARENA_PAGE);
+	n->op[i] = fixture_at(f, n->page[i]);
 	*p = (struct process){ .node = n->node,
 		.realm = &n->realm,
 		.state = PROCESS_MEMBER,
@@ -59,21 +59,21 @@ static inline void node_fixture_process(
 
 /* Returns 0, or -1 if out of memory. */
 static inline int node_fixture_open(
-	struct node_fixture *n, struct fixture *b, uint32_t processes)
+	struct node_fixture *n, struct fixture *f, uint32_t processes)
 {
 	*n = (struct node_fixture){ .processes = processes };
 	n->node = calloc(1, sizeof(*n->node));
-	n->port = calloc(b->ports, sizeof(*n->port));
+	n->port = calloc(f->ports, sizeof(*n->port));
 	if (!n->node || !n->port)
 		return -1;
 	n->realm.node = n->node;
-	n->realm.arena = b->arena;
+	n->realm.arena = f->arena;
 	list_init(&n->realm.processes);
 	list_init(&n->realm.reference_origins);
-	for (uint32_t i = 0; i < b->ports; i++)
-		node_fixture_port(n, b, i);
+	for (uint32_t i = 0; i < f->ports; i++)
+		node_fixture_port(n, f, i);
 	for (uint32_t i = 0; i < processes; i++)
-		node_fixture_process(n, b, i);
+		node_fixture_process(n, f, i);
 	return 0;
 }
 

@@ -227,17 +227,17 @@ static void sim_before_access(void *argument)
 
 static int sim_windows(struct simulation *sim)
 {
-	struct fixture *b = &sim->fixture;
-	uint64_t at = fixture_memory(b, sizeof(struct memory));
-	sim->buffer = fixture_memory(b, MESSAGE_MAX);
+	struct fixture *f = &sim->fixture;
+	uint64_t at = fixture_memory(f, sizeof(struct memory));
+	sim->buffer = fixture_memory(f, MESSAGE_MAX);
 	if (!at || !sim->buffer)
 		return -ENOMEM;
-	sim->memory = fixture_at(b, at);
+	sim->memory = fixture_at(f, at);
 	sim->notifying.window = 1;
-	int r = fixture_window(b, RECEIVER, 0, at, sizeof(struct memory),
+	int r = fixture_window(f, RECEIVER, 0, at, sizeof(struct memory),
 		TB_RIGHTS, &sim->plain.capability);
 	return r ? r
-		 : fixture_window(b, RECEIVER, 1, at, sizeof(struct memory),
+		 : fixture_window(f, RECEIVER, 1, at, sizeof(struct memory),
 			   TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS,
 			   &sim->notifying.capability);
 }

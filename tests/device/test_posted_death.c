@@ -7,6 +7,7 @@
 #include "node_fixture.h"
 #include "posted.h"
 
+/* Calls `before`, then ends the sender before access `at`. */
 struct sender_death {
 	struct testbench *tb;
 	jmp_buf exit;
@@ -18,33 +19,33 @@ struct sender_death {
 
 static void death_yield(void *argument)
 {
-	struct sender_death *m = argument;
-	if (m->busy)
+	struct sender_death *s = argument;
+	if (s->busy)
 		return;
-	if (m->accesses == m->before_at && m->before) {
-		m->busy = true;
-		m->before(m->tb);
-		m->busy = false;
+	if (s->accesses == s->before_at && s->before) {
+		s->busy = true;
+		s->before(s->tb);
+		s->busy = false;
 	}
-	if (m->accesses++ != m->at)
+	if (s->accesses++ != s->at)
 		return;
 	counting_end();
-	longjmp(m->exit, 1);
+	longjmp(s->exit, 1);
 }
 
 /* Runs the send until it dies; false if it returned before. */
-static bool run_until_death(struct sender_death *m, struct op_record *op)
+static bool run_until_death(struct sender_death *s, struct op_record *op)
 {
-	struct testbench *tb = m->tb;
+	struct testbench *tb = s->tb;
 	volatile bool died = false;
 	tb->port[0].op = op;
 	tb->c.yield = death_yield;
-	tb->c.yield_argument = m;
-	if (setjmp(m->exit) == 0) {
+	tb->c.yield_argument = s;
+	if (setjmp(s->exit) == 0) {
 		counting_begin(&tb->c);
 		int r = send_100(tb);
 		counting_end();
-		assert_true(r == 0 || (m->before && r == -EAGAIN));
+		assert_true(r == 0 || (s->before && r == -EAGAIN));
 	} else {
 		died = true;
 	}
@@ -95,13 +96,13 @@ static bool run_death_case(const struct death_case *d)
 	struct node_fixture node;
 	assert_int_equal(tb_setup_ports(&new_state, 3), 0);
 	struct testbench *tb = new_state;
-	struct sender_death m = { .tb = tb,
+	struct sender_death s = { .tb = tb,
 		.at = d->at,
 		.before_at = d->before_at,
 		.before = d->before };
 	assert_int_equal(node_fixture_open(&node, &tb->fixture, 2), 0);
 	prepare_one_buffer(tb);
-	bool died = run_until_death(&m, node.op[0]);
+	bool died = run_until_death(&s, node.op[0]);
 	if (d->after)
 		d->after(tb, &node);
 	if (died)
