@@ -27,16 +27,6 @@
 #define SLOWDOWN 1
 #endif
 
-/* An assertion for any thread and any build. */
-#define CHECK(e)                                                         \
-	do {                                                             \
-		if (!(e)) {                                              \
-			fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, \
-				__LINE__, #e);                           \
-			abort();                                         \
-		}                                                        \
-	} while (0)
-
 #define THREADS_MAX 4u
 #define TARGET	    0u /* port; the origins are the following ports */
 

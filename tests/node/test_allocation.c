@@ -63,12 +63,12 @@ static int expect_event(
 	int r = cay_poll(port, &e, 1);
 	if (alloc_failed(r, ENOMEM))
 		r = cay_poll(port, &e, 1);
-	CHECK(r == 1);
-	CHECK(e.error == 0);
-	CHECK(e.kind == kind);
-	CHECK(e.tag == tag);
+	assert_true(r == 1);
+	assert_true(e.error == 0);
+	assert_true(e.kind == kind);
+	assert_true(e.tag == tag);
 	if (kind == CAY_EVENT_MESSAGE)
-		CHECK(memcmp(e.data, source, e.length) == 0);
+		assert_true(memcmp(e.data, source, e.length) == 0);
 	cay_release(port, &e);
 	return 0;
 }
@@ -76,9 +76,9 @@ static int expect_event(
 static int send_long(struct cay_port *a, struct cay_port *b,
 	struct cay_peer *peer, uint64_t tag, const void *from)
 {
-	CHECK(send_retry(a, peer, tag, from, LONG_BYTES) == 0);
-	CHECK(expect_event(b, CAY_EVENT_MESSAGE, tag) == 0);
-	CHECK(expect_event(a, CAY_EVENT_COMPLETE, tag) == 0);
+	assert_true(send_retry(a, peer, tag, from, LONG_BYTES) == 0);
+	assert_true(expect_event(b, CAY_EVENT_MESSAGE, tag) == 0);
+	assert_true(expect_event(a, CAY_EVENT_COMPLETE, tag) == 0);
 	return 0;
 }
 
@@ -87,16 +87,16 @@ static int send_long(struct cay_port *a, struct cay_port *b,
 static int send_all_sizes(
 	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {
-	CHECK(send_retry(a, peer, 1, source, 8) == 0);
-	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 1) == 0);
-	CHECK(send_retry(a, peer, 2, source, 4000) == 0);
-	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 2) == 0);
-	CHECK(send_long(a, b, peer, 3, source) == 0);
-	CHECK(send_long(a, b, peer, 4, source) == 0);
+	assert_true(send_retry(a, peer, 1, source, 8) == 0);
+	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 1) == 0);
+	assert_true(send_retry(a, peer, 2, source, 4000) == 0);
+	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 2) == 0);
+	assert_true(send_long(a, b, peer, 3, source) == 0);
+	assert_true(send_long(a, b, peer, 4, source) == 0);
 	void *mapped = cay_alloc(a, LONG_BYTES, 0);
-	CHECK(mapped);
+	assert_true(mapped);
 	memcpy(mapped, source, LONG_BYTES);
-	CHECK(send_long(a, b, peer, 5, mapped) == 0);
+	assert_true(send_long(a, b, peer, 5, mapped) == 0);
 	cay_free(a, mapped);
 	return 0;
 }
@@ -106,11 +106,11 @@ static int wake_up(
 	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {
 	struct pollfd p = { .fd = cay_port_fd(b), .events = POLLIN };
-	CHECK(p.fd >= 0);
-	CHECK(cay_port_arm(b) == 0);
-	CHECK(send_retry(a, peer, 6, source, 8) == 0);
-	CHECK(poll(&p, 1, 5000) == 1);
-	CHECK(expect_event(b, CAY_EVENT_MESSAGE, 6) == 0);
+	assert_true(p.fd >= 0);
+	assert_true(cay_port_arm(b) == 0);
+	assert_true(send_retry(a, peer, 6, source, 8) == 0);
+	assert_true(poll(&p, 1, 5000) == 1);
+	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 6) == 0);
 	return 0;
 }
 
@@ -119,13 +119,13 @@ static int count_issued(struct cay_port *a, struct cay_port *b)
 {
 	struct cay_peer *back;
 	struct cay_stats stats;
-	CHECK(resolve_retry(b, a, &back) == 0);
-	CHECK(send_retry(b, back, 7, source, 8) == 0);
-	CHECK(expect_event(a, CAY_EVENT_MESSAGE, 7) == 0);
+	assert_true(resolve_retry(b, a, &back) == 0);
+	assert_true(send_retry(b, back, 7, source, 8) == 0);
+	assert_true(expect_event(a, CAY_EVENT_MESSAGE, 7) == 0);
 	cay_peer_release(back);
-	CHECK(cay_port_stats(a, &stats) == 0);
-	CHECK(cay_port_stats(b, &stats) == 0);
-	CHECK(stats.issued == 1);
+	assert_true(cay_port_stats(a, &stats) == 0);
+	assert_true(cay_port_stats(b, &stats) == 0);
+	assert_true(stats.issued == 1);
 	return 0;
 }
 
@@ -133,17 +133,17 @@ static int scenario(void)
 {
 	struct cay_peer *peer;
 	struct cay_port *a = open_retry(NULL);
-	CHECK(a);
+	assert_true(a);
 	struct cay_port *b =
 		open_retry(&(struct cay_port_options){ .name = "b" });
-	CHECK(b);
-	CHECK(resolve_retry(a, b, &peer) == 0);
-	CHECK(send_all_sizes(a, b, peer) == 0);
-	CHECK(wake_up(a, b, peer) == 0);
-	CHECK(count_issued(a, b) == 0);
+	assert_true(b);
+	assert_true(resolve_retry(a, b, &peer) == 0);
+	assert_true(send_all_sizes(a, b, peer) == 0);
+	assert_true(wake_up(a, b, peer) == 0);
+	assert_true(count_issued(a, b) == 0);
 	cay_peer_release(peer);
-	CHECK(cay_port_close(b) == 0);
-	CHECK(cay_port_close(a) == 0);
+	assert_true(cay_port_close(b) == 0);
+	assert_true(cay_port_close(a) == 0);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static void attempt(struct attempt *a)
 static int anchor_body(void *unused)
 {
 	(void)unused;
-	CHECK(cay_port_open(NULL));
+	assert_true(cay_port_open(NULL));
 	child_ready();
 	pause();
 	return 1;

@@ -47,7 +47,7 @@ static bool deny(int command)
 static int serve_body(void *argument)
 {
 	struct node_options o = { .name = harness_name };
-	CHECK(deny(*(const int *)argument));
+	assert_true(deny(*(const int *)argument));
 	return -node_serve(&o);
 }
 
@@ -78,32 +78,32 @@ static int member_body(void *argument)
 	struct cay_key key;
 	struct cay_peer *peer;
 
-	CHECK(deny(s->denied));
+	assert_true(deny(s->denied));
 	struct cay_port *owner = cay_port_open(NULL);
 	struct cay_port *other = cay_port_open(NULL);
-	CHECK(owner && other);
+	assert_true(owner && other);
 	for (int i = 0; i < 2; i++)
-		CHECK(cay_window_open(owner, memory[i], sizeof(memory[i]),
-			      CAY_RIGHT_WRITE, &w[i]) == 0);
-	CHECK(cay_peer_resolve(other, cay_port_addr(owner), &peer) == 0);
+		assert_true(cay_window_open(owner, memory[i], sizeof(memory[i]),
+				    CAY_RIGHT_WRITE, &w[i]) == 0);
+	assert_true(cay_peer_resolve(other, cay_port_addr(owner), &peer) == 0);
 
-	CHECK(cay_window_revoke(w[0], &key) == s->expected);
-	CHECK(cay_window_lock(other, peer, key, 0) == s->expected);
+	assert_true(cay_window_revoke(w[0], &key) == s->expected);
+	assert_true(cay_window_lock(other, peer, key, 0) == s->expected);
 	if (s->expected == 0)
-		CHECK(cay_window_unlock(other, peer, key) == 0);
+		assert_true(cay_window_unlock(other, peer, key) == 0);
 	else /* The lock was not granted. */
-		CHECK(cay_window_unlock(other, peer, key) == -EPERM);
-	CHECK(cay_window_close(w[0]) == s->expected);
+		assert_true(cay_window_unlock(other, peer, key) == -EPERM);
+	assert_true(cay_window_close(w[0]) == s->expected);
 	struct node_request q = { .kind = NODE_FENCE };
 	struct node_reply reply;
 	q.fence.pid = (uint32_t)getpid();
 	int socket = raw_connect();
-	CHECK(socket >= 0);
-	CHECK(raw_call(socket, &q, -1, &reply, NULL) == s->expected);
+	assert_true(socket >= 0);
+	assert_true(raw_call(socket, &q, -1, &reply, NULL) == s->expected);
 	close(socket);
 	/* One window is open: closing the port waits for accesses to it. */
-	CHECK(cay_port_close(owner) == s->expected);
-	CHECK(cay_port_close(other) == 0);
+	assert_true(cay_port_close(owner) == s->expected);
+	assert_true(cay_port_close(other) == 0);
 	return 0;
 }
 
@@ -150,9 +150,9 @@ struct peer_options {
 static int peer_body(void *argument)
 {
 	const struct peer_options *s = argument;
-	CHECK(deny(s->denied));
+	assert_true(deny(s->denied));
 	for (unsigned i = 0; i < s->ports; i++)
-		CHECK(cay_port_open(NULL));
+		assert_true(cay_port_open(NULL));
 	child_ready();
 	pause();
 	return 1;
@@ -234,25 +234,25 @@ static int fence_body(void *unused)
 	int fd = -1, s = raw_connect();
 	(void)unused;
 	q.hello.flags = 0;
-	CHECK(s >= 0 && raw_call(s, &q, -1, &reply, &fd) == 0);
+	assert_true(s >= 0 && raw_call(s, &q, -1, &reply, &fd) == 0);
 	struct op_record *records = mmap(NULL, ARENA_PAGE,
 		PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		(off_t)reply.hello.records);
-	CHECK(records != MAP_FAILED);
+	assert_true(records != MAP_FAILED);
 	for (unsigned i = 0; i < OP_RECORDS_PER_PAGE; i++) {
 		q = (struct node_request){ .kind = NODE_OPEN };
-		CHECK(raw_call(s, &q, -1, &reply, NULL) == 0);
+		assert_true(raw_call(s, &q, -1, &reply, NULL) == 0);
 		atomic_store(&records[i].state,
 			op_state_word(
 				OP_TRY, reply.open.vpid, reply.open.epoch));
 	}
-	CHECK(status_get(&before) == 0);
+	assert_true(status_get(&before) == 0);
 	q = (struct node_request){ .kind = NODE_FENCE };
 	q.fence.pid = (uint32_t)getpid();
-	CHECK(raw_call(s, &q, -1, &reply, NULL) == 0);
-	CHECK(status_get(&after) == 0);
-	CHECK(reply.fence.migrated == OP_RECORDS_PER_PAGE);
-	CHECK(after.barriers - before.barriers == 2);
+	assert_true(raw_call(s, &q, -1, &reply, NULL) == 0);
+	assert_true(status_get(&after) == 0);
+	assert_true(reply.fence.migrated == OP_RECORDS_PER_PAGE);
+	assert_true(after.barriers - before.barriers == 2);
 	return 0;
 }
 

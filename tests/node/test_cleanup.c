@@ -18,15 +18,15 @@ struct clients {
 };
 
 /* Sends to all other clients that can be resolved. */
-static int client_body(void *argument)
+_Noreturn static int client_body(void *argument)
 {
 	static unsigned char data[20000];
 	struct clients *c = argument;
 	struct cay_peer *peers[CLIENTS] = { 0 };
 	struct cay_port *port = cay_port_open(NULL);
-	CHECK(port);
-	CHECK(cay_alloc(port, 1 << 20, 0));
-	CHECK(cay_port_fd(port) >= 0);
+	assert_true(port);
+	assert_true(cay_alloc(port, 1 << 20, 0));
+	assert_true(cay_port_fd(port) >= 0);
 	signal_ready(c->ready[1]);
 	struct cay_addr self = cay_port_addr(port);
 	for (uint64_t i = 0;; i++) {
@@ -172,7 +172,7 @@ static void kill_leaves_nothing(void **state)
 /* ---- kills during set-up ---- */
 
 /* Opens a port, resolves, sends and closes in a loop. */
-static int reopen_body(void *argument)
+_Noreturn static int reopen_body(void *argument)
 {
 	struct cay_addr *to = argument;
 	struct cay_port_options o = { .nq_entries = 16, .name = "reopen" };
@@ -182,13 +182,13 @@ static int reopen_body(void *argument)
 		/* The node may not have reaped the previous process yet. */
 		if (!port && errno == EEXIST)
 			continue;
-		CHECK(port);
-		CHECK(cay_peer_resolve(port, *to, &peer) == 0);
+		assert_true(port);
+		assert_true(cay_peer_resolve(port, *to, &peer) == 0);
 		cay_send(port, peer, 1, "x", 1, 0);
-		CHECK(cay_alloc(port, 5000, 0));
-		CHECK(cay_port_fd(port) >= 0);
+		assert_true(cay_alloc(port, 5000, 0));
+		assert_true(cay_port_fd(port) >= 0);
 		cay_peer_release(peer);
-		CHECK(cay_port_close(port) == 0);
+		assert_true(cay_port_close(port) == 0);
 	}
 }
 
@@ -227,7 +227,7 @@ static void kill_during_setup(void **state)
 static int starter_body(void *unused)
 {
 	(void)unused;
-	CHECK(cay_port_open(NULL));
+	assert_true(cay_port_open(NULL));
 	pause();
 	return 1;
 }

@@ -83,13 +83,14 @@ static int bytes_body(void *argument)
 	unsigned char bytes[600];
 	for (unsigned i = 0; i < 2000; i++) {
 		int s = i % 2 ? raw_connect() : raw_member("default");
-		CHECK(s >= 0);
+		assert_true(s >= 0);
 		random_fill(&seed, bytes, sizeof(bytes));
 		size_t count = random_below(&seed, sizeof(bytes));
-		CHECK(send(s, bytes, count, MSG_NOSIGNAL) == (ssize_t)count);
+		assert_true(
+			send(s, bytes, count, MSG_NOSIGNAL) == (ssize_t)count);
 		struct node_reply reply;
 		int fd, r = raw_reply(s, &reply, &fd);
-		CHECK(r == -EPROTO || r == -ENOTCONN);
+		assert_true(r == -EPROTO || r == -ENOTCONN);
 		close(s);
 	}
 	return 0;
@@ -115,9 +116,9 @@ static int lengths_body(void *unused)
 		int fd, s = raw_connect();
 		if (count == sizeof(q[0]))
 			count++;
-		CHECK(s >= 0);
-		CHECK(send(s, q, count, MSG_NOSIGNAL) == (ssize_t)count);
-		CHECK(raw_reply(s, &reply, &fd) == -EPROTO);
+		assert_true(s >= 0);
+		assert_true(send(s, q, count, MSG_NOSIGNAL) == (ssize_t)count);
+		assert_true(raw_reply(s, &reply, &fd) == -EPROTO);
 		close(s);
 	}
 	return 0;
@@ -145,9 +146,9 @@ static bool fd_limit_raise(void)
 static int silent_body(void *argument)
 {
 	int *ready = argument;
-	CHECK(fd_limit_raise());
+	assert_true(fd_limit_raise());
 	for (unsigned i = 0; i < CONNECTIONS; i++)
-		CHECK(raw_connect() >= 0);
+		assert_true(raw_connect() >= 0);
 	signal_ready(ready[1]);
 	pause();
 	return 1;
@@ -176,7 +177,7 @@ static int half_closed_body(void *unused)
 	(void)unused;
 	for (unsigned i = 0; i < 400; i++) {
 		int fd = -1, s = i & 4 ? raw_member("half") : raw_connect();
-		CHECK(s >= 0);
+		assert_true(s >= 0);
 		if (i & 4)
 			raw_call(s, &open, -1, &reply, NULL);
 		if (i & 1)
@@ -206,7 +207,7 @@ static int unread_body(void *unused)
 	(void)unused;
 	for (unsigned i = 0; i < 20; i++) {
 		int s = raw_member("default");
-		CHECK(s >= 0);
+		assert_true(s >= 0);
 		unsigned sent = 0;
 		while (sent < 100000 &&
 			wire_send(s, &q, sizeof(q), -1, MSG_DONTWAIT) == 0)
@@ -290,9 +291,9 @@ static int fuzz_body(void *argument)
 	uint64_t seed = *(uint64_t *)argument;
 	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
 	int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	CHECK(doorbell >= 0);
+	assert_true(doorbell >= 0);
 	for (unsigned i = 0; i < FUZZ_CONNECTIONS; i++) {
-		CHECK(fuzz_connection(&seed, doorbell) == 0);
+		assert_true(fuzz_connection(&seed, doorbell) == 0);
 		if (clock_passed(deadline))
 			break;
 	}

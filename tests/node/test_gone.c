@@ -19,11 +19,11 @@ static int sender_body(void *argument)
 	struct sender_options *s = argument;
 	struct cay_peer *peer;
 	struct cay_port *port = cay_port_open(NULL);
-	CHECK(port);
-	CHECK(cay_peer_resolve(port, s->to, &peer) == 0);
+	assert_true(port);
+	assert_true(cay_peer_resolve(port, s->to, &peer) == 0);
 	struct cay_addr self = cay_port_addr(port);
-	CHECK(write(s->ready[1], &self, sizeof(self)) == sizeof(self));
-	CHECK(wait_ready(s->ready[0]));
+	assert_true(write(s->ready[1], &self, sizeof(self)) == sizeof(self));
+	assert_true(wait_ready(s->ready[0]));
 	while (cay_send(port, peer, 1, "x", 1, s->flags) == 0)
 		continue;
 	signal_ready(s->ready[1]);

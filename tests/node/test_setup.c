@@ -84,13 +84,13 @@ static int few_fds_body(void *argument)
 	unsigned spare = 0;
 	int r = EMFILE;
 	for (; r == EMFILE && spare < 16; spare++) {
-		CHECK(fd_limit_self(spare));
+		assert_true(fd_limit_self(spare));
 		r = open_error(NULL);
 	}
-	CHECK(limit_set(RLIMIT_NOFILE, 1024));
-	CHECK(r == 0);
-	CHECK(spare > 1); /* opening failed at least once */
-	CHECK(client_wait(argument));
+	assert_true(limit_set(RLIMIT_NOFILE, 1024));
+	assert_true(r == 0);
+	assert_true(spare > 1); /* opening failed at least once */
+	assert_true(client_wait(argument));
 	return 0;
 }
 
@@ -104,14 +104,14 @@ static int no_doorbell_fd_body(void *unused)
 {
 	(void)unused;
 	struct cay_port *port = cay_port_open(NULL);
-	CHECK(port);
-	CHECK(fd_limit_self(0));
-	CHECK(cay_port_fd(port) == -EMFILE);
-	CHECK(cay_port_arm(port) == -EBADF);
-	CHECK(fd_limit_self(1));
-	CHECK(cay_port_fd(port) >= 0);
-	CHECK(cay_port_arm(port) == 0);
-	CHECK(cay_port_close(port) == 0);
+	assert_true(port);
+	assert_true(fd_limit_self(0));
+	assert_true(cay_port_fd(port) == -EMFILE);
+	assert_true(cay_port_arm(port) == -EBADF);
+	assert_true(fd_limit_self(1));
+	assert_true(cay_port_fd(port) >= 0);
+	assert_true(cay_port_arm(port) == 0);
+	assert_true(cay_port_close(port) == 0);
 	return 0;
 }
 
@@ -127,12 +127,12 @@ static int sender_body(void *argument)
 	struct cay_addr *to = argument;
 	struct cay_peer *peer;
 	struct cay_port *port = cay_port_open(NULL);
-	CHECK(port);
-	CHECK(cay_peer_resolve(port, *to, &peer) == 0);
-	CHECK(fd_limit_self(0));
-	CHECK(cay_send(port, peer, 1, "x", 1, 0) == 0);
+	assert_true(port);
+	assert_true(cay_peer_resolve(port, *to, &peer) == 0);
+	assert_true(fd_limit_self(0));
+	assert_true(cay_send(port, peer, 1, "x", 1, 0) == 0);
 	cay_peer_release(peer);
-	CHECK(cay_port_close(port) == 0);
+	assert_true(cay_port_close(port) == 0);
 	return 0;
 }
 
@@ -264,13 +264,13 @@ static rlim_t address_space_now(void)
 
 static int address_space_body(void *argument)
 {
-	CHECK(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
-	CHECK(open_error(NULL) == ENOMEM);
-	CHECK(limit_set(RLIMIT_AS, address_space_now() + 4096));
-	CHECK(open_error(NULL) == ENOMEM);
-	CHECK(limit_set(RLIMIT_AS, RLIM_INFINITY));
-	CHECK(open_error(NULL) == 0);
-	CHECK(client_wait(argument));
+	assert_true(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
+	assert_true(open_error(NULL) == ENOMEM);
+	assert_true(limit_set(RLIMIT_AS, address_space_now() + 4096));
+	assert_true(open_error(NULL) == ENOMEM);
+	assert_true(limit_set(RLIMIT_AS, RLIM_INFINITY));
+	assert_true(open_error(NULL) == 0);
+	assert_true(client_wait(argument));
 	return 0;
 }
 
@@ -287,9 +287,9 @@ static int small_node_body(void *unused)
 {
 	(void)unused;
 	harness_rename();
-	CHECK(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
-	CHECK(open_error(NULL) == ENOMEM);
-	CHECK(wait_for(node_absent, NULL, 5000));
+	assert_true(limit_set(RLIMIT_AS, address_space_now() + (1ull << 30)));
+	assert_true(open_error(NULL) == ENOMEM);
+	assert_true(wait_for(node_absent, NULL, 5000));
 	return 0;
 }
 
@@ -323,15 +323,15 @@ static int mappings_body(void *unused)
 	unsigned count, unmapped = 0;
 	(void)unused;
 	count = mappings_fill(pages, 1 << 17);
-	CHECK(count > 1000);
+	assert_true(count > 1000);
 	int r = open_error(NULL);
-	CHECK(r == ENOMEM);
+	assert_true(r == ENOMEM);
 	/* Frees one mapping per attempt, so that each mmap() fails in turn. */
 	while (r == ENOMEM && unmapped < 64) {
 		munmap(pages[count - 1 - unmapped++], 4096);
 		r = open_error(NULL);
 	}
-	CHECK(r == 0);
+	assert_true(r == 0);
 	return 0;
 }
 
@@ -364,7 +364,7 @@ static int no_program_body(void *unused)
 	(void)unused;
 	harness_rename();
 	setenv("CAY_NODE_PROGRAM", "/nonexistent/cay", 1);
-	CHECK(open_error(NULL) == ENOENT);
+	assert_true(open_error(NULL) == ENOENT);
 	return 0;
 }
 
