@@ -106,7 +106,7 @@ int main(void)
 			return 1;
 		}
 		if (pid == 0)
-			exit(child(cay_port_addr(port), key));
+			_exit(child(cay_port_addr(port), key));
 	}
 	check("pthread_create",
 		-pthread_create(&thread, NULL, thread_main, shared));

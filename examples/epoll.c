@@ -146,7 +146,7 @@ int main(void)
 		return 1;
 	}
 	if (pid == 0)
-		exit(sender(cay_port_addr(port)));
+		_exit(sender(cay_port_addr(port)));
 	receive(port, epoll);
 	check("cay_port_close", cay_port_close(port));
 	close(epoll);

@@ -107,7 +107,7 @@ int main(void)
 		return 1;
 	}
 	if (pid == 0)
-		exit(holder(cay_port_addr(owner), cay_port_addr(waiter), key));
+		_exit(holder(cay_port_addr(owner), cay_port_addr(waiter), key));
 	struct cay_event event = next_event(waiter);
 	cay_release(waiter, &event);
 

@@ -94,7 +94,7 @@ int main(void)
 		return 1;
 	}
 	if (pid == 0)
-		exit(echo(cay_port_addr(port)));
+		_exit(echo(cay_port_addr(port)));
 
 	/* The first message has the address of the peer. */
 	while ((n = cay_poll(port, &event, 1)) == 0)

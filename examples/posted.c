@@ -88,7 +88,7 @@ int main(void)
 		return 1;
 	}
 	if (pid == 0)
-		exit(sender(cay_port_addr(port)));
+		_exit(sender(cay_port_addr(port)));
 	for (int i = 0; i < 2; i++) {
 		struct cay_event event = next_event(port);
 		int valid = event.kind == CAY_EVENT_POSTED &&
