@@ -80,15 +80,16 @@ static const struct path paths[] = {
 	{ "cay_send, 40 bytes", send_40, 193 },
 	{ "cay_poll, a message", poll_one, 99 },
 	{ "cay_release", release, 52 },
-	{ "cay_poll, returning entries", poll_once, 130 },
+	{ "cay_poll, returning entries", poll_once, 127 },
 	{ "cay_poll, nothing", poll_once, 53 },
 	{ "cay_put, 8 bytes", put_8, 184 },
 	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 198 },
-	{ "cay_put, 64 bytes", put_64, 183 },
+	/* 183 to 188, by the variant of memcpy() that libc selects. */
+	{ "cay_put, 64 bytes", put_64, 188 },
 	{ "cay_get, 8 bytes", get_8, 203 },
 	{ "cay_fetch_add_into", add_into, 175 },
 	{ "cay_fetch_add", add, 449 },
-	{ "cay_poll, a completion", poll_one, 202 },
+	{ "cay_poll, a completion", poll_one, 200 },
 	{ "cay_release, a completion", release, 165 },
 };
 
