@@ -124,7 +124,7 @@ struct errno_words {
 
 static const struct errno_words errnos[] = {
 	{ 0, "success" },
-	{ EAGAIN, "no room, or nothing there: poll and try again" },
+	{ EAGAIN, "a queue is full or empty: poll and try again" },
 	{ EPIPE, "the peer has closed or died: resolve it again" },
 	{ ENOTCONN, "the node is gone: open the port again for a new one" },
 	{ ECHILD, "the handle belongs to the parent process: open a port after "
@@ -137,9 +137,10 @@ static const struct errno_words errnos[] = {
 	{ EPERM, "the node belongs to another user (check CAY_NODE), or the "
 		 "window is not locked by this port" },
 	{ EALREADY, "this port has locked the window already" },
-	{ EPROTO, "the other side does not speak Cay's control protocol" },
+	{ EPROTO, "the peer of the socket does not speak the control protocol "
+		  "of Cay" },
 	{ EPROTONOSUPPORT,
-		"the node is of another version: end its ports, or set "
+		"the node has another version: close its ports, or set "
 		"CAY_NODE to start one of this version" },
 	{ EBADMSG, "the arena is damaged or too small" },
 	{ EOPNOTSUPP, "this device does not have that feature" },
