@@ -281,6 +281,8 @@ class Operations(TopTest):
         self.assertTrue(until(lambda: self.status()["voided"] == 1))
         sample, = self.top("-n", "1", "-d", "0.05")
         self.assertEqual(sample["repaired"], 1)
+        # One barrier for all ports of the process.
+        self.assertEqual(self.status()["barriers"], 1)
         self.assertEqual(sample["threads"], [])
 
     def test_any_program(self):

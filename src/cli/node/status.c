@@ -171,6 +171,7 @@ const struct field head_fields[] = {
 	HEAD(gone_sent, "gone_sent"),
 	HEAD(fenced, "fenced"),
 	HEAD(refused, "refused"),
+	HEAD(barriers, "barriers"),
 	HEAD(zombies, "zombies"),
 	FIELDS_END,
 };
