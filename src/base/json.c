@@ -77,7 +77,7 @@ static void escape_ascii(FILE *to, unsigned char c)
 			return;
 		}
 	}
-	if (c < 0x20)
+	if (c < 0x20 || c == 0x7f)
 		fprintf(to, "\\u%04x", c);
 	else
 		fputc(c, to);
@@ -94,6 +94,8 @@ static void quoted(FILE *to, const char *text)
 			escape_ascii(to, *s);
 		else if (bytes == 0)
 			fputs("\\ufffd", to);
+		else if (code < 0xa0) /* C1 control characters */
+			fprintf(to, "\\u%04x", code);
 		else
 			fwrite(s, 1, bytes, to);
 		s += bytes ? bytes : 1;

@@ -41,7 +41,8 @@ void json_array_end(struct json *);
 /* Must precede each value of an object. */
 void json_key(struct json *, const char *name);
 
-/* Bytes that are not UTF-8 become U+FFFD; NULL becomes null. */
+/* Control characters are escaped, so that a terminal can show them; bytes that
+ * are not UTF-8 become U+FFFD; NULL becomes null. */
 void json_string(struct json *, const char *text);
 void json_number(struct json *, uint64_t value);
 void json_signed(struct json *, int64_t value);

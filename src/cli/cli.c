@@ -5,16 +5,51 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
+
+/* Returns the length of the printable character at `s`, or 0. */
+static size_t printable(const unsigned char *s, size_t left)
+{
+	uint32_t code;
+	size_t bytes = utf8_announced(s[0]) <= left ? utf8_next(s, &code) : 0;
+	if (bytes == 0 || code == '\n' || code == '\t')
+		return bytes;
+	/* C0, DEL and C1. */
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : bytes;
+}
+
+bool cli_print_escaped(FILE *to, const void *data, size_t length)
+{
+	const unsigned char *at = data, *end = at + length;
+	while (at < end) {
+		const unsigned char *from = at;
+		size_t bytes;
+		while (at < end && (bytes = printable(at, (size_t)(end - at))))
+			at += bytes;
+		size_t span = (size_t)(at - from);
+		if (fwrite(from, 1, span, to) != span)
+			return false;
+		if (at < end && fprintf(to, "\\x%02x", *at++) < 0)
+			return false;
+	}
+	return true;
+}
 
 __attribute__((format(printf, 2, 0))) static void message_print(
 	const char *command, const char *format, va_list arguments)
 {
+	char *text = NULL;
+	int n = vasprintf(&text, format, arguments);
 	fprintf(stderr, "cay%s%s: ", *command ? " " : "", command);
-	vfprintf(stderr, format, arguments);
+	cli_print_escaped(stderr, n < 0 ? "out of memory" : text,
+		n < 0 ? strlen("out of memory") : (size_t)n);
 	fputc('\n', stderr);
+	if (n >= 0)
+		free(text);
 }
 
 int cli_error(const char *command, const char *format, ...)

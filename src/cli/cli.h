@@ -5,6 +5,8 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 
 enum cli_status {
 	CLI_OK = 0,
@@ -13,7 +15,15 @@ enum cli_status {
 	CLI_DISTURBED = 3, /* a benchmark was disturbed */
 };
 
-/* Prints "cay COMMAND: ..." on stderr. Returns CLI_FAILED. */
+/*
+ * Writes data of another process for a terminal: control characters except
+ * newline and tab, and bytes that are not UTF-8, become "\\xHH", so that they
+ * cannot move the cursor or reprogram the terminal. Returns false with errno
+ * if a write failed.
+ */
+bool cli_print_escaped(FILE *, const void *data, size_t length);
+
+/* Prints "cay COMMAND: ..." on stderr, escaped. Returns CLI_FAILED. */
 __attribute__((format(printf, 2, 3))) int cli_error(
 	const char *command, const char *format, ...);
 

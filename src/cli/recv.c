@@ -188,7 +188,9 @@ static int receiver_open(struct receiver *r)
 		return cli_error("recv", "%s", strerror(errno));
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	r->flush = o->json || isatty(STDOUT_FILENO);
+	bool terminal = isatty(STDOUT_FILENO);
+	r->flush = o->json || terminal;
+	r->escape = terminal && !o->raw;
 	if (o->json)
 		r->senders = calloc(CAY_VPIDS, sizeof(*r->senders));
 	if (output_open(r) || (o->json && !r->senders))
@@ -278,8 +280,8 @@ static const struct option_row recv_rows[] = {
 		"length, data, encoding (utf-8, or base64 for other data). "
 		"Kind \"gone\": a sender has exited",
 		.excludes = WORDS("raw")),
-	OPTION_SWITCH(
-		"raw", raw, "print the payloads with nothing between them"),
+	OPTION_SWITCH("raw", raw,
+		"print the payloads unchanged, with nothing between them"),
 	OPTION_NODE_AND_REALM,
 };
 
@@ -288,7 +290,9 @@ const struct command command_recv = {
 	.summary = "open a named port and print the messages it receives",
 	.arguments = "NAME",
 	.help = "Opens a port with this name and prints each message it "
-		"receives on a line, until it is interrupted.",
+		"receives on a line, until it is interrupted. On a terminal, "
+		"control characters and bytes that are not UTF-8 are printed "
+		"as \\xHH.",
 	.notes = "Exit status: 0 done; 1 failed, timed out, interrupted before "
 		 "N messages, or a message was lost with its sender.",
 	COMMAND_OPTIONS(recv_rows),

@@ -30,6 +30,7 @@ struct receiver {
 	int stop_fd; /* readable after SIGINT or SIGTERM */
 	FILE *out;   /* standard output; gives up when stop_fd is readable */
 	bool flush;  /* after each message */
+	bool escape; /* control characters: a terminal reads the output */
 	uint64_t received, lost;
 	uint64_t deadline;
 	struct cay_peer **senders; /* --json: by VPID; see sender_watch() */

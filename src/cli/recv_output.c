@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages on standard output: as lines, raw, or as JSON. */
+/* Messages on standard output: as lines, which are escaped on a terminal, raw,
+ * or as JSON. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -84,7 +85,9 @@ void output_flush(struct receiver *r)
 
 static void output_bytes(struct receiver *r, const void *data, size_t length)
 {
-	if (length && fwrite(data, 1, length, r->out) != length)
+	bool written = r->escape ? cli_print_escaped(r->out, data, length)
+				 : fwrite(data, 1, length, r->out) == length;
+	if (!written)
 		output_failed(r, errno);
 }
 

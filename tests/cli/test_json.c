@@ -77,14 +77,16 @@ static void write_escapes(struct json *j)
 	json_array_begin(j);
 	json_string(j, "\"\\/\b\f\n\r\t\x01\x1f\x7f");
 	json_string(j, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f");
+	json_string(j, "\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0");
 	json_array_end(j);
 }
 
 static void escapes(void **state)
 {
 	(void)state;
-	expect(write_escapes, "[\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\x7f\","
-			      "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f\"]\n");
+	expect(write_escapes, "[\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f"
+			      "\\u007f\",\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x90\x9f"
+			      "\",\"\\u0080\\u009b\\u009f\xc2\xa0\"]\n");
 }
 
 /* Overlong, surrogate, too large, cut off, stray: none of it may get out. */

@@ -85,9 +85,10 @@ static int report_read(int fd, const struct node_reply *reply, void **out)
 	return 0;
 }
 
-static bool name_ends(const char *name)
+/* A name of a report, which may be empty; it is safe to print. */
+static bool name_safe(const char *name)
 {
-	return memchr(name, 0, NODE_NAME_MAX) != NULL;
+	return *name == 0 || node_name_valid(name);
 }
 
 static bool report_valid(
@@ -97,11 +98,11 @@ static bool report_valid(
 		     r->head->processes == reply->status.processes &&
 		     r->head->ports == reply->status.ports &&
 		     r->head->threads == report_threads(reply) &&
-		     name_ends(r->head->name);
+		     name_safe(r->head->name);
 	for (uint32_t i = 0; valid && i < r->head->processes; i++)
-		valid = name_ends(r->processes[i].realm);
+		valid = name_safe(r->processes[i].realm);
 	for (uint32_t i = 0; valid && i < r->head->ports; i++)
-		valid = name_ends(r->ports[i].name) && r->ports[i].nq_entries &&
+		valid = name_safe(r->ports[i].name) && r->ports[i].nq_entries &&
 			r->ports[i].rdr_units;
 	for (uint32_t i = 0; valid && i < r->head->threads; i++)
 		valid = r->threads[i].process < r->head->processes;
