@@ -153,7 +153,7 @@ struct node_status {
 	uint64_t magic;
 	uint32_t node, pid;
 	uint32_t processes, ports, threads;
-	uint32_t reserved;
+	uint32_t realms;
 	uint64_t uptime_ns; /* at the time of the report */
 	uint64_t repaired;  /* processes that exited and were repaired */
 	uint64_t voided;    /* entries that these had claimed */
@@ -162,7 +162,7 @@ struct node_status {
 	uint64_t refused;   /* connections and requests refused */
 	uint64_t barriers;  /* memory barriers in all members of a realm */
 	uint64_t zombies;   /* closed ports and exited processes, unreclaimed */
-	uint64_t heap_bytes, heap_used; /* address space */
+	uint64_t heap_bytes, heap_used; /* address space of all heaps */
 	uint64_t memory_bytes;		/* allocated pages of it */
 	char name[NODE_NAME_MAX];
 };

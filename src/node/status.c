@@ -265,6 +265,7 @@ static void head_fill(struct node *n, struct node_status *s)
 	memcpy(s->name, n->name, sizeof(s->name));
 	list_for_each (at, &n->realms) {
 		struct realm *r = list_of(at, struct realm, link);
+		s->realms++;
 		s->heap_bytes += r->heap.total;
 		s->heap_used += r->heap.used;
 		if (fstat(r->fd, &st) == 0)

@@ -569,6 +569,9 @@ class Node(CliTest):
         self.assertEqual(result.returncode, 0)
         for text in self.node, "some-port", str(receiver.pid):
             self.assertIn(text.encode(), result.stdout)
+        # The size that the documents give for an arena.
+        self.assertRegex(result.stdout.decode(),
+                         r"(?m)^1 arena: \S+ KiB of 32\.0 GiB allocated, ")
 
     def test_status_json(self):
         receiver = self.receive(name="some-port")
@@ -577,6 +580,7 @@ class Node(CliTest):
         status = json.loads(result.stdout)
         self.assertEqual(status["name"], self.node)
         self.assertGreater(status["uptime_ns"], 0)
+        self.assertEqual(status["realms"], 1)
         self.assertLess(status["heap_used"], status["heap_bytes"])
         process, = status["processes"]
         self.assertEqual(process["pid"], receiver.pid)

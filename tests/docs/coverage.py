@@ -15,7 +15,8 @@ usage: coverage.py --source ROOT [--cay FILE]
   * files, functions, structures and constants that Markdown files name exist; where a
     table has both in a row, the file contains the functions;
   * the README of a source folder names exactly its files;
-  * the version of the project is written once, in meson.build.
+  * the version of the project is written once, in meson.build;
+  * the size of an arena in the documents is NODE_ARENA_BYTES.
 """
 import argparse
 import pathlib
@@ -279,6 +280,27 @@ def check_version(source):
             complain(f"{name} repeats the project's version")
 
 
+def check_arena(source, manual):
+    """Of each sentence or row that has "arena" and a number of GiB."""
+    header = (source / "src/node/node.h").read_text()
+    size = re.search(r"#define NODE_ARENA_BYTES +\((\d+)ull << 30\)", header)
+    if not size:
+        complain("src/node/node.h does not define NODE_ARENA_BYTES in GiB")
+        return
+    texts = {path.name: path.read_text() for path in markdown_files(source)
+             if path.name != "CHANGELOG.md"}
+    found = 0
+    for name, text in {**manual.pages, **texts}.items():
+        for part in re.split(r"\.\s|\n\n|\n\||\n\.It ", text):
+            sizes = re.findall(r"([\d.]+)(?:\s|\\~)*GiB", part)
+            found += len(sizes) if re.search(r"\barenas?\b", part) else 0
+            if re.search(r"\barenas?\b", part) and \
+                    any(s != size.group(1) for s in sizes):
+                complain(f"{name}: an arena has {size.group(1)} GiB: {part}")
+    if not found:
+        complain("no document gives the size of an arena")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -304,6 +326,7 @@ def main():
     check_names(source, manual)
     check_folders(source)
     check_version(source)
+    check_arena(source, manual)
     for text in complaints:
         print(text)
     print(f"{len(complaints)} complaints")

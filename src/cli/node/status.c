@@ -163,6 +163,7 @@ const struct field head_fields[] = {
 	HEAD(node, "node"),
 	HEAD(pid, "pid"),
 	HEAD(uptime_ns, "uptime_ns"),
+	HEAD(realms, "realms"),
 	HEAD(heap_bytes, "heap_bytes"),
 	HEAD(heap_used, "heap_used"),
 	HEAD(memory_bytes, "memory_bytes"),
@@ -320,8 +321,9 @@ void node_status_print(const struct node_report *r)
 
 	printf("node %s, id %08x, pid %u, up %s\n", s->name, s->node, s->pid,
 		seconds_text((double)s->uptime_ns / CLOCK_NS_PER_S, a));
-	printf("heap: %s of %s in use, %s of memory\n",
-		bytes_text(s->heap_used, a), bytes_text(s->heap_bytes, b),
+	printf("%u arena%s: %s of %s allocated, %s of memory\n", s->realms,
+		plural(s->realms), bytes_text(s->heap_used, a),
+		bytes_text(s->heap_bytes + s->realms * ARENA_HEAP_OFFSET, b),
 		bytes_text(s->memory_bytes, c));
 	printf("dead processes: %" PRIu64 " repaired, %" PRIu64
 	       " entr%s voided, %" PRIu64 " peer%s notified\n",
