@@ -23,6 +23,7 @@ enum cay_flag {
 	CAY_INTERRUPT = 1 << 3,	 /* ring the doorbell of the target */
 	CAY_PRIORITY = 1 << 4,	 /* may use the reserved part of the NQ */
 	CAY_ACK = 1 << 5,	 /* completion when stored at the target */
+	CAY_BORROW = 1 << 6,	 /* messages: zero copy, with a completion */
 };
 
 /* Longest eager message, in bytes; longer ones are sent by reference. */
@@ -33,7 +34,8 @@ enum cay_flag {
  * CAY_EAGER_MAX bytes through the receive data region of the target; in both
  * cases the source is reusable on return. A longer message is sent by
  * reference: CAY_NOTIFY is implied, and the source must not change until the
- * CAY_EVENT_COMPLETE with this tag.
+ * CAY_EVENT_COMPLETE with this tag. CAY_BORROW requests that event for every
+ * length.
  *
  * Returns 0, or -EAGAIN (a queue is full: poll and retry), -EPIPE (the peer is
  * gone), -EINVAL (flags), -EMSGSIZE, -EFAULT (NULL with a length), -ENOBUFS

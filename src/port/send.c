@@ -23,6 +23,8 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 			  (int)CAY_PRIORITY == CAY_VCI_PRIORITY,
 	"the flags of calls are those of VCIs");
 
+#define SEND_FLAGS (ISSUE_FLAGS | CAY_BORROW)
+
 /* ---- long messages, by reference ---- */
 
 /* Copies the message into staging memory. Returns NULL if there is none. */
@@ -111,7 +113,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 			return -EMSGSIZE;
 		p->length += p->payload[i].iov_len;
 	}
-	if (flags & ~(unsigned)ISSUE_FLAGS)
+	if (flags & ~(unsigned)SEND_FLAGS)
 		return -EINVAL;
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
@@ -125,10 +127,10 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	if (flags & CAY_ACK)
 		p->command |= CAY_COMMAND_ACK;
 	/*
-	 * A long message always completes with an event, even if the device can
-	 * store it in a posted receive.
+	 * A long or borrowed message always completes with an event, even if
+	 * the device can store it in the target's RDR or a posted receive.
 	 */
-	if (p->length > QUEUE_PAYLOAD_MAX)
+	if (flags & CAY_BORROW || p->length > QUEUE_PAYLOAD_MAX)
 		p->flags |= CAY_VCI_NOTIFY;
 	int r = device_send(&port->origin, op, &peer->context, p);
 	if (r == -E2BIG)

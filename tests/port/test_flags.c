@@ -64,12 +64,12 @@ static void check_completion(struct pair *p, uint64_t tag, uint32_t api_tag,
 static void flags_of_one_size(struct pair *p, size_t length, unsigned operation)
 {
 	uint64_t tag = UINT64_MAX;
-	for (unsigned flags = 0; flags < 64; flags++, tag--) {
+	for (unsigned flags = 0; flags < 128; flags++, tag--) {
 		assert_int_equal(cay_send_tagged(p->a, p->peer, tag, flags,
 					 p->mapped, length, flags),
 			0);
 		expect_message(p->b, tag, length, 1);
-		if (flags & (CAY_NOTIFY | CAY_ACK))
+		if (flags & (CAY_NOTIFY | CAY_ACK | CAY_BORROW))
 			check_completion(p, tag, flags, operation,
 				flags & CAY_ACK, length);
 		check_empty(p->a);
@@ -87,7 +87,7 @@ static void every_combination(void **state)
 	flags_of_one_size(&p, 40, CAY_FAST_SEND);
 	flags_of_one_size(&p, 41, CAY_SEND);
 	flags_of_one_size(&p, CAY_EAGER_MAX, CAY_SEND);
-	assert_int_equal(port_stats(p.a).completed, 5 * 48);
+	assert_int_equal(port_stats(p.a).completed, 5 * 112);
 	pair_close(&p);
 }
 
