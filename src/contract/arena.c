@@ -129,8 +129,10 @@ bool posted_valid(const struct cay_posted_receive *p, uint64_t arena_bytes)
 
 bool reference_valid(const struct reference *ref, uint64_t arena_bytes)
 {
+	/* Node and target use the emulated access in place. */
 	if (ref->kind == REFERENCE_ACCESS &&
-		ref->length < sizeof(struct emulated_access))
+		(ref->length < sizeof(struct emulated_access) ||
+			ref->address % _Alignof(struct emulated_access)))
 		return false;
 	if (ref->kind != REFERENCE_PROCESS)
 		return ref->kind <= REFERENCE_ACCESS &&

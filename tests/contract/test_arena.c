@@ -289,7 +289,11 @@ static void access_references(void **state)
 	ACCESS_WITH(length = UINT64_MAX, false);
 	ACCESS_WITH(length = UINT64_MAX - CONFIG_ARENA + 65, false);
 	ACCESS_WITH(address = ARENA_HEAP_OFFSET, true);
-	ACCESS_WITH(address = ARENA_HEAP_OFFSET - 1, false);
+	ACCESS_WITH(address = ARENA_HEAP_OFFSET - 8, false);
+	ACCESS_WITH(address = CONFIG_ARENA - 72, true);
+	/* Its words are used in place. */
+	ACCESS_WITH(address = CONFIG_ARENA - 65, false);
+	ACCESS_WITH(address = CONFIG_ARENA - 68, false);
 	ACCESS_WITH(address = CONFIG_ARENA - 63, false);
 	ACCESS_WITH(address = CONFIG_ARENA, false);
 	ACCESS_WITH(address = 0x1000, false);

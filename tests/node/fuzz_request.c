@@ -373,7 +373,8 @@ static void corrupt_reference(struct world *w, struct input *in)
 		(void *)(port->realm->arena.base + port->config.tables_offset +
 			 (uint64_t)port->config.refs_at * CAY_LINE);
 	struct reference *ref = &refs[input_below(in, 1u << QUEUE_REFS_LOG2)];
-	ref->address = history_choose(&w->blocks, in);
+	/* A member may store any address, also one that is not aligned. */
+	ref->address = history_choose(&w->blocks, in) + input_below(in, 9);
 	ref->kind = (uint8_t)input_below(in, 4);
 	ref->length = 64 * input_below(in, 3);
 	ref->target_vpid = (uint16_t)history_choose(&w->vpids, in);
