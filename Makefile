@@ -5,6 +5,9 @@ PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
 	python3 procps
 BUILD ?= build
 
+# For tests that are skipped without it.
+TEST_PACKAGES = valgrind
+
 # For comparisons with other implementations of RMA and of messages.
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
 FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
@@ -28,6 +31,7 @@ demo: all
 	$(BUILD)/cay demo
 
 test: all check-format
+	@tools/install-packages $(TEST_PACKAGES)
 	tools/run-tests $(BUILD)
 
 # Runs the tests with gcc and clang, under ASan+UBSan and under TSan.

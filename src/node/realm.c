@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/valgrind.h"
 #include "node/doorbell.h"
 #include "node/record.h"
 
@@ -38,7 +39,7 @@ static int arena_create(struct realm *r, uint64_t bytes)
 			F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		e = -errno;
 	if (!e) {
-		p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		p = mmap(NULL, bytes, valgrind_arena_protection(),
 			MAP_SHARED | MAP_NORESERVE, r->fd, 0);
 		if (p == MAP_FAILED)
 			e = -errno;

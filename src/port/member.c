@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/valgrind.h"
 #include "node/address.h"
 #include "port/doorbell.h"
 #include "port/heap.h"
@@ -101,7 +102,7 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	void *p = arena_reserve(bytes);
 	if (p == MAP_FAILED)
 		return -errno;
-	if (mmap(p, bytes, PROT_READ | PROT_WRITE,
+	if (mmap(p, bytes, valgrind_arena_protection(),
 		    MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
 		    0) == MAP_FAILED) {
 		int e = -errno;
