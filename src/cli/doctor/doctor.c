@@ -18,7 +18,7 @@ static const char *const state_names[] = {
 };
 
 static const struct probe_group *const groups[PROBE_GROUPS] = { &probe_memory,
-	&probe_kernel, &probe_machine };
+	&probe_kernel, &probe_machine, &probe_isolation, &probe_install };
 
 /* Runs all probes and prints their findings. Returns true if all passed. */
 static bool probes_run(struct json *j)
@@ -101,7 +101,8 @@ const struct command command_doctor = {
 	.summary = "check what this machine supports, and how to fix the rest",
 	.help = "Tests everything that Cay needs of this machine, and what "
 		"makes it faster, as this user and in this container.",
-	.notes = "Exit status: 0 nothing is missing, 1 something is.",
+	.notes = "Exit status: 0 nothing is missing, also with warnings; 1 "
+		 "something is missing.",
 	COMMAND_OPTIONS(doctor_rows),
 	.run = doctor_run,
 };

@@ -19,8 +19,8 @@ enum probe_state {
 
 struct finding {
 	enum probe_state state;
-	char text[200];
-	char advice[240]; /* how to correct it; may be empty */
+	char text[512];
+	char advice[512]; /* how to correct it; may be empty */
 };
 
 struct probe {
@@ -28,12 +28,13 @@ struct probe {
 	void (*run)(struct finding *);
 };
 
-#define PROBE_GROUPS 3
+#define PROBE_GROUPS 5
 struct probe_group {
 	const struct probe *probes;
 	size_t count;
 };
-extern const struct probe_group probe_memory, probe_kernel, probe_machine;
+extern const struct probe_group probe_memory, probe_kernel, probe_machine,
+	probe_isolation, probe_install;
 
 __attribute__((format(printf, 3, 4))) void finding_set(
 	struct finding *, enum probe_state, const char *format, ...);
