@@ -31,6 +31,14 @@ struct cay_addr {
 /* Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0: do not wait. */
 #define CAY_FOREVER UINT64_MAX
 
+/*
+ * Return the deadline so many microseconds, milliseconds or seconds from now,
+ * and CAY_FOREVER if it cannot be represented. Thread-safe; do not block.
+ */
+CAY_API uint64_t cay_deadline_us(uint64_t us);
+CAY_API uint64_t cay_deadline_ms(uint64_t ms);
+CAY_API uint64_t cay_deadline_s(uint64_t s);
+
 enum cay_port_flag {
 	CAY_PORT_SHARED = 1 << 0,    /* several consuming threads */
 	CAY_PORT_GUARDED = 1 << 1,   /* use the guarded path only */

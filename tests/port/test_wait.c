@@ -42,6 +42,29 @@ static void deadlines(void **state)
 	close_port(port);
 }
 
+static void deadlines_from_now(void **state)
+{
+	static const struct {
+		uint64_t (*from_now)(uint64_t);
+		uint64_t unit_ns;
+	} units[] = { { cay_deadline_us, NS_PER_US },
+		{ cay_deadline_ms, NS_PER_MS }, { cay_deadline_s, NS_PER_S } };
+	(void)state;
+	for (unsigned i = 0; i < COUNT(units); i++) {
+		uint64_t unit = units[i].unit_ns, last = UINT64_MAX / unit;
+		uint64_t before = now_ns();
+		uint64_t now = units[i].from_now(0);
+		uint64_t later = units[i].from_now(7);
+		uint64_t after = now_ns();
+		assert_in_range(now, before, after);
+		assert_in_range(later, before + 7 * unit, after + 7 * unit);
+		/* Neither the product nor the sum wraps around. */
+		assert_int_equal(units[i].from_now(last), CAY_FOREVER);
+		assert_int_equal(units[i].from_now(last + 1), CAY_FOREVER);
+		assert_int_equal(units[i].from_now(UINT64_MAX), CAY_FOREVER);
+	}
+}
+
 /* ---- woken by each kind of event ---- */
 
 static void waker(struct child *parent, void *unused)
@@ -259,6 +282,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(deadlines),
+		TEST(deadlines_from_now),
 		TEST(any_event_ends_a_wait),
 		TEST(signals_end_a_wait),
 		TEST(no_wake_up_is_lost),
