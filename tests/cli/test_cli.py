@@ -319,6 +319,22 @@ class Ends(CliTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"timed out after 0 messages", result.stderr)
 
+    def test_timeout_counts_from_the_last_message(self):
+        # A busy machine may deliver the message too late: longer timeouts.
+        for timeout in 1, 4, 16, 30:
+            receiver = self.receive("--timeout", str(timeout))
+            time.sleep(timeout / 2)
+            sent = time.monotonic()
+            self.run_cay("send", "x", "half time")
+            out, err = receiver.communicate(timeout=2 * TIMEOUT)
+            ended = time.monotonic()
+            self.assertEqual(receiver.returncode, 1)
+            if out:
+                break
+        self.assertEqual(out, b"half time\n")
+        self.assertIn(b"timed out after 1 message", err)
+        self.assertGreaterEqual(ended, sent + timeout)
+
     def test_timeout_with_count(self):
         receiver = self.receive("--timeout", "2", "--count", "5")
         self.send("x", "one")
@@ -406,6 +422,36 @@ class Ends(CliTest):
         self.assertEqual(len(printed), 20000)
         for i, sender in enumerate(senders):
             expected = 0 if printed[:1] == b"%d" % i else 1
+            self.assertEqual(sender.wait(TIMEOUT), expected)
+
+    def test_count_leaves_the_messages_of_others(self):
+        """Of two pending messages to a receiver that wants one, one fails.
+
+        A second long message is read by the poll that finds it. Its sender is
+        told that it arrived, so --count must not poll it.
+        """
+        receiver = self.receive("--count", "3")
+        senders = []
+        for i in range(2):
+            sender = self.start("send", "--lines", "--wait", str(TIMEOUT),
+                                "x", stdin=subprocess.PIPE)
+            sender.line = b"%d" % i * 20000 + b"\n"
+            sender.stdin.write(sender.line)
+            sender.stdin.flush()
+            self.assertEqual(receiver.stdout.readline(), sender.line)
+            senders.append(sender)
+        receiver.send_signal(signal.SIGSTOP)
+        for sender in senders:
+            sender.stdin.write(sender.line)
+            sender.stdin.close()
+        self.assertTrue(until(
+            lambda: any(p["name"] == "x" and p["nq_used"] == 2
+                        for p in self.ports())))
+        receiver.send_signal(signal.SIGCONT)
+        last = receiver.stdout.read()
+        self.finish(receiver)
+        for sender in senders:
+            expected = 0 if last == sender.line else 1
             self.assertEqual(sender.wait(TIMEOUT), expected)
 
     def test_receiver_exits_early(self):

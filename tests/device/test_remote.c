@@ -418,6 +418,52 @@ static void bounds_are_exact(void **state)
 	}
 }
 
+/*
+ * The entry points without flags check the lock themselves, before they fall
+ * back to the general path, which checks it again.
+ */
+static int issue_without_flags(
+	struct testbench *tb, unsigned command, const struct target *t)
+{
+	uint64_t previous;
+	if (command == CAY_FAA)
+		return counting_atomic(&tb->port[0].origin, tb->port[0].op,
+			fixture_route(&tb->fixture, 0, 1), t, CAY_FAA,
+			tb->operand, &previous, 0x7a9);
+	size_t length = command == (CAY_FAST_PUT | 1) ? 8 : 100;
+	return command_is_get((uint16_t)command)
+		       ? tb_get(tb, t, tb->got, length)
+		       : tb_put(tb, t, length);
+}
+
+static void accesses_without_flags_check_the_lock(void **state)
+{
+	static const unsigned commands[] = { CAY_FAST_PUT | 1, CAY_PUT, CAY_GET,
+		CAY_FAA };
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 3, 128, TB_RIGHTS);
+	struct cay_nqe n;
+	tb->operand[0] = 1;
+	memset(tb->got, 0, 128);
+	for (size_t i = 0; i < ARRAY_COUNT(commands); i++) {
+		descriptor(tb, 3)->lock = FOREIGN_LOCK;
+		memset(tb_memory(tb, &t), 0x55, 128);
+		assert_int_equal(issue_without_flags(tb, commands[i], &t), 1);
+		receive_completion(
+			tb, commands[i], CAY_ERROR_TARGET_LOCKED, &n);
+		assert_true(tb_word(tb, &t) == 0x5555555555555555ull);
+		assert_int_equal(tb->got[0], 0);
+
+		/* The holder of the lock, and anyone after an unlock. */
+		descriptor(tb, 3)->lock = tb->port[0].origin.lock_word;
+		assert_int_equal(issue_without_flags(tb, commands[i], &t), 0);
+		descriptor(tb, 3)->lock = 0;
+		assert_int_equal(issue_without_flags(tb, commands[i], &t), 0);
+		memset(tb->got, 0, 128);
+		assert_false(tb_receive(tb, 0, &n));
+	}
+}
+
 /* A descriptor cannot lead out of the arena's heap. */
 static void invalid_descriptors_are_refused(void **state)
 {
@@ -491,6 +537,7 @@ int main(void)
 		TB_TEST(atomics_require_alignment),
 		TB_TEST(each_command_needs_its_right),
 		TB_TEST(bounds_are_exact),
+		TB_TEST(accesses_without_flags_check_the_lock),
 		TB_TEST(invalid_descriptors_are_refused),
 		TB_TEST(refusal_needs_a_completion_entry),
 		TB_TEST(migrated_and_closed_targets),

@@ -168,6 +168,40 @@ static void handles_are_not_inherited(void **state)
 	estate_close(&e);
 }
 
+/* ---- peers ---- */
+
+static void watched_child(struct child *parent, void *unused)
+{
+	(void)unused;
+	open_named("watched");
+	child_send(parent, 1);
+	child_receive(parent);
+}
+
+static void releasing_child(struct child *parent, void *peer)
+{
+	(void)parent;
+	cay_peer_release(peer);
+}
+
+/* The child's handle is a copy: the node still notifies the parent. */
+static void release_in_a_child_keeps_the_peer(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct child watched, child;
+	(void)state;
+	child_start(&watched, watched_child, NULL);
+	child_receive(&watched);
+	struct cay_peer *peer = open_peer_named(port, "watched");
+	child_start(&child, releasing_child, peer);
+	child_join(&child);
+	assert_int_equal(cay_send(port, peer, 1, NULL, 0, 0), 0);
+	child_kill(&watched);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
 /* ---- ports of a child ---- */
 
 static void own_port(struct estate *e, uint64_t tag)
@@ -337,6 +371,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(handles_are_not_inherited),
+		TEST(release_in_a_child_keeps_the_peer),
 		TEST(children_open_their_own_ports),
 		TEST(forking_while_threads_send),
 		TEST(exec_inherits_nothing),

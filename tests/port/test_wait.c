@@ -210,6 +210,65 @@ static void no_wake_up_is_lost(void **state)
 	exchange_close(&x);
 }
 
+/* ---- released entries are returned before a sleep ---- */
+
+/* Fills the queue of the peer. Returns the number of messages. */
+static uint64_t fill(struct cay_port *from, struct cay_peer *to)
+{
+	uint64_t count = 0;
+	while (cay_send(from, to, count, NULL, 0, 0) == 0)
+		count++;
+	return count;
+}
+
+static void drain(struct cay_port *port, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		expect_message(port, i, 0, 0);
+}
+
+static void sleep_in_wait(struct cay_port *port)
+{
+	assert_int_equal(cay_wait(port, now_ns() + 2 * NS_PER_MS), -ETIMEDOUT);
+}
+
+static void sleep_armed(struct cay_port *port)
+{
+	assert_true(cay_port_fd(port) >= 0);
+	assert_int_equal(cay_port_arm(port), 0);
+}
+
+/*
+ * Fewer entries than a quarter of the queue are released and not returned. No
+ * poll returns them: the port sleeps after an event that was its last.
+ */
+static void room_is_returned_before(void (*sleep)(struct cay_port *))
+{
+	struct cay_port *port = open_port(NULL), *to = open_small(NULL, 64);
+	struct cay_peer *peer = open_peer(port, to);
+	uint64_t room = fill(port, peer);
+	assert_true(room > 3);
+	drain(to, room);
+	check_empty(to);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
+	drain(to, 3);
+	assert_true(port_stats(to).nq_used >= 3);
+	sleep(to);
+	assert_int_equal(fill(port, peer), room);
+	drain(to, room);
+	cay_peer_release(peer);
+	close_port(to);
+	close_port(port);
+}
+
+static void sleeping_returns_released_entries(void **state)
+{
+	(void)state;
+	room_is_returned_before(sleep_in_wait);
+	room_is_returned_before(sleep_armed);
+}
+
 /* ---- cay_send_wait() ---- */
 
 static void slow_receiver(struct child *parent, void *argument)
@@ -286,6 +345,7 @@ int main(void)
 		TEST(any_event_ends_a_wait),
 		TEST(signals_end_a_wait),
 		TEST(no_wake_up_is_lost),
+		TEST(sleeping_returns_released_entries),
 		TEST(return_wakes_a_sender),
 		TEST(close_wakes_a_sender),
 	};

@@ -51,6 +51,16 @@ static void all_end(struct rma_pair *r, int error)
 	}
 }
 
+/* The same without flags: the accesses of the fast path are refused, too. */
+static void all_refused_without_flags(struct rma_pair *r)
+{
+	for (unsigned i = 0; i < COUNT(instructions); i++) {
+		assert_int_equal(instructions[i].issue(r, i, 0), 0);
+		rma_complete(r, i, CAY_ERROR_TARGET_LOCKED);
+		rma_settle(r);
+	}
+}
+
 /* ---- exclusion ---- */
 
 static void locked_for_others(enum place place)
@@ -59,6 +69,7 @@ static void locked_for_others(enum place place)
 	assert_int_equal(lock(&v.a, 0), 0);
 	all_end(&v.a, 0);
 	all_end(&v.b, CAY_ERROR_TARGET_LOCKED);
+	all_refused_without_flags(&v.b);
 	assert_int_equal(lock(&v.b, 0), -EAGAIN);
 	assert_int_equal(unlock(&v.b), -EPERM);
 	assert_int_equal(lock(&v.a, 0), -EALREADY);

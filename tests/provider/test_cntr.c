@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "harness.h"
+#include "region.h"
 
 #define MESSAGES 500
 
@@ -267,6 +267,70 @@ static void counts_messages(void **state)
 	group_run(2, traffic_body, NULL);
 }
 
+/* ---- failures ---- */
+
+static struct fid_cntr *bind_cntr(struct stack *s, uint64_t flags)
+{
+	struct fid_cntr *c = open_cntr(s, FI_WAIT_UNSPEC);
+	assert_int_equal(fi_ep_bind(s->ep, &c->fid, flags), 0);
+	return c;
+}
+
+/* Waits for one failure, besides so many successes. */
+static void expect_failure(struct fid_cntr *c, uint64_t successes)
+{
+	uint64_t deadline = soon();
+	while (fi_cntr_readerr(c) == 0)
+		assert_true(now_ns() < deadline);
+	assert_int_equal(fi_cntr_readerr(c), 1);
+	assert_int_equal(fi_cntr_read(c), successes);
+}
+
+/* Rank 0 accesses with a key that rank 1 has not, and sends too much to it. */
+static void failure_body(struct process *me, void *argument)
+{
+	unsigned char buffer[64] = { 0 };
+	struct stack s;
+	(void)argument;
+	stack_open(
+		&s, &(struct options){ .disabled = true, .caps = CAPS_ACCESS });
+	struct fid_cntr *c[] = { bind_cntr(&s, FI_SEND), bind_cntr(&s, FI_RECV),
+		bind_cntr(&s, FI_READ), bind_cntr(&s, FI_WRITE) };
+	assert_int_equal(fi_enable(s.ep), 0);
+	stack_join(&s, me);
+	if (me->rank == 1) {
+		MUST(&s, fi_recv(s.ep, buffer, 64, NULL, FI_ADDR_UNSPEC, NULL));
+		MUST(&s, fi_recv(s.ep, buffer, 1, NULL, FI_ADDR_UNSPEC, NULL));
+	}
+	process_barrier(me, &s);
+	if (me->rank == 0) {
+		MUST(&s, fi_send(s.ep, buffer, 64, NULL, s.peers[1], NULL));
+		MUST(&s, fi_send(s.ep, buffer, 64, NULL, s.peers[1], NULL));
+		assert_int_equal(fi_cntr_wait(c[0], 2, 10000), 0);
+		MUST(&s, fi_read(s.ep, buffer, 8, NULL, s.peers[1], 0, 77,
+				 NULL));
+		expect_failure(c[2], 0);
+		MUST(&s, fi_write(s.ep, buffer, 8, NULL, s.peers[1], 0, 77,
+				 NULL));
+		expect_failure(c[3], 0);
+		assert_int_equal(fi_cntr_readerr(c[0]), 0);
+	} else {
+		expect_failure(c[1], 1);
+	}
+	process_barrier(me, &s);
+	assert_int_equal(fi_close(&s.ep->fid), 0);
+	s.ep = NULL;
+	for (unsigned i = 0; i < COUNT(c); i++)
+		close_cntr(c[i]);
+	stack_close(&s);
+}
+
+static void counts_failures(void **state)
+{
+	(void)state;
+	group_run(2, failure_body, NULL);
+}
+
 /* ---- poll sets ---- */
 
 static void set_refuses(struct stack *s, struct fid_poll *set)
@@ -353,6 +417,7 @@ int main(void)
 		TEST(wakes_several),
 		TEST(errors_wake),
 		TEST(counts_messages),
+		TEST(counts_failures),
 		TEST(poll_sets),
 	};
 	group_cold_start = true;

@@ -373,6 +373,68 @@ static void many_may_be_in_flight(void **state)
 	group_run(2, flood_body, NULL);
 }
 
+/* ---- injected data ---- */
+
+#define INJECTS	      3000
+#define INJECT_STRIDE 208ul
+
+/* Short data is kept in the operation, longer data in an allocated copy. */
+static size_t inject_bytes(uint64_t i)
+{
+	return i % 2 ? 15 : INJECT_STRIDE - 1;
+}
+
+/*
+ * Three parts, so that the reservations of completions do not run out between
+ * two operations only. The buffer is the caller's when the call returns.
+ */
+static ssize_t inject_parts(struct scene *c, uint64_t i)
+{
+	size_t bytes = inject_bytes(i);
+	unsigned char buffer[INJECT_STRIDE];
+	uint64_t at = c->to.base + i * INJECT_STRIDE;
+	struct iovec iov = { buffer, bytes };
+	struct fi_rma_iov remote[] = { { at, 5, c->to.key },
+		{ at + 5, 1, c->to.key }, { at + 6, bytes - 6, c->to.key } };
+	struct fi_msg_rma message = { .msg_iov = &iov,
+		.iov_count = 1,
+		.addr = c->to.peer,
+		.rma_iov = remote,
+		.rma_iov_count = COUNT(remote),
+		.context = c->near + i };
+	content_fill(buffer, bytes, i);
+	ssize_t r = fi_writemsg(c->s.ep, &message, FI_INJECT);
+	memset(buffer, 0xee, sizeof(buffer));
+	return r;
+}
+
+/* The queue is not read meanwhile, so that parts meet backpressure. */
+static void inject_body(struct process *me, void *argument)
+{
+	struct scene c;
+	(void)argument;
+	scene_open(&c, me, &(struct options){ 0 }, INJECTS * INJECT_STRIDE);
+	for (uint64_t i = 0; me->rank == 0 && i < INJECTS; i++) {
+		ssize_t r;
+		while ((r = inject_parts(&c, i)) == -FI_EAGAIN)
+			;
+		assert_int_equal(r, 0);
+	}
+	for (uint64_t i = 0; me->rank == 0 && i < INJECTS; i++)
+		expect(c.s.txcq, c.near + i, FI_RMA | FI_WRITE);
+	process_barrier(me, &c.s);
+	for (uint64_t i = 0; me->rank == 1 && i < INJECTS; i++)
+		assert_true(content_fits(
+			c.mine.memory + i * INJECT_STRIDE, inject_bytes(i), i));
+	scene_close(&c, me);
+}
+
+static void injected_data_is_copied(void **state)
+{
+	(void)state;
+	group_run(2, inject_body, NULL);
+}
+
 /* ---- remote CQ data, and order ---- */
 
 static void data_write(struct scene *c, unsigned i)
@@ -433,6 +495,7 @@ int main(void)
 		TEST(a_target_known_by_service_need_not_send),
 		TEST(completions_are_selective),
 		TEST(many_may_be_in_flight),
+		TEST(injected_data_is_copied),
 		TEST(remote_cq_data_follows_the_bytes),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
