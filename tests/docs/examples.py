@@ -15,10 +15,15 @@ usage: examples.py --source ROOT --library FILE --cay FILE [options]
 A C example is a block that begins with #include: in a manual page between .Bd
 -literal and .Ed, in a Markdown file between ```c and ```. Each must compile
 without a warning. An example with main() is run and must exit with 0 in time.
+It is then run where no node can be started, and, if it opens a port with a name,
+where that name is in use: it must name the failing call on standard error, exit
+with another status than 0, print nothing else and leave no process behind.
 
 A shell example is a ```sh block after the line <!-- run -->. It is run by sh
--eu in an empty directory, with cay in the PATH. If <!-- output --> and another
-block follow, that block is the expected output.
+-eu in an empty directory, with cay in the PATH; cc is the compiler of the test,
+and pkg-config finds cay in the build folder. A C example after the line <!-- file
+NAME --> is a file in that directory, and only the failures above are run. If
+<!-- output --> and another block follow, that block is the expected output.
 
 Each example has its own node. If no example of a kind is found, the test fails,
 because the marks have probably changed.
@@ -28,13 +33,16 @@ import dataclasses
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 RUN_SECONDS_MAX = 60
 COMPILE_SECONDS_MAX = 120
+LEFT_SECONDS_MAX = 2  # for a child to notice that its parent has exited
 WARNINGS = ["-std=gnu17", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
 
 # Escapes of roff in literal text; \e must be the last one.
@@ -48,6 +56,7 @@ class Example:
     where: str  # file:line
     text: str
     output: str | None = None
+    file: str | None = None  # name of the file that shell examples find
 
 
 def roff_plain(line):
@@ -87,13 +96,14 @@ def fenced_blocks(lines):
 
 
 def mark_before(lines, at):
-    """Returns the HTML comment in the nearest preceding non-empty line."""
+    """Returns the words of the HTML comment in the nearest preceding non-empty
+    line."""
     at -= 1
     while at >= 0 and not lines[at].strip():
         at -= 1
-    found = re.fullmatch(r"<!--\s*(\w+)\s*-->", lines[at].strip()) \
-        if at >= 0 else None
-    return found.group(1) if found else None
+    found = re.fullmatch(r"<!--\s*(\w+(?: [\w.]+)?)\s*-->",
+                         lines[at].strip()) if at >= 0 else None
+    return found.group(1).split() if found else []
 
 
 def markdown_examples(path, name):
@@ -102,7 +112,7 @@ def markdown_examples(path, name):
     for begin, language, text in fenced_blocks(lines):
         where = f"{name}:{begin + 1}"
         mark = mark_before(lines, begin)
-        if mark == "output":
+        if mark == ["output"]:
             if last is None:
                 sys.exit(f"{where}: output without an example")
             last.output = text
@@ -111,8 +121,10 @@ def markdown_examples(path, name):
             if not text.startswith("#include"):
                 sys.exit(f"{where}: a C block must begin with #include; "
                          "mark others as text")
-            yield Example("markdown", where, text)
-        elif mark == "run":
+            file = mark[1] if mark[:1] == ["file"] else None
+            last = Example("markdown", where, text, file=file)
+            yield last
+        elif mark == ["run"]:
             last = Example("shell", where, text)
             yield last
 
@@ -135,13 +147,23 @@ class Runner:
         self.directory = directory
         self.library = options.library.resolve()
         self.cay = options.cay.resolve()
+        self.files = {}
+        self.tools = directory / "bin"
+        self.tools.mkdir()
+        compiler = self.tools / "cc"
+        command = shlex.join([*options.cc, *options.cflag])
+        compiler.write_text(
+            f'#!/bin/sh\nPATH="${{PATH#*:}}" exec {command} "$@"\n')
+        compiler.chmod(0o755)
 
     def environment(self, number):
         env = dict(os.environ)
         env["CAY_NODE"] = f"docs-{os.getpid()}-{number}"
         env.setdefault("CAY_NODE_PROGRAM", str(self.cay))
         env.pop("CAY_REALM", None)
-        env["PATH"] = f"{self.cay.parent}{os.pathsep}{env['PATH']}"
+        env["PATH"] = os.pathsep.join(
+            [str(self.tools), str(self.cay.parent), env["PATH"]])
+        env["PKG_CONFIG_PATH"] = str(self.cay.parent / "meson-uninstalled")
         env["LD_LIBRARY_PATH"] = str(self.library.parent)
         return env
 
@@ -169,11 +191,81 @@ class Runner:
         status, output, errors = self.command(argv, COMPILE_SECONDS_MAX)
         if status != 0:
             return f"does not compile\n{output}{errors}"
-        return None if not program else self.run(example, [str(base)], base)
+        if example.file:
+            self.files[example.file] = example.text
+        if not program:
+            return None
+        return (None if example.file else
+                self.run(example, [str(base)], base)) or \
+            self.unusable(example, base) or self.occupied(example, base)
+
+    def unusable(self, example, base):
+        """Where no node can be started."""
+        if "cay_port_open(" not in example.text:
+            return None
+        env = self.environment(f"{base.name}-unusable")
+        env["CAY_NODE_PROGRAM"] = "/nonexistent"
+        return self.fails(base, env, "without a node")
+
+    def occupied(self, example, base):
+        """While another process has a port with the name of the example's."""
+        name = re.search(r'\.name = "([\w-]+)"', example.text)
+        if not name:
+            return None
+        env = self.environment(f"{base.name}-occupied")
+        with subprocess.Popen([str(self.cay), "recv", name.group(1)], env=env,
+                              stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL) as holder:
+            subprocess.run(
+                [str(self.cay), "send", "--ack", name.group(1), "opened?"],
+                env=env, check=True, timeout=RUN_SECONDS_MAX)
+            complaint = self.fails(base, env, "while its name is in use")
+            holder.kill()
+        return complaint
+
+    def fails(self, base, env, where):
+        process = subprocess.Popen(
+            [str(base)], env=env, stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True)
+        try:
+            process.wait(RUN_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            pass
+        left = self.session(process.pid)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        output, errors = process.communicate()
+        said = f"\n{output}{errors}"
+        if process.returncode < 0 or left:
+            return f"left processes behind {where}: {left}{said}"
+        if process.returncode == 0:
+            return f"exited with 0 {where}{said}"
+        if not re.search(r"\bcay_\w+: \w", errors):
+            return f"does not say which call failed {where}{said}"
+        return f"printed {where}{said}" if output else None
+
+    def session(self, leader):
+        """The processes of a session, once those that are ending have ended."""
+        deadline = time.monotonic() + LEFT_SECONDS_MAX
+        while True:
+            left = []
+            for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+                try:
+                    fields = stat.read_text().rpartition(")")[2].split()
+                except OSError:  # it has ended
+                    continue
+                if int(fields[3]) == leader and fields[0] not in "ZX":
+                    left.append(int(stat.parent.name))
+            if not left or time.monotonic() > deadline:
+                return left
+            time.sleep(0.01)
 
     def shell(self, example, base):
         work = base.with_suffix(".d")
         work.mkdir()
+        for name, text in self.files.items():
+            (work / name).write_text(text)
         return self.run(example, ["sh", "-eu", "-c", example.text], base,
                         cwd=work)
 
