@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cay/version.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 
@@ -53,7 +54,7 @@ static const struct command root = {
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-		printf("cay %s\n", CAY_VERSION);
+		printf("cay %s\n", CAY_VERSION_STRING);
 		return cli_output_flush("");
 	}
 	/* 'cay help sim' is 'cay sim --help'. */

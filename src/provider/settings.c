@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cay/version.h"
 #include "provider/provider.h"
 
 static void provider_cleanup(void)

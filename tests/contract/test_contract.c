@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "cay/error.h"
+#include "cay/version.h"
 #include "contract/arena.h"
 
 /* ---- layouts ---- */
@@ -252,6 +253,23 @@ static void nqe_commands(void **state)
 	}
 }
 
+/* ---- version ---- */
+
+#if CAY_VERSION < CAY_VERSION_NUMBER(0, 2, 0)
+#error "CAY_VERSION cannot be compared by the preprocessor"
+#endif
+
+static void version_order(void **state)
+{
+	(void)state;
+	assert_int_equal(cay_version(), CAY_VERSION);
+	assert_true(CAY_VERSION_NUMBER(0, 2, 0) > CAY_VERSION_NUMBER(0, 1, 9));
+	assert_true(
+		CAY_VERSION_NUMBER(1, 0, 0) > CAY_VERSION_NUMBER(0, 999, 999));
+	assert_true(
+		CAY_VERSION_NUMBER(0, 1, 0) > CAY_VERSION_NUMBER(0, 0, 999));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +282,7 @@ int main(void)
 		cmocka_unit_test(vci_lengths),
 		cmocka_unit_test(vci_flags),
 		cmocka_unit_test(nqe_commands),
+		cmocka_unit_test(version_order),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

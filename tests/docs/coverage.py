@@ -15,7 +15,7 @@ usage: coverage.py --source ROOT [--cay FILE]
   * files, functions, structures and constants that Markdown files name exist; where a
     table has both in a row, the file contains the functions;
   * the README of a source folder names exactly its files;
-  * the version of the project is written once, in meson.build;
+  * the version of the project is written once, in include/cay/version.h;
   * the size of an arena in the documents is NODE_ARENA_BYTES.
 """
 import argparse
@@ -37,7 +37,7 @@ STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
 # Masks and shifts: the pages describe the layout without these names.
 PLUMBING = re.compile(r"_(SHIFT|MASK|COUNT|MAX|WORDS|BYTES|LINE)$|"
                       r"^CAY_(NQE|VCI)_WORD_|^CAY_COMMAND_|^CAY_VCI_FLAGS$|"
-                      r"^CAY_[A-Z]+_H$|^CAY_(API|STATIC_ASSERT|LINE|WORDS)$")
+                      r"^CAY_[A-Z]+_H$|^CAY_(API|STATIC_ASSERT|LINE|WORDS|VERSION_TEXT_?)$")
 
 complaints = []
 
@@ -261,22 +261,26 @@ def check_folders(source):
 
 
 def check_version(source):
-    pattern = r"project\([^)]*?\bversion: '([\d.]+)'"
-    version = re.search(pattern, (source / "meson.build").read_text())
-    if not version:
-        complain("meson.build: project() has no version")
+    header = (source / "include/cay/version.h").read_text()
+    parts = [re.findall(rf"^#define CAY_VERSION_{name} (\d+)$", header, re.M)
+             for name in ("MAJOR", "MINOR", "PATCH")]
+    if any(len(part) != 1 for part in parts):
+        complain("include/cay/version.h does not define one version")
         return
-    literal = re.compile(rf"(?<![\d.]){re.escape(version.group(1))}(?![\d.])")
+    version = ".".join(part[0] for part in parts)
+    if "version: run_command('tools/version'" not in \
+            (source / "meson.build").read_text():
+        complain("meson.build: project() does not run tools/version")
+    literal = re.compile(rf"(?<![\d.]){re.escape(version)}(?![\d.])")
     files = [path for path in source.iterdir() if path.is_file()]
-    for folder in ("docs", "examples", "include", "man", "models", "src", "tests",
+    for folder in ("debian", "docs", "examples", "include", "man", "models", "src", "tests",
                    "tools"):
         files += [p for p in (source / folder).rglob("*") if p.is_file()]
     for path in sorted(files):
         name = str(path.relative_to(source))
         if name == "CHANGELOG.md" or name.startswith(".git"):
             continue
-        count = len(literal.findall(path.read_text(errors="replace")))
-        if count > (1 if name == "meson.build" else 0):
+        if literal.search(path.read_text(errors="replace")):
             complain(f"{name} repeats the project's version")
 
 

@@ -41,8 +41,9 @@ int main(void)
 def defined(library, *options):
     out = subprocess.run(["nm", *options, "--defined-only", library],
                          capture_output=True, text=True, check=True).stdout
+    # A is a symbol without a section: the name of a version.
     return {fields[2].split("@")[0] for fields in map(str.split, out.splitlines())
-            if len(fields) == 3}
+            if len(fields) == 3 and fields[1] != "A"}
 
 
 def main():

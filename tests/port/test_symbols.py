@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The library shows cay_* and nothing else, and all that its headers declare;
-each public header compiles alone, as C17 and as C++17.
+"""The library exports what its headers declare and nothing else, each symbol with
+the version CAY_1; each public header compiles alone, as C17 and as C++17.
 
 usage: test_symbols.py LIBRARY INCLUDE_DIRECTORY [CC [CXX]]
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+VERSION = "CAY_1"
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
 
@@ -27,11 +28,12 @@ def run(*command):
 
 
 def symbols(library):
-    """Names of what the dynamic linker finds in the library."""
-    out = run("nm", "-D", "--defined-only", library)
+    """What the dynamic linker finds in the library, as name@@version."""
+    out = run("nm", "-D", "--defined-only", "--with-symbol-versions", library)
     if out.returncode:
         sys.exit(out.stderr)
-    return {line.split()[-1].split("@")[0] for line in out.stdout.splitlines()}
+    # The linker defines a symbol with the name of each version.
+    return {line.split()[-1] for line in out.stdout.splitlines()} - {VERSION}
 
 
 def declared(include):
@@ -41,7 +43,8 @@ def declared(include):
 
 
 def check_symbols(library, include):
-    shown, wanted = symbols(library), declared(include)
+    shown = symbols(library)
+    wanted = {f"{name}@@{VERSION}" for name in declared(include)}
     failures = [f"shown, not declared: {s}" for s in sorted(shown - wanted)]
     failures += [f"declared, not shown: {s}" for s in sorted(wanted - shown)]
     if not wanted:

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "cay/version.h"
 #include "cli/cli.h"
 #include "cli/doctor/probe.h"
 
@@ -109,12 +110,13 @@ static void probe_library(struct finding *f)
 	const char *version = slash ? slash + 1 : l.path;
 	if (strncmp(version, LIBRARY ".", sizeof(LIBRARY)) == 0)
 		version += sizeof(LIBRARY);
-	if (strcmp(version, CAY_VERSION) == 0) {
+	if (strcmp(version, CAY_VERSION_STRING) == 0) {
 		finding_set(f, PROBE_OK, "programs load %s", l.path);
 		return;
 	}
 	finding_set(f, PROBE_WARN,
-		"programs load %s, but this command is of version " CAY_VERSION,
+		"programs load %s, but this command is of "
+		"version " CAY_VERSION_STRING,
 		l.path);
 	finding_advise(f, "install both from one build: a library refuses a "
 			  "node of another version");
