@@ -80,6 +80,13 @@ int cli_output_flush(const char *command)
 		errno ? strerror(errno) : "write error");
 }
 
+bool cli_colour_wanted(void)
+{
+	const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
+	return isatty(STDOUT_FILENO) && !(none && *none) && kind && *kind &&
+	       strcmp(kind, "dumb") != 0;
+}
+
 void cli_ignore_sigpipe(void)
 {
 	signal(SIGPIPE, SIG_IGN);

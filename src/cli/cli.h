@@ -37,6 +37,10 @@ __attribute__((format(printf, 2, 3))) int cli_usage_error(
  */
 int cli_output_flush(const char *command);
 
+/* Returns whether the user wants colours on a terminal: not with NO_COLOR, and
+ * only if the terminal is capable of them. */
+bool cli_colour_wanted(void);
+
 /* Turns SIGPIPE into an EPIPE error of write(). */
 void cli_ignore_sigpipe(void);
 

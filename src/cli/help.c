@@ -75,12 +75,23 @@ static unsigned term_width(unsigned width, const char *term)
 	return length > width && length <= TERM_WIDTH ? length : width;
 }
 
+/* Prints a row, below its heading if it has one. */
+static void row_print(const struct option_row *o, unsigned width, FILE *f)
+{
+	char term[TERM_BYTES], list[OPTION_LIST_BYTES], text[1024];
+	if (o->group)
+		fprintf(f, "\n%s:\n", o->group);
+	snprintf(text, sizeof(text), "%s%s%s", o->help, o->choices ? ": " : "",
+		o->choices ? option_list(o->choices, "", list) : "");
+	term_print(f, option_term(o, term), text, width);
+}
+
 /* The rows under their headings, and --help below the last option. */
 static void options_print(const struct command *c, FILE *f)
 {
 	static const char help_term[] = "-h, --help",
 			  help_text[] = "print this help";
-	char term[TERM_BYTES], list[OPTION_LIST_BYTES], text[1024];
+	char term[TERM_BYTES];
 	unsigned width = term_width(0, help_term), last = 0;
 
 	for (unsigned i = 0; i < c->option_count; i++) {
@@ -88,15 +99,9 @@ static void options_print(const struct command *c, FILE *f)
 		last = c->options[i].name ? i + 1 : last;
 	}
 	for (unsigned i = 0; i < c->option_count; i++) {
-		const struct option_row *o = &c->options[i];
-		if (o->group)
-			fprintf(f, "\n%s:\n", o->group);
-		else if (i == 0)
+		if (i == 0 && !c->options[i].group)
 			fprintf(f, "\nOptions:\n");
-		snprintf(text, sizeof(text), "%s%s%s", o->help,
-			o->choices ? ": " : "",
-			o->choices ? option_list(o->choices, "", list) : "");
-		term_print(f, option_term(o, term), text, width);
+		row_print(&c->options[i], width, f);
 		if (i + 1 == last)
 			term_print(f, help_term, help_text, width);
 	}
@@ -104,6 +109,17 @@ static void options_print(const struct command *c, FILE *f)
 		fprintf(f, "\nOptions:\n");
 		term_print(f, help_term, help_text, width);
 	}
+}
+
+void command_terms(const struct command *c, FILE *f)
+{
+	unsigned width = 0;
+	for (unsigned i = 0; i < c->option_count; i++)
+		if (!c->options[i].name)
+			width = term_width(width, c->options[i].value);
+	for (unsigned i = 0; i < c->option_count; i++)
+		if (!c->options[i].name)
+			row_print(&c->options[i], width, f);
 }
 
 void command_help(const struct command *c, FILE *f)

@@ -109,6 +109,9 @@ struct command {
  */
 int command_parse(const struct command *, int *argc, char ***argv, void *to);
 
+/* Prints the rows without a name, which explain keys and columns. */
+void command_terms(const struct command *, FILE *);
+
 /* Runs the command, or the subcommand that argv[1] names. Returns the
  * exit status. */
 int command_run(const struct command *, int argc, char **argv);

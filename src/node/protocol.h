@@ -197,6 +197,8 @@ struct node_status_port {
 	uint32_t posted_available; /* upper bound, or NODE_UNKNOWN */
 	uint32_t posted_entries;
 	uint32_t references_used, references_entries;
+	uint32_t message_entries; /* of nq_entries, not reserved */
+	uint32_t reserved2;
 	char name[NODE_NAME_MAX];
 };
 

@@ -216,6 +216,9 @@ static void report_port(struct report *r, const struct vport *p)
 		.r = word_load(&c->r),
 		.nq_entries = 1u << p->config.nq_log2,
 		.rdr_units = 1u << p->config.rdr_log2 };
+	/* Messages leave these to completions and priority messages. */
+	out.message_entries = out.nq_entries - p->config.cq_reserve -
+			      p->config.priority_reserve;
 	/* The node has written the peer table, so its page exists. */
 	const struct peer_entry *peers = vport_table(p, p->config.peers_at);
 	out.peers = p->peer_count;

@@ -153,10 +153,7 @@ static int demo_run(const struct command *c, int argc, char **argv)
 		return cli_error(c->name,
 			"the example programs are neither beside cay nor in %s",
 			CAY_EXAMPLES_DIR);
-	const char *no_colour = getenv("NO_COLOR");
-	const char *terminal = getenv("TERM");
-	d.colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) &&
-		   terminal && strcmp(terminal, "dumb") != 0;
+	d.colour = cli_colour_wanted();
 
 	/* A node of its own, which the programs inherit. */
 	snprintf(name, sizeof(name), "demo-%d", (int)getpid());

@@ -177,9 +177,10 @@ static const struct option_row status_rows[] = {
 	OPTION_TERM("heap, alloc",
 		"memory of the arena: all of it, and by cay_alloc()"),
 	OPTION_TERM("queue/size, data",
-		"entries and bytes that were not received yet"),
+		"entries and bytes that the receiver has not returned: not "
+		"polled yet, or polled and not released"),
 	OPTION_TERM("state", "open, asleep (in cay_wait), armed (in epoll), "
-			     "full (senders wait), closed, disabled"),
+			     "full (no space for a message), closed, disabled"),
 	OPTION_TERM("peers, watchers",
 		"ports that this port resolved; ports that resolved this port"),
 	OPTION_TERM("locked, posted",

@@ -29,8 +29,10 @@ static const char *port_state(const struct node_status_port *p)
 {
 	if (p->closed)
 		return "closed";
-	if (p->r & R_WAITERS)
-		return "full"; /* a sender waits for an entry */
+	/* A sender waits for an entry, or would not get one. */
+	if (p->r & R_WAITERS || queue_ahead(queue_nq(p->w), queue_nq(p->r)) >=
+					p->message_entries)
+		return "full";
 	if (p->w & W_SLEEP)
 		return "asleep";
 	return p->w & W_ARMED ? "armed" : "open";
@@ -202,6 +204,7 @@ const struct field port_fields[] = {
 	PORT(now.doorbell, "descriptor", .kind = FIELD_BOOL),
 	PORT(entries, "nq_used"),
 	PORT(now.nq_entries, "nq_entries"),
+	PORT(now.message_entries, "message_entries"),
 	PORT(queue, NULL, .kind = FIELD_CHARS, .title = "queue/size"),
 	PORT(bytes, "rdr_used_bytes", .kind = FIELD_SIZE, .title = "data",
 		.width = 9),

@@ -69,9 +69,57 @@ static int thread_order(const void *a, const void *b)
 	return (p->record > q->record) - (p->record < q->record);
 }
 
+/* The node sorts them too, but bsearch() must not depend on that. */
+static void report_sort(const struct node_report *r)
+{
+	qsort(r->ports, r->head->ports, sizeof(*r->ports), port_order);
+	qsort(r->threads, r->head->threads, sizeof(*r->threads), thread_order);
+}
+
 /* ---- rates ---- */
 
-static void port_fill(struct top_port *p, const struct top_frame *f,
+/*
+ * Bytes per second come from the RDR count of W, which wraps at 64 MiB. An
+ * entry uses at most a maximal eager payload, and skips less than that at the
+ * end of a lap: fewer entries than this between two reports cannot wrap the
+ * count, and the difference is exact. Of a faster port more reports are taken
+ * between two frames. Between two that are at most STEP_NS_MAX apart a wrap
+ * would take 1.6 GB/s, which is assumed not to happen; otherwise the rate is
+ * unknown.
+ */
+#define DATA_ENTRIES_EXACT \
+	((QUEUE_RDR_MASK + 1) / (2 * QUEUE_PAYLOAD_MAX / RDR_UNIT))
+
+#define STEP_NS_MAX (2 * TOP_FOLLOW_NS)
+
+/* The same queue set in another report, or NULL: counters of a new queue set
+ * start elsewhere. */
+static const struct node_status_port *port_in(
+	const struct node_report *r, const struct node_status_port *now)
+{
+	const struct node_status_port *p =
+		bsearch(now, r->ports, r->head->ports, sizeof(*p), port_order);
+	return p && p->epoch == now->epoch && p->pid == now->pid ? p : NULL;
+}
+
+static uint64_t entries_between(
+	const struct node_status_port *from, const struct node_status_port *to)
+{
+	return queue_ahead(queue_nq(to->w), queue_nq(from->w));
+}
+
+/* Adds the bytes since the last report of a port, step_ns before. */
+static void data_add(struct top_data *d, const struct node_status_port *last,
+	const struct node_status_port *now, uint64_t step_ns)
+{
+	bool exact = entries_between(last, now) < DATA_ENTRIES_EXACT;
+	d->bytes += RDR_UNIT *
+		    queue_rdr_ahead(queue_rdr(now->w), queue_rdr(last->w));
+	d->estimated |= !exact;
+	d->unknown |= !exact && step_ns > STEP_NS_MAX;
+}
+
+static void port_fill(struct top_port *p, struct top_frame *f,
 	const struct top_frame *previous)
 {
 	static const char *const paths[NODE_STATUS_PATHS] = {
@@ -81,7 +129,8 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 		[PATH_LINK] = "link",
 	};
 	const struct node_status_port *now = &p->port.now;
-	const struct node_status_port *before = NULL;
+	const struct node_status_port *before =
+		previous ? port_in(&previous->report, now) : NULL;
 	p->sleeping = now->w & W_SLEEP;
 	p->armed = now->w & W_ARMED;
 	p->senders_wait = now->r & R_WAITERS;
@@ -96,20 +145,24 @@ static void port_fill(struct top_port *p, const struct top_frame *f,
 		p->fill[i] = i < entries / now->nq_entries || i < bytes / all
 				     ? '#'
 				     : '.';
-	p->received = p->returned = NAN;
-	if (previous)
-		before = bsearch(now, previous->report.ports,
-			previous->report.head->ports, sizeof(*before),
-			port_order);
-	/* The counters of a new queue set start elsewhere. */
-	if (!before || before->epoch != now->epoch || before->pid != now->pid)
+	p->received = p->returned = p->data = NAN;
+	if (!before)
 		return;
-	p->received =
-		(double)queue_ahead(queue_nq(now->w), queue_nq(before->w)) /
-		f->elapsed;
+	uint64_t entries_in = entries_between(before, now);
+	p->received = (double)entries_in / f->elapsed;
 	p->returned =
 		(double)queue_ahead(queue_nq(now->r), queue_nq(before->r)) /
 		f->elapsed;
+	/* From the last report of the previous frame on. */
+	const struct top_port *then =
+		&previous->ports[before - previous->report.ports];
+	struct top_data data = then->since;
+	data_add(&data, &then->last, now,
+		f->report.head->uptime_ns - previous->last_ns);
+	f->fast |= entries_in >= DATA_ENTRIES_EXACT / 2;
+	p->data_estimated = data.estimated;
+	if (!data.unknown)
+		p->data = (double)data.bytes / f->elapsed;
 }
 
 static void thread_fill(struct top_thread *t, const struct top_frame *f,
@@ -142,9 +195,16 @@ static void total_fill(struct top_frame *f)
 {
 	struct top_total *t = &f->total;
 	double unknown = isnan(f->elapsed) ? NAN : 0;
-	t->received = t->returned = t->issued = unknown;
+	t->received = t->returned = t->data = t->issued = unknown;
 	for (uint32_t i = 0; i < f->report.head->ports; i++) {
-		const struct top_port *p = &f->ports[i];
+		struct top_port *p = &f->ports[i];
+		char text[FIELD_BYTES];
+		snprintf(p->data_text, sizeof(p->data_text), "%s%.8s",
+			p->data_estimated && !isnan(p->data) ? "~" : "",
+			rate_text(p->data, text));
+		/* A new port adds nothing; a count that wrapped is unknown. */
+		t->data += isnan(p->data) && !p->data_estimated ? 0 : p->data;
+		t->data_estimated |= p->data_estimated;
 		t->received += isnan(p->received) ? 0 : p->received;
 		t->returned += isnan(p->returned) ? 0 : p->returned;
 		t->entries += p->port.entries;
@@ -176,9 +236,7 @@ static const char *program_of(const struct top_frame *f, uint32_t pid)
 static void frame_fill(struct top_frame *f, const struct top_frame *previous)
 {
 	const struct node_report *r = &f->report;
-	/* The node sorts them too, but bsearch() must not depend on that. */
-	qsort(r->ports, r->head->ports, sizeof(*r->ports), port_order);
-	qsort(r->threads, r->head->threads, sizeof(*r->threads), thread_order);
+	report_sort(r);
 	for (uint32_t i = 0; i < r->head->processes; i++) {
 		f->processes[i].pid = r->processes[i].pid;
 		program_name(r->processes[i].pid, f->processes[i].program);
@@ -187,6 +245,7 @@ static void frame_fill(struct top_frame *f, const struct top_frame *previous)
 		process_order);
 	for (uint32_t i = 0; i < r->head->ports; i++) {
 		f->ports[i].port = status_port_of(&r->ports[i]);
+		f->ports[i].last = r->ports[i];
 		f->ports[i].program = program_of(f, r->ports[i].pid);
 		port_fill(&f->ports[i], f, previous);
 	}
@@ -222,12 +281,33 @@ int top_frame_take(const struct node_address *a,
 	f->wall = (double)wall.tv_sec + (double)wall.tv_nsec / CLOCK_NS_PER_S;
 	/* Seconds between the two reports, by the clock of the node. */
 	f->elapsed = NAN;
+	f->fast = !before; /* not known yet */
+	f->last_ns = now->uptime_ns;
 	if (before && before->node == now->node && before->pid == now->pid &&
 		before->uptime_ns < now->uptime_ns)
 		f->elapsed = (double)(now->uptime_ns - before->uptime_ns) /
 			     CLOCK_NS_PER_S;
 	frame_fill(f, isnan(f->elapsed) ? NULL : previous);
 	return 0;
+}
+
+void top_frame_follow(const struct node_address *a, struct top_frame *f)
+{
+	struct node_report r;
+	if (!f->fast || node_client_status(a, &r) != 0)
+		return;
+	report_sort(&r);
+	for (uint32_t i = 0; i < f->report.head->ports; i++) {
+		struct top_port *p = &f->ports[i];
+		const struct node_status_port *now = port_in(&r, &p->last);
+		if (!now)
+			continue;
+		data_add(&p->since, &p->last, now,
+			r.head->uptime_ns - f->last_ns);
+		p->last = *now;
+	}
+	f->last_ns = r.head->uptime_ns;
+	node_report_free(&r);
 }
 
 void top_frame_free(struct top_frame *f)

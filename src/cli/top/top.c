@@ -21,11 +21,19 @@
 /* A node exits when it is unused for a while, and a sample counts as use. */
 #define DELAY_UNUSED_NS CLOCK_NS_PER_S
 
+enum color_when {
+	COLOR_AUTO, /* the default */
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
 struct top_state {
 	const char *node;
 	struct node_address address;
 	uint64_t delay_ns, count;
 	bool batch, json;
+	unsigned color; /* enum color_when */
+	char *help;	/* the keys and columns, for the screen */
 	struct top_view view;
 	struct top_frame frame; /* the most recent sample */
 };
@@ -103,6 +111,12 @@ static uint64_t sample_time(const struct top_state *c, uint64_t delay_ns)
 	return clock_after_ns(delay_ns);
 }
 
+/* The longest wait until the next frame or top_frame_follow(). */
+static uint64_t follow_ns(const struct top_state *c)
+{
+	return c->frame.fast ? TOP_FOLLOW_NS : UINT64_MAX;
+}
+
 /* ---- output to a pipe or file ---- */
 
 static int run_batch(struct top_state *c)
@@ -111,8 +125,10 @@ static int run_batch(struct top_state *c)
 	cli_ignore_sigpipe();
 	for (uint64_t i = 0; e == 0 && (i < c->count || !c->count); i++) {
 		uint64_t now, next = sample_time(c, c->delay_ns);
-		while ((now = clock_now_ns()) < next)
-			clock_nap_ns(next - now);
+		while ((now = clock_now_ns()) < next) {
+			clock_nap_ns(bits_min(next - now, follow_ns(c)));
+			top_frame_follow(&c->address, &c->frame);
+		}
 		e = frame_next(c);
 		if (e)
 			break;
@@ -128,7 +144,15 @@ static int run_batch(struct top_state *c)
 /* Returns false to quit; sets *sample to take a sample now. */
 static bool key_handle(struct top_state *c, int key, bool *sample)
 {
+	if (c->view.help && key > 0) {
+		c->view.help = NULL; /* any key */
+		return true;
+	}
 	switch (key) {
+	case '?':
+	case 'h':
+		c->view.help = c->help;
+		break;
 	case 'q':
 	case 'Q':
 	case TOP_KEY_GONE:
@@ -159,7 +183,15 @@ static int screen_loop(struct top_state *c)
 		int e = frame_print(c);
 		if (e || (c->count && samples == c->count))
 			return e;
-		if (!key_handle(c, top_screen_key(next), &sample))
+		int key;
+		for (;;) {
+			uint64_t step = clock_after_ns(follow_ns(c));
+			key = top_screen_key(bits_min(step, next));
+			if (key != TOP_KEY_TIMEOUT || clock_passed(next))
+				break;
+			top_frame_follow(&c->address, &c->frame);
+		}
+		if (!key_handle(c, key, &sample))
 			return 0;
 		if (!sample)
 			continue;
@@ -178,6 +210,12 @@ static int run_screen(struct top_state *c)
 	int e = frame_next(c);
 	if (e)
 		return sample_failed(c, e);
+	FILE *help = open_memstream(&c->help, &(size_t){ 0 });
+	if (help) {
+		fprintf(help, "cay top: any key returns; see cay-top(1)\n");
+		command_terms(&command_top, help);
+		fclose(help);
+	}
 	c->view.screen = true;
 	c->view.tables = TOP_PORTS;
 	top_screen_begin();
@@ -195,9 +233,12 @@ static int top_command(const struct command *command, int argc, char **argv)
 		status = option_node_address("top", c.node, &c.address);
 	if (status >= 0)
 		return status;
+	c.view.colour = c.color == COLOR_ALWAYS ||
+			(c.color == COLOR_AUTO && cli_colour_wanted());
 	status = c.batch || c.json || !top_screen_possible() ? run_batch(&c)
 							     : run_screen(&c);
 	top_frame_free(&c.frame);
+	free(c.help);
 	return status;
 }
 
@@ -216,7 +257,11 @@ static const struct option_row top_rows[] = {
 		"json", json, "print each sample as a JSON object on a line"),
 	OPTION_VALUE("node", "NODE", OPTION_NODE, node,
 		"name of the node (default $CAY_NODE)"),
+	OPTION_VALUE("color", "WHEN", OPTION_CHOICE, color,
+		"colour full ports and stuck threads",
+		.choices = WORDS("auto", "always", "never")),
 	OPTION_TERM("q", "quit", .group = "Keys"),
+	OPTION_TERM("?", "show this explanation"),
 	OPTION_TERM("s", "sort by the next column"),
 	OPTION_TERM("p, t", "show ports, show threads"),
 	OPTION_TERM("space", "take a sample now"),
@@ -224,8 +269,14 @@ static const struct option_row top_rows[] = {
 		"queue entries per second that senders claimed, and that the "
 		"receiver returned",
 		.group = "Columns"),
+	OPTION_TERM("DATA/S",
+		"bytes per second through the data region, in units of 64: "
+		"messages of 41 to 8192 bytes. ~: estimated"),
 	OPTION_TERM("FILL", "fill level of the queue or the data region, "
 			    "whichever is higher"),
+	OPTION_TERM("ENTRIES, DATA",
+		"entries and bytes that the receiver has not returned: not "
+		"polled yet, or polled and not released"),
 	OPTION_TERM("WIN, LOCKED", "open windows; locked windows and the VPIDs "
 				   "that hold the locks"),
 	OPTION_TERM(
@@ -233,6 +284,10 @@ static const struct option_row top_rows[] = {
 	OPTION_TERM("REFS", "messages by reference and accesses in flight"),
 	OPTION_TERM("S, FOR", "the thread's state in the kernel; how long the "
 			      "same operation has been in progress"),
+	OPTION_TERM("yellow", "no message fits into the port's queue",
+		.group = "Colours"),
+	OPTION_TERM("red", "the thread has been in one operation for a second; "
+			   "the port is disabled"),
 };
 
 const struct command command_top = {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "cli/node/status.h"
 
 /* ---- frames ---- */
@@ -20,12 +21,24 @@ struct top_process {
 /* Rates are per second; NAN if there is no earlier sample to compare with. */
 #define TOP_BAR 5
 
+/* Bytes that passed a receive data region since a frame; see frame.c. */
+struct top_data {
+	uint64_t bytes;
+	bool estimated; /* exact below 1.6 GB/s */
+	bool unknown;	/* the count may have wrapped unnoticed */
+};
+
 struct top_port {
 	struct status_port port; /* first, for `port_fields` */
 	const char *program;	 /* or NULL */
 	const char *path;	 /* to its peers: "direct", "mixed"; or NULL */
 	double received;	 /* entries that senders claimed */
 	double returned;	 /* entries that the receiver returned */
+	double data; /* bytes of the receive data region that they used */
+	bool data_estimated;	      /* exact below 1.6 GB/s */
+	struct node_status_port last; /* by top_frame_follow() */
+	struct top_data since;	      /* up to `last` */
+	char data_text[16];	      /* "12.3K", "~1.2G" */
 	bool sleeping, armed, senders_wait;
 	char fill[TOP_BAR + 1]; /* "##...": of queue or data region */
 };
@@ -39,7 +52,8 @@ struct top_thread {
 };
 
 struct top_total {
-	double received, returned, issued;
+	double received, returned, data, issued;
+	bool data_estimated;
 	uint64_t entries, bytes; /* in the queues */
 	uint32_t busy;		 /* threads with an operation in progress */
 };
@@ -52,6 +66,8 @@ struct top_frame {
 	struct top_port *ports;
 	struct top_thread *threads;
 	struct top_total total;
+	bool fast;	  /* a port needs top_frame_follow() */
+	uint64_t last_ns; /* uptime of the node in the last report */
 };
 
 /*
@@ -60,6 +76,13 @@ struct top_frame {
  */
 int top_frame_take(const struct node_address *,
 	const struct top_frame *previous, struct top_frame *);
+/*
+ * Follows the counters of fast ports, which would wrap before the next frame.
+ * To be called every TOP_FOLLOW_NS until then.
+ */
+#define TOP_FOLLOW_NS (20 * CLOCK_NS_PER_MS)
+void top_frame_follow(const struct node_address *, struct top_frame *);
+
 /* A frame of zeros is empty. */
 void top_frame_free(struct top_frame *);
 
@@ -75,7 +98,9 @@ struct top_view {
 	unsigned sort;	 /* how often the sort key was pressed */
 	bool screen;
 	unsigned columns, rows; /* of the screen */
-	const char *error;	/* why there is no newer frame, or NULL */
+	bool colour;
+	const char *error; /* why there is no newer frame, or NULL */
+	const char *help;  /* shown instead of the tables, or NULL */
 };
 
 void top_view_print(const struct top_frame *, const struct top_view *, FILE *);

@@ -36,6 +36,10 @@ static const struct field top_port_fields[] = {
 	PORT(received, "received_per_s", .kind = FIELD_RATE, .title = "RECV/S"),
 	PORT(returned, "returned_per_s", .kind = FIELD_RATE,
 		.title = "RETURN/S"),
+	PORT(data, "data_bytes_per_s", .kind = FIELD_RATE),
+	PORT(data_estimated, "data_estimated", .kind = FIELD_BOOL),
+	PORT(data_text, NULL, .kind = FIELD_CHARS, .title = "DATA/S",
+		.width = 6),
 	PORT(fill, NULL, .kind = FIELD_CHARS, .title = "FILL", .width = -5),
 	PORT(port.queue, NULL, .kind = FIELD_CHARS, .title = "ENTRIES"),
 	PORT(port.bytes, NULL, .kind = FIELD_SIZE, .title = "DATA", .width = 8),
@@ -71,6 +75,8 @@ static const struct field top_thread_fields[] = {
 static const struct field total_fields[] = {
 	TOTAL(received, "received_per_s", .kind = FIELD_RATE),
 	TOTAL(returned, "returned_per_s", .kind = FIELD_RATE),
+	TOTAL(data, "data_bytes_per_s", .kind = FIELD_RATE),
+	TOTAL(data_estimated, "data_estimated", .kind = FIELD_BOOL),
 	TOTAL(issued, "issued_per_s", .kind = FIELD_RATE),
 	TOTAL(entries, "nq_used"),
 	TOTAL(bytes, "rdr_used_bytes"),
@@ -136,8 +142,29 @@ struct page {
 enum line_style {
 	LINE_PLAIN,
 	LINE_HEADING,
-	LINE_BUSY,
+	LINE_BUSY,  /* a thread with an operation in progress */
+	LINE_FULL,  /* a port whose senders wait for space */
+	LINE_STUCK, /* a thread in one operation for a second, a disabled port
+		     */
 };
+
+/* Sets the attributes of a line; with colours also outside of a screen. */
+static const char *style_begin(const struct page *p, enum line_style style)
+{
+	static const char *const screen[] = { [LINE_PLAIN] = "",
+		[LINE_HEADING] = "\033[7m",
+		[LINE_BUSY] = "\033[1m",
+		[LINE_FULL] = "\033[1m",
+		[LINE_STUCK] = "\033[1m" };
+	static const char *const colour[] = { [LINE_PLAIN] = "",
+		[LINE_HEADING] = "\033[7m",
+		[LINE_BUSY] = "\033[1m",
+		[LINE_FULL] = "\033[1;33m",    /* yellow */
+		[LINE_STUCK] = "\033[1;31m" }; /* red */
+	if (p->view->colour)
+		return colour[style];
+	return p->view->screen ? screen[style] : "";
+}
 
 /*
  * Prints a line of a screen, cut at its border. The old line is cleared first:
@@ -145,19 +172,16 @@ enum line_style {
  */
 static void line_screen(struct page *p, enum line_style style, const char *text)
 {
-	static const char *const begin[] = { [LINE_PLAIN] = "",
-		[LINE_HEADING] = "\033[7m",
-		[LINE_BUSY] = "\033[1m" };
+	const char *begin = style_begin(p, style);
 	int width = (int)bits_min(p->view->columns, LINE_MAX_BYTES);
 	if (p->rows == 0)
 		return;
 	p->rows--;
-	fprintf(p->to, "\033[K%s%.*s", begin[style], width, text);
+	fprintf(p->to, "\033[K%s%.*s", begin, width, text);
 	if (style == LINE_HEADING)
 		fprintf(p->to, "%*s",
 			width - (int)bits_min(strlen(text), (size_t)width), "");
-	fprintf(p->to, "%s%s", style == LINE_PLAIN ? "" : "\033[0m",
-		p->rows ? "\n" : "");
+	fprintf(p->to, "%s%s", *begin ? "\033[0m" : "", p->rows ? "\n" : "");
 }
 
 __attribute__((format(printf, 3, 4))) static void line(
@@ -175,14 +199,16 @@ __attribute__((format(printf, 3, 4))) static void line(
 	if (p->view->screen)
 		line_screen(p, style, text);
 	else
-		fprintf(p->to, "%s\n", text);
+		fprintf(p->to, "%s%s%s\n", style_begin(p, style), text,
+			*style_begin(p, style) ? "\033[0m" : "");
 }
 
 static void head_lines(struct page *p, const struct top_frame *f)
 {
 	const struct node_status *s = f->report.head;
 	const struct top_total *t = &f->total;
-	char a[FIELD_BYTES], b[FIELD_BYTES], c[FIELD_BYTES], d[FIELD_BYTES];
+	char a[FIELD_BYTES], b[FIELD_BYTES], c[FIELD_BYTES], d[FIELD_BYTES],
+		e[FIELD_BYTES];
 	line(p, LINE_PLAIN,
 		"node %s, pid %u, up %s: %u process%s, %u port%s, %u thread%s, "
 		"%u busy",
@@ -196,11 +222,14 @@ static void head_lines(struct page *p, const struct top_frame *f)
 		s->repaired, s->voided, s->fenced, s->refused,
 		bytes_text(s->heap_used, a), bytes_text(s->memory_bytes, b));
 	line(p, LINE_PLAIN,
-		"total: %s/s received, %s/s returned, %s/s issued; "
-		"%" PRIu64 " entr%s queued, %s",
+		"total: %s/s received, %s/s returned, %s/s issued, %s%s "
+		"bytes/s "
+		"of data; in the queues: %" PRIu64 " entr%s, %s",
 		rate_text(t->received, a), rate_text(t->returned, b),
-		rate_text(t->issued, c), t->entries,
-		t->entries == 1 ? "y" : "ies", bytes_text(t->bytes, d));
+		rate_text(t->issued, c),
+		t->data_estimated && !isnan(t->data) ? "~" : "",
+		rate_text(t->data, d), t->entries,
+		t->entries == 1 ? "y" : "ies", bytes_text(t->bytes, e));
 }
 
 /* ---- sort orders ---- */
@@ -299,6 +328,21 @@ static const struct order *order_of(const struct top_view *v, bool threads)
 
 /* ---- tables as text ---- */
 
+#define STUCK_S 1.0 /* an operation takes nanoseconds */
+
+static enum line_style row_style(bool threads, const void *record)
+{
+	const struct top_thread *t = record;
+	const struct top_port *p = record;
+	if (threads && t->stuck_s >= STUCK_S)
+		return LINE_STUCK;
+	if (threads)
+		return thread_busy(t) ? LINE_BUSY : LINE_PLAIN;
+	if (p->port.now.disabled)
+		return LINE_STUCK;
+	return strcmp(p->port.state, "full") == 0 ? LINE_FULL : LINE_PLAIN;
+}
+
 /* Prints a table in the view's order, as far as the screen has rows; its last
  * row counts the missing ones. */
 static void table_lines(struct page *p, const struct field *fields,
@@ -330,8 +374,7 @@ static void table_lines(struct page *p, const struct field *fields,
 		shown = p->rows ? p->rows - 1 : 0;
 	for (uint32_t i = 0; at && i < shown; i++) {
 		fields_line(fields, at[i], widths, text, sizeof(text));
-		line(p, threads && thread_busy(at[i]) ? LINE_BUSY : LINE_PLAIN,
-			"%s", text);
+		line(p, row_style(threads, at[i]), "%s", text);
 	}
 	if (shown < count)
 		line(p, LINE_PLAIN, "... and %u more", count - shown);
@@ -344,12 +387,23 @@ void top_view_print(
 	struct page p = { to, v, v->rows };
 	if (v->screen)
 		fputs("\033[H", to);
+	if (v->help) {
+		for (const char *at = v->help; *at; at += *at == '\n') {
+			size_t length = strcspn(at, "\n");
+			line(&p, LINE_PLAIN, "%.*s", (int)length, at);
+			at += length;
+		}
+		fputs("\033[J", to);
+		return;
+	}
 	head_lines(&p, f);
 	if (v->screen && v->error)
 		line(&p, LINE_BUSY, "%s", v->error);
 	else if (v->screen)
 		line(&p, LINE_PLAIN,
-			"q quit, s sort (%s), p ports, t threads, space update",
+			"q quit, s sort (%s), p ports, t threads, space "
+			"update, "
+			"? help",
 			order_of(v, v->tables & TOP_THREADS)->name);
 	if (v->tables & TOP_PORTS) {
 		line(&p, LINE_PLAIN, "%s", "");
