@@ -86,7 +86,8 @@ struct cay_stats {
  * unsupported flag), ENOSPC (no VPID or arena space is left), EEXIST (the name
  * is in use), EPERM (the node belongs to another user), EPROTONOSUPPORT (the
  * node has another protocol version), ETIMEDOUT (the node did not start),
- * ENOENT (the node's program was not found), EMFILE, ENFILE, ENOMEM.
+ * ENOENT (the node's program was not found), ENOEXEC (it failed), EMFILE,
+ * ENFILE, ENOMEM.
  * Blocks for a few seconds at most. Thread-safe.
  */
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);

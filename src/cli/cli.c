@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/text.h"
 
@@ -90,26 +89,4 @@ bool cli_colour_wanted(void)
 void cli_ignore_sigpipe(void)
 {
 	signal(SIGPIPE, SIG_IGN);
-}
-
-bool cli_find(
-	const char *const *near, const char *installed, char path[PATH_MAX])
-{
-	char found[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", found, sizeof(found) - 1);
-	found[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(found, '/');
-	bool there = false;
-	for (; slash && *near && !there; near++) {
-		if (strlen(*near) >= sizeof(found) - (size_t)(slash - found))
-			continue;
-		strcpy(slash, *near);
-		there = access(found, R_OK) == 0;
-	}
-	if (!there && strlen(installed) < sizeof(found)) {
-		strcpy(found, installed);
-		there = access(found, R_OK) == 0;
-	}
-	memcpy(path, found, sizeof(found));
-	return there;
 }

@@ -3,7 +3,6 @@
 #ifndef CAY_CLI_CLI_H
 #define CAY_CLI_CLI_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -43,12 +42,5 @@ bool cli_colour_wanted(void);
 
 /* Turns SIGPIPE into an EPIPE error of write(). */
 void cli_ignore_sigpipe(void);
-
-/*
- * Finds an installed file or directory: tries the paths `near`, relative to the
- * directory of this program, then `installed`. Returns false if none is there.
- */
-bool cli_find(
-	const char *const *near, const char *installed, char path[PATH_MAX]);
 
 #endif

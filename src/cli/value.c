@@ -104,5 +104,5 @@ int option_node_address(
 		return -1;
 	return cli_usage_error(command,
 		"'%s' is not a valid node name: " OPTION_NAME_RULE,
-		name ? name : getenv("CAY_NODE"), NODE_NAME_MAX - 1);
+		name ? name : secure_getenv("CAY_NODE"), NODE_NAME_MAX - 1);
 }

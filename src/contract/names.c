@@ -155,6 +155,8 @@ static const struct errno_words errnos[] = {
 		  "limit and vm.max_map_count" },
 	{ ENOENT, "the program cay was not found: install it or set "
 		  "CAY_NODE_PROGRAM" },
+	{ ENOEXEC, "the program of the node cannot be executed or has failed: "
+		   "run 'cay node serve' to see why" },
 	{ EINVAL, "an argument is not valid" },
 	{ EMSGSIZE, "the message is too long" },
 	{ E2BIG, "too many threads of the process are stuck in one queue" },

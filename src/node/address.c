@@ -35,11 +35,11 @@ int node_address(const char *name, struct node_address *a)
 	const char *job = "default";
 	/* The processes of a batch job share a node; the first ID counts. */
 	for (unsigned i = ARRAY_COUNT(job_ids); i-- > 0;) {
-		const char *value = getenv(job_ids[i]);
+		const char *value = secure_getenv(job_ids[i]);
 		if (value && node_name_valid(value))
 			job = value;
 	}
-	const char *chosen = first_of(name, getenv("CAY_NODE"), job);
+	const char *chosen = first_of(name, secure_getenv("CAY_NODE"), job);
 	if (!node_name_valid(chosen))
 		return -EINVAL;
 
@@ -57,7 +57,8 @@ int node_address(const char *name, struct node_address *a)
 
 int node_realm(const char *name, char realm[NODE_NAME_MAX])
 {
-	const char *chosen = first_of(name, getenv("CAY_REALM"), "default");
+	const char *chosen =
+		first_of(name, secure_getenv("CAY_REALM"), "default");
 	if (!node_name_valid(chosen))
 		return -EINVAL;
 	/* The whole array is sent. */

@@ -18,6 +18,14 @@
 
 #define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the terminator */
 
+/*
+ * Exit status of `cay node serve --background`: 0 when a node listens, else
+ * NODE_EXIT_ERRNO plus errno, or another status. 126 and 127 are those of a
+ * shell that cannot execute a program.
+ */
+#define NODE_EXIT_ERRNO	    64
+#define NODE_EXIT_ERRNO_MAX 125
+
 enum node_request_kind {
 	NODE_HELLO = 1,	  /* joins a realm; the reply carries the arena */
 	NODE_LEAVE = 2,	  /* the arena is unmapped: reclaim everything */

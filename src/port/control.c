@@ -8,6 +8,9 @@
 #include "port/lock.h"
 #include "port/member.h"
 
+/* Starts without a known result, after which the program counts as failing. */
+#define UNKNOWN_STARTS_MAX 3
+
 int control_call(struct member *m, const struct node_request *request,
 	int fd_out, struct node_reply *reply, int *fd_in)
 {
@@ -31,6 +34,7 @@ int control_connect(
 	if (r)
 		return r;
 	snprintf(name, NODE_NAME_MAX, "%s", a.name);
+	unsigned unknown = 0;
 	for (uint64_t nap = CLOCK_NS_PER_MS;; nap += nap / 2) {
 		r = client_connect(&a);
 		if (r != -ECONNREFUSED && r != -EAGAIN)
@@ -38,12 +42,20 @@ int control_connect(
 		if (clock_passed(deadline))
 			return -ETIMEDOUT;
 		if (r == -ECONNREFUSED) {
-			r = spawn_node(a.name);
-			if (r)
-				return r;
+			/*
+			 * A failure of the program is final. After its success
+			 * the node may have exited already, or have been an
+			 * older one that was exiting: then another is started.
+			 */
+			int started = spawn_node(a.name);
+			if (started < 0)
+				return started;
 			r = client_connect(&a);
 			if (r >= 0 || r == -EPERM)
 				return r;
+			unknown += started > 0;
+			if (unknown == UNKNOWN_STARTS_MAX)
+				return -ENOEXEC;
 		}
 		clock_nap_ns(nap);
 	}

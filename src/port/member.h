@@ -78,7 +78,10 @@ int control_call(struct member *, const struct node_request *, int fd_out,
 int control_connect(
 	const char *node, char name[NODE_NAME_MAX], uint64_t deadline);
 
-/* Starts the node program. Returns 0 or -errno (-ENOENT: not found). */
+/*
+ * Starts the node program. Returns 0 when a node listens, 1 if that is unknown,
+ * or -errno: -ENOENT (no program), -ENOEXEC (it failed), or its error.
+ */
 int spawn_node(const char *name);
 
 #endif

@@ -4,7 +4,6 @@
  * and nothing else. It binds the socket (which elects one node), forks into the
  * background and exits, so that no child process is left behind.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -15,42 +14,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/bits.h"
+#include "node/installed.h"
 #include "port/member.h"
 
 extern char **environ;
 
-static bool program_at(
-	const char *directory, const char *tail, char path[PATH_MAX])
-{
-	int n = snprintf(path, PATH_MAX, "%s%s", directory, tail);
-	return n > 0 && n < PATH_MAX && access(path, X_OK) == 0;
-}
-
 /*
- * Searches near the library or program that contains this code, then in the
- * installation directory.
+ * The program in the directory of the file that contains this code, in one
+ * beside it, or in the installation directory. A relative path in the
+ * environment is refused: the program starts in another directory.
  */
 static bool program_find(char path[PATH_MAX])
 {
 	static const char *const near[] = { "/cay", "/../bin/cay", "/../cay",
-		"/../../bin/cay" };
-	const char *given = getenv("CAY_NODE_PROGRAM");
-	Dl_info info;
-	char directory[PATH_MAX];
+		"/../../bin/cay", NULL };
+	const char *given = secure_getenv("CAY_NODE_PROGRAM");
 
-	if (given)
-		return program_at(given, "", path);
-	if (dladdr((void *)(uintptr_t)spawn_node, &info) && info.dli_fname &&
-		realpath(info.dli_fname, directory)) {
-		char *slash = strrchr(directory, '/');
-		if (slash)
-			*slash = 0;
-		for (unsigned i = 0; i < ARRAY_COUNT(near); i++)
-			if (program_at(directory, near[i], path))
-				return true;
-	}
-	return program_at(CAY_BINDIR, "/cay", path);
+	if (!given)
+		return installed_find(
+			near, CAY_BINDIR "/cay", INSTALLED_PROGRAM, path);
+	return snprintf(path, PATH_MAX, "%s", given) < PATH_MAX &&
+	       installed_at(path, INSTALLED_PROGRAM);
 }
 
 /* Inherits no descriptor, signal state, directory or session. */
@@ -88,11 +72,18 @@ int spawn_node(const char *name)
 	char *const argv[] = { path, "node", "serve", "--background",
 		(char *)name, NULL };
 	pid_t pid;
-	int r = spawn_clean(path, argv, &pid);
+	int status, r = spawn_clean(path, argv, &pid);
 	if (r)
 		return r;
-	/* ECHILD: a wait() of the application has reaped it. */
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while ((r = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
 		;
-	return 0;
+	/* A wait() of the application has reaped it, or SIGCHLD is ignored. */
+	if (r < 0)
+		return 1;
+	if (!WIFEXITED(status))
+		return -ENOEXEC;
+	status = WEXITSTATUS(status);
+	if (status > NODE_EXIT_ERRNO && status <= NODE_EXIT_ERRNO_MAX)
+		return -(status - NODE_EXIT_ERRNO);
+	return status ? -ENOEXEC : 0;
 }

@@ -62,7 +62,7 @@ static void guard_end(struct guard *g)
 /* Under the lock. Creates the file with its header. */
 static int file_open(pid_t pid)
 {
-	const char *directory = getenv(RECORD_DIRECTORY);
+	const char *directory = secure_getenv(RECORD_DIRECTORY);
 	char path[PATH_MAX];
 	int n = directory ? snprintf(path, sizeof(path), "%s/%d", directory,
 				    (int)pid)

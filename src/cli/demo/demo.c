@@ -19,6 +19,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/node/client.h"
+#include "node/installed.h"
 
 #define NODE_EXIT_TIMEOUT_NS (10 * CLOCK_NS_PER_S)
 
@@ -149,7 +150,8 @@ static int demo_run(const struct command *c, int argc, char **argv)
 	int status = command_parse(c, &argc, &argv, &d);
 	if (status >= 0)
 		return status;
-	if (!cli_find(near, CAY_EXAMPLES_DIR, d.examples))
+	if (!installed_find(
+		    near, CAY_EXAMPLES_DIR, INSTALLED_DIRECTORY, d.examples))
 		return cli_error(c->name,
 			"the example programs are neither beside cay nor in %s",
 			CAY_EXAMPLES_DIR);

@@ -20,6 +20,7 @@
 #include "cay/version.h"
 #include "cli/cli.h"
 #include "cli/doctor/probe.h"
+#include "node/installed.h"
 
 #define LIBRARY	 "libcay.so"
 #define PROVIDER "libcay-fi.so"
@@ -59,7 +60,8 @@ static void library_missing(struct finding *f, const struct loaded *l)
 	static const char *const near[] = { "/" CAY_SONAME,
 		"/../lib/" CAY_SONAME, NULL };
 	char path[PATH_MAX];
-	bool found = cli_find(near, CAY_LIBDIR "/" CAY_SONAME, path);
+	bool found = installed_find(
+		near, CAY_LIBDIR "/" CAY_SONAME, INSTALLED_LIBRARY, path);
 	bool installed = found && strncmp(path, CAY_LIBDIR "/",
 					  strlen(CAY_LIBDIR) + 1) == 0;
 	directory_of(path);
@@ -182,7 +184,8 @@ static void probe_provider(struct finding *f)
 			: r < 0	      ? strsignal(-r)
 				      : strerror(r));
 	}
-	if (cli_find(near, CAY_LIBDIR "/" PROVIDER, path)) {
+	if (installed_find(
+		    near, CAY_LIBDIR "/" PROVIDER, INSTALLED_LIBRARY, path)) {
 		directory_of(path);
 		finding_advise(f,
 			"for MPI and other users of libfabric set "

@@ -120,8 +120,12 @@ static int serve_run(const struct command *command, int argc, char **argv)
 		return cli_error(c->command,
 			"another node named '%s' has started meanwhile",
 			c->address.name);
-	return cli_error(c->command, "node '%s': %s: %s", c->address.name,
+	status = cli_error(c->command, "node '%s': %s: %s", c->address.name,
 		strerror(-r), serve_advice(r));
+	/* The library reads it. */
+	int reported = NODE_EXIT_ERRNO - r;
+	return c->background && reported <= NODE_EXIT_ERRNO_MAX ? reported
+								: status;
 }
 
 static const struct option_row serve_rows[] = {

@@ -18,6 +18,7 @@
 #include "base/fields.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
+#include "node/installed.h"
 #include "trace/merge.h"
 #include "trace/record_log.h"
 
@@ -38,14 +39,12 @@ static int library_find(struct record_call *c)
 {
 	static const char *const near[] = { "/" LIBRARY, "/../lib/" LIBRARY,
 		NULL };
-	const char *given = getenv("CAY_TRACE_LIBRARY");
-	bool found;
-	if (given) {
-		snprintf(c->library, sizeof(c->library), "%s", given);
-		found = access(given, R_OK) == 0;
-	} else {
-		found = cli_find(near, CAY_LIBDIR "/" LIBRARY, c->library);
-	}
+	const char *given = secure_getenv("CAY_TRACE_LIBRARY");
+	/* Absolute, because the program may change its directory. */
+	bool found = given ? realpath(given, c->library) &&
+				     installed_at(c->library, INSTALLED_LIBRARY)
+			   : installed_find(near, CAY_LIBDIR "/" LIBRARY,
+				     INSTALLED_LIBRARY, c->library);
 	if (!found)
 		return cli_error(COMMAND, LIBRARY
 			" was not found; set CAY_TRACE_LIBRARY to its path");
