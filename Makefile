@@ -15,7 +15,7 @@ FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
 # For MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
-.PHONY: all demo test test-sanitize bench bench-rma bench-sim mpi format \
+.PHONY: all demo test test-sanitize mutate bench bench-rma bench-sim mpi format \
 	check-format install clean packages
 
 all: $(BUILD)/build.ninja
@@ -37,6 +37,10 @@ test: all check-format
 # Runs the tests with gcc and clang, under ASan+UBSan and under TSan.
 test-sanitize: packages
 	tools/run-sanitizers
+
+# Puts faults into a copy of the tree; the tests must find them.
+mutate: packages
+	tools/mutate
 
 # Cay alone, then libfabric and MPI over Cay next to their own transports.
 bench: all
