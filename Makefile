@@ -12,11 +12,14 @@ TEST_PACKAGES = valgrind
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
 FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
 
+# For the documents as HTML.
+HTML = lowdown mandoc python3
+
 # For MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
 .PHONY: all demo test test-sanitize mutate bench bench-rma bench-sim mpi format \
-	check-format install clean packages
+	check-format html install clean packages
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -67,6 +70,11 @@ format: packages
 
 check-format: packages
 	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
+
+# The documents and the manual pages: build/html/index.html.
+html: all
+	@tools/install-packages $(HTML)
+	tools/html --build $(BUILD)
 
 install: all
 	meson install -C $(BUILD)
