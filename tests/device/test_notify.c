@@ -34,6 +34,22 @@ static void skipped_units_count_as_used(void **state)
 	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 }
 
+/* The payload would fit without the units that it skips. */
+static void skipped_units_cause_backpressure(void **state)
+{
+	struct testbench *tb = *state;
+	struct cay_nqe n;
+	assert_int_equal(tb_send(tb, 1, 4096, 0), 0);
+	for (int i = 0; i < 7; i++)
+		assert_int_equal(tb_send(tb, 1, 8192, 0), 0);
+	assert_true(tb_receive(tb, 1, &n));
+	/* 64 units before the end and 64 at the start are free. */
+	assert_int_equal(tb_send(tb, 1, 4097, 0), -EAGAIN);
+	assert_int_equal(tb_send(tb, 1, 4096, 0), 0);
+	assert_int_equal(tb_send(tb, 1, 4096, 0), 0);
+	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
+}
+
 static uint32_t fill_with_messages(struct testbench *tb, unsigned flags)
 {
 	uint32_t sent = 0;
@@ -306,11 +322,24 @@ static void sleep_fails_if_an_entry_arrived(void **state)
 	assert_int_equal(tb_w(tb, 1) & W_FLAGS, 0);
 }
 
+/* No later claim would wake the consumer. */
+static void sleep_fails_if_the_port_is_closed(void **state)
+{
+	struct testbench *tb = *state;
+	struct context *own = fixture_own(&tb->fixture, 1);
+	uint64_t next = queue_nq(tb_r(tb, 1));
+	queue_set_close(&tb->fixture.arena, fixture_vpid(1), own->epoch);
+	assert_int_equal(counting_sleep(own, next, W_SLEEP), 0);
+	assert_int_equal(counting_sleep(own, next, W_ARMED), 0);
+	assert_int_equal(tb_w(tb, 1) & W_FLAGS, W_CLOSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TB_TEST(full_rdr_causes_backpressure),
 		TB_TEST(skipped_units_count_as_used),
+		TB_TEST(skipped_units_cause_backpressure),
 		TB_TEST(reserves_are_respected),
 		TB_TEST(completions_may_use_all_entries),
 		TB_TEST(completions_need_a_reservation),
@@ -327,6 +356,7 @@ int main(void)
 		TB_TEST(counters_wrap_around),
 		TB_TEST(snapshot_reports_w_and_r),
 		TB_TEST(sleep_fails_if_an_entry_arrived),
+		TB_TEST(sleep_fails_if_the_port_is_closed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

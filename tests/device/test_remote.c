@@ -297,6 +297,7 @@ static const struct {
 static void first_failing_check_determines_the_error(void **state)
 {
 	struct broken_request w = { .tb = *state };
+	uint64_t invalid_capabilities = 0;
 	struct cay_nqe n;
 	break_everything(&w);
 	for (size_t i = 0; i < ARRAY_COUNT(checks); i++) {
@@ -309,12 +310,16 @@ static void first_failing_check_determines_the_error(void **state)
 			fail_msg("check %zu: error %u, not %u", i,
 				nqe_command(&n) >> CAY_COMMAND_ERROR_SHIFT,
 				checks[i].error);
+		if (checks[i].error == CAY_ERROR_CAPABILITY)
+			invalid_capabilities++;
+		assert_int_equal(w.tb->port[0].origin.invalid_capabilities,
+			invalid_capabilities);
 		checks[i].fix(&w);
 	}
 	tb_issue_vci(w.tb, &w.v);
 	assert_false(tb_receive(w.tb, 0, &n));
 	assert_int_equal(w.tb->port[0].origin.completions, 0);
-	assert_int_equal(w.tb->port[0].origin.invalid_capabilities, 1);
+	assert_int_equal(invalid_capabilities, 1);
 }
 
 static void word_mode_requires_whole_words(void **state)
@@ -416,6 +421,24 @@ static void bounds_are_exact(void **state)
 		if (cases[i].r)
 			counting_completions_returned(&tb->port[0].origin, 1);
 	}
+}
+
+/* A descriptor behind the table is not a window, whatever it contains. */
+static void windows_behind_the_table_are_refused(void **state)
+{
+	struct testbench *tb = *state;
+	struct target t = tb_window(tb, 1, 0, 64, TB_RIGHTS);
+	uint32_t count = fixture_own(&tb->fixture, 1)->windows;
+	struct cay_window_descriptor *behind = descriptor(tb, (uint16_t)count);
+	struct cay_window_descriptor saved = *behind;
+	struct cay_nqe n;
+	*behind = *descriptor(tb, 0);
+	t.window = (uint16_t)count;
+	assert_int_equal(tb_put(tb, &t, 8), 1);
+	receive_completion(tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_WINDOW, &n);
+	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, 0), 1);
+	receive_completion(tb, CAY_FAA, CAY_ERROR_TARGET_WINDOW, &n);
+	*behind = saved;
 }
 
 /*
@@ -537,6 +560,7 @@ int main(void)
 		TB_TEST(atomics_require_alignment),
 		TB_TEST(each_command_needs_its_right),
 		TB_TEST(bounds_are_exact),
+		TB_TEST(windows_behind_the_table_are_refused),
 		TB_TEST(accesses_without_flags_check_the_lock),
 		TB_TEST(invalid_descriptors_are_refused),
 		TB_TEST(refusal_needs_a_completion_entry),

@@ -63,6 +63,25 @@ static void fenced_work_request_delays_later_ones(void **state)
 	}
 }
 
+/* Neither the slot nor the reservation of its completion is lost. */
+static void refused_reference_frees_its_slot(void **state)
+{
+	struct testbench *tb = *state;
+	struct origin *o = &tb->port[0].origin;
+	struct cay_nqe n;
+	while (tb_send_fast(tb, 1, 2, 8) == 0)
+		continue;
+	for (unsigned i = 0; i < 2u << QUEUE_REFS_LOG2; i++) {
+		assert_int_equal(
+			tb_send_reference(tb, 2, &long_message), -EAGAIN);
+		assert_true(o->references == 0);
+		assert_int_equal(o->completions, 0);
+	}
+	assert_true(tb_receive(tb, 1, &n));
+	assert_int_equal(tb_send_reference(tb, 2, &long_message), 0);
+	assert_true(o->references == 1);
+}
+
 /* ---- emulated accesses ---- */
 
 static unsigned emulated; /* number of emulated accesses */
@@ -181,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TB_TEST(fence_waits_for_references),
 		TB_TEST(fenced_work_request_delays_later_ones),
+		TB_TEST(refused_reference_frees_its_slot),
 		TB_TEST(emulated_accesses_keep_order),
 		cmocka_unit_test(emulated_access_delays_no_other_target),
 		TB_TEST(without_emulation_process_memory_is_refused),
