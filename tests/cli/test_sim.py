@@ -877,9 +877,15 @@ class Interrupt(SimTest):
     LONG = ["torus", "--dims", "16x16x16", "--load", "0.3", "--precision",
             "0.000001", "--max-cycles", "1000000000"]
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, ignored=(), **options):
+        def signals():
+            """nohup and background jobs of scripts ignore some of these."""
+            for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+                signal.signal(number, signal.SIG_IGN if number in ignored
+                              else signal.SIG_DFL)
+
         process = subprocess.Popen([CAY, "sim", *arguments], text=True,
-                                   stdout=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, preexec_fn=signals,
                                    cwd=self.directory.name, **options)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -922,6 +928,22 @@ class Interrupt(SimTest):
         self.assertEqual(process.returncode, 130)
         self.assertRegex(out, r"  0\.3000 .* - +- +- .*stopped\n")
         self.assertIn("so far: steady up to 0.001 ", out)
+
+    def test_ignored_signals_stay_ignored(self):
+        """As under nohup, or in the background of a script."""
+        process = self.start(*self.LONG[:3], "--loads", "0.001,0.3",
+                             "--precision", "0.05",
+                             ignored=(signal.SIGHUP, signal.SIGINT))
+        self.assertTrue(process.stdout.readline())
+        for number in signal.SIGHUP, signal.SIGINT:
+            process.send_signal(number)
+        seen = ""
+        while " steady" not in seen:
+            seen = process.stdout.readline()
+            self.assertTrue(seen, "it has ended")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 130)
 
     def test_progress_on_terminals_only(self):
         master, slave = pty.openpty()
