@@ -18,7 +18,7 @@ HTML = lowdown mandoc python3
 # For MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
-.PHONY: all demo test test-sanitize mutate bench bench-rma bench-sim mpi format \
+.PHONY: all demo test test-sanitize soak mutate bench bench-rma bench-sim mpi format \
 	check-format html install clean packages
 
 all: $(BUILD)/build.ninja
@@ -40,6 +40,13 @@ test: all check-format
 # Runs the tests with gcc and clang, under ASan+UBSan and under TSan.
 test-sanitize: packages
 	tools/run-sanitizers
+
+# Kills clients and nodes at random next to hostile members of another realm.
+SOAK_SECONDS ?= 60
+soak: all
+	tests/crash/soak.py --seconds $(SOAK_SECONDS) $(SOAK_SEED:%=--seed %) \
+		$(BUILD)/cay $(BUILD)/tests/crash/soak \
+		$(BUILD)/tests/crash/soak_hostile
 
 # Puts faults into a copy of the tree; the tests must find them.
 mutate: packages

@@ -6,7 +6,10 @@
  * order; GONE comes after the last message; all queue entries and posted
  * buffers are returned.
  *
- * usage: soak [messages [seed]]
+ * usage: soak [-t SECONDS] [-n NODE] [-p PORT] [messages [seed]]
+ *
+ * With -t the test ends after that time. soak.py runs several of these tests on
+ * one node, with ports of different names.
  */
 #include "soak.h"
 
@@ -29,6 +32,7 @@ struct shared *shared;
 static pid_t pids[SLOTS];
 static uint32_t sender_count; /* including dead senders */
 static uint32_t seed;
+static const char *port_name = "receiver";
 
 /* ---- receiver ---- */
 
@@ -62,7 +66,7 @@ static void sender_start(unsigned slot)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
-	sender_main(id, slot, seed + id * 2654435761u + 1);
+	sender_main(id, slot, seed + id * 2654435761u + 1, port_name);
 }
 
 static void die(const char *what, uint64_t a, uint64_t b)
@@ -193,14 +197,14 @@ static void sender_kill(uint32_t *state)
 	sender_start(slot);
 }
 
-static void soak(uint64_t messages)
+static void soak(uint64_t messages, uint64_t end)
 {
 	uint32_t state = seed;
 	uint64_t next_kill = clock_after_ns(CLOCK_NS_PER_MS);
 	uint64_t next_reopen = clock_after_ns(REOPEN_NS);
 	uint64_t progress = clock_after_ns(TIMEOUT);
 	uint64_t next_report = clock_after_ns(CLOCK_NS_PER_S);
-	while (receiver.total < messages) {
+	while (receiver.total < messages && !clock_passed(end)) {
 		int n = receive(&state);
 		if (n > 0)
 			progress = clock_after_ns(TIMEOUT);
@@ -313,16 +317,33 @@ static void soak_check(void)
 int main(int argc, char **argv)
 {
 	char name[64];
-	uint64_t messages = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
-	seed = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10)
+	uint64_t end = UINT64_MAX;
+	int option;
+	snprintf(name, sizeof(name), "soak-%d", (int)getpid());
+	while ((option = getopt(argc, argv, "t:n:p:")) != -1) {
+		if (option == 't')
+			end = clock_after_ns(
+				strtoull(optarg, NULL, 10) * CLOCK_NS_PER_S);
+		else if (option == 'n')
+			snprintf(name, sizeof(name), "%s", optarg);
+		else if (option == 'p')
+			port_name = optarg;
+		else
+			return 2;
+	}
+	argc -= optind;
+	argv += optind;
+	uint64_t messages = argc > 0		? strtoull(argv[0], NULL, 10)
+			    : end == UINT64_MAX ? 1000000
+						: UINT64_MAX;
+	seed = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10)
 			: (uint32_t)time(NULL) * 2654435761u | 1;
 	printf("seed %u\n", seed);
 	fflush(stdout);
-	snprintf(name, sizeof(name), "soak-%d", (int)getpid());
 	setenv("CAY_NODE", name, 1);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct cay_port_options options = { .name = "receiver",
+	struct cay_port_options options = { .name = port_name,
 		.peers = SENDERS_MAX };
 	receiver.port = cay_port_open(&options);
 	if (!receiver.port)
@@ -330,7 +351,7 @@ int main(int argc, char **argv)
 	memory_open();
 	for (unsigned i = 0; i < SLOTS; i++)
 		sender_start(i);
-	soak(messages);
+	soak(messages, end);
 	soak_end();
 	soak_check();
 	cay_port_close(receiver.port);

@@ -71,7 +71,8 @@ static inline uint64_t region_word(uint32_t id, uint64_t n, unsigned i)
 	return n == 0 ? 0 : (uint64_t)id << 48 | n << 16 | i;
 }
 
-/* The body of a sender process; exits. */
-_Noreturn void sender_main(uint32_t id, unsigned slot, uint32_t random);
+/* The body of a sender process to a port of this name; exits. */
+_Noreturn void sender_main(
+	uint32_t id, unsigned slot, uint32_t random, const char *to);
 
 #endif

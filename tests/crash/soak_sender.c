@@ -184,21 +184,21 @@ static void do_count(void)
 
 /* ---- random operations ---- */
 
-static void sender_open(void)
+static void sender_open(const char *to)
 {
 	struct cay_port_options options = { .nq_entries = 64 };
 	port = cay_port_open(&options);
-	if (!port || cay_peer_lookup(port, "receiver", clock_after_ns(TIMEOUT),
-			     &peer) != 0)
+	if (!port ||
+		cay_peer_lookup(port, to, clock_after_ns(TIMEOUT), &peer) != 0)
 		exit(FAILED);
 }
 
-void sender_main(uint32_t id, unsigned slot, uint32_t random)
+void sender_main(uint32_t id, unsigned slot, uint32_t random, const char *to)
 {
 	self = id;
 	record = &shared->senders[id];
 	state = random;
-	sender_open();
+	sender_open(to);
 	unsigned char *memory = cay_alloc(port, 32768, 0);
 	if (!memory)
 		exit(FAILED);

@@ -4,11 +4,9 @@
  * connections, unread replies, random requests. Meanwhile an ordinary client
  * opens ports, resolves and sends without an error.
  */
-#include "outside.h"
+#include "garbage.h"
 
 #include <sys/eventfd.h>
-
-#include "contract/arena.h"
 
 #define FUZZ_MS	       2500
 #define FUZZERS	       3
@@ -21,7 +19,6 @@
  * and the arena.
  */
 #define FUZZ_CONNECTIONS 2000
-#define FUZZ_BYTES_MAX	 (1ull << 20)
 
 /* ---- ordinary client ---- */
 
@@ -228,41 +225,6 @@ static void unread_replies(void **state)
 
 /* ---- random requests ---- */
 
-/* Prefers boundary values. */
-static uint64_t random_field(uint64_t *seed)
-{
-	static const uint64_t boundary[] = { 0, 1, 2, 4, 9, 63, 64, 127, 128,
-		255, 4095, 4096, 65535, 65536, 1ull << 31, 1ull << 32,
-		1ull << 40, 1ull << 63, UINT64_MAX, ARENA_HEAP_OFFSET,
-		ARENA_HEAP_OFFSET + ARENA_PAGE };
-	uint64_t count = sizeof(boundary) / sizeof(boundary[0]);
-	uint64_t which = random_below(seed, count + 2);
-	if (which < count)
-		return boundary[which];
-	return which == count ? random_next(seed) : random_below(seed, 8);
-}
-
-static void random_request(uint64_t *seed, struct node_request *q)
-{
-	memset(q, 0, sizeof(*q));
-	q->kind = (uint32_t)random_below(seed, NODE_REFERENCES + 2);
-	if (q->kind == NODE_HELLO && random_below(seed, 4))
-		*q = hello_request(random_below(seed, 2) ? "default" : "fuzz");
-	if (q->kind == NODE_OPEN && random_below(seed, 2))
-		return;
-	uint64_t fields = 1 + random_below(seed, 4);
-	for (uint64_t i = 0; i < fields; i++) {
-		uint64_t value = random_field(seed);
-		size_t bytes = 1ull << random_below(seed, 4);
-		size_t at = random_below(seed, 5) * 4;
-		memcpy(q->padding + at, &value, bytes);
-	}
-	if (q->kind == NODE_ALLOC && q->alloc.bytes < 1ull << 40)
-		q->alloc.bytes %= FUZZ_BYTES_MAX;
-	if (q->kind == NODE_FENCE)
-		q->fence.pid = (uint32_t)random_below(seed, 2) * getpid();
-}
-
 static int fuzz_connection(uint64_t *seed, int doorbell)
 {
 	int s = random_below(seed, 3) ? raw_member("default") : raw_connect();
@@ -271,7 +233,8 @@ static int fuzz_connection(uint64_t *seed, int doorbell)
 	for (int r = 0; r != -ENOTCONN && r != -EPROTO;) {
 		struct node_request q;
 		struct node_reply reply;
-		random_request(seed, &q);
+		random_request(
+			seed, random_below(seed, 2) ? "default" : "fuzz", &q);
 		r = raw_call(s, &q, random_below(seed, 4) ? -1 : doorbell,
 			&reply, NULL);
 		if (r == -ETIMEDOUT)
