@@ -166,6 +166,25 @@ static void invalid_vcis_complete_with_an_error(void **state)
 	}
 }
 
+/* An entry behind the peer table is not a route, whatever it contains. */
+static void routes_behind_the_table_are_refused(void **state)
+{
+	struct testbench *tb = *state;
+	struct origin *o = &tb->port[0].origin;
+	struct peer_entry *behind =
+		(struct peer_entry *)(uintptr_t)&o->peers[o->peer_count];
+	struct peer_entry saved = *behind;
+	struct cay_nqe n;
+	struct cay_vci v = { { CAY_SEND | (uint64_t)o->peer_count << 32, 2 } };
+	behind->path = PATH_FORBIDDEN;
+	atomic_store(&behind->epoch, 0);
+	tb_issue_vci(tb, &v);
+	assert_true(tb_receive(tb, 0, &n));
+	assert_int_equal(nqe_command(&n),
+		CAY_NOTIFY_CC | CAY_ERROR_ROUTE << CAY_COMMAND_ERROR_SHIFT);
+	*behind = saved;
+}
+
 /* Compares payload positions with a model of the ring. */
 static void rdr_wraps_around(void **state)
 {
@@ -206,6 +225,7 @@ int main(void)
 		TB_TEST(gone_words),
 		TB_TEST(vci_and_call_send_the_same_notification),
 		TB_TEST(invalid_vcis_complete_with_an_error),
+		TB_TEST(routes_behind_the_table_are_refused),
 		TB_TEST(rdr_wraps_around),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,43 @@ static void death_after_backpressure_loses_no_buffer(void **state)
 	assert_in_range(d.at, 30, ACCESSES_MAX);
 }
 
+/*
+ * The call does not return, but its thread lives on and sends again with the
+ * same op record: the buffer that it had claimed is used for that message.
+ */
+static bool abandoned_at(unsigned at, unsigned *claimed)
+{
+	void *new_state = NULL;
+	assert_int_equal(tb_setup_ports(&new_state, 3), 0);
+	struct testbench *tb = new_state;
+	struct sender_death s = { .tb = tb, .at = at };
+	prepare_one_buffer(tb);
+	uint64_t w = tb_w(tb, 1);
+	bool died = run_until_death(&s, tb->port[0].op);
+	if (died && slots_in_state(tb, POSTED_CLAIMED) && tb_w(tb, 1) == w) {
+		++*claimed;
+		assert_int_equal(send_100(tb), 0);
+		expect_posted(tb, 100, 42, 0);
+		assert_int_equal(slots_in_state(tb, POSTED_READY), 0);
+		/* The count is not less than the number of READY slots. */
+		prepare_one_buffer(tb);
+		assert_int_equal(send_100_from_2(tb), 0);
+		expect_posted(tb, 100, 42, 0);
+	}
+	tb_teardown(&new_state);
+	return died;
+}
+
+static void abandoned_send_loses_no_buffer(void **state)
+{
+	unsigned at = 0, claimed = 0;
+	(void)state;
+	while (abandoned_at(at, &claimed))
+		at++;
+	assert_in_range(at, 30, ACCESSES_MAX);
+	assert_true(claimed > 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +243,7 @@ int main(void)
 			entry_voided_for_a_competitor_returns_the_buffer),
 		cmocka_unit_test(death_after_fencing_loses_no_buffer),
 		cmocka_unit_test(death_after_backpressure_loses_no_buffer),
+		cmocka_unit_test(abandoned_send_loses_no_buffer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,23 @@ static void refused_reference_frees_its_slot(void **state)
 	assert_true(o->references == 1);
 }
 
+/* Until its target has started to read it. */
+static void reference_can_be_withdrawn(void **state)
+{
+	struct testbench *tb = *state;
+	struct reference *refs = tb->port[0].origin.refs;
+	assert_false(counting_reference_withdraw(&refs[0]));
+	assert_int_equal(tb_send_reference(tb, 1, &long_message), 0);
+	assert_int_equal(tb_send_reference(tb, 2, &long_message), 0);
+	assert_true(counting_reference_withdraw(&refs[0]));
+	assert_false(counting_reference_withdraw(&refs[0]));
+	assert_false(counting_reference_begin(&refs[0], 1));
+	assert_true(counting_reference_begin(&refs[1], 1));
+	assert_false(counting_reference_withdraw(&refs[1]));
+	assert_true(counting_reference_done(&refs[1], 1));
+	assert_false(counting_reference_withdraw(&refs[1]));
+}
+
 /* ---- emulated accesses ---- */
 
 static unsigned emulated; /* number of emulated accesses */
@@ -201,6 +218,7 @@ int main(void)
 		TB_TEST(fence_waits_for_references),
 		TB_TEST(fenced_work_request_delays_later_ones),
 		TB_TEST(refused_reference_frees_its_slot),
+		TB_TEST(reference_can_be_withdrawn),
 		TB_TEST(emulated_accesses_keep_order),
 		cmocka_unit_test(emulated_access_delays_no_other_target),
 		TB_TEST(without_emulation_process_memory_is_refused),

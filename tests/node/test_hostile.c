@@ -80,6 +80,7 @@ static void requests_after_leave_are_refused(void **state)
 static void port_sizes_are_validated(void **state)
 {
 	static const uint8_t wrong[] = { 1, 3, 21, 32, 63, 64, 200, 255 };
+	struct usage usage = usage_now();
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(wrong); i++) {
 		struct node_request q[4] = { 0 };
@@ -98,6 +99,9 @@ static void port_sizes_are_validated(void **state)
 	q.open.peers = 0;
 	q.open.windows = UINT32_MAX;
 	assert_int_equal(call(&q), -EINVAL);
+	q.open.windows = CAY_VPIDS + 1;
+	assert_int_equal(call(&q), -EINVAL);
+	assert_usage(&usage);
 }
 
 static void port_names_are_validated(void **state)

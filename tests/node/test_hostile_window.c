@@ -137,6 +137,24 @@ static void lock_requests_are_validated(void **state)
 	raw_port_close(&p);
 }
 
+/* A descriptor behind the table is not a window, whatever it contains. */
+static void windows_behind_the_table_are_refused(void **state)
+{
+	struct raw_port p = raw_port_open();
+	struct cay_key key = anchor_window(0);
+	uint16_t target = cay_port_addr(anchor).vpid;
+	struct node_request q = lock_request(&p, target, key);
+	(void)state;
+	raw_port_map_wdt(&p, target);
+	struct cay_window_descriptor saved = p.wdt[QUEUE_WINDOWS_DEFAULT];
+	p.wdt[QUEUE_WINDOWS_DEFAULT] = p.wdt[key.window];
+	q.lock.window = QUEUE_WINDOWS_DEFAULT;
+	assert_int_equal(raw_port_call(&p, &q), -ENXIO);
+	assert_true(p.wdt[QUEUE_WINDOWS_DEFAULT].lock == 0);
+	p.wdt[QUEUE_WINDOWS_DEFAULT] = saved;
+	raw_port_close(&p);
+}
+
 /* Members can write the links between windows. */
 static const uint16_t corrupt_next[][4] = {
 	/* `next` of windows 0 to 3 */
@@ -303,6 +321,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		HOSTILE_TEST(lock_requests_are_validated),
+		HOSTILE_TEST(windows_behind_the_table_are_refused),
 		HOSTILE_TEST(corrupt_links_do_not_hang),
 		HOSTILE_TEST(corrupt_links_of_largest_table_do_not_hang),
 		HOSTILE_TEST(forged_locks_cannot_be_released),

@@ -106,9 +106,29 @@ static void ports_of_killed_process_are_reclaimed(void **state)
 	assert_int_equal(cay_port_close(anchor), 0);
 }
 
+/* A peer that still holds the VPID of a closed port meets no other port. */
+static void vpids_are_reused_late(void **state)
+{
+	static bool seen[CAY_VPIDS];
+	(void)state;
+	harness_rename();
+	struct cay_port *anchor = port_open_small();
+	assert_non_null(anchor);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct cay_port *port = port_open_small();
+		assert_non_null(port);
+		uint16_t vpid = cay_port_addr(port).vpid;
+		assert_false(seen[vpid]);
+		seen[vpid] = true;
+		assert_int_equal(cay_port_close(port), 0);
+	}
+	assert_int_equal(cay_port_close(anchor), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vpids_are_reused_late),
 		cmocka_unit_test(all_vpids_can_be_used),
 		cmocka_unit_test(ports_of_killed_process_are_reclaimed),
 	};
