@@ -74,7 +74,11 @@ enum cay_event_kind {
 	CAY_EVENT_POSTED = 6,	/* message in a posted receive */
 };
 
-/* `data` is not a copy; it is valid until the event is released. */
+/*
+ * `data` is not a copy; it is valid until the event is released. If the port
+ * has resolved the peer more than once, `handle` is the oldest that is not
+ * released; GONE names each handle once. Else `handle` is NULL.
+ */
 struct cay_event {
 	enum cay_event_kind kind;
 	int error; /* 0, or enum cay_error */
@@ -92,7 +96,8 @@ struct cay_event {
 	uint64_t result, previous;
 	uint32_t window; /* Win-ID: ACCESS, COMPLETE of a put or get */
 	uint64_t offset;
-	uint64_t position; /* NQ position, for cay_release() */
+	uint64_t position;	 /* NQ position, for cay_release() */
+	struct cay_peer *handle; /* of `peer`, if the port has resolved it */
 };
 
 /*
@@ -108,6 +113,20 @@ CAY_API int cay_poll(struct cay_port *, struct cay_event *, int max);
  * released in any order, each exactly once. Never blocks. Consuming thread.
  */
 CAY_API void cay_release(struct cay_port *, const struct cay_event *);
+
+/*
+ * Sends a message to the peer of an event that is not released yet, as
+ * cay_send() does. If the port has not resolved the peer, it is resolved first,
+ * which blocks for a reply of the node, once for each peer. The port owns that
+ * handle: later events contain it, and it is valid until its CAY_EVENT_GONE is
+ * released or the port is closed.
+ *
+ * Returns as cay_send(), or -EPIPE (also if the peer is gone and was never
+ * resolved), -EINVAL (an event without a peer), -ENOSPC (the peer table is
+ * full), -EHOSTUNREACH (another node). Consuming thread.
+ */
+CAY_API int cay_reply(struct cay_port *, const struct cay_event *, uint64_t tag,
+	const void *data, size_t length, unsigned flags);
 
 /*
  * Waits for an event: spins briefly, then sleeps. Returns 0 if there is an

@@ -56,6 +56,13 @@ CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 
 /*
+ * Store and return a pointer of the application with the peer; it is NULL at
+ * first. The library does not use it. Not synchronized; do not block.
+ */
+CAY_API void cay_peer_set_data(struct cay_peer *, void *data);
+CAY_API void *cay_peer_data(const struct cay_peer *);
+
+/*
  * Releases a peer. Operations in flight complete normally. Call it before
  * closing the port. NULL is allowed. Thread-safe.
  */

@@ -130,6 +130,7 @@ struct node {
 	uint32_t epochs[CAY_VPIDS];
 	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
+	uint64_t named[CAY_VPIDS / 64]; /* a bit per VPID; see vpid.c */
 	uint32_t port_count, process_count;
 	uint32_t deferred_blocks; /* with block.freed set */
 	struct {
@@ -181,6 +182,17 @@ int block_free(struct process *, uint64_t offset);
 /* Frees deferred blocks that no peer reads any more. */
 void block_sweep(struct node *);
 
+/* ---- vpid.c ---- */
+
+/*
+ * Takes a free VPID for a port of the realm, one that no entry in a queue of
+ * the realm names. Returns false if there is none.
+ */
+bool vpid_take(struct node *, const struct realm *, uint16_t *vpid);
+void vpid_free(struct node *, uint16_t vpid);
+/* Returns the next epoch of a VPID. */
+uint32_t epoch_next(struct node *, uint16_t vpid);
+
 /* ---- vport.c ---- */
 
 int vport_open(struct process *, const struct node_request *, struct vport **);
@@ -197,9 +209,6 @@ void vport_close_all(struct process *);
 bool vport_reclaim(struct vport *);
 /* Does the same; retries in node_tick(). */
 void vport_reclaim_soon(struct vport *);
-
-/* Returns the next epoch of a VPID. */
-uint32_t epoch_next(struct node *, uint16_t vpid);
 
 /* Returns a table of the port, at so many lines in its second extent. */
 static inline void *vport_table(const struct vport *p, uint32_t line)

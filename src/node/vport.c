@@ -77,20 +77,6 @@ static void config_free(struct realm *r, const struct queue_config *c)
 	realm_free(r, c->tables_offset, c->tables_bytes);
 }
 
-static void vpid_free(struct node *n, uint16_t vpid)
-{
-	n->free_vpids[(n->free_first + n->free_count) % CAY_VPIDS] = vpid;
-	n->free_count++;
-}
-
-uint32_t epoch_next(struct node *n, uint16_t vpid)
-{
-	/* Epoch 0 means none; after a wrap, 2 keeps the parity alternating. */
-	if (++n->epochs[vpid] == 0)
-		n->epochs[vpid] = 2;
-	return n->epochs[vpid];
-}
-
 static int name_check(struct process *process, const char *name)
 {
 	if (memchr(name, 0, NODE_NAME_MAX) == NULL)
@@ -126,11 +112,9 @@ int vport_open(struct process *process, const struct node_request *request,
 	if (r)
 		goto err_port;
 	r = -ENOSPC;
-	if (n->free_count == 0)
+	uint16_t vpid;
+	if (!vpid_take(n, p->realm, &vpid))
 		goto err_config;
-	uint16_t vpid = n->free_vpids[n->free_first];
-	n->free_first = (n->free_first + 1) % CAY_VPIDS;
-	n->free_count--;
 	p->config.vpid = vpid;
 	p->config.epoch = p->epoch = p->first_epoch = epoch_next(n, vpid);
 	r = -EINVAL;

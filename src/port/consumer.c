@@ -72,7 +72,7 @@ void consumer_release(
 	struct cay_port *port, struct consumer *rx, uint64_t position)
 {
 	consumer_slot(rx, position)->released = 1;
-	consumer_slot(rx, position)->special = 1;
+	consumer_slot(rx, position)->special = SLOT_OTHER;
 	while (rx->oldest != rx->next) {
 		struct consumer_slot *slot = consumer_slot(rx, rx->oldest);
 		if (!slot->released)

@@ -13,6 +13,7 @@
 #include "port/long_receive.h"
 #include "port/pending.h"
 #include "port/posted.h"
+#include "port/resolved.h"
 #include "port/window.h"
 
 /* Only the consumer writes these counters: no read-modify-write is needed. */
@@ -50,6 +51,7 @@ static inline int event_inline(
 	e->window = 0;
 	e->offset = 0;
 	e->position = rx->next;
+	e->handle = resolved_find(port, e->peer.vpid);
 	consumer_advance(rx);
 	event_count(&port->count.received);
 	return 1;
@@ -152,7 +154,9 @@ static int event_convert(struct cay_port *port, const struct cay_nqe *n,
 		e->length = n->word[CAY_NQE_WORD_LENGTH];
 		return 1;
 	case CAY_NOTIFY_GONE:
+		slot->special = SLOT_GONE;
 		e->kind = CAY_EVENT_GONE;
+		e->handle = resolved_gone(port, e->peer.vpid, e->position);
 		return 1;
 	case CAY_NQE_INVALID:
 		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
@@ -185,7 +189,8 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 		.api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT),
 		.position = position
 	};
-	slot->special = 1;
+	e->handle = resolved_find(port, e->peer.vpid);
+	slot->special = SLOT_OTHER;
 	int r = event_convert(port, &copy, slot, e);
 	if (r < 0) {
 		*slot = (struct consumer_slot){ 0 };
@@ -263,12 +268,18 @@ __attribute__((noinline)) static void release_slow(
 	struct consumer *rx = consumer_find(port, e->position);
 	if (rx) {
 		struct consumer_slot *slot = consumer_slot(rx, e->position);
+		bool gone = slot->special == SLOT_GONE;
 		if (slot->reference)
 			long_receive_finish(port, rx, e->position);
 		free(slot->buffer);
 		slot->buffer = NULL;
 		if (!slot->released)
 			consumer_release(port, rx, e->position);
+		if (gone) {
+			resolved_gone_released(port, e->position);
+			/* The node may reuse the VPID then. */
+			consumer_return_all(port, rx);
+		}
 		consumer_retire(port, rx);
 	}
 	port_consume_end(port);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "node/address.h"
 #include "port/lock.h"
-#include "port/port.h"
+#include "port/resolved.h"
 
 static void peer_release_at_node(struct cay_port *port, uint32_t index)
 {
@@ -34,6 +34,7 @@ static int peer_new(struct cay_port *port, const struct node_reply *reply,
 	peer->vpid = reply->resolve.vpid;
 	peer->path = reply->resolve.path;
 	atomic_init(&peer->users, 1);
+	list_init(&peer->link);
 	r = context_load(&port->member->arena, peer->vpid, reply->resolve.epoch,
 		context);
 	if (r)
@@ -49,6 +50,8 @@ static int peer_new(struct cay_port *port, const struct node_reply *reply,
 	else if (peer->index >= port->origin.peer_count)
 		r = -EPROTO;
 	else
+		r = resolved_add(port, peer);
+	if (r == 0)
 		port->origin.routes[peer->index] = &peer->context;
 	lock_drop(&port->lock, &guard);
 	if (r)
@@ -124,6 +127,16 @@ const char *cay_peer_bulk(const struct cay_peer *peer)
 	return names[atomic_load_explicit(&peer->bulk, memory_order_relaxed)];
 }
 
+void cay_peer_set_data(struct cay_peer *peer, void *data)
+{
+	peer->data = data;
+}
+
+void *cay_peer_data(const struct cay_peer *peer)
+{
+	return peer->data;
+}
+
 void peer_put(struct cay_peer *peer)
 {
 	/* acq_rel: the last user frees the peer after all others are done. */
@@ -143,6 +156,8 @@ void cay_peer_release(struct cay_peer *peer)
 		struct lock_guard guard;
 		lock_take(&port->lock, &guard);
 		port->origin.routes[peer->index] = NULL;
+		resolved_remove(port, peer);
+		list_remove(&peer->link);
 		lock_drop(&port->lock, &guard);
 		peer_release_at_node(port, peer->index);
 	}

@@ -15,6 +15,7 @@
 #include "port/pending.h"
 #include "port/posted.h"
 #include "port/record.h"
+#include "port/resolved.h"
 #include "port/window.h"
 
 #define PORT_FLAGS_SUPPORTED \
@@ -77,6 +78,8 @@ static struct cay_port *port_new(uint64_t flags)
 		return NULL;
 	port->flags = (uint32_t)flags;
 	port->doorbell = -1;
+	list_init(&port->replied);
+	atomic_init(&port->resolved, &resolved_none);
 	pthread_mutex_init(&port->consume, NULL);
 	/*
 	 * Recursive: cay_trigger() holds it while the device executes a work
@@ -96,6 +99,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->lock);
 	free(port->pending);
 	free(port->origin.routes);
+	resolved_free(port);
 	windows_free(port);
 	free(port);
 }
@@ -184,6 +188,8 @@ int cay_port_close(struct cay_port *port)
 		pending_abandon(port);
 		consumer_free(port);
 		port_close_at_node(port->member, port->origin.vpid);
+		list_for_each_safe (at, after, &port->replied)
+			peer_put(list_of(at, struct cay_peer, link));
 		context_free(own);
 		record_clear(port->member, port->origin.vpid);
 		member_leave(port->member);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "base/bits.h"
+#include "base/list.h"
 #include "cay/message.h"
 #include "cay/peer.h"
 #include "device/device.h"
@@ -20,7 +21,14 @@ struct consumer_slot {
 	uint32_t reference; /* to complete on release: 1 + index; 0: none */
 	uint32_t sequence;  /* of that reference */
 	uint8_t has_rdr, completion, released;
-	uint8_t special; /* not an inline message released in order */
+	uint8_t special; /* enum slot_special */
+};
+
+/* Which steps the release of an entry takes. */
+enum slot_special {
+	SLOT_INLINE = 0, /* an inline message */
+	SLOT_OTHER = 1,	 /* or one released out of order */
+	SLOT_GONE = 2,	 /* a NOTIFY_GONE */
 };
 
 /* Progress of the consumer in one queue set. Positions are NQ counts. */
@@ -59,6 +67,8 @@ struct cay_window {
 	bool closing;
 };
 
+struct resolved; /* resolved.h */
+
 struct cay_port {
 	struct origin origin;
 	struct member *member;
@@ -69,9 +79,11 @@ struct cay_port {
 	_Atomic bool announced;	     /* see pending_announce() */
 	struct cay_window **windows; /* by Win-ID; NULL until needed */
 	uint32_t posted_next;	     /* next slot of the posted queue */
+	_Atomic(struct resolved *) resolved; /* peers by VPID */
+	struct list replied; /* peers that cay_reply() has resolved */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */
-	pthread_mutex_t lock;	  /* routes, pending, windows, doorbell */
+	pthread_mutex_t lock;	  /* peers, pending, windows, doorbell */
 	int doorbell;		  /* eventfd or -1 */
 	_Atomic uint64_t spin_ns; /* limit of the next spin */
 	struct {
@@ -89,6 +101,12 @@ struct cay_peer {
 	uint16_t vpid;
 	uint8_t path;
 	_Atomic uint8_t bulk; /* enum peer_bulk */
+	void *data;	      /* of the application */
+	/* Under port->lock: */
+	struct cay_peer *younger; /* the next one with this VPID */
+	struct list link;	  /* of port->replied */
+	uint64_t gone_at;	  /* position of its NOTIFY_GONE */
+	bool unused;		  /* of port->replied, and GONE is released */
 };
 
 /* Transfer of long messages from ordinary memory; the target probes it. */

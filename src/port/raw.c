@@ -13,6 +13,7 @@
 #include "port/pending.h"
 #include "port/posted.h"
 #include "port/record.h"
+#include "port/resolved.h"
 
 /* ---- work requests ---- */
 
@@ -133,7 +134,7 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 	struct cay_nqe copy = *shared;
 	const struct cay_nqe *n = &copy;
 	copy.word[CAY_NQE_WORD_VALID] = word;
-	slot->special = 1;
+	slot->special = SLOT_OTHER;
 	if (command == CAY_NOTIFY_FAST_RECV)
 		return true;
 	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
@@ -159,6 +160,9 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 		return raw_completion(port, n, slot);
 	case CAY_NOTIFY_POSTED_RECV:
 		posted_event(port, n, &unused);
+		return true;
+	case CAY_NOTIFY_GONE:
+		resolved_gone(port, (uint16_t)(word >> CAY_NQE_VPID_SHIFT), 0);
 		return true;
 	default:
 		return !command_is_access(command) ||

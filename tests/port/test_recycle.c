@@ -127,6 +127,45 @@ static void old_handle_never_reaches(struct cay_port *port)
 		cay_peer_release(old[i]);
 }
 
+/*
+ * A port gets no VPID that an event names which its receiver has not released:
+ * a reply to it would reach the new port.
+ */
+static void unreleased_event_keeps_vpid(struct cay_port *port)
+{
+	struct cay_port *sender = open_port(&smallest), *other[LEFT - 1];
+	uint16_t vpid = cay_port_addr(sender).vpid;
+	struct cay_peer *to = open_peer(sender, port);
+	struct cay_event e;
+	check_empty(port);
+	assert_int_equal(cay_send(sender, to, 1, NULL, 0, 0), 0);
+	cay_peer_release(to);
+	close_port(sender);
+	status_settled();
+	/* Once while the message is in the queue, once while it is polled. */
+	for (unsigned polled = 0; polled < 2; polled++) {
+		if (polled)
+			next_event(port, &e);
+		for (unsigned i = 0; i < COUNT(other); i++) {
+			other[i] = open_port(&smallest);
+			assert_int_not_equal(
+				cay_port_addr(other[i]).vpid, vpid);
+		}
+		errno = 0;
+		assert_true(!cay_port_open(&smallest) && errno == ENOSPC);
+		for (unsigned i = 0; i < COUNT(other); i++)
+			close_port(other[i]);
+		status_settled();
+	}
+	assert_int_equal(e.peer.vpid, vpid);
+	assert_int_equal(cay_reply(port, &e, 2, NULL, 0, 0), -EPIPE);
+	cay_release(port, &e);
+	check_empty(port);
+	sender = reopen(vpid);
+	check_empty(sender);
+	close_port(sender);
+}
+
 static void vpids_are_recycled(void **state)
 {
 	struct cay_port *port = open_port(NULL);
@@ -135,6 +174,7 @@ static void vpids_are_recycled(void **state)
 	occupied(&child);
 	no_more_than_all(port);
 	old_handle_never_reaches(port);
+	unreleased_event_keeps_vpid(port);
 	child_kill(&child);
 	assert_int_equal(status_settled().ports, 1);
 	close_port(port);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VPIDs: free ones, in the order in which they were freed, and the epochs of
+ * each.
+ *
+ * A notification names a VPID, not an epoch. A port therefore gets no VPID that
+ * an entry in a queue of its realm names: the receiver of that entry would take
+ * the new port for the one that is gone. An entry counts until it is returned,
+ * and a NOTIFY_GONE as soon as it waits for room.
+ */
+#include <string.h>
+
+#include "base/bits.h"
+#include "device/queue.h"
+#include "node/node.h"
+
+#define BITS 64 /* of a word of node.named */
+
+static void named_add(struct node *n, uint16_t vpid)
+{
+	n->named[vpid / BITS] |= 1ull << vpid % BITS;
+}
+
+/* Adds the VPIDs that the entries between R and W of a queue set name. */
+static void named_add_set(const struct vport *p, const struct queue_config *c)
+{
+	const struct arena *a = &p->realm->arena;
+	struct queue_control *control = arena_control(a, c->vpid, c->epoch);
+	struct cay_nqe *nq = (void *)(a->base + c->queues_offset +
+				      (uint64_t)c->nq_at * CAY_LINE);
+	uint64_t entries = 1ull << c->nq_log2;
+	/* Acquire pairs with N2 and N3: entries of ports that are gone. */
+	uint64_t r = atomic_load_explicit(&control->r, memory_order_acquire);
+	uint64_t w = atomic_load_explicit(&control->w, memory_order_acquire);
+	/* Members of the realm can write W and R. */
+	uint64_t count = bits_min(queue_ahead(w, r), entries);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t word = atomic_load_explicit(
+			queue_valid_word(&nq[(r + i) & (entries - 1)]),
+			memory_order_acquire);
+		named_add(p->process->node,
+			(uint16_t)(word >> CAY_NQE_VPID_SHIFT));
+	}
+}
+
+static void named_collect(struct node *n, const struct realm *realm)
+{
+	memset(n->named, 0, sizeof(n->named));
+	list_for_each (at_process, &realm->processes) {
+		struct process *process =
+			list_of(at_process, struct process, link);
+		list_for_each (at, &process->ports) {
+			struct vport *p = list_of(at, struct vport, link);
+			if (p->state != VPORT_OPEN)
+				continue;
+			named_add_set(p, &p->config);
+			if (p->previous.epoch)
+				named_add_set(p, &p->previous);
+		}
+	}
+	list_for_each (at, &n->gone)
+		named_add(n, list_of(at, struct watch, link)->vpid);
+}
+
+bool vpid_take(struct node *n, const struct realm *realm, uint16_t *vpid)
+{
+	bool collected = false;
+	for (uint32_t left = n->free_count; left; left--) {
+		*vpid = n->free_vpids[n->free_first];
+		n->free_first = (n->free_first + 1) % CAY_VPIDS;
+		n->free_count--;
+		if (n->epochs[*vpid] == 0)
+			return true; /* it has never had a port */
+		if (!collected)
+			named_collect(n, realm);
+		collected = true;
+		if (!(n->named[*vpid / BITS] >> *vpid % BITS & 1))
+			return true;
+		vpid_free(n, *vpid);
+	}
+	return false;
+}
+
+void vpid_free(struct node *n, uint16_t vpid)
+{
+	n->free_vpids[(n->free_first + n->free_count) % CAY_VPIDS] = vpid;
+	n->free_count++;
+}
+
+uint32_t epoch_next(struct node *n, uint16_t vpid)
+{
+	/* Epoch 0 means none; after a wrap, 2 keeps the parity alternating. */
+	if (++n->epochs[vpid] == 0)
+		n->epochs[vpid] = 2;
+	return n->epochs[vpid];
+}
