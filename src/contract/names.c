@@ -125,6 +125,8 @@ struct errno_words {
 static const struct errno_words errnos[] = {
 	{ 0, "success" },
 	{ EAGAIN, "a queue is full or empty: poll and try again" },
+	{ EREMOTEIO,
+		"an access was refused: its completion event has the reason" },
 	{ EPIPE, "the peer has closed or died: resolve it again" },
 	{ ENOTCONN, "the node is gone: open the port again for a new one" },
 	{ ECHILD, "the handle belongs to the parent process: open a port after "

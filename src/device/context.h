@@ -91,6 +91,8 @@ struct origin {
 	 */
 	int (*send_emulated)(struct origin *, struct op_record *,
 		_Atomic(struct context *) *to, const struct packet *);
+	/* Called for each access that a window refuses, unless it is NULL. */
+	void (*access_refused)(_Atomic(struct context *) *to);
 };
 
 CAY_STATIC_ASSERT(1u << QUEUE_REFS_LOG2 == 64, "origin.references has a bit "

@@ -115,14 +115,17 @@ static inline struct completion requester_completion(
 
 /* Completes a refused access with its error. Returns 1, or -EAGAIN: no room. */
 __attribute__((cold, noinline)) static int requester_complete_refused(
-	struct origin *o, struct op_record *op, struct completion *c,
-	bool reserved, int error)
+	struct origin *o, struct op_record *op, _Atomic(struct context *) *slot,
+	struct completion *c, bool reserved, int error)
 {
 	if (error == CAY_ERROR_CAPABILITY)
 		atomic_fetch_add_explicit(
 			&o->invalid_capabilities, 1, memory_order_relaxed);
 	if (!reserved && !ack_reserve(o))
 		return -EAGAIN;
+	/* Before the completion, which another thread may poll at once. */
+	if (o->access_refused)
+		o->access_refused(slot);
 	c->error = (uint8_t)error;
 	ack_own(o, op, c);
 	return 1;
@@ -209,7 +212,8 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	if (unlikely(r == -EXDEV && !o->send_emulated))
 		r = CAY_ERROR_MEMORY;
 	if (unlikely(r > 0))
-		return requester_complete_refused(o, op, &c, completes, r);
+		return requester_complete_refused(
+			o, op, slot, &c, completes, r);
 	if (unlikely(r)) {
 		if (completes)
 			ack_unreserve(o, 1);

@@ -84,23 +84,29 @@ int pending_issue(struct cay_port *port, struct op_record *op,
 
 /*
  * Under the lock: stores the bytes of a get, or the old value of an atomic, at
- * the destination unless the access failed.
+ * the destination, or records that the access has failed. Once: cay_flush() may
+ * come before the completion.
  */
 static void pending_store(struct cay_port *port, uint32_t index)
 {
 	struct pending *pending = &port->pending[index];
 	const struct reference *ref = &port->origin.refs[index];
 	const struct emulated_access *access = pending->staged;
-	if (!pending->destination)
+	if (pending->stored || !pending->emulated)
 		return;
-	if ((atomic_load_explicit(&ref->outcome, memory_order_acquire) &
-		    REFERENCE_ERROR_MASK) == 0)
+	pending->stored = true;
+	uint64_t error =
+		atomic_load_explicit(&ref->outcome, memory_order_acquire) &
+		REFERENCE_ERROR_MASK;
+	/* Neither the death of the peer nor cay_cancel() is a refusal. */
+	if (error && error != CAY_ERROR_GONE && error != CAY_ERROR_TIMEOUT)
+		peer_refused(pending->peer);
+	if (!error && pending->destination)
 		memcpy(pending->destination,
 			command_is_atomic(pending->command)
 				? (const void *)&access->previous
 				: (const void *)(access + 1),
 			pending->length);
-	pending->destination = NULL;
 }
 
 void pending_store_results(struct cay_port *port, uint16_t vpid)

@@ -112,6 +112,13 @@ static void port_close_at_node(struct member *m, uint16_t vpid)
 	control_call(m, &request, -1, &reply, NULL);
 }
 
+static void access_refused(_Atomic(struct context *) *to)
+{
+	peer_refused((
+		struct cay_peer *)(void *)((unsigned char *)to -
+					   offsetof(struct cay_peer, context)));
+}
+
 /* Opens the port at the node and loads the queue set that the node made. */
 static int port_open_at_node(
 	struct cay_port *port, const struct node_request *request)
@@ -132,6 +139,7 @@ static int port_open_at_node(
 		return r;
 	}
 	port->origin.send_emulated = emulate_send;
+	port->origin.access_refused = access_refused;
 	port->origin.word_mode = port->flags & CAY_PORT_WORD_MODE;
 	consumer_init(&port->consumer, own);
 	return 0;

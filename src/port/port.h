@@ -54,7 +54,8 @@ struct pending {
 	uint16_t command;
 	bool emulated;	   /* an access, not a message */
 	bool silent;	   /* no completion was requested */
-	void *destination; /* of a get or fetched value; NULL once stored */
+	bool stored;	   /* its results, and its failure, are recorded */
+	void *destination; /* of a get or fetched value, or NULL */
 };
 
 struct cay_window {
@@ -101,6 +102,7 @@ struct cay_peer {
 	uint16_t vpid;
 	uint8_t path;
 	_Atomic uint8_t bulk; /* enum peer_bulk */
+	_Atomic bool refused; /* an access, since the last cay_flush() */
 	void *data;	      /* of the application */
 	/* Under port->lock: */
 	struct cay_peer *younger; /* the next one with this VPID */
@@ -188,6 +190,15 @@ static inline void port_invalid_capability(struct cay_port *port)
 	atomic_fetch_add_explicit(
 		&port->origin.invalid_capabilities, 1, memory_order_relaxed);
 	port_check_capabilities(port);
+}
+
+/*
+ * Lets the next cay_flush() to the peer fail. Relaxed: a flush covers
+ * operations that happen before it.
+ */
+static inline void peer_refused(struct cay_peer *peer)
+{
+	atomic_store_explicit(&peer->refused, true, memory_order_relaxed);
 }
 
 /* Drops a reference to a peer; the last one frees it. */

@@ -225,7 +225,7 @@ int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
 }
 
 /* Waits for operations in flight that only the peer can complete. */
-__attribute__((cold, noinline)) static int flush_wait(
+static int flush_wait(
 	struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 {
 	uint64_t timeout = CAY_FOREVER;
@@ -249,14 +249,29 @@ __attribute__((cold, noinline)) static int flush_wait(
 	}
 }
 
+/* Operations are in flight that only the peer can complete, or one failed. */
+__attribute__((cold, noinline)) static int flush_other(
+	struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
+{
+	int r = flush_wait(port, peer, deadline);
+	/* The exchange lets one thread report. */
+	if (r == 0 && atomic_exchange_explicit(
+			      &peer->refused, false, memory_order_relaxed))
+		return -EREMOTEIO;
+	return r;
+}
+
 int cay_flush(struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 {
 	if (unlikely(!port_valid(port)))
 		return port_error(port);
 	/* Stores of this thread to the target are visible before the return. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (likely(!atomic_load_explicit(
-		    &port->origin.references, memory_order_acquire)))
+	/* Relaxed: see peer_refused(). */
+	if (likely(!(atomic_load_explicit(
+			     &port->origin.references, memory_order_acquire) |
+		     atomic_load_explicit(
+			     &peer->refused, memory_order_relaxed))))
 		return 0;
-	return flush_wait(port, peer, deadline);
+	return flush_other(port, peer, deadline);
 }

@@ -83,7 +83,7 @@ static const struct path paths[] = {
 	{ "cay_poll, returning entries", poll_once, 127 },
 	{ "cay_poll, nothing", poll_once, 53 },
 	{ "cay_put, 8 bytes", put_8, 184 },
-	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 198 },
+	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 199 },
 	/* 183 to 188, by the variant of memcpy() that libc selects. */
 	{ "cay_put, 64 bytes", put_64, 188 },
 	{ "cay_get, 8 bytes", get_8, 203 },

@@ -132,18 +132,24 @@ static inline void rma_poll_owner(struct rma_pair *r)
 		assert_true(!poll_event(r->owner, &e));
 }
 
-/* Waits until all operations are complete, without an event. */
-static inline void rma_settle(struct rma_pair *r)
+/* Flushes; executes emulated accesses if the owner is in this process. */
+static inline int rma_flush(struct rma_pair *r)
 {
 	uint64_t deadline = soon();
-	struct cay_event e;
 	int result;
 	while ((result = cay_flush(r->origin, r->peer,
 			r->owner ? 0 : deadline)) == -EAGAIN) {
 		rma_poll_owner(r);
 		assert_true(now_ns() < deadline);
 	}
-	assert_int_equal(result, 0);
+	return result;
+}
+
+/* Waits until all operations are complete, without an event. */
+static inline void rma_settle(struct rma_pair *r)
+{
+	struct cay_event e;
+	assert_int_equal(rma_flush(r), 0);
 	/* Returns the entries of completions by polling. */
 	assert_true(!poll_event(r->origin, &e));
 }

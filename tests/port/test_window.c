@@ -32,6 +32,7 @@ static void refused(struct rma_pair *r, const struct instruction *i,
 	assert_int_equal(e.window, r->key.window);
 	assert_true(e.data == NULL && e.result == 0 && e.previous == 0);
 	cay_release(r->origin, &e);
+	assert_int_equal(cay_flush(r->origin, r->peer, 0), -EREMOTEIO);
 	assert_true(content_fits(r->memory, r->bytes, 1));
 }
 
@@ -290,6 +291,7 @@ static void bounds_of(enum place place)
 	for (uint64_t at = 1; at < 8; at++)
 		atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
 	assert_true(content_fits(r.memory, r.bytes, 1));
+	assert_int_equal(rma_flush(&r), -EREMOTEIO);
 	/* The whole window, and its last byte. */
 	assert_int_equal(cay_put(r.origin, r.peer, r.key, 0, r.memory + 104,
 				 WINDOW_BYTES, 0, 0),
@@ -324,6 +326,7 @@ static void misaligned_windows(void **state)
 		for (uint64_t at = 0; at < 16; at++)
 			atomics_outside(&r, at, CAY_ERROR_TARGET_OFFSET_ALIGN);
 		assert_true(content_fits(r.memory, r.bytes, 1));
+		assert_int_equal(rma_flush(&r), -EREMOTEIO);
 		uint64_t word = 0x1122334455667788ull, got = 0;
 		assert_int_equal(
 			cay_put(r.origin, r.peer, r.key, 8, &word, 8, 0, 0), 0);

@@ -47,6 +47,7 @@ static void all_end(struct rma_pair *r, int error)
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
 		assert_int_equal(instructions[i].issue(r, i, CAY_ACK), 0);
 		rma_complete(r, i, error);
+		assert_int_equal(rma_flush(r), error ? -EREMOTEIO : 0);
 		rma_settle(r);
 	}
 }
@@ -57,6 +58,7 @@ static void all_refused_without_flags(struct rma_pair *r)
 	for (unsigned i = 0; i < COUNT(instructions); i++) {
 		assert_int_equal(instructions[i].issue(r, i, 0), 0);
 		rma_complete(r, i, CAY_ERROR_TARGET_LOCKED);
+		assert_int_equal(rma_flush(r), -EREMOTEIO);
 		rma_settle(r);
 	}
 }
