@@ -68,7 +68,7 @@ enum cay_event_kind {
 	CAY_EVENT_NONE = 0,
 	CAY_EVENT_MESSAGE = 1,	/* message: tag, api_tag, data, length */
 	CAY_EVENT_COMPLETE = 2, /* completion: tag, command, error */
-	CAY_EVENT_GONE = 3,	/* last event of a resolved peer */
+	CAY_EVENT_GONE = 3,	/* last event of a peer; see cay_port_close() */
 	CAY_EVENT_STATUS = 4,	/* snapshot: result is W, previous is R */
 	CAY_EVENT_ACCESS = 5,	/* window access: window, offset, command */
 	CAY_EVENT_POSTED = 6,	/* message in a posted receive */

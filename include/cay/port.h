@@ -44,6 +44,7 @@ enum cay_port_flag {
 	CAY_PORT_GUARDED = 1 << 1,   /* use the guarded path only */
 	CAY_PORT_WORD_MODE = 1 << 2, /* require 8-byte alignment */
 	CAY_PORT_HUGE = 1 << 3,	     /* queues on huge pages if available */
+	CAY_PORT_TELL_GONE = 1 << 4, /* CAY_EVENT_GONE of unresolved senders */
 };
 
 /* Zero means the default; counts are rounded up to powers of two. */
@@ -93,12 +94,13 @@ struct cay_stats {
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
 
 /*
- * Closes a port. Ports that resolved it receive CAY_EVENT_GONE. If it has had
- * windows or posted receives, waits until no access to them is in progress.
- * The handle and its peers must not be used by any thread afterwards, whatever
- * is returned. Returns 0, -ETIMEDOUT (an access is still in progress after ten
- * seconds) or -EOPNOTSUPP (no membarrier(2)): the memory of the windows must
- * not be reused; or -ECHILD.
+ * Closes a port. Ports that have resolved it receive CAY_EVENT_GONE, and so do
+ * ports with CAY_PORT_TELL_GONE that it has resolved and sent a message to. If
+ * it has had windows or posted receives, waits until no access to them is in
+ * progress. The handle and its peers must not be used by any thread afterwards,
+ * whatever is returned. Returns 0, -ETIMEDOUT (an access is still in progress
+ * after ten seconds) or -EOPNOTSUPP (no membarrier(2)): the memory of the
+ * windows must not be reused; or -ECHILD.
  */
 CAY_API int cay_port_close(struct cay_port *);
 

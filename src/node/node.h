@@ -73,13 +73,19 @@ struct process {
 	bool socket_closed;
 };
 
-/* One entry of a port's peer table. */
+/*
+ * The watcher gets a NOTIFY_GONE of the target: it has resolved the target, or
+ * has CAY_PORT_TELL_GONE and the target has resolved it (a reverse watch, which
+ * lasts until one of the two ports is closed).
+ */
 struct watch {
-	struct list link; /* of target->watchers, or of node.gone */
+	struct list link;	  /* of target->watchers, or of node.gone */
+	struct list reverse_link; /* of watcher->reverse */
 	struct vport *watcher, *target; /* target NULL: it is gone */
-	uint32_t index;
-	uint16_t vpid; /* of the target */
+	uint32_t index; /* in the peer table; WATCH_REVERSE: none */
+	uint16_t vpid;	/* of the target */
 };
+#define WATCH_REVERSE UINT32_MAX
 
 enum vport_state {
 	VPORT_OPEN,
@@ -98,12 +104,15 @@ struct vport {
 	enum vport_state state;
 	bool disabled;	 /* closed by the node; its process has not closed it */
 	bool no_barrier; /* none was possible when the port was closed */
+	bool tell_gone;	 /* CAY_PORT_TELL_GONE */
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
 	char name[NODE_NAME_MAX];
 	struct list watchers;
 	struct list locks;    /* windows of other ports that it has locked */
+	struct list reverse;  /* reverse watches of this port */
+	uint64_t *reversed;   /* a bit per target of these; NULL: none yet */
 	struct watch **peers; /* by index; grows */
 	uint32_t peer_room, peer_count;
 	int doorbell; /* eventfd or -1 */
@@ -220,6 +229,13 @@ static inline void *vport_table(const struct vport *p, uint32_t line)
 /* ---- watch.c ---- */
 
 int watch_add(struct vport *watcher, struct vport *target, uint32_t *index);
+/*
+ * Adds a reverse watch if the watcher has requested that and has none for the
+ * target. Returns 0 or -ENOMEM.
+ */
+int watch_add_reverse(struct vport *watcher, struct vport *target);
+/* Removes the reverse watches of a port that is closed. */
+void watch_remove_reverse(struct vport *watcher);
 /*
  * Marks the next free entry as forbidden until it is used: a request through it
  * fails with CAY_ERROR_REALM.

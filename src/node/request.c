@@ -136,6 +136,11 @@ static int request_resolve(struct call *c)
 	int r = watch_add(port, target, &c->reply->resolve.index);
 	if (r)
 		return r;
+	r = watch_add_reverse(target, port);
+	if (r) {
+		watch_remove(port, c->reply->resolve.index);
+		return r;
+	}
 	c->reply->resolve.epoch = target->epoch;
 	c->reply->resolve.vpid = target->config.vpid;
 	c->reply->resolve.path = PATH_DIRECT;

@@ -233,7 +233,8 @@ static void report_port(struct report *r, const struct vport *p)
 							   : PATH_NONE]++;
 	}
 	list_for_each (at, &p->watchers)
-		out.watchers++;
+		out.watchers += list_of(at, struct watch, link)->index !=
+				WATCH_REVERSE;
 	port_windows(r, p, &out);
 	port_posted(r, p, c, &out);
 	/* The page exists if the port has announced that it sends so. */

@@ -10,9 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cay/port.h"
 #include "node/address.h"
 #include "node/doorbell.h"
 #include "node/record.h"
+
+/* The flags of a port that a process may request. */
+#define PORT_FLAGS                                              \
+	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE | \
+		CAY_PORT_TELL_GONE)
 
 static struct list *name_bucket(struct node *n, const char *name)
 {
@@ -95,14 +101,18 @@ int vport_open(struct process *process, const struct node_request *request,
 	int r = name_check(process, request->open.name);
 	if (r)
 		return r;
+	if (request->open.flags & ~(uint64_t)PORT_FLAGS)
+		return -EINVAL;
 	struct vport *p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
 	p->process = process;
 	p->realm = process->realm;
 	p->doorbell = -1;
+	p->tell_gone = request->open.flags & CAY_PORT_TELL_GONE;
 	memcpy(p->name, request->open.name, strlen(request->open.name) + 1);
 	list_init(&p->watchers);
+	list_init(&p->reverse);
 	list_init(&p->name_link);
 	list_init(&p->closing_link);
 	list_init(&p->origin_link);
@@ -156,6 +166,7 @@ static bool vport_shut(struct vport *p)
 	for (uint32_t i = 0; i < p->peer_room; i++)
 		if (p->peers[i])
 			watch_remove(p, i);
+	watch_remove_reverse(p);
 	return true;
 }
 
@@ -202,6 +213,7 @@ static void vport_free(struct vport *p)
 	if (p->doorbell >= 0)
 		close(p->doorbell);
 	free(p->peers);
+	free(p->reversed);
 	free(p);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Peer tables, and NOTIFY_GONE to the watchers of a port that is gone, after
- * its last message.
+ * its last message. A port that has resolved the target and has a reverse watch
+ * gets one NOTIFY_GONE for each; its library drops the second one, as it drops
+ * that of a port which has resolved it and sent no message.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,6 +77,49 @@ int watch_add(struct vport *watcher, struct vport *target, uint32_t *index)
 	return 0;
 }
 
+static void reverse_free(struct watch *w)
+{
+	w->watcher->reversed[w->vpid / 64] &= ~(1ull << w->vpid % 64);
+	list_remove(&w->link);
+	list_remove(&w->reverse_link);
+	free(w);
+}
+
+int watch_add_reverse(struct vport *watcher, struct vport *target)
+{
+	uint16_t vpid = target->config.vpid;
+	if (!watcher->tell_gone || watcher == target)
+		return 0;
+	if (!watcher->reversed)
+		watcher->reversed =
+			calloc(CAY_VPIDS / 64, sizeof(*watcher->reversed));
+	if (!watcher->reversed)
+		return -ENOMEM;
+	/*
+	 * A bit is of the target, not of the last port with its VPID: that
+	 * port's VPID is not reused before its NOTIFY_GONE is delivered.
+	 */
+	if (watcher->reversed[vpid / 64] >> vpid % 64 & 1)
+		return 0;
+	struct watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->index = WATCH_REVERSE;
+	w->watcher = watcher;
+	w->target = target;
+	w->vpid = vpid;
+	watcher->reversed[vpid / 64] |= 1ull << vpid % 64;
+	list_append(&target->watchers, &w->link);
+	list_append(&watcher->reverse, &w->reverse_link);
+	return 0;
+}
+
+void watch_remove_reverse(struct vport *watcher)
+{
+	list_for_each_safe (at, after, &watcher->reverse)
+		reverse_free(list_of(at, struct watch, reverse_link));
+}
+
 void watch_forbid(struct vport *watcher, uint16_t vpid)
 {
 	uint32_t index;
@@ -104,16 +149,18 @@ static void watch_notify(struct watch *w)
 {
 	struct realm *r = w->watcher->realm;
 	struct context to;
+	int e = -EPIPE;
 	list_remove(&w->link);
-	if (w->watcher->state != VPORT_OPEN ||
+	if (w->watcher->state == VPORT_OPEN &&
 		context_load(&r->arena, w->watcher->config.vpid,
-			w->watcher->epoch, &to) != 0)
-		return;
-	int e = device_notify_gone(&to, r->op, r->node->id, w->vpid);
+			w->watcher->epoch, &to) == 0)
+		e = device_notify_gone(&to, r->op, r->node->id, w->vpid);
 	if (e == 0)
 		r->node->count.gone_sent++;
 	if (e == -EAGAIN)
 		list_append(&r->node->gone, &w->link);
+	else if (w->index == WATCH_REVERSE)
+		reverse_free(w);
 }
 
 void watch_notify_gone(struct vport *target, bool all)
@@ -144,6 +191,9 @@ bool watch_retry_gone(struct node *n)
 
 void watch_migrate(struct vport *target)
 {
-	list_for_each (at, &target->watchers)
-		entry_write(list_of(at, struct watch, link));
+	list_for_each (at, &target->watchers) {
+		struct watch *w = list_of(at, struct watch, link);
+		if (w->index != WATCH_REVERSE)
+			entry_write(w);
+	}
 }

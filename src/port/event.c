@@ -156,8 +156,8 @@ static int event_convert(struct cay_port *port, const struct cay_nqe *n,
 	case CAY_NOTIFY_GONE:
 		slot->special = SLOT_GONE;
 		e->kind = CAY_EVENT_GONE;
-		e->handle = resolved_gone(port, e->peer.vpid, e->position);
-		return 1;
+		return resolved_gone(
+			port, e->peer.vpid, e->position, &e->handle);
 	case CAY_NQE_INVALID:
 		slot->has_rdr = void_has_extent(n->word[CAY_NQE_WORD_VALID]);
 		break;
@@ -229,7 +229,24 @@ static int poll_burst(
 	return n == 0 && r == -ENOMEM ? r : n;
 }
 
-/* The first poll, invalid arguments, or several consumers. */
+/*
+ * CAY_PORT_TELL_GONE: polls one event at a time, so that a sender counts as
+ * heard before its NOTIFY_GONE is converted.
+ */
+static int poll_told(struct cay_port *port, struct cay_event *events, int max)
+{
+	int n = 0, r = 1;
+	for (; n < max && r == 1; n += r == 1) {
+		struct cay_event *e = &events[n];
+		r = poll_burst(port, consumer_peek(port), e, 1);
+		if (r == 1 && (e->kind == CAY_EVENT_MESSAGE ||
+				      e->kind == CAY_EVENT_POSTED))
+			resolved_heard(port, e->peer.vpid);
+	}
+	return n ? n : r;
+}
+
+/* The first poll, invalid arguments, or a flag of the port. */
 __attribute__((cold, noinline)) static int poll_cold(
 	struct cay_port *port, struct cay_event *events, int max)
 {
@@ -240,7 +257,9 @@ __attribute__((cold, noinline)) static int poll_cold(
 	port_consume_begin(port);
 	int n = consumer_prepare(port);
 	if (n == 0 && max > 0)
-		n = poll_burst(port, consumer_peek(port), events, max);
+		n = port->heard ? poll_told(port, events, max)
+				: poll_burst(port, consumer_peek(port), events,
+					  max);
 	port_consume_end(port);
 	return n;
 }
@@ -248,7 +267,8 @@ __attribute__((cold, noinline)) static int poll_cold(
 int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
 	if (unlikely(!port_valid(port) || max <= 0 || !events ||
-		     port->flags & CAY_PORT_SHARED || !port->consumer.slots))
+		     port->flags & (CAY_PORT_SHARED | CAY_PORT_TELL_GONE) ||
+		     !port->consumer.slots))
 		return poll_cold(port, events, max);
 	uint64_t word = consumer_peek(port);
 	if (word == 0 && port->consumer.oldest == port->consumer.returned)

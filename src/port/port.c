@@ -18,8 +18,9 @@
 #include "port/resolved.h"
 #include "port/window.h"
 
-#define PORT_FLAGS_SUPPORTED \
-	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE)
+#define PORT_FLAGS_SUPPORTED                                    \
+	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE | \
+		CAY_PORT_TELL_GONE)
 #define PORT_FLAGS_ALL (PORT_FLAGS_SUPPORTED | CAY_PORT_GUARDED)
 
 /* ---- open ---- */
@@ -76,6 +77,13 @@ static struct cay_port *port_new(uint64_t flags)
 	struct cay_port *port = calloc(1, sizeof(*port));
 	if (!port)
 		return NULL;
+	if (flags & CAY_PORT_TELL_GONE) {
+		port->heard = calloc(CAY_VPIDS / 64, sizeof(*port->heard));
+		if (!port->heard) {
+			free(port);
+			return NULL;
+		}
+	}
 	port->flags = (uint32_t)flags;
 	port->doorbell = -1;
 	list_init(&port->replied);
@@ -100,6 +108,7 @@ static void port_delete(struct cay_port *port)
 	free(port->pending);
 	free(port->origin.routes);
 	resolved_free(port);
+	free(port->heard);
 	windows_free(port);
 	free(port);
 }

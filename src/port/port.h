@@ -81,6 +81,7 @@ struct cay_port {
 	struct cay_window **windows; /* by Win-ID; NULL until needed */
 	uint32_t posted_next;	     /* next slot of the posted queue */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */
+	uint64_t *heard;     /* CAY_PORT_TELL_GONE: a bit per sender; or NULL */
 	struct list replied; /* peers that cay_reply() has resolved */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */

@@ -130,11 +130,15 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 	uint64_t word, struct consumer_slot *slot)
 {
 	unsigned command = word & CAY_COMMAND_MASK;
+	uint16_t from = (uint16_t)(word >> CAY_NQE_VPID_SHIFT);
 	struct cay_event unused = { 0 };
 	struct cay_nqe copy = *shared;
 	const struct cay_nqe *n = &copy;
 	copy.word[CAY_NQE_WORD_VALID] = word;
 	slot->special = SLOT_OTHER;
+	if (command == CAY_NOTIFY_FAST_RECV || command == CAY_NOTIFY_RECV ||
+		command == CAY_NOTIFY_POSTED_RECV)
+		resolved_heard(port, from);
 	if (command == CAY_NOTIFY_FAST_RECV)
 		return true;
 	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
@@ -162,8 +166,7 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 		posted_event(port, n, &unused);
 		return true;
 	case CAY_NOTIFY_GONE:
-		resolved_gone(port, (uint16_t)(word >> CAY_NQE_VPID_SHIFT), 0);
-		return true;
+		return resolved_gone(port, from, 0, &unused.handle);
 	default:
 		return !command_is_access(command) ||
 		       raw_emulated(port, n, shared);

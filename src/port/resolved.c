@@ -98,8 +98,8 @@ void resolved_free(struct cay_port *port)
 	free(root);
 }
 
-struct cay_peer *resolved_gone(
-	struct cay_port *port, uint16_t vpid, uint64_t position)
+bool resolved_gone(struct cay_port *port, uint16_t vpid, uint64_t position,
+	struct cay_peer **out)
 {
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
@@ -109,7 +109,12 @@ struct cay_peer *resolved_gone(
 		peer->gone_at = position;
 	}
 	lock_drop(&port->lock, &guard);
-	return peer;
+	*out = peer;
+	if (!port->heard)
+		return true;
+	bool heard = port->heard[vpid / 64] >> vpid % 64 & 1;
+	port->heard[vpid / 64] &= ~(1ull << vpid % 64);
+	return peer || heard;
 }
 
 void resolved_gone_released(struct cay_port *port, uint64_t position)

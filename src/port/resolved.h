@@ -45,6 +45,16 @@ static inline struct cay_peer *resolved_find(
 		&leaf->peers[vpid % RESOLVED_SLOTS], memory_order_acquire);
 }
 
+/*
+ * CAY_PORT_TELL_GONE: the consumer has polled a message of this VPID. The bit
+ * is cleared when its NOTIFY_GONE is polled.
+ */
+static inline void resolved_heard(struct cay_port *port, uint16_t vpid)
+{
+	if (port->heard)
+		port->heard[vpid / 64] |= 1ull << vpid % 64;
+}
+
 /* Under port->lock: adds a peer. Returns 0 or -ENOMEM. */
 int resolved_add(struct cay_port *, struct cay_peer *);
 /* Under port->lock: removes a peer, which need not be in the table. */
@@ -54,10 +64,12 @@ void resolved_free(struct cay_port *);
 
 /*
  * The consumer polls the NOTIFY_GONE at this position: removes the oldest peer
- * with the VPID and returns it, or NULL.
+ * with the VPID and stores it in *peer, or NULL. Returns false if the
+ * application is not told: a port with CAY_PORT_TELL_GONE has neither a handle
+ * of the peer nor polled a message of it.
  */
-struct cay_peer *resolved_gone(
-	struct cay_port *, uint16_t vpid, uint64_t position);
+bool resolved_gone(struct cay_port *, uint16_t vpid, uint64_t position,
+	struct cay_peer **peer);
 /*
  * The consumer releases that event: the port may free the peer if cay_reply()
  * has resolved it.

@@ -39,7 +39,7 @@ static const char *port_name = "receiver";
 struct receiver {
 	struct cay_port *port;
 	uint64_t next[SENDERS_MAX];
-	uint16_t vpid[SENDERS_MAX]; /* of a resolved sender */
+	uint16_t vpid[SENDERS_MAX]; /* 0: nothing received, or gone */
 	struct cay_peer *peer[SENDERS_MAX];
 	bool gone[SENDERS_MAX];
 	bool killed[SENDERS_MAX];
@@ -91,8 +91,10 @@ static void message_check(const struct cay_event *e)
 	for (size_t i = 0; data && i < e->length; i++)
 		if (data[i] != message_byte(e->tag, i))
 			die("damaged", e->tag, i);
-	if (number == 0 && cay_peer_resolve(receiver.port, e->peer,
-				   &receiver.peer[id]) == 0)
+	/* GONE comes for resolved senders, and for others that have sent. */
+	if (number == 0 && id % 2)
+		cay_peer_resolve(receiver.port, e->peer, &receiver.peer[id]);
+	if (e->kind != CAY_EVENT_ACCESS || receiver.peer[id])
 		receiver.vpid[id] = e->peer.vpid;
 	receiver.next[id]++;
 	receiver.total++;
@@ -155,13 +157,14 @@ static void memory_open(void)
 static void gone_check(const struct cay_event *e)
 {
 	for (uint32_t id = 0; id < SENDERS_MAX; id++)
-		if (receiver.peer[id] && receiver.vpid[id] == e->peer.vpid &&
-			!receiver.gone[id]) {
+		if (receiver.vpid[id] == e->peer.vpid) {
 			receiver.gone[id] = true;
+			receiver.vpid[id] = 0;
 			cay_peer_release(receiver.peer[id]);
 			receiver.peer[id] = NULL;
 			return;
 		}
+	die("GONE of no sender, or a second one", e->peer.vpid, 0);
 }
 
 /* Releases the events of a batch in random order. */
@@ -270,7 +273,7 @@ static void sender_check(uint32_t id)
 		receiver.field->added[id] > added + in_flight)
 		die("additions and sum differ", added,
 			receiver.field->added[id]);
-	if (receiver.peer[id])
+	if (receiver.vpid[id])
 		die("no GONE", id, 0);
 }
 
@@ -344,7 +347,8 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct cay_port_options options = { .name = port_name,
-		.peers = SENDERS_MAX };
+		.peers = SENDERS_MAX,
+		.flags = CAY_PORT_TELL_GONE };
 	receiver.port = cay_port_open(&options);
 	if (!receiver.port)
 		die("open", (uint64_t)errno, 0);
