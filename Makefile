@@ -1,59 +1,76 @@
 # On Debian, each target first installs the missing packages that it needs.
 
-PACKAGES = gcc g++ clang meson ninja-build pkg-config libcmocka-dev spin \
-	clang-format libclang-rt-14-dev libfabric-dev libfabric-bin mandoc \
-	python3 procps
 BUILD ?= build
+# Of meson, when the build directory is made: make OPTIONS=-Dprefix=/opt/cay
+OPTIONS ?=
 
-# For tests that are skipped without it.
-TEST_PACKAGES = valgrind
+BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config
+PROVIDER_PACKAGES = libfabric-dev libfabric-bin
+# clang with its sanitizers is the second compiler, g++ compiles the headers.
+TEST_PACKAGES = $(PROVIDER_PACKAGES) libcmocka-dev spin clang libclang-rt-dev \
+	clang-format g++ procps valgrind cmake $(HTML_PACKAGES)
 
 # For comparisons with other implementations of RMA and of messages.
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
-FABRIC_PEERS = libfabric-dev libfabric-bin openmpi-bin libopenmpi-dev
+FABRIC_PEERS = openmpi-bin libopenmpi-dev
 
 # For the documents as HTML.
-HTML = lowdown mandoc python3
+HTML_PACKAGES = lowdown mandoc python3
 
 # For MPI programs over Cay.
 MPI = openmpi-bin libopenmpi-dev hpcc
 
-.PHONY: all demo test test-sanitize soak mutate bench bench-rma bench-sim mpi format \
-	check-format html install clean packages
+.PHONY: all provider demo test test-build test-sanitize soak mutate bench \
+	bench-rma bench-sim mpi format check-format html install uninstall \
+	clean distclean build-packages provider-packages test-packages
 
+# The library, the command and, if libfabric is there, the provider.
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 
-packages:
-	@tools/install-packages $(PACKAGES)
+$(BUILD)/build.ninja: | build-packages
+	meson setup $(BUILD) -Dtests=disabled $(OPTIONS)
 
-$(BUILD)/build.ninja: | packages
-	meson setup $(BUILD)
+build-packages:
+	@tools/install-packages $(BUILD_PACKAGES)
+
+provider-packages:
+	@tools/install-packages $(BUILD_PACKAGES) $(PROVIDER_PACKAGES)
+
+test-packages:
+	@tools/install-packages $(BUILD_PACKAGES) $(TEST_PACKAGES)
+
+provider: provider-packages
+	tools/configure $(BUILD) -Dprovider=enabled $(OPTIONS)
+	ninja -C $(BUILD)
 
 demo: all
 	$(BUILD)/cay demo
 
-test: all check-format
-	@tools/install-packages $(TEST_PACKAGES)
+test-build: test-packages
+	tools/configure $(BUILD) -Dtests=enabled -Dprovider=enabled $(OPTIONS)
+	ninja -C $(BUILD)
+
+test: check-format test-build
 	tools/run-tests $(BUILD)
 
 # Runs the tests with gcc and clang, under ASan+UBSan and under TSan.
-test-sanitize: packages
+test-sanitize: test-packages
 	tools/run-sanitizers
 
 # Kills clients and nodes at random next to hostile members of another realm.
 SOAK_SECONDS ?= 60
-soak: all
+soak: test-build
 	tests/crash/soak.py --seconds $(SOAK_SECONDS) $(SOAK_SEED:%=--seed %) \
 		$(BUILD)/cay $(BUILD)/tests/crash/soak \
 		$(BUILD)/tests/crash/soak_hostile
 
 # Puts faults into a copy of the tree; the tests must find them.
-mutate: packages
+mutate: test-packages
 	tools/mutate
 
 # Cay alone, then libfabric and MPI over Cay next to their own transports.
-bench: all
+bench: provider
 	@tools/install-packages $(FABRIC_PEERS)
 	$(BUILD)/cay bench; status=$$?; \
 	tools/bench-fabric --build $(BUILD) && exit $$status
@@ -68,23 +85,32 @@ bench-sim: all
 	$(BUILD)/network-speed
 
 # MPI programs over Open MPI, libfabric and Cay.
-mpi: all
+mpi: provider
 	@tools/install-packages $(MPI)
 	tools/run-mpi --build $(BUILD)
 
-format: packages
+format: test-packages
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
-check-format: packages
+check-format: test-packages
 	clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h')
 
 # The documents and the manual pages: build/html/index.html.
 html: all
-	@tools/install-packages $(HTML)
+	@tools/install-packages $(HTML_PACKAGES)
 	tools/html --build $(BUILD)
 
 install: all
-	meson install -C $(BUILD)
+	meson install --no-rebuild -C $(BUILD)
+	@cat $(BUILD)/meson-logs/after-install.txt
 
+# Removes what the last 'make install' has installed.
+uninstall:
+	tools/uninstall $(BUILD)
+
+# Keeps the configuration.
 clean:
+	[ ! -f $(BUILD)/build.ninja ] || ninja -C $(BUILD) clean
+
+distclean:
 	rm -rf $(BUILD)

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/directories.h"
 #include "node/installed.h"
 #include "port/member.h"
 

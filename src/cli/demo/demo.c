@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/directories.h"
 #include "cay/error.h"
 #include "cli/cli.h"
 #include "cli/commands.h"

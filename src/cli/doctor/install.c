@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/directories.h"
 #include "cay/version.h"
 #include "cli/cli.h"
 #include "cli/doctor/probe.h"
@@ -157,8 +158,8 @@ static int provider_find(void *argument)
 
 static void probe_provider(struct finding *f)
 {
-	static const char *const near[] = { "/" PROVIDER, "/../lib/" PROVIDER,
-		NULL };
+	static const char *const near[] = { "/" PROVIDER,
+		"/../lib/libfabric/" PROVIDER, NULL };
 	const char *given = getenv("FI_PROVIDER_PATH");
 	char path[PATH_MAX];
 	pid_t child = probe_child(provider_find, NULL);
@@ -184,8 +185,8 @@ static void probe_provider(struct finding *f)
 			: r < 0	      ? strsignal(-r)
 				      : strerror(r));
 	}
-	if (installed_find(
-		    near, CAY_LIBDIR "/" PROVIDER, INSTALLED_LIBRARY, path)) {
+	if (installed_find(near, CAY_PROVIDER_DIR "/" PROVIDER,
+		    INSTALLED_LIBRARY, path)) {
 		directory_of(path);
 		finding_advise(f,
 			"for MPI and other users of libfabric set "

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/directories.h"
 #include "base/fields.h"
 #include "cli/cli.h"
 #include "cli/trace/trace.h"
@@ -37,13 +38,13 @@ struct record_call {
 /* Given by the environment, beside this program, or installed. */
 static int library_find(struct record_call *c)
 {
-	static const char *const near[] = { "/" LIBRARY, "/../lib/" LIBRARY,
+	static const char *const near[] = { "/" LIBRARY, "/../lib/cay/" LIBRARY,
 		NULL };
 	const char *given = secure_getenv("CAY_TRACE_LIBRARY");
 	/* Absolute, because the program may change its directory. */
 	bool found = given ? realpath(given, c->library) &&
 				     installed_at(c->library, INSTALLED_LIBRARY)
-			   : installed_find(near, CAY_LIBDIR "/" LIBRARY,
+			   : installed_find(near, CAY_TRACE_DIR "/" LIBRARY,
 				     INSTALLED_LIBRARY, c->library);
 	if (!found)
 		return cli_error(COMMAND, LIBRARY
