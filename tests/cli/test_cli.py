@@ -520,6 +520,8 @@ class Usage(CliTest):
         ["node", "fence"], ["node", "fence", "zero"],
         ["node", "fence", "0"], ["node", "serve", "--arena", "1K"],
         ["node", "serve", "--arena", "1X"], ["top", "default"],
+        # More than 64 bits; the lower 64 are 1G.
+        ["node", "serve", "--arena", "17592186044417G"],
         ["top", "--what"], ["top", "-x"], ["top", "-n"], ["top", "-n", "0"],
         ["top", "-n", "many"], ["top", "-n", "-1"], ["top", "-d", "0"],
         ["top", "-d", "-1"], ["top", "-d", "nan"], ["top", "-d", "soon"],

@@ -151,7 +151,14 @@ static void windows_behind_the_table_are_refused(void **state)
 	q.lock.window = QUEUE_WINDOWS_DEFAULT;
 	assert_int_equal(raw_port_call(&p, &q), -ENXIO);
 	assert_true(p.wdt[QUEUE_WINDOWS_DEFAULT].lock == 0);
+	/* A ring of windows that leads there. */
+	p.wdt[QUEUE_WINDOWS_DEFAULT].next = (uint16_t)key.window;
+	p.wdt[key.window].next = QUEUE_WINDOWS_DEFAULT;
+	q.lock.window = (uint16_t)key.window;
+	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
+	assert_true(p.wdt[QUEUE_WINDOWS_DEFAULT].lock == 0);
 	p.wdt[QUEUE_WINDOWS_DEFAULT] = saved;
+	p.wdt[key.window].next = (uint16_t)key.window;
 	raw_port_close(&p);
 }
 
