@@ -111,15 +111,27 @@ static void options_print(const struct command *c, FILE *f)
 	}
 }
 
-void command_terms(const struct command *c, FILE *f)
+void command_terms(const struct command *c, const char *group, FILE *f)
 {
+	const char *heading = "Options";
 	unsigned width = 0;
 	for (unsigned i = 0; i < c->option_count; i++)
 		if (!c->options[i].name)
 			width = term_width(width, c->options[i].value);
-	for (unsigned i = 0; i < c->option_count; i++)
-		if (!c->options[i].name)
-			row_print(&c->options[i], width, f);
+	for (unsigned i = 0; i < c->option_count; i++) {
+		struct option_row row = c->options[i];
+		heading = row.group ? row.group : heading;
+		if (row.name || (group && strcmp(heading, group) != 0))
+			continue;
+		if (group)
+			row.group = NULL;
+		row_print(&row, width, f);
+	}
+}
+
+void help_wrap(FILE *f, const char *text)
+{
+	text_wrap(f, text, 0, 0);
 }
 
 void command_help(const struct command *c, FILE *f)

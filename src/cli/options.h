@@ -109,8 +109,12 @@ struct command {
  */
 int command_parse(const struct command *, int *argc, char ***argv, void *to);
 
-/* Prints the rows without a name, which explain keys and columns. */
-void command_terms(const struct command *, FILE *);
+/* Prints the rows without a name, which explain keys and columns: those below
+ * one heading, without it, or all if it is NULL. */
+void command_terms(const struct command *, const char *group, FILE *);
+
+/* Prints paragraphs in lines of up to 79 columns. */
+void help_wrap(FILE *, const char *text);
 
 /* Runs the command, or the subcommand that argv[1] names. Returns the
  * exit status. */

@@ -94,7 +94,35 @@ class Explain(unittest.TestCase):
         for name, instruction in self.all.items():
             self.assertIn(f"{name} of {instruction['bytes']} bytes",
                           run.stdout)
-            self.assertIn(instruction["meaning"], run.stdout)
+            # Line breaks separate its words.
+            self.assertIn(instruction["meaning"],
+                          " ".join(run.stdout.split()))
+
+    def test_summary_is_first(self):
+        for name, instruction in self.all.items():
+            with self.subTest(name):
+                title, summary, steps = explain(name).stdout.split(
+                    "\n\n", 2)
+                self.assertTrue(title.startswith(f"{name} of "), title)
+                self.assertEqual(" ".join(summary.split()),
+                                 instruction["meaning"])
+                self.assertTrue(steps.startswith("origin issues\n"), steps)
+                for line in summary.splitlines():
+                    self.assertLess(len(line), 80)
+
+    def test_columns_are_explained(self):
+        """Each heading, once and at the end; each kind in the help text."""
+        text = explain("all").stdout
+        tables, legend = text.split("\ncolumns of the steps\n")
+        headings = next(line for line in tables.splitlines()
+                        if line.lstrip().startswith("#"))
+        for heading in headings.split():
+            self.assertRegex(legend, rf"(?m)^  (?:\S+, )*{heading}(,| )")
+        kinds = {a["kind"] for i in self.all.values() for p in i["phases"]
+                 for a in p["totals"]}
+        terms = explain("--help").stdout.split("Kinds of memory:")[1]
+        for kind in kinds:
+            self.assertRegex(terms, rf"(?m)^  (?:[^,\n]+, )*{kind}(,|  |$)")
 
     def test_table(self):
         run = explain("--table")

@@ -61,6 +61,11 @@ static int explain_selected(const struct options *o, struct json *j)
 	}
 	if (o->table && !status)
 		table_errors();
+	if (!o->table && !o->json && !status) {
+		printf("\ncolumns of the steps\n");
+		command_terms(&command_explain, "Columns", stdout);
+		printf("'cay explain --help' explains the kinds of memory.\n");
+	}
 	return status;
 }
 
@@ -120,11 +125,27 @@ static const struct option_row explain_rows[] = {
 		.excludes = WORDS("table")),
 	OPTION_SWITCH("table", table,
 		"print one row each, as in docs/instructions.md"),
+	OPTION_TERM("#, step", "number and name of a step of the device",
+		.group = "Columns"),
+	OPTION_TERM("kind", "the memory that the step accesses"),
+	OPTION_TERM("loads, stores, atomics",
+		"the number of accesses; an atomic operation reads and writes"),
+	OPTION_TERM("bytes", "the sum of their lengths"),
+	OPTION_TERM("lines",
+		"lines of 64 bytes that the step is the first to write"),
 	OPTION_TERM("W, R", "the target's write and read word",
-		.group = "Kinds of accesses"),
-	OPTION_TERM("op record", "the issuing thread's own record"),
+		.group = "Kinds of memory"),
 	OPTION_TERM(
-		"lines", "64-byte lines that the step is the first to write"),
+		"migration", "whether the target's queue is being replaced"),
+	OPTION_TERM("notification, payload",
+		"an entry of the queue, and the receive data region"),
+	OPTION_TERM("reference", "a reference slot of the origin"),
+	OPTION_TERM("window, memory",
+		"descriptor of a window; its content, or a posted buffer"),
+	OPTION_TERM("posted receive", "the record of a posted buffer"),
+	OPTION_TERM("peer table, work queue",
+		"the origin's routes and its posted requests"),
+	OPTION_TERM("op record", "the issuing thread's own line"),
 };
 
 const struct command command_explain = {

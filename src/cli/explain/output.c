@@ -7,6 +7,7 @@
 #include "cay/error.h"
 #include "cli/decode.h"
 #include "cli/explain/explain.h"
+#include "cli/options.h"
 
 /* A row of the table of steps. */
 struct tally_row {
@@ -100,8 +101,9 @@ static void print_fields(
 void print_explanation(const struct explanation *e)
 {
 	struct decode_field fields[DECODE_FIELDS_MAX];
-	printf("%s of %" PRIu64 " byte%s, direct path\n", e->instruction,
+	printf("%s of %" PRIu64 " byte%s, direct path\n\n", e->instruction,
 		e->bytes, plural(e->bytes));
+	help_wrap(stdout, e->meaning);
 	for (uint32_t i = 0; i < e->phases; i++)
 		print_phase(&e->phase[i]);
 	if (e->vci.word[0])
@@ -119,7 +121,6 @@ void print_explanation(const struct explanation *e)
 		if (e->errors & 1u << i)
 			printf("  %2u  %-26s %s\n", i, cay_error_name(i),
 				cay_error_text(i));
-	printf("\n%s\n", e->meaning);
 }
 
 /* ---- JSON ---- */

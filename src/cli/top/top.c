@@ -213,7 +213,7 @@ static int run_screen(struct top_state *c)
 	FILE *help = open_memstream(&c->help, &(size_t){ 0 });
 	if (help) {
 		fprintf(help, "cay top: any key returns; see cay-top(1)\n");
-		command_terms(&command_top, help);
+		command_terms(&command_top, NULL, help);
 		fclose(help);
 	}
 	c->view.screen = true;
