@@ -17,6 +17,7 @@ import random
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -653,6 +654,42 @@ class Node(CliTest):
         self.assertEqual(result.returncode, 0)
         self.assertEqual(
             result.stdout.decode().splitlines().count(self.node), 1)
+
+    def test_list_json(self):
+        self.receive(name="one")
+        self.receive(name="two")
+        result = self.run_cay("node", "list", "--json")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        nodes = json.loads(result.stdout)["nodes"]
+        self.assertEqual([n["name"] for n in nodes],
+                         sorted(n["name"] for n in nodes))
+        node, = [n for n in nodes if n["name"] == self.node]
+        status = json.loads(self.run_cay("node", "status", "--json").stdout)
+        self.assertEqual(set(node), {"name", "pid", "uptime_ns", "processes",
+                                     "ports", "error"})
+        self.assertEqual(node["pid"], status["pid"])
+        self.assertEqual((node["processes"], node["ports"]), (2, 2))
+        self.assertGreater(node["uptime_ns"], 0)
+        self.assertIsNone(node["error"])
+
+    def test_list_json_without_an_answer(self):
+        """Something else listens at the address of a node."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.bind(f"\0cay/{os.geteuid()}/{self.node}")
+            s.listen()
+
+            def refuse():
+                s.accept()[0].close()
+
+            server = threading.Thread(target=refuse, daemon=True)
+            server.start()
+            result = self.run_cay("node", "list", "--json")
+            server.join(TIMEOUT)
+        self.assertEqual(result.returncode, 0)
+        node, = [n for n in json.loads(result.stdout)["nodes"]
+                 if n["name"] == self.node]
+        self.assertIsNone(node["pid"])
+        self.assertIn("exited", node["error"])
 
     def test_fence(self):
         receiver = self.receive()

@@ -288,29 +288,118 @@ static const struct command command_fence = {
 
 /* ---- cay node list ---- */
 
-static bool list_print(const char *name, void *argument)
+/* A node of the list; counts are all ones if it does not answer. */
+struct list_row {
+	char name[NODE_NAME_MAX];
+	uint32_t pid, processes, ports;
+	uint64_t uptime_ns;
+	const char *error;
+};
+
+static const struct field list_fields[] = {
+	FIELD(struct list_row, name, "name", .kind = FIELD_CHARS),
+	FIELD(struct list_row, pid, "pid", .kind = FIELD_COUNT),
+	FIELD(struct list_row, uptime_ns, "uptime_ns", .kind = FIELD_COUNT),
+	FIELD(struct list_row, processes, "processes", .kind = FIELD_COUNT),
+	FIELD(struct list_row, ports, "ports", .kind = FIELD_COUNT),
+	FIELD(struct list_row, error, "error", .kind = FIELD_STRING),
+	FIELDS_END,
+};
+
+struct node_list {
+	struct list_row *row;
+	size_t count;
+};
+
+/* Returns true without memory. */
+static bool list_add(const char *name, void *argument)
 {
-	unsigned *count = argument;
-	++*count;
-	return puts(name) < 0;
+	struct node_list *l = argument;
+	struct list_row *row = realloc(l->row, (l->count + 1) * sizeof(*row));
+	if (!row)
+		return true;
+	l->row = row;
+	row[l->count] = (struct list_row){ .pid = UINT32_MAX,
+		.processes = UINT32_MAX,
+		.ports = UINT32_MAX,
+		.uptime_ns = UINT64_MAX };
+	snprintf(row[l->count++].name, sizeof(row->name), "%s", name);
+	return false;
+}
+
+static int list_order(const void *a, const void *b)
+{
+	return strcmp(((const struct list_row *)a)->name,
+		((const struct list_row *)b)->name);
+}
+
+/* Asks a node for its report. */
+static void list_ask(struct list_row *row)
+{
+	struct node_address address;
+	struct node_report report;
+	int r = node_address(row->name, &address);
+	if (r == 0)
+		r = node_client_status(&address, &report);
+	if (r) {
+		row->error = node_client_error(r);
+		return;
+	}
+	row->pid = report.head->pid;
+	row->processes = report.head->processes;
+	row->ports = report.head->ports;
+	row->uptime_ns = report.head->uptime_ns;
+	node_report_free(&report);
 }
 
 static int list_run(const struct command *command, int argc, char **argv)
 {
-	unsigned count = 0;
-	int status = command_parse(command, &argc, &argv, NULL);
+	struct node_command c = { 0 };
+	struct node_list l = { 0 };
+	struct json j;
+	int status = command_parse(command, &argc, &argv, &c);
 	if (status >= 0)
 		return status;
-	node_client_any(list_print, &count);
-	if (count == 0)
-		fprintf(stderr, "no node of this user is running\n");
+	if (node_client_any(list_add, &l)) {
+		free(l.row);
+		return cli_error(command->name, "%s", strerror(ENOMEM));
+	}
+	if (l.count)
+		qsort(l.row, l.count, sizeof(*l.row), list_order);
+	for (size_t i = 0; i < l.count; i++) {
+		if (c.json)
+			list_ask(&l.row[i]);
+		else
+			puts(l.row[i].name);
+	}
+	if (c.json) {
+		json_open(&j, stdout);
+		json_object_begin(&j);
+		fields_json_array(&j, "nodes", list_fields, l.row, l.count,
+			sizeof(*l.row));
+		json_object_end(&j);
+		json_close(&j);
+	} else if (l.count == 0) {
+		fprintf(stderr,
+			"no node of this user is running; the first port "
+			"starts one\n");
+	}
+	free(l.row);
 	return cli_output_flush(command->name);
 }
+
+static const struct option_row list_rows[] = {
+	OPTION_SWITCH("json", json,
+		"print a JSON object: of each node its name, pid, uptime_ns, "
+		"processes and ports, or the error if it does not answer"),
+};
 
 static const struct command command_list = {
 	.name = "node list",
 	.summary = "list the nodes of this user",
 	.help = "Prints the names of this user's nodes, one per line.",
+	.notes = "Exit status: 0, also if no node is running.",
+	COMMAND_OPTIONS(list_rows),
 	.run = list_run,
 };
 
