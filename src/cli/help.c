@@ -137,10 +137,15 @@ void help_wrap(FILE *f, const char *text)
 void command_help(const struct command *c, FILE *f)
 {
 	const char *blank = *c->name ? " " : "";
+	char term[OPTION_LIST_BYTES];
 	unsigned width = 0;
-	fprintf(f, "usage: cay%s%s %s%s%s\n\n", blank, c->name,
-		c->subcommands ? "COMMAND [OPTIONS]" : "[OPTIONS]",
-		c->arguments ? " " : "", c->arguments ? c->arguments : "");
+	fprintf(f, "usage: cay%s%s %s", blank, c->name,
+		c->subcommands ? "COMMAND [OPTIONS]" : "[OPTIONS]");
+	for (unsigned i = 0; i < c->option_count; i++)
+		if (c->options[i].required)
+			fprintf(f, " %s", option_short(&c->options[i], term));
+	fprintf(f, "%s%s\n\n", c->arguments ? " " : "",
+		c->arguments ? c->arguments : "");
 	text_wrap(f, c->help, 0, 0);
 	if (c->subcommands) {
 		fprintf(f, "\nCommands:\n");

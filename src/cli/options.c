@@ -15,6 +15,9 @@
 #define LONG_VALUE 256 /* getopt_long() returns it plus the row's number */
 #define HELP	   (LONG_VALUE + OPTIONS_MAX)
 
+#define HINT_BYTES   64
+#define COMMANDS_MAX 16
+
 /* ---- one option ---- */
 
 static bool in_range(const struct option_row *o, double value)
@@ -96,6 +99,17 @@ static const char *expected_text(
 	return text;
 }
 
+/* "; did you mean 'torus'?", or "" if no word is near. */
+static const char *suggestion(
+	const char *const *words, const char *text, char hint[HINT_BYTES])
+{
+	const char *best = words ? option_nearest(words, text) : NULL;
+	*hint = 0;
+	if (best)
+		snprintf(hint, HINT_BYTES, "; did you mean '%s'?", best);
+	return hint;
+}
+
 /* ---- the command line ---- */
 
 /* Returns the first of the named options that was given, or NULL. */
@@ -122,57 +136,40 @@ static const struct option_row *row_of(const struct command *c, int option)
 	return NULL;
 }
 
-/* Levenshtein distance of two words, of which `b` has at most 31 letters. */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[32], length = (unsigned)strlen(b);
-	if (length >= ARRAY_COUNT(row))
-		return UINT32_MAX;
-	for (unsigned j = 0; j <= length; j++)
-		row[j] = j;
-	for (unsigned i = 1; *a; a++, i++) {
-		unsigned diagonal = row[0];
-		row[0] = i;
-		for (unsigned j = 1; j <= length; j++) {
-			unsigned changed = diagonal + (*a != b[j - 1]);
-			diagonal = row[j];
-			row[j] = (unsigned)bits_min(
-				changed, bits_min(row[j], row[j - 1]) + 1);
-		}
-	}
-	return row[length];
-}
-
-/* Returns the candidate if it is nearer to the word than `best`, at the
- * distance *least; otherwise `best`. */
-static const char *nearest(const char *word, const char *candidate,
-	const char *best, unsigned *least)
-{
-	unsigned d = distance(word, candidate);
-	if (d >= *least || d >= strlen(candidate))
-		return best;
-	*least = d;
-	return candidate;
-}
-
 static int option_unknown(const struct command *c, const char *text)
 {
-	const char *best = NULL, *word = text + strspn(text, "-");
-	unsigned least = 3, matching = 0;
+	const char *names[OPTIONS_MAX + 2], *matches[OPTIONS_MAX + 2];
+	const char *word = text + strspn(text, "-");
+	char list[OPTION_LIST_BYTES], letters[2 * OPTIONS_MAX + 4] = "";
+	unsigned count = 0, matching = 0, used = 0;
+
+	for (unsigned i = 0; i < c->option_count; i++) {
+		const struct option_row *o = &c->options[i];
+		if (!o->name)
+			continue;
+		names[count++] = o->name;
+		if (strncmp(o->name, word, strlen(word)) == 0)
+			matches[matching++] = o->name;
+		if (o->letter) {
+			letters[used++] = o->letter;
+			letters[used++] = ' ';
+		}
+	}
+	names[count++] = "help";
+	letters[used++] = 'h';
+	letters[used] = 0;
+	names[count] = matches[matching] = NULL;
 	/* getopt_long() sets it for letters only; `text` may be the word before
 	 * the letters then. */
 	if (optopt)
-		return cli_usage_error(c->name, "unknown option '-%c'", optopt);
-	for (unsigned i = 0; i < c->option_count; i++) {
-		const char *name = c->options[i].name;
-		if (!name)
-			continue;
-		matching += strncmp(name, word, strlen(word)) == 0;
-		best = nearest(word, name, best, &least);
-	}
+		return cli_usage_error(c->name,
+			"unknown option '-%c'; the letters are: %s", optopt,
+			letters);
 	if (matching > 1)
-		return cli_usage_error(
-			c->name, "option '%s' is ambiguous", text);
+		return cli_usage_error(c->name,
+			"option '%s' is ambiguous: it may be %s", text,
+			option_list(matches, "--", list));
+	const char *best = option_nearest(names, word);
 	if (best)
 		return cli_usage_error(c->name,
 			"unknown option '%s'; did you mean --%s?", text, best);
@@ -183,21 +180,26 @@ static int option_unknown(const struct command *c, const char *text)
 static int option_refused(const struct command *c, int option, char **argv)
 {
 	const struct option_row *o = row_of(c, optopt);
+	char list[OPTION_LIST_BYTES];
 	if (option == ':')
-		return cli_usage_error(
-			c->name, "option '--%s' needs a value", o->name);
+		return cli_usage_error(c->name,
+			"option '--%s' needs a value, %s: %s", o->name,
+			o->value, expected_text(o, list));
 	if (optopt >= LONG_VALUE)
 		return cli_usage_error(c->name, "option '--%s' takes no value",
 			o ? o->name : "help");
 	return option_unknown(c, argv[optind - 1]);
 }
 
-/* Checks `excludes` and `needs` of the options that were given. */
+/* Checks `required`, `excludes` and `needs` of the options. */
 static int combination_check(const struct command *c, uint64_t given)
 {
 	char list[OPTION_LIST_BYTES];
 	for (unsigned i = 0; i < c->option_count; i++) {
 		const struct option_row *o = &c->options[i];
+		if (o->required && !(given >> i & 1))
+			return cli_usage_error(
+				c->name, "missing %s", option_short(o, list));
 		if (!(given >> i & 1))
 			continue;
 		const char *other = NULL;
@@ -218,7 +220,7 @@ static int combination_check(const struct command *c, uint64_t given)
 static int arguments_check(const struct command *c, int argc, char **argv)
 {
 	const char *at = c->arguments ? c->arguments : "";
-	char list[OPTION_LIST_BYTES];
+	char list[OPTION_LIST_BYTES], hint[HINT_BYTES];
 	int i = 0;
 	for (; *at; i++) {
 		size_t span = strcspn(at, " ");
@@ -227,16 +229,23 @@ static int arguments_check(const struct command *c, int argc, char **argv)
 				(int)span, at,
 				option_list(c->choices, "", list));
 		if (i >= argc && *at != '[')
-			return cli_usage_error(
-				c->name, "missing %.*s", (int)span, at);
+			return cli_usage_error(c->name,
+				"missing %.*s: the arguments are %s", (int)span,
+				at, c->arguments);
 		at += span + (at[span] != 0);
 	}
-	if (argc > i && !(c->arguments && strstr(c->arguments, "...")))
-		return cli_usage_error(
-			c->name, "unexpected argument '%s'", argv[i]);
+	if (argc > i && !c->arguments)
+		return cli_usage_error(c->name,
+			"unexpected argument '%s': there are only options",
+			argv[i]);
+	if (argc > i && !strstr(c->arguments, "..."))
+		return cli_usage_error(c->name,
+			"unexpected argument '%s': the arguments are %s",
+			argv[i], c->arguments);
 	if (argc && c->choices && option_choice(c->choices, argv[0]) < 0)
-		return cli_usage_error(c->name, "'%s': must be %s", argv[0],
-			option_list(c->choices, "", list));
+		return cli_usage_error(c->name, "'%s': must be %s%s", argv[0],
+			option_list(c->choices, "", list),
+			suggestion(c->choices, argv[0], hint));
 	return -1;
 }
 
@@ -270,7 +279,8 @@ static void known_fill(const struct command *c,
 int command_parse(const struct command *c, int *argc, char ***argv, void *to)
 {
 	struct option known[OPTIONS_MAX + 2];
-	char letters[2 * OPTIONS_MAX + 4], list[OPTION_LIST_BYTES];
+	char letters[2 * OPTIONS_MAX + 4], list[OPTION_LIST_BYTES],
+		hint[HINT_BYTES];
 	uint64_t given = 0;
 	int option;
 
@@ -293,8 +303,10 @@ int command_parse(const struct command *c, int *argc, char ***argv, void *to)
 			if (o->early == (pass == 0) &&
 				!value_store(o, optarg, to))
 				return cli_usage_error(c->name,
-					"--%s %s: must be %s", o->name, optarg,
-					expected_text(o, list));
+					"--%s %s: must be %s%s", o->name,
+					*optarg ? optarg : "''",
+					expected_text(o, list),
+					suggestion(o->choices, optarg, hint));
 		}
 	}
 	*argc -= optind;
@@ -305,8 +317,9 @@ int command_parse(const struct command *c, int *argc, char ***argv, void *to)
 
 int command_run(const struct command *c, int argc, char **argv)
 {
-	const char *name = argc > 1 ? argv[1] : NULL, *best = NULL;
-	unsigned least = 3;
+	const char *name = argc > 1 ? argv[1] : NULL, *words[COMMANDS_MAX];
+	char list[OPTION_LIST_BYTES], hint[HINT_BYTES];
+	unsigned count = 0;
 	if (!c->subcommands)
 		return c->run(c, argc, argv);
 	if (!name) {
@@ -317,15 +330,18 @@ int command_run(const struct command *c, int argc, char **argv)
 		command_help(c, stdout);
 		return cli_output_flush(c->name);
 	}
-	for (unsigned i = 0; c->subcommands[i]; i++) {
-		const char *word = command_word(c->subcommands[i]);
-		if (strcmp(name, word) == 0)
-			return command_run(
-				c->subcommands[i], argc - 1, argv + 1);
-		best = nearest(name, word, best, &least);
-	}
-	if (best)
+	if (*name == '-')
 		return cli_usage_error(c->name,
-			"no command '%s'; did you mean '%s'?", name, best);
-	return cli_usage_error(c->name, "no command '%s'", name);
+			"unknown option '%s'; without a command: --help%s",
+			name, *c->name ? "" : " or --version");
+	for (; c->subcommands[count]; count++) {
+		assert(count + 1 < COMMANDS_MAX);
+		words[count] = command_word(c->subcommands[count]);
+		if (strcmp(name, words[count]) == 0)
+			return command_run(
+				c->subcommands[count], argc - 1, argv + 1);
+	}
+	words[count] = NULL;
+	return cli_usage_error(c->name, "no command '%s': must be %s%s", name,
+		option_list(words, "", list), suggestion(words, name, hint));
 }

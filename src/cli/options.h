@@ -48,6 +48,7 @@ struct option_row {
 	const char *const *excludes; /* options that must not be given too */
 	const char *const *needs;    /* options of which one must be given */
 	bool early;		     /* takes effect before all other options */
+	bool required;
 };
 
 struct command {
@@ -146,8 +147,20 @@ const char *option_list(const char *const *words, const char *prefix,
 
 #define OPTION_NAME_RULE "letters, digits and ._:@+- , at most %d characters"
 
+/* Writes the option in its shortest form: "-o FILE". Returns `text`. */
+const char *option_short(
+	const struct option_row *, char text[OPTION_LIST_BYTES]);
+
+/* Returns the word that is nearest to a misspelt one, or NULL. */
+const char *option_nearest(const char *const *words, const char *text);
+
 /* Returns -1 if a port may have this name, else CLI_USAGE and a message. */
 int option_port_name(const char *command, const char *name);
+
+/* Returns -1 if the names of a node and a realm, given or by the environment,
+ * are valid, else CLI_USAGE and a message. */
+int option_node_and_realm(
+	const char *command, const char *node, const char *realm);
 
 /* Returns -1 and the address of the node of this name or of the default one,
  * else CLI_USAGE and a message. */

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/port.h"
 #include "cli/recv.h"
 #include "node/address.h"
 
@@ -177,9 +178,6 @@ static void wait_events(struct receiver *r)
 static int receiver_open(struct receiver *r)
 {
 	const struct recv_options *o = r->options;
-	struct cay_port_options options = {
-		.node = o->node, .realm = o->realm, .name = o->name
-	};
 	struct sigaction action = { .sa_handler = stop_signal,
 		.sa_flags = (int)SA_RESETHAND };
 
@@ -196,15 +194,10 @@ static int receiver_open(struct receiver *r)
 	if (output_open(r) || (o->json && !r->senders))
 		return cli_error("recv", "%s", strerror(ENOMEM));
 
-	r->port = cay_port_open(&options);
-	if (!r->port && errno == EEXIST)
-		return cli_error("recv",
-			"another port has the name '%s'; choose another name, "
-			"or see 'cay node status'",
-			o->name);
-	if (!r->port)
-		return cli_error(
-			"recv", "cannot open a port: %s", cay_strerror(errno));
+	int status =
+		cli_port_open("recv", o->node, o->realm, o->name, &r->port);
+	if (status >= 0)
+		return status;
 	r->fd = cay_port_fd(r->port);
 	if (r->fd < 0)
 		return cli_error("recv", "%s", cay_strerror(r->fd));

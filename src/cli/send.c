@@ -14,6 +14,7 @@
 #include "cay/cay.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/port.h"
 #include "node/address.h"
 
 #define WAIT_NS_DEFAULT (5 * CLOCK_NS_PER_S)
@@ -187,10 +188,7 @@ static int send_all(struct sender *s)
 	int status, r = cay_peer_lookup(s->port, o->name, deadline, &s->peer);
 
 	if (r == -ENXIO || r == -ETIMEDOUT)
-		return cli_error("send",
-			"no port has the name '%s'; start a receiver first "
-			"('cay recv %s'), or see 'cay node status'",
-			o->name, o->name);
+		return cli_port_unknown("send", o->node, o->realm, o->name);
 	if (r)
 		return cli_error("send", "%s: %s", o->name, cay_strerror(r));
 	if (o->message)
@@ -212,12 +210,12 @@ static int send_command(const struct command *c, int argc, char **argv)
 	if ((status = option_port_name("send", o.name)) >= 0)
 		return status;
 	if (o.lines && o.message)
-		return cli_usage_error("send", "--lines or MESSAGE, not both");
-	struct cay_port_options options = { .node = o.node, .realm = o.realm };
-	struct sender s = { .options = &o, .port = cay_port_open(&options) };
-	if (!s.port)
-		return cli_error(
-			"send", "cannot open a port: %s", cay_strerror(errno));
+		return cli_usage_error("send",
+			"--lines reads standard input: not with MESSAGE");
+	struct sender s = { .options = &o };
+	status = cli_port_open("send", o.node, o.realm, NULL, &s.port);
+	if (status >= 0)
+		return status;
 	status = send_all(&s);
 	cay_peer_release(s.peer);
 	cay_port_close(s.port);

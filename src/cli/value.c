@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/options.h"
@@ -76,6 +77,41 @@ int option_choice(const char *const *words, const char *text)
 	return -1;
 }
 
+/* Levenshtein distance of two words, of which `b` has at most 31 letters. */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[32], length = (unsigned)strlen(b);
+	if (length >= ARRAY_COUNT(row))
+		return UINT32_MAX;
+	for (unsigned j = 0; j <= length; j++)
+		row[j] = j;
+	for (unsigned i = 1; *a; a++, i++) {
+		unsigned diagonal = row[0];
+		row[0] = i;
+		for (unsigned j = 1; j <= length; j++) {
+			unsigned changed = diagonal + (*a != b[j - 1]);
+			diagonal = row[j];
+			row[j] = (unsigned)bits_min(
+				changed, bits_min(row[j], row[j - 1]) + 1);
+		}
+	}
+	return row[length];
+}
+
+const char *option_nearest(const char *const *words, const char *text)
+{
+	const char *best = NULL;
+	unsigned least = 3; /* more mistakes are another word */
+	for (; *words; words++) {
+		unsigned d = distance(text, *words);
+		if (d >= least || d >= strlen(*words))
+			continue;
+		least = d;
+		best = *words;
+	}
+	return best;
+}
+
 const char *option_list(const char *const *words, const char *prefix,
 	char text[OPTION_LIST_BYTES])
 {
@@ -88,6 +124,16 @@ const char *option_list(const char *const *words, const char *prefix,
 	return text;
 }
 
+const char *option_short(
+	const struct option_row *o, char text[OPTION_LIST_BYTES])
+{
+	char letter[] = { '-', o->letter, 0 };
+	snprintf(text, OPTION_LIST_BYTES, "%s%s%s%s", o->letter ? letter : "--",
+		o->letter ? "" : o->name, o->value ? " " : "",
+		o->value ? o->value : "");
+	return text;
+}
+
 int option_port_name(const char *command, const char *name)
 {
 	if (node_name_valid(name))
@@ -97,12 +143,35 @@ int option_port_name(const char *command, const char *name)
 		NODE_NAME_MAX - 1);
 }
 
+/* Explains which name is not valid: the given one, or the environment's. */
+static int name_refused(const char *command, const char *what, const char *name,
+	const char *variable)
+{
+	if (name)
+		return cli_usage_error(command,
+			"'%s' is not a valid %s name: " OPTION_NAME_RULE, name,
+			what, NODE_NAME_MAX - 1);
+	return cli_usage_error(command,
+		"%s is '%s', which is not a valid %s name: " OPTION_NAME_RULE
+		"; correct or unset it",
+		variable, secure_getenv(variable), what, NODE_NAME_MAX - 1);
+}
+
 int option_node_address(
 	const char *command, const char *name, struct node_address *address)
 {
 	if (node_address(name, address) == 0)
 		return -1;
-	return cli_usage_error(command,
-		"'%s' is not a valid node name: " OPTION_NAME_RULE,
-		name ? name : secure_getenv("CAY_NODE"), NODE_NAME_MAX - 1);
+	return name_refused(command, "node", name, "CAY_NODE");
+}
+
+int option_node_and_realm(
+	const char *command, const char *node, const char *realm)
+{
+	struct node_address address;
+	char name[NODE_NAME_MAX];
+	int status = option_node_address(command, node, &address);
+	if (status >= 0 || node_realm(realm, name) == 0)
+		return status;
+	return name_refused(command, "realm", realm, "CAY_REALM");
 }

@@ -41,16 +41,21 @@ int cores_select(const char *program, const int request[2], int core[2])
 		return -EIO;
 	}
 	int r = cores_pick(&allowed, request, core);
-	if (r == -ENODEV)
+	if (r == -ENODEV) {
 		fprintf(stderr,
 			"%s: two cores are needed, but this process may use "
 			"only one; see taskset(1) and nproc(1)\n",
 			program);
-	else if (r)
+	} else if (r) {
 		fprintf(stderr,
 			"%s: --cores %d,%d: must be two different cores that "
-			"this process may use; see taskset(1)\n",
+			"this process may use:",
 			program, request[0], request[1]);
+		for (int i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &allowed))
+				fprintf(stderr, " %d", i);
+		fprintf(stderr, "; see taskset(1)\n");
+	}
 	return r;
 }
 

@@ -26,8 +26,9 @@ static int explain_one(const struct explain_instruction *i,
 	uint64_t bytes = o->bytes == UINT64_MAX ? i->bytes_default : o->bytes;
 	if (bytes < i->bytes_min || bytes > i->bytes_max)
 		return cli_usage_error("explain",
-			"--bytes: %s takes %" PRIu64 " to %" PRIu64 " bytes",
-			i->name, i->bytes_min, i->bytes_max);
+			"--bytes %" PRIu64 ": %s takes %" PRIu64 " to %" PRIu64
+			" bytes",
+			bytes, i->name, i->bytes_min, i->bytes_max);
 	int r = explain_run(i, bytes, &e);
 	if (r)
 		return cli_error("explain", "%s: %s", i->name, cay_strerror(r));
@@ -78,7 +79,9 @@ static int explain_command(const struct command *c, int argc, char **argv)
 		return status;
 	o.instruction = argc ? argv[0] : o.table ? "all" : "fast_send";
 	if (o.bytes != UINT64_MAX && strcmp(o.instruction, "all") == 0)
-		return cli_usage_error("explain", "--bytes: not with all");
+		return cli_usage_error("explain",
+			"--bytes: not with all, whose instructions have "
+			"different lengths; name one instruction");
 	if (!o.json) {
 		status = explain_selected(&o, NULL);
 		int flushed = cli_output_flush(c->name);
@@ -119,8 +122,10 @@ static const struct option_row explain_rows[] = {
 	OPTION_TERM("emulated",
 		"fetch-and-add on memory that only its owner can reach"),
 	OPTION_TERM("all", "all of them"),
-	OPTION_VALUE("bytes", "N", OPTION_NUMBER, bytes,
-		"length of the message; not with all", .group = "Options"),
+	OPTION_VALUE("bytes", "N", OPTION_BYTES, bytes,
+		"length of the message; not with all",
+		.expected = "a number of bytes such as 640 or 4K",
+		.group = "Options"),
 	OPTION_SWITCH("json", json, "print a JSON object instead of tables",
 		.excludes = WORDS("table")),
 	OPTION_SWITCH("table", table,

@@ -178,6 +178,26 @@ bool node_client_any(bool (*visit)(const char *, void *), void *argument)
 	return found;
 }
 
+/* Adds a name, or "..." and returns true if few bytes are left. */
+static bool name_list(const char *name, void *argument)
+{
+	char *text = argument;
+	size_t used = strlen(text);
+	bool last = used + NODE_NAME_MAX + 8 > NODE_NAMES_BYTES;
+	snprintf(text + used, NODE_NAMES_BYTES - used, "%s%s", used ? ", " : "",
+		last ? "..." : name);
+	return last;
+}
+
+const char *node_client_names(char text[NODE_NAMES_BYTES])
+{
+	*text = 0;
+	node_client_any(name_list, text);
+	if (*text == 0)
+		strcpy(text, "none is running");
+	return text;
+}
+
 static bool name_is(const char *name, void *argument)
 {
 	return strcmp(name, argument) == 0;

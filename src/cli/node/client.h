@@ -37,6 +37,11 @@ void node_report_free(struct node_report *);
 bool node_client_any(
 	bool (*visit)(const char *name, void *argument), void *argument);
 
+/* Writes "a, b": the names of some nodes of this user that are listening, or
+ * "none is running". Returns `text`. */
+#define NODE_NAMES_BYTES 256
+const char *node_client_names(char text[NODE_NAMES_BYTES]);
+
 /* Returns true if a node of this name is listening. */
 bool node_client_listens(const struct node_address *);
 

@@ -46,11 +46,12 @@ static int call_parse(struct node_command *c, const struct command *command,
 
 static int node_failed(const struct node_command *c, int error)
 {
+	char names[NODE_NAMES_BYTES];
 	if (error == -ECONNREFUSED)
 		return cli_error(c->command,
 			"no node named '%s' is running; 'cay node list' shows "
-			"the nodes of this user",
-			c->address.name);
+			"the nodes of this user: %s",
+			c->address.name, node_client_names(names));
 	return cli_error(c->command, "node '%s': %s", c->address.name,
 		node_client_error(error));
 }
@@ -236,8 +237,10 @@ static int fence_run(const struct command *command, int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (!option_number(argv[0], INT32_MAX, &c->pid) || c->pid == 0)
-		return cli_usage_error(
-			c->command, "'%s' is not a process number", argv[0]);
+		return cli_usage_error(c->command,
+			"'%s' is not a process number from 1 to %d; 'cay node "
+			"status' shows the processes",
+			argv[0], INT32_MAX);
 	request.fence.pid = (uint32_t)c->pid;
 	int r = node_client_call(&c->address, &request, &reply, NULL);
 	if (r == -ECONNREFUSED)

@@ -221,7 +221,12 @@ int sim_network_check(struct sim_options *c, const struct topology *t)
 			r->name, r->links_max, t->ports);
 	if (router_check(r, &why))
 		return cli_usage_error("sim", "router: %s", why);
-	if (traffic_check(&c->study.traffic, &why))
+	const struct traffic *traffic = &c->study.traffic;
+	if (traffic->pattern == TRAFFIC_HOT_SPOT && traffic->spot >= t->nodes)
+		return cli_usage_error("sim",
+			"--hot-spot: %u is not a node; the last is %u",
+			traffic->spot, t->nodes - 1);
+	if (traffic_check(traffic, &why))
 		return cli_usage_error("sim", "traffic: %s", why);
 	int status = load_check(c);
 	return status ? status : faults_check(c, t);

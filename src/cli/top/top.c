@@ -92,14 +92,15 @@ static const char *sample_error_text(int error)
 static int sample_failed(const struct top_state *c, int error)
 {
 	const char *name = c->address.name;
+	char names[NODE_NAMES_BYTES];
 	if (error == -ECONNREFUSED && c->frame.report.head)
 		return cli_error("top", "node '%s' has exited", name);
 	if (error == -ECONNREFUSED)
 		return cli_error("top",
 			"no node named '%s' is running: a node starts with the "
 			"first port; 'cay node list' shows the nodes of this "
-			"user",
-			name);
+			"user: %s",
+			name, node_client_names(names));
 	return cli_error(
 		"top", "node '%s': %s", name, sample_error_text(error));
 }

@@ -241,8 +241,6 @@ static int record_run(const struct command *command, int argc, char **argv)
 {
 	struct record_call c = { 0 };
 	int status = command_parse(command, &argc, &argv, &c);
-	if (status < 0 && !c.output)
-		status = cli_usage_error(COMMAND, "-o FILE is missing");
 	c.program = argv;
 	if (status < 0)
 		status = library_find(&c);
@@ -265,7 +263,7 @@ static int record_run(const struct command *command, int argc, char **argv)
 
 static const struct option_row record_rows[] = {
 	OPTION_VALUE("output", "FILE", OPTION_FILE, output,
-		"write the trace to FILE (required)", .letter = 'o'),
+		"write the trace to FILE", .letter = 'o', .required = true),
 };
 
 const struct command command_record = {
