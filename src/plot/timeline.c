@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See timeline.h. The format: "Trace Event Format", complete and metadata. */
+/* See timeline.h. */
 #include "plot/timeline.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "plot/events.h"
 
 #define NAME_BYTES 64
+#define CYCLE_NS   1000u /* a cycle is shown as a microsecond */
 
 /* Groups of tracks, shown as processes. */
 enum group {
@@ -26,43 +27,10 @@ struct tracks {
 	uint64_t count;
 };
 
-/* ---- events ---- */
-
-static void event_begin(struct json *j, const char *phase, enum group group,
-	uint64_t track, const char *name)
-{
-	json_object_begin(j);
-	json_put_string(j, "ph", phase);
-	json_put_number(j, "pid", group);
-	json_put_number(j, "tid", track);
-	json_put_string(j, "name", name);
-}
-
-/* Names a group, or a track of it. */
-static void name_put(struct json *j, const char *kind, enum group group,
-	uint64_t track, const char *name)
-{
-	event_begin(j, "M", group, track, kind);
-	json_key(j, "args");
-	json_object_begin(j);
-	json_put_string(j, "name", name);
-	json_object_end(j);
-	json_object_end(j);
-}
-
-static void slice_begin(struct json *j, enum group group, uint64_t track,
+static void slice_put(struct events *e, enum group group, uint64_t track,
 	const char *name, uint64_t from, uint64_t to)
 {
-	event_begin(j, "X", group, track, name);
-	json_put_number(j, "ts", from);
-	json_put_number(j, "dur", to > from ? to - from : 0);
-}
-
-static void slice_put(struct json *j, enum group group, uint64_t track,
-	const char *name, uint64_t from, uint64_t to)
-{
-	slice_begin(j, group, track, name, from, to);
-	json_object_end(j);
+	events_slice(e, group, track, name, CYCLE_NS * from, CYCLE_NS * to);
 }
 
 /* ---- tracks of links ---- */
@@ -116,73 +84,60 @@ static uint64_t tracks_find(
 
 /* ---- packets ---- */
 
-static void packet_put(struct json *j, const struct tracks *t,
+static void packet_put(struct events *e, const struct tracks *t,
 	const struct timeline_packet *p, uint32_t number)
 {
 	char name[NAME_BYTES], step[NAME_BYTES];
 	uint64_t track = number + 1;
 	snprintf(name, sizeof(name), "packet %u: %u to %u", number, p->from,
 		p->to);
-	name_put(j, "thread_name", GROUP_PACKETS, track, name);
+	events_track(e, GROUP_PACKETS, track, name);
 
 	/* The slice of the whole packet encloses those that follow. */
-	slice_begin(j, GROUP_PACKETS, track, name, p->sent, p->arrived);
-	json_key(j, "args");
-	json_object_begin(j);
-	json_put_number(j, "flits", p->length);
-	json_put_number(j, "hops", p->hops);
-	json_put_number(j, "latency_cycles", p->arrived - p->sent);
-	json_put_string(j, "end", p->end);
-	json_object_end(j);
-	json_object_end(j);
+	events_slice_begin(e, GROUP_PACKETS, track, name, CYCLE_NS * p->sent,
+		CYCLE_NS * p->arrived);
+	json_put_number(&e->j, "flits", p->length);
+	json_put_number(&e->j, "hops", p->hops);
+	json_put_number(&e->j, "latency_cycles", p->arrived - p->sent);
+	json_put_string(&e->j, "end", p->end);
+	events_slice_end(e);
 
 	uint64_t left = p->hops ? p->hop[0].time : p->arrived;
 	if (p->entered > p->sent)
-		slice_put(j, GROUP_PACKETS, track, "waits at its source",
+		slice_put(e, GROUP_PACKETS, track, "waits at its source",
 			p->sent, p->entered);
 	snprintf(step, sizeof(step), "at node %u", p->from);
-	slice_put(j, GROUP_PACKETS, track, step, p->entered, left);
+	slice_put(e, GROUP_PACKETS, track, step, p->entered, left);
 	for (uint32_t h = 0; h < p->hops; h++) {
 		snprintf(step, sizeof(step), "to node %u", p->hop[h].to);
-		slice_put(j, GROUP_PACKETS, track, step, p->hop[h].time,
+		slice_put(e, GROUP_PACKETS, track, step, p->hop[h].time,
 			h + 1 < p->hops ? p->hop[h + 1].time : p->arrived);
 	}
 	/* One flit per cycle: a packet uses a link for at least its length. */
 	for (uint32_t h = 0; h < p->hops; h++)
-		slice_put(j, GROUP_LINKS, tracks_find(t, &p->hop[h]), name,
+		slice_put(e, GROUP_LINKS, tracks_find(t, &p->hop[h]), name,
 			p->hop[h].time, p->hop[h].time + p->length);
 }
 
 int timeline_write(FILE *to, const struct timeline *line)
 {
 	struct tracks t;
-	struct json j;
+	struct events e;
 	int r = tracks_open(&t, line);
 	if (r)
 		return r;
-	json_open(&j, to);
-	json_object_begin(&j);
-	json_put_string(&j, "displayTimeUnit", "ms");
-	json_key(&j, "otherData");
-	json_object_begin(&j);
-	json_put_string(&j, "title", line->title);
-	json_put_string(&j, "unit", "a microsecond is a cycle");
-	json_object_end(&j);
-	json_key(&j, "traceEvents");
-	json_array_begin(&j);
-	name_put(&j, "process_name", GROUP_PACKETS, 0, "packets");
-	name_put(&j, "process_name", GROUP_LINKS, 0, "links");
+	events_open(&e, to, line->title, "a microsecond is a cycle");
+	events_group(&e, GROUP_PACKETS, "packets");
+	events_group(&e, GROUP_LINKS, "links");
 	for (uint64_t i = 0; i < t.count; i++) {
 		const struct track *k = &t.track[i];
 		char name[NAME_BYTES];
 		snprintf(name, sizeof(name), "%u to %u, port %u channel %u",
 			k->node, k->to, k->port, k->channel);
-		name_put(&j, "thread_name", GROUP_LINKS, i + 1, name);
+		events_track(&e, GROUP_LINKS, i + 1, name);
 	}
 	for (uint32_t i = 0; i < line->count; i++)
-		packet_put(&j, &t, &line->packet[i], i);
-	json_array_end(&j);
-	json_object_end(&j);
+		packet_put(&e, &t, &line->packet[i], i);
 	free(t.track);
-	return json_close(&j);
+	return events_close(&e);
 }

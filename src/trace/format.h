@@ -8,7 +8,8 @@
 
 #include "trace/trace.h"
 
-#define FORMAT_HEADER "cay-trace 1"
+#define FORMAT_HEADER "cay-trace 2"
+#define FORMAT_FIRST  "cay-trace 1" /* without durations and processes */
 #define FORMAT_PART   "cay-trace-part 1"
 
 enum format_type {

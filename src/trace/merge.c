@@ -21,6 +21,7 @@ struct vpid {
 };
 
 struct merge {
+	const struct trace *parts;
 	struct trace *out;
 	struct merge_report *report;
 	struct line *line;
@@ -161,8 +162,9 @@ static int window_track(struct merge *m, const struct trace_instruction *i)
 	return r;
 }
 
-static int line_add(struct merge *m, const struct trace_instruction *line)
+static int line_add(struct merge *m, const struct line *at)
 {
+	const struct trace_instruction *line = at->i;
 	struct trace_instruction i = *line;
 	struct vpid *from = vpid_find(m, i.node, i.port);
 	i.time_ns -= m->line[0].i->time_ns;
@@ -171,7 +173,9 @@ static int line_add(struct merge *m, const struct trace_instruction *line)
 		from = port_new(m, line->node, line->port);
 		if (!from)
 			return -E2BIG;
-		m->out->port[from->port].words = i.words;
+		m->out->port[from->port] = (struct trace_port){
+			.words = i.words, .process = m->parts[at->part].process
+		};
 		return 0;
 	}
 	/* A call that was in progress while another thread closed the port. */
@@ -194,7 +198,7 @@ static int line_add(struct merge *m, const struct trace_instruction *line)
 int trace_merge(const struct trace *parts, uint32_t count, struct trace *out,
 	struct merge_report *report, struct trace_error *e)
 {
-	struct merge m = { .out = out, .report = report };
+	struct merge m = { .parts = parts, .out = out, .report = report };
 	*report = (struct merge_report){ 0 };
 	trace_open(out);
 	int r = lines_open(&m, parts, count);
@@ -206,7 +210,7 @@ int trace_merge(const struct trace *parts, uint32_t count, struct trace *out,
 	if (!m.vpid || !m.window)
 		r = -ENOMEM;
 	for (uint32_t n = 0; r == 0 && n < m.lines; n++)
-		r = line_add(&m, m.line[n].i);
+		r = line_add(&m, &m.line[n]);
 	if (r == 0)
 		r = trace_check(out, e);
 err_free:

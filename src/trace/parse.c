@@ -189,15 +189,32 @@ static int field_parse(struct parser *p, struct span word,
 		       : reject_word(p, "invalid value", word);
 }
 
+/* "@START", "@START+DURATION" or "@START+DURATION/THREAD" */
+static bool time_parse(struct span s, struct trace_instruction *i)
+{
+	struct span start, duration, thread;
+	uint64_t value = 0;
+	s = (struct span){ s.at + 1, s.length - 1 };
+	if (!span_split(s, '+', &start, &duration))
+		return number_parse(s, UINT64_MAX, &i->time_ns);
+	if (span_split(duration, '/', &s, &thread)) {
+		if (!number_parse(thread, UINT32_MAX, &value))
+			return false;
+		i->thread = (uint32_t)value;
+		duration = s;
+	}
+	return number_parse(start, UINT64_MAX, &i->time_ns) &&
+	       number_parse(duration, UINT64_MAX, &i->duration_ns);
+}
+
 static int instruction_parse(struct parser *p, enum trace_kind kind,
-	uint64_t time_ns, struct span *line)
+	struct trace_instruction i, struct span *line)
 {
 	const struct format_kind *k = &format_kinds[kind];
-	struct trace_instruction i = { .kind = kind,
-		.line = p->line,
-		.time_ns = time_ns,
-		.event = k->event };
 	uint32_t given = 0;
+	i.kind = kind;
+	i.line = p->line;
+	i.event = k->event;
 	int r = port_parse(p, line, &i.port);
 	i.peer = i.port;
 	if (r == 0 && k->peer)
@@ -232,11 +249,17 @@ static int port_line(struct parser *p, struct span *line)
 		return trace_reject(p->error, p->line,
 			"ports must be numbered 0, 1, ... up to %d",
 			TRACE_PORTS_MAX - 1);
-	bool words = span_is(mode, "words");
-	struct span rest = words ? span_next(line) : mode;
-	if (rest.length)
-		return reject_word(p, "unknown port option", rest);
-	t->port[t->ports++].words = words;
+	struct trace_port port = { .words = span_is(mode, "words") };
+	struct span option = port.words ? span_next(line) : mode, name, value;
+	if (option.length && span_split(option, '=', &name, &value) &&
+		span_is(name, "process") &&
+		number_parse(value, UINT32_MAX, &number)) {
+		port.process = (uint32_t)number;
+		option = span_next(line);
+	}
+	if (option.length)
+		return reject_word(p, "unknown port option", option);
+	t->port[t->ports++] = port;
 	return 0;
 }
 
@@ -275,10 +298,9 @@ static int queues_line(struct parser *p, struct span *line)
 static int line_parse(struct parser *p, struct span line)
 {
 	struct span word = span_next(&line);
-	uint64_t time_ns = 0;
+	struct trace_instruction i = { 0 };
 	if (word.length && word.at[0] == '@') {
-		struct span number = { word.at + 1, word.length - 1 };
-		if (!number_parse(number, UINT64_MAX, &time_ns))
+		if (!time_parse(word, &i))
 			return reject_word(p, "invalid time", word);
 		word = span_next(&line);
 		if (word.length == 0)
@@ -290,7 +312,7 @@ static int line_parse(struct parser *p, struct span line)
 	for (int k = 0; k < TRACE_KINDS; k++)
 		if (span_is(word, format_kinds[k].name))
 			return instruction_parse(
-				p, (enum trace_kind)k, time_ns, &line);
+				p, (enum trace_kind)k, i, &line);
 	if (span_is(word, "port"))
 		return port_line(p, &line);
 	if (span_is(word, "queues"))
@@ -328,7 +350,8 @@ static int text_parse(struct parser *p)
 	if (p->at == p->end)
 		return trace_reject(p->error, 1, "the file is empty");
 	int r = line_next(p, &line);
-	if (r == 0 && !span_is(line, header))
+	if (r == 0 && !span_is(line, header) &&
+		(p->part || !span_is(line, FORMAT_FIRST)))
 		return trace_reject(
 			p->error, 1, "the first line must be '%s'", header);
 	while (r == 0 && p->at != p->end) {

@@ -6,6 +6,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/bits.h"
 #include "base/clock.h"
@@ -81,8 +82,7 @@ static void real_resolve(void)
 	for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
 		void *found = dlsym(RTLD_NEXT, names[i].name);
 		if (!found && !library)
-			library =
-				dlopen("libcay.so.0", RTLD_LAZY | RTLD_NOLOAD);
+			library = dlopen(CAY_SONAME, RTLD_LAZY | RTLD_NOLOAD);
 		if (!found && library)
 			found = dlsym(library, names[i].name);
 		memcpy(names[i].at, &found, sizeof(found));
@@ -112,13 +112,15 @@ struct trace_instruction call_begin(
 		from = real.port_addr(port);
 	return (struct trace_instruction){ .kind = kind,
 		.time_ns = clock_now_ns(),
+		.thread = (uint32_t)gettid(),
 		.node = from.node,
 		.port = from.vpid,
 		.peer = peer ? real.peer_addr(peer).vpid : from.vpid };
 }
 
-int call_end(const struct trace_instruction *i, int r)
+int call_end(struct trace_instruction *i, int r)
 {
+	i->duration_ns = clock_now_ns() - i->time_ns;
 	if (r >= 0)
 		record_line(i);
 	return r;

@@ -60,8 +60,9 @@ bool real_is_caller(const void *return_address);
 struct trace_instruction call_begin(
 	enum trace_kind, struct cay_port *, struct cay_peer *);
 
-/* Records the call if r, its result, is not an error. Returns r. */
-int call_end(const struct trace_instruction *, int r);
+/* Records the call and its duration if r, its result, is not an error. Returns
+ * r. */
+int call_end(struct trace_instruction *, int r);
 
 /* Arguments of a call. */
 void call_payload(struct trace_instruction *, const void *data, uint64_t bytes);

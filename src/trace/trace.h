@@ -57,16 +57,18 @@ enum trace_kind {
 
 struct trace_instruction {
 	enum trace_kind kind;
-	uint32_t line;	  /* of the file; 0: none */
-	uint64_t time_ns; /* since the first instruction */
-	uint16_t port;	  /* origin */
-	uint16_t peer;	  /* target; the origin if there is none */
-	uint32_t node;	  /* recorder: ports are VPIDs of this node */
-	uint16_t window;  /* Win-ID, at the peer if there is one */
-	uint8_t flags;	  /* enum cay_flag */
-	uint8_t rights;	  /* enum cay_right */
-	bool event;	  /* data is read into the event instead of memory */
-	bool words;	  /* port_open: word mode */
+	uint32_t line;	      /* of the file; 0: none */
+	uint64_t time_ns;     /* since the first instruction */
+	uint64_t duration_ns; /* of the recorded call */
+	uint32_t thread;      /* that made it; 0: not known */
+	uint16_t port;	      /* origin */
+	uint16_t peer;	      /* target; the origin if there is none */
+	uint32_t node;	      /* recorder: ports are VPIDs of this node */
+	uint16_t window;      /* Win-ID, at the peer if there is one */
+	uint8_t flags;	      /* enum cay_flag */
+	uint8_t rights;	      /* enum cay_right */
+	bool event; /* data is read into the event instead of memory */
+	bool words; /* port_open: word mode */
 	uint8_t data_bytes;
 	enum cay_receive_mode mode;
 	uint32_t api_tag;
@@ -95,7 +97,8 @@ struct trace_queues {
 };
 
 struct trace_port {
-	bool words; /* word mode */
+	bool words;	  /* word mode */
+	uint32_t process; /* that was recorded; 0: not known */
 };
 
 /* Memory of a port; windows whose addresses overlap share a region. */
@@ -106,6 +109,7 @@ struct trace_region {
 };
 
 struct trace {
+	uint32_t process; /* of a part: the process that wrote it */
 	struct trace_queues queues;
 	uint32_t ports;
 	struct trace_port port[TRACE_PORTS_MAX];

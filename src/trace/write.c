@@ -74,8 +74,14 @@ size_t trace_line(const struct trace_instruction *i, char line[TRACE_LINE_MAX])
 {
 	const struct format_kind *k = &format_kinds[i->kind];
 	struct text t = { line, TRACE_LINE_MAX, 0 };
-	if (i->time_ns)
-		text_add(&t, "@%" PRIu64 " ", i->time_ns);
+	if (i->time_ns || i->duration_ns || i->thread)
+		text_add(&t, "@%" PRIu64, i->time_ns);
+	if (i->duration_ns || i->thread)
+		text_add(&t, "+%" PRIu64, i->duration_ns);
+	if (i->thread)
+		text_add(&t, "/%u", i->thread);
+	if (t.used)
+		text_add(&t, " ");
 	text_add(&t, "%s %u", k->name, i->port);
 	if (k->peer)
 		text_add(&t, " %u", i->peer);
@@ -107,8 +113,12 @@ size_t trace_head(const struct trace *trace, char *to, size_t size)
 	struct text t = { to, size, 0 };
 	text_add(&t, FORMAT_HEADER "\n");
 	text_queues(&t, &trace->queues);
-	for (uint32_t p = 0; p < trace->ports; p++)
-		text_add(&t, "port %u%s\n", p,
-			trace->port[p].words ? " words" : "");
+	for (uint32_t p = 0; p < trace->ports; p++) {
+		const struct trace_port *port = &trace->port[p];
+		text_add(&t, "port %u%s", p, port->words ? " words" : "");
+		if (port->process)
+			text_add(&t, " process=%u", port->process);
+		text_add(&t, "\n");
+	}
 	return t.used;
 }

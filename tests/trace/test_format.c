@@ -44,6 +44,9 @@ static void parses_what_it_writes(void **state)
 		struct trace_error e;
 		trace_random(seed, &t);
 		t.instruction[t.count - 1].time_ns = seed;
+		t.instruction[t.count - 1].duration_ns = seed / 2;
+		t.instruction[t.count - 1].thread = (uint32_t)seed / 3;
+		t.port[0].process = (uint32_t)seed / 4;
 		size_t length = text_write(&t, text);
 		assert_int_equal(trace_parse(text, length, &u, &e), 0);
 		assert_int_equal(u.count, t.count);
@@ -67,6 +70,8 @@ static void longest_line_fits(void **state)
 	(void)state;
 	struct trace_instruction i = { .kind = TRACE_PUT,
 		.time_ns = UINT64_MAX,
+		.duration_ns = UINT64_MAX,
+		.thread = UINT32_MAX,
 		.port = TRACE_PORTS_MAX - 1,
 		.peer = TRACE_PORTS_MAX - 1,
 		.window = UINT16_MAX,
@@ -100,12 +105,20 @@ struct invalid {
 static const struct invalid invalid_texts[] = {
 	{ "", 1, "empty" },
 	{ "cay-trace 1", 1, "not terminated" },
-	{ "cay-trace 2\n", 1, "first line" },
+	{ "cay-trace 3\n", 1, "first line" },
+	{ "cay-trace-part 1\n", 1, "first line" },
 	{ "port 0\n", 1, "first line" },
 	{ "cay-trace 1\nport 1\n", 2, "numbered" },
 	{ "cay-trace 1\nport 0\nport 0\n", 3, "numbered" },
 	{ "cay-trace 1\nport 0 bytes\n", 2, "'bytes'" },
 	{ "cay-trace 1\nport 0 words x\n", 2, "'x'" },
+	{ "cay-trace 2\nport 0 process=x\n", 2, "'process=x'" },
+	{ "cay-trace 2\nport 0 process=1 words\n", 2, "'words'" },
+	{ "cay-trace 2\nport 0\n@1+ drain 0\n", 3, "'@1+'" },
+	{ "cay-trace 2\nport 0\n@+1 drain 0\n", 3, "'@+1'" },
+	{ "cay-trace 2\nport 0\n@1/2 drain 0\n", 3, "'@1/2'" },
+	{ "cay-trace 2\nport 0\n@1+2/ drain 0\n", 3, "'@1+2/'" },
+	{ "cay-trace 2\nport 0\n@1+2/4294967296 drain 0\n", 3, "'@1" },
 	{ "cay-trace 1\nqueues nq_entries=17\n", 0, "power of two" },
 	{ "cay-trace 1\nqueues nq_entries=8\n", 0, "power of two" },
 	{ "cay-trace 1\nqueues rdr_bytes=1000\n", 0, "power of two" },

@@ -66,7 +66,7 @@ static void sorts_by_time(void **state)
 		     "@1070 send 5 7 a torn li",
 	};
 	assert_merged(texts, 2, 0,
-		"cay-trace 1\n"
+		"cay-trace 2\n"
 		"queues nq_entries=64 rdr_bytes=131072 windows=3 posted=8\n"
 		"port 0 words\n"
 		"port 1\n"
@@ -96,7 +96,7 @@ static void recycled_vpids(void **state)
 		     "@9 send 2 2 tag=9 node=0x2\n",
 	};
 	assert_merged(texts, 1, 0,
-		"cay-trace 1\n"
+		"cay-trace 2\n"
 		"queues nq_entries=512 rdr_bytes=262144 windows=64 posted=64\n"
 		"port 0\nport 1\nport 2\nport 3\n"
 		"@2 send 0 1 tag=0x3\n"
@@ -119,7 +119,7 @@ static void unrecorded_events(void **state)
 		     "node=0x1\n",
 	};
 	assert_merged(texts, 1, 1,
-		"cay-trace 1\n"
+		"cay-trace 2\n"
 		"queues nq_entries=512 rdr_bytes=262144 windows=64 posted=64\n"
 		"port 0\nport 1\n"
 		"@1 send 0 1\n"

@@ -10,6 +10,7 @@ the same program linked with the static library.
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -111,9 +112,15 @@ class Trace(unittest.TestCase):
                                           16) >= 20]
         self.assertEqual(tags, ["0x14", "0x15", "0x16", "0x17", "0x18",
                                 "0x3e8"])
-        times = [int(line.split()[0][1:]) for line in self.lines()
-                 if line.startswith("@")]
-        self.assertEqual(times, sorted(times))
+        times = [re.match(r"@(\d+)\+(\d+)/(\d+) ", line).groups()
+                 for line in self.lines() if line.startswith("@")]
+        starts = [int(start) for start, _, _ in times]
+        self.assertEqual(starts, sorted(starts))
+        self.assertEqual(len({thread for _, _, thread in times}), 2)
+        # One port in each of the two processes.
+        processes = [line.split("process=")[1] for line in self.lines()
+                     if line.startswith("port ")]
+        self.assertEqual(len(set(processes)), 2)
 
     def test_keys_are_numbered(self):
         self.record(RECORDED)

@@ -57,7 +57,7 @@ int trace_file_load(const char *command, const char *path, struct trace *t)
 
 bool trace_file_save(const struct trace *t, FILE *to)
 {
-	char line[TRACE_LINE_MAX], head[TRACE_PORTS_MAX * 32];
+	char line[TRACE_LINE_MAX], head[TRACE_PORTS_MAX * 48];
 	trace_head(t, head, sizeof(head));
 	fputs(head, to);
 	for (uint32_t i = 0; i < t->count; i++) {

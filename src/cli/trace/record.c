@@ -170,7 +170,8 @@ static int part_add(struct record_call *c, const char *name)
 			error.line, error.text);
 	if (r)
 		return cli_error(COMMAND, "%s", strerror(-r));
-	c->parts++;
+	/* The name of the file is the number of its process. */
+	c->part[c->parts++].process = (uint32_t)strtoul(name, NULL, 10);
 	return CLI_OK;
 }
 

@@ -61,6 +61,7 @@ const struct command command_trace = {
 			&command_record,
 			&command_replay,
 			&command_show,
+			&command_timeline,
 			&command_random,
 			NULL,
 		},

@@ -9,7 +9,8 @@
 #include "cli/options.h"
 #include "trace/trace.h"
 
-extern const struct command command_record, command_replay, command_show;
+extern const struct command command_record, command_replay, command_show,
+	command_timeline;
 
 /* ---- file.c ---- */
 
