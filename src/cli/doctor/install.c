@@ -23,7 +23,6 @@
 #include "cli/doctor/probe.h"
 #include "node/installed.h"
 
-#define LIBRARY	 "libcay.so"
 #define PROVIDER "libcay-fi.so"
 
 /* Cuts a path off at its last '/'. */
@@ -39,6 +38,7 @@ static void directory_of(char *path)
 /* The child's answer. */
 struct loaded {
 	char path[PATH_MAX]; /* with links resolved; empty: not loaded */
+	unsigned version;    /* as CAY_VERSION; 0: it does not tell */
 	char error[200];     /* of the loader */
 };
 
@@ -47,12 +47,16 @@ static int library_load(void *argument)
 	const int *answer = argument;
 	struct loaded l = { 0 };
 	struct link_map *map;
+	unsigned (*version)(void);
 	void *library = dlopen(CAY_SONAME, RTLD_LAZY | RTLD_LOCAL);
 	if (!library)
 		snprintf(l.error, sizeof(l.error), "%s", dlerror());
 	else if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 ||
 		 !realpath(map->l_name, l.path))
 		snprintf(l.error, sizeof(l.error), "its path is not known");
+	else if ((version = (unsigned (*)(void))(uintptr_t)dlsym(
+			  library, "cay_version")))
+		l.version = version();
 	return write(*answer, &l, sizeof(l)) != sizeof(l);
 }
 
@@ -108,20 +112,16 @@ static void probe_library(struct finding *f)
 		library_missing(f, &l);
 		return;
 	}
-	/* The file has the whole version: libcay.so.1.2.3. */
-	const char *slash = strrchr(l.path, '/');
-	const char *version = slash ? slash + 1 : l.path;
-	if (strncmp(version, LIBRARY ".", sizeof(LIBRARY)) == 0)
-		version += sizeof(LIBRARY);
-	if (strcmp(version, CAY_VERSION_STRING) == 0) {
+	if (l.version == CAY_VERSION) {
 		finding_set(f, PROBE_OK, "programs load %s", l.path);
 		return;
 	}
 	finding_set(f, PROBE_WARN,
-		"programs load %s, but this command is of "
+		"programs load %s of version %u.%u.%u, but this command has "
 		"version " CAY_VERSION_STRING,
-		l.path);
-	finding_advise(f, "install both from one build: a library refuses a "
+		l.path, l.version / 1000000, l.version / 1000 % 1000,
+		l.version % 1000);
+	finding_advise(f, "install both from one build: a library may refuse a "
 			  "node of another version");
 }
 
