@@ -163,6 +163,15 @@ class Trace(unittest.TestCase):
         self.assertEqual(self.summary()["instructions"]["send"], 16)
         run(CAY, "trace", "replay", self.file)
 
+    def test_library_of_a_plugin(self):
+        """libcay is not among the libraries of the program itself."""
+        plugin = pathlib.Path(RECORDED).parent / "librecorded_plugin.so"
+        if not plugin.exists():
+            self.skipTest("not built with a sanitizer")
+        script = f"import ctypes; ctypes.CDLL('{plugin}').main(0, None)"
+        message = self.record(sys.executable, "-c", script).stderr
+        self.assertIn("2 ports in 2 processes", message)
+
     def test_options_of_the_program(self):
         done = run(CAY, "trace", "record", "-o", self.file, "/bin/sh", "-c",
                    'echo "$@"', "sh", "-o", "--help", "--", status=1,
