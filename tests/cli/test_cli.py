@@ -600,6 +600,11 @@ class Usage(CliTest):
         self.assertEqual(self.complete("cay", "sim", "torus", "--router", ""),
                          ["extoll", "atoll", "iq4"])
         self.assertEqual(self.complete("cay", "sim", "torus", "--csv", ""), [])
+        self.assertEqual(self.complete("cay", "top", "--color", "a"),
+                         ["auto", "always"])
+        self.assertEqual(self.complete("cay", "trace", "t"), ["timeline"])
+        self.assertEqual(self.complete("cay", "node", "list", ""),
+                         ["--json", "--help"])
 
 
 class Node(CliTest):
