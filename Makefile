@@ -10,6 +10,8 @@ PROVIDER_PACKAGES = libfabric-dev libfabric-bin
 TEST_PACKAGES = $(PROVIDER_PACKAGES) libcmocka-dev spin clang libclang-rt-dev \
 	clang-format g++ procps valgrind cmake $(HTML_PACKAGES)
 
+DEB_PACKAGES = $(PROVIDER_PACKAGES) dpkg-dev debhelper lintian
+
 # For comparisons with other implementations of RMA and of messages.
 PEERS = openmpi-bin libopenmpi-dev mpich libmpich-dev
 FABRIC_PEERS = openmpi-bin libopenmpi-dev
@@ -22,7 +24,7 @@ MPI = openmpi-bin libopenmpi-dev hpcc
 
 .PHONY: all provider demo test test-build test-sanitize soak mutate bench \
 	bench-rma bench-sim mpi format check-format html install uninstall \
-	clean distclean build-packages provider-packages test-packages
+	deb clean distclean build-packages provider-packages test-packages
 
 # The library, the command and, if libfabric is there, the provider.
 all: $(BUILD)/build.ninja
@@ -107,6 +109,11 @@ install: all
 # Removes what the last 'make install' has installed.
 uninstall:
 	tools/uninstall $(BUILD)
+
+# Debian packages in $(BUILD)/deb.
+deb: build-packages
+	@tools/install-packages $(DEB_PACKAGES)
+	tools/make-deb $(BUILD)/deb
 
 # Keeps the configuration.
 clean:

@@ -10,6 +10,7 @@ system does not allow what the case needs.
 import argparse
 import contextlib
 import fcntl
+import fnmatch
 import json
 import os
 import pathlib
@@ -135,6 +136,25 @@ class Tree:
             sys.exit(f"{program} printed {said!r}")
 
 
+def check_packages(tree, files):
+    """Each file is in one Debian package, and each package has its files."""
+    count = dict.fromkeys(files, 0)
+    for path in sorted((tree.source / "debian").glob("*.install")):
+        for line in path.read_text().splitlines():
+            pattern = line.split()[0]
+            pattern = re.sub(r"^usr/lib/\*", str(tree.libdir)[1:], pattern)
+            pattern = re.sub(r"^usr/(?!local/)", f"{tree.prefix[1:]}/", pattern)
+            found = [name for name in files if fnmatch.fnmatch(name, pattern)
+                     or name.startswith(f"{pattern}/")]
+            if not found:
+                sys.exit(f"{path.name}: {line} is not installed")
+            for name in found:
+                count[name] += 1
+    wrong = sorted(name for name, number in count.items() if number != 1)
+    if wrong:
+        sys.exit(f"not in one Debian package: {wrong}")
+
+
 def case_files(tree):
     """All parts are in their places, and uninstalling leaves nothing."""
     root = tree.work / "root"
@@ -162,6 +182,8 @@ def case_files(tree):
         missing = sorted(set(wanted) - files)
         if missing:
             sys.exit(f"not installed: {missing}")
+        if (tree.build / "libcay-fi.so").exists():
+            check_packages(tree, files)
         run(tree.source / "tools/uninstall", tree.build)
         left = [path for path in root.rglob("*")
                 if not path.is_dir() or "cay" in path.name]
