@@ -9,44 +9,62 @@
 #include "base/bits.h"
 #include "node/node.h"
 
+/* Tables of references that are read for one request, and in one tick. */
+#define FREE_TABLES_MAX	 16
+#define SWEEP_TABLES_MAX 256
+#define SWEEP_BLOCKS_MAX 256 /* that are freed for a dead process in a tick */
+
+static struct block *block_of(struct tree_link *l)
+{
+	return l ? list_of(l, struct block, link) : NULL;
+}
+
 struct block *block_add(struct process *p, uint64_t bytes, bool huge)
 {
 	struct block *b = calloc(1, sizeof(*b));
 	if (!b)
 		return NULL;
 	/* Whole pages, so that the last one is returned whole. */
-	b->bytes = bits_round_up(bytes, ARENA_PAGE);
-	b->offset = extents_allocate(
-		&p->realm->heap, b->bytes, huge ? ARENA_HUGE : ARENA_PAGE);
-	if (!b->offset) {
+	b->link.weight = bits_round_up(bytes, ARENA_PAGE);
+	b->link.key = extents_allocate(&p->realm->heap, b->link.weight,
+		huge ? ARENA_HUGE : ARENA_PAGE);
+	if (!b->link.key) {
 		free(b);
 		return NULL;
 	}
-	list_append(&p->blocks, &b->link);
+	b->process = p;
+	list_init(&b->freed_link);
+	tree_insert(&p->blocks, &b->link);
+	p->alloc_bytes += b->link.weight;
 	return b;
 }
 
 struct block *block_find(struct process *p, uint64_t offset)
 {
-	list_for_each (at, &p->blocks) {
-		struct block *b = list_of(at, struct block, link);
-		if (b->offset == offset && !b->freed)
-			return b;
-	}
-	return NULL;
+	struct block *b = block_of(tree_find(&p->blocks, offset));
+	return b && !b->freed ? b : NULL;
+}
+
+/* Frees the memory of a block that is in no tree any more. */
+static void block_end(struct block *b)
+{
+	realm_free(b->process->realm, b->link.key, b->link.weight);
+	b->process->alloc_bytes -= b->link.weight;
+	list_remove(&b->freed_link);
+	free(b);
 }
 
 /* Frees a block that its owner has freed, unless a peer still reads it. */
-static void block_try_free(struct process *p, struct block *b)
+static void block_try_free(struct block *b)
 {
-	list_for_each (at, &p->ports)
-		if (repair_references_read(list_of(at, struct vport, link),
-			    b->offset, b->bytes))
+	struct process *p = b->process;
+	list_for_each (at, &p->reference_origins)
+		if (repair_references_read(
+			    list_of(at, struct vport, process_origin_link),
+			    b->link.key, b->link.weight))
 			return;
-	p->node->deferred_blocks--;
-	realm_free(p->realm, b->offset, b->bytes);
-	list_remove(&b->link);
-	free(b);
+	tree_remove(&p->blocks, b->link.key);
+	block_end(b);
 }
 
 int block_free(struct process *p, uint64_t offset)
@@ -55,23 +73,36 @@ int block_free(struct process *p, uint64_t offset)
 	if (!b)
 		return -EINVAL;
 	b->freed = true;
-	p->node->deferred_blocks++;
-	block_try_free(p, b);
+	list_append(&p->node->freed, &b->freed_link);
+	if (p->origin_count <= FREE_TABLES_MAX)
+		block_try_free(b);
 	return 0;
 }
 
-void block_sweep(struct node *n)
+bool block_sweep(struct node *n)
 {
-	if (n->deferred_blocks == 0)
-		return;
-	list_for_each (realm_at, &n->realms) {
-		struct realm *r = list_of(realm_at, struct realm, link);
-		list_for_each (at, &r->processes) {
-			struct process *p = list_of(at, struct process, link);
-			list_for_each_safe (b, after, &p->blocks)
-				if (list_of(b, struct block, link)->freed)
-					block_try_free(p,
-						list_of(b, struct block, link));
-		}
+	const struct list *last = n->freed.previous, *at = NULL;
+	/* Those that stay move to the end of the list. */
+	for (int64_t left = SWEEP_TABLES_MAX;
+		left > 0 && at != last && !list_empty(&n->freed);) {
+		struct block *b =
+			list_of(n->freed.next, struct block, freed_link);
+		at = &b->freed_link;
+		list_remove(&b->freed_link);
+		list_append(&n->freed, &b->freed_link);
+		left -= 1 + (int64_t)b->process->origin_count;
+		block_try_free(b);
 	}
+	return !list_empty(&n->freed);
+}
+
+bool block_free_all(struct process *p)
+{
+	for (unsigned i = 0; i < SWEEP_BLOCKS_MAX; i++) {
+		struct tree_link *l = tree_take(&p->blocks);
+		if (!l)
+			return true;
+		block_end(block_of(l));
+	}
+	return false;
 }

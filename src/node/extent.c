@@ -4,48 +4,72 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "contract/arena.h"
 
-int extents_init(struct extents *e, uint64_t offset, uint64_t bytes)
+#define UNALIGNED_TRIES 32
+
+static int extent_add(struct extents *e, uint64_t offset, uint64_t bytes)
 {
-	*e = (struct extents){ .capacity = 64, .count = 1, .total = bytes };
-	e->free = malloc(e->capacity * sizeof(*e->free));
-	if (!e->free)
+	struct extent *x = malloc(sizeof(*x));
+	if (!x)
 		return -ENOMEM;
-	e->free[0] = (struct extent){ offset, bytes };
+	x->link.key = offset;
+	x->link.weight = bytes;
+	tree_insert(&e->free, &x->link);
+	e->count++;
 	return 0;
+}
+
+/* Removes an extent from the tree; the caller inserts or frees it. */
+static struct tree_link *extent_take(struct extents *e, uint64_t offset)
+{
+	e->count--;
+	return tree_remove(&e->free, offset);
+}
+
+static void extent_insert(
+	struct extents *e, struct tree_link *x, uint64_t offset, uint64_t bytes)
+{
+	x->key = offset;
+	x->weight = bytes;
+	tree_insert(&e->free, x);
+	e->count++;
+}
+
+int extents_init(
+	struct extents *e, uint64_t offset, uint64_t bytes, uint64_t seed)
+{
+	*e = (struct extents){ .total = bytes };
+	tree_init(&e->free, seed);
+	return extent_add(e, offset, bytes);
 }
 
 void extents_end(struct extents *e)
 {
-	free(e->free);
+	struct tree_link *x;
+	while ((x = tree_take(&e->free)))
+		free(x);
 }
 
-static void extents_remove(struct extents *e, uint32_t i)
+/* Returns the number of bytes before the first aligned address. */
+static uint64_t extent_skip(const struct tree_link *x, uint64_t align)
 {
-	e->count--;
-	memmove(&e->free[i], &e->free[i + 1],
-		(e->count - i) * sizeof(*e->free));
+	return bits_round_up(x->key, align) - x->key;
 }
 
-static int extents_insert(struct extents *e, uint32_t i, struct extent new)
+static struct tree_link *extent_find(
+	struct extents *e, uint64_t bytes, uint64_t align)
 {
-	if (e->count == e->capacity) {
-		struct extent *more =
-			realloc(e->free, 2ull * e->capacity * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		e->free = more;
-		e->capacity *= 2;
+	uint64_t from = 0;
+	for (unsigned i = 0; i < UNALIGNED_TRIES; i++) {
+		struct tree_link *x = tree_find_heavy(&e->free, from, bytes);
+		if (!x || bits_inside(extent_skip(x, align), bytes, x->weight))
+			return x;
+		from = x->key + 1;
 	}
-	memmove(&e->free[i + 1], &e->free[i],
-		(e->count - i) * sizeof(*e->free));
-	e->free[i] = new;
-	e->count++;
-	return 0;
+	return tree_find_heavy(&e->free, from, bytes + align - ARENA_PAGE);
 }
 
 uint64_t extents_allocate(struct extents *e, uint64_t bytes, uint64_t align)
@@ -53,58 +77,48 @@ uint64_t extents_allocate(struct extents *e, uint64_t bytes, uint64_t align)
 	if (bytes == 0 || bytes > e->total)
 		return 0;
 	bytes = bits_round_up(bytes, ARENA_PAGE);
-	for (uint32_t i = 0; i < e->count; i++) {
-		const struct extent f = e->free[i];
-		uint64_t offset = bits_round_up(f.offset, align);
-		if (!bits_inside(offset - f.offset, bytes, f.bytes))
-			continue;
-		/* Cut [offset, end) out of the free extent. */
-		uint64_t end = offset + bytes;
-		uint64_t behind = f.offset + f.bytes - end;
-		if (offset != f.offset && behind &&
-			extents_insert(
-				e, i + 1, (struct extent){ end, behind }) != 0)
-			return 0;
-		e->free[i].bytes = offset - f.offset;
-		if (offset == f.offset)
-			e->free[i] = (struct extent){ end, behind };
-		if (e->free[i].bytes == 0)
-			extents_remove(e, i);
-		e->used += bytes;
-		return offset;
-	}
-	return 0;
+	struct tree_link *x = extent_find(e, bytes, align);
+	if (!x)
+		return 0;
+	/* Cut [offset, end) out of the free extent. */
+	uint64_t start = x->key, offset = start + extent_skip(x, align);
+	uint64_t end = offset + bytes, behind = start + x->weight - end;
+	if (offset != start && behind && extent_add(e, end, behind) != 0)
+		return 0;
+	x = extent_take(e, start);
+	if (offset != start)
+		extent_insert(e, x, start, offset - start);
+	else if (behind)
+		extent_insert(e, x, end, behind);
+	else
+		free(x);
+	e->used += bytes;
+	return offset;
 }
 
 int extents_free(struct extents *e, uint64_t offset, uint64_t bytes)
 {
-	/* Find the first free extent behind `offset`. */
-	uint32_t i = 0, high = e->count;
-	while (i < high) {
-		uint32_t middle = i + (high - i) / 2;
-		if (e->free[middle].offset < offset)
-			i = middle + 1;
-		else
-			high = middle;
-	}
 	bytes = bits_round_up(bytes, ARENA_PAGE);
-	struct extent *before = i > 0 ? &e->free[i - 1] : NULL;
-	struct extent *behind = i < e->count ? &e->free[i] : NULL;
+	struct tree_link *before = tree_find_before(&e->free, offset);
+	struct tree_link *behind = tree_find(&e->free, offset + bytes);
 
 	e->used -= bytes;
-	if (before && before->offset + before->bytes == offset) {
-		before->bytes += bytes;
-		if (behind &&
-			before->offset + before->bytes == behind->offset) {
-			before->bytes += behind->bytes;
-			extents_remove(e, i);
-		}
-		return 0;
+	if (before && before->key + before->weight != offset)
+		before = NULL;
+	if (!before && !behind)
+		return extent_add(e, offset, bytes);
+	if (behind) {
+		bytes += behind->weight;
+		extent_take(e, behind->key);
 	}
-	if (behind && offset + bytes == behind->offset) {
-		behind->offset = offset;
-		behind->bytes += bytes;
-		return 0;
+	if (before) {
+		offset = before->key;
+		bytes += before->weight;
+		extent_take(e, offset);
+		if (behind)
+			free(behind);
+		behind = before;
 	}
-	return extents_insert(e, i, (struct extent){ offset, bytes });
+	extent_insert(e, behind, offset, bytes);
+	return 0;
 }

@@ -8,22 +8,29 @@
 
 #include <stdint.h>
 
+#include "node/tree.h"
+
+/* A free extent: the key is its offset, the weight its length. */
 struct extent {
-	uint64_t offset, bytes;
+	struct tree_link link;
 };
 
 struct extents {
-	struct extent *free; /* sorted by offset, no two adjacent */
-	uint32_t count, capacity;
+	struct tree free; /* no two are adjacent */
+	uint32_t count;
 	uint64_t total, used;
 };
 
-int extents_init(struct extents *, uint64_t offset, uint64_t bytes);
+/* The seed is that of tree_init(). */
+int extents_init(
+	struct extents *, uint64_t offset, uint64_t bytes, uint64_t seed);
 void extents_end(struct extents *);
 
 /*
  * Allocates `bytes`, rounded up to pages; align is a power of two, at least a
- * page. Returns the offset, or 0 if no extent is large enough.
+ * page. Returns the offset, or 0 if no extent is large enough. With a larger
+ * alignment than a page it tries a limited number of extents that might be too
+ * small when aligned, and then those that are large enough in any case.
  */
 uint64_t extents_allocate(struct extents *, uint64_t bytes, uint64_t align);
 

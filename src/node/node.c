@@ -19,10 +19,13 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->closing);
 	list_init(&n->reaped);
 	list_init(&n->gone);
+	list_init(&n->freed);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
 	for (uint32_t i = 1; i < CAY_VPIDS; i++)
 		n->free_vpids[n->free_count++] = (uint16_t)i;
+	if (getrandom(&n->random, sizeof(n->random), 0) != sizeof(n->random))
+		n->random = (uintptr_t)n;
 	while (n->id == 0)
 		if (getrandom(&n->id, sizeof(n->id), 0) != sizeof(n->id))
 			n->id = (uint32_t)n->started_ns;
@@ -40,8 +43,7 @@ bool node_tick(struct node *n)
 			left |= !vport_reclaim(p);
 	}
 	left |= !watch_retry_gone(n);
-	block_sweep(n);
-	left |= n->deferred_blocks != 0;
+	left |= block_sweep(n);
 	reap_free(n);
 	return left;
 }

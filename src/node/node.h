@@ -17,6 +17,7 @@
 #include "device/queue_set.h"
 #include "node/extent.h"
 #include "node/protocol.h"
+#include "node/tree.h"
 
 struct realm {
 	struct list link;
@@ -48,10 +49,11 @@ enum process_state {
 	PROCESS_EXITED,
 };
 
-/* Memory of cay_alloc(). */
+/* Memory of cay_alloc(). The key is its offset, the weight its length. */
 struct block {
-	struct list link;
-	uint64_t offset, bytes;
+	struct tree_link link;
+	struct list freed_link; /* of node.freed */
+	struct process *process;
 	bool freed; /* by its owner, but a peer still reads it */
 };
 
@@ -64,8 +66,11 @@ struct process {
 	int socket, pidfd;
 	pid_t pid;
 	struct list ports;
-	struct list blocks;
-	uint64_t *record_pages; /* arena offsets */
+	struct tree blocks;
+	uint64_t alloc_bytes;	       /* of these */
+	struct list reference_origins; /* ports that send by reference */
+	uint32_t origin_count;	       /* of these */
+	uint64_t *record_pages;	       /* arena offsets */
 	uint32_t record_page_count;
 	bool repaired;	    /* all its op records were repaired */
 	bool has_abandoned; /* some of its op records await repair */
@@ -96,9 +101,10 @@ enum vport_state {
 struct vport {
 	struct list link; /* of its process */
 	struct list name_link;
-	struct list closing_link; /* of node.closing */
-	struct list origin_link;  /* of realm.reference_origins */
-	struct list fence_link;	  /* while fence_process() migrates it */
+	struct list closing_link;	 /* of node.closing */
+	struct list origin_link;	 /* of realm.reference_origins */
+	struct list process_origin_link; /* of process.reference_origins */
+	struct list fence_link;		 /* while fence_process() migrates it */
 	struct process *process;
 	struct realm *realm;
 	enum vport_state state;
@@ -127,6 +133,7 @@ struct node {
 	int spare; /* descriptor kept to accept and refuse at the limit */
 	struct source listener_source;
 	uint64_t started_ns, idle_since_ns;
+	uint64_t random; /* seeds of the trees */
 	bool stay;
 	uint64_t arena_bytes;
 	struct list realms;
@@ -134,6 +141,7 @@ struct node {
 	struct list reaped;    /* freed after the events of this round */
 	struct list closing;   /* ports that could not be reclaimed at once */
 	struct list gone;      /* watches whose NOTIFY_GONE found no room */
+	struct list freed;     /* blocks with block.freed set */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
@@ -141,7 +149,6 @@ struct node {
 	uint32_t free_first, free_count;
 	uint64_t named[CAY_VPIDS / 64]; /* a bit per VPID; see vpid.c */
 	uint32_t port_count, process_count;
-	uint32_t deferred_blocks; /* with block.freed set */
 	struct {
 		uint64_t repaired, voided, gone_sent, fenced, refused, barriers;
 	} count;
@@ -188,8 +195,16 @@ struct block *block_add(struct process *, uint64_t bytes, bool huge);
 /* Returns a block that its owner has not freed, or NULL. */
 struct block *block_find(struct process *, uint64_t offset);
 int block_free(struct process *, uint64_t offset);
-/* Frees deferred blocks that no peer reads any more. */
-void block_sweep(struct node *);
+/*
+ * Frees blocks that no peer reads any more, with limited work. Returns true
+ * while some are left.
+ */
+bool block_sweep(struct node *);
+/*
+ * Frees blocks of a process that has exited, with limited work. Returns true
+ * when none is left.
+ */
+bool block_free_all(struct process *);
 
 /* ---- vpid.c ---- */
 

@@ -61,7 +61,8 @@ struct process *process_add(struct node *n, int socket)
 	p->socket_source = (struct source){ SOURCE_SOCKET, p };
 	p->pidfd_source = (struct source){ SOURCE_PIDFD, p };
 	list_init(&p->ports);
-	list_init(&p->blocks);
+	list_init(&p->reference_origins);
+	tree_init(&p->blocks, n->random++);
 	r = source_add(n, socket, &p->socket_source);
 	if (r == 0)
 		r = source_add(n, p->pidfd, &p->pidfd_source);

@@ -80,7 +80,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 		goto err_realm;
 	memset(r->op, 0, sizeof(*r->op));
 	e = extents_init(&r->heap, ARENA_HEAP_OFFSET,
-		n->arena_bytes - ARENA_HEAP_OFFSET);
+		n->arena_bytes - ARENA_HEAP_OFFSET, n->random++);
 	if (e)
 		goto err_arena;
 	list_append(&n->realms, &r->link);

@@ -19,19 +19,14 @@
 
 #include "node/record.h"
 
-/* Frees the memory of a process whose ports are all reclaimed. */
+#define REAP_PORTS_MAX 256 /* in a tick */
+
+/* Frees a process whose ports and blocks are all reclaimed. */
 static void process_free(struct process *p)
 {
 	struct realm *realm = p->realm;
 	list_remove(&p->link);
 	if (realm) {
-		list_for_each_safe (at, after, &p->blocks) {
-			struct block *b = list_of(at, struct block, link);
-			p->node->deferred_blocks -= b->freed;
-			realm_free(realm, b->offset, b->bytes);
-			list_remove(&b->link);
-			free(b);
-		}
 		for (uint32_t i = 0; i < p->record_page_count; i++)
 			realm_free(realm, p->record_pages[i], ARENA_PAGE);
 		realm_end_if_empty(realm);
@@ -65,9 +60,21 @@ static bool process_reap(struct process *p)
 		p->repaired = !p->realm || process_repair(p);
 	if (!p->repaired)
 		return false;
-	list_for_each_safe (at, after, &p->ports)
-		vport_reclaim(list_of(at, struct vport, link));
-	if (!list_empty(&p->ports))
+	/*
+	 * Limited work in each tick, because other processes wait for it. Ports
+	 * that stay move to the end of the list.
+	 */
+	const struct list *last = p->ports.previous, *at = NULL;
+	for (unsigned i = 0; i < REAP_PORTS_MAX && at != last; i++) {
+		at = p->ports.next;
+		if (at == &p->ports)
+			break;
+		struct vport *port = list_of(at, struct vport, link);
+		list_remove(&port->link);
+		list_append(&p->ports, &port->link);
+		vport_reclaim(port);
+	}
+	if (!list_empty(&p->ports) || !block_free_all(p))
 		return false;
 	/* A process that left stays until its socket closes. */
 	if (p->socket_closed)

@@ -108,8 +108,12 @@ static int request_references(struct call *c)
 	struct vport *port = own_port(c, c->request->close.vpid);
 	if (!port)
 		return -ENXIO;
-	list_remove(&port->origin_link);
+	if (!list_empty(&port->origin_link))
+		return 0;
 	list_append(&port->realm->reference_origins, &port->origin_link);
+	list_append(
+		&port->process->reference_origins, &port->process_origin_link);
+	port->process->origin_count++;
 	return 0;
 }
 
@@ -159,7 +163,7 @@ static int request_alloc(struct call *c)
 		c->process, c->request->alloc.bytes, c->request->alloc.huge);
 	if (!b)
 		return -ENOSPC;
-	c->reply->alloc.offset = b->offset;
+	c->reply->alloc.offset = b->link.key;
 	return 0;
 }
 
@@ -172,7 +176,7 @@ static int request_free(struct call *c)
 	if (!b)
 		return -EINVAL;
 	c->reply->alloc.offset = offset;
-	c->reply->alloc.bytes = b->bytes;
+	c->reply->alloc.bytes = b->link.weight;
 	return 0;
 }
 

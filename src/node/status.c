@@ -109,8 +109,7 @@ static void report_process(struct report *r, const struct process *p)
 	const struct op_record *op;
 
 	out.heap_bytes = (uint64_t)p->record_page_count * ARENA_PAGE;
-	list_for_each (at, &p->blocks)
-		out.alloc_bytes += list_of(at, struct block, link)->bytes;
+	out.alloc_bytes = p->alloc_bytes;
 	list_for_each (at, &p->ports) {
 		const struct vport *port = list_of(at, struct vport, link);
 		out.ports++;

@@ -116,6 +116,7 @@ int vport_open(struct process *process, const struct node_request *request,
 	list_init(&p->name_link);
 	list_init(&p->closing_link);
 	list_init(&p->origin_link);
+	list_init(&p->process_origin_link);
 	list_init(&p->locks);
 
 	r = config_allocate(process->realm, request, &p->config);
@@ -207,6 +208,8 @@ static void vport_free(struct vport *p)
 	list_remove(&p->link);
 	list_remove(&p->closing_link);
 	list_remove(&p->origin_link);
+	p->process->origin_count -= !list_empty(&p->process_origin_link);
+	list_remove(&p->process_origin_link);
 	n->ports[vpid] = NULL;
 	n->port_count--;
 	vpid_free(n, vpid);

@@ -41,7 +41,8 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	p->pid = pid;
 	p->socket = p->pidfd = -1;
 	list_init(&p->ports);
-	list_init(&p->blocks);
+	list_init(&p->reference_origins);
+	tree_init(&p->blocks, n->random++);
 	list_append(&n->connected, &p->link);
 	n->process_count++;
 	return p;
@@ -82,7 +83,7 @@ static inline void inside_check_empty(struct node *n)
 	inside_settle(n);
 	MUST(n->process_count == 0);
 	MUST(n->port_count == 0);
-	MUST(n->deferred_blocks == 0);
+	MUST(list_empty(&n->freed));
 	MUST(n->free_count == CAY_VPIDS - 1);
 	MUST(list_empty(&n->realms));
 	MUST(list_empty(&n->connected));

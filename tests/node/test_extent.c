@@ -18,35 +18,44 @@
 static struct extents heap_with(uint64_t pages)
 {
 	struct extents e;
-	assert_int_equal(extents_init(&e, BASE, pages * PAGE), 0);
+	assert_int_equal(extents_init(&e, BASE, pages * PAGE, 1), 0);
 	return e;
 }
 
+/* Returns the first free extent from an offset on, or NULL. */
+static const struct tree_link *free_from(struct extents *e, uint64_t offset)
+{
+	return tree_find_heavy(&e->free, offset, 0);
+}
+
 /* Free extents are sorted, disjoint, not adjacent, and inside the heap. */
-static void extents_check(const struct extents *e)
+static void extents_check(struct extents *e)
 {
 	uint64_t free_bytes = 0, end = BASE;
-	for (uint32_t i = 0; i < e->count; i++) {
-		assert_true(e->free[i].bytes > 0);
-		assert_int_equal(e->free[i].offset % PAGE, 0);
-		assert_int_equal(e->free[i].bytes % PAGE, 0);
-		assert_true(e->free[i].offset >= end);
-		assert_true(i == 0 || e->free[i].offset > end);
-		end = e->free[i].offset + e->free[i].bytes;
-		free_bytes += e->free[i].bytes;
+	uint32_t count = 0;
+	for (const struct tree_link *x = free_from(e, 0); x;
+		x = free_from(e, x->key + 1)) {
+		assert_true(x->weight > 0);
+		assert_int_equal(x->key % PAGE, 0);
+		assert_int_equal(x->weight % PAGE, 0);
+		assert_true(x->key >= end);
+		assert_true(count == 0 || x->key > end);
+		end = x->key + x->weight;
+		free_bytes += x->weight;
+		count++;
 	}
 	assert_true(end <= BASE + e->total);
-	assert_true(e->count <= e->capacity);
+	assert_int_equal(count, e->count);
 	assert_int_equal(free_bytes + e->used, e->total);
 }
 
-static void assert_all_free(const struct extents *e)
+static void assert_all_free(struct extents *e)
 {
 	extents_check(e);
 	assert_int_equal(e->count, 1);
 	assert_int_equal(e->used, 0);
-	assert_int_equal(e->free[0].offset, BASE);
-	assert_int_equal(e->free[0].bytes, e->total);
+	assert_int_equal(free_from(e, 0)->key, BASE);
+	assert_int_equal(free_from(e, 0)->weight, e->total);
 }
 
 /* ---- single cases ---- */
@@ -137,8 +146,7 @@ static void adjacent_extents_are_merged(void **state)
 	}
 }
 
-/* Fragments exceed the initial capacity of the free list. */
-static void free_list_grows(void **state)
+static void many_fragments_are_merged(void **state)
 {
 	enum {
 		PAGES = 1000
@@ -156,6 +164,86 @@ static void free_list_grows(void **state)
 		assert_int_equal(extents_free(&e, BASE + i * PAGE, PAGE), 0);
 	assert_all_free(&e);
 	extents_end(&e);
+}
+
+/* ---- alignment ---- */
+
+#define WIDE (8 * PAGE)
+
+/* The hole is exactly as large as the aligned block. */
+static void aligned_holes_are_reused(void **state)
+{
+	(void)state;
+	struct extents e = heap_with(32);
+	assert_int_equal(extents_allocate(&e, WIDE, WIDE), BASE);
+	assert_int_equal(extents_allocate(&e, WIDE, WIDE), BASE + WIDE);
+	assert_int_equal(extents_allocate(&e, PAGE, PAGE), BASE + 2 * WIDE);
+	assert_int_equal(extents_allocate(&e, WIDE, WIDE), BASE + 3 * WIDE);
+	assert_int_equal(extents_allocate(&e, WIDE, WIDE), 0);
+	extents_free(&e, BASE + WIDE, WIDE);
+	assert_int_equal(extents_allocate(&e, WIDE, WIDE), BASE + WIDE);
+	extents_check(&e);
+	extents_end(&e);
+}
+
+/* Many holes are as large as the block, and none of them is aligned. */
+static void tries_of_unaligned_holes_are_limited(void **state)
+{
+	enum {
+		HOLES = 10000
+	};
+	(void)state;
+	struct extents e = heap_with((HOLES + 4) * 16);
+	for (uint64_t i = 0; i < HOLES; i++) {
+		/* One page is used; the hole begins behind it. */
+		assert_int_not_equal(extents_allocate(&e, 16 * PAGE, PAGE), 0);
+		extents_free(&e, BASE + i * 16 * PAGE + PAGE, WIDE);
+	}
+	uint64_t before = e.free.visits;
+	assert_int_equal(
+		extents_allocate(&e, WIDE, WIDE), BASE + HOLES * 16 * PAGE);
+	print_message(
+		"%llu visits\n", (unsigned long long)(e.free.visits - before));
+	assert_true(e.free.visits - before < 4096);
+	extents_end(&e);
+}
+
+/* ---- cost ---- */
+
+/* Visits of members per call, with every other page free. */
+static uint64_t visits_with(uint64_t pages)
+{
+	struct extents e = heap_with(pages);
+	for (uint64_t i = 0; i < pages; i++)
+		assert_int_not_equal(extents_allocate(&e, PAGE, PAGE), 0);
+	for (uint64_t i = 0; i < pages; i += 2)
+		assert_int_equal(extents_free(&e, BASE + i * PAGE, PAGE), 0);
+	uint64_t calls = 0, before = e.free.visits;
+	/* In an order in which neighbours do not follow each other. */
+	for (uint64_t i = 1; i < pages; i += 2) {
+		uint64_t at = (i * 7919) % pages | 1;
+		extents_free(&e, BASE + at * PAGE, PAGE);
+		assert_int_not_equal(extents_allocate(&e, PAGE, PAGE), 0);
+		assert_int_equal(
+			extents_allocate(&e, 2 * PAGE, PAGE) % PAGE, 0);
+		calls += 3;
+		if (calls > 30000)
+			break;
+	}
+	uint64_t visits = (e.free.visits - before) / calls;
+	extents_end(&e);
+	return visits;
+}
+
+static void cost_is_logarithmic(void **state)
+{
+	(void)state;
+	uint64_t few = visits_with(1024), many = visits_with(1024 * 1024);
+	print_message("%llu visits per call with 512 free extents, %llu with "
+		      "524288\n",
+		(unsigned long long)few, (unsigned long long)many);
+	/* log2: 9 and 19. A list would be visited 1000 times more often. */
+	assert_true(many < 6 * few);
 }
 
 /* ---- random operations ---- */
@@ -200,13 +288,14 @@ static void model_free(struct model *m, uint64_t offset, uint64_t bytes)
 }
 
 /* The free list contains exactly the pages that are free in the bitmap. */
-static void model_compare(const struct model *m, const struct extents *e)
+static void model_compare(const struct model *m, struct extents *e)
 {
 	bool listed[MODEL_PAGES] = { false };
 	extents_check(e);
-	for (uint32_t i = 0; i < e->count; i++)
-		for (uint64_t at = 0; at < e->free[i].bytes; at += PAGE)
-			listed[(e->free[i].offset + at - BASE) / PAGE] = true;
+	for (const struct tree_link *x = free_from(e, 0); x;
+		x = free_from(e, x->key + 1))
+		for (uint64_t at = 0; at < x->weight; at += PAGE)
+			listed[(x->key + at - BASE) / PAGE] = true;
 	for (uint32_t i = 0; i < MODEL_PAGES; i++)
 		assert_int_equal(listed[i], !m->used[i]);
 }
@@ -265,7 +354,10 @@ int main(void)
 		cmocka_unit_test(full_heap_fails),
 		cmocka_unit_test(fragments_are_not_combined),
 		cmocka_unit_test(adjacent_extents_are_merged),
-		cmocka_unit_test(free_list_grows),
+		cmocka_unit_test(many_fragments_are_merged),
+		cmocka_unit_test(aligned_holes_are_reused),
+		cmocka_unit_test(tries_of_unaligned_holes_are_limited),
+		cmocka_unit_test(cost_is_logarithmic),
 		cmocka_unit_test(random_operations_match_bitmap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
