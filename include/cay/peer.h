@@ -23,8 +23,9 @@ enum cay_path {
 /*
  * Resolves an address. Returns 0, or -ENXIO (no such port), -EHOSTUNREACH
  * (another node), -EACCES (another realm, or the port is disabled), -ENOSPC
- * (the peer table is full), -ENOTCONN (the node has exited), -ENOMEM, -ECHILD.
- * Blocks for a reply of the node. Thread-safe.
+ * (the peer table is full), -EDQUOT (a quota is exhausted; see cay(7)),
+ * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for a reply of the
+ * node. Thread-safe.
  */
 CAY_API int cay_peer_resolve(
 	struct cay_port *, struct cay_addr, struct cay_peer **);

@@ -84,7 +84,8 @@ struct cay_stats {
 /*
  * Opens a port, starting the node if none is running. NULL options select the
  * defaults. Returns NULL and sets errno: EINVAL (an option), EOPNOTSUPP (an
- * unsupported flag), ENOSPC (no VPID or arena space is left), EEXIST (the name
+ * unsupported flag), ENOSPC (no VPID or arena space is left), EDQUOT (a quota
+ * of this process or of its realm is exhausted; see cay(7)), EEXIST (the name
  * is in use), EPERM (the node belongs to another user), EPROTONOSUPPORT (the
  * node has another protocol version), ETIMEDOUT (the node did not start),
  * ENOENT (the node's program was not found), ENOEXEC (it failed), EMFILE,

@@ -147,6 +147,8 @@ static const struct errno_words errnos[] = {
 	{ EBADMSG, "the arena is damaged or too small" },
 	{ EOPNOTSUPP, "this device does not have that feature" },
 	{ ENOSPC, "no port number, arena space or table entry is left" },
+	{ EDQUOT, "this process or its realm has taken all that its quota at "
+		  "the node allows: 'cay node serve --quota' raises it" },
 	{ EEXIST, "the name is taken by another port" },
 	{ ENOBUFS, "too many threads issue in this process" },
 	{ EMFILE,

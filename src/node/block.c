@@ -19,24 +19,42 @@ static struct block *block_of(struct tree_link *l)
 	return l ? list_of(l, struct block, link) : NULL;
 }
 
-struct block *block_add(struct process *p, uint64_t bytes, bool huge)
+int block_add(struct process *p, uint64_t bytes, bool huge, uint64_t *offset)
 {
-	struct block *b = calloc(1, sizeof(*b));
-	if (!b)
-		return NULL;
+	if (bytes > p->realm->heap.total)
+		return -ENOSPC;
 	/* Whole pages, so that the last one is returned whole. */
-	b->link.weight = bits_round_up(bytes, ARENA_PAGE);
-	b->link.key = extents_allocate(&p->realm->heap, b->link.weight,
-		huge ? ARENA_HUGE : ARENA_PAGE);
-	if (!b->link.key) {
-		free(b);
-		return NULL;
-	}
+	bytes = bits_round_up(bytes, ARENA_PAGE);
+	int r = quota_take(p, QUOTA_BLOCKS, 1);
+	if (r)
+		return r;
+	r = quota_take(p, QUOTA_HEAP, bytes);
+	if (r)
+		goto err_blocks;
+	struct block *b = calloc(1, sizeof(*b));
+	r = -ENOMEM;
+	if (!b)
+		goto err_heap;
+	*offset = extents_allocate(
+		&p->realm->heap, bytes, huge ? ARENA_HUGE : ARENA_PAGE);
+	r = -ENOSPC;
+	if (!*offset)
+		goto err_block;
+	b->link.key = *offset;
+	b->link.weight = bytes;
 	b->process = p;
 	list_init(&b->freed_link);
 	tree_insert(&p->blocks, &b->link);
-	p->alloc_bytes += b->link.weight;
-	return b;
+	p->alloc_bytes += bytes;
+	return 0;
+
+err_block:
+	free(b);
+err_heap:
+	quota_return(p, QUOTA_HEAP, bytes);
+err_blocks:
+	quota_return(p, QUOTA_BLOCKS, 1);
+	return r;
 }
 
 struct block *block_find(struct process *p, uint64_t offset)
@@ -50,6 +68,8 @@ static void block_end(struct block *b)
 {
 	realm_free(b->process->realm, b->link.key, b->link.weight);
 	b->process->alloc_bytes -= b->link.weight;
+	quota_return(b->process, QUOTA_HEAP, b->link.weight);
+	quota_return(b->process, QUOTA_BLOCKS, 1);
 	list_remove(&b->freed_link);
 	free(b);
 }

@@ -34,6 +34,7 @@ static int previous_free(struct vport *p)
 		!queue_set_quiesced(r, p->previous.vpid, p->previous.epoch))
 		return -EBUSY;
 	realm_free(r, p->previous.queues_offset, p->previous.queues_bytes);
+	quota_return(p->process, QUOTA_HEAP, p->previous.queues_bytes);
 	p->previous.epoch = 0;
 	return 0;
 }
@@ -48,6 +49,7 @@ static int queue_set_replace(struct vport *p)
 	uint64_t queues = realm_allocate(p->realm, p->config.queues_bytes);
 	if (!queues)
 		return -ENOSPC;
+	quota_force(p->process, QUOTA_HEAP, p->config.queues_bytes);
 	const struct queue_control *old =
 		arena_control(a, p->config.vpid, p->epoch);
 	p->previous = p->config;

@@ -13,6 +13,8 @@ void node_init(struct node *n, const struct node_options *o)
 	n->started_ns = clock_now_ns();
 	n->arena_bytes = o->arena_bytes ? o->arena_bytes : NODE_ARENA_BYTES;
 	n->stay = o->stay;
+	n->quota = o->quota;
+	quota_default(&n->quota, n->arena_bytes - ARENA_HEAP_OFFSET);
 	n->listener = n->epoll = n->spare = -1;
 	list_init(&n->realms);
 	list_init(&n->connected);
@@ -22,6 +24,8 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->freed);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
+	for (uint32_t i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
+		list_init(&n->accounts[i]);
 	for (uint32_t i = 1; i < CAY_VPIDS; i++)
 		n->free_vpids[n->free_count++] = (uint16_t)i;
 	if (getrandom(&n->random, sizeof(n->random), 0) != sizeof(n->random))

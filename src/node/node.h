@@ -17,6 +17,7 @@
 #include "device/queue_set.h"
 #include "node/extent.h"
 #include "node/protocol.h"
+#include "node/quota.h"
 #include "node/tree.h"
 
 struct realm {
@@ -29,6 +30,7 @@ struct realm {
 	struct list processes;
 	struct list reference_origins; /* ports that send by reference */
 	struct op_record *op;	       /* the node's own, for notifications */
+	uint64_t used[QUOTA_KINDS];
 };
 
 /* The data pointer of an epoll event. */
@@ -65,6 +67,8 @@ struct process {
 	struct source socket_source, pidfd_source;
 	int socket, pidfd;
 	pid_t pid;
+	struct account *account;
+	uint64_t used[QUOTA_KINDS];
 	struct list ports;
 	struct tree blocks;
 	uint64_t alloc_bytes;	       /* of these */
@@ -124,7 +128,8 @@ struct vport {
 	int doorbell; /* eventfd or -1 */
 };
 
-#define NODE_NAME_BUCKETS 1024
+#define NODE_NAME_BUCKETS    1024
+#define NODE_ACCOUNT_BUCKETS 256
 
 struct node {
 	char name[NODE_NAME_MAX];
@@ -149,8 +154,13 @@ struct node {
 	uint32_t free_first, free_count;
 	uint64_t named[CAY_VPIDS / 64]; /* a bit per VPID; see vpid.c */
 	uint32_t port_count, process_count;
+	uint32_t realm_count;
+	uint32_t waiting; /* connections that have not joined a realm */
+	struct quota quota;
+	struct list accounts[NODE_ACCOUNT_BUCKETS];
 	struct {
 		uint64_t repaired, voided, gone_sent, fenced, refused, barriers;
+		uint64_t over_quota; /* requests refused with -EDQUOT */
 	} count;
 };
 
@@ -191,7 +201,8 @@ void process_close_socket(struct process *);
 
 /* ---- block.c ---- */
 
-struct block *block_add(struct process *, uint64_t bytes, bool huge);
+/* Returns 0, -ENOSPC, -EDQUOT or -ENOMEM. */
+int block_add(struct process *, uint64_t bytes, bool huge, uint64_t *offset);
 /* Returns a block that its owner has not freed, or NULL. */
 struct block *block_find(struct process *, uint64_t offset);
 int block_free(struct process *, uint64_t offset);
@@ -338,6 +349,7 @@ int status_write(struct node *, struct node_reply *, int *fd);
 struct node_options {
 	const char *name;
 	uint64_t arena_bytes; /* at least NODE_ARENA_BYTES_MIN; 0: default */
+	struct quota quota;   /* 0: default */
 	bool background; /* continue in a child; the caller's process exits */
 	bool stay;	 /* do not exit with the last process */
 };

@@ -63,6 +63,9 @@ struct process *process_add(struct node *n, int socket)
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
+	r = quota_open(p);
+	if (r)
+		goto err_pidfd;
 	r = source_add(n, socket, &p->socket_source);
 	if (r == 0)
 		r = source_add(n, p->pidfd, &p->pidfd_source);
@@ -71,6 +74,8 @@ struct process *process_add(struct node *n, int socket)
 		n->process_count++;
 		return p;
 	}
+	quota_close(p);
+err_pidfd:
 	close(p->pidfd);
 err:
 	free(p);
@@ -80,25 +85,48 @@ err:
 
 int process_records(struct process *p, uint64_t *offset)
 {
+	/* The first page comes with the connection. */
+	uint64_t more = p->record_page_count != 0;
+	int r = quota_take(p, QUOTA_RECORDS, more);
+	if (r)
+		return r;
+	r = quota_take(p, QUOTA_HEAP, ARENA_PAGE);
+	if (r)
+		goto err_records;
+	r = -ENOMEM;
 	uint64_t *pages = realloc(
 		p->record_pages, (p->record_page_count + 1) * sizeof(*pages));
 	if (!pages)
-		return -ENOMEM;
+		goto err_heap;
 	p->record_pages = pages;
 	*offset = realm_allocate(p->realm, ARENA_PAGE);
+	r = -ENOSPC;
 	if (!*offset)
-		return -ENOSPC;
+		goto err_heap;
 	pages[p->record_page_count++] = *offset;
 	return 0;
+
+err_heap:
+	quota_return(p, QUOTA_HEAP, ARENA_PAGE);
+err_records:
+	quota_return(p, QUOTA_RECORDS, more);
+	return r;
 }
 
 int process_hello(struct process *p, struct realm *realm, uint32_t flags)
 {
 	uint64_t offset;
+	if (realm->used[QUOTA_CONNECTIONS] >=
+		p->node->quota.realm[QUOTA_CONNECTIONS])
+		return -EDQUOT;
 	p->realm = realm;
 	int r = process_records(p, &offset);
-	if (r)
+	if (r) {
+		p->realm = NULL;
 		return r;
+	}
+	realm->used[QUOTA_CONNECTIONS]++;
+	p->node->waiting--;
 	p->state = PROCESS_MEMBER;
 	p->registered = flags & NODE_HELLO_BARRIER;
 	list_remove(&p->link);

@@ -67,6 +67,10 @@ static int arena_create(struct realm *r, uint64_t bytes)
 
 static int realm_new(struct node *n, const char *name, struct realm **out)
 {
+	if (n->realm_count >= n->quota.realms) {
+		n->count.over_quota++;
+		return -EDQUOT;
+	}
 	struct realm *r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
@@ -84,6 +88,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	if (e)
 		goto err_arena;
 	list_append(&n->realms, &r->link);
+	n->realm_count++;
 	*out = r;
 	return 0;
 
@@ -113,6 +118,7 @@ void realm_end_if_empty(struct realm *r)
 	if (!list_empty(&r->processes))
 		return;
 	list_remove(&r->link);
+	r->node->realm_count--;
 	munmap(r->arena.base, r->arena.bytes);
 	close(r->fd);
 	extents_end(&r->heap);

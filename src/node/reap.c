@@ -29,8 +29,13 @@ static void process_free(struct process *p)
 	if (realm) {
 		for (uint32_t i = 0; i < p->record_page_count; i++)
 			realm_free(realm, p->record_pages[i], ARENA_PAGE);
-		realm_end_if_empty(realm);
+		quota_return(p, QUOTA_RECORDS, p->record_page_count - 1);
+		quota_return(p, QUOTA_HEAP,
+			(uint64_t)p->record_page_count * ARENA_PAGE);
 	}
+	quota_close(p);
+	if (realm)
+		realm_end_if_empty(realm);
 	/* Allocated even if HELLO failed for lack of arena memory. */
 	free(p->record_pages);
 	process_close_socket(p);

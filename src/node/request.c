@@ -50,7 +50,6 @@ static int request_hello(struct call *c)
 		return r;
 	r = process_hello(p, realm, q->hello.flags);
 	if (r) {
-		p->realm = NULL;
 		realm_end_if_empty(realm);
 		return r;
 	}
@@ -159,12 +158,8 @@ static int request_release(struct call *c)
 
 static int request_alloc(struct call *c)
 {
-	struct block *b = block_add(
-		c->process, c->request->alloc.bytes, c->request->alloc.huge);
-	if (!b)
-		return -ENOSPC;
-	c->reply->alloc.offset = b->link.key;
-	return 0;
+	return block_add(c->process, c->request->alloc.bytes,
+		c->request->alloc.huge, &c->reply->alloc.offset);
 }
 
 static int request_free(struct call *c)

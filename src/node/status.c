@@ -108,17 +108,9 @@ static void report_process(struct report *r, const struct process *p)
 	struct node_status_process out = { .pid = (uint32_t)p->pid };
 	const struct op_record *op;
 
-	out.heap_bytes = (uint64_t)p->record_page_count * ARENA_PAGE;
+	out.heap_bytes = p->used[QUOTA_HEAP];
 	out.alloc_bytes = p->alloc_bytes;
-	list_for_each (at, &p->ports) {
-		const struct vport *port = list_of(at, struct vport, link);
-		out.ports++;
-		out.heap_bytes +=
-			port->config.queues_bytes + port->config.tables_bytes;
-		if (port->previous.epoch)
-			out.heap_bytes += port->previous.queues_bytes;
-	}
-	out.heap_bytes += out.alloc_bytes;
+	out.ports = (uint32_t)p->used[QUOTA_PORTS];
 	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
 		out.records += atomic_load_explicit(
 				       &op->thread, memory_order_relaxed) != 0;

@@ -47,9 +47,10 @@ struct vport *vport_find(struct node *n, struct process *process, uint16_t vpid)
 }
 
 /* Computes the requested configuration and allocates its memory. */
-static int config_allocate(struct realm *r, const struct node_request *request,
-	struct queue_config *c)
+static int config_allocate(struct process *p,
+	const struct node_request *request, struct queue_config *c)
 {
+	struct realm *r = p->realm;
 	struct queue_options options = { .nq_log2 = request->open.nq_log2,
 		.rdr_log2 = request->open.rdr_log2,
 		.wq_log2 = request->open.wq_log2,
@@ -66,21 +67,29 @@ static int config_allocate(struct realm *r, const struct node_request *request,
 		options.posted_log2 > QUEUE_POSTED_LOG2_MAX)
 		return -EINVAL;
 	queue_set_layout(c, &options);
+	int e = quota_take(p, QUOTA_HEAP, c->queues_bytes + c->tables_bytes);
+	if (e)
+		return e;
 	c->queues_offset = realm_allocate(r, c->queues_bytes);
 	if (!c->queues_offset)
-		return -ENOSPC;
+		goto err_quota;
 	c->tables_offset = realm_allocate(r, c->tables_bytes);
-	if (!c->tables_offset) {
-		realm_free(r, c->queues_offset, c->queues_bytes);
-		return -ENOSPC;
-	}
+	if (!c->tables_offset)
+		goto err_queues;
 	return 0;
+
+err_queues:
+	realm_free(r, c->queues_offset, c->queues_bytes);
+err_quota:
+	quota_return(p, QUOTA_HEAP, c->queues_bytes + c->tables_bytes);
+	return -ENOSPC;
 }
 
-static void config_free(struct realm *r, const struct queue_config *c)
+static void config_free(struct process *p, const struct queue_config *c)
 {
-	realm_free(r, c->queues_offset, c->queues_bytes);
-	realm_free(r, c->tables_offset, c->tables_bytes);
+	realm_free(p->realm, c->queues_offset, c->queues_bytes);
+	realm_free(p->realm, c->tables_offset, c->tables_bytes);
+	quota_return(p, QUOTA_HEAP, c->queues_bytes + c->tables_bytes);
 }
 
 static int name_check(struct process *process, const char *name)
@@ -119,9 +128,12 @@ int vport_open(struct process *process, const struct node_request *request,
 	list_init(&p->process_origin_link);
 	list_init(&p->locks);
 
-	r = config_allocate(process->realm, request, &p->config);
+	r = quota_take(process, QUOTA_PORTS, 1);
 	if (r)
 		goto err_port;
+	r = config_allocate(process, request, &p->config);
+	if (r)
+		goto err_quota;
 	r = -ENOSPC;
 	uint16_t vpid;
 	if (!vpid_take(n, p->realm, &vpid))
@@ -145,7 +157,9 @@ int vport_open(struct process *process, const struct node_request *request,
 err_vpid:
 	vpid_free(n, vpid);
 err_config:
-	config_free(process->realm, &p->config);
+	config_free(process, &p->config);
+err_quota:
+	quota_return(process, QUOTA_PORTS, 1);
 err_port:
 	free(p);
 	return r;
@@ -201,10 +215,13 @@ static void vport_free(struct vport *p)
 	uint16_t vpid = p->config.vpid;
 
 	queue_set_forget(&p->realm->arena, vpid);
-	config_free(p->realm, &p->config);
-	if (p->previous.epoch)
+	config_free(p->process, &p->config);
+	quota_return(p->process, QUOTA_PORTS, 1);
+	if (p->previous.epoch) {
 		realm_free(p->realm, p->previous.queues_offset,
 			p->previous.queues_bytes);
+		quota_return(p->process, QUOTA_HEAP, p->previous.queues_bytes);
+	}
 	list_remove(&p->link);
 	list_remove(&p->closing_link);
 	list_remove(&p->origin_link);

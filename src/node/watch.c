@@ -59,12 +59,15 @@ static int watch_room(struct vport *watcher, uint32_t *index)
 int watch_add(struct vport *watcher, struct vport *target, uint32_t *index)
 {
 	uint32_t room;
-	int r = watch_room(watcher, &room);
+	int r = quota_take(watcher->process, QUOTA_PEERS, 1);
 	if (r)
 		return r;
-	struct watch *w = calloc(1, sizeof(*w));
-	if (!w)
-		return -ENOMEM;
+	r = watch_room(watcher, &room);
+	struct watch *w = r ? NULL : calloc(1, sizeof(*w));
+	if (!w) {
+		quota_return(watcher->process, QUOTA_PEERS, 1);
+		return r ? r : -ENOMEM;
+	}
 	w->index = room;
 	w->watcher = watcher;
 	w->target = target;
@@ -140,6 +143,7 @@ int watch_remove(struct vport *watcher, uint32_t index)
 	list_remove(&w->link);
 	watcher->peers[index] = NULL;
 	watcher->peer_count--;
+	quota_return(watcher->process, QUOTA_PEERS, 1);
 	free(w);
 	return 0;
 }

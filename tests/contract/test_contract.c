@@ -127,8 +127,8 @@ static void errnos_have_texts(void **state)
 {
 	static const int documented[] = { EAGAIN, EPIPE, ENOTCONN, ECHILD,
 		ENXIO, EACCES, EHOSTUNREACH, ETIMEDOUT, EPERM, EPROTO,
-		EPROTONOSUPPORT, EBADMSG, EOPNOTSUPP, ENOSPC, EEXIST, ENOBUFS,
-		EMFILE, ENFILE, ENOMEM, ENOENT, EINVAL, EMSGSIZE };
+		EPROTONOSUPPORT, EBADMSG, EOPNOTSUPP, ENOSPC, EDQUOT, EEXIST,
+		ENOBUFS, EMFILE, ENFILE, ENOMEM, ENOENT, EINVAL, EMSGSIZE };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_COUNT(documented); i++) {
 		const char *text = cay_strerror(-documented[i]);

@@ -43,6 +43,10 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
+	if (quota_open(p) != 0) {
+		free(p);
+		return NULL;
+	}
 	list_append(&n->connected, &p->link);
 	n->process_count++;
 	return p;
@@ -85,6 +89,10 @@ static inline void inside_check_empty(struct node *n)
 	MUST(n->port_count == 0);
 	MUST(list_empty(&n->freed));
 	MUST(n->free_count == CAY_VPIDS - 1);
+	MUST(n->realm_count == 0);
+	MUST(n->waiting == 0);
+	for (unsigned i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
+		MUST(list_empty(&n->accounts[i]));
 	MUST(list_empty(&n->realms));
 	MUST(list_empty(&n->connected));
 	MUST(list_empty(&n->closing));

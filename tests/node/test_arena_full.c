@@ -15,6 +15,8 @@ static int serve_body(void *argument)
 {
 	struct node_options o = { .name = harness_name,
 		.arena_bytes = *(uint64_t *)argument };
+	/* One process fills the arena. */
+	o.quota.process[QUOTA_HEAP] = UINT64_MAX;
 	return -node_serve(&o);
 }
 

@@ -168,18 +168,18 @@ void *shared_memory(size_t bytes)
 /* ---- node ---- */
 
 /*
- * The command line with which the library starts a node: "PROGRAM node serve
- * --background NAME".
+ * The command line of a node: "PROGRAM node serve --background NAME", with
+ * other options before the name.
  */
 static bool command_is_node(const char *text, size_t length, const char *name)
 {
-	const char *word[8];
+	const char *word[16];
 	unsigned words = 0;
 	for (size_t at = 0; at < length && words < COUNT(word);
 		at += strlen(text + at) + 1)
 		word[words++] = text + at;
-	return words == 5 && strcmp(word[1], "node") == 0 &&
-	       strcmp(word[4], name) == 0;
+	return words >= 5 && strcmp(word[1], "node") == 0 &&
+	       strcmp(word[words - 1], name) == 0;
 }
 
 static bool process_is_node(const char *pid, const char *name)

@@ -27,6 +27,7 @@ struct node_command {
 	struct node_address address;
 	bool json, background;
 	uint64_t arena_bytes;
+	struct quota quota;
 	uint64_t pid;
 };
 
@@ -66,6 +67,21 @@ static bool arena_parse(void *to, const char *text)
 		return false;
 	*bytes = bits_round_up(*bytes, ARENA_PAGE);
 	return true;
+}
+
+/* Parses "process-ports=1000". */
+static bool quota_parse(void *to, const char *text)
+{
+	struct quota *quota = &((struct node_command *)to)->quota;
+	const char *value = strchr(text, '=');
+	char name[32];
+	uint64_t number;
+	if (!value || (size_t)(value - text) >= sizeof(name) ||
+		!option_bytes(value + 1, &number) || number == 0)
+		return false;
+	memcpy(name, text, (size_t)(value - text));
+	name[value - text] = 0;
+	return quota_set(quota, name, number);
 }
 
 static int serve_announce(struct node_command *c)
@@ -112,6 +128,7 @@ static int serve_run(const struct command *command, int argc, char **argv)
 		return status;
 	struct node_options options = { .name = c->address.name,
 		.arena_bytes = c->arena_bytes,
+		.quota = c->quota,
 		.background = c->background,
 		.stay = !c->background };
 	int r = node_serve(&options);
@@ -138,6 +155,13 @@ static const struct option_row serve_rows[] = {
 		"address space of a realm, with K, M, G or T (default 32G). "
 		"Memory is allocated only when it is used",
 		.expected = "from 128M to 64T"),
+	OPTION_CUSTOM("quota", "NAME=N", quota_parse,
+		"what a process or a realm may take, with K, M or G: "
+		"process-ports, realm-ports, and the same of blocks, heap "
+		"(bytes), threads, peers and connections; realms; "
+		"waiting-connections. cay(7) lists the defaults. May be given "
+		"several times",
+		.expected = "a name and a number, such as process-ports=1000"),
 };
 
 static const struct command command_serve = {

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Quotas: a process that takes all it can get is refused with -EDQUOT, gets
+ * more after it has returned something, and leaves enough for other processes
+ * and realms. Many blocks do not make calls slow: the visits of tree members
+ * are counted.
+ */
+#include "inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define HEAP_BYTES (64ull << 20)
+
+static struct node *node_with(struct quota quota, uint64_t heap_bytes)
+{
+	struct node_options o = { .arena_bytes = ARENA_HEAP_OFFSET + heap_bytes,
+		.quota = quota };
+	struct node *n = calloc(1, sizeof(*n));
+	assert_non_null(n);
+	node_init(n, &o);
+	return n;
+}
+
+static int join(
+	struct node *n, pid_t pid, const char *realm, struct process **out)
+{
+	struct node_request q = inside_hello(realm);
+	struct node_reply reply;
+	*out = inside_connect(n, pid);
+	return *out ? inside_call(*out, &q, -1, &reply) : -EDQUOT;
+}
+
+static struct process *member(struct node *n, pid_t pid, const char *realm)
+{
+	struct process *p;
+	assert_int_equal(join(n, pid, realm, &p), 0);
+	return p;
+}
+
+static int port_open(struct process *p, uint16_t *vpid)
+{
+	struct node_request q = { .kind = NODE_OPEN };
+	struct node_reply reply;
+	q.open.nq_log2 = 4;
+	q.open.rdr_log2 = 10;
+	q.open.sdr_log2 = 6;
+	q.open.peers = 64;
+	q.open.windows = 1;
+	q.open.posted_log2 = 1;
+	int r = inside_call(p, &q, -1, &reply);
+	*vpid = reply.open.vpid;
+	return r;
+}
+
+static int alloc(struct process *p, uint64_t bytes, uint64_t *offset)
+{
+	struct node_request q = { .kind = NODE_ALLOC };
+	struct node_reply reply;
+	q.alloc.bytes = bytes;
+	int r = inside_call(p, &q, -1, &reply);
+	*offset = reply.alloc.offset;
+	return r;
+}
+
+static int release(struct process *p, uint64_t offset)
+{
+	struct node_request q = { .kind = NODE_FREE };
+	struct node_reply reply;
+	q.free.offset = offset;
+	return inside_call(p, &q, -1, &reply);
+}
+
+static int resolve(struct process *p, uint16_t by, uint16_t target)
+{
+	struct node_request q = { .kind = NODE_RESOLVE };
+	struct node_reply reply;
+	q.resolve.vpid = by;
+	q.resolve.node = p->node->id;
+	q.resolve.target = target;
+	return inside_call(p, &q, -1, &reply);
+}
+
+static int records(struct process *p)
+{
+	struct node_request q = { .kind = NODE_RECORDS };
+	struct node_reply reply;
+	return inside_call(p, &q, -1, &reply);
+}
+
+/* Another process can do all that the greedy one is refused. */
+static void assert_served(struct process *p)
+{
+	uint16_t vpid;
+	uint64_t offset;
+	assert_int_equal(port_open(p, &vpid), 0);
+	assert_int_equal(resolve(p, vpid, vpid), 0);
+	assert_int_equal(alloc(p, ARENA_PAGE, &offset), 0);
+	assert_int_equal(release(p, offset), 0);
+	assert_int_equal(records(p), 0);
+}
+
+static void end(struct node *n, struct process **processes, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		process_exited(processes[i]);
+	/* A node frees a part of a process in each tick. */
+	for (unsigned i = 0; i < 4096 && node_tick(n); i++)
+		continue;
+	inside_check_empty(n);
+	node_end(n);
+}
+
+/* ---- refusals ---- */
+
+static void ports_are_limited(void **state)
+{
+	struct quota q = { .process[QUOTA_PORTS] = 3, .realm[QUOTA_PORTS] = 5 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
+		member(n, 3, "b"), member(n, 1, "b") };
+	uint16_t vpid[5], none;
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(port_open(p[0], &vpid[i]), 0);
+	assert_int_equal(port_open(p[0], &none), -EDQUOT);
+	/* All connections of a process count together. */
+	assert_int_equal(port_open(p[3], &none), -EDQUOT);
+	/* The realm. */
+	assert_int_equal(port_open(p[1], &vpid[3]), 0);
+	assert_int_equal(port_open(p[1], &vpid[4]), 0);
+	assert_int_equal(port_open(p[1], &none), -EDQUOT);
+	assert_int_equal(n->count.over_quota, 3);
+	assert_served(p[2]);
+	/* A closed port returns its share. */
+	struct node_request close = { .kind = NODE_CLOSE };
+	struct node_reply reply;
+	close.close.vpid = vpid[0];
+	assert_int_equal(inside_call(p[0], &close, -1, &reply), 0);
+	assert_int_equal(port_open(p[0], &vpid[0]), 0);
+	assert_int_equal(port_open(p[0], &none), -EDQUOT);
+	end(n, p, ARRAY_COUNT(p));
+}
+
+static void blocks_and_heap_are_limited(void **state)
+{
+	struct quota q = { .process[QUOTA_BLOCKS] = 10,
+		.realm[QUOTA_BLOCKS] = 15,
+		.process[QUOTA_HEAP] = 1 << 20 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
+		member(n, 3, "b") };
+	uint64_t offset[10], none;
+	(void)state;
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(alloc(p[0], 1, &offset[i]), 0);
+	assert_int_equal(alloc(p[0], 1, &none), -EDQUOT);
+	assert_int_equal(release(p[0], offset[9]), 0);
+	/* Bytes: one block more, but not of this size. */
+	assert_int_equal(alloc(p[0], 1 << 20, &none), -EDQUOT);
+	assert_int_equal(alloc(p[0], UINT64_MAX, &none), -ENOSPC);
+	assert_int_equal(alloc(p[0], UINT64_MAX - 4095, &none), -ENOSPC);
+	assert_int_equal(alloc(p[0], 512 << 10, &offset[9]), 0);
+	assert_int_equal(alloc(p[1], 1, &none), 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(alloc(p[1], 1, &none), 0);
+	assert_int_equal(alloc(p[1], 1, &none), -EDQUOT);
+	assert_served(p[2]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
+static void records_and_peers_are_limited(void **state)
+{
+	struct quota q = { .process[QUOTA_RECORDS] = 2,
+		.realm[QUOTA_RECORDS] = 3,
+		.process[QUOTA_PEERS] = 4,
+		.realm[QUOTA_PEERS] = 6 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
+		member(n, 3, "b") };
+	uint16_t first, second;
+	(void)state;
+	assert_int_equal(records(p[0]), 0);
+	assert_int_equal(records(p[0]), 0);
+	assert_int_equal(records(p[0]), -EDQUOT);
+	assert_int_equal(records(p[1]), 0);
+	assert_int_equal(records(p[1]), -EDQUOT);
+	assert_int_equal(port_open(p[0], &first), 0);
+	assert_int_equal(port_open(p[1], &second), 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(resolve(p[0], first, second), 0);
+	assert_int_equal(resolve(p[0], first, second), -EDQUOT);
+	assert_int_equal(resolve(p[1], second, first), 0);
+	assert_int_equal(resolve(p[1], second, first), 0);
+	assert_int_equal(resolve(p[1], second, first), -EDQUOT);
+	struct node_request give = { .kind = NODE_RELEASE };
+	struct node_reply reply;
+	give.release.vpid = first;
+	give.release.index = 1;
+	assert_int_equal(inside_call(p[0], &give, -1, &reply), 0);
+	assert_int_equal(resolve(p[0], first, second), 0);
+	assert_served(p[2]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
+static void realms_and_connections_are_limited(void **state)
+{
+	struct quota q = { .realms = 2,
+		.waiting = 3,
+		.process[QUOTA_CONNECTIONS] = 4,
+		.realm[QUOTA_CONNECTIONS] = 3 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[10];
+	unsigned count = 0;
+	(void)state;
+	p[count++] = member(n, 1, "a");
+	p[count++] = member(n, 1, "b");
+	assert_int_equal(join(n, 1, "c", &p[count++]), -EDQUOT);
+	p[count++] = member(n, 1, "b");
+	/* The fifth connection of the process. */
+	assert_null(inside_connect(n, 1));
+	p[count++] = member(n, 2, "b");
+	assert_int_equal(join(n, 3, "b", &p[count++]), -EDQUOT);
+	/* Two wait since their HELLO was refused; one more may. */
+	p[count++] = inside_connect(n, 4);
+	assert_non_null(p[count - 1]);
+	assert_null(inside_connect(n, 5));
+	process_disconnect(p[2]);
+	p[2] = p[--count];
+	node_tick(n);
+	p[count++] = member(n, 5, "a");
+	end(n, p, count);
+}
+
+/* ---- defaults ---- */
+
+/* A process at all its default quotas does not starve another realm. */
+static void defaults_leave_enough_for_others(void **state)
+{
+	struct node *n = node_with((struct quota){ 0 }, 4ull << 30);
+	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
+		member(n, 3, "b") };
+	uint64_t offset;
+	uint16_t vpid;
+	unsigned ports = 0, blocks = 0;
+	(void)state;
+	while (port_open(p[0], &vpid) == 0)
+		ports++;
+	while (alloc(p[0], 1, &offset) == 0)
+		blocks++;
+	while (resolve(p[0], vpid, vpid) == 0)
+		continue;
+	while (records(p[0]) == 0)
+		continue;
+	print_message("%u ports, %u blocks\n", ports, blocks);
+	assert_in_range(ports, 20000, CAY_VPIDS / 2);
+	assert_in_range(blocks, 10000, 65536);
+	assert_served(p[1]);
+	assert_served(p[2]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
+/* ---- cost ---- */
+
+/* Returns the visits of tree members per call, with so many blocks. */
+static uint64_t visits_with(unsigned blocks)
+{
+	struct quota q = { .process[QUOTA_BLOCKS] = blocks + 1,
+		.realm[QUOTA_BLOCKS] = blocks + 1 };
+	struct node *n = node_with(q, 4ull << 30);
+	struct process *p = member(n, 1, "a");
+	uint64_t *offsets = malloc(blocks * sizeof(*offsets));
+	assert_non_null(offsets);
+	for (unsigned i = 0; i < blocks; i++)
+		assert_int_equal(alloc(p, 1, &offsets[i]), 0);
+	uint64_t before = p->blocks.visits + p->realm->heap.free.visits;
+	unsigned calls = 0;
+	/* Every third block is freed, and half of these are allocated again. */
+	for (unsigned i = 0; i < blocks; i += 3, calls++)
+		assert_int_equal(release(p, offsets[i]), 0);
+	for (unsigned i = 0; i < blocks; i += 6, calls++)
+		assert_int_equal(alloc(p, 1, &offsets[i]), 0);
+	uint64_t visits =
+		p->blocks.visits + p->realm->heap.free.visits - before;
+	free(offsets);
+	end(n, &p, 1);
+	return visits / calls;
+}
+
+static void many_blocks_are_not_slow(void **state)
+{
+	(void)state;
+	uint64_t few = visits_with(3000), many = visits_with(300000);
+	print_message("%llu visits per call with 3000 blocks, %llu with "
+		      "300000\n",
+		(unsigned long long)few, (unsigned long long)many);
+	assert_true(many < 3 * few);
+}
+
+/* ---- names ---- */
+
+static void quotas_have_names(void **state)
+{
+	struct quota q = { 0 };
+	(void)state;
+	for (unsigned i = 0; quota_names[i]; i++)
+		assert_true(quota_set(&q, quota_names[i], 1000 * (i + 1)));
+	assert_false(quota_set(&q, "ports", 1));
+	assert_false(quota_set(&q, "", 1));
+	assert_int_equal(q.process[QUOTA_PORTS], 1000);
+	assert_int_equal(q.process[QUOTA_HEAP], 3000);
+	assert_int_equal(q.process[QUOTA_RECORDS], 3999 / 32);
+	assert_int_equal(q.realm[QUOTA_PORTS], 7000);
+	assert_int_equal(q.realm[QUOTA_CONNECTIONS], 12000);
+	assert_int_equal(q.realms, 13000);
+	assert_int_equal(q.waiting, 14000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ports_are_limited),
+		cmocka_unit_test(blocks_and_heap_are_limited),
+		cmocka_unit_test(records_and_peers_are_limited),
+		cmocka_unit_test(realms_and_connections_are_limited),
+		cmocka_unit_test(defaults_leave_enough_for_others),
+		cmocka_unit_test(many_blocks_are_not_slow),
+		cmocka_unit_test(quotas_have_names),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
