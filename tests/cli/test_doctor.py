@@ -107,12 +107,20 @@ class Provider(DoctorTest):
                 not os.path.exists(os.path.join(self.build, "libcay-fi.so")):
             self.skipTest("no libfabric or no provider")
 
+    def provider(self, path):
+        """The finding; again if a busy machine exceeds its time limit."""
+        for _ in range(10):
+            found = self.findings(FI_PROVIDER_PATH=path)["provider"]
+            if "no answer" not in found["finding"]:
+                break
+        return found
+
     def test_found(self):
-        found = self.findings(FI_PROVIDER_PATH=self.build)["provider"]
+        found = self.provider(self.build)
         self.assertEqual(found["state"], "ok", found)
 
     def test_not_found(self):
-        found = self.findings(FI_PROVIDER_PATH=self.directory)["provider"]
+        found = self.provider(self.directory)
         if found["state"] == "ok":
             self.skipTest("the provider is installed")
         self.assertEqual(found["state"], "warn", found)
