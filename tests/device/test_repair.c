@@ -124,6 +124,23 @@ static void posted_slot_behind_the_table_is_not_written(void **state)
 	node_fixture_close(&node);
 }
 
+/* The slot was announced and freed: nothing is available again. */
+static void announced_receives_are_not_counted(void **state)
+{
+	struct testbench *tb = *state;
+	struct node_fixture node;
+	assert_int_equal(node_fixture_open(&node, &tb->fixture, 1), 0);
+	const struct context *own = fixture_own(&tb->fixture, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		atomic_store(&node.op[0]->posted,
+			(uint64_t)fixture_vpid(1) << 32 | 1);
+		assert_true(node_fixture_reap(&node, 0));
+		assert_int_equal(own->posted_head->available, 0);
+		assert_int_equal(tb_posted_state(tb, 0), POSTED_FREE);
+	}
+	node_fixture_close(&node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +148,7 @@ int main(void)
 		TB_TEST(entry_of_dead_senders_is_voided),
 		TB_TEST(record_of_too_many_entries_repairs_none),
 		TB_TEST(posted_slot_behind_the_table_is_not_written),
+		TB_TEST(announced_receives_are_not_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

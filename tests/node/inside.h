@@ -75,6 +75,29 @@ static inline struct node_request inside_hello(const char *realm)
 	return q;
 }
 
+/* Creates a process that has joined the realm. */
+static inline struct process *inside_join(
+	struct node *n, pid_t pid, const char *realm)
+{
+	struct node_request q = inside_hello(realm);
+	struct node_reply reply;
+	struct process *p = inside_connect(n, pid);
+	MUST(p && inside_call(p, &q, -1, &reply) == 0);
+	return p;
+}
+
+/* Opens a port with 16 entries. */
+static inline struct vport *inside_open(struct process *p)
+{
+	struct node_request q = { .kind = NODE_OPEN };
+	struct node_reply reply;
+	q.open.nq_log2 = 4;
+	q.open.rdr_log2 = 10;
+	q.open.peers = 4;
+	MUST(inside_call(p, &q, -1, &reply) == 0);
+	return p->node->ports[reply.open.vpid];
+}
+
 static inline void inside_settle(struct node *n)
 {
 	for (unsigned i = 0; i < INSIDE_TICKS_MAX && node_tick(n); i++)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fencing: the queue sets on which a stopped process claims entries migrate,
+ * with their doorbell. The records of the process name no port of another
+ * realm. The node runs inside the test.
+ */
+#include "inside.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "node/record.h"
+
+#define HEAP_BYTES  (16ull << 20)
+#define STOPPED_PID 2
+
+static struct node *node;
+
+/* The process has claimed the next entry of the port. */
+static void claim_entry(const struct process *stopped, const struct vport *p)
+{
+	struct queue_control *c =
+		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
+	struct op_record *op = record_at(stopped, 0);
+	uint64_t w = atomic_load(&c->w);
+	uint64_t next = queue_word(queue_nq(w) + 1, queue_rdr(w));
+	atomic_store(&op->w_old, w);
+	atomic_store(&op->w_new, next);
+	atomic_store(
+		&op->state, op_state_word(OP_OWN, p->config.vpid, p->epoch));
+	atomic_store(&c->w, next);
+}
+
+static uint32_t fence(void)
+{
+	uint32_t migrated = 0;
+	assert_int_equal(fence_process(node, STOPPED_PID, &migrated), 0);
+	return migrated;
+}
+
+static void migrated_port_keeps_its_doorbell(void **state)
+{
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "default");
+	struct process *stopped = inside_join(node, STOPPED_PID, "default");
+	struct vport *armed = inside_open(owner), *plain = inside_open(owner);
+	armed->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	for (unsigned i = 0; i < 2; i++) {
+		struct vport *p = i ? plain : armed;
+		uint32_t epoch = p->epoch;
+		claim_entry(stopped, p);
+		assert_int_equal(fence(), 1);
+		assert_int_not_equal(p->epoch, epoch);
+		struct queue_control *c = arena_control(
+			&p->realm->arena, p->config.vpid, p->epoch);
+		assert_int_equal(atomic_load(&c->doorbell), p->doorbell >= 0);
+	}
+	process_exited(stopped);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
+static void ports_of_other_realms_do_not_migrate(void **state)
+{
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "other");
+	struct process *stopped = inside_join(node, STOPPED_PID, "default");
+	struct vport *port = inside_open(owner);
+	uint32_t epoch = port->epoch;
+	claim_entry(stopped, port);
+	assert_int_equal(fence(), 0);
+	assert_int_equal(port->epoch, epoch);
+	process_exited(stopped);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(migrated_port_keeps_its_doorbell),
+		cmocka_unit_test(ports_of_other_realms_do_not_migrate),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
