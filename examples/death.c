@@ -4,68 +4,20 @@
  * parent receives all messages that were sent, then a GONE event; a long
  * message that the child had not read completes with an error.
  *
- *	cc death.c -o death $(pkg-config --cflags --libs cay)
+ *	cc death.c -o death $(pkg-config --cflags --libs cay) && ./death
  */
-#include <cay/cay.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "example.h"
 
 #define MESSAGES   1000 /* before the child is killed */
 #define LONG_BYTES (1u << 20)
 #define LONG_TAG   1
 
-static int failed;
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static void expect(int condition, const char *what)
-{
-	printf("%s: %s\n", condition ? "ok" : "FAILED", what);
-	failed |= !condition;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t deadline(void)
-{
-	return now_ns() + 10000000000;
-}
-
-static struct cay_event next_event(struct cay_port *port)
-{
-	struct cay_event event;
-	int n;
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, deadline()));
-	check("cay_poll", n);
-	return event;
-}
-
 /* Sends numbered messages until it is killed. */
 __attribute__((noreturn)) static void victim(struct cay_addr address)
 {
-	struct cay_port_options options = { .name = "victim" };
-	struct cay_port *port = cay_port_open(&options);
+	struct cay_port *port = port_open("victim");
 	struct cay_peer *parent;
 
-	if (!port)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve", cay_peer_resolve(port, address, &parent));
 	for (uint64_t n = 0;; n++)
 		check("cay_send_wait",
@@ -74,30 +26,21 @@ __attribute__((noreturn)) static void victim(struct cay_addr address)
 
 int main(void)
 {
-	struct cay_port_options options = { .name = "victim" };
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *peer;
 	uint64_t messages = 0, in_order = 0, killed_ns = 0;
 	int gone = 0, completed = 0, last = 1;
 
-	if (!port)
-		check("cay_port_open", -errno);
-	fflush(stdout);
-	pid_t pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		return 1;
-	}
+	pid_t pid = child_start();
 	if (pid == 0)
 		victim(cay_port_addr(port));
 	check("cay_peer_lookup",
 		cay_peer_lookup(port, "victim", deadline(), &peer));
 
-	/* By reference: it is in flight until the child reads it. */
-	void *data = cay_alloc(port, LONG_BYTES, 0);
-	if (!data)
-		check("cay_alloc", -errno);
-	check("cay_send", cay_send(port, peer, LONG_TAG, data, LONG_BYTES, 0));
+	/* In flight until the child, which never polls, releases it. */
+	void *data = memory_alloc(port, LONG_BYTES);
+	check("cay_send",
+		cay_send(port, peer, LONG_TAG, data, LONG_BYTES, CAY_BORROW));
 
 	while (!gone || !completed) {
 		struct cay_event event = next_event(port);
@@ -135,12 +78,11 @@ int main(void)
 		"sending to the peer returns -EPIPE");
 	cay_peer_release(peer);
 
-	struct cay_port *next = cay_port_open(&options);
-	expect(next != NULL, "the name is available again");
-	if (next)
-		check("cay_port_close", cay_port_close(next));
+	struct cay_port *next = port_open("victim");
+	printf("ok: the name is available again\n");
+	check("cay_port_close", cay_port_close(next));
 	waitpid(pid, NULL, 0);
 	cay_free(port, data);
 	check("cay_port_close", cay_port_close(port));
-	return failed;
+	return 0;
 }

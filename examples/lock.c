@@ -3,71 +3,24 @@
  * Window locks: a process locks a window, which excludes all other ports, and
  * is killed. The lock passes to the next port that waits for it.
  *
- *	cc lock.c -o lock $(pkg-config --cflags --libs cay)
+ *	cc lock.c -o lock $(pkg-config --cflags --libs cay) && ./lock
  */
-#include <cay/cay.h>
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-static int failed;
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static void expect(int condition, const char *what)
-{
-	printf("%s: %s\n", condition ? "ok" : "FAILED", what);
-	failed |= !condition;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t deadline(void)
-{
-	return now_ns() + 10000000000;
-}
-
-static struct cay_event next_event(struct cay_port *port)
-{
-	struct cay_event event;
-	int n;
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, deadline()));
-	check("cay_poll", n);
-	return event;
-}
+#include "example.h"
 
 /* Locks the window, reports so, and keeps the lock. */
 static int holder(
 	struct cay_addr owner, struct cay_addr waiter, struct cay_key key)
 {
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *owner_peer, *waiter_peer;
 
-	if (!port)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve", cay_peer_resolve(port, owner, &owner_peer));
 	check("cay_peer_resolve", cay_peer_resolve(port, waiter, &waiter_peer));
 	check("cay_window_lock",
 		cay_window_lock(port, owner_peer, key, deadline()));
 	check("cay_send", cay_send(port, waiter_peer, 0, NULL, 0, 0));
 	/* Returns if the other process fails first: its ports are then gone. */
-	return cay_wait(port, CAY_FOREVER) == 0 ? 0 : 1;
+	return cay_wait(port, deadline()) == 0 ? 0 : 1;
 }
 
 /* Puts a word and returns the error of its completion. */
@@ -84,28 +37,20 @@ static int put(struct cay_port *port, struct cay_peer *owner,
 
 int main(void)
 {
-	struct cay_port *owner = cay_port_open(NULL);
-	struct cay_port *waiter = cay_port_open(NULL);
+	struct cay_port *owner = port_open(NULL);
+	struct cay_port *waiter = port_open(NULL);
 	struct cay_window *window;
 	struct cay_peer *peer;
 	struct cay_key key;
 
-	if (!owner || !waiter)
-		check("cay_port_open", -errno);
-	uint64_t *memory = cay_alloc(owner, sizeof(*memory), 0);
-	if (!memory)
-		check("cay_alloc", -errno);
+	uint64_t *memory = memory_alloc(owner, sizeof(*memory));
 	check("cay_window_open", cay_window_open(owner, memory, sizeof(*memory),
 					 CAY_RIGHT_WRITE, &window));
 	check("cay_window_key", cay_window_key(window, &key));
 	check("cay_peer_resolve",
 		cay_peer_resolve(waiter, cay_port_addr(owner), &peer));
 
-	pid_t pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		return 1;
-	}
+	pid_t pid = child_start();
 	if (pid == 0)
 		_exit(holder(cay_port_addr(owner), cay_port_addr(waiter), key));
 	struct cay_event event = next_event(waiter);
@@ -133,5 +78,5 @@ int main(void)
 	check("cay_window_close", cay_window_close(window));
 	cay_free(owner, memory);
 	check("cay_port_close", cay_port_close(owner));
-	return failed;
+	return 0;
 }

@@ -3,16 +3,11 @@
  * Eager messages between two processes: inline payloads, payloads in the
  * receive data region, tags, and completions.
  *
- *	cc message.c -o message $(pkg-config --cflags --libs cay)
+ *	cc message.c -o message $(pkg-config --cflags --libs cay) && ./message
  */
-#include <cay/cay.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "example.h"
+
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define HELLO	"hello from the sender"
 #define BLOCK	1000
@@ -20,43 +15,13 @@
 #define API_TAG 77
 #define FILLER	'x'
 
-/* Exits with a message if a call has failed. */
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-/* Deadlines are absolute times of CLOCK_MONOTONIC in nanoseconds. */
-static uint64_t deadline(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec + 10) * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-/* Waits for the next event of the port. */
-static struct cay_event next_event(struct cay_port *port)
-{
-	struct cay_event event;
-	int n;
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, deadline()));
-	check("cay_poll", n);
-	return event;
-}
-
 static int sender(void)
 {
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *receiver;
 	char block[BLOCK];
 
-	if (!port)
-		check("cay_port_open", -errno);
-	/* The receiver may open its port later: the lookup waits for it. */
+	/* If no port has this name yet, the lookup waits for one. */
 	check("cay_peer_lookup",
 		cay_peer_lookup(port, "receiver", deadline(), &receiver));
 
@@ -113,21 +78,12 @@ static int message_check(const struct cay_event *event)
 
 int main(void)
 {
-	struct cay_port_options options = { .name = "receiver" };
-	int status = 0, failed = 0, last = 0;
+	struct cay_port *port = port_open("receiver");
+	int failed = 0, last = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	pid_t pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		return 1;
-	}
-	if (pid == 0)
+	if (child_start() == 0)
 		exit(sender());
-
-	struct cay_port *port = cay_port_open(&options);
-	if (!port)
-		check("cay_port_open", -errno);
 	while (!last) {
 		struct cay_event event = next_event(port);
 		if (event.kind == CAY_EVENT_MESSAGE) {
@@ -137,8 +93,7 @@ int main(void)
 		/* Returns the queue entry and the payload to senders. */
 		cay_release(port, &event);
 	}
+	failed |= children_wait();
 	check("cay_port_close", cay_port_close(port));
-	if (waitpid(pid, &status, 0) != pid || status)
-		failed = 1;
-	return failed;
+	return failed ? 1 : 0;
 }

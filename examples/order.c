@@ -1,51 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Backpressure, priority and fences. A full queue refuses a message with
- *-EAGAIN; the sender never blocks and no message is lost. Both ports are in one
- * process here, so that the program decides when the target polls.
+ * Order: backpressure, priority and fences. If a queue is full, cay_send()
+ * returns -EAGAIN; it never blocks, and no message is lost. Both ports are in
+ * one process here, so that the program decides when the target polls.
  *
- *	cc order.c -o order $(pkg-config --cflags --libs cay)
+ *	cc order.c -o order $(pkg-config --cflags --libs cay) && ./order
  */
-#include <cay/cay.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "example.h"
 
 #define LONG_BYTES (1u << 20)
-
-static int failed;
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static void expect(int condition, const char *what)
-{
-	printf("%s: %s\n", condition ? "ok" : "FAILED", what);
-	failed |= !condition;
-}
-
-static uint64_t deadline(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec + 10) * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static struct cay_event next_event(struct cay_port *port)
-{
-	struct cay_event event;
-	int n;
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, deadline()));
-	check("cay_poll", n);
-	return event;
-}
 
 static void backpressure(
 	struct cay_port *origin, struct cay_port *target, struct cay_peer *peer)
@@ -78,12 +41,11 @@ static void fence(
 	struct cay_port *origin, struct cay_port *target, struct cay_peer *peer)
 {
 	struct cay_event event;
-	void *data = cay_alloc(origin, LONG_BYTES, 0);
-	if (!data)
-		check("cay_alloc", -errno);
+	void *data = memory_alloc(origin, LONG_BYTES);
 
 	/* In flight until the target has released it. */
-	check("cay_send", cay_send(origin, peer, 1, data, LONG_BYTES, 0));
+	check("cay_send",
+		cay_send(origin, peer, 1, data, LONG_BYTES, CAY_BORROW));
 	int r = cay_send(origin, peer, 2, "after", 5, CAY_FENCE);
 	expect(r == -EAGAIN,
 		"a fenced message waits for the long one in flight");
@@ -103,12 +65,12 @@ static void fence(
 int main(void)
 {
 	struct cay_port_options small = { .nq_entries = 64 };
-	struct cay_port *origin = cay_port_open(NULL);
+	struct cay_port *origin = port_open(NULL);
 	struct cay_port *target = cay_port_open(&small);
+	if (!target)
+		errx(1, "cay_port_open: %s", cay_strerror(errno));
 	struct cay_peer *peer;
 
-	if (!origin || !target)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve",
 		cay_peer_resolve(origin, cay_port_addr(target), &peer));
 	backpressure(origin, target, peer);
@@ -116,5 +78,5 @@ int main(void)
 	cay_peer_release(peer);
 	check("cay_port_close", cay_port_close(origin));
 	check("cay_port_close", cay_port_close(target));
-	return failed;
+	return 0;
 }

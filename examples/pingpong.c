@@ -4,35 +4,16 @@
  * busy-poll. Prints half of the median round-trip time. `cay bench latency`
  * measures the same with pinned processes and rejects disturbed measurements.
  *
- *	cc pingpong.c -o pingpong $(pkg-config --cflags --libs cay)
+ *	cc pingpong.c -o pingpong $(pkg-config --cflags --libs cay) &&
+ *./pingpong
  */
-#include <cay/cay.h>
-#include <errno.h>
+#include "example.h"
+
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define ROUNDS_MAX  100000
 #define DURATION_NS 500000000
 #define STOP	    1 /* tag of the last message */
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Polls without sleeping. Returns the tag of the next message. */
 static uint64_t receive(struct cay_port *port)
@@ -43,10 +24,8 @@ static uint64_t receive(struct cay_port *port)
 		if (polls % 4096 == 0)
 			sched_yield(); /* the peer may need this core */
 	check("cay_poll", n);
-	if (event.kind != CAY_EVENT_MESSAGE) {
-		fprintf(stderr, "the peer is gone\n");
-		exit(1);
-	}
+	if (event.kind != CAY_EVENT_MESSAGE)
+		errx(1, "the peer is gone");
 	uint64_t tag = event.tag;
 	cay_release(port, &event);
 	return tag;
@@ -54,12 +33,10 @@ static uint64_t receive(struct cay_port *port)
 
 static int echo(struct cay_addr address)
 {
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *peer;
 	uint64_t data = 0;
 
-	if (!port)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve", cay_peer_resolve(port, address, &peer));
 	check("cay_send", cay_send(port, peer, 0, &data, sizeof(data), 0));
 	while (receive(port) != STOP)
@@ -79,27 +56,16 @@ static int compare(const void *a, const void *b)
 int main(void)
 {
 	static uint64_t rtt_ns[ROUNDS_MAX];
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *peer;
-	struct cay_event event;
 	uint64_t data = 0, end_ns;
 	size_t rounds = 0;
-	int status = 0, n;
 
-	if (!port)
-		check("cay_port_open", -errno);
-	pid_t pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		return 1;
-	}
-	if (pid == 0)
+	if (child_start() == 0)
 		_exit(echo(cay_port_addr(port)));
 
 	/* The first message has the address of the peer. */
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, now_ns() + 10000000000));
-	check("cay_poll", n);
+	struct cay_event event = next_event(port);
 	check("cay_peer_resolve", cay_peer_resolve(port, event.peer, &peer));
 	cay_release(port, &event);
 
@@ -112,7 +78,7 @@ int main(void)
 		rtt_ns[rounds] = now_ns() - start;
 	}
 	check("cay_send", cay_send(port, peer, STOP, &data, sizeof(data), 0));
-	if (waitpid(pid, &status, 0) != pid || status || rounds == 0)
+	if (children_wait() || rounds == 0)
 		return 1;
 	qsort(rtt_ns, rounds, sizeof(rtt_ns[0]), compare);
 	printf("%d round trips of 8 bytes: one way p50 %d ns, p99 %d ns\n",

@@ -4,42 +4,16 @@
  * of 64 bytes, and a trigger executes posted VCIs. An invalid VCI is completed
  * with an error. cay_contract(7) describes the layouts.
  *
- *	cc raw.c -o raw $(pkg-config --cflags --libs cay)
+ *	cc raw.c -o raw $(pkg-config --cflags --libs cay) && ./raw
  */
-#include <cay/cay.h>
-#include <errno.h>
+#include "example.h"
+
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TEXT	"raw words"
 #define TAG	0x91
 #define API_TAG 0xa
-
-static int failed;
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static void expect(int condition, const char *what)
-{
-	printf("%s: %s\n", condition ? "ok" : "FAILED", what);
-	failed |= !condition;
-}
-
-static uint64_t deadline(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec + 10) * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void words_print(const char *name, const uint64_t *word)
 {
@@ -83,7 +57,7 @@ static struct cay_nqe next_nqe(struct cay_port *port)
 		check("cay_wait", cay_wait(port, deadline()));
 	struct cay_nqe nqe = *next;
 	if (cay_trigger(port, CAY_ISSUE_NQ, 1).accepted != 1)
-		check("cay_trigger", -EPROTO);
+		errx(1, "cay_trigger: the entry was not returned");
 	return nqe;
 }
 
@@ -101,12 +75,10 @@ static int completed(struct cay_port *port, enum cay_error error)
 
 int main(void)
 {
-	struct cay_port *origin = cay_port_open(NULL);
-	struct cay_port *target = cay_port_open(NULL);
+	struct cay_port *origin = port_open(NULL);
+	struct cay_port *target = port_open(NULL);
 	struct cay_peer *peer;
 
-	if (!origin || !target)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve",
 		cay_peer_resolve(origin, cay_port_addr(target), &peer));
 
@@ -135,5 +107,5 @@ int main(void)
 	cay_peer_release(peer);
 	check("cay_port_close", cay_port_close(origin));
 	check("cay_port_close", cay_port_close(target));
-	return failed;
+	return 0;
 }

@@ -4,45 +4,15 @@
  * a window while the parent does nothing, and the window refuses accesses that
  * its key does not permit.
  *
- *	cc remote.c -o remote $(pkg-config --cflags --libs cay)
+ *	cc remote.c -o remote $(pkg-config --cflags --libs cay) && ./remote
  */
-#include <cay/cay.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "example.h"
+
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define BYTES  65536
 #define TEXT   "put here by the child"
 #define RESULT "put HERE by the child"
-
-static void check(const char *call, int result)
-{
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static uint64_t deadline(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec + 10) * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static struct cay_event next_event(struct cay_port *port)
-{
-	struct cay_event event;
-	int n;
-	while ((n = cay_poll(port, &event, 1)) == 0)
-		check("cay_wait", cay_wait(port, deadline()));
-	check("cay_poll", n);
-	return event;
-}
 
 /*
  * A refused access returns 0 like any other and always has a completion, which
@@ -64,11 +34,9 @@ static int child(struct cay_addr address, struct cay_key writable,
 	struct cay_key readable)
 {
 	static char data[BYTES], back[BYTES];
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *owner;
 
-	if (!port)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve", cay_peer_resolve(port, address, &owner));
 
 	/* Accesses to one peer take effect in the order of issue. */
@@ -100,18 +68,13 @@ static int child(struct cay_addr address, struct cay_key writable,
 
 int main(void)
 {
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_window *writable, *readable;
 	struct cay_key writable_key, readable_key;
-	int status = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!port)
-		check("cay_port_open", -errno);
 	/* Peers access memory of cay_alloc() directly. */
-	char *memory = cay_alloc(port, BYTES, 0);
-	if (!memory)
-		check("cay_alloc", -errno);
+	char *memory = memory_alloc(port, BYTES);
 	check("cay_window_open",
 		cay_window_open(port, memory, BYTES,
 			CAY_RIGHT_WRITE | CAY_RIGHT_NOTIFY_REFUSAL, &writable));
@@ -121,14 +84,9 @@ int main(void)
 	check("cay_window_key", cay_window_key(writable, &writable_key));
 	check("cay_window_key", cay_window_key(readable, &readable_key));
 
-	pid_t pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		return 1;
-	}
-	if (pid == 0)
+	if (child_start() == 0)
 		exit(child(cay_port_addr(port), writable_key, readable_key));
-	if (waitpid(pid, &status, 0) != pid || status)
+	if (children_wait())
 		return 1;
 	printf("parent: memory contains \"%s\"\n", memory);
 	int failed = strcmp(memory, RESULT) != 0;

@@ -16,7 +16,9 @@ usage: coverage.py --source ROOT [--cay FILE]
     table has both in a row, the file contains the functions;
   * the README of a source folder names exactly its files;
   * the version of the project is written once, in include/cay/version.h;
-  * the size of an arena in the documents is NODE_ARENA_BYTES.
+  * the size of an arena in the documents is NODE_ARENA_BYTES;
+  * the program in README.md is examples/hello.c;
+  * examples/README.md lists the programs of examples.
 """
 import argparse
 import pathlib
@@ -305,6 +307,19 @@ def check_arena(source, manual):
         complain("no document gives the size of an arena")
 
 
+def check_examples(source):
+    program = re.search(r"<!-- file hello.c -->\n```c\n(.*?)```",
+                        (source / "README.md").read_text(), re.S)
+    hello = (source / "examples/hello.c").read_text()
+    if not program or program.group(1) != hello[hello.index("#include"):]:
+        complain("the program in README.md is not examples/hello.c")
+    listed = set(re.findall(r"^\| `(\w+\.c)` \|",
+                            (source / "examples/README.md").read_text(), re.M))
+    for name in sorted(listed ^ {path.name for path in
+                                 (source / "examples").glob("*.c")}):
+        complain(f"{name} is not both in examples and its README.md")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -331,6 +346,7 @@ def main():
     check_folders(source)
     check_version(source)
     check_arena(source, manual)
+    check_examples(source)
     for text in complaints:
         print(text)
     print(f"{len(complaints)} complaints")

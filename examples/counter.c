@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote atomics: three child processes and a thread of the parent increment
- * the same counter, and the children elect a leader with compare-and-swap. In
- * memory of cay_alloc(), remote atomics and those of local threads are atomic
- * with respect to each other.
+ * A shared counter: three processes and a thread increment one word, and the
+ * processes elect a leader by compare-and-swap. In memory of cay_alloc(),
+ *remote atomics and those of local threads are atomic with respect to each
+ *other.
  *
- *	cc atomic.c -o atomic -pthread $(pkg-config --cflags --libs cay)
+ *	cc counter.c -o counter -pthread $(pkg-config --cflags --libs cay) &&
+ *		./counter
  */
-#include <cay/cay.h>
-#include <errno.h>
+#include "example.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CHILDREN   3
 #define INCREMENTS 50000
@@ -28,29 +24,12 @@ struct shared {
 	_Alignas(64) _Atomic uint64_t elections;
 };
 
-static void check(const char *call, int result)
+static void child(struct cay_addr address, struct cay_key key)
 {
-	if (result >= 0)
-		return;
-	fprintf(stderr, "%s: %s\n", call, cay_strerror(result));
-	exit(1);
-}
-
-static uint64_t deadline(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)(now.tv_sec + 10) * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static int child(struct cay_addr address, struct cay_key key)
-{
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
 	struct cay_peer *owner;
 	uint64_t previous;
 
-	if (!port)
-		check("cay_port_open", -errno);
 	check("cay_peer_resolve", cay_peer_resolve(port, address, &owner));
 	for (int i = 0; i < INCREMENTS; i++)
 		check("cay_fetch_add_into",
@@ -63,6 +42,7 @@ static int child(struct cay_addr address, struct cay_key key)
 		cay_compare_swap_into(port, owner, key,
 			offsetof(struct shared, leader), 0, (uint64_t)getpid(),
 			&previous, 0, 0));
+	/* The results are valid after the flush. */
 	check("cay_flush", cay_flush(port, owner, deadline()));
 	if (previous == 0)
 		check("cay_fetch_add_into",
@@ -72,7 +52,6 @@ static int child(struct cay_addr address, struct cay_key key)
 	check("cay_flush", cay_flush(port, owner, deadline()));
 	cay_peer_release(owner);
 	check("cay_port_close", cay_port_close(port));
-	return 0;
 }
 
 static void *thread_main(void *argument)
@@ -85,45 +64,33 @@ static void *thread_main(void *argument)
 
 int main(void)
 {
-	struct cay_port *port = cay_port_open(NULL);
+	struct cay_port *port = port_open(NULL);
+	struct shared *shared = memory_alloc(port, sizeof(*shared));
 	struct cay_window *window;
 	struct cay_key key;
 	pthread_t thread;
-	int status, failed = 0;
 
-	if (!port)
-		check("cay_port_open", -errno);
-	struct shared *shared = cay_alloc(port, sizeof(*shared), 0);
-	if (!shared)
-		check("cay_alloc", -errno);
 	check("cay_window_open", cay_window_open(port, shared, sizeof(*shared),
 					 CAY_RIGHT_ATOMIC, &window));
 	check("cay_window_key", cay_window_key(window, &key));
-	for (int i = 0; i < CHILDREN; i++) {
-		pid_t pid = fork();
-		if (pid < 0) {
-			perror("fork");
-			return 1;
+	for (int i = 0; i < CHILDREN; i++)
+		if (child_start() == 0) {
+			/* Address and key are plain data: inherited here. */
+			child(cay_port_addr(port), key);
+			_exit(0);
 		}
-		if (pid == 0)
-			_exit(child(cay_port_addr(port), key));
-	}
-	check("pthread_create",
-		-pthread_create(&thread, NULL, thread_main, shared));
-	while (wait(&status) > 0)
-		failed |= status != 0;
+	if (pthread_create(&thread, NULL, thread_main, shared) != 0)
+		errx(1, "pthread_create");
+	int failed = children_wait();
 	pthread_join(thread, NULL);
 
-	uint64_t counter = atomic_load(&shared->counter);
 	printf("%d processes and a thread added %d each: %d\n", CHILDREN,
-		INCREMENTS, (int)counter);
-	printf("process %d was elected; elections won: %d\n",
-		(int)atomic_load(&shared->leader),
-		(int)atomic_load(&shared->elections));
-	failed |= counter != (CHILDREN + 1) * INCREMENTS ||
-		  atomic_load(&shared->elections) != 1;
+		INCREMENTS, (int)atomic_load(&shared->counter));
+	expect(atomic_load(&shared->counter) == (CHILDREN + 1) * INCREMENTS,
+		"no increment is lost");
+	expect(atomic_load(&shared->elections) == 1, "one process was elected");
 	check("cay_window_close", cay_window_close(window));
 	cay_free(port, shared);
 	check("cay_port_close", cay_port_close(port));
-	return failed;
+	return failed ? 1 : 0;
 }
