@@ -10,6 +10,7 @@ one of man-db):
   * the header has the name and section of the page, and no foreign system;
   * the footer has the name and version of the project, on both sides;
   * no bracket opens inside a list of errors: [EPROTO, [EBADMSG]];
+  * no quotation opens inside another one;
   * no macro and no @VARIABLE@ is left in the text.
 
 Exit status 77: no formatter is installed.
@@ -22,8 +23,8 @@ import subprocess
 import sys
 
 FORMATTERS = {
-    "mandoc": ["mandoc", "-T", "ascii"],
-    "groff": ["groff", "-mandoc", "-T", "ascii", "-P", "-c", "-rLL=78n"],
+    "mandoc": ["mandoc", "-T", "utf8"],
+    "groff": ["groff", "-mandoc", "-K", "utf8", "-T", "utf8", "-P", "-c", "-rLL=78n"],
 }
 # Macros that are no English words.
 MACRO = re.compile(r"(?<![\w-])(Ns|Fl|Ar|Dv|Er|Va|Vt|Fa|Fn|Xr|Bq|Pq|Sq|Ql|Li|Nm"
@@ -51,6 +52,8 @@ def complaints(page, lines, version):
     for line in lines[1:-1]:
         if re.search(r"\[\[|\[E[A-Z0-9]+, *\[|\]\]\]", line):
             yield f"nested brackets: '{line.strip()}'"
+        if re.search("\u2018[^\u2019]*\u2018", line):
+            yield f"nested quotes: '{line.strip()}'"
         if MACRO.search(line):
             yield f"a macro in the text: '{line.strip()}'"
         if re.search(r"@[A-Z]+@", line):
