@@ -23,8 +23,8 @@ enum cay_alloc_flag {
  * cay_alloc_flag.
  *
  * Returns NULL and sets errno: EINVAL (size or flags), ENOSPC (the arena is
- * full), EDQUOT (a quota is exhausted; see cay(7)), ENOTCONN (the node has
- * exited), EACCES (the port is disabled), ECHILD. Blocks for a reply of the
+ * full), EDQUOT (a quota is exhausted; see cay(7)), ENOMEM, ENOTCONN (the node
+ * has exited), EACCES (the port is disabled), ECHILD. Blocks for a reply of the
  * node. Thread-safe.
  */
 CAY_API void *cay_alloc(struct cay_port *, size_t bytes, unsigned flags);

@@ -33,8 +33,8 @@ CAY_API int cay_receive_mode(struct cay_port *, enum cay_receive_mode);
  * CAY_EVENT_POSTED with this cookie, and with CAY_ERROR_POSTED_TRUNCATED if it
  * was longer than the buffer. The event ends the use of the buffer by senders.
  * Returns 0, -EAGAIN (cay_port_options.posted buffers are posted, or filled and
- * not polled), -EINVAL (no length), -EFAULT (not cay_alloc() memory), -EACCES
- * (the port is disabled), or -ECHILD. Does not block. Thread-safe.
+ * not polled), -EINVAL (no length), -EFAULT (not in one block of cay_alloc()),
+ * -EACCES (the port is disabled), or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_receive_post(
 	struct cay_port *, void *buffer, size_t length, uint64_t cookie);

@@ -42,8 +42,8 @@ CAY_API const void *cay_rdr(struct cay_port *, size_t *bytes);
 
 /*
  * Computes the arena offset of cay_alloc() memory, for posted receives. Returns
- * 0, -EFAULT (not cay_alloc() memory), -EACCES (the port is disabled), or
- * -ECHILD. Does not block. Thread-safe.
+ * 0, -EFAULT (not in one block of cay_alloc()), -EACCES (the port is disabled),
+ * or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_offset(
 	struct cay_port *, const void *, size_t, uint64_t *offset);

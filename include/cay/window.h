@@ -35,9 +35,9 @@ struct cay_key {
  * one of them locks all.
  *
  * Returns 0, or -EINVAL (no or unknown rights, or an invalid length), -EFAULT
- * (NULL), -ENOSPC (cay_port_options.windows are open), -ENOMEM, -EAGAIN (no
- * random numbers yet), -EACCES (the port is disabled), -ECHILD. Does not block.
- * Thread-safe.
+ * (NULL, or arena memory that is not in one block of cay_alloc()), -ENOSPC
+ * (cay_port_options.windows are open), -ENOMEM, -EAGAIN (no random numbers
+ * yet), -EACCES (the port is disabled), -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_window_open(struct cay_port *, void *memory, size_t bytes,
 	unsigned rights, struct cay_window **);

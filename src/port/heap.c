@@ -35,18 +35,6 @@ void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags, int *error)
 	return m->arena.base + reply.alloc.offset;
 }
 
-uint64_t heap_size(struct member *m, const void *memory)
-{
-	struct node_request request = { .kind = NODE_FREE };
-	struct node_reply reply;
-	request.free.offset =
-		(uint64_t)((const unsigned char *)memory - m->arena.base);
-	request.free.query = 1;
-	return control_call(m, &request, -1, &reply, NULL) == 0
-		       ? reply.alloc.bytes
-		       : 0;
-}
-
 void heap_free(struct member *m, void *memory)
 {
 	struct node_request request = { .kind = NODE_FREE };

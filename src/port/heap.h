@@ -14,9 +14,6 @@
 void *heap_alloc(struct member *, uint64_t bytes, unsigned flags, int *error);
 void heap_free(struct member *, void *);
 
-/* Returns the allocated size of memory that is not freed, or 0. */
-uint64_t heap_size(struct member *, const void *);
-
 /* Returns true, and the arena offset, if the heap contains [p, p + bytes). */
 static inline bool heap_contains(
 	const struct member *m, const void *p, uint64_t bytes, uint64_t *offset)

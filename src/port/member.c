@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/valgrind.h"
 #include "node/address.h"
+#include "port/allocation.h"
 #include "port/doorbell.h"
 #include "port/heap.h"
 #include "port/lock.h"
@@ -135,6 +136,7 @@ static struct member *member_new(const char *realm)
 		return NULL;
 	pthread_mutex_init(&m->control, NULL);
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->allocations_lock, NULL);
 	memcpy(m->realm, realm, NODE_NAME_MAX);
 	m->serial = ++serials;
 	m->incarnation = *process_incarnation;
@@ -155,6 +157,8 @@ static void member_delete(struct member *m)
 	free(m->record_pages);
 	pthread_mutex_destroy(&m->control);
 	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->allocations_lock);
+	allocations_free(m);
 	free(m);
 }
 

@@ -46,6 +46,9 @@ struct member {
 	_Atomic(_Atomic(struct context *) *) origins; /* likewise */
 	struct staging *staging;
 
+	pthread_mutex_t allocations_lock;
+	void *allocations; /* root of a tree; see allocation.c */
+
 	/*
 	 * By VPID: operations counted by threads that have since switched to
 	 * another port or exited; NULL until needed.

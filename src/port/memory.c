@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "port/allocation.h"
 #include "port/heap.h"
 #include "port/port.h"
 #include "port/posted.h"
@@ -21,6 +22,13 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 		error = -EINVAL;
 	else
 		memory = heap_alloc(port->member, bytes, flags, &error);
+	if (memory) {
+		error = allocation_add(port->member, memory, bytes);
+		if (error) {
+			heap_free(port->member, memory);
+			memory = NULL;
+		}
+	}
 	if (!memory)
 		errno = -error;
 	/* Best effort: without huge pages the memory is usable all the same. */
@@ -34,9 +42,11 @@ void cay_free(struct cay_port *port, void *memory)
 {
 	if (!memory || !port_valid(port))
 		return;
+	uint64_t bytes = allocation_bytes(port->member, memory);
+	if (bytes == 0)
+		return;
 	/* Peers must have finished with the memory before it is reused. */
 	if (port->windows || posted_used(port)) {
-		uint64_t bytes = heap_size(port->member, memory);
 		int r = windows_close_on(port, memory, bytes);
 		posted_cancel_on(port, memory, bytes);
 		if (r == 0)
@@ -45,5 +55,7 @@ void cay_free(struct cay_port *port, void *memory)
 		if (r)
 			return;
 	}
+	/* The node may give the memory to another thread at once. */
+	allocation_remove(port->member, memory);
 	heap_free(port->member, memory);
 }

@@ -65,6 +65,8 @@ struct cay_window {
 	uint64_t length;
 	uint32_t rights;
 	uint32_t refusals; /* already reported to the application */
+	bool mapped;	   /* cay_alloc() memory, at `offset` of the arena */
+	uint64_t offset;
 	bool closing;
 };
 

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/futex.h"
 #include "cay/raw.h"
+#include "port/allocation.h"
 #include "port/heap.h"
 #include "port/lock.h"
 
@@ -126,10 +127,13 @@ int cay_receive_post(
 		return port_error(port);
 	if (bytes == 0)
 		return -EINVAL;
-	if (!heap_contains(port->member, memory, bytes, &offset))
-		return -EFAULT;
 	lock_take(&port->lock, &guard);
-	struct cay_posted_receive *slot = slot_free(port);
+	int r = -EFAULT;
+	struct cay_posted_receive *slot = NULL;
+	if (allocation_contains(port->member, memory, bytes, &offset)) {
+		slot = slot_free(port);
+		r = slot ? 0 : -EAGAIN;
+	}
 	if (slot) {
 		slot->offset = offset;
 		slot->length = bytes;
@@ -138,7 +142,7 @@ int cay_receive_post(
 		slot_post(port, slot);
 	}
 	lock_drop(&port->lock, &guard);
-	return slot ? 0 : -EAGAIN;
+	return r;
 }
 
 bool posted_used(struct cay_port *port)
@@ -224,6 +228,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 {
 	struct cay_answer answer = { 0 };
 	struct lock_guard guard;
+	uint64_t offset;
 	lock_take(&port->lock, &guard);
 	struct context *own = port_context(port);
 	while (answer.accepted < count && !answer.reason) {
@@ -236,7 +241,10 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 			answer.reason = CAY_ERROR_NO_RESOURCES;
 		else if (copy.flags & CAY_POSTED_PHYSICAL)
 			answer.reason = CAY_ERROR_POSTED_PHYSICAL;
-		else if (!posted_valid(&copy, port->member->arena.bytes))
+		else if (!posted_valid(&copy, port->member->arena.bytes) ||
+			 !allocation_contains(port->member,
+				 port->member->arena.base + copy.offset,
+				 copy.length, &offset))
 			answer.reason = CAY_ERROR_POSTED_ADDRESS;
 		if (answer.reason)
 			break;

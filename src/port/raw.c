@@ -5,9 +5,9 @@
 #include <errno.h>
 
 #include "base/bits.h"
+#include "port/allocation.h"
 #include "port/consumer.h"
 #include "port/emulate.h"
-#include "port/heap.h"
 #include "port/lock.h"
 #include "port/long_receive.h"
 #include "port/pending.h"
@@ -214,7 +214,11 @@ int cay_offset(struct cay_port *port, const void *memory, size_t bytes,
 	uint64_t at;
 	if (!port_valid(port))
 		return port_error(port);
-	if (!heap_contains(port->member, memory, bytes, &at))
+	struct lock_guard guard;
+	lock_guard_begin(&guard);
+	bool inside = allocation_contains(port->member, memory, bytes, &at);
+	lock_guard_end(&guard);
+	if (!inside)
 		return -EFAULT;
 	*offset = at;
 	return 0;

@@ -19,7 +19,7 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
-#include "port/heap.h"
+#include "port/allocation.h"
 #include "port/lock.h"
 
 #define RIGHTS_ALL                                             \
@@ -168,15 +168,34 @@ static void descriptor_set32(uint32_t *word, uint32_t value)
 		(_Atomic uint32_t *)word, value, memory_order_relaxed);
 }
 
+/*
+ * Under the lock. Returns 0 if the memory is in one block of cay_alloc(), or
+ * ordinary memory; -EFAULT if it is other memory of the arena: its header,
+ * queues, memory of another process, or two blocks. A window that contains the
+ * whole mapping of the arena, as one on all memory of the process does, is one
+ * on ordinary memory.
+ */
+static int window_memory_check(struct cay_window *w)
+{
+	const struct arena *a = &w->port->member->arena;
+	uintptr_t from = (uintptr_t)w->base, end = from + w->length;
+	uintptr_t arena = (uintptr_t)a->base, arena_end = arena + a->bytes;
+	w->mapped = allocation_contains(
+		w->port->member, w->base, w->length, &w->offset);
+	bool apart = end <= arena || from >= arena_end;
+	bool around = from < arena && end > arena_end;
+	return w->mapped || apart || around ? 0 : -EFAULT;
+}
+
 /* W1: release pairs with the acquire load of rights in device/window.c. */
 static void window_publish(struct cay_window *w, uint64_t capability)
 {
 	struct cay_window_descriptor *d = descriptor(w);
 	struct origin_window *private = &w->port->origin.windows[w->id];
-	uint64_t start;
+	uint64_t start = w->offset;
 	uint32_t pid = 0;
 	/* Memory outside of the arena is accessed by process and address. */
-	if (!heap_contains(w->port->member, w->base, w->length, &start)) {
+	if (!w->mapped) {
 		const uint64_t *cookie = process_cookie();
 		start = (uint64_t)(uintptr_t)w->base;
 		pid = (uint32_t)getpid();
@@ -205,10 +224,10 @@ static int window_enter(struct cay_window *w, uint64_t capability)
 	struct origin *o = &port->origin;
 	uint32_t id = 0;
 	struct lock_guard guard;
-	int r = 0;
 	lock_take(&port->lock, &guard);
+	int r = window_memory_check(w);
 	/* One table of handles and one of addresses, which the device uses. */
-	if (!port->windows) {
+	if (r == 0 && !port->windows) {
 		struct cay_window **handles =
 			calloc(o->window_count, sizeof(*handles));
 		struct origin_window *addresses =
