@@ -38,11 +38,11 @@ enum cay_flag {
  * length.
  *
  * Returns 0, or -EAGAIN (a queue is full: poll and retry), -EPIPE (the peer is
- * gone), -EINVAL (flags), -EMSGSIZE, -EFAULT (NULL with a length), -ENOBUFS
- * (too many threads), -ENOTCONN (a long message needs the node, which has
- * exited), -ENOMEM, -EACCES (the port is disabled), -ECHILD.
- * Never blocks; enters the kernel only to wake a sleeping receiver or for a
- * long message. Thread-safe.
+ * gone), -EINVAL (flags, or no peer of this port), -EMSGSIZE, -EFAULT (NULL
+ * with a length), -ENOBUFS (too many threads), -ENOTCONN (a long message needs
+ * the node, which has exited), -ENOMEM, -EACCES (the port is disabled),
+ * -ECHILD. Never blocks; enters the kernel only to wake a sleeping receiver or
+ * for a long message. Thread-safe.
  */
 CAY_API int cay_send(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const void *data, size_t length, unsigned flags);

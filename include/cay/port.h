@@ -101,7 +101,7 @@ CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
  * progress. The handle and its peers must not be used by any thread afterwards,
  * whatever is returned. Returns 0, -ETIMEDOUT (an access is still in progress
  * after ten seconds) or -EOPNOTSUPP (no membarrier(2)): the memory of the
- * windows must not be reused; or -ECHILD.
+ * windows must not be reused; or -ECHILD. NULL is allowed.
  */
 CAY_API int cay_port_close(struct cay_port *);
 

@@ -3,7 +3,8 @@
  * Remote memory: puts, gets and atomics on windows of peers. See cay_put(3).
  *
  * The accesses return 0 if issued, or -EAGAIN (a queue is full: poll and
- * retry), -EPIPE (the peer is gone), -EINVAL (flags, or a Win-ID out of range),
+ * retry), -EPIPE (the peer is gone), -EINVAL (flags, no peer of this port, or a
+ * key with reserved bits or a Win-ID out of range),
  * -EFAULT (NULL), -EMSGSIZE, -EACCES (the port is disabled), -ENOBUFS (too many
  * threads), -ENOMEM, -ENOTCONN (an emulated access needs the node, which has
  * exited), -ECHILD. If the window refuses an access, the call returns 0 and a
@@ -85,8 +86,8 @@ CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
  * complete, but an access through this handle was refused since the last flush
  * that reported it; each one also has its CAY_EVENT_COMPLETE), -ETIMEDOUT,
  * -EAGAIN (the deadline is 0), -ENOTCONN (the node has exited, and no operation
- * has completed for ten seconds), -EACCES (the port is disabled), or -ECHILD.
- * Thread-safe.
+ * has completed for ten seconds), -EINVAL (no peer of this port), -EACCES (the
+ * port is disabled), or -ECHILD. Thread-safe.
  */
 CAY_API int cay_flush(struct cay_port *, struct cay_peer *, uint64_t deadline);
 

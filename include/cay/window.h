@@ -64,7 +64,7 @@ CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
  * the handle stays valid, call again. -ENOTCONN: the node, which alone can
  * detect accesses in progress, has exited; -EOPNOTSUPP: no membarrier(2)
  * reaches all processes of the realm; in both cases the handle is freed, and
- * the memory must not be reused. Or -ECHILD. Thread-safe.
+ * the memory must not be reused. Or -ECHILD. NULL is allowed. Thread-safe.
  */
 CAY_API int cay_window_close(struct cay_window *);
 
@@ -75,8 +75,9 @@ CAY_API int cay_window_close(struct cay_window *);
  * access of another port is in progress.
  *
  * Returns 0, or -EAGAIN (locked by another port, and the deadline is 0),
- * -ETIMEDOUT, -EALREADY (locked by this port), -EACCES (invalid capability, or
- * the port is disabled), -ENXIO (no such window), -EPIPE (the peer is gone),
+ * -ETIMEDOUT, -EALREADY (locked by this port), -EINVAL (no peer of this port,
+ * or reserved bits in the key), -EACCES (invalid capability, or the port is
+ * disabled), -ENXIO (no such window), -EPIPE (the peer is gone),
  * -EPERM (the lock was lost while waiting), -EOPNOTSUPP (no membarrier(2)),
  * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for replies of the
  * node. Thread-safe.

@@ -194,6 +194,8 @@ err:
 
 int cay_port_close(struct cay_port *port)
 {
+	if (!port)
+		return 0;
 	bool ours = port_valid(port) || port_error(port) == -EACCES;
 	int quiesced = 0;
 	if (ours) {

@@ -139,6 +139,13 @@ static inline int port_error(const struct cay_port *port)
 	return process_incarnation_valid(~incarnation) ? -EACCES : -ECHILD;
 }
 
+/* Returns true if the handle is one of this port: not NULL, not another's. */
+static inline bool port_has_peer(
+	const struct cay_port *port, const struct cay_peer *peer)
+{
+	return peer && peer->port == port;
+}
+
 static inline void port_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);

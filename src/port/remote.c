@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "port/issue.h"
 #include "port/pending.h"
+#include "port/window.h"
 
 #define FLUSH_SPINS  64 /* before the first nap */
 #define FLUSH_NAP_NS (50 * CLOCK_NS_PER_US)
@@ -29,7 +30,8 @@ static int access_issue(struct cay_port *port, struct cay_peer *peer,
 {
 	if (unlikely(!port_valid(port)))
 		return port_error(port);
-	if (flags & ~(unsigned)ISSUE_FLAGS || key.window > UINT16_MAX)
+	if (flags & ~(unsigned)ISSUE_FLAGS || !key_valid(key) ||
+		!port_has_peer(port, peer))
 		return -EINVAL;
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
@@ -83,18 +85,19 @@ static inline struct target access_target(struct cay_key key, uint64_t offset)
 }
 
 /* Returns true for an access without flags and with valid arguments. */
-static inline bool access_plain(const struct cay_port *port, struct cay_key key,
-	const void *data, size_t length, unsigned flags)
+static inline bool access_plain(const struct cay_port *port,
+	const struct cay_peer *peer, struct cay_key key, const void *data,
+	size_t length, unsigned flags)
 {
-	return likely(port_valid(port) && !flags && data &&
-		      length <= ISSUE_BYTES_MAX && key.window <= UINT16_MAX);
+	return likely(port_valid(port) && port_has_peer(port, peer) && !flags &&
+		      data && length <= ISSUE_BYTES_MAX && key_valid(key));
 }
 
 int cay_put(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	uint64_t offset, const void *data, size_t length, uint64_t tag,
 	unsigned flags)
 {
-	if (unlikely(!access_plain(port, key, data, length, flags)))
+	if (unlikely(!access_plain(port, peer, key, data, length, flags)))
 		return put_other(
 			port, peer, key, offset, data, length, tag, flags);
 	struct op_record *op = record_of(port->member);
@@ -144,7 +147,7 @@ __attribute__((noinline)) static int get_other(struct cay_port *port,
 int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	uint64_t offset, void *to, size_t length, uint64_t tag, unsigned flags)
 {
-	if (unlikely(!access_plain(port, key, to, length, flags)))
+	if (unlikely(!access_plain(port, peer, key, to, length, flags)))
 		return get_other(
 			port, peer, key, offset, to, length, tag, flags);
 	struct op_record *op = record_of(port->member);
@@ -165,7 +168,7 @@ static inline int access_atomic(struct cay_port *port, struct cay_peer *peer,
 	const uint64_t operand[2], uint64_t *previous, uint64_t tag,
 	unsigned flags)
 {
-	if (likely(access_plain(port, key, previous, 8, flags))) {
+	if (likely(access_plain(port, peer, key, previous, 8, flags))) {
 		struct op_record *op = record_of(port->member);
 		if (unlikely(!op))
 			return -ENOBUFS;
@@ -265,6 +268,8 @@ int cay_flush(struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 {
 	if (unlikely(!port_valid(port)))
 		return port_error(port);
+	if (unlikely(!port_has_peer(port, peer)))
+		return -EINVAL;
 	/* Stores of this thread to the target are visible before the return. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* Relaxed: see peer_refused(). */

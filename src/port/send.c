@@ -113,7 +113,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 			return -EMSGSIZE;
 		p->length += p->payload[i].iov_len;
 	}
-	if (flags & ~(unsigned)SEND_FLAGS)
+	if (!port_has_peer(port, peer) || flags & ~(unsigned)SEND_FLAGS)
 		return -EINVAL;
 	struct op_record *op = record_of(port->member);
 	if (unlikely(!op))
@@ -158,7 +158,7 @@ static inline int send_one(struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
 	unsigned flags)
 {
-	if (unlikely(!port_valid(port) || flags ||
+	if (unlikely(!port_valid(port) || !port_has_peer(port, peer) || flags ||
 		     length > CAY_FAST_SEND_BYTES || (!data && length)))
 		return send_other(
 			port, peer, tag, api_tag, data, length, flags);
@@ -233,10 +233,12 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags, uint64_t deadline)
 {
 	for (;;) {
-		struct context *to = atomic_load_explicit(
-			&peer->context, memory_order_acquire);
 		if (unlikely(!port_valid(port)))
 			return port_error(port);
+		if (unlikely(!port_has_peer(port, peer)))
+			return -EINVAL;
+		struct context *to = atomic_load_explicit(
+			&peer->context, memory_order_acquire);
 		uint64_t r_before = atomic_load_explicit(
 			&to->control->r, memory_order_acquire);
 		int r = cay_send(port, peer, tag, data, length, flags);

@@ -334,6 +334,8 @@ int cay_window_revoke(struct cay_window *w, struct cay_key *key)
 
 int cay_window_close(struct cay_window *w)
 {
+	if (!w)
+		return 0;
 	struct cay_port *port = w->port;
 	struct cay_window_descriptor *d = descriptor(w);
 	struct lock_guard guard;

@@ -3,8 +3,20 @@
 #ifndef CAY_PORT_WINDOW_H
 #define CAY_PORT_WINDOW_H
 
+#include <string.h>
+
 #include "cay/window.h"
 #include "port/port.h"
+
+/* Returns true if the Win-ID is in range and reserved bits are 0. */
+static inline bool key_valid(struct cay_key key)
+{
+	/* Both are in one word, so that one comparison checks them. */
+	uint64_t words[2];
+	CAY_STATIC_ASSERT(sizeof(key) == sizeof(words), "two words");
+	memcpy(words, &key, sizeof(key));
+	return words[1] <= UINT16_MAX;
+}
 
 /* Returns the refusals since the last call. The consuming thread. */
 uint64_t window_refusals(struct cay_port *, uint32_t window);

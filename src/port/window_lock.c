@@ -57,6 +57,8 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 	struct node_reply reply;
 	if (!port_valid(port))
 		return port_error(port);
+	if (!port_has_peer(port, peer) || key.reserved)
+		return -EINVAL;
 	if (key.window > UINT16_MAX)
 		return -ENXIO;
 	for (uint64_t nap = LOCK_NAP_NS;;
@@ -82,6 +84,8 @@ int cay_window_unlock(
 	struct node_reply reply;
 	if (!port_valid(port))
 		return port_error(port);
+	if (!port_has_peer(port, peer) || key.reserved)
+		return -EINVAL;
 	if (key.window > UINT16_MAX)
 		return -ENXIO;
 	/* Stores made under the lock are visible before it is released. */

@@ -75,6 +75,8 @@ CAY_API int cay_port_close(struct cay_port *port)
 {
 	if (!real_load())
 		return -ENOSYS;
+	if (!port)
+		return real.port_close(port);
 	struct trace_instruction i = call_begin(TRACE_PORT_CLOSE, port, NULL);
 	struct cay_addr addr = real.port_addr(port);
 	int r = real.port_close(port);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handles that a call cannot use: NULL, peers of another port, and keys with
+ * reserved bits are refused with -EINVAL; what closes or releases accepts NULL.
+ */
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "instruction.h"
+
+static void closing_null_does_nothing(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	(void)state;
+	assert_int_equal(cay_port_close(NULL), 0);
+	assert_int_equal(cay_window_close(NULL), 0);
+	cay_peer_release(NULL);
+	cay_free(port, NULL);
+	close_port(port);
+}
+
+/* Every call that takes a peer. */
+static void check_peer(struct rma_pair *r)
+{
+	static unsigned char data[CAY_EAGER_MAX + 1];
+	static const size_t lengths[] = { 0, 8, 100, sizeof(data) };
+	struct cay_port *port = r->origin;
+	for (unsigned i = 0; i < COUNT(lengths); i++)
+		for (unsigned flags = 0; flags <= CAY_NOTIFY; flags++) {
+			size_t length = lengths[i];
+			struct iovec piece = { data, length };
+			assert_int_equal(
+				cay_send(port, r->peer, 1, data, length, flags),
+				-EINVAL);
+			assert_int_equal(cay_send_tagged(port, r->peer, 1, 2,
+						 data, length, flags),
+				-EINVAL);
+			assert_int_equal(
+				cay_sendv(port, r->peer, 1, &piece, 1, flags),
+				-EINVAL);
+			assert_int_equal(cay_send_wait(port, r->peer, 1, data,
+						 length, flags, soon()),
+				-EINVAL);
+		}
+	for (unsigned i = 0; i < COUNT(instructions); i++)
+		for (unsigned flags = 0; flags <= CAY_NOTIFY; flags++)
+			assert_int_equal(
+				instructions[i].issue(r, 1, flags), -EINVAL);
+	assert_int_equal(cay_flush(port, r->peer, 0), -EINVAL);
+	assert_int_equal(cay_window_lock(port, r->peer, r->key, 0), -EINVAL);
+	assert_int_equal(cay_window_unlock(port, r->peer, r->key), -EINVAL);
+}
+
+static void peer_must_be_one_of_the_port(void **state)
+{
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	struct cay_peer *peer = r.peer;
+	struct cay_peer *foreign = open_peer(r.owner, r.origin);
+	struct cay_peer *same_target = open_peer(r.owner, r.owner);
+	(void)state;
+	r.peer = NULL;
+	check_peer(&r);
+	r.peer = foreign;
+	check_peer(&r);
+	r.peer = same_target;
+	check_peer(&r);
+	r.peer = peer;
+	/* Nothing was sent or written. */
+	for (unsigned i = 0; i < r.bytes; i++)
+		assert_int_equal(r.memory[i], 0);
+	check_empty(r.owner);
+	cay_peer_release(foreign);
+	cay_peer_release(same_target);
+	rma_close(&r);
+}
+
+static void reserved_bits_of_a_key_are_refused(void **state)
+{
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	(void)state;
+	for (unsigned bit = 0; bit < 32; bit++) {
+		r.key.reserved = 1u << bit;
+		for (unsigned i = 0; i < COUNT(instructions); i++)
+			for (unsigned flags = 0; flags <= CAY_NOTIFY; flags++)
+				assert_int_equal(
+					instructions[i].issue(&r, 1, flags),
+					-EINVAL);
+		assert_int_equal(
+			cay_window_lock(r.origin, r.peer, r.key, 0), -EINVAL);
+		assert_int_equal(
+			cay_window_unlock(r.origin, r.peer, r.key), -EINVAL);
+	}
+	r.key.reserved = 0;
+	assert_int_equal(issue_put8(&r, 1, 0), 0);
+	rma_settle(&r);
+	rma_close(&r);
+}
+
+static void unknown_bits_of_flags_are_refused(void **state)
+{
+	struct rma_pair r =
+		rma_open(PLACE_ARENA, INSTRUCTION_BYTES, RIGHTS_ACCESS);
+	unsigned known = CAY_NOTIFY | CAY_FREE_ORDER | CAY_FENCE |
+			 CAY_INTERRUPT | CAY_PRIORITY | CAY_ACK;
+	unsigned sends = known | CAY_BORROW;
+	(void)state;
+	for (unsigned bit = 0; bit < 32; bit++) {
+		unsigned flag = 1u << bit;
+		struct cay_window *w;
+		errno = 0;
+		if (!(sends & flag))
+			assert_int_equal(
+				cay_send(r.origin, r.peer, 1, "x", 1, flag),
+				-EINVAL);
+		for (unsigned i = 0; !(known & flag) && i < COUNT(instructions);
+			i++)
+			assert_int_equal(
+				instructions[i].issue(&r, 1, flag), -EINVAL);
+		if (flag != CAY_ALLOC_HUGE) {
+			assert_null(cay_alloc(r.owner, 4096, flag));
+			assert_int_equal(errno, EINVAL);
+		}
+		if (bit >= 5)
+			assert_int_equal(
+				cay_window_open(r.owner, r.memory, r.bytes,
+					RIGHTS_ACCESS | flag, &w),
+				-EINVAL);
+	}
+	rma_close(&r);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(closing_null_does_nothing),
+		TEST(peer_must_be_one_of_the_port),
+		TEST(reserved_bits_of_a_key_are_refused),
+		TEST(unknown_bits_of_flags_are_refused),
+	};
+	return cmocka_run_group_tests(tests, harness_begin, harness_end);
+}
