@@ -33,7 +33,7 @@ static inline uint64_t now_ns(void)
 static inline int check(const char *call, int result)
 {
 	if (result < 0)
-		errx(1, "%s: %s", call, cay_strerror(result));
+		errx(1, "%s: %s", call, cay_call_strerror(call, result));
 	return result;
 }
 
@@ -51,7 +51,8 @@ static inline struct cay_port *port_open(const char *name)
 	struct cay_port_options options = { .name = name };
 	struct cay_port *port = cay_port_open(&options);
 	if (!port)
-		errx(1, "cay_port_open: %s", cay_strerror(errno));
+		errx(1, "cay_port_open: %s",
+			cay_call_strerror("cay_port_open", errno));
 	return port;
 }
 
@@ -59,7 +60,7 @@ static inline void *memory_alloc(struct cay_port *port, size_t bytes)
 {
 	void *memory = cay_alloc(port, bytes, 0);
 	if (!memory)
-		errx(1, "cay_alloc: %s", cay_strerror(errno));
+		errx(1, "cay_alloc: %s", cay_call_strerror("cay_alloc", errno));
 	return memory;
 }
 

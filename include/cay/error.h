@@ -11,10 +11,17 @@ extern "C" {
 
 /*
  * Describes an error number returned by a Cay call (-errno, or errno after a
- * call returned NULL): its meaning for Cay and how to proceed. Returns a
- * constant string, never NULL. Thread-safe; does not block.
+ * call returned NULL), whichever call it was. Returns a constant string, never
+ * NULL. Thread-safe; does not block.
  */
 CAY_API const char *cay_strerror(int error);
+
+/*
+ * Describes an error number of a certain call, such as "cay_send": what it
+ * means there, and how to proceed. Returns cay_strerror() if the call is
+ * unknown or does not return this error. Thread-safe; does not block.
+ */
+CAY_API const char *cay_call_strerror(const char *call, int error);
 
 /*
  * Returns the name of an error code, such as "peer_gone" for CAY_ERROR_GONE, or

@@ -74,7 +74,8 @@ int cli_port_open(const char *command, const char *node, const char *realm,
 			address.name);
 	if (error != EEXIST)
 		return cli_error(command, "cannot open a port on node '%s': %s",
-			address.name, cay_strerror(error));
+			address.name,
+			cay_call_strerror("cay_port_open", error));
 	uint32_t pid = port_holder(&address, in_realm, name);
 	if (pid)
 		snprintf(holder, sizeof(holder), " (process %u)", pid);

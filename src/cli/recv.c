@@ -200,7 +200,8 @@ static int receiver_open(struct receiver *r)
 		return status;
 	r->fd = cay_port_fd(r->port);
 	if (r->fd < 0)
-		return cli_error("recv", "%s", cay_strerror(r->fd));
+		return cli_error(
+			"recv", "%s", cay_call_strerror("cay_port_fd", r->fd));
 	return CLI_OK;
 }
 

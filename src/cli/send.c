@@ -87,7 +87,7 @@ static int completions_wait(struct sender *s)
 			return send_failed(s, "the receiver is stuck: it has "
 					      "not read its messages");
 		if (r && r != -EINTR)
-			return send_failed(s, cay_strerror(r));
+			return send_failed(s, cay_call_strerror("cay_wait", r));
 	}
 	if (s->error)
 		return send_failed(s, cay_error_text((unsigned)s->error));
@@ -124,7 +124,7 @@ static int message_send(struct sender *s, const void *data, size_t length)
 		return send_failed(s, "its queue is full: its owner does "
 				      "not receive; try a longer --wait");
 	if (r)
-		return send_failed(s, cay_strerror(r));
+		return send_failed(s, cay_call_strerror("cay_send", r));
 	s->accepted++;
 	s->pending += o->ack || length > CAY_EAGER_MAX;
 	return length > CAY_EAGER_MAX ? completions_wait(s) : CLI_OK;
@@ -190,7 +190,8 @@ static int send_all(struct sender *s)
 	if (r == -ENXIO || r == -ETIMEDOUT)
 		return cli_port_unknown("send", o->node, o->realm, o->name);
 	if (r)
-		return cli_error("send", "%s: %s", o->name, cay_strerror(r));
+		return cli_error("send", "%s: %s", o->name,
+			cay_call_strerror("cay_peer_lookup", r));
 	if (o->message)
 		status = message_send(s, o->message, strlen(o->message));
 	else

@@ -124,48 +124,40 @@ struct errno_words {
 
 static const struct errno_words errnos[] = {
 	{ 0, "success" },
-	{ EAGAIN, "a queue is full or empty: poll and try again" },
-	{ EREMOTEIO,
-		"an access was refused: its completion event has the reason" },
-	{ EPIPE, "the peer has closed or died: resolve it again" },
+	{ EAGAIN, "nothing is ready, or a queue is full: poll and try again" },
+	{ EREMOTEIO, "an access to remote memory was refused" },
+	{ EPIPE, "the peer has closed its port or died" },
 	{ ENOTCONN, "the node is gone: open the port again for a new one" },
-	{ ECHILD, "the handle belongs to the parent process: open a port after "
-		  "fork()" },
-	{ ENXIO, "no port, or no window of it, has this address or name" },
-	{ EACCES, "the peer is in another realm, the key is wrong, or this "
-		  "port was disabled for thousands of wrong keys: close it" },
+	{ ECHILD, "the handle belongs to the parent process" },
+	{ ENXIO, "no such port or window" },
+	{ EACCES, "access is not permitted" },
 	{ EHOSTUNREACH, "the address belongs to another node" },
 	{ ETIMEDOUT, "the deadline has passed" },
-	{ EPERM, "the node belongs to another user (check CAY_NODE), or the "
-		 "window is not locked by this port" },
-	{ EALREADY, "this port has locked the window already" },
+	{ EPERM, "only the owner may do this" },
+	{ EALREADY, "this port has done so already" },
 	{ EPROTO, "the peer of the socket does not speak the control protocol "
 		  "of Cay" },
-	{ EPROTONOSUPPORT,
-		"the node has another version: close its ports, or set "
-		"CAY_NODE to start one of this version" },
+	{ EPROTONOSUPPORT, "the node has another version" },
 	{ EBADMSG, "the arena is damaged or too small" },
 	{ EOPNOTSUPP, "this device does not have that feature" },
-	{ ENOSPC, "no port number, arena space or table entry is left" },
-	{ EDQUOT, "this process or its realm has taken all that its quota at "
-		  "the node allows: 'cay node serve --quota' raises it" },
+	{ ENOSPC, "a table or the arena is full" },
+	{ EDQUOT, "a quota of the node is exhausted" },
 	{ EEXIST, "the name is taken by another port" },
 	{ ENOBUFS, "too many threads issue in this process" },
 	{ EMFILE,
-		"too many open descriptors in this process or the node: raise "
-		"RLIMIT_NOFILE (ulimit -n)" },
+		"too many open descriptors: raise RLIMIT_NOFILE (ulimit -n)" },
 	{ ENFILE, "too many open descriptors on this machine" },
-	{ ENOMEM, "no memory or address space: look at RLIMIT_AS, the cgroup's "
-		  "limit and vm.max_map_count" },
-	{ ENOENT, "the program cay was not found: install it or set "
-		  "CAY_NODE_PROGRAM" },
-	{ ENOEXEC, "the program of the node cannot be executed or has failed: "
-		   "run 'cay node serve' to see why" },
+	{ ENOMEM, "there is not enough memory or address space" },
+	{ ENOENT, "the program cay was not found" },
+	{ ENOEXEC, "the program of the node cannot be executed" },
 	{ EINVAL, "an argument is not valid" },
-	{ EMSGSIZE, "the message is too long" },
+	{ EMSGSIZE, "the message or access is too long" },
 	{ E2BIG, "too many threads of the process are stuck in one queue" },
-	{ EBUSY, "the queue that was replaced before is still in use" },
+	{ EBUSY, "the object is still in use" },
 	{ ESRCH, "no process with this number has ports here" },
+	{ EFAULT, "the memory is not accessible to this call" },
+	{ EBADF, "the port has no descriptor" },
+	{ EINTR, "a signal handler interrupted the call" },
 };
 
 const char *cay_strerror(int error)

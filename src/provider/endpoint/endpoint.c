@@ -51,7 +51,8 @@ static int port_open(struct endpoint *ep)
 	if (ep->port)
 		return 0;
 	int error = errno;
-	LOG_WARN(EP_CTRL, "cannot open a port: %s\n", cay_strerror(error));
+	LOG_WARN(EP_CTRL, "cannot open a port: %s\n",
+		cay_call_strerror("cay_port_open", error));
 	return error == EEXIST ? -FI_EADDRINUSE : provider_error(-error);
 }
 
