@@ -57,6 +57,7 @@ enum cay_command {
 	CAY_FAA_RESPONSE = 0x66,
 	CAY_CAS = 0x73,
 	CAY_CAS_RESPONSE = 0x77,
+	CAY_RESOLVE = 0x80, /* only in a NOTIFY_CC: executed by the node */
 	CAY_SEND = 0x90,
 	CAY_PUT = 0xa0,
 	CAY_GET = 0xb0,
@@ -172,7 +173,8 @@ struct cay_vci {
  * receive; word 5 WQ read position 31:0, RDR write position 63:32; word 6
  * completed command 15:0 and, in a NOTIFY_CC, the reference that it frees 31:16
  * and the sequence number of that reference 63:32.
- * The NOTIFY_CC of a FAST_GET holds its 1 to 24 bytes in words 2 to 4.
+ * The NOTIFY_CC of a FAST_GET holds its 1 to 24 bytes in words 2 to 4, that of
+ * a RESOLVE the epoch of the peer in word 3 and its peer index in word 4.
  * Word 7: command word 15:0, immediate bytes 31:16, peer VPID 47:32, generation
  * 63:48. It is stored last, with release.
  *

@@ -72,6 +72,7 @@ enum cay_event_kind {
 	CAY_EVENT_STATUS = 4,	/* snapshot: result is W, previous is R */
 	CAY_EVENT_ACCESS = 5,	/* window access: window, offset, command */
 	CAY_EVENT_POSTED = 6,	/* message in a posted receive */
+	CAY_EVENT_RESOLVED = 7, /* end of cay_peer_resolve_start(): handle */
 };
 
 /*

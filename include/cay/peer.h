@@ -31,6 +31,19 @@ CAY_API int cay_peer_resolve(
 	struct cay_port *, struct cay_addr, struct cay_peer **);
 
 /*
+ * Starts to resolve an address. A CAY_EVENT_RESOLVED of the port reports the
+ * end: `handle`, whose cay_peer_data() is `data`, or `error`:
+ * CAY_ERROR_TARGET_VPID (no such port), CAY_ERROR_UNREACHABLE (another node, or
+ * the node has exited), CAY_ERROR_REALM, CAY_ERROR_NO_RESOURCES (the peer table
+ * is full); `tag` is `data` in both cases. Returns 0, or -EAGAIN (too many
+ * resolutions are under way, or the port's queue is full: poll and retry),
+ * -ENOTCONN (the node has exited), -ENOMEM, -EACCES (the port is disabled),
+ * -ECHILD. Does not block. Thread-safe.
+ */
+CAY_API int cay_peer_resolve_start(
+	struct cay_port *, struct cay_addr, void *data);
+
+/*
  * Resolves a name, waiting until a port with this name is open. Returns as
  * cay_peer_resolve(), or -EINVAL (invalid name), -ETIMEDOUT (-ENXIO if the
  * deadline is 0). Thread-safe.

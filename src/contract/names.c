@@ -92,6 +92,7 @@ static const struct command_words commands[] = {
 	{ CAY_FAA_RESPONSE, 0, "FAA_RESPONSE" },
 	{ CAY_CAS, 0, "CAS" },
 	{ CAY_CAS_RESPONSE, 0, "CAS_RESPONSE" },
+	{ CAY_RESOLVE, 0, "RESOLVE" },
 	{ CAY_SEND, 0x8, "SEND" },
 	{ CAY_PUT, 0x8, "PUT" },
 	{ CAY_GET, 0, "GET" },

@@ -212,6 +212,11 @@ void DEVICE(reference_free)(struct origin *o, uint32_t index)
 	reference_free(o, index);
 }
 
+bool DEVICE(reserve_completion)(struct origin *o)
+{
+	return ack_reserve(o);
+}
+
 void DEVICE(complete_own)(
 	struct origin *o, struct op_record *op, const struct completion *c)
 {

@@ -55,6 +55,8 @@ bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
 bool DEVICE(reference_pending)(const struct origin *, int32_t vpid);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
+/* Reserves an entry for one completion; returns false if none is left. */
+bool DEVICE(reserve_completion)(struct origin *);
 /* Completes an instruction of this port; its completion was reserved. */
 void DEVICE(complete_own)(
 	struct origin *, struct op_record *, const struct completion *);

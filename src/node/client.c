@@ -62,3 +62,9 @@ int client_call(int socket, const struct node_request *request, int fd_out,
 		close(fd);
 	return r;
 }
+
+int client_post(int socket, const struct node_request *request)
+{
+	int r = wire_send(socket, request, sizeof(*request), -1, MSG_DONTWAIT);
+	return r == 0 || r == -EAGAIN ? r : -ENOTCONN;
+}

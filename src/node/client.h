@@ -27,4 +27,10 @@ int client_connect(const struct node_address *);
 int client_call(int socket, const struct node_request *, int fd_out,
 	struct node_reply *, int *fd_in);
 
+/*
+ * Sends a request that has no reply, without blocking. Returns 0, -EAGAIN (the
+ * node has not read earlier ones) or -ENOTCONN. Any thread.
+ */
+int client_post(int socket, const struct node_request *);
+
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The control protocol between a process and its node, over a SOCK_SEQPACKET
- * Unix socket. Each request has one reply, both of fixed size; the first
- * request is HELLO. It is for set-up only and not on the path of a message. The
- * node disconnects a client whose request does not conform to this header.
+ * Unix socket. Each request has one reply, both of fixed size, except
+ * RESOLVE_START, which has none; the first request is HELLO. It is for set-up
+ * only and not on the path of a message. The node disconnects a client whose
+ * request does not conform to this header.
  */
 #ifndef CAY_NODE_PROTOCOL_H
 #define CAY_NODE_PROTOCOL_H
@@ -47,6 +48,8 @@ enum node_request_kind {
 	NODE_LOCK = 18,	      /* a window of a peer */
 	NODE_UNLOCK = 19,
 	NODE_DISABLE = 20, /* a port of the caller */
+	/* As RESOLVE, without a reply: a NOTIFY_CC of RESOLVE follows. */
+	NODE_RESOLVE_START = 24,
 };
 
 enum node_hello_flag {
@@ -81,6 +84,7 @@ struct node_request {
 			uint16_t target;
 			uint32_t node;
 			char name[NODE_NAME_MAX]; /* if not empty: by name */
+			uint64_t tag; /* RESOLVE_START: of the NOTIFY_CC */
 		} resolve;
 		struct {
 			uint16_t vpid;

@@ -116,6 +116,7 @@ static int request_references(struct call *c)
 	return 0;
 }
 
+/* Enters a target into the peer table of a port of the caller. */
 static int request_resolve(struct call *c)
 {
 	const struct node_request *q = c->request;
@@ -147,6 +148,51 @@ static int request_resolve(struct call *c)
 	c->reply->resolve.epoch = target->epoch;
 	c->reply->resolve.vpid = target->config.vpid;
 	c->reply->resolve.path = PATH_DIRECT;
+	return 0;
+}
+
+/* Returns the error code of an event for the result of request_resolve(). */
+static enum cay_error resolve_error(int r)
+{
+	switch (r) {
+	case 0:
+		return CAY_ERROR_NONE;
+	case -ENXIO:
+		return CAY_ERROR_TARGET_VPID;
+	case -EHOSTUNREACH:
+		return CAY_ERROR_UNREACHABLE;
+	case -EACCES:
+		return CAY_ERROR_REALM;
+	default:
+		return CAY_ERROR_NO_RESOURCES;
+	}
+}
+
+/* The process has reserved an entry of its queue for the completion. */
+static int request_resolve_start(struct call *c)
+{
+	const struct node_request *q = c->request;
+	struct vport *port = own_port(c, q->resolve.vpid);
+	struct context to;
+	if (!port)
+		return 0; /* closed meanwhile */
+	int r = request_resolve(c);
+	if (r == -EPROTO)
+		return r;
+	struct completion done = { .tag = q->resolve.tag,
+		.command = CAY_RESOLVE,
+		.error = (uint8_t)resolve_error(r),
+		.peer_node = port->realm->node->id,
+		.peer_vpid = q->resolve.target,
+		.result = c->reply->resolve.epoch,
+		.previous = c->reply->resolve.index };
+	int e = context_load(
+		&port->realm->arena, port->config.vpid, port->epoch, &to);
+	if (e == 0)
+		e = device_complete(&to, port->realm->op, &done, 0);
+	/* Without the reservation there may be no entry. */
+	if (e && r == 0)
+		watch_remove(port, c->reply->resolve.index);
 	return 0;
 }
 
@@ -301,6 +347,7 @@ static const struct {
 	[NODE_OPEN] = { request_open, true },
 	[NODE_CLOSE] = { request_close, true },
 	[NODE_RESOLVE] = { request_resolve, true },
+	[NODE_RESOLVE_START] = { request_resolve_start, true },
 	[NODE_RELEASE] = { request_release, true },
 	[NODE_ALLOC] = { request_alloc, true },
 	[NODE_FREE] = { request_free, true },
@@ -357,9 +404,13 @@ int request_handle(struct process *p)
 	if (n == sizeof(request))
 		close_out =
 			request_execute(p, &request, &fd_in, &reply, &fd_out);
+	bool silent = n == sizeof(request) &&
+		      request.kind == NODE_RESOLVE_START &&
+		      reply.error != -EPROTO;
 	/* The node never waits for a client that does not read replies. */
-	int r = wire_send(
-		p->socket, &reply, sizeof(reply), fd_out, MSG_DONTWAIT);
+	int r = silent ? 0
+		       : wire_send(p->socket, &reply, sizeof(reply), fd_out,
+				 MSG_DONTWAIT);
 	if (r == -ETOOMANYREFS) {
 		/* This user has too many descriptors in flight on sockets. */
 		reply = (struct node_reply){ .error = -EMFILE };

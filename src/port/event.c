@@ -13,6 +13,7 @@
 #include "port/long_receive.h"
 #include "port/pending.h"
 #include "port/posted.h"
+#include "port/resolve.h"
 #include "port/resolved.h"
 #include "port/window.h"
 
@@ -105,6 +106,10 @@ static int event_completion(struct cay_port *port, const struct cay_nqe *n,
 	} else if (!e->error && command_is_atomic(e->command)) {
 		e->result = n->word[CAY_NQE_WORD_RESULT];
 		e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
+	} else if (e->command == CAY_RESOLVE) {
+		/* The reservation of a stale one is that of the first. */
+		slot->completion = (uint8_t)resolve_event(port, n, e);
+		return slot->completion;
 	} else {
 		e->offset = n->word[CAY_NQE_WORD_OFFSET];
 		e->window = (uint16_t)n->word[CAY_NQE_WORD_WINDOW];

@@ -19,37 +19,50 @@ static void peer_release_at_node(struct cay_port *port, uint32_t index)
 	control_call(port->member, &request, -1, &reply, NULL);
 }
 
+struct cay_peer *peer_alloc(struct cay_port *port, uint16_t vpid)
+{
+	struct cay_peer *peer = calloc(1, sizeof(*peer));
+	if (!peer)
+		return NULL;
+	peer->port = port;
+	peer->vpid = vpid;
+	peer->path = CAY_PATH_DIRECT;
+	atomic_init(&peer->users, 1);
+	list_init(&peer->link);
+	return peer;
+}
+
+/* The device finds the context of a VCI's target in the routes. */
+int peer_prepare(struct cay_port *port)
+{
+	if (!port->origin.routes)
+		port->origin.routes = calloc(
+			port->origin.peer_count, sizeof(*port->origin.routes));
+	return port->origin.routes ? 0 : -ENOMEM;
+}
+
 /* Creates the peer that the node has resolved, and its route. */
 static int peer_new(struct cay_port *port, const struct node_reply *reply,
 	struct cay_peer **out)
 {
-	struct cay_peer *peer = calloc(1, sizeof(*peer));
+	struct cay_peer *peer = peer_alloc(port, reply->resolve.vpid);
 	struct context *context = malloc(sizeof(*context));
 	struct lock_guard guard;
 	int r = -ENOMEM;
 	if (!peer || !context)
 		goto err;
-	peer->port = port;
 	peer->index = reply->resolve.index;
-	peer->vpid = reply->resolve.vpid;
 	peer->path = reply->resolve.path;
-	atomic_init(&peer->users, 1);
-	list_init(&peer->link);
 	r = context_load(&port->member->arena, peer->vpid, reply->resolve.epoch,
 		context);
 	if (r)
 		goto err;
 	atomic_init(&peer->context, context);
-	/* The device finds the context of a VCI's target in the routes. */
 	lock_take(&port->lock, &guard);
-	if (!port->origin.routes)
-		port->origin.routes = calloc(
-			port->origin.peer_count, sizeof(*port->origin.routes));
-	if (!port->origin.routes)
-		r = -ENOMEM;
-	else if (peer->index >= port->origin.peer_count)
+	r = peer_prepare(port);
+	if (r == 0 && peer->index >= port->origin.peer_count)
 		r = -EPROTO;
-	else
+	if (r == 0)
 		r = resolved_add(port, peer);
 	if (r == 0)
 		port->origin.routes[peer->index] = &peer->context;

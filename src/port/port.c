@@ -15,6 +15,7 @@
 #include "port/pending.h"
 #include "port/posted.h"
 #include "port/record.h"
+#include "port/resolve.h"
 #include "port/resolved.h"
 #include "port/window.h"
 
@@ -107,6 +108,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->lock);
 	free(port->pending);
 	free(port->origin.routes);
+	resolve_free(port);
 	resolved_free(port);
 	free(port->heard);
 	windows_free(port);

@@ -70,7 +70,8 @@ struct cay_window {
 	bool closing;
 };
 
-struct resolved; /* resolved.h */
+struct resolved;  /* resolved.h */
+struct resolving; /* resolve.c */
 
 struct cay_port {
 	struct origin origin;
@@ -83,6 +84,8 @@ struct cay_port {
 	struct cay_window **windows; /* by Win-ID; NULL until needed */
 	uint32_t posted_next;	     /* next slot of the posted queue */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */
+	struct resolving *resolving;	     /* under way; NULL until needed */
+	_Atomic uint32_t resolving_count;
 	uint64_t *heard;     /* CAY_PORT_TELL_GONE: a bit per sender; or NULL */
 	struct list replied; /* peers that cay_reply() has resolved */
 
@@ -210,6 +213,11 @@ static inline void peer_refused(struct cay_peer *peer)
 {
 	atomic_store_explicit(&peer->refused, true, memory_order_relaxed);
 }
+
+/* Allocates a peer without a context; NULL if there is no memory. */
+struct cay_peer *peer_alloc(struct cay_port *, uint16_t vpid);
+/* Under port->lock: allocates the routes. Returns 0 or -ENOMEM. */
+int peer_prepare(struct cay_port *);
 
 /* Drops a reference to a peer; the last one frees it. */
 void peer_put(struct cay_peer *);

@@ -50,6 +50,11 @@ static _Atomic(struct cay_peer *) *resolved_slot_new(
 	return resolved_slot(port, vpid);
 }
 
+int resolved_reserve(struct cay_port *port, uint16_t vpid)
+{
+	return resolved_slot_new(port, vpid) ? 0 : -ENOMEM;
+}
+
 int resolved_add(struct cay_port *port, struct cay_peer *peer)
 {
 	_Atomic(struct cay_peer *) *slot = resolved_slot_new(port, peer->vpid);

@@ -55,6 +55,8 @@ static inline void resolved_heard(struct cay_port *port, uint16_t vpid)
 		port->heard[vpid / 64] |= 1ull << vpid % 64;
 }
 
+/* Under port->lock: lets the next resolved_add() of the VPID succeed. */
+int resolved_reserve(struct cay_port *, uint16_t vpid);
 /* Under port->lock: adds a peer. Returns 0 or -ENOMEM. */
 int resolved_add(struct cay_port *, struct cay_peer *);
 /* Under port->lock: removes a peer, which need not be in the table. */

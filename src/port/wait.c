@@ -12,13 +12,15 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "port/consumer.h"
+#include "port/resolve.h"
 #include "port/spin.h"
 
-#define SPIN_NS_MAX (50 * CLOCK_NS_PER_US)
-#define SPIN_NS_MIN (1 * CLOCK_NS_PER_US)
-#define SPIN_POLLS  64 /* between two readings of the clock */
-#define NAP_NS_MIN  (20 * CLOCK_NS_PER_US)
-#define NAP_NS_MAX  (1 * CLOCK_NS_PER_MS)
+#define SPIN_NS_MAX	 (50 * CLOCK_NS_PER_US)
+#define SPIN_NS_MIN	 (1 * CLOCK_NS_PER_US)
+#define SPIN_POLLS	 64 /* between two readings of the clock */
+#define NAP_NS_MIN	 (20 * CLOCK_NS_PER_US)
+#define RESOLVE_CHECK_NS (100 * CLOCK_NS_PER_MS)
+#define NAP_NS_MAX	 (1 * CLOCK_NS_PER_MS)
 
 static bool wait_peek(struct cay_port *port)
 {
@@ -100,8 +102,15 @@ __attribute__((noinline)) static int wait_long(
 		struct context *own;
 		uint64_t w = wait_announce(port, W_SLEEP, &own);
 		if (w) {
+			/* A node that has exited completes no resolution. */
+			uint64_t until = deadline;
+			if (unlikely(resolve_pending(port)))
+				until = bits_min(deadline,
+					clock_after_ns(RESOLVE_CHECK_NS));
 			port_count(&port->count.sleeps);
-			r = futex_wait_upper(&own->control->w, w, deadline);
+			r = futex_wait_upper(&own->control->w, w, until);
+			if (unlikely(r == -ETIMEDOUT && until != deadline))
+				resolve_abort(port);
 		}
 		if (r == -ETIMEDOUT || r == -EINTR) {
 			device_cancel_sleep(own, W_SLEEP);
@@ -160,6 +169,8 @@ int cay_port_arm(struct cay_port *port)
 	(void)n;
 	if (wait_closed(port))
 		return -ENOTCONN;
+	if (unlikely(resolve_pending(port)))
+		resolve_abort(port);
 	struct context *own;
 	if (wait_peek(port) || !wait_announce(port, W_ARMED, &own))
 		return -EAGAIN;

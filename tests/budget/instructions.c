@@ -89,7 +89,7 @@ static const struct path paths[] = {
 	{ "cay_get, 8 bytes", get_8, 202 },
 	{ "cay_fetch_add_into", add_into, 179 },
 	{ "cay_fetch_add", add, 454 },
-	{ "cay_poll, a completion", poll_one, 205 },
+	{ "cay_poll, a completion", poll_one, 208 },
 	{ "cay_release, a completion", release, 167 },
 };
 

@@ -102,6 +102,7 @@ static const struct named names[] = {
 	{ 0xf6, 0xf6, "NOTIFY_ULTRA" },
 	{ 0xf7, 0xf7, "NOTIFY_BARRIER" },
 	{ 0xf8, 0xf8, "NOTIFY_GONE" },
+	{ 0x80, 0x80, "RESOLVE" },
 	{ 0xff, 0xff, "ACK" },
 };
 

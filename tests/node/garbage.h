@@ -27,7 +27,7 @@ static inline void random_request(
 	uint64_t *seed, const char *realm, struct node_request *q)
 {
 	memset(q, 0, sizeof(*q));
-	q->kind = (uint32_t)random_below(seed, NODE_DISABLE + 2);
+	q->kind = (uint32_t)random_below(seed, NODE_RESOLVE_START + 2);
 	if (q->kind == NODE_HELLO && random_below(seed, 4))
 		*q = hello_request(realm);
 	if (q->kind == NODE_OPEN && random_below(seed, 2))

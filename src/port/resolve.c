@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See resolve.h. Everything that can fail for lack of memory or room happens
+ * before the request is sent; the consumer then only fills in the peer. Any
+ * thread, under port->lock.
+ */
+#include "port/resolve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "device/queue.h"
+#include "node/client.h"
+#include "port/lock.h"
+#include "port/record.h"
+#include "port/resolved.h"
+
+#define RESOLVING_MAX 64 /* under way on one port */
+
+struct resolving {
+	struct cay_peer *peer; /* NULL: the entry is free */
+	struct context *context;
+	uint32_t number; /* of this use of the entry */
+	bool aborted;	 /* completed by this process */
+};
+
+/* The tag of the request: entry and number. */
+static uint64_t resolving_tag(const struct cay_port *port, uint32_t index)
+{
+	return index | (uint64_t)port->resolving[index].number << 32;
+}
+
+/* Under the lock: returns a free entry with its memory, or NULL and *error. */
+static struct resolving *resolving_new(
+	struct cay_port *port, uint16_t vpid, void *data, int *error)
+{
+	struct resolving *q = NULL;
+	*error = -ENOMEM;
+	if (!port->resolving)
+		port->resolving =
+			calloc(RESOLVING_MAX, sizeof(*port->resolving));
+	if (!port->resolving || peer_prepare(port) != 0 ||
+		resolved_reserve(port, vpid) != 0)
+		return NULL;
+	for (uint32_t i = 0; !q && i < RESOLVING_MAX; i++)
+		if (!port->resolving[i].peer)
+			q = &port->resolving[i];
+	*error = -EAGAIN;
+	if (!q)
+		return NULL;
+	struct cay_peer *peer = peer_alloc(port, vpid);
+	struct context *context = malloc(sizeof(*context));
+	*error = -ENOMEM;
+	if (!peer || !context) {
+		free(peer);
+		free(context);
+		return NULL;
+	}
+	peer->data = data;
+	*q = (struct resolving){ peer, context, q->number + 1, false };
+	return q;
+}
+
+/* Under the lock. */
+static void resolving_free(struct resolving *q)
+{
+	free(q->peer);
+	free(q->context);
+	q->peer = NULL;
+	q->context = NULL;
+}
+
+int cay_peer_resolve_start(
+	struct cay_port *port, struct cay_addr addr, void *data)
+{
+	struct node_request request = { .kind = NODE_RESOLVE_START };
+	struct lock_guard guard;
+	int r;
+	if (!port_valid(port))
+		return port_error(port);
+	lock_take(&port->lock, &guard);
+	struct resolving *q = resolving_new(port, addr.vpid, data, &r);
+	if (q && !device_reserve_completion(&port->origin)) {
+		resolving_free(q);
+		q = NULL;
+		r = -EAGAIN;
+	}
+	if (q) {
+		request.resolve.vpid = port->origin.vpid;
+		request.resolve.target = addr.vpid;
+		request.resolve.node = addr.node;
+		request.resolve.tag =
+			resolving_tag(port, (uint32_t)(q - port->resolving));
+		r = client_post(port->member->socket, &request);
+		if (r) {
+			device_completions_returned(&port->origin, 1);
+			resolving_free(q);
+		} else {
+			port->resolving_count++;
+		}
+	}
+	lock_drop(&port->lock, &guard);
+	return r;
+}
+
+/* Under the lock: fills in the peer. Returns an error code. */
+static enum cay_error resolving_end(
+	struct cay_port *port, struct resolving *q, const struct cay_nqe *n)
+{
+	uint64_t index = n->word[CAY_NQE_WORD_PREVIOUS];
+	uint64_t epoch = n->word[CAY_NQE_WORD_RESULT];
+	/* The entry is in memory that members of the realm can write. */
+	if (index >= port->origin.peer_count || epoch > UINT32_MAX ||
+		port->origin.routes[index] ||
+		context_load(&port->member->arena, q->peer->vpid,
+			(uint32_t)epoch, q->context) != 0)
+		return CAY_ERROR_ROUTE;
+	q->peer->index = (uint32_t)index;
+	atomic_init(&q->peer->context, q->context);
+	/* resolved_reserve() has made room. */
+	resolved_add(port, q->peer);
+	port->origin.routes[index] = &q->peer->context;
+	return CAY_ERROR_NONE;
+}
+
+int resolve_event(
+	struct cay_port *port, const struct cay_nqe *n, struct cay_event *e)
+{
+	uint64_t tag = n->word[CAY_NQE_WORD_TAG];
+	uint32_t index = (uint32_t)tag;
+	struct lock_guard guard;
+	int r = 0;
+	lock_take(&port->lock, &guard);
+	struct resolving *q = port->resolving && index < RESOLVING_MAX
+				      ? &port->resolving[index]
+				      : NULL;
+	if (q && q->peer && tag == resolving_tag(port, index)) {
+		e->kind = CAY_EVENT_RESOLVED;
+		e->peer.vpid = q->peer->vpid;
+		e->tag = (uint64_t)(uintptr_t)q->peer->data;
+		e->handle = NULL;
+		e->result = e->previous = 0;
+		if (!e->error)
+			e->error = (int)resolving_end(port, q, n);
+		if (e->error) {
+			resolving_free(q);
+		} else {
+			e->handle = q->peer;
+			q->peer = NULL;
+			q->context = NULL;
+		}
+		port->resolving_count--;
+		r = 1;
+	}
+	lock_drop(&port->lock, &guard);
+	return r;
+}
+
+bool resolve_pending(const struct cay_port *port)
+{
+	/* Relaxed: a hint; the completion itself wakes the consumer. */
+	return atomic_load_explicit(
+		       &port->resolving_count, memory_order_relaxed) != 0;
+}
+
+void resolve_abort(struct cay_port *port)
+{
+	struct lock_guard guard;
+	if (member_node_alive(port->member))
+		return;
+	/* A completion that the node wrote before it exited comes first. */
+	const struct consumer *rx = &port->consumer;
+	uint64_t w = atomic_load_explicit(
+		&rx->own->control->w, memory_order_acquire);
+	struct op_record *op = record_of(port->member);
+	if (queue_nq(w) != rx->next || !op)
+		return;
+	lock_take(&port->lock, &guard);
+	for (uint32_t i = 0; port->resolving && i < RESOLVING_MAX; i++) {
+		struct resolving *q = &port->resolving[i];
+		if (!q->peer || q->aborted)
+			continue;
+		q->aborted = true;
+		device_complete_own(&port->origin, op,
+			&(struct completion){ .tag = resolving_tag(port, i),
+				.command = CAY_RESOLVE,
+				.error = CAY_ERROR_UNREACHABLE,
+				.peer_node = port->origin.node,
+				.peer_vpid = q->peer->vpid });
+	}
+	lock_drop(&port->lock, &guard);
+}
+
+void resolve_free(struct cay_port *port)
+{
+	for (uint32_t i = 0; port->resolving && i < RESOLVING_MAX; i++)
+		resolving_free(&port->resolving[i]);
+	free(port->resolving);
+}
