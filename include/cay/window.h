@@ -27,6 +27,18 @@ struct cay_key {
 };
 
 /*
+ * Rights of a window, enum cay_right in cay/contract.h:
+ *
+ *	CAY_RIGHT_READ			gets
+ *	CAY_RIGHT_WRITE			puts, also masked ones
+ *	CAY_RIGHT_ATOMIC		fetch-and-add, compare-and-swap
+ *	CAY_RIGHT_NOTIFY_ACCESS		CAY_EVENT_ACCESS for each access
+ *	CAY_RIGHT_NOTIFY_REFUSAL	CAY_EVENT_ACCESS for refused accesses
+ *
+ * A window needs one of the first three.
+ */
+
+/*
  * Opens a window on memory of this process. Peers access cay_alloc() memory
  * directly and other memory with process_vm_readv() and process_vm_writev(). If
  * the kernel refuses these, and for atomics and masked puts on such memory, the
