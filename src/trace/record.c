@@ -85,6 +85,9 @@ CAY_API int cay_port_close(struct cay_port *port)
 	return call_end(&i, r);
 }
 
+/* Time of this thread's last cay_peer_resolve(). */
+static _Thread_local uint64_t resolved_ns;
+
 static int peer_end(struct trace_instruction *i, struct cay_port *port,
 	struct cay_peer **out, int r)
 {
@@ -102,6 +105,7 @@ CAY_API int cay_peer_resolve(
 	if (!real_load())
 		return -ENOSYS;
 	struct trace_instruction i = call_begin(TRACE_PEER_RESOLVE, port, NULL);
+	resolved_ns = i.time_ns;
 	return peer_end(&i, port, out, real.peer_resolve(port, addr, out));
 }
 
@@ -144,12 +148,15 @@ static struct trace_instruction begin_send(struct cay_port *port,
 	return i;
 }
 
+/* This thread is in cay_reply(), which may leave by a jump to cay_send(). */
+static _Thread_local bool replying;
+
 CAY_API int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
 	if (!real_load())
 		return -ENOSYS;
-	if (real_is_caller(__builtin_return_address(0)))
+	if (replying || real_is_caller(__builtin_return_address(0)))
 		return real.send(port, peer, tag, data, length, flags);
 	struct trace_instruction i =
 		begin_send(port, peer, tag, data, length, flags);
@@ -226,12 +233,43 @@ CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
 	return call_end(&i, r);
 }
 
-/* The time stamp is taken afterwards: the events were caused before. */
+/*
+ * A reply may resolve the peer first. That call of libcay is recorded with its
+ * own, later time, so the message gets a time after it.
+ */
+CAY_API int cay_reply(struct cay_port *port, const struct cay_event *e,
+	uint64_t tag, const void *data, size_t length, unsigned flags)
+{
+	if (!real_load())
+		return -ENOSYS;
+	struct trace_instruction i =
+		begin_send(port, NULL, tag, data, length, flags);
+	replying = true;
+	int r = real.reply(port, e, tag, data, length, flags);
+	replying = false;
+	if (r == 0) {
+		i.peer = e->peer.vpid;
+		if (resolved_ns >= i.time_ns)
+			i.time_ns = resolved_ns + 1;
+	}
+	return call_end(&i, r);
+}
+
+/*
+ * The time stamp is taken afterwards: the events were caused before. The end of
+ * a resolution is recorded as cay_peer_resolve() is.
+ */
 CAY_API int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
 	if (!real_load())
 		return -ENOSYS;
 	int n = real.poll(port, events, max);
+	for (int e = 0; e < n; e++)
+		if (events[e].kind == CAY_EVENT_RESOLVED && events[e].handle) {
+			struct trace_instruction i =
+				call_begin(TRACE_PEER_RESOLVE, port, NULL);
+			peer_end(&i, port, &events[e].handle, 0);
+		}
 	if (n > 0) {
 		struct trace_instruction i =
 			call_begin(TRACE_DRAIN, port, NULL);

@@ -180,18 +180,37 @@ static void second(const char *end)
 	check("close", cay_port_close(port));
 }
 
-/* Sends the key to the peer, then consumes events until it is gone or done. */
-static void window_serve(struct cay_port *port, struct cay_key key)
+/*
+ * Sends the key to the peer, then consumes events until it is gone or done. The
+ * peer is resolved at once, by a reply ("reply"), or in the background
+ * ("start").
+ */
+static void window_serve(
+	struct cay_port *port, struct cay_key key, const char *how)
 {
 	struct cay_peer *peer = NULL;
+	bool answered = false;
 	for (;;) {
 		struct cay_event e = event_next(port);
 		bool last = e.kind == CAY_EVENT_GONE || e.tag == 1000;
-		if (!peer && e.kind == CAY_EVENT_MESSAGE) {
+		bool first = !answered && e.kind == CAY_EVENT_MESSAGE;
+		bool resolved = e.kind == CAY_EVENT_RESOLVED;
+		answered |= first;
+		if (first && strcmp(how, "reply") == 0) {
+			check("reply",
+				cay_reply(port, &e, 2, &key, sizeof(key), 0));
+		} else if (first && strcmp(how, "start") == 0) {
+			check("start",
+				cay_peer_resolve_start(port, e.peer, NULL));
+		} else if (first) {
 			check("resolve", cay_peer_resolve(port, e.peer, &peer));
+			resolved = true;
+		} else if (resolved) {
+			peer = e.handle;
+		}
+		if (resolved)
 			check("send",
 				cay_send(port, peer, 2, &key, sizeof(key), 0));
-		}
 		cay_release(port, &e);
 		if (last)
 			break;
@@ -199,7 +218,7 @@ static void window_serve(struct cay_port *port, struct cay_key key)
 	cay_peer_release(peer);
 }
 
-static void first(void)
+static void first(const char *how)
 {
 	const struct cay_port_options options = { .name = NAME,
 		.nq_entries = 64 };
@@ -215,7 +234,7 @@ static void first(void)
 			CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC,
 			&window));
 	cay_window_key(window, &key);
-	window_serve(port, key);
+	window_serve(port, key, how);
 	check("close", cay_window_close(window));
 	cay_free(port, memory);
 	check("close", cay_port_close(port));
@@ -232,7 +251,7 @@ int main(int argc, char **argv)
 		second(end);
 		return 0;
 	}
-	first();
+	first(end);
 	if (waitpid(pid, &status, 0) != pid)
 		return 96;
 	if (WIFEXITED(status) && WEXITSTATUS(status))

@@ -93,6 +93,17 @@ class Trace(unittest.TestCase):
             self.assertEqual(other["ports"], real["ports"])
             self.assertEqual(other["memory"], real["memory"])
 
+    def test_peers_resolved_by_reply_and_in_the_background(self):
+        for how, released in (("reply", 1), ("start", 2)):
+            self.record(RECORDED, how)
+            summary = self.summary()["instructions"]
+            self.assertEqual(summary["peer_resolve"], 2, how)
+            self.assertEqual(summary["peer_release"], released, how)
+            self.assertEqual(summary["send"], 8, how)
+            report = json.loads(run(CAY, "trace", "replay", "--json",
+                                    self.file).stdout)
+            self.assertTrue(report["agree"])
+
     def test_replay_on_each_platform(self):
         self.record(RECORDED)
         digests = set()
