@@ -7,7 +7,9 @@
  * arm, unless the port was opened with CAY_PORT_SHARED. In the child of a
  * fork(), calls on inherited handles return -ECHILD; the child may open ports
  * of its own. A port that has presented thousands of invalid capabilities is
- * disabled: every call except cay_port_close() returns -EACCES.
+ * disabled: every call except cay_port_close() returns -EACCES. Calls that set
+ * something up return -EINVAL for a NULL port; those that send, access, poll,
+ * release, wait and flush do not check for it.
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H

@@ -100,7 +100,7 @@ int cay_port_fd(struct cay_port *port)
 	struct node_request request = { .kind = NODE_DOORBELL_SET };
 	struct node_reply reply;
 	struct lock_guard guard;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	lock_take(&port->lock, &guard);
 	int r = 0, fd = port->doorbell;

@@ -15,7 +15,7 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 {
 	int error = 0;
 	void *memory = NULL;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		error = port_error(port);
 	else if (flags & ~(unsigned)CAY_ALLOC_HUGE || bytes == 0 ||
 		 bytes > SIZE_MAX / 2)
@@ -40,7 +40,7 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 
 void cay_free(struct cay_port *port, void *memory)
 {
-	if (!memory || !port_valid(port))
+	if (!memory || !port_usable(port))
 		return;
 	uint64_t bytes = allocation_bytes(port->member, memory);
 	if (bytes == 0)

@@ -82,7 +82,7 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 	struct cay_peer **out)
 {
 	struct node_reply reply;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;

@@ -240,7 +240,7 @@ int cay_cancel(struct cay_port *port, uint64_t tag)
 {
 	struct lock_guard guard;
 	int count = 0;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	struct op_record *op = record_of(port->member);
 	if (!op)

@@ -238,7 +238,7 @@ static uint64_t counter_load(const _Atomic uint64_t *counter)
 
 int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 {
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	struct context *own =
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);

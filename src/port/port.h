@@ -134,9 +134,17 @@ static inline bool port_valid(const struct cay_port *port)
 		atomic_load_explicit(&port->incarnation, memory_order_relaxed));
 }
 
-/* Returns the error number of calls on a port that is not valid. */
+/* The same, and false for NULL: for calls that are not on a hot path. */
+static inline bool port_usable(const struct cay_port *port)
+{
+	return port && port_valid(port);
+}
+
+/* Returns the error number of calls on a port that is not usable. */
 static inline int port_error(const struct cay_port *port)
 {
+	if (!port)
+		return -EINVAL;
 	uint32_t incarnation =
 		atomic_load_explicit(&port->incarnation, memory_order_relaxed);
 	return process_incarnation_valid(~incarnation) ? -EACCES : -ECHILD;

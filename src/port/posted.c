@@ -74,7 +74,7 @@ static void slot_post(struct cay_port *port, struct cay_posted_receive *slot)
 
 int cay_receive_mode(struct cay_port *port, enum cay_receive_mode mode)
 {
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (mode != CAY_RECEIVE_RDR && mode != CAY_RECEIVE_POSTED_ONLY)
 		return -EINVAL;
@@ -123,7 +123,7 @@ int cay_receive_post(
 {
 	uint64_t offset;
 	struct lock_guard guard;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (bytes == 0)
 		return -EINVAL;
@@ -155,7 +155,7 @@ int cay_receive_cancel(struct cay_port *port, uint64_t cookie)
 {
 	struct lock_guard guard;
 	int count = 0;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (!posted_used(port))
 		return 0;
@@ -217,7 +217,7 @@ int posted_event(
 
 struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 {
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return NULL;
 	struct context *own = port_context(port);
 	*entries = own->posted_entries;

@@ -19,7 +19,7 @@
 
 int cay_vci_post(struct cay_port *port, const struct cay_vci *v)
 {
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if ((v->word[0] & CAY_COMMAND_OPERATION) == CAY_SEND &&
 		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX)
@@ -57,7 +57,7 @@ struct cay_answer cay_trigger(
 {
 	struct cay_answer answer = { .reason = CAY_ERROR_ORIGIN_VPID };
 	struct lock_guard guard;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return answer;
 	if (parameter == 0 || parameter > CAY_ISSUE_PARAMETER_MAX)
 		parameter = CAY_ISSUE_PARAMETER_MAX;
@@ -175,7 +175,7 @@ static bool raw_entry(struct cay_port *port, struct cay_nqe *shared,
 
 const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 {
-	if (!port_valid(port) || consumer_prepare(port) != 0)
+	if (!port_usable(port) || consumer_prepare(port) != 0)
 		return NULL;
 	struct consumer *rx = &port->consumer;
 	for (;;) {
@@ -212,7 +212,7 @@ int cay_offset(struct cay_port *port, const void *memory, size_t bytes,
 	uint64_t *offset)
 {
 	uint64_t at;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	struct lock_guard guard;
 	lock_guard_begin(&guard);

@@ -76,7 +76,7 @@ static int reply_shared(struct cay_port *port, const struct cay_event *e,
 int cay_reply(struct cay_port *port, const struct cay_event *e, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
-	if (unlikely(!port_valid(port)))
+	if (unlikely(!port_usable(port)))
 		return port_error(port);
 	if (unlikely(!e || e->kind == CAY_EVENT_NONE ||
 		     e->kind == CAY_EVENT_STATUS))

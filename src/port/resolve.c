@@ -76,7 +76,7 @@ int cay_peer_resolve_start(
 	struct node_request request = { .kind = NODE_RESOLVE_START };
 	struct lock_guard guard;
 	int r;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	lock_take(&port->lock, &guard);
 	struct resolving *q = resolving_new(port, addr.vpid, data, &r);

@@ -154,7 +154,7 @@ int cay_wait(struct cay_port *port, uint64_t deadline)
 
 int cay_port_arm(struct cay_port *port)
 {
-	if (unlikely(!port_valid(port)))
+	if (unlikely(!port_usable(port)))
 		return port_error(port);
 	if (port->doorbell < 0)
 		return -EBADF;

@@ -261,7 +261,7 @@ int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	unsigned rights, struct cay_window **out)
 {
 	uint64_t capability = 0;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (!memory)
 		return -EFAULT;

@@ -55,7 +55,7 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t deadline)
 {
 	struct node_reply reply;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (!port_has_peer(port, peer) || key.reserved)
 		return -EINVAL;
@@ -82,7 +82,7 @@ int cay_window_unlock(
 	struct cay_port *port, struct cay_peer *peer, struct cay_key key)
 {
 	struct node_reply reply;
-	if (!port_valid(port))
+	if (!port_usable(port))
 		return port_error(port);
 	if (!port_has_peer(port, peer) || key.reserved)
 		return -EINVAL;

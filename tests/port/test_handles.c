@@ -19,6 +19,43 @@ static void closing_null_does_nothing(void **state)
 	close_port(port);
 }
 
+/* Calls on the path of a message do not check for it. */
+static void null_port_is_refused(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer(port, port);
+	struct cay_key key = { 0 };
+	struct cay_addr addr = cay_port_addr(port);
+	struct cay_event e = { .kind = CAY_EVENT_MESSAGE, .peer = addr };
+	struct cay_window *w;
+	struct cay_stats s;
+	uint64_t offset;
+	uint32_t entries;
+	(void)state;
+	assert_int_equal(cay_port_fd(NULL), -EINVAL);
+	assert_int_equal(cay_port_arm(NULL), -EINVAL);
+	assert_int_equal(cay_port_stats(NULL, &s), -EINVAL);
+	assert_int_equal(cay_peer_resolve(NULL, addr, &peer), -EINVAL);
+	assert_int_equal(cay_peer_resolve_start(NULL, addr, NULL), -EINVAL);
+	assert_int_equal(cay_peer_lookup(NULL, "x", 0, &peer), -EINVAL);
+	assert_int_equal(cay_reply(NULL, &e, 1, NULL, 0, 0), -EINVAL);
+	assert_int_equal(cay_cancel(NULL, 1), -EINVAL);
+	errno = 0;
+	assert_null(cay_alloc(NULL, 1, 0));
+	assert_int_equal(errno, EINVAL);
+	cay_free(NULL, &w);
+	assert_int_equal(cay_window_open(NULL, &w, 1, 1, &w), -EINVAL);
+	assert_int_equal(cay_window_lock(NULL, peer, key, 0), -EINVAL);
+	assert_int_equal(cay_window_unlock(NULL, peer, key), -EINVAL);
+	assert_int_equal(cay_receive_mode(NULL, CAY_RECEIVE_RDR), -EINVAL);
+	assert_int_equal(cay_receive_post(NULL, &w, 1, 1), -EINVAL);
+	assert_int_equal(cay_receive_cancel(NULL, 1), -EINVAL);
+	assert_int_equal(cay_offset(NULL, &w, 1, &offset), -EINVAL);
+	assert_null(cay_posted(NULL, &entries));
+	cay_peer_release(peer);
+	close_port(port);
+}
+
 /* Every call that takes a peer. */
 static void check_peer(struct rma_pair *r)
 {
@@ -135,6 +172,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(closing_null_does_nothing),
+		TEST(null_port_is_refused),
 		TEST(peer_must_be_one_of_the_port),
 		TEST(reserved_bits_of_a_key_are_refused),
 		TEST(unknown_bits_of_flags_are_refused),
