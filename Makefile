@@ -8,7 +8,7 @@ BUILD_PACKAGES = gcc libc6-dev meson ninja-build pkg-config
 PROVIDER_PACKAGES = libfabric-dev libfabric-bin
 # clang with its sanitizers is the second compiler, g++ compiles the headers.
 TEST_PACKAGES = $(PROVIDER_PACKAGES) libcmocka-dev spin clang libclang-rt-dev \
-	clang-format g++ procps valgrind cmake $(HTML_PACKAGES)
+	clang-format g++ groff-base procps valgrind cmake $(HTML_PACKAGES)
 
 DEB_PACKAGES = $(PROVIDER_PACKAGES) dpkg-dev debhelper lintian
 

@@ -397,6 +397,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     options = parser.parse_args()
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # of ldconfig
     with tempfile.TemporaryDirectory(prefix="cay-install-") as work:
         tree = Tree(options.source.resolve(), options.build.resolve(),
                     pathlib.Path(work))
