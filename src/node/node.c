@@ -27,7 +27,7 @@ void node_init(struct node *n, const struct node_options *o)
 	for (uint32_t i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
 		list_init(&n->accounts[i]);
 	for (uint32_t i = 1; i < CAY_VPIDS; i++)
-		n->free_vpids[n->free_count++] = (uint16_t)i;
+		vpid_free(n, (uint16_t)i);
 	if (getrandom(&n->random, sizeof(n->random), 0) != sizeof(n->random))
 		n->random = (uintptr_t)n;
 	while (n->id == 0)

@@ -30,6 +30,8 @@ struct realm {
 	struct list processes;
 	struct list reference_origins; /* ports that send by reference */
 	struct op_record *op;	       /* the node's own, for notifications */
+	/* VPIDs that its queues named when so many had been freed; vpid.c */
+	uint64_t named_freed, named[CAY_VPIDS / 64];
 	uint64_t used[QUOTA_KINDS];
 };
 
@@ -152,7 +154,7 @@ struct node {
 	uint32_t epochs[CAY_VPIDS];
 	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
-	uint64_t named[CAY_VPIDS / 64]; /* a bit per VPID; see vpid.c */
+	uint64_t vpids_freed; /* VPIDs added to free_vpids so far */
 	uint32_t port_count, process_count;
 	uint32_t realm_count;
 	uint32_t waiting; /* connections that have not joined a realm */
@@ -223,7 +225,7 @@ bool block_free_all(struct process *);
  * Takes a free VPID for a port of the realm, one that no entry in a queue of
  * the realm names. Returns false if there is none.
  */
-bool vpid_take(struct node *, const struct realm *, uint16_t *vpid);
+bool vpid_take(struct realm *, uint16_t *vpid);
 void vpid_free(struct node *, uint16_t vpid);
 /* Returns the next epoch of a VPID. */
 uint32_t epoch_next(struct node *, uint16_t vpid);

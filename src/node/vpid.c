@@ -7,6 +7,11 @@
  * an entry in a queue of its realm names: the receiver of that entry would take
  * the new port for the one that is gone. An entry counts until it is returned,
  * and a NOTIFY_GONE as soon as it waits for room.
+ *
+ * One scan of the queues of a realm serves many ports: no new entry names a
+ * free VPID, so a VPID that was free at the scan and not found there stays
+ * usable. Each realm has its own result, because its members can write any VPID
+ * into their queues.
  */
 #include <string.h>
 
@@ -14,11 +19,11 @@
 #include "device/queue.h"
 #include "node/node.h"
 
-#define BITS 64 /* of a word of node.named */
+#define BITS 64 /* of a word of realm.named */
 
-static void named_add(struct node *n, uint16_t vpid)
+static void named_add(struct realm *r, uint16_t vpid)
 {
-	n->named[vpid / BITS] |= 1ull << vpid % BITS;
+	r->named[vpid / BITS] |= 1ull << vpid % BITS;
 }
 
 /* Adds the VPIDs that the entries between R and W of a queue set name. */
@@ -38,14 +43,14 @@ static void named_add_set(const struct vport *p, const struct queue_config *c)
 		uint64_t word = atomic_load_explicit(
 			queue_valid_word(&nq[(r + i) & (entries - 1)]),
 			memory_order_acquire);
-		named_add(p->process->node,
-			(uint16_t)(word >> CAY_NQE_VPID_SHIFT));
+		named_add(p->realm, (uint16_t)(word >> CAY_NQE_VPID_SHIFT));
 	}
 }
 
-static void named_collect(struct node *n, const struct realm *realm)
+static void named_collect(struct realm *realm)
 {
-	memset(n->named, 0, sizeof(n->named));
+	struct node *n = realm->node;
+	memset(realm->named, 0, sizeof(realm->named));
 	list_for_each (at_process, &realm->processes) {
 		struct process *process =
 			list_of(at_process, struct process, link);
@@ -59,22 +64,25 @@ static void named_collect(struct node *n, const struct realm *realm)
 		}
 	}
 	list_for_each (at, &n->gone)
-		named_add(n, list_of(at, struct watch, link)->vpid);
+		named_add(realm, list_of(at, struct watch, link)->vpid);
+	realm->named_freed = n->vpids_freed;
 }
 
-bool vpid_take(struct node *n, const struct realm *realm, uint16_t *vpid)
+bool vpid_take(struct realm *realm, uint16_t *vpid)
 {
-	bool collected = false;
-	for (uint32_t left = n->free_count; left; left--) {
+	struct node *n = realm->node;
+	/* Twice: a scan may be older than the return of the last entry. */
+	for (uint32_t left = 2 * n->free_count; left; left--) {
+		/* VPIDs are numbered in the order in which they are freed. */
+		uint64_t number = n->vpids_freed - n->free_count;
 		*vpid = n->free_vpids[n->free_first];
 		n->free_first = (n->free_first + 1) % CAY_VPIDS;
 		n->free_count--;
 		if (n->epochs[*vpid] == 0)
 			return true; /* it has never had a port */
-		if (!collected)
-			named_collect(n, realm);
-		collected = true;
-		if (!(n->named[*vpid / BITS] >> *vpid % BITS & 1))
+		if (number >= realm->named_freed)
+			named_collect(realm);
+		if (!(realm->named[*vpid / BITS] >> *vpid % BITS & 1))
 			return true;
 		vpid_free(n, *vpid);
 	}
@@ -85,6 +93,7 @@ void vpid_free(struct node *n, uint16_t vpid)
 {
 	n->free_vpids[(n->free_first + n->free_count) % CAY_VPIDS] = vpid;
 	n->free_count++;
+	n->vpids_freed++;
 }
 
 uint32_t epoch_next(struct node *n, uint16_t vpid)

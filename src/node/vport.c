@@ -136,7 +136,7 @@ int vport_open(struct process *process, const struct node_request *request,
 		goto err_quota;
 	r = -ENOSPC;
 	uint16_t vpid;
-	if (!vpid_take(n, p->realm, &vpid))
+	if (!vpid_take(p->realm, &vpid))
 		goto err_config;
 	p->config.vpid = vpid;
 	p->config.epoch = p->epoch = p->first_epoch = epoch_next(n, vpid);

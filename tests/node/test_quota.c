@@ -301,6 +301,29 @@ static void many_blocks_are_not_slow(void **state)
 
 /* ---- names ---- */
 
+/*
+ * Opening a port that reuses a VPID scans the queues of its realm once per
+ * round through the free VPIDs, not once per port.
+ */
+static void reused_vpids_do_not_scan_the_queues_each_time(void **state)
+{
+	struct node *n = inside_node(64 << 20);
+	struct process *p = member(n, 1, "a");
+	unsigned scans = 0;
+	(void)state;
+	for (unsigned i = 0; i < 3 * CAY_VPIDS; i++) {
+		uint64_t before = p->realm->named_freed;
+		struct node_request q = { .kind = NODE_CLOSE };
+		struct node_reply reply;
+		assert_int_equal(port_open(p, &q.close.vpid), 0);
+		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+		inside_settle(n);
+		scans += p->realm->named_freed != before;
+	}
+	assert_in_range(scans, 2, 3);
+	end(n, &p, 1);
+}
+
 static void quotas_have_names(void **state)
 {
 	struct quota q = { 0 };
@@ -327,6 +350,7 @@ int main(void)
 		cmocka_unit_test(realms_and_connections_are_limited),
 		cmocka_unit_test(defaults_leave_enough_for_others),
 		cmocka_unit_test(many_blocks_are_not_slow),
+		cmocka_unit_test(reused_vpids_do_not_scan_the_queues_each_time),
 		cmocka_unit_test(quotas_have_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
