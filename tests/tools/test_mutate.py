@@ -70,8 +70,10 @@ class Mutate(unittest.TestCase):
         (self.root / "tests" / "mutate" / "toy.toml").write_text(text)
 
     def start(self, *arguments):
+        # A background job of a script ignores SIGINT.
         return subprocess.Popen(
             [str(self.root / "tools" / "mutate"), *arguments],
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def run_mutate(self, *arguments):
@@ -136,6 +138,11 @@ class Mutate(unittest.TestCase):
 
     def test_interrupted(self):
         """While a test hangs: its process ends, and the copy is removed."""
+        for number in signal.SIGINT, signal.SIGTERM:
+            with self.subTest(number):
+                self.interrupt(number)
+
+    def interrupt(self, number):
         self.edits("sleeps")
         process = self.start("--no-baseline")
         toy = str(self.root / "build-mutate" / "0" / "build" / "toy")
@@ -143,7 +150,7 @@ class Mutate(unittest.TestCase):
         while not self.runs(toy):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, _ = process.communicate(timeout=TIMEOUT)
         self.assertEqual(process.returncode, 130, out)
         self.assertIn("1 not tried", out)
