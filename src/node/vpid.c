@@ -21,13 +21,24 @@
 
 #define BITS 64 /* of a word of realm.named */
 
+/*
+ * Entries that one scan examines. Members of a realm choose the sizes of their
+ * queues and write W and R, so without a limit they could occupy the node for
+ * seconds. In a realm with more entries all VPIDs count as named.
+ */
+#define NAMED_ENTRIES_MAX (1u << 18)
+
 static void named_add(struct realm *r, uint16_t vpid)
 {
 	r->named[vpid / BITS] |= 1ull << vpid % BITS;
 }
 
-/* Adds the VPIDs that the entries between R and W of a queue set name. */
-static void named_add_set(const struct vport *p, const struct queue_config *c)
+/*
+ * Adds the VPIDs that the entries between R and W of a queue set name. Returns
+ * false if these are more than *left, which it reduces.
+ */
+static bool named_add_set(
+	const struct vport *p, const struct queue_config *c, uint64_t *left)
 {
 	const struct arena *a = &p->realm->arena;
 	struct queue_control *control = arena_control(a, c->vpid, c->epoch);
@@ -39,18 +50,22 @@ static void named_add_set(const struct vport *p, const struct queue_config *c)
 	uint64_t w = atomic_load_explicit(&control->w, memory_order_acquire);
 	/* Members of the realm can write W and R. */
 	uint64_t count = bits_min(queue_ahead(w, r), entries);
+	if (count > *left)
+		return false;
+	*left -= count;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t word = atomic_load_explicit(
 			queue_valid_word(&nq[(r + i) & (entries - 1)]),
 			memory_order_acquire);
 		named_add(p->realm, (uint16_t)(word >> CAY_NQE_VPID_SHIFT));
 	}
+	return true;
 }
 
-static void named_collect(struct realm *realm)
+/* Adds those of all queues. Returns false if there are too many entries. */
+static bool named_add_all(struct realm *realm)
 {
-	struct node *n = realm->node;
-	memset(realm->named, 0, sizeof(realm->named));
+	uint64_t left = NAMED_ENTRIES_MAX;
 	list_for_each (at_process, &realm->processes) {
 		struct process *process =
 			list_of(at_process, struct process, link);
@@ -58,11 +73,21 @@ static void named_collect(struct realm *realm)
 			struct vport *p = list_of(at, struct vport, link);
 			if (p->state != VPORT_OPEN)
 				continue;
-			named_add_set(p, &p->config);
-			if (p->previous.epoch)
-				named_add_set(p, &p->previous);
+			if (!named_add_set(p, &p->config, &left) ||
+				(p->previous.epoch &&
+					!named_add_set(p, &p->previous, &left)))
+				return false;
 		}
 	}
+	return true;
+}
+
+static void named_collect(struct realm *realm)
+{
+	struct node *n = realm->node;
+	memset(realm->named, 0, sizeof(realm->named));
+	if (!named_add_all(realm))
+		memset(realm->named, 0xff, sizeof(realm->named));
 	list_for_each (at, &n->gone)
 		named_add(realm, list_of(at, struct watch, link)->vpid);
 	realm->named_freed = n->vpids_freed;
