@@ -229,12 +229,34 @@ static void freed_memory_stays_while_it_is_read(void **state)
 	node_end(node);
 }
 
+/* In sum the process allocates more than the heap has. */
+static void freed_memory_is_not_charged(void **state)
+{
+	struct node_request q;
+	struct node_reply reply;
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *p = inside_join(node, 1, "default");
+	for (unsigned i = 0; i < 64; i++) {
+		q = (struct node_request){ .kind = NODE_ALLOC };
+		q.alloc.bytes = HEAP_BYTES / 32;
+		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+		q = (struct node_request){ .kind = NODE_FREE };
+		q.free.offset = reply.alloc.offset;
+		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+	}
+	process_exited(p);
+	inside_check_empty(node);
+	node_end(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gone_follows_the_completions),
 		cmocka_unit_test(published_reference_survives_its_origin),
 		cmocka_unit_test(freed_memory_stays_while_it_is_read),
+		cmocka_unit_test(freed_memory_is_not_charged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

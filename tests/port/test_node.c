@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -252,10 +255,47 @@ static void program_must_exist(void **state)
 	child_join(&child);
 }
 
+/* ---- a process that the node has disconnected ---- */
+
+/* The node closes the ports of a process whose control socket ends. */
+static void disconnect(void)
+{
+	unsigned found = 0;
+	for (int fd = 0; fd < 1024; fd++) {
+		struct sockaddr_un a = { 0 };
+		socklen_t length = sizeof(a) - 1;
+		if (getpeername(fd, (struct sockaddr *)&a, &length) != 0 ||
+			a.sun_family != AF_UNIX ||
+			!memmem(a.sun_path, sizeof(a.sun_path), node_name(),
+				strlen(node_name())))
+			continue;
+		found++;
+		assert_int_equal(shutdown(fd, SHUT_RDWR), 0);
+	}
+	assert_int_equal(found, 1);
+}
+
+static void disconnected_child(struct child *parent, void *unused)
+{
+	struct cay_port *port = open_port(NULL);
+	(void)parent, (void)unused;
+	disconnect();
+	assert_int_equal(cay_wait(port, soon()), -ENOTCONN);
+}
+
+static void wait_ends_when_the_node_closes_the_port(void **state)
+{
+	struct child child;
+	(void)state;
+	child_start(&child, disconnected_child, NULL);
+	child_join(&child);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(traffic_continues_without_the_node),
+		TEST(wait_ends_when_the_node_closes_the_port),
 		TEST(open_starts_a_new_node),
 		TEST(nodes_start_and_exit),
 		TEST(one_node_is_elected),
