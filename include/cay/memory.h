@@ -17,10 +17,10 @@ enum cay_alloc_flag {
 
 /*
  * Allocates zeroed, page-aligned memory in the arena of the port's realm. The
- * receiver of a long message from this memory reads it in place, without a
- * copy. The memory belongs to the process and lasts until cay_free(), or until
- * the process closes its last port in the realm. flags is a bitwise OR of enum
- * cay_alloc_flag.
+ * receiver of a long message that is borrowed (CAY_BORROW) from this memory
+ * reads it in place, without a copy. The memory belongs to the process and
+ * lasts until cay_free(), or until the process closes its last port in the
+ * realm. flags is a bitwise OR of enum cay_alloc_flag.
  *
  * Returns NULL and sets errno: EINVAL (size or flags), ENOSPC (the arena is
  * full), EDQUOT (a quota is exhausted; see cay(7)), ENOMEM, ENOTCONN (the node

@@ -26,23 +26,31 @@ enum cay_flag {
 	CAY_BORROW = 1 << 6,	 /* messages: zero copy, with a completion */
 };
 
-/* Longest eager message, in bytes; longer ones are sent by reference. */
+/*
+ * Longest eager message, in bytes: it is stored in the notification or the
+ * receive data region of the target. A longer one is a long message.
+ */
 #define CAY_EAGER_MAX 8192
 
 /*
- * Sends a message. Up to 40 bytes travel inline in the notification, up to
- * CAY_EAGER_MAX bytes through the receive data region of the target; in both
- * cases the source is reusable on return. A longer message is sent by
- * reference: CAY_NOTIFY is implied, and the source must not change until the
- * CAY_EVENT_COMPLETE with this tag. CAY_BORROW requests that event for every
- * length.
+ * Sends a message. When it returns 0 the source is reusable, whatever the
+ * length, and no event follows unless CAY_NOTIFY or CAY_ACK requests one: up to
+ * 40 bytes travel inline in the notification, up to CAY_EAGER_MAX bytes through
+ * the receive data region of the target, and a long message is copied once into
+ * the arena, where the target reads it in place. A port may have 64 such copies
+ * in flight, of 64 MiB together, or one of any length.
  *
- * Returns 0, or -EAGAIN (a queue is full: poll and retry), -EPIPE (the peer is
- * gone), -EINVAL (flags, or no peer of this port), -EMSGSIZE, -EFAULT (NULL
- * with a length), -ENOBUFS (too many threads), -ENOTCONN (a long message needs
- * the node, which has exited), -ENOMEM, -EACCES (the port is disabled),
- * -ECHILD. Never blocks; enters the kernel only to wake a sleeping receiver or
- * for a long message. Thread-safe.
+ * With CAY_BORROW a long message is sent by reference, without that copy where
+ * possible. The source must not change until the CAY_EVENT_COMPLETE with this
+ * tag, which is then delivered for every length.
+ *
+ * Returns 0, or -EAGAIN (a queue is full, or a limit is reached: poll and
+ * retry), -EPIPE (the peer is gone), -EINVAL (flags, or no peer of this port),
+ * -EMSGSIZE (the arena could never hold it), -EFAULT (NULL with a length),
+ * -ENOBUFS (too many threads), -ENOTCONN (a long message needs the node, which
+ * has exited), -ENOMEM, -EACCES (the port is disabled), -ECHILD. Never blocks;
+ * enters the kernel only to wake a sleeping receiver or, for a long message, to
+ * allocate memory for it. Thread-safe.
  */
 CAY_API int cay_send(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const void *data, size_t length, unsigned flags);

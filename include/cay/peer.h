@@ -62,7 +62,7 @@ CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 
 /*
- * Returns the method by which long messages from ordinary memory are
+ * Returns the method by which borrowed long messages from ordinary memory are
  * transferred to the peer: "process" (the peer reads the memory of this
  * process), "staged" (they are copied into the arena), or "unknown" before the
  * first one completes. Thread-safe; does not block.

@@ -63,24 +63,27 @@ struct cay_port_options {
 };
 
 struct cay_stats {
-	uint64_t issued;	     /* accepted operations */
-	uint64_t refused;	     /* operations refused with -EAGAIN */
-	uint64_t received;	     /* messages returned by cay_poll() */
-	uint64_t completed;	     /* completions returned by cay_poll() */
-	uint64_t sleeps;	     /* waits that slept */
-	uint64_t voids;		     /* void entries skipped */
-	uint64_t sent_mapped;	     /* by reference, from cay_alloc() memory */
-	uint64_t sent_process;	     /* by reference, from process memory */
-	uint64_t sent_staged;	     /* by reference, staged in the arena */
-	uint64_t emulated_requested; /* sent to a peer */
-	uint64_t emulated_executed;  /* executed here for peers */
-	uint64_t posted;	     /* messages received in posted buffers */
+	uint64_t issued;	       /* accepted operations */
+	uint64_t refused;	       /* operations refused with -EAGAIN */
+	uint64_t received;	       /* messages returned by cay_poll() */
+	uint64_t completed;	       /* completions returned by cay_poll() */
+	uint64_t sleeps;	       /* waits that slept */
+	uint64_t voids;		       /* void entries skipped */
+	uint64_t sent_mapped;	       /* borrowed, from cay_alloc() memory */
+	uint64_t sent_process;	       /* borrowed, from process memory */
+	uint64_t sent_staged;	       /* borrowed, staged in the arena */
+	uint64_t sent_copied;	       /* long messages, copied */
+	uint64_t emulated_requested;   /* sent to a peer */
+	uint64_t emulated_executed;    /* executed here for peers */
+	uint64_t posted;	       /* messages received in posted buffers */
 	uint64_t invalid_capabilities; /* refused for the capability */
 	uint64_t nq_used, nq_entries;
 	uint64_t rdr_used, rdr_bytes;
-	uint64_t refs_used, refs_entries;
-	uint32_t epoch;	     /* of the queue set */
-	uint32_t node_alive; /* 0: the node has exited */
+	uint64_t refs_used, refs_entries; /* borrowed, and emulated accesses */
+	uint64_t copied_used;  /* copied messages that are not read yet */
+	uint64_t copied_bytes; /* staging memory that they occupy */
+	uint32_t epoch;	       /* of the queue set */
+	uint32_t node_alive;   /* 0: the node has exited */
 };
 
 /*

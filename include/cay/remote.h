@@ -81,8 +81,8 @@ CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
 /*
  * Waits until all operations that this port has issued to the peer are complete
  * at the target and the results of gets are stored. It covers operations of
- * other threads that happen before the call. Emulated accesses and long
- * messages complete only when the peer polls. Returns 0, -EREMOTEIO (all are
+ * other threads that happen before the call. Emulated accesses and borrowed
+ * long messages complete only when the peer polls. Returns 0, -EREMOTEIO (all are
  * complete, but an access through this handle was refused since the last flush
  * that reported it; each one also has its CAY_EVENT_COMPLETE), -ETIMEDOUT,
  * -EAGAIN (the deadline is 0), -ENOTCONN (the node has exited, and no operation
@@ -92,10 +92,11 @@ CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
 CAY_API int cay_flush(struct cay_port *, struct cay_peer *, uint64_t deadline);
 
 /*
- * Cancels the long messages and emulated accesses with this tag that their
- * targets have not started to process. Each completes with CAY_ERROR_TIMEOUT.
- * Returns the number of cancelled operations, or -ENOBUFS (too many threads),
- * -EACCES (the port is disabled), -ECHILD. Does not block. Thread-safe.
+ * Cancels the borrowed long messages and emulated accesses with this tag that
+ * their targets have not started to process. Each completes with
+ * CAY_ERROR_TIMEOUT. Returns the number of cancelled operations, or -ENOBUFS
+ * (too many threads), -EACCES (the port is disabled), -ECHILD. Does not block.
+ * Thread-safe.
  */
 CAY_API int cay_cancel(struct cay_port *, uint64_t tag);
 

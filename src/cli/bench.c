@@ -80,7 +80,7 @@ static int bench_command(const struct command *c, int argc, char **argv)
 
 static const struct option_row bench_rows[] = {
 	OPTION_TERM("latency",
-		"one-way latency by size: Fast Send, Send, by reference",
+		"one-way latency by size: Fast Send, Send, copied, borrowed",
 		.group = "Benchmarks"),
 	OPTION_TERM("rate", "8-byte messages per second, one way"),
 	OPTION_TERM("ring",

@@ -94,8 +94,6 @@ static int completions_wait(struct sender *s)
 	return CLI_OK;
 }
 
-/* Sends a message. A long one is complete when this returns, so that its
- * buffer can be reused. */
 static int message_send(struct sender *s, const void *data, size_t length)
 {
 	const struct send_options *o = s->options;
@@ -126,8 +124,8 @@ static int message_send(struct sender *s, const void *data, size_t length)
 	if (r)
 		return send_failed(s, cay_call_strerror("cay_send", r));
 	s->accepted++;
-	s->pending += o->ack || length > CAY_EAGER_MAX;
-	return length > CAY_EAGER_MAX ? completions_wait(s) : CLI_OK;
+	s->pending += o->ack;
+	return CLI_OK;
 }
 
 /* ---- standard input ---- */
@@ -247,10 +245,8 @@ const struct command command_send = {
 	.arguments = "NAME [MESSAGE]",
 	.help = "Sends MESSAGE, or standard input as one message, to the port "
 		"with this name.",
-	.notes = "A message of more than 8 KiB is sent by reference: sending "
-		 "it waits until the target has read it, as --ack does for "
-		 "every message.\n\nExit status: 0 all messages were accepted "
-		 "(with --ack: stored), 1 failed.",
+	.notes = "Exit status: 0 all messages were accepted (with --ack: "
+		 "stored), 1 failed.",
 	COMMAND_OPTIONS(send_rows),
 	.run = send_command,
 };

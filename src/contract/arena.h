@@ -198,6 +198,14 @@ struct peer_entry {
 
 /* ---- references: messages whose payload stays at the origin ---- */
 
+/*
+ * Slots below REFERENCE_COPIED hold borrowed messages and emulated accesses:
+ * the target completes them with a NOTIFY_CC. The others hold copied messages,
+ * which are complete when they are published: the target only sets the state
+ * to DONE, and the origin reclaims the slot.
+ */
+#define REFERENCE_COPIED 64u
+
 enum reference_state {
 	REFERENCE_FREE = 0,
 	REFERENCE_READY = 1, /* filled in, not yet published to the target */
@@ -326,7 +334,7 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 #define QUEUE_SDR_LOG2_MIN	  6
 #define QUEUE_SDR_LOG2_MAX	  19
 #define QUEUE_SDR_LOG2_DEFAULT	  10 /* 64 KiB */
-#define QUEUE_REFS_LOG2		  6
+#define QUEUE_REFS_LOG2		  7  /* 64 for each kind; see below */
 #define QUEUE_PEERS_DEFAULT	  1024
 #define QUEUE_WINDOWS_DEFAULT	  64
 #define QUEUE_POSTED_LOG2_MAX	  16

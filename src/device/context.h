@@ -67,7 +67,8 @@ struct origin {
 	 * more than cq_reserve, so a completion always finds room.
 	 */
 	_Atomic uint32_t completions;
-	_Atomic uint64_t references; /* bit i: reference slot i is in use */
+	/* Bit i: slot i, below REFERENCE_COPIED, is in use. */
+	_Atomic uint64_t references;
 	struct reference *refs;
 	const struct peer_entry *peers;
 	uint32_t peer_count;
@@ -95,8 +96,9 @@ struct origin {
 	void (*access_refused)(_Atomic(struct context *) *to);
 };
 
-CAY_STATIC_ASSERT(1u << QUEUE_REFS_LOG2 == 64, "origin.references has a bit "
-					       "for each slot");
+CAY_STATIC_ASSERT(
+	REFERENCE_COPIED == 64 && REFERENCE_COPIED < 1u << QUEUE_REFS_LOG2,
+	"origin.references has a bit for each slot below REFERENCE_COPIED");
 
 static inline struct queue_control *arena_control(
 	const struct arena *a, uint16_t vpid, uint32_t epoch)

@@ -15,6 +15,7 @@ static const char *const kind_names[HOST_KINDS] = {
 	[HOST_NQE] = "notification",
 	[HOST_RDR] = "payload",
 	[HOST_REFERENCE] = "reference",
+	[HOST_STAGING] = "staging",
 	[HOST_RECORD] = "op record",
 	[HOST_PEER] = "peer table",
 	[HOST_WQ] = "work queue",

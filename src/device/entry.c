@@ -35,6 +35,14 @@ int DEVICE(send_reference)(struct origin *o, struct op_record *op,
 	return requester_reference(o, op, to, &p, source, index);
 }
 
+int DEVICE(send_copied)(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *to, const struct packet *packet,
+	const struct reference *source, unsigned char *staging, uint32_t index)
+{
+	struct packet p = *packet;
+	return requester_copied(o, op, to, &p, source, staging, index);
+}
+
 int DEVICE(complete)(struct context *origin, struct op_record *op,
 	const struct completion *c, uint32_t keep)
 {
@@ -200,6 +208,17 @@ bool DEVICE(reference_begin)(struct reference *slot, uint32_t sequence)
 bool DEVICE(reference_withdraw)(struct reference *slot)
 {
 	return reference_withdraw(slot);
+}
+
+bool DEVICE(reference_reclaim)(struct reference *slot)
+{
+	return reference_reclaim(slot);
+}
+
+bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
+	uint32_t index, uint32_t sequence)
+{
+	return reference_published(to, origin_vpid, index, sequence);
 }
 
 bool DEVICE(reference_pending)(const struct origin *o, int32_t vpid)

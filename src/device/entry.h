@@ -11,6 +11,13 @@ int DEVICE(send_fast)(struct origin *, struct op_record *,
 int DEVICE(send_reference)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *,
 	const struct reference *source, uint32_t *index);
+/*
+ * Sends a message that it copies into `staging`, the memory of `source`. The
+ * caller owns slot `index`, from REFERENCE_COPIED on. Returns as send().
+ */
+int DEVICE(send_copied)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct packet *,
+	const struct reference *source, unsigned char *staging, uint32_t index);
 int DEVICE(complete)(struct context *origin, struct op_record *,
 	const struct completion *, uint32_t keep);
 int DEVICE(notify_gone)(
@@ -53,6 +60,11 @@ void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);
 bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
+/* Makes the DONE slot of a copied message FREE; false: it is not DONE. */
+bool DEVICE(reference_reclaim)(struct reference *);
+/* Returns true if an entry of the target names the READY reference. */
+bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
+	uint32_t index, uint32_t sequence);
 bool DEVICE(reference_pending)(const struct origin *, int32_t vpid);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
 /* Reserves an entry for one completion; returns false if none is left. */

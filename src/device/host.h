@@ -32,6 +32,7 @@ enum host_kind {
 	HOST_NQE,	/* a notification entry */
 	HOST_RDR,	/* payload */
 	HOST_REFERENCE, /* a reference slot */
+	HOST_STAGING,	/* payload of a copied message */
 	HOST_RECORD,	/* the issuing thread's own op record */
 	HOST_PEER,	/* the port's peer table */
 	HOST_WQ,	/* the port's work queue */

@@ -73,6 +73,26 @@ static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
 }
 
 /*
+ * Returns true if a claim of an entry would fail for lack of room now, so that
+ * the caller need not prepare it. Loads only.
+ */
+static inline bool notify_full(struct context *to, uint32_t keep)
+{
+	struct claim unused;
+	uint64_t now = host_load(&to->control->w, HOST_W), w;
+	/* The queue is full only if W has not changed; see notify_try(). */
+	do {
+		w = now;
+		if (w & W_CLOSED ||
+			host_load32(&to->control->epoch, HOST_W) != to->epoch ||
+			notify_room(to, w, 0, keep, &unused))
+			return false;
+		now = host_load(&to->control->w, HOST_W);
+	} while (now != w);
+	return true;
+}
+
+/*
  * Claims an entry. Returns 0, -EAGAIN (no room) or -EPIPE (closed, or another
  * epoch). `keep` is the number of entries that must stay free. On failure the
  * caller resets the record, which may also cover a posted receive.

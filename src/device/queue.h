@@ -70,6 +70,12 @@ static inline uint64_t window_lock_word(uint16_t vpid, uint32_t first_epoch)
 	return vpid | (uint64_t)first_epoch << 32;
 }
 
+/* Returns true if the slot holds a copied message. */
+static inline bool reference_is_copied(uint32_t index)
+{
+	return index >= REFERENCE_COPIED;
+}
+
 /* Returns true if this entry of a replaced queue set is fenced. */
 static inline bool queue_fenced(
 	const struct queue_control *c, uint64_t position)

@@ -3,9 +3,11 @@
  * References: the payload of a long message stays at its origin; the
  * notification names a slot that says where. FREE -> READY (origin) -> SENT
  * (origin) -> STARTED (target) -> DONE (target, or the node for a dead one) ->
- * FREE (origin, when it reads the completion). The origin may withdraw a SENT
+ * FREE (origin, when it reads the completion of a borrowed message, or at a
+ * later call for a copied one). The origin may withdraw a SENT borrowed
  * reference, which is then DONE. The sequence number in the state distinguishes
  * uses of a slot, so that a duplicate completion is recognized.
+ * models/reference.pml.
  */
 
 static inline uint64_t reference_word(
@@ -132,11 +134,31 @@ static inline uint32_t reference_fill(struct reference *slot,
 	return sequence;
 }
 
-static inline void reference_free(struct origin *o, uint32_t index)
+/* No other process uses the slot: it was not published, or it is DONE. */
+static inline void reference_reset(struct reference *slot)
 {
-	struct reference *slot = &o->refs[index];
 	uint64_t state = host_load_relaxed(&slot->state, HOST_REFERENCE);
 	host_store(&slot->state, state & ~REFERENCE_STATE_MASK, HOST_REFERENCE);
+}
+
+/*
+ * Makes a DONE slot of a copied message FREE; returns false if it is not DONE.
+ * Acquire pairs with G2: the target no longer reads the staging memory. One
+ * thread at a time calls this for a slot.
+ */
+static inline bool reference_reclaim(struct reference *slot)
+{
+	if ((host_load(&slot->state, HOST_REFERENCE) & REFERENCE_STATE_MASK) !=
+		REFERENCE_DONE)
+		return false;
+	reference_reset(slot);
+	host_step(NULL, STEP_RECLAIM);
+	return true;
+}
+
+static inline void reference_free(struct origin *o, uint32_t index)
+{
+	reference_reset(&o->refs[index]);
 	atomic_fetch_and_explicit(
 		&o->references, ~(1ull << index), memory_order_release);
 }
@@ -149,7 +171,10 @@ static inline uint16_t reference_target(const struct reference *slot)
 		memory_order_relaxed);
 }
 
-/* Returns true if a reference to this VPID (negative: any) is in flight. */
+/*
+ * Returns true if a borrowed reference to this VPID (negative: any) is in
+ * flight.
+ */
 static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
 	uint64_t used =
@@ -159,6 +184,39 @@ static inline bool reference_pending(const struct origin *o, int32_t vpid)
 		/* FREE: the node has completed it for a dead target. */
 		if (reference_open(host_load(&slot->state, HOST_REFERENCE)) &&
 			(vpid < 0 || reference_target(slot) == vpid))
+			return true;
+	}
+	return false;
+}
+
+/* ---- repair ---- */
+
+/*
+ * Returns true if an entry in the target's queue names a READY reference: the
+ * thread that filled it in has died or left its call before it was SENT. Its op
+ * record is repaired, so that the entry is published or will never be.
+ */
+static bool reference_published(struct context *to, uint16_t origin_vpid,
+	uint32_t index, uint32_t sequence)
+{
+	uint64_t w = host_load(&to->control->w, HOST_W);
+	uint64_t r = host_load(&to->control->r, HOST_R);
+	/* Members write W and R: this bounds the loop by the queue's size. */
+	if (!queue_position_valid(w, r, to->nq_log2, to->rdr_log2))
+		return false;
+	for (uint64_t at = queue_nq(r); at != queue_nq(w);
+		at = (at + 1) & QUEUE_NQ_MASK) {
+		uint64_t word = notify_peek(to, at);
+		unsigned command = word & CAY_COMMAND_MASK;
+		const struct cay_nqe *n = notify_entry(to, at);
+		/* A message by reference, or an emulated access. */
+		if (word != 0 &&
+			(command == CAY_NOTIFY_RECV ||
+				(command != CAY_NQE_INVALID &&
+					command < CAY_NOTIFY_CC)) &&
+			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) == origin_vpid &&
+			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
+			n->word[CAY_NQE_WORD_START] == sequence)
 			return true;
 	}
 	return false;

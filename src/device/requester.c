@@ -27,7 +27,9 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	struct context *to, const struct packet *p, struct reference *ref,
 	bool may_be_posted)
 {
-	bool notify = ref || p->flags & CAY_VCI_NOTIFY ||
+	/* A borrowed message completes when its target has read it. */
+	bool borrowed = ref && !reference_is_copied(p->reference - 1);
+	bool notify = borrowed || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
 	/* A message by reference checks before it allocates its slot. */
 	if (!ref && scoreboard_fence_hazard(o, p->flags))
@@ -43,8 +45,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 			ack_unreserve(o, 1);
 		return r;
 	}
-	/* A message by reference completes when its target has read it. */
-	if (!notify || ref)
+	if (!notify || borrowed)
 		return 0;
 	struct completion c = { .tag = p->tag,
 		.api_tag = p->api_tag,
@@ -75,7 +76,20 @@ static inline int requester_route(struct origin *o, struct op_record *op,
 	}
 }
 
-/* Sends a message by reference: fills in a reference slot first. */
+/* Fills in a reference slot of this thread and sends the message. */
+static inline int requester_issue_reference(struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *slot, struct packet *p,
+	const struct reference *source, uint32_t index)
+{
+	struct reference *ref = &o->refs[index];
+	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	p->sequence = reference_fill(ref, source, p->tag, to);
+	p->reference = index + 1;
+	reference_ready(ref, p->sequence, op);
+	return requester_route(o, op, slot, p, ref, false);
+}
+
+/* Sends a borrowed message: allocates a reference slot first. */
 static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
@@ -85,16 +99,32 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 			    : reference_allocate(o);
 	if (index < 0)
 		return -EAGAIN;
-	struct reference *ref = &o->refs[index];
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
-	p->sequence = reference_fill(ref, source, p->tag, to);
-	p->reference = (uint32_t)index + 1;
-	reference_ready(ref, p->sequence, op);
-
-	int r = requester_route(o, op, slot, p, ref, false);
+	int r = requester_issue_reference(
+		o, op, slot, p, source, (uint32_t)index);
 	if (unlikely(r))
 		reference_free(o, (uint32_t)index);
 	*used = (uint32_t)index;
+	return r;
+}
+
+/*
+ * Sends a copied message: copies the payload into staging memory, which the
+ * target reads in place. The calling thread owns the slot and the memory; after
+ * a failure the slot is FREE.
+ */
+static inline int requester_copied(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, struct packet *p,
+	const struct reference *source, unsigned char *staging, uint32_t index)
+{
+	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	if (scoreboard_fence_hazard(o, p->flags) ||
+		notify_full(to, completer_reserve(to, p->flags)))
+		return -EAGAIN;
+	completer_gather(staging, p->payload, p->pieces, HOST_STAGING);
+	host_step(op, STEP_STAGED);
+	int r = requester_issue_reference(o, op, slot, p, source, index);
+	if (unlikely(r))
+		reference_reset(&o->refs[index]);
 	return r;
 }
 

@@ -7,6 +7,7 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_CONTEXT] = "context load",
 	[STEP_DESCRIPTOR] = "descriptor load",
 	[STEP_ROUTE] = "route fetch",
+	[STEP_STAGED] = "staging store",
 	[STEP_REFERENCE] = "reference ready",
 	[STEP_ACCESS] = "record: access",
 	[STEP_WINDOW] = "window check",
@@ -27,6 +28,7 @@ static const char *const names[STEP_COUNT] = {
 	[STEP_RETURN] = "entries returned",
 	[STEP_ROOM] = "wake the senders",
 	[STEP_SLEEP] = "sleep announced",
+	[STEP_RECLAIM] = "reference reclaimed",
 };
 
 const char *device_step_name(enum device_step step)

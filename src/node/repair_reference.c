@@ -2,8 +2,8 @@
 /*
  * Repair of references: messages by reference and emulated accesses whose
  * origin or target is gone. The origin gets an error completion for what a
- * closed target can no longer execute; the memory of a dead origin stays
- * allocated until its targets have read it.
+ * closed target can no longer execute, and none for copied messages; the memory
+ * of a dead origin stays allocated until its targets have read it.
  */
 #include <errno.h>
 
@@ -116,10 +116,13 @@ bool repair_references_to(struct vport *closed)
 				!reference_is_to(&refs[i], closed))
 				continue;
 			/* READY: the origin publishes it or finds W closed. */
-			if ((state == REFERENCE_READY &&
-				    p->state == VPORT_OPEN) ||
-				!reference_complete(
-					p, closed, &refs[i], i, sequence))
+			if (state == REFERENCE_READY && p->state == VPORT_OPEN)
+				all = false;
+			else if (reference_is_copied(i))
+				/* Complete already: the origin reclaims it. */
+				device_reference_done(&refs[i], sequence);
+			else if (!reference_complete(
+					 p, closed, &refs[i], i, sequence))
 				all = false;
 		}
 	}
@@ -132,7 +135,8 @@ bool repair_has_references(const struct vport *by, const struct vport *closed)
 	uint32_t sequence;
 	if (list_empty(&by->origin_link))
 		return false;
-	for (uint32_t i = 0; i < REFERENCES; i++)
+	/* A copied message is owed no completion. */
+	for (uint32_t i = 0; i < REFERENCE_COPIED; i++)
 		if (reference_state(&refs[i], &sequence) != REFERENCE_FREE &&
 			reference_is_to(&refs[i], closed))
 			return true;
@@ -140,38 +144,6 @@ bool repair_has_references(const struct vport *by, const struct vport *closed)
 }
 
 /* ---- references of a port ---- */
-
-/* Returns true if an entry in the target's queue names this reference. */
-static bool reference_published(const struct vport *dead,
-	const struct vport *target, uint32_t index, uint32_t sequence)
-{
-	struct context to;
-	if (context_load(&dead->realm->arena, target->config.vpid,
-		    target->epoch, &to))
-		return false;
-	uint64_t w = atomic_load_explicit(&to.control->w, memory_order_acquire);
-	uint64_t r = atomic_load_explicit(&to.control->r, memory_order_acquire);
-	/* Members write W and R: this bounds the loop by the queue's size. */
-	if (!queue_position_valid(w, r, to.nq_log2, to.rdr_log2))
-		return false;
-	for (uint64_t at = queue_nq(r); at != queue_nq(w);
-		at = (at + 1) & QUEUE_NQ_MASK) {
-		uint64_t word = device_peek(&to, at);
-		unsigned command = word & CAY_COMMAND_MASK;
-		const struct cay_nqe *n = device_entry(&to, at);
-		/* A message by reference, or an emulated access. */
-		if (word != 0 &&
-			(command == CAY_NOTIFY_RECV ||
-				(command != CAY_NQE_INVALID &&
-					command < CAY_NOTIFY_CC)) &&
-			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) ==
-				dead->config.vpid &&
-			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
-			n->word[CAY_NQE_WORD_START] == sequence)
-			return true;
-	}
-	return false;
-}
 
 /* Returns the target of a reference if it is open, else NULL. */
 static struct vport *reference_target(
@@ -192,9 +164,14 @@ void repair_references_of(struct vport *dead)
 		uint32_t sequence;
 		if (reference_state(&refs[i], &sequence) != REFERENCE_READY)
 			continue;
-		struct vport *target = reference_target(dead, &refs[i]);
+		const struct vport *target = reference_target(dead, &refs[i]);
+		struct context to;
 		bool sent = target &&
-			    reference_published(dead, target, i, sequence);
+			    context_load(&dead->realm->arena,
+				    target->config.vpid, target->epoch,
+				    &to) == 0 &&
+			    device_reference_published(
+				    &to, dead->config.vpid, i, sequence);
 		reference_set(&refs[i], sequence, REFERENCE_READY,
 			sent ? REFERENCE_SENT : REFERENCE_FREE);
 	}

@@ -100,7 +100,7 @@ int emulate_execute(
 	int r = member_origin(port->member, e->peer.vpid, &origin);
 	if (r == -ENOMEM)
 		return r;
-	if (r || index == 0 || index > 1u << QUEUE_REFS_LOG2)
+	if (r || index == 0 || index > REFERENCE_COPIED)
 		return 0;
 	struct context *c = atomic_load_explicit(origin, memory_order_acquire);
 	struct reference *slot = &c->refs[index - 1];

@@ -141,6 +141,7 @@ static struct member *member_new(const char *realm)
 	m->serial = ++serials;
 	m->incarnation = *process_incarnation;
 	list_init(&m->live);
+	list_init(&m->copied);
 	m->socket = -1;
 	return m;
 }

@@ -12,7 +12,8 @@
 #include "port/lock.h"
 #include "port/record.h"
 
-#define PENDING_ENTRIES (1u << QUEUE_REFS_LOG2)
+#define PENDING_ENTRIES REFERENCE_COPIED
+#define REFERENCES	(1u << QUEUE_REFS_LOG2)
 
 /* ---- issue ---- */
 
@@ -29,13 +30,13 @@ void pending_announce(struct cay_port *port)
 		 * mistake a message of this port for one of the port that used
 		 * the memory of the slots before.
 		 */
-		uint32_t start[PENDING_ENTRIES];
+		uint32_t start[REFERENCES];
 		if (getrandom(start, sizeof(start), GRND_NONBLOCK) !=
 			sizeof(start))
-			for (uint32_t i = 0; i < PENDING_ENTRIES; i++)
+			for (uint32_t i = 0; i < REFERENCES; i++)
 				start[i] = (uint32_t)(clock_now_ns() *
 						      (2 * i + 1));
-		for (uint32_t i = 0; i < PENDING_ENTRIES; i++)
+		for (uint32_t i = 0; i < REFERENCES; i++)
 			atomic_store_explicit(&port->origin.refs[i].state,
 				(uint64_t)start[i] << REFERENCE_SEQUENCE_SHIFT,
 				memory_order_release);

@@ -11,6 +11,7 @@
 #include "device/queue_set.h"
 #include "node/address.h"
 #include "port/consumer.h"
+#include "port/copied.h"
 #include "port/emulate.h"
 #include "port/pending.h"
 #include "port/posted.h"
@@ -107,6 +108,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->consume);
 	pthread_mutex_destroy(&port->lock);
 	free(port->pending);
+	free(port->copied);
 	free(port->origin.routes);
 	resolve_free(port);
 	resolved_free(port);
@@ -207,6 +209,7 @@ int cay_port_close(struct cay_port *port)
 		if (port->windows || posted_used(port))
 			quiesced = port_quiesce(port, 0);
 		pending_abandon(port);
+		copied_close(port);
 		consumer_free(port);
 		port_close_at_node(port->member, port->origin.vpid);
 		list_for_each_safe (at, after, &port->replied)
@@ -244,6 +247,8 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
 	uint64_t w = counter_load(&own->control->w);
 	uint64_t r = counter_load(&own->control->r);
+	uint64_t copied_bytes;
+	uint32_t copied_used = copied_in_flight(port, &copied_bytes);
 	*s = (struct cay_stats){
 		.issued = record_issued(port->member, port->origin.vpid),
 		.refused = counter_load(&port->count.refused),
@@ -254,6 +259,7 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 		.sent_mapped = counter_load(&port->count.mapped),
 		.sent_process = counter_load(&port->count.process),
 		.sent_staged = counter_load(&port->count.staged),
+		.sent_copied = counter_load(&port->count.copied),
 		.emulated_requested =
 			counter_load(&port->count.emulated_requested),
 		.emulated_executed =
@@ -269,7 +275,9 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 		.rdr_bytes = (uint64_t)RDR_UNIT << own->rdr_log2,
 		.refs_used = (uint64_t)__builtin_popcountll(
 			counter_load(&port->origin.references)),
-		.refs_entries = 1ull << QUEUE_REFS_LOG2,
+		.refs_entries = REFERENCE_COPIED,
+		.copied_used = copied_used,
+		.copied_bytes = copied_bytes,
 		.epoch = own->epoch,
 		.node_alive = member_node_alive(port->member),
 	};

@@ -44,7 +44,9 @@ struct consumer {
 	struct consumer *former; /* migrated sets with unreleased entries */
 };
 
-/* A long message or emulated access of this port in flight. */
+struct copied; /* copied.c */
+
+/* A borrowed message or emulated access of this port in flight. */
 struct pending {
 	uint64_t tag;
 	uint32_t api_tag;
@@ -79,10 +81,11 @@ struct cay_port {
 	_Atomic uint32_t incarnation; /* complemented if the port is disabled */
 	uint32_t flags;		      /* enum cay_port_flag */
 	struct consumer consumer;
-	struct pending *pending;     /* by reference slot; NULL until needed */
-	_Atomic bool announced;	     /* see pending_announce() */
-	struct cay_window **windows; /* by Win-ID; NULL until needed */
-	uint32_t posted_next;	     /* next slot of the posted queue */
+	struct pending *pending; /* by reference slot; NULL until needed */
+	_Atomic(struct copied *) copied;     /* copied.c; NULL until needed */
+	_Atomic bool announced;		     /* see pending_announce() */
+	struct cay_window **windows;	     /* by Win-ID; NULL until needed */
+	uint32_t posted_next;		     /* next slot of the posted queue */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */
 	struct resolving *resolving;	     /* under way; NULL until needed */
 	_Atomic uint32_t resolving_count;
@@ -95,7 +98,7 @@ struct cay_port {
 	_Atomic uint64_t spin_ns; /* limit of the next spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,
-			mapped, process, staged, emulated_requested,
+			mapped, process, staged, copied, emulated_requested,
 			emulated_executed, posted;
 	} count;
 };

@@ -39,7 +39,8 @@ void reference_complete(struct cay_port *port,
 		done->sequence)
 		atomic_fetch_or_explicit(
 			&slot->outcome, done->error, memory_order_relaxed);
-	if (!device_reference_done(slot, done->sequence) || !op)
+	if (!device_reference_done(slot, done->sequence) || !op ||
+		reference_is_copied(reference - 1))
 		return;
 	while (device_complete(c, op, done, 0) != 0 &&
 		context_follow_migration(origin, c))

@@ -12,7 +12,10 @@
 bool reference_copy(
 	struct reference *slot, uint32_t sequence, struct reference *copy);
 
-/* Completes a reference at its origin, which may migrate meanwhile. */
+/*
+ * Ends a reference: tells its origin, which may migrate meanwhile, that the
+ * memory is no longer read. Only a borrowed one has a completion.
+ */
 void reference_complete(struct cay_port *, _Atomic(struct context *) *origin,
 	uint32_t reference, const struct completion *);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sending; see cay_send(3). Any thread. The hot path is send_one(): up to 40
- * bytes without flags. Long messages leave through send_long().
+ * bytes without flags. Long messages are copied (copied.c), or borrowed by
+ * send_borrowed().
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +12,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "port/copied.h"
 #include "port/heap.h"
 #include "port/issue.h"
 #include "port/lock.h"
@@ -25,7 +27,7 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 
 #define SEND_FLAGS (ISSUE_FLAGS | CAY_BORROW)
 
-/* ---- long messages, by reference ---- */
+/* ---- borrowed long messages ---- */
 
 /* Copies the message into staging memory. Returns NULL if there is none. */
 static void *send_stage(struct cay_port *port, const struct packet *p)
@@ -46,7 +48,7 @@ static void *send_stage(struct cay_port *port, const struct packet *p)
  * ordinary memory out of this process if a probe has shown that the kernel
  * permits it, and otherwise reads a staged copy in the arena.
  */
-static int send_long(struct cay_port *port, struct op_record *op,
+static int send_borrowed(struct cay_port *port, struct op_record *op,
 	struct cay_peer *peer, const struct packet *p)
 {
 	const void *data = p->payload[0].iov_base;
@@ -77,6 +79,10 @@ static int send_long(struct cay_port *port, struct op_record *op,
 			ref.address = (uint64_t)(uintptr_t)data;
 			counter = &port->count.process;
 		} else {
+			r = -EMSGSIZE;
+			if (p->length >
+				port->member->arena.bytes - ARENA_HEAP_OFFSET)
+				goto out;
 			pending.staged = send_stage(port, p);
 			if (!pending.staged) {
 				r = member_node_alive(port->member) ? -EAGAIN
@@ -127,14 +133,15 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	if (flags & CAY_ACK)
 		p->command |= CAY_COMMAND_ACK;
 	/*
-	 * A long or borrowed message always completes with an event, even if
-	 * the device can store it in the target's RDR or a posted receive.
+	 * A borrowed message always completes with an event, even if the device
+	 * can store it in the target's RDR or a posted receive.
 	 */
-	if (flags & CAY_BORROW || p->length > QUEUE_PAYLOAD_MAX)
+	if (flags & CAY_BORROW)
 		p->flags |= CAY_VCI_NOTIFY;
 	int r = device_send(&port->origin, op, &peer->context, p);
 	if (r == -E2BIG)
-		r = send_long(port, op, peer, p);
+		r = flags & CAY_BORROW ? send_borrowed(port, op, peer, p)
+				       : copied_send(port, op, peer, p);
 	return issue_done(port, op, r);
 }
 

@@ -11,6 +11,7 @@ static const struct format_name flag_names[] = {
 	{ "interrupt", CAY_INTERRUPT },
 	{ "priority", CAY_PRIORITY },
 	{ "ack", CAY_ACK },
+	{ "borrow", CAY_BORROW },
 	{ 0 },
 };
 

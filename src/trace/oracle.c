@@ -22,9 +22,15 @@ static void drain(struct oracle *o, uint32_t port)
 			p->slot[e.slot - 1].state = SLOT_FREE;
 		if (e.sender == NO_PORT)
 			continue;
-		/* Consuming a by-reference message completes it. */
-		const struct model_entry completion = { .reserved = true,
-			.reference = true,
+		if (e.copied) {
+			o->port[e.sender].copied--;
+			if (o->fault != ORACLE_COPIED ||
+				!oracle_free_entries(o, e.sender, 0))
+				continue;
+		}
+		/* Consuming a borrowed message completes it. */
+		const struct model_entry completion = { .reserved = !e.copied,
+			.reference = !e.copied,
 			.sender = NO_PORT,
 			.nqe = { .command = CAY_NOTIFY_CC,
 				.peer = (uint16_t)port,
@@ -32,7 +38,7 @@ static void drain(struct oracle *o, uint32_t port)
 				.api_tag = e.nqe.api_tag,
 				.tag = e.nqe.tag,
 				.word = { e.nqe.word[0] } } };
-		o->port[e.sender].pending[port]--;
+		o->port[e.sender].pending[port] -= !e.copied;
 		oracle_notify(o, e.sender, &completion);
 	}
 	p->count = 0;
@@ -146,7 +152,7 @@ static int issue(struct oracle *o, const struct trace_instruction *i,
 {
 	bool completes = oracle_completes(i);
 	int r = -EPIPE;
-	/* A fence waits for all by-reference messages of the port. */
+	/* A fence waits for all borrowed messages of the port. */
 	for (uint32_t p = 0; i->flags & CAY_FENCE && p < o->trace->ports; p++)
 		if (o->port[i->port].pending[p])
 			return -EAGAIN;

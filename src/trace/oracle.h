@@ -30,6 +30,7 @@ enum oracle_fault {
 	ORACLE_NQ_ENTRIES,   /* one NQ entry more than there is */
 	ORACLE_LOCK,	     /* ignores window locks */
 	ORACLE_TRUNCATED,    /* no error for a truncated posted receive */
+	ORACLE_COPIED,	     /* copied messages complete when they are read */
 	ORACLE_FAULTS,
 };
 

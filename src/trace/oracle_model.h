@@ -9,7 +9,8 @@
 #include "contract/arena.h"
 #include "trace/oracle.h"
 
-#define REFERENCES 64 /* by-reference messages a port may have in flight */
+#define REFERENCES 64 /* borrowed messages a port may have in flight */
+#define COPIED	   64 /* and copied ones */
 #define NO_PORT	   UINT32_MAX
 
 struct model_window {
@@ -26,6 +27,7 @@ struct model_entry {
 	bool reserved;	  /* a completion, for which an entry was reserved */
 	bool reference;	  /* consuming it frees a reference of the port */
 	uint32_t sender;  /* of a by-reference message, else NO_PORT */
+	bool copied;	  /* that message has no completion */
 	uint16_t command; /* of that message: its completion names it */
 	uint32_t slot;	  /* 1 + posted receive that it has filled, or 0 */
 };
@@ -48,7 +50,8 @@ struct model_port {
 	uint64_t rdr_write, rdr_read;
 	uint32_t completions; /* reserved and not yet consumed */
 	uint32_t references;  /* in use */
-	uint32_t *pending;    /* by-reference messages in flight, by target */
+	uint32_t copied;      /* copied messages that are not consumed */
+	uint32_t *pending;    /* borrowed messages in flight, by target */
 	enum posted_mode mode;
 	struct model_slot *slot;
 	uint32_t slot_post, slot_take; /* next slot to post and to fill */

@@ -35,10 +35,8 @@ static uint16_t command_of(const struct trace_instruction *i)
 
 bool oracle_completes(const struct trace_instruction *i)
 {
-	if (i->flags & (CAY_NOTIFY | CAY_ACK))
+	if (i->flags & (CAY_NOTIFY | CAY_ACK | CAY_BORROW))
 		return true;
-	if (i->kind == TRACE_SEND)
-		return i->bytes > CAY_EAGER_MAX;
 	return (trace_is_atomic(i->kind) || i->kind == TRACE_GET) && i->event;
 }
 

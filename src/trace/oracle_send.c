@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The oracle's messages: inline, in the RDR, posted, by reference. */
+/* The oracle's messages: inline, in the RDR, posted, copied, borrowed. */
 #include <errno.h>
 
 #include "base/bits.h"
@@ -81,12 +81,19 @@ int oracle_send(struct oracle *o, const struct trace_instruction *i)
 	if (posted < 0)
 		return posted;
 	bool by_reference = posted && i->bytes > CAY_EAGER_MAX;
+	bool borrowed = by_reference && i->flags & CAY_BORROW;
 	if (posted) {
 		struct model_entry e = { .nqe = oracle_message(o, i),
 			.sender = NO_PORT };
 		if (oracle_free_entries(o, i->peer, i->flags) == 0)
 			return -EAGAIN;
-		if (by_reference) {
+		if (by_reference && !borrowed) {
+			if (from->copied == COPIED)
+				return -EAGAIN;
+			from->copied++;
+			e.sender = i->port;
+			e.copied = true;
+		} else if (borrowed) {
 			/* The target completes it when it polls. */
 			if (from->references == REFERENCES)
 				return -EAGAIN;
@@ -100,7 +107,7 @@ int oracle_send(struct oracle *o, const struct trace_instruction *i)
 		}
 		oracle_notify(o, i->peer, &e);
 	}
-	if (!by_reference && oracle_completes(i))
+	if (!borrowed && oracle_completes(i))
 		oracle_complete(o, i->port, &completion);
 	return 0;
 }

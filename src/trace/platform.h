@@ -11,6 +11,7 @@ struct platform {
 	__typeof__(&device_send) send;
 	__typeof__(&device_send_fast) send_fast;
 	__typeof__(&device_send_reference) send_reference;
+	__typeof__(&device_send_copied) send_copied;
 	__typeof__(&device_access) access;
 	__typeof__(&device_put) put;
 	__typeof__(&device_get) get;
@@ -22,6 +23,7 @@ struct platform {
 	__typeof__(&device_reference_done) reference_done;
 	__typeof__(&device_reference_pending) reference_pending;
 	__typeof__(&device_reference_free) reference_free;
+	__typeof__(&device_reference_reclaim) reference_reclaim;
 	__typeof__(&device_completions_returned) completions_returned;
 };
 

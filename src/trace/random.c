@@ -312,6 +312,8 @@ static void send_add(struct generator *g, uint16_t port)
 	uint64_t bytes = length_of_message(g);
 	if (g->o->full)
 		bytes = below(g, CAY_FAST_SEND_BYTES + 1);
+	if (one_in(g, bytes > CAY_EAGER_MAX ? 2 : 8))
+		i.flags |= CAY_BORROW;
 	payload_fill(g, &i, bytes);
 	add(g, &i);
 }

@@ -28,8 +28,8 @@ struct replay_port {
 	uint32_t *region;    /* of each open window, by Win-ID */
 	uint64_t posted;     /* offset of its posted buffers in the arena */
 	uint64_t posted_each;
-	/* Payloads of by-reference messages in flight, by reference slot. */
-	unsigned char *reference[64];
+	/* Payloads of messages by reference, by slot; copied ones are last. */
+	unsigned char *reference[1u << QUEUE_REFS_LOG2];
 	bool closed;
 };
 

@@ -19,7 +19,10 @@ struct drain {
 	uint32_t completions;
 };
 
-/* A by-reference message: reads it at its origin and completes it there. */
+/*
+ * A by-reference message: reads it at its origin, and completes it there if it
+ * is borrowed.
+ */
 static void consume_reference(
 	struct drain *d, const struct cay_nqe *n, struct outcome_nqe *out)
 {
@@ -42,7 +45,8 @@ static void consume_reference(
 		return;
 	out->payload = bytes_digest(
 		(const void *)(uintptr_t)slot->address, slot->length);
-	if (r->platform->reference_done(slot, sequence))
+	if (r->platform->reference_done(slot, sequence) &&
+		!reference_is_copied((uint32_t)index))
 		r->platform->complete(
 			origin, r->fixture.port[d->port].op, &done, 0);
 }
@@ -69,7 +73,7 @@ static void consume_completion(
 	memcpy(out->word, &n->word[CAY_NQE_WORD_LENGTH], sizeof(out->word));
 	out->completed = (uint16_t)word;
 	d->completions++;
-	if (reference == 0 || reference > 1u << QUEUE_REFS_LOG2)
+	if (reference == 0 || reference > REFERENCE_COPIED)
 		return;
 	unsigned char **payload = &d->r->port[d->port].reference[reference - 1];
 	d->r->platform->reference_free(

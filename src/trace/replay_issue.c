@@ -49,8 +49,8 @@ static struct target target_of(const struct trace_instruction *i)
 
 /* ---- messages ---- */
 
-/* By reference: the payload stays in place until the target has read it. */
-static int send_reference(const struct issue *q, const struct packet *p)
+/* The payload stays in place until the target has read it. */
+static int send_borrowed(const struct issue *q, const struct packet *p)
 {
 	unsigned char *copy = malloc(p->length);
 	if (!copy) {
@@ -71,6 +71,42 @@ static int send_reference(const struct issue *q, const struct packet *p)
 	return r;
 }
 
+/* Returns a free slot for a copied message, or one whose message is read. */
+static uint32_t copied_slot(const struct issue *q)
+{
+	unsigned char **payload = q->r->port[q->i->port].reference;
+	uint32_t index = REFERENCE_COPIED;
+	while (index < 1u << QUEUE_REFS_LOG2 && payload[index] &&
+		!q->r->platform->reference_reclaim(&q->origin->refs[index]))
+		index++;
+	return index;
+}
+
+/* The device copies the payload, and the target completes nothing. */
+static int send_copied(const struct issue *q, const struct packet *p)
+{
+	uint32_t index = copied_slot(q);
+	if (index == 1u << QUEUE_REFS_LOG2)
+		return -EAGAIN;
+	unsigned char **payload = &q->r->port[q->i->port].reference[index];
+	free(*payload);
+	*payload = malloc(p->length);
+	if (!*payload) {
+		q->r->out->failed = true;
+		return -ENOMEM;
+	}
+	const struct reference source = { .kind = REFERENCE_PROCESS,
+		.address = (uint64_t)(uintptr_t)*payload,
+		.length = p->length };
+	int r = q->r->platform->send_copied(
+		q->origin, q->op, q->to, p, &source, *payload, index);
+	if (r) {
+		free(*payload);
+		*payload = NULL;
+	}
+	return r;
+}
+
 static int issue_send(const struct issue *q)
 {
 	const struct trace_instruction *i = q->i;
@@ -85,11 +121,13 @@ static int issue_send(const struct issue *q)
 			i->api_tag, q->data, i->bytes);
 	if (flags & CAY_ACK)
 		command |= CAY_COMMAND_ACK;
-	if (i->bytes > QUEUE_PAYLOAD_MAX)
+	if (flags & CAY_BORROW)
 		flags |= CAY_NOTIFY;
 	struct packet p = packet_of(q, (uint16_t)command, flags, &payload);
 	int r = on->send(q->origin, q->op, q->to, &p);
-	return r == -E2BIG ? send_reference(q, &p) : r;
+	if (r != -E2BIG)
+		return r;
+	return flags & CAY_BORROW ? send_borrowed(q, &p) : send_copied(q, &p);
 }
 
 /* ---- remote memory ---- */

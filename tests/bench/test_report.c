@@ -283,12 +283,13 @@ static void half_is_enough(void **state)
 	assert_int_equal(enough_of(5000), 2500);
 }
 
-static void expect_label(size_t bytes, bool from_alloc, const char *label)
+static void expect_label(
+	size_t bytes, enum latency_form form, const char *label)
 {
 	struct bench_options options = bench_defaults();
 	struct bench_case bc;
 
-	case_latency(&bc, &options, bytes, from_alloc);
+	case_latency(&bc, &options, bytes, form);
 	assert_string_equal(bc.label, label);
 	assert_int_equal(bc.bytes, bytes);
 }
@@ -296,12 +297,15 @@ static void expect_label(size_t bytes, bool from_alloc, const char *label)
 static void labels(void **state)
 {
 	(void)state;
-	expect_label(0, false, "0 B Fast Send");
-	expect_label(CAY_FAST_SEND_BYTES, false, "40 B Fast Send");
-	expect_label(CAY_FAST_SEND_BYTES + 1, false, "41 B Send");
-	expect_label(CAY_EAGER_MAX, false, "8 KiB Send");
-	expect_label(CAY_EAGER_MAX + 1, false, "8193 B from malloc");
-	expect_label(BENCH_BYTES_MAX, true, "1 MiB from cay_alloc");
+	expect_label(0, LATENCY_COPIED, "0 B Fast Send");
+	expect_label(CAY_FAST_SEND_BYTES, LATENCY_COPIED, "40 B Fast Send");
+	expect_label(CAY_FAST_SEND_BYTES + 1, LATENCY_COPIED, "41 B Send");
+	expect_label(CAY_EAGER_MAX, LATENCY_COPIED, "8 KiB Send");
+	expect_label(CAY_EAGER_MAX + 1, LATENCY_COPIED, "8193 B copied");
+	expect_label(
+		CAY_EAGER_MAX + 1, LATENCY_MALLOC, "8193 B borrowed, malloc");
+	expect_label(
+		BENCH_BYTES_MAX, LATENCY_ALLOC, "1 MiB borrowed, cay_alloc");
 }
 
 static bool key_among(const char *const *keys, const char *key)
@@ -321,9 +325,10 @@ static void rma_keys(void **state)
 		"get_4096_alloc", "get_4096_malloc", "put_65536_alloc",
 		"put_65536_malloc", "get_65536_alloc", "get_65536_malloc",
 		"put_1048576_alloc", "put_1048576_malloc", "get_1048576_alloc",
-		"get_1048576_malloc", "posted_65536", "reference_65536_alloc",
-		"reference_65536_malloc", "posted_1048576",
-		"reference_1048576_alloc", "reference_1048576_malloc", NULL };
+		"get_1048576_malloc", "posted_65536", "copied_65536",
+		"reference_65536_alloc", "reference_65536_malloc",
+		"posted_1048576", "copied_1048576", "reference_1048576_alloc",
+		"reference_1048576_malloc", NULL };
 	struct bench_options options = bench_defaults();
 	struct bench_case bc;
 	unsigned count = 0;
@@ -363,14 +368,14 @@ static void rma_sizes(void **state)
 	options.sizes[0] = 24;
 	assert_int_equal(rma_count(&options), 4);
 	options.sizes[0] = CAY_EAGER_MAX + 1;
-	assert_int_equal(rma_count(&options), 7);
+	assert_int_equal(rma_count(&options), 8);
 	options.sizes[1] = 8;
 	options.size_count = 2;
-	assert_int_equal(rma_count(&options), 16);
+	assert_int_equal(rma_count(&options), 17);
 	for (unsigned i = 0; i < BENCH_SIZES_MAX; i++)
 		options.sizes[i] = BENCH_BYTES_MAX;
 	options.size_count = BENCH_SIZES_MAX;
-	assert_int_equal(rma_count(&options), 7 * BENCH_SIZES_MAX);
+	assert_int_equal(rma_count(&options), 8 * BENCH_SIZES_MAX);
 }
 
 /* The log holds every sample. */

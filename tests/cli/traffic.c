@@ -146,8 +146,8 @@ __attribute__((noreturn)) static void issue_forever(
 static void issue_once(struct origin *o, const char *kind)
 {
 	if (strcmp(kind, "long") == 0)
-		check(kind,
-			cay_send(o->port, o->peer, 0, o->data, LONG_BYTES, 0));
+		check(kind, cay_send(o->port, o->peer, 0, o->data, LONG_BYTES,
+				    CAY_BORROW));
 	else if (strcmp(kind, "lock") == 0)
 		check(kind,
 			cay_window_lock(o->port, o->peer, o->key, CAY_FOREVER));

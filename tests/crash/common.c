@@ -128,14 +128,20 @@ int party_send(struct page *page, struct cay_port *port, struct cay_peer *peer,
 	uint64_t tag = message_tag(party, number);
 	size_t bytes = message_bytes(message, number);
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
+	unsigned flags = message == MESSAGE_ACK ? CAY_ACK : 0;
 
+	if (message == MESSAGE_LONG || message == MESSAGE_STAGED)
+		flags = CAY_BORROW;
 	message_fill(memory, bytes, tag);
 	atomic_store(&page->tried[party], number + 1);
 	for (;;) {
-		int r = cay_send(port, peer, tag, memory, bytes,
-			message == MESSAGE_ACK ? CAY_ACK : 0);
-		if (r != -EAGAIN)
+		int r = cay_send(port, peer, tag, memory, bytes, flags);
+		if (r != -EAGAIN) {
+			/* The memory of a copied message is ours again. */
+			if (message == MESSAGE_COPIED)
+				memset(memory, 0, bytes);
 			return r;
+		}
 		if (clock_passed(deadline))
 			return -ETIMEDOUT;
 		party_drain(port);

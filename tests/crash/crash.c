@@ -36,7 +36,8 @@ static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 		return !is_target && step >= STEP_CLAIMED &&
 		       step < STEP_PUBLISH && kind_blocks(k, step);
 	case MODE_ORPHAN:
-		return !is_target && !locks && step <= STEP_IDLE;
+		return !is_target && !locks &&
+		       (step <= STEP_IDLE || step == STEP_RECLAIM);
 	default:
 		return true;
 	}
@@ -63,7 +64,7 @@ static unsigned steps_missed(void)
 	for (unsigned i = 0; i < scenario_count; i++)
 		if (verdicts[i] == 0)
 			reached[scenarios[i].step] = true;
-	for (int step = STEP_REFERENCE; step < STEP_COUNT; step++)
+	for (int step = STEP_STAGED; step < STEP_COUNT; step++)
 		if (!reached[step]) {
 			printf("no scenario reached '%s'\n",
 				device_step_name((enum device_step)step));

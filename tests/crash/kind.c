@@ -23,6 +23,7 @@ const struct kind kinds[] = {
 	SENDS("send", MESSAGE_SEND),
 	SENDS("long", MESSAGE_LONG),
 	SENDS("staged", MESSAGE_STAGED),
+	SENDS("copied", MESSAGE_COPIED),
 	SENDS("ack", MESSAGE_ACK),
 	{ "receive", FAMILY_RECEIVE, 0, 0, 0, 0 },
 
@@ -77,10 +78,12 @@ static bool kind_claims(const struct kind *k)
 
 static bool kind_by_reference(const struct kind *k)
 {
-	return k->family == FAMILY_SEND ? k->message == MESSAGE_LONG ||
-						  k->message == MESSAGE_STAGED
-					: k->window == WINDOW_ORDINARY &&
-						  k->access == ACCESS_ADD;
+	return k->family == FAMILY_SEND
+		       ? k->message == MESSAGE_LONG ||
+				 k->message == MESSAGE_STAGED ||
+				 k->message == MESSAGE_COPIED
+		       : k->window == WINDOW_ORDINARY &&
+				 k->access == ACCESS_ADD;
 }
 
 static bool kind_accesses(const struct kind *k)
@@ -97,6 +100,7 @@ static bool target_passes(const struct kind *k, enum device_step step)
 	case STEP_PAYLOAD:
 	case STEP_FILLED:
 	case STEP_SENT:
+	case STEP_RECLAIM:
 		return false;
 	case STEP_ACCESS:
 	case STEP_WINDOW:
@@ -113,6 +117,9 @@ bool kind_passes(const struct kind *k, enum device_step step)
 	if (k->family == FAMILY_RECEIVE || k->family == FAMILY_EXECUTE)
 		return target_passes(k, step);
 	switch (step) {
+	case STEP_STAGED:
+	case STEP_RECLAIM:
+		return send && k->message == MESSAGE_COPIED;
 	case STEP_REFERENCE:
 	case STEP_SENT:
 		return kind_by_reference(k);

@@ -19,8 +19,9 @@ enum family {
 enum message {
 	MESSAGE_FAST,	/* up to 40 bytes */
 	MESSAGE_SEND,	/* through the RDR */
-	MESSAGE_LONG,	/* by reference from cay_alloc() memory */
-	MESSAGE_STAGED, /* by reference from ordinary memory */
+	MESSAGE_LONG,	/* borrowed from cay_alloc() memory */
+	MESSAGE_STAGED, /* borrowed from ordinary memory */
+	MESSAGE_COPIED, /* long, copied */
 	MESSAGE_ACK,	/* with a completion in the sender's own queue */
 	MESSAGE_SHORT,	/* 100 bytes */
 	MESSAGE_BULK,	/* 64 KiB of ordinary memory */

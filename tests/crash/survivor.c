@@ -47,25 +47,35 @@ static void target_feed(
 	else
 		r = cay_send_wait(port, t->peer, tag,
 			t->memory + 32768 * (t->accepted % 32), bytes,
-			CAY_NOTIFY, clock_after_ns(5 * CLOCK_NS_PER_MS));
+			t->accepted % 8 < 4 ? CAY_BORROW : CAY_NOTIFY,
+			clock_after_ns(5 * CLOCK_NS_PER_MS));
 	t->accepted += r == 0;
 	party_drain(port);
 	if (r && r != -EPIPE && r != -ETIMEDOUT && r != -EAGAIN)
 		page_fail(page, "to the victim: %s", cay_strerror(r));
 }
 
+/* Copied messages to a dead victim give their slots back without an event. */
+static uint64_t copied_used(struct cay_port *port)
+{
+	struct cay_stats stats = { 0 };
+	cay_port_stats(port, &stats);
+	return stats.copied_used;
+}
+
 static void target_settle(
 	struct page *page, struct cay_port *port, struct to_target *t)
 {
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
-	while (t->peer && (party_events.complete < t->accepted ||
-				  party_events.gone == 0)) {
+	while (t->peer &&
+		(party_events.complete < t->accepted ||
+			party_events.gone == 0 || copied_used(port))) {
 		if (clock_passed(deadline)) {
 			page_fail(page,
 				"victim: %lu accepted, %lu complete, "
-				"%lu gone",
+				"%lu gone, %lu copied",
 				t->accepted, party_events.complete,
-				party_events.gone);
+				party_events.gone, copied_used(port));
 			break;
 		}
 		cay_wait(port, clock_after_ns(10 * CLOCK_NS_PER_MS));
@@ -90,6 +100,7 @@ static bool survivor_send(struct accessor *a, uint64_t round)
 {
 	static unsigned char memory[MESSAGE_BYTES_MAX];
 	enum message message = round % 8 == 7	? MESSAGE_STAGED
+			       : round % 8 == 3 ? MESSAGE_COPIED
 			       : round % 3 == 2 ? MESSAGE_SEND
 						: MESSAGE_FAST;
 	int r = party_send(a->page, a->port, a->peer, PARTY_SURVIVOR, message,

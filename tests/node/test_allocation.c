@@ -46,12 +46,12 @@ static int resolve_retry(
 
 /* ENOBUFS: the thread has no op record, as if there were too many threads. */
 static int send_retry(struct cay_port *port, struct cay_peer *peer,
-	uint64_t tag, const void *data, size_t length)
+	uint64_t tag, const void *data, size_t length, unsigned flags)
 {
-	int r = cay_send(port, peer, tag, data, length, 0);
+	int r = cay_send(port, peer, tag, data, length, flags);
 	if (alloc_failed(r, ENOMEM) || alloc_failed(r, ENOBUFS) ||
 		alloc_failed(r, EAGAIN))
-		r = cay_send(port, peer, tag, data, length, 0);
+		r = cay_send(port, peer, tag, data, length, flags);
 	return r;
 }
 
@@ -73,32 +73,37 @@ static int expect_event(
 	return 0;
 }
 
-static int send_long(struct cay_port *a, struct cay_port *b,
+static int send_borrowed(struct cay_port *a, struct cay_port *b,
 	struct cay_peer *peer, uint64_t tag, const void *from)
 {
-	assert_true(send_retry(a, peer, tag, from, LONG_BYTES) == 0);
+	assert_true(
+		send_retry(a, peer, tag, from, LONG_BYTES, CAY_BORROW) == 0);
 	assert_true(expect_event(b, CAY_EVENT_MESSAGE, tag) == 0);
 	assert_true(expect_event(a, CAY_EVENT_COMPLETE, tag) == 0);
 	return 0;
 }
 
-/* Inline, through the RDR, by reference from ordinary and cay_alloc() memory.
+/*
+ * Inline, through the RDR, copied, borrowed from ordinary and cay_alloc()
+ * memory.
  */
 static int send_all_sizes(
 	struct cay_port *a, struct cay_port *b, struct cay_peer *peer)
 {
-	assert_true(send_retry(a, peer, 1, source, 8) == 0);
+	assert_true(send_retry(a, peer, 1, source, 8, 0) == 0);
 	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 1) == 0);
-	assert_true(send_retry(a, peer, 2, source, 4000) == 0);
+	assert_true(send_retry(a, peer, 2, source, 4000, 0) == 0);
 	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 2) == 0);
-	assert_true(send_long(a, b, peer, 3, source) == 0);
-	assert_true(send_long(a, b, peer, 4, source) == 0);
+	assert_true(send_retry(a, peer, 8, source, LONG_BYTES, 0) == 0);
+	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 8) == 0);
+	assert_true(send_borrowed(a, b, peer, 3, source) == 0);
+	assert_true(send_borrowed(a, b, peer, 4, source) == 0);
 	void *mapped = cay_alloc(a, LONG_BYTES, 0);
 	if (!mapped && alloc_failed(-errno, ENOMEM))
 		mapped = cay_alloc(a, LONG_BYTES, 0);
 	assert_true(mapped);
 	memcpy(mapped, source, LONG_BYTES);
-	assert_true(send_long(a, b, peer, 5, mapped) == 0);
+	assert_true(send_borrowed(a, b, peer, 5, mapped) == 0);
 	cay_free(a, mapped);
 	return 0;
 }
@@ -110,7 +115,7 @@ static int wake_up(
 	struct pollfd p = { .fd = cay_port_fd(b), .events = POLLIN };
 	assert_true(p.fd >= 0);
 	assert_true(cay_port_arm(b) == 0);
-	assert_true(send_retry(a, peer, 6, source, 8) == 0);
+	assert_true(send_retry(a, peer, 6, source, 8, 0) == 0);
 	assert_true(poll(&p, 1, 5000) == 1);
 	assert_true(expect_event(b, CAY_EVENT_MESSAGE, 6) == 0);
 	return 0;
@@ -122,7 +127,7 @@ static int count_issued(struct cay_port *a, struct cay_port *b)
 	struct cay_peer *back;
 	struct cay_stats stats;
 	assert_true(resolve_retry(b, a, &back) == 0);
-	assert_true(send_retry(b, back, 7, source, 8) == 0);
+	assert_true(send_retry(b, back, 7, source, 8, 0) == 0);
 	assert_true(expect_event(a, CAY_EVENT_MESSAGE, 7) == 0);
 	cay_peer_release(back);
 	assert_true(cay_port_stats(a, &stats) == 0);

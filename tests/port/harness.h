@@ -102,6 +102,12 @@ void close_port(struct cay_port *);
 
 struct cay_stats port_stats(struct cay_port *);
 
+/* Returns CAY_BORROW for a long message: it completes with an event. */
+static inline unsigned borrow_long(size_t length)
+{
+	return length > CAY_EAGER_MAX ? CAY_BORROW : 0;
+}
+
 /* ---- events ---- */
 
 /* Waits for the next event. */

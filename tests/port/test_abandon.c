@@ -15,6 +15,9 @@
 
 extern void (*host_step_hook)(enum device_step);
 
+#define COPIED_BYTES 20000u /* a long message, copied */
+#define COPIED_SLOTS 64u
+
 /* Step after which the thread leaves its next call; 0: none. */
 static _Thread_local enum device_step jump_after;
 /*
@@ -69,6 +72,7 @@ static void way_close(struct way *w)
 	check_empty(w->to);
 	assert_int_equal(port_stats(w->to).nq_used, 0);
 	assert_int_equal(port_stats(w->to).rdr_used, 0);
+	assert_int_equal(port_stats(w->from).copied_used, 0);
 	cay_peer_release(w->peer);
 	close_port(w->from);
 	close_port(w->to);
@@ -76,7 +80,7 @@ static void way_close(struct way *w)
 
 static void send_tag(struct way *w, uint64_t tag, size_t length)
 {
-	unsigned char data[1000];
+	unsigned char data[COPIED_BYTES];
 	content_fill(data, length, tag);
 	assert_int_equal(cay_send(w->from, w->peer, tag, data, length, 0), 0);
 }
@@ -103,7 +107,7 @@ static bool send_jump(
 static void check_left(
 	struct way *w, bool left, enum device_step step, size_t length)
 {
-	if (!left || step >= STEP_PUBLISH)
+	if (!left || (step >= STEP_PUBLISH && step != STEP_RECLAIM))
 		expect_message(w->to, 1, length, 1);
 	expect_message(w->to, 2, length, 2);
 	check_empty(w->to);
@@ -126,6 +130,29 @@ static void every_step(void **state)
 					lengths[i]);
 			}
 	assert_true(left >= 20 * 5 * COUNT(lengths));
+	way_close(&w);
+}
+
+/* Abandoned slots and blocks come back, else there would soon be none. */
+static void every_step_of_a_copied_message(void **state)
+{
+	struct way w = way_open();
+	(void)state;
+	for (int step = STEP_STAGED; step <= STEP_RECLAIM; step++) {
+		unsigned left = 0;
+		for (unsigned i = 0; i < 2 * COPIED_SLOTS; i++) {
+			bool jumped = send_jump(
+				&w, 1, COPIED_BYTES, (enum device_step)step);
+			left += jumped;
+			send_tag(&w, 2, COPIED_BYTES);
+			check_left(&w, jumped, (enum device_step)step,
+				COPIED_BYTES);
+		}
+		if (step == STEP_STAGED || step == STEP_REFERENCE ||
+			step == STEP_PUBLISH || step == STEP_SENT ||
+			step == STEP_RECLAIM)
+			assert_true(left >= COPIED_SLOTS);
+	}
 	way_close(&w);
 }
 
@@ -268,10 +295,40 @@ static void exit_of_an_abandoned_thread_repairs(void **state)
 	way_close(&w);
 }
 
+/* The slots of threads that have exited are found when all are in use. */
+static void *copying_run(void *argument)
+{
+	struct thread *t = argument;
+	assert_true(send_jump(t->way, 0, COPIED_BYTES, t->step));
+	return NULL;
+}
+
+static void exit_of_a_copying_thread_repairs(void **state)
+{
+	static const enum device_step steps[] = { STEP_STAGED, STEP_REFERENCE,
+		STEP_CLAIMED, STEP_ENTRY };
+	struct way w = way_open();
+	(void)state;
+	for (unsigned i = 0; i < 2 * COPIED_SLOTS; i++) {
+		struct thread t = { .way = &w,
+			.step = steps[i % COUNT(steps)] };
+		assert_int_equal(
+			pthread_create(&t.thread, NULL, copying_run, &t), 0);
+		thread_join(&t);
+	}
+	for (unsigned i = 0; i < COPIED_SLOTS; i++)
+		send_tag(&w, i, COPIED_BYTES);
+	for (unsigned i = 0; i < COPIED_SLOTS; i++)
+		expect_message(w.to, i, COPIED_BYTES, i);
+	way_close(&w);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_step),
+		TEST(every_step_of_a_copied_message),
+		TEST(exit_of_a_copying_thread_repairs),
 		TEST(exit_of_an_abandoned_thread_repairs),
 		TEST(abandoned_threads_do_not_wait_for_each_other),
 		TEST(no_call_waits_for_an_abandoned_thread),

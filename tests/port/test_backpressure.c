@@ -299,12 +299,13 @@ static void long_messages_are_limited(void **state)
 	content_fill(data, LONG_BYTES, 5);
 	for (unsigned lap = 0; lap < 10; lap++) {
 		for (unsigned i = 0; i < COMPLETIONS; i++)
-			assert_int_equal(
-				cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0),
+			assert_int_equal(cay_send(p.a, p.to_b, i, data,
+						 LONG_BYTES, CAY_BORROW),
 				0);
 		assert_int_equal(port_stats(p.a).refs_used, COMPLETIONS);
 		assert_int_equal(
-			cay_send(p.a, p.to_b, 9, data, LONG_BYTES, 0), -EAGAIN);
+			cay_send(p.a, p.to_b, 9, data, LONG_BYTES, CAY_BORROW),
+			-EAGAIN);
 		for (unsigned i = 0; i < COMPLETIONS; i++)
 			expect_message(p.b, i, LONG_BYTES, 5);
 		for (unsigned i = 0; i < COMPLETIONS; i++)
@@ -327,9 +328,10 @@ static void long_messages_fill_the_references(void **state)
 	content_fill(data, LONG_BYTES, 6);
 	for (unsigned i = 0; i < slots; i++)
 		assert_int_equal(
-			cay_send(p.a, p.to_b, i, data, LONG_BYTES, 0), 0);
-	assert_int_equal(
-		cay_send(p.a, p.to_b, 0, data, LONG_BYTES, 0), -EAGAIN);
+			cay_send(p.a, p.to_b, i, data, LONG_BYTES, CAY_BORROW),
+			0);
+	assert_int_equal(cay_send(p.a, p.to_b, 0, data, LONG_BYTES, CAY_BORROW),
+		-EAGAIN);
 	for (unsigned i = 0; i < slots; i++)
 		expect_message(p.b, i, LONG_BYTES, 6);
 	for (unsigned i = 0; i < slots; i++)

@@ -331,11 +331,11 @@ static void long_messages_are_cancelled(void **state)
 	unsigned char *plain = calloc(1, 10000);
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
-		assert_int_equal(
-			cay_send(r->origin, r->peer, 2 * i, mapped, 10000, 0),
+		assert_int_equal(cay_send(r->origin, r->peer, 2 * i, mapped,
+					 10000, CAY_BORROW),
 			0);
 		assert_int_equal(cay_send(r->origin, r->peer, 2 * i + 1, plain,
-					 10000, 0),
+					 10000, CAY_BORROW),
 			0);
 		assert_int_equal(cay_cancel(r->origin, 2 * i), 1);
 		assert_int_equal(cay_cancel(r->origin, 2 * i + 1), 1);

@@ -34,7 +34,8 @@ static struct estate estate_open(const char *name)
 	e.memory = cay_alloc(e.port, 100000, 0);
 	e.fd = cay_port_fd(e.port);
 	content_fill(e.memory, 100000, 1);
-	assert_int_equal(cay_send(e.port, e.self, 1, e.memory, 100000, 0), 0);
+	assert_int_equal(
+		cay_send(e.port, e.self, 1, e.memory, 100000, CAY_BORROW), 0);
 	next_event(e.port, &e.held);
 	return e;
 }
@@ -267,8 +268,9 @@ static void *busy_run(void *argument)
 	content_fill(data, 20000, 1);
 	for (uint64_t i = 0; !b->enough; i++) {
 		size_t length = i % 50 ? i % 200 : 20000;
-		assert_int_equal(
-			cay_send(b->port, b->self, i, data, length, 0), 0);
+		assert_int_equal(cay_send(b->port, b->self, i, data, length,
+					 borrow_long(length)),
+			0);
 		expect_message(b->port, i, length, 1);
 		if (length > CAY_EAGER_MAX)
 			expect_complete(b->port, i, 0);

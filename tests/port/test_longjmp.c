@@ -28,6 +28,7 @@ enum fate {
 };
 
 #define MESSAGES_MAX 4000000u
+#define COPIED_BYTES 9000u /* a long message */
 
 struct ledger {
 	_Atomic uint8_t fate[MESSAGES_MAX];
@@ -118,7 +119,7 @@ static struct {
 	uint32_t number;
 	uint32_t next;
 	uint32_t jumps;
-	unsigned char data[256];
+	unsigned char data[COPIED_BYTES];
 } sender;
 
 static sigjmp_buf back;
@@ -164,7 +165,9 @@ static void sender_burst(void)
 {
 	while (!fired && sender.next < MESSAGES_MAX - 1) {
 		uint64_t tag = (uint64_t)sender.number << 32 | sender.next;
-		size_t size = sender.next % 8 ? 8 : sizeof(sender.data);
+		size_t size = sender.next % 8	 ? 8
+			      : sender.next % 32 ? 256
+						 : COPIED_BYTES;
 		content_fill(sender.data, size, tag);
 		int r = sender_send(tag, size);
 		if (r == -EAGAIN) {

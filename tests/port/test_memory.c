@@ -114,7 +114,8 @@ static void outlives_the_port(void **state)
 	content_fill(data, MIB, 2);
 	close_port(a);
 	assert_true(content_fits(data, MIB, 2));
-	assert_int_equal(cay_send(b, peer, 1, data + 100, MIB - 100, 0), 0);
+	assert_int_equal(
+		cay_send(b, peer, 1, data + 100, MIB - 100, CAY_BORROW), 0);
 	struct cay_event e;
 	next_event(b, &e);
 	assert_int_equal(e.length, MIB - 100);
@@ -156,7 +157,7 @@ static void freed_when_the_last_reader_releases(void **state)
 	uint64_t heap_used = status_read().heap_used;
 	unsigned char *data = cay_alloc(port, MIB, 0);
 	content_fill(data, MIB, 3);
-	assert_int_equal(cay_send(port, peer, 1, data, MIB, 0), 0);
+	assert_int_equal(cay_send(port, peer, 1, data, MIB, CAY_BORROW), 0);
 	child_receive(&child);
 	cay_free(port, data);
 	assert_true(status_read().heap_used >= heap_used + MIB);
@@ -183,7 +184,8 @@ static void staging_is_bounded(void **state)
 	(void)state;
 	content_fill(own, MIB, 4);
 	for (unsigned i = 0; i < 50; i++) {
-		assert_int_equal(cay_sendv(a, peer, i, pieces, 2, 0), 0);
+		assert_int_equal(
+			cay_sendv(a, peer, i, pieces, 2, CAY_BORROW), 0);
 		expect_message(b, i, MIB, 4);
 		expect_complete(a, i, 0);
 		if (i == 10)

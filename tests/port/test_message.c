@@ -45,7 +45,8 @@ static void send_size(struct cay_port *port, struct cay_peer *peer,
 	int r;
 	content_fill(data, size, size + round);
 	while ((r = cay_send_tagged(port, peer, tag_of(size, round),
-			api_tag_of(size), data, size, 0)) == -EAGAIN)
+			api_tag_of(size), data, size, borrow_long(size))) ==
+		-EAGAIN)
 		assert_true(now_ns() < deadline);
 	assert_int_equal(r, 0);
 	if (size > CAY_EAGER_MAX)
@@ -132,8 +133,9 @@ static void self_size(struct cay_port *port, struct cay_peer *self,
 {
 	struct cay_addr addr = cay_port_addr(port);
 	content_fill(data, size, size);
-	assert_int_equal(cay_send_tagged(port, self, tag_of(size, 0),
-				 api_tag_of(size), data, size, 0),
+	assert_int_equal(
+		cay_send_tagged(port, self, tag_of(size, 0), api_tag_of(size),
+			data, size, borrow_long(size)),
 		0);
 	check_size(port, size, 0, &addr);
 	if (size > CAY_EAGER_MAX)
@@ -195,7 +197,9 @@ static void order_is_kept_across_sizes(void **state)
 		size[i] = random_below(&r, 3) ? random_below(&r, 2000)
 					      : random_below(&r, 64 * KIB);
 		longs += size[i] > CAY_EAGER_MAX;
-		assert_int_equal(cay_send(a, peer, i, data, size[i], 0), 0);
+		assert_int_equal(cay_send(a, peer, i, data, size[i],
+					 borrow_long(size[i])),
+			0);
 	}
 	for (unsigned i = 0; i < MESSAGES; i++)
 		expect_message(b, i, size[i], 99);
@@ -241,7 +245,8 @@ static void gather_one(struct cay_port *a, struct cay_peer *peer,
 	unsigned char *data = malloc(size + 1);
 	content_fill(data, size, seed);
 	cut(&r, data, size, count, pieces);
-	assert_int_equal(cay_sendv(a, peer, seed, pieces, count, 0), 0);
+	assert_int_equal(
+		cay_sendv(a, peer, seed, pieces, count, borrow_long(size)), 0);
 	expect_message(b, seed, size, seed);
 	if (size > CAY_EAGER_MAX)
 		expect_complete(a, seed, 0);

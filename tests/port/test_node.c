@@ -63,8 +63,9 @@ static void side_send(struct side *s)
 	static const size_t sizes[] = { 8, 4000, LONG_BYTES };
 	assert_int_equal(child_receive(s->other), 1);
 	for (unsigned i = 0; i < COUNT(sizes); i++)
-		assert_int_equal(
-			cay_send(s->port, s->peer, i, s->data, sizes[i], 0), 0);
+		assert_int_equal(cay_send(s->port, s->peer, i, s->data,
+					 sizes[i], borrow_long(sizes[i])),
+			0);
 	expect_complete(s->port, 2, 0);
 }
 

@@ -36,9 +36,11 @@ static void sender_order(struct child *parent, struct cay_port *port,
 	content_fill(data, length, tag);
 	if (order == SEND_WAIT)
 		child_send(parent, 0);
-	int r = order == SEND_WAIT ? cay_send_wait(port, peer, tag, data,
-					     length, 0, soon())
-				   : cay_send(port, peer, tag, data, length, 0);
+	int r = order == SEND_WAIT
+			? cay_send_wait(port, peer, tag, data, length,
+				  borrow_long(length), soon())
+			: cay_send(port, peer, tag, data, length,
+				  borrow_long(length));
 	child_send(parent, (uint64_t)r);
 	if (r == 0 && length > CAY_EAGER_MAX)
 		expect_complete(port, tag, 0);

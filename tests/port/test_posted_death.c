@@ -34,7 +34,8 @@ static void sender_run(struct child *parent, void *argument)
 	memset(data, 0xaa, t->length);
 	child_send(parent, cay_port_addr(port).vpid);
 	for (uint64_t tag = 0; r != -EPIPE; tag += r == 0) {
-		r = cay_send(port, peer, tag, data, t->length, 0);
+		r = cay_send(port, peer, tag, data, t->length,
+			borrow_long(t->length));
 		assert_true(r == 0 || r == -EAGAIN || r == -EPIPE);
 		while (poll_event(port, &e)) {
 			if (e.kind == CAY_EVENT_GONE)

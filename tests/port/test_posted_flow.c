@@ -80,8 +80,9 @@ static void stream_run(struct child *parent, void *argument)
 		size_t length = length_of(tag);
 		int r;
 		content_fill(data, length, tag);
-		while ((r = cay_send_wait(port, peer, tag, data, length, 0,
-				now_ns() + NS_PER_MS)) == -ETIMEDOUT) {
+		while ((r = cay_send_wait(port, peer, tag, data, length,
+				borrow_long(length), now_ns() + NS_PER_MS)) ==
+			-ETIMEDOUT) {
 			drain(port, &completed);
 			assert_true(now_ns() < deadline);
 		}

@@ -107,8 +107,8 @@ static void raw_and_native_calls_share_slots(void **state)
 	(void)state;
 	for (uint64_t tag = 1; tag <= ROUNDS; tag += 2) {
 		content_fill(data, LONG_BYTES, tag);
-		assert_int_equal(
-			cay_send(p.a, p.peer, tag, data, LONG_BYTES, CAY_ACK),
+		assert_int_equal(cay_send(p.a, p.peer, tag, data, LONG_BYTES,
+					 CAY_ACK | CAY_BORROW),
 			0);
 		issue_long(&p, 0, 0, tag + 1);
 		expect_message(p.b, tag, LONG_BYTES, tag);

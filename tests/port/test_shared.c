@@ -44,8 +44,9 @@ static void flood_send(
 	unsigned char data[16384];
 	size_t size = flood_size(tag);
 	content_fill(data, size, tag);
-	assert_int_equal(
-		cay_send_wait(port, peer, tag, data, size, 0, soon()), 0);
+	assert_int_equal(cay_send_wait(port, peer, tag, data, size,
+				 borrow_long(size), soon()),
+		0);
 	if (size > CAY_EAGER_MAX)
 		expect_complete(port, tag, 0);
 }

@@ -78,7 +78,9 @@ static void waker(struct child *parent, void *unused)
 		assert_int_equal(child_receive(parent), i);
 		nap_ns(20 * NS_PER_MS);
 		content_fill(data, sizes[i], i);
-		assert_int_equal(cay_send(port, peer, i, data, sizes[i], 0), 0);
+		assert_int_equal(cay_send(port, peer, i, data, sizes[i],
+					 borrow_long(sizes[i])),
+			0);
 	}
 	expect_complete(port, 2, 0);
 	assert_int_equal(child_receive(parent), 3);

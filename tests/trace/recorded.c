@@ -103,9 +103,9 @@ static void messages(struct cay_port *port, struct cay_peer *peer)
 	check("send", cay_send(port, peer, 20, "hello", 5, 0));
 	check("send", cay_send_tagged(port, peer, 21, 99, data, 300, 0));
 	check("send", cay_sendv(port, peer, 22, pieces, 2, CAY_NOTIFY));
-	check("send",
-		cay_send_wait(port, peer, 23, data, 8192, 0, CAY_FOREVER));
-	check("send", cay_send(port, peer, 24, data, sizeof(data), 0));
+	check("send", cay_send_wait(port, peer, 23, data, sizeof(data), 0,
+			      CAY_FOREVER));
+	check("send", cay_send(port, peer, 24, data, sizeof(data), CAY_BORROW));
 	completions_take(port, 2);
 }
 

@@ -84,7 +84,7 @@ static struct bench_case case_sleeping(const char *bench, const char *metric,
 #define TARGET_BYTES 8 /* of the message that has a target */
 
 void case_latency(struct bench_case *bc, const struct bench_options *o,
-	size_t bytes, bool from_alloc)
+	size_t bytes, enum latency_form form)
 {
 	*bc = case_pinned("latency", "one way, half a round trip", bytes);
 	bc->rewrite = !o->resend;
@@ -108,10 +108,19 @@ void case_latency(struct bench_case *bc, const struct bench_options *o,
 	} else {
 		/* One iteration per batch, because of the rewrite. */
 		bool large = bytes > LONG_BYTES;
-		set_label(bc, from_alloc ? "from cay_alloc" : "from malloc");
-		set_workloads(bc, &baseline_reference_workload,
-			from_alloc ? &cay_alloc_workload
-				   : &cay_malloc_workload);
+		static const struct {
+			const char *label;
+			const struct workload *workload;
+		} forms[] = {
+			[LATENCY_COPIED] = { "copied", &cay_copied_workload },
+			[LATENCY_MALLOC] = { "borrowed, malloc",
+				&cay_malloc_workload },
+			[LATENCY_ALLOC] = { "borrowed, cay_alloc",
+				&cay_alloc_workload },
+		};
+		set_label(bc, forms[form].label);
+		set_workloads(
+			bc, &baseline_reference_workload, forms[form].workload);
 		bc->measured = (struct sampling){
 			.batches = large ? 2 : 8, .iterations = 1, .hops = 2
 		};
@@ -131,9 +140,9 @@ static bool latency_make(
 				       : ARRAY_COUNT(all);
 
 	for (unsigned s = 0; s < count; s++) {
-		unsigned cases = sizes[s] > CAY_EAGER_MAX ? 2 : 1;
+		unsigned cases = sizes[s] > CAY_EAGER_MAX ? LATENCY_FORMS : 1;
 		if (i < cases) {
-			case_latency(bc, o, sizes[s], i == 1);
+			case_latency(bc, o, sizes[s], (enum latency_form)i);
 			return true;
 		}
 		i -= cases;
@@ -235,10 +244,12 @@ static const struct rma_case bulk_cases[] = {
 		&cay_get_malloc_workload },
 };
 
-/* A message into a posted buffer, and the same message by reference. */
+/* A message into a posted buffer, and the same message in other forms. */
 static const struct rma_case posted_cases[] = {
 	{ messages, "posted", "", "posted", &copy_workload,
 		&cay_posted_workload },
+	{ messages, "copied", "", "copied", &copy_workload,
+		&cay_copied_workload },
 	{ messages, "reference", "_alloc", "ref., cay_alloc", &copy_workload,
 		&cay_alloc_workload },
 	{ messages, "reference", "_malloc", "ref., malloc", &copy_workload,

@@ -10,8 +10,15 @@
 bool case_make(struct bench_case *, const struct bench_options *,
 	enum bench_kind, unsigned i);
 
-/* A message; from_alloc selects the source of those above CAY_EAGER_MAX. */
+/* How a message above CAY_EAGER_MAX is sent. */
+enum latency_form {
+	LATENCY_COPIED,
+	LATENCY_MALLOC, /* borrowed, from this memory */
+	LATENCY_ALLOC,
+	LATENCY_FORMS,
+};
+
 void case_latency(struct bench_case *, const struct bench_options *,
-	size_t bytes, bool from_alloc);
+	size_t bytes, enum latency_form);
 
 #endif

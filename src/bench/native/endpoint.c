@@ -30,7 +30,7 @@ int endpoint_open(struct side *s, struct endpoint *p)
 		p->port, addr[(s->rank + 1) % s->group->ranks], &p->next);
 }
 
-static int setup(struct side *s, bool allocated)
+static int setup(struct side *s, bool allocated, unsigned flags)
 {
 	struct endpoint *p = calloc(1, sizeof(*p));
 	size_t bytes = bits_round_up(s->bytes + 1, PAYLOAD_LINE);
@@ -42,6 +42,9 @@ static int setup(struct side *s, bool allocated)
 	if (r)
 		return r;
 	p->allocated = allocated;
+	/* A copy is read in place, as cay_alloc() memory is. */
+	p->mapped = allocated || !(flags & CAY_BORROW);
+	p->flags = flags;
 	p->source = allocated ? cay_alloc(p->port, bytes, 0) : malloc(bytes);
 	if (!p->source)
 		return -errno;
@@ -55,12 +58,17 @@ static int setup(struct side *s, bool allocated)
 
 int endpoint_setup(struct side *s)
 {
-	return setup(s, false);
+	return setup(s, false, 0);
+}
+
+static int malloc_setup(struct side *s)
+{
+	return setup(s, false, CAY_BORROW);
 }
 
 static int alloc_setup(struct side *s)
 {
-	return setup(s, true);
+	return setup(s, true, CAY_BORROW);
 }
 
 void endpoint_teardown(struct side *s)
@@ -91,7 +99,7 @@ __attribute__((cold, noinline)) static int send_again(struct side *s)
 	int r, stop;
 
 	while ((r = cay_send(p->port, p->next, p->sent, p->source, s->bytes,
-			0)) == -EAGAIN)
+			p->flags)) == -EAGAIN)
 		if ((stop = group_spin(s->group, &spins)))
 			return stop;
 	return r;
@@ -102,7 +110,8 @@ int endpoint_send(struct side *s)
 	struct endpoint *p = s->state;
 
 	payload_stamp(p->source, s->bytes, p->sent);
-	int r = cay_send(p->port, p->next, p->sent, p->source, s->bytes, 0);
+	int r = cay_send(
+		p->port, p->next, p->sent, p->source, s->bytes, p->flags);
 	if (unlikely(r == -EAGAIN))
 		r = send_again(s);
 	p->sent++;
@@ -160,7 +169,7 @@ static int message_run(struct side *s, uint32_t iterations)
 		s, iterations, endpoint_send, endpoint_receive);
 }
 
-/* ---- messages by reference ---- */
+/* ---- long messages ---- */
 
 static int long_prepare(struct side *s)
 {
@@ -175,7 +184,7 @@ static int long_send(struct side *s)
 {
 	struct endpoint *p = s->state;
 
-	p->pending++;
+	p->pending += p->flags & CAY_BORROW ? 1 : 0;
 	return endpoint_send(s);
 }
 
@@ -197,8 +206,8 @@ static int long_await(struct side *s, bool message)
 		}
 		if (!message)
 			return -EPROTO;
-		/* cay_alloc() memory is mapped; other memory was copied. */
-		if (p->allocated && e.kind == CAY_EVENT_MESSAGE &&
+		/* The library has copied a message that is not mapped. */
+		if (p->mapped && e.kind == CAY_EVENT_MESSAGE &&
 			e.length <= s->bytes) {
 			memcpy(p->copy, e.data, e.length);
 			e.data = p->copy;
@@ -229,9 +238,17 @@ const struct workload cay_message_workload = {
 	.teardown = endpoint_teardown,
 };
 
-const struct workload cay_malloc_workload = {
+const struct workload cay_copied_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
+	.prepare = long_prepare,
+	.run = long_run,
+	.teardown = endpoint_teardown,
+};
+
+const struct workload cay_malloc_workload = {
+	.name = "Cay",
+	.setup = malloc_setup,
 	.prepare = long_prepare,
 	.run = long_run,
 	.teardown = endpoint_teardown,

@@ -12,8 +12,10 @@ struct endpoint {
 	unsigned char *source; /* of what is sent */
 	unsigned char *copy;   /* destination of long messages */
 	bool allocated;	       /* source is from cay_alloc() */
+	bool mapped;	       /* long messages are read in place */
+	unsigned flags;	       /* of messages: 0 or CAY_BORROW */
 	uint64_t sent, received;
-	uint32_t pending; /* long messages that are not complete */
+	uint32_t pending; /* borrowed messages that are not complete */
 };
 
 /* Shared memory of Cay's workloads. Each rank writes its own elements. */

@@ -22,6 +22,7 @@ extern const struct workload baseline_reference_workload;
 
 /* endpoint.c */
 extern const struct workload cay_message_workload;
+extern const struct workload cay_copied_workload;
 extern const struct workload cay_malloc_workload;
 extern const struct workload cay_alloc_workload;
 

@@ -95,8 +95,7 @@ bool demo_latency(void)
 		if (i == ARRAY_COUNT(sizes)) /* last, a put */
 			case_make(&bc, &options, BENCH_RMA, 0);
 		else
-			case_latency(&bc, &options, sizes[i],
-				sizes[i] > CAY_EAGER_MAX);
+			case_latency(&bc, &options, sizes[i], LATENCY_ALLOC);
 		bc.limit_ns = LIMIT_NS;
 		row = row_measure(&bc, core);
 	}

@@ -107,7 +107,7 @@ static const struct option_row explain_rows[] = {
 		.group = "Instructions"),
 	OPTION_TERM(
 		"send", "up to 8192 bytes, through the receive data region"),
-	OPTION_TERM("reference", "a long message, sent by reference"),
+	OPTION_TERM("reference", "a borrowed long message, by reference"),
 	OPTION_TERM("completion", "a send that requests a completion"),
 	OPTION_TERM("posted", "a message into a posted receive"),
 	OPTION_TERM("fast_put",
