@@ -29,7 +29,7 @@ struct send_options {
 	uint64_t tag;
 	uint32_t api_tag;
 	uint64_t wait_ns;
-	bool ack, lines;
+	bool ack, borrow, lines;
 };
 
 struct sender {
@@ -99,10 +99,11 @@ static int message_send(struct sender *s, const void *data, size_t length)
 	const struct send_options *o = s->options;
 	uint64_t deadline = clock_after_ns(o->wait_ns);
 	uint64_t nap = NAP_NS_MIN;
+	unsigned flags = (o->ack ? CAY_ACK : 0) | (o->borrow ? CAY_BORROW : 0);
 	int r;
 
 	while ((r = cay_send_tagged(s->port, s->peer, o->tag, o->api_tag, data,
-			length, o->ack ? CAY_ACK : 0)) == -EAGAIN) {
+			length, flags)) == -EAGAIN) {
 		/* A completion wakes the port at once; space in the target's
 		 * queue is polled for at growing intervals. */
 		if (completions_poll(s))
@@ -124,8 +125,9 @@ static int message_send(struct sender *s, const void *data, size_t length)
 	if (r)
 		return send_failed(s, cay_call_strerror("cay_send", r));
 	s->accepted++;
-	s->pending += o->ack;
-	return CLI_OK;
+	s->pending += flags != 0;
+	/* The caller reuses the memory. */
+	return o->borrow ? completions_wait(s) : CLI_OK;
 }
 
 /* ---- standard input ---- */
@@ -228,6 +230,9 @@ static const struct option_row send_rows[] = {
 		"send each line of standard input as a message"),
 	OPTION_SWITCH(
 		"ack", ack, "wait until each message is stored at the target"),
+	OPTION_SWITCH("borrow", borrow,
+		"lend the memory to the target: wait until each message of "
+		"more than 8 KiB is read"),
 	OPTION_VALUE("wait", "SECONDS", OPTION_SECONDS, wait_ns,
 		"how long to wait for the name to appear, and for space in the "
 		"target's queue (default 5)",

@@ -193,6 +193,13 @@ static void port_posted(struct report *r, const struct vport *p,
 			(uint64_t)available, out->posted_entries);
 }
 
+/* A copied message that is DONE waits only for its origin's next call. */
+static bool reference_in_use(uint32_t index, uint64_t state)
+{
+	return state != REFERENCE_FREE &&
+	       !(reference_is_copied(index) && state == REFERENCE_DONE);
+}
+
 static void report_port(struct report *r, const struct vport *p)
 {
 	const struct queue_control *c =
@@ -233,9 +240,8 @@ static void report_port(struct report *r, const struct vport *p)
 	out.references_entries = 1u << p->config.refs_log2;
 	for (uint32_t i = 0;
 		!list_empty(&p->origin_link) && i < out.references_entries; i++)
-		out.references_used +=
-			(word_load(&refs[i].state) & REFERENCE_STATE_MASK) !=
-			REFERENCE_FREE;
+		out.references_used += reference_in_use(
+			i, word_load(&refs[i].state) & REFERENCE_STATE_MASK);
 	memcpy(out.name, p->name, sizeof(out.name));
 	r->head.zombies += out.closed;
 	r->head.ports++;

@@ -402,6 +402,27 @@ class Ends(CliTest):
         receiver.wait(TIMEOUT)
         self.send("--wait", "0", "x", data=b"q" * 100_000, status=1)
 
+    def test_borrowed_message_to_a_dying_receiver(self):
+        """A borrowed message to a process that dies is an error at once."""
+        receiver = self.receive()
+        receiver.send_signal(signal.SIGSTOP)
+        sender = self.start("send", "--borrow", "--wait", str(TIMEOUT), "x",
+                            stdin=subprocess.PIPE)
+        sender.stdin.write(b"q" * 100_000)
+        sender.stdin.close()
+        self.assertTrue(until(
+            lambda: any(p["nq_used"] for p in self.ports())))
+        receiver.kill()
+        self.assertEqual(sender.wait(TIMEOUT), 1)
+        self.assertIn(b"closed or died", sender.stderr.read())
+
+    def test_borrowed_lines(self):
+        receiver = self.receive("--count", "3")
+        lines = [b"a" * 9000, b"b", b"c" * 10000]
+        self.send("--borrow", "--lines", "x", data=b"\n".join(lines))
+        self.assertEqual(self.finish(receiver),
+                         b"".join(line + b"\n" for line in lines))
+
     def test_long_messages_outlive_their_senders(self):
         receiver = self.receive("--count", "3", "--raw", collect=True)
         receiver.send_signal(signal.SIGSTOP)
@@ -420,8 +441,8 @@ class Ends(CliTest):
         receiver = self.receive("--count", "3")
         senders = []
         for i in range(2):
-            sender = self.start("send", "--lines", "--wait", str(TIMEOUT),
-                                "x", stdin=subprocess.PIPE)
+            sender = self.start("send", "--lines", "--borrow", "--wait",
+                                str(TIMEOUT), "x", stdin=subprocess.PIPE)
             sender.line = b"%d" % i * 20000 + b"\n"
             sender.stdin.write(sender.line)
             sender.stdin.flush()
