@@ -82,12 +82,12 @@ CAY_API int cay_compare_swap_into(struct cay_port *, struct cay_peer *,
  * Waits until all operations that this port has issued to the peer are complete
  * at the target and the results of gets are stored. It covers operations of
  * other threads that happen before the call. Emulated accesses and borrowed
- * long messages complete only when the peer polls. Returns 0, -EREMOTEIO (all are
- * complete, but an access through this handle was refused since the last flush
- * that reported it; each one also has its CAY_EVENT_COMPLETE), -ETIMEDOUT,
- * -EAGAIN (the deadline is 0), -ENOTCONN (the node has exited, and no operation
- * has completed for ten seconds), -EINVAL (no peer of this port), -EACCES (the
- * port is disabled), or -ECHILD. Thread-safe.
+ * long messages complete only when the peer polls. Returns 0, -EREMOTEIO (all
+ * are complete, but an access through this handle was refused since the last
+ * flush that reported it; each one also has its CAY_EVENT_COMPLETE),
+ * -ETIMEDOUT, -EAGAIN (the deadline is 0), -ENOTCONN (the node has exited, and
+ * no operation has completed for ten seconds), -EINVAL (no peer of this port),
+ * -EACCES (the port is disabled), or -ECHILD. Thread-safe.
  */
 CAY_API int cay_flush(struct cay_port *, struct cay_peer *, uint64_t deadline);
 
