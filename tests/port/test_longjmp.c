@@ -165,9 +165,9 @@ static void sender_burst(void)
 {
 	while (!fired && sender.next < MESSAGES_MAX - 1) {
 		uint64_t tag = (uint64_t)sender.number << 32 | sender.next;
-		size_t size = sender.next % 8	 ? 8
-			      : sender.next % 32 ? 256
-						 : COPIED_BYTES;
+		size_t size = sender.next % 8	  ? 8
+			      : sender.next % 128 ? 256
+						  : COPIED_BYTES;
 		content_fill(sender.data, size, tag);
 		int r = sender_send(tag, size);
 		if (r == -EAGAIN) {
