@@ -48,12 +48,12 @@ static void fence(
 		cay_send(origin, peer, 1, data, LONG_BYTES, CAY_BORROW));
 	int r = cay_send(origin, peer, 2, "after", 5, CAY_FENCE);
 	expect(r == -EAGAIN,
-		"a fenced message waits for the borrowed one in flight");
+		"a fenced message waits for the long one in flight");
 	event = next_event(target);
 	cay_release(target, &event);
 	event = next_event(origin);
 	expect(event.kind == CAY_EVENT_COMPLETE && event.tag == 1,
-		"the borrowed message is complete");
+		"the long message is complete");
 	cay_release(origin, &event);
 	r = cay_send(origin, peer, 2, "after", 5, CAY_FENCE);
 	expect(r == 0, "then the fenced message is accepted");
