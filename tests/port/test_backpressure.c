@@ -340,6 +340,42 @@ static void long_messages_fill_the_references(void **state)
 	pair_close(&p);
 }
 
+/* ---- staging memory ---- */
+
+#define PIECE_BYTES   (1ul << 20)
+#define STAGING_BYTES (64ul << 20)
+
+/* Two pieces are staged. Returns the number of messages until -EAGAIN. */
+static uint64_t stage_messages(struct pair *p, unsigned char *data)
+{
+	const struct iovec pieces[] = { { data, PIECE_BYTES },
+		{ data + PIECE_BYTES, PIECE_BYTES } };
+	uint64_t count = 0;
+	int r;
+	while ((r = cay_sendv(p->a, p->to_b, count, pieces, 2, CAY_BORROW)) ==
+		0)
+		count++;
+	assert_int_equal(r, -EAGAIN);
+	for (uint64_t i = 0; i < count; i++)
+		expect_message(p->b, i, 2 * PIECE_BYTES, 1);
+	for (uint64_t i = 0; i < count; i++)
+		expect_complete(p->a, i, 0);
+	return count;
+}
+
+static void staging_memory_is_limited_and_reused(void **state)
+{
+	struct pair p = pair_open(512);
+	unsigned char *data = malloc(2 * PIECE_BYTES);
+	(void)state;
+	content_fill(data, 2 * PIECE_BYTES, 1);
+	uint64_t count = stage_messages(&p, data);
+	assert_in_range(count, 2, STAGING_BYTES / (2 * PIECE_BYTES));
+	assert_int_equal(stage_messages(&p, data), count);
+	free(data);
+	pair_close(&p);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -353,6 +389,7 @@ int main(void)
 		TEST(release_in_any_order),
 		TEST(long_messages_are_limited),
 		TEST(long_messages_fill_the_references),
+		TEST(staging_memory_is_limited_and_reused),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
