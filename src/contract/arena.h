@@ -132,7 +132,7 @@ struct queue_control {
 	/* Senders, with CAS; the receiver only to sleep. */
 	_Alignas(ARENA_APART) _Atomic uint64_t w;
 	_Atomic uint32_t epoch;	   /* node; read after W, see notify_claim() */
-	_Atomic uint32_t doorbell; /* receiver: it has an eventfd */
+	_Atomic uint32_t doorbell; /* receiver: it has one */
 	_Atomic uint32_t posted;   /* receiver: enum posted_mode */
 
 	/* Receiver; senders only to set WAITERS. */

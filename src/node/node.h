@@ -127,7 +127,7 @@ struct vport {
 	uint64_t *reversed;   /* a bit per target of these; NULL: none yet */
 	struct watch **peers; /* by index; grows */
 	uint32_t peer_room, peer_count;
-	int doorbell; /* eventfd or -1 */
+	int doorbell; /* writing end, or -1: doorbell.h */
 };
 
 #define NODE_NAME_BUCKETS    1024

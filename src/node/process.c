@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "node/closer.h"
 #include "node/node.h"
 
 #ifndef SO_PEERPIDFD
@@ -136,8 +137,11 @@ int process_hello(struct process *p, struct realm *realm, uint32_t flags)
 
 void process_close_socket(struct process *p)
 {
-	if (!p->socket_closed)
-		close(p->socket);
+	if (p->socket_closed)
+		return;
+	/* The socket may stay open longer than the process is known. */
+	epoll_ctl(p->node->epoll, EPOLL_CTL_DEL, p->socket, NULL);
+	closer_close(p->socket);
 	p->socket_closed = true;
 }
 

@@ -3,8 +3,9 @@
  * The control protocol between a process and its node, over a SOCK_SEQPACKET
  * Unix socket. Each request has one reply, both of fixed size, except
  * RESOLVE_START, which has none; the first request is HELLO. It is for set-up
- * only and not on the path of a message. The node disconnects a client whose
- * request does not conform to this header.
+ * only and not on the path of a message. Replies may carry a descriptor,
+ * requests never do. The node disconnects a client whose request does not
+ * conform to this header.
  */
 #ifndef CAY_NODE_PROTOCOL_H
 #define CAY_NODE_PROTOCOL_H
@@ -14,7 +15,7 @@
 #include "cay/contract.h"
 
 #define NODE_MAGIC 0x65646f6e2d796163ull /* "cay-node" */
-#define NODE_MAJOR 1
+#define NODE_MAJOR 2
 #define NODE_MINOR 0
 
 #define NODE_NAME_MAX 64 /* of nodes, realms and ports, with the terminator */
@@ -38,8 +39,8 @@ enum node_request_kind {
 	NODE_FREE = 8,
 	NODE_RECORDS = 9,	 /* another page of op records */
 	NODE_RECOVER = 10,	 /* repair an abandoned record of the caller */
-	NODE_DOORBELL_SET = 11,	 /* with the eventfd of a port */
-	NODE_DOORBELL_GET = 12,	 /* the reply carries the eventfd */
+	NODE_DOORBELL_SET = 11,	 /* the reply carries its reading end */
+	NODE_DOORBELL_GET = 12,	 /* the reply carries the writing end */
 	NODE_DOORBELL_RING = 13, /* rings it for the caller */
 	NODE_STATUS = 14,     /* the reply carries a memfd with node_status */
 	NODE_FENCE = 15,      /* fence a stopped process */

@@ -6,8 +6,6 @@
 #include "node/request.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,7 +19,6 @@
 struct call {
 	struct process *process;
 	const struct node_request *request;
-	int *fd_in; /* a handler that keeps it stores -1 */
 	struct node_reply *reply;
 	int *fd_out; /* still owned by the node unless close_out */
 	bool close_out;
@@ -238,28 +235,15 @@ static int request_recover(struct call *c)
 	return -EINVAL;
 }
 
-/* Accepts only an eventfd: a write to another kind of file might block. */
-static bool doorbell_valid(int fd)
-{
-	char path[64], link[64];
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ssize_t n = readlink(path, link, sizeof(link) - 1);
-	if (n < 0)
-		return false;
-	link[n] = 0;
-	return strcmp(link, "anon_inode:[eventfd]") == 0 &&
-	       fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
-}
-
 static int request_doorbell_set(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->doorbell.vpid);
-	if (!port || *c->fd_in < 0 || !doorbell_valid(*c->fd_in))
-		return -EINVAL;
-	if (port->doorbell >= 0)
-		close(port->doorbell);
-	port->doorbell = *c->fd_in;
-	*c->fd_in = -1;
+	if (!port)
+		return -ENXIO;
+	int r = doorbell_make(port, c->fd_out);
+	if (r)
+		return r;
+	c->close_out = true;
 	/* In the current set, to which the consumer may not have migrated. */
 	struct queue_control *now = arena_control(
 		&port->realm->arena, port->config.vpid, port->epoch);
@@ -366,9 +350,9 @@ static const struct {
 };
 
 bool request_execute(struct process *p, const struct node_request *request,
-	int *fd_in, struct node_reply *reply, int *fd_out)
+	struct node_reply *reply, int *fd_out)
 {
-	struct call c = { p, request, fd_in, reply, fd_out, false };
+	struct call c = { p, request, reply, fd_out, false };
 	uint32_t kind = request->kind;
 	memset(reply, 0, sizeof(*reply));
 	*fd_out = -1;
@@ -386,24 +370,18 @@ int request_handle(struct process *p)
 {
 	struct node_request request;
 	struct node_reply reply = { .error = -EPROTO };
-	int fd_in, fd_out = -1;
+	int fd_out = -1;
 	bool close_out = false;
-	ssize_t n = wire_receive(
-		p->socket, &request, sizeof(request), &fd_in, MSG_DONTWAIT);
+	ssize_t n = wire_receive_plain(p->socket, &request, sizeof(request));
 
 	if (n == -EAGAIN)
 		return 0;
-	if (n == 0 || n == -ECONNRESET) {
-		/* An empty record may carry a descriptor. */
-		if (fd_in >= 0)
-			close(fd_in);
+	if (n == 0 || n == -ECONNRESET)
 		return -EPIPE;
-	}
-	if (n == -EMFILE)
-		reply.error = -EMFILE;
 	if (n == sizeof(request))
-		close_out =
-			request_execute(p, &request, &fd_in, &reply, &fd_out);
+		close_out = request_execute(p, &request, &reply, &fd_out);
+	else
+		p->node->count.refused++;
 	bool silent = n == sizeof(request) &&
 		      request.kind == NODE_RESOLVE_START &&
 		      reply.error != -EPROTO;
@@ -417,8 +395,6 @@ int request_handle(struct process *p)
 		r = wire_send(
 			p->socket, &reply, sizeof(reply), -1, MSG_DONTWAIT);
 	}
-	if (fd_in >= 0)
-		close(fd_in);
 	if (close_out && fd_out >= 0)
 		close(fd_out);
 	return reply.error == -EPROTO ? -EPROTO : r;

@@ -9,10 +9,11 @@
 int request_handle(struct process *);
 
 /*
- * Executes a request that has been received. The caller closes *fd_in unless it
- * is -1 afterwards, and *fd_out if this returns true. The fuzzer calls it too.
+ * Executes a request that has been received. *fd_out is the descriptor of the
+ * reply, or -1; the caller closes it if this returns true. The fuzzer calls it
+ * too.
  */
-bool request_execute(struct process *, const struct node_request *, int *fd_in,
+bool request_execute(struct process *, const struct node_request *,
 	struct node_reply *, int *fd_out);
 
 #endif

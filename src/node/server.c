@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "node/address.h"
+#include "node/closer.h"
 #include "node/node.h"
 #include "node/request.h"
 
@@ -45,7 +46,7 @@ static void accept_one(struct node *n)
 	}
 	if (s >= 0) {
 		send(s, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
-		close(s);
+		closer_close(s);
 	}
 	if (full)
 		n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -83,3 +83,57 @@ ssize_t wire_receive(int socket, void *record, size_t bytes, int *fd, int flags)
 	}
 	return n;
 }
+
+/*
+ * The kernel sets MSG_CTRUNC if there is no room for the descriptors of a
+ * record. It closes them, but not those that it has only peeked at.
+ */
+static ssize_t wire_receive_data(int socket, struct msghdr *m, int flags)
+{
+	ssize_t n;
+	m->msg_flags = 0;
+	do
+		n = recvmsg(socket, m, flags | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+ssize_t wire_receive_plain(int socket, void *record, size_t bytes)
+{
+	struct iovec data = { record, bytes };
+	struct msghdr m = { .msg_iov = &data, .msg_iovlen = 1 };
+	ssize_t n = wire_receive_data(socket, &m, MSG_PEEK);
+	if (n < 0)
+		return n;
+	if (m.msg_flags & MSG_CTRUNC)
+		return -EPROTO;
+	n = wire_receive_data(socket, &m, 0);
+	return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
+}
+
+bool wire_end(int socket)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} space;
+	struct msghdr m = { 0 };
+	/*
+	 * Every record then has credentials, which distinguish an empty one
+	 * from the end of file. They leave no room for descriptors.
+	 */
+	const int on = 1;
+	if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
+		return false;
+	/* The peer can send nothing more, so the loop ends. */
+	shutdown(socket, SHUT_RDWR);
+	for (int flags = MSG_PEEK;; flags ^= MSG_PEEK) {
+		m.msg_control = &space;
+		m.msg_controllen = sizeof(space);
+		if (wire_receive_data(socket, &m, flags) < 0 ||
+			m.msg_controllen == 0)
+			return false;
+		if (m.msg_flags & MSG_CTRUNC)
+			return true;
+	}
+}

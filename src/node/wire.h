@@ -3,6 +3,7 @@
 #ifndef CAY_NODE_WIRE_H
 #define CAY_NODE_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,5 +17,19 @@ int wire_send(int socket, const void *record, size_t bytes, int fd, int flags);
  */
 ssize_t wire_receive(
 	int socket, void *record, size_t bytes, int *fd, int flags);
+
+/*
+ * Receives a record that must not carry a descriptor; one that does remains in
+ * the queue. Does not block. Returns its bytes (0 at end of file), or -errno:
+ * -EPROTO if the record is longer or carries a descriptor.
+ */
+ssize_t wire_receive_plain(int socket, void *record, size_t bytes);
+
+/*
+ * Shuts the socket down and discards the records in its queue, up to one that
+ * carries a descriptor. Returns true if there is one: then the kernel closes
+ * the descriptor with the socket, which may block.
+ */
+bool wire_end(int socket);
 
 #endif

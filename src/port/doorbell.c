@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells: one eventfd per port that has called cay_port_fd(). A sender
- * fetches the descriptor from the node once and caches it. If it has no free
- * descriptor, the node rings for it.
+ * Doorbells: one per port that has called cay_port_fd(). A sender fetches the
+ * writing end from the node once and caches it. If it has no free descriptor,
+ * the node rings for it.
  */
 #include "port/doorbell.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "port/lock.h"
 #include "port/port.h"
+
+#define DOORBELL_CALLS_MAX 64
+
+/* Under m->lock. */
+static void doorbell_drop(struct member *m, struct doorbell *d)
+{
+	close(d->fd);
+	d->epoch = 0;
+	m->doorbell_count--;
+}
 
 /*
  * Under m->lock. Closes descriptors of ports that are gone. Runs when twice as
@@ -47,11 +58,8 @@ static int doorbell_get(struct member *m, struct context *to)
 	struct doorbell *d = &m->doorbells[to->vpid];
 	if (d->epoch == to->epoch)
 		return d->fd;
-	if (d->epoch) {
-		close(d->fd);
-		d->epoch = 0;
-		m->doorbell_count--;
-	}
+	if (d->epoch)
+		doorbell_drop(m, d);
 	if (m->doorbell_count >= m->doorbell_limit)
 		doorbells_sweep(m);
 	request.doorbell.vpid = to->vpid;
@@ -72,12 +80,15 @@ void doorbell_ring(struct context *to)
 	struct node_request request = { .kind = NODE_DOORBELL_RING };
 	struct node_reply reply;
 	struct lock_guard guard;
-	uint64_t one = 1;
 	lock_take(&m->lock, &guard);
 	int fd = doorbell_get(m, to);
-	/* EAGAIN: the counter is at its maximum, so the fd is readable. */
-	bool rung = fd >= 0 && (write(fd, &one, sizeof(one)) == sizeof(one) ||
-				       errno == EAGAIN);
+	/* EAGAIN: it is full, and therefore readable. */
+	bool rung = fd >= 0 &&
+		    (send(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ||
+			    errno == EAGAIN);
+	/* The port may have got another doorbell. */
+	if (fd >= 0 && !rung)
+		doorbell_drop(m, &m->doorbells[to->vpid]);
 	lock_drop(&m->lock, &guard);
 	if (rung)
 		return;
@@ -95,6 +106,19 @@ void doorbells_close(struct member *m)
 	m->doorbells = NULL;
 }
 
+/*
+ * The node limits the bytes that fit, so one call reads them. A member that
+ * raised the limit and rings all the time cannot keep the caller here.
+ */
+void doorbell_clear(int fd)
+{
+	struct mmsghdr bytes[8] = { 0 };
+	int n, calls = 0;
+	do
+		n = recvmmsg(fd, bytes, ARRAY_COUNT(bytes), MSG_DONTWAIT, NULL);
+	while (n == (int)ARRAY_COUNT(bytes) && ++calls < DOORBELL_CALLS_MAX);
+}
+
 int cay_port_fd(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_DOORBELL_SET };
@@ -106,18 +130,12 @@ int cay_port_fd(struct cay_port *port)
 	int r = 0, fd = port->doorbell;
 	if (fd >= 0)
 		goto out;
-	/* The node keeps a copy of the eventfd for senders. */
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (fd < 0) {
-		r = -errno;
-		goto out;
-	}
 	request.doorbell.vpid = port->origin.vpid;
-	r = control_call(port->member, &request, fd, &reply, NULL);
-	if (r) {
-		close(fd);
+	r = control_call(port->member, &request, -1, &reply, &fd);
+	if (r == 0 && fd < 0)
+		r = -EPROTO;
+	if (r)
 		goto out;
-	}
 	atomic_store_explicit(&port->consumer.own->control->doorbell, 1,
 		memory_order_release);
 	port->doorbell = fd;

@@ -94,7 +94,7 @@ struct cay_port {
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */
 	pthread_mutex_t lock;	  /* peers, pending, windows, doorbell */
-	int doorbell;		  /* eventfd or -1 */
+	int doorbell;		  /* reading end, or -1 */
 	_Atomic uint64_t spin_ns; /* limit of the next spin */
 	struct {
 		_Atomic uint64_t refused, received, completed, sleeps, voids,

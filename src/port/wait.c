@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "port/consumer.h"
+#include "port/doorbell.h"
 #include "port/resolve.h"
 #include "port/spin.h"
 
@@ -163,10 +164,7 @@ int cay_port_arm(struct cay_port *port)
 	port_consume_end(port);
 	if (r)
 		return r;
-	/* Reset the eventfd; EAGAIN if it had not been rung. */
-	uint64_t count;
-	ssize_t n = read(port->doorbell, &count, sizeof(count));
-	(void)n;
+	doorbell_clear(port->doorbell);
 	if (wait_closed(port))
 		return -ENOTCONN;
 	if (unlikely(resolve_pending(port)))

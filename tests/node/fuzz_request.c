@@ -245,7 +245,6 @@ static void step_request(struct world *w, struct input *in, bool raw)
 	struct process **p = &w->processes[input_below(in, FUZZ_PROCESSES)];
 	struct node_request q = { 0 };
 	struct node_reply reply;
-	int fd = -1;
 	if (!*p || (*p)->socket_closed)
 		return;
 	if (!raw)
@@ -253,9 +252,7 @@ static void step_request(struct world *w, struct input *in, bool raw)
 	else
 		for (size_t i = 0; i < sizeof(q) / 8; i++)
 			((uint64_t *)(void *)&q)[i] = input_take(in, 8);
-	if (q.kind == NODE_DOORBELL_SET || !input_below(in, 8))
-		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int r = inside_call(*p, &q, fd, &reply);
+	int r = inside_call(*p, &q, &reply);
 	MUST(r <= 0 && r > -4096);
 	history_update(w, &q, &reply);
 	/* The event loop disconnects the client, too. */
@@ -275,7 +272,7 @@ static void step_connect(struct world *w, struct input *in)
 	w->processes[i] = inside_connect(w->node, (pid_t)(FUZZ_PID + i));
 	MUST(w->processes[i]);
 	if (input_below(in, 4))
-		inside_call(w->processes[i], &q, -1, &reply);
+		inside_call(w->processes[i], &q, &reply);
 }
 
 static void process_kill(struct world *w, unsigned i)
@@ -386,7 +383,7 @@ static void corrupt_reference(struct world *w, struct input *in)
 	struct node_reply reply;
 	q.close.vpid = port->config.vpid;
 	if (!port->process->socket_closed && input_below(in, 4))
-		inside_call(port->process, &q, -1, &reply);
+		inside_call(port->process, &q, &reply);
 }
 
 /* Window descriptors, their links, and forged locks. */
@@ -466,19 +463,19 @@ static void world_begin(struct world *w)
 		q.open.nq_log2 = 4;
 		q.open.rdr_log2 = 10;
 		q.open.sdr_log2 = 6;
-		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+		MUST(inside_call(w->processes[i], &q, &reply) == 0);
 		vpids[i] = reply.open.vpid;
 		history_update(w, &q, &reply);
 		q = (struct node_request){ .kind = NODE_REFERENCES };
 		q.close.vpid = vpids[i];
-		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+		MUST(inside_call(w->processes[i], &q, &reply) == 0);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		struct node_request q = { .kind = NODE_RESOLVE };
 		q.resolve.vpid = vpids[i];
 		q.resolve.target = vpids[!i];
 		q.resolve.node = w->node->id;
-		MUST(inside_call(w->processes[i], &q, -1, &reply) == 0);
+		MUST(inside_call(w->processes[i], &q, &reply) == 0);
 		history_update(w, &q, &reply);
 	}
 }

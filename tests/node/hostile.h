@@ -9,6 +9,8 @@
 
 #include "outside.h"
 
+#define KIND_LAST NODE_DISABLE
+
 static struct cay_port *anchor; /* ordinary port; keeps the node running */
 static pid_t node;
 static int node_fds;

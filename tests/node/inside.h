@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -54,13 +53,11 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 
 /* Returns the error of the reply. Closes a descriptor in the reply. */
 static inline int inside_call(struct process *p, const struct node_request *q,
-	int fd, struct node_reply *reply)
+	struct node_reply *reply)
 {
 	int out = -1;
-	if (request_execute(p, q, &fd, reply, &out) && out >= 0)
+	if (request_execute(p, q, reply, &out) && out >= 0)
 		close(out);
-	if (fd >= 0)
-		close(fd);
 	return reply->error;
 }
 
@@ -82,7 +79,7 @@ static inline struct process *inside_join(
 	struct node_request q = inside_hello(realm);
 	struct node_reply reply;
 	struct process *p = inside_connect(n, pid);
-	MUST(p && inside_call(p, &q, -1, &reply) == 0);
+	MUST(p && inside_call(p, &q, &reply) == 0);
 	return p;
 }
 
@@ -94,7 +91,7 @@ static inline struct vport *inside_open(struct process *p)
 	q.open.nq_log2 = 4;
 	q.open.rdr_log2 = 10;
 	q.open.peers = 4;
-	MUST(inside_call(p, &q, -1, &reply) == 0);
+	MUST(inside_call(p, &q, &reply) == 0);
 	return p->node->ports[reply.open.vpid];
 }
 

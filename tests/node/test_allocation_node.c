@@ -24,9 +24,9 @@ static struct node *node;
 static void call_retry(
 	struct process *p, const struct node_request *q, struct node_reply *r)
 {
-	int e = inside_call(p, q, -1, r);
+	int e = inside_call(p, q, r);
 	if ((e == -ENOMEM || e == -ENOSPC) && failing_end() > 0)
-		e = inside_call(p, q, -1, r);
+		e = inside_call(p, q, r);
 	if (e)
 		fail_msg("request %u: %d", q->kind, e);
 }
@@ -143,7 +143,7 @@ static void refused_process_leaks_nothing(void **state)
 	long blocks = atomic_load(&failing.blocks);
 	struct process *second = inside_connect(node, 2);
 	assert_non_null(second);
-	assert_int_equal(inside_call(second, &q, -1, &reply), -ENOSPC);
+	assert_int_equal(inside_call(second, &q, &reply), -ENOSPC);
 	process_disconnect(second);
 	inside_settle(node);
 	assert_int_equal(atomic_load(&failing.blocks), blocks);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "node/doorbell.h"
 #include "node/record.h"
 
 #define HEAP_BYTES  (16ull << 20)
@@ -47,7 +48,8 @@ static void migrated_port_keeps_its_doorbell(void **state)
 	struct process *owner = inside_join(node, 1, "default");
 	struct process *stopped = inside_join(node, STOPPED_PID, "default");
 	struct vport *armed = inside_open(owner), *plain = inside_open(owner);
-	armed->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int reader = -1;
+	assert_int_equal(doorbell_make(armed, &reader), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		struct vport *p = i ? plain : armed;
 		uint32_t epoch = p->epoch;
@@ -58,6 +60,7 @@ static void migrated_port_keeps_its_doorbell(void **state)
 			&p->realm->arena, p->config.vpid, p->epoch);
 		assert_int_equal(atomic_load(&c->doorbell), p->doorbell >= 0);
 	}
+	close(reader);
 	process_exited(stopped);
 	process_exited(owner);
 	inside_check_empty(node);

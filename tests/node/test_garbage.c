@@ -226,7 +226,7 @@ static void unread_replies(void **state)
 
 /* ---- random requests ---- */
 
-static int fuzz_connection(uint64_t *seed, int doorbell)
+static int fuzz_connection(uint64_t *seed, int surplus)
 {
 	int s = random_below(seed, 3) ? raw_member("default") : raw_connect();
 	if (s < 0)
@@ -241,7 +241,7 @@ static int fuzz_connection(uint64_t *seed, int doorbell)
 			r = client_post(s, &q);
 		else
 			r = raw_call(s, &q,
-				random_below(seed, 4) ? -1 : doorbell, &reply,
+				random_below(seed, 64) ? -1 : surplus, &reply,
 				NULL);
 		if (r == -ETIMEDOUT)
 			return r;
@@ -259,10 +259,10 @@ static int fuzz_body(void *argument)
 {
 	uint64_t seed = *(uint64_t *)argument;
 	uint64_t deadline = clock_after_ns(FUZZ_MS * CLOCK_NS_PER_MS);
-	int doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	assert_true(doorbell >= 0);
+	int surplus = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(surplus >= 0);
 	for (unsigned i = 0; i < FUZZ_CONNECTIONS; i++) {
-		assert_true(fuzz_connection(&seed, doorbell) == 0);
+		assert_true(fuzz_connection(&seed, surplus) == 0);
 		if (clock_passed(deadline))
 			break;
 	}

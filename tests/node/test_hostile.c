@@ -3,14 +3,9 @@
  * Well-formed requests with invalid values in each field. The node returns the
  * right error, continues to serve other clients, and leaks nothing.
  */
-#include <sys/eventfd.h>
-
 #include "base/bits.h"
 #include "contract/arena.h"
 #include "hostile.h"
-
-#define FDS_MAX	  253 /* SCM_MAX_FD of the kernel */
-#define KIND_LAST NODE_DISABLE
 
 /* The request is refused with -EPROTO and ends its connection. */
 static void assert_disconnected(const struct node_request *q)
@@ -135,8 +130,8 @@ static void ports_of_others_are_refused(void **state)
 	const uint16_t foreign[] = { CAY_VPID_NODE, 65535, (uint16_t)(own + 1),
 		cay_port_addr(anchor).vpid };
 	static const uint32_t kinds[] = { NODE_CLOSE, NODE_REFERENCES,
-		NODE_DISABLE, NODE_QUIESCE, NODE_LOCK, NODE_UNLOCK };
-	int doorbell = eventfd(0, EFD_CLOEXEC);
+		NODE_DISABLE, NODE_QUIESCE, NODE_LOCK, NODE_UNLOCK,
+		NODE_DOORBELL_SET };
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_COUNT(foreign); i++) {
 		struct node_request q = { 0 };
@@ -151,11 +146,7 @@ static void ports_of_others_are_refused(void **state)
 		q.kind = NODE_RELEASE;
 		q.release.index = 0;
 		assert_int_equal(call(&q), -ENXIO);
-		q.kind = NODE_DOORBELL_SET;
-		assert_int_equal(
-			raw_call(member, &q, doorbell, &reply, NULL), -EINVAL);
 	}
-	close(doorbell);
 	/* A closed port. */
 	struct node_request q = { .kind = NODE_CLOSE };
 	q.close.vpid = own;
@@ -323,124 +314,6 @@ static void only_members_can_be_fenced(void **state)
 	assert_int_equal(reply.fence.migrated, 0);
 }
 
-/* ---- doorbells ---- */
-
-static int doorbell_call(enum node_request_kind kind, uint16_t vpid, int fd)
-{
-	struct node_request q = { .kind = kind };
-	q.doorbell.vpid = vpid;
-	q.doorbell.epoch = 1;
-	return raw_call(member, &q, fd, &reply, NULL);
-}
-
-static void doorbell_requires_descriptor(void **state)
-{
-	uint16_t own = port_open();
-	(void)state;
-	assert_int_equal(doorbell_call(NODE_DOORBELL_SET, own, -1), -EINVAL);
-	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, own, -1), -ENXIO);
-	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, 0, -1), -ENXIO);
-	assert_int_equal(doorbell_call(NODE_DOORBELL_GET, 65535, -1), -ENXIO);
-	assert_int_equal(doorbell_call(NODE_DOORBELL_RING, 65535, -1), 0);
-}
-
-/* Writing to other descriptors could raise SIGPIPE or block for ever. */
-static void doorbell_must_be_eventfd(void **state)
-{
-	uint16_t own = port_open();
-	int broken[2], full[2], flags = O_CLOEXEC | O_NONBLOCK;
-	(void)state;
-	assert_int_equal(pipe2(broken, O_CLOEXEC), 0);
-	assert_int_equal(pipe2(full, flags), 0);
-	close(broken[0]);
-	while (write(full[1], "full", 4) == 4)
-		continue;
-	assert_int_equal(fcntl(full[1], F_SETFL, 0), 0);
-	const int others[] = { broken[1], full[1],
-		open("/dev/null", O_RDWR | O_CLOEXEC),
-		open("/", O_RDONLY | O_CLOEXEC) };
-	for (unsigned i = 0; i < ARRAY_COUNT(others); i++) {
-		int r = doorbell_call(NODE_DOORBELL_SET, own, others[i]);
-		assert_int_equal(doorbell_call(NODE_DOORBELL_RING, own, -1), 0);
-		assert_int_equal(r, -EINVAL);
-		close(others[i]);
-	}
-	close(full[0]);
-	assert_int_equal(node_pid(), node);
-}
-
-/* A blocking eventfd with the maximal value. */
-static void full_doorbell_does_not_block_node(void **state)
-{
-	uint16_t own = port_open();
-	uint64_t most = UINT64_MAX - 1;
-	int doorbell = eventfd(0, EFD_CLOEXEC);
-	(void)state;
-	assert_true(doorbell >= 0);
-	assert_int_equal(doorbell_call(NODE_DOORBELL_SET, own, doorbell), 0);
-	assert_int_equal(write(doorbell, &most, sizeof(most)), sizeof(most));
-	assert_int_equal(doorbell_call(NODE_DOORBELL_RING, own, -1), 0);
-	assert_int_equal(node_pid(), node);
-	close(doorbell);
-}
-
-/* ---- unexpected descriptors ---- */
-
-/* Sends a record with `count` copies of the socket's own descriptor. */
-static void send_with_fds(int to, const void *q, size_t bytes, unsigned count)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
-	} space = { 0 };
-	struct iovec data = { (void *)q, bytes };
-	struct msghdr m = { .msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = &space,
-		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(count * sizeof(int));
-	for (unsigned i = 0; i < count; i++)
-		memcpy(CMSG_DATA(c) + i * sizeof(int), &to, sizeof(int));
-	assert_int_equal(sendmsg(to, &m, MSG_NOSIGNAL), bytes);
-}
-
-static void surplus_descriptors_are_closed(void **state)
-{
-	static const unsigned counts[] = { 1, 2, 3, FDS_MAX };
-	(void)state;
-	for (uint32_t kind = 0; kind <= KIND_LAST + 1; kind++)
-		for (unsigned i = 0; i < ARRAY_COUNT(counts); i++) {
-			struct node_request q = hello_request("default");
-			int fd = -1;
-			q.kind = kind;
-			int c = kind == NODE_HELLO ? raw_connect()
-						   : raw_member("default");
-			assert_true(c >= 0);
-			send_with_fds(c, &q, sizeof(q), counts[i]);
-			int r = raw_reply(c, &reply, &fd);
-			disconnected += r == -EPROTO;
-			if (fd >= 0)
-				close(fd);
-			raw_leave(c);
-		}
-}
-
-/* A record of 0 bytes looks like end of file but can have a descriptor. */
-static void empty_records_leak_nothing(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < 50; i++) {
-		int fd = -1, c = raw_connect();
-		assert_true(c >= 0);
-		send_with_fds(c, "", 0, 1);
-		assert_true(raw_reply(c, &reply, &fd) < 0);
-		close(c);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -459,11 +332,6 @@ int main(void)
 		HOSTILE_TEST(query_does_not_free),
 		HOSTILE_TEST(records_of_others_are_not_recovered),
 		HOSTILE_TEST(only_members_can_be_fenced),
-		HOSTILE_TEST(doorbell_requires_descriptor),
-		HOSTILE_TEST(doorbell_must_be_eventfd),
-		HOSTILE_TEST(full_doorbell_does_not_block_node),
-		HOSTILE_TEST(surplus_descriptors_are_closed),
-		HOSTILE_TEST(empty_records_leak_nothing),
 	};
 	harness_begin("hostile");
 	return cmocka_run_group_tests(tests, NULL, NULL);

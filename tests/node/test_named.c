@@ -19,14 +19,14 @@ static int port_open(struct process *p, uint8_t nq_log2)
 	struct node_request q = { .kind = NODE_OPEN };
 	q.open.nq_log2 = nq_log2;
 	q.open.peers = q.open.windows = 1;
-	return inside_call(p, &q, -1, &reply);
+	return inside_call(p, &q, &reply);
 }
 
 static void port_close(struct process *p, uint16_t vpid)
 {
 	struct node_request q = { .kind = NODE_CLOSE };
 	q.close.vpid = vpid;
-	assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(p, &q, &reply), 0);
 	inside_settle(p->node);
 }
 
@@ -35,7 +35,7 @@ static struct process *member_new(struct node *n)
 	struct process *p = inside_connect(n, 1);
 	struct node_request q = inside_hello("named");
 	assert_non_null(p);
-	assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(p, &q, &reply), 0);
 	return p;
 }
 

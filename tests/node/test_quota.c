@@ -30,7 +30,7 @@ static int join(
 	struct node_request q = inside_hello(realm);
 	struct node_reply reply;
 	*out = inside_connect(n, pid);
-	return *out ? inside_call(*out, &q, -1, &reply) : -EDQUOT;
+	return *out ? inside_call(*out, &q, &reply) : -EDQUOT;
 }
 
 static struct process *member(struct node *n, pid_t pid, const char *realm)
@@ -50,7 +50,7 @@ static int port_open(struct process *p, uint16_t *vpid)
 	q.open.peers = 64;
 	q.open.windows = 1;
 	q.open.posted_log2 = 1;
-	int r = inside_call(p, &q, -1, &reply);
+	int r = inside_call(p, &q, &reply);
 	*vpid = reply.open.vpid;
 	return r;
 }
@@ -60,7 +60,7 @@ static int alloc(struct process *p, uint64_t bytes, uint64_t *offset)
 	struct node_request q = { .kind = NODE_ALLOC };
 	struct node_reply reply;
 	q.alloc.bytes = bytes;
-	int r = inside_call(p, &q, -1, &reply);
+	int r = inside_call(p, &q, &reply);
 	*offset = reply.alloc.offset;
 	return r;
 }
@@ -70,7 +70,7 @@ static int release(struct process *p, uint64_t offset)
 	struct node_request q = { .kind = NODE_FREE };
 	struct node_reply reply;
 	q.free.offset = offset;
-	return inside_call(p, &q, -1, &reply);
+	return inside_call(p, &q, &reply);
 }
 
 static int resolve(struct process *p, uint16_t by, uint16_t target)
@@ -80,14 +80,14 @@ static int resolve(struct process *p, uint16_t by, uint16_t target)
 	q.resolve.vpid = by;
 	q.resolve.node = p->node->id;
 	q.resolve.target = target;
-	return inside_call(p, &q, -1, &reply);
+	return inside_call(p, &q, &reply);
 }
 
 static int records(struct process *p)
 {
 	struct node_request q = { .kind = NODE_RECORDS };
 	struct node_reply reply;
-	return inside_call(p, &q, -1, &reply);
+	return inside_call(p, &q, &reply);
 }
 
 /* Another process can do all that the greedy one is refused. */
@@ -138,7 +138,7 @@ static void ports_are_limited(void **state)
 	struct node_request close = { .kind = NODE_CLOSE };
 	struct node_reply reply;
 	close.close.vpid = vpid[0];
-	assert_int_equal(inside_call(p[0], &close, -1, &reply), 0);
+	assert_int_equal(inside_call(p[0], &close, &reply), 0);
 	assert_int_equal(port_open(p[0], &vpid[0]), 0);
 	assert_int_equal(port_open(p[0], &none), -EDQUOT);
 	end(n, p, ARRAY_COUNT(p));
@@ -199,7 +199,7 @@ static void records_and_peers_are_limited(void **state)
 	struct node_reply reply;
 	give.release.vpid = first;
 	give.release.index = 1;
-	assert_int_equal(inside_call(p[0], &give, -1, &reply), 0);
+	assert_int_equal(inside_call(p[0], &give, &reply), 0);
 	assert_int_equal(resolve(p[0], first, second), 0);
 	assert_served(p[2]);
 	end(n, p, ARRAY_COUNT(p));
@@ -316,7 +316,7 @@ static void reused_vpids_do_not_scan_the_queues_each_time(void **state)
 		struct node_request q = { .kind = NODE_CLOSE };
 		struct node_reply reply;
 		assert_int_equal(port_open(p, &q.close.vpid), 0);
-		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+		assert_int_equal(inside_call(p, &q, &reply), 0);
 		inside_settle(n);
 		scans += p->realm->named_freed != before;
 	}

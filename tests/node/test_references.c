@@ -24,7 +24,7 @@ static void resolve(const struct vport *by, const struct vport *target)
 	q.resolve.vpid = by->config.vpid;
 	q.resolve.node = node->id;
 	q.resolve.target = target->config.vpid;
-	assert_int_equal(inside_call(by->process, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(by->process, &q, &reply), 0);
 }
 
 /* References of `origin` that `target` has not started to read. */
@@ -34,7 +34,7 @@ static void send_references(struct vport *origin, const struct vport *target)
 	struct node_reply reply;
 	struct reference *refs = vport_table(origin, origin->config.refs_at);
 	q.close.vpid = origin->config.vpid;
-	assert_int_equal(inside_call(origin->process, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(origin->process, &q, &reply), 0);
 	for (uint32_t i = 0; i < REFERENCES; i++) {
 		refs[i].kind = REFERENCE_ARENA;
 		refs[i].address = ARENA_HEAP_OFFSET;
@@ -205,17 +205,17 @@ static void freed_memory_stays_while_it_is_read(void **state)
 	send_references(origin, inside_open(second));
 	struct reference *refs = vport_table(origin, origin->config.refs_at);
 	q.alloc.bytes = ARENA_PAGE;
-	assert_int_equal(inside_call(first, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(first, &q, &reply), 0);
 	for (uint32_t i = 0; i < REFERENCES; i++)
 		refs[i].address = reply.alloc.offset;
 	uint64_t used = first->realm->heap.used;
 	q = (struct node_request){ .kind = NODE_FREE };
 	q.free.offset = reply.alloc.offset;
-	assert_int_equal(inside_call(first, &q, -1, &reply), 0);
+	assert_int_equal(inside_call(first, &q, &reply), 0);
 	node_tick(node);
 	assert_int_equal(first->realm->heap.used, used);
 	/* Its owner has no such block any more. */
-	assert_int_equal(inside_call(first, &q, -1, &reply), -EINVAL);
+	assert_int_equal(inside_call(first, &q, &reply), -EINVAL);
 	assert_false(list_empty(&node->freed));
 	for (uint32_t i = 0; i < REFERENCES; i++)
 		atomic_store(&refs[i].state,
@@ -240,10 +240,10 @@ static void freed_memory_is_not_charged(void **state)
 	for (unsigned i = 0; i < 64; i++) {
 		q = (struct node_request){ .kind = NODE_ALLOC };
 		q.alloc.bytes = HEAP_BYTES / 32;
-		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+		assert_int_equal(inside_call(p, &q, &reply), 0);
 		q = (struct node_request){ .kind = NODE_FREE };
 		q.free.offset = reply.alloc.offset;
-		assert_int_equal(inside_call(p, &q, -1, &reply), 0);
+		assert_int_equal(inside_call(p, &q, &reply), 0);
 	}
 	process_exited(p);
 	inside_check_empty(node);

@@ -121,7 +121,7 @@ static void client_out_of_fds_for_doorbell(void **state)
 	assert_int_equal(child_run(no_doorbell_fd_body, NULL), 0);
 }
 
-/* A sender that cannot receive the eventfd asks the node to ring it. */
+/* A sender that cannot receive the descriptor asks the node to ring it. */
 static int sender_body(void *argument)
 {
 	struct cay_addr *to = argument;
