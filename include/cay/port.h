@@ -93,8 +93,8 @@ struct cay_stats {
  * of this process or of its realm is exhausted; see cay(7)), EEXIST (the name
  * is in use), EPERM (the node belongs to another user), EPROTONOSUPPORT (the
  * node has another protocol version), ETIMEDOUT (the node did not start),
- * ENOENT (the node's program was not found), ENOEXEC (it failed), EMFILE,
- * ENFILE, ENOMEM.
+ * ENOENT (the node's program was not found), ENOEXEC (it failed), EFBIG
+ * (RLIMIT_FSIZE is below the size of the arena), EMFILE, ENFILE, ENOMEM.
  * Blocks for a few seconds at most. Thread-safe.
  */
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);

@@ -46,6 +46,9 @@ static const struct call_error {
 	{ " cay_port_open ", ENOEXEC,
 		"the program of the node cannot be executed or has failed: run "
 		"'cay node serve' to see why" },
+	{ " cay_port_open ", EFBIG,
+		"the limit of file sizes is below the size of an arena: raise "
+		"RLIMIT_FSIZE (ulimit -f)" },
 	{ " cay_port_open cay_port_fd ", EMFILE,
 		"this process or the node has too many descriptors: raise "
 		"RLIMIT_NOFILE (ulimit -n)" },

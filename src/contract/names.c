@@ -151,6 +151,8 @@ static const struct errno_words errnos[] = {
 	{ ENOMEM, "there is not enough memory or address space" },
 	{ ENOENT, "the program cay was not found" },
 	{ ENOEXEC, "the program of the node cannot be executed" },
+	{ EFBIG, "the limit of file sizes is too low: raise RLIMIT_FSIZE "
+		 "(ulimit -f)" },
 	{ EINVAL, "an argument is not valid" },
 	{ EMSGSIZE, "the message or access is too long" },
 	{ E2BIG, "too many threads of the process are stuck in one queue" },

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,6 +147,8 @@ int node_serve(const struct node_options *o)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
+	/* An arena above RLIMIT_FSIZE is an error of the request: EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
 	/* The process that started the node may be bound to one core. */
 	cpu_set_t all;
 	memset(&all, 0xff, sizeof(all));

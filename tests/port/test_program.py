@@ -10,6 +10,7 @@ import errno
 import itertools
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -77,12 +78,13 @@ class ProgramTest(unittest.TestCase):
                         *arguments, "-pthread", "-o", path], check=True)
         return path
 
-    def open_port(self, program, *arguments, argv0=None, **variables):
+    def open_port(self, program, *arguments, argv0=None, preexec_fn=None,
+                  **variables):
         """Runs the program in the foreign directory. Returns its errno."""
         result = subprocess.run(
             [argv0 or program, self.foreign, *arguments], executable=program,
             env=dict(self.environment, **variables), cwd=self.directory,
-            stdout=subprocess.PIPE, timeout=TIMEOUT_S)
+            stdout=subprocess.PIPE, timeout=TIMEOUT_S, preexec_fn=preexec_fn)
         self.assertEqual(result.returncode, 0 if result.stdout == b"0" else 1)
         return int(result.stdout)
 
@@ -214,17 +216,33 @@ class ProgramTest(unittest.TestCase):
                          errno.ENOEXEC)
         self.assertLessEqual(len(self.executed()), 3)
 
+    def test_limit_of_file_sizes(self):
+        """The arena is a file. The kernel must not kill the node for it."""
+        program = self.compile(self.directory / "bin" / "application", STATIC)
+        path = self.directory / "wrapper"
+        script(path, f"echo once >> {self.log}", f'exec {CAY} "$@"')
+        limit = 1 << 20
+        self.assertEqual(self.open_port(
+            program, CAY_NODE_PROGRAM=str(path),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                  (limit, limit))),
+            errno.EFBIG)
+        self.assertEqual(self.executed(), ["once"])
+        self.assertIn("ulimit -f", self.text(errno.EFBIG))
+
     def test_no_program(self):
         program = self.compile(self.directory / "bin" / "application", STATIC)
         for path in "/nonexistent/cay", str(self.directory), "bin/application":
             self.assertEqual(self.open_port(program, CAY_NODE_PROGRAM=path),
                              errno.ENOENT)
 
-    def test_error_has_a_text(self):
+    def text(self, error):
         library = ctypes.CDLL(SHARED)
         library.cay_strerror.restype = ctypes.c_char_p
-        self.assertIn(b"program of the node",
-                      library.cay_strerror(-errno.ENOEXEC))
+        return library.cay_strerror(-error).decode()
+
+    def test_error_has_a_text(self):
+        self.assertIn("program of the node", self.text(errno.ENOEXEC))
 
 
 if __name__ == "__main__":
