@@ -33,8 +33,8 @@ static const struct call_error {
 	{ " cay_port_open ", EEXIST,
 		"another port of the realm has this name: choose another" },
 	{ " cay_port_open ", EPERM,
-		"the node belongs to another user: set CAY_NODE to a name of "
-		"your own" },
+		"another user has the socket name of the node: set CAY_NODE to "
+		"another name" },
 	{ " cay_port_open ", EPROTONOSUPPORT,
 		"the node has another version: close its ports, or set "
 		"CAY_NODE to start one of this version" },

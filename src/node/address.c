@@ -7,9 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bits.h"
+
+CAY_STATIC_ASSERT(sizeof(NODE_DIRECTORY "/" NODE_SOCKET) + 10 + NODE_NAME_MAX <
+			  sizeof(((struct sockaddr_un *)0)->sun_path),
+	"the longest path fits");
 
 bool node_name_valid(const char *name)
 {
@@ -26,6 +31,12 @@ static const char *first_of(const char *a, const char *b, const char *c)
 	if (a && *a)
 		return a;
 	return b && *b ? b : c;
+}
+
+bool node_directory_valid(const struct stat *st)
+{
+	return S_ISDIR(st->st_mode) && st->st_uid == geteuid() &&
+	       !(st->st_mode & (S_IRWXG | S_IRWXO));
 }
 
 int node_address(const char *name, struct node_address *a)
@@ -52,6 +63,18 @@ int node_address(const char *name, struct node_address *a)
 		(unsigned)geteuid(), chosen);
 	a->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 				(size_t)n);
+
+	char directory[sizeof(NODE_DIRECTORY) + 10];
+	struct stat st;
+	snprintf(directory, sizeof(directory), NODE_DIRECTORY,
+		(unsigned)geteuid());
+	if (lstat(directory, &st) != 0 || !node_directory_valid(&st))
+		return 0;
+	a->path.sun_family = AF_UNIX;
+	n = snprintf(a->path.sun_path, sizeof(a->path.sun_path),
+		"%s/" NODE_SOCKET "%s", directory, chosen);
+	a->path_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				     1 + (size_t)n);
 	return 0;
 }
 

@@ -3,32 +3,78 @@
 #include "node/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "node/wire.h"
 
-int client_connect(const struct node_address *a)
+/* Does not block; the socket that it returns blocks, with a time-out. */
+static int connect_to(
+	const struct sockaddr_un *address, socklen_t length, struct ucred *peer)
 {
-	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	socklen_t peer_length = sizeof(*peer);
+	int s = socket(
+		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s < 0)
 		return -errno;
 	struct timeval timeout = { CLIENT_TIMEOUT_S, 0 };
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-	int r = 0;
-	if (connect(s, (const struct sockaddr *)&a->address, a->length) != 0 ||
-		getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
-		r = -errno;
-	else if (peer.uid != geteuid() && peer.uid != 0)
-		r = -EPERM;
-	if (r == 0)
+	if (connect(s, (const struct sockaddr *)address, length) == 0 &&
+		getsockopt(s, SOL_SOCKET, SO_PEERCRED, peer, &peer_length) ==
+			0 &&
+		fcntl(s, F_SETFL, 0) == 0)
 		return s;
+	int r = -errno;
 	close(s);
 	return r;
+}
+
+int client_connect(const struct node_address *a)
+{
+	struct ucred peer;
+	int s = -ENOENT;
+	if (a->path_length)
+		s = connect_to(&a->path, a->path_length, &peer);
+	switch (s) {
+	case -EAGAIN:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+		return s;
+	}
+	bool abstract = s < 0;
+	if (abstract)
+		s = connect_to(&a->address, a->length, &peer);
+	if (s < 0)
+		/* The backlog may be another user's. */
+		return s == -EAGAIN && a->path_length ? -ECONNREFUSED : s;
+	if (peer.uid == geteuid() || peer.uid == 0)
+		return s;
+	close(s);
+	/* A node can listen on the path. */
+	return abstract && a->path_length ? -ECONNREFUSED : -EPERM;
+}
+
+int client_probe_path(const struct node_address *a)
+{
+	struct ucred peer;
+	int s = connect_to(&a->path, a->path_length, &peer);
+	if (s < 0)
+		return s;
+	close(s);
+	return 0;
+}
+
+int client_holder(const struct node_address *a, struct ucred *holder)
+{
+	int s = connect_to(&a->address, a->length, holder);
+	if (s < 0)
+		return s;
+	close(s);
+	return 0;
 }
 
 int client_call(int socket, const struct node_request *request, int fd_out,

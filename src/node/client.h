@@ -13,11 +13,22 @@
 #define CLIENT_TIMEOUT_S 10
 
 /*
- * Connects to a running node and checks that it belongs to this user or to
- * root. Returns a socket, -ECONNREFUSED (no such node), -EAGAIN (its backlog is
- * full) or -EPERM.
+ * Connects to a running node, by its path or else by its abstract name, and
+ * checks that it belongs to this user or to root. Returns a socket,
+ * -ECONNREFUSED (no such node), -EAGAIN (its backlog is full) or -EPERM:
+ * another user listens on the abstract name, and this user has no directory.
  */
 int client_connect(const struct node_address *);
+
+/* Returns 0 if a node listens on the path, or -errno. Does not block. */
+int client_probe_path(const struct node_address *);
+
+/*
+ * Finds who listens on the abstract name. Returns 0, or -errno: -ECONNREFUSED
+ * if no process listens. A process that has bound the name and does not listen
+ * remains unknown: the kernel does not tell. Does not block.
+ */
+int client_holder(const struct node_address *, struct ucred *);
 
 /*
  * Sends a request, with fd_out unless it is -1, and receives the reply. A

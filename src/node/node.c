@@ -15,7 +15,7 @@ void node_init(struct node *n, const struct node_options *o)
 	n->stay = o->stay;
 	n->quota = o->quota;
 	quota_default(&n->quota, n->arena_bytes - ARENA_HEAP_OFFSET);
-	n->listener = n->epoll = n->spare = -1;
+	n->listener = n->path_listener = n->epoll = n->spare = -1;
 	list_init(&n->realms);
 	list_init(&n->connected);
 	list_init(&n->closing);
@@ -54,8 +54,7 @@ bool node_tick(struct node *n)
 
 void node_end(struct node *n)
 {
-	if (n->listener >= 0)
-		close(n->listener);
+	listen_close(n);
 	if (n->epoll >= 0)
 		close(n->epoll);
 	if (n->spare >= 0)

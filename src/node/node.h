@@ -39,6 +39,7 @@ struct realm {
 struct source {
 	enum source_kind {
 		SOURCE_LISTENER,
+		SOURCE_PATH_LISTENER,
 		SOURCE_SOCKET,
 		SOURCE_PIDFD,
 	} kind;
@@ -136,9 +137,13 @@ struct vport {
 struct node {
 	char name[NODE_NAME_MAX];
 	uint32_t id;
-	int epoll, listener;
+	int epoll;
+	int listener;	   /* on the abstract name; < 0: another user has it */
+	int path_listener; /* in the user's directory; < 0: there is none */
+	char path[108];	   /* of the latter, */
+	ino_t path_inode;  /* and its file */
 	int spare; /* descriptor kept to accept and refuse at the limit */
-	struct source listener_source;
+	struct source listener_source, path_source;
 	uint64_t started_ns, idle_since_ns;
 	uint64_t random; /* seeds of the trees */
 	bool stay;
@@ -175,6 +180,14 @@ void node_init(struct node *, const struct node_options *);
 /* Continues deferred work. Returns true while some is left. */
 bool node_tick(struct node *);
 void node_end(struct node *);
+
+/* ---- listen.c ---- */
+
+struct node_address;
+
+/* Returns 0, 1 (another node has the name), or -errno. */
+int listen_open(struct node *, const struct node_address *);
+void listen_close(struct node *);
 
 /* ---- realm.c ---- */
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -27,17 +26,17 @@
 #define NODE_LINGER_TICK_MS 50 /* while no process is connected */
 #define NODE_EVENTS	    64
 
-static void accept_one(struct node *n)
+static void accept_one(struct node *n, int listener)
 {
 	struct node_reply reply = { 0 };
-	int s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
+	int s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	bool full = s < 0 && (errno == EMFILE || errno == ENFILE);
 	if (full) {
 		/* Out of descriptors: use the spare one to refuse. */
 		reply.error = -EMFILE;
 		if (n->spare >= 0)
 			close(n->spare);
-		s = accept4(n->listener, NULL, NULL, SOCK_CLOEXEC);
+		s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		n->count.refused++;
 	} else if (s >= 0) {
 		if (process_add(n, s))
@@ -58,7 +57,10 @@ static void source_handle(struct node *n, const struct source *source)
 	struct process *p = source->process;
 	switch (source->kind) {
 	case SOURCE_LISTENER:
-		accept_one(n);
+		accept_one(n, n->listener);
+		break;
+	case SOURCE_PATH_LISTENER:
+		accept_one(n, n->path_listener);
 		break;
 	case SOURCE_SOCKET:
 		if (!p->socket_closed && request_handle(p) != 0)
@@ -85,51 +87,67 @@ static bool node_idle(struct node *n)
 	return clock_now_ns() - n->idle_since_ns > NODE_LINGER_NS;
 }
 
-static int node_loop(struct node *n)
+/* The signal that ends the node. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	stopped = signal;
+}
+
+/* Blocks the signals that end a node, except in epoll_pwait(). */
+static void signals_handle(sigset_t *others)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t block;
+	sigemptyset(&block);
+	for (unsigned i = 0; i < ARRAY_COUNT(signals); i++) {
+		struct sigaction old, new = { .sa_handler = stop };
+		sigaction(signals[i], NULL, &old);
+		if (old.sa_handler == SIG_IGN)
+			continue;
+		sigaction(signals[i], &new, NULL);
+		sigaddset(&block, signals[i]);
+	}
+	sigprocmask(SIG_BLOCK, &block, others);
+}
+
+static int listener_add(struct node *n, int fd, struct source *source)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = source };
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(n->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int node_loop(struct node *n, const sigset_t *signals)
 {
 	struct epoll_event events[NODE_EVENTS];
-	struct epoll_event listener = { .events = EPOLLIN,
-		.data.ptr = &n->listener_source };
 	bool left = false;
 
 	n->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (n->epoll < 0)
 		return -errno;
 	n->listener_source.kind = SOURCE_LISTENER;
+	n->path_source.kind = SOURCE_PATH_LISTENER;
 	n->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (epoll_ctl(n->epoll, EPOLL_CTL_ADD, n->listener, &listener) != 0)
-		return -errno;
-	while (!node_idle(n)) {
+	int r = listener_add(n, n->listener, &n->listener_source);
+	if (r == 0)
+		r = listener_add(n, n->path_listener, &n->path_source);
+	while (r == 0 && !stopped && !node_idle(n)) {
 		int timeout = left ? NODE_TICK_MS
 			      : n->process_count || n->stay
 				      ? -1
 				      : NODE_LINGER_TICK_MS;
-		int count = epoll_wait(n->epoll, events, NODE_EVENTS, timeout);
+		int count = epoll_pwait(
+			n->epoll, events, NODE_EVENTS, timeout, signals);
 		if (count < 0 && errno != EINTR)
-			return -errno;
+			r = -errno;
 		for (int i = 0; i < count; i++)
 			source_handle(n, events[i].data.ptr);
 		left = node_tick(n);
 	}
-	return 0;
-}
-
-/* Returns 0, 1 (another node has the name), or -errno. */
-static int node_listen(struct node *n, const char *name)
-{
-	struct node_address a;
-	int r = node_address(name, &a);
-	if (r)
-		return r;
-	memcpy(n->name, a.name, sizeof(n->name));
-	n->listener = socket(
-		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (n->listener < 0)
-		return -errno;
-	if (bind(n->listener, (const struct sockaddr *)&a.address, a.length) !=
-		0)
-		return errno == EADDRINUSE ? 1 : -errno;
-	return listen(n->listener, 4096) ? -errno : 0;
+	return r;
 }
 
 int node_serve(const struct node_options *o)
@@ -154,9 +172,16 @@ int node_serve(const struct node_options *o)
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 
-	int r = node_listen(n, o->name);
+	struct node_address a;
+	sigset_t signals;
+	int r = node_address(o->name, &a);
+	if (r == 0) {
+		memcpy(n->name, a.name, sizeof(n->name));
+		signals_handle(&signals);
+		r = listen_open(n, &a);
+	}
 	if (r == 0 && o->background) {
-		/* The parent exits when the socket is bound. */
+		/* The parent exits when the sockets are bound. */
 		pid_t pid = fork();
 		if (pid > 0)
 			_exit(0);
@@ -164,7 +189,12 @@ int node_serve(const struct node_options *o)
 			r = -errno;
 	}
 	if (r == 0)
-		r = node_loop(n);
+		r = node_loop(n, &signals);
 	node_end(n);
+	if (stopped) {
+		signal(stopped, SIG_DFL);
+		sigprocmask(SIG_SETMASK, &signals, NULL);
+		raise(stopped);
+	}
 	return r > 0 ? 0 : r;
 }

@@ -92,7 +92,14 @@ static void foreign_node_is_not_trusted(void **state)
 	pid_t child = child_start_ready(foreign_node_body, &address);
 	for (int i = 0; i < 20; i++) {
 		uint64_t since = clock_now_ns();
-		assert_null(cay_port_open(NULL));
+		struct cay_port *port = cay_port_open(NULL);
+		/* In the user's directory a node can listen. */
+		if (address.path_length) {
+			assert_non_null(port);
+			assert_int_equal(cay_port_close(port), 0);
+			continue;
+		}
+		assert_null(port);
 		assert_int_equal(errno, EPERM);
 		assert_true(elapsed_ms(since) < 2000);
 	}

@@ -15,7 +15,7 @@
 #include "base/fields.h"
 #include "cli/doctor/cgroup.h"
 #include "cli/doctor/probe.h"
-#include "node/address.h"
+#include "node/client.h"
 #include "node/node.h"
 
 #define DESCRIPTORS_ENOUGH 1024u
@@ -193,7 +193,6 @@ static void probe_node(struct finding *f)
 {
 	struct node_address a;
 	struct ucred owner;
-	socklen_t length = sizeof(owner);
 	if (node_address(NULL, &a) != 0) {
 		finding_set(f, PROBE_MISSING, "CAY_NODE is not a valid name");
 		finding_advise(f,
@@ -202,22 +201,26 @@ static void probe_node(struct finding *f)
 			NODE_NAME_MAX - 1);
 		return;
 	}
-	int r = 0;
-	int s = socket(
-		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s < 0 ||
-		connect(s, (const struct sockaddr *)&a.address, a.length) !=
-			0 ||
-		getsockopt(s, SOL_SOCKET, SO_PEERCRED, &owner, &length) != 0)
-		r = errno;
+	int r = client_holder(&a, &owner);
+	bool foreign = r == 0 && owner.uid != geteuid();
+	int s = client_connect(&a);
 	if (s >= 0)
 		close(s);
-	if (r == 0 && owner.uid != geteuid()) {
+	if (foreign && !a.path_length) {
 		finding_set(f, PROBE_MISSING,
-			"user %u runs a node with the name '%s'",
-			(unsigned)owner.uid, a.name);
+			"process %d of user %u listens on the socket name of "
+			"node '%s'",
+			(int)owner.pid, (unsigned)owner.uid, a.name);
 		finding_advise(f, "set CAY_NODE to another name");
-	} else if (r == 0 || r == EAGAIN) {
+	} else if (foreign) {
+		finding_set(f, PROBE_WARN,
+			"process %d of user %u listens on the abstract socket "
+			"name of node '%s': only processes that see %s reach "
+			"the node",
+			(int)owner.pid, (unsigned)owner.uid, a.name,
+			a.path.sun_path);
+		finding_advise(f, "set CAY_NODE to another name");
+	} else if (s >= 0 || s == -EAGAIN) {
 		finding_set(f, PROBE_OK, "'%s' is running", a.name);
 	} else {
 		finding_set(f, PROBE_OK,

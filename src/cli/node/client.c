@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "cay/error.h"
 #include "node/client.h"
 
@@ -147,34 +148,55 @@ void node_report_free(struct node_report *report)
 static const char *line_name(char *line)
 {
 	unsigned flags;
-	char prefix[32];
-	char *at = strchr(line, '@');
-
-	if (!at || sscanf(line, "%*s %*s %*s %x", &flags) != 1 ||
+	char prefix[2][64];
+	if (sscanf(line, "%*s %*s %*s %x", &flags) != 1 ||
 		!(flags & 0x10000)) /* __SO_ACCEPTCON */
 		return NULL;
-	int n = snprintf(
-		prefix, sizeof(prefix), "@cay/%u/", (unsigned)geteuid());
-	if (strncmp(at, prefix, (size_t)n) != 0)
-		return NULL;
-	at[strcspn(at, "\n")] = 0;
-	return node_name_valid(at + n) ? at + n : NULL;
+	line[strcspn(line, "\n")] = 0;
+	snprintf(
+		prefix[0], sizeof(prefix[0]), " @cay/%u/", (unsigned)geteuid());
+	snprintf(prefix[1], sizeof(prefix[1]),
+		" " NODE_DIRECTORY "/" NODE_SOCKET, (unsigned)geteuid());
+	for (unsigned i = 0; i < ARRAY_COUNT(prefix); i++) {
+		const char *at = strstr(line, prefix[i]);
+		if (at && node_name_valid(at + strlen(prefix[i])))
+			return at + strlen(prefix[i]);
+	}
+	return NULL;
+}
+
+static int name_compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
 }
 
 bool node_client_any(bool (*visit)(const char *, void *), void *argument)
 {
 	FILE *f = fopen("/proc/net/unix", "re");
-	char *line = NULL;
-	size_t capacity = 0;
+	char *line = NULL, (*names)[NODE_NAME_MAX] = NULL;
+	size_t capacity = 0, count = 0;
 	bool found = false;
 
-	while (f && !found && getline(&line, &capacity, f) > 0) {
+	while (f && getline(&line, &capacity, f) > 0) {
 		const char *name = line_name(line);
-		found = name && visit(name, argument);
+		void *grown =
+			name ? reallocarray(names, count + 1, sizeof(*names))
+			     : NULL;
+		if (!grown)
+			continue;
+		names = grown;
+		snprintf(names[count++], sizeof(*names), "%s", name);
 	}
 	free(line);
 	if (f)
 		fclose(f);
+	/* A node may have two sockets. */
+	if (count)
+		qsort(names, count, sizeof(*names), name_compare);
+	for (size_t i = 0; i < count && !found; i++)
+		if (i == 0 || strcmp(names[i], names[i - 1]) != 0)
+			found = visit(names[i], argument);
+	free(names);
 	return found;
 }
 

@@ -45,6 +45,22 @@ static int call_parse(struct node_command *c, const struct command *command,
 		name_at < *argc ? (*argv)[name_at] : NULL, &c->address);
 }
 
+/* Another user has bound the abstract name. */
+static int holder_print(const struct node_command *c)
+{
+	struct ucred holder;
+	if (client_holder(&c->address, &holder) == 0)
+		return cli_error(c->command,
+			"node '%s': process %d of user %u listens on its "
+			"socket name; choose another name",
+			c->address.name, (int)holder.pid, (unsigned)holder.uid);
+	return cli_error(c->command,
+		"node '%s': a process that does not listen has bound its "
+		"socket name, and the kernel does not tell whose it is; choose "
+		"another name",
+		c->address.name);
+}
+
 static int node_failed(const struct node_command *c, int error)
 {
 	char names[NODE_NAMES_BYTES];
@@ -53,6 +69,8 @@ static int node_failed(const struct node_command *c, int error)
 			"no node named '%s' is running; 'cay node list' shows "
 			"the nodes of this user: %s",
 			c->address.name, node_client_names(names));
+	if (error == -EPERM)
+		return holder_print(c);
 	return cli_error(c->command, "node '%s': %s", c->address.name,
 		node_client_error(error));
 }
@@ -96,6 +114,14 @@ static int serve_announce(struct node_command *c)
 	}
 	if (s != -ECONNREFUSED)
 		return node_failed(c, s);
+	struct ucred holder;
+	if (client_holder(&c->address, &holder) == 0)
+		fprintf(stderr,
+			"cay %s: process %d of user %u listens on the abstract "
+			"socket name of the node; only processes that see %s "
+			"reach it\n",
+			c->command, (int)holder.pid, (unsigned)holder.uid,
+			c->address.path.sun_path);
 	printf("node '%s' is running, pid %d; processes with CAY_NODE=%s use "
 	       "it.\nInterrupt to stop it.\n",
 		c->address.name, (int)getpid(), c->address.name);
@@ -111,7 +137,6 @@ static const char *serve_advice(int error)
 	case -ENOMEM:
 		return "not enough memory";
 	case -EACCES:
-	case -EPERM:
 		return "this environment forbids abstract Unix sockets";
 	default:
 		return "see 'cay doctor'";
@@ -138,8 +163,10 @@ static int serve_run(const struct command *command, int argc, char **argv)
 		return cli_error(c->command,
 			"another node named '%s' has started meanwhile",
 			c->address.name);
-	status = cli_error(c->command, "node '%s': %s: %s", c->address.name,
-		strerror(-r), serve_advice(r));
+	status = r == -EPERM ? holder_print(c)
+			     : cli_error(c->command, "node '%s': %s: %s",
+				       c->address.name, strerror(-r),
+				       serve_advice(r));
 	/* The library reads it. */
 	int reported = NODE_EXIT_ERRNO - r;
 	return c->background && reported <= NODE_EXIT_ERRNO_MAX ? reported
