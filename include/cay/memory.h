@@ -33,7 +33,8 @@ CAY_API void *cay_alloc(struct cay_port *, size_t bytes, unsigned flags);
  * Frees memory of cay_alloc(). Closes the windows of this port on it first,
  * which waits until no access to them is in progress, and cancels receives
  * posted on it. Messages that receivers have not released stay valid until they
- * are. NULL is allowed. Blocks for a reply of the node. Thread-safe.
+ * are, and windows that peers have mapped until they unmap them. NULL is
+ * allowed. Blocks for a reply of the node. Thread-safe.
  */
 CAY_API void cay_free(struct cay_port *, void *);
 

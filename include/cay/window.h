@@ -63,7 +63,8 @@ CAY_API int cay_window_key(const struct cay_window *, struct cay_key *);
 /*
  * Revokes all keys of a window, issues a new one, and waits until no access
  * with an old key is in progress. Returns 0, -ETIMEDOUT (an access is still in
- * progress; the old keys are refused; call again), -ENOTCONN (the node has
+ * progress; the old keys are refused; call again), -EBUSY (the same, because a
+ * process has the window mapped), -ENOTCONN (the node has
  * exited), -EAGAIN (no random numbers yet), -EOPNOTSUPP (no membarrier(2)),
  * -EACCES (the port is disabled), or -ECHILD. Thread-safe.
  */
@@ -73,7 +74,8 @@ CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
  * Closes a window and waits until no access to it is in progress. Returns 0:
  * the handle is freed and the memory may be reused. -ETIMEDOUT: an access is
  * still in progress, for example of a stopped peer; new accesses are refused,
- * the handle stays valid, call again. -ENOTCONN: the node, which alone can
+ * the handle stays valid, call again. -EBUSY: the same, because a process has
+ * the window mapped. -ENOTCONN: the node, which alone can
  * detect accesses in progress, has exited; -EOPNOTSUPP: no membarrier(2)
  * reaches all processes of the realm; in both cases the handle is freed, and
  * the memory must not be reused. Or -ECHILD. NULL is allowed. Thread-safe.
@@ -90,7 +92,8 @@ CAY_API int cay_window_close(struct cay_window *);
  * -ETIMEDOUT, -EALREADY (locked by this port), -EINVAL (no peer of this port,
  * or reserved bits in the key), -EACCES (invalid capability, or the port is
  * disabled), -ENXIO (no such window), -EPIPE (the peer is gone),
- * -EPERM (the lock was lost while waiting), -EOPNOTSUPP (no membarrier(2)),
+ * -EPERM (the lock was lost while waiting), -EBUSY (a process has a window on
+ * this memory mapped), -EOPNOTSUPP (no membarrier(2)),
  * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for replies of the
  * node. Thread-safe.
  */
@@ -103,6 +106,32 @@ CAY_API int cay_window_lock(struct cay_port *, struct cay_peer *,
  */
 CAY_API int cay_window_unlock(
 	struct cay_port *, struct cay_peer *, struct cay_key);
+
+/*
+ * Maps a window of a peer: *memory points to its first byte, and loads and
+ * stores through it access the window like any memory. The window must grant
+ * the rights to read, to write and for atomics. The mapping lasts until
+ * cay_window_unmap(), or until this process closes its last port in the realm
+ * or exits; the memory stays allocated until then, even if its owner frees it
+ * or exits. A window may be mapped several times; each has to be unmapped.
+ *
+ * Returns 0, or -EINVAL (no peer of this port, or reserved bits in the key),
+ * -EACCES (invalid capability, a missing right, or the port is disabled),
+ * -EOPNOTSUPP (memory that does not come from cay_alloc()), -EBUSY
+ * (the window is locked), -ENXIO (no such window), -EPIPE (the peer is gone),
+ * -EDQUOT (a quota is exhausted; see cay(7)), -ENOTCONN (the node has exited),
+ * -ENOMEM, -ECHILD. Blocks for a reply of the node. Thread-safe.
+ */
+CAY_API int cay_window_map(struct cay_port *, struct cay_peer *, struct cay_key,
+	void **memory, size_t *bytes);
+
+/*
+ * Ends a mapping of this process, through any of its ports in the realm. The
+ * memory must not be accessed through it afterwards. Returns 0, -EINVAL (not
+ * mapped), -EACCES (the port is disabled), -ENOTCONN (the node has exited), or
+ * -ECHILD. Blocks for a reply of the node. Thread-safe.
+ */
+CAY_API int cay_window_unmap(struct cay_port *, void *memory);
 
 #ifdef __cplusplus
 }

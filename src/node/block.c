@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory of cay_alloc(). A block that its owner frees stays allocated while a
- * peer reads a message by reference from it.
+ * peer reads a message by reference from it, or has a window on it mapped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +42,7 @@ int block_add(struct process *p, uint64_t bytes, bool huge, uint64_t *offset)
 		goto err_block;
 	b->link.key = *offset;
 	b->link.weight = bytes;
+	b->realm = p->realm;
 	b->process = p;
 	list_init(&b->freed_link);
 	tree_insert(&p->blocks, &b->link);
@@ -63,15 +64,42 @@ struct block *block_find(struct process *p, uint64_t offset)
 	return b && !b->freed ? b : NULL;
 }
 
-/* Frees the memory of a block that is in no tree any more. */
+struct block *block_around(struct process *p, uint64_t offset, uint64_t bytes)
+{
+	struct block *b = block_of(tree_find_before(&p->blocks, offset));
+	bool inside = b && !b->freed &&
+		      bits_inside(offset - b->link.key, bytes, b->link.weight);
+	return inside ? b : NULL;
+}
+
+/*
+ * Ends the part of the owner in a block that is in no tree any more, and frees
+ * the block unless it is mapped.
+ */
 static void block_end(struct block *b)
 {
-	realm_free(b->process->realm, b->link.key, b->link.weight);
-	b->process->alloc_bytes -= b->link.weight;
-	quota_return(b->process, QUOTA_HEAP, b->link.weight);
-	quota_return(b->process, QUOTA_BLOCKS, 1);
+	struct process *p = b->process;
+	if (p) {
+		p->alloc_bytes -= b->link.weight;
+		quota_return(p, QUOTA_HEAP, b->link.weight);
+		quota_return(p, QUOTA_BLOCKS, 1);
+		b->process = NULL;
+	}
 	list_remove(&b->freed_link);
+	if (b->mapped)
+		return;
+	realm_free(b->realm, b->link.key, b->link.weight);
 	free(b);
+}
+
+void block_unmapped(struct node *n, struct block *b)
+{
+	if (--b->mapped)
+		return;
+	if (!b->process)
+		block_end(b);
+	else if (b->freed)
+		list_append(&n->freed, &b->freed_link);
 }
 
 /* Frees a block that its owner has freed, unless a peer still reads it. */
@@ -93,6 +121,9 @@ int block_free(struct process *p, uint64_t offset)
 	if (!b)
 		return -EINVAL;
 	b->freed = true;
+	/* Otherwise block_unmapped() continues. */
+	if (b->mapped)
+		return 0;
 	list_append(&p->node->freed, &b->freed_link);
 	if (p->origin_count <= FREE_TABLES_MAX)
 		block_try_free(b);

@@ -58,8 +58,10 @@ enum process_state {
 struct block {
 	struct tree_link link;
 	struct list freed_link; /* of node.freed */
-	struct process *process;
-	bool freed; /* by its owner, but a peer still reads it */
+	struct realm *realm;
+	struct process *process; /* NULL: it has left or exited */
+	uint32_t mapped;	 /* mappings of windows on it */
+	bool freed; /* by its owner; a peer reads it or has it mapped */
 };
 
 struct process {
@@ -74,6 +76,8 @@ struct process {
 	uint64_t used[QUOTA_KINDS];
 	struct list ports;
 	struct tree blocks;
+	struct tree mappings; /* of windows, by their number */
+	uint64_t mapping_serial;
 	uint64_t alloc_bytes;	       /* of these */
 	struct list reference_origins; /* ports that send by reference */
 	uint32_t origin_count;	       /* of these */
@@ -123,6 +127,7 @@ struct vport {
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
 	char name[NODE_NAME_MAX];
 	struct list watchers;
+	struct list mappings; /* of its windows, by any process */
 	struct list locks;    /* windows of other ports that it has locked */
 	struct list reverse;  /* reverse watches of this port */
 	uint64_t *reversed;   /* a bit per target of these; NULL: none yet */
@@ -220,6 +225,10 @@ void process_close_socket(struct process *);
 int block_add(struct process *, uint64_t bytes, bool huge, uint64_t *offset);
 /* Returns a block that its owner has not freed, or NULL. */
 struct block *block_find(struct process *, uint64_t offset);
+/* Returns the block that contains all of this memory, or NULL. */
+struct block *block_around(struct process *, uint64_t offset, uint64_t bytes);
+/* Ends one mapping of a block; frees it if it was the last user. */
+void block_unmapped(struct node *, struct block *);
 int block_free(struct process *, uint64_t offset);
 /*
  * Frees blocks that no peer reads any more, with limited work. Returns true
@@ -228,7 +237,7 @@ int block_free(struct process *, uint64_t offset);
 bool block_sweep(struct node *);
 /*
  * Frees blocks of a process that has exited, with limited work. Returns true
- * when none is left.
+ * when none is left. Those that others have mapped stay allocated.
  */
 bool block_free_all(struct process *);
 
@@ -335,9 +344,16 @@ bool repair_references_read(struct vport *, uint64_t from, uint64_t bytes);
 
 /*
  * Issues a membarrier and returns 0 if no live thread accesses this window of
- * the port (1 + Win-ID; 0: any memory of the port), else -EAGAIN.
+ * the port (1 + Win-ID; 0: any memory of the port), else -EAGAIN. Returns
+ * -EBUSY if a process has the window mapped, unless `mapped`.
  */
-int window_quiesce(struct vport *, uint32_t window);
+int window_quiesce(struct vport *, uint32_t window, bool mapped);
+/*
+ * Copies the descriptor of the window that a request names, once, and checks
+ * the capability. Returns 0, -EPIPE, -ENXIO or -EACCES.
+ */
+int window_copy(struct vport *, const struct node_request *,
+	struct vport **target, struct cay_window_descriptor *);
 /*
  * Returns 0, -EINPROGRESS (locked, but accesses of others are in progress),
  * -EAGAIN, -EALREADY, ...
@@ -346,6 +362,27 @@ int window_lock(struct vport *, const struct node_request *);
 int window_unlock(struct vport *, const struct node_request *);
 /* Releases all locks that a closed port holds. */
 void window_unlock_all(struct vport *);
+
+/* ---- mapping.c ---- */
+
+/*
+ * Counts a mapping of a window for a process; the descriptor is a copy. Returns
+ * 0, -EPERM (rights), -EBUSY (locked), -EOPNOTSUPP (not memory of cay_alloc()),
+ * -EDQUOT or -ENOMEM.
+ */
+int mapping_add(struct process *, struct vport *target, uint16_t window,
+	const struct cay_window_descriptor *, struct node_reply *);
+/* Returns 0 or -EINVAL. */
+int mapping_remove(struct process *, uint64_t number);
+void mapping_remove_all(struct process *);
+/* Returns true if a process has this window mapped. */
+bool mapping_of_window(const struct vport *target, uint32_t window);
+/* Returns true if a process has a window of the port on this memory mapped. */
+bool mapping_overlaps(
+	const struct vport *target, uint64_t start, uint64_t length);
+/* The mappings continue, but no longer name a window, or the port. */
+void mapping_detach(struct vport *target, uint32_t window);
+void mapping_detach_all(struct vport *target);
 
 /* ---- fence.c ---- */
 

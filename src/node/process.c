@@ -64,6 +64,7 @@ struct process *process_add(struct node *n, int socket)
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
+	tree_init(&p->mappings, n->random++);
 	r = quota_open(p);
 	if (r)
 		goto err_pidfd;
@@ -148,6 +149,7 @@ void process_close_socket(struct process *p)
 void process_leave(struct process *p)
 {
 	p->state = PROCESS_LEFT;
+	mapping_remove_all(p);
 	vport_close_all(p);
 }
 
@@ -162,6 +164,7 @@ void process_disconnect(struct process *p)
 void process_exited(struct process *p)
 {
 	p->state = PROCESS_EXITED;
+	mapping_remove_all(p);
 	process_close_socket(p);
 	vport_close_all(p);
 	if (p->realm)

@@ -49,6 +49,8 @@ enum node_request_kind {
 	NODE_LOCK = 18,	      /* a window of a peer */
 	NODE_UNLOCK = 19,
 	NODE_DISABLE = 20, /* a port of the caller */
+	NODE_MAP = 21,	   /* counts a mapping of a window of a peer */
+	NODE_UNMAP = 22,
 	/* As RESOLVE, without a reply: a NOTIFY_CC of RESOLVE follows. */
 	NODE_RESOLVE_START = 24,
 };
@@ -112,6 +114,7 @@ struct node_request {
 		struct {
 			uint16_t vpid;
 			uint32_t window; /* 1 + Win-ID; 0: any of the port's */
+			uint32_t mapped; /* 1: mappings may continue */
 		} quiesce;
 		struct {
 			uint16_t vpid; /* of the caller's port */
@@ -119,7 +122,10 @@ struct node_request {
 			uint16_t poll;	/* 1: locked already; is it quiesced? */
 			uint32_t epoch; /* any epoch of the target port */
 			uint64_t capability;
-		} lock;
+		} lock; /* and NODE_MAP */
+		struct {
+			uint64_t number;
+		} unmap;
 	};
 };
 
@@ -144,6 +150,10 @@ struct node_reply {
 		struct {
 			uint64_t offset, bytes;
 		} alloc; /* and NODE_FREE with `query` */
+		struct {
+			uint64_t offset, bytes;
+			uint64_t number; /* for NODE_UNMAP */
+		} map;
 		struct {
 			uint64_t bytes; /* in the memfd */
 			uint32_t ports, processes;

@@ -20,6 +20,7 @@ static const struct quota defaults = {
 		[QUOTA_RECORDS] = 127, /* 4096 threads */
 		[QUOTA_PEERS] = 512 << 10,
 		[QUOTA_CONNECTIONS] = 2048,
+		[QUOTA_MAPPINGS] = 16 << 10,
 	},
 	.realm = {
 		[QUOTA_PORTS] = CAY_VPIDS / 4 * 3,
@@ -28,6 +29,7 @@ static const struct quota defaults = {
 		[QUOTA_RECORDS] = 1024,
 		[QUOTA_PEERS] = 1 << 20,
 		[QUOTA_CONNECTIONS] = 4096,
+		[QUOTA_MAPPINGS] = 64 << 10,
 	},
 	.realms = 256,
 	.waiting = 1024,
@@ -55,9 +57,10 @@ void quota_default(struct quota *q, uint64_t heap_bytes)
 /* Those of the process and of the realm in the order of enum quota_kind. */
 const char *const quota_names[] = { "process-ports", "process-blocks",
 	"process-heap", "process-threads", "process-peers",
-	"process-connections", "realm-ports", "realm-blocks", "realm-heap",
-	"realm-threads", "realm-peers", "realm-connections", "realms",
-	"waiting-connections", NULL };
+	"process-connections", "process-mappings", "realm-ports",
+	"realm-blocks", "realm-heap", "realm-threads", "realm-peers",
+	"realm-connections", "realm-mappings", "realms", "waiting-connections",
+	NULL };
 
 CAY_STATIC_ASSERT(ARRAY_COUNT(quota_names) == 2 * QUOTA_KINDS + 3,
 	"a name for each quota");

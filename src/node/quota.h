@@ -24,6 +24,7 @@ enum quota_kind {
 	QUOTA_RECORDS, /* pages of op records but the first */
 	QUOTA_PEERS,   /* entries of peer tables in use */
 	QUOTA_CONNECTIONS,
+	QUOTA_MAPPINGS, /* of cay_window_map() */
 	QUOTA_KINDS
 };
 

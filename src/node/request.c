@@ -293,7 +293,9 @@ static int request_fence(struct call *c)
 static int request_quiesce(struct call *c)
 {
 	struct vport *port = closable_port(c, c->request->quiesce.vpid);
-	return port ? window_quiesce(port, c->request->quiesce.window) : -ENXIO;
+	return port ? window_quiesce(port, c->request->quiesce.window,
+			      c->request->quiesce.mapped)
+		    : -ENXIO;
 }
 
 static int request_lock(struct call *c)
@@ -306,6 +308,22 @@ static int request_unlock(struct call *c)
 {
 	struct vport *port = own_port(c, c->request->lock.vpid);
 	return port ? window_unlock(port, c->request) : -ENXIO;
+}
+
+static int request_map(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->lock.vpid);
+	struct cay_window_descriptor copy;
+	struct vport *target;
+	int r = port ? window_copy(port, c->request, &target, &copy) : -ENXIO;
+	return r ? r
+		 : mapping_add(c->process, target, c->request->lock.window,
+			   &copy, c->reply);
+}
+
+static int request_unmap(struct call *c)
+{
+	return mapping_remove(c->process, c->request->unmap.number);
 }
 
 /* Makes claims on a port fail; its memory stays mapped until it is closed. */
@@ -347,6 +365,8 @@ static const struct {
 	[NODE_LOCK] = { request_lock, true },
 	[NODE_UNLOCK] = { request_unlock, true },
 	[NODE_DISABLE] = { request_disable, true },
+	[NODE_MAP] = { request_map, true },
+	[NODE_UNMAP] = { request_unmap, true },
 };
 
 bool request_execute(struct process *p, const struct node_request *request,

@@ -122,6 +122,7 @@ int vport_open(struct process *process, const struct node_request *request,
 	memcpy(p->name, request->open.name, strlen(request->open.name) + 1);
 	list_init(&p->watchers);
 	list_init(&p->reverse);
+	list_init(&p->mappings);
 	list_init(&p->name_link);
 	list_init(&p->closing_link);
 	list_init(&p->origin_link);
@@ -214,6 +215,7 @@ static void vport_free(struct vport *p)
 	struct node *n = p->process->node;
 	uint16_t vpid = p->config.vpid;
 
+	mapping_detach_all(p);
 	queue_set_forget(&p->realm->arena, vpid);
 	config_free(p->process, &p->config);
 	quota_return(p->process, QUOTA_PORTS, 1);

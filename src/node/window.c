@@ -75,13 +75,20 @@ static bool record_accesses_locked(
 	       lock_load(a->target, window) == a->lock;
 }
 
-int window_quiesce(struct vport *p, uint32_t window)
+int window_quiesce(struct vport *p, uint32_t window, bool mapped)
 {
 	const struct accessed a = { .target = p, .window = window };
+	if (window && !mapped && mapping_of_window(p, window - 1))
+		return -EBUSY;
 	int r = realm_barrier(p->realm);
 	if (r)
 		return r;
-	return record_any(p->realm, record_accesses, &a) ? -EAGAIN : 0;
+	if (record_any(p->realm, record_accesses, &a))
+		return -EAGAIN;
+	/* The owner may reuse the Win-ID. */
+	if (window)
+		mapping_detach(p, window - 1);
+	return 0;
 }
 
 /* ---- locks ---- */
@@ -181,6 +188,28 @@ static int window_named(struct vport *holder, const struct node_request *q,
 	return 0;
 }
 
+int window_copy(struct vport *port, const struct node_request *q,
+	struct vport **target, struct cay_window_descriptor *copy)
+{
+	int r = window_named(port, q, target);
+	if (r)
+		return r;
+	struct cay_window_descriptor *d =
+		window_descriptor(*target, q->lock.window);
+	*copy = (struct cay_window_descriptor){
+		.rights = atomic_load_explicit(
+			(_Atomic uint32_t *)&d->rights, memory_order_acquire),
+		.start = atomic_load_explicit(
+			(_Atomic uint64_t *)&d->start, memory_order_relaxed),
+		.length = atomic_load_explicit(
+			(_Atomic uint64_t *)&d->length, memory_order_relaxed),
+		.pid = atomic_load_explicit(
+			(_Atomic uint32_t *)&d->pid, memory_order_relaxed),
+		.lock = lock_load(*target, q->lock.window),
+	};
+	return 0;
+}
+
 /* Records that the holder has locks at the target. */
 static int lock_note(struct vport *holder, uint16_t target)
 {
@@ -199,9 +228,13 @@ int window_lock(struct vport *holder, const struct node_request *q)
 {
 	uint16_t window = q->lock.window;
 	struct vport *target;
-	int r = window_named(holder, q, &target);
+	struct cay_window_descriptor copy;
+	int r = window_copy(holder, q, &target, &copy);
 	if (r)
 		return r;
+	/* The lock could not exclude accesses through a mapping. */
+	if (!copy.pid && mapping_overlaps(target, copy.start, copy.length))
+		return -EBUSY;
 	bool held = lock_load(target, window) == lock_word(holder);
 	if (held != !!q->lock.poll)
 		return held ? -EALREADY : -EPERM;

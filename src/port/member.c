@@ -22,6 +22,7 @@
 #include "port/lock.h"
 #include "port/process.h"
 #include "port/record.h"
+#include "port/window.h"
 
 static pthread_mutex_t members_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list members = { &members, &members };
@@ -142,6 +143,7 @@ static struct member *member_new(const char *realm)
 	m->incarnation = *process_incarnation;
 	list_init(&m->live);
 	list_init(&m->copied);
+	list_init(&m->mappings);
 	m->socket = -1;
 	return m;
 }
@@ -288,6 +290,7 @@ void member_leave(struct member *m)
 		list_remove(&m->link);
 		record_unregister(m);
 		staging_discard(m);
+		window_mappings_discard(m);
 		munmap(m->arena.base, m->arena.bytes);
 		member_send_leave(m);
 		member_delete(m);

@@ -45,7 +45,8 @@ struct member {
 	uint32_t doorbell_count, doorbell_limit;
 	_Atomic(_Atomic(struct context *) *) origins; /* likewise */
 	struct staging *staging;
-	struct list copied; /* blocks of copied messages, by port */
+	struct list copied;   /* blocks of copied messages, by port */
+	struct list mappings; /* window_map.c */
 
 	pthread_mutex_t allocations_lock;
 	void *allocations; /* root of a tree; see allocation.c */

@@ -299,13 +299,15 @@ int cay_window_key(const struct cay_window *w, struct cay_key *key)
 	return 0;
 }
 
-int port_quiesce(struct cay_port *port, uint32_t window)
+/* `mapped`: processes may keep the window mapped; else -EBUSY. */
+static int quiesce(struct cay_port *port, uint32_t window, bool mapped)
 {
 	struct node_request request = { .kind = NODE_QUIESCE };
 	struct node_reply reply;
 	uint64_t deadline = clock_after_ns(MEMBER_TIMEOUT_NS);
 	request.quiesce.vpid = port->origin.vpid;
 	request.quiesce.window = window;
+	request.quiesce.mapped = mapped;
 	for (uint64_t nap = QUIESCE_NAP_NS;;
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		int r = control_call(port->member, &request, -1, &reply, NULL);
@@ -315,6 +317,11 @@ int port_quiesce(struct cay_port *port, uint32_t window)
 			return -ETIMEDOUT;
 		clock_nap_ns(nap);
 	}
+}
+
+int port_quiesce(struct cay_port *port, uint32_t window)
+{
+	return quiesce(port, window, false);
 }
 
 int cay_window_revoke(struct cay_window *w, struct cay_key *key)
@@ -332,7 +339,7 @@ int cay_window_revoke(struct cay_window *w, struct cay_key *key)
 	return port_quiesce(w->port, w->id + 1u);
 }
 
-int cay_window_close(struct cay_window *w)
+static int window_close(struct cay_window *w, bool mapped)
 {
 	if (!w)
 		return 0;
@@ -345,8 +352,8 @@ int cay_window_close(struct cay_window *w)
 	atomic_store_explicit(descriptor_rights(d), 0, memory_order_release);
 	w->closing = true;
 	lock_drop(&port->lock, &guard);
-	int r = port_quiesce(port, w->id + 1u);
-	if (r == -ETIMEDOUT)
+	int r = quiesce(port, w->id + 1u, mapped);
+	if (r == -ETIMEDOUT || r == -EBUSY)
 		return r;
 	lock_take(&port->lock, &guard);
 	/* Leave the ring. Peers can write the indices. */
@@ -361,6 +368,11 @@ int cay_window_close(struct cay_window *w)
 	lock_drop(&port->lock, &guard);
 	free(w);
 	return r;
+}
+
+int cay_window_close(struct cay_window *w)
+{
+	return window_close(w, false);
 }
 
 int windows_close_on(struct cay_port *port, const void *memory, uint64_t bytes)
@@ -383,7 +395,7 @@ int windows_close_on(struct cay_port *port, const void *memory, uint64_t bytes)
 		}
 		lock_drop(&port->lock, &guard);
 		if (found)
-			r = cay_window_close(found);
+			r = window_close(found, true);
 	} while (found && r == 0);
 	return r;
 }

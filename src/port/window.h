@@ -27,6 +27,13 @@ int windows_close_on(struct cay_port *, const void *memory, uint64_t bytes);
 /* Frees the tables and all window handles; the port is closed. */
 void windows_free(struct cay_port *);
 
+/* Returns a request of the port about a window of a peer. */
+struct node_request window_request(struct cay_port *, const struct cay_peer *,
+	struct cay_key, uint32_t kind);
+
+/* Frees the list of mapped windows; the arena is unmapped. */
+void window_mappings_discard(struct member *);
+
 /*
  * Waits until no access to the window is in progress (1 + Win-ID; 0: to any
  * memory of the port). Returns 0, -ETIMEDOUT, -ENOTCONN, or -EOPNOTSUPP (no

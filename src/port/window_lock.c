@@ -12,7 +12,7 @@
 #define LOCK_NAP_NS    (50 * CLOCK_NS_PER_US)
 #define QUIESCE_NAP_NS (20 * CLOCK_NS_PER_US)
 
-static struct node_request lock_request(struct cay_port *port,
+struct node_request window_request(struct cay_port *port,
 	const struct cay_peer *peer, struct cay_key key, uint32_t kind)
 {
 	struct node_request request = { .kind = kind };
@@ -64,7 +64,7 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 	for (uint64_t nap = LOCK_NAP_NS;;
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		struct node_request request =
-			lock_request(port, peer, key, NODE_LOCK);
+			window_request(port, peer, key, NODE_LOCK);
 		int r = control_call(port->member, &request, -1, &reply, NULL);
 		if (r == -EINPROGRESS)
 			return lock_wait(port, &request, deadline);
@@ -91,6 +91,6 @@ int cay_window_unlock(
 	/* Stores made under the lock are visible before it is released. */
 	atomic_thread_fence(memory_order_seq_cst);
 	struct node_request request =
-		lock_request(port, peer, key, NODE_UNLOCK);
+		window_request(port, peer, key, NODE_UNLOCK);
 	return control_call(port->member, &request, -1, &reply, NULL);
 }

@@ -144,9 +144,11 @@ static void fill_ports(struct world *w, struct input *in,
 	case NODE_QUIESCE:
 		q->quiesce.vpid = vpid;
 		q->quiesce.window = (uint32_t)input_take(in, 1);
+		q->quiesce.mapped = !input_below(in, 3);
 		break;
 	case NODE_LOCK:
 	case NODE_UNLOCK:
+	case NODE_MAP:
 		q->lock.vpid = vpid;
 		fill_lock(w, in, q);
 		break;
@@ -167,6 +169,9 @@ static void fill_ports(struct world *w, struct input *in,
 		q->doorbell.vpid = vpid;
 		q->doorbell.epoch =
 			w->node->epochs[vpid] + input_below(in, 3) - 1;
+		break;
+	case NODE_UNMAP:
+		q->unmap.number = input_below(in, 8);
 		break;
 	default:
 		q->close.vpid = vpid;
@@ -192,7 +197,7 @@ static void fill_memory(
 static struct node_request make_request(
 	struct world *w, struct input *in, const struct process *p)
 {
-	struct node_request q = { .kind = 1 + input_below(in, NODE_DISABLE) };
+	struct node_request q = { .kind = 1 + input_below(in, NODE_UNMAP) };
 	switch (q.kind) {
 	case NODE_HELLO:
 		q = inside_hello(input_below(in, 3) ? "a" : "b");
@@ -397,6 +402,10 @@ static void corrupt_window(struct world *w, struct input *in)
 		port)[input_below(in, FUZZ_WINDOWS) % port->config.windows];
 	unsigned links = input_below(in, 4);
 	d->rights = input_below(in, 4) ? 31 : 0;
+	d->start = history_choose(&w->blocks, in) + input_below(in, 2);
+	d->length = input_below(in, 4) ? 1 + input_take(in, 1)
+				       : input_take(in, 8);
+	d->pid = !input_below(in, 8);
 	d->capability = input_take(in, 1);
 	d->next = (uint16_t)(links ? input_below(in, FUZZ_WINDOWS)
 				   : input_take(in, 2));

@@ -42,6 +42,7 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
+	tree_init(&p->mappings, n->random++);
 	if (quota_open(p) != 0) {
 		free(p);
 		return NULL;

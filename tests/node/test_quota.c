@@ -239,7 +239,7 @@ static void realms_and_connections_are_limited(void **state)
 /* A process at all its default quotas does not starve another realm. */
 static void defaults_leave_enough_for_others(void **state)
 {
-	struct node *n = node_with((struct quota){ 0 }, 4ull << 30);
+	struct node *n = node_with((struct quota){ 0 }, 16ull << 30);
 	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
 		member(n, 3, "b") };
 	uint64_t offset;
@@ -335,10 +335,11 @@ static void quotas_have_names(void **state)
 	assert_int_equal(q.process[QUOTA_PORTS], 1000);
 	assert_int_equal(q.process[QUOTA_HEAP], 3000);
 	assert_int_equal(q.process[QUOTA_RECORDS], 3999 / 32);
-	assert_int_equal(q.realm[QUOTA_PORTS], 7000);
-	assert_int_equal(q.realm[QUOTA_CONNECTIONS], 12000);
-	assert_int_equal(q.realms, 13000);
-	assert_int_equal(q.waiting, 14000);
+	assert_int_equal(q.realm[QUOTA_PORTS], 8000);
+	assert_int_equal(q.realm[QUOTA_CONNECTIONS], 13000);
+	assert_int_equal(q.realm[QUOTA_MAPPINGS], 14000);
+	assert_int_equal(q.realms, 15000);
+	assert_int_equal(q.waiting, 16000);
 }
 
 int main(void)
