@@ -22,6 +22,8 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->reaped);
 	list_init(&n->gone);
 	list_init(&n->freed);
+	list_init(&n->report_waiting);
+	list_init(&n->report_later);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
 	for (uint32_t i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
@@ -48,12 +50,14 @@ bool node_tick(struct node *n)
 	}
 	left |= !watch_retry_gone(n);
 	left |= block_sweep(n);
+	left |= status_continue(n);
 	reap_free(n);
 	return left;
 }
 
 void node_end(struct node *n)
 {
+	status_end(n);
 	listen_close(n);
 	if (n->epoll >= 0)
 		close(n->epoll);

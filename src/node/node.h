@@ -72,6 +72,7 @@ struct process {
 	struct source socket_source, pidfd_source;
 	int socket, pidfd;
 	pid_t pid;
+	struct list report_link; /* of node.report_waiting or report_later */
 	struct account *account;
 	uint64_t used[QUOTA_KINDS];
 	struct list ports;
@@ -158,7 +159,11 @@ struct node {
 	struct list reaped;    /* freed after the events of this round */
 	struct list closing;   /* ports that could not be reclaimed at once */
 	struct list gone;      /* watches whose NOTIFY_GONE found no room */
-	struct list freed;     /* blocks with block.freed set */
+	struct report *report; /* in progress, or NULL */
+	struct list report_waiting; /* processes that wait for it */
+	struct list report_later;   /* and for the next one */
+	uint64_t report_work;	    /* of its last step */
+	struct list freed;	    /* blocks with block.freed set */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
@@ -390,7 +395,16 @@ int fence_process(struct node *, pid_t pid, uint32_t *migrated);
 
 /* ---- status.c ---- */
 
-int status_write(struct node *, struct node_reply *, int *fd);
+/*
+ * Writes a report. Returns 0 with its descriptor, -errno, or -EINPROGRESS: the
+ * reply is sent by status_continue().
+ */
+int status_request(struct process *, struct node_reply *, int *fd);
+/* Continues a report, with limited work. Returns true while it is not done. */
+bool status_continue(struct node *);
+/* The process is freed, or its connection is closed. */
+void status_forget(struct process *);
+void status_end(struct node *);
 
 /* ---- server.c ---- */
 

@@ -61,6 +61,7 @@ struct process *process_add(struct node *n, int socket)
 	p->socket = socket;
 	p->socket_source = (struct source){ SOURCE_SOCKET, p };
 	p->pidfd_source = (struct source){ SOURCE_PIDFD, p };
+	list_init(&p->report_link);
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
@@ -138,6 +139,7 @@ int process_hello(struct process *p, struct realm *realm, uint32_t flags)
 
 void process_close_socket(struct process *p)
 {
+	list_remove(&p->report_link);
 	if (p->socket_closed)
 		return;
 	/* The socket may stay open longer than the process is known. */

@@ -25,6 +25,7 @@
 static void process_free(struct process *p)
 {
 	struct realm *realm = p->realm;
+	status_forget(p);
 	list_remove(&p->link);
 	if (realm) {
 		for (uint32_t i = 0; i < p->record_page_count; i++)

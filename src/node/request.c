@@ -281,7 +281,7 @@ static int request_doorbell_ring(struct call *c)
 static int request_status(struct call *c)
 {
 	c->close_out = true;
-	return status_write(c->process->node, c->reply, c->fd_out);
+	return status_request(c->process, c->reply, c->fd_out);
 }
 
 static int request_fence(struct call *c)
@@ -392,6 +392,9 @@ int request_handle(struct process *p)
 	struct node_reply reply = { .error = -EPROTO };
 	int fd_out = -1;
 	bool close_out = false;
+	/* One request at a time: the reply to the last one is not sent. */
+	if (!list_empty(&p->report_link))
+		return -EPROTO;
 	ssize_t n = wire_receive_plain(p->socket, &request, sizeof(request));
 
 	if (n == -EAGAIN)
@@ -402,9 +405,11 @@ int request_handle(struct process *p)
 		close_out = request_execute(p, &request, &reply, &fd_out);
 	else
 		p->node->count.refused++;
-	bool silent = n == sizeof(request) &&
-		      request.kind == NODE_RESOLVE_START &&
-		      reply.error != -EPROTO;
+	/* status_continue() sends the reply to a status request. */
+	bool silent =
+		!list_empty(&p->report_link) ||
+		(n == sizeof(request) && request.kind == NODE_RESOLVE_START &&
+			reply.error != -EPROTO);
 	/* The node never waits for a client that does not read replies. */
 	int r = silent ? 0
 		       : wire_send(p->socket, &reply, sizeof(reply), fd_out,

@@ -135,7 +135,9 @@ static int node_loop(struct node *n, const sigset_t *signals)
 	if (r == 0)
 		r = listener_add(n, n->path_listener, &n->path_source);
 	while (r == 0 && !stopped && !node_idle(n)) {
-		int timeout = left ? NODE_TICK_MS
+		/* A report continues at once, after the events of others. */
+		int timeout = n->report ? 0
+			      : left	? NODE_TICK_MS
 			      : n->process_count || n->stay
 				      ? -1
 				      : NODE_LINGER_TICK_MS;

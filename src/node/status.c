@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The status report, written into a memfd: processes, ports, threads.
+ * The status report, written into a memfd: processes, ports, threads. A node
+ * with many ports writes it in steps, between which it serves other clients;
+ * one report serves all requests that came before it began.
  *
  * A report must not allocate memory: reading an untouched page of the arena
  * would. Tables that a port may never have used are therefore read only where
@@ -9,8 +11,10 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +22,14 @@
 #include "base/clock.h"
 #include "node/pages.h"
 #include "node/record.h"
+#include "node/wire.h"
+
+/*
+ * Work of one step, in words that are read; a port counts as many more for the
+ * system calls that ask which of its pages exist.
+ */
+#define REPORT_STEP_WORK 65536u
+#define REPORT_PORT_WORK 128u
 
 #define RECORD_READS_MAX 3 /* of a record that changes while it is read */
 
@@ -25,7 +37,13 @@ struct report {
 	struct node *node;
 	struct node_status head;
 	struct pages pages;
-	FILE *to;
+	int fd; /* of the memfd */
+	FILE *to, *threads;
+	char *thread_text; /* of the stream `threads` */
+	size_t thread_bytes;
+	struct process *process; /* the next one; NULL: all are written */
+	uint32_t vpid;		 /* the next one */
+	uint64_t work;		 /* of this step */
 };
 
 /* ---- threads ---- */
@@ -83,6 +101,7 @@ static void report_threads(
 {
 	const struct op_record *op;
 	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
+		r->work++;
 		struct node_status_thread t = thread_read(op), again;
 		/* Until two reads agree, or the thread is too fast. */
 		for (unsigned n = 1; n < RECORD_READS_MAX; n++, t = again) {
@@ -97,7 +116,7 @@ static void report_threads(
 		t.record = (uint64_t)((const unsigned char *)op -
 				      p->realm->arena.base);
 		r->head.threads++;
-		fwrite(&t, sizeof(t), 1, r->to);
+		fwrite(&t, sizeof(t), 1, r->threads);
 	}
 }
 
@@ -166,7 +185,7 @@ static void port_windows(
 	for (uint64_t at = pages_next(&r->pages, from, end); at < end;
 		at = pages_next(&r->pages, at + ARENA_PAGE, end))
 		for (uint64_t i = at; i < bits_min(at + ARENA_PAGE, end);
-			i += sizeof(*table))
+			i += sizeof(*table), r->work++)
 			window_count(out, &table[(i - from) / sizeof(*table)]);
 }
 
@@ -220,6 +239,7 @@ static void report_port(struct report *r, const struct vport *p)
 	/* The node has written the peer table, so its page exists. */
 	const struct peer_entry *peers = vport_table(p, p->config.peers_at);
 	out.peers = p->peer_count;
+	r->work += REPORT_PORT_WORK + p->peer_room;
 	for (uint32_t i = 0; i < p->peer_room; i++) {
 		if (!p->peers[i])
 			continue;
@@ -274,55 +294,178 @@ static void head_fill(struct node *n, struct node_status *s)
 	}
 }
 
-static void report_processes(struct report *r, bool threads)
+static struct process *realm_first(const struct node *n, struct list *at)
 {
-	uint32_t process = 0;
-	list_for_each (realm_at, &r->node->realms) {
-		struct realm *realm = list_of(realm_at, struct realm, link);
-		list_for_each (at, &realm->processes) {
-			struct process *p = list_of(at, struct process, link);
-			if (threads)
-				report_threads(r, p, process++);
-			else
-				report_process(r, p);
-		}
+	for (; at != &n->realms; at = at->next) {
+		struct realm *r = list_of(at, struct realm, link);
+		if (!list_empty(&r->processes))
+			return list_of(r->processes.next, struct process, link);
+	}
+	return NULL;
+}
+
+/* Returns the next member of any realm, or NULL. */
+static struct process *process_next(const struct node *n, struct process *p)
+{
+	if (p->link.next != &p->realm->processes)
+		return list_of(p->link.next, struct process, link);
+	return realm_first(n, p->realm->link.next);
+}
+
+static void report_end(struct report *r)
+{
+	if (r->to)
+		fclose(r->to);
+	if (r->threads)
+		fclose(r->threads);
+	free(r->thread_text);
+	pages_end(&r->pages);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r);
+}
+
+static int report_begin(struct node *n, struct report **out)
+{
+	struct report *r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->node = n;
+	r->pages.fd = -1;
+	r->fd = memfd_create("cay-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int copy = r->fd < 0 ? -1 : dup(r->fd);
+	r->to = copy < 0 ? NULL : fdopen(copy, "w");
+	r->threads = r->to ? open_memstream(&r->thread_text, &r->thread_bytes)
+			   : NULL;
+	if (!r->threads) {
+		int e = -errno;
+		if (copy >= 0 && !r->to)
+			close(copy);
+		report_end(r);
+		return e;
+	}
+	head_fill(n, &r->head);
+	fwrite(&r->head, sizeof(r->head), 1, r->to);
+	r->process = realm_first(n, n->realms.next);
+	r->vpid = 1;
+	*out = r;
+	return 0;
+}
+
+/* Continues with limited work. Returns true when all is written. */
+static bool report_step(struct report *r)
+{
+	struct node *n = r->node;
+	r->work = 0;
+	while (r->process && r->work < REPORT_STEP_WORK) {
+		report_process(r, r->process);
+		report_threads(r, r->process, r->head.processes - 1);
+		r->process = process_next(n, r->process);
+	}
+	for (; !r->process && r->vpid < CAY_VPIDS && r->work < REPORT_STEP_WORK;
+		r->vpid++)
+		if (n->ports[r->vpid])
+			report_port(r, n->ports[r->vpid]);
+	n->report_work = r->work;
+	return r->vpid == CAY_VPIDS;
+}
+
+/* Appends the threads, and writes the head again with the counts. */
+static int report_finish(struct report *r, struct node_reply *reply)
+{
+	int e = 0;
+	if (fflush(r->threads) != 0)
+		e = -errno;
+	fwrite(r->thread_text, 1, r->thread_bytes, r->to);
+	rewind(r->to);
+	fwrite(&r->head, sizeof(r->head), 1, r->to);
+	if (fflush(r->to) != 0 && !e)
+		e = -errno;
+	*reply = (struct node_reply){ .error = e };
+	reply->status.bytes =
+		sizeof(r->head) +
+		r->head.processes * sizeof(struct node_status_process) +
+		r->head.ports * sizeof(struct node_status_port) +
+		r->head.threads * sizeof(struct node_status_thread);
+	reply->status.ports = r->head.ports;
+	reply->status.processes = r->head.processes;
+	return e;
+}
+
+int status_request(struct process *p, struct node_reply *reply, int *fd)
+{
+	struct node *n = p->node;
+	struct report *r;
+	if (n->report) {
+		list_append(&n->report_later, &p->report_link);
+		return -EINPROGRESS;
+	}
+	int e = report_begin(n, &r);
+	if (e)
+		return e;
+	if (!report_step(r)) {
+		n->report = r;
+		list_append(&n->report_waiting, &p->report_link);
+		return -EINPROGRESS;
+	}
+	e = report_finish(r, reply);
+	if (e == 0) {
+		*fd = r->fd;
+		r->fd = -1;
+	}
+	report_end(r);
+	return e;
+}
+
+/* Answers all that wait for the report. */
+static void waiting_answer(
+	struct node *n, const struct node_reply *reply, int fd)
+{
+	while (!list_empty(&n->report_waiting)) {
+		struct process *p = list_of(
+			n->report_waiting.next, struct process, report_link);
+		list_remove(&p->report_link);
+		/* Without room for it the client does not read its replies. */
+		if (wire_send(p->socket, reply, sizeof(*reply),
+			    reply->error ? -1 : fd, MSG_DONTWAIT) != 0)
+			process_disconnect(p);
 	}
 }
 
-int status_write(struct node *n, struct node_reply *reply, int *fd)
+bool status_continue(struct node *n)
 {
-	*fd = memfd_create("cay-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (*fd < 0)
-		return -errno;
-	int copy = dup(*fd);
-	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
-	if (!f) {
-		int e = -errno;
-		if (copy >= 0)
-			close(copy);
-		close(*fd);
-		*fd = -1;
-		return e;
+	struct node_reply reply = { 0 };
+	if (!n->report)
+		return false;
+	if (!report_step(n->report))
+		return true;
+	report_finish(n->report, &reply);
+	waiting_answer(n, &reply, n->report->fd);
+	report_end(n->report);
+	n->report = NULL;
+	/* Those that asked meanwhile get a report that begins now. */
+	while (!list_empty(&n->report_later)) {
+		struct list *at = n->report_later.next;
+		list_remove(at);
+		list_append(&n->report_waiting, at);
 	}
-	struct report r = { .node = n, .pages = { .fd = -1 }, .to = f };
-	head_fill(n, &r.head);
-	fwrite(&r.head, sizeof(r.head), 1, f);
-	report_processes(&r, false);
-	for (uint32_t i = 1; i < CAY_VPIDS; i++)
-		if (n->ports[i])
-			report_port(&r, n->ports[i]);
-	report_processes(&r, true);
-	/* Again, with the counts. */
-	rewind(f);
-	fwrite(&r.head, sizeof(r.head), 1, f);
-	pages_end(&r.pages);
-	int e = fclose(f) == 0 ? 0 : -errno;
-	reply->status.bytes =
-		sizeof(r.head) +
-		r.head.processes * sizeof(struct node_status_process) +
-		r.head.ports * sizeof(struct node_status_port) +
-		r.head.threads * sizeof(struct node_status_thread);
-	reply->status.ports = r.head.ports;
-	reply->status.processes = r.head.processes;
-	return e;
+	if (list_empty(&n->report_waiting))
+		return false;
+	reply = (struct node_reply){ .error = report_begin(n, &n->report) };
+	if (reply.error)
+		waiting_answer(n, &reply, -1);
+	return n->report != NULL;
+}
+
+void status_forget(struct process *p)
+{
+	list_remove(&p->report_link);
+	if (p->realm && p->node->report && p->node->report->process == p)
+		p->node->report->process = process_next(p->node, p);
+}
+
+void status_end(struct node *n)
+{
+	if (n->report)
+		report_end(n->report);
 }

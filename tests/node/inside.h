@@ -39,6 +39,7 @@ static inline struct process *inside_connect(struct node *n, pid_t pid)
 	p->node = n;
 	p->pid = pid;
 	p->socket = p->pidfd = -1;
+	list_init(&p->report_link);
 	list_init(&p->ports);
 	list_init(&p->reference_origins);
 	tree_init(&p->blocks, n->random++);
