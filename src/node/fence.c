@@ -146,19 +146,6 @@ static struct process *process_find(struct node *n, pid_t pid)
 	return NULL;
 }
 
-/* Returns in how many op records the process claims entries of the port. */
-static uint32_t claims_on(struct process *stopped, const struct vport *p)
-{
-	uint32_t count = 0;
-	struct op_record *op;
-	for (uint32_t i = 0; (op = record_at(stopped, i)); i++) {
-		struct record_copy c = record_read(op);
-		count += record_claims(&c) &&
-			 record_is_on(&c, p->config.vpid, p->epoch);
-	}
-	return count;
-}
-
 /*
  * Stores MIGRATING in the queue sets of the ports on which the process claims
  * entries, and appends these ports to a list. Returns 0, or -E2BIG if it claims
@@ -166,21 +153,29 @@ static uint32_t claims_on(struct process *stopped, const struct vport *p)
  */
 static int fence_begin(struct process *stopped, struct list *ports)
 {
-	struct node *n = stopped->node;
+	struct op_record *op;
 	int first = 0;
-	for (uint32_t vpid = 1; vpid < CAY_VPIDS; vpid++) {
-		struct vport *p = n->ports[vpid];
-		if (!p || p->realm != stopped->realm || p->state != VPORT_OPEN)
+	for (uint32_t i = 0; (op = record_at(stopped, i)); i++) {
+		struct record_copy c = record_read(op);
+		struct vport *p = stopped->node->ports[c.vpid];
+		if (!p || p->realm != stopped->realm ||
+			p->state != VPORT_OPEN || !record_claims(&c) ||
+			!record_is_on(&c, p->config.vpid, p->epoch))
 			continue;
-		uint32_t count = claims_on(stopped, p);
-		if (count > QUEUE_FENCED_MAX) {
+		if (p->fence_claims++ == 0)
+			list_append(ports, &p->fence_link);
+	}
+	list_for_each_safe (at, after, ports) {
+		struct vport *p = list_of(at, struct vport, fence_link);
+		if (p->fence_claims > QUEUE_FENCED_MAX) {
 			first = -E2BIG;
-		} else if (count) {
+			list_remove(at);
+		} else {
 			/* Before the barrier and the loads of word 7. */
 			migration_store(
 				p, QUEUE_MIGRATING, memory_order_seq_cst);
-			list_append(ports, &p->fence_link);
 		}
+		p->fence_claims = 0;
 	}
 	return first;
 }

@@ -52,6 +52,8 @@ bool node_tick(struct node *n)
 	left |= block_sweep(n);
 	left |= status_continue(n);
 	reap_free(n);
+	/* A request of the next round is sent after these. */
+	n->round_barriers = n->slow_barriers;
 	return left;
 }
 

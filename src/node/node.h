@@ -117,12 +117,14 @@ struct vport {
 	struct list origin_link;	 /* of realm.reference_origins */
 	struct list process_origin_link; /* of process.reference_origins */
 	struct list fence_link;		 /* while fence_process() migrates it */
+	uint32_t fence_claims;		 /* op records that claim its entries */
 	struct process *process;
 	struct realm *realm;
 	enum vport_state state;
 	bool disabled;	 /* closed by the node; its process has not closed it */
-	bool no_barrier; /* none was possible when the port was closed */
-	bool tell_gone;	 /* CAY_PORT_TELL_GONE */
+	bool no_barrier; /* none was issued since the port was closed */
+	uint64_t barrier_mark; /* node.slow_barriers when it was closed */
+	bool tell_gone;	       /* CAY_PORT_TELL_GONE */
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
@@ -169,7 +171,9 @@ struct node {
 	uint32_t epochs[CAY_VPIDS];
 	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
-	uint64_t vpids_freed; /* VPIDs added to free_vpids so far */
+	uint64_t vpids_freed;	 /* VPIDs added to free_vpids so far */
+	uint64_t slow_barriers;	 /* that reach all processes of the machine */
+	uint64_t round_barriers; /* of these, before this round of events */
 	uint32_t port_count, process_count;
 	uint32_t realm_count;
 	uint32_t waiting; /* connections that have not joined a realm */
@@ -212,6 +216,16 @@ void realm_free(struct realm *, uint64_t offset, uint64_t bytes);
  * block the node for some 10 ms, so a request must not call it for each port.
  */
 int realm_barrier(struct realm *);
+/*
+ * Returns true if a member has not registered for expedited barriers: then
+ * realm_barrier() is slow.
+ */
+bool realm_barrier_slow(const struct realm *);
+/*
+ * The same as realm_barrier(), but a slow barrier since node.slow_barriers had
+ * the value `mark` suffices, of whatever realm: one serves all that wait.
+ */
+int realm_barrier_since(struct realm *, uint64_t mark);
 
 /* ---- process.c ---- */
 

@@ -140,24 +140,38 @@ void realm_free(struct realm *r, uint64_t offset, uint64_t bytes)
 	extents_free(&r->heap, offset, bytes);
 }
 
-int realm_barrier(struct realm *r)
+bool realm_barrier_slow(const struct realm *r)
 {
-	bool registered = true;
 	list_for_each (at, &r->processes) {
 		const struct process *p = list_of(at, struct process, link);
-		registered &= p->registered || !process_lives(p);
+		if (!p->registered && process_lives(p))
+			return true;
 	}
+	return false;
+}
+
+int realm_barrier_since(struct realm *r, uint64_t mark)
+{
+	if (r->node->slow_barriers > mark && realm_barrier_slow(r))
+		return 0;
+	return realm_barrier(r);
+}
+
+int realm_barrier(struct realm *r)
+{
+	bool registered = !realm_barrier_slow(r);
 	/*
 	 * The expedited command takes microseconds and skips processes that
 	 * have not registered. The other one reaches all, but waits for an RCU
 	 * grace period, about 10 ms.
 	 */
-	if ((registered &&
-		    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
-			    0) == 0) ||
-		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) {
-		r->node->count.barriers++;
-		return 0;
+	if (!registered ||
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0,
+			0) != 0) {
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
+			return -EOPNOTSUPP;
+		r->node->slow_barriers++;
 	}
-	return -EOPNOTSUPP;
+	r->node->count.barriers++;
+	return 0;
 }

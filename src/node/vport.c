@@ -190,8 +190,13 @@ void vport_close(struct vport *p)
 {
 	if (!vport_shut(p))
 		return;
-	/* Accesses that start after this find access_epoch 0. */
-	p->no_barrier = realm_barrier(p->realm) != 0;
+	/*
+	 * Accesses that start after this find access_epoch 0. vport_reclaim()
+	 * issues one slow barrier for all ports that were closed before it.
+	 */
+	p->barrier_mark = p->realm->node->slow_barriers;
+	p->no_barrier = realm_barrier_slow(p->realm) ||
+			realm_barrier(p->realm) != 0;
 	window_unlock_all(p);
 }
 
@@ -202,10 +207,13 @@ void vport_close_all(struct process *process)
 		any |= vport_shut(list_of(at, struct vport, link));
 	if (!any)
 		return;
-	bool no_barrier = realm_barrier(process->realm) != 0;
+	uint64_t mark = process->node->slow_barriers;
+	bool no_barrier = realm_barrier_slow(process->realm) ||
+			  realm_barrier(process->realm) != 0;
 	list_for_each (at, &process->ports) {
 		struct vport *p = list_of(at, struct vport, link);
 		p->no_barrier |= no_barrier;
+		p->barrier_mark = mark;
 		window_unlock_all(p);
 	}
 }
@@ -252,7 +260,8 @@ bool vport_reclaim(struct vport *p)
 	}
 	/* Without a barrier the op records may not show all accesses. */
 	if (p->no_barrier && realm_lives(r)) {
-		p->no_barrier = realm_barrier(p->realm) != 0;
+		p->no_barrier =
+			realm_barrier_since(p->realm, p->barrier_mark) != 0;
 		if (p->no_barrier)
 			return false;
 	}
@@ -269,6 +278,6 @@ bool vport_reclaim(struct vport *p)
 void vport_reclaim_soon(struct vport *p)
 {
 	struct node *n = p->process->node;
-	if (!vport_reclaim(p))
+	if (p->no_barrier || !vport_reclaim(p))
 		list_append(&n->closing, &p->closing_link);
 }

@@ -14,6 +14,7 @@
 /* A port whose windows are locked; the descriptors say which windows. */
 struct lock {
 	struct list link;
+	uint64_t mark; /* node.slow_barriers at the latest lock */
 	uint16_t target;
 };
 
@@ -80,7 +81,8 @@ int window_quiesce(struct vport *p, uint32_t window, bool mapped)
 	const struct accessed a = { .target = p, .window = window };
 	if (window && !mapped && mapping_of_window(p, window - 1))
 		return -EBUSY;
-	int r = realm_barrier(p->realm);
+	/* The owner has withdrawn the window before this round began. */
+	int r = realm_barrier_since(p->realm, p->realm->node->round_barriers);
 	if (r)
 		return r;
 	if (record_any(p->realm, record_accesses, &a))
@@ -211,17 +213,17 @@ int window_copy(struct vport *port, const struct node_request *q,
 }
 
 /* Records that the holder has locks at the target. */
-static int lock_note(struct vport *holder, uint16_t target)
+static struct lock *lock_note(struct vport *holder, uint16_t target)
 {
 	list_for_each (at, &holder->locks)
 		if (list_of(at, struct lock, link)->target == target)
-			return 0;
-	struct lock *l = malloc(sizeof(*l));
+			return list_of(at, struct lock, link);
+	struct lock *l = calloc(1, sizeof(*l));
 	if (!l)
-		return -ENOMEM;
+		return NULL;
 	l->target = target;
 	list_append(&holder->locks, &l->link);
-	return 0;
+	return l;
 }
 
 int window_lock(struct vport *holder, const struct node_request *q)
@@ -240,12 +242,19 @@ int window_lock(struct vport *holder, const struct node_request *q)
 		return held ? -EALREADY : -EPERM;
 	if (!held)
 		r = aliases_call(target, window, alias_check, holder);
-	if (r == 0)
-		r = lock_note(holder, target->config.vpid);
 	if (r)
 		return r;
+	struct lock *l = lock_note(holder, target->config.vpid);
+	if (!l)
+		return -ENOMEM;
 	bool whole = aliases_store(target, window, alias_lock, holder) == 0;
-	r = realm_barrier(target->realm);
+	if (!held) {
+		l->mark = target->realm->node->slow_barriers;
+		/* The polls of all that lock now share a slow barrier. */
+		if (realm_barrier_slow(target->realm))
+			return -EINPROGRESS;
+	}
+	r = realm_barrier_since(target->realm, l->mark);
 	if (r) {
 		aliases_store(target, window, alias_unlock, holder);
 		return r;
