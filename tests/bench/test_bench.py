@@ -98,9 +98,9 @@ class Runs(BenchTest):
         self.assertEqual(report["results"][0]["bytes"], 8)
 
     def test_long(self):
-        """Two cases: from malloc() and from cay_alloc() memory."""
+        """Copied; borrowed from malloc() and from cay_alloc() memory."""
         self.check(self.bench("latency", "--sizes", "64K", "--rounds", "3",
-                              "--json"), 2)
+                              "--json"), 3)
 
     def check_rma(self, report, keys):
         self.assertEqual({r["key"] for r in report["results"]}, keys)
@@ -137,8 +137,8 @@ class Runs(BenchTest):
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         self.check_rma(report, {
             "put_65536_alloc", "put_65536_malloc", "get_65536_alloc",
-            "get_65536_malloc", "posted_65536", "reference_65536_alloc",
-            "reference_65536_malloc"})
+            "get_65536_malloc", "posted_65536", "copied_65536",
+            "reference_65536_alloc", "reference_65536_malloc"})
 
     def test_default(self):
         """Latency of a few sizes, and a few cases of remote memory."""
@@ -146,8 +146,8 @@ class Runs(BenchTest):
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
         self.assertEqual([r["bench"] for r in report["results"]],
-                         ["latency"] * 5 + ["rma"] * 3)
-        self.check_rma({"results": report["results"][5:]},
+                         ["latency"] * 6 + ["rma"] * 3)
+        self.check_rma({"results": report["results"][6:]},
                        {"put", "put_flush", "fetch_add"})
 
     def test_under_load(self):
