@@ -165,10 +165,11 @@ void process_disconnect(struct process *p)
 
 void process_exited(struct process *p)
 {
+	/* A process that left was not in the arena when it exited. */
+	if (p->realm && p->state != PROCESS_LEFT)
+		p->node->count.repaired++;
 	p->state = PROCESS_EXITED;
 	mapping_remove_all(p);
 	process_close_socket(p);
 	vport_close_all(p);
-	if (p->realm)
-		p->node->count.repaired++;
 }

@@ -178,7 +178,7 @@ struct node_status {
 	uint32_t processes, ports, threads;
 	uint32_t realms;
 	uint64_t uptime_ns; /* at the time of the report */
-	uint64_t repaired;  /* processes that exited and were repaired */
+	uint64_t repaired;  /* processes that exited as members */
 	uint64_t voided;    /* entries that these had claimed */
 	uint64_t gone_sent; /* NOTIFY_GONE delivered */
 	uint64_t fenced;    /* queue sets replaced */
