@@ -24,8 +24,8 @@ enum cay_path {
  * Resolves an address. Returns 0, or -ENXIO (no such port), -EHOSTUNREACH
  * (another node), -EACCES (another realm, or the port is disabled), -ENOSPC
  * (the peer table is full), -EDQUOT (a quota is exhausted; see cay(7)),
- * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for a reply of the
- * node. Thread-safe.
+ * -ENOTCONN (the node has exited), -ENOMEM, -EFAULT (no place for the handle),
+ * -ECHILD. Blocks for a reply of the node. Thread-safe.
  */
 CAY_API int cay_peer_resolve(
 	struct cay_port *, struct cay_addr, struct cay_peer **);
@@ -65,7 +65,7 @@ CAY_API uint32_t cay_peer_route(const struct cay_peer *);
  * Returns the method by which borrowed long messages from ordinary memory are
  * transferred to the peer: "process" (the peer reads the memory of this
  * process), "staged" (they are copied into the arena), or "unknown" before the
- * first one completes. Thread-safe; does not block.
+ * completion of the first one is polled. Thread-safe; does not block.
  */
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 

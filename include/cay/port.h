@@ -8,8 +8,9 @@
  * fork(), calls on inherited handles return -ECHILD; the child may open ports
  * of its own. A port that has presented thousands of invalid capabilities is
  * disabled: every call except cay_port_close() returns -EACCES. Calls that set
- * something up return -EINVAL for a NULL port; those that send, access, poll,
- * release, wait and flush do not check for it.
+ * something up return -EINVAL for a NULL port or window, and -EFAULT if the
+ * place for their result is NULL; those that send, access, poll, release, wait
+ * and flush do not check for a NULL port.
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H
@@ -93,7 +94,8 @@ struct cay_stats {
  * of this process or of its realm is exhausted; see cay(7)), EEXIST (the name
  * is in use), EPERM (another user has the name of the node), EPROTONOSUPPORT
  * (the node has another protocol version), ETIMEDOUT (the node did not start),
- * ENOENT (the node's program was not found), ENOEXEC (it failed), EFBIG
+ * ENOENT (the node's program was not found), ENOEXEC (it failed), ENOTCONN (the
+ * node died during the call), EPROTO or EBADMSG (not a node), EFBIG
  * (RLIMIT_FSIZE is below the size of the arena), EMFILE, ENFILE, ENOMEM.
  * Blocks for a few seconds at most. Thread-safe.
  */
@@ -130,8 +132,8 @@ CAY_API int cay_port_fd(struct cay_port *);
 CAY_API int cay_port_arm(struct cay_port *);
 
 /*
- * Reads the counters of a port. Returns 0, -EACCES (the port is disabled), or
- * -ECHILD. Does not block. Thread-safe.
+ * Reads the counters of a port. Returns 0, -EFAULT (NULL), -EACCES (the port is
+ * disabled), or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_port_stats(struct cay_port *, struct cay_stats *);
 

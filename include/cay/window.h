@@ -55,8 +55,9 @@ CAY_API int cay_window_open(struct cay_port *, void *memory, size_t bytes,
 	unsigned rights, struct cay_window **);
 
 /*
- * Reads the remote key of a window. Returns 0, -EACCES (the port is disabled),
- * or -ECHILD. Does not block. Thread-safe.
+ * Reads the remote key of a window. Returns 0, -EINVAL (no window), -EFAULT (no
+ * place for the key), -EACCES (the port is disabled), or -ECHILD. Does not
+ * block. Thread-safe.
  */
 CAY_API int cay_window_key(const struct cay_window *, struct cay_key *);
 
@@ -66,7 +67,8 @@ CAY_API int cay_window_key(const struct cay_window *, struct cay_key *);
  * progress; the old keys are refused; call again), -EBUSY (the same, because a
  * process has the window mapped), -ENOTCONN (the node has
  * exited), -EAGAIN (no random numbers yet), -EOPNOTSUPP (no membarrier(2)),
- * -EACCES (the port is disabled), or -ECHILD. Thread-safe.
+ * -EINVAL (no window), -EFAULT (no place for the key), -EACCES (the port is
+ * disabled), or -ECHILD. Thread-safe.
  */
 CAY_API int cay_window_revoke(struct cay_window *, struct cay_key *);
 
@@ -116,11 +118,12 @@ CAY_API int cay_window_unlock(
  * or exits. A window may be mapped several times; each has to be unmapped.
  *
  * Returns 0, or -EINVAL (no peer of this port, or reserved bits in the key),
- * -EACCES (invalid capability, a missing right, or the port is disabled),
- * -EOPNOTSUPP (memory that does not come from cay_alloc()), -EBUSY
- * (the window is locked), -ENXIO (no such window), -EPIPE (the peer is gone),
- * -EDQUOT (a quota is exhausted; see cay(7)), -ENOTCONN (the node has exited),
- * -ENOMEM, -ECHILD. Blocks for a reply of the node. Thread-safe.
+ * -EFAULT (no place for a result), -EACCES (invalid capability, a missing
+ * right, or the port is disabled), -EOPNOTSUPP (memory that does not come from
+ * cay_alloc()), -EBUSY (the window is locked), -ENXIO (no such window), -EPIPE
+ * (the peer is gone), -EDQUOT (a quota is exhausted; see cay(7)), -ENOTCONN
+ * (the node has exited), -ENOMEM, -ECHILD. Blocks for a reply of the node.
+ * Thread-safe.
  */
 CAY_API int cay_window_map(struct cay_port *, struct cay_peer *, struct cay_key,
 	void **memory, size_t *bytes);

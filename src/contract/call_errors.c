@@ -38,6 +38,12 @@ static const struct call_error {
 	{ " cay_port_open ", EPROTONOSUPPORT,
 		"the node has another version: close its ports, or set "
 		"CAY_NODE to start one of this version" },
+	{ " cay_port_open ", EPROTO,
+		"the socket of this name is not that of a node of Cay, or its "
+		"arena is corrupt: set CAY_NODE to another name" },
+	{ " cay_port_open ", EBADMSG,
+		"the socket of this name is not that of a node of Cay, or its "
+		"arena is corrupt: set CAY_NODE to another name" },
 	{ " cay_port_open ", ETIMEDOUT,
 		"the node did not start in time: run cay doctor" },
 	{ " cay_port_open ", ENOENT,
@@ -174,7 +180,12 @@ static const struct call_error {
 		"no or unknown rights, or an invalid length" },
 	{ " cay_window_open ", EFAULT,
 		"the memory is NULL, or arena memory that is not inside one "
-		"block that cay_alloc() gave to this process" },
+		"block that cay_alloc() gave to this process; or the place for "
+		"the handle is NULL" },
+	{ " cay_peer_resolve cay_peer_lookup cay_port_stats cay_window_key "
+	  "cay_window_revoke cay_window_map ",
+		EFAULT, "the place for the result is NULL" },
+	{ " cay_window_key cay_window_revoke ", EINVAL, "the window is NULL" },
 	{ " cay_window_open ", ENOSPC,
 		"as many windows as cay_port_options.windows are open: close "
 		"one" },

@@ -84,6 +84,8 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 	struct node_reply reply;
 	if (!port_usable(port))
 		return port_error(port);
+	if (!out)
+		return -EFAULT;
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;
 	int r = control_call(port->member, request, -1, &reply, NULL);

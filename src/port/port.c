@@ -243,6 +243,8 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 {
 	if (!port_usable(port))
 		return port_error(port);
+	if (!s)
+		return -EFAULT;
 	struct context *own =
 		atomic_load_explicit(&port->origin.own, memory_order_acquire);
 	uint64_t w = counter_load(&own->control->w);

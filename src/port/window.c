@@ -263,7 +263,7 @@ int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	uint64_t capability = 0;
 	if (!port_usable(port))
 		return port_error(port);
-	if (!memory)
+	if (!memory || !out)
 		return -EFAULT;
 	if (bytes == 0 || (uintptr_t)memory + bytes < (uintptr_t)memory ||
 		rights & ~(unsigned)RIGHTS_ALL || !(rights & RIGHTS_ACCESS))
@@ -287,10 +287,21 @@ int cay_window_open(struct cay_port *port, void *memory, size_t bytes,
 	return 0;
 }
 
-int cay_window_key(const struct cay_window *w, struct cay_key *key)
+/* Returns 0, or the error number of a call that stores the key of a window. */
+static int window_check(const struct cay_window *w, const struct cay_key *key)
 {
+	if (!w)
+		return -EINVAL;
 	if (!port_valid(w->port))
 		return port_error(w->port);
+	return key ? 0 : -EFAULT;
+}
+
+int cay_window_key(const struct cay_window *w, struct cay_key *key)
+{
+	int r = window_check(w, key);
+	if (r)
+		return r;
 	uint64_t capability = atomic_load_explicit(
 		descriptor_word(&descriptor(w)->capability),
 		memory_order_relaxed);
@@ -326,13 +337,13 @@ int port_quiesce(struct cay_port *port, uint32_t window)
 
 int cay_window_revoke(struct cay_window *w, struct cay_key *key)
 {
-	struct cay_window_descriptor *d = descriptor(w);
 	uint64_t capability;
-	if (!port_valid(w->port))
-		return port_error(w->port);
-	int r = capability_make(&capability);
+	int r = window_check(w, key);
+	if (!r)
+		r = capability_make(&capability);
 	if (r)
 		return r;
+	struct cay_window_descriptor *d = descriptor(w);
 	atomic_store_explicit(descriptor_word(&d->capability),
 		capability_word(d, capability), memory_order_release);
 	cay_window_key(w, key);

@@ -27,6 +27,8 @@ int cay_window_map(struct cay_port *port, struct cay_peer *peer,
 		return port_error(port);
 	if (!port_has_peer(port, peer) || key.reserved)
 		return -EINVAL;
+	if (!memory || !bytes)
+		return -EFAULT;
 	if (key.window > UINT16_MAX)
 		return -ENXIO;
 	struct member *m = port->member;

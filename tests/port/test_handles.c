@@ -56,6 +56,41 @@ static void null_port_is_refused(void **state)
 	close_port(port);
 }
 
+static void null_window_and_null_result_are_refused(void **state)
+{
+	struct cay_port *port = open_named("null");
+	struct cay_addr addr = cay_port_addr(port);
+	struct cay_peer *peer = open_peer(port, port);
+	struct cay_window *w;
+	struct cay_key key;
+	void *mapped;
+	size_t bytes;
+	char memory[8];
+	(void)state;
+	assert_int_equal(cay_window_key(NULL, &key), -EINVAL);
+	assert_int_equal(cay_window_revoke(NULL, &key), -EINVAL);
+	assert_int_equal(cay_window_open(port, memory, sizeof(memory),
+				 CAY_RIGHT_READ, NULL),
+		-EFAULT);
+	assert_int_equal(cay_window_open(port, memory, sizeof(memory),
+				 CAY_RIGHT_READ, &w),
+		0);
+	assert_int_equal(cay_window_key(w, &key), 0);
+	assert_int_equal(key.window, 0);
+	assert_int_equal(cay_window_key(w, NULL), -EFAULT);
+	assert_int_equal(cay_window_revoke(w, NULL), -EFAULT);
+	assert_int_equal(
+		cay_window_map(port, peer, key, NULL, &bytes), -EFAULT);
+	assert_int_equal(
+		cay_window_map(port, peer, key, &mapped, NULL), -EFAULT);
+	assert_int_equal(cay_window_close(w), 0);
+	assert_int_equal(cay_peer_resolve(port, addr, NULL), -EFAULT);
+	assert_int_equal(cay_peer_lookup(port, "null", 0, NULL), -EFAULT);
+	assert_int_equal(cay_port_stats(port, NULL), -EFAULT);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
 /* Every call that takes a peer. */
 static void check_peer(struct rma_pair *r)
 {
@@ -173,6 +208,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(closing_null_does_nothing),
 		TEST(null_port_is_refused),
+		TEST(null_window_and_null_result_are_refused),
 		TEST(peer_must_be_one_of_the_port),
 		TEST(reserved_bits_of_a_key_are_refused),
 		TEST(unknown_bits_of_flags_are_refused),
