@@ -212,7 +212,9 @@ class Trace(unittest.TestCase):
     def test_no_such_program(self):
         message = self.record("/no/such/program", status=127).stderr
         self.assertIn("/no/such/program", message)
-        self.record(self.directory.name, status=126)
+        self.assertNotIn("nothing was recorded", message)
+        message = self.record(self.directory.name, status=126).stderr
+        self.assertNotIn("nothing was recorded", message)
         self.assertEqual(self.files(), [])
 
     def test_existing_trace_is_kept(self):

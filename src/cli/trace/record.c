@@ -26,6 +26,10 @@
 #define COMMAND "trace record"
 #define LIBRARY "libcay-trace.so"
 
+/* Exit statuses of a program that cannot be executed, as a shell has them. */
+#define STATUS_NOT_EXECUTABLE 126
+#define STATUS_NOT_FOUND      127
+
 struct record_call {
 	const char *output;
 	char **program;
@@ -115,7 +119,7 @@ static void program_execute(const struct record_call *c)
 	execvp(c->program[0], c->program);
 	int error = errno;
 	cli_error(COMMAND, "%s: %s", c->program[0], strerror(error));
-	_exit(error == ENOENT ? 127 : 126);
+	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
 }
 
 /* Runs the program. Returns its exit status as a shell does. */
@@ -251,7 +255,10 @@ static int record_run(const struct command *command, int argc, char **argv)
 		return status;
 	int program = program_run(&c);
 	status = parts_load(&c);
-	if (!status)
+	/* The reason was printed if the program could not be executed. */
+	bool executed = c.parts > 0 || program < STATUS_NOT_EXECUTABLE ||
+			program > STATUS_NOT_FOUND;
+	if (!status && executed)
 		status = parts_merge(&c);
 	for (uint32_t i = 0; i < c.parts; i++)
 		trace_free(&c.part[i]);
