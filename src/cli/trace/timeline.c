@@ -2,9 +2,9 @@
 /*
  * cay trace timeline: writes a trace in the JSON format of Perfetto. Each
  * thread of a port has a track, with a slice for each instruction. An arrow
- * leads from a message to the next polling of its target, and from an operation
- * with a completion to the next polling of its origin: a port consumes
- * everything that the order of the trace has before the polling.
+ * leads from a message to the next poll of its target, and from an operation
+ * with a completion to the next poll of its origin: a port consumes
+ * everything that the order of the trace has before the poll.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -250,10 +250,10 @@ const struct command command_timeline = {
 	.help = "Writes a trace in the JSON format of Perfetto and "
 		"chrome://tracing: a track for each thread of a port, a slice "
 		"for each instruction, and arrows from messages and "
-		"operations to the polling that receives them. Open the "
+		"operations to the poll that receives them. Open the "
 		"output in https://ui.perfetto.dev. FILE may be - for standard "
 		"input.",
-	.notes = "Arrows follow the order of the trace: a polling receives "
+	.notes = "Arrows follow the order of the trace: a poll receives "
 		 "everything that was sent to its port before it.",
 	COMMAND_OPTIONS(timeline_rows),
 	.run = timeline_run,
