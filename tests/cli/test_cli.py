@@ -805,6 +805,10 @@ class Demo(CliTest):
     def test_short(self):
         out = self.demo()
         self.assertIn("All 3 scenes passed", out)
+        rows = re.findall(r"^    \d+ K?M?i?B .*(?: +[\d.]+){5}$", out, re.M)
+        heading = re.findall("^ +L p50 .*$", out, re.M)
+        for line in rows:
+            self.assertEqual(len(line), len(heading[0]), line)
         for line in out.splitlines():
             self.assertLessEqual(len(line), 80, line)
 

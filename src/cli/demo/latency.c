@@ -46,7 +46,7 @@ static enum row row_measure(const struct bench_case *bc, const int core[2])
 		r = result_of(bc, &rounds, &o);
 	uint64_t elapsed_ns = clock_now_ns() - start_ns;
 
-	printf("    %-22s ", bc->label);
+	printf("    %-25s ", bc->label);
 	if (r == 0 && !o.refused) {
 		double line = o.figure[CASE_REFERENCE].p50_ns;
 		const struct figure *cay = &o.figure[CASE_CAY];
@@ -88,7 +88,7 @@ bool demo_latency(void)
 	}
 	printf("    L is the bare hand-over of a cache line, measured in "
 	       "alternating rounds.\n"
-	       "    %-22s %9s %9s %9s %9s %9s\n",
+	       "    %-25s %9s %9s %9s %9s %9s\n",
 		"", "L p50", "Cay p50", "Cay p99", "p50 / L", "p99 / L");
 	options.rounds = ROUNDS;
 	for (unsigned i = 0; row < ROW_BUSY && i <= ARRAY_COUNT(sizes); i++) {
