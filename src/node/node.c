@@ -20,7 +20,6 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->connected);
 	list_init(&n->closing);
 	list_init(&n->reaped);
-	list_init(&n->gone);
 	list_init(&n->freed);
 	list_init(&n->report_waiting);
 	list_init(&n->report_later);

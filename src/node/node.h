@@ -29,7 +29,8 @@ struct realm {
 	struct extents heap;
 	struct list processes;
 	struct list reference_origins; /* ports that send by reference */
-	struct op_record *op;	       /* the node's own, for notifications */
+	struct list gone;     /* watches whose NOTIFY_GONE found no room */
+	struct op_record *op; /* the node's own, for notifications */
 	/* VPIDs that its queues named when so many had been freed; vpid.c */
 	uint64_t named_freed, named[CAY_VPIDS / 64];
 	uint64_t used[QUOTA_KINDS];
@@ -96,7 +97,7 @@ struct process {
  * lasts until one of the two ports is closed).
  */
 struct watch {
-	struct list link;	  /* of target->watchers, or of node.gone */
+	struct list link;	  /* of target->watchers, or of realm.gone */
 	struct list reverse_link; /* of watcher->reverse */
 	struct vport *watcher, *target; /* target NULL: it is gone */
 	uint32_t index; /* in the peer table; WATCH_REVERSE: none */
@@ -160,7 +161,6 @@ struct node {
 	struct list connected; /* processes that have not joined a realm */
 	struct list reaped;    /* freed after the events of this round */
 	struct list closing;   /* ports that could not be reclaimed at once */
-	struct list gone;      /* watches whose NOTIFY_GONE found no room */
 	struct report *report; /* in progress, or NULL */
 	struct list report_waiting; /* processes that wait for it */
 	struct list report_later;   /* and for the next one */

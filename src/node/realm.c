@@ -78,6 +78,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	list_init(&r->processes);
 	list_init(&r->reference_origins);
+	list_init(&r->gone);
 	r->op = aligned_alloc(ARENA_APART, sizeof(*r->op));
 	int e = r->op ? arena_create(r, n->arena_bytes) : -ENOMEM;
 	if (e)

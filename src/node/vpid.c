@@ -88,7 +88,7 @@ static void named_collect(struct realm *realm)
 	memset(realm->named, 0, sizeof(realm->named));
 	if (!named_add_all(realm))
 		memset(realm->named, 0xff, sizeof(realm->named));
-	list_for_each (at, &n->gone)
+	list_for_each (at, &realm->gone)
 		named_add(realm, list_of(at, struct watch, link)->vpid);
 	realm->named_freed = n->vpids_freed;
 }

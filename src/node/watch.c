@@ -11,6 +11,12 @@
 #include "base/bits.h"
 #include "node/node.h"
 
+/*
+ * Watches of a realm that are tried again in a tick. Members decide how many
+ * wait, and for how long.
+ */
+#define RETRY_GONE_MAX 1024
+
 static struct peer_entry *watch_entry(
 	const struct vport *watcher, uint32_t index)
 {
@@ -162,7 +168,7 @@ static void watch_notify(struct watch *w)
 	if (e == 0)
 		r->node->count.gone_sent++;
 	if (e == -EAGAIN)
-		list_append(&r->node->gone, &w->link);
+		list_append(&r->gone, &w->link);
 	else if (w->index == WATCH_REVERSE)
 		reverse_free(w);
 }
@@ -178,19 +184,25 @@ void watch_notify_gone(struct vport *target, bool all)
 	}
 }
 
+static bool realm_retry_gone(struct realm *r)
+{
+	const struct list *last = r->gone.previous, *at = NULL;
+	/* Those that find no room again move to the end of the list. */
+	for (unsigned i = 0;
+		i < RETRY_GONE_MAX && at != last && !list_empty(&r->gone);
+		i++) {
+		at = r->gone.next;
+		watch_notify(list_of(at, struct watch, link));
+	}
+	return list_empty(&r->gone);
+}
+
 bool watch_retry_gone(struct node *n)
 {
-	struct list retry;
-	if (list_empty(&n->gone))
-		return true;
-	/* Moves the list: watch_notify() appends to node.gone. */
-	retry = n->gone;
-	retry.next->previous = &retry;
-	retry.previous->next = &retry;
-	list_init(&n->gone);
-	while (!list_empty(&retry))
-		watch_notify(list_of(retry.next, struct watch, link));
-	return list_empty(&n->gone);
+	bool all = true;
+	list_for_each (at, &n->realms)
+		all &= realm_retry_gone(list_of(at, struct realm, link));
+	return all;
 }
 
 void watch_migrate(struct vport *target)

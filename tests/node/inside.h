@@ -119,7 +119,6 @@ static inline void inside_check_empty(struct node *n)
 	MUST(list_empty(&n->connected));
 	MUST(list_empty(&n->closing));
 	MUST(list_empty(&n->reaped));
-	MUST(list_empty(&n->gone));
 	for (unsigned i = 0; i < NODE_NAME_BUCKETS; i++)
 		MUST(list_empty(&n->names[i]));
 }
