@@ -10,6 +10,7 @@
  * never used as an index.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -380,6 +381,12 @@ static int report_finish(struct report *r, struct node_reply *reply)
 	rewind(r->to);
 	fwrite(&r->head, sizeof(r->head), 1, r->to);
 	if (fflush(r->to) != 0 && !e)
+		e = -errno;
+	/* Several clients receive the same descriptor. */
+	if (fcntl(r->fd, F_ADD_SEALS,
+		    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) !=
+			0 &&
+		!e)
 		e = -errno;
 	*reply = (struct node_reply){ .error = e };
 	reply->status.bytes =

@@ -91,6 +91,7 @@ static void reverse_free(struct watch *w)
 	w->watcher->reversed[w->vpid / 64] &= ~(1ull << w->vpid % 64);
 	list_remove(&w->link);
 	list_remove(&w->reverse_link);
+	quota_return(w->watcher->process, QUOTA_PEERS, 1);
 	free(w);
 }
 
@@ -110,9 +111,15 @@ int watch_add_reverse(struct vport *watcher, struct vport *target)
 	 */
 	if (watcher->reversed[vpid / 64] >> vpid % 64 & 1)
 		return 0;
+	/* It outlives the resolution, which is not charged then. */
+	int r = quota_take(watcher->process, QUOTA_PEERS, 1);
+	if (r)
+		return r;
 	struct watch *w = calloc(1, sizeof(*w));
-	if (!w)
+	if (!w) {
+		quota_return(watcher->process, QUOTA_PEERS, 1);
 		return -ENOMEM;
+	}
 	w->index = WATCH_REVERSE;
 	w->watcher = watcher;
 	w->target = target;

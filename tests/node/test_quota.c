@@ -5,6 +5,7 @@
  * and realms. Many blocks do not make calls slow: the visits of tree members
  * are counted.
  */
+#include "cay/port.h"
 #include "inside.h"
 
 #include <setjmp.h>
@@ -205,6 +206,41 @@ static void records_and_peers_are_limited(void **state)
 	end(n, p, ARRAY_COUNT(p));
 }
 
+/* The node's record that a port is to be told of another one is charged. */
+static void reverse_watches_are_limited(void **state)
+{
+	struct quota q = { .process[QUOTA_PEERS] = 4 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
+		member(n, 3, "b") };
+	struct node_request q_open = { .kind = NODE_OPEN };
+	struct node_reply reply;
+	uint16_t vpid;
+	unsigned resolved = 0;
+	(void)state;
+	q_open.open.nq_log2 = 4;
+	q_open.open.rdr_log2 = 10;
+	q_open.open.sdr_log2 = 6;
+	q_open.open.peers = 64;
+	q_open.open.windows = 1;
+	q_open.open.posted_log2 = 1;
+	q_open.open.flags = CAY_PORT_TELL_GONE;
+	assert_int_equal(inside_call(p[0], &q_open, &reply), 0);
+	uint16_t told = reply.open.vpid;
+	for (unsigned i = 0; i < 6; i++) {
+		struct node_request give = { .kind = NODE_RELEASE };
+		assert_int_equal(port_open(p[1], &vpid), 0);
+		give.release.vpid = vpid;
+		if (resolve(p[1], vpid, told) != 0)
+			continue;
+		resolved++;
+		assert_int_equal(inside_call(p[1], &give, &reply), 0);
+	}
+	assert_int_equal(resolved, 4);
+	assert_served(p[2]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
 static void realms_and_connections_are_limited(void **state)
 {
 	struct quota q = { .realms = 2,
@@ -348,6 +384,7 @@ int main(void)
 		cmocka_unit_test(ports_are_limited),
 		cmocka_unit_test(blocks_and_heap_are_limited),
 		cmocka_unit_test(records_and_peers_are_limited),
+		cmocka_unit_test(reverse_watches_are_limited),
 		cmocka_unit_test(realms_and_connections_are_limited),
 		cmocka_unit_test(defaults_leave_enough_for_others),
 		cmocka_unit_test(many_blocks_are_not_slow),

@@ -96,6 +96,9 @@ static int client_answer(struct client *c)
 	assert_int_equal(reply.error, 0);
 	assert_int_equal(pread(fd, &s, sizeof(s), 0), sizeof(s));
 	assert_int_equal(lseek(fd, 0, SEEK_END), reply.status.bytes);
+	/* Other clients receive the same descriptor. */
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(pwrite(fd, &s, 1, 0), -1);
 	assert_int_equal(s.magic, NODE_MAGIC);
 	assert_int_equal(s.ports, reply.status.ports);
 	assert_int_equal(s.processes, reply.status.processes);
