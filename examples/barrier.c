@@ -2,7 +2,7 @@
 /*
  * A barrier between processes, built from a window: the members count their
  * arrivals with fetch-and-add, and the last one wakes the others by messages,
- *so that nobody polls the counter.
+ * so that no member polls the counter.
  *
  *	cc barrier.c -o barrier $(pkg-config --cflags --libs cay) && ./barrier
  */
@@ -86,7 +86,7 @@ static void member(int self, struct cay_addr owner, struct cay_key key)
 				errx(1, "member %d is not in round %d", i,
 					(int)round);
 	}
-	barrier(&m); /* nobody closes its port before all are done */
+	barrier(&m); /* no port is closed before all members are done */
 	check("cay_port_close", cay_port_close(m.port));
 }
 

@@ -2,7 +2,7 @@
 /*
  * Publish to many: subscribers announce themselves by a message, and the
  * publisher sends each update to all of them. One subscriber leaves early, and
- * the publisher is told.
+ * the publisher receives CAY_EVENT_GONE.
  *
  *	cc publish.c -o publish $(pkg-config --cflags --libs cay) && ./publish
  */

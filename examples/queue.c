@@ -15,7 +15,7 @@
 #define FATAL	10	   /* kills the first worker that gets it */
 #define NONE	UINT64_MAX /* tag instead of a task: ask, or leave */
 
-/* Asks for tasks until it is told to leave. A result asks for the next one. */
+/* Requests tasks until the queue sends NONE; a result requests the next. */
 static void worker(void)
 {
 	struct cay_port *port = port_open(NULL);

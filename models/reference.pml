@@ -6,7 +6,7 @@
  * target sets DONE, and a thread that needs the slot reclaims it. There is no
  * completion.
  *
- *	owner NOBODY	the slot may be claimed, by CAS
+ *	owner UNOWNED	the slot may be claimed, by CAS
  *	a thread	it uses the slot now, or has left its call with it
  *	TARGET		the message is published; a thread that finds the
  *			reference DONE claims the slot by CAS, and looks again,
@@ -58,7 +58,7 @@
 #define FREED	      98 /* in the block: it may belong to anybody */
 #define MESSAGE(t, n) (1 + (t) * 4 + (n))
 
-#define NOBODY	  0
+#define UNOWNED	  0
 #define THREAD(t) (1 + (t))
 #define TARGET	  9
 
@@ -105,7 +105,7 @@ take:
 		/* The hint: what the owner's word and the state say now. */
 		atomic {
 			if
-			:: mem[OWNER] == NOBODY -> owner = NOBODY
+			:: mem[OWNER] == UNOWNED -> owner = UNOWNED
 			:: mem[OWNER] == TARGET && NOW(mem[STATE]) == DONE ->
 				owner = TARGET
 			fi
@@ -136,7 +136,7 @@ take:
 				fi;
 #endif
 				store(_pid, STATE, WORD(state / 8, FREE));
-				store(_pid, OWNER, NOBODY); /* C2 */
+				store(_pid, OWNER, UNOWNED); /* C2 */
 				state = 0;
 				drain(_pid); /* only its own loads follow */
 				goto take
@@ -160,7 +160,7 @@ take:
 			if
 			:: closed ->
 				store(_pid, STATE, WORD(state / 8, FREE));
-				store(_pid, OWNER, NOBODY);
+				store(_pid, OWNER, UNOWNED);
 				drain(_pid);
 				state = 0;
 				goto ended
@@ -252,10 +252,10 @@ recover:
 			:: else
 			fi;
 			if
-			:: NOW(state) == FREE -> store(_pid, OWNER, NOBODY)
+			:: NOW(state) == FREE -> store(_pid, OWNER, UNOWNED)
 			:: NOW(state) == DONE ->
 				store(_pid, STATE, WORD(state / 8, FREE));
-				store(_pid, OWNER, NOBODY)
+				store(_pid, OWNER, UNOWNED)
 			:: else -> store(_pid, OWNER, TARGET)
 			fi;
 			drain(_pid)
@@ -440,5 +440,5 @@ active proctype checker()
 {
 	ENDED && IDLE_BUFFERS;
 	NOW(mem[STATE]) == FREE || NOW(mem[STATE]) == DONE;
-	killed || mem[OWNER] == NOBODY || mem[OWNER] == TARGET
+	killed || mem[OWNER] == UNOWNED || mem[OWNER] == TARGET
 }

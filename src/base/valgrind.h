@@ -21,7 +21,7 @@
 static inline bool valgrind_running(void)
 {
 #if defined(__x86_64__)
-	volatile uint64_t request[6] = { 0x1001 };
+	uint64_t request[6] = { 0x1001 };
 	uint64_t result = 0;
 	__asm__ volatile("rolq $3, %%rdi ; rolq $13, %%rdi\n\t"
 			 "rolq $61, %%rdi ; rolq $51, %%rdi\n\t"

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See copied.h. Each slot has an owner: nobody, the thread that uses it now, or
- * the target. The owner's word changes by CAS, so that a thread that leaves a
- * call by longjmp, or is cancelled in it, leaves its name: the next call of the
- * thread, or of any thread after its exit, recovers the slot. Only the owner
- * changes a slot, its block and, before publication and after DONE, its
- * reference.
+ * See copied.h. Each slot has an owner: none (the slot is free), the thread
+ * that uses it now, or the target. The owner's word changes by CAS, so that a
+ * thread that leaves a call by longjmp, or is cancelled in it, leaves its ID:
+ * the next call of the thread, or of any thread after its exit, recovers the
+ * slot. Only the owner changes a slot, its block and, before publication and
+ * after DONE, its reference.
  *
- *	NOBODY -> thread    C1: CAS, acquire; pairs with C2
+ *	NONE -> thread      C1: CAS, acquire; pairs with C2
  *	thread -> TARGET    C2: store, release; published
- *	TARGET -> thread    C1, if the reference is DONE; then checked again:
- *the slot may have been reclaimed and used in between thread -> NOBODY    C2
+ *	TARGET -> thread    C1, if the reference is DONE
+ *	thread -> NONE      C2
+ *
+ * After TARGET -> thread the reference is checked again: another thread may
+ * have reclaimed the slot and sent with it between the check and the CAS.
  */
 #include "port/copied.h"
 
@@ -26,7 +29,7 @@
 
 #define COPIED_SLOTS	((1u << QUEUE_REFS_LOG2) - REFERENCE_COPIED)
 #define BLOCK_BYTES_MIN (16ull << 10)
-#define OWNER_NOBODY	0u
+#define OWNER_NONE	0u
 #define OWNER_TARGET	UINT32_MAX
 
 struct copied_slot {
@@ -103,7 +106,7 @@ static enum reference_state recover_ready(struct cay_port *port,
 
 /*
  * The caller owns the slot, of which a call was left. Returns true if it
- * belongs to nobody now.
+ * is free now.
  */
 static bool copied_recover(
 	struct cay_port *port, struct copied_slot *s, uint32_t i)
@@ -126,7 +129,7 @@ static bool copied_recover(
 	if (state == REFERENCE_READY)
 		return false; /* keeps its owner: tried again later */
 	if (state == REFERENCE_FREE || device_reference_reclaim(ref)) {
-		owner_give(s, OWNER_NOBODY);
+		owner_give(s, OWNER_NONE);
 		return true;
 	}
 	owner_give(s, OWNER_TARGET);
@@ -140,8 +143,8 @@ static bool thread_exited(uint32_t thread)
 }
 
 /*
- * Reclaims a slot whose owner is not nobody, if its message is DONE or its
- * thread has left. Returns true if it belongs to nobody now.
+ * Reclaims a slot in use, if its message is DONE or its thread has left.
+ * Returns true if it is free now.
  */
 static bool copied_reclaim(struct cay_port *port, struct copied_slot *s,
 	uint32_t i, uint32_t owner, uint32_t me)
@@ -156,7 +159,7 @@ static bool copied_reclaim(struct cay_port *port, struct copied_slot *s,
 		!owner_take(s, OWNER_TARGET, me))
 		return false;
 	bool done = device_reference_reclaim(ref);
-	owner_give(s, done ? OWNER_NOBODY : OWNER_TARGET);
+	owner_give(s, done ? OWNER_NONE : OWNER_TARGET);
 	return done;
 }
 
@@ -167,7 +170,7 @@ static void copied_sweep(struct cay_port *port, struct copied *c, uint32_t me)
 		struct copied_slot *s = &c->slots[i];
 		uint32_t owner =
 			atomic_load_explicit(&s->owner, memory_order_acquire);
-		if (owner == OWNER_NOBODY ||
+		if (owner == OWNER_NONE ||
 			copied_reclaim(port, s, i, owner, me))
 			continue;
 		if (owner != OWNER_TARGET && owner != me &&
@@ -196,7 +199,7 @@ static int copied_claim(
 			uint32_t owner = atomic_load_explicit(
 				&s->owner, memory_order_acquire);
 			uint64_t bytes = block_bytes(s);
-			if ((owner != OWNER_NOBODY &&
+			if ((owner != OWNER_NONE &&
 				    !copied_reclaim(port, s, i, owner, me)) ||
 				bytes < length || bytes >= least)
 				continue;
@@ -206,11 +209,11 @@ static int copied_claim(
 		if (best < 0)
 			return -1;
 		struct copied_slot *s = &c->slots[best];
-		if (!owner_take(s, OWNER_NOBODY, me))
+		if (!owner_take(s, OWNER_NONE, me))
 			continue;
 		if (block_bytes(s) >= length)
 			return best;
-		owner_give(s, OWNER_NOBODY); /* replaced meanwhile */
+		owner_give(s, OWNER_NONE); /* replaced meanwhile */
 	}
 }
 
@@ -237,15 +240,15 @@ static void block_detach(
 	atomic_store_explicit(&s->bytes, 0, memory_order_relaxed);
 }
 
-/* Frees the block of a slot that belongs to nobody; false: there is none. */
+/* Frees the block of a free slot; false: no free slot has one. */
 static bool block_evict(struct member *m, struct copied *c, uint32_t me)
 {
 	for (uint32_t i = 0; i < COPIED_SLOTS; i++) {
 		struct copied_slot *s = &c->slots[i];
-		if (block_bytes(s) == 0 || !owner_take(s, OWNER_NOBODY, me))
+		if (block_bytes(s) == 0 || !owner_take(s, OWNER_NONE, me))
 			continue;
 		block_detach(m, c, s);
-		owner_give(s, OWNER_NOBODY);
+		owner_give(s, OWNER_NONE);
 		return true;
 	}
 	return false;
@@ -286,19 +289,19 @@ static int block_attach(struct member *m, struct copied *c,
 	return 0;
 }
 
-/* Claims the slot with the smallest block, or none, that belongs to nobody. */
+/* Claims the free slot with the smallest block, or without one. */
 static int copied_claim_smallest(struct copied *c, uint32_t me)
 {
 	int best = -1;
 	for (uint32_t i = 0; i < COPIED_SLOTS; i++) {
 		struct copied_slot *s = &c->slots[i];
 		if (atomic_load_explicit(&s->owner, memory_order_relaxed) ==
-				OWNER_NOBODY &&
+				OWNER_NONE &&
 			(best < 0 ||
 				block_bytes(s) < block_bytes(&c->slots[best])))
 			best = (int)i;
 	}
-	if (best < 0 || !owner_take(&c->slots[best], OWNER_NOBODY, me))
+	if (best < 0 || !owner_take(&c->slots[best], OWNER_NONE, me))
 		return -1;
 	return best;
 }
@@ -328,7 +331,7 @@ static int copied_grow(
 	if (others == 0 || others + bytes <= COPIED_BYTES_MAX)
 		r = block_attach(port->member, c, s, bytes, me);
 	if (r) {
-		owner_give(s, OWNER_NOBODY);
+		owner_give(s, OWNER_NONE);
 		return r;
 	}
 	if (atomic_load_explicit(&c->used, memory_order_relaxed) <=
@@ -363,8 +366,7 @@ static struct copied *copied_prepare(struct cay_port *port)
 static uint32_t copied_me(const struct op_record *op)
 {
 	uint32_t me = atomic_load_explicit(&op->thread, memory_order_relaxed);
-	return me == OWNER_NOBODY || me == OWNER_TARGET ? (uint32_t)gettid()
-							: me;
+	return me == OWNER_NONE || me == OWNER_TARGET ? (uint32_t)gettid() : me;
 }
 
 int copied_send(struct cay_port *port, struct op_record *op,
@@ -394,7 +396,7 @@ int copied_send(struct cay_port *port, struct op_record *op,
 	s->op = op;
 	int r = device_send_copied(&port->origin, op, &peer->context, p,
 		&source, s->memory, REFERENCE_COPIED + (uint32_t)index);
-	owner_give(s, r ? OWNER_NOBODY : OWNER_TARGET);
+	owner_give(s, r ? OWNER_NONE : OWNER_TARGET);
 	if (r == 0)
 		port_count(&port->count.copied);
 	return r;
@@ -414,7 +416,7 @@ uint32_t copied_in_flight(struct cay_port *port, uint64_t *bytes)
 	lock_guard_end(&guard);
 	for (uint32_t i = 0; i < COPIED_SLOTS; i++)
 		if (atomic_load_explicit(&c->slots[i].owner,
-			    memory_order_relaxed) != OWNER_NOBODY) {
+			    memory_order_relaxed) != OWNER_NONE) {
 			count++;
 			*bytes += block_bytes(&c->slots[i]);
 		}
