@@ -58,12 +58,6 @@ err_blocks:
 	return r;
 }
 
-struct block *block_find(struct process *p, uint64_t offset)
-{
-	struct block *b = block_of(tree_find(&p->blocks, offset));
-	return b && !b->freed ? b : NULL;
-}
-
 struct block *block_around(struct process *p, uint64_t offset, uint64_t bytes)
 {
 	struct block *b = block_of(tree_find_before(&p->blocks, offset));
@@ -117,8 +111,8 @@ static void block_try_free(struct block *b)
 
 int block_free(struct process *p, uint64_t offset)
 {
-	struct block *b = block_find(p, offset);
-	if (!b)
+	struct block *b = block_of(tree_find(&p->blocks, offset));
+	if (!b || b->freed)
 		return -EINVAL;
 	b->freed = true;
 	/* Otherwise block_unmapped() continues. */

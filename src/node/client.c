@@ -77,11 +77,11 @@ int client_holder(const struct node_address *a, struct ucred *holder)
 	return 0;
 }
 
-int client_call(int socket, const struct node_request *request, int fd_out,
+int client_call(int socket, const struct node_request *request,
 	struct node_reply *reply, int *fd_in)
 {
 	int fd = -1, r;
-	ssize_t n = wire_send(socket, request, sizeof(*request), fd_out, 0);
+	ssize_t n = wire_send(socket, request, sizeof(*request), -1, 0);
 	/*
 	 * A node that refuses a client sends the reason and closes the socket
 	 * before it has read the request. The kernel reports the reset first,

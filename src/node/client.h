@@ -31,12 +31,12 @@ int client_probe_path(const struct node_address *);
 int client_holder(const struct node_address *, struct ucred *);
 
 /*
- * Sends a request, with fd_out unless it is -1, and receives the reply. A
+ * Sends a request and receives the reply. A
  * descriptor in the reply is stored in *fd_in, or closed if fd_in is NULL.
  * Returns 0, the error of the reply, -ENOTCONN, -EPROTO, -ETIMEDOUT or -EMFILE.
  */
-int client_call(int socket, const struct node_request *, int fd_out,
-	struct node_reply *, int *fd_in);
+int client_call(int socket, const struct node_request *, struct node_reply *,
+	int *fd_in);
 
 /*
  * Sends a request that has no reply, without blocking. Returns 0, -EAGAIN (the

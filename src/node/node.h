@@ -242,8 +242,6 @@ void process_close_socket(struct process *);
 
 /* Returns 0, -ENOSPC, -EDQUOT or -ENOMEM. */
 int block_add(struct process *, uint64_t bytes, bool huge, uint64_t *offset);
-/* Returns a block that its owner has not freed, or NULL. */
-struct block *block_find(struct process *, uint64_t offset);
 /* Returns the block that contains all of this memory, or NULL. */
 struct block *block_around(struct process *, uint64_t offset, uint64_t bytes);
 /* Ends one mapping of a block; frees it if it was the last user. */

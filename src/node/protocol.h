@@ -99,7 +99,6 @@ struct node_request {
 		} alloc;
 		struct {
 			uint64_t offset;
-			uint32_t query; /* 1: only report its size */
 		} free;
 		struct {
 			uint64_t offset;
@@ -149,7 +148,7 @@ struct node_reply {
 		} resolve;
 		struct {
 			uint64_t offset, bytes;
-		} alloc; /* and NODE_FREE with `query` */
+		} alloc;
 		struct {
 			uint64_t offset, bytes;
 			uint64_t number; /* for NODE_UNMAP */

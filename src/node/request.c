@@ -207,15 +207,7 @@ static int request_alloc(struct call *c)
 
 static int request_free(struct call *c)
 {
-	uint64_t offset = c->request->free.offset;
-	if (!c->request->free.query)
-		return block_free(c->process, offset);
-	struct block *b = block_find(c->process, offset);
-	if (!b)
-		return -EINVAL;
-	c->reply->alloc.offset = offset;
-	c->reply->alloc.bytes = b->link.weight;
-	return 0;
+	return block_free(c->process, c->request->free.offset);
 }
 
 static int request_records(struct call *c)

@@ -12,13 +12,13 @@
 #define UNKNOWN_STARTS_MAX 3
 
 int control_call(struct member *m, const struct node_request *request,
-	int fd_out, struct node_reply *reply, int *fd_in)
+	struct node_reply *reply, int *fd_in)
 {
 	struct lock_guard guard;
 	lock_take(&m->control, &guard);
 	int r = -ENOTCONN;
 	if (!m->broken) {
-		r = client_call(m->socket, request, fd_out, reply, fd_in);
+		r = client_call(m->socket, request, reply, fd_in);
 		/* A late reply could be mistaken for the next one. */
 		m->broken = r == -ENOTCONN || r == -ETIMEDOUT || r == -EPROTO;
 	}

@@ -11,7 +11,7 @@ void port_disable(struct cay_port *port)
 	request.close.vpid = port->origin.vpid;
 	lock_take(&port->lock, &guard);
 	if (port_valid(port)) {
-		control_call(port->member, &request, -1, &reply, NULL);
+		control_call(port->member, &request, &reply, NULL);
 		atomic_store_explicit(&port->incarnation, ~*process_incarnation,
 			memory_order_relaxed);
 	}

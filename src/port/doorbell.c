@@ -64,7 +64,7 @@ static int doorbell_get(struct member *m, struct context *to)
 		doorbells_sweep(m);
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
-	int r = control_call(m, &request, -1, &reply, &fd);
+	int r = control_call(m, &request, &reply, &fd);
 	if (r)
 		return r;
 	if (fd >= 0) {
@@ -94,7 +94,7 @@ void doorbell_ring(struct context *to)
 		return;
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
-	control_call(m, &request, -1, &reply, NULL);
+	control_call(m, &request, &reply, NULL);
 }
 
 void doorbells_close(struct member *m)
@@ -131,7 +131,7 @@ int cay_port_fd(struct cay_port *port)
 	if (fd >= 0)
 		goto out;
 	request.doorbell.vpid = port->origin.vpid;
-	r = control_call(port->member, &request, -1, &reply, &fd);
+	r = control_call(port->member, &request, &reply, &fd);
 	if (r == 0 && fd < 0)
 		r = -EPROTO;
 	if (r)

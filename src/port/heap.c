@@ -25,7 +25,7 @@ void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags, int *error)
 	struct node_reply reply;
 	request.alloc.bytes = bytes;
 	request.alloc.huge = flags & CAY_ALLOC_HUGE ? 1 : 0;
-	*error = control_call(m, &request, -1, &reply, NULL);
+	*error = control_call(m, &request, &reply, NULL);
 	if (*error)
 		return NULL;
 	if (!bits_inside(reply.alloc.offset, bytes, m->arena.bytes)) {
@@ -41,7 +41,7 @@ void heap_free(struct member *m, void *memory)
 	struct node_reply reply;
 	request.free.offset =
 		(uint64_t)((unsigned char *)memory - m->arena.base);
-	control_call(m, &request, -1, &reply, NULL);
+	control_call(m, &request, &reply, NULL);
 }
 
 /*

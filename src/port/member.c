@@ -170,7 +170,7 @@ static void member_send_leave(struct member *m)
 {
 	struct node_request request = { .kind = NODE_LEAVE };
 	struct node_reply reply;
-	control_call(m, &request, -1, &reply, NULL);
+	control_call(m, &request, &reply, NULL);
 }
 
 /* Greets the node, and maps the arena that it passes. */
@@ -191,7 +191,7 @@ static int member_hello(struct member *m)
 		    0) == 0)
 		request.hello.flags |= NODE_HELLO_BARRIER;
 	memcpy(request.hello.realm, m->realm, sizeof(m->realm));
-	int r = control_call(m, &request, -1, &reply, &fd);
+	int r = control_call(m, &request, &reply, &fd);
 	if (r)
 		return r;
 	r = fd < 0 ? -EPROTO

@@ -72,11 +72,11 @@ bool member_node_alive(struct member *);
 int member_origin(struct member *, uint16_t vpid, _Atomic(struct context *) **);
 
 /*
- * Sends a request to the node and waits for the reply. Passes fd_out unless it
- * is -1; stores a received descriptor in *fd_in, or closes it if fd_in is NULL.
+ * Sends a request to the node and waits for the reply. Stores a
+ * received descriptor in *fd_in, or closes it if fd_in is NULL.
  * Returns 0, the error of the reply, -ENOTCONN, or -EPROTO.
  */
-int control_call(struct member *, const struct node_request *, int fd_out,
+int control_call(struct member *, const struct node_request *,
 	struct node_reply *, int *fd_in);
 
 /* Connects to a node and starts it if necessary. Returns a socket or -errno. */

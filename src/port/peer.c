@@ -16,7 +16,7 @@ static void peer_release_at_node(struct cay_port *port, uint32_t index)
 	struct node_reply reply;
 	request.release.vpid = port->origin.vpid;
 	request.release.index = index;
-	control_call(port->member, &request, -1, &reply, NULL);
+	control_call(port->member, &request, &reply, NULL);
 }
 
 struct cay_peer *peer_alloc(struct cay_port *port, uint16_t vpid)
@@ -88,7 +88,7 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 		return -EFAULT;
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;
-	int r = control_call(port->member, request, -1, &reply, NULL);
+	int r = control_call(port->member, request, &reply, NULL);
 	return r ? r : peer_new(port, &reply, out);
 }
 

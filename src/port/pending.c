@@ -40,7 +40,7 @@ void pending_announce(struct cay_port *port)
 			atomic_store_explicit(&port->origin.refs[i].state,
 				(uint64_t)start[i] << REFERENCE_SEQUENCE_SHIFT,
 				memory_order_release);
-		control_call(port->member, &request, -1, &reply, NULL);
+		control_call(port->member, &request, &reply, NULL);
 	}
 	port->announced = true;
 	lock_drop(&port->lock, &guard);

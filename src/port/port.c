@@ -122,7 +122,7 @@ static void port_close_at_node(struct member *m, uint16_t vpid)
 	struct node_request request = { .kind = NODE_CLOSE };
 	struct node_reply reply;
 	request.close.vpid = vpid;
-	control_call(m, &request, -1, &reply, NULL);
+	control_call(m, &request, &reply, NULL);
 }
 
 static void access_refused(_Atomic(struct context *) *to)
@@ -137,7 +137,7 @@ static int port_open_at_node(
 	struct cay_port *port, const struct node_request *request)
 {
 	struct node_reply reply;
-	int r = control_call(port->member, request, -1, &reply, NULL);
+	int r = control_call(port->member, request, &reply, NULL);
 	if (r)
 		return r;
 	struct context *own = malloc(sizeof(*own));

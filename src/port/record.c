@@ -158,7 +158,7 @@ static bool record_repair(struct member *m, struct op_record *op)
 	/* Two abandoned records must not wait for each other. */
 	atomic_fetch_or_explicit(
 		&op->state, OP_ABANDONED, memory_order_release);
-	if (control_call(m, &request, -1, &reply, NULL) == -EAGAIN)
+	if (control_call(m, &request, &reply, NULL) == -EAGAIN)
 		return false;
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return true;
@@ -236,7 +236,7 @@ static struct op_record *record_new(struct member *m)
 	struct lock_guard guard;
 	lock_take(&m->lock, &guard);
 	struct op_record *op = record_claim(m);
-	if (!op && control_call(m, &request, -1, &reply, NULL) == 0 &&
+	if (!op && control_call(m, &request, &reply, NULL) == 0 &&
 		record_page_add(m, reply.alloc.offset) == 0)
 		op = record_claim(m);
 	lock_drop(&m->lock, &guard);

@@ -36,7 +36,7 @@ static int lock_wait(
 	struct node_reply reply;
 	int r;
 	request->lock.poll = 1;
-	while ((r = control_call(port->member, request, -1, &reply, NULL)) ==
+	while ((r = control_call(port->member, request, &reply, NULL)) ==
 		-EINPROGRESS) {
 		if (clock_passed(deadline))
 			break;
@@ -45,7 +45,7 @@ static int lock_wait(
 	if (r == 0)
 		return 0;
 	request->kind = NODE_UNLOCK;
-	control_call(port->member, request, -1, &reply, NULL);
+	control_call(port->member, request, &reply, NULL);
 	if (r == -EINPROGRESS)
 		return deadline ? -ETIMEDOUT : -EAGAIN;
 	return r;
@@ -65,7 +65,7 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		struct node_request request =
 			window_request(port, peer, key, NODE_LOCK);
-		int r = control_call(port->member, &request, -1, &reply, NULL);
+		int r = control_call(port->member, &request, &reply, NULL);
 		if (r == -EINPROGRESS)
 			return lock_wait(port, &request, deadline);
 		if (r == -EACCES)
@@ -92,5 +92,5 @@ int cay_window_unlock(
 	atomic_thread_fence(memory_order_seq_cst);
 	struct node_request request =
 		window_request(port, peer, key, NODE_UNLOCK);
-	return control_call(port->member, &request, -1, &reply, NULL);
+	return control_call(port->member, &request, &reply, NULL);
 }

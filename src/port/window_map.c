@@ -36,7 +36,7 @@ int cay_window_map(struct cay_port *port, struct cay_peer *peer,
 	if (!w)
 		return -ENOMEM;
 	struct node_request request = window_request(port, peer, key, NODE_MAP);
-	int r = control_call(m, &request, -1, &reply, NULL);
+	int r = control_call(m, &request, &reply, NULL);
 	if (r == -EACCES)
 		port_invalid_capability(port);
 	/* The capability is valid, but not all rights are granted. */
@@ -84,7 +84,7 @@ int cay_window_unmap(struct cay_port *port, void *memory)
 	free(found);
 	/* Stores through the mapping are visible before it ends. */
 	atomic_thread_fence(memory_order_seq_cst);
-	return control_call(m, &request, -1, &reply, NULL);
+	return control_call(m, &request, &reply, NULL);
 }
 
 void window_mappings_discard(struct member *m)

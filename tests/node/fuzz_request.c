@@ -182,9 +182,8 @@ static void fill_memory(
 	struct world *w, struct input *in, struct node_request *q)
 {
 	if (q->kind == NODE_FREE)
-		q->free.query = !input_below(in, 4);
-	if (q->kind == NODE_ALLOC)
-		q->alloc.huge = !input_below(in, 8);
+		if (q->kind == NODE_ALLOC)
+			q->alloc.huge = !input_below(in, 8);
 	if (q->kind != NODE_ALLOC)
 		q->free.offset = history_choose(&w->blocks, in) +
 				 input_below(in, 3) * 128;

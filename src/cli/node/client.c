@@ -22,7 +22,7 @@ int node_client_call(const struct node_address *a,
 	int s = client_connect(a);
 	if (s < 0)
 		return s;
-	int r = client_call(s, request, -1, reply, fd);
+	int r = client_call(s, request, reply, fd);
 	close(s);
 	return r;
 }
