@@ -818,13 +818,15 @@ class Demo(CliTest):
         self.assertNotIn("FAILED", out)
 
 
-def main():
+def main(usage):
+    """Runs the tests of the script; the first argument is the command."""
+    # In a script that imports this module, the module's own CAY is meant.
     global CAY
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        sys.exit(usage)
     CAY = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__)

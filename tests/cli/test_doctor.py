@@ -11,9 +11,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-import unittest
 
 import test_cli
 from test_cli import CliTest, TIMEOUT
@@ -198,12 +196,5 @@ class Status(DoctorTest):
         self.assertEqual(found["namespaces"]["state"], "ok")
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    test_cli.CAY = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    test_cli.main(__doc__)

@@ -7,8 +7,6 @@ usage: test_messages.py CAY [TEST...]
 import os
 import re
 import socket
-import sys
-import unittest
 
 import test_cli
 from test_cli import CliTest
@@ -210,12 +208,5 @@ class Failures(CliTest):
                     self.assertIn(text, message)
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    test_cli.CAY = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    test_cli.main(__doc__)

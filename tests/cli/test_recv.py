@@ -7,10 +7,8 @@ usage: test_recv.py CAY [TEST...]
 import os
 import pty
 import re
-import sys
 import termios
 import threading
-import unittest
 
 import test_cli
 from test_cli import CliTest, TIMEOUT
@@ -116,12 +114,5 @@ class Errors(CliTest):
                 self.assertEqual(re.sub(rb"[\n -~]", b"", result.stderr), b"")
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    test_cli.CAY = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    test_cli.main(__doc__)

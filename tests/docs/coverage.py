@@ -24,7 +24,8 @@ import argparse
 import pathlib
 import re
 import subprocess
-import sys
+
+from complaints import complain, finish
 
 COMMANDS = [["demo"], ["send"], ["recv"], ["node"], ["node", "status"],
             ["node", "list"], ["node", "fence"], ["node", "serve"], ["top"],
@@ -40,12 +41,6 @@ STRUCTURES = {"cay_port_options": "cay_port.3", "cay_stats": "cay_port.3",
 PLUMBING = re.compile(r"_(SHIFT|MASK|COUNT|MAX|WORDS|BYTES|LINE)$|"
                       r"^CAY_(NQE|VCI)_WORD_|^CAY_COMMAND_|^CAY_VCI_FLAGS$|"
                       r"^CAY_[A-Z]+_H$|^CAY_(API|STATIC_ASSERT|LINE|WORDS|VERSION_TEXT_?)$")
-
-complaints = []
-
-
-def complain(text):
-    complaints.append(text)
 
 
 def without_comments(text):
@@ -347,10 +342,7 @@ def main():
     check_version(source)
     check_arena(source, manual)
     check_examples(source)
-    for text in complaints:
-        print(text)
-    print(f"{len(complaints)} complaints")
-    sys.exit(1 if complaints else 0)
+    finish()
 
 
 if __name__ == "__main__":

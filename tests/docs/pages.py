@@ -20,6 +20,8 @@ import sys
 import tempfile
 import urllib.parse
 
+from complaints import complain, finish
+
 
 class Page(html.parser.HTMLParser):
     def __init__(self, path):
@@ -43,7 +45,7 @@ class Page(html.parser.HTMLParser):
             self.text.append(data)
 
 
-def complaints(root):
+def check(root):
     pages = {path: Page(path) for path in root.rglob("*.html")}
     reached, at = set(), [root / "index.html"]
     while at:
@@ -56,26 +58,26 @@ def complaints(root):
             url = urllib.parse.urlsplit(link)
             if url.scheme:
                 if re.search(r"debian\.org/cay", link):
-                    yield f"{name}: {link} is a page of Cay"
+                    complain(f"{name}: {link} is a page of Cay")
                 continue
             target = (path.parent / urllib.parse.unquote(url.path)).resolve() \
                 if url.path else path
             if not target.is_file():
-                yield f"{name}: {link} does not exist"
+                complain(f"{name}: {link} does not exist")
             elif target in pages:
                 at.append(target)
                 if url.fragment and url.fragment not in pages[target].ids:
-                    yield f"{name}: {link} has no such part"
+                    complain(f"{name}: {link} has no such part")
         left = re.search(r"\]\([\w./#-]+\)|^\|.*\|$|```|<!--|\\f[BIR]",
                          "".join(pages[path].text), re.M)
         if left:
-            yield f"{name}: not converted: {left.group(0)}"
+            complain(f"{name}: not converted: {left.group(0)}")
     for path in sorted(set(pages) - reached):
         # A page under a second name is a copy.
         if path.parent.name != "man":
-            yield f"{path.relative_to(root)} cannot be reached"
+            complain(f"{path.relative_to(root)} cannot be reached")
     if len(reached) < 50:
-        yield f"only {len(reached)} pages"
+        complain(f"only {len(reached)} pages")
     print(f"{len(pages)} pages, {len(reached)} reached")
 
 
@@ -91,11 +93,8 @@ def main():
         root = pathlib.Path(directory).resolve() / "html"
         subprocess.run([sys.executable, tool, "--build", build, "--output",
                         root], check=True, timeout=200)
-        found = list(complaints(root))
-    for text in found:
-        print(text)
-    print(f"{len(found)} complaints")
-    sys.exit(1 if found else 0)
+        check(root)
+    finish()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ import re
 import subprocess
 import sys
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "docs"))
+from complaints import complain, finish
+
 LAYERS = {
     "base": {"base"},
     "contract": {"base", "cay", "contract"},
@@ -51,12 +54,6 @@ FORBIDDEN = {
     "trace/oracle": {"device/"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
-
-complaints = []
-
-
-def complain(text):
-    complaints.append(text)
 
 
 def starts(header, prefixes):
@@ -208,10 +205,7 @@ def main():
     source = options.source.resolve()
     check_includes(source)
     check_cycles(source, options.build.resolve(), options.update)
-    for text in complaints:
-        print(text)
-    print(f"{len(complaints)} complaints")
-    sys.exit(1 if complaints else 0)
+    finish()
 
 
 if __name__ == "__main__":

@@ -85,16 +85,29 @@ static inline struct process *inside_join(
 	return p;
 }
 
-/* Opens a port with 16 entries. */
-static inline struct vport *inside_open(struct process *p)
+/* Opens a port with 16 entries and flags. Returns the error of the reply. */
+static inline int inside_port_open(
+	struct process *p, uint32_t peers, uint32_t flags, uint16_t *vpid)
 {
 	struct node_request q = { .kind = NODE_OPEN };
 	struct node_reply reply;
+	q.open.flags = flags;
 	q.open.nq_log2 = 4;
 	q.open.rdr_log2 = 10;
-	q.open.peers = 4;
-	MUST(inside_call(p, &q, &reply) == 0);
-	return p->node->ports[reply.open.vpid];
+	q.open.sdr_log2 = 6;
+	q.open.peers = peers;
+	q.open.windows = 1;
+	q.open.posted_log2 = 1;
+	int r = inside_call(p, &q, &reply);
+	*vpid = reply.open.vpid;
+	return r;
+}
+
+static inline struct vport *inside_open(struct process *p)
+{
+	uint16_t vpid;
+	MUST(inside_port_open(p, 4, 0, &vpid) == 0);
+	return p->node->ports[vpid];
 }
 
 static inline void inside_settle(struct node *n)

@@ -89,12 +89,20 @@ static struct cay_key anchor_window(unsigned i)
 	return key;
 }
 
-static void lock_requests_are_validated(void **state)
+/* A port, and a request for the lock of window 0 of the anchor. */
+static struct raw_port raw_port_at_anchor(struct node_request *q)
 {
 	struct raw_port p = raw_port_open();
-	struct cay_key key = anchor_window(0);
 	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request good = lock_request(&p, target, key), q = good;
+	*q = lock_request(&p, target, anchor_window(0));
+	raw_port_map_wdt(&p, target);
+	return p;
+}
+
+static void lock_requests_are_validated(void **state)
+{
+	struct node_request good, q;
+	struct raw_port p = raw_port_at_anchor(&good);
 	(void)state;
 	for (unsigned kind = NODE_LOCK; kind <= NODE_UNLOCK; kind++) {
 		q = good;
@@ -103,7 +111,7 @@ static void lock_requests_are_validated(void **state)
 		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.target = 65535;
 		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
-		q.lock.target = target;
+		q.lock.target = good.lock.target;
 		q.lock.epoch++;
 		assert_int_equal(raw_port_call(&p, &q), -EPIPE);
 		q.lock.epoch = 0;
@@ -140,25 +148,23 @@ static void lock_requests_are_validated(void **state)
 /* A descriptor behind the table is not a window, whatever it contains. */
 static void windows_behind_the_table_are_refused(void **state)
 {
-	struct raw_port p = raw_port_open();
-	struct cay_key key = anchor_window(0);
-	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request q = lock_request(&p, target, key);
+	struct node_request q;
+	struct raw_port p = raw_port_at_anchor(&q);
 	(void)state;
-	raw_port_map_wdt(&p, target);
+	uint16_t window = q.lock.window;
 	struct cay_window_descriptor saved = p.wdt[QUEUE_WINDOWS_DEFAULT];
-	p.wdt[QUEUE_WINDOWS_DEFAULT] = p.wdt[key.window];
+	p.wdt[QUEUE_WINDOWS_DEFAULT] = p.wdt[window];
 	q.lock.window = QUEUE_WINDOWS_DEFAULT;
 	assert_int_equal(raw_port_call(&p, &q), -ENXIO);
 	assert_true(p.wdt[QUEUE_WINDOWS_DEFAULT].lock == 0);
 	/* A ring of windows that leads there. */
-	p.wdt[QUEUE_WINDOWS_DEFAULT].next = (uint16_t)key.window;
-	p.wdt[key.window].next = QUEUE_WINDOWS_DEFAULT;
-	q.lock.window = (uint16_t)key.window;
+	p.wdt[QUEUE_WINDOWS_DEFAULT].next = window;
+	p.wdt[window].next = QUEUE_WINDOWS_DEFAULT;
+	q.lock.window = window;
 	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	assert_true(p.wdt[QUEUE_WINDOWS_DEFAULT].lock == 0);
 	p.wdt[QUEUE_WINDOWS_DEFAULT] = saved;
-	p.wdt[key.window].next = (uint16_t)key.window;
+	p.wdt[window].next = window;
 	raw_port_close(&p);
 }
 
@@ -231,12 +237,9 @@ static void corrupt_links_of_largest_table_do_not_hang(void **state)
 
 static void forged_locks_cannot_be_released(void **state)
 {
-	struct raw_port p = raw_port_open();
-	struct cay_key key = anchor_window(0);
-	uint16_t target = cay_port_addr(anchor).vpid;
-	struct node_request q = lock_request(&p, target, key);
+	struct node_request q;
+	struct raw_port p = raw_port_at_anchor(&q);
 	(void)state;
-	raw_port_map_wdt(&p, target);
 	p.wdt[0].lock = UINT64_MAX;
 	assert_int_equal(raw_port_call(&p, &q), -EAGAIN);
 	q.kind = NODE_UNLOCK;

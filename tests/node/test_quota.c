@@ -34,26 +34,9 @@ static int join(
 	return *out ? inside_call(*out, &q, &reply) : -EDQUOT;
 }
 
-static struct process *member(struct node *n, pid_t pid, const char *realm)
-{
-	struct process *p;
-	assert_int_equal(join(n, pid, realm, &p), 0);
-	return p;
-}
-
 static int port_open(struct process *p, uint16_t *vpid)
 {
-	struct node_request q = { .kind = NODE_OPEN };
-	struct node_reply reply;
-	q.open.nq_log2 = 4;
-	q.open.rdr_log2 = 10;
-	q.open.sdr_log2 = 6;
-	q.open.peers = 64;
-	q.open.windows = 1;
-	q.open.posted_log2 = 1;
-	int r = inside_call(p, &q, &reply);
-	*vpid = reply.open.vpid;
-	return r;
+	return inside_port_open(p, 64, 0, vpid);
 }
 
 static int alloc(struct process *p, uint64_t bytes, uint64_t *offset)
@@ -120,8 +103,8 @@ static void ports_are_limited(void **state)
 {
 	struct quota q = { .process[QUOTA_PORTS] = 3, .realm[QUOTA_PORTS] = 5 };
 	struct node *n = node_with(q, HEAP_BYTES);
-	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
-		member(n, 3, "b"), member(n, 1, "b") };
+	struct process *p[] = { inside_join(n, 1, "a"), inside_join(n, 2, "a"),
+		inside_join(n, 3, "b"), inside_join(n, 1, "b") };
 	uint16_t vpid[5], none;
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
@@ -151,8 +134,8 @@ static void blocks_and_heap_are_limited(void **state)
 		.realm[QUOTA_BLOCKS] = 15,
 		.process[QUOTA_HEAP] = 1 << 20 };
 	struct node *n = node_with(q, HEAP_BYTES);
-	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
-		member(n, 3, "b") };
+	struct process *p[] = { inside_join(n, 1, "a"), inside_join(n, 2, "a"),
+		inside_join(n, 3, "b") };
 	uint64_t offset[10], none;
 	(void)state;
 	for (unsigned i = 0; i < 10; i++)
@@ -179,8 +162,8 @@ static void records_and_peers_are_limited(void **state)
 		.process[QUOTA_PEERS] = 4,
 		.realm[QUOTA_PEERS] = 6 };
 	struct node *n = node_with(q, HEAP_BYTES);
-	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
-		member(n, 3, "b") };
+	struct process *p[] = { inside_join(n, 1, "a"), inside_join(n, 2, "a"),
+		inside_join(n, 3, "b") };
 	uint16_t first, second;
 	(void)state;
 	assert_int_equal(records(p[0]), 0);
@@ -211,22 +194,14 @@ static void reverse_watches_are_limited(void **state)
 {
 	struct quota q = { .process[QUOTA_PEERS] = 4 };
 	struct node *n = node_with(q, HEAP_BYTES);
-	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
-		member(n, 3, "b") };
-	struct node_request q_open = { .kind = NODE_OPEN };
+	struct process *p[] = { inside_join(n, 1, "a"), inside_join(n, 2, "a"),
+		inside_join(n, 3, "b") };
 	struct node_reply reply;
-	uint16_t vpid;
+	uint16_t told, vpid;
 	unsigned resolved = 0;
 	(void)state;
-	q_open.open.nq_log2 = 4;
-	q_open.open.rdr_log2 = 10;
-	q_open.open.sdr_log2 = 6;
-	q_open.open.peers = 64;
-	q_open.open.windows = 1;
-	q_open.open.posted_log2 = 1;
-	q_open.open.flags = CAY_PORT_TELL_GONE;
-	assert_int_equal(inside_call(p[0], &q_open, &reply), 0);
-	uint16_t told = reply.open.vpid;
+	assert_int_equal(
+		inside_port_open(p[0], 64, CAY_PORT_TELL_GONE, &told), 0);
 	for (unsigned i = 0; i < 6; i++) {
 		struct node_request give = { .kind = NODE_RELEASE };
 		assert_int_equal(port_open(p[1], &vpid), 0);
@@ -251,13 +226,13 @@ static void realms_and_connections_are_limited(void **state)
 	struct process *p[10];
 	unsigned count = 0;
 	(void)state;
-	p[count++] = member(n, 1, "a");
-	p[count++] = member(n, 1, "b");
+	p[count++] = inside_join(n, 1, "a");
+	p[count++] = inside_join(n, 1, "b");
 	assert_int_equal(join(n, 1, "c", &p[count++]), -EDQUOT);
-	p[count++] = member(n, 1, "b");
+	p[count++] = inside_join(n, 1, "b");
 	/* The fifth connection of the process. */
 	assert_null(inside_connect(n, 1));
-	p[count++] = member(n, 2, "b");
+	p[count++] = inside_join(n, 2, "b");
 	assert_int_equal(join(n, 3, "b", &p[count++]), -EDQUOT);
 	/* Two wait since their HELLO was refused; one more may. */
 	p[count++] = inside_connect(n, 4);
@@ -266,7 +241,7 @@ static void realms_and_connections_are_limited(void **state)
 	process_disconnect(p[2]);
 	p[2] = p[--count];
 	node_tick(n);
-	p[count++] = member(n, 5, "a");
+	p[count++] = inside_join(n, 5, "a");
 	end(n, p, count);
 }
 
@@ -276,8 +251,8 @@ static void realms_and_connections_are_limited(void **state)
 static void defaults_leave_enough_for_others(void **state)
 {
 	struct node *n = node_with((struct quota){ 0 }, 16ull << 30);
-	struct process *p[] = { member(n, 1, "a"), member(n, 2, "a"),
-		member(n, 3, "b") };
+	struct process *p[] = { inside_join(n, 1, "a"), inside_join(n, 2, "a"),
+		inside_join(n, 3, "b") };
 	uint64_t offset;
 	uint16_t vpid;
 	unsigned ports = 0, blocks = 0;
@@ -306,7 +281,7 @@ static uint64_t visits_with(unsigned blocks)
 	struct quota q = { .process[QUOTA_BLOCKS] = blocks + 1,
 		.realm[QUOTA_BLOCKS] = blocks + 1 };
 	struct node *n = node_with(q, 4ull << 30);
-	struct process *p = member(n, 1, "a");
+	struct process *p = inside_join(n, 1, "a");
 	uint64_t *offsets = malloc(blocks * sizeof(*offsets));
 	assert_non_null(offsets);
 	for (unsigned i = 0; i < blocks; i++)
@@ -344,7 +319,7 @@ static void many_blocks_are_not_slow(void **state)
 static void reused_vpids_do_not_scan_the_queues_each_time(void **state)
 {
 	struct node *n = inside_node(64 << 20);
-	struct process *p = member(n, 1, "a");
+	struct process *p = inside_join(n, 1, "a");
 	unsigned scans = 0;
 	(void)state;
 	for (unsigned i = 0; i < 3 * CAY_VPIDS; i++) {

@@ -25,31 +25,6 @@
 static struct node *node;
 static struct process *members[MEMBERS];
 
-static struct process *join(pid_t pid)
-{
-	struct node_request q = inside_hello("default");
-	struct node_reply reply;
-	struct process *p = inside_connect(node, pid);
-	assert_non_null(p);
-	assert_int_equal(inside_call(p, &q, &reply), 0);
-	return p;
-}
-
-static int port_open(struct process *p, uint16_t *vpid)
-{
-	struct node_request q = { .kind = NODE_OPEN };
-	struct node_reply reply;
-	q.open.nq_log2 = 4;
-	q.open.rdr_log2 = 10;
-	q.open.sdr_log2 = 6;
-	q.open.peers = 4;
-	q.open.windows = 4;
-	q.open.posted_log2 = 1;
-	int r = inside_call(p, &q, &reply);
-	*vpid = reply.open.vpid;
-	return r;
-}
-
 static int port_close(struct process *p, uint16_t vpid)
 {
 	struct node_request q = { .kind = NODE_CLOSE };
@@ -135,9 +110,10 @@ static int setup(void **state)
 	assert_non_null(node);
 	node_init(node, &o);
 	for (unsigned i = 0; i < MEMBERS; i++)
-		members[i] = join((pid_t)(1000 + i));
+		members[i] = inside_join(node, (pid_t)(1000 + i), "default");
 	for (unsigned i = 0; i < PORTS; i++)
-		assert_int_equal(port_open(members[i % MEMBERS], &vpid), 0);
+		assert_int_equal(
+			inside_port_open(members[i % MEMBERS], 4, 0, &vpid), 0);
 	return 0;
 }
 
@@ -167,7 +143,7 @@ static void others_are_served(void **state)
 	assert_true(node->report_work <= STEP_WORK);
 	while ((ports = client_answer(&c)) < 0) {
 		/* One request, as between two rounds of the event loop. */
-		assert_int_equal(port_open(members[0], &vpid), 0);
+		assert_int_equal(inside_port_open(members[0], 4, 0, &vpid), 0);
 		assert_int_equal(port_close(members[0], vpid), 0);
 		node_tick(node);
 		assert_true(node->report_work <= STEP_WORK);
@@ -221,11 +197,11 @@ static void one_request_at_a_time(void **state)
 static void ends_do_not_disturb(void **state)
 {
 	struct client gone = client_connect_to(1), c = client_connect_to(2);
-	struct process *dead = join(3);
+	struct process *dead = inside_join(node, 3, "default");
 	uint16_t vpid;
 	int ports;
 	(void)state;
-	assert_int_equal(port_open(dead, &vpid), 0);
+	assert_int_equal(inside_port_open(dead, 4, 0, &vpid), 0);
 	client_ask(&gone);
 	client_ask(&c);
 	client_close(&gone);
