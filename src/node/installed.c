@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,11 +42,10 @@ static bool mapped_file(const void *address, char path[PATH_MAX])
 	return found;
 }
 
-/* Finds the file that contains this code, and its owner. */
-static bool own_file(char path[PATH_MAX], uid_t *owner)
+/* Finds the file that contains this code. */
+static bool own_file(char path[PATH_MAX], struct stat *st)
 {
 	static const char deleted[] = " (deleted)";
-	struct stat st;
 	if (!mapped_file((const void *)(uintptr_t)installed_find, path)) {
 		ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
 		path[n > 0 ? n : 0] = 0;
@@ -55,10 +55,7 @@ static bool own_file(char path[PATH_MAX], uid_t *owner)
 	if (length >= sizeof(deleted) &&
 		strcmp(path + length - (sizeof(deleted) - 1), deleted) == 0)
 		return false;
-	if (path[0] != '/' || stat(path, &st) != 0)
-		return false;
-	*owner = st.st_uid;
-	return true;
+	return path[0] == '/' && stat(path, st) == 0;
 }
 
 bool installed_at(const char *path, enum installed_kind kind)
@@ -71,29 +68,77 @@ bool installed_at(const char *path, enum installed_kind kind)
 	       faccessat(AT_FDCWD, path, access, AT_EACCESS) == 0;
 }
 
-static bool owner_trusted(const struct stat *st, uid_t owner)
+/*
+ * Returns true if no stranger can change what the path names: every entry of it
+ * from the directory `own` on belongs to root, to the effective user or to the
+ * owner of this code, and only they, or a group that they chose, can replace an
+ * entry in these directories. In a sticky directory others cannot replace
+ * entries that are not theirs. The directories that lead to this code need no
+ * check: who can replace entries there can replace this code. The same holds
+ * for a mode that all may write to if this file has it, as all files have on
+ * some file systems.
+ *
+ * The check goes from the root to the file. An entry that was checked stays, so
+ * the path still names the same file when it is executed, preloaded or entered
+ * later, which a descriptor of it could ensure only for the first.
+ */
+static bool entries_trusted(
+	const char *path, const char *own, const struct stat *code)
 {
-	return st->st_uid == 0 || st->st_uid == geteuid() ||
-	       st->st_uid == owner;
+	char entry[PATH_MAX];
+	size_t length = strlen(path), common = 0;
+	/* The longest directory that leads to both. */
+	for (size_t i = 0; path[i] == own[i] && path[i]; i++)
+		if (path[i + 1] == '/' &&
+			(own[i + 1] == '/' || own[i + 1] == 0))
+			common = i + 1;
+	for (size_t end = common + 1; end <= length; end++) {
+		struct stat st;
+		if (path[end] != '/' && path[end] != 0)
+			continue;
+		memcpy(entry, path, end);
+		entry[end] = 0;
+		if (lstat(entry, &st) != 0 ||
+			(st.st_uid != 0 && st.st_uid != geteuid() &&
+				st.st_uid != code->st_uid))
+			return false;
+		bool sticky = S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX;
+		if (!S_ISLNK(st.st_mode) && !sticky &&
+			st.st_mode & ~code->st_mode & S_IWOTH)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Writes the path of `near`, relative to a directory without links in its path.
+ * Each leading ".." of `near` removes a directory.
+ */
+static bool near_path(const char *own, const char *near, char path[PATH_MAX])
+{
+	size_t length = strlen(own);
+	for (; strncmp(near, "/..", 3) == 0; near += 3)
+		while (length && own[--length] != '/')
+			;
+	int n = snprintf(path, PATH_MAX, "%.*s%s", (int)length, own, near);
+	return n < PATH_MAX;
 }
 
 bool installed_find(const char *const *near, const char *installed,
 	enum installed_kind kind, char path[PATH_MAX])
 {
-	char own[PATH_MAX];
-	uid_t owner;
-	if (own_file(own, &owner)) {
+	char own[PATH_MAX], named[PATH_MAX];
+	struct stat code;
+	if (own_file(own, &code)) {
 		*strrchr(own, '/') = 0;
-		for (; *near; near++) {
-			struct stat link, file;
-			int n = snprintf(path, PATH_MAX, "%s%s", own, *near);
-			if (n < PATH_MAX && installed_at(path, kind) &&
-				lstat(path, &link) == 0 &&
-				owner_trusted(&link, owner) &&
-				stat(path, &file) == 0 &&
-				owner_trusted(&file, owner))
+		/* A link must be trusted, and then the file that it names. */
+		for (; *near; near++)
+			if (near_path(own, *near, named) &&
+				entries_trusted(named, own, &code) &&
+				realpath(named, path) &&
+				entries_trusted(path, own, &code) &&
+				installed_at(path, kind))
 				return true;
-		}
 	}
 	snprintf(path, PATH_MAX, "%s", installed);
 	return installed_at(path, kind);

@@ -21,10 +21,10 @@ bool installed_at(const char *path, enum installed_kind);
 
 /*
  * Tries the paths `near`, relative to the directory of the file that contains
- * this code, then `installed`. Of the former, only files of root, of the
- * effective user, or of the owner of this code are accepted: others may create
- * files in the parent of that directory, such as /tmp. Returns false if none is
- * there. Any thread.
+ * this code, then `installed`. Of the former, only files are accepted that none
+ * but root, the effective user and the owner of this code can replace: others
+ * may create files in the parent of that directory, such as /tmp. The path that
+ * is found there contains no link. Returns false if none is there. Any thread.
  */
 bool installed_find(const char *const *near, const char *installed,
 	enum installed_kind, char path[PATH_MAX]);

@@ -171,6 +171,56 @@ class ProgramTest(unittest.TestCase):
         self.assertIn(self.open_port(program), (0, errno.ENOENT))
         self.assertEqual(self.executed(), [])
 
+    def replaceable(self, directory):
+        """A program of this user in a directory is not executed. Strangers
+        could replace it after any check of the file alone."""
+        program = self.compile(self.directory / "a" / "application", STATIC)
+        self.foreign_program(directory / "cay")
+        return program
+
+    def test_directory_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can create a directory of another user")
+        program = self.replaceable(self.directory / "bin")
+        os.chown(self.directory / "bin", 65534, 65534)
+        self.assertIn(self.open_port(program), (0, errno.ENOENT))
+        self.assertEqual(self.executed(), [])
+
+    def test_link_of_another_user_to_a_directory(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can create a link of another user")
+        program = self.replaceable(self.directory / "other")
+        link = self.directory / "bin"
+        link.symlink_to("other")
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        self.assertIn(self.open_port(program), (0, errno.ENOENT))
+        self.assertEqual(self.executed(), [])
+
+    def test_directory_that_all_may_write_to(self):
+        program = self.replaceable(self.directory / "bin")
+        (self.directory / "bin").chmod(0o777)
+        self.assertIn(self.open_port(program), (0, errno.ENOENT))
+        self.assertEqual(self.executed(), [])
+
+    def test_link_into_a_directory_that_all_may_write_to(self):
+        program = self.replaceable(self.directory / "other")
+        (self.directory / "other").chmod(0o777)
+        (self.directory / "bin").mkdir()
+        (self.directory / "bin" / "cay").symlink_to("../other/cay")
+        self.assertIn(self.open_port(program), (0, errno.ENOENT))
+        self.assertEqual(self.executed(), [])
+
+    def test_directories_in_which_strangers_replace_nothing(self):
+        """In a sticky directory others cannot replace the directory "bin"; a
+        group was chosen by the owner; and so was a link."""
+        program = self.compile(self.directory / "a" / "application", STATIC)
+        (self.directory / "bin").mkdir()
+        shutil.copy(CAY, self.directory / "bin" / "program")
+        (self.directory / "bin" / "cay").symlink_to("program")
+        self.directory.chmod(0o1777)
+        (self.directory / "bin").chmod(0o775)
+        self.assertEqual(self.open_port(program), 0)
+
     def test_environment_of_a_setuid_program(self):
         """It belongs to the user who called the program."""
         if os.geteuid() != 0:
