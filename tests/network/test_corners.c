@@ -103,6 +103,30 @@ static void a_partitioned_network_reports_unreachable_nodes(void **state)
 	corner_close(&c);
 }
 
+/* The link behind node 1 fails, then node 1, while its host has the packet. */
+static void a_host_that_fails_loses_its_packets(void **state)
+{
+	struct corner c = { 0 };
+	struct network_delivery d;
+	(void)state;
+	corner_open(&c, 8, 0,
+		&(struct network_options){
+			.router = router_of("iq4"), .host_delay = 1000 });
+	corner_send(&c, 0, 0, 2, 1);
+	network_fail(c.network, 8, NETWORK_LINK_FAILS, 1, 0);
+	network_fail(c.network, 500, NETWORK_NODE_FAILS, 1, 0);
+	assert_int_equal(network_run(c.network, 400), 0);
+	struct network_counters n;
+	network_count(c.network, &n);
+	assert_int_equal(n.drained, 1);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	assert_true(network_poll(c.network, &d));
+	assert_int_equal(d.fate, NETWORK_LOST);
+	assert_false(network_poll(c.network, &d));
+	assert_int_equal(network_busy(c.network), 0);
+	corner_close(&c);
+}
+
 /* ---- detours ---- */
 
 /* Each of two detours leads over the other dead link. */
@@ -132,12 +156,15 @@ static void invalid_detours_are_refused(void **state)
 {
 	const uint32_t nothing[2] = { 2u << 24, LEG(0) };
 	const uint32_t itself[3] = { LEG(0), LEG(0), LEG(1) };
+	const uint32_t elsewhere[2] = { LEG(2), LEG(0) };
 	struct corner c = { 0 };
 	(void)state;
 	corner_open(&c, 4, 4,
 		&(struct network_options){ .router = router_of("iq4") });
 	assert_int_equal(network_detour(c.network, 0, 0, nothing, 2), -EINVAL);
 	assert_int_equal(network_detour(c.network, 0, 0, itself, 3), -EINVAL);
+	assert_int_equal(
+		network_detour(c.network, 0, 0, elsewhere, 2), -EINVAL);
 	corner_close(&c);
 }
 
@@ -155,6 +182,35 @@ static void long_delays_are_exact(void **state)
 	assert_int_equal(network_run(c.network, 5000), 0);
 	assert_true(network_poll(c.network, &d));
 	assert_int_equal(d.arrived, 7 + 6 + 2 * 999);
+	corner_close(&c);
+}
+
+/*
+ * The first packet leaves two places free in the buffer of node 1, and its
+ * credits come back after credit_delay. The second one needs six: until then
+ * none of its flits leaves node 0.
+ */
+static void cut_through_needs_room_for_the_whole_packet(void **state)
+{
+	struct corner c = { 0 };
+	struct network_options o = { .router = router_of("iq4") };
+	struct network_counters n;
+	unsigned reported;
+	(void)state;
+	o.router.switching = ROUTER_CUT_THROUGH;
+	o.router.channels = o.router.groups = 1;
+	o.router.grouping = ROUTE_GROUPS_PLAIN;
+	o.router.credit_delay = 1000;
+	corner_open(&c, 4, 0, &o);
+	corner_send(&c, 0, 0, 1, 6);
+	corner_send(&c, 0, 0, 1, 6);
+	assert_int_equal(network_run(c.network, 500), 0);
+	network_count(c.network, &n);
+	assert_int_equal(n.flit_hops, 6);
+	assert_int_equal(network_run(c.network, 5000), 0);
+	network_count(c.network, &n);
+	assert_int_equal(n.flit_hops, 12);
+	assert_int_equal(corner_take(&c, &reported), 2);
 	corner_close(&c);
 }
 
@@ -257,9 +313,11 @@ int main(void)
 		cmocka_unit_test(a_queued_multicast_does_not_prevent_draining),
 		cmocka_unit_test(
 			a_partitioned_network_reports_unreachable_nodes),
+		cmocka_unit_test(a_host_that_fails_loses_its_packets),
 		cmocka_unit_test(detours_do_not_loop),
 		cmocka_unit_test(invalid_detours_are_refused),
 		cmocka_unit_test(long_delays_are_exact),
+		cmocka_unit_test(cut_through_needs_room_for_the_whole_packet),
 		cmocka_unit_test(ordered_delivery_uses_one_path),
 		cmocka_unit_test(every_kind_of_deadlock_is_detected),
 		cmocka_unit_test(the_topology_may_have_lost_links_before),
