@@ -122,6 +122,58 @@ static void fence_ends_when_the_target_dies(void **state)
 	close_port(port);
 }
 
+/* Releases one message, so that its origin is sent the completion. */
+static void releasing_target_run(struct child *parent, void *argument)
+{
+	struct cay_port *port = open_named("target");
+	(void)argument;
+	child_send(parent, 1);
+	expect_message(port, 1, LONG_BYTES, 1);
+	child_send(parent, 2);
+	child_receive(parent);
+}
+
+/*
+ * The node does not know that the target has sent its completion, and sends
+ * another. When the origin polls that, the slot is in use again.
+ */
+static void duplicate_completion_is_ignored(void **state)
+{
+	struct cay_port *port = open_port(NULL), *other = open_port(NULL);
+	struct cay_peer *to_other = open_peer(port, other);
+	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
+	uint64_t deadline = soon();
+	struct child child;
+	(void)state;
+	content_fill(arena, LONG_BYTES, 1);
+	child_start(&child, releasing_target_run, NULL);
+	child_receive(&child);
+	struct cay_peer *peer = open_peer_named(port, "target");
+	assert_int_equal(
+		cay_send(port, peer, 1, arena, LONG_BYTES, CAY_BORROW), 0);
+	assert_int_equal(child_receive(&child), 2);
+	child_kill(&child);
+	/* Two completions and GONE. */
+	while (port_stats(port).nq_used < 3) {
+		assert_true(now_ns() < deadline);
+		nap_ns(NS_PER_MS);
+	}
+	expect_complete(port, 1, 0);
+	assert_int_equal(
+		cay_send(port, to_other, 2, arena, LONG_BYTES, CAY_BORROW), 0);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	check_empty(port);
+	assert_int_equal(port_stats(port).refs_used, 1);
+	expect_message(other, 2, LONG_BYTES, 1);
+	expect_complete(port, 2, 0);
+	assert_int_equal(port_stats(port).refs_used, 0);
+	cay_peer_release(peer);
+	cay_peer_release(to_other);
+	cay_free(port, arena);
+	close_port(other);
+	close_port(port);
+}
+
 /* ---- death of the origin ---- */
 
 struct origin {
@@ -357,6 +409,7 @@ int main(void)
 		TEST(target_dies_before_it_polls),
 		TEST(target_dies_while_it_reads),
 		TEST(fence_ends_when_the_target_dies),
+		TEST(duplicate_completion_is_ignored),
 		TEST(mapped_memory_outlives_its_process),
 		TEST(staged_memory_outlives_its_process),
 		TEST(process_memory_dies_with_its_process),
