@@ -260,6 +260,85 @@ static void a_key_may_be_reused(void **state)
 	group_run(2, again_body, NULL);
 }
 
+enum {
+	CROWD = 64
+};
+
+/* Closes every second region; the keys of the others are still found. */
+static void crowd_owner(struct stack *s, struct process *me)
+{
+	struct fid_mr *mrs[CROWD];
+	for (unsigned i = 0; i < CROWD; i++)
+		assert_int_equal(
+			reg(s, memory + 8 * i, 8, ACCESS_REMOTE, i, 0, &mrs[i]),
+			0);
+	for (unsigned i = 0; i < CROWD; i += 2)
+		close_mr(mrs[i]);
+	process_barrier(me, s);
+	process_barrier(me, s);
+	for (unsigned i = 0; i < CROWD; i++)
+		assert_int_equal(word_at(8 * i), i % 2 ? i : 0);
+	for (unsigned i = 1; i < CROWD; i += 2)
+		close_mr(mrs[i]);
+}
+
+/*
+ * The domain has as many regions as it allows, so that keys collide in the key
+ * table of the endpoint, which is half full.
+ */
+static void crowd_body(struct process *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	assert_int_equal(s.info->domain_attr->mr_cnt, CROWD);
+	stack_join(&s, me);
+	if (me->rank == 1) {
+		crowd_owner(&s, me);
+	} else {
+		process_barrier(me, &s);
+		for (unsigned i = 0; i < CROWD; i++)
+			assert_int_equal(write_to(&s, 0, i, i),
+				i % 2 ? 0 : FI_EKEYREJECTED);
+		process_barrier(me, &s);
+	}
+	stack_leave(&s, me);
+}
+
+/* The parameter is read when a process loads libfabric. */
+static void closed_regions_do_not_hide_others(void **state)
+{
+	(void)state;
+	group_cold_start = true;
+	assert_int_equal(setenv("FI_CAY_MR_COUNT", "64", 1), 0);
+	group_run(2, crowd_body, NULL);
+	unsetenv("FI_CAY_MR_COUNT");
+	group_cold_start = false;
+}
+
+/*
+ * Writes a word in two parts. The device finds an error in the second one,
+ * when the first one is on its way.
+ */
+static void write_halfway(struct stack *s, uint64_t address, uint64_t key)
+{
+	uint64_t word = 66;
+	struct iovec iov = { &word, 8 };
+	struct fi_rma_iov remote[] = { { address, 4, key },
+		{ 1ull << 46, 4, key } };
+	struct fi_msg_rma m = { .msg_iov = &iov,
+		.iov_count = 1,
+		.addr = s->peers[1],
+		.rma_iov = remote,
+		.rma_iov_count = COUNT(remote),
+		.context = &word };
+	struct fi_cq_err_entry e;
+	MUST(s, fi_writemsg(s->ep, &m, FI_COMPLETION));
+	assert_int_equal(cq_next_error(s->txcq, &e), FI_EFAULT);
+	assert_true(e.op_context == &word);
+	cq_expect_none(s->txcq);
+}
+
 static void all_memory_body(struct process *me, void *argument)
 {
 	struct fid_mr *mr = NULL;
@@ -277,6 +356,7 @@ static void all_memory_body(struct process *me, void *argument)
 		assert_int_equal(write_to(&s, address, 9, 55), 0);
 		assert_int_equal(write_to(&s, 8, 9, 55), FI_EINVAL);
 		assert_int_equal(write_to(&s, 1ull << 46, 9, 55), FI_EFAULT);
+		write_halfway(&s, address + 8, 9);
 	}
 	process_barrier(me, &s);
 	if (me->rank == 1) {
@@ -295,6 +375,8 @@ static void all_memory_can_be_registered(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		/* First: the others load libfabric into this process. */
+		TEST(closed_regions_do_not_hide_others),
 		TEST(invalid_registrations_are_refused),
 		TEST(calls_on_regions),
 		TEST(provider_keys_are_all_different),
