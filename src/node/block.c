@@ -68,21 +68,23 @@ struct block *block_around(struct process *p, uint64_t offset, uint64_t bytes)
 
 /*
  * Ends the part of the owner in a block that is in no tree any more, and frees
- * the block unless it is mapped.
+ * the block unless it is mapped. A mapped block stays charged to its realm.
  */
 static void block_end(struct block *b)
 {
 	struct process *p = b->process;
 	if (p) {
 		p->alloc_bytes -= b->link.weight;
-		quota_return(p, QUOTA_HEAP, b->link.weight);
-		quota_return(p, QUOTA_BLOCKS, 1);
+		quota_return_process(p, QUOTA_HEAP, b->link.weight);
+		quota_return_process(p, QUOTA_BLOCKS, 1);
 		b->process = NULL;
 	}
 	list_remove(&b->freed_link);
 	if (b->mapped)
 		return;
 	realm_free(b->realm, b->link.key, b->link.weight);
+	quota_return_realm(b->realm, QUOTA_HEAP, b->link.weight);
+	quota_return_realm(b->realm, QUOTA_BLOCKS, 1);
 	free(b);
 }
 

@@ -155,9 +155,20 @@ int quota_take(struct process *p, enum quota_kind kind, uint64_t amount)
 	return 0;
 }
 
-void quota_return(struct process *p, enum quota_kind kind, uint64_t amount)
+void quota_return_process(
+	struct process *p, enum quota_kind kind, uint64_t amount)
 {
 	p->used[kind] -= amount;
 	p->account->used[kind] -= amount;
-	p->realm->used[kind] -= amount;
+}
+
+void quota_return_realm(struct realm *r, enum quota_kind kind, uint64_t amount)
+{
+	r->used[kind] -= amount;
+}
+
+void quota_return(struct process *p, enum quota_kind kind, uint64_t amount)
+{
+	quota_return_process(p, kind, amount);
+	quota_return_realm(p->realm, kind, amount);
 }

@@ -16,6 +16,7 @@
 
 struct node;
 struct process;
+struct realm;
 
 enum quota_kind {
 	QUOTA_PORTS,
@@ -64,5 +65,11 @@ int quota_take(struct process *, enum quota_kind, uint64_t amount);
 /* Takes it even beyond the quota: for the node's own decisions. */
 void quota_force(struct process *, enum quota_kind, uint64_t amount);
 void quota_return(struct process *, enum quota_kind, uint64_t amount);
+/*
+ * Returns the share of a process that ends while its realm keeps what it took,
+ * and later the share of the realm.
+ */
+void quota_return_process(struct process *, enum quota_kind, uint64_t amount);
+void quota_return_realm(struct realm *, enum quota_kind, uint64_t amount);
 
 #endif

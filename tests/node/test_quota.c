@@ -189,6 +189,63 @@ static void records_and_peers_are_limited(void **state)
 	end(n, p, ARRAY_COUNT(p));
 }
 
+/* Opens window 0 of a port on a block, as its owner's library does. */
+static void window_open(struct vport *port, uint64_t offset, uint64_t bytes)
+{
+	struct cay_window_descriptor *d =
+		vport_table(port, port->config.wdt_at);
+	*d = (struct cay_window_descriptor){ .start = offset,
+		.length = bytes,
+		.capability = 1,
+		.rights = CAY_RIGHT_READ | CAY_RIGHT_WRITE | CAY_RIGHT_ATOMIC };
+}
+
+static int window_call(struct process *p, enum node_request_kind kind,
+	uint16_t by, const struct vport *target, struct node_reply *reply)
+{
+	struct node_request q = { .kind = kind };
+	q.lock.vpid = by;
+	q.lock.target = target->config.vpid;
+	q.lock.epoch = target->epoch;
+	q.lock.capability = 1;
+	return inside_call(p, &q, reply);
+}
+
+/* A block that a peer has mapped outlives its owner, charged to the realm. */
+static void mapped_blocks_stay_charged(void **state)
+{
+	struct quota q = { .realm[QUOTA_HEAP] = 8 << 20,
+		.realm[QUOTA_BLOCKS] = 2 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *owner = inside_join(n, 1, "a");
+	struct process *p[] = { inside_join(n, 2, "a"),
+		inside_join(n, 3, "b") };
+	const uint64_t bytes = 6 << 20;
+	uint16_t by, vpid;
+	uint64_t offset;
+	struct node_reply mapped, reply;
+	(void)state;
+	assert_int_equal(port_open(owner, &vpid), 0);
+	assert_int_equal(port_open(p[0], &by), 0);
+	assert_int_equal(alloc(owner, bytes, &offset), 0);
+	window_open(n->ports[vpid], offset, bytes);
+	assert_int_equal(
+		window_call(p[0], NODE_MAP, by, n->ports[vpid], &mapped), 0);
+	process_exited(owner);
+	inside_settle(n);
+	assert_null(n->ports[vpid]);
+	assert_true(p[0]->realm->used[QUOTA_HEAP] >= bytes);
+	assert_int_equal(p[0]->realm->used[QUOTA_BLOCKS], 1);
+	assert_int_equal(alloc(p[0], bytes, &offset), -EDQUOT);
+	/* The last mapping ends the charge. */
+	struct node_request unmap = { .kind = NODE_UNMAP };
+	unmap.unmap.number = mapped.map.number;
+	assert_int_equal(inside_call(p[0], &unmap, &reply), 0);
+	assert_int_equal(alloc(p[0], bytes, &offset), 0);
+	assert_served(p[1]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
 /* The node's record that a port is to be told of another one is charged. */
 static void reverse_watches_are_limited(void **state)
 {
@@ -359,6 +416,7 @@ int main(void)
 		cmocka_unit_test(ports_are_limited),
 		cmocka_unit_test(blocks_and_heap_are_limited),
 		cmocka_unit_test(records_and_peers_are_limited),
+		cmocka_unit_test(mapped_blocks_stay_charged),
 		cmocka_unit_test(reverse_watches_are_limited),
 		cmocka_unit_test(realms_and_connections_are_limited),
 		cmocka_unit_test(defaults_leave_enough_for_others),
