@@ -84,11 +84,40 @@ static void ports_of_other_realms_do_not_migrate(void **state)
 	node_end(node);
 }
 
+/* Records of accesses do not count as claims, but a hostile one looks so. */
+static void list_of_fenced_entries_is_bounded(void **state)
+{
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "default");
+	struct process *stopped = inside_join(node, STOPPED_PID, "default");
+	struct vport *port = inside_open(owner);
+	struct queue_control *old = arena_control(
+		&port->realm->arena, port->config.vpid, port->epoch);
+	claim_entry(stopped, port);
+	const struct op_record *first = record_at(stopped, 0);
+	for (uint32_t i = 1; i <= QUEUE_FENCED_MAX; i++) {
+		struct op_record *op = record_at(stopped, i);
+		atomic_store(&op->w_old, atomic_load(&first->w_old));
+		atomic_store(&op->w_new, atomic_load(&first->w_new));
+		atomic_store(
+			&op->state, op_state_word(OP_ACCESS, port->config.vpid,
+					    port->epoch));
+	}
+	assert_int_equal(fence(), 1);
+	assert_int_equal(old->fenced_count, QUEUE_FENCED_MAX);
+	process_exited(stopped);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(migrated_port_keeps_its_doorbell),
 		cmocka_unit_test(ports_of_other_realms_do_not_migrate),
+		cmocka_unit_test(list_of_fenced_entries_is_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
