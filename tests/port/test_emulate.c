@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "instruction.h"
+#include "port/port.h"
 #include "status.h"
 
 /* One window on ordinary memory, one in the arena, of the same port. */
@@ -221,6 +222,9 @@ static void number_is_limited(void **state)
 		assert_int_equal(word_at(&t.heap, 0), sum);
 	}
 	assert_int_equal(word_at(&t.arena, 0), 0);
+	/* Those that were refused do not keep others off the fast path. */
+	assert_int_equal(
+		atomic_load(&t.heap.origin->origin.emulated_in_flight), 0);
 	two_close(&t);
 }
 

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/futex.h"
 #include "harness.h"
+#include "port/port.h"
 
 enum {
 	SENDERS = 3,
@@ -379,6 +381,42 @@ static void freed_memory_is_not_written(void **state)
 	close_port(h.port);
 }
 
+/* ---- a sender that waits ---- */
+
+struct sleeper {
+	_Atomic uint64_t *r;
+	_Atomic int result; /* of the futex; 1: it sleeps */
+};
+
+/* As wait_for_return() in port/send.c, but without its limit of 10 ms. */
+static void *sleeper_run(void *argument)
+{
+	struct sleeper *s = argument;
+	uint64_t r = atomic_fetch_or(s->r, R_WAITERS) | R_WAITERS;
+	atomic_store(&s->result, futex_wait_lower(s->r, r, soon()));
+	return NULL;
+}
+
+static void a_post_wakes_a_sender(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	unsigned char *memory = cay_alloc(port, 64, 0);
+	struct sleeper s = { &port_context(port)->control->r, 1 };
+	pthread_t thread;
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, sleeper_run, &s), 0);
+	/* The first posts may precede the sleep. */
+	while (atomic_load(&s.result) == 1) {
+		assert_int_equal(cay_receive_post(port, memory, 64, 1), 0);
+		assert_int_equal(cay_receive_cancel(port, 1), 1);
+		nap_ns(NS_PER_MS);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(s.result, 0);
+	cay_free(port, memory);
+	close_port(port);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -386,6 +424,7 @@ int main(void)
 		TEST(every_message_once_in_posted_only_mode),
 		TEST(cancelled_or_reported),
 		TEST(freed_memory_is_not_written),
+		TEST(a_post_wakes_a_sender),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
