@@ -316,16 +316,13 @@ static void closed_regions_do_not_hide_others(void **state)
 	group_cold_start = false;
 }
 
-/*
- * Writes a word in two parts. The device finds an error in the second one,
- * when the first one is on its way.
- */
-static void write_halfway(struct stack *s, uint64_t address, uint64_t key)
+/* Writes 8 bytes in two parts; returns the error or 0. */
+static int write_parts(
+	struct stack *s, struct fi_rma_iov first, struct fi_rma_iov second)
 {
-	uint64_t word = 66;
+	uint64_t word = ~0ull;
 	struct iovec iov = { &word, 8 };
-	struct fi_rma_iov remote[] = { { address, 4, key },
-		{ 1ull << 46, 4, key } };
+	const struct fi_rma_iov remote[] = { first, second };
 	struct fi_msg_rma m = { .msg_iov = &iov,
 		.iov_count = 1,
 		.addr = s->peers[1],
@@ -334,9 +331,49 @@ static void write_halfway(struct stack *s, uint64_t address, uint64_t key)
 		.context = &word };
 	struct fi_cq_err_entry e;
 	MUST(s, fi_writemsg(s->ep, &m, FI_COMPLETION));
-	assert_int_equal(cq_next_error(s->txcq, &e), FI_EFAULT);
+	int error = cq_next_error(s->txcq, &e);
 	assert_true(e.op_context == &word);
 	cq_expect_none(s->txcq);
+	return error;
+}
+
+/* A segment with a wrong range or right is found before a part is issued. */
+static void parts_body(struct process *me, void *argument)
+{
+	const struct fi_rma_iov good = { 0, 4, 1 };
+	struct fid_mr *mrs[2];
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	if (me->rank == 1) {
+		assert_int_equal(
+			reg(&s, memory, 8, ACCESS_REMOTE, 1, 0, &mrs[0]), 0);
+		assert_int_equal(
+			reg(&s, memory + 8, 8, FI_REMOTE_READ, 2, 0, &mrs[1]),
+			0);
+	}
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		assert_int_equal(
+			write_parts(&s, good, (struct fi_rma_iov){ 6, 4, 1 }),
+			FI_EINVAL);
+		assert_int_equal(
+			write_parts(&s, good, (struct fi_rma_iov){ 0, 4, 2 }),
+			FI_EACCES);
+	}
+	process_barrier(me, &s);
+	if (me->rank == 1) {
+		assert_true(word_at(0) == 0 && word_at(8) == 0);
+		close_mr(mrs[0]);
+		close_mr(mrs[1]);
+	}
+	stack_leave(&s, me);
+}
+
+static void refused_operations_write_nothing(void **state)
+{
+	(void)state;
+	group_run(2, parts_body, NULL);
 }
 
 static void all_memory_body(struct process *me, void *argument)
@@ -356,7 +393,12 @@ static void all_memory_body(struct process *me, void *argument)
 		assert_int_equal(write_to(&s, address, 9, 55), 0);
 		assert_int_equal(write_to(&s, 8, 9, 55), FI_EINVAL);
 		assert_int_equal(write_to(&s, 1ull << 46, 9, 55), FI_EFAULT);
-		write_halfway(&s, address + 8, 9);
+		/* The device has executed the first part. */
+		assert_int_equal(
+			write_parts(&s,
+				(struct fi_rma_iov){ address + 8, 4, 9 },
+				(struct fi_rma_iov){ 1ull << 46, 4, 9 }),
+			FI_EFAULT);
 	}
 	process_barrier(me, &s);
 	if (me->rank == 1) {
@@ -382,6 +424,7 @@ int main(void)
 		TEST(provider_keys_are_all_different),
 		TEST(regions_may_precede_the_endpoint),
 		TEST(a_key_may_be_reused),
+		TEST(refused_operations_write_nothing),
 		TEST(all_memory_can_be_registered),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
