@@ -10,7 +10,7 @@
 #ifndef CAY_NETWORK_ROUTING_DEPENDENCY_H
 #define CAY_NETWORK_ROUTING_DEPENDENCY_H
 
-#include "network/routing/routing_string.h"
+#include "network/routing/route.h"
 
 struct channel {
 	uint32_t node; /* where it begins */

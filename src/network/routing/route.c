@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
+
 static int route_add(
 	struct route *r, unsigned port, uint32_t low, uint32_t high)
 {
@@ -292,4 +294,47 @@ int route_up_down_all(const struct topology *t, const struct route_tree *tree,
 	}
 	search_free(&s);
 	return e;
+}
+
+/* ---- routing strings ---- */
+
+static int phit_add(struct routing_string *s, unsigned phit)
+{
+	if (s->count == STRING_PHITS_MAX)
+		return -E2BIG;
+	s->phit[s->count++] = (uint16_t)phit;
+	return 0;
+}
+
+/* Low hops precede high hops, so the high ones go into the last phits. */
+static int path_add(
+	struct routing_string *s, const struct route *route, unsigned host_phit)
+{
+	int r = 0;
+	for (unsigned i = 0; r == 0 && i < route->count; i++) {
+		uint32_t low = route->leg[i].low, high = route->leg[i].high;
+		unsigned port = route->leg[i].port;
+		if (port >= STRING_PORT_LINKS)
+			return -EINVAL;
+		while (r == 0 && (low || high)) {
+			unsigned l = (unsigned)bits_min(low, STRING_HOPS_MAX);
+			low -= l;
+			unsigned h =
+				low ? 0
+				    : (unsigned)bits_min(high, STRING_HOPS_MAX);
+			high -= h;
+			r = phit_add(s, phit_make(port, l, h));
+		}
+	}
+	return r ? r : phit_add(s, host_phit);
+}
+
+int routing_string_build(struct routing_string *s, uint16_t tag,
+	const struct route *there, const struct route *back)
+{
+	s->tag = tag;
+	s->count = 0;
+	int r = path_add(
+		s, there, STRING_PORT_ANY | (back ? STRING_RETURN : 0));
+	return r == 0 && back ? path_add(s, back, STRING_PORT_ANY) : r;
 }

@@ -9,6 +9,7 @@
 #ifndef CAY_NETWORK_ROUTING_ROUTE_H
 #define CAY_NETWORK_ROUTING_ROUTE_H
 
+#include "contract/routing_string.h"
 #include "network/topology/topology.h"
 
 #define ROUTE_LEGS_MAX	   64
@@ -121,5 +122,12 @@ uint32_t route_hops(const struct route *);
 /* The last node; TOPOLOGY_NOWHERE if the route leaves the topology. */
 uint32_t route_end(
 	const struct topology *, uint32_t from, const struct route *);
+/*
+ * Builds the routing string of a route and a return route (or NULL), both to
+ * any network port. A leg with more hops than fit takes several phits. Returns
+ * 0, -EINVAL (a port that is not a link), -E2BIG (too long).
+ */
+int routing_string_build(struct routing_string *, uint16_t tag,
+	const struct route *there, const struct route *back);
 
 #endif

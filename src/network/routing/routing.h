@@ -13,7 +13,7 @@
 #ifndef CAY_NETWORK_ROUTING_ROUTING_H
 #define CAY_NETWORK_ROUTING_ROUTING_H
 
-#include "network/routing/routing_string.h"
+#include "network/routing/route.h"
 #include "network/traffic/random.h"
 
 /* A leg: port 8 bits, hops on the low group 12, hops on the high group 12. */

@@ -1,24 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routing strings: the source route in front of a packet. A phit has 16 bits of
- * data:
+ * Routing strings: the source route in front of a packet. A phit has 18 bits:
+ * 2 control bits, which belong to the link, and 16 bits of data:
  *
- *	bits 0-3	destination port
- *	bits 4-9	hops on the low channel group
- *	bits 10-15	hops on the high channel group
+ *	bits 3:0	destination port
+ *	bits 9:4	hops on the low channel group
+ *	bits 15:10	hops on the high channel group
  *
  * A router consumes a hop, low ones first, until both counts are 0. A string is
  *
  *	destination host tag
  *	phits of the path
- *	host phit: port 15 for any network port, or a special port; bit 4 is set
- *		if a return path follows
- *	phits of the return path and its host phit
+ *	host phit
+ *	phits of the return path and its host phit, if the host phit says so
+ *
+ * The host phit ends a path:
+ *
+ *	bits 3:0	port 15 for any network port, or a special port
+ *	bit 4		a return path follows
+ *	bits 9:5	flags of the request (ours)
+ *	bits 15:10	0
+ *
+ * In the host phit of a return path all bits but the port are 0. A zero phit
+ * does not occur in a path.
  */
-#ifndef CAY_NETWORK_ROUTING_ROUTING_STRING_H
-#define CAY_NETWORK_ROUTING_ROUTING_STRING_H
+#ifndef CAY_CONTRACT_ROUTING_STRING_H
+#define CAY_CONTRACT_ROUTING_STRING_H
 
-#include "network/routing/route.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum string_port {
 	STRING_PORT_LINKS = 6, /* 0 to 5 are links */
@@ -30,10 +40,13 @@ enum string_port {
 
 #define STRING_HOPS_MAX	    63 /* in one phit and group */
 #define STRING_PHITS_MAX    64
-#define STRING_RETURN_SHIFT 4
-#define STRING_RETURN	    (1u << STRING_RETURN_SHIFT)
+#define STRING_PORT	    0xfu
 #define STRING_LOW_SHIFT    4
 #define STRING_HIGH_SHIFT   10
+#define STRING_RETURN_SHIFT 4
+#define STRING_RETURN	    (1u << STRING_RETURN_SHIFT)
+#define STRING_FLAGS_SHIFT  5
+#define STRING_FLAGS	    (0x1fu << STRING_FLAGS_SHIFT)
 
 struct routing_string {
 	uint16_t tag;	/* of the destination host */
@@ -60,7 +73,7 @@ static inline uint16_t phit_make(unsigned port, unsigned low, unsigned high)
 
 static inline unsigned phit_port(uint16_t phit)
 {
-	return phit & 0xf;
+	return phit & STRING_PORT;
 }
 
 static inline unsigned phit_low(uint16_t phit)
@@ -80,19 +93,21 @@ static inline bool phit_is_host(uint16_t phit)
 }
 
 /*
- * Builds the string of a route and a return route (or NULL), both to any
- * network port. A leg with more hops than fit takes several phits. Returns 0,
- * -EINVAL (a port that is not a link), -E2BIG (too long).
+ * Returns whether a phit can be part of a path there, or of a return path: a
+ * link phit has hops, a host phit names a port and has no reserved bit.
  */
-int routing_string_build(struct routing_string *, uint16_t tag,
-	const struct route *there, const struct route *back);
+bool phit_valid(uint16_t phit, bool back);
+
 /*
- * Checks that a string is well formed: each path ends with a host phit, no link
- * phit is without hops, nothing follows, no internal port. Returns 0 or
- * -EINVAL.
+ * Checks that a string is well formed: each path ends with a host phit, all
+ * phits are valid, nothing follows. Returns 0 or -EINVAL.
  */
 int routing_string_check(const struct routing_string *);
 
+/* The remaining functions expect a string that was checked. */
+
+/* Returns the index of the host phit of the path there. */
+unsigned routing_string_host(const struct routing_string *);
 /* Sets a cursor to the first phit. */
 void routing_string_start(
 	const struct routing_string *, struct string_cursor *);
@@ -100,10 +115,17 @@ void routing_string_start(
 bool routing_string_return(
 	const struct routing_string *, struct string_cursor *);
 /*
- * Consumes a hop of a string that was checked. Returns its port and group; at
- * the end always the port of the host phit.
+ * Consumes a hop. Returns its port and group; at the end always the port of the
+ * host phit.
  */
 unsigned routing_string_step(const struct routing_string *,
 	struct string_cursor *, enum channel_group *);
+/*
+ * Builds the string of a response: the return path of the request's string. The
+ * tag is that of the host that sent the request. Both may be the same string.
+ * Returns 0, or -EHOSTUNREACH: the request has no return path.
+ */
+int routing_string_reverse(const struct routing_string *request, uint16_t tag,
+	struct routing_string *response);
 
 #endif
