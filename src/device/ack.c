@@ -9,18 +9,16 @@
 /* Reserves an entry for one completion; returns false if none is left. */
 static inline bool ack_reserve(struct origin *o)
 {
-	uint32_t used = atomic_fetch_add_explicit(
-		&o->completions, 1, memory_order_relaxed);
-	if (likely(used < o->cq_reserve))
+	if (likely(private_add32(&o->completions, 1) < o->cq_reserve))
 		return true;
-	atomic_fetch_sub_explicit(&o->completions, 1, memory_order_relaxed);
+	private_add32(&o->completions, -1u);
 	return false;
 }
 
 static inline void ack_unreserve(struct origin *o, uint32_t count)
 {
-	/* Relaxed: R orders the reuse of the entries (N5, N6). */
-	atomic_fetch_sub_explicit(&o->completions, count, memory_order_relaxed);
+	/* R orders the reuse of the entries (N5, N6). */
+	private_add32(&o->completions, -count);
 }
 
 /*
@@ -62,12 +60,11 @@ static inline void ack_own(
 	struct origin *o, struct op_record *op, const struct completion *c)
 {
 	for (;;) {
-		struct context *own =
-			atomic_load_explicit(&o->own, memory_order_acquire);
+		struct context *own = host_context(&o->own);
 		int r = ack_complete(own, op, c, 0);
 		if (likely(r == 0))
 			return;
-		if (!context_follow_migration(&o->own, own) && r != -ESTALE)
+		if (!host_follow(&o->own, own) && r != -ESTALE)
 			break;
 	}
 	ack_unreserve(o, 1); /* the port is closed */

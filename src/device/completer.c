@@ -175,7 +175,7 @@ static inline void completer_store(
 		return;
 	}
 	/* Earlier stores of this port become visible first. */
-	host_store_fence();
+	host_fence_stores();
 	host_copy(at, from, bytes, HOST_MEMORY);
 }
 
@@ -218,8 +218,11 @@ static inline int completer_put_masked(
 	_Atomic uint64_t *word = translate_word(to, a);
 	uint64_t mask = completer_mask(p->operand[1]);
 	uint64_t old = host_load(word, HOST_MEMORY);
-	while (!host_cas(word, &old, (old & ~mask) | (p->operand[0] & mask),
-		HOST_MEMORY))
-		;
-	return 0;
+	uint32_t tries = 0;
+	do {
+		if (host_cas(word, &old, (old & ~mask) | (p->operand[0] & mask),
+			    HOST_MEMORY))
+			return 0;
+	} while (host_retry(&tries));
+	return -EAGAIN;
 }

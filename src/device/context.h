@@ -43,7 +43,7 @@ struct context {
 	uint32_t posted_entries;
 	struct posted_head *posted_head;
 	struct cay_posted_receive *posted;
-	_Atomic bool process_memory_denied; /* by the kernel */
+	_Atomic uint32_t process_memory_denied; /* 1: by the kernel */
 	const struct arena *arena;
 	struct context *previous; /* replaced by this one; kept for readers */
 };

@@ -120,10 +120,11 @@ static void counting_sum_add(struct counting_sum *sum, enum counting_what what,
 	sum->lines += lines;
 }
 
-void counting_note(enum counting_what what, enum host_kind kind,
+void counting_note(enum host_access access, enum host_kind kind,
 	const void *address, size_t bytes, bool written)
 {
 	struct counting *c = counting_now;
+	enum counting_what what = (enum counting_what)access;
 	if (!c)
 		return;
 	uint64_t at = counting_at(c, address);

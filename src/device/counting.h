@@ -25,10 +25,10 @@
 #include "device/step.h"
 
 enum counting_what {
-	COUNTING_LOAD,
-	COUNTING_STORE,
-	COUNTING_ATOMIC, /* a read-modify-write, also one that fails */
-	COUNTING_COPY,
+	COUNTING_LOAD = HOST_LOAD,
+	COUNTING_STORE = HOST_STORE,
+	COUNTING_ATOMIC = HOST_ATOMIC,
+	COUNTING_COPY = HOST_COPY,
 	COUNTING_STEP, /* the accesses since the last step belong to it */
 	COUNTING_WAKE, /* a system call that wakes a thread */
 };

@@ -9,8 +9,7 @@
 /* Each VCI may need a completion, so one must be free before it starts. */
 static inline bool csb_accepts(const struct origin *o)
 {
-	return atomic_load_explicit(&o->completions, memory_order_relaxed) <
-	       o->cq_reserve;
+	return private_load32(&o->completions) < o->cq_reserve;
 }
 
 static inline struct cay_answer csb_answer(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device on the real platform, for the layers above. */
+/* The device in the client library, for the layers above. */
 #ifndef CAY_DEVICE_DEVICE_H
 #define CAY_DEVICE_DEVICE_H
 

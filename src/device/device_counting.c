@@ -3,3 +3,5 @@
 #include "device/host_counting.h"
 
 #include "device/units.h"
+
+#include "device/entry.c"

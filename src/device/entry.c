@@ -43,32 +43,6 @@ int DEVICE(send_copied)(struct origin *o, struct op_record *op,
 	return requester_copied(o, op, to, &p, source, staging, index);
 }
 
-int DEVICE(complete)(struct context *origin, struct op_record *op,
-	const struct completion *c, uint32_t keep)
-{
-	return ack_complete(origin, op, c, keep);
-}
-
-/* Writes a NOTIFY_GONE; it leaves as many entries free as a message. */
-int DEVICE(notify_gone)(
-	struct context *to, struct op_record *op, uint32_t node, uint16_t vpid)
-{
-	struct claim claim;
-	int r = notify_claim(to, op, 0, completer_reserve(to, 0), &claim);
-	if (r)
-		return r;
-	const struct packet p = { .origin_vpid = vpid, .origin_node = node };
-	uint64_t position = queue_nq(claim.w_old);
-	struct cay_nqe *nqe = notify_entry(to, position);
-	completer_recv_entry(nqe, &p, 0, &claim);
-	notify_publish(nqe,
-		notify_word(to, position,
-			(uint16_t)(CAY_NOTIFY_GONE |
-				   CAY_ERROR_GONE << CAY_COMMAND_ERROR_SHIFT),
-			0, vpid));
-	return notify_finish(to, op, &claim, 0);
-}
-
 int DEVICE(access)(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {
@@ -170,14 +144,6 @@ struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
 	}
 }
 
-uint64_t DEVICE(peek)(struct context *own, uint64_t position)
-{
-	uint64_t word = notify_peek(own, position);
-	if (word)
-		host_step(NULL, STEP_TAKE);
-	return word;
-}
-
 void DEVICE(return_entries)(struct context *own, uint64_t r)
 {
 	notify_return(own, r);
@@ -193,13 +159,6 @@ void DEVICE(cancel_sleep)(struct context *own, uint64_t flag)
 	notify_cancel_sleep(own, flag);
 }
 
-bool DEVICE(reference_done)(struct reference *slot, uint32_t sequence)
-{
-	bool done = reference_done(slot, sequence);
-	host_step(NULL, STEP_DONE);
-	return done;
-}
-
 bool DEVICE(reference_begin)(struct reference *slot, uint32_t sequence)
 {
 	return reference_begin(slot, sequence);
@@ -213,12 +172,6 @@ bool DEVICE(reference_withdraw)(struct reference *slot)
 bool DEVICE(reference_reclaim)(struct reference *slot)
 {
 	return reference_reclaim(slot);
-}
-
-bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
-	uint32_t index, uint32_t sequence)
-{
-	return reference_published(to, origin_vpid, index, sequence);
 }
 
 bool DEVICE(reference_pending)(const struct origin *o, int32_t vpid)
@@ -245,10 +198,4 @@ void DEVICE(complete_own)(
 void DEVICE(completions_returned)(struct origin *o, uint32_t count)
 {
 	ack_unreserve(o, count);
-}
-
-bool DEVICE(void_entry)(
-	struct context *to, uint64_t position, int64_t rdr_write)
-{
-	return notify_void(to, position, rdr_write);
 }

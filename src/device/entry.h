@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The entry points of a device, one set per platform: DEVICE(name) is
- * device_<name> on the real and counting_<name> on the counting one.
+ * device_<name> in the client library and counting_<name> on the counting
+ * platform. The node has only those of entry_repair.h.
  */
+#include "device/entry_repair.h"
+
 int DEVICE(send)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
 int DEVICE(send_fast)(struct origin *, struct op_record *,
@@ -18,10 +21,6 @@ int DEVICE(send_reference)(struct origin *, struct op_record *,
 int DEVICE(send_copied)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *,
 	const struct reference *source, unsigned char *staging, uint32_t index);
-int DEVICE(complete)(struct context *origin, struct op_record *,
-	const struct completion *, uint32_t keep);
-int DEVICE(notify_gone)(
-	struct context *to, struct op_record *, uint32_t node, uint16_t vpid);
 
 /*
  * Remote memory. Returns 0; 1 (refused, with an error completion); -EAGAIN;
@@ -53,18 +52,13 @@ bool DEVICE(post)(struct origin *, const struct cay_vci *);
 struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
 	enum cay_issue, unsigned parameter);
 
-uint64_t DEVICE(peek)(struct context *own, uint64_t position);
 void DEVICE(return_entries)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
 void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);
-bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
 /* Makes the DONE slot of a copied message FREE; false: it is not DONE. */
 bool DEVICE(reference_reclaim)(struct reference *);
-/* Returns true if an entry of the target names the READY reference. */
-bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
-	uint32_t index, uint32_t sequence);
 bool DEVICE(reference_pending)(const struct origin *, int32_t vpid);
 void DEVICE(reference_free)(struct origin *, uint32_t index);
 /* Reserves an entry for one completion; returns false if none is left. */
@@ -73,4 +67,3 @@ bool DEVICE(reserve_completion)(struct origin *);
 void DEVICE(complete_own)(
 	struct origin *, struct op_record *, const struct completion *);
 void DEVICE(completions_returned)(struct origin *, uint32_t count);
-bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The interface between the device and its host: kinds of memory, and accesses
- * to them. A platform (host_real.h, host_counting.h) defines these static
- * inline functions:
+ * The interface between the units and a platform. The units access shared
+ * memory, fences and private words through host_access.h, and everything else
+ * through these functions, which a platform defines as static inline:
  *
- *	host_load(word, kind)            acquire load of a shared word
- *	host_load_relaxed(word, kind)    of a word that only this thread writes
- *	host_store(word, value, kind)    release store
- *	host_store_relaxed(...)          a later release store covers it
- *	host_cas(word, &expected, value, kind)  acq_rel, acquire on failure
- *	host_or, host_and(word, bits, kind)     acq_rel, return the old value
- *	host_swap(word, value, kind)            acq_rel, returns the old value
- *	host_add(word, value, kind)             acq_rel, returns the old value
- *	host_add32(word, value, kind)           relaxed, returns the old value
- *	host_store_fence()               earlier stores become visible first
- *	host_process(owner, at, local, bytes, write)  memory of a process
+ *	host_before(), host_after(...)   enclose each access; see host_access.h
+ *	host_process(owner, at, local, bytes, write)  memory of a process;
+ *		returns 0, -EPERM, -ESRCH or -EFAULT
  *	host_mapped(at, bytes, write)    is it mapped in this process?
- *	host_write(to, value, kind)      plain store, covered by a release
- *	host_read(from, kind)            plain load, covered by an acquire
- *	host_copy(to, from, bytes, kind)
+ *	host_context(slot)               loads the context of a peer
+ *	host_follow(slot, closed)        follows a migration of a peer
  *	host_step(op, step)              reports that a step is done
  *	host_interrupt(context, flags)   wakes the sleeping target
+ *	host_wake_senders(own)           wakes senders that wait for room
+ *	host_pause(arena)                waits for another process; false: the
+ *		platform does not wait, or the wait would never end
+ *	host_retry(&tries)               false: ends a loop that failed because
+ *		another process changed a word; tries starts at 0
+ *	host_can_emulate(origin), host_emulate(origin, op, slot, packet)
+ *		passes an access to the owner of the window
+ *	host_refused(origin, slot)       an access to this peer was refused
  */
 #ifndef CAY_DEVICE_HOST_H
 #define CAY_DEVICE_HOST_H
@@ -40,6 +39,13 @@ enum host_kind {
 	HOST_MEMORY,	/* memory of a window */
 	HOST_POSTED,	/* a posted receive */
 	HOST_KINDS,
+};
+
+enum host_access {
+	HOST_LOAD,
+	HOST_STORE,
+	HOST_ATOMIC, /* a read-modify-write, also one that fails */
+	HOST_COPY,
 };
 
 #endif

@@ -64,11 +64,11 @@ static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
 	uint32_t keep, struct claim *claim)
 {
 	/* Acquire: another thread of this process may have stored it (N6). */
-	uint64_t r = atomic_load_explicit(&to->r_seen, memory_order_acquire);
+	uint64_t r = private_load(&to->r_seen);
 	if (likely(notify_fits(to, w, r, units, keep, claim)))
 		return true;
 	r = host_load(&to->control->r, HOST_R); /* N6 */
-	atomic_store_explicit(&to->r_seen, r, memory_order_release);
+	private_store(&to->r_seen, r);
 	return notify_fits(to, w, r, units, keep, claim);
 }
 
@@ -80,6 +80,7 @@ static inline bool notify_full(struct context *to, uint32_t keep)
 {
 	struct claim unused;
 	uint64_t now = host_load(&to->control->w, HOST_W), w;
+	uint32_t tries = 0;
 	/* The queue is full only if W has not changed; see notify_try(). */
 	do {
 		w = now;
@@ -88,7 +89,7 @@ static inline bool notify_full(struct context *to, uint32_t keep)
 			notify_room(to, w, 0, keep, &unused))
 			return false;
 		now = host_load(&to->control->w, HOST_W);
-	} while (now != w);
+	} while (now != w && host_retry(&tries));
 	return true;
 }
 
@@ -100,9 +101,10 @@ static inline bool notify_full(struct context *to, uint32_t keep)
 static inline int notify_try(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
-	int failure;
 	uint64_t w = host_load(&to->control->w, HOST_W); /* N1 */
-	for (;;) {
+	uint32_t tries = 0;
+	int failure;
+	do {
 		failure = -EPIPE;
 		if (unlikely(w & W_CLOSED) ||
 			unlikely(host_load32(&to->control->epoch, HOST_W) !=
@@ -130,7 +132,7 @@ static inline int notify_try(struct context *to, struct op_record *op,
 			host_step(op, STEP_OWN);
 			return 0;
 		}
-	}
+	} while (host_retry(&tries));
 	return failure;
 }
 
@@ -199,6 +201,23 @@ static inline void notify_publish(struct cay_nqe *nqe, uint64_t word)
 	host_store(queue_valid_word(nqe), word, HOST_NQE);
 }
 
+/* Returns true if this entry of a replaced queue set is fenced. */
+static inline bool notify_fenced(const struct context *to, uint64_t position)
+{
+	const struct queue_control *c = to->control;
+	/* Acquire pairs with the store in node/fence.c: the list is final. */
+	if (host_load32(&c->migration, HOST_MIGRATION) != QUEUE_MIGRATED)
+		return false;
+	uint32_t count = host_read32(&c->fenced_count, HOST_MIGRATION);
+	for (uint32_t i = 0; i < count && i < QUEUE_FENCED_MAX; i++) {
+		uint64_t from = host_read(&c->fenced[i].from, HOST_MIGRATION);
+		uint64_t end = host_read(&c->fenced[i].to, HOST_MIGRATION);
+		if (queue_ahead(position, from) < queue_ahead(end, from))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The queue set was replaced between claim and publication. Waits until the
  * node has listed the fenced entries (node/fence.c); if the node exits before,
@@ -208,12 +227,10 @@ __attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
 {
 	const struct queue_control *c = to->control;
-	while (host_load32(&c->migration, HOST_MIGRATION) == QUEUE_MIGRATING) {
-		if (to->arena->orphaned(to->arena))
+	while (host_load32(&c->migration, HOST_MIGRATION) == QUEUE_MIGRATING)
+		if (!host_pause(to->arena))
 			return 0;
-		clock_nap_ns(CLOCK_NS_PER_MS);
-	}
-	return queue_fenced(c, position) ? -ESTALE : 0;
+	return notify_fenced(to, position) ? -ESTALE : 0;
 }
 
 /*

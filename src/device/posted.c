@@ -95,11 +95,12 @@ static inline bool posted_claim_slot(
 static inline bool posted_fields(struct context *to,
 	struct cay_posted_receive *slot, struct cay_posted_receive *copy)
 {
-	*copy = (struct cay_posted_receive){ .offset = slot->offset,
+	*copy = (struct cay_posted_receive){ .offset = host_read(&slot->offset,
+						     HOST_POSTED),
 		.length = host_load_relaxed(
 			(const _Atomic uint64_t *)&slot->length, HOST_POSTED),
-		.cookie = slot->cookie,
-		.flags = slot->flags };
+		.cookie = host_read(&slot->cookie, HOST_POSTED),
+		.flags = host_read(&slot->flags, HOST_POSTED) };
 	if (likely(posted_valid(copy, to->arena->bytes)))
 		return true;
 	posted_set_state(slot, POSTED_FREE);
@@ -205,10 +206,11 @@ static bool posted_has_entry(struct context *to, const struct packet *p)
 {
 	struct claim unused;
 	uint64_t w = host_load(&to->control->w, HOST_W);
+	uint32_t tries = 0;
 	while (!notify_room(
 		to, w, 0, completer_reserve(to, p->flags), &unused)) {
 		uint64_t now = host_load(&to->control->w, HOST_W);
-		if (now == w)
+		if (now == w || !host_retry(&tries))
 			return false;
 		w = now;
 	}

@@ -76,19 +76,4 @@ static inline bool reference_is_copied(uint32_t index)
 	return index >= REFERENCE_COPIED;
 }
 
-/* Returns true if this entry of a replaced queue set is fenced. */
-static inline bool queue_fenced(
-	const struct queue_control *c, uint64_t position)
-{
-	/* Acquire pairs with the store in node/fence.c: the list is final. */
-	if (atomic_load_explicit(&c->migration, memory_order_acquire) !=
-		QUEUE_MIGRATED)
-		return false;
-	for (uint32_t i = 0; i < c->fenced_count && i < QUEUE_FENCED_MAX; i++)
-		if (queue_ahead(position, c->fenced[i].from) <
-			queue_ahead(c->fenced[i].to, c->fenced[i].from))
-			return true;
-	return false;
-}
-
 #endif

@@ -53,8 +53,9 @@ static inline void reference_sent(
 static inline bool reference_begin(struct reference *slot, uint32_t sequence)
 {
 	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
+	uint32_t tries = 0;
 	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
-		reference_open(state)) {
+		reference_open(state) && host_retry(&tries)) {
 		if ((state & REFERENCE_STATE_MASK) == REFERENCE_STARTED)
 			return true;
 		if (host_cas(&slot->state, &state,
@@ -83,8 +84,9 @@ static inline bool reference_withdraw(struct reference *slot)
 static inline bool reference_done(struct reference *slot, uint32_t sequence)
 {
 	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
+	uint32_t tries = 0;
 	while (state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
-		reference_open(state))
+		reference_open(state) && host_retry(&tries))
 		if (host_cas(&slot->state, &state,
 			    reference_word(sequence, REFERENCE_DONE),
 			    HOST_REFERENCE))
@@ -97,14 +99,11 @@ static inline bool reference_done(struct reference *slot, uint32_t sequence)
 /* Allocates a slot; returns its index, or -1. Any thread. */
 static inline int reference_allocate(struct origin *o)
 {
-	uint64_t used =
-		atomic_load_explicit(&o->references, memory_order_relaxed);
+	uint64_t used = private_load(&o->references);
 	while (~used) {
 		int index = __builtin_ctzll(~used);
 		/* Acquire pairs with the release in reference_free(). */
-		if (atomic_compare_exchange_weak_explicit(&o->references, &used,
-			    used | 1ull << index, memory_order_acquire,
-			    memory_order_relaxed))
+		if (private_cas(&o->references, &used, used | 1ull << index))
 			return index;
 	}
 	return -1;
@@ -124,13 +123,13 @@ static inline uint32_t reference_fill(struct reference *slot,
 	host_write(
 		&slot->cookie_address, source->cookie_address, HOST_REFERENCE);
 	host_write(&slot->tag, tag, HOST_REFERENCE);
-	slot->pid = source->pid;
-	slot->kind = source->kind;
-	slot->probe = source->probe;
-	slot->target_epoch = to->epoch;
-	atomic_store_explicit((_Atomic uint16_t *)&slot->target_vpid, to->vpid,
-		memory_order_relaxed);
-	atomic_store_explicit(&slot->outcome, 0, memory_order_relaxed);
+	host_write32(&slot->pid, source->pid, HOST_REFERENCE);
+	host_write8(&slot->kind, source->kind, HOST_REFERENCE);
+	host_write8(&slot->probe, source->probe, HOST_REFERENCE);
+	host_write32(&slot->target_epoch, to->epoch, HOST_REFERENCE);
+	host_store16_relaxed((_Atomic uint16_t *)&slot->target_vpid, to->vpid,
+		HOST_REFERENCE);
+	host_store32_relaxed(&slot->outcome, 0, HOST_REFERENCE);
 	return sequence;
 }
 
@@ -159,16 +158,14 @@ static inline bool reference_reclaim(struct reference *slot)
 static inline void reference_free(struct origin *o, uint32_t index)
 {
 	reference_reset(&o->refs[index]);
-	atomic_fetch_and_explicit(
-		&o->references, ~(1ull << index), memory_order_release);
+	private_clear(&o->references, 1ull << index);
 }
 
 /* Relaxed: another thread may fill in the next use of the slot. */
 static inline uint16_t reference_target(const struct reference *slot)
 {
-	return atomic_load_explicit(
-		(const _Atomic uint16_t *)&slot->target_vpid,
-		memory_order_relaxed);
+	return host_load16_relaxed(
+		(const _Atomic uint16_t *)&slot->target_vpid, HOST_REFERENCE);
 }
 
 /*
@@ -177,8 +174,7 @@ static inline uint16_t reference_target(const struct reference *slot)
  */
 static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
-	uint64_t used =
-		atomic_load_explicit(&o->references, memory_order_acquire);
+	uint64_t used = private_load(&o->references);
 	for (; used; used &= used - 1) {
 		const struct reference *slot = &o->refs[__builtin_ctzll(used)];
 		/* FREE: the node has completed it for a dead target. */
@@ -215,8 +211,10 @@ static bool reference_published(struct context *to, uint16_t origin_vpid,
 				(command != CAY_NQE_INVALID &&
 					command < CAY_NOTIFY_CC)) &&
 			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) == origin_vpid &&
-			n->word[CAY_NQE_WORD_REFERENCE] == index + 1 &&
-			n->word[CAY_NQE_WORD_START] == sequence)
+			host_read(&n->word[CAY_NQE_WORD_REFERENCE], HOST_NQE) ==
+				index + 1 &&
+			host_read(&n->word[CAY_NQE_WORD_START], HOST_NQE) ==
+				sequence)
 			return true;
 	}
 	return false;

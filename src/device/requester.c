@@ -66,12 +66,11 @@ static inline int requester_route(struct origin *o, struct op_record *op,
 	struct reference *ref, bool may_be_posted)
 {
 	for (;;) {
-		struct context *to =
-			atomic_load_explicit(slot, memory_order_acquire);
+		struct context *to = host_context(slot);
 		int r = requester_issue(o, op, to, p, ref, may_be_posted);
 		if (likely(r != -EPIPE && r != -ESTALE))
 			return r;
-		if (!context_follow_migration(slot, to))
+		if (!host_follow(slot, to))
 			return -EPIPE;
 	}
 }
@@ -82,7 +81,7 @@ static inline int requester_issue_reference(struct origin *o,
 	const struct reference *source, uint32_t index)
 {
 	struct reference *ref = &o->refs[index];
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	struct context *to = host_context(slot);
 	p->sequence = reference_fill(ref, source, p->tag, to);
 	p->reference = index + 1;
 	reference_ready(ref, p->sequence, op);
@@ -116,7 +115,7 @@ static inline int requester_copied(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, unsigned char *staging, uint32_t index)
 {
-	struct context *to = atomic_load_explicit(slot, memory_order_acquire);
+	struct context *to = host_context(slot);
 	if (scoreboard_fence_hazard(o, p->flags) ||
 		notify_full(to, completer_reserve(to, p->flags)))
 		return -EAGAIN;
@@ -149,13 +148,11 @@ __attribute__((cold, noinline)) static int requester_complete_refused(
 	struct completion *c, bool reserved, int error)
 {
 	if (error == CAY_ERROR_CAPABILITY)
-		atomic_fetch_add_explicit(
-			&o->invalid_capabilities, 1, memory_order_relaxed);
+		private_add32(&o->invalid_capabilities, 1);
 	if (!reserved && !ack_reserve(o))
 		return -EAGAIN;
 	/* Before the completion, which another thread may poll at once. */
-	if (o->access_refused)
-		o->access_refused(slot);
+	host_refused(o, slot);
 	c->error = (uint8_t)error;
 	ack_own(o, op, c);
 	return 1;
@@ -178,9 +175,9 @@ __attribute__((cold, noinline)) static int requester_check_words(
 	if (!error)
 		return 0;
 	do {
-		to = atomic_load_explicit(slot, memory_order_acquire);
+		to = host_context(slot);
 		r = window_grant(to, op, p, &a);
-	} while (r == -EPIPE && context_follow_migration(slot, to));
+	} while (r == -EPIPE && host_follow(slot, to));
 	if (r)
 		return r;
 	window_refused(to, op, p, error);
@@ -194,14 +191,13 @@ static inline int requester_dispatch(struct op_record *op,
 	struct response *response)
 {
 	for (;;) {
-		struct context *to =
-			atomic_load_explicit(slot, memory_order_acquire);
+		struct context *to = host_context(slot);
 		int r = dispatch_access(to, op, p, response);
 		if (unlikely(r == -ESTALE)) {
 			window_renotify(slot, op, p);
 			return 0;
 		}
-		if (likely(r != -EPIPE) || !context_follow_migration(slot, to))
+		if (likely(r != -EPIPE) || !host_follow(slot, to))
 			return r;
 	}
 }
@@ -213,20 +209,20 @@ static inline int requester_dispatch(struct op_record *op,
 static inline void requester_order_load(uint32_t right)
 {
 	if (right == CAY_RIGHT_READ)
-		atomic_thread_fence(memory_order_seq_cst);
+		host_fence();
 }
 
 /*
  * Executes an access. Returns 0; 1 (refused, with an error completion); -EAGAIN
- * (nothing has happened); -EPIPE; or the result of origin.send_emulated().
+ * (nothing has happened); -EPIPE; or the result of host_emulate().
  */
 static inline int requester_access(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
 	bool completes = packet_completes(p);
 	struct response response = { 0 };
-	struct completion c = requester_completion(
-		o, p, atomic_load_explicit(slot, memory_order_acquire)->vpid);
+	struct completion c =
+		requester_completion(o, p, host_context(slot)->vpid);
 
 	if (scoreboard_fence_hazard(o, p->flags))
 		return -EAGAIN;
@@ -239,7 +235,7 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 		requester_order_load(window_right(p->command));
 	if (likely(!r))
 		r = requester_dispatch(op, slot, p, &response);
-	if (unlikely(r == -EXDEV && !o->send_emulated))
+	if (unlikely(r == -EXDEV && !host_can_emulate(o)))
 		r = CAY_ERROR_MEMORY;
 	if (unlikely(r > 0))
 		return requester_complete_refused(
@@ -247,7 +243,7 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	if (unlikely(r)) {
 		if (completes)
 			ack_unreserve(o, 1);
-		return r == -EXDEV ? o->send_emulated(o, op, slot, p) : r;
+		return r == -EXDEV ? host_emulate(o, op, slot, p) : r;
 	}
 	if (completes) {
 		completion_results(&c, &response,
@@ -266,12 +262,9 @@ static inline unsigned char *requester_fast_begin(const struct origin *o,
 	const struct target *t, uint64_t bytes, uint32_t right)
 {
 	/* Relaxed: own accesses only, as in scoreboard_order_hazard(). */
-	if (unlikely(
-		    o->word_mode || atomic_load_explicit(&o->emulated_in_flight,
-					    memory_order_relaxed)))
+	if (unlikely(o->word_mode || private_load32(&o->emulated_in_flight)))
 		return NULL;
-	const struct context *to =
-		atomic_load_explicit(slot, memory_order_acquire);
+	const struct context *to = host_context(slot);
 	requester_order_load(right);
 	unsigned char *at = window_fast_path(to, op, t, bytes, right);
 	if (unlikely(!at))
@@ -287,8 +280,8 @@ static inline int requester_fast_end(struct op_record *op)
 }
 
 /* The slow path, with everything that the fast path omits. */
-__attribute__((noinline)) static int requester_slow_access(struct origin *o,
-	struct op_record *op, _Atomic(struct context *) *slot,
+__attribute__((noinline, unused)) static int requester_slow_access(
+	struct origin *o, struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, struct packet p)
 {
 	p.origin_vpid = o->vpid;
@@ -443,7 +436,7 @@ static enum cay_error requester_check(struct origin *o, const struct cay_vci *v,
 		error = requester_check_origin(o, v);
 	if (error)
 		return error;
-	struct context *to = atomic_load_explicit(*slot, memory_order_acquire);
+	struct context *to = host_context(*slot);
 	return to->vpid == (uint16_t)v->word[CAY_VCI_WORD_TARGET]
 		       ? CAY_ERROR_NONE
 		       : CAY_ERROR_TARGET_VPID;

@@ -19,11 +19,12 @@ static inline enum cay_error route_fetch(const struct origin *o,
 	_Atomic(struct context *) *slot =
 		epoch && o->routes ? o->routes[routing_offset] : NULL;
 	if (!slot)
-		return !epoch && entry->path == PATH_FORBIDDEN
+		return !epoch && host_read8(&entry->path, HOST_PEER) ==
+					       PATH_FORBIDDEN
 			       ? CAY_ERROR_REALM
 			       : CAY_ERROR_ROUTE;
-	struct context *c = atomic_load_explicit(slot, memory_order_acquire);
-	if (epoch != c->epoch && !context_follow_migration(slot, c))
+	struct context *c = host_context(slot);
+	if (epoch != c->epoch && !host_follow(slot, c))
 		return CAY_ERROR_GONE;
 	*to = slot;
 	return CAY_ERROR_NONE;

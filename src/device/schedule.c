@@ -26,8 +26,7 @@ static int schedule_vci(struct origin *o, struct op_record *op,
 static int schedule_execute(
 	struct origin *o, struct op_record *op, const struct cay_vci *v)
 {
-	struct context *own =
-		atomic_load_explicit(&o->own, memory_order_acquire);
+	struct context *own = host_context(&o->own);
 	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
 	_Atomic(struct context *) *slot = NULL;
 	int r = 0;

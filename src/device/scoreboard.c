@@ -20,11 +20,9 @@ static inline bool scoreboard_order_hazard(const struct origin *o,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
 	/* Relaxed: only accesses of this thread are ordered. */
-	if (likely(!atomic_load_explicit(
-		    &o->emulated_in_flight, memory_order_relaxed)) ||
+	if (likely(!private_load32(&o->emulated_in_flight)) ||
 		p->flags & CAY_VCI_FREE_ORDER)
 		return false;
-	const struct context *to =
-		atomic_load_explicit(slot, memory_order_acquire);
+	const struct context *to = host_context(slot);
 	return reference_pending(o, to->vpid);
 }

@@ -24,14 +24,12 @@ __attribute__((cold, noinline)) static int translate_process(struct context *to,
 	const struct access *a, void *local, uint64_t bytes, bool write)
 {
 	/* Relaxed: a thread that misses it tries the kernel once more. */
-	if (atomic_load_explicit(
-		    &to->process_memory_denied, memory_order_relaxed))
+	if (private_load32(&to->process_memory_denied))
 		return -EXDEV;
 	int r = host_process(&a->owner, a->at, local, bytes, write);
 	if (r == -EPERM || r == -ENOSYS || r == -ESRCH) {
 		/* ESRCH: the process is gone, or in another PID namespace. */
-		atomic_store_explicit(
-			&to->process_memory_denied, true, memory_order_relaxed);
+		private_store32(&to->process_memory_denied, 1);
 		return -EXDEV;
 	}
 	return r ? CAY_ERROR_MEMORY : 0;
@@ -42,8 +40,9 @@ __attribute__((cold, noinline)) static int translate_process(struct context *to,
  * may have unmapped the memory of the window: then the access fails, and must
  * not fault. Returns 0 or a positive enum cay_error.
  */
-static int translate_own(const struct context *own, const struct packet *p,
-	const struct origin_window *window, struct access *a)
+static inline int translate_own(const struct context *own,
+	const struct packet *p, const struct origin_window *window,
+	struct access *a)
 {
 	if (!bits_inside(p->offset, p->length, window->length))
 		return CAY_ERROR_TARGET_BOUNDS;

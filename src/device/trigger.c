@@ -5,7 +5,7 @@
  * empty, and the answer is immediate.
  */
 
-static struct cay_answer trigger_issue(
+static inline struct cay_answer trigger_issue(
 	struct origin *o, struct op_record *op, uint32_t count)
 {
 	uint32_t accepted = 0;
@@ -41,7 +41,7 @@ static int trigger_status(
 	return notify_finish(own, op, &claim, 0);
 }
 
-static struct cay_answer trigger_snapshot(
+static inline struct cay_answer trigger_snapshot(
 	struct origin *o, struct op_record *op)
 {
 	struct context *own;
@@ -49,9 +49,9 @@ static struct cay_answer trigger_snapshot(
 	if (!ack_reserve(o))
 		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	do {
-		own = atomic_load_explicit(&o->own, memory_order_acquire);
+		own = host_context(&o->own);
 		r = trigger_status(o, op, own);
-	} while (r != 0 && context_follow_migration(&o->own, own));
+	} while (r != 0 && host_follow(&o->own, own));
 	if (r == 0)
 		return (struct cay_answer){ .accepted = 1 };
 	ack_unreserve(o, 1);

@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/clock.h"
 #include "device/ack.h"
 #include "device/context.h"
 #include "device/packet.h"
 #include "device/queue.h"
 
-#include "device/entry.h"
+#include "device/entry_repair.h"
 
 /* The order is that of the units. */
 /* clang-format off */
@@ -34,5 +33,5 @@
 #include "device/fetch.c"
 #include "device/csb.c"
 #include "device/trigger.c"
-#include "device/entry.c"
+#include "device/entry_repair.c"
 /* clang-format on */

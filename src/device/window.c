@@ -60,8 +60,8 @@ static inline enum cay_error window_check(const struct cay_window_descriptor *d,
 		return CAY_ERROR_TARGET_BOUNDS;
 	a->at = host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
 		p->offset;
-	a->owner.pid = atomic_load_explicit(
-		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
+	a->owner.pid = host_load32_relaxed(
+		(const _Atomic uint32_t *)&d->pid, HOST_WINDOW);
 	/* A window may have any alignment; an atomic word must be aligned. */
 	if (unlikely(command_is_word(p->command) && (p->offset | a->at) % 8))
 		return CAY_ERROR_TARGET_OFFSET_ALIGN;
@@ -119,15 +119,15 @@ __attribute__((cold, noinline)) static void window_refused(struct context *to,
 		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
 	if (!(rights & CAY_RIGHT_NOTIFY_REFUSAL))
 		return;
-	host_add32((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
+	host_add32_relaxed((_Atomic uint32_t *)&d->refusals, 1, HOST_WINDOW);
 	/* Count, then load `notified`; window_refusals() does the reverse. */
-	atomic_thread_fence(memory_order_seq_cst);
+	host_fence();
 	if (window_refusal_unread(to, d) ||
 		notify_claim(to, op, 0, to->cq_reserve + to->priority_reserve,
 			&claim) != 0)
 		return;
-	atomic_store_explicit((_Atomic uint32_t *)&d->notified,
-		(uint32_t)queue_nq(claim.w_old) + 1, memory_order_relaxed);
+	host_store32_relaxed((_Atomic uint32_t *)&d->notified,
+		(uint32_t)queue_nq(claim.w_old) + 1, HOST_WINDOW);
 	host_step(op, STEP_ENTRY);
 	window_entry(to, p, &claim, error);
 	host_step(op, STEP_PUBLISH);
@@ -139,8 +139,8 @@ static inline void window_owner(
 	const struct context *to, const struct packet *p, struct access *a)
 {
 	const struct cay_window_descriptor *d = &to->wdt[p->window];
-	a->owner.cookie = atomic_load_explicit(
-		(const _Atomic uint32_t *)&d->cookie, memory_order_relaxed);
+	a->owner.cookie = host_load32_relaxed(
+		(const _Atomic uint32_t *)&d->cookie, HOST_WINDOW);
 	a->owner.cookie_address =
 		host_load_relaxed(window_word(&d->cookie_address), HOST_WINDOW);
 }
@@ -188,8 +188,7 @@ static inline bool window_needs_owner(const struct context *to,
 {
 	return unlikely(a->owner.pid) &&
 	       (command_is_word(p->command) ||
-		       atomic_load_explicit(&to->process_memory_denied,
-			       memory_order_relaxed));
+		       private_load32(&to->process_memory_denied));
 }
 
 /*
@@ -238,8 +237,8 @@ static inline unsigned char *window_fast_path(const struct context *to,
 			t->capability) &
 		CAY_CAPABILITY_MASK;
 	uint64_t lock = host_load_relaxed(window_word(&d->lock), HOST_WINDOW);
-	uint32_t pid = atomic_load_explicit(
-		(const _Atomic uint32_t *)&d->pid, memory_order_relaxed);
+	uint32_t pid = host_load32_relaxed(
+		(const _Atomic uint32_t *)&d->pid, HOST_WINDOW);
 	if (unlikely((rights & (right | CAY_RIGHT_NOTIFY_ACCESS)) != right ||
 		     wrong | lock | pid))
 		return NULL;
@@ -286,18 +285,16 @@ __attribute__((cold, noinline)) static void window_renotify(
 	const struct packet *p)
 {
 	for (;;) {
-		struct context *to =
-			atomic_load_explicit(slot, memory_order_acquire);
+		struct context *to = host_context(slot);
 		struct claim claim;
 		int r = notify_claim(to, op, 0, 0, &claim);
 		if (r == 0) {
 			window_entry(to, p, &claim, CAY_ERROR_NONE);
 			r = notify_finish(to, op, &claim, p->flags);
 		}
-		if (r == 0 ||
-			(r == -EPIPE && !context_follow_migration(slot, to)))
+		if (r == 0 || (r == -EPIPE && !host_follow(slot, to)))
 			return;
-		if (r == -EAGAIN)
-			clock_nap_ns(CLOCK_NS_PER_MS);
+		if (r == -EAGAIN && !host_pause(to->arena))
+			return;
 	}
 }

@@ -94,7 +94,7 @@ static void fence_list(struct process *stopped, struct context *to)
 		if (count < QUEUE_FENCED_MAX &&
 			record_is_on(&c, to->vpid, to->epoch) && behind != 0 &&
 			behind <= to->nq_entries && record_entries(&c) == 1 &&
-			!device_peek(to, from))
+			!node_device_peek(to, from))
 			old->fenced[count++] =
 				(struct queue_range){ from, queue_nq(c.w_new) };
 	}

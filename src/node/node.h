@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
-#include "device/device.h"
+#include "device/device_node.h"
 #include "device/queue_set.h"
 #include "node/extent.h"
 #include "node/protocol.h"

@@ -53,7 +53,7 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 	/* Claimed: between the entries that the receiver returned and W. */
 	uint64_t behind = queue_ahead(queue_nq(w), position);
 	if (behind < 1 || behind > 1ull << to->nq_log2 ||
-		device_peek(to, position))
+		node_device_peek(to, position))
 		return 0;
 	const struct claimed_entry entry = { op, to, position };
 	if (c->state == OP_TRY && record_any(r, record_also_covers, &entry))
@@ -68,7 +68,7 @@ static int repair_entry(struct realm *r, const struct op_record *op,
 		rdr_write = (int64_t)queue_rdr(w);
 	else if (c->state == OP_OWN && queue_nq(c->w_new) == next)
 		rdr_write = (int64_t)queue_rdr(c->w_new);
-	if (device_void_entry(to, position, rdr_write))
+	if (node_device_void_entry(to, position, rdr_write))
 		r->node->count.voided++;
 	return 0;
 }

@@ -28,9 +28,9 @@ static bool posted_announced(struct realm *r, const struct op_record *op)
 	if (context_load(&r->arena, c.vpid, c.epoch, &to) != 0)
 		return false;
 	uint64_t position = queue_nq(c.w_old);
-	uint64_t word = device_peek(&to, position);
+	uint64_t word = node_device_peek(&to, position);
 	return word && (word & CAY_COMMAND_MASK) != CAY_NQE_INVALID &&
-	       !queue_fenced(to.control, position);
+	       !node_device_fenced(&to, position);
 }
 
 void repair_posted(struct realm *r, struct op_record *op)

@@ -81,7 +81,7 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 	struct context to;
 	if (context_load(&r->arena, origin->config.vpid, origin->epoch, &to))
 		return true;
-	if (device_reference_done(ref, sequence))
+	if (node_device_reference_done(ref, sequence))
 		atomic_fetch_or_explicit(
 			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
 	struct completion c = { .tag = ref->tag,
@@ -95,7 +95,7 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
 	completion_of_access(r, ref, &c);
-	if (device_complete(&to, r->op, &c,
+	if (node_device_complete(&to, r->op, &c,
 		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
 		return false;
 	reference_set(ref, sequence, REFERENCE_DONE, REFERENCE_FREE);
@@ -120,7 +120,7 @@ bool repair_references_to(struct vport *closed)
 				all = false;
 			else if (reference_is_copied(i))
 				/* Complete already: the origin reclaims it. */
-				device_reference_done(&refs[i], sequence);
+				node_device_reference_done(&refs[i], sequence);
 			else if (!reference_complete(
 					 p, closed, &refs[i], i, sequence))
 				all = false;
@@ -170,7 +170,7 @@ void repair_references_of(struct vport *dead)
 			    context_load(&dead->realm->arena,
 				    target->config.vpid, target->epoch,
 				    &to) == 0 &&
-			    device_reference_published(
+			    node_device_reference_published(
 				    &to, dead->config.vpid, i, sequence);
 		reference_set(&refs[i], sequence, REFERENCE_READY,
 			sent ? REFERENCE_SENT : REFERENCE_FREE);

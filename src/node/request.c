@@ -186,7 +186,7 @@ static int request_resolve_start(struct call *c)
 	int e = context_load(
 		&port->realm->arena, port->config.vpid, port->epoch, &to);
 	if (e == 0)
-		e = device_complete(&to, port->realm->op, &done, 0);
+		e = node_device_complete(&to, port->realm->op, &done, 0);
 	/* Without the reservation there may be no entry. */
 	if (e && r == 0)
 		watch_remove(port, c->reply->resolve.index);

@@ -171,7 +171,7 @@ static void watch_notify(struct watch *w)
 	if (w->watcher->state == VPORT_OPEN &&
 		context_load(&r->arena, w->watcher->config.vpid,
 			w->watcher->epoch, &to) == 0)
-		e = device_notify_gone(&to, r->op, r->node->id, w->vpid);
+		e = node_device_notify_gone(&to, r->op, r->node->id, w->vpid);
 	if (e == 0)
 		r->node->count.gone_sent++;
 	if (e == -EAGAIN)

@@ -154,7 +154,7 @@ uint64_t consumer_peek_migrating(struct cay_port *port)
 		if (migration == QUEUE_MIGRATING)
 			/* Undecided, unless the node has exited. */
 			return member_node_alive(port->member) ? 0 : word;
-		bool fenced = queue_fenced(rx->own->control, rx->next);
+		bool fenced = device_fenced(rx->own, rx->next);
 		if (migration == QUEUE_STABLE || (word && !fenced))
 			return word;
 		if (fenced) {

@@ -109,13 +109,13 @@ static inline bool follow_port_1(struct testbench *tb)
 /* Receives the next entry of port 1 that is not fenced. */
 static inline bool receive_unfenced(struct testbench *tb, struct cay_nqe *n)
 {
-	const struct queue_control *c = fixture_own(&tb->fixture, 1)->control;
+	const struct context *own = fixture_own(&tb->fixture, 1);
 	uint64_t position;
 	do {
 		position = queue_nq(tb_r(tb, 1));
 		if (!tb_receive(tb, 1, n))
 			return false;
-	} while (queue_fenced(c, position));
+	} while (counting_fenced(own, position));
 	return true;
 }
 

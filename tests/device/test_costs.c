@@ -32,7 +32,7 @@ static void cost_window(struct costs *c)
 {
 	COST(c, HOST_RECORD, .stores = 4);
 	COST(c, HOST_MIGRATION, .loads = 1);
-	COST(c, HOST_WINDOW, .loads = 5);
+	COST(c, HOST_WINDOW, .loads = 6);
 }
 
 /* One NQ entry: W and its epoch, the claim, eight words. */
@@ -359,7 +359,7 @@ static void posted_send_copies_once(void **state)
 		 */
 		COST(&e, HOST_RECORD, .loads = 1, .stores = 5);
 		/* Counter, hint, state and length; claimed and filled. */
-		COST(&e, HOST_POSTED, .loads = 4, .stores = 2, .atomics = 2,
+		COST(&e, HOST_POSTED, .loads = 7, .stores = 2, .atomics = 2,
 			.lines = 2);
 		COST(&e, HOST_MEMORY, .copied_bytes = lengths[i],
 			.lines = lines_of(0, lengths[i]));

@@ -7,6 +7,9 @@ usage: layers.py --source ROOT --build DIR [--update]
   * a file of src/LAYER, at any depth, includes only headers of the layers that
     docs/architecture.md allows;
   * public headers include only each other;
+  * the units of the device, which device/units.h includes, use no atomics,
+    fences, clocks, futexes, system calls or function pointers except through
+    the hooks of device/host.h;
   * the object files of a layer do not depend on each other in a cycle
     (undefined against defined symbols), except the files in cycles.txt. A file
     that is listed there and is in no cycle any more must be removed from it, so
@@ -53,6 +56,10 @@ FORBIDDEN = {
     # The oracle judges the device, so it must not contain any of it.
     "trace/oracle": {"device/"},
 }
+# What a unit of the device must not contain: a hook exists for each.
+BYPASS = re.compile(r"\batomic_\w+\s*\(|\bmemory_order_\w+|\bclock_\w+\s*\(|"
+                    r"\bfutex_\w+\s*\(|\bsyscall\s*\(|->\w+\s*\(")
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
 
 
@@ -83,6 +90,23 @@ def check_includes(source):
         for header in INCLUDE.findall(path.read_text()):
             if not header.startswith("cay/"):
                 complain(f"{path.relative_to(source)} includes {header}")
+
+
+def check_units(source):
+    src = source / "src"
+    units = [header for name in ("units.h", "device_port.c")
+             for header in INCLUDE.findall((src / "device" / name).read_text())
+             if header.endswith(".c")]
+    if len(units) < 15:
+        complain("device/units.h includes too few units: was it moved?")
+    for unit in units:
+        # Comments become blank lines, so that the line numbers stay.
+        text = COMMENT.sub(lambda m: "\n" * m[0].count("\n"),
+                           (src / unit).read_text())
+        for number, line in enumerate(text.splitlines(), 1):
+            if BYPASS.search(line):
+                complain(f"src/{unit}:{number} bypasses the hooks of the "
+                         f"platform: {line.strip()}")
 
 
 def objects(source, build):
@@ -204,6 +228,7 @@ def main():
     options = parser.parse_args()
     source = options.source.resolve()
     check_includes(source)
+    check_units(source)
     check_cycles(source, options.build.resolve(), options.update)
     finish()
 

@@ -5,6 +5,7 @@
  * to a dead port; a published reference of a dead port stays; memory that is
  * freed stays while a target reads it.
  */
+#include "device/device.h"
 #include "inside.h"
 
 #include <setjmp.h>
