@@ -23,6 +23,7 @@
 struct realm {
 	struct list link;
 	struct node *node;
+	uint64_t serial; /* never reused, unlike its address */
 	char name[NODE_NAME_MAX];
 	int fd;
 	struct arena arena;
@@ -131,11 +132,12 @@ struct vport {
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
 	char name[NODE_NAME_MAX];
 	struct list watchers;
-	struct list mappings; /* of its windows, by any process */
-	struct list locks;    /* windows of other ports that it has locked */
-	struct list reverse;  /* reverse watches of this port */
-	uint64_t *reversed;   /* a bit per target of these; NULL: none yet */
-	struct watch **peers; /* by index; grows */
+	uint32_t watcher_count; /* of these, without the reverse watches */
+	struct list mappings;	/* of its windows, by any process */
+	struct list locks;	/* windows of other ports that it has locked */
+	struct list reverse;	/* reverse watches of this port */
+	uint64_t *reversed;	/* a bit per target of these; NULL: none yet */
+	struct watch **peers;	/* by index; grows */
 	uint32_t peer_room, peer_count;
 	int doorbell; /* writing end, or -1: doorbell.h */
 };
@@ -176,7 +178,8 @@ struct node {
 	uint64_t round_barriers; /* of these, before this round of events */
 	uint32_t port_count, process_count;
 	uint32_t realm_count;
-	uint32_t waiting; /* connections that have not joined a realm */
+	uint64_t realm_serial; /* of the latest realm */
+	uint32_t waiting;      /* connections that have not joined a realm */
 	struct quota quota;
 	struct list accounts[NODE_ACCOUNT_BUCKETS];
 	struct {

@@ -19,7 +19,7 @@
 
 /* A file description of the arena that only the node uses. */
 struct pages {
-	const struct realm *realm;
+	uint64_t realm; /* its serial number; 0: none yet */
 	int fd;
 };
 
@@ -31,13 +31,14 @@ struct pages {
 static inline bool pages_of(struct pages *p, const struct realm *r)
 {
 	char path[64];
-	if (p->realm == r)
+	/* A realm may end during a report, and another have its address. */
+	if (p->realm == r->serial)
 		return p->fd >= 0;
 	if (p->fd >= 0)
 		close(p->fd);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->fd);
 	p->fd = open(path, O_RDONLY | O_CLOEXEC);
-	p->realm = r;
+	p->realm = r->serial;
 	return p->fd >= 0;
 }
 

@@ -75,6 +75,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	if (!r)
 		return -ENOMEM;
 	r->node = n;
+	r->serial = ++n->realm_serial;
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	list_init(&r->processes);
 	list_init(&r->reference_origins);

@@ -251,9 +251,7 @@ static void report_port(struct report *r, const struct vport *p)
 			out.paths[path < NODE_STATUS_PATHS ? path
 							   : PATH_NONE]++;
 	}
-	list_for_each (at, &p->watchers)
-		out.watchers += list_of(at, struct watch, link)->index !=
-				WATCH_REVERSE;
+	out.watchers = p->watcher_count;
 	port_windows(r, p, &out);
 	port_posted(r, p, c, &out);
 	/* The page exists if the port has announced that it sends so. */

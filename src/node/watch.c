@@ -81,6 +81,7 @@ int watch_add(struct vport *watcher, struct vport *target, uint32_t *index)
 	watcher->peers[w->index] = w;
 	watcher->peer_count++;
 	list_append(&target->watchers, &w->link);
+	target->watcher_count++;
 	entry_write(w);
 	*index = room;
 	return 0;
@@ -154,6 +155,8 @@ int watch_remove(struct vport *watcher, uint32_t index)
 	atomic_store_explicit(
 		&watch_entry(watcher, index)->epoch, 0, memory_order_release);
 	list_remove(&w->link);
+	if (w->target)
+		w->target->watcher_count--;
 	watcher->peers[index] = NULL;
 	watcher->peer_count--;
 	quota_return(watcher->process, QUOTA_PEERS, 1);
@@ -186,6 +189,7 @@ void watch_notify_gone(struct vport *target, bool all)
 		struct watch *w = list_of(at, struct watch, link);
 		if (!all && repair_has_references(w->watcher, target))
 			continue;
+		target->watcher_count -= w->index != WATCH_REVERSE;
 		w->target = NULL;
 		watch_notify(w);
 	}

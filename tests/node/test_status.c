@@ -11,8 +11,11 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "cay/port.h"
+#include "node/pages.h"
 #include "node/wire.h"
 
 #define PORTS	   60000u
@@ -211,6 +214,71 @@ static void ends_do_not_disturb(void **state)
 	client_close(&c);
 }
 
+/* A realm that ends during a report may leave its address to another one. */
+static void pages_are_of_the_realm_not_of_its_address(void **state)
+{
+	struct realm r = { .serial = 1, .fd = memfd_create("a", MFD_CLOEXEC) };
+	struct pages p = { .fd = -1 };
+	int second = memfd_create("b", MFD_CLOEXEC);
+	(void)state;
+	assert_int_equal(ftruncate(r.fd, ARENA_PAGE), 0);
+	assert_int_equal(ftruncate(second, ARENA_PAGE), 0);
+	assert_int_equal(pwrite(second, "x", 1, 0), 1);
+	assert_true(pages_of(&p, &r));
+	assert_false(page_exists(&p, 0));
+	close(r.fd);
+	r = (struct realm){ .serial = 2, .fd = second };
+	assert_true(pages_of(&p, &r));
+	assert_true(page_exists(&p, 0));
+	pages_end(&p);
+	close(second);
+	/* The node gives each realm a number of its own. */
+	struct process *a = inside_join(node, 4, "x");
+	uint64_t serial = a->realm->serial;
+	process_exited(a);
+	while (node_tick(node))
+		continue;
+	a = inside_join(node, 4, "x");
+	assert_int_not_equal(a->realm->serial, serial);
+	assert_int_not_equal(a->realm->serial, members[0]->realm->serial);
+	process_exited(a);
+}
+
+/*
+ * The watchers of a port are counted when they come and go, not by the report:
+ * a port may have a million.
+ */
+static void watchers_are_counted(void **state)
+{
+	struct process *p = inside_join(node, 4, "x");
+	struct node_request resolve = { .kind = NODE_RESOLVE };
+	struct node_request release = { .kind = NODE_RELEASE };
+	struct node_reply reply;
+	uint16_t target, by[3];
+	(void)state;
+	assert_int_equal(
+		inside_port_open(p, 4, CAY_PORT_TELL_GONE, &target), 0);
+	resolve.resolve.node = node->id;
+	resolve.resolve.target = target;
+	for (unsigned i = 0; i < ARRAY_COUNT(by); i++) {
+		assert_int_equal(inside_port_open(p, 4, 0, &by[i]), 0);
+		resolve.resolve.vpid = by[i];
+		assert_int_equal(inside_call(p, &resolve, &reply), 0);
+		assert_int_equal(node->ports[target]->watcher_count, i + 1);
+	}
+	release.release.vpid = by[0];
+	assert_int_equal(inside_call(p, &release, &reply), 0);
+	assert_int_equal(node->ports[target]->watcher_count, 2);
+	assert_int_equal(port_close(p, by[1]), 0);
+	assert_int_equal(node->ports[target]->watcher_count, 1);
+	/* A watch of a port that is gone is released later. */
+	assert_int_equal(port_close(p, target), 0);
+	assert_null(node->ports[target]);
+	release.release.vpid = by[2];
+	assert_int_equal(inside_call(p, &release, &reply), 0);
+	process_exited(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +286,8 @@ int main(void)
 		cmocka_unit_test(reports_are_shared),
 		cmocka_unit_test(one_request_at_a_time),
 		cmocka_unit_test(ends_do_not_disturb),
+		cmocka_unit_test(pages_are_of_the_realm_not_of_its_address),
+		cmocka_unit_test(watchers_are_counted),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
