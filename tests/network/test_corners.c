@@ -214,6 +214,31 @@ static void cut_through_needs_room_for_the_whole_packet(void **state)
 	corner_close(&c);
 }
 
+/*
+ * The long packet of node 1 holds the only channel to node 2, so that flits of
+ * node 0 fill the buffer of node 1 to the level at which it sends XOFF. Those
+ * that leave before the cycle in which XOFF arrives follow.
+ */
+static void xoff_is_sent_at_its_level(void **state)
+{
+	struct corner c = { 0 };
+	struct network_options o = { .router = router_of("atoll") };
+	struct network_link links[16];
+	(void)state;
+	o.router.deadlock_countdown = 0;
+	corner_open(&c, 8, 0, &o);
+	corner_send(&c, 0, 1, 2, 4000);
+	corner_send(&c, 100, 0, 2, 1000);
+	assert_int_equal(network_run(c.network, 2000), 0);
+	assert_int_equal(network_links(c.network, links, 16), 16);
+	for (unsigned i = 0; i < 16; i++)
+		if (links[i].from == 0 && links[i].to == 1)
+			assert_int_equal(links[i].flits,
+				o.router.xoff_level + o.router.link_delay +
+					o.router.credit_delay - 1);
+	corner_close(&c);
+}
+
 /* iq4 breaks ties at random; with ordered delivery it must not. */
 static void ordered_delivery_uses_one_path(void **state)
 {
@@ -318,6 +343,7 @@ int main(void)
 		cmocka_unit_test(invalid_detours_are_refused),
 		cmocka_unit_test(long_delays_are_exact),
 		cmocka_unit_test(cut_through_needs_room_for_the_whole_packet),
+		cmocka_unit_test(xoff_is_sent_at_its_level),
 		cmocka_unit_test(ordered_delivery_uses_one_path),
 		cmocka_unit_test(every_kind_of_deadlock_is_detected),
 		cmocka_unit_test(the_topology_may_have_lost_links_before),
