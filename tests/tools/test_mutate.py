@@ -136,6 +136,21 @@ class Mutate(unittest.TestCase):
         self.assertEqual((status, out),
                          (0, "toy/found: toy.c: because of found\n"))
 
+    def test_hang_is_not_slowness(self):
+        """The test is slower than when its time without the edit was taken."""
+        self.edits("survivor", "sleeps")
+        slow = SOURCE.replace(
+            "\tint unused = 7;", "\tint unused = 7;\n"
+            "\tif (close(open(\"ran\", O_CREAT | O_EXCL, 0600)))\n"
+            "\t\tsleep(2);").replace("<unistd.h>", "<unistd.h>\n"
+                                     "#include <fcntl.h>")
+        (self.root / "toy.c").write_text(slow)
+        process = self.start("--seconds", "1")
+        out, _ = process.communicate(timeout=TIMEOUT)
+        self.assertEqual(process.returncode, 1, out)
+        self.assertIn("survived: survivor", out)
+        self.assertRegex(out, "found: sleeps .* sum: hangs")
+
     def test_interrupted(self):
         """While a test hangs: its process ends, and the copy is removed."""
         for number in signal.SIGINT, signal.SIGTERM:
