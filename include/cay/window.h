@@ -95,9 +95,9 @@ CAY_API int cay_window_close(struct cay_window *);
  * or reserved bits in the key), -EACCES (invalid capability, or the port is
  * disabled), -ENXIO (no such window), -EPIPE (the peer is gone),
  * -EPERM (the lock was lost while waiting), -EBUSY (a process has a window on
- * this memory mapped), -EOPNOTSUPP (no membarrier(2)),
- * -ENOTCONN (the node has exited), -ENOMEM, -ECHILD. Blocks for replies of the
- * node. Thread-safe.
+ * this memory mapped), -EDQUOT (a quota is exhausted; see cay(7)),
+ * -EOPNOTSUPP (no membarrier(2)), -ENOTCONN (the node has exited), -ENOMEM,
+ * -ECHILD. Blocks for replies of the node. Thread-safe.
  */
 CAY_API int cay_window_lock(struct cay_port *, struct cay_peer *,
 	struct cay_key, uint64_t deadline);

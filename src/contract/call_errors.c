@@ -233,6 +233,10 @@ static const struct call_error {
 		"the peer has no such window: it may be closed" },
 	{ " cay_window_map ", EPIPE,
 		"the owner of the window has closed its port or died" },
+	{ " cay_window_lock ", EDQUOT,
+		"this process or its realm has used its quota of peers: close "
+		"ports or release peers, or raise it with 'cay node serve "
+		"--quota'" },
 	{ " cay_window_map ", EDQUOT,
 		"this process or its realm has used its quota of mappings: "
 		"unmap some, or raise it with 'cay node serve --quota'" },

@@ -23,6 +23,7 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->freed);
 	list_init(&n->report_waiting);
 	list_init(&n->report_later);
+	window_round(n);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
 	for (uint32_t i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
@@ -38,6 +39,7 @@ void node_init(struct node *n, const struct node_options *o)
 
 bool node_tick(struct node *n)
 {
+	window_round(n);
 	bool left = reap_list(&n->connected);
 	list_for_each_safe (at, after, &n->realms)
 		left |= reap_list(&list_of(at, struct realm, link)->processes);

@@ -134,7 +134,8 @@ struct vport {
 	struct list watchers;
 	uint32_t watcher_count; /* of these, without the reverse watches */
 	struct list mappings;	/* of its windows, by any process */
-	struct list locks;	/* windows of other ports that it has locked */
+	struct tree locks;	/* ports whose windows it has locked, by VPID */
+	struct list lockers;	/* the same of others on its windows */
 	struct list reverse;	/* reverse watches of this port */
 	uint64_t *reversed;	/* a bit per target of these; NULL: none yet */
 	struct watch **peers;	/* by index; grows */
@@ -168,6 +169,7 @@ struct node {
 	struct list report_later;   /* and for the next one */
 	uint64_t report_work;	    /* of its last step */
 	struct list freed;	    /* blocks with block.freed set */
+	int64_t unlock_left; /* descriptors that this round may still read */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
@@ -376,12 +378,19 @@ int window_copy(struct vport *, const struct node_request *,
 	struct vport **target, struct cay_window_descriptor *);
 /*
  * Returns 0, -EINPROGRESS (locked, but accesses of others are in progress),
- * -EAGAIN, -EALREADY, ...
+ * -EAGAIN, -EALREADY, -EDQUOT, ...
  */
 int window_lock(struct vport *, const struct node_request *);
 int window_unlock(struct vport *, const struct node_request *);
-/* Releases all locks that a closed port holds. */
-void window_unlock_all(struct vport *);
+/*
+ * Releases the locks that a closed port holds, with limited work in a round of
+ * the node. Returns true when none is left.
+ */
+bool window_unlock_all(struct vport *);
+/* Forgets the locks on the windows of a port that is freed. */
+void window_forget(struct vport *);
+/* Begins a round: allows the work of window_unlock_all(). */
+void window_round(struct node *);
 
 /* ---- mapping.c ---- */
 

@@ -23,7 +23,7 @@ enum quota_kind {
 	QUOTA_BLOCKS,  /* of cay_alloc() */
 	QUOTA_HEAP,    /* bytes of the arena: queues, tables, records, blocks */
 	QUOTA_RECORDS, /* pages of op records but the first */
-	QUOTA_PEERS,   /* entries of peer tables in use */
+	QUOTA_PEERS,   /* entries of peer tables, watches, ports with locks */
 	QUOTA_CONNECTIONS,
 	QUOTA_MAPPINGS, /* of cay_window_map() */
 	QUOTA_KINDS

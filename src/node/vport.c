@@ -127,7 +127,8 @@ int vport_open(struct process *process, const struct node_request *request,
 	list_init(&p->closing_link);
 	list_init(&p->origin_link);
 	list_init(&p->process_origin_link);
-	list_init(&p->locks);
+	list_init(&p->lockers);
+	tree_init(&p->locks, n->random++);
 
 	r = quota_take(process, QUOTA_PORTS, 1);
 	if (r)
@@ -224,6 +225,7 @@ static void vport_free(struct vport *p)
 	uint16_t vpid = p->config.vpid;
 
 	mapping_detach_all(p);
+	window_forget(p);
 	queue_set_forget(&p->realm->arena, vpid);
 	config_free(p->process, &p->config);
 	quota_return(p->process, QUOTA_PORTS, 1);
@@ -269,7 +271,8 @@ bool vport_reclaim(struct vport *p)
 	if ((p->previous.epoch && !queue_set_quiesced(r, p->previous.vpid,
 					  p->previous.epoch)) ||
 		!queue_set_quiesced(r, p->config.vpid, p->epoch) ||
-		repair_references_read(p, 0, UINT64_MAX))
+		repair_references_read(p, 0, UINT64_MAX) ||
+		!window_unlock_all(p))
 		return false;
 	vport_free(p);
 	return true;

@@ -11,11 +11,21 @@
 
 #include "node/record.h"
 
-/* A port whose windows are locked; the descriptors say which windows. */
+/*
+ * Descriptors that window_unlock_all() reads in a round: all windows of two
+ * ports, twice. A member decides how many ports it locks windows of.
+ */
+#define UNLOCK_WORK (4ll * CAY_VPIDS)
+
+/*
+ * A port whose windows are locked; the descriptors say which windows. It counts
+ * as a peer of the holder, and ends with the holder or the target.
+ */
 struct lock {
-	struct list link;
+	struct tree_link link; /* of holder->locks; the key is the VPID */
+	struct list lockers_link;
+	struct vport *holder, *target;
 	uint64_t mark; /* node.slow_barriers at the latest lock */
-	uint16_t target;
 };
 
 static struct cay_window_descriptor *window_descriptor(
@@ -212,18 +222,42 @@ int window_copy(struct vport *port, const struct node_request *q,
 	return 0;
 }
 
-/* Records that the holder has locks at the target. */
-static struct lock *lock_note(struct vport *holder, uint16_t target)
+static struct lock *lock_of(struct tree_link *l)
 {
-	list_for_each (at, &holder->locks)
-		if (list_of(at, struct lock, link)->target == target)
-			return list_of(at, struct lock, link);
-	struct lock *l = calloc(1, sizeof(*l));
-	if (!l)
-		return NULL;
-	l->target = target;
-	list_append(&holder->locks, &l->link);
-	return l;
+	return l ? list_of(l, struct lock, link) : NULL;
+}
+
+/* Records that the holder has locks at the target. Returns 0 or -errno. */
+static int lock_note(
+	struct vport *holder, struct vport *target, struct lock **out)
+{
+	struct lock *l =
+		lock_of(tree_find(&holder->locks, target->config.vpid));
+	if (!l) {
+		int r = quota_take(holder->process, QUOTA_PEERS, 1);
+		if (r)
+			return r;
+		l = calloc(1, sizeof(*l));
+		if (!l) {
+			quota_return(holder->process, QUOTA_PEERS, 1);
+			return -ENOMEM;
+		}
+		l->link.key = target->config.vpid;
+		l->holder = holder;
+		l->target = target;
+		tree_insert(&holder->locks, &l->link);
+		list_append(&target->lockers, &l->lockers_link);
+	}
+	*out = l;
+	return 0;
+}
+
+/* Frees a note that is in no tree any more. */
+static void lock_free(struct lock *l)
+{
+	list_remove(&l->lockers_link);
+	quota_return(l->holder->process, QUOTA_PEERS, 1);
+	free(l);
 }
 
 int window_lock(struct vport *holder, const struct node_request *q)
@@ -244,9 +278,10 @@ int window_lock(struct vport *holder, const struct node_request *q)
 		r = aliases_call(target, window, alias_check, holder);
 	if (r)
 		return r;
-	struct lock *l = lock_note(holder, target->config.vpid);
-	if (!l)
-		return -ENOMEM;
+	struct lock *l;
+	r = lock_note(holder, target, &l);
+	if (r)
+		return r;
 	bool whole = aliases_store(target, window, alias_lock, holder) == 0;
 	if (!held) {
 		l->mark = target->realm->node->slow_barriers;
@@ -283,17 +318,33 @@ int window_unlock(struct vport *holder, const struct node_request *q)
 	return 0;
 }
 
-void window_unlock_all(struct vport *holder)
+void window_round(struct node *n)
 {
-	list_for_each_safe (at, after, &holder->locks) {
-		struct lock *l = list_of(at, struct lock, link);
-		struct vport *target = holder->realm->node->ports[l->target];
-		bool there = target && target->realm == holder->realm;
+	n->unlock_left = UNLOCK_WORK;
+}
+
+bool window_unlock_all(struct vport *holder)
+{
+	struct node *n = holder->realm->node;
+	while (holder->locks.root && n->unlock_left > 0) {
+		struct lock *l = lock_of(tree_take(&holder->locks));
+		uint32_t windows = l->target->config.windows;
 		/* Two rounds, as in aliases_store(). */
-		for (int round = 0; there && round < 2; round++)
-			for (uint32_t i = 0; i < target->config.windows; i++)
-				alias_unlock(target, (uint16_t)i, holder);
-		list_remove(&l->link);
-		free(l);
+		for (uint32_t i = 0; i < 2 * windows; i++)
+			alias_unlock(
+				l->target, (uint16_t)(i % windows), holder);
+		n->unlock_left -= 1 + 2 * (int64_t)windows;
+		lock_free(l);
+	}
+	return !holder->locks.root;
+}
+
+void window_forget(struct vport *target)
+{
+	while (!list_empty(&target->lockers)) {
+		struct lock *l = list_of(
+			target->lockers.next, struct lock, lockers_link);
+		tree_remove(&l->holder->locks, l->link.key);
+		lock_free(l);
 	}
 }

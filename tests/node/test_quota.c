@@ -246,6 +246,96 @@ static void mapped_blocks_stay_charged(void **state)
 	end(n, p, ARRAY_COUNT(p));
 }
 
+/* Opens a port with so many windows, of which the first can be locked. */
+static struct vport *windows_open(struct process *p, uint32_t windows)
+{
+	struct node_request q = { .kind = NODE_OPEN };
+	struct node_reply reply;
+	q.open.nq_log2 = 4;
+	q.open.rdr_log2 = 10;
+	q.open.sdr_log2 = 6;
+	q.open.posted_log2 = 1;
+	q.open.peers = 4;
+	q.open.windows = windows;
+	assert_int_equal(inside_call(p, &q, &reply), 0);
+	struct vport *port = p->node->ports[reply.open.vpid];
+	window_open(port, ARENA_HEAP_OFFSET, 8);
+	return port;
+}
+
+static bool window_locked(const struct vport *port)
+{
+	const struct cay_window_descriptor *d =
+		vport_table(port, port->config.wdt_at);
+	return d->lock != 0;
+}
+
+/* A port counts as a peer of those that lock its windows. */
+static void window_locks_are_limited(void **state)
+{
+	struct quota q = { .process[QUOTA_PEERS] = 2 };
+	struct node *n = node_with(q, HEAP_BYTES);
+	struct process *p[] = { inside_join(n, 1, "a"),
+		inside_join(n, 2, "a") };
+	struct vport *target[3];
+	struct node_reply reply;
+	uint16_t by;
+	(void)state;
+	assert_int_equal(port_open(p[0], &by), 0);
+	for (unsigned i = 0; i < 3; i++)
+		target[i] = windows_open(p[1], 2);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(
+			window_call(p[0], NODE_LOCK, by, target[i], &reply), 0);
+	assert_int_equal(
+		window_call(p[0], NODE_LOCK, by, target[2], &reply), -EDQUOT);
+	assert_false(window_locked(target[2]));
+	/* The same port again. */
+	assert_int_equal(
+		window_call(p[0], NODE_UNLOCK, by, target[1], &reply), 0);
+	assert_int_equal(
+		window_call(p[0], NODE_LOCK, by, target[1], &reply), 0);
+	/* A port that is closed counts no longer. */
+	struct node_request close = { .kind = NODE_CLOSE };
+	close.close.vpid = target[0]->config.vpid;
+	assert_int_equal(inside_call(p[1], &close, &reply), 0);
+	assert_int_equal(
+		window_call(p[0], NODE_LOCK, by, target[2], &reply), 0);
+	end(n, p, ARRAY_COUNT(p));
+}
+
+/* The locks of a port that closes are released in steps of limited work. */
+static void many_locks_are_released_in_steps(void **state)
+{
+	struct node *n = node_with((struct quota){ 0 }, HEAP_BYTES);
+	struct process *p[] = { inside_join(n, 1, "a"),
+		inside_join(n, 2, "a") };
+	struct node_request close = { .kind = NODE_CLOSE };
+	struct node_reply reply;
+	struct vport *target[6];
+	unsigned rounds = 0, locked = ARRAY_COUNT(target);
+	(void)state;
+	assert_int_equal(port_open(p[0], &close.close.vpid), 0);
+	for (unsigned i = 0; i < ARRAY_COUNT(target); i++) {
+		target[i] = windows_open(p[1], CAY_VPIDS);
+		assert_int_equal(window_call(p[0], NODE_LOCK, close.close.vpid,
+					 target[i], &reply),
+			0);
+	}
+	assert_int_equal(inside_call(p[0], &close, &reply), 0);
+	while (locked) {
+		unsigned before = locked;
+		locked = 0;
+		for (unsigned i = 0; i < ARRAY_COUNT(target); i++)
+			locked += window_locked(target[i]);
+		assert_in_range(before - locked, 1, 2);
+		assert_true(++rounds < 10);
+		node_tick(n);
+	}
+	assert_null(n->ports[close.close.vpid]);
+	end(n, p, ARRAY_COUNT(p));
+}
+
 /* The node's record that a port is to be told of another one is charged. */
 static void reverse_watches_are_limited(void **state)
 {
@@ -417,6 +507,8 @@ int main(void)
 		cmocka_unit_test(blocks_and_heap_are_limited),
 		cmocka_unit_test(records_and_peers_are_limited),
 		cmocka_unit_test(mapped_blocks_stay_charged),
+		cmocka_unit_test(window_locks_are_limited),
+		cmocka_unit_test(many_locks_are_released_in_steps),
 		cmocka_unit_test(reverse_watches_are_limited),
 		cmocka_unit_test(realms_and_connections_are_limited),
 		cmocka_unit_test(defaults_leave_enough_for_others),
