@@ -35,14 +35,14 @@
 #include "cay/cay.h"
 #include "node/protocol.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HARNESS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HARNESS_SANITIZED 1
+/* gcc defines the macros, clang the features. */
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
-#endif
-#ifndef HARNESS_SANITIZED
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HARNESS_SANITIZED 1
+#else
 #define HARNESS_SANITIZED 0
 #endif
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SANITIZE_ADDRESS__
+#include "harness.h"
+
+#if HARNESS_ADDRESS
 #include <sanitizer/lsan_interface.h>
 #endif
-
-#include "harness.h"
 
 #define MIB (1ul << 20)
 
@@ -391,7 +391,7 @@ static void receivers_may_die(void **state)
 
 static void check_no_leaks(void)
 {
-#ifdef __SANITIZE_ADDRESS__
+#if HARNESS_ADDRESS
 	assert_int_equal(__lsan_do_recoverable_leak_check(), 0);
 #endif
 }
