@@ -42,9 +42,21 @@ static void long_send(struct stack *s, const void *bytes)
 	assert_int_equal(fi_cq_sread(s->txcq, &e, 1, NULL, 10000), 1);
 }
 
+/*
+ * Copies the bytes before the completion is read. The store of the progress
+ * thread precedes the completion of process 0, and that precedes the barrier;
+ * TSan does not see an order that passes through another process.
+ */
+__attribute__((no_sanitize("thread"))) static void copy_unread(
+	uint64_t *to, const volatile uint64_t *from)
+{
+	for (size_t i = 0; i < LONG_BYTES / sizeof(*to); i++)
+		to[i] = from[i];
+}
+
 static void long_body(struct process *me, void *argument)
 {
-	char *bytes = malloc(LONG_BYTES);
+	void *bytes = malloc(LONG_BYTES), *copy = malloc(LONG_BYTES);
 	struct stack s;
 	(void)argument;
 	open_auto(&s);
@@ -60,10 +72,12 @@ static void long_body(struct process *me, void *argument)
 		long_send(&s, bytes);
 	barrier_without_calls(me, 1);
 	if (me->rank == 1) {
-		assert_true(content_fits(bytes, LONG_BYTES, 1));
+		copy_unread(copy, bytes);
+		assert_true(content_fits(copy, LONG_BYTES, 1));
 		cq_expect(s.rxcq, bytes);
 	}
 	stack_leave(&s, me);
+	free(copy);
 	free(bytes);
 }
 
