@@ -2,23 +2,23 @@
 /*
  * Acknowledgements and completions: the NOTIFY_CC in the NQ of the origin. Its
  * entry was reserved before the instruction had any effect
- * (origin.completions), so there is always room for it, unless the origin is
- * closed.
+ * (origin.device.completions), so there is always room for it, unless the
+ * origin is closed.
  */
 
 /* Reserves an entry for one completion; returns false if none is left. */
 static inline bool ack_reserve(struct origin *o)
 {
-	if (likely(private_add32(&o->completions, 1) < o->cq_reserve))
+	if (likely(private_add32(&o->device.completions, 1) < o->cq_reserve))
 		return true;
-	private_add32(&o->completions, -1u);
+	private_add32(&o->device.completions, -1u);
 	return false;
 }
 
 static inline void ack_unreserve(struct origin *o, uint32_t count)
 {
 	/* R orders the reuse of the entries (N5, N6). */
-	private_add32(&o->completions, -count);
+	private_add32(&o->device.completions, -count);
 }
 
 /*
@@ -60,11 +60,11 @@ static inline void ack_own(
 	struct origin *o, struct op_record *op, const struct completion *c)
 {
 	for (;;) {
-		struct context *own = host_context(&o->own);
+		struct context *own = host_context(&o->device.own);
 		int r = ack_complete(own, op, c, 0);
 		if (likely(r == 0))
 			return;
-		if (!host_follow(&o->own, own) && r != -ESTALE)
+		if (!host_follow(&o->device.own, own) && r != -ESTALE)
 			break;
 	}
 	ack_unreserve(o, 1); /* the port is closed */

@@ -107,7 +107,7 @@ int origin_load(struct origin *o, struct context *own, uint32_t node)
 		return -EBADMSG;
 
 	memset(o, 0, sizeof(*o));
-	atomic_init(&o->own, own);
+	atomic_init(&o->device.own, own);
 	o->node = node;
 	o->vpid = own->vpid;
 	o->cq_reserve = own->cq_reserve;

@@ -56,35 +56,49 @@ struct origin_window {
 
 struct packet;
 
-/* The device's private state of a port that this process has opened. */
-struct origin {
+/* What the client of a port writes. */
+struct origin_client {
+	uint32_t wq_write; /* VCIs posted; the posting thread */
+};
+
+/* What the device keeps of a port; no client writes it. */
+struct origin_device {
 	_Atomic(struct context *) own; /* its own queue set */
-	uint32_t node;
-	uint16_t vpid;
-	uint32_t cq_reserve;
 	/*
 	 * Reserved completions whose entries have not been returned. Never
 	 * more than cq_reserve, so a completion always finds room.
 	 */
 	_Atomic uint32_t completions;
+	uint32_t wq_read; /* VCIs executed */
 	/* Bit i: slot i, below REFERENCE_COPIED, is in use. */
 	_Atomic uint64_t references;
+	_Atomic uint32_t emulated_in_flight;
+	_Atomic uint32_t invalid_capabilities; /* accesses refused for theirs */
+};
+
+/*
+ * A port as an origin of instructions: what client and device both read, and
+ * the parts that one of them writes. On the direct path one process is both.
+ */
+struct origin {
+	struct origin_device device;
+	struct origin_client client;
+	uint32_t node;
+	uint16_t vpid;
+	bool word_mode;
+	uint32_t cq_reserve;
 	struct reference *refs;
 	const struct peer_entry *peers;
 	uint32_t peer_count;
+	uint32_t wq_log2;
 	_Atomic(struct context *) **routes; /* by peer index */
 	struct cay_vci *wq;
-	uint32_t wq_log2;
-	uint32_t wq_read, wq_write; /* the posting thread */
 	unsigned char *sdr;
 	uint64_t sdr_bytes;
 	uint64_t lock_word; /* identifies this port in the lock of a window */
-	bool word_mode;
 	struct cay_window_descriptor *wdt;
 	struct origin_window *windows; /* by Win-ID; NULL: none was opened */
 	uint32_t window_count;
-	_Atomic uint32_t emulated_in_flight;
-	_Atomic uint32_t invalid_capabilities; /* accesses refused for theirs */
 	/*
 	 * Sends an access that this process cannot perform to the owner of the
 	 * window as an emulated access, including its completion. Returns 0 or
@@ -98,7 +112,8 @@ struct origin {
 
 CAY_STATIC_ASSERT(
 	REFERENCE_COPIED == 64 && REFERENCE_COPIED < 1u << QUEUE_REFS_LOG2,
-	"origin.references has a bit for each slot below REFERENCE_COPIED");
+	"origin.device.references has a bit for each slot below "
+	"REFERENCE_COPIED");
 
 static inline struct queue_control *arena_control(
 	const struct arena *a, uint16_t vpid, uint32_t epoch)

@@ -9,7 +9,7 @@
 /* Each VCI may need a completion, so one must be free before it starts. */
 static inline bool csb_accepts(const struct origin *o)
 {
-	return private_load32(&o->completions) < o->cq_reserve;
+	return private_load32(&o->device.completions) < o->cq_reserve;
 }
 
 static inline struct cay_answer csb_answer(
@@ -17,6 +17,7 @@ static inline struct cay_answer csb_answer(
 {
 	return (struct cay_answer){ .accepted = accepted,
 		.reason = reason,
-		.free = (1u << o->wq_log2) - (o->wq_write - o->wq_read),
+		.free = (1u << o->wq_log2) -
+			(o->client.wq_write - o->device.wq_read),
 		.wait_ns = reason == CAY_ERROR_NO_RESOURCES ? 1000 : 0 };
 }

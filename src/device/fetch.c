@@ -17,10 +17,10 @@ static inline struct cay_vci *fetch_entry(
 /* F1 pairs with F2 in fetch_post(). */
 static inline bool fetch_vci(const struct origin *o, struct cay_vci *copy)
 {
-	struct cay_vci *entry = fetch_entry(o, o->wq_read);
+	struct cay_vci *entry = fetch_entry(o, o->device.wq_read);
 	copy->word[0] = host_load((_Atomic uint64_t *)&entry->word[0], HOST_WQ);
 	if (copy->word[0] >> CAY_VCI_GENERATION_SHIFT !=
-		fetch_generation(o, o->wq_read))
+		fetch_generation(o, o->device.wq_read))
 		return false;
 	for (int i = 1; i < CAY_WORDS; i++)
 		copy->word[i] = host_read(&entry->word[i], HOST_WQ);
@@ -30,16 +30,16 @@ static inline bool fetch_vci(const struct origin *o, struct cay_vci *copy)
 /* Posts a VCI, word 0 last. Returns false if the queue is full. */
 static inline bool fetch_post(struct origin *o, const struct cay_vci *v)
 {
-	if (o->wq_write - o->wq_read == 1u << o->wq_log2)
+	if (o->client.wq_write - o->device.wq_read == 1u << o->wq_log2)
 		return false;
-	struct cay_vci *entry = fetch_entry(o, o->wq_write);
+	struct cay_vci *entry = fetch_entry(o, o->client.wq_write);
 	uint64_t first = v->word[0] << 8 >> 8 |
-			 (uint64_t)fetch_generation(o, o->wq_write)
+			 (uint64_t)fetch_generation(o, o->client.wq_write)
 				 << CAY_VCI_GENERATION_SHIFT;
 	for (int i = 1; i < CAY_WORDS; i++)
 		host_write(&entry->word[i], v->word[i], HOST_WQ);
 	host_store(
 		(_Atomic uint64_t *)&entry->word[0], first, HOST_WQ); /* F2 */
-	o->wq_write++;
+	o->client.wq_write++;
 	return true;
 }

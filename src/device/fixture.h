@@ -104,7 +104,7 @@ static inline struct context *fixture_own(
 	const struct fixture *b, uint32_t port)
 {
 	return atomic_load_explicit(
-		&b->port[port].origin.own, memory_order_acquire);
+		&b->port[port].origin.device.own, memory_order_acquire);
 }
 
 static inline uint16_t fixture_vpid(uint32_t port)

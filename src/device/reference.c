@@ -99,11 +99,12 @@ static inline bool reference_done(struct reference *slot, uint32_t sequence)
 /* Allocates a slot; returns its index, or -1. Any thread. */
 static inline int reference_allocate(struct origin *o)
 {
-	uint64_t used = private_load(&o->references);
+	uint64_t used = private_load(&o->device.references);
 	while (~used) {
 		int index = __builtin_ctzll(~used);
 		/* Acquire pairs with the release in reference_free(). */
-		if (private_cas(&o->references, &used, used | 1ull << index))
+		if (private_cas(
+			    &o->device.references, &used, used | 1ull << index))
 			return index;
 	}
 	return -1;
@@ -158,7 +159,7 @@ static inline bool reference_reclaim(struct reference *slot)
 static inline void reference_free(struct origin *o, uint32_t index)
 {
 	reference_reset(&o->refs[index]);
-	private_clear(&o->references, 1ull << index);
+	private_clear(&o->device.references, 1ull << index);
 }
 
 /* Relaxed: another thread may fill in the next use of the slot. */
@@ -174,7 +175,7 @@ static inline uint16_t reference_target(const struct reference *slot)
  */
 static inline bool reference_pending(const struct origin *o, int32_t vpid)
 {
-	uint64_t used = private_load(&o->references);
+	uint64_t used = private_load(&o->device.references);
 	for (; used; used &= used - 1) {
 		const struct reference *slot = &o->refs[__builtin_ctzll(used)];
 		/* FREE: the node has completed it for a dead target. */

@@ -148,7 +148,7 @@ __attribute__((cold, noinline)) static int requester_complete_refused(
 	struct completion *c, bool reserved, int error)
 {
 	if (error == CAY_ERROR_CAPABILITY)
-		private_add32(&o->invalid_capabilities, 1);
+		private_add32(&o->device.invalid_capabilities, 1);
 	if (!reserved && !ack_reserve(o))
 		return -EAGAIN;
 	/* Before the completion, which another thread may poll at once. */
@@ -262,7 +262,8 @@ static inline unsigned char *requester_fast_begin(const struct origin *o,
 	const struct target *t, uint64_t bytes, uint32_t right)
 {
 	/* Relaxed: own accesses only, as in scoreboard_order_hazard(). */
-	if (unlikely(o->word_mode || private_load32(&o->emulated_in_flight)))
+	if (unlikely(o->word_mode ||
+		     private_load32(&o->device.emulated_in_flight)))
 		return NULL;
 	const struct context *to = host_context(slot);
 	requester_order_load(right);

@@ -26,7 +26,7 @@ static int schedule_vci(struct origin *o, struct op_record *op,
 static int schedule_execute(
 	struct origin *o, struct op_record *op, const struct cay_vci *v)
 {
-	struct context *own = host_context(&o->own);
+	struct context *own = host_context(&o->device.own);
 	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
 	_Atomic(struct context *) *slot = NULL;
 	int r = 0;

@@ -20,7 +20,7 @@ static inline bool scoreboard_order_hazard(const struct origin *o,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
 	/* Relaxed: only accesses of this thread are ordered. */
-	if (likely(!private_load32(&o->emulated_in_flight)) ||
+	if (likely(!private_load32(&o->device.emulated_in_flight)) ||
 		p->flags & CAY_VCI_FREE_ORDER)
 		return false;
 	const struct context *to = host_context(slot);

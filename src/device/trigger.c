@@ -17,7 +17,7 @@ static inline struct cay_answer trigger_issue(
 			return csb_answer(o, accepted, CAY_ERROR_COMMAND);
 		if (!csb_accepts(o) || schedule_execute(o, op, &v) != 0)
 			return csb_answer(o, accepted, CAY_ERROR_NO_RESOURCES);
-		o->wq_read++;
+		o->device.wq_read++;
 	}
 	return csb_answer(o, accepted, CAY_ERROR_NONE);
 }
@@ -33,9 +33,10 @@ static int trigger_status(
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(own, position);
 	notify_head(nqe, 0, o->node, 0);
-	notify_fill(nqe, &(struct notify_body){ o->wq_write, claim.w_new,
-				 host_load(&own->control->r, HOST_R),
-				 o->wq_read | notify_pointers(&claim), 0 });
+	notify_fill(
+		nqe, &(struct notify_body){ o->client.wq_write, claim.w_new,
+			     host_load(&own->control->r, HOST_R),
+			     o->device.wq_read | notify_pointers(&claim), 0 });
 	notify_publish(
 		nqe, notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
 	return notify_finish(own, op, &claim, 0);
@@ -49,9 +50,9 @@ static inline struct cay_answer trigger_snapshot(
 	if (!ack_reserve(o))
 		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	do {
-		own = host_context(&o->own);
+		own = host_context(&o->device.own);
 		r = trigger_status(o, op, own);
-	} while (r != 0 && host_follow(&o->own, own));
+	} while (r != 0 && host_follow(&o->device.own, own));
 	if (r == 0)
 		return (struct cay_answer){ .accepted = 1 };
 	ack_unreserve(o, 1);

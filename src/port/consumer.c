@@ -128,8 +128,9 @@ static bool consumer_migrate(struct cay_port *port)
 	struct consumer *rx = &port->consumer;
 	struct context *own;
 
-	context_follow_migration(&port->origin.own, rx->own);
-	own = atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	context_follow_migration(&port->origin.device.own, rx->own);
+	own = atomic_load_explicit(
+		&port->origin.device.own, memory_order_acquire);
 	if (own == rx->own)
 		return false;
 	struct consumer *former = malloc(sizeof(*former));

@@ -73,11 +73,11 @@ int emulate_send(struct origin *o, struct op_record *op,
 	lock_guard_begin(&guard);
 	/* Counted before the owner can complete it. */
 	atomic_fetch_add_explicit(
-		&o->emulated_in_flight, 1, memory_order_relaxed);
+		&o->device.emulated_in_flight, 1, memory_order_relaxed);
 	int r = emulate_stage_and_issue(port, op, peer, p);
 	if (r)
 		atomic_fetch_sub_explicit(
-			&o->emulated_in_flight, 1, memory_order_relaxed);
+			&o->device.emulated_in_flight, 1, memory_order_relaxed);
 	lock_guard_end(&guard);
 	return r;
 }

@@ -184,7 +184,7 @@ enum pending_result pending_complete(struct cay_port *port, uint32_t reference,
 		return PENDING_STALE;
 	lock_take(&port->lock, &guard);
 	uint64_t used = atomic_load_explicit(
-		&port->origin.references, memory_order_relaxed);
+		&port->origin.device.references, memory_order_relaxed);
 	/* Acquire pairs with G2: the target no longer reads the memory. */
 	uint64_t state = atomic_load_explicit(
 		&port->origin.refs[index].state, memory_order_acquire);
@@ -196,7 +196,7 @@ enum pending_result pending_complete(struct cay_port *port, uint32_t reference,
 				port_invalid_capability(port);
 			pending_store(port, index);
 			atomic_fetch_sub_explicit(
-				&port->origin.emulated_in_flight, 1,
+				&port->origin.device.emulated_in_flight, 1,
 				memory_order_relaxed);
 		}
 		pending = port->pending[index];

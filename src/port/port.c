@@ -245,8 +245,8 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 		return port_error(port);
 	if (!s)
 		return -EFAULT;
-	struct context *own =
-		atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	struct context *own = atomic_load_explicit(
+		&port->origin.device.own, memory_order_acquire);
 	uint64_t w = counter_load(&own->control->w);
 	uint64_t r = counter_load(&own->control->r);
 	uint64_t copied_bytes;
@@ -267,16 +267,16 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 		.emulated_executed =
 			counter_load(&port->count.emulated_executed),
 		.posted = counter_load(&port->count.posted),
-		.invalid_capabilities =
-			atomic_load_explicit(&port->origin.invalid_capabilities,
-				memory_order_relaxed),
+		.invalid_capabilities = atomic_load_explicit(
+			&port->origin.device.invalid_capabilities,
+			memory_order_relaxed),
 		.nq_used = queue_ahead(queue_nq(w), queue_nq(r)),
 		.nq_entries = 1ull << own->nq_log2,
 		.rdr_used =
 			RDR_UNIT * queue_rdr_ahead(queue_rdr(w), queue_rdr(r)),
 		.rdr_bytes = (uint64_t)RDR_UNIT << own->rdr_log2,
 		.refs_used = (uint64_t)__builtin_popcountll(
-			counter_load(&port->origin.references)),
+			counter_load(&port->origin.device.references)),
 		.refs_entries = REFERENCE_COPIED,
 		.copied_used = copied_used,
 		.copied_bytes = copied_bytes,

@@ -171,13 +171,13 @@ static inline void port_count(_Atomic uint64_t *counter)
  */
 static inline struct context *port_context(struct cay_port *port)
 {
-	struct context *own =
-		atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	struct context *own = atomic_load_explicit(
+		&port->origin.device.own, memory_order_acquire);
 	while (unlikely(atomic_load_explicit(&own->control->access_epoch,
 				memory_order_acquire) != own->epoch) &&
-		context_follow_migration(&port->origin.own, own))
+		context_follow_migration(&port->origin.device.own, own))
 		own = atomic_load_explicit(
-			&port->origin.own, memory_order_acquire);
+			&port->origin.device.own, memory_order_acquire);
 	return own;
 }
 
@@ -202,7 +202,8 @@ void port_disable(struct cay_port *);
 /* Call after an operation that a window may have refused. */
 static inline void port_check_capabilities(struct cay_port *port)
 {
-	if (unlikely(atomic_load_explicit(&port->origin.invalid_capabilities,
+	if (unlikely(atomic_load_explicit(
+			     &port->origin.device.invalid_capabilities,
 			     memory_order_relaxed) >=
 		     PORT_INVALID_CAPABILITIES_MAX))
 		port_disable(port);
@@ -211,8 +212,8 @@ static inline void port_check_capabilities(struct cay_port *port)
 /* Counts an invalid capability that the node or a peer has refused. */
 static inline void port_invalid_capability(struct cay_port *port)
 {
-	atomic_fetch_add_explicit(
-		&port->origin.invalid_capabilities, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&port->origin.device.invalid_capabilities, 1,
+		memory_order_relaxed);
 	port_check_capabilities(port);
 }
 

@@ -273,8 +273,8 @@ int cay_flush(struct cay_port *port, struct cay_peer *peer, uint64_t deadline)
 	/* Stores of this thread to the target are visible before the return. */
 	atomic_thread_fence(memory_order_seq_cst);
 	/* Relaxed: see peer_refused(). */
-	if (likely(!(atomic_load_explicit(
-			     &port->origin.references, memory_order_acquire) |
+	if (likely(!(atomic_load_explicit(&port->origin.device.references,
+			     memory_order_acquire) |
 		     atomic_load_explicit(
 			     &peer->refused, memory_order_relaxed))))
 		return 0;

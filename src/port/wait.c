@@ -84,8 +84,8 @@ static uint64_t wait_announce(
  */
 static bool wait_closed(const struct cay_port *port)
 {
-	const struct context *own =
-		atomic_load_explicit(&port->origin.own, memory_order_acquire);
+	const struct context *own = atomic_load_explicit(
+		&port->origin.device.own, memory_order_acquire);
 	const struct queue_control *c = own->control;
 	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
 	       atomic_load_explicit(&c->migration, memory_order_acquire) ==

@@ -102,7 +102,7 @@ static inline bool follow_port_1(struct testbench *tb)
 	if (p->config.epoch == 1)
 		return false;
 	assert_true(context_follow_migration(
-		&p->origin.own, fixture_own(&tb->fixture, 1)));
+		&p->origin.device.own, fixture_own(&tb->fixture, 1)));
 	return true;
 }
 

@@ -200,7 +200,7 @@ static inline int issue_send(struct issuer *o, bool fast)
 static inline int issue_vci(struct issuer *o, const struct cay_vci *v)
 {
 	struct fixture_port *port = &o->sim->fixture.port[o->number];
-	if (port->origin.wq_write == port->origin.wq_read &&
+	if (port->origin.client.wq_write == port->origin.device.wq_read &&
 		!counting_post(&port->origin, v))
 		return -EINVAL;
 	struct cay_answer a =

@@ -97,7 +97,7 @@ static void reference_words(void **state)
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_DONE);
 	counting_reference_free(&tb->port[0].origin, 0);
 	assert_int_equal(ref->state & REFERENCE_STATE_MASK, REFERENCE_FREE);
-	assert_int_equal(tb->port[0].origin.references, 0);
+	assert_int_equal(tb->port[0].origin.device.references, 0);
 }
 
 static void gone_words(void **state)

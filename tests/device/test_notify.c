@@ -116,7 +116,7 @@ static void backpressure_reserves_no_completion(void **state)
 	assert_int_equal(fill_with_messages(tb, 0), TB_UNRESERVED);
 	for (uint32_t i = 0; i < 2 * TB_CQ_RESERVE; i++)
 		assert_int_equal(tb_send(tb, i, 8, CAY_VCI_NOTIFY), -EAGAIN);
-	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(tb->port[0].origin.device.completions, 0);
 }
 
 static void closed_target_returns_epipe(void **state)
@@ -126,7 +126,7 @@ static void closed_target_returns_epipe(void **state)
 	assert_int_equal(tb_send_fast(tb, 1, 2, 8), -EPIPE);
 	assert_int_equal(tb_send(tb, 1, 1000, CAY_VCI_NOTIFY), -EPIPE);
 	assert_int_equal(tb_complete(tb, 1), -EPIPE);
-	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(tb->port[0].origin.device.completions, 0);
 	assert_int_equal(
 		counting_sleep(fixture_own(&tb->fixture, 1), 0, W_SLEEP), 0);
 }
@@ -155,7 +155,7 @@ static void migrated_target_is_followed(void **state)
 	assert_true(tb_receive(tb, 1, &n)); /* in the old queue set */
 	assert_int_equal(n.word[0], 1);
 	assert_true(context_follow_migration(
-		&tb->port[1].origin.own, fixture_own(&tb->fixture, 1)));
+		&tb->port[1].origin.device.own, fixture_own(&tb->fixture, 1)));
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(n.word[0], 2);
 	assert_int_equal(nqe_generation(&n), 3);

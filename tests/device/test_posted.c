@@ -105,7 +105,7 @@ static void work_requests_use_posted_receives(void **state)
 		}
 		assert_false(tb_receive(tb, 0, &n));
 	}
-	assert_int_equal(o->references, 0);
+	assert_int_equal(o->device.references, 0);
 }
 
 /* ---- without a posted receive ---- */
@@ -134,7 +134,7 @@ static void posted_only_causes_backpressure(void **state)
 	assert_int_equal(tb_send(tb, 1, 41, 0), -EAGAIN);
 	assert_int_equal(tb_send(tb, 1, 9000, 0), -EAGAIN);
 	assert_int_equal(tb_send(tb, 1, 41, CAY_VCI_NOTIFY), -EAGAIN);
-	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(tb->port[0].origin.device.completions, 0);
 	assert_true(tb_w(tb, 1) == tb_r(tb, 1));
 	tb_post_receive(tb, 64, 1);
 	assert_int_equal(tb_send(tb, 1, 41, 0), 0);

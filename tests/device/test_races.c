@@ -118,7 +118,7 @@ static void check_one_arrived_after_migration(struct testbench *tb)
 {
 	assert_int_equal(receive_messages(tb), 0);
 	assert_true(context_follow_migration(
-		&tb->port[1].origin.own, fixture_own(&tb->fixture, 1)));
+		&tb->port[1].origin.device.own, fixture_own(&tb->fixture, 1)));
 	check_one_arrived(tb);
 }
 
@@ -138,7 +138,7 @@ static void prepare_own_migrated(struct testbench *tb)
 static void thread_follows_own(struct testbench *tb)
 {
 	context_follow_migration(
-		&tb->port[0].origin.own, fixture_own(&tb->fixture, 0));
+		&tb->port[0].origin.device.own, fixture_own(&tb->fixture, 0));
 }
 
 static void completion_follows_a_migration(void **state)
@@ -280,7 +280,7 @@ static void reuse_reference_slot(struct testbench *tb)
 	assert_true(counting_reference_done(
 		&o->refs[0], (uint32_t)n.word[CAY_NQE_WORD_RESULT]));
 	counting_reference_free(o, 0);
-	atomic_fetch_or(&o->references, 1);
+	atomic_fetch_or(&o->device.references, 1);
 	atomic_store(&o->refs[0].state,
 		2ull << REFERENCE_SEQUENCE_SHIFT | REFERENCE_READY);
 }

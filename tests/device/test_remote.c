@@ -118,7 +118,7 @@ static void access_needs_an_entry_for_its_notification(void **state)
 	struct target t =
 		tb_window(tb, 1, 0, 4096, TB_RIGHTS | CAY_RIGHT_NOTIFY_ACCESS);
 	struct cay_nqe n;
-	uint64_t completions = tb->port[0].origin.completions;
+	uint64_t completions = tb->port[0].origin.device.completions;
 	while (tb_send_fast(tb, 1, 2, 8) == 0)
 		continue;
 	uint64_t w = tb_w(tb, 1);
@@ -127,7 +127,7 @@ static void access_needs_an_entry_for_its_notification(void **state)
 		tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EAGAIN);
 	assert_int_equal(tb_word(tb, &t), 0);
 	assert_true(tb_w(tb, 1) == w);
-	assert_int_equal(tb->port[0].origin.completions, completions);
+	assert_int_equal(tb->port[0].origin.device.completions, completions);
 	assert_int_equal(atomic_load(&tb->port[0].op->state), OP_IDLE);
 	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
 	assert_true(tb_receive(tb, 1, &n));
@@ -312,13 +312,14 @@ static void first_failing_check_determines_the_error(void **state)
 				checks[i].error);
 		if (checks[i].error == CAY_ERROR_CAPABILITY)
 			invalid_capabilities++;
-		assert_int_equal(w.tb->port[0].origin.invalid_capabilities,
+		assert_int_equal(
+			w.tb->port[0].origin.device.invalid_capabilities,
 			invalid_capabilities);
 		checks[i].fix(&w);
 	}
 	tb_issue_vci(w.tb, &w.v);
 	assert_false(tb_receive(w.tb, 0, &n));
-	assert_int_equal(w.tb->port[0].origin.completions, 0);
+	assert_int_equal(w.tb->port[0].origin.device.completions, 0);
 	assert_int_equal(invalid_capabilities, 1);
 }
 
@@ -521,7 +522,7 @@ static void refusal_needs_a_completion_entry(void **state)
 	for (uint32_t i = 0; i < TB_CQ_RESERVE; i++)
 		receive_completion(tb, CAY_FAST_PUT | 1, CAY_ERROR_RIGHTS, &n);
 	assert_false(tb_receive(tb, 0, &n));
-	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(tb->port[0].origin.device.completions, 0);
 }
 
 static void migrated_and_closed_targets(void **state)
@@ -537,7 +538,7 @@ static void migrated_and_closed_targets(void **state)
 	assert_int_equal(tb_put(tb, &t, 8), -EPIPE);
 	assert_int_equal(tb_get(tb, &t, tb->got, 8), -EPIPE);
 	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EPIPE);
-	assert_int_equal(tb->port[0].origin.completions, 0);
+	assert_int_equal(tb->port[0].origin.device.completions, 0);
 	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
 	const struct cay_vci v = { { CAY_FAA | 1ull << 32, fixture_vpid(1), 1,
 		t.capability << 16, 0, 1 } };

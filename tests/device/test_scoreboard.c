@@ -21,7 +21,7 @@ static void fence_waits_for_references(void **state)
 	assert_int_equal(
 		tb_access(tb, CAY_PUT, &t, 64, CAY_VCI_FENCE), -EAGAIN);
 	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_FENCE), -EAGAIN);
-	assert_int_equal(tb->port[0].origin.completions, 1);
+	assert_int_equal(tb->port[0].origin.device.completions, 1);
 	/* Requests without a fence do not wait. */
 	assert_int_equal(tb_send(tb, 1, 8, 0), 0);
 	assert_int_equal(tb_put(tb, &t, 8), 0);
@@ -74,12 +74,12 @@ static void refused_reference_frees_its_slot(void **state)
 	for (unsigned i = 0; i < 2u << QUEUE_REFS_LOG2; i++) {
 		assert_int_equal(
 			tb_send_reference(tb, 2, &long_message), -EAGAIN);
-		assert_true(o->references == 0);
-		assert_int_equal(o->completions, 0);
+		assert_true(o->device.references == 0);
+		assert_int_equal(o->device.completions, 0);
 	}
 	assert_true(tb_receive(tb, 1, &n));
 	assert_int_equal(tb_send_reference(tb, 2, &long_message), 0);
-	assert_true(o->references == 1);
+	assert_true(o->device.references == 1);
 }
 
 /* Until its target has started to read it. */
@@ -111,7 +111,7 @@ static int send_emulated_stub(struct origin *o, struct op_record *op,
 		.address = ARENA_HEAP_OFFSET,
 		.length = sizeof(struct emulated_access) };
 	uint32_t index;
-	atomic_fetch_add(&o->emulated_in_flight, 1);
+	atomic_fetch_add(&o->device.emulated_in_flight, 1);
 	emulated++;
 	return counting_send_reference(o, op, to, p, &source, &index);
 }

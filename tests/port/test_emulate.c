@@ -224,7 +224,8 @@ static void number_is_limited(void **state)
 	assert_int_equal(word_at(&t.arena, 0), 0);
 	/* Those that were refused do not keep others off the fast path. */
 	assert_int_equal(
-		atomic_load(&t.heap.origin->origin.emulated_in_flight), 0);
+		atomic_load(&t.heap.origin->origin.device.emulated_in_flight),
+		0);
 	two_close(&t);
 }
 

@@ -206,7 +206,7 @@ static int trial_run(const struct explain_instruction *i, struct trial *t,
 		*errors |= errors_at(t, 0) | errors_at(t, 1);
 		/* An operation in flight can be cancelled: cay_cancel(). */
 		if (atomic_load_explicit(
-			    &o->references, memory_order_relaxed) &&
+			    &o->device.references, memory_order_relaxed) &&
 			counting_reference_withdraw(&o->refs[0]))
 			*errors |= 1u << CAY_ERROR_TIMEOUT;
 	}
