@@ -7,21 +7,6 @@
  * the work queue goes through all of them.
  */
 
-/*
- * Delivers into a posted buffer, if the target uses them. Returns 1 if the
- * message goes to the RDR, -E2BIG if it is too long for that.
- */
-static inline int requester_posted(
-	struct context *to, struct op_record *op, const struct packet *p)
-{
-	if (p->length <= CAY_FAST_SEND_BYTES)
-		return 1;
-	int r = 1;
-	if (unlikely(host_load32(&to->control->posted, HOST_W)))
-		r = posted_send(to, op, p);
-	return r > 0 && p->length > QUEUE_PAYLOAD_MAX ? -E2BIG : r;
-}
-
 /* The steps after the route is known: command frame, payload, completion. */
 static inline int requester_issue(struct origin *o, struct op_record *op,
 	struct context *to, const struct packet *p, struct reference *ref,
@@ -37,23 +22,14 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
 
-	int r = may_be_posted ? requester_posted(to, op, p) : 1;
-	if (likely(r > 0))
-		r = dispatch_request(to, op, p, ref);
+	int r = transmit_message(to, op, p, ref, may_be_posted);
 	if (unlikely(r)) {
 		if (notify)
 			ack_unreserve(o, 1);
 		return r;
 	}
-	if (!notify || borrowed)
-		return 0;
-	struct completion c = { .tag = p->tag,
-		.api_tag = p->api_tag,
-		.command = p->command,
-		.peer_node = o->node,
-		.peer_vpid = to->vpid,
-		.length = p->length };
-	ack_own(o, op, &c);
+	if (notify && !borrowed)
+		complete_message(o, op, p, to->vpid);
 	return 0;
 }
 
@@ -129,35 +105,6 @@ static inline int requester_copied(struct origin *o, struct op_record *op,
 
 /* ---- remote memory ---- */
 
-static inline struct completion requester_completion(
-	const struct origin *o, const struct packet *p, uint16_t target)
-{
-	return (struct completion){ .tag = p->tag,
-		.api_tag = p->api_tag,
-		.command = p->command,
-		.peer_node = o->node,
-		.peer_vpid = target,
-		.length = p->length,
-		.result = p->offset,
-		.previous = p->window };
-}
-
-/* Completes a refused access with its error. Returns 1, or -EAGAIN: no room. */
-__attribute__((cold, noinline)) static int requester_complete_refused(
-	struct origin *o, struct op_record *op, _Atomic(struct context *) *slot,
-	struct completion *c, bool reserved, int error)
-{
-	if (error == CAY_ERROR_CAPABILITY)
-		private_add32(&o->device.invalid_capabilities, 1);
-	if (!reserved && !ack_reserve(o))
-		return -EAGAIN;
-	/* Before the completion, which another thread may poll at once. */
-	host_refused(o, slot);
-	c->error = (uint8_t)error;
-	ack_own(o, op, c);
-	return 1;
-}
-
 /*
  * Word mode: offset and length at the target must be whole words. The checks of
  * the window come first.
@@ -185,23 +132,6 @@ __attribute__((cold, noinline)) static int requester_check_words(
 	return (int)error;
 }
 
-/* Follows migrations of the peer; returns as dispatch_access(). */
-static inline int requester_dispatch(struct op_record *op,
-	_Atomic(struct context *) *slot, const struct packet *p,
-	struct response *response)
-{
-	for (;;) {
-		struct context *to = host_context(slot);
-		int r = dispatch_access(to, op, p, response);
-		if (unlikely(r == -ESTALE)) {
-			window_renotify(slot, op, p);
-			return 0;
-		}
-		if (likely(r != -EPIPE) || !host_follow(slot, to))
-			return r;
-	}
-}
-
 /*
  * Orders earlier stores of this port before the loads of a get: a processor may
  * let a load pass a store, but operations execute in order of issue.
@@ -221,8 +151,6 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 {
 	bool completes = packet_completes(p);
 	struct response response = { 0 };
-	struct completion c =
-		requester_completion(o, p, host_context(slot)->vpid);
 
 	if (scoreboard_fence_hazard(o, p->flags))
 		return -EAGAIN;
@@ -234,22 +162,18 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	if (!(p->flags & CAY_VCI_FREE_ORDER))
 		requester_order_load(window_right(p->command));
 	if (likely(!r))
-		r = requester_dispatch(op, slot, p, &response);
+		r = transmit_access(op, slot, p, &response);
 	if (unlikely(r == -EXDEV && !host_can_emulate(o)))
 		r = CAY_ERROR_MEMORY;
 	if (unlikely(r > 0))
-		return requester_complete_refused(
-			o, op, slot, &c, completes, r);
+		return complete_refused(o, op, slot, p, completes, r);
 	if (unlikely(r)) {
 		if (completes)
 			ack_unreserve(o, 1);
 		return r == -EXDEV ? host_emulate(o, op, slot, p) : r;
 	}
-	if (completes) {
-		completion_results(&c, &response,
-			p->payload ? p->payload->iov_base : NULL, p->length);
-		ack_own(o, op, &c);
-	}
+	if (completes)
+		complete_access(o, op, slot, p, &response);
 	return 0;
 }
 

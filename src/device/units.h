@@ -26,6 +26,8 @@
 #include "device/responder.c"
 #include "device/ack.c"
 #include "device/dispatch.c"
+#include "device/transmit.c"
+#include "device/complete.c"
 #include "device/route.c"
 #include "device/scoreboard.c"
 #include "device/requester.c"
