@@ -286,6 +286,8 @@ static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 	unsigned char data[64] = { 0 };
 	struct iovec hole[2] = { { data, 1 }, { NULL, 1 } };
 	struct iovec huge[2] = { { data, 1ull << 40 }, { data, 1 } };
+	/* The sum of the lengths is 8. */
+	struct iovec overflow[2] = { { data, SIZE_MAX - 7 }, { data, 16 } };
 	for (unsigned bit = 7; bit < 32; bit++)
 		assert_int_equal(
 			cay_send(a, peer, 0, data, 8, 1u << bit), -EINVAL);
@@ -301,6 +303,7 @@ static void refuse_sends(struct cay_port *a, struct cay_peer *peer)
 	assert_int_equal(cay_sendv(a, peer, 0, hole, IOV_MAX + 1, 0), -EINVAL);
 	assert_int_equal(cay_send(a, peer, 0, data, SIZE_MAX, 0), -EMSGSIZE);
 	assert_int_equal(cay_sendv(a, peer, 0, huge, 2, 0), -EMSGSIZE);
+	assert_int_equal(cay_sendv(a, peer, 0, overflow, 2, 0), -EMSGSIZE);
 }
 
 static void invalid_arguments_are_refused(void **state)
