@@ -17,7 +17,8 @@ import unittest
 MUTATE = ""
 TIMEOUT = 300
 
-SOURCE = """#include <unistd.h>
+SOURCE = """#include <signal.h>
+#include <unistd.h>
 static int add(int a, int b)
 {
 	return a + b;
@@ -43,6 +44,7 @@ EDITS = {
     "does-not-compile": ("a + b", "a + c"),
     "drifted": ("a * b", "a - b"),
     "sleeps": ("return a + b;", "return (int)sleep(1000) + a + b;"),
+    "alarms": ("return a + b;", "return kill(getpid(), SIGALRM) + a + b;"),
 }
 
 
@@ -138,7 +140,7 @@ class Mutate(unittest.TestCase):
 
     def test_hang_is_not_slowness(self):
         """The test is slower than when its time without the edit was taken."""
-        self.edits("survivor", "sleeps")
+        self.edits("survivor", "sleeps", "alarms")
         slow = SOURCE.replace(
             "\tint unused = 7;", "\tint unused = 7;\n"
             "\tif (close(open(\"ran\", O_CREAT | O_EXCL, 0600)))\n"
@@ -150,6 +152,7 @@ class Mutate(unittest.TestCase):
         self.assertEqual(process.returncode, 1, out)
         self.assertIn("survived: survivor", out)
         self.assertRegex(out, "found: sleeps .* sum: hangs")
+        self.assertRegex(out, "found: alarms .* sum: hangs")
 
     def test_interrupted(self):
         """While a test hangs: its process ends, and the copy is removed."""
