@@ -8,6 +8,23 @@
 
 #include "base/clock.h"
 
+/*
+ * Members decide how many ports, locks, references and op records there are, up
+ * to their quotas. The limits keep a round at some milliseconds. Those of reads
+ * are of each realm, so that one does not use up what another needs; window
+ * descriptors are all those of two ports, twice.
+ */
+static void round_begin(struct node *n)
+{
+	n->round++;
+	n->unlock_left = 4ll * CAY_VPIDS;
+	n->notify_left = NODE_NOTIFY_MAX;
+	list_for_each (at, &n->realms) {
+		struct realm *r = list_of(at, struct realm, link);
+		r->record_left = r->reference_left = NODE_READS_MAX;
+	}
+}
+
 void node_init(struct node *n, const struct node_options *o)
 {
 	n->started_ns = clock_now_ns();
@@ -23,7 +40,7 @@ void node_init(struct node *n, const struct node_options *o)
 	list_init(&n->freed);
 	list_init(&n->report_waiting);
 	list_init(&n->report_later);
-	window_round(n);
+	round_begin(n);
 	for (uint32_t i = 0; i < NODE_NAME_BUCKETS; i++)
 		list_init(&n->names[i]);
 	for (uint32_t i = 0; i < NODE_ACCOUNT_BUCKETS; i++)
@@ -39,16 +56,11 @@ void node_init(struct node *n, const struct node_options *o)
 
 bool node_tick(struct node *n)
 {
-	window_round(n);
+	round_begin(n);
 	bool left = reap_list(&n->connected);
 	list_for_each_safe (at, after, &n->realms)
 		left |= reap_list(&list_of(at, struct realm, link)->processes);
-	list_for_each_safe (at, after, &n->closing) {
-		struct vport *p = list_of(at, struct vport, closing_link);
-		/* Ports of other processes are reclaimed when these exit. */
-		if (p->process->state == PROCESS_MEMBER)
-			left |= !vport_reclaim(p);
-	}
+	left |= vport_continue(n);
 	left |= !watch_retry_gone(n);
 	left |= block_sweep(n);
 	left |= status_continue(n);

@@ -35,6 +35,12 @@ struct realm {
 	/* VPIDs that its queues named when so many had been freed; vpid.c */
 	uint64_t named_freed, named[CAY_VPIDS / 64];
 	uint64_t used[QUOTA_KINDS];
+	/* The latest pass over all references; see repair_reference.c. */
+	uint64_t pass, pass_round;
+	struct list *pass_next;	   /* origin; NULL: the pass is complete */
+	uint64_t scan, scan_round; /* the latest scan of all op records */
+	/* Op records and references that may still be read in this round. */
+	int64_t record_left, reference_left;
 };
 
 /* The data pointer of an epoll event. */
@@ -86,9 +92,11 @@ struct process {
 	uint32_t origin_count;	       /* of these */
 	uint64_t *record_pages;	       /* arena offsets */
 	uint32_t record_page_count;
-	bool repaired;	    /* all its op records were repaired */
-	bool has_abandoned; /* some of its op records await repair */
-	bool registered;    /* NODE_HELLO_BARRIER */
+	bool repaired;	       /* all its op records were repaired */
+	uint32_t repair_at;    /* the next record, */
+	uint32_t abandoned_at; /* and among the abandoned ones */
+	bool has_abandoned;    /* some of its op records await repair */
+	bool registered;       /* NODE_HELLO_BARRIER */
 	bool socket_closed;
 };
 
@@ -126,7 +134,12 @@ struct vport {
 	bool disabled;	 /* closed by the node; its process has not closed it */
 	bool no_barrier; /* none was issued since the port was closed */
 	uint64_t barrier_mark; /* node.slow_barriers when it was closed */
-	bool tell_gone;	       /* CAY_PORT_TELL_GONE */
+	uint64_t pass_first; /* of realm.pass, that began after it was closed */
+	uint64_t pass_left;  /* the last one that found it work to do later */
+	uint64_t scan_first; /* of realm.scan, that began after the barrier */
+	uint64_t scan_busy;  /* the last one that found its queue sets in use */
+	uint32_t repair_at;  /* the next reference, if its process is dead */
+	bool tell_gone;	     /* CAY_PORT_TELL_GONE */
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
@@ -143,6 +156,8 @@ struct vport {
 	int doorbell; /* writing end, or -1: doorbell.h */
 };
 
+#define NODE_READS_MAX	     (256 << 10) /* of record_left, reference_left */
+#define NODE_NOTIFY_MAX	     4096	 /* of notify_left */
 #define NODE_NAME_BUCKETS    1024
 #define NODE_ACCOUNT_BUCKETS 256
 
@@ -169,7 +184,9 @@ struct node {
 	struct list report_later;   /* and for the next one */
 	uint64_t report_work;	    /* of its last step */
 	struct list freed;	    /* blocks with block.freed set */
-	int64_t unlock_left; /* descriptors that this round may still read */
+	uint64_t round;
+	int64_t unlock_left; /* descriptors that it may still read */
+	int64_t notify_left; /* watchers that a step of it may notify */
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
@@ -288,8 +305,13 @@ void vport_close_all(struct process *);
  * memory. Returns true when it is freed; else the caller tries again later.
  */
 bool vport_reclaim(struct vport *);
-/* Does the same; retries in node_tick(). */
+/*
+ * Does the same, or only notifies the watchers of a disabled port;
+ * vport_continue() retries.
+ */
 void vport_reclaim_soon(struct vport *);
+/* Continues, with limited work. Returns true while some ports are left. */
+bool vport_continue(struct node *);
 
 /* Returns a table of the port, at so many lines in its second extent. */
 static inline void *vport_table(const struct vport *p, uint32_t line)
@@ -316,9 +338,10 @@ void watch_forbid(struct vport *watcher, uint16_t vpid);
 int watch_remove(struct vport *watcher, uint32_t index);
 /*
  * Sends NOTIFY_GONE to the watchers; unless `all`, only to those without a
- * reference to the target, because GONE follows the last completion.
+ * reference to the target, because GONE follows the last completion. The work
+ * is limited: returns true when no watcher is left.
  */
-void watch_notify_gone(struct vport *target, bool all);
+bool watch_notify_gone(struct vport *target, bool all);
 /* Retries those without room; returns false while some are left. */
 bool watch_retry_gone(struct node *);
 /* Writes the target's new epoch into the peer tables of its watchers. */
@@ -353,12 +376,20 @@ void repair_posted(struct realm *, struct op_record *);
 
 /* ---- repair_reference.c ---- */
 
-/* Completes references to a closed port; returns false: try again later. */
+/*
+ * Completes references to a closed port, with limited work; returns false: try
+ * again later.
+ */
 bool repair_references_to(struct vport *closed);
+/* The port is no longer an origin of references. */
+void repair_origin_end(struct vport *);
 /* Returns true while `by` has references to the closed port. */
 bool repair_has_references(const struct vport *by, const struct vport *closed);
-/* Turns READY references of a dead port into SENT or FREE. */
-void repair_references_of(struct vport *dead);
+/*
+ * Turns READY references of a dead port into SENT or FREE, with limited work.
+ * Returns true when all are.
+ */
+bool repair_references_of(struct vport *dead);
 /* Returns true while a target reads arena memory in [from, from + bytes). */
 bool repair_references_read(struct vport *, uint64_t from, uint64_t bytes);
 
@@ -389,8 +420,6 @@ int window_unlock(struct vport *, const struct node_request *);
 bool window_unlock_all(struct vport *);
 /* Forgets the locks on the windows of a port that is freed. */
 void window_forget(struct vport *);
-/* Begins a round: allows the work of window_unlock_all(). */
-void window_round(struct node *);
 
 /* ---- mapping.c ---- */
 

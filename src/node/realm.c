@@ -80,6 +80,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	list_init(&r->processes);
 	list_init(&r->reference_origins);
 	list_init(&r->gone);
+	r->record_left = r->reference_left = NODE_READS_MAX;
 	r->op = aligned_alloc(ARENA_APART, sizeof(*r->op));
 	int e = r->op ? arena_create(r, n->arena_bytes) : -ENOMEM;
 	if (e)

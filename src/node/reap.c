@@ -46,15 +46,20 @@ static void process_free(struct process *p)
 	list_append(&p->node->reaped, &p->link);
 }
 
-/* Repairs all op records, then the references of all ports. */
+/*
+ * Repairs all op records, then the references of all ports, with limited work.
+ * Returns true at the end.
+ */
 static bool process_repair(struct process *p)
 {
 	struct op_record *op;
-	for (uint32_t i = 0; (op = record_at(p, i)); i++)
-		if (repair_record(p->realm, op) != 0)
+	for (; (op = record_at(p, p->repair_at)); p->repair_at++)
+		if (p->realm->record_left-- <= 0 ||
+			repair_record(p->realm, op) != 0)
 			return false;
 	list_for_each (at, &p->ports)
-		repair_references_of(list_of(at, struct vport, link));
+		if (!repair_references_of(list_of(at, struct vport, link)))
+			return false;
 	return true;
 }
 
@@ -71,7 +76,10 @@ static bool process_reap(struct process *p)
 	 * that stay move to the end of the list.
 	 */
 	const struct list *last = p->ports.previous, *at = NULL;
-	for (unsigned i = 0; i < REAP_PORTS_MAX && at != last; i++) {
+	p->node->notify_left = NODE_NOTIFY_MAX;
+	for (unsigned i = 0;
+		i < REAP_PORTS_MAX && p->node->notify_left > 0 && at != last;
+		i++) {
 		at = p->ports.next;
 		if (at == &p->ports)
 			break;

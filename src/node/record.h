@@ -76,12 +76,19 @@ static inline struct op_record *record_at(const struct process *p, uint32_t i)
 typedef bool record_test(const struct op_record *, const void *argument);
 
 /* Returns true if the test holds for a record of a live process. */
-bool record_any(const struct realm *, record_test *, const void *argument);
+bool record_any(struct realm *, record_test *, const void *argument);
 
 /* Returns true if a process of the realm is alive. */
 bool realm_lives(const struct realm *);
 
+/*
+ * Returns true if no live thread has an operation on a queue set of a closed
+ * port. One scan of the records serves all ports in a round of the node whose
+ * barrier precedes it.
+ */
+bool vport_quiesced(struct vport *);
+
 /* Returns true if no live thread has an operation on this queue set. */
-bool queue_set_quiesced(const struct realm *, uint16_t vpid, uint32_t epoch);
+bool queue_set_quiesced(struct realm *, uint16_t vpid, uint32_t epoch);
 
 #endif

@@ -91,15 +91,12 @@ int repair_record(struct realm *r, struct op_record *op)
 	if (record_claims(&c) &&
 		context_load(&r->arena, c.vpid, c.epoch, &to) == 0 &&
 		record_covers(&c, queue_nq(c.w_old))) {
-		uint64_t count = record_entries(&c);
-		if (count > to.nq_entries)
-			count = 0; /* no such claim can have succeeded */
-		for (uint64_t i = 0; i < count; i++) {
-			uint64_t at = (queue_nq(c.w_old) + i) & QUEUE_NQ_MASK;
-			int e = repair_entry(r, op, &to, &c, at);
-			if (e)
-				return e;
-		}
+		/* A claim is one entry; no other can have succeeded. */
+		int e = record_entries(&c) == 1 ? repair_entry(r, op, &to, &c,
+							  queue_nq(c.w_old))
+						: 0;
+		if (e)
+			return e;
 		repair_wake(&to);
 	}
 	repair_posted(r, op);
@@ -117,9 +114,16 @@ int repair_abandoned(struct process *p, struct op_record *op)
 
 bool repair_all_abandoned(struct process *p)
 {
-	struct op_record *op;
+	uint32_t count = p->record_page_count * OP_RECORDS_PER_PAGE;
 	bool left = false;
-	for (uint32_t i = 0; p->has_abandoned && (op = record_at(p, i)); i++) {
+	for (uint32_t i = 0; p->has_abandoned && i < count; i++) {
+		/* The next round continues there. */
+		if (p->realm->record_left-- <= 0) {
+			left = true;
+			break;
+		}
+		p->abandoned_at = (p->abandoned_at + 1) % count;
+		struct op_record *op = record_at(p, p->abandoned_at);
 		uint64_t state =
 			atomic_load_explicit(&op->state, memory_order_acquire);
 		if (!(state & OP_ABANDONED))

@@ -102,31 +102,82 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 	return true;
 }
 
+/*
+ * The references to a port are found by a pass over the tables of all origins,
+ * which are up to 400 MB. A pass is made in steps, in several rounds of the
+ * node, and serves all ports that were closed before it began. After the close
+ * no reference to the port becomes READY and is then published, so one complete
+ * pass finds all, or finds some that a later pass has to complete.
+ */
+static void pass_origin(struct vport *p)
+{
+	struct realm *r = p->realm;
+	struct reference *refs = vport_table(p, p->config.refs_at);
+	for (uint32_t i = 0; i < REFERENCES; i++) {
+		uint32_t sequence;
+		enum reference_state state =
+			reference_state(&refs[i], &sequence);
+		if (state == REFERENCE_FREE)
+			continue;
+		struct vport *closed = r->node->ports[refs[i].target_vpid];
+		if (!closed || closed == p || closed->realm != r ||
+			closed->state != VPORT_CLOSED ||
+			closed->pass_first > r->pass ||
+			!reference_is_to(&refs[i], closed))
+			continue;
+		/* READY: the origin publishes it or finds W closed. */
+		if (state == REFERENCE_READY && p->state == VPORT_OPEN)
+			closed->pass_left = r->pass;
+		else if (reference_is_copied(i))
+			/* Complete already: the origin reclaims it. */
+			node_device_reference_done(&refs[i], sequence);
+		else if (!reference_complete(p, closed, &refs[i], i, sequence))
+			closed->pass_left = r->pass;
+	}
+}
+
+/* Continues the pass of a realm, or begins the next one. */
+static void pass_continue(struct realm *r)
+{
+	if (!r->pass_next) {
+		r->pass++;
+		r->pass_round = r->node->round;
+		r->pass_next = r->reference_origins.next;
+	}
+	while (r->pass_next != &r->reference_origins && r->reference_left > 0) {
+		struct vport *p =
+			list_of(r->pass_next, struct vport, origin_link);
+		r->pass_next = r->pass_next->next;
+		r->reference_left -= REFERENCES;
+		pass_origin(p);
+	}
+	if (r->pass_next == &r->reference_origins)
+		r->pass_next = NULL;
+}
+
 bool repair_references_to(struct vport *closed)
 {
-	bool all = true;
-	list_for_each (at, &closed->realm->reference_origins) {
-		struct vport *p = list_of(at, struct vport, origin_link);
-		struct reference *refs = vport_table(p, p->config.refs_at);
-		for (uint32_t i = 0; p != closed && i < REFERENCES; i++) {
-			uint32_t sequence;
-			enum reference_state state =
-				reference_state(&refs[i], &sequence);
-			if (state == REFERENCE_FREE ||
-				!reference_is_to(&refs[i], closed))
-				continue;
-			/* READY: the origin publishes it or finds W closed. */
-			if (state == REFERENCE_READY && p->state == VPORT_OPEN)
-				all = false;
-			else if (reference_is_copied(i))
-				/* Complete already: the origin reclaims it. */
-				node_device_reference_done(&refs[i], sequence);
-			else if (!reference_complete(
-					 p, closed, &refs[i], i, sequence))
-				all = false;
-		}
+	struct realm *r = closed->realm;
+	for (;;) {
+		uint64_t complete = r->pass_next ? r->pass - 1 : r->pass;
+		bool passed = complete >= closed->pass_first;
+		if (passed && closed->pass_left < complete)
+			return true;
+		/* What was left is tried again once in a round. */
+		if (r->reference_left <= 0 ||
+			(passed && !r->pass_next &&
+				r->pass_round == r->node->round))
+			return false;
+		pass_continue(r);
 	}
-	return all;
+}
+
+void repair_origin_end(struct vport *p)
+{
+	struct realm *r = p->realm;
+	if (r->pass_next == &p->origin_link)
+		r->pass_next = p->origin_link.next;
+	list_remove(&p->origin_link);
 }
 
 bool repair_has_references(const struct vport *by, const struct vport *closed)
@@ -155,26 +206,32 @@ static struct vport *reference_target(
 	return open ? target : NULL;
 }
 
-void repair_references_of(struct vport *dead)
+bool repair_references_of(struct vport *dead)
 {
+	struct realm *r = dead->realm;
 	struct reference *refs = vport_table(dead, dead->config.refs_at);
 	if (list_empty(&dead->origin_link))
-		return;
-	for (uint32_t i = 0; i < REFERENCES; i++) {
-		uint32_t sequence;
+		return true;
+	for (; dead->repair_at < REFERENCES; dead->repair_at++) {
+		uint32_t i = dead->repair_at, sequence;
+		if (r->reference_left <= 0)
+			return false;
+		r->reference_left--;
 		if (reference_state(&refs[i], &sequence) != REFERENCE_READY)
 			continue;
 		const struct vport *target = reference_target(dead, &refs[i]);
 		struct context to;
-		bool sent = target &&
-			    context_load(&dead->realm->arena,
-				    target->config.vpid, target->epoch,
-				    &to) == 0 &&
-			    node_device_reference_published(
-				    &to, dead->config.vpid, i, sequence);
+		bool sent = false;
+		if (target && context_load(&r->arena, target->config.vpid,
+				      target->epoch, &to) == 0) {
+			r->reference_left -= to.nq_entries;
+			sent = node_device_reference_published(
+				&to, dead->config.vpid, i, sequence);
+		}
 		reference_set(&refs[i], sequence, REFERENCE_READY,
 			sent ? REFERENCE_SENT : REFERENCE_FREE);
 	}
+	return true;
 }
 
 bool repair_references_read(struct vport *p, uint64_t from, uint64_t bytes)

@@ -327,7 +327,7 @@ static int request_disable(struct call *c)
 	c->process->node->count.refused++;
 	port->disabled = true;
 	vport_close(port);
-	watch_notify_gone(port, repair_references_to(port));
+	vport_reclaim_soon(port);
 	return 0;
 }
 

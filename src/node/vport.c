@@ -15,6 +15,8 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
+#define CLOSING_PORTS_MAX 256 /* in a tick */
+
 /* The flags of a port that a process may request. */
 #define PORT_FLAGS                                              \
 	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE | \
@@ -176,6 +178,9 @@ static bool vport_shut(struct vport *p)
 	if (p->state != VPORT_OPEN)
 		return false;
 	p->state = VPORT_CLOSED;
+	p->pass_first = p->realm->pass + 1;
+	/* The barrier follows before any scan. */
+	p->scan_first = p->realm->scan + 1;
 	if (queue_set_close(&p->realm->arena, p->config.vpid, p->epoch) &
 		W_ARMED)
 		doorbell_ring_port(p);
@@ -236,7 +241,7 @@ static void vport_free(struct vport *p)
 	}
 	list_remove(&p->link);
 	list_remove(&p->closing_link);
-	list_remove(&p->origin_link);
+	repair_origin_end(p);
 	p->process->origin_count -= !list_empty(&p->process_origin_link);
 	list_remove(&p->process_origin_link);
 	n->ports[vpid] = NULL;
@@ -249,29 +254,34 @@ static void vport_free(struct vport *p)
 	free(p);
 }
 
-bool vport_reclaim(struct vport *p)
+/* Completes what others sent to a closed port and notifies its watchers. */
+static bool vport_announce(struct vport *p)
 {
-	const struct realm *r = p->realm;
 	if (p->state == VPORT_CLOSED) {
 		/* GONE follows the last completion for each watcher. */
 		bool all = repair_references_to(p);
-		watch_notify_gone(p, all);
-		if (!all)
+		if (!watch_notify_gone(p, all) || !all)
 			return false;
 		p->state = VPORT_ANNOUNCED;
 	}
+	return true;
+}
+
+bool vport_reclaim(struct vport *p)
+{
+	const struct realm *r = p->realm;
+	if (!vport_announce(p))
+		return false;
 	/* Without a barrier the op records may not show all accesses. */
 	if (p->no_barrier && realm_lives(r)) {
 		p->no_barrier =
 			realm_barrier_since(p->realm, p->barrier_mark) != 0;
 		if (p->no_barrier)
 			return false;
+		p->scan_first = r->scan + 1;
 	}
 	/* No thread may use its queue sets, or read its messages. */
-	if ((p->previous.epoch && !queue_set_quiesced(r, p->previous.vpid,
-					  p->previous.epoch)) ||
-		!queue_set_quiesced(r, p->config.vpid, p->epoch) ||
-		repair_references_read(p, 0, UINT64_MAX) ||
+	if (!vport_quiesced(p) || repair_references_read(p, 0, UINT64_MAX) ||
 		!window_unlock_all(p))
 		return false;
 	vport_free(p);
@@ -281,6 +291,32 @@ bool vport_reclaim(struct vport *p)
 void vport_reclaim_soon(struct vport *p)
 {
 	struct node *n = p->process->node;
-	if (p->no_barrier || !vport_reclaim(p))
+	list_remove(&p->closing_link);
+	if (p->disabled ? !vport_announce(p)
+			: p->no_barrier || !vport_reclaim(p))
 		list_append(&n->closing, &p->closing_link);
+}
+
+bool vport_continue(struct node *n)
+{
+	const struct list *last = n->closing.previous, *at = NULL;
+	n->notify_left = NODE_NOTIFY_MAX;
+	/* Those that stay move to the end of the list. */
+	for (unsigned i = 0; i < CLOSING_PORTS_MAX && n->notify_left > 0 &&
+			     at != last && !list_empty(&n->closing);
+		i++) {
+		struct vport *p =
+			list_of(n->closing.next, struct vport, closing_link);
+		at = &p->closing_link;
+		list_remove(&p->closing_link);
+		/* Ports of other processes are reclaimed when these exit. */
+		if (p->process->state != PROCESS_MEMBER)
+			continue;
+		list_append(&n->closing, &p->closing_link);
+		if (!p->disabled)
+			vport_reclaim(p);
+		else if (vport_announce(p))
+			list_remove(&p->closing_link);
+	}
+	return !list_empty(&n->closing);
 }

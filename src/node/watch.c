@@ -183,16 +183,24 @@ static void watch_notify(struct watch *w)
 		reverse_free(w);
 }
 
-void watch_notify_gone(struct vport *target, bool all)
+bool watch_notify_gone(struct vport *target, bool all)
 {
-	list_for_each_safe (at, after, &target->watchers) {
+	struct node *n = target->realm->node;
+	const struct list *last = target->watchers.previous, *at = NULL;
+	/* Those with references move to the end of the list. */
+	while (n->notify_left-- > 0 && at != last &&
+		!list_empty(&target->watchers)) {
+		at = target->watchers.next;
 		struct watch *w = list_of(at, struct watch, link);
+		list_remove(&w->link);
+		list_append(&target->watchers, &w->link);
 		if (!all && repair_has_references(w->watcher, target))
 			continue;
 		target->watcher_count -= w->index != WATCH_REVERSE;
 		w->target = NULL;
 		watch_notify(w);
 	}
+	return list_empty(&target->watchers);
 }
 
 static bool realm_retry_gone(struct realm *r)

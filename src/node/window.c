@@ -12,12 +12,6 @@
 #include "node/record.h"
 
 /*
- * Descriptors that window_unlock_all() reads in a round: all windows of two
- * ports, twice. A member decides how many ports it locks windows of.
- */
-#define UNLOCK_WORK (4ll * CAY_VPIDS)
-
-/*
  * A port whose windows are locked; the descriptors say which windows. It counts
  * as a peer of the holder, and ends with the holder or the target.
  */
@@ -316,11 +310,6 @@ int window_unlock(struct vport *holder, const struct node_request *q)
 		return r ? r : -EPERM;
 	aliases_store(target, q->lock.window, alias_unlock, holder);
 	return 0;
-}
-
-void window_round(struct node *n)
-{
-	n->unlock_left = UNLOCK_WORK;
 }
 
 bool window_unlock_all(struct vport *holder)
