@@ -246,7 +246,7 @@ def check_folders(source):
         if not readme.exists():
             complain(f"{name} has no README.md")
             continue
-        named = set(re.findall(r"`([a-z_]+\.[ch])`", readme.read_text()))
+        named = set(re.findall(r"`([a-z0-9_]+\.[ch])`", readme.read_text()))
         there = {p.name for p in folder.glob("*.[ch]")}
         layer = source / "src" / name.parts[1]
         # A row for x.c includes x.h.
