@@ -296,21 +296,25 @@ static void headers_without_packet_are_refused(void **state)
 			.segment = UINT64_MAX },
 		{ COMMON, .command = 0x90, .bytes = UINT64_MAX, .segment = 1,
 			.length = 0 },
+		/* The end of the segment wraps; nothing is in it. */
+		{ COMMON, .command = 0x90, .segment = UINT64_MAX, .bytes = 1 },
+		{ COMMON, .command = 0x90, .segment = 10, .length = 10 },
 		{ COMMON, .command = 0x62, .capability = 1ull << 48 },
 		{ COMMON, .command = 0xff, .completed = 0x90 },
 		{ COMMON, .command = 26 << 11 | 0xff, .completed = 0x98 },
 	};
-	unsigned char wire[WIRE_MAX], data[8] = { 0 };
+	unsigned char wire[WIRE_MAX], data[64] = { 0 };
 	const struct iovec shorter = { data, 7 }, longer = { data, 8 };
 	const struct iovec wraps[2] = { { data, SIZE_MAX }, { data, 9 } };
 	struct packet_header h = { COMMON, .command = 0x11, .length = 8,
 		.bytes = 8 };
 	(void)state;
-	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++)
-		assert_int_equal(packet_encode(&wrong[i], &route, &longer,
-					 wrong[i].bytes != 0, PACKET_MTU, wire,
-					 sizeof(wire)),
+	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
+		const struct iovec piece = { data, wrong[i].bytes };
+		assert_int_equal(packet_encode(&wrong[i], &route, &piece, 1,
+					 PACKET_MTU, wire, sizeof(wire)),
 			-EINVAL);
+	}
 	/* The pieces are not the bytes of the header. */
 	assert_int_equal(packet_encode(&h, &route, &shorter, 1, PACKET_MTU,
 				 wire, sizeof(wire)),
