@@ -27,8 +27,16 @@
 
 #define LISTEN_BACKLOG	  4096
 #define LISTEN_LOCK_NS	  (5 * CLOCK_NS_PER_S)
-#define LISTEN_HOLDER_NS  (200 * CLOCK_NS_PER_MS)
 #define LISTEN_HOLDER_NAP (5 * CLOCK_NS_PER_MS)
+
+/*
+ * The time that a process which has bound the abstract name may take to listen,
+ * or to exit. With a path it is another user's as a rule, because a node of
+ * this user binds the name under the lock, and the path suffices. Without one
+ * the result is final, and a node of this user may be preempted meanwhile.
+ */
+#define LISTEN_HOLDER_NS       (200 * CLOCK_NS_PER_MS)
+#define LISTEN_HOLDER_ALONE_NS (2 * CLOCK_NS_PER_S)
 
 static int socket_listen(const struct sockaddr_un *address, socklen_t length)
 {
@@ -50,7 +58,8 @@ static int socket_listen(const struct sockaddr_un *address, socklen_t length)
  */
 static int abstract_listen(const struct node_address *a)
 {
-	uint64_t deadline = clock_after_ns(LISTEN_HOLDER_NS);
+	uint64_t deadline = clock_after_ns(
+		a->path_length ? LISTEN_HOLDER_NS : LISTEN_HOLDER_ALONE_NS);
 	for (;;) {
 		struct ucred holder;
 		int s = socket_listen(&a->address, a->length);

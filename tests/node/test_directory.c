@@ -284,7 +284,7 @@ static void path_suffices(void **state)
 	}
 }
 
-/* The error comes at once, and names the holder if it listens. */
+/* The error comes soon, and names the holder if it listens. */
 static void foreign_name_is_an_error_without_directory(void **state)
 {
 	char line[512], expected[64];
@@ -310,6 +310,32 @@ static void foreign_name_is_an_error_without_directory(void **state)
 		assert_true(named);
 		child_kill(holder);
 	}
+	assert_int_equal(chmod(directory, 0700), 0);
+}
+
+static int late_holder_body(void *argument)
+{
+	const struct node_address *a = argument;
+	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(
+		bind(s, (const struct sockaddr *)&a->address, a->length), 0);
+	child_ready();
+	clock_nap_ns(800 * CLOCK_NS_PER_MS);
+	return 0;
+}
+
+/* A node of this user is preempted between bind() and listen(), and exits. */
+static void preempted_node_is_no_foreign_one(void **state)
+{
+	(void)state;
+	harness_rename();
+	assert_int_equal(chmod(directory, 0755), 0);
+	struct node_address a = address_here();
+	pid_t holder = child_start_ready(late_holder_body, &a);
+	struct cay_port *port = cay_port_open(NULL);
+	assert_non_null(port);
+	assert_int_equal(cay_port_close(port), 0);
+	assert_int_equal(child_join(holder), 0);
 	assert_int_equal(chmod(directory, 0700), 0);
 }
 
@@ -355,6 +381,7 @@ int main(void)
 		cmocka_unit_test(directory_must_not_be_a_link),
 		cmocka_unit_test(path_suffices),
 		cmocka_unit_test(foreign_name_is_an_error_without_directory),
+		cmocka_unit_test(preempted_node_is_no_foreign_one),
 		cmocka_unit_test(node_without_path_is_found),
 	};
 	if (!directory_make()) {
