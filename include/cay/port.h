@@ -92,12 +92,13 @@ struct cay_stats {
  * defaults. Returns NULL and sets errno: EINVAL (an option), EOPNOTSUPP (an
  * unsupported flag), ENOSPC (no VPID or arena space is left), EDQUOT (a quota
  * of this process or of its realm is exhausted; see cay(7)), EEXIST (the name
- * is in use), EPERM (another user has the name of the node), EPROTONOSUPPORT
- * (the node has another protocol version), ETIMEDOUT (the node did not start),
- * ENOENT (the node's program was not found), ENOEXEC (it failed), ENOTCONN (the
- * node died during the call), EPROTO or EBADMSG (not a node), EFBIG
- * (RLIMIT_FSIZE is below the size of the arena), EMFILE, ENFILE, ENOMEM.
- * Blocks for a few seconds at most. Thread-safe.
+ * is in use), EPERM (another user has the name of the node), ENOSYS
+ * (memfd_create(2) is refused to the node), EPROTONOSUPPORT (the node has
+ * another protocol version), ETIMEDOUT (the node did not start), ENOENT (the
+ * node's program was not found), ENOEXEC (it failed), ENOTCONN (the node died
+ * during the call), EPROTO or EBADMSG (not a node), EFBIG (RLIMIT_FSIZE is
+ * below the size of the arena), EMFILE, ENFILE, ENOMEM. Blocks for a few
+ * seconds at most. Thread-safe.
  */
 CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
 

@@ -35,6 +35,9 @@ static const struct call_error {
 	{ " cay_port_open ", EPERM,
 		"another user has the socket name of the node: set CAY_NODE to "
 		"another name" },
+	{ " cay_port_open ", ENOSYS,
+		"the kernel or a system call filter refuses memfd_create(2) to "
+		"the node: run 'cay doctor'" },
 	{ " cay_port_open ", EPROTONOSUPPORT,
 		"the node has another version: close its ports, or set "
 		"CAY_NODE to start one of this version" },

@@ -229,6 +229,11 @@ void listen_close(struct node *);
 
 int realm_find(struct node *, const char *name, struct realm **);
 void realm_end_if_empty(struct realm *);
+/*
+ * Creates a memfd that can be sealed. Returns -ENOSYS if the kernel or a system
+ * call filter refuses it.
+ */
+int realm_memfd(const char *name);
 /* Allocates zeroed pages of the heap; returns 0 if none is left. */
 uint64_t realm_allocate(struct realm *, uint64_t bytes);
 void realm_free(struct realm *, uint64_t offset, uint64_t bytes);

@@ -27,11 +27,18 @@ static bool realm_orphaned(const struct arena *a)
 	return true;
 }
 
+int realm_memfd(const char *name)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* Clients take -EPERM for a node of another user. */
+	return fd >= 0 ? fd : errno == EPERM ? -ENOSYS : -errno;
+}
+
 static int arena_create(struct realm *r, uint64_t bytes)
 {
-	r->fd = memfd_create("cay-realm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	r->fd = realm_memfd("cay-realm");
 	if (r->fd < 0)
-		return -errno;
+		return r->fd;
 	int e = 0;
 	void *p = MAP_FAILED;
 	if (ftruncate(r->fd, (off_t)bytes) != 0 ||

@@ -331,8 +331,13 @@ static int report_begin(struct node *n, struct report **out)
 		return -ENOMEM;
 	r->node = n;
 	r->pages.fd = -1;
-	r->fd = memfd_create("cay-status", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int copy = r->fd < 0 ? -1 : dup(r->fd);
+	r->fd = realm_memfd("cay-status");
+	if (r->fd < 0) {
+		int e = r->fd;
+		report_end(r);
+		return e;
+	}
+	int copy = dup(r->fd);
 	r->to = copy < 0 ? NULL : fdopen(copy, "w");
 	r->threads = r->to ? open_memstream(&r->thread_text, &r->thread_bytes)
 			   : NULL;

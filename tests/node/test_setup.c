@@ -4,8 +4,12 @@
  * the node. The call fails with the errno documented in cay_port(3), leaks
  * nothing in the node, and succeeds once resources are available.
  */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
 
+#include "base/bits.h"
+#include "node/node.h"
 #include "outside.h"
 
 static struct cay_port *anchor; /* keeps the node alive */
@@ -412,6 +416,46 @@ static void other_versions_are_refused(void **state)
 	close(s);
 }
 
+/* ---- a node without memfd_create(2) ---- */
+
+static int serve_without_memfd_body(void *error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K,
+			SECCOMP_RET_ERRNO | *(const unsigned *)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_COUNT(filter), filter };
+	struct node_options o = { .name = harness_name };
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	assert_int_equal(
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	return -node_serve(&o);
+}
+
+/* A filter fails with EPERM, too, which means a node of another user. */
+static void node_without_memfd(void **state)
+{
+	static unsigned errors[] = { EPERM, ENOSYS };
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_COUNT(errors); i++) {
+		struct node_request q = { .kind = NODE_STATUS };
+		struct node_reply reply;
+		server_start(serve_without_memfd_body, &errors[i]);
+		assert_null(cay_port_open(NULL));
+		assert_int_equal(errno, ENOSYS);
+		assert_non_null(strstr(
+			cay_call_strerror("cay_port_open", errno), "memfd"));
+		int s = raw_connect();
+		assert_int_equal(raw_call(s, &q, -1, &reply, NULL), -ENOSYS);
+		close(s);
+		server_join();
+	}
+}
+
 #define WITH_ANCHOR(test) \
 	cmocka_unit_test_setup_teardown(test, anchor_open, anchor_close)
 
@@ -431,6 +475,7 @@ int main(void)
 		WITH_ANCHOR(node_program_is_missing),
 		WITH_ANCHOR(invalid_names_are_refused),
 		WITH_ANCHOR(other_versions_are_refused),
+		cmocka_unit_test(node_without_memfd),
 	};
 	harness_begin("setup");
 	return cmocka_run_group_tests(tests, NULL, NULL);
