@@ -176,14 +176,15 @@ struct node_status {
 	uint32_t node, pid;
 	uint32_t processes, ports, threads;
 	uint32_t realms;
-	uint64_t uptime_ns; /* at the time of the report */
-	uint64_t repaired;  /* processes that exited as members */
-	uint64_t voided;    /* entries that these had claimed */
-	uint64_t gone_sent; /* NOTIFY_GONE delivered */
-	uint64_t fenced;    /* queue sets replaced */
-	uint64_t refused;   /* connections and requests refused */
-	uint64_t barriers;  /* memory barriers in all members of a realm */
-	uint64_t zombies;   /* closed ports and exited processes, unreclaimed */
+	uint64_t uptime_ns;  /* at the time of the report */
+	uint64_t repaired;   /* processes that exited as members */
+	uint64_t voided;     /* entries that these had claimed */
+	uint64_t gone_sent;  /* NOTIFY_GONE delivered */
+	uint64_t fenced;     /* queue sets replaced */
+	uint64_t refused;    /* connections and requests refused */
+	uint64_t over_quota; /* requests refused with -EDQUOT */
+	uint64_t barriers;   /* memory barriers in all members of a realm */
+	uint64_t zombies; /* closed ports and exited processes, unreclaimed */
 	uint64_t heap_bytes, heap_used; /* address space of all heaps */
 	uint64_t memory_bytes;		/* allocated pages of it */
 	char name[NODE_NAME_MAX];
@@ -195,6 +196,10 @@ struct node_status_process {
 	uint32_t busy;	      /* of these, with an operation in progress */
 	uint64_t heap_bytes;  /* queues, tables, op records and alloc_bytes */
 	uint64_t alloc_bytes; /* by cay_alloc() */
+	uint32_t blocks;      /* of these */
+	uint32_t peers;	      /* that count for its quota */
+	uint32_t mappings;    /* of cay_window_map() */
+	uint32_t reserved;
 	char realm[NODE_NAME_MAX];
 };
 

@@ -131,6 +131,9 @@ static void report_process(struct report *r, const struct process *p)
 	out.heap_bytes = p->used[QUOTA_HEAP];
 	out.alloc_bytes = p->alloc_bytes;
 	out.ports = (uint32_t)p->used[QUOTA_PORTS];
+	out.blocks = (uint32_t)p->used[QUOTA_BLOCKS];
+	out.peers = (uint32_t)p->used[QUOTA_PEERS];
+	out.mappings = (uint32_t)p->used[QUOTA_MAPPINGS];
 	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
 		out.records += atomic_load_explicit(
 				       &op->thread, memory_order_relaxed) != 0;
@@ -281,6 +284,7 @@ static void head_fill(struct node *n, struct node_status *s)
 		.gone_sent = n->count.gone_sent,
 		.fenced = n->count.fenced,
 		.refused = n->count.refused,
+		.over_quota = n->count.over_quota,
 		.barriers = n->count.barriers };
 	memcpy(s->name, n->name, sizeof(s->name));
 	list_for_each (at, &n->realms) {

@@ -651,6 +651,41 @@ class Node(CliTest):
         self.assertEqual(port["pid"], receiver.pid)
         self.assertEqual(port["nq_used"], 0)
 
+    def test_quota(self):
+        """A quota that is given to the node applies, and the status shows
+        what counts for it."""
+        node = self.start("node", "serve", "--quota", "process-ports=1",
+                          "--quota", "realm-ports=2", self.node)
+        self.assertTrue(until(lambda: sockets_of(self.node)))
+        first = self.receive(name="a")
+        self.receive(name="b")
+        self.assertEqual(len(self.ports()), 2)
+        result = self.run_cay("recv", "c")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"quota", result.stderr)
+        status = json.loads(self.run_cay("node", "status", "--json").stdout)
+        self.assertGreaterEqual(status["over_quota"], 1)
+        for process in status["processes"]:
+            self.assertEqual(process["ports"], 1)
+            self.assertEqual(
+                (process["peers"], process["mappings"]), (0, 0))
+        text = self.run_cay("node", "status").stdout
+        self.assertRegex(text, rb"(?m)^ *pid +ports .* peers +mapped ")
+        # Another realm, and this one after a port is closed.
+        self.receive("--realm", "other", name="c")
+        first.kill()
+        first.wait()
+        self.assertTrue(until(lambda: len(self.ports()) == 2))
+        self.receive(name="d")
+        node.terminate()
+
+    def test_quota_errors(self):
+        for quota in "process-ports", "ports=1", "process-ports=0", \
+                     "process-ports=x":
+            result = self.run_cay("node", "serve", "--quota", quota)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"--quota", result.stderr)
+
     def test_status_of_a_full_queue(self):
         receiver = self.receive()
         receiver.send_signal(signal.SIGSTOP)
