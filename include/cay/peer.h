@@ -51,27 +51,32 @@ CAY_API int cay_peer_resolve_start(
 CAY_API int cay_peer_lookup(struct cay_port *, const char *name,
 	uint64_t deadline, struct cay_peer **);
 
-/* Return the path to the peer, and its address. Thread-safe; do not block. */
+/*
+ * Return the path to the peer, and its address; for NULL CAY_PATH_NONE, and
+ * zeros, which no port has. Thread-safe; do not block.
+ */
 CAY_API enum cay_path cay_peer_path(const struct cay_peer *);
 CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
 
 /*
  * Returns the index of the peer in the port's peer table, which is the routing
- * offset of VCIs to it. Thread-safe; does not block.
+ * offset of VCIs to it; 0 for NULL. Thread-safe; does not block.
  */
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 
 /*
  * Returns the method by which borrowed long messages from ordinary memory are
  * transferred to the peer: "process" (the peer reads the memory of this
- * process), "staged" (they are copied into the arena), or "unknown" before the
- * completion of the first one is polled. Thread-safe; does not block.
+ * process), "staged" (they are copied into the arena), or "unknown" for NULL
+ * and before the completion of the first one is polled. Thread-safe; does not
+ * block.
  */
 CAY_API const char *cay_peer_bulk(const struct cay_peer *);
 
 /*
  * Store and return a pointer of the application with the peer; it is NULL at
- * first. The library does not use it. Not synchronized; do not block.
+ * first, and of a NULL peer. The library does not use it. Not synchronized; do
+ * not block.
  */
 CAY_API void cay_peer_set_data(struct cay_peer *, void *data);
 CAY_API void *cay_peer_data(const struct cay_peer *);

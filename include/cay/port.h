@@ -8,9 +8,10 @@
  * fork(), calls on inherited handles return -ECHILD; the child may open ports
  * of its own. A port that has presented thousands of invalid capabilities is
  * disabled: every call except cay_port_close() returns -EACCES. Calls that set
- * something up return -EINVAL for a NULL port or window, and -EFAULT if the
- * place for their result is NULL; those that send, access, poll, release, wait
- * and flush do not check for a NULL port.
+ * something up or wait return -EINVAL for a NULL port or window, and -EFAULT if
+ * the place for their result is NULL; those that return a property of a NULL
+ * handle return 0 or NULL. Those that send, access, poll, release and flush do
+ * not check for a NULL port.
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H
@@ -113,7 +114,10 @@ CAY_API struct cay_port *cay_port_open(const struct cay_port_options *);
  */
 CAY_API int cay_port_close(struct cay_port *);
 
-/* Returns the address of a port. Thread-safe; does not block. */
+/*
+ * Returns the address of a port; zeros, which no port has, for NULL.
+ * Thread-safe; does not block.
+ */
 CAY_API struct cay_addr cay_port_addr(const struct cay_port *);
 
 /*

@@ -12,8 +12,8 @@ extern "C" {
 
 /*
  * Writes a VCI into the work queue of the port. Returns 0, -EAGAIN (the work
- * queue is full: trigger), -EACCES (the port is disabled), or -ECHILD. Does not
- * block. One posting thread at a time.
+ * queue is full: trigger), -EFAULT (no VCI), -EACCES (the port is disabled), or
+ * -ECHILD. Does not block. One posting thread at a time.
  */
 CAY_API int cay_vci_post(struct cay_port *, const struct cay_vci *);
 
@@ -34,16 +34,19 @@ CAY_API struct cay_answer cay_trigger(
  */
 CAY_API const struct cay_nqe *cay_nqe_next(struct cay_port *);
 
-/* Returns the send data region, for payloads of SEND VCIs. Thread-safe. */
+/*
+ * Returns the send data region, for payloads of SEND VCIs, and its size unless
+ * `bytes` is NULL; NULL and 0 for a NULL port. Thread-safe.
+ */
 CAY_API void *cay_sdr(struct cay_port *, size_t *bytes);
 
-/* Returns the receive data region, for word 3 of NOTIFY_RECV. Thread-safe. */
+/* Returns likewise the receive data region, for word 3 of NOTIFY_RECV. */
 CAY_API const void *cay_rdr(struct cay_port *, size_t *bytes);
 
 /*
  * Computes the arena offset of cay_alloc() memory, for posted receives. Returns
- * 0, -EFAULT (not in one block of cay_alloc()), -EACCES (the port is disabled),
- * or -ECHILD. Does not block. Thread-safe.
+ * 0, -EFAULT (not in one block of cay_alloc(), or no place for it), -EACCES
+ * (the port is disabled), or -ECHILD. Does not block. Thread-safe.
  */
 CAY_API int cay_offset(
 	struct cay_port *, const void *, size_t, uint64_t *offset);
@@ -51,8 +54,9 @@ CAY_API int cay_offset(
 /*
  * Returns the posted receive queue, a ring. Write descriptors from entry 0 on
  * and add them with CAY_ISSUE_POSTED. Do not combine with cay_receive_post() on
- * one port. Returns NULL in a child of the process that opened the port, or if
- * the port is disabled. Thread-safe.
+ * one port. Stores the number of entries unless `entries` is NULL. Returns NULL
+ * for a NULL port, in a child of the process that opened the port, or if the
+ * port is disabled. Thread-safe.
  */
 CAY_API struct cay_posted_receive *cay_posted(
 	struct cay_port *, uint32_t *entries);

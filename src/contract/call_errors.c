@@ -247,6 +247,7 @@ static const struct call_error {
 		"this process has no window mapped at this address" },
 
 	/* ---- raw API ---- */
+	{ " cay_vci_post ", EFAULT, "the work request is NULL" },
 	{ " cay_vci_post ", EAGAIN,
 		"the work queue is full: trigger the posted requests" },
 

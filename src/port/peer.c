@@ -121,17 +121,18 @@ int cay_peer_lookup(struct cay_port *port, const char *name, uint64_t deadline,
 
 enum cay_path cay_peer_path(const struct cay_peer *peer)
 {
-	return (enum cay_path)peer->path;
+	return peer ? (enum cay_path)peer->path : CAY_PATH_NONE;
 }
 
 struct cay_addr cay_peer_addr(const struct cay_peer *peer)
 {
-	return (struct cay_addr){ peer->port->origin.node, peer->vpid };
+	return peer ? (struct cay_addr){ peer->port->origin.node, peer->vpid }
+		    : (struct cay_addr){ 0 };
 }
 
 uint32_t cay_peer_route(const struct cay_peer *peer)
 {
-	return peer->index;
+	return peer ? peer->index : 0;
 }
 
 const char *cay_peer_bulk(const struct cay_peer *peer)
@@ -139,17 +140,20 @@ const char *cay_peer_bulk(const struct cay_peer *peer)
 	static const char *const names[] = { [BULK_UNKNOWN] = "unknown",
 		[BULK_PROCESS] = "process",
 		[BULK_STAGED] = "staged" };
-	return names[atomic_load_explicit(&peer->bulk, memory_order_relaxed)];
+	return names[peer ? atomic_load_explicit(
+				    &peer->bulk, memory_order_relaxed)
+			  : BULK_UNKNOWN];
 }
 
 void cay_peer_set_data(struct cay_peer *peer, void *data)
 {
-	peer->data = data;
+	if (peer)
+		peer->data = data;
 }
 
 void *cay_peer_data(const struct cay_peer *peer)
 {
-	return peer->data;
+	return peer ? peer->data : NULL;
 }
 
 void peer_put(struct cay_peer *peer)

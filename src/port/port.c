@@ -231,7 +231,8 @@ int cay_port_close(struct cay_port *port)
 
 struct cay_addr cay_port_addr(const struct cay_port *port)
 {
-	return (struct cay_addr){ port->origin.node, port->origin.vpid };
+	return port ? (struct cay_addr){ port->origin.node, port->origin.vpid }
+		    : (struct cay_addr){ 0 };
 }
 
 static uint64_t counter_load(const _Atomic uint64_t *counter)

@@ -220,7 +220,8 @@ struct cay_posted_receive *cay_posted(struct cay_port *port, uint32_t *entries)
 	if (!port_usable(port))
 		return NULL;
 	struct context *own = port_context(port);
-	*entries = own->posted_entries;
+	if (entries)
+		*entries = own->posted_entries;
 	return own->posted;
 }
 

@@ -21,6 +21,8 @@ int cay_vci_post(struct cay_port *port, const struct cay_vci *v)
 {
 	if (!port_usable(port))
 		return port_error(port);
+	if (!v)
+		return -EFAULT;
 	if ((v->word[0] & CAY_COMMAND_OPERATION) == CAY_SEND &&
 		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX)
 		pending_announce(port);
@@ -198,14 +200,18 @@ const struct cay_nqe *cay_nqe_next(struct cay_port *port)
 
 void *cay_sdr(struct cay_port *port, size_t *bytes)
 {
-	*bytes = port->origin.sdr_bytes;
-	return port->origin.sdr;
+	size_t length = port ? port->origin.sdr_bytes : 0;
+	if (bytes)
+		*bytes = length;
+	return port ? port->origin.sdr : NULL;
 }
 
 const void *cay_rdr(struct cay_port *port, size_t *bytes)
 {
-	*bytes = (uint64_t)RDR_UNIT << port->consumer.own->rdr_log2;
-	return port->consumer.own->rdr;
+	const struct context *own = port ? port->consumer.own : NULL;
+	if (bytes)
+		*bytes = own ? (uint64_t)RDR_UNIT << own->rdr_log2 : 0;
+	return own ? own->rdr : NULL;
 }
 
 int cay_offset(struct cay_port *port, const void *memory, size_t bytes,
@@ -218,7 +224,7 @@ int cay_offset(struct cay_port *port, const void *memory, size_t bytes,
 	lock_guard_begin(&guard);
 	bool inside = allocation_contains(port->member, memory, bytes, &at);
 	lock_guard_end(&guard);
-	if (!inside)
+	if (!inside || !offset)
 		return -EFAULT;
 	*offset = at;
 	return 0;

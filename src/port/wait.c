@@ -141,7 +141,7 @@ __attribute__((noinline)) static int wait_long(
 
 int cay_wait(struct cay_port *port, uint64_t deadline)
 {
-	if (unlikely(!port_valid(port)))
+	if (unlikely(!port_usable(port)))
 		return port_error(port);
 	port_consume_begin(port);
 	int r = consumer_prepare(port);

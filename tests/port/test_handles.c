@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Handles that a call cannot use: NULL, peers of another port, and keys with
- * reserved bits are refused with -EINVAL; what closes or releases accepts NULL.
+ * reserved bits are refused with -EINVAL; what closes or releases accepts NULL,
+ * and the properties of NULL are 0.
  */
 #include <errno.h>
 #include <sys/uio.h>
@@ -19,40 +20,105 @@ static void closing_null_does_nothing(void **state)
 	close_port(port);
 }
 
-/* Calls on the path of a message do not check for it. */
+/*
+ * Every public call that takes a port, except those on the path of a message,
+ * which do not check for it: cay_send(), cay_sendv() and their tagged forms,
+ * accesses, cay_poll(), cay_release() and cay_flush().
+ */
 static void null_port_is_refused(void **state)
 {
 	struct cay_port *port = open_port(NULL);
-	struct cay_peer *peer = open_peer(port, port);
+	struct cay_peer *peer = open_peer(port, port), *out;
 	struct cay_key key = { 0 };
 	struct cay_addr addr = cay_port_addr(port);
 	struct cay_event e = { .kind = CAY_EVENT_MESSAGE, .peer = addr };
+	struct cay_vci vci = { 0 };
 	struct cay_window *w;
 	struct cay_stats s;
+	void *memory;
+	size_t bytes;
 	uint64_t offset;
-	uint32_t entries;
 	(void)state;
-	assert_int_equal(cay_port_fd(NULL), -EINVAL);
-	assert_int_equal(cay_port_arm(NULL), -EINVAL);
-	assert_int_equal(cay_port_stats(NULL, &s), -EINVAL);
-	assert_int_equal(cay_peer_resolve(NULL, addr, &peer), -EINVAL);
-	assert_int_equal(cay_peer_resolve_start(NULL, addr, NULL), -EINVAL);
-	assert_int_equal(cay_peer_lookup(NULL, "x", 0, &peer), -EINVAL);
-	assert_int_equal(cay_reply(NULL, &e, 1, NULL, 0, 0), -EINVAL);
-	assert_int_equal(cay_cancel(NULL, 1), -EINVAL);
+	const struct {
+		const char *call;
+		int result;
+	} refused[] = {
+		{ "port_fd", cay_port_fd(NULL) },
+		{ "port_arm", cay_port_arm(NULL) },
+		{ "port_stats", cay_port_stats(NULL, &s) },
+		{ "wait", cay_wait(NULL, 0) },
+		{ "send_wait", cay_send_wait(NULL, peer, 1, "x", 1, 0, 0) },
+		{ "reply", cay_reply(NULL, &e, 1, NULL, 0, 0) },
+		{ "cancel", cay_cancel(NULL, 1) },
+		{ "peer_resolve", cay_peer_resolve(NULL, addr, &out) },
+		{ "peer_resolve_start",
+			cay_peer_resolve_start(NULL, addr, NULL) },
+		{ "peer_lookup", cay_peer_lookup(NULL, "x", 0, &out) },
+		{ "window_open", cay_window_open(NULL, &w, 1, 1, &w) },
+		{ "window_lock", cay_window_lock(NULL, peer, key, 0) },
+		{ "window_unlock", cay_window_unlock(NULL, peer, key) },
+		{ "window_map",
+			cay_window_map(NULL, peer, key, &memory, &bytes) },
+		{ "window_unmap", cay_window_unmap(NULL, &key) },
+		{ "receive_mode", cay_receive_mode(NULL, CAY_RECEIVE_RDR) },
+		{ "receive_post", cay_receive_post(NULL, &w, 1, 1) },
+		{ "receive_cancel", cay_receive_cancel(NULL, 1) },
+		{ "offset", cay_offset(NULL, &w, 1, &offset) },
+		{ "vci_post", cay_vci_post(NULL, &vci) },
+	};
+	for (unsigned i = 0; i < COUNT(refused); i++)
+		if (refused[i].result != -EINVAL)
+			fail_msg("cay_%s(NULL) returns %d", refused[i].call,
+				refused[i].result);
 	errno = 0;
 	assert_null(cay_alloc(NULL, 1, 0));
 	assert_int_equal(errno, EINVAL);
 	cay_free(NULL, &w);
-	assert_int_equal(cay_window_open(NULL, &w, 1, 1, &w), -EINVAL);
-	assert_int_equal(cay_window_lock(NULL, peer, key, 0), -EINVAL);
-	assert_int_equal(cay_window_unlock(NULL, peer, key), -EINVAL);
-	assert_int_equal(cay_receive_mode(NULL, CAY_RECEIVE_RDR), -EINVAL);
-	assert_int_equal(cay_receive_post(NULL, &w, 1, 1), -EINVAL);
-	assert_int_equal(cay_receive_cancel(NULL, 1), -EINVAL);
-	assert_int_equal(cay_offset(NULL, &w, 1, &offset), -EINVAL);
-	assert_null(cay_posted(NULL, &entries));
 	cay_peer_release(peer);
+	close_port(port);
+}
+
+/* Calls that return a property of a port or of a peer. */
+static void null_handles_have_no_properties(void **state)
+{
+	size_t sdr_bytes = 1, rdr_bytes = 1;
+	(void)state;
+	struct cay_addr port = cay_port_addr(NULL), peer = cay_peer_addr(NULL);
+	const struct {
+		const char *what;
+		uint64_t value;
+	} zeros[] = {
+		{ "node of a port", port.node },
+		{ "VPID of a port", port.vpid },
+		{ "node of a peer", peer.node },
+		{ "VPID of a peer", peer.vpid },
+		{ "path", cay_peer_path(NULL) },
+		{ "route", cay_peer_route(NULL) },
+		{ "data", (uintptr_t)cay_peer_data(NULL) },
+		{ "SDR", (uintptr_t)cay_sdr(NULL, &sdr_bytes) },
+		{ "RDR", (uintptr_t)cay_rdr(NULL, &rdr_bytes) },
+		{ "size of the SDR", sdr_bytes },
+		{ "size of the RDR", rdr_bytes },
+		{ "posted receives", (uintptr_t)cay_posted(NULL, NULL) },
+		{ "notification", (uintptr_t)cay_nqe_next(NULL) },
+		{ "trigger", cay_trigger(NULL, CAY_ISSUE_VCI, 1).accepted },
+	};
+	for (unsigned i = 0; i < COUNT(zeros); i++)
+		if (zeros[i].value)
+			fail_msg("%s: %llu", zeros[i].what,
+				(unsigned long long)zeros[i].value);
+	assert_string_equal(cay_peer_bulk(NULL), "unknown");
+	cay_peer_set_data(NULL, &port);
+}
+
+/* The size of a region may be of no interest. */
+static void null_sizes_are_not_stored(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	(void)state;
+	assert_non_null(cay_sdr(port, NULL));
+	assert_non_null(cay_rdr(port, NULL));
+	assert_non_null(cay_posted(port, NULL));
 	close_port(port);
 }
 
@@ -87,6 +153,10 @@ static void null_window_and_null_result_are_refused(void **state)
 	assert_int_equal(cay_peer_resolve(port, addr, NULL), -EFAULT);
 	assert_int_equal(cay_peer_lookup(port, "null", 0, NULL), -EFAULT);
 	assert_int_equal(cay_port_stats(port, NULL), -EFAULT);
+	assert_int_equal(cay_vci_post(port, NULL), -EFAULT);
+	void *block = cay_alloc(port, 8, 0);
+	assert_int_equal(cay_offset(port, block, 8, NULL), -EFAULT);
+	cay_free(port, block);
 	cay_peer_release(peer);
 	close_port(port);
 }
@@ -208,6 +278,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(closing_null_does_nothing),
 		TEST(null_port_is_refused),
+		TEST(null_handles_have_no_properties),
+		TEST(null_sizes_are_not_stored),
 		TEST(null_window_and_null_result_are_refused),
 		TEST(peer_must_be_one_of_the_port),
 		TEST(reserved_bits_of_a_key_are_refused),
