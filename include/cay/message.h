@@ -46,7 +46,8 @@ enum cay_flag {
  *
  * Returns 0, or -EAGAIN (a queue is full, or a limit is reached: poll and
  * retry), -EPIPE (the peer is gone), -EINVAL (flags, or no peer of this port),
- * -EMSGSIZE (the arena could never hold it), -EFAULT (NULL with a length),
+ * -EMSGSIZE (the arena or a quota could never hold it), -EFAULT (NULL with a
+ * length),
  * -ENOBUFS (too many threads), -ENOTCONN (a long message needs the node, which
  * has exited), -ENOMEM, -EACCES (the port is disabled), -ECHILD. Never blocks;
  * enters the kernel only to wake a sleeping receiver or, for a long message, to

@@ -111,8 +111,11 @@ static const struct call_error {
 	{ " cay_send_wait ", ETIMEDOUT,
 		"a queue was full until the deadline: does the receiver poll, "
 		"and this port too?" },
-	{ SENDS ACCESSES, EAGAIN,
-		"a queue is full: poll this port, then try again" },
+	{ SENDS, EAGAIN,
+		"a queue is full, or the target has not released as many long "
+		"messages as may be in flight: poll this port, then try "
+		"again" },
+	{ ACCESSES, EAGAIN, "a queue is full: poll this port, then try again" },
 	{ SENDS ACCESSES, EPIPE,
 		"the peer has closed its port or died: release the handle" },
 	{ " cay_reply ", EINVAL,
@@ -121,15 +124,18 @@ static const struct call_error {
 		"a flag or the number of pieces is invalid, or the peer is not "
 		"one of this port" },
 	{ SENDS, EMSGSIZE,
-		"the message is longer than the arena permits: send it in "
-		"parts" },
+		"the message is longer than the arena or a quota of the node "
+		"permits: send it in parts" },
 	{ SENDS, EFAULT, "data is NULL, but the length is not 0" },
 	{ SENDS ACCESSES " cay_cancel ", ENOBUFS,
 		"too many threads of this process issue operations: end some" },
 	{ SENDS, ENOTCONN,
 		"a long message needs the node, which has exited: send shorter "
 		"ones, or close the port and open another" },
-	{ SENDS ACCESSES, ENOMEM, "no memory for an operation in flight" },
+	{ SENDS, ENOMEM,
+		"no memory for the message: free memory of cay_alloc(), or "
+		"send it in parts" },
+	{ ACCESSES, ENOMEM, "no memory for an operation in flight" },
 	{ " cay_send_wait cay_wait ", EINTR,
 		"a signal handler ran: call again" },
 	{ " cay_poll ", EINVAL,

@@ -19,6 +19,14 @@ static struct block *block_of(struct tree_link *l)
 	return l ? list_of(l, struct block, link) : NULL;
 }
 
+uint64_t block_bytes_max(const struct process *p)
+{
+	const struct quota *q = &p->node->quota;
+	uint64_t quota = bits_min(q->process[QUOTA_HEAP], q->realm[QUOTA_HEAP]);
+	/* Blocks consist of whole pages. */
+	return bits_min(quota, p->realm->heap.total) & ~(ARENA_PAGE - 1);
+}
+
 int block_add(struct process *p, uint64_t bytes, bool huge, uint64_t *offset)
 {
 	if (bytes > p->realm->heap.total)

@@ -267,6 +267,9 @@ void process_close_socket(struct process *);
 
 /* ---- block.c ---- */
 
+/* Returns the largest block that the quotas and the heap could ever allow. */
+uint64_t block_bytes_max(const struct process *);
+
 /* Returns 0, -ENOSPC, -EDQUOT or -ENOMEM. */
 int block_add(struct process *, uint64_t bytes, bool huge, uint64_t *offset);
 /* Returns the block that contains all of this memory, or NULL. */

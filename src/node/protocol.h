@@ -136,6 +136,7 @@ struct node_reply {
 			uint64_t arena_bytes;
 			uint64_t records; /* offset of a page of op records */
 			uint32_t node;
+			uint64_t block_bytes_max; /* of NODE_ALLOC */
 		} hello;
 		struct {
 			uint32_t epoch;

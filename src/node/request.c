@@ -53,6 +53,7 @@ static int request_hello(struct call *c)
 	c->reply->hello.arena_bytes = realm->arena.bytes;
 	c->reply->hello.records = p->record_pages[0];
 	c->reply->hello.node = p->node->id;
+	c->reply->hello.block_bytes_max = block_bytes_max(p);
 	*c->fd_out = realm->fd;
 	return 0;
 }

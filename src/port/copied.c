@@ -265,14 +265,32 @@ static void blocks_evict_all(struct member *m, uint32_t me)
 	lock_drop(&m->lock, &guard);
 }
 
+void copied_evict(struct cay_port *port)
+{
+	struct copied *c =
+		atomic_load_explicit(&port->copied, memory_order_acquire);
+	uint32_t me = (uint32_t)gettid();
+	/* The caller is in no call that owns a slot. */
+	if (c)
+		copied_sweep(port, c, me);
+	blocks_evict_all(port->member, me);
+}
+
 /* Allocates the block of a slot without one. Returns 0 or -errno. */
 static int block_attach(struct member *m, struct copied *c,
-	struct copied_slot *s, uint64_t bytes, uint32_t me)
+	struct copied_slot *s, uint64_t length, uint32_t me)
 {
 	int error;
+	uint64_t bytes = block_size(length);
 	void *memory = heap_alloc(m, bytes, 0, &error);
 	if (!memory && error != -ENOTCONN) {
 		blocks_evict_all(m, me);
+		staging_evict(m);
+		memory = heap_alloc(m, bytes, 0, &error);
+	}
+	if (!memory && error != -ENOTCONN) {
+		/* Without the reserve for longer messages. */
+		bytes = bits_round_up(length, ARENA_PAGE);
 		memory = heap_alloc(m, bytes, 0, &error);
 	}
 	if (!memory) {
@@ -329,7 +347,7 @@ static int copied_grow(
 			break;
 	int r = -EAGAIN;
 	if (others == 0 || others + bytes <= COPIED_BYTES_MAX)
-		r = block_attach(port->member, c, s, bytes, me);
+		r = block_attach(port->member, c, s, length, me);
 	if (r) {
 		owner_give(s, OWNER_NONE);
 		return r;
@@ -374,7 +392,7 @@ int copied_send(struct cay_port *port, struct op_record *op,
 {
 	const struct arena *arena = &port->member->arena;
 	uint32_t me = copied_me(op);
-	if (p->length > arena->bytes - ARENA_HEAP_OFFSET)
+	if (p->length > port->member->block_bytes_max)
 		return -EMSGSIZE;
 	struct copied *c =
 		atomic_load_explicit(&port->copied, memory_order_acquire);

@@ -20,11 +20,14 @@
 #define COPIED_BYTES_MAX (64ull << 20)
 
 /*
- * Sends a long message. Returns 0, -EAGAIN, -EPIPE, -EMSGSIZE (the arena cannot
- * hold it), -ENOMEM or -ENOTCONN.
+ * Sends a long message. Returns 0, -EAGAIN, -EPIPE, -EMSGSIZE (the arena or a
+ * quota could never hold it), -ENOMEM or -ENOTCONN.
  */
 int copied_send(struct cay_port *, struct op_record *, struct cay_peer *,
 	const struct packet *);
+
+/* Frees the idle staging blocks of this port and the others of the process. */
+void copied_evict(struct cay_port *);
 
 /* Returns the number of copied messages in flight, and their staging bytes. */
 uint32_t copied_in_flight(struct cay_port *, uint64_t *bytes);

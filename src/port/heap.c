@@ -44,11 +44,8 @@ void heap_free(struct member *m, void *memory)
 	control_call(m, &request, &reply, NULL);
 }
 
-/*
- * Allocates a block of a power of two, after freeing idle blocks that did not
- * fit.
- */
-static struct staging *staging_new(struct member *m, uint64_t bytes)
+/* Under m->lock. */
+static void staging_evict_locked(struct member *m)
 {
 	for (struct staging **at = &m->staging; *at;) {
 		struct staging *s = *at;
@@ -60,12 +57,33 @@ static struct staging *staging_new(struct member *m, uint64_t bytes)
 		heap_free(m, s->memory);
 		free(s);
 	}
+}
+
+void staging_evict(struct member *m)
+{
+	struct lock_guard guard;
+	lock_take(&m->lock, &guard);
+	staging_evict_locked(m);
+	lock_drop(&m->lock, &guard);
+}
+
+/*
+ * Allocates a block of a power of two, or of whole pages if there is none,
+ * after freeing idle blocks that did not fit.
+ */
+static struct staging *staging_new(struct member *m, uint64_t bytes)
+{
+	staging_evict_locked(m);
 	struct staging *s = calloc(1, sizeof(*s));
 	int error;
 	if (!s)
 		return NULL;
 	s->bytes = 1ull << bits_log2_up(bytes);
 	s->memory = heap_alloc(m, s->bytes, 0, &error);
+	if (!s->memory && error != -ENOTCONN) {
+		s->bytes = bits_round_up(bytes, ARENA_PAGE);
+		s->memory = heap_alloc(m, s->bytes, 0, &error);
+	}
 	if (!s->memory) {
 		free(s);
 		return NULL;

@@ -28,6 +28,9 @@ static inline bool heap_contains(
 void *staging_alloc(struct member *, uint64_t bytes);
 void staging_free(struct member *, void *);
 
+/* Frees the idle blocks. */
+void staging_evict(struct member *);
+
 /* Leaves a block to its reader: the node frees it when it is released. */
 void staging_disown(struct member *, void *);
 

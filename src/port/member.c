@@ -201,6 +201,8 @@ static int member_hello(struct member *m)
 	if (r)
 		return r;
 	m->node = reply.hello.node;
+	m->block_bytes_max = bits_min(reply.hello.block_bytes_max,
+		m->arena.bytes - ARENA_HEAP_OFFSET);
 	r = record_page_add(m, reply.hello.records);
 	if (r)
 		munmap(m->arena.base, m->arena.bytes);

@@ -31,6 +31,7 @@ struct member {
 	uint32_t node;
 	char node_name[NODE_NAME_MAX], realm[NODE_NAME_MAX];
 	struct arena arena;
+	uint64_t block_bytes_max; /* quotas and heap allow no larger block */
 
 	pthread_mutex_t control; /* one request at a time */
 	int socket;

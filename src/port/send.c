@@ -33,6 +33,10 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 static void *send_stage(struct cay_port *port, const struct packet *p)
 {
 	unsigned char *memory = staging_alloc(port->member, p->length);
+	if (!memory) {
+		copied_evict(port);
+		memory = staging_alloc(port->member, p->length);
+	}
 	unsigned char *at = memory;
 	for (uint32_t i = 0; memory && i < p->pieces; i++) {
 		if (p->payload[i].iov_len)
@@ -80,8 +84,7 @@ static int send_borrowed(struct cay_port *port, struct op_record *op,
 			counter = &port->count.process;
 		} else {
 			r = -EMSGSIZE;
-			if (p->length >
-				port->member->arena.bytes - ARENA_HEAP_OFFSET)
+			if (p->length > port->member->block_bytes_max)
 				goto out;
 			pending.staged = send_stage(port, p);
 			if (!pending.staged) {
@@ -240,7 +243,7 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags, uint64_t deadline)
 {
 	for (;;) {
-		if (unlikely(!port_valid(port)))
+		if (unlikely(!port_usable(port)))
 			return port_error(port);
 		if (unlikely(!port_has_peer(port, peer)))
 			return -EINVAL;

@@ -54,6 +54,7 @@ static inline struct offer offer_good(void)
 	o.reply.hello.arena_bytes = FAKE_ARENA_BYTES;
 	o.reply.hello.records = ARENA_HEAP_OFFSET;
 	o.reply.hello.node = FAKE_NODE;
+	o.reply.hello.block_bytes_max = FAKE_ARENA_BYTES;
 	o.header = (struct arena_header){ .magic = ARENA_MAGIC,
 		.major = ARENA_MAJOR,
 		.minor = ARENA_MINOR,

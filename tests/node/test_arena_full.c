@@ -2,7 +2,7 @@
 /*
  * Full arenas: ports, allocations and op records exhaust a small arena with
  * -ENOSPC. Freed memory can be allocated again, and its pages return to the
- * system.
+ * system. A long message that a quota could never allow is refused.
  */
 #include <sys/stat.h>
 
@@ -17,6 +17,14 @@ static int serve_body(void *argument)
 		.arena_bytes = *(uint64_t *)argument };
 	/* One process fills the arena. */
 	o.quota.process[QUOTA_HEAP] = UINT64_MAX;
+	return -node_serve(&o);
+}
+
+static int serve_quota_body(void *argument)
+{
+	struct node_options o = { .name = harness_name,
+		.arena_bytes = ARENA_HEAP_OFFSET + (64 << 20),
+		.quota = *(struct quota *)argument };
 	return -node_serve(&o);
 }
 
@@ -152,6 +160,74 @@ static void freed_memory_returns_to_system(void **state)
 	assert_int_equal(cay_port_close(port), 0);
 }
 
+static int send_to_self(struct cay_port *port, struct cay_peer *self,
+	const void *data, size_t length, unsigned flags)
+{
+	struct cay_event e;
+	int r = cay_send(port, self, 1, data, length, flags);
+	if (r)
+		return r;
+	/* A borrowed message has a completion, too. */
+	for (unsigned i = 0; i < (flags & CAY_BORROW ? 2 : 1); i++) {
+		while ((r = cay_poll(port, &e, 1)) == 0)
+			continue;
+		assert_int_equal(r, 1);
+		assert_int_equal(e.error, 0);
+		assert_int_equal(e.length, length);
+		cay_release(port, &e);
+	}
+	return 0;
+}
+
+/*
+ * A long message for which a quota could never allow staging memory is refused
+ * with -EMSGSIZE, also while others are in flight. One that only its reserve
+ * does not fit is sent.
+ */
+static void messages_beyond_a_quota(void **state)
+{
+	static struct quota quotas[] = {
+		{ .process[QUOTA_HEAP] = 6 << 20 },
+		{ .realm[QUOTA_HEAP] = 6 << 20 },
+	};
+	const size_t never = (6 << 20) + 1, large = 9 << 19;
+	unsigned char *data = calloc(1, never);
+	struct cay_peer *self;
+	struct cay_event e;
+	(void)state;
+	assert_non_null(data);
+	for (unsigned i = 0; i < ARRAY_COUNT(quotas); i++) {
+		harness_rename();
+		server_start(serve_quota_body, &quotas[i]);
+		struct cay_port *port = port_open_small();
+		assert_non_null(port);
+		assert_int_equal(
+			cay_peer_resolve(port, cay_port_addr(port), &self), 0);
+		for (unsigned flags = 0; flags <= CAY_BORROW;
+			flags += CAY_BORROW) {
+			assert_int_equal(
+				cay_send(port, self, 1, data, never, flags),
+				-EMSGSIZE);
+			assert_int_equal(
+				send_to_self(port, self, data, large, flags),
+				0);
+		}
+		/* In flight: another time it would fit. */
+		assert_int_equal(cay_send(port, self, 1, data, large, 0), 0);
+		assert_int_equal(
+			cay_send(port, self, 1, data, large, 0), -EAGAIN);
+		assert_int_equal(
+			cay_send(port, self, 1, data, never, 0), -EMSGSIZE);
+		assert_int_equal(cay_poll(port, &e, 1), 1);
+		cay_release(port, &e);
+		assert_int_equal(send_to_self(port, self, data, large, 0), 0);
+		cay_peer_release(self);
+		assert_int_equal(cay_port_close(port), 0);
+		server_join();
+	}
+	free(data);
+}
+
 /* The arena must be larger than its tables. */
 static void too_small_arena_is_refused(void **state)
 {
@@ -171,6 +247,7 @@ int main(void)
 		cmocka_unit_test(allocations_fill_arena),
 		cmocka_unit_test(full_arena_refuses_processes),
 		cmocka_unit_test(freed_memory_returns_to_system),
+		cmocka_unit_test(messages_beyond_a_quota),
 		cmocka_unit_test(too_small_arena_is_refused),
 	};
 	harness_begin("arena");
