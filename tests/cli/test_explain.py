@@ -10,10 +10,10 @@ import sys
 import unittest
 
 CAY = ""
-NAMES = ["fast_send", "send", "reference", "completion", "posted", "fast_put",
-         "put", "masked_put", "fast_get", "get", "faa", "faa_into", "cas",
-         "emulated"]
-MESSAGES = {"fast_send", "send", "reference", "completion", "posted"}
+NAMES = ["fast_send", "send", "copied", "reference", "completion", "posted",
+         "fast_put", "put", "masked_put", "fast_get", "get", "faa", "faa_into",
+         "cas", "emulated"]
+MESSAGES = {"fast_send", "send", "copied", "reference", "completion", "posted"}
 WINDOW_ERRORS = {"invalid_target_window", "wrong_capability",
                  "outside_target_window", "target_locked", "no_rights"}
 ANY_ERRORS = {"invalid_command", "invalid_route", "invalid_target_vpid",
@@ -51,6 +51,9 @@ class Explain(unittest.TestCase):
         for name, instruction in self.all.items():
             with self.subTest(name):
                 errors = names_of(instruction)
+                if name == "copied":  # has no work request
+                    self.assertEqual(errors, set())
+                    continue
                 self.assertLessEqual(ANY_ERRORS, errors)
                 self.assertEqual(WINDOW_ERRORS <= errors,
                                  name not in MESSAGES)
@@ -60,6 +63,26 @@ class Explain(unittest.TestCase):
                                  name == "posted")
                 self.assertEqual("invalid_origin_window" in errors,
                                  name in ("put", "get"))
+
+    def test_copied(self):
+        """One copy, no completion, and the slot is free in the end."""
+        copied = self.all["copied"]
+        self.assertEqual([p["side"] for p in copied["phases"]],
+                         ["origin", "target", "origin"])
+        steps = [[s["name"] for s in p["steps"]] for p in copied["phases"]]
+        self.assertEqual(steps[0][0], "staging store")
+        self.assertIn("reference done", steps[1])
+        self.assertEqual(steps[2], ["reference reclaimed"])
+        self.assertEqual(len(copied["notifications"]), 1)
+        self.assertIn("the call returns all of them", explain("copied").stdout)
+
+    def test_spelling(self):
+        for name in "FAST_SEND", "fast-send", "Fast_Send":
+            with self.subTest(name):
+                self.assertEqual(explained(name), [self.all["fast_send"]])
+        for name in "fast send", "fast_sen", "fast_send_", "":
+            with self.subTest(name):
+                self.assertEqual(explain(name).returncode, 2)
 
     def test_sums(self):
         """The totals of a phase are those of its steps."""

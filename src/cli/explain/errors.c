@@ -199,9 +199,11 @@ static int trial_run(const struct explain_instruction *i, struct trial *t,
 		return r;
 	struct origin *o = &t->b.port[0].origin;
 	r = i->prepare(&t->b, &t->e);
+	/* Without a work request, the call returns the errors. */
+	bool request = t->e.vci.word[CAY_VCI_WORD_COMMAND] != 0;
 	if (r == 0 && fault)
 		fault_apply(t, fault);
-	if (r == 0 && counting_post(o, &t->e.vci)) {
+	if (r == 0 && request && counting_post(o, &t->e.vci)) {
 		counting_trigger(o, t->b.port[0].op, CAY_ISSUE_VCI, 1);
 		*errors |= errors_at(t, 0) | errors_at(t, 1);
 		/* An operation in flight can be cancelled: cay_cancel(). */

@@ -107,6 +107,7 @@ static const struct option_row explain_rows[] = {
 		.group = "Instructions"),
 	OPTION_TERM(
 		"send", "up to 8192 bytes, through the receive data region"),
+	OPTION_TERM("copied", "a long message, copied once into the arena"),
 	OPTION_TERM("reference", "a borrowed long message, by reference"),
 	OPTION_TERM("completion", "a send that requests a completion"),
 	OPTION_TERM("posted", "a message into a posted receive"),
@@ -144,6 +145,7 @@ static const struct option_row explain_rows[] = {
 		"migration", "whether the target's queue is being replaced"),
 	OPTION_TERM("notification, payload",
 		"an entry of the queue, and the receive data region"),
+	OPTION_TERM("staging", "the origin's copy of a long message"),
 	OPTION_TERM("reference", "a reference slot of the origin"),
 	OPTION_TERM("window, memory",
 		"descriptor of a window; its content, or a posted buffer"),
@@ -157,9 +159,9 @@ const struct command command_explain = {
 	.name = "explain",
 	.summary = "show the steps and memory accesses of an instruction",
 	.arguments = "[INSTRUCTION]",
-	.choices = WORDS("fast_send", "send", "reference", "completion",
-		"posted", "fast_put", "put", "get", "masked_put", "fast_get",
-		"faa", "cas", "faa_into", "emulated", "all"),
+	.choices = WORDS("fast_send", "send", "copied", "reference",
+		"completion", "posted", "fast_put", "put", "get", "masked_put",
+		"fast_get", "faa", "cas", "faa_into", "emulated", "all"),
 	.help = "Runs an instruction on a device without processes that counts "
 		"every access to shared memory, and prints its steps. Then "
 		"provokes every error that the instruction can end in.",

@@ -50,7 +50,7 @@ struct explain_instruction {
 	int (*run)(struct fixture *, struct explanation *);
 };
 
-#define EXPLAIN_MESSAGES     5
+#define EXPLAIN_MESSAGES     6
 #define EXPLAIN_ACCESSES     9
 #define EXPLAIN_INSTRUCTIONS (EXPLAIN_MESSAGES + EXPLAIN_ACCESSES)
 extern const struct explain_instruction explain_messages[EXPLAIN_MESSAGES],

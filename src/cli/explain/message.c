@@ -69,6 +69,49 @@ static int run_completion(struct fixture *b, struct explanation *e)
 	return r ? r : origin_receives(b, e);
 }
 
+/*
+ * The origin copies the message into a staging block and publishes a reference
+ * slot. The target reads the block in place and sets the slot to DONE when it
+ * releases the message; no completion follows. The origin's next long message
+ * finds the slot DONE and reuses it with its block.
+ */
+static int run_copied(struct fixture *b, struct explanation *e)
+{
+	static unsigned char data[EXPLAIN_BYTES_MAX];
+	struct origin *o = &b->port[0].origin;
+	const struct iovec payload = { data, e->bytes };
+	const struct packet p = packet_of(b, CAY_SEND, &payload, 0);
+	const struct reference source = { .kind = REFERENCE_ARENA,
+		.address = e->memory,
+		.length = e->bytes };
+	struct reference *slot = &o->refs[REFERENCE_COPIED];
+	payload_fill(e, data);
+	phase_begin(b, e, "origin issues", "origin");
+	int r = counting_send_copied(o, b->port[0].op, fixture_route(b, 0, 1),
+		&p, &source, b->arena.base + e->memory, REFERENCE_COPIED);
+	phase_end();
+	if (r)
+		return r;
+	phase_begin(b, e, "target receives, then releases", "target");
+	r = entry_consume(b, 1, e, "at the target");
+	if (r == 0)
+		counting_reference_done(
+			slot, completion_of(e, CAY_SEND).sequence);
+	entries_return(b, 1);
+	phase_end();
+	phase_begin(b, e, "origin reuses the slot", "origin");
+	if (r == 0 && !counting_reference_reclaim(slot))
+		r = -EIO;
+	phase_end();
+	return r;
+}
+
+static int prepare_copied(struct fixture *b, struct explanation *e)
+{
+	e->memory = fixture_memory(b, EXPLAIN_BYTES_MAX);
+	return e->memory ? 0 : -ENOMEM;
+}
+
 /* A work request exists if the payload fits into the send data region. */
 static int prepare_reference(struct fixture *b, struct explanation *e)
 {
@@ -139,6 +182,8 @@ static int run_posted(struct fixture *b, struct explanation *e)
 const struct explain_instruction explain_messages[EXPLAIN_MESSAGES] = {
 	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, prepare_send, run_fast_send },
 	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, prepare_send, run_send },
+	{ "copied", 65536, QUEUE_PAYLOAD_MAX + 1, EXPLAIN_BYTES_MAX,
+		prepare_copied, run_copied },
 	{ "reference", 65536, QUEUE_PAYLOAD_MAX + 1, 1ull << 40,
 		prepare_reference, run_reference },
 	{ "completion", 8, 0, QUEUE_PAYLOAD_MAX, prepare_completion,

@@ -116,7 +116,8 @@ void print_explanation(const struct explanation *e)
 		print_fields(
 			title, fields, decode_nqe(&e->entry[i].nqe, fields));
 	}
-	printf("\npossible errors\n");
+	printf("\npossible errors%s\n",
+		e->errors ? "" : ": none, the call returns all of them");
 	for (unsigned i = 1; i < CAY_ERROR_COUNT; i++)
 		if (e->errors & 1u << i)
 			printf("  %2u  %-26s %s\n", i, cay_error_name(i),
