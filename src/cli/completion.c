@@ -16,7 +16,8 @@ static void commands_visit(const struct command *c, FILE *f,
 /* The command so far and its next word, and the command that they name. */
 static void name_print(const struct command *c, FILE *f)
 {
-	if (*c->name)
+	/* The words after "help" are those of a command. */
+	if (*c->name && strcmp(c->name, "help") != 0)
 		fprintf(f, "\t\t\"%s%s\") command=\"%s\" ;;\n",
 			strchr(c->name, ' ') ? "" : " ", c->name, c->name);
 }

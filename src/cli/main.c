@@ -29,6 +29,29 @@ static const struct command command_completion_bash = {
 	.run = completion_run,
 };
 
+/* 'cay help sim' is 'cay sim --help'. */
+static int help_run(const struct command *c, int argc, char **argv)
+{
+	if (argc > 1 && *argv[1] == '-') {
+		int status = command_parse(c, &argc, &argv, NULL);
+		if (status >= 0)
+			return status;
+	}
+	/* The array begins before the word "help". */
+	memmove(&argv[0], &argv[1], (size_t)(argc - 1) * sizeof(*argv));
+	argv[argc - 1] = "--help";
+	return command_run(&root, argc + 1, argv - 1);
+}
+
+static const struct command command_help_of = {
+	.name = "help",
+	.summary = "print the help text of a command",
+	.arguments = "[COMMAND...]",
+	.help = "Prints the help text of a command, or the list of commands: "
+		"'cay help node status' is 'cay node status --help'.",
+	.run = help_run,
+};
+
 static const struct command root = {
 	.name = "",
 	.help = "A virtualized user-level network interface.",
@@ -47,6 +70,7 @@ static const struct command root = {
 			&command_explain,
 			&command_doctor,
 			&command_completion_bash,
+			&command_help_of,
 			NULL,
 		},
 };
@@ -56,11 +80,6 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		printf("cay %s\n", CAY_VERSION_STRING);
 		return cli_output_flush("");
-	}
-	/* 'cay help sim' is 'cay sim --help'. */
-	if (argc > 1 && strcmp(argv[1], "help") == 0) {
-		memmove(&argv[1], &argv[2], (size_t)(argc - 2) * sizeof(*argv));
-		argv[argc - 1] = "--help";
 	}
 	return command_run(&root, argc, argv);
 }

@@ -242,10 +242,16 @@ static int arguments_check(const struct command *c, int argc, char **argv)
 		return cli_usage_error(c->name,
 			"unexpected argument '%s': the arguments are %s",
 			argv[i], c->arguments);
-	if (argc && c->choices && option_choice(c->choices, argv[0]) < 0)
+	int choice = argc && c->choices
+			     ? option_choice_folded(c->choices, argv[0])
+			     : 0;
+	if (choice < 0)
 		return cli_usage_error(c->name, "'%s': must be %s%s", argv[0],
 			option_list(c->choices, "", list),
 			suggestion(c->choices, argv[0], hint));
+	/* Commands compare the word as it is in the list. */
+	if (argc && c->choices)
+		memcpy(argv[0], c->choices[choice], strlen(argv[0]));
 	return -1;
 }
 

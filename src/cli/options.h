@@ -140,6 +140,9 @@ bool option_bytes(const char *text, uint64_t *bytes);
 /* Returns the position of the text in the list, or -1. */
 int option_choice(const char *const *words, const char *text);
 
+/* The same, for FAST_SEND and fast-send as well as fast_send. */
+int option_choice_folded(const char *const *words, const char *text);
+
 /* Writes "a, b or c", each word after `prefix`. */
 #define OPTION_LIST_BYTES 320
 const char *option_list(const char *const *words, const char *prefix,

@@ -77,6 +77,21 @@ int option_choice(const char *const *words, const char *text)
 	return -1;
 }
 
+int option_choice_folded(const char *const *words, const char *text)
+{
+	for (int i = 0; words[i]; i++) {
+		const char *a = words[i], *b = text;
+		while (*a && (*a == tolower((unsigned char)*b) ||
+				     (*a == '_' && *b == '-'))) {
+			a++;
+			b++;
+		}
+		if (!*a && !*b)
+			return i;
+	}
+	return -1;
+}
+
 /* Levenshtein distance of two words, of which `b` has at most 31 letters. */
 static unsigned distance(const char *a, const char *b)
 {

@@ -17,6 +17,9 @@ NAME_RULE = "letters, digits and ._:@+-"
 USAGE = [
     (["nonsense"], "'nonsense'", "demo, send, recv, node", "completion"),
     (["sned"], "did you mean 'send'?"),
+    (["hlp"], "completion or help", "did you mean 'help'?"),
+    (["node", "status", "--node", "a/b"], "--node a/b", NAME_RULE),
+    (["node", "status", "--node", "a", "b"], "--node a", "'b'"),
     (["node", "stat"], "status, list, fence or serve",
      "did you mean 'status'?"),
     (["trace", "x"], "record, replay, show"),
@@ -91,6 +94,7 @@ class Usage(CliTest):
         text = self.run_cay("trace", "record", "--help").stdout.decode()
         self.assertIn("usage: cay trace record [OPTIONS] -o FILE PROGRAM",
                       text)
+        self.assertRegex(text, r"-o, --output FILE .*\(required\)")
 
     def test_help_of_every_command(self):
         """-h, --help and cay help print the same, for every command."""
@@ -125,7 +129,8 @@ class Failures(CliTest):
 
     def test_no_node(self):
         for arguments in ["node", "status"], ["top", "-n", "1"], \
-                ["node", "fence", "1"]:
+                ["node", "fence", "1"], \
+                ["node", "status", "--node", self.node]:
             message = self.failed(*arguments)
             self.assertIn(f"no node named '{self.node}' is running", message)
             self.assertIn("cay node list", message)

@@ -96,16 +96,19 @@ class Screen(TopTest):
         self.assertTrue(terminal.settled(
             lambda f: any("? help" in x for x in f)))
         terminal.type(b"?")
-        frame = terminal.settled(lambda f: any("any key" in x for x in f))
+        frame = terminal.settled(lambda f: any("q quits" in x for x in f))
         self.assertTrue(frame)
         text = "\n".join(frame)
         for word in "Keys:", "Columns:", "Colours:", "DATA/S", "space":
             self.assertIn(word, text)
         self.assertNotIn("some-port", text)
         self.assertNotIn("--node", text)
-        terminal.type(b"q")  # returns to the tables
+        terminal.type(b"x")  # returns to the tables
         self.assertTrue(terminal.settled(
             lambda f: any("some-port" in x for x in f)))
+        terminal.type(b"?")
+        self.assertTrue(terminal.settled(
+            lambda f: any("q quits" in x for x in f)))
         terminal.type(b"q")
         self.assertEqual(terminal.process.wait(test_cli.TIMEOUT), 0)
         self.assertTrue(terminal.restored())
@@ -115,7 +118,7 @@ class Screen(TopTest):
         terminal = self.terminal(columns=40, rows=8)
         self.assertTrue(terminal.shows(b"VPID"))
         terminal.type(b"?")
-        frame = terminal.settled(lambda f: any("any key" in x for x in f))
+        frame = terminal.settled(lambda f: any("q quits" in x for x in f))
         self.assertLessEqual(len(frame), 8)
         self.assertLessEqual(max(len(x) for x in frame), 40)
         terminal.type(b"xq")

@@ -25,6 +25,7 @@ CAY_STATIC_ASSERT(
 struct node_command {
 	const char *command; /* "node status" */
 	struct node_address address;
+	const char *node; /* of --node */
 	bool json, background;
 	uint64_t arena_bytes;
 	struct quota quota;
@@ -33,7 +34,7 @@ struct node_command {
 
 #define OPTIONS_STRUCT struct node_command
 
-/* Parses the options, and the node's name as the last argument. */
+/* Parses the options, and the node's name as the last argument or option. */
 static int call_parse(struct node_command *c, const struct command *command,
 	int *argc, char ***argv, int name_at)
 {
@@ -41,8 +42,11 @@ static int call_parse(struct node_command *c, const struct command *command,
 	int status = command_parse(command, argc, argv, c);
 	if (status >= 0)
 		return status;
-	return option_node_address(command->name,
-		name_at < *argc ? (*argv)[name_at] : NULL, &c->address);
+	const char *name = name_at < *argc ? (*argv)[name_at] : c->node;
+	if (c->node && name != c->node)
+		return cli_usage_error(command->name,
+			"--node %s: not with the name '%s'", c->node, name);
+	return option_node_address(command->name, name, &c->address);
 }
 
 /* Another user has bound the abstract name. */
@@ -223,6 +227,7 @@ static int status_run(const struct command *command, int argc, char **argv)
 }
 
 static const struct option_row status_rows[] = {
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node, "the same as NAME"),
 	OPTION_SWITCH("json", json, "print a JSON object instead of tables"),
 	OPTION_TERM("repaired, voided, notified",
 		"processes that died; entries they had claimed; peers that "
@@ -323,6 +328,7 @@ static int fence_run(const struct command *command, int argc, char **argv)
 }
 
 static const struct option_row fence_rows[] = {
+	OPTION_VALUE("node", "NODE", OPTION_NODE, node, "the same as NAME"),
 	OPTION_SWITCH("json", json, "print a JSON object instead of text"),
 };
 

@@ -145,8 +145,8 @@ static int run_batch(struct top_state *c)
 /* Returns false to quit; sets *sample to take a sample now. */
 static bool key_handle(struct top_state *c, int key, bool *sample)
 {
-	if (c->view.help && key > 0) {
-		c->view.help = NULL; /* any key */
+	if (c->view.help && key > 0 && key != 'q' && key != 'Q') {
+		c->view.help = NULL;
 		return true;
 	}
 	switch (key) {
@@ -213,7 +213,8 @@ static int run_screen(struct top_state *c)
 		return sample_failed(c, e);
 	FILE *help = open_memstream(&c->help, &(size_t){ 0 });
 	if (help) {
-		fprintf(help, "cay top: any key returns; see cay-top(1)\n");
+		fprintf(help, "cay top: q quits, any other key returns; see "
+			      "cay-top(1)\n");
 		command_terms(&command_top, NULL, help);
 		fclose(help);
 	}

@@ -224,7 +224,7 @@ static void head_lines(struct page *p, const struct top_frame *f)
 	line(p, LINE_PLAIN,
 		"total: %s/s received, %s/s returned, %s/s issued, %s%s "
 		"bytes/s "
-		"of data; in the queues: %" PRIu64 " entr%s, %s",
+		"of 41 B to 8 KiB; in the queues: %" PRIu64 " entr%s, %s",
 		rate_text(t->received, a), rate_text(t->returned, b),
 		rate_text(t->issued, c),
 		t->data_estimated && !isnan(t->data) ? "~" : "",

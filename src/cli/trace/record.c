@@ -271,7 +271,8 @@ static int record_run(const struct command *command, int argc, char **argv)
 
 static const struct option_row record_rows[] = {
 	OPTION_VALUE("output", "FILE", OPTION_FILE, output,
-		"write the trace to FILE", .letter = 'o', .required = true),
+		"write the trace to FILE (required)", .letter = 'o',
+		.required = true),
 };
 
 const struct command command_record = {
