@@ -19,12 +19,14 @@ int main(void)
 	struct cay_event event;
 	int n;
 	if (!port)
-		errx(1, "cay_port_open: %s", cay_strerror(errno));
+		errx(1, "cay_port_open: %s",
+			cay_call_strerror("cay_port_open", errno));
 	while ((n = cay_poll(port, &event, 1)) == 0)
 		if ((n = cay_wait(port, CAY_FOREVER)) < 0)
-			errx(1, "cay_wait: %s", cay_strerror(n));
+			errx(1, "cay_wait: %s",
+				cay_call_strerror("cay_wait", n));
 	if (n < 0)
-		errx(1, "cay_poll: %s", cay_strerror(n));
+		errx(1, "cay_poll: %s", cay_call_strerror("cay_poll", n));
 	printf("%.*s\n", (int)event.length, (const char *)event.data);
 	cay_release(port, &event);
 	return cay_port_close(port) == 0 ? 0 : 1;

@@ -18,7 +18,8 @@ static void backpressure(
 
 	while ((r = cay_send(origin, peer, sent, NULL, 0, 0)) == 0)
 		sent++;
-	printf("%d messages accepted, then: %s\n", (int)sent, cay_strerror(r));
+	printf("%d messages accepted, then: %s\n", (int)sent,
+		cay_call_strerror("cay_send", r));
 	expect(r == -EAGAIN, "a full queue refuses the next message");
 
 	/* A part of the queue is reserved for messages with priority. */
@@ -68,7 +69,8 @@ int main(void)
 	struct cay_port *origin = port_open(NULL);
 	struct cay_port *target = cay_port_open(&small);
 	if (!target)
-		errx(1, "cay_port_open: %s", cay_strerror(errno));
+		errx(1, "cay_port_open: %s",
+			cay_call_strerror("cay_port_open", errno));
 	struct cay_peer *peer;
 
 	check("cay_peer_resolve",

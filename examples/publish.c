@@ -2,7 +2,8 @@
 /*
  * Publish to many: subscribers announce themselves by a message, and the
  * publisher sends each update to all of them. One subscriber leaves early, and
- * the publisher receives CAY_EVENT_GONE.
+ * the publisher receives CAY_EVENT_GONE, whose handle has a pointer to its own
+ * record of the subscriber: cay_peer_set_data().
  *
  *	cc publish.c -o publish $(pkg-config --cflags --libs cay) && ./publish
  */
@@ -43,17 +44,19 @@ static void events_take(struct topic *t)
 {
 	struct cay_event event;
 	while (check("cay_poll", cay_poll(t->port, &event, 1)) == 1) {
-		if (event.kind == CAY_EVENT_MESSAGE && t->count < SUBSCRIBERS)
+		if (event.kind == CAY_EVENT_MESSAGE && t->count < SUBSCRIBERS) {
+			struct cay_peer **place = &t->peers[t->count++];
 			check("cay_peer_resolve",
-				cay_peer_resolve(t->port, event.peer,
-					&t->peers[t->count++]));
-		for (int i = 0; i < t->count; i++)
-			if (event.kind == CAY_EVENT_GONE && event.handle &&
-				t->peers[i] == event.handle) {
-				cay_peer_release(t->peers[i]);
-				t->peers[i] = NULL;
-				t->left++;
-			}
+				cay_peer_resolve(t->port, event.peer, place));
+			/* Later events find it without a search. */
+			cay_peer_set_data(*place, place);
+		}
+		if (event.kind == CAY_EVENT_GONE) {
+			struct cay_peer **place = cay_peer_data(event.handle);
+			cay_peer_release(event.handle);
+			*place = NULL;
+			t->left++;
+		}
 		cay_release(t->port, &event);
 	}
 }

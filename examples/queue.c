@@ -99,7 +99,8 @@ int main(void)
 	int finished = 0, count = 0;
 
 	if (!port)
-		errx(1, "cay_port_open: %s", cay_strerror(errno));
+		errx(1, "cay_port_open: %s",
+			cay_call_strerror("cay_port_open", errno));
 	for (int i = 0; i < WORKERS; i++)
 		if (child_start() == 0) {
 			worker();
