@@ -24,7 +24,7 @@ static const struct call_error {
 	/* ---- ports ---- */
 	{ " cay_port_open ", EINVAL,
 		"an option is invalid: look at its sizes, its flags and the "
-		"characters of its names" },
+		"characters of its names, also in CAY_NODE and CAY_REALM" },
 	{ " cay_port_open ", EOPNOTSUPP,
 		"a flag of the options is reserved: open the port without it" },
 	{ " cay_port_open ", ENOSPC,
