@@ -194,7 +194,10 @@ static bool segment_valid(const struct packet_header *h, uint32_t mtu)
 	       (h->bytes || h->length == 0);
 }
 
-/* A positive ACK is for a request with A, a negative one for any request. */
+/*
+ * A positive ACK is for a request that can have A, whether it has it or not; a
+ * negative one for any request.
+ */
 static bool completed_valid(const struct packet_header *h)
 {
 	const struct layout *l = layout_of(h->completed);
@@ -202,7 +205,7 @@ static bool completed_valid(const struct packet_header *h)
 	return l && (l->access || command_is_send(l->command)) &&
 	       words_valid(l, h->completed) &&
 	       !(h->completed & CAY_COMMAND_ERROR_MASK) &&
-	       (negative || (h->completed & l->variable & CAY_COMMAND_ACK));
+	       (negative || l->variable & CAY_COMMAND_ACK);
 }
 
 static bool header_valid(const struct packet_header *h, const struct layout *l,

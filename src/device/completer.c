@@ -72,17 +72,11 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 	}
 }
 
-/* Delivers a message of up to 40 bytes in its notification. */
-static inline int completer_fast_send(
-	struct context *to, struct op_record *op, const struct packet *p)
+/* Stores a message of up to 40 bytes in its notification and publishes it. */
+static inline int completer_fast_entry(struct context *to, struct op_record *op,
+	const struct packet *p, const struct claim *claim)
 {
-	struct claim claim;
-	int r = notify_claim(
-		to, op, 0, completer_reserve(to, p->flags), &claim);
-	if (unlikely(r))
-		return r;
-
-	uint64_t position = queue_nq(claim.w_old);
+	uint64_t position = queue_nq(claim->w_old);
 	struct cay_nqe *nqe = notify_entry(to, position);
 	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
 	if (p->pieces == 1) {
@@ -96,7 +90,17 @@ static inline int completer_fast_send(
 	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_FAST_RECV,
 				    p->length, p->origin_vpid));
 	host_step(op, STEP_PUBLISH);
-	return notify_finish(to, op, &claim, p->flags);
+	return notify_finish(to, op, claim, p->flags);
+}
+
+/* Delivers a message of up to 40 bytes in its notification. */
+static inline int completer_fast_send(
+	struct context *to, struct op_record *op, const struct packet *p)
+{
+	struct claim claim;
+	int r = notify_claim(
+		to, op, 0, completer_reserve(to, p->flags), &claim);
+	return likely(!r) ? completer_fast_entry(to, op, p, &claim) : r;
 }
 
 /* Fills in a NOTIFY_RECV, which says where the payload is. */
@@ -118,6 +122,31 @@ static inline uint16_t completer_notification(const struct packet *p)
 		       : p->command;
 }
 
+/* Returns the payload space that a message needs in the RDR. */
+static inline uint32_t completer_units(const struct packet *p)
+{
+	return p->reference ? 0
+			    : (uint32_t)((p->length + RDR_UNIT - 1) / RDR_UNIT);
+}
+
+/* Publishes the notification of a message whose payload is stored. */
+static inline int completer_entry(struct context *to, struct op_record *op,
+	const struct packet *p, struct reference *ref,
+	const struct claim *claim)
+{
+	uint64_t position = queue_nq(claim->w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	uint64_t start = p->reference ? p->sequence : claim->start;
+	completer_recv_entry(nqe, p, start, claim);
+	host_step(op, STEP_ENTRY);
+	notify_publish(nqe, notify_word(to, position, completer_notification(p),
+				    0, p->origin_vpid));
+	host_step(op, STEP_PUBLISH);
+	if (ref)
+		reference_sent(ref, p->sequence, op);
+	return notify_finish(to, op, claim, p->flags);
+}
+
 /*
  * Delivers a message with its payload in the RDR or, with p->reference, one
  * whose payload stays at the origin.
@@ -125,31 +154,16 @@ static inline uint16_t completer_notification(const struct packet *p)
 static inline int completer_send(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref)
 {
-	uint32_t units =
-		p->reference
-			? 0
-			: (uint32_t)((p->length + RDR_UNIT - 1) / RDR_UNIT);
 	struct claim claim;
-	int r = notify_claim(
-		to, op, units, completer_reserve(to, p->flags), &claim);
+	int r = notify_claim(to, op, completer_units(p),
+		completer_reserve(to, p->flags), &claim);
 	if (unlikely(r))
 		return r;
-
-	uint64_t position = queue_nq(claim.w_old);
-	struct cay_nqe *nqe = notify_entry(to, position);
-	uint64_t start = p->reference ? p->sequence : claim.start;
 	if (!p->reference)
 		completer_gather(to->rdr + (uint64_t)claim.start * RDR_UNIT,
 			p->payload, p->pieces, HOST_RDR);
 	host_step(op, STEP_PAYLOAD);
-	completer_recv_entry(nqe, p, start, &claim);
-	host_step(op, STEP_ENTRY);
-	notify_publish(nqe, notify_word(to, position, completer_notification(p),
-				    0, p->origin_vpid));
-	host_step(op, STEP_PUBLISH);
-	if (ref)
-		reference_sent(ref, p->sequence, op);
-	return notify_finish(to, op, &claim, p->flags);
+	return completer_entry(to, op, p, ref, &claim);
 }
 
 /* ---- remote memory ---- */

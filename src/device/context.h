@@ -46,6 +46,9 @@ struct context {
 	_Atomic uint32_t process_memory_denied; /* 1: by the kernel */
 	const struct arena *arena;
 	struct context *previous; /* replaced by this one; kept for readers */
+	/* If the device is the only writer of W (machine/claim.c): */
+	uint64_t w;	       /* the device's W; control->w is a copy */
+	_Atomic uint32_t room; /* the consumer has returned entries */
 };
 
 /* A window of this process, as the device uses it for PUT and GET. */

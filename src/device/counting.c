@@ -22,6 +22,8 @@ static const char *const kind_names[HOST_KINDS] = {
 	[HOST_WINDOW] = "window",
 	[HOST_MEMORY] = "memory",
 	[HOST_POSTED] = "posted receive",
+	[HOST_CONTEXT] = "context table",
+	[HOST_PACKET] = "packet",
 };
 
 const char *counting_kind_name(enum host_kind kind)

@@ -10,6 +10,7 @@
  *	host_mapped(at, bytes, write)    is it mapped in this process?
  *	host_context(slot)               loads the context of a peer
  *	host_follow(slot, closed)        follows a migration of a peer
+ *	host_records()                   are op records kept? a constant
  *	host_step(op, step)              reports that a step is done
  *	host_interrupt(context, flags)   wakes the sleeping target
  *	host_wake_senders(own)           wakes senders that wait for room
@@ -38,6 +39,8 @@ enum host_kind {
 	HOST_WINDOW,	/* a window descriptor */
 	HOST_MEMORY,	/* memory of a window */
 	HOST_POSTED,	/* a posted receive */
+	HOST_CONTEXT,	/* the context table of a machine */
+	HOST_PACKET,	/* payload of a packet in a machine */
 	HOST_KINDS,
 };
 

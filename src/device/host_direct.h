@@ -39,6 +39,12 @@ static inline bool host_follow(
 	return context_follow_migration(slot, closed);
 }
 
+/* A thread may die anywhere: its op record says what it had begun. */
+static inline bool host_records(void)
+{
+	return true;
+}
+
 static inline bool host_can_emulate(const struct origin *o)
 {
 	return o->send_emulated;

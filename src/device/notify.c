@@ -4,143 +4,25 @@
  * its RDR), publishes them, and on the receiver's side returns them. Any number
  * of senders in any process, one consumer.
  *
- * Sender	notify_claim()    loads W, checks for room, advances W by CAS
+ * Sender	notify_claim()    advances W; see claim.c
  *		... fills in words 0 to 6 of the entry and the RDR
  *		notify_publish()  stores word 7
  *		notify_finish()   wakes the target if it sleeps
  * Receiver	notify_peek()     loads word 7 of the next entry
  *		notify_return()   advances R, wakes senders that wait for room
  *
- * Ordering edges:
- *   N1 load W, then N1e load epoch: a recycled VPID gets its new epoch before
- *      its W opens (queue_set_open()), so if the epoch matches, W is of this
- *      epoch or older, and an older one fails in the CAS.
- *   N2 CAS W (acq_rel): publishes TRY (X1) to the next claimer and to repair.
+ * Ordering edges (N1 and N2 are in claim.c):
  *   N3 store word 7 (release) pairs with N4 load word 7 (acquire): payload.
  *   N5 exchange R (acq_rel) pairs with N6 load R (acquire): the receiver has
  *      read what the sender is about to overwrite.
  *   N7 load `migration`: notify_wake().
  */
 
-struct claim {
-	uint64_t w_old, w_new; /* before, with flags; after */
-	uint32_t start;	       /* of the payload in the RDR, in units */
-};
-
-/*
- * Returns true if so many units of payload fit, given this R. A payload that
- * would wrap around starts at the beginning of the ring.
- */
-static inline bool notify_fits_payload(const struct context *to, uint64_t r,
-	uint32_t units, uint64_t *rdr, struct claim *claim)
-{
-	uint64_t at = *rdr & (to->rdr_units - 1);
-	uint64_t skip = at + units > to->rdr_units ? to->rdr_units - at : 0;
-	if (queue_rdr_ahead(*rdr, queue_rdr(r)) + skip + units > to->rdr_units)
-		return false;
-	claim->start = (uint32_t)(skip ? 0 : at);
-	*rdr += skip + units;
-	return true;
-}
-
-/* Returns true if one entry and so many units fit, given this R. */
-static inline bool notify_fits(const struct context *to, uint64_t w, uint64_t r,
-	uint32_t units, uint32_t keep, struct claim *claim)
-{
-	uint64_t used = queue_ahead(queue_nq(w), queue_nq(r));
-	uint64_t rdr = queue_rdr(w);
-
-	if (used + 1 + keep > to->nq_entries)
-		return false;
-	claim->start = 0;
-	if (units && !notify_fits_payload(to, r, units, &rdr, claim))
-		return false;
-	claim->w_old = w;
-	claim->w_new = queue_word(queue_nq(w) + 1, rdr);
-	return true;
-}
-
-static inline bool notify_room(struct context *to, uint64_t w, uint32_t units,
-	uint32_t keep, struct claim *claim)
-{
-	/* Acquire: another thread of this process may have stored it (N6). */
-	uint64_t r = private_load(&to->r_seen);
-	if (likely(notify_fits(to, w, r, units, keep, claim)))
-		return true;
-	r = host_load(&to->control->r, HOST_R); /* N6 */
-	private_store(&to->r_seen, r);
-	return notify_fits(to, w, r, units, keep, claim);
-}
-
-/*
- * Returns true if a claim of an entry would fail for lack of room now, so that
- * the caller need not prepare it. Loads only.
- */
-static inline bool notify_full(struct context *to, uint32_t keep)
-{
-	struct claim unused;
-	uint64_t now = host_load(&to->control->w, HOST_W), w;
-	uint32_t tries = 0;
-	/* The queue is full only if W has not changed; see notify_try(). */
-	do {
-		w = now;
-		if (w & W_CLOSED ||
-			host_load32(&to->control->epoch, HOST_W) != to->epoch ||
-			notify_room(to, w, 0, keep, &unused))
-			return false;
-		now = host_load(&to->control->w, HOST_W);
-	} while (now != w && host_retry(&tries));
-	return true;
-}
-
-/*
- * Claims an entry. Returns 0, -EAGAIN (no room) or -EPIPE (closed, or another
- * epoch). `keep` is the number of entries that must stay free. On failure the
- * caller resets the record, which may also cover a posted receive.
- */
-static inline int notify_try(struct context *to, struct op_record *op,
-	uint32_t units, uint32_t keep, struct claim *claim)
-{
-	uint64_t w = host_load(&to->control->w, HOST_W); /* N1 */
-	uint32_t tries = 0;
-	int failure;
-	do {
-		failure = -EPIPE;
-		if (unlikely(w & W_CLOSED) ||
-			unlikely(host_load32(&to->control->epoch, HOST_W) !=
-				 to->epoch)) /* N1e */
-			break;
-		failure = -EAGAIN;
-		if (unlikely(!notify_room(to, w, units, keep, claim))) {
-			/*
-			 * R may be newer than this W, if other messages were
-			 * sent and received in between. The queue is full only
-			 * if W has not changed.
-			 */
-			uint64_t now = host_load(&to->control->w, HOST_W);
-			if (now == w)
-				break;
-			w = now;
-			continue;
-		}
-		record_try(op, to, w, claim->w_new);
-		host_step(op, STEP_TRY);
-		if (likely(host_cas(&to->control->w, &w, claim->w_new,
-			    HOST_W))) { /* N2 */
-			host_step(op, STEP_CLAIMED);
-			record_own(op, to);
-			host_step(op, STEP_OWN);
-			return 0;
-		}
-	} while (host_retry(&tries));
-	return failure;
-}
-
-/* Does the same; on failure the record is IDLE. */
+/* Claims an entry as claim_try() does; on failure the record is IDLE. */
 static inline int notify_claim(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
-	int r = notify_try(to, op, units, keep, claim);
+	int r = claim_try(to, op, units, keep, claim);
 	if (unlikely(r))
 		record_idle(op);
 	return r;

@@ -41,9 +41,10 @@ static inline void posted_available_add(struct context *to, uint64_t change)
 	host_add(&to->posted_head->available, change, HOST_POSTED);
 }
 
-static inline void posted_record_clear(struct op_record *op)
+static inline void posted_record(struct op_record *op, uint64_t slot)
 {
-	host_store(&op->posted, 0, HOST_RECORD);
+	if (host_records())
+		host_store(&op->posted, slot, HOST_RECORD);
 }
 
 static inline void posted_unclaim(
@@ -51,7 +52,7 @@ static inline void posted_unclaim(
 {
 	posted_available_add(to, 1);
 	posted_set_state(&to->posted[index], POSTED_READY);
-	posted_record_clear(op);
+	posted_record(op, 0);
 }
 
 /*
@@ -69,7 +70,7 @@ static void posted_recover(struct context *to, struct op_record *op)
 			    POSTED_READY, HOST_POSTED))
 			posted_available_add(to, (uint64_t)-1);
 	}
-	posted_record_clear(op);
+	posted_record(op, 0);
 }
 
 /* X6, then P2: acquire pairs with P1. */
@@ -80,8 +81,7 @@ static inline bool posted_claim_slot(
 	uint64_t state = host_load(posted_state(slot), HOST_POSTED);
 	if ((state & POSTED_STATE_MASK) != POSTED_READY)
 		return false;
-	host_store(&op->posted, (uint64_t)to->vpid << 32 | (index + 1ull),
-		HOST_RECORD);
+	posted_record(op, (uint64_t)to->vpid << 32 | (index + 1ull));
 	host_step(op, STEP_POSTED);
 	return host_cas(posted_state(slot), &state,
 		posted_claimer(to, op) | POSTED_CLAIMED, HOST_POSTED);
@@ -125,16 +125,16 @@ static int posted_claim(struct context *to, struct op_record *op,
 		if (posted_fields(to, &to->posted[index], copy))
 			return (int)index;
 	}
-	posted_record_clear(op);
+	posted_record(op, 0);
 	return -1;
 }
 
-/* Copies as much of the message as fits. */
+/* Copies as much of the payload, from `start` in the buffer, as fits. */
 static void posted_copy(struct context *to, const struct packet *p,
-	const struct cay_posted_receive *slot)
+	const struct cay_posted_receive *slot, uint64_t start)
 {
-	unsigned char *at = to->arena->base + slot->offset;
-	uint64_t left = slot->length;
+	unsigned char *at = to->arena->base + slot->offset + start;
+	uint64_t left = slot->length - bits_min(start, slot->length);
 	for (uint32_t i = 0; i < p->pieces && left; i++) {
 		uint64_t some = bits_min(p->payload[i].iov_len, left);
 		if (some)
@@ -166,18 +166,14 @@ static void posted_entry(struct context *to, const struct packet *p,
 /* Announces a filled buffer. The record is not IDLE afterwards. */
 static int posted_publish(struct context *to, struct op_record *op,
 	const struct packet *p, const struct cay_posted_receive *slot,
-	uint32_t index)
+	uint32_t index, const struct claim *claim)
 {
-	struct claim claim;
-	int r = notify_try(to, op, 0, completer_reserve(to, p->flags), &claim);
-	if (r)
-		return r;
 	posted_set_state(
 		&to->posted[index], posted_claimer(to, op) | POSTED_FILLED);
 	host_step(op, STEP_FILLED);
-	posted_entry(to, p, slot, index, &claim);
+	posted_entry(to, p, slot, index, claim);
 	host_step(op, STEP_PUBLISH);
-	return notify_wake(to, op, &claim, p->flags);
+	return notify_wake(to, op, claim, p->flags);
 }
 
 /* Returns 0, -EAGAIN, -EPIPE, -ESTALE, or 1 if no buffer is posted. */
@@ -185,43 +181,27 @@ static int posted_deliver(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	struct cay_posted_receive slot;
+	struct claim claim;
 	int index = posted_claim(to, op, &slot);
 	if (index < 0)
 		return 1;
-	posted_copy(to, p, &slot);
+	posted_copy(to, p, &slot, 0);
 	host_step(op, STEP_PAYLOAD);
-	int r = posted_publish(to, op, p, &slot, (uint32_t)index);
+	int r = claim_try(to, op, 0, completer_reserve(to, p->flags), &claim);
+	if (!r)
+		r = posted_publish(to, op, p, &slot, (uint32_t)index, &claim);
 	if (r)
 		posted_unclaim(to, op, (uint32_t)index);
 	else
-		posted_record_clear(op);
+		posted_record(op, 0);
 	return r;
-}
-
-/*
- * Checks for a free entry before a long copy. The queue is full only if W has
- * not changed, as in notify_try().
- */
-static bool posted_has_entry(struct context *to, const struct packet *p)
-{
-	struct claim unused;
-	uint64_t w = host_load(&to->control->w, HOST_W);
-	uint32_t tries = 0;
-	while (!notify_room(
-		to, w, 0, completer_reserve(to, p->flags), &unused)) {
-		uint64_t now = host_load(&to->control->w, HOST_W);
-		if (now == w || !host_retry(&tries))
-			return false;
-		w = now;
-	}
-	return true;
 }
 
 /*
  * Returns 0, -EAGAIN, -EPIPE, -ESTALE, or 1 if no buffer is posted and the
  * message goes to the RDR.
  */
-__attribute__((noinline)) static int posted_send(
+__attribute__((noinline, unused)) static int posted_send(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	uint32_t mode = host_load32(&to->control->posted, HOST_W);
@@ -230,10 +210,13 @@ __attribute__((noinline)) static int posted_send(
 	/* While access_epoch is the epoch, slots and buffers are valid. */
 	if (host_load32(&to->control->access_epoch, HOST_MIGRATION) ==
 		to->epoch) {
-		if (unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
+		if (host_records() &&
+			unlikely(host_load_relaxed(&op->posted, HOST_RECORD)))
 			posted_recover(to, op);
-		r = posted_has_entry(to, p) ? posted_deliver(to, op, p)
-					    : -EAGAIN;
+		/* Before a long copy. */
+		r = claim_would_fail(to, completer_reserve(to, p->flags))
+			    ? -EAGAIN
+			    : posted_deliver(to, op, p);
 	}
 	record_access_end(op);
 	return r > 0 && mode == POSTED_ONLY ? -EAGAIN : r;

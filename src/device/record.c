@@ -33,6 +33,8 @@ static inline void record_own(struct op_record *op, const struct context *to)
  */
 static inline void record_idle(struct op_record *op)
 {
+	if (!host_records())
+		return;
 	host_store(&op->state, OP_IDLE, HOST_RECORD);
 	host_step(op, STEP_IDLE);
 }
@@ -46,6 +48,8 @@ static inline void record_idle(struct op_record *op)
 static inline void record_access(
 	struct op_record *op, const struct context *to, uint64_t window)
 {
+	if (!host_records())
+		return;
 	host_store_relaxed(&op->window, window, HOST_RECORD);
 	host_store(&op->state, op_state_word(OP_ACCESS, to->vpid, to->epoch),
 		HOST_RECORD);
@@ -55,6 +59,8 @@ static inline void record_access(
 /* X5: release, both: a reader that finds 0 knows that the access has ended. */
 static inline void record_access_end(struct op_record *op)
 {
+	if (!host_records())
+		return;
 	host_store(&op->window, 0, HOST_RECORD);
 	record_idle(op);
 }

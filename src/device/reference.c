@@ -193,7 +193,7 @@ static inline bool reference_pending(const struct origin *o, int32_t vpid)
  * thread that filled it in has died or left its call before it was SENT. Its op
  * record is repaired, so that the entry is published or will never be.
  */
-static bool reference_published(struct context *to, uint16_t origin_vpid,
+static inline bool reference_published(struct context *to, uint16_t origin_vpid,
 	uint32_t index, uint32_t sequence)
 {
 	uint64_t w = host_load(&to->control->w, HOST_W);

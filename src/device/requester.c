@@ -17,7 +17,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
 	bool notify = borrowed || p->flags & CAY_VCI_NOTIFY ||
 		      p->command & CAY_COMMAND_ACK;
 	/* A message by reference checks before it allocates its slot. */
-	if (!ref && scoreboard_fence_hazard(o, p->flags))
+	if (!ref && hazard_fence(o, p->flags))
 		return -EAGAIN;
 	if (notify && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
@@ -69,9 +69,7 @@ static inline int requester_reference(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, struct packet *p,
 	const struct reference *source, uint32_t *used)
 {
-	int index = scoreboard_fence_hazard(o, p->flags)
-			    ? -1
-			    : reference_allocate(o);
+	int index = hazard_fence(o, p->flags) ? -1 : reference_allocate(o);
 	if (index < 0)
 		return -EAGAIN;
 	int r = requester_issue_reference(
@@ -92,8 +90,8 @@ static inline int requester_copied(struct origin *o, struct op_record *op,
 	const struct reference *source, unsigned char *staging, uint32_t index)
 {
 	struct context *to = host_context(slot);
-	if (scoreboard_fence_hazard(o, p->flags) ||
-		notify_full(to, completer_reserve(to, p->flags)))
+	if (hazard_fence(o, p->flags) ||
+		claim_would_fail(to, completer_reserve(to, p->flags)))
 		return -EAGAIN;
 	completer_gather(staging, p->payload, p->pieces, HOST_STAGING);
 	host_step(op, STEP_STAGED);
@@ -152,12 +150,12 @@ static inline int requester_access(struct origin *o, struct op_record *op,
 	bool completes = packet_completes(p);
 	struct response response = { 0 };
 
-	if (scoreboard_fence_hazard(o, p->flags))
+	if (hazard_fence(o, p->flags))
 		return -EAGAIN;
 	if (completes && unlikely(!ack_reserve(o)))
 		return -EAGAIN;
 	int r = unlikely(o->word_mode) ? requester_check_words(op, slot, p) : 0;
-	if (unlikely(scoreboard_order_hazard(o, slot, p)))
+	if (unlikely(hazard_order(o, slot, p)))
 		r = r ? r : -EXDEV;
 	if (!(p->flags & CAY_VCI_FREE_ORDER))
 		requester_order_load(window_right(p->command));
@@ -185,7 +183,7 @@ static inline unsigned char *requester_fast_begin(const struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct target *t, uint64_t bytes, uint32_t right)
 {
-	/* Relaxed: own accesses only, as in scoreboard_order_hazard(). */
+	/* Relaxed: own accesses only, as in hazard_order(). */
 	if (unlikely(o->word_mode ||
 		     private_load32(&o->device.emulated_in_flight)))
 		return NULL;
@@ -221,126 +219,31 @@ __attribute__((noinline, unused)) static int requester_slow_access(
 
 /* ---- a VCI from the work queue ---- */
 
-static inline struct packet requester_frame(
-	const struct origin *o, const struct cay_vci *v)
-{
-	return (struct packet){
-		.command = (uint16_t)v->word[0],
-		.flags = (uint8_t)(v->word[0] >> CAY_VCI_FLAGS_SHIFT),
-		.origin_vpid = o->vpid,
-		.origin_node = o->node,
-		.tag = v->word[CAY_VCI_WORD_TAG],
-		.api_tag = (uint32_t)(v->word[CAY_VCI_WORD_TARGET] >>
-				      CAY_VCI_API_TAG_SHIFT),
-		.pieces = 1,
-	};
-}
-
-static int requester_fast_send(struct origin *o, struct op_record *op,
+/* Executes a checked VCI. Returns 0, -EAGAIN or -EPIPE. */
+static int requester_vci(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct cay_vci *v)
 {
-	struct packet p = requester_frame(o, v);
-	struct iovec data = { (void *)&v->word[CAY_VCI_WORD_DATA],
-		(v->word[CAY_VCI_WORD_TARGET] >> CAY_VCI_BYTES_SHIFT) &
-			0xffff };
-	p.length = data.iov_len;
-	p.payload = &data;
-	return requester_route(o, op, slot, &p, NULL, false);
-}
+	uint64_t fetched[CAY_FAST_PUT_WORDS];
+	struct iovec data;
+	struct packet p;
 
-static int requester_send(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *slot, const struct cay_vci *v,
-	const struct arena *arena)
-{
-	struct packet p = requester_frame(o, v);
-	uint64_t offset = v->word[CAY_VCI_WORD_SDR_OFFSET];
-	struct iovec data = { o->sdr + offset, v->word[CAY_VCI_WORD_LENGTH] };
-	p.length = data.iov_len;
-	p.payload = &data;
+	requester_packet(o, v, fetched, &p, &data);
+	if (!command_is_send(p.command)) {
+		int r = requester_access(o, op, slot, &p);
+		return r > 0 ? 0 : r;
+	}
 	if (p.length > QUEUE_PAYLOAD_MAX)
 		p.flags |= CAY_VCI_NOTIFY; /* as if by reference */
-	int r = requester_route(o, op, slot, &p, NULL, true);
+	int r = requester_route(o, op, slot, &p, NULL,
+		command_operation(p.command) == CAY_SEND);
 	if (r != -E2BIG)
 		return r;
+	const unsigned char *base = host_context(&o->device.own)->arena->base;
 	struct reference source = { .kind = REFERENCE_ARENA,
-		.address = (uint64_t)(o->sdr + offset - arena->base),
+		.address = (uint64_t)((unsigned char *)data.iov_base - base),
 		.length = p.length };
 	uint32_t used;
 	return requester_reference(o, op, slot, &p, &source, &used);
-}
-
-/* PUT and GET name an origin window; other VCIs contain their data. */
-static bool requester_two_windows(unsigned command)
-{
-	unsigned operation = command_operation(command);
-	return operation == CAY_PUT || operation == CAY_GET;
-}
-
-static int requester_remote(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *slot, const struct cay_vci *v)
-{
-	struct packet p = requester_frame(o, v);
-	uint64_t window = v->word[CAY_VCI_WORD_WINDOW];
-	uint64_t fetched[CAY_FAST_PUT_WORDS];
-	struct iovec data = { (void *)&v->word[CAY_VCI_WORD_OPERAND],
-		(v->word[CAY_VCI_WORD_TARGET] >> CAY_VCI_BYTES_SHIFT) &
-			0xffff };
-
-	p.window = (uint16_t)window;
-	p.capability = window >> CAY_VCI_CAPABILITY_SHIFT;
-	p.offset = v->word[CAY_VCI_WORD_OFFSET];
-	p.operand[0] = v->word[CAY_VCI_WORD_OPERAND];
-	p.operand[1] = v->word[CAY_VCI_WORD_OPERAND + 1];
-	p.origin_lock = o->lock_word;
-	if (requester_two_windows(p.command)) {
-		uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
-		data.iov_base = o->windows[id].base +
-				v->word[CAY_VCI_WORD_ORIGIN_OFFSET];
-		data.iov_len = v->word[CAY_VCI_WORD_BYTES];
-	} else if (command_operation(p.command) == CAY_FAST_GET) {
-		data.iov_base = fetched;
-	} else if (command_operation(p.command) != CAY_FAST_PUT) {
-		data.iov_len = 8;
-	}
-	p.length = data.iov_len;
-	p.payload = command_is_word(p.command) ? NULL : &data;
-	int r = requester_access(o, op, slot, &p);
-	return r > 0 ? 0 : r;
-}
-
-/* Checks bounds, and in word mode alignment, of memory of the origin. */
-static enum cay_error requester_check_memory(
-	const struct origin *o, uint64_t offset, uint64_t bytes, uint64_t size)
-{
-	if (!bits_inside(offset, bytes, size))
-		return CAY_ERROR_ORIGIN_BOUNDS;
-	if (o->word_mode && offset % 8)
-		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
-	return o->word_mode && bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN
-					 : CAY_ERROR_NONE;
-}
-
-/* Checks the window and its lock, then the memory. */
-static enum cay_error requester_check_origin(
-	const struct origin *o, const struct cay_vci *v)
-{
-	uint64_t id = v->word[CAY_VCI_WORD_ORIGIN];
-	uint64_t offset = v->word[CAY_VCI_WORD_ORIGIN_OFFSET];
-	uint64_t bytes = v->word[CAY_VCI_WORD_BYTES];
-	if (!o->windows || id >= o->window_count || !o->windows[id].base)
-		return CAY_ERROR_ORIGIN_WINDOW;
-	uint64_t lock = host_load(window_word(&o->wdt[id].lock), HOST_WINDOW);
-	if (lock && lock != o->lock_word)
-		return CAY_ERROR_ORIGIN_LOCKED;
-	return requester_check_memory(o, offset, bytes, o->windows[id].length);
-}
-
-static enum cay_error requester_check_send(
-	const struct origin *o, const struct cay_vci *v)
-{
-	uint64_t offset = v->word[CAY_VCI_WORD_SDR_OFFSET];
-	uint64_t bytes = v->word[CAY_VCI_WORD_LENGTH];
-	return requester_check_memory(o, offset, bytes, o->sdr_bytes);
 }
 
 /* The first check that fails decides: command, route, origin, target. */

@@ -1,9 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trigger: the operation that issues posted work to the device. On the direct
- * path the caller executes the work itself, the conditional store buffer is
- * empty, and the answer is immediate.
+ * Trigger on the direct path: the caller executes the posted work itself, so
+ * that accepting is executing and the answer is immediate. A device that is not
+ * its caller accepts into a conditional store buffer; see machine/csb.c.
  */
+
+/*
+ * The wait hint: work is refused while the completions that were not returned
+ * fill their reserve; each needs about as long as its consumer takes for one.
+ */
+#define TRIGGER_WAIT_NS 50u
+
+static inline struct cay_answer trigger_answer(
+	const struct origin *o, uint32_t accepted, enum cay_error reason)
+{
+	uint32_t unreturned = private_load32(&o->device.completions);
+	return (struct cay_answer){ .accepted = accepted,
+		.reason = reason,
+		.free = (1u << o->wq_log2) -
+			(o->client.wq_write - o->device.wq_read),
+		.wait_ns = reason == CAY_ERROR_NO_RESOURCES
+				   ? TRIGGER_WAIT_NS * (unreturned + 1)
+				   : 0 };
+}
+
+/*
+ * Executes one VCI, of which the device has a private copy. Returns 0, or
+ * -EAGAIN: the VCI stays in the queue. An error becomes a NOTIFY_CC; the caller
+ * has checked that there is room for one.
+ */
+static int trigger_execute(
+	struct origin *o, struct op_record *op, const struct cay_vci *v)
+{
+	uint16_t target = (uint16_t)v->word[CAY_VCI_WORD_TARGET];
+	_Atomic(struct context *) *slot = NULL;
+	int r = 0;
+
+	host_step(op, STEP_DESCRIPTOR);
+	enum cay_error error = requester_check(o, v, &slot);
+	host_step(op, STEP_ROUTE);
+	if (!error)
+		r = requester_vci(o, op, slot, v);
+	if (r == -EPIPE)
+		error = CAY_ERROR_GONE;
+	if (!error)
+		return r;
+	if (!ack_reserve(o))
+		return -EAGAIN;
+	struct completion c = { .tag = v->word[CAY_VCI_WORD_TAG],
+		.api_tag = (uint32_t)(v->word[CAY_VCI_WORD_TARGET] >>
+				      CAY_VCI_API_TAG_SHIFT),
+		.command = (uint16_t)v->word[0],
+		.error = (uint8_t)error,
+		.peer_node = o->node,
+		.peer_vpid = target };
+	ack_own(o, op, &c);
+	return 0;
+}
 
 static inline struct cay_answer trigger_issue(
 	struct origin *o, struct op_record *op, uint32_t count)
@@ -14,32 +67,15 @@ static inline struct cay_answer trigger_issue(
 	host_step(op, STEP_CONTEXT);
 	for (; accepted < count; accepted++) {
 		if (!fetch_vci(o, &v))
-			return csb_answer(o, accepted, CAY_ERROR_COMMAND);
-		if (!csb_accepts(o) || schedule_execute(o, op, &v) != 0)
-			return csb_answer(o, accepted, CAY_ERROR_NO_RESOURCES);
+			return trigger_answer(o, accepted, CAY_ERROR_COMMAND);
+		/* Each VCI may need a completion. */
+		if (private_load32(&o->device.completions) >= o->cq_reserve ||
+			trigger_execute(o, op, &v) != 0)
+			return trigger_answer(
+				o, accepted, CAY_ERROR_NO_RESOURCES);
 		o->device.wq_read++;
 	}
-	return csb_answer(o, accepted, CAY_ERROR_NONE);
-}
-
-/* Writes a NOTIFY_STATUS with all current pointers. Its entry is reserved. */
-static int trigger_status(
-	struct origin *o, struct op_record *op, struct context *own)
-{
-	struct claim claim;
-	int r = notify_claim(own, op, 0, 0, &claim);
-	if (r)
-		return r;
-	uint64_t position = queue_nq(claim.w_old);
-	struct cay_nqe *nqe = notify_entry(own, position);
-	notify_head(nqe, 0, o->node, 0);
-	notify_fill(
-		nqe, &(struct notify_body){ o->client.wq_write, claim.w_new,
-			     host_load(&own->control->r, HOST_R),
-			     o->device.wq_read | notify_pointers(&claim), 0 });
-	notify_publish(
-		nqe, notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
-	return notify_finish(own, op, &claim, 0);
+	return trigger_answer(o, accepted, CAY_ERROR_NONE);
 }
 
 static inline struct cay_answer trigger_snapshot(
@@ -51,7 +87,7 @@ static inline struct cay_answer trigger_snapshot(
 		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	do {
 		own = host_context(&o->device.own);
-		r = trigger_status(o, op, own);
+		r = status_write(o, op, own);
 	} while (r != 0 && host_follow(&o->device.own, own));
 	if (r == 0)
 		return (struct cay_answer){ .accepted = 1 };

@@ -17,6 +17,8 @@
 /* The order is that of the units. */
 /* clang-format off */
 #include "device/record.c"
+#include "device/room.c"
+#include "device/claim.c"
 #include "device/notify.c"
 #include "device/reference.c"
 #include "device/window.c"
@@ -29,11 +31,11 @@
 #include "device/transmit.c"
 #include "device/complete.c"
 #include "device/route.c"
-#include "device/scoreboard.c"
+#include "device/hazard.c"
+#include "device/requester_vci.c"
 #include "device/requester.c"
-#include "device/schedule.c"
 #include "device/fetch.c"
-#include "device/csb.c"
+#include "device/status.c"
 #include "device/trigger.c"
 #include "device/entry_repair.c"
 /* clang-format on */

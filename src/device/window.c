@@ -280,7 +280,7 @@ static inline int window_leave(struct context *to, struct op_record *op,
  * The queue set was replaced, and the notification of the access was fenced:
  * notifies the owner in the new set, without repeating the access.
  */
-__attribute__((cold, noinline)) static void window_renotify(
+__attribute__((cold, noinline, unused)) static void window_renotify(
 	_Atomic(struct context *) *slot, struct op_record *op,
 	const struct packet *p)
 {

@@ -159,10 +159,9 @@ static const struct alteration malformed[] = {
 	{ 21 << 11 | 0x98, WORD(3, LAST) },
 	{ 21 << 11 | 0x98, WORD(3, LAST | 5000) },
 	{ 21 << 11 | 0x98, WORD(3, LAST | 5001) },
-	/* ACK of what is no request; a positive one without A. */
+	/* ACK of what is no request; a positive one of a get, an atomic. */
 	{ 0xff, WORD(5, 0) },
 	{ 0xff, WORD(5, 0xff) },
-	{ 0xff, WORD(5, 0x90) },
 	{ 0xff, WORD(5, 0xb0) },
 	{ 0xff, WORD(5, 0x62) },
 	{ 0xff, WORD(5, 0x1f) },
@@ -300,7 +299,7 @@ static void headers_without_packet_are_refused(void **state)
 		{ COMMON, .command = 0x90, .segment = UINT64_MAX, .bytes = 1 },
 		{ COMMON, .command = 0x90, .segment = 10, .length = 10 },
 		{ COMMON, .command = 0x62, .capability = 1ull << 48 },
-		{ COMMON, .command = 0xff, .completed = 0x90 },
+		{ COMMON, .command = 0xff, .completed = 0xb0 },
 		{ COMMON, .command = 26 << 11 | 0xff, .completed = 0x98 },
 	};
 	unsigned char wire[WIRE_MAX], data[64] = { 0 };

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The scoreboard: detects hazards between operations in flight. A direct
- * operation ends when its call returns; in flight are only messages by
- * reference and emulated accesses.
+ * Hazards between operations in flight on the direct path. A direct operation
+ * ends when its call returns; in flight are only messages by reference and
+ * emulated accesses.
  */
 
 /* Returns true if a fenced operation must wait for earlier ones. */
-static inline bool scoreboard_fence_hazard(
-	const struct origin *o, unsigned flags)
+static inline bool hazard_fence(const struct origin *o, unsigned flags)
 {
 	return unlikely(flags & CAY_VCI_FENCE) && reference_pending(o, -1);
 }
@@ -16,7 +15,7 @@ static inline bool scoreboard_fence_hazard(
  * Returns true if an access would overtake an emulated access to the same
  * target: then it must be emulated too.
  */
-static inline bool scoreboard_order_hazard(const struct origin *o,
+static inline bool hazard_order(const struct origin *o,
 	_Atomic(struct context *) *slot, const struct packet *p)
 {
 	/* Relaxed: only accesses of this thread are ordered. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The fetch unit: takes accepted work, the ports in turn and one item per
+ * cycle, and copies VCIs into the issue queue. It takes a VCI only if its
+ * completion can be reserved and a request is free for it, so that a port that
+ * does not return its completions, or whose targets are full, never blocks the
+ * issue queue.
+ */
+
+/* Returns the ordering key of a VCI: context, destination, and the command. */
+static uint64_t fetch_key(
+	const struct machine *m, uint16_t vpid, const struct cay_vci *v)
+{
+	uint64_t route = v->word[0] >> CAY_VCI_ROUTING_OFFSET_SHIFT &
+			 CAY_VCI_ROUTING_OFFSET_MASK;
+	uint64_t type = m->config.key_type ? v->word[0] & CAY_COMMAND_OPERATION
+					   : 0;
+	if (v->word[0] >> CAY_VCI_FLAGS_SHIFT & CAY_VCI_FREE_ORDER)
+		return 0;
+	return (uint64_t)vpid << 48 |
+	       (v->word[CAY_VCI_WORD_TARGET] & 0xffff) << 32 | route << 8 |
+	       type | 1;
+}
+
+static void request_complete(
+	struct machine *m, struct request *r, enum cay_error error)
+{
+	struct machine_port *p = &m->ports[r->port];
+	r->error = (uint8_t)error;
+	r->state = REQUEST_ANSWERED;
+	if (!p->retiring)
+		ring_push(&m->retiring, r->port);
+	p->retiring = true;
+	m->busy = true;
+}
+
+/* Returns false if the port must wait. */
+static bool fetch_request(struct machine *m, uint32_t port)
+{
+	struct machine_port *p = &m->ports[port];
+	struct origin *o = &p->origin;
+	struct cay_vci v;
+	if (ring_full(&m->issue) || m->request_free_count == 0 ||
+		p->requests >= m->config.port_requests)
+		return false;
+	bool filled = fetch_vci(o, &v);
+	bool fence = filled && v.word[0] >> CAY_VCI_FLAGS_SHIFT & CAY_VCI_FENCE;
+	if ((fence && p->requests) || !ack_reserve(o))
+		return false;
+
+	uint32_t at = m->request_free[--m->request_free_count];
+	struct request *r = &m->requests[at];
+	uint32_t generation = r->generation + 1;
+	*r = (struct request){ .vci = v,
+		.generation = generation,
+		.port = port,
+		.next = NONE,
+		.target_vpid = (uint16_t)v.word[CAY_VCI_WORD_TARGET],
+		.state = REQUEST_ISSUE };
+	if (p->request_last == NONE)
+		p->request_first = at;
+	else
+		m->requests[p->request_last].next = at;
+	p->request_last = at;
+	p->requests++;
+	o->device.wq_read++;
+	m->counts.fetched++;
+	uint64_t flight = m->config.requests - m->request_free_count;
+	if (flight > m->counts.flight_max)
+		m->counts.flight_max = flight;
+	if (!filled) {
+		r->vci = (struct cay_vci){ 0 };
+		request_complete(m, r, CAY_ERROR_COMMAND);
+		return true;
+	}
+	r->key = fetch_key(m, o->vpid, &v);
+	ring_push(&m->issue, at);
+	if (m->issue.count > m->counts.issue_max)
+		m->counts.issue_max = m->issue.count;
+	return true;
+}
+
+/* Returns the oldest entries and their payload; those not written stay. */
+static void fetch_return(struct machine_port *p, uint32_t count)
+{
+	struct context *own = p->own;
+	uint64_t r = host_load(&own->control->r, HOST_R);
+	uint64_t nq = queue_nq(r), rdr = queue_rdr(r);
+	for (; count && nq != queue_nq(own->w); count--) {
+		uint64_t word = notify_peek(own, nq);
+		if (!word)
+			break;
+		if ((word & CAY_COMMAND_MASK) != CAY_NOTIFY_FAST_RECV)
+			rdr = host_read(&notify_entry(own, nq)
+						 ->word[CAY_NQE_WORD_POINTERS],
+				      HOST_NQE) >>
+			      CAY_NQE_RDR_WRITE_SHIFT;
+		nq++;
+	}
+	notify_return(own, queue_word(nq, rdr));
+}
+
+static bool fetch_status(struct machine *m, uint32_t port)
+{
+	if (ring_full(&m->notify) || !ack_reserve(&m->ports[port].origin))
+		return false;
+	m->notices[ring_push(&m->notify, 0)] =
+		(struct notice){ .kind = NOTICE_STATUS, .port = port };
+	return true;
+}
+
+/* Executes an item of the oldest entry; false if it must wait. */
+static bool fetch_entry_item(struct machine *m, uint32_t port)
+{
+	struct machine_port *p = &m->ports[port];
+	struct csb_entry *e = &m->csb[p->csb_first];
+	switch (e->command & (MACHINE_STATUS - 1)) {
+	case CAY_ISSUE_VCI:
+		if (!fetch_request(m, port))
+			return false;
+		e->count--;
+		break;
+	case CAY_ISSUE_SNAPSHOT:
+		if (!fetch_status(m, port))
+			return false;
+		e->count = 0;
+		break;
+	case CAY_ISSUE_NQ:
+	case CAY_ISSUE_RDR:
+		fetch_return(p, e->count);
+		e->count = 0;
+		break;
+	default: /* CAY_ISSUE_POSTED: the slots are READY already */
+		e->count = 0;
+	}
+	if (e->count)
+		return true;
+	if (e->command & MACHINE_STATUS)
+		*e = (struct csb_entry){ .command = CAY_ISSUE_SNAPSHOT,
+			.count = 1,
+			.next = e->next };
+	else
+		csb_remove(m, p);
+	return true;
+}
+
+static void fetch_step(struct machine *m)
+{
+	for (uint32_t turns = m->active.count; turns; turns--) {
+		uint32_t port = ring_pop(&m->active);
+		struct machine_port *p = &m->ports[port];
+		bool done = fetch_entry_item(m, port);
+		p->active = p->csb_first != NONE;
+		if (p->active)
+			ring_push(&m->active, port);
+		if (done) {
+			m->busy = true;
+			return;
+		}
+	}
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The platform of a machine on the counting host: accesses are counted, nothing
+ * waits, loops on words that software writes are bounded, and there are no op
+ * records, because the machine does not die alone.
+ */
+#ifndef CAY_DEVICE_MACHINE_HOST_MACHINE_H
+#define CAY_DEVICE_MACHINE_HOST_MACHINE_H
+
+#include <errno.h>
+
+#include "base/process_memory.h"
+#include "device/counting.h"
+#include "device/machine/machine.h"
+
+#define MACHINE_RETRIES_MAX 1000
+
+void counting_yield(void);
+void counting_note(enum host_access, enum host_kind, const void *at,
+	size_t bytes, bool written);
+void counting_note_step(enum device_step);
+void counting_note_interrupt(uint64_t flags);
+void counting_note_room(void);
+
+static inline void host_before(void)
+{
+	counting_yield();
+}
+
+static inline void host_after(enum host_access access, enum host_kind kind,
+	const void *at, size_t bytes, bool written)
+{
+	counting_note(access, kind, at, bytes, written);
+}
+
+#include "device/host_access.h"
+
+static inline int host_process(const struct process_memory *owner, uint64_t at,
+	void *local, uint64_t bytes, bool write)
+{
+	(void)owner;
+	(void)at;
+	(void)local;
+	(void)bytes;
+	(void)write;
+	return -EPERM;
+}
+
+static inline bool host_mapped(const void *at, uint64_t bytes, bool write)
+{
+	(void)at;
+	(void)bytes;
+	(void)write;
+	return false;
+}
+
+static inline struct context *host_context(_Atomic(struct context *) *slot)
+{
+	return atomic_load_explicit(slot, memory_order_acquire);
+}
+
+static inline bool host_follow(
+	_Atomic(struct context *) *slot, struct context *closed)
+{
+	(void)slot;
+	(void)closed;
+	return false;
+}
+
+static inline bool host_records(void)
+{
+	return false;
+}
+
+static inline void host_step(struct op_record *op, enum device_step step)
+{
+	(void)op;
+	counting_note_step(step);
+}
+
+static inline void host_interrupt(struct context *to, uint64_t flags)
+{
+	(void)to;
+	counting_note_interrupt(flags);
+}
+
+/* The consumer has found WAITERS in R: parked packets are tried again. */
+static inline void host_wake_senders(struct context *own)
+{
+	private_store32(&own->room, 1);
+	counting_note_room();
+}
+
+static inline bool host_pause(const struct arena *a)
+{
+	(void)a;
+	return false;
+}
+
+static inline bool host_retry(uint32_t *tries)
+{
+	return ++*tries < MACHINE_RETRIES_MAX;
+}
+
+#endif

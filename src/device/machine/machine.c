@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A machine as one translation unit: set-up, ports, cycles. See machine.h. */
+#include "device/machine/machine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "device/ack.h"
+#include "device/machine/host_machine.h"
+#include "device/queue.h"
+
+/* The units of the direct path, with claims of the machine's own. */
+/* clang-format off */
+#include "device/record.c"
+#include "device/room.c"
+#include "device/machine/claim.c"
+#include "device/notify.c"
+#include "device/reference.c"
+#include "device/window.c"
+#include "device/translate.c"
+#include "device/completer.c"
+#include "device/posted.c"
+#include "device/responder.c"
+#include "device/ack.c"
+#include "device/route.c"
+#include "device/requester_vci.c"
+#include "device/fetch.c"
+#include "device/status.c"
+/* clang-format on */
+
+#include "device/machine/state.h"
+
+/* Contexts are in the machine's memory; loads and write-backs are counted. */
+static inline void host_context_load(const struct machine *m, uint32_t port)
+{
+	host_after(HOST_LOAD, HOST_CONTEXT, &m->ports[port], CAY_LINE, false);
+}
+
+static inline void host_context_write_back(
+	const struct machine *m, uint32_t port)
+{
+	host_after(HOST_STORE, HOST_CONTEXT, &m->ports[port], CAY_LINE, false);
+}
+
+static inline bool host_wire(struct machine *m, uint32_t node, bool response,
+	const void *bytes, size_t size)
+{
+	return m->wire && m->wire->send(m->wire, node, response, bytes, size);
+}
+
+/* clang-format off */
+#include "device/machine/csb.c"
+#include "device/machine/scoreboard.c"
+#include "device/machine/pipeline.c"
+#include "device/machine/fetch_unit.c"
+#include "device/machine/issue.c"
+#include "device/machine/transmit_unit.c"
+#include "device/machine/request_unit.c"
+#include "device/machine/park.c"
+#include "device/machine/receive.c"
+#include "device/machine/respond_unit.c"
+#include "device/machine/target_unit.c"
+#include "device/machine/complete_unit.c"
+#include "device/machine/notify_unit.c"
+/* clang-format on */
+
+static enum stage_result unit_execute(
+	struct machine *m, enum unit_kind kind, uint32_t item, uint32_t stage)
+{
+	return kind == UNIT_REQUESTER ? requester_stage(m, item, stage)
+				      : target_stage(m, item, stage);
+}
+
+/* From the end of the pipelines to their beginning: one stage per cycle. */
+bool machine_step(struct machine *m)
+{
+	m->busy = false;
+	m->counts.cycles++;
+	ack_step(m);
+	notify_step(m);
+	retire_step(m);
+	complete_step(m);
+	unpark_step(m);
+	for (int kind = 0; kind < UNIT_KINDS; kind++)
+		for (uint32_t u = 0; u < m->unit_count[kind]; u++)
+			pipeline_step(
+				m, (enum unit_kind)kind, &m->units[kind][u]);
+	dispatch_step(m);
+	issue_step(m);
+	fetch_step(m);
+	return m->busy;
+}
+
+bool machine_idle(const struct machine *m)
+{
+	return m->csb_used == 0 && m->notify.count == 0 && m->ack.count == 0 &&
+	       m->request_free_count == m->config.requests &&
+	       m->arrival_free_count == m->config.packets;
+}
+
+/* ---- software ---- */
+
+bool machine_post(struct machine *m, uint16_t vpid, const struct cay_vci *v)
+{
+	uint32_t port = port_find(m, vpid);
+	return port != NONE && fetch_post(&m->ports[port].origin, v);
+}
+
+struct cay_answer machine_trigger(struct machine *m, uint16_t vpid,
+	enum cay_issue command, unsigned parameter)
+{
+	uint32_t port = port_find(m, vpid);
+	unsigned plain = (unsigned)command & (MACHINE_STATUS - 1);
+	if (port == NONE)
+		return (struct cay_answer){ .reason = CAY_ERROR_ORIGIN_VPID };
+	if (plain == CAY_ISSUE_BARRIER || plain > CAY_ISSUE_POSTED ||
+		(unsigned)command >= 2 * MACHINE_STATUS)
+		return (struct cay_answer){ .reason = CAY_ERROR_COMMAND };
+	if (parameter == 0 || parameter > CAY_ISSUE_PARAMETER_MAX)
+		parameter = CAY_ISSUE_PARAMETER_MAX;
+	if (plain == CAY_ISSUE_SNAPSHOT)
+		parameter = 1;
+	return csb_insert(m, port, (unsigned)command, parameter);
+}
+
+uint64_t machine_peek(struct context *own, uint64_t position)
+{
+	return notify_peek(own, position);
+}
+
+void machine_return_entries(struct context *own, uint64_t r)
+{
+	notify_return(own, r);
+}
+
+void machine_completions_returned(struct machine *m, uint16_t vpid, uint32_t n)
+{
+	uint32_t port = port_find(m, vpid);
+	if (port != NONE)
+		ack_unreserve(&m->ports[port].origin, n);
+}
+
+/* ---- ports ---- */
+
+struct origin *machine_origin(struct machine *m, uint16_t vpid)
+{
+	uint32_t port = port_find(m, vpid);
+	return port == NONE ? NULL : &m->ports[port].origin;
+}
+
+static void port_hash(struct machine *m)
+{
+	memset(m->by_vpid, 0xff, (m->by_vpid_mask + 1ull) * sizeof(uint32_t));
+	for (uint32_t port = 0; port < m->port_max; port++) {
+		if (!m->ports[port].own)
+			continue;
+		uint32_t i = m->ports[port].origin.vpid * 0x9e3779b1u &
+			     m->by_vpid_mask;
+		while (m->by_vpid[i] != NONE)
+			i = (i + 1) & m->by_vpid_mask;
+		m->by_vpid[i] = port;
+	}
+}
+
+int machine_attach(struct machine *m, struct context *own)
+{
+	uint32_t port = 0;
+	if (port_find(m, own->vpid) != NONE)
+		return -EEXIST;
+	while (port < m->port_max &&
+		(m->ports[port].own || m->ports[port].requests ||
+			m->ports[port].retiring || m->ports[port].active))
+		port++;
+	if (port == m->port_max)
+		return -ENOSPC;
+	struct machine_port *p = &m->ports[port];
+	if (origin_load(&p->origin, own, m->node) != 0)
+		return -EBADMSG;
+	/* From here on only the machine advances W. */
+	own->w = host_load(&own->control->w, HOST_W) & ~W_FLAGS;
+	p->own = own;
+	p->csb_first = p->csb_last = NONE;
+	p->request_first = p->request_last = NONE;
+	p->parked_first = p->parked_last = NONE;
+	p->csb_count = p->parked = 0;
+	port_hash(m);
+	return 0;
+}
+
+void machine_detach(struct machine *m, uint16_t vpid)
+{
+	uint32_t port = port_find(m, vpid);
+	if (port == NONE)
+		return;
+	struct machine_port *p = &m->ports[port];
+	while (p->csb_first != NONE)
+		csb_remove(m, p);
+	for (uint32_t n = m->active.count; n; n--) {
+		uint32_t other = ring_pop(&m->active);
+		if (other != port)
+			ring_push(&m->active, other);
+	}
+	p->active = false;
+	for (uint32_t at = p->request_first; at != NONE;
+		at = m->requests[at].next)
+		m->requests[at].abandoned = true;
+	for (uint32_t i = 0; i < m->config.assemblies; i++)
+		if (m->assemblies[i].state == ASSEMBLY_OPEN &&
+			m->assemblies[i].port == port)
+			m->assemblies[i].state = ASSEMBLY_REFUSED;
+	if (p->parked)
+		unpark(m, port);
+	p->own = NULL;
+	port_hash(m);
+}
+
+void machine_node_gone(struct machine *m, uint32_t node)
+{
+	for (uint32_t i = 0; i < m->config.assemblies; i++)
+		if (m->assemblies[i].state != ASSEMBLY_FREE &&
+			m->assemblies[i].node == node)
+			assembly_void(m, &m->assemblies[i]);
+	for (uint32_t i = 0; i < m->config.requests; i++) {
+		struct request *r = &m->requests[i];
+		if (r->state == REQUEST_SENT && r->route &&
+			r->route->node == node)
+			request_complete(m, r, CAY_ERROR_GONE);
+	}
+}
+
+/* ---- set-up ---- */
+
+int machine_route(struct machine *m, uint32_t index, uint32_t node,
+	const struct routing_string *string)
+{
+	if (index >= m->route_max || routing_string_check(string) != 0)
+		return -EINVAL;
+	m->routes[index] = (struct machine_route){
+		.node = node, .string = *string, .used = true
+	};
+	return 0;
+}
+
+void machine_connect(struct machine *m, struct wire_port *wire)
+{
+	m->wire = wire;
+}
+
+void machine_delay(struct machine *m, uint32_t max, uint64_t seed)
+{
+	m->delay_max = max;
+	m->random = seed;
+}
+
+const struct machine_counts *machine_counts(const struct machine *m)
+{
+	return &m->counts;
+}
+
+const struct machine_config *machine_configuration(const struct machine *m)
+{
+	return &m->config;
+}
+
+static bool ring_open(struct ring *r, uint32_t size)
+{
+	r->size = size;
+	r->item = calloc(size, sizeof(*r->item));
+	return r->item || size == 0;
+}
+
+static bool unit_open(
+	struct machine *m, enum unit_kind kind, uint32_t count, uint32_t stages)
+{
+	m->unit_count[kind] = count;
+	m->unit_stages[kind] = stages;
+	m->units[kind] = calloc(count, sizeof(struct unit));
+	if (!m->units[kind])
+		return false;
+	for (uint32_t u = 0; u < count; u++) {
+		struct unit *unit = &m->units[kind][u];
+		for (uint32_t s = 0; s < UNIT_STAGES_MAX; s++)
+			unit->item[s] = NONE;
+		unit->wait_key =
+			calloc(m->config.wait_entries + 1, sizeof(uint64_t));
+		if (!unit->wait_key ||
+			!ring_open(&unit->wait, m->config.wait_entries))
+			return false;
+	}
+	return true;
+}
+
+static bool machine_allocate(struct machine *m)
+{
+	const struct machine_config *c = &m->config;
+	uint32_t slots = 4;
+	while (slots < 2 * m->port_max)
+		slots *= 2;
+	m->by_vpid_mask = slots - 1;
+	m->ports = calloc(m->port_max, sizeof(*m->ports));
+	m->by_vpid = calloc(slots, sizeof(*m->by_vpid));
+	m->csb = calloc(c->csb_entries, sizeof(*m->csb));
+	m->requests = calloc(c->requests, sizeof(*m->requests));
+	m->request_free = calloc(c->requests, sizeof(uint32_t));
+	m->arrivals = calloc(c->packets, sizeof(*m->arrivals));
+	m->arrival_free = calloc(c->packets, sizeof(uint32_t));
+	m->assemblies = calloc(c->assemblies, sizeof(*m->assemblies));
+	m->notices = calloc(c->notify_entries, sizeof(*m->notices));
+	m->acks = calloc(c->ack_entries, sizeof(*m->acks));
+	m->routes = calloc(m->route_max, sizeof(*m->routes));
+	m->encoded = malloc(PACKET_BYTES_MAX(c->mtu));
+	if (!m->ports || !m->by_vpid || !m->csb || !m->requests ||
+		!m->request_free || !m->arrivals || !m->arrival_free ||
+		!m->assemblies || !m->notices || !m->acks || !m->routes ||
+		!m->encoded)
+		return false;
+	for (uint32_t i = 0; i < c->packets; i++) {
+		m->arrivals[i].bytes = malloc(c->mtu);
+		if (!m->arrivals[i].bytes)
+			return false;
+		m->arrival_free[i] = c->packets - 1 - i;
+	}
+	for (uint32_t i = 0; i < c->requests; i++)
+		m->request_free[i] = c->requests - 1 - i;
+	for (uint32_t i = 0; i < c->csb_entries; i++)
+		m->csb[i].next = i + 1 < c->csb_entries ? i + 1 : NONE;
+	m->request_free_count = c->requests;
+	m->arrival_free_count = c->packets;
+	memset(m->by_vpid, 0xff, slots * sizeof(*m->by_vpid));
+	return ring_open(&m->active, m->port_max) &&
+	       ring_open(&m->retiring, m->port_max) &&
+	       ring_open(&m->issue, c->issue_entries) &&
+	       ring_open(&m->incoming, c->packets) &&
+	       ring_open(&m->answers, c->packets) &&
+	       ring_open(&m->notify, c->notify_entries) &&
+	       ring_open(&m->ack, c->ack_entries) &&
+	       unit_open(m, UNIT_REQUESTER, c->requesters, REQUESTER_STAGES) &&
+	       unit_open(m, UNIT_COMPLETER, c->completers, TARGET_STAGES) &&
+	       unit_open(m, UNIT_RESPONDER, c->responders, TARGET_STAGES);
+}
+
+int machine_open(struct machine **out, const struct machine_config *config,
+	const struct arena *arena, uint32_t node, uint32_t ports)
+{
+	if (machine_config_invalid(config) || !ports || ports > CAY_VPIDS)
+		return -EINVAL;
+	struct machine *m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->config = *config;
+	m->arena = arena;
+	m->node = node;
+	m->port_max = ports;
+	m->route_max = MACHINE_ROUTES;
+	if (!machine_allocate(m)) {
+		machine_close(m);
+		return -ENOMEM;
+	}
+	*out = m;
+	return 0;
+}
+
+void machine_close(struct machine *m)
+{
+	if (!m)
+		return;
+	for (int kind = 0; kind < UNIT_KINDS; kind++) {
+		for (uint32_t u = 0; m->units[kind] && u < m->unit_count[kind];
+			u++) {
+			free(m->units[kind][u].wait.item);
+			free(m->units[kind][u].wait_key);
+		}
+		free(m->units[kind]);
+	}
+	for (uint32_t i = 0; m->arrivals && i < m->config.packets; i++)
+		free(m->arrivals[i].bytes);
+	struct ring *rings[] = { &m->active, &m->retiring, &m->issue,
+		&m->incoming, &m->answers, &m->notify, &m->ack };
+	for (unsigned i = 0; i < ARRAY_COUNT(rings); i++)
+		free(rings[i]->item);
+	free(m->ports);
+	free(m->by_vpid);
+	free(m->csb);
+	free(m->requests);
+	free(m->request_free);
+	free(m->arrivals);
+	free(m->arrival_free);
+	free(m->assemblies);
+	free(m->notices);
+	free(m->acks);
+	free(m->routes);
+	free(m->encoded);
+	free(m);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The device as a machine: units that hold state and advance in cycles. A
+ * machine serves the ports of one node; several machines are connected by a
+ * wire (wire.h).
+ *
+ *	struct machine *m;
+ *	machine_open(&m, machine_preset("multi-wait"), &arena, node, ports);
+ *	machine_attach(m, own);			for each port
+ *	... machine_post(m, vpid, &vci);	software: fills in a VCI
+ *	machine_trigger(m, vpid, CAY_ISSUE_VCI, 1);
+ *	while (machine_step(m))
+ *		;
+ *	... the consumer: machine_peek(), machine_return_entries()
+ *	machine_close(m);
+ *
+ * Accepting is not executing: a trigger only puts an entry into the conditional
+ * store buffer. In each cycle of machine_step() every unit advances by at most
+ * one stage:
+ *
+ *	csb -> fetch -> issue queue -> requesters -> transmit
+ *	receive -> dispatch -> completers, responders -> notify, ack
+ *	receive -> complete -> notify
+ *
+ * All memory is allocated by machine_open(). One thread at a time.
+ */
+#ifndef CAY_DEVICE_MACHINE_MACHINE_H
+#define CAY_DEVICE_MACHINE_MACHINE_H
+
+#include "contract/packet.h"
+#include "device/context.h"
+#include "device/machine/config.h"
+
+struct machine;
+
+/* What a machine has done since it was opened. */
+struct machine_counts {
+	uint64_t cycles;
+	uint64_t accepted, refused; /* triggers */
+	uint64_t fetched;	    /* VCIs */
+	uint64_t issued;	    /* to a requester */
+	uint64_t same_unit;	    /* of them, for the order: to the unit of an
+				       earlier request */
+	uint64_t order_stalls;	    /* cycles in which order kept a request */
+	uint64_t transmitted, received; /* packets */
+	uint64_t parked;		/* for lack of room at the target */
+	uint64_t evicted;		/* of them, refused */
+	uint64_t acknowledges;
+	uint64_t notifications;
+	uint64_t retired; /* requests */
+	uint64_t stale;	  /* packets that name no request in flight */
+	uint64_t voided;  /* entries of transfers that were abandoned */
+	uint64_t csb_max, issue_max, flight_max; /* highest occupancy */
+};
+
+/*
+ * Opens a machine for up to `ports` ports. Returns 0, -ENOMEM, or -EINVAL if
+ * the configuration is invalid.
+ */
+int machine_open(struct machine **, const struct machine_config *,
+	const struct arena *, uint32_t node, uint32_t ports);
+void machine_close(struct machine *);
+
+/*
+ * Enables a port, whose queue set must be empty of claims. The machine keeps
+ * `own`. Returns 0, -ENOSPC, -EEXIST or -EBADMSG.
+ */
+int machine_attach(struct machine *, struct context *own);
+/*
+ * Disables a port: forgets its work, aborts the transfers that it has begun,
+ * and answers packets for it with CAY_ERROR_GONE.
+ */
+void machine_detach(struct machine *, uint16_t vpid);
+/* Another node is gone: what it had begun here becomes void. */
+void machine_node_gone(struct machine *, uint32_t node);
+
+/* The origin of a port, to set windows and routes; NULL if it has none. */
+struct origin *machine_origin(struct machine *, uint16_t vpid);
+
+/*
+ * A route to another node: VCIs whose routing offset is `index` and whose
+ * routing length is not 1 take it. Returns 0 or -EINVAL.
+ */
+int machine_route(struct machine *, uint32_t index, uint32_t node,
+	const struct routing_string *);
+
+/* Software: posts a VCI; false if the work queue is full. */
+bool machine_post(struct machine *, uint16_t vpid, const struct cay_vci *);
+struct cay_answer machine_trigger(
+	struct machine *, uint16_t vpid, enum cay_issue, unsigned parameter);
+
+/* Runs one cycle. Returns false if nothing is left to do. */
+bool machine_step(struct machine *);
+bool machine_idle(const struct machine *);
+
+/*
+ * A packet from the wire. Returns 0, -EAGAIN (no room now), or an error of
+ * packet_decode(): it is dropped.
+ */
+int machine_receive(struct machine *, const void *bytes, size_t size);
+
+/* The consumer's half. */
+uint64_t machine_peek(struct context *own, uint64_t position);
+void machine_return_entries(struct context *own, uint64_t r);
+void machine_completions_returned(struct machine *, uint16_t vpid, uint32_t n);
+
+/*
+ * Where encoded packets leave: called with a packet, it returns false if the
+ * wire is full, and is then called again in a later cycle.
+ */
+struct wire_port {
+	bool (*send)(struct wire_port *, uint32_t node, bool response,
+		const void *bytes, size_t size);
+};
+void machine_connect(struct machine *, struct wire_port *);
+
+/* Delays stages by 0 to `max` cycles, chosen by the seed. */
+void machine_delay(struct machine *, uint32_t max, uint64_t seed);
+
+const struct machine_counts *machine_counts(const struct machine *);
+const struct machine_config *machine_configuration(const struct machine *);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Arrivals: decodes packets from the wire, and dispatches requests, in order of
+ * arrival, to the completers and responders. The scoreboard keeps the order per
+ * origin and target; responses go to the complete unit.
+ */
+
+int machine_receive(struct machine *m, const void *bytes, size_t size)
+{
+	struct packet_header h;
+	struct routing_string string;
+	/* The class is not known before the packet is decoded. */
+	if (!arrival_room(m, true))
+		return -EAGAIN;
+	uint32_t at = m->arrival_free[m->arrival_free_count - 1];
+	int r = packet_decode(
+		bytes, size, m->config.mtu, &h, &string, m->arrivals[at].bytes);
+	if (r < 0) {
+		m->counts.stale++;
+		return r;
+	}
+	bool response = packet_is_response(h.command);
+	if (!arrival_room(m, response))
+		return -EAGAIN;
+	arrival_allocate(m, response);
+	m->arrivals[at].header = h;
+	m->arrivals[at].string = string;
+	m->arrivals[at].remote = true;
+	arrival_enqueue(m, at);
+	return 0;
+}
+
+/* Returns the index of a port, or NONE. */
+static uint32_t port_find(const struct machine *m, uint16_t vpid)
+{
+	uint32_t i = vpid * 0x9e3779b1u & m->by_vpid_mask;
+	for (;; i = (i + 1) & m->by_vpid_mask) {
+		uint32_t port = m->by_vpid[i];
+		if (port == NONE)
+			return NONE;
+		if (m->ports[port].own && m->ports[port].origin.vpid == vpid)
+			return port;
+	}
+}
+
+/* The packet as the units of the target see it. */
+static void arrival_packet(struct arrival *a)
+{
+	const struct packet_header *h = &a->header;
+	a->data = (struct iovec){ a->bytes, h->bytes };
+	a->packet = (struct packet){
+		.command = h->command & CAY_COMMAND_MASK,
+		.flags = h->flags,
+		.origin_vpid = h->origin_vpid,
+		.origin_node = h->origin_node,
+		.tag = h->tag,
+		.api_tag = h->api_tag,
+		.pieces = 1,
+		.length = h->length,
+		.payload = &a->data,
+		.window = h->window,
+		.capability = h->capability,
+		.offset = h->offset,
+		.operand = { h->operand[0], h->operand[1] },
+	};
+}
+
+/* Segments of one transfer stay in order, whatever its flags. */
+static uint64_t arrival_key(const struct machine *m, const struct arrival *a)
+{
+	const struct packet_header *h = &a->header;
+	uint64_t type = m->config.key_type
+				? (uint64_t)command_operation(h->command)
+				: 0;
+	if (h->flags & CAY_VCI_FREE_ORDER && h->last && h->segment == 0)
+		return 0;
+	uint64_t key =
+		((uint64_t)h->origin_node << 32 |
+			(uint64_t)h->origin_vpid << 16 | h->target_vpid) +
+		(type << 20);
+	return key ? key : 1;
+}
+
+static void dispatch_step(struct machine *m)
+{
+	while (m->incoming.count) {
+		uint32_t at = ring_at(&m->incoming, 0);
+		struct arrival *a = &m->arrivals[at];
+		unsigned command = a->header.command & CAY_COMMAND_MASK;
+		enum unit_kind kind = command_is_get(command) ||
+						      command_is_atomic(command)
+					      ? UNIT_RESPONDER
+					      : UNIT_COMPLETER;
+		enum unit_kind other = kind == UNIT_RESPONDER ? UNIT_COMPLETER
+							      : UNIT_RESPONDER;
+		a->key = arrival_key(m, a);
+		a->port = port_find(m, a->header.target_vpid);
+		/*
+		 * Nothing for a port overtakes what is parked for it; an
+		 * earlier packet in a unit will park first.
+		 */
+		if (a->port != NONE && m->ports[a->port].parked) {
+			if (scoreboard_find(m, kind, a->key) != NONE ||
+				scoreboard_find(m, other, a->key) != NONE)
+				return;
+			ring_pop(&m->incoming);
+			park(m, at);
+			continue;
+		}
+		uint32_t unit = NONE;
+		if (scoreboard_find(m, other, a->key) == NONE)
+			unit = scoreboard_unit(m, kind, a->key);
+		if (unit == NONE)
+			return;
+		ring_pop(&m->incoming);
+		pipeline_enter(m, &m->units[kind][unit], at, a->key);
+		m->busy = true;
+	}
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of a machine, private to its units. */
+#ifndef CAY_DEVICE_MACHINE_STATE_H
+#define CAY_DEVICE_MACHINE_STATE_H
+
+#include "device/machine/machine.h"
+#include "device/machine/ring.h"
+#include "device/packet.h"
+
+#define NONE	       UINT32_MAX
+#define MACHINE_ROUTES 256 /* routing strings to other nodes */
+
+/* Of a trigger command: followed by a NOTIFY_STATUS. */
+#define MACHINE_STATUS 8u
+
+/* An accepted trigger. */
+struct csb_entry {
+	uint8_t command; /* enum cay_issue */
+	uint32_t count;
+	uint32_t next; /* of the same port, or of the free list */
+};
+
+struct machine_port {
+	struct origin origin;
+	struct context *own; /* NULL: not in use */
+	uint32_t csb_first, csb_last, csb_count;
+	bool active; /* in the ring of ports with accepted work */
+	/* Requests from fetch to retirement, in order of issue. */
+	uint32_t request_first, request_last, requests;
+	bool retiring;
+	/* Packets that wait for room, in order of arrival. */
+	uint32_t parked_first, parked_last, parked;
+	uint64_t parked_since; /* cycle */
+};
+
+/* ---- origin: a work request from fetch to retirement ---- */
+
+enum request_state {
+	REQUEST_FREE,
+	REQUEST_ISSUE,	   /* in the issue queue */
+	REQUEST_EXECUTING, /* in a requester, or in its wait queue */
+	REQUEST_SENT,	   /* the response will arrive as a packet */
+	REQUEST_ANSWERED,
+};
+
+struct request {
+	struct cay_vci vci; /* a private copy */
+	struct packet packet;
+	struct iovec data;
+	uint64_t fetched[CAY_FAST_PUT_WORDS];
+	uint64_t key;  /* of the order; 0: none */
+	uint64_t sent; /* bytes transmitted */
+	uint64_t arrived;
+	struct response response;
+	const struct machine_route *route; /* NULL: local */
+	uint32_t port;
+	uint32_t generation;
+	uint32_t next; /* of the same port */
+	uint16_t target_vpid;
+	uint8_t state, error;
+	bool abandoned; /* its port was detached */
+	bool refused;	/* answered before its last packet was sent */
+};
+
+struct machine_route {
+	uint32_t node;
+	struct routing_string string;
+	bool used;
+};
+
+/* ---- target: a packet from arrival to execution ---- */
+
+struct arrival {
+	struct packet_header header;
+	struct routing_string string; /* as received: has the way back */
+	struct packet packet;
+	struct iovec data;
+	unsigned char *bytes; /* mtu */
+	uint64_t key;
+	uint32_t port;	   /* of the target */
+	uint32_t assembly; /* NONE: not segmented */
+	uint32_t next;
+	struct access access;
+	struct claim claim;
+	struct cay_posted_receive slot; /* if `posted` */
+	uint32_t slot_index;
+	uint64_t fetched; /* by a responder, in bytes */
+	struct response answer;
+	bool remote, response, posted, answered;
+};
+
+/* A segmented transfer, from its first segment to its last. */
+enum assembly_state {
+	ASSEMBLY_FREE,
+	ASSEMBLY_OPEN,
+	ASSEMBLY_REFUSED, /* its other segments are dropped */
+};
+
+struct assembly {
+	uint32_t node, request; /* identify the transfer */
+	uint32_t port;
+	uint8_t state;
+	bool send, posted;
+	struct claim claim;   /* SEND: for the whole message */
+	struct access access; /* PUT: if the owner is notified */
+	struct cay_posted_receive slot;
+	uint32_t slot_index;
+};
+
+/* ---- units ---- */
+
+#define UNIT_STAGES_MAX 6
+
+/* A pipeline: each stage holds one request or packet, or NONE. */
+struct unit {
+	uint32_t item[UNIT_STAGES_MAX];
+	uint64_t ready[UNIT_STAGES_MAX]; /* cycle in which it may advance */
+	uint64_t key[UNIT_STAGES_MAX];	 /* the scoreboard's entries */
+	struct ring wait;
+	uint64_t *wait_key; /* by position in the ring */
+};
+
+enum unit_kind {
+	UNIT_REQUESTER,
+	UNIT_COMPLETER,
+	UNIT_RESPONDER,
+	UNIT_KINDS,
+};
+
+/* What the notification unit writes. */
+enum notice_kind {
+	NOTICE_COMPLETION,
+	NOTICE_STATUS,
+	NOTICE_MESSAGE, /* of an arrival */
+	NOTICE_ACCESS,
+	NOTICE_POSTED,
+};
+
+struct notice {
+	enum notice_kind kind;
+	uint32_t port;
+	uint32_t arrival;
+	struct completion completion;
+};
+
+/* What the acknowledge unit sends. */
+struct acknowledge {
+	struct packet_header header;
+	struct routing_string string; /* of the request */
+	uint32_t node;
+	bool remote;
+};
+
+struct machine {
+	struct machine_config config;
+	const struct arena *arena;
+	uint32_t node;
+	struct op_record op; /* of claims, in private memory */
+
+	struct machine_port *ports;
+	uint32_t port_max;
+	uint32_t *by_vpid; /* hash table of port indices */
+	uint32_t by_vpid_mask;
+
+	struct ring retiring; /* ports with answered requests */
+	struct csb_entry *csb;
+	uint32_t csb_free, csb_used;
+	struct ring active; /* ports with accepted work, for fetch */
+
+	struct request *requests;
+	uint32_t *request_free, request_free_count;
+	struct ring issue; /* requests */
+
+	struct unit *units[UNIT_KINDS];
+	uint32_t unit_count[UNIT_KINDS], unit_stages[UNIT_KINDS];
+
+	struct arrival *arrivals;
+	uint32_t *arrival_free, arrival_free_count;
+	uint32_t arrival_responses;    /* in use by responses */
+	struct ring incoming, answers; /* arrivals: requests, responses */
+	struct assembly *assemblies;
+	uint32_t parked; /* packets, of all ports */
+	bool pressed;	 /* a request could not arrive */
+
+	struct notice *notices;
+	struct ring notify;
+	struct acknowledge *acks;
+	struct ring ack;
+
+	struct machine_route *routes;
+	uint32_t route_max;
+	struct wire_port *wire;
+	unsigned char *encoded; /* PACKET_BYTES_MAX(mtu) */
+
+	uint32_t delay_max;
+	uint64_t random;
+	bool busy; /* in this cycle something happened */
+	struct machine_counts counts;
+};
+
+#endif

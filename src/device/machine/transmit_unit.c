@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transmit: where packets leave the machine, or return to it. A packet for a
+ * port of this machine is handed over as a header and its payload; others are
+ * encoded. A packet that finds no room is transmitted again in a later cycle.
+ */
+
+/* A quarter of the packets is for responses: they never wait for requests. */
+static bool arrival_room(struct machine *m, bool response)
+{
+	uint32_t requests = m->config.packets - m->arrival_free_count -
+			    m->arrival_responses;
+	bool room = m->arrival_free_count &&
+		    (response || requests < m->config.packets -
+						    m->config.packets / 4);
+	m->pressed |= !room && !response;
+	return room;
+}
+
+static uint32_t arrival_allocate(struct machine *m, bool response)
+{
+	uint32_t at = m->arrival_free[--m->arrival_free_count];
+	struct arrival *a = &m->arrivals[at];
+	unsigned char *bytes = a->bytes;
+	*a = (struct arrival){ .bytes = bytes,
+		.assembly = NONE,
+		.next = NONE,
+		.port = NONE,
+		.response = response };
+	m->arrival_responses += response;
+	return at;
+}
+
+static void arrival_free(struct machine *m, uint32_t at)
+{
+	m->arrival_responses -= m->arrivals[at].response;
+	m->arrival_free[m->arrival_free_count++] = at;
+}
+
+static bool packet_is_response(unsigned command)
+{
+	unsigned plain = command & CAY_COMMAND_MASK;
+	if (plain == CAY_ACKNOWLEDGE)
+		return true;
+	return (command_is_get(plain) || command_is_atomic(plain)) &&
+	       plain & CAY_COMMAND_RESPONSE;
+}
+
+static void arrival_enqueue(struct machine *m, uint32_t at)
+{
+	struct arrival *a = &m->arrivals[at];
+	ring_push(a->response ? &m->answers : &m->incoming, at);
+	m->counts.received++;
+	m->busy = true;
+}
+
+/*
+ * Transmits a packet to a node, over a string if it is another one. Returns
+ * false if there is no room.
+ */
+static bool transmit(struct machine *m, const struct packet_header *h,
+	const struct routing_string *string, uint32_t node, const void *data)
+{
+	bool response = packet_is_response(h->command);
+	/* To a port of the same node, encoded: no hops, there and back. */
+	struct routing_string here = { .tag = (uint16_t)node,
+		.count = response ? 1 : 2,
+		.phit = { STRING_PORT_ANY | (response ? 0 : STRING_RETURN),
+			response ? 0 : STRING_PORT_ANY } };
+	if (node == m->node && !m->config.encode_local) {
+		if (!arrival_room(m, response))
+			return false;
+		uint32_t at = arrival_allocate(m, response);
+		struct arrival *a = &m->arrivals[at];
+		a->header = *h;
+		if (h->bytes)
+			host_copy(a->bytes, data, h->bytes, HOST_PACKET);
+		arrival_enqueue(m, at);
+		m->counts.transmitted++;
+		return true;
+	}
+	struct iovec payload = { (void *)(uintptr_t)data, h->bytes };
+	int size = packet_encode(h, string ? string : &here, &payload, 1,
+		m->config.mtu, m->encoded, PACKET_BYTES_MAX(m->config.mtu));
+	assert(size > 0);
+	bool sent = node == m->node
+			    ? machine_receive(m, m->encoded, (size_t)size) == 0
+			    : host_wire(m, node, response, m->encoded,
+				      (size_t)size);
+	m->counts.transmitted += sent;
+	return sent;
+}
+
+/*
+ * Transmits a response over the return path of the request; NULL: the request
+ * was not encoded.
+ */
+static bool answer_transmit(struct machine *m, const struct packet_header *h,
+	const struct routing_string *request, uint32_t node, const void *data)
+{
+	struct routing_string string;
+	if (request &&
+		routing_string_reverse(request, (uint16_t)node, &string) != 0)
+		return true; /* no way back: nothing can be sent */
+	return transmit(m, h, request ? &string : NULL, node, data);
+}
