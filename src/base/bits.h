@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Integer arithmetic and branch hints. */
+/* Integer arithmetic, hints about branches and inlining. */
 #ifndef CAY_BASE_BITS_H
 #define CAY_BASE_BITS_H
 
@@ -10,6 +10,9 @@
 
 #define likely(e)   __builtin_expect(!!(e), 1)
 #define unlikely(e) __builtin_expect(!!(e), 0)
+
+/* Inlined although it is large: constant arguments remove most of it. */
+#define folded inline __attribute__((always_inline))
 
 /* Returns the smallest n with 1 << n >= value; 0 for value 0. */
 static inline unsigned bits_log2_up(uint64_t value)

@@ -73,7 +73,7 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 }
 
 /* Stores a message of up to 40 bytes in its notification and publishes it. */
-static inline int completer_fast_entry(struct context *to, struct op_record *op,
+static folded int completer_fast_entry(struct context *to, struct op_record *op,
 	const struct packet *p, const struct claim *claim)
 {
 	uint64_t position = queue_nq(claim->w_old);
@@ -94,7 +94,7 @@ static inline int completer_fast_entry(struct context *to, struct op_record *op,
 }
 
 /* Delivers a message of up to 40 bytes in its notification. */
-static inline int completer_fast_send(
+static folded int completer_fast_send(
 	struct context *to, struct op_record *op, const struct packet *p)
 {
 	struct claim claim;

@@ -4,7 +4,7 @@
  * host this is a call; the compiler removes the switch where the command is
  * constant.
  */
-static inline int dispatch_request(struct context *to, struct op_record *op,
+static folded int dispatch_request(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref)
 {
 	switch (p->command & CAY_COMMAND_OPERATION) {

@@ -19,7 +19,7 @@
  */
 
 /* Claims an entry as claim_try() does; on failure the record is IDLE. */
-static inline int notify_claim(struct context *to, struct op_record *op,
+static folded int notify_claim(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
 	int r = claim_try(to, op, units, keep, claim);

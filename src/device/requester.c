@@ -8,7 +8,7 @@
  */
 
 /* The steps after the route is known: command frame, payload, completion. */
-static inline int requester_issue(struct origin *o, struct op_record *op,
+static folded int requester_issue(struct origin *o, struct op_record *op,
 	struct context *to, const struct packet *p, struct reference *ref,
 	bool may_be_posted)
 {
@@ -37,7 +37,7 @@ static inline int requester_issue(struct origin *o, struct op_record *op,
  * Does the same and follows migrations of the peer. may_be_posted is a constant
  * where it is false, so that the packet stays in registers.
  */
-static inline int requester_route(struct origin *o, struct op_record *op,
+static folded int requester_route(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *slot, const struct packet *p,
 	struct reference *ref, bool may_be_posted)
 {

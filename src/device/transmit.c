@@ -24,7 +24,7 @@ static inline int transmit_posted(
  * Transmits a message. Returns 0, -EAGAIN, -EPIPE, -ESTALE, or -E2BIG: it must
  * be sent by reference.
  */
-static inline int transmit_message(struct context *to, struct op_record *op,
+static folded int transmit_message(struct context *to, struct op_record *op,
 	const struct packet *p, struct reference *ref, bool may_be_posted)
 {
 	int r = may_be_posted ? transmit_posted(to, op, p) : 1;

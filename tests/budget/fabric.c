@@ -62,18 +62,18 @@ static void poll_once(void)
 
 /* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
-	{ "fi_trecv", post, 186 },
-	{ "fi_tinject, 8 bytes", inject, 250 },
-	{ "fi_cq_read, a message", read_one, 469 },
-	{ "fi_trecv", post, 186 },
-	{ "fi_tinjectdata, 8 bytes", inject_data, 260 },
-	{ "fi_cq_read, a message", read_one, 523 },
-	{ "fi_trecv", post, 186 },
-	{ "fi_tsend, 8 bytes", send_8, 341 },
-	{ "fi_cq_read, a send", read_one, 90 },
-	{ "fi_cq_read, a message", read_one, 523 },
-	{ "fi_cq_read, returning entries", poll_once, 215 },
-	{ "fi_cq_read, nothing", poll_once, 141 },
+	{ "fi_trecv", post, 186, 177 },
+	{ "fi_tinject, 8 bytes", inject, 250, 311 },
+	{ "fi_cq_read, a message", read_one, 469, 499 },
+	{ "fi_trecv", post, 186, 177 },
+	{ "fi_tinjectdata, 8 bytes", inject_data, 260, 314 },
+	{ "fi_cq_read, a message", read_one, 523, 548 },
+	{ "fi_trecv", post, 186, 177 },
+	{ "fi_tsend, 8 bytes", send_8, 341, 383 },
+	{ "fi_cq_read, a send", read_one, 90, 105 },
+	{ "fi_cq_read, a message", read_one, 523, 548 },
+	{ "fi_cq_read, returning entries", poll_once, 215, 252 },
+	{ "fi_cq_read, nothing", poll_once, 141, 174 },
 };
 
 static struct fi_info *info_get(void)

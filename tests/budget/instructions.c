@@ -74,23 +74,23 @@ static void add_into(void)
 
 /* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
-	{ "cay_send, 8 bytes", send_8, 189 },
-	{ "cay_poll, a message", poll_one, 106 },
-	{ "cay_release", release, 52 },
-	{ "cay_send, 40 bytes", send_40, 197 },
-	{ "cay_poll, a message", poll_one, 106 },
-	{ "cay_release", release, 52 },
-	{ "cay_poll, returning entries", poll_once, 127 },
-	{ "cay_poll, nothing", poll_once, 53 },
-	{ "cay_put, 8 bytes", put_8, 183 },
-	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 203 },
+	{ "cay_send, 8 bytes", send_8, 189, 208 },
+	{ "cay_poll, a message", poll_one, 106, 109 },
+	{ "cay_release", release, 52, 54 },
+	{ "cay_send, 40 bytes", send_40, 197, 216 },
+	{ "cay_poll, a message", poll_one, 106, 109 },
+	{ "cay_release", release, 52, 54 },
+	{ "cay_poll, returning entries", poll_once, 127, 136 },
+	{ "cay_poll, nothing", poll_once, 53, 56 },
+	{ "cay_put, 8 bytes", put_8, 183, 184 },
+	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 203, 207 },
 	/* 183 to 188, by the variant of memcpy() that libc selects. */
-	{ "cay_put, 64 bytes", put_64, 188 },
-	{ "cay_get, 8 bytes", get_8, 202 },
-	{ "cay_fetch_add_into", add_into, 179 },
-	{ "cay_fetch_add", add, 454 },
-	{ "cay_poll, a completion", poll_one, 208 },
-	{ "cay_release, a completion", release, 167 },
+	{ "cay_put, 64 bytes", put_64, 188, 189 },
+	{ "cay_get, 8 bytes", get_8, 202, 203 },
+	{ "cay_fetch_add_into", add_into, 179, 205 },
+	{ "cay_fetch_add", add, 430, 519 },
+	{ "cay_poll, a completion", poll_one, 208, 234 },
+	{ "cay_release, a completion", release, 167, 177 },
 };
 
 /* Access to a window of the same port takes the same path as to a peer's. */

@@ -35,10 +35,12 @@ void steps_run(const struct path *paths, unsigned count)
 }
 
 /* Percent that compilers other than the default one may exceed a budget by. */
-#if defined(__clang__) || __GNUC__ != 12
-#define SLACK 60
+#ifdef __clang__
+#define BUDGET clang_budget
+#define SLACK  5
 #else
-#define SLACK 0
+#define BUDGET budget
+#define SLACK  (__GNUC__ == 12 ? 0 : 60)
 #endif
 
 /* Returns true if the child stopped at a mark, not after a step. */
@@ -82,7 +84,7 @@ int steps_main(const struct path *paths, unsigned count, void (*body)(void))
 	}
 	for (unsigned i = 0; i < count; i++) {
 		unsigned long steps = count_steps(pid);
-		unsigned long limit = paths[i].budget * (100 + SLACK) / 100;
+		unsigned long limit = paths[i].BUDGET * (100 + SLACK) / 100;
 		int over = steps > limit || steps < 5;
 		printf("%-30s %4lu of %4lu%s\n", paths[i].name, steps, limit,
 			over ? "  OVER" : "");
