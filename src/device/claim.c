@@ -22,8 +22,7 @@ static inline bool claim_would_fail(struct context *to, uint32_t keep)
 	/* The queue is full only if W has not changed; see claim_try(). */
 	do {
 		w = now;
-		if (w & W_CLOSED ||
-			host_load32(&to->control->epoch, HOST_W) != to->epoch ||
+		if (w & W_CLOSED || host_epoch(to) != to->epoch ||
 			room_claim(to, w, 0, keep, &unused))
 			return false;
 		now = host_load(&to->control->w, HOST_W);
@@ -45,8 +44,7 @@ static inline int claim_try(struct context *to, struct op_record *op,
 	do {
 		failure = -EPIPE;
 		if (unlikely(w & W_CLOSED) ||
-			unlikely(host_load32(&to->control->epoch, HOST_W) !=
-				 to->epoch)) /* N1e */
+			unlikely(host_epoch(to) != to->epoch)) /* N1e */
 			break;
 		failure = -EAGAIN;
 		if (unlikely(!room_claim(to, w, units, keep, claim))) {

@@ -16,6 +16,33 @@ static void *queue_region(const struct arena *a, uint64_t extent, uint32_t at)
 	return a->base + extent + (uint64_t)at * CAY_LINE;
 }
 
+void context_from_config(const struct arena *a,
+	const struct queue_config *config, struct context *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->control = arena_control(a, config->vpid, config->epoch);
+	c->nq = queue_region(a, config->queues_offset, config->nq_at);
+	c->rdr = queue_region(a, config->queues_offset, config->rdr_at);
+	c->refs = queue_region(a, config->tables_offset, config->refs_at);
+	c->wdt = queue_region(a, config->tables_offset, config->wdt_at);
+	c->windows = config->windows;
+	c->posted_head =
+		queue_region(a, config->tables_offset, config->posted_at);
+	c->posted = (struct cay_posted_receive *)(c->posted_head + 1);
+	c->posted_entries = 1u << config->posted_log2;
+	c->epoch = config->epoch;
+	c->vpid = config->vpid;
+	c->nq_log2 = config->nq_log2;
+	c->rdr_log2 = config->rdr_log2;
+	c->nq_entries = 1u << config->nq_log2;
+	c->rdr_units = 1u << config->rdr_log2;
+	c->cq_reserve = config->cq_reserve;
+	c->priority_reserve = config->priority_reserve;
+	c->arena = a;
+	atomic_init(&c->r_seen,
+		atomic_load_explicit(&c->control->r, memory_order_acquire));
+}
+
 int context_load(
 	const struct arena *a, uint16_t vpid, uint32_t epoch, struct context *c)
 {
@@ -28,29 +55,7 @@ int context_load(
 	if (config.epoch != epoch || config.vpid != vpid ||
 		!queue_config_valid(&config, a->bytes))
 		return -EBADMSG;
-
-	memset(c, 0, sizeof(*c));
-	c->control = control;
-	c->nq = queue_region(a, config.queues_offset, config.nq_at);
-	c->rdr = queue_region(a, config.queues_offset, config.rdr_at);
-	c->refs = queue_region(a, config.tables_offset, config.refs_at);
-	c->wdt = queue_region(a, config.tables_offset, config.wdt_at);
-	c->windows = config.windows;
-	c->posted_head =
-		queue_region(a, config.tables_offset, config.posted_at);
-	c->posted = (struct cay_posted_receive *)(c->posted_head + 1);
-	c->posted_entries = 1u << config.posted_log2;
-	c->epoch = epoch;
-	c->vpid = vpid;
-	c->nq_log2 = config.nq_log2;
-	c->rdr_log2 = config.rdr_log2;
-	c->nq_entries = 1u << config.nq_log2;
-	c->rdr_units = 1u << config.rdr_log2;
-	c->cq_reserve = config.cq_reserve;
-	c->priority_reserve = config.priority_reserve;
-	c->arena = a;
-	atomic_init(&c->r_seen,
-		atomic_load_explicit(&control->r, memory_order_acquire));
+	context_from_config(a, &config, c);
 	return 0;
 }
 

@@ -132,8 +132,16 @@ static inline struct arena_entry *arena_directory(const struct arena *a)
 }
 
 /*
- * Loads the context of a port at an epoch. Returns 0, -EPIPE (the epoch has
- * ended) or -EBADMSG (the configuration is damaged).
+ * Makes a context of a configuration that is the caller's own and valid; the
+ * copy in the arena, which any member can write, is not read.
+ */
+void context_from_config(
+	const struct arena *, const struct queue_config *, struct context *);
+
+/*
+ * Loads the context of a port at an epoch, from the configuration in the arena.
+ * Returns 0, -EPIPE (the epoch has ended) or -EBADMSG (the configuration is
+ * damaged).
  */
 int context_load(
 	const struct arena *, uint16_t vpid, uint32_t epoch, struct context *);

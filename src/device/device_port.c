@@ -12,6 +12,17 @@
 void (*host_step_hook)(enum device_step);
 #endif
 
+/* Acquire, as host_load(); the partners are in claim.c and notify.c. */
+static inline uint32_t host_epoch(const struct context *to)
+{
+	return host_load32(&to->control->epoch, HOST_W);
+}
+
+static inline uint32_t host_migration(const struct context *to)
+{
+	return host_load32(&to->control->migration, HOST_MIGRATION);
+}
+
 static inline bool host_pause(const struct arena *a)
 {
 	if (a->orphaned(a))

@@ -144,6 +144,11 @@ struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
 	}
 }
 
+bool DEVICE(fenced)(const struct context *to, uint64_t position)
+{
+	return notify_fenced(to, position);
+}
+
 void DEVICE(return_entries)(struct context *own, uint64_t r)
 {
 	notify_return(own, r);

@@ -52,6 +52,8 @@ bool DEVICE(post)(struct origin *, const struct cay_vci *);
 struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
 	enum cay_issue, unsigned parameter);
 
+/* Returns true if this entry of a replaced queue set is fenced. */
+bool DEVICE(fenced)(const struct context *, uint64_t position);
 void DEVICE(return_entries)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
 void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);

@@ -53,8 +53,3 @@ bool DEVICE(void_entry)(
 {
 	return notify_void(to, position, rdr_write);
 }
-
-bool DEVICE(fenced)(const struct context *to, uint64_t position)
-{
-	return notify_fenced(to, position);
-}

@@ -10,5 +10,3 @@ bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
 	uint32_t index, uint32_t sequence);
 bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);
-/* Returns true if this entry of a replaced queue set is fenced. */
-bool DEVICE(fenced)(const struct context *, uint64_t position);

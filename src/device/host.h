@@ -11,6 +11,8 @@
  *	host_context(slot)               loads the context of a peer
  *	host_follow(slot, closed)        follows a migration of a peer
  *	host_records()                   are op records kept? a constant
+ *	host_epoch(context)              the epoch of the control, after W
+ *	host_migration(context)          its enum queue_migration
  *	host_step(op, step)              reports that a step is done
  *	host_interrupt(context, flags)   wakes the sleeping target
  *	host_wake_senders(own)           wakes senders that wait for room

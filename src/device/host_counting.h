@@ -54,6 +54,17 @@ static inline void host_wake_senders(struct context *own)
 	counting_note_room();
 }
 
+/* Acquire, as host_load(); the partners are in claim.c and notify.c. */
+static inline uint32_t host_epoch(const struct context *to)
+{
+	return host_load32(&to->control->epoch, HOST_W);
+}
+
+static inline uint32_t host_migration(const struct context *to)
+{
+	return host_load32(&to->control->migration, HOST_MIGRATION);
+}
+
 /* The caller, a coroutine, has run the others in host_before(). */
 static inline bool host_pause(const struct arena *a)
 {

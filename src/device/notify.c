@@ -88,13 +88,13 @@ static inline bool notify_fenced(const struct context *to, uint64_t position)
 {
 	const struct queue_control *c = to->control;
 	/* Acquire pairs with the store in node/fence.c: the list is final. */
-	if (host_load32(&c->migration, HOST_MIGRATION) != QUEUE_MIGRATED)
+	if (host_migration(to) != QUEUE_MIGRATED)
 		return false;
 	uint32_t count = host_read32(&c->fenced_count, HOST_MIGRATION);
 	for (uint32_t i = 0; i < count && i < QUEUE_FENCED_MAX; i++) {
 		uint64_t from = host_read(&c->fenced[i].from, HOST_MIGRATION);
 		uint64_t end = host_read(&c->fenced[i].to, HOST_MIGRATION);
-		if (queue_ahead(position, from) < queue_ahead(end, from))
+		if (queue_in_range(position, from, end))
 			return true;
 	}
 	return false;
@@ -108,8 +108,7 @@ static inline bool notify_fenced(const struct context *to, uint64_t position)
 __attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
 {
-	const struct queue_control *c = to->control;
-	while (host_load32(&c->migration, HOST_MIGRATION) == QUEUE_MIGRATING)
+	while (host_migration(to) == QUEUE_MIGRATING)
 		if (!host_pause(to->arena))
 			return 0;
 	return notify_fenced(to, position) ? -ESTALE : 0;
@@ -134,8 +133,7 @@ static inline int notify_wake(struct context *to, struct op_record *op,
 		host_interrupt(to, wake);
 		host_step(op, STEP_WAKE);
 	}
-	if (unlikely(host_load32(
-		    &to->control->migration, HOST_MIGRATION))) /* N7 */
+	if (unlikely(host_migration(to) != QUEUE_STABLE)) /* N7 */
 		return notify_await_migration(to, queue_nq(claim->w_old));
 	return 0;
 }

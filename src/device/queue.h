@@ -31,6 +31,12 @@ static inline uint64_t queue_rdr_ahead(uint64_t to, uint64_t from)
 	return (to - from) & QUEUE_RDR_MASK;
 }
 
+/* Returns true if `nq` is in the range; all are nq counts. */
+static inline bool queue_in_range(uint64_t nq, uint64_t from, uint64_t to)
+{
+	return queue_ahead(nq, from) < queue_ahead(to, from);
+}
+
 /*
  * Returns the generation in word 7 of entry `nq` when it is published. 16 bits
  * suffice, because every entry is published or voided in every lap; a fresh

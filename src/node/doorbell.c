@@ -40,7 +40,7 @@ void doorbell_ring_port(struct vport *port)
 void doorbell_ring_node(struct context *to)
 {
 	struct realm *realm = list_of(to->arena, struct realm, arena);
-	struct vport *port = realm->node->ports[to->vpid];
-	if (port && port->realm == realm)
+	struct vport *port = vport_at(realm, to->vpid);
+	if (port)
 		doorbell_ring_port(port);
 }

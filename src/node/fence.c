@@ -17,6 +17,7 @@
  * has claimed; that thread then retries.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/futex.h"
 #include "node/doorbell.h"
@@ -65,9 +66,11 @@ static int queue_set_replace(struct vport *p)
 		w = before;
 	atomic_store_explicit(&new->w, queue_word(queue_nq(w), 0) | W_CLOSED,
 		memory_order_relaxed);
+	/* The receiver writes the mode, but any member can. */
+	uint32_t posted =
+		atomic_load_explicit(&old->posted, memory_order_relaxed);
 	queue_set_open(a, &p->config, p->first_epoch,
-		(enum posted_mode)atomic_load_explicit(
-			&old->posted, memory_order_relaxed));
+		posted > POSTED_ONLY ? POSTED_NONE : (enum posted_mode)posted);
 	atomic_store_explicit(
 		&new->doorbell, p->doorbell >= 0, memory_order_release);
 	watch_migrate(p);
@@ -76,10 +79,11 @@ static int queue_set_replace(struct vport *p)
 }
 
 /*
- * Lists the claimed and unpublished entries of the stopped process. `count` is
- * local because members can write the arena.
+ * Lists the claimed and unpublished entries of the stopped process in the
+ * replaced queue set of a port, and copies the list to the arena.
  */
-static void fence_list(struct process *stopped, struct context *to)
+static void fence_list(
+	struct process *stopped, struct vport *p, struct context *to)
 {
 	struct queue_control *old = to->control;
 	uint32_t count = 0;
@@ -95,9 +99,11 @@ static void fence_list(struct process *stopped, struct context *to)
 			record_is_on(&c, to->vpid, to->epoch) && behind != 0 &&
 			behind <= to->nq_entries && record_entries(&c) == 1 &&
 			!node_device_peek(to, from))
-			old->fenced[count++] =
+			p->fenced[count++] =
 				(struct queue_range){ from, queue_nq(c.w_new) };
 	}
+	p->fenced_count = count;
+	memcpy(old->fenced, p->fenced, sizeof(old->fenced));
 	old->fenced_count = count;
 }
 
@@ -115,12 +121,12 @@ static int fence_port(struct process *stopped, struct vport *p)
 {
 	struct realm *r = p->realm;
 	struct context old;
-	int e = context_load(&r->arena, p->config.vpid, p->epoch, &old);
+	int e = vport_context(p, p->epoch, &old);
 	if (e == 0)
 		e = queue_set_replace(p);
 	if (e)
 		return e;
-	fence_list(stopped, &old);
+	fence_list(stopped, p, &old);
 	/*
 	 * Release: the list is complete. Pairs with notify_await_migration()
 	 * and consumer_peek().

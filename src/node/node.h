@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * State and internal interface of a node. One thread runs one epoll loop;
- * everything here is private to it except the arenas.
+ * everything here is private to it except the arenas. What the node decides
+ * (epochs, configurations, migrations, fenced entries, peers) it reads only
+ * here: the arena has copies for the members, which can overwrite them.
  *
  *	node -> realms -> processes -> ports -> watches
  */
@@ -111,6 +113,7 @@ struct watch {
 	struct vport *watcher, *target; /* target NULL: it is gone */
 	uint32_t index; /* in the peer table; WATCH_REVERSE: none */
 	uint16_t vpid;	/* of the target */
+	uint8_t path;	/* enum arena_path; of a reverse watch: PATH_NONE */
 };
 #define WATCH_REVERSE UINT32_MAX
 
@@ -143,6 +146,8 @@ struct vport {
 	uint32_t epoch, first_epoch;
 	struct queue_config config;
 	struct queue_config previous; /* replaced queue set; epoch 0: none */
+	uint32_t fenced_count;	      /* entries of that set that are void */
+	struct queue_range fenced[QUEUE_FENCED_MAX];
 	char name[NODE_NAME_MAX];
 	struct list watchers;
 	uint32_t watcher_count; /* of these, without the reverse watches */
@@ -321,12 +326,31 @@ void vport_reclaim_soon(struct vport *);
 /* Continues, with limited work. Returns true while some ports are left. */
 bool vport_continue(struct node *);
 
+/* Returns the port of a realm with this VPID, open or not, or NULL. */
+static inline struct vport *vport_at(const struct realm *r, uint16_t vpid)
+{
+	struct vport *p = r->node->ports[vpid];
+	return p && p->realm == r ? p : NULL;
+}
+
 /* Returns a table of the port, at so many lines in its second extent. */
 static inline void *vport_table(const struct vport *p, uint32_t line)
 {
 	return p->realm->arena.base + p->config.tables_offset +
 	       (uint64_t)line * CAY_LINE;
 }
+
+/* ---- context.c ---- */
+
+/*
+ * Makes a context of the port's queue set with this epoch, the current or the
+ * replaced one, of the node's own configuration. Returns 0, or -EPIPE if the
+ * port has no such set.
+ */
+int vport_context(const struct vport *, uint32_t epoch, struct context *);
+/* Returns true if the entry of the replaced queue set with this epoch is void.
+ */
+bool vport_fenced(const struct vport *, uint32_t epoch, uint64_t position);
 
 /* ---- watch.c ---- */
 
@@ -367,7 +391,7 @@ void reap_free(struct node *);
 
 /* ---- repair.c ---- */
 
-/* Voids the entries that the record of a dead thread covers. 0 or -EAGAIN. */
+/* Voids the entry that the record of a dead thread covers. 0 or -EAGAIN. */
 int repair_record(struct realm *, struct op_record *);
 /*
  * Repairs an abandoned record of a live process. Returns 0, or -EAGAIN: the
@@ -379,8 +403,14 @@ bool repair_all_abandoned(struct process *);
 
 /* ---- repair_posted.c ---- */
 
-/* Posts again what a dead thread had claimed; its entries are repaired. */
-void repair_posted(struct realm *, struct op_record *);
+struct record_copy;
+
+/*
+ * Posts again what a dead thread had claimed; the entry of its record, of which
+ * there is a copy, is repaired.
+ */
+void repair_posted(
+	struct realm *, struct op_record *, const struct record_copy *);
 
 /* ---- repair_reference.c ---- */
 

@@ -45,8 +45,9 @@ static bool record_also_covers(const struct op_record *op, const void *argument)
 }
 
 static int repair_entry(struct realm *r, const struct op_record *op,
-	struct context *to, const struct record_copy *c, uint64_t position)
+	struct context *to, const struct record_copy *c)
 {
+	uint64_t position = queue_nq(c->w_old);
 	uint64_t w =
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
 	uint64_t next = (position + 1) & QUEUE_NQ_MASK;
@@ -83,23 +84,25 @@ static void repair_wake(struct context *to)
 	doorbell_ring_node(to);
 }
 
+/*
+ * Any member can write the record, so it is copied once, and the queue set is
+ * that of the node's own configuration: no record leads to other memory.
+ */
 int repair_record(struct realm *r, struct op_record *op)
 {
 	struct record_copy c = record_read(op);
+	const struct vport *p = vport_at(r, c.vpid);
 	struct context to;
 
-	if (record_claims(&c) &&
-		context_load(&r->arena, c.vpid, c.epoch, &to) == 0 &&
-		record_covers(&c, queue_nq(c.w_old))) {
-		/* A claim is one entry; no other can have succeeded. */
-		int e = record_entries(&c) == 1 ? repair_entry(r, op, &to, &c,
-							  queue_nq(c.w_old))
+	if (record_claims(&c) && p && vport_context(p, c.epoch, &to) == 0) {
+		/* A claim is one entry; no other one can have succeeded. */
+		int e = record_entries(&c) == 1 ? repair_entry(r, op, &to, &c)
 						: 0;
 		if (e)
 			return e;
 		repair_wake(&to);
 	}
-	repair_posted(r, op);
+	repair_posted(r, op, &c);
 	atomic_store_explicit(&op->window, 0, memory_order_relaxed);
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return 0;

@@ -18,22 +18,23 @@ static bool posted_return(struct cay_posted_receive *slot, uint64_t from)
  * does not decide: it may have been voided for another dead record that had
  * tried to claim the same entry. models/posted.pml.
  */
-static bool posted_announced(struct realm *r, const struct op_record *op)
+static bool posted_announced(const struct realm *r, const struct record_copy *c)
 {
-	struct record_copy c = record_read(op);
+	const struct vport *p = vport_at(r, c->vpid);
 	struct context to;
-	if (c.state != OP_OWN)
+	if (c->state != OP_OWN)
 		return true;
 	/* The receiver has left that set, and has freed announced slots. */
-	if (context_load(&r->arena, c.vpid, c.epoch, &to) != 0)
+	if (!p || vport_context(p, c->epoch, &to) != 0)
 		return false;
-	uint64_t position = queue_nq(c.w_old);
+	uint64_t position = queue_nq(c->w_old);
 	uint64_t word = node_device_peek(&to, position);
 	return word && (word & CAY_COMMAND_MASK) != CAY_NQE_INVALID &&
-	       !node_device_fenced(&to, position);
+	       !vport_fenced(p, c->epoch, position);
 }
 
-void repair_posted(struct realm *r, struct op_record *op)
+void repair_posted(
+	struct realm *r, struct op_record *op, const struct record_copy *c)
 {
 	uint64_t named =
 		atomic_load_explicit(&op->posted, memory_order_acquire);
@@ -41,10 +42,9 @@ void repair_posted(struct realm *r, struct op_record *op)
 		(uint64_t)((unsigned char *)op - r->arena.base) / sizeof(*op)
 		<< POSTED_CLAIMER_SHIFT;
 	uint32_t index = (uint32_t)named - 1;
-	struct vport *p = r->node->ports[(uint16_t)(named >> 32)];
+	const struct vport *p = vport_at(r, (uint16_t)(named >> 32));
 	/* The VPID may be free or recycled: the slot names its claimer. */
-	if (named && p && p->realm == r &&
-		index < 1u << p->config.posted_log2) {
+	if (named && p && index < 1u << p->config.posted_log2) {
 		struct posted_head *head = vport_table(p, p->config.posted_at);
 		struct cay_posted_receive *slot =
 			(struct cay_posted_receive *)(head + 1) + index;
@@ -52,7 +52,7 @@ void repair_posted(struct realm *r, struct op_record *op)
 		atomic_fetch_add_explicit(
 			&head->available, 1, memory_order_relaxed);
 		if (!posted_return(slot, claimer | POSTED_CLAIMED) &&
-			(posted_announced(r, op) ||
+			(posted_announced(r, c) ||
 				!posted_return(slot, claimer | POSTED_FILLED)))
 			atomic_fetch_sub_explicit(
 				&head->available, 1, memory_order_relaxed);

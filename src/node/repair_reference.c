@@ -79,8 +79,9 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 {
 	struct realm *r = origin->realm;
 	struct context to;
-	if (context_load(&r->arena, origin->config.vpid, origin->epoch, &to))
-		return true;
+	/* The port's state decides, not W, which members can write. */
+	bool open = origin->state == VPORT_OPEN &&
+		    vport_context(origin, origin->epoch, &to) == 0;
 	if (node_device_reference_done(ref, sequence))
 		atomic_fetch_or_explicit(
 			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
@@ -95,8 +96,8 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 		.reference = (uint16_t)(index + 1),
 		.sequence = sequence };
 	completion_of_access(r, ref, &c);
-	if (node_device_complete(&to, r->op, &c,
-		    to.cq_reserve + to.priority_reserve) == -EAGAIN)
+	if (open && node_device_complete(&to, r->op, &c,
+			    to.cq_reserve + to.priority_reserve) == -EAGAIN)
 		return false;
 	reference_set(ref, sequence, REFERENCE_DONE, REFERENCE_FREE);
 	return true;
@@ -200,9 +201,9 @@ bool repair_has_references(const struct vport *by, const struct vport *closed)
 static struct vport *reference_target(
 	const struct vport *origin, const struct reference *ref)
 {
-	struct vport *target = origin->realm->node->ports[ref->target_vpid];
-	bool open = target && target->realm == origin->realm &&
-		    target->state == VPORT_OPEN && reference_is_to(ref, target);
+	struct vport *target = vport_at(origin->realm, ref->target_vpid);
+	bool open = target && target->state == VPORT_OPEN &&
+		    reference_is_to(ref, target);
 	return open ? target : NULL;
 }
 
@@ -222,8 +223,7 @@ bool repair_references_of(struct vport *dead)
 		const struct vport *target = reference_target(dead, &refs[i]);
 		struct context to;
 		bool sent = false;
-		if (target && context_load(&r->arena, target->config.vpid,
-				      target->epoch, &to) == 0) {
+		if (target && vport_context(target, target->epoch, &to) == 0) {
 			r->reference_left -= to.nq_entries;
 			sent = node_device_reference_published(
 				&to, dead->config.vpid, i, sequence);

@@ -184,8 +184,7 @@ static int request_resolve_start(struct call *c)
 		.peer_vpid = q->resolve.target,
 		.result = c->reply->resolve.epoch,
 		.previous = c->reply->resolve.index };
-	int e = context_load(
-		&port->realm->arena, port->config.vpid, port->epoch, &to);
+	int e = vport_context(port, port->epoch, &to);
 	if (e == 0)
 		e = node_device_complete(&to, port->realm->op, &done, 0);
 	/* Without the reservation there may be no entry. */

@@ -240,19 +240,15 @@ static void report_port(struct report *r, const struct vport *p)
 	/* Messages leave these to completions and priority messages. */
 	out.message_entries = out.nq_entries - p->config.cq_reserve -
 			      p->config.priority_reserve;
-	/* The node has written the peer table, so its page exists. */
-	const struct peer_entry *peers = vport_table(p, p->config.peers_at);
 	out.peers = p->peer_count;
 	r->work += REPORT_PORT_WORK + p->peer_room;
 	for (uint32_t i = 0; i < p->peer_room; i++) {
 		if (!p->peers[i])
 			continue;
-		uint8_t path = peers[i].path;
 		if (!p->peers[i]->target)
 			out.peers_gone++;
 		else
-			out.paths[path < NODE_STATUS_PATHS ? path
-							   : PATH_NONE]++;
+			out.paths[p->peers[i]->path]++;
 	}
 	out.watchers = p->watcher_count;
 	port_windows(r, p, &out);

@@ -30,7 +30,7 @@ static void entry_write(const struct watch *w)
 	struct peer_entry *e = watch_entry(w->watcher, w->index);
 	uint32_t epoch = w->target->epoch;
 	e->vpid = w->vpid;
-	e->path = PATH_DIRECT;
+	e->path = w->path;
 	e->control_offset = ARENA_CONTROL_OFFSET((uint64_t)(epoch & 1)) +
 			    (uint64_t)w->vpid * sizeof(struct queue_control);
 	/* Release pairs with the load in route_fetch(). */
@@ -78,6 +78,7 @@ int watch_add(struct vport *watcher, struct vport *target, uint32_t *index)
 	w->watcher = watcher;
 	w->target = target;
 	w->vpid = target->config.vpid;
+	w->path = PATH_DIRECT;
 	watcher->peers[w->index] = w;
 	watcher->peer_count++;
 	list_append(&target->watchers, &w->link);
@@ -172,8 +173,7 @@ static void watch_notify(struct watch *w)
 	int e = -EPIPE;
 	list_remove(&w->link);
 	if (w->watcher->state == VPORT_OPEN &&
-		context_load(&r->arena, w->watcher->config.vpid,
-			w->watcher->epoch, &to) == 0)
+		vport_context(w->watcher, w->watcher->epoch, &to) == 0)
 		e = node_device_notify_gone(&to, r->op, r->node->id, w->vpid);
 	if (e == 0)
 		r->node->count.gone_sent++;

@@ -328,10 +328,53 @@ static void corrupt_record(struct world *w, struct input *in)
 			(uint64_t)w->node->epochs[vpid] << OP_EPOCH_SHIFT);
 }
 
-/*
- * `migration` is not written: senders would wait for the end of the migration,
- * and the fuzzer would spend most of its time there.
- */
+/* What only the node decides; it must not read any of it. */
+static void corrupt_decision(
+	const struct vport *port, struct queue_control *c, struct input *in)
+{
+	const struct arena *a = &port->realm->arena;
+	struct peer_entry *peers =
+		(void *)(a->base + port->config.tables_offset +
+			 (uint64_t)port->config.peers_at * CAY_LINE);
+	uint64_t value = input_take(in, 8);
+	switch (input_below(in, 8)) {
+	case 0:
+		atomic_store(&c->migration, (uint32_t)value % 4);
+		break;
+	case 1:
+		c->fenced_count = (uint32_t)value % 8;
+		memset(c->fenced, (int)input_take(in, 1), sizeof(c->fenced));
+		break;
+	case 2:
+		atomic_store(&c->access_epoch, (uint32_t)value);
+		break;
+	case 3:
+		atomic_store(&arena_directory(a)[port->config.vpid].epoch,
+			(uint32_t)value);
+		break;
+	case 4:
+		atomic_store(&arena_directory(a)[port->config.vpid].first_epoch,
+			(uint32_t)value);
+		break;
+	case 5:
+		a->base[value % sizeof(struct arena_header)] =
+			(unsigned char)input_take(in, 1);
+		break;
+	case 6:
+		if (port->config.peers)
+			((unsigned char *)peers)[value %
+						 (port->config.peers *
+							 sizeof(*peers))] =
+				(unsigned char)input_take(in, 1);
+		break;
+	default: /* the queues or the tables are elsewhere in the heap */
+		*(value % 2 ? &c->config.queues_offset
+			    : &c->config.tables_offset) =
+			ARENA_HEAP_OFFSET +
+			input_take(in, 1) * (uint64_t)ARENA_PAGE;
+	}
+}
+
 static void corrupt_control(struct world *w, struct input *in)
 {
 	uint16_t vpid = (uint16_t)history_choose(&w->vpids, in);
@@ -341,7 +384,7 @@ static void corrupt_control(struct world *w, struct input *in)
 	struct queue_control *c =
 		arena_control(&port->realm->arena, vpid, port->epoch);
 	uint64_t value = choose_position(w, in, vpid);
-	switch (input_below(in, 8)) {
+	switch (input_below(in, 16)) {
 	case 0:
 		atomic_store(&c->w, value);
 		break;
@@ -358,9 +401,13 @@ static void corrupt_control(struct world *w, struct input *in)
 	case 3:
 		atomic_store(&c->doorbell, (uint32_t)value);
 		break;
-	default:
+	case 6:
+	case 7:
 		((unsigned char *)&c->config)[value % sizeof(c->config)] =
 			(unsigned char)input_take(in, 1);
+		break;
+	default:
+		corrupt_decision(port, c, in);
 	}
 }
 

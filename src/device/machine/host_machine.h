@@ -67,6 +67,12 @@ static inline bool host_follow(
 	return false;
 }
 
+/* Acquire, as host_load(); the partners are in notify.c. */
+static inline uint32_t host_migration(const struct context *to)
+{
+	return host_load32(&to->control->migration, HOST_MIGRATION);
+}
+
 static inline bool host_records(void)
 {
 	return false;
