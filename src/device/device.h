@@ -41,4 +41,37 @@ static inline uint64_t device_peek_inline(
 #endif
 }
 
+/* Loads W: the consumer has caught up if its position is that of W. */
+static inline uint64_t device_written(const struct context *own)
+{
+	return atomic_load_explicit(&own->control->w, memory_order_acquire);
+}
+
+/* Loads R; relaxed where it is a hint whether senders wait. */
+static inline uint64_t device_returned(const struct context *c)
+{
+	return atomic_load_explicit(&c->control->r, memory_order_acquire);
+}
+
+static inline bool device_senders_wait(const struct context *own)
+{
+	return atomic_load_explicit(&own->control->r, memory_order_relaxed) &
+	       R_WAITERS;
+}
+
+/* Loads the state of the migration, after the entry that was looked at. */
+static inline uint32_t device_migration(const struct context *own)
+{
+	return atomic_load_explicit(
+		&own->control->migration, memory_order_acquire);
+}
+
+/* Returns true if the queue set is open and of this epoch. */
+static inline bool device_open(const struct context *c)
+{
+	return !(device_written(c) & W_CLOSED) &&
+	       atomic_load_explicit(&c->control->epoch, memory_order_acquire) ==
+		       c->epoch;
+}
+
 #endif

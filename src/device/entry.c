@@ -164,6 +164,32 @@ void DEVICE(cancel_sleep)(struct context *own, uint64_t flag)
 	notify_cancel_sleep(own, flag);
 }
 
+int DEVICE(sleep_on)(struct context *own, uint64_t w, uint64_t deadline)
+{
+	return host_sleep_consumer(own, w, deadline);
+}
+
+void DEVICE(wake_consumers)(struct context *own)
+{
+	host_interrupt(own, W_SLEEP);
+}
+
+bool DEVICE(closed)(const struct context *own)
+{
+	return notify_closed(own);
+}
+
+void DEVICE(leave)(struct context *own)
+{
+	notify_leave(own);
+}
+
+int DEVICE(await_room)(struct context *to, uint64_t r_before, uint64_t deadline)
+{
+	uint64_t r = notify_await_room(to, r_before);
+	return r ? host_sleep_sender(to, r, deadline) : 0;
+}
+
 bool DEVICE(reference_begin)(struct reference *slot, uint32_t sequence)
 {
 	return reference_begin(slot, sequence);

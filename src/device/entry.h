@@ -57,6 +57,20 @@ bool DEVICE(fenced)(const struct context *, uint64_t position);
 void DEVICE(return_entries)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
 void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);
+/* Sleeps on the W of sleep(). Returns 0, -ETIMEDOUT or -EINTR. */
+int DEVICE(sleep_on)(struct context *own, uint64_t w, uint64_t deadline);
+/* Wakes other threads that sleep on W. */
+void DEVICE(wake_consumers)(struct context *own);
+/* Returns true if the node has closed the port. */
+bool DEVICE(closed)(const struct context *own);
+/* The consumer has left a queue set that was replaced. */
+void DEVICE(leave)(struct context *own);
+/*
+ * A sender sleeps until the target returns entries, unless it has since
+ * r_before was loaded. Returns 0, -ETIMEDOUT or -EINTR.
+ */
+int DEVICE(await_room)(
+	struct context *to, uint64_t r_before, uint64_t deadline);
 bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_withdraw)(struct reference *);
 /* Makes the DONE slot of a copied message FREE; false: it is not DONE. */

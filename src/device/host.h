@@ -16,6 +16,8 @@
  *	host_step(op, step)              reports that a step is done
  *	host_interrupt(context, flags)   wakes the sleeping target
  *	host_wake_senders(own)           wakes senders that wait for room
+ *	host_sleep_consumer(own, w, deadline), host_sleep_sender(to, r,
+ *deadline) sleeps while W, or R, is this; returns 0, -ETIMEDOUT or -EINTR
  *	host_pause(arena)                waits for another process; false: the
  *		platform does not wait, or the wait would never end
  *	host_retry(&tries)               false: ends a loop that failed because

@@ -65,6 +65,25 @@ static inline uint32_t host_migration(const struct context *to)
 	return host_load32(&to->control->migration, HOST_MIGRATION);
 }
 
+/* Nothing sleeps: the test runs another coroutine. */
+static inline int host_sleep_consumer(
+	struct context *own, uint64_t w, uint64_t deadline)
+{
+	(void)own;
+	(void)w;
+	(void)deadline;
+	return 0;
+}
+
+static inline int host_sleep_sender(
+	struct context *to, uint64_t r, uint64_t deadline)
+{
+	(void)to;
+	(void)r;
+	(void)deadline;
+	return 0;
+}
+
 /* The caller, a coroutine, has run the others in host_before(). */
 static inline bool host_pause(const struct arena *a)
 {

@@ -193,6 +193,36 @@ static inline void notify_cancel_sleep(struct context *own, uint64_t flag)
 	host_and(&own->control->w, ~flag, HOST_W);
 }
 
+/* Returns true if the set is closed and was not replaced: the port is. */
+static inline bool notify_closed(const struct context *own)
+{
+	const struct queue_control *c = own->control;
+	return host_load(&c->w, HOST_W) & W_CLOSED &&
+	       host_migration(own) == QUEUE_STABLE;
+}
+
+/* After the last swap of R: the node may reuse the queue set. */
+static inline void notify_leave(struct context *own)
+{
+	host_or(&own->control->r, R_DONE, HOST_R);
+}
+
+/* ---- a sender without room ---- */
+
+/*
+ * Announces that a sender sleeps until the target advances R from r_before.
+ * Returns the R to sleep on, or 0 if R has changed or the set is closed: try
+ * again. The target advances R with a swap (N5), which finds the flag set here,
+ * or else this thread finds the new R.
+ */
+static inline uint64_t notify_await_room(struct context *to, uint64_t r_before)
+{
+	uint64_t r = host_or(&to->control->r, R_WAITERS, HOST_R);
+	if ((r ^ r_before) & ~R_WAITERS || r & R_CLOSED)
+		return 0;
+	return r | R_WAITERS;
+}
+
 /* ---- repair ---- */
 
 static inline bool notify_published(struct context *to, uint64_t position)

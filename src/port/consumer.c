@@ -12,8 +12,7 @@
 
 void consumer_init(struct consumer *rx, struct context *own)
 {
-	uint64_t r =
-		atomic_load_explicit(&own->control->r, memory_order_acquire);
+	uint64_t r = device_returned(own);
 	*rx = (struct consumer){ .own = own,
 		.next = queue_nq(r),
 		.oldest = queue_nq(r),
@@ -109,9 +108,7 @@ void consumer_retire(struct cay_port *port, struct consumer *rx)
 	if (rx == &port->consumer || rx->oldest != rx->next)
 		return;
 	consumer_return_all(port, rx);
-	/* After the last swap of R: the node may now reuse the set. */
-	atomic_fetch_or_explicit(
-		&rx->own->control->r, R_DONE, memory_order_release);
+	device_leave(rx->own);
 	for (struct consumer **at = &port->consumer.former; *at;
 		at = &(*at)->former)
 		if (*at == rx) {
@@ -150,8 +147,7 @@ uint64_t consumer_peek_migrating(struct cay_port *port)
 		struct consumer *rx = &port->consumer;
 		uint64_t word = device_peek_inline(rx->own, rx->next);
 		/* After the entry; pairs with the stores in node/fence.c. */
-		uint32_t migration = atomic_load_explicit(
-			&rx->own->control->migration, memory_order_acquire);
+		uint32_t migration = device_migration(rx->own);
 		if (migration == QUEUE_MIGRATING)
 			/* Undecided, unless the node has exited. */
 			return member_node_alive(port->member) ? 0 : word;
@@ -165,9 +161,8 @@ uint64_t consumer_peek_migrating(struct cay_port *port)
 			port_count(&port->count.voids);
 			continue;
 		}
-		uint64_t w = atomic_load_explicit(
-			&rx->own->control->w, memory_order_acquire);
-		if (queue_nq(w) != rx->next || !consumer_migrate(port))
+		if (queue_nq(device_written(rx->own)) != rx->next ||
+			!consumer_migrate(port))
 			return 0;
 	}
 }

@@ -50,14 +50,13 @@ void consumer_return(struct cay_port *, struct consumer *);
  */
 static inline bool consumer_return_due(const struct consumer *rx)
 {
-	/* Relaxed: a hint; the swap finds WAITERS in any case. */
-	uint64_t r = atomic_load_explicit(
-		&rx->own->control->r, memory_order_relaxed);
+	/* A hint; the swap finds WAITERS in any case. */
+	bool wanted = device_senders_wait(rx->own);
 	return queue_ahead(rx->oldest, rx->returned) >=
 		       rx->own->nq_entries / 4 ||
 	       queue_rdr_ahead(rx->rdr, rx->returned_rdr) >=
 		       rx->own->rdr_units / 4 ||
-	       r & R_WAITERS;
+	       wanted;
 }
 
 /*
@@ -101,8 +100,7 @@ static inline uint64_t consumer_peek(struct cay_port *port)
 {
 	struct context *own = port->consumer.own;
 	uint64_t word = device_peek_inline(own, port->consumer.next);
-	if (unlikely(atomic_load_explicit(
-		    &own->control->migration, memory_order_acquire)))
+	if (unlikely(device_migration(own)))
 		return consumer_peek_migrating(port);
 	return word;
 }

@@ -60,12 +60,7 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 	if (!device_reference_begin(shared, sequence) ||
 		!reference_copy(shared, sequence, &ref) ||
 		ref.length != e->length) {
-		bool origin_open = !(atomic_load_explicit(&c->control->w,
-					     memory_order_acquire) &
-					   W_CLOSED) &&
-				   atomic_load_explicit(&c->control->epoch,
-					   memory_order_acquire) == c->epoch;
-		return origin_open ? -ECANCELED : 0;
+		return device_open(c) ? -ECANCELED : 0;
 	}
 	e->error = CAY_ERROR_MEMORY;
 	if (!reference_valid(&ref, m->arena.bytes))

@@ -170,10 +170,8 @@ void resolve_abort(struct cay_port *port)
 		return;
 	/* A completion that the node wrote before it exited comes first. */
 	const struct consumer *rx = &port->consumer;
-	uint64_t w = atomic_load_explicit(
-		&rx->own->control->w, memory_order_acquire);
 	struct op_record *op = record_of(port->member);
-	if (queue_nq(w) != rx->next || !op)
+	if (queue_nq(device_written(rx->own)) != rx->next || !op)
 		return;
 	lock_take(&port->lock, &guard);
 	for (uint32_t i = 0; port->resolving && i < RESOLVING_MAX; i++) {

@@ -214,28 +214,19 @@ int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 
 /* ---- waiting while the queue of the target is full ---- */
 
-/*
- * Sleeps until the target returns entries. The target advances R with a swap,
- * which either finds the WAITERS flag set here, or this thread finds the new R.
- */
+/* Sleeps until the target returns entries. */
 static int wait_for_return(
 	struct cay_peer *peer, uint64_t r_before, uint64_t deadline)
 {
 	struct context *to =
 		atomic_load_explicit(&peer->context, memory_order_acquire);
-	/* acq_rel pairs with N5 in device/notify.c. */
-	uint64_t r = atomic_fetch_or_explicit(
-		&to->control->r, R_WAITERS, memory_order_acq_rel);
-	if ((r & ~R_WAITERS) != (r_before & ~R_WAITERS) || r & R_CLOSED)
-		return 0;
 	/*
 	 * The sleep is bounded, because R does not show every reason of
 	 * -EAGAIN: the origin's own queue or the arena may be full, and the
 	 * futex covers the NQ half of R only, not the RDR half.
 	 */
 	uint64_t nap = clock_after_ns(10 * CLOCK_NS_PER_MS);
-	int e = futex_wait_lower(
-		&to->control->r, r | R_WAITERS, bits_min(nap, deadline));
+	int e = device_await_room(to, r_before, bits_min(nap, deadline));
 	return e == -EINTR ? e : 0;
 }
 
@@ -249,8 +240,7 @@ int cay_send_wait(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 			return -EINVAL;
 		struct context *to = atomic_load_explicit(
 			&peer->context, memory_order_acquire);
-		uint64_t r_before = atomic_load_explicit(
-			&to->control->r, memory_order_acquire);
+		uint64_t r_before = device_returned(to);
 		int r = cay_send(port, peer, tag, data, length, flags);
 		if (r != -EAGAIN)
 			return r;

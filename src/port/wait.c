@@ -73,7 +73,7 @@ static uint64_t wait_announce(
 		consumer_resync_rdr(port, rx, w);
 	else if (port->flags & CAY_PORT_SHARED)
 		/* Another thread may sleep on the flag that was cleared. */
-		futex_wake_upper(&rx->own->control->w);
+		device_wake_consumers(rx->own);
 	port_consume_end(port);
 	return w;
 }
@@ -86,10 +86,7 @@ static bool wait_closed(const struct cay_port *port)
 {
 	const struct context *own = atomic_load_explicit(
 		&port->origin.device.own, memory_order_acquire);
-	const struct queue_control *c = own->control;
-	return atomic_load_explicit(&c->w, memory_order_acquire) & W_CLOSED &&
-	       atomic_load_explicit(&c->migration, memory_order_acquire) ==
-		       QUEUE_STABLE;
+	return device_closed(own);
 }
 
 __attribute__((noinline)) static int wait_long(
@@ -109,14 +106,14 @@ __attribute__((noinline)) static int wait_long(
 				until = bits_min(deadline,
 					clock_after_ns(RESOLVE_CHECK_NS));
 			port_count(&port->count.sleeps);
-			r = futex_wait_upper(&own->control->w, w, until);
+			r = device_sleep_on(own, w, until);
 			if (unlikely(r == -ETIMEDOUT && until != deadline))
 				resolve_abort(port);
 		}
 		if (r == -ETIMEDOUT || r == -EINTR) {
 			device_cancel_sleep(own, W_SLEEP);
 			if (port->flags & CAY_PORT_SHARED)
-				futex_wake_upper(&own->control->w);
+				device_wake_consumers(own);
 		}
 		if (wait_peek(port))
 			return 0;
