@@ -98,6 +98,7 @@ static inline bool machines_receive(
 {
 	struct testbench *tb = ms->tb;
 	uint64_t at = queue_nq(tb_r(tb, port));
+	*copy = (struct cay_nqe){ 0 };
 	if (!machine_peek(fixture_own(&tb->fixture, port), at))
 		return false;
 	*copy = *tb_entry(tb, port, at);
@@ -147,6 +148,65 @@ static inline bool machines_issue(
 	return machine_trigger(m, fixture_vpid(from), CAY_ISSUE_VCI, 1)
 			       .accepted == 1 &&
 	       machine_post(m, fixture_vpid(from), v);
+}
+
+/* A message of 8 bytes, its tag. */
+static inline struct cay_vci vci_fast(const struct machines *ms, uint32_t from,
+	uint32_t to, unsigned flags, uint64_t tag)
+{
+	struct cay_vci v =
+		vci_begin(ms, from, to, CAY_FAST_SEND | 1, flags, tag, 8);
+	v.word[CAY_VCI_WORD_DATA] = tag;
+	return v;
+}
+
+/* A message from the beginning of the SDR. */
+static inline struct cay_vci vci_send(const struct machines *ms, uint32_t from,
+	uint32_t to, unsigned flags, uint64_t tag, uint64_t length)
+{
+	struct cay_vci v = vci_begin(ms, from, to, CAY_SEND, flags, tag, 0);
+	v.word[CAY_VCI_WORD_LENGTH] = length;
+	return v;
+}
+
+/* PUT or GET between the beginning of the origin's window and a target. */
+static inline struct cay_vci vci_copy(const struct machines *ms, uint32_t from,
+	uint32_t to, unsigned command, unsigned flags, uint64_t tag,
+	uint16_t origin_window, const struct target *t, uint64_t length)
+{
+	struct cay_vci v = vci_begin(ms, from, to, command, flags, tag, 0);
+	v.word[CAY_VCI_WORD_WINDOW] = t->window |
+				      t->capability << CAY_VCI_CAPABILITY_SHIFT;
+	v.word[CAY_VCI_WORD_OFFSET] = t->offset;
+	v.word[CAY_VCI_WORD_ORIGIN] = origin_window;
+	v.word[CAY_VCI_WORD_BYTES] = length;
+	return v;
+}
+
+/* Receives and returns the next notification; false if there is none. */
+static inline bool machines_consume(
+	struct machines *ms, uint32_t port, struct cay_nqe *copy)
+{
+	if (!machines_receive(ms, port, copy))
+		return false;
+	machines_return(ms, port, copy);
+	return true;
+}
+
+/* Runs, and consumes at every port, until all is idle. */
+static inline void machines_finish(struct machines *ms)
+{
+	struct cay_nqe n;
+	bool idle = false;
+	for (uint32_t i = 0; !idle; i++) {
+		idle = !machines_step(ms);
+		for (uint32_t p = 0; p < ms->tb->fixture.ports; p++)
+			while (machines_consume(ms, p, &n))
+				idle = false;
+		for (uint32_t k = 0; k < ms->count; k++)
+			idle &= machine_idle(ms->m[k]);
+		assert_true(i < 1000000);
+	}
 }
 
 #endif

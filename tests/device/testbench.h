@@ -41,10 +41,9 @@ struct testbench {
 	uint64_t operand[2];		/* of FAA, CAS, MISALIGNED_PUT */
 };
 
-static inline int tb_setup_ports(void **state, uint32_t ports)
+static inline int tb_setup_queues(
+	void **state, uint32_t ports, struct queue_options options)
 {
-	static const struct queue_options options = { .nq_log2 = TB_NQ_LOG2,
-		.rdr_log2 = TB_RDR_LOG2 };
 	struct testbench *tb = calloc(1, sizeof(*tb));
 	counting_end(); /* a failed test may not have ended it */
 	if (!tb || fixture_open(&tb->fixture, ports, &options) != 0)
@@ -57,6 +56,13 @@ static inline int tb_setup_ports(void **state, uint32_t ports)
 	tb->c.trace_max = ARRAY_COUNT(tb->trace);
 	*state = tb;
 	return 0;
+}
+
+static inline int tb_setup_ports(void **state, uint32_t ports)
+{
+	return tb_setup_queues(state, ports,
+		(struct queue_options){
+			.nq_log2 = TB_NQ_LOG2, .rdr_log2 = TB_RDR_LOG2 });
 }
 
 static inline int tb_setup(void **state)

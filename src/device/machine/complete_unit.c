@@ -6,23 +6,42 @@
  * passes it to the notification unit.
  */
 
+/*
+ * Returns true if a request can have this response. Before its last packet is
+ * sent, it can only be refused; after that, an ACK that is not negative is no
+ * response of a get or an atomic.
+ */
+static bool complete_fits(const struct request *r,
+	const struct packet_header *h, bool negative, bool ack)
+{
+	unsigned command = r->packet.command;
+	bool responds = command_is_get(command) || command_is_atomic(command);
+	if (r->state == REQUEST_EXECUTING && (!r->sent || !negative))
+		return false;
+	if (ack)
+		return !((h->completed ^ command) & ~CAY_COMMAND_ACK) &&
+		       (negative || !responds);
+	return h->command == (command | CAY_COMMAND_RESPONSE) &&
+	       (command_is_atomic(command) || h->length == r->packet.length);
+}
+
 /* Returns the request that a response names, or NULL. */
 static struct request *complete_find(
 	struct machine *m, const struct packet_header *h)
 {
 	uint32_t at = h->request & 0xffff;
+	bool negative = h->command & CAY_COMMAND_ERROR_MASK;
+	bool ack = (h->command & CAY_COMMAND_MASK) == CAY_ACKNOWLEDGE;
+	if (at >= m->config.requests)
+		return NULL;
 	struct request *r = &m->requests[at];
-	if (at >= m->config.requests ||
-		(r->generation & 0xffff) != h->request >> 16 ||
+	if ((r->generation & 0xffff) != h->request >> 16 ||
 		(r->state != REQUEST_SENT && r->state != REQUEST_EXECUTING))
 		return NULL;
-	uint32_t node = r->route ? r->route->node : m->node;
-	unsigned expected = r->packet.command | CAY_COMMAND_RESPONSE;
-	bool ack = (h->command & CAY_COMMAND_MASK) == CAY_ACKNOWLEDGE;
 	return m->ports[r->port].origin.vpid == h->target_vpid &&
-			       h->origin_node == node &&
+			       h->origin_node == r->node &&
 			       h->origin_vpid == r->target_vpid &&
-			       (ack || h->command == expected)
+			       complete_fits(r, h, negative, ack)
 		       ? r
 		       : NULL;
 }
@@ -32,15 +51,15 @@ static enum cay_error complete_data(
 	struct machine *m, struct request *r, const struct arrival *a)
 {
 	const struct packet_header *h = &a->header;
-	const struct origin *o = &m->ports[r->port].origin;
 	if (command_is_atomic(r->packet.command)) {
 		r->response = (struct response){ h->operand[0], h->operand[1] };
 		return CAY_ERROR_NONE;
 	}
-	/* The software may have closed the window meanwhile. */
-	if (command_operation(r->packet.command) == CAY_GET &&
-		requester_check_origin(o, &r->vci))
-		return requester_check_origin(o, &r->vci);
+	if (command_operation(r->packet.command) == CAY_GET) {
+		enum cay_error error = request_window(m, r);
+		if (error)
+			return error;
+	}
 	if (h->segment != r->arrived ||
 		!bits_inside(h->segment, h->bytes, r->data.iov_len))
 		return CAY_ERROR_UNREACHABLE;
@@ -95,7 +114,7 @@ static struct completion retire_completion(
 				      CAY_VCI_API_TAG_SHIFT),
 		.command = (uint16_t)r->vci.word[0],
 		.error = r->error,
-		.peer_node = r->route ? r->route->node : m->node,
+		.peer_node = r->remote ? r->node : m->node,
 		.peer_vpid = r->target_vpid };
 	if (access || !r->error)
 		c.length = p->length;

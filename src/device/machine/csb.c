@@ -6,7 +6,8 @@
 
 /*
  * The wait hint: the time until an entry of the port, or if it has none one of
- * the port whose turn is next, is fetched; active ports take turns.
+ * the port whose turn is next, is fetched. Active ports take turns, behind what
+ * is in the issue queue.
  */
 static uint32_t csb_wait_ns(
 	const struct machine *m, const struct machine_port *p)
@@ -16,8 +17,8 @@ static uint32_t csb_wait_ns(
 	if (next == NONE && m->active.count)
 		next = m->ports[ring_at(&m->active, 0)].csb_first;
 	uint64_t work = next == NONE ? 1 : m->csb[next].count;
-	uint64_t ns =
-		work * turns * m->config.service_ns / m->config.requesters;
+	uint64_t ns = (work * turns + m->issue.count) * m->config.service_ns /
+		      m->config.requesters;
 	return (uint32_t)bits_min(ns, UINT32_MAX);
 }
 
@@ -40,9 +41,10 @@ static struct cay_answer csb_insert(
 	uint32_t at = m->csb_free;
 	struct csb_entry *e = &m->csb[at];
 	m->csb_free = e->next;
-	*e = (struct csb_entry){
-		.command = (uint8_t)command, .count = count, .next = NONE
-	};
+	*e = (struct csb_entry){ .command = (uint8_t)command,
+		.count = count,
+		.accepted = m->counts.cycles,
+		.next = NONE };
 	if (p->csb_last == NONE)
 		p->csb_first = at;
 	else

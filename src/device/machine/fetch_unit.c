@@ -4,7 +4,8 @@
  * cycle, and copies VCIs into the issue queue. It takes a VCI only if its
  * completion can be reserved and a request is free for it, so that a port that
  * does not return its completions, or whose targets are full, never blocks the
- * issue queue.
+ * issue queue. A VCI that is not filled in fails with CAY_ERROR_COMMAND, ends
+ * its trigger, and stays in the work queue, as on the direct path.
  */
 
 /* Returns the ordering key of a VCI: context, destination, and the command. */
@@ -35,15 +36,21 @@ static void request_complete(
 }
 
 /* Returns false if the port must wait. */
-static bool fetch_request(struct machine *m, uint32_t port)
+static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 {
 	struct machine_port *p = &m->ports[port];
 	struct origin *o = &p->origin;
 	struct cay_vci v;
-	if (ring_full(&m->issue) || m->request_free_count == 0 ||
-		p->requests >= m->config.port_requests)
+	if (ring_full(&m->issue) || p->requests >= m->config.port_requests)
 		return false;
+	if (m->request_free_count == 0) {
+		/* Ports that do not consume may hold them: park.c. */
+		m->pressed = true;
+		return false;
+	}
 	bool filled = fetch_vci(o, &v);
+	if (!filled)
+		v = (struct cay_vci){ 0 };
 	bool fence = filled && v.word[0] >> CAY_VCI_FLAGS_SHIFT & CAY_VCI_FENCE;
 	if ((fence && p->requests) || !ack_reserve(o))
 		return false;
@@ -53,6 +60,7 @@ static bool fetch_request(struct machine *m, uint32_t port)
 	uint32_t generation = r->generation + 1;
 	*r = (struct request){ .vci = v,
 		.generation = generation,
+		.accepted = e->accepted,
 		.port = port,
 		.next = NONE,
 		.target_vpid = (uint16_t)v.word[CAY_VCI_WORD_TARGET],
@@ -63,16 +71,17 @@ static bool fetch_request(struct machine *m, uint32_t port)
 		m->requests[p->request_last].next = at;
 	p->request_last = at;
 	p->requests++;
-	o->device.wq_read++;
+	e->count--;
 	m->counts.fetched++;
 	uint64_t flight = m->config.requests - m->request_free_count;
 	if (flight > m->counts.flight_max)
 		m->counts.flight_max = flight;
 	if (!filled) {
-		r->vci = (struct cay_vci){ 0 };
+		e->count = 0;
 		request_complete(m, r, CAY_ERROR_COMMAND);
 		return true;
 	}
+	o->device.wq_read++;
 	r->key = fetch_key(m, o->vpid, &v);
 	ring_push(&m->issue, at);
 	if (m->issue.count > m->counts.issue_max)
@@ -116,14 +125,13 @@ static bool fetch_entry_item(struct machine *m, uint32_t port)
 	struct csb_entry *e = &m->csb[p->csb_first];
 	switch (e->command & (MACHINE_STATUS - 1)) {
 	case CAY_ISSUE_VCI:
-		if (!fetch_request(m, port))
+		if (!fetch_request(m, port, e))
 			return false;
-		e->count--;
 		break;
-	case CAY_ISSUE_SNAPSHOT:
+	case CAY_ISSUE_SNAPSHOT: /* is a NOTIFY_STATUS in any case */
 		if (!fetch_status(m, port))
 			return false;
-		e->count = 0;
+		*e = (struct csb_entry){ .next = e->next };
 		break;
 	case CAY_ISSUE_NQ:
 	case CAY_ISSUE_RDR:
@@ -131,6 +139,7 @@ static bool fetch_entry_item(struct machine *m, uint32_t port)
 		e->count = 0;
 		break;
 	default: /* CAY_ISSUE_POSTED: the slots are READY already */
+		private_store32(&p->own->room, 1);
 		e->count = 0;
 	}
 	if (e->count)

@@ -31,6 +31,11 @@ static void issue_step(struct machine *m)
 		r->state = REQUEST_EXECUTING;
 		pipeline_enter(m, &m->units[UNIT_REQUESTER][unit], at, r->key);
 		ring_remove(&m->issue, i);
+		struct machine_port_counts *c = &m->ports[r->port].counts;
+		uint64_t delay = m->counts.cycles - r->accepted;
+		if (delay > c->issue_delay_max)
+			c->issue_delay_max = delay;
+		c->issued++;
 		m->counts.issued++;
 		m->busy = true;
 		left--;

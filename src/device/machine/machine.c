@@ -48,7 +48,7 @@ static inline void host_context_write_back(
 static inline bool host_wire(struct machine *m, uint32_t node, bool response,
 	const void *bytes, size_t size)
 {
-	return m->wire && m->wire->send(m->wire, node, response, bytes, size);
+	return m->wire->send(m->wire, node, response, bytes, size);
 }
 
 /* clang-format off */
@@ -97,6 +97,7 @@ bool machine_step(struct machine *m)
 bool machine_idle(const struct machine *m)
 {
 	return m->csb_used == 0 && m->notify.count == 0 && m->ack.count == 0 &&
+	       m->assembly_used == 0 &&
 	       m->request_free_count == m->config.requests &&
 	       m->arrival_free_count == m->config.packets;
 }
@@ -139,8 +140,12 @@ void machine_return_entries(struct context *own, uint64_t r)
 void machine_completions_returned(struct machine *m, uint16_t vpid, uint32_t n)
 {
 	uint32_t port = port_find(m, vpid);
-	if (port != NONE)
-		ack_unreserve(&m->ports[port].origin, n);
+	if (port == NONE)
+		return;
+	/* Software may say more than is true. */
+	struct origin *o = &m->ports[port].origin;
+	uint32_t reserved = private_load32(&o->device.completions);
+	ack_unreserve(o, (uint32_t)bits_min(n, reserved));
 }
 
 /* ---- ports ---- */
@@ -186,6 +191,9 @@ int machine_attach(struct machine *m, struct context *own)
 	p->request_first = p->request_last = NONE;
 	p->parked_first = p->parked_last = NONE;
 	p->csb_count = p->parked = 0;
+	p->stuck_since = 0;
+	p->retried = false;
+	p->counts = (struct machine_port_counts){ 0 };
 	port_hash(m);
 	return 0;
 }
@@ -207,27 +215,54 @@ void machine_detach(struct machine *m, uint16_t vpid)
 	for (uint32_t at = p->request_first; at != NONE;
 		at = m->requests[at].next)
 		m->requests[at].abandoned = true;
-	for (uint32_t i = 0; i < m->config.assemblies; i++)
-		if (m->assemblies[i].state == ASSEMBLY_OPEN &&
-			m->assemblies[i].port == port)
-			m->assemblies[i].state = ASSEMBLY_REFUSED;
 	if (p->parked)
 		unpark(m, port);
+	/* Nothing names the port any more: it can be attached again at once. */
+	for (uint32_t i = 0; i < m->config.assemblies; i++)
+		if (m->assemblies[i].port == port) {
+			m->assemblies[i].port = NONE;
+			if (m->assemblies[i].state == ASSEMBLY_OPEN)
+				m->assemblies[i].state = ASSEMBLY_REFUSED;
+		}
+	for (uint32_t i = 0; i < m->config.packets; i++)
+		if (m->arrivals[i].port == port)
+			m->arrivals[i].port = NONE;
+	for (uint32_t i = 0; i < m->notify.count; i++) {
+		struct notice *n = &m->notices[ring_position(&m->notify, i)];
+		if (n->port == port)
+			n->port = NONE;
+	}
 	p->own = NULL;
 	port_hash(m);
 }
 
 void machine_node_gone(struct machine *m, uint32_t node)
 {
-	for (uint32_t i = 0; i < m->config.assemblies; i++)
-		if (m->assemblies[i].state != ASSEMBLY_FREE &&
-			m->assemblies[i].node == node)
-			assembly_void(m, &m->assemblies[i]);
+	for (uint32_t i = 0; i < MACHINE_ROUTES; i++)
+		m->routes[i].gone |= m->routes[i].node == node;
+	for (uint32_t i = 0; i < m->config.packets; i++) {
+		struct arrival *a = &m->arrivals[i];
+		if (a->header.origin_node == node && arrival_segmented(a) &&
+			!a->response)
+			a->dropped = true;
+	}
+	for (uint32_t i = 0; i < m->config.assemblies; i++) {
+		struct assembly *t = &m->assemblies[i];
+		if (t->state == ASSEMBLY_FREE || t->first.origin_node != node)
+			continue;
+		assembly_void(m, t);
+		assembly_free(m, t);
+	}
 	for (uint32_t i = 0; i < m->config.requests; i++) {
 		struct request *r = &m->requests[i];
-		if (r->state == REQUEST_SENT && r->route &&
-			r->route->node == node)
+		if (!r->remote || r->node != node)
+			continue;
+		if (r->state == REQUEST_SENT)
 			request_complete(m, r, CAY_ERROR_GONE);
+		if (r->state == REQUEST_EXECUTING) {
+			r->refused = true;
+			r->error = CAY_ERROR_GONE;
+		}
 	}
 }
 
@@ -236,7 +271,7 @@ void machine_node_gone(struct machine *m, uint32_t node)
 int machine_route(struct machine *m, uint32_t index, uint32_t node,
 	const struct routing_string *string)
 {
-	if (index >= m->route_max || routing_string_check(string) != 0)
+	if (index >= MACHINE_ROUTES || routing_string_check(string) != 0)
 		return -EINVAL;
 	m->routes[index] = (struct machine_route){
 		.node = node, .string = *string, .used = true
@@ -258,6 +293,13 @@ void machine_delay(struct machine *m, uint32_t max, uint64_t seed)
 const struct machine_counts *machine_counts(const struct machine *m)
 {
 	return &m->counts;
+}
+
+const struct machine_port_counts *machine_port_counts(
+	const struct machine *m, uint16_t vpid)
+{
+	uint32_t port = port_find(m, vpid);
+	return port == NONE ? NULL : &m->ports[port].counts;
 }
 
 const struct machine_config *machine_configuration(const struct machine *m)
@@ -310,7 +352,7 @@ static bool machine_allocate(struct machine *m)
 	m->assemblies = calloc(c->assemblies, sizeof(*m->assemblies));
 	m->notices = calloc(c->notify_entries, sizeof(*m->notices));
 	m->acks = calloc(c->ack_entries, sizeof(*m->acks));
-	m->routes = calloc(m->route_max, sizeof(*m->routes));
+	m->routes = calloc(MACHINE_ROUTES, sizeof(*m->routes));
 	m->encoded = malloc(PACKET_BYTES_MAX(c->mtu));
 	if (!m->ports || !m->by_vpid || !m->csb || !m->requests ||
 		!m->request_free || !m->arrivals || !m->arrival_free ||
@@ -354,7 +396,6 @@ int machine_open(struct machine **out, const struct machine_config *config,
 	m->arena = arena;
 	m->node = node;
 	m->port_max = ports;
-	m->route_max = MACHINE_ROUTES;
 	if (!machine_allocate(m)) {
 		machine_close(m);
 		return -ENOMEM;

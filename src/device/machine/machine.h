@@ -53,6 +53,12 @@ struct machine_counts {
 	uint64_t csb_max, issue_max, flight_max; /* highest occupancy */
 };
 
+/* Of one port, since it was attached. */
+struct machine_port_counts {
+	uint64_t issued;	  /* VCIs that a requester has taken */
+	uint64_t issue_delay_max; /* cycles from the trigger to that */
+};
+
 /*
  * Opens a machine for up to `ports` ports. Returns 0, -ENOMEM, or -EINVAL if
  * the configuration is invalid.
@@ -118,6 +124,9 @@ void machine_connect(struct machine *, struct wire_port *);
 void machine_delay(struct machine *, uint32_t max, uint64_t seed);
 
 const struct machine_counts *machine_counts(const struct machine *);
+/* NULL if there is no such port. */
+const struct machine_port_counts *machine_port_counts(
+	const struct machine *, uint16_t vpid);
 const struct machine_config *machine_configuration(const struct machine *);
 
 #endif

@@ -10,14 +10,14 @@ static void notify_step(struct machine *m)
 	if (!m->notify.count)
 		return;
 	struct notice *n = &m->notices[m->notify.first];
-	struct machine_port *p = &m->ports[n->port];
+	struct machine_port *p = n->port == NONE ? NULL : &m->ports[n->port];
 	bool arrival = n->kind >= NOTICE_MESSAGE;
 	struct arrival *a = arrival ? &m->arrivals[n->arrival] : NULL;
 	if (arrival && ring_full(&m->ack))
 		return;
 	ring_pop(&m->notify);
 	m->busy = true;
-	if (p->own) {
+	if (p) {
 		switch (n->kind) {
 		case NOTICE_COMPLETION:
 			ack_complete(p->own, &m->op, &n->completion, 0);
@@ -46,8 +46,9 @@ static void notify_step(struct machine *m)
 	if (!arrival)
 		return;
 	if (!a->answered)
-		acknowledge(m, a, p->own ? CAY_ERROR_NONE : CAY_ERROR_GONE);
-	host_context_write_back(m, n->port);
+		acknowledge(m, a, p ? CAY_ERROR_NONE : CAY_ERROR_GONE);
+	if (p)
+		host_context_write_back(m, n->port);
 	arrival_free(m, n->arrival);
 }
 

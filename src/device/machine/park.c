@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parking: a packet whose target has no room leaves its unit and waits, behind
- * earlier packets for the same port, until the consumer returns entries. If
- * other packets cannot arrive for lack of space, a port that has not made room
- * for park_cycles loses what is parked for it, with CAY_ERROR_NO_RESOURCES: a
- * port that does not consume never blocks others for longer.
+ * earlier packets for the same port, until the consumer returns entries, posts
+ * receives, or a segmented transfer ends. What needs no room of the same kind
+ * (accesses, priority messages) waits only behind packets with its key.
+ *
+ * If packets cannot arrive, or no request is free, a port that has not made
+ * room for park_cycles loses what is parked for it, with
+ * CAY_ERROR_NO_RESOURCES: a port that does not consume never blocks others for
+ * longer, and not again until it has made room.
  *
  * Parking sets WAITERS in R and then looks at R again; the consumer exchanges R
  * and then looks at the old value. Either the consumer finds WAITERS, or the
  * machine finds the new R: no wake-up is lost. models/park.pml.
  */
 static void arrival_refuse(struct machine *, uint32_t at, enum cay_error);
+static uint32_t assembly_find(const struct machine *, const struct arrival *);
 
 static void park(struct machine *m, uint32_t at)
 {
 	struct arrival *a = &m->arrivals[at];
 	struct machine_port *p = &m->ports[a->port];
-	if (!p->parked)
-		p->parked_since = m->counts.cycles;
+	if (!p->stuck_since)
+		p->stuck_since = m->counts.cycles;
 	a->next = NONE;
 	if (p->parked_last == NONE)
 		p->parked_first = at;
@@ -28,32 +33,47 @@ static void park(struct machine *m, uint32_t at)
 	m->counts.parked++;
 	m->parked++;
 	uint64_t r = host_or(&p->own->control->r, R_WAITERS, HOST_R);
-	/* The failed claim has cached the R that it used. */
-	if ((r ^ private_load(&p->own->r_seen)) & ~R_WAITERS)
+	/* A claim that failed has cached the R that it used. */
+	if ((r ^ private_load(&p->own->r_seen)) & ~R_WAITERS) {
+		private_store(&p->own->r_seen, r);
 		private_store32(&p->own->room, 1);
+	}
 }
 
-/* Returns true if a unit holds a packet for a port. */
+/*
+ * Returns true if a packet must wait behind what is parked for its port. A
+ * later segment never does: its room is claimed, and its transfer must end.
+ */
+static bool park_blocks(const struct machine *m, const struct arrival *a)
+{
+	const struct machine_port *p = &m->ports[a->port];
+	if (!p->parked || (a->header.segment && assembly_find(m, a) != NONE))
+		return false;
+	if (command_is_send(a->header.command) &&
+		!(a->header.flags & CAY_VCI_PRIORITY))
+		return true;
+	for (uint32_t i = p->parked_first; a->key && i != NONE;
+		i = m->arrivals[i].next)
+		if (m->arrivals[i].key == a->key)
+			return true;
+	return false;
+}
+
+/* Returns true if a unit holds a packet with the key of a parked one. */
 static bool unpark_blocked(const struct machine *m, uint32_t port)
 {
-	for (int kind = UNIT_COMPLETER; kind < UNIT_KINDS; kind++)
-		for (uint32_t u = 0; u < m->unit_count[kind]; u++) {
-			const struct unit *unit = &m->units[kind][u];
-			for (uint32_t s = 0; s < m->unit_stages[kind]; s++)
-				if (unit->item[s] != NONE &&
-					m->arrivals[unit->item[s]].port == port)
-					return true;
-			for (uint32_t i = 0; i < unit->wait.count; i++)
-				if (m->arrivals[ring_at(&unit->wait, i)].port ==
-					port)
-					return true;
-		}
+	for (uint32_t i = m->ports[port].parked_first; i != NONE;
+		i = m->arrivals[i].next)
+		for (int kind = UNIT_COMPLETER; kind < UNIT_KINDS; kind++)
+			if (scoreboard_find(m, (enum unit_kind)kind,
+				    m->arrivals[i].key) != NONE)
+				return true;
 	return false;
 }
 
 /*
- * Returns the parked packets of a port to the front of the arrivals, in order,
- * once its units are empty: packets that entered them before park behind.
+ * Returns the parked packets of a port to the front of the arrivals, in order.
+ * Later packets with their keys have left the units, and were parked too.
  */
 static void unpark(struct machine *m, uint32_t port)
 {
@@ -70,6 +90,7 @@ static void unpark(struct machine *m, uint32_t port)
 	p->parked_first = p->parked_last = NONE;
 	m->parked -= p->parked;
 	p->parked = 0;
+	p->retried = true;
 	m->busy = true;
 }
 
@@ -88,17 +109,23 @@ static void park_evict(struct machine *m, uint32_t port)
 	m->busy = true;
 }
 
+/* Returns true if a port has had its time and others need the space. */
+static bool park_expired(const struct machine *m, const struct machine_port *p)
+{
+	return m->pressed && !ring_full(&m->ack) &&
+	       m->counts.cycles - p->stuck_since > m->config.park_cycles;
+}
+
 static void unpark_step(struct machine *m)
 {
 	for (uint32_t port = 0; m->parked && port < m->port_max; port++) {
 		const struct machine_port *p = &m->ports[port];
-		if (!p->own || !p->parked || unpark_blocked(m, port))
+		if (!p->parked || unpark_blocked(m, port))
 			continue;
-		if (private_load32(&p->own->room))
+		bool expired = park_expired(m, p);
+		if (private_load32(&p->own->room) && !(expired && p->retried))
 			unpark(m, port);
-		else if (m->pressed && !ring_full(&m->ack) &&
-			 m->counts.cycles - p->parked_since >
-				 m->config.park_cycles)
+		else if (expired)
 			park_evict(m, port);
 		/* Pressed, the machine is not idle until then. */
 		m->busy |= m->pressed;

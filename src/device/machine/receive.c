@@ -95,18 +95,6 @@ static void dispatch_step(struct machine *m)
 							      : UNIT_RESPONDER;
 		a->key = arrival_key(m, a);
 		a->port = port_find(m, a->header.target_vpid);
-		/*
-		 * Nothing for a port overtakes what is parked for it; an
-		 * earlier packet in a unit will park first.
-		 */
-		if (a->port != NONE && m->ports[a->port].parked) {
-			if (scoreboard_find(m, kind, a->key) != NONE ||
-				scoreboard_find(m, other, a->key) != NONE)
-				return;
-			ring_pop(&m->incoming);
-			park(m, at);
-			continue;
-		}
 		uint32_t unit = NONE;
 		if (scoreboard_find(m, other, a->key) == NONE)
 			unit = scoreboard_unit(m, kind, a->key);

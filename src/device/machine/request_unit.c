@@ -33,11 +33,18 @@ static enum cay_error request_route(struct machine *m, struct request *r)
 		(uint8_t)(r->vci.word[0] >> CAY_VCI_ROUTING_LENGTH_SHIFT);
 	_Atomic(struct context *) *slot;
 	if (length > 1) {
-		if (offset >= m->route_max || !m->routes[offset].used)
+		if (offset >= MACHINE_ROUTES || !m->routes[offset].used)
 			return CAY_ERROR_ROUTE;
-		r->route = &m->routes[offset];
+		const struct machine_route *route = &m->routes[offset];
+		if (route->gone || !m->wire)
+			return route->gone ? CAY_ERROR_GONE
+					   : CAY_ERROR_UNREACHABLE;
+		r->remote = true;
+		r->node = route->node;
+		r->string = route->string;
 		return CAY_ERROR_NONE;
 	}
+	r->node = m->node;
 	enum cay_error error = route_fetch(o, offset, length, &slot);
 	if (!error && host_context(slot)->vpid != r->target_vpid)
 		error = CAY_ERROR_TARGET_VPID;
@@ -64,6 +71,22 @@ static struct packet_header request_header(
 		.operand = { p->operand[0], p->operand[1] } };
 }
 
+/*
+ * Checks the origin's window again: software may have closed it, or opened
+ * another one with its number, since the address was computed.
+ */
+static enum cay_error request_window(struct machine *m, const struct request *r)
+{
+	const struct origin *o = &m->ports[r->port].origin;
+	enum cay_error error = requester_check_origin(o, &r->vci);
+	const unsigned char *at = r->data.iov_base;
+	if (!error && o->windows[r->vci.word[CAY_VCI_WORD_ORIGIN]].base +
+				      r->vci.word[CAY_VCI_WORD_ORIGIN_OFFSET] !=
+			      at)
+		error = CAY_ERROR_ORIGIN_WINDOW;
+	return error;
+}
+
 /* Transmits the next packet of a request. */
 static enum stage_result request_transmit(
 	struct machine *m, uint32_t at, struct request *r)
@@ -72,10 +95,17 @@ static enum stage_result request_transmit(
 	bool segmented = operation == CAY_SEND || operation == CAY_PUT;
 	struct packet_header h = request_header(m, at, r);
 	const unsigned char *data = r->data.iov_base;
+	enum cay_error error = CAY_ERROR_NONE;
 
-	if (r->abandoned || r->refused) {
+	if (r->abandoned)
+		error = CAY_ERROR_GONE;
+	else if (r->refused)
+		error = (enum cay_error)r->error;
+	else if (operation == CAY_PUT)
+		error = request_window(m, r);
+	if (error) {
 		if (!r->sent)
-			return request_fail(m, r, CAY_ERROR_GONE);
+			return request_fail(m, r, error);
 		/* The target knows the transfer: an abort ends it. */
 		h.command |= CAY_ERROR_GONE << CAY_COMMAND_ERROR_SHIFT;
 		h.segment = r->sent;
@@ -87,16 +117,14 @@ static enum stage_result request_transmit(
 	} else if (operation == CAY_FAST_SEND || operation == CAY_FAST_PUT) {
 		h.bytes = r->data.iov_len;
 	}
-	if (!transmit(m, &h, r->route ? &r->route->string : NULL,
-		    r->route ? r->route->node : m->node, data))
+	if (!transmit(m, &h, r->remote ? &r->string : NULL, r->node, data))
 		return STAGE_HOLD;
 	r->sent += h.bytes;
 	m->busy = true;
 	if (!h.last)
 		return STAGE_HOLD; /* the next segment, in the next cycle */
-	if (r->abandoned || r->refused)
-		return request_fail(m, r,
-			r->refused ? (enum cay_error)r->error : CAY_ERROR_GONE);
+	if (error)
+		return request_fail(m, r, error);
 	r->state = REQUEST_SENT;
 	return STAGE_DONE;
 }

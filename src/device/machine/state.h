@@ -17,7 +17,8 @@
 struct csb_entry {
 	uint8_t command; /* enum cay_issue */
 	uint32_t count;
-	uint32_t next; /* of the same port, or of the free list */
+	uint64_t accepted; /* cycle */
+	uint32_t next;	   /* of the same port, or of the free list */
 };
 
 struct machine_port {
@@ -30,7 +31,10 @@ struct machine_port {
 	bool retiring;
 	/* Packets that wait for room, in order of arrival. */
 	uint32_t parked_first, parked_last, parked;
-	uint64_t parked_since; /* cycle */
+	/* Cycle of the first failure since an entry was claimed; 0: none. */
+	uint64_t stuck_since;
+	bool retried; /* since then, in vain */
+	struct machine_port_counts counts;
 };
 
 /* ---- origin: a work request from fetch to retirement ---- */
@@ -48,24 +52,27 @@ struct request {
 	struct packet packet;
 	struct iovec data;
 	uint64_t fetched[CAY_FAST_PUT_WORDS];
-	uint64_t key;  /* of the order; 0: none */
-	uint64_t sent; /* bytes transmitted */
+	uint64_t key;	   /* of the order; 0: none */
+	uint64_t accepted; /* cycle of its trigger */
+	uint64_t sent;	   /* bytes transmitted */
 	uint64_t arrived;
 	struct response response;
-	const struct machine_route *route; /* NULL: local */
+	struct routing_string string; /* if `remote` */
+	uint32_t node;		      /* of the target */
 	uint32_t port;
 	uint32_t generation;
 	uint32_t next; /* of the same port */
 	uint16_t target_vpid;
 	uint8_t state, error;
+	bool remote;	/* the target is on another node */
 	bool abandoned; /* its port was detached */
-	bool refused;	/* answered before its last packet was sent */
+	bool refused;	/* fails with `error` before its last packet is sent */
 };
 
 struct machine_route {
 	uint32_t node;
 	struct routing_string string;
-	bool used;
+	bool used, gone; /* gone: the node is */
 };
 
 /* ---- target: a packet from arrival to execution ---- */
@@ -87,6 +94,7 @@ struct arrival {
 	uint64_t fetched; /* by a responder, in bytes */
 	struct response answer;
 	bool remote, response, posted, answered;
+	bool dropped; /* its node is gone */
 };
 
 /* A segmented transfer, from its first segment to its last. */
@@ -97,12 +105,14 @@ enum assembly_state {
 };
 
 struct assembly {
-	uint32_t node, request; /* identify the transfer */
-	uint32_t port;
+	struct packet_header first; /* node and request identify it */
+	uint64_t arrived;	    /* bytes; where the next segment begins */
+	uint32_t port;		    /* NONE: detached */
 	uint8_t state;
-	bool send, posted;
-	struct claim claim;   /* SEND: for the whole message */
-	struct access access; /* PUT: if the owner is notified */
+	bool told;    /* the origin knows of the refusal */
+	bool claimed; /* an entry, below */
+	bool posted;
+	struct claim claim; /* SEND: for the whole; PUT: a notification */
 	struct cay_posted_receive slot;
 	uint32_t slot_index;
 };
@@ -179,8 +189,9 @@ struct machine {
 	uint32_t arrival_responses;    /* in use by responses */
 	struct ring incoming, answers; /* arrivals: requests, responses */
 	struct assembly *assemblies;
+	uint32_t assembly_used;
 	uint32_t parked; /* packets, of all ports */
-	bool pressed;	 /* a request could not arrive */
+	bool pressed;	 /* a packet or request found no room */
 
 	struct notice *notices;
 	struct ring notify;
@@ -188,7 +199,6 @@ struct machine {
 	struct ring ack;
 
 	struct machine_route *routes;
-	uint32_t route_max;
 	struct wire_port *wire;
 	unsigned char *encoded; /* PACKET_BYTES_MAX(mtu) */
 

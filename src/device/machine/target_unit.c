@@ -38,7 +38,7 @@ static void acknowledge(
 	k->header = packet_answer(&a->header,
 		(uint16_t)(CAY_ACKNOWLEDGE | error << CAY_COMMAND_ERROR_SHIFT),
 		m->node);
-	k->header.completed = a->header.command;
+	k->header.completed = a->header.command & CAY_COMMAND_MASK;
 	k->remote = a->remote;
 	k->node = a->header.origin_node;
 	if (a->remote)
@@ -48,12 +48,20 @@ static void acknowledge(
 
 /* ---- segmented transfers ---- */
 
+static bool assembly_is(const struct assembly *t, const struct arrival *a)
+{
+	return t->state != ASSEMBLY_FREE &&
+	       t->first.origin_node == a->header.origin_node &&
+	       t->first.request == a->header.request;
+}
+
+/* Returns the transfer that a segment belongs to, or NONE. */
 static uint32_t assembly_find(const struct machine *m, const struct arrival *a)
 {
+	if (!arrival_segmented(a) || !m->assembly_used)
+		return NONE;
 	for (uint32_t i = 0; i < m->config.assemblies; i++)
-		if (m->assemblies[i].state != ASSEMBLY_FREE &&
-			m->assemblies[i].node == a->header.origin_node &&
-			m->assemblies[i].request == a->header.request)
+		if (assembly_is(&m->assemblies[i], a))
 			return i;
 	return NONE;
 }
@@ -62,55 +70,86 @@ static uint32_t assembly_allocate(struct machine *m, const struct arrival *a)
 {
 	for (uint32_t i = 0; i < m->config.assemblies; i++)
 		if (m->assemblies[i].state == ASSEMBLY_FREE) {
-			m->assemblies[i] = (struct assembly){
-				.node = a->header.origin_node,
-				.request = a->header.request,
-				.port = a->port,
-				.state = ASSEMBLY_OPEN
-			};
+			m->assemblies[i] =
+				(struct assembly){ .first = a->header,
+					.port = a->port,
+					.state = ASSEMBLY_OPEN };
+			m->assembly_used++;
 			return i;
 		}
 	return NONE;
 }
 
-/* Makes the entry that a transfer has claimed void. */
-static void assembly_void(struct machine *m, struct assembly *s)
+/* A packet that is parked may wait for an assembly: all are tried again. */
+static void assembly_free(struct machine *m, struct assembly *t)
 {
-	struct context *to = m->ports[s->port].own;
-	bool claimed = s->send || s->access.notifies;
-	const struct claim *claim = s->send ? &s->claim : &s->access.claim;
-	if (s->state == ASSEMBLY_OPEN && to && claimed) {
-		if (s->posted)
-			posted_unclaim(to, &m->op, s->slot_index);
-		notify_void(to, queue_nq(claim->w_old),
-			(int64_t)queue_rdr(claim->w_new));
-		notify_wake(to, &m->op, claim, 0);
-		m->counts.voided++;
-	}
-	s->state = ASSEMBLY_FREE;
+	t->state = ASSEMBLY_FREE;
+	m->assembly_used--;
+	for (uint32_t port = 0; m->parked && port < m->port_max; port++)
+		if (m->ports[port].parked)
+			private_store32(&m->ports[port].own->room, 1);
 }
 
 /*
- * Refuses a packet. The other segments of its transfer are dropped, and only
- * the last is not followed by others.
+ * A segment repeats the header of the first, and begins where the last ended:
+ * no other may use the room that the first has claimed.
+ */
+static bool assembly_continues(
+	const struct assembly *t, const struct packet_header *h)
+{
+	const struct packet_header *f = &t->first;
+	return f->command == (h->command & CAY_COMMAND_MASK) &&
+	       f->origin_vpid == h->origin_vpid &&
+	       f->target_vpid == h->target_vpid && f->window == h->window &&
+	       f->offset == h->offset && f->length == h->length &&
+	       t->arrived == h->segment;
+}
+
+/* Makes the entry that a transfer has claimed void. */
+static void assembly_void(struct machine *m, struct assembly *t)
+{
+	if (!t->claimed || t->port == NONE)
+		return;
+	struct context *to = m->ports[t->port].own;
+	if (t->posted)
+		posted_unclaim(to, &m->op, t->slot_index);
+	notify_void(to, queue_nq(t->claim.w_old),
+		(int64_t)queue_rdr(t->claim.w_new));
+	notify_wake(to, &m->op, &t->claim, 0);
+	t->claimed = false;
+	m->counts.voided++;
+}
+
+/* Drops a packet without an answer. */
+static enum stage_result arrival_drop(struct machine *m, uint32_t at)
+{
+	m->counts.stale++;
+	arrival_free(m, at);
+	return STAGE_LEAVE;
+}
+
+/*
+ * Refuses a packet, and with it the transfer of a segment: the origin is told
+ * once, and the other segments up to the last, or to an abort, are dropped.
  */
 static void arrival_refuse(struct machine *m, uint32_t at, enum cay_error error)
 {
 	struct arrival *a = &m->arrivals[at];
-	if (arrival_segmented(a)) {
-		uint32_t s = a->assembly != NONE ? a->assembly
-						 : assembly_find(m, a);
-		if (s == NONE && !a->header.last)
-			s = assembly_allocate(m, a);
-		if (s != NONE && m->assemblies[s].state == ASSEMBLY_OPEN &&
-			a->header.segment)
-			assembly_void(m, &m->assemblies[s]);
-		if (s != NONE)
-			m->assemblies[s].state = a->header.last
-							 ? ASSEMBLY_FREE
-							 : ASSEMBLY_REFUSED;
+	uint32_t s = assembly_find(m, a);
+	bool told = a->header.segment != 0;
+	if (s == NONE && arrival_segmented(a) && a->header.segment == 0)
+		s = assembly_allocate(m, a);
+	if (s != NONE) {
+		struct assembly *t = &m->assemblies[s];
+		told = t->told || arrival_aborts(a);
+		assembly_void(m, t);
+		t->state = ASSEMBLY_REFUSED;
+		t->told = true;
+		if (a->header.last)
+			assembly_free(m, t);
 	}
-	acknowledge(m, a, error);
+	if (!told)
+		acknowledge(m, a, error);
 	arrival_free(m, at);
 }
 
@@ -153,48 +192,92 @@ static int target_claim(struct machine *m, struct arrival *a)
 /* The first packet of a transfer, or the only one. */
 static int target_begin(struct machine *m, struct arrival *a)
 {
+	struct machine_port *port = &m->ports[a->port];
 	bool send = command_is_send(a->packet.command);
-	uint32_t s = NONE;
 	if (!a->header.last) {
-		s = assembly_allocate(m, a);
-		if (s == NONE)
+		a->assembly = assembly_allocate(m, a);
+		if (a->assembly == NONE)
 			return -EAGAIN;
-		a->assembly = s;
 	}
 	int r = send ? target_claim(m, a)
-		     : window_enter(m->ports[a->port].own, &m->op, &a->packet,
-			       &a->access);
-	if (s == NONE)
+		     : window_enter(port->own, &m->op, &a->packet, &a->access);
+	/* Private memory of the owner: no machine reaches it. */
+	if (!r && !send && a->access.owner.pid)
+		r = window_leave(port->own, &m->op, &a->packet, &a->access,
+			CAY_ERROR_MEMORY);
+	bool claimed = !r && (send || a->access.notifies);
+	if (claimed && !port->parked && !(a->packet.flags & CAY_VCI_PRIORITY)) {
+		port->stuck_since = 0;
+		port->retried = false;
+	}
+	if (a->assembly == NONE)
 		return r;
-	struct assembly *t = &m->assemblies[s];
-	t->send = send;
-	t->claim = a->claim;
-	t->access = a->access;
+	struct assembly *t = &m->assemblies[a->assembly];
+	if (r == -EAGAIN) {
+		t->state = ASSEMBLY_FREE;
+		m->assembly_used--;
+		a->assembly = NONE;
+		return r;
+	}
+	t->claimed = claimed;
+	t->claim = send ? a->claim : a->access.claim;
 	t->posted = a->posted;
 	t->slot = a->slot;
 	t->slot_index = a->slot_index;
-	if (r == -EAGAIN) {
-		t->state = ASSEMBLY_FREE;
-		a->assembly = NONE;
-	}
 	return r;
 }
 
-/* A later segment: the window is checked again, the room is there. */
-static int target_continue(struct machine *m, struct arrival *a)
+/* Checks the window again: its owner may have closed it. */
+static int target_window_again(struct machine *m, struct arrival *a)
 {
-	struct assembly *t = &m->assemblies[a->assembly];
-	a->claim = t->claim;
-	a->posted = t->posted;
-	a->slot = t->slot;
-	a->slot_index = t->slot_index;
-	if (t->send)
-		return 0;
+	struct access before = a->access;
 	int r = window_grant(
 		m->ports[a->port].own, &m->op, &a->packet, &a->access);
-	a->access.claim = t->access.claim;
-	a->access.notifies = t->access.notifies;
+	if (!r && a->access.owner.pid)
+		r = CAY_ERROR_MEMORY;
+	a->access.claim = before.claim;
+	a->access.notifies = before.notifies;
 	return r;
+}
+
+/* A later segment: the room is there. */
+static int target_continue(struct machine *m, struct arrival *a)
+{
+	const struct assembly *t = &m->assemblies[a->assembly];
+	if (command_is_send(a->packet.command)) {
+		a->claim = t->claim;
+		a->posted = t->posted;
+		a->slot = t->slot;
+		a->slot_index = t->slot_index;
+		return 0;
+	}
+	a->access.claim = t->claim;
+	a->access.notifies = t->claimed;
+	return target_window_again(m, a);
+}
+
+/*
+ * Returns true if a segment belongs to no transfer, is not the next one of its
+ * transfer, or is one that no origin sends: a short message is not segmented.
+ */
+static bool target_stray(const struct machine *m, const struct arrival *a)
+{
+	const struct packet_header *h = &a->header;
+	uint32_t s = assembly_find(m, a);
+	if (!arrival_segmented(a))
+		return false;
+	if (h->segment == 0)
+		return s != NONE || (command_is_send(h->command) &&
+					    h->length <= CAY_FAST_SEND_BYTES);
+	return s == NONE || (m->assemblies[s].state == ASSEMBLY_OPEN &&
+				    !assembly_continues(&m->assemblies[s], h));
+}
+
+static enum cay_error target_error(int r)
+{
+	return r > 0	     ? (enum cay_error)r
+	       : r == -EPIPE ? CAY_ERROR_GONE
+			     : CAY_ERROR_MEMORY;
 }
 
 static enum stage_result target_window(struct machine *m, uint32_t at)
@@ -203,41 +286,31 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 	int r;
 	if (ring_full(&m->ack))
 		return STAGE_HOLD;
-	if (m->ports[a->port].parked) {
+	if (park_blocks(m, a)) {
 		park(m, at);
 		return STAGE_LEAVE;
 	}
+	if (target_stray(m, a))
+		return arrival_drop(m, at);
 	if (a->header.segment) {
 		a->assembly = assembly_find(m, a);
-		struct assembly *t = a->assembly == NONE
-					     ? NULL
-					     : &m->assemblies[a->assembly];
-		if (!t || t->state == ASSEMBLY_REFUSED || arrival_aborts(a)) {
-			if (t && a->header.last)
-				assembly_void(m, t);
-			m->counts.stale += !t;
-			arrival_free(m, at);
-			return STAGE_LEAVE;
-		}
-		r = target_continue(m, a);
+		struct assembly *t = &m->assemblies[a->assembly];
+		r = t->state == ASSEMBLY_REFUSED || arrival_aborts(a)
+			    ? CAY_ERROR_GONE
+			    : target_continue(m, a);
 	} else {
 		r = target_begin(m, a);
 	}
-	/* Private memory of the owner: no machine reaches it. */
-	if (!r && !command_is_send(a->packet.command) && a->access.owner.pid)
-		r = window_leave(m->ports[a->port].own, &m->op, &a->packet,
-			&a->access, CAY_ERROR_MEMORY);
 	if (r == -EAGAIN) {
 		park(m, at);
 		return STAGE_LEAVE;
 	}
 	if (r) {
-		arrival_refuse(m, at,
-			r > 0	      ? (enum cay_error)r
-			: r == -EPIPE ? CAY_ERROR_GONE
-				      : CAY_ERROR_MEMORY);
+		arrival_refuse(m, at, target_error(r));
 		return STAGE_LEAVE;
 	}
+	if (a->assembly != NONE)
+		m->assemblies[a->assembly].arrived += a->header.bytes;
 	return STAGE_DONE;
 }
 
@@ -267,33 +340,65 @@ static enum stage_result target_payload(struct machine *m, uint32_t at)
 		return completer_put_masked(to, &a->access, &a->packet)
 			       ? STAGE_HOLD
 			       : STAGE_DONE;
-	return responder_stage(m, a);
+	return responder_stage(m, at);
+}
+
+/* The notification unit acknowledges what it has written. */
+static enum stage_result target_notify(struct machine *m, uint32_t at)
+{
+	struct arrival *a = &m->arrivals[at];
+	bool send = command_is_send(a->packet.command);
+	if (!a->header.last || !(send || a->access.notifies))
+		return STAGE_DONE;
+	if (ring_full(&m->notify))
+		return STAGE_HOLD;
+	if (a->assembly != NONE)
+		assembly_free(m, &m->assemblies[a->assembly]);
+	m->notices[ring_push(&m->notify, 0)] =
+		(struct notice){ .kind = !send	     ? NOTICE_ACCESS
+					 : a->posted ? NOTICE_POSTED
+						     : NOTICE_MESSAGE,
+			.port = a->port,
+			.arrival = at };
+	return STAGE_LEAVE;
+}
+
+static enum stage_result target_acknowledge(struct machine *m, uint32_t at)
+{
+	struct arrival *a = &m->arrivals[at];
+	if (!a->header.last)
+		return STAGE_DONE;
+	if (!a->answered) {
+		if (ring_full(&m->ack))
+			return STAGE_HOLD;
+		acknowledge(m, a, CAY_ERROR_NONE);
+	}
+	if (a->assembly != NONE)
+		assembly_free(m, &m->assemblies[a->assembly]);
+	a->assembly = NONE;
+	return STAGE_DONE;
 }
 
 static enum stage_result target_stage(
 	struct machine *m, uint32_t at, uint32_t stage)
 {
 	struct arrival *a = &m->arrivals[at];
-	bool notifies = a->header.last && (command_is_send(a->packet.command) ||
-						  a->access.notifies);
-	if (a->port != NONE && !m->ports[a->port].own)
-		a->port = NONE; /* detached meanwhile */
-	if (a->port == NONE && stage != TARGET_CONTEXT) {
+	if (a->dropped)
+		return arrival_drop(m, at);
+	if (a->port == NONE && stage != TARGET_WRITE_BACK) {
 		if (ring_full(&m->ack))
 			return STAGE_HOLD;
-		acknowledge(m, a, CAY_ERROR_GONE);
-		arrival_free(m, at);
+		arrival_refuse(m, at, CAY_ERROR_GONE);
 		return STAGE_LEAVE;
 	}
+	/* An earlier segment may have been refused since. */
+	if (a->assembly != NONE &&
+		(!assembly_is(&m->assemblies[a->assembly], a) ||
+			m->assemblies[a->assembly].state != ASSEMBLY_OPEN))
+		return arrival_drop(m, at);
 	switch (stage) {
 	case TARGET_CONTEXT:
 		arrival_packet(a);
-		if (a->port == NONE) {
-			if (ring_full(&m->ack))
-				return STAGE_HOLD;
-			arrival_refuse(m, at, CAY_ERROR_GONE);
-			return STAGE_LEAVE;
-		}
 		host_context_load(m, a->port);
 		return STAGE_DONE;
 	case TARGET_WINDOW:
@@ -301,33 +406,12 @@ static enum stage_result target_stage(
 	case TARGET_PAYLOAD:
 		return target_payload(m, at);
 	case TARGET_NOTIFICATION:
-		/* The notification unit acknowledges what it has written. */
-		if (!notifies)
-			return STAGE_DONE;
-		if (ring_full(&m->notify))
-			return STAGE_HOLD;
-		if (a->assembly != NONE)
-			m->assemblies[a->assembly].state = ASSEMBLY_FREE;
-		m->notices[ring_push(&m->notify, 0)] = (struct notice){
-			.kind = !command_is_send(a->packet.command)
-					? NOTICE_ACCESS
-				: a->posted ? NOTICE_POSTED
-					    : NOTICE_MESSAGE,
-			.port = a->port,
-			.arrival = at
-		};
-		return STAGE_LEAVE;
+		return target_notify(m, at);
 	case TARGET_ACKNOWLEDGE:
-		if (a->header.last && !a->answered) {
-			if (ring_full(&m->ack))
-				return STAGE_HOLD;
-			acknowledge(m, a, CAY_ERROR_NONE);
-		}
-		if (a->header.last && a->assembly != NONE)
-			m->assemblies[a->assembly].state = ASSEMBLY_FREE;
-		return STAGE_DONE;
+		return target_acknowledge(m, at);
 	default:
-		host_context_write_back(m, a->port);
+		if (a->port != NONE)
+			host_context_write_back(m, a->port);
 		arrival_free(m, at);
 		return STAGE_DONE;
 	}

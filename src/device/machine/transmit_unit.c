@@ -102,5 +102,7 @@ static bool answer_transmit(struct machine *m, const struct packet_header *h,
 	if (request &&
 		routing_string_reverse(request, (uint16_t)node, &string) != 0)
 		return true; /* no way back: nothing can be sent */
+	if (node != m->node && (!request || !m->wire))
+		return true;
 	return transmit(m, h, request ? &string : NULL, node, data);
 }

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIRE_PACKETS 64 /* of each source */
+#define WIRE_PACKETS   64 /* of each source */
+#define WIRE_RESPONSES 16 /* of them, only for responses */
 
 struct wire_packet {
 	uint32_t node; /* destination */
@@ -21,7 +22,7 @@ struct wire_source {
 	struct wire_port port;
 	struct wire *wire;
 	bool cut;
-	uint32_t count;
+	uint32_t count, requests;
 	struct wire_packet packet[WIRE_PACKETS];
 };
 
@@ -40,8 +41,11 @@ static bool wire_send(struct wire_port *port, uint32_t node, bool response,
 	struct wire *w = s->wire;
 	if (s->cut)
 		return true;
-	if (s->count == WIRE_PACKETS)
+	/* Responses never wait for requests, or two nodes would deadlock. */
+	if (s->count == WIRE_PACKETS ||
+		(!response && s->requests == WIRE_PACKETS - WIRE_RESPONSES))
 		return false;
+	s->requests += !response;
 	struct wire_packet *p = &s->packet[s->count++];
 	w->random = w->random * 6364136223846793005ull + 1442695040888963407ull;
 	p->node = node;
@@ -82,6 +86,7 @@ bool wire_step(struct wire *w)
 			if (p.due > w->now || wire_behind(s, i) ||
 				!wire_deliver(w, &p))
 				continue;
+			s->requests -= !p.response;
 			memmove(&s->packet[i], &s->packet[i + 1],
 				(s->count - i - 1) * sizeof(p));
 			s->packet[--s->count] = p; /* keeps its buffer */
@@ -95,7 +100,7 @@ bool wire_step(struct wire *w)
 void wire_cut(struct wire *w, uint32_t node)
 {
 	w->sources[node - 1].cut = true;
-	w->sources[node - 1].count = 0;
+	w->sources[node - 1].count = w->sources[node - 1].requests = 0;
 }
 
 uint64_t wire_packets(const struct wire *w)
