@@ -9,17 +9,42 @@
 
 #include "base/bits.h"
 
+void arena_header_layout(
+	struct arena_header *h, uint64_t bytes, uint32_t control_stride)
+{
+	uint64_t rest =
+		ARENA_SIZE_FOR(0ull, control_stride) - ARENA_HEAP_OFFSET;
+	h->size = bytes;
+	h->control_stride = control_stride;
+	h->directory_offset = ARENA_DIRECTORY_OFFSET;
+	h->heap_offset = ARENA_HEAP_OFFSET;
+	h->heap_end = bytes > rest ? bytes - rest : 0;
+	h->control_offset[0] = ARENA_CONTROL_OFFSET(0ull);
+	h->control_offset[1] = ARENA_CONTROL_OFFSET(1ull);
+	if (rest) {
+		h->heap_end -= h->heap_end % ARENA_PAGE;
+		h->control_offset[0] = h->heap_end;
+		h->control_offset[1] = h->heap_end + rest / 2;
+	}
+}
+
 int arena_header_valid(const struct arena_header *h, uint64_t mapped_bytes)
 {
 	if (h->magic != ARENA_MAGIC)
 		return -EPROTO;
 	if (h->major != ARENA_MAJOR || h->features != 0)
 		return -EPROTONOSUPPORT;
-	if (h->size > mapped_bytes || h->size <= ARENA_HEAP_OFFSET ||
-		h->directory_offset != ARENA_DIRECTORY_OFFSET ||
-		h->control_offset[0] != ARENA_CONTROL_OFFSET(0ull) ||
-		h->control_offset[1] != ARENA_CONTROL_OFFSET(1ull) ||
-		h->heap_offset != ARENA_HEAP_OFFSET)
+	if (h->control_stride != ARENA_STRIDE_PACKED &&
+		h->control_stride != ARENA_STRIDE_PAGE)
+		return -EBADMSG;
+	struct arena_header right = { 0 };
+	arena_header_layout(&right, h->size, h->control_stride);
+	if (h->size > mapped_bytes || right.heap_end <= right.heap_offset ||
+		h->directory_offset != right.directory_offset ||
+		h->control_offset[0] != right.control_offset[0] ||
+		h->control_offset[1] != right.control_offset[1] ||
+		h->heap_offset != right.heap_offset ||
+		h->heap_end != right.heap_end)
 		return -EBADMSG;
 	return 0;
 }
@@ -103,13 +128,12 @@ bool queue_position_valid(
 	return entries <= 1ull << nq_log2 && units <= 1ull << rdr_log2;
 }
 
-bool peer_entry_valid(const struct peer_entry *p, uint64_t arena_bytes)
+bool peer_entry_valid(const struct peer_entry *p, const struct arena_header *h)
 {
 	return p->epoch != 0 && p->path == PATH_DIRECT &&
-	       p->control_offset % sizeof(struct queue_control) == 0 &&
-	       bits_inside(p->control_offset, sizeof(struct queue_control),
-		       bits_min(arena_bytes, ARENA_HEAP_OFFSET)) &&
-	       p->control_offset >= ARENA_CONTROL_OFFSET(0ull);
+	       p->control_offset ==
+		       h->control_offset[p->epoch & 1] +
+			       (uint64_t)p->vpid * h->control_stride;
 }
 
 bool window_valid(const struct cay_window_descriptor *w, uint64_t arena_bytes)

@@ -8,7 +8,10 @@
  * bytes apart, so that the adjacent-line prefetcher does not couple them. All
  * references are offsets from the start of the arena, never pointers.
  *
- *	header | directory | controls (even, odd epochs) | heap ...
+ *	header | directory | controls (even, odd epochs) | heap
+ *
+ * If each control has a page of its own, the controls follow the heap, and the
+ * place of the others is unused: the heap starts at the same offset.
  *
  * The heap holds, in whole pages that the node allocates, the queues of ports,
  * op records of processes, and the memory of cay_alloc().
@@ -24,7 +27,7 @@
 #include "cay/contract.h"
 
 #define ARENA_MAGIC 0x616e657261796163ull /* "cayarena" */
-#define ARENA_MAJOR 1
+#define ARENA_MAJOR 2
 #define ARENA_MINOR 0
 
 #define ARENA_PAGE  4096u
@@ -40,9 +43,9 @@ struct arena_header {
 	uint64_t size;	   /* bytes of the whole arena */
 	uint64_t directory_offset;
 	uint64_t control_offset[2]; /* by parity of the epoch */
-	uint64_t heap_offset;
-	uint32_t node; /* the 32-bit node identifier */
-	uint32_t reserved;
+	uint64_t heap_offset, heap_end;
+	uint32_t node;		 /* the 32-bit node identifier */
+	uint32_t control_stride; /* bytes from one VPID's control to the next */
 	char realm[64];
 };
 
@@ -321,6 +324,15 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 		(parity)*ARENA_CONTROL_BYTES)
 #define ARENA_HEAP_OFFSET ARENA_CONTROL_OFFSET(2ull)
 
+/* Strides: controls next to each other, or each on a page of its own. */
+#define ARENA_STRIDE_PACKED ((uint32_t)sizeof(struct queue_control))
+#define ARENA_STRIDE_PAGE   ARENA_PAGE
+/* Bytes of an arena with a heap of this size. */
+#define ARENA_SIZE_FOR(heap_bytes, stride)                                     \
+	(ARENA_HEAP_OFFSET + (heap_bytes) +                                    \
+		((stride) == ARENA_STRIDE_PAGE ? 2ull * CAY_VPIDS * ARENA_PAGE \
+					       : 0))
+
 /* Limits and defaults of the sizes that a port requests. */
 #define QUEUE_NQ_LOG2_MIN	  4
 #define QUEUE_NQ_LOG2_MAX	  20
@@ -344,6 +356,12 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 /* ---- checkers (arena.c); each checks a private copy ---- */
 
 /*
+ * Fills in the sizes and offsets of an arena of this size. Without room for a
+ * heap, arena_header_valid() refuses it.
+ */
+void arena_header_layout(
+	struct arena_header *, uint64_t bytes, uint32_t control_stride);
+/*
  * Returns 0, -EPROTO (not an arena), -EPROTONOSUPPORT (version) or -EBADMSG
  * (sizes).
  */
@@ -351,7 +369,9 @@ int arena_header_valid(const struct arena_header *copy, uint64_t mapped_bytes);
 bool queue_config_valid(const struct queue_config *copy, uint64_t arena_bytes);
 bool queue_position_valid(
 	uint64_t w, uint64_t r, uint8_t nq_log2, uint8_t rdr_log2);
-bool peer_entry_valid(const struct peer_entry *copy, uint64_t arena_bytes);
+/* The header is a valid copy. */
+bool peer_entry_valid(
+	const struct peer_entry *copy, const struct arena_header *);
 bool window_valid(
 	const struct cay_window_descriptor *copy, uint64_t arena_bytes);
 bool posted_valid(const struct cay_posted_receive *copy, uint64_t arena_bytes);

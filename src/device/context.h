@@ -17,7 +17,10 @@ struct context;
  */
 struct arena {
 	unsigned char *base;
-	uint64_t bytes;
+	uint64_t bytes; /* end of the heap: bound of offsets in the arena */
+	uint64_t mapped_bytes;
+	uint64_t control_offset[2]; /* by parity of the epoch */
+	uint64_t control_stride;
 	void (*ring_doorbell)(struct context *to);
 	bool (*orphaned)(const struct arena *);
 };
@@ -118,12 +121,30 @@ CAY_STATIC_ASSERT(
 	"origin.device.references has a bit for each slot below "
 	"REFERENCE_COPIED");
 
+/*
+ * Sets the layout to that of a header, which is valid and the caller's own: the
+ * one in the arena may change.
+ */
+static inline void arena_set_layout(
+	struct arena *a, const struct arena_header *h)
+{
+	a->bytes = h->heap_end;
+	a->control_offset[0] = h->control_offset[0];
+	a->control_offset[1] = h->control_offset[1];
+	a->control_stride = h->control_stride;
+}
+
+static inline uint64_t arena_control_offset(
+	const struct arena *a, uint16_t vpid, uint32_t epoch)
+{
+	return a->control_offset[epoch & 1] + vpid * a->control_stride;
+}
+
 static inline struct queue_control *arena_control(
 	const struct arena *a, uint16_t vpid, uint32_t epoch)
 {
-	uint64_t at = ARENA_CONTROL_OFFSET((uint64_t)(epoch & 1)) +
-		      (uint64_t)vpid * sizeof(struct queue_control);
-	return (struct queue_control *)(void *)(a->base + at);
+	unsigned char *at = a->base + arena_control_offset(a, vpid, epoch);
+	return (struct queue_control *)(void *)at;
 }
 
 static inline struct arena_entry *arena_directory(const struct arena *a)

@@ -70,7 +70,7 @@ static uint64_t counting_at(const struct counting *c, const void *address)
 		return COUNTING_OUTSIDE;
 	uint64_t at = (uint64_t)(uintptr_t)address -
 		      (uint64_t)(uintptr_t)c->arena->base;
-	return at < c->arena->bytes ? at : COUNTING_OUTSIDE;
+	return at < c->arena->mapped_bytes ? at : COUNTING_OUTSIDE;
 }
 
 /* Adds a line to the set; returns true if it is new. */

@@ -23,14 +23,17 @@ static bool fixture_orphaned(const struct arena *a)
 }
 
 /* The mapping is zeroed and populated on first touch. */
-static int fixture_map(struct arena *a, uint64_t bytes)
+static int fixture_map(struct arena *a, uint64_t bytes, uint32_t stride)
 {
+	struct arena_header layout = { 0 };
+	arena_header_layout(&layout, bytes, stride);
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	a->base = base;
-	a->bytes = bytes;
+	a->mapped_bytes = bytes;
+	arena_set_layout(a, &layout);
 	a->ring_doorbell = fixture_ring;
 	a->orphaned = fixture_orphaned;
 	return 0;
@@ -71,12 +74,11 @@ static void peer_fill(const struct fixture *b, uint32_t i, uint32_t peer)
 	struct peer_entry *table = (void *)(b->arena.base + own->tables_offset +
 					    (uint64_t)own->peers_at * CAY_LINE);
 	struct peer_entry *entry = &table[peer];
-	unsigned char *control =
-		(void *)arena_control(&b->arena, to->vpid, to->epoch);
 
 	entry->vpid = to->vpid;
 	entry->path = PATH_DIRECT;
-	entry->control_offset = (uint64_t)(control - b->arena.base);
+	entry->control_offset =
+		arena_control_offset(&b->arena, to->vpid, to->epoch);
 	/* Release, as the node does it: the entry is in use from here on. */
 	atomic_store_explicit(&entry->epoch, to->epoch, memory_order_release);
 }
@@ -152,6 +154,12 @@ static int ports_open(struct fixture *b)
 int fixture_open(
 	struct fixture *b, uint32_t ports, const struct queue_options *options)
 {
+	return fixture_open_stride(b, ports, options, ARENA_STRIDE_PACKED);
+}
+
+int fixture_open_stride(struct fixture *b, uint32_t ports,
+	const struct queue_options *options, uint32_t control_stride)
+{
 	struct queue_config config;
 	struct queue_options w = *options;
 	w.peers = ports;
@@ -163,7 +171,9 @@ int fixture_open(
 	memset(b, 0, sizeof(*b));
 	b->heap_end = ARENA_HEAP_OFFSET;
 	int r = fixture_map(&b->arena,
-		ARENA_HEAP_OFFSET + ARENA_PAGE + ports * each + FIXTURE_MEMORY);
+		ARENA_SIZE_FOR(ARENA_PAGE + ports * each + FIXTURE_MEMORY,
+			control_stride),
+		control_stride);
 	if (r)
 		return r;
 	b->port = calloc(ports, sizeof(*b->port));
@@ -193,7 +203,7 @@ void fixture_close(struct fixture *b)
 	for (uint32_t i = 0; i < b->ports; i++)
 		port_close(b, i);
 	free(b->port);
-	munmap(b->arena.base, b->arena.bytes);
+	munmap(b->arena.base, b->arena.mapped_bytes);
 	memset(b, 0, sizeof(*b));
 }
 

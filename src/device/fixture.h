@@ -55,6 +55,9 @@ struct fixture {
 /* Returns 0 or -ENOMEM. */
 int fixture_open(
 	struct fixture *, uint32_t ports, const struct queue_options *);
+/* The same in an arena with this distance between controls. */
+int fixture_open_stride(struct fixture *, uint32_t ports,
+	const struct queue_options *, uint32_t control_stride);
 void fixture_close(struct fixture *);
 
 /*

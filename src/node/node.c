@@ -31,7 +31,10 @@ void node_init(struct node *n, const struct node_options *o)
 	n->arena_bytes = o->arena_bytes ? o->arena_bytes : NODE_ARENA_BYTES;
 	n->stay = o->stay;
 	n->quota = o->quota;
-	quota_default(&n->quota, n->arena_bytes - ARENA_HEAP_OFFSET);
+	n->control_stride = o->control_stride ? o->control_stride
+					      : ARENA_STRIDE_PACKED;
+	quota_default(&n->quota,
+		n->arena_bytes - ARENA_SIZE_FOR(0ull, n->control_stride));
 	n->listener = n->path_listener = n->epoll = n->spare = -1;
 	list_init(&n->realms);
 	list_init(&n->connected);

@@ -180,6 +180,7 @@ struct node {
 	uint64_t random; /* seeds of the trees */
 	bool stay;
 	uint64_t arena_bytes;
+	uint32_t control_stride;
 	struct list realms;
 	struct list connected; /* processes that have not joined a realm */
 	struct list reaped;    /* freed after the events of this round */
@@ -500,13 +501,15 @@ void status_end(struct node *);
 /* ---- server.c ---- */
 
 /* The default; tools such as Valgrind have twice this for a whole process. */
-#define NODE_ARENA_BYTES     (32ull << 30)
-#define NODE_ARENA_BYTES_MIN (ARENA_HEAP_OFFSET + (1ull << 20))
+#define NODE_ARENA_BYTES (32ull << 30)
+
+#define NODE_ARENA_BYTES_MIN(stride) ARENA_SIZE_FOR(1ull << 20, stride)
 
 struct node_options {
 	const char *name;
-	uint64_t arena_bytes; /* at least NODE_ARENA_BYTES_MIN; 0: default */
-	struct quota quota;   /* 0: default */
+	uint64_t arena_bytes;	 /* at least NODE_ARENA_BYTES_MIN; 0: default */
+	uint32_t control_stride; /* of the arenas; 0: ARENA_STRIDE_PACKED */
+	struct quota quota;	 /* 0: default */
 	bool background; /* continue in a child; the caller's process exits */
 	bool stay;	 /* do not exit with the last process */
 };

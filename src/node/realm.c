@@ -34,8 +34,16 @@ int realm_memfd(const char *name)
 	return fd >= 0 ? fd : errno == EPERM ? -ENOSYS : -errno;
 }
 
-static int arena_create(struct realm *r, uint64_t bytes)
+static int arena_create(struct realm *r, uint64_t bytes, uint32_t stride)
 {
+	struct arena_header h = { .magic = ARENA_MAGIC,
+		.major = ARENA_MAJOR,
+		.minor = ARENA_MINOR,
+		.node = r->node->id };
+	memcpy(h.realm, r->name, sizeof(h.realm));
+	arena_header_layout(&h, bytes, stride);
+	if (arena_header_valid(&h, bytes) != 0)
+		return -EINVAL;
 	r->fd = realm_memfd("cay-realm");
 	if (r->fd < 0)
 		return r->fd;
@@ -56,18 +64,11 @@ static int arena_create(struct realm *r, uint64_t bytes)
 		return e;
 	}
 	madvise(p, bytes, MADV_DONTDUMP);
-	r->arena =
-		(struct arena){ p, bytes, doorbell_ring_node, realm_orphaned };
-	struct arena_header h = { .magic = ARENA_MAGIC,
-		.major = ARENA_MAJOR,
-		.minor = ARENA_MINOR,
-		.size = bytes,
-		.directory_offset = ARENA_DIRECTORY_OFFSET,
-		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
-			ARENA_CONTROL_OFFSET(1ull) },
-		.heap_offset = ARENA_HEAP_OFFSET,
-		.node = r->node->id };
-	memcpy(h.realm, r->name, sizeof(h.realm));
+	r->arena = (struct arena){ .base = p,
+		.mapped_bytes = bytes,
+		.ring_doorbell = doorbell_ring_node,
+		.orphaned = realm_orphaned };
+	arena_set_layout(&r->arena, &h);
 	memcpy(p, &h, sizeof(h));
 	return 0;
 }
@@ -89,12 +90,13 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	list_init(&r->gone);
 	r->record_left = r->reference_left = NODE_READS_MAX;
 	r->op = aligned_alloc(ARENA_APART, sizeof(*r->op));
-	int e = r->op ? arena_create(r, n->arena_bytes) : -ENOMEM;
+	int e = r->op ? arena_create(r, n->arena_bytes, n->control_stride)
+		      : -ENOMEM;
 	if (e)
 		goto err_realm;
 	memset(r->op, 0, sizeof(*r->op));
 	e = extents_init(&r->heap, ARENA_HEAP_OFFSET,
-		n->arena_bytes - ARENA_HEAP_OFFSET, n->random++);
+		r->arena.bytes - ARENA_HEAP_OFFSET, n->random++);
 	if (e)
 		goto err_arena;
 	list_append(&n->realms, &r->link);
@@ -103,7 +105,7 @@ static int realm_new(struct node *n, const char *name, struct realm **out)
 	return 0;
 
 err_arena:
-	munmap(r->arena.base, r->arena.bytes);
+	munmap(r->arena.base, r->arena.mapped_bytes);
 	close(r->fd);
 err_realm:
 	free(r->op);
@@ -129,7 +131,7 @@ void realm_end_if_empty(struct realm *r)
 		return;
 	list_remove(&r->link);
 	r->node->realm_count--;
-	munmap(r->arena.base, r->arena.bytes);
+	munmap(r->arena.base, r->arena.mapped_bytes);
 	close(r->fd);
 	extents_end(&r->heap);
 	free(r->op);

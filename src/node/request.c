@@ -50,7 +50,7 @@ static int request_hello(struct call *c)
 		realm_end_if_empty(realm);
 		return r;
 	}
-	c->reply->hello.arena_bytes = realm->arena.bytes;
+	c->reply->hello.arena_bytes = realm->arena.mapped_bytes;
 	c->reply->hello.records = p->record_pages[0];
 	c->reply->hello.node = p->node->id;
 	c->reply->hello.block_bytes_max = block_bytes_max(p);

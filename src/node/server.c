@@ -154,7 +154,8 @@ static int node_loop(struct node *n, const sigset_t *signals)
 
 int node_serve(const struct node_options *o)
 {
-	if (o->arena_bytes && o->arena_bytes < NODE_ARENA_BYTES_MIN)
+	if (o->arena_bytes &&
+		o->arena_bytes < NODE_ARENA_BYTES_MIN(o->control_stride))
 		return -EINVAL;
 	struct node *n = calloc(1, sizeof(*n));
 	if (!n)

@@ -31,8 +31,8 @@ static void entry_write(const struct watch *w)
 	uint32_t epoch = w->target->epoch;
 	e->vpid = w->vpid;
 	e->path = w->path;
-	e->control_offset = ARENA_CONTROL_OFFSET((uint64_t)(epoch & 1)) +
-			    (uint64_t)w->vpid * sizeof(struct queue_control);
+	e->control_offset =
+		arena_control_offset(&w->watcher->realm->arena, w->vpid, epoch);
 	/* Release pairs with the load in route_fetch(). */
 	atomic_store_explicit(&e->epoch, epoch, memory_order_release);
 }

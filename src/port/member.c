@@ -117,14 +117,16 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 	madvise(p, bytes, MADV_DONTFORK);
 	madvise(p, bytes, MADV_DONTDUMP);
 	a->base = p;
-	a->bytes = bytes;
+	a->mapped_bytes = bytes;
 	a->ring_doorbell = doorbell_ring;
 	a->orphaned = member_orphaned;
 	struct arena_header header;
 	memcpy(&header, a->base, sizeof(header));
-	int r = arena_header_valid(&header, a->bytes);
+	int r = arena_header_valid(&header, bytes);
 	if (r)
 		munmap(p, bytes);
+	else
+		arena_set_layout(a, &header);
 	return r;
 }
 
@@ -205,7 +207,7 @@ static int member_hello(struct member *m)
 		m->arena.bytes - ARENA_HEAP_OFFSET);
 	r = record_page_add(m, reply.hello.records);
 	if (r)
-		munmap(m->arena.base, m->arena.bytes);
+		munmap(m->arena.base, m->arena.mapped_bytes);
 	return r;
 }
 
@@ -293,7 +295,7 @@ void member_leave(struct member *m)
 		record_unregister(m);
 		staging_discard(m);
 		window_mappings_discard(m);
-		munmap(m->arena.base, m->arena.bytes);
+		munmap(m->arena.base, m->arena.mapped_bytes);
 		member_send_leave(m);
 		member_delete(m);
 	}

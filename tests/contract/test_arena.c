@@ -48,7 +48,9 @@ static struct arena_header valid_header(void)
 		.directory_offset = ARENA_DIRECTORY_OFFSET,
 		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
 			ARENA_CONTROL_OFFSET(1ull) },
-		.heap_offset = ARENA_HEAP_OFFSET };
+		.control_stride = 512,
+		.heap_offset = ARENA_HEAP_OFFSET,
+		.heap_end = 1ull << 30 };
 }
 
 #define HEADER_WITH(change, expected)                                  \
@@ -73,6 +75,46 @@ static void header_validation(void **state)
 	HEADER_WITH(control_offset[0] += 512, -EBADMSG);
 	HEADER_WITH(control_offset[1] = UINT64_MAX, -EBADMSG);
 	HEADER_WITH(heap_offset = 4096, -EBADMSG);
+	HEADER_WITH(heap_end += 4096, -EBADMSG);
+	HEADER_WITH(heap_end = 0, -EBADMSG);
+	HEADER_WITH(control_stride = 0, -EBADMSG);
+	HEADER_WITH(control_stride = 256, -EBADMSG);
+	HEADER_WITH(control_stride = 8192, -EBADMSG);
+	/* The offsets are those of packed controls. */
+	HEADER_WITH(control_stride = 4096, -EBADMSG);
+}
+
+/* 1 GiB, with half of it for the controls. */
+static struct arena_header paged_header(void)
+{
+	struct arena_header h = valid_header();
+	h.control_stride = 4096;
+	h.control_offset[0] = h.heap_end = 512ull << 20;
+	h.control_offset[1] = 768ull << 20;
+	return h;
+}
+
+static void controls_on_pages_follow_the_heap(void **state)
+{
+	struct arena_header h = paged_header();
+	(void)state;
+	assert_int_equal(arena_header_valid(&h, 1ull << 30), 0);
+	h.heap_end += 4096;
+	assert_int_equal(arena_header_valid(&h, 1ull << 30), -EBADMSG);
+	h = paged_header();
+	h.control_offset[1] += 4096;
+	assert_int_equal(arena_header_valid(&h, 1ull << 30), -EBADMSG);
+	/* Sizes without room for the controls, or for a page of the heap. */
+	static const uint64_t small[] = { 0, 1, 512ull << 20,
+		ARENA_HEAP_OFFSET + (512ull << 20),
+		ARENA_HEAP_OFFSET + (512ull << 20) + 4095 };
+	for (unsigned i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+		arena_header_layout(&h, small[i], 4096);
+		assert_int_equal(arena_header_valid(&h, 1ull << 30), -EBADMSG);
+	}
+	arena_header_layout(&h, ARENA_SIZE_FOR(4096ull, 4096), 4096);
+	assert_int_equal(arena_header_valid(&h, 1ull << 30), 0);
+	assert_int_equal(h.heap_end, ARENA_HEAP_OFFSET + 4096);
 }
 
 /* ---- queue configuration ---- */
@@ -209,12 +251,12 @@ static struct peer_entry valid_peer(void)
 		.control_offset = ARENA_CONTROL_OFFSET(1ull) + 512 };
 }
 
-#define PEER_WITH(change, expected)                                    \
-	do {                                                           \
-		struct peer_entry p = valid_peer();                    \
-		p.change;                                              \
-		assert_int_equal(                                      \
-			peer_entry_valid(&p, CONFIG_ARENA), expected); \
+#define PEER_WITH(change, expected)                                   \
+	do {                                                          \
+		const struct arena_header h = valid_header();         \
+		struct peer_entry p = valid_peer();                   \
+		p.change;                                             \
+		assert_int_equal(peer_entry_valid(&p, &h), expected); \
 	} while (0)
 
 static void peers(void **state)
@@ -228,9 +270,17 @@ static void peers(void **state)
 	PEER_WITH(control_offset += 64, false);
 	PEER_WITH(control_offset = 0, false);
 	PEER_WITH(control_offset = ARENA_CONTROL_OFFSET(0ull) - 512, false);
-	PEER_WITH(control_offset = ARENA_HEAP_OFFSET - 512, true);
+	PEER_WITH(control_offset = ARENA_HEAP_OFFSET - 512, false);
+	PEER_WITH(epoch = 3, true);
+	PEER_WITH(epoch = 2, false); /* the control of odd epochs */
+	PEER_WITH(vpid = 2, false);
 	PEER_WITH(control_offset = ARENA_HEAP_OFFSET, false);
 	PEER_WITH(control_offset = UINT64_MAX - 511, false);
+	const struct arena_header paged = paged_header();
+	struct peer_entry p = valid_peer();
+	assert_false(peer_entry_valid(&p, &paged));
+	p.control_offset = paged.control_offset[1] + 4096;
+	assert_true(peer_entry_valid(&p, &paged));
 }
 
 static void references(void **state)
@@ -406,6 +456,7 @@ int main(void)
 		cmocka_unit_test(written_words_have_separate_lines),
 		cmocka_unit_test(arena_layout),
 		cmocka_unit_test(header_validation),
+		cmocka_unit_test(controls_on_pages_follow_the_heap),
 		cmocka_unit_test(config_sizes),
 		cmocka_unit_test(config_reserves),
 		cmocka_unit_test(config_extents),

@@ -180,6 +180,52 @@ static void context_load_checks_the_configuration(void **state)
 		-EBADMSG);
 }
 
+static int paged_setup(void **state)
+{
+	return tb_setup_stride(state, 2,
+		(struct queue_options){
+			.nq_log2 = TB_NQ_LOG2, .rdr_log2 = TB_RDR_LOG2 },
+		ARENA_STRIDE_PAGE);
+}
+
+/* Returns the page of a port's control. */
+static uint64_t control_page(const struct testbench *tb, uint32_t port)
+{
+	const struct context *own = fixture_own(&tb->fixture, port);
+	uint64_t at = (uint64_t)((unsigned char *)own->control -
+				 tb->fixture.arena.base);
+	assert_int_equal(at % ARENA_PAGE, 0);
+	assert_true(at >= tb->fixture.arena.bytes);
+	assert_true(at + ARENA_PAGE <= tb->fixture.arena.mapped_bytes);
+	return at / ARENA_PAGE;
+}
+
+/* Each control has a page behind the heap; the port also migrates there. */
+static void controls_have_pages_of_their_own(void **state)
+{
+	struct testbench *tb = *state;
+	const struct context *own = fixture_own(&tb->fixture, 1);
+	uint64_t first = control_page(tb, 1);
+	assert_int_not_equal(control_page(tb, 0), first);
+	assert_int_equal(tb_send_fast(tb, 1, 0, 8), 0);
+	assert_int_equal(queue_nq(atomic_load(&own->control->w)),
+		queue_nq(atomic_load(&own->control->r)) + 1);
+	assert_int_equal(fixture_reopen(&tb->fixture, 1, true), 0);
+	assert_int_equal(tb_send_fast(tb, 2, 0, 8), 0);
+	const struct queue_control *next = arena_control(
+		&tb->fixture.arena, fixture_vpid(1), own->epoch + 1);
+	assert_int_not_equal(
+		((const unsigned char *)next - tb->fixture.arena.base) /
+			ARENA_PAGE,
+		first);
+	assert_int_equal(queue_nq(atomic_load(&next->w)),
+		queue_nq(atomic_load(&next->r)) + 1);
+	/* No offset of the heap reaches a control. */
+	struct queue_config c = own->control->config;
+	c.queues_offset = first * ARENA_PAGE;
+	assert_false(queue_config_valid(&c, tb->fixture.arena.bytes));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +237,9 @@ int main(void)
 		cmocka_unit_test(restart_skips_generation_zero),
 		TB_TEST(context_load_checks_the_epoch),
 		TB_TEST(context_load_checks_the_configuration),
+		cmocka_unit_test_setup_teardown(
+			controls_have_pages_of_their_own, paged_setup,
+			tb_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

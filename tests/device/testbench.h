@@ -41,12 +41,13 @@ struct testbench {
 	uint64_t operand[2];		/* of FAA, CAS, MISALIGNED_PUT */
 };
 
-static inline int tb_setup_queues(
-	void **state, uint32_t ports, struct queue_options options)
+static inline int tb_setup_stride(void **state, uint32_t ports,
+	struct queue_options options, uint32_t control_stride)
 {
 	struct testbench *tb = calloc(1, sizeof(*tb));
 	counting_end(); /* a failed test may not have ended it */
-	if (!tb || fixture_open(&tb->fixture, ports, &options) != 0)
+	if (!tb || fixture_open_stride(
+			   &tb->fixture, ports, &options, control_stride) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(tb->data); i++)
 		tb->data[i] = (unsigned char)(i * 7 + 1);
@@ -56,6 +57,12 @@ static inline int tb_setup_queues(
 	tb->c.trace_max = ARRAY_COUNT(tb->trace);
 	*state = tb;
 	return 0;
+}
+
+static inline int tb_setup_queues(
+	void **state, uint32_t ports, struct queue_options options)
+{
+	return tb_setup_stride(state, ports, options, ARENA_STRIDE_PACKED);
 }
 
 static inline int tb_setup_ports(void **state, uint32_t ports)

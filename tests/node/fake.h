@@ -58,12 +58,8 @@ static inline struct offer offer_good(void)
 	o.header = (struct arena_header){ .magic = ARENA_MAGIC,
 		.major = ARENA_MAJOR,
 		.minor = ARENA_MINOR,
-		.size = FAKE_ARENA_BYTES,
-		.directory_offset = ARENA_DIRECTORY_OFFSET,
-		.control_offset = { ARENA_CONTROL_OFFSET(0ull),
-			ARENA_CONTROL_OFFSET(1ull) },
-		.heap_offset = ARENA_HEAP_OFFSET,
 		.node = FAKE_NODE };
+	arena_header_layout(&o.header, FAKE_ARENA_BYTES, ARENA_STRIDE_PACKED);
 	return o;
 }
 

@@ -136,14 +136,22 @@ static inline void inside_check_empty(struct node *n)
 		MUST(list_empty(&n->names[i]));
 }
 
-static inline struct node *inside_node(uint64_t heap_bytes)
+/* A node with this distance between the controls in its arenas. */
+static inline struct node *inside_node_stride(
+	uint64_t heap_bytes, uint32_t control_stride)
 {
-	struct node_options o = { .arena_bytes =
-					  ARENA_HEAP_OFFSET + heap_bytes };
+	struct node_options o = { .arena_bytes = ARENA_SIZE_FOR(
+					  heap_bytes, control_stride),
+		.control_stride = control_stride };
 	struct node *n = calloc(1, sizeof(*n));
 	MUST(n);
 	node_init(n, &o);
 	return n;
+}
+
+static inline struct node *inside_node(uint64_t heap_bytes)
+{
+	return inside_node_stride(heap_bytes, ARENA_STRIDE_PACKED);
 }
 
 #endif

@@ -123,6 +123,22 @@ static void controls_elsewhere(struct offer *o)
 	o->header.control_offset[1] = UINT64_MAX - 4095;
 }
 
+static void controls_closer(struct offer *o)
+{
+	o->header.control_stride = 256;
+}
+
+/* The controls of such an arena are not where the header says. */
+static void controls_on_pages(struct offer *o)
+{
+	o->header.control_stride = ARENA_STRIDE_PAGE;
+}
+
+static void heap_beyond(struct offer *o)
+{
+	o->header.heap_end += ARENA_PAGE;
+}
+
 static void heap_elsewhere(struct offer *o)
 {
 	o->header.heap_offset = 0;
@@ -214,6 +230,9 @@ static const struct corruption corruptions[] = {
 	{ "size in header too small", header_size_small, EBADMSG },
 	{ "directory elsewhere", directory_elsewhere, EBADMSG },
 	{ "control blocks elsewhere", controls_elsewhere, EBADMSG },
+	{ "control blocks closer", controls_closer, EBADMSG },
+	{ "control blocks on pages", controls_on_pages, EBADMSG },
+	{ "heap beyond its end", heap_beyond, EBADMSG },
 	{ "heap elsewhere", heap_elsewhere, EBADMSG },
 	{ "truncated", truncated, EBADMSG },
 	{ "longer than announced", longer_than_announced, EBADMSG },
@@ -303,7 +322,8 @@ static struct queue_config open_config; /* stored by the next OPEN */
 static void reply_open(
 	struct fake *f, const struct node_request *q, struct node_reply *reply)
 {
-	struct arena a = { .base = f->base, .bytes = f->offer.arena_bytes };
+	struct arena a = { .base = f->base };
+	arena_set_layout(&a, &f->offer.header);
 	if (q->kind != NODE_OPEN)
 		return;
 	struct queue_control *c = arena_control(&a, 5, 1);

@@ -101,12 +101,12 @@ static void scribble_fenced(const struct vport *p)
 
 /* ---- fixture ---- */
 
+/* The state is the distance between controls. */
 static int setup(void **state)
 {
 	struct node_request q = { .kind = NODE_ALLOC };
 	struct node_reply reply;
-	(void)state;
-	node = inside_node(HEAP_BYTES);
+	node = inside_node_stride(HEAP_BYTES, *(const uint32_t *)*state);
 	owner = inside_join(node, 1, "default");
 	stopped = inside_join(node, STOPPED_PID, "default");
 	realm = owner->realm;
@@ -456,7 +456,13 @@ static void random_steps_lead_nowhere(void **state)
 	process_exited(others.process);
 }
 
-#define ARENA_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+static uint32_t packed = ARENA_STRIDE_PACKED, paged = ARENA_STRIDE_PAGE;
+
+#define ARENA_TEST(test)                                  \
+	cmocka_unit_test_prestate_setup_teardown(         \
+		test, setup, teardown, &packed),          \
+		cmocka_unit_test_prestate_setup_teardown( \
+			test, setup, teardown, &paged)
 
 int main(void)
 {
