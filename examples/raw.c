@@ -31,6 +31,7 @@ static struct cay_vci fast_send(const struct cay_peer *peer)
 	vci.word[CAY_VCI_WORD_COMMAND] =
 		CAY_FAST_SEND | (bytes + 7) / 8 |
 		(uint64_t)CAY_VCI_NOTIFY << CAY_VCI_FLAGS_SHIFT |
+		CAY_VCI_ROUTE_LOCAL |
 		(uint64_t)cay_peer_route(peer) << CAY_VCI_ROUTING_OFFSET_SHIFT;
 	vci.word[CAY_VCI_WORD_TARGET] =
 		cay_peer_addr(peer).vpid | bytes << CAY_VCI_BYTES_SHIFT |

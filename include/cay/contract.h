@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define CAY_CONTRACT_MAJOR 1
-#define CAY_CONTRACT_MINOR 0
+#define CAY_CONTRACT_MINOR 1
 
 #define CAY_LINE  64 /* bytes of a cache line and of every record */
 #define CAY_WORDS 8  /* 64-bit words of a line */
@@ -146,6 +146,9 @@ struct cay_vci {
 #define CAY_VCI_GENERATION_SHIFT     56
 #define CAY_VCI_BYTES_SHIFT	     16
 #define CAY_VCI_API_TAG_SHIFT	     32
+
+/* Routing length of every route within a host; 0 is invalid. */
+#define CAY_VCI_ROUTE_LOCAL (1ull << CAY_VCI_ROUTING_LENGTH_SHIFT)
 
 #define CAY_VCI_WORD_COMMAND	   0
 #define CAY_VCI_WORD_TARGET	   1

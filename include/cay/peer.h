@@ -60,7 +60,8 @@ CAY_API struct cay_addr cay_peer_addr(const struct cay_peer *);
 
 /*
  * Returns the index of the peer in the port's peer table, which is the routing
- * offset of VCIs to it; 0 for NULL. Thread-safe; does not block.
+ * offset of VCIs to it (0 for NULL); their routing length is
+ * CAY_VCI_ROUTE_LOCAL. Thread-safe; does not block.
  */
 CAY_API uint32_t cay_peer_route(const struct cay_peer *);
 

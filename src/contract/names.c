@@ -19,7 +19,8 @@ static const struct error_words errors[CAY_ERROR_COUNT] = {
 	[CAY_ERROR_ORIGIN_VPID] = { "invalid_origin_vpid",
 		"the origin's port number is not valid" },
 	[CAY_ERROR_ROUTE] = { "invalid_route",
-		"the route names no entry of the peer table: resolve first" },
+		"the route is empty or in no entry of the peer table: "
+		"resolve" },
 	[CAY_ERROR_ORIGIN_WINDOW] = { "invalid_origin_window",
 		"the origin window does not exist" },
 	[CAY_ERROR_ORIGIN_BOUNDS] = { "outside_origin_window",

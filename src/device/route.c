@@ -9,7 +9,7 @@ static inline enum cay_error route_fetch(const struct origin *o,
 	uint32_t routing_offset, uint8_t routing_length,
 	_Atomic(struct context *) **to)
 {
-	if (routing_offset >= o->peer_count)
+	if (routing_length == 0 || routing_offset >= o->peer_count)
 		return CAY_ERROR_ROUTE;
 	/* A longer route would use a link, and there is none. */
 	if (routing_length > 1)

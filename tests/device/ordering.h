@@ -211,7 +211,7 @@ static inline int issue_vci(struct issuer *o, const struct cay_vci *v)
 static inline int issue_vci_put(struct issuer *o)
 {
 	struct target t = target_of(o->sim, o, VCI_PUT);
-	const struct cay_vci v = { { CAY_FAST_PUT | 1 |
+	const struct cay_vci v = { { CAY_FAST_PUT | 1 | CAY_VCI_ROUTE_LOCAL |
 					     (uint64_t)RECEIVER << 32,
 		fixture_vpid(RECEIVER) | 8 << 16, tag_of(o, o->current),
 		t.window | t.capability << 16, t.offset, o->current } };
@@ -221,7 +221,8 @@ static inline int issue_vci_put(struct issuer *o)
 static inline int issue_vci_send(struct issuer *o)
 {
 	struct fixture_port *port = &o->sim->fixture.port[o->number];
-	const struct cay_vci v = { { CAY_SEND | (uint64_t)RECEIVER << 32,
+	const struct cay_vci v = { { CAY_SEND | CAY_VCI_ROUTE_LOCAL |
+					     (uint64_t)RECEIVER << 32,
 		fixture_vpid(RECEIVER), tag_of(o, o->current), 0,
 		message_bytes(o->current) } };
 	memset(port->origin.sdr, (int)o->current, MESSAGE_MAX);

@@ -118,7 +118,8 @@ static void gone_words(void **state)
 static void vci_and_call_send_the_same_notification(void **state)
 {
 	struct testbench *tb = *state;
-	struct cay_vci v = { { CAY_FAST_SEND | 5 | 1ull << 32,
+	struct cay_vci v = { { CAY_FAST_SEND | 5 | CAY_VCI_ROUTE_LOCAL |
+				       1ull << 32,
 		fixture_vpid(1) | 40 << 16 | 9ull << 32, 8 } };
 	struct cay_nqe direct, queued;
 
@@ -141,12 +142,17 @@ static void invalid_vcis_complete_with_an_error(void **state)
 		{ { CAY_FAST_SEND | 1, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_PUT | 1, 2 }, CAY_ERROR_COMMAND },
 		{ { CAY_SEND | 0x20ull << 24, 2 }, CAY_ERROR_COMMAND },
-		{ { CAY_SEND | 2ull << 32, 2 }, CAY_ERROR_ROUTE },
-		{ { CAY_SEND | 0xffffffull << 32, 2 }, CAY_ERROR_ROUTE },
-		{ { CAY_SEND | 1ull << 32, 1 }, CAY_ERROR_TARGET_VPID },
-		{ { CAY_SEND | 1ull << 32, 2, 0, 1, UINT64_MAX },
+		{ { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 2ull << 32, 2 },
+			CAY_ERROR_ROUTE },
+		{ { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 0xffffffull << 32, 2 },
+			CAY_ERROR_ROUTE },
+		{ { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32, 1 },
+			CAY_ERROR_TARGET_VPID },
+		{ { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32, 2, 0, 1,
+			  UINT64_MAX },
 			CAY_ERROR_ORIGIN_BOUNDS },
-		{ { CAY_SEND | 1ull << 32, 2, 0, UINT64_MAX, 2 },
+		{ { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32, 2, 0,
+			  UINT64_MAX, 2 },
 			CAY_ERROR_ORIGIN_BOUNDS },
 	};
 	struct testbench *tb = *state;
@@ -175,7 +181,9 @@ static void routes_behind_the_table_are_refused(void **state)
 		(struct peer_entry *)(uintptr_t)&o->peers[o->peer_count];
 	struct peer_entry saved = *behind;
 	struct cay_nqe n;
-	struct cay_vci v = { { CAY_SEND | (uint64_t)o->peer_count << 32, 2 } };
+	struct cay_vci v = { { CAY_SEND | CAY_VCI_ROUTE_LOCAL |
+				       (uint64_t)o->peer_count << 32,
+		2 } };
 	behind->path = PATH_FORBIDDEN;
 	atomic_store(&behind->epoch, 0);
 	tb_issue_vci(tb, &v);

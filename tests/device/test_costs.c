@@ -276,7 +276,8 @@ static void work_requests_add_a_line(void **state)
 {
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
-	const struct cay_vci v = { { CAY_FAST_PUT | 1 | 1ull << 32,
+	const struct cay_vci v = { { CAY_FAST_PUT | 1 | CAY_VCI_ROUTE_LOCAL |
+					     1ull << 32,
 		fixture_vpid(1) | 8 << 16, 7, t.capability << 16, 8,
 		0x1122334455667788 } };
 	struct costs e = { 0 };

@@ -117,7 +117,8 @@ static void work_queue_adds_a_line(void **state)
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
 	const struct cay_vci v = {
-		{ CAY_FAST_SEND | 1 | 1ull << CAY_VCI_ROUTING_OFFSET_SHIFT,
+		{ CAY_FAST_SEND | 1 | CAY_VCI_ROUTE_LOCAL |
+				1ull << CAY_VCI_ROUTING_OFFSET_SHIFT,
 			fixture_vpid(1) | 8 << CAY_VCI_BYTES_SHIFT, 77, 0x1234 }
 	};
 	counting_begin(&tb->c);

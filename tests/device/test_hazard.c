@@ -42,7 +42,8 @@ static void fenced_work_request_delays_later_ones(void **state)
 	struct testbench *tb = *state;
 	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
-	struct cay_vci v = { { CAY_FAST_SEND | 1 | 4ull << 24 | 1ull << 32,
+	struct cay_vci v = { { CAY_FAST_SEND | 1 | 4ull << 24 |
+				       CAY_VCI_ROUTE_LOCAL | 1ull << 32,
 		fixture_vpid(1) | 8 << 16, 10 } };
 	assert_int_equal(tb_send_reference(tb, 2, &long_message), 0);
 	assert_true(counting_post(o, &v));

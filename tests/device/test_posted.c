@@ -82,8 +82,8 @@ static void work_requests_use_posted_receives(void **state)
 	struct origin *o = &tb->port[0].origin;
 	struct cay_nqe n;
 	memcpy(o->sdr, tb->data, 20000);
-	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1), 7, 10,
-		20 } };
+	struct cay_vci v = { { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32,
+		fixture_vpid(1), 7, 10, 20 } };
 	static const size_t lengths[] = { 40, 41, 8192, 8193, 19000 };
 	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
 		unsigned char *at = tb_post_receive(tb, 20000, i);

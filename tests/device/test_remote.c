@@ -167,14 +167,15 @@ static void work_requests_copy_between_windows(void **state)
 		0);
 	unsigned char *mine = fixture_at(&tb->fixture, own);
 	memcpy(mine, tb->data, 8192);
-	struct cay_vci v = { { CAY_PUT | 1ull << 24 | 1ull << 32,
+	struct cay_vci v = { { CAY_PUT | 1ull << 24 | CAY_VCI_ROUTE_LOCAL |
+				       1ull << 32,
 		fixture_vpid(1), 11, 2 | t.capability << 16, 100, 6, 50,
 		3000 } };
 	tb_issue_vci(tb, &v);
 	receive_completion(tb, CAY_PUT, 0, &n);
 	t.offset = 100;
 	assert_memory_equal(tb_memory(tb, &t), tb->data + 50, 3000);
-	v.word[0] = CAY_GET | 1ull << 24 | 1ull << 32;
+	v.word[0] = CAY_GET | 1ull << 24 | CAY_VCI_ROUTE_LOCAL | 1ull << 32;
 	v.word[6] = 5000;
 	v.word[4] = 101;
 	v.word[7] = 2000;
@@ -207,7 +208,8 @@ static void break_everything(struct broken_request *w)
 	tb->port[0].origin.wdt[0].lock = FOREIGN_LOCK;
 	descriptor(tb, 1)->lock = FOREIGN_LOCK;
 	w->v = (struct cay_vci){ {
-		(CAY_PUT | 1) | 2ull << 32,	      /* command, route */
+		(CAY_PUT | 1) | CAY_VCI_ROUTE_LOCAL |
+			2ull << 32,		      /* command, route */
 		fixture_vpid(0),		      /* target */
 		3, 999 | (w->t.capability ^ 1) << 16, /* window, capability */
 		4093,				      /* outside, misaligned */
@@ -223,7 +225,7 @@ static void fix_command(struct broken_request *w)
 }
 static void fix_route(struct broken_request *w)
 {
-	w->v.word[0] = CAY_PUT | 1ull << 32;
+	w->v.word[0] = CAY_PUT | CAY_VCI_ROUTE_LOCAL | 1ull << 32;
 }
 static void fix_origin_window(struct broken_request *w)
 {
@@ -328,7 +330,8 @@ static void word_mode_requires_whole_words(void **state)
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, TB_RIGHTS);
 	struct cay_nqe n;
-	struct cay_vci v = { { CAY_SEND | 1ull << 32, fixture_vpid(1) } };
+	struct cay_vci v = { { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32,
+		fixture_vpid(1) } };
 	tb->port[0].origin.word_mode = true;
 	assert_int_equal(tb_put(tb, &t, 5), 1);
 	receive_completion(
@@ -540,8 +543,8 @@ static void migrated_and_closed_targets(void **state)
 	assert_int_equal(tb_access(tb, CAY_FAA, &t, 8, CAY_VCI_NOTIFY), -EPIPE);
 	assert_int_equal(tb->port[0].origin.device.completions, 0);
 	assert_int_equal(atomic_load(&tb->port[0].op->window), 0);
-	const struct cay_vci v = { { CAY_FAA | 1ull << 32, fixture_vpid(1), 1,
-		t.capability << 16, 0, 1 } };
+	const struct cay_vci v = { { CAY_FAA | CAY_VCI_ROUTE_LOCAL | 1ull << 32,
+		fixture_vpid(1), 1, t.capability << 16, 0, 1 } };
 	tb_issue_vci(tb, &v);
 	receive_completion(tb, CAY_FAA, CAY_ERROR_GONE, &n);
 }

@@ -123,10 +123,19 @@ static void set_route(struct cay_vci *v, uint64_t route)
 	v->word[0] |= route << CAY_VCI_ROUTING_OFFSET_SHIFT;
 }
 
+static void set_route_length(struct cay_vci *v, uint64_t length)
+{
+	v->word[0] &= ~(0xffull << CAY_VCI_ROUTING_LENGTH_SHIFT);
+	v->word[0] |= length << CAY_VCI_ROUTING_LENGTH_SHIFT;
+}
+
 static void cause_route(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
 	set_route(&v, 77);
+	ends_in(s, &v, CAY_ERROR_ROUTE);
+	v = good_put(s);
+	set_route_length(&v, 0);
 	ends_in(s, &v, CAY_ERROR_ROUTE);
 }
 
@@ -197,11 +206,11 @@ static void cause_target_offset(struct scene *s)
 static void cause_unreachable(struct scene *s)
 {
 	struct cay_vci v = good_put(s);
-	v.word[0] |= 2 << CAY_VCI_ROUTING_LENGTH_SHIFT;
+	set_route_length(&v, 2);
 	ends_in(s, &v, CAY_ERROR_UNREACHABLE);
-	/* A routing string of one step is valid. */
+	/* A route of one step is valid. */
 	v = vci_fast(s->peer, 0, 0, 5, 8);
-	v.word[0] |= 1 << CAY_VCI_ROUTING_LENGTH_SHIFT;
+	set_route_length(&v, 1);
 	vci_issue(s->origin, &v);
 	assert_int_equal(nqe_tag(nqe_next(s->target)), 5);
 	nqe_done(s->target);

@@ -78,7 +78,7 @@ static struct cay_port *reopen(uint16_t vpid)
 static void check_raw_gone(struct cay_port *port, struct cay_peer *old)
 {
 	struct cay_vci v = { { 0 } };
-	v.word[CAY_VCI_WORD_COMMAND] = CAY_FAST_SEND |
+	v.word[CAY_VCI_WORD_COMMAND] = CAY_FAST_SEND | CAY_VCI_ROUTE_LOCAL |
 				       (uint64_t)cay_peer_route(old)
 					       << CAY_VCI_ROUTING_OFFSET_SHIFT;
 	v.word[CAY_VCI_WORD_TARGET] = cay_peer_addr(old).vpid;

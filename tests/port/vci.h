@@ -14,6 +14,7 @@ static inline struct cay_vci vci_to(const struct cay_peer *peer,
 	struct cay_vci v = { { 0 } };
 	v.word[CAY_VCI_WORD_COMMAND] =
 		command | (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
+		CAY_VCI_ROUTE_LOCAL |
 		(uint64_t)cay_peer_route(peer) << CAY_VCI_ROUTING_OFFSET_SHIFT;
 	v.word[CAY_VCI_WORD_TARGET] = cay_peer_addr(peer).vpid;
 	v.word[CAY_VCI_WORD_TAG] = tag;

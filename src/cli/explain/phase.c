@@ -97,10 +97,10 @@ struct packet packet_of(const struct fixture *b, uint16_t command,
 void vci_fill(struct explanation *e, unsigned command, unsigned flags)
 {
 	uint64_t *w = e->vci.word;
-	w[CAY_VCI_WORD_COMMAND] = command |
-				  (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
-				  1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
-				  1ull << CAY_VCI_GENERATION_SHIFT;
+	w[CAY_VCI_WORD_COMMAND] =
+		command | (uint64_t)flags << CAY_VCI_FLAGS_SHIFT |
+		CAY_VCI_ROUTE_LOCAL | 1ull << CAY_VCI_ROUTING_OFFSET_SHIFT |
+		1ull << CAY_VCI_GENERATION_SHIFT;
 	w[CAY_VCI_WORD_TARGET] = fixture_vpid(1) |
 				 (uint64_t)EXPLAIN_API_TAG
 					 << CAY_VCI_API_TAG_SHIFT;
