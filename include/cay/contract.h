@@ -178,8 +178,10 @@ struct cay_vci {
  * and the sequence number of that reference 63:32.
  * The NOTIFY_CC of a FAST_GET holds its 1 to 24 bytes in words 2 to 4, that of
  * a RESOLVE the epoch of the peer in word 3 and its peer index in word 4.
- * Word 7: command word 15:0, immediate bytes 31:16, peer VPID 47:32, generation
- * 63:48. It is stored last, with release.
+ * A NOTIFY_STATUS has the positions in the posted receive queue in word 0
+ * (write 31:0, read 63:32), the WQ write position in word 2, W in word 3, R in
+ * word 4. Word 7: command word 15:0, immediate bytes 31:16, peer VPID 47:32,
+ * generation 63:48. It is stored last, with release.
  *
  * A message by reference is a NOTIFY_RECV with a nonzero word 4: 1 + the index
  * of the reference slot at the origin; word 3 is the sequence number of the
@@ -212,13 +214,14 @@ struct cay_nqe {
 #define CAY_NQE_WORD_COMPLETED 6
 #define CAY_NQE_WORD_VALID     7
 
-#define CAY_NQE_API_TAG_SHIFT	 32
-#define CAY_NQE_RDR_WRITE_SHIFT	 32
-#define CAY_NQE_REFERENCE_SHIFT	 16 /* in word 6 of a NOTIFY_CC */
-#define CAY_NQE_SEQUENCE_SHIFT	 32
-#define CAY_NQE_BYTES_SHIFT	 16
-#define CAY_NQE_VPID_SHIFT	 32
-#define CAY_NQE_GENERATION_SHIFT 48
+#define CAY_NQE_API_TAG_SHIFT	  32
+#define CAY_NQE_POSTED_READ_SHIFT 32 /* in word 0 of a NOTIFY_STATUS */
+#define CAY_NQE_RDR_WRITE_SHIFT	  32
+#define CAY_NQE_REFERENCE_SHIFT	  16 /* in word 6 of a NOTIFY_CC */
+#define CAY_NQE_SEQUENCE_SHIFT	  32
+#define CAY_NQE_BYTES_SHIFT	  16
+#define CAY_NQE_VPID_SHIFT	  32
+#define CAY_NQE_GENERATION_SHIFT  48
 
 CAY_STATIC_ASSERT(sizeof(struct cay_vci) == CAY_LINE, "a VCI is one line");
 CAY_STATIC_ASSERT(sizeof(struct cay_nqe) == CAY_LINE, "an NQE is one line");
@@ -227,11 +230,12 @@ CAY_STATIC_ASSERT(sizeof(struct cay_nqe) == CAY_LINE, "an NQE is one line");
 
 enum cay_issue {
 	CAY_ISSUE_VCI = 0,	/* execute n posted VCIs */
-	CAY_ISSUE_SNAPSHOT = 1, /* write a NOTIFY_STATUS with W and R */
+	CAY_ISSUE_SNAPSHOT = 1, /* write a NOTIFY_STATUS with all pointers */
 	CAY_ISSUE_NQ = 2,	/* return n notification entries */
 	CAY_ISSUE_RDR = 3,	/* return n messages */
 	CAY_ISSUE_BARRIER = 4,	/* arrive at barrier n */
 	CAY_ISSUE_POSTED = 5,	/* add n posted receives */
+	CAY_ISSUE_STATUS = 8,	/* bit: then write a NOTIFY_STATUS, too */
 };
 #define CAY_ISSUE_PARAMETER_MAX 32
 

@@ -19,10 +19,11 @@ CAY_API int cay_vci_post(struct cay_port *, const struct cay_vci *);
 
 /*
  * Triggers the device: executes posted VCIs, requests a snapshot, returns
- * notification entries, or adds posted receives. Work beyond
- * cay_answer.accepted has not been started. An invalid VCI is accepted and
- * completed by a NOTIFY_CC with an error. Does not block. Posting thread;
- * consuming thread for CAY_ISSUE_NQ and CAY_ISSUE_RDR.
+ * notification entries, or adds posted receives; with the bit CAY_ISSUE_STATUS
+ * then requests a snapshot, too. Work beyond cay_answer.accepted has not been
+ * started. An invalid VCI is accepted and completed by a NOTIFY_CC with an
+ * error. Does not block. Posting thread; consuming thread for CAY_ISSUE_NQ and
+ * CAY_ISSUE_RDR.
  */
 CAY_API struct cay_answer cay_trigger(
 	struct cay_port *, enum cay_issue, unsigned parameter);

@@ -95,6 +95,13 @@ static const struct layout nqe_data[] = {
 	{ 6, 63, 0, "data", DATA },
 };
 
+static const struct layout nqe_status_head[] = {
+	{ 0, 31, 0, "posted write", NUMBER },
+	{ 0, 63, 32, "posted read", NUMBER },
+	{ 1, 31, 0, "peer node", NUMBER },
+	{ 1, 63, 32, "API tag", NUMBER },
+};
+
 /* Words 3 and 4 are named by nqe_rename(). */
 static const struct layout nqe_other[] = {
 	{ 2, 63, 0, "length", NUMBER },
@@ -259,7 +266,10 @@ size_t decode_nqe(const struct cay_nqe *e, struct decode_field *fields)
 	uint64_t bytes = valid >> CAY_NQE_BYTES_SHIFT & 0xffff;
 	unsigned command = valid & CAY_COMMAND_MASK;
 
-	FIELDS_ADD(&d, nqe_head);
+	if (command == CAY_NOTIFY_STATUS)
+		FIELDS_ADD(&d, nqe_status_head);
+	else
+		FIELDS_ADD(&d, nqe_head);
 	if (command == CAY_NOTIFY_FAST_RECV) {
 		fields_add(
 			&d, nqe_data, data_words(bytes, CAY_FAST_SEND_WORDS));

@@ -24,11 +24,12 @@ static inline void ack_unreserve(struct origin *o, uint32_t count)
 /*
  * Writes a completion into the NQ of `origin`, on a thread of the origin, or of
  * the target for a message by reference. `keep` is 0 if an entry was reserved.
- * Returns 0, -EPIPE, -EAGAIN (the completion was not reserved), or -ESTALE
- * (fenced: retry).
+ * wq_read is that of the origin's device, and 0 at the target, which does not
+ * know it. Returns 0, -EPIPE, -EAGAIN (the completion was not reserved), or
+ * -ESTALE (fenced: retry).
  */
 static inline int ack_complete(struct context *origin, struct op_record *op,
-	const struct completion *c, uint32_t keep)
+	const struct completion *c, uint32_t keep, uint32_t wq_read)
 {
 	struct claim claim;
 	int r = notify_claim(origin, op, 0, keep, &claim);
@@ -39,7 +40,7 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 	struct cay_nqe *nqe = notify_entry(origin, position);
 	notify_head(nqe, c->tag, c->peer_node, c->api_tag);
 	notify_fill(nqe, &(struct notify_body){ c->length, c->result,
-				 c->previous, notify_pointers(&claim),
+				 c->previous, notify_pointers(&claim) | wq_read,
 				 c->command |
 					 (uint64_t)c->reference
 						 << CAY_NQE_REFERENCE_SHIFT |
@@ -61,7 +62,8 @@ static inline void ack_own(
 {
 	for (;;) {
 		struct context *own = host_context(&o->device.own);
-		int r = ack_complete(own, op, c, 0);
+		int r = ack_complete(
+			own, op, c, 0, private_load32(&o->device.wq_read));
 		if (likely(r == 0))
 			return;
 		if (!host_follow(&o->device.own, own) && r != -ESTALE)

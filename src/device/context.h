@@ -64,7 +64,9 @@ struct packet;
 
 /* What the client of a port writes. */
 struct origin_client {
-	uint32_t wq_write; /* VCIs posted; the posting thread */
+	/* Written by the posting thread; snapshots read it on any thread. */
+	_Atomic uint32_t wq_write;     /* VCIs posted */
+	_Atomic uint32_t posted_write; /* slot of the next posted receive */
 };
 
 /* What the device keeps of a port; no client writes it. */
@@ -75,7 +77,7 @@ struct origin_device {
 	 * more than cq_reserve, so a completion always finds room.
 	 */
 	_Atomic uint32_t completions;
-	uint32_t wq_read; /* VCIs executed */
+	_Atomic uint32_t wq_read; /* VCIs executed; the posting thread */
 	/* Bit i: slot i, below REFERENCE_COPIED, is in use. */
 	_Atomic uint64_t references;
 	_Atomic uint32_t emulated_in_flight;

@@ -138,7 +138,9 @@ struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
 	case CAY_ISSUE_VCI:
 		return trigger_issue(o, op, parameter);
 	case CAY_ISSUE_SNAPSHOT:
-		return trigger_snapshot(o, op);
+		if (ack_reserve(o))
+			return trigger_snapshot(o, op);
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	default:
 		return (struct cay_answer){ .reason = CAY_ERROR_COMMAND };
 	}
@@ -147,6 +149,11 @@ struct cay_answer DEVICE(trigger)(struct origin *o, struct op_record *op,
 bool DEVICE(fenced)(const struct context *to, uint64_t position)
 {
 	return notify_fenced(to, position);
+}
+
+void DEVICE(status)(struct origin *o, struct op_record *op)
+{
+	trigger_snapshot(o, op);
 }
 
 void DEVICE(return_entries)(struct context *own, uint64_t r)

@@ -52,6 +52,9 @@ bool DEVICE(post)(struct origin *, const struct cay_vci *);
 struct cay_answer DEVICE(trigger)(struct origin *, struct op_record *,
 	enum cay_issue, unsigned parameter);
 
+/* Writes a NOTIFY_STATUS, for which the caller has reserved a completion. */
+void DEVICE(status)(struct origin *, struct op_record *);
+
 /* Returns true if this entry of a replaced queue set is fenced. */
 bool DEVICE(fenced)(const struct context *, uint64_t position);
 void DEVICE(return_entries)(struct context *own, uint64_t r);

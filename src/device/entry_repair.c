@@ -4,7 +4,7 @@
 int DEVICE(complete)(struct context *origin, struct op_record *op,
 	const struct completion *c, uint32_t keep)
 {
-	return ack_complete(origin, op, c, keep);
+	return ack_complete(origin, op, c, keep, 0);
 }
 
 /* Writes a NOTIFY_GONE; it leaves as many entries free as a message. */

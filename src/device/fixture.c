@@ -308,7 +308,8 @@ int fixture_post(struct fixture *b, uint32_t port, uint64_t offset,
 	struct fixture_port *p = &b->port[port];
 	struct context *own = fixture_own(b, port);
 	struct cay_posted_receive *slot =
-		&own->posted[p->posted_next & (own->posted_entries - 1)];
+		&own->posted[p->origin.client.posted_write &
+			     (own->posted_entries - 1)];
 	_Atomic uint64_t *state = (_Atomic uint64_t *)&slot->state;
 	if (!fixture_inside(b, offset, bytes))
 		return -EINVAL;
@@ -325,6 +326,6 @@ int fixture_post(struct fixture *b, uint32_t port, uint64_t offset,
 	if (atomic_load_explicit(&own->control->posted, memory_order_relaxed) ==
 		POSTED_NONE)
 		fixture_posted_mode(b, port, POSTED_RDR);
-	p->posted_next++;
+	p->origin.client.posted_write++;
 	return 0;
 }

@@ -39,7 +39,6 @@ struct fixture_port {
 	_Atomic(struct context *) *slots; /* of its peers, by port */
 	_Atomic(struct context *) **routes;
 	struct origin_window *windows; /* by Win-ID; NULL: none was opened */
-	uint32_t posted_next;	       /* the slot to post next */
 	struct queue_config config;    /* of the current queue set */
 	uint32_t first_epoch;
 	uint32_t sets; /* number of queue sets so far */

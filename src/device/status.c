@@ -11,11 +11,19 @@ static inline int status_write(
 		return r;
 	uint64_t position = queue_nq(claim.w_old);
 	struct cay_nqe *nqe = notify_entry(own, position);
-	notify_head(nqe, 0, o->node, 0);
+	uint32_t slots = own->posted_entries - 1;
+	uint64_t fill =
+		host_load_relaxed(&own->posted_head->next, HOST_POSTED) & slots;
+	notify_head(nqe,
+		(private_load32(&o->client.posted_write) & slots) |
+			fill << CAY_NQE_POSTED_READ_SHIFT,
+		o->node, 0);
 	notify_fill(
-		nqe, &(struct notify_body){ o->client.wq_write, claim.w_new,
-			     host_load(&own->control->r, HOST_R),
-			     o->device.wq_read | notify_pointers(&claim), 0 });
+		nqe, &(struct notify_body){ private_load32(&o->client.wq_write),
+			     claim.w_new, host_load(&own->control->r, HOST_R),
+			     private_load32(&o->device.wq_read) |
+				     notify_pointers(&claim),
+			     0 });
 	notify_publish(
 		nqe, notify_word(own, position, CAY_NOTIFY_STATUS, 0, o->vpid));
 	return notify_finish(own, op, &claim, 0);

@@ -18,7 +18,8 @@ static inline struct cay_answer trigger_answer(
 	return (struct cay_answer){ .accepted = accepted,
 		.reason = reason,
 		.free = (1u << o->wq_log2) -
-			(o->client.wq_write - o->device.wq_read),
+			(private_load32(&o->client.wq_write) -
+				private_load32(&o->device.wq_read)),
 		.wait_ns = reason == CAY_ERROR_NO_RESOURCES
 				   ? TRIGGER_WAIT_NS * (unreturned + 1)
 				   : 0 };
@@ -69,22 +70,27 @@ static inline struct cay_answer trigger_issue(
 		if (!fetch_vci(o, &v))
 			return trigger_answer(o, accepted, CAY_ERROR_COMMAND);
 		/* Each VCI may need a completion. */
-		if (private_load32(&o->device.completions) >= o->cq_reserve ||
-			trigger_execute(o, op, &v) != 0)
+		if (private_load32(&o->device.completions) >= o->cq_reserve)
 			return trigger_answer(
 				o, accepted, CAY_ERROR_NO_RESOURCES);
-		o->device.wq_read++;
+		/* First: its completion contains the position after it. */
+		uint32_t read = private_load32(&o->device.wq_read);
+		private_store32(&o->device.wq_read, read + 1);
+		if (trigger_execute(o, op, &v) != 0) {
+			private_store32(&o->device.wq_read, read);
+			return trigger_answer(
+				o, accepted, CAY_ERROR_NO_RESOURCES);
+		}
 	}
 	return trigger_answer(o, accepted, CAY_ERROR_NONE);
 }
 
+/* The caller has reserved the entry. */
 static inline struct cay_answer trigger_snapshot(
 	struct origin *o, struct op_record *op)
 {
 	struct context *own;
 	int r;
-	if (!ack_reserve(o))
-		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
 	do {
 		own = host_context(&o->device.own);
 		r = status_write(o, op, own);

@@ -85,7 +85,6 @@ struct cay_port {
 	_Atomic(struct copied *) copied;     /* copied.c; NULL until needed */
 	_Atomic bool announced;		     /* see pending_announce() */
 	struct cay_window **windows;	     /* by Win-ID; NULL until needed */
-	uint32_t posted_next;		     /* next slot of the posted queue */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */
 	struct resolving *resolving;	     /* under way; NULL until needed */
 	_Atomic uint32_t resolving_count;

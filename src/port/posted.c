@@ -42,6 +42,19 @@ static struct cay_posted_receive slot_copy(struct cay_posted_receive *slot)
 		.flags = slot->flags };
 }
 
+/* The position in the queue. Relaxed: snapshots only report it. */
+static uint32_t posted_next(struct cay_port *port)
+{
+	return atomic_load_explicit(
+		&port->origin.client.posted_write, memory_order_relaxed);
+}
+
+static void posted_set_next(struct cay_port *port, uint32_t next)
+{
+	atomic_store_explicit(
+		&port->origin.client.posted_write, next, memory_order_relaxed);
+}
+
 /*
  * Wakes refused senders. Sequentially consistent, like the store before it:
  * either this load sees WAITERS, or the sender sees the store.
@@ -105,14 +118,14 @@ static bool slot_cancel(struct cay_port *port, struct cay_posted_receive *slot)
 static struct cay_posted_receive *slot_free(struct cay_port *port)
 {
 	struct context *own = port_context(port);
+	uint32_t first = posted_next(port);
 	for (uint32_t i = 0; i < own->posted_entries; i++) {
-		uint32_t at = (port->posted_next + i) &
-			      (own->posted_entries - 1);
+		uint32_t at = (first + i) & (own->posted_entries - 1);
 		struct cay_posted_receive *slot = &own->posted[at];
 		if (!slot_is(slot, POSTED_FREE) &&
 			(slot->length || !slot_cancel(port, slot)))
 			continue;
-		port->posted_next = at + 1;
+		posted_set_next(port, at + 1);
 		return slot;
 	}
 	return NULL;
@@ -234,7 +247,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 	struct context *own = port_context(port);
 	while (answer.accepted < count && !answer.reason) {
 		struct cay_posted_receive *slot =
-			&own->posted[port->posted_next &
+			&own->posted[posted_next(port) &
 				     (own->posted_entries - 1)];
 		/* The application has written the descriptor. */
 		struct cay_posted_receive copy = slot_copy(slot);
@@ -250,7 +263,7 @@ struct cay_answer posted_trigger(struct cay_port *port, unsigned count)
 		if (answer.reason)
 			break;
 		slot_post(port, slot);
-		port->posted_next++;
+		posted_set_next(port, posted_next(port) + 1);
 		answer.accepted++;
 	}
 	for (uint32_t i = 0; i < own->posted_entries; i++)

@@ -54,22 +54,11 @@ static struct cay_answer trigger_return(struct cay_port *port, unsigned count)
 	return answer;
 }
 
-struct cay_answer cay_trigger(
-	struct cay_port *port, enum cay_issue command, unsigned parameter)
+static struct cay_answer trigger_device(struct cay_port *port,
+	struct op_record *op, enum cay_issue command, unsigned parameter)
 {
-	struct cay_answer answer = { .reason = CAY_ERROR_ORIGIN_VPID };
+	struct cay_answer answer;
 	struct lock_guard guard;
-	if (!port_usable(port))
-		return answer;
-	if (parameter == 0 || parameter > CAY_ISSUE_PARAMETER_MAX)
-		parameter = CAY_ISSUE_PARAMETER_MAX;
-	if (command == CAY_ISSUE_NQ || command == CAY_ISSUE_RDR)
-		return trigger_return(port, parameter);
-	if (command == CAY_ISSUE_POSTED)
-		return posted_trigger(port, parameter);
-	struct op_record *op = record_of(port->member);
-	if (!op)
-		return answer;
 	/*
 	 * pending_complete() checks under this lock whether a completion is a
 	 * duplicate: it must not see a reference slot half filled in.
@@ -81,6 +70,41 @@ struct cay_answer cay_trigger(
 	port_check_capabilities(port);
 	if (locked)
 		lock_drop(&port->lock, &guard);
+	return answer;
+}
+
+struct cay_answer cay_trigger(
+	struct cay_port *port, enum cay_issue command, unsigned parameter)
+{
+	struct cay_answer answer = { .reason = CAY_ERROR_ORIGIN_VPID };
+	bool status = command & CAY_ISSUE_STATUS;
+	unsigned base = command & ~(unsigned)CAY_ISSUE_STATUS;
+	bool returns = base == CAY_ISSUE_NQ || base == CAY_ISSUE_RDR;
+	bool device = base == CAY_ISSUE_VCI || base == CAY_ISSUE_SNAPSHOT;
+	struct op_record *op = NULL;
+	if (!port_usable(port))
+		return answer;
+	if (!returns && !device && base != CAY_ISSUE_POSTED)
+		return (struct cay_answer){ .reason = CAY_ERROR_COMMAND };
+	if (parameter == 0 || parameter > CAY_ISSUE_PARAMETER_MAX)
+		parameter = CAY_ISSUE_PARAMETER_MAX;
+	if (device || status) {
+		op = record_of(port->member);
+		if (!op)
+			return answer;
+	}
+	/* The entry of the NOTIFY_STATUS, before the command has any effect. */
+	if (status && !device_reserve_completion(&port->origin))
+		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES };
+	if (returns)
+		answer = trigger_return(port, parameter);
+	else if (device)
+		answer = trigger_device(
+			port, op, (enum cay_issue)base, parameter);
+	else
+		answer = posted_trigger(port, parameter);
+	if (status)
+		device_status(&port->origin, op);
 	return answer;
 }
 

@@ -142,7 +142,7 @@ int replay_owner_step(struct replay *r, const struct trace_instruction *i)
 	case TRACE_WINDOW_REVOKE:
 		return window_step(r, i);
 	case TRACE_RECEIVE_POST:
-		slot = r->fixture.port[i->port].posted_next &
+		slot = r->fixture.port[i->port].origin.client.posted_write &
 		       (r->trace->queues.posted - 1);
 		return fixture_post(&r->fixture, i->port,
 			p->posted + slot * p->posted_each, i->bytes, i->cookie);

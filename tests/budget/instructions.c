@@ -88,7 +88,7 @@ static const struct path paths[] = {
 	{ "cay_put, 64 bytes", put_64, 188, 189 },
 	{ "cay_get, 8 bytes", get_8, 202, 203 },
 	{ "cay_fetch_add_into", add_into, 179, 205 },
-	{ "cay_fetch_add", add, 430, 519 },
+	{ "cay_fetch_add", add, 436, 525 },
 	{ "cay_poll, a completion", poll_one, 208, 234 },
 	{ "cay_release, a completion", release, 167, 177 },
 };

@@ -155,7 +155,7 @@ static void receives_end(struct transfer *t)
 		own->posted[i].state = POSTED_FREE;
 	own->posted_head->available = 0;
 	own->posted_head->next = 0;
-	t->tb->port[1].posted_next = 0;
+	t->tb->port[1].origin.client.posted_write = 0;
 }
 
 static void die(struct transfer *t, enum death death)

@@ -165,7 +165,7 @@ static void receiver_follows(struct testbench *tb, struct node_fixture *node)
 		assert_posted(&n, 100, 42, 0);
 		tb_posted_free(tb, &n);
 		/* The receiver posts the buffer again. */
-		p->posted_next = 0;
+		p->origin.client.posted_write = 0;
 		assert_int_equal(fixture_post(&tb->fixture, 1,
 					 own->posted[0].offset, 128, 42),
 			0);

@@ -98,7 +98,7 @@ static void receiver_replaces_buffer(struct testbench *tb)
 	receiver_cancels(tb);
 	if (tb_posted_state(tb, 0) != POSTED_FREE)
 		return;
-	tb->port[1].posted_next = 0;
+	tb->port[1].origin.client.posted_write = 0;
 	memset(buffers[0], 0, 128);
 	buffers[1] = tb_post_receive(tb, 128, 43);
 }

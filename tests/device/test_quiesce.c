@@ -156,7 +156,7 @@ static void post_buffer(struct simulation *sim)
 {
 	uint32_t number = scheduler_random(&sim->scheduler) % BUFFERS;
 	struct context *own = owner_context(sim);
-	uint32_t next = sim->fixture.port[OWNER].posted_next &
+	uint32_t next = sim->fixture.port[OWNER].origin.client.posted_write &
 			(own->posted_entries - 1);
 	/* A slot of length 0 was cancelled while a sender had claimed it. */
 	uint64_t ready = POSTED_READY;

@@ -123,7 +123,7 @@ static void repost(struct thread_test *t, const struct cay_nqe *n)
 	uint64_t at = slot->offset;
 	while (fixture_post(&t->fixture, TARGET, at, BUFFER_BYTES, 0) ==
 		-EAGAIN)
-		t->fixture.port[TARGET].posted_next++;
+		t->fixture.port[TARGET].origin.client.posted_write++;
 }
 
 static void check_message(struct thread_test *t, const struct cay_nqe *n)

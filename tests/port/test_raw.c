@@ -294,6 +294,11 @@ static void full_origin_stops_the_work_queue(void **state)
 
 /* ---- snapshots ---- */
 
+static uint32_t wq_read(const struct cay_nqe *n)
+{
+	return (uint32_t)n->word[CAY_NQE_WORD_POINTERS];
+}
+
 static void snapshot_reports_all_pointers(void **state)
 {
 	struct pair p = pair_open(64);
@@ -307,7 +312,7 @@ static void snapshot_reports_all_pointers(void **state)
 	assert_int_equal(nqe_command(n), CAY_NOTIFY_STATUS);
 	assert_int_equal(nqe_vpid(n), cay_port_addr(p.a).vpid);
 	assert_int_equal(n->word[CAY_NQE_WORD_LENGTH], 9);
-	assert_int_equal((uint32_t)n->word[CAY_NQE_WORD_POINTERS], 6);
+	assert_int_equal(wq_read(n), 6);
 	/* W counts the snapshot itself; R does not yet. */
 	assert_int_equal(
 		n->word[CAY_NQE_WORD_RESULT] - n->word[CAY_NQE_WORD_PREVIOUS],
@@ -323,6 +328,168 @@ static void snapshot_reports_all_pointers(void **state)
 	assert_int_equal(issue(&p, 0).accepted, 3);
 	for (unsigned i = 6; i < 9; i++)
 		expect_message(p.b, taken + i, 8, taken + i);
+	pair_close(&p);
+}
+
+/* Two receives posted, one of them filled. */
+static void snapshot_reports_posted_receives(void **state)
+{
+	struct pair p = pair_open(64);
+	char *memory = cay_alloc(p.b, 4096, 0);
+	struct cay_event e;
+	(void)state;
+	assert_non_null(memory);
+	assert_int_equal(cay_receive_post(p.b, memory, 1024, 1), 0);
+	assert_int_equal(cay_receive_post(p.b, memory + 1024, 1024, 2), 0);
+	struct cay_vci v = vci_send_content(p.a, p.peer, 0, 0, 5, 0, 100);
+	vci_issue(p.a, &v);
+	assert_int_equal(cay_trigger(p.b, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	next_event(p.b, &e);
+	assert_int_equal(e.kind, CAY_EVENT_POSTED);
+	cay_release(p.b, &e);
+	next_event(p.b, &e);
+	assert_int_equal(e.kind, CAY_EVENT_STATUS);
+	assert_int_equal(e.tag, 2 | 1ull << CAY_NQE_POSTED_READ_SHIFT);
+	cay_release(p.b, &e);
+	assert_int_equal(cay_receive_cancel(p.b, 2), 1);
+	cay_free(p.b, memory);
+	pair_close(&p);
+}
+
+/* Checks that the next notification is a snapshot; returns it. */
+static const struct cay_nqe *expect_status(struct cay_port *port)
+{
+	const struct cay_nqe *n = nqe_next(port);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_STATUS);
+	return n;
+}
+
+/* Commands 8 to 13: the snapshot shows the effect of the command. */
+static void every_command_with_a_status(void **state)
+{
+	struct pair p = pair_open(64);
+	uint64_t posted = 0, taken = 0, offset;
+	uint32_t entries;
+	char *memory = cay_alloc(p.a, 4096, 0);
+	struct cay_posted_receive *queue = cay_posted(p.a, &entries);
+	(void)state;
+	post_numbered(&p, &posted, 3);
+	check_answer(cay_trigger(p.a, CAY_ISSUE_VCI | CAY_ISSUE_STATUS, 5), 3,
+		CAY_ERROR_COMMAND, WORK);
+	assert_int_equal(wq_read(expect_status(p.a)), 3);
+	check_answer(
+		cay_trigger(p.a, CAY_ISSUE_NQ | CAY_ISSUE_STATUS, 1), 1, 0, 64);
+	const struct cay_nqe *n = expect_status(p.a);
+	assert_int_equal(
+		n->word[CAY_NQE_WORD_RESULT] - n->word[CAY_NQE_WORD_PREVIOUS],
+		1);
+	check_answer(cay_trigger(p.a, CAY_ISSUE_RDR | CAY_ISSUE_STATUS, 1), 1,
+		0, 64);
+	expect_status(p.a);
+	nqe_done(p.a);
+	/* A snapshot with a status is two. */
+	assert_int_equal(
+		cay_trigger(p.a, CAY_ISSUE_SNAPSHOT | CAY_ISSUE_STATUS, 1)
+			.accepted,
+		1);
+	for (unsigned i = 0; i < 2; i++) {
+		expect_status(p.a);
+		nqe_done(p.a);
+	}
+	assert_int_equal(cay_offset(p.a, memory, 4096, &offset), 0);
+	queue[0] = (struct cay_posted_receive){
+		.offset = offset, .length = 4096, .cookie = 1
+	};
+	check_answer(cay_trigger(p.a, CAY_ISSUE_POSTED | CAY_ISSUE_STATUS, 1),
+		1, 0, entries - 1);
+	assert_int_equal(
+		expect_status(p.a)->word[CAY_NQE_WORD_TAG] & UINT32_MAX, 1);
+	nqe_done(p.a);
+	/* Invalid commands write none. */
+	assert_int_equal(
+		cay_trigger(p.a, CAY_ISSUE_BARRIER | CAY_ISSUE_STATUS, 1)
+			.reason,
+		CAY_ERROR_COMMAND);
+	assert_int_equal(
+		cay_trigger(p.a, (enum cay_issue)(CAY_ISSUE_STATUS | 6), 1)
+			.reason,
+		CAY_ERROR_COMMAND);
+	take_numbered(&p, &taken, 3);
+	cay_free(p.a, memory);
+	pair_close(&p);
+}
+
+/* Without an entry for the status the command has no effect. */
+static void status_needs_an_entry(void **state)
+{
+	static const enum cay_issue commands[] = { CAY_ISSUE_VCI,
+		CAY_ISSUE_SNAPSHOT, CAY_ISSUE_NQ, CAY_ISSUE_RDR,
+		CAY_ISSUE_POSTED };
+	struct pair p = pair_open(ENTRIES);
+	uint64_t posted = 0, taken = 0;
+	(void)state;
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		assert_int_equal(
+			cay_trigger(p.a, CAY_ISSUE_SNAPSHOT, 1).accepted, 1);
+	post_numbered(&p, &posted, 1);
+	for (unsigned i = 0; i < COMPLETIONS; i++)
+		expect_status(p.a);
+	for (unsigned i = 0; i < COUNT(commands); i++)
+		check_answer(
+			cay_trigger(p.a, commands[i] | CAY_ISSUE_STATUS, 1), 0,
+			CAY_ERROR_NO_RESOURCES, 0);
+	expect_nothing(p.b);
+	assert_int_equal(
+		cay_trigger(p.a, CAY_ISSUE_NQ, 0).accepted, COMPLETIONS);
+	assert_int_equal(
+		cay_trigger(p.a, CAY_ISSUE_VCI | CAY_ISSUE_STATUS, 1).accepted,
+		1);
+	expect_status(p.a);
+	nqe_done(p.a);
+	take_numbered(&p, &taken, 1);
+	pair_close(&p);
+}
+
+/* ---- word 5 of completions ---- */
+
+static void expect_wq_read(struct cay_port *port, uint64_t tag, uint32_t read)
+{
+	const struct cay_nqe *n = nqe_next(port);
+	assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+	assert_int_equal(nqe_tag(n), tag);
+	assert_int_equal(wq_read(n), read);
+	nqe_done(port);
+}
+
+/*
+ * The origin's device writes the position after the request, valid or not, and
+ * for a call the current one; the target does not know it.
+ */
+static void completions_have_the_read_position(void **state)
+{
+	struct pair p = pair_open(64);
+	struct cay_vci v;
+	(void)state;
+	for (uint64_t tag = 0; tag < 4; tag++) {
+		v = vci_fast(p.peer, CAY_COMMAND_ACK, 0, tag, 8);
+		if (tag == 2)
+			v.word[CAY_VCI_WORD_TARGET] ^= 1; /* refused */
+		vci_post(p.a, &v);
+	}
+	assert_int_equal(issue(&p, 3).accepted, 3);
+	for (uint32_t tag = 0; tag < 3; tag++)
+		expect_wq_read(p.a, tag, tag + 1);
+	assert_int_equal(cay_send(p.a, p.peer, 9, NULL, 0, CAY_NOTIFY), 0);
+	expect_wq_read(p.a, 9, 3);
+	assert_int_equal(issue(&p, 1).accepted, 1);
+	expect_wq_read(p.a, 3, 4);
+	v = vci_send_content(p.a, p.peer, 0, 0, 5, 0, CAY_EAGER_MAX + 1);
+	vci_issue(p.a, &v);
+	for (unsigned i = 0; i < 5; i++) {
+		nqe_next(p.b);
+		nqe_done(p.b);
+	}
+	expect_wq_read(p.a, 5, 0);
 	pair_close(&p);
 }
 
@@ -417,6 +584,10 @@ int main(void)
 		TEST(full_target_stops_the_work_queue),
 		TEST(full_origin_stops_the_work_queue),
 		TEST(snapshot_reports_all_pointers),
+		TEST(snapshot_reports_posted_receives),
+		TEST(every_command_with_a_status),
+		TEST(status_needs_an_entry),
+		TEST(completions_have_the_read_position),
 		TEST(only_read_entries_are_returned),
 		TEST(payload_is_returned),
 		TEST(generations_count_laps),

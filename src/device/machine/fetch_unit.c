@@ -81,7 +81,8 @@ static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 		request_complete(m, r, CAY_ERROR_COMMAND);
 		return true;
 	}
-	o->device.wq_read++;
+	private_store32(
+		&o->device.wq_read, private_load32(&o->device.wq_read) + 1);
 	r->key = fetch_key(m, o->vpid, &v);
 	ring_push(&m->issue, at);
 	if (m->issue.count > m->counts.issue_max)
