@@ -116,7 +116,7 @@ int emulate_execute(
 
 	struct completion done = { .tag = e->tag,
 		.api_tag = e->api_tag,
-		.command = q.copy.command,
+		.command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED],
 		.error = (uint8_t)error,
 		.peer_node = port->origin.node,
 		.peer_vpid = port->origin.vpid,

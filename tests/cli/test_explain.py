@@ -31,6 +31,12 @@ def explained(*arguments):
     return json.loads(run.stdout)["instructions"]
 
 
+def field(fields, name):
+    """The value of the named field of a record, with its meaning."""
+    value, = (f for f in fields if f["field"] == name)
+    return value["value"], value.get("meaning")
+
+
 def names_of(instruction):
     return {e["name"] for e in instruction["errors"]}
 
@@ -75,6 +81,26 @@ class Explain(unittest.TestCase):
         self.assertEqual(steps[2], ["reference reclaimed"])
         self.assertEqual(len(copied["notifications"]), 1)
         self.assertIn("the call returns all of them", explain("copied").stdout)
+
+    def test_completed_command(self):
+        """A completion names the command that was issued."""
+        completed = 0
+        for name in NAMES:
+            sizes = [[]]
+            if name in ("send", "completion"):
+                sizes += [["--bytes", "0"], ["--bytes", "40"],
+                          ["--bytes", "41"]]
+            for size in sizes:
+                one, = explained(name, *size)
+                issued = [field(one["vci"], "command")] if "vci" in one else []
+                for n in one["notifications"]:
+                    if n["where"] != "at the origin":
+                        continue
+                    with self.subTest(name, size=size):
+                        self.assertEqual(
+                            [field(n["fields"], "completed command")], issued)
+                        completed += 1
+        self.assertGreaterEqual(completed, 8)
 
     def test_spelling(self):
         for name in "FAST_SEND", "fast-send", "Fast_Send":

@@ -45,11 +45,13 @@ static int run_fast_send(struct fixture *b, struct explanation *e)
 	return r ? r : target_receives(b, e);
 }
 
+/* Issues the command of the work request, and so completes with it. */
 static int send_with(struct fixture *b, struct explanation *e, unsigned flags)
 {
 	unsigned char data[QUEUE_PAYLOAD_MAX];
 	const struct iovec payload = { data, e->bytes };
-	const struct packet p = packet_of(b, CAY_SEND, &payload, flags);
+	const struct packet p = packet_of(b,
+		(uint16_t)e->vci.word[CAY_VCI_WORD_COMMAND], &payload, flags);
 	payload_fill(e, data);
 	phase_begin(b, e, "origin issues", "origin");
 	int r = counting_send(
