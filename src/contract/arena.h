@@ -255,10 +255,12 @@ struct reference {
 	uint32_t target_epoch;
 	uint16_t target_vpid;
 	uint8_t kind;  /* enum reference_kind */
-	uint8_t probe; /* 1: the target reads the cookie and sets PROBED */
+	uint8_t flags; /* REFERENCE_PROBE; CAY_COMMAND_ACK of the message */
 	/* Target: result, enum cay_error 7:0; PROBED. */
 	_Atomic uint32_t outcome;
 };
+
+#define REFERENCE_PROBE 1u /* the target reads the cookie, sets PROBED */
 
 #define REFERENCE_ERROR_MASK 0xffu
 #define REFERENCE_PROBED     (1u << 8) /* the cookie could be read */

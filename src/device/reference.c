@@ -112,7 +112,8 @@ static inline int reference_allocate(struct origin *o)
 
 /* Fills in an allocated slot; returns the sequence number of this use. */
 static inline uint32_t reference_fill(struct reference *slot,
-	const struct reference *source, uint64_t tag, const struct context *to)
+	const struct reference *source, const struct packet *p,
+	const struct context *to)
 {
 	uint32_t sequence =
 		(uint32_t)(host_load_relaxed(&slot->state, HOST_REFERENCE) >>
@@ -123,10 +124,12 @@ static inline uint32_t reference_fill(struct reference *slot,
 	host_write(&slot->cookie, source->cookie, HOST_REFERENCE);
 	host_write(
 		&slot->cookie_address, source->cookie_address, HOST_REFERENCE);
-	host_write(&slot->tag, tag, HOST_REFERENCE);
+	host_write(&slot->tag, p->tag, HOST_REFERENCE);
 	host_write32(&slot->pid, source->pid, HOST_REFERENCE);
 	host_write8(&slot->kind, source->kind, HOST_REFERENCE);
-	host_write8(&slot->probe, source->probe, HOST_REFERENCE);
+	host_write8(&slot->flags,
+		(uint8_t)(source->flags | (p->command & CAY_COMMAND_ACK)),
+		HOST_REFERENCE);
 	host_write32(&slot->target_epoch, to->epoch, HOST_REFERENCE);
 	host_store16_relaxed((_Atomic uint16_t *)&slot->target_vpid, to->vpid,
 		HOST_REFERENCE);

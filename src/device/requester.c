@@ -58,7 +58,7 @@ static inline int requester_issue_reference(struct origin *o,
 {
 	struct reference *ref = &o->refs[index];
 	struct context *to = host_context(slot);
-	p->sequence = reference_fill(ref, source, p->tag, to);
+	p->sequence = reference_fill(ref, source, p, to);
 	p->reference = index + 1;
 	reference_ready(ref, p->sequence, op);
 	return requester_route(o, op, slot, p, ref, false);

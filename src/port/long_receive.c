@@ -67,7 +67,8 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 		return 0;
 	e->error = CAY_ERROR_NONE;
 	if (ref.kind != REFERENCE_PROCESS) {
-		if (ref.probe && origin_read(&ref, NULL, 0) == 0)
+		if (ref.flags & REFERENCE_PROBE &&
+			origin_read(&ref, NULL, 0) == 0)
 			atomic_fetch_or_explicit(&shared->outcome,
 				REFERENCE_PROBED, memory_order_relaxed);
 		e->data = m->arena.base + ref.address;

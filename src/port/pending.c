@@ -135,7 +135,7 @@ static void pending_learn_bulk(
 	uint8_t bulk = atomic_load_explicit(&peer->bulk, memory_order_relaxed);
 	if (ref->kind == REFERENCE_PROCESS && error == CAY_ERROR_MEMORY)
 		bulk = BULK_STAGED;
-	else if (ref->probe)
+	else if (ref->flags & REFERENCE_PROBE)
 		bulk = atomic_load_explicit(
 			       &ref->outcome, memory_order_relaxed) &
 				       REFERENCE_PROBED

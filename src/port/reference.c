@@ -16,7 +16,7 @@ bool reference_copy(
 	copy->cookie_address = slot->cookie_address;
 	copy->pid = slot->pid;
 	copy->kind = slot->kind;
-	copy->probe = slot->probe;
+	copy->flags = slot->flags;
 	unsigned now = state & REFERENCE_STATE_MASK;
 	return state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
 	       (now == REFERENCE_READY || now == REFERENCE_SENT ||

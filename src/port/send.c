@@ -92,7 +92,7 @@ static int send_borrowed(struct cay_port *port, struct op_record *op,
 								    : -ENOTCONN;
 				goto out;
 			}
-			ref.probe = bulk == BULK_UNKNOWN;
+			ref.flags = bulk == BULK_UNKNOWN ? REFERENCE_PROBE : 0;
 			ref.address =
 				(uint64_t)((unsigned char *)pending.staged -
 					   port->member->arena.base);

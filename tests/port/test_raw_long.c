@@ -163,10 +163,11 @@ static void target_dies(void **state)
 	child_receive(&child);
 	p.peer = open_peer_named(p.a, "target");
 	for (uint64_t tag = 1; tag <= 5; tag++)
-		issue_long(&p, 0, 0, tag);
+		issue_long(&p, tag % 2 ? CAY_COMMAND_ACK : 0, 0, tag);
 	child_kill(&child);
 	for (uint64_t tag = 1; tag <= 5; tag++)
-		expect_cc(p.a, tag, CAY_SEND, CAY_ERROR_GONE);
+		expect_cc(p.a, tag, CAY_SEND | (tag % 2 ? CAY_COMMAND_ACK : 0),
+			CAY_ERROR_GONE);
 	assert_int_equal(nqe_command(nqe_next(p.a)), CAY_NOTIFY_GONE);
 	nqe_done(p.a);
 	assert_int_equal(port_stats(p.a).refs_used, 0);
