@@ -398,7 +398,7 @@ static enum stage_result target_stage(
 		return arrival_drop(m, at);
 	switch (stage) {
 	case TARGET_CONTEXT:
-		arrival_packet(a);
+		arrival_packet(m, a);
 		host_context_load(m, a->port);
 		return STAGE_DONE;
 	case TARGET_WINDOW:
