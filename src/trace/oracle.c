@@ -150,7 +150,7 @@ static int posted_step(struct oracle *o, const struct trace_instruction *i)
 static int issue(struct oracle *o, const struct trace_instruction *i,
 	uint64_t *data_digest)
 {
-	bool completes = oracle_completes(i);
+	bool completes = trace_completes(i);
 	int r = -EPIPE;
 	/* A fence waits for all borrowed messages of the port. */
 	for (uint32_t p = 0; i->flags & CAY_FENCE && p < o->trace->ports; p++)

@@ -82,9 +82,6 @@ void oracle_step(struct oracle *, uint32_t n);
 
 /* ---- oracle_notify.c ---- */
 
-/* Returns true if the instruction completes with a notification on success. */
-bool oracle_completes(const struct trace_instruction *);
-
 /* The completion of an instruction, without the data that it has read. */
 struct outcome_nqe oracle_completion(
 	const struct trace_instruction *, enum cay_error);

@@ -33,13 +33,6 @@ static uint16_t command_of(const struct trace_instruction *i)
 					     : command);
 }
 
-bool oracle_completes(const struct trace_instruction *i)
-{
-	if (i->flags & (CAY_NOTIFY | CAY_ACK | CAY_BORROW))
-		return true;
-	return (trace_is_atomic(i->kind) || i->kind == TRACE_GET) && i->event;
-}
-
 struct outcome_nqe oracle_completion(
 	const struct trace_instruction *i, enum cay_error error)
 {

@@ -107,7 +107,7 @@ int oracle_send(struct oracle *o, const struct trace_instruction *i)
 		}
 		oracle_notify(o, i->peer, &e);
 	}
-	if (!borrowed && oracle_completes(i))
+	if (!borrowed && trace_completes(i))
 		oracle_complete(o, i->port, &completion);
 	return 0;
 }

@@ -108,10 +108,9 @@ bool outcome_nqe_equal(const struct outcome_nqe *a, const struct outcome_nqe *b)
 	       a->payload == b->payload;
 }
 
-static bool nqes_differ(const struct outcome *a, const struct outcome *b,
-	uint32_t port, char *text, size_t size)
+static bool nqes_differ(const struct outcome_port *x,
+	const struct outcome_port *y, uint32_t port, char *text, size_t size)
 {
-	const struct outcome_port *x = &a->port[port], *y = &b->port[port];
 	char one[300] = "none", other[300] = "none";
 	uint32_t i = 0;
 	while (i < x->count && i < y->count &&
@@ -129,11 +128,11 @@ static bool nqes_differ(const struct outcome *a, const struct outcome *b,
 }
 
 static bool results_differ(const struct outcome *a, const struct outcome *b,
-	uint32_t i, char *text, size_t size)
+	bool retries, uint32_t i, char *text, size_t size)
 {
 	const struct outcome_result *x = &a->result[i], *y = &b->result[i];
 	if (x->result == y->result && x->data_digest == y->data_digest &&
-		x->retried == y->retried)
+		(x->retried == y->retried || !retries))
 		return false;
 	char line[TRACE_LINE_MAX];
 	size_t length = trace_line(&a->trace->instruction[i], line);
@@ -168,13 +167,132 @@ bool outcome_differs(const struct outcome *a, const struct outcome *b,
 {
 	const struct trace *t = a->trace;
 	for (uint32_t i = 0; i < t->count; i++)
-		if (results_differ(a, b, i, text, size))
+		if (results_differ(a, b, true, i, text, size))
 			return true;
 	for (uint32_t i = 0; i < t->ports; i++)
-		if (nqes_differ(a, b, i, text, size))
+		if (nqes_differ(&a->port[i], &b->port[i], i, text, size))
 			return true;
 	for (uint32_t i = 0; i < t->regions; i++)
 		if (memory_differs(a, b, i, text, size))
 			return true;
 	return false;
+}
+
+/* ---- per origin and target ---- */
+
+/* Returns true if both owners have polled at the same instructions. */
+static bool polls_agree(const struct outcome *a, const struct outcome *b)
+{
+	const struct trace *t = a->trace;
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct trace_instruction *x = &t->instruction[i];
+		if (a->result[i].retried || b->result[i].retried ||
+			(x->kind == TRACE_SEND && x->flags & CAY_BORROW &&
+				x->bytes > CAY_EAGER_MAX))
+			return false;
+	}
+	return true;
+}
+
+/* The stream of a notification: its pair, and which side of it. */
+struct stream {
+	uint32_t peer;
+	enum {
+		AT_TARGET,
+		COMPLETION,
+		COMPLETION_OF_REFERENCE
+	} side;
+};
+
+static struct stream stream_of(const struct outcome_nqe *n)
+{
+	struct stream s = { .peer = n->peer, .side = AT_TARGET };
+	if (outcome_command(n) != CAY_NOTIFY_CC)
+		return s;
+	s.side = COMPLETION;
+	if ((n->completed & CAY_COMMAND_OPERATION) == CAY_SEND &&
+		n->word[0] > CAY_EAGER_MAX)
+		s.side = COMPLETION_OF_REFERENCE;
+	return s;
+}
+
+/* Stable, because the first of equal positions in the queue is smaller. */
+struct ordered {
+	struct outcome_nqe nqe;
+	uint32_t position;
+};
+
+static int ordered_compare(const void *one, const void *other)
+{
+	const struct ordered *a = one, *b = other;
+	struct stream x = stream_of(&a->nqe), y = stream_of(&b->nqe);
+	if (x.peer != y.peer)
+		return x.peer < y.peer ? -1 : 1;
+	if (x.side != y.side)
+		return x.side < y.side ? -1 : 1;
+	if (x.side == COMPLETION_OF_REFERENCE && a->nqe.tag != b->nqe.tag)
+		return a->nqe.tag < b->nqe.tag ? -1 : 1;
+	return a->position < b->position ? -1 : 1;
+}
+
+static bool port_closes(const struct trace *t, uint32_t port)
+{
+	uint32_t i = 0;
+	while (i < t->count && (t->instruction[i].kind != TRACE_PORT_CLOSE ||
+				       t->instruction[i].port != port))
+		i++;
+	return i < t->count;
+}
+
+/* The notifications of a port by stream. Returns false without memory. */
+static bool port_by_stream(const struct outcome *o, uint32_t port,
+	bool refusals, struct outcome_port *out)
+{
+	const struct outcome_port *p = &o->port[port];
+	bool closes = port_closes(o->trace, port);
+	struct ordered *all = calloc(p->count + 1ul, sizeof(*all));
+	uint32_t count = 0;
+	*out = (struct outcome_port){ .nqe = calloc(p->count + 1ul,
+					      sizeof(*p->nqe)) };
+	bool done = all && out->nqe;
+	for (uint32_t i = 0; done && i < p->count; i++) {
+		const struct outcome_nqe *n = &p->nqe[i];
+		bool refusal = outcome_command(n) == CAY_NOTIFY_RMA &&
+			       outcome_error(n);
+		bool lost = closes &&
+			    stream_of(n).side == COMPLETION_OF_REFERENCE;
+		if ((!refusal || refusals) && !lost)
+			all[count++] = (struct ordered){ *n, i };
+	}
+	if (done)
+		qsort(all, count, sizeof(*all), ordered_compare);
+	for (uint32_t i = 0; i < count; i++)
+		out->nqe[out->count++] = all[i].nqe;
+	free(all);
+	return done;
+}
+
+bool outcome_pairs_differ(const struct outcome *a, const struct outcome *b,
+	char *text, size_t size)
+{
+	const struct trace *t = a->trace;
+	bool refusals = polls_agree(a, b), differ = false;
+	for (uint32_t i = 0; i < t->count; i++)
+		if (results_differ(a, b, false, i, text, size))
+			return true;
+	for (uint32_t i = 0; i < t->ports && !differ; i++) {
+		struct outcome_port x, y = { 0 };
+		if (!port_by_stream(a, i, refusals, &x) ||
+			!port_by_stream(b, i, refusals, &y)) {
+			snprintf(text, size, "memory is exhausted");
+			differ = true;
+		} else {
+			differ = nqes_differ(&x, &y, i, text, size);
+		}
+		free(x.nqe);
+		free(y.nqe);
+	}
+	for (uint32_t i = 0; i < t->regions && !differ; i++)
+		differ = memory_differs(a, b, i, text, size);
+	return differ;
 }

@@ -62,6 +62,24 @@ bool outcome_nqe_equal(const struct outcome_nqe *, const struct outcome_nqe *);
 bool outcome_differs(const struct outcome *, const struct outcome *, char *text,
 	size_t size);
 
+/*
+ * Compares outcomes of which one depends on the order between origins: on
+ * threads, or on machines. Notifications are compared per origin and target, in
+ * their order; messages and accesses at the target apart from completions at
+ * the origin. Ignored are, and nothing else,
+ *
+ * - the order between pairs of origin and target;
+ * - retries: how often queues were full;
+ * - the place of the completion of a message by reference, which is written
+ *   when the target reads the message, among the other completions; and the
+ *   completion itself if its port is closed by then;
+ * - notifications of refusals, of which one stands for all until the owner
+ *   polls, if the owners have not polled at the same time: something was
+ *   retried, or flush waited for a message by reference.
+ */
+bool outcome_pairs_differ(const struct outcome *, const struct outcome *,
+	char *text, size_t size);
+
 /* Formats a notification for a message. */
 void outcome_describe(const struct outcome_nqe *, char *text, size_t size);
 

@@ -43,18 +43,21 @@ static int port_open(struct replay *r, uint32_t port)
 	return p->posted ? 0 : -EFBIG;
 }
 
-int replay_open(struct replay *r, const struct trace *t,
-	const struct platform *platform, struct outcome *out)
+static int replay_set_up(struct replay *r, const struct trace *t,
+	const struct platform *platform,
+	const struct replay_machine_options *machine, struct outcome *out)
 {
 	const struct trace_queues *q = &t->queues;
-	const struct queue_options wish = {
+	struct queue_options wish = {
 		.nq_log2 = (uint8_t)bits_log2_up(q->nq_entries),
 		.rdr_log2 = (uint8_t)bits_log2_up(q->rdr_bytes / RDR_UNIT),
 		.posted_log2 = (uint8_t)bits_log2_up(q->posted),
 		.windows = q->windows,
 	};
 	*r = (struct replay){ .trace = t, .platform = platform, .out = out };
-	int e = outcome_open(out, t);
+	int e = machine ? replay_machine_queues(t, machine, &wish) : 0;
+	if (e == 0)
+		e = outcome_open(out, t);
 	if (e)
 		return e;
 	e = fixture_open(&r->fixture, t->ports, &wish);
@@ -73,6 +76,8 @@ int replay_open(struct replay *r, const struct trace *t,
 	}
 	for (uint32_t i = 0; e == 0 && i < t->ports; i++)
 		e = port_open(r, i);
+	if (e == 0 && machine)
+		e = replay_machine_open(r, machine);
 	if (e == 0)
 		return 0;
 	replay_close(r);
@@ -81,8 +86,21 @@ err_outcome:
 	return e;
 }
 
+int replay_open(struct replay *r, const struct trace *t,
+	const struct platform *platform, struct outcome *out)
+{
+	return replay_set_up(r, t, platform, NULL, out);
+}
+
+int replay_open_machine(struct replay *r, const struct trace *t,
+	const struct replay_machine_options *options, struct outcome *out)
+{
+	return replay_set_up(r, t, &platform_counting, options, out);
+}
+
 void replay_close(struct replay *r)
 {
+	replay_machine_close(r);
 	for (uint32_t i = 0; r->port && i < r->trace->ports; i++) {
 		struct replay_port *p = &r->port[i];
 		for (unsigned s = 0; s < ARRAY_COUNT(p->reference); s++)
@@ -97,23 +115,11 @@ void replay_close(struct replay *r)
 
 /* ---- instructions ---- */
 
-/* Draining one port may complete messages of another: repeats until idle. */
-static void drain_all(struct replay *r)
-{
-	bool more = true;
-	while (more) {
-		more = false;
-		for (uint32_t i = 0; i < r->trace->ports; i++) {
-			uint32_t before = r->out->port[i].count;
-			replay_drain(r, i);
-			more |= r->out->port[i].count != before;
-		}
-	}
-}
-
 /* Executes an instruction that the device does not execute. */
 static int step_other(struct replay *r, const struct trace_instruction *i)
 {
+	if (r->machine)
+		replay_machine_wait(r);
 	switch (i->kind) {
 	case TRACE_PEER_RESOLVE:
 	case TRACE_PEER_RELEASE:
@@ -129,6 +135,8 @@ static int step_other(struct replay *r, const struct trace_instruction *i)
 		return 0;
 	case TRACE_PORT_CLOSE:
 		replay_drain(r, i->port);
+		if (r->machine)
+			replay_machine_detach(r, i->port);
 		replay_port_close(r, i->port);
 		return 0;
 	default:
@@ -140,10 +148,13 @@ int replay_issue(struct replay *r, uint32_t i)
 {
 	const struct trace_instruction *x = &r->trace->instruction[i];
 	struct outcome_result *result = &r->out->result[i];
-	result->data_digest = 0;
-	result->result = trace_issues(x->kind)
-				 ? replay_execute(r, x, &result->data_digest)
-				 : step_other(r, x);
+	*result = (struct outcome_result){ .retried = result->retried };
+	if (!trace_issues(x->kind))
+		result->result = step_other(r, x);
+	else if (r->machine)
+		result->result = replay_machine_issue(r, i);
+	else
+		result->result = replay_execute(r, x, &result->data_digest);
 	return result->result;
 }
 
@@ -153,18 +164,22 @@ void replay_step(struct replay *r, uint32_t i)
 		!trace_retries(r->trace->instruction[i].kind))
 		return;
 	r->out->result[i].retried = true;
-	drain_all(r);
+	replay_drain_all(r);
 	replay_issue(r, i);
 }
 
 int replay_end(struct replay *r)
 {
 	const struct trace *t = r->trace;
-	drain_all(r);
+	if (r->machine)
+		replay_machine_wait(r);
+	replay_drain_all(r);
 	for (uint32_t i = 0; i < t->regions; i++)
 		memcpy(r->out->memory[i], fixture_at(&r->fixture, r->memory[i]),
 			t->region[i].bytes);
-	return r->out->failed ? -ENOMEM : 0;
+	if (r->out->failed)
+		return -ENOMEM;
+	return r->machine ? replay_machine_error(r) : 0;
 }
 
 int replay_run(struct replay *r)

@@ -12,6 +12,23 @@
  *	... o ...
  *	outcome_free(&o);
  *
+ * replay_open_machine() executes it on machines instead. There every
+ * instruction is a VCI that is posted and triggered, several are in flight, and
+ * what the call would return arrives as a completion:
+ *
+ * - an error completion makes the result 1, and CAY_ERROR_GONE -EPIPE;
+ * - messages go in segments instead of by reference, and a completion that the
+ *   call would not have is dropped;
+ * - a machine holds an instruction whose target has no room: all ports drain,
+ *   and the instruction counts as retried;
+ * - a message that would be held until a receive is posted is not issued: its
+ *   result is -EAGAIN;
+ * - instructions whose outcome depends on the order between origins, or that
+ *   may be reordered, are not in flight at the same time.
+ *
+ * outcome_pairs_differ() compares such an outcome. Machines do not have word
+ * mode for memory at the target, nor locks by ports of other machines.
+ *
  * Single-threaded, except that a test may race origins: it calls
  * replay_issue() in one thread per origin, after the set-up with replay_step()
  * and before replay_end().
@@ -20,6 +37,7 @@
 #define CAY_TRACE_REPLAY_H
 
 #include "device/fixture.h"
+#include "device/machine/config.h"
 #include "trace/outcome.h"
 #include "trace/platform.h"
 
@@ -33,6 +51,8 @@ struct replay_port {
 	bool closed;
 };
 
+struct replay_machine;
+
 struct replay {
 	const struct trace *trace;
 	const struct platform *platform;
@@ -40,6 +60,7 @@ struct replay {
 	struct replay_port *port;
 	uint64_t *memory; /* by region: its offset in the arena */
 	struct outcome *out;
+	struct replay_machine *machine; /* NULL: the platform executes */
 };
 
 /*
@@ -50,7 +71,29 @@ struct replay {
 int replay_open(struct replay *, const struct trace *, const struct platform *,
 	struct outcome *out);
 
-/* Executes all instructions and replay_end(). Returns 0 or -ENOMEM. */
+#define REPLAY_MACHINES_MAX  16
+#define REPLAY_IN_FLIGHT_MAX 64
+
+struct replay_machine_options {
+	struct machine_config config;
+	uint32_t machines;  /* port p is on machine p modulo `machines` */
+	uint32_t in_flight; /* instructions; 1: one after the other */
+	uint32_t delay;	    /* of a stage, at most, and a fourth of a wire's */
+	uint64_t seed;	    /* of the delays */
+};
+
+/*
+ * The same, on machines that a wire connects. Returns in addition -EINVAL
+ * (options) or -ENOTSUP: the trace has a port in word mode, or a port locks a
+ * window of another machine.
+ */
+int replay_open_machine(struct replay *, const struct trace *,
+	const struct replay_machine_options *, struct outcome *out);
+
+/*
+ * Executes all instructions and replay_end(). Returns 0, -ENOMEM, or -EBUSY: a
+ * machine holds an instruction although all ports have drained.
+ */
 int replay_run(struct replay *);
 
 void replay_close(struct replay *);
@@ -71,8 +114,15 @@ void replay_drain(struct replay *, uint32_t port);
 
 /*
  * Drains all ports until no notification is left and copies the memory into the
- * outcome. Returns 0 or -ENOMEM.
+ * outcome. Returns as replay_run().
  */
 int replay_end(struct replay *);
+
+/* What the machines have done: cycles, packets on the wire, refused triggers.
+ */
+struct replay_machine_totals {
+	uint64_t cycles, packets, refused, parked, stalls;
+};
+struct replay_machine_totals replay_machine_totals(const struct replay *);
 
 #endif

@@ -125,7 +125,8 @@ static void consume(struct drain *d, const struct cay_nqe *n)
 		memcpy(out.word, &n->word[CAY_NQE_WORD_LENGTH],
 			sizeof(out.word));
 	}
-	outcome_add(d->r->out, d->port, &out);
+	if (!d->r->machine || replay_machine_consumed(d->r, &out))
+		outcome_add(d->r->out, d->port, &out);
 }
 
 void replay_drain(struct replay *r, uint32_t port)
@@ -147,8 +148,27 @@ void replay_drain(struct replay *r, uint32_t port)
 	}
 	if (d.next == queue_nq(returned))
 		return;
+	if (r->machine) {
+		replay_machine_returned(
+			r, port, queue_word(d.next, d.rdr), d.completions);
+		return;
+	}
 	/* Entries are returned before the reservations that rely on them. */
 	r->platform->return_entries(own, queue_word(d.next, d.rdr));
 	r->platform->completions_returned(
 		&r->fixture.port[port].origin, d.completions);
+}
+
+/* Draining one port may complete messages of another: repeats until idle. */
+void replay_drain_all(struct replay *r)
+{
+	bool more = true;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < r->trace->ports; i++) {
+			uint32_t before = r->out->port[i].count;
+			replay_drain(r, i);
+			more |= r->out->port[i].count != before;
+		}
+	}
 }

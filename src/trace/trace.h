@@ -178,6 +178,14 @@ static inline uint64_t trace_length(const struct trace_instruction *i)
 	return trace_is_word(i->kind) ? 8 : i->bytes;
 }
 
+/* Returns true if an instruction completes with a notification on success. */
+static inline bool trace_completes(const struct trace_instruction *i)
+{
+	if (i->flags & (CAY_NOTIFY | CAY_ACK | CAY_BORROW))
+		return true;
+	return (trace_is_atomic(i->kind) || i->kind == TRACE_GET) && i->event;
+}
+
 /* ---- the file; format.c, parse.c, write.c ---- */
 
 /* Returns 0, -EINVAL with the error set, or -ENOMEM. */

@@ -90,7 +90,7 @@ static int completion_match(struct search *s, struct operation *a,
 static int operation_prepare(
 	struct search *s, struct operation *a, uint32_t *next)
 {
-	bool completes = oracle_completes(a->i);
+	bool completes = trace_completes(a->i);
 	bool send = a->i->kind == TRACE_SEND;
 	struct history *o = &s->origin[a->i->port];
 	enum cay_error error = send ? CAY_ERROR_NONE

@@ -64,45 +64,13 @@ static inline struct random_options options_apart(uint64_t seed, uint32_t ports)
 	};
 }
 
-/*
- * Removes from an outcome what depends on the order of origins: sorts the
- * notifications of each port by the origin that caused them, and drops retries
- * and notices of refusals, of which one stands for many.
- */
-static inline void outcome_by_origin(struct outcome *o)
-{
-	for (uint32_t i = 0; i < o->trace->count; i++)
-		o->result[i].retried = false;
-	for (uint32_t port = 0; port < o->trace->ports; port++) {
-		struct outcome_port *p = &o->port[port];
-		uint32_t count = p->count;
-		struct outcome_nqe *all = p->nqe;
-		*p = (struct outcome_port){ 0 };
-		for (uint32_t origin = 0; origin < o->trace->ports; origin++)
-			for (uint32_t i = 0; i < count; i++) {
-				unsigned command = outcome_command(&all[i]);
-				bool notice = command == CAY_NOTIFY_RMA;
-				uint32_t by = command == CAY_NOTIFY_CC
-						      ? port
-						      : all[i].peer;
-				if (by == origin &&
-					!(notice && outcome_error(&all[i])))
-					outcome_add(o, port, &all[i]);
-			}
-		free(all);
-	}
-	assert_false(o->failed);
-}
-
 static inline void assert_equals_oracle(
-	struct race *r, uint64_t seed, const char *where)
+	const struct race *r, uint64_t seed, const char *where)
 {
 	struct outcome expected;
 	char text[1000];
 	assert_int_equal(oracle_run(&r->trace, ORACLE_CORRECT, &expected), 0);
-	outcome_by_origin(&r->seen);
-	outcome_by_origin(&expected);
-	if (outcome_differs(&r->seen, &expected, text, sizeof(text)))
+	if (outcome_pairs_differ(&r->seen, &expected, text, sizeof(text)))
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1, %s: %s",
 			(unsigned long)seed, where, text);
 	outcome_free(&expected);

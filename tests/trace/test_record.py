@@ -271,6 +271,33 @@ class Trace(unittest.TestCase):
                        str(1 + seed % 9), "--count", "2000").stdout
             run(CAY, "trace", "replay", "-", text=text)
 
+    def test_machines(self):
+        text = run(CAY, "trace", "random", "--seed", "5", "--ports", "4",
+                   "--count", "300").stdout
+        replay = [CAY, "trace", "replay", "--platform"]
+        for options in ([], ["--machines", "3", "--delay", "5", "--seed", "9"],
+                        ["--preset", "single", "--in-flight", "1"],
+                        ["--set", "mtu=64", "--set", "encode-local=1"]):
+            self.assertIn("outcomes are equal", run(
+                *replay, "all", *options, "-", text=text).stdout)
+        one, = json.loads(run(*replay, "machine", "--json", "--machines", "2",
+                              "-", text=text).stdout)["runs"]
+        self.assertEqual(one["platform"], "machine")
+        self.assertTrue(one["cycles"] > 300 and one["packets"] > 100)
+
+        # The order by command is weaker than the one that is compared.
+        weak = run(*replay, "all", "--set", "key-type=1", "--delay", "9", "-",
+                   text=text, status=1)
+        self.assertIn("The outcomes differ. real; machine:", weak.stdout)
+
+        done = run(*replay, "all", "-", text="cay-trace 2\nport 0 words\n",
+                   status=1)
+        self.assertIn("word mode", done.stderr)
+        for wrong in (["--set", "requesters=0"], ["--set", "requesters"],
+                      ["--set", "unknown=1"], ["--preset", "fast"],
+                      ["--machines", "17"], ["--in-flight", "0"]):
+            run(*replay, "all", *wrong, "-", text=text, status=2)
+
     def test_invalid_file(self):
         for text, message in (("", "empty"), ("cay-trace 9\n", ":1:"),
                            ("cay-trace 1\nport 0\nput 0 0\n", ":3: put needs"),

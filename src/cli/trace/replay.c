@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fields.h"
 #include "cli/cli.h"
+#include "cli/machine.h"
 #include "cli/trace/trace.h"
 #include "trace/oracle.h"
 #include "trace/replay.h"
@@ -19,23 +20,26 @@ enum executor {
 	RUN_REAL,
 	RUN_COUNTING,
 	RUN_MODEL,
+	RUN_MACHINE,
 	EXECUTORS,
 };
 
 static const char *const executor_names[EXECUTORS] = { "real", "counting",
-	"model" };
+	"model", "machine" };
 
 struct run {
 	const char *platform;
 	bool done;
 	struct outcome outcome;
-	struct counting counted; /* of the counting platform */
+	struct counting counted; /* of the counting platform, and of machines */
+	struct replay_machine_totals totals; /* of machines */
 	uint64_t time_ns, retried, refused, notifications;
 };
 
 struct replay_call {
 	bool selected[EXECUTORS];
 	bool json;
+	struct replay_machine_options machine;
 	const char *path;
 	struct trace trace;
 	struct run run[EXECUTORS];
@@ -47,27 +51,49 @@ static bool platform_parse(void *to, const char *text)
 	struct replay_call *c = to;
 	bool found = false;
 	for (int i = 0; i < EXECUTORS; i++) {
-		c->selected[i] = strcmp(text, executor_names[i]) == 0 ||
-				 strcmp(text, "both") == 0;
+		c->selected[i] =
+			strcmp(text, executor_names[i]) == 0 ||
+			strcmp(text, "all") == 0 ||
+			(strcmp(text, "both") == 0 && i != RUN_MACHINE);
 		found |= c->selected[i];
 	}
 	return found;
 }
 
+static bool preset_parse(void *to, const char *text)
+{
+	struct replay_call *c = to;
+	return machine_preset_parse(&c->machine.config, text);
+}
+
+static bool set_parse(void *to, const char *text)
+{
+	struct replay_call *c = to;
+	return machine_set_parse(&c->machine.config, text);
+}
+
 /* ---- execution ---- */
 
 static int run_device(
-	const struct trace *t, const struct platform *platform, struct run *run)
+	const struct replay_call *c, enum executor executor, struct run *run)
 {
 	struct replay r;
-	int e = replay_open(&r, t, platform, &run->outcome);
+	int e = executor == RUN_MACHINE
+			? replay_open_machine(
+				  &r, &c->trace, &c->machine, &run->outcome)
+			: replay_open(&r, &c->trace,
+				  executor == RUN_REAL ? &platform_real
+						       : &platform_counting,
+				  &run->outcome);
 	if (e)
 		return e;
 	run->counted.arena = &r.fixture.arena;
-	if (platform == &platform_counting)
+	if (executor != RUN_REAL)
 		counting_begin(&run->counted);
 	e = replay_run(&r);
 	counting_end();
+	if (executor == RUN_MACHINE)
+		run->totals = replay_machine_totals(&r);
 	replay_close(&r);
 	if (e)
 		outcome_free(&run->outcome);
@@ -83,16 +109,23 @@ static int run_one(struct replay_call *c, enum executor executor)
 	if (executor == RUN_MODEL)
 		r = oracle_run(t, ORACLE_CORRECT, &run->outcome);
 	else
-		r = run_device(t,
-			executor == RUN_REAL ? &platform_real
-					     : &platform_counting,
-			run);
+		r = run_device(c, executor, run);
 	run->time_ns = clock_now_ns() - start;
 	if (r == -EFBIG)
 		return cli_error(COMMAND,
 			"%s: windows and posted buffers exceed the %u MiB of a "
 			"replay",
 			c->path, FIXTURE_MEMORY >> 20);
+	if (r == -ENOTSUP)
+		return cli_error(COMMAND,
+			"%s: machines have neither word mode nor locks between "
+			"machines",
+			c->path);
+	if (r == -EBUSY)
+		return cli_error(COMMAND,
+			"%s: a machine holds an instruction although all ports "
+			"have drained",
+			c->path);
 	if (r)
 		return cli_error(COMMAND, "%s: %s", c->path, strerror(-r));
 	run->platform = executor_names[executor];
@@ -126,7 +159,12 @@ static int run_all(struct replay_call *c)
 		size_t used = (size_t)snprintf(c->difference,
 			sizeof(c->difference),
 			"%s; %s: ", executor_names[first], executor_names[i]);
-		if (!outcome_differs(&c->run[first].outcome, &c->run[i].outcome,
+		/* Machines keep the order per origin and target only. */
+		bool (*differ)(const struct outcome *, const struct outcome *,
+			char *, size_t) = i == RUN_MACHINE
+						  ? outcome_pairs_differ
+						  : outcome_differs;
+		if (!differ(&c->run[first].outcome, &c->run[i].outcome,
 			    c->difference + used, sizeof(c->difference) - used))
 			c->difference[0] = 0;
 	}
@@ -143,6 +181,20 @@ static const struct field run_fields[] = {
 	FIELD(struct run, refused, "refused", .title = "refused", .width = 9),
 	FIELD(struct run, retried, "retried", .title = "retried", .width = 9),
 	FIELD(struct run, time_ns, "time_ns", .title = "ns", .width = 12),
+	FIELDS_END,
+};
+
+static const struct field totals_fields[] = {
+	FIELD(struct replay_machine_totals, cycles, "cycles",
+		.title = "cycles"),
+	FIELD(struct replay_machine_totals, packets, "packets",
+		.title = "packets between machines"),
+	FIELD(struct replay_machine_totals, refused, "triggers_refused",
+		.title = "triggers refused"),
+	FIELD(struct replay_machine_totals, parked, "packets_parked",
+		.title = "packets parked"),
+	FIELD(struct replay_machine_totals, stalls, "stalls",
+		.title = "times that all ports drained for room"),
 	FIELDS_END,
 };
 
@@ -259,6 +311,13 @@ static void print_all(const struct replay_call *c)
 		print_outcome(&first->outcome);
 	if (c->run[RUN_COUNTING].done)
 		print_counted(&c->run[RUN_COUNTING].counted);
+	else if (c->run[RUN_MACHINE].done)
+		print_counted(&c->run[RUN_MACHINE].counted);
+	if (c->run[RUN_MACHINE].done) {
+		printf("\n  %-10s %u, %u instructions in flight\n", "machines",
+			c->machine.machines, c->machine.in_flight);
+		fields_list(stdout, totals_fields, &c->run[RUN_MACHINE].totals);
+	}
 	if (c->difference[0])
 		printf("\nThe outcomes differ. %s\n", c->difference);
 	else if (c->run[RUN_REAL].done && c->run[RUN_MODEL].done)
@@ -266,11 +325,13 @@ static void print_all(const struct replay_call *c)
 		       "memory.\n");
 }
 
-static void json_run(struct json *j, const struct run *run)
+static void json_run(struct json *j, const struct run *run, bool machine)
 {
 	const struct outcome *o = &run->outcome;
 	json_object_begin(j);
 	fields_json(j, run_fields, run);
+	if (machine)
+		fields_json(j, totals_fields, &run->totals);
 	json_key(j, "ports");
 	json_array_begin(j);
 	for (uint32_t p = 0; p < o->trace->ports; p++) {
@@ -303,7 +364,7 @@ static void json_all(const struct replay_call *c)
 	json_array_begin(&j);
 	for (int i = 0; i < EXECUTORS; i++)
 		if (c->run[i].done)
-			json_run(&j, &c->run[i]);
+			json_run(&j, &c->run[i], i == RUN_MACHINE);
 	json_array_end(&j);
 	json_put_bool(&j, "agree", !c->difference[0]);
 	if (c->difference[0])
@@ -315,7 +376,9 @@ static void json_all(const struct replay_call *c)
 static int replay_run_command(
 	const struct command *command, int argc, char **argv)
 {
-	static struct replay_call c = { .selected = { true, true, true } };
+	static struct replay_call c = { .selected = { true, true, true },
+		.machine = { .machines = 1, .in_flight = 16, .seed = 1 } };
+	c.machine.config = machine_presets[0].config;
 	int status = command_parse(command, &argc, &argv, &c);
 	if (status >= 0)
 		return status;
@@ -343,14 +406,44 @@ static int replay_run_command(
 static const struct option_row replay_rows[] = {
 	OPTION_CUSTOM("platform", "NAME", platform_parse,
 		"where to execute the trace",
-		.choices = WORDS("real", "counting", "model", "both")),
+		.choices = WORDS(
+			"real", "counting", "model", "both", "machine", "all")),
 	OPTION_SWITCH("json", json, "print a JSON object instead of tables"),
 	OPTION_TERM("real", "the device as applications use it",
 		.group = "Platforms"),
 	OPTION_TERM("counting", "the same units, with every access counted"),
 	OPTION_TERM("model",
 		"an independent model of the manual, without the device"),
-	OPTION_TERM("both", "all of them, which must agree (the default)"),
+	OPTION_TERM("both", "these three, which must agree (the default)"),
+	OPTION_TERM("machine",
+		"the device with units that hold state, cycle by cycle"),
+	OPTION_TERM("all",
+		"all four, which must agree; of a machine, the order of "
+		"notifications per origin and target"),
+	OPTION_CUSTOM("preset", "NAME", preset_parse,
+		"configuration of the machines (default multi-wait); replaces "
+		"an earlier --set",
+		.choices = MACHINE_PRESETS, .needs = WORDS("platform"),
+		.group = "Machines"),
+	OPTION_CUSTOM("set", "PARAMETER=VALUE", set_parse,
+		"change a parameter of the configuration, such as "
+		"requesters=4",
+		.expected = MACHINE_SET_EXPECTED, .needs = WORDS("platform")),
+	OPTION_VALUE("machines", "N", OPTION_COUNT, machine.machines,
+		"number of machines, over which the ports are distributed in "
+		"turn (default 1)",
+		.min = 1, .max = REPLAY_MACHINES_MAX,
+		.needs = WORDS("platform")),
+	OPTION_VALUE("in-flight", "N", OPTION_COUNT, machine.in_flight,
+		"instructions in flight (default 16); 1: one after the other",
+		.min = 1, .max = REPLAY_IN_FLIGHT_MAX,
+		.needs = WORDS("platform")),
+	OPTION_VALUE("delay", "N", OPTION_COUNT, machine.delay,
+		"delay each stage of a unit by up to N cycles, and packets by "
+		"up to 4 N (default 0)",
+		.max = 10000, .needs = WORDS("platform")),
+	OPTION_VALUE("seed", "N", OPTION_NUMBER, machine.seed,
+		"seed of the delays (default 1)", .needs = WORDS("platform")),
 };
 
 const struct command command_replay = {

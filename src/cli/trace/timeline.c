@@ -175,15 +175,12 @@ static void arrows_write(struct events *e, const struct timeline_call *c)
 	memset(drain, 0xff, sizeof(drain));
 	for (uint32_t n = c->trace.count; n-- > 0;) {
 		const struct trace_instruction *i = &c->trace.instruction[n];
-		bool reads = i->kind == TRACE_GET || trace_is_atomic(i->kind);
 		if (i->kind == TRACE_DRAIN || i->kind == TRACE_PORT_CLOSE)
 			drain[i->port] = n;
 		if (i->kind == TRACE_SEND)
 			arrow_write(
 				e, c, &arrows, "message", n, drain[i->peer]);
-		if (trace_issues(i->kind) &&
-			(i->flags & (CAY_NOTIFY | CAY_ACK | CAY_BORROW) ||
-				(reads && i->event)))
+		if (trace_issues(i->kind) && trace_completes(i))
 			arrow_write(
 				e, c, &arrows, "completion", n, drain[i->port]);
 	}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Random traces on machines: with every preset, on one machine and on several
+ * that a wire connects, with delays by seed and up to 16 instructions in
+ * flight, the memory, the results, and per origin and target the notifications
+ * are those of the oracle and of the real and the counting platform.
+ *
+ * CAY_TRACES is the number of traces, CAY_SEED the first seed. A failure names
+ * the seed that reproduces it.
+ */
+#include "traces.h"
+
+struct tally {
+	uint64_t traces, excluded, instructions, notifications;
+	uint64_t several; /* traces on several machines */
+	struct replay_machine_totals totals;
+};
+
+static struct random_options trace_options(uint64_t seed)
+{
+	uint64_t random = ~seed;
+	return (struct random_options){ .seed = seed,
+		.ports = 1 + (uint32_t)(bytes_random(&random) % 5),
+		.count = 10 + (uint32_t)(bytes_random(&random) % 140),
+		.conflicts = bytes_random(&random) % 2 };
+}
+
+/* Everything that may differ between machines, by the seed. */
+static struct replay_machine_options machine_options(uint64_t seed)
+{
+	static const uint32_t delays[] = { 0, 1, 4, 30 };
+	static const uint32_t flights[] = { 1, 2, 5, 16 };
+	uint64_t random = seed * 3;
+	struct replay_machine_options o = {
+		.config = machine_presets[seed % machine_preset_count].config,
+		.machines = 1 + (uint32_t)(bytes_random(&random) % 3),
+		.in_flight = flights[bytes_random(&random) % 4],
+		.delay = delays[bytes_random(&random) % 4],
+		.seed = seed
+	};
+	o.config.encode_local = bytes_random(&random) % 2;
+	o.config.mtu = bytes_random(&random) % 2 ? 4096 : 128;
+	return o;
+}
+
+/* Returns false if machines cannot execute the trace. */
+static bool replay_machines(const struct trace *t,
+	const struct replay_machine_options *o, struct outcome *out,
+	struct tally *n)
+{
+	struct replay r;
+	int e = replay_open_machine(&r, t, o, out);
+	n->excluded += e == -ENOTSUP;
+	if (e == -ENOTSUP)
+		return false;
+	assert_int_equal(e, 0);
+	e = replay_run(&r);
+	if (e)
+		fail_msg("CAY_SEED=%lu CAY_TRACES=1: replay: %s",
+			(unsigned long)o->seed, strerror(-e));
+	struct replay_machine_totals all = replay_machine_totals(&r);
+	n->totals.cycles += all.cycles;
+	n->totals.packets += all.packets;
+	n->totals.parked += all.parked;
+	n->totals.stalls += all.stalls;
+	n->several += o->machines > 1;
+	replay_close(&r);
+	return true;
+}
+
+static void assert_agree(uint64_t seed, struct tally *n)
+{
+	const struct random_options options = trace_options(seed);
+	const struct replay_machine_options machines = machine_options(seed);
+	static const char *const names[] = { "oracle", "real platform",
+		"counting platform" };
+	struct trace t;
+	struct outcome seen, other[3];
+	char text[1000];
+	assert_int_equal(random_trace(&options, &t), 0);
+	if (!replay_machines(&t, &machines, &seen, n)) {
+		trace_free(&t);
+		return;
+	}
+	assert_int_equal(oracle_run(&t, ORACLE_CORRECT, &other[0]), 0);
+	replay_all(&t, &platform_real, &other[1]);
+	replay_all(&t, &platform_counting, &other[2]);
+	for (int k = 0; k < 3; k++) {
+		if (outcome_pairs_differ(&seen, &other[k], text, sizeof(text)))
+			fail_msg("CAY_SEED=%lu CAY_TRACES=1, %u machines, %u "
+				 "in flight, delay %u: machine and %s: %s",
+				(unsigned long)seed, machines.machines,
+				machines.in_flight, machines.delay, names[k],
+				text);
+		outcome_free(&other[k]);
+	}
+	n->traces++;
+	n->instructions += t.count;
+	for (uint32_t p = 0; p < t.ports; p++)
+		n->notifications += seen.port[p].count;
+	outcome_free(&seen);
+	trace_free(&t);
+}
+
+static void machines_agree_with_all_platforms(void **state)
+{
+	(void)state;
+	struct tally n = { 0 };
+	uint64_t seed = first_seed(), start = clock_now_ns();
+	uint64_t traces = environment("CAY_TRACES", 1200);
+	for (uint64_t i = 0; i < traces; i++)
+		assert_agree(seed + i, &n);
+	speed_print("traces", n.traces, start);
+	printf("seeds from %lu; %lu traces on several machines, %lu excluded; "
+	       "%lu instructions, %lu notifications, %lu cycles, %lu packets "
+	       "on wires, %lu parked, %lu stalls\n",
+		(unsigned long)seed, (unsigned long)n.several,
+		(unsigned long)n.excluded, (unsigned long)n.instructions,
+		(unsigned long)n.notifications, (unsigned long)n.totals.cycles,
+		(unsigned long)n.totals.packets, (unsigned long)n.totals.parked,
+		(unsigned long)n.totals.stalls);
+	if (traces < 1000)
+		return;
+	/* The seeds reach what the test is about. */
+	assert_true(n.traces > traces / 2);
+	assert_true(n.several > traces / 5);
+	assert_true(n.totals.parked && n.totals.stalls);
+}
+
+/* ---- errors are detected ---- */
+
+/* Number of traces whose outcome on machines differs from the oracle's. */
+static uint32_t traces_that_differ(
+	enum oracle_fault fault, uint32_t key_type, uint32_t traces)
+{
+	uint32_t found = 0;
+	char text[1000];
+	struct tally n = { 0 };
+	for (uint64_t seed = 1; seed <= traces; seed++) {
+		const struct random_options options = { .seed = seed,
+			.ports = 3,
+			.count = 80,
+			.conflicts = seed % 2 };
+		struct replay_machine_options machines = {
+			.config = machine_presets[seed % machine_preset_count]
+					  .config,
+			.machines = 1,
+			.in_flight = 16,
+			.delay = 4,
+			.seed = seed
+		};
+		struct trace t;
+		struct outcome seen, expected;
+		machines.config.key_type = key_type;
+		assert_int_equal(random_trace(&options, &t), 0);
+		if (replay_machines(&t, &machines, &seen, &n)) {
+			assert_int_equal(oracle_run(&t, fault, &expected), 0);
+			found += outcome_pairs_differ(
+				&seen, &expected, text, sizeof(text));
+			outcome_free(&expected);
+			outcome_free(&seen);
+		}
+		trace_free(&t);
+	}
+	return found;
+}
+
+/* One entry more only changes which instructions are retried. */
+static void every_fault_is_detected(void **state)
+{
+	(void)state;
+	for (int f = ORACLE_CORRECT; f < ORACLE_FAULTS; f++) {
+		uint32_t found =
+			traces_that_differ((enum oracle_fault)f, 0, 120);
+		printf("fault %d: detected by %u traces\n", f, found);
+		if (f == ORACLE_CORRECT || f == ORACLE_NQ_ENTRIES)
+			assert_int_equal(found, 0);
+		else
+			assert_true(found > 0);
+	}
+}
+
+/* The scoreboard then orders only equal commands of an origin. */
+static void weaker_order_is_detected(void **state)
+{
+	(void)state;
+	uint32_t found = traces_that_differ(ORACLE_CORRECT, 1, 120);
+	printf("ordered by command: detected by %u traces\n", found);
+	assert_true(found > 0);
+}
+
+/* ---- what machines do not have ---- */
+
+static void parse(const char *text, struct trace *t)
+{
+	struct trace_error e;
+	assert_int_equal(trace_parse(text, strlen(text), t, &e), 0);
+}
+
+static void some_traces_are_excluded(void **state)
+{
+	(void)state;
+	struct replay_machine_options o = { .config = *machine_preset(
+						    "multi-wait"),
+		.machines = 2,
+		.in_flight = 4 };
+	struct trace t;
+	struct outcome out;
+	struct replay r;
+	parse("cay-trace 2\nport 0 words\n", &t);
+	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -ENOTSUP);
+	trace_free(&t);
+
+	parse("cay-trace 2\nport 0\nport 1\nwindow 0 window=0 bytes=8 "
+	      "rights=write\nwindow_lock 1 0 window=0\n",
+		&t);
+	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -ENOTSUP);
+	o.machines = 1;
+	assert_int_equal(replay_open_machine(&r, &t, &o, &out), 0);
+	assert_int_equal(replay_run(&r), 0);
+	replay_close(&r);
+	outcome_free(&out);
+	trace_free(&t);
+
+	o.machines = 0;
+	parse("cay-trace 2\nport 0\n", &t);
+	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -EINVAL);
+	trace_free(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(machines_agree_with_all_platforms),
+		cmocka_unit_test(every_fault_is_detected),
+		cmocka_unit_test(weaker_order_is_detected),
+		cmocka_unit_test(some_traces_are_excluded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
