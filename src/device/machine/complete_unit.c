@@ -80,6 +80,8 @@ static void complete_answer(struct machine *m, const struct arrival *a)
 		m->counts.stale++;
 		return;
 	}
+	if (host_observed(m))
+		host_note(m, observe_request(m, r, MACHINE_ANSWERED));
 	if (r->state == REQUEST_EXECUTING) {
 		/* A segmented transfer was refused: its unit ends it. */
 		r->refused = true;
@@ -194,6 +196,8 @@ static bool retire_port(struct machine *m, struct machine_port *p)
 		r->state = REQUEST_FREE;
 		m->request_free[m->request_free_count++] = at;
 		m->counts.retired++;
+		if (host_observed(m))
+			host_note(m, observe_request(m, r, MACHINE_RETIRED));
 		m->busy = true;
 		at = next;
 	}

@@ -34,9 +34,15 @@ static struct cay_answer csb_insert(
 {
 	struct machine_port *p = &m->ports[port];
 	if (csb_free(m, p) == 0) {
+		uint32_t wait_ns = csb_wait_ns(m, p);
 		m->counts.refused++;
+		if (host_observed(m))
+			host_note(m,
+				(struct machine_note){ .event = MACHINE_REFUSED,
+					.vpid = p->origin.vpid,
+					.left = wait_ns });
 		return (struct cay_answer){ .reason = CAY_ERROR_NO_RESOURCES,
-			.wait_ns = csb_wait_ns(m, p) };
+			.wait_ns = wait_ns };
 	}
 	uint32_t at = m->csb_free;
 	struct csb_entry *e = &m->csb[at];
@@ -58,6 +64,11 @@ static struct cay_answer csb_insert(
 	if (!p->active)
 		ring_push(&m->active, port);
 	p->active = true;
+	if (host_observed(m))
+		host_note(m, (struct machine_note){ .event = MACHINE_ACCEPTED,
+				     .vpid = p->origin.vpid,
+				     .items = count,
+				     .left = csb_free(m, p) });
 	return (struct cay_answer){ .accepted = count, .free = csb_free(m, p) };
 }
 

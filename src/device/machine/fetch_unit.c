@@ -73,6 +73,8 @@ static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 	p->requests++;
 	e->count--;
 	m->counts.fetched++;
+	if (host_observed(m))
+		host_note(m, observe_request(m, r, MACHINE_FETCHED));
 	uint64_t flight = m->config.requests - m->request_free_count;
 	if (flight > m->counts.flight_max)
 		m->counts.flight_max = flight;

@@ -24,11 +24,20 @@ static void issue_step(struct machine *m)
 			unit = scoreboard_unit(m, UNIT_REQUESTER, r->key);
 		if (unit == NONE) {
 			m->counts.order_stalls++;
+			if (host_observed(m))
+				observe_held(m, UNIT_REQUESTER, at,
+					behind || scoreboard_find(m,
+							  UNIT_REQUESTER,
+							  r->key) != NONE);
 			stay[stays++] = r->key;
 			i++;
 			continue;
 		}
 		r->state = REQUEST_EXECUTING;
+		if (host_observed(m))
+			observe_entered(m, UNIT_REQUESTER, unit, at,
+				scoreboard_find(m, UNIT_REQUESTER, r->key) !=
+					NONE);
 		pipeline_enter(m, &m->units[UNIT_REQUESTER][unit], at, r->key);
 		ring_remove(&m->issue, i);
 		struct machine_port_counts *c = &m->ports[r->port].counts;

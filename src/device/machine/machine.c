@@ -51,7 +51,21 @@ static inline bool host_wire(struct machine *m, uint32_t node, bool response,
 	return m->wire->send(m->wire, node, response, bytes, size);
 }
 
+/* Reports an event to the observer, if there is one. */
+static inline bool host_observed(const struct machine *m)
+{
+	return unlikely(m->observer != NULL);
+}
+
+static void host_note(const struct machine *m, struct machine_note n)
+{
+	n.cycle = m->counts.cycles;
+	n.node = m->node;
+	m->observer(m->observer_to, &n);
+}
+
 /* clang-format off */
+#include "device/machine/observation.c"
 #include "device/machine/csb.c"
 #include "device/machine/scoreboard.c"
 #include "device/machine/pipeline.c"
@@ -282,6 +296,12 @@ int machine_route(struct machine *m, uint32_t index, uint32_t node,
 void machine_connect(struct machine *m, struct wire_port *wire)
 {
 	m->wire = wire;
+}
+
+void machine_observe(struct machine *m, machine_observer observer, void *to)
+{
+	m->observer = observer;
+	m->observer_to = to;
 }
 
 void machine_delay(struct machine *m, uint32_t max, uint64_t seed)

@@ -30,6 +30,7 @@
 #include "contract/packet.h"
 #include "device/context.h"
 #include "device/machine/config.h"
+#include "device/machine/observe.h"
 
 struct machine;
 
@@ -122,6 +123,9 @@ void machine_connect(struct machine *, struct wire_port *);
 
 /* Delays stages by 0 to `max` cycles, chosen by the seed. */
 void machine_delay(struct machine *, uint32_t max, uint64_t seed);
+
+/* Calls a function for every event; NULL: none. See observe.h. */
+void machine_observe(struct machine *, machine_observer, void *to);
 
 const struct machine_counts *machine_counts(const struct machine *);
 /* NULL if there is no such port. */

@@ -43,6 +43,8 @@ static void notify_step(struct machine *m)
 			break;
 		}
 		m->counts.notifications++;
+		if (host_observed(m))
+			observe_notice(m, n);
 	}
 	if (!arrival)
 		return;

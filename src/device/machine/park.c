@@ -31,6 +31,8 @@ static void park(struct machine *m, uint32_t at)
 	p->parked_last = at;
 	p->parked++;
 	m->counts.parked++;
+	if (host_observed(m))
+		host_note(m, observe_packet(&a->header, MACHINE_PARKED, false));
 	m->parked++;
 	uint64_t r = host_or(&p->own->control->r, R_WAITERS, HOST_R);
 	/* A claim that failed has cached the R that it used. */

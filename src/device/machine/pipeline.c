@@ -48,6 +48,21 @@ static void pipeline_enter(
 static enum stage_result unit_execute(
 	struct machine *, enum unit_kind, uint32_t item, uint32_t stage);
 
+/* Executes a stage and notes it, with what the item was: it may be freed. */
+static enum stage_result unit_observe(struct machine *m, enum unit_kind kind,
+	const struct unit *u, uint32_t stage)
+{
+	struct machine_note n = observe_item(m, kind, u->item[stage]);
+	enum stage_result r = unit_execute(m, kind, u->item[stage], stage);
+	n.packet = NULL;
+	n.kind = kind;
+	n.unit = (uint32_t)(u - m->units[kind]);
+	n.stage = stage;
+	if (r != STAGE_HOLD)
+		host_note(m, n);
+	return r;
+}
+
 /*
  * Advances all items of a unit, the oldest first. An item that holds its stage
  * does not make the machine busy: it waits for another unit or for software.
@@ -63,6 +78,8 @@ static void pipeline_step(
 			enum stage_result r = STAGE_HOLD;
 			if (u->ready[s] > m->counts.cycles)
 				m->busy = true;
+			else if (host_observed(m))
+				r = unit_observe(m, kind, u, s);
 			else
 				r = unit_execute(m, kind, u->item[s], s);
 			if (r == STAGE_HOLD)

@@ -103,9 +103,19 @@ static void dispatch_step(struct machine *m)
 		uint32_t unit = NONE;
 		if (scoreboard_find(m, other, a->key) == NONE)
 			unit = scoreboard_unit(m, kind, a->key);
-		if (unit == NONE)
+		if (unit == NONE) {
+			if (host_observed(m))
+				observe_held(m, kind, at,
+					scoreboard_find(m, other, a->key) !=
+							NONE ||
+						scoreboard_find(m, kind,
+							a->key) != NONE);
 			return;
+		}
 		ring_pop(&m->incoming);
+		if (host_observed(m))
+			observe_entered(m, kind, unit, at,
+				scoreboard_find(m, kind, a->key) != NONE);
 		pipeline_enter(m, &m->units[kind][unit], at, a->key);
 		m->busy = true;
 	}

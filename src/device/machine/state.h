@@ -130,13 +130,6 @@ struct unit {
 	uint64_t *wait_key; /* by position in the ring */
 };
 
-enum unit_kind {
-	UNIT_REQUESTER,
-	UNIT_COMPLETER,
-	UNIT_RESPONDER,
-	UNIT_KINDS,
-};
-
 /* What the notification unit writes. */
 enum notice_kind {
 	NOTICE_COMPLETION,
@@ -200,7 +193,9 @@ struct machine {
 
 	struct machine_route *routes;
 	struct wire_port *wire;
-	unsigned char *encoded; /* PACKET_BYTES_MAX(mtu) */
+	unsigned char *encoded;	   /* PACKET_BYTES_MAX(mtu) */
+	machine_observer observer; /* NULL: none */
+	void *observer_to;
 
 	uint32_t delay_max;
 	uint64_t random;

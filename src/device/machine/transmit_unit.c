@@ -50,6 +50,9 @@ static void arrival_enqueue(struct machine *m, uint32_t at)
 {
 	struct arrival *a = &m->arrivals[at];
 	ring_push(a->response ? &m->answers : &m->incoming, at);
+	if (host_observed(m))
+		host_note(
+			m, observe_packet(&a->header, MACHINE_ARRIVED, false));
 	m->counts.received++;
 	m->busy = true;
 }
@@ -70,6 +73,7 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 	if (node == m->node && !m->config.encode_local) {
 		if (!arrival_room(m, response))
 			return false;
+		observe_sent(m, h, 0);
 		uint32_t at = arrival_allocate(m, response);
 		struct arrival *a = &m->arrivals[at];
 		a->header = *h;
@@ -83,10 +87,17 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 	int size = packet_encode(h, string ? string : &here, &payload, 1,
 		m->config.mtu, m->encoded, PACKET_BYTES_MAX(m->config.mtu));
 	assert(size > 0);
-	bool sent = node == m->node
-			    ? machine_receive(m, m->encoded, (size_t)size) == 0
-			    : host_wire(m, node, response, m->encoded,
-				      (size_t)size);
+	bool sent;
+	if (node == m->node) {
+		if (!arrival_room(m, response))
+			return false;
+		observe_sent(m, h, (size_t)size);
+		sent = machine_receive(m, m->encoded, (size_t)size) == 0;
+	} else {
+		sent = host_wire(m, node, response, m->encoded, (size_t)size);
+		if (sent)
+			observe_sent(m, h, (size_t)size);
+	}
 	m->counts.transmitted += sent;
 	return sent;
 }
