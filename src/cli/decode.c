@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decodes VCIs and NQEs by tables of their fields; see cay_contract(7). */
+/*
+ * Decodes VCIs, NQEs and packets by tables of their fields; see cay_contract(7)
+ * and cay_packet(7).
+ */
 #include "cli/decode.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "cay/error.h"
 #include "contract/command.h"
+#include "contract/packet.h"
 
 enum meaning {
 	NUMBER,
@@ -286,5 +291,165 @@ size_t decode_nqe(const struct cay_nqe *e, struct decode_field *fields)
 		FIELDS_ADD(&d, nqe_pointers);
 	}
 	FIELDS_ADD(&d, nqe_tail);
+	return d.count;
+}
+
+/* ---- packets ---- */
+
+static const struct layout frame_head[] = {
+	{ 0, 15, 0, "command", COMMAND },
+	{ 0, 31, 16, "origin VPID", NUMBER },
+	{ 0, 63, 32, "origin node", NUMBER },
+	{ 1, 15, 0, "target VPID", NUMBER },
+	{ 1, 31, 16, "bytes", NUMBER },
+	{ 1, 63, 32, "API tag", NUMBER },
+	{ 2, 63, 0, "user tag", NUMBER },
+};
+
+static const struct layout frame_send[] = {
+	{ 3, 62, 0, "segment", NUMBER },
+	{ 3, 63, 63, "last", NUMBER },
+	{ 4, 63, 0, "length", NUMBER },
+};
+
+static const struct layout frame_segment[] = {
+	{ 5, 62, 0, "segment", NUMBER },
+	{ 5, 63, 63, "last", NUMBER },
+	{ 6, 63, 0, "length", NUMBER },
+};
+
+static const struct layout frame_get[] = {
+	{ 6, 63, 0, "length", NUMBER },
+};
+
+static const struct layout frame_results[] = {
+	{ 5, 63, 0, "result", NUMBER },
+	{ 6, 63, 0, "previous", NUMBER },
+};
+
+static const struct layout frame_completed[] = {
+	{ 5, 15, 0, "completed command", COMMAND },
+};
+
+static const struct layout trailer[] = {
+	{ 0, 31, 0, "request", NUMBER },
+	{ 0, 63, 32, "CRC", NUMBER },
+};
+
+/* Words 3 to 7 of a command frame. */
+static void frame_add(struct decoder *d, const struct packet_header *h)
+{
+	unsigned command = h->command & CAY_COMMAND_MASK;
+	unsigned operation = command_operation(command);
+	if (command == CAY_ACKNOWLEDGE) {
+		FIELDS_ADD(d, frame_completed);
+		return;
+	}
+	bool response =
+		(command_is_get(command) || command_is_atomic(command)) &&
+		command & CAY_COMMAND_RESPONSE;
+	if (command_is_access(operation) && !response)
+		FIELDS_ADD(d, vci_window);
+	switch (operation) {
+	case CAY_FAST_SEND:
+		fields_add(
+			d, vci_data, data_words(h->bytes, CAY_FAST_SEND_WORDS));
+		break;
+	case CAY_SEND:
+		FIELDS_ADD(d, frame_send);
+		break;
+	case CAY_FAST_PUT:
+	case CAY_FAST_GET:
+		fields_add(d, vci_put_data,
+			data_words(h->bytes, CAY_FAST_PUT_WORDS));
+		break;
+	case CAY_MISALIGNED_PUT:
+		FIELDS_ADD(d, vci_masked);
+		break;
+	case CAY_PUT:
+		FIELDS_ADD(d, frame_segment);
+		break;
+	case CAY_GET:
+		if (response)
+			FIELDS_ADD(d, frame_segment);
+		else
+			FIELDS_ADD(d, frame_get);
+		break;
+	case OPERATION_FAA:
+		if (response)
+			FIELDS_ADD(d, frame_results);
+		else
+			FIELDS_ADD(d, vci_faa);
+		break;
+	default:
+		if (response)
+			FIELDS_ADD(d, frame_results);
+		else
+			FIELDS_ADD(d, vci_cas);
+	}
+}
+
+/* Tag and phits, four in a word. */
+static void string_add(struct decoder *d, const struct routing_string *s)
+{
+	unsigned host = routing_string_host(s);
+	for (unsigned i = 0; i <= s->count; i++) {
+		unsigned low = i % 4 * 16;
+		struct layout l = { i / 4, low + 15, low, "tag", NUMBER };
+		if (i)
+			l.name = i - 1 < host	 ? "phit"
+				 : i - 1 == host ? "host phit"
+						 : "return phit";
+		fields_add(d, &l, 1);
+		struct decode_field *f = &d->fields[d->count - 1];
+		uint16_t phit = (uint16_t)f->value;
+		if (i && !phit_is_host(phit))
+			snprintf(f->meaning, sizeof(f->meaning),
+				"link %u, hops: %u", phit_port(phit),
+				phit_low(phit) + phit_high(phit));
+		else if (i)
+			snprintf(f->meaning, sizeof(f->meaning),
+				"port %u, flags 0x%x%s", phit_port(phit),
+				(phit & STRING_FLAGS) >> STRING_FLAGS_SHIFT,
+				phit & STRING_RETURN ? ", a way back follows"
+						     : "");
+	}
+}
+
+size_t decode_packet(const void *bytes, size_t size, uint32_t mtu,
+	struct decode_field *fields)
+{
+	static const struct layout payload = { 0, 63, 0, "payload", DATA };
+	struct packet_header h;
+	struct routing_string string;
+	uint64_t *words = malloc(bits_round_up(size, 8));
+	void *data = malloc(mtu);
+	struct decoder d = { words, fields, 0 };
+	if (!words || !data ||
+		packet_decode(bytes, size, mtu, &h, &string, data) < 0)
+		goto out;
+	memcpy(words, bytes, size);
+	string_add(&d, &string);
+	size_t routing = bits_round_up(2 * (1 + string.count), 8) / 8;
+	size_t frame = d.count, all = size / 8;
+	d.words = words + routing;
+	FIELDS_ADD(&d, frame_head);
+	frame_add(&d, &h);
+	for (; frame < d.count; frame++)
+		fields[frame].word += (unsigned)routing;
+	size_t at = routing + CAY_WORDS;
+	for (size_t i = at; i + 1 < all && i < at + DECODE_PACKET_PAYLOAD;
+		i++) {
+		d.words = words + i;
+		fields_add(&d, &payload, 1);
+		fields[d.count - 1].word = (unsigned)i;
+	}
+	d.words = words + all - 1;
+	FIELDS_ADD(&d, trailer);
+	fields[d.count - 2].word = fields[d.count - 1].word =
+		(unsigned)(all - 1);
+out:
+	free(words);
+	free(data);
 	return d.count;
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options that configure a machine, for `cay explain` and `cay trace`. */
+/*
+ * For `cay explain` and `cay trace`: the options that configure a machine, and
+ * the accesses that the counting platform has counted.
+ */
 #ifndef CAY_CLI_MACHINE_H
 #define CAY_CLI_MACHINE_H
 
+#include "base/json.h"
 #include "cli/options.h"
+#include "device/counting.h"
 #include "device/machine/config.h"
 
 #define MACHINE_PRESETS                                               \
@@ -14,5 +19,9 @@
 /* Values of --preset and --set: true if the text is one. */
 bool machine_preset_parse(struct machine_config *, const char *text);
 bool machine_set_parse(struct machine_config *, const char *text);
+
+/* Accesses by kind, those that occurred. */
+void counted_print(const struct counting *);
+void counted_json(struct json *, const char *key, const struct counting *);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the decoder of VCIs and NQEs. */
+/* Tests of the decoder of VCIs, NQEs and packets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "cli/decode.h"
+#include "contract/packet.h"
 
-static struct decode_field fields[DECODE_FIELDS_MAX];
+static struct decode_field fields[DECODE_PACKET_MAX];
 
 static const struct decode_field *field(size_t count, const char *name)
 {
-	assert_in_range(count, 1, DECODE_FIELDS_MAX);
+	assert_in_range(count, 1, DECODE_PACKET_MAX);
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(fields[i].name, name) == 0)
 			return &fields[i];
@@ -141,6 +142,54 @@ static void names_of_word_3(void **state)
 	assert_int_equal(field(decode_nqe(&e, fields), "result")->value, 9);
 }
 
+/* A segment of a PUT: three routing phits, frame, payload, trailer. */
+static void packet_of_a_put(void **state)
+{
+	(void)state;
+	const struct packet_header h = { .command = CAY_PUT,
+		.flags = CAY_VCI_FENCE,
+		.origin_vpid = 3,
+		.target_vpid = 4,
+		.origin_node = 9,
+		.tag = 0x77,
+		.length = 300,
+		.bytes = 64,
+		.segment = 64,
+		.request = 0xabcd,
+		.window = 5,
+		.capability = 0x123456,
+		.offset = 0x88 };
+	const struct routing_string string = { .tag = 2,
+		.count = 2,
+		.phit = { phit_make(1, 2, 1), STRING_PORT_ANY } };
+	unsigned char data[64] = { 1, 2, 3 }, bytes[PACKET_BYTES_MAX(128)];
+	const struct iovec payload = { data, sizeof(data) };
+	int size = packet_encode(
+		&h, &string, &payload, 1, 128, bytes, sizeof(bytes));
+	assert_int_equal(size, 8 + 64 + 64 + 8);
+
+	size_t n = decode_packet(bytes, (size_t)size, 128, fields);
+	assert_string_equal(field(n, "phit")->meaning, "link 1, hops: 3");
+	assert_string_equal(
+		field(n, "host phit")->meaning, "port 15, flags 0x4");
+	assert_int_equal(field(n, "command")->word, 1);
+	assert_string_equal(field(n, "command")->meaning, "PUT");
+	assert_int_equal(field(n, "origin node")->value, 9);
+	assert_int_equal(field(n, "target window")->value, 5);
+	assert_int_equal(field(n, "capability")->value, 0x123456);
+	assert_int_equal(field(n, "target offset")->value, 0x88);
+	assert_int_equal(field(n, "segment")->value, 64);
+	assert_int_equal(field(n, "last")->value, 0);
+	assert_int_equal(field(n, "length")->value, 300);
+	assert_int_equal(field(n, "payload")->word, 9);
+	assert_string_equal(
+		field(n, "payload")->meaning, "01 02 03 00 00 00 00 00");
+	assert_int_equal(field(n, "request")->word, 17);
+	assert_int_equal(field(n, "request")->value, 0xabcd);
+	bytes[20] ^= 1;
+	assert_int_equal(decode_packet(bytes, (size_t)size, 128, fields), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +200,7 @@ int main(void)
 		cmocka_unit_test(notification_with_error),
 		cmocka_unit_test(completion_fields),
 		cmocka_unit_test(names_of_word_3),
+		cmocka_unit_test(packet_of_a_put),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,6 +192,111 @@ class Explain(unittest.TestCase):
                 self.assertTrue(run.stderr)
 
 
+class Machine(unittest.TestCase):
+    """cay explain --machine."""
+    def events(self, *arguments):
+        one, = explained("--machine", *arguments)
+        return one, one["events"]
+
+    def cycle(self, events, event, **members):
+        """The cycle of the only such event."""
+        cycles = [e["cycle"] for e in events if e["event"] == event and
+                  all(e[k] == v for k, v in members.items())]
+        self.assertEqual(len(cycles), 1, (event, members))
+        return cycles[0]
+
+    def test_journey(self):
+        one, events = self.events("completion")
+        order = [("accepted", {}), ("fetched", {}), ("issued", {}),
+                 ("transmitted", {"node": 1}), ("arrived", {"node": 2}),
+                 ("dispatched", {}), ("notified", {"node": 2}),
+                 ("transmitted", {"node": 2}), ("arrived", {"node": 1}),
+                 ("answered", {}), ("retired", {}), ("notified", {"node": 1})]
+        cycles = [self.cycle(events, event, **m) for event, m in order]
+        self.assertEqual(cycles, sorted(cycles))
+        for unit in "requester", "completer":
+            stages = [e["cycle"] for e in events if e["event"] == "stage" and
+                      e["unit"] == unit + " 0"]
+            self.assertEqual(stages, list(range(
+                stages[0], stages[0] + len(stages))))
+        self.assertEqual(one["packets"], 2)
+        self.assertGreater(one["cycles"], cycles[-1])
+        self.assertIn("notification", {a["kind"] for a in one["accesses"]})
+
+    def test_all(self):
+        names = [i["instruction"] for i in explained("--machine", "all")]
+        direct = {"copied", "faa_into", "emulated"}
+        self.assertEqual(names, [n for n in NAMES if n not in direct])
+        for name in direct:
+            self.assertEqual(explain("--machine", name).returncode, 2)
+        for preset in ("multi-wait", "multi", "look-ahead-wait", "look-ahead",
+                       "single-wait", "single"):
+            for more in [], ["--local"], ["--set", "mtu=64"]:
+                for i in explained("--machine", "all", "--preset", preset,
+                                   *more):
+                    retired, = (e for e in i["events"]
+                                if e["event"] == "retired")
+                    self.assertEqual(retired["text"], "retired")
+
+    def test_packets(self):
+        one, events = self.events("get", "--bytes", "200", "--packets",
+                                  "--set", "mtu=128")
+        sent = [e["packet"] for e in events if e["event"] == "transmitted"]
+        self.assertEqual([(p["command"], p["segment"], p["bytes"], p["last"])
+                          for p in sent],
+                         [("GET", 0, 0, True), ("GET_RESPONSE", 0, 128, False),
+                          ("GET_RESPONSE", 128, 72, True)])
+        self.assertEqual(sum(p["encoded_bytes"] for p in sent),
+                         one["encoded_bytes"])
+        fields = {f["field"]: f for f in sent[2]["fields"]}
+        for name, value in ("segment", 128), ("last", 1), ("length", 200):
+            self.assertEqual(int(fields[name]["value"], 0), value)
+        self.assertIn("CRC", fields)
+        self.assertIn("host phit", fields)
+        text = explain("--machine", "get", "--packets").stdout
+        self.assertIn("GET_RESPONSE to port 1, 4096 bytes; encoded", text)
+        self.assertIn("a way back follows", text)
+        for event in self.events("get", "--local")[1]:
+            self.assertNotIn("encoded_bytes", event.get("packet", {}))
+
+    def test_order(self):
+        """The GET waits for the PUT; not if commands are not compared."""
+        for options, held in ([], True), (["--set", "key-type=1"], False):
+            _, events = self.events("order", *options)
+            waits = [e for e in events if e["event"] == "held" and
+                     e["request"] == 2 and e["node"] == 2]
+            self.assertEqual(bool(waits), held)
+            put = max(e["cycle"] for e in events if e["event"] == "stage" and
+                      e["request"] == 1 and e["node"] == 2)
+            get = self.cycle(events, "dispatched", request=2)
+            self.assertEqual(get >= put, held)
+        _, events = self.events("order")
+        same = [e["request"] for e in events if e["event"] == "issued" and
+                e["for_order"]]
+        self.assertEqual(same, [2])
+        self.assertEqual(explain("order").returncode, 2)
+
+    def test_config(self):
+        run = explain("--machine", "--config", "--json", "--preset", "single",
+                      "--set", "requesters=4")
+        config = json.loads(run.stdout)
+        self.assertEqual(config["preset"], "single")
+        by_name = {p["name"]: p for p in config["parameters"]}
+        self.assertEqual(by_name["policy"]["value"], 0)
+        self.assertEqual(by_name["policy"]["source"], "design")
+        self.assertEqual(by_name["requesters"]["value"], 4)
+        self.assertEqual(by_name["requesters"]["source"], "set")
+        self.assertTrue(by_name["csb-entries"]["assumed"])
+        text = explain("--machine", "--config").stdout
+        self.assertRegex(text, r"csb-entries +64 +assumed")
+        self.assertRegex(text, r"requesters +2 +design")
+        for wrong in (["--set", "requesters=0"], ["--set", "policy=3"],
+                      ["--preset", "x"], ["--table"], ["--set", "mtu=65"]):
+            self.assertEqual(explain("--machine", *wrong).returncode, 2)
+        for alone in ["--config"], ["--packets"], ["--local"], ["--set", "mtu=64"]:
+            self.assertEqual(explain(*alone).returncode, 2)
+
+
 if __name__ == "__main__":
     CAY = sys.argv.pop(1)
     unittest.main(verbosity=2)

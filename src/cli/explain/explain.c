@@ -12,12 +12,49 @@
 #include "cay/error.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/explain/journey.h"
+#include "cli/machine.h"
 
 struct options {
 	const char *instruction;
 	uint64_t bytes; /* UINT64_MAX: the instruction's default */
-	bool json, table;
+	bool json, table, machine, config;
+	struct journey_options journey;
 };
+
+static bool preset_parse(void *to, const char *text)
+{
+	struct options *o = to;
+	const char *const *presets = MACHINE_PRESETS;
+	int at = option_choice(presets, text);
+	if (at < 0 || !machine_preset_parse(&o->journey.config, text))
+		return false;
+	o->journey.preset = presets[at];
+	return true;
+}
+
+static bool set_parse(void *to, const char *text)
+{
+	struct options *o = to;
+	return machine_set_parse(&o->journey.config, text);
+}
+
+/* Executes an instruction, or if it is NULL the scenario, on machines. */
+static int explain_journey(const struct explain_instruction *i, uint64_t bytes,
+	const struct options *o, struct json *j)
+{
+	static struct journey journey;
+	int r = journey_run(i, bytes, &o->journey, &journey);
+	if (r)
+		return cli_error("explain", "%s: %s", i ? i->name : "order",
+			cay_strerror(r));
+	if (o->json)
+		journey_json(j, &journey);
+	else
+		journey_print(&journey);
+	journey_free(&journey);
+	return CLI_OK;
+}
 
 static int explain_one(const struct explain_instruction *i,
 	const struct options *o, struct json *j)
@@ -29,6 +66,8 @@ static int explain_one(const struct explain_instruction *i,
 			"--bytes %" PRIu64 ": %s takes %" PRIu64 " to %" PRIu64
 			" bytes",
 			bytes, i->name, i->bytes_min, i->bytes_max);
+	if (o->machine)
+		return explain_journey(i, bytes, o, j);
 	int r = explain_run(i, bytes, &e);
 	if (r)
 		return cli_error("explain", "%s: %s", i->name, cay_strerror(r));
@@ -55,14 +94,24 @@ static int explain_selected(const struct options *o, struct json *j)
 				: &explain_accesses[n - EXPLAIN_MESSAGES];
 		if (!all && strcmp(o->instruction, i->name) != 0)
 			continue;
+		if (o->machine && i->direct) {
+			if (all)
+				continue;
+			return cli_usage_error("explain",
+				"%s: no work request stands for it; not with "
+				"--machine",
+				i->name);
+		}
 		if (!o->json && !o->table)
 			printf("%s", separator);
 		separator = "\n\n";
 		status = explain_one(i, o, j);
 	}
+	if (o->machine && !status && strcmp(o->instruction, "order") == 0)
+		status = explain_journey(NULL, 0, o, j);
 	if (o->table && !status)
 		table_errors();
-	if (!o->table && !o->json && !status) {
+	if (!o->table && !o->json && !o->machine && !status) {
 		printf("\ncolumns of the steps\n");
 		command_terms(&command_explain, "Columns", stdout);
 		printf("'cay explain --help' explains the kinds of memory.\n");
@@ -70,9 +119,26 @@ static int explain_selected(const struct options *o, struct json *j)
 	return status;
 }
 
+static int explain_config(const struct options *o)
+{
+	struct json j;
+	if (!o->json) {
+		journey_config_print(&o->journey);
+		return cli_output_flush("explain");
+	}
+	json_open(&j, stdout);
+	json_object_begin(&j);
+	journey_config_json(&j, &o->journey);
+	json_object_end(&j);
+	json_close(&j);
+	return cli_output_flush("explain");
+}
+
 static int explain_command(const struct command *c, int argc, char **argv)
 {
-	struct options o = { .bytes = UINT64_MAX };
+	struct options o = { .bytes = UINT64_MAX,
+		.journey = { .config = machine_presets[0].config,
+			.preset = machine_presets[0].name } };
 	struct json j;
 	int status = command_parse(c, &argc, &argv, &o);
 	if (status >= 0)
@@ -82,6 +148,10 @@ static int explain_command(const struct command *c, int argc, char **argv)
 		return cli_usage_error("explain",
 			"--bytes: not with all, whose instructions have "
 			"different lengths; name one instruction");
+	if (o.config)
+		return explain_config(&o);
+	if (strcmp(o.instruction, "order") == 0 && !o.machine)
+		return cli_usage_error("explain", "order: needs --machine");
 	if (!o.json) {
 		status = explain_selected(&o, NULL);
 		int flushed = cli_output_flush(c->name);
@@ -123,6 +193,9 @@ static const struct option_row explain_rows[] = {
 	OPTION_TERM("emulated",
 		"fetch-and-add on memory that only its owner can reach"),
 	OPTION_TERM("all", "all of them"),
+	OPTION_TERM("order",
+		"with --machine: three work requests of two ports to one "
+		"target, and how their order is kept"),
 	OPTION_VALUE("bytes", "N", OPTION_BYTES, bytes,
 		"length of the message; not with all",
 		.expected = "a number of bytes such as 640 or 4K",
@@ -131,6 +204,26 @@ static const struct option_row explain_rows[] = {
 		.excludes = WORDS("table")),
 	OPTION_SWITCH("table", table,
 		"print one row each, as in docs/instructions.md"),
+	OPTION_SWITCH("machine", machine,
+		"execute the work request on the device as a machine, and "
+		"print what its units do in each cycle",
+		.excludes = WORDS("table"), .group = "Machine"),
+	OPTION_SWITCH("packets", journey.packets,
+		"print packets between machines field by field",
+		.needs = WORDS("machine")),
+	OPTION_SWITCH("local", journey.local,
+		"one machine for all ports, instead of one for the target",
+		.needs = WORDS("machine")),
+	OPTION_CUSTOM("preset", "NAME", preset_parse,
+		"configuration of the machines (default multi-wait); replaces "
+		"an earlier --set",
+		.choices = MACHINE_PRESETS, .needs = WORDS("machine")),
+	OPTION_CUSTOM("set", "PARAMETER=VALUE", set_parse,
+		"change a parameter of the configuration",
+		.expected = MACHINE_SET_EXPECTED, .needs = WORDS("machine")),
+	OPTION_SWITCH("config", config,
+		"print the configuration, and which values are assumed",
+		.needs = WORDS("machine")),
 	OPTION_TERM("#, step", "number and name of a step of the device",
 		.group = "Columns"),
 	OPTION_TERM("kind", "the memory that the step accesses"),
@@ -161,7 +254,8 @@ const struct command command_explain = {
 	.arguments = "[INSTRUCTION]",
 	.choices = WORDS("fast_send", "send", "copied", "reference",
 		"completion", "posted", "fast_put", "put", "get", "masked_put",
-		"fast_get", "faa", "cas", "faa_into", "emulated", "all"),
+		"fast_get", "faa", "cas", "faa_into", "emulated", "all",
+		"order"),
 	.help = "Runs an instruction on a device without processes that counts "
 		"every access to shared memory, and prints its steps. Then "
 		"provokes every error that the instruction can end in.",

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "cli/decode.h"
 #include "device/counting.h"
 #include "device/fixture.h"
 
@@ -48,6 +49,7 @@ struct explain_instruction {
 	int (*prepare)(struct fixture *, struct explanation *);
 	/* Executes the phases. Returns 0 or -errno. */
 	int (*run)(struct fixture *, struct explanation *);
+	bool direct; /* no work request stands for it */
 };
 
 #define EXPLAIN_MESSAGES     6
@@ -94,6 +96,10 @@ struct phase_sum phase_sum(const struct explain_phase *);
 
 void print_explanation(const struct explanation *);
 void json_explanation(struct json *, const struct explanation *);
+
+/* Decoded fields, one per line, and as an array of objects. */
+void print_fields(const char *title, const struct decode_field *, size_t count);
+void json_fields(struct json *, const struct decode_field *, size_t count);
 
 /* Markdown: the head of the table, a row, and the table of error codes. */
 void table_head(void);

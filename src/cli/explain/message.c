@@ -182,14 +182,15 @@ static int run_posted(struct fixture *b, struct explanation *e)
 }
 
 const struct explain_instruction explain_messages[EXPLAIN_MESSAGES] = {
-	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, prepare_send, run_fast_send },
-	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, prepare_send, run_send },
+	{ "fast_send", 8, 0, CAY_FAST_SEND_BYTES, prepare_send, run_fast_send,
+		false },
+	{ "send", 256, 0, QUEUE_PAYLOAD_MAX, prepare_send, run_send, false },
 	{ "copied", 65536, QUEUE_PAYLOAD_MAX + 1, EXPLAIN_BYTES_MAX,
-		prepare_copied, run_copied },
+		prepare_copied, run_copied, true },
 	{ "reference", 65536, QUEUE_PAYLOAD_MAX + 1, 1ull << 40,
-		prepare_reference, run_reference },
+		prepare_reference, run_reference, false },
 	{ "completion", 8, 0, QUEUE_PAYLOAD_MAX, prepare_completion,
-		run_completion },
+		run_completion, false },
 	{ "posted", 4096, CAY_FAST_SEND_BYTES + 1, EXPLAIN_BYTES_MAX,
-		prepare_posted, run_posted },
+		prepare_posted, run_posted, false },
 };

@@ -86,7 +86,7 @@ static void print_phase(const struct explain_phase *p)
 	print_tallies("", "total", total);
 }
 
-static void print_fields(
+void print_fields(
 	const char *title, const struct decode_field *fields, size_t count)
 {
 	printf("\n%s\n", title);
@@ -168,7 +168,7 @@ static void json_phase(struct json *j, const struct explain_phase *p)
 	json_object_end(j);
 }
 
-static void json_fields(
+void json_fields(
 	struct json *j, const struct decode_field *fields, size_t count)
 {
 	json_array_begin(j);

@@ -272,14 +272,15 @@ static int run_emulated(struct fixture *b, struct explanation *e)
 }
 
 const struct explain_instruction explain_accesses[EXPLAIN_ACCESSES] = {
-	{ "fast_put", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_put, run_put },
-	{ "put", 4096, 0, EXPLAIN_BYTES_MAX, prepare_put, run_put },
-	{ "masked_put", 8, 8, 8, prepare_masked_put, run_masked_put },
-	{ "fast_get", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_get,
-		run_fast_get },
-	{ "get", 4096, 0, EXPLAIN_BYTES_MAX, prepare_get, run_get },
-	{ "faa", 8, 8, 8, prepare_faa, run_faa },
-	{ "faa_into", 8, 8, 8, prepare_faa, run_faa_into },
-	{ "cas", 8, 8, 8, prepare_cas, run_cas },
-	{ "emulated", 8, 8, 8, prepare_emulated, run_emulated },
+	{ "fast_put", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_put, run_put,
+		false },
+	{ "put", 4096, 0, EXPLAIN_BYTES_MAX, prepare_put, run_put, false },
+	{ "masked_put", 8, 8, 8, prepare_masked_put, run_masked_put, false },
+	{ "fast_get", 8, 1, CAY_FAST_PUT_BYTES, prepare_fast_get, run_fast_get,
+		false },
+	{ "get", 4096, 0, EXPLAIN_BYTES_MAX, prepare_get, run_get, false },
+	{ "faa", 8, 8, 8, prepare_faa, run_faa, false },
+	{ "faa_into", 8, 8, 8, prepare_faa, run_faa_into, true },
+	{ "cas", 8, 8, 8, prepare_cas, run_cas, false },
+	{ "emulated", 8, 8, 8, prepare_emulated, run_emulated, true },
 };

@@ -269,30 +269,6 @@ static void print_outcome(const struct outcome *o)
 	}
 }
 
-static void print_counted(const struct counting *c)
-{
-	static const struct field fields[] = {
-		FIELD(struct counting_sum, loads, NULL, .title = "loads",
-			.width = 10),
-		FIELD(struct counting_sum, stores, NULL, .title = "stores",
-			.width = 10),
-		FIELD(struct counting_sum, atomics, NULL, .title = "atomics",
-			.width = 10),
-		FIELD(struct counting_sum, copied_bytes, NULL,
-			.title = "bytes copied", .width = 14),
-		FIELDS_END,
-	};
-	printf("\n  %-16s", "accesses");
-	line_print(fields, NULL, "");
-	for (int k = 0; k < HOST_KINDS; k++) {
-		const struct counting_sum *s = &c->kind[k];
-		if (s->loads + s->stores + s->atomics + s->copied_bytes == 0)
-			continue;
-		printf("  %-16s", counting_kind_name((enum host_kind)k));
-		line_print(fields, s, "");
-	}
-}
-
 static void print_all(const struct replay_call *c)
 {
 	const struct trace *t = &c->trace;
@@ -309,10 +285,13 @@ static void print_all(const struct replay_call *c)
 	}
 	if (first)
 		print_outcome(&first->outcome);
-	if (c->run[RUN_COUNTING].done)
-		print_counted(&c->run[RUN_COUNTING].counted);
-	else if (c->run[RUN_MACHINE].done)
-		print_counted(&c->run[RUN_MACHINE].counted);
+	const struct run *counted = c->run[RUN_COUNTING].done
+					    ? &c->run[RUN_COUNTING]
+					    : &c->run[RUN_MACHINE];
+	if (counted->done) {
+		printf("\n");
+		counted_print(&counted->counted);
+	}
 	if (c->run[RUN_MACHINE].done) {
 		printf("\n  %-10s %u, %u instructions in flight\n", "machines",
 			c->machine.machines, c->machine.in_flight);
@@ -426,8 +405,8 @@ static const struct option_row replay_rows[] = {
 		.choices = MACHINE_PRESETS, .needs = WORDS("platform"),
 		.group = "Machines"),
 	OPTION_CUSTOM("set", "PARAMETER=VALUE", set_parse,
-		"change a parameter of the configuration, such as "
-		"requesters=4",
+		"change a parameter of the configuration; 'cay explain "
+		"--machine --config' lists them",
 		.expected = MACHINE_SET_EXPECTED, .needs = WORDS("platform")),
 	OPTION_VALUE("machines", "N", OPTION_COUNT, machine.machines,
 		"number of machines, over which the ports are distributed in "
