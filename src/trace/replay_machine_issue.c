@@ -177,44 +177,47 @@ static bool would_be_held(
 	return true;
 }
 
-/* Takes memory of a ring; false if there is none before a wait. */
-static bool stage(uint64_t *used, uint64_t size, uint64_t bytes, uint64_t *at)
+/* Takes staging memory; the caller has checked for room. */
+static uint64_t stage(uint64_t *used, uint64_t bytes)
 {
-	uint64_t rounded = bits_round_up(bytes, 8);
-	if (rounded > size - *used)
-		return false;
-	*at = *used;
-	*used += rounded;
-	return true;
+	uint64_t at = *used;
+	*used += bits_round_up(bytes, 8);
+	return at;
+}
+
+static bool staging_full(
+	const struct replay *r, const struct trace_instruction *i)
+{
+	const struct staging *s = &r->machine->staging[i->port];
+	uint64_t bytes = bits_round_up(i->bytes, 8);
+	return bytes > s->bytes - s->used || bytes > s->sdr_bytes - s->sdr_used;
 }
 
 /* The payload is in the VCI, in the SDR, or in the origin window. */
-static bool payload_stage(const struct replay *r,
+static void payload_stage(const struct replay *r,
 	const struct trace_instruction *i, struct cay_vci *v, struct flight *f)
 {
-	struct staging *s = &r->machine->staging[i->port];
 	struct replay_machine *x = r->machine;
-	struct origin *o = machine_origin(
+	struct staging *s = &x->staging[i->port];
+	const struct origin *o = machine_origin(
 		x->machine[machine_of(x, i->port)], fixture_vpid(i->port));
-	uint64_t at = 0;
+	uint64_t at;
 	switch (command_operation((unsigned)v->word[0])) {
 	case CAY_FAST_SEND:
 		trace_payload(i, (void *)&v->word[CAY_VCI_WORD_DATA]);
-		return true;
+		break;
 	case CAY_FAST_PUT:
 		trace_payload(i, (void *)&v->word[CAY_VCI_WORD_OPERAND]);
-		return true;
+		break;
 	case CAY_SEND:
-		if (!stage(&s->sdr_used, s->sdr_bytes, i->bytes, &at))
-			return false;
+		at = stage(&s->sdr_used, i->bytes);
 		trace_payload(i, o->sdr + at);
 		v->word[CAY_VCI_WORD_SDR_OFFSET] = at;
 		v->word[CAY_VCI_WORD_LENGTH] = i->bytes;
-		return true;
+		break;
 	case CAY_PUT:
 	case CAY_GET:
-		if (!stage(&s->used, s->bytes, i->bytes, &at))
-			return false;
+		at = stage(&s->used, i->bytes);
 		if (i->kind == TRACE_PUT)
 			trace_payload(i, s->memory + at);
 		else
@@ -222,11 +225,10 @@ static bool payload_stage(const struct replay *r,
 		v->word[CAY_VCI_WORD_ORIGIN] = o->window_count - 1;
 		v->word[CAY_VCI_WORD_ORIGIN_OFFSET] = at;
 		v->word[CAY_VCI_WORD_BYTES] = i->bytes;
-		return true;
+		break;
 	default:
 		v->word[CAY_VCI_WORD_OPERAND] = i->operand[0];
 		v->word[CAY_VCI_WORD_OPERAND + 1] = i->operand[1];
-		return true;
 	}
 }
 
@@ -293,20 +295,18 @@ int replay_machine_issue(struct replay *r, uint32_t n)
 	struct flight f = { .instruction = n };
 	struct cay_vci v = vci_of(r, n);
 
-	if (must_wait(r, i))
+	if (must_wait(r, i) || staging_full(r, i))
 		replay_machine_wait(r);
 	if (would_be_held(r, i))
 		return -EAGAIN;
-	if (!payload_stage(r, i, &v, &f)) {
+	/* The VCI is filled in before the next cycle. */
+	while (!machine_trigger(m, vpid, CAY_ISSUE_VCI, 1).accepted) {
+		if (x->held)
+			return -EBUSY;
 		replay_machine_wait(r);
-		payload_stage(r, i, &v, &f);
 	}
-	if (!machine_post(m, vpid, &v)) {
-		replay_machine_wait(r);
-		machine_post(m, vpid, &v);
-	}
-	while (!machine_trigger(m, vpid, CAY_ISSUE_VCI, 1).accepted && !x->held)
-		replay_machine_wait(r);
+	payload_stage(r, i, &v, &f);
+	x->held |= !machine_post(m, vpid, &v);
 	flight_memory(r, i, &f);
 	x->flight[x->flights++] = f;
 	x->issued++;
