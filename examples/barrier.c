@@ -58,7 +58,7 @@ static void barrier(struct member *m)
 
 static void member(int self, struct cay_addr owner, struct cay_key key)
 {
-	char name[MEMBERS][16];
+	char name[MEMBERS][24];
 	for (int i = 0; i < MEMBERS; i++)
 		snprintf(name[i], sizeof(name[i]), "member-%d", i);
 	struct member m = { .port = port_open(name[self]), .key = key };
