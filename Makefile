@@ -23,8 +23,8 @@ HTML_PACKAGES = lowdown mandoc python3
 MPI = openmpi-bin libopenmpi-dev hpcc
 
 .PHONY: all provider demo test test-build test-sanitize soak mutate bench \
-	bench-rma bench-sim mpi format check-format html install uninstall \
-	deb clean distclean build-packages provider-packages test-packages
+	bench-rma bench-sim bench-machine mpi format check-format html install \
+	uninstall deb clean distclean build-packages provider-packages test-packages
 
 # The library, the command and, if libfabric is there, the provider.
 all: $(BUILD)/build.ninja
@@ -85,6 +85,10 @@ bench-rma: all
 # Speed of the network simulator: flit-hops and node-cycles per second.
 bench-sim: all
 	$(BUILD)/network-speed
+
+# Speed of the device as a machine: work requests per second.
+bench-machine: all
+	$(BUILD)/machine-speed
 
 # MPI programs over Open MPI, libfabric and Cay.
 mpi: provider

@@ -50,6 +50,8 @@ EXCEPTIONS = {
               "node/installed.h"},
     # Measures the network itself, as `cay sim` runs it.
     "bench/network/": {"network/"},
+    # Measures the machine itself, on the counting platform.
+    "bench/machine/": {"device/"},
 }
 # Files that must not include a layer although their folder may.
 FORBIDDEN = {
