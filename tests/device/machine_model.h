@@ -298,11 +298,14 @@ static inline void model_drain(struct model *d, uint32_t port, uint32_t most)
 	}
 }
 
-static inline bool csb_has_room(const struct model *d, uint32_t port)
+/* The trigger comes first: what it refuses is not part of the model. */
+static inline bool model_trigger(struct model *d, uint32_t port)
 {
-	struct origin *o = machine_origin(
-		d->ms.m[machines_of(&d->ms, port)], fixture_vpid(port));
-	return o->client.wq_write - o->device.wq_read < 8;
+	struct machine *m = d->ms.m[machines_of(&d->ms, port)];
+	const struct origin *o = machine_origin(m, fixture_vpid(port));
+	return o->client.wq_write - o->device.wq_read < 8 &&
+	       machine_trigger(m, fixture_vpid(port), CAY_ISSUE_VCI, 1)
+			       .accepted == 1;
 }
 
 static inline void model_run(struct model *d, uint32_t count)
@@ -312,13 +315,15 @@ static inline void model_run(struct model *d, uint32_t count)
 		unsigned flags = roll(d, 3) ? 0 : CAY_VCI_NOTIFY;
 		if (roll(d, 16) == 0)
 			flags |= CAY_VCI_FENCE;
-		if (csb_has_room(d, from)) {
+		if (model_trigger(d, from)) {
 			uint64_t tag = ++d->issued;
 			struct cay_vci v =
 				roll(d, 2)
 					? model_send(d, from, to, tag, flags)
 					: model_access(d, from, to, tag, flags);
-			assert_true(machines_issue(&d->ms, from, &v));
+			assert_true(
+				machine_post(d->ms.m[machines_of(&d->ms, from)],
+					fixture_vpid(from), &v));
 			i++;
 		}
 		for (uint32_t k = roll(d, 8); k; k--)

@@ -262,6 +262,43 @@ static void node_of_the_target_is_gone(void **state)
 }
 
 /*
+ * From the cycle on in which the entry of an abandoned message is void, its
+ * segments, which may still be in a unit, do not use its room.
+ */
+static void void_room_is_not_used(void **state)
+{
+	struct transfer t = { .tb = *state };
+	struct context *own = fixture_own(&t.tb->fixture, 1);
+	const size_t bytes = (size_t)own->rdr_units * RDR_UNIT;
+	transfer_windows(&t);
+	unsigned voids = 0;
+	for (uint32_t seed = 1; seed <= 20; seed++)
+		for (uint32_t when = 10; when < 80; when++) {
+			struct cay_nqe n;
+			transfer_begin(&t, 1, 0);
+			machines_delay(&t.ms, 8, seed);
+			for (uint32_t i = 0; i < when; i++)
+				machines_step(&t.ms);
+			machine_detach(t.ms.m[0], fixture_vpid(0));
+			bool busy = true, seen = false;
+			while (busy) {
+				busy = machines_step(&t.ms);
+				if (seen || !machines_consume(&t.ms, 1, &n))
+					continue;
+				seen = true;
+				memset(own->rdr, 0xee, bytes);
+			}
+			assert_true(machine_idle(t.ms.m[0]));
+			voids += seen && (nqe_command(&n) & CAY_COMMAND_MASK) ==
+						 CAY_NQE_INVALID;
+			for (size_t i = 0; seen && i < bytes; i++)
+				assert_int_equal(own->rdr[i], 0xee);
+			machines_close(&t.ms);
+		}
+	assert_true(voids > 100);
+}
+
+/*
  * The target is detached, and another port gets its place in the machine at
  * once: nothing of the transfer reaches that port.
  */
@@ -405,6 +442,7 @@ int main(void)
 		TEST(target_on_another_node_is_detached),
 		TEST(node_of_the_origin_is_gone),
 		TEST(node_of_the_target_is_gone),
+		TEST(void_room_is_not_used),
 		TEST(a_place_is_used_again_at_once),
 		TEST(the_window_of_the_origin_is_closed),
 		TEST(the_window_of_the_target_is_closed),

@@ -58,13 +58,14 @@ static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 	uint32_t at = m->request_free[--m->request_free_count];
 	struct request *r = &m->requests[at];
 	uint32_t generation = r->generation + 1;
-	*r = (struct request){ .vci = v,
-		.generation = generation,
-		.accepted = e->accepted,
-		.port = port,
-		.next = NONE,
-		.target_vpid = (uint16_t)v.word[CAY_VCI_WORD_TARGET],
-		.state = REQUEST_ISSUE };
+	memset(r, 0, offsetof(struct request, string));
+	r->vci = v;
+	r->generation = generation;
+	r->accepted = e->accepted;
+	r->port = port;
+	r->next = NONE;
+	r->target_vpid = (uint16_t)v.word[CAY_VCI_WORD_TARGET];
+	r->state = REQUEST_ISSUE;
 	if (p->request_last == NONE)
 		p->request_first = at;
 	else

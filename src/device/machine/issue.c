@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The scheduler: passes requests from the issue queue to the requesters, by one
- * of three policies. A request stays in the queue while an earlier one with the
- * same key does, or while the scoreboard has no unit for it.
+ * of three policies. A request stays in the queue while the scoreboard has no
+ * unit for it; then it has none for a later one with the same key either, since
+ * in a cycle units only become fuller here.
  */
 static void issue_step(struct machine *m)
 {
 	bool single = m->config.policy == MACHINE_SINGLE_ISSUE;
 	uint32_t look = single ? 1 : m->config.window;
 	uint32_t left = m->config.policy == MACHINE_MULTI_ISSUE ? look : 1;
-	uint64_t
-		stay[64]; /* keys of requests that stay; window is at most 64 */
-	uint32_t stays = 0;
 
 	for (uint32_t i = 0; look && left && i < m->issue.count; look--) {
 		uint32_t at = ring_at(&m->issue, i);
 		struct request *r = &m->requests[at];
-		uint32_t unit = NONE;
-		bool behind = false;
-		for (uint32_t k = 0; k < stays && r->key; k++)
-			behind |= stay[k] == r->key;
-		if (!behind)
-			unit = scoreboard_unit(m, UNIT_REQUESTER, r->key);
+		uint32_t unit = scoreboard_unit(m, UNIT_REQUESTER, r->key);
 		if (unit == NONE) {
 			m->counts.order_stalls++;
 			if (host_observed(m))
 				observe_held(m, UNIT_REQUESTER, at,
-					behind || scoreboard_find(m,
-							  UNIT_REQUESTER,
-							  r->key) != NONE);
-			stay[stays++] = r->key;
+					scoreboard_find(m, UNIT_REQUESTER,
+						r->key) != NONE);
 			i++;
 			continue;
 		}

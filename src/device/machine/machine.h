@@ -102,7 +102,7 @@ bool machine_idle(const struct machine *);
 
 /*
  * A packet from the wire. Returns 0, -EAGAIN (no room now), or an error of
- * packet_decode(): it is dropped.
+ * packet_decode(), -EINVAL also if it claims to be of this node: it is dropped.
  */
 int machine_receive(struct machine *, const void *bytes, size_t size);
 

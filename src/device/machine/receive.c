@@ -5,7 +5,9 @@
  * origin and target; responses go to the complete unit.
  */
 
-int machine_receive(struct machine *m, const void *bytes, size_t size)
+/* `local`: transmitted by this machine, and not from the wire. */
+static int arrival_decode(
+	struct machine *m, const void *bytes, size_t size, bool local)
 {
 	struct packet_header h;
 	struct routing_string string;
@@ -15,6 +17,9 @@ int machine_receive(struct machine *m, const void *bytes, size_t size)
 	uint32_t at = m->arrival_free[m->arrival_free_count - 1];
 	int r = packet_decode(
 		bytes, size, m->config.mtu, &h, &string, m->arrivals[at].bytes);
+	/* No other node sends as this one. */
+	if (r >= 0 && (h.origin_node == m->node) != local)
+		r = -EINVAL;
 	if (r < 0) {
 		m->counts.stale++;
 		return r;
@@ -28,6 +33,11 @@ int machine_receive(struct machine *m, const void *bytes, size_t size)
 	m->arrivals[at].remote = true;
 	arrival_enqueue(m, at);
 	return 0;
+}
+
+int machine_receive(struct machine *m, const void *bytes, size_t size)
+{
+	return arrival_decode(m, bytes, size, false);
 }
 
 /* Returns the index of a port, or NONE. */

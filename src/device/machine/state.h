@@ -57,8 +57,7 @@ struct request {
 	uint64_t sent;	   /* bytes transmitted */
 	uint64_t arrived;
 	struct response response;
-	struct routing_string string; /* if `remote` */
-	uint32_t node;		      /* of the target */
+	uint32_t node; /* of the target */
 	uint32_t port;
 	uint32_t generation;
 	uint32_t next; /* of the same port */
@@ -67,6 +66,7 @@ struct request {
 	bool remote;	/* the target is on another node */
 	bool abandoned; /* its port was detached */
 	bool refused;	/* fails with `error` before its last packet is sent */
+	struct routing_string string; /* if `remote`; last: it is not cleared */
 };
 
 struct machine_route {
@@ -79,7 +79,6 @@ struct machine_route {
 
 struct arrival {
 	struct packet_header header;
-	struct routing_string string; /* as received: has the way back */
 	struct packet packet;
 	struct iovec data;
 	unsigned char *bytes; /* mtu */
@@ -95,6 +94,9 @@ struct arrival {
 	struct response answer;
 	bool remote, response, posted, answered;
 	bool dropped; /* its node is gone */
+	/* If `remote`, as received: has the way back. Last: it is not cleared.
+	 */
+	struct routing_string string;
 };
 
 /* A segmented transfer, from its first segment to its last. */

@@ -195,6 +195,11 @@ static int target_begin(struct machine *m, struct arrival *a)
 	struct machine_port *port = &m->ports[a->port];
 	bool send = command_is_send(a->packet.command);
 	if (!a->header.last) {
+		uint32_t old = assembly_find(m, a);
+		if (old != NONE) { /* the node has begun again */
+			assembly_void(m, &m->assemblies[old]);
+			assembly_free(m, &m->assemblies[old]);
+		}
 		a->assembly = assembly_allocate(m, a);
 		if (a->assembly == NONE)
 			return -EAGAIN;
@@ -267,8 +272,8 @@ static bool target_stray(const struct machine *m, const struct arrival *a)
 	if (!arrival_segmented(a))
 		return false;
 	if (h->segment == 0)
-		return s != NONE || (command_is_send(h->command) &&
-					    h->length <= CAY_FAST_SEND_BYTES);
+		return command_is_send(h->command) &&
+		       h->length <= CAY_FAST_SEND_BYTES;
 	return s == NONE || (m->assemblies[s].state == ASSEMBLY_OPEN &&
 				    !assembly_continues(&m->assemblies[s], h));
 }
@@ -290,8 +295,12 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 		park(m, at);
 		return STAGE_LEAVE;
 	}
-	if (target_stray(m, a))
+	if (target_stray(m, a)) {
+		/* Its request, if there is one, must end. */
+		if (a->header.last && !arrival_aborts(a))
+			acknowledge(m, a, CAY_ERROR_GONE);
 		return arrival_drop(m, at);
+	}
 	if (a->header.segment) {
 		a->assembly = assembly_find(m, a);
 		struct assembly *t = &m->assemblies[a->assembly];

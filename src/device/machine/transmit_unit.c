@@ -22,11 +22,10 @@ static uint32_t arrival_allocate(struct machine *m, bool response)
 	uint32_t at = m->arrival_free[--m->arrival_free_count];
 	struct arrival *a = &m->arrivals[at];
 	unsigned char *bytes = a->bytes;
-	*a = (struct arrival){ .bytes = bytes,
-		.assembly = NONE,
-		.next = NONE,
-		.port = NONE,
-		.response = response };
+	memset(a, 0, offsetof(struct arrival, string));
+	a->bytes = bytes;
+	a->assembly = a->next = a->port = NONE;
+	a->response = response;
 	m->arrival_responses += response;
 	return at;
 }
@@ -57,6 +56,9 @@ static void arrival_enqueue(struct machine *m, uint32_t at)
 	m->busy = true;
 }
 
+static int arrival_decode(
+	struct machine *, const void *bytes, size_t size, bool local);
+
 /*
  * Transmits a packet to a node, over a string if it is another one. Returns
  * false if there is no room.
@@ -65,11 +67,6 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 	const struct routing_string *string, uint32_t node, const void *data)
 {
 	bool response = packet_is_response(h->command);
-	/* To a port of the same node, encoded: no hops, there and back. */
-	struct routing_string here = { .tag = (uint16_t)node,
-		.count = response ? 1 : 2,
-		.phit = { STRING_PORT_ANY | (response ? 0 : STRING_RETURN),
-			response ? 0 : STRING_PORT_ANY } };
 	if (node == m->node && !m->config.encode_local) {
 		if (!arrival_room(m, response))
 			return false;
@@ -83,6 +80,11 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 		m->counts.transmitted++;
 		return true;
 	}
+	/* To a port of the same node, encoded: no hops, there and back. */
+	struct routing_string here = { .tag = (uint16_t)node,
+		.count = response ? 1 : 2,
+		.phit = { STRING_PORT_ANY | (response ? 0 : STRING_RETURN),
+			response ? 0 : STRING_PORT_ANY } };
 	struct iovec payload = { (void *)(uintptr_t)data, h->bytes };
 	int size = packet_encode(h, string ? string : &here, &payload, 1,
 		m->config.mtu, m->encoded, PACKET_BYTES_MAX(m->config.mtu));
@@ -92,7 +94,7 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 		if (!arrival_room(m, response))
 			return false;
 		observe_sent(m, h, (size_t)size);
-		sent = machine_receive(m, m->encoded, (size_t)size) == 0;
+		sent = arrival_decode(m, m->encoded, (size_t)size, true) == 0;
 	} else {
 		sent = host_wire(m, node, response, m->encoded, (size_t)size);
 		if (sent)
@@ -113,7 +115,7 @@ static bool answer_transmit(struct machine *m, const struct packet_header *h,
 	if (request &&
 		routing_string_reverse(request, (uint16_t)node, &string) != 0)
 		return true; /* no way back: nothing can be sent */
-	if (node != m->node && (!request || !m->wire))
+	if (node != m->node && !m->wire)
 		return true;
 	return transmit(m, h, request ? &string : NULL, node, data);
 }
