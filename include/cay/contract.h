@@ -286,6 +286,7 @@ CAY_STATIC_ASSERT(sizeof(struct cay_window_descriptor) == CAY_LINE,
 
 enum cay_posted_flag {
 	CAY_POSTED_PHYSICAL = 1 << 0, /* `offset` is a physical address */
+	CAY_POSTED_PRIVATE = 1 << 1,  /* an address in the receiver's process */
 };
 
 struct cay_posted_receive {
@@ -294,7 +295,11 @@ struct cay_posted_receive {
 	uint64_t cookie; /* returned in the NQE */
 	uint64_t flags;	 /* enum cay_posted_flag */
 	uint64_t state;	 /* owned by the device */
-	uint64_t reserved[3];
+	/* With PRIVATE, written by the library: */
+	uint32_t pid;		 /* of the receiver */
+	uint32_t process_cookie; /* value at cookie_address there */
+	uint64_t cookie_address;
+	uint64_t reserved;
 };
 CAY_STATIC_ASSERT(sizeof(struct cay_posted_receive) == CAY_LINE,
 	"a posted receive is one line");

@@ -29,12 +29,18 @@ enum cay_receive_mode {
 CAY_API int cay_receive_mode(struct cay_port *, enum cay_receive_mode);
 
 /*
- * Posts a buffer in cay_alloc() memory. A message in the buffer is reported as
- * CAY_EVENT_POSTED with this cookie, and with CAY_ERROR_POSTED_TRUNCATED if it
- * was longer than the buffer. The event ends the use of the buffer by senders.
- * Returns 0, -EAGAIN (cay_port_options.posted buffers are posted, or filled and
- * not polled), -EINVAL (no length), -EFAULT (not in one block of cay_alloc()),
- * -EACCES (the port is disabled), or -ECHILD. Does not block. Thread-safe.
+ * Posts a buffer. Outside of cay_alloc() memory a sender writes it through the
+ * kernel; where the kernel does not allow this sender to, its message goes to
+ * the RDR, or is refused with CAY_RECEIVE_POSTED_ONLY. Such a buffer must stay
+ * mapped until its event, cay_receive_cancel() or cay_port_close().
+ *
+ * A message in the buffer is reported as CAY_EVENT_POSTED with this cookie, and
+ * with CAY_ERROR_POSTED_TRUNCATED if it was longer than the buffer. The event
+ * ends the use of the buffer by senders. Returns 0, -EAGAIN
+ * (cay_port_options.posted buffers are posted, or filled and not polled),
+ * -EINVAL (no length), -EFAULT (not writable; or in the arena, but not in one
+ * block of cay_alloc()), -ENOMEM, -EACCES (the port is disabled), or -ECHILD.
+ * Does not block. Thread-safe.
  */
 CAY_API int cay_receive_post(
 	struct cay_port *, void *buffer, size_t length, uint64_t cookie);

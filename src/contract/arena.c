@@ -146,6 +146,9 @@ bool window_valid(const struct cay_window_descriptor *w, uint64_t arena_bytes)
 
 bool posted_valid(const struct cay_posted_receive *p, uint64_t arena_bytes)
 {
+	if (p->flags == CAY_POSTED_PRIVATE)
+		return p->length != 0 && p->pid != 0 &&
+		       p->offset + p->length >= p->length;
 	return p->flags == 0 && p->length != 0 &&
 	       p->offset >= ARENA_HEAP_OFFSET &&
 	       bits_inside(p->offset, p->length, arena_bytes);

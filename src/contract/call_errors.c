@@ -146,10 +146,14 @@ static const struct call_error {
 	/* ---- posted receives and memory ---- */
 	{ " cay_receive_mode ", EINVAL, "the receive mode is unknown" },
 	{ " cay_receive_post ", EINVAL, "the buffer has no length" },
+	{ " cay_receive_post ", ENOMEM, "no memory for the list of buffers" },
 	{ " cay_receive_post ", EAGAIN,
 		"as many buffers as cay_port_options.posted are posted, or "
 		"filled and not polled: poll" },
-	{ " cay_receive_post cay_offset ", EFAULT,
+	{ " cay_receive_post ", EFAULT,
+		"the buffer is not writable, or begins or ends in memory of "
+		"cay_alloc() that is not one block of this process" },
+	{ " cay_offset ", EFAULT,
 		"the range is not inside one block that cay_alloc() gave to "
 		"this process" },
 	{ " cay_alloc ", EINVAL,

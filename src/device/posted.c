@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Posted receives: a message of more than 40 bytes is copied into a buffer that
- * its receiver has posted. The sender claims the buffer and fills it before it
+ * its receiver has posted, in the arena or, through the kernel, in private
+ * memory of the receiver. The sender claims the buffer and fills it before it
  * claims an entry, so that no other message waits for a long copy.
  *
  * The op record names the slot before it is claimed (X6), and is not IDLE until
@@ -83,6 +84,12 @@ static inline bool posted_claim_slot(
 	uint64_t state = host_load(posted_state(slot), HOST_POSTED);
 	if ((state & POSTED_STATE_MASK) != POSTED_READY)
 		return false;
+	/* The kernel does not let this process write the receiver's memory. */
+	if (unlikely(private_load32(&to->process_memory_denied)) &&
+		host_load_relaxed(
+			(const _Atomic uint64_t *)&slot->flags, HOST_POSTED) &
+			CAY_POSTED_PRIVATE)
+		return false;
 	posted_record(op, (uint64_t)to->vpid << 32 | (index + 1ull));
 	host_step(op, STEP_POSTED);
 	return host_cas(posted_state(slot), &state,
@@ -103,6 +110,13 @@ static inline bool posted_fields(struct context *to,
 			(const _Atomic uint64_t *)&slot->length, HOST_POSTED),
 		.cookie = host_read(&slot->cookie, HOST_POSTED),
 		.flags = host_read(&slot->flags, HOST_POSTED) };
+	if (copy->flags & CAY_POSTED_PRIVATE) {
+		copy->pid = host_read32(&slot->pid, HOST_POSTED);
+		copy->process_cookie =
+			host_read32(&slot->process_cookie, HOST_POSTED);
+		copy->cookie_address =
+			host_read(&slot->cookie_address, HOST_POSTED);
+	}
 	if (likely(posted_valid(copy, to->arena->bytes)))
 		return true;
 	posted_set_state(slot, POSTED_FREE);
@@ -129,6 +143,33 @@ static int posted_claim(struct context *to, struct op_record *op,
 	}
 	posted_record(op, 0);
 	return -1;
+}
+
+/*
+ * Copies as much of the payload as fits into private memory of the receiver.
+ * Returns 0, or 1: the kernel denies it, or the memory is not mapped.
+ */
+__attribute__((cold, noinline)) static int posted_copy_private(
+	struct context *to, const struct packet *p,
+	const struct cay_posted_receive *slot)
+{
+	const struct process_memory owner = { .pid = slot->pid,
+		.cookie = slot->process_cookie,
+		.cookie_address = slot->cookie_address };
+	uint64_t at = slot->offset, left = slot->length;
+	for (uint32_t i = 0; i < p->pieces && left; i++) {
+		uint64_t some = bits_min(p->payload[i].iov_len, left);
+		int r = some ? host_process(&owner, at, p->payload[i].iov_base,
+				       some, true)
+			     : 0;
+		if (r == -EPERM || r == -ENOSYS || r == -ESRCH)
+			private_store32(&to->process_memory_denied, 1);
+		if (r)
+			return 1;
+		at += some;
+		left -= some;
+	}
+	return 0;
 }
 
 /* Copies as much of the payload, from `start` in the buffer, as fits. */
@@ -187,7 +228,13 @@ static int posted_deliver(
 	int index = posted_claim(to, op, &slot);
 	if (index < 0)
 		return 1;
-	posted_copy(to, p, &slot, 0);
+	if (likely(!(slot.flags & CAY_POSTED_PRIVATE))) {
+		posted_copy(to, p, &slot, 0);
+	} else if (posted_copy_private(to, p, &slot)) {
+		/* The slot stays for other senders; this message does not. */
+		posted_unclaim(to, op, (uint32_t)index);
+		return 1;
+	}
 	host_step(op, STEP_PAYLOAD);
 	int r = claim_try(to, op, 0, completer_reserve(to, p->flags), &claim);
 	if (!r)

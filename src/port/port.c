@@ -109,6 +109,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->lock);
 	free(port->pending);
 	free(port->copied);
+	free(port->posted_private);
 	free(port->origin.routes);
 	resolve_free(port);
 	resolved_free(port);

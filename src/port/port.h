@@ -82,7 +82,9 @@ struct cay_port {
 	uint32_t flags;		      /* enum cay_port_flag */
 	struct consumer consumer;
 	struct pending *pending; /* by reference slot; NULL until needed */
-	_Atomic(struct copied *) copied;     /* copied.c; NULL until needed */
+	_Atomic(struct copied *) copied; /* copied.c; NULL until needed */
+	/* By slot: private memory that is posted there; NULL until needed. */
+	struct iovec *posted_private;
 	_Atomic bool announced;		     /* see pending_announce() */
 	struct cay_window **windows;	     /* by Win-ID; NULL until needed */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */

@@ -7,13 +7,16 @@
 #include "port/posted.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/bits.h"
 #include "base/futex.h"
+#include "base/process_memory.h"
 #include "cay/raw.h"
 #include "port/allocation.h"
 #include "port/heap.h"
 #include "port/lock.h"
+#include "port/process.h"
 
 static _Atomic uint64_t *slot_state(struct cay_posted_receive *slot)
 {
@@ -131,27 +134,85 @@ static struct cay_posted_receive *slot_free(struct cay_port *port)
 	return NULL;
 }
 
+/*
+ * Under the lock: returns 0 if the memory may be posted, or -EFAULT, and what
+ * the descriptor says about it. Memory outside of the arena is private; the
+ * kernel checks, and populates, what is mapped there.
+ */
+static int memory_describe(struct cay_port *port, void *memory, uint64_t bytes,
+	struct cay_posted_receive *d)
+{
+	uint64_t at = (uintptr_t)memory, end = at + bytes;
+	uint64_t arena = (uintptr_t)port->member->arena.base;
+	d->length = bytes;
+	if (allocation_contains(port->member, memory, bytes, &d->offset))
+		return 0;
+	if (end < at ||
+		(end > arena &&
+			at < arena + port->member->arena.mapped_bytes) ||
+		!process_memory_mapped(memory, bytes, true))
+		return -EFAULT;
+	const uint64_t *cookie = process_cookie();
+	d->offset = at;
+	d->flags = CAY_POSTED_PRIVATE;
+	d->pid = (uint32_t)getpid();
+	d->process_cookie = (uint32_t)*cookie;
+	d->cookie_address = (uintptr_t)cookie;
+	return 0;
+}
+
+/*
+ * Under the lock: remembers private memory that is posted in a slot, because
+ * peers can write the slot. Returns 0 or -ENOMEM.
+ */
+static int private_remember(struct cay_port *port, uint32_t index,
+	const struct cay_posted_receive *d)
+{
+	struct context *own = port_context(port);
+	if (!port->posted_private && d->flags & CAY_POSTED_PRIVATE) {
+		port->posted_private = calloc(
+			own->posted_entries, sizeof(*port->posted_private));
+		if (!port->posted_private)
+			return -ENOMEM;
+	}
+	if (port->posted_private)
+		port->posted_private[index] =
+			(struct iovec){ d->flags & CAY_POSTED_PRIVATE
+						? (void *)(uintptr_t)d->offset
+						: NULL,
+				d->length };
+	return 0;
+}
+
 int cay_receive_post(
 	struct cay_port *port, void *memory, size_t bytes, uint64_t cookie)
 {
-	uint64_t offset;
+	struct cay_posted_receive d = { .cookie = cookie };
 	struct lock_guard guard;
 	if (!port_usable(port))
 		return port_error(port);
 	if (bytes == 0)
 		return -EINVAL;
 	lock_take(&port->lock, &guard);
-	int r = -EFAULT;
 	struct cay_posted_receive *slot = NULL;
-	if (allocation_contains(port->member, memory, bytes, &offset)) {
+	int r = memory_describe(port, memory, bytes, &d);
+	if (r == 0) {
 		slot = slot_free(port);
-		r = slot ? 0 : -EAGAIN;
+		r = slot ? private_remember(port,
+				   (uint32_t)(slot -
+					      port_context(port)->posted),
+				   &d)
+			 : -EAGAIN;
 	}
-	if (slot) {
-		slot->offset = offset;
-		slot->length = bytes;
-		slot->cookie = cookie;
-		slot->flags = 0;
+	if (r == 0) {
+		slot->offset = d.offset;
+		slot->length = d.length;
+		slot->cookie = d.cookie;
+		atomic_store_explicit((_Atomic uint64_t *)&slot->flags, d.flags,
+			memory_order_relaxed);
+		slot->pid = d.pid;
+		slot->process_cookie = d.process_cookie;
+		slot->cookie_address = d.cookie_address;
 		slot_post(port, slot);
 	}
 	lock_drop(&port->lock, &guard);
@@ -213,12 +274,23 @@ int posted_event(
 		!slot_is(&own->posted[index], POSTED_FILLED))
 		return 0;
 	struct cay_posted_receive slot = slot_copy(&own->posted[index]);
+	struct iovec private = { 0 };
+	if (port->posted_private)
+	private = port->posted_private[index];
+	/* From here on another thread may post in the slot. */
 	atomic_store_explicit(slot_state(&own->posted[index]), POSTED_FREE,
 		memory_order_release);
-	if (!posted_valid(&slot, port->member->arena.bytes))
+	if (private.iov_base) {
+		/* What the slot says about it, a peer may have changed. */
+		slot.length = private.iov_len;
+		e->data = private.iov_base;
+	} else if (slot.flags == 0 &&
+		   posted_valid(&slot, port->member->arena.bytes)) {
+		e->data = port->member->arena.base + slot.offset;
+	} else {
 		return 0;
+	}
 	e->kind = CAY_EVENT_POSTED;
-	e->data = port->member->arena.base + slot.offset;
 	e->previous = n->word[CAY_NQE_WORD_LENGTH];
 	e->length = bits_min(e->previous, slot.length);
 	e->result = slot.cookie;

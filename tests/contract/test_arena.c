@@ -423,6 +423,16 @@ static void posted_receives(void **state)
 	POSTED_WITH(cookie = 0, true);
 	POSTED_WITH(state = UINT64_MAX, true);
 	POSTED_WITH(flags = CAY_POSTED_PHYSICAL, false);
+	POSTED_WITH(flags = CAY_POSTED_PRIVATE, false); /* of no process */
+	struct cay_posted_receive private = { .flags = CAY_POSTED_PRIVATE,
+		.pid = 1,
+		.offset = UINT64_MAX - 99,
+		.length = 99 };
+	assert_true(posted_valid(&private, CONFIG_ARENA));
+	private.length = 101;
+	assert_false(posted_valid(&private, CONFIG_ARENA));
+	private.length = 0;
+	assert_false(posted_valid(&private, CONFIG_ARENA));
 	POSTED_WITH(flags = 1ull << 63, false);
 	POSTED_WITH(length = 0, false);
 	POSTED_WITH(length = CONFIG_ARENA - ARENA_HEAP_OFFSET, true);

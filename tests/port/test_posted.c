@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "remote.h"
 #include "vci.h"
 
 /* ---- a sender controlled by the test ---- */
@@ -17,6 +19,7 @@ enum order {
 	SEND = 1,   /* length; replies with the result */
 	SEND_WAIT,  /* length; replies before and after */
 	SEND_ALLOC, /* length, from cay_alloc() memory */
+	DENY,	    /* forbids process_vm_writev() from here on */
 	LEAVE,
 };
 
@@ -56,7 +59,10 @@ static void sender_run(struct child *parent, void *name)
 	struct cay_peer *peer = open_peer_named(port, name);
 	uint64_t order;
 	while ((order = child_receive(parent)) != LEAVE)
-		sender_order(parent, port, peer, order);
+		if (order == DENY)
+			forbid_process_memory();
+		else
+			sender_order(parent, port, peer, order);
 	check_empty(port);
 	cay_peer_release(peer);
 	close_port(port);
@@ -194,6 +200,72 @@ static void longer_messages_are_truncated(void **state)
 	sender_close(&f);
 }
 
+/* ---- memory that is not from cay_alloc() ---- */
+
+static void private_memory_receives(void **state)
+{
+	struct sender f = sender_open("private", NULL);
+	unsigned char *buffer = malloc((1 << 20) + 64);
+	(void)state;
+	for (uint64_t i = 0; i < 2 * COUNT(sizes); i++) {
+		/* Of every other message the last byte does not fit. */
+		size_t length = sizes[i / 2], room = length - i % 2;
+		memset(buffer, 0xee, length + 64);
+		assert_int_equal(
+			cay_receive_post(f.port, buffer, room, 1000 + i), 0);
+		sender_send(&f, i % 4 / 2 ? SEND_ALLOC : SEND, length, i, 0);
+		expect_posted(f.port, i, buffer, room, length, 1000 + i);
+		assert_int_equal(buffer[room], 0xee);
+		/* A slot that held private memory holds memory of the arena. */
+		void *arena = post(f.port, 100, i);
+		sender_send(&f, SEND, 100, i, 0);
+		expect_posted(f.port, i, arena, 100, 100, i);
+		cay_free(f.port, arena);
+	}
+	assert_int_equal(port_stats(f.port).rdr_used, 0);
+	free(buffer);
+	sender_close(&f);
+}
+
+/* The application has unmapped it: the message goes elsewhere. */
+static void unmapped_memory_is_not_written(void **state)
+{
+	struct sender f = sender_open("unmapped", NULL);
+	unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)state;
+	assert_int_equal(cay_receive_post(f.port, page, 4096, 1), 0);
+	munmap(page, 4096);
+	sender_send(&f, SEND, 100, 1, 0);
+	expect_message(f.port, 1, 100, 1);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
+	sender_send(&f, SEND, 100, 2, -EAGAIN);
+	assert_int_equal(cay_receive_cancel(f.port, 1), 1);
+	sender_close(&f);
+}
+
+/* Refuses process_vm_writev() to this sender, as a sandbox does. */
+static void private_memory_needs_the_kernel(void **state)
+{
+	struct sender f = sender_open("denied", NULL);
+	static unsigned char buffer[4096];
+	(void)state;
+	assert_int_equal(cay_receive_post(f.port, buffer, 4096, 1), 0);
+	child_send(&f.child, DENY);
+	sender_send(&f, SEND, 100, 1, 0);
+	expect_message(f.port, 1, 100, 1);
+	/* Memory of the arena behind it still receives. */
+	void *arena = post(f.port, 4096, 2);
+	sender_send(&f, SEND, 100, 2, 0);
+	expect_posted(f.port, 2, arena, 4096, 100, 2);
+	assert_int_equal(cay_receive_mode(f.port, CAY_RECEIVE_POSTED_ONLY), 0);
+	sender_send(&f, SEND, 100, 3, -EAGAIN);
+	/* The slot is left to other senders. */
+	assert_int_equal(cay_receive_cancel(f.port, 1), 1);
+	cay_free(f.port, arena);
+	sender_close(&f);
+}
+
 /* ---- nothing posted ---- */
 
 static void without_a_buffer_the_rdr_is_used(void **state)
@@ -308,11 +380,17 @@ static void invalid_buffers_are_refused(void **state)
 	assert_int_equal(cay_receive_post(port, memory, 0, 1), -EINVAL);
 	assert_int_equal(cay_receive_post(port, NULL, 0, 1), -EINVAL);
 	assert_int_equal(cay_receive_post(port, NULL, 64, 1), -EFAULT);
-	assert_int_equal(cay_receive_post(port, ordinary, 64, 1), -EFAULT);
-	assert_int_equal(cay_receive_post(port, &port, 64, 1), -EFAULT);
+	assert_int_equal(cay_receive_post(port, memory, 4097, 1), -EFAULT);
 	assert_int_equal(cay_receive_post(port, memory, SIZE_MAX, 1), -EFAULT);
 	assert_int_equal(
 		cay_receive_post(port, memory, SIZE_MAX / 2, 1), -EFAULT);
+	assert_int_equal(
+		cay_receive_post(port, ordinary, SIZE_MAX / 2, 1), -EFAULT);
+	void *page =
+		mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_int_equal(cay_receive_post(port, page, 64, 1), -EFAULT);
+	munmap(page, 4096);
+	assert_int_equal(cay_receive_post(port, page, 64, 1), -EFAULT);
 	assert_int_equal(cay_receive_cancel(port, 1), 0);
 	assert_int_equal(cay_receive_post(port, memory, 4096, 1), 0);
 	assert_int_equal(cay_receive_cancel(port, 1), 1);
@@ -432,6 +510,9 @@ int main(void)
 		TEST(every_size_arrives_in_its_buffer),
 		TEST(inline_messages_use_no_buffer),
 		TEST(longer_messages_are_truncated),
+		TEST(private_memory_receives),
+		TEST(unmapped_memory_is_not_written),
+		TEST(private_memory_needs_the_kernel),
 		TEST(without_a_buffer_the_rdr_is_used),
 		TEST(posted_only_refuses_senders),
 		TEST(posting_wakes_waiting_senders),

@@ -200,6 +200,8 @@ int machine_attach(struct machine *m, struct context *own)
 		return -EBADMSG;
 	/* From here on only the machine advances W. */
 	own->w = host_load(&own->control->w, HOST_W) & ~W_FLAGS;
+	/* Private memory of software is out of its reach. */
+	private_store32(&own->process_memory_denied, 1);
 	p->own = own;
 	p->csb_first = p->csb_last = NONE;
 	p->request_first = p->request_last = NONE;
