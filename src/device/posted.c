@@ -146,22 +146,27 @@ static int posted_claim(struct context *to, struct op_record *op,
 }
 
 /*
- * Copies as much of the payload as fits into private memory of the receiver.
- * Returns 0, or 1: the kernel denies it, or the memory is not mapped.
+ * Copies as much of the payload, from `start` in the buffer, as fits. Returns
+ * 0, or 1 for private memory that this process may not write, or that is not
+ * mapped.
  */
-__attribute__((cold, noinline)) static int posted_copy_private(
-	struct context *to, const struct packet *p,
-	const struct cay_posted_receive *slot)
+static int posted_copy(struct context *to, const struct packet *p,
+	const struct cay_posted_receive *slot, uint64_t start)
 {
 	const struct process_memory owner = { .pid = slot->pid,
 		.cookie = slot->process_cookie,
 		.cookie_address = slot->cookie_address };
-	uint64_t at = slot->offset, left = slot->length;
+	uint64_t at = slot->offset + start;
+	uint64_t left = slot->length - bits_min(start, slot->length);
 	for (uint32_t i = 0; i < p->pieces && left; i++) {
 		uint64_t some = bits_min(p->payload[i].iov_len, left);
-		int r = some ? host_process(&owner, at, p->payload[i].iov_base,
-				       some, true)
-			     : 0;
+		void *from = p->payload[i].iov_base;
+		int r = 0;
+		if (some && slot->flags & CAY_POSTED_PRIVATE)
+			r = host_process(&owner, at, from, some, true);
+		else if (some)
+			host_copy(
+				to->arena->base + at, from, some, HOST_MEMORY);
 		if (r == -EPERM || r == -ENOSYS || r == -ESRCH)
 			private_store32(&to->process_memory_denied, 1);
 		if (r)
@@ -170,22 +175,6 @@ __attribute__((cold, noinline)) static int posted_copy_private(
 		left -= some;
 	}
 	return 0;
-}
-
-/* Copies as much of the payload, from `start` in the buffer, as fits. */
-static void posted_copy(struct context *to, const struct packet *p,
-	const struct cay_posted_receive *slot, uint64_t start)
-{
-	unsigned char *at = to->arena->base + slot->offset + start;
-	uint64_t left = slot->length - bits_min(start, slot->length);
-	for (uint32_t i = 0; i < p->pieces && left; i++) {
-		uint64_t some = bits_min(p->payload[i].iov_len, left);
-		if (some)
-			host_copy(
-				at, p->payload[i].iov_base, some, HOST_MEMORY);
-		at += some;
-		left -= some;
-	}
 }
 
 static void posted_entry(struct context *to, const struct packet *p,
@@ -228,10 +217,8 @@ static int posted_deliver(
 	int index = posted_claim(to, op, &slot);
 	if (index < 0)
 		return 1;
-	if (likely(!(slot.flags & CAY_POSTED_PRIVATE))) {
-		posted_copy(to, p, &slot, 0);
-	} else if (posted_copy_private(to, p, &slot)) {
-		/* The slot stays for other senders; this message does not. */
+	if (unlikely(posted_copy(to, p, &slot, 0))) {
+		/* The slot stays for other senders. */
 		posted_unclaim(to, op, (uint32_t)index);
 		return 1;
 	}
