@@ -25,9 +25,10 @@ static inline uint32_t host_migration(const struct context *to)
 	return QUEUE_STABLE;
 }
 
-static inline bool host_pause(const struct arena *a)
+static inline bool host_pause(const struct arena *a, uint64_t *deadline)
 {
 	(void)a;
+	(void)deadline;
 	return false;
 }
 

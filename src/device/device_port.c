@@ -8,6 +8,9 @@
 
 #define DEVICE(name) device_##name
 
+/* A node that is silent for so long is taken for dead, as in node/client.h. */
+#define PAUSE_NS_MAX (10 * 1000 * CLOCK_NS_PER_MS)
+
 #ifdef CAY_HOST_STEPS
 void (*host_step_hook)(enum device_step);
 #endif
@@ -23,9 +26,11 @@ static inline uint32_t host_migration(const struct context *to)
 	return host_load32(&to->control->migration, HOST_MIGRATION);
 }
 
-static inline bool host_pause(const struct arena *a)
+static inline bool host_pause(const struct arena *a, uint64_t *deadline)
 {
-	if (a->orphaned(a))
+	if (*deadline == 0)
+		*deadline = clock_after_ns(PAUSE_NS_MAX);
+	if (clock_passed(*deadline) || a->orphaned(a))
 		return false;
 	clock_nap_ns(CLOCK_NS_PER_MS);
 	return true;

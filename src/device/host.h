@@ -18,8 +18,9 @@
  *	host_wake_senders(own)           wakes senders that wait for room
  *	host_sleep_consumer(own, w, deadline), host_sleep_sender(to, r,
  *deadline) sleeps while W, or R, is this; returns 0, -ETIMEDOUT or -EINTR
- *	host_pause(arena)                waits for another process; false: the
- *		platform does not wait, or the wait would never end
+ *	host_pause(arena, &deadline)     waits for another process; false: the
+ *		platform does not wait, or the wait would never end, or it has
+ *		taken too long; deadline starts at 0
  *	host_retry(&tries)               false: ends a loop that failed because
  *		another process changed a word; tries starts at 0
  *	host_can_emulate(origin), host_emulate(origin, op, slot, packet)

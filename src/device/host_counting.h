@@ -85,8 +85,9 @@ static inline int host_sleep_sender(
 }
 
 /* The caller, a coroutine, has run the others in host_before(). */
-static inline bool host_pause(const struct arena *a)
+static inline bool host_pause(const struct arena *a, uint64_t *deadline)
 {
+	(void)deadline;
 	return !a->orphaned(a);
 }
 

@@ -103,13 +103,15 @@ static inline bool notify_fenced(const struct context *to, uint64_t position)
 /*
  * The queue set was replaced between claim and publication. Waits until the
  * node has listed the fenced entries (node/fence.c); if the node exits before,
- * no entry is fenced. Returns 0, or -ESTALE if the entry is fenced.
+ * or is silent for too long, no entry is fenced. Returns 0, or -ESTALE if the
+ * entry is fenced.
  */
 __attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
 {
+	uint64_t deadline = 0;
 	while (host_migration(to) == QUEUE_MIGRATING)
-		if (!host_pause(to->arena))
+		if (!host_pause(to->arena, &deadline))
 			return 0;
 	return notify_fenced(to, position) ? -ESTALE : 0;
 }

@@ -284,6 +284,7 @@ __attribute__((cold, noinline, unused)) static void window_renotify(
 	_Atomic(struct context *) *slot, struct op_record *op,
 	const struct packet *p)
 {
+	uint64_t deadline = 0;
 	for (;;) {
 		struct context *to = host_context(slot);
 		struct claim claim;
@@ -294,7 +295,7 @@ __attribute__((cold, noinline, unused)) static void window_renotify(
 		}
 		if (r == 0 || (r == -EPIPE && !host_follow(slot, to)))
 			return;
-		if (r == -EAGAIN && !host_pause(to->arena))
+		if (r == -EAGAIN && !host_pause(to->arena, &deadline))
 			return;
 	}
 }

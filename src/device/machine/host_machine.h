@@ -98,9 +98,10 @@ static inline void host_wake_senders(struct context *own)
 	counting_note_room();
 }
 
-static inline bool host_pause(const struct arena *a)
+static inline bool host_pause(const struct arena *a, uint64_t *deadline)
 {
 	(void)a;
+	(void)deadline;
 	return false;
 }
 
