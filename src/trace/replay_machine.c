@@ -97,8 +97,8 @@ int replay_machine_open(
 	x->staging = calloc(r->trace->ports + 1, sizeof(*x->staging));
 	int e = x->staging ? 0 : -ENOMEM;
 	for (uint32_t i = 0; e == 0 && i < o->machines; i++) {
-		e = machine_open(&x->machine[i], &o->config, &r->fixture.arena,
-			i + 1, r->trace->ports ? r->trace->ports : 1);
+		e = machine_open(&x->machine[i], &o->config, i + 1,
+			r->trace->ports ? r->trace->ports : 1);
 		if (e == 0)
 			machine_delay(x->machine[i], o->delay, o->seed + i);
 	}

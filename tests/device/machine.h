@@ -47,9 +47,8 @@ static inline void machines_open(struct machines *ms, struct testbench *tb,
 		.phit = { phit_make(0, 1, 0), STRING_PORT_ANY | STRING_RETURN,
 			phit_make(1, 1, 0), STRING_PORT_ANY } };
 	for (uint32_t i = 0; i < count; i++)
-		assert_int_equal(machine_open(&ms->m[i], config,
-					 &tb->fixture.arena, i + 1, ports),
-			0);
+		assert_int_equal(
+			machine_open(&ms->m[i], config, i + 1, ports), 0);
 	for (uint32_t p = 0; p < ports; p++) {
 		struct machine *m = ms->m[machines_of(ms, p)];
 		assert_int_equal(

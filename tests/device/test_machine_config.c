@@ -106,7 +106,7 @@ static void odd_values(void **state)
 
 static void out_of_range(void **state)
 {
-	struct testbench *tb = *state;
+	(void)state;
 	struct machine *m = NULL;
 	for (unsigned i = 0; i < machine_parameter_count; i++) {
 		const struct machine_parameter *p = &machine_parameters[i];
@@ -115,9 +115,7 @@ static void out_of_range(void **state)
 			set(&c, p, p->min - 1);
 			assert_string_equal(
 				machine_config_invalid(&c), p->name);
-			assert_int_equal(
-				machine_open(&m, &c, &tb->fixture.arena, 1, 4),
-				-EINVAL);
+			assert_int_equal(machine_open(&m, &c, 1, 4), -EINVAL);
 		}
 		if (p->max < UINT32_MAX) {
 			set(&c, p, p->max + 1);
@@ -128,16 +126,15 @@ static void out_of_range(void **state)
 	struct machine_config c = *machine_preset("multi");
 	c.mtu += 8;
 	assert_string_equal(machine_config_invalid(&c), "mtu");
-	assert_int_equal(machine_open(&m, machine_preset("multi"),
-				 &tb->fixture.arena, 1, 0),
-		-EINVAL);
+	assert_int_equal(
+		machine_open(&m, machine_preset("multi"), 1, 0), -EINVAL);
 	assert_null(m);
 	assert_null(machine_preset("none"));
 }
 
 static void without_memory(void **state)
 {
-	struct testbench *tb = *state;
+	(void)state;
 	struct machine_config c = *machine_preset("multi-wait");
 	c.packets = 4;
 	bool opened = false;
@@ -146,7 +143,7 @@ static void without_memory(void **state)
 		struct wire *w = NULL;
 		long blocks = atomic_load(&failing.blocks);
 		failing_begin(n, n & 1);
-		int r = machine_open(&m, &c, &tb->fixture.arena, 1, PORTS);
+		int r = machine_open(&m, &c, 1, PORTS);
 		if (r == 0)
 			r = wire_open(&w, &m, 1, 0, 1);
 		opened = failing_end() == 0;

@@ -114,7 +114,7 @@ static void check(const struct fair *f, const char *name)
 			name, f->behaviour, least, most,
 			machine_port_counts(f->ms.m[0], 2)->issue_delay_max,
 			bound);
-	/* Nobody starves, and each turn is one VCI. */
+	/* No port starves, and each turn is one VCI. */
 	assert_true(least > CYCLES / (SOURCES * packets * 4));
 	if (most - least > 1 + c->issue_entries)
 		fail_msg("%s, behaviour %d: %lu to %lu issued", name,

@@ -557,60 +557,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 
-static int run_file(const char *path)
-{
-	static uint8_t bytes[1 << 16];
-	FILE *f = fopen(path, "re");
-	if (!f) {
-		perror(path);
-		return 1;
-	}
-	size_t count = fread(bytes, 1, sizeof(bytes), f);
-	fclose(f);
-	return LLVMFuzzerTestOneInput(bytes, count);
-}
-
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
-/* Each input has its own seed, so that it can be repeated alone. */
-static void run_random(uint64_t seed, unsigned long count)
-{
-	static uint8_t bytes[FUZZ_INPUT_MAX];
-	for (unsigned long i = 0; i < count; i++) {
-		uint64_t state = (seed + i) * 0x9e3779b97f4a7c15ull | 1;
-		size_t length = random_next(&state) % sizeof(bytes);
-		for (size_t j = 0; j < length; j++)
-			bytes[j] = (uint8_t)(random_next(&state) >> 32);
-		if (i % 1024 == 0) {
-			printf("CAY_SEED=%llu\n", (unsigned long long)seed + i);
-			fflush(stdout);
-		}
-		LLVMFuzzerTestOneInput(bytes, length);
-	}
-}
+#include "../fuzz.h"
 
 int main(int argc, char **argv)
 {
-	const char *given = getenv("CAY_SEED");
-	uint64_t seed = given ? strtoull(given, NULL, 0) : clock_now_ns();
-	unsigned long count = 10000;
-	char *end = NULL;
-	if (argc > 1)
-		count = strtoul(argv[1], &end, 0);
-	if (argc == 1 || *end == 0) {
-		run_random(seed, count);
-		return 0;
-	}
-	int failed = 0;
-	for (int i = 1; i < argc; i++)
-		failed |= run_file(argv[i]);
-	return failed;
+	return fuzz_main(argc, argv, clock_now_ns(), 10000);
 }
 
 #endif

@@ -107,8 +107,7 @@ static void measure(struct bench *b, const struct machine_preset *preset,
 	const struct operation *o)
 {
 	struct cay_vci v[PORTS];
-	int r = machine_open(
-		&b->machine, &preset->config, &b->fixture.arena, 1, PORTS);
+	int r = machine_open(&b->machine, &preset->config, 1, PORTS);
 	if (r)
 		fail("machine_open", r);
 	for (uint32_t p = 0; p < PORTS; p++) {

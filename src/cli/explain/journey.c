@@ -109,8 +109,8 @@ static int machines_open(
 	int r = 0;
 	x->count = j->options->local ? 1 : 2;
 	for (uint32_t i = 0; r == 0 && i < x->count; i++) {
-		r = machine_open(&x->machine[i], &j->options->config,
-			&x->fixture.arena, i + 1, ports);
+		r = machine_open(
+			&x->machine[i], &j->options->config, i + 1, ports);
 		if (r == 0)
 			machine_observe(x->machine[i], event_add, j);
 	}

@@ -10,30 +10,10 @@
 #include <errno.h>
 
 #include "base/process_memory.h"
-#include "device/counting.h"
+#include "device/host_counted.h"
 #include "device/machine/machine.h"
 
 #define MACHINE_RETRIES_MAX 1000
-
-void counting_yield(void);
-void counting_note(enum host_access, enum host_kind, const void *at,
-	size_t bytes, bool written);
-void counting_note_step(enum device_step);
-void counting_note_interrupt(uint64_t flags);
-void counting_note_room(void);
-
-static inline void host_before(void)
-{
-	counting_yield();
-}
-
-static inline void host_after(enum host_access access, enum host_kind kind,
-	const void *at, size_t bytes, bool written)
-{
-	counting_note(access, kind, at, bytes, written);
-}
-
-#include "device/host_access.h"
 
 static inline int host_process(const struct process_memory *owner, uint64_t at,
 	void *local, uint64_t bytes, bool write)

@@ -407,7 +407,7 @@ static bool machine_allocate(struct machine *m)
 }
 
 int machine_open(struct machine **out, const struct machine_config *config,
-	const struct arena *arena, uint32_t node, uint32_t ports)
+	uint32_t node, uint32_t ports)
 {
 	if (machine_config_invalid(config) || !ports || ports > CAY_VPIDS)
 		return -EINVAL;
@@ -415,7 +415,6 @@ int machine_open(struct machine **out, const struct machine_config *config,
 	if (!m)
 		return -ENOMEM;
 	m->config = *config;
-	m->arena = arena;
 	m->node = node;
 	m->port_max = ports;
 	if (!machine_allocate(m)) {

@@ -5,7 +5,7 @@
  * wire (wire.h).
  *
  *	struct machine *m;
- *	machine_open(&m, machine_preset("multi-wait"), &arena, node, ports);
+ *	machine_open(&m, machine_preset("multi-wait"), node, ports);
  *	machine_attach(m, own);			for each port
  *	... machine_post(m, vpid, &vci);	software: fills in a VCI
  *	machine_trigger(m, vpid, CAY_ISSUE_VCI, 1);
@@ -65,7 +65,7 @@ struct machine_port_counts {
  * the configuration is invalid.
  */
 int machine_open(struct machine **, const struct machine_config *,
-	const struct arena *, uint32_t node, uint32_t ports);
+	uint32_t node, uint32_t ports);
 void machine_close(struct machine *);
 
 /*

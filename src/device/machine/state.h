@@ -158,7 +158,6 @@ struct acknowledge {
 
 struct machine {
 	struct machine_config config;
-	const struct arena *arena;
 	uint32_t node;
 	struct op_record op; /* of claims, in private memory */
 
