@@ -248,6 +248,30 @@ static void kill_during_node_start(void **state)
 	}
 }
 
+/* The node has a descriptor for each port that has a doorbell. */
+static void closed_ports_leave_no_descriptor(void **state)
+{
+	(void)state;
+	harness_rename();
+	struct cay_port *first = cay_port_open(NULL);
+	assert_non_null(first);
+	pid_t node = node_pid();
+	fd_count_settle(node);
+	int before = fd_count(node);
+	for (unsigned i = 0; i < 16; i++) {
+		struct cay_port *port = cay_port_open(NULL);
+		assert_non_null(port);
+		assert_true(cay_port_fd(port) >= 0);
+		assert_int_equal(cay_port_close(port), 0);
+	}
+	/* A loaded node closes later: wait for the count, not for a time. */
+	uint64_t since = clock_now_ns();
+	while (fd_count(node) > before && elapsed_ms(since) < 10000)
+		clock_nap_ns(4 * CLOCK_NS_PER_MS);
+	assert_true(fd_count(node) <= before);
+	assert_int_equal(cay_port_close(first), 0);
+}
+
 /* ---- exit of the node ---- */
 
 static void node_exits_after_last_port(void **state)
@@ -283,6 +307,7 @@ int main(void)
 		cmocka_unit_test(kill_leaves_nothing),
 		cmocka_unit_test(kill_during_setup),
 		cmocka_unit_test(kill_during_node_start),
+		cmocka_unit_test(closed_ports_leave_no_descriptor),
 		cmocka_unit_test(node_exits_after_last_port),
 	};
 	harness_begin("cleanup");

@@ -89,6 +89,37 @@ static void target_dies_while_it_reads(void **state)
 	target_dies(LONGS, false);
 }
 
+/* A message to a living port stays in flight when another target dies. */
+static void other_targets_are_spared(void **state)
+{
+	struct cay_port *port = open_port(NULL), *living = open_port(NULL);
+	struct cay_peer *to_living = open_peer(port, living);
+	unsigned char *arena = cay_alloc(port, LONG_BYTES, 0);
+	struct target_plan plan = { 0 };
+	struct child child;
+	(void)state;
+	content_fill(arena, LONG_BYTES, 1);
+	child_start(&child, target_run, &plan);
+	child_receive(&child);
+	struct cay_peer *peer = open_peer_named(port, "target");
+	assert_int_equal(
+		cay_send(port, to_living, 1, arena, LONG_BYTES, CAY_BORROW), 0);
+	assert_int_equal(
+		cay_send(port, peer, 2, arena, LONG_BYTES, CAY_BORROW), 0);
+	assert_int_equal(child_receive(&child), 2);
+	child_kill(&child);
+	expect_complete(port, 2, CAY_ERROR_GONE);
+	expect_gone(port, cay_peer_addr(peer).vpid);
+	check_empty(port);
+	expect_message(living, 1, LONG_BYTES, 1);
+	expect_complete(port, 1, 0);
+	cay_peer_release(peer);
+	cay_peer_release(to_living);
+	cay_free(port, arena);
+	close_port(living);
+	close_port(port);
+}
+
 /*
  * A fenced message to another peer waits until the long message to the dead
  * peer has ended, although the sender does not poll.
@@ -408,6 +439,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(target_dies_before_it_polls),
 		TEST(target_dies_while_it_reads),
+		TEST(other_targets_are_spared),
 		TEST(fence_ends_when_the_target_dies),
 		TEST(duplicate_completion_is_ignored),
 		TEST(mapped_memory_outlives_its_process),

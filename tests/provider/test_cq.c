@@ -162,25 +162,27 @@ static void formats(void **state)
 
 /* ---- more completions than its initial size ---- */
 
-static void many_send(struct stack *s)
+static void many_send(struct stack *s, uint64_t from, uint64_t to)
 {
-	for (uint64_t i = 0; i < MANY; i++)
+	for (uint64_t i = from; i < to; i++)
 		MUST(s, fi_tinject(s->ep, &i, sizeof(i), s->peers[1], i));
 }
 
-static void many_post(struct stack *s, uint64_t *words)
+static void many_post(
+	struct stack *s, uint64_t *words, uint64_t from, uint64_t to)
 {
-	for (uint64_t i = 0; i < MANY; i++)
+	for (uint64_t i = from; i < to; i++)
 		MUST(s, fi_trecv(s->ep, &words[i], sizeof(words[i]), NULL,
 				FI_ADDR_UNSPEC, i, 0, &words[i]));
 }
 
 /* Some one by one, the rest in batches. */
-static void many_read(struct stack *s, uint64_t *words)
+static void many_read(
+	struct stack *s, uint64_t *words, uint64_t next, uint64_t to)
 {
 	struct fi_cq_tagged_entry e[7];
-	uint64_t next = 0, deadline = soon();
-	while (next < MANY) {
+	uint64_t deadline = soon();
+	while (next < to) {
 		ssize_t n = fi_cq_read(s->rxcq, e, next < 100 ? 1 : COUNT(e));
 		assert_true(n > 0 || n == -FI_EAGAIN);
 		assert_true(now_ns() < deadline);
@@ -192,6 +194,13 @@ static void many_read(struct stack *s, uint64_t *words)
 	}
 }
 
+/*
+ * Messages up to each of these are posted, sent, and read but for the last few:
+ * the ring, of 64 entries, grows while it holds entries across its end.
+ */
+static const uint64_t many_until[] = { 0, 62, 68, MANY };
+static const uint64_t many_unread[] = { 0, 2, 8, 0 };
+
 static void many_body(struct process *me, void *argument)
 {
 	uint64_t *words = calloc(MANY, sizeof(*words));
@@ -199,14 +208,20 @@ static void many_body(struct process *me, void *argument)
 	(void)argument;
 	stack_open(&s, &(struct options){ .cq_size = 1 });
 	stack_join(&s, me);
-	if (me->rank == 1)
-		many_post(&s, words);
-	process_barrier(me, &s);
-	if (me->rank == 0)
-		many_send(&s);
-	process_barrier(me, &s);
-	if (me->rank == 1)
-		many_read(&s, words);
+	for (unsigned k = 1; k < COUNT(many_until); k++) {
+		uint64_t from = many_until[k - 1], to = many_until[k];
+		if (me->rank == 1)
+			many_post(&s, words, from, to);
+		process_barrier(me, &s);
+		if (me->rank == 0)
+			many_send(&s, from, to);
+		process_barrier(me, &s);
+		if (me->rank == 1)
+			many_read(&s, words, from - many_unread[k - 1],
+				to - many_unread[k]);
+		for (unsigned i = 0; i < 100; i++)
+			stack_progress(&s);
+	}
 	stack_leave(&s, me);
 	free(words);
 }

@@ -337,6 +337,57 @@ static int write_parts(
 	return error;
 }
 
+/* Adds 1 with a data type that the target executes; returns the error or 0. */
+static int fetch_from(struct stack *s, uint64_t key)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry error;
+	uint64_t deadline = soon();
+	uint32_t one = 1, found;
+	ssize_t r;
+	MUST(s, fi_fetch_atomic(s->ep, &one, 1, NULL, &found, NULL, s->peers[1],
+			0, key, FI_UINT32, FI_SUM, s));
+	while ((r = fi_cq_read(s->txcq, &e, 1)) == -FI_EAGAIN)
+		assert_true(now_ns() < deadline);
+	return r == 1 ? 0 : cq_next_error(s->txcq, &error);
+}
+
+/* An operation that reads and writes needs both rights. */
+static void both_rights_body(struct process *me, void *argument)
+{
+	static const uint64_t access[] = { FI_REMOTE_READ, FI_REMOTE_WRITE,
+		ACCESS_REMOTE };
+	struct fid_mr *mrs[COUNT(access)];
+	struct stack s;
+	(void)argument;
+	memset(memory, 0, 24);
+	stack_open(&s, &(struct options){ .caps = CAPS_ACCESS });
+	for (unsigned i = 0; me->rank == 1 && i < COUNT(access); i++)
+		assert_int_equal(reg(&s, memory + 8 * i, 8, access[i], i + 1, 0,
+					 &mrs[i]),
+			0);
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		assert_int_equal(fetch_from(&s, 1), FI_EACCES);
+		assert_int_equal(fetch_from(&s, 2), FI_EACCES);
+		assert_int_equal(fetch_from(&s, 3), 0);
+	}
+	process_barrier(me, &s);
+	if (me->rank == 1) {
+		assert_true(
+			word_at(0) == 0 && word_at(8) == 0 && word_at(16) == 1);
+		for (unsigned i = 0; i < COUNT(access); i++)
+			close_mr(mrs[i]);
+	}
+	stack_leave(&s, me);
+}
+
+static void fetching_needs_both_rights(void **state)
+{
+	(void)state;
+	group_run(2, both_rights_body, NULL);
+}
+
 /* A segment with a wrong range or right is found before a part is issued. */
 static void parts_body(struct process *me, void *argument)
 {
@@ -424,6 +475,7 @@ int main(void)
 		TEST(provider_keys_are_all_different),
 		TEST(regions_may_precede_the_endpoint),
 		TEST(a_key_may_be_reused),
+		TEST(fetching_needs_both_rights),
 		TEST(refused_operations_write_nothing),
 		TEST(all_memory_can_be_registered),
 	};
