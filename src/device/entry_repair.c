@@ -31,14 +31,14 @@ uint64_t DEVICE(peek)(struct context *own, uint64_t position)
 {
 	uint64_t word = notify_peek(own, position);
 	if (word)
-		host_step(NULL, STEP_TAKE);
+		host_step_unrecorded(STEP_TAKE);
 	return word;
 }
 
 bool DEVICE(reference_done)(struct reference *slot, uint32_t sequence)
 {
 	bool done = reference_done(slot, sequence);
-	host_step(NULL, STEP_DONE);
+	host_step_unrecorded(STEP_DONE);
 	return done;
 }
 

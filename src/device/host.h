@@ -14,6 +14,7 @@
  *	host_epoch(context)              the epoch of the control, after W
  *	host_migration(context)          its enum queue_migration
  *	host_step(op, step)              reports that a step is done
+ *	host_step_unrecorded(step)       the same, of a thread without a record
  *	host_interrupt(context, flags)   wakes the sleeping target
  *	host_wake_senders(own)           wakes senders that wait for room
  *	host_sleep_consumer(own, w, deadline), host_sleep_sender(to, r,

@@ -19,6 +19,11 @@ static inline void host_step(struct op_record *op, enum device_step step)
 	counting_note_step(step);
 }
 
+static inline void host_step_unrecorded(enum device_step step)
+{
+	counting_note_step(step);
+}
+
 static inline void host_interrupt(struct context *to, uint64_t flags)
 {
 	(void)to;

@@ -34,8 +34,13 @@ extern void (*host_step_hook)(enum device_step);
 
 static inline void host_step(struct op_record *op, enum device_step step)
 {
-	if (op)
-		atomic_store_explicit(&op->step, step, memory_order_relaxed);
+	atomic_store_explicit(&op->step, step, memory_order_relaxed);
+	if (host_step_hook)
+		host_step_hook(step);
+}
+
+static inline void host_step_unrecorded(enum device_step step)
+{
 	if (host_step_hook)
 		host_step_hook(step);
 }
@@ -43,6 +48,11 @@ static inline void host_step(struct op_record *op, enum device_step step)
 static inline void host_step(struct op_record *op, enum device_step step)
 {
 	(void)op;
+	(void)step;
+}
+
+static inline void host_step_unrecorded(enum device_step step)
+{
 	(void)step;
 }
 #endif

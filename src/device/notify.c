@@ -166,10 +166,10 @@ static inline uint64_t notify_peek(struct context *own, uint64_t position)
 static inline void notify_return(struct context *own, uint64_t r)
 {
 	uint64_t old = host_swap(&own->control->r, r, HOST_R);
-	host_step(NULL, STEP_RETURN);
+	host_step_unrecorded(STEP_RETURN);
 	if (unlikely(old & R_WAITERS)) {
 		host_wake_senders(own);
-		host_step(NULL, STEP_ROOM);
+		host_step_unrecorded(STEP_ROOM);
 	}
 }
 
@@ -183,7 +183,7 @@ static inline uint64_t notify_sleep(
 	struct context *own, uint64_t next, uint64_t flag)
 {
 	uint64_t w = host_or(&own->control->w, flag, HOST_W);
-	host_step(NULL, STEP_SLEEP);
+	host_step_unrecorded(STEP_SLEEP);
 	if (queue_nq(w) == next && !(w & W_CLOSED))
 		return w | flag;
 	host_and(&own->control->w, ~flag, HOST_W);

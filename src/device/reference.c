@@ -155,7 +155,7 @@ static inline bool reference_reclaim(struct reference *slot)
 		REFERENCE_DONE)
 		return false;
 	reference_reset(slot);
-	host_step(NULL, STEP_RECLAIM);
+	host_step_unrecorded(STEP_RECLAIM);
 	return true;
 }
 
