@@ -12,18 +12,6 @@
 #include "device/host_counted.h"
 #include "device/host_direct.h"
 
-/* op->step is not stored: only the crash tests do that. */
-static inline void host_step(struct op_record *op, enum device_step step)
-{
-	(void)op;
-	counting_note_step(step);
-}
-
-static inline void host_step_unrecorded(enum device_step step)
-{
-	counting_note_step(step);
-}
-
 static inline void host_interrupt(struct context *to, uint64_t flags)
 {
 	(void)to;

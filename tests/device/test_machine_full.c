@@ -163,7 +163,7 @@ static void priority_passes_a_full_queue(void **state)
 
 /*
  * Ports 0, 2 and 3 fill the space for packets with messages to port 1. While
- * nobody else needs it, nothing is lost.
+ * no other packet needs it, nothing is refused.
  */
 static void eviction_needs_pressure(void **state)
 {
@@ -196,7 +196,7 @@ static void eviction_needs_pressure(void **state)
 	assert_int_equal(n.word[CAY_NQE_WORD_TAG], TB_UNRESERVED);
 	assert_int_equal(error_of(&n), CAY_ERROR_NO_RESOURCES);
 
-	/* Until port 1 makes room, it blocks nobody again for so long. */
+	/* Packets for port 1 do not delay others by park_cycles again. */
 	issue(&ms, 0, vci_fast(&ms, 0, 1, 0, 300));
 	for (waited = 0; waited < 50; waited++)
 		machine_step(ms.m[0]);

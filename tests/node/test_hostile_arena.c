@@ -23,7 +23,7 @@ static struct node *node;
 static struct realm *realm;
 static struct process *owner, *stopped;
 static struct vport *port; /* of the owner */
-static uint64_t victim;	   /* memory of the realm that nobody may write */
+static uint64_t victim;	   /* memory of the realm that no test may write */
 static uint64_t seed;
 
 static uint64_t random_next(void)

@@ -129,8 +129,8 @@ static enum stage_result arrival_drop(struct machine *m, uint32_t at)
 }
 
 /*
- * Refuses a packet, and with it the transfer of a segment: the origin is told
- * once, and the other segments up to the last, or to an abort, are dropped.
+ * Refuses a packet with a negative ACK. Of a segmented transfer only one packet
+ * is answered; its other segments, up to the last or an abort, are dropped.
  */
 static void arrival_refuse(struct machine *m, uint32_t at, enum cay_error error)
 {
