@@ -403,14 +403,16 @@ static void string_add(struct decoder *d, const struct routing_string *s)
 		fields_add(d, &l, 1);
 		struct decode_field *f = &d->fields[d->count - 1];
 		uint16_t phit = (uint16_t)f->value;
+		unsigned flags = (phit & STRING_FLAGS) >> STRING_FLAGS_SHIFT;
 		if (i && !phit_is_host(phit))
 			snprintf(f->meaning, sizeof(f->meaning),
 				"link %u, hops: %u", phit_port(phit),
 				phit_low(phit) + phit_high(phit));
 		else if (i)
 			snprintf(f->meaning, sizeof(f->meaning),
-				"port %u, flags 0x%x%s", phit_port(phit),
-				(phit & STRING_FLAGS) >> STRING_FLAGS_SHIFT,
+				"port %u, flags 0x%x%s%s", phit_port(phit),
+				flags & CAY_VCI_FLAGS,
+				flags & PACKET_WORD_MODE ? ", word mode" : "",
 				phit & STRING_RETURN ? ", a way back follows"
 						     : "");
 	}

@@ -23,7 +23,7 @@ _Static_assert(PACKET_MTU_MIN >= CAY_FAST_SEND_BYTES,
 _Static_assert(PACKET_ROUTING_BYTES_MAX % WORD == 0 &&
 		       PACKET_ROUTING_BYTES_MAX >= 2 * (1 + STRING_PHITS_MAX),
 	"tag and phits in whole words");
-_Static_assert(CAY_VCI_FLAGS == STRING_FLAGS >> STRING_FLAGS_SHIFT,
+_Static_assert(PACKET_FLAGS == STRING_FLAGS >> STRING_FLAGS_SHIFT,
 	"the host phit has room for the flags");
 _Static_assert(sizeof(struct packet_header) == 88, "no hole");
 
@@ -213,7 +213,7 @@ static bool header_valid(const struct packet_header *h, const struct layout *l,
 {
 	unsigned host = routing_string_host(route);
 	if (h->command >> CAY_COMMAND_ERROR_SHIFT >= CAY_ERROR_COUNT ||
-		!words_valid(l, h->command) || h->flags & ~CAY_VCI_FLAGS ||
+		!words_valid(l, h->command) || h->flags & ~PACKET_FLAGS ||
 		(l->length && h->length > PACKET_LENGTH_MAX) ||
 		(l->access && h->capability > CAY_CAPABILITY_MASK))
 		return false;

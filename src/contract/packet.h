@@ -38,8 +38,8 @@
  *
  * The commands, the command frame as an altered VCI, and the routing string
  * with an optional return path are those of EXTOLL. Ours are: the place of the
- * flags, fill, request identifier, segments, last mark, abort, MTU, CRC, and
- * the words of the responses and of ACK.
+ * flags, the flag of word mode, fill, request identifier, segments, last mark,
+ * abort, MTU, CRC, and the words of the responses and of ACK.
  */
 #ifndef CAY_CONTRACT_PACKET_H
 #define CAY_CONTRACT_PACKET_H
@@ -59,6 +59,13 @@
 #define PACKET_BYTES_MAX(mtu) \
 	(PACKET_ROUTING_BYTES_MAX + CAY_LINE + (mtu) + PACKET_TRAILER_BYTES)
 
+/*
+ * Of `flags`, besides those of the VCI: the origin is in word mode, and the
+ * target refuses an access whose offset or length is not a multiple of 8.
+ */
+#define PACKET_WORD_MODE (1u << 5)
+#define PACKET_FLAGS	 (CAY_VCI_FLAGS | PACKET_WORD_MODE)
+
 #define PACKET_VPID_SHIFT   16 /* in word 0 */
 #define PACKET_NODE_SHIFT   32
 #define PACKET_SEGMENT_LAST (1ull << 63)
@@ -72,7 +79,7 @@
  */
 struct packet_header {
 	uint16_t command; /* command word; ACK, abort: with the error code */
-	uint8_t flags;	  /* enum cay_vci_flag; in a response: the request's */
+	uint8_t flags;	  /* PACKET_FLAGS; in a response: the request's */
 	bool last;	  /* the last segment, or an abort */
 	uint16_t origin_vpid; /* of the port that sends this packet */
 	uint16_t target_vpid;

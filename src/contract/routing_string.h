@@ -18,8 +18,8 @@
  *
  *	bits 3:0	port 15 for any network port, or a special port
  *	bit 4		a return path follows
- *	bits 9:5	flags of the request (ours)
- *	bits 15:10	0
+ *	bits 10:5	flags of the request (ours; packet.h)
+ *	bits 15:11	0
  *
  * In the host phit of a return path all bits but the port are 0. A zero phit
  * does not occur in a path.
@@ -46,7 +46,7 @@ enum string_port {
 #define STRING_RETURN_SHIFT 4
 #define STRING_RETURN	    (1u << STRING_RETURN_SHIFT)
 #define STRING_FLAGS_SHIFT  5
-#define STRING_FLAGS	    (0x1fu << STRING_FLAGS_SHIFT)
+#define STRING_FLAGS	    (0x3fu << STRING_FLAGS_SHIFT)
 
 struct routing_string {
 	uint16_t tag;	/* of the destination host */

@@ -60,6 +60,13 @@ struct origin_window {
 	uint64_t length;
 };
 
+/* Which alignment word mode requires of the requests of a port. */
+enum word_mode {
+	WORD_MODE_OFF,
+	WORD_MODE_TARGET, /* of accesses at the target: all that calls have */
+	WORD_MODE_VCI,	  /* also of VCIs, in the SDR and in own windows */
+};
+
 struct packet;
 
 /* What the client of a port writes. */
@@ -93,7 +100,7 @@ struct origin {
 	struct origin_client client;
 	uint32_t node;
 	uint16_t vpid;
-	bool word_mode;
+	uint8_t word_mode; /* enum word_mode */
 	uint32_t cq_reserve;
 	struct reference *refs;
 	const struct peer_entry *peers;

@@ -103,31 +103,18 @@ static inline int requester_copied(struct origin *o, struct op_record *op,
 
 /* ---- remote memory ---- */
 
-/*
- * Word mode: offset and length at the target must be whole words. The checks of
- * the window come first.
- */
+/* Word mode, at the target; follows migrations of the peer. */
 __attribute__((cold, noinline)) static int requester_check_words(
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct packet *p)
 {
-	enum cay_error error = p->offset % 8   ? CAY_ERROR_TARGET_OFFSET_ALIGN
-			       : p->length % 8 ? CAY_ERROR_TARGET_LENGTH_ALIGN
-					       : CAY_ERROR_NONE;
 	struct context *to;
-	struct access a;
 	int r;
-	if (!error)
-		return 0;
 	do {
 		to = host_context(slot);
-		r = window_grant(to, op, p, &a);
+		r = window_check_words(to, op, p);
 	} while (r == -EPIPE && host_follow(slot, to));
-	if (r)
-		return r;
-	window_refused(to, op, p, error);
-	record_access_end(op);
-	return (int)error;
+	return r;
 }
 
 /*

@@ -73,10 +73,11 @@ static enum cay_error requester_check_memory(
 {
 	if (!bits_inside(offset, bytes, size))
 		return CAY_ERROR_ORIGIN_BOUNDS;
-	if (o->word_mode && offset % 8)
+	if (o->word_mode != WORD_MODE_VCI)
+		return CAY_ERROR_NONE;
+	if (offset % 8)
 		return CAY_ERROR_ORIGIN_OFFSET_ALIGN;
-	return o->word_mode && bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN
-					 : CAY_ERROR_NONE;
+	return bytes % 8 ? CAY_ERROR_ORIGIN_LENGTH_ALIGN : CAY_ERROR_NONE;
 }
 
 /* Checks the window and its lock, then the memory. */

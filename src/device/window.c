@@ -182,6 +182,27 @@ out:
 	return r;
 }
 
+/*
+ * Word mode: offset and length at the target must be whole words. The checks of
+ * the window come first. Returns 0, a positive enum cay_error or -EPIPE.
+ */
+__attribute__((cold, noinline)) static int window_check_words(
+	struct context *to, struct op_record *op, const struct packet *p)
+{
+	enum cay_error error = p->offset % 8   ? CAY_ERROR_TARGET_OFFSET_ALIGN
+			       : p->length % 8 ? CAY_ERROR_TARGET_LENGTH_ALIGN
+					       : CAY_ERROR_NONE;
+	struct access a;
+	if (!error)
+		return 0;
+	int r = window_grant(to, op, p, &a);
+	if (r)
+		return r;
+	window_refused(to, op, p, error);
+	record_access_end(op);
+	return (int)error;
+}
+
 /* Returns true if the access must be emulated. */
 static inline bool window_needs_owner(const struct context *to,
 	const struct packet *p, const struct access *a)

@@ -154,7 +154,9 @@ static int port_open_at_node(
 	}
 	port->origin.send_emulated = emulate_send;
 	port->origin.access_refused = access_refused;
-	port->origin.word_mode = port->flags & CAY_PORT_WORD_MODE;
+	port->origin.word_mode = port->flags & CAY_PORT_WORD_MODE
+					 ? WORD_MODE_VCI
+					 : WORD_MODE_OFF;
 	consumer_init(&port->consumer, own);
 	return 0;
 }

@@ -29,7 +29,9 @@ static int port_open(struct replay *r, uint32_t port)
 		if (i->bytes > posted_bytes)
 			posted_bytes = i->bytes;
 	}
-	r->fixture.port[port].origin.word_mode = t->port[port].words;
+	/* Calls have no memory in the SDR. */
+	if (t->port[port].words)
+		r->fixture.port[port].origin.word_mode = WORD_MODE_TARGET;
 	p->data = malloc(payload);
 	p->region = calloc(t->queues.windows, sizeof(*p->region));
 	if (!p->data || !p->region)

@@ -26,8 +26,8 @@
  * - instructions whose outcome depends on the order between origins, or that
  *   may be reordered, are not in flight at the same time.
  *
- * outcome_pairs_differ() compares such an outcome. Machines do not have word
- * mode for memory at the target, nor locks by ports of other machines.
+ * outcome_pairs_differ() compares such an outcome. Machines do not have locks
+ *by ports of other machines.
  *
  * Single-threaded, except that a test may race origins: it calls
  * replay_issue() in one thread per origin, after the set-up with replay_step()
@@ -84,8 +84,7 @@ struct replay_machine_options {
 
 /*
  * The same, on machines that a wire connects. Returns in addition -EINVAL
- * (options) or -ENOTSUP: the trace has a port in word mode, or a port locks a
- * window of another machine.
+ * (options) or -ENOTSUP: a port locks a window of another machine.
  */
 int replay_open_machine(struct replay *, const struct trace *,
 	const struct replay_machine_options *, struct outcome *out);

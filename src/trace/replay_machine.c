@@ -18,9 +18,6 @@ int replay_machine_queues(const struct trace *t,
 		o->in_flight == 0 || o->in_flight > REPLAY_IN_FLIGHT_MAX ||
 		machine_config_invalid(&o->config))
 		return -EINVAL;
-	for (uint32_t p = 0; p < t->ports; p++)
-		if (t->port[p].words)
-			return -ENOTSUP;
 	for (uint32_t n = 0; n < t->count; n++) {
 		const struct trace_instruction *i = &t->instruction[n];
 		if (i->kind == TRACE_SEND && i->bytes > longest)
@@ -62,6 +59,7 @@ static int staging_open(struct replay *r, uint32_t port, struct origin *o)
 		(struct origin_window){ s->memory, s->bytes };
 	o->windows = s->windows;
 	o->routes = r->fixture.port[port].origin.routes;
+	o->word_mode = r->fixture.port[port].origin.word_mode;
 	return 0;
 }
 

@@ -127,7 +127,9 @@ static bool notifies_refusal(
 	       (d->capability ^ i->key) & CAY_CAPABILITY_MASK ||
 	       !bits_inside(i->offset, trace_length(i), d->length) ||
 	       (trace_is_word(i->kind) && (d->start + i->offset) % 8) ||
-	       (trace_is_word(i->kind) && i->offset % 8);
+	       (trace_is_word(i->kind) && i->offset % 8) ||
+	       (r->trace->port[i->port].words &&
+		       (i->offset | trace_length(i)) % 8);
 }
 
 static bool may_be_posted(

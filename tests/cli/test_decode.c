@@ -147,7 +147,7 @@ static void packet_of_a_put(void **state)
 {
 	(void)state;
 	const struct packet_header h = { .command = CAY_PUT,
-		.flags = CAY_VCI_FENCE,
+		.flags = CAY_VCI_FENCE | PACKET_WORD_MODE,
 		.origin_vpid = 3,
 		.target_vpid = 4,
 		.origin_node = 9,
@@ -170,8 +170,8 @@ static void packet_of_a_put(void **state)
 
 	size_t n = decode_packet(bytes, (size_t)size, 128, fields);
 	assert_string_equal(field(n, "phit")->meaning, "link 1, hops: 3");
-	assert_string_equal(
-		field(n, "host phit")->meaning, "port 15, flags 0x4");
+	assert_string_equal(field(n, "host phit")->meaning,
+		"port 15, flags 0x4, word mode");
 	assert_int_equal(field(n, "command")->word, 1);
 	assert_string_equal(field(n, "command")->meaning, "PUT");
 	assert_int_equal(field(n, "origin node")->value, 9);

@@ -125,7 +125,7 @@ static struct packet_header header_draw(struct input *in, uint32_t mtu)
 	static const uint8_t acknowledged[] = { 0x18, 0x1d, 0x98, 0x29, 0x2b,
 		0xa8, 0x48 };
 	struct packet_header h = {
-		.flags = (uint8_t)(input_take(in, 1) & CAY_VCI_FLAGS),
+		.flags = (uint8_t)(input_take(in, 1) & PACKET_FLAGS),
 		.last = true,
 		.origin_vpid = (uint16_t)input_take(in, 2),
 		.target_vpid = (uint16_t)input_take(in, 2),

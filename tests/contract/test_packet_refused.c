@@ -31,8 +31,8 @@ static void every_flipped_bit_is_detected(void **state)
 					kinds[i].command, bit, r);
 			wire[bit / 8] ^= (unsigned char)(1 << bit % 8);
 		}
-		/* The flags: bits 9:5 of the third phit. */
-		for (unsigned bit = 8 * 4 + 5; bit < 8 * 4 + 10; bit++) {
+		/* The flags: bits 10:5 of the third phit. */
+		for (unsigned bit = 8 * 4 + 5; bit < 8 * 4 + 11; bit++) {
 			wire[bit / 8] ^= (unsigned char)(1 << bit % 8);
 			assert_int_equal(decode(wire, size), -EBADMSG);
 			wire[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -219,7 +219,7 @@ static void malformed_routes_are_refused(void **state)
 	static const struct routing_string wrong[] = {
 		{ .count = 4, .phit = { 0x0002, 0x001f, 0x0013, 0x000f } },
 		{ .count = 4, .phit = { 0x0007, 0x001f, 0x0013, 0x000f } },
-		{ .count = 4, .phit = { 0x0012, 0x041f, 0x0013, 0x000f } },
+		{ .count = 4, .phit = { 0x0012, 0x081f, 0x0013, 0x000f } },
 		{ .count = 4, .phit = { 0x0012, 0x001f, 0x0013, 0x001f } },
 		{ .count = 4, .phit = { 0x0012, 0x001f, 0x0013, 0x002f } },
 		{ .count = 4, .phit = { 0x0012, 0x001f, 0x000c, 0x000f } },
@@ -321,7 +321,7 @@ static void headers_without_packet_are_refused(void **state)
 	assert_int_equal(packet_encode(&h, &route, wraps, 2, PACKET_MTU, wire,
 				 sizeof(wire)),
 		-EINVAL);
-	h.flags = 0x20;
+	h.flags = 0x40;
 	assert_int_equal(packet_encode(&h, &route, &longer, 1, PACKET_MTU, wire,
 				 sizeof(wire)),
 		-EINVAL);

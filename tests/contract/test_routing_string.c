@@ -16,7 +16,7 @@
 static const struct routing_string there_and_back = {
 	.tag = 0xbeef,
 	.count = 6,
-	.phit = { 1 | 2 << 4 | 1 << 10, 4 | 1 << 4, 15 | 1 << 4 | 0x1f << 5,
+	.phit = { 1 | 2 << 4 | 1 << 10, 4 | 1 << 4, 15 | 1 << 4 | 0x3f << 5,
 		5 | 1 << 4, 0 | 1 << 4 | 2 << 10, 15 },
 };
 
@@ -29,12 +29,12 @@ static void phits_have_the_bits_of_the_manual(void **state)
 	assert_int_equal(phit_low(0x0150), 0x15);
 	assert_int_equal(phit_high(0x5400), 0x15);
 	assert_int_equal(STRING_RETURN, 0x0010);
-	assert_int_equal(STRING_FLAGS, 0x03e0);
+	assert_int_equal(STRING_FLAGS, 0x07e0);
 }
 
 static void well_formed_strings_are_accepted(void **state)
 {
-	static const uint16_t hosts[] = { 6, 8, 9, 10, 11, 15, 15 | 0x1f << 5 };
+	static const uint16_t hosts[] = { 6, 8, 9, 10, 11, 15, 15 | 0x3f << 5 };
 	struct routing_string s = { .count = 1 };
 	(void)state;
 	assert_int_equal(routing_string_check(&there_and_back), 0);
@@ -62,10 +62,11 @@ static void wrong_strings_are_refused(void **state)
 		{ .count = 2, .phit = { 15 | 1 << 4, 15 | 1 << 4 } },
 		{ .count = 3, .phit = { 15 | 1 << 4, 15 | 1 << 4, 15 } },
 		/* Reserved bits; flags on the way back. */
-		{ .count = 1, .phit = { 15 | 1 << 10 } },
+		{ .count = 1, .phit = { 15 | 1 << 11 } },
 		{ .count = 1, .phit = { 15 | 1 << 15 } },
 		{ .count = 2, .phit = { 15 | 1 << 4, 15 | 1 << 5 } },
 		{ .count = 2, .phit = { 15 | 1 << 4, 15 | 1 << 10 } },
+		{ .count = 2, .phit = { 15 | 1 << 4, 15 | 1 << 11 } },
 		{ .count = STRING_PHITS_MAX + 1, .phit = { 15 } },
 	};
 	(void)state;

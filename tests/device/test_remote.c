@@ -3,9 +3,7 @@
  * Remote memory at the device: stored data, completions and notifications word
  * by word, and the order of the checks.
  */
-#include "testbench.h"
-
-#define FOREIGN_LOCK (0x77 | 1ull << 32) /* of no port of the fixture */
+#include "broken_request.h"
 
 static void receive_completion(struct testbench *tb, unsigned command,
 	unsigned error, struct cay_nqe *n)
@@ -17,12 +15,6 @@ static void receive_completion(struct testbench *tb, unsigned command,
 	assert_int_equal(n->word[6], command);
 	assert_int_equal((n->word[7] >> 32) & 0xffff, fixture_vpid(1));
 	counting_completions_returned(&tb->port[0].origin, 1);
-}
-
-static struct cay_window_descriptor *descriptor(
-	struct testbench *tb, uint16_t id)
-{
-	return &tb->port[1].origin.wdt[id];
 }
 
 /* ---- data, completions and notifications ---- */
@@ -186,116 +178,6 @@ static void work_requests_copy_between_windows(void **state)
 
 /* ---- errors ---- */
 
-/*
- * A request that fails all checks. Fixing the property of the first failing
- * check makes the next check of the contract's order fail.
- */
-struct broken_request {
-	struct testbench *tb;
-	struct target t;
-	struct cay_vci v;
-};
-
-static void break_everything(struct broken_request *w)
-{
-	struct testbench *tb = w->tb;
-	uint64_t own = fixture_memory(&tb->fixture, 4096), key;
-	w->t = tb_window(tb, 1, 1, 4096, CAY_RIGHT_READ);
-	assert_int_equal(fixture_window(&tb->fixture, 0, 0, own, 4096,
-				 CAY_RIGHT_READ, &key),
-		0);
-	tb->port[0].origin.word_mode = true;
-	tb->port[0].origin.wdt[0].lock = FOREIGN_LOCK;
-	descriptor(tb, 1)->lock = FOREIGN_LOCK;
-	w->v = (struct cay_vci){ {
-		(CAY_PUT | 1) | CAY_VCI_ROUTE_LOCAL |
-			2ull << 32,		      /* command, route */
-		fixture_vpid(0),		      /* target */
-		3, 999 | (w->t.capability ^ 1) << 16, /* window, capability */
-		4093,				      /* outside, misaligned */
-		900,				      /* origin window */
-		4095,				      /* outside, misaligned */
-		7,				      /* misaligned */
-	} };
-}
-
-static void fix_command(struct broken_request *w)
-{
-	w->v.word[0] &= ~1ull;
-}
-static void fix_route(struct broken_request *w)
-{
-	w->v.word[0] = CAY_PUT | CAY_VCI_ROUTE_LOCAL | 1ull << 32;
-}
-static void fix_origin_window(struct broken_request *w)
-{
-	w->v.word[5] = 0;
-}
-static void fix_origin_lock(struct broken_request *w)
-{
-	w->tb->port[0].origin.wdt[0].lock = w->tb->port[0].origin.lock_word;
-}
-static void fix_origin_bounds(struct broken_request *w)
-{
-	w->v.word[6] = 3;
-}
-static void fix_origin_offset(struct broken_request *w)
-{
-	w->v.word[6] = 8;
-}
-static void fix_origin_length(struct broken_request *w)
-{
-	w->v.word[7] = 8;
-}
-static void fix_target(struct broken_request *w)
-{
-	w->v.word[1] = fixture_vpid(1);
-}
-static void fix_window(struct broken_request *w)
-{
-	w->v.word[3] = (w->v.word[3] & ~0xffffull) | 1;
-}
-static void fix_capability(struct broken_request *w)
-{
-	w->v.word[3] ^= 1 << 16;
-}
-static void fix_rights(struct broken_request *w)
-{
-	descriptor(w->tb, 1)->rights = CAY_RIGHT_WRITE;
-}
-static void fix_lock(struct broken_request *w)
-{
-	descriptor(w->tb, 1)->lock = w->tb->port[0].origin.lock_word;
-}
-static void fix_bounds(struct broken_request *w)
-{
-	w->v.word[4] = 4083;
-}
-static void fix_target_offset(struct broken_request *w)
-{
-	w->v.word[4] = 4088;
-}
-
-static const struct {
-	enum cay_error error;
-	void (*fix)(struct broken_request *);
-} checks[] = {
-	{ CAY_ERROR_COMMAND, fix_command },
-	{ CAY_ERROR_ROUTE, fix_route },
-	{ CAY_ERROR_ORIGIN_WINDOW, fix_origin_window },
-	{ CAY_ERROR_ORIGIN_LOCKED, fix_origin_lock },
-	{ CAY_ERROR_ORIGIN_BOUNDS, fix_origin_bounds },
-	{ CAY_ERROR_ORIGIN_OFFSET_ALIGN, fix_origin_offset },
-	{ CAY_ERROR_ORIGIN_LENGTH_ALIGN, fix_origin_length },
-	{ CAY_ERROR_TARGET_VPID, fix_target },
-	{ CAY_ERROR_TARGET_WINDOW, fix_window },
-	{ CAY_ERROR_CAPABILITY, fix_capability },
-	{ CAY_ERROR_RIGHTS, fix_rights },
-	{ CAY_ERROR_TARGET_LOCKED, fix_lock },
-	{ CAY_ERROR_TARGET_BOUNDS, fix_bounds },
-	{ CAY_ERROR_TARGET_OFFSET_ALIGN, fix_target_offset },
-};
-
 static void first_failing_check_determines_the_error(void **state)
 {
 	struct broken_request w = { .tb = *state };
@@ -332,7 +214,7 @@ static void word_mode_requires_whole_words(void **state)
 	struct cay_nqe n;
 	struct cay_vci v = { { CAY_SEND | CAY_VCI_ROUTE_LOCAL | 1ull << 32,
 		fixture_vpid(1) } };
-	tb->port[0].origin.word_mode = true;
+	tb->port[0].origin.word_mode = WORD_MODE_VCI;
 	assert_int_equal(tb_put(tb, &t, 5), 1);
 	receive_completion(
 		tb, CAY_FAST_PUT | 1, CAY_ERROR_TARGET_LENGTH_ALIGN, &n);

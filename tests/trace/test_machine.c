@@ -225,10 +225,6 @@ static void some_traces_are_excluded(void **state)
 	struct trace t;
 	struct outcome out;
 	struct replay r;
-	parse("cay-trace 2\nport 0 words\n", &t);
-	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -ENOTSUP);
-	trace_free(&t);
-
 	parse("cay-trace 2\nport 0\nport 1\nwindow 0 window=0 bytes=8 "
 	      "rights=write\nwindow_lock 1 0 window=0\n",
 		&t);

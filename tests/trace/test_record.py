@@ -290,9 +290,12 @@ class Trace(unittest.TestCase):
                    text=text, status=1)
         self.assertIn("The outcomes differ. real; machine:", weak.stdout)
 
-        done = run(*replay, "all", "-", text="cay-trace 2\nport 0 words\n",
-                   status=1)
-        self.assertIn("word mode", done.stderr)
+        words = ("cay-trace 2\nport 0 words\nport 1\n"
+                 "window 1 window=0 key=1 bytes=64 rights=write\n"
+                 "put 0 1 window=0 key=1 offset=0 bytes=5\n")
+        one, = json.loads(run(*replay, "machine", "--json", "-",
+                              text=words).stdout)["runs"]
+        self.assertEqual(one["refused"], 1)
         for wrong in (["--set", "requesters=0"], ["--set", "requesters"],
                       ["--set", "unknown=1"], ["--preset", "fast"],
                       ["--machines", "17"], ["--in-flight", "0"]):

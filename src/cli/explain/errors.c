@@ -148,7 +148,7 @@ static const struct fault {
 static void fault_apply(struct trial *t, const struct fault *f)
 {
 	if (f->word_mode)
-		t->b.port[0].origin.word_mode = true;
+		t->b.port[0].origin.word_mode = WORD_MODE_VCI;
 	if (f->inject)
 		f->inject(t);
 	for (unsigned i = 0; i < ARRAY_COUNT(f->vci); i++) {

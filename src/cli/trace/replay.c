@@ -118,8 +118,7 @@ static int run_one(struct replay_call *c, enum executor executor)
 			c->path, FIXTURE_MEMORY >> 20);
 	if (r == -ENOTSUP)
 		return cli_error(COMMAND,
-			"%s: machines have neither word mode nor locks between "
-			"machines",
+			"%s: a port locks a window of another machine",
 			c->path);
 	if (r == -EBUSY)
 		return cli_error(COMMAND,

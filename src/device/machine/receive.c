@@ -63,7 +63,7 @@ static void arrival_packet(const struct machine *m, struct arrival *a)
 	a->data = (struct iovec){ a->bytes, h->bytes };
 	a->packet = (struct packet){
 		.command = h->command & CAY_COMMAND_MASK,
-		.flags = h->flags,
+		.flags = h->flags & CAY_VCI_FLAGS,
 		.origin_vpid = h->origin_vpid,
 		.origin_node = h->origin_node,
 		.tag = h->tag,

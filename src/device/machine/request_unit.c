@@ -32,6 +32,7 @@ static enum cay_error request_route(struct machine *m, struct request *r)
 	uint8_t length =
 		(uint8_t)(r->vci.word[0] >> CAY_VCI_ROUTING_LENGTH_SHIFT);
 	_Atomic(struct context *) *slot;
+	r->node = m->node;
 	if (length > 1) {
 		if (offset >= MACHINE_ROUTES || !m->routes[offset].used)
 			return CAY_ERROR_ROUTE;
@@ -44,10 +45,9 @@ static enum cay_error request_route(struct machine *m, struct request *r)
 		r->string = route->string;
 		return CAY_ERROR_NONE;
 	}
-	r->node = m->node;
 	enum cay_error error = route_fetch(o, offset, length, &slot);
-	if (!error && host_context(slot)->vpid != r->target_vpid)
-		error = CAY_ERROR_TARGET_VPID;
+	if (!error)
+		r->peer_vpid = host_context(slot)->vpid;
 	return error;
 }
 
@@ -55,8 +55,9 @@ static struct packet_header request_header(
 	const struct machine *m, uint32_t at, const struct request *r)
 {
 	const struct packet *p = &r->packet;
+	bool words = m->ports[r->port].origin.word_mode;
 	return (struct packet_header){ .command = p->command,
-		.flags = p->flags,
+		.flags = (uint8_t)(p->flags | (words ? PACKET_WORD_MODE : 0)),
 		.last = true,
 		.origin_vpid = p->origin_vpid,
 		.target_vpid = r->target_vpid,
@@ -156,6 +157,8 @@ static enum stage_result requester_stage(
 			error = requester_check_send(o, &r->vci);
 		else if (requester_two_windows(operation))
 			error = requester_check_origin(o, &r->vci);
+		if (!error && !r->remote && r->peer_vpid != r->target_vpid)
+			error = CAY_ERROR_TARGET_VPID;
 		if (!error)
 			requester_packet(
 				o, &r->vci, r->fetched, &r->packet, &r->data);

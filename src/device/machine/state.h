@@ -62,6 +62,7 @@ struct request {
 	uint32_t generation;
 	uint32_t next; /* of the same port */
 	uint16_t target_vpid;
+	uint16_t peer_vpid; /* of its route, unless `remote` */
 	uint8_t state, error;
 	bool remote;	/* the target is on another node */
 	bool abandoned; /* its port was detached */

@@ -204,8 +204,13 @@ static int target_begin(struct machine *m, struct arrival *a)
 		if (a->assembly == NONE)
 			return -EAGAIN;
 	}
-	int r = send ? target_claim(m, a)
-		     : window_enter(port->own, &m->op, &a->packet, &a->access);
+	int r = 0;
+	if (!send && a->header.flags & PACKET_WORD_MODE)
+		r = window_check_words(port->own, &m->op, &a->packet);
+	if (!r)
+		r = send ? target_claim(m, a)
+			 : window_enter(
+				   port->own, &m->op, &a->packet, &a->access);
 	/* Private memory of the owner: no machine reaches it. */
 	if (!r && !send && a->access.owner.pid)
 		r = window_leave(port->own, &m->op, &a->packet, &a->access,
