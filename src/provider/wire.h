@@ -26,12 +26,13 @@ enum wire_kind {
 	WIRE_FIN,	 /* message received; tag: OP_SEND; WIRE_STATUS */
 	WIRE_XOFF,	 /* pause sending: too many unexpected messages */
 	WIRE_XON,	 /* resume sending */
-	WIRE_CQ_DATA,	 /* remote CQ data of an RMA write */
-	WIRE_ATOMIC,	 /* struct wire_atomic: atomic operation to execute */
+	WIRE_CQ_DATA, /* remote CQ data of an RMA write; keys as WIRE_ACCESS */
+	WIRE_ATOMIC,  /* struct wire_atomic: atomic operation to execute */
 	WIRE_ATOMIC_RESULT, /* tag: OP_ATOMIC; WIRE_STATUS; previous values */
 	WIRE_COCOPY, /* tag: OP_SEND; struct wire_cocopy: co-copy request */
 	WIRE_COCOPY_RESULT, /* tag: OP_FETCH; WIRE_STATUS; chunks copied */
-	WIRE_PEER_GONE,	    /* to itself, behind the messages of VPID `tag` */
+	WIRE_ACCESS, /* RMA; WIRE_STATUS: enum mr_access; keys that count it */
+	WIRE_PEER_GONE, /* to itself, behind the messages of VPID `tag` */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)

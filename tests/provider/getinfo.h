@@ -31,9 +31,10 @@
 #define MSG_WAYS (FI_SEND | FI_RECV)
 #define RMA_WAYS (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define COMM	 (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define ALL_CAPS                                                         \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | MSG_WAYS | RMA_WAYS | \
-		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | COMM)
+#define ALL_CAPS                                                              \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | MSG_WAYS | RMA_WAYS |      \
+		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT | \
+		COMM)
 
 static struct fi_info *hints;
 static struct fi_info *info; /* the last result, or NULL */

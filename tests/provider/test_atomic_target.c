@@ -58,6 +58,21 @@ int mr_resolve(struct domain *d, uint64_t key, uint64_t address, size_t length,
 	return 0;
 }
 
+static unsigned counts[2][MR_ACCESSES]; /* at the endpoint, at the region */
+
+void mr_count_endpoint(const struct endpoint *ep, enum mr_access access)
+{
+	(void)ep;
+	counts[0][access]++;
+}
+
+void mr_count_region(struct domain *d, uint64_t key, enum mr_access access)
+{
+	(void)d;
+	assert_int_equal(key, KEY);
+	counts[1][access]++;
+}
+
 /* ---- requests ---- */
 
 struct request {
@@ -95,6 +110,7 @@ static int set_up(void **state)
 	(void)state;
 	memset(memory, 0, sizeof(memory));
 	memset(&sends, 0, sizeof(sends));
+	memset(counts, 0, sizeof(counts));
 	list_init(&domain.replies);
 	first = endpoint_in(&domain);
 	second = endpoint_in(&domain);
@@ -136,6 +152,10 @@ static void a_result_waits_for_memory(void **state)
 	assert_int_equal(execute(first, &add_one, 1, 6), 0);
 	expect(2, 6, 1);
 	assert_int_equal(memory[0], 2);
+	assert_int_equal(counts[0][MR_READ], 2);
+	assert_int_equal(counts[0][MR_WRITE], 0);
+	assert_int_equal(counts[1][MR_READ], 2);
+	assert_int_equal(counts[1][MR_WRITE], 2);
 }
 
 static void pending_results_are_per_endpoint(void **state)

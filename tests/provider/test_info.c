@@ -158,6 +158,7 @@ static void test_caps(void **state)
 			FI_TAGGED | FI_DIRECTED_RECV | MSG_WAYS },
 		{ FI_MSG | FI_MULTI_RECV | FI_SOURCE,
 			FI_MSG | FI_MULTI_RECV | FI_SOURCE | MSG_WAYS },
+		{ FI_RMA | FI_RMA_EVENT, FI_RMA | FI_RMA_EVENT | RMA_WAYS },
 		{ ALL_CAPS, ALL_CAPS },
 		{ FI_LOCAL_COMM, ALL_CAPS },
 		{ FI_SOURCE | FI_REMOTE_COMM, ALL_CAPS },
@@ -188,7 +189,7 @@ static void test_context_caps(void **state)
 	hints->tx_attr->caps = FI_FENCE;
 	REFUSE();
 	hints->tx_attr->caps = 0;
-	hints->rx_attr->caps = FI_RMA_EVENT;
+	hints->rx_attr->caps = FI_RMA_PMEM;
 	REFUSE();
 }
 
@@ -196,8 +197,8 @@ static void test_caps_refused(void **state)
 {
 	static const uint64_t lacking[] = { FI_MULTICAST, FI_COLLECTIVE,
 		FI_FENCE, FI_TRIGGER, FI_HMEM, FI_VARIABLE_MSG, FI_RMA_PMEM,
-		FI_SOURCE_ERR, FI_SHARED_AV, FI_RMA_EVENT, FI_NAMED_RX_CTX,
-		FI_AV_USER_ID, FI_XPU_TRIGGER, 1ull << 63 };
+		FI_SOURCE_ERR, FI_SHARED_AV, FI_NAMED_RX_CTX, FI_AV_USER_ID,
+		FI_XPU_TRIGGER, 1ull << 63 };
 	(void)state;
 	for (unsigned i = 0; i < COUNT(lacking); i++) {
 		hints->caps = FI_MSG | lacking[i];

@@ -36,8 +36,8 @@ static void refusals_body(struct process *me, void *argument)
 		-FI_EINVAL);
 	assert_int_equal(reg(&s, memory, 8, FI_TAGGED, 1, 0, &mr), -FI_EINVAL);
 	assert_int_equal(
-		reg(&s, memory, 8, FI_REMOTE_READ, 1, FI_RMA_EVENT, &mr),
-		-FI_EOPNOTSUPP);
+		reg(&s, memory, 8, FI_REMOTE_READ, 1, FI_RMA_PMEM, &mr),
+		-FI_EINVAL);
 	assert_int_equal(
 		reg(&s, memory, 8, FI_REMOTE_READ, 1, 1, &mr), -FI_EINVAL);
 	assert_int_equal(
@@ -88,7 +88,7 @@ static void calls_body(struct process *me, void *argument)
 	assert_true(key == 1ull << 40 && base == 0);
 	assert_int_equal(fi_mr_enable(mr), 0);
 	assert_int_equal(fi_mr_refresh(mr, NULL, 0, 0), 0);
-	assert_int_equal(fi_mr_bind(mr, &s.ep->fid, 0), -FI_ENOSYS);
+	assert_int_equal(fi_mr_bind(mr, &s.ep->fid, 0), -FI_EOPBADSTATE);
 	assert_int_equal(fi_close(&s.domain->fid), -FI_EBUSY);
 	close_mr(mr);
 	assert_int_equal(fi_mr_regattr(s.domain, &attr, 0, &mr), 0);

@@ -138,6 +138,8 @@ static int cntr_close(struct fid *fid)
 	struct cntr *c = (struct cntr *)(void *)fid;
 	domain_lock(c->domain);
 	bool busy = c->users > 0;
+	if (!busy)
+		list_remove(&c->link);
 	domain_unlock(c->domain);
 	if (busy)
 		return -FI_EBUSY;
@@ -183,6 +185,7 @@ int cntr_open(struct fid_domain *fid, struct fi_cntr_attr *attr,
 		return r;
 	}
 	list_init(&c->sleepers);
+	list_init(&c->link);
 	c->fid.fid = (struct fid){ FI_CLASS_CNTR, context, &cntr_fid_ops };
 	c->fid.ops = &cntr_ops;
 	c->domain->users++;

@@ -15,6 +15,7 @@ struct cntr {
 	uint64_t seen;	      /* changes when the application last read it */
 	bool tried;	      /* fi_trywait() returned 0, and no read since */
 	struct list sleepers; /* threads in fi_cntr_wait() */
+	struct list link;     /* domain->event_counters, once bound to an MR */
 	int users;
 };
 

@@ -183,6 +183,8 @@ void wait_wake_sleepers(struct endpoint *ep)
 	for (unsigned i = 0; i < COUNT_KINDS; i++)
 		if (ep->counters[i])
 			wait_wake(&ep->counters[i]->wait);
+	list_for_each (at, &ep->domain->event_counters)
+		wait_wake(&list_of(at, struct cntr, link)->wait);
 	if (ep->domain->thread)
 		progress_thread_wake(ep->domain->thread);
 }

@@ -4,8 +4,6 @@
 
 #include "provider/fabric/eq.h"
 
-#define REMOTE (FI_REMOTE_READ | FI_REMOTE_WRITE)
-
 static int bind_cq(struct endpoint *ep, struct cq *cq, uint64_t flags)
 {
 	bool tx = flags & FI_TRANSMIT, rx = flags & FI_RECV;
@@ -36,20 +34,20 @@ static const uint64_t counter_flags[COUNT_KINDS] = {
 	[COUNT_RECV] = FI_RECV,
 	[COUNT_READ] = FI_READ,
 	[COUNT_WRITE] = FI_WRITE,
+	[COUNT_REMOTE_READ] = FI_REMOTE_READ,
+	[COUNT_REMOTE_WRITE] = FI_REMOTE_WRITE,
 };
+
+#define COUNTER_FLAGS                                              \
+	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
+		FI_REMOTE_WRITE)
 
 static int bind_cntr(struct endpoint *ep, struct cntr *c, uint64_t flags)
 {
-	/* Accesses of peers are not counted; without RMA there are none. */
-	if (flags & REMOTE && ep->caps & (FI_RMA | FI_ATOMIC))
-		return -FI_ENOSYS;
-	if (!flags ||
-		flags & ~(FI_SEND | FI_RECV | FI_READ | FI_WRITE | REMOTE))
+	if (!flags || flags & ~COUNTER_FLAGS)
 		return -FI_EBADFLAGS;
 	if (c->domain != ep->domain)
 		return -FI_EINVAL;
-	if (!(flags & ~REMOTE))
-		return 0;
 	for (unsigned i = 0; i < COUNT_KINDS; i++)
 		if (flags & counter_flags[i] && ep->counters[i])
 			return -FI_EINVAL;

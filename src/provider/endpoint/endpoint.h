@@ -21,6 +21,8 @@ enum endpoint_counter {
 	COUNT_RECV,
 	COUNT_READ,
 	COUNT_WRITE,
+	COUNT_REMOTE_READ, /* accesses of peers to its memory: mr.h */
+	COUNT_REMOTE_WRITE,
 	COUNT_KINDS,
 };
 

@@ -129,6 +129,7 @@ int domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	pthread_mutex_init(&domain->mutex, NULL);
 	list_init(&domain->endpoints);
 	list_init(&domain->regions);
+	list_init(&domain->event_counters);
 	list_init(&domain->replies);
 	if (automatic) {
 		int r = progress_thread_start(domain);

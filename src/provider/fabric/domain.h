@@ -20,9 +20,10 @@ struct domain {
 	struct list regions;   /* mr.link */
 	struct mr **keys;      /* hash table of regions by key: mr.c */
 	size_t key_capacity, key_count;
-	uint64_t next_key;   /* of keys that the provider chooses */
-	struct list replies; /* to atomic operations: atomic_target.c */
-	int mr_mode;	     /* of FI_MR_VIRT_ADDR and FI_MR_PROV_KEY */
+	uint64_t next_key;	    /* of keys that the provider chooses */
+	struct list event_counters; /* cntr.link: bound to a region */
+	struct list replies;	    /* to atomic operations: atomic_target.c */
+	int mr_mode;		    /* of FI_MR_VIRT_ADDR and FI_MR_PROV_KEY */
 	struct progress_thread *thread; /* NULL: manual progress */
 	struct eq *eq;
 	uint32_t api_version;

@@ -17,7 +17,7 @@
 #define TX_CAPS	       (TRANSFERS | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS                                                   \
 	(TRANSFERS | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | \
-		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE)
+		FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT)
 #define CAPS (TX_CAPS | RX_CAPS | COMM)
 
 #define ORDERS                                                              \

@@ -92,12 +92,11 @@ static int dispatch_control(
 	case WIRE_XON:
 		from->xoff = 0;
 		return 0;
-	case WIRE_CQ_DATA: {
-		struct incoming m = { .head = e->api_tag,
-			.bytes = e->data,
-			.length = e->length };
-		return words_parse(&m) ? rma_cq_data(ep, from, m.data) : 0;
-	}
+	case WIRE_CQ_DATA:
+		return rma_cq_data(ep, from, e);
+	case WIRE_ACCESS:
+		rma_accessed(ep, e);
+		return 0;
 	case WIRE_ATOMIC:
 		return atomic_request_execute(
 			ep, from, e->tag, e->data, e->length);

@@ -52,7 +52,7 @@ void atomic_result(
 
 /*
  * Returns true if the device can execute the operation, and where. Errors of
- * the key are left to the target.
+ * the key are left to the target, and so are operations that it counts.
  */
 static bool device_can(const struct op *op, const struct atomic_request *q,
 	struct cay_key *window, uint64_t *offset)
@@ -65,7 +65,8 @@ static bool device_can(const struct op *op, const struct atomic_request *q,
 		(q->datatype != FI_INT64 && q->datatype != FI_UINT64) ||
 		(q->op != FI_SUM && q->op != FI_CSWAP))
 		return false;
-	if (key_find(op->peer, q->key, &e) || (e->flags & needed) != needed ||
+	if (key_find(op->peer, q->key, &e) ||
+		(e->flags & (needed | KEY_COUNT)) != needed ||
 		q->address < e->base ||
 		!bits_inside(q->address - e->base, 8, e->length))
 		return false;

@@ -98,6 +98,21 @@ static void request_execute(const struct wire_atomic *q,
 			compare ? compare + at : NULL, previous + at);
 }
 
+/*
+ * At the endpoint an operation that fetches counts as a read, others as writes;
+ * at the region it is what it does to the memory.
+ */
+static void request_count(struct endpoint *ep, const struct wire_atomic *q)
+{
+	if (q->key == KEY_TABLE_QUERY)
+		return;
+	mr_count_endpoint(ep, q->fetches ? MR_READ : MR_WRITE);
+	if (q->fetches)
+		mr_count_region(ep->domain, q->key, MR_READ);
+	if (q->op != FI_ATOMIC_READ)
+		mr_count_region(ep->domain, q->key, MR_WRITE);
+}
+
 /* Executes a valid request; sets the reply. */
 static void reply_make(struct reply *reply, struct endpoint *ep,
 	const void *payload, size_t length)
@@ -114,9 +129,11 @@ static void reply_make(struct reply *reply, struct endpoint *ep,
 		bytes = q.count * atomic_bytes(q.datatype);
 		r = request_resolve(ep, &q, bytes, &memory);
 	}
-	if (r == 0)
+	if (r == 0) {
 		request_execute(&q, (const unsigned char *)payload + sizeof(q),
 			memory, reply->bytes);
+		request_count(ep, &q);
+	}
 	reply->head = WIRE_ATOMIC_RESULT | (uint32_t)-r << WIRE_IMMEDIATE_SHIFT;
 	reply->length = r == 0 && q.fetches ? bytes : 0;
 }

@@ -169,26 +169,44 @@ int key_table_add(struct key_table *t, const struct key_entry *e)
 	return 0;
 }
 
-void key_table_remove(struct key_table *t, uint64_t key)
+/* Returns the position of a key, or UINT64_MAX. */
+static uint64_t table_find(struct key_table *t, uint64_t key)
 {
 	uint64_t at = key_mix(key);
 	for (uint64_t i = 0; i <= t->mask; i++, at++) {
-		struct table_slot *s = table_slot(t, at);
+		const struct table_slot *s = table_slot(t, at);
 		uint64_t state = word_get(&s->state);
 		if (state == SLOT_EMPTY)
-			return;
-		if (state == SLOT_DELETED || word_get(&s->key) != key)
-			continue;
-		slot_clear(s, SLOT_DELETED);
-		t->used--;
-		/* Tombstones at the end of a run become empty. */
-		if (word_get(&table_slot(t, at + 1)->state) != SLOT_EMPTY)
-			return;
-		for (; word_get(&table_slot(t, at)->state) == SLOT_DELETED;
-			at--)
-			slot_clear(table_slot(t, at), SLOT_EMPTY);
-		return;
+			break;
+		if (state == SLOT_USED && word_get(&s->key) == key)
+			return at & t->mask;
 	}
+	return UINT64_MAX;
+}
+
+void key_table_remove(struct key_table *t, uint64_t key)
+{
+	uint64_t at = table_find(t, key);
+	if (at == UINT64_MAX)
+		return;
+	slot_clear(table_slot(t, at), SLOT_DELETED);
+	t->used--;
+	/* Tombstones at the end of a run become empty. */
+	if (word_get(&table_slot(t, at + 1)->state) != SLOT_EMPTY)
+		return;
+	for (; word_get(&table_slot(t, at)->state) == SLOT_DELETED; at--)
+		slot_clear(table_slot(t, at), SLOT_EMPTY);
+}
+
+void key_table_flag(struct key_table *t, uint64_t key, uint64_t flags)
+{
+	uint64_t at = table_find(t, key);
+	if (at == UINT64_MAX)
+		return;
+	struct table_slot *s = table_slot(t, at);
+	slot_begin(s);
+	word_set(&s->flags, word_get(&s->flags) | flags);
+	slot_end(s);
 }
 
 /* ---- peer ---- */

@@ -17,6 +17,10 @@ enum key_flag {
 	KEY_READ = 1 << 0,
 	KEY_WRITE = 1 << 1,
 	KEY_MAPPED = 1 << 2, /* device memory: the device executes atomics */
+	/* Origins tell the owner of their reads and writes: WIRE_ACCESS. */
+	KEY_COUNT_READ = 1 << 3,
+	KEY_COUNT_WRITE = 1 << 4,
+	KEY_COUNT = KEY_COUNT_READ | KEY_COUNT_WRITE,
 };
 
 struct key_entry {
@@ -45,6 +49,8 @@ uint64_t key_table_capability(const struct key_table *);
 /* Returns 0 or -FI_ENOSPC. */
 int key_table_add(struct key_table *, const struct key_entry *);
 void key_table_remove(struct key_table *, uint64_t key);
+/* Sets flags of an entry. Peers see them before their next access. */
+void key_table_flag(struct key_table *, uint64_t key, uint64_t flags);
 
 /*
  * Key of the atomic read that asks a peer for its capability, where the address

@@ -100,13 +100,25 @@ static void window_close(struct cay_window *w)
 			cay_strerror(r));
 }
 
+/* Returns the flags of accesses that are counted, enum key_flag. */
+static uint64_t counted_flags(const struct mr *mr, const struct endpoint *ep)
+{
+	bool reads = mr->counters[MR_READ] || ep->counters[COUNT_REMOTE_READ];
+	bool writes = mr->counters[MR_WRITE] ||
+		      ep->counters[COUNT_REMOTE_WRITE];
+	return (reads ? KEY_COUNT_READ : 0) | (writes ? KEY_COUNT_WRITE : 0);
+}
+
 /* Opens the window of a region at an endpoint and adds it to the key table. */
 static int window_open(struct mr *mr, struct endpoint *ep, struct mr_window *w)
 {
 	unsigned rights = 0;
 	uint64_t offset;
 	struct key_entry e = {
-		.key = mr->fid.key, .base = mr->base, .length = mr->length
+		.key = mr->fid.key,
+		.base = mr->base,
+		.length = mr->length,
+		.flags = counted_flags(mr, ep),
 	};
 	if (mr->access & FI_REMOTE_READ) {
 		rights |= CAY_RIGHT_READ;
@@ -163,8 +175,20 @@ static void mr_close_all(struct mr *mr)
 	mr->windows = NULL;
 }
 
+/* The counters of regions complete at every endpoint of the domain. */
+static int counter_follow(struct cntr *c, struct endpoint *ep)
+{
+	int r = wait_add(&c->wait, ep);
+	return r ? r : wait_enable(&c->wait, ep);
+}
+
 int mr_enable(struct endpoint *ep)
 {
+	list_for_each (at, &ep->domain->event_counters) {
+		int r = counter_follow(list_of(at, struct cntr, link), ep);
+		if (r)
+			return r;
+	}
 	list_for_each (at, &ep->domain->regions) {
 		int r = mr_open_on(list_of(at, struct mr, link), ep);
 		if (r) {
@@ -177,6 +201,8 @@ int mr_enable(struct endpoint *ep)
 
 void mr_disable(struct endpoint *ep)
 {
+	list_for_each (at, &ep->domain->event_counters)
+		wait_remove(&list_of(at, struct cntr, link)->wait, ep);
 	list_for_each (at, &ep->domain->regions) {
 		struct mr *mr = list_of(at, struct mr, link);
 		for (unsigned i = mr->window_count; i-- > 0;)
@@ -200,6 +226,21 @@ int mr_resolve(struct domain *d, uint64_t key, uint64_t address, size_t length,
 	return 0;
 }
 
+void mr_count_region(struct domain *d, uint64_t key, enum mr_access access)
+{
+	const struct mr *mr = mr_find(d, key);
+	if (mr && mr->counters[access])
+		cntr_count(mr->counters[access], false);
+}
+
+void mr_count_endpoint(const struct endpoint *ep, enum mr_access access)
+{
+	struct cntr *c = ep->counters[access == MR_READ ? COUNT_REMOTE_READ
+							: COUNT_REMOTE_WRITE];
+	if (c)
+		cntr_count(c, false);
+}
+
 /* ---- calls on a region ---- */
 
 static int mr_close(struct fid *fid)
@@ -214,6 +255,9 @@ static int mr_close(struct fid *fid)
 	list_remove(&mr->link);
 	d->key_count--;
 	mr_close_all(mr);
+	for (unsigned i = 0; i < MR_ACCESSES; i++)
+		if (mr->counters[i])
+			mr->counters[i]->users--;
 	domain_unlock(d);
 	d->users--;
 	free(mr);
@@ -240,7 +284,9 @@ static int mr_control(struct fid *fid, int command, void *argument)
 	switch (command) {
 	case FI_GET_RAW_MR:
 		return mr_raw((struct mr *)(void *)fid, argument);
-	case FI_ENABLE:
+	case FI_ENABLE: /* regions are accessible when they are registered */
+		((struct mr *)(void *)fid)->enabled = true;
+		return 0;
 	case FI_REFRESH: /* nothing to do: pages are not pinned */
 		return 0;
 	default:
@@ -248,10 +294,64 @@ static int mr_control(struct fid *fid, int command, void *argument)
 	}
 }
 
+static const uint64_t access_flags[MR_ACCESSES] = {
+	[MR_READ] = FI_REMOTE_READ,
+	[MR_WRITE] = FI_REMOTE_WRITE,
+};
+
+static int mr_bind_cntr(struct mr *mr, struct cntr *c, uint64_t flags)
+{
+	struct domain *d = mr->domain;
+	if (!flags || flags & ~ACCESS_REMOTE)
+		return -FI_EBADFLAGS;
+	if (c->domain != d)
+		return -FI_EINVAL;
+	for (unsigned i = 0; i < MR_ACCESSES; i++)
+		if (flags & access_flags[i] && mr->counters[i])
+			return -FI_EINVAL;
+	list_for_each (at, &d->endpoints) {
+		int r = counter_follow(c, list_of(at, struct endpoint, link));
+		if (r)
+			return r;
+	}
+	if (list_empty(&c->link))
+		list_append(&d->event_counters, &c->link);
+	for (unsigned i = 0; i < MR_ACCESSES; i++)
+		if (flags & access_flags[i]) {
+			mr->counters[i] = c;
+			c->users++;
+		}
+	for (unsigned i = 0; i < mr->window_count; i++)
+		key_table_flag(mr->windows[i].ep->keys, mr->fid.key,
+			counted_flags(mr, mr->windows[i].ep));
+	return 0;
+}
+
+/*
+ * fi_mr_bind(). Endpoints need no binding: a region belongs to all endpoints of
+ * its domain.
+ */
+static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct mr *mr = (struct mr *)(void *)fid;
+	int r = -FI_EINVAL;
+	if (!other)
+		return r;
+	domain_lock(mr->domain);
+	if (mr->enabled)
+		r = -FI_EOPBADSTATE;
+	else if (other->fclass == FI_CLASS_CNTR)
+		r = mr_bind_cntr(mr, (struct cntr *)(void *)other, flags);
+	else if (other->fclass == FI_CLASS_EP)
+		r = flags ? -FI_EBADFLAGS : 0;
+	domain_unlock(mr->domain);
+	return r;
+}
+
 static struct fi_ops fid_ops = {
 	.size = sizeof(fid_ops),
 	.close = mr_close,
-	.bind = no_bind,
+	.bind = mr_bind,
 	.control = mr_control,
 	.ops_open = no_ops_open,
 	.tostr = no_tostr,
@@ -283,10 +383,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *a,
 	struct domain *d = domain_of((struct fid_domain *)(void *)fid);
 	if (!fid || fid->fclass != FI_CLASS_DOMAIN || !a || !out)
 		return -FI_EINVAL;
-	if (flags & FI_RMA_EVENT)
-		return -FI_EOPNOTSUPP;
-	if (flags || a->iov_count != 1 || !a->mr_iov || a->offset ||
-		a->access & ~ACCESS_ALL)
+	/* Counters can be bound to every region. */
+	if (flags & ~FI_RMA_EVENT || a->iov_count != 1 || !a->mr_iov ||
+		a->offset || a->access & ~ACCESS_ALL)
 		return -FI_EINVAL;
 	/* A range that stands for all memory may begin at 0. */
 	uintptr_t begin = (uintptr_t)a->mr_iov->iov_base, end;

@@ -68,19 +68,48 @@ static int rma_check(const struct endpoint *ep, struct rma_request *q)
 	return remote == q->length && fits ? 0 : -FI_EINVAL;
 }
 
-/* Looks up a remote segment; errors as mr_resolve() at the target. */
-static int segment_resolve(struct peer *peer, const struct fi_rma_iov *iov,
-	bool writes, struct rma_segment *s)
+/* The target counts an operation once for each region. */
+__attribute__((cold, noinline)) static void cursor_count(
+	struct rma_cursor *c, uint64_t key)
+{
+	if (!(c->after & RMA_AFTER_COUNT))
+		c->key_count = 0;
+	c->after |= RMA_AFTER_COUNT;
+	for (unsigned i = 0; i < c->key_count; i++)
+		if (c->keys[i] == key)
+			return;
+	c->keys[c->key_count++] = key;
+}
+
+/* A segment without bytes needs no right, but counts. */
+static int segment_empty(
+	struct peer *peer, uint64_t key, uint64_t counts, struct rma_cursor *c)
 {
 	const struct key_entry *e;
+	int r = key_find(peer, key, &e);
+	if (r == 0 && e->flags & counts)
+		cursor_count(c, key);
+	return r == -FI_EAGAIN ? r : 0;
+}
+
+/* Looks up a remote segment; errors as mr_resolve() at the target. */
+static int segment_resolve(struct peer *peer, const struct fi_rma_iov *iov,
+	struct rma_cursor *c, struct rma_segment *s)
+{
+	const uint64_t right = c->writes ? KEY_WRITE : KEY_READ;
+	const uint64_t counts = c->writes ? KEY_COUNT_WRITE : KEY_COUNT_READ;
+	const struct key_entry *e;
 	*s = (struct rma_segment){ .length = iov->len };
-	if (!iov->len)
-		return 0;
+	if (unlikely(!iov->len))
+		return segment_empty(peer, iov->key, counts, c);
 	int r = key_find(peer, iov->key, &e);
 	if (r)
 		return r;
-	if (!(e->flags & (writes ? KEY_WRITE : KEY_READ)))
-		return -FI_EACCES;
+	if (unlikely((e->flags & (right | counts)) != right)) {
+		if (!(e->flags & right))
+			return -FI_EACCES;
+		cursor_count(c, iov->key);
+	}
 	if (iov->addr < e->base ||
 		!bits_inside(iov->addr - e->base, iov->len, e->length))
 		return -FI_EINVAL;
@@ -101,15 +130,14 @@ static int rma_start(struct endpoint *ep, struct rma_request *q)
 	if (r)
 		return r;
 	c.writes = q->writes;
-	c.cq_data = q->flags & FI_REMOTE_CQ_DATA;
+	c.after = q->flags & FI_REMOTE_CQ_DATA ? RMA_AFTER_CQ_DATA : 0;
 	c.left = q->length;
 	c.iov = c.iovs;
 	c.segment = c.segments;
 	for (size_t i = 0; i < q->iov_count; i++)
 		c.iovs[i] = q->iov[i];
 	for (size_t i = 0; r == 0 && i < q->remote_count; i++)
-		r = segment_resolve(
-			peer, &q->remote[i], q->writes, &c.segments[i]);
+		r = segment_resolve(peer, &q->remote[i], &c, &c.segments[i]);
 	bool refused = r == -FI_EKEYREJECTED || r == -FI_EACCES ||
 		       r == -FI_EINVAL;
 	if (r && !refused)

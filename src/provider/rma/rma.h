@@ -17,11 +17,19 @@ struct rma_segment {
 	size_t length;
 };
 
+/* What the target is told behind the data. */
+enum rma_after {
+	RMA_AFTER_CQ_DATA = 1 << 0, /* remote CQ data */
+	RMA_AFTER_COUNT = 1 << 1,   /* an access that it counts */
+};
+
 /* The part of an operation that is not issued. In op->copy while it waits. */
 struct rma_cursor {
 	bool writes;
-	bool cq_data; /* remote CQ data follows */
-	size_t left;  /* bytes */
+	uint8_t after;			     /* enum rma_after */
+	uint8_t key_count;		     /* with RMA_AFTER_COUNT */
+	uint64_t keys[PROVIDER_RMA_IOV_MAX]; /* of regions that count it */
+	size_t left;			     /* bytes */
 	struct iovec *iov;
 	struct rma_segment *segment;
 	struct iovec iovs[PROVIDER_IOV_MAX];
@@ -45,6 +53,8 @@ void rma_event(struct op *, const struct cay_event *);
 /* Retries what is in endpoint.rma_retries. */
 void rma_retry(struct endpoint *);
 /* Handles WIRE_CQ_DATA. Returns 0 or -FI_EAGAIN. */
-int rma_cq_data(struct endpoint *, struct peer *, uint64_t data);
+int rma_cq_data(struct endpoint *, struct peer *, const struct cay_event *);
+/* Handles WIRE_ACCESS. */
+void rma_accessed(struct endpoint *, const struct cay_event *);
 
 #endif

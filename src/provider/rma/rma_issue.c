@@ -1,17 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Issues the parts of RMA operations: see rma.h. Called by the thread that
- * posts and, for retries, by progress. Also the target of remote CQ data.
+ * posts and, for retries, by progress. Also the target of remote CQ data and
+ * of counted accesses.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "provider/endpoint/control.h"
+#include "provider/rma/mr.h"
 #include "provider/rma/rma.h"
 #include "provider/wire.h"
 
 /* Bounds the time for which a part holds the domain lock. */
 #define PART_BYTES (16u << 20)
+
+/*
+ * Tells the target of an operation whose parts are all issued. The device keeps
+ * the order: the target learns it after the data. So an operation of several
+ * parts counts once, which notified accesses of the device would not achieve.
+ */
+static int cursor_tell(struct op *op, struct rma_cursor *c)
+{
+	uint64_t words[1 + PROVIDER_RMA_IOV_MAX] = { op->rma.data };
+	uint64_t *keys = words;
+	uint32_t head = WIRE_ACCESS | (c->writes ? MR_WRITE : MR_READ)
+					      << WIRE_IMMEDIATE_SHIFT;
+	if (c->after & RMA_AFTER_CQ_DATA) {
+		head = WIRE_CQ_DATA | WIRE_DATA | WIRE_DATA_WORD;
+		keys++;
+	}
+	if (c->after & RMA_AFTER_COUNT)
+		for (unsigned i = 0; i < c->key_count; i++)
+			*keys++ = c->keys[i];
+	c->after = 0;
+	return control_send(op->peer, head, 0, words,
+		(size_t)(keys - words) * sizeof(*words));
+}
 
 /* Issues parts until all are, or one is refused. */
 static int cursor_issue(struct op *op, struct rma_cursor *c)
@@ -40,12 +65,7 @@ static int cursor_issue(struct op *op, struct rma_cursor *c)
 		c->segment->length -= bytes;
 		c->left -= bytes;
 	}
-	/* The device keeps the order: it is seen after the data. */
-	if (!c->cq_data)
-		return 0;
-	c->cq_data = false;
-	return control_send(op->peer, WIRE_CQ_DATA | WIRE_DATA | WIRE_DATA_WORD,
-		0, &op->rma.data, sizeof(op->rma.data));
+	return c->after ? cursor_tell(op, c) : 0;
 }
 
 static void rma_end_if_done(struct op *op)
@@ -157,16 +177,45 @@ void rma_retry(struct endpoint *ep)
 		rma_continue(list_of(at, struct op, retry_link));
 }
 
-int rma_cq_data(struct endpoint *ep, struct peer *peer, uint64_t data)
+/* ---- target ---- */
+
+/* Counts an operation at the endpoint and at the regions of these keys. */
+static void operation_count(const struct endpoint *ep, enum mr_access access,
+	const void *keys, size_t bytes)
 {
-	const struct fi_cq_tagged_entry e = {
-		.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
-		.data = data
-	};
-	if (!ep->rx_cq)
+	size_t count = bits_min(bytes / sizeof(uint64_t), PROVIDER_RMA_IOV_MAX);
+	mr_count_endpoint(ep, access);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t key;
+		memcpy(&key, (const unsigned char *)keys + i * sizeof(key),
+			sizeof(key));
+		mr_count_region(ep->domain, key, access);
+	}
+}
+
+int rma_cq_data(
+	struct endpoint *ep, struct peer *peer, const struct cay_event *message)
+{
+	struct fi_cq_tagged_entry e = { .flags = FI_RMA | FI_REMOTE_WRITE |
+						 FI_REMOTE_CQ_DATA };
+	if (message->length < sizeof(e.data))
 		return 0;
-	int r = cq_reserve(ep->rx_cq);
-	if (r == 0)
+	memcpy(&e.data, message->data, sizeof(e.data));
+	if (ep->rx_cq) {
+		int r = cq_reserve(ep->rx_cq);
+		if (r)
+			return r;
 		cq_complete(ep->rx_cq, &e, peer->fi_addr);
-	return r;
+	}
+	operation_count(ep, MR_WRITE,
+		(const unsigned char *)message->data + sizeof(e.data),
+		message->length - sizeof(e.data));
+	return 0;
+}
+
+void rma_accessed(struct endpoint *ep, const struct cay_event *message)
+{
+	operation_count(ep,
+		WIRE_STATUS(message->api_tag) == MR_READ ? MR_READ : MR_WRITE,
+		message->data, message->length);
 }
