@@ -288,6 +288,12 @@ int scenario_run(const struct scenario *s)
 	bool passed = run_start(&run) && mode_run(&run);
 	if (passed && !atomic_load(&run.page->failed))
 		scenario_finish(&run);
+	/*
+	 * A scenario that does not reach its step ends with messages in flight.
+	 * The parties that are still running report the deaths of the killed
+	 * ones as failures, so the verdict precedes the kills.
+	 */
+	int verdict = scenario_verdict(&run, passed);
 	run_kill_all(&run);
-	return scenario_verdict(&run, passed);
+	return verdict;
 }
