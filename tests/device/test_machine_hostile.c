@@ -189,6 +189,35 @@ static size_t random_packet(struct hostile *h, uint32_t mtu, void *to)
 	return roll(h, 16) ? (size_t)size : roll(h, (uint32_t)size);
 }
 
+/* Locks by ports that exist and by others, while packets arrive. */
+static void random_lock(struct hostile *h, struct machine *m)
+{
+	uint32_t to = roll(h, PORTS);
+	const struct machine_lock l = { .vpid = fixture_vpid(to),
+		.window = (uint16_t)(roll(h, 8) ? 1 : random_word(h)),
+		.capability = h->window[to].capability ^ !roll(h, 8),
+		.holder = { .node = 1 + roll(h, 4),
+			.epoch = roll(h, 3),
+			.vpid = (uint16_t)(1 + roll(h, PORTS + 1)) } };
+	switch (roll(h, 8)) {
+	case 0:
+	case 1:
+		machine_window_lock(m, &l);
+		break;
+	case 2:
+		machine_window_locked(m, &l);
+		break;
+	case 3:
+		machine_window_quiesce(m, l.vpid, l.window);
+		break;
+	case 4:
+		machine_holder_gone(m, l.holder.node, l.holder.vpid);
+		break;
+	default:
+		machine_window_unlock(m, &l);
+	}
+}
+
 static void random_packets(void **state)
 {
 	for (uint32_t machines = 1; machines <= 2; machines++) {
@@ -212,6 +241,8 @@ static void random_packets(void **state)
 			}
 			for (uint32_t k = roll(h, 4); k; k--)
 				machines_step(&h->ms);
+			if (roll(h, 16) == 0)
+				random_lock(h, h->ms.m[0]);
 			if (roll(h, 64) == 0)
 				consume_all(h);
 			if (roll(h, 4096) == 0)
@@ -425,7 +456,7 @@ static void scribble(struct hostile *h, uint32_t port)
 		&h->tb->port[port].origin.wdt[roll(h, 2)];
 	struct cay_posted_receive *slot =
 		&own->posted[roll(h, own->posted_entries)];
-	switch (roll(h, 9)) {
+	switch (roll(h, 10)) {
 	case 0:
 		atomic_store(&own->control->w, random_word(h));
 		break;
@@ -452,6 +483,10 @@ static void scribble(struct hostile *h, uint32_t port)
 		slot->flags = roll(h, 2);
 		break;
 	case 7:
+		d->lock = random_word(h);
+		d->next = (uint16_t)random_word(h);
+		break;
+	case 8:
 		atomic_store(&own->posted_head->available, random_word(h));
 		atomic_store(&own->posted_head->next, random_word(h));
 		break;
@@ -485,6 +520,8 @@ static void a_port_that_scribbles(void **state)
 		if (roll(h, 16) == 0)
 			machine_completions_returned(
 				h->ms.m[0], 4, roll(h, 1000));
+		if (roll(h, 16) == 0)
+			random_lock(h, h->ms.m[0]);
 		struct cay_vci good = vci_send(&h->ms, 0, 1, 0, sent, 600);
 		if (sent - received < 8 && machines_issue(&h->ms, 0, &good))
 			sent++;

@@ -14,8 +14,9 @@
 	.csb_entries = 64, .csb_port_entries = 16, .issue_entries = 16,   \
 	.requesters = 2, .completers = 2, .responders = 2, .key_type = 0, \
 	.requests = 64, .port_requests = 16, .packets = 64,               \
-	.park_cycles = 10000, .assemblies = 32, .notify_entries = 16,     \
-	.ack_entries = 16, .mtu = 4096, .encode_local = 0, .service_ns = 500
+	.park_cycles = 10000, .assemblies = 32, .holders = 64,            \
+	.notify_entries = 16, .ack_entries = 16, .mtu = 4096,             \
+	.encode_local = 0, .service_ns = 500
 
 const struct machine_preset machine_presets[] = {
 	{ "multi-wait", "multi-issue with wait queues",
@@ -75,6 +76,8 @@ const struct machine_parameter machine_parameters[] = {
 		"cannot arrive" },
 	{ "assemblies", AT(assemblies), 1, 65536, true,
 		"segmented transfers that arrive at once" },
+	{ "holders", AT(holders), 1, 65535, true,
+		"ports of other nodes that hold locks" },
 	{ "notify-entries", AT(notify_entries), 1, 4096, true,
 		"queue of the notification unit" },
 	{ "ack-entries", AT(ack_entries), 1, 4096, true,

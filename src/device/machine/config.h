@@ -36,6 +36,7 @@ struct machine_config {
 	uint32_t packets;
 	uint32_t park_cycles;	 /* after which a full port may be refused */
 	uint32_t assemblies;	 /* segmented transfers that arrive */
+	uint32_t holders;	 /* ports of other nodes that hold locks */
 	uint32_t notify_entries; /* queue of the notification unit */
 	uint32_t ack_entries;	 /* queue of the acknowledge unit */
 	uint32_t mtu;		 /* bytes of payload in a packet */

@@ -75,6 +75,7 @@ static void host_note(const struct machine *m, struct machine_note n)
 #include "device/machine/request_unit.c"
 #include "device/machine/park.c"
 #include "device/machine/receive.c"
+#include "device/machine/lock.c"
 #include "device/machine/respond_unit.c"
 #include "device/machine/target_unit.c"
 #include "device/machine/complete_unit.c"
@@ -248,12 +249,16 @@ void machine_detach(struct machine *m, uint16_t vpid)
 		if (n->port == port)
 			n->port = NONE;
 	}
+	machine_holder_gone(m, m->node, vpid);
 	p->own = NULL;
 	port_hash(m);
 }
 
 void machine_node_gone(struct machine *m, uint32_t node)
 {
+	for (uint32_t i = 0; i < m->holder_count; i++)
+		if (m->holders[i].node == node)
+			machine_holder_gone(m, node, m->holders[i].vpid);
 	for (uint32_t i = 0; i < MACHINE_ROUTES; i++)
 		m->routes[i].gone |= m->routes[i].node == node;
 	for (uint32_t i = 0; i < m->config.packets; i++) {
@@ -374,12 +379,13 @@ static bool machine_allocate(struct machine *m)
 	m->assemblies = calloc(c->assemblies, sizeof(*m->assemblies));
 	m->notices = calloc(c->notify_entries, sizeof(*m->notices));
 	m->acks = calloc(c->ack_entries, sizeof(*m->acks));
+	m->holders = calloc(c->holders, sizeof(*m->holders));
 	m->routes = calloc(MACHINE_ROUTES, sizeof(*m->routes));
 	m->encoded = malloc(PACKET_BYTES_MAX(c->mtu));
 	if (!m->ports || !m->by_vpid || !m->csb || !m->requests ||
 		!m->request_free || !m->arrivals || !m->arrival_free ||
-		!m->assemblies || !m->notices || !m->acks || !m->routes ||
-		!m->encoded)
+		!m->assemblies || !m->notices || !m->acks || !m->holders ||
+		!m->routes || !m->encoded)
 		return false;
 	for (uint32_t i = 0; i < c->packets; i++) {
 		m->arrivals[i].bytes = malloc(c->mtu);
@@ -453,6 +459,7 @@ void machine_close(struct machine *m)
 	free(m->assemblies);
 	free(m->notices);
 	free(m->acks);
+	free(m->holders);
 	free(m->routes);
 	free(m->encoded);
 	free(m);

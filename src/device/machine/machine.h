@@ -75,10 +75,14 @@ void machine_close(struct machine *);
 int machine_attach(struct machine *, struct context *own);
 /*
  * Disables a port: forgets its work, aborts the transfers that it has begun,
- * and answers packets for it with CAY_ERROR_GONE.
+ * answers packets for it with CAY_ERROR_GONE, and releases the locks that it
+ * holds here.
  */
 void machine_detach(struct machine *, uint16_t vpid);
-/* Another node is gone: what it had begun here becomes void. */
+/*
+ * Another node is gone: what it had begun here becomes void, and its ports hold
+ * no locks.
+ */
 void machine_node_gone(struct machine *, uint32_t node);
 
 /* The origin of a port, to set windows and routes; NULL if it has none. */
@@ -99,6 +103,45 @@ struct cay_answer machine_trigger(
 /* Runs one cycle. Returns false if nothing is left to do. */
 bool machine_step(struct machine *);
 bool machine_idle(const struct machine *);
+
+/* ---- management: what the node does on the real clock ---- */
+
+/* A port that holds locks. */
+struct machine_holder {
+	uint32_t node;
+	uint32_t epoch; /* its first; not 0 */
+	uint16_t vpid;
+};
+
+struct machine_lock {
+	uint16_t vpid, window; /* of a port of this machine */
+	uint64_t capability;
+	struct machine_holder holder;
+};
+
+/*
+ * Locks a window, and all others of its port on the same memory: accesses that
+ * arrive from now on are refused, but for those of the holder. Returns 0: no
+ * other port has an access in progress; -EINPROGRESS: some have, the caller
+ * runs the machine and calls machine_window_locked() until it returns 0, or
+ * unlocks; -EAGAIN: another port holds a lock; -EALREADY: the holder has it;
+ * -EPIPE, -ENXIO: no such port, window or holder; -EACCES: wrong capability;
+ * -ENOSPC: too many ports of other nodes hold locks.
+ */
+int machine_window_lock(struct machine *, const struct machine_lock *);
+/* Returns 0 or -EINPROGRESS; -EPERM: the holder has not locked it; as above. */
+int machine_window_locked(struct machine *, const struct machine_lock *);
+/* Returns 0 or -EPERM; -EPIPE, -ENXIO or -EACCES if it is not locked either. */
+int machine_window_unlock(struct machine *, const struct machine_lock *);
+
+/* A port of this or another node is gone: releases its locks. */
+void machine_holder_gone(struct machine *, uint32_t node, uint16_t vpid);
+
+/*
+ * The owner has closed or revoked a window. Returns 0: no access to its memory
+ * is in progress, and none will be; -EAGAIN: one is, for at most one cycle.
+ */
+int machine_window_quiesce(struct machine *, uint16_t vpid, uint16_t window);
 
 /*
  * A packet from the wire. Returns 0, -EAGAIN (no room now), or an error of

@@ -54,12 +54,9 @@ static uint32_t port_find(const struct machine *m, uint16_t vpid)
 }
 
 /* The packet as the units of the target see it. */
-static void arrival_packet(const struct machine *m, struct arrival *a)
+static void arrival_packet(struct arrival *a)
 {
 	const struct packet_header *h = &a->header;
-	/* Only ports of this node hold locks, which are words of its arena. */
-	uint32_t origin =
-		h->origin_node == m->node ? port_find(m, h->origin_vpid) : NONE;
 	a->data = (struct iovec){ a->bytes, h->bytes };
 	a->packet = (struct packet){
 		.command = h->command & CAY_COMMAND_MASK,
@@ -75,8 +72,6 @@ static void arrival_packet(const struct machine *m, struct arrival *a)
 		.capability = h->capability,
 		.offset = h->offset,
 		.operand = { h->operand[0], h->operand[1] },
-		.origin_lock =
-			origin == NONE ? 0 : m->ports[origin].origin.lock_word,
 	};
 }
 

@@ -74,18 +74,19 @@ static struct packet_header request_header(
 
 /*
  * Checks the origin's window again: software may have closed it, or opened
- * another one with its number, since the address was computed.
+ * another one with its number, since the address was computed. A lock since
+ * then is not granted before the request has ended.
  */
-static enum cay_error request_window(struct machine *m, const struct request *r)
+static enum cay_error request_window(
+	const struct machine *m, const struct request *r)
 {
 	const struct origin *o = &m->ports[r->port].origin;
-	enum cay_error error = requester_check_origin(o, &r->vci);
-	const unsigned char *at = r->data.iov_base;
-	if (!error && o->windows[r->vci.word[CAY_VCI_WORD_ORIGIN]].base +
-				      r->vci.word[CAY_VCI_WORD_ORIGIN_OFFSET] !=
-			      at)
-		error = CAY_ERROR_ORIGIN_WINDOW;
-	return error;
+	uint64_t offset = r->vci.word[CAY_VCI_WORD_ORIGIN_OFFSET];
+	struct origin_window w = o->windows[r->vci.word[CAY_VCI_WORD_ORIGIN]];
+	return w.base && w.base + offset == r->data.iov_base &&
+			       bits_inside(offset, r->data.iov_len, w.length)
+		       ? CAY_ERROR_NONE
+		       : CAY_ERROR_ORIGIN_WINDOW;
 }
 
 /* Transmits the next packet of a request. */
@@ -162,6 +163,7 @@ static enum stage_result requester_stage(
 		if (!error)
 			requester_packet(
 				o, &r->vci, r->fetched, &r->packet, &r->data);
+		r->checked = !error;
 		break;
 	case REQUESTER_PAYLOAD:
 		return request_transmit(m, at, r);

@@ -2,11 +2,8 @@
 /*
  * The responder's fetch and response: one packet per cycle. A response that
  * finds no room on its way is sent in a later cycle; an atomic is not executed
- * again. For each packet of a long get the window is checked again.
+ * again. For each packet of a long get the window has been checked again.
  */
-static int target_window_again(struct machine *, struct arrival *);
-static enum cay_error target_error(int);
-
 static enum stage_result responder_stage(struct machine *m, uint32_t at)
 {
 	struct arrival *a = &m->arrivals[at];
@@ -21,17 +18,10 @@ static enum stage_result responder_stage(struct machine *m, uint32_t at)
 				translate_word(to, &a->access), command,
 				a->packet.operand);
 		a->fetched = 1;
+		a->entered = false;
 		h.operand[0] = a->answer.result;
 		h.operand[1] = a->answer.previous;
 	} else {
-		int r = a->fetched ? target_window_again(m, a) : 0;
-		if (r && ring_full(&m->ack))
-			return STAGE_HOLD;
-		if (r) {
-			window_leave(to, &m->op, &a->packet, &a->access, r);
-			arrival_refuse(m, at, target_error(r));
-			return STAGE_LEAVE;
-		}
 		const unsigned char *from = translate_arena(to, &a->access);
 		h.length = a->packet.length;
 		h.segment = a->fetched;
@@ -48,5 +38,6 @@ static enum stage_result responder_stage(struct machine *m, uint32_t at)
 	if (!command_is_atomic(command))
 		a->fetched += h.bytes;
 	a->answered = true;
+	a->entered &= !h.last;
 	return h.last ? STAGE_DONE : STAGE_HOLD;
 }

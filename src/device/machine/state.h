@@ -10,6 +10,8 @@
 #define NONE	       UINT32_MAX
 #define MACHINE_ROUTES 256 /* routing strings to other nodes */
 
+#define MACHINE_HOLDER_SHIFT 16 /* in a lock: 1 + number of the holder */
+
 /* Of a trigger command: followed by a NOTIFY_STATUS. */
 #define MACHINE_STATUS 8u
 
@@ -67,6 +69,7 @@ struct request {
 	bool remote;	/* the target is on another node */
 	bool abandoned; /* its port was detached */
 	bool refused;	/* fails with `error` before its last packet is sent */
+	bool checked;	/* its window at the origin, with the lock */
 	struct routing_string string; /* if `remote`; last: it is not cleared */
 };
 
@@ -92,9 +95,12 @@ struct arrival {
 	struct cay_posted_receive slot; /* if `posted` */
 	uint32_t slot_index;
 	uint64_t fetched; /* by a responder, in bytes */
+	uint64_t granted; /* cycle of the check of its window */
 	struct response answer;
 	bool remote, response, posted, answered;
-	bool dropped; /* its node is gone */
+	bool entered;  /* its window is checked, and it has not ended */
+	uint8_t error; /* of a responder that cannot refuse it yet */
+	bool dropped;  /* its node is gone */
 	/* If `remote`, as received: has the way back. Last: it is not cleared.
 	 */
 	struct routing_string string;
@@ -192,6 +198,9 @@ struct machine {
 	struct ring notify;
 	struct acknowledge *acks;
 	struct ring ack;
+
+	struct machine_holder *holders; /* on other nodes; epoch 0: none */
+	uint32_t holder_count;		/* entries that have been in use */
 
 	struct machine_route *routes;
 	struct wire_port *wire;

@@ -189,6 +189,13 @@ static int target_claim(struct machine *m, struct arrival *a)
 	return r;
 }
 
+/* Returns the word that its origin has in locks now. */
+static uint64_t arrival_lock_word(
+	const struct machine *m, const struct arrival *a)
+{
+	return lock_word_of(m, a->header.origin_node, a->header.origin_vpid);
+}
+
 /* The first packet of a transfer, or the only one. */
 static int target_begin(struct machine *m, struct arrival *a)
 {
@@ -237,12 +244,18 @@ static int target_begin(struct machine *m, struct arrival *a)
 	return r;
 }
 
-/* Checks the window again: its owner may have closed it. */
+/*
+ * Checks the window again: its owner may have closed it. A transfer that has
+ * begun ends under a lock, which is not granted before.
+ */
 static int target_window_again(struct machine *m, struct arrival *a)
 {
 	struct access before = a->access;
-	int r = window_grant(
-		m->ports[a->port].own, &m->op, &a->packet, &a->access);
+	struct packet p = a->packet;
+	p.origin_lock = a->header.segment || a->fetched
+				? lock_load(m, a->port, p.window)
+				: arrival_lock_word(m, a);
+	int r = window_grant(m->ports[a->port].own, &m->op, &p, &a->access);
 	if (!r && a->access.owner.pid)
 		r = CAY_ERROR_MEMORY;
 	a->access.claim = before.claim;
@@ -313,6 +326,7 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 			    ? CAY_ERROR_GONE
 			    : target_continue(m, a);
 	} else {
+		a->packet.origin_lock = arrival_lock_word(m, a);
 		r = target_begin(m, a);
 	}
 	if (r == -EAGAIN) {
@@ -325,7 +339,33 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 	}
 	if (a->assembly != NONE)
 		m->assemblies[a->assembly].arrived += a->header.bytes;
+	a->entered = !command_is_send(a->packet.command);
+	a->granted = m->counts.cycles;
 	return STAGE_DONE;
+}
+
+/*
+ * An access was checked in the cycle before, or is checked again: a window that
+ * is closed or locked in between is not accessed later than a cycle after that.
+ * Returns STAGE_DONE if it may proceed.
+ */
+static enum stage_result target_recheck(struct machine *m, uint32_t at)
+{
+	struct arrival *a = &m->arrivals[at];
+	if (m->counts.cycles == a->granted + 1 && !a->fetched)
+		return STAGE_DONE;
+	int r = a->error ? a->error : target_window_again(m, a);
+	if (!r)
+		return STAGE_DONE;
+	a->error = (uint8_t)target_error(r);
+	a->entered = false;
+	if (ring_full(&m->ack))
+		return STAGE_HOLD;
+	if (a->assembly == NONE)
+		window_leave(m->ports[a->port].own, &m->op, &a->packet,
+			&a->access, r);
+	arrival_refuse(m, at, (enum cay_error)a->error);
+	return STAGE_LEAVE;
 }
 
 static enum stage_result target_payload(struct machine *m, uint32_t at)
@@ -344,17 +384,22 @@ static enum stage_result target_payload(struct machine *m, uint32_t at)
 				a->bytes, a->header.bytes, HOST_RDR);
 		return STAGE_DONE;
 	}
-	if (command_is_put(command)) {
+	/* An atomic that is executed only waits for room on its way. */
+	if (!(command_is_atomic(command) && a->fetched)) {
+		enum stage_result r = target_recheck(m, at);
+		if (r != STAGE_DONE)
+			return r;
+	}
+	if (command_is_put(command))
 		completer_store(
 			translate_arena(to, &a->access) + a->header.segment,
 			a->bytes, a->header.bytes);
-		return STAGE_DONE;
-	}
-	if (command_operation(command) == CAY_MISALIGNED_PUT)
-		return completer_put_masked(to, &a->access, &a->packet)
-			       ? STAGE_HOLD
-			       : STAGE_DONE;
-	return responder_stage(m, at);
+	else if (command_operation(command) != CAY_MISALIGNED_PUT)
+		return responder_stage(m, at);
+	else if (completer_put_masked(to, &a->access, &a->packet) != 0)
+		return STAGE_HOLD;
+	a->entered = false;
+	return STAGE_DONE;
 }
 
 /* The notification unit acknowledges what it has written. */
@@ -412,7 +457,7 @@ static enum stage_result target_stage(
 		return arrival_drop(m, at);
 	switch (stage) {
 	case TARGET_CONTEXT:
-		arrival_packet(m, a);
+		arrival_packet(a);
 		host_context_load(m, a->port);
 		return STAGE_DONE;
 	case TARGET_WINDOW:

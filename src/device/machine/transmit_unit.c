@@ -33,6 +33,7 @@ static uint32_t arrival_allocate(struct machine *m, bool response)
 static void arrival_free(struct machine *m, uint32_t at)
 {
 	m->arrival_responses -= m->arrivals[at].response;
+	m->arrivals[at].entered = false;
 	m->arrival_free[m->arrival_free_count++] = at;
 }
 
