@@ -26,8 +26,7 @@
  * - instructions whose outcome depends on the order between origins, or that
  *   may be reordered, are not in flight at the same time.
  *
- * outcome_pairs_differ() compares such an outcome. Machines do not have locks
- *by ports of other machines.
+ * outcome_pairs_differ() compares such an outcome.
  *
  * Single-threaded, except that a test may race origins: it calls
  * replay_issue() in one thread per origin, after the set-up with replay_step()
@@ -83,8 +82,8 @@ struct replay_machine_options {
 };
 
 /*
- * The same, on machines that a wire connects. Returns in addition -EINVAL
- * (options) or -ENOTSUP: a port locks a window of another machine.
+ * The same, on machines that a wire connects. Returns in addition -EINVAL:
+ * invalid options.
  */
 int replay_open_machine(struct replay *, const struct trace *,
 	const struct replay_machine_options *, struct outcome *out);

@@ -25,8 +25,8 @@ void replay_drain_all(struct replay *);
 /* ---- replay_machine.c; only if r->machine ---- */
 
 /*
- * Adds what the trace needs to the sizes of the queues. Returns 0, -EINVAL,
- * -EFBIG or -ENOTSUP.
+ * Adds what the trace needs to the sizes of the queues. Returns 0, -EINVAL or
+ * -EFBIG.
  */
 int replay_machine_queues(const struct trace *,
 	const struct replay_machine_options *, struct queue_options *);
@@ -37,6 +37,12 @@ void replay_machine_close(struct replay *);
 
 int replay_machine_error(const struct replay *);
 void replay_machine_detach(struct replay *, uint32_t port);
+
+/* The window of an instruction is closed or revoked: waits for accesses. */
+void replay_machine_quiesce(struct replay *, const struct trace_instruction *);
+
+/* Locks or unlocks. Returns as the call. */
+int replay_machine_lock(struct replay *, const struct trace_instruction *);
 
 /*
  * A notification was consumed: restores its tag and sets the result of its

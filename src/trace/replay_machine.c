@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replay on machines: set-up, and the consumer's half. */
+/* Replay on machines: set-up, windows and locks, the consumer's half. */
 #include "trace/replay_machine.h"
 
 #include <errno.h>
@@ -22,9 +22,6 @@ int replay_machine_queues(const struct trace *t,
 		const struct trace_instruction *i = &t->instruction[n];
 		if (i->kind == TRACE_SEND && i->bytes > longest)
 			longest = i->bytes;
-		if (i->kind == TRACE_WINDOW_LOCK &&
-			i->port % o->machines != i->peer % o->machines)
-			return -ENOTSUP;
 	}
 	/* In half of a ring a message always finds room. */
 	uint8_t log2 = (uint8_t)bits_log2_up(2 * longest / RDR_UNIT);
@@ -125,15 +122,48 @@ void replay_machine_close(struct replay *r)
 	r->machine = NULL;
 }
 
+/* The nodes of the other machines are told. */
 void replay_machine_detach(struct replay *r, uint32_t port)
 {
 	struct replay_machine *x = r->machine;
-	machine_detach(x->machine[machine_of(x, port)], fixture_vpid(port));
+	uint32_t home = machine_of(x, port);
+	machine_detach(x->machine[home], fixture_vpid(port));
+	for (uint32_t i = 0; i < x->options.machines; i++)
+		machine_holder_gone(
+			x->machine[i], home + 1, fixture_vpid(port));
 }
 
 int replay_machine_error(const struct replay *r)
 {
 	return r->machine->held ? -EBUSY : 0;
+}
+
+/* ---- windows and locks ---- */
+
+void replay_machine_quiesce(struct replay *r, const struct trace_instruction *i)
+{
+	struct replay_machine *x = r->machine;
+	while (machine_window_quiesce(x->machine[machine_of(x, i->port)],
+		fixture_vpid(i->port), i->window))
+		machines_step(x);
+}
+
+int replay_machine_lock(struct replay *r, const struct trace_instruction *i)
+{
+	struct replay_machine *x = r->machine;
+	struct machine *m = x->machine[machine_of(x, i->peer)];
+	const struct machine_lock lock = { .vpid = fixture_vpid(i->peer),
+		.window = i->window,
+		.capability = i->key,
+		.holder = { .node = machine_of(x, i->port) + 1,
+			.epoch = r->fixture.port[i->port].first_epoch,
+			.vpid = fixture_vpid(i->port) } };
+	if (i->kind == TRACE_WINDOW_UNLOCK)
+		return machine_window_unlock(m, &lock);
+	int e = machine_window_lock(m, &lock);
+	for (; e == -EINPROGRESS; e = machine_window_locked(m, &lock))
+		machines_step(x);
+	return e;
 }
 
 /* ---- the consumer ---- */

@@ -38,4 +38,14 @@ static inline uint32_t machine_of(const struct replay_machine *x, uint32_t port)
 	return port % x->options.machines;
 }
 
+/* Runs one cycle of everything; false if nothing is left to do. */
+static inline bool machines_step(struct replay_machine *x)
+{
+	bool some = wire_step(x->wire);
+	for (uint32_t i = 0; i < x->options.machines; i++)
+		some |= machine_step(x->machine[i]);
+	x->cycles++;
+	return some;
+}
+
 #endif

@@ -15,15 +15,6 @@
 
 /* ---- cycles ---- */
 
-static bool machines_step(struct replay_machine *x)
-{
-	bool some = wire_step(x->wire);
-	for (uint32_t i = 0; i < x->options.machines; i++)
-		some |= machine_step(x->machine[i]);
-	x->cycles++;
-	return some;
-}
-
 static uint64_t machines_retired(const struct replay_machine *x)
 {
 	uint64_t retired = 0;

@@ -51,10 +51,35 @@ static uint64_t region_lock(
 		 : 0;
 }
 
+/* Links an open window with the others on its region, as its owner does. */
+static void window_link(struct replay *r, uint32_t port, uint16_t window)
+{
+	struct cay_window_descriptor *table = r->fixture.port[port].origin.wdt;
+	struct cay_window_descriptor *d = &table[window];
+	for (uint32_t w = 0; w < r->trace->queues.windows; w++) {
+		if (w == window || !window_find(r, port, w) ||
+			r->port[port].region[w] != r->port[port].region[window])
+			continue;
+		d->previous = (uint16_t)w;
+		d->next = table[w].next;
+		table[d->next].previous = table[w].next = window;
+		return;
+	}
+}
+
+static void window_unlink(struct replay *r, uint32_t port, uint16_t window)
+{
+	struct cay_window_descriptor *table = r->fixture.port[port].origin.wdt;
+	const struct cay_window_descriptor *d = &table[window];
+	table[d->previous].next = d->next;
+	table[d->next].previous = d->previous;
+}
+
 static int window_step(struct replay *r, const struct trace_instruction *i)
 {
 	struct cay_window_descriptor *d = window_find(r, i->port, i->window);
 	uint64_t unused;
+	int e = 0;
 	if (i->kind == TRACE_WINDOW) {
 		uint64_t at = r->memory[i->region] + i->region_at;
 		if (d)
@@ -62,7 +87,7 @@ static int window_step(struct replay *r, const struct trace_instruction *i)
 		uint64_t lock = region_lock(r, i->port, i->region);
 		if (i->data_bytes || i->seed)
 			trace_payload(i, fixture_at(&r->fixture, at));
-		int e = fixture_window(&r->fixture, i->port, i->window, at,
+		e = fixture_window(&r->fixture, i->port, i->window, at,
 			i->bytes, i->rights, &unused);
 		if (e)
 			return e;
@@ -71,15 +96,21 @@ static int window_step(struct replay *r, const struct trace_instruction *i)
 		r->port[i->port].region[i->window] = i->region;
 		atomic_store_explicit(
 			window_lock(d), lock, memory_order_release);
+		window_link(r, i->port, i->window);
 		return 0;
 	}
 	if (!d)
 		return -ENXIO;
-	if (i->kind == TRACE_WINDOW_CLOSE)
-		return fixture_window(&r->fixture, i->port, i->window, d->start,
-			1, 0, &unused);
-	window_set_key(d, i->key);
-	return 0;
+	if (i->kind == TRACE_WINDOW_CLOSE) {
+		window_unlink(r, i->port, i->window);
+		e = fixture_window(&r->fixture, i->port, i->window, d->start, 1,
+			0, &unused);
+	} else {
+		window_set_key(d, i->key);
+	}
+	if (r->machine)
+		replay_machine_quiesce(r, i);
+	return e;
 }
 
 /* A lock on one window is a lock on all windows of its region. */
@@ -92,6 +123,8 @@ static int lock_step(struct replay *r, const struct trace_instruction *i)
 		return -ENXIO;
 	if ((d->capability ^ i->key) & CAY_CAPABILITY_MASK)
 		return -EACCES;
+	if (r->machine)
+		return replay_machine_lock(r, i);
 	uint32_t region = r->port[i->peer].region[i->window], w = 0;
 	uint64_t now = region_lock(r, i->peer, region);
 	uint64_t own = r->fixture.port[i->port].origin.lock_word;
@@ -164,6 +197,8 @@ void replay_port_close(struct replay *r, uint32_t port)
 	const struct queue_config *c = &r->fixture.port[port].config;
 	queue_set_close(&r->fixture.arena, c->vpid, c->epoch);
 	r->port[port].closed = true;
+	if (r->machine)
+		return; /* its machine has */
 	for (uint32_t p = 0; p < r->trace->ports; p++)
 		for (uint32_t w = 0; w < r->trace->queues.windows; w++) {
 			uint64_t own = r->fixture.port[port].origin.lock_word;

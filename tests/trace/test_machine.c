@@ -11,18 +11,26 @@
 #include "traces.h"
 
 struct tally {
-	uint64_t traces, excluded, instructions, notifications;
+	uint64_t traces, instructions, notifications;
 	uint64_t several; /* traces on several machines */
+	uint64_t words;	  /* traces with a port in word mode */
+	uint64_t locks;	  /* locks that ports of other machines got */
 	struct replay_machine_totals totals;
 };
 
 static struct random_options trace_options(uint64_t seed)
 {
 	uint64_t random = ~seed;
-	return (struct random_options){ .seed = seed,
+	struct random_options o = { .seed = seed,
 		.ports = 1 + (uint32_t)(bytes_random(&random) % 5),
 		.count = 10 + (uint32_t)(bytes_random(&random) % 140),
 		.conflicts = bytes_random(&random) % 2 };
+	/* Some with many ports, and some of those that threads execute. */
+	if (bytes_random(&random) % 8 == 0)
+		o.ports += 5 + (uint32_t)(bytes_random(&random) % 20);
+	o.race = bytes_random(&random) % 8 == 0;
+	o.full = o.race && bytes_random(&random) % 2;
+	return o;
 }
 
 /*
@@ -49,7 +57,7 @@ static struct replay_machine_options machine_options(uint64_t seed)
 	uint64_t random = seed * 3;
 	struct replay_machine_options o = {
 		.config = machine_presets[seed % machine_preset_count].config,
-		.machines = 1 + (uint32_t)(bytes_random(&random) % 3),
+		.machines = 1 + (uint32_t)(bytes_random(&random) % 4),
 		.in_flight = flights[bytes_random(&random) % 4],
 		.delay = delays[bytes_random(&random) % 4],
 		.seed = seed
@@ -61,18 +69,13 @@ static struct replay_machine_options machine_options(uint64_t seed)
 	return o;
 }
 
-/* Returns false if machines cannot execute the trace. */
-static bool replay_machines(const struct trace *t,
+static void replay_machines(const struct trace *t,
 	const struct replay_machine_options *o, struct outcome *out,
 	struct tally *n)
 {
 	struct replay r;
-	int e = replay_open_machine(&r, t, o, out);
-	n->excluded += e == -ENOTSUP;
-	if (e == -ENOTSUP)
-		return false;
-	assert_int_equal(e, 0);
-	e = replay_run(&r);
+	assert_int_equal(replay_open_machine(&r, t, o, out), 0);
+	int e = replay_run(&r);
 	if (e)
 		fail_msg("CAY_SEED=%lu CAY_TRACES=1: replay: %s",
 			(unsigned long)o->seed, strerror(-e));
@@ -83,7 +86,21 @@ static bool replay_machines(const struct trace *t,
 	n->totals.stalls += all.stalls;
 	n->several += o->machines > 1;
 	replay_close(&r);
-	return true;
+}
+
+static void tally_kinds(struct tally *n, const struct trace *t,
+	const struct outcome *seen, uint32_t machines)
+{
+	bool words = false;
+	for (uint32_t p = 0; p < t->ports; p++)
+		words |= t->port[p].words;
+	n->words += words;
+	for (uint32_t k = 0; k < t->count; k++) {
+		const struct trace_instruction *i = &t->instruction[k];
+		n->locks += i->kind == TRACE_WINDOW_LOCK &&
+			    seen->result[k].result == 0 &&
+			    i->port % machines != i->peer % machines;
+	}
 }
 
 static void assert_agree(uint64_t seed, struct tally *n)
@@ -96,10 +113,7 @@ static void assert_agree(uint64_t seed, struct tally *n)
 	struct outcome seen, other[3];
 	char text[1000];
 	assert_int_equal(random_trace(&options, &t), 0);
-	if (!replay_machines(&t, &machines, &seen, n)) {
-		trace_free(&t);
-		return;
-	}
+	replay_machines(&t, &machines, &seen, n);
 	assert_int_equal(oracle_run(&t, ORACLE_CORRECT, &other[0]), 0);
 	replay_all(&t, &platform_real, &other[1]);
 	replay_all(&t, &platform_counting, &other[2]);
@@ -114,6 +128,7 @@ static void assert_agree(uint64_t seed, struct tally *n)
 	}
 	n->traces++;
 	n->instructions += t.count;
+	tally_kinds(n, &t, &seen, machines.machines);
 	for (uint32_t p = 0; p < t.ports; p++)
 		n->notifications += seen.port[p].count;
 	outcome_free(&seen);
@@ -129,19 +144,20 @@ static void machines_agree_with_all_platforms(void **state)
 	for (uint64_t i = 0; i < traces; i++)
 		assert_agree(seed + i, &n);
 	speed_print("traces", n.traces, start);
-	printf("seeds from %lu; %lu traces on several machines, %lu excluded; "
+	printf("seeds from %lu; %lu traces on several machines; %lu with "
+	       "words, %lu with locks; "
 	       "%lu instructions, %lu notifications, %lu cycles, %lu packets "
 	       "on wires, %lu parked, %lu stalls\n",
 		(unsigned long)seed, (unsigned long)n.several,
-		(unsigned long)n.excluded, (unsigned long)n.instructions,
-		(unsigned long)n.notifications, (unsigned long)n.totals.cycles,
-		(unsigned long)n.totals.packets, (unsigned long)n.totals.parked,
-		(unsigned long)n.totals.stalls);
+		(unsigned long)n.words, (unsigned long)n.locks,
+		(unsigned long)n.instructions, (unsigned long)n.notifications,
+		(unsigned long)n.totals.cycles, (unsigned long)n.totals.packets,
+		(unsigned long)n.totals.parked, (unsigned long)n.totals.stalls);
 	if (traces < 1000)
 		return;
 	/* The seeds reach what the test is about. */
-	assert_true(n.traces > traces / 2);
-	assert_true(n.several > traces / 5);
+	assert_true(n.several > traces / 2);
+	assert_true(n.words > traces / 10 && n.locks > traces / 40);
 	assert_true(n.totals.parked && n.totals.stalls);
 }
 
@@ -162,7 +178,7 @@ static uint32_t traces_that_differ(
 		struct replay_machine_options machines = {
 			.config = machine_presets[seed % machine_preset_count]
 					  .config,
-			.machines = 1,
+			.machines = 1 + seed % 3,
 			.in_flight = 16,
 			.delay = 4,
 			.seed = seed
@@ -171,13 +187,12 @@ static uint32_t traces_that_differ(
 		struct outcome seen, expected;
 		machines.config.key_type = key_type;
 		assert_int_equal(random_trace(&options, &t), 0);
-		if (replay_machines(&t, &machines, &seen, &n)) {
-			assert_int_equal(oracle_run(&t, fault, &expected), 0);
-			found += outcome_pairs_differ(
-				&seen, &expected, text, sizeof(text));
-			outcome_free(&expected);
-			outcome_free(&seen);
-		}
+		replay_machines(&t, &machines, &seen, &n);
+		assert_int_equal(oracle_run(&t, fault, &expected), 0);
+		found += outcome_pairs_differ(
+			&seen, &expected, text, sizeof(text));
+		outcome_free(&expected);
+		outcome_free(&seen);
 		trace_free(&t);
 	}
 	return found;
@@ -207,38 +222,28 @@ static void weaker_order_is_detected(void **state)
 	assert_true(found > 0);
 }
 
-/* ---- what machines do not have ---- */
-
-static void parse(const char *text, struct trace *t)
-{
-	struct trace_error e;
-	assert_int_equal(trace_parse(text, strlen(text), t, &e), 0);
-}
-
-static void some_traces_are_excluded(void **state)
+static void invalid_options_are_refused(void **state)
 {
 	(void)state;
-	struct replay_machine_options o = { .config = *machine_preset(
-						    "multi-wait"),
-		.machines = 2,
-		.in_flight = 4 };
+	const struct replay_machine_options valid = { .config = *machine_preset(
+							      "multi-wait"),
+		.machines = 1,
+		.in_flight = 1 };
+	const struct random_options options = { .seed = 1, .ports = 1 };
+	struct replay_machine_options wrong[] = { valid, valid, valid, valid,
+		valid };
 	struct trace t;
 	struct outcome out;
 	struct replay r;
-	parse("cay-trace 2\nport 0\nport 1\nwindow 0 window=0 bytes=8 "
-	      "rights=write\nwindow_lock 1 0 window=0\n",
-		&t);
-	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -ENOTSUP);
-	o.machines = 1;
-	assert_int_equal(replay_open_machine(&r, &t, &o, &out), 0);
-	assert_int_equal(replay_run(&r), 0);
-	replay_close(&r);
-	outcome_free(&out);
-	trace_free(&t);
-
-	o.machines = 0;
-	parse("cay-trace 2\nport 0\n", &t);
-	assert_int_equal(replay_open_machine(&r, &t, &o, &out), -EINVAL);
+	wrong[0].machines = 0;
+	wrong[1].machines = REPLAY_MACHINES_MAX + 1;
+	wrong[2].in_flight = 0;
+	wrong[3].in_flight = REPLAY_IN_FLIGHT_MAX + 1;
+	wrong[4].config.mtu = 63;
+	assert_int_equal(random_trace(&options, &t), 0);
+	for (unsigned i = 0; i < ARRAY_COUNT(wrong); i++)
+		assert_int_equal(
+			replay_open_machine(&r, &t, &wrong[i], &out), -EINVAL);
 	trace_free(&t);
 }
 
@@ -248,7 +253,7 @@ int main(void)
 		cmocka_unit_test(machines_agree_with_all_platforms),
 		cmocka_unit_test(every_fault_is_detected),
 		cmocka_unit_test(weaker_order_is_detected),
-		cmocka_unit_test(some_traces_are_excluded),
+		cmocka_unit_test(invalid_options_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

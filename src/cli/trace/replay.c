@@ -116,10 +116,6 @@ static int run_one(struct replay_call *c, enum executor executor)
 			"%s: windows and posted buffers exceed the %u MiB of a "
 			"replay",
 			c->path, FIXTURE_MEMORY >> 20);
-	if (r == -ENOTSUP)
-		return cli_error(COMMAND,
-			"%s: a port locks a window of another machine",
-			c->path);
 	if (r == -EBUSY)
 		return cli_error(COMMAND,
 			"%s: a machine holds an instruction although all ports "
