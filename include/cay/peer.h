@@ -44,9 +44,17 @@ CAY_API int cay_peer_resolve_start(
 	struct cay_port *, struct cay_addr, void *data);
 
 /*
+ * The same for a name. A name that no port has is not waited for: the error is
+ * CAY_ERROR_TARGET_VPID. Returns as above, or -EINVAL (invalid name).
+ */
+CAY_API int cay_peer_lookup_start(
+	struct cay_port *, const char *name, void *data);
+
+/*
  * Resolves a name, waiting until a port with this name is open. Returns as
- * cay_peer_resolve(), or -EINVAL (invalid name), -ETIMEDOUT (-ENXIO if the
- * deadline is 0). Thread-safe.
+ * cay_peer_resolve(), or -EINVAL (invalid name), -ETIMEDOUT (also if the node
+ * does not reply until the deadline; if the deadline is 0 and the node replies
+ * that there is no such port, -ENXIO). Thread-safe.
  */
 CAY_API int cay_peer_lookup(struct cay_port *, const char *name,
 	uint64_t deadline, struct cay_peer **);

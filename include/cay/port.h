@@ -11,7 +11,9 @@
  * something up or wait return -EINVAL for a NULL port or window, and -EFAULT if
  * the place for their result is NULL; those that return a property of a NULL
  * handle return 0 or NULL. Those that send, access, poll, release and flush do
- * not check for a NULL port.
+ * not check for a NULL port. Calls that block for a reply of the node return
+ * -ETIMEDOUT if it has not replied for ten seconds, because it is stopped or
+ * gets no processor time: call again. See cay(7).
  */
 #ifndef CAY_PORT_H
 #define CAY_PORT_H

@@ -12,8 +12,10 @@
 #define ACCESSES                                                          \
 	" cay_put cay_put_masked cay_get cay_fetch_add cay_compare_swap " \
 	"cay_fetch_add_into cay_compare_swap_into "
-#define RESOLVES " cay_peer_resolve cay_peer_lookup cay_peer_resolve_start "
-#define LOCKS	 " cay_window_lock cay_window_unlock "
+#define RESOLVES                                                    \
+	" cay_peer_resolve cay_peer_lookup cay_peer_resolve_start " \
+	"cay_peer_lookup_start "
+#define LOCKS " cay_window_lock cay_window_unlock "
 
 /* The first line that fits decides; NULL fits all calls. */
 static const struct call_error {
@@ -48,7 +50,8 @@ static const struct call_error {
 		"the socket of this name is not that of a node of Cay, or its "
 		"arena is corrupt: set CAY_NODE to another name" },
 	{ " cay_port_open ", ETIMEDOUT,
-		"the node did not start in time: run cay doctor" },
+		"the node did not start or reply in time: try again, or run "
+		"'cay doctor'" },
 	{ " cay_port_open ", ENOENT,
 		"the program cay, which runs the node, was not found: install "
 		"it or set CAY_NODE_PROGRAM" },
@@ -88,8 +91,14 @@ static const struct call_error {
 	/* ---- peers ---- */
 	{ RESOLVES, ENXIO, "no open port has this address or name" },
 	{ " cay_peer_lookup ", ETIMEDOUT,
-		"no port had this name before the deadline: start it, or look "
-		"at realm and node of both" },
+		"no port had this name before the deadline, or the node did "
+		"not "
+		"reply: start the port, or look at realm and node of both" },
+	{ " cay_peer_resolve cay_reply cay_alloc cay_port_fd cay_window_map "
+	  "cay_window_unmap ",
+		ETIMEDOUT,
+		"the node has not replied for ten seconds, because it is "
+		"stopped or gets no processor time: try again" },
 	{ RESOLVES " cay_reply ", EHOSTUNREACH,
 		"the address belongs to another node: both ports must use the "
 		"same CAY_NODE" },

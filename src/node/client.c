@@ -4,13 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "node/wire.h"
 
-/* Does not block; the socket that it returns blocks, with a time-out. */
+/* Does not block; the socket that it returns does. */
 static int connect_to(
 	const struct sockaddr_un *address, socklen_t length, struct ucred *peer)
 {
@@ -19,9 +20,6 @@ static int connect_to(
 		AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s < 0)
 		return -errno;
-	struct timeval timeout = { CLIENT_TIMEOUT_S, 0 };
-	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	if (connect(s, (const struct sockaddr *)address, length) == 0 &&
 		getsockopt(s, SOL_SOCKET, SO_PEERCRED, peer, &peer_length) ==
 			0 &&
@@ -77,20 +75,51 @@ int client_holder(const struct node_address *a, struct ucred *holder)
 	return 0;
 }
 
-int client_call(int socket, const struct node_request *request,
-	struct node_reply *reply, int *fd_in)
+/* Waits for room or a reply. Returns false after the deadline. */
+static bool client_wait(int socket, short events, uint64_t deadline)
 {
-	int fd = -1, r;
-	ssize_t n = wire_send(socket, request, sizeof(*request), -1, 0);
+	struct pollfd p = { .fd = socket, .events = events };
+	uint64_t now = clock_now_ns();
+	if (now >= deadline)
+		return false;
+	struct timespec left = clock_timespec(deadline - now);
+	ppoll(&p, 1, deadline == UINT64_MAX ? NULL : &left, NULL);
+	return true;
+}
+
+int client_send(
+	int socket, const struct node_request *request, uint64_t deadline)
+{
+	int r;
+	do
+		r = wire_send(
+			socket, request, sizeof(*request), -1, MSG_DONTWAIT);
+	while (r == -EAGAIN && client_wait(socket, POLLOUT, deadline));
 	/*
 	 * A node that refuses a client sends the reason and closes the socket
-	 * before it has read the request. The kernel reports the reset first,
-	 * and the reply after it.
+	 * before it has read the request: the reply tells.
 	 */
-	if (n == 0 || n == -EPIPE || n == -ECONNRESET)
-		n = wire_receive(socket, reply, sizeof(*reply), &fd, 0);
-	if (n == -ECONNRESET)
-		n = wire_receive(socket, reply, sizeof(*reply), &fd, 0);
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 0;
+	return r == -EAGAIN ? -ETIMEDOUT : r ? -ENOTCONN : 0;
+}
+
+int client_receive(
+	int socket, struct node_reply *reply, int *fd_in, uint64_t deadline)
+{
+	int fd = -1, r;
+	bool reset = false;
+	ssize_t n;
+	do {
+		n = wire_receive(
+			socket, reply, sizeof(*reply), &fd, MSG_DONTWAIT);
+		/* The kernel reports the reset first, and a reply after it. */
+		if (n == -ECONNRESET && !reset) {
+			reset = true;
+			n = wire_receive(socket, reply, sizeof(*reply), &fd,
+				MSG_DONTWAIT);
+		}
+	} while (n == -EAGAIN && client_wait(socket, POLLIN, deadline));
 	if (n == sizeof(*reply))
 		r = reply->error <= 0 && reply->error >= -4095 ? reply->error
 							       : -EPROTO;
@@ -107,6 +136,14 @@ int client_call(int socket, const struct node_request *request,
 	if (fd >= 0)
 		close(fd);
 	return r;
+}
+
+int client_call(int socket, const struct node_request *request,
+	struct node_reply *reply, int *fd_in)
+{
+	uint64_t deadline = clock_after_ns(CLIENT_TIMEOUT_NS);
+	int r = client_send(socket, request, deadline);
+	return r ? r : client_receive(socket, reply, fd_in, deadline);
 }
 
 int client_post(int socket, const struct node_request *request)

@@ -10,7 +10,7 @@
 #include "node/protocol.h"
 
 /* Time-out for a reply. */
-#define CLIENT_TIMEOUT_S 10
+#define CLIENT_TIMEOUT_NS (10 * 1000000000ull)
 
 /*
  * Connects to a running node, by its path or else by its abstract name, and
@@ -31,10 +31,20 @@ int client_probe_path(const struct node_address *);
 int client_holder(const struct node_address *, struct ucred *);
 
 /*
- * Sends a request and receives the reply. A
- * descriptor in the reply is stored in *fd_in, or closed if fd_in is NULL.
- * Returns 0, the error of the reply, -ENOTCONN, -EPROTO, -ETIMEDOUT or -EMFILE.
+ * Sends a request, which waits until the node has read earlier ones. Returns 0,
+ * -ETIMEDOUT or -ENOTCONN.
  */
+int client_send(int socket, const struct node_request *, uint64_t deadline);
+
+/*
+ * Receives a reply. A descriptor in it is stored in *fd_in, or closed if fd_in
+ * is NULL. Returns 0, the error of the reply, -ENOTCONN, -EPROTO, -ETIMEDOUT or
+ * -EMFILE.
+ */
+int client_receive(
+	int socket, struct node_reply *, int *fd_in, uint64_t deadline);
+
+/* Both, with CLIENT_TIMEOUT_NS. */
 int client_call(int socket, const struct node_request *, struct node_reply *,
 	int *fd_in);
 

@@ -181,7 +181,7 @@ static int request_resolve_start(struct call *c)
 		.command = CAY_RESOLVE,
 		.error = (uint8_t)resolve_error(r),
 		.peer_node = port->realm->node->id,
-		.peer_vpid = q->resolve.target,
+		.peer_vpid = r ? q->resolve.target : c->reply->resolve.vpid,
 		.result = c->reply->resolve.epoch,
 		.previous = c->reply->resolve.index };
 	int e = vport_context(port, port->epoch, &to);
@@ -389,9 +389,11 @@ int request_handle(struct process *p)
 		return -EPROTO;
 	ssize_t n = wire_receive_plain(p->socket, &request, sizeof(request));
 
-	if (n == -EAGAIN)
+	/* A client that left replies unread resets, before its last requests.
+	 */
+	if (n == -EAGAIN || n == -ECONNRESET)
 		return 0;
-	if (n == 0 || n == -ECONNRESET)
+	if (n == 0)
 		return -EPIPE;
 	if (n == sizeof(request))
 		close_out = request_execute(p, &request, &reply, &fd_out);
@@ -414,5 +416,8 @@ int request_handle(struct process *p)
 	}
 	if (close_out && fd_out >= 0)
 		close(fd_out);
+	/* The client does not wait for it: its other requests count. */
+	if (r == -EPIPE || r == -ECONNRESET)
+		r = 0;
 	return reply.error == -EPROTO ? -EPROTO : r;
 }

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The client side of the control protocol. Set-up path; blocks. */
+/*
+ * The client side of the control protocol. Set-up path; blocks.
+ *
+ * A node that does not reply is stopped or short of processor time, but not
+ * gone: only the end of its socket tells that. A call that does not wait longer
+ * leaves its reply owed. Replies come in the order of requests, so later calls
+ * receive those first that earlier ones have left, and undo their effect.
+ */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "node/client.h"
@@ -11,19 +19,164 @@
 /* Starts without a known result, after which the program counts as failing. */
 #define UNKNOWN_STARTS_MAX 3
 
+/* A call with a deadline repeats its request after this time. */
+#define REPLY_NS CLOCK_NS_PER_S
+
+/* ---- replies that are owed ---- */
+
+/*
+ * The request that undoes one whose caller did not wait for the reply. Requests
+ * that only end something need none. A page of op records stays unused.
+ */
+static bool request_undo(const struct node_request *q,
+	const struct node_reply *reply, struct node_request *undo)
+{
+	*undo = (struct node_request){ 0 };
+	switch (q->kind) {
+	case NODE_OPEN:
+		undo->kind = NODE_CLOSE;
+		undo->close.vpid = reply->open.vpid;
+		return true;
+	case NODE_RESOLVE:
+		undo->kind = NODE_RELEASE;
+		undo->release.vpid = q->resolve.vpid;
+		undo->release.index = reply->resolve.index;
+		return true;
+	case NODE_ALLOC:
+		undo->kind = NODE_FREE;
+		undo->free.offset = reply->alloc.offset;
+		return true;
+	case NODE_LOCK:
+		*undo = *q;
+		undo->kind = NODE_UNLOCK;
+		return true;
+	case NODE_MAP:
+		undo->kind = NODE_UNMAP;
+		undo->unmap.number = reply->map.number;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Under m->control, with room in the list. */
+static int request_post(
+	struct member *m, const struct node_request *q, uint64_t deadline)
+{
+	int r = client_send(m->socket, q, deadline);
+	if (r == 0)
+		m->owed[(m->owed_first + m->owed_count++) % MEMBER_OWED_MAX] =
+			*q;
+	return r;
+}
+
+/*
+ * Under m->control: receives the reply to the oldest request. If another call
+ * has sent that request and not waited, its effect is undone.
+ */
+static int reply_take(struct member *m, struct node_reply *reply, int *fd_in,
+	bool ours, uint64_t deadline)
+{
+	struct node_request undo;
+	int r = client_receive(m->socket, reply, fd_in, deadline);
+	if (r == -ETIMEDOUT)
+		return r;
+	const struct node_request *q = &m->owed[m->owed_first];
+	m->owed_first = (m->owed_first + 1) % MEMBER_OWED_MAX;
+	m->owed_count--;
+	/* A lock is set also while accesses are still in progress. */
+	bool done = r == 0 || r == -EINPROGRESS;
+	if (!ours && done && request_undo(q, reply, &undo)) {
+		int e = request_post(m, &undo, deadline);
+		return e ? e : r;
+	}
+	return r;
+}
+
+static bool transport_failed(int r)
+{
+	return r == -ENOTCONN || r == -EPROTO;
+}
+
+/* ---- calls ---- */
+
+int control_call_until(struct member *m, const struct node_request *request,
+	struct node_reply *reply, int *fd_in, uint64_t deadline)
+{
+	struct lock_guard guard;
+	struct node_reply late;
+	lock_take(&m->control, &guard);
+	int r = m->broken ? -ENOTCONN : 0;
+	/* Half of the list is for requests that undo others. */
+	while (r == 0 && m->owed_count >= MEMBER_OWED_MAX / 2) {
+		r = reply_take(m, &late, NULL, false, deadline);
+		if (!transport_failed(r) && r != -ETIMEDOUT)
+			r = 0;
+	}
+	uint32_t before = m->owed_count;
+	if (r == 0)
+		r = request_post(m, request, deadline);
+	while (r == 0 && before-- > 0) {
+		r = reply_take(m, &late, NULL, false, deadline);
+		if (!transport_failed(r) && r != -ETIMEDOUT)
+			r = 0;
+	}
+	if (r == 0)
+		r = reply_take(m, reply, fd_in, true, deadline);
+	m->broken |= transport_failed(r);
+	lock_drop(&m->control, &guard);
+	return r;
+}
+
 int control_call(struct member *m, const struct node_request *request,
 	struct node_reply *reply, int *fd_in)
 {
+	return control_call_until(
+		m, request, reply, fd_in, clock_after_ns(MEMBER_TIMEOUT_NS));
+}
+
+uint64_t control_reply_deadline(uint64_t deadline)
+{
+	return clock_after_ns(deadline ? REPLY_NS : MEMBER_TIMEOUT_NS);
+}
+
+void control_tell(struct member *m, const struct node_request *request)
+{
+	struct node_reply reply;
 	struct lock_guard guard;
 	lock_take(&m->control, &guard);
-	int r = -ENOTCONN;
-	if (!m->broken) {
-		r = client_call(m->socket, request, reply, fd_in);
-		/* A late reply could be mistaken for the next one. */
-		m->broken = r == -ENOTCONN || r == -ETIMEDOUT || r == -EPROTO;
-	}
+	bool slow = m->owed_count > 0;
 	lock_drop(&m->control, &guard);
-	return r == -ETIMEDOUT ? -ENOTCONN : r;
+	control_call_until(m, request, &reply, NULL,
+		slow ? 0 : clock_after_ns(MEMBER_TIMEOUT_NS));
+}
+
+void control_tell_once(struct member *m, const struct node_request *request)
+{
+	struct lock_guard guard;
+	bool owed = false;
+	lock_take(&m->control, &guard);
+	for (uint32_t i = 0; i < m->owed_count; i++)
+		owed |= memcmp(&m->owed[(m->owed_first + i) % MEMBER_OWED_MAX],
+				request, sizeof(*request)) == 0;
+	lock_drop(&m->control, &guard);
+	if (!owed)
+		control_tell(m, request);
+}
+
+bool control_slow(struct member *m)
+{
+	struct node_reply late;
+	struct lock_guard guard;
+	lock_take(&m->control, &guard);
+	int r = 0;
+	while (!m->broken && m->owed_count && r != -ETIMEDOUT) {
+		r = reply_take(m, &late, NULL, false, 0);
+		m->broken |= transport_failed(r);
+	}
+	bool slow = !m->broken && m->owed_count;
+	lock_drop(&m->control, &guard);
+	return slow;
 }
 
 int control_connect(

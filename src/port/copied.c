@@ -282,16 +282,20 @@ static int block_attach(struct member *m, struct copied *c,
 {
 	int error;
 	uint64_t bytes = block_size(length);
-	void *memory = heap_alloc(m, bytes, 0, &error);
+	uint64_t deadline = heap_deadline(m);
+	void *memory = heap_alloc(m, bytes, 0, deadline, &error);
+	/* The node will free it again. */
+	if (!memory && error == -ETIMEDOUT)
+		return -EAGAIN;
 	if (!memory && error != -ENOTCONN) {
 		blocks_evict_all(m, me);
 		staging_evict(m);
-		memory = heap_alloc(m, bytes, 0, &error);
+		memory = heap_alloc(m, bytes, 0, deadline, &error);
 	}
 	if (!memory && error != -ENOTCONN) {
 		/* Without the reserve for longer messages. */
 		bytes = bits_round_up(length, ARENA_PAGE);
-		memory = heap_alloc(m, bytes, 0, &error);
+		memory = heap_alloc(m, bytes, 0, deadline, &error);
 	}
 	if (!memory) {
 		if (error == -ENOTCONN)
@@ -362,10 +366,13 @@ static int copied_grow(
 /* ---- a port ---- */
 
 /* Announces that the port sends by reference, and allocates its slots. */
-static struct copied *copied_prepare(struct cay_port *port)
+static struct copied *copied_prepare(struct cay_port *port, int *error)
 {
 	struct lock_guard guard;
-	pending_announce(port);
+	*error = pending_announce(port);
+	if (*error)
+		return NULL;
+	*error = -ENOMEM;
 	lock_take(&port->lock, &guard);
 	struct copied *c =
 		atomic_load_explicit(&port->copied, memory_order_relaxed);
@@ -396,8 +403,9 @@ int copied_send(struct cay_port *port, struct op_record *op,
 		return -EMSGSIZE;
 	struct copied *c =
 		atomic_load_explicit(&port->copied, memory_order_acquire);
-	if (unlikely(!c) && !(c = copied_prepare(port)))
-		return -ENOMEM;
+	int r;
+	if (unlikely(!c) && !(c = copied_prepare(port, &r)))
+		return r;
 	int index = copied_claim(port, c, p->length, me);
 	if (unlikely(index < 0)) {
 		struct lock_guard guard;
@@ -412,8 +420,8 @@ int copied_send(struct cay_port *port, struct op_record *op,
 		.address = (uint64_t)(s->memory - arena->base),
 		.length = p->length };
 	s->op = op;
-	int r = device_send_copied(&port->origin, op, &peer->context, p,
-		&source, s->memory, REFERENCE_COPIED + (uint32_t)index);
+	r = device_send_copied(&port->origin, op, &peer->context, p, &source,
+		s->memory, REFERENCE_COPIED + (uint32_t)index);
 	owner_give(s, r ? OWNER_NONE : OWNER_TARGET);
 	if (r == 0)
 		port_count(&port->count.copied);

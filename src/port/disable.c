@@ -6,12 +6,11 @@
 void port_disable(struct cay_port *port)
 {
 	struct node_request request = { .kind = NODE_DISABLE };
-	struct node_reply reply;
 	struct lock_guard guard;
 	request.close.vpid = port->origin.vpid;
 	lock_take(&port->lock, &guard);
 	if (port_valid(port)) {
-		control_call(port->member, &request, &reply, NULL);
+		control_tell(port->member, &request);
 		atomic_store_explicit(&port->incarnation, ~*process_incarnation,
 			memory_order_relaxed);
 	}

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "base/bits.h"
+#include "base/clock.h"
 #include "port/lock.h"
 #include "port/port.h"
 
 #define DOORBELL_CALLS_MAX 64
+#define DOORBELL_WAIT_NS   (100 * CLOCK_NS_PER_MS)
 
 /* Under m->lock. */
 static void doorbell_drop(struct member *m, struct doorbell *d)
@@ -62,9 +64,13 @@ static int doorbell_get(struct member *m, struct context *to)
 		doorbell_drop(m, d);
 	if (m->doorbell_count >= m->doorbell_limit)
 		doorbells_sweep(m);
+	/* A sender does not wait for a node that is slow: it rings then. */
+	if (control_slow(m))
+		return -EAGAIN;
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
-	int r = control_call(m, &request, &reply, &fd);
+	int r = control_call_until(
+		m, &request, &reply, &fd, clock_after_ns(DOORBELL_WAIT_NS));
 	if (r)
 		return r;
 	if (fd >= 0) {
@@ -78,7 +84,6 @@ void doorbell_ring(struct context *to)
 {
 	struct member *m = list_of(to->arena, struct member, arena);
 	struct node_request request = { .kind = NODE_DOORBELL_RING };
-	struct node_reply reply;
 	struct lock_guard guard;
 	lock_take(&m->lock, &guard);
 	int fd = doorbell_get(m, to);
@@ -94,7 +99,7 @@ void doorbell_ring(struct context *to)
 		return;
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
-	control_call(m, &request, &reply, NULL);
+	control_tell_once(m, &request);
 }
 
 void doorbells_close(struct member *m)

@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "cay/memory.h"
 #include "port/lock.h"
 
 /* Limit of staged bytes per process; a single message may exceed it. */
 #define STAGING_BYTES_MAX (64ull << 20)
+
+/* How long a message waits for its memory. */
+#define HEAP_WAIT_NS CLOCK_NS_PER_S
 
 /* A staging block, kept for reuse when it is free. Under m->lock. */
 struct staging {
@@ -19,13 +23,19 @@ struct staging {
 	bool busy;
 };
 
-void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags, int *error)
+uint64_t heap_deadline(struct member *m)
+{
+	return control_slow(m) ? 0 : clock_after_ns(HEAP_WAIT_NS);
+}
+
+void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags,
+	uint64_t deadline, int *error)
 {
 	struct node_request request = { .kind = NODE_ALLOC };
 	struct node_reply reply;
 	request.alloc.bytes = bytes;
 	request.alloc.huge = flags & CAY_ALLOC_HUGE ? 1 : 0;
-	*error = control_call(m, &request, &reply, NULL);
+	*error = control_call_until(m, &request, &reply, NULL, deadline);
 	if (*error)
 		return NULL;
 	if (!bits_inside(reply.alloc.offset, bytes, m->arena.bytes)) {
@@ -38,10 +48,9 @@ void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags, int *error)
 void heap_free(struct member *m, void *memory)
 {
 	struct node_request request = { .kind = NODE_FREE };
-	struct node_reply reply;
 	request.free.offset =
 		(uint64_t)((unsigned char *)memory - m->arena.base);
-	control_call(m, &request, &reply, NULL);
+	control_tell(m, &request);
 }
 
 /* Under m->lock. */
@@ -74,15 +83,16 @@ void staging_evict(struct member *m)
 static struct staging *staging_new(struct member *m, uint64_t bytes)
 {
 	staging_evict_locked(m);
+	uint64_t deadline = heap_deadline(m);
 	struct staging *s = calloc(1, sizeof(*s));
 	int error;
 	if (!s)
 		return NULL;
 	s->bytes = 1ull << bits_log2_up(bytes);
-	s->memory = heap_alloc(m, s->bytes, 0, &error);
-	if (!s->memory && error != -ENOTCONN) {
+	s->memory = heap_alloc(m, s->bytes, 0, deadline, &error);
+	if (!s->memory && error != -ENOTCONN && error != -ETIMEDOUT) {
 		s->bytes = bits_round_up(bytes, ARENA_PAGE);
-		s->memory = heap_alloc(m, s->bytes, 0, &error);
+		s->memory = heap_alloc(m, s->bytes, 0, deadline, &error);
 	}
 	if (!s->memory) {
 		free(s);

@@ -10,8 +10,14 @@
 #include "base/bits.h"
 #include "port/member.h"
 
-/* Returns NULL and sets *error. flags: enum cay_alloc_flag. */
-void *heap_alloc(struct member *, uint64_t bytes, unsigned flags, int *error);
+/*
+ * Returns NULL and sets *error, -ETIMEDOUT if the node does not reply until the
+ * deadline. flags: enum cay_alloc_flag.
+ */
+void *heap_alloc(struct member *, uint64_t bytes, unsigned flags,
+	uint64_t deadline, int *error);
+/* Returns a deadline for memory of messages, which do not wait for long. */
+uint64_t heap_deadline(struct member *);
 void heap_free(struct member *, void *);
 
 /* Returns true, and the arena offset, if the heap contains [p, p + bytes). */

@@ -132,6 +132,24 @@ static int arena_map(int fd, uint64_t bytes, struct arena *a)
 
 /* ---- join and leave ---- */
 
+static void member_delete(struct member *m)
+{
+	if (m->socket >= 0)
+		close(m->socket);
+	doorbells_close(m);
+	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
+		context_free(m->origins[i]);
+	free((void *)m->origins);
+	free((void *)m->issued);
+	free(m->record_pages);
+	free(m->owed);
+	pthread_mutex_destroy(&m->control);
+	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->allocations_lock);
+	allocations_free(m);
+	free(m);
+}
+
 static struct member *member_new(const char *realm)
 {
 	struct member *m = calloc(1, sizeof(*m));
@@ -147,32 +165,19 @@ static struct member *member_new(const char *realm)
 	list_init(&m->copied);
 	list_init(&m->mappings);
 	m->socket = -1;
+	m->owed = calloc(MEMBER_OWED_MAX, sizeof(*m->owed));
+	if (!m->owed) {
+		member_delete(m);
+		return NULL;
+	}
 	return m;
-}
-
-static void member_delete(struct member *m)
-{
-	if (m->socket >= 0)
-		close(m->socket);
-	doorbells_close(m);
-	for (uint32_t i = 0; m->origins && i < CAY_VPIDS; i++)
-		context_free(m->origins[i]);
-	free((void *)m->origins);
-	free((void *)m->issued);
-	free(m->record_pages);
-	pthread_mutex_destroy(&m->control);
-	pthread_mutex_destroy(&m->lock);
-	pthread_mutex_destroy(&m->allocations_lock);
-	allocations_free(m);
-	free(m);
 }
 
 /* Sent after unmapping, so that the node need not wait for the exit. */
 static void member_send_leave(struct member *m)
 {
 	struct node_request request = { .kind = NODE_LEAVE };
-	struct node_reply reply;
-	control_call(m, &request, &reply, NULL);
+	control_tell(m, &request);
 }
 
 /* Greets the node, and maps the arena that it passes. */
@@ -223,6 +228,7 @@ static int member_add(const char *node, const char *realm, struct member **out)
 		if (r < 0)
 			goto err;
 		m->broken = false;
+		m->owed_count = 0;
 		r = member_hello(m);
 		if (r)
 			member_send_leave(m);

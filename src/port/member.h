@@ -16,6 +16,9 @@
 /* Limit for the start of a node, its replies, and quiescing. */
 #define MEMBER_TIMEOUT_NS (10 * 1000000000ull)
 
+/* Replies that the node may owe; half as many calls leave one. */
+#define MEMBER_OWED_MAX 64
+
 struct doorbell {
 	uint32_t epoch;
 	int fd;
@@ -38,6 +41,9 @@ struct member {
 	dev_t socket_device; /* recognizes the socket after fork() */
 	ino_t socket_inode;
 	bool broken; /* the node has exited or violated the protocol */
+	/* Ring of requests without a reply yet, under `control`: control.c. */
+	struct node_request *owed;
+	uint32_t owed_first, owed_count;
 
 	pthread_mutex_t lock; /* for all members below */
 	struct op_record **record_pages;
@@ -73,12 +79,39 @@ bool member_node_alive(struct member *);
 int member_origin(struct member *, uint16_t vpid, _Atomic(struct context *) **);
 
 /*
- * Sends a request to the node and waits for the reply. Stores a
- * received descriptor in *fd_in, or closes it if fd_in is NULL.
- * Returns 0, the error of the reply, -ENOTCONN, or -EPROTO.
+ * Sends a request to the node and waits for the reply until the deadline, or
+ * MEMBER_TIMEOUT_NS. Stores a received descriptor in *fd_in, or closes it if
+ * fd_in is NULL. Returns 0, the error of the reply, -ENOTCONN, -EPROTO, or
+ * -ETIMEDOUT: the node lives and does not reply. It will execute the request,
+ * and what the request has made is then given back, unless it was not even sent
+ * because the node owes too many replies.
  */
 int control_call(struct member *, const struct node_request *,
 	struct node_reply *, int *fd_in);
+int control_call_until(struct member *, const struct node_request *,
+	struct node_reply *, int *fd_in, uint64_t deadline);
+
+/*
+ * Returns how long to wait for one reply in a call with a deadline that repeats
+ * its request: so other threads can call the node meanwhile, and a node that is
+ * not slow has the time to reply even if the deadline has passed.
+ */
+uint64_t control_reply_deadline(uint64_t deadline);
+
+/*
+ * The same for a request whose result does not matter: it does not wait for the
+ * reply if the node owes others.
+ */
+void control_tell(struct member *, const struct node_request *);
+
+/*
+ * The same, unless the node has not yet executed an equal request. The request
+ * is then sent in any case.
+ */
+void control_tell_once(struct member *, const struct node_request *);
+
+/* Returns true if the node owes replies. Does not block. */
+bool control_slow(struct member *);
 
 /* Connects to a node and starts it if necessary. Returns a socket or -errno. */
 int control_connect(

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "port/allocation.h"
 #include "port/heap.h"
 #include "port/port.h"
@@ -21,7 +22,8 @@ void *cay_alloc(struct cay_port *port, size_t bytes, unsigned flags)
 		 bytes > SIZE_MAX / 2)
 		error = -EINVAL;
 	else
-		memory = heap_alloc(port->member, bytes, flags, &error);
+		memory = heap_alloc(port->member, bytes, flags,
+			clock_after_ns(MEMBER_TIMEOUT_NS), &error);
 	if (memory) {
 		error = allocation_add(port->member, memory, bytes);
 		if (error) {

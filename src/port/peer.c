@@ -13,10 +13,9 @@
 static void peer_release_at_node(struct cay_port *port, uint32_t index)
 {
 	struct node_request request = { .kind = NODE_RELEASE };
-	struct node_reply reply;
 	request.release.vpid = port->origin.vpid;
 	request.release.index = index;
-	control_call(port->member, &request, &reply, NULL);
+	control_tell(port->member, &request);
 }
 
 struct cay_peer *peer_alloc(struct cay_port *port, uint16_t vpid)
@@ -79,7 +78,7 @@ err:
 }
 
 static int peer_request(struct cay_port *port, struct node_request *request,
-	struct cay_peer **out)
+	uint64_t deadline, struct cay_peer **out)
 {
 	struct node_reply reply;
 	if (!port_usable(port))
@@ -88,7 +87,8 @@ static int peer_request(struct cay_port *port, struct node_request *request,
 		return -EFAULT;
 	request->kind = NODE_RESOLVE;
 	request->resolve.vpid = port->origin.vpid;
-	int r = control_call(port->member, request, &reply, NULL);
+	int r = control_call_until(port->member, request, &reply, NULL,
+		control_reply_deadline(deadline));
 	return r ? r : peer_new(port, &reply, out);
 }
 
@@ -98,7 +98,7 @@ int cay_peer_resolve(
 	struct node_request request = { 0 };
 	request.resolve.node = addr.node;
 	request.resolve.target = addr.vpid;
-	return peer_request(port, &request, out);
+	return peer_request(port, &request, 0, out);
 }
 
 int cay_peer_lookup(struct cay_port *port, const char *name, uint64_t deadline,
@@ -110,8 +110,8 @@ int cay_peer_lookup(struct cay_port *port, const char *name, uint64_t deadline,
 	memcpy(request.resolve.name, name, strlen(name) + 1);
 	for (uint64_t nap = 50 * CLOCK_NS_PER_US;;
 		nap = bits_min(2 * nap, 10 * CLOCK_NS_PER_MS)) {
-		int r = peer_request(port, &request, out);
-		if (r != -ENXIO || deadline == 0)
+		int r = peer_request(port, &request, deadline, out);
+		if ((r != -ENXIO && r != -ETIMEDOUT) || deadline == 0)
 			return r;
 		if (clock_passed(deadline))
 			return -ETIMEDOUT;

@@ -17,8 +17,9 @@
 
 /* ---- issue ---- */
 
-void pending_announce(struct cay_port *port)
+int pending_announce(struct cay_port *port)
 {
+	int r = 0;
 	struct node_request request = { .kind = NODE_REFERENCES };
 	struct node_reply reply;
 	struct lock_guard guard;
@@ -40,18 +41,24 @@ void pending_announce(struct cay_port *port)
 			atomic_store_explicit(&port->origin.refs[i].state,
 				(uint64_t)start[i] << REFERENCE_SEQUENCE_SHIFT,
 				memory_order_release);
-		control_call(port->member, &request, &reply, NULL);
+		r = control_call(port->member, &request, &reply, NULL);
 	}
-	port->announced = true;
+	/* The node must know of the slots before one is used. */
+	if (r != -ETIMEDOUT)
+		port->announced = true;
 	lock_drop(&port->lock, &guard);
+	return r == -ETIMEDOUT ? -EAGAIN : 0;
 }
 
 int pending_prepare(struct cay_port *port)
 {
 	struct lock_guard guard;
 	/* Relaxed: pending_announce() checks again under the lock. */
-	if (!atomic_load_explicit(&port->announced, memory_order_relaxed))
-		pending_announce(port);
+	if (!atomic_load_explicit(&port->announced, memory_order_relaxed)) {
+		int r = pending_announce(port);
+		if (r)
+			return r;
+	}
 	lock_take(&port->lock, &guard);
 	if (!port->pending)
 		port->pending = calloc(PENDING_ENTRIES, sizeof(*port->pending));

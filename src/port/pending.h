@@ -10,11 +10,12 @@
 
 /*
  * Tells the node, once, that this port uses references, so that the node
- * completes them when a target closes or dies.
+ * completes them when a target closes or dies. Returns 0, or -EAGAIN if the
+ * node does not reply.
  */
-void pending_announce(struct cay_port *);
+int pending_announce(struct cay_port *);
 
-/* Announces, and allocates the table once. Returns 0 or -ENOMEM. */
+/* Announces, and allocates the table once. Returns 0, -ENOMEM or -EAGAIN. */
 int pending_prepare(struct cay_port *);
 
 /*

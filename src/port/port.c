@@ -121,9 +121,8 @@ static void port_delete(struct cay_port *port)
 static void port_close_at_node(struct member *m, uint16_t vpid)
 {
 	struct node_request request = { .kind = NODE_CLOSE };
-	struct node_reply reply;
 	request.close.vpid = vpid;
-	control_call(m, &request, &reply, NULL);
+	control_tell(m, &request);
 }
 
 static void access_refused(_Atomic(struct context *) *to)

@@ -24,8 +24,9 @@ int cay_vci_post(struct cay_port *port, const struct cay_vci *v)
 	if (!v)
 		return -EFAULT;
 	if ((v->word[0] & CAY_COMMAND_OPERATION) == CAY_SEND &&
-		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX)
-		pending_announce(port);
+		v->word[CAY_VCI_WORD_LENGTH] > QUEUE_PAYLOAD_MAX &&
+		pending_announce(port) != 0)
+		return -EAGAIN;
 	return device_post(&port->origin, v) ? 0 : -EAGAIN;
 }
 

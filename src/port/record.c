@@ -147,7 +147,8 @@ void record_clear(struct member *m, uint16_t vpid)
  * Asks the node to void what the record claims. Returns false if another
  * thread's record covers the same entry: that thread may have left its call,
  * too, so this thread does not wait; the node keeps the record and repairs it
- * later. Without a node there is no repair.
+ * later, as it does if it does not reply in time. Without a node there is no
+ * repair.
  */
 static bool record_repair(struct member *m, struct op_record *op)
 {
@@ -158,7 +159,8 @@ static bool record_repair(struct member *m, struct op_record *op)
 	/* Two abandoned records must not wait for each other. */
 	atomic_fetch_or_explicit(
 		&op->state, OP_ABANDONED, memory_order_release);
-	if (control_call(m, &request, &reply, NULL) == -EAGAIN)
+	int r = control_call(m, &request, &reply, NULL);
+	if (r == -EAGAIN || r == -ETIMEDOUT)
 		return false;
 	atomic_store_explicit(&op->state, OP_IDLE, memory_order_release);
 	return true;

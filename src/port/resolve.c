@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/queue.h"
+#include "node/address.h"
 #include "node/client.h"
 #include "port/lock.h"
 #include "port/record.h"
@@ -20,8 +22,9 @@
 struct resolving {
 	struct cay_peer *peer; /* NULL: the entry is free */
 	struct context *context;
-	uint32_t number; /* of this use of the entry */
-	bool aborted;	 /* completed by this process */
+	struct resolved_leaf *leaf; /* of a name, whose VPID is not known */
+	uint32_t number;	    /* of this use of the entry */
+	bool aborted;		    /* completed by this process */
 };
 
 /* The tag of the request: entry and number. */
@@ -30,7 +33,19 @@ static uint64_t resolving_tag(const struct cay_port *port, uint32_t index)
 	return index | (uint64_t)port->resolving[index].number << 32;
 }
 
-/* Under the lock: returns a free entry with its memory, or NULL and *error. */
+/* Under the lock. */
+static void resolving_free(struct resolving *q)
+{
+	free(q->peer);
+	free(q->context);
+	free(q->leaf);
+	*q = (struct resolving){ .number = q->number };
+}
+
+/*
+ * Under the lock: returns a free entry with its memory, or NULL and *error. The
+ * VPID is 0 if only the name is known.
+ */
 static struct resolving *resolving_new(
 	struct cay_port *port, uint16_t vpid, void *data, int *error)
 {
@@ -48,50 +63,39 @@ static struct resolving *resolving_new(
 	*error = -EAGAIN;
 	if (!q)
 		return NULL;
-	struct cay_peer *peer = peer_alloc(port, vpid);
-	struct context *context = malloc(sizeof(*context));
+	*q = (struct resolving){ .peer = peer_alloc(port, vpid),
+		.context = malloc(sizeof(*q->context)),
+		.leaf = vpid ? NULL : calloc(1, sizeof(*q->leaf)),
+		.number = q->number + 1 };
 	*error = -ENOMEM;
-	if (!peer || !context) {
-		free(peer);
-		free(context);
+	if (!q->peer || !q->context || !(vpid || q->leaf)) {
+		resolving_free(q);
 		return NULL;
 	}
-	peer->data = data;
-	*q = (struct resolving){ peer, context, q->number + 1, false };
+	q->peer->data = data;
 	return q;
 }
 
-/* Under the lock. */
-static void resolving_free(struct resolving *q)
+/* Sends the request, in which the target is filled in. */
+static int resolve_start(
+	struct cay_port *port, struct node_request *request, void *data)
 {
-	free(q->peer);
-	free(q->context);
-	q->peer = NULL;
-	q->context = NULL;
-}
-
-int cay_peer_resolve_start(
-	struct cay_port *port, struct cay_addr addr, void *data)
-{
-	struct node_request request = { .kind = NODE_RESOLVE_START };
 	struct lock_guard guard;
 	int r;
-	if (!port_usable(port))
-		return port_error(port);
 	lock_take(&port->lock, &guard);
-	struct resolving *q = resolving_new(port, addr.vpid, data, &r);
+	struct resolving *q =
+		resolving_new(port, request->resolve.target, data, &r);
 	if (q && !device_reserve_completion(&port->origin)) {
 		resolving_free(q);
 		q = NULL;
 		r = -EAGAIN;
 	}
 	if (q) {
-		request.resolve.vpid = port->origin.vpid;
-		request.resolve.target = addr.vpid;
-		request.resolve.node = addr.node;
-		request.resolve.tag =
+		request->kind = NODE_RESOLVE_START;
+		request->resolve.vpid = port->origin.vpid;
+		request->resolve.tag =
 			resolving_tag(port, (uint32_t)(q - port->resolving));
-		r = client_post(port->member->socket, &request);
+		r = client_post(port->member->socket, request);
 		if (r) {
 			device_completions_returned(&port->origin, 1);
 			resolving_free(q);
@@ -103,13 +107,40 @@ int cay_peer_resolve_start(
 	return r;
 }
 
+int cay_peer_resolve_start(
+	struct cay_port *port, struct cay_addr addr, void *data)
+{
+	struct node_request request = { 0 };
+	if (!port_usable(port))
+		return port_error(port);
+	request.resolve.target = addr.vpid;
+	request.resolve.node = addr.node;
+	return resolve_start(port, &request, data);
+}
+
+int cay_peer_lookup_start(struct cay_port *port, const char *name, void *data)
+{
+	struct node_request request = { 0 };
+	if (!port_usable(port))
+		return port_error(port);
+	if (!name || !node_name_valid(name))
+		return -EINVAL;
+	memcpy(request.resolve.name, name, strlen(name) + 1);
+	return resolve_start(port, &request, data);
+}
+
 /* Under the lock: fills in the peer. Returns an error code. */
-static enum cay_error resolving_end(
-	struct cay_port *port, struct resolving *q, const struct cay_nqe *n)
+static enum cay_error resolving_end(struct cay_port *port, struct resolving *q,
+	const struct cay_nqe *n, uint16_t vpid)
 {
 	uint64_t index = n->word[CAY_NQE_WORD_PREVIOUS];
 	uint64_t epoch = n->word[CAY_NQE_WORD_RESULT];
-	/* The entry is in memory that members of the realm can write. */
+	/*
+	 * The entry is in memory that members of the realm can write. A name
+	 * has a VPID only now.
+	 */
+	if (q->leaf)
+		q->peer->vpid = vpid;
 	if (index >= port->origin.peer_count || epoch > UINT32_MAX ||
 		port->origin.routes[index] ||
 		context_load(&port->member->arena, q->peer->vpid,
@@ -117,7 +148,9 @@ static enum cay_error resolving_end(
 		return CAY_ERROR_ROUTE;
 	q->peer->index = (uint32_t)index;
 	atomic_init(&q->peer->context, q->context);
-	/* resolved_reserve() has made room. */
+	if (q->leaf)
+		resolved_provide(port, q->peer->vpid, &q->leaf);
+	/* There is room. */
 	resolved_add(port, q->peer);
 	port->origin.routes[index] = &q->peer->context;
 	return CAY_ERROR_NONE;
@@ -136,19 +169,18 @@ int resolve_event(
 				      : NULL;
 	if (q && q->peer && tag == resolving_tag(port, index)) {
 		e->kind = CAY_EVENT_RESOLVED;
-		e->peer.vpid = q->peer->vpid;
 		e->tag = (uint64_t)(uintptr_t)q->peer->data;
 		e->handle = NULL;
 		e->result = e->previous = 0;
 		if (!e->error)
-			e->error = (int)resolving_end(port, q, n);
-		if (e->error) {
-			resolving_free(q);
-		} else {
+			e->error = (int)resolving_end(port, q, n, e->peer.vpid);
+		e->peer.vpid = q->peer->vpid;
+		if (!e->error) {
 			e->handle = q->peer;
 			q->peer = NULL;
 			q->context = NULL;
 		}
+		resolving_free(q);
 		port->resolving_count--;
 		r = 1;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resolutions that cay_peer_resolve_start() has started. The node completes
- * each with a NOTIFY_CC in the port's own queue, in an entry that was reserved
- * before the request was sent.
+ * Resolutions that cay_peer_resolve_start() or cay_peer_lookup_start() has
+ * started. The node completes each with a NOTIFY_CC in the port's own queue, in
+ * an entry that was reserved before the request was sent.
  */
 #ifndef CAY_PORT_RESOLVE_H
 #define CAY_PORT_RESOLVE_H

@@ -55,6 +55,18 @@ int resolved_reserve(struct cay_port *port, uint16_t vpid)
 	return resolved_slot_new(port, vpid) ? 0 : -ENOMEM;
 }
 
+void resolved_provide(
+	struct cay_port *port, uint16_t vpid, struct resolved_leaf **leaf)
+{
+	struct resolved *root =
+		atomic_load_explicit(&port->resolved, memory_order_relaxed);
+	if (resolved_slot(port, vpid))
+		return;
+	atomic_store_explicit(&root->leaves[vpid / RESOLVED_SLOTS], *leaf,
+		memory_order_release);
+	*leaf = NULL;
+}
+
 int resolved_add(struct cay_port *port, struct cay_peer *peer)
 {
 	_Atomic(struct cay_peer *) *slot = resolved_slot_new(port, peer->vpid);

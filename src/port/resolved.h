@@ -57,6 +57,12 @@ static inline void resolved_heard(struct cay_port *port, uint16_t vpid)
 
 /* Under port->lock: lets the next resolved_add() of the VPID succeed. */
 int resolved_reserve(struct cay_port *, uint16_t vpid);
+/*
+ * Under port->lock, with the first level: the same without allocating. Takes
+ * *leaf, which is zeroed, and sets it to NULL if it is needed.
+ */
+void resolved_provide(
+	struct cay_port *, uint16_t vpid, struct resolved_leaf **leaf);
 /* Under port->lock: adds a peer. Returns 0 or -ENOMEM. */
 int resolved_add(struct cay_port *, struct cay_peer *);
 /* Under port->lock: removes a peer, which need not be in the table. */

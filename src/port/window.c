@@ -321,7 +321,8 @@ static int quiesce(struct cay_port *port, uint32_t window, bool mapped)
 	request.quiesce.mapped = mapped;
 	for (uint64_t nap = QUIESCE_NAP_NS;;
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
-		int r = control_call(port->member, &request, &reply, NULL);
+		int r = control_call_until(
+			port->member, &request, &reply, NULL, deadline);
 		if (r != -EAGAIN)
 			return r;
 		if (clock_passed(deadline))

@@ -26,6 +26,13 @@ struct node_request window_request(struct cay_port *port,
 	return request;
 }
 
+/* A lock must not be requested twice, so its reply gets all the time. */
+static uint64_t lock_reply_deadline(uint64_t deadline)
+{
+	uint64_t least = control_reply_deadline(deadline);
+	return deadline > least ? deadline : least;
+}
+
 /*
  * The lock is set, and accesses are still in progress: waits for their end, or
  * releases the lock at the deadline.
@@ -36,8 +43,8 @@ static int lock_wait(
 	struct node_reply reply;
 	int r;
 	request->lock.poll = 1;
-	while ((r = control_call(port->member, request, &reply, NULL)) ==
-		-EINPROGRESS) {
+	while ((r = control_call_until(port->member, request, &reply, NULL,
+			lock_reply_deadline(deadline))) == -EINPROGRESS) {
 		if (clock_passed(deadline))
 			break;
 		clock_nap_ns(QUIESCE_NAP_NS);
@@ -45,7 +52,7 @@ static int lock_wait(
 	if (r == 0)
 		return 0;
 	request->kind = NODE_UNLOCK;
-	control_call(port->member, request, &reply, NULL);
+	control_tell(port->member, request);
 	if (r == -EINPROGRESS)
 		return deadline ? -ETIMEDOUT : -EAGAIN;
 	return r;
@@ -65,7 +72,8 @@ int cay_window_lock(struct cay_port *port, struct cay_peer *peer,
 		nap = bits_min(2 * nap, CLOCK_NS_PER_MS)) {
 		struct node_request request =
 			window_request(port, peer, key, NODE_LOCK);
-		int r = control_call(port->member, &request, &reply, NULL);
+		int r = control_call_until(port->member, &request, &reply, NULL,
+			lock_reply_deadline(deadline));
 		if (r == -EINPROGRESS)
 			return lock_wait(port, &request, deadline);
 		if (r == -EACCES)
