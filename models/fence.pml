@@ -26,6 +26,12 @@
  * node has found unpublished and is about to list, so it loads `migration`
  * after word 7, and then waits for the list as well.
  *
+ * A sender waits for a limited time. Then it replaces MIGRATING by UNFENCED,
+ * and the node MIGRATING by MIGRATED, both with a CAS: one of them decides for
+ * all. After UNFENCED no entry is void. A node that has found UNFENCED begins
+ * again, and its next list cannot contain an entry that was delivered, because
+ * of another membarrier. Each sender loses patience at most once.
+ *
  * Sender 0 is fenced; it may stop for ever at any step, or continue at any
  * time. Properties: every message is delivered once, in order; neither node nor
  * consumer nor the other sender ever waits for sender 0.
@@ -37,8 +43,11 @@
  *
  * Variants that must fail:
  *	NO_MEMBARRIER	the node loads word 7 without a membarrier
- *	GIVE_UP		a sender waits for the list for a limited time, then
- *			regards the entry as delivered
+ *	GIVE_UP		a sender whose time is over regards the entry as
+ *			delivered, without the CAS
+ *	PLAIN_LIST	the node stores MIGRATED without a CAS
+ *	ONE_BARRIER	the node begins again without a membarrier
+ *	OLD_LIST	the node begins again and keeps its list
  *	BLIND		the consumer does not load MIGRATION
  *	LOOK_FIRST	it loads MIGRATION before word 7
  *	IN_RECORD	without MOVES: the node waits
@@ -80,6 +89,7 @@
 #define STABLE 0
 #define MIGRATING 1
 #define MIGRATED 2
+#define UNFENCED 3
 
 #define IDLE   0
 #define TRY    1
@@ -95,6 +105,7 @@ byte renewed_count;
 byte got[SENDERS];
 bit done[SENDERS];
 bit stopped; /* sender 0, for ever */
+bit impatient[SENDERS]; /* its wait has ended once */
 
 /* ---- a sender ---- */
 
@@ -138,12 +149,35 @@ attempt:
 			fi
 		};
 #ifndef ALONE
+#ifdef IN_RECORD
+		mem[MIGRATION] == MIGRATED;
+#else
 		if
-		:: mem[MIGRATION] == MIGRATED
+		:: mem[MIGRATION] != MIGRATING
+		:: atomic {
+			mem[MIGRATION] == MIGRATING && !impatient[_pid];
+			impatient[_pid] = 1
+		   } ->
 #ifdef GIVE_UP
-		:: mem[MIGRATION] == MIGRATING -> goto delivered
+			goto delivered
+#else
+			d_step {
+				signal = MIGRATING;
+				cas_now(_pid, MIGRATION, signal, UNFENCED, won);
+				signal = 0;
+				won = 0
+			}
 #endif
 		fi;
+		/* The list is read only if it is final. */
+		atomic {
+			load(_pid, MIGRATION, signal);
+			if
+			:: signal != MIGRATED -> signal = 0; goto delivered
+			:: else -> signal = 0
+			fi
+		};
+#endif
 		atomic {
 			load(_pid, LISTED(NQ(w)), signal);
 			if
@@ -215,6 +249,7 @@ active proctype receiver()
 {
 	byte at, word, taken;
 
+consume:
 	do
 #ifdef LOOK_FIRST
 	:: mem[MIGRATION] == STABLE ->
@@ -234,7 +269,10 @@ active proctype receiver()
 		atomic {
 #ifndef BLIND
 			if
-			:: mem[MIGRATION] != STABLE -> word = 0; goto migrating
+			:: mem[MIGRATION] == MIGRATING ||
+				mem[MIGRATION] == MIGRATED ->
+				word = 0;
+				goto migrating
 			:: else
 			fi;
 #endif
@@ -244,9 +282,14 @@ active proctype receiver()
 		}
 #endif
 	:: mem[MIGRATION] == MIGRATED -> goto migrating
+	:: mem[MIGRATION] == UNFENCED && (mem[W] & CLOSED) &&
+		at == NQ(mem[W]) -> goto follow
 	od;
 migrating:
-	mem[MIGRATION] == MIGRATED;
+	if
+	:: mem[MIGRATION] == UNFENCED -> goto consume
+	:: mem[MIGRATION] == MIGRATED
+	fi;
 	do
 	:: at == NQ(mem[W]) -> break
 	:: atomic { at < NQ(mem[W]) && mem[LISTED(at)]; at++ }
@@ -256,6 +299,7 @@ migrating:
 		at++
 	   }
 	od;
+follow:
 	do
 	:: atomic {
 		taken < renewed_count;
@@ -298,10 +342,21 @@ active proctype node()
 {
 	byte w, i, state;
 	bit won;
+#ifdef ONE_BARRIER
+	bit begun;
+#endif
 
+begin:
 	store(NODE, MIGRATION, MIGRATING);
 #ifndef IN_RECORD
+#ifdef ONE_BARRIER
+	if
+	:: !begun -> membarrier()
+	:: else
+	fi;
+#else
 	membarrier();
+#endif
 #endif
 	/* The new set is open before the old one closes. */
 	fetch_or(NODE, W, CLOSED, w);
@@ -366,5 +421,23 @@ trying:
 	goto again;
 #endif
 decided:
+#if defined(IN_RECORD) || defined(PLAIN_LIST)
 	store(NODE, MIGRATION, MIGRATED)
+#else
+	atomic {
+		state = MIGRATING;
+		d_step { cas_now(NODE, MIGRATION, state, MIGRATED, won) };
+		if
+		:: won
+		:: else ->
+#ifdef ONE_BARRIER
+			begun = 1;
+#endif
+#ifndef OLD_LIST
+			store(NODE, LISTED(i), 0);
+#endif
+			goto begin
+		fi
+	}
+#endif
 }

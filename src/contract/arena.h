@@ -126,6 +126,8 @@ enum queue_migration {
 	QUEUE_STABLE = 0,
 	QUEUE_MIGRATING = 1, /* fenced[] is being determined */
 	QUEUE_MIGRATED = 2,  /* fenced[] is final */
+	/* A member has waited too long for fenced[]: no entry is fenced. */
+	QUEUE_UNFENCED = 3,
 };
 
 struct queue_control {

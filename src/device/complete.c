@@ -40,17 +40,24 @@ static inline void complete_access(struct origin *o, struct op_record *op,
 	ack_own(o, op, &c);
 }
 
-/* Completes a refused access with its error. Returns 1, or -EAGAIN: no room. */
+/*
+ * Completes a refused access with its error. Returns 1, or -EAGAIN: no room.
+ * CAY_ERROR_NO_RESOURCES is that of window_renotify(): the access is done and
+ * must not be repeated, so without room only a flush reports the error.
+ */
 __attribute__((cold, noinline)) static int complete_refused(struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot,
 	const struct packet *p, bool reserved, int error)
 {
 	if (error == CAY_ERROR_CAPABILITY)
 		private_add32(&o->device.invalid_capabilities, 1);
-	if (!reserved && !ack_reserve(o))
+	bool room = reserved || ack_reserve(o);
+	if (!room && error != CAY_ERROR_NO_RESOURCES)
 		return -EAGAIN;
 	/* Before the completion, which another thread may poll at once. */
 	host_refused(o, slot);
+	if (!room)
+		return 1;
 	struct completion c = complete_begin(o, slot, p);
 	c.error = (uint8_t)error;
 	ack_own(o, op, &c);

@@ -151,6 +151,11 @@ bool DEVICE(fenced)(const struct context *to, uint64_t position)
 	return notify_fenced(to, position);
 }
 
+void DEVICE(unfence)(const struct context *to)
+{
+	notify_unfence(to);
+}
+
 void DEVICE(status)(struct origin *o, struct op_record *op)
 {
 	trigger_snapshot(o, op);

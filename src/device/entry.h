@@ -57,6 +57,8 @@ void DEVICE(status)(struct origin *, struct op_record *);
 
 /* Returns true if this entry of a replaced queue set is fenced. */
 bool DEVICE(fenced)(const struct context *, uint64_t position);
+/* The node has exited before its list was final: no entry is fenced. */
+void DEVICE(unfence)(const struct context *);
 void DEVICE(return_entries)(struct context *own, uint64_t r);
 uint64_t DEVICE(sleep)(struct context *own, uint64_t next, uint64_t flag);
 void DEVICE(cancel_sleep)(struct context *own, uint64_t flag);

@@ -112,6 +112,16 @@ static inline bool host_cas(_Atomic uint64_t *word, uint64_t *expected,
 	return done;
 }
 
+static inline bool host_cas32(_Atomic uint32_t *word, uint32_t *expected,
+	uint32_t value, enum host_kind kind)
+{
+	host_before();
+	bool done = atomic_compare_exchange_strong_explicit(word, expected,
+		value, memory_order_acq_rel, memory_order_acquire);
+	host_after(HOST_ATOMIC, kind, (const void *)word, 4, done);
+	return done;
+}
+
 static inline uint64_t host_or(
 	_Atomic uint64_t *word, uint64_t bits, enum host_kind kind)
 {

@@ -101,18 +101,31 @@ static inline bool notify_fenced(const struct context *to, uint64_t position)
 }
 
 /*
+ * Decides in place of a node that has exited or is silent that no entry of the
+ * set is fenced. The CAS pairs with that of the node, which makes its list
+ * final: exactly one of them succeeds, so sender and receiver agree.
+ */
+static inline void notify_unfence(const struct context *to)
+{
+	uint32_t migrating = QUEUE_MIGRATING;
+	host_cas32(&to->control->migration, &migrating, QUEUE_UNFENCED,
+		HOST_MIGRATION);
+}
+
+/*
  * The queue set was replaced between claim and publication. Waits until the
- * node has listed the fenced entries (node/fence.c); if the node exits before,
- * or is silent for too long, no entry is fenced. Returns 0, or -ESTALE if the
- * entry is fenced.
+ * node has listed the fenced entries (node/fence.c). Returns 0, or -ESTALE if
+ * the entry is fenced.
  */
 __attribute__((cold, noinline)) static int notify_await_migration(
 	const struct context *to, uint64_t position)
 {
 	uint64_t deadline = 0;
 	while (host_migration(to) == QUEUE_MIGRATING)
-		if (!host_pause(to->arena, &deadline))
-			return 0;
+		if (!host_pause(to->arena, &deadline)) {
+			notify_unfence(to);
+			break;
+		}
 	return notify_fenced(to, position) ? -ESTALE : 0;
 }
 

@@ -42,10 +42,8 @@ static inline int transmit_access(struct op_record *op,
 	for (;;) {
 		struct context *to = host_context(slot);
 		int r = dispatch_access(to, op, p, response);
-		if (unlikely(r == -ESTALE)) {
-			window_renotify(slot, op, p);
-			return 0;
-		}
+		if (unlikely(r == -ESTALE))
+			return window_renotify(slot, op, p);
 		if (likely(r != -EPIPE) || !host_follow(slot, to))
 			return r;
 	}

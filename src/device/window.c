@@ -299,9 +299,11 @@ static inline int window_leave(struct context *to, struct op_record *op,
 
 /*
  * The queue set was replaced, and the notification of the access was fenced:
- * notifies the owner in the new set, without repeating the access.
+ * notifies the owner in the new set, without repeating the access. Returns 0,
+ * also if the owner is gone, or CAY_ERROR_NO_RESOURCES: the owner has made no
+ * room for too long.
  */
-__attribute__((cold, noinline, unused)) static void window_renotify(
+__attribute__((cold, noinline, unused)) static int window_renotify(
 	_Atomic(struct context *) *slot, struct op_record *op,
 	const struct packet *p)
 {
@@ -315,8 +317,8 @@ __attribute__((cold, noinline, unused)) static void window_renotify(
 			r = notify_finish(to, op, &claim, p->flags);
 		}
 		if (r == 0 || (r == -EPIPE && !host_follow(slot, to)))
-			return;
+			return 0;
 		if (r == -EAGAIN && !host_pause(to->arena, &deadline))
-			return;
+			return CAY_ERROR_NO_RESOURCES;
 	}
 }

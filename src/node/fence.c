@@ -15,6 +15,11 @@
  * node's load was published after the barrier, so a receiver that sees it also
  * sees `migration`. A record in state TRY may name an entry that another thread
  * has claimed; that thread then retries.
+ *
+ * A member that has waited too long for the list replaces MIGRATING by UNFENCED
+ * and regards its entry as delivered. The node makes its list final with a CAS
+ * that then fails, stores MIGRATING again, issues another membarrier and makes
+ * a new list, which cannot contain that entry any more.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,6 +27,8 @@
 #include "base/futex.h"
 #include "node/doorbell.h"
 #include "node/record.h"
+
+#define FENCE_TRIES 3
 
 /* Frees the queue set of the previous migration, or returns -EBUSY. */
 static int previous_free(struct vport *p)
@@ -116,6 +123,42 @@ static void migration_store(
 		state, order);
 }
 
+/*
+ * Makes the list of a replaced queue set final, unless a member has decided
+ * first that no entry is fenced: then with another list. Each failure but those
+ * by hostile members takes ten seconds, so the tries are few. Returns 0, or the
+ * error after which no entry is fenced.
+ */
+static int fence_decide(
+	struct process *stopped, struct vport *p, struct context *old)
+{
+	_Atomic uint32_t *migration = &old->control->migration;
+	int e = -ECANCELED;
+	for (unsigned i = 0; i < FENCE_TRIES; i++) {
+		uint32_t expected = QUEUE_MIGRATING;
+		fence_list(stopped, p, old);
+		/*
+		 * Release: the list is complete. Pairs with notify_fenced().
+		 * Acquire pairs with notify_unfence().
+		 */
+		if (atomic_compare_exchange_strong_explicit(migration,
+			    &expected, QUEUE_MIGRATED, memory_order_acq_rel,
+			    memory_order_acquire))
+			return 0;
+		/* As in fence_begin(). */
+		atomic_store_explicit(
+			migration, QUEUE_MIGRATING, memory_order_seq_cst);
+		int barrier = realm_barrier(p->realm);
+		if (barrier) {
+			e = barrier;
+			break;
+		}
+	}
+	p->fenced_count = 0;
+	atomic_store_explicit(migration, QUEUE_UNFENCED, memory_order_release);
+	return e;
+}
+
 /* Migrates a port whose queue set is MIGRATING, after the barrier. */
 static int fence_port(struct process *stopped, struct vport *p)
 {
@@ -126,17 +169,11 @@ static int fence_port(struct process *stopped, struct vport *p)
 		e = queue_set_replace(p);
 	if (e)
 		return e;
-	fence_list(stopped, p, &old);
-	/*
-	 * Release: the list is complete. Pairs with notify_await_migration()
-	 * and consumer_peek().
-	 */
-	atomic_store_explicit(
-		&old.control->migration, QUEUE_MIGRATED, memory_order_release);
+	e = fence_decide(stopped, p, &old);
 	futex_wake_upper(&old.control->w);
 	doorbell_ring_port(p);
-	r->node->count.fenced++;
-	return 0;
+	r->node->count.fenced += e == 0;
+	return e;
 }
 
 static struct process *process_find(struct node *n, pid_t pid)

@@ -148,9 +148,12 @@ uint64_t consumer_peek_migrating(struct cay_port *port)
 		uint64_t word = device_peek_inline(rx->own, rx->next);
 		/* After the entry; pairs with the stores in node/fence.c. */
 		uint32_t migration = device_migration(rx->own);
-		if (migration == QUEUE_MIGRATING)
-			/* Undecided, unless the node has exited. */
-			return member_node_alive(port->member) ? 0 : word;
+		if (migration == QUEUE_MIGRATING) {
+			if (member_node_alive(port->member))
+				return 0;
+			device_unfence(rx->own);
+			continue;
+		}
 		bool fenced = device_fenced(rx->own, rx->next);
 		if (migration == QUEUE_STABLE || (word && !fenced))
 			return word;

@@ -34,6 +34,35 @@ static void claim_entry(const struct process *stopped, const struct vport *p)
 	atomic_store(&c->w, next);
 }
 
+/*
+ * After the node has found an entry unpublished, its sender publishes it and
+ * waits for too long, or hostile members do not wait at all.
+ */
+static struct {
+	unsigned times;
+	bool publishes;
+} impatient;
+
+uint64_t __real_node_device_peek(struct context *, uint64_t position);
+uint64_t __wrap_node_device_peek(struct context *to, uint64_t position);
+uint64_t __wrap_node_device_peek(struct context *to, uint64_t position)
+{
+	uint64_t word = __real_node_device_peek(to, position);
+	if (impatient.times == 0)
+		return word;
+	impatient.times--;
+	assert_int_equal(
+		atomic_exchange(&to->control->migration, QUEUE_UNFENCED),
+		QUEUE_MIGRATING);
+	if (impatient.publishes)
+		atomic_store(queue_valid_word(
+				     &to->nq[position & (to->nq_entries - 1)]),
+			queue_generation(position, to->nq_log2)
+					<< CAY_NQE_GENERATION_SHIFT |
+				CAY_NOTIFY_FAST_RECV);
+	return word;
+}
+
 static uint32_t fence(void)
 {
 	uint32_t migrated = 0;
@@ -112,12 +141,66 @@ static void list_of_fenced_entries_is_bounded(void **state)
 	node_end(node);
 }
 
+/* A sender that has regarded its entry as delivered is not fenced later. */
+static void member_decides_before_the_node(void **state)
+{
+	(void)state;
+	for (unsigned publishes = 0; publishes < 2; publishes++) {
+		node = inside_node(HEAP_BYTES);
+		struct process *owner = inside_join(node, 1, "default");
+		struct process *stopped =
+			inside_join(node, STOPPED_PID, "default");
+		struct vport *port = inside_open(owner);
+		struct queue_control *old = arena_control(
+			&port->realm->arena, port->config.vpid, port->epoch);
+		claim_entry(stopped, port);
+		impatient.times = 1;
+		impatient.publishes = publishes;
+		assert_int_equal(fence(), 1);
+		assert_int_equal(impatient.times, 0);
+		assert_int_equal(atomic_load(&old->migration), QUEUE_MIGRATED);
+		assert_int_equal(old->fenced_count, !publishes);
+		assert_int_equal(port->fenced_count, !publishes);
+		process_exited(stopped);
+		process_exited(owner);
+		inside_check_empty(node);
+		node_end(node);
+	}
+}
+
+static void node_ends_if_members_do_not_wait(void **state)
+{
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "default");
+	struct process *stopped = inside_join(node, STOPPED_PID, "default");
+	struct vport *port = inside_open(owner);
+	struct queue_control *old = arena_control(
+		&port->realm->arena, port->config.vpid, port->epoch);
+	uint32_t migrated = 1;
+	claim_entry(stopped, port);
+	impatient.times = UINT32_MAX;
+	impatient.publishes = false;
+	assert_int_equal(
+		fence_process(node, STOPPED_PID, &migrated), -ECANCELED);
+	impatient.times = 0;
+	assert_int_equal(migrated, 0);
+	assert_int_equal(atomic_load(&old->migration), QUEUE_UNFENCED);
+	assert_int_equal(port->fenced_count, 0);
+	process_exited(stopped);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(migrated_port_keeps_its_doorbell),
 		cmocka_unit_test(ports_of_other_realms_do_not_migrate),
 		cmocka_unit_test(list_of_fenced_entries_is_bounded),
+		cmocka_unit_test(member_decides_before_the_node),
+		cmocka_unit_test(node_ends_if_members_do_not_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

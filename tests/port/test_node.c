@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "port/port.h"
 
 #define LONG_BYTES 50000ul
 
@@ -172,6 +173,30 @@ static void open_starts_a_new_node(void **state)
 	close_port(port);
 }
 
+/*
+ * The node dies while it replaces the queue of a port: the receiver consumes
+ * nothing before, and all published entries afterwards.
+ */
+static void receiver_decides_without_the_node(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *self = open_peer(port, port);
+	_Atomic uint32_t *migration = &port->consumer.own->control->migration;
+	struct cay_event e;
+	(void)state;
+	assert_int_equal(cay_send(port, self, 1, NULL, 0, 0), 0);
+	atomic_store(migration, QUEUE_MIGRATING);
+	assert_int_equal(cay_poll(port, &e, 1), 0);
+	assert_int_equal(atomic_load(migration), QUEUE_MIGRATING);
+	node_kill();
+	expect_message(port, 1, 0, 0);
+	assert_int_equal(atomic_load(migration), QUEUE_UNFENCED);
+	assert_int_equal(cay_send(port, self, 2, NULL, 0, 0), 0);
+	expect_message(port, 2, 0, 0);
+	cay_peer_release(self);
+	close_port(port);
+}
+
 /* ---- start and exit ---- */
 
 enum {
@@ -298,6 +323,7 @@ int main(void)
 		TEST(traffic_continues_without_the_node),
 		TEST(wait_ends_when_the_node_closes_the_port),
 		TEST(open_starts_a_new_node),
+		TEST(receiver_decides_without_the_node),
 		TEST(nodes_start_and_exit),
 		TEST(one_node_is_elected),
 		TEST(program_must_exist),

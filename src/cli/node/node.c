@@ -276,6 +276,9 @@ static const char *fence_error_text(int error)
 		       "before, or another process is stuck too; try again";
 	case -ENOSPC:
 		return "the arena has no space for new queues";
+	case -ECANCELED:
+		return "the receivers' queues were replaced, but the process "
+		       "still blocks the old ones; continue it or kill it";
 	case -EOPNOTSUPP:
 		return "the kernel has no membarrier(2), which replacing "
 		       "queues requires; kill the process instead";
