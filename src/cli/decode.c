@@ -332,8 +332,10 @@ static const struct layout frame_completed[] = {
 };
 
 static const struct layout trailer[] = {
-	{ 0, 31, 0, "request", NUMBER },
-	{ 0, 63, 32, "CRC", NUMBER },
+	{ 0, 31, 0, "target epoch", NUMBER },
+	{ 0, 63, 32, "origin epoch", NUMBER },
+	{ 1, 31, 0, "request", NUMBER },
+	{ 1, 63, 32, "CRC", NUMBER },
 };
 
 /* Words 3 to 7 of a command frame. */
@@ -440,16 +442,16 @@ size_t decode_packet(const void *bytes, size_t size, uint32_t mtu,
 	for (; frame < d.count; frame++)
 		fields[frame].word += (unsigned)routing;
 	size_t at = routing + CAY_WORDS;
-	for (size_t i = at; i + 1 < all && i < at + DECODE_PACKET_PAYLOAD;
-		i++) {
+	size_t end = all - PACKET_TRAILER_BYTES / 8;
+	for (size_t i = at; i < end && i < at + DECODE_PACKET_PAYLOAD; i++) {
 		d.words = words + i;
 		fields_add(&d, &payload, 1);
 		fields[d.count - 1].word = (unsigned)i;
 	}
-	d.words = words + all - 1;
+	d.words = words + end;
 	FIELDS_ADD(&d, trailer);
-	fields[d.count - 2].word = fields[d.count - 1].word =
-		(unsigned)(all - 1);
+	for (size_t i = d.count - ARRAY_COUNT(trailer); i < d.count; i++)
+		fields[i].word += (unsigned)end;
 out:
 	free(words);
 	free(data);

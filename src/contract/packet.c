@@ -25,7 +25,7 @@ _Static_assert(PACKET_ROUTING_BYTES_MAX % WORD == 0 &&
 	"tag and phits in whole words");
 _Static_assert(PACKET_FLAGS == STRING_FLAGS >> STRING_FLAGS_SHIFT,
 	"the host phit has room for the flags");
-_Static_assert(sizeof(struct packet_header) == 88, "no hole");
+_Static_assert(sizeof(struct packet_header) == 96, "no hole");
 
 /* ---- command frame ---- */
 
@@ -239,6 +239,8 @@ struct packet_header packet_answer(
 		.origin_vpid = request->target_vpid,
 		.target_vpid = request->origin_vpid,
 		.origin_node = node,
+		.origin_epoch = request->target_epoch,
+		.target_epoch = request->origin_epoch,
 		.api_tag = request->api_tag,
 		.tag = request->tag,
 		.request = request->request,
@@ -258,19 +260,26 @@ static size_t routing_bytes(unsigned phits)
 	return bits_round_up(2 * (1 + phits), WORD);
 }
 
+struct trailer {
+	uint64_t word[PACKET_TRAILER_BYTES / WORD];
+};
+
 /*
  * The trailer of a packet whose frame and payload are in private memory. The
  * CRC is that of frame, payload and the trailer itself with the flags in the
  * place of the CRC: the flags are in the routing frame only for lack of room.
  */
-static uint64_t trailer_of(const struct cay_vci *frame, const void *payload,
-	size_t payload_bytes, uint32_t request, uint8_t flags)
+static struct trailer trailer_of(const struct packet_header *h,
+	const struct cay_vci *frame, const void *payload, size_t payload_bytes)
 {
-	uint64_t word = request | (uint64_t)flags << PACKET_CRC_SHIFT;
+	struct trailer t = { { h->target_epoch | (uint64_t)h->origin_epoch
+							 << PACKET_EPOCH_SHIFT,
+		h->request | (uint64_t)h->flags << PACKET_CRC_SHIFT } };
 	uint32_t crc = crc32c(0, frame, sizeof(*frame));
 	crc = crc32c(crc, payload, payload_bytes);
-	crc = crc32c(crc, &word, sizeof(word));
-	return request | (uint64_t)crc << PACKET_CRC_SHIFT;
+	crc = crc32c(crc, &t, sizeof(t));
+	t.word[1] = h->request | (uint64_t)crc << PACKET_CRC_SHIFT;
+	return t;
 }
 
 static bool pieces_have(
@@ -331,8 +340,7 @@ int packet_encode(const struct packet_header *h,
 		pieces_gather(data, pieces, at);
 		memset(at + bytes, 0, payload - bytes);
 	}
-	uint64_t trailer =
-		trailer_of(&frame, at, payload, h->request, h->flags);
+	struct trailer trailer = trailer_of(h, &frame, at, payload);
 	memcpy(at + payload, &trailer, sizeof(trailer));
 	return (int)total;
 }
@@ -384,7 +392,7 @@ int packet_decode(const void *buffer, size_t size, uint32_t mtu,
 	struct routing_string route = { 0 };
 	struct cay_vci frame, again;
 	struct packet_header h;
-	uint64_t trailer;
+	struct trailer trailer, expected;
 
 	if (!mtu_valid(mtu))
 		return -EINVAL;
@@ -415,8 +423,11 @@ int packet_decode(const void *buffer, size_t size, uint32_t mtu,
 	h.flags = (uint8_t)((route.phit[host] & STRING_FLAGS) >>
 			    STRING_FLAGS_SHIFT);
 	route.phit[host] &= (uint16_t)~STRING_FLAGS;
-	h.request = (uint32_t)trailer;
-	if (trailer != trailer_of(&frame, data, payload, h.request, h.flags))
+	h.target_epoch = (uint32_t)trailer.word[0];
+	h.origin_epoch = (uint32_t)(trailer.word[0] >> PACKET_EPOCH_SHIFT);
+	h.request = (uint32_t)trailer.word[1];
+	expected = trailer_of(&h, &frame, data, payload);
+	if (memcmp(&trailer, &expected, sizeof(trailer)))
 		return -EBADMSG;
 
 	if (!header_valid(&h, l, &route, mtu))

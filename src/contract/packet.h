@@ -9,7 +9,8 @@
  *			phit, return path; zero phits fill the last word
  *	command frame	one line, below
  *	payload		0 to MTU bytes, zero bytes fill the last word
- *	trailer		request identifier 31:0, CRC 63:32
+ *	trailer		target epoch 31:0, origin epoch 63:32;
+ *			request identifier 31:0, CRC 63:32
  *
  * and of the command frame
  *
@@ -38,8 +39,8 @@
  *
  * The commands, the command frame as an altered VCI, and the routing string
  * with an optional return path are those of EXTOLL. Ours are: the place of the
- * flags, the flag of word mode, fill, request identifier, segments, last mark,
- * abort, MTU, CRC, and the words of the responses and of ACK.
+ * flags, the flag of word mode, fill, epochs, request identifier, segments,
+ *last mark, abort, MTU, CRC, and the words of the responses and of ACK.
  */
 #ifndef CAY_CONTRACT_PACKET_H
 #define CAY_CONTRACT_PACKET_H
@@ -55,7 +56,7 @@
 #define PACKET_MTU_MAX 65472u /* and `bytes` has 16 bits */
 
 #define PACKET_ROUTING_BYTES_MAX 136u /* tag and 64 phits, in whole words */
-#define PACKET_TRAILER_BYTES	 8u
+#define PACKET_TRAILER_BYTES	 16u
 #define PACKET_BYTES_MAX(mtu) \
 	(PACKET_ROUTING_BYTES_MAX + CAY_LINE + (mtu) + PACKET_TRAILER_BYTES)
 
@@ -70,7 +71,8 @@
 #define PACKET_NODE_SHIFT   32
 #define PACKET_SEGMENT_LAST (1ull << 63)
 #define PACKET_LENGTH_MAX   (PACKET_SEGMENT_LAST - 1)
-#define PACKET_CRC_SHIFT    32 /* in the trailer */
+#define PACKET_EPOCH_SHIFT  32 /* of the origin, in the trailer */
+#define PACKET_CRC_SHIFT    32 /* there, in the last word */
 
 /*
  * Members that a command does not have are 0 after packet_decode(), and are
@@ -84,7 +86,14 @@ struct packet_header {
 	uint16_t origin_vpid; /* of the port that sends this packet */
 	uint16_t target_vpid;
 	uint32_t origin_node; /* that sends this packet */
-	uint32_t api_tag;     /* in a response: the request's; `tag` also */
+	/*
+	 * A port accepts packets with one of its own epochs, and never those
+	 * for a former port with its VPID.
+	 */
+	uint32_t
+		origin_epoch; /* the first of the port that sends this packet */
+	uint32_t target_epoch; /* in a response: the request's origin_epoch */
+	uint32_t api_tag;      /* in a response: the request's; `tag` also */
 	uint64_t tag;
 	uint64_t length;     /* of the whole message or access, in bytes */
 	uint64_t bytes;	     /* of data in this packet */

@@ -71,11 +71,12 @@ static int port_attach(struct replay *r, uint32_t port)
 		.count = 4,
 		.phit = { phit_make(0, 1, 0), STRING_PORT_ANY | STRING_RETURN,
 			phit_make(1, 1, 0), STRING_PORT_ANY } };
+	const struct context *own = fixture_own(&r->fixture, port);
+	const struct machine_peer peer = { home + 1, own->epoch, own->vpid };
 	int e = machine_attach(m, fixture_own(&r->fixture, port));
 	for (uint32_t i = 0; e == 0 && i < x->options.machines; i++)
 		if (i != home)
-			e = machine_route(
-				x->machine[i], port, home + 1, &string);
+			e = machine_route(x->machine[i], port, &peer, &string);
 	return e ? e
 		 : staging_open(r, port, machine_origin(m, fixture_vpid(port)));
 }
@@ -127,10 +128,11 @@ void replay_machine_detach(struct replay *r, uint32_t port)
 {
 	struct replay_machine *x = r->machine;
 	uint32_t home = machine_of(x, port);
+	const struct machine_peer peer = { home + 1,
+		r->fixture.port[port].first_epoch, fixture_vpid(port) };
 	machine_detach(x->machine[home], fixture_vpid(port));
 	for (uint32_t i = 0; i < x->options.machines; i++)
-		machine_holder_gone(
-			x->machine[i], home + 1, fixture_vpid(port));
+		machine_holder_gone(x->machine[i], &peer);
 }
 
 int replay_machine_error(const struct replay *r)

@@ -156,6 +156,8 @@ static void packet_of_a_put(void **state)
 		.bytes = 64,
 		.segment = 64,
 		.request = 0xabcd,
+		.target_epoch = 17,
+		.origin_epoch = 18,
 		.window = 5,
 		.capability = 0x123456,
 		.offset = 0x88 };
@@ -166,7 +168,7 @@ static void packet_of_a_put(void **state)
 	const struct iovec payload = { data, sizeof(data) };
 	int size = packet_encode(
 		&h, &string, &payload, 1, 128, bytes, sizeof(bytes));
-	assert_int_equal(size, 8 + 64 + 64 + 8);
+	assert_int_equal(size, 8 + 64 + 64 + 16);
 
 	size_t n = decode_packet(bytes, (size_t)size, 128, fields);
 	assert_string_equal(field(n, "phit")->meaning, "link 1, hops: 3");
@@ -184,7 +186,10 @@ static void packet_of_a_put(void **state)
 	assert_int_equal(field(n, "payload")->word, 9);
 	assert_string_equal(
 		field(n, "payload")->meaning, "01 02 03 00 00 00 00 00");
-	assert_int_equal(field(n, "request")->word, 17);
+	assert_int_equal(field(n, "target epoch")->word, 17);
+	assert_int_equal(field(n, "target epoch")->value, 17);
+	assert_int_equal(field(n, "origin epoch")->value, 18);
+	assert_int_equal(field(n, "request")->word, 18);
 	assert_int_equal(field(n, "request")->value, 0xabcd);
 	bytes[20] ^= 1;
 	assert_int_equal(decode_packet(bytes, (size_t)size, 128, fields), 0);

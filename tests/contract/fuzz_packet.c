@@ -133,6 +133,8 @@ static struct packet_header header_draw(struct input *in, uint32_t mtu)
 		.api_tag = (uint32_t)input_take(in, 4),
 		.tag = input_take(in, 8),
 		.request = (uint32_t)input_take(in, 4),
+		.target_epoch = (uint32_t)input_take(in, 4),
+		.origin_epoch = (uint32_t)input_take(in, 4),
 	};
 	uint16_t a = input_take(in, 1) & CAY_COMMAND_ACK;
 	switch (input_below(in, 14)) {

@@ -35,7 +35,8 @@ static const struct routing_string one_way = {
 	.flags = 0x15, .last = true, .origin_vpid = 0x0403,  \
 	.target_vpid = 0x0605, .origin_node = 0x0a090807,    \
 	.api_tag = 0x0e0d0c0b, .tag = 0x161514131211100full, \
-	.request = 0x1a191817
+	.request = 0x1a191817, .target_epoch = 0x32313020,   \
+	.origin_epoch = 0x36353433
 #define TARGET                                             \
 	.window = 0x1c1b, .capability = 0x2221201f1e1dull, \
 	.offset = 0x2a29282726252423ull

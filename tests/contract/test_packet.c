@@ -114,6 +114,7 @@ static void assert_bytes(const struct packet_header *h, const char *hex)
 #define ROUTING	     "0102 1200 bf02 1300 0f00 0000 0000 0000 "
 #define ORIGIN	     "0304 0708090a 0506 " /* and the target's VPID */
 #define TAGS	     "0b0c0d0e 0f10111213141516 "
+#define EPOCHS	     "20303132 33343536 " /* of target and origin */
 #define ZERO	     "0000000000000000 "
 #define TARGET_WORDS "1b1c 1d1e1f202122 232425262728292a "
 
@@ -124,68 +125,74 @@ static void layouts_are_those_of_the_manual(void **state)
 	assert_bytes(kind_of(0x19),
 		ROUTING "1900 " ORIGIN "0500 " TAGS
 			"d0d3d6d9dc000000 0000000000000000 0000000000000000 "
-			"0000000000000000 0000000000000000 "
-			"1718191a 5bf84553");
+			"0000000000000000 0000000000000000 " EPOCHS
+			"1718191a f236f9b2");
 	/* SEND, 13 bytes: one segment. */
 	assert_bytes(kind_of(0x98),
 		ROUTING "9800 " ORIGIN "0d00 " TAGS
 			"0000000000000080 0d00000000000000 " ZERO ZERO ZERO
-			"d0d3d6d9dcdfe2e5 e8ebeef1f4000000 "
-			"1718191a f37c2024");
+			"d0d3d6d9dcdfe2e5 e8ebeef1f4000000 " EPOCHS
+			"1718191a 96abd544");
 	/* FAST_PUT, 23 bytes. */
-	assert_bytes(kind_of(0x2b),
-		ROUTING "2b00 " ORIGIN "1700 " TAGS TARGET_WORDS
-			"d0d3d6d9dcdfe2e5 e8ebeef1f4f7fafd 000306090c0f1200 "
-			"1718191a ac595d62");
+	assert_bytes(kind_of(0x2b), ROUTING
+		"2b00 " ORIGIN "1700 " TAGS TARGET_WORDS
+		"d0d3d6d9dcdfe2e5 e8ebeef1f4f7fafd 000306090c0f1200 " EPOCHS
+		"1718191a 05307043");
 	/* MISALIGNED_PUT. */
-	assert_bytes(kind_of(0x40), ROUTING
-		"4000 " ORIGIN "0000 " TAGS TARGET_WORDS
-		"8877665544332211 a500000000000000 " ZERO "1718191a 1bbbe721");
+	assert_bytes(kind_of(0x40),
+		ROUTING "4000 " ORIGIN "0000 " TAGS TARGET_WORDS
+			"8877665544332211 a500000000000000 " ZERO EPOCHS
+			"1718191a 08efc2fb");
 	/* FAST_GET, 17 bytes. */
-	assert_bytes(kind_of(0x33),
-		ROUTING "3300 " ORIGIN "1100 " TAGS TARGET_WORDS ZERO ZERO ZERO
-			"1718191a f0df735d");
+	assert_bytes(kind_of(0x33), ROUTING
+		"3300 " ORIGIN "1100 " TAGS TARGET_WORDS ZERO ZERO ZERO EPOCHS
+		"1718191a f6aeb84b");
 	/* FAST_GET_RESPONSE, 3 bytes. */
-	assert_bytes(kind_of(0x35),
-		ROUTING "3500 " ORIGIN "0300 " TAGS ZERO ZERO
-			"d0d3d60000000000 0000000000000000 0000000000000000 "
-			"1718191a 6ce7948f");
+	assert_bytes(kind_of(0x35), ROUTING
+		"3500 " ORIGIN "0300 " TAGS ZERO ZERO
+		"d0d3d60000000000 0000000000000000 0000000000000000 " EPOCHS
+		"1718191a bd3486c0");
 	/* GET. */
 	assert_bytes(kind_of(0xb0),
 		ROUTING "b000 " ORIGIN "0000 " TAGS TARGET_WORDS ZERO
-			"0000000000010000 " ZERO "1718191a 37bd00e2");
+			"0000000000010000 " ZERO EPOCHS "1718191a 7c9973e0");
 	/* FAA. */
-	assert_bytes(kind_of(0x62),
-		ROUTING "6200 " ORIGIN "0000 " TAGS TARGET_WORDS
-			"ffffffffffffffff " ZERO ZERO "1718191a 3ebbe10e");
+	assert_bytes(kind_of(0x62), ROUTING
+		"6200 " ORIGIN "0000 " TAGS TARGET_WORDS
+		"ffffffffffffffff " ZERO ZERO EPOCHS "1718191a ed522381");
 	/* FAA_RESPONSE. */
-	assert_bytes(kind_of(0x66), ROUTING
-		"6600 " ORIGIN "0000 " TAGS ZERO ZERO
-		"1122334455667788 0807060504030201 " ZERO "1718191a 69e8c97d");
+	assert_bytes(kind_of(0x66),
+		ROUTING "6600 " ORIGIN "0000 " TAGS ZERO ZERO
+			"1122334455667788 0807060504030201 " ZERO EPOCHS
+			"1718191a a71dffb5");
 	/* CAS. */
-	assert_bytes(kind_of(0x73), ROUTING
-		"7300 " ORIGIN "0000 " TAGS TARGET_WORDS
-		"1122334455667788 0807060504030201 " ZERO "1718191a 48af6ae5");
+	assert_bytes(kind_of(0x73),
+		ROUTING "7300 " ORIGIN "0000 " TAGS TARGET_WORDS
+			"1122334455667788 0807060504030201 " ZERO EPOCHS
+			"1718191a 7567361f");
 	/* CAS_RESPONSE. */
-	assert_bytes(kind_of(0x77), ROUTING
-		"7700 " ORIGIN "0000 " TAGS ZERO ZERO
-		"0100000000000000 0200000000000000 " ZERO "1718191a fa2ecfa7");
+	assert_bytes(kind_of(0x77),
+		ROUTING "7700 " ORIGIN "0000 " TAGS ZERO ZERO
+			"0100000000000000 0200000000000000 " ZERO EPOCHS
+			"1718191a 8d0d1e2e");
 	/* ACK of a SEND with A. */
-	assert_bytes(kind_of(0xff),
-		ROUTING "ff00 " ORIGIN "0000 " TAGS ZERO ZERO
-			"9800000000000000 " ZERO ZERO "1718191a f54b812d");
+	assert_bytes(kind_of(0xff), ROUTING
+		"ff00 " ORIGIN "0000 " TAGS ZERO ZERO
+		"9800000000000000 " ZERO ZERO EPOCHS "1718191a 58b4efc0");
 	/* Negative ACK of a PUT: error 11. */
-	assert_bytes(kind_of(11 << 11 | 0xff),
-		ROUTING "ff58 " ORIGIN "0000 " TAGS ZERO ZERO
-			"a000000000000000 " ZERO ZERO "1718191a 07f1084c");
+	assert_bytes(kind_of(11 << 11 | 0xff), ROUTING
+		"ff58 " ORIGIN "0000 " TAGS ZERO ZERO
+		"a000000000000000 " ZERO ZERO EPOCHS "1718191a c4d873b8");
 	/* Abort of a PUT: error 21, 1 of 5000 bytes sent. */
-	assert_bytes(kind_of(21 << 11 | 0xa0), ROUTING
-		"a0a8 " ORIGIN "0000 " TAGS TARGET_WORDS
-		"0100000000000080 8813000000000000 " ZERO "1718191a 2f3ef31c");
+	assert_bytes(kind_of(21 << 11 | 0xa0),
+		ROUTING "a0a8 " ORIGIN "0000 " TAGS TARGET_WORDS
+			"0100000000000080 8813000000000000 " ZERO EPOCHS
+			"1718191a e5ef6490");
 	/* Abort of a GET_RESPONSE. */
-	assert_bytes(kind_of(21 << 11 | 0xb4), ROUTING
-		"b4a8 " ORIGIN "0000 " TAGS ZERO ZERO
-		"8713000000000080 8813000000000000 " ZERO "1718191a 8c4bea94");
+	assert_bytes(kind_of(21 << 11 | 0xb4),
+		ROUTING "b4a8 " ORIGIN "0000 " TAGS ZERO ZERO
+			"8713000000000080 8813000000000000 " ZERO EPOCHS
+			"1718191a fc918a80");
 }
 
 static void the_example_of_the_manual(void **state)
@@ -201,18 +208,20 @@ static void the_example_of_the_manual(void **state)
 		.target_vpid = 0x0304,
 		.length = 5,
 		.bytes = 5,
+		.target_epoch = 3,
+		.origin_epoch = 5,
 		.request = 42 };
 	const struct iovec data = { (void *)"hello", 5 };
 	unsigned char wire[WIRE_MAX];
 	(void)state;
 	assert_int_equal(
 		packet_encode(&h, &r, &data, 1, PACKET_MTU, wire, WIRE_MAX),
-		88);
-	assert_wire(wire, 88,
+		96);
+	assert_wire(wire, 96,
 		"09 00 20 00 3f 00 21 00 0f 00 00 00 00 00 00 00"
 		"19 00 02 01 07 00 00 00 04 03 05 00 00 00 00 00" ZERO
 		"68 65 6c 6c 6f 00 00 00" ZERO ZERO ZERO ZERO
-		"2a 00 00 00 33 83 41 5d");
+		"03 00 00 00 05 00 00 00 2a 00 00 00 b2 d1 61 45");
 }
 
 /* ---- MTU and segments ---- */
@@ -231,7 +240,7 @@ static void the_longest_route_fits(void **state)
 	r.phit[63] = 0x0f;
 	check_round_trip(&h, &r);
 	assert_int_equal(encoded(&h, &r, wire), WIRE_MAX);
-	assert_int_equal(WIRE_MAX, 136 + 64 + 4096 + 8);
+	assert_int_equal(WIRE_MAX, 136 + 64 + 4096 + 16);
 }
 
 static void the_mtu_limits_a_payload(void **state)
@@ -257,7 +266,7 @@ static void the_mtu_limits_a_payload(void **state)
 	for (size_t i = 0; i < ARRAY_COUNT(right); i++) {
 		h.bytes = h.length = right[i];
 		int size = encode_at(&h, &route, right[i], wire, sizeof(wire));
-		assert_int_equal(size, ROUTE_BYTES + 64 + right[i] + 8);
+		assert_int_equal(size, ROUTE_BYTES + 64 + right[i] + 16);
 		assert_int_equal(decode_tight(wire, (size_t)size, right[i],
 					 &out, &r, data),
 			size);
@@ -337,6 +346,8 @@ static void an_answer_names_its_request(void **state)
 		assert_int_equal(out.target_vpid, request.origin_vpid);
 		assert_int_equal(out.origin_vpid, request.target_vpid);
 		assert_int_equal(out.origin_node, 0x0202);
+		assert_int_equal(out.target_epoch, request.origin_epoch);
+		assert_int_equal(out.origin_epoch, request.target_epoch);
 		assert_int_equal(out.api_tag, request.api_tag);
 		assert_true(out.tag == request.tag);
 		assert_int_equal(out.flags, request.flags);

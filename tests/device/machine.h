@@ -47,8 +47,9 @@ static inline void machines_open(struct machines *ms, struct testbench *tb,
 		.phit = { phit_make(0, 1, 0), STRING_PORT_ANY | STRING_RETURN,
 			phit_make(1, 1, 0), STRING_PORT_ANY } };
 	for (uint32_t i = 0; i < count; i++)
+		/* One more: a port that is replaced may still have requests. */
 		assert_int_equal(
-			machine_open(&ms->m[i], config, i + 1, ports), 0);
+			machine_open(&ms->m[i], config, i + 1, ports + 1), 0);
 	for (uint32_t p = 0; p < ports; p++) {
 		struct machine *m = ms->m[machines_of(ms, p)];
 		assert_int_equal(
@@ -59,9 +60,13 @@ static inline void machines_open(struct machines *ms, struct testbench *tb,
 		for (uint32_t i = 0; i < count; i++)
 			if (i != machines_of(ms, p)) {
 				string.tag = (uint16_t)(machines_of(ms, p) + 1);
+				const struct machine_peer peer = {
+					machines_of(ms, p) + 1,
+					tb->port[p].config.epoch,
+					fixture_vpid(p)
+				};
 				assert_int_equal(machine_route(ms->m[i], p,
-							 machines_of(ms, p) + 1,
-							 &string),
+							 &peer, &string),
 					0);
 			}
 	}

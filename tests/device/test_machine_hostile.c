@@ -132,6 +132,8 @@ static struct packet_header random_header(struct hostile *h)
 		.origin_vpid = (uint16_t)(1 + roll(h, PORTS + 1)),
 		.target_vpid = (uint16_t)(1 + to),
 		.origin_node = 1 + roll(h, 4),
+		.origin_epoch = roll(h, 8) ? 1 : roll(h, 3),
+		.target_epoch = roll(h, 8) ? 1 : roll(h, 3),
 		.tag = 0x666,
 		.length = lengths[roll(h, ARRAY_COUNT(lengths))],
 		.request = roll(h, 8) | roll(h, 4) << 16,
@@ -211,7 +213,7 @@ static void random_lock(struct hostile *h, struct machine *m)
 		machine_window_quiesce(m, l.vpid, l.window);
 		break;
 	case 4:
-		machine_holder_gone(m, l.holder.node, l.holder.vpid);
+		machine_holder_gone(m, &l.holder);
 		break;
 	default:
 		machine_window_unlock(m, &l);
@@ -299,6 +301,7 @@ static void forged_segments(void **state)
 		.origin_vpid = 9,
 		.target_vpid = 2,
 		.origin_node = 7,
+		.target_epoch = 1,
 		.length = 1000,
 		.bytes = 512,
 		.request = 5 };
@@ -394,6 +397,8 @@ static void forged_acknowledges(void **state)
 					    .origin_vpid = 2,
 					    .target_vpid = 1,
 					    .origin_node = 2,
+					    .origin_epoch = 1,
+					    .target_epoch = 1,
 					    .request = 1u << 16, /* the first */
 					    .completed = CAY_PUT });
 			machines_run(&ms);

@@ -265,7 +265,9 @@ static void locks_end_with_their_holder(void **state)
 		if (holder == 3)
 			machine_detach(s.ms.m[1], fixture_vpid(3));
 		else
-			machine_holder_gone(s.ms.m[1], 1, fixture_vpid(2));
+			machine_holder_gone(
+				s.ms.m[1], &(struct machine_peer){
+						   1, 1, fixture_vpid(2) });
 		assert_int_equal(error_of_put(&s, 0), 0);
 		/* The next port with its VPID does not hold them. */
 		l = scene_lock(&s, 2);

@@ -124,7 +124,11 @@ static int machines_open(
 		o->windows = x->fixture.port[p].origin.windows;
 	}
 	if (r == 0 && x->count == 2)
-		r = machine_route(x->machine[0], ports - 1, 2, &string);
+		r = machine_route(x->machine[0], ports - 1,
+			&(struct machine_peer){ 2,
+				fixture_own(&x->fixture, ports - 1)->epoch,
+				fixture_vpid(ports - 1) },
+			&string);
 	return r ? r : wire_open(&x->wire, x->machine, x->count, 0, 1);
 }
 

@@ -39,7 +39,10 @@ static struct request *complete_find(
 		(r->state != REQUEST_SENT && r->state != REQUEST_EXECUTING))
 		return NULL;
 	return m->ports[r->port].origin.vpid == h->target_vpid &&
-			       h->origin_node == r->node &&
+			       m->ports[r->port].first_epoch ==
+				       h->target_epoch &&
+			       h->origin_node == r->peer.node &&
+			       h->origin_epoch == r->peer.epoch &&
 			       h->origin_vpid == r->target_vpid &&
 			       complete_fits(r, h, negative, ack)
 		       ? r
@@ -116,7 +119,7 @@ static struct completion retire_completion(
 				      CAY_VCI_API_TAG_SHIFT),
 		.command = (uint16_t)r->vci.word[0],
 		.error = r->error,
-		.peer_node = r->remote ? r->node : m->node,
+		.peer_node = r->remote ? r->peer.node : m->node,
 		.peer_vpid = r->target_vpid };
 	if (access || !r->error)
 		c.length = p->length;

@@ -40,32 +40,44 @@ static void lock_store(
 
 static uint64_t holder_word(const struct machine *m, uint32_t index)
 {
-	const struct machine_holder *h = &m->holders[index];
+	const struct machine_peer *h = &m->holders[index];
 	return window_lock_word(h->vpid, h->epoch) |
 	       (uint64_t)(index + 1) << MACHINE_HOLDER_SHIFT;
 }
 
-/* Returns the entry of a port of another node, or NONE. */
+/* Returns the entry of a VPID of another node, or NONE. */
 static uint32_t holder_find(
-	const struct machine *m, uint32_t node, uint16_t vpid)
+	const struct machine *m, const struct machine_peer *p)
 {
 	for (uint32_t i = 0; i < m->holder_count; i++)
-		if (m->holders[i].vpid == vpid && m->holders[i].node == node &&
-			m->holders[i].epoch)
+		if (m->holders[i].vpid == p->vpid &&
+			m->holders[i].node == p->node && m->holders[i].epoch)
 			return i;
 	return NONE;
 }
 
-/* Returns the word that identifies an origin in locks; 0: it has none. */
+/* Returns the word that identifies a port in locks; 0: it has none. */
 static uint64_t lock_word_of(
-	const struct machine *m, uint32_t node, uint16_t vpid)
+	const struct machine *m, const struct machine_peer *p)
 {
-	if (node == m->node) {
-		uint32_t port = port_find(m, vpid);
-		return port == NONE ? 0 : m->ports[port].origin.lock_word;
+	if (p->node == m->node) {
+		uint32_t port = port_find(m, p->vpid);
+		return port == NONE || m->ports[port].first_epoch != p->epoch
+			       ? 0
+			       : m->ports[port].origin.lock_word;
 	}
-	uint32_t at = holder_find(m, node, vpid);
-	return at == NONE ? 0 : holder_word(m, at);
+	uint32_t at = holder_find(m, p);
+	return at == NONE || m->holders[at].epoch != p->epoch
+		       ? 0
+		       : holder_word(m, at);
+}
+
+/* The sender of a packet. */
+static uint64_t lock_word_of_origin(
+	const struct machine *m, const struct packet_header *h)
+{
+	return lock_word_of(m, &(struct machine_peer){ h->origin_node,
+				       h->origin_epoch, h->origin_vpid });
 }
 
 /* Counts the windows that a word locks, and unlocks them if asked to. */
@@ -88,12 +100,12 @@ static uint32_t lock_count(struct machine *m, uint64_t word, bool release)
  * Returns the word of a holder, with an entry in the table if it is on another
  * node; 0: no such port, or no entry is free.
  */
-static uint64_t holder_take(struct machine *m, const struct machine_holder *h)
+static uint64_t holder_take(struct machine *m, const struct machine_peer *h)
 {
 	uint32_t at;
 	if (h->node == m->node)
-		return lock_word_of(m, h->node, h->vpid);
-	at = holder_find(m, h->node, h->vpid);
+		return lock_word_of(m, h);
+	at = holder_find(m, h);
 	if (at != NONE && m->holders[at].epoch != h->epoch) {
 		/* A former port of this VPID: its locks end. */
 		lock_count(m, holder_word(m, at), true);
@@ -111,14 +123,14 @@ static uint64_t holder_take(struct machine *m, const struct machine_holder *h)
 	return holder_word(m, at);
 }
 
-void machine_holder_gone(struct machine *m, uint32_t node, uint16_t vpid)
+void machine_holder_gone(struct machine *m, const struct machine_peer *p)
 {
-	uint64_t word = lock_word_of(m, node, vpid);
-	uint32_t at = holder_find(m, node, vpid);
-	if (word)
-		lock_count(m, word, true);
-	if (at != NONE)
-		m->holders[at].epoch = 0;
+	uint64_t word = lock_word_of(m, p);
+	if (!word)
+		return;
+	lock_count(m, word, true);
+	if (p->node != m->node)
+		m->holders[holder_find(m, p)].epoch = 0;
 }
 
 /* ---- accesses in progress ---- */
@@ -178,8 +190,7 @@ static bool lock_waits(const struct machine *m, uint32_t port, uint64_t word)
 		const struct assembly *t = &m->assemblies[i];
 		if (t->state == ASSEMBLY_OPEN && t->port == port &&
 			command_is_put(t->first.command) &&
-			lock_word_of(m, t->first.origin_node,
-				t->first.origin_vpid) != word &&
+			lock_word_of_origin(m, &t->first) != word &&
 			lock_covers(m, port, t->first.window, word))
 			return true;
 	}
@@ -276,7 +287,7 @@ int machine_window_lock(struct machine *m, const struct machine_lock *l)
 
 int machine_window_locked(struct machine *m, const struct machine_lock *l)
 {
-	uint64_t word = lock_word_of(m, l->holder.node, l->holder.vpid);
+	uint64_t word = lock_word_of(m, &l->holder);
 	uint32_t port;
 	int r = lock_named(m, l, &port);
 	if (r)
@@ -289,7 +300,7 @@ int machine_window_locked(struct machine *m, const struct machine_lock *l)
 /* The holder may unlock even if the window was closed or revoked since. */
 int machine_window_unlock(struct machine *m, const struct machine_lock *l)
 {
-	uint64_t word = lock_word_of(m, l->holder.node, l->holder.vpid);
+	uint64_t word = lock_word_of(m, &l->holder);
 	uint32_t port;
 	int r = lock_named(m, l, &port);
 	if (port == NONE || l->window >= m->ports[port].own->windows)

@@ -204,6 +204,7 @@ int machine_attach(struct machine *m, struct context *own)
 	/* Private memory of software is out of its reach. */
 	private_store32(&own->process_memory_denied, 1);
 	p->own = own;
+	p->first_epoch = (uint32_t)(p->origin.lock_word >> 32);
 	p->csb_first = p->csb_last = NONE;
 	p->request_first = p->request_last = NONE;
 	p->parked_first = p->parked_last = NONE;
@@ -249,18 +250,21 @@ void machine_detach(struct machine *m, uint16_t vpid)
 		if (n->port == port)
 			n->port = NONE;
 	}
-	machine_holder_gone(m, m->node, vpid);
+	machine_holder_gone(
+		m, &(struct machine_peer){ m->node, p->first_epoch, vpid });
 	p->own = NULL;
 	port_hash(m);
 }
 
 void machine_node_gone(struct machine *m, uint32_t node)
 {
-	for (uint32_t i = 0; i < m->holder_count; i++)
-		if (m->holders[i].node == node)
-			machine_holder_gone(m, node, m->holders[i].vpid);
+	for (uint32_t i = 0; i < m->holder_count; i++) {
+		struct machine_peer holder = m->holders[i];
+		if (holder.node == node)
+			machine_holder_gone(m, &holder);
+	}
 	for (uint32_t i = 0; i < MACHINE_ROUTES; i++)
-		m->routes[i].gone |= m->routes[i].node == node;
+		m->routes[i].gone |= m->routes[i].peer.node == node;
 	for (uint32_t i = 0; i < m->config.packets; i++) {
 		struct arrival *a = &m->arrivals[i];
 		if (a->header.origin_node == node && arrival_segmented(a) &&
@@ -276,7 +280,7 @@ void machine_node_gone(struct machine *m, uint32_t node)
 	}
 	for (uint32_t i = 0; i < m->config.requests; i++) {
 		struct request *r = &m->requests[i];
-		if (!r->remote || r->node != node)
+		if (!r->remote || r->peer.node != node)
 			continue;
 		if (r->state == REQUEST_SENT)
 			request_complete(m, r, CAY_ERROR_GONE);
@@ -289,13 +293,13 @@ void machine_node_gone(struct machine *m, uint32_t node)
 
 /* ---- set-up ---- */
 
-int machine_route(struct machine *m, uint32_t index, uint32_t node,
-	const struct routing_string *string)
+int machine_route(struct machine *m, uint32_t index,
+	const struct machine_peer *peer, const struct routing_string *string)
 {
 	if (index >= MACHINE_ROUTES || routing_string_check(string) != 0)
 		return -EINVAL;
 	m->routes[index] = (struct machine_route){
-		.node = node, .string = *string, .used = true
+		.peer = *peer, .string = *string, .used = true
 	};
 	return 0;
 }

@@ -88,11 +88,18 @@ void machine_node_gone(struct machine *, uint32_t node);
 /* The origin of a port, to set windows and routes; NULL if it has none. */
 struct origin *machine_origin(struct machine *, uint16_t vpid);
 
+/* A port of this or another node. */
+struct machine_peer {
+	uint32_t node;
+	uint32_t epoch; /* one of its epochs: no former port has it */
+	uint16_t vpid;
+};
+
 /*
- * A route to another node: VCIs whose routing offset is `index` and whose
- * routing length is not 1 take it. Returns 0 or -EINVAL.
+ * A route to a port of another node: VCIs whose routing offset is `index` and
+ * whose routing length is not 1 take it. Returns 0 or -EINVAL.
  */
-int machine_route(struct machine *, uint32_t index, uint32_t node,
+int machine_route(struct machine *, uint32_t index, const struct machine_peer *,
 	const struct routing_string *);
 
 /* Software: posts a VCI; false if the work queue is full. */
@@ -106,17 +113,10 @@ bool machine_idle(const struct machine *);
 
 /* ---- management: what the node does on the real clock ---- */
 
-/* A port that holds locks. */
-struct machine_holder {
-	uint32_t node;
-	uint32_t epoch; /* its first; not 0 */
-	uint16_t vpid;
-};
-
 struct machine_lock {
 	uint16_t vpid, window; /* of a port of this machine */
 	uint64_t capability;
-	struct machine_holder holder;
+	struct machine_peer holder; /* with its first epoch, not 0 */
 };
 
 /*
@@ -135,7 +135,7 @@ int machine_window_locked(struct machine *, const struct machine_lock *);
 int machine_window_unlock(struct machine *, const struct machine_lock *);
 
 /* A port of this or another node is gone: releases its locks. */
-void machine_holder_gone(struct machine *, uint32_t node, uint16_t vpid);
+void machine_holder_gone(struct machine *, const struct machine_peer *);
 
 /*
  * The owner has closed or revoked a window. Returns 0: no access to its memory

@@ -53,6 +53,20 @@ static uint32_t port_find(const struct machine *m, uint16_t vpid)
 	}
 }
 
+/*
+ * Returns the port that a packet is for, or NONE: no such port, or a former one
+ * with this VPID.
+ */
+static uint32_t arrival_port(
+	const struct machine *m, const struct packet_header *h)
+{
+	uint32_t port = port_find(m, h->target_vpid);
+	return port == NONE || h->target_epoch < m->ports[port].first_epoch ||
+			       h->target_epoch > m->ports[port].own->epoch
+		       ? NONE
+		       : port;
+}
+
 /* The packet as the units of the target see it. */
 static void arrival_packet(struct arrival *a)
 {
@@ -104,7 +118,7 @@ static void dispatch_step(struct machine *m)
 		enum unit_kind other = kind == UNIT_RESPONDER ? UNIT_COMPLETER
 							      : UNIT_RESPONDER;
 		a->key = arrival_key(m, a);
-		a->port = port_find(m, a->header.target_vpid);
+		a->port = arrival_port(m, &a->header);
 		uint32_t unit = NONE;
 		if (scoreboard_find(m, other, a->key) == NONE)
 			unit = scoreboard_unit(m, kind, a->key);

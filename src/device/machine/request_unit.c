@@ -32,7 +32,6 @@ static enum cay_error request_route(struct machine *m, struct request *r)
 	uint8_t length =
 		(uint8_t)(r->vci.word[0] >> CAY_VCI_ROUTING_LENGTH_SHIFT);
 	_Atomic(struct context *) *slot;
-	r->node = m->node;
 	if (length > 1) {
 		if (offset >= MACHINE_ROUTES || !m->routes[offset].used)
 			return CAY_ERROR_ROUTE;
@@ -41,13 +40,15 @@ static enum cay_error request_route(struct machine *m, struct request *r)
 			return route->gone ? CAY_ERROR_GONE
 					   : CAY_ERROR_UNREACHABLE;
 		r->remote = true;
-		r->node = route->node;
+		r->peer = route->peer;
 		r->string = route->string;
 		return CAY_ERROR_NONE;
 	}
 	enum cay_error error = route_fetch(o, offset, length, &slot);
-	if (!error)
-		r->peer_vpid = host_context(slot)->vpid;
+	if (!error) {
+		const struct context *to = host_context(slot);
+		r->peer = (struct machine_peer){ m->node, to->epoch, to->vpid };
+	}
 	return error;
 }
 
@@ -62,6 +63,8 @@ static struct packet_header request_header(
 		.origin_vpid = p->origin_vpid,
 		.target_vpid = r->target_vpid,
 		.origin_node = m->node,
+		.origin_epoch = m->ports[r->port].first_epoch,
+		.target_epoch = r->peer.epoch,
 		.api_tag = p->api_tag,
 		.tag = p->tag,
 		.length = p->length,
@@ -119,7 +122,7 @@ static enum stage_result request_transmit(
 	} else if (operation == CAY_FAST_SEND || operation == CAY_FAST_PUT) {
 		h.bytes = r->data.iov_len;
 	}
-	if (!transmit(m, &h, r->remote ? &r->string : NULL, r->node, data))
+	if (!transmit(m, &h, r->remote ? &r->string : NULL, r->peer.node, data))
 		return STAGE_HOLD;
 	r->sent += h.bytes;
 	m->busy = true;
@@ -158,7 +161,7 @@ static enum stage_result requester_stage(
 			error = requester_check_send(o, &r->vci);
 		else if (requester_two_windows(operation))
 			error = requester_check_origin(o, &r->vci);
-		if (!error && !r->remote && r->peer_vpid != r->target_vpid)
+		if (!error && r->peer.vpid != r->target_vpid)
 			error = CAY_ERROR_TARGET_VPID;
 		if (!error)
 			requester_packet(

@@ -26,6 +26,7 @@ struct csb_entry {
 struct machine_port {
 	struct origin origin;
 	struct context *own; /* NULL: not in use */
+	uint32_t first_epoch;
 	uint32_t csb_first, csb_last, csb_count;
 	bool active; /* in the ring of ports with accepted work */
 	/* Requests from fetch to retirement, in order of issue. */
@@ -59,12 +60,11 @@ struct request {
 	uint64_t sent;	   /* bytes transmitted */
 	uint64_t arrived;
 	struct response response;
-	uint32_t node; /* of the target */
 	uint32_t port;
 	uint32_t generation;
 	uint32_t next; /* of the same port */
 	uint16_t target_vpid;
-	uint16_t peer_vpid; /* of its route, unless `remote` */
+	struct machine_peer peer; /* of its route */
 	uint8_t state, error;
 	bool remote;	/* the target is on another node */
 	bool abandoned; /* its port was detached */
@@ -74,7 +74,7 @@ struct request {
 };
 
 struct machine_route {
-	uint32_t node;
+	struct machine_peer peer;
 	struct routing_string string;
 	bool used, gone; /* gone: the node is */
 };
@@ -199,8 +199,8 @@ struct machine {
 	struct acknowledge *acks;
 	struct ring ack;
 
-	struct machine_holder *holders; /* on other nodes; epoch 0: none */
-	uint32_t holder_count;		/* entries that have been in use */
+	struct machine_peer *holders; /* on other nodes; epoch 0: none */
+	uint32_t holder_count;	      /* entries that have been in use */
 
 	struct machine_route *routes;
 	struct wire_port *wire;

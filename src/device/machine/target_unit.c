@@ -189,13 +189,6 @@ static int target_claim(struct machine *m, struct arrival *a)
 	return r;
 }
 
-/* Returns the word that its origin has in locks now. */
-static uint64_t arrival_lock_word(
-	const struct machine *m, const struct arrival *a)
-{
-	return lock_word_of(m, a->header.origin_node, a->header.origin_vpid);
-}
-
 /* The first packet of a transfer, or the only one. */
 static int target_begin(struct machine *m, struct arrival *a)
 {
@@ -254,7 +247,7 @@ static int target_window_again(struct machine *m, struct arrival *a)
 	struct packet p = a->packet;
 	p.origin_lock = a->header.segment || a->fetched
 				? lock_load(m, a->port, p.window)
-				: arrival_lock_word(m, a);
+				: lock_word_of_origin(m, &a->header);
 	int r = window_grant(m->ports[a->port].own, &m->op, &p, &a->access);
 	if (!r && a->access.owner.pid)
 		r = CAY_ERROR_MEMORY;
@@ -326,7 +319,7 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 			    ? CAY_ERROR_GONE
 			    : target_continue(m, a);
 	} else {
-		a->packet.origin_lock = arrival_lock_word(m, a);
+		a->packet.origin_lock = lock_word_of_origin(m, &a->header);
 		r = target_begin(m, a);
 	}
 	if (r == -EAGAIN) {
