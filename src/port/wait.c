@@ -147,7 +147,11 @@ int cay_wait(struct cay_port *port, uint64_t deadline)
 		return r;
 	if (wait_peek(port))
 		return 0;
-	return deadline ? wait_long(port, deadline) : -EAGAIN;
+	if (deadline)
+		return wait_long(port, deadline);
+	if (unlikely(resolve_pending(port)))
+		resolve_abort(port);
+	return wait_peek(port) ? 0 : -EAGAIN;
 }
 
 int cay_port_arm(struct cay_port *port)

@@ -70,6 +70,14 @@ int provider_error(int error);
 /* Translates an enum cay_error into a positive fi_errno. */
 int provider_device_error(int code);
 /*
+ * Log the error of a call, or of a completion with these flags, with what to
+ * do. A call returns the result. -FI_EAGAIN is no error, nor is a peek that
+ * finds nothing or a receive that the application cancels; the end of a peer is
+ * logged once, where it is noticed.
+ */
+ssize_t provider_call_failed(const char *call, ssize_t result);
+void provider_completion_failed(uint64_t flags, int error);
+/*
  * Returns the text for a prov_errno of this provider, copied into the buffer if
  * there is one.
  */

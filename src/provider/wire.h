@@ -32,7 +32,6 @@ enum wire_kind {
 	WIRE_COCOPY, /* tag: OP_SEND; struct wire_cocopy: co-copy request */
 	WIRE_COCOPY_RESULT, /* tag: OP_FETCH; WIRE_STATUS; chunks copied */
 	WIRE_ACCESS, /* RMA; WIRE_STATUS: enum mr_access; keys that count it */
-	WIRE_PEER_GONE, /* to itself, behind the messages of VPID `tag` */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)

@@ -164,6 +164,10 @@ static void node_may_exit(void **state)
 	kill(node, SIGSTOP);
 	assert_int_equal(cay_peer_resolve_start(port, addr, NULL), 0);
 	kill(node, SIGKILL);
+	/* Without waiting, too. */
+	uint64_t deadline = soon();
+	while (cay_wait(port, 0) == -EAGAIN)
+		assert_true(now_ns() < deadline);
 	expect_resolved(port, addr, NULL, CAY_ERROR_UNREACHABLE);
 	assert_int_equal(cay_wait(port, 0), -EAGAIN);
 	assert_int_equal(cay_peer_resolve_start(port, addr, NULL), -ENOTCONN);

@@ -45,7 +45,13 @@ static void insertion_one(
 		n->errors[index] = -error;
 	if (error == 0)
 		n->done++;
-	else if (n->event) {
+	else
+		LOG_WARN(AV, "fi_av_insert: address %zu: %s\n", index,
+			error == -FI_EINVAL
+				? "not an address of an endpoint of "
+				  "this provider"
+				: fi_strerror(-error));
+	if (error && n->event) {
 		const struct fi_eq_err_entry e = { .fid = &av->fid.fid,
 			.context = n->context,
 			.data = index,

@@ -191,7 +191,8 @@ void wait_wake_sleepers(struct endpoint *ep)
 
 bool wait_has_retries(const struct endpoint *ep)
 {
-	return !list_empty(&ep->control_retries) ||
+	return !list_empty(&ep->contacts) ||
+	       !list_empty(&ep->control_retries) ||
 	       !list_empty(&ep->rendezvous_retries) ||
 	       !list_empty(&ep->rma_retries) ||
 	       ep->event_next < ep->event_count;

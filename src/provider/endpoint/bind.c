@@ -95,7 +95,7 @@ int endpoint_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	domain_lock(ep->domain);
 	int r = ep->port ? -FI_EOPBADSTATE : bind_any(ep, other, flags);
 	domain_unlock(ep->domain);
-	return r;
+	return r ? (int)provider_call_failed("fi_ep_bind", r) : 0;
 }
 
 unsigned endpoint_waits(

@@ -2,6 +2,7 @@
 /* The beginning and the end of a peer: hello and death. See peer.h. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "provider/endpoint/control.h"
 #include "provider/message/fetch.h"
 #include "provider/message/receive.h"
@@ -9,29 +10,16 @@
 #include "provider/wire.h"
 
 /*
- * Handles a peer that is gone before it could be resolved, so that the device
- * reports no death: a message from the endpoint to itself, queued behind those
- * of the peer, takes the place of the event. Returns 0 or -FI_ENOMEM.
+ * Asks the node whether a port has the name that its hello claims. Returns 1,
+ * 0, or -FI_EAGAIN: the node does not reply.
  */
-static int peer_expire(struct peer *p)
-{
-	struct peer *self;
-	p->seen = true;
-	int r = peer_of_address(p->ep, &p->ep->address, &self);
-	if (r == 0 && !self->port)
-		r = peer_resolve(self);
-	if (r == 0)
-		r = control_send(self, WIRE_PEER_GONE, p->vpid, NULL, 0);
-	return r == -FI_ENOMEM ? r : 0;
-}
-
-/* Asks the node whether a port has the name that its hello claims. */
-static bool name_is_at(
+static int name_is_at(
 	struct endpoint *ep, const struct address *a, uint16_t vpid)
 {
 	struct cay_peer *port;
-	if (cay_peer_lookup(ep->port, a->name, 0, &port))
-		return false;
+	int r = cay_peer_lookup(ep->port, a->name, 0, &port);
+	if (r)
+		return r == -ETIMEDOUT ? -FI_EAGAIN : 0;
 	bool there = cay_peer_addr(port).vpid == vpid;
 	cay_peer_release(port);
 	if (!there)
@@ -40,13 +28,59 @@ static bool name_is_at(
 	return there;
 }
 
+/* No port has the name. Its owner may still start, or has exited. */
+static void peer_absent(struct peer *p)
+{
+	if (!p->first_try_ns)
+		p->first_try_ns = p->contact_ns;
+	uint64_t ms = (p->contact_ns - p->first_try_ns) / CLOCK_NS_PER_MS;
+	if (!p->contact_sends || (!p->seen && ms < settings.connect_ms))
+		return;
+	p->contact_error = FI_EHOSTUNREACH;
+	LOG_WARN(EP_CTRL, "%s: no endpoint has this address: its process %s\n",
+		p->address.name,
+		p->seen ? "has exited or closed it"
+			: "has exited, or needs longer than FI_CAY_CONNECT_MS "
+			  "to start");
+}
+
+void peer_resolved(struct endpoint *ep, const struct cay_event *e)
+{
+	struct peer *p = (struct peer *)(uintptr_t)e->tag;
+	list_remove(&p->contact_link);
+	p->contact = CONTACT_NONE;
+	p->contact_ns = clock_now_ns();
+	if (e->error == 0) {
+		/* The endpoint may have been reopened: which sent the hello? */
+		if (peer_heard(p) && p->vpid != e->peer.vpid) {
+			cay_peer_release(e->handle);
+			peer_contact(p);
+			return;
+		}
+		peer_set_port(p, e->handle);
+	} else if (peer_heard(p)) {
+		/* In the place of its CAY_EVENT_GONE: its last messages came.
+		 */
+		p->seen = true;
+		peer_gone(ep, p->vpid);
+		return;
+	} else if (e->error == CAY_ERROR_TARGET_VPID) {
+		peer_absent(p);
+	} else {
+		p->contact_error = provider_device_error(e->error);
+		LOG_WARN(EP_CTRL, "cannot contact %s: %s; see cay(7)\n",
+			p->address.name, cay_error_text(e->error));
+	}
+	p->contact_sends = false;
+	peer_free_failed(p);
+}
+
 int peer_hello_received(struct endpoint *ep, struct cay_addr from,
 	const void *data, size_t length)
 {
 	struct wire_hello h;
 	struct address a;
 	struct peer *p = NULL;
-	struct cay_peer *port;
 	if (length != sizeof(h))
 		return 0;
 	memcpy(&h, data, sizeof(h));
@@ -59,8 +93,9 @@ int peer_hello_received(struct endpoint *ep, struct cay_addr from,
 		return r;
 	/* The same name at another port: the endpoint was reopened. */
 	if (p->port && p->vpid != from.vpid) {
-		if (!name_is_at(ep, &a, from.vpid))
-			return 0;
+		r = name_is_at(ep, &a, from.vpid);
+		if (r <= 0)
+			return r;
 		peer_gone(ep, p->vpid);
 		r = peer_of_address(ep, &a, &p);
 		if (r)
@@ -68,14 +103,9 @@ int peer_hello_received(struct endpoint *ep, struct cay_addr from,
 	}
 	p->address.capability = a.capability;
 	peer_set_vpid(p, from.vpid);
-	if (p->port)
-		return 0;
-	r = cay_peer_resolve(ep->port, from, &port);
-	if (r == 0)
-		peer_set_port(p, port);
-	else
-		r = r == -ENOMEM ? -FI_ENOMEM : peer_expire(p);
-	return r;
+	if (!p->port)
+		peer_contact(p);
+	return 0;
 }
 
 void peer_gone(struct endpoint *ep, uint16_t vpid)
@@ -83,7 +113,14 @@ void peer_gone(struct endpoint *ep, uint16_t vpid)
 	struct peer *p = ep->by_vpid[vpid];
 	if (!p)
 		return;
-	LOG_INFO(EP_CTRL, "%s is gone\n", p->address.name);
+	if (list_empty(&p->ops) && p->posted == 0)
+		LOG_INFO(EP_CTRL, "%s is gone\n", p->address.name);
+	else
+		LOG_WARN(EP_CTRL,
+			"%s is gone: its process has exited or closed the "
+			"endpoint; operations to it and receives from it "
+			"fail\n",
+			p->address.name);
 	peer_unresolve(p);
 	p->state = PEER_GONE;
 	p->xoff = 0;

@@ -33,9 +33,9 @@ void retry_enqueue(struct endpoint *ep, struct list *retries, struct list *link)
 int control_send(struct peer *p, uint32_t head, uint64_t tag, const void *bytes,
 	size_t length)
 {
-	if (!p->port) /* gone: no reply is expected */
-		return 0;
-	if (p->control_count == 0) {
+	if (!p->port && p->contact == CONTACT_NONE)
+		return 0; /* gone: no reply is expected */
+	if (p->port && p->control_count == 0) {
 		int r = cay_send_tagged(
 			p->ep->port, p->port, tag, head, bytes, length, 0);
 		if (r == 0 || r == -EPIPE)
@@ -61,7 +61,7 @@ void control_retry(struct endpoint *ep)
 		struct control *c = list_of(link, struct control, link);
 		struct peer *p = c->peer;
 		/* A full peer is tried once in a round: order is kept. */
-		if (p->full_round == round)
+		if (p->full_round == round || !p->port)
 			continue;
 		int r = cay_send_tagged(ep->port, p->port, c->tag, c->head,
 			c->bytes, c->length, CAY_PRIORITY);

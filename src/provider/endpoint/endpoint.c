@@ -28,6 +28,8 @@
 #define BULK_BYTES ((1ull << 47) - 2 * WIRE_BULK_BASE)
 /* How long a close retries control messages. */
 #define CLOSE_NS (100 * CLOCK_NS_PER_MS)
+/* Each waits ten seconds for the node. */
+#define ENABLE_TRIES 6
 
 static struct endpoint *endpoint_of_fid(struct fid *fid)
 {
@@ -91,22 +93,30 @@ static int endpoint_enable(struct endpoint *ep)
 	bool tx = ep->tx_cq || ep->counters[COUNT_SEND] ||
 		  ep->counters[COUNT_READ] || ep->counters[COUNT_WRITE];
 	bool rx = ep->rx_cq || ep->counters[COUNT_RECV];
+	int r = 0;
 	if (ep->port)
 		return 0;
 	if (!ep->av)
 		return -FI_ENOAV;
 	if ((sends && !tx) || (ep->caps & FI_RECV && !rx))
 		return -FI_ENOCQ;
-	int r = port_open(ep);
-	if (r == 0)
-		r = windows_open(ep);
 	unsigned n = endpoint_waits(ep, waits);
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = wait_enable(waits[i], ep);
-	if (r) {
+	for (int tries = ENABLE_TRIES; tries > 0; tries--) {
+		r = port_open(ep);
+		if (r == 0)
+			r = windows_open(ep);
+		for (unsigned i = 0; r == 0 && i < n; i++)
+			r = wait_enable(waits[i], ep);
+		if (r == 0)
+			break;
 		port_close(ep);
-		return r;
+		if (r != -FI_ETIMEDOUT)
+			break;
+		LOG_WARN(EP_CTRL, "the node does not reply: is it stopped, or "
+				  "the machine overloaded?\n");
 	}
+	if (r)
+		return (int)provider_call_failed("fi_enable", r);
 	list_append(&ep->domain->endpoints, &ep->link);
 	if (ep->domain->thread)
 		progress_thread_add(ep->domain, ep);
@@ -348,6 +358,7 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 	list_init(&ep->claimed);
 	list_init(&ep->xoff_peers);
 	list_init(&ep->peers);
+	list_init(&ep->contacts);
 	list_init(&ep->control_retries);
 	list_init(&ep->rendezvous_retries);
 	list_init(&ep->rma_retries);

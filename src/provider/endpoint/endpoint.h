@@ -55,13 +55,16 @@ struct endpoint {
 
 	struct matcher tagged, untagged;
 	struct receive *free_receives;
-	struct list claimed;	 /* FI_CLAIM: claim.link, recv.c */
-	unsigned posted_any;	 /* receives posted without a source */
-	size_t unexpected_bytes; /* held, claimed messages included */
-	struct list xoff_peers;	 /* peers to which XOFF was sent */
-	struct list peers;	 /* all: peer.link */
-	unsigned unlisted;	 /* peers that are not in the AV */
-	struct peer **by_index;	 /* by fi_addr_t */
+	struct list claimed;	   /* FI_CLAIM: claim.link, recv.c */
+	unsigned posted_any;	   /* receives posted without a source */
+	size_t unexpected_bytes;   /* held, claimed messages included */
+	struct list xoff_peers;	   /* peers to which XOFF was sent */
+	struct list peers;	   /* all: peer.link */
+	struct list contacts;	   /* to be resolved: peer.contact_link */
+	bool node_lost;		   /* it has exited, and that is logged */
+	uint64_t contact_check_ns; /* when to look whether the node lives */
+	unsigned unlisted;	   /* peers that are not in the AV */
+	struct peer **by_index;	   /* by fi_addr_t */
 	size_t index_capacity;
 	struct peer **by_vpid; /* ENDPOINT_VPIDS */
 	struct op_table ops;

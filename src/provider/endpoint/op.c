@@ -104,6 +104,8 @@ void op_drop(struct op *op)
 
 void op_end(struct op *op)
 {
+	if (unlikely(op->error))
+		provider_completion_failed(op->flags, op->error);
 	if (op->cq && op->error) {
 		const struct fi_cq_err_entry e = { .op_context = op->context,
 			.flags = op->flags,

@@ -6,9 +6,17 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "provider/endpoint/control.h"
 #include "provider/endpoint/endpoint.h"
 #include "provider/rma/key_table.h"
 #include "provider/wire.h"
+
+/* A peer that is not up is looked up again after a pause. */
+#define PAUSE_NS CLOCK_NS_PER_MS
+/* How long an error is kept for the call that it is for. */
+#define ERROR_NS (100 * CLOCK_NS_PER_MS)
+/* Between two looks at the node. */
+#define CHECK_NS (10 * CLOCK_NS_PER_MS)
 
 static struct peer *peer_new(struct endpoint *ep, const struct address *a)
 {
@@ -20,6 +28,7 @@ static struct peer *peer_new(struct endpoint *ep, const struct address *a)
 	p->fi_addr = FI_ADDR_NOTAVAIL;
 	list_init(&p->ops);
 	list_init(&p->xoff_link);
+	list_init(&p->contact_link);
 	list_append(&ep->peers, &p->link);
 	ep->unlisted++;
 	return p;
@@ -41,6 +50,7 @@ static void peer_free(struct peer *p)
 	peer_unresolve(p);
 	list_remove(&p->link);
 	list_remove(&p->xoff_link);
+	list_remove(&p->contact_link);
 	key_cache_free(p);
 	free(p);
 }
@@ -56,13 +66,20 @@ void peers_free(struct endpoint *ep)
 static bool peer_unused(const struct peer *p)
 {
 	return list_empty(&p->ops) && p->control_count == 0 &&
-	       p->unexpected == 0 && p->posted == 0;
+	       p->unexpected == 0 && p->posted == 0 &&
+	       p->contact == CONTACT_NONE;
 }
 
 void peer_free_unused(struct peer *p)
 {
 	if (!p->port && p->state == PEER_GONE &&
 		p->fi_addr == FI_ADDR_NOTAVAIL && peer_unused(p))
+		peer_free(p);
+}
+
+void peer_free_failed(struct peer *p)
+{
+	if (!p->port && p->fi_addr == FI_ADDR_NOTAVAIL && peer_unused(p))
 		peer_free(p);
 }
 
@@ -185,30 +202,89 @@ void peer_set_vpid(struct peer *p, uint16_t vpid)
 void peer_set_port(struct peer *p, struct cay_peer *port)
 {
 	p->port = port;
+	p->contact_ns = 0;
 	peer_set_vpid(p, cay_peer_addr(port).vpid);
 	p->seen = true;
 	p->first_try_ns = 0;
 	p->state = PEER_UNKNOWN;
 }
 
-int peer_resolve(struct peer *p)
+bool peer_heard(const struct peer *p)
 {
-	struct cay_peer *port;
-	int r = cay_peer_lookup(p->ep->port, p->address.name, 0, &port);
-	if (r == -ENXIO) {
-		/* A peer that was never seen may still come up. */
-		uint64_t now = clock_now_ns();
-		if (!p->first_try_ns)
-			p->first_try_ns = now;
-		if (p->seen || now - p->first_try_ns >=
-				       settings.connect_ms * CLOCK_NS_PER_MS)
-			return -FI_EHOSTUNREACH;
-		return -FI_EAGAIN;
+	return p->ep->by_vpid[p->vpid] == p;
+}
+
+/* By the address of its hello, or else by its name. */
+static void contact_start(struct peer *p)
+{
+	struct cay_addr at = cay_port_addr(p->ep->port);
+	at.vpid = p->vpid;
+	int r = peer_heard(p) ? cay_peer_resolve_start(p->ep->port, at, p)
+			      : cay_peer_lookup_start(
+					p->ep->port, p->address.name, p);
+	if (r == 0) {
+		p->contact = CONTACT_STARTED;
+	} else if (r != -EAGAIN && r != -ENOMEM) {
+		list_remove(&p->contact_link);
+		p->contact = CONTACT_NONE;
+		p->contact_error = -provider_error(r);
+		p->contact_ns = clock_now_ns();
+		if (!p->ep->node_lost)
+			LOG_WARN(EP_CTRL, "cannot contact %s: %s\n",
+				p->address.name,
+				cay_call_strerror("cay_peer_lookup_start", r));
+		p->ep->node_lost = r == -ENOTCONN;
 	}
-	if (r)
-		return provider_error(r);
-	peer_set_port(p, port);
-	return 0;
+}
+
+void peer_contact(struct peer *p)
+{
+	if (p->contact != CONTACT_NONE)
+		return;
+	p->contact = CONTACT_WANTED;
+	p->contact_error = 0;
+	retry_enqueue(p->ep, &p->ep->contacts, &p->contact_link);
+	contact_start(p);
+}
+
+void peer_contacts_retry(struct endpoint *ep)
+{
+	uint64_t now = clock_now_ns();
+	list_for_each_safe (at, after, &ep->contacts) {
+		struct peer *p = list_of(at, struct peer, contact_link);
+		if (p->contact == CONTACT_WANTED)
+			contact_start(p);
+	}
+	if (now < ep->contact_check_ns)
+		return;
+	ep->contact_check_ns = now + CHECK_NS;
+	/* Ends them if the node has exited. */
+	cay_wait(ep->port, 0);
+}
+
+/* The end of a contact that a call asks for. */
+static int contact_result(struct peer *p)
+{
+	uint64_t now = clock_now_ns();
+	int error = p->contact_error;
+	p->contact_error = 0;
+	/* The call that the error was for may have given up long ago. */
+	if (error && now - p->contact_ns < ERROR_NS)
+		return -error;
+	p->contact_sends = true;
+	if (p->contact == CONTACT_NONE && now - p->contact_ns >= PAUSE_NS)
+		peer_contact(p);
+	return p->contact_error ? contact_result(p) : -FI_EAGAIN;
+}
+
+int peer_error(const struct peer *p, int error)
+{
+	if (error == -EPIPE)
+		LOG_WARN(EP_DATA,
+			"%s is gone: its process has exited or "
+			"closed the endpoint\n",
+			p->address.name);
+	return provider_error(error);
 }
 
 static int peer_hello(struct peer *p)
@@ -219,7 +295,7 @@ static int peer_hello(struct peer *p)
 	int r = cay_send_tagged(
 		ep->port, p->port, 0, WIRE_HELLO, &h, sizeof(h), 0);
 	if (r)
-		return provider_error(r);
+		return peer_error(p, r);
 	p->state = PEER_READY;
 	LOG_INFO(EP_CTRL, "%s: path %d, port %u\n", p->address.name,
 		(int)cay_peer_path(p->port), p->vpid);
@@ -235,7 +311,7 @@ int peer_get(struct endpoint *ep, fi_addr_t at, struct peer **out)
 		return -FI_EINVAL;
 	int r = peer_at(ep, at, &p);
 	if (r == 0 && !p->port)
-		r = peer_resolve(p);
+		r = contact_result(p);
 	if (r == 0 && p->state != PEER_READY)
 		r = peer_hello(p);
 	*out = p;
@@ -246,6 +322,7 @@ void peer_watch(struct endpoint *ep, fi_addr_t at)
 {
 	struct peer *p = NULL;
 	/* A peer that is not up yet is resolved by its hello. */
-	if (peer_at(ep, at, &p) == 0 && !p->port && p->state != PEER_GONE)
-		peer_resolve(p);
+	if (peer_at(ep, at, &p) == 0 && !p->port && p->state != PEER_GONE &&
+		clock_now_ns() - p->contact_ns >= PAUSE_NS)
+		peer_contact(p);
 }

@@ -20,6 +20,16 @@ enum peer_state {
 	PEER_GONE,
 };
 
+/*
+ * How a peer gets its port: the node resolves it, and reports the end with an
+ * event. No call waits for that, since the node may be slow.
+ */
+enum peer_contact {
+	CONTACT_NONE,	 /* resolved, or not asked for */
+	CONTACT_WANTED,	 /* to be asked for, by progress */
+	CONTACT_STARTED, /* asked for: CAY_EVENT_RESOLVED follows */
+};
+
 struct peer {
 	struct list link; /* endpoint->peers */
 	struct endpoint *ep;
@@ -32,29 +42,37 @@ struct peer {
 	bool seen;	   /* it was resolved before */
 	fi_addr_t fi_addr; /* FI_ADDR_NOTAVAIL: not in the address vector */
 	struct address address;
-	uint64_t first_try_ns;	/* of resolving it in vain; 0: none */
-	struct list ops;	/* op.link */
-	struct list xoff_link;	/* endpoint->xoff_peers, while xoff_sent */
-	unsigned control_count; /* control messages queued for it */
-	unsigned full_round;	/* retry round in which its queue was full */
-	unsigned posted;	/* receives posted with it as source */
-	unsigned unexpected;	/* unexpected messages from it */
-	unsigned atomics;	/* atomic operations without a result yet */
-	struct key_cache *keys; /* key_table.c; NULL: nothing cached */
+	enum peer_contact contact;
+	struct list contact_link; /* endpoint->contacts, unless CONTACT_NONE */
+	bool contact_sends;	  /* a call waits for it, with -FI_EAGAIN */
+	int contact_error;	  /* positive fi_errno, for that call */
+	uint64_t contact_ns;	  /* when it failed last; 0: never */
+	uint64_t first_try_ns;	  /* of resolving it in vain; 0: none */
+	struct list ops;	  /* op.link */
+	struct list xoff_link;	  /* endpoint->xoff_peers, while xoff_sent */
+	unsigned control_count;	  /* control messages queued for it */
+	unsigned full_round;	  /* retry round in which its queue was full */
+	unsigned posted;	  /* receives posted with it as source */
+	unsigned unexpected;	  /* unexpected messages from it */
+	unsigned atomics;	  /* atomic operations without a result yet */
+	struct key_cache *keys;	  /* key_table.c; NULL: nothing cached */
 };
 
 /*
  * Returns the peer to send to, resolved and with a hello sent; endpoint_peer()
- * is its fast path. Returns 0, or -FI_EAGAIN (not up yet, or backpressure),
- * -FI_EINVAL (no such fi_addr_t), -FI_EHOSTUNREACH (not up in time, or gone).
+ * is its fast path. Returns 0, or -FI_EAGAIN (not resolved yet, not up yet, or
+ * backpressure), -FI_EINVAL (no such fi_addr_t), -FI_EHOSTUNREACH (not up in
+ * time, or gone), -FI_ENOTCONN (the node has exited).
  */
 int peer_get(struct endpoint *, fi_addr_t, struct peer **);
 /* Resolves a peer, so that the device reports its death. */
 void peer_watch(struct endpoint *, fi_addr_t);
 /* Finds or makes the peer of an address. Returns 0 or -FI_ENOMEM. */
 int peer_of_address(struct endpoint *, const struct address *, struct peer **);
-/* Looks up the port of a peer. Returns 0, -FI_EAGAIN, -FI_EHOSTUNREACH, ... */
-int peer_resolve(struct peer *);
+/* Has the port of a peer resolved, if it is not under way. */
+void peer_contact(struct peer *);
+/* Starts what could not be started. Called by progress. */
+void peer_contacts_retry(struct endpoint *);
 /* Attributes the messages of this port to the peer. */
 void peer_set_vpid(struct peer *, uint16_t vpid);
 void peer_set_port(struct peer *, struct cay_peer *port);
@@ -68,8 +86,17 @@ void peer_removed(struct endpoint *, fi_addr_t);
 void peer_free_unused(struct peer *);
 void peers_free(struct endpoint *);
 
+/* Translates an error of a request to the peer; logs that it is gone. */
+int peer_error(const struct peer *, int error);
+/* Returns true if it has sent a hello and is not gone: its VPID is known. */
+bool peer_heard(const struct peer *);
+/* Frees a peer whose contact failed, if nothing needs it. */
+void peer_free_failed(struct peer *);
+
 /* ---- connection.c ---- */
 
+/* Handles CAY_EVENT_RESOLVED. */
+void peer_resolved(struct endpoint *, const struct cay_event *);
 /* Handles WIRE_HELLO. Returns 0, -FI_ENOMEM, -FI_EAGAIN. */
 int peer_hello_received(
 	struct endpoint *, struct cay_addr, const void *, size_t);

@@ -54,8 +54,8 @@ static int fetch_get(struct op *op, size_t at, size_t length)
 	size_t contiguous;
 	void *to = receive_at(f->receive, f->base + at, &contiguous);
 	f->piece = bits_min(contiguous, length);
-	if (!op->peer->port)
-		return -EPIPE;
+	if (unlikely(!op->peer->port))
+		return op->peer->contact == CONTACT_NONE ? -EPIPE : -EAGAIN;
 	int r = cay_get(op->ep->port, op->peer->port, f->key,
 		f->address + at - WIRE_BULK_BASE, to, f->piece, op_id(op),
 		CAY_NOTIFY);

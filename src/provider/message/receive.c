@@ -22,6 +22,8 @@ void receive_end(struct endpoint *ep, struct receive *r,
 		e->flags |= FI_MULTI_RECV;
 	if (ep->counters[COUNT_RECV])
 		cntr_count(ep->counters[COUNT_RECV], e->err != 0);
+	if (unlikely(e->err))
+		provider_completion_failed(e->flags, e->err);
 	if (r->reserved && e->err) {
 		cq_fail(ep->rx_cq, e, source);
 		r->reserved--;

@@ -317,5 +317,5 @@ ssize_t recv_post(struct fid_ep *fid, struct receive_request *q)
 	domain_lock(ep->domain);
 	ssize_t r = recv_locked(ep, q);
 	domain_unlock(ep->domain);
-	return r;
+	return likely(r == 0) ? 0 : provider_call_failed("fi_recv", r);
 }

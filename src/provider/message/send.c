@@ -44,11 +44,11 @@ static void send_complete(struct endpoint *ep, uint64_t flags, void *context)
 }
 
 /* Translates an error of the device. After -EAGAIN, makes progress. */
-static ssize_t send_failed(struct endpoint *ep, int error)
+static ssize_t send_failed(struct peer *p, int error)
 {
 	if (error == -EAGAIN)
-		endpoint_progress(ep);
-	return provider_error(error);
+		endpoint_progress(p->ep);
+	return peer_error(p, error);
 }
 
 /* Copies all segments of a request. Returns the number of bytes. */
@@ -104,7 +104,7 @@ static inline ssize_t send_eager(struct endpoint *ep, struct peer *p,
 	if (unlikely(r)) {
 		if (!silent)
 			cq_unreserve(ep->tx_cq);
-		return send_failed(ep, r);
+		return send_failed(p, r);
 	}
 	if (!silent)
 		send_complete(ep, completion_flags(q->tagged), q->context);
@@ -158,7 +158,7 @@ static ssize_t send_tracked(struct endpoint *ep, struct peer *p,
 			: issue_rts(op, q, h, length);
 	if (r) {
 		op_drop(op);
-		return send_failed(ep, r);
+		return send_failed(p, r);
 	}
 	return 0;
 }
@@ -198,9 +198,8 @@ static ssize_t send_locked(
 	return send_tracked(ep, p, q, &h, length);
 }
 
-ssize_t send_post(struct fid_ep *fid, const struct send_request *q)
+static ssize_t send_checked(struct endpoint *ep, const struct send_request *q)
 {
-	struct endpoint *ep = endpoint_of(fid);
 	size_t length = 0;
 	if (q->count > PROVIDER_IOV_MAX || (q->count && !q->iov) ||
 		q->flags & ~SEND_FLAGS)
@@ -217,6 +216,12 @@ ssize_t send_post(struct fid_ep *fid, const struct send_request *q)
 	ssize_t r = send_locked(ep, q, length);
 	domain_unlock(ep->domain);
 	return r;
+}
+
+ssize_t send_post(struct fid_ep *fid, const struct send_request *q)
+{
+	ssize_t r = send_checked(endpoint_of(fid), q);
+	return likely(r == 0) ? 0 : provider_call_failed("fi_send", r);
 }
 
 ssize_t send_buffer_slow(struct fid_ep *fid, const void *buffer, size_t length,

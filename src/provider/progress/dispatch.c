@@ -116,14 +116,6 @@ static int dispatch_control(
 			cocopy_result(op, status, e->data, e->length))
 			fetch_continue(op);
 		return 0;
-	case WIRE_PEER_GONE: {
-		/* Only from this endpoint, and if no new port has the VPID. */
-		bool own = from->vpid == cay_port_addr(ep->port).vpid;
-		if (own && e->tag < ENDPOINT_VPIDS && ep->by_vpid[e->tag] &&
-			!ep->by_vpid[e->tag]->port)
-			peer_gone(ep, (uint16_t)e->tag);
-		return 0;
-	}
 	default:
 		LOG_WARN(EP_DATA, "unknown message from %s\n",
 			from->address.name);
@@ -163,6 +155,10 @@ int dispatch(struct endpoint *ep, const struct cay_event *e)
 	}
 	if (e->kind == CAY_EVENT_GONE) {
 		peer_gone(ep, e->peer.vpid);
+		return 0;
+	}
+	if (e->kind == CAY_EVENT_RESOLVED) {
+		peer_resolved(ep, e);
 		return 0;
 	}
 	if (e->kind != CAY_EVENT_MESSAGE)

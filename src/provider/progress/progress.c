@@ -58,6 +58,8 @@ __attribute__((cold, noinline)) static void progress_retries(
 	struct endpoint *ep)
 {
 	struct list retries;
+	if (!list_empty(&ep->contacts))
+		peer_contacts_retry(ep);
 	if (!list_empty(&ep->control_retries))
 		control_retry(ep);
 	/* Once each: those that meet backpressure again are appended again. */
@@ -77,7 +79,8 @@ __attribute__((cold, noinline)) static void progress_retries(
 	}
 	if (!list_empty(&ep->rma_retries))
 		rma_retry(ep);
-	ep->needs_retry = !list_empty(&ep->control_retries) ||
+	ep->needs_retry = !list_empty(&ep->contacts) ||
+			  !list_empty(&ep->control_retries) ||
 			  !list_empty(&ep->rendezvous_retries) ||
 			  !list_empty(&ep->rma_retries);
 	if (ep->armed)

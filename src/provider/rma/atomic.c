@@ -12,7 +12,7 @@ static ssize_t atomic_post(struct fid_ep *fid, struct atomic_request *q)
 	if (unlikely(r == -FI_EAGAIN))
 		endpoint_progress(ep);
 	domain_unlock(ep->domain);
-	return r;
+	return likely(r == 0) ? 0 : provider_call_failed("fi_atomic", r);
 }
 
 /* To one segment of the target: all calls but the msg ones. */

@@ -195,5 +195,5 @@ int atomic_start(struct endpoint *ep, struct atomic_request *q)
 	if (r == 0)
 		return 0;
 	op_drop(op);
-	return provider_error(r);
+	return peer_error(peer, r);
 }

@@ -408,7 +408,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *a,
 	domain_unlock(d);
 	if (r) {
 		free(mr);
-		return r;
+		return (int)provider_call_failed("fi_mr_reg", r);
 	}
 	d->users++;
 	*out = &mr->fid;

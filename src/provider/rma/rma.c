@@ -164,7 +164,9 @@ static ssize_t rma_post(struct endpoint *ep, struct rma_request *q)
 	if (unlikely(r == -FI_EAGAIN))
 		endpoint_progress(ep);
 	domain_unlock(ep->domain);
-	return r;
+	return likely(r == 0) ? 0
+			      : provider_call_failed(
+					q->writes ? "fi_write" : "fi_read", r);
 }
 
 /* ---- the calls ---- */

@@ -56,8 +56,8 @@ static int cursor_issue(struct op *op, struct rma_cursor *c)
 				  : cay_get(port, op->peer->port, s->window,
 					    s->offset, c->iov->iov_base, bytes,
 					    op_id(op), CAY_NOTIFY);
-		if (r)
-			return provider_error(r);
+		if (unlikely(r))
+			return peer_error(op->peer, r);
 		op->rma.parts++;
 		c->iov->iov_base = (unsigned char *)c->iov->iov_base + bytes;
 		c->iov->iov_len -= bytes;
