@@ -216,11 +216,12 @@ static void many_body(struct process *me, void *argument)
 		if (me->rank == 0)
 			many_send(&s, from, to);
 		process_barrier(me, &s);
+		/* All are in the queue before one is read. */
+		for (unsigned i = 0; i < 100; i++)
+			stack_progress(&s);
 		if (me->rank == 1)
 			many_read(&s, words, from - many_unread[k - 1],
 				to - many_unread[k]);
-		for (unsigned i = 0; i < 100; i++)
-			stack_progress(&s);
 	}
 	stack_leave(&s, me);
 	free(words);

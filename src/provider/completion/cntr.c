@@ -38,7 +38,10 @@ static uint64_t cntr_get(struct cntr *c, const uint64_t *which)
 	c->seen = c->changes;
 	c->tried = false;
 	domain_unlock(c->domain);
-	wait_polled(&c->wait, changed);
+	if (changed)
+		wait_found(&c->wait);
+	else
+		wait_missed(&c->wait);
 	return value;
 }
 

@@ -13,6 +13,7 @@
 #define CAPACITY_DEFAULT     1024
 #define CAPACITY_INITIAL_MAX 65536 /* larger only by growth */
 #define READS_WITHOUT_POLL   16
+#define TAGGED_BYTES	     sizeof(struct fi_cq_tagged_entry)
 
 static bool cq_idle(const struct wait *w)
 {
@@ -20,44 +21,39 @@ static bool cq_idle(const struct wait *w)
 	return q->head == q->tail;
 }
 
-/* Each format is the beginning of the next. Constant sizes copy fast. */
-static inline void *entry_copy(
-	const struct cq *q, void *to, const struct fi_cq_err_entry *e)
+/*
+ * Copies entries up to the first error, and takes them. Each format is the
+ * beginning of the next; a constant size copies fast. If no entry is left, the
+ * next ones use the first slots again, whose lines are in the cache. Returns
+ * the number of entries, or -FI_EAVAIL. There is one at least.
+ */
+__attribute__((always_inline)) static inline ssize_t entries_take(struct cq *q,
+	void *buffer, size_t count, fi_addr_t *source, const size_t bytes)
 {
-	switch (q->entry_bytes) {
-	case sizeof(struct fi_cq_entry):
-		memcpy(to, e, sizeof(struct fi_cq_entry));
-		break;
-	case sizeof(struct fi_cq_msg_entry):
-		memcpy(to, e, sizeof(struct fi_cq_msg_entry));
-		break;
-	case sizeof(struct fi_cq_data_entry):
-		memcpy(to, e, sizeof(struct fi_cq_data_entry));
-		break;
-	default:
-		memcpy(to, e, sizeof(struct fi_cq_tagged_entry));
-	}
-	return (char *)to + q->entry_bytes;
-}
-
-/* Returns the number of entries read, or -FI_EAGAIN, -FI_EAVAIL. */
-static ssize_t cq_dequeue(
-	struct cq *q, void *buffer, size_t count, fi_addr_t *source)
-{
-	size_t n = 0;
-	if (q->head == q->tail)
-		return -FI_EAGAIN;
-	for (; n < count && q->head != q->tail; n++) {
-		const struct cq_slot *slot =
-			&q->slots[q->head & (q->capacity - 1)];
-		if (unlikely(slot->entry.err))
-			return n ? (ssize_t)n : -FI_EAVAIL;
-		buffer = entry_copy(q, buffer, &slot->entry);
+	uint64_t head = q->head, tail = q->tail, mask = q->capacity - 1;
+	char *to = buffer;
+	ssize_t n = 0;
+	for (; count-- > 0 && head != tail; head++, n++, to += bytes) {
+		const struct cq_slot *slot = &q->slots[head & mask];
+		if (unlikely(slot->failed)) {
+			if (n == 0)
+				return -FI_EAVAIL;
+			break;
+		}
+		memcpy(to, &slot->entry, bytes);
 		if (source)
 			source[n] = slot->source;
-		q->head++;
 	}
-	return (ssize_t)n;
+	q->head = head;
+	if (head == tail)
+		q->head = q->tail = 0;
+	return n;
+}
+
+__attribute__((noinline)) static ssize_t cq_dequeue(
+	struct cq *q, void *buffer, size_t count, fi_addr_t *source)
+{
+	return entries_take(q, buffer, count, source, q->entry_bytes);
 }
 
 /* ---- reading ---- */
@@ -81,9 +77,16 @@ static ssize_t cq_readfrom(
 	if (q->head == q->tail || count == 0 ||
 		++q->reads == READS_WITHOUT_POLL)
 		cq_progress(q);
-	ssize_t n = cq_dequeue(q, buffer, count, source);
+	if (q->head == q->tail) {
+		domain_unlock(q->domain);
+		wait_missed(&q->wait);
+		return -FI_EAGAIN;
+	}
+	ssize_t n = likely(!source && q->entry_bytes == TAGGED_BYTES)
+			    ? entries_take(q, buffer, count, NULL, TAGGED_BYTES)
+			    : cq_dequeue(q, buffer, count, source);
 	domain_unlock(q->domain);
-	wait_polled(&q->wait, n > 0);
+	wait_found(&q->wait);
 	return n;
 }
 
@@ -101,20 +104,23 @@ static ssize_t cq_readerr(
 	if (!out)
 		return -FI_EINVAL;
 	domain_lock(q->domain);
-	const struct cq_slot *slot = &q->slots[q->head & (q->capacity - 1)];
-	if (q->head != q->tail && slot->entry.err) {
+	uint64_t at = q->head & (q->capacity - 1);
+	if (q->head != q->tail && q->slots[at].failed) {
 		/*
 		 * The provider has no err_data. Before API 1.5 the entry ended
 		 * before err_data_size.
 		 */
-		memcpy(out, &slot->entry,
-			offsetof(struct fi_cq_err_entry, err_data));
+		memcpy(out, &q->slots[at].entry, sizeof(q->slots[at].entry));
+		out->olen = q->failures[at].olen;
+		out->err = q->failures[at].err;
+		out->prov_errno = q->failures[at].prov_errno;
 		if (FI_VERSION_GE(q->domain->api_version, FI_VERSION(1, 5)) &&
 			out->err_data_size)
 			out->err_data_size = 0; /* bytes copied */
 		else
 			out->err_data = NULL;
-		q->head++;
+		if (++q->head == q->tail)
+			q->head = q->tail = 0;
 		q->errors--;
 		r = 1;
 	}
@@ -148,10 +154,10 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buffer, size_t count,
 			break;
 	}
 	/* Fewer than the threshold are better than none. */
-	ssize_t n = r == 0 || r == -FI_EAGAIN || r == -FI_ETIMEDOUT ||
-				    r == -FI_EINTR
-			    ? cq_dequeue(q, buffer, count, source)
-			    : r;
+	ssize_t n = r;
+	if (r == 0 || r == -FI_EAGAIN || r == -FI_ETIMEDOUT || r == -FI_EINTR)
+		n = q->head == q->tail ? -FI_EAGAIN
+				       : cq_dequeue(q, buffer, count, source);
 	domain_unlock(q->domain);
 	return n;
 }
@@ -207,6 +213,7 @@ static int cq_close(struct fid *fid)
 	wait_close(&q->wait);
 	q->domain->users--;
 	free(q->slots);
+	free(q->failures);
 	free(q);
 	return 0;
 }
@@ -265,17 +272,16 @@ int cq_open(struct fid_domain *fid, struct fi_cq_attr *attr,
 	q->format = a->format ? a->format : FI_CQ_FORMAT_CONTEXT;
 	q->entry_bytes = format_bytes(a->format);
 	q->thresholds = a->wait_cond == FI_CQ_COND_THRESHOLD;
-	q->capacity = a->size ? bits_min(a->size, CAPACITY_INITIAL_MAX)
-			      : CAPACITY_DEFAULT;
-	if (q->capacity < CAPACITY_MIN)
-		q->capacity = CAPACITY_MIN;
-	q->capacity = 1ull << bits_log2_up(q->capacity);
-	/* Not cleared: most slots are never used. */
-	q->slots = reallocarray(NULL, q->capacity, sizeof(q->slots[0]));
-	int r = q->slots ? wait_open(&q->wait, q->domain, a->wait_obj, cq_idle)
-			 : -FI_ENOMEM;
+	uint64_t capacity = a->size ? bits_min(a->size, CAPACITY_INITIAL_MAX)
+				    : CAPACITY_DEFAULT;
+	if (capacity < CAPACITY_MIN)
+		capacity = CAPACITY_MIN;
+	int r = cq_slots_alloc(q, 1ull << bits_log2_up(capacity));
+	if (r == 0)
+		r = wait_open(&q->wait, q->domain, a->wait_obj, cq_idle);
 	if (r) {
 		free(q->slots);
+		free(q->failures);
 		free(q);
 		return r;
 	}

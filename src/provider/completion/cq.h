@@ -12,10 +12,18 @@
 
 #include "provider/completion/wait.h"
 
-/* The first members of an error entry are those of a tagged entry. */
+/* One line. The rest of an error is in cq.failures. */
 struct cq_slot {
-	struct fi_cq_err_entry entry; /* .err 0: a completion */
+	struct fi_cq_tagged_entry entry;
 	fi_addr_t source;
+	uint64_t failed; /* 0: a completion */
+};
+
+_Static_assert(sizeof(struct cq_slot) == 64, "one line");
+
+struct cq_failure {
+	size_t olen;
+	int err, prov_errno;
 };
 
 struct cq {
@@ -25,7 +33,8 @@ struct cq {
 	enum fi_cq_format format;
 	size_t entry_bytes;
 	struct cq_slot *slots;
-	uint64_t head, tail; /* read at head, written at tail */
+	struct cq_failure *failures; /* of the slots that are errors */
+	uint64_t head, tail; /* read at head, written at tail; 0 if empty */
 	uint64_t capacity;   /* slots, a power of two */
 	uint64_t reserved;   /* tail - head + reserved <= capacity */
 	uint64_t errors;     /* entries that are errors */
@@ -39,12 +48,19 @@ static inline struct cq *cq_of(struct fid_cq *fid)
 	return (struct cq *)(void *)fid;
 }
 
+/* Allocates the slots. Returns 0 or -FI_ENOMEM. */
+int cq_slots_alloc(struct cq *, uint64_t capacity);
 /* Doubles the ring. Returns 0 or -FI_EAGAIN. */
 int cq_grow(struct cq *);
 
+static inline bool cq_has_room(const struct cq *q)
+{
+	return q->tail - q->head + q->reserved != q->capacity;
+}
+
 static inline int cq_reserve(struct cq *q)
 {
-	if (unlikely(q->tail - q->head + q->reserved == q->capacity)) {
+	if (unlikely(!cq_has_room(q))) {
 		int r = cq_grow(q);
 		if (r)
 			return r;
@@ -70,9 +86,9 @@ static inline void cq_complete(
 	struct cq *q, const struct fi_cq_tagged_entry *e, fi_addr_t source)
 {
 	struct cq_slot *slot = cq_slot(q);
-	__builtin_memcpy(&slot->entry, e, sizeof(*e));
-	slot->entry.err = 0;
+	slot->entry = *e;
 	slot->source = source;
+	slot->failed = 0;
 	if (unlikely(q->wait.watched))
 		wait_wake(&q->wait);
 }

@@ -69,20 +69,23 @@ struct wait {
 #define WAIT_MISSES_MAX 256
 
 /*
- * Counts a read, without the lock. After many reads that found nothing it
- * yields the processor, which the awaited process may need.
+ * Count a read, without the lock. After many reads that found nothing the
+ * thread yields the processor, which the awaited process may need. Relaxed: a
+ * heuristic that all reading threads share.
  */
-static inline void wait_polled(struct wait *w, bool found)
+static inline void wait_missed(struct wait *w)
 {
-	/* Relaxed: a heuristic that all reading threads share. */
-	unsigned n = atomic_load_explicit(&w->misses, memory_order_relaxed);
-	if (found && n == 0)
-		return;
-	bool yield = !found && n == WAIT_MISSES_MAX;
-	atomic_store_explicit(
-		&w->misses, found || yield ? 0 : n + 1, memory_order_relaxed);
+	unsigned n = 1 + atomic_load_explicit(&w->misses, memory_order_relaxed);
+	bool yield = n > WAIT_MISSES_MAX;
+	atomic_store_explicit(&w->misses, yield ? 0 : n, memory_order_relaxed);
 	if (unlikely(yield))
 		sched_yield();
+}
+
+static inline void wait_found(struct wait *w)
+{
+	if (atomic_load_explicit(&w->misses, memory_order_relaxed))
+		atomic_store_explicit(&w->misses, 0, memory_order_relaxed);
 }
 
 /* Returns 0, -FI_ENOSYS (not supported) or -FI_EINVAL (no such wait object). */

@@ -16,6 +16,7 @@
 #include "provider/message/cocopy.h"
 #include "provider/message/fetch.h"
 #include "provider/message/receive.h"
+#include "provider/message/send.h"
 #include "provider/message/unexpected.h"
 #include "provider/progress/progress.h"
 #include "provider/progress/progress_thread.h"
@@ -117,6 +118,7 @@ static int endpoint_enable(struct endpoint *ep)
 	}
 	if (r)
 		return (int)provider_call_failed("fi_enable", r);
+	send_mode_set(ep);
 	list_append(&ep->domain->endpoints, &ep->link);
 	if (ep->domain->thread)
 		progress_thread_add(ep->domain, ep);
@@ -138,6 +140,7 @@ static int ops_flag(struct endpoint *ep, bool set, uint64_t *flags)
 		*kept = *flags & ~(FI_TRANSMIT | FI_RECV);
 	else
 		*flags = *kept;
+	send_mode_set(ep);
 	return 0;
 }
 

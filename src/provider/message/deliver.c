@@ -110,8 +110,8 @@ bool deliver_fast(
 	slot->entry.buf = r->iov[0].iov_base;
 	slot->entry.data = e->api_tag >> WIRE_IMMEDIATE_SHIFT;
 	slot->entry.tag = e->tag;
-	slot->entry.err = 0;
 	slot->source = from->fi_addr;
+	slot->failed = 0;
 	if (unlikely(ep->rx_cq->wait.watched))
 		wait_wake(&ep->rx_cq->wait);
 	if (ep->counters[COUNT_RECV])

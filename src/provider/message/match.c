@@ -123,19 +123,13 @@ static int receive_index(struct matcher *m)
 	return 0;
 }
 
-int matcher_post(struct matcher *m, struct receive *r)
+void matcher_post(struct matcher *m, struct receive *r)
 {
-	if (m->recent_count == MATCH_LINEAR) {
-		int error = receive_index(m);
-		if (unlikely(error))
-			return error;
-	}
 	r->node.sequence = ++m->sequence;
 	r->indexed = false;
 	list_append(&m->receives, &r->all);
 	if (m->recent_count++ == 0)
 		m->recent = &r->all;
-	return 0;
 }
 
 static struct match_node *overflow_find(const struct matcher *m,
@@ -170,22 +164,43 @@ static struct match_node *indexed_find(
 	return best;
 }
 
-struct receive *matcher_find_receive(
-	const struct matcher *m, fi_addr_t source, uint64_t tag)
+/* Searches a list from `at` on. */
+static struct receive *linear_find(const struct matcher *m, struct list *at,
+	fi_addr_t source, uint64_t tag)
 {
-	if (unlikely(m->indexed_count)) {
-		struct match_node *n = indexed_find(m, source, tag);
-		if (n)
-			return list_of(n, struct receive, node);
-	}
-	/* The receives that are not indexed are more recent. */
-	struct list *at = m->recent;
-	for (unsigned i = 0; i < m->recent_count; i++, at = at->next) {
+	for (; at != &m->receives; at = at->next) {
 		struct receive *r = receive_of(at);
 		if (matches(r->source, r->tag, r->ignore, source, tag))
 			return r;
 	}
 	return NULL;
+}
+
+/* The oldest receive does not match. Indexes all but the most recent ones. */
+__attribute__((noinline)) static struct receive *younger_find(
+	struct matcher *m, fi_addr_t source, uint64_t tag)
+{
+	while (m->recent_count > MATCH_LINEAR)
+		if (unlikely(receive_index(m)))
+			return linear_find(m, m->receives.next, source, tag);
+	if (m->indexed_count) {
+		struct match_node *n = indexed_find(m, source, tag);
+		if (n)
+			return list_of(n, struct receive, node);
+	}
+	/* The receives that are not indexed are more recent. */
+	return m->recent_count ? linear_find(m, m->recent, source, tag) : NULL;
+}
+
+struct receive *matcher_find_receive(
+	struct matcher *m, fi_addr_t source, uint64_t tag)
+{
+	if (unlikely(list_empty(&m->receives)))
+		return NULL;
+	struct receive *r = receive_of(m->receives.next);
+	if (likely(matches(r->source, r->tag, r->ignore, source, tag)))
+		return r;
+	return younger_find(m, source, tag);
 }
 
 void matcher_unpost(struct matcher *m, struct receive *r)

@@ -12,8 +12,10 @@
  * slower, but still right.
  *
  * Messages enter the table of a class when a receive of that class next looks
- * for one, unless a linear search of the oldest few has found it. Likewise the
- * few most recent receives are in no table.
+ * for one, unless a linear search of the oldest few has found it. Receives
+ * enter when a message does not match the oldest one, except the few most
+ * recent: as long as messages arrive in the order of receives, no table is
+ * used.
  */
 #ifndef CAY_PROVIDER_MATCH_H
 #define CAY_PROVIDER_MATCH_H
@@ -51,14 +53,15 @@ struct receive {
 	uint64_t tag, ignore;
 	uint64_t flags; /* FI_MULTI_RECV, FI_COMPLETION, ... */
 	void *context;
-	struct iovec iov[PROVIDER_IOV_MAX];
-	uint32_t iov_count;
 	size_t length;	   /* of all segments */
 	size_t used;	   /* FI_MULTI_RECV: bytes filled */
-	size_t min_left;   /* FI_MULTI_RECV: with fewer bytes left it is full */
 	unsigned fetching; /* rendezvous messages in flight into it */
 	unsigned reserved; /* completions reserved in rx_cq */
 	struct receive *next_free;
+	uint32_t iov_count;
+	/* Most receives use the first only, and nothing behind it. */
+	struct iovec iov[PROVIDER_IOV_MAX];
+	size_t min_left; /* FI_MULTI_RECV: with fewer bytes left it is full */
 };
 
 /* A message for which no matching receive was posted. */
@@ -95,11 +98,11 @@ void matcher_init(struct matcher *);
 /* Both lists must be empty. */
 void matcher_free(struct matcher *);
 
-/* Posts a receive; does not search messages. Returns 0 or -FI_ENOMEM. */
-int matcher_post(struct matcher *, struct receive *);
+/* Posts a receive; does not search messages. */
+void matcher_post(struct matcher *, struct receive *);
 /* Returns the receive that matches a message, which stays posted, or NULL. */
 struct receive *matcher_find_receive(
-	const struct matcher *, fi_addr_t source, uint64_t tag);
+	struct matcher *, fi_addr_t source, uint64_t tag);
 /* Removes a posted receive. */
 void matcher_unpost(struct matcher *, struct receive *);
 

@@ -52,12 +52,10 @@ static int receive_init(const struct endpoint *ep, struct receive *r,
 	return 0;
 }
 
-static int receive_enqueue(
+static void receive_enqueue(
 	struct endpoint *ep, struct matcher *m, struct receive *r)
 {
-	int e = matcher_post(m, r);
-	if (unlikely(e))
-		return e;
+	matcher_post(m, r);
 	r->peer = r->source < ep->index_capacity ? ep->by_index[r->source]
 						 : NULL;
 	if (r->source == FI_ADDR_UNSPEC)
@@ -67,7 +65,6 @@ static int receive_enqueue(
 	/* A peer that could match it must be able to send: unexpected.h. */
 	if (unlikely(!list_empty(&ep->xoff_peers)))
 		unexpected_xon(ep);
-	return 0;
 }
 
 static bool source_gone(const struct endpoint *ep, const struct receive *r)
@@ -87,10 +84,12 @@ __attribute__((noinline)) static int receive_match(
 			matcher, r->source, r->tag, r->ignore, &u);
 		if (e)
 			return e;
-		if (likely(!u))
-			return unlikely(source_gone(ep, r))
-				       ? -FI_EHOSTUNREACH
-				       : receive_enqueue(ep, matcher, r);
+		if (likely(!u)) {
+			if (unlikely(source_gone(ep, r)))
+				return -FI_EHOSTUNREACH;
+			receive_enqueue(ep, matcher, r);
+			return 0;
+		}
 		unexpected_incoming(u, &m);
 		more = !receive_full(
 			r, bits_min(m.length, r->length - r->used));
@@ -139,10 +138,54 @@ static int receive_post(struct endpoint *ep, const struct receive_request *q)
 		e = receive_reserve(ep, r);
 	struct matcher *m = receive_matcher(ep, q->tagged);
 	if (likely(e == 0 && m->held_count == 0 && !source_gone(ep, r)))
-		e = receive_enqueue(ep, m, r);
+		receive_enqueue(ep, m, r);
 	else if (e == 0)
 		e = receive_match(ep, m, r);
 	return unlikely(e) ? receive_post_failed(ep, r, e) : 0;
+}
+
+/* Does the same as recv_post(), in a straight line. */
+bool recv_fast(struct fid_ep *fid, void *buffer, size_t length,
+	fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct endpoint *ep = endpoint_of(fid);
+	struct peer *p = NULL;
+	domain_lock(ep->domain);
+	struct receive *r = ep->free_receives;
+	bool posted = r && ep->tagged.held_count == 0 && ep->rx_cq &&
+		      cq_has_room(ep->rx_cq) && list_empty(&ep->xoff_peers) &&
+		      !(ep->rx_flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
+	if (!(ep->caps & FI_DIRECTED_RECV))
+		source = FI_ADDR_UNSPEC;
+	if (source == FI_ADDR_UNSPEC) {
+		posted = posted && ep->port;
+	} else if (posted && source < ep->index_capacity) {
+		/* An alias has another index. */
+		p = ep->by_index[source];
+		posted = p && p->port && p->fi_addr == source;
+	} else {
+		posted = false;
+	}
+	if (likely(posted)) {
+		ep->free_receives = r->next_free;
+		r->source = source;
+		r->peer = p;
+		r->tag = tag;
+		r->ignore = ignore;
+		r->flags = ep->rx_flags & ~FI_MULTI_RECV;
+		r->context = context;
+		r->iov[0] = (struct iovec){ buffer, length };
+		r->iov_count = 1;
+		r->length = length;
+		r->used = 0;
+		r->fetching = 0;
+		r->reserved = 1;
+		ep->rx_cq->reserved++;
+		matcher_post(&ep->tagged, r);
+		*(p ? &p->posted : &ep->posted_any) += 1;
+	}
+	domain_unlock(ep->domain);
+	return posted;
 }
 
 /* ---- peek, claim, discard ---- */

@@ -247,25 +247,28 @@ bool send_fast(struct fid_ep *fid, const void *buffer, size_t length,
 	fi_addr_t to, uint32_t head, uint64_t tag, void *context)
 {
 	struct endpoint *ep = endpoint_of(fid);
-	/* Set-up decides these, so they need no lock. */
-	if (!ep->tx_cq || ep->tx_selective ||
-		ep->tx_flags & (SEND_NEEDS_FIN | FI_INJECT) ||
-		length > settings.eager_bytes)
+	struct cq *q = ep->tx_cq;
+	/* Set-up decides this, so it needs no lock. */
+	if (unlikely(!ep->tx_fast || length > settings.eager_bytes))
 		return false;
 	domain_lock(ep->domain);
-	bool sent = cq_reserve(ep->tx_cq) == 0;
+	bool sent = cq_has_room(q) &&
+		    send_eager_fast(ep, buffer, length, to, head, tag);
 	if (likely(sent)) {
-		sent = send_eager_fast(ep, buffer, length, to, head, tag);
-		if (likely(sent))
-			send_complete(ep,
-				completion_flags(
-					WIRE_KIND(head) == WIRE_TAGGED),
-				context);
-		else
-			cq_unreserve(ep->tx_cq);
+		/* The room that it has found is still there. */
+		q->reserved++;
+		send_complete(ep,
+			completion_flags(WIRE_KIND(head) == WIRE_TAGGED),
+			context);
+		if (ep->counters[COUNT_SEND])
+			cntr_count(ep->counters[COUNT_SEND], false);
 	}
-	if (sent && ep->counters[COUNT_SEND])
-		cntr_count(ep->counters[COUNT_SEND], false);
 	domain_unlock(ep->domain);
 	return sent;
+}
+
+void send_mode_set(struct endpoint *ep)
+{
+	ep->tx_fast = ep->tx_cq && !endpoint_tx_silent(ep, ep->tx_flags) &&
+		      !(ep->tx_flags & (SEND_NEEDS_FIN | FI_INJECT));
 }

@@ -47,6 +47,9 @@ static inline bool send_eager_fast(struct endpoint *ep, const void *buffer,
 		       ep->port, p->port, tag, head, buffer, length, 0) == 0;
 }
 
+/* Decides whether send_fast() applies: the flags of the endpoint are new. */
+void send_mode_set(struct endpoint *);
+
 /*
  * The fast path of calls with one buffer and a completion. Returns false if it
  * does not apply; then send_post() sends the message or returns the error.

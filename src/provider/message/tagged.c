@@ -27,8 +27,11 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
 	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
 	void *context)
 {
-	const struct iovec iov = { buffer, length };
 	(void)desc;
+	if (likely(recv_fast(
+		    fid, buffer, length, source, tag, ignore, context)))
+		return 0;
+	const struct iovec iov = { buffer, length };
 	return tagged_recvv(fid, &iov, NULL, 1, source, tag, ignore, context);
 }
 
