@@ -166,6 +166,29 @@ struct cay_vci {
 #define CAY_VCI_CAPABILITY_SHIFT 16
 #define CAY_CAPABILITY_MASK	 0xffffffffffffull /* 48 bits */
 
+/* ---- ULTRA: a slice ---- */
+
+/*
+ * A slice is a power of two of 64 to 4096 bytes and holds one message, aligned
+ * to its end: the status is its last word, the user tag the word before, and
+ * the payload, padded to whole words, ends before the tag. Messages of up to
+ * 48 bytes therefore touch one line.
+ *
+ * Status: length 15:0, flags 23:16, generation 63:32. It is stored last, with
+ * release. The generation is 1 + the lap of the slice, modulo 2^32.
+ */
+#define CAY_ULTRA_SLICE_MIN	   64
+#define CAY_ULTRA_SLICE_MAX	   4096
+#define CAY_ULTRA_TRAILER	   16 /* bytes of tag and status */
+#define CAY_ULTRA_FLAGS_SHIFT	   16
+#define CAY_ULTRA_GENERATION_SHIFT 32
+
+enum cay_ultra_flag {
+	CAY_ULTRA_NOTIFY = 1 << 0, /* NOTIFY_ULTRA when it is injected */
+	CAY_ULTRA_ACK = 1 << 1,	   /* when the target has taken it */
+	CAY_ULTRA_IRQ = 1 << 2,	   /* interrupt the target */
+};
+
 /* ---- NQE: a notification ---- */
 
 /*
@@ -176,6 +199,9 @@ struct cay_vci {
  * receive; word 5 WQ read position 31:0, RDR write position 63:32; word 6
  * completed command 15:0 and, in a NOTIFY_CC, the reference that it frees 31:16
  * and the sequence number of that reference 63:32.
+ * A NOTIFY_ULTRA has the position of the message on its path in word 3, the
+ * UPIDs in word 4 (origin 15:0, target 31:16), and in word 6 the flags of the
+ * message, in the group ULTRA.
  * The NOTIFY_CC of a FAST_GET holds its 1 to 24 bytes in words 2 to 4, that of
  * a RESOLVE the epoch of the peer in word 3 and its peer index in word 4.
  * A NOTIFY_STATUS has the positions in the posted receive queue in word 0

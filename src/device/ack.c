@@ -25,11 +25,12 @@ static inline void ack_unreserve(struct origin *o, uint32_t count)
  * Writes a completion into the NQ of `origin`, on a thread of the origin, or of
  * the target for a message by reference. `keep` is 0 if an entry was reserved.
  * wq_read is that of the origin's device, and 0 at the target, which does not
- * know it. Returns 0, -EPIPE, -EAGAIN (the completion was not reserved), or
- * -ESTALE (fenced: retry).
+ * know it. The notification is NOTIFY_CC or NOTIFY_ULTRA. Returns 0, -EPIPE,
+ * -EAGAIN (the completion was not reserved), or -ESTALE (fenced: retry).
  */
 static inline int ack_complete(struct context *origin, struct op_record *op,
-	const struct completion *c, uint32_t keep, uint32_t wq_read)
+	const struct completion *c, uint16_t notification, uint32_t keep,
+	uint32_t wq_read)
 {
 	struct claim claim;
 	int r = notify_claim(origin, op, 0, keep, &claim);
@@ -49,7 +50,7 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 	host_step(op, STEP_ENTRY);
 	notify_publish(
 		nqe, notify_word(origin, position,
-			     (uint16_t)(CAY_NOTIFY_CC |
+			     (uint16_t)(notification |
 					c->error << CAY_COMMAND_ERROR_SHIFT),
 			     c->bytes, c->peer_vpid));
 	host_step(op, STEP_PUBLISH);
@@ -57,13 +58,13 @@ static inline int ack_complete(struct context *origin, struct op_record *op,
 }
 
 /* Does the same for the port's own NQ, and follows migrations. */
-static inline void ack_own(
-	struct origin *o, struct op_record *op, const struct completion *c)
+static inline void ack_own(struct origin *o, struct op_record *op,
+	const struct completion *c, uint16_t notification)
 {
 	for (;;) {
 		struct context *own = host_context(&o->device.own);
-		int r = ack_complete(
-			own, op, c, 0, private_load32(&o->device.wq_read));
+		int r = ack_complete(own, op, c, notification, 0,
+			private_load32(&o->device.wq_read));
 		if (likely(r == 0))
 			return;
 		if (!host_follow(&o->device.own, own) && r != -ESTALE)

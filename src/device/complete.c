@@ -27,7 +27,7 @@ static inline void complete_message(struct origin *o, struct op_record *op,
 		.peer_node = o->node,
 		.peer_vpid = target,
 		.length = p->length };
-	ack_own(o, op, &c);
+	ack_own(o, op, &c, CAY_NOTIFY_CC);
 }
 
 static inline void complete_access(struct origin *o, struct op_record *op,
@@ -37,7 +37,7 @@ static inline void complete_access(struct origin *o, struct op_record *op,
 	struct completion c = complete_begin(o, slot, p);
 	completion_results(&c, response,
 		p->payload ? p->payload->iov_base : NULL, p->length);
-	ack_own(o, op, &c);
+	ack_own(o, op, &c, CAY_NOTIFY_CC);
 }
 
 /*
@@ -60,6 +60,6 @@ __attribute__((cold, noinline)) static int complete_refused(struct origin *o,
 		return 1;
 	struct completion c = complete_begin(o, slot, p);
 	c.error = (uint8_t)error;
-	ack_own(o, op, &c);
+	ack_own(o, op, &c, CAY_NOTIFY_CC);
 	return 1;
 }

@@ -25,41 +25,47 @@ static inline uint64_t completer_tail(const unsigned char *from, size_t bytes)
 	return word;
 }
 
-static inline void completer_word(
-	struct cay_nqe *nqe, const unsigned char *from, unsigned i)
+static inline void completer_word(uint64_t *to, const unsigned char *from,
+	unsigned i, enum host_kind kind)
 {
 	uint64_t word;
 	memcpy(&word, from + 8 * i, sizeof(word));
-	host_write(&nqe->word[CAY_NQE_WORD_DATA + i], word, HOST_NQE);
+	host_write(&to[i], word, kind);
 }
 
+#define COMPLETER_IMMEDIATE_MAX 48 /* bytes of a message in one line */
+
 /*
- * Stores immediate data in whole words, the width in which it is loaded.
- * Unrolled, because a loop of at most five iterations costs more than its body.
+ * Stores immediate data in whole words, the width in which it is loaded, from
+ * word `first` of `line` on. Unrolled, because a loop of at most six iterations
+ * costs more than its body.
  */
-static inline void completer_immediate(
-	struct cay_nqe *nqe, const unsigned char *from, size_t bytes)
+static folded void completer_immediate(uint64_t *line, unsigned first,
+	const unsigned char *from, size_t bytes, enum host_kind kind)
 {
 	size_t words = bytes / 8;
 	switch (words) {
+	case 6:
+		completer_word(line + first, from, 5, kind);
+		/* fall through */
 	case 5:
-		completer_word(nqe, from, 4);
+		completer_word(line + first, from, 4, kind);
 		/* fall through */
 	case 4:
-		completer_word(nqe, from, 3);
+		completer_word(line + first, from, 3, kind);
 		/* fall through */
 	case 3:
-		completer_word(nqe, from, 2);
+		completer_word(line + first, from, 2, kind);
 		/* fall through */
 	case 2:
-		completer_word(nqe, from, 1);
+		completer_word(line + first, from, 1, kind);
 		/* fall through */
 	case 1:
-		completer_word(nqe, from, 0);
+		completer_word(line + first, from, 0, kind);
 	}
 	if (unlikely(bytes % 8))
-		host_write(&nqe->word[CAY_NQE_WORD_DATA + words],
-			completer_tail(from + 8 * words, bytes % 8), HOST_NQE);
+		host_write(&line[first + words],
+			completer_tail(from + 8 * words, bytes % 8), kind);
 }
 
 static inline void completer_gather(unsigned char *to, const struct iovec *from,
@@ -80,11 +86,13 @@ static folded int completer_fast_entry(struct context *to, struct op_record *op,
 	struct cay_nqe *nqe = notify_entry(to, position);
 	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
 	if (p->pieces == 1) {
-		completer_immediate(nqe, p->payload->iov_base, p->length);
+		completer_immediate(nqe->word, CAY_NQE_WORD_DATA,
+			p->payload->iov_base, p->length, HOST_NQE);
 	} else {
-		unsigned char joined[CAY_FAST_SEND_BYTES];
+		unsigned char joined[COMPLETER_IMMEDIATE_MAX];
 		completer_gather(joined, p->payload, p->pieces, HOST_NQE);
-		completer_immediate(nqe, joined, p->length);
+		completer_immediate(nqe->word, CAY_NQE_WORD_DATA, joined,
+			p->length, HOST_NQE);
 	}
 	host_step(op, STEP_ENTRY);
 	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_FAST_RECV,

@@ -24,6 +24,8 @@ static const char *const kind_names[HOST_KINDS] = {
 	[HOST_POSTED] = "posted receive",
 	[HOST_CONTEXT] = "context table",
 	[HOST_PACKET] = "packet",
+	[HOST_SLICE] = "slice",
+	[HOST_RETURN] = "return page",
 };
 
 const char *counting_kind_name(enum host_kind kind)

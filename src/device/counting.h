@@ -23,6 +23,7 @@
 #include "device/packet.h"
 #include "device/queue.h"
 #include "device/step.h"
+#include "device/ultra.h"
 
 enum counting_what {
 	COUNTING_LOAD = HOST_LOAD,

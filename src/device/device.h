@@ -7,6 +7,7 @@
 #include "device/context.h"
 #include "device/packet.h"
 #include "device/queue.h"
+#include "device/ultra.h"
 
 #ifndef DEVICE
 #define DEVICE(name) device_##name

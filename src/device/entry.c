@@ -235,10 +235,67 @@ bool DEVICE(reserve_completion)(struct origin *o)
 void DEVICE(complete_own)(
 	struct origin *o, struct op_record *op, const struct completion *c)
 {
-	ack_own(o, op, c);
+	ack_own(o, op, c, CAY_NOTIFY_CC);
 }
 
 void DEVICE(completions_returned)(struct origin *o, uint32_t count)
 {
 	ack_unreserve(o, count);
+}
+
+void DEVICE(complete_ultra)(
+	struct origin *o, struct op_record *op, const struct completion *c)
+{
+	ack_own(o, op, c, CAY_NOTIFY_ULTRA);
+}
+
+int DEVICE(ultra_inject)(struct ultra_requester *u, uint64_t tag,
+	const void *data, size_t length, unsigned flags)
+{
+	return ultra_inject(u, tag, data, length, flags);
+}
+
+uint64_t DEVICE(ultra_returned)(const struct ultra_requester *u)
+{
+	return ultra_returned(u);
+}
+
+int DEVICE(ultra_receive)(struct ultra_completer *u, uint64_t *tag,
+	void *buffer, size_t size, bool *wake)
+{
+	struct ultra_message m;
+	int r = ultra_peek(u, &m);
+	if (r <= 0)
+		return r ? r : -EAGAIN;
+	if (unlikely(m.length > size))
+		return -EMSGSIZE;
+	*tag = m.tag;
+	ultra_copy(&m, buffer);
+	*wake = ultra_take(u, m.flags);
+	return (int)m.length;
+}
+
+int DEVICE(ultra_peek)(const struct ultra_completer *u, struct ultra_message *m)
+{
+	return ultra_peek(u, m);
+}
+
+bool DEVICE(ultra_take)(struct ultra_completer *u, unsigned flags)
+{
+	return ultra_take(u, flags);
+}
+
+bool DEVICE(ultra_return)(struct ultra_completer *u)
+{
+	return ultra_return(u);
+}
+
+void DEVICE(ultra_wake)(_Atomic(struct context *) *slot, bool ring)
+{
+	struct context *to;
+	do {
+		to = host_context(slot);
+		notify_interrupt(to, ring);
+	} while (host_load(&to->control->w, HOST_W) & W_CLOSED &&
+		 host_follow(slot, to));
 }

@@ -88,3 +88,29 @@ bool DEVICE(reserve_completion)(struct origin *);
 void DEVICE(complete_own)(
 	struct origin *, struct op_record *, const struct completion *);
 void DEVICE(completions_returned)(struct origin *, uint32_t count);
+
+/* The same with a NOTIFY_ULTRA. */
+void DEVICE(complete_ultra)(
+	struct origin *, struct op_record *, const struct completion *);
+/* Injects a message; returns as ultra_inject(). */
+int DEVICE(ultra_inject)(struct ultra_requester *, uint64_t tag,
+	const void *data, size_t length, unsigned flags);
+/* Returns the position that the target has returned. Any thread. */
+uint64_t DEVICE(ultra_returned)(const struct ultra_requester *);
+/*
+ * Takes the next message. Returns its length, -EAGAIN (none), -EMSGSIZE (it is
+ * longer than `size` and stays), or -EBADMSG. *wake: the origin sleeps.
+ */
+int DEVICE(ultra_receive)(struct ultra_completer *, uint64_t *tag, void *buffer,
+	size_t size, bool *wake);
+/* Finds the next message; returns as ultra_peek(). */
+int DEVICE(ultra_peek)(const struct ultra_completer *, struct ultra_message *);
+/* Advances past it. True: wake the origin. */
+bool DEVICE(ultra_take)(struct ultra_completer *, unsigned flags);
+/* Returns all slices. True: wake the origin. */
+bool DEVICE(ultra_return)(struct ultra_completer *);
+/*
+ * Wakes the consumer of the port at the other end, which is in this realm;
+ * follows migrations. `ring` as in interrupt().
+ */
+void DEVICE(ultra_wake)(_Atomic(struct context *) *, bool ring);

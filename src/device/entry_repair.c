@@ -4,7 +4,7 @@
 int DEVICE(complete)(struct context *origin, struct op_record *op,
 	const struct completion *c, uint32_t keep)
 {
-	return ack_complete(origin, op, c, keep, 0);
+	return ack_complete(origin, op, c, CAY_NOTIFY_CC, keep, 0);
 }
 
 /* Writes a NOTIFY_GONE; it leaves as many entries free as a message. */
@@ -52,4 +52,9 @@ bool DEVICE(void_entry)(
 	struct context *to, uint64_t position, int64_t rdr_write)
 {
 	return notify_void(to, position, rdr_write);
+}
+
+void DEVICE(interrupt)(struct context *to, bool ring)
+{
+	notify_interrupt(to, ring);
 }

@@ -10,3 +10,8 @@ bool DEVICE(reference_done)(struct reference *, uint32_t sequence);
 bool DEVICE(reference_published)(struct context *to, uint16_t origin_vpid,
 	uint32_t index, uint32_t sequence);
 bool DEVICE(void_entry)(struct context *, uint64_t position, int64_t rdr_write);
+/*
+ * Wakes the consumer of a port that sleeps, for a reason other than an entry.
+ * `ring`: rings its doorbell even if it is not armed.
+ */
+void DEVICE(interrupt)(struct context *, bool ring);

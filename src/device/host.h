@@ -47,6 +47,8 @@ enum host_kind {
 	HOST_POSTED,	/* a posted receive */
 	HOST_CONTEXT,	/* the context table of a machine */
 	HOST_PACKET,	/* payload of a packet in a machine */
+	HOST_SLICE,	/* a slice of an ULTRA path */
+	HOST_RETURN,	/* its return page, and its origin page */
 	HOST_KINDS,
 };
 

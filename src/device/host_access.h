@@ -242,6 +242,15 @@ static inline void host_fence(void)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/*
+ * The same for the compiler only: the partner executes a barrier in this
+ * process instead (membarrier(2)).
+ */
+static inline void host_fence_light(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 /* ---- private words ---- */
 
 static inline uint64_t private_load(const _Atomic uint64_t *word)

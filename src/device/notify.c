@@ -208,6 +208,23 @@ static inline void notify_cancel_sleep(struct context *own, uint64_t flag)
 	host_and(&own->control->w, ~flag, HOST_W);
 }
 
+/*
+ * Wakes a sleeping consumer without an entry. The flag is removed from W before
+ * the wake-up, so that a consumer that is about to sleep on W does not. `ring`:
+ * as CAY_VCI_INTERRUPT.
+ */
+static inline void notify_interrupt(struct context *to, bool ring)
+{
+	const uint64_t flags = W_SLEEP | W_ARMED;
+	uint64_t wake = host_and(&to->control->w, ~flags, HOST_W) & flags;
+	if (ring && host_load32(&to->control->doorbell, HOST_W))
+		wake |= W_ARMED;
+	if (wake) {
+		host_interrupt(to, wake);
+		host_step_unrecorded(STEP_WAKE);
+	}
+}
+
 /* Returns true if the set is closed and was not replaced: the port is. */
 static inline bool notify_closed(const struct context *own)
 {

@@ -55,7 +55,7 @@ static int trigger_execute(
 		.error = (uint8_t)error,
 		.peer_node = o->node,
 		.peer_vpid = target };
-	ack_own(o, op, &c);
+	ack_own(o, op, &c, CAY_NOTIFY_CC);
 	return 0;
 }
 

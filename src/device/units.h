@@ -11,6 +11,7 @@
 #include "device/context.h"
 #include "device/packet.h"
 #include "device/queue.h"
+#include "device/ultra.h"
 
 #include "device/entry_repair.h"
 
@@ -37,5 +38,6 @@
 #include "device/fetch.c"
 #include "device/status.c"
 #include "device/trigger.c"
+#include "device/ultra.c"
 #include "device/entry_repair.c"
 /* clang-format on */

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/list.h"
+#include "contract/ultra.h"
 #include "device/device_node.h"
 #include "device/queue_set.h"
 #include "node/extent.h"
@@ -158,7 +159,8 @@ struct vport {
 	uint64_t *reversed;	/* a bit per target of these; NULL: none yet */
 	struct watch **peers;	/* by index; grows */
 	uint32_t peer_room, peer_count;
-	int doorbell; /* writing end, or -1: doorbell.h */
+	int doorbell;			 /* writing end, or -1: doorbell.h */
+	struct list ultra_in, ultra_out; /* paths to and from this port */
 };
 
 #define NODE_READS_MAX	     (256 << 10) /* of record_left, reference_left */
@@ -196,6 +198,8 @@ struct node {
 	struct list names[NODE_NAME_BUCKETS];
 	struct vport *ports[CAY_VPIDS];
 	uint32_t epochs[CAY_VPIDS];
+	struct ultra_path *upids[ULTRA_UPIDS]; /* both ends of each path */
+	uint16_t upid_last;
 	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
 	uint64_t vpids_freed;	 /* VPIDs added to free_vpids so far */
@@ -480,6 +484,26 @@ bool mapping_overlaps(
 /* The mappings continue, but no longer name a window, or the port. */
 void mapping_detach(struct vport *target, uint32_t window);
 void mapping_detach_all(struct vport *target);
+
+/* ---- ultra.c ---- */
+
+/*
+ * The set-up of ULTRA paths; the results of the requests are in ultra.c. Each
+ * request but the first two names an end of the caller, which ultra_end()
+ * checks.
+ */
+int ultra_accept(struct vport *, const struct node_request *,
+	struct node_reply *, int *fd);
+int ultra_connect(struct vport *, const struct node_request *,
+	struct node_reply *, int *fd);
+/* Returns the path of which the process has the end `upid`, or NULL. */
+struct ultra_path *ultra_end(const struct process *, uint16_t upid);
+int ultra_return_page(struct ultra_path *, uint16_t upid, int *fd);
+int ultra_ready(struct ultra_path *, uint16_t upid);
+void ultra_wake(struct ultra_path *, uint16_t upid, bool ring);
+void ultra_close(struct ultra_path *, uint16_t upid);
+/* Closes this end of all paths of a port that is closed. */
+void ultra_close_all(struct vport *);
 
 /* ---- fence.c ---- */
 

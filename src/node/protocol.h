@@ -53,6 +53,13 @@ enum node_request_kind {
 	NODE_UNMAP = 22,
 	/* As RESOLVE, without a reply: a NOTIFY_CC of RESOLVE follows. */
 	NODE_RESOLVE_START = 24,
+	/* ULTRA paths, in the order of their set-up; see node/ultra.c. */
+	NODE_ULTRA_ACCEPT = 25,	 /* the reply carries the slices */
+	NODE_ULTRA_CONNECT = 26, /* the same */
+	NODE_ULTRA_RETURN = 27,	 /* the reply carries the return page */
+	NODE_ULTRA_READY = 28,	 /* the caller has mapped both */
+	NODE_ULTRA_WAKE = 29,	 /* the port at the other end */
+	NODE_ULTRA_CLOSE = 30,
 };
 
 enum node_hello_flag {
@@ -125,6 +132,16 @@ struct node_request {
 		struct {
 			uint64_t number;
 		} unmap;
+		struct {
+			uint16_t vpid; /* of the caller's port */
+			uint16_t peer; /* ACCEPT: 0: any port of the realm */
+			uint32_t node; /* of the peer */
+			uint8_t slice_log2; /* ACCEPT */
+		} ultra;
+		struct {
+			uint16_t upid; /* of the caller's end */
+			uint8_t ring;  /* WAKE: even if it is not armed */
+		} ultra_end;
 	};
 };
 
@@ -161,6 +178,13 @@ struct node_reply {
 		struct {
 			uint32_t migrated; /* queue sets that were replaced */
 		} fence;
+		struct {
+			uint16_t upid, peer_upid; /* 0: not connected */
+			uint16_t peer;		  /* VPID */
+			uint8_t slice_log2, slices_log2;
+			uint8_t local; /* CONNECT: both are in one realm */
+			uint8_t fence; /* CONNECT: the origin must fence */
+		} ultra;
 		uint8_t padding[56];
 	};
 };

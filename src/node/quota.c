@@ -21,6 +21,9 @@ static const struct quota defaults = {
 		[QUOTA_PEERS] = 512 << 10,
 		[QUOTA_CONNECTIONS] = 2048,
 		[QUOTA_MAPPINGS] = 16 << 10,
+		[QUOTA_PATHS] = 4 << 10,
+		/* Two descriptors of the node each. */
+		[QUOTA_OFFERS] = 128,
 	},
 	.realm = {
 		[QUOTA_PORTS] = CAY_VPIDS / 4 * 3,
@@ -30,6 +33,8 @@ static const struct quota defaults = {
 		[QUOTA_PEERS] = 1 << 20,
 		[QUOTA_CONNECTIONS] = 4096,
 		[QUOTA_MAPPINGS] = 64 << 10,
+		[QUOTA_PATHS] = 16 << 10,
+		[QUOTA_OFFERS] = 1024,
 	},
 	.realms = 256,
 	.waiting = 1024,
@@ -57,10 +62,10 @@ void quota_default(struct quota *q, uint64_t heap_bytes)
 /* Those of the process and of the realm in the order of enum quota_kind. */
 const char *const quota_names[] = { "process-ports", "process-blocks",
 	"process-heap", "process-threads", "process-peers",
-	"process-connections", "process-mappings", "realm-ports",
-	"realm-blocks", "realm-heap", "realm-threads", "realm-peers",
-	"realm-connections", "realm-mappings", "realms", "waiting-connections",
-	NULL };
+	"process-connections", "process-mappings", "process-paths",
+	"process-offers", "realm-ports", "realm-blocks", "realm-heap",
+	"realm-threads", "realm-peers", "realm-connections", "realm-mappings",
+	"realm-paths", "realm-offers", "realms", "waiting-connections", NULL };
 
 CAY_STATIC_ASSERT(ARRAY_COUNT(quota_names) == 2 * QUOTA_KINDS + 3,
 	"a name for each quota");

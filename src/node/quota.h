@@ -26,6 +26,8 @@ enum quota_kind {
 	QUOTA_PEERS,   /* entries of peer tables, watches, ports with locks */
 	QUOTA_CONNECTIONS,
 	QUOTA_MAPPINGS, /* of cay_window_map() */
+	QUOTA_PATHS,	/* ends of ULTRA paths */
+	QUOTA_OFFERS,	/* accepted paths that no origin has connected */
 	QUOTA_KINDS
 };
 

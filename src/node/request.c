@@ -318,6 +318,42 @@ static int request_unmap(struct call *c)
 	return mapping_remove(c->process, c->request->unmap.number);
 }
 
+static int request_ultra_accept(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->ultra.vpid);
+	c->close_out = true;
+	return port ? ultra_accept(port, c->request, c->reply, c->fd_out)
+		    : -ENXIO;
+}
+
+static int request_ultra_connect(struct call *c)
+{
+	struct vport *port = own_port(c, c->request->ultra.vpid);
+	return port ? ultra_connect(port, c->request, c->reply, c->fd_out)
+		    : -ENXIO;
+}
+
+/* An end of the caller that it has closed, or that the node has, is gone. */
+static int request_ultra_end(struct call *c)
+{
+	uint16_t upid = c->request->ultra_end.upid;
+	struct ultra_path *path = ultra_end(c->process, upid);
+	if (!path)
+		return -EPIPE;
+	switch (c->request->kind) {
+	case NODE_ULTRA_RETURN:
+		return ultra_return_page(path, upid, c->fd_out);
+	case NODE_ULTRA_READY:
+		return ultra_ready(path, upid);
+	case NODE_ULTRA_WAKE:
+		ultra_wake(path, upid, c->request->ultra_end.ring);
+		return 0;
+	default:
+		ultra_close(path, upid);
+		return 0;
+	}
+}
+
 /* Makes claims on a port fail; its memory stays mapped until it is closed. */
 static int request_disable(struct call *c)
 {
@@ -359,6 +395,12 @@ static const struct {
 	[NODE_DISABLE] = { request_disable, true },
 	[NODE_MAP] = { request_map, true },
 	[NODE_UNMAP] = { request_unmap, true },
+	[NODE_ULTRA_ACCEPT] = { request_ultra_accept, true },
+	[NODE_ULTRA_CONNECT] = { request_ultra_connect, true },
+	[NODE_ULTRA_RETURN] = { request_ultra_end, true },
+	[NODE_ULTRA_READY] = { request_ultra_end, true },
+	[NODE_ULTRA_WAKE] = { request_ultra_end, true },
+	[NODE_ULTRA_CLOSE] = { request_ultra_end, true },
 };
 
 bool request_execute(struct process *p, const struct node_request *request,

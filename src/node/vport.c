@@ -130,6 +130,8 @@ int vport_open(struct process *process, const struct node_request *request,
 	list_init(&p->origin_link);
 	list_init(&p->process_origin_link);
 	list_init(&p->lockers);
+	list_init(&p->ultra_in);
+	list_init(&p->ultra_out);
 	tree_init(&p->locks, n->random++);
 
 	r = quota_take(process, QUOTA_PORTS, 1);
@@ -185,6 +187,8 @@ static bool vport_shut(struct vport *p)
 		W_ARMED)
 		doorbell_ring_port(p);
 	list_remove(&p->name_link);
+	/* Before NOTIFY_GONE: the target knows how far its paths go. */
+	ultra_close_all(p);
 	for (uint32_t i = 0; i < p->peer_room; i++)
 		if (p->peers[i])
 			watch_remove(p, i);

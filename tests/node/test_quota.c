@@ -493,11 +493,13 @@ static void quotas_have_names(void **state)
 	assert_int_equal(q.process[QUOTA_PORTS], 1000);
 	assert_int_equal(q.process[QUOTA_HEAP], 3000);
 	assert_int_equal(q.process[QUOTA_RECORDS], 3999 / 32);
-	assert_int_equal(q.realm[QUOTA_PORTS], 8000);
-	assert_int_equal(q.realm[QUOTA_CONNECTIONS], 13000);
-	assert_int_equal(q.realm[QUOTA_MAPPINGS], 14000);
-	assert_int_equal(q.realms, 15000);
-	assert_int_equal(q.waiting, 16000);
+	assert_int_equal(q.process[QUOTA_OFFERS], 9000);
+	assert_int_equal(q.realm[QUOTA_PORTS], 10000);
+	assert_int_equal(q.realm[QUOTA_CONNECTIONS], 15000);
+	assert_int_equal(q.realm[QUOTA_MAPPINGS], 16000);
+	assert_int_equal(q.realm[QUOTA_PATHS], 17000);
+	assert_int_equal(q.realms, 19000);
+	assert_int_equal(q.waiting, 20000);
 }
 
 int main(void)

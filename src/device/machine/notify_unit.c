@@ -20,7 +20,8 @@ static void notify_step(struct machine *m)
 	if (p) {
 		switch (n->kind) {
 		case NOTICE_COMPLETION:
-			ack_complete(p->own, &m->op, &n->completion, 0,
+			ack_complete(p->own, &m->op, &n->completion,
+				CAY_NOTIFY_CC, 0,
 				private_load32(&p->origin.device.wq_read));
 			break;
 		case NOTICE_STATUS:
