@@ -12,6 +12,7 @@
 #include "cay/posted.h"
 #include "cay/raw.h"
 #include "cay/remote.h"
+#include "cay/ultra.h"
 #include "cay/version.h"
 #include "cay/window.h"
 

@@ -82,6 +82,7 @@ enum cay_event_kind {
 	CAY_EVENT_ACCESS = 5,	/* window access: window, offset, command */
 	CAY_EVENT_POSTED = 6,	/* message in a posted receive */
 	CAY_EVENT_RESOLVED = 7, /* end of cay_peer_resolve_start(): handle */
+	CAY_EVENT_ULTRA = 8,	/* message of an ULTRA path; cay_ultra_send() */
 };
 
 /*
@@ -101,7 +102,9 @@ struct cay_event {
 	/*
 	 * COMPLETE of an atomic: see cay_fetch_add(). ACCESS with an error:
 	 * result counts refusals since the last such event. POSTED: result is
-	 * the cookie, previous the length of the message as sent.
+	 * the cookie, previous the length of the message as sent. ULTRA: result
+	 * is the position of the message on its path, command the enum
+	 * cay_ultra_flag that requested the event, window the UPID.
 	 */
 	uint64_t result, previous;
 	uint32_t window; /* Win-ID: ACCESS, COMPLETE of a put or get */

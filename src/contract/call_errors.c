@@ -17,6 +17,9 @@
 	"cay_peer_lookup_start "
 #define LOCKS " cay_window_lock cay_window_unlock "
 
+#define ULTRA_SETUP    " cay_ultra_accept cay_ultra_connect "
+#define ULTRA_RECEIVES " cay_ultra_recv cay_ultra_peek "
+
 /* The first line that fits decides; NULL fits all calls. */
 static const struct call_error {
 	const char *calls; /* names between spaces */
@@ -264,6 +267,63 @@ static const struct call_error {
 		"unmap some, or raise it with 'cay node serve --quota'" },
 	{ " cay_window_unmap ", EINVAL,
 		"this process has no window mapped at this address" },
+
+	/* ---- ULTRA ---- */
+	{ ULTRA_SETUP, EFAULT, "the place for the handle is NULL" },
+	{ ULTRA_SETUP, ENXIO, "no port has this address: it may be closed" },
+	{ ULTRA_SETUP, EHOSTUNREACH, "the address is that of another node" },
+	{ ULTRA_SETUP, EDQUOT,
+		"this process or its realm has used its quota of paths, or of "
+		"paths that are not connected: close some, or raise it with "
+		"'cay node serve --quota'" },
+	{ ULTRA_SETUP, ENOSPC,
+		"the node has no UPID left: close paths that are not used" },
+	{ ULTRA_SETUP, EMFILE,
+		"this process or the node has no file descriptor left: raise "
+		"RLIMIT_NOFILE" },
+	{ ULTRA_SETUP, ENFILE,
+		"the system has no file descriptor left: raise fs.file-max" },
+	{ " cay_ultra_connect ", EAGAIN,
+		"the port offers no path to this port now, and the deadline is "
+		"0: it must call cay_ultra_accept()" },
+	{ " cay_ultra_connect ", ETIMEDOUT,
+		"the port offered no path to this port until the deadline: it "
+		"must call cay_ultra_accept(), and name this port if it is in "
+		"another realm" },
+	{ " cay_ultra_connect ", EPIPE,
+		"the target has closed the path while it was set up" },
+	{ " cay_ultra_accept ", ETIMEDOUT,
+		"the node does not reply: it is stopped or has no processor "
+		"time" },
+	{ " cay_ultra_accept ", EINVAL,
+		"a slice has at most 4096 bytes, or the port is NULL" },
+	{ " cay_ultra_send ", EAGAIN,
+		"all slices of the path are in use, or the port's queue has no "
+		"room for the event: wait and retry" },
+	{ " cay_ultra_send ", EMSGSIZE,
+		"the message is longer than the slices of the path allow: "
+		"accept a path with larger slices, or use cay_send()" },
+	{ " cay_ultra_send ", EPIPE,
+		"the target has closed its end or died: close the path" },
+	{ " cay_ultra_send ", ENOBUFS,
+		"more threads of this process issue operations than the node "
+		"has records for: use fewer" },
+	{ " cay_ultra_send ", EFAULT, "the data is NULL but has a length" },
+	{ " cay_ultra_send ", EINVAL,
+		"a flag is invalid, or this is the target's end of the path" },
+	{ ULTRA_RECEIVES, EAGAIN, "there is no message: call cay_wait()" },
+	{ ULTRA_RECEIVES, EMSGSIZE,
+		"the buffer is shorter than the message, which stays: use a "
+		"larger one" },
+	{ ULTRA_RECEIVES, EPIPE,
+		"the origin has closed its end or died, and everything is "
+		"received: close the path" },
+	{ ULTRA_RECEIVES, EFAULT, "the place for the message is NULL" },
+	{ ULTRA_RECEIVES, EINVAL, "this is the origin's end of the path" },
+	{ ULTRA_RECEIVES " cay_ultra_send ", EBADMSG,
+		"the other end has damaged the path: close it" },
+	{ " cay_ultra_status ", EINVAL,
+		"the path or the status is NULL, or its size is not set" },
 
 	/* ---- raw API ---- */
 	{ " cay_vci_post ", EFAULT, "the work request is NULL" },

@@ -54,6 +54,11 @@ static bool request_undo(const struct node_request *q,
 		undo->kind = NODE_UNMAP;
 		undo->unmap.number = reply->map.number;
 		return true;
+	case NODE_ULTRA_ACCEPT:
+	case NODE_ULTRA_CONNECT:
+		undo->kind = NODE_ULTRA_CLOSE;
+		undo->ultra_end.upid = reply->ultra.upid;
+		return true;
 	default:
 		return false;
 	}

@@ -11,8 +11,9 @@ void port_disable(struct cay_port *port)
 	lock_take(&port->lock, &guard);
 	if (port_valid(port)) {
 		control_tell(port->member, &request);
-		atomic_store_explicit(&port->incarnation, ~*process_incarnation,
-			memory_order_relaxed);
+		/* Complements the incarnation, under the lock once. */
+		atomic_fetch_xor_explicit(
+			&port->state, UINT32_MAX, memory_order_relaxed);
 	}
 	lock_drop(&port->lock, &guard);
 }

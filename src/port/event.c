@@ -15,6 +15,7 @@
 #include "port/posted.h"
 #include "port/resolve.h"
 #include "port/resolved.h"
+#include "port/ultra.h"
 #include "port/window.h"
 
 /* Only the consumer writes these counters: no read-modify-write is needed. */
@@ -126,11 +127,14 @@ static int event_completion(struct cay_port *port, const struct cay_nqe *n,
 	return result == PENDING_REPORT;
 }
 
-/* Returns 1 (an event), 0 (none), or -ENOMEM. */
+#define EVENT_HELD 2 /* its entry is not released */
+
+/* Returns 1 (an event), 0 (none), EVENT_HELD, or -ENOMEM. */
 static int event_convert(struct cay_port *port, const struct cay_nqe *n,
 	struct consumer_slot *slot, struct cay_event *e)
 {
 	unsigned command = n->word[CAY_NQE_WORD_VALID] & CAY_COMMAND_MASK;
+	int r;
 	slot->rdr = (uint32_t)(n->word[CAY_NQE_WORD_POINTERS] >>
 			       CAY_NQE_RDR_WRITE_SHIFT) &
 		    QUEUE_RDR_MASK;
@@ -158,8 +162,20 @@ static int event_convert(struct cay_port *port, const struct cay_nqe *n,
 		e->previous = n->word[CAY_NQE_WORD_PREVIOUS];
 		e->length = n->word[CAY_NQE_WORD_LENGTH];
 		return 1;
+	case CAY_NOTIFY_ULTRA:
+		slot->completion = 1;
+		e->kind = CAY_EVENT_ULTRA;
+		e->command = (uint16_t)n->word[CAY_NQE_WORD_COMPLETED] &
+			     CAY_COMMAND_MASK;
+		e->length = n->word[CAY_NQE_WORD_LENGTH];
+		e->result = n->word[CAY_NQE_WORD_RESULT];
+		e->window = (uint16_t)n->word[CAY_NQE_WORD_PREVIOUS];
+		return 1;
 	case CAY_NOTIFY_GONE:
 		slot->special = SLOT_GONE;
+		r = ultra_hold_gone(port, e->peer, e->position);
+		if (r)
+			return r < 0 ? r : EVENT_HELD;
 		e->kind = CAY_EVENT_GONE;
 		return resolved_gone(
 			port, e->peer.vpid, e->position, &e->handle);
@@ -202,6 +218,8 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 		return r;
 	}
 	consumer_advance(rx);
+	if (r == EVENT_HELD)
+		return 0;
 	if (r == 0)
 		consumer_release(port, rx, position);
 	else if (e->kind == CAY_EVENT_MESSAGE || e->kind == CAY_EVENT_POSTED)
@@ -251,7 +269,26 @@ static int poll_told(struct cay_port *port, struct cay_event *events, int max)
 	return n ? n : r;
 }
 
-/* The first poll, invalid arguments, or a flag of the port. */
+/* Returns 1 and a CAY_EVENT_GONE that was held, or 0. */
+static int event_held(struct cay_port *port, struct cay_event *e)
+{
+	struct cay_addr peer;
+	uint64_t position;
+	while (ultra_take_held(port, &peer, &position)) {
+		*e = (struct cay_event){ .kind = CAY_EVENT_GONE,
+			.error = CAY_ERROR_GONE,
+			.peer = peer,
+			.position = position };
+		if (resolved_gone(port, peer.vpid, position, &e->handle))
+			return 1;
+		struct consumer *rx = consumer_find(port, position);
+		if (rx)
+			consumer_release(port, rx, position);
+	}
+	return 0;
+}
+
+/* The first poll, invalid arguments, or an enum port_attention. */
 __attribute__((cold, noinline)) static int poll_cold(
 	struct cay_port *port, struct cay_event *events, int max)
 {
@@ -261,6 +298,11 @@ __attribute__((cold, noinline)) static int poll_cold(
 		return -EINVAL;
 	port_consume_begin(port);
 	int n = consumer_prepare(port);
+	ultra_disarm(port);
+	if (n == 0 && max > 0 && port_attends(port, PORT_ULTRA_ACKS))
+		ultra_acknowledge(port);
+	if (n == 0 && max > 0 && port_attends(port, PORT_ULTRA_HELD))
+		n = event_held(port, events);
 	if (n == 0 && max > 0)
 		n = port->heard ? poll_told(port, events, max)
 				: poll_burst(port, consumer_peek(port), events,
@@ -271,8 +313,7 @@ __attribute__((cold, noinline)) static int poll_cold(
 
 int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
-	if (unlikely(!port_valid(port) || max <= 0 || !events ||
-		     port->flags & (CAY_PORT_SHARED | CAY_PORT_TELL_GONE) ||
+	if (unlikely(!port_plain(port) || max <= 0 || !events ||
 		     !port->consumer.slots))
 		return poll_cold(port, events, max);
 	uint64_t word = consumer_peek(port);

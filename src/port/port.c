@@ -18,6 +18,7 @@
 #include "port/record.h"
 #include "port/resolve.h"
 #include "port/resolved.h"
+#include "port/ultra.h"
 #include "port/window.h"
 
 #define PORT_FLAGS_SUPPORTED                                    \
@@ -89,6 +90,8 @@ static struct cay_port *port_new(uint64_t flags)
 	port->flags = (uint32_t)flags;
 	port->doorbell = -1;
 	list_init(&port->replied);
+	list_init(&port->ultra);
+	list_init(&port->ultra_held);
 	atomic_init(&port->resolved, &resolved_none);
 	pthread_mutex_init(&port->consume, NULL);
 	/*
@@ -114,6 +117,7 @@ static void port_delete(struct cay_port *port)
 	resolve_free(port);
 	resolved_free(port);
 	free(port->heard);
+	ultra_held_free(port);
 	windows_free(port);
 	free(port);
 }
@@ -184,7 +188,9 @@ struct cay_port *cay_port_open(const struct cay_port_options *options)
 	r = member_join(o.node, o.realm, &port->member);
 	if (r)
 		goto err_port;
-	atomic_init(&port->incarnation, *process_incarnation);
+	atomic_init(&port->state, *process_incarnation);
+	if (port->flags & (CAY_PORT_SHARED | CAY_PORT_TELL_GONE))
+		port_attend(port, PORT_SPECIAL);
 	r = port_open_at_node(port, &request);
 	if (r == 0)
 		return port;
@@ -210,6 +216,7 @@ int cay_port_close(struct cay_port *port)
 		/* The application may reuse the memory of windows. */
 		if (port->windows || posted_used(port))
 			quiesced = port_quiesce(port, 0);
+		ultra_port_close(port);
 		pending_abandon(port);
 		copied_close(port);
 		consumer_free(port);

@@ -72,14 +72,27 @@ struct cay_window {
 	bool closing;
 };
 
+/* Why a poll is not the usual one; bits 63:32 of cay_port.state. */
+enum port_attention {
+	PORT_SPECIAL = 1 << 0,	   /* a flag of the port */
+	PORT_ULTRA_HELD = 1 << 1,  /* a NOTIFY_GONE is held */
+	PORT_ULTRA_ARMED = 1 << 2, /* an armed port lets its paths wake it */
+	PORT_ULTRA_ACKS = 1 << 3,  /* messages may be acknowledged */
+};
+
 struct resolved;  /* resolved.h */
 struct resolving; /* resolve.c */
 
 struct cay_port {
 	struct origin origin;
 	struct member *member;
-	_Atomic uint32_t incarnation; /* complemented if the port is disabled */
-	uint32_t flags;		      /* enum cay_port_flag */
+	/*
+	 * Incarnation 31:0, complemented if the port is disabled, and enum
+	 * port_attention 63:32: one comparison finds that a call is valid and
+	 * that nothing special is to be done.
+	 */
+	_Atomic uint64_t state;
+	uint32_t flags; /* enum cay_port_flag */
 	struct consumer consumer;
 	struct pending *pending; /* by reference slot; NULL until needed */
 	_Atomic(struct copied *) copied; /* copied.c; NULL until needed */
@@ -92,6 +105,9 @@ struct cay_port {
 	_Atomic uint32_t resolving_count;
 	uint64_t *heard;     /* CAY_PORT_TELL_GONE: a bit per sender; or NULL */
 	struct list replied; /* peers that cay_reply() has resolved */
+	struct list ultra;   /* ends of ULTRA paths; consuming thread */
+	struct list ultra_held;		 /* NOTIFY_GONE; the same */
+	_Atomic uint32_t ultra_sleepers; /* threads in ultra_asleep() */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */
 	pthread_mutex_t lock;	  /* peers, pending, windows, doorbell */
@@ -134,8 +150,15 @@ enum peer_bulk {
  */
 static inline bool port_valid(const struct cay_port *port)
 {
-	return process_incarnation_valid(
-		atomic_load_explicit(&port->incarnation, memory_order_relaxed));
+	return process_incarnation_valid((uint32_t)atomic_load_explicit(
+		&port->state, memory_order_relaxed));
+}
+
+/* Returns true if the port is valid and nothing needs attention. */
+static inline bool port_plain(const struct cay_port *port)
+{
+	return atomic_load_explicit(&port->state, memory_order_relaxed) ==
+	       *process_incarnation;
 }
 
 /* The same, and false for NULL: for calls that are not on a hot path. */
@@ -149,8 +172,8 @@ static inline int port_error(const struct cay_port *port)
 {
 	if (!port)
 		return -EINVAL;
-	uint32_t incarnation =
-		atomic_load_explicit(&port->incarnation, memory_order_relaxed);
+	uint32_t incarnation = (uint32_t)atomic_load_explicit(
+		&port->state, memory_order_relaxed);
 	return process_incarnation_valid(~incarnation) ? -EACCES : -ECHILD;
 }
 
@@ -192,6 +215,26 @@ static inline void port_consume_end(struct cay_port *port)
 {
 	if (port->flags & CAY_PORT_SHARED)
 		pthread_mutex_unlock(&port->consume);
+}
+
+/* Relaxed: what needs attention has locks or atomics of its own. */
+static inline void port_attend(struct cay_port *port, enum port_attention why)
+{
+	atomic_fetch_or_explicit(
+		&port->state, (uint64_t)why << 32, memory_order_relaxed);
+}
+
+static inline void port_attended(struct cay_port *port, enum port_attention why)
+{
+	atomic_fetch_and_explicit(
+		&port->state, ~((uint64_t)why << 32), memory_order_relaxed);
+}
+
+static inline bool port_attends(
+	const struct cay_port *port, enum port_attention why)
+{
+	return atomic_load_explicit(&port->state, memory_order_relaxed) >> 32 &
+	       why;
 }
 
 /* More invalid capabilities than this are an attempt to guess one. */

@@ -15,6 +15,7 @@
 #include "port/doorbell.h"
 #include "port/resolve.h"
 #include "port/spin.h"
+#include "port/ultra.h"
 
 #define SPIN_NS_MAX	 (50 * CLOCK_NS_PER_US)
 #define SPIN_NS_MIN	 (1 * CLOCK_NS_PER_US)
@@ -26,7 +27,9 @@
 static bool wait_peek(struct cay_port *port)
 {
 	port_consume_begin(port);
-	bool found = consumer_peek(port) != 0;
+	bool found =
+		consumer_peek(port) != 0 ||
+		(unlikely(!list_empty(&port->ultra)) && ultra_pending(port));
 	port_consume_end(port);
 	return found;
 }
@@ -89,6 +92,38 @@ static bool wait_closed(const struct cay_port *port)
 	return device_closed(own);
 }
 
+/* Sleeps on W, and on the ULTRA paths of the port, until it is woken. */
+static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
+	uint64_t deadline)
+{
+	uint64_t until = deadline;
+	bool paths = !list_empty(&port->ultra), sleep = true;
+	/* A node that has exited completes no resolution. */
+	if (unlikely(resolve_pending(port)))
+		until = bits_min(until, clock_after_ns(RESOLVE_CHECK_NS));
+	if (paths) {
+		port_consume_begin(port);
+		sleep = ultra_asleep(port, &until);
+		port_consume_end(port);
+	}
+	/* 0 as well if a message of a path has arrived meanwhile. */
+	int r = 0;
+	if (sleep) {
+		port_count(&port->count.sleeps);
+		r = device_sleep_on(own, w, until);
+	} else {
+		device_cancel_sleep(own, W_SLEEP);
+	}
+	if (paths) {
+		port_consume_begin(port);
+		ultra_awake(port);
+		port_consume_end(port);
+	}
+	if (unlikely(r == -ETIMEDOUT && resolve_pending(port)))
+		resolve_abort(port);
+	return r;
+}
+
 __attribute__((noinline)) static int wait_long(
 	struct cay_port *port, uint64_t deadline)
 {
@@ -99,17 +134,8 @@ __attribute__((noinline)) static int wait_long(
 		int r = 0;
 		struct context *own;
 		uint64_t w = wait_announce(port, W_SLEEP, &own);
-		if (w) {
-			/* A node that has exited completes no resolution. */
-			uint64_t until = deadline;
-			if (unlikely(resolve_pending(port)))
-				until = bits_min(deadline,
-					clock_after_ns(RESOLVE_CHECK_NS));
-			port_count(&port->count.sleeps);
-			r = device_sleep_on(own, w, until);
-			if (unlikely(r == -ETIMEDOUT && until != deadline))
-				resolve_abort(port);
-		}
+		if (w)
+			r = wait_sleep(port, own, w, deadline);
 		if (r == -ETIMEDOUT || r == -EINTR) {
 			device_cancel_sleep(own, W_SLEEP);
 			if (port->flags & CAY_PORT_SHARED)
@@ -136,22 +162,35 @@ __attribute__((noinline)) static int wait_long(
 	}
 }
 
+/* Tells the caller that there is an event, or something on a path. */
+static int wait_found(struct cay_port *port, int result)
+{
+	port_consume_begin(port);
+	ultra_reported(port);
+	port_consume_end(port);
+	return result;
+}
+
 int cay_wait(struct cay_port *port, uint64_t deadline)
 {
 	if (unlikely(!port_usable(port)))
 		return port_error(port);
 	port_consume_begin(port);
 	int r = consumer_prepare(port);
+	ultra_disarm(port);
 	port_consume_end(port);
 	if (r)
 		return r;
 	if (wait_peek(port))
-		return 0;
-	if (deadline)
-		return wait_long(port, deadline);
-	if (unlikely(resolve_pending(port)))
-		resolve_abort(port);
-	return wait_peek(port) ? 0 : -EAGAIN;
+		return wait_found(port, 0);
+	if (!deadline) {
+		if (unlikely(resolve_pending(port)))
+			resolve_abort(port);
+		r = wait_peek(port) ? 0 : -EAGAIN;
+	} else {
+		r = wait_long(port, deadline);
+	}
+	return r ? r : wait_found(port, 0);
 }
 
 int cay_port_arm(struct cay_port *port)
@@ -172,6 +211,15 @@ int cay_port_arm(struct cay_port *port)
 		resolve_abort(port);
 	struct context *own;
 	if (wait_peek(port) || !wait_announce(port, W_ARMED, &own))
-		return -EAGAIN;
-	return 0;
+		return wait_found(port, -EAGAIN);
+	if (list_empty(&port->ultra))
+		return 0;
+	port_consume_begin(port);
+	ultra_disarm(port);
+	bool armed = ultra_arm(port);
+	port_consume_end(port);
+	if (armed)
+		return 0;
+	device_cancel_sleep(own, W_ARMED);
+	return wait_found(port, -EAGAIN);
 }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages on ULTRA paths; see cay_ultra(3). */
+#include "port/ultra.h"
+
+#include <errno.h>
+
+#include "base/bits.h"
+#include "port/record.h"
+
+#define ULTRA_FLAGS (CAY_NOTIFY | CAY_ACK | CAY_INTERRUPT)
+
+/* ---- the origin ---- */
+
+/* A message was stored while the page had other flags than ENABLED. */
+__attribute__((cold, noinline)) static int send_attend(struct cay_ultra *u)
+{
+	uint64_t flags = ultra_flags(u);
+	if (flags & ULTRA_TARGET_GONE)
+		return -EPIPE;
+	if (flags & ULTRA_ASLEEP)
+		ultra_wake_peer(u, false);
+	return 0;
+}
+
+/* All slices are in use. Lets cay_wait() return when one is free. */
+__attribute__((cold, noinline)) static int send_refused(struct cay_ultra *u)
+{
+	if (ultra_flags(u) & ULTRA_TARGET_GONE)
+		return -EPIPE;
+	atomic_store_explicit(&u->wants_room, true, memory_order_relaxed);
+	ultra_call_back(u);
+	port_count(&u->port->count.refused);
+	return -EAGAIN;
+}
+
+static int send_inject(struct cay_ultra *u, uint64_t tag, const void *data,
+	size_t length, unsigned flags)
+{
+	int r = device_ultra_inject(&u->out, tag, data, length, flags);
+	if (likely(r == 0))
+		return 0;
+	return r == 1 ? send_attend(u) : r == -EAGAIN ? send_refused(u) : r;
+}
+
+/* Reserves the events, so that they find room in the port's queue. */
+static int send_notified(struct cay_ultra *u, uint64_t tag, const void *data,
+	size_t length, unsigned flags)
+{
+	struct cay_port *port = u->port;
+	struct op_record *op = record_of(port->member);
+	if (!op)
+		return -ENOBUFS;
+	const struct ultra_ack message = { atomic_load_explicit(&u->out.sent,
+						   memory_order_relaxed),
+		tag, (uint32_t)length };
+	unsigned events = !!(flags & CAY_NOTIFY) + !!(flags & CAY_ACK);
+	unsigned reserved = 0;
+	while (reserved < events && device_reserve_completion(&port->origin))
+		reserved++;
+	int r = -EAGAIN;
+	if (reserved < events) {
+		port_count(&port->count.refused);
+		goto out;
+	}
+	r = send_inject(u, tag, data, length,
+		(flags & CAY_NOTIFY ? CAY_ULTRA_NOTIFY : 0) |
+			(flags & CAY_ACK ? CAY_ULTRA_ACK : 0) |
+			(flags & CAY_INTERRUPT ? CAY_ULTRA_IRQ : 0));
+	if (flags & CAY_NOTIFY && (r == 0 || r == -EAGAIN)) {
+		ultra_event(u, op, &message, CAY_ULTRA_NOTIFY,
+			r ? CAY_ERROR_NO_RESOURCES : CAY_ERROR_NONE);
+		reserved--;
+	}
+	if (flags & CAY_ACK && r == 0) {
+		r = ultra_ack_add(u, &message);
+		reserved -= r == 0;
+	}
+	if (flags & CAY_INTERRUPT && r == 0)
+		ultra_wake_peer(u, true);
+out:
+	if (reserved)
+		device_completions_returned(&port->origin, reserved);
+	return r;
+}
+
+/* Flags, a message that does not fit, or invalid arguments. */
+__attribute__((cold, noinline)) static int send_other(struct cay_ultra *u,
+	uint64_t tag, const void *data, size_t length, unsigned flags)
+{
+	if (!u)
+		return -EINVAL;
+	if (!port_valid(u->port))
+		return port_error(u->port);
+	if (u->target || flags & ~(unsigned)ULTRA_FLAGS)
+		return -EINVAL;
+	if (length > ultra_payload_max(&u->out.slices))
+		return -EMSGSIZE;
+	if (!data && length)
+		return -EFAULT;
+	return send_notified(u, tag, data, length, flags);
+}
+
+int cay_ultra_send(struct cay_ultra *u, uint64_t tag, const void *data,
+	size_t length, unsigned flags)
+{
+	if (unlikely(!u || !port_valid(u->port) || u->target || flags ||
+		     length > ultra_payload_max(&u->out.slices) ||
+		     (!data && length)))
+		return send_other(u, tag, data, length, flags);
+	return send_inject(u, tag, data, length, 0);
+}
+
+/* ---- the target ---- */
+
+/* There is no message: has the origin gone? */
+__attribute__((cold, noinline)) static int recv_empty(struct cay_ultra *u)
+{
+	struct ultra_message m;
+	if (!(ultra_flags(u) & ULTRA_ORIGIN_GONE))
+		return -EAGAIN;
+	/* Acquire above: whatever it has sent is visible now. */
+	int r = device_ultra_peek(&u->in, &m);
+	if (r)
+		return r < 0 ? r : -EAGAIN;
+	atomic_store_explicit(&u->ended, true, memory_order_relaxed);
+	return -EPIPE;
+}
+
+/* Returns the error of invalid arguments, or 0. */
+__attribute__((cold, noinline)) static int recv_error(const struct cay_ultra *u)
+{
+	if (!u)
+		return -EINVAL;
+	if (!port_valid(u->port))
+		return port_error(u->port);
+	return u->target ? 0 : -EINVAL;
+}
+
+int cay_ultra_recv(
+	struct cay_ultra *u, uint64_t *tag, void *buffer, size_t size)
+{
+	uint64_t discarded;
+	bool wake = false;
+	if (unlikely(!u || !port_valid(u->port) || !u->target))
+		return recv_error(u);
+	if (unlikely(!buffer && size))
+		return -EFAULT;
+	int r = device_ultra_receive(
+		&u->in, tag ? tag : &discarded, buffer, size, &wake);
+	if (unlikely(wake))
+		ultra_wake_peer(u, false);
+	if (r == -EAGAIN)
+		return recv_empty(u);
+	if (r >= 0)
+		u->peeked = false;
+	return r;
+}
+
+int cay_ultra_peek(struct cay_ultra *u, uint64_t *tag, const void **data)
+{
+	struct ultra_message m;
+	if (unlikely(!u || !port_valid(u->port) || !u->target))
+		return recv_error(u);
+	if (unlikely(!data))
+		return -EFAULT;
+	int r = device_ultra_peek(&u->in, &m);
+	if (r == 0)
+		return recv_empty(u);
+	if (r < 0)
+		return r;
+	u->peeked = true;
+	u->peeked_flags = m.flags;
+	if (tag)
+		*tag = m.tag;
+	*data = m.data;
+	return (int)m.length;
+}
+
+void cay_ultra_release(struct cay_ultra *u)
+{
+	if (!u || !u->target || !u->peeked || !port_valid(u->port))
+		return;
+	u->peeked = false;
+	if (device_ultra_take(&u->in, u->peeked_flags))
+		ultra_wake_peer(u, false);
+}
+
+/* ---- both ---- */
+
+int cay_ultra_status(const struct cay_ultra *u, struct cay_ultra_status *out)
+{
+	if (!u || !out || out->size < sizeof(*out))
+		return -EINVAL;
+	if (!port_valid(u->port))
+		return port_error(u->port);
+	const struct ultra_slices *s = u->target ? &u->in.slices
+						 : &u->out.slices;
+	const struct ultra_return_page *page = u->page;
+	uint64_t flags = ultra_flags(u);
+	bool connected = !u->target || flags & ULTRA_ENABLED;
+	*out = (struct cay_ultra_status){ .size = sizeof(*out),
+		.upid = u->upid,
+		.slice_bytes = 1u << s->slice_log2,
+		.slices = (uint32_t)ultra_slice_count(s),
+		.position = atomic_load_explicit(
+			u->target ? &u->in.position : &u->out.sent,
+			memory_order_relaxed),
+		.returned = u->target ? u->in.returned
+				      : device_ultra_returned(&u->out),
+		.target = u->target,
+		.connected = connected,
+		.gone = !!(flags & (u->target ? ULTRA_ORIGIN_GONE
+					      : ULTRA_TARGET_GONE)) };
+	if (connected) {
+		out->peer.node = u->port->origin.node;
+		out->peer.vpid = u->target ? page->config.origin_vpid
+					   : u->peer_vpid;
+		out->peer_upid = u->target ? page->config.origin_upid
+					   : u->peer_upid;
+	}
+	return 0;
+}
