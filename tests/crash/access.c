@@ -210,7 +210,7 @@ static int attempt_issue(struct accessor *a, struct attempt *t)
 	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
 	for (;;) {
 		party_events.awaited = t->tag;
-		party_events.completion = (struct completion){ 0 };
+		party_events.completion = (struct party_completion){ 0 };
 		int r = issue(a, t);
 		if (r != -EAGAIN)
 			return r ? r : completion_wait(a, t);
@@ -304,7 +304,7 @@ static int counted_one(struct accessor *a, struct cay_key key)
 	uint64_t word = 0;
 
 	party_events.awaited = SERIAL_TAG | ++a->serial;
-	party_events.completion = (struct completion){ 0 };
+	party_events.completion = (struct party_completion){ 0 };
 	int r = cay_get(a->port, a->peer, key, AT(counted), &word, 8,
 		party_events.awaited, 0);
 	if (r == 0)

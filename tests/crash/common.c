@@ -75,7 +75,7 @@ struct party_events party_events;
 
 static void completion_count(const struct cay_event *e)
 {
-	struct completion *a = &party_events.completion;
+	struct party_completion *a = &party_events.completion;
 	if (e->tag >= TARGET_TAG) {
 		party_events.complete++;
 		if (e->error || e->command != CAY_FAA)

@@ -39,7 +39,7 @@ struct party_events {
 	uint64_t executed; /* accesses among them */
 	uint64_t gone;
 	uint64_t awaited; /* tag of the completion to store below */
-	struct completion {
+	struct party_completion {
 		bool arrived;
 		int error;
 		uint64_t previous;

@@ -4,11 +4,26 @@
 
 #include "base/clock.h"
 #include "fault.h"
+#include "port/port.h"
 
 #define TARGET_EVENTS 400
 #define TARGET_WARMUP 40
+#define PAUSE_NS_MAX  CLOCK_NS_PER_S
 
-/* Pauses periodically, so that senders meet backpressure. */
+/*
+ * Pauses, so that senders meet backpressure: until one waits for room. Origins
+ * of accesses do not wait.
+ */
+static void target_pause(
+	const struct page *page, const struct cay_port *port, bool executes)
+{
+	uint64_t deadline = clock_after_ns(PAUSE_NS_MAX);
+	clock_nap_ns(20 * CLOCK_NS_PER_MS);
+	while (!executes && !device_senders_wait(port->consumer.own) &&
+		!clock_passed(deadline) && !atomic_load(&page->failed))
+		clock_nap_ns(CLOCK_NS_PER_MS);
+}
+
 void target_main(struct page *page, const struct scenario *s)
 {
 	static _Alignas(64) uint64_t word[8];
@@ -36,7 +51,8 @@ void target_main(struct page *page, const struct scenario *s)
 			waited = true;
 		}
 		if (i % 32 == 0)
-			clock_nap_ns(20 * CLOCK_NS_PER_MS);
+			target_pause(
+				page, port, s->kind->family == FAMILY_EXECUTE);
 		cay_wait(port, clock_after_ns(CLOCK_NS_PER_S));
 		if (cay_poll(port, &e, 1) == 1)
 			cay_release(port, &e);
