@@ -250,9 +250,10 @@ struct reference {
 	_Atomic uint64_t state;
 	uint64_t address;
 	uint64_t length;
+	/* 31:0; API tag 63:32: the node completes it for a dead target */
 	uint64_t cookie;
 	uint64_t cookie_address;
-	uint64_t tag; /* user tag; the node completes it for a dead target */
+	uint64_t tag; /* user tag, for the same */
 	uint32_t pid; /* in the origin's PID namespace */
 	uint32_t target_epoch;
 	uint16_t target_vpid;
@@ -261,6 +262,8 @@ struct reference {
 	/* Target: result, enum cay_error 7:0; PROBED. */
 	_Atomic uint32_t outcome;
 };
+
+#define REFERENCE_API_TAG_SHIFT 32 /* in `cookie` */
 
 #define REFERENCE_PROBE 1u /* the target reads the cookie, sets PROBED */
 

@@ -121,7 +121,10 @@ static inline uint32_t reference_fill(struct reference *slot,
 		1;
 	host_write(&slot->address, source->address, HOST_REFERENCE);
 	host_write(&slot->length, source->length, HOST_REFERENCE);
-	host_write(&slot->cookie, source->cookie, HOST_REFERENCE);
+	host_write(&slot->cookie,
+		(uint32_t)source->cookie | (uint64_t)p->api_tag
+						   << REFERENCE_API_TAG_SHIFT,
+		HOST_REFERENCE);
 	host_write(
 		&slot->cookie_address, source->cookie_address, HOST_REFERENCE);
 	host_write(&slot->tag, p->tag, HOST_REFERENCE);

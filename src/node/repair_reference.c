@@ -86,6 +86,7 @@ static bool reference_complete(struct vport *origin, const struct vport *closed,
 		atomic_fetch_or_explicit(
 			&ref->outcome, CAY_ERROR_GONE, memory_order_relaxed);
 	struct completion c = { .tag = ref->tag,
+		.api_tag = (uint32_t)(ref->cookie >> REFERENCE_API_TAG_SHIFT),
 		.command = CAY_SEND | (ref->flags & CAY_COMMAND_ACK),
 		.length = ref->length,
 		.error = (uint8_t)(atomic_load_explicit(&ref->outcome,

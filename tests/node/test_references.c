@@ -41,6 +41,8 @@ static void send_references(struct vport *origin, const struct vport *target)
 		refs[i].address = ARENA_HEAP_OFFSET;
 		refs[i].length = 1;
 		refs[i].tag = 100 + i;
+		refs[i].cookie = 0xc00c1e | (uint64_t)(200 + i)
+						    << REFERENCE_API_TAG_SHIFT;
 		refs[i].target_vpid = target->config.vpid;
 		refs[i].target_epoch = target->epoch;
 		atomic_store(&refs[i].state,
@@ -123,6 +125,9 @@ static void gone_follows_the_completions(void **state)
 	for (uint64_t i = 0; i < REFERENCES; i++) {
 		const struct cay_nqe *n = device_entry(&own, next);
 		assert_int_equal(n->word[CAY_NQE_WORD_TAG], 100 + i);
+		assert_int_equal(
+			n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
+			200 + i);
 		assert_int_equal(command_of(return_entry()), CAY_NOTIFY_CC);
 	}
 	uint64_t gone = return_entry();

@@ -165,9 +165,18 @@ static void target_dies(void **state)
 	for (uint64_t tag = 1; tag <= 5; tag++)
 		issue_long(&p, tag % 2 ? CAY_COMMAND_ACK : 0, 0, tag);
 	child_kill(&child);
-	for (uint64_t tag = 1; tag <= 5; tag++)
-		expect_cc(p.a, tag, CAY_SEND | (tag % 2 ? CAY_COMMAND_ACK : 0),
-			CAY_ERROR_GONE);
+	for (uint64_t tag = 1; tag <= 5; tag++) {
+		const struct cay_nqe *n = nqe_next(p.a);
+		assert_int_equal(nqe_command(n), CAY_NOTIFY_CC);
+		assert_int_equal(nqe_error(n), CAY_ERROR_GONE);
+		assert_int_equal(nqe_tag(n), tag);
+		assert_int_equal(
+			n->word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
+			tag);
+		assert_int_equal(n->word[CAY_NQE_WORD_COMPLETED] & 0xffff,
+			CAY_SEND | (tag % 2 ? CAY_COMMAND_ACK : 0));
+		nqe_done(p.a);
+	}
 	assert_int_equal(nqe_command(nqe_next(p.a)), CAY_NOTIFY_GONE);
 	nqe_done(p.a);
 	assert_int_equal(port_stats(p.a).refs_used, 0);
