@@ -8,7 +8,7 @@
 
 #define DEVICE(name) device_##name
 
-/* A node that is silent for so long is taken for dead, as in node/client.h. */
+/* After this time a wait ends without the node or the peer. */
 #define PAUSE_NS_MAX (10 * 1000 * CLOCK_NS_PER_MS)
 
 #ifdef CAY_HOST_STEPS
