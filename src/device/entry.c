@@ -207,6 +207,18 @@ bool DEVICE(reference_begin)(struct reference *slot, uint32_t sequence)
 	return reference_begin(slot, sequence);
 }
 
+bool DEVICE(reference_read)(
+	const struct reference *slot, uint32_t sequence, struct reference *copy)
+{
+	return reference_read(slot, sequence, copy);
+}
+
+void DEVICE(reference_outcome)(
+	struct reference *slot, uint32_t sequence, uint32_t bits)
+{
+	reference_outcome(slot, sequence, bits);
+}
+
 bool DEVICE(reference_withdraw)(struct reference *slot)
 {
 	return reference_withdraw(slot);

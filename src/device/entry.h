@@ -77,6 +77,15 @@ void DEVICE(leave)(struct context *own);
 int DEVICE(await_room)(
 	struct context *to, uint64_t r_before, uint64_t deadline);
 bool DEVICE(reference_begin)(struct reference *, uint32_t sequence);
+/*
+ * Copies a slot out of shared memory at the target. Returns false if it is free
+ * or in use for another operation than `sequence`.
+ */
+bool DEVICE(reference_read)(
+	const struct reference *, uint32_t sequence, struct reference *copy);
+/* Adds to the outcome that the origin, or the node, reads after DONE. */
+void DEVICE(reference_outcome)(
+	struct reference *, uint32_t sequence, uint32_t bits);
 bool DEVICE(reference_withdraw)(struct reference *);
 /* Makes the DONE slot of a copied message FREE; false: it is not DONE. */
 bool DEVICE(reference_reclaim)(struct reference *);

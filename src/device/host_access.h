@@ -162,6 +162,16 @@ static inline uint64_t host_add(
 	return old;
 }
 
+static inline uint32_t host_or32_relaxed(
+	_Atomic uint32_t *word, uint32_t bits, enum host_kind kind)
+{
+	host_before();
+	uint32_t old =
+		atomic_fetch_or_explicit(word, bits, memory_order_relaxed);
+	host_after(HOST_ATOMIC, kind, (const void *)word, 4, true);
+	return old;
+}
+
 static inline uint32_t host_add32_relaxed(
 	_Atomic uint32_t *word, uint32_t value, enum host_kind kind)
 {

@@ -66,6 +66,39 @@ static inline bool reference_begin(struct reference *slot, uint32_t sequence)
 	return false;
 }
 
+/*
+ * The target copies what it reads of the slot. Returns false if the slot is
+ * free or in another use; the copy is then undefined.
+ */
+static inline bool reference_read(
+	const struct reference *slot, uint32_t sequence, struct reference *copy)
+{
+	uint64_t state = host_load(&slot->state, HOST_REFERENCE); /* G3 */
+	copy->address = host_read(&slot->address, HOST_REFERENCE);
+	copy->length = host_read(&slot->length, HOST_REFERENCE);
+	copy->cookie = host_read(&slot->cookie, HOST_REFERENCE);
+	copy->cookie_address = host_read(&slot->cookie_address, HOST_REFERENCE);
+	copy->pid = host_read32(&slot->pid, HOST_REFERENCE);
+	copy->kind = host_read8(&slot->kind, HOST_REFERENCE);
+	copy->flags = host_read8(&slot->flags, HOST_REFERENCE);
+	return state >> REFERENCE_SEQUENCE_SHIFT == sequence &&
+	       reference_open(state);
+}
+
+/*
+ * The target adds to the outcome before DONE; the node reads it if the target
+ * dies after that. Relaxed: G2 orders it. The target owns the slot until DONE,
+ * so a slot in another use stays as it is.
+ */
+static inline void reference_outcome(
+	struct reference *slot, uint32_t sequence, uint32_t bits)
+{
+	if (host_load(&slot->state, HOST_REFERENCE) >>
+			REFERENCE_SEQUENCE_SHIFT ==
+		sequence)
+		host_or32_relaxed(&slot->outcome, bits, HOST_REFERENCE);
+}
+
 /* The origin withdraws it; returns false if the target has started. */
 static inline bool reference_withdraw(struct reference *slot)
 {

@@ -106,7 +106,7 @@ int emulate_execute(
 	struct reference *slot = &c->refs[index - 1];
 	/* A started reference is not reused until it is complete. */
 	if (!device_reference_begin(slot, sequence) ||
-		!reference_copy(slot, sequence, &ref))
+		!device_reference_read(slot, sequence, &ref))
 		return 0;
 	enum cay_error error = CAY_ERROR_COMMAND;
 	if (ref.kind == REFERENCE_ACCESS &&

@@ -58,7 +58,7 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 	struct reference *shared = &c->refs[reference - 1];
 	/* A started reference is not reused until it is complete. */
 	if (!device_reference_begin(shared, sequence) ||
-		!reference_copy(shared, sequence, &ref) ||
+		!device_reference_read(shared, sequence, &ref) ||
 		ref.length != e->length) {
 		return device_open(c) ? -ECANCELED : 0;
 	}
@@ -69,8 +69,8 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 	if (ref.kind != REFERENCE_PROCESS) {
 		if (ref.flags & REFERENCE_PROBE &&
 			origin_read(&ref, NULL, 0) == 0)
-			atomic_fetch_or_explicit(&shared->outcome,
-				REFERENCE_PROBED, memory_order_relaxed);
+			device_reference_outcome(
+				shared, sequence, REFERENCE_PROBED);
 		e->data = m->arena.base + ref.address;
 		slot->reference = (uint32_t)reference;
 		slot->sequence = sequence;
@@ -81,7 +81,7 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 		return -ENOMEM;
 	r = origin_read(&ref, buffer, ref.length);
 	/* The copy is valid only if the reference still was after it. */
-	if (!reference_copy(shared, sequence, &again) || r == -ESRCH)
+	if (!device_reference_read(shared, sequence, &again) || r == -ESRCH)
 		e->error = CAY_ERROR_GONE;
 	else if (r)
 		e->error = CAY_ERROR_MEMORY;

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References at the target: reading and completing them. */
+/* Completing references at the target. */
 #ifndef CAY_PORT_REFERENCE_H
 #define CAY_PORT_REFERENCE_H
 
 #include "port/port.h"
-
-/*
- * Copies a slot out of shared memory. Returns false if the slot is free or in
- * use for another operation than `sequence`.
- */
-bool reference_copy(
-	struct reference *slot, uint32_t sequence, struct reference *copy);
 
 /*
  * Ends a reference: tells its origin, which may migrate meanwhile, that the

@@ -100,6 +100,44 @@ static void reference_words(void **state)
 	assert_int_equal(tb->port[0].origin.device.references, 0);
 }
 
+/* The target reads a slot only in its use, through the device. */
+static void target_reads_a_reference(void **state)
+{
+	struct testbench *tb = *state;
+	struct reference *ref = &tb->port[0].origin.refs[0];
+	const struct reference source = { .kind = REFERENCE_PROCESS,
+		.address = 0x1000,
+		.length = 100000,
+		.cookie = 0xc00c1e,
+		.cookie_address = 0x2000,
+		.flags = REFERENCE_PROBE,
+		.pid = 42 };
+	struct reference copy = { 0 };
+	assert_int_equal(tb_send_reference(tb, 3, &source), 0);
+	counting_begin(&tb->c);
+	assert_true(counting_reference_read(ref, 1, &copy));
+	counting_reference_outcome(ref, 2, CAY_ERROR_GONE);
+	counting_reference_outcome(ref, 1, REFERENCE_PROBED);
+	counting_reference_outcome(ref, 1, CAY_ERROR_MEMORY);
+	counting_end();
+	tb_assert_costs(
+		tb, (struct counting_sum[HOST_KINDS]){
+			    [HOST_REFERENCE] = {
+				    .loads = 11, .atomics = 2, .lines = 1 } });
+	assert_int_equal(copy.kind, source.kind);
+	assert_int_equal(copy.address, source.address);
+	assert_int_equal(copy.length, source.length);
+	assert_int_equal((uint32_t)copy.cookie, source.cookie);
+	assert_int_equal(copy.cookie_address, source.cookie_address);
+	assert_int_equal(copy.flags, source.flags);
+	assert_int_equal(copy.pid, source.pid);
+	assert_int_equal(atomic_load(&ref->outcome),
+		REFERENCE_PROBED | CAY_ERROR_MEMORY);
+	assert_false(counting_reference_read(ref, 2, &copy));
+	assert_true(counting_reference_done(ref, 1));
+	assert_false(counting_reference_read(ref, 1, &copy));
+}
+
 static void gone_words(void **state)
 {
 	struct testbench *tb = *state;
@@ -230,6 +268,7 @@ int main(void)
 		TB_TEST(recv_words),
 		TB_TEST(completion_words),
 		TB_TEST(reference_words),
+		TB_TEST(target_reads_a_reference),
 		TB_TEST(gone_words),
 		TB_TEST(vci_and_call_send_the_same_notification),
 		TB_TEST(invalid_vcis_complete_with_an_error),
