@@ -60,7 +60,10 @@ int long_receive(struct cay_port *port, const struct cay_nqe *n,
 	if (!device_reference_begin(shared, sequence) ||
 		!device_reference_read(shared, sequence, &ref) ||
 		ref.length != e->length) {
-		return device_open(c) ? -ECANCELED : 0;
+		/* A set that was replaced is closed, too. */
+		return device_open(c) || context_follow_migration(origin, c)
+			       ? -ECANCELED
+			       : 0;
 	}
 	e->error = CAY_ERROR_MEMORY;
 	if (!reference_valid(&ref, m->arena.bytes))
