@@ -98,6 +98,20 @@ static int reply_take(struct member *m, struct node_reply *reply, int *fd_in,
 	return r;
 }
 
+/*
+ * Under m->control: returns true if the list has a NODE_LOCK. A lock that a
+ * call has left is undone before the next one is requested, which the node
+ * would refuse with -EALREADY.
+ */
+static bool lock_owed(const struct member *m)
+{
+	for (uint32_t i = 0; i < m->owed_count; i++)
+		if (m->owed[(m->owed_first + i) % MEMBER_OWED_MAX].kind ==
+			NODE_LOCK)
+			return true;
+	return false;
+}
+
 static bool transport_failed(int r)
 {
 	return r == -ENOTCONN || r == -EPROTO;
@@ -113,7 +127,9 @@ int control_call_until(struct member *m, const struct node_request *request,
 	lock_take(&m->control, &guard);
 	int r = m->broken ? -ENOTCONN : 0;
 	/* Half of the list is for requests that undo others. */
-	while (r == 0 && m->owed_count >= MEMBER_OWED_MAX / 2) {
+	while (r == 0 &&
+		(m->owed_count >= MEMBER_OWED_MAX / 2 ||
+			(request->kind == NODE_LOCK && lock_owed(m)))) {
 		r = reply_take(m, &late, NULL, false, deadline);
 		if (!transport_failed(r) && r != -ETIMEDOUT)
 			r = 0;

@@ -39,6 +39,14 @@ static pthread_t node_stop_for(unsigned seconds)
 	return thread;
 }
 
+/* The node reads the status request on another socket than the releases. */
+static void peers_released(void)
+{
+	uint64_t deadline = soon();
+	while (status_process(getpid()).peers)
+		assert_true(now_ns() < deadline);
+}
+
 static void lookup_works(struct cay_port *port, const char *name)
 {
 	struct cay_peer *peer;
@@ -64,7 +72,7 @@ static void a_deadline_is_kept(void **state)
 	}
 	assert_int_equal(port_stats(port).node_alive, 1);
 	lookup_works(port, "two");
-	assert_int_equal(status_process(getpid()).peers, 0);
+	peers_released();
 	close_port(other);
 	close_port(port);
 	assert_int_equal(status_settled().ports, 0);
@@ -83,7 +91,7 @@ static void a_long_deadline_outlasts_the_stop(void **state)
 	assert_int_equal(cay_send(port, peer, 5, NULL, 0, 0), 0);
 	expect_message(other, 5, 0, 0);
 	cay_peer_release(peer);
-	assert_int_equal(status_process(getpid()).peers, 0);
+	peers_released();
 	close_port(other);
 	close_port(port);
 }
@@ -198,8 +206,33 @@ static void names_are_looked_up_without_waiting(void **state)
 	expect_gone(port, vpid);
 	cay_peer_release(one);
 	cay_peer_release(two);
-	assert_int_equal(status_process(getpid()).peers, 0);
+	peers_released();
 	close_port(port);
+}
+
+/* A lock that was granted too late is released before the next request. */
+static void a_late_lock_is_released(void **state)
+{
+	struct cay_port *port = open_port(NULL), *owner = open_port(NULL);
+	struct cay_peer *peer = open_peer(port, owner);
+	struct cay_window *window;
+	struct cay_key key;
+	(void)state;
+	assert_int_equal(cay_window_open(owner, cay_alloc(owner, 4096, 0), 4096,
+				 CAY_RIGHT_WRITE, &window),
+		0);
+	cay_window_key(window, &key);
+	node_stop();
+	assert_int_equal(cay_window_lock(port, peer, key, cay_deadline_ms(1)),
+		-ETIMEDOUT);
+	node_continue();
+	assert_int_equal(cay_window_lock(port, peer, key, soon()), 0);
+	assert_int_equal(cay_window_unlock(port, peer, key), 0);
+	assert_int_equal(cay_window_close(window), 0);
+	cay_peer_release(peer);
+	close_port(owner);
+	close_port(port);
+	assert_int_equal(status_settled().ports, 0);
 }
 
 int main(void)
@@ -208,6 +241,7 @@ int main(void)
 		TEST(a_deadline_is_kept),
 		TEST(a_long_deadline_outlasts_the_stop),
 		TEST(requests_without_a_reply_are_undone),
+		TEST(a_late_lock_is_released),
 		TEST(the_node_rings_later),
 		TEST(names_are_looked_up_without_waiting),
 	};
