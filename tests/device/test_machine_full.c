@@ -347,6 +347,27 @@ static void a_message_longer_than_the_rdr(void **state)
 	}
 }
 
+/* A message that fits at the beginning of the RDR, but not where W is. */
+static void a_message_that_never_finds_room(void **state)
+{
+	struct machines ms;
+	struct cay_nqe n;
+	const uint64_t rdr = (uint64_t)TB_UNITS * RDR_UNIT;
+	machines_open(&ms, *state, machine_preset("multi-wait"), 1);
+	issue(&ms, 0, vci_send(&ms, 0, 1, 0, 1, rdr / 4));
+	issue(&ms, 0, vci_send(&ms, 0, 1, 0, 2, rdr / 4 * 3 + 64));
+	issue(&ms, 0, vci_send(&ms, 0, 1, 0, 3, rdr / 4 * 3));
+	machines_run(&ms);
+	assert_next_tag(&ms, 0, 1); /* long enough for a completion */
+	assert_true(machines_consume(&ms, 0, &n));
+	assert_int_equal(n.word[CAY_NQE_WORD_TAG], 2);
+	assert_int_equal(error_of(&n), CAY_ERROR_NO_RESOURCES);
+	assert_next_tag(&ms, 1, 1);
+	assert_next_tag(&ms, 1, 3);
+	machines_finish(&ms);
+	machines_close(&ms);
+}
+
 /*
  * Two segmented messages, and room for one assembly: the second is parked, the
  * segments of the first pass it.
@@ -389,6 +410,8 @@ int main(void)
 		TEST(posted_receives_then_the_rdr),
 		cmocka_unit_test_setup_teardown(
 			a_message_longer_than_the_rdr, setup_long, tb_teardown),
+		cmocka_unit_test_setup_teardown(a_message_that_never_finds_room,
+			setup_long, tb_teardown),
 		TEST(segments_pass_what_is_parked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,6 +180,10 @@ static int target_claim(struct machine *m, struct arrival *a)
 		if (slot < 0)
 			units = (uint32_t)((p->length + RDR_UNIT - 1) /
 					   RDR_UNIT);
+		/* Neither behind W nor before it: not even when it is empty. */
+		uint32_t at = (uint32_t)queue_rdr(to->w) & (to->rdr_units - 1);
+		if (at + units > to->rdr_units && units > at)
+			return CAY_ERROR_NO_RESOURCES;
 	}
 	int r = claim_try(to, &m->op, units, keep, &a->claim);
 	if (r && slot >= 0)
