@@ -329,6 +329,7 @@ static const struct layout frame_results[] = {
 
 static const struct layout frame_completed[] = {
 	{ 5, 15, 0, "completed command", COMMAND },
+	{ 6, 63, 0, "resume offset", NUMBER },
 };
 
 static const struct layout trailer[] = {

@@ -119,8 +119,10 @@ static void frame_pack(const struct packet_header *h, const struct layout *l,
 		word[CAY_VCI_WORD_OPERAND + i] = h->operand[i];
 	if (l->command == CAY_MISALIGNED_PUT)
 		word[CAY_VCI_WORD_OPERAND + 1] &= 0xff; /* byte enables */
-	if (l->completed)
+	if (l->completed) {
 		word[l->completed] = h->completed;
+		word[l->completed + 1] = h->segment;
+	}
 	if (l->immediate && h->bytes)
 		memcpy(&word[l->immediate], immediate, h->bytes);
 }
@@ -159,8 +161,11 @@ static void frame_unpack(const struct cay_vci *frame, const struct layout *l,
 	}
 	for (unsigned i = 0; i < l->operands; i++)
 		h->operand[i] = word[CAY_VCI_WORD_OPERAND + i];
-	if (l->completed)
+	if (l->completed) {
 		h->completed = (uint16_t)word[l->completed];
+		h->segment = word[l->completed + 1];
+		h->last = h->segment == 0;
+	}
 }
 
 /* L is the number of words; only a FAST_SEND may be empty. */
@@ -196,7 +201,7 @@ static bool segment_valid(const struct packet_header *h, uint32_t mtu)
 
 /*
  * A positive ACK is for a request that can have A, whether it has it or not; a
- * negative one for any request.
+ * negative one for any request; one with a resume offset for a segmented one.
  */
 static bool completed_valid(const struct packet_header *h)
 {
@@ -205,7 +210,9 @@ static bool completed_valid(const struct packet_header *h)
 	return l && (l->access || command_is_send(l->command)) &&
 	       words_valid(l, h->completed) &&
 	       !(h->completed & CAY_COMMAND_ERROR_MASK) &&
-	       (negative || l->variable & CAY_COMMAND_ACK);
+	       (negative || l->variable & CAY_COMMAND_ACK) &&
+	       (h->segment == 0 || (l->segment && !negative &&
+					   h->segment < PACKET_LENGTH_MAX));
 }
 
 static bool header_valid(const struct packet_header *h, const struct layout *l,

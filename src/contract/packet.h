@@ -31,16 +31,19 @@
  *	FAA			3, 4 target, 5 addend
  *	CAS			3, 4 target, 5 value to compare with, 6 to store
  *	FAA_, CAS_RESPONSE	5 result, 6 previous value
- *	ACK			5 completed command word
+ *	ACK			5 completed command word, 6 resume offset
  *
  * target: Win-ID 15:0 and capability 63:16, then the offset in the window.
  * segment: offset of this packet's payload in the whole message or access 62:0,
- * last mark 63. Words and bits that are not listed are 0.
+ * last mark 63. An ACK with a resume offset does not end its request: the
+ * target had no room and has dropped segments, and expects them again from
+ * there on. Words and bits that are not listed are 0.
  *
  * The commands, the command frame as an altered VCI, and the routing string
  * with an optional return path are those of EXTOLL. Ours are: the place of the
  * flags, the flag of word mode, fill, epochs, request identifier, segments,
- *last mark, abort, MTU, CRC, and the words of the responses and of ACK.
+ * last mark, abort, resume offset, MTU, CRC, and the words of the responses and
+ * of ACK.
  */
 #ifndef CAY_CONTRACT_PACKET_H
 #define CAY_CONTRACT_PACKET_H
@@ -77,7 +80,7 @@
 /*
  * Members that a command does not have are 0 after packet_decode(), and are
  * ignored by packet_encode(). SEND, PUT and GET_RESPONSE are segmented; every
- * other packet is whole: `last` is true.
+ * other packet is whole: `last` is true, but in an ACK with a resume offset.
  */
 struct packet_header {
 	uint16_t command; /* command word; ACK, abort: with the error code */
@@ -97,7 +100,7 @@ struct packet_header {
 	uint64_t tag;
 	uint64_t length;     /* of the whole message or access, in bytes */
 	uint64_t bytes;	     /* of data in this packet */
-	uint64_t segment;    /* offset of this packet's data in it */
+	uint64_t segment;    /* offset of this packet's data; ACK: resume */
 	uint32_t request;    /* identifier, unique at the node that requests */
 	uint16_t completed;  /* ACK: command word of the request */
 	uint16_t window;     /* Win-ID at the target */

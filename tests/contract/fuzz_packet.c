@@ -204,6 +204,10 @@ static struct packet_header header_draw(struct input *in, uint32_t mtu)
 		h.command = 0xff;
 		h.completed =
 			acknowledged[input_below(in, sizeof(acknowledged))];
+		if ((h.completed == 0x98 || h.completed == 0xa8) &&
+			input_take(in, 1) < 128)
+			h.segment = number_draw(in, PACKET_LENGTH_MAX - 1);
+		h.last = h.segment == 0;
 		break;
 	default:
 		h.command = (uint16_t)((1 + input_below(in, 25)) << 11 | 0xff);

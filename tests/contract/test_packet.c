@@ -313,6 +313,23 @@ static void a_long_message_is_segmented(void **state)
 
 /* ---- answers ---- */
 
+/* An ACK that asks for segments again does not end its request. */
+static void an_ack_may_resume(void **state)
+{
+	struct packet_header h = { COMMON, .command = 0xff, .segment = 4096,
+		.completed = 0x98 };
+	unsigned char wire[WIRE_MAX];
+	(void)state;
+	h.last = false;
+	check_round_trip(&h, &route);
+	encoded(&h, &route, wire);
+	/* Word 6 of the command frame. */
+	assert_memory_equal(wire + ROUTE_BYTES + 48, "\x00\x10\0\0\0\0\0\0", 8);
+	h.completed = 0xa0;
+	h.segment = PACKET_LENGTH_MAX - 1;
+	check_round_trip(&h, &one_way);
+}
+
 /* A target answers what it has decoded; the origin finds its request. */
 static void an_answer_names_its_request(void **state)
 {
@@ -367,6 +384,7 @@ int main(void)
 		cmocka_unit_test(the_mtu_limits_a_payload),
 		cmocka_unit_test(a_long_message_is_segmented),
 		cmocka_unit_test(an_answer_names_its_request),
+		cmocka_unit_test(an_ack_may_resume),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

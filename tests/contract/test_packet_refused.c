@@ -137,7 +137,7 @@ static const struct alteration malformed[] = {
 	{ 0x73, 7, 0, 1 },
 	{ 0xff, 3, 0, 1 },
 	{ 0xff, 5, 0, 1 << 16 },
-	{ 0xff, 6, 0, 1 },
+	{ 0xff, 7, 0, 1 },
 	/* Segments: mark, offset and length do not fit together. */
 	{ 0x98, WORD(3, 0) },
 	{ 0x98, WORD(3, LAST | 1) },
@@ -168,6 +168,10 @@ static const struct alteration malformed[] = {
 	{ 0xff, WORD(5, 0x28) },
 	{ 0xff, WORD(5, 0x98 | 1 << 11) },
 	{ 0xff, WORD(5, 0x98 | 1 << 8) },
+	/* A resume offset in a negative ACK, or too long. */
+	{ 11 << 11 | 0xff, WORD(6, 64) },
+	{ 0xff, WORD(6, LAST - 1) },
+	{ 0xff, WORD(6, LAST) },
 	{ 11 << 11 | 0xff, WORD(5, 0x34) },
 	{ 11 << 11 | 0xff, WORD(5, 0xb4) },
 	{ 11 << 11 | 0xff, WORD(5, 0x66) },
@@ -300,6 +304,9 @@ static void headers_without_packet_are_refused(void **state)
 		{ COMMON, .command = 0x90, .segment = 10, .length = 10 },
 		{ COMMON, .command = 0x62, .capability = 1ull << 48 },
 		{ COMMON, .command = 0xff, .completed = 0xb0 },
+		/* Resume what has no segments. */
+		{ COMMON, .command = 0xff, .completed = 0x48, .segment = 64 },
+		{ COMMON, .command = 0xff, .completed = 0x18, .segment = 64 },
 		{ COMMON, .command = 26 << 11 | 0xff, .completed = 0x98 },
 	};
 	unsigned char wire[WIRE_MAX], data[64] = { 0 };

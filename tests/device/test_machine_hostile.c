@@ -152,6 +152,10 @@ static struct packet_header random_header(struct hostile *h)
 	if (p.command == CAY_ACKNOWLEDGE && roll(h, 2))
 		p.command |= (uint16_t)(roll(h, CAY_ERROR_COUNT)
 					<< CAY_COMMAND_ERROR_SHIFT);
+	if (p.command == CAY_ACKNOWLEDGE && roll(h, 4) == 0) {
+		p.segment = roll(h, 2) ? 512 : roll(h, 8192);
+		p.completed = roll(h, 2) ? CAY_SEND : CAY_PUT;
+	}
 	unsigned operation = command_operation(p.command);
 	bool segmented = operation == CAY_SEND || operation == CAY_PUT ||
 			 p.command == CAY_GET_RESPONSE;

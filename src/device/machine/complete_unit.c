@@ -8,15 +8,21 @@
 
 /*
  * Returns true if a request can have this response. Before its last packet is
- * sent, it can only be refused; after that, an ACK that is not negative is no
- * response of a get or an atomic.
+ * sent, it can only be refused or resumed; after that, an ACK that is not
+ * negative is no response of a get or an atomic.
  */
 static bool complete_fits(const struct request *r,
-	const struct packet_header *h, bool negative, bool ack)
+	const struct packet_header *h, uint32_t mtu, bool negative, bool ack)
 {
 	unsigned command = r->packet.command;
 	bool responds = command_is_get(command) || command_is_atomic(command);
-	if (r->state == REQUEST_EXECUTING && (!r->sent || !negative))
+	bool resume = ack && h->segment;
+	if (r->state == REQUEST_EXECUTING &&
+		(!r->sent || !(negative || resume)))
+		return false;
+	if (resume &&
+		(r->resumed || h->segment > r->sent ||
+			h->segment >= r->data.iov_len || h->segment % mtu))
 		return false;
 	if (ack)
 		return !((h->completed ^ command) & ~CAY_COMMAND_ACK) &&
@@ -44,7 +50,7 @@ static struct request *complete_find(
 			       h->origin_node == r->peer.node &&
 			       h->origin_epoch == r->peer.epoch &&
 			       h->origin_vpid == r->target_vpid &&
-			       complete_fits(r, h, negative, ack)
+			       complete_fits(r, h, m->config.mtu, negative, ack)
 		       ? r
 		       : NULL;
 }
@@ -72,6 +78,18 @@ static enum cay_error complete_data(
 	return CAY_ERROR_NONE;
 }
 
+/* The target has room now: what it has dropped is sent again, once. */
+static void complete_resume(
+	struct machine *m, struct request *r, uint64_t offset)
+{
+	r->resumed = true;
+	r->sent = offset;
+	m->counts.resumed++;
+	if (r->state == REQUEST_SENT)
+		ring_push(&m->resume, (uint32_t)(r - m->requests));
+	r->state = REQUEST_EXECUTING;
+}
+
 static void complete_answer(struct machine *m, const struct arrival *a)
 {
 	const struct packet_header *h = &a->header;
@@ -85,6 +103,10 @@ static void complete_answer(struct machine *m, const struct arrival *a)
 	}
 	if (host_observed(m))
 		host_note(m, observe_request(m, r, MACHINE_ANSWERED));
+	if (ack && h->segment) {
+		complete_resume(m, r, h->segment);
+		return;
+	}
 	if (r->state == REQUEST_EXECUTING) {
 		/* A segmented transfer was refused: its unit ends it. */
 		r->refused = true;
@@ -196,6 +218,7 @@ static bool retire_port(struct machine *m, struct machine_port *p)
 		if (p->request_last == at)
 			p->request_last = previous;
 		p->requests--;
+		p->long_transfers -= r->is_long;
 		r->state = REQUEST_FREE;
 		m->request_free[m->request_free_count++] = at;
 		m->counts.retired++;

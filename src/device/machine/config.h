@@ -26,14 +26,10 @@ struct machine_config {
 	uint32_t window;	   /* of look-ahead and multi-issue */
 	uint32_t wait_entries;	   /* wait queue of each unit; 0: none */
 	uint32_t requesters, completers, responders;
-	uint32_t key_type;	/* 1: the ordering key contains the command */
-	uint32_t requests;	/* in flight */
-	uint32_t port_requests; /* in flight, of one port */
-	/*
-	 * Arrived and not yet executed. A transfer of more segments than three
-	 * quarters of this is refused if its target is full for park_cycles.
-	 */
-	uint32_t packets;
+	uint32_t key_type;	 /* 1: the ordering key contains the command */
+	uint32_t requests;	 /* in flight */
+	uint32_t port_requests;	 /* in flight, of one port */
+	uint32_t packets;	 /* arrived and not yet executed */
 	uint32_t park_cycles;	 /* after which a full port may be refused */
 	uint32_t assemblies;	 /* segmented transfers that arrive */
 	uint32_t holders;	 /* ports of other nodes that hold locks */

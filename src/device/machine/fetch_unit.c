@@ -4,8 +4,10 @@
  * cycle, and copies VCIs into the issue queue. It takes a VCI only if its
  * completion can be reserved and a request is free for it, so that a port that
  * does not return its completions, or whose targets are full, never blocks the
- * issue queue. A VCI that is not filled in fails with CAY_ERROR_COMMAND, ends
- * its trigger, and stays in the work queue, as on the direct path.
+ * issue queue. A VCI behind a transfer of very many segments to the same target
+ * waits until that has ended. A VCI that is not filled in fails with
+ * CAY_ERROR_COMMAND, ends its trigger, and stays in the work queue, as on the
+ * direct path.
  */
 
 /* Returns the ordering key of a VCI: context, destination, and the command. */
@@ -35,6 +37,34 @@ static void request_complete(
 	m->busy = true;
 }
 
+static bool transfer_is_long(const struct machine *, uint64_t length);
+
+/* Returns true if the segments of a VCI cannot all wait at its target. */
+static bool fetch_is_long(const struct machine *m, const struct cay_vci *v)
+{
+	unsigned operation = command_operation((unsigned)v->word[0]);
+	if (operation != CAY_SEND && operation != CAY_PUT)
+		return false;
+	return transfer_is_long(
+		m, v->word[operation == CAY_SEND ? CAY_VCI_WORD_LENGTH
+						 : CAY_VCI_WORD_BYTES]);
+}
+
+/*
+ * Returns true if a VCI must wait for the end of a long transfer with its key:
+ * the target may ask for its segments again.
+ */
+static bool fetch_behind_long(const struct machine *m,
+	const struct machine_port *p, const struct cay_vci *v)
+{
+	uint64_t key = fetch_key(m, p->origin.vpid, v);
+	uint32_t i = p->long_transfers && key ? p->request_first : NONE;
+	while (i != NONE &&
+		!(m->requests[i].is_long && m->requests[i].key == key))
+		i = m->requests[i].next;
+	return i != NONE;
+}
+
 /* Returns false if the port must wait. */
 static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 {
@@ -52,7 +82,8 @@ static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 	if (!filled)
 		v = (struct cay_vci){ 0 };
 	bool fence = filled && v.word[0] >> CAY_VCI_FLAGS_SHIFT & CAY_VCI_FENCE;
-	if ((fence && p->requests) || !ack_reserve(o))
+	if ((fence && p->requests) || (filled && fetch_behind_long(m, p, &v)) ||
+		!ack_reserve(o))
 		return false;
 
 	uint32_t at = m->request_free[--m->request_free_count];
@@ -87,6 +118,8 @@ static bool fetch_request(struct machine *m, uint32_t port, struct csb_entry *e)
 	private_store32(
 		&o->device.wq_read, private_load32(&o->device.wq_read) + 1);
 	r->key = fetch_key(m, o->vpid, &v);
+	r->is_long = fetch_is_long(m, &v);
+	p->long_transfers += r->is_long;
 	ring_push(&m->issue, at);
 	if (m->issue.count > m->counts.issue_max)
 		m->counts.issue_max = m->issue.count;

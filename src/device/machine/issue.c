@@ -7,6 +7,18 @@
  */
 static void issue_step(struct machine *m)
 {
+	/* Target and scoreboard keep the order of what is sent again. */
+	if (m->resume.count) {
+		uint32_t at = ring_at(&m->resume, 0);
+		uint64_t key = m->requests[at].key;
+		uint32_t unit = scoreboard_unit(m, UNIT_REQUESTER, key);
+		if (unit != NONE) {
+			ring_pop(&m->resume);
+			pipeline_enter(
+				m, &m->units[UNIT_REQUESTER][unit], at, key);
+			m->busy = true;
+		}
+	}
 	bool single = m->config.policy == MACHINE_SINGLE_ISSUE;
 	uint32_t look = single ? 1 : m->config.window;
 	uint32_t left = m->config.policy == MACHINE_MULTI_ISSUE ? look : 1;

@@ -166,13 +166,15 @@ static bool lock_covers(
 	       lock_load(m, port, (uint32_t)window) == word;
 }
 
-/* The origin's side: a PUT still reads, or a GET will be stored. */
-static bool request_accesses(const struct request *r)
+/* The origin's side: a PUT reads, maybe again, or a GET will be stored. */
+static bool request_accesses(const struct machine *m, const struct request *r)
 {
 	unsigned operation = command_operation((unsigned)r->vci.word[0]);
 	return r->checked && requester_two_windows(operation) &&
 	       (r->state == REQUEST_EXECUTING ||
-		       (operation == CAY_GET && r->state == REQUEST_SENT));
+		       ((operation == CAY_GET ||
+				r->data.iov_len > m->config.mtu) &&
+			       r->state == REQUEST_SENT));
 }
 
 /* Returns true if others access windows of a port that this word locks. */
@@ -197,7 +199,7 @@ static bool lock_waits(const struct machine *m, uint32_t port, uint64_t word)
 	for (uint32_t i = p->request_first;
 		i != NONE && p->origin.lock_word != word;
 		i = m->requests[i].next)
-		if (request_accesses(&m->requests[i]) &&
+		if (request_accesses(m, &m->requests[i]) &&
 			lock_covers(m, port,
 				m->requests[i].vci.word[CAY_VCI_WORD_ORIGIN],
 				word))

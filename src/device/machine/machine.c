@@ -407,6 +407,7 @@ static bool machine_allocate(struct machine *m)
 	return ring_open(&m->active, m->port_max) &&
 	       ring_open(&m->retiring, m->port_max) &&
 	       ring_open(&m->issue, c->issue_entries) &&
+	       ring_open(&m->resume, c->requests) &&
 	       ring_open(&m->incoming, c->packets) &&
 	       ring_open(&m->answers, c->packets) &&
 	       ring_open(&m->notify, c->notify_entries) &&
@@ -450,7 +451,7 @@ void machine_close(struct machine *m)
 	for (uint32_t i = 0; m->arrivals && i < m->config.packets; i++)
 		free(m->arrivals[i].bytes);
 	struct ring *rings[] = { &m->active, &m->retiring, &m->issue,
-		&m->incoming, &m->answers, &m->notify, &m->ack };
+		&m->resume, &m->incoming, &m->answers, &m->notify, &m->ack };
 	for (unsigned i = 0; i < ARRAY_COUNT(rings); i++)
 		free(rings[i]->item);
 	free(m->ports);

@@ -46,6 +46,7 @@ struct machine_counts {
 	uint64_t transmitted, received; /* packets */
 	uint64_t parked;		/* for lack of room at the target */
 	uint64_t evicted;		/* of them, refused */
+	uint64_t resumed;		/* transfers that were sent again */
 	uint64_t acknowledges;
 	uint64_t notifications;
 	uint64_t retired; /* requests */

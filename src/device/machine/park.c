@@ -5,6 +5,11 @@
  * receives, or a segmented transfer ends. What needs no room of the same kind
  * (accesses, priority messages) waits only behind packets with its key.
  *
+ * Of a transfer of more segments than can be parked only the first one is. The
+ * others are dropped, and sent again when the first has claimed room for the
+ * whole: then the target asks for them, once, and packets with the same key
+ * wait until the transfer has ended. An origin sends none of them before.
+ *
  * If packets cannot arrive, or no request is free, a port that has not made
  * room for park_cycles loses what is parked for it, with
  * CAY_ERROR_NO_RESOURCES: a port that does not consume never blocks others for
@@ -42,14 +47,75 @@ static void park(struct machine *m, uint32_t at)
 	}
 }
 
+/* Removes a packet from those that are parked for its port. */
+static void park_remove(struct machine *m, struct machine_port *p, uint32_t at)
+{
+	uint32_t previous = NONE, i = p->parked_first;
+	for (; i != at; i = m->arrivals[i].next)
+		previous = i;
+	if (previous == NONE)
+		p->parked_first = m->arrivals[at].next;
+	else
+		m->arrivals[previous].next = m->arrivals[at].next;
+	if (p->parked_last == at)
+		p->parked_last = previous;
+	p->parked--;
+	m->parked--;
+}
+
+/* Returns the first segment of a later one's transfer if it is parked. */
+static uint32_t park_first(const struct machine *m, const struct arrival *a)
+{
+	uint32_t i = m->ports[a->port].parked_first;
+	for (; i != NONE; i = m->arrivals[i].next) {
+		const struct packet_header *h = &m->arrivals[i].header;
+		if (!h->segment && !h->last &&
+			h->origin_node == a->header.origin_node &&
+			h->request == a->header.request)
+			break;
+	}
+	return i;
+}
+
+/* Drops a later segment whose first is parked; an abort drops both. */
+static void park_hold(struct machine *m, uint32_t at, uint32_t first)
+{
+	const struct packet_header *h = &m->arrivals[at].header;
+	struct arrival *f = &m->arrivals[first];
+	if (h->command & CAY_COMMAND_ERROR_MASK) {
+		park_remove(m, &m->ports[f->port], first);
+		arrival_free(m, first);
+	} else {
+		f->held = true;
+		f->held_last |= h->last;
+	}
+	arrival_free(m, at);
+}
+
+/* Returns true if a transfer with this key is sent again. */
+static bool park_resumed(const struct machine *m, uint64_t key)
+{
+	for (uint32_t i = 0; key && i < m->config.assemblies; i++)
+		if (m->assemblies[i].state == ASSEMBLY_OPEN &&
+			m->assemblies[i].resumed && m->assemblies[i].key == key)
+			return true;
+	return false;
+}
+
 /*
- * Returns true if a packet must wait behind what is parked for its port. A
- * later segment never does: its room is claimed, and its transfer must end.
+ * Returns true if a packet must wait behind what is parked for its port, or
+ * behind a transfer that is sent again. A later segment never does: its room is
+ * claimed, and its transfer must end.
  */
 static bool park_blocks(const struct machine *m, const struct arrival *a)
 {
 	const struct machine_port *p = &m->ports[a->port];
-	if (!p->parked || (a->header.segment && assembly_find(m, a) != NONE))
+	if ((!p->parked && !m->assembly_resumed) ||
+		(a->header.segment && assembly_find(m, a) != NONE))
+		return false;
+	if (m->assembly_resumed && park_resumed(m, a->key))
+		return true;
+	if (!p->parked)
 		return false;
 	if (command_is_send(a->header.command) &&
 		!(a->header.flags & CAY_VCI_PRIORITY))
@@ -101,11 +167,7 @@ static void park_evict(struct machine *m, uint32_t port)
 {
 	struct machine_port *p = &m->ports[port];
 	uint32_t at = p->parked_first;
-	p->parked_first = m->arrivals[at].next;
-	if (p->parked_first == NONE)
-		p->parked_last = NONE;
-	p->parked--;
-	m->parked--;
+	park_remove(m, p, at);
 	m->counts.evicted++;
 	arrival_refuse(m, at, CAY_ERROR_NO_RESOURCES);
 	m->busy = true;

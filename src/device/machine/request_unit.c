@@ -142,6 +142,8 @@ static enum stage_result requester_stage(
 	unsigned operation = command_operation((unsigned)r->vci.word[0]);
 	enum cay_error error = CAY_ERROR_NONE;
 
+	if (r->resumed && stage < REQUESTER_PAYLOAD)
+		return STAGE_DONE; /* the target has the first segment */
 	if (r->abandoned && stage < REQUESTER_PAYLOAD)
 		return request_fail(m, r, CAY_ERROR_GONE);
 	switch (stage) {

@@ -31,6 +31,7 @@ struct machine_port {
 	bool active; /* in the ring of ports with accepted work */
 	/* Requests from fetch to retirement, in order of issue. */
 	uint32_t request_first, request_last, requests;
+	uint32_t long_transfers; /* of them */
 	bool retiring;
 	/* Packets that wait for room, in order of arrival. */
 	uint32_t parked_first, parked_last, parked;
@@ -70,6 +71,8 @@ struct request {
 	bool abandoned; /* its port was detached */
 	bool refused;	/* fails with `error` before its last packet is sent */
 	bool checked;	/* its window at the origin, with the lock */
+	bool resumed;	/* its segments are sent again */
+	bool is_long;	/* transfer_is_long() */
 	struct routing_string string; /* if `remote`; last: it is not cleared */
 };
 
@@ -101,6 +104,8 @@ struct arrival {
 	bool entered;  /* its window is checked, and it has not ended */
 	uint8_t error; /* of a responder that cannot refuse it yet */
 	bool dropped;  /* its node is gone */
+	/* Of a first segment that is parked: later ones, the last, came. */
+	bool held, held_last;
 	/* If `remote`, as received: has the way back. Last: it is not cleared.
 	 */
 	struct routing_string string;
@@ -118,8 +123,11 @@ struct assembly {
 	uint64_t arrived;	    /* bytes; where the next segment begins */
 	uint32_t port;		    /* NONE: detached */
 	uint8_t state;
-	bool told;    /* the origin knows of the refusal */
-	bool claimed; /* an entry, below */
+	bool told;     /* the origin knows of the refusal */
+	bool resumed;  /* its segments are sent again; its key waits */
+	bool resuming; /* the first of them has not come */
+	uint64_t key;  /* if `resumed` */
+	bool claimed;  /* an entry, below */
 	bool posted;
 	struct claim claim; /* SEND: for the whole; PUT: a notification */
 	struct cay_posted_receive slot;
@@ -180,7 +188,8 @@ struct machine {
 
 	struct request *requests;
 	uint32_t *request_free, request_free_count;
-	struct ring issue; /* requests */
+	struct ring issue;  /* requests */
+	struct ring resume; /* requests whose segments are sent again */
 
 	struct unit *units[UNIT_KINDS];
 	uint32_t unit_count[UNIT_KINDS], unit_stages[UNIT_KINDS];
@@ -190,7 +199,7 @@ struct machine {
 	uint32_t arrival_responses;    /* in use by responses */
 	struct ring incoming, answers; /* arrivals: requests, responses */
 	struct assembly *assemblies;
-	uint32_t assembly_used;
+	uint32_t assembly_used, assembly_resumed;
 	uint32_t parked; /* packets, of all ports */
 	bool pressed;	 /* a packet or request found no room */
 

@@ -7,7 +7,8 @@
  * request is acknowledged, with or without A, so that its origin can retire it.
  *
  * A segmented transfer claims room for the whole with its first segment; the
- * notification follows the last. If the origin abandons it, the entry is void.
+ * notification follows the last. If the first has to wait for room, the others
+ * are dropped and sent again. If the origin abandons it, the entry is void.
  */
 
 enum target_stage {
@@ -31,7 +32,7 @@ static bool arrival_aborts(const struct arrival *a)
 }
 
 /* Queues the acknowledge of a request; the caller has checked for room. */
-static void acknowledge(
+static struct acknowledge *acknowledge(
 	struct machine *m, const struct arrival *a, enum cay_error error)
 {
 	struct acknowledge *k = &m->acks[ring_push(&m->ack, 0)];
@@ -44,6 +45,7 @@ static void acknowledge(
 	if (a->remote)
 		k->string = a->string;
 	m->busy = true;
+	return k;
 }
 
 /* ---- segmented transfers ---- */
@@ -85,6 +87,7 @@ static void assembly_free(struct machine *m, struct assembly *t)
 {
 	t->state = ASSEMBLY_FREE;
 	m->assembly_used--;
+	m->assembly_resumed -= t->resumed;
 	for (uint32_t port = 0; m->parked && port < m->port_max; port++)
 		if (m->ports[port].parked)
 			private_store32(&m->ports[port].own->room, 1);
@@ -137,7 +140,8 @@ static void arrival_refuse(struct machine *m, uint32_t at, enum cay_error error)
 	struct arrival *a = &m->arrivals[at];
 	uint32_t s = assembly_find(m, a);
 	bool told = a->header.segment != 0;
-	if (s == NONE && arrival_segmented(a) && a->header.segment == 0)
+	if (s == NONE && arrival_segmented(a) && a->header.segment == 0 &&
+		!a->held_last)
 		s = assembly_allocate(m, a);
 	if (s != NONE) {
 		struct assembly *t = &m->assemblies[s];
@@ -145,7 +149,7 @@ static void arrival_refuse(struct machine *m, uint32_t at, enum cay_error error)
 		assembly_void(m, t);
 		t->state = ASSEMBLY_REFUSED;
 		t->told = true;
-		if (a->header.last)
+		if (a->header.last || a->held_last)
 			assembly_free(m, t);
 	}
 	if (!told)
@@ -233,6 +237,15 @@ static int target_begin(struct machine *m, struct arrival *a)
 		a->assembly = NONE;
 		return r;
 	}
+	if (!r && a->held) {
+		/* The room is claimed: asks for what was dropped. */
+		struct acknowledge *k = acknowledge(m, a, CAY_ERROR_NONE);
+		k->header.segment = a->header.bytes;
+		k->header.last = false;
+		t->resumed = t->resuming = true;
+		t->key = a->key;
+		m->assembly_resumed++;
+	}
 	t->claimed = claimed;
 	t->claim = send ? a->claim : a->access.claim;
 	t->posted = a->posted;
@@ -289,8 +302,38 @@ static bool target_stray(const struct machine *m, const struct arrival *a)
 	if (h->segment == 0)
 		return command_is_send(h->command) &&
 		       h->length <= CAY_FAST_SEND_BYTES;
-	return s == NONE || (m->assemblies[s].state == ASSEMBLY_OPEN &&
-				    !assembly_continues(&m->assemblies[s], h));
+	if (s == NONE)
+		return true;
+	const struct assembly *t = &m->assemblies[s];
+	return t->state == ASSEMBLY_OPEN && !assembly_continues(t, h) &&
+	       !(t->resuming && arrival_aborts(a));
+}
+
+/*
+ * Drops a later segment that will be sent again: its first one is parked, or
+ * its origin does not know yet that there is room. Returns false if it stays.
+ */
+static bool target_hold(struct machine *m, uint32_t at)
+{
+	struct arrival *a = &m->arrivals[at];
+	uint32_t s = assembly_find(m, a);
+	if (!a->header.segment)
+		return false;
+	if (s == NONE) {
+		uint32_t first = transfer_is_long(m, a->header.length)
+					 ? park_first(m, a)
+					 : NONE;
+		if (first != NONE)
+			park_hold(m, at, first);
+		return first != NONE;
+	}
+	struct assembly *t = &m->assemblies[s];
+	if (!t->resuming || t->state != ASSEMBLY_OPEN || arrival_aborts(a))
+		return false;
+	t->resuming = a->header.segment != t->arrived;
+	if (t->resuming)
+		arrival_free(m, at);
+	return t->resuming;
 }
 
 static enum cay_error target_error(int r)
@@ -306,6 +349,8 @@ static enum stage_result target_window(struct machine *m, uint32_t at)
 	int r;
 	if (ring_full(&m->ack))
 		return STAGE_HOLD;
+	if (target_hold(m, at))
+		return STAGE_LEAVE;
 	if (park_blocks(m, a)) {
 		park(m, at);
 		return STAGE_LEAVE;

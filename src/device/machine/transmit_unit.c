@@ -6,13 +6,23 @@
  */
 
 /* A quarter of the packets is for responses: they never wait for requests. */
+static uint32_t arrival_requests_max(const struct machine *m)
+{
+	return m->config.packets - m->config.packets / 4;
+}
+
+/* Returns true for a transfer whose segments cannot all wait for room. */
+static bool transfer_is_long(const struct machine *m, uint64_t length)
+{
+	return length > (uint64_t)m->config.mtu * arrival_requests_max(m);
+}
+
 static bool arrival_room(struct machine *m, bool response)
 {
 	uint32_t requests = m->config.packets - m->arrival_free_count -
 			    m->arrival_responses;
 	bool room = m->arrival_free_count &&
-		    (response || requests < m->config.packets -
-						    m->config.packets / 4);
+		    (response || requests < arrival_requests_max(m));
 	m->pressed |= !room && !response;
 	return room;
 }
