@@ -81,12 +81,21 @@ static inline struct cq_slot *cq_slot(struct cq *q)
 	return &q->slots[q->tail++ & (q->capacity - 1)];
 }
 
-/* Appends a completion. Uses a reservation. */
+/*
+ * Appends a completion. Uses a reservation. Each word is stored where it stays:
+ * a copy of words that were just stored would wait until they, and the stores
+ * to the peer's queue before them, have left the store buffer.
+ */
 static inline void cq_complete(
 	struct cq *q, const struct fi_cq_tagged_entry *e, fi_addr_t source)
 {
 	struct cq_slot *slot = cq_slot(q);
-	slot->entry = *e;
+	slot->entry.op_context = e->op_context;
+	slot->entry.flags = e->flags;
+	slot->entry.len = e->len;
+	slot->entry.buf = e->buf;
+	slot->entry.data = e->data;
+	slot->entry.tag = e->tag;
 	slot->source = source;
 	slot->failed = 0;
 	if (unlikely(q->wait.watched))
