@@ -94,16 +94,16 @@ static const struct path paths[] = {
 	{ "fi_cq_read, a message", read_one, 427, 499 },
 	{ "fi_trecv", post, 156, 177 },
 	{ "fi_tinjectdata, 8 bytes", inject_data, 260, 314 },
-	{ "fi_cq_read, a message", read_one, 487, 548 },
+	{ "fi_cq_read, a message", read_one, 488, 548 },
 	{ "fi_trecv", post, 156, 177 },
 	{ "fi_tsend, 8 bytes", send_8, 328, 383 },
-	{ "fi_cq_read, a send", read_one, 79, 105 },
-	{ "fi_cq_read, a message", read_one, 487, 548 },
+	{ "fi_cq_read, a send", read_one, 80, 105 },
+	{ "fi_cq_read, a message", read_one, 488, 548 },
 	{ "fi_cq_read, returning entries", poll_once, 210, 252 },
 	{ "fi_cq_read, nothing", poll_once, 136, 174 },
 	{ "16 fi_trecv", post_window, 2445, 2900 },
 	{ "16 fi_tsend, 8 bytes", send_window, 5238, 6300 },
-	{ "fi_cq_read, all of these", read_window, 6035, 7000 },
+	{ "fi_cq_read, all of these", read_window, 6040, 7000 },
 };
 
 static struct fi_info *info_get(void)

@@ -11,6 +11,9 @@
 #include "provider/endpoint/endpoint.h"
 #include "provider/progress/progress_thread.h"
 
+/* A sched_yield() that returns at once takes less. */
+#define YIELD_NS (3 * CLOCK_NS_PER_US)
+
 /* ---- descriptors and members ---- */
 
 int wait_object_check(enum fi_wait_obj object)
@@ -45,6 +48,8 @@ int wait_open(struct wait *w, struct domain *domain, enum fi_wait_obj object,
 		return r;
 	*w = (struct wait){ .domain = domain,
 		.idle = idle,
+		.misses_left = WAIT_MISSES_MAX,
+		.misses_limit = WAIT_MISSES_MAX,
 		.object = object == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD,
 		.epoll = -1,
 		.event = -1 };
@@ -146,6 +151,23 @@ int wait_control(struct wait *w, int command, void *argument)
 	default:
 		return -FI_ENOSYS;
 	}
+}
+
+/* ---- yielding ---- */
+
+__attribute__((cold)) void wait_yield(struct wait *w)
+{
+	unsigned limit =
+		atomic_load_explicit(&w->misses_limit, memory_order_relaxed);
+	uint64_t begin = clock_now_ns();
+	sched_yield();
+	/* If another process has run, spinning delays it. */
+	if (clock_now_ns() - begin > YIELD_NS)
+		limit = WAIT_MISSES_MIN;
+	else
+		limit = (unsigned)bits_min(2 * limit, WAIT_MISSES_MAX);
+	atomic_store_explicit(&w->misses_limit, limit, memory_order_relaxed);
+	atomic_store_explicit(&w->misses_left, limit, memory_order_relaxed);
 }
 
 /* ---- wake-ups ---- */

@@ -62,30 +62,41 @@ struct wait {
 	_Atomic bool signalled;	   /* fi_cq_signal(): one sleeper returns */
 	struct endpoint **members; /* endpoints that complete here */
 	unsigned member_count, member_capacity;
-	_Atomic unsigned misses; /* consecutive reads that found nothing */
+	_Atomic unsigned misses_left;  /* reads in vain until it yields */
+	_Atomic unsigned misses_limit; /* their number after one that found */
 };
 
-/* Takes some microseconds, longer than the reply to a message takes. */
+/*
+ * Reads that find nothing, after which a thread yields the processor: at most
+ * what takes some microseconds, longer than the reply to a message takes. Where
+ * others use the processor the awaited process may need it.
+ */
 #define WAIT_MISSES_MAX 256
+#define WAIT_MISSES_MIN 8
+
+/* Yields, and adapts the number of misses. */
+void wait_yield(struct wait *);
 
 /*
- * Count a read, without the lock. After many reads that found nothing the
- * thread yields the processor, which the awaited process may need. Relaxed: a
- * heuristic that all reading threads share.
+ * Count a read, without the lock. Relaxed: a heuristic that all reading threads
+ * share.
  */
 static inline void wait_missed(struct wait *w)
 {
-	unsigned n = 1 + atomic_load_explicit(&w->misses, memory_order_relaxed);
-	bool yield = n > WAIT_MISSES_MAX;
-	atomic_store_explicit(&w->misses, yield ? 0 : n, memory_order_relaxed);
-	if (unlikely(yield))
-		sched_yield();
+	unsigned n =
+		atomic_load_explicit(&w->misses_left, memory_order_relaxed);
+	if (unlikely(n == 0))
+		wait_yield(w);
+	else
+		atomic_store_explicit(
+			&w->misses_left, n - 1, memory_order_relaxed);
 }
 
 static inline void wait_found(struct wait *w)
 {
-	if (atomic_load_explicit(&w->misses, memory_order_relaxed))
-		atomic_store_explicit(&w->misses, 0, memory_order_relaxed);
+	atomic_store_explicit(&w->misses_left,
+		atomic_load_explicit(&w->misses_limit, memory_order_relaxed),
+		memory_order_relaxed);
 }
 
 /* Returns 0, -FI_ENOSYS (not supported) or -FI_EINVAL (no such wait object). */
