@@ -67,6 +67,14 @@ CAY_API int cay_sendv_tagged(struct cay_port *, struct cay_peer *, uint64_t tag,
 	uint32_t api_tag, const struct iovec *, int count, unsigned flags);
 
 /*
+ * Hints that more messages to the peer will follow: gets a later entry of its
+ * queue into the cache. Call it before each message of a sequence that is sent
+ * without waiting for the peer; before a message that waits for a reply it does
+ * harm. The handles must be valid. Does not block. Thread-safe.
+ */
+CAY_API void cay_send_prefetch(struct cay_port *, struct cay_peer *);
+
+/*
  * As cay_send(), but blocks while a queue is full: returns -ETIMEDOUT after the
  * deadline (-EAGAIN if the deadline is 0), or -EINTR (a signal handler ran).
  */

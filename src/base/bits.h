@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Integer arithmetic, hints about branches and inlining. */
+/* Integer arithmetic, hints about branches, inlining and caches. */
 #ifndef CAY_BASE_BITS_H
 #define CAY_BASE_BITS_H
 
@@ -13,6 +13,19 @@
 
 /* Inlined although it is large: constant arguments remove most of it. */
 #define folded inline __attribute__((always_inline))
+
+/*
+ * Gets the line of an address for writing, in the background. No address is
+ * invalid. __builtin_prefetch() gets it for reading on most x86-64.
+ */
+static inline void prefetch_for_write(const void *address)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" ::"m"(*(const char *)address));
+#else
+	__builtin_prefetch(address, 1);
+#endif
+}
 
 /* Returns the smallest n with 1 << n >= value; 0 for value 0. */
 static inline unsigned bits_log2_up(uint64_t value)

@@ -212,6 +212,20 @@ int cay_sendv(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	return cay_sendv_tagged(port, peer, tag, 0, pieces, count, flags);
 }
 
+/* Far enough that the target does not poll it yet. */
+#define PREFETCH_AHEAD 3
+
+void cay_send_prefetch(struct cay_port *port, struct cay_peer *peer)
+{
+	const struct context *to =
+		atomic_load_explicit(&peer->context, memory_order_acquire);
+	/* Relaxed: others may claim entries at any time. */
+	uint64_t w =
+		atomic_load_explicit(&to->control->w, memory_order_relaxed);
+	(void)port;
+	prefetch_for_write(device_entry(to, queue_nq(w) + PREFETCH_AHEAD));
+}
+
 /* ---- waiting while the queue of the target is full ---- */
 
 /* Sleeps until the target returns entries. */

@@ -102,7 +102,7 @@ static const struct path paths[] = {
 	{ "fi_cq_read, returning entries", poll_once, 210, 252 },
 	{ "fi_cq_read, nothing", poll_once, 136, 174 },
 	{ "16 fi_trecv", post_window, 2445, 2900 },
-	{ "16 fi_tsend, 8 bytes", send_window, 5238, 6300 },
+	{ "16 fi_tsend, 8 bytes", send_window, 5532, 6500 },
 	{ "fi_cq_read, all of these", read_window, 6040, 7000 },
 };
 

@@ -327,6 +327,38 @@ static void invalid_arguments_are_refused(void **state)
 	close_port(b);
 }
 
+/* The hint changes nothing but the cache, whatever has become of the peer. */
+static void a_hint_has_no_effect(void **state)
+{
+	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
+	struct cay_peer *peer = open_peer(a, b);
+	struct cay_stats before = port_stats(b);
+	uint16_t vpid = cay_port_addr(b).vpid;
+	unsigned sent = 0;
+	(void)state;
+	for (unsigned lap = 0; lap < 3; lap++) {
+		unsigned first = sent;
+		int r = 0;
+		for (; r == 0; sent += r == 0) {
+			cay_send_prefetch(a, peer);
+			r = cay_send(a, peer, sent, NULL, 0, 0);
+		}
+		assert_int_equal(r, -EAGAIN);
+		assert_true(sent > first);
+		for (unsigned i = first; i < sent; i++)
+			expect_message(b, i, 0, 0);
+		check_empty(b);
+	}
+	assert_int_equal(port_stats(b).received, before.received + sent);
+	assert_int_equal(port_stats(a).issued, sent);
+	close_port(b);
+	cay_send_prefetch(a, peer);
+	expect_gone(a, vpid);
+	cay_send_prefetch(a, peer);
+	cay_peer_release(peer);
+	close_port(a);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -336,6 +368,7 @@ int main(void)
 		TEST(order_is_kept_across_sizes),
 		TEST(gathered_messages_arrive_intact),
 		TEST(invalid_arguments_are_refused),
+		TEST(a_hint_has_no_effect),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

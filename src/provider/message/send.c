@@ -243,6 +243,22 @@ ssize_t send_buffer_slow(struct fid_ep *fid, const void *buffer, size_t length,
 	return send_post(fid, &q);
 }
 
+bool send_eager_stream(struct endpoint *ep, const void *buffer, size_t length,
+	fi_addr_t to, uint32_t head, uint64_t tag)
+{
+	if (unlikely(to >= ep->index_capacity ||
+		     ep->sends >= SENDS_WITHOUT_POLL_MAX))
+		return false;
+	const struct peer *p = ep->by_index[to];
+	if (unlikely(!p || p->state != PEER_READY || p->xoff))
+		return false;
+	ep->sends++;
+	/* The store to an entry would else wait for its line each time. */
+	cay_send_prefetch(ep->port, p->port);
+	return cay_send_tagged(
+		       ep->port, p->port, tag, head, buffer, length, 0) == 0;
+}
+
 bool send_fast(struct fid_ep *fid, const void *buffer, size_t length,
 	fi_addr_t to, uint32_t head, uint64_t tag, void *context)
 {

@@ -22,6 +22,9 @@ struct send_request {
 /* Sends until the endpoint makes progress, so that XOFF is seen. */
 #define SENDS_WITHOUT_POLL_MAX 64
 
+/* After more sends without progress in between others follow: a stream. */
+#define SENDS_ALONE 2
+
 /* Completion levels for which the receiver must send FIN. */
 #define SEND_NEEDS_FIN (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
@@ -32,13 +35,16 @@ static inline uint32_t send_head(bool tagged, uint64_t data)
 	       (uint32_t)data << WIRE_IMMEDIATE_SHIFT;
 }
 
+/* The same as send_eager_fast(), for a stream. */
+bool send_eager_stream(struct endpoint *, const void *, size_t length,
+	fi_addr_t to, uint32_t head, uint64_t tag);
+
 /* Sends one buffer eagerly to a peer that is ready, without a completion. */
 static inline bool send_eager_fast(struct endpoint *ep, const void *buffer,
 	size_t length, fi_addr_t to, uint32_t head, uint64_t tag)
 {
-	if (unlikely(to >= ep->index_capacity ||
-		     ep->sends >= SENDS_WITHOUT_POLL_MAX))
-		return false;
+	if (unlikely(to >= ep->index_capacity || ep->sends >= SENDS_ALONE))
+		return send_eager_stream(ep, buffer, length, to, head, tag);
 	const struct peer *p = ep->by_index[to];
 	if (unlikely(!p || p->state != PEER_READY || p->xoff))
 		return false;
