@@ -65,7 +65,7 @@ static uint64_t history_choose(const struct history *m, struct input *in)
 struct world {
 	struct node *node;
 	struct process *processes[FUZZ_PROCESSES];
-	struct history vpids, blocks, indexes;
+	struct history vpids, blocks, indexes, upids;
 };
 
 /* ---- requests ---- */
@@ -173,6 +173,21 @@ static void fill_ports(struct world *w, struct input *in,
 	case NODE_UNMAP:
 		q->unmap.number = input_below(in, 8);
 		break;
+	case NODE_ULTRA_ACCEPT:
+	case NODE_ULTRA_CONNECT:
+		q->ultra.vpid = vpid;
+		if (input_below(in, 3))
+			q->ultra.peer = (uint16_t)history_choose(&w->vpids, in);
+		q->ultra.node = w->node->id + !input_below(in, 8);
+		q->ultra.slice_log2 = (uint8_t)(5 + input_below(in, 9));
+		break;
+	case NODE_ULTRA_RETURN:
+	case NODE_ULTRA_READY:
+	case NODE_ULTRA_WAKE:
+	case NODE_ULTRA_CLOSE:
+		q->ultra_end.upid = (uint16_t)history_choose(&w->upids, in);
+		q->ultra_end.ring = input_below(in, 2);
+		break;
 	default:
 		q->close.vpid = vpid;
 	}
@@ -181,9 +196,8 @@ static void fill_ports(struct world *w, struct input *in,
 static void fill_memory(
 	struct world *w, struct input *in, struct node_request *q)
 {
-	if (q->kind == NODE_FREE)
-		if (q->kind == NODE_ALLOC)
-			q->alloc.huge = !input_below(in, 8);
+	if (q->kind == NODE_ALLOC)
+		q->alloc.huge = !input_below(in, 8);
 	if (q->kind != NODE_ALLOC)
 		q->free.offset = history_choose(&w->blocks, in) +
 				 input_below(in, 3) * 128;
@@ -196,7 +210,8 @@ static void fill_memory(
 static struct node_request make_request(
 	struct world *w, struct input *in, const struct process *p)
 {
-	struct node_request q = { .kind = 1 + input_below(in, NODE_UNMAP) };
+	struct node_request q = { .kind = 1 +
+					  input_below(in, NODE_ULTRA_CLOSE) };
 	switch (q.kind) {
 	case NODE_HELLO:
 		q = inside_hello(input_below(in, 3) ? "a" : "b");
@@ -229,6 +244,8 @@ static void history_update(struct world *w, const struct node_request *q,
 		history_add(&w->vpids, reply->open.vpid);
 	if (q->kind == NODE_RESOLVE)
 		history_add(&w->indexes, reply->resolve.index);
+	if (q->kind == NODE_ULTRA_ACCEPT || q->kind == NODE_ULTRA_CONNECT)
+		history_add(&w->upids, reply->ultra.upid);
 	if (q->kind == NODE_ALLOC || q->kind == NODE_RECORDS)
 		history_add(&w->blocks, reply->alloc.offset);
 	if (q->kind == NODE_HELLO)

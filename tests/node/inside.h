@@ -134,6 +134,8 @@ static inline void inside_check_empty(struct node *n)
 	MUST(list_empty(&n->reaped));
 	for (unsigned i = 0; i < NODE_NAME_BUCKETS; i++)
 		MUST(list_empty(&n->names[i]));
+	for (unsigned i = 0; i < ULTRA_UPIDS; i++)
+		MUST(!n->upids[i]);
 }
 
 /* A node with this distance between the controls in its arenas. */
