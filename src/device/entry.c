@@ -261,10 +261,19 @@ void DEVICE(complete_ultra)(
 	ack_own(o, op, c, CAY_NOTIFY_ULTRA);
 }
 
+bool DEVICE(ultra_inject_line)(struct ultra_requester *u, uint64_t tag,
+	const void *data, size_t length)
+{
+	if (length > COMPLETER_IMMEDIATE_MAX)
+		__builtin_unreachable();
+	return ultra_inject(u, tag, data, length, 0);
+}
+
 int DEVICE(ultra_inject)(struct ultra_requester *u, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
-	return ultra_inject(u, tag, data, length, flags);
+	int r = ultra_full(u) ? ultra_reload(u) : 0;
+	return r ? r : !ultra_inject(u, tag, data, length, flags);
 }
 
 uint64_t DEVICE(ultra_returned)(const struct ultra_requester *u)
@@ -272,8 +281,24 @@ uint64_t DEVICE(ultra_returned)(const struct ultra_requester *u)
 	return ultra_returned(u);
 }
 
-int DEVICE(ultra_receive)(struct ultra_completer *u, uint64_t *tag,
-	void *buffer, size_t size, bool *wake)
+/* A message of any length. */
+__attribute__((noinline)) static int ultra_receive_long(
+	struct ultra_completer *u, uint64_t *tag, void *buffer, size_t size)
+{
+	struct ultra_message m;
+	int r = ultra_peek(u, &m);
+	if (r <= 0)
+		return r ? r : -EAGAIN;
+	if (m.length > size)
+		return -EMSGSIZE;
+	if (tag)
+		*tag = m.tag;
+	host_copy(buffer, m.data, m.length, HOST_SLICE);
+	return (int)m.length | (ultra_take(u, m.flags) ? ULTRA_WAKE : 0);
+}
+
+int DEVICE(ultra_receive)(
+	struct ultra_completer *u, uint64_t *tag, void *buffer, size_t size)
 {
 	struct ultra_message m;
 	int r = ultra_peek(u, &m);
@@ -281,10 +306,12 @@ int DEVICE(ultra_receive)(struct ultra_completer *u, uint64_t *tag,
 		return r ? r : -EAGAIN;
 	if (unlikely(m.length > size))
 		return -EMSGSIZE;
-	*tag = m.tag;
+	if (unlikely(m.length > COMPLETER_IMMEDIATE_MAX))
+		return ultra_receive_long(u, tag, buffer, size);
+	if (likely(tag))
+		*tag = m.tag;
 	ultra_copy(&m, buffer);
-	*wake = ultra_take(u, m.flags);
-	return (int)m.length;
+	return (int)m.length | (ultra_take(u, m.flags) ? ULTRA_WAKE : 0);
 }
 
 int DEVICE(ultra_peek)(const struct ultra_completer *u, struct ultra_message *m)

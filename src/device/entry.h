@@ -101,17 +101,28 @@ void DEVICE(completions_returned)(struct origin *, uint32_t count);
 /* The same with a NOTIFY_ULTRA. */
 void DEVICE(complete_ultra)(
 	struct origin *, struct op_record *, const struct completion *);
-/* Injects a message; returns as ultra_inject(). */
+/*
+ * Injects a message of up to 48 bytes; ultra_full() has said that a slice is
+ * free. Returns false if the page has other flags than ENABLED.
+ */
+bool DEVICE(ultra_inject_line)(struct ultra_requester *, uint64_t tag,
+	const void *data, size_t length);
+/*
+ * The same for every length, with flags. Returns 0, 1 (stored, but the page has
+ * other flags than ENABLED), -EAGAIN (all slices are in use), or -EBADMSG (the
+ * target has returned an impossible position).
+ */
 int DEVICE(ultra_inject)(struct ultra_requester *, uint64_t tag,
 	const void *data, size_t length, unsigned flags);
 /* Returns the position that the target has returned. Any thread. */
 uint64_t DEVICE(ultra_returned)(const struct ultra_requester *);
 /*
- * Takes the next message. Returns its length, -EAGAIN (none), -EMSGSIZE (it is
- * longer than `size` and stays), or -EBADMSG. *wake: the origin sleeps.
+ * Takes the next message. Returns its length, | ULTRA_WAKE if the origin
+ * sleeps; -EAGAIN (none), -EMSGSIZE (it is longer than `size` and stays), or
+ * -EBADMSG. `tag` may be NULL.
  */
-int DEVICE(ultra_receive)(struct ultra_completer *, uint64_t *tag, void *buffer,
-	size_t size, bool *wake);
+int DEVICE(ultra_receive)(
+	struct ultra_completer *, uint64_t *tag, void *buffer, size_t size);
 /* Finds the next message; returns as ultra_peek(). */
 int DEVICE(ultra_peek)(const struct ultra_completer *, struct ultra_message *);
 /* Advances past it. True: wake the origin. */

@@ -21,24 +21,19 @@
  */
 
 /*
- * The injecting thread: loads the returned position. Returns false if it is
- * impossible.
+ * The injecting thread, when all slices appear to be in use: loads the returned
+ * position. Returns 0, -EAGAIN, or -EBADMSG if it is impossible.
  */
-static inline bool ultra_reload(struct ultra_requester *u)
+__attribute__((noinline, unused)) static int ultra_reload(
+	struct ultra_requester *u)
 {
 	uint64_t sent = private_load(&u->sent);
-	uint64_t seen = private_load(&u->returned);
 	uint64_t now = host_load(&u->page->position, HOST_RETURN); /* U4 */
-	if (now - seen > sent - seen)
-		return false;
-	private_store(&u->returned, now);
-	return true;
-}
-
-static inline bool ultra_full(const struct ultra_requester *u)
-{
-	return private_load(&u->sent) - private_load(&u->returned) >=
-	       ultra_slice_count(&u->slices);
+	/* At most all slices are in use. */
+	if (sent - now > u->next.slices)
+		return -EBADMSG;
+	private_store(&u->limit, now + u->next.slices);
+	return sent - now == u->next.slices ? -EAGAIN : 0;
 }
 
 /*
@@ -49,46 +44,38 @@ static inline uint64_t ultra_returned(const struct ultra_requester *u)
 {
 	uint64_t now = host_load(&u->page->position, HOST_RETURN); /* U4 */
 	uint64_t sent = private_load(&u->sent);
-	uint64_t seen = private_load(&u->returned);
-	return now - seen <= sent - seen ? now : sent;
+	return sent - now <= u->next.slices ? now : sent;
 }
 
 /*
- * Returns 0; 1 (injected, but the page has other flags than ENABLED); -EAGAIN
- * (all slices are in use); or -EBADMSG (the target has returned an impossible
- * position). The length is at most ultra_payload_max().
+ * Injects a message into a slice that is free. The length is at most
+ * ultra_payload_max(). Returns false if the page has other flags than ENABLED.
+ * Calls no function for up to 48 bytes.
  */
-static folded int ultra_inject(struct ultra_requester *u, uint64_t tag,
+static folded bool ultra_inject(struct ultra_requester *u, uint64_t tag,
 	const unsigned char *data, size_t length, unsigned flags)
 {
 	uint64_t sent = private_load(&u->sent);
-	if (unlikely(ultra_full(u))) {
-		if (!ultra_reload(u))
-			return -EBADMSG;
-		if (ultra_full(u))
-			return -EAGAIN;
-	}
-	unsigned char *end = ultra_slice_end(&u->slices, sent);
-	uint64_t *trailer = (uint64_t *)(void *)(end - CAY_ULTRA_TRAILER);
-	uint64_t *to = trailer - (length + 7) / 8;
+	uint64_t *end = (uint64_t *)(void *)u->next.end;
+	uint64_t *to = end - 2 - (length + 7) / 8;
 	if (likely(length <= COMPLETER_IMMEDIATE_MAX))
 		completer_immediate(to, 0, data, length, HOST_SLICE);
 	else
 		host_copy(to, data, length, HOST_SLICE);
-	host_write(trailer, tag, HOST_SLICE);
+	host_write(end - 2, tag, HOST_SLICE);
 	host_step_unrecorded(STEP_ENTRY);
-	host_store(ultra_status_word(end), /* U1 */
+	host_store((_Atomic uint64_t *)(end - 1), /* U1 */
 		length | (uint64_t)flags << CAY_ULTRA_FLAGS_SHIFT |
-			ultra_generation(&u->slices, sent)
-				<< CAY_ULTRA_GENERATION_SHIFT,
+			u->next.generation,
 		HOST_SLICE);
 	host_step_unrecorded(STEP_PUBLISH);
+	ultra_cursor_advance(&u->next);
 	private_store(&u->sent, sent + 1);
 	if (unlikely(u->fence))
 		host_fence();
 	else
 		host_fence_light();
-	return host_load(&u->page->flags, HOST_RETURN) !=
+	return host_load(&u->page->flags, HOST_RETURN) ==
 	       ULTRA_ENABLED; /* U5 */
 }
 
@@ -99,44 +86,64 @@ static folded int ultra_inject(struct ultra_requester *u, uint64_t tag,
 static folded int ultra_peek(
 	const struct ultra_completer *u, struct ultra_message *m)
 {
-	uint64_t position = private_load(&u->position);
-	unsigned char *end = ultra_slice_end(&u->slices, position);
-	uint64_t status =
-		host_load(ultra_status_word(end), HOST_SLICE); /* U2 */
-	if (status >> CAY_ULTRA_GENERATION_SHIFT !=
-		ultra_generation(&u->slices, position))
+	const uint64_t *end = (const uint64_t *)(const void *)u->next.end;
+	uint64_t status = host_load(
+		(const _Atomic uint64_t *)(end - 1), HOST_SLICE); /* U2 */
+	if ((status ^ u->next.generation) >> CAY_ULTRA_GENERATION_SHIFT)
 		return 0;
-	const uint64_t *trailer =
-		(const uint64_t *)(const void *)(end - CAY_ULTRA_TRAILER);
 	m->length = status & 0xffff;
 	m->flags = (uint8_t)(status >> CAY_ULTRA_FLAGS_SHIFT);
-	if (unlikely(m->length > ultra_payload_max(&u->slices)))
+	if (unlikely(m->length > ultra_payload_max(&u->next)))
 		return -EBADMSG;
-	m->tag = host_read(trailer, HOST_SLICE);
-	m->data = (const unsigned char *)(trailer - (m->length + 7) / 8);
+	m->tag = host_read(end - 2, HOST_SLICE);
+	m->data = (const unsigned char *)(end - 2 - (m->length + 7) / 8);
 	return 1;
 }
 
-/* Copies the payload of a message; short ones without a call. */
+static inline void ultra_copy_word(
+	unsigned char *to, const uint64_t *from, unsigned i)
+{
+	uint64_t word = host_read(&from[i], HOST_SLICE);
+	memcpy(to + 8 * i, &word, sizeof(word));
+}
+
+/*
+ * Copies a payload of up to 48 bytes without a call. Unrolled, as
+ * completer_immediate().
+ */
 static folded void ultra_copy(const struct ultra_message *m, unsigned char *to)
 {
-	if (unlikely(m->length > COMPLETER_IMMEDIATE_MAX)) {
-		host_copy(to, m->data, m->length, HOST_SLICE);
-		return;
-	}
 	const uint64_t *from = (const uint64_t *)(const void *)m->data;
-	uint32_t left = m->length;
-	for (; left >= 8; left -= 8, to += 8) {
-		uint64_t word = host_read(from++, HOST_SLICE);
-		memcpy(to, &word, sizeof(word));
+	uint32_t words = m->length / 8, left = m->length % 8;
+	switch (words) {
+	case 6:
+		ultra_copy_word(to, from, 5);
+		/* fall through */
+	case 5:
+		ultra_copy_word(to, from, 4);
+		/* fall through */
+	case 4:
+		ultra_copy_word(to, from, 3);
+		/* fall through */
+	case 3:
+		ultra_copy_word(to, from, 2);
+		/* fall through */
+	case 2:
+		ultra_copy_word(to, from, 1);
+		/* fall through */
+	case 1:
+		ultra_copy_word(to, from, 0);
 	}
-	uint64_t word = left ? host_read(from, HOST_SLICE) : 0;
-	for (; left; left--, word >>= 8)
-		*to++ = (unsigned char)word;
+	if (likely(left == 0))
+		return;
+	uint64_t word = host_read(&from[words], HOST_SLICE);
+	for (uint32_t i = 0; i < left; i++, word >>= 8)
+		to[8 * words + i] = (unsigned char)word;
 }
 
 /* Returns the slices of all messages taken. True: wake the origin. */
-static inline bool ultra_return(struct ultra_completer *u)
+__attribute__((noinline, unused)) static bool ultra_return(
+	struct ultra_completer *u)
 {
 	uint64_t position = private_load(&u->position);
 	if (u->returned == position)
@@ -156,9 +163,10 @@ static inline bool ultra_return(struct ultra_completer *u)
 static folded bool ultra_take(struct ultra_completer *u, unsigned flags)
 {
 	uint64_t position = private_load(&u->position) + 1;
+	ultra_cursor_advance(&u->next);
 	private_store(&u->position, position);
 	host_step_unrecorded(STEP_TAKE);
-	if (likely(position - u->returned < ultra_slice_count(&u->slices) / 4 &&
+	if (likely(position - u->returned < u->next.slices / 4 &&
 		    !(flags & CAY_ULTRA_ACK)))
 		return false;
 	return ultra_return(u);

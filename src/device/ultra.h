@@ -10,33 +10,39 @@
 
 #include "contract/ultra.h"
 
-/* Geometry, which both ends have copied and checked. */
-struct ultra_slices {
-	unsigned char *base; /* of the first slice; read-only at the target */
-	uint8_t slice_log2, slices_log2;
+/* Where the next message is; private to the thread that uses this end. */
+struct ultra_cursor {
+	unsigned char *end;  /* of its slice; read-only at the target */
+	uint64_t generation; /* in the place of the status */
+	uint32_t slice_bytes;
+	uint32_t slices;
+	unsigned char *base; /* of the first slice */
+	unsigned char *last; /* end of the last one */
 };
 
-/*
- * One thread injects. Others read the positions, which are therefore atomic;
- * relaxed, because they only guess from them.
- */
+/* One thread injects. */
 struct ultra_requester {
-	struct ultra_slices slices;
+	struct ultra_cursor next;
+	/*
+	 * Other threads read these two. The limit is the position that was
+	 * returned when it was last loaded, plus the number of slices.
+	 */
+	_Atomic uint64_t sent, limit;
 	bool fence; /* the target cannot execute a barrier in this process */
-	_Atomic uint64_t sent;
-	_Atomic uint64_t returned; /* the last position that was loaded */
-	struct ultra_origin_page *own;
 	const struct ultra_return_page *page;
+	struct ultra_origin_page *own;
 };
 
 /* One thread takes. */
 struct ultra_completer {
-	struct ultra_slices slices;
-	_Atomic uint64_t position; /* the next message */
+	struct ultra_cursor next;
+	_Atomic uint64_t position; /* the next message; others read it */
 	uint64_t returned;	   /* the position on the return page */
-	const struct ultra_origin_page *origin;
 	struct ultra_return_page *page;
+	const struct ultra_origin_page *origin;
 };
+
+#define ULTRA_WAKE 0x10000 /* above every length */
 
 /* A message in its slice, as copied out of the status and checked. */
 struct ultra_message {
@@ -46,33 +52,37 @@ struct ultra_message {
 	uint8_t flags; /* enum cay_ultra_flag */
 };
 
-static inline uint64_t ultra_slice_count(const struct ultra_slices *s)
+static inline uint32_t ultra_payload_max(const struct ultra_cursor *c)
 {
-	return 1ull << s->slices_log2;
+	return c->slice_bytes - CAY_ULTRA_TRAILER;
 }
 
-static inline uint32_t ultra_payload_max(const struct ultra_slices *s)
+/* Returns true if all slices appear to be in use. Relaxed: own words. */
+static inline bool ultra_full(const struct ultra_requester *u)
 {
-	return (1u << s->slice_log2) - CAY_ULTRA_TRAILER;
+	return atomic_load_explicit(&u->sent, memory_order_relaxed) ==
+	       atomic_load_explicit(&u->limit, memory_order_relaxed);
 }
 
-static inline uint64_t ultra_generation(
-	const struct ultra_slices *s, uint64_t position)
+static inline void ultra_cursor_init(struct ultra_cursor *c,
+	unsigned char *base, unsigned slice_log2, unsigned slices_log2)
 {
-	return (uint32_t)((position >> s->slices_log2) + 1);
+	*c = (struct ultra_cursor){ .base = base,
+		.slice_bytes = 1u << slice_log2,
+		.slices = 1u << slices_log2,
+		.end = base + (1u << slice_log2),
+		.last = base + (1ull << (slice_log2 + slices_log2)),
+		.generation = 1ull << CAY_ULTRA_GENERATION_SHIFT };
 }
 
-/* Returns the end of the slice of a position. */
-static inline unsigned char *ultra_slice_end(
-	const struct ultra_slices *s, uint64_t position)
+/* The generation changes with each lap, modulo 2^32. */
+static inline void ultra_cursor_advance(struct ultra_cursor *c)
 {
-	uint64_t index = position & (ultra_slice_count(s) - 1);
-	return s->base + ((index + 1) << s->slice_log2);
-}
-
-static inline _Atomic uint64_t *ultra_status_word(unsigned char *end)
-{
-	return (_Atomic uint64_t *)(void *)(end - 8);
+	if (c->end == c->last) {
+		c->end = c->base;
+		c->generation += 1ull << CAY_ULTRA_GENERATION_SHIFT;
+	}
+	c->end += c->slice_bytes;
 }
 
 #endif

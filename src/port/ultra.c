@@ -23,7 +23,7 @@ __attribute__((cold, noinline)) static int send_attend(struct cay_ultra *u)
 }
 
 /* All slices are in use. Lets cay_wait() return when one is free. */
-__attribute__((cold, noinline)) static int send_refused(struct cay_ultra *u)
+static int send_refused(struct cay_ultra *u)
 {
 	if (ultra_flags(u) & ULTRA_TARGET_GONE)
 		return -EPIPE;
@@ -33,12 +33,9 @@ __attribute__((cold, noinline)) static int send_refused(struct cay_ultra *u)
 	return -EAGAIN;
 }
 
-static int send_inject(struct cay_ultra *u, uint64_t tag, const void *data,
-	size_t length, unsigned flags)
+/* Returns the result of a call for that of device_ultra_inject(). */
+static int send_result(struct cay_ultra *u, int r)
 {
-	int r = device_ultra_inject(&u->out, tag, data, length, flags);
-	if (likely(r == 0))
-		return 0;
 	return r == 1 ? send_attend(u) : r == -EAGAIN ? send_refused(u) : r;
 }
 
@@ -57,22 +54,26 @@ static int send_notified(struct cay_ultra *u, uint64_t tag, const void *data,
 	unsigned reserved = 0;
 	while (reserved < events && device_reserve_completion(&port->origin))
 		reserved++;
-	int r = -EAGAIN;
+	int r = flags & CAY_ACK ? ultra_ack_prepare(u) : 0;
+	if (r)
+		goto out;
+	r = -EAGAIN;
 	if (reserved < events) {
 		port_count(&port->count.refused);
 		goto out;
 	}
-	r = send_inject(u, tag, data, length,
+	r = device_ultra_inject(&u->out, tag, data, length,
 		(flags & CAY_NOTIFY ? CAY_ULTRA_NOTIFY : 0) |
 			(flags & CAY_ACK ? CAY_ULTRA_ACK : 0) |
 			(flags & CAY_INTERRUPT ? CAY_ULTRA_IRQ : 0));
+	r = send_result(u, r);
 	if (flags & CAY_NOTIFY && (r == 0 || r == -EAGAIN)) {
 		ultra_event(u, op, &message, CAY_ULTRA_NOTIFY,
 			r ? CAY_ERROR_NO_RESOURCES : CAY_ERROR_NONE);
 		reserved--;
 	}
 	if (flags & CAY_ACK && r == 0) {
-		r = ultra_ack_add(u, &message);
+		r = ultra_ack_add(u, op, &message);
 		reserved -= r == 0;
 	}
 	if (flags & CAY_INTERRUPT && r == 0)
@@ -83,7 +84,7 @@ out:
 	return r;
 }
 
-/* Flags, a message that does not fit, or invalid arguments. */
+/* More than 48 bytes, flags, a full path, or invalid arguments. */
 __attribute__((cold, noinline)) static int send_other(struct cay_ultra *u,
 	uint64_t tag, const void *data, size_t length, unsigned flags)
 {
@@ -93,21 +94,26 @@ __attribute__((cold, noinline)) static int send_other(struct cay_ultra *u,
 		return port_error(u->port);
 	if (u->target || flags & ~(unsigned)ULTRA_FLAGS)
 		return -EINVAL;
-	if (length > ultra_payload_max(&u->out.slices))
+	if (length > ultra_payload_max(&u->out.next))
 		return -EMSGSIZE;
 	if (!data && length)
 		return -EFAULT;
-	return send_notified(u, tag, data, length, flags);
+	if (flags)
+		return send_notified(u, tag, data, length, flags);
+	return send_result(
+		u, device_ultra_inject(&u->out, tag, data, length, 0));
 }
 
 int cay_ultra_send(struct cay_ultra *u, uint64_t tag, const void *data,
 	size_t length, unsigned flags)
 {
-	if (unlikely(!u || !port_valid(u->port) || u->target || flags ||
-		     length > ultra_payload_max(&u->out.slices) ||
-		     (!data && length)))
+	if (unlikely(!u || !port_valid(u->port) || flags ||
+		     length >= u->line_end || (!data && length) ||
+		     ultra_full(&u->out)))
 		return send_other(u, tag, data, length, flags);
-	return send_inject(u, tag, data, length, 0);
+	if (unlikely(!device_ultra_inject_line(&u->out, tag, data, length)))
+		return send_attend(u);
+	return 0;
 }
 
 /* ---- the target ---- */
@@ -136,24 +142,26 @@ __attribute__((cold, noinline)) static int recv_error(const struct cay_ultra *u)
 	return u->target ? 0 : -EINVAL;
 }
 
+/* No message, or one whose return wakes the origin. */
+__attribute__((cold, noinline)) static int recv_other(
+	struct cay_ultra *u, int r)
+{
+	if (r < 0)
+		return r == -EAGAIN ? recv_empty(u) : r;
+	ultra_wake_peer(u, false);
+	return r & ~ULTRA_WAKE;
+}
+
 int cay_ultra_recv(
 	struct cay_ultra *u, uint64_t *tag, void *buffer, size_t size)
 {
-	uint64_t discarded;
-	bool wake = false;
 	if (unlikely(!u || !port_valid(u->port) || !u->target))
 		return recv_error(u);
 	if (unlikely(!buffer && size))
 		return -EFAULT;
-	int r = device_ultra_receive(
-		&u->in, tag ? tag : &discarded, buffer, size, &wake);
-	if (unlikely(wake))
-		ultra_wake_peer(u, false);
-	if (r == -EAGAIN)
-		return recv_empty(u);
-	if (r >= 0)
-		u->peeked = false;
-	return r;
+	int r = device_ultra_receive(&u->in, tag, buffer, size);
+	/* Negative, or with ULTRA_WAKE. */
+	return likely((unsigned)r < ULTRA_WAKE) ? r : recv_other(u, r);
 }
 
 int cay_ultra_peek(struct cay_ultra *u, uint64_t *tag, const void **data)
@@ -193,15 +201,14 @@ int cay_ultra_status(const struct cay_ultra *u, struct cay_ultra_status *out)
 		return -EINVAL;
 	if (!port_valid(u->port))
 		return port_error(u->port);
-	const struct ultra_slices *s = u->target ? &u->in.slices
-						 : &u->out.slices;
+	const struct ultra_cursor *c = u->target ? &u->in.next : &u->out.next;
 	const struct ultra_return_page *page = u->page;
 	uint64_t flags = ultra_flags(u);
 	bool connected = !u->target || flags & ULTRA_ENABLED;
 	*out = (struct cay_ultra_status){ .size = sizeof(*out),
 		.upid = u->upid,
-		.slice_bytes = 1u << s->slice_log2,
-		.slices = (uint32_t)ultra_slice_count(s),
+		.slice_bytes = c->slice_bytes,
+		.slices = c->slices,
 		.position = atomic_load_explicit(
 			u->target ? &u->in.position : &u->out.sent,
 			memory_order_relaxed),

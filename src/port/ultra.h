@@ -19,6 +19,7 @@ struct ultra_ack {
 
 struct cay_ultra {
 	struct cay_port *port;
+	size_t line_end; /* origin: 1 + CAY_ULTRA_LINE_MAX; target: 0 */
 	union {
 		struct ultra_requester out;
 		struct ultra_completer in;
@@ -82,8 +83,14 @@ void ultra_disarm(struct cay_port *);
  */
 void ultra_call_back(struct cay_ultra *);
 
-/* Remembers that a message is to be acknowledged. Returns 0 or -ENOMEM. */
-int ultra_ack_add(struct cay_ultra *, const struct ultra_ack *);
+/* Allocates what ultra_ack_add() needs. Returns 0 or -ENOMEM. */
+int ultra_ack_prepare(struct cay_ultra *);
+/*
+ * Remembers that a message is to be acknowledged. Returns 0, or -EBADMSG if the
+ * target has returned an impossible position.
+ */
+int ultra_ack_add(
+	struct cay_ultra *, struct op_record *, const struct ultra_ack *);
 /* Writes the events of acknowledged messages into the port's own NQ. */
 void ultra_acknowledge(struct cay_port *);
 /* Does so for one path, and reports what is not acknowledged as lost. */

@@ -101,14 +101,15 @@ static int ultra_map_both(
 		u->target ? PROT_READ | PROT_WRITE : PROT_READ, &u->page);
 	if (r)
 		return r;
-	struct ultra_slices slices = { (unsigned char *)u->slices + ULTRA_PAGE,
-		(uint8_t)slice_log2, (uint8_t)slices_log2 };
+	unsigned char *base = (unsigned char *)u->slices + ULTRA_PAGE;
 	if (u->target) {
-		u->in.slices = slices;
+		ultra_cursor_init(&u->in.next, base, slice_log2, slices_log2);
 		u->in.origin = u->slices;
 		u->in.page = u->page;
 	} else {
-		u->out.slices = slices;
+		ultra_cursor_init(&u->out.next, base, slice_log2, slices_log2);
+		u->line_end = CAY_ULTRA_LINE_MAX + 1;
+		atomic_init(&u->out.limit, u->out.next.slices);
 		u->out.fence = reply->ultra.fence;
 		u->out.own = u->slices;
 		u->out.page = u->page;

@@ -90,8 +90,7 @@ static bool room_due(const struct cay_ultra *u)
 		return false;
 	uint64_t sent =
 		atomic_load_explicit(&u->out.sent, memory_order_relaxed);
-	return sent - device_ultra_returned(&u->out) <
-		       ultra_slice_count(&u->out.slices) ||
+	return sent - device_ultra_returned(&u->out) < u->out.next.slices ||
 	       ultra_flags(u) & ULTRA_TARGET_GONE;
 }
 
@@ -250,7 +249,7 @@ static void ack_write(struct cay_ultra *u, struct op_record *op, bool all)
 {
 	uint64_t returned = device_ultra_returned(&u->out);
 	all |= (ultra_flags(u) & ULTRA_TARGET_GONE) != 0;
-	uint32_t slices = (uint32_t)ultra_slice_count(&u->out.slices);
+	uint32_t slices = u->out.next.slices;
 	while (u->ack_count) {
 		const struct ultra_ack *a = &u->acks[u->ack_first];
 		bool taken = a->position < returned;
@@ -267,26 +266,32 @@ static void ack_write(struct cay_ultra *u, struct op_record *op, bool all)
 		memory_order_release);
 }
 
-int ultra_ack_add(struct cay_ultra *u, const struct ultra_ack *message)
+int ultra_ack_prepare(struct cay_ultra *u)
+{
+	struct lock_guard guard;
+	if (u->acks)
+		return 0;
+	struct ultra_ack *acks = calloc(u->out.next.slices, sizeof(*acks));
+	lock_take(&u->port->lock, &guard);
+	u->acks = acks;
+	lock_drop(&u->port->lock, &guard);
+	return acks ? 0 : -ENOMEM;
+}
+
+int ultra_ack_add(struct cay_ultra *u, struct op_record *op,
+	const struct ultra_ack *message)
 {
 	struct cay_port *port = u->port;
-	uint32_t slices = (uint32_t)ultra_slice_count(&u->out.slices);
-	struct op_record *op = record_of(port->member);
+	uint32_t slices = u->out.next.slices;
 	struct lock_guard guard;
 	lock_take(&port->lock, &guard);
-	if (!u->acks)
-		u->acks = calloc(slices, sizeof(*u->acks));
-	int r = u->acks && op ? 0 : -ENOMEM;
-	if (r == 0) {
-		/*
-		 * Full only if the target has returned some: this message was
-		 * stored in a free slice.
-		 */
-		if (u->ack_count == slices)
-			ack_write(u, op, false);
-		if (u->ack_count == slices)
-			r = -EBADMSG;
-	}
+	/*
+	 * Full only if the target has returned some: this message was stored in
+	 * a free slice.
+	 */
+	if (u->ack_count == slices)
+		ack_write(u, op, false);
+	int r = u->ack_count == slices ? -EBADMSG : 0;
 	if (r == 0) {
 		u->acks[(u->ack_first + u->ack_count++) % slices] = *message;
 		atomic_store_explicit(&u->ack_next,

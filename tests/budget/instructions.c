@@ -10,6 +10,7 @@
 
 static struct cay_port *port;
 static struct cay_peer *peer;
+static struct cay_ultra *in, *out;
 static struct cay_event event;
 static struct cay_key key; /* of a window of the port itself */
 static _Alignas(8) char data[64];
@@ -67,6 +68,37 @@ static void add(void)
 	cay_fetch_add(port, peer, key, 0, 1, 1, 0);
 }
 
+static void ultra_send_8(void)
+{
+	cay_ultra_send(out, 1, data, 8, 0);
+}
+
+static void ultra_send_48(void)
+{
+	cay_ultra_send(out, 1, data, 48, 0);
+}
+
+static void ultra_recv(void)
+{
+	uint64_t tag;
+	if (cay_ultra_recv(in, &tag, data, 48) < 0)
+		exit(2);
+}
+
+static void ultra_recv_nothing(void)
+{
+	uint64_t tag;
+	cay_ultra_recv(in, &tag, data, 48);
+}
+
+static void ultra_peek_release(void)
+{
+	const void *place;
+	if (cay_ultra_peek(in, NULL, &place) < 0)
+		exit(2);
+	cay_ultra_release(in);
+}
+
 static void add_into(void)
 {
 	cay_fetch_add_into(port, peer, key, 0, 1, &previous, 1, 0);
@@ -91,6 +123,13 @@ static const struct path paths[] = {
 	{ "cay_fetch_add", add, 436, 525 },
 	{ "cay_poll, a completion", poll_one, 208, 234 },
 	{ "cay_release, a completion", release, 167, 177 },
+	{ "cay_ultra_send, 8 bytes", ultra_send_8, 83, 80 },
+	{ "cay_ultra_recv, 8 bytes", ultra_recv, 90, 97 },
+	{ "cay_ultra_send, 48 bytes", ultra_send_48, 93, 90 },
+	{ "cay_ultra_recv, 48 bytes", ultra_recv, 100, 107 },
+	{ "cay_ultra_send, 8 bytes", ultra_send_8, 83, 80 },
+	{ "cay_ultra_peek, _release", ultra_peek_release, 117, 115 },
+	{ "cay_ultra_recv, nothing", ultra_recv_nothing, 55, 64 },
 };
 
 /* Access to a window of the same port takes the same path as to a peer's. */
@@ -120,6 +159,13 @@ static void warm_up(void)
 	poll_one();
 	release();
 	poll_once();
+	ultra_send_8();
+	ultra_recv();
+	ultra_send_48();
+	ultra_recv();
+	ultra_send_8();
+	ultra_peek_release();
+	ultra_recv_nothing();
 }
 
 static void traced(void)
@@ -131,6 +177,9 @@ static void traced(void)
 	if (!port || cay_peer_resolve(port, cay_port_addr(port), &peer) != 0)
 		exit(2);
 	window_open();
+	if (cay_ultra_accept(port, cay_port_addr(port), 64, &in) != 0 ||
+		cay_ultra_connect(port, cay_port_addr(port), 0, &out) != 0)
+		exit(2);
 	for (int i = 0; i < 1000; i++)
 		warm_up();
 	steps_run(paths, ARRAY_COUNT(paths));
