@@ -199,6 +199,58 @@ static void a_target_goes_on(void **state)
 	group_run(2, reply_body, NULL);
 }
 
+/* ---- a target that closes ---- */
+
+static void *continue_soon(void *unused)
+{
+	(void)unused;
+	nap_ns(NS_PER_S);
+	node_signal(SIGCONT);
+	return NULL;
+}
+
+/* The confirmation of the message has to wait for the node. */
+static void close_body(struct process *me, void *argument)
+{
+	uint64_t word = 42;
+	struct iovec iov = { &word, sizeof(word) };
+	struct stack s;
+	pthread_t thread;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	if (me->rank == 0) {
+		const struct fi_msg_tagged m = { .msg_iov = &iov,
+			.iov_count = 1,
+			.addr = s.peers[1],
+			.tag = TAG,
+			.context = &iov };
+		MUST(&s, fi_tsendmsg(s.ep, &m,
+				 FI_DELIVERY_COMPLETE | FI_COMPLETION));
+		node_signal(SIGSTOP);
+	}
+	process_barrier(me, NULL);
+	if (me->rank == 0) {
+		cq_expect(s.txcq, &iov);
+	} else {
+		MUST(&s, fi_trecv(s.ep, &word, 8, NULL, FI_ADDR_UNSPEC, TAG, 0,
+				 &word));
+		cq_expect(s.rxcq, &word);
+		assert_int_equal(
+			pthread_create(&thread, NULL, continue_soon, NULL), 0);
+		assert_int_equal(fi_close(&s.ep->fid), 0);
+		s.ep = NULL;
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	stack_close(&s);
+}
+
+static void a_close_waits_for_confirmations(void **state)
+{
+	(void)state;
+	group_run(2, close_body, NULL);
+}
+
 /* ---- the node exits ---- */
 
 /* Only that is certain: an error. */
@@ -237,6 +289,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(every_operation_outlasts_the_stop),
 		TEST(a_target_goes_on),
+		TEST(a_close_waits_for_confirmations),
 		TEST(the_end_of_the_node_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

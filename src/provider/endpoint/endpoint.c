@@ -27,8 +27,9 @@
 #include "provider/wire.h"
 
 #define BULK_BYTES ((1ull << 47) - 2 * WIRE_BULK_BASE)
-/* How long a close retries control messages. */
-#define CLOSE_NS (100 * CLOCK_NS_PER_MS)
+/* How long a close retries control messages, also to peers not resolved yet. */
+#define CLOSE_NS	 (100 * CLOCK_NS_PER_MS)
+#define CLOSE_CONTACT_NS (10 * CLOCK_NS_PER_S)
 /* Each waits ten seconds for the node. */
 #define ENABLE_TRIES 6
 
@@ -162,8 +163,9 @@ static int endpoint_control(struct fid *fid, int command, void *argument)
 static void endpoint_disable(struct endpoint *ep)
 {
 	/* Last chance for control messages that met backpressure. */
-	uint64_t deadline = clock_after_ns(CLOSE_NS);
 	endpoint_progress(ep);
+	uint64_t deadline = clock_after_ns(
+		list_empty(&ep->contacts) ? CLOSE_NS : CLOSE_CONTACT_NS);
 	while (!list_empty(&ep->control_retries) && !clock_passed(deadline)) {
 		clock_nap_ns(50 * CLOCK_NS_PER_US);
 		endpoint_progress(ep);
