@@ -91,10 +91,15 @@ int link_open(struct link *l, struct side *s)
 {
 	int r;
 
-	*l = (struct link){ .side = s, .pool = pool_get() };
-	if (!l->pool)
+	size_t bytes = bits_round_up(s->bytes + link_at(LINK_WINDOW), 4096);
+	*l = (struct link){ .side = s,
+		.source = aligned_alloc(4096, bytes),
+		.target = aligned_alloc(4096, bytes) };
+	if (!l->source || !l->target)
 		return link_fail(l, "buffers", FI_ENOMEM);
-	for (unsigned i = 0; i < MESSAGE_WINDOW_MAX; i++) {
+	memset(l->source, 1, bytes);
+	memset(l->target, 1, bytes);
+	for (unsigned i = 0; i < LINK_WINDOW; i++) {
 		l->receives[i].index = l->sends[i].index = i;
 		l->receives[i].receive = true;
 	}
@@ -124,15 +129,17 @@ void link_close(struct link *l)
 		l, l->fabric ? &l->fabric->fid : NULL, "closing the fabric");
 	if (l->info)
 		fi_freeinfo(l->info);
+	free(l->source);
+	free(l->target);
 }
 
 /* ---- completions ---- */
 
 void link_rewind(struct link *l)
 {
-	for (unsigned i = 0; i < MESSAGE_WINDOW_MAX; i++)
-		l->free[i] = MESSAGE_WINDOW_MAX - 1 - i;
-	l->free_count = MESSAGE_WINDOW_MAX;
+	for (unsigned i = 0; i < LINK_WINDOW; i++)
+		l->free[i] = LINK_WINDOW - 1 - i;
+	l->free_count = LINK_WINDOW;
 }
 
 int link_poll(struct link *l)
@@ -152,8 +159,7 @@ int link_poll(struct link *l)
 	for (ssize_t i = 0; i < count; i++) {
 		const struct slot *slot = entry[i].op_context;
 		if (slot->receive)
-			l->full[l->full_tail++ % MESSAGE_WINDOW_MAX] =
-				slot->index;
+			l->full[l->full_tail++ % LINK_WINDOW] = slot->index;
 		else
 			l->free[l->free_count++] = slot->index;
 	}
@@ -167,7 +173,7 @@ int link_await_receive(struct link *l, unsigned *slot)
 	while (!r && l->full_head == l->full_tail)
 		r = link_poll(l);
 	if (!r)
-		*slot = l->full[l->full_head++ % MESSAGE_WINDOW_MAX];
+		*slot = l->full[l->full_head++ % LINK_WINDOW];
 	return r;
 }
 
@@ -175,7 +181,7 @@ int link_claim(struct link *l, unsigned window, unsigned *slot)
 {
 	int r = 0;
 
-	while (!r && l->free_count <= MESSAGE_WINDOW_MAX - window)
+	while (!r && l->free_count <= LINK_WINDOW - window)
 		r = link_poll(l);
 	if (!r)
 		*slot = l->free[--l->free_count];
@@ -186,7 +192,7 @@ int link_drain(struct link *l)
 {
 	int r = 0;
 
-	while (!r && l->free_count < MESSAGE_WINDOW_MAX)
+	while (!r && l->free_count < LINK_WINDOW)
 		r = link_poll(l);
 	return r;
 }
@@ -195,7 +201,7 @@ int link_drain(struct link *l)
 
 int link_receive(struct link *l, unsigned slot, size_t bytes, uint64_t tag)
 {
-	unsigned char *at = l->pool->target + message_at(slot, bytes);
+	unsigned char *at = l->target + link_at(slot);
 	ssize_t r;
 	int error;
 
@@ -208,7 +214,7 @@ int link_receive(struct link *l, unsigned slot, size_t bytes, uint64_t tag)
 
 int link_send(struct link *l, unsigned slot, size_t bytes, uint64_t tag)
 {
-	const unsigned char *at = l->pool->source + message_at(slot, bytes);
+	const unsigned char *at = l->source + link_at(slot);
 	ssize_t r;
 	int error;
 

@@ -14,8 +14,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
-#include "bench/fabric/message.h"
 #include "bench/harness/workload.h"
+
+enum {
+	LINK_WINDOW = 64, /* messages of a stream in flight */
+	LINK_SLOT_BYTES = 128,
+};
 
 /* Shared memory of a workload: the addresses of both endpoints. */
 #define LINK_NAME_MAX	  256
@@ -26,12 +30,12 @@ struct slot {
 	struct fi_context2 context;
 	unsigned index;
 	bool receive;
-	uint64_t expected, received; /* message numbers of a receive */
+	uint64_t expected; /* message number of a receive */
 };
 
 struct link {
 	struct side *side;
-	const struct pool *pool;
+	unsigned char *source, *target; /* slots */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -39,10 +43,10 @@ struct link {
 	struct fid_cq *cq;
 	struct fid_ep *ep;
 	fi_addr_t peer;
-	struct slot receives[MESSAGE_WINDOW_MAX], sends[MESSAGE_WINDOW_MAX];
-	unsigned free[MESSAGE_WINDOW_MAX], free_count; /* slots of sends */
+	struct slot receives[LINK_WINDOW], sends[LINK_WINDOW];
+	unsigned free[LINK_WINDOW], free_count; /* slots of sends */
 	/* Slots of receives that have completed. */
-	unsigned full[MESSAGE_WINDOW_MAX], full_head, full_tail;
+	unsigned full[LINK_WINDOW], full_head, full_tail;
 	uint64_t sent, posted; /* messages; receives */
 	uint32_t spins;
 };
@@ -53,13 +57,19 @@ void link_close(struct link *);
 /* Reports that a call failed. Returns -ECANCELED. */
 int link_fail(const struct link *, const char *call, int error);
 
+/* Returns where a slot is. Of long messages only slot 0 is used. */
+static inline size_t link_at(unsigned slot)
+{
+	return slot * LINK_SLOT_BYTES;
+}
+
 /* Makes slot 0 the next to send from. Nothing is in flight. */
 void link_rewind(struct link *);
 
 /* Polls for completions once. */
 int link_poll(struct link *);
 
-/* Posts a receive into a slot's part of the pool. */
+/* Posts a receive into a slot. */
 int link_receive(struct link *, unsigned slot, size_t bytes, uint64_t tag);
 /* Waits for the next completed receive. */
 int link_await_receive(struct link *, unsigned *slot);

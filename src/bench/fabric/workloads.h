@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ping-pong and streams over a libfabric provider. */
+/* The workloads over libfabric; their names are those of the providers. */
 #ifndef CAY_BENCH_FABRIC_WORKLOADS_H
 #define CAY_BENCH_FABRIC_WORKLOADS_H
 
-#include "bench/fabric/cases.h"
+#include "bench/harness/workload.h"
 
-/* Returns the workload of a form of traffic; its name is the provider's. */
-struct workload fabric_workload(enum traffic_form, const char *provider);
+extern const struct workload cay_ping_workload;
+extern const struct workload cay_stream_workload;
+extern const struct workload shm_ping_workload;
+extern const struct workload shm_stream_workload;
 
 #endif

@@ -34,6 +34,7 @@ struct bench_case {
 	bool rate, bandwidth; /* report messages or bytes per time, too */
 	size_t bytes;	      /* of a message or access */
 	bool rewrite;	      /* of the source, before each batch */
+	unsigned ports;	      /* of Cay, open besides those that are used */
 	unsigned ranks, workloads;
 	const struct workload *workload[CASE_WORKLOADS_MAX];
 	size_t shared_bytes; /* memory of each workload */

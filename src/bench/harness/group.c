@@ -22,6 +22,8 @@
 /* How long a rank spins for the next command before it sleeps. */
 #define COMMAND_SPIN_NS	 (2 * CLOCK_NS_PER_MS)
 #define COMMAND_SLEEP_NS (50 * CLOCK_NS_PER_MS)
+/* While it is paused: every wake-up disturbs what is measured meanwhile. */
+#define PAUSED_SLEEP_NS (2 * CLOCK_NS_PER_S)
 
 static size_t page_bytes(void)
 {
@@ -67,6 +69,8 @@ int group_fail(struct group *g, const char *format, ...)
 	vsnprintf(g->page->text, sizeof(g->page->text), format, arguments);
 	va_end(arguments);
 	atomic_store(&g->page->failed, 2);
+	syscall(SYS_futex, &g->page->command, FUTEX_WAKE, INT_MAX, NULL, NULL,
+		0);
 	return -ECANCELED;
 }
 
@@ -100,30 +104,32 @@ void group_command(
 	syscall(SYS_futex, &page->command, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-int group_await_command(struct group *g, uint32_t *seen, uint32_t *workload,
-	struct sampling *sampling)
+int group_await_command(
+	struct group *g, uint32_t *workload, struct sampling *sampling)
 {
-	const struct timespec sleep = clock_timespec(COMMAND_SLEEP_NS);
+	const struct timespec sleep =
+		clock_timespec(g->paused ? PAUSED_SLEEP_NS : COMMAND_SLEEP_NS);
 	struct group_page *page = g->page;
-	uint64_t spin_until =
-		group_oversubscribed(g) ? 0 : clock_after_ns(COMMAND_SPIN_NS);
+	uint64_t spin_until = group_oversubscribed(g) || g->paused
+				      ? 0
+				      : clock_after_ns(COMMAND_SPIN_NS);
 	uint32_t now;
 	int r;
 
 	/* P2 */
-	while ((now = atomic_load_explicit(
-			&page->command, memory_order_acquire)) == *seen) {
+	while ((now = atomic_load_explicit(&page->command,
+			memory_order_acquire)) == g->command_seen) {
 		if ((r = group_check(g)))
 			return r;
-		if (g->progress)
+		if (g->progress && !g->paused)
 			r = g->progress(g->progress_state);
 		else if (clock_passed(spin_until))
-			syscall(SYS_futex, &page->command, FUTEX_WAIT, *seen,
-				&sleep, NULL, 0);
+			syscall(SYS_futex, &page->command, FUTEX_WAIT,
+				g->command_seen, &sleep, NULL, 0);
 		if (r)
 			return r;
 	}
-	*seen = now;
+	g->command_seen = now;
 	*workload = page->workload;
 	*sampling = page->sampling;
 	return 0;

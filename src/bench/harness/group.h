@@ -70,11 +70,14 @@ struct group {
 	size_t area_bytes;
 	/* Descriptors that forked ranks inherit. */
 	int link[GROUP_RANKS_MAX][2]; /* socket pair from a rank to the next */
+	int pipe[GROUP_RANKS_MAX][2]; /* pipe from a rank to the next */
 	int event[GROUP_RANKS_MAX];   /* eventfd of a rank */
 	uint64_t timeout_ns;	      /* of a slice or a set-up */
 	/* Private to a rank. */
 	uint64_t deadline; /* of the current slice */
 	uint64_t line_at;  /* last value of page->line that it has seen */
+	uint32_t command_seen;
+	bool paused; /* the next command may be far away: sleep until then */
 	int (*progress)(void *);
 	void *progress_state;
 };
@@ -129,9 +132,8 @@ int group_barrier(struct group *, unsigned rank);
 /* Rank 0: starts the next slice. */
 void group_command(struct group *, uint32_t workload, const struct sampling *);
 
-/* Other ranks: wait for the command after *seen, and copy it. */
-int group_await_command(
-	struct group *, uint32_t *seen, uint32_t *workload, struct sampling *);
+/* Other ranks: wait for the command after the last one, and copy it. */
+int group_await_command(struct group *, uint32_t *workload, struct sampling *);
 
 /* Rank 0: waits until every other rank has prepared so many batches. */
 int group_await_ready(struct group *, uint64_t batches);

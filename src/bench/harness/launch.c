@@ -5,6 +5,7 @@
  * port; it sleeps, so that it does not disturb the measurement.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -51,12 +52,14 @@ int group_open(
 	group_attach(g, ranks, memory, area_bytes);
 	memcpy(g->core, core, sizeof(g->core));
 	memset(g->link, -1, sizeof(g->link));
+	memset(g->pipe, -1, sizeof(g->pipe));
 	memset(g->event, -1, sizeof(g->event));
 	for (unsigned i = 0; i < ranks; i++) {
 		g->event[i] = eventfd(0, EFD_CLOEXEC);
 		if (g->event[i] < 0 ||
 			socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				g->link[i])) {
+				g->link[i]) ||
+			pipe2(g->pipe[i], O_CLOEXEC)) {
 			int r = -errno;
 			group_close(g);
 			return r;
@@ -71,6 +74,10 @@ void group_close(struct group *g)
 		if (g->link[i][0] >= 0) {
 			close(g->link[i][0]);
 			close(g->link[i][1]);
+		}
+		if (g->pipe[i][0] >= 0) {
+			close(g->pipe[i][0]);
+			close(g->pipe[i][1]);
 		}
 		if (g->event[i] >= 0)
 			close(g->event[i]);

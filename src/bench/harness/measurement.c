@@ -42,7 +42,7 @@ static size_t samples_bytes(uint32_t count)
 	return sizeof(struct samples) + count * sizeof(struct sample);
 }
 
-size_t measurement_bytes(const struct bench_case *bc)
+static size_t measurement_bytes(const struct bench_case *bc)
 {
 	return workloads_bytes(bc) + rounds_bytes(bc) +
 	       samples_bytes(case_samples_max(bc));
@@ -56,7 +56,7 @@ static struct log log_of(const struct bench_case *bc, const struct group *g)
 		.samples = (struct samples *)(void *)(at + rounds_bytes(bc)) };
 }
 
-void measurement_init(const struct bench_case *bc, struct group *g)
+static void measurement_init(const struct bench_case *bc, struct group *g)
 {
 	struct log log = log_of(bc, g);
 
@@ -70,11 +70,9 @@ void measurement_init(const struct bench_case *bc, struct group *g)
 /* ---- rank 0 ---- */
 
 /* A slice of the reference; its median batch is the round's next reference. */
-static int lead_reference(
-	struct worker *w, const struct log *log, uint32_t number)
+static int lead_reference(struct worker *w, struct round *round,
+	uint32_t number, struct samples *s)
 {
-	struct round *round = &log->round[number];
-	struct samples *s = log->samples;
 	uint32_t from = s->count;
 	double ns[BATCHES_MAX];
 	size_t count = 0;
@@ -87,19 +85,18 @@ static int lead_reference(
 	return r;
 }
 
-static int lead_round(struct worker *w, const struct log *log, uint32_t number)
+int measurement_round(struct worker *w, struct round *round, uint32_t number,
+	struct samples *s)
 {
-	struct round *round = &log->round[number];
 	uint32_t before = group_preemptions(w->group);
 	unsigned count = w->bc->workloads;
 
 	*round = (struct round){ 0 };
-	int r = lead_reference(w, log, number);
+	int r = lead_reference(w, round, number, s);
 	for (unsigned i = 1; !r && i < count; i++) {
-		r = worker_lead(
-			w, number % 2 ? count - i : i, number, log->samples);
+		r = worker_lead(w, number % 2 ? count - i : i, number, s);
 		if (!r)
-			r = lead_reference(w, log, number);
+			r = lead_reference(w, round, number, s);
 	}
 	group_count_preemptions(w->group, w->rank);
 	round->preemptions = group_preemptions(w->group) - before;
@@ -116,12 +113,13 @@ static int lead(struct worker *w, const struct log *log)
 	int r = 0;
 
 	for (unsigned i = 0; !r && i < WARM_UP_ROUNDS; i++) {
-		r = lead_round(w, log, 0);
+		r = measurement_round(w, &log->round[0], 0, log->samples);
 		log->samples->count = 0;
 	}
 	while (!r && kept < bc->rounds && tried < bc->tries &&
 		!clock_passed(until)) {
-		r = lead_round(w, log, tried);
+		r = measurement_round(
+			w, &log->round[tried], tried, log->samples);
 		kept += log->round[tried].status == ROUND_KEPT;
 		tried += !r;
 		atomic_store_explicit(&page->kept, kept, memory_order_relaxed);
@@ -132,7 +130,7 @@ static int lead(struct worker *w, const struct log *log)
 	return r;
 }
 
-int measurement_rank(
+static int measurement_rank(
 	const struct bench_case *bc, struct group *g, unsigned rank)
 {
 	struct log log = log_of(bc, g);
@@ -147,8 +145,8 @@ int measurement_rank(
 
 /* ---- the parent ---- */
 
-int measurement_collect(const struct bench_case *bc, const struct group *g,
-	int r, struct measurement *m)
+static int measurement_collect(const struct bench_case *bc,
+	const struct group *g, int r, struct measurement *m)
 {
 	struct log log = log_of(bc, g);
 	size_t bytes = samples_bytes(log.samples->count);

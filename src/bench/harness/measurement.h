@@ -5,6 +5,7 @@
 
 #include "bench/harness/case.h"
 #include "bench/harness/samples.h"
+#include "bench/harness/worker.h"
 
 struct measurement {
 	struct round *round;
@@ -22,22 +23,10 @@ int measurement_run(const struct bench_case *, const int core[2],
 	bool show_progress, struct measurement *);
 void measurement_free(struct measurement *);
 
-/* ---- where the ranks are started by other means ---- */
-
-/* Returns the bytes of the group's area that a case needs. */
-size_t measurement_bytes(const struct bench_case *);
-
-/* Initializes the shared memory, once, before the ranks start. */
-void measurement_init(const struct bench_case *, struct group *);
-
-/* Runs one rank. Returns 0, or -errno after group_fail(). */
-int measurement_rank(const struct bench_case *, struct group *, unsigned rank);
-
 /*
- * Copies the rounds and samples after the ranks have finished with `r`. Returns
- * as measurement_run().
+ * Rank 0: one round, judged by itself. Returns 0, or -errno after group_fail().
  */
-int measurement_collect(const struct bench_case *, const struct group *, int r,
-	struct measurement *);
+int measurement_round(
+	struct worker *, struct round *, uint32_t number, struct samples *);
 
 #endif

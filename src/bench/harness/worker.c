@@ -12,7 +12,8 @@
 
 #include "bench/harness/tick.h"
 
-#define WORKLOAD_STOP UINT32_MAX
+#define WORKLOAD_STOP  UINT32_MAX
+#define WORKLOAD_PAUSE (UINT32_MAX - 1)
 
 /* ---- calls of a workload ---- */
 
@@ -69,6 +70,7 @@ int worker_setup(struct worker *w, const struct bench_case *bc,
 			.rank = rank,
 			.bytes = bc->bytes,
 			.rewrite = bc->rewrite,
+			.ports = bc->ports,
 			.shared = group->area + i * bc->shared_bytes };
 		group_restart_timeout(group);
 		int r = s->workload->setup ? s->workload->setup(s) : 0;
@@ -77,6 +79,9 @@ int worker_setup(struct worker *w, const struct bench_case *bc,
 		if (r)
 			return worker_fail(w, i, "set-up", r);
 	}
+	/* Of earlier cases of the same group; equal in all other ranks. */
+	w->batches = atomic_load_explicit(
+		&group->page->member[1].ready, memory_order_relaxed);
 	return 0;
 }
 
@@ -161,6 +166,13 @@ void worker_stop(struct worker *w)
 	group_command(w->group, WORKLOAD_STOP, &nothing);
 }
 
+void worker_pause(struct worker *w)
+{
+	const struct sampling nothing = { 0 };
+
+	group_command(w->group, WORKLOAD_PAUSE, &nothing);
+}
+
 /* ---- other ranks ---- */
 
 static int follow_batch(struct worker *w, struct side *s, uint32_t iterations)
@@ -176,16 +188,20 @@ static int follow_batch(struct worker *w, struct side *s, uint32_t iterations)
 
 int worker_follow(struct worker *w)
 {
-	uint32_t seen = 0, workload;
 	struct sampling n;
+	uint32_t workload;
 
 	for (;;) {
 		group_restart_timeout(w->group);
-		int r = group_await_command(w->group, &seen, &workload, &n);
+		int r = group_await_command(w->group, &workload, &n);
 		if (r)
 			return worker_fail(w, CASE_REFERENCE, "idle", r);
+		w->group->paused = workload == WORKLOAD_PAUSE ||
+				   workload == WORKLOAD_STOP;
 		if (workload == WORKLOAD_STOP)
 			return 0;
+		if (workload == WORKLOAD_PAUSE)
+			continue;
 		struct side *s = &w->side[workload];
 		group_restart_timeout(w->group);
 		side_select(s);

@@ -31,6 +31,9 @@ int worker_lead(
 /* Rank 0: ends worker_follow() of the other ranks. */
 void worker_stop(struct worker *);
 
+/* Rank 0: the other ranks sleep until the next slice. */
+void worker_pause(struct worker *);
+
 /* Other ranks: run slices until worker_stop(). */
 int worker_follow(struct worker *);
 

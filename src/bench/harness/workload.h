@@ -19,6 +19,7 @@ struct side {
 	unsigned rank;
 	size_t bytes;	       /* of a message or access */
 	bool rewrite;	       /* rewrite the source before each batch */
+	unsigned ports;	       /* of Cay, open besides those that are used */
 	unsigned char *shared; /* by all ranks of this workload */
 	void *state;	       /* private; set by setup */
 };

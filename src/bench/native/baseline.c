@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bench/native/payload.h"
+#include "bench/harness/payload.h"
 
 int baseline_setup(struct side *s)
 {
@@ -83,6 +83,15 @@ static int fast_run(struct side *s, uint32_t iterations)
 }
 
 /* ---- Send ---- */
+
+static int copy_prepare(struct side *s)
+{
+	struct baseline *b = s->state;
+
+	if (s->rewrite && s->bytes > PAYLOAD_SHORT_MAX)
+		payload_rewrite(b->private_source, s->bytes, b->sent);
+	return 0;
+}
 
 /* One message is in flight at a time, so the data region cannot be full. */
 static int copy_send(struct side *s)
@@ -191,6 +200,7 @@ const struct workload baseline_fast_workload = {
 const struct workload baseline_send_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
+	.prepare = copy_prepare,
 	.run = copy_run,
 	.teardown = baseline_teardown,
 };

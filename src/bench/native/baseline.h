@@ -19,7 +19,7 @@
 #define BASELINE_ENTRIES      (1u << WORKLOAD_NQ_LOG2)
 #define BASELINE_RETURN	      (BASELINE_ENTRIES / 4) /* entries per store of R */
 #define BASELINE_DATA_BYTES   (RDR_UNIT << QUEUE_RDR_LOG2_DEFAULT)
-#define BASELINE_SOURCE_BYTES (1u << 20)
+#define BASELINE_SOURCE_BYTES (4u << 20)
 
 struct baseline_entry {
 	uint64_t word[7];
@@ -115,7 +115,7 @@ static inline bool baseline_send_fast(
 		return false;
 	struct baseline_entry *e = baseline_entry(b->out, position);
 	e->word[0] = position;
-	for (size_t i = 0; i < bytes / 8; i++)
+	for (size_t i = 0; i < (bytes + 7) / 8; i++)
 		memcpy(&e->word[2 + i], from + 8 * i, 8);
 	baseline_publish(e, position, bytes);
 	return true;

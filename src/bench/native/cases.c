@@ -167,7 +167,7 @@ static void rate_make(struct bench_case *bc, const struct bench_options *o)
 static void ring_make(struct bench_case *bc, const struct bench_options *o)
 {
 	*bc = case_sleeping("ring", "per hop of a token, receivers asleep",
-		o->processes, &ring_socket_workload);
+		o->processes, &socket_workload);
 	snprintf(bc->label, sizeof(bc->label), "%u processes on 2 cores",
 		o->processes);
 	set_workloads(bc, &ring_futex_workload, &ring_cay_workload);

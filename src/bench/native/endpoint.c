@@ -9,9 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/native/payload.h"
+#include "bench/harness/payload.h"
 
 /* ---- set-up ---- */
+
+/* Opens ports without a use, in rank 0 and 1 each the half. */
+static int open_more(struct side *s, struct endpoint *p)
+{
+	const struct cay_port_options options = { .nq_entries = 64 };
+	unsigned count = s->rank == 0 ? s->ports - s->ports / 2 : s->ports / 2;
+
+	p->more = calloc(count + 1, sizeof(*p->more));
+	if (!p->more)
+		return -ENOMEM;
+	while (p->more_count < count) {
+		struct cay_port *port = cay_port_open(&options);
+		if (!port)
+			return -errno;
+		p->more[p->more_count++] = port;
+	}
+	return 0;
+}
 
 int endpoint_open(struct side *s, struct endpoint *p)
 {
@@ -23,7 +41,9 @@ int endpoint_open(struct side *s, struct endpoint *p)
 	if (!p->port)
 		return -errno;
 	addr[s->rank] = cay_port_addr(p->port);
-	int r = group_barrier(s->group, s->rank);
+	int r = s->ports ? open_more(s, p) : 0;
+	if (!r)
+		r = group_barrier(s->group, s->rank);
 	if (r)
 		return r;
 	return cay_peer_resolve(
@@ -83,6 +103,9 @@ void endpoint_teardown(struct side *s)
 		free(p->source);
 	free(p->copy);
 	cay_peer_release(p->next);
+	while (p->more_count)
+		cay_port_close(p->more[--p->more_count]);
+	free(p->more);
 	if (p->port)
 		cay_port_close(p->port);
 	free(p);
@@ -175,7 +198,7 @@ static int long_prepare(struct side *s)
 {
 	struct endpoint *p = s->state;
 
-	if (s->rewrite)
+	if (s->rewrite && s->bytes > PAYLOAD_SHORT_MAX)
 		payload_rewrite(p->source, s->bytes, p->sent);
 	return 0;
 }
@@ -234,6 +257,7 @@ static int long_run(struct side *s, uint32_t iterations)
 const struct workload cay_message_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
+	.prepare = long_prepare,
 	.run = message_run,
 	.teardown = endpoint_teardown,
 };

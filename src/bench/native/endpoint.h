@@ -9,6 +9,9 @@
 struct endpoint {
 	struct cay_port *port;
 	struct cay_peer *next; /* the rank after this one */
+	/* Half of the side's further ports, which are only open. */
+	struct cay_port **more;
+	unsigned more_count;
 	unsigned char *source; /* of what is sent */
 	unsigned char *copy;   /* destination of long messages */
 	bool allocated;	       /* source is from cay_alloc() */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/native/payload.h"
+#include "bench/harness/payload.h"
 #include "bench/native/rma.h"
 
 /* ---- a plain copy ---- */

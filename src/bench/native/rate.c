@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "bench/harness/payload.h"
 #include "bench/native/baseline.h"
 #include "bench/native/endpoint.h"
-#include "bench/native/payload.h"
 
 #define RATE_BURST 32
 

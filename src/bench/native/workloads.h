@@ -6,7 +6,7 @@
 #include "bench/harness/workload.h"
 
 /* Memory that the ranks share in each workload. */
-#define WORKLOAD_SHARED_BYTES (8u << 20)
+#define WORKLOAD_SHARED_BYTES (16u << 20)
 
 /*
  * Notification entries of every queue, as log2: one page. The default of a
@@ -60,8 +60,17 @@ extern const struct workload cay_posted_workload;
 extern const struct workload baseline_rate_workload;
 extern const struct workload cay_rate_workload;
 
+/* kernel.c */
+extern const struct workload pipe_workload;
+extern const struct workload pipe_stream_workload;
+extern const struct workload socket_workload;
+extern const struct workload socket_stream_workload;
+
+/* spsc.c */
+extern const struct workload spsc_workload;
+extern const struct workload spsc_stream_workload;
+
 /* ring.c */
-extern const struct workload ring_socket_workload;
 extern const struct workload ring_futex_workload;
 extern const struct workload ring_cay_workload;
 
