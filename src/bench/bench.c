@@ -50,7 +50,8 @@ int bench_run(const struct bench_options *o, FILE *out)
 	if (report.disturbed)
 		fprintf(stderr,
 			"cay bench: the run was disturbed: other processes use "
-			"these cores, or the host moves them; close other load "
-			"and try again, or choose other cores with --cores\n");
+			"these cores, or the host moves them; figures that say "
+			"so are only for orientation; close other load and try "
+			"again, or choose other cores with --cores\n");
 	return report_end(&report);
 }

@@ -123,11 +123,12 @@ const struct command command_bench = {
 	.help = "Measures Cay between two processes on two cores, in short "
 		"rounds that alternate with the bare hand-over of a cache line "
 		"(L) and a baseline of the same mechanism. Rounds during which "
-		"the hand-over changed are discarded; if too few remain, no "
-		"figure is printed.",
+		"the hand-over changed are discarded; if too few remain, the "
+		"figure is of all rounds and marked: disturbed, for "
+		"orientation.",
 	.notes = "Exit status: 0 done; 1 failed or, with --check, a target was "
 		 "missed; 2 wrong usage; 3 the machine was disturbed and at "
-		 "least one figure is missing.",
+		 "least one figure is only for orientation.",
 	COMMAND_OPTIONS(bench_rows),
 	.run = bench_command,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cases and reports: a refused result shows no figure in any format. */
+/* Cases and reports: a disturbed result says so in every format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,9 +55,9 @@ static char *reported(const struct result *o, bool json, const char *failure)
 		report_failure(&r, o->bc, failure);
 	else
 		report_result(&r, o);
-	enum report_status expected = failure	   ? REPORT_FAILED
-				      : o->refused ? REPORT_DISTURBED
-						   : REPORT_DONE;
+	enum report_status expected = failure	     ? REPORT_FAILED
+				      : o->disturbed ? REPORT_DISTURBED
+						     : REPORT_DONE;
 	assert_int_equal(report_end(&r), expected);
 	fclose(r.out);
 	return text;
@@ -76,7 +76,7 @@ static void figures(void **state)
 	static const char *const json[] = { "\"command\":\"cay bench "
 					    "\\\"quoted\\\"\"",
 		"\"cores\":[0,1]", "\"case\":\"8 B Fast Send\"",
-		"\"refused\":false", "\"kept\":1,\"drifted\":11,",
+		"\"disturbed\":false", "\"kept\":1,\"drifted\":11,",
 		"\"Cay\":{\"p50_ns\":4321.00,", "\"distance\":\"far\"",
 		"\"ratio\":{\"L\":1.000,\"baseline\":1.000}",
 		"\"limit_ns\":4336.00,\"met\":true}", NULL };
@@ -95,10 +95,15 @@ static void figures(void **state)
 	free(text);
 }
 
-static void refused(void **state)
+/* There are figures, but no targets, which would have to be met. */
+static void disturbed(void **state)
 {
-	static const char *const figures[] = { "4321", "p50_ns", "p99_ns",
-		"ratio", "target", "distance", "met", NULL };
+	static const char *const json[] = { "\"disturbed\":true",
+		"\"Cay\":{\"p50_ns\":4321.00,", "\"ratio\":", NULL };
+	static const char *const table[] = { "4321",
+		"disturbed, for orientation: ", NULL };
+	static const char *const targets[] = { "target", "met",
+		"rounds dropped", NULL };
 	static const char *const why[] = { "1 of 12 rounds kept, 2 needed; 11 "
 					   "drifted",
 		NULL };
@@ -106,20 +111,28 @@ static void refused(void **state)
 	struct result o = result_on(&bc);
 
 	(void)state;
-	o.refused = true;
+	o.disturbed = true;
 	char *text = reported(&o, true, NULL);
-	expect_parts(text, figures, false);
+	expect_parts(text, json, true);
+	expect_parts(text, targets, false);
 	expect_parts(text, why, true);
 	free(text);
 	text = reported(&o, false, NULL);
-	expect_parts(text, figures, false);
+	expect_parts(text, table, true);
+	expect_parts(text, targets, false);
 	expect_parts(text, why, true);
+	free(text);
+	/* Without any sample there is no figure. */
+	memset(o.figure, 0, sizeof(o.figure));
+	text = reported(&o, false, NULL);
+	expect_parts(text, table, false);
+	assert_non_null(strstr(text, "no figure: "));
 	free(text);
 }
 
 static void failed(void **state)
 {
-	static const char *const figures[] = { "4321", "p50_ns", "refused",
+	static const char *const figures[] = { "4321", "p50_ns", "disturbed",
 		"kept\"", NULL };
 	struct bench_case bc = small_case();
 	struct result o = result_on(&bc);
@@ -399,7 +412,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(disturbed),
 		cmocka_unit_test(failed),
 		cmocka_unit_test(infinite),
 		cmocka_unit_test(rma_by_key),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of kept rounds only, refusal, and targets at their limits. */
+/* Figures of kept rounds, of disturbed runs, and targets at their limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,7 +94,7 @@ static void figures_of_kept_rounds(void **state)
 	run_add(r, ROUND_PREEMPTED, 1);
 	run_add(r, ROUND_KEPT, 30);
 	struct result o = result_of_run(r);
-	assert_false(o.refused);
+	assert_false(o.disturbed);
 	assert_int_equal(o.tried, 5);
 	assert_int_equal(o.by_status[ROUND_KEPT], 3);
 	assert_int_equal(o.by_status[ROUND_DRIFTED], 1);
@@ -163,26 +163,26 @@ static void no_distance(void **state)
 	assert_false(result_has_distance(&o));
 }
 
-/* ---- refusal ---- */
+/* ---- disturbed runs ---- */
 
 static void too_few_kept(void **state)
 {
 	struct measurement *r = *state;
-	char text[REFUSED_MAX];
+	char text[DISTURBED_MAX];
 
 	run_add(r, ROUND_KEPT, 10);
 	run_add(r, ROUND_KEPT, 10);
 	run_add(r, ROUND_DRIFTED, 10);
 	run_add(r, ROUND_PREEMPTED, 10);
 	struct result o = result_of_run(r);
-	assert_true(o.refused);
-	result_refused(&o, text);
+	assert_true(o.disturbed);
+	result_disturbed(&o, text);
 	assert_string_equal(
 		text, "2 of 4 rounds kept, 3 needed; 1 drifted, 1 preempted");
 	/* One more round suffices. */
 	run_add(r, ROUND_KEPT, 10);
 	o = result_of_run(r);
-	assert_false(o.refused);
+	assert_false(o.disturbed);
 }
 
 static void too_many_outliers(void **state)
@@ -194,17 +194,18 @@ static void too_many_outliers(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		r->round[2].reference_ns[i] = 300;
 	struct result o = result_of_run(r);
-	assert_true(o.refused);
+	assert_true(o.disturbed);
 	assert_int_equal(o.by_status[ROUND_KEPT], 2);
 	assert_int_equal(o.by_status[ROUND_OUTLIER], 1);
-	assert_int_equal(o.figure[CASE_CAY].p50_samples, 2);
+	/* The figures are of all rounds. */
+	assert_int_equal(o.figure[CASE_CAY].p50_samples, 3);
 }
 
 static void no_rounds(void **state)
 {
 	struct result o = result_of_run(*state);
 
-	assert_true(o.refused);
+	assert_true(o.disturbed);
 	assert_int_equal(o.tried, 0);
 	assert_int_equal(o.figure[CASE_CAY].p99_samples, 0);
 	assert_true(o.figure[CASE_CAY].p99_ns == 0);
@@ -213,18 +214,18 @@ static void no_rounds(void **state)
 static void foreign_load(void **state)
 {
 	struct measurement *r = *state;
-	char text[REFUSED_MAX];
+	char text[DISTURBED_MAX];
 
 	for (unsigned i = 0; i < 3; i++)
 		run_add(r, ROUND_KEPT, 10);
 	r->foreign_load = 0.125;
 	struct result o = result_of_run(r);
-	assert_false(o.refused);
+	assert_false(o.disturbed);
 	r->foreign_load = above(0.125);
 	o = result_of_run(r);
-	assert_true(o.refused);
+	assert_true(o.disturbed);
 	o.foreign_load = 0.5;
-	result_refused(&o, text);
+	result_disturbed(&o, text);
 	assert_string_equal(text, "other processes used 50 % of the two cores");
 }
 
@@ -307,7 +308,7 @@ static void target_of_a_put(void **state)
 	assert_true(result_missed(&o));
 }
 
-/* Only a case with a target has limits, and only if it is not refused. */
+/* Only a case with a target has limits, and only if it is not disturbed. */
 static void no_targets(void **state)
 {
 	struct bench_case without = bc;
@@ -316,10 +317,10 @@ static void no_targets(void **state)
 
 	(void)state;
 	assert_true(result_missed(&o));
-	o.refused = true;
+	o.disturbed = true;
 	assert_int_equal(result_targets(&o, t), 0);
 	assert_false(result_missed(&o));
-	o.refused = false;
+	o.disturbed = false;
 	without.target = TARGET_NONE;
 	o.bc = &without;
 	assert_int_equal(result_targets(&o, t), 0);

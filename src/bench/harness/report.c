@@ -29,7 +29,7 @@ static const struct field result_fields[] = {
 	FIELD(struct result, by_status[ROUND_DRIFTED], "drifted"),
 	FIELD(struct result, by_status[ROUND_PREEMPTED], "preempted"),
 	FIELD(struct result, by_status[ROUND_OUTLIER], "outlier"),
-	FIELD(struct result, refused, "refused", .kind = FIELD_BOOL),
+	FIELD(struct result, disturbed, "disturbed", .kind = FIELD_BOOL),
 	FIELDS_END,
 };
 
@@ -141,18 +141,18 @@ static void table_notes(struct report *r, const struct result *result)
 		r->distance = (int)distance;
 	}
 	result_dropped(result, dropped);
-	if (dropped[0])
+	if (dropped[0] && !result->disturbed)
 		fprintf(r->out, "    rounds dropped: %s\n", dropped);
 }
 
 static void table_result(struct report *r, const struct result *result)
 {
-	char refused[REFUSED_MAX];
+	char why[DISTURBED_MAX];
 
 	table_row(r, result->bc);
-	if (result->refused) {
-		result_refused(result, refused);
-		fprintf(r->out, " refused: %s\n", refused);
+	result_disturbed(result, why);
+	if (!result->figure[CASE_REFERENCE].p50_samples) {
+		fprintf(r->out, " no figure: %s\n", why);
 		return;
 	}
 	for (unsigned i = 0; i < result->bc->workloads; i++)
@@ -161,6 +161,8 @@ static void table_result(struct report *r, const struct result *result)
 		result_ratio(result, CASE_REFERENCE),
 		result_ratio(result, CASE_BASELINE),
 		result->by_status[ROUND_KEPT], result->tried);
+	if (result->disturbed)
+		fprintf(r->out, "    disturbed, for orientation: %s\n", why);
 	table_notes(r, result);
 }
 
@@ -194,17 +196,16 @@ static void json_figures(struct json *j, const struct result *result)
 
 static void json_result(struct json *j, const struct result *result)
 {
-	char refused[REFUSED_MAX];
+	char why[DISTURBED_MAX];
 
 	json_object_begin(j);
 	fields_json(j, case_fields, result->bc);
 	fields_json(j, result_fields, result);
-	if (result->refused) {
-		result_refused(result, refused);
-		json_put_string(j, "why", refused);
-	} else {
-		json_figures(j, result);
+	if (result->disturbed) {
+		result_disturbed(result, why);
+		json_put_string(j, "why", why);
 	}
+	json_figures(j, result);
 	json_object_end(j);
 }
 
@@ -269,7 +270,7 @@ int report_begin(struct report *r, const char *samples)
 
 void report_result(struct report *r, const struct result *result)
 {
-	r->disturbed |= result->refused;
+	r->disturbed |= result->disturbed;
 	r->missed |= result_missed(result);
 	if (r->json)
 		json_result(&r->writer, result);

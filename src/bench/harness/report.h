@@ -18,7 +18,7 @@
 enum report_status {
 	REPORT_DONE = 0,
 	REPORT_FAILED = 1,    /* or a missed target, with `check` */
-	REPORT_DISTURBED = 3, /* at least one figure is refused */
+	REPORT_DISTURBED = 3, /* at least one figure is for orientation only */
 };
 
 struct report {

@@ -8,8 +8,8 @@
 
 /* ---- figures ---- */
 
-/* Collects and sorts the samples of the kept rounds. */
-static size_t collect(const struct measurement *m, unsigned workload,
+/* Collects and sorts the samples of the kept rounds, or of all. */
+static size_t collect(const struct measurement *m, bool all, unsigned workload,
 	enum sample_kind kind, double *ns)
 {
 	const struct samples *s = m->samples;
@@ -19,7 +19,7 @@ static size_t collect(const struct measurement *m, unsigned workload,
 		const struct sample *at = &s->at[i];
 		if (at->workload == workload && at->kind == kind &&
 			at->round < m->rounds &&
-			m->round[at->round].status == ROUND_KEPT)
+			(all || m->round[at->round].status == ROUND_KEPT))
 			ns[count++] = at->ns;
 	}
 	samples_sort(ns, count);
@@ -32,6 +32,7 @@ int result_of(const struct bench_case *bc, struct measurement *m,
 	double *ns = malloc((m->samples->count + 1) * sizeof(*ns));
 	int kept = ns ? rounds_reject_outliers(m->round, m->rounds, &bc->rules)
 		      : -ENOMEM;
+	bool all = kept < (int)bc->rules.rounds_min;
 
 	*result = (struct result){
 		.bc = bc, .tried = m->rounds, .foreign_load = m->foreign_load
@@ -39,10 +40,10 @@ int result_of(const struct bench_case *bc, struct measurement *m,
 	for (unsigned i = 0; kept >= 0 && i < bc->workloads; i++) {
 		struct figure *f = &result->figure[i];
 		f->p99_samples = f->p50_samples =
-			collect(m, i, SAMPLE_BATCH, ns);
+			collect(m, all, i, SAMPLE_BATCH, ns);
 		f->p50_ns = samples_percentile(ns, f->p50_samples, 0.5);
 		f->p99_ns = samples_percentile(ns, f->p50_samples, 0.99);
-		size_t singles = collect(m, i, SAMPLE_SINGLE, ns);
+		size_t singles = collect(m, all, i, SAMPLE_SINGLE, ns);
 		if (singles) {
 			f->p99_samples = singles;
 			f->p99_ns = samples_percentile(ns, singles, 0.99);
@@ -50,8 +51,7 @@ int result_of(const struct bench_case *bc, struct measurement *m,
 	}
 	for (uint32_t i = 0; i < m->rounds; i++)
 		result->by_status[m->round[i].status]++;
-	result->refused = kept < (int)bc->rules.rounds_min ||
-			  m->foreign_load > bc->rules.foreign_load_max;
+	result->disturbed = all || m->foreign_load > bc->rules.foreign_load_max;
 	free(ns);
 	return kept < 0 ? kept : 0;
 }
@@ -87,17 +87,17 @@ void result_dropped(const struct result *r, char text[DROPPED_MAX])
 									  : "");
 }
 
-void result_refused(const struct result *r, char text[REFUSED_MAX])
+void result_disturbed(const struct result *r, char text[DISTURBED_MAX])
 {
 	char dropped[DROPPED_MAX];
 
 	result_dropped(r, dropped);
 	if (r->foreign_load > r->bc->rules.foreign_load_max)
-		snprintf(text, REFUSED_MAX,
+		snprintf(text, DISTURBED_MAX,
 			"other processes used %.0f %% of the two cores",
 			100 * r->foreign_load);
 	else
-		snprintf(text, REFUSED_MAX,
+		snprintf(text, DISTURBED_MAX,
 			"%u of %u rounds kept, %u needed; %s",
 			r->by_status[ROUND_KEPT], r->tried,
 			r->bc->rules.rounds_min, dropped);
@@ -119,7 +119,7 @@ unsigned result_targets(const struct result *r, struct target *t)
 	double sum = line + TARGET_LINE_ADD_NS;
 	unsigned count = 0;
 
-	if (r->refused)
+	if (r->disturbed)
 		return 0;
 	if (r->bc->target == TARGET_MESSAGE) {
 		t[count++] = (struct target){ "at most baseline + 15 ns",

@@ -16,7 +16,9 @@ struct result {
 	struct figure figure[CASE_WORKLOADS_MAX];
 	uint32_t tried, by_status[ROUND_STATUSES]; /* rounds */
 	double foreign_load;
-	bool refused; /* the run was disturbed: the figures mean nothing */
+	/* Too few rounds were kept: the figures are of all rounds, and only for
+	 * orientation. */
+	bool disturbed;
 };
 
 /* A limit of Cay's p50. */
@@ -45,8 +47,8 @@ enum distance result_distance(const struct result *);
 #define DROPPED_MAX 80
 void result_dropped(const struct result *, char text[DROPPED_MAX]);
 
-/* Writes the reason of a refusal. */
-#define REFUSED_MAX 160
-void result_refused(const struct result *, char text[REFUSED_MAX]);
+/* Writes why the result is disturbed. */
+#define DISTURBED_MAX 160
+void result_disturbed(const struct result *, char text[DISTURBED_MAX]);
 
 #endif

@@ -47,7 +47,7 @@ static enum row row_measure(const struct bench_case *bc, const int core[2])
 	uint64_t elapsed_ns = clock_now_ns() - start_ns;
 
 	printf("    %-25s ", bc->label);
-	if (r == 0 && !o.refused) {
+	if (r == 0 && !o.disturbed) {
 		double line = o.figure[CASE_REFERENCE].p50_ns;
 		const struct figure *cay = &o.figure[CASE_CAY];
 		printf("%9.0f %9.0f %9.0f %9.1f %9.1f\n", line, cay->p50_ns,
