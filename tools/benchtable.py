@@ -7,6 +7,8 @@ import csv
 import math
 import statistics
 
+import benchplot
+
 DRIFT = 1.10  # between L before and after a slice
 MOVED = 1.25  # between L of a slice and that of most
 CLEAN_SHARE = 0.5  # of the slices, for a figure that is not disturbed
@@ -181,6 +183,24 @@ class Report:
                 writer.writerow({
                     name: f"{value:.4g}" if isinstance(value, float)
                     else value for name, value in row.items()})
+
+    def svg(self):
+        """Latency over L by length, with quartiles; sketches are dashed."""
+        curves = {}
+        for case in self.cases:
+            if case.section == "latency":
+                for key, figure in self.figures[case].items():
+                    curves.setdefault(key, []).append(
+                        (case.bytes, *figure.over_handover))
+        disturbed = any(figure.disturbed for case in self.cases
+                        if case.section == "latency"
+                        for figure in self.figures[case].values())
+        return benchplot.plot(
+            "One way over L" + f" ({DISTURBED})" * disturbed,
+            "length of the message", "p50 and quartiles over L",
+            [(self.candidates[key].title, curve,
+              self.candidates[key].group in ("sketch", "ring"))
+             for key, curve in curves.items()], size_text)
 
     # ---- Markdown ----
 

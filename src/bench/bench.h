@@ -18,7 +18,8 @@ enum bench_kind {
 	BENCH_RING = 2,
 	BENCH_SLEEP = 3,
 	BENCH_RMA = 4,
-	BENCH_KINDS = 5,
+	BENCH_ULTRA = 5,
+	BENCH_KINDS = 6,
 };
 
 struct bench_options {

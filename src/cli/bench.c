@@ -89,6 +89,8 @@ static const struct option_row bench_rows[] = {
 		"waking a sleeping receiver, against futex and eventfd"),
 	OPTION_TERM(
 		"rma", "put, get, atomics and posted receives, against memcpy"),
+	OPTION_TERM("ultra", "messages over ULTRA paths, against a ring of "
+			     "lines"),
 	OPTION_TERM("all", "all of them"),
 	OPTION_TERM("(none)", "latency of a few sizes, and of a put"),
 	OPTION_CUSTOM("sizes", "LIST", sizes_parse,
@@ -119,7 +121,8 @@ const struct command command_bench = {
 	.name = "bench",
 	.summary = "measure latency and message rate against a bare baseline",
 	.arguments = "[BENCHMARK]",
-	.choices = WORDS("latency", "rate", "ring", "sleep", "rma", "all"),
+	.choices = WORDS(
+		"latency", "rate", "ring", "sleep", "rma", "ultra", "all"),
 	.help = "Measures Cay between two processes on two cores, in short "
 		"rounds that alternate with the bare hand-over of a cache line "
 		"(L) and a baseline of the same mechanism. Rounds during which "

@@ -114,6 +114,11 @@ class Runs(BenchTest):
             self.assertEqual(target["met"], put["Cay"]["p50_ns"] <=
                              target["limit_ns"])
 
+    def test_ultra(self):
+        run = self.bench("ultra", "--rounds", "3", "--json")
+        report = self.check(run, 3)
+        self.assertEqual([r["bytes"] for r in report["results"]], [8, 48, 8])
+
     def test_rma_bytes(self):
         """Any length, not only whole words."""
         for size in "0", "1", "23", "4K":

@@ -96,6 +96,13 @@ class Native(SessionTest):
                 self.check(peer, [("latency", 65536), ("latency", 4 << 20)],
                            [("latency", 8), ("rate", 8)])
 
+    def test_ultra(self):
+        self.check("ultra", [("latency", size) for size in
+                             (1, 48, 49, 4080)] + [("rate", 8)],
+                   [("latency", 4081), ("get", 8)])
+        self.check("line", [("latency", 1), ("latency", 48), ("rate", 8)],
+                   [("latency", 49)])
+
     def test_remote_memory(self):
         for peer in "cay", "sketch":
             with self.subTest(peer=peer):

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
@@ -130,6 +131,17 @@ class Tables(unittest.TestCase):
         self.assertEqual(row[0], "FAST")
         self.assertAlmostEqual(float(row[1].split()[0]), 10, delta=0.1)
         self.assertAlmostEqual(float(row[3].split()[0]), 1000, delta=20)
+
+    def test_svg(self):
+        """A curve for each candidate, also if there is only one point."""
+        for sizes in (8,), (8, 64, 4096):
+            report = self.report(*(
+                case({"cay": turns(100 + size), "fast": turns(2 * size)},
+                     size=size) for size in sizes))
+            root = xml.etree.ElementTree.fromstring(report.svg())
+            tags = [element.tag.rsplit("}", 1)[1] for element in root.iter()]
+            self.assertEqual(tags.count("polyline"), 2)
+            self.assertEqual(tags.count("circle"), 2 * len(sizes))
 
     def test_csv(self):
         report = self.report(case({"cay": turns(100)}))

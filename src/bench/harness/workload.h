@@ -63,6 +63,19 @@ static inline int workload_ping_pong(struct side *s, uint32_t iterations,
 	return r;
 }
 
+/* A stream: rank 1 answers the last message that rank 0 sends. */
+static inline int workload_stream(struct side *s, uint32_t iterations,
+	int (*send)(struct side *), int (*receive)(struct side *))
+{
+	int r = 0;
+
+	while (!r && iterations--)
+		r = s->rank == 0 ? send(s) : receive(s);
+	if (r)
+		return r;
+	return s->rank == 0 ? receive(s) : send(s);
+}
+
 /* One-sided: rank 0 issues the operation, the target is idle. */
 static inline int workload_one_sided(
 	struct side *s, uint32_t iterations, int (*operation)(struct side *))

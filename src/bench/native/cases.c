@@ -12,6 +12,7 @@
 #include "cay/contract.h"
 #include "cay/error.h"
 #include "cay/message.h"
+#include "cay/ultra.h"
 
 #define TRIES_PER_ROUND 4
 #define LIMIT_NS	(3 * CLOCK_NS_PER_S) /* for the default rounds */
@@ -20,7 +21,7 @@
 const char *bench_name(enum bench_kind kind)
 {
 	static const char *const name[BENCH_KINDS] = { "latency", "rate",
-		"ring", "sleep", "rma" };
+		"ring", "sleep", "rma", "ultra" };
 	return name[kind];
 }
 
@@ -191,6 +192,38 @@ static void sleep_make(struct bench_case *bc, const struct bench_options *o)
 	set_rounds(bc, o, 150);
 }
 
+/* ---- ULTRA ---- */
+
+/* Latencies of messages in one line, then a stream. */
+static bool ultra_make(
+	struct bench_case *bc, const struct bench_options *o, unsigned i)
+{
+	static const size_t sizes[] = { 8, CAY_ULTRA_LINE_MAX };
+
+	if (i < ARRAY_COUNT(sizes)) {
+		*bc = case_pinned(
+			"ultra", "one way, half a round trip", sizes[i]);
+		set_workloads(bc, &baseline_line_workload, &cay_ultra_workload);
+		bc->measured = (struct sampling){ .batches = 16,
+			.iterations = 32,
+			.singles = 128,
+			.hops = 2 };
+		set_label(bc, "ULTRA");
+		set_rounds(bc, o, 400);
+		return true;
+	}
+	*bc = case_pinned("ultra", "per message of a stream", 8);
+	set_label(bc, "ULTRA");
+	set_workloads(
+		bc, &baseline_line_stream_workload, &cay_ultra_stream_workload);
+	bc->rate = true;
+	bc->measured = (struct sampling){
+		.batches = 2, .iterations = 4096, .hops = 1
+	};
+	set_rounds(bc, o, 200);
+	return i == ARRAY_COUNT(sizes);
+}
+
 /* ---- remote memory ---- */
 
 #define WORD_BYTES    8 /* this size means operations on a word */
@@ -340,6 +373,8 @@ bool case_make(struct bench_case *bc, const struct bench_options *o,
 		return latency_make(bc, o, i);
 	case BENCH_RMA:
 		return rma_make(bc, o, i);
+	case BENCH_ULTRA:
+		return ultra_make(bc, o, i);
 	case BENCH_RATE:
 		rate_make(bc, o);
 		break;

@@ -110,16 +110,9 @@ static int ping_run(struct side *s, uint32_t iterations)
 	return workload_ping_pong(s, iterations, send, receive);
 }
 
-/* Rank 1 answers the last message of a stream. */
 static int stream_run(struct side *s, uint32_t iterations)
 {
-	int r = 0;
-
-	while (!r && iterations--)
-		r = s->rank == 0 ? send(s) : receive(s);
-	if (r)
-		return r;
-	return s->rank == 0 ? receive(s) : send(s);
+	return workload_stream(s, iterations, send, receive);
 }
 
 const struct workload pipe_workload = { "pipe", pipe_setup, teardown, prepare,

@@ -10,6 +10,7 @@
 #include "cay/contract.h"
 #include "cay/error.h"
 #include "cay/message.h"
+#include "cay/ultra.h"
 #include "cay/version.h"
 
 static const struct workload *cay_workload(enum session_kind kind, size_t bytes)
@@ -76,6 +77,27 @@ static const struct workload *sketch_workload(
 	}
 }
 
+/* Slices have at most 4096 bytes, with a header of 16. */
+#define ULTRA_BYTES_MAX 4080u
+
+static const struct workload *ultra_of(enum session_kind kind, size_t bytes)
+{
+	if (bytes > ULTRA_BYTES_MAX)
+		return NULL;
+	return kind == SESSION_LATENCY ? &cay_ultra_workload
+	       : kind == SESSION_RATE  ? &cay_ultra_stream_workload
+				       : NULL;
+}
+
+static const struct workload *line_of(enum session_kind kind, size_t bytes)
+{
+	if (bytes > CAY_ULTRA_LINE_MAX)
+		return NULL;
+	return kind == SESSION_LATENCY ? &baseline_line_workload
+	       : kind == SESSION_RATE  ? &baseline_line_stream_workload
+				       : NULL;
+}
+
 static const struct workload *spsc_of(enum session_kind kind, size_t bytes)
 {
 	(void)bytes;
@@ -125,7 +147,9 @@ int main(int argc, char **argv)
 		CAY_PEER("cay", cay_workload),
 		CAY_PEER("borrow", borrow_workload),
 		CAY_PEER("alloc", alloc_workload),
+		CAY_PEER("ultra", ultra_of),
 		OTHER_PEER("sketch", sketch_workload),
+		OTHER_PEER("line", line_of),
 		OTHER_PEER("ring", spsc_of),
 		OTHER_PEER("pipe", pipe_of),
 		OTHER_PEER("socket", socket_of),

@@ -130,16 +130,9 @@ static int ping_run(struct side *s, uint32_t iterations)
 	return workload_ping_pong(s, iterations, push, pop);
 }
 
-/* Rank 1 answers the last message of a stream. */
 static int stream_run(struct side *s, uint32_t iterations)
 {
-	int r = 0;
-
-	while (!r && iterations--)
-		r = s->rank == 0 ? push(s) : pop(s);
-	if (r)
-		return r;
-	return s->rank == 0 ? pop(s) : push(s);
+	return workload_stream(s, iterations, push, pop);
 }
 
 const struct workload spsc_workload = { "ring", setup, teardown, prepare,

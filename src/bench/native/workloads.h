@@ -26,6 +26,12 @@ extern const struct workload cay_copied_workload;
 extern const struct workload cay_malloc_workload;
 extern const struct workload cay_alloc_workload;
 
+/* ultra.c */
+extern const struct workload baseline_line_workload;
+extern const struct workload baseline_line_stream_workload;
+extern const struct workload cay_ultra_workload;
+extern const struct workload cay_ultra_stream_workload;
+
 /* rma_baseline.c */
 extern const struct workload baseline_put_workload;
 extern const struct workload baseline_put_flush_workload;
