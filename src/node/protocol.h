@@ -224,7 +224,7 @@ struct node_status_process {
 	uint32_t blocks;      /* of these */
 	uint32_t peers;	      /* that count for its quota */
 	uint32_t mappings;    /* of cay_window_map() */
-	uint32_t reserved;
+	uint32_t paths;	      /* ends of ULTRA paths */
 	char realm[NODE_NAME_MAX];
 };
 

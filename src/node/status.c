@@ -134,6 +134,7 @@ static void report_process(struct report *r, const struct process *p)
 	out.blocks = (uint32_t)p->used[QUOTA_BLOCKS];
 	out.peers = (uint32_t)p->used[QUOTA_PEERS];
 	out.mappings = (uint32_t)p->used[QUOTA_MAPPINGS];
+	out.paths = (uint32_t)p->used[QUOTA_PATHS];
 	for (uint32_t i = 0; (op = record_next(r, p, &i));) {
 		out.records += atomic_load_explicit(
 				       &op->thread, memory_order_relaxed) != 0;

@@ -668,7 +668,8 @@ class Node(CliTest):
         for process in status["processes"]:
             self.assertEqual(process["ports"], 1)
             self.assertEqual(
-                (process["peers"], process["mappings"]), (0, 0))
+                (process["peers"], process["mappings"],
+                 process["ultra_paths"]), (0, 0, 0))
         text = self.run_cay("node", "status").stdout
         self.assertRegex(text, rb"(?m)^ *pid +ports .* peers +mapped ")
         # Another realm, and this one after a port is closed.

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "status.h"
 #include "ultra.h"
 
 /* Two ports and a path from one to the other. */
@@ -80,7 +81,9 @@ static void status_of_both_ends(void **state)
 	assert_int_equal(s.peer_upid, o.upid);
 	assert_int_equal(o.peer_upid, s.upid);
 	assert_int_equal(o.slices, s.slices);
+	assert_int_equal(status_process(getpid()).paths, 2);
 	assert_int_equal(cay_ultra_close(in), 0);
+	assert_int_equal(status_process(getpid()).paths, 1);
 	assert_true(ultra_status(out).gone);
 	assert_int_equal(cay_ultra_close(out), 0);
 	close_port(origin);

@@ -189,9 +189,9 @@ static const struct option_row serve_rows[] = {
 	OPTION_CUSTOM("quota", "NAME=N", quota_parse,
 		"what a process or a realm may take, with K, M or G: "
 		"process-ports, realm-ports, and the same of blocks, heap "
-		"(bytes), threads, peers, connections and mappings; realms; "
-		"waiting-connections. cay(7) lists the defaults. May be given "
-		"several times",
+		"(bytes), threads, peers, connections, mappings, paths and "
+		"offers; realms; waiting-connections. cay(7) lists the "
+		"defaults. May be given several times",
 		.expected = "a name and a number, such as process-ports=1000"),
 };
 

@@ -192,6 +192,7 @@ const struct field process_fields[] = {
 	PROCESS(blocks, "blocks"),
 	PROCESS(peers, "peers", .title = "peers"),
 	PROCESS(mappings, "mappings", .title = "mapped"),
+	PROCESS(paths, "ultra_paths", .title = "paths"),
 	PROCESS(realm, "realm", .kind = FIELD_CHARS, .title = "realm",
 		.width = -1),
 	FIELDS_END,
