@@ -3,9 +3,9 @@
  * ULTRA paths: prepared one-way connections for the smallest messages. See
  * cay_ultra(3).
  *
- * A path leads from one port, the origin, to another, the target. At each end
- * one thread at a time uses the handle. The calls that set up and close a path
- * count as calls of the port's consuming thread.
+ * A path leads from one port, the origin, to another, the target. One thread at
+ * a time may send on a path. All other calls on a path are those of the port's
+ * consuming thread, or of any of several if it is CAY_PORT_SHARED.
  */
 #ifndef CAY_ULTRA_H
 #define CAY_ULTRA_H

@@ -200,6 +200,7 @@ struct node {
 	uint32_t epochs[CAY_VPIDS];
 	struct ultra_path *upids[ULTRA_UPIDS]; /* both ends of each path */
 	uint16_t upid_last;
+	uint32_t ultra_offers; /* paths whose descriptors the node has */
 	uint16_t free_vpids[CAY_VPIDS]; /* FIFO: reuse as late as possible */
 	uint32_t free_first, free_count;
 	uint64_t vpids_freed;	 /* VPIDs added to free_vpids so far */

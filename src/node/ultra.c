@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/bits.h"
@@ -157,6 +158,32 @@ struct ultra_path *ultra_end(const struct process *process, uint16_t upid)
 	return end && end->process == process ? p : NULL;
 }
 
+/* ---- offers ---- */
+
+/*
+ * An offer has two descriptors of the node. All of them together may take a
+ * quarter of what the node may open, whatever the quotas say, so that processes
+ * can still connect.
+ */
+static int offer_begin(struct process *p)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+		p->node->ultra_offers >= limit.rlim_cur / 8) {
+		p->node->count.over_quota++;
+		return -EDQUOT;
+	}
+	int r = quota_take(p, QUOTA_OFFERS, 1);
+	p->node->ultra_offers += r == 0;
+	return r;
+}
+
+static void offer_end(struct process *p)
+{
+	quota_return(p, QUOTA_OFFERS, 1);
+	p->node->ultra_offers--;
+}
+
 /* ---- the ends ---- */
 
 /* Wakes a port of either end that sleeps. */
@@ -190,7 +217,7 @@ static void ultra_end_target(struct ultra_path *p)
 		&p->page->flags, ULTRA_TARGET_GONE, memory_order_acq_rel);
 	quota_return(process, QUOTA_PATHS, 1);
 	if (ultra_unconnected(p))
-		quota_return(process, QUOTA_OFFERS, 1);
+		offer_end(process);
 	list_remove(&p->in_link);
 	p->target = NULL;
 	/* A named origin that has not connected knows nothing of the path. */
@@ -215,7 +242,7 @@ static void ultra_end_origin(struct ultra_path *p)
 	if (ultra_unconnected(p)) {
 		/* No one can connect any more. */
 		if (p->target)
-			quota_return(p->target->process, QUOTA_OFFERS, 1);
+			offer_end(p->target->process);
 		p->state = ULTRA_COMPLETE;
 	} else {
 		quota_return(p->origin->process, QUOTA_PATHS, 1);
@@ -285,7 +312,7 @@ int ultra_accept(struct vport *target, const struct node_request *q,
 	int r = quota_take(target->process, QUOTA_PATHS, 1);
 	if (r)
 		return r;
-	r = quota_take(target->process, QUOTA_OFFERS, 1);
+	r = offer_begin(target->process);
 	if (r)
 		goto err_paths;
 	r = -ENOMEM;
@@ -326,7 +353,7 @@ err_upid:
 err_path:
 	free(p);
 err_offers:
-	quota_return(target->process, QUOTA_OFFERS, 1);
+	offer_end(target->process);
 err_paths:
 	quota_return(target->process, QUOTA_PATHS, 1);
 	return r;
@@ -380,7 +407,7 @@ int ultra_connect(struct vport *origin, const struct node_request *q,
 		list_append(&origin->ultra_out, &p->out_link);
 	p->origin = origin;
 	p->state = ULTRA_CONNECTED;
-	quota_return(target->process, QUOTA_OFFERS, 1);
+	offer_end(target->process);
 	ultra_reply(p, reply);
 	reply->ultra.upid = p->origin_upid;
 	reply->ultra.peer_upid = p->target_upid;

@@ -118,22 +118,8 @@ int cay_ultra_send(struct cay_ultra *u, uint64_t tag, const void *data,
 
 /* ---- the target ---- */
 
-/* There is no message: has the origin gone? */
-__attribute__((cold, noinline)) static int recv_empty(struct cay_ultra *u)
-{
-	struct ultra_message m;
-	if (!(ultra_flags(u) & ULTRA_ORIGIN_GONE))
-		return -EAGAIN;
-	/* Acquire above: whatever it has sent is visible now. */
-	int r = device_ultra_peek(&u->in, &m);
-	if (r)
-		return r < 0 ? r : -EAGAIN;
-	atomic_store_explicit(&u->ended, true, memory_order_relaxed);
-	return -EPIPE;
-}
-
-/* Returns the error of invalid arguments, or 0. */
-__attribute__((cold, noinline)) static int recv_error(const struct cay_ultra *u)
+/* Returns the error of a handle that cannot receive, or 0. */
+static int recv_error(const struct cay_ultra *u)
 {
 	if (!u)
 		return -EINVAL;
@@ -142,41 +128,74 @@ __attribute__((cold, noinline)) static int recv_error(const struct cay_ultra *u)
 	return u->target ? 0 : -EINVAL;
 }
 
-/* No message, or one whose return wakes the origin. */
+/* No message (r is 0), or a damaged one. Has the origin gone? */
+static int recv_nothing(struct cay_ultra *u, int r)
+{
+	struct ultra_message m;
+	if (r == 0 && !(ultra_flags(u) & ULTRA_ORIGIN_GONE))
+		return -EAGAIN;
+	/* Acquire above: whatever it has sent is visible now. */
+	if (r == 0)
+		r = device_ultra_peek(&u->in, &m);
+	if (r > 0)
+		return -EAGAIN;
+	atomic_store_explicit(&u->ended, true, memory_order_relaxed);
+	return r ? r : -EPIPE;
+}
+
+/*
+ * All but a message that needs nothing else; r is the result of
+ * device_ultra_receive().
+ */
 __attribute__((cold, noinline)) static int recv_other(
 	struct cay_ultra *u, int r)
 {
-	if (r < 0)
-		return r == -EAGAIN ? recv_empty(u) : r;
-	ultra_wake_peer(u, false);
-	return r & ~ULTRA_WAKE;
+	if (r >= 0) {
+		ultra_wake_peer(u, false);
+		return r & ~ULTRA_WAKE;
+	}
+	return r == -EMSGSIZE ? r : recv_nothing(u, r == -EAGAIN ? 0 : r);
+}
+
+/* Several consuming threads, or invalid arguments. */
+__attribute__((cold, noinline)) static int recv_shared(
+	struct cay_ultra *u, uint64_t *tag, void *buffer, size_t size)
+{
+	int r = recv_error(u);
+	if (r)
+		return r;
+	port_consume_begin(u->port);
+	r = device_ultra_receive(&u->in, tag, buffer, size);
+	if ((unsigned)r >= ULTRA_WAKE)
+		r = recv_other(u, r);
+	port_consume_end(u->port);
+	return r;
 }
 
 int cay_ultra_recv(
 	struct cay_ultra *u, uint64_t *tag, void *buffer, size_t size)
 {
-	if (unlikely(!u || !port_valid(u->port) || !u->target))
-		return recv_error(u);
 	if (unlikely(!buffer && size))
 		return -EFAULT;
+	if (unlikely(!u || !port_valid(u->port) || !u->alone))
+		return recv_shared(u, tag, buffer, size);
 	int r = device_ultra_receive(&u->in, tag, buffer, size);
-	/* Negative, or with ULTRA_WAKE. */
-	return likely((unsigned)r < ULTRA_WAKE) ? r : recv_other(u, r);
+	if (likely((unsigned)r < ULTRA_WAKE))
+		return r;
+	/* The loop that waits for a message. */
+	if (r == -EAGAIN && likely(!(ultra_flags(u) & ULTRA_ORIGIN_GONE)))
+		return r;
+	return recv_other(u, r);
 }
 
-int cay_ultra_peek(struct cay_ultra *u, uint64_t *tag, const void **data)
+static inline int peek_message(
+	struct cay_ultra *u, uint64_t *tag, const void **data)
 {
 	struct ultra_message m;
-	if (unlikely(!u || !port_valid(u->port) || !u->target))
-		return recv_error(u);
-	if (unlikely(!data))
-		return -EFAULT;
 	int r = device_ultra_peek(&u->in, &m);
-	if (r == 0)
-		return recv_empty(u);
-	if (r < 0)
-		return r;
-	u->peeked = true;
+	u->peeked = r > 0;
+	if (r <= 0)
+		return recv_nothing(u, r);
 	u->peeked_flags = m.flags;
 	if (tag)
 		*tag = m.tag;
@@ -184,12 +203,37 @@ int cay_ultra_peek(struct cay_ultra *u, uint64_t *tag, const void **data)
 	return (int)m.length;
 }
 
+/* Several consuming threads, or invalid arguments. */
+__attribute__((cold, noinline)) static int peek_shared(
+	struct cay_ultra *u, uint64_t *tag, const void **data)
+{
+	int r = recv_error(u);
+	if (r)
+		return r;
+	port_consume_begin(u->port);
+	r = peek_message(u, tag, data);
+	port_consume_end(u->port);
+	return r;
+}
+
+int cay_ultra_peek(struct cay_ultra *u, uint64_t *tag, const void **data)
+{
+	if (unlikely(!data))
+		return -EFAULT;
+	if (unlikely(!u || !port_valid(u->port) || !u->alone))
+		return peek_shared(u, tag, data);
+	return peek_message(u, tag, data);
+}
+
 void cay_ultra_release(struct cay_ultra *u)
 {
-	if (!u || !u->target || !u->peeked || !port_valid(u->port))
+	if (unlikely(!u || !u->target || !port_valid(u->port) || !u->peeked))
 		return;
 	u->peeked = false;
-	if (device_ultra_take(&u->in, u->peeked_flags))
+	port_consume_begin(u->port);
+	bool wake = device_ultra_take(&u->in, u->peeked_flags);
+	port_consume_end(u->port);
+	if (unlikely(wake))
 		ultra_wake_peer(u, false);
 }
 

@@ -25,10 +25,11 @@ struct cay_ultra {
 		struct ultra_completer in;
 	};
 	bool target;
+	bool alone;  /* target: one consuming thread */
 	bool local;  /* the other end is in this realm */
 	bool peeked; /* cay_ultra_peek() has found a message */
 	uint8_t peeked_flags;
-	_Atomic bool ended;		     /* target: -EPIPE was returned */
+	_Atomic bool ended; /* target: -EPIPE or -EBADMSG was returned */
 	uint16_t upid, peer_upid, peer_vpid; /* of a target: once ENABLED */
 	struct list link;		     /* of port->ultra */
 	void *slices, *page;		     /* mappings */

@@ -137,6 +137,7 @@ static int ultra_open(struct cay_port *port, const struct node_request *request,
 	}
 	u->port = port;
 	u->target = target;
+	u->alone = target && !(port->flags & CAY_PORT_SHARED);
 	u->upid = reply.ultra.upid;
 	u->peer_upid = reply.ultra.peer_upid;
 	u->peer_vpid = reply.ultra.peer;

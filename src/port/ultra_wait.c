@@ -97,9 +97,11 @@ static bool room_due(const struct cay_ultra *u)
 static bool message_due(const struct cay_ultra *u)
 {
 	struct ultra_message m;
+	/* Its end, or its damage, is reported once. */
+	if (atomic_load_explicit(&u->ended, memory_order_relaxed))
+		return false;
 	return device_ultra_peek(&u->in, &m) != 0 ||
-	       (ultra_flags(u) & ULTRA_ORIGIN_GONE &&
-		       !atomic_load_explicit(&u->ended, memory_order_relaxed));
+	       ultra_flags(u) & ULTRA_ORIGIN_GONE;
 }
 
 /* Returns true if the target has received all that it will ever receive. */

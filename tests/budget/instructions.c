@@ -128,8 +128,8 @@ static const struct path paths[] = {
 	{ "cay_ultra_send, 48 bytes", ultra_send_48, 93, 90 },
 	{ "cay_ultra_recv, 48 bytes", ultra_recv, 100, 107 },
 	{ "cay_ultra_send, 8 bytes", ultra_send_8, 83, 80 },
-	{ "cay_ultra_peek, _release", ultra_peek_release, 117, 115 },
-	{ "cay_ultra_recv, nothing", ultra_recv_nothing, 55, 64 },
+	{ "cay_ultra_peek, _release", ultra_peek_release, 129, 127 },
+	{ "cay_ultra_recv, nothing", ultra_recv_nothing, 45, 54 },
 };
 
 /* Access to a window of the same port takes the same path as to a peer's. */

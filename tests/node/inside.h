@@ -136,6 +136,7 @@ static inline void inside_check_empty(struct node *n)
 		MUST(list_empty(&n->names[i]));
 	for (unsigned i = 0; i < ULTRA_UPIDS; i++)
 		MUST(!n->upids[i]);
+	MUST(n->ultra_offers == 0);
 }
 
 /* A node with this distance between the controls in its arenas. */

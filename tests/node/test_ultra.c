@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -337,6 +338,27 @@ static void quotas(void **state)
 	world_end(&w);
 }
 
+/* Offers leave descriptors for others, also if the quotas would not. */
+static void offers_leave_descriptors(void **state)
+{
+	(void)state;
+	struct world w = world_begin();
+	struct rlimit before, few;
+	int offers = 0, r;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 256;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while ((r = accept_from(&w, NULL)) > 0)
+		offers++;
+	assert_int_equal(r, -EDQUOT);
+	assert_int_equal(offers, 256 / 8);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	side_exits(&w, TARGET);
+	assert_int_equal(w.node->ultra_offers, 0);
+	world_end(&w);
+}
+
 /* UPIDs are reused as late as possible; never 0, or one that is in use. */
 static void upids(void **state)
 {
@@ -366,6 +388,7 @@ int main(void)
 		cmocka_unit_test(slices_have_one_origin),
 		cmocka_unit_test(objects_are_sealed),
 		cmocka_unit_test(quotas),
+		cmocka_unit_test(offers_leave_descriptors),
 		cmocka_unit_test(upids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

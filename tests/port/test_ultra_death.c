@@ -245,6 +245,24 @@ static void hostile_origin(void **state)
 	(void)damaged;
 }
 
+/* A damaged path is reported once, and does not keep its port awake. */
+static void damaged_path(void **state)
+{
+	(void)state;
+	struct cay_port *port = open_port(NULL);
+	struct cay_ultra *in = ultra_accept(port, ANY, 64);
+	struct cay_ultra *out = ultra_connect(port, cay_port_addr(port));
+	const void *data;
+	/* The status of the first slice: too long. */
+	uint64_t *status = (uint64_t *)(void *)(out->out.next.base + 56);
+	*status = 1ull << CAY_ULTRA_GENERATION_SHIFT | 49;
+	assert_int_equal(cay_wait(port, 0), 0);
+	assert_int_equal(ultra_recv_number(in, 0), -EBADMSG);
+	assert_int_equal(cay_ultra_peek(in, NULL, &data), -EBADMSG);
+	assert_int_equal(cay_wait(port, 0), -EAGAIN);
+	close_port(port);
+}
+
 static void hostile_target(void **state)
 {
 	(void)state;
@@ -294,6 +312,7 @@ int main(void)
 		TEST(target_dies),
 		TEST(target_dies_with_a_full_path),
 		TEST(hostile_origin),
+		TEST(damaged_path),
 		TEST(hostile_target),
 		TEST(protection),
 	};

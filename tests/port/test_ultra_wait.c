@@ -5,6 +5,7 @@
  * and acknowledgements.
  */
 #include <poll.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -244,6 +245,69 @@ static void wait_for_acknowledgements(void **state)
 	stream(CAY_ACK, NULL);
 }
 
+/* ---- several consuming threads ---- */
+
+struct receivers {
+	struct cay_port *port;
+	struct cay_ultra *in;
+	_Atomic uint64_t received;
+	_Atomic uint64_t sum;
+	uint64_t messages;
+};
+
+static void *receive_some(void *argument)
+{
+	struct receivers *g = argument;
+	while (atomic_load(&g->received) < g->messages) {
+		uint64_t tag, word;
+		int r = cay_ultra_recv(g->in, &tag, &word, sizeof(word));
+		if (r == 8) {
+			assert_int_equal(word, tag);
+			atomic_fetch_add(&g->sum, tag);
+			atomic_fetch_add(&g->received, 1);
+		} else if (r == -EPIPE) {
+			break;
+		} else {
+			assert_int_equal(r, -EAGAIN);
+			r = cay_wait(g->port, now_ns() + 20 * NS_PER_MS);
+			assert_true(r == 0 || r == -ETIMEDOUT);
+		}
+	}
+	return NULL;
+}
+
+/* Threads of a shared port receive and wait at the same time. */
+static void shared_port(void **state)
+{
+	(void)state;
+	struct receivers g = { .port = open_port(&(struct cay_port_options){
+				       .flags = CAY_PORT_SHARED }),
+		.messages = scaled(20000) };
+	struct cay_port *origin = open_port(NULL);
+	g.in = ultra_accept(g.port, ANY, 64);
+	struct cay_ultra *out = ultra_connect(origin, cay_port_addr(g.port));
+	pthread_t threads[3];
+	struct random random = { 5 };
+	for (unsigned i = 0; i < COUNT(threads); i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, receive_some, &g), 0);
+	for (uint64_t i = 0; i < g.messages;) {
+		int r = cay_ultra_send(out, i, &i, sizeof(i), 0);
+		if (r == 0)
+			i++;
+		else
+			assert_int_equal(r, -EAGAIN);
+		if (i % 64 == 0)
+			random_pause(&random, PAUSE_NS);
+	}
+	for (unsigned i = 0; i < COUNT(threads); i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(g.received, g.messages);
+	assert_int_equal(g.sum, g.messages * (g.messages - 1) / 2);
+	close_port(origin);
+	close_port(g.port);
+}
+
 /* ---- interrupts ---- */
 
 static void interrupt_rings_an_unarmed_doorbell(void **state)
@@ -278,6 +342,7 @@ int main(void)
 		TEST(wait_for_room),
 		TEST(wait_for_room_across_realms),
 		TEST(wait_for_acknowledgements),
+		TEST(shared_port),
 		TEST(interrupt_rings_an_unarmed_doorbell),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
