@@ -13,6 +13,7 @@ DRIFT = 1.10  # between L before and after a slice
 MOVED = 1.25  # between L of a slice and that of most
 CLEAN_SHARE = 0.5  # of the slices, for a figure that is not disturbed
 DISTURBED = "disturbed, for orientation"
+ASYMPTOTIC = 65536  # bytes, from which a bandwidth counts as the greatest
 DISTANCES = [(60, "near: one physical core, or a close shared cache"),
              (220, "middle: two cores of one chip"),
              (math.inf, "far: another chip, or a loaded host")]
@@ -246,6 +247,8 @@ class Report:
                 for key, figure in self.figures[case].items():
                     curves.setdefault(key, []).append(
                         (case.bytes, case.bytes / figure.ns[1]))
+        curves = {key: curve for key, curve in curves.items()
+                  if curve[-1][0] >= ASYMPTOTIC}
         cells = [["candidate", "bandwidth", "/best", "n½"]]
         tops = {key: max(rate for _, rate in curve)
                 for key, curve in curves.items()}

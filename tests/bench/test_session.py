@@ -14,9 +14,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 NATIVE = BUILD = FABRIC = ""
+SLEEP = 20  # seconds until it sleeps; a process that polls never does
 TIMEOUT = 100  # seconds; an answer takes milliseconds on an idle machine
 
 
@@ -145,10 +147,31 @@ class Native(SessionTest):
         self.end()
 
 
+def asleep(pid):
+    """Whether all children of a process sleep."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return all(pathlib.Path(f"/proc/{child}/stat").read_text()
+               .rsplit(")", 1)[1].split()[0] == "S"
+               for child in children.read_text().split())
+
+
 class Fabric(SessionTest):
     def setUp(self):
         if not FABRIC:
             self.skipTest("needs libfabric")
+
+    def test_sleeps_between_rounds(self):
+        """So that candidates do not disturb each other."""
+        self.start(FABRIC, "shm")
+        self.assertEqual(self.ask("case latency 8 0"), "ready")
+        for _ in range(2):
+            self.assertIn("figure", self.ask("round"))
+            deadline = time.monotonic() + SLEEP
+            while not asleep(self.process.pid):
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+        self.assertEqual(self.ask("done"), "closed")
+        self.end()
 
     def test_providers(self):
         for provider in "cay", "shm":

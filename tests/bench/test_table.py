@@ -190,7 +190,7 @@ class Runs(unittest.TestCase):
 
     def test_unknown(self):
         self.assertNotEqual(self.bench("--candidates", "x").returncode, 0)
-        self.assertEqual(self.bench("--rounds", "3").returncode, 2)
+        self.assertEqual(self.bench("--rounds", "2").returncode, 2)
 
 
 if __name__ == "__main__":
