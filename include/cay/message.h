@@ -81,6 +81,30 @@ CAY_API void cay_send_prefetch(struct cay_port *, struct cay_peer *);
 CAY_API int cay_send_wait(struct cay_port *, struct cay_peer *, uint64_t tag,
 	const void *data, size_t length, unsigned flags, uint64_t deadline);
 
+/* A message of a burst. */
+struct cay_message {
+	uint64_t tag;
+	const void *data;
+	size_t length;
+	uint32_t api_tag; /* as that of cay_send_tagged() */
+	unsigned flags;	  /* as those of cay_send() */
+};
+
+/*
+ * Sends `count` messages to one peer, in order, each as cay_send_tagged() does.
+ * Successive messages of up to 40 bytes without flags, up to 64 of them, share
+ * one claim of the target's queue and one wake-up.
+ *
+ * Returns how many messages were sent, from the first on: less than `count` if
+ * the next one failed, which a call that begins with it reports. Returns the
+ * error of cay_send() if the first one failed (-EAGAIN if a queue is full), or
+ * -EINVAL (count is negative, or no messages). The sources of the messages that
+ * were sent are reusable, unless sent with CAY_BORROW. Never blocks.
+ * Thread-safe.
+ */
+CAY_API int cay_send_burst(struct cay_port *, struct cay_peer *,
+	const struct cay_message *, int count);
+
 enum cay_event_kind {
 	CAY_EVENT_NONE = 0,
 	CAY_EVENT_MESSAGE = 1,	/* message: tag, api_tag, data, length */

@@ -174,7 +174,7 @@ bool op_record_valid(uint64_t state, uint64_t w_old, uint64_t w_new)
 	if (now == OP_IDLE || now == OP_ACCESS)
 		return true;
 	uint64_t entries = (w_new - w_old) & QUEUE_NQ_MASK;
-	return entries >= 1 && entries <= 1ull << QUEUE_NQ_LOG2_MAX &&
+	return entries >= 1 && entries <= QUEUE_CLAIM_MAX &&
 	       (w_new & W_FLAGS) == 0;
 }
 

@@ -283,6 +283,12 @@ enum op_state {
 };
 
 /*
+ * Entries that one claim can have: a record that says more is damaged. It
+ * bounds what the repair of a record examines.
+ */
+#define QUEUE_CLAIM_MAX 64
+
+/*
  * Written by the issuing thread, one per thread and arena. `state`: enum
  * op_state 1:0, target VPID 31:16, target epoch 63:32. The node reads it after
  * the death of the process; node/repair.c says what it may conclude from the

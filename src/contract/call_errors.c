@@ -8,7 +8,7 @@
 
 #define SENDS                                                                 \
 	" cay_send cay_send_tagged cay_sendv cay_sendv_tagged cay_send_wait " \
-	"cay_reply "
+	"cay_send_burst cay_reply "
 #define ACCESSES                                                          \
 	" cay_put cay_put_masked cay_get cay_fetch_add cay_compare_swap " \
 	"cay_fetch_add_into cay_compare_swap_into "

@@ -23,7 +23,7 @@ static inline bool claim_would_fail(struct context *to, uint32_t keep)
 	do {
 		w = now;
 		if (w & W_CLOSED || host_epoch(to) != to->epoch ||
-			room_claim(to, w, 0, keep, &unused))
+			room_claim(to, w, 1, 0, keep, &unused))
 			return false;
 		now = host_load(&to->control->w, HOST_W);
 	} while (now != w && host_retry(&tries));
@@ -31,12 +31,13 @@ static inline bool claim_would_fail(struct context *to, uint32_t keep)
 }
 
 /*
- * Claims an entry. Returns 0, -EAGAIN (no room) or -EPIPE (closed, or another
- * epoch). `keep` is the number of entries that must stay free. On failure the
- * caller resets the record, which may also cover a posted receive.
+ * Claims up to `entries` entries with one CAS, at most QUEUE_CLAIM_MAX. Returns
+ * 0, -EAGAIN (no room for one) or -EPIPE (closed, or another epoch). `keep` is
+ * the number of entries that must stay free. On failure the caller resets the
+ * record, which may also cover a posted receive.
  */
-static inline int claim_try(struct context *to, struct op_record *op,
-	uint32_t units, uint32_t keep, struct claim *claim)
+static folded int claim_try(struct context *to, struct op_record *op,
+	uint32_t entries, uint32_t units, uint32_t keep, struct claim *claim)
 {
 	uint64_t w = host_load(&to->control->w, HOST_W); /* N1 */
 	uint32_t tries = 0;
@@ -47,7 +48,7 @@ static inline int claim_try(struct context *to, struct op_record *op,
 			unlikely(host_epoch(to) != to->epoch)) /* N1e */
 			break;
 		failure = -EAGAIN;
-		if (unlikely(!room_claim(to, w, units, keep, claim))) {
+		if (unlikely(!room_claim(to, w, entries, units, keep, claim))) {
 			/*
 			 * R may be newer than this W, if other messages were
 			 * sent and received in between. The queue is full only

@@ -78,12 +78,10 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 	}
 }
 
-/* Stores a message of up to 40 bytes in its notification and publishes it. */
-static folded int completer_fast_entry(struct context *to, struct op_record *op,
-	const struct packet *p, const struct claim *claim)
+/* Stores a message of up to 40 bytes in its notification. */
+static folded void completer_fast_fill(
+	struct op_record *op, struct cay_nqe *nqe, const struct packet *p)
 {
-	uint64_t position = queue_nq(claim->w_old);
-	struct cay_nqe *nqe = notify_entry(to, position);
 	notify_head(nqe, p->tag, p->origin_node, p->api_tag);
 	if (p->pieces == 1) {
 		completer_immediate(nqe->word, CAY_NQE_WORD_DATA,
@@ -95,6 +93,15 @@ static folded int completer_fast_entry(struct context *to, struct op_record *op,
 			p->length, HOST_NQE);
 	}
 	host_step(op, STEP_ENTRY);
+}
+
+/* Does the same and publishes it. */
+static folded int completer_fast_entry(struct context *to, struct op_record *op,
+	const struct packet *p, const struct claim *claim)
+{
+	uint64_t position = queue_nq(claim->w_old);
+	struct cay_nqe *nqe = notify_entry(to, position);
+	completer_fast_fill(op, nqe, p);
 	notify_publish(nqe, notify_word(to, position, CAY_NOTIFY_FAST_RECV,
 				    p->length, p->origin_vpid));
 	host_step(op, STEP_PUBLISH);
@@ -109,6 +116,64 @@ static folded int completer_fast_send(
 	int r = notify_claim(
 		to, op, 0, completer_reserve(to, p->flags), &claim);
 	return likely(!r) ? completer_fast_entry(to, op, p, &claim) : r;
+}
+
+/* Of a claim in a replaced set: counts the entries before the fenced ones. */
+__attribute__((cold, noinline, unused)) static int completer_delivered(
+	const struct context *to, const struct claim *claim)
+{
+	uint32_t count = claim_entries(claim), i = 0;
+	while (i < count && !notify_fenced(to, queue_nq(claim->w_old + i)))
+		i++;
+	return i ? (int)i : -ESTALE;
+}
+
+/*
+ * Delivers messages of up to 40 bytes: claims an entry for each with one CAS,
+ * publishes them in order and wakes the target once. `p` has what is the same
+ * for all. Returns how many are delivered, as many as there is room for, or
+ * -EAGAIN, -EPIPE or -ESTALE if none is.
+ */
+static folded int completer_burst(struct context *to, struct op_record *op,
+	struct packet p, const struct cay_message *m, uint32_t count)
+{
+	struct claim claim;
+	int r = claim_try(
+		to, op, count, 0, completer_reserve(to, p.flags), &claim);
+	if (unlikely(r)) {
+		record_idle(op);
+		return r;
+	}
+	uint64_t position = queue_nq(claim.w_old);
+	const struct cay_message *end = m + claim_entries(&claim);
+	count = claim_entries(&claim);
+	while (m < end) {
+		/* Up to the end of the lap the entries follow each other. */
+		uint64_t lap =
+			to->nq_entries - (position & (to->nq_entries - 1));
+		const struct cay_message *stop =
+			m + bits_min((uint64_t)(end - m), lap);
+		struct cay_nqe *nqe = notify_entry(to, position);
+		uint64_t word = notify_word(
+			to, position, CAY_NOTIFY_FAST_RECV, 0, p.origin_vpid);
+		position = queue_nq(position + lap);
+		for (; m < stop; m++, nqe++) {
+			const struct iovec data = { (void *)m->data,
+				m->length };
+			p.tag = m->tag;
+			p.api_tag = m->api_tag;
+			p.length = m->length;
+			p.payload = &data;
+			completer_fast_fill(op, nqe, &p);
+			notify_publish(
+				nqe, word | p.length << CAY_NQE_BYTES_SHIFT);
+			host_step(op, STEP_PUBLISH);
+		}
+	}
+	r = notify_wake(to, op, &claim, p.flags);
+	r = likely(!r) ? (int)count : completer_delivered(to, &claim);
+	record_idle(op);
+	return r;
 }
 
 /* Fills in a NOTIFY_RECV, which says where the payload is. */

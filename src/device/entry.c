@@ -21,6 +21,13 @@ __attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
 	return requester_route(o, op, to, &p, NULL, false);
 }
 
+__attribute__((flatten)) int DEVICE(send_burst)(struct origin *o,
+	struct op_record *op, _Atomic(struct context *) *to,
+	const struct cay_message *messages, uint32_t count)
+{
+	return requester_burst(o, op, to, messages, count);
+}
+
 int DEVICE(send)(struct origin *o, struct op_record *op,
 	_Atomic(struct context *) *to, const struct packet *p)
 {

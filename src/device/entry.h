@@ -11,6 +11,14 @@ int DEVICE(send)(struct origin *, struct op_record *,
 int DEVICE(send_fast)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, uint64_t tag, uint32_t api_tag,
 	const void *data, size_t length);
+/*
+ * Sends 1 to QUEUE_CLAIM_MAX messages of up to 40 bytes without flags; the
+ * caller has checked that. Returns how many are sent, or -EAGAIN or -EPIPE if
+ * none is.
+ */
+int DEVICE(send_burst)(struct origin *, struct op_record *,
+	_Atomic(struct context *) *to, const struct cay_message *,
+	uint32_t count);
 int DEVICE(send_reference)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *,
 	const struct reference *source, uint32_t *index);

@@ -4,9 +4,10 @@
  * its RDR), publishes them, and on the receiver's side returns them. Any number
  * of senders in any process, one consumer.
  *
- * Sender	notify_claim()    advances W; see claim.c
+ * Sender	notify_claim()    advances W by an entry, or by several; see
+ *claim.c
  *		... fills in words 0 to 6 of the entry and the RDR
- *		notify_publish()  stores word 7
+ *		notify_publish()  stores word 7, of one entry after the other
  *		notify_finish()   wakes the target if it sleeps
  * Receiver	notify_peek()     loads word 7 of the next entry
  *		notify_return()   advances R, wakes senders that wait for room
@@ -22,7 +23,7 @@
 static folded int notify_claim(struct context *to, struct op_record *op,
 	uint32_t units, uint32_t keep, struct claim *claim)
 {
-	int r = claim_try(to, op, units, keep, claim);
+	int r = claim_try(to, op, 1, units, keep, claim);
 	if (unlikely(r))
 		record_idle(op);
 	return r;
@@ -115,10 +116,11 @@ static inline void notify_unfence(const struct context *to)
 /*
  * The queue set was replaced between claim and publication. Waits until the
  * node has listed the fenced entries (node/fence.c). Returns 0, or -ESTALE if
- * the entry is fenced.
+ * the last entry of a claim is fenced: the first fenced entry is followed by
+ * fenced ones up to the end of its claim.
  */
 __attribute__((cold, noinline)) static int notify_await_migration(
-	const struct context *to, uint64_t position)
+	const struct context *to, uint64_t last)
 {
 	uint64_t deadline = 0;
 	while (host_migration(to) == QUEUE_MIGRATING)
@@ -126,13 +128,14 @@ __attribute__((cold, noinline)) static int notify_await_migration(
 			notify_unfence(to);
 			break;
 		}
-	return notify_fenced(to, position) ? -ESTALE : 0;
+	return notify_fenced(to, last) ? -ESTALE : 0;
 }
 
 /*
- * After publication: wakes the target if it sleeps. Returns 0, or -ESTALE if
- * the node fenced this thread: the entry is void and the caller must retry
- * after migration. The record still covers the entry.
+ * After publication of all entries of the claim: wakes the target if it sleeps.
+ * Returns 0, or -ESTALE if the node fenced this thread: the last entry is void,
+ * maybe earlier ones too, and the caller must retry after migration. The record
+ * still covers the claim.
  *
  * N7: the load of `migration` may pass the store of word 7 (N3); the membarrier
  * of the node replaces a fence here.
@@ -149,7 +152,7 @@ static inline int notify_wake(struct context *to, struct op_record *op,
 		host_step(op, STEP_WAKE);
 	}
 	if (unlikely(host_migration(to) != QUEUE_STABLE)) /* N7 */
-		return notify_await_migration(to, queue_nq(claim->w_old));
+		return notify_await_migration(to, queue_nq(claim->w_new - 1));
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "cay/message.h"
 #include "contract/command.h"
 
 struct packet {

@@ -223,7 +223,8 @@ static int posted_deliver(
 		return 1;
 	}
 	host_step(op, STEP_PAYLOAD);
-	int r = claim_try(to, op, 0, completer_reserve(to, p->flags), &claim);
+	int r = claim_try(
+		to, op, 1, 0, completer_reserve(to, p->flags), &claim);
 	if (!r)
 		r = posted_publish(to, op, p, &slot, (uint32_t)index, &claim);
 	if (r)

@@ -51,6 +51,32 @@ static folded int requester_route(struct origin *o, struct op_record *op,
 	}
 }
 
+/*
+ * Sends up to QUEUE_CLAIM_MAX messages of up to 40 bytes without flags, and
+ * follows migrations of the peer. Returns how many are sent, or -EAGAIN or
+ * -EPIPE if none is.
+ */
+static folded int requester_burst(struct origin *o, struct op_record *op,
+	_Atomic(struct context *) *slot, const struct cay_message *messages,
+	uint32_t count)
+{
+	const struct packet common = { .command = CAY_FAST_SEND,
+		.origin_vpid = o->vpid,
+		.origin_node = o->node,
+		.pieces = 1 };
+	uint32_t sent = 0;
+	do {
+		struct context *to = host_context(slot);
+		int r = completer_burst(
+			to, op, common, messages + sent, count - sent);
+		if (likely(r > 0))
+			sent += (uint32_t)r;
+		else if (r == -EAGAIN || !host_follow(slot, to))
+			return sent ? (int)sent : r == -EAGAIN ? r : -EPIPE;
+	} while (sent < count);
+	return (int)sent;
+}
+
 /* Fills in a reference slot of this thread and sends the message. */
 static inline int requester_issue_reference(struct origin *o,
 	struct op_record *op, _Atomic(struct context *) *slot, struct packet *p,

@@ -6,15 +6,21 @@
  * are closed, and the entries that the stopped process claimed there are void.
  *
  * Each message is delivered exactly once, whatever the process does when it
- * continues. A thread publishes its entry (word 7) and then loads `migration`.
- * The node stores `migration`, issues a membarrier and then loads word 7. So
- * either the node sees word 7 and the entry is delivered, or the thread sees
- * `migration`, waits for the node's list and retries if its entry is listed as
- * fenced. The receiver loads `migration` after it has seen an entry, and also
- * goes by the list and not by the entry: an entry that was published after the
- * node's load was published after the barrier, so a receiver that sees it also
- * sees `migration`. A record in state TRY may name an entry that another thread
- * has claimed; that thread then retries.
+ * continues. A thread publishes its entries (word 7) and then loads
+ * `migration`. The node stores `migration`, issues a membarrier and then loads
+ * word 7. So either the node sees word 7 and the entry is delivered, or the
+ * thread sees `migration`, waits for the node's list and retries if its entry
+ * is listed as fenced. The receiver loads `migration` after it has seen an
+ * entry, and also goes by the list and not by the entry: an entry that was
+ * published after the node's load was published after the barrier, so a
+ * receiver that sees it also sees `migration`. A record in state TRY may name
+ * an entry that another thread has claimed; that thread then retries.
+ *
+ * Messages stay in order, because the fenced entries of a claim are its last
+ * ones, whoever the claimer is: it publishes its entries in order, and the node
+ * loads them in the opposite order, so it finds none published after one that
+ * it finds unpublished; and it lists either all or none of those that it finds
+ * unpublished next to each other, which contain all of one claim.
  *
  * A member that has waited too long for the list replaces MIGRATING by UNFENCED
  * and regards its entry as delivered. The node makes its list final with a CAS
@@ -86,6 +92,36 @@ static int queue_set_replace(struct vport *p)
 }
 
 /*
+ * Finds the unpublished entries around the last one of a claim, which are all
+ * that the claim has, and entries of its neighbours. No entry is claimed any
+ * more. Returns false if the last one is published.
+ */
+static bool fence_range(struct context *to, uint64_t w,
+	const struct record_copy *c, struct queue_range *range)
+{
+	uint64_t first = queue_nq(c->w_old), end = queue_nq(c->w_new);
+	uint64_t last = (end - 1) & QUEUE_NQ_MASK;
+	/* No claim has unpublished entries on both sides of a published one. */
+	while (end != queue_nq(w) && !node_device_peek(to, end))
+		end = (end + 1) & QUEUE_NQ_MASK;
+	*range = (struct queue_range){ end, end };
+	while (range->from != first) {
+		uint64_t at = (range->from - 1) & QUEUE_NQ_MASK;
+		if (!node_device_peek(to, at)) {
+			range->from = at;
+			continue;
+		}
+		if (at == last)
+			return false;
+		if (queue_in_range(at, first, last))
+			return true;
+		/* Published since the first loop has found it unpublished. */
+		*range = (struct queue_range){ at, at };
+	}
+	return true;
+}
+
+/*
  * Lists the claimed and unpublished entries of the stopped process in the
  * replaced queue set of a port, and copies the list to the arena.
  */
@@ -97,17 +133,16 @@ static void fence_list(
 	struct op_record *op;
 	for (uint32_t i = 0; (op = record_at(stopped, i)); i++) {
 		struct record_copy c = record_read(op);
-		uint64_t from = queue_nq(c.w_old);
 		uint64_t w = atomic_load_explicit(
 			&to->control->w, memory_order_acquire);
-		uint64_t behind = queue_ahead(queue_nq(w), from);
-		/* A claim is one entry; a torn record may say more. */
+		uint64_t behind = queue_ahead(queue_nq(w), queue_nq(c.w_old));
+		uint64_t entries = record_entries(&c);
+		/* A torn record may say anything. */
 		if (count < QUEUE_FENCED_MAX &&
-			record_is_on(&c, to->vpid, to->epoch) && behind != 0 &&
-			behind <= to->nq_entries && record_entries(&c) == 1 &&
-			!node_device_peek(to, from))
-			p->fenced[count++] =
-				(struct queue_range){ from, queue_nq(c.w_new) };
+			record_is_on(&c, to->vpid, to->epoch) && entries != 0 &&
+			entries <= behind && behind <= to->nq_entries &&
+			fence_range(to, w, &c, &p->fenced[count]))
+			count++;
 	}
 	p->fenced_count = count;
 	memcpy(old->fenced, p->fenced, sizeof(old->fenced));

@@ -51,10 +51,14 @@ static inline bool record_claims(const struct record_copy *c)
 	return c->state == OP_TRY || c->state == OP_OWN;
 }
 
-/* Returns how many entries from w_old on the record covers. */
+/*
+ * Returns how many entries from w_old on the record covers; 0 if no claim can
+ * have so many: the record is torn, or damaged.
+ */
 static inline uint64_t record_entries(const struct record_copy *c)
 {
-	return queue_ahead(queue_nq(c->w_new), queue_nq(c->w_old));
+	uint64_t entries = queue_ahead(queue_nq(c->w_new), queue_nq(c->w_old));
+	return entries <= QUEUE_CLAIM_MAX ? entries : 0;
 }
 
 static inline bool record_covers(const struct record_copy *c, uint64_t position)

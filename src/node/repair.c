@@ -7,7 +7,8 @@
  * Entry i of a queue set is claimed if W is past it, and unpublished if its
  * word 7 does not have the generation of this lap. Each such entry is covered
  * by the record of its claimer, because TRY is stored before the CAS and IDLE
- * after the publication. So, for the record of a dead thread:
+ * after the publication of the last entry of the claim. So, for each entry i
+ * that the record of a dead thread covers:
  *
  *   OWN(i): no other thread can own i: void it if it is unpublished.
  *   TRY(i): the CAS may have succeeded. If i is claimed and unpublished, its
@@ -19,7 +20,9 @@
  * has gone on has published i before it stored a newer record (X1 to X3 in
  * device/record.c), so word 7 shows that. A record that is read while its
  * thread writes it may be torn, with a state older than its w_old; therefore a
- * live record is never a reason to void an entry, only a reason to wait.
+ * live record is never a reason to void an entry, only a reason to wait. The
+ * rule for TRY does not depend on what the dead record says, so it may be torn
+ * too: it was left between the stores of w_old and w_new of another attempt.
  */
 #include <errno.h>
 
@@ -27,50 +30,74 @@
 #include "node/doorbell.h"
 #include "node/record.h"
 
-/* An entry, and the record for which it is repaired. */
-struct claimed_entry {
-	const struct op_record *repaired;
+/* Entries to void: bit i is that at `first` + i. */
+struct claimed_entries {
+	const struct op_record *repaired; /* the record that covers them */
 	const struct context *to;
-	uint64_t position;
+	uint64_t first, bits;
 };
 
-/* Returns true if another record covers the entry. */
-static bool record_also_covers(const struct op_record *op, const void *argument)
+CAY_STATIC_ASSERT(QUEUE_CLAIM_MAX <= 64, "a bit for each entry of a claim");
+
+static inline uint64_t entry_position(
+	const struct claimed_entries *e, unsigned i)
 {
-	const struct claimed_entry *e = argument;
-	struct record_copy c = record_read(op);
-	return op != e->repaired && !c.abandoned &&
-	       record_is_on(&c, e->to->vpid, e->to->epoch) &&
-	       record_covers(&c, e->position);
+	return (e->first + i) & QUEUE_NQ_MASK;
 }
 
-static int repair_entry(struct realm *r, const struct op_record *op,
+/* Returns true if another record covers one of the entries. */
+static bool record_also_covers(const struct op_record *op, const void *argument)
+{
+	const struct claimed_entries *e = argument;
+	struct record_copy c = record_read(op);
+	if (op == e->repaired || c.abandoned ||
+		!record_is_on(&c, e->to->vpid, e->to->epoch))
+		return false;
+	for (unsigned i = 0; i < QUEUE_CLAIM_MAX; i++)
+		if (e->bits >> i & 1 && record_covers(&c, entry_position(e, i)))
+			return true;
+	return false;
+}
+
+/* Voids the claimed and unpublished entries that the record covers. */
+static int repair_entries(struct realm *r, const struct op_record *op,
 	struct context *to, const struct record_copy *c)
 {
-	uint64_t position = queue_nq(c->w_old);
+	struct claimed_entries e = { op, to, queue_nq(c->w_old), 0 };
+	unsigned count = (unsigned)record_entries(c);
 	uint64_t w =
 		atomic_load_explicit(&to->control->w, memory_order_acquire);
-	uint64_t next = (position + 1) & QUEUE_NQ_MASK;
-	/* Claimed: between the entries that the receiver returned and W. */
-	uint64_t behind = queue_ahead(queue_nq(w), position);
-	if (behind < 1 || behind > 1ull << to->nq_log2 ||
-		node_device_peek(to, position))
+	if (count > to->nq_entries)
 		return 0;
-	const struct claimed_entry entry = { op, to, position };
-	if (c->state == OP_TRY && record_any(r, record_also_covers, &entry))
+	for (unsigned i = 0; i < count; i++) {
+		/* Claimed: between what the receiver returned and W. */
+		uint64_t behind =
+			queue_ahead(queue_nq(w), entry_position(&e, i));
+		if (behind >= 1 && behind <= to->nq_entries &&
+			!node_device_peek(to, entry_position(&e, i)))
+			e.bits |= 1ull << i;
+	}
+	if (e.bits && c->state == OP_TRY &&
+		record_any(r, record_also_covers, &e))
 		return -EAGAIN;
 	/*
 	 * The write position of the RDR after the claim is known from W for the
-	 * latest claim, and from the record of an owner; if it is unknown, the
-	 * receiver corrects it when the queue is empty (consumer_resync_rdr()).
+	 * latest claim, and from the record of an owner, whose later entries
+	 * are void too; if it is unknown, the receiver corrects it when the
+	 * queue is empty (consumer_resync_rdr()).
 	 */
-	int64_t rdr_write = -1;
-	if (queue_nq(w) == next)
-		rdr_write = (int64_t)queue_rdr(w);
-	else if (c->state == OP_OWN && queue_nq(c->w_new) == next)
-		rdr_write = (int64_t)queue_rdr(c->w_new);
-	if (node_device_void_entry(to, position, rdr_write))
-		r->node->count.voided++;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t position = entry_position(&e, i);
+		int64_t rdr_write = -1;
+		if (!(e.bits >> i & 1))
+			continue;
+		if (queue_ahead(queue_nq(w), position) == 1)
+			rdr_write = (int64_t)queue_rdr(w);
+		else if (c->state == OP_OWN)
+			rdr_write = (int64_t)queue_rdr(c->w_new);
+		if (node_device_void_entry(to, position, rdr_write))
+			r->node->count.voided++;
+	}
 	return 0;
 }
 
@@ -95,9 +122,7 @@ int repair_record(struct realm *r, struct op_record *op)
 	struct context to;
 
 	if (record_claims(&c) && p && vport_context(p, c.epoch, &to) == 0) {
-		/* A claim is one entry; no other one can have succeeded. */
-		int e = record_entries(&c) == 1 ? repair_entry(r, op, &to, &c)
-						: 0;
+		int e = repair_entries(r, op, &to, &c);
 		if (e)
 			return e;
 		repair_wake(&to);

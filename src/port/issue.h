@@ -14,22 +14,28 @@
 #define ISSUE_BYTES_MAX (1ull << 40)
 
 /*
+ * Counts accepted operations in the op record of the thread, so that no cache
+ * line is shared.
+ */
+static inline void issue_count(
+	struct cay_port *port, struct op_record *op, uint32_t count)
+{
+	if (unlikely(atomic_load_explicit(&op->port, memory_order_relaxed) !=
+		     port->origin.vpid))
+		record_switch_port(port->member, op, port->origin.vpid);
+	atomic_store_explicit(&op->issued,
+		atomic_load_explicit(&op->issued, memory_order_relaxed) + count,
+		memory_order_relaxed);
+}
+
+/*
  * Counts the operation if `r`, the result of the device, is 0 or -EAGAIN.
- * Returns r. Accepted operations are counted in the op record of the thread, so
- * that no cache line is shared.
+ * Returns r.
  */
 static inline int issue_done(struct cay_port *port, struct op_record *op, int r)
 {
 	if (likely(r == 0)) {
-		if (unlikely(
-			    atomic_load_explicit(&op->port,
-				    memory_order_relaxed) != port->origin.vpid))
-			record_switch_port(port->member, op, port->origin.vpid);
-		atomic_store_explicit(&op->issued,
-			atomic_load_explicit(
-				&op->issued, memory_order_relaxed) +
-				1,
-			memory_order_relaxed);
+		issue_count(port, op, 1);
 	} else if (r == -EAGAIN) {
 		port_count(&port->count.refused);
 	}

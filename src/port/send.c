@@ -226,6 +226,60 @@ void cay_send_prefetch(struct cay_port *port, struct cay_peer *peer)
 	prefetch_for_write(device_entry(to, queue_nq(w) + PREFETCH_AHEAD));
 }
 
+/* ---- bursts ---- */
+
+/*
+ * Returns how many messages from the first on, up to the size of a claim, have
+ * up to 40 bytes and no flags.
+ */
+static inline uint32_t burst_run(const struct cay_message *m, size_t count)
+{
+	uint32_t i = 0, max = (uint32_t)bits_min(count, QUEUE_CLAIM_MAX);
+	while (i < max && !m[i].flags && m[i].length <= CAY_FAST_SEND_BYTES &&
+		(m[i].data || !m[i].length))
+		i++;
+	return i;
+}
+
+int cay_send_burst(struct cay_port *port, struct cay_peer *peer,
+	const struct cay_message *messages, int count)
+{
+	if (unlikely(!port_valid(port)))
+		return port_error(port);
+	if (unlikely(!port_has_peer(port, peer) || count < 0 ||
+		     (count && !messages)))
+		return -EINVAL;
+	const struct cay_message *m = messages, *end = messages + count;
+	int r = 0;
+	while (m < end) {
+		uint32_t run = burst_run(m, (size_t)(end - m));
+		if (unlikely(!run)) {
+			r = send_other(port, peer, m->tag, m->api_tag, m->data,
+				m->length, m->flags);
+			if (r)
+				break;
+			m++;
+			continue;
+		}
+		struct op_record *op = record_of(port->member);
+		if (unlikely(!op)) {
+			r = -ENOBUFS;
+			break;
+		}
+		r = device_send_burst(
+			&port->origin, op, &peer->context, m, run);
+		if (unlikely(r < 0)) {
+			issue_done(port, op, r);
+			break;
+		}
+		issue_count(port, op, (uint32_t)r);
+		m += r;
+		if (unlikely((uint32_t)r < run))
+			break;
+	}
+	return m > messages ? (int)(m - messages) : r;
+}
+
 /* ---- waiting while the queue of the target is full ---- */
 
 /* Sleeps until the target returns entries. */

@@ -234,6 +234,28 @@ CAY_API int cay_send_wait(struct cay_port *port, struct cay_peer *peer,
 }
 
 /*
+ * Each message that was sent is an instruction. They are in the order of their
+ * times, which differ by less than a message takes.
+ */
+CAY_API int cay_send_burst(struct cay_port *port, struct cay_peer *peer,
+	const struct cay_message *messages, int count)
+{
+	if (!real_load())
+		return -ENOSYS;
+	uint64_t time_ns = clock_now_ns();
+	int n = real.send_burst(port, peer, messages, count);
+	for (int at = 0; at < n; at++) {
+		const struct cay_message *m = &messages[at];
+		struct trace_instruction i = begin_send(
+			port, peer, m->tag, m->data, m->length, m->flags);
+		i.api_tag = m->api_tag;
+		i.time_ns = time_ns + (uint64_t)at;
+		call_end(&i, 0);
+	}
+	return n;
+}
+
+/*
  * A reply may resolve the peer first. That call of libcay is recorded with its
  * own, later time, so the message gets a time after it.
  */

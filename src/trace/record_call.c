@@ -30,6 +30,7 @@ static const struct {
 	{ "cay_send_tagged", &real.send_tagged },
 	{ "cay_sendv_tagged", &real.sendv_tagged },
 	{ "cay_send_wait", &real.send_wait },
+	{ "cay_send_burst", &real.send_burst },
 	{ "cay_reply", &real.reply },
 	{ "cay_poll", &real.poll },
 	{ "cay_put", &real.put },

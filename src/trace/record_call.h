@@ -25,6 +25,7 @@ struct real_calls {
 	__typeof__(&cay_send_tagged) send_tagged;
 	__typeof__(&cay_sendv_tagged) sendv_tagged;
 	__typeof__(&cay_send_wait) send_wait;
+	__typeof__(&cay_send_burst) send_burst;
 	__typeof__(&cay_reply) reply;
 	__typeof__(&cay_poll) poll;
 	__typeof__(&cay_put) put;

@@ -453,8 +453,8 @@ static void op_records(void **state)
 	assert_true(op_record_valid(OP_TRY, 5, 6));
 	assert_true(op_record_valid(OP_OWN, 5 | W_SLEEP, 6));
 	assert_true(op_record_valid(OP_OWN, QUEUE_NQ_MASK, 0));
-	assert_true(op_record_valid(OP_OWN, 0, 1 << QUEUE_NQ_LOG2_MAX));
-	assert_false(op_record_valid(OP_OWN, 0, (1 << QUEUE_NQ_LOG2_MAX) + 1));
+	assert_true(op_record_valid(OP_OWN, 0, QUEUE_CLAIM_MAX));
+	assert_false(op_record_valid(OP_OWN, 0, QUEUE_CLAIM_MAX + 1));
 	assert_false(op_record_valid(OP_TRY, 5, 5));
 	assert_false(op_record_valid(OP_TRY, 6, 5));
 	assert_false(op_record_valid(OP_OWN, 5, 6 | W_CLOSED));

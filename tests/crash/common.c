@@ -110,6 +110,7 @@ static size_t message_bytes(enum message message, uint64_t number)
 	switch (message) {
 	case MESSAGE_FAST:
 	case MESSAGE_ACK:
+	case MESSAGE_BURST:
 		return number % 41;
 	case MESSAGE_SEND:
 		return 41 + number * 97 % 3000;
@@ -147,4 +148,40 @@ int party_send(struct page *page, struct cay_port *port, struct cay_peer *peer,
 		party_drain(port);
 		clock_nap_ns(50 * CLOCK_NS_PER_US);
 	}
+}
+
+int party_burst(struct page *page, struct cay_port *port, struct cay_peer *peer,
+	enum party party, uint64_t *number)
+{
+	static unsigned char data[PARTY_BURST][CAY_FAST_SEND_BYTES];
+	struct cay_message messages[PARTY_BURST];
+	uint64_t deadline = clock_after_ns(PARTY_TIMEOUT_NS);
+	for (unsigned i = 0; i < PARTY_BURST; i++) {
+		uint64_t tag = message_tag(party, *number + i);
+		size_t bytes = message_bytes(MESSAGE_BURST, *number + i);
+		message_fill(data[i], bytes, tag);
+		messages[i] = (struct cay_message){
+			.tag = tag, .data = data[i], .length = bytes
+		};
+	}
+	atomic_store(&page->tried[party], *number + PARTY_BURST);
+	for (int sent = 0; sent < PARTY_BURST;) {
+		int r = cay_send_burst(
+			port, peer, messages + sent, PARTY_BURST - sent);
+		if (r < 0 && r != -EAGAIN)
+			return r;
+		if (r > 0) {
+			/* The memory is ours again. */
+			memset(data[sent], 0, (size_t)r * sizeof(data[0]));
+			sent += r;
+			*number += (uint64_t)r;
+			atomic_store(&page->accepted[party], *number);
+			continue;
+		}
+		if (clock_passed(deadline))
+			return -ETIMEDOUT;
+		party_drain(port);
+		clock_nap_ns(50 * CLOCK_NS_PER_US);
+	}
+	return 0;
 }

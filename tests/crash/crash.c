@@ -45,10 +45,7 @@ static bool mode_fits(const struct kind *k, enum device_step step, int mode)
 
 static void scenarios_add(const struct kind *k, enum device_step step)
 {
-	/* With an acknowledgement each step is passed twice. */
-	unsigned passes =
-		k->family == FAMILY_SEND && k->message == MESSAGE_ACK ? 2 : 1;
-	for (unsigned pass = 0; pass < passes; pass++)
+	for (unsigned pass = 0; pass < kind_times(k, step); pass++)
 		for (int mode = 0; mode < MODE_COUNT; mode++)
 			if (mode_fits(k, step, mode))
 				scenarios[scenario_count++] = (struct scenario){

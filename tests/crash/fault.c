@@ -35,6 +35,8 @@ static bool fault_inside(void)
 
 static void fault_hook(enum device_step step)
 {
+	if (step == STEP_PUBLISH)
+		atomic_fetch_add(&fault.page->published[fault.party], 1);
 	if (!fault.armed || step != fault.step || fault.pass-- != 0)
 		return;
 	fault.armed = fault.again_when_idle;

@@ -45,6 +45,9 @@ static void faulty_begin(struct faulty *s, struct page *page,
 static int faulty_send(struct faulty *s)
 {
 	struct accessor *a = &s->a;
+	if (s->kind->message == MESSAGE_BURST)
+		return party_burst(
+			a->page, a->port, a->peer, a->party, &a->number);
 	unsigned slot = (unsigned)(a->number % FAULTY_ROUNDS);
 	int r = party_send(a->page, a->port, a->peer, a->party,
 		s->kind->message, a->number,

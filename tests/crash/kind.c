@@ -25,6 +25,7 @@ const struct kind kinds[] = {
 	SENDS("staged", MESSAGE_STAGED),
 	SENDS("copied", MESSAGE_COPIED),
 	SENDS("ack", MESSAGE_ACK),
+	SENDS("burst", MESSAGE_BURST),
 	{ "receive", FAMILY_RECEIVE, 0, 0, 0, 0 },
 
 	ACCESSES("put", WINDOW_PLAIN, ACCESS_PUT),
@@ -133,7 +134,8 @@ bool kind_passes(const struct kind *k, enum device_step step)
 		return k->posting;
 	case STEP_PAYLOAD:
 		return send ? k->message != MESSAGE_FAST &&
-				       k->message != MESSAGE_ACK
+				       k->message != MESSAGE_ACK &&
+				       k->message != MESSAGE_BURST
 			    : kind_by_reference(k);
 	case STEP_ENTRY:
 		return !k->posting && kind_claims(k) &&
@@ -149,6 +151,16 @@ bool kind_passes(const struct kind *k, enum device_step step)
 	default:
 		return false;
 	}
+}
+
+unsigned kind_times(const struct kind *k, enum device_step step)
+{
+	if (k->family != FAMILY_SEND)
+		return 1;
+	if (k->message == MESSAGE_BURST)
+		return step == STEP_ENTRY || step == STEP_PUBLISH ? PARTY_BURST
+								  : 1;
+	return k->message == MESSAGE_ACK ? 2 : 1;
 }
 
 bool kind_blocks(const struct kind *k, enum device_step step)

@@ -16,6 +16,8 @@ enum family {
 	FAMILY_EXECUTE, /* executes emulated accesses to its memory */
 };
 
+#define PARTY_BURST 4 /* messages of a burst */
+
 enum message {
 	MESSAGE_FAST,	/* up to 40 bytes */
 	MESSAGE_SEND,	/* through the RDR */
@@ -23,6 +25,7 @@ enum message {
 	MESSAGE_STAGED, /* borrowed from ordinary memory */
 	MESSAGE_COPIED, /* long, copied */
 	MESSAGE_ACK,	/* with a completion in the sender's own queue */
+	MESSAGE_BURST,	/* PARTY_BURST messages of up to 40 bytes at once */
 	MESSAGE_SHORT,	/* 100 bytes */
 	MESSAGE_BULK,	/* 64 KiB of ordinary memory */
 };
@@ -51,6 +54,12 @@ const struct kind *kind_named(const char *name);
 
 /* Returns true if the kind can pass this step, possibly only in some modes. */
 bool kind_passes(const struct kind *, enum device_step);
+
+/*
+ * Returns how often an operation passes the step: with an acknowledgement all
+ * steps twice, in a burst some of them for each message.
+ */
+unsigned kind_times(const struct kind *, enum device_step);
 
 /*
  * Returns true if a process that stops after the step blocks the receiver's

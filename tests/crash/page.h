@@ -52,7 +52,8 @@ struct page {
 	/* Messages and notified accesses, in order. */
 	_Atomic uint64_t accepted[PARTY_COUNT]; /* the call returned 0 */
 	_Atomic uint64_t tried[PARTY_COUNT];
-	_Atomic uint64_t received[PARTY_COUNT]; /* received from */
+	_Atomic uint64_t received[PARTY_COUNT];	 /* received from */
+	_Atomic uint64_t published[PARTY_COUNT]; /* entries, by a victim */
 
 	struct tally tally[PARTY_COUNT][WINDOW_COUNT][ACCESS_COUNT];
 	_Atomic uint64_t refused;    /* refused accesses, */

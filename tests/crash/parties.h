@@ -58,4 +58,11 @@ void party_drain(struct cay_port *);
 int party_send(struct page *, struct cay_port *, struct cay_peer *, enum party,
 	enum message, uint64_t number, void *memory);
 
+/*
+ * Does the same with a burst, advances *number past the messages that were
+ * accepted and records them.
+ */
+int party_burst(struct page *, struct cay_port *, struct cay_peer *, enum party,
+	uint64_t *number);
+
 #endif

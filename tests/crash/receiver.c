@@ -214,6 +214,15 @@ static bool counts_check(struct receiver *r)
 				"%s: %lu received, %lu accepted, %lu tried",
 				party_name((enum party)i), r->next[i], accepted,
 				tried);
+		/* A dead thread leaves a void for each other entry. */
+		uint64_t published = atomic_load(&r->page->published[i]);
+		if (i == PARTY_VICTIM && s->kind->family == FAMILY_SEND &&
+			s->kind->message == MESSAGE_BURST &&
+			s->mode == MODE_DIE && r->next[i] != published)
+			return page_fail(r->page,
+				"%s: %lu received, %lu published",
+				party_name((enum party)i), r->next[i],
+				published);
 	}
 	return true;
 }

@@ -19,19 +19,33 @@
 
 static struct node *node;
 
-/* The process has claimed the next entry of the port. */
-static void claim_entry(const struct process *stopped, const struct vport *p)
+/* The process has claimed the next entries of the port. */
+static void claim_entries(const struct process *stopped, const struct vport *p,
+	enum op_state state, uint64_t entries)
 {
 	struct queue_control *c =
 		arena_control(&p->realm->arena, p->config.vpid, p->epoch);
 	struct op_record *op = record_at(stopped, 0);
 	uint64_t w = atomic_load(&c->w);
-	uint64_t next = queue_word(queue_nq(w) + 1, queue_rdr(w));
+	uint64_t next = queue_word(queue_nq(w) + entries, queue_rdr(w));
 	atomic_store(&op->w_old, w);
 	atomic_store(&op->w_new, next);
 	atomic_store(
-		&op->state, op_state_word(OP_OWN, p->config.vpid, p->epoch));
+		&op->state, op_state_word(state, p->config.vpid, p->epoch));
 	atomic_store(&c->w, next);
+}
+
+static void claim_entry(const struct process *stopped, const struct vport *p)
+{
+	claim_entries(stopped, p, OP_OWN, 1);
+}
+
+static void entry_publish(struct context *to, uint64_t position)
+{
+	atomic_store(queue_valid_word(&to->nq[position & (to->nq_entries - 1)]),
+		queue_generation(position, to->nq_log2)
+				<< CAY_NQE_GENERATION_SHIFT |
+			CAY_NOTIFY_FAST_RECV);
 }
 
 /*
@@ -43,11 +57,17 @@ static struct {
 	bool publishes;
 } impatient;
 
+/* Entries that are published after the next one was examined. */
+static struct queue_range racing;
+
 uint64_t __real_node_device_peek(struct context *, uint64_t position);
 uint64_t __wrap_node_device_peek(struct context *to, uint64_t position);
 uint64_t __wrap_node_device_peek(struct context *to, uint64_t position)
 {
 	uint64_t word = __real_node_device_peek(to, position);
+	/* A sender that is not stopped publishes all that it has claimed. */
+	while (racing.from != racing.to)
+		entry_publish(to, racing.from++);
 	if (impatient.times == 0)
 		return word;
 	impatient.times--;
@@ -55,11 +75,7 @@ uint64_t __wrap_node_device_peek(struct context *to, uint64_t position)
 		atomic_exchange(&to->control->migration, QUEUE_UNFENCED),
 		QUEUE_MIGRATING);
 	if (impatient.publishes)
-		atomic_store(queue_valid_word(
-				     &to->nq[position & (to->nq_entries - 1)]),
-			queue_generation(position, to->nq_log2)
-					<< CAY_NQE_GENERATION_SHIFT |
-				CAY_NOTIFY_FAST_RECV);
+		entry_publish(to, position);
 	return word;
 }
 
@@ -107,6 +123,105 @@ static void ports_of_other_realms_do_not_migrate(void **state)
 	claim_entry(stopped, port);
 	assert_int_equal(fence(), 0);
 	assert_int_equal(port->epoch, epoch);
+	process_exited(stopped);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
+#define CLAIM 4
+
+static bool fenced(const struct vport *p, uint64_t position)
+{
+	return vport_fenced(p, p->previous.epoch, position);
+}
+
+/*
+ * The stopped process has published some entries of its claim. Those of others
+ * that follow are published, or follow at once.
+ */
+static void unpublished_entries_of_a_claim_are_fenced(void **state)
+{
+	(void)state;
+	for (uint64_t published = 0; published <= CLAIM; published++) {
+		node = inside_node(HEAP_BYTES);
+		struct process *owner = inside_join(node, 1, "default");
+		struct process *stopped =
+			inside_join(node, STOPPED_PID, "default");
+		struct vport *port = inside_open(owner);
+		struct context to;
+		assert_int_equal(vport_context(port, port->epoch, &to), 0);
+		uint64_t from = queue_nq(atomic_load(&to.control->w));
+		claim_entries(stopped, port, OP_OWN, CLAIM);
+		/* CLAIM + 1 is published, the entries around it are not. */
+		atomic_fetch_add(&to.control->w, 3);
+		entry_publish(&to, from + CLAIM + 1);
+		for (uint64_t i = 0; i < published; i++)
+			entry_publish(&to, from + i);
+		assert_int_equal(fence(), 1);
+		for (uint64_t i = 0; i < CLAIM; i++)
+			assert_int_equal(
+				fenced(port, from + i), i >= published);
+		assert_int_equal(fenced(port, from + CLAIM), published < CLAIM);
+		assert_false(fenced(port, from + CLAIM + 1));
+		assert_false(fenced(port, from + CLAIM + 2));
+		process_exited(stopped);
+		process_exited(owner);
+		inside_check_empty(node);
+		node_end(node);
+	}
+}
+
+/*
+ * The process is not stopped: it publishes its claim while the node examines
+ * it. No entry is delivered after one that is fenced.
+ */
+static void fenced_entries_are_the_last_of_a_claim(void **state)
+{
+	(void)state;
+	for (uint64_t others = 0; others < 3; others++) {
+		node = inside_node(HEAP_BYTES);
+		struct process *owner = inside_join(node, 1, "default");
+		struct process *stopped =
+			inside_join(node, STOPPED_PID, "default");
+		struct vport *port = inside_open(owner);
+		struct context to;
+		assert_int_equal(vport_context(port, port->epoch, &to), 0);
+		uint64_t from = queue_nq(atomic_load(&to.control->w));
+		claim_entries(stopped, port, OP_OWN, CLAIM);
+		atomic_fetch_add(&to.control->w, others);
+		racing = (struct queue_range){ from, from + CLAIM + others };
+		assert_int_equal(fence(), 1);
+		for (uint64_t i = 0; i + 1 < CLAIM; i++)
+			assert_true(!fenced(port, from + i) ||
+				    fenced(port, from + i + 1));
+		process_exited(stopped);
+		process_exited(owner);
+		inside_check_empty(node);
+		node_end(node);
+	}
+}
+
+/*
+ * The stopped process has lost the race for an entry in state TRY, and the
+ * winner, a living thread, has claimed several: all of them are fenced, or its
+ * first message would be delivered after the others.
+ */
+static void claim_of_a_winner_is_fenced_as_a_whole(void **state)
+{
+	(void)state;
+	node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "default");
+	struct process *stopped = inside_join(node, STOPPED_PID, "default");
+	struct vport *port = inside_open(owner);
+	struct context to;
+	assert_int_equal(vport_context(port, port->epoch, &to), 0);
+	uint64_t from = queue_nq(atomic_load(&to.control->w));
+	claim_entries(stopped, port, OP_TRY, 1);
+	atomic_fetch_add(&to.control->w, CLAIM - 1);
+	assert_int_equal(fence(), 1);
+	for (uint64_t i = 0; i < CLAIM; i++)
+		assert_true(fenced(port, from + i));
 	process_exited(stopped);
 	process_exited(owner);
 	inside_check_empty(node);
@@ -198,6 +313,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(migrated_port_keeps_its_doorbell),
 		cmocka_unit_test(ports_of_other_realms_do_not_migrate),
+		cmocka_unit_test(unpublished_entries_of_a_claim_are_fenced),
+		cmocka_unit_test(fenced_entries_are_the_last_of_a_claim),
+		cmocka_unit_test(claim_of_a_winner_is_fenced_as_a_whole),
 		cmocka_unit_test(list_of_fenced_entries_is_bounded),
 		cmocka_unit_test(member_decides_before_the_node),
 		cmocka_unit_test(node_ends_if_members_do_not_wait),

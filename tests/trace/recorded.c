@@ -107,6 +107,10 @@ static void messages(struct cay_port *port, struct cay_peer *peer)
 			      CAY_FOREVER));
 	check("send", cay_send(port, peer, 24, data, sizeof(data), CAY_BORROW));
 	completions_take(port, 2);
+	const struct cay_message burst[] = { { 25, data, 8, 1, 0 },
+		{ 26, data + 8, 40, 2, 0 }, { 27, data, 500, 3, 0 } };
+	if (cay_send_burst(port, peer, burst, 3) != 3)
+		check("burst", -EPROTO);
 }
 
 /* ---- threads ---- */

@@ -73,7 +73,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(summary["instructions"], {
             "window": 1, "window_close": 1, "window_lock": 1,
             "window_unlock": 1, "peer_resolve": 2, "peer_release": 2,
-            "send": 8, "put": 5, "put_masked": 1, "get": 2, "fetch_add": 2,
+            "send": 11, "put": 5, "put_masked": 1, "get": 2, "fetch_add": 2,
             "compare_swap": 2, "flush": 1, "port_close": 2})
 
     def test_replay_on_all_platforms(self):
@@ -85,9 +85,9 @@ class Trace(unittest.TestCase):
                          ["real", "counting", "model"])
         real = report["runs"][0]
         # The second process: eight completions of accesses, two of messages,
-        # the key; the first one: seven messages.
+        # the key; the first one: ten messages.
         self.assertEqual(sorted(p["notifications"] for p in real["ports"]),
-                         [7, 11])
+                         [10, 11])
         self.assertEqual(real["refused"], 2)
         for other in report["runs"][1:]:
             self.assertEqual(other["ports"], real["ports"])
@@ -99,7 +99,7 @@ class Trace(unittest.TestCase):
             summary = self.summary()["instructions"]
             self.assertEqual(summary["peer_resolve"], 2, how)
             self.assertEqual(summary["peer_release"], released, how)
-            self.assertEqual(summary["send"], 8, how)
+            self.assertEqual(summary["send"], 11, how)
             report = json.loads(run(CAY, "trace", "replay", "--json",
                                     self.file).stdout)
             self.assertTrue(report["agree"])
@@ -122,7 +122,7 @@ class Trace(unittest.TestCase):
                 if "tag=" in line and int(line.split("tag=")[1].split()[0],
                                           16) >= 20]
         self.assertEqual(tags, ["0x14", "0x15", "0x16", "0x17", "0x18",
-                                "0x3e8"])
+                                "0x19", "0x1a", "0x1b", "0x3e8"])
         times = [re.match(r"@(\d+)\+(\d+)/(\d+) ", line).groups()
                  for line in self.lines() if line.startswith("@")]
         starts = [int(start) for start, _, _ in times]
@@ -147,7 +147,7 @@ class Trace(unittest.TestCase):
     def test_child_is_killed(self):
         self.record(RECORDED, "kill")
         summary = self.summary()
-        self.assertEqual(summary["instructions"]["send"], 7)
+        self.assertEqual(summary["instructions"]["send"], 10)
         self.assertEqual(summary["instructions"]["port_close"], 1)
         run(CAY, "trace", "replay", self.file)
 
@@ -157,7 +157,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(summary["ports"], 2)
         self.assertEqual(summary["instructions"]["fetch_add"], 402)
         self.assertEqual(summary["instructions"]["put"], 405)
-        self.assertEqual(summary["instructions"]["send"], 408)
+        self.assertEqual(summary["instructions"]["send"], 411)
         report = json.loads(run(CAY, "trace", "replay", "--json",
                               self.file).stdout)
         self.assertTrue(report["agree"])
@@ -171,7 +171,7 @@ class Trace(unittest.TestCase):
     def test_several_programs(self):
         self.record("/bin/sh", "-c", f"{RECORDED} && {RECORDED}")
         self.assertEqual(self.summary()["ports"], 4)
-        self.assertEqual(self.summary()["instructions"]["send"], 16)
+        self.assertEqual(self.summary()["instructions"]["send"], 22)
         run(CAY, "trace", "replay", self.file)
 
     def test_library_of_a_plugin(self):

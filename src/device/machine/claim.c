@@ -8,14 +8,14 @@
 static inline bool claim_would_fail(struct context *to, uint32_t keep)
 {
 	struct claim unused;
-	return !room_claim(to, to->w, 0, keep, &unused);
+	return !room_claim(to, to->w, 1, 0, keep, &unused);
 }
 
 static inline int claim_try(struct context *to, struct op_record *op,
-	uint32_t units, uint32_t keep, struct claim *claim)
+	uint32_t entries, uint32_t units, uint32_t keep, struct claim *claim)
 {
 	(void)op;
-	if (!room_claim(to, to->w, units, keep, claim))
+	if (!room_claim(to, to->w, entries, units, keep, claim))
 		return -EAGAIN;
 	to->w = claim->w_new;
 	claim->w_old |= host_swap(&to->control->w, to->w, HOST_W) & W_FLAGS;

@@ -189,7 +189,7 @@ static int target_claim(struct machine *m, struct arrival *a)
 		if (at + units > to->rdr_units && units > at)
 			return CAY_ERROR_NO_RESOURCES;
 	}
-	int r = claim_try(to, &m->op, units, keep, &a->claim);
+	int r = claim_try(to, &m->op, 1, units, keep, &a->claim);
 	if (r && slot >= 0)
 		posted_unclaim(to, &m->op, (uint32_t)slot);
 	a->posted = slot >= 0;
