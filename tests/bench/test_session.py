@@ -22,6 +22,23 @@ SLEEP = 20  # seconds until it sleeps; a process that polls never does
 TIMEOUT = 100  # seconds; an answer takes milliseconds on an idle machine
 
 
+def children_of(pid):
+    """Fields of /proc/PID/stat after the name, for each child."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
+    return [pathlib.Path(f"/proc/{child}/stat").read_text()
+            .rsplit(")", 1)[1].split()
+            for child in children.read_text().split()]
+
+
+def asleep(pid):
+    return all(fields[0] == "S" for fields in children_of(pid))
+
+
+def faults(pid):
+    """Pages that the children have touched for the first time."""
+    return sum(int(fields[7]) for fields in children_of(pid))
+
+
 @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
 class SessionTest(unittest.TestCase):
     def start(self, program, peer, *more):
@@ -119,6 +136,20 @@ class Native(SessionTest):
                 self.measure("ring", 8, handover=False)
                 self.end()
 
+    def test_warm(self):
+        """All pages that messages cycle through are there before a round."""
+        for peer in "cay", "sketch", "ring":
+            with self.subTest(peer=peer):
+                self.start(NATIVE, peer)
+                self.assertEqual(self.ask("case latency 4096 0"), "ready")
+                self.assertIn("figure", self.ask("round"))
+                before = faults(self.process.pid)
+                for _ in range(3):
+                    self.assertIn("figure", self.ask("round"))
+                self.assertLess(faults(self.process.pid) - before, 16)
+                self.assertEqual(self.ask("done"), "closed")
+                self.end()
+
     def test_ports(self):
         self.assertIn("Cay ", self.start(NATIVE, "cay"))
         self.measure("latency", 8, ports=31)
@@ -145,14 +176,6 @@ class Native(SessionTest):
         self.start(NATIVE, "cay")
         self.assertEqual(self.ask(f"case latency {(4 << 20) + 1} 0"), "")
         self.end()
-
-
-def asleep(pid):
-    """Whether all children of a process sleep."""
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-    return all(pathlib.Path(f"/proc/{child}/stat").read_text()
-               .rsplit(")", 1)[1].split()[0] == "S"
-               for child in children.read_text().split())
 
 
 class Fabric(SessionTest):

@@ -136,6 +136,28 @@ static double figure_ns(const struct samples *s)
 	return samples_median(ns, count);
 }
 
+/* What is used in turn has been used once: entries, descriptors, pages. */
+#define WARM_UP_MESSAGES 1200u
+#define WARM_UP_BYTES	 (16u << 20)
+
+static int lead_warm_up(struct session *s, struct worker *w)
+{
+	const struct bench_case *bc = w->bc;
+	uint32_t messages = (uint32_t)bits_min(
+		WARM_UP_MESSAGES, WARM_UP_BYTES / (bc->bytes + 1));
+	struct bench_case all = *bc;
+	struct samples none = { 0 };
+
+	if (group_oversubscribed(s->group))
+		return 0;
+	all.measured.warm_up = 1 + messages / bc->measured.iterations;
+	all.measured.batches = 0;
+	w->bc = &all;
+	int r = worker_lead(w, 1, 0, &none);
+	w->bc = bc;
+	return r;
+}
+
 static int lead_rounds(struct session *s, struct worker *w)
 {
 	uint32_t capacity = case_samples_max(w->bc);
@@ -244,9 +266,12 @@ int session_rank(struct group *g, unsigned rank, const struct session_peer *p,
 		struct worker w;
 		r = worker_setup(&w, &bc, g, rank);
 		if (!r && rank == 0) {
-			reply(&s, "ready\n");
+			r = lead_warm_up(&s, &w);
 			worker_pause(&w);
-			r = lead_rounds(&s, &w);
+			if (!r) {
+				reply(&s, "ready\n");
+				r = lead_rounds(&s, &w);
+			}
 		} else if (!r) {
 			r = worker_follow(&w);
 		}
