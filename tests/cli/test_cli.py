@@ -850,7 +850,7 @@ class Demo(CliTest):
 
     def test_all(self):
         out = self.demo("--all")
-        self.assertIn("All 17 scenes passed", out)
+        self.assertIn("All 18 scenes passed", out)
         self.assertNotIn("FAILED", out)
 
 

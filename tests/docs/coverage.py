@@ -78,6 +78,14 @@ def check_calls(headers, manual):
             complain(f"{call}() has no link in man/meson.build")
 
 
+def check_headers(source):
+    """All public headers are installed."""
+    installed = (source / "include/meson.build").read_text()
+    for header in sorted((source / "include/cay").glob("*.h")):
+        if f"'cay/{header.name}'" not in installed:
+            complain(f"include/meson.build does not install {header.name}")
+
+
 def check_errnos(source, manual):
     """Of each comment that precedes a declaration."""
     call = re.compile(r"/\*((?:(?!\*/).)*)\*/\s*CAY_API[^;(]*?\b(cay_\w+)\(",
@@ -327,6 +335,7 @@ def main():
     manual = Manual(source)
     headers = "\n".join(without_comments(path.read_text()) for path in
                         sorted((source / "include/cay").glob("*.h")))
+    check_headers(source)
     check_calls(headers, manual)
     check_errnos(source, manual)
     check_constants(headers, manual)

@@ -74,6 +74,9 @@ EXPECTED = {
                 "client 3: .*", "server: 300 requests of 3 clients"],
     "stream": ["sender: 64 messages from 4 buffers, 64 read in place",
                "receiver: 64 MiB in order"],
+    "ultra": ["ok: 10000 messages there and back, in order",
+              "ok: an event says that the peer has received a message",
+              "ok: a path ends after its last message"],
 }
 
 

@@ -45,6 +45,8 @@ static const struct scene {
 	{ "Work queue: a worker is killed, its task is done", false,
 		{ "queue" } },
 	{ "Stream: messages of 1 MiB, read in place", false, { "stream" } },
+	{ "ULTRA: prepared paths for the smallest messages", false,
+		{ "ultra" } },
 	{ "Order: backpressure, priority, fence", false, { "order" } },
 	{ "Remote memory: put, get, refused accesses", false, { "remote" } },
 	{ "Counter: several processes update one word", false, { "counter" } },
