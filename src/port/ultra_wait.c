@@ -221,8 +221,10 @@ void ultra_call_back(struct cay_ultra *u)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&port->ultra_sleepers, memory_order_relaxed))
 		return;
-	atomic_store_explicit(&u->out.own->asleep, 1, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
+	/* Once for each sleep, however often messages are refused. */
+	if (atomic_exchange_explicit(
+		    &u->out.own->asleep, 1, memory_order_seq_cst))
+		return;
 	/* The target may have returned before it could see that. */
 	device_interrupt(port_context(port), false);
 }
