@@ -143,7 +143,9 @@ static void field_describe(struct decode_field *f, enum meaning meaning)
 	case COMMAND_OR_0:
 		if (meaning == COMMAND || f->value)
 			snprintf(f->meaning, size, "%s%s%s",
-				cay_command_name((unsigned)f->value),
+				packet_is_ultra((uint16_t)f->value)
+					? "ULTRA"
+					: cay_command_name((unsigned)f->value),
 				error ? ", " : "",
 				error ? cay_error_name(error) : "");
 		break;
@@ -332,10 +334,23 @@ static const struct layout frame_completed[] = {
 	{ 6, 63, 0, "resume offset", NUMBER },
 };
 
+static const struct layout frame_position[] = {
+	{ 5, 15, 0, "completed command", COMMAND },
+	{ 6, 63, 0, "position", NUMBER },
+};
+
 static const struct layout trailer[] = {
 	{ 0, 31, 0, "target epoch", NUMBER },
 	{ 0, 63, 32, "origin epoch", NUMBER },
 	{ 1, 31, 0, "request", NUMBER },
+	{ 1, 63, 32, "CRC", NUMBER },
+};
+
+static const struct layout trailer_ultra[] = {
+	{ 0, 31, 0, "target epoch", NUMBER },
+	{ 0, 63, 32, "origin epoch", NUMBER },
+	{ 1, 15, 0, "origin UPID", NUMBER },
+	{ 1, 31, 16, "target UPID", NUMBER },
 	{ 1, 63, 32, "CRC", NUMBER },
 };
 
@@ -344,8 +359,13 @@ static void frame_add(struct decoder *d, const struct packet_header *h)
 {
 	unsigned command = h->command & CAY_COMMAND_MASK;
 	unsigned operation = command_operation(command);
+	if (packet_is_ultra(h->command))
+		return;
 	if (command == CAY_ACKNOWLEDGE) {
-		FIELDS_ADD(d, frame_completed);
+		if (packet_is_ultra(h->completed))
+			FIELDS_ADD(d, frame_position);
+		else
+			FIELDS_ADD(d, frame_completed);
 		return;
 	}
 	bool response =
@@ -450,8 +470,12 @@ size_t decode_packet(const void *bytes, size_t size, uint32_t mtu,
 		fields[d.count - 1].word = (unsigned)i;
 	}
 	d.words = words + end;
-	FIELDS_ADD(&d, trailer);
-	for (size_t i = d.count - ARRAY_COUNT(trailer); i < d.count; i++)
+	size_t tail = d.count;
+	if (packet_is_ultra(h.command) || packet_is_ultra(h.completed))
+		FIELDS_ADD(&d, trailer_ultra);
+	else
+		FIELDS_ADD(&d, trailer);
+	for (size_t i = tail; i < d.count; i++)
 		fields[i].word += (unsigned)end;
 out:
 	free(words);

@@ -31,14 +31,16 @@ _Static_assert(sizeof(struct packet_header) == 96, "no hole");
 
 /* The words of a command; 0: the command has no such word. */
 struct layout {
-	uint8_t command;   /* with A and L 0 */
-	uint8_t variable;  /* its bits A and L */
+	uint16_t command;  /* with A and L, or the flags of ULTRA, 0 */
+	uint8_t variable;  /* those bits */
 	uint8_t immediate; /* first word of immediate data */
 	uint8_t segment;   /* a payload follows the frame */
 	uint8_t length;
 	uint8_t operands; /* number of words from word 5 on */
 	uint8_t completed;
 	bool access; /* words 3 and 4: target */
+	bool ultra;  /* a payload follows the frame; the variable bits are flags
+		      */
 };
 
 #define A   CAY_COMMAND_ACK
@@ -60,6 +62,7 @@ static const struct layout layouts[] = {
 	{ CAY_CAS, 0, .access = true, .operands = 2 },
 	{ CAY_CAS_RESPONSE, 0, .operands = 2 },
 	{ CAY_ACKNOWLEDGE, 0, .completed = 5 },
+	{ PACKET_ULTRA, PACKET_ULTRA_FLAGS, .ultra = true },
 };
 
 #undef A
@@ -79,7 +82,12 @@ static const struct layout *layout_of(uint16_t command)
 /* A fast operation: L in the command, bytes in word 1. */
 static bool layout_is_fast(const struct layout *l)
 {
-	return l->variable & CAY_COMMAND_LENGTH;
+	return l->variable & CAY_COMMAND_LENGTH && !l->ultra;
+}
+
+static bool layout_has_payload(const struct layout *l)
+{
+	return l->segment || l->ultra;
 }
 
 /* A request that is always answered, or asks for it: it needs a return path. */
@@ -87,16 +95,16 @@ static bool command_is_answered(const struct layout *l, uint16_t command)
 {
 	if (l->variable & CAY_COMMAND_ACK)
 		return command & CAY_COMMAND_ACK;
-	return l->access;
+	return l->access || l->ultra;
 }
 
 static void frame_pack(const struct packet_header *h, const struct layout *l,
 	const void *immediate, struct cay_vci *frame)
 {
 	uint64_t *word = frame->word;
-	uint64_t bytes = layout_is_fast(l) ? h->length
-			 : l->segment	   ? h->bytes
-					   : 0;
+	uint64_t bytes = layout_is_fast(l)	 ? h->length
+			 : layout_has_payload(l) ? h->bytes
+						 : 0;
 	memset(frame, 0, sizeof(*frame));
 	word[CAY_VCI_WORD_COMMAND] =
 		h->command | (uint64_t)h->origin_vpid << PACKET_VPID_SHIFT |
@@ -142,11 +150,11 @@ static void frame_unpack(const struct cay_vci *frame, const struct layout *l,
 		.target_vpid = (uint16_t)target,
 		.api_tag = (uint32_t)(target >> CAY_VCI_API_TAG_SHIFT),
 		.tag = word[CAY_VCI_WORD_TAG],
-		.bytes = l->immediate || l->segment ? bytes : 0,
-		.length = l->length			? word[l->length]
-			  : layout_is_fast(l)		? bytes
-			  : command_is_word(l->command) ? WORD
-							: 0,
+		.bytes = l->immediate || layout_has_payload(l) ? bytes : 0,
+		.length = l->length			  ? word[l->length]
+			  : layout_is_fast(l) || l->ultra ? bytes
+			  : command_is_word(l->command)	  ? WORD
+							  : 0,
 		.last = true,
 	};
 	if (l->access) {
@@ -172,6 +180,8 @@ static void frame_unpack(const struct cay_vci *frame, const struct layout *l,
 static bool words_valid(const struct layout *l, uint16_t command)
 {
 	unsigned words = command & l->variable & CAY_COMMAND_LENGTH;
+	if (l->ultra)
+		return true;
 	return words <= CAY_FAST_SEND_WORDS &&
 	       (words || !layout_is_fast(l) || l->command == CAY_FAST_SEND);
 }
@@ -202,11 +212,15 @@ static bool segment_valid(const struct packet_header *h, uint32_t mtu)
 /*
  * A positive ACK is for a request that can have A, whether it has it or not; a
  * negative one for any request; one with a resume offset for a segmented one.
+ * That of an ULTRA path is positive and has a position.
  */
 static bool completed_valid(const struct packet_header *h)
 {
 	const struct layout *l = layout_of(h->completed);
 	bool negative = h->command & CAY_COMMAND_ERROR_MASK;
+	if (h->completed == PACKET_ULTRA)
+		return !negative && h->segment &&
+		       h->segment < PACKET_LENGTH_MAX;
 	return l && (l->access || command_is_send(l->command)) &&
 	       words_valid(l, h->completed) &&
 	       !(h->completed & CAY_COMMAND_ERROR_MASK) &&
@@ -233,6 +247,9 @@ static bool header_valid(const struct packet_header *h, const struct layout *l,
 		return segment_valid(h, mtu);
 	if (h->command & CAY_COMMAND_ERROR_MASK)
 		return false;
+	if (l->ultra)
+		return h->bytes <= bits_min(mtu, PACKET_ULTRA_MAX) &&
+		       h->length == h->bytes;
 	return !layout_is_fast(l) || fast_valid(h, l);
 }
 
@@ -317,11 +334,11 @@ int packet_encode(const struct packet_header *h,
 	unsigned host = routing_string_host(route);
 	if (route->phit[host] & STRING_FLAGS || !header_valid(h, l, route, mtu))
 		return -EINVAL;
-	uint64_t bytes = l->immediate || l->segment ? h->bytes : 0;
+	uint64_t bytes = l->immediate || layout_has_payload(l) ? h->bytes : 0;
 	if (!pieces_have(data, pieces, bytes))
 		return -EINVAL;
 	size_t routing = routing_bytes(route->count);
-	size_t payload = l->segment ? bits_round_up(bytes, WORD) : 0;
+	size_t payload = layout_has_payload(l) ? bits_round_up(bytes, WORD) : 0;
 	size_t total = routing + CAY_LINE + payload + PACKET_TRAILER_BYTES;
 	if (size < total)
 		return -ENOSPC;
@@ -343,7 +360,7 @@ int packet_encode(const struct packet_header *h,
 	memcpy(at, &frame, CAY_LINE);
 	at += CAY_LINE;
 
-	if (l->segment) {
+	if (layout_has_payload(l)) {
 		pieces_gather(data, pieces, at);
 		memset(at + bytes, 0, payload - bytes);
 	}
@@ -420,7 +437,8 @@ int packet_decode(const void *buffer, size_t size, uint32_t mtu,
 	frame_unpack(&frame, l, &h);
 	if (h.bytes > mtu)
 		return -EINVAL;
-	size_t payload = l->segment ? bits_round_up(h.bytes, WORD) : 0;
+	size_t payload = layout_has_payload(l) ? bits_round_up(h.bytes, WORD)
+					       : 0;
 	if (size < CAY_LINE + payload + PACKET_TRAILER_BYTES)
 		return -EMSGSIZE;
 	copy_once(data, at + CAY_LINE, payload);

@@ -32,6 +32,8 @@
  *	CAS			3, 4 target, 5 value to compare with, 6 to store
  *	FAA_, CAS_RESPONSE	5 result, 6 previous value
  *	ACK			5 completed command word, 6 resume offset
+ *	ULTRA			none
+ *	ACK of an ULTRA path	5 command word, 6 position
  *
  * target: Win-ID 15:0 and capability 63:16, then the offset in the window.
  * segment: offset of this packet's payload in the whole message or access 62:0,
@@ -39,11 +41,16 @@
  * target had no room and has dropped segments, and expects them again from
  * there on. Words and bits that are not listed are 0.
  *
+ * An ULTRA message is a packet of the group ULTRA whose command is its flags
+ * (enum cay_ultra_flag), with 0 to 4080 bytes of payload. Its request
+ *identifier names the path: OUPID 15:0, TUPID 31:16. An ACK with that
+ *identifier returns the position of the target: messages before it are taken.
+ *
  * The commands, the command frame as an altered VCI, and the routing string
  * with an optional return path are those of EXTOLL. Ours are: the place of the
  * flags, the flag of word mode, fill, epochs, request identifier, segments,
- * last mark, abort, resume offset, MTU, CRC, and the words of the responses and
- * of ACK.
+ * last mark, abort, resume offset, MTU, CRC, the place of the UPIDs, and the
+ * words of the responses and of ACK.
  */
 #ifndef CAY_CONTRACT_PACKET_H
 #define CAY_CONTRACT_PACKET_H
@@ -70,6 +77,12 @@
 #define PACKET_WORD_MODE (1u << 5)
 #define PACKET_FLAGS	 (CAY_VCI_FLAGS | PACKET_WORD_MODE)
 
+/* The command word of an ULTRA message without flags. */
+#define PACKET_ULTRA	   (CAY_GROUP_ULTRA << CAY_COMMAND_GROUP_SHIFT)
+#define PACKET_ULTRA_FLAGS (CAY_ULTRA_NOTIFY | CAY_ULTRA_ACK | CAY_ULTRA_IRQ)
+#define PACKET_ULTRA_MAX   (CAY_ULTRA_SLICE_MAX - CAY_ULTRA_TRAILER)
+#define PACKET_UPID_SHIFT  16 /* of the target, in `request` */
+
 #define PACKET_VPID_SHIFT   16 /* in word 0 */
 #define PACKET_NODE_SHIFT   32
 #define PACKET_SEGMENT_LAST (1ull << 63)
@@ -80,7 +93,8 @@
 /*
  * Members that a command does not have are 0 after packet_decode(), and are
  * ignored by packet_encode(). SEND, PUT and GET_RESPONSE are segmented; every
- * other packet is whole: `last` is true, but in an ACK with a resume offset.
+ * other packet is whole: `last` is true, but in an ACK with a resume offset or
+ * a position.
  */
 struct packet_header {
 	uint16_t command; /* command word; ACK, abort: with the error code */
@@ -98,16 +112,29 @@ struct packet_header {
 	uint32_t target_epoch; /* in a response: the request's origin_epoch */
 	uint32_t api_tag;      /* in a response: the request's; `tag` also */
 	uint64_t tag;
-	uint64_t length;     /* of the whole message or access, in bytes */
-	uint64_t bytes;	     /* of data in this packet */
-	uint64_t segment;    /* offset of this packet's data; ACK: resume */
-	uint32_t request;    /* identifier, unique at the node that requests */
-	uint16_t completed;  /* ACK: command word of the request */
-	uint16_t window;     /* Win-ID at the target */
+	uint64_t length;    /* of the whole message or access, in bytes */
+	uint64_t bytes;	    /* of data in this packet */
+	uint64_t segment;   /* offset of this packet's data; ACK: resume offset,
+			       or position */
+	uint32_t request;   /* identifier, unique at the node that requests;
+			       ULTRA: the UPIDs */
+	uint16_t completed; /* ACK: command word of the request */
+	uint16_t window;    /* Win-ID at the target */
 	uint64_t capability; /* 48 bits */
 	uint64_t offset;     /* in the window, of the whole access */
 	uint64_t operand[2]; /* MISALIGNED_PUT, FAA, CAS; results */
 };
+
+/* Returns true for an ULTRA message. */
+static inline bool packet_is_ultra(uint16_t command)
+{
+	return (command & CAY_COMMAND_GROUP_MASK) == PACKET_ULTRA;
+}
+
+static inline uint32_t packet_upids(uint16_t origin, uint16_t target)
+{
+	return origin | (uint32_t)target << PACKET_UPID_SHIFT;
+}
 
 /*
  * Begins the header of a response or ACK: addressed to the origin of the

@@ -195,6 +195,42 @@ static void packet_of_a_put(void **state)
 	assert_int_equal(decode_packet(bytes, (size_t)size, 128, fields), 0);
 }
 
+/* An ULTRA message, and the ACK that returns a position. */
+static void packets_of_a_path(void **state)
+{
+	const struct routing_string string = { .tag = 2,
+		.count = 2,
+		.phit = { STRING_PORT_ANY | STRING_RETURN, STRING_PORT_ANY } };
+	const struct packet_header h = { .command = PACKET_ULTRA |
+						    CAY_ULTRA_ACK,
+		.last = true,
+		.length = 8,
+		.bytes = 8,
+		.request = packet_upids(3, 4) };
+	unsigned char bytes[PACKET_BYTES_MAX(128)];
+	const struct iovec payload = { "message", 8 };
+	(void)state;
+	int size = packet_encode(
+		&h, &string, &payload, 1, 128, bytes, sizeof(bytes));
+	assert_int_equal(size, 8 + 64 + 8 + 16);
+	size_t n = decode_packet(bytes, (size_t)size, 128, fields);
+	assert_string_equal(field(n, "command")->meaning, "ULTRA");
+	assert_int_equal(field(n, "payload")->word, 9);
+	assert_int_equal(field(n, "origin UPID")->value, 3);
+	assert_int_equal(field(n, "target UPID")->value, 4);
+
+	struct packet_header ack = packet_answer(&h, CAY_ACKNOWLEDGE, 1);
+	ack.completed = PACKET_ULTRA;
+	ack.segment = 5;
+	ack.last = false;
+	size = packet_encode(&ack, &string, NULL, 0, 128, bytes, sizeof(bytes));
+	n = decode_packet(bytes, (size_t)size, 128, fields);
+	assert_string_equal(field(n, "completed command")->meaning, "ULTRA");
+	assert_int_equal(field(n, "position")->value, 5);
+	assert_int_equal(field(n, "target UPID")->word, 10);
+	assert_int_equal(field(n, "target UPID")->value, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +242,7 @@ int main(void)
 		cmocka_unit_test(completion_fields),
 		cmocka_unit_test(names_of_word_3),
 		cmocka_unit_test(packet_of_a_put),
+		cmocka_unit_test(packets_of_a_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

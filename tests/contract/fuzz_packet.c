@@ -137,7 +137,7 @@ static struct packet_header header_draw(struct input *in, uint32_t mtu)
 		.origin_epoch = (uint32_t)input_take(in, 4),
 	};
 	uint16_t a = input_take(in, 1) & CAY_COMMAND_ACK;
-	switch (input_below(in, 14)) {
+	switch (input_below(in, 16)) {
 	case 0:
 		h.length = h.bytes = input_below(in, 41);
 		h.command = (uint16_t)(0x10 | a | (h.length + 7) / 8);
@@ -208,6 +208,16 @@ static struct packet_header header_draw(struct input *in, uint32_t mtu)
 			input_take(in, 1) < 128)
 			h.segment = number_draw(in, PACKET_LENGTH_MAX - 1);
 		h.last = h.segment == 0;
+		break;
+	case 13:
+		h.command = (uint16_t)(0x100 | input_below(in, 8));
+		h.length = h.bytes = input_below(in, bits_min(mtu, 4080) + 1);
+		break;
+	case 14:
+		h.command = 0xff;
+		h.completed = 0x100;
+		h.segment = 1 + number_draw(in, PACKET_LENGTH_MAX - 1);
+		h.last = false;
 		break;
 	default:
 		h.command = (uint16_t)((1 + input_below(in, 25)) << 11 | 0xff);

@@ -76,6 +76,10 @@ static const struct packet_header kinds[] = {
 	{ COMMON, .command = 21 << 11 | 0xa0, TARGET, .segment = 1,
 		.length = 5000 },
 	{ COMMON, .command = 21 << 11 | 0xb4, .segment = 4999, .length = 5000 },
+	/* ULTRA: without flags, with all; the position of a path. */
+	{ COMMON, .command = 0x100 },
+	{ COMMON, .command = 0x107, .length = 13, .bytes = 13 },
+	{ COMMON, .command = 0x102, .length = 4080, .bytes = 4080 },
 };
 
 /* ---- helpers ---- */

@@ -188,6 +188,11 @@ static void layouts_are_those_of_the_manual(void **state)
 		ROUTING "a0a8 " ORIGIN "0000 " TAGS TARGET_WORDS
 			"0100000000000080 8813000000000000 " ZERO EPOCHS
 			"1718191a e5ef6490");
+	/* ULTRA message with all flags. */
+	assert_bytes(kind_of(0x107),
+		ROUTING "0701 " ORIGIN "0d00 " TAGS ZERO ZERO ZERO ZERO ZERO
+			"d0d3d6d9dcdfe2e5 e8ebeef1f4000000 " EPOCHS
+			"1718191a fe6515e0");
 	/* Abort of a GET_RESPONSE. */
 	assert_bytes(kind_of(21 << 11 | 0xb4),
 		ROUTING "b4a8 " ORIGIN "0000 " TAGS ZERO ZERO
@@ -330,6 +335,27 @@ static void an_ack_may_resume(void **state)
 	check_round_trip(&h, &one_way);
 }
 
+/* The ACK of an ULTRA path has the identifier of its messages. */
+static void an_ack_returns_a_position(void **state)
+{
+	struct packet_header m = { COMMON, .command = 0x105, .bytes = 5,
+		.length = 5 };
+	unsigned char wire[WIRE_MAX];
+	(void)state;
+	m.request = packet_upids(0x1817, 0x1a19);
+	assert_int_equal(m.request, 0x1a191817);
+	struct packet_header h = packet_answer(&m, 0xff, 0x0202);
+	h.completed = 0x100;
+	h.segment = 0x123456789;
+	h.last = false;
+	check_round_trip(&h, &one_way);
+	encoded(&h, &one_way, wire);
+	/* Words 5 and 6 of the command frame. */
+	assert_memory_equal(wire + 8 + 40,
+		"\x00\x01\0\0\0\0\0\0\x89\x67\x45\x23\x01\0\0\0", 16);
+	assert_int_equal(h.request, 0x1a191817);
+}
+
 /* A target answers what it has decoded; the origin finds its request. */
 static void an_answer_names_its_request(void **state)
 {
@@ -385,6 +411,7 @@ int main(void)
 		cmocka_unit_test(a_long_message_is_segmented),
 		cmocka_unit_test(an_answer_names_its_request),
 		cmocka_unit_test(an_ack_may_resume),
+		cmocka_unit_test(an_ack_returns_a_position),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,6 +176,14 @@ static const struct alteration malformed[] = {
 	{ 11 << 11 | 0xff, WORD(5, 0xb4) },
 	{ 11 << 11 | 0xff, WORD(5, 0x66) },
 	{ 11 << 11 | 0xff, WORD(5, 0x30) },
+	/* ULTRA: words that are not used, an error, another group. */
+	{ 0x107, 3, 0, 1 },
+	{ 0x107, 7, 0, 1 },
+	{ 0x107, 0, 0, 21 << 11 },
+	{ 0x107, 0, 0, 2 << 8 },
+	{ 0x107, 0, 0, 8 },
+	{ 0xff, WORD(5, 0x100) },
+	{ 0xff, WORD(5, 0x107) },
 };
 
 static void malformed_packets_are_refused(void **state)
@@ -268,7 +276,8 @@ static void answered_requests_need_a_return_path(void **state)
 				    c & 8;
 		int r = encode_at(
 			&kinds[i], &one_way, PACKET_MTU, wire, sizeof(wire));
-		if (three_staged || acknowledged) {
+		bool ultra = kinds[i].command >> 8 == 1;
+		if (three_staged || acknowledged || ultra) {
 			assert_int_equal(r, -EINVAL);
 			continue;
 		}
@@ -308,6 +317,21 @@ static void headers_without_packet_are_refused(void **state)
 		{ COMMON, .command = 0xff, .completed = 0x48, .segment = 64 },
 		{ COMMON, .command = 0xff, .completed = 0x18, .segment = 64 },
 		{ COMMON, .command = 26 << 11 | 0xff, .completed = 0x98 },
+		/* ULTRA: too long, an error, other groups and commands. */
+		{ COMMON, .command = 0x100, .length = 4081, .bytes = 4081 },
+		{ COMMON, .command = 0x100, .length = 9, .bytes = 8 },
+		{ COMMON, .command = 21 << 11 | 0x100 },
+		{ COMMON, .command = 0x108 },
+		{ COMMON, .command = 0x190 },
+		{ COMMON, .command = 0x200 },
+		{ COMMON, .command = 0x300 },
+		/* The ACK of a path: no position, flags, negative. */
+		{ COMMON, .command = 0xff, .completed = 0x100 },
+		{ COMMON, .command = 0xff, .completed = 0x102, .segment = 1 },
+		{ COMMON, .command = 24 << 11 | 0xff, .completed = 0x100,
+			.segment = 1 },
+		{ COMMON, .command = 0xff, .completed = 0x100,
+			.segment = PACKET_LENGTH_MAX },
 	};
 	unsigned char wire[WIRE_MAX], data[64] = { 0 };
 	const struct iovec shorter = { data, 7 }, longer = { data, 8 };
