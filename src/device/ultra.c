@@ -47,6 +47,18 @@ static inline uint64_t ultra_returned(const struct ultra_requester *u)
 	return sent - now <= u->next.slices ? now : sent;
 }
 
+/* Stores payload and tag into a slice. Calls no function for up to 48 bytes. */
+static folded void ultra_fill(
+	uint64_t *end, uint64_t tag, const unsigned char *data, size_t length)
+{
+	uint64_t *to = end - 2 - (length + 7) / 8;
+	if (likely(length <= COMPLETER_IMMEDIATE_MAX))
+		completer_immediate(to, 0, data, length, HOST_SLICE);
+	else
+		host_copy(to, data, length, HOST_SLICE);
+	host_write(end - 2, tag, HOST_SLICE);
+}
+
 /*
  * Injects a message into a slice that is free. The length is at most
  * ultra_payload_max(). Returns false if the page has other flags than ENABLED.
@@ -57,12 +69,7 @@ static folded bool ultra_inject(struct ultra_requester *u, uint64_t tag,
 {
 	uint64_t sent = private_load(&u->sent);
 	uint64_t *end = (uint64_t *)(void *)u->next.end;
-	uint64_t *to = end - 2 - (length + 7) / 8;
-	if (likely(length <= COMPLETER_IMMEDIATE_MAX))
-		completer_immediate(to, 0, data, length, HOST_SLICE);
-	else
-		host_copy(to, data, length, HOST_SLICE);
-	host_write(end - 2, tag, HOST_SLICE);
+	ultra_fill(end, tag, data, length);
 	host_step_unrecorded(STEP_ENTRY);
 	host_store((_Atomic uint64_t *)(end - 1), /* U1 */
 		length | (uint64_t)flags << CAY_ULTRA_FLAGS_SHIFT |

@@ -120,7 +120,8 @@ static inline void machines_return(
 		rdr = n->word[5] >> CAY_NQE_RDR_WRITE_SHIFT;
 	machine_return_entries(fixture_own(&tb->fixture, port),
 		queue_word(queue_nq(r) + 1, rdr));
-	if (command == CAY_NOTIFY_CC || command == CAY_NOTIFY_STATUS)
+	if (command == CAY_NOTIFY_CC || command == CAY_NOTIFY_STATUS ||
+		command == CAY_NOTIFY_ULTRA)
 		machine_completions_returned(
 			ms->m[machines_of(ms, port)], fixture_vpid(port), 1);
 }

@@ -93,6 +93,10 @@ static void complete_resume(
 static void complete_answer(struct machine *m, const struct arrival *a)
 {
 	const struct packet_header *h = &a->header;
+	if (packet_is_ultra(h->completed)) {
+		ultra_returned_to(m, h);
+		return;
+	}
 	struct request *r = complete_find(m, h);
 	enum cay_error error =
 		(enum cay_error)(h->command >> CAY_COMMAND_ERROR_SHIFT);

@@ -15,7 +15,8 @@
 	.requesters = 2, .completers = 2, .responders = 2, .key_type = 0, \
 	.requests = 64, .port_requests = 16, .packets = 64,               \
 	.park_cycles = 10000, .assemblies = 32, .holders = 64,            \
-	.notify_entries = 16, .ack_entries = 16, .mtu = 4096,             \
+	.notify_entries = 16, .ack_entries = 16, .ultra_ports = 64,       \
+	.ultra_lines = 1024, .ultra_packets = 16, .mtu = 4096,            \
 	.encode_local = 0, .service_ns = 500
 
 const struct machine_preset machine_presets[] = {
@@ -82,6 +83,12 @@ const struct machine_parameter machine_parameters[] = {
 		"queue of the notification unit" },
 	{ "ack-entries", AT(ack_entries), 1, 4096, true,
 		"queue of the acknowledge unit" },
+	{ "ultra-ports", AT(ultra_ports), 1, 2048, true,
+		"ports of the ULTRA requester, and of the ULTRA completer" },
+	{ "ultra-lines", AT(ultra_lines), 1, 65536, true,
+		"packet queue of the ULTRA requester, in lines of 64 bytes" },
+	{ "ultra-packets", AT(ultra_packets), 1, 65536, true,
+		"ULTRA messages that have arrived and are not stored" },
 	{ "mtu", AT(mtu), 64, 65472, true, "bytes of payload in a packet" },
 	{ "encode-local", AT(encode_local), 0, 1, true,
 		"1: local transfers are encoded as bits as well" },

@@ -35,6 +35,9 @@ struct machine_config {
 	uint32_t holders;	 /* ports of other nodes that hold locks */
 	uint32_t notify_entries; /* queue of the notification unit */
 	uint32_t ack_entries;	 /* queue of the acknowledge unit */
+	uint32_t ultra_ports;	 /* of the ULTRA requester, of the completer */
+	uint32_t ultra_lines;	 /* packet queue of the ULTRA requester */
+	uint32_t ultra_packets;	 /* ULTRA messages, arrived and not stored */
 	uint32_t mtu;		 /* bytes of payload in a packet */
 	uint32_t encode_local;	 /* 1: local transfers are encoded as well */
 	uint32_t service_ns;	 /* of one work request, for the wait hint */

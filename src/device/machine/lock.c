@@ -123,9 +123,13 @@ static uint64_t holder_take(struct machine *m, const struct machine_peer *h)
 	return holder_word(m, at);
 }
 
+static void ultra_peer_gone(
+	struct machine *, const struct machine_peer *, bool node);
+
 void machine_holder_gone(struct machine *m, const struct machine_peer *p)
 {
 	uint64_t word = lock_word_of(m, p);
+	ultra_peer_gone(m, p, false);
 	if (!word)
 		return;
 	lock_count(m, word, true);
@@ -149,7 +153,7 @@ static bool arrival_accesses(
 int machine_window_quiesce(struct machine *m, uint16_t vpid, uint16_t window)
 {
 	uint32_t port = port_find(m, vpid);
-	for (uint32_t i = 0; port != NONE && i < m->config.packets; i++) {
+	for (uint32_t i = 0; port != NONE && i < m->arrival_count; i++) {
 		const struct arrival *a = &m->arrivals[i];
 		if (arrival_accesses(m, a, port) && !a->fetched &&
 			a->packet.window == window)
@@ -181,7 +185,7 @@ static bool request_accesses(const struct machine *m, const struct request *r)
 static bool lock_waits(const struct machine *m, uint32_t port, uint64_t word)
 {
 	const struct machine_port *p = &m->ports[port];
-	for (uint32_t i = 0; i < m->config.packets; i++) {
+	for (uint32_t i = 0; i < m->arrival_count; i++) {
 		const struct arrival *a = &m->arrivals[i];
 		if (arrival_accesses(m, a, port) &&
 			a->packet.origin_lock != word &&

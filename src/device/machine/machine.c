@@ -29,6 +29,7 @@
 #include "device/requester_vci.c"
 #include "device/fetch.c"
 #include "device/status.c"
+#include "device/ultra.c"
 /* clang-format on */
 
 #include "device/machine/state.h"
@@ -78,6 +79,9 @@ static void host_note(const struct machine *m, struct machine_note n)
 #include "device/machine/lock.c"
 #include "device/machine/respond_unit.c"
 #include "device/machine/target_unit.c"
+#include "device/machine/ultra_requester_unit.c"
+#include "device/machine/ultra_completer_unit.c"
+#include "device/machine/ultra_path.c"
 #include "device/machine/complete_unit.c"
 #include "device/machine/notify_unit.c"
 /* clang-format on */
@@ -85,8 +89,16 @@ static void host_note(const struct machine *m, struct machine_note n)
 static enum stage_result unit_execute(
 	struct machine *m, enum unit_kind kind, uint32_t item, uint32_t stage)
 {
-	return kind == UNIT_REQUESTER ? requester_stage(m, item, stage)
-				      : target_stage(m, item, stage);
+	switch (kind) {
+	case UNIT_REQUESTER:
+		return requester_stage(m, item, stage);
+	case UNIT_ULTRA_REQUESTER:
+		return ultra_requester_stage(m, item, stage);
+	case UNIT_ULTRA_COMPLETER:
+		return ultra_completer_stage(m, item, stage);
+	default:
+		return target_stage(m, item, stage);
+	}
 }
 
 /* From the end of the pipelines to their beginning: one stage per cycle. */
@@ -99,10 +111,16 @@ bool machine_step(struct machine *m)
 	retire_step(m);
 	complete_step(m);
 	unpark_step(m);
-	for (int kind = 0; kind < UNIT_KINDS; kind++)
+	bool ultra_first = m->ultra_first;
+	if (ultra_first)
+		ultra_requester_step(m);
+	for (int kind = 0; kind < UNIT_HOST_KINDS; kind++)
 		for (uint32_t u = 0; u < m->unit_count[kind]; u++)
 			pipeline_step(
 				m, (enum unit_kind)kind, &m->units[kind][u]);
+	if (!ultra_first)
+		ultra_requester_step(m);
+	ultra_completer_step(m);
 	dispatch_step(m);
 	issue_step(m);
 	fetch_step(m);
@@ -111,10 +129,15 @@ bool machine_step(struct machine *m)
 
 bool machine_idle(const struct machine *m)
 {
-	return m->csb_used == 0 && m->notify.count == 0 && m->ack.count == 0 &&
+	const struct unit *ultra = &m->units[UNIT_ULTRA_REQUESTER][0];
+	for (uint32_t s = 0; s < ULTRA_STAGES; s++)
+		if (ultra->item[s] != NONE)
+			return false;
+	return m->ultra_active.count == 0 && m->ultra_returning.count == 0 &&
+	       m->csb_used == 0 && m->notify.count == 0 && m->ack.count == 0 &&
 	       m->assembly_used == 0 &&
 	       m->request_free_count == m->config.requests &&
-	       m->arrival_free_count == m->config.packets;
+	       m->arrival_free_count == m->arrival_count;
 }
 
 /* ---- software ---- */
@@ -242,7 +265,7 @@ void machine_detach(struct machine *m, uint16_t vpid)
 			if (m->assemblies[i].state == ASSEMBLY_OPEN)
 				m->assemblies[i].state = ASSEMBLY_REFUSED;
 		}
-	for (uint32_t i = 0; i < m->config.packets; i++)
+	for (uint32_t i = 0; i < m->arrival_count; i++)
 		if (m->arrivals[i].port == port)
 			m->arrivals[i].port = NONE;
 	for (uint32_t i = 0; i < m->notify.count; i++) {
@@ -250,6 +273,7 @@ void machine_detach(struct machine *m, uint16_t vpid)
 		if (n->port == port)
 			n->port = NONE;
 	}
+	ultra_detach(m, port);
 	machine_holder_gone(
 		m, &(struct machine_peer){ m->node, p->first_epoch, vpid });
 	p->own = NULL;
@@ -263,9 +287,10 @@ void machine_node_gone(struct machine *m, uint32_t node)
 		if (holder.node == node)
 			machine_holder_gone(m, &holder);
 	}
+	ultra_peer_gone(m, &(struct machine_peer){ .node = node }, true);
 	for (uint32_t i = 0; i < MACHINE_ROUTES; i++)
 		m->routes[i].gone |= m->routes[i].peer.node == node;
-	for (uint32_t i = 0; i < m->config.packets; i++) {
+	for (uint32_t i = 0; i < m->arrival_count; i++) {
 		struct arrival *a = &m->arrivals[i];
 		if (a->header.origin_node == node && arrival_segmented(a) &&
 			!a->response)
@@ -378,31 +403,43 @@ static bool machine_allocate(struct machine *m)
 	m->csb = calloc(c->csb_entries, sizeof(*m->csb));
 	m->requests = calloc(c->requests, sizeof(*m->requests));
 	m->request_free = calloc(c->requests, sizeof(uint32_t));
-	m->arrivals = calloc(c->packets, sizeof(*m->arrivals));
-	m->arrival_free = calloc(c->packets, sizeof(uint32_t));
+	m->arrival_count = c->packets + c->ultra_packets;
+	m->arrivals = calloc(m->arrival_count, sizeof(*m->arrivals));
+	m->arrival_free = calloc(m->arrival_count, sizeof(uint32_t));
 	m->assemblies = calloc(c->assemblies, sizeof(*m->assemblies));
 	m->notices = calloc(c->notify_entries, sizeof(*m->notices));
 	m->acks = calloc(c->ack_entries, sizeof(*m->acks));
 	m->holders = calloc(c->holders, sizeof(*m->holders));
 	m->routes = calloc(MACHINE_ROUTES, sizeof(*m->routes));
+	m->requester_ports =
+		calloc(c->ultra_ports, sizeof(*m->requester_ports));
+	m->completer_ports =
+		calloc(c->ultra_ports, sizeof(*m->completer_ports));
+	m->ultra_queue =
+		aligned_alloc(CAY_LINE, (size_t)c->ultra_lines * CAY_LINE);
+	m->line_owner = calloc(c->ultra_lines, sizeof(*m->line_owner));
+	m->ultra_notes = calloc(c->ultra_lines, sizeof(*m->ultra_notes));
 	m->encoded = malloc(PACKET_BYTES_MAX(c->mtu));
 	if (!m->ports || !m->by_vpid || !m->csb || !m->requests ||
 		!m->request_free || !m->arrivals || !m->arrival_free ||
 		!m->assemblies || !m->notices || !m->acks || !m->holders ||
-		!m->routes || !m->encoded)
+		!m->routes || !m->encoded || !m->requester_ports ||
+		!m->completer_ports || !m->ultra_queue || !m->line_owner ||
+		!m->ultra_notes)
 		return false;
-	for (uint32_t i = 0; i < c->packets; i++) {
+	memset(m->line_owner, 0xff, c->ultra_lines * sizeof(*m->line_owner));
+	for (uint32_t i = 0; i < m->arrival_count; i++) {
 		m->arrivals[i].bytes = malloc(c->mtu);
 		if (!m->arrivals[i].bytes)
 			return false;
-		m->arrival_free[i] = c->packets - 1 - i;
+		m->arrival_free[i] = m->arrival_count - 1 - i;
 	}
 	for (uint32_t i = 0; i < c->requests; i++)
 		m->request_free[i] = c->requests - 1 - i;
 	for (uint32_t i = 0; i < c->csb_entries; i++)
 		m->csb[i].next = i + 1 < c->csb_entries ? i + 1 : NONE;
 	m->request_free_count = c->requests;
-	m->arrival_free_count = c->packets;
+	m->arrival_free_count = m->arrival_count;
 	memset(m->by_vpid, 0xff, slots * sizeof(*m->by_vpid));
 	return ring_open(&m->active, m->port_max) &&
 	       ring_open(&m->retiring, m->port_max) &&
@@ -412,6 +449,11 @@ static bool machine_allocate(struct machine *m)
 	       ring_open(&m->answers, c->packets) &&
 	       ring_open(&m->notify, c->notify_entries) &&
 	       ring_open(&m->ack, c->ack_entries) &&
+	       ring_open(&m->ultra_active, c->ultra_ports) &&
+	       ring_open(&m->ultra_returning, c->ultra_ports) &&
+	       ring_open(&m->ultra_incoming, c->ultra_packets) &&
+	       unit_open(m, UNIT_ULTRA_REQUESTER, 1, ULTRA_STAGES) &&
+	       unit_open(m, UNIT_ULTRA_COMPLETER, 1, ULTRA_STAGES) &&
 	       unit_open(m, UNIT_REQUESTER, c->requesters, REQUESTER_STAGES) &&
 	       unit_open(m, UNIT_COMPLETER, c->completers, TARGET_STAGES) &&
 	       unit_open(m, UNIT_RESPONDER, c->responders, TARGET_STAGES);
@@ -448,10 +490,11 @@ void machine_close(struct machine *m)
 		}
 		free(m->units[kind]);
 	}
-	for (uint32_t i = 0; m->arrivals && i < m->config.packets; i++)
+	for (uint32_t i = 0; m->arrivals && i < m->arrival_count; i++)
 		free(m->arrivals[i].bytes);
 	struct ring *rings[] = { &m->active, &m->retiring, &m->issue,
-		&m->resume, &m->incoming, &m->answers, &m->notify, &m->ack };
+		&m->resume, &m->incoming, &m->answers, &m->notify, &m->ack,
+		&m->ultra_active, &m->ultra_returning, &m->ultra_incoming };
 	for (unsigned i = 0; i < ARRAY_COUNT(rings); i++)
 		free(rings[i]->item);
 	free(m->ports);
@@ -465,6 +508,11 @@ void machine_close(struct machine *m)
 	free(m->notices);
 	free(m->acks);
 	free(m->holders);
+	free(m->requester_ports);
+	free(m->completer_ports);
+	free(m->ultra_queue);
+	free(m->line_owner);
+	free(m->ultra_notes);
 	free(m->routes);
 	free(m->encoded);
 	free(m);

@@ -21,6 +21,7 @@
  *	csb -> fetch -> issue queue -> requesters -> transmit
  *	receive -> dispatch -> completers, responders -> notify, ack
  *	receive -> complete -> notify
+ *	ULTRA requester -> transmit; receive -> ULTRA completer (ultra.h)
  *
  * All memory is allocated by machine_open(). One thread at a time.
  */
@@ -52,6 +53,8 @@ struct machine_counts {
 	uint64_t retired; /* requests */
 	uint64_t stale;	  /* packets that name no request in flight */
 	uint64_t voided;  /* entries of transfers that were abandoned */
+	uint64_t ultra_refused, ultra_injected;	 /* messages, at the origin */
+	uint64_t ultra_stored, ultra_discarded;	 /* and at the target */
 	uint64_t csb_max, issue_max, flight_max; /* highest occupancy */
 };
 
@@ -76,13 +79,13 @@ void machine_close(struct machine *);
 int machine_attach(struct machine *, struct context *own);
 /*
  * Disables a port: forgets its work, aborts the transfers that it has begun,
- * answers packets for it with CAY_ERROR_GONE, and releases the locks that it
- * holds here.
+ * answers packets for it with CAY_ERROR_GONE, releases the locks that it holds
+ * here, and ends its ULTRA paths.
  */
 void machine_detach(struct machine *, uint16_t vpid);
 /*
- * Another node is gone: what it had begun here becomes void, and its ports hold
- * no locks.
+ * Another node is gone: what it had begun here becomes void, its ports hold no
+ * locks, and their ULTRA paths end.
  */
 void machine_node_gone(struct machine *, uint32_t node);
 
@@ -135,7 +138,10 @@ int machine_window_locked(struct machine *, const struct machine_lock *);
 /* Returns 0 or -EPERM; -EPIPE, -ENXIO or -EACCES if it is not locked either. */
 int machine_window_unlock(struct machine *, const struct machine_lock *);
 
-/* A port of this or another node is gone: releases its locks. */
+/*
+ * A port of this or another node is gone: releases its locks, and ends its
+ * ULTRA paths.
+ */
 void machine_holder_gone(struct machine *, const struct machine_peer *);
 
 /*
@@ -157,7 +163,8 @@ void machine_completions_returned(struct machine *, uint16_t vpid, uint32_t n);
 
 /*
  * Where encoded packets leave: called with a packet, it returns false if the
- * wire is full, and is then called again in a later cycle.
+ * wire is full, and is then called again in a later cycle. `response` is also
+ * true for ULTRA messages, which as responses are executed in any case.
  */
 struct wire_port {
 	bool (*send)(struct wire_port *, uint32_t node, bool response,

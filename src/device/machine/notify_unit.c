@@ -20,9 +20,11 @@ static void notify_step(struct machine *m)
 	if (p) {
 		switch (n->kind) {
 		case NOTICE_COMPLETION:
+		case NOTICE_ULTRA:
 			ack_complete(p->own, &m->op, &n->completion,
-				CAY_NOTIFY_CC, 0,
-				private_load32(&p->origin.device.wq_read));
+				n->kind == NOTICE_ULTRA ? CAY_NOTIFY_ULTRA
+							: CAY_NOTIFY_CC,
+				0, private_load32(&p->origin.device.wq_read));
 			break;
 		case NOTICE_STATUS:
 			status_write(&p->origin, &m->op, p->own);

@@ -40,9 +40,29 @@ static void observe_sent(
 	host_note(m, n);
 }
 
+static uint64_t ultra_entry_tag(const struct machine *, uint32_t line);
+static unsigned ultra_entry_flags(const struct machine *, uint32_t line);
+
+/* A note about a port of an ULTRA unit. */
+static struct machine_note observe_path(const struct machine *m,
+	const struct ultra_end *e, enum machine_event event, uint64_t tag,
+	unsigned flags)
+{
+	return (struct machine_note){ .event = event,
+		.vpid = observe_vpid(m, e->port),
+		.tag = tag,
+		.command = (uint16_t)(PACKET_ULTRA | flags),
+		.upid = e->upid };
+}
+
 static struct machine_note observe_item(
 	const struct machine *m, enum unit_kind kind, uint32_t item)
 {
+	if (kind == UNIT_ULTRA_REQUESTER)
+		return observe_path(m,
+			&m->requester_ports[m->line_owner[item]].end,
+			MACHINE_STAGE, ultra_entry_tag(m, item),
+			ultra_entry_flags(m, item));
 	return kind == UNIT_REQUESTER
 		       ? observe_request(m, &m->requests[item], MACHINE_STAGE)
 		       : observe_packet(&m->arrivals[item].header,
@@ -81,8 +101,9 @@ static void observe_notice(const struct machine *m, const struct notice *q)
 	struct machine_note n = { .event = MACHINE_NOTIFIED,
 		.vpid = observe_vpid(m, q->port),
 		.command = CAY_NOTIFY_STATUS };
-	if (q->kind == NOTICE_COMPLETION) {
-		n.command = CAY_NOTIFY_CC;
+	if (q->kind == NOTICE_COMPLETION || q->kind == NOTICE_ULTRA) {
+		n.command = q->kind == NOTICE_ULTRA ? CAY_NOTIFY_ULTRA
+						    : CAY_NOTIFY_CC;
 		n.command |= (uint16_t)(q->completion.error
 					<< CAY_COMMAND_ERROR_SHIFT);
 		n.tag = q->completion.tag;

@@ -7,11 +7,11 @@
 const char *machine_unit_name(enum unit_kind kind)
 {
 	static const char *const names[UNIT_KINDS] = { "requester", "completer",
-		"responder" };
+		"responder", "ULTRA requester", "ULTRA completer" };
 	return kind < UNIT_KINDS ? names[kind] : "?";
 }
 
-/* As in request_unit.c and target_unit.c. */
+/* As in request_unit.c, target_unit.c and the units of ULTRA. */
 const char *machine_stage_name(enum unit_kind kind, uint32_t stage)
 {
 	static const char *const requester[] = { "context load",
@@ -23,6 +23,17 @@ const char *machine_stage_name(enum unit_kind kind, uint32_t stage)
 	static const char *const responder[] = { "context load", "window check",
 		"fetch and response", "notification", "acknowledge",
 		"context write-back" };
+	static const char *const ultra[UNIT_KINDS][4] = {
+		[UNIT_ULTRA_REQUESTER] = { "context load", "route and frame",
+			"payload and transmit",
+			"notification and context write-back" },
+		[UNIT_ULTRA_COMPLETER] = { "context load and checks",
+			"payload and tag", "status",
+			"interrupt and context write-back" },
+	};
+	if (kind >= UNIT_HOST_KINDS && kind < UNIT_KINDS)
+		return stage < ARRAY_COUNT(ultra[kind]) ? ultra[kind][stage]
+							: "?";
 	if (stage >= ARRAY_COUNT(target))
 		return "?";
 	return kind == UNIT_REQUESTER	? requester[stage]
@@ -35,6 +46,6 @@ const char *machine_event_name(enum machine_event event)
 	static const char *const names[MACHINE_EVENTS] = { "accepted",
 		"refused", "fetched", "held", "issued", "stage", "transmitted",
 		"arrived", "dispatched", "parked", "notified", "answered",
-		"retired" };
+		"retired", "discarded", "interrupted", "returned" };
 	return event < MACHINE_EVENTS ? names[event] : "?";
 }

@@ -19,12 +19,16 @@ enum unit_kind {
 	UNIT_REQUESTER,
 	UNIT_COMPLETER,
 	UNIT_RESPONDER,
+	UNIT_HOST_KINDS, /* those above are of the host port */
+	UNIT_ULTRA_REQUESTER = UNIT_HOST_KINDS,
+	UNIT_ULTRA_COMPLETER,
 	UNIT_KINDS,
 };
 
 enum machine_event {
-	MACHINE_ACCEPTED,    /* a trigger, into the conditional store buffer */
-	MACHINE_REFUSED,     /* a trigger */
+	MACHINE_ACCEPTED,    /* a trigger, into the conditional store buffer; an
+				ULTRA message, into the packet queue */
+	MACHINE_REFUSED,     /* a trigger, an ULTRA message */
 	MACHINE_FETCHED,     /* a VCI, into the issue queue */
 	MACHINE_HELD,	     /* in front of the units for this cycle */
 	MACHINE_ISSUED,	     /* to a requester */
@@ -36,6 +40,9 @@ enum machine_event {
 	MACHINE_NOTIFIED,    /* an entry is published */
 	MACHINE_ANSWERED,    /* a response has found its request */
 	MACHINE_RETIRED,     /* a request */
+	MACHINE_DISCARDED,   /* an ULTRA message */
+	MACHINE_INTERRUPTED, /* a port, by an ULTRA message */
+	MACHINE_RETURNED,    /* a port has returned slices of a path */
 	MACHINE_EVENTS,
 };
 
@@ -51,7 +58,9 @@ struct machine_note {
 	uint32_t unit;	     /* its number */
 	uint32_t stage;	     /* STAGE */
 	uint32_t items;	     /* ACCEPTED: of the trigger */
-	uint32_t left; /* ACCEPTED: entries; REFUSED: the wait hint in ns */
+	uint32_t left;	   /* ACCEPTED: entries; REFUSED: the wait hint in ns */
+	uint16_t upid;	   /* of an ULTRA port of this node */
+	uint64_t position; /* ANSWERED, RETURNED, of a path */
 	/*
 	 * ISSUED, DISPATCHED: to this unit because it has an earlier request of
 	 * the same origin and target. HELD: behind such a request; otherwise no

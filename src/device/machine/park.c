@@ -132,7 +132,7 @@ static bool unpark_blocked(const struct machine *m, uint32_t port)
 {
 	for (uint32_t i = m->ports[port].parked_first; i != NONE;
 		i = m->arrivals[i].next)
-		for (int kind = UNIT_COMPLETER; kind < UNIT_KINDS; kind++)
+		for (int kind = UNIT_COMPLETER; kind < UNIT_HOST_KINDS; kind++)
 			if (scoreboard_find(m, (enum unit_kind)kind,
 				    m->arrivals[i].key) != NONE)
 				return true;

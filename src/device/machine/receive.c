@@ -2,7 +2,8 @@
 /*
  * Arrivals: decodes packets from the wire, and dispatches requests, in order of
  * arrival, to the completers and responders. The scoreboard keeps the order per
- * origin and target; responses go to the complete unit.
+ * origin and target; responses go to the complete unit, and ULTRA messages to
+ * the ULTRA completer.
  */
 
 /* `local`: transmitted by this machine, and not from the wire. */
@@ -12,7 +13,7 @@ static int arrival_decode(
 	struct packet_header h;
 	struct routing_string string;
 	/* The class is not known before the packet is decoded. */
-	if (!arrival_room(m, true))
+	if (!m->arrival_free_count)
 		return -EAGAIN;
 	uint32_t at = m->arrival_free[m->arrival_free_count - 1];
 	int r = packet_decode(
@@ -24,10 +25,9 @@ static int arrival_decode(
 		m->counts.stale++;
 		return r;
 	}
-	bool response = packet_is_response(h.command);
-	if (!arrival_room(m, response))
+	if (!arrival_room(m, h.command))
 		return -EAGAIN;
-	arrival_allocate(m, response);
+	arrival_allocate(m, h.command);
 	m->arrivals[at].header = h;
 	m->arrivals[at].string = string;
 	m->arrivals[at].remote = true;

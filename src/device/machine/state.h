@@ -5,7 +5,9 @@
 
 #include "device/machine/machine.h"
 #include "device/machine/ring.h"
+#include "device/machine/ultra.h"
 #include "device/packet.h"
+#include "device/ultra.h"
 
 #define NONE	       UINT32_MAX
 #define MACHINE_ROUTES 256 /* routing strings to other nodes */
@@ -100,10 +102,12 @@ struct arrival {
 	uint64_t fetched; /* by a responder, in bytes */
 	uint64_t granted; /* cycle of the check of its window */
 	struct response answer;
-	bool remote, response, posted, answered;
+	bool remote, response, ultra, posted, answered;
 	bool entered;  /* its window is checked, and it has not ended */
 	uint8_t error; /* of a responder that cannot refuse it yet */
 	bool dropped;  /* its node is gone */
+	uint32_t path; /* of an ULTRA message: completer port, or NONE */
+	struct ultra_cursor slice; /* and where it goes */
 	/* Of a first segment that is parked: later ones, the last, came. */
 	bool held, held_last;
 	/* If `remote`, as received: has the way back. Last: it is not cleared.
@@ -134,6 +138,55 @@ struct assembly {
 	uint32_t slot_index;
 };
 
+/* ---- ULTRA: contexts of the two units ---- */
+
+enum path_state {
+	PATH_FREE,
+	PATH_OPEN, /* not enabled */
+	PATH_ENABLED,
+	PATH_GONE,   /* the other end is */
+	PATH_CLOSED, /* a requester port that has notifications to write */
+};
+
+struct ultra_end {
+	uint8_t state;	    /* enum path_state */
+	uint16_t upid;	    /* of a free port: the last one that it had */
+	uint16_t peer_upid; /* 0: none */
+	uint32_t port;
+	struct machine_peer peer;
+};
+
+/* Positions count messages from 0. */
+struct requester_port {
+	struct ultra_end end;
+	uint32_t line; /* its slice of the packet queue begins there */
+	uint32_t entries, entry_bytes;
+	uint32_t slices;		/* of the target's queue */
+	uint64_t written, issued, read; /* issued: given to the unit */
+	uint64_t returned;		/* the position of the target */
+	uint32_t note_first, notes;	/* messages with ACK */
+	bool active;			/* in the ring of ports with work */
+	bool remote;
+	struct routing_string string; /* if `remote` */
+};
+
+/* A message with ACK that the target has not taken. */
+struct ultra_note {
+	uint64_t position, tag;
+	uint32_t length;
+};
+
+struct completer_port {
+	struct ultra_end end;
+	struct ultra_cursor next;
+	uint64_t written, read;
+	uint64_t discarded;
+	struct packet_header message; /* the last one that was stored */
+	bool returning;		      /* in the ring of ports with an ACK */
+	bool remote;
+	struct routing_string string; /* if `remote`: of that message */
+};
+
 /* ---- units ---- */
 
 #define UNIT_STAGES_MAX 6
@@ -151,6 +204,7 @@ struct unit {
 enum notice_kind {
 	NOTICE_COMPLETION,
 	NOTICE_STATUS,
+	NOTICE_ULTRA,
 	NOTICE_MESSAGE, /* of an arrival */
 	NOTICE_ACCESS,
 	NOTICE_POSTED,
@@ -195,8 +249,10 @@ struct machine {
 	uint32_t unit_count[UNIT_KINDS], unit_stages[UNIT_KINDS];
 
 	struct arrival *arrivals;
+	uint32_t arrival_count; /* packets + ultra_packets */
 	uint32_t *arrival_free, arrival_free_count;
 	uint32_t arrival_responses;    /* in use by responses */
+	uint32_t arrival_ultra;	       /* in use by ULTRA messages */
 	struct ring incoming, answers; /* arrivals: requests, responses */
 	struct assembly *assemblies;
 	uint32_t assembly_used, assembly_resumed;
@@ -207,6 +263,17 @@ struct machine {
 	struct ring notify;
 	struct acknowledge *acks;
 	struct ring ack;
+
+	struct requester_port *requester_ports;
+	struct completer_port *completer_ports;
+	uint32_t requester_port_next, completer_port_next;
+	unsigned char *ultra_queue; /* packet queue: lines */
+	uint32_t *line_owner;	    /* requester port of each, or NONE */
+	struct ultra_note *ultra_notes;
+	struct ring ultra_active;    /* requester ports with work */
+	struct ring ultra_returning; /* completer ports with an ACK */
+	struct ring ultra_incoming;  /* arrivals: ULTRA messages */
+	bool ultra_first;	     /* of the requesters, in this cycle */
 
 	struct machine_peer *holders; /* on other nodes; epoch 0: none */
 	uint32_t holder_count;	      /* entries that have been in use */

@@ -17,36 +17,6 @@ static bool transfer_is_long(const struct machine *m, uint64_t length)
 	return length > (uint64_t)m->config.mtu * arrival_requests_max(m);
 }
 
-static bool arrival_room(struct machine *m, bool response)
-{
-	uint32_t requests = m->config.packets - m->arrival_free_count -
-			    m->arrival_responses;
-	bool room = m->arrival_free_count &&
-		    (response || requests < arrival_requests_max(m));
-	m->pressed |= !room && !response;
-	return room;
-}
-
-static uint32_t arrival_allocate(struct machine *m, bool response)
-{
-	uint32_t at = m->arrival_free[--m->arrival_free_count];
-	struct arrival *a = &m->arrivals[at];
-	unsigned char *bytes = a->bytes;
-	memset(a, 0, offsetof(struct arrival, string));
-	a->bytes = bytes;
-	a->assembly = a->next = a->port = NONE;
-	a->response = response;
-	m->arrival_responses += response;
-	return at;
-}
-
-static void arrival_free(struct machine *m, uint32_t at)
-{
-	m->arrival_responses -= m->arrivals[at].response;
-	m->arrivals[at].entered = false;
-	m->arrival_free[m->arrival_free_count++] = at;
-}
-
 static bool packet_is_response(unsigned command)
 {
 	unsigned plain = command & CAY_COMMAND_MASK;
@@ -56,10 +26,54 @@ static bool packet_is_response(unsigned command)
 	       plain & CAY_COMMAND_RESPONSE;
 }
 
+/*
+ * Returns true if there is room for a packet. ULTRA messages have room of their
+ * own: neither they nor other packets keep each other out.
+ */
+static bool arrival_room(struct machine *m, unsigned command)
+{
+	if (packet_is_ultra((uint16_t)command))
+		return m->arrival_ultra < m->config.ultra_packets;
+	uint32_t used =
+		m->arrival_count - m->arrival_free_count - m->arrival_ultra;
+	bool response = packet_is_response(command);
+	bool room = used < m->config.packets &&
+		    (response || used - m->arrival_responses <
+					 arrival_requests_max(m));
+	m->pressed |= !room && !response;
+	return room;
+}
+
+static uint32_t arrival_allocate(struct machine *m, unsigned command)
+{
+	uint32_t at = m->arrival_free[--m->arrival_free_count];
+	struct arrival *a = &m->arrivals[at];
+	unsigned char *bytes = a->bytes;
+	memset(a, 0, offsetof(struct arrival, string));
+	a->bytes = bytes;
+	a->assembly = a->next = a->port = a->path = NONE;
+	a->response = packet_is_response(command);
+	a->ultra = packet_is_ultra((uint16_t)command);
+	m->arrival_responses += a->response;
+	m->arrival_ultra += a->ultra;
+	return at;
+}
+
+static void arrival_free(struct machine *m, uint32_t at)
+{
+	m->arrival_responses -= m->arrivals[at].response;
+	m->arrival_ultra -= m->arrivals[at].ultra;
+	m->arrivals[at].entered = false;
+	m->arrival_free[m->arrival_free_count++] = at;
+}
+
 static void arrival_enqueue(struct machine *m, uint32_t at)
 {
 	struct arrival *a = &m->arrivals[at];
-	ring_push(a->response ? &m->answers : &m->incoming, at);
+	ring_push(a->response ? &m->answers
+		  : a->ultra  ? &m->ultra_incoming
+			      : &m->incoming,
+		at);
 	if (host_observed(m))
 		host_note(
 			m, observe_packet(&a->header, MACHINE_ARRIVED, false));
@@ -79,10 +93,10 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 {
 	bool response = packet_is_response(h->command);
 	if (node == m->node && !m->config.encode_local) {
-		if (!arrival_room(m, response))
+		if (!arrival_room(m, h->command))
 			return false;
 		observe_sent(m, h, 0);
-		uint32_t at = arrival_allocate(m, response);
+		uint32_t at = arrival_allocate(m, h->command);
 		struct arrival *a = &m->arrivals[at];
 		a->header = *h;
 		if (h->bytes)
@@ -102,12 +116,14 @@ static bool transmit(struct machine *m, const struct packet_header *h,
 	assert(size > 0);
 	bool sent;
 	if (node == m->node) {
-		if (!arrival_room(m, response))
+		if (!arrival_room(m, h->command))
 			return false;
 		observe_sent(m, h, (size_t)size);
 		sent = arrival_decode(m, m->encoded, (size_t)size, true) == 0;
 	} else {
-		sent = host_wire(m, node, response, m->encoded, (size_t)size);
+		sent = host_wire(m, node,
+			response || packet_is_ultra(h->command), m->encoded,
+			(size_t)size);
 		if (sent)
 			observe_sent(m, h, (size_t)size);
 	}

@@ -80,7 +80,8 @@ bool wire_step(struct wire *w)
 	bool some = false;
 	w->now++;
 	for (uint32_t n = 0; n < w->count; n++) {
-		struct wire_source *s = &w->sources[n];
+		/* The first one changes: none is always before the others. */
+		struct wire_source *s = &w->sources[(n + w->now) % w->count];
 		for (uint32_t i = 0; i < s->count; i++) {
 			struct wire_packet p = s->packet[i];
 			if (p.due > w->now || wire_behind(s, i) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A wire between machines on the counting platform: packets are delayed by a
- * seed. Those of one source, destination and class (requests, responses) stay
- * in order; all others may overtake each other.
+ * seed. Those of one source, destination and class (requests; responses and
+ * ULTRA messages) stay in order; all others may overtake each other.
  *
  *	struct wire *w;
  *	wire_open(&w, machines, count, delay_max, seed);
