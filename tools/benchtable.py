@@ -266,15 +266,15 @@ class Report:
     def cross_checks(self):
         lines = []
         for case in self.cases:
-            for key, ns in self.checks.items():
-                if (case.section, case.bytes) == ("latency", 8) and ns \
+            for key, ratio in self.checks.items():
+                if (case.section, case.bytes) == ("latency", 8) \
                         and key in self.figures[case]:
-                    ours = self.figures[case][key].ns[1]
+                    ours = self.figures[case][key].over_handover[1]
                     lines.append(
                         f"* Cross-check: {self.candidates[key].title}, 8 B, "
-                        f"one way: here {ours / ns:.2f} of what "
-                        "`ucx_perftest` reports in a run of its own, which "
-                        "neither writes nor reads the message.")
+                        f"one way: {ours:.2f} L here, {ratio:.2f} L by "
+                        "`ucx_perftest`, which neither writes nor reads the "
+                        "message, in a run of its own.")
         return lines
 
     def markdown(self):

@@ -89,7 +89,7 @@ class Tables(unittest.TestCase):
     def report(self, *cases):
         return benchtable.Report(
             cases, candidates(cay="cay", slow="peer", fast="peer",
-                              ring="ring", gone="peer"), {"fast": 150.0}, [])
+                              ring="ring", gone="peer"), {"fast": 1.5}, [])
 
     def test_best_peer(self):
         report = self.report(case({
@@ -116,7 +116,7 @@ class Tables(unittest.TestCase):
                 if line.startswith("| CAY  ") and "[" in line]
         self.assertIn("disturbed, for orientation", row)
         self.assertIn("0/10", row)
-        self.assertIn("1.36 of what `ucx_perftest`", text)
+        self.assertIn("2.04 L here, 1.50 L by `ucx_perftest`", text)
 
     def test_nothing_measured(self):
         report = self.report(case({}, problems={"gone": "failed: x"}))
