@@ -109,6 +109,9 @@ class Native(SessionTest):
                            + [("rate", 8), ("latency", 8)],
                            [("nonsense", 8)])
 
+    def test_burst(self):
+        self.check("burst", [("rate", 8), ("rate", 40)], [("latency", 8)])
+
     def test_borrowed(self):
         for peer in "borrow", "alloc":
             with self.subTest(peer=peer):

@@ -77,6 +77,12 @@ static const struct workload *sketch_workload(
 	}
 }
 
+static const struct workload *burst_of(enum session_kind kind, size_t bytes)
+{
+	(void)bytes;
+	return kind == SESSION_RATE ? &cay_burst_workload : NULL;
+}
+
 /* Slices have at most 4096 bytes, with a header of 16. */
 #define ULTRA_BYTES_MAX 4080u
 
@@ -147,6 +153,7 @@ int main(int argc, char **argv)
 		CAY_PEER("cay", cay_workload),
 		CAY_PEER("borrow", borrow_workload),
 		CAY_PEER("alloc", alloc_workload),
+		CAY_PEER("burst", burst_of),
 		CAY_PEER("ultra", ultra_of),
 		OTHER_PEER("sketch", sketch_workload),
 		OTHER_PEER("line", line_of),

@@ -106,6 +106,44 @@ static int cay_rate_run(struct side *s, uint32_t iterations)
 			    : cay_rate_receive(s, iterations);
 }
 
+/* ---- Cay, bursts ---- */
+
+static int cay_burst_send(struct side *s, uint32_t iterations)
+{
+	unsigned char data[RATE_BURST][PAYLOAD_LINE];
+	struct cay_message message[RATE_BURST];
+	struct endpoint *p = s->state;
+	uint32_t spins = 0;
+	int r = 0;
+
+	while (!r && iterations) {
+		int count = (int)bits_min(iterations, RATE_BURST);
+		for (int i = 0; i < count; i++) {
+			uint64_t number = p->sent + (uint64_t)i;
+			payload_stamp(data[i], s->bytes, number);
+			message[i] = (struct cay_message){ .tag = number,
+				.data = data[i],
+				.length = s->bytes };
+		}
+		int sent = cay_send_burst(p->port, p->next, message, count);
+		if (sent > 0) {
+			p->sent += (uint64_t)sent;
+			iterations -= (uint32_t)sent;
+		} else if (sent != -EAGAIN) {
+			r = sent;
+		} else {
+			r = group_spin(s->group, &spins);
+		}
+	}
+	return r ? r : group_await(s->group, rate_received(s), p->sent);
+}
+
+static int cay_burst_run(struct side *s, uint32_t iterations)
+{
+	return s->rank == 0 ? cay_burst_send(s, iterations)
+			    : cay_rate_receive(s, iterations);
+}
+
 const struct workload baseline_rate_workload = {
 	.name = "baseline",
 	.setup = baseline_setup,
@@ -117,5 +155,12 @@ const struct workload cay_rate_workload = {
 	.name = "Cay",
 	.setup = endpoint_setup,
 	.run = cay_rate_run,
+	.teardown = endpoint_teardown,
+};
+
+const struct workload cay_burst_workload = {
+	.name = "Cay",
+	.setup = endpoint_setup,
+	.run = cay_burst_run,
 	.teardown = endpoint_teardown,
 };

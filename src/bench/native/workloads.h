@@ -65,6 +65,7 @@ extern const struct workload cay_posted_workload;
 /* rate.c */
 extern const struct workload baseline_rate_workload;
 extern const struct workload cay_rate_workload;
+extern const struct workload cay_burst_workload;
 
 /* kernel.c */
 extern const struct workload pipe_workload;
