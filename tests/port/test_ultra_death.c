@@ -215,7 +215,6 @@ static void hostile_origin(void **state)
 	struct cay_peer *peer = open_peer(friend, port);
 	child_send(&child, 1);
 	child_receive(&child);
-	unsigned damaged = 0;
 	for (uint64_t i = 0; i < scaled(200000); i++) {
 		unsigned char data[64];
 		memset(data, 0xa5, sizeof(data));
@@ -223,7 +222,6 @@ static void hostile_origin(void **state)
 		assert_true(
 			r == -EAGAIN || r == -EBADMSG || (r >= 0 && r <= 48));
 		assert_int_equal(data[48], 0xa5);
-		damaged += r == -EBADMSG;
 		assert_int_equal(ultra_send_number(out, i, 16, 0), 0);
 		assert_int_equal(ultra_recv_number(in, i), 16);
 		if (i % 64)
@@ -242,7 +240,6 @@ static void hostile_origin(void **state)
 	cay_peer_release(peer);
 	close_port(friend);
 	close_port(port);
-	(void)damaged;
 }
 
 /* A damaged path is reported once, and does not keep its port awake. */
@@ -273,11 +270,10 @@ static void hostile_target(void **state)
 	struct cay_addr to = { plan.to.node, (uint16_t)child_receive(&child) };
 	struct cay_ultra *out = ultra_connect(port, to);
 	child_receive(&child);
-	unsigned refused = 0, damaged = 0;
+	unsigned damaged = 0;
 	for (uint64_t i = 0; i < scaled(200000) || !damaged; i++) {
 		int r = ultra_send_number(out, i, 48, 0);
 		assert_true(r == 0 || r == -EAGAIN || r == -EBADMSG);
-		refused += r == -EAGAIN;
 		damaged += r == -EBADMSG;
 	}
 	child_kill(&child);
