@@ -48,15 +48,20 @@ void consumer_return(struct cay_port *, struct consumer *);
  * Returning is worth a swap of R after a quarter of either ring, or if a sender
  * waits.
  */
-static inline bool consumer_return_due(const struct consumer *rx)
+static inline bool consumer_return_due_nq(const struct consumer *rx)
 {
 	/* A hint; the swap finds WAITERS in any case. */
 	bool wanted = device_senders_wait(rx->own);
 	return queue_ahead(rx->oldest, rx->returned) >=
 		       rx->own->nq_entries / 4 ||
-	       queue_rdr_ahead(rx->rdr, rx->returned_rdr) >=
-		       rx->own->rdr_units / 4 ||
 	       wanted;
+}
+
+static inline bool consumer_return_due(const struct consumer *rx)
+{
+	return consumer_return_due_nq(rx) ||
+	       queue_rdr_ahead(rx->rdr, rx->returned_rdr) >=
+		       rx->own->rdr_units / 4;
 }
 
 /*
@@ -71,7 +76,8 @@ static inline bool consumer_release_oldest(
 		(after != rx->next && consumer_slot(rx, after)->released))
 		return false;
 	rx->oldest = after;
-	if (unlikely(consumer_return_due(rx)))
+	/* It has no payload in the RDR. */
+	if (unlikely(consumer_return_due_nq(rx)))
 		consumer_return(port, rx);
 	return true;
 }
