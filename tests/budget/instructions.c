@@ -26,6 +26,29 @@ static void send_40(void)
 	cay_send(port, peer, 1, data, 40, 0);
 }
 
+#define BURST 16
+
+static struct cay_message burst[BURST];
+static struct cay_event events[BURST];
+
+static void send_burst(void)
+{
+	if (cay_send_burst(port, peer, burst, BURST) != BURST)
+		exit(2);
+}
+
+static void poll_burst(void)
+{
+	if (cay_poll(port, events, BURST) != BURST)
+		exit(2);
+}
+
+static void release_burst(void)
+{
+	for (int i = 0; i < BURST; i++)
+		cay_release(port, &events[i]);
+}
+
 static void poll_one(void)
 {
 	if (cay_poll(port, &event, 1) != 1)
@@ -108,12 +131,16 @@ static void add_into(void)
 static const struct path paths[] = {
 	{ "cay_send, 8 bytes", send_8, 189, 208 },
 	{ "cay_poll, a message", poll_one, 106, 109 },
-	{ "cay_release", release, 52, 54 },
+	{ "cay_release", release, 45, 47 },
 	{ "cay_send, 40 bytes", send_40, 197, 216 },
 	{ "cay_poll, a message", poll_one, 106, 109 },
-	{ "cay_release", release, 52, 54 },
+	{ "cay_release", release, 45, 47 },
 	{ "cay_poll, returning entries", poll_once, 127, 136 },
 	{ "cay_poll, nothing", poll_once, 53, 56 },
+	{ "cay_send_burst, 16 of 8 bytes", send_burst, 913, 909 },
+	{ "cay_poll, 16 messages", poll_burst, 1280, 1256 },
+	{ "16 cay_release", release_burst, 808, 784 },
+	{ "cay_poll, returning entries", poll_once, 127, 136 },
 	{ "cay_put, 8 bytes", put_8, 183, 184 },
 	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 203, 207 },
 	/* 183 to 188, by the variant of memcpy() that libc selects. */
@@ -147,6 +174,10 @@ static void window_open(void)
 
 static void warm_up(void)
 {
+	send_burst();
+	poll_burst();
+	release_burst();
+	poll_once();
 	send_8();
 	poll_one();
 	release();
@@ -173,6 +204,10 @@ static void traced(void)
 	char name[64];
 	snprintf(name, sizeof(name), "instructions-%d", (int)getpid());
 	setenv("CAY_NODE", name, 1);
+	for (int i = 0; i < BURST; i++)
+		burst[i] = (struct cay_message){
+			.tag = 1, .data = data, .length = 8
+		};
 	port = cay_port_open(NULL);
 	if (!port || cay_peer_resolve(port, cay_port_addr(port), &peer) != 0)
 		exit(2);

@@ -40,6 +40,61 @@ static void fast_send_writes_two_lines(void **state)
 	}
 }
 
+#define BURST 8
+
+/* One claim, one record, one check; an entry for each message. */
+static void burst_writes_one_line_more_than_its_entries(void **state)
+{
+	struct testbench *tb = *state;
+	struct cay_message messages[BURST];
+	struct cay_nqe n;
+	for (unsigned count = 1; count <= BURST; count++) {
+		for (unsigned i = 0; i < count; i++)
+			messages[i] = (struct cay_message){
+				.tag = i, .data = tb->data, .length = 8
+			};
+		/* As if R had been loaded: it is only when it looks full. */
+		fixture_own(&tb->fixture, 1)->r_seen = tb_r(tb, 1);
+		atomic_load(fixture_route(&tb->fixture, 0, 1))->r_seen =
+			tb_r(tb, 1);
+		counting_begin(&tb->c);
+		assert_int_equal(
+			counting_send_burst(&tb->port[0].origin, tb->port[0].op,
+				fixture_route(&tb->fixture, 0, 1), messages,
+				count),
+			count);
+		counting_end();
+		assert_int_equal(counting_lines_shared(&tb->c), 1 + count);
+		tb_assert_costs(
+			tb, (struct counting_sum[HOST_KINDS]){
+				    [HOST_W] = cost_claim,
+				    [HOST_MIGRATION] = cost_migration_check,
+				    [HOST_NQE] = { .stores = 4 * count,
+					    .lines = count },
+				    [HOST_RECORD] = cost_record });
+		for (unsigned i = 0; i < count; i++) {
+			assert_true(tb_receive(tb, 1, &n));
+			assert_int_equal(n.word[CAY_NQE_WORD_TAG], i);
+		}
+	}
+}
+
+/* A target that sleeps is woken once, after the last entry. */
+static void burst_wakes_once(void **state)
+{
+	struct testbench *tb = *state;
+	struct cay_message messages[BURST] = { 0 };
+	struct context *own = fixture_own(&tb->fixture, 1);
+	assert_true(counting_sleep(own, queue_nq(tb_r(tb, 1)), W_SLEEP));
+	counting_begin(&tb->c);
+	assert_int_equal(
+		counting_send_burst(&tb->port[0].origin, tb->port[0].op,
+			fixture_route(&tb->fixture, 0, 1), messages, BURST),
+		BURST);
+	counting_end();
+	assert_int_equal(tb->c.wakes, 1);
+}
+
 /* The third load is the posted mode of the target, beside W. */
 static void send_also_writes_its_payload(void **state)
 {
@@ -294,6 +349,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TB_TEST(fast_send_writes_two_lines),
+		TB_TEST(burst_writes_one_line_more_than_its_entries),
+		TB_TEST(burst_wakes_once),
 		TB_TEST(send_also_writes_its_payload),
 		TB_TEST(inline_send_costs_a_fast_send),
 		TB_TEST(completion_adds_a_claim_and_an_entry),

@@ -20,6 +20,7 @@ extern void (*host_step_hook)(enum device_step);
 
 /* Step after which the thread leaves its next call; 0: none. */
 static _Thread_local enum device_step jump_after;
+static _Thread_local unsigned jump_passes; /* passes of the step before that */
 /*
  * If set, the thread reports here before the longjmp and waits for permission.
  */
@@ -42,8 +43,9 @@ static void meet_wait(_Atomic int *at, int value)
 
 static void on_step(enum device_step step)
 {
-	if (step != jump_after)
+	if (step != jump_after || jump_passes-- != 0)
 		return;
+	jump_passes = 0;
 	jump_after = STEP_NONE;
 	if (meet) {
 		*meet = MEET_ARRIVED;
@@ -130,6 +132,50 @@ static void every_step(void **state)
 					lengths[i]);
 			}
 	assert_true(left >= 20 * 5 * COUNT(lengths));
+	way_close(&w);
+}
+
+/* ---- bursts ---- */
+
+#define BURST 4
+
+/* Leaves a burst after the n-th pass of a step; what is published arrives. */
+static void every_step_of_a_burst(void **state)
+{
+	static const unsigned char data[BURST][8];
+	struct cay_message messages[BURST];
+	struct way w = way_open();
+	(void)state;
+	for (uint64_t i = 0; i < BURST; i++)
+		messages[i] = (struct cay_message){
+			.tag = i, .data = data[i], .length = 8
+		};
+	for (int step = STEP_TRY; step <= STEP_IDLE; step++)
+		for (jump_passes = 0; jump_passes < BURST; jump_passes++) {
+			volatile unsigned pass = jump_passes;
+			struct cay_event e;
+			uint64_t arrived = 0, published = BURST;
+			jump_after = (enum device_step)step;
+			if (setjmp(back) == 0)
+				assert_int_equal(cay_send_burst(w.from, w.peer,
+							 messages, BURST),
+					BURST);
+			else if (step < STEP_PUBLISH)
+				published = step == STEP_ENTRY ? pass : 0;
+			else if (step == STEP_PUBLISH)
+				published = pass + 1;
+			jump_after = STEP_NONE;
+			jump_passes = pass;
+			send_tag(&w, 9, 8);
+			for (next_event(w.to, &e); e.tag != 9;
+				next_event(w.to, &e), arrived++) {
+				assert_int_equal(e.tag, arrived);
+				cay_release(w.to, &e);
+			}
+			cay_release(w.to, &e);
+			assert_int_equal(arrived, published);
+		}
+	jump_passes = 0;
 	way_close(&w);
 }
 
@@ -327,6 +373,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(every_step),
+		TEST(every_step_of_a_burst),
 		TEST(every_step_of_a_copied_message),
 		TEST(exit_of_a_copying_thread_repairs),
 		TEST(exit_of_an_abandoned_thread_repairs),
