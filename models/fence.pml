@@ -36,6 +36,12 @@
  * time. Properties: every message is delivered once, in order; neither node nor
  * consumer nor the other sender ever waits for sender 0.
  *
+ * With BURST, a bit per sender, a sender with its bit sends a burst: one claim of
+ * two entries; the other sends one message. The node loads the
+ * entries of a claim from the last to the first, and lists all unpublished ones
+ * around the last one of sender 0, up to a published one. So it finds and lists
+ * only the last entries of any claim.
+ *
  * IN_RECORD is an alternative: the node replaces OWN by FENCED in the record of
  * sender 0, and the sender loads that. It holds if sender 0 continues (MOVES).
  * But FENCED cannot replace TRY, which the sender overwrites, so the node waits
@@ -50,6 +56,13 @@
  *	OLD_LIST	the node begins again and keeps its list
  *	BLIND		the consumer does not load MIGRATION
  *	LOOK_FIRST	it loads MIGRATION before word 7
+ *	FORWARD		with BURST: the node loads the entries of a claim from
+ *			the first to the last
+ *	CLAIM_ONLY	with BURST: the node lists only entries of the record
+ *	FIRST_ENTRY	with BURST: a sender whose first entry is not listed
+ *			regards all as delivered
+ *	ALL_AGAIN	with BURST: a sender with a listed entry issues all
+ *			messages again
  *	IN_RECORD	without MOVES: the node waits
  *	FENCE_TRY	with IN_RECORD: the node replaces TRY by FENCED
  *	ALONE		with IN_RECORD: the sender issues again whenever it
@@ -61,8 +74,14 @@
  */
 
 #define SENDERS	 2
+#ifdef BURST
+#define MESSAGES(s) (1 + BURST_OF(s))
+#define TOTAL	4
+#define BURST_OF(s) (BURST >> (s) & 1)
+#else
 #define MESSAGES(s) (2 - (s)) /* two of sender 0, one of sender 1 */
 #define TOTAL	3
+#endif
 #define ENTRIES TOTAL /* one lap only; publish.pml covers laps */
 
 /* ---- memory ---- */
@@ -73,10 +92,16 @@
 #define W_OLD(s)  (2 + SENDERS + (s))
 #define WORD7(i)  (2 + 2 * SENDERS + (i))
 #define LISTED(i) (2 + 2 * SENDERS + ENTRIES + (i))
+#ifdef BURST
+#define W_NEW(s)  (2 + 2 * SENDERS + 2 * ENTRIES + (s))
+#define CELLS	  (2 + 3 * SENDERS + 2 * ENTRIES)
+#define BUFFER_DEPTH 6
+#else
 #define CELLS	  (2 + 2 * SENDERS + 2 * ENTRIES)
+#define BUFFER_DEPTH 5
+#endif
 #define NODE	  SENDERS /* its buffer */
 #define BUFFERS	  (SENDERS + 1)
-#define BUFFER_DEPTH 5
 
 #include "store_buffer.pml"
 
@@ -113,6 +138,9 @@ active [SENDERS] proctype sender()
 {
 	byte w, signal, sent;
 	bit won;
+#ifdef BURST
+	byte count, at;
+#endif
 
 load_w:
 	{
@@ -124,10 +152,16 @@ attempt:
 			:: else
 			fi;
 			store(_pid, W_OLD(_pid), NQ(w));
+#ifdef BURST
+			count = (BURST_OF(_pid) -> MESSAGES(_pid) - sent : 1);
+			store(_pid, W_NEW(_pid), NQ(w) + count);
+#else
+#define count 1
+#endif
 			store(_pid, STATE(_pid), TRY)
 		};
 		atomic {
-			d_step { cas_now(_pid, W, w, WORD(NQ(w) + 1), won) };
+			d_step { cas_now(_pid, W, w, WORD(NQ(w) + count), won) };
 			if
 			:: won -> won = 0
 			:: else -> goto attempt
@@ -136,6 +170,13 @@ attempt:
 		/* Separate steps: a membarrier drains only executed stores. */
 		store(_pid, STATE(_pid), OWN);
 		store(_pid, WORD7(NQ(w)), MESSAGE(_pid, sent)); /* N3 */
+#ifdef BURST
+		if
+		:: count == 2 ->
+			store(_pid, WORD7(NQ(w) + 1), MESSAGE(_pid, sent + 1))
+		:: else
+		fi;
+#endif
 		atomic {
 #ifdef IN_RECORD
 			load(_pid, STATE(_pid), signal);
@@ -178,6 +219,32 @@ attempt:
 			fi
 		};
 #endif
+#ifdef BURST
+#ifdef FIRST_ENTRY
+#define DECIDES NQ(w)
+#else
+#define DECIDES (NQ(w) + count - 1) /* the last one */
+#endif
+		atomic {
+			load(_pid, LISTED(DECIDES), signal);
+			if
+			:: signal -> signal = 0
+			:: else -> goto delivered
+			fi
+		};
+		/* Messages before the first listed entry are delivered. */
+		do
+		:: atomic {
+			load(_pid, LISTED(NQ(w) + at), signal);
+			if
+#ifndef ALL_AGAIN
+			:: !signal -> at++
+#endif
+			:: else -> sent = sent + at; at = 0; signal = 0; break
+			fi
+		   }
+		od;
+#else
 		atomic {
 			load(_pid, LISTED(NQ(w)), signal);
 			if
@@ -185,6 +252,7 @@ attempt:
 			:: else -> goto delivered
 			fi
 		};
+#endif
 #endif
 follow: /* into the new set; its CAS drains the buffer */
 		store(_pid, STATE(_pid), IDLE);
@@ -196,8 +264,12 @@ follow: /* into the new set; its CAS drains the buffer */
 		goto next;
 delivered:
 		store(_pid, STATE(_pid), IDLE);
+		sent = sent + count - 1;
 next:
 		atomic {
+#ifdef BURST
+			count = 0;
+#endif
 			w = 0;
 			sent++;
 			if
@@ -211,6 +283,10 @@ next:
 			w = 0;
 			signal = 0;
 			sent = 0;
+#ifdef BURST
+			count = 0;
+			at = 0;
+#endif
 			won = 0
 		}
 	}
@@ -342,6 +418,9 @@ active proctype node()
 {
 	byte w, i, state;
 	bit won;
+#ifdef BURST
+	byte last, end;
+#endif
 #ifdef ONE_BARRIER
 	bit begun;
 #endif
@@ -388,6 +467,48 @@ again:
 	/* Only now: the record may have named the previous claim before. */
 	load(NODE, STATE(0), state);
 	load(NODE, W_OLD(0), i);
+#ifdef BURST
+	/* As fence_range(). */
+	load(NODE, W_NEW(0), end);
+	atomic {
+		if
+		:: !CLAIMS(state) || i >= end || end > NQ(w) -> goto decided
+		:: else -> last = end - 1
+		fi
+	};
+#ifdef FORWARD
+	do
+	:: i < end && mem[WORD7(i)] == 0 -> store(NODE, LISTED(i), 1); i++
+	:: i < end && mem[WORD7(i)] != 0 -> i++
+	:: i == end -> goto decided
+	od;
+#endif
+#ifndef CLAIM_ONLY
+	do
+	:: atomic { end < NQ(w) && mem[WORD7(end)] == 0; end++ }
+	:: end == NQ(w) -> break
+	:: end < NQ(w) && mem[WORD7(end)] != 0 -> break
+	od;
+#endif
+	/* [state, end) is the range; `state` is not used any more. */
+	state = end;
+	do
+	:: state == i -> break
+	:: atomic { state > i && mem[WORD7(state - 1)] == 0; state-- }
+	:: atomic {
+		state > i && mem[WORD7(state - 1)] != 0;
+		if
+		:: state - 1 == last -> goto decided
+		:: state - 1 < last -> break
+		:: state - 1 > last -> state--; end = state
+		fi
+	   }
+	od;
+	do
+	:: state < end -> store(NODE, LISTED(state), 1); state++
+	:: else -> goto decided
+	od;
+#endif
 	atomic {
 		if
 		:: !CLAIMS(state) || i >= NQ(w) -> goto decided
@@ -434,7 +555,17 @@ decided:
 			begun = 1;
 #endif
 #ifndef OLD_LIST
+#ifdef BURST
+			i = 0;
+			do
+			:: i < ENTRIES -> store(NODE, LISTED(i), 0); i++
+			:: else -> break
+			od;
+			last = 0;
+			end = 0;
+#else
 			store(NODE, LISTED(i), 0);
+#endif
 #endif
 			goto begin
 		fi

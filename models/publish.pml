@@ -6,6 +6,9 @@
  * may die at any time. Its stores until then become visible before the node
  * detects the death, since the pidfd reports it.
  *
+ * Senders 0 to BURSTS - 1 send bursts: a claim has as many entries as there are
+ * messages left, or as are free. A record covers its whole claim.
+ *
  * Properties:
  *	the consumer receives every message of a living sender once, in order
  *	and with its payload, and no message of a dead one twice;
@@ -28,6 +31,12 @@
  *			of the next one
  *	OLD_W		a sender uses R although W may have changed since it
  *			was loaded
+ * and, with bursts:
+ *	FIRST_ONLY	the node repairs the first entry of a claim only
+ *	COVER_FIRST	a living record covers its first entry only
+ *	IDLE_FIRST	IDLE is stored after word 7 of the first entry
+ *	OVERCLAIM	a burst is claimed if one entry is free
+ *	UNORDERED	the entries of a claim are published in reverse order
  */
 
 #ifndef SENDERS
@@ -39,7 +48,12 @@
 #ifndef MESSAGES
 #define MESSAGES 2 /* of each sender */
 #endif
+#ifndef ENTRIES
 #define ENTRIES	 2
+#endif
+#ifndef BURSTS
+#define BURSTS	 0
+#endif
 #define POSITIONS (SENDERS * MESSAGES)
 
 /* ---- memory ---- */
@@ -50,9 +64,15 @@
 #define PAYLOAD(i) (2 + ENTRIES + (i) % ENTRIES)
 #define STATE(s)   (2 + 2 * ENTRIES + (s))
 #define W_OLD(s)   (2 + 2 * ENTRIES + SENDERS + (s))
+#if BURSTS
+#define W_NEW(s)   (2 + 2 * ENTRIES + 2 * SENDERS + (s))
+#define CELLS	   (2 + 2 * ENTRIES + 3 * SENDERS)
+#define BUFFER_DEPTH (5 + 2 * MESSAGES) /* as many as one claim has */
+#else
 #define CELLS	   (2 + 2 * ENTRIES + 2 * SENDERS)
-#define BUFFERS	   SENDERS
 #define BUFFER_DEPTH 6 /* as many as one message has */
+#endif
+#define BUFFERS	   SENDERS
 
 /* Word 7: the generation, and whether it is void; initially 0. */
 #define GENERATION(i)	((i) / ENTRIES + 1)
@@ -100,12 +120,33 @@ bit repaired[SENDERS];
 /* ---- a sender ---- */
 
 /* As in the code: R ahead of an outdated W looks like a full queue. */
-#define FITS(w, r) ((w) >= (r) && (w) - (r) < ENTRIES)
+#define FIT(w, r, n) ((w) >= (r) && (w) - (r) + (n) <= ENTRIES)
+#define FITS(w, r)   FIT(w, r, 1)
+
+#if BURSTS
+/* What one claim shall have, and what it gets with an R just loaded. */
+#define WANTED (_pid < BURSTS -> MESSAGES - sent : 1)
+#ifdef OVERCLAIM
+#define FITS_WANTED(w, r) FITS(w, r)
+#define PART(w, r) WANTED
+#else
+#define FITS_WANTED(w, r) FIT(w, r, WANTED)
+#define PART(w, r) (FIT(w, r, WANTED) -> WANTED : ENTRIES - ((w) - (r)))
+#endif
+#else
+#define FITS_WANTED(w, r) FITS(w, r)
+#endif
 
 active [SENDERS] proctype sender()
 {
 	byte w, r, now, sent;
 	bit won, was_full;
+#if BURSTS
+	byte count, at;
+#define SET_COUNT(n) count = n
+#else
+#define SET_COUNT(n) skip
+#endif
 
 load_w:
 	{
@@ -115,7 +156,10 @@ load_w:
 				was_full = FULL
 			};
 			if
-			:: FITS(w, r) -> was_full = 0; goto claim
+			:: FITS_WANTED(w, r) ->
+				was_full = 0;
+				SET_COUNT(WANTED);
+				goto claim
 			:: else
 			fi
 		};
@@ -126,7 +170,10 @@ load_r:
 				was_full = was_full || FULL
 			};
 			if
-			:: FITS(w, r) -> was_full = 0; goto claim
+			:: FITS(w, r) ->
+				was_full = 0;
+				SET_COUNT(PART(w, r));
+				goto claim
 			:: else
 			fi
 		};
@@ -140,7 +187,10 @@ load_r:
 			:: now != w ->
 				d_step { w = now; now = 0; was_full = FULL };
 				if
-				:: FITS(w, r) -> was_full = 0; goto claim
+				:: FITS_WANTED(w, r) ->
+					was_full = 0;
+					SET_COUNT(WANTED);
+					goto claim
 				:: else -> goto load_r
 				fi
 			:: else -> now = 0
@@ -156,27 +206,70 @@ claim:
 #ifndef TRY_AFTER
 		atomic {
 			store(_pid, W_OLD(_pid), w); /* X1 */
+#if BURSTS
+			store(_pid, W_NEW(_pid), w + count);
+#endif
 			store(_pid, STATE(_pid), TRY)
 		};
 #endif
 		atomic {
 			d_step { /* N2 */
+#if BURSTS
+				cas_now(_pid, W, w, w + count, won);
+				if
+				:: won ->
+					do
+					:: at < count ->
+						owner[w + at] = _pid + 1;
+						at++
+					:: else -> at = 0; break
+					od
+				:: else -> was_full = FULL; count = 0
+				fi
+#else
 				cas_now(_pid, W, w, w + 1, won);
 				if
 				:: won -> owner[w] = _pid + 1
 				:: else -> was_full = FULL
 				fi
+#endif
 			};
 			if
 			:: won -> won = 0
-			:: !won && FITS(w, r) -> was_full = 0; goto claim
-			:: !won && !FITS(w, r) -> goto load_r
+			:: !won && FITS_WANTED(w, r) ->
+				was_full = 0;
+				SET_COUNT(WANTED);
+				goto claim
+			:: !won && !FITS_WANTED(w, r) -> goto load_r
 			fi;
 #ifdef TRY_AFTER
 			store(_pid, W_OLD(_pid), w);
 			store(_pid, STATE(_pid), TRY);
 #endif
 			store(_pid, STATE(_pid), OWN); /* X2 */
+#if BURSTS
+#ifdef UNORDERED
+#define AT (count - 1 - at)
+#else
+#define AT at
+#endif
+			do
+			:: at < count ->
+				store(_pid, PAYLOAD(w + AT),
+					MESSAGE(_pid, sent + AT));
+				store(_pid, WORD7(w + AT), VALID(w + AT)); /* N3 */
+#ifdef IDLE_FIRST
+				if
+				:: at == 0 -> store(_pid, STATE(_pid), IDLE)
+				:: else
+				fi;
+#endif
+				at++
+			:: else -> break
+			od;
+			store(_pid, STATE(_pid), IDLE); /* X3 */
+			d_step { sent = sent + count - 1; count = 0; at = 0 };
+#else
 			store(_pid, PAYLOAD(w), MESSAGE(_pid, sent));
 #ifdef IDLE_EARLY
 			store(_pid, STATE(_pid), IDLE);
@@ -184,6 +277,7 @@ claim:
 #else
 			store(_pid, WORD7(w), VALID(w)); /* N3 */
 			store(_pid, STATE(_pid), IDLE);	 /* X3 */
+#endif
 #endif
 			w = 0;
 			sent++;
@@ -200,6 +294,10 @@ claim:
 			now = 0;
 			sent = 0;
 			won = 0;
+			SET_COUNT(0);
+#if BURSTS
+			at = 0;
+#endif
 			was_full = 0
 		}
 	}
@@ -299,6 +397,12 @@ inline void_entry(i)
  * therefore only a reason to retry; if it really does, the entry will be
  * published or its owner will die.
  */
+#if BURSTS && !defined(COVER_FIRST)
+#define COVERS(s, i) (mem[W_OLD(s)] <= (i) && (i) < mem[W_NEW(s)])
+#else
+#define COVERS(s, i) (mem[W_OLD(s)] == (i))
+#endif
+
 inline await_uncovered(i)
 {
 	o = 0;
@@ -308,18 +412,18 @@ inline await_uncovered(i)
 	:: o < SENDERS && o != s && !GONE(o) ->
 		state = mem[STATE(o)];
 		if
-		:: state == IDLE || mem[W_OLD(o)] != i -> state = 0; o++
+		:: state == IDLE || !COVERS(o, i) -> state = 0; o++
 #if defined(NO_WAIT)
-		:: state == TRY && mem[W_OLD(o)] == i -> state = 0; o++
-		:: state == OWN && mem[W_OLD(o)] == i ->
+		:: state == TRY && COVERS(o, i) -> state = 0; o++
+		:: state == OWN && COVERS(o, i) ->
 #elif defined(TORN)
-		:: state == OWN && mem[W_OLD(o)] == i -> goto finished
-		:: state == TRY && mem[W_OLD(o)] == i ->
+		:: state == OWN && COVERS(o, i) -> goto finished
+		:: state == TRY && COVERS(o, i) ->
 #else
-		:: state != IDLE && mem[W_OLD(o)] == i ->
+		:: state != IDLE && COVERS(o, i) ->
 #endif
 			d_step {
-				mem[STATE(o)] != state || mem[W_OLD(o)] != i ||
+				mem[STATE(o)] != state || !COVERS(o, i) ||
 					GONE(o);
 				state = 0;
 				o = 0
@@ -353,7 +457,7 @@ repair:
 			skip
 		fi;
 		if
-		:: !ENTRY_CLAIMED(mem[W], i) -> goto finished
+		:: !ENTRY_CLAIMED(mem[W], i) -> goto next_entry
 		:: ENTRY_CLAIMED(mem[W], i) && mem[STATE(s)] == OWN
 		:: ENTRY_CLAIMED(mem[W], i) && mem[STATE(s)] == TRY ->
 #if !defined(NO_SCAN) && !defined(SCAN_FIRST)
@@ -362,6 +466,15 @@ repair:
 			skip
 		fi;
 		void_entry(i);
+next_entry:
+#if BURSTS && !defined(FIRST_ONLY)
+		if
+		:: i + 1 < mem[W_NEW(s)] -> i++; goto repair
+		:: else
+		fi;
+#else
+		skip;
+#endif
 finished:
 		atomic { repaired[s] = 1; s = 0; o = 0; i = 0; state = 0 }
 #ifdef NO_RECORD
