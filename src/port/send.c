@@ -246,9 +246,8 @@ int cay_send_burst(struct cay_port *port, struct cay_peer *peer,
 {
 	if (unlikely(!port_valid(port)))
 		return port_error(port);
-	if (unlikely(!port_has_peer(port, peer) || count < 0 ||
-		     (count && !messages)))
-		return -EINVAL;
+	if (unlikely(!port_has_peer(port, peer) || count <= 0 || !messages))
+		return port_has_peer(port, peer) && count == 0 ? 0 : -EINVAL;
 	const struct cay_message *m = messages, *end = messages + count;
 	int r = 0;
 	while (m < end) {

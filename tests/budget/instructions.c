@@ -137,7 +137,7 @@ static const struct path paths[] = {
 	{ "cay_release", release, 45, 47 },
 	{ "cay_poll, returning entries", poll_once, 127, 136 },
 	{ "cay_poll, nothing", poll_once, 53, 56 },
-	{ "cay_send_burst, 16 of 8 bytes", send_burst, 913, 909 },
+	{ "cay_send_burst, 16 of 8 bytes", send_burst, 912, 909 },
 	{ "cay_poll, 16 messages", poll_burst, 1280, 1256 },
 	{ "16 cay_release", release_burst, 808, 784 },
 	{ "cay_poll, returning entries", poll_once, 127, 136 },
