@@ -139,6 +139,7 @@ static void ultra_acknowledge(struct machine *m)
 	struct acknowledge *k = &m->acks[ring_push(&m->ack, 0)];
 	k->header = packet_answer(&c->message, CAY_ACKNOWLEDGE, m->node);
 	k->header.completed = PACKET_ULTRA;
+	k->header.tag = 0; /* it is of the path, not of a message */
 	k->header.segment = c->read;
 	k->header.last = false;
 	k->remote = c->remote;

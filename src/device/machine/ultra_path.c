@@ -224,9 +224,13 @@ static void requester_port_end(
 	struct machine *m, struct requester_port *c, enum path_state state)
 {
 	requester_port_purge(m, c);
+	while (c->read != c->written &&
+		!(ultra_entry_flags(m, ultra_entry_at(c, c->read)) &
+			CAY_ULTRA_NOTIFY))
+		c->read++;
 	c->end.state = (uint8_t)state;
 	ultra_activate(m, c);
-	if (state == PATH_CLOSED && !c->active)
+	if (state == PATH_CLOSED && !ultra_ready(m, c))
 		requester_port_free(m, c);
 }
 
