@@ -276,6 +276,36 @@ class Machine(unittest.TestCase):
         self.assertEqual(same, [2])
         self.assertEqual(explain("order").returncode, 2)
 
+    def test_ultra(self):
+        """Three messages of one line each, and the position that returns."""
+        for more in [], ["--local"], ["--set", "mtu=64"]:
+            one, events = self.events("ultra", *more)
+            target = 1 if more == ["--local"] else 2
+            for request in 1, 2, 3:
+                order = [self.cycle(events, event, request=request)
+                         for event in ("accepted", "transmitted", "arrived",
+                                       "dispatched")]
+                self.assertEqual(order, sorted(order))
+                for unit, node in (("ULTRA requester 0", 1),
+                                   ("ULTRA completer 0", target)):
+                    stages = [e["stage"] for e in events if
+                              e["event"] == "stage" and e["unit"] == unit and
+                              e["request"] == request and e["node"] == node]
+                    self.assertEqual(len(stages), 4)
+            notified = [e for e in events if e["event"] == "notified"]
+            self.assertEqual([e["request"] for e in notified], [1, 2])
+            self.assertEqual(
+                [e["port"] for e in events if e["event"] == "interrupted"],
+                [2])
+            last = [e["cycle"] for e in events if e["event"] == "returned"][-1]
+            freed = [e["cycle"] for e in events if e["event"] == "answered"]
+            self.assertGreater(freed[-1], last)
+            # Words of payload, tag and status: 1 + 2, 6 + 2, 0 + 2.
+            stores, = (a["stores"] for a in one["accesses"]
+                       if a["kind"] == "slice")
+            self.assertEqual(stores, 13)
+        self.assertEqual(explain("ultra").returncode, 2)
+
     def test_config(self):
         run = explain("--machine", "--config", "--json", "--preset", "single",
                       "--set", "requesters=4")

@@ -39,14 +39,16 @@ static bool set_parse(void *to, const char *text)
 	return machine_set_parse(&o->journey.config, text);
 }
 
-/* Executes an instruction, or if it is NULL the scenario, on machines. */
-static int explain_journey(const struct explain_instruction *i, uint64_t bytes,
-	const struct options *o, struct json *j)
+/* Executes an instruction, or if it is NULL a scenario, on machines. */
+static int explain_journey(const struct explain_instruction *i,
+	enum journey_scenario scenario, uint64_t bytes, const struct options *o,
+	struct json *j)
 {
 	static struct journey journey;
-	int r = journey_run(i, bytes, &o->journey, &journey);
+	int r = journey_run(i, scenario, bytes, &o->journey, &journey);
 	if (r)
-		return cli_error("explain", "%s: %s", i ? i->name : "order",
+		return cli_error("explain", "%s: %s",
+			i ? i->name : journey_scenarios[scenario],
 			cay_strerror(r));
 	if (o->json)
 		journey_json(j, &journey);
@@ -67,7 +69,7 @@ static int explain_one(const struct explain_instruction *i,
 			" bytes",
 			bytes, i->name, i->bytes_min, i->bytes_max);
 	if (o->machine)
-		return explain_journey(i, bytes, o, j);
+		return explain_journey(i, 0, bytes, o, j);
 	int r = explain_run(i, bytes, &e);
 	if (r)
 		return cli_error("explain", "%s: %s", i->name, cay_strerror(r));
@@ -78,6 +80,15 @@ static int explain_one(const struct explain_instruction *i,
 	else
 		print_explanation(&e);
 	return CLI_OK;
+}
+
+/* Returns a scenario, or -1. */
+static int scenario_of(const char *name)
+{
+	int i = JOURNEY_SCENARIOS - 1;
+	while (i >= 0 && strcmp(name, journey_scenarios[i]) != 0)
+		i--;
+	return i;
 }
 
 static int explain_selected(const struct options *o, struct json *j)
@@ -107,8 +118,10 @@ static int explain_selected(const struct options *o, struct json *j)
 		separator = "\n\n";
 		status = explain_one(i, o, j);
 	}
-	if (o->machine && !status && strcmp(o->instruction, "order") == 0)
-		status = explain_journey(NULL, 0, o, j);
+	int scenario = scenario_of(o->instruction);
+	if (o->machine && !status && scenario >= 0)
+		status = explain_journey(
+			NULL, (enum journey_scenario)scenario, 0, o, j);
 	if (o->table && !status)
 		table_errors();
 	if (!o->table && !o->json && !o->machine && !status) {
@@ -150,8 +163,9 @@ static int explain_command(const struct command *c, int argc, char **argv)
 			"different lengths; name one instruction");
 	if (o.config)
 		return explain_config(&o);
-	if (strcmp(o.instruction, "order") == 0 && !o.machine)
-		return cli_usage_error("explain", "order: needs --machine");
+	if (scenario_of(o.instruction) >= 0 && !o.machine)
+		return cli_usage_error(
+			"explain", "%s: needs --machine", o.instruction);
 	if (!o.json) {
 		status = explain_selected(&o, NULL);
 		int flushed = cli_output_flush(c->name);
@@ -196,6 +210,8 @@ static const struct option_row explain_rows[] = {
 	OPTION_TERM("order",
 		"with --machine: three work requests of two ports to one "
 		"target, and how their order is kept"),
+	OPTION_TERM("ultra", "with --machine: three messages on an ULTRA path, "
+			     "and how its position returns"),
 	OPTION_VALUE("bytes", "N", OPTION_BYTES, bytes,
 		"length of the message; not with all",
 		.expected = "a number of bytes such as 640 or 4K",
@@ -255,7 +271,7 @@ const struct command command_explain = {
 	.choices = WORDS("fast_send", "send", "copied", "reference",
 		"completion", "posted", "fast_put", "put", "get", "masked_put",
 		"fast_get", "faa", "cas", "faa_into", "emulated", "all",
-		"order"),
+		"order", "ultra"),
 	.help = "Runs an instruction on a device without processes that counts "
 		"every access to shared memory, and prints its steps. Then "
 		"provokes every error that the instruction can end in.",

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "cay/ultra.h"
+#include "device/machine/ultra.h"
 #include "device/machine/wire.h"
 
 #define CYCLES_MAX   1000000u
@@ -14,6 +16,8 @@
 
 /* Of the scenario `order`; what it reads follows. */
 #define ORDER_BYTES_MAX (64u << 10)
+
+const char *const journey_scenarios[JOURNEY_SCENARIOS] = { "order", "ultra" };
 
 /* ---- events ---- */
 
@@ -139,10 +143,18 @@ static void machines_close(struct journey_machines *x)
 		machine_close(x->machine[i]);
 }
 
+static bool machines_step(struct journey_machines *x, struct journey *j)
+{
+	bool more = wire_step(x->wire);
+	for (uint32_t i = 0; i < x->count; i++)
+		more |= machine_step(x->machine[i]);
+	j->cycles++;
+	return more;
+}
+
 /* Posts and triggers all requests in the first cycle, then runs to the end. */
 static int machines_run(struct journey_machines *x, struct journey *j)
 {
-	bool more = true;
 	for (uint32_t i = 0; i < j->requests; i++) {
 		const struct journey_request *r = &j->request[i];
 		uint16_t vpid = fixture_vpid(r->from);
@@ -151,11 +163,8 @@ static int machines_run(struct journey_machines *x, struct journey *j)
 				 .accepted)
 			return -EAGAIN;
 	}
-	for (; more && j->cycles < CYCLES_MAX; j->cycles++) {
-		more = wire_step(x->wire);
-		for (uint32_t i = 0; i < x->count; i++)
-			more |= machine_step(x->machine[i]);
-	}
+	while (j->cycles < CYCLES_MAX && machines_step(x, j))
+		;
 	if (j->failed)
 		return -ENOMEM;
 	return machine_counts(x->machine[0])->retired == j->requests ? 0 : -EIO;
@@ -249,26 +258,94 @@ static int check_order(const struct fixture *b)
 	return memcmp(own, own + ORDER_BYTES_MAX, 8) == 0 ? 0 : -EIO;
 }
 
-int journey_run(const struct explain_instruction *i, uint64_t bytes,
+/* ---- ULTRA ---- */
+
+#define ULTRA_SLICES_LOG2 2
+
+/* One line each: a message with NOTIFY, one with ACK, one with IRQ. */
+static int prepare_ultra(struct journey *j)
+{
+	static const uint8_t bytes[] = { 8, CAY_ULTRA_LINE_MAX, 0 };
+	for (uint32_t i = 0; i < ARRAY_COUNT(bytes); i++)
+		j->request[j->requests++] = (struct journey_request){ .from = 0,
+			.to = 1,
+			.bytes = bytes[i],
+			.vci = { .word = { PACKET_ULTRA | 1u << i } } };
+	return 0;
+}
+
+/* Writes all messages in the first cycle; the target polls in each. */
+static int machines_run_ultra(struct journey_machines *x, struct journey *j)
+{
+	static struct ultra_return_page page;
+	static struct ultra_origin_page own;
+	static const unsigned char data[CAY_ULTRA_LINE_MAX];
+	uint64_t at = fixture_memory(&x->fixture, 4096);
+	struct machine *target = x->machine[home_of(x, 1)];
+	const struct machine_ultra_ends e = { .origin = x->machine[0],
+		.target = target,
+		.vpid = fixture_vpid(0),
+		.queue = { .vpid = fixture_vpid(1),
+			.slice_log2 = ULTRA_SLICE_LOG2_MIN,
+			.slices_log2 = ULTRA_SLICES_LOG2,
+			.slices = fixture_at(&x->fixture, at) },
+		.route = 1,
+		.entries = 4 };
+	struct ultra_completer reader = { .page = &page, .origin = &own };
+	uint16_t oupid, tupid;
+	int r = at ? machine_ultra_path(&e, &oupid, &tupid) : -ENOMEM;
+	page.position = 0;
+	ultra_cursor_init(&reader.next, e.queue.slices, e.queue.slice_log2,
+		e.queue.slices_log2);
+	for (uint32_t i = 0; r == 0 && i < j->requests; i++)
+		r = machine_ultra_write(x->machine[0], fixture_vpid(0), oupid,
+			EXPLAIN_TAG + i, data, j->request[i].bytes,
+			(unsigned)j->request[i].vci.word[0] & CAY_COMMAND_MASK);
+	for (bool more = r == 0; more && j->cycles < CYCLES_MAX;) {
+		unsigned char buffer[CAY_ULTRA_LINE_MAX];
+		uint64_t returned = page.position;
+		more = machines_step(x, j);
+		if (counting_ultra_receive(
+			    &reader, NULL, buffer, sizeof(buffer)) >= 0)
+			more = true;
+		if (page.position != returned)
+			r = machine_ultra_return(
+				target, fixture_vpid(1), tupid, page.position);
+	}
+	if (r)
+		return r;
+	struct machine_ultra_status s;
+	r = machine_ultra_origin_status(
+		x->machine[0], fixture_vpid(0), oupid, &s);
+	if (j->failed)
+		return -ENOMEM;
+	return r == 0 && s.returned == j->requests ? 0 : -EIO;
+}
+
+int journey_run(const struct explain_instruction *i,
+	enum journey_scenario scenario, uint64_t bytes,
 	const struct journey_options *options, struct journey *j)
 {
+	bool order = !i && scenario == JOURNEY_ORDER;
+	bool ultra = !i && scenario == JOURNEY_ULTRA;
 	struct journey_machines x = { 0 };
-	uint32_t ports = i ? 2 : 3;
+	uint32_t ports = order ? 3 : 2;
 	*j = (struct journey){ .options = options,
-		.name = i ? i->name : "order" };
+		.name = i ? i->name : journey_scenarios[scenario] };
 	int r = fixture_open(&x.fixture, ports, &(struct queue_options){ 0 });
 	if (r)
 		return r;
-	r = i ? prepare_one(j, &x.fixture, i, bytes)
-	      : prepare_order(j, &x.fixture);
+	r = order   ? prepare_order(j, &x.fixture)
+	    : ultra ? prepare_ultra(j)
+		    : prepare_one(j, &x.fixture, i, bytes);
 	if (r == 0)
 		r = machines_open(&x, j, ports);
 	if (r == 0) {
 		j->counted.arena = &x.fixture.arena;
 		counting_begin(&j->counted);
-		r = machines_run(&x, j);
+		r = ultra ? machines_run_ultra(&x, j) : machines_run(&x, j);
 		counting_end();
-		if (r == 0 && !i && !options->config.key_type)
+		if (r == 0 && order && !options->config.key_type)
 			r = check_order(&x.fixture);
 	}
 	machines_close(&x);

@@ -46,12 +46,20 @@ struct journey {
 	struct counting counted;
 };
 
+/* What is executed instead of an instruction. */
+enum journey_scenario {
+	JOURNEY_ORDER,
+	JOURNEY_ULTRA,
+	JOURNEY_SCENARIOS,
+};
+extern const char *const journey_scenarios[JOURNEY_SCENARIOS];
+
 /*
- * Executes an instruction, or if it is NULL the scenario `order`. Fills the
- * journey, which the caller frees. Returns 0 or -errno.
+ * Executes an instruction, or if it is NULL a scenario. Fills the journey,
+ * which the caller frees. Returns 0 or -errno.
  */
-int journey_run(const struct explain_instruction *, uint64_t bytes,
-	const struct journey_options *, struct journey *);
+int journey_run(const struct explain_instruction *, enum journey_scenario,
+	uint64_t bytes, const struct journey_options *, struct journey *);
 void journey_free(struct journey *);
 
 /* ---- journey_output.c ---- */

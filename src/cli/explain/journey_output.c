@@ -33,11 +33,19 @@ static const struct field row_fields[] = {
 		.known = row_has_request),
 	FIELD(struct row, event, "event", .kind = FIELD_STRING),
 	FIELD(struct row, unit, "unit", .title = "unit", .kind = FIELD_CHARS,
-		.width = -12),
+		.width = -17),
 	FIELD(struct row, text, "text", .title = "event", .kind = FIELD_CHARS,
 		.width = -40),
 	FIELDS_END,
 };
+
+/* Packets and notes of messages are in the group ULTRA. */
+static const char *name_of(uint16_t command)
+{
+	return packet_is_ultra(command)
+		       ? "ULTRA"
+		       : cay_command_name(command & CAY_COMMAND_MASK);
+}
 
 static const char *unit_of(const struct machine_note *n, char text[24])
 {
@@ -54,9 +62,16 @@ static const char *unit_of(const struct machine_note *n, char text[24])
 		[MACHINE_NOTIFIED] = "notify",
 		[MACHINE_ANSWERED] = "complete",
 		[MACHINE_RETIRED] = "complete",
+		[MACHINE_DISCARDED] = "ULTRA completer",
+		[MACHINE_INTERRUPTED] = "ULTRA completer",
+		[MACHINE_RETURNED] = "ULTRA completer",
 	};
+	bool queue = n->event == MACHINE_ACCEPTED ||
+		     n->event == MACHINE_REFUSED;
 	if (n->event == MACHINE_HELD && n->kind != UNIT_REQUESTER)
 		snprintf(text, 24, "dispatch");
+	else if (queue && packet_is_ultra(n->command))
+		snprintf(text, 24, "ULTRA requester");
 	else if (n->event == MACHINE_STAGE)
 		snprintf(
 			text, 24, "%s %u", machine_unit_name(n->kind), n->unit);
@@ -81,8 +96,7 @@ static void packet_describe(
 	const struct packet_header *h = &e->header;
 	unsigned error = h->command >> CAY_COMMAND_ERROR_SHIFT;
 	bool sent = e->note.event == MACHINE_TRANSMITTED;
-	int n = snprintf(text, size, "%s %s port %u",
-		cay_command_name(h->command & CAY_COMMAND_MASK),
+	int n = snprintf(text, size, "%s %s port %u", name_of(h->command),
 		sent ? "to" : "from", sent ? h->target_vpid : h->origin_vpid);
 	if (error)
 		n += snprintf(text + n, size - (size_t)n, ", error %s",
@@ -90,7 +104,10 @@ static void packet_describe(
 	if (h->bytes)
 		n += snprintf(text + n, size - (size_t)n, ", %" PRIu64 " bytes",
 			h->bytes);
-	if (h->segment || !h->last)
+	if (packet_is_ultra(h->completed))
+		n += snprintf(text + n, size - (size_t)n, ", position %" PRIu64,
+			h->segment);
+	else if (h->segment || !h->last)
 		n += snprintf(text + n, size - (size_t)n,
 			" at %" PRIu64 " of %" PRIu64, h->segment, h->length);
 	if (sent && e->bytes)
@@ -104,10 +121,19 @@ static void event_describe(
 	const struct journey_event *e, char *text, size_t size)
 {
 	const struct machine_note *n = &e->note;
-	const char *command = cay_command_name(n->command & CAY_COMMAND_MASK);
+	const char *command = name_of(n->command);
 	unsigned error = n->command >> CAY_COMMAND_ERROR_SHIFT;
+	bool ultra = packet_is_ultra(n->command);
 	switch (n->event) {
 	case MACHINE_ACCEPTED:
+		if (ultra) {
+			snprintf(text, size,
+				"message of port %u on UPID %u, into the "
+				"packet "
+				"queue; %u entries left",
+				n->vpid, n->upid, n->left);
+			break;
+		}
 		snprintf(text, size,
 			"trigger of port %u accepted, %u VCI%s; %u entries "
 			"left",
@@ -148,7 +174,26 @@ static void event_describe(
 		snprintf(text, size, "%s published for port %u", command,
 			n->vpid);
 		break;
+	case MACHINE_DISCARDED:
+		snprintf(text, size, "discarded");
+		break;
+	case MACHINE_INTERRUPTED:
+		snprintf(text, size, "port %u is interrupted", n->vpid);
+		break;
+	case MACHINE_RETURNED:
+		snprintf(text, size,
+			"port %u returns the slices before position %" PRIu64
+			" of UPID %u",
+			n->vpid, n->position, n->upid);
+		break;
 	case MACHINE_ANSWERED:
+		if (ultra) {
+			snprintf(text, size,
+				"the slices before position %" PRIu64
+				" are free again for UPID %u",
+				n->position, n->upid);
+			break;
+		}
 		snprintf(text, size, "the response has found its %s", command);
 		break;
 	default:
@@ -173,9 +218,8 @@ static void request_describe(
 {
 	const struct journey_request *r = &j->request[i];
 	snprintf(text, size, "%s of %" PRIu64 " byte%s, port %u to port %u",
-		cay_command_name((unsigned)r->vci.word[0] & CAY_COMMAND_MASK),
-		r->bytes, plural(r->bytes), fixture_vpid(r->from),
-		fixture_vpid(r->to));
+		name_of((uint16_t)r->vci.word[0]), r->bytes, plural(r->bytes),
+		fixture_vpid(r->from), fixture_vpid(r->to));
 }
 
 void journey_print(const struct journey *j)
@@ -217,8 +261,7 @@ static void json_packet(struct json *out, const struct journey *j,
 	struct decode_field fields[DECODE_PACKET_MAX];
 	json_key(out, "packet");
 	json_object_begin(out);
-	json_put_string(out, "command",
-		cay_command_name(e->header.command & CAY_COMMAND_MASK));
+	json_put_string(out, "command", name_of(e->header.command));
 	json_put_number(out, "bytes", e->header.bytes);
 	json_put_number(out, "segment", e->header.segment);
 	json_put_bool(out, "last", e->header.last);
