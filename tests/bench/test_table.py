@@ -100,6 +100,14 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(rows["cay"]["over_best"], 0.51, 2)
         self.assertAlmostEqual(rows["cay"]["over_ring"], 1.92, 2)
 
+    def test_best_peer_at_two_distances(self):
+        """A peer is not the best because it was seen when cores were near."""
+        report = self.report(case({
+            "fast": [[i, 400, 200, 200, 0] for i in range(10)],
+            "slow": [[i, 600, 200, 200, 0] if i < 4 else
+                     [i, 150, 30, 30, 0] for i in range(10)]}))
+        self.assertEqual(report.best(report.cases[0], "peer"), "fast")
+
     def test_missing(self):
         report = self.report(case({"cay": turns(100)}, problems={
             "gone": "missing: apt-get install gone"}))
