@@ -487,6 +487,44 @@ static void full_ports_do_not_delay_ultra(void **state)
 	}
 }
 
+/*
+ * Three nodes store into a window of a fourth as fast as it acknowledges: the
+ * position of a path still returns, and the stores go on.
+ */
+static void positions_return_among_acknowledges(void **state)
+{
+	struct testbench *tb = *state;
+	static struct path p;
+	struct machines ms;
+	struct machine_config c = *machine_preset("multi-wait");
+	struct target t = tb_window(tb, 3, 1, 64, TB_RIGHTS);
+	c.ack_entries = 2;
+	c.requesters = c.completers = 4;
+	path_memory(&p, tb, 6, 2);
+	machines_open(&ms, tb, &c, 4);
+	path_open(&p, &ms, 0, 3);
+	for (uint32_t cycle = 0; cycle < 20000; cycle++) {
+		for (uint32_t from = 0; from < 3; from++) {
+			struct cay_vci v = vci_copy(&ms, from, 3,
+				CAY_FAST_PUT | 1, 0, cycle, 0, &t, 0);
+			v.word[CAY_VCI_WORD_TARGET] |= 8ull
+						       << CAY_VCI_BYTES_SHIFT;
+			machines_issue(&ms, from, &v);
+		}
+		path_write(&p, 0);
+		path_take(&p);
+		machines_step(&ms);
+	}
+	uint64_t acks = machine_counts(ms.m[3])->acknowledges;
+	uint64_t returned = path_origin_status(&p).returned;
+	if (getenv("CAY_VERBOSE"))
+		print_message("%lu ACKs, %lu returned\n", acks, returned);
+	assert_true(returned > 1000);
+	assert_true(acks > 15000);
+	machines_finish(&ms);
+	machines_close(&ms);
+}
+
 /* Three paths of a port, one with four times the messages: each has a third. */
 static void paths_take_turns(void **state)
 {
@@ -531,6 +569,7 @@ int main(void)
 		TEST(ultra_and_others_take_turns),
 		TEST(full_ports_do_not_delay_ultra),
 		TEST(paths_take_turns),
+		TEST(positions_return_among_acknowledges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
