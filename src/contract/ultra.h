@@ -52,6 +52,9 @@ enum ultra_page_flag {
 	ULTRA_ASLEEP = 1 << 3,	    /* by the target: wake it */
 };
 
+/* The target counts its sleeps in bits 63:32: one wake-up for each suffices. */
+#define ULTRA_SLEEPS_SHIFT 32
+
 struct ultra_return_page {
 	struct ultra_config config;
 	uint8_t padding1[64];
@@ -64,7 +67,8 @@ struct ultra_return_page {
 
 /* The first page of the slices object. */
 struct ultra_origin_page {
-	_Atomic uint64_t asleep; /* 1: wake the origin after a return */
+	/* 0, or the number of the sleep: wake the origin after a return. */
+	_Atomic uint64_t asleep;
 	uint8_t padding[ULTRA_PAGE - 8];
 };
 

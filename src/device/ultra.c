@@ -82,8 +82,9 @@ static folded bool ultra_inject(struct ultra_requester *u, uint64_t tag,
 		host_fence();
 	else
 		host_fence_light();
-	return host_load(&u->page->flags, HOST_RETURN) ==
-	       ULTRA_ENABLED; /* U5 */
+	/* U5; the lower half: the flags. */
+	return (uint32_t)host_load(&u->page->flags, HOST_RETURN) ==
+	       ULTRA_ENABLED;
 }
 
 /*
@@ -159,7 +160,11 @@ __attribute__((noinline, unused)) static bool ultra_return(
 	host_store(&u->page->position, position, HOST_RETURN); /* U3 */
 	host_step_unrecorded(STEP_RETURN);
 	host_fence();
-	return host_load(&u->origin->asleep, HOST_RETURN); /* U6 */
+	uint64_t asleep = host_load(&u->origin->asleep, HOST_RETURN); /* U6 */
+	if (!asleep || asleep == u->woken)
+		return false;
+	u->woken = asleep;
+	return true;
 }
 
 /*

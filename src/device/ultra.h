@@ -38,6 +38,7 @@ struct ultra_completer {
 	struct ultra_cursor next;
 	_Atomic uint64_t position; /* the next message; others read it */
 	uint64_t returned;	   /* the position on the return page */
+	uint64_t woken;		   /* the last sleep of the origin that ended */
 	struct ultra_return_page *page;
 	const struct ultra_origin_page *origin;
 };

@@ -2,10 +2,10 @@
 /*
  * The control protocol between a process and its node, over a SOCK_SEQPACKET
  * Unix socket. Each request has one reply, both of fixed size, except
- * RESOLVE_START, which has none; the first request is HELLO. It is for set-up
- * only and not on the path of a message. Replies may carry a descriptor,
- * requests never do. The node disconnects a client whose request does not
- * conform to this header.
+ * RESOLVE_START and ULTRA_WAKE, which have none; the first request is HELLO. It
+ * is for set-up only and not on the path of a message. Replies may carry a
+ * descriptor, requests never do. The node disconnects a client whose request
+ * does not conform to this header.
  */
 #ifndef CAY_NODE_PROTOCOL_H
 #define CAY_NODE_PROTOCOL_H
@@ -58,7 +58,7 @@ enum node_request_kind {
 	NODE_ULTRA_CONNECT = 26, /* the same */
 	NODE_ULTRA_RETURN = 27,	 /* the reply carries the return page */
 	NODE_ULTRA_READY = 28,	 /* the caller has mapped both */
-	NODE_ULTRA_WAKE = 29,	 /* the port at the other end */
+	NODE_ULTRA_WAKE = 29,	 /* the port at the other end; no reply */
 	NODE_ULTRA_CLOSE = 30,
 };
 

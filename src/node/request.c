@@ -442,10 +442,11 @@ int request_handle(struct process *p)
 	else
 		p->node->count.refused++;
 	/* status_continue() sends the reply to a status request. */
-	bool silent =
-		!list_empty(&p->report_link) ||
-		(n == sizeof(request) && request.kind == NODE_RESOLVE_START &&
-			reply.error != -EPROTO);
+	bool silent = !list_empty(&p->report_link) ||
+		      (n == sizeof(request) &&
+			      (request.kind == NODE_RESOLVE_START ||
+				      request.kind == NODE_ULTRA_WAKE) &&
+			      reply.error != -EPROTO);
 	/* The node never waits for a client that does not read replies. */
 	int r = silent ? 0
 		       : wire_send(p->socket, &reply, sizeof(reply), fd_out,

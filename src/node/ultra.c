@@ -45,6 +45,7 @@ struct ultra_path {
 	struct vport *target; /* NULL: it has closed its end */
 	struct vport *origin; /* NULL: none yet, or it has closed its end */
 	bool any;	      /* any port of the target's realm may connect */
+	bool offer;	      /* counts as one: the node has its descriptors */
 	enum ultra_state state;
 	uint16_t target_upid, origin_upid;
 	uint8_t slice_log2, slices_log2;
@@ -178,6 +179,7 @@ static int offer_begin(struct process *p)
 	return r;
 }
 
+/* When the descriptors are closed. */
 static void offer_end(struct process *p)
 {
 	quota_return(p, QUOTA_OFFERS, 1);
@@ -200,8 +202,6 @@ static void ultra_free(struct ultra_path *p)
 	p->node->upids[p->target_upid] = NULL;
 	if (p->origin_upid)
 		p->node->upids[p->origin_upid] = NULL;
-	ultra_close_fds(p);
-	munmap(p->page, ULTRA_PAGE);
 	free(p);
 }
 
@@ -210,14 +210,43 @@ static bool ultra_unconnected(const struct ultra_path *p)
 	return p->state == ULTRA_PREPARED || p->state == ULTRA_OFFERED;
 }
 
+/* The descriptors are of no use any more: both sides have mapped, or ended. */
+static void ultra_offer_end(struct ultra_path *p)
+{
+	ultra_close_fds(p);
+	if (p->offer)
+		offer_end(p->target->process);
+	p->offer = false;
+}
+
+/*
+ * One side has ended: the other one learns of it, and the node has nothing more
+ * to say on the return page.
+ */
+static void ultra_left(struct ultra_path *p, struct vport *other)
+{
+	if (p->page)
+		munmap(p->page, ULTRA_PAGE);
+	p->page = NULL;
+	if (other)
+		ultra_interrupt(other, false);
+	else
+		ultra_free(p);
+}
+
+static void ultra_mark(struct ultra_path *p, enum ultra_page_flag flag)
+{
+	if (p->page)
+		atomic_fetch_or_explicit(
+			&p->page->flags, flag, memory_order_acq_rel);
+}
+
 static void ultra_end_target(struct ultra_path *p)
 {
 	struct process *process = p->target->process;
-	atomic_fetch_or_explicit(
-		&p->page->flags, ULTRA_TARGET_GONE, memory_order_acq_rel);
+	ultra_mark(p, ULTRA_TARGET_GONE);
 	quota_return(process, QUOTA_PATHS, 1);
-	if (ultra_unconnected(p))
-		offer_end(process);
+	ultra_offer_end(p);
 	list_remove(&p->in_link);
 	p->target = NULL;
 	/* A named origin that has not connected knows nothing of the path. */
@@ -225,10 +254,7 @@ static void ultra_end_target(struct ultra_path *p)
 		list_remove(&p->out_link);
 		p->origin = NULL;
 	}
-	if (p->origin)
-		ultra_interrupt(p->origin, false);
-	else
-		ultra_free(p);
+	ultra_left(p, p->origin);
 }
 
 static void ultra_end_origin(struct ultra_path *p)
@@ -237,23 +263,15 @@ static void ultra_end_origin(struct ultra_path *p)
 	 * Its last store to the slices happens before its exit, or its request,
 	 * and so before GONE.
 	 */
-	atomic_fetch_or_explicit(
-		&p->page->flags, ULTRA_ORIGIN_GONE, memory_order_acq_rel);
-	if (ultra_unconnected(p)) {
-		/* No one can connect any more. */
-		if (p->target)
-			offer_end(p->target->process);
-		p->state = ULTRA_COMPLETE;
-	} else {
+	ultra_mark(p, ULTRA_ORIGIN_GONE);
+	if (!ultra_unconnected(p))
 		quota_return(p->origin->process, QUOTA_PATHS, 1);
-	}
+	/* No one can connect any more. */
+	p->state = ULTRA_COMPLETE;
+	ultra_offer_end(p);
 	list_remove(&p->out_link);
 	p->origin = NULL;
-	ultra_close_fds(p);
-	if (p->target)
-		ultra_interrupt(p->target, false);
-	else
-		ultra_free(p);
+	ultra_left(p, p->target);
 }
 
 void ultra_close(struct ultra_path *p, uint16_t upid)
@@ -334,6 +352,7 @@ int ultra_accept(struct vport *target, const struct node_request *q,
 	r = reader;
 	if (r < 0)
 		goto err_objects;
+	p->offer = true;
 	p->target = target;
 	p->origin = origin;
 	list_append(&target->ultra_in, &p->in_link);
@@ -407,7 +426,6 @@ int ultra_connect(struct vport *origin, const struct node_request *q,
 		list_append(&origin->ultra_out, &p->out_link);
 	p->origin = origin;
 	p->state = ULTRA_CONNECTED;
-	offer_end(target->process);
 	ultra_reply(p, reply);
 	reply->ultra.upid = p->origin_upid;
 	reply->ultra.peer_upid = p->target_upid;
@@ -426,10 +444,17 @@ static bool ultra_mapping(const struct ultra_path *p, uint16_t upid)
 	       (upid == p->target_upid ? ULTRA_PREPARED : ULTRA_CONNECTED);
 }
 
+/* The error of a step out of order, or of a target without its origin. */
+static int ultra_misplaced(const struct ultra_path *p)
+{
+	return p->target && !p->origin && !p->origin_upid && !p->any ? -ENXIO
+								     : -EINVAL;
+}
+
 int ultra_return_page(struct ultra_path *p, uint16_t upid, int *fd)
 {
 	if (!ultra_mapping(p, upid) || p->page_fd < 0)
-		return -EINVAL;
+		return ultra_misplaced(p);
 	*fd = p->page_fd;
 	return 0;
 }
@@ -437,11 +462,11 @@ int ultra_return_page(struct ultra_path *p, uint16_t upid, int *fd)
 /* Steps 2, and 4 to 7. Returns 0, -EINVAL (not in this order) or -errno. */
 int ultra_ready(struct ultra_path *p, uint16_t upid)
 {
-	if (!ultra_mapping(p, upid))
-		return -EINVAL;
 	bool target = upid == p->target_upid;
 	if (!target && !p->target)
 		return -EPIPE;
+	if (!ultra_mapping(p, upid))
+		return ultra_misplaced(p);
 	int r = ultra_seal(target ? p->page_fd : p->slices);
 	if (r)
 		return r;
@@ -450,7 +475,7 @@ int ultra_ready(struct ultra_path *p, uint16_t upid)
 		return 0;
 	}
 	p->state = ULTRA_COMPLETE;
-	ultra_close_fds(p);
+	ultra_offer_end(p);
 	p->page->config.origin_upid = p->origin_upid;
 	p->page->config.origin_vpid = p->origin->config.vpid;
 	p->page->config.local = p->origin->realm == p->target->realm;

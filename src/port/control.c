@@ -185,6 +185,14 @@ void control_tell_once(struct member *m, const struct node_request *request)
 		control_tell(m, request);
 }
 
+void control_post(struct member *m, const struct node_request *request)
+{
+	int r = client_post(m->socket, request);
+	if (r == -EAGAIN)
+		client_send(
+			m->socket, request, clock_after_ns(MEMBER_TIMEOUT_NS));
+}
+
 bool control_slow(struct member *m)
 {
 	struct node_reply late;

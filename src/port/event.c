@@ -298,7 +298,6 @@ __attribute__((cold, noinline)) static int poll_cold(
 		return -EINVAL;
 	port_consume_begin(port);
 	int n = consumer_prepare(port);
-	ultra_disarm(port);
 	if (n == 0 && max > 0 && port_attends(port, PORT_ULTRA_ACKS))
 		ultra_acknowledge(port);
 	if (n == 0 && max > 0 && port_attends(port, PORT_ULTRA_HELD))

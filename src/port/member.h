@@ -110,6 +110,12 @@ void control_tell(struct member *, const struct node_request *);
  */
 void control_tell_once(struct member *, const struct node_request *);
 
+/*
+ * Sends a request that has no reply. Waits only if the socket is full, up to
+ * MEMBER_TIMEOUT_NS.
+ */
+void control_post(struct member *, const struct node_request *);
+
 /* Returns true if the node owes replies. Does not block. */
 bool control_slow(struct member *);
 

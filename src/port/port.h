@@ -74,10 +74,9 @@ struct cay_window {
 
 /* Why a poll is not the usual one; bits 63:32 of cay_port.state. */
 enum port_attention {
-	PORT_SPECIAL = 1 << 0,	   /* a flag of the port */
-	PORT_ULTRA_HELD = 1 << 1,  /* a NOTIFY_GONE is held */
-	PORT_ULTRA_ARMED = 1 << 2, /* an armed port lets its paths wake it */
-	PORT_ULTRA_ACKS = 1 << 3,  /* messages may be acknowledged */
+	PORT_SPECIAL = 1 << 0,	  /* a flag of the port */
+	PORT_ULTRA_HELD = 1 << 1, /* a NOTIFY_GONE is held */
+	PORT_ULTRA_ACKS = 1 << 2, /* messages may be acknowledged */
 };
 
 struct resolved;  /* resolved.h */
@@ -106,8 +105,9 @@ struct cay_port {
 	uint64_t *heard;     /* CAY_PORT_TELL_GONE: a bit per sender; or NULL */
 	struct list replied; /* peers that cay_reply() has resolved */
 	struct list ultra;   /* ends of ULTRA paths; consuming thread */
-	struct list ultra_held;		 /* NOTIFY_GONE; the same */
-	_Atomic uint32_t ultra_sleepers; /* threads in ultra_asleep() */
+	struct list ultra_held; /* NOTIFY_GONE; the same */
+	bool ultra_armed;	/* cay_port_arm() was called; the same */
+	_Atomic uint32_t ultra_sleepers; /* threads, and the armed port */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */
 	pthread_mutex_t lock;	  /* peers, pending, windows, doorbell */

@@ -17,8 +17,11 @@ __attribute__((cold, noinline)) static int send_attend(struct cay_ultra *u)
 	uint64_t flags = ultra_flags(u);
 	if (flags & ULTRA_TARGET_GONE)
 		return -EPIPE;
-	if (flags & ULTRA_ASLEEP)
+	uint32_t sleeps = (uint32_t)(flags >> ULTRA_SLEEPS_SHIFT);
+	if (flags & ULTRA_ASLEEP && sleeps != u->woken) {
+		u->woken = sleeps;
 		ultra_wake_peer(u, false);
+	}
 	return 0;
 }
 

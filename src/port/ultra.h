@@ -35,6 +35,8 @@ struct cay_ultra {
 	void *slices, *page;		     /* mappings */
 	uint64_t slices_bytes;
 	/* Origin: */
+	uint32_t woken;		 /* the last sleep of the target that ended */
+	_Atomic uint64_t sleeps; /* of this end */
 	_Atomic bool wants_room; /* a message was refused */
 	/* Position of the oldest entry of `acks`, or ULTRA_ACK_NONE. */
 	_Atomic uint64_t ack_next;
@@ -75,9 +77,8 @@ void ultra_reported(struct cay_port *);
  */
 bool ultra_asleep(struct cay_port *, uint64_t *until);
 void ultra_awake(struct cay_port *);
-/* The same for an armed port, until ultra_disarm(). */
+/* The same for a port that is armed, which it stays. */
 bool ultra_arm(struct cay_port *);
-void ultra_disarm(struct cay_port *);
 /*
  * Origin, after wants_room or ack_next has changed: lets the target wake a
  * thread that sleeps already.

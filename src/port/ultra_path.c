@@ -194,8 +194,13 @@ int cay_ultra_connect(struct cay_port *port, struct cay_addr to,
 	request.ultra.node = to.node;
 	for (uint64_t nap = 50 * CLOCK_NS_PER_US;;
 		nap = bits_min(2 * nap, 10 * CLOCK_NS_PER_MS)) {
+		/*
+		 * A reply that comes too late ends the path: the node is given
+		 * the whole time.
+		 */
+		uint64_t reply = control_reply_deadline(deadline);
 		int r = ultra_open(port, &request, false,
-			control_reply_deadline(deadline), out);
+			deadline > reply ? deadline : reply, out);
 		if ((r != -EAGAIN && r != -ETIMEDOUT) || deadline == 0)
 			return r;
 		if (clock_passed(deadline))

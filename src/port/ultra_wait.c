@@ -68,7 +68,7 @@ __attribute__((cold, noinline)) void ultra_wake_peer(
 	struct node_request request = { .kind = NODE_ULTRA_WAKE };
 	request.ultra_end.upid = u->upid;
 	request.ultra_end.ring = ring;
-	control_tell_once(m, &request);
+	control_post(m, &request);
 }
 
 /* ---- what a path has ---- */
@@ -151,6 +151,17 @@ static bool awaits_return(const struct cay_ultra *u)
 		       ULTRA_ACK_NONE;
 }
 
+/* Lets the target wake this port. False: that was so already. */
+static bool origin_asleep(struct cay_ultra *u)
+{
+	uint64_t awake = 0;
+	uint64_t number = 1 + atomic_fetch_add_explicit(
+				      &u->sleeps, 1, memory_order_relaxed);
+	/* Release: the sleep is announced after what it waits for. */
+	return atomic_compare_exchange_strong_explicit(&u->out.own->asleep,
+		&awake, number, memory_order_release, memory_order_relaxed);
+}
+
 bool ultra_asleep(struct cay_port *port, uint64_t *until)
 {
 	bool targets = false, foreign = false;
@@ -162,12 +173,15 @@ bool ultra_asleep(struct cay_port *port, uint64_t *until)
 		if (u->target) {
 			if (device_ultra_return(&u->in))
 				ultra_wake_peer(u, false);
+			/* Another sleep, also if ASLEEP is set already. */
+			atomic_fetch_add_explicit(&u->in.page->flags,
+				1ull << ULTRA_SLEEPS_SHIFT,
+				memory_order_acq_rel);
 			atomic_fetch_or_explicit(&u->in.page->flags,
 				ULTRA_ASLEEP, memory_order_acq_rel);
 			targets = true;
 		} else if (awaits_return(u)) {
-			atomic_store_explicit(
-				&u->out.own->asleep, 1, memory_order_release);
+			origin_asleep(u);
 		}
 		foreign |= (!u->target || ultra_learn_origin(u)) && !u->local;
 	}
@@ -203,16 +217,13 @@ void ultra_awake(struct cay_port *port)
 bool ultra_arm(struct cay_port *port)
 {
 	uint64_t unused = UINT64_MAX;
-	port_attend(port, PORT_ULTRA_ARMED);
-	return ultra_asleep(port, &unused);
-}
-
-void ultra_disarm(struct cay_port *port)
-{
-	if (!port_attends(port, PORT_ULTRA_ARMED))
-		return;
-	port_attended(port, PORT_ULTRA_ARMED);
-	ultra_awake(port);
+	bool again = port->ultra_armed;
+	port->ultra_armed = true;
+	bool armed = ultra_asleep(port, &unused);
+	/* The port counts as one sleeper from the first time on. */
+	if (again)
+		ultra_awake(port);
+	return armed;
 }
 
 void ultra_call_back(struct cay_ultra *u)
@@ -222,9 +233,9 @@ void ultra_call_back(struct cay_ultra *u)
 	if (!atomic_load_explicit(&port->ultra_sleepers, memory_order_relaxed))
 		return;
 	/* Once for each sleep, however often messages are refused. */
-	if (atomic_exchange_explicit(
-		    &u->out.own->asleep, 1, memory_order_seq_cst))
+	if (!origin_asleep(u))
 		return;
+	atomic_thread_fence(memory_order_seq_cst);
 	/* The target may have returned before it could see that. */
 	device_interrupt(port_context(port), false);
 }

@@ -113,6 +113,9 @@ static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
 		r = device_sleep_on(own, w, until);
 	} else {
 		device_cancel_sleep(own, W_SLEEP);
+		/* Another thread may sleep on the flag that was cleared. */
+		if (port->flags & CAY_PORT_SHARED)
+			device_wake_consumers(own);
 	}
 	if (paths) {
 		port_consume_begin(port);
@@ -177,7 +180,6 @@ int cay_wait(struct cay_port *port, uint64_t deadline)
 		return port_error(port);
 	port_consume_begin(port);
 	int r = consumer_prepare(port);
-	ultra_disarm(port);
 	port_consume_end(port);
 	if (r)
 		return r;
@@ -215,7 +217,6 @@ int cay_port_arm(struct cay_port *port)
 	if (list_empty(&port->ultra))
 		return 0;
 	port_consume_begin(port);
-	ultra_disarm(port);
 	bool armed = ultra_arm(port);
 	port_consume_end(port);
 	if (armed)

@@ -316,9 +316,15 @@ static void quotas(void **state)
 	for (int i = 0; i < 3; i++)
 		in[i] = path_to(&w, ORIGIN, STEP_OFFERED, true).in;
 	assert_int_equal(accept_from(&w, NULL), -EDQUOT);
-	/* A connected path is no offer. */
-	for (int i = 0; i < 2; i++)
-		assert_true(connect_by(&w, ORIGIN) > 0);
+	/* A path is an offer until the node has closed its descriptors. */
+	for (int i = 0; i < 2; i++) {
+		int out = connect_by(&w, ORIGIN);
+		assert_true(out > 0);
+		assert_int_equal(w.node->ultra_offers, 3 - i);
+		assert_int_equal(
+			step(w.process[ORIGIN], NODE_ULTRA_READY, out), 0);
+		assert_int_equal(w.node->ultra_offers, 2 - i);
+	}
 	for (int i = 3; i < 5; i++)
 		in[i] = path_to(&w, ORIGIN, STEP_OFFERED, true).in;
 	assert_int_equal(accept_from(&w, NULL), -EDQUOT);
