@@ -129,11 +129,8 @@ bool machine_step(struct machine *m)
 
 bool machine_idle(const struct machine *m)
 {
-	const struct unit *ultra = &m->units[UNIT_ULTRA_REQUESTER][0];
-	for (uint32_t s = 0; s < ULTRA_STAGES; s++)
-		if (ultra->item[s] != NONE)
-			return false;
-	return m->ultra_active.count == 0 && m->ultra_returning.count == 0 &&
+	return ultra_unit_empty(&m->units[UNIT_ULTRA_REQUESTER][0]) &&
+	       m->ultra_active.count == 0 && m->ultra_returning.count == 0 &&
 	       m->csb_used == 0 && m->notify.count == 0 && m->ack.count == 0 &&
 	       m->assembly_used == 0 &&
 	       m->request_free_count == m->config.requests &&

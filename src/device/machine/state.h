@@ -107,12 +107,12 @@ struct arrival {
 	uint8_t error; /* of a responder that cannot refuse it yet */
 	bool dropped;  /* its node is gone */
 	uint32_t path; /* of an ULTRA message: completer port, or NONE */
-	struct ultra_cursor slice; /* and where it goes */
 	/* Of a first segment that is parked: later ones, the last, came. */
 	bool held, held_last;
-	/* If `remote`, as received: has the way back. Last: it is not cleared.
-	 */
+	/* If `remote`, as received: has the way back. Not cleared, as what
+	 * follows. */
 	struct routing_string string;
+	struct ultra_cursor slice; /* if `path`: where the message goes */
 };
 
 /* A segmented transfer, from its first segment to its last. */

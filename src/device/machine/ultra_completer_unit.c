@@ -151,7 +151,8 @@ static void ultra_acknowledge(struct machine *m)
 static void ultra_completer_step(struct machine *m)
 {
 	struct unit *unit = &m->units[UNIT_ULTRA_COMPLETER][0];
-	pipeline_step(m, UNIT_ULTRA_COMPLETER, unit);
+	if (!ultra_unit_empty(unit))
+		pipeline_step(m, UNIT_ULTRA_COMPLETER, unit);
 	ultra_acknowledge(m);
 	if (m->ultra_incoming.count && unit->item[0] == NONE) {
 		uint32_t at = ring_pop(&m->ultra_incoming);

@@ -232,10 +232,20 @@ static enum stage_result ultra_requester_stage(
 	return STAGE_DONE;
 }
 
+/* Returns true if no stage of an ULTRA unit holds a message. */
+static bool ultra_unit_empty(const struct unit *unit)
+{
+	for (uint32_t s = 0; s < ULTRA_STAGES; s++)
+		if (unit->item[s] != NONE)
+			return false;
+	return true;
+}
+
 static void ultra_requester_step(struct machine *m)
 {
-	pipeline_step(
-		m, UNIT_ULTRA_REQUESTER, &m->units[UNIT_ULTRA_REQUESTER][0]);
+	struct unit *unit = &m->units[UNIT_ULTRA_REQUESTER][0];
+	if (!ultra_unit_empty(unit))
+		pipeline_step(m, UNIT_ULTRA_REQUESTER, unit);
 	ultra_schedule(m);
 }
 
