@@ -33,7 +33,7 @@ static unsigned descriptors(void)
 struct world {
 	struct node *node;
 	struct process *process[3];
-	struct vport *port[3];
+	uint16_t vpid[3]; /* of a port of each, which may be closed */
 	unsigned descriptors;
 };
 
@@ -49,7 +49,7 @@ static struct world world_begin(void)
 	for (int i = 0; i < 3; i++) {
 		w.process[i] =
 			inside_join(w.node, 1000 + i, i == FOREIGN ? "b" : "a");
-		w.port[i] = inside_open(w.process[i]);
+		w.vpid[i] = inside_open(w.process[i])->config.vpid;
 	}
 	w.descriptors = descriptors();
 	return w;
@@ -77,26 +77,26 @@ static void side_exits(struct world *w, int side)
 
 /* Returns the UPID, or -errno. */
 static int prepare(struct world *w, enum node_request_kind kind, int by,
-	struct vport *peer, int slice_log2)
+	uint16_t peer, int slice_log2)
 {
 	struct node_request q = { .kind = kind };
 	struct node_reply reply;
-	q.ultra.vpid = w->port[by]->config.vpid;
-	q.ultra.peer = peer ? peer->config.vpid : 0;
+	q.ultra.vpid = w->vpid[by];
+	q.ultra.peer = peer;
 	q.ultra.node = w->node->id;
 	q.ultra.slice_log2 = (uint8_t)slice_log2;
 	int r = inside_call(w->process[by], &q, &reply);
 	return r ? r : reply.ultra.upid;
 }
 
-static int accept_from(struct world *w, struct vport *origin)
+static int accept_from(struct world *w, uint16_t origin)
 {
 	return prepare(w, NODE_ULTRA_ACCEPT, TARGET, origin, 6);
 }
 
 static int connect_by(struct world *w, int by)
 {
-	return prepare(w, NODE_ULTRA_CONNECT, by, w->port[TARGET], 0);
+	return prepare(w, NODE_ULTRA_CONNECT, by, w->vpid[TARGET], 0);
 }
 
 static int step(struct process *p, enum node_request_kind kind, int upid)
@@ -121,7 +121,7 @@ enum {
 
 static struct path path_to(struct world *w, int by, int last, bool any)
 {
-	struct path p = { accept_from(w, any ? NULL : w->port[by]), 0 };
+	struct path p = { accept_from(w, any ? 0 : w->vpid[by]), 0 };
 	assert_true(p.in > 0);
 	assert_int_equal(step(w->process[TARGET], NODE_ULTRA_RETURN, p.in), 0);
 	if (last >= STEP_OFFERED)
@@ -145,7 +145,7 @@ static void steps_have_an_order(void **state)
 	(void)state;
 	struct world w = world_begin();
 	struct process *t = w.process[TARGET], *o = w.process[ORIGIN];
-	int in = accept_from(&w, NULL);
+	int in = accept_from(&w, 0);
 	assert_int_equal(connect_by(&w, ORIGIN), -EAGAIN);
 	assert_int_equal(step(t, NODE_ULTRA_READY, in), 0);
 	assert_int_equal(step(t, NODE_ULTRA_READY, in), -EINVAL);
@@ -214,7 +214,7 @@ static void ends_at_each_step(void **state)
 			side_exits(&w, side);
 			break;
 		case 1:
-			q.close.vpid = w.port[side]->config.vpid;
+			q.close.vpid = w.vpid[side];
 			assert_int_equal(
 				inside_call(w.process[side], &q, &reply), 0);
 			break;
@@ -250,7 +250,7 @@ static void slices_have_one_origin(void **state)
 	struct path p = path_to(&w, ORIGIN, STEP_CONNECTED, true);
 	side_exits(&w, ORIGIN);
 	w.process[ORIGIN] = inside_join(w.node, 2000, "a");
-	w.port[ORIGIN] = inside_open(w.process[ORIGIN]);
+	w.vpid[ORIGIN] = inside_open(w.process[ORIGIN])->config.vpid;
 	assert_int_equal(connect_by(&w, ORIGIN), -EAGAIN);
 	assert_int_equal(step(w.process[TARGET], NODE_ULTRA_CLOSE, p.in), 0);
 	world_end(&w);
@@ -264,7 +264,7 @@ static void objects_are_sealed(void **state)
 	struct node_request q = { .kind = NODE_ULTRA_ACCEPT };
 	struct node_reply reply;
 	int fd = -1;
-	q.ultra.vpid = w.port[TARGET]->config.vpid;
+	q.ultra.vpid = w.vpid[TARGET];
 	q.ultra.slice_log2 = 6;
 	request_execute(w.process[TARGET], &q, &reply, &fd);
 	assert_int_equal(reply.error, 0);
@@ -288,8 +288,8 @@ static void objects_are_sealed(void **state)
 	assert_int_equal(ftruncate(page, 0), -1);
 	close(page);
 	q = (struct node_request){ .kind = NODE_ULTRA_CONNECT };
-	q.ultra.vpid = w.port[ORIGIN]->config.vpid;
-	q.ultra.peer = w.port[TARGET]->config.vpid;
+	q.ultra.vpid = w.vpid[ORIGIN];
+	q.ultra.peer = w.vpid[TARGET];
 	q.ultra.node = w.node->id;
 	request_execute(w.process[ORIGIN], &q, &reply, &fd);
 	assert_int_equal(reply.error, 0);
@@ -315,7 +315,7 @@ static void quotas(void **state)
 	int in[5];
 	for (int i = 0; i < 3; i++)
 		in[i] = path_to(&w, ORIGIN, STEP_OFFERED, true).in;
-	assert_int_equal(accept_from(&w, NULL), -EDQUOT);
+	assert_int_equal(accept_from(&w, 0), -EDQUOT);
 	/* A path is an offer until the node has closed its descriptors. */
 	for (int i = 0; i < 2; i++) {
 		int out = connect_by(&w, ORIGIN);
@@ -327,20 +327,19 @@ static void quotas(void **state)
 	}
 	for (int i = 3; i < 5; i++)
 		in[i] = path_to(&w, ORIGIN, STEP_OFFERED, true).in;
-	assert_int_equal(accept_from(&w, NULL), -EDQUOT);
+	assert_int_equal(accept_from(&w, 0), -EDQUOT);
 	for (int i = 0; i < 3; i++)
 		assert_true(connect_by(&w, ORIGIN) > 0);
-	assert_int_equal(accept_from(&w, NULL), -EDQUOT);
+	assert_int_equal(accept_from(&w, 0), -EDQUOT);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(
 			step(w.process[TARGET], NODE_ULTRA_CLOSE, in[i]), 0);
 	/* The origin has five ends. */
 	assert_true(path_to(&w, ORIGIN, STEP_OFFERED, true).in > 0);
 	assert_int_equal(connect_by(&w, ORIGIN), -EDQUOT);
+	assert_int_equal(prepare(&w, NODE_ULTRA_ACCEPT, TARGET, 0, 5), -EINVAL);
 	assert_int_equal(
-		prepare(&w, NODE_ULTRA_ACCEPT, TARGET, NULL, 5), -EINVAL);
-	assert_int_equal(
-		prepare(&w, NODE_ULTRA_ACCEPT, TARGET, NULL, 13), -EINVAL);
+		prepare(&w, NODE_ULTRA_ACCEPT, TARGET, 0, 13), -EINVAL);
 	world_end(&w);
 }
 
@@ -355,7 +354,7 @@ static void offers_leave_descriptors(void **state)
 	few = before;
 	few.rlim_cur = 256;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	while ((r = accept_from(&w, NULL)) > 0)
+	while ((r = accept_from(&w, 0)) > 0)
 		offers++;
 	assert_int_equal(r, -EDQUOT);
 	assert_int_equal(offers, 256 / 8);
@@ -370,12 +369,12 @@ static void upids(void **state)
 {
 	(void)state;
 	struct world w = world_begin();
-	int kept = accept_from(&w, NULL), last = kept;
+	int kept = accept_from(&w, 0), last = kept;
 	for (unsigned i = 0; i < 3 * 8; i++) {
 		/* Around the end of the numbers, thrice. */
 		if (i % 8 == 0)
 			w.node->upid_last = UINT16_MAX - 3;
-		int in = accept_from(&w, NULL);
+		int in = accept_from(&w, 0);
 		assert_true(in > 0 && in != kept && in != last);
 		assert_int_equal(
 			step(w.process[TARGET], NODE_ULTRA_CLOSE, in), 0);
