@@ -288,37 +288,18 @@ uint64_t DEVICE(ultra_returned)(const struct ultra_requester *u)
 	return ultra_returned(u);
 }
 
-/* A message of any length. */
-__attribute__((noinline)) static int ultra_receive_long(
+__attribute__((noinline)) static int ultra_receive_any(
 	struct ultra_completer *u, uint64_t *tag, void *buffer, size_t size)
 {
-	struct ultra_message m;
-	int r = ultra_peek(u, &m);
-	if (r <= 0)
-		return r ? r : -EAGAIN;
-	if (m.length > size)
-		return -EMSGSIZE;
-	if (tag)
-		*tag = m.tag;
-	host_copy(buffer, m.data, m.length, HOST_SLICE);
-	return (int)m.length | (ultra_take(u, m.flags) ? ULTRA_WAKE : 0);
+	return ultra_receive(u, tag, buffer, size, false);
 }
 
 int DEVICE(ultra_receive)(
 	struct ultra_completer *u, uint64_t *tag, void *buffer, size_t size)
 {
-	struct ultra_message m;
-	int r = ultra_peek(u, &m);
-	if (r <= 0)
-		return r ? r : -EAGAIN;
-	if (unlikely(m.length > size))
-		return -EMSGSIZE;
-	if (unlikely(m.length > COMPLETER_IMMEDIATE_MAX))
-		return ultra_receive_long(u, tag, buffer, size);
-	if (likely(tag))
-		*tag = m.tag;
-	ultra_copy(&m, buffer);
-	return (int)m.length | (ultra_take(u, m.flags) ? ULTRA_WAKE : 0);
+	int r = ultra_receive(u, tag, buffer, size, true);
+	return likely(r != -E2BIG) ? r
+				   : ultra_receive_any(u, tag, buffer, size);
 }
 
 int DEVICE(ultra_peek)(const struct ultra_completer *u, struct ultra_message *m)

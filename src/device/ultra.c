@@ -183,3 +183,28 @@ static folded bool ultra_take(struct ultra_completer *u, unsigned flags)
 		return false;
 	return ultra_return(u);
 }
+
+/*
+ * Takes the next message into a buffer. `line`: only one of up to 48 bytes,
+ * without a call; else -E2BIG. Returns the length, | ULTRA_WAKE; -EAGAIN,
+ * -EMSGSIZE or -EBADMSG.
+ */
+static folded int ultra_receive(struct ultra_completer *u, uint64_t *tag,
+	void *buffer, size_t size, bool line)
+{
+	struct ultra_message m;
+	int r = ultra_peek(u, &m);
+	if (r <= 0)
+		return r ? r : -EAGAIN;
+	if (unlikely(m.length > size))
+		return -EMSGSIZE;
+	if (line && unlikely(m.length > COMPLETER_IMMEDIATE_MAX))
+		return -E2BIG;
+	if (likely(tag))
+		*tag = m.tag;
+	if (line)
+		ultra_copy(&m, buffer);
+	else
+		host_copy(buffer, m.data, m.length, HOST_SLICE);
+	return (int)m.length | (ultra_take(u, m.flags) ? ULTRA_WAKE : 0);
+}

@@ -18,7 +18,7 @@
  * failed is not offered again, because that origin may still write its slices.
  *
  * The node keeps the descriptors until both sides have mapped them, and the
- * return page mapped as long as the path lasts. It reads nothing from either.
+ * return page mapped until one of them ends. It reads nothing from either.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -444,11 +444,12 @@ static bool ultra_mapping(const struct ultra_path *p, uint16_t upid)
 	       (upid == p->target_upid ? ULTRA_PREPARED : ULTRA_CONNECTED);
 }
 
-/* The error of a step out of order, or of a target without its origin. */
+/* The error of a step out of order, or of an end whose other end is gone. */
 static int ultra_misplaced(const struct ultra_path *p)
 {
-	return p->target && !p->origin && !p->origin_upid && !p->any ? -ENXIO
-								     : -EINVAL;
+	if (!p->target)
+		return -EPIPE;
+	return !p->origin && !p->origin_upid && !p->any ? -ENXIO : -EINVAL;
 }
 
 int ultra_return_page(struct ultra_path *p, uint16_t upid, int *fd)
@@ -463,9 +464,7 @@ int ultra_return_page(struct ultra_path *p, uint16_t upid, int *fd)
 int ultra_ready(struct ultra_path *p, uint16_t upid)
 {
 	bool target = upid == p->target_upid;
-	if (!target && !p->target)
-		return -EPIPE;
-	if (!ultra_mapping(p, upid))
+	if (!ultra_mapping(p, upid) || !p->target)
 		return ultra_misplaced(p);
 	int r = ultra_seal(target ? p->page_fd : p->slices);
 	if (r)

@@ -30,8 +30,10 @@ static int send_refused(struct cay_ultra *u)
 {
 	if (ultra_flags(u) & ULTRA_TARGET_GONE)
 		return -EPIPE;
-	atomic_store_explicit(&u->wants_room, true, memory_order_relaxed);
-	ultra_call_back(u);
+	/* Once for each wait, however often messages are refused. */
+	if (!atomic_exchange_explicit(
+		    &u->wants_room, true, memory_order_relaxed))
+		ultra_call_back(u);
 	port_count(&u->port->count.refused);
 	return -EAGAIN;
 }

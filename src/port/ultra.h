@@ -80,8 +80,8 @@ void ultra_awake(struct cay_port *);
 /* The same for a port that is armed, which it stays. */
 bool ultra_arm(struct cay_port *);
 /*
- * Origin, after wants_room or ack_next has changed: lets the target wake a
- * thread that sleeps already.
+ * Origin, after it began to wait for room or an acknowledgement: lets the
+ * target wake a thread that sleeps already.
  */
 void ultra_call_back(struct cay_ultra *);
 

@@ -151,15 +151,14 @@ static bool awaits_return(const struct cay_ultra *u)
 		       ULTRA_ACK_NONE;
 }
 
-/* Lets the target wake this port. False: that was so already. */
-static bool origin_asleep(struct cay_ultra *u)
+/* Announces another sleep of this port to the target. */
+static void origin_asleep(struct cay_ultra *u)
 {
-	uint64_t awake = 0;
 	uint64_t number = 1 + atomic_fetch_add_explicit(
 				      &u->sleeps, 1, memory_order_relaxed);
-	/* Release: the sleep is announced after what it waits for. */
-	return atomic_compare_exchange_strong_explicit(&u->out.own->asleep,
-		&awake, number, memory_order_release, memory_order_relaxed);
+	/* Release: after what it waits for. */
+	atomic_store_explicit(
+		&u->out.own->asleep, number, memory_order_release);
 }
 
 bool ultra_asleep(struct cay_port *port, uint64_t *until)
@@ -232,9 +231,7 @@ void ultra_call_back(struct cay_ultra *u)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&port->ultra_sleepers, memory_order_relaxed))
 		return;
-	/* Once for each sleep, however often messages are refused. */
-	if (!origin_asleep(u))
-		return;
+	origin_asleep(u);
 	atomic_thread_fence(memory_order_seq_cst);
 	/* The target may have returned before it could see that. */
 	device_interrupt(port_context(port), false);
@@ -307,6 +304,7 @@ int ultra_ack_add(struct cay_ultra *u, struct op_record *op,
 	if (u->ack_count == slices)
 		ack_write(u, op, false);
 	int r = u->ack_count == slices ? -EBADMSG : 0;
+	bool first = u->ack_count == 0;
 	if (r == 0) {
 		u->acks[(u->ack_first + u->ack_count++) % slices] = *message;
 		atomic_store_explicit(&u->ack_next,
@@ -314,7 +312,7 @@ int ultra_ack_add(struct cay_ultra *u, struct op_record *op,
 		port_attend(port, PORT_ULTRA_ACKS);
 	}
 	lock_drop(&port->lock, &guard);
-	if (r == 0)
+	if (r == 0 && first)
 		ultra_call_back(u);
 	return r;
 }

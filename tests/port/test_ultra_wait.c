@@ -366,6 +366,38 @@ static void polling_stays_armed(void **state)
 	close_port(port);
 }
 
+/* An armed origin is woken for room and acknowledgements, again and again. */
+static void armed_origin(void **state)
+{
+	(void)state;
+	struct cay_port *port = open_port(NULL), *target = open_port(NULL);
+	struct cay_ultra *in = ultra_accept(target, ANY, 64);
+	struct cay_ultra *out = ultra_connect(port, cay_port_addr(target));
+	struct pollfd p = { .fd = cay_port_fd(port), .events = POLLIN };
+	uint64_t sent = 0, received = 0;
+	for (unsigned i = 0; i < 5; i++) {
+		int r;
+		while ((r = ultra_send_number(out, sent, 8, 0)) == 0)
+			sent++;
+		assert_int_equal(r, -EAGAIN);
+		assert_int_equal(cay_port_arm(port), 0);
+		while (received < sent)
+			assert_int_equal(ultra_recv_number(in, received++), 8);
+		assert_int_equal(poll(&p, 1, 0), 1);
+		assert_int_equal(cay_port_arm(port), -EAGAIN);
+
+		assert_int_equal(ultra_send_number(out, sent++, 8, CAY_ACK), 0);
+		assert_int_equal(cay_port_arm(port), 0);
+		assert_int_equal(ultra_recv_number(in, received++), 8);
+		assert_int_equal(poll(&p, 1, 0), 1);
+		expect_ultra(port, sent - 1, CAY_ULTRA_ACK, 0, sent - 1);
+		/* Armed without waiting for anything; then for room. */
+		assert_int_equal(cay_port_arm(port), 0);
+	}
+	close_port(target);
+	close_port(port);
+}
+
 /* ---- interrupts ---- */
 
 static void interrupt_rings_an_unarmed_doorbell(void **state)
@@ -403,6 +435,7 @@ int main(void)
 		TEST(shared_port),
 		TEST(stopped_node),
 		TEST(polling_stays_armed),
+		TEST(armed_origin),
 		TEST(interrupt_rings_an_unarmed_doorbell),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
