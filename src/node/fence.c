@@ -16,8 +16,8 @@
  * receiver that sees it also sees `migration`. A record in state TRY may name
  * an entry that another thread has claimed; that thread then retries.
  *
- * Messages stay in order, because the fenced entries of a claim are its last
- * ones, whoever the claimer is: it publishes its entries in order, and the node
+ * Messages stay in order, because the fenced entries of every claim are its
+ * last ones: a sender publishes the entries of a claim in order, and the node
  * loads them in the opposite order, so it finds none published after one that
  * it finds unpublished; and it lists either all or none of those that it finds
  * unpublished next to each other, which contain all of one claim.

@@ -123,7 +123,7 @@ void replay_machine_close(struct replay *r)
 	r->machine = NULL;
 }
 
-/* The nodes of the other machines are told. */
+/* Also ends the locks and paths of the port on the other machines. */
 void replay_machine_detach(struct replay *r, uint32_t port)
 {
 	struct replay_machine *x = r->machine;

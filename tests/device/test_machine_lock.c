@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Locks of windows on machines, also by ports of other nodes: at every cycle of
- * an access, and under contention. After the lock is granted nobody but the
- * holder uses the memory, and the holder finds all of a transfer or nothing.
+ * an access, and under contention. After the lock is granted only the
+ * holder accesses the memory, and the holder finds all of a transfer or
+ * nothing.
  */
 #include "machine_access.h"
 

@@ -2,8 +2,8 @@
 /*
  * Transfers of many more segments than a machine has packets, to a full target:
  * only the first segment waits there, the others are sent again when it has
- * room. Nothing is lost, order is kept, others are not delayed; and whoever
- * goes away at whatever cycle, nothing is left behind.
+ * room. Nothing is lost, order is kept, others are not delayed. Ports are
+ * detached and nodes lost at each cycle; nothing is left behind.
  */
 #include "machine.h"
 
@@ -170,7 +170,7 @@ static void transfers_wait_without_loss(void **state)
 	}
 }
 
-/* ---- somebody goes away ---- */
+/* ---- detached ports, lost nodes ---- */
 
 enum end {
 	ORIGIN,

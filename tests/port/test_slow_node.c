@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A node that does not reply because it is stopped, as one that gets no
- * processor time: calls give up or wait as they are told, nothing that they
+ * processor time: calls keep their deadlines, nothing that they
  * have requested remains, and the ports work when the node continues.
  */
 #include <errno.h>

@@ -7,18 +7,19 @@
  * The set-up starts at the target. The node executes the steps, and a step that
  * fails undoes those before it; machine_ultra_path() does both.
  *
- *	1 machine_ultra_accept()	a completer port is assigned, not
- *enabled 2 the TUPID is sent to the origin's node 3 machine_ultra_connect()
- *a requester port is configured for it 4 the OUPID is sent to the target's node
- *	5 machine_ultra_admit()		the completer port accepts only that
- *					origin, and is enabled
- *	6 the origin's node is told
- *	7 machine_ultra_enable()	the requester port is enabled
+ * 1. machine_ultra_accept(): a completer port is assigned, not enabled.
+ * 2. The TUPID is sent to the origin's node.
+ * 3. machine_ultra_connect(): a requester port is configured for it.
+ * 4. The OUPID is sent to the target's node.
+ * 5. machine_ultra_admit(): the completer port accepts only that origin, and is
+ *    enabled.
+ * 6. The target's node signals to the origin's node that the path is complete.
+ * 7. machine_ultra_enable(): the requester port is enabled.
  *
  * A write goes into the port's slice of the requester's packet queue. Ports
- *with messages and free slices at the target inject in turn. The completer
- *stores payload, tag and status into the next slice of the target's memory, in
- *the format of cay_contract(7). The target polls the status, and returns its
+ * with messages and free slices at the target inject in turn. The completer
+ * stores payload, tag and status into the next slice of the target's memory, in
+ * the format of cay_contract(7). The target polls the status, and returns its
  * position with machine_ultra_return(), lazily; the position travels to the
  * requester in an ACK. A requester never injects more than the target has free
  * slices, so that a message that finds none, as one of a foreign origin, is

@@ -17,7 +17,7 @@ struct rma_segment {
 	size_t length;
 };
 
-/* What the target is told behind the data. */
+/* Messages to the target that follow the data. */
 enum rma_after {
 	RMA_AFTER_CQ_DATA = 1 << 0, /* remote CQ data */
 	RMA_AFTER_COUNT = 1 << 1,   /* an access that it counts */
