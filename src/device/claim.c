@@ -39,7 +39,8 @@ static inline bool claim_would_fail(struct context *to, uint32_t keep)
 static folded int claim_try(struct context *to, struct op_record *op,
 	uint32_t entries, uint32_t units, uint32_t keep, struct claim *claim)
 {
-	uint64_t w = host_load(&to->control->w, HOST_W); /* N1 */
+	_Atomic uint64_t *word = &to->control->w;
+	uint64_t w = host_load(word, HOST_W); /* N1 */
 	uint32_t tries = 0;
 	int failure;
 	do {
@@ -54,7 +55,7 @@ static folded int claim_try(struct context *to, struct op_record *op,
 			 * sent and received in between. The queue is full only
 			 * if W has not changed.
 			 */
-			uint64_t now = host_load(&to->control->w, HOST_W);
+			uint64_t now = host_load(word, HOST_W);
 			if (now == w)
 				break;
 			w = now;
@@ -62,8 +63,7 @@ static folded int claim_try(struct context *to, struct op_record *op,
 		}
 		record_try(op, to, w, claim->w_new);
 		host_step(op, STEP_TRY);
-		if (likely(host_cas(&to->control->w, &w, claim->w_new,
-			    HOST_W))) { /* N2 */
+		if (likely(host_cas(word, &w, claim->w_new, HOST_W))) { /* N2 */
 			host_step(op, STEP_CLAIMED);
 			record_own(op, to);
 			host_step(op, STEP_OWN);

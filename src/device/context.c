@@ -38,6 +38,7 @@ void context_from_config(const struct arena *a,
 	c->rdr_units = 1u << config->rdr_log2;
 	c->cq_reserve = config->cq_reserve;
 	c->priority_reserve = config->priority_reserve;
+	c->op_state = op_state_word(0, c->vpid, c->epoch);
 	c->arena = a;
 	atomic_init(&c->r_seen,
 		atomic_load_explicit(&c->control->r, memory_order_acquire));

@@ -29,6 +29,7 @@ struct arena {
 struct context {
 	struct queue_control *control;
 	struct cay_nqe *nq;
+	uint64_t op_state; /* VPID and epoch as in an op record's state */
 	unsigned char *rdr;
 	uint32_t epoch;
 	uint16_t vpid;
@@ -111,6 +112,7 @@ struct origin {
 	unsigned char *sdr;
 	uint64_t sdr_bytes;
 	uint64_t lock_word; /* identifies this port in the lock of a window */
+	_Atomic uint64_t refused; /* operations, with -EAGAIN */
 	struct cay_window_descriptor *wdt;
 	struct origin_window *windows; /* by Win-ID; NULL: none was opened */
 	uint32_t window_count;

@@ -5,9 +5,9 @@
  * Up to 40 bytes and no flags: the compiler reduces the whole path to the
  * claim, the stores and the publication.
  */
-__attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
-	struct op_record *op, _Atomic(struct context *) *to, uint64_t tag,
-	uint32_t api_tag, const void *data, size_t length)
+static folded int send_fast_once(struct origin *o, struct context *to,
+	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+	struct op_record *op)
 {
 	const struct iovec payload = { (void *)data, length };
 	const struct packet p = { .command = CAY_FAST_SEND,
@@ -18,7 +18,49 @@ __attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
 		.pieces = 1,
 		.length = length,
 		.payload = &payload };
-	return requester_route(o, op, to, &p, NULL, false);
+	int r = requester_issue(o, op, to, &p, NULL, false);
+	if (likely(!r))
+		private_store(&op->issued, private_load(&op->issued) + 1);
+	return r;
+}
+
+/* Out of line, so that an attempt that succeeds saves no registers. */
+__attribute__((cold, noinline)) static int send_fast_again(struct origin *o,
+	_Atomic(struct context *) *slot, uint64_t tag, uint32_t api_tag,
+	const void *data, size_t length, struct op_record *op,
+	struct context *to, int r)
+{
+	while (r == -EPIPE || r == -ESTALE) {
+		if (!host_follow(slot, to))
+			return -EPIPE;
+		to = host_context(slot);
+		r = send_fast_once(o, to, tag, api_tag, data, length, op);
+	}
+	if (r == -EAGAIN)
+		private_add(&o->refused, 1);
+	return r;
+}
+
+__attribute__((flatten)) int DEVICE(send_fast_tagged)(struct origin *o,
+	_Atomic(struct context *) *slot, uint64_t tag, uint32_t api_tag,
+	const void *data, size_t length, struct op_record *op)
+{
+	struct context *to = host_context(slot);
+	int r = send_fast_once(o, to, tag, api_tag, data, length, op);
+	return likely(!r) ? 0
+			  : send_fast_again(o, slot, tag, api_tag, data, length,
+				    op, to, r);
+}
+
+__attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
+	_Atomic(struct context *) *slot, uint64_t tag, const void *data,
+	size_t length, struct op_record *op)
+{
+	struct context *to = host_context(slot);
+	int r = send_fast_once(o, to, tag, 0, data, length, op);
+	return likely(!r) ? 0
+			  : send_fast_again(
+				    o, slot, tag, 0, data, length, op, to, r);
 }
 
 __attribute__((flatten)) int DEVICE(send_burst)(struct origin *o,

@@ -8,9 +8,16 @@
 
 int DEVICE(send)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
-int DEVICE(send_fast)(struct origin *, struct op_record *,
-	_Atomic(struct context *) *to, uint64_t tag, uint32_t api_tag,
-	const void *data, size_t length);
+/*
+ * Up to 40 bytes without flags. The arguments have the order of cay_send() and
+ * cay_send_tagged(), so that they stay in their registers. These calls count
+ * what they accept and refuse; of the others the caller does.
+ */
+int DEVICE(send_fast)(struct origin *, _Atomic(struct context *) *to,
+	uint64_t tag, const void *data, size_t length, struct op_record *);
+int DEVICE(send_fast_tagged)(struct origin *, _Atomic(struct context *) *to,
+	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+	struct op_record *);
 /*
  * Sends 1 to QUEUE_CLAIM_MAX messages of up to 40 bytes without flags; the
  * caller has checked that. Returns how many are sent, or -EAGAIN or -EPIPE if

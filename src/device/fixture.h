@@ -6,8 +6,8 @@
  *
  *	struct fixture b;
  *	fixture_open(&b, 2, &(struct queue_options){ 0 });
- *	counting_send_fast(&b.port[0].origin, b.port[0].op,
- *		fixture_route(&b, 0, 1), tag, 0, data, length);
+ *	counting_send_fast(&b.port[0].origin, fixture_route(&b, 0, 1),
+ *		tag, data, length, b.port[0].op);
  *	... device_peek(fixture_own(&b, 1), ...) ...
  *	fixture_close(&b);
  *

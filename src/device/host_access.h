@@ -291,6 +291,11 @@ static inline uint32_t private_load32(const _Atomic uint32_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+static inline void private_add(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_fetch_add_explicit(word, value, memory_order_relaxed);
+}
+
 static inline void private_store32(_Atomic uint32_t *word, uint32_t value)
 {
 	atomic_store_explicit(word, value, memory_order_relaxed);

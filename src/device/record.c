@@ -16,15 +16,13 @@ static inline void record_try(struct op_record *op, const struct context *to,
 {
 	host_store_relaxed(&op->w_old, w_old, HOST_RECORD);
 	host_store_relaxed(&op->w_new, w_new, HOST_RECORD);
-	host_store(&op->state, op_state_word(OP_TRY, to->vpid, to->epoch),
-		HOST_RECORD);
+	host_store(&op->state, to->op_state | OP_TRY, HOST_RECORD);
 }
 
 /* X2: release: a node that reads OWN also reads w_old and w_new. */
 static inline void record_own(struct op_record *op, const struct context *to)
 {
-	host_store(&op->state, op_state_word(OP_OWN, to->vpid, to->epoch),
-		HOST_RECORD);
+	host_store(&op->state, to->op_state | OP_OWN, HOST_RECORD);
 }
 
 /*
@@ -51,8 +49,7 @@ static inline void record_access(
 	if (!host_records())
 		return;
 	host_store_relaxed(&op->window, window, HOST_RECORD);
-	host_store(&op->state, op_state_word(OP_ACCESS, to->vpid, to->epoch),
-		HOST_RECORD);
+	host_store(&op->state, to->op_state | OP_ACCESS, HOST_RECORD);
 	host_step(op, STEP_ACCESS);
 }
 

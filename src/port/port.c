@@ -263,7 +263,7 @@ int cay_port_stats(struct cay_port *port, struct cay_stats *s)
 	uint32_t copied_used = copied_in_flight(port, &copied_bytes);
 	*s = (struct cay_stats){
 		.issued = record_issued(port->member, port->origin.vpid),
-		.refused = counter_load(&port->count.refused),
+		.refused = counter_load(&port->origin.refused),
 		.received = counter_load(&port->count.received),
 		.completed = counter_load(&port->count.completed),
 		.sleeps = counter_load(&port->count.sleeps),

@@ -114,8 +114,8 @@ struct cay_port {
 	int doorbell;		  /* reading end, or -1 */
 	_Atomic uint64_t spin_ns; /* limit of the next spin */
 	struct {
-		_Atomic uint64_t refused, received, completed, sleeps, voids,
-			mapped, process, staged, copied, emulated_requested,
+		_Atomic uint64_t received, completed, sleeps, voids, mapped,
+			process, staged, copied, emulated_requested,
 			emulated_executed, posted;
 	} count;
 };

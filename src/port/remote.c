@@ -33,7 +33,7 @@ static int access_issue(struct cay_port *port, struct cay_peer *peer,
 	if (flags & ~(unsigned)ISSUE_FLAGS || !key_valid(key) ||
 		!port_has_peer(port, peer))
 		return -EINVAL;
-	struct op_record *op = record_of(port->member);
+	struct op_record *op = issue_record(port);
 	if (unlikely(!op))
 		return -ENOBUFS;
 	p->flags = (uint8_t)(flags & CAY_VCI_FLAGS);
@@ -100,7 +100,7 @@ int cay_put(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	if (unlikely(!access_plain(port, peer, key, data, length, flags)))
 		return put_other(
 			port, peer, key, offset, data, length, tag, flags);
-	struct op_record *op = record_of(port->member);
+	struct op_record *op = issue_record(port);
 	if (unlikely(!op))
 		return -ENOBUFS;
 	struct target t = access_target(key, offset);
@@ -150,7 +150,7 @@ int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	if (unlikely(!access_plain(port, peer, key, to, length, flags)))
 		return get_other(
 			port, peer, key, offset, to, length, tag, flags);
-	struct op_record *op = record_of(port->member);
+	struct op_record *op = issue_record(port);
 	if (unlikely(!op))
 		return -ENOBUFS;
 	struct target t = access_target(key, offset);
@@ -169,7 +169,7 @@ static inline int access_atomic(struct cay_port *port, struct cay_peer *peer,
 	unsigned flags)
 {
 	if (likely(access_plain(port, peer, key, previous, 8, flags))) {
-		struct op_record *op = record_of(port->member);
+		struct op_record *op = issue_record(port);
 		if (unlikely(!op))
 			return -ENOBUFS;
 		struct target t = access_target(key, offset);

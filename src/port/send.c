@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending; see cay_send(3). Any thread. The hot path is send_one(): up to 40
- * bytes without flags. Long messages are copied (copied.c), or borrowed by
- * send_borrowed().
+ * Sending; see cay_send(3). Any thread. The hot path is up to 40 bytes without
+ * flags: device_send_fast(). Long messages are copied (copied.c), or borrowed
+ * by send_borrowed().
  */
 #include <errno.h>
 #include <limits.h>
@@ -124,7 +124,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	}
 	if (!port_has_peer(port, peer) || flags & ~(unsigned)SEND_FLAGS)
 		return -EINVAL;
-	struct op_record *op = record_of(port->member);
+	struct op_record *op = issue_record(port);
 	if (unlikely(!op))
 		return -ENOBUFS;
 	p->origin_vpid = port->origin.vpid;
@@ -148,7 +148,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	return issue_done(port, op, r);
 }
 
-/* More than 40 bytes, flags, or invalid arguments. */
+/* More than 40 bytes, flags, another op record, or invalid arguments. */
 __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 	struct cay_peer *peer, uint64_t tag, uint32_t api_tag, const void *data,
 	size_t length, unsigned flags)
@@ -164,32 +164,41 @@ __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 
 /* ---- up to 40 bytes without flags ---- */
 
-static inline int send_one(struct cay_port *port, struct cay_peer *peer,
-	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+/*
+ * Returns the op record if nothing but device_send_fast() remains to be done,
+ * which then needs no stack frame of its caller; otherwise NULL.
+ */
+static inline struct op_record *send_fast_record(const struct cay_port *port,
+	const struct cay_peer *peer, const void *data, size_t length,
 	unsigned flags)
 {
-	if (unlikely(!port_valid(port) || !port_has_peer(port, peer) || flags ||
-		     length > CAY_FAST_SEND_BYTES || (!data && length)))
-		return send_other(
-			port, peer, tag, api_tag, data, length, flags);
-	struct op_record *op = record_of(port->member);
-	if (unlikely(!op))
-		return -ENOBUFS;
-	return issue_done(port, op,
-		device_send_fast(&port->origin, op, &peer->context, tag,
-			api_tag, data, length));
+	return likely(port_valid(port) && port_has_peer(port, peer) && !flags &&
+		       length <= CAY_FAST_SEND_BYTES && (data || !length))
+		       ? issue_record_cached(port)
+		       : NULL;
 }
 
 int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	uint32_t api_tag, const void *data, size_t length, unsigned flags)
 {
-	return send_one(port, peer, tag, api_tag, data, length, flags);
+	struct op_record *op =
+		send_fast_record(port, peer, data, length, flags);
+	if (unlikely(!op))
+		return send_other(
+			port, peer, tag, api_tag, data, length, flags);
+	return device_send_fast_tagged(
+		&port->origin, &peer->context, tag, api_tag, data, length, op);
 }
 
 int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
-	return send_one(port, peer, tag, 0, data, length, flags);
+	struct op_record *op =
+		send_fast_record(port, peer, data, length, flags);
+	if (unlikely(!op))
+		return send_other(port, peer, tag, 0, data, length, flags);
+	return device_send_fast(
+		&port->origin, &peer->context, tag, data, length, op);
 }
 
 int cay_sendv_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
@@ -260,7 +269,7 @@ int cay_send_burst(struct cay_port *port, struct cay_peer *peer,
 			m++;
 			continue;
 		}
-		struct op_record *op = record_of(port->member);
+		struct op_record *op = issue_record(port);
 		if (unlikely(!op)) {
 			r = -ENOBUFS;
 			break;
@@ -271,7 +280,7 @@ int cay_send_burst(struct cay_port *port, struct cay_peer *peer,
 			issue_done(port, op, r);
 			break;
 		}
-		issue_count(port, op, (uint32_t)r);
+		issue_count(op, (uint32_t)r);
 		m += r;
 		if (unlikely((uint32_t)r < run))
 			break;

@@ -34,7 +34,7 @@ static int send_refused(struct cay_ultra *u)
 	if (!atomic_exchange_explicit(
 		    &u->wants_room, true, memory_order_relaxed))
 		ultra_call_back(u);
-	port_count(&u->port->count.refused);
+	port_count(&u->port->origin.refused);
 	return -EAGAIN;
 }
 
@@ -64,7 +64,7 @@ static int send_notified(struct cay_ultra *u, uint64_t tag, const void *data,
 		goto out;
 	r = -EAGAIN;
 	if (reserved < events) {
-		port_count(&port->count.refused);
+		port_count(&port->origin.refused);
 		goto out;
 	}
 	r = device_ultra_inject(&u->out, tag, data, length,

@@ -4,7 +4,7 @@
 
 const struct platform platform_real = { .name = "real",
 	.send = device_send,
-	.send_fast = device_send_fast,
+	.send_fast = device_send_fast_tagged,
 	.send_reference = device_send_reference,
 	.send_copied = device_send_copied,
 	.access = device_access,
@@ -23,7 +23,7 @@ const struct platform platform_real = { .name = "real",
 
 const struct platform platform_counting = { .name = "counting",
 	.send = counting_send,
-	.send_fast = counting_send_fast,
+	.send_fast = counting_send_fast_tagged,
 	.send_reference = counting_send_reference,
 	.send_copied = counting_send_copied,
 	.access = counting_access,

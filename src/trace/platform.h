@@ -9,7 +9,7 @@
 struct platform {
 	const char *name;
 	__typeof__(&device_send) send;
-	__typeof__(&device_send_fast) send_fast;
+	__typeof__(&device_send_fast_tagged) send_fast;
 	__typeof__(&device_send_reference) send_reference;
 	__typeof__(&device_send_copied) send_copied;
 	__typeof__(&device_access) access;

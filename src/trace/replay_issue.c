@@ -117,8 +117,8 @@ static int issue_send(const struct issue *q)
 				   ? CAY_FAST_SEND | (i->bytes + 7) / 8
 				   : CAY_SEND;
 	if (i->bytes <= CAY_FAST_SEND_BYTES && !flags)
-		return on->send_fast(q->origin, q->op, q->to, i->tag,
-			i->api_tag, q->data, i->bytes);
+		return on->send_fast(q->origin, q->to, i->tag, i->api_tag,
+			q->data, i->bytes, q->op);
 	if (flags & CAY_ACK)
 		command |= CAY_COMMAND_ACK;
 	if (flags & CAY_BORROW)

@@ -90,19 +90,19 @@ static void read_window(void)
 /* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
 	{ "fi_trecv", post, 156, 177 },
-	{ "fi_tinject, 8 bytes", inject, 250, 311 },
+	{ "fi_tinject, 8 bytes", inject, 216, 272 },
 	{ "fi_cq_read, a message", read_one, 420, 499 },
 	{ "fi_trecv", post, 156, 177 },
-	{ "fi_tinjectdata, 8 bytes", inject_data, 260, 314 },
+	{ "fi_tinjectdata, 8 bytes", inject_data, 226, 275 },
 	{ "fi_cq_read, a message", read_one, 481, 548 },
 	{ "fi_trecv", post, 156, 177 },
-	{ "fi_tsend, 8 bytes", send_8, 328, 383 },
+	{ "fi_tsend, 8 bytes", send_8, 294, 340 },
 	{ "fi_cq_read, a send", read_one, 80, 105 },
 	{ "fi_cq_read, a message", read_one, 481, 548 },
 	{ "fi_cq_read, returning entries", poll_once, 210, 252 },
 	{ "fi_cq_read, nothing", poll_once, 136, 174 },
 	{ "16 fi_trecv", post_window, 2445, 2900 },
-	{ "16 fi_tsend, 8 bytes", send_window, 5532, 6500 },
+	{ "16 fi_tsend, 8 bytes", send_window, 4988, 5630 },
 	{ "fi_cq_read, all of these", read_window, 5928, 7000 },
 };
 

@@ -63,8 +63,9 @@ static inline void inject_before_each_access(
 
 static inline int send_from_2(struct testbench *tb, uint32_t to)
 {
-	return counting_send_fast(&tb->port[2].origin, tb->port[2].op,
-		fixture_route(&tb->fixture, 2, to), 1, 0, tb->data, 8);
+	return counting_send_fast(&tb->port[2].origin,
+		fixture_route(&tb->fixture, 2, to), 1, tb->data, 8,
+		tb->port[2].op);
 }
 
 /*

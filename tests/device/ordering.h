@@ -184,8 +184,8 @@ static inline int issue_send(struct issuer *o, bool fast)
 	unsigned char bytes[MESSAGE_MAX];
 	memset(bytes, (int)o->current, sizeof(bytes));
 	if (fast)
-		return counting_send_fast(&port->origin, port->op, to,
-			tag_of(o, o->current), 0, bytes, o->current);
+		return counting_send_fast(&port->origin, to,
+			tag_of(o, o->current), bytes, o->current, port->op);
 	const struct iovec payload = { bytes, message_bytes(o->current) };
 	const struct packet p = { .command = CAY_SEND,
 		.origin_vpid = port->origin.vpid,

@@ -106,8 +106,9 @@ static bool node_decides_and_exits(const struct arena *a)
 
 static int send_8(struct testbench *tb)
 {
-	return device_send_fast(&tb->port[0].origin, tb->port[0].op,
-		fixture_route(&tb->fixture, 0, 1), 42, 0, tb->data, 8);
+	return device_send_fast(&tb->port[0].origin,
+		fixture_route(&tb->fixture, 0, 1), 42, tb->data, 8,
+		tb->port[0].op);
 }
 
 /* Receives what is in the old set and then in the new one, if there is one. */

@@ -116,7 +116,7 @@ static int sender_issue(struct sender *s, uint64_t tag)
 	_Atomic(struct context *) *to =
 		fixture_route(&s->sim->fixture, s->process, RECEIVER);
 	int r = tag % 2 && !notify && length <= CAY_FAST_SEND_BYTES
-			? counting_send_fast(o, s->op, to, tag, 0, data, length)
+			? counting_send_fast(o, to, tag, data, length, s->op)
 			: counting_send(o, s->op, to, &p);
 	s->completions_expected += notify && r == 0;
 	return r;

@@ -108,9 +108,9 @@ static void prepare_migrated(struct testbench *tb)
 /* Another thread of port 0's process, with its own op record. */
 static void thread_sends_to_1(struct testbench *tb)
 {
-	assert_int_equal(
-		counting_send_fast(&tb->port[0].origin, tb->port[2].op,
-			fixture_route(&tb->fixture, 0, 1), 1, 0, tb->data, 8),
+	assert_int_equal(counting_send_fast(&tb->port[0].origin,
+				 fixture_route(&tb->fixture, 0, 1), 1, tb->data,
+				 8, tb->port[2].op),
 		0);
 }
 

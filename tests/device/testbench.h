@@ -90,9 +90,9 @@ static inline int tb_teardown(void **state)
 static inline int tb_send_fast(
 	struct testbench *tb, uint64_t tag, uint32_t api_tag, size_t length)
 {
-	return counting_send_fast(&tb->port[0].origin, tb->port[0].op,
+	return counting_send_fast_tagged(&tb->port[0].origin,
 		fixture_route(&tb->fixture, 0, 1), tag, api_tag, tb->data,
-		length);
+		length, tb->port[0].op);
 }
 
 /* SEND with flags. */

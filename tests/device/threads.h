@@ -156,8 +156,8 @@ static inline int worker_send(
 		.length = bytes,
 		.payload = &payload };
 	return bytes <= CAY_FAST_SEND_BYTES
-		       ? device_send_fast(&p->origin, p->op, route_to_target(w),
-				 tag, 0, data, bytes)
+		       ? device_send_fast(&p->origin, route_to_target(w), tag,
+				 data, bytes, p->op)
 		       : device_send(&p->origin, p->op, route_to_target(w),
 				 &packet);
 }

@@ -38,9 +38,9 @@ static int run_fast_send(struct fixture *b, struct explanation *e)
 	unsigned char data[CAY_FAST_SEND_BYTES];
 	payload_fill(e, data);
 	phase_begin(b, e, "origin issues", "origin");
-	int r = counting_send_fast(&b->port[0].origin, b->port[0].op,
+	int r = counting_send_fast_tagged(&b->port[0].origin,
 		fixture_route(b, 0, 1), EXPLAIN_TAG, EXPLAIN_API_TAG, data,
-		e->bytes);
+		e->bytes, b->port[0].op);
 	phase_end();
 	return r ? r : target_receives(b, e);
 }
