@@ -205,8 +205,10 @@ class Fabric(SessionTest):
                 self.assertIn("libfabric", self.start(FABRIC, provider))
                 for size in 1, 8, 4096, 65536, 1 << 20:
                     self.measure("latency", size)
-                self.measure("rate", 8)
-                self.assertEqual(self.ask("case put_flush 8 0"), "none")
+                for kind in ("rate", "put_seen", "put_flush", "get",
+                             "fetch_add"):
+                    self.measure(kind, 8)
+                self.assertEqual(self.ask("case ring 8 0"), "none")
                 self.end()
 
 

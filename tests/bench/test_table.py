@@ -194,7 +194,9 @@ class Runs(unittest.TestCase):
             [("rate", key) for key in ("cay", "pipe", "ring")]
             + [("ports", "ports-2"), ("ports", "ports-64")] * 2)
         self.assertTrue(all(float(row["over_L_p50"]) > 0 for row in rows))
-        self.assertEqual(len(turns_), 4 * len(rows))
+        # The time of a case may end it after three rounds.
+        self.assertGreaterEqual(len(turns_), 3 * len(rows))
+        self.assertLessEqual(len(turns_), 4 * len(rows))
 
     def test_unknown(self):
         self.assertNotEqual(self.bench("--candidates", "x").returncode, 0)

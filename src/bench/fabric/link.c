@@ -20,13 +20,13 @@ int link_fail(const struct link *l, const char *call, int error)
 /* ---- opening ---- */
 
 /* What an MPI requests, without capabilities that cost time. */
-static int link_info(struct link *l)
+static int link_info(struct link *l, uint64_t capabilities)
 {
 	struct fi_info *hints = fi_allocinfo();
 
 	if (!hints)
 		return link_fail(l, "fi_allocinfo", FI_ENOMEM);
-	hints->caps = FI_TAGGED;
+	hints->caps = capabilities;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
@@ -87,7 +87,7 @@ static int link_connect(struct link *l)
 	return r == 1 ? 0 : link_fail(l, "fi_av_insert", r < 0 ? r : FI_EINVAL);
 }
 
-int link_open(struct link *l, struct side *s)
+int link_open(struct link *l, struct side *s, uint64_t capabilities)
 {
 	int r;
 
@@ -104,7 +104,7 @@ int link_open(struct link *l, struct side *s)
 		l->receives[i].receive = true;
 	}
 	link_rewind(l);
-	if ((r = link_info(l)) || (r = link_endpoint(l)))
+	if ((r = link_info(l, capabilities)) || (r = link_endpoint(l)))
 		return r;
 	return link_connect(l);
 }

@@ -51,7 +51,7 @@ struct link {
 	uint32_t spins;
 };
 
-int link_open(struct link *, struct side *);
+int link_open(struct link *, struct side *, uint64_t capabilities);
 void link_close(struct link *);
 
 /* Reports that a call failed. Returns -ECANCELED. */

@@ -75,7 +75,7 @@ static int setup(struct side *s, unsigned receives)
 	s->state = calloc(1, sizeof(struct link));
 	if (!s->state)
 		return -ENOMEM;
-	if ((r = link_open(s->state, s)))
+	if ((r = link_open(s->state, s, FI_TAGGED)))
 		return r;
 	for (unsigned i = 0; !r && i < receives; i++)
 		r = post(s, i);
