@@ -11,6 +11,7 @@ import benchplot
 
 DRIFT = 1.10  # between L before and after a slice
 MOVED = 1.25  # between L of a slice and that of most
+PLOTTED_MAX = 20  # times the best peer
 CLEAN_SHARE = 0.5  # of the slices, for a figure that is not disturbed
 DISTURBED = "disturbed, for orientation"
 ASYMPTOTIC = 65536  # bytes, from which a bandwidth counts as the greatest
@@ -190,22 +191,27 @@ class Report:
                     else value for name, value in row.items()})
 
     def svg(self):
-        """Latency over L by length, with quartiles; sketches are dashed."""
-        curves = {}
+        """Latency over that of the best peer, by length, with quartiles."""
+        curves, disturbed = {}, False
         for case in self.cases:
-            if case.section == "latency":
-                for key, figure in self.figures[case].items():
-                    curves.setdefault(key, []).append(
-                        (case.bytes, *figure.over_handover))
-        disturbed = any(figure.disturbed for case in self.cases
-                        if case.section == "latency"
-                        for figure in self.figures[case].values())
+            best = self.best(case, "peer") or self.best(case, "cay")
+            if case.section != "latency" or not best:
+                continue
+            figures = self.figures[case]
+            for key, figure in figures.items():
+                disturbed |= figure.disturbed
+                ratio = figure.over(figures[best])
+                point = [ratio * part / figure.over_handover[1]
+                         for part in figure.over_handover]
+                if ratio <= PLOTTED_MAX:
+                    curves.setdefault(key, []).append((case.bytes, *point))
         return benchplot.plot(
-            "One way over L" + f" ({DISTURBED})" * disturbed,
-            "length of the message", "p50 and quartiles over L",
-            [(self.candidates[key].title, curve,
-              self.candidates[key].group in ("sketch", "ring"))
-             for key, curve in curves.items()], size_text)
+            "One way over the best peer" + f" ({DISTURBED})" * disturbed,
+            "length of the message",
+            f"p50 and quartiles; above {PLOTTED_MAX} not shown",
+            [(candidate.title, curves[key], candidate.group)
+             for key, candidate in self.candidates.items()
+             if key in curves], size_text)
 
     # ---- Markdown ----
 
