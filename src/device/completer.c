@@ -78,6 +78,18 @@ static inline void completer_gather(unsigned char *to, const struct iovec *from,
 	}
 }
 
+#define COMPLETER_SHORT_MAX 512 /* bytes that are copied without a call */
+
+/* Stores a message in the RDR. */
+static folded void completer_payload(unsigned char *to, const struct packet *p)
+{
+	if (p->pieces == 1 && p->length >= HOST_COPY_SHORT &&
+		p->length <= COMPLETER_SHORT_MAX)
+		host_copy_short(to, p->payload->iov_base, p->length, HOST_RDR);
+	else
+		completer_gather(to, p->payload, p->pieces, HOST_RDR);
+}
+
 /* Stores a message of up to 40 bytes in its notification. */
 static folded void completer_fast_fill(
 	struct op_record *op, struct cay_nqe *nqe, const struct packet *p)
@@ -233,8 +245,8 @@ static inline int completer_send(struct context *to, struct op_record *op,
 	if (unlikely(r))
 		return r;
 	if (!p->reference)
-		completer_gather(to->rdr + (uint64_t)claim.start * RDR_UNIT,
-			p->payload, p->pieces, HOST_RDR);
+		completer_payload(
+			to->rdr + (uint64_t)claim.start * RDR_UNIT, p);
 	host_step(op, STEP_PAYLOAD);
 	return completer_entry(to, op, p, ref, &claim);
 }

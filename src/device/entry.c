@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The entry points of the device. */
 
-/*
- * Up to 40 bytes and no flags: the compiler reduces the whole path to the
- * claim, the stores and the publication.
- */
-static folded int send_fast_once(struct origin *o, struct context *to,
-	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
-	struct op_record *op)
+/* ---- messages without flags ---- */
+
+static folded struct packet send_packet(const struct origin *o,
+	uint16_t command, uint64_t tag, uint32_t api_tag,
+	const struct iovec *payload)
 {
-	const struct iovec payload = { (void *)data, length };
-	const struct packet p = { .command = CAY_FAST_SEND,
+	return (struct packet){ .command = command,
 		.origin_vpid = o->vpid,
 		.origin_node = o->node,
 		.tag = tag,
 		.api_tag = api_tag,
 		.pieces = 1,
-		.length = length,
-		.payload = &payload };
+		.length = payload->iov_len,
+		.payload = payload };
+}
+
+/*
+ * One attempt: the compiler reduces the whole path to the claim, the stores and
+ * the publication. Posted buffers need another path, as a migration does.
+ */
+static folded int send_once(struct origin *o, struct context *to,
+	uint16_t command, uint64_t tag, uint32_t api_tag, const void *data,
+	size_t length, struct op_record *op)
+{
+	const struct iovec payload = { (void *)data, length };
+	const struct packet p = send_packet(o, command, tag, api_tag, &payload);
+	if (command == CAY_SEND &&
+		unlikely(host_load32(&to->control->posted, HOST_W)))
+		return -ESTALE;
 	int r = requester_issue(o, op, to, &p, NULL, false);
 	if (likely(!r))
 		private_store(&op->issued, private_load(&op->issued) + 1);
@@ -25,42 +37,64 @@ static folded int send_fast_once(struct origin *o, struct context *to,
 }
 
 /* Out of line, so that an attempt that succeeds saves no registers. */
-__attribute__((cold, noinline)) static int send_fast_again(struct origin *o,
-	_Atomic(struct context *) *slot, uint64_t tag, uint32_t api_tag,
-	const void *data, size_t length, struct op_record *op,
-	struct context *to, int r)
+__attribute__((cold, noinline)) static int send_again(struct origin *o,
+	_Atomic(struct context *) *slot, uint16_t command, uint64_t tag,
+	uint32_t api_tag, const void *data, size_t length, struct op_record *op,
+	int r)
 {
-	while (r == -EPIPE || r == -ESTALE) {
-		if (!host_follow(slot, to))
-			return -EPIPE;
-		to = host_context(slot);
-		r = send_fast_once(o, to, tag, api_tag, data, length, op);
-	}
-	if (r == -EAGAIN)
+	const struct iovec payload = { (void *)data, length };
+	const struct packet p = send_packet(o, command, tag, api_tag, &payload);
+	if (r == -EPIPE || r == -ESTALE)
+		r = requester_route(o, op, slot, &p, NULL, true);
+	if (r == 0)
+		private_store(&op->issued, private_load(&op->issued) + 1);
+	else if (r == -EAGAIN)
 		private_add(&o->refused, 1);
 	return r;
+}
+
+static folded int send_plain(struct origin *o, _Atomic(struct context *) *slot,
+	uint16_t command, uint64_t tag, uint32_t api_tag, const void *data,
+	size_t length, struct op_record *op)
+{
+	int r = send_once(
+		o, host_context(slot), command, tag, api_tag, data, length, op);
+	return likely(!r) ? 0
+			  : send_again(o, slot, command, tag, api_tag, data,
+				    length, op, r);
 }
 
 __attribute__((flatten)) int DEVICE(send_fast_tagged)(struct origin *o,
 	_Atomic(struct context *) *slot, uint64_t tag, uint32_t api_tag,
 	const void *data, size_t length, struct op_record *op)
 {
-	struct context *to = host_context(slot);
-	int r = send_fast_once(o, to, tag, api_tag, data, length, op);
-	return likely(!r) ? 0
-			  : send_fast_again(o, slot, tag, api_tag, data, length,
-				    op, to, r);
+	return send_plain(
+		o, slot, CAY_FAST_SEND, tag, api_tag, data, length, op);
 }
 
 __attribute__((flatten)) int DEVICE(send_fast)(struct origin *o,
 	_Atomic(struct context *) *slot, uint64_t tag, const void *data,
 	size_t length, struct op_record *op)
 {
-	struct context *to = host_context(slot);
-	int r = send_fast_once(o, to, tag, 0, data, length, op);
-	return likely(!r) ? 0
-			  : send_fast_again(
-				    o, slot, tag, 0, data, length, op, to, r);
+	return send_plain(o, slot, CAY_FAST_SEND, tag, 0, data, length, op);
+}
+
+__attribute__((flatten)) int DEVICE(send_eager_tagged)(struct origin *o,
+	_Atomic(struct context *) *slot, uint64_t tag, uint32_t api_tag,
+	const void *data, size_t length, struct op_record *op)
+{
+	if (length <= CAY_FAST_SEND_BYTES)
+		__builtin_unreachable();
+	return send_plain(o, slot, CAY_SEND, tag, api_tag, data, length, op);
+}
+
+__attribute__((flatten)) int DEVICE(send_eager)(struct origin *o,
+	_Atomic(struct context *) *slot, uint64_t tag, const void *data,
+	size_t length, struct op_record *op)
+{
+	if (length <= CAY_FAST_SEND_BYTES)
+		__builtin_unreachable();
+	return send_plain(o, slot, CAY_SEND, tag, 0, data, length, op);
 }
 
 __attribute__((flatten)) int DEVICE(send_burst)(struct origin *o,

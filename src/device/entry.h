@@ -18,6 +18,12 @@ int DEVICE(send_fast)(struct origin *, _Atomic(struct context *) *to,
 int DEVICE(send_fast_tagged)(struct origin *, _Atomic(struct context *) *to,
 	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
 	struct op_record *);
+/* The same for more than 40 bytes, up to QUEUE_PAYLOAD_MAX. */
+int DEVICE(send_eager)(struct origin *, _Atomic(struct context *) *to,
+	uint64_t tag, const void *data, size_t length, struct op_record *);
+int DEVICE(send_eager_tagged)(struct origin *, _Atomic(struct context *) *to,
+	uint64_t tag, uint32_t api_tag, const void *data, size_t length,
+	struct op_record *);
 /*
  * Sends 1 to QUEUE_CLAIM_MAX messages of up to 40 bytes without flags; the
  * caller has checked that. Returns how many are sent, or -EAGAIN or -EPIPE if

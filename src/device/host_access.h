@@ -238,6 +238,26 @@ static inline void host_copy(
 	host_after(HOST_COPY, kind, to, bytes, true);
 }
 
+#define HOST_COPY_SHORT 32 /* bytes of the smallest short copy */
+
+/*
+ * The same for HOST_COPY_SHORT to a few hundred bytes: a call of memcpy(), with
+ * its choice by length, costs more than so few moves.
+ */
+static inline void host_copy_short(
+	void *to, const void *from, size_t bytes, enum host_kind kind)
+{
+	const unsigned char *source = from;
+	unsigned char *at = to;
+	size_t last = bytes - HOST_COPY_SHORT;
+	host_before();
+	for (size_t i = 0; i < last; i += HOST_COPY_SHORT)
+		memcpy(at + i, source + i, HOST_COPY_SHORT);
+	/* The last ones overlap the ones before. */
+	memcpy(at + last, source + last, HOST_COPY_SHORT);
+	host_after(HOST_COPY, kind, to, bytes, true);
+}
+
 /* ---- fences ---- */
 
 /* Earlier stores become visible before later ones. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending; see cay_send(3). Any thread. The hot path is up to 40 bytes without
- * flags: device_send_fast(). Long messages are copied (copied.c), or borrowed
- * by send_borrowed().
+ * Sending; see cay_send(3). Any thread. The hot paths are up to 40 bytes and up
+ * to 8 KiB without flags: device_send_fast(), device_send_eager(). Longer ones
+ * are copied (copied.c), or borrowed by send_borrowed().
  */
 #include <errno.h>
 #include <limits.h>
@@ -148,7 +148,7 @@ static int send_pieces(struct cay_port *port, struct cay_peer *peer,
 	return issue_done(port, op, r);
 }
 
-/* More than 40 bytes, flags, another op record, or invalid arguments. */
+/* More than 8 KiB, flags, another op record, or invalid arguments. */
 __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 	struct cay_peer *peer, uint64_t tag, uint32_t api_tag, const void *data,
 	size_t length, unsigned flags)
@@ -162,18 +162,19 @@ __attribute__((cold, noinline)) static int send_other(struct cay_port *port,
 	return send_pieces(port, peer, &p, flags);
 }
 
-/* ---- up to 40 bytes without flags ---- */
+/* ---- up to 8 KiB without flags ---- */
 
 /*
- * Returns the op record if nothing but device_send_fast() remains to be done,
- * which then needs no stack frame of its caller; otherwise NULL.
+ * Returns the op record if nothing but device_send_fast() or
+ * device_send_eager() remains to be done, which then needs no stack frame of
+ * its caller; otherwise NULL. Of the length only 0 is examined.
  */
-static inline struct op_record *send_fast_record(const struct cay_port *port,
+static inline struct op_record *send_plain_record(const struct cay_port *port,
 	const struct cay_peer *peer, const void *data, size_t length,
 	unsigned flags)
 {
 	return likely(port_valid(port) && port_has_peer(port, peer) && !flags &&
-		       length <= CAY_FAST_SEND_BYTES && (data || !length))
+		       (data || !length))
 		       ? issue_record_cached(port)
 		       : NULL;
 }
@@ -182,10 +183,14 @@ int cay_send_tagged(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	uint32_t api_tag, const void *data, size_t length, unsigned flags)
 {
 	struct op_record *op =
-		send_fast_record(port, peer, data, length, flags);
-	if (unlikely(!op))
+		send_plain_record(port, peer, data, length, flags);
+	if (unlikely(!op || length > CAY_FAST_SEND_BYTES)) {
+		if (op && length <= QUEUE_PAYLOAD_MAX)
+			return device_send_eager_tagged(&port->origin,
+				&peer->context, tag, api_tag, data, length, op);
 		return send_other(
 			port, peer, tag, api_tag, data, length, flags);
+	}
 	return device_send_fast_tagged(
 		&port->origin, &peer->context, tag, api_tag, data, length, op);
 }
@@ -194,9 +199,13 @@ int cay_send(struct cay_port *port, struct cay_peer *peer, uint64_t tag,
 	const void *data, size_t length, unsigned flags)
 {
 	struct op_record *op =
-		send_fast_record(port, peer, data, length, flags);
-	if (unlikely(!op))
+		send_plain_record(port, peer, data, length, flags);
+	if (unlikely(!op || length > CAY_FAST_SEND_BYTES)) {
+		if (op && length <= QUEUE_PAYLOAD_MAX)
+			return device_send_eager(&port->origin, &peer->context,
+				tag, data, length, op);
 		return send_other(port, peer, tag, 0, data, length, flags);
+	}
 	return device_send_fast(
 		&port->origin, &peer->context, tag, data, length, op);
 }

@@ -10,6 +10,7 @@ struct platform {
 	const char *name;
 	__typeof__(&device_send) send;
 	__typeof__(&device_send_fast_tagged) send_fast;
+	__typeof__(&device_send_eager_tagged) send_eager;
 	__typeof__(&device_send_reference) send_reference;
 	__typeof__(&device_send_copied) send_copied;
 	__typeof__(&device_access) access;

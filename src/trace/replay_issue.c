@@ -119,6 +119,9 @@ static int issue_send(const struct issue *q)
 	if (i->bytes <= CAY_FAST_SEND_BYTES && !flags)
 		return on->send_fast(q->origin, q->to, i->tag, i->api_tag,
 			q->data, i->bytes, q->op);
+	if (i->bytes <= CAY_EAGER_MAX && !flags)
+		return on->send_eager(q->origin, q->to, i->tag, i->api_tag,
+			q->data, i->bytes, q->op);
 	if (flags & CAY_ACK)
 		command |= CAY_COMMAND_ACK;
 	if (flags & CAY_BORROW)

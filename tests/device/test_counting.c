@@ -40,6 +40,12 @@ static void fast_send_writes_two_lines(void **state)
 	}
 }
 
+/* As if R had been loaded: it is only when the queue looks full. */
+static void r_is_known(struct testbench *tb)
+{
+	atomic_load(fixture_route(&tb->fixture, 0, 1))->r_seen = tb_r(tb, 1);
+}
+
 #define BURST 8
 
 /* One claim, one record, one check; an entry for each message. */
@@ -53,10 +59,7 @@ static void burst_writes_one_line_more_than_its_entries(void **state)
 			messages[i] = (struct cay_message){
 				.tag = i, .data = tb->data, .length = 8
 			};
-		/* As if R had been loaded: it is only when it looks full. */
-		fixture_own(&tb->fixture, 1)->r_seen = tb_r(tb, 1);
-		atomic_load(fixture_route(&tb->fixture, 0, 1))->r_seen =
-			tb_r(tb, 1);
+		r_is_known(tb);
 		counting_begin(&tb->c);
 		assert_int_equal(
 			counting_send_burst(&tb->port[0].origin, tb->port[0].op,
@@ -95,17 +98,32 @@ static void burst_wakes_once(void **state)
 	assert_int_equal(tb->c.wakes, 1);
 }
 
-/* The third load is the posted mode of the target, beside W. */
+static const unsigned char *payload_in_rdr(
+	struct testbench *tb, const struct cay_nqe *n)
+{
+	return fixture_own(&tb->fixture, 1)->rdr +
+	       n->word[CAY_NQE_WORD_START] * RDR_UNIT;
+}
+
+/*
+ * With either call. The third load is the posted mode of the target, beside W.
+ */
 static void send_also_writes_its_payload(void **state)
 {
 	struct testbench *tb = *state;
 	struct cay_nqe n;
-	static const size_t lengths[] = { 41, 63, 64, 65, 127, 128, 129, 1000,
-		4096, 8191, 8192 };
-	for (size_t i = 0; i < ARRAY_COUNT(lengths); i++) {
-		size_t lines = (lengths[i] + 63) / 64;
+	static const size_t lengths[] = { 41, 63, 64, 65, 127, 128, 129, 511,
+		512, 513, 1000, 4096, 8191, 8192 };
+	for (size_t i = 0; i < 2 * ARRAY_COUNT(lengths); i++) {
+		size_t length = lengths[i / 2];
+		size_t lines = (length + 63) / 64;
+		for (size_t at = 0; at < length; at++)
+			tb->data[at] = (unsigned char)(i + 7 * at);
+		r_is_known(tb);
 		counting_begin(&tb->c);
-		assert_int_equal(tb_send(tb, 1, lengths[i], 0), 0);
+		assert_int_equal(i % 2 ? tb_send(tb, 1, length, 0)
+				       : tb_send_eager(tb, 1, length),
+			0);
 		counting_end();
 		assert_int_equal(counting_lines_shared(&tb->c), 2 + lines);
 		tb_assert_costs(
@@ -115,10 +133,15 @@ static void send_also_writes_its_payload(void **state)
 					    .lines = 1 },
 				    [HOST_MIGRATION] = cost_migration_check,
 				    [HOST_NQE] = cost_entry,
-				    [HOST_RDR] = { .copied_bytes = lengths[i],
+				    [HOST_RDR] = { .copied_bytes = length,
 					    .lines = lines },
 				    [HOST_RECORD] = cost_record });
 		assert_true(tb_receive(tb, 1, &n));
+		assert_int_equal(n.word[CAY_NQE_WORD_LENGTH], length);
+		assert_int_equal(
+			n.word[CAY_NQE_WORD_PEER] >> CAY_NQE_API_TAG_SHIFT,
+			0xa91);
+		assert_memory_equal(payload_in_rdr(tb, &n), tb->data, length);
 	}
 }
 

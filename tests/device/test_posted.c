@@ -14,7 +14,7 @@ static void posted_recv_words(void **state)
 	unsigned char *first = tb_post_receive(tb, 64, 0x111);
 	unsigned char *second = tb_post_receive(tb, 300, 0x222);
 	assert_int_equal(tb_send(tb, 5, 64, 0), 0);
-	assert_int_equal(tb_send(tb, UINT64_MAX, 129, 0), 0);
+	assert_int_equal(tb_send_eager(tb, UINT64_MAX, 129), 0);
 	assert_true(tb_receive(tb, 1, &n));
 	assert_posted(&n, 64, 0x111, 0);
 	assert_int_equal(n.word[CAY_NQE_WORD_POSTED], 1);

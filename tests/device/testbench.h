@@ -95,6 +95,15 @@ static inline int tb_send_fast(
 		length, tb->port[0].op);
 }
 
+/* SEND of 41 bytes to 8 KiB, as a call without flags issues it. */
+static inline int tb_send_eager(
+	struct testbench *tb, uint64_t tag, size_t length)
+{
+	return counting_send_eager_tagged(&tb->port[0].origin,
+		fixture_route(&tb->fixture, 0, 1), tag, 0xa91, tb->data, length,
+		tb->port[0].op);
+}
+
 /* SEND with flags. */
 static inline int tb_send(
 	struct testbench *tb, uint64_t tag, size_t length, unsigned flags)
