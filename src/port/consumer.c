@@ -17,6 +17,7 @@ void consumer_init(struct consumer *rx, struct context *own)
 		.next = queue_nq(r),
 		.oldest = queue_nq(r),
 		.returned = queue_nq(r),
+		.ahead = (const unsigned char *)own->nq,
 		.rdr = (uint32_t)queue_rdr(r),
 		.returned_rdr = (uint32_t)queue_rdr(r) };
 }
@@ -83,12 +84,6 @@ void consumer_release(
 		rx->oldest = (rx->oldest + 1) & QUEUE_NQ_MASK;
 	}
 	if (consumer_return_due(rx))
-		consumer_return(port, rx);
-}
-
-void consumer_return_all(struct cay_port *port, struct consumer *rx)
-{
-	if (rx->oldest != rx->returned)
 		consumer_return(port, rx);
 }
 

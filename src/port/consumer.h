@@ -38,6 +38,28 @@ static inline void consumer_advance(struct consumer *rx)
 	rx->next = (rx->next + 1) & QUEUE_NQ_MASK;
 }
 
+#define CONSUMER_LOOK_AHEAD 4 /* lines */
+
+/*
+ * Gets the lines of the next payload in the background while the queue is
+ * empty: once it is stored, they arrive together with its entry instead of
+ * after it. Senders have to take them from this core in any case, because it
+ * has read them in the previous lap.
+ */
+static inline void consumer_look_ahead(const struct consumer *rx)
+{
+	const unsigned char *at = rx->ahead;
+	for (unsigned i = 0; i < CONSUMER_LOOK_AHEAD; i++)
+		__builtin_prefetch(at + i * CAY_LINE);
+}
+
+/* The entry that is polled ends at this position of the RDR. */
+static inline void consumer_expect(struct consumer *rx, uint32_t rdr)
+{
+	rx->ahead = rx->own->rdr +
+		    (uint64_t)(rdr & (rx->own->rdr_units - 1)) * RDR_UNIT;
+}
+
 /* Releases an entry; returns entries to senders when they are due. */
 void consumer_release(struct cay_port *, struct consumer *, uint64_t position);
 
@@ -82,8 +104,32 @@ static inline bool consumer_release_oldest(
 	return true;
 }
 
+/* The same for an entry that is SLOT_PLAIN. */
+static inline bool consumer_release_plain(
+	struct cay_port *port, struct consumer *rx)
+{
+	uint64_t after = (rx->oldest + 1) & QUEUE_NQ_MASK;
+	struct consumer_slot *slot = consumer_slot(rx, rx->oldest);
+	if (slot->special != SLOT_PLAIN ||
+		(after != rx->next && consumer_slot(rx, after)->released))
+		return false;
+	rx->rdr = slot->rdr;
+	rx->completions += slot->completion;
+	slot->has_rdr = slot->completion = slot->released = 0;
+	slot->special = SLOT_INLINE;
+	rx->oldest = after;
+	if (unlikely(consumer_return_due(rx)))
+		consumer_return(port, rx);
+	return true;
+}
+
 /* consumer_return() if any entry is released: the queue is empty. */
-void consumer_return_all(struct cay_port *, struct consumer *);
+static inline void consumer_return_all(
+	struct cay_port *port, struct consumer *rx)
+{
+	if (rx->oldest != rx->returned)
+		consumer_return(port, rx);
+}
 
 /*
  * If all entries up to `w` are released, the RDR is empty at the position of

@@ -26,20 +26,18 @@ static inline void event_count(_Atomic uint64_t *counter)
 		memory_order_relaxed);
 }
 
-/* ---- inline messages ---- */
+/* ---- messages in their entry, or in the RDR ---- */
 
-static inline int event_inline(
-	struct cay_port *port, uint64_t word, struct cay_event *e)
+/*
+ * Fills in an event as that of a message. Member by member: compilers clear a
+ * whole struct with a slow string instruction.
+ */
+static inline void event_begin(struct cay_port *port, uint64_t word,
+	const struct cay_nqe *n, const void *data, uint64_t length,
+	struct cay_event *e)
 {
-	struct consumer *rx = &port->consumer;
-	const struct cay_nqe *n = device_entry(rx->own, rx->next);
 	uint64_t peer = n->word[CAY_NQE_WORD_PEER];
-	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
 
-	/*
-	 * Member by member: compilers clear a whole struct with a slow string
-	 * instruction.
-	 */
 	e->kind = CAY_EVENT_MESSAGE;
 	e->error = 0;
 	e->peer.node = (uint32_t)peer;
@@ -47,16 +45,78 @@ static inline int event_inline(
 	e->tag = n->word[CAY_NQE_WORD_TAG];
 	e->api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT);
 	e->command = 0;
-	e->data = &n->word[CAY_NQE_WORD_DATA];
-	e->length = bits_min(length, CAY_FAST_SEND_BYTES);
+	e->data = data;
+	e->length = length;
 	e->result = e->previous = 0;
 	e->window = 0;
 	e->offset = 0;
-	e->position = rx->next;
+	e->position = port->consumer.next;
 	e->handle = resolved_find(port, e->peer.vpid);
-	consumer_advance(rx);
+}
+
+/* The event of a message at `data`; advances past its entry. */
+static inline int event_received(struct cay_port *port, uint64_t word,
+	const struct cay_nqe *n, const void *data, uint64_t length,
+	struct cay_event *e)
+{
+	event_begin(port, word, n, data, length, e);
+	consumer_advance(&port->consumer);
 	event_count(&port->count.received);
 	return 1;
+}
+
+static inline int event_inline(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	const struct consumer *rx = &port->consumer;
+	const struct cay_nqe *n = device_entry(rx->own, rx->next);
+	uint64_t length = (word >> CAY_NQE_BYTES_SHIFT) & 0xffff;
+	return event_received(port, word, n, &n->word[CAY_NQE_WORD_DATA],
+		bits_min(length, CAY_FAST_SEND_BYTES), e);
+}
+
+/* Returns the payload of a message in the RDR; NULL: it is not inside. */
+static inline const unsigned char *event_payload(
+	const struct context *own, uint64_t start, uint64_t length)
+{
+	return start < own->rdr_units && length <= (own->rdr_units - start) *
+							   (uint64_t)RDR_UNIT
+		       ? own->rdr + start * RDR_UNIT
+		       : NULL;
+}
+
+/* Loads a word of an entry once: a peer may write it at any time. */
+static inline uint64_t event_word(const struct cay_nqe *n, unsigned i)
+{
+	return atomic_load_explicit(
+		(const _Atomic uint64_t *)&n->word[i], memory_order_relaxed);
+}
+
+/*
+ * Returns false if event_slow() must convert the entry: a message by reference,
+ * or an invalid one.
+ */
+static inline bool event_eager(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	const struct consumer *rx = &port->consumer;
+	const struct cay_nqe *n = device_entry(rx->own, rx->next);
+	struct consumer_slot *slot = consumer_slot(rx, rx->next);
+	uint64_t length = event_word(n, CAY_NQE_WORD_LENGTH);
+	const unsigned char *data = event_payload(
+		rx->own, event_word(n, CAY_NQE_WORD_START), length);
+	if (unlikely(!data || event_word(n, CAY_NQE_WORD_REFERENCE) ||
+		     word & CAY_COMMAND_ERROR_MASK))
+		return false;
+	__builtin_prefetch(data);
+	slot->rdr = (uint32_t)(event_word(n, CAY_NQE_WORD_POINTERS) >>
+			       CAY_NQE_RDR_WRITE_SHIFT) &
+		    QUEUE_RDR_MASK;
+	consumer_expect(&port->consumer, slot->rdr);
+	slot->has_rdr = 1;
+	slot->completion = slot->released = 0;
+	slot->special = SLOT_PLAIN;
+	return event_received(port, word, n, data, length, e);
 }
 
 /* ---- other entries ---- */
@@ -65,20 +125,15 @@ static inline int event_inline(
 static int event_message(struct cay_port *port, const struct cay_nqe *n,
 	struct consumer_slot *slot, struct cay_event *e)
 {
-	const struct context *own = port->consumer.own;
-	uint64_t bytes = (uint64_t)RDR_UNIT << own->rdr_log2;
-	uint64_t start = n->word[CAY_NQE_WORD_START];
-
 	e->kind = CAY_EVENT_MESSAGE;
 	e->length = n->word[CAY_NQE_WORD_LENGTH];
 	if (n->word[CAY_NQE_WORD_REFERENCE]) {
 		int r = long_receive(port, n, slot, e);
 		return r == -ECANCELED ? 0 : r ? r : 1;
 	}
-	if (start < bytes / RDR_UNIT &&
-		bits_inside(start * RDR_UNIT, e->length, bytes))
-		e->data = own->rdr + start * RDR_UNIT;
-	else
+	e->data = event_payload(
+		port->consumer.own, n->word[CAY_NQE_WORD_START], e->length);
+	if (!e->data)
 		e->error = CAY_ERROR_TARGET_BOUNDS;
 	return 1;
 }
@@ -198,19 +253,11 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 	uint64_t position = rx->next;
 	struct consumer_slot *slot = consumer_slot(rx, position);
 	struct cay_nqe copy = *device_entry(rx->own, position);
-	uint64_t peer = copy.word[CAY_NQE_WORD_PEER];
 
 	copy.word[CAY_NQE_WORD_VALID] = word;
-	*e = (struct cay_event){
-		.error = (int)((word & CAY_COMMAND_ERROR_MASK) >>
-			       CAY_COMMAND_ERROR_SHIFT),
-		.peer = { (uint32_t)peer,
-			(uint16_t)(word >> CAY_NQE_VPID_SHIFT) },
-		.tag = copy.word[CAY_NQE_WORD_TAG],
-		.api_tag = (uint32_t)(peer >> CAY_NQE_API_TAG_SHIFT),
-		.position = position
-	};
-	e->handle = resolved_find(port, e->peer.vpid);
+	event_begin(port, word, &copy, NULL, 0, e);
+	e->error = (int)((word & CAY_COMMAND_ERROR_MASK) >>
+			 CAY_COMMAND_ERROR_SHIFT);
 	slot->special = SLOT_OTHER;
 	int r = event_convert(port, &copy, slot, e);
 	if (r < 0) {
@@ -220,13 +267,27 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 	consumer_advance(rx);
 	if (r == EVENT_HELD)
 		return 0;
-	if (r == 0)
+	if (r == 0) {
 		consumer_release(port, rx, position);
-	else if (e->kind == CAY_EVENT_MESSAGE || e->kind == CAY_EVENT_POSTED)
+		return 0;
+	}
+	if (e->kind == CAY_EVENT_MESSAGE || e->kind == CAY_EVENT_POSTED)
 		event_count(&port->count.received);
-	else if (e->kind == CAY_EVENT_COMPLETE)
+	if (e->kind == CAY_EVENT_COMPLETE) {
 		event_count(&port->count.completed);
-	return r;
+		slot->special = SLOT_PLAIN;
+	}
+	return 1;
+}
+
+/* Any entry but an inline message; returns as event_slow(). */
+__attribute__((noinline)) static int event_other(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	if ((word & CAY_COMMAND_MASK) == CAY_NOTIFY_RECV &&
+		likely(event_eager(port, word, e)))
+		return 1;
+	return event_slow(port, word, e);
 }
 
 /* ---- poll ---- */
@@ -235,21 +296,24 @@ static int event_slow(struct cay_port *port, uint64_t word, struct cay_event *e)
 static int poll_burst(
 	struct cay_port *port, uint64_t word, struct cay_event *events, int max)
 {
-	int n = 0, r;
+	int n = 0;
 	for (;; word = consumer_peek(port)) {
-		if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV))
-			r = event_inline(port, word, &events[n]);
-		else
-			r = word ? event_slow(port, word, &events[n]) : -EAGAIN;
-		if (r < 0)
-			break;
-		n += r;
+		if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)) {
+			event_inline(port, word, &events[n++]);
+		} else {
+			int r = word ? event_other(port, word, &events[n])
+				     : -EAGAIN;
+			if (r < 0 && n)
+				return n;
+			if (r < 0) {
+				consumer_return_all(port, &port->consumer);
+				return r == -ENOMEM ? r : 0;
+			}
+			n += r;
+		}
 		if (n == max)
-			break;
+			return n;
 	}
-	if (n == 0)
-		consumer_return_all(port, &port->consumer);
-	return n == 0 && r == -ENOMEM ? r : n;
 }
 
 /*
@@ -310,17 +374,60 @@ __attribute__((cold, noinline)) static int poll_cold(
 	return n;
 }
 
+/* After -ENOMEM it is tried once more. */
+__attribute__((noinline)) static int poll_slow(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	return likely(event_slow(port, word, e) == 1)
+		       ? 1
+		       : poll_burst(port, consumer_peek(port), e, 1);
+}
+
+/* One event of an entry that is not an inline message. */
+__attribute__((noinline)) static int poll_other(
+	struct cay_port *port, uint64_t word, struct cay_event *e)
+{
+	if ((word & CAY_COMMAND_MASK) == CAY_NOTIFY_RECV &&
+		likely(event_eager(port, word, e)))
+		return 1;
+	return poll_slow(port, word, e);
+}
+
+/*
+ * Calls on the path of an empty queue and of an inline message would make all
+ * polls save registers; these are jumps.
+ */
+__attribute__((noinline)) static int poll_return(struct cay_port *port)
+{
+	consumer_return(port, &port->consumer);
+	return 0;
+}
+
+__attribute__((cold, noinline)) static int poll_migrating(
+	struct cay_port *port, struct cay_event *events, int max)
+{
+	return poll_burst(port, consumer_peek_migrating(port), events, max);
+}
+
 int cay_poll(struct cay_port *port, struct cay_event *events, int max)
 {
 	if (unlikely(!port_plain(port) || max <= 0 || !events ||
 		     !port->consumer.slots))
 		return poll_cold(port, events, max);
-	uint64_t word = consumer_peek(port);
-	if (word == 0 && port->consumer.oldest == port->consumer.returned)
-		return 0;
-	if (max == 1 && (word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV)
+	struct consumer *rx = &port->consumer;
+	uint64_t word = device_peek_inline(rx->own, rx->next);
+	/* After the entry, as in consumer_peek(). */
+	if (unlikely(device_migration(rx->own)))
+		return poll_migrating(port, events, max);
+	if (word == 0) {
+		consumer_look_ahead(rx);
+		return rx->oldest == rx->returned ? 0 : poll_return(port);
+	}
+	if (max > 1)
+		return poll_burst(port, word, events, max);
+	if (likely((word & CAY_COMMAND_MASK) == CAY_NOTIFY_FAST_RECV))
 		return event_inline(port, word, events);
-	return poll_burst(port, word, events, max);
+	return poll_other(port, word, events);
 }
 
 /* ---- release ---- */
@@ -350,13 +457,22 @@ __attribute__((noinline)) static void release_slow(
 	port_consume_end(port);
 }
 
+/* The oldest entry, which is not an inline message. */
+__attribute__((noinline)) static void release_other(
+	struct cay_port *port, const struct cay_event *e)
+{
+	if (unlikely(!consumer_release_plain(port, &port->consumer)))
+		release_slow(port, e);
+}
+
 void cay_release(struct cay_port *port, const struct cay_event *e)
 {
 	struct consumer *rx = &port->consumer;
 	if (unlikely(!port_valid(port)))
 		return;
 	if (unlikely(port->flags & CAY_PORT_SHARED ||
-		     e->position != rx->oldest || rx->oldest == rx->next ||
-		     !consumer_release_oldest(port, rx)))
+		     e->position != rx->oldest || rx->oldest == rx->next))
 		release_slow(port, e);
+	else if (!consumer_release_oldest(port, rx))
+		release_other(port, e);
 }

@@ -29,6 +29,8 @@ enum slot_special {
 	SLOT_INLINE = 0, /* an inline message */
 	SLOT_OTHER = 1,	 /* or one released out of order */
 	SLOT_GONE = 2,	 /* a NOTIFY_GONE */
+	/* A message in the RDR, or a completion without a buffer: has_rdr. */
+	SLOT_PLAIN = 3,
 };
 
 /* Progress of the consumer in one queue set. Positions are NQ counts. */
@@ -40,6 +42,8 @@ struct consumer {
 	uint32_t rdr;	       /* RDR position up to `oldest` */
 	uint32_t returned_rdr; /* R: RDR returned up to here */
 	uint32_t completions;  /* released, reservation not yet returned */
+	/* Where the next payload in the RDR starts, after a first one. */
+	const unsigned char *ahead;
 	struct consumer_slot *slots;
 	struct consumer *former; /* migrated sets with unreleased entries */
 };

@@ -14,6 +14,7 @@ static struct cay_ultra *in, *out;
 static struct cay_event event;
 static struct cay_key key; /* of a window of the port itself */
 static _Alignas(8) char data[64];
+static _Alignas(8) char large[4096];
 static uint64_t previous;
 
 static void send_8(void)
@@ -24,6 +25,16 @@ static void send_8(void)
 static void send_40(void)
 {
 	cay_send(port, peer, 1, data, 40, 0);
+}
+
+static void send_64(void)
+{
+	cay_send(port, peer, 1, data, 64, 0);
+}
+
+static void send_256(void)
+{
+	cay_send(port, peer, 1, large, 256, 0);
 }
 
 #define BURST 16
@@ -129,18 +140,25 @@ static void add_into(void)
 
 /* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
-	{ "cay_send, 8 bytes", send_8, 150, 159 },
-	{ "cay_poll, a message", poll_one, 105, 108 },
+	{ "cay_send, 8 bytes", send_8, 150, 164 },
+	{ "cay_poll, a message", poll_one, 99, 104 },
 	{ "cay_release", release, 45, 47 },
-	{ "cay_send, 40 bytes", send_40, 158, 167 },
-	{ "cay_poll, a message", poll_one, 105, 108 },
+	{ "cay_send, 40 bytes", send_40, 158, 172 },
+	{ "cay_poll, a message", poll_one, 99, 104 },
 	{ "cay_release", release, 45, 47 },
-	{ "cay_poll, returning entries", poll_once, 126, 135 },
-	{ "cay_poll, nothing", poll_once, 52, 55 },
+	{ "cay_poll, returning entries", poll_once, 86, 91 },
+	{ "cay_poll, nothing", poll_once, 50, 57 },
+	{ "cay_send, 64 bytes", send_64, 220, 219 },
+	{ "cay_poll, a message in the RDR", poll_one, 138, 159 },
+	{ "cay_release, a message in the RDR", release, 70, 73 },
+	{ "cay_send, 256 bytes", send_256, 268, 261 },
+	{ "cay_poll, a message in the RDR", poll_one, 138, 159 },
+	{ "cay_release, a message in the RDR", release, 70, 73 },
+	{ "cay_poll, returning entries", poll_once, 86, 91 },
 	{ "cay_send_burst, 16 of 8 bytes", send_burst, 907, 895 },
-	{ "cay_poll, 16 messages", poll_burst, 1280, 1256 },
+	{ "cay_poll, 16 messages", poll_burst, 1268, 1210 },
 	{ "16 cay_release", release_burst, 808, 784 },
-	{ "cay_poll, returning entries", poll_once, 126, 135 },
+	{ "cay_poll, returning entries", poll_once, 86, 91 },
 	{ "cay_put, 8 bytes", put_8, 183, 182 },
 	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 203, 205 },
 	/* 183 to 188, by the variant of memcpy() that libc selects. */
@@ -148,15 +166,15 @@ static const struct path paths[] = {
 	{ "cay_get, 8 bytes", get_8, 202, 201 },
 	{ "cay_fetch_add_into", add_into, 175, 202 },
 	{ "cay_fetch_add", add, 422, 515 },
-	{ "cay_poll, a completion", poll_one, 206, 233 },
-	{ "cay_release, a completion", release, 166, 177 },
+	{ "cay_poll, a completion", poll_one, 188, 206 },
+	{ "cay_release, a completion", release, 70, 73 },
 	{ "cay_ultra_send, 8 bytes", ultra_send_8, 83, 80 },
 	{ "cay_ultra_recv, 8 bytes", ultra_recv, 90, 97 },
 	{ "cay_ultra_send, 48 bytes", ultra_send_48, 93, 90 },
 	{ "cay_ultra_recv, 48 bytes", ultra_recv, 100, 107 },
 	{ "cay_ultra_send, 8 bytes", ultra_send_8, 83, 80 },
-	{ "cay_ultra_peek, _release", ultra_peek_release, 129, 127 },
-	{ "cay_ultra_recv, nothing", ultra_recv_nothing, 45, 54 },
+	{ "cay_ultra_peek, _release", ultra_peek_release, 129, 131 },
+	{ "cay_ultra_recv, nothing", ultra_recv_nothing, 45, 51 },
 };
 
 /* Access to a window of the same port takes the same path as to a peer's. */
@@ -179,6 +197,10 @@ static void warm_up(void)
 	release_burst();
 	poll_once();
 	send_8();
+	poll_one();
+	release();
+	poll_once();
+	send_64();
 	poll_one();
 	release();
 	poll_once();

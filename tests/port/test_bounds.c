@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory that peers write must lie in one block that cay_alloc() gave to this
- * process: posted receives, windows, and offsets for the raw API.
+ * process: posted receives, windows, and offsets for the raw API. A payload
+ * lies in the RDR.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -233,6 +234,56 @@ static void ports_of_a_process_share_memory(void **state)
 	ports_close(&p);
 }
 
+/*
+ * A peer can write any entry of a queue: where it says that a payload is, must
+ * be checked.
+ */
+static void payload_must_lie_in_the_rdr(void **state)
+{
+	struct cay_port *port = open_port(NULL);
+	struct cay_peer *peer = open_peer(port, port);
+	unsigned char data[64] = { 0 };
+	struct cay_event e[2];
+	size_t bytes;
+	(void)state;
+	const unsigned char *rdr = cay_rdr(port, &bytes);
+	const struct {
+		uint64_t start, length;
+		bool inside;
+	} damaged[] = { { 0, 64, true }, { bytes / 64 - 1, 64, true },
+		{ 0, bytes, true }, { 0, bytes + 1, false },
+		{ bytes / 64 - 1, 65, false }, { bytes / 64, 0, false },
+		{ bytes / 64, 64, false }, { 1, ~0ull, false },
+		{ ~0ull, 64, false }, { 1ull << 58, 64, false } };
+	for (unsigned i = 0; i < 2 * COUNT(damaged); i++) {
+		/* The event of an inline message reveals its entry. */
+		assert_int_equal(cay_send(port, peer, 1, data, 8, 0), 0);
+		assert_int_equal(cay_send(port, peer, 2, data, 64, 0), 0);
+		assert_int_equal(cay_poll(port, &e[0], 1), 1);
+		struct cay_nqe *n =
+			(struct cay_nqe *)(uintptr_t)((uint64_t *)e[0].data -
+						      CAY_NQE_WORD_DATA);
+		uint64_t start = damaged[i / 2].start;
+		n[1].word[CAY_NQE_WORD_START] = start;
+		n[1].word[CAY_NQE_WORD_LENGTH] = damaged[i / 2].length;
+		assert_int_equal(cay_poll(port, &e[1], 1 + (int)i % 2), 1);
+		assert_int_equal(e[1].kind, CAY_EVENT_MESSAGE);
+		if (damaged[i / 2].inside) {
+			assert_int_equal(e[1].error, 0);
+			assert_ptr_equal(e[1].data, rdr + 64 * start);
+		} else {
+			assert_int_equal(e[1].error, CAY_ERROR_TARGET_BOUNDS);
+			assert_null(e[1].data);
+		}
+		cay_release(port, &e[i % 2]);
+		cay_release(port, &e[1 - i % 2]);
+	}
+	check_empty(port);
+	assert_int_equal(port_stats(port).rdr_used, 0);
+	cay_peer_release(peer);
+	close_port(port);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -243,6 +294,7 @@ int main(void)
 		TEST(memory_of_another_process_is_refused),
 		TEST(ordinary_memory_has_windows),
 		TEST(ports_of_a_process_share_memory),
+		TEST(payload_must_lie_in_the_rdr),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
