@@ -157,6 +157,14 @@ class Study(SimTest):
                           "0.0001")
         self.assertEqual(found["verdict"], "unsettled")
 
+    def test_a_network_that_fills_is_not_saturated(self):
+        for cycles in "1", "10", "100":
+            found = self.json("mesh", "--dims", "8x8", "--load", "0.1",
+                              "--max-cycles", cycles)
+            self.assertEqual(found["verdict"], "unsettled")
+            # Measured packets have arrived.
+            self.assertGreater(found["packets"], 50)
+
     def test_deadlock(self):
         arguments = ["torus", "--dims", "8", "--groups", "plain", "--vcs",
                      "1", "--buffer", "4", "--switching", "wormhole",
@@ -247,10 +255,52 @@ class Faults(SimTest):
         # A link has two directions, a node four links.
         self.assertEqual(len(dead), 2 + 8)
         counters = found["counters"]
-        self.assertLessEqual(
-            counters["packets_delivered"] + counters["packets_reported"],
-            counters["packets_sent"])
+        self.assertGreater(counters["packets_reported"], 0)
         self.assertGreater(counters["interrupts"], 0)
+
+    def test_every_packet_is_accounted_for(self):
+        trace = self.write("packets", "".join(
+            f"{i} {i % 16} {(i + 5) % 16} 4\n" for i in range(200)))
+        for more in (
+                ["--load", "0.3"], ["--load", "1"],
+                ["--load", "0.3", "--fail", "node:9@800"],
+                ["--load", "0.1", "--error-rate", "0.5"],
+                ["--trace", trace, "--max-cycles", "150"],
+                ["--trace", trace, "--fail", "link:5:0@50"]):
+            counters = self.json("torus", "--dims", "4x4", *more)["counters"]
+            self.assertEqual(
+                counters["packets_sent"],
+                counters["packets_delivered"] + counters["packets_reported"]
+                + counters["packets_in_flight"], more)
+
+    def test_links_that_fail_are_not_saturation(self):
+        arguments = ["torus", "--dims", "4x4", "--load", "0.1",
+                     "--error-rate", "0.4"]
+        found = self.json(*arguments)
+        self.assertEqual(found["verdict"], "links-failed")
+        self.assertIs(found["saturated"], False)
+        self.assertGreater(found["counters"]["links_failed"], 0)
+        out = self.sim(*arguments)
+        self.assertIn("Try a lower --error-rate", out)
+        self.assertNotIn("--load", out)
+        # A link that an option breaks is not one of these.
+        found = self.json(*SMALL, "--fail", "link:5:0@500")
+        self.assertEqual(found["counters"]["links_failed"], 0)
+
+    def test_host_delay(self):
+        def longest(*more):
+            found = self.json(*SMALL, "--fail", "link:5:0@500", *more)
+            self.assertGreater(found["counters"]["forwarded"], 0)
+            return (found["latency"]["max"],
+                    found["router_parameters"]["host_delay"])
+
+        self.assertEqual(longest()[1], 100)
+        slow, delay = longest("--host-delay", "800")
+        self.assertEqual(delay, 800)
+        self.assertGreater(slow, 800)
+        quick, delay = longest("--host-delay", "0")
+        self.assertEqual(delay, 0)
+        self.assertLess(quick, longest()[0])
 
     def test_random_links_follow_the_seed(self):
         def dead(seed):
@@ -515,6 +565,28 @@ class Barriers(SimTest):
         self.assertEqual(found["messages"], 20 * 2 * 15)
         out = self.sim("torus", "--dims", "4x4", "--barriers", "3")
         self.assertIn("3 barriers of 16 nodes", out)
+
+    def test_a_failure_restarts_a_round(self):
+        intact = self.json("torus", "--dims", "4x4", "--barriers", "3")
+        self.assertEqual(intact["restarts"], 0)
+        for when in range(5, 100, 5):
+            arguments = ["torus", "--dims", "4x4", "--barriers", "3",
+                         "--fail", f"link:0:0@{when}"]
+            found = self.json(*arguments)
+            self.assertEqual(found["barriers"], 3)
+            self.assertEqual(found["restarts"], 1)
+            for part in "collect", "release", "whole":
+                # The tree of the network with a dead link may be deeper.
+                self.assertLess(found[part]["max"],
+                                2 * intact["whole"]["max"])
+                self.assertGreater(found[part]["min"], 0)
+        self.assertIn("ended 1 round", self.sim(*arguments))
+
+    def test_dead_nodes_cannot_take_part(self):
+        result = self.run_sim("torus", "--dims", "4x4", "--barriers", "3",
+                              "--fail", "node:3@30")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("not all nodes can be reached", result.stderr)
 
 
 class Routes(SimTest):
@@ -791,6 +863,7 @@ class Usage(SimTest):
         (["torus", "--precision", "1"], "0.01"),
         (["torus", "--max-cycles", "0"], "1 or more"),
         (["torus", "--error-rate", "1"], "0 to 0.5"),
+        (["torus", "--host-delay", "1001"], "0 to 1000 cycles"),
         (["torus", "--seed", "x"], "a number"),
         (["torus", "--fail", "link:1@5"], "link:NODE:PORT@TIME"),
         (["torus", "--fail", "node:1"], "link:NODE:PORT@TIME"),

@@ -426,6 +426,24 @@ static void the_limit_ends_a_study(void **state)
 	assert_true(result.cycles < 200);
 }
 
+/* Every network fills at first, which is no sign of saturation. */
+static void filling_is_not_saturation(void **state)
+{
+	(void)state;
+	for (uint64_t cycles = 1; cycles < 400; cycles += 1 + cycles / 3) {
+		struct bed b = bed_of("extoll", 0.1);
+		b.side = 8;
+		b.study.max_cycles = cycles;
+		assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+		assert_true(result.packets > 0);
+		b = bed_of("iq4", 0.3);
+		b.side = 8;
+		b.study.precision = 1e-6;
+		b.study.max_cycles = cycles;
+		assert_int_equal(bed_run(&b), STUDY_UNSETTLED);
+	}
+}
+
 static void higher_precision_takes_longer(void **state)
 {
 	struct bed b = bed_of("iq4", 0.5);
@@ -504,6 +522,7 @@ int main(void)
 		cmocka_unit_test(tiny_loads_work),
 		cmocka_unit_test(progress_is_called_often),
 		cmocka_unit_test(the_limit_ends_a_study),
+		cmocka_unit_test(filling_is_not_saturation),
 		cmocka_unit_test(higher_precision_takes_longer),
 		cmocka_unit_test(wrong_studies_are_refused),
 		cmocka_unit_test(a_used_network_is_refused),

@@ -30,11 +30,13 @@ struct barrier_run {
 	const struct sim_options *options;
 	struct network *network;
 	uint32_t nodes;
+	uint64_t *arrival; /* by node: the last one */
 	struct random random;
 	/* From the last arrival to the first release, from there to the last
 	 * release, and both. */
 	struct series collect, release, whole;
 	uint64_t messages;
+	uint64_t restarts; /* of rounds that a failure has ended */
 };
 
 static void series_add(struct series *s, uint64_t value)
@@ -45,31 +47,71 @@ static void series_add(struct series *s, uint64_t value)
 	s->mean = (double)s->sum / (double)++s->count;
 }
 
+/*
+ * A failure has ended the round. A node that had arrived arrives again; one
+ * whose arrival was still to come then takes part in the new round.
+ */
+static int node_restart(
+	struct barrier_run *b, const struct network_release *release)
+{
+	uint64_t *arrival = &b->arrival[release->node];
+	if (*arrival > release->time)
+		return 0;
+	*arrival = network_now(b->network);
+	return network_barrier_arrive(b->network, *arrival, release->node, 0);
+}
+
+/* Gets the releases of a step. Returns 0, or -errno. */
+static int releases_poll(struct barrier_run *b, uint32_t *released,
+	uint64_t *first, uint64_t *last)
+{
+	struct network_release release;
+	uint64_t reset = UINT64_MAX; /* time of the last failure */
+	int r = 0;
+	while (r == 0 && network_barrier_poll(b->network, &release)) {
+		if (release.error == -ENETRESET) {
+			*released = 0;
+			*first = UINT64_MAX;
+			b->restarts += release.time != reset;
+			reset = release.time;
+			r = node_restart(b, &release);
+			continue;
+		}
+		/* A node that is not connected any more does not take part. */
+		if (release.error)
+			return release.error == -ENOTCONN ? -EHOSTUNREACH
+							  : release.error;
+		++*released;
+		*first = bits_min(release.time, *first);
+		*last = release.time > *last ? release.time : *last;
+	}
+	return r;
+}
+
 /* Runs one barrier, from the arrivals to the last release. */
 static int round_run(struct barrier_run *b)
 {
 	uint64_t now = network_now(b->network), end = now + CYCLES_MAX;
 	uint64_t arrived = 0, first = UINT64_MAX, last = 0;
-	struct network_release release;
 	uint32_t released = 0;
 	int r = 0;
 	for (uint32_t node = 0; node < b->nodes && r == 0; node++) {
 		uint64_t time = now + random_below(&b->random, SPREAD);
-		arrived = time > arrived ? time : arrived;
+		b->arrival[node] = time;
 		r = network_barrier_arrive(b->network, time, node, 0);
 	}
 	while (r == 0 && released < b->nodes) {
 		if (network_now(b->network) > end)
 			return -ETIMEDOUT;
 		r = network_run(b->network, network_now(b->network) + STEP);
-		while (r == 0 && network_barrier_poll(b->network, &release)) {
-			released++;
-			first = bits_min(release.time, first);
-			last = release.time > last ? release.time : last;
-		}
+		if (r == 0)
+			r = releases_poll(b, &released, &first, &last);
 	}
 	if (r)
 		return r;
+	for (uint32_t node = 0; node < b->nodes; node++)
+		if (b->arrival[node] > arrived)
+			arrived = b->arrival[node];
 	series_add(&b->collect, first - arrived);
 	series_add(&b->release, last - first);
 	series_add(&b->whole, last - arrived);
@@ -80,8 +122,11 @@ static int rounds_run(struct barrier_run *b)
 {
 	struct network_counters counters;
 	bool *all = malloc(b->nodes * sizeof(*all));
-	if (!all)
+	b->arrival = malloc(b->nodes * sizeof(*b->arrival));
+	if (!all || !b->arrival) {
+		free(all);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < b->nodes; i++)
 		all[i] = true;
 	int r = network_barrier_set(b->network, 0, all);
@@ -121,6 +166,10 @@ static void barriers_print(const struct barrier_run *b)
 	       " message%s; cycles from the last arrival:\n\n",
 		b->whole.count, plural(b->whole.count), b->nodes,
 		plural(b->nodes), b->messages, plural(b->messages));
+	if (b->restarts)
+		printf("warning: a failure has ended %" PRIu64
+		       " round%s, which the nodes have repeated\n\n",
+			b->restarts, plural(b->restarts));
 	for (unsigned i = 0; i < ARRAY_COUNT(all); i++) {
 		double ns = sim_cycles_ns(b->options, all[i].mean);
 		all[i].mean_ns = ns > 0 ? ns : NAN;
@@ -141,6 +190,7 @@ static void barriers_json(const struct barrier_run *b, const struct topology *t)
 	json_put_number(&j, "threads", b->options->network.threads);
 	json_put_number(&j, "barriers", b->whole.count);
 	json_put_number(&j, "messages", b->messages);
+	json_put_number(&j, "restarts", b->restarts);
 	for (unsigned i = 0; i < ARRAY_COUNT(all); i++) {
 		json_key(&j, all[i]->name);
 		json_object_begin(&j);
@@ -186,6 +236,7 @@ int sim_barriers(struct sim_options *c)
 				c->network.seed, STREAM_ARRIVALS) };
 		sim_progress_begin();
 		status = barriers_show(&b, &o.topology, rounds_run(&b));
+		free(b.arrival);
 		sim_network_close(&n);
 	}
 	return sim_results_close(&o, status);

@@ -124,6 +124,18 @@ static void verdict_print(
 	case STUDY_UNSETTLED:
 		unsettled_print(o, r);
 		break;
+	case STUDY_LINKS_FAILED:
+		if (o->no_links) {
+			no_links_print(o);
+			break;
+		}
+		printf("links failed: %" PRIu64 " of %" PRIu64
+		       " links have failed after %u errors of one flit, and "
+		       "what is left is not steady.\n"
+		       "Try a lower --error-rate.\n",
+			r->counters.links_failed, o->links / 2,
+			NETWORK_LINK_ERRORS);
+		break;
 	case STUDY_STOPPED:
 		printf("stopped after %" PRIu64
 		       " cycles; these are the results so far.\n",
@@ -148,6 +160,11 @@ static void warnings_print(
 		printf("warning: %" PRIu64 " of %" PRIu64
 		       " packets could not be delivered and were reported\n",
 			n->packets_reported, n->packets_sent);
+	if (n->links_failed && r->verdict != STUDY_LINKS_FAILED)
+		printf("warning: %" PRIu64
+		       " link%s failed because of repeated errors\n",
+			n->links_failed,
+			n->links_failed == 1 ? " has" : "s have");
 	if (n->packets_delivered && n->flit_hops == 0)
 		printf("warning: no packet crosses a link; each is sent to its "
 		       "own node\n");

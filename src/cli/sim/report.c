@@ -93,10 +93,13 @@ const struct field sim_counter_fields[] = {
 	COUNTER(packets_sent, "packets_sent"),
 	COUNTER(packets_delivered, "packets_delivered"),
 	COUNTER(packets_reported, "packets_reported"),
+	COUNTER(packets_in_flight, "packets_in_flight"),
 	COUNTER(flit_hops, "flit_hops"),
 	COUNTER(flits_delivered, "flits_delivered"),
 	COUNTER(flits_repeated, "flits_repeated",
 		.title = "flits retransmitted by links"),
+	COUNTER(links_failed, "links_failed",
+		.title = "links failed because of errors"),
 	COUNTER(interrupts, "interrupts", .title = "interrupts"),
 	COUNTER(masked, "masked", .title = "head flits at masked ports"),
 	COUNTER(detours, "detours", .title = "detours"),
@@ -177,7 +180,8 @@ int sim_csv_write(const struct sim_results *o, FILE *to)
 
 /* ---- JSON ---- */
 
-static void put_router(struct json *j, const struct router *r)
+static void put_router(
+	struct json *j, const struct router *r, unsigned host_delay)
 {
 	json_key(j, "router_parameters");
 	json_object_begin(j);
@@ -190,6 +194,7 @@ static void put_router(struct json *j, const struct router *r)
 	json_put_number(j, "link_delay", r->link_delay);
 	json_put_number(j, "tag_bits", r->tag_bits);
 	json_put_number(j, "deadlock_countdown", r->deadlock_countdown);
+	json_put_number(j, "host_delay", host_delay);
 	json_key(j, "clock_mhz");
 	if (r->clock_mhz > 0)
 		json_fixed(j, r->clock_mhz, 3);
@@ -207,7 +212,7 @@ void sim_json_setup(
 	json_put_string(j, "dims", dims);
 	json_put_number(j, "nodes", t->nodes);
 	json_put_string(j, "router", c->network.router.name);
-	put_router(j, &c->network.router);
+	put_router(j, &c->network.router, c->network.host_delay);
 	json_put_string(j, "routing", sim_routings[c->network.rule]);
 }
 

@@ -250,6 +250,11 @@ static const struct option_row sim_rows[] = {
 		.excludes = WORDS(ANALYSES),
 		.expected = "links:COUNT@TIME or nodes:COUNT@TIME, the count 1 "
 			    "to 256 and the time at most 4294967295"),
+	OPTION_VALUE("host-delay", "N", OPTION_COUNT, network.host_delay,
+		"cycles a host takes to send on a packet that could not "
+		"continue (default 100)",
+		.max = ROUTER_DELAY_MAX, .excludes = WORDS(ANALYSES),
+		.expected = "0 to 1000 cycles"),
 	OPTION_VALUE("error-rate", "P", OPTION_REAL, network.error_rate,
 		"probability that a link corrupts a flit", .max = 0.5,
 		.excludes = WORDS(ANALYSES)),

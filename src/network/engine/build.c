@@ -128,7 +128,7 @@ static int workers_open(struct network *n)
 {
 	const struct router *r = &n->router;
 	/* The longest delay of an event, or more. */
-	unsigned delay = r->link_delay + LINK_ERRORS_MAX * r->retry_delay;
+	unsigned delay = r->link_delay + NETWORK_LINK_ERRORS * r->retry_delay;
 	delay = delay > r->credit_delay ? delay : r->credit_delay;
 	delay = delay > r->channel_delay ? delay : r->channel_delay;
 	delay += r->inject_delay + r->inject_credit_delay + r->eject_delay +

@@ -25,6 +25,7 @@ void network_count(const struct network *n, struct network_counters *sum)
 	}
 	for (uint64_t p = 0; p < ports; p++)
 		sum->flit_hops += link_flits(n, (uint32_t)p);
+	sum->packets_in_flight = packets_in_use(n);
 }
 
 uint64_t network_links(
@@ -127,7 +128,7 @@ static const char *check_packets(const struct network *n)
 	if (queued != listed)
 		return "the source queues and their count do not agree";
 	if (c.packets_sent + c.multicast_copies !=
-		c.packets_delivered + c.packets_reported + packets_in_use(n))
+		c.packets_delivered + c.packets_reported + c.packets_in_flight)
 		return "packets sent are not those delivered, reported and in "
 		       "flight";
 	return NULL;

@@ -68,12 +68,14 @@ static void interrupts_handle(struct network *n)
 				interrupt_order);
 		for (uint32_t k = 0; k < l->count; k++) {
 			uint32_t port = l->entry[k] >> 1;
-			if ((l->entry[k] & 1) == INTERRUPT_DEADLOCK)
+			if ((l->entry[k] & 1) == INTERRUPT_DEADLOCK) {
 				deadlock_recover(n, port);
-			else
-				fault_apply(n, NETWORK_LINK_FAILS,
-					port_node(n, port),
-					port_local(n, port));
+				continue;
+			}
+			n->worker[i].counters.links_failed +=
+				n->port[port].peer_vc != NO_VC;
+			fault_apply(n, NETWORK_LINK_FAILS, port_node(n, port),
+				port_local(n, port));
 		}
 		l->count = 0;
 	}

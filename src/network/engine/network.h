@@ -23,6 +23,7 @@
 #include "network/routing/routing.h"
 
 #define NETWORK_THREADS_MAX 64
+#define NETWORK_LINK_ERRORS 8 /* of one flit; then its link has failed */
 #define NETWORK_MULTICAST   (UINT32_MAX - 1) /* `to` of a multicast */
 
 struct network;
@@ -72,10 +73,13 @@ struct network_delivery {
 };
 
 struct network_counters {
+	/* Sent, and copies of multicasts, are the sum of the other three. */
 	uint64_t packets_sent, packets_delivered, packets_reported;
-	uint64_t flit_hops; /* over links */
+	uint64_t packets_in_flight; /* or queued, or held by a host */
+	uint64_t flit_hops;	    /* over links */
 	uint64_t flits_delivered;
 	uint64_t flits_repeated;   /* by links, after a bit error */
+	uint64_t links_failed;	   /* because of repeated bit errors */
 	uint64_t interrupts;	   /* of all kinds */
 	uint64_t masked;	   /* packets whose output port was masked */
 	uint64_t detours, drained; /* by a detour; to the debug port */

@@ -78,8 +78,6 @@ void switch_allocate(struct worker *);
 
 /* ---- link.c ---- */
 
-#define LINK_ERRORS_MAX 8 /* of one flit; then the link has failed */
-
 /*
  * Draws the bit errors of a flit, and repeats it. Returns the additional delay
  * in cycles.

@@ -12,7 +12,7 @@ unsigned link_repeat(struct worker *w, uint32_t port)
 	double rate = n->options.error_rate;
 	unsigned errors = n->port[port].flags & PORT_ERROR ? 1 : 0;
 	n->port[port].flags &= (uint8_t)~PORT_ERROR;
-	while (errors < LINK_ERRORS_MAX && rate > 0 &&
+	while (errors < NETWORK_LINK_ERRORS && rate > 0 &&
 		random_real(&link->error_random) < rate)
 		errors++;
 	if (!errors)
@@ -21,7 +21,7 @@ unsigned link_repeat(struct worker *w, uint32_t port)
 	link->busy_until = (uint32_t)(w->now + 1 + late);
 	link->repeated += errors;
 	w->counters.flits_repeated += errors;
-	if (errors == LINK_ERRORS_MAX)
+	if (errors == NETWORK_LINK_ERRORS)
 		interrupt_raise(w, INTERRUPT_LINK, port);
 	return late;
 }

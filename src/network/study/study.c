@@ -39,6 +39,7 @@
 #define PLATEAU_MOST	 8     /* periods of the longest window for that */
 #define PERIODS_UNLIKE	 16    /* after that, periods become longer */
 #define LATENCY_HIGH	 10    /* multiple of the zero-load latency */
+#define FILL_LATENCIES	 4     /* the same, until growth means saturation */
 
 enum {
 	CONTINUES,
@@ -67,6 +68,7 @@ const char *study_verdict_name(enum study_verdict verdict)
 		[STUDY_SATURATED] = "saturated",
 		[STUDY_DEADLOCKED] = "deadlocked",
 		[STUDY_UNSETTLED] = "unsettled",
+		[STUDY_LINKS_FAILED] = "links-failed",
 		[STUDY_STOPPED] = "stopped",
 	};
 	return names[verdict];
@@ -80,6 +82,14 @@ static int finish(struct study *s, enum study_verdict verdict)
 	return FINISHED;
 }
 
+/* The state is not steady: links that have failed explain it better. */
+static int finish_unsteady(struct study *s, enum study_verdict verdict)
+{
+	struct network_counters c;
+	network_count(s->n, &c);
+	return finish(s, c.links_failed ? STUDY_LINKS_FAILED : verdict);
+}
+
 /* The number of packets grows: saturation, or a deadlock. */
 static int finish_growing(struct study *s)
 {
@@ -90,7 +100,8 @@ static int finish_growing(struct study *s)
 	free(cycle);
 	if (r)
 		return r;
-	return finish(s, count ? STUDY_DEADLOCKED : STUDY_SATURATED);
+	return count ? finish(s, STUDY_DEADLOCKED)
+		     : finish_unsteady(s, STUDY_SATURATED);
 }
 
 /* Runs a step; `from` is the start of the period, for the progress call. */
@@ -121,11 +132,17 @@ static int step_run(struct study *s, const struct snapshot *from)
 	return r;
 }
 
-/* Runs a step, and finishes if the number of packets grows without bound. */
+/*
+ * Runs a step, and finishes if the number of packets grows without bound. Every
+ * network fills at first: in the time that the trend compares, which begins
+ * after a quarter, the first packets must have arrived.
+ */
 static int step_check(struct study *s, const struct snapshot *from)
 {
 	int r = step_run(s, from);
-	if (r == CONTINUES && trend_grows(&s->trend))
+	bool filled = (double)s->now.cycle >=
+		      FILL_LATENCIES * s->plan.zero_load;
+	if (r == CONTINUES && filled && trend_grows(&s->trend))
 		r = finish_growing(s);
 	return r;
 }
@@ -268,8 +285,9 @@ static bool measured_in_flight(const struct study *s)
 static int drain(struct study *s)
 {
 	struct snapshot from = s->now;
-	uint64_t end =
-		from.cycle + from.cycle / 2 + PERIODS_UNLIKE * s->plan.period;
+	uint64_t time = from.cycle / 2 + PERIODS_UNLIKE * s->plan.period;
+	uint64_t least = (uint64_t)(FILL_LATENCIES * s->plan.zero_load);
+	uint64_t end = from.cycle + (time > least ? time : least);
 	int r = CONTINUES;
 	while (r == CONTINUES && measured_in_flight(s) && s->now.cycle < end)
 		r = step_check(s, &from);
@@ -334,7 +352,8 @@ static int study_phases(struct study *s)
 	bool known = precision <= s->plan.precision ||
 		     (s->o->max_cycles == 0 && precision <= PRECISION_LOW);
 	bool steady = s->warm && known && s->batches.count >= BATCHES_FEW;
-	return finish(s, steady ? STUDY_STEADY : STUDY_UNSETTLED);
+	return steady ? finish(s, STUDY_STEADY)
+		      : finish_unsteady(s, STUDY_UNSETTLED);
 }
 
 void study_percentiles(struct study_result *r)

@@ -17,7 +17,9 @@ enum study_verdict {
 	STUDY_SATURATED,  /* accepts less than is offered: queues grow */
 	STUDY_DEADLOCKED, /* packets wait for each other forever */
 	STUDY_UNSETTLED,  /* the limit came before the mean was known */
-	STUDY_STOPPED,	  /* by the progress call */
+	/* Links have failed because of bit errors; the rest is not steady. */
+	STUDY_LINKS_FAILED,
+	STUDY_STOPPED, /* by the progress call */
 };
 
 struct study_options {
