@@ -107,8 +107,7 @@ void *staging_alloc(struct member *m, uint64_t bytes)
 {
 	struct staging *best = NULL;
 	uint64_t busy = 0;
-	struct lock_guard guard;
-	lock_take(&m->lock, &guard);
+	pthread_mutex_lock(&m->lock);
 	for (struct staging *s = m->staging; s; s = s->next) {
 		if (s->busy)
 			busy += s->bytes;
@@ -119,18 +118,17 @@ void *staging_alloc(struct member *m, uint64_t bytes)
 		best = staging_new(m, bytes);
 	if (best)
 		best->busy = true;
-	lock_drop(&m->lock, &guard);
+	pthread_mutex_unlock(&m->lock);
 	return best ? best->memory : NULL;
 }
 
 void staging_free(struct member *m, void *memory)
 {
-	struct lock_guard guard;
-	lock_take(&m->lock, &guard);
+	pthread_mutex_lock(&m->lock);
 	for (struct staging *s = m->staging; s; s = s->next)
 		if (s->memory == memory)
 			s->busy = false;
-	lock_drop(&m->lock, &guard);
+	pthread_mutex_unlock(&m->lock);
 }
 
 void staging_disown(struct member *m, void *memory)

@@ -30,7 +30,10 @@ static inline bool heap_contains(
 	       bits_inside(at, bytes, m->arena.bytes);
 }
 
-/* Returns NULL if too many bytes are staged, or the arena is full. */
+/*
+ * Returns NULL if too many bytes are staged, or the arena is full. The callers
+ * of these two hold a lock_guard.
+ */
 void *staging_alloc(struct member *, uint64_t bytes);
 void staging_free(struct member *, void *);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/bits.h"
 #include "base/clock.h"
 #include "cay/remote.h"
 #include "port/heap.h"
@@ -53,16 +54,17 @@ int pending_announce(struct cay_port *port)
 int pending_prepare(struct cay_port *port)
 {
 	struct lock_guard guard;
-	/* Relaxed: pending_announce() checks again under the lock. */
-	if (!atomic_load_explicit(&port->announced, memory_order_relaxed)) {
-		int r = pending_announce(port);
-		if (r)
-			return r;
-	}
+	/* Relaxed: the table is used under the lock that it was made under. */
+	if (likely(atomic_load_explicit(&port->prepared, memory_order_relaxed)))
+		return 0;
+	int r = pending_announce(port);
+	if (r)
+		return r;
 	lock_take(&port->lock, &guard);
 	if (!port->pending)
 		port->pending = calloc(PENDING_ENTRIES, sizeof(*port->pending));
-	int r = port->pending ? 0 : -ENOMEM;
+	r = port->pending ? 0 : -ENOMEM;
+	atomic_store_explicit(&port->prepared, r == 0, memory_order_relaxed);
 	lock_drop(&port->lock, &guard);
 	return r;
 }
@@ -214,13 +216,13 @@ enum pending_result pending_complete(struct cay_port *port, uint32_t reference,
 	}
 	if (current)
 		device_reference_free(&port->origin, index);
-	lock_drop(&port->lock, &guard);
-	if (pending.peer) {
+	if (pending.peer)
 		pending_fill_event(&pending, e);
-		if (pending.staged)
-			staging_free(port->member, pending.staged);
+	if (pending.staged)
+		staging_free(port->member, pending.staged);
+	lock_drop(&port->lock, &guard);
+	if (pending.peer)
 		peer_put(pending.peer);
-	}
 	if (!current)
 		return PENDING_STALE;
 	/* Errors are reported even if no completion was requested. */

@@ -102,6 +102,7 @@ struct cay_port {
 	/* By slot: private memory that is posted there; NULL until needed. */
 	struct iovec *posted_private;
 	_Atomic bool announced;		     /* see pending_announce() */
+	_Atomic bool prepared;		     /* see pending_prepare() */
 	struct cay_window **windows;	     /* by Win-ID; NULL until needed */
 	_Atomic(struct resolved *) resolved; /* peers by VPID */
 	struct resolving *resolving;	     /* under way; NULL until needed */

@@ -27,6 +27,12 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 
 #define SEND_FLAGS (ISSUE_FLAGS | CAY_BORROW)
 
+/*
+ * Up to this length two copies through staging memory take less time than one
+ * by the kernel, which also has to find and pin each page.
+ */
+#define SEND_STAGED_MAX (256ull << 10)
+
 /* ---- borrowed long messages ---- */
 
 /* Copies the message into staging memory. Returns NULL if there is none. */
@@ -48,9 +54,9 @@ static void *send_stage(struct cay_port *port, const struct packet *p)
 }
 
 /*
- * Sends a reference. The target reads cay_alloc() memory in place, copies
- * ordinary memory out of this process if a probe has shown that the kernel
- * permits it, and otherwise reads a staged copy in the arena.
+ * Sends a reference. The target reads cay_alloc() memory in place. Ordinary
+ * memory is staged in the arena if it is short, or if no probe has shown that
+ * the kernel lets the target copy it out of this process.
  */
 static int send_borrowed(struct cay_port *port, struct op_record *op,
 	struct cay_peer *peer, const struct packet *p)
@@ -75,28 +81,29 @@ static int send_borrowed(struct cay_port *port, struct op_record *op,
 		goto out;
 	if (p->pieces != 1 ||
 		!heap_contains(port->member, data, p->length, &ref.address)) {
+		bool process = p->pieces == 1 && bulk == BULK_PROCESS;
 		ref.pid = (uint32_t)getpid();
 		ref.cookie = *process_cookie();
 		ref.cookie_address = (uint64_t)(uintptr_t)process_cookie();
-		if (p->pieces == 1 && bulk == BULK_PROCESS) {
+		ref.flags = bulk == BULK_UNKNOWN ? REFERENCE_PROBE : 0;
+		if ((!process || p->length <= SEND_STAGED_MAX) &&
+			p->length <= port->member->block_bytes_max)
+			pending.staged = send_stage(port, p);
+		counter = &port->count.staged;
+		if (pending.staged) {
+			ref.address =
+				(uint64_t)((unsigned char *)pending.staged -
+					   port->member->arena.base);
+		} else if (process) {
 			ref.kind = REFERENCE_PROCESS;
 			ref.address = (uint64_t)(uintptr_t)data;
 			counter = &port->count.process;
 		} else {
-			r = -EMSGSIZE;
-			if (p->length > port->member->block_bytes_max)
-				goto out;
-			pending.staged = send_stage(port, p);
-			if (!pending.staged) {
-				r = member_node_alive(port->member) ? -EAGAIN
-								    : -ENOTCONN;
-				goto out;
-			}
-			ref.flags = bulk == BULK_UNKNOWN ? REFERENCE_PROBE : 0;
-			ref.address =
-				(uint64_t)((unsigned char *)pending.staged -
-					   port->member->arena.base);
-			counter = &port->count.staged;
+			r = p->length > port->member->block_bytes_max
+				    ? -EMSGSIZE
+			    : member_node_alive(port->member) ? -EAGAIN
+							      : -ENOTCONN;
+			goto out;
 		}
 	}
 	r = pending_issue(port, op, &out, &ref, &pending);

@@ -199,6 +199,41 @@ static void staging_is_bounded(void **state)
 	close_port(b);
 }
 
+/*
+ * From ordinary memory that the target can read, long messages are staged if
+ * that is faster, and none is if the staging memory does not suffice.
+ */
+static void short_borrowed_messages_are_staged(void **state)
+{
+	static const size_t sizes[] = { 8193, 64 * KIB, MIB, 4 * MIB };
+	struct cay_port *a = open_port(NULL), *b = open_port(NULL);
+	struct cay_peer *peer = open_peer(a, b);
+	unsigned char *own = malloc(4 * MIB);
+	uint64_t staged = 0, process = 0, sent = 0;
+	(void)state;
+	for (unsigned round = 0; round < 3; round++)
+		for (unsigned i = 0; i < COUNT(sizes); i++, sent++) {
+			content_fill(own, sizes[i], sent);
+			assert_int_equal(cay_send(a, peer, sent, own, sizes[i],
+						 CAY_BORROW),
+				0);
+			/* It is complete when the target has released it. */
+			check_empty(a);
+			expect_message(b, sent, sizes[i], sent);
+			expect_complete(a, sent, 0);
+			bool read = sent > 0 && sizes[i] >= MIB &&
+				    strcmp(cay_peer_bulk(peer), "process") == 0;
+			process += read;
+			staged += !read;
+			assert_int_equal(port_stats(a).sent_process, process);
+			assert_int_equal(port_stats(a).sent_staged, staged);
+		}
+	free(own);
+	cay_peer_release(peer);
+	close_port(a);
+	close_port(b);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -209,6 +244,7 @@ int main(void)
 		TEST(outlives_the_port),
 		TEST(freed_when_the_last_reader_releases),
 		TEST(staging_is_bounded),
+		TEST(short_borrowed_messages_are_staged),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }

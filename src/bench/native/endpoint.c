@@ -11,6 +11,9 @@
 
 #include "bench/harness/payload.h"
 
+/* cay_send(3): up to here borrowed memory from malloc() is staged. */
+#define STAGED_BYTES_MAX (256u << 10)
+
 /* ---- set-up ---- */
 
 /* Opens ports without a use, in rank 0 and 1 each the half. */
@@ -63,7 +66,8 @@ static int setup(struct side *s, bool allocated, unsigned flags)
 		return r;
 	p->allocated = allocated;
 	/* A copy is read in place, as cay_alloc() memory is. */
-	p->mapped = allocated || !(flags & CAY_BORROW);
+	p->mapped = allocated || !(flags & CAY_BORROW) ||
+		    s->bytes <= STAGED_BYTES_MAX;
 	p->flags = flags;
 	p->source = allocated ? cay_alloc(p->port, bytes, 0) : malloc(bytes);
 	if (!p->source)
