@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/copy.h"
 #include "device/host.h"
 
 /* ---- words that other processes write ---- */
@@ -234,7 +235,7 @@ static inline void host_copy(
 	void *to, const void *from, size_t bytes, enum host_kind kind)
 {
 	host_before();
-	memcpy(to, from, bytes);
+	copy_bytes(to, from, bytes);
 	host_after(HOST_COPY, kind, to, bytes, true);
 }
 

@@ -35,7 +35,8 @@
 struct copied_slot {
 	_Atomic uint32_t owner; /* or a thread ID */
 	_Atomic uint64_t bytes; /* of the staging block; 0: none */
-	unsigned char *memory;
+	void *block;
+	unsigned char *memory;	    /* in the block: heap_alloc_source() */
 	const struct op_record *op; /* of the thread that used it last */
 };
 
@@ -234,7 +235,7 @@ static void block_detach(
 {
 	if (block_bytes(s) == 0)
 		return;
-	heap_free(m, s->memory);
+	heap_free(m, s->block);
 	atomic_fetch_sub_explicit(
 		&c->bytes, block_bytes(s), memory_order_relaxed);
 	atomic_store_explicit(&s->bytes, 0, memory_order_relaxed);
@@ -283,19 +284,21 @@ static int block_attach(struct member *m, struct copied *c,
 	int error;
 	uint64_t bytes = block_size(length);
 	uint64_t deadline = heap_deadline(m);
-	void *memory = heap_alloc(m, bytes, 0, deadline, &error);
+	void *memory = heap_alloc_source(m, bytes, deadline, &s->block, &error);
 	/* The node will free it again. */
 	if (!memory && error == -ETIMEDOUT)
 		return -EAGAIN;
 	if (!memory && error != -ENOTCONN) {
 		blocks_evict_all(m, me);
 		staging_evict(m);
-		memory = heap_alloc(m, bytes, 0, deadline, &error);
+		memory = heap_alloc_source(
+			m, bytes, deadline, &s->block, &error);
 	}
 	if (!memory && error != -ENOTCONN) {
 		/* Without the reserve for longer messages. */
 		bytes = bits_round_up(length, ARENA_PAGE);
-		memory = heap_alloc(m, bytes, 0, deadline, &error);
+		memory = heap_alloc_source(
+			m, bytes, deadline, &s->block, &error);
 	}
 	if (!memory) {
 		if (error == -ENOTCONN)

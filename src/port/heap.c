@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/copy.h"
 #include "cay/memory.h"
 #include "port/lock.h"
 
@@ -18,7 +19,8 @@
 /* A staging block, kept for reuse when it is free. Under m->lock. */
 struct staging {
 	struct staging *next;
-	void *memory;
+	void *block;
+	void *memory; /* in the block: see heap_alloc_source() */
 	uint64_t bytes;
 	bool busy;
 };
@@ -45,6 +47,18 @@ void *heap_alloc(struct member *m, uint64_t bytes, unsigned flags,
 	return m->arena.base + reply.alloc.offset;
 }
 
+void *heap_alloc_source(struct member *m, uint64_t bytes, uint64_t deadline,
+	void **block, int *error)
+{
+	*block = heap_alloc(m, bytes + ARENA_PAGE, 0, deadline, error);
+	if (*block)
+		return (unsigned char *)*block + COPY_SOURCE_AT;
+	/* A block of the largest size has no room for this. */
+	if (*error != -ENOTCONN && *error != -ETIMEDOUT)
+		*block = heap_alloc(m, bytes, 0, deadline, error);
+	return *block;
+}
+
 void heap_free(struct member *m, void *memory)
 {
 	struct node_request request = { .kind = NODE_FREE };
@@ -63,7 +77,7 @@ static void staging_evict_locked(struct member *m)
 			continue;
 		}
 		*at = s->next;
-		heap_free(m, s->memory);
+		heap_free(m, s->block);
 		free(s);
 	}
 }
@@ -89,10 +103,11 @@ static struct staging *staging_new(struct member *m, uint64_t bytes)
 	if (!s)
 		return NULL;
 	s->bytes = 1ull << bits_log2_up(bytes);
-	s->memory = heap_alloc(m, s->bytes, 0, deadline, &error);
+	s->memory = heap_alloc_source(m, s->bytes, deadline, &s->block, &error);
 	if (!s->memory && error != -ENOTCONN && error != -ETIMEDOUT) {
 		s->bytes = bits_round_up(bytes, ARENA_PAGE);
-		s->memory = heap_alloc(m, s->bytes, 0, deadline, &error);
+		s->memory = heap_alloc_source(
+			m, s->bytes, deadline, &s->block, &error);
 	}
 	if (!s->memory) {
 		free(s);
@@ -139,7 +154,7 @@ void staging_disown(struct member *m, void *memory)
 		if ((*at)->memory == memory) {
 			struct staging *s = *at;
 			*at = s->next;
-			heap_free(m, s->memory);
+			heap_free(m, s->block);
 			free(s);
 			break;
 		}

@@ -16,6 +16,13 @@
  */
 void *heap_alloc(struct member *, uint64_t bytes, unsigned flags,
 	uint64_t deadline, int *error);
+/*
+ * The same for bytes that others will copy: sets *block, for heap_free(), and
+ * returns the place in it that COPY_SOURCE_AT in base/copy.h recommends, if
+ * there is memory for that.
+ */
+void *heap_alloc_source(struct member *, uint64_t bytes, uint64_t deadline,
+	void **block, int *error);
 /* Returns a deadline for memory of messages, which do not wait for long. */
 uint64_t heap_deadline(struct member *);
 void heap_free(struct member *, void *);
