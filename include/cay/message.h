@@ -136,7 +136,8 @@ struct cay_event {
 	 * result counts refusals since the last such event. POSTED: result is
 	 * the cookie, previous the length of the message as sent. ULTRA: result
 	 * is the position of the message on its path, command the enum
-	 * cay_ultra_flag that requested the event, window the UPID.
+	 * cay_ultra_flag that requested the event, window the UPID. MESSAGE
+	 * without data: result names it for cay_event_fetch().
 	 */
 	uint64_t result, previous;
 	uint32_t window; /* Win-ID: ACCESS, COMPLETE of a put or get */
@@ -158,6 +159,25 @@ CAY_API int cay_poll(struct cay_port *, struct cay_event *, int max);
  * released in any order, each exactly once. Never blocks. Consuming thread.
  */
 CAY_API void cay_release(struct cay_port *, const struct cay_event *);
+
+/*
+ * Copies up to `size` bytes of the message of an event into a buffer. On a port
+ * with CAY_PORT_FETCH a long message that was sent with CAY_BORROW arrives
+ * without its bytes, unless it was short enough to be copied: `data` is NULL.
+ * This call fetches such a message and ends it, once, before or after the event
+ * was released; a copy of the event names it, too. The rest of a longer message
+ * is dropped, so that a size of 0 drops all of it. The sender helps while it
+ * polls, waits or flushes. For a message with `data` the event must not be
+ * released yet.
+ *
+ * Returns 0, or -EINVAL (not the event of a message, or one that was fetched
+ * before), -EPIPE (the sender is gone, and its memory), -EREMOTEIO (its memory
+ * cannot be read): the message has ended; or -EFAULT (the buffer cannot be
+ * written, or NULL with a size): it can be fetched again; -EACCES, -ECHILD.
+ * Blocks no longer than the copy takes. Consuming thread.
+ */
+CAY_API int cay_event_fetch(
+	struct cay_port *, const struct cay_event *, void *, size_t size);
 
 /*
  * Sends a message to the peer of an event that is not released yet, as

@@ -51,6 +51,7 @@ enum cay_port_flag {
 	CAY_PORT_WORD_MODE = 1 << 2, /* require 8-byte alignment */
 	CAY_PORT_HUGE = 1 << 3,	     /* queues on huge pages if available */
 	CAY_PORT_TELL_GONE = 1 << 4, /* CAY_EVENT_GONE of unresolved senders */
+	CAY_PORT_FETCH = 1 << 5,     /* borrowed messages without bytes */
 };
 
 /* Zero means the default; counts are rounded up to powers of two. */

@@ -83,9 +83,7 @@ static bool tables_valid(const struct queue_config *c)
 		       c->wq_at, (uint64_t)CAY_LINE << c->wq_log2, bytes) &&
 	       region_valid(
 		       c->sdr_at, (uint64_t)RDR_UNIT << c->sdr_log2, bytes) &&
-	       region_valid(c->refs_at,
-		       (uint64_t)sizeof(struct reference) << c->refs_log2,
-		       bytes) &&
+	       region_valid(c->refs_at, QUEUE_REFS_BYTES, bytes) &&
 	       region_valid(c->peers_at,
 		       (uint64_t)c->peers * sizeof(struct peer_entry), bytes) &&
 	       region_valid(c->wdt_at,

@@ -273,6 +273,45 @@ struct reference {
 #define REFERENCE_SEQUENCE_SHIFT 32
 #define REFERENCE_STATE_MASK	 0xffull
 
+/*
+ * Co-copy of the message of a slot below REFERENCE_COPIED; see port/cocopy.h.
+ * One line for each such slot, after all slots. `claim`: sequence 63:32, chunks
+ * that the origin has claimed 31:16, OPEN 15, chunks that the target has
+ * claimed 14:0; the target opens it, and both claim by CAS. `staged` and
+ * `consumed`: sequence 63:32, chunks 31:0. The ring has COCOPY_RING places of
+ * COCOPY_CHUNK bytes in the heap; the chunk that is staged as number i, from
+ * the end of the message, is in place i % COCOPY_RING.
+ */
+struct cocopy {
+	_Atomic uint64_t claim;
+	_Atomic uint64_t staged;   /* origin */
+	_Atomic uint64_t consumed; /* target */
+	_Atomic uint64_t ring;	   /* origin: offset of the ring in the arena */
+	uint64_t reserved[4];
+};
+
+#define COCOPY_CHUNK	  (64u << 10)
+#define COCOPY_RING	  4u
+#define COCOPY_RING_BYTES ((uint64_t)COCOPY_RING * COCOPY_CHUNK)
+
+#define COCOPY_SEQUENCE_SHIFT 32
+#define COCOPY_BACK	      (1ull << 16)
+#define COCOPY_BACK_MASK      0xffff0000ull
+#define COCOPY_OPEN	      (1ull << 15)
+#define COCOPY_CHUNKS_MAX     (COCOPY_OPEN - 1)
+
+/* Chunks that the target has claimed. */
+static inline uint32_t cocopy_front(uint64_t claim)
+{
+	return (uint32_t)(claim & (COCOPY_OPEN - 1));
+}
+
+/* Chunks that the origin has claimed. */
+static inline uint32_t cocopy_back(uint64_t claim)
+{
+	return (uint32_t)((claim & COCOPY_BACK_MASK) / COCOPY_BACK);
+}
+
 /* ---- op records: the operation that a thread is executing ---- */
 
 enum op_state {
@@ -323,6 +362,7 @@ CAY_STATIC_ASSERT(offsetof(struct queue_control, w) == ARENA_APART, "W");
 CAY_STATIC_ASSERT(offsetof(struct queue_control, r) == 2 * ARENA_APART, "R");
 CAY_STATIC_ASSERT(sizeof(struct peer_entry) == 16, "peer entry");
 CAY_STATIC_ASSERT(sizeof(struct reference) == CAY_LINE, "reference");
+CAY_STATIC_ASSERT(sizeof(struct cocopy) == CAY_LINE, "co-copy");
 CAY_STATIC_ASSERT(sizeof(struct posted_head) == CAY_LINE, "posted head");
 CAY_STATIC_ASSERT(
 	sizeof(struct emulated_access) == CAY_LINE, "emulated access");
@@ -347,24 +387,36 @@ CAY_STATIC_ASSERT(sizeof(_Atomic uint64_t) == 8, "lock-free words");
 					       : 0))
 
 /* Limits and defaults of the sizes that a port requests. */
-#define QUEUE_NQ_LOG2_MIN	  4
-#define QUEUE_NQ_LOG2_MAX	  20
-#define QUEUE_NQ_LOG2_DEFAULT	  9
-#define QUEUE_RDR_LOG2_MIN	  10 /* eight payloads of the largest size */
-#define QUEUE_RDR_LOG2_MAX	  19
-#define QUEUE_RDR_LOG2_DEFAULT	  12 /* 256 KiB */
-#define QUEUE_WQ_LOG2_MIN	  5
-#define QUEUE_WQ_LOG2_MAX	  16
-#define QUEUE_WQ_LOG2_DEFAULT	  6
-#define QUEUE_SDR_LOG2_MIN	  6
-#define QUEUE_SDR_LOG2_MAX	  19
-#define QUEUE_SDR_LOG2_DEFAULT	  10 /* 64 KiB */
-#define QUEUE_REFS_LOG2		  7  /* 64 for each kind; see below */
+#define QUEUE_NQ_LOG2_MIN      4
+#define QUEUE_NQ_LOG2_MAX      20
+#define QUEUE_NQ_LOG2_DEFAULT  9
+#define QUEUE_RDR_LOG2_MIN     10 /* eight payloads of the largest size */
+#define QUEUE_RDR_LOG2_MAX     19
+#define QUEUE_RDR_LOG2_DEFAULT 12 /* 256 KiB */
+#define QUEUE_WQ_LOG2_MIN      5
+#define QUEUE_WQ_LOG2_MAX      16
+#define QUEUE_WQ_LOG2_DEFAULT  6
+#define QUEUE_SDR_LOG2_MIN     6
+#define QUEUE_SDR_LOG2_MAX     19
+#define QUEUE_SDR_LOG2_DEFAULT 10 /* 64 KiB */
+#define QUEUE_REFS_LOG2	       7  /* 64 for each kind; see below */
+/* Bytes of the slots and of the lines for co-copy after them. */
+#define QUEUE_REFS_BYTES                                           \
+	(((uint64_t)sizeof(struct reference) << QUEUE_REFS_LOG2) + \
+		REFERENCE_COPIED * sizeof(struct cocopy))
 #define QUEUE_PEERS_DEFAULT	  1024
 #define QUEUE_WINDOWS_DEFAULT	  64
 #define QUEUE_POSTED_LOG2_MAX	  16
 #define QUEUE_POSTED_LOG2_DEFAULT 6
 #define QUEUE_PAYLOAD_MAX	  8192u /* bytes; longer ones go by reference */
+
+/* Returns the line for co-copy of a slot below REFERENCE_COPIED. */
+static inline struct cocopy *reference_cocopy(
+	struct reference *slots, uint32_t index)
+{
+	return (struct cocopy *)(void *)(slots + (1u << QUEUE_REFS_LOG2)) +
+	       index;
+}
 
 /* ---- checkers (arena.c); each checks a private copy ---- */
 

@@ -27,6 +27,17 @@ static const struct call_error {
 	const char *text;
 } call_errors[] = {
 	/* ---- ports ---- */
+	{ " cay_event_fetch ", EINVAL,
+		"the event is not that of a message, or the message was "
+		"fetched before" },
+	{ " cay_event_fetch ", EFAULT,
+		"the buffer cannot be written: fetch the message again, into "
+		"another" },
+	{ " cay_event_fetch ", EPIPE,
+		"the sender is gone, and with it the memory that it lent" },
+	{ " cay_event_fetch ", EREMOTEIO,
+		"the memory of the sender can no longer be read: the sender "
+		"has got an error event and can send the message again" },
 	{ " cay_port_open ", EINVAL,
 		"an option is invalid: look at its sizes, its flags and the "
 		"characters of its names, also in CAY_NODE and CAY_REALM" },

@@ -60,8 +60,7 @@ static void layout_offsets(struct queue_config *c)
 
 	c->wq_at = extent_append(&tables, (uint64_t)CAY_LINE << c->wq_log2);
 	c->sdr_at = extent_append(&tables, (uint64_t)RDR_UNIT << c->sdr_log2);
-	c->refs_at = extent_append(
-		&tables, (uint64_t)sizeof(struct reference) << c->refs_log2);
+	c->refs_at = extent_append(&tables, QUEUE_REFS_BYTES);
 	c->peers_at = extent_append(
 		&tables, (uint64_t)c->peers * sizeof(struct peer_entry));
 	c->wdt_at = extent_append(&tables,

@@ -20,7 +20,7 @@
 /* The flags of a port that a process may request. */
 #define PORT_FLAGS                                              \
 	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE | \
-		CAY_PORT_TELL_GONE)
+		CAY_PORT_TELL_GONE | CAY_PORT_FETCH)
 
 static struct list *name_bucket(struct node *n, const char *name)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/bits.h"
+#include "port/cocopy.h"
 #include "port/consumer.h"
 #include "port/emulate.h"
 #include "port/long_receive.h"
@@ -371,6 +372,8 @@ __attribute__((cold, noinline)) static int poll_cold(
 				: poll_burst(port, consumer_peek(port), events,
 					  max);
 	port_consume_end(port);
+	if (n == 0 && port_attends(port, PORT_COCOPY))
+		cocopy_help(port);
 	return n;
 }
 

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "cay/remote.h"
+#include "port/cocopy.h"
 #include "port/heap.h"
 #include "port/lock.h"
 #include "port/record.h"
@@ -83,6 +84,8 @@ int pending_issue(struct cay_port *port, struct op_record *op,
 		&port->origin, op, &pending->peer->context, p, ref, &index);
 	if (r == 0) {
 		port->pending[index] = *pending;
+		if (pending->source)
+			cocopy_offer(port, index);
 		atomic_fetch_add_explicit(
 			&pending->peer->users, 1, memory_order_relaxed);
 	}
@@ -210,6 +213,8 @@ enum pending_result pending_complete(struct cay_port *port, uint32_t reference,
 		}
 		pending = port->pending[index];
 		port->pending[index] = (struct pending){ 0 };
+		if (pending.source)
+			cocopy_forget(port, index);
 		if (pending.peer && !pending.emulated)
 			pending_learn_bulk(pending.peer,
 				&port->origin.refs[index], e->error);
@@ -239,6 +244,8 @@ void pending_abandon(struct cay_port *port)
 			continue;
 		if (port->origin.refs[i].kind == REFERENCE_PROCESS)
 			device_reference_free(&port->origin, i);
+		if (pending->source)
+			cocopy_forget(port, i);
 		if (pending->staged)
 			staging_disown(port->member, pending->staged);
 		peer_put(pending->peer);

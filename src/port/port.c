@@ -10,6 +10,7 @@
 #include "base/bits.h"
 #include "device/queue_set.h"
 #include "node/address.h"
+#include "port/cocopy.h"
 #include "port/consumer.h"
 #include "port/copied.h"
 #include "port/emulate.h"
@@ -23,7 +24,7 @@
 
 #define PORT_FLAGS_SUPPORTED                                    \
 	(CAY_PORT_SHARED | CAY_PORT_WORD_MODE | CAY_PORT_HUGE | \
-		CAY_PORT_TELL_GONE)
+		CAY_PORT_TELL_GONE | CAY_PORT_FETCH)
 #define PORT_FLAGS_ALL (PORT_FLAGS_SUPPORTED | CAY_PORT_GUARDED)
 
 /* ---- open ---- */
@@ -111,6 +112,7 @@ static void port_delete(struct cay_port *port)
 	pthread_mutex_destroy(&port->consume);
 	pthread_mutex_destroy(&port->lock);
 	free(port->pending);
+	free(port->taken.entries);
 	free(port->copied);
 	free(port->posted_private);
 	free(port->origin.routes);
@@ -218,6 +220,7 @@ int cay_port_close(struct cay_port *port)
 			quiesced = port_quiesce(port, 0);
 		ultra_port_close(port);
 		pending_abandon(port);
+		cocopy_free_ring(port);
 		copied_close(port);
 		consumer_free(port);
 		port_close_at_node(port->member, port->origin.vpid);

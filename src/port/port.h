@@ -58,10 +58,31 @@ struct pending {
 	void *staged;	       /* staging memory, or NULL */
 	uint64_t length;
 	uint16_t command;
-	bool emulated;	   /* an access, not a message */
-	bool silent;	   /* no completion was requested */
-	bool stored;	   /* its results, and its failure, are recorded */
-	void *destination; /* of a get or fetched value, or NULL */
+	bool emulated;	    /* an access, not a message */
+	bool silent;	    /* no completion was requested */
+	bool stored;	    /* its results, and its failure, are recorded */
+	void *destination;  /* of a get or fetched value, or NULL */
+	const void *source; /* of a message in ordinary memory, or NULL */
+};
+
+/* Staging memory for the chunks of one message: cocopy_origin.c. */
+struct cocopy_ring {
+	_Atomic uint64_t helpable; /* a bit for each slot: a target may copy */
+	/* Under port->lock: */
+	void *block;	       /* of the heap, or NULL */
+	unsigned char *memory; /* COCOPY_RING_BYTES of it */
+	bool tried;	       /* to allocate it */
+	uint32_t user;	 /* 1 + slot of the message that has it; 0: none */
+	uint32_t staged; /* chunks of that message */
+};
+
+struct taken; /* fetch.c */
+
+/* Borrowed messages that were polled without their bytes: fetch.c. */
+struct taken_table {
+	struct taken *entries; /* NULL until needed */
+	uint32_t capacity;
+	uint32_t free; /* 1 + first free entry; 0: none */
 };
 
 struct cay_window {
@@ -81,6 +102,7 @@ enum port_attention {
 	PORT_SPECIAL = 1 << 0,	  /* a flag of the port */
 	PORT_ULTRA_HELD = 1 << 1, /* a NOTIFY_GONE is held */
 	PORT_ULTRA_ACKS = 1 << 2, /* messages may be acknowledged */
+	PORT_COCOPY = 1 << 3,	  /* targets may copy messages */
 };
 
 struct resolved;  /* resolved.h */
@@ -98,6 +120,8 @@ struct cay_port {
 	uint32_t flags; /* enum cay_port_flag */
 	struct consumer consumer;
 	struct pending *pending; /* by reference slot; NULL until needed */
+	struct cocopy_ring ring;
+	struct taken_table taken;	 /* consuming thread */
 	_Atomic(struct copied *) copied; /* copied.c; NULL until needed */
 	/* By slot: private memory that is posted there; NULL until needed. */
 	struct iovec *posted_private;

@@ -7,6 +7,7 @@
 #include "cay/remote.h"
 
 #include "base/clock.h"
+#include "port/cocopy.h"
 #include "port/issue.h"
 #include "port/pending.h"
 #include "port/window.h"
@@ -238,6 +239,7 @@ static int flush_wait(
 		pending_store_results(port, peer->vpid);
 		if (!pending)
 			return 0;
+		cocopy_help(port);
 		if (clock_passed(deadline))
 			return deadline ? -ETIMEDOUT : -EAGAIN;
 		/* Without a node the death of the peer is not reported. */

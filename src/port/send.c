@@ -11,7 +11,9 @@
 
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/futex.h"
+#include "port/cocopy.h"
 #include "port/copied.h"
 #include "port/heap.h"
 #include "port/issue.h"
@@ -46,7 +48,7 @@ static void *send_stage(struct cay_port *port, const struct packet *p)
 	unsigned char *at = memory;
 	for (uint32_t i = 0; memory && i < p->pieces; i++) {
 		if (p->payload[i].iov_len)
-			memcpy(at, p->payload[i].iov_base,
+			copy_bytes(at, p->payload[i].iov_base,
 				p->payload[i].iov_len);
 		at += p->payload[i].iov_len;
 	}
@@ -97,6 +99,8 @@ static int send_borrowed(struct cay_port *port, struct op_record *op,
 		} else if (process) {
 			ref.kind = REFERENCE_PROCESS;
 			ref.address = (uint64_t)(uintptr_t)data;
+			pending.source = data;
+			cocopy_prepare(port);
 			counter = &port->count.process;
 		} else {
 			r = p->length > port->member->block_bytes_max

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "port/cocopy.h"
 #include "port/consumer.h"
 #include "port/doorbell.h"
 #include "port/resolve.h"
@@ -31,6 +32,8 @@ static bool wait_peek(struct cay_port *port)
 		consumer_peek(port) != 0 ||
 		(unlikely(!list_empty(&port->ultra)) && ultra_pending(port));
 	port_consume_end(port);
+	if (!found && unlikely(port_attends(port, PORT_COCOPY)))
+		cocopy_help(port);
 	return found;
 }
 

@@ -93,9 +93,9 @@ class Runs(BenchTest):
         self.assertEqual(report["results"][0]["bytes"], 8)
 
     def test_long(self):
-        """Copied; borrowed from malloc() and from cay_alloc() memory."""
+        """Copied; borrowed from malloc(), fetched, and from cay_alloc()."""
         self.check(self.bench("latency", "--sizes", "64K", "--rounds", "3",
-                              "--json"), 3)
+                              "--json"), 4)
 
     def check_rma(self, report, keys):
         self.assertEqual({r["key"] for r in report["results"]}, keys)
@@ -146,8 +146,8 @@ class Runs(BenchTest):
         self.assertIn(run.returncode, (DONE, DISTURBED), run.stderr)
         report = json.loads(run.stdout)
         self.assertEqual([r["bench"] for r in report["results"]],
-                         ["latency"] * 6 + ["rma"] * 3)
-        self.check_rma({"results": report["results"][6:]},
+                         ["latency"] * 7 + ["rma"] * 3)
+        self.check_rma({"results": report["results"][7:]},
                        {"put", "put_flush", "fetch_add"})
 
     def test_under_load(self):

@@ -318,6 +318,8 @@ static void labels(void **state)
 	expect_label(
 		CAY_EAGER_MAX + 1, LATENCY_MALLOC, "8193 B borrowed, malloc");
 	expect_label(
+		CAY_EAGER_MAX + 1, LATENCY_FETCH, "8193 B borrowed, fetched");
+	expect_label(
 		BENCH_BYTES_MAX, LATENCY_ALLOC, "1 MiB borrowed, cay_alloc");
 }
 

@@ -113,7 +113,7 @@ class Native(SessionTest):
         self.check("burst", [("rate", 8), ("rate", 40)], [("latency", 8)])
 
     def test_borrowed(self):
-        for peer in "borrow", "alloc":
+        for peer in "borrow", "fetch", "alloc":
             with self.subTest(peer=peer):
                 self.check(peer, [("latency", 65536), ("latency", 4 << 20)],
                            [("latency", 8), ("rate", 8)])

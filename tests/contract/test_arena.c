@@ -215,7 +215,9 @@ static void config_positions(void **state)
 	CONFIG_WITH(rdr_at = (4 << 20) / 64 - 4095, false);
 	CONFIG_WITH(wq_at = (12 << 20) / 64 - 63, false);
 	CONFIG_WITH(sdr_at = (12 << 20) / 64 - 1023, false);
-	CONFIG_WITH(refs_at = (12 << 20) / 64 - 63, false);
+	/* 128 slots, and a line for co-copy for 64 of them. */
+	CONFIG_WITH(refs_at = (12 << 20) / 64 - 192, true);
+	CONFIG_WITH(refs_at = (12 << 20) / 64 - 191, false);
 	CONFIG_WITH(peers_at = (12 << 20) / 64 - 255, false);
 	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 63, false);
 	CONFIG_WITH(wdt_at = (12 << 20) / 64 - 64, true);

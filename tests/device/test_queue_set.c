@@ -30,7 +30,7 @@ static void assert_layout(const struct queue_options *options)
 		{ c.rdr_at, 64ull << c.rdr_log2 } };
 	const struct part tables[] = { { c.wq_at, 64ull << c.wq_log2 },
 		{ c.sdr_at, 64ull << c.sdr_log2 },
-		{ c.refs_at, 64ull << c.refs_log2 },
+		{ c.refs_at, (64ull << c.refs_log2) + 64 * 64 },
 		{ c.peers_at, 16ull * c.peers },
 		{ c.wdt_at, 64ull * c.windows },
 		{ c.posted_at, 64 + (64ull << c.posted_log2) } };

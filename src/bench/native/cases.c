@@ -116,6 +116,8 @@ void case_latency(struct bench_case *bc, const struct bench_options *o,
 			[LATENCY_COPIED] = { "copied", &cay_copied_workload },
 			[LATENCY_MALLOC] = { "borrowed, malloc",
 				&cay_malloc_workload },
+			[LATENCY_FETCH] = { "borrowed, fetched",
+				&cay_fetch_workload },
 			[LATENCY_ALLOC] = { "borrowed, cay_alloc",
 				&cay_alloc_workload },
 		};

@@ -14,6 +14,7 @@ bool case_make(struct bench_case *, const struct bench_options *,
 enum latency_form {
 	LATENCY_COPIED,
 	LATENCY_MALLOC, /* borrowed, from this memory */
+	LATENCY_FETCH,	/* the same, fetched into a buffer */
 	LATENCY_ALLOC,
 	LATENCY_FORMS,
 };

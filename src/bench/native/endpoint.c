@@ -37,7 +37,8 @@ static int open_more(struct side *s, struct endpoint *p)
 int endpoint_open(struct side *s, struct endpoint *p)
 {
 	struct cay_port_options options = { .nq_entries = 1u
-							  << WORKLOAD_NQ_LOG2 };
+							  << WORKLOAD_NQ_LOG2,
+		.flags = p->fetched ? CAY_PORT_FETCH : 0 };
 	struct cay_addr *addr = endpoint_page(s)->addr;
 
 	p->port = cay_port_open(&options);
@@ -53,7 +54,7 @@ int endpoint_open(struct side *s, struct endpoint *p)
 		p->port, addr[(s->rank + 1) % s->group->ranks], &p->next);
 }
 
-static int setup(struct side *s, bool allocated, unsigned flags)
+static int setup(struct side *s, bool allocated, bool fetched, unsigned flags)
 {
 	struct endpoint *p = calloc(1, sizeof(*p));
 	size_t bytes = bits_round_up(s->bytes + 1, PAYLOAD_LINE);
@@ -61,6 +62,7 @@ static int setup(struct side *s, bool allocated, unsigned flags)
 	if (!p)
 		return -ENOMEM;
 	s->state = p;
+	p->fetched = fetched;
 	int r = endpoint_open(s, p);
 	if (r)
 		return r;
@@ -82,17 +84,22 @@ static int setup(struct side *s, bool allocated, unsigned flags)
 
 int endpoint_setup(struct side *s)
 {
-	return setup(s, false, 0);
+	return setup(s, false, false, 0);
 }
 
 static int malloc_setup(struct side *s)
 {
-	return setup(s, false, CAY_BORROW);
+	return setup(s, false, false, CAY_BORROW);
+}
+
+static int fetch_setup(struct side *s)
+{
+	return setup(s, false, true, CAY_BORROW);
 }
 
 static int alloc_setup(struct side *s)
 {
-	return setup(s, true, CAY_BORROW);
+	return setup(s, true, false, CAY_BORROW);
 }
 
 void endpoint_teardown(struct side *s)
@@ -233,9 +240,15 @@ static int long_await(struct side *s, bool message)
 		}
 		if (!message)
 			return -EPROTO;
+		if (e.kind != CAY_EVENT_MESSAGE || e.length > s->bytes)
+			return endpoint_accept(s, &e);
 		/* The library has copied a message that is not mapped. */
-		if (p->mapped && e.kind == CAY_EVENT_MESSAGE &&
-			e.length <= s->bytes) {
+		if (p->fetched) {
+			r = cay_event_fetch(p->port, &e, p->copy, s->bytes);
+			e.data = p->copy;
+			if (r)
+				break;
+		} else if (p->mapped) {
 			memcpy(p->copy, e.data, e.length);
 			e.data = p->copy;
 		}
@@ -277,6 +290,14 @@ const struct workload cay_copied_workload = {
 const struct workload cay_malloc_workload = {
 	.name = "Cay",
 	.setup = malloc_setup,
+	.prepare = long_prepare,
+	.run = long_run,
+	.teardown = endpoint_teardown,
+};
+
+const struct workload cay_fetch_workload = {
+	.name = "Cay",
+	.setup = fetch_setup,
 	.prepare = long_prepare,
 	.run = long_run,
 	.teardown = endpoint_teardown,

@@ -16,6 +16,7 @@ struct endpoint {
 	unsigned char *copy;   /* destination of long messages */
 	bool allocated;	       /* source is from cay_alloc() */
 	bool mapped;	       /* long messages are read in place */
+	bool fetched;	       /* they are fetched by cay_event_fetch() */
 	unsigned flags;	       /* of messages: 0 or CAY_BORROW */
 	uint64_t sent, received;
 	uint32_t pending; /* borrowed messages that are not complete */

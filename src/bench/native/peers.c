@@ -44,6 +44,14 @@ static const struct workload *borrow_workload(
 		       : NULL;
 }
 
+static const struct workload *fetch_workload(
+	enum session_kind kind, size_t bytes)
+{
+	return kind == SESSION_LATENCY && bytes > CAY_EAGER_MAX
+		       ? &cay_fetch_workload
+		       : NULL;
+}
+
 static const struct workload *alloc_workload(
 	enum session_kind kind, size_t bytes)
 {
@@ -152,6 +160,7 @@ int main(int argc, char **argv)
 	static const struct session_peer peers[] = {
 		CAY_PEER("cay", cay_workload),
 		CAY_PEER("borrow", borrow_workload),
+		CAY_PEER("fetch", fetch_workload),
 		CAY_PEER("alloc", alloc_workload),
 		CAY_PEER("burst", burst_of),
 		CAY_PEER("ultra", ultra_of),

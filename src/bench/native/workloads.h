@@ -24,6 +24,7 @@ extern const struct workload baseline_reference_workload;
 extern const struct workload cay_message_workload;
 extern const struct workload cay_copied_workload;
 extern const struct workload cay_malloc_workload;
+extern const struct workload cay_fetch_workload;
 extern const struct workload cay_alloc_workload;
 
 /* ultra.c */
