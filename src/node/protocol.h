@@ -10,6 +10,7 @@
 #ifndef CAY_NODE_PROTOCOL_H
 #define CAY_NODE_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cay/contract.h"
@@ -41,7 +42,7 @@ enum node_request_kind {
 	NODE_RECOVER = 10,	 /* repair an abandoned record of the caller */
 	NODE_DOORBELL_SET = 11,	 /* the reply carries its reading end */
 	NODE_DOORBELL_GET = 12,	 /* the reply carries the writing end */
-	NODE_DOORBELL_RING = 13, /* rings it for the caller */
+	NODE_DOORBELL_RING = 13, /* rings it for the caller; no reply */
 	NODE_STATUS = 14,     /* the reply carries a memfd with node_status */
 	NODE_FENCE = 15,      /* fence a stopped process */
 	NODE_REFERENCES = 16, /* a port will send by reference */
@@ -61,6 +62,13 @@ enum node_request_kind {
 	NODE_ULTRA_WAKE = 29,	 /* the port at the other end; no reply */
 	NODE_ULTRA_CLOSE = 30,
 };
+
+/* Returns false if the node replies only to an invalid request. */
+static inline bool node_request_has_reply(uint32_t kind)
+{
+	return kind != NODE_DOORBELL_RING && kind != NODE_RESOLVE_START &&
+	       kind != NODE_ULTRA_WAKE;
+}
 
 enum node_hello_flag {
 	/* The process has registered for MEMBARRIER_CMD_GLOBAL_EXPEDITED. */

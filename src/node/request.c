@@ -444,8 +444,7 @@ int request_handle(struct process *p)
 	/* status_continue() sends the reply to a status request. */
 	bool silent = !list_empty(&p->report_link) ||
 		      (n == sizeof(request) &&
-			      (request.kind == NODE_RESOLVE_START ||
-				      request.kind == NODE_ULTRA_WAKE) &&
+			      !node_request_has_reply(request.kind) &&
 			      reply.error != -EPROTO);
 	/* The node never waits for a client that does not read replies. */
 	int r = silent ? 0

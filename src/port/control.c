@@ -172,19 +172,6 @@ void control_tell(struct member *m, const struct node_request *request)
 		slow ? 0 : clock_after_ns(MEMBER_TIMEOUT_NS));
 }
 
-void control_tell_once(struct member *m, const struct node_request *request)
-{
-	struct lock_guard guard;
-	bool owed = false;
-	lock_take(&m->control, &guard);
-	for (uint32_t i = 0; i < m->owed_count; i++)
-		owed |= memcmp(&m->owed[(m->owed_first + i) % MEMBER_OWED_MAX],
-				request, sizeof(*request)) == 0;
-	lock_drop(&m->control, &guard);
-	if (!owed)
-		control_tell(m, request);
-}
-
 void control_post(struct member *m, const struct node_request *request)
 {
 	int r = client_post(m->socket, request);

@@ -99,7 +99,9 @@ void doorbell_ring(struct context *to)
 		return;
 	request.doorbell.vpid = to->vpid;
 	request.doorbell.epoch = to->epoch;
-	control_tell_once(m, &request);
+	/* A reply is not needed: what is sent before the node exits, it reads.
+	 */
+	control_post(m, &request);
 }
 
 void doorbells_close(struct member *m)

@@ -105,12 +105,6 @@ uint64_t control_reply_deadline(uint64_t deadline);
 void control_tell(struct member *, const struct node_request *);
 
 /*
- * The same, unless the node has not yet executed an equal request. The request
- * is then sent in any case.
- */
-void control_tell_once(struct member *, const struct node_request *);
-
-/*
  * Sends a request that has no reply. Waits only if the socket is full, up to
  * MEMBER_TIMEOUT_NS.
  */

@@ -236,8 +236,7 @@ static int fuzz_connection(uint64_t *seed, int surplus)
 		struct node_reply reply;
 		random_request(
 			seed, random_below(seed, 2) ? "default" : "fuzz", &q);
-		/* The node replies to all requests but this one. */
-		if (q.kind == NODE_RESOLVE_START)
+		if (!node_request_has_reply(q.kind))
 			r = client_post(s, &q);
 		else
 			r = raw_call(s, &q,

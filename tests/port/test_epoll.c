@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -221,10 +222,12 @@ static void poor_child(struct child *parent, void *unused)
 	close(next);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(dup(0), -1);
+	child_send(parent, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(child_receive(parent), i);
 		nap_ns(5 * NS_PER_MS);
 		assert_int_equal(cay_send(port, peer, i, NULL, 0, 0), 0);
+		child_send(parent, i);
 	}
 	assert_int_equal(cay_port_fd(port), -EMFILE);
 	assert_int_equal(cay_send(port, peer, 3, NULL, 0, 0), 0);
@@ -232,17 +235,23 @@ static void poor_child(struct child *parent, void *unused)
 	close_port(port);
 }
 
-/* The node rings instead. */
-static void node_rings_for_a_sender_without_descriptors(void **state)
+/* The node rings instead; each time, also if it was stopped meanwhile. */
+static void poor_sender(bool stopped)
 {
 	struct cay_port *port = open_named("rich");
 	int epoll = epoll_of(&port, 1);
+	pid_t node = node_process(node_name());
 	struct child child;
-	(void)state;
+	assert_true(node > 0);
 	child_start(&child, poor_child, NULL);
+	assert_int_equal(child_receive(&child), 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(cay_port_arm(port), 0);
+		if (stopped)
+			assert_int_equal(kill(node, SIGSTOP), 0);
 		child_send(&child, i);
+		assert_int_equal(child_receive(&child), i);
+		assert_int_equal(kill(node, SIGCONT), 0);
 		epoll_sleep(epoll);
 		expect_message(port, i, 0, 0);
 	}
@@ -252,6 +261,18 @@ static void node_rings_for_a_sender_without_descriptors(void **state)
 	close(epoll);
 }
 
+static void sender_without_descriptors(void **state)
+{
+	(void)state;
+	poor_sender(false);
+}
+
+static void sender_without_descriptors_stopped_node(void **state)
+{
+	(void)state;
+	poor_sender(true);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -259,7 +280,8 @@ int main(void)
 		TEST(arming_and_waiting),
 		TEST(no_wake_up_is_lost),
 		TEST(several_ports_in_one_epoll),
-		TEST(node_rings_for_a_sender_without_descriptors),
+		TEST(sender_without_descriptors),
+		TEST(sender_without_descriptors_stopped_node),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);
 }
