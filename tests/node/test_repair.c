@@ -171,6 +171,30 @@ static void record_of_too_many_entries_claims_none(void **state)
 	node_end(node);
 }
 
+/* Nor does it keep the node from repairing the record of a dead thread. */
+static void record_of_too_many_entries_covers_none(void **state)
+{
+	(void)state;
+	struct node *node = inside_node(HEAP_BYTES);
+	struct process *owner = inside_join(node, 1, "default");
+	struct process *dead = inside_join(node, 2, "default");
+	struct process *live = inside_join(node, 3, "default");
+	struct vport *port = inside_open(owner);
+	struct queue_control *c = arena_control(
+		&port->realm->arena, port->config.vpid, port->epoch);
+	uint64_t from = queue_nq(atomic_load(&c->w));
+	atomic_store(&c->w, queue_word(from + 1, 0));
+	struct op_record *op = record_set(dead, OP_TRY, port, from, 1);
+	record_set(live, OP_OWN, port, from - 1, QUEUE_CLAIM_MAX + 1);
+	assert_int_equal(repair_record(port->realm, op), 0);
+	assert_int_equal(node->count.voided, 1);
+	process_exited(live);
+	process_exited(dead);
+	process_exited(owner);
+	inside_check_empty(node);
+	node_end(node);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +202,7 @@ int main(void)
 		cmocka_unit_test(unpublished_entries_of_a_claim_are_voided),
 		cmocka_unit_test(claim_waits_for_a_living_record),
 		cmocka_unit_test(record_of_too_many_entries_claims_none),
+		cmocka_unit_test(record_of_too_many_entries_covers_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
