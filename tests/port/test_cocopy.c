@@ -6,6 +6,7 @@
  * the claim word, and after each chunk that it has taken from the ring.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -323,10 +324,12 @@ enum end {
 	END_CLAIMED, /* it dies after its first claim, by its own access */
 };
 
+#define AFTER_ALL_BUT_ONE UINT_MAX
+
 struct ending {
 	struct child child;
 	enum end how;
-	unsigned after; /* so many chunks of the ring */
+	unsigned after; /* so many chunks of the ring, or AFTER_ALL_BUT_ONE */
 	_Atomic bool close, closed;
 };
 
@@ -387,7 +390,8 @@ static void end_at_announce(struct cocopy_copy *c)
 
 static void end_at_consumed(struct cocopy_copy *c)
 {
-	if (consumed == ending->after)
+	unsigned last = c->chunks - c->claimed - 1;
+	if (consumed == bits_min(ending->after, last))
 		end_origin();
 	else if (consumed < ending->after)
 		await_next(c);
@@ -425,6 +429,7 @@ static void the_origin_dies(void **state)
 	(void)state;
 	for (unsigned after = 0; after <= 6; after++)
 		origin_ends(END_KILLED, after);
+	origin_ends(END_KILLED, AFTER_ALL_BUT_ONE);
 }
 
 static void the_origin_dies_after_a_claim(void **state)
@@ -438,6 +443,7 @@ static void the_origin_closes(void **state)
 	(void)state;
 	for (unsigned after = 0; after <= 6; after++)
 		origin_ends(END_CLOSED, after);
+	origin_ends(END_CLOSED, AFTER_ALL_BUT_ONE);
 }
 
 /* ---- the target dies ---- */
