@@ -6,6 +6,7 @@
 #ifndef CAY_DEVICE_CONTEXT_H
 #define CAY_DEVICE_CONTEXT_H
 
+#include "base/copy.h"
 #include "contract/arena.h"
 
 struct context;
@@ -48,6 +49,7 @@ struct context {
 	struct posted_head *posted_head;
 	struct cay_posted_receive *posted;
 	_Atomic uint32_t process_memory_denied; /* 1: by the kernel */
+	struct copy_pace pace;			/* of copies for this port */
 	const struct arena *arena;
 	struct context *previous; /* replaced by this one; kept for readers */
 	/* If the device is the only writer of W (machine/claim.c): */

@@ -259,6 +259,15 @@ static inline void host_copy_short(
 	host_after(HOST_COPY, kind, to, bytes, true);
 }
 
+/* Copies to staging memory that the target reads in place. */
+static inline void host_stage(
+	struct context *target, void *to, const void *from, size_t bytes)
+{
+	host_before();
+	copy_to_reader(&target->pace, to, from, bytes);
+	host_after(HOST_COPY, HOST_STAGING, to, bytes, true);
+}
+
 /* ---- fences ---- */
 
 /* Earlier stores become visible before later ones. */

@@ -119,7 +119,13 @@ static inline int requester_copied(struct origin *o, struct op_record *op,
 	if (hazard_fence(o, p->flags) ||
 		claim_would_fail(to, completer_reserve(to, p->flags)))
 		return -EAGAIN;
-	completer_gather(staging, p->payload, p->pieces, HOST_STAGING);
+	for (uint32_t i = 0; i < p->pieces; i++) {
+		const struct iovec *piece = &p->payload[i];
+		if (piece->iov_len)
+			host_stage(
+				to, staging, piece->iov_base, piece->iov_len);
+		staging += piece->iov_len;
+	}
 	host_step(op, STEP_STAGED);
 	int r = requester_issue_reference(o, op, slot, p, source, index);
 	if (unlikely(r))

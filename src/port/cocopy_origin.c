@@ -124,8 +124,11 @@ static bool help_stage(struct cay_port *port, uint32_t index)
 		word + COCOPY_BACK, memory_order_acquire,
 		memory_order_acquire)); /* K2 */
 	uint32_t chunk = chunks - 1 - ring->staged;
-	copy_bytes(ring->memory + (uint64_t)(ring->staged % COCOPY_RING) *
-					  COCOPY_CHUNK,
+	struct context *to = atomic_load_explicit(
+		&pending->peer->context, memory_order_acquire);
+	copy_to_reader(&to->pace,
+		ring->memory +
+			(uint64_t)(ring->staged % COCOPY_RING) * COCOPY_CHUNK,
 		(const unsigned char *)pending->source +
 			(uint64_t)chunk * COCOPY_CHUNK,
 		cocopy_chunk_bytes(pending->length, chunk));

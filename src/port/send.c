@@ -38,8 +38,11 @@ CAY_STATIC_ASSERT((int)CAY_NOTIFY == CAY_VCI_NOTIFY &&
 /* ---- borrowed long messages ---- */
 
 /* Copies the message into staging memory. Returns NULL if there is none. */
-static void *send_stage(struct cay_port *port, const struct packet *p)
+static void *send_stage(
+	struct cay_port *port, struct cay_peer *peer, const struct packet *p)
 {
+	struct context *to =
+		atomic_load_explicit(&peer->context, memory_order_acquire);
 	unsigned char *memory = staging_alloc(port->member, p->length);
 	if (!memory) {
 		copied_evict(port);
@@ -48,7 +51,7 @@ static void *send_stage(struct cay_port *port, const struct packet *p)
 	unsigned char *at = memory;
 	for (uint32_t i = 0; memory && i < p->pieces; i++) {
 		if (p->payload[i].iov_len)
-			copy_bytes(at, p->payload[i].iov_base,
+			copy_to_reader(&to->pace, at, p->payload[i].iov_base,
 				p->payload[i].iov_len);
 		at += p->payload[i].iov_len;
 	}
@@ -90,7 +93,7 @@ static int send_borrowed(struct cay_port *port, struct op_record *op,
 		ref.flags = bulk == BULK_UNKNOWN ? REFERENCE_PROBE : 0;
 		if ((!process || p->length <= SEND_STAGED_MAX) &&
 			p->length <= port->member->block_bytes_max)
-			pending.staged = send_stage(port, p);
+			pending.staged = send_stage(port, peer, p);
 		counter = &port->count.staged;
 		if (pending.staged) {
 			ref.address =

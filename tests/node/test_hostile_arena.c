@@ -352,7 +352,7 @@ struct others {
 	unsigned char *copy; /* of what the node decides there */
 };
 
-static size_t copy_bytes(void)
+static size_t arena_copy_bytes(void)
 {
 	return ARENA_PAGE + DIRECTORY_USED * sizeof(struct arena_entry);
 }
@@ -363,16 +363,16 @@ static void others_open(struct others *o)
 	o->port[0] = inside_open(o->process);
 	o->port[1] = inside_open(o->process);
 	assert_int_equal(resolve(o->port[0], o->port[1], NODE_RESOLVE), 0);
-	o->copy = malloc(copy_bytes());
+	o->copy = malloc(arena_copy_bytes());
 	assert_non_null(o->copy);
-	memcpy(o->copy, o->process->realm->arena.base, copy_bytes());
+	memcpy(o->copy, o->process->realm->arena.base, arena_copy_bytes());
 }
 
 static void others_check(const struct others *o)
 {
 	const struct arena *a = &o->process->realm->arena;
 	struct context c;
-	assert_memory_equal(o->copy, a->base, copy_bytes());
+	assert_memory_equal(o->copy, a->base, arena_copy_bytes());
 	for (unsigned i = 0; i < 2; i++) {
 		const struct queue_config *config = &o->port[i]->config;
 		assert_int_equal(
