@@ -54,6 +54,8 @@ SECTIONS = {
     "one-sided": "One-sided operations",
     "atomics": "Atomic operations, with their result",
     "ring": "More processes than cores: per hop; ratio to L for orientation",
+    "collectives": "Collective operations, with more ranks than cores; ratio to "
+                   "L for orientation",
     "ports": "Cost of an issue, by the number of open ports of the node",
 }
 

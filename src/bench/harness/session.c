@@ -24,7 +24,8 @@
 #define SESSION_NS (24 * 3600 * CLOCK_NS_PER_S)
 
 static const char *const kind_names[SESSION_KINDS] = { "latency", "rate",
-	"put_seen", "put_flush", "get", "fetch_add", "ring" };
+	"put_seen", "put_flush", "get", "fetch_add", "ring", "allreduce",
+	"alltoall" };
 
 /* Written by rank 0 before COMMAND_CASE. */
 struct order {
@@ -59,6 +60,9 @@ static struct sampling sampling_of(const struct order *o, unsigned ranks)
 		return (struct sampling){ 1, 8, SESSION_OPERATIONS, 0, 1 };
 	case SESSION_RING:
 		return (struct sampling){ 1, 3, 2, 0, ranks };
+	case SESSION_ALLREDUCE:
+	case SESSION_ALLTOALL:
+		return (struct sampling){ 1, 3, 20, 0, 1 };
 	default:
 		break;
 	}

@@ -26,7 +26,9 @@ enum session_kind {
 	SESSION_GET = 4,
 	SESSION_FETCH_ADD = 5,
 	SESSION_RING = 6, /* per hop of a token, more processes than cores */
-	SESSION_KINDS = 7,
+	SESSION_ALLREDUCE = 7, /* per collective operation */
+	SESSION_ALLTOALL = 8,
+	SESSION_KINDS = 9,
 };
 
 #define SESSION_BYTES_MAX (4u << 20)

@@ -29,6 +29,10 @@ static const struct workload *workload_of(enum session_kind kind, size_t bytes)
 		return &mpi_get_workload;
 	case SESSION_FETCH_ADD:
 		return &mpi_fetch_add_workload;
+	case SESSION_ALLREDUCE:
+		return &mpi_allreduce_workload;
+	case SESSION_ALLTOALL:
+		return &mpi_alltoall_workload;
 	default:
 		return NULL;
 	}

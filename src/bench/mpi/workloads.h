@@ -14,4 +14,8 @@ extern const struct workload mpi_put_workload;
 extern const struct workload mpi_get_workload;
 extern const struct workload mpi_fetch_add_workload;
 
+/* collective.c */
+extern const struct workload mpi_allreduce_workload;
+extern const struct workload mpi_alltoall_workload;
+
 #endif
