@@ -88,6 +88,14 @@ static void port_close(struct endpoint *ep)
 	ep->keys = NULL;
 }
 
+/* Decides which fast paths apply. */
+static void modes_set(struct endpoint *ep)
+{
+	send_mode_set(ep);
+	ep->rx_fast = ep->port && ep->rx_cq &&
+		      !(ep->rx_flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
+}
+
 static int endpoint_enable(struct endpoint *ep)
 {
 	struct wait *waits[ENDPOINT_WAITS_MAX];
@@ -119,7 +127,7 @@ static int endpoint_enable(struct endpoint *ep)
 	}
 	if (r)
 		return (int)provider_call_failed("fi_enable", r);
-	send_mode_set(ep);
+	modes_set(ep);
 	list_append(&ep->domain->endpoints, &ep->link);
 	if (ep->domain->thread)
 		progress_thread_add(ep->domain, ep);
@@ -141,7 +149,7 @@ static int ops_flag(struct endpoint *ep, bool set, uint64_t *flags)
 		*kept = *flags & ~(FI_TRANSMIT | FI_RECV);
 	else
 		*flags = *kept;
-	send_mode_set(ep);
+	modes_set(ep);
 	return 0;
 }
 

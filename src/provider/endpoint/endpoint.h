@@ -35,6 +35,7 @@ struct endpoint {
 	struct cq *tx_cq, *rx_cq;
 	bool tx_selective, rx_selective; /* FI_SELECTIVE_COMPLETION */
 	bool tx_fast; /* sends by default: eager, with a completion */
+	bool rx_fast; /* receives by default: no peek, with a completion */
 	struct cntr *counters[COUNT_KINDS];
 	struct eq *eq;
 	uint64_t caps;

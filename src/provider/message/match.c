@@ -123,15 +123,6 @@ static int receive_index(struct matcher *m)
 	return 0;
 }
 
-void matcher_post(struct matcher *m, struct receive *r)
-{
-	r->node.sequence = ++m->sequence;
-	r->indexed = false;
-	list_append(&m->receives, &r->all);
-	if (m->recent_count++ == 0)
-		m->recent = &r->all;
-}
-
 static struct match_node *overflow_find(const struct matcher *m,
 	fi_addr_t source, uint64_t tag, struct match_node *best)
 {
@@ -140,7 +131,7 @@ static struct match_node *overflow_find(const struct matcher *m,
 		const struct receive *r = list_of(n, struct receive, node);
 		if (best && best->sequence < n->sequence)
 			return best;
-		if (matches(r->source, r->tag, r->ignore, source, tag))
+		if (match(r, source, tag))
 			return n;
 	}
 	return best;
@@ -170,14 +161,14 @@ static struct receive *linear_find(const struct matcher *m, struct list *at,
 {
 	for (; at != &m->receives; at = at->next) {
 		struct receive *r = receive_of(at);
-		if (matches(r->source, r->tag, r->ignore, source, tag))
+		if (match(r, source, tag))
 			return r;
 	}
 	return NULL;
 }
 
-/* The oldest receive does not match. Indexes all but the most recent ones. */
-__attribute__((noinline)) static struct receive *younger_find(
+/* Indexes all but the most recent receives. */
+struct receive *matcher_find_younger(
 	struct matcher *m, fi_addr_t source, uint64_t tag)
 {
 	while (m->recent_count > MATCH_LINEAR)
@@ -192,31 +183,13 @@ __attribute__((noinline)) static struct receive *younger_find(
 	return m->recent_count ? linear_find(m, m->recent, source, tag) : NULL;
 }
 
-struct receive *matcher_find_receive(
-	struct matcher *m, fi_addr_t source, uint64_t tag)
+void matcher_unpost_indexed(struct matcher *m, struct receive *r)
 {
-	if (unlikely(list_empty(&m->receives)))
-		return NULL;
-	struct receive *r = receive_of(m->receives.next);
-	if (likely(matches(r->source, r->tag, r->ignore, source, tag)))
-		return r;
-	return younger_find(m, source, tag);
-}
-
-void matcher_unpost(struct matcher *m, struct receive *r)
-{
-	if (likely(!r->indexed)) {
-		if (m->recent == &r->all)
-			m->recent = r->all.next;
-		m->recent_count--;
-	} else {
-		m->indexed_count--;
-		if (r->class)
-			table_remove(&r->class->receives, &r->node);
-		else
-			list_remove(&r->node.same);
-	}
-	list_remove(&r->all);
+	m->indexed_count--;
+	if (r->class)
+		table_remove(&r->class->receives, &r->node);
+	else
+		list_remove(&r->node.same);
 }
 
 /* ---- messages ---- */

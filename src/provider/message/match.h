@@ -24,6 +24,14 @@
 
 #define MATCH_CLASSES_MAX 64
 
+/* A test counts the steps of searches. */
+#ifdef MATCH_COUNT_STEPS
+extern unsigned long match_steps;
+#define STEP() (match_steps++)
+#else
+#define STEP() ((void)0)
+#endif
+
 struct peer;
 struct match_class;
 struct match_entry;
@@ -99,12 +107,54 @@ void matcher_init(struct matcher *);
 void matcher_free(struct matcher *);
 
 /* Posts a receive; does not search messages. */
-void matcher_post(struct matcher *, struct receive *);
-/* Returns the receive that matches a message, which stays posted, or NULL. */
-struct receive *matcher_find_receive(
+static inline void matcher_post(struct matcher *m, struct receive *r)
+{
+	r->node.sequence = ++m->sequence;
+	r->indexed = false;
+	list_append(&m->receives, &r->all);
+	if (m->recent_count++ == 0)
+		m->recent = &r->all;
+}
+
+/* Returns whether a receive matches a message. */
+static inline bool match(const struct receive *r, fi_addr_t from, uint64_t tag)
+{
+	STEP();
+	return ((r->tag ^ tag) & ~r->ignore) == 0 &&
+	       (r->source == FI_ADDR_UNSPEC || r->source == from);
+}
+
+/* matcher_find_receive() if the oldest receive does not match. */
+struct receive *matcher_find_younger(
 	struct matcher *, fi_addr_t source, uint64_t tag);
+
+/* Returns the receive that matches a message, which stays posted, or NULL. */
+static inline struct receive *matcher_find_receive(
+	struct matcher *m, fi_addr_t source, uint64_t tag)
+{
+	if (unlikely(list_empty(&m->receives)))
+		return NULL;
+	struct receive *r = list_of(m->receives.next, struct receive, all);
+	if (likely(match(r, source, tag)))
+		return r;
+	return matcher_find_younger(m, source, tag);
+}
+
+/* matcher_unpost() for a receive that is in a table. */
+void matcher_unpost_indexed(struct matcher *, struct receive *);
+
 /* Removes a posted receive. */
-void matcher_unpost(struct matcher *, struct receive *);
+static inline void matcher_unpost(struct matcher *m, struct receive *r)
+{
+	if (likely(!r->indexed)) {
+		if (m->recent == &r->all)
+			m->recent = r->all.next;
+		m->recent_count--;
+	} else {
+		matcher_unpost_indexed(m, r);
+	}
+	list_remove(&r->all);
+}
 
 /* Adds an unexpected message; does not search receives. */
 void matcher_hold(struct matcher *, struct unexpected *);

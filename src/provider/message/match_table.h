@@ -13,14 +13,6 @@
 
 #define TABLE_FIRST_BITS 4
 
-/* A test counts the steps of searches. */
-#ifdef MATCH_COUNT_STEPS
-extern unsigned long match_steps;
-#define STEP() (match_steps++)
-#else
-#define STEP() ((void)0)
-#endif
-
 struct match_table {
 	struct list *buckets;
 	unsigned shift; /* 64 - log2 of their number */

@@ -130,12 +130,6 @@ bool deliver_fast(
 
 /* ---- recv.c ---- */
 
-/*
- * Fast path of fi_trecv(): no unexpected message is held, and the peer is
- * resolved. Returns false if it does not apply. Takes the lock.
- */
-bool recv_fast(struct fid_ep *, void *buffer, size_t length, fi_addr_t source,
-	uint64_t tag, uint64_t ignore, void *context);
 /* All calls of fi_msg(3) and fi_tagged(3) that receive. Takes the lock. */
 ssize_t recv_post(struct fid_ep *, struct receive_request *);
 /* Frees the messages that were claimed and not received. */

@@ -144,50 +144,6 @@ static int receive_post(struct endpoint *ep, const struct receive_request *q)
 	return unlikely(e) ? receive_post_failed(ep, r, e) : 0;
 }
 
-/* Does the same as recv_post(), in a straight line. */
-bool recv_fast(struct fid_ep *fid, void *buffer, size_t length,
-	fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
-{
-	struct endpoint *ep = endpoint_of(fid);
-	struct peer *p = NULL;
-	domain_lock(ep->domain);
-	struct receive *r = ep->free_receives;
-	bool posted = r && ep->tagged.held_count == 0 && ep->rx_cq &&
-		      cq_has_room(ep->rx_cq) && list_empty(&ep->xoff_peers) &&
-		      !(ep->rx_flags & (FI_PEEK | FI_CLAIM | FI_DISCARD));
-	if (!(ep->caps & FI_DIRECTED_RECV))
-		source = FI_ADDR_UNSPEC;
-	if (source == FI_ADDR_UNSPEC) {
-		posted = posted && ep->port;
-	} else if (posted && source < ep->index_capacity) {
-		/* An alias has another index. */
-		p = ep->by_index[source];
-		posted = p && p->port && p->fi_addr == source;
-	} else {
-		posted = false;
-	}
-	if (likely(posted)) {
-		ep->free_receives = r->next_free;
-		r->source = source;
-		r->peer = p;
-		r->tag = tag;
-		r->ignore = ignore;
-		r->flags = ep->rx_flags & ~FI_MULTI_RECV;
-		r->context = context;
-		r->iov[0] = (struct iovec){ buffer, length };
-		r->iov_count = 1;
-		r->length = length;
-		r->used = 0;
-		r->fetching = 0;
-		r->reserved = 1;
-		ep->rx_cq->reserved++;
-		matcher_post(&ep->tagged, r);
-		*(p ? &p->posted : &ep->posted_any) += 1;
-	}
-	domain_unlock(ep->domain);
-	return posted;
-}
-
 /* ---- peek, claim, discard ---- */
 
 /* A message that FI_CLAIM has reserved for a later call with its context. */

@@ -23,13 +23,61 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 	return recv_post(fid, &q);
 }
 
+/*
+ * Does the same as recv_post(), in a straight line: no unexpected message is
+ * held, and the peer is resolved. Returns false if that does not apply.
+ */
+static inline bool recv_fast(struct endpoint *ep, void *buffer, size_t length,
+	fi_addr_t source, uint64_t tag, uint64_t ignore, void *context)
+{
+	struct receive *r = ep->free_receives;
+	unsigned *posted = &ep->posted_any;
+	struct peer *p = NULL;
+	if (unlikely(!r || !ep->rx_fast || ep->tagged.held_count ||
+		     !cq_has_room(ep->rx_cq) || !list_empty(&ep->xoff_peers)))
+		return false;
+	/* The source counts only with FI_DIRECTED_RECV. */
+	if (!(ep->caps & FI_DIRECTED_RECV)) {
+		source = FI_ADDR_UNSPEC;
+	} else if (source != FI_ADDR_UNSPEC) {
+		if (unlikely(source >= ep->index_capacity))
+			return false;
+		/* An alias has another index. */
+		p = ep->by_index[source];
+		if (unlikely(!p || !p->port || p->fi_addr != source))
+			return false;
+		posted = &p->posted;
+	}
+	ep->free_receives = r->next_free;
+	++*posted;
+	r->source = source;
+	r->peer = p;
+	r->tag = tag;
+	r->ignore = ignore;
+	r->flags = ep->rx_flags & ~FI_MULTI_RECV;
+	r->context = context;
+	r->iov[0] = (struct iovec){ buffer, length };
+	r->iov_count = 1;
+	r->length = length;
+	r->used = 0;
+	r->fetching = 0;
+	r->reserved = 1;
+	ep->rx_cq->reserved++;
+	matcher_post(&ep->tagged, r);
+	return true;
+}
+
 static ssize_t tagged_recv(struct fid_ep *fid, void *buffer, size_t length,
 	void *desc, fi_addr_t source, uint64_t tag, uint64_t ignore,
 	void *context)
 {
+	struct endpoint *ep = endpoint_of(fid);
 	(void)desc;
-	if (likely(recv_fast(
-		    fid, buffer, length, source, tag, ignore, context)))
+	domain_lock(ep->domain);
+	bool posted =
+		recv_fast(ep, buffer, length, source, tag, ignore, context);
+	domain_unlock(ep->domain);
+	if (likely(posted))
 		return 0;
 	const struct iovec iov = { buffer, length };
 	return tagged_recvv(fid, &iov, NULL, 1, source, tag, ignore, context);
