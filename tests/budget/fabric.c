@@ -91,19 +91,19 @@ static void read_window(void)
 static const struct path paths[] = {
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tinject, 8 bytes", inject, 216, 272 },
-	{ "fi_cq_read, a message", read_one, 413, 499 },
+	{ "fi_cq_read, a message", read_one, 417, 499 },
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tinjectdata, 8 bytes", inject_data, 226, 275 },
-	{ "fi_cq_read, a message", read_one, 474, 548 },
+	{ "fi_cq_read, a message", read_one, 478, 548 },
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tsend, 8 bytes", send_8, 294, 340 },
-	{ "fi_cq_read, a send", read_one, 80, 105 },
-	{ "fi_cq_read, a message", read_one, 474, 548 },
-	{ "fi_cq_read, returning entries", poll_once, 209, 252 },
-	{ "fi_cq_read, nothing", poll_once, 135, 174 },
+	{ "fi_cq_read, a send", read_one, 81, 105 },
+	{ "fi_cq_read, a message", read_one, 478, 548 },
+	{ "fi_cq_read, returning entries", poll_once, 201, 252 },
+	{ "fi_cq_read, nothing", poll_once, 127, 174 },
 	{ "16 fi_trecv", post_window, 1677, 2900 },
 	{ "16 fi_tsend, 8 bytes", send_window, 4988, 5630 },
-	{ "fi_cq_read, all of these", read_window, 5827, 7000 },
+	{ "fi_cq_read, all of these", read_window, 6127, 7000 },
 };
 
 static struct fi_info *info_get(void)
@@ -168,6 +168,7 @@ static void traced(void)
 	post_window();
 	send_window();
 	read_window();
+	poll_once();
 	for (int i = 0; i < 1000; i++)
 		warm_up();
 	steps_run(paths, ARRAY_COUNT(paths));

@@ -312,6 +312,42 @@ static void errors_in_order(void **state)
 	group_run(2, error_body, NULL);
 }
 
+/* ---- reading until nothing is left ---- */
+
+static void drain_body(struct process *me, void *argument)
+{
+	struct fi_cq_tagged_entry e[4];
+	uint64_t words[3] = { 0 }, deadline = soon();
+	struct stack s;
+	(void)argument;
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	for (int i = 0; i < 2; i++)
+		MUST(&s, fi_trecv(s.ep, &words[i], sizeof(words[i]), NULL,
+				 s.peers[0], 7, 0, NULL));
+	MUST(&s, fi_tinject(s.ep, &words[2], sizeof(words[2]), s.peers[0], 7));
+	ssize_t n;
+	while ((n = fi_cq_read(s.rxcq, e, 4)) == -FI_EAGAIN)
+		assert_true(now_ns() < deadline);
+	assert_int_equal(n, 1);
+	/* The read that ends the loop of a caller does not poll the port. */
+	MUST(&s, fi_tinject(s.ep, &words[2], sizeof(words[2]), s.peers[0], 7));
+	assert_int_equal(fi_cq_read(s.rxcq, e, 4), -FI_EAGAIN);
+	/* Only that one, and none after a read that was filled. */
+	assert_int_equal(fi_cq_read(s.rxcq, e, 1), 1);
+	MUST(&s, fi_trecv(s.ep, &words[0], sizeof(words[0]), NULL, s.peers[0],
+			 7, 0, NULL));
+	MUST(&s, fi_tinject(s.ep, &words[2], sizeof(words[2]), s.peers[0], 7));
+	assert_int_equal(fi_cq_read(s.rxcq, e, 1), 1);
+	stack_leave(&s, me);
+}
+
+static void drains(void **state)
+{
+	(void)state;
+	group_run(1, drain_body, NULL);
+}
+
 /* ---- a sleeper with a threshold ---- */
 
 static void threshold_receive(struct stack *s)
@@ -362,6 +398,7 @@ int main(void)
 		TEST(formats),
 		TEST(grows),
 		TEST(errors_in_order),
+		TEST(drains),
 		TEST(threshold),
 	};
 	return cmocka_run_group_tests(tests, harness_begin, harness_end);

@@ -39,6 +39,7 @@ struct cq {
 	uint64_t reserved;   /* tail - head + reserved <= capacity */
 	uint64_t errors;     /* entries that are errors */
 	unsigned reads;	     /* since the last progress */
+	bool drained;	     /* the last read got fewer than it asked for */
 	bool thresholds;     /* FI_CQ_COND_THRESHOLD: a condition is a count */
 	int users;
 };

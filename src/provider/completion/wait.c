@@ -93,6 +93,12 @@ static unsigned member_find(const struct wait *w, const struct endpoint *ep)
 	return i;
 }
 
+static void single_set(struct wait *w)
+{
+	w->single = w->member_count == 1 && !w->domain->locks ? w->members[0]
+							      : NULL;
+}
+
 int wait_add(struct wait *w, struct endpoint *ep)
 {
 	if (member_find(w, ep) < w->member_count)
@@ -107,6 +113,7 @@ int wait_add(struct wait *w, struct endpoint *ep)
 		w->member_capacity = n;
 	}
 	w->members[w->member_count++] = ep;
+	single_set(w);
 	return 0;
 }
 
@@ -118,6 +125,7 @@ void wait_remove(struct wait *w, struct endpoint *ep)
 	if (w->object != FI_WAIT_NONE && ep->port)
 		epoll_ctl(w->epoll, EPOLL_CTL_DEL, cay_port_fd(ep->port), NULL);
 	w->members[i] = w->members[--w->member_count];
+	single_set(w);
 }
 
 int wait_enable(struct wait *w, struct endpoint *ep)

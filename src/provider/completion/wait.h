@@ -62,7 +62,8 @@ struct wait {
 	_Atomic bool signalled;	   /* fi_cq_signal(): one sleeper returns */
 	struct endpoint **members; /* endpoints that complete here */
 	unsigned member_count, member_capacity;
-	_Atomic unsigned misses_left;  /* reads in vain until it yields */
+	struct endpoint *single;      /* if it is the only one, without locks */
+	_Atomic unsigned misses_left; /* reads in vain until it yields */
 	_Atomic unsigned misses_limit; /* their number after one that found */
 };
 

@@ -42,14 +42,14 @@ static inline bool events_poll(struct endpoint *ep)
 	return true;
 }
 
-static void progress_events(struct endpoint *ep)
+__attribute__((noinline)) static void progress_events(struct endpoint *ep)
 {
 	for (int i = 0; i < POLLS_MAX && events_dispatch(ep); i++) {
 		if (ep->event_count < ENDPOINT_EVENTS && !ep->poll_again)
-			return;
+			break;
 		ep->poll_again = false;
 		if (!events_poll(ep))
-			return;
+			break;
 	}
 }
 
