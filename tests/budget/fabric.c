@@ -97,13 +97,13 @@ static const struct path paths[] = {
 	{ "fi_cq_read, a message", read_one, 478, 548 },
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tsend, 8 bytes", send_8, 294, 340 },
-	{ "fi_cq_read, a send", read_one, 81, 105 },
+	{ "fi_cq_read, a send", read_one, 80, 105 },
 	{ "fi_cq_read, a message", read_one, 478, 548 },
-	{ "fi_cq_read, returning entries", poll_once, 201, 252 },
-	{ "fi_cq_read, nothing", poll_once, 127, 174 },
+	{ "fi_cq_read, returning entries", poll_once, 202, 252 },
+	{ "fi_cq_read, nothing", poll_once, 128, 174 },
 	{ "16 fi_trecv", post_window, 1677, 2900 },
 	{ "16 fi_tsend, 8 bytes", send_window, 4988, 5630 },
-	{ "fi_cq_read, all of these", read_window, 6127, 7000 },
+	{ "fi_cq_read, all of these", read_window, 6126, 7000 },
 };
 
 static struct fi_info *info_get(void)

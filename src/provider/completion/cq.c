@@ -96,8 +96,13 @@ static ssize_t cq_readfrom(
 	if (q->head == q->tail) {
 		/* Without the lock: it may yield. */
 		domain_unlock(q->domain);
-		wait_missed(&q->wait);
-		return -FI_EAGAIN;
+		bool slept = wait_missed(&q->wait);
+		if (likely(!slept))
+			return -FI_EAGAIN;
+		domain_lock(q->domain);
+		cq_progress(q);
+		if (q->head == q->tail)
+			goto out;
 	}
 	n = cq_dequeue(q, buffer, count, source);
 	q->drained = (size_t)n < count && q->head == q->tail;
@@ -105,6 +110,20 @@ static ssize_t cq_readfrom(
 out:
 	domain_unlock(q->domain);
 	return n;
+}
+
+/* Polls for a read in vain. Returns true if it is not in vain any more. */
+static inline bool cq_poll(struct cq *q, struct endpoint *ep)
+{
+	q->reads = 0;
+	endpoint_progress(ep);
+	if (likely(q->head != q->tail))
+		return true;
+	if (likely(!wait_missed(&q->wait)))
+		return false;
+	/* Else the caller might yield before it reads again. */
+	endpoint_progress(ep);
+	return q->head != q->tail;
 }
 
 /* Does the same as cq_readfrom(), in a straight line. */
@@ -116,14 +135,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buffer, size_t count)
 		unlikely(!buffer) || unlikely(count == 0))
 		return cq_readfrom(fid, buffer, count, NULL);
 	if (q->head == q->tail) {
-		if (cq_drained(q))
+		if (cq_drained(q) || !cq_poll(q, ep))
 			return -FI_EAGAIN;
-		q->reads = 0;
-		endpoint_progress(ep);
-		if (q->head == q->tail) {
-			wait_missed(&q->wait);
-			return -FI_EAGAIN;
-		}
 	} else if (unlikely(++q->reads >= READS_WITHOUT_POLL)) {
 		cq_progress(q);
 	}

@@ -2,6 +2,7 @@
 /* Wait objects: descriptors, members and wake-ups. See wait.h. */
 #include "provider/completion/wait.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,9 +11,6 @@
 #include "base/clock.h"
 #include "provider/endpoint/endpoint.h"
 #include "provider/progress/progress_thread.h"
-
-/* A sched_yield() that returns at once takes less. */
-#define YIELD_NS (3 * CLOCK_NS_PER_US)
 
 /* ---- descriptors and members ---- */
 
@@ -48,11 +46,10 @@ int wait_open(struct wait *w, struct domain *domain, enum fi_wait_obj object,
 		return r;
 	*w = (struct wait){ .domain = domain,
 		.idle = idle,
-		.misses_left = WAIT_MISSES_MAX,
-		.misses_limit = WAIT_MISSES_MAX,
 		.object = object == FI_WAIT_NONE ? FI_WAIT_NONE : FI_WAIT_FD,
 		.epoll = -1,
 		.event = -1 };
+	pace_init(&w->pace);
 	if (w->object == FI_WAIT_NONE)
 		return 0;
 
@@ -161,21 +158,58 @@ int wait_control(struct wait *w, int command, void *argument)
 	}
 }
 
-/* ---- yielding ---- */
+/* ---- reads in vain ---- */
 
-__attribute__((cold)) void wait_yield(struct wait *w)
+_Atomic int wait_endpoints;
+
+/*
+ * Returns the port on which the only thread may sleep that uses it, or NULL.
+ * Nothing that the thread may look at besides must arrive at another port or be
+ * in another queue.
+ */
+static struct cay_port *port_to_sleep_on(const struct wait *w)
 {
-	unsigned limit =
-		atomic_load_explicit(&w->misses_limit, memory_order_relaxed);
-	uint64_t begin = clock_now_ns();
-	sched_yield();
-	/* If another process has run, spinning delays it. */
-	if (clock_now_ns() - begin > YIELD_NS)
-		limit = WAIT_MISSES_MIN;
-	else
-		limit = (unsigned)bits_min(2 * limit, WAIT_MISSES_MAX);
-	atomic_store_explicit(&w->misses_limit, limit, memory_order_relaxed);
-	atomic_store_explicit(&w->misses_left, limit, memory_order_relaxed);
+	const struct endpoint *ep = w->single;
+	if (!ep ||
+		atomic_load_explicit(&wait_endpoints, memory_order_relaxed) !=
+			1 ||
+		wait_has_retries(ep))
+		return NULL;
+	if ((ep->tx_cq && !ep->tx_cq->wait.idle(&ep->tx_cq->wait)) ||
+		(ep->rx_cq && !ep->rx_cq->wait.idle(&ep->rx_cq->wait)))
+		return NULL;
+	return ep->port;
+}
+
+static uint64_t cpu_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * CLOCK_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((cold)) bool wait_paced(struct wait *w)
+{
+	uint64_t now = clock_now_ns(), then;
+	struct cay_port *port;
+	switch (pace_expired(&w->pace, now, cpu_now_ns)) {
+	case PACE_YIELD:
+		sched_yield();
+		then = clock_now_ns();
+		pace_yielded(&w->pace, then, then - now);
+		return false;
+	case PACE_SLEEP:
+		port = port_to_sleep_on(w);
+		if (!port)
+			return false;
+		then = now + atomic_load_explicit(
+				     &w->pace.sleep_ns, memory_order_relaxed);
+		bool found = cay_wait(port, then) == 0;
+		pace_slept(&w->pace, clock_now_ns(), cpu_now_ns());
+		return found;
+	default:
+		return false;
+	}
 }
 
 /* ---- wake-ups ---- */

@@ -42,9 +42,9 @@
 #ifndef CAY_PROVIDER_WAIT_H
 #define CAY_PROVIDER_WAIT_H
 
-#include <sched.h>
 #include <stdatomic.h>
 
+#include "provider/completion/pace.h"
 #include "provider/fabric/domain.h"
 
 struct endpoint;
@@ -62,42 +62,28 @@ struct wait {
 	_Atomic bool signalled;	   /* fi_cq_signal(): one sleeper returns */
 	struct endpoint **members; /* endpoints that complete here */
 	unsigned member_count, member_capacity;
-	struct endpoint *single;      /* if it is the only one, without locks */
-	_Atomic unsigned misses_left; /* reads in vain until it yields */
-	_Atomic unsigned misses_limit; /* their number after one that found */
+	struct endpoint *single; /* if it is the only one, without locks */
+	struct pace pace;	 /* of reads in vain */
 };
 
-/*
- * Reads that find nothing, after which a thread yields the processor: at most
- * what takes some microseconds, longer than the reply to a message takes. Where
- * others use the processor the awaited process may need it.
- */
-#define WAIT_MISSES_MAX 256
-#define WAIT_MISSES_MIN 8
+/* The enabled endpoints of the process: it may wait for any of them. */
+extern _Atomic int wait_endpoints;
 
-/* Yields, and adapts the number of misses. */
-void wait_yield(struct wait *);
+/* After a period of reads in vain: yields or sleeps, by pace.h. */
+bool wait_paced(struct wait *);
 
 /*
- * Count a read, without the lock. Relaxed: a heuristic that all reading threads
- * share.
+ * Counts a read in vain, without the lock. Returns true if the caller has slept
+ * since, and something may have arrived.
  */
-static inline void wait_missed(struct wait *w)
+static inline bool wait_missed(struct wait *w)
 {
-	unsigned n =
-		atomic_load_explicit(&w->misses_left, memory_order_relaxed);
-	if (unlikely(n == 0))
-		wait_yield(w);
-	else
-		atomic_store_explicit(
-			&w->misses_left, n - 1, memory_order_relaxed);
+	return unlikely(pace_missed(&w->pace)) && wait_paced(w);
 }
 
 static inline void wait_found(struct wait *w)
 {
-	atomic_store_explicit(&w->misses_left,
-		atomic_load_explicit(&w->misses_limit, memory_order_relaxed),
-		memory_order_relaxed);
+	pace_found(&w->pace);
 }
 
 /* Returns 0, -FI_ENOSYS (not supported) or -FI_EINVAL (no such wait object). */

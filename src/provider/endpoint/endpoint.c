@@ -129,6 +129,8 @@ static int endpoint_enable(struct endpoint *ep)
 		return (int)provider_call_failed("fi_enable", r);
 	modes_set(ep);
 	list_append(&ep->domain->endpoints, &ep->link);
+	/* Relaxed: no other memory depends on it. */
+	atomic_fetch_add_explicit(&wait_endpoints, 1, memory_order_relaxed);
 	if (ep->domain->thread)
 		progress_thread_add(ep->domain, ep);
 	LOG_INFO(EP_CTRL, "%s is port %u\n", ep->address.name,
@@ -181,6 +183,7 @@ static void endpoint_disable(struct endpoint *ep)
 	if (ep->domain->thread)
 		progress_thread_remove(ep->domain, ep);
 	list_remove(&ep->link);
+	atomic_fetch_sub_explicit(&wait_endpoints, 1, memory_order_relaxed);
 	for (; ep->event_next < ep->event_count; ep->event_next++)
 		cay_release(ep->port, &ep->events[ep->event_next]);
 	list_for_each_safe (link, after, &ep->peers) {
