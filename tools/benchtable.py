@@ -56,6 +56,8 @@ SECTIONS = {
     "ring": "More processes than cores: per hop; ratio to L for orientation",
     "collectives": "Collective operations, with more ranks than cores; ratio to "
                    "L for orientation",
+    "job": "Whole MPI jobs that start, meet in one barrier, and end; ratio to L "
+           "for orientation",
     "ports": "Cost of an issue, by the number of open ports of the node",
 }
 

@@ -3,6 +3,8 @@
  * A session in processes that an MPI launcher has started:
  *
  *	mpirun -n RANKS PROGRAM SOCKET
+ *
+ * Without the socket it is a job that only starts, meets once, and ends.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -60,6 +62,11 @@ int main(int argc, char **argv)
 	MPI_Init(NULL, NULL);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc == 1) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		MPI_Finalize();
+		return 0;
+	}
 	if (argc != 2 || ranks < 2 || ranks > (int)GROUP_RANKS_MAX)
 		return fail("usage: mpirun -n RANKS bench-mpi SOCKET");
 	/* "Open MPI v4.1.4, ..." or "MPICH Version:\t4.0.2\n..." */
