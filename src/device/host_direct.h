@@ -9,7 +9,6 @@
 
 #include "base/process_memory.h"
 #include "device/context.h"
-#include "device/host_access.h"
 
 /* The cookie proves the identity of the process. */
 static inline int host_process(const struct process_memory *owner, uint64_t at,

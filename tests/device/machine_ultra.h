@@ -7,7 +7,7 @@
 #ifndef CAY_TESTS_DEVICE_MACHINE_ULTRA_H
 #define CAY_TESTS_DEVICE_MACHINE_ULTRA_H
 
-#include "device/machine/ultra.h"
+#include "device/machine/machine.h"
 #include "machine.h"
 
 #define PORTS 4

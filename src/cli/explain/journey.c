@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "cay/ultra.h"
-#include "device/machine/ultra.h"
+#include "device/machine/machine.h"
 #include "device/machine/wire.h"
 
 #define CYCLES_MAX   1000000u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The platform of a machine on the counting host: accesses are counted, nothing
- * waits, loops on words that software writes are bounded, and there are no op
- * records, because the machine does not die alone.
+ * What the platforms of a machine have in common: nothing waits, loops on words
+ * that software writes are bounded, and there are no op records, because the
+ * machine does not die alone. The memory of processes is out of its reach.
  */
 #ifndef CAY_DEVICE_MACHINE_HOST_MACHINE_H
 #define CAY_DEVICE_MACHINE_HOST_MACHINE_H
@@ -10,8 +10,7 @@
 #include <errno.h>
 
 #include "base/process_memory.h"
-#include "device/host_counted.h"
-#include "device/machine/machine.h"
+#include "device/context.h"
 
 #define MACHINE_RETRIES_MAX 1000
 
@@ -57,19 +56,6 @@ static inline uint32_t host_migration(const struct context *to)
 static inline bool host_records(void)
 {
 	return false;
-}
-
-static inline void host_interrupt(struct context *to, uint64_t flags)
-{
-	(void)to;
-	counting_note_interrupt(flags);
-}
-
-/* The consumer has found WAITERS in R: parked packets are tried again. */
-static inline void host_wake_senders(struct context *own)
-{
-	private_store32(&own->room, 1);
-	counting_note_room();
 }
 
 static inline bool host_pause(const struct arena *a, uint64_t *deadline)

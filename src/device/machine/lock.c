@@ -126,7 +126,7 @@ static uint64_t holder_take(struct machine *m, const struct machine_peer *h)
 static void ultra_peer_gone(
 	struct machine *, const struct machine_peer *, bool node);
 
-void machine_holder_gone(struct machine *m, const struct machine_peer *p)
+void MACHINE(holder_gone)(struct machine *m, const struct machine_peer *p)
 {
 	uint64_t word = lock_word_of(m, p);
 	ultra_peer_gone(m, p, false);
@@ -150,7 +150,7 @@ static bool arrival_accesses(
 	       (a->granted == m->counts.cycles || a->fetched);
 }
 
-int machine_window_quiesce(struct machine *m, uint16_t vpid, uint16_t window)
+int MACHINE(window_quiesce)(struct machine *m, uint16_t vpid, uint16_t window)
 {
 	uint32_t port = port_find(m, vpid);
 	for (uint32_t i = 0; port != NONE && i < m->arrival_count; i++) {
@@ -273,7 +273,7 @@ static int lock_named(
 	return (key ^ l->capability) & CAY_CAPABILITY_MASK ? -EACCES : 0;
 }
 
-int machine_window_lock(struct machine *m, const struct machine_lock *l)
+int MACHINE(window_lock)(struct machine *m, const struct machine_lock *l)
 {
 	uint32_t port;
 	int r = lock_named(m, l, &port);
@@ -288,10 +288,10 @@ int machine_window_lock(struct machine *m, const struct machine_lock *l)
 	if (r)
 		return r;
 	lock_ring_store(m, port, l->window, 0, word);
-	return machine_window_locked(m, l);
+	return MACHINE(window_locked)(m, l);
 }
 
-int machine_window_locked(struct machine *m, const struct machine_lock *l)
+int MACHINE(window_locked)(struct machine *m, const struct machine_lock *l)
 {
 	uint64_t word = lock_word_of(m, &l->holder);
 	uint32_t port;
@@ -304,7 +304,7 @@ int machine_window_locked(struct machine *m, const struct machine_lock *l)
 }
 
 /* The holder may unlock even if the window was closed or revoked since. */
-int machine_window_unlock(struct machine *m, const struct machine_lock *l)
+int MACHINE(window_unlock)(struct machine *m, const struct machine_lock *l)
 {
 	uint64_t word = lock_word_of(m, &l->holder);
 	uint32_t port;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A machine as one translation unit: set-up, ports, cycles. See machine.h. */
-#include "device/machine/machine.h"
-
+/*
+ * Set-up, ports, cycles; see machine.h. With all units one translation unit per
+ * platform, which defines MACHINE() and includes its host before this file.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,8 +10,9 @@
 
 #include "base/bits.h"
 #include "device/ack.h"
-#include "device/machine/host_machine.h"
+#include "device/packet.h"
 #include "device/queue.h"
+#include "device/ultra.h"
 
 /* The units of the direct path, with claims of the machine's own. */
 /* clang-format off */
@@ -34,7 +36,7 @@
 
 #include "device/machine/state.h"
 
-/* Contexts are in the machine's memory; loads and write-backs are counted. */
+/* Contexts are in the machine's memory; a platform may count the accesses. */
 static inline void host_context_load(const struct machine *m, uint32_t port)
 {
 	host_after(HOST_LOAD, HOST_CONTEXT, &m->ports[port], CAY_LINE, false);
@@ -102,7 +104,7 @@ static enum stage_result unit_execute(
 }
 
 /* From the end of the pipelines to their beginning: one stage per cycle. */
-bool machine_step(struct machine *m)
+bool MACHINE(step)(struct machine *m)
 {
 	m->busy = false;
 	m->counts.cycles++;
@@ -127,7 +129,7 @@ bool machine_step(struct machine *m)
 	return m->busy;
 }
 
-bool machine_idle(const struct machine *m)
+bool MACHINE(idle)(const struct machine *m)
 {
 	return ultra_unit_empty(&m->units[UNIT_ULTRA_REQUESTER][0]) &&
 	       m->ultra_active.count == 0 && m->ultra_returning.count == 0 &&
@@ -139,13 +141,13 @@ bool machine_idle(const struct machine *m)
 
 /* ---- software ---- */
 
-bool machine_post(struct machine *m, uint16_t vpid, const struct cay_vci *v)
+bool MACHINE(post)(struct machine *m, uint16_t vpid, const struct cay_vci *v)
 {
 	uint32_t port = port_find(m, vpid);
 	return port != NONE && fetch_post(&m->ports[port].origin, v);
 }
 
-struct cay_answer machine_trigger(struct machine *m, uint16_t vpid,
+struct cay_answer MACHINE(trigger)(struct machine *m, uint16_t vpid,
 	enum cay_issue command, unsigned parameter)
 {
 	uint32_t port = port_find(m, vpid);
@@ -162,17 +164,17 @@ struct cay_answer machine_trigger(struct machine *m, uint16_t vpid,
 	return csb_insert(m, port, (unsigned)command, parameter);
 }
 
-uint64_t machine_peek(struct context *own, uint64_t position)
+uint64_t MACHINE(peek)(struct context *own, uint64_t position)
 {
 	return notify_peek(own, position);
 }
 
-void machine_return_entries(struct context *own, uint64_t r)
+void MACHINE(return_entries)(struct context *own, uint64_t r)
 {
 	notify_return(own, r);
 }
 
-void machine_completions_returned(struct machine *m, uint16_t vpid, uint32_t n)
+void MACHINE(completions_returned)(struct machine *m, uint16_t vpid, uint32_t n)
 {
 	uint32_t port = port_find(m, vpid);
 	if (port == NONE)
@@ -185,7 +187,7 @@ void machine_completions_returned(struct machine *m, uint16_t vpid, uint32_t n)
 
 /* ---- ports ---- */
 
-struct origin *machine_origin(struct machine *m, uint16_t vpid)
+struct origin *MACHINE(origin)(struct machine *m, uint16_t vpid)
 {
 	uint32_t port = port_find(m, vpid);
 	return port == NONE ? NULL : &m->ports[port].origin;
@@ -205,7 +207,7 @@ static void port_hash(struct machine *m)
 	}
 }
 
-int machine_attach(struct machine *m, struct context *own)
+int MACHINE(attach)(struct machine *m, struct context *own)
 {
 	uint32_t port = 0;
 	if (port_find(m, own->vpid) != NONE)
@@ -236,7 +238,7 @@ int machine_attach(struct machine *m, struct context *own)
 	return 0;
 }
 
-void machine_detach(struct machine *m, uint16_t vpid)
+void MACHINE(detach)(struct machine *m, uint16_t vpid)
 {
 	uint32_t port = port_find(m, vpid);
 	if (port == NONE)
@@ -271,18 +273,18 @@ void machine_detach(struct machine *m, uint16_t vpid)
 			n->port = NONE;
 	}
 	ultra_detach(m, port);
-	machine_holder_gone(
-		m, &(struct machine_peer){ m->node, p->first_epoch, vpid });
+	MACHINE(holder_gone)
+	(m, &(struct machine_peer){ m->node, p->first_epoch, vpid });
 	p->own = NULL;
 	port_hash(m);
 }
 
-void machine_node_gone(struct machine *m, uint32_t node)
+void MACHINE(node_gone)(struct machine *m, uint32_t node)
 {
 	for (uint32_t i = 0; i < m->holder_count; i++) {
 		struct machine_peer holder = m->holders[i];
 		if (holder.node == node)
-			machine_holder_gone(m, &holder);
+			MACHINE(holder_gone)(m, &holder);
 	}
 	ultra_peer_gone(m, &(struct machine_peer){ .node = node }, true);
 	for (uint32_t i = 0; i < MACHINE_ROUTES; i++)
@@ -315,7 +317,7 @@ void machine_node_gone(struct machine *m, uint32_t node)
 
 /* ---- set-up ---- */
 
-int machine_route(struct machine *m, uint32_t index,
+int MACHINE(route)(struct machine *m, uint32_t index,
 	const struct machine_peer *peer, const struct routing_string *string)
 {
 	if (index >= MACHINE_ROUTES || routing_string_check(string) != 0)
@@ -326,36 +328,36 @@ int machine_route(struct machine *m, uint32_t index,
 	return 0;
 }
 
-void machine_connect(struct machine *m, struct wire_port *wire)
+void MACHINE(connect)(struct machine *m, struct wire_port *wire)
 {
 	m->wire = wire;
 }
 
-void machine_observe(struct machine *m, machine_observer observer, void *to)
+void MACHINE(observe)(struct machine *m, machine_observer observer, void *to)
 {
 	m->observer = observer;
 	m->observer_to = to;
 }
 
-void machine_delay(struct machine *m, uint32_t max, uint64_t seed)
+void MACHINE(delay)(struct machine *m, uint32_t max, uint64_t seed)
 {
 	m->delay_max = max;
 	m->random = seed;
 }
 
-const struct machine_counts *machine_counts(const struct machine *m)
+const struct machine_counts *MACHINE(counts)(const struct machine *m)
 {
 	return &m->counts;
 }
 
-const struct machine_port_counts *machine_port_counts(
+const struct machine_port_counts *MACHINE(port_counts)(
 	const struct machine *m, uint16_t vpid)
 {
 	uint32_t port = port_find(m, vpid);
 	return port == NONE ? NULL : &m->ports[port].counts;
 }
 
-const struct machine_config *machine_configuration(const struct machine *m)
+const struct machine_config *MACHINE(configuration)(const struct machine *m)
 {
 	return &m->config;
 }
@@ -456,7 +458,7 @@ static bool machine_allocate(struct machine *m)
 	       unit_open(m, UNIT_RESPONDER, c->responders, TARGET_STAGES);
 }
 
-int machine_open(struct machine **out, const struct machine_config *config,
+int MACHINE(open)(struct machine **out, const struct machine_config *config,
 	uint32_t node, uint32_t ports)
 {
 	if (machine_config_invalid(config) || !ports || ports > CAY_VPIDS)
@@ -468,14 +470,14 @@ int machine_open(struct machine **out, const struct machine_config *config,
 	m->node = node;
 	m->port_max = ports;
 	if (!machine_allocate(m)) {
-		machine_close(m);
+		MACHINE(close)(m);
 		return -ENOMEM;
 	}
 	*out = m;
 	return 0;
 }
 
-void machine_close(struct machine *m)
+void MACHINE(close)(struct machine *m)
 {
 	if (!m)
 		return;

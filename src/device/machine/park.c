@@ -187,7 +187,7 @@ static void unpark_step(struct machine *m)
 		if (!p->parked || unpark_blocked(m, port))
 			continue;
 		bool expired = park_expired(m, p);
-		if (private_load32(&p->own->room) && !(expired && p->retried))
+		if (host_room(p->own) && !(expired && p->retried))
 			unpark(m, port);
 		else if (expired)
 			park_evict(m, port);

@@ -35,7 +35,7 @@ static int arrival_decode(
 	return 0;
 }
 
-int machine_receive(struct machine *m, const void *bytes, size_t size)
+int MACHINE(receive)(struct machine *m, const void *bytes, size_t size)
 {
 	return arrival_decode(m, bytes, size, false);
 }

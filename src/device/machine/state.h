@@ -5,7 +5,6 @@
 
 #include "device/machine/machine.h"
 #include "device/machine/ring.h"
-#include "device/machine/ultra.h"
 #include "device/packet.h"
 #include "device/ultra.h"
 

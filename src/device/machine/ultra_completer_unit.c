@@ -165,7 +165,7 @@ static void ultra_completer_step(struct machine *m)
 
 /* ---- software of the target ---- */
 
-int machine_ultra_return(
+int MACHINE(ultra_return)(
 	struct machine *m, uint16_t vpid, uint16_t tupid, uint64_t position)
 {
 	struct completer_port *c = completer_port_of(m, vpid, tupid);
@@ -190,7 +190,7 @@ int machine_ultra_return(
 	return 0;
 }
 
-int machine_ultra_target_status(struct machine *m, uint16_t vpid,
+int MACHINE(ultra_target_status)(struct machine *m, uint16_t vpid,
 	uint16_t tupid, struct machine_ultra_status *s)
 {
 	const struct completer_port *c = completer_port_of(m, vpid, tupid);

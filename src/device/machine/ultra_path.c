@@ -81,7 +81,7 @@ static bool ultra_sizes_valid(
 	       (1u << slice_log2) - CAY_ULTRA_TRAILER <= m->config.mtu;
 }
 
-int machine_ultra_accept(
+int MACHINE(ultra_accept)(
 	struct machine *m, const struct machine_ultra_queue *q, uint16_t *tupid)
 {
 	uint32_t port = port_find(m, q->vpid);
@@ -108,7 +108,7 @@ int machine_ultra_accept(
 	return -ENOSPC;
 }
 
-int machine_ultra_connect(struct machine *m, uint16_t vpid,
+int MACHINE(ultra_connect)(struct machine *m, uint16_t vpid,
 	const struct machine_ultra_target *t, uint32_t route, uint32_t entries,
 	uint16_t *oupid)
 {
@@ -154,7 +154,7 @@ int machine_ultra_connect(struct machine *m, uint16_t vpid,
 	return -ENOSPC;
 }
 
-int machine_ultra_admit(struct machine *m, uint16_t tupid,
+int MACHINE(ultra_admit)(struct machine *m, uint16_t tupid,
 	const struct machine_ultra_origin *origin)
 {
 	struct completer_port *c = completer_port_find(m, tupid);
@@ -168,7 +168,7 @@ int machine_ultra_admit(struct machine *m, uint16_t tupid,
 	return 0;
 }
 
-int machine_ultra_enable(struct machine *m, uint16_t oupid)
+int MACHINE(ultra_enable)(struct machine *m, uint16_t oupid)
 {
 	struct requester_port *c = requester_port_find(m, oupid);
 	if (!c)
@@ -179,11 +179,11 @@ int machine_ultra_enable(struct machine *m, uint16_t oupid)
 	return 0;
 }
 
-int machine_ultra_path(
+int MACHINE(ultra_path)(
 	const struct machine_ultra_ends *e, uint16_t *oupid, uint16_t *tupid)
 {
 	uint32_t from = port_find(e->origin, e->vpid);
-	int r = machine_ultra_accept(e->target, &e->queue, tupid);
+	int r = MACHINE(ultra_accept)(e->target, &e->queue, tupid);
 	if (r)
 		return r;
 	uint32_t to = port_find(e->target, e->queue.vpid);
@@ -194,7 +194,7 @@ int machine_ultra_path(
 		.slice_log2 = e->queue.slice_log2,
 		.slices_log2 = e->queue.slices_log2
 	};
-	r = machine_ultra_connect(
+	r = MACHINE(ultra_connect)(
 		e->origin, e->vpid, &target, e->route, e->entries, oupid);
 	if (r)
 		goto err_accept;
@@ -203,17 +203,17 @@ int machine_ultra_path(
 			e->vpid },
 		.upid = *oupid
 	};
-	r = machine_ultra_admit(e->target, *tupid, &origin);
+	r = MACHINE(ultra_admit)(e->target, *tupid, &origin);
 	if (r)
 		goto err_connect;
-	r = machine_ultra_enable(e->origin, *oupid);
+	r = MACHINE(ultra_enable)(e->origin, *oupid);
 	if (r == 0)
 		return 0;
-	machine_ultra_origin_gone(e->target, *tupid);
+	MACHINE(ultra_origin_gone)(e->target, *tupid);
 err_connect:
-	machine_ultra_close_origin(e->origin, *oupid);
+	MACHINE(ultra_close_origin)(e->origin, *oupid);
 err_accept:
-	machine_ultra_close_target(e->target, *tupid);
+	MACHINE(ultra_close_target)(e->target, *tupid);
 	return r;
 }
 
@@ -234,21 +234,21 @@ static void requester_port_end(
 		requester_port_free(m, c);
 }
 
-void machine_ultra_close_origin(struct machine *m, uint16_t oupid)
+void MACHINE(ultra_close_origin)(struct machine *m, uint16_t oupid)
 {
 	struct requester_port *c = requester_port_find(m, oupid);
 	if (c && c->end.state != PATH_CLOSED)
 		requester_port_end(m, c, PATH_CLOSED);
 }
 
-void machine_ultra_target_gone(struct machine *m, uint16_t oupid)
+void MACHINE(ultra_target_gone)(struct machine *m, uint16_t oupid)
 {
 	struct requester_port *c = requester_port_find(m, oupid);
 	if (c && c->end.state != PATH_CLOSED)
 		requester_port_end(m, c, PATH_GONE);
 }
 
-void machine_ultra_close_target(struct machine *m, uint16_t tupid)
+void MACHINE(ultra_close_target)(struct machine *m, uint16_t tupid)
 {
 	struct completer_port *c = completer_port_find(m, tupid);
 	if (!c)
@@ -258,7 +258,7 @@ void machine_ultra_close_target(struct machine *m, uint16_t tupid)
 }
 
 /* What the unit holds has arrived in time. */
-void machine_ultra_origin_gone(struct machine *m, uint16_t tupid)
+void MACHINE(ultra_origin_gone)(struct machine *m, uint16_t tupid)
 {
 	struct completer_port *c = completer_port_find(m, tupid);
 	if (c)
@@ -278,7 +278,7 @@ static void ultra_detach(struct machine *m, uint32_t port)
 			r->notes = 0;
 		}
 		if (c->end.state != PATH_FREE && c->end.port == port)
-			machine_ultra_close_target(m, c->end.upid);
+			MACHINE(ultra_close_target)(m, c->end.upid);
 	}
 }
 
@@ -298,8 +298,8 @@ static void ultra_peer_gone(
 		const struct ultra_end *r = &m->requester_ports[i].end;
 		const struct ultra_end *c = &m->completer_ports[i].end;
 		if (ultra_end_with(r, p, node))
-			machine_ultra_target_gone(m, r->upid);
+			MACHINE(ultra_target_gone)(m, r->upid);
 		if (ultra_end_with(c, p, node))
-			machine_ultra_origin_gone(m, c->upid);
+			MACHINE(ultra_origin_gone)(m, c->upid);
 	}
 }

@@ -333,7 +333,7 @@ static void ultra_enqueue(struct machine *m, struct requester_port *c,
 	}
 }
 
-int machine_ultra_write(struct machine *m, uint16_t vpid, uint16_t oupid,
+int MACHINE(ultra_write)(struct machine *m, uint16_t vpid, uint16_t oupid,
 	uint64_t tag, const void *data, size_t length, unsigned flags)
 {
 	struct requester_port *c = requester_port_of(m, vpid, oupid);
@@ -366,7 +366,7 @@ int machine_ultra_write(struct machine *m, uint16_t vpid, uint16_t oupid,
 	return 0;
 }
 
-int machine_ultra_origin_status(struct machine *m, uint16_t vpid,
+int MACHINE(ultra_origin_status)(struct machine *m, uint16_t vpid,
 	uint16_t oupid, struct machine_ultra_status *s)
 {
 	const struct requester_port *c = requester_port_of(m, vpid, oupid);
