@@ -162,18 +162,19 @@ CAY_API void cay_release(struct cay_port *, const struct cay_event *);
 
 /*
  * Copies up to `size` bytes of the message of an event into a buffer. On a port
- * with CAY_PORT_FETCH a long message that was sent with CAY_BORROW arrives
- * without its bytes, unless it was short enough to be copied: `data` is NULL.
+ * with CAY_PORT_FETCH a message of more than CAY_EAGER_MAX bytes that was sent
+ * with CAY_BORROW arrives without them: `error` is 0 and `data` is NULL.
  * This call fetches such a message and ends it, once, before or after the event
  * was released; a copy of the event names it, too. The rest of a longer message
  * is dropped, so that a size of 0 drops all of it. The sender helps while it
  * polls, waits or flushes. For a message with `data` the event must not be
  * released yet.
  *
- * Returns 0, or -EINVAL (not the event of a message, or one that was fetched
- * before), -EPIPE (the sender is gone, and its memory), -EREMOTEIO (its memory
- * cannot be read): the message has ended; or -EFAULT (the buffer cannot be
- * written, or NULL with a size): it can be fetched again; -EACCES, -ECHILD.
+ * Returns 0, or -EINVAL (not the event of a message of this port, or one that
+ * was fetched before), -EPIPE (the sender is gone, and its memory), -EREMOTEIO
+ * (its memory cannot be read): the message has ended; or -EFAULT (NULL with a
+ * size, or a buffer that the kernel cannot write; one that the library writes
+ * raises SIGSEGV): it can be fetched again; -EACCES, -ECHILD.
  * Blocks no longer than the copy takes. Consuming thread.
  */
 CAY_API int cay_event_fetch(

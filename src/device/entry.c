@@ -393,7 +393,7 @@ bool DEVICE(ultra_return)(struct ultra_completer *u)
 	return ultra_return(u);
 }
 
-void DEVICE(ultra_wake)(_Atomic(struct context *) *slot, bool ring)
+void DEVICE(wake_peer)(_Atomic(struct context *) *slot, bool ring)
 {
 	struct context *to;
 	do {

@@ -154,4 +154,4 @@ bool DEVICE(ultra_return)(struct ultra_completer *);
  * Wakes the consumer of the port at the other end, which is in this realm;
  * follows migrations. `ring` as in interrupt().
  */
-void DEVICE(ultra_wake)(_Atomic(struct context *) *, bool ring);
+void DEVICE(wake_peer)(_Atomic(struct context *) *, bool ring);

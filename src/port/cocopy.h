@@ -4,10 +4,10 @@
  * copy it, in chunks. The target copies chunks from the front out of the origin
  * (process_vm_readv). The origin, while it polls, waits or flushes, stages
  * chunks from the back in a ring in the arena, and the target copies them from
- * there; staging takes less time than reading another process. The target
- * waits for the origin only briefly, so an origin that sleeps, is stopped or
- * dies after a claim delays nothing. Nobody but the target writes its buffer,
- * and nobody but the origin its ring.
+ * there; staging takes less time than reading another process. An origin that
+ * sleeps in cay_wait() is woken for that. The target waits for the origin only
+ * briefly, so an origin that is stopped or dies after a claim delays nothing.
+ * Nobody but the target writes its buffer, and nobody but the origin its ring.
  *
  * struct cocopy in contract/arena.h has the shared words; the edges are
  *
@@ -18,6 +18,9 @@
  *      target's acquire load before it reads the ring.
  *   K4 the target stores `consumed` after it has read the ring: release; pairs
  *      with the origin's acquire load before it writes that place again.
+ *   K5 the target executes a fence after K1 and K4 and loads the origin's W;
+ * the origin sets SLEEP there, and then loads the words once more: it finds
+ *      something to stage, or the target finds SLEEP and wakes it.
  *   G2 (device/reference.c): the target sets DONE after all; the origin then
  *      frees the source, under the lock under which it stages, and may use the
  *      ring for another message.
@@ -54,6 +57,7 @@ static inline uint64_t cocopy_chunk_bytes(uint64_t bytes, uint32_t chunk)
 /* The copy in progress of a message. All members are private. */
 struct cocopy_copy {
 	struct cocopy *shared;
+	_Atomic(struct context *) *origin;
 	const struct arena *arena;
 	uint32_t sequence, chunks;
 	uint32_t claimed;  /* from the front, by this end */

@@ -3,6 +3,16 @@
 #include "base/bits.h"
 #include "port/cocopy.h"
 
+/* K5: an origin that sleeps is to stage chunks. */
+static void cocopy_wake(const struct cocopy_copy *c)
+{
+	const struct context *to =
+		atomic_load_explicit(c->origin, memory_order_acquire);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (device_written(to) & W_SLEEP)
+		device_wake_peer(c->origin, false);
+}
+
 void cocopy_announce(struct cocopy_copy *c)
 {
 	uint64_t sequence = (uint64_t)c->sequence << COCOPY_SEQUENCE_SHIFT;
@@ -11,6 +21,7 @@ void cocopy_announce(struct cocopy_copy *c)
 		&c->shared->consumed, sequence, memory_order_relaxed);
 	atomic_store_explicit(&c->shared->claim, sequence | COCOPY_OPEN,
 		memory_order_release); /* K1 */
+	cocopy_wake(c);
 }
 
 /* Returns how many chunks are staged, and where the ring is. */
@@ -86,6 +97,7 @@ void cocopy_consumed(struct cocopy_copy *c)
 	atomic_store_explicit(&c->shared->consumed,
 		(uint64_t)c->sequence << COCOPY_SEQUENCE_SHIFT | c->consumed,
 		memory_order_release); /* K4 */
+	cocopy_wake(c);
 }
 
 uint32_t cocopy_steal(struct cocopy_copy *c)

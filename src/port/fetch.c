@@ -98,9 +98,10 @@ int fetch_copy(
 		return CAY_ERROR_NONE;
 	} else if (copy.kind != REFERENCE_PROCESS) {
 		copy_bytes(to, m->arena.base + copy.address, bytes);
-	} else if (chunks && !reference_is_copied(index)) {
+	} else if (chunks && !reference_is_copied(index) && !f->alone) {
 		struct cocopy_copy both = { .shared = reference_cocopy(
 						    c->refs, index),
+			.origin = origin,
 			.arena = &m->arena,
 			.sequence = f->sequence,
 			.chunks = chunks };
@@ -156,7 +157,7 @@ struct taken {
 #define TAKEN_GENERATION_SHIFT 32
 
 /* Doubles the table. */
-static int taken_grow(struct taken_table *t)
+static int taken_grow(struct taken_table *t, uint16_t vpid)
 {
 	uint32_t capacity = t->capacity ? 2 * t->capacity : 16;
 	struct taken *entries =
@@ -165,7 +166,9 @@ static int taken_grow(struct taken_table *t)
 		return -ENOMEM;
 	t->entries = entries;
 	for (uint32_t i = capacity; i-- > t->capacity; t->free = i + 1)
-		entries[i] = (struct taken){ .next = t->free };
+		/* Different on each port: an event of another is not found. */
+		entries[i] = (struct taken){ .next = t->free,
+			.generation = (uint32_t)vpid << 16 };
 	t->capacity = capacity;
 	return 0;
 }
@@ -174,7 +177,7 @@ int fetch_take(
 	struct cay_port *port, const struct fetch *f, struct cay_event *e)
 {
 	struct taken_table *t = &port->taken;
-	if (!t->free && taken_grow(t))
+	if (!t->free && taken_grow(t, port->origin.vpid))
 		return -ENOMEM;
 	struct taken *kept = &t->entries[t->free - 1];
 	kept->generation++;
@@ -231,6 +234,8 @@ int cay_event_fetch(struct cay_port *port, const struct cay_event *e,
 	/* The table may have moved. */
 	kept = &port->taken.entries[(uint32_t)e->result - 1];
 	kept->state = error < 0 ? TAKEN_KEPT : TAKEN_FREE;
+	/* Some chunks of the failed attempt are claimed, and some staged. */
+	kept->fetch.alone = error < 0;
 	if (error >= 0) {
 		kept->next = port->taken.free;
 		port->taken.free = (uint32_t)e->result;

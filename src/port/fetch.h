@@ -13,6 +13,7 @@ struct fetch {
 	uint32_t sequence;
 	uint16_t vpid; /* of the origin */
 	uint16_t command;
+	bool alone; /* without help: an attempt has failed */
 };
 
 /*

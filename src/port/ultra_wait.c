@@ -61,7 +61,7 @@ __attribute__((cold, noinline)) void ultra_wake_peer(
 		return;
 	if (u->local) {
 		if (member_origin(m, u->peer_vpid, &slot) == 0)
-			device_ultra_wake(slot, ring);
+			device_wake_peer(slot, ring);
 		return;
 	}
 	/* If the node has exited, the peer does not sleep for long. */

@@ -27,13 +27,15 @@
 
 static bool wait_peek(struct cay_port *port)
 {
-	port_consume_begin(port);
-	bool found =
-		consumer_peek(port) != 0 ||
-		(unlikely(!list_empty(&port->ultra)) && ultra_pending(port));
-	port_consume_end(port);
-	if (!found && unlikely(port_attends(port, PORT_COCOPY)))
-		cocopy_help(port);
+	bool found;
+	do {
+		port_consume_begin(port);
+		found = consumer_peek(port) != 0 ||
+			(unlikely(!list_empty(&port->ultra)) &&
+				ultra_pending(port));
+		port_consume_end(port);
+	} while (!found && unlikely(port_attends(port, PORT_COCOPY)) &&
+		 cocopy_help(port));
 	return found;
 }
 
@@ -109,6 +111,9 @@ static int wait_sleep(struct cay_port *port, struct context *own, uint64_t w,
 		sleep = ultra_asleep(port, &until);
 		port_consume_end(port);
 	}
+	/* K5 in cocopy.h. */
+	if (sleep && unlikely(port_attends(port, PORT_COCOPY)))
+		sleep = !cocopy_help(port);
 	/* 0 as well if a message of a path has arrived meanwhile. */
 	int r = 0;
 	if (sleep) {

@@ -132,6 +132,7 @@ static void probe(
 enum help {
 	HELP_POLL,
 	HELP_WAIT,
+	HELP_SLEEP,
 	HELP_FLUSH,
 };
 
@@ -152,6 +153,8 @@ static void helping_origin(struct child *parent, void *argument)
 		while (!poll_event(port, &e))
 			if (*how == HELP_WAIT)
 				cay_wait(port, now_ns() + 20 * NS_PER_US);
+			else if (*how == HELP_SLEEP)
+				assert_int_equal(cay_wait(port, soon()), 0);
 		assert_int_equal(e.kind, CAY_EVENT_COMPLETE);
 		assert_int_equal(e.error, 0);
 		cay_release(port, &e);
@@ -201,10 +204,62 @@ static void helps_while_it_waits(void **state)
 	origin_helps(HELP_WAIT, true);
 }
 
+static void helps_while_it_sleeps(void **state)
+{
+	(void)state;
+	origin_helps(HELP_SLEEP, true);
+}
+
 static void helps_while_it_flushes(void **state)
 {
 	(void)state;
 	origin_helps(HELP_FLUSH, true);
+}
+
+/* ---- a buffer that cannot be written ---- */
+
+static pid_t helper;
+
+/* No chunks but those in the ring come from the origin. */
+static void stop_helper(struct cocopy_copy *c)
+{
+	(void)c;
+	assert_int_equal(kill(helper, SIGSTOP), 0);
+}
+
+/* The second attempt is right, although chunks of the first were staged. */
+static void refetch_after_a_bad_buffer(void **state)
+{
+	enum help how = HELP_POLL;
+	struct child child;
+	struct cay_port *port = open_fetching("target");
+	unsigned char *buffer = mmap(NULL, BYTES + 1, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)state;
+	assert_true(buffer != MAP_FAILED);
+	child_start(&child, helping_origin, &how);
+	helper = child.pid;
+	fetch(port, 0, buffer);
+	for (unsigned i = 1; i <= MESSAGES; i++) {
+		struct cay_event e = take(port, i);
+		/* The first chunk is read out of the origin. */
+		assert_int_equal(mprotect(buffer, 4096, PROT_READ), 0);
+		at_announce = await_full_ring;
+		at_consumed = stop_helper;
+		assert_int_equal(
+			cay_event_fetch(port, &e, buffer, BYTES), -EFAULT);
+		at_announce = at_consumed = NULL;
+		assert_int_equal(kill(helper, SIGCONT), 0);
+		assert_int_equal(
+			mprotect(buffer, 4096, PROT_READ | PROT_WRITE), 0);
+		memset(buffer, 0xee, BYTES);
+		assert_int_equal(cay_event_fetch(port, &e, buffer, BYTES), 0);
+		assert_true(content_fits(buffer, BYTES, i));
+	}
+	child_send(&child, 1);
+	child_join(&child);
+	munmap(buffer, BYTES + 1);
+	close_port(port);
 }
 
 /* ---- in one process: the origin does nothing by itself ---- */
@@ -599,7 +654,9 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(helps_while_it_polls),
 		TEST(helps_while_it_waits),
+		TEST(helps_while_it_sleeps),
 		TEST(helps_while_it_flushes),
+		TEST(refetch_after_a_bad_buffer),
 		TEST(a_stopped_origin_loses_its_chunks),
 		TEST(damaged_words_are_not_used),
 		TEST(the_origin_dies),

@@ -266,6 +266,29 @@ static void a_bad_buffer_is_the_callers_error(void **state)
 	pair_close(&p);
 }
 
+/* Even if both have taken as many messages. */
+static void an_event_of_another_port_names_nothing(void **state)
+{
+	struct pair p = pair_open(), q = pair_open();
+	(void)state;
+	send_borrowed(&p, 1, p.source, LONG_BYTES);
+	send_borrowed(&q, 1, q.source, LONG_BYTES);
+	struct cay_event e = take(p.b, 1, LONG_BYTES);
+	struct cay_event other = take(q.b, 1, LONG_BYTES);
+	cay_release(p.b, &e);
+	cay_release(q.b, &other);
+	e.peer = other.peer;
+	assert_int_equal(
+		cay_event_fetch(q.b, &e, q.buffer, LONG_BYTES), -EINVAL);
+	e.peer = cay_port_addr(p.a);
+	assert_int_equal(cay_event_fetch(p.b, &e, p.buffer, LONG_BYTES), 0);
+	assert_int_equal(cay_event_fetch(q.b, &other, q.buffer, LONG_BYTES), 0);
+	expect_complete(p.a, 1, 0);
+	expect_complete(q.a, 1, 0);
+	pair_close(&p);
+	pair_close(&q);
+}
+
 /* ---- either end closes or dies ---- */
 
 /* The port of the target closes: the messages that it has not fetched end. */
@@ -416,6 +439,7 @@ int main(void)
 		TEST(kept_messages_hold_no_entry),
 		TEST(forged_events_are_refused),
 		TEST(a_bad_buffer_is_the_callers_error),
+		TEST(an_event_of_another_port_names_nothing),
 		TEST(unfetched_messages_end_with_the_port),
 		TEST(unfetched_messages_end_with_the_process),
 		TEST(process_memory_ends_with_its_process),
