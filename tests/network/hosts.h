@@ -37,8 +37,8 @@ static inline void hosts_open(struct hosts *h, const char *router,
 	};
 	const char *why;
 	assert_int_equal(router_preset(router, &o.router), 0);
-	if (h->net.kind == TOPOLOGY_GRAPH)
-		o.rule = ROUTING_UP_DOWN;
+	if (h->net.class == &topology_class_graph)
+		o.routing = &routing_up_down;
 	assert_int_equal(network_open(&h->n, &h->net, &o, &why), 0);
 	h->hop = o.router.link_delay + 1;
 	h->count = h->capacity = 0;

@@ -14,7 +14,8 @@ static inline struct routing *routing_of(
 	const struct topology *t, const struct routing_options *options)
 {
 	struct routing *s;
-	assert_int_equal(routing_open(&s, t, options), 0);
+	const char *why;
+	assert_int_equal(routing_open(&s, t, options, &why), 0);
 	return s;
 }
 
@@ -54,13 +55,13 @@ static inline uint32_t cycle_of(const struct topology *t, struct routing *s)
 	struct routing_path w;
 	struct route r;
 	uint32_t length;
-	assert_int_equal(dependency_open(&d, t), 0);
+	assert_int_equal(dependency_open(&d, t, 2), 0);
 	for (uint32_t a = 0; a < t->nodes; a++)
 		for (uint32_t b = 0; b < t->nodes; b++) {
 			if (routing_find(s, a, b, NULL, &w))
 				continue;
 			path_to_route(&w, &r);
-			assert_int_equal(dependency_add(&d, a, &r), 0);
+			assert_int_equal(dependency_add_route(&d, a, &r), 0);
 		}
 	assert_int_equal(dependency_cycle(&d, &cycle, &length), 0);
 	free(cycle);

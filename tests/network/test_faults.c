@@ -256,7 +256,7 @@ static void random_graphs_with_random_faults(void **state)
 		random_graph(&r, seed);
 		run_open(&r,
 			&(struct network_options){ .router = router_of("iq4"),
-				.rule = ROUTING_UP_DOWN,
+				.routing = &routing_up_down,
 				.seed = seed,
 				.threads = 1 + seed % 4,
 				.error_rate = seed % 2 ? 0.001 : 0,

@@ -91,7 +91,7 @@ static uint64_t golden_run(const struct golden *g, unsigned threads)
 	struct topology t;
 	golden_open(g, &t);
 	if (strstr(g->name, "up-down") || strncmp(g->name, "graph", 5) == 0)
-		o.rule = ROUTING_UP_DOWN;
+		o.routing = &routing_up_down;
 	o.router.ordered = g->ordered;
 	if (strstr(g->name, "errors"))
 		o.error_rate = 0.02;

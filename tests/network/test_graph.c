@@ -21,7 +21,7 @@ static void files_become_topologies(void **state)
 	struct topology t;
 	(void)state;
 	assert_int_equal(graph_parse(text, sizeof(text) - 1, &t, &c), 0);
-	assert_int_equal(t.kind, TOPOLOGY_GRAPH);
+	assert_int_equal(t.class == &topology_class_graph, true);
 	assert_int_equal(t.nodes, 5);
 	assert_int_equal(t.ports, 3);
 	assert_int_equal(topology_next(&t, 0, 0), 1);

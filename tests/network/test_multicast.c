@@ -33,8 +33,8 @@ static void cast_open(struct cast *c, const char *router, unsigned threads)
 	c->options = (struct network_options){
 		.seed = 3, .threads = threads, .record = true
 	};
-	if (c->net.kind == TOPOLOGY_GRAPH)
-		c->options.rule = ROUTING_UP_DOWN;
+	if (c->net.class == &topology_class_graph)
+		c->options.routing = &routing_up_down;
 	assert_int_equal(router_preset(router, &c->options.router), 0);
 	assert_int_equal(network_open(&c->n, &c->net, &c->options, &why), 0);
 	c->depth = calloc(c->net.nodes, sizeof(*c->depth));

@@ -46,7 +46,7 @@ static uint64_t all_pairs(
 		for (uint32_t b = 0; b < t->nodes; b++) {
 			assert_int_equal(route(t, &tree, a, b, &r), 0);
 			assert_int_equal(route_end(t, a, &r), b);
-			assert_int_equal(dependency_add(d, a, &r), 0);
+			assert_int_equal(dependency_add_route(d, a, &r), 0);
 			hops += route_hops(&r);
 		}
 	route_tree_free(&tree);
@@ -60,7 +60,7 @@ static uint32_t cycle_of(
 	struct dependency d;
 	struct channel *cycle;
 	uint32_t length;
-	assert_int_equal(dependency_open(&d, t), 0);
+	assert_int_equal(dependency_open(&d, t, 2), 0);
 	*hops = all_pairs(t, route, &d);
 	assert_int_equal(dependency_cycle(&d, &cycle, &length), 0);
 	/* Each channel leads to the node where the next one begins. */
@@ -319,9 +319,9 @@ static void wrong_routes_are_refused(void **state)
 	topology_free(&t);
 	assert_int_equal(topology_mesh(&t, size, 1), 0);
 	assert_int_equal(plain(&t, NULL, 0, 4, &r), -EINVAL);
-	assert_int_equal(dependency_open(&d, &t), 0);
+	assert_int_equal(dependency_open(&d, &t, 2), 0);
 	r = (struct route){ .count = 1, .leg = { { 0, 4, 0 } } };
-	assert_int_equal(dependency_add(&d, 0, &r), -EINVAL);
+	assert_int_equal(dependency_add_route(&d, 0, &r), -EINVAL);
 	assert_int_equal(route_end(&t, 0, &r), TOPOLOGY_NOWHERE);
 	dependency_free(&d);
 	topology_free(&t);

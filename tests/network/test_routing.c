@@ -7,9 +7,9 @@
 
 #include "routings.h"
 
-static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
+static const struct routing_options up_down = { .class = &routing_up_down,
 	.groups = 2 };
-static const struct routing_options dated = { .rule = ROUTING_DIMENSION_ORDER,
+static const struct routing_options dated = { .class = &routing_dimension_order,
 	.grouping = ROUTE_GROUPS_DATED,
 	.ties = ROUTE_TIES_PAIR,
 	.groups = 2 };
@@ -275,14 +275,15 @@ static void invalid_options_are_refused(void **state)
 	struct topology t;
 	struct routing_path w;
 	struct routing *s;
+	const char *why;
 	(void)state;
 	line_of_turns(&t, ROUTE_ALL_LEGS_MAX + 2);
-	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
-	o.rule = ROUTING_UP_DOWN;
+	assert_int_equal(routing_open(&s, &t, &o, &why), -EINVAL);
+	o.class = &routing_up_down;
 	o.groups = 0;
-	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
+	assert_int_equal(routing_open(&s, &t, &o, &why), -EINVAL);
 	o.groups = 3;
-	assert_int_equal(routing_open(&s, &t, &o), -EINVAL);
+	assert_int_equal(routing_open(&s, &t, &o, &why), -EINVAL);
 	routing_close(NULL);
 	s = routing_of(&t, &up_down);
 	path_find(s, 0, ROUTE_ALL_LEGS_MAX, &w);

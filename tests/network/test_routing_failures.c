@@ -8,9 +8,9 @@
 
 #include "routings.h"
 
-static const struct routing_options up_down = { .rule = ROUTING_UP_DOWN,
+static const struct routing_options up_down = { .class = &routing_up_down,
 	.groups = 2 };
-static const struct routing_options dated = { .rule = ROUTING_DIMENSION_ORDER,
+static const struct routing_options dated = { .class = &routing_dimension_order,
 	.grouping = ROUTE_GROUPS_DATED,
 	.ties = ROUTE_TIES_PAIR,
 	.groups = 2 };

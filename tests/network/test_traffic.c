@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "chance.h"
+#include "network/topology/class.h"
 #include "network/traffic/traffic.h"
 
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
@@ -233,8 +234,12 @@ static void permutations_are_permutations(void **state)
 
 static void wrong_traffic_is_refused(void **state)
 {
-	const struct topology alone = { .kind = TOPOLOGY_GRAPH, .nodes = 1 };
-	const struct topology pair = { .kind = TOPOLOGY_GRAPH, .nodes = 2 };
+	const struct topology alone = {
+		.class = &topology_class_graph, .nodes = 1, .hosts = 1
+	};
+	const struct topology pair = {
+		.class = &topology_class_graph, .nodes = 2, .hosts = 2
+	};
 	struct traffic t = { .topology = &alone };
 	const char *why = NULL;
 	(void)state;
@@ -255,7 +260,9 @@ static void wrong_traffic_is_refused(void **state)
 static void wrong_hot_spots_are_refused(void **state)
 {
 	static const double wrong[] = { -0.1, 1.1, NAN, INFINITY };
-	const struct topology pair = { .kind = TOPOLOGY_GRAPH, .nodes = 2 };
+	const struct topology pair = {
+		.class = &topology_class_graph, .nodes = 2, .hosts = 2
+	};
 	struct traffic t = { .topology = &pair, .pattern = TRAFFIC_HOT_SPOT };
 	const char *why = NULL;
 	(void)state;

@@ -11,12 +11,15 @@
 
 #include <cmocka.h>
 
+#include "network/topology/class.h"
 #include "network/traffic/random.h"
 #include "network/traffic/workload.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct topology topology = { .kind = TOPOLOGY_GRAPH, .nodes = 20 };
+static const struct topology topology = {
+	.class = &topology_class_graph, .nodes = 20, .hosts = 20
+};
 
 static int read_bytes(const void *bytes, size_t size, struct workload *w,
 	struct workload_error *c)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "network/topology/topology.h"
+#include "network/topology/class.h"
 #include "network/traffic/random.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/sim/sim.h"
+#include "network/topology/class.h"
 #include "network/topology/graph.h"
 
 /* A random stream that no node uses. */
@@ -68,41 +69,23 @@ static int graph_open(const char *path, struct topology *t)
 	return r ? graph_error(path, r) : CLI_OK;
 }
 
-static const uint32_t cube_default[] = { 8, 8, 8 };
-
-/* Builds a regular topology from --dims. */
-static int regular_open(const struct sim_options *c, struct topology *t)
-{
-	const uint32_t *dims = c->dims_count ? c->dims : cube_default;
-	uint32_t one = c->dims[0];
-	unsigned count = c->dims_count;
-	if (strcmp(c->topology, "torus") == 0)
-		return topology_torus(t, dims, count ? count : 3);
-	if (strcmp(c->topology, "mesh") == 0)
-		return topology_mesh(t, dims, count ? count : 2);
-	if (count > 1)
-		return -EDOM;
-	if (strcmp(c->topology, "hypercube") == 0)
-		return topology_hypercube(t, count ? one : 6);
-	if (strcmp(c->topology, "full") == 0)
-		return topology_full(t, count ? one : 7);
-	one = count ? one : 16;
-	return topology_torus(t, &one, 1);
-}
-
 static int dims_error(const struct sim_options *c, int r)
 {
-	bool cube = strcmp(c->topology, "hypercube") == 0;
+	const struct topology_class *k = c->class;
 	switch (r) {
 	case -EDOM:
+		if (k->sizes_most == 1)
+			return cli_usage_error("sim",
+				"--dims %s: a %s has one number, of its %s",
+				c->dims_text, k->name, k->sizes);
 		return cli_usage_error("sim",
-			"--dims %s: a %s has one number, of its %s",
-			c->dims_text, c->topology,
-			cube ? "dimensions" : "nodes");
+			"--dims %s: a %s has %u numbers: "
+			"%s",
+			c->dims_text, k->name, k->sizes_least, k->sizes);
 	case -EINVAL:
-		return cli_usage_error("sim", "--dims %s: %s", c->dims_text,
-			cube ? "a hypercube has 1 dimension or more"
-			     : "each must be 2 or more");
+		return cli_usage_error("sim",
+			"--dims %s: each must be %u or more", c->dims_text,
+			k->size_least);
 	case -E2BIG:
 		return cli_usage_error("sim",
 			"--dims %s: too large: at most %u nodes with %u links "
@@ -115,31 +98,29 @@ static int dims_error(const struct sim_options *c, int r)
 
 int sim_topology_open(struct sim_options *c, struct topology *t)
 {
-	if (c->graph && c->routing == ROUTING_DIMENSION_ORDER)
-		return cli_usage_error("sim",
-			"--routing dimension-order: a graph has no "
-			"dimensions; try up-down");
-	if (c->graph) {
-		c->network.rule = ROUTING_UP_DOWN;
+	const struct topology_class *k = c->class;
+	if (c->graph)
 		return graph_open(c->graph, t);
-	}
-	int r = regular_open(c, t);
+	const uint32_t *size = c->dims_count ? c->dims : k->standard;
+	unsigned count = c->dims_count ? c->dims_count : k->standard_count;
+	if (count < k->sizes_least || count > k->sizes_most)
+		return dims_error(c, -EDOM);
+	int r = k->open(t, size, count);
 	return r ? dims_error(c, r) : CLI_OK;
 }
 
-void sim_dims_text(const struct topology *t, char text[SIM_DIMS_BYTES])
+void sim_dims_text(const struct sim_options *c, const struct topology *t,
+	char text[SIM_DIMS_BYTES])
 {
-	bool grid = t->kind == TOPOLOGY_TORUS || t->kind == TOPOLOGY_MESH;
+	const struct topology_class *k = c->class;
+	const uint32_t *size = c->dims_count ? c->dims : k->standard;
+	unsigned count = c->dims_count ? c->dims_count : k->standard_count;
 	int n = 0;
-	if (!grid) {
-		bool cube = t->kind == TOPOLOGY_HYPERCUBE;
-		snprintf(text, SIM_DIMS_BYTES, "%u",
-			cube ? t->dimensions : t->nodes);
-		return;
-	}
-	for (unsigned d = 0; d < t->dimensions; d++)
+	if (count == 0)
+		snprintf(text, SIM_DIMS_BYTES, "%u", t->nodes);
+	for (unsigned i = 0; i < count; i++)
 		n += snprintf(text + n, SIM_DIMS_BYTES - (size_t)n, "%s%u",
-			d ? "x" : "", t->size[d]);
+			i ? "x" : "", size[i]);
 }
 
 /* ---- checks of the options against the topology ---- */
@@ -285,27 +266,12 @@ static int faults_schedule(struct sim_network *s)
 	return r;
 }
 
-/* The network removes dead links from its own copy. */
-static int topology_copy(struct topology *to, const struct topology *from)
-{
-	uint64_t ends = (uint64_t)from->nodes * from->ports;
-	*to = *from;
-	to->neighbour = malloc((ends + 1) * sizeof(*to->neighbour));
-	to->peer_port = malloc(ends + 1);
-	if (!to->neighbour || !to->peer_port) {
-		topology_free(to);
-		return -ENOMEM;
-	}
-	memcpy(to->neighbour, from->neighbour, ends * sizeof(*to->neighbour));
-	memcpy(to->peer_port, from->peer_port, ends);
-	return 0;
-}
-
 int sim_network_open(struct sim_network *s, const struct sim_options *c,
 	const struct topology *t)
 {
 	const char *why = NULL;
 	s->options = c;
+	/* The network removes dead links from its own copy. */
 	int r = topology_copy(&s->topology, t);
 	if (r)
 		return cli_error("sim", "%s", strerror(-r));

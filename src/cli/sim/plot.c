@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/sim/sim.h"
+#include "network/topology/class.h"
 #include "plot/curve.h"
 #include "plot/heat.h"
 
@@ -65,7 +66,6 @@ int sim_svg_write(const struct sim_results *o, FILE *to)
 int sim_heat_write(const struct sim_results *o, FILE *to)
 {
 	const struct topology *t = &o->topology;
-	bool grid = t->kind == TOPOLOGY_TORUS || t->kind == TOPOLOGY_MESH;
 	double cycles = o->link_cycles ? (double)o->link_cycles : 1;
 	char title[SIM_TITLE_BYTES], load[64];
 	struct heat_link *link = malloc((o->links + 1) * sizeof(*link));
@@ -83,7 +83,9 @@ int sim_heat_write(const struct sim_results *o, FILE *to)
 		.subtitle = load,
 		.unit = "flits per cycle",
 		.nodes = t->nodes,
-		.dimensions = grid ? t->dimensions : 0,
+		.dimensions = t->class->grid && t->dimensions <= 3
+				      ? t->dimensions
+				      : 0,
 		.link = link,
 		.count = o->links };
 	for (unsigned d = 0; d < h.dimensions; d++)

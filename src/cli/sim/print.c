@@ -13,9 +13,9 @@ void sim_title(const struct sim_results *o, char title[SIM_TITLE_BYTES])
 {
 	const struct sim_options *c = o->options;
 	char dims[SIM_DIMS_BYTES];
-	sim_dims_text(&o->topology, dims);
+	sim_dims_text(c, &o->topology, dims);
 	snprintf(title, SIM_TITLE_BYTES, "%s %s, %s, %s, %s", c->topology, dims,
-		c->network.router.name, sim_routings[c->network.rule],
+		c->network.router.name, routing_class_name(c->network.routing),
 		c->task == SIM_REPLAY
 			? "trace"
 			: traffic_pattern_name(c->study.traffic.pattern));
@@ -30,9 +30,12 @@ double sim_cycles_ns(const struct sim_options *c, double cycles)
 void sim_channel_text(const struct topology *t, const struct channel *c,
 	char text[SIM_CHANNEL_BYTES])
 {
-	snprintf(text, SIM_CHANNEL_BYTES, "node %u, port %u to node %u, %s",
-		c->node, c->port, topology_next(t, c->node, c->port),
-		c->group == GROUP_HIGH ? "high group" : "low group");
+	int n = snprintf(text, SIM_CHANNEL_BYTES,
+		"node %u, port %u to node %u, class %u", c->node, c->port,
+		topology_next(t, c->node, c->port), c->class);
+	if (c->vc != CHANNEL_VC_ANY)
+		snprintf(text + n, SIM_CHANNEL_BYTES - (size_t)n, ", VC %u",
+			c->vc);
 }
 
 static void ns_print(const struct sim_options *c, double cycles)

@@ -207,13 +207,13 @@ void sim_json_setup(
 	struct json *j, const struct sim_options *c, const struct topology *t)
 {
 	char dims[SIM_DIMS_BYTES];
-	sim_dims_text(t, dims);
+	sim_dims_text(c, t, dims);
 	json_put_string(j, "topology", c->topology);
 	json_put_string(j, "dims", dims);
 	json_put_number(j, "nodes", t->nodes);
 	json_put_string(j, "router", c->network.router.name);
 	put_router(j, &c->network.router, c->network.host_delay);
-	json_put_string(j, "routing", sim_routings[c->network.rule]);
+	json_put_string(j, "routing", routing_class_name(c->network.routing));
 }
 
 static void put_traffic(struct json *j, const struct sim_options *c)
@@ -238,8 +238,9 @@ void sim_json_cycle(
 		json_put_number(j, "node", k->node);
 		json_put_number(j, "port", k->port);
 		json_put_number(j, "to", topology_next(t, k->node, k->port));
-		json_put_string(
-			j, "group", k->group == GROUP_HIGH ? "high" : "low");
+		json_put_number(j, "class", k->class);
+		if (k->vc != CHANNEL_VC_ANY)
+			json_put_number(j, "vc", k->vc);
 		json_object_end(j);
 	}
 	json_array_end(j);

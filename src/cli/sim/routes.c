@@ -9,47 +9,22 @@
 #include "cli/sim/sim.h"
 #include "network/topology/metric.h"
 
-/* ---- hops of a path ---- */
-
-void sim_walk_begin(struct sim_walk *w, const struct topology *t,
-	const struct router *r, uint32_t from, const struct routing_path *path)
-{
-	*w = (struct sim_walk){
-		.topology = t, .router = r, .path = path, .node = from
-	};
-}
-
-/* A router with one group has low channels only. */
-bool sim_walk_next(struct sim_walk *w)
-{
-	const uint32_t *leg = routing_path_legs(w->path);
-	while (w->leg < w->path->count) {
-		uint32_t low = routing_leg_low(leg[w->leg]);
-		uint32_t high = routing_leg_high(leg[w->leg]);
-		if (w->hop < low + high) {
-			bool is_high = w->hop++ >= low && w->router->groups > 1;
-			w->at = (struct channel){ .node = w->node,
-				.port = (uint8_t)routing_leg_port(leg[w->leg]),
-				.group = is_high ? GROUP_HIGH : GROUP_LOW };
-			w->node =
-				topology_next(w->topology, w->node, w->at.port);
-			return true;
-		}
-		w->leg++;
-		w->hop = 0;
-	}
-	return false;
-}
-
 int sim_routing_open(const struct sim_options *c, const struct topology *t,
 	struct routing **s)
 {
 	const struct router *r = &c->network.router;
-	const struct routing_options o = { .rule = c->network.rule,
+	const struct routing_options o = { .class = c->network.routing,
 		.grouping = r->grouping,
 		.ties = r->ties,
-		.groups = r->groups };
-	return routing_open(s, t, &o);
+		.groups = r->groups,
+		.channels = r->channels,
+		.ordered = r->ordered };
+	const char *why = NULL;
+	int e = routing_open(s, t, &o, &why);
+	if (e == -EINVAL || e == -E2BIG)
+		return cli_usage_error("sim", "--routing %s: %s",
+			routing_class_name(c->network.routing), why);
+	return e ? cli_error("sim", "routes: %s", strerror(-e)) : CLI_OK;
 }
 
 /* ---- one route ---- */
@@ -62,27 +37,20 @@ struct route_pair {
 	bool has_string; /* the paths fit into a routing string */
 };
 
-static uint32_t path_hops(const struct routing_path *path)
-{
-	uint32_t hops = 0;
-	for (unsigned i = 0; i < path->count; i++) {
-		uint32_t leg = routing_path_legs(path)[i];
-		hops += routing_leg_low(leg) + routing_leg_high(leg);
-	}
-	return hops;
-}
-
 static void path_print(const struct route_pair *p, const char *name,
 	uint32_t from, const struct routing_path *path)
 {
 	char text[SIM_CHANNEL_BYTES];
-	struct sim_walk w;
-	uint32_t hops = path_hops(path);
+	struct routing_walk w;
+	uint32_t hops = routing_path_hops(path);
 	printf("%s: %u hop%s\n", name, hops, plural(hops));
-	sim_walk_begin(
-		&w, &p->topology, &p->options->network.router, from, path);
-	while (sim_walk_next(&w)) {
-		sim_channel_text(&p->topology, &w.at, text);
+	routing_walk_begin(&w, &p->topology, from, path);
+	while (routing_walk_next(&w)) {
+		const struct channel at = { .node = w.from,
+			.port = (uint8_t)w.port,
+			.class = (uint8_t)w.class,
+			.vc = CHANNEL_VC_ANY };
+		sim_channel_text(&p->topology, &at, text);
 		printf("  %s\n", text);
 	}
 }
@@ -90,18 +58,16 @@ static void path_print(const struct route_pair *p, const char *name,
 static void path_json(struct json *j, const struct route_pair *p,
 	const char *key, uint32_t from, const struct routing_path *path)
 {
-	struct sim_walk w;
-	sim_walk_begin(
-		&w, &p->topology, &p->options->network.router, from, path);
+	struct routing_walk w;
+	routing_walk_begin(&w, &p->topology, from, path);
 	json_key(j, key);
 	json_array_begin(j);
-	while (sim_walk_next(&w)) {
+	while (routing_walk_next(&w)) {
 		json_object_begin(j);
-		json_put_number(j, "node", w.at.node);
-		json_put_number(j, "port", w.at.port);
-		json_put_string(
-			j, "group", w.at.group == GROUP_HIGH ? "high" : "low");
-		json_put_number(j, "to", w.node);
+		json_put_number(j, "node", w.from);
+		json_put_number(j, "port", w.port);
+		json_put_number(j, "class", w.class);
+		json_put_number(j, "to", w.to);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -131,7 +97,7 @@ static void route_json(const struct route_pair *p)
 	sim_json_setup(&j, p->options, &p->topology);
 	json_put_number(&j, "from", p->options->route_from);
 	json_put_number(&j, "to", p->options->route_to);
-	json_put_number(&j, "hops", path_hops(&p->there));
+	json_put_number(&j, "hops", routing_path_hops(&p->there));
 	path_json(&j, p, "there", p->options->route_from, &p->there);
 	path_json(&j, p, "back", p->options->route_to, &p->back);
 	json_key(&j, "routing_string");
@@ -187,11 +153,9 @@ int sim_route(struct sim_options *c)
 			c->route_to, last);
 		goto err_topology;
 	}
-	int r = sim_routing_open(c, &p.topology, &s);
-	if (r) {
-		status = cli_error("sim", "routes: %s", strerror(-r));
+	status = sim_routing_open(c, &p.topology, &s);
+	if (status)
 		goto err_topology;
-	}
 	status = route_find(&p, s);
 	routing_close(s);
 err_topology:

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "network/topology/class.h"
 
 /* ---- values that need more than the table ---- */
 
@@ -129,8 +130,10 @@ static int sim_run(const struct command *command, int argc, char **argv)
 	status = combination_check(c);
 	if (status >= 0)
 		return status;
-	if (c->routing != SIM_ROUTING_DEFAULT)
-		c->network.rule = (enum routing_rule)c->routing;
+	c->class = topology_class_find(c->topology);
+	c->network.routing = routing_class_find(
+		c->routing == SIM_ROUTING_DEFAULT ? c->class->routing
+						  : routing_names[c->routing]);
 	cli_ignore_sigpipe();
 	if (c->check)
 		return sim_check(c);
@@ -163,7 +166,7 @@ static const struct option_row sim_rows[] = {
 		"sizes of a torus or mesh; number of nodes of a ring or a full "
 		"graph; dimensions of a hypercube",
 		.group = "Network",
-		.expected = "sizes such as 8x8x8, at most three"),
+		.expected = "sizes such as 8x8x8, at most six"),
 	OPTION_VALUE("graph", "FILE", OPTION_FILE, graph,
 		"read the graph from FILE: a line 'nodes N', and a line 'A B' "
 		"for each link"),
@@ -198,7 +201,7 @@ static const struct option_row sim_rows[] = {
 		"no deadlock recovery",
 		.max = UINT16_MAX, .expected = "0 to 65535 cycles"),
 	OPTION_VALUE("routing", "NAME", OPTION_CHOICE, routing,
-		"routing algorithm", .choices = sim_routings),
+		"routing algorithm", .choices = routing_names),
 	OPTION_SWITCH("ordered", network.router.ordered,
 		"deliver packets between two nodes in order"),
 	OPTION_VALUE("load", "X", OPTION_REAL, study.load,
@@ -308,7 +311,7 @@ const struct command command_sim = {
 	.name = "sim",
 	.summary = "simulate an interconnect: latency and throughput",
 	.arguments = "TOPOLOGY",
-	.choices = WORDS("torus", "mesh", "ring", "hypercube", "full", "graph"),
+	.choices = topology_names,
 	.help = "Simulates an interconnect cycle by cycle and prints its "
 		"latency and throughput. TOPOLOGY is torus, mesh, ring, "
 		"hypercube, full or graph. Times are in cycles, lengths in "

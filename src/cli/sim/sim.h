@@ -75,11 +75,12 @@ struct sim_options {
 	bool saturation, check, metrics, route;
 	/* Network */
 	const char *topology, *dims_text;
-	uint32_t dims[TOPOLOGY_DIMENSIONS_MAX];
+	const struct topology_class *class;
+	uint32_t dims[TOPOLOGY_GRID_MAX];
 	unsigned dims_count; /* 0: the default */
 	const char *graph;
 	struct network_options network;
-	unsigned routing; /* enum routing_rule, or SIM_ROUTING_DEFAULT */
+	unsigned routing; /* of routing_names, or SIM_ROUTING_DEFAULT */
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	unsigned faults;
 	struct sim_random random_links, random_nodes;
@@ -100,7 +101,6 @@ struct sim_options {
 /* Names, in the order of the enumerations. */
 extern const char *const sim_switchings[];
 extern const char *const sim_groups[];
-extern const char *const sim_routings[];
 
 /* Parse the value of an option into a struct sim_options. */
 bool sim_dims_parse(void *options, const char *text);
@@ -128,9 +128,10 @@ int sim_network_check(struct sim_options *, const struct topology *);
 int sim_network_open(struct sim_network *, const struct sim_options *,
 	const struct topology *);
 void sim_network_close(struct sim_network *);
-/* Writes "8x8x8", or the number of nodes of a topology without dimensions. */
-#define SIM_DIMS_BYTES 40
-void sim_dims_text(const struct topology *, char text[SIM_DIMS_BYTES]);
+/* Writes the sizes, "8x8x8", or the number of nodes of a graph. */
+#define SIM_DIMS_BYTES 80
+void sim_dims_text(const struct sim_options *, const struct topology *,
+	char text[SIM_DIMS_BYTES]);
 
 /* ---- tasks; all return the exit status ---- */
 
@@ -192,24 +193,9 @@ bool sim_prints(const struct sim_options *);
 
 /* ---- routes.c ---- */
 
-/* Returns 0 or -errno. */
+/* Opens the routing function. Returns the exit status. */
 int sim_routing_open(
 	const struct sim_options *, const struct topology *, struct routing **);
-
-/* Iterates over the hops of a path. */
-struct sim_walk {
-	const struct topology *topology;
-	const struct router *router;
-	const struct routing_path *path;
-	unsigned leg;
-	uint32_t hop;	   /* of the leg */
-	struct channel at; /* the current hop */
-	uint32_t node;	   /* where it leads */
-};
-
-void sim_walk_begin(struct sim_walk *, const struct topology *,
-	const struct router *, uint32_t from, const struct routing_path *);
-bool sim_walk_next(struct sim_walk *);
 
 /* ---- progress.c ---- */
 
@@ -224,11 +210,11 @@ __attribute__((format(printf, 1, 2))) void sim_progress(
 /* ---- print.c, report.c ---- */
 
 /* Writes "torus 8x8x8, extoll, ...". */
-#define SIM_TITLE_BYTES 160
+#define SIM_TITLE_BYTES 200
 void sim_title(const struct sim_results *, char title[SIM_TITLE_BYTES]);
 /* Returns nanoseconds, or 0 if the router has no clock rate. */
 double sim_cycles_ns(const struct sim_options *, double cycles);
-/* Writes "node 3, port 1 to node 2, low group". */
+/* Writes "node 3, port 1 to node 2, class 0". */
 #define SIM_CHANNEL_BYTES 96
 void sim_channel_text(const struct topology *, const struct channel *,
 	char text[SIM_CHANNEL_BYTES]);

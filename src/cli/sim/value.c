@@ -11,7 +11,6 @@
 
 const char *const sim_switchings[] = { "wormhole", "cut-through", NULL };
 const char *const sim_groups[] = { "plain", "dated", "fixed", NULL };
-const char *const sim_routings[] = { "dimension-order", "up-down", NULL };
 
 /* ---- parts of a value; these advance the text ---- */
 
@@ -77,7 +76,7 @@ bool sim_dims_parse(void *options, const char *text)
 	c->dims_count = 0;
 	c->dims_text = text;
 	do {
-		if (c->dims_count == TOPOLOGY_DIMENSIONS_MAX ||
+		if (c->dims_count == TOPOLOGY_GRID_MAX ||
 			!take_number(&text, TOPOLOGY_NODES_MAX, &n))
 			return false;
 		c->dims[c->dims_count++] = (uint32_t)n;

@@ -28,12 +28,7 @@ static void network_shape(struct network *n)
 	n->port_mask = (1u << n->port_bits) - 1;
 	n->local_mask = (1u << n->node_shift) - 1;
 	n->depth_mask = (1u << bits_log2_up(r->buffer)) - 1;
-	n->group_mask[GROUP_ANY] = (uint16_t)((1u << r->channels) - 1);
-	n->group_mask[GROUP_LOW] = (uint16_t)router_group_mask(r, GROUP_LOW);
-	n->group_mask[GROUP_HIGH] = (uint16_t)router_group_mask(r, GROUP_HIGH);
-	/* Without a dateline all packets use the low group. */
-	if (n->topology->kind != TOPOLOGY_TORUS)
-		n->group_mask[GROUP_LOW] = n->group_mask[GROUP_ANY];
+	n->class_mask[CLASS_ANY] = (uint16_t)((1u << r->channels) - 1);
 	n->tag_mask = (uint16_t)((1u << r->tag_bits) - 1);
 	n->round_robin = r->arbiter == ROUTER_ROUND_ROBIN;
 	n->credits = r->flow == ROUTER_CREDITS;
@@ -106,7 +101,7 @@ static void port_open(struct network *n, uint32_t node, unsigned local)
 					   : CREDITS_UNLIMITED,
 			.blocked_input = NO_VC
 		};
-	p->free_vcs = n->group_mask[GROUP_ANY];
+	p->free_vcs = n->class_mask[CLASS_ANY];
 	p->peer_vc = NO_VC;
 	if (!link)
 		return;
@@ -157,36 +152,22 @@ static int workers_open(struct network *n)
 	return 0;
 }
 
-static int routes_open(struct network *n)
+static int routes_open(struct network *n, const char **why)
 {
-	enum route_ties ties = n->router.ties;
-	/* Ordered delivery: packets between two nodes take the same path. */
-	if (n->router.ordered && ties == ROUTE_TIES_RANDOM)
-		ties = ROUTE_TIES_PAIR;
-	struct routing_options options = { .rule = n->options.rule,
+	struct routing_options options = { .class = n->options.routing,
 		.grouping = n->router.grouping,
-		.ties = ties,
-		.groups = n->router.groups };
-	int r = routing_open(&n->routing, n->topology, &options);
+		.ties = n->router.ties,
+		.groups = n->router.groups,
+		.channels = n->router.channels,
+		.ordered = n->router.ordered };
+	int r = routing_open(&n->routing, n->topology, &options, why);
 	if (r)
 		return r;
+	for (unsigned c = 0; c < routing_classes(n->routing); c++)
+		n->class_mask[c] = (uint16_t)routing_class_mask(n->routing, c);
 	n->rerouting = reroute_needed(n);
 	r = tree_open(&n->tree, n->topology, 0);
 	return r ? r : transport_open(n);
-}
-
-/* The most legs of a dimension-order route; 0 if that is not an issue. */
-static unsigned legs_most(const struct topology *t)
-{
-	bool ring = t->kind == TOPOLOGY_TORUS;
-	unsigned legs = 0;
-	if (!ring && t->kind != TOPOLOGY_MESH)
-		return 0;
-	for (unsigned d = 0; d < t->dimensions; d++) {
-		uint32_t hops = ring ? t->size[d] / 2 : t->size[d] - 1;
-		legs += (hops + ROUTING_HOPS_MAX - 1) / ROUTING_HOPS_MAX;
-	}
-	return legs;
 }
 
 static int network_check_options(const struct topology *t,
@@ -198,11 +179,6 @@ static int network_check_options(const struct topology *t,
 	       "iq4 has any number";
 	if (o->router.links_max && t->ports > o->router.links_max)
 		return -EINVAL;
-	*why = "a route has at most six legs of 4095 hops: a dimension is too "
-	       "long";
-	if (o->rule == ROUTING_DIMENSION_ORDER &&
-		legs_most(t) > ROUTING_LEGS_INLINE)
-		return -E2BIG;
 	*why = "a network has at most 64 threads";
 	if (o->threads > NETWORK_THREADS_MAX)
 		return -EINVAL;
@@ -213,7 +189,7 @@ static int network_check_options(const struct topology *t,
 	return o->host_delay > ROUTER_DELAY_MAX ? -EINVAL : 0;
 }
 
-static int network_build(struct network *n, unsigned threads)
+static int network_build(struct network *n, unsigned threads, const char **why)
 {
 	if (!network_arrays(n))
 		return -ENOMEM;
@@ -235,7 +211,7 @@ static int network_build(struct network *n, unsigned threads)
 			s[i].last_channel = (uint8_t)(n->channels - 1);
 		}
 	}
-	r = routes_open(n);
+	r = routes_open(n, why);
 	return r ? r : thread_pool_open(n, threads);
 }
 
@@ -259,11 +235,8 @@ int network_open(struct network **network, struct topology *t,
 	if (n->workers < threads)
 		n->workers = threads;
 	network_shape(n);
-	r = network_build(n, threads);
+	r = network_build(n, threads, why);
 	if (r) {
-		if (r == -EINVAL)
-			*why = "a graph has no dimensions: its routes are "
-			       "up/down";
 		network_close(n);
 		return r;
 	}

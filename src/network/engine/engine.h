@@ -43,8 +43,8 @@
 #define PORTS_MAX	  (TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
 #define NO_VC		  UINT32_MAX
 #define NO_REQUEST	  UINT32_MAX
-#define PORT_ANY	  0xff /* any network port */
-#define GROUP_ANY	  2    /* any channel; extends enum channel_group */
+#define PORT_ANY	  0xff		      /* any network port */
+#define CLASS_ANY	  ROUTING_CLASSES_MAX /* any channel */
 
 _Static_assert(PORTS_MAX <= 64, "a bit for each port");
 
@@ -70,9 +70,9 @@ struct input_vc {
 	uint8_t last_port; /* output port of the previous packet */
 	uint8_t channel;   /* output channel held, or held last */
 	uint8_t state : 2;
-	uint8_t group : 2;	   /* enum channel_group, or GROUP_ANY */
 	uint8_t xoff_sent : 1;	   /* the sender has been stopped */
 	uint8_t switch_listed : 1; /* is in the worklist of the switch */
+	uint8_t class : 4;	   /* channel class requested, or CLASS_ANY */
 };
 
 _Static_assert(sizeof(struct input_vc) == 16, "four per cache line");
@@ -252,8 +252,8 @@ struct network {
 	/* Bits of the channel and port in a VC index; their sum. */
 	unsigned channel_bits, port_bits, node_shift;
 	uint32_t channel_mask, port_mask, local_mask;
-	unsigned depth_mask; /* of a ring */
-	uint16_t group_mask[3];
+	unsigned depth_mask;		    /* of a ring */
+	uint16_t class_mask[CLASS_ANY + 1]; /* channels of each class */
 	uint16_t tag_mask;
 	bool round_robin;
 	bool credits;	  /* credit flow control, not XON/XOFF */

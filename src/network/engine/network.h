@@ -32,7 +32,7 @@ struct length;
 
 struct network_options {
 	struct router router;
-	enum routing_rule rule;
+	const struct routing_class *routing; /* NULL: the usual one */
 	uint64_t seed;
 	unsigned threads;    /* 0: one */
 	bool record;	     /* the paths of packets that the caller sends */

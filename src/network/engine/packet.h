@@ -120,7 +120,7 @@ static inline uint32_t packet_hops_left(const struct packet_state *p)
 
 struct packet_hop {
 	unsigned port; /* or ROUTING_PORT_HOST */
-	unsigned group;
+	unsigned class;
 };
 
 /* Consumes the next hop of the source route. */
@@ -136,7 +136,7 @@ static inline struct packet_hop packet_route_hop(struct packet_state *p)
 	p->leg_rest =
 		rest - (high ? routing_leg(0, 0, 1) : routing_leg(0, 1, 0));
 	return (struct packet_hop){ routing_leg_port(rest),
-		high ? GROUP_HIGH : GROUP_LOW };
+		routing_leg_class(rest) + high };
 }
 
 #endif

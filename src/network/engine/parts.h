@@ -62,11 +62,11 @@ static inline uint16_t vc_ordered(uint16_t mask, uint32_t tag)
 static inline uint16_t vc_candidates(
 	const struct network *n, const struct input_vc *in)
 {
-	uint16_t mask = n->group_mask[in->group];
+	uint16_t mask = n->class_mask[in->class];
 	if (likely(!n->router.ordered))
 		return mask;
 	const struct packet_state *p = flit_packet(n, in->front);
-	uint32_t tag = in->group == GROUP_ANY ? p->from / n->network_ports
+	uint32_t tag = in->class == CLASS_ANY ? p->from / n->network_ports
 					      : p->tag;
 	return vc_ordered(mask, tag);
 }
@@ -171,7 +171,7 @@ void fault_reroute_if_drained(struct network *);
  * detour, or the debug port.
  */
 unsigned detour_port(struct worker *, uint32_t node, unsigned port,
-	struct packet_state *, unsigned *group);
+	struct packet_state *, unsigned *class);
 
 /* ---- reroute.c ---- */
 

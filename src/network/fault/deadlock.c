@@ -112,11 +112,11 @@ static uint32_t tag_owner(const struct analysis *a, uint32_t vc, uint32_t port)
 {
 	const struct network *n = a->n;
 	bool any_port = n->router.arbiter == ROUTER_SMART;
-	uint16_t group = n->group_mask[n->input[vc].group];
+	uint16_t class = n->class_mask[n->input[vc].class];
 	for (unsigned c = 0; n->input_tag && c < n->channels; c++) {
 		uint32_t out = port << n->channel_bits | c;
 		uint32_t owner = a->owner[out];
-		if (owner != NO_VC && group >> c & 1 &&
+		if (owner != NO_VC && class >> c & 1 &&
 			n->output_tag[out].tag == n->input_tag[vc] &&
 			(any_port || vc_port(n, owner) == vc_port(n, vc)))
 			return owner;
@@ -290,7 +290,7 @@ void deadlock_recover(struct network *n, uint32_t port)
 	struct packet_state *p = flit_packet(n, in->front);
 	p->hops = (uint16_t)(p->hops - packet_hops_left(p) - 1);
 	in->port = (uint8_t)n->port_debug;
-	in->group = GROUP_ANY;
+	in->class = CLASS_ANY;
 }
 
 /* ---- the cycle of channels ---- */
@@ -344,14 +344,17 @@ int network_deadlock(struct network *n, struct channel **cycle, uint32_t *count)
 	while (vc != NO_VC && *count < blocked) {
 		/* The channel that fills this input VC. */
 		uint32_t peer = n->port[vc_port(n, vc)].peer_vc;
-		uint32_t bit = 1u << vc_channel(n, vc);
+		unsigned channel = vc_channel(n, vc), class = 0;
+		while (class + 1 < routing_classes(n->routing) &&
+			!(n->class_mask[class] >> channel & 1))
+			class ++;
 		if (peer != NO_VC)
-			(*cycle)[(*count)++] = (struct channel){
-				.node = vc_node(n, peer),
-				.port = (uint8_t)port_local(
-					n, vc_port(n, peer)),
-				.group = !(n->group_mask[GROUP_LOW] & bit)
-			};
+			(*cycle)[(*count)++] =
+				(struct channel){ .node = vc_node(n, peer),
+					.port = (uint8_t)port_local(
+						n, vc_port(n, peer)),
+					.class = (uint8_t) class,
+					.vc = (uint8_t)channel };
 		vc = blocker_of(&a, vc);
 		if (vc == start)
 			break;

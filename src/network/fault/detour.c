@@ -37,7 +37,7 @@ static bool detour_take(
 }
 
 unsigned detour_port(struct worker *w, uint32_t node, unsigned port,
-	struct packet_state *p, unsigned *group)
+	struct packet_state *p, unsigned *class)
 {
 	const struct network *n = w->network;
 	uint32_t left = packet_hops_left(p);
@@ -49,7 +49,7 @@ unsigned detour_port(struct worker *w, uint32_t node, unsigned port,
 		p->flags |= PACKET_DETOURED;
 		p->hops = (uint16_t)(p->hops + packet_hops_left(p) - left - 1);
 		struct packet_hop hop = packet_route_hop(p);
-		*group = hop.group;
+		*class = hop.class;
 		w->counters.detours++;
 		if (!(n->port[port_of(n, node, hop.port)].flags & PORT_MASKED))
 			return hop.port;
@@ -57,7 +57,7 @@ unsigned detour_port(struct worker *w, uint32_t node, unsigned port,
 	}
 	/* The hops that remain do not count; those of the new route will. */
 	p->hops = (uint16_t)(p->hops - left - 1);
-	*group = GROUP_ANY;
+	*class = CLASS_ANY;
 	return n->port_debug;
 }
 

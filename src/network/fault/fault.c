@@ -34,13 +34,13 @@ static void output_mask(struct discard *d, uint32_t port)
 			discard_packet(d, n->input_packet[vc]);
 			continue;
 		}
-		unsigned group;
+		unsigned class;
 		input_release(n, in);
 		in->state = INPUT_VC_ALLOC;
 		in->request_time = (uint32_t)(n->now + n->router.route_delay);
 		in->port = (uint8_t)detour_port(node_worker(n, node), node,
-			in->port, flit_packet(n, in->front), &group);
-		in->group = group & 3;
+			in->port, flit_packet(n, in->front), &class);
+		in->class = class & 15;
 	}
 }
 
@@ -150,9 +150,9 @@ void fault_reroute_if_drained(struct network *n)
 		multicasts += n->worker[i].multicasts;
 	if (packets_in_flight(n) || multicasts)
 		return;
-	n->rerouting = reroute_needed(n);
-	int r = n->rerouting ? 0 : routing_rebuild(n->routing);
-	if (r == 0)
+	int r = routing_rebuild(n->routing);
+	n->rerouting = r == -EOPNOTSUPP;
+	if (r == 0 || n->rerouting)
 		r = tree_rebuild(n);
 	if (r == 0)
 		r = transport_rebuild(n);

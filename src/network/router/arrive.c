@@ -6,7 +6,7 @@
 
 /*
  * Routes the packet at the front of an input VC: the next hop of its source
- * route names the output port and the channel group. VC allocation follows
+ * route names the output port and the channel class. VC allocation follows
  * after the delay of the routing stage.
  */
 static inline void head_route(
@@ -17,18 +17,18 @@ static inline void head_route(
 	in->last_port = in->port;
 	struct packet_hop hop = packet_route_hop(p);
 	uint32_t node = vc_node(n, vc);
-	unsigned port = hop.port, group = hop.group;
+	unsigned port = hop.port, class = hop.class;
 	if (unlikely(port >= n->links)) {
 		port = n->network_ports == 1 ? n->links : PORT_ANY;
-		group = GROUP_ANY;
+		class = CLASS_ANY;
 		if (unlikely(p->flags & PACKET_MULTICAST))
 			port = n->port_multicast;
 	} else if (unlikely(n->any_masked) &&
 		   n->port[port_of(n, node, port)].flags & PORT_MASKED) {
-		port = detour_port(w, node, port, p, &group);
+		port = detour_port(w, node, port, p, &class);
 	}
 	in->port = (uint8_t)port;
-	in->group = group & 3;
+	in->class = class & 15;
 	in->state = INPUT_VC_ALLOC;
 	in->request_time = (uint32_t)(when + n->router.route_delay);
 	if (n->input_tag)

@@ -76,14 +76,4 @@ int router_check(const struct router *, const char **why);
 bool router_accepts(const struct router *, uint32_t length);
 const char *router_arbiter_name(enum router_arbiter);
 
-/* The virtual channels of a group. */
-static inline uint32_t router_group_mask(const struct router *r, unsigned group)
-{
-	uint32_t all = (1u << r->channels) - 1;
-	uint32_t low = (1u << r->channels / 2) - 1;
-	if (r->groups == 1)
-		return all;
-	return group ? all & ~low : low;
-}
-
 #endif

@@ -109,7 +109,7 @@ static bool channel_select(const struct network *n, struct source_queue *s,
 {
 	unsigned need = n->router.switching == ROUTER_CUT_THROUGH ? p->length
 								  : 1;
-	uint16_t allowed = n->group_mask[GROUP_ANY];
+	uint16_t allowed = n->class_mask[CLASS_ANY];
 	if (n->router.ordered)
 		allowed = vc_ordered(allowed, p->tag / n->network_ports);
 	for (unsigned i = 1; i <= n->channels; i++) {

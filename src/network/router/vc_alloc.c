@@ -176,7 +176,7 @@ static bool tag_conflicts(const struct vc_output *o, const struct vc_request *r)
 	const struct output_tag *owner =
 		&n->output_tag[o->index << n->channel_bits];
 	bool any_port = n->router.arbiter == ROUTER_SMART;
-	uint32_t used = n->group_mask[n->input[r->vc].group] &
+	uint32_t used = n->class_mask[n->input[r->vc].class] &
 			~(uint32_t)o->port->free_vcs;
 	for (; used; used &= used - 1) {
 		const struct output_tag *t = &owner[__builtin_ctz(used)];

@@ -3,31 +3,38 @@
 #include "network/routing/dependency.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
-static uint64_t channel_count(const struct topology *t)
+static uint64_t channel_count(const struct dependency *d)
 {
-	return 2ull * t->nodes * t->ports;
+	return (uint64_t)d->topology->nodes * d->topology->ports * d->classes;
 }
 
-static uint64_t channel_index(
-	const struct topology *t, uint32_t node, unsigned port, unsigned group)
+static uint64_t channel_index(const struct dependency *d, uint32_t node,
+	unsigned port, unsigned class)
 {
-	return 2 * ((uint64_t)node * t->ports + port) + group;
+	return ((uint64_t)node * d->topology->ports + port) * d->classes +
+	       class;
 }
 
-static struct channel channel_at(const struct topology *t, uint64_t index)
+static struct channel channel_at(const struct dependency *d, uint64_t index)
 {
-	return (struct channel){ .node = (uint32_t)(index / 2 / t->ports),
-		.port = (uint8_t)(index / 2 % t->ports),
-		.group = (uint8_t)(index & 1) };
+	uint64_t port = index / d->classes;
+	return (struct channel){ .node = (uint32_t)(port / d->topology->ports),
+		.port = (uint8_t)(port % d->topology->ports),
+		.class = (uint8_t)(index % d->classes),
+		.vc = CHANNEL_VC_ANY };
 }
 
-int dependency_open(struct dependency *d, const struct topology *t)
+int dependency_open(
+	struct dependency *d, const struct topology *t, unsigned classes)
 {
-	uint64_t channels = channel_count(t);
-	d->topology = t;
-	d->follows = calloc(channels ? channels : 1, sizeof(*d->follows));
+	*d = (struct dependency){ .topology = t,
+		.classes = classes,
+		.words = (t->ports * classes + 63) / 64 };
+	uint64_t words = channel_count(d) * d->words;
+	d->follows = calloc(words ? words : 1, sizeof(*d->follows));
 	return d->follows ? 0 : -ENOMEM;
 }
 
@@ -37,28 +44,57 @@ void dependency_free(struct dependency *d)
 	d->follows = NULL;
 }
 
-int dependency_add(struct dependency *d, uint32_t from, const struct route *r)
+static bool channel_exists(const struct dependency *d, uint32_t node,
+	unsigned port, unsigned class)
 {
 	const struct topology *t = d->topology;
-	uint64_t before = UINT64_MAX;
-	if (from >= t->nodes)
+	return node < t->nodes && port < t->ports && class < d->classes &&
+	       topology_next(t, node, port) != TOPOLOGY_NOWHERE;
+}
+
+int dependency_add(struct dependency *d, const struct channel *before,
+	unsigned port, unsigned class)
+{
+	unsigned bit = port * d->classes + class;
+	if (!channel_exists(d, before->node, before->port, before->class))
 		return -EINVAL;
-	for (unsigned i = 0; i < r->count; i++) {
-		const struct route_leg *leg = &r->leg[i];
-		for (uint32_t h = 0; h < leg->low + leg->high; h++) {
-			unsigned group = h < leg->low ? GROUP_LOW : GROUP_HIGH;
-			if (leg->port >= t->ports ||
-				topology_next(t, from, leg->port) ==
-					TOPOLOGY_NOWHERE)
-				return -EINVAL;
-			if (before != UINT64_MAX)
-				d->follows[before] |=
-					1ull << (2 * leg->port + group);
-			before = channel_index(t, from, leg->port, group);
-			from = topology_next(t, from, leg->port);
-		}
-	}
+	uint32_t node = topology_next(d->topology, before->node, before->port);
+	if (!channel_exists(d, node, port, class))
+		return -EINVAL;
+	uint64_t at =
+		channel_index(d, before->node, before->port, before->class);
+	d->follows[at * d->words + bit / 64] |= 1ull << bit % 64;
 	return 0;
+}
+
+int dependency_add_path(
+	struct dependency *d, uint32_t from, const struct routing_path *path)
+{
+	struct channel before = { 0 };
+	struct routing_walk w;
+	bool first = true;
+	routing_walk_begin(&w, d->topology, from, path);
+	for (; routing_walk_next(&w); first = false) {
+		if (!channel_exists(d, w.from, w.port, w.class))
+			return -EINVAL;
+		if (!first)
+			dependency_add(d, &before, w.port, w.class);
+		before = (struct channel){ .node = w.from,
+			.port = (uint8_t)w.port,
+			.class = (uint8_t)w.class };
+	}
+	return w.to == TOPOLOGY_NOWHERE ? -EINVAL : 0;
+}
+
+int dependency_add_route(
+	struct dependency *d, uint32_t from, const struct route *r)
+{
+	uint32_t leg[ROUTE_LEGS_MAX];
+	struct routing_path path = { .count = r->count, .more = leg };
+	for (unsigned i = 0; i < r->count; i++)
+		leg[i] = routing_leg(
+			r->leg[i].port, r->leg[i].low, r->leg[i].high);
+	return dependency_add_path(d, from, &path);
 }
 
 /* ---- depth-first search for a cycle, with an explicit stack ---- */
@@ -72,7 +108,7 @@ enum colour {
 struct cycle_search {
 	const struct dependency *d;
 	uint8_t *colour;
-	uint64_t *left;	 /* by depth: bits of channels not followed yet */
+	uint16_t *next;	 /* by depth: the first bit not followed yet */
 	uint64_t *stack; /* channels, from the root */
 	uint64_t depth;
 };
@@ -81,7 +117,20 @@ static void search_enter(struct cycle_search *s, uint64_t channel)
 {
 	s->colour[channel] = OPEN;
 	s->stack[s->depth] = channel;
-	s->left[s->depth++] = s->d->follows[channel];
+	s->next[s->depth++] = 0;
+}
+
+/* The first bit from `bit` on of the channels that follow; or UINT_MAX. */
+static unsigned follows_next(
+	const struct dependency *d, uint64_t channel, unsigned bit)
+{
+	const uint64_t *word = &d->follows[channel * d->words];
+	for (; bit < 64 * d->words; bit = (bit | 63) + 1) {
+		uint64_t left = word[bit / 64] >> bit % 64;
+		if (left)
+			return bit + (unsigned)__builtin_ctzll(left);
+	}
+	return UINT_MAX;
 }
 
 /*
@@ -90,21 +139,21 @@ static void search_enter(struct cycle_search *s, uint64_t channel)
  */
 static bool search_from(struct cycle_search *s, uint64_t root, uint64_t *again)
 {
-	const struct topology *t = s->d->topology;
+	const struct dependency *d = s->d;
 	search_enter(s, root);
 	while (s->depth) {
-		uint64_t *left = &s->left[s->depth - 1];
 		uint64_t top = s->stack[s->depth - 1];
-		if (!*left) {
+		unsigned bit = follows_next(d, top, s->next[s->depth - 1]);
+		if (bit == UINT_MAX) {
 			s->colour[top] = DONE;
 			s->depth--;
 			continue;
 		}
-		unsigned bit = (unsigned)__builtin_ctzll(*left);
-		*left &= *left - 1;
-		struct channel c = channel_at(t, top);
-		uint64_t next = channel_index(
-			t, topology_next(t, c.node, c.port), bit / 2, bit & 1);
+		s->next[s->depth - 1] = (uint16_t)(bit + 1);
+		struct channel c = channel_at(d, top);
+		uint64_t next = channel_index(d,
+			topology_next(d->topology, c.node, c.port),
+			bit / d->classes, bit % d->classes);
 		if (s->colour[next] == OPEN) {
 			*again = next;
 			return true;
@@ -127,7 +176,7 @@ static int cycle_copy(const struct cycle_search *s, uint64_t again,
 	if (!*cycle)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < n; i++)
-		(*cycle)[i] = channel_at(s->d->topology, s->stack[from + i]);
+		(*cycle)[i] = channel_at(s->d, s->stack[from + i]);
 	*count = (uint32_t)n;
 	return 0;
 }
@@ -135,13 +184,13 @@ static int cycle_copy(const struct cycle_search *s, uint64_t again,
 int dependency_cycle(
 	const struct dependency *d, struct channel **cycle, uint32_t *count)
 {
-	uint64_t channels = channel_count(d->topology), capacity = channels + 1;
+	uint64_t channels = channel_count(d), capacity = channels + 1;
 	uint64_t again;
 	struct cycle_search s = { .d = d,
 		.colour = calloc(capacity, 1),
-		.left = malloc(capacity * sizeof(*s.left)),
+		.next = malloc(capacity * sizeof(*s.next)),
 		.stack = malloc(capacity * sizeof(*s.stack)) };
-	int r = s.colour && s.left && s.stack ? 0 : -ENOMEM;
+	int r = s.colour && s.next && s.stack ? 0 : -ENOMEM;
 	*cycle = NULL;
 	*count = 0;
 	for (uint64_t i = 0; r == 0 && i < channels; i++)
@@ -150,7 +199,7 @@ int dependency_cycle(
 			break;
 		}
 	free(s.colour);
-	free(s.left);
+	free(s.next);
 	free(s.stack);
 	return r;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes around failures if dimension order is the rule. A packet whose route
- * is cut goes to an intermediate node first, whose host sends it on. Both parts
- * are dimension-order routes and a host accepts all packets, so no new channel
- * dependency arises, and no table of node pairs is needed.
+ * Routes around failures for routing functions whose paths do not change. A
+ * packet whose route is cut goes to an intermediate node first, whose host
+ * sends it on. Both parts are paths of the routing function and a host accepts
+ * all packets, so no new channel dependency arises, and no table of node pairs
+ * is needed.
  *
  * The intermediate node is a neighbour, or else any node, from which the route
  * is intact. If none is found, the packet goes one hop along a shortest path of
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 #include "network/engine/parts.h"
+#include "network/routing/class.h"
 
 #define TRIES 32 /* other nodes that are considered */
 
@@ -23,7 +25,7 @@ struct reroute {
 	struct routing_path *path;
 };
 
-/* Finds a dimension-order route. Returns false if it is cut. */
+/* Finds a path. Returns false if it is cut. */
 static bool find_intact(const struct reroute *a, uint32_t from, uint32_t to,
 	struct routing_path *path)
 {
@@ -141,13 +143,9 @@ bool reroute_needed(const struct network *n)
 {
 	const struct topology *t = n->topology;
 	uint64_t ports = (uint64_t)t->nodes * t->ports, ends = 0;
-	if (n->options.rule != ROUTING_DIMENSION_ORDER)
+	if (routing_class_of(n->routing)->rebuild)
 		return false;
 	for (uint64_t i = 0; i < ports; i++)
 		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
-	/* Ends of links in an intact topology; those of a graph are unknown. */
-	uint64_t intact = t->kind == TOPOLOGY_GRAPH ? 0 : ports;
-	for (unsigned d = 0; t->kind == TOPOLOGY_MESH && d < t->dimensions; d++)
-		intact -= 2ull * t->nodes / t->size[d];
-	return ends != intact;
+	return ends != 2 * t->links;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "network/topology/class.h"
 
 static int route_add(
 	struct route *r, unsigned port, uint32_t low, uint32_t high)
@@ -52,7 +53,7 @@ uint32_t route_end(
 unsigned route_pair_ties(uint32_t from, uint32_t to)
 {
 	uint64_t mixed = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15ull;
-	return (unsigned)(mixed >> 61);
+	return route_ties_of(mixed);
 }
 
 int route_dimension_order(const struct topology *t, enum route_groups groups,
@@ -61,36 +62,20 @@ int route_dimension_order(const struct topology *t, enum route_groups groups,
 	r->count = 0;
 	if (from >= t->nodes || to >= t->nodes)
 		return -EINVAL;
-	switch (t->kind) {
-	case TOPOLOGY_MESH:
-	case TOPOLOGY_TORUS:
-		for (unsigned d = 0; d < t->dimensions; d++) {
-			uint32_t size = t->size[d];
-			uint32_t a = from % size, b = to % size;
-			struct route_leg leg = t->kind == TOPOLOGY_MESH
-						       ? route_line(a, b)
-						       : route_ring(groups,
-								 down >> d & 1,
-								 size, a, b);
-			if (a != b)
-				route_add(
-					r, 2 * d + leg.port, leg.low, leg.high);
-			from /= size;
-			to /= size;
-		}
-		return 0;
-	case TOPOLOGY_HYPERCUBE:
-		for (unsigned d = 0; d < t->dimensions; d++)
-			if ((from ^ to) >> d & 1)
-				route_add(r, d, 1, 0);
-		return 0;
-	case TOPOLOGY_FULL:
-		if (from != to)
-			route_add(r, to > from ? to - 1 : to, 1, 0);
-		return 0;
-	default:
+	if (!t->class->step)
 		return -EOPNOTSUPP;
+	for (unsigned d = 0; d < t->dimensions; d++) {
+		uint32_t size = t->size[d], a = from % size, b = to % size;
+		struct topology_step step =
+			t->class->step(t, d, down >> d & 1, a, b);
+		uint32_t low =
+			route_low_hops(groups, step.hops, step.to_dateline);
+		if (a != b)
+			route_add(r, step.port, low, step.hops - low);
+		from /= size;
+		to /= size;
 	}
+	return 0;
 }
 
 /* ---- up/down ---- */

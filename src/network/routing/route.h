@@ -65,32 +65,21 @@ static inline uint32_t route_low_hops(
 	return groups == ROUTE_GROUPS_FIXED && hops >= to_line ? 0 : hops;
 }
 
-/* The shorter direction around a ring: port 0 is up, 1 down. */
-static inline struct route_leg route_ring(enum route_groups groups,
-	bool tie_down, uint32_t size, uint32_t from, uint32_t to)
+/*
+ * A bit for the direction in each dimension. The bits of the first three are
+ * the highest bits of the number, those of the others follow.
+ */
+static inline unsigned route_ties_of(uint64_t number)
 {
-	uint32_t up = to >= from ? to - from : to + size - from;
-	uint32_t down = up ? size - up : 0;
-	bool rises = up < down || (up == down && !tie_down);
-	uint32_t hops = rises ? up : down;
-	uint32_t low =
-		route_low_hops(groups, hops, rises ? size - from : from + 1);
-	return (struct route_leg){ !rises, low, hops - low };
-}
-
-/* The same along a line. */
-static inline struct route_leg route_line(uint32_t from, uint32_t to)
-{
-	bool rises = to >= from;
-	return (struct route_leg){ !rises, rises ? to - from : from - to, 0 };
+	return (unsigned)(number >> 61 | (number >> 58 & 7) << 3);
 }
 
 /* ---- whole routes ---- */
 
 /*
- * Finds the minimal route, one dimension after the other; one hop in a full
- * topology. Ties go up, or down in dimensions whose bit in `down` is set.
- * Returns 0, -EINVAL (no such node), or -EOPNOTSUPP: a graph has no dimensions.
+ * Finds the minimal route, one dimension after the other. Ties go up, or down
+ * in dimensions whose bit in `down` is set. Returns 0, -EINVAL (no such node),
+ * or -EOPNOTSUPP: there are no dimensions.
  */
 int route_dimension_order(const struct topology *, enum route_groups,
 	unsigned down, uint32_t from, uint32_t to, struct route *);

@@ -1,105 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See metric.h. */
-#include "network/topology/metric.h"
+#include "network/topology/class.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- lines and rings ---- */
-
-static double max_double(double a, double b)
-{
-	return a > b ? a : b;
-}
-
-/* Pairs of nodes on both sides of the middle of a row. */
-static double halves(uint32_t size)
-{
-	return (double)(size / 2) * (size - size / 2);
-}
-
-/* The hops from a node of a ring to all nodes are halves(size). */
-static void ring_add(struct metric *m, uint32_t size)
-{
-	m->diameter += size / 2;
-	m->distance += halves(size) / size;
-	/* Half of these hops go up, and every node has one channel up. */
-	m->channel_load = max_double(m->channel_load, halves(size) / size / 2);
-}
-
-static void line_add(struct metric *m, uint32_t size)
-{
-	m->diameter += size - 1;
-	m->distance += ((double)size * size - 1) / (3.0 * size);
-	/* The channel in the middle carries halves(size) of the pairs. */
-	m->channel_load = max_double(m->channel_load, halves(size) / size);
-}
-
-static int size_order(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-	return *x < *y ? 1 : *x > *y ? -1 : 0;
-}
-
-/*
- * The lines that a bisection of a mesh cuts. The cut is perpendicular to the
- * longest dimension if that is even; if it is odd, the nodes in the middle form
- * a mesh with one dimension less, which is bisected in turn.
- */
-static uint64_t grid_cut(const struct topology *t)
-{
-	uint32_t size[TOPOLOGY_DIMENSIONS_MAX];
-	uint64_t lines = t->nodes, cut = 0;
-	memcpy(size, t->size, sizeof(size));
-	qsort(size, t->dimensions, sizeof(*size), size_order);
-	for (unsigned d = 0; d < t->dimensions; d++) {
-		lines /= size[d];
-		cut += lines;
-		if (size[d] % 2 == 0)
-			break;
-	}
-	return cut;
-}
-
-/* ---- closed forms ---- */
-
-static void closed_metric(const struct topology *t, struct metric *m)
-{
-	uint64_t n = t->nodes;
-	switch (t->kind) {
-	case TOPOLOGY_TORUS:
-		m->links = n * t->dimensions;
-		/* A ring is cut twice, and a link has two channels. */
-		m->bisection = 4 * grid_cut(t);
-		for (unsigned d = 0; d < t->dimensions; d++)
-			ring_add(m, t->size[d]);
-		break;
-	case TOPOLOGY_MESH:
-		for (unsigned d = 0; d < t->dimensions; d++) {
-			m->links += n - n / t->size[d];
-			line_add(m, t->size[d]);
-		}
-		m->bisection = 2 * grid_cut(t);
-		break;
-	case TOPOLOGY_HYPERCUBE:
-		m->links = n / 2 * t->dimensions;
-		m->diameter = t->dimensions;
-		m->distance = t->dimensions / 2.0;
-		m->bisection = n;
-		m->channel_load = 0.5;
-		break;
-	case TOPOLOGY_FULL:
-		m->links = n * (n - 1) / 2;
-		m->diameter = 1;
-		m->distance = (double)(n - 1) / (double)n;
-		m->bisection = 2 * (n / 2) * (n - n / 2);
-		m->channel_load = 1.0 / (double)n;
-		break;
-	case TOPOLOGY_GRAPH:
-		break;
-	}
-}
 
 /* ---- search ---- */
 
@@ -168,8 +73,9 @@ int metric_of(const struct topology *t, struct metric *out)
 	for (uint64_t i = 0; i < ports; i++)
 		ends += t->neighbour[i] != TOPOLOGY_NOWHERE;
 	uint64_t links = ends / 2;
-	closed_metric(t, &m);
-	if (t->kind == TOPOLOGY_GRAPH || m.links != links) {
+	if (t->class->metric)
+		t->class->metric(t, &m);
+	if (!t->class->metric || m.links != links) {
 		m = (struct metric){ .nodes = t->nodes, .links = links };
 		r = searched_metric(t, &m);
 	}

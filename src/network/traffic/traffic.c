@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "network/topology/class.h"
 
 /* ---- names ---- */
 
@@ -50,7 +51,7 @@ const char *traffic_pattern_name(enum traffic_pattern pattern)
 
 static bool is_grid(const struct topology *t)
 {
-	return t->kind == TOPOLOGY_MESH || t->kind == TOPOLOGY_TORUS;
+	return t->class->grid;
 }
 
 /* Returns true for a square or a cube, whose coordinates can be swapped. */
