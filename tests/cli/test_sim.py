@@ -244,7 +244,46 @@ class Study(SimTest):
         found = self.json("graph", "--graph", "-", "--precision", "0.1",
                           data="nodes 4\n0 1\n1 2\n2 3\n3 0\n0 2\n")
         self.assertEqual(found["nodes"], 4)
-        self.assertEqual(found["routing"], "up-down")
+        self.assertEqual(found["routing"], "minimal")
+
+
+    def test_routers_with_several_hosts_and_none(self):
+        found = self.json("fat-tree", "--dims", "2x3", "--router", "iq4",
+                          "--precision", "0.1")
+        self.assertEqual((found["nodes"], found["hosts"]), (12, 8))
+        self.assertEqual(found["routing"], "minimal")
+        self.assertEqual(found["verdict"], "steady")
+        found = self.json("dragonfly", "--router", "iq4", "--precision",
+                          "0.1")
+        self.assertEqual((found["nodes"], found["hosts"]), (36, 72))
+        found = self.json("mesh", "--dims", "3x3", "--hosts", "2",
+                          "--router", "iq4", "--precision", "0.1")
+        self.assertEqual(found["hosts"], 18)
+        self.assertIn("18 hosts at 9 nodes", self.sim(
+            "mesh", "--dims", "3x3", "--hosts", "2", "--router", "iq4"))
+        result = self.run_sim("fat-tree", "--router", "iq4", "--barriers",
+                              "1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("one host per node", result.stderr)
+
+    def test_routing_functions(self):
+        for arguments in (["mesh", "--routing", "o1turn"],
+                          ["torus", "--dims", "4x4", "--routing", "valiant"],
+                          ["hyperx", "--routing", "minimal"],
+                          ["torus", "--dims", "2x2x2x2x2x2"]):
+            more = ["--router", "iq4", "--precision", "0.1"]
+            self.assertEqual(self.json(*arguments, *more)["verdict"],
+                             "steady")
+            self.assertIn("free of deadlock",
+                          self.sim(*arguments, "--router", "iq4", "--check"))
+
+    def test_links_of_graphs(self):
+        def latency(more):
+            return self.json("graph", "--graph", "-", "--router", "iq4",
+                             "--load", "0.01", "--precision", "0.1",
+                             data=f"nodes 2\n0 1{more}\n")["latency"]["max"]
+
+        self.assertGreater(latency(" delay 200"), latency("") + 190)
 
 
 class Faults(SimTest):
@@ -826,6 +865,10 @@ class Usage(SimTest):
         (["ring", "--dims", "4x4"], "one number"),
         (["full", "--dims", "100"], "too large"),
         (["hypercube", "--dims", "7"], "--router iq4"),
+        (["fat-tree", "--dims", "4"], "2 numbers: ports down"),
+        (["fat-tree", "--hosts", "2"], "has hosts of its own"),
+        (["mesh", "--dims", "3x3x3", "--routing", "o1turn", "--check"],
+         "needs two dimensions"),
         (["torus", "--router", "cisco"], "extoll, atoll or iq4"),
         (["torus", "--router", "atoll"], "has 4 links"),
         (["torus", "--vcs", "0"], "1 to 16"),
@@ -908,7 +951,7 @@ class Usage(SimTest):
         (["torus", "--graph", "x"], "for the topology graph"),
         (["graph", "--graph", "x", "--dims", "4"], "no --dims"),
         (["graph", "--graph", "x", "--routing", "dimension-order"],
-         "up-down"),
+         "has no dimensions"),
         (["torus", "--nonsense"], "'--nonsense'"),
         (["torus", "--sed", "1"], "did you mean --seed?"),
         (["torus", "--lo", "1"], "ambiguous"),

@@ -303,8 +303,8 @@ static void routes_are_recomputed(void **state)
 /* One long stream over a link that fails in the middle. */
 static void stream(struct run *r, bool detour)
 {
-	static const uint32_t legs[3] = { 2u << 24 | 1u << 12,
-		0u << 24 | 1u << 12, 3u << 24 | 1u << 12 };
+	static const uint32_t legs[3] = { 2u << 26 | 1u << 12,
+		0u << 26 | 1u << 12, 3u << 26 | 1u << 12 };
 	torus(r, 5, 5, 0);
 	run_open(r, &(struct network_options){
 			    .router = router_of("iq4"), .host_delay = 10 });
@@ -352,7 +352,7 @@ static void packets_without_a_detour_leave_by_the_debug_port(void **state)
 static void wrong_faults_and_detours_are_refused(void **state)
 {
 	struct run r;
-	uint32_t leg = 2u << 24 | 1u << 12;
+	uint32_t leg = 2u << 26 | 1u << 12;
 	(void)state;
 	torus(&r, 4, 4, 0);
 	run_open(&r, &(struct network_options){ .router = router_of("iq4") });

@@ -204,6 +204,9 @@ static void barriers_json(const struct barrier_run *b, const struct topology *t)
 static int barriers_show(
 	const struct barrier_run *b, const struct topology *t, int r)
 {
+	if (r == -EOPNOTSUPP)
+		return cli_usage_error("sim",
+			"--barriers: needs a topology with one host per node");
 	if (r == -ETIMEDOUT || r == -EHOSTUNREACH)
 		return cli_error(
 			"sim", "barriers: not all nodes can be reached");

@@ -27,7 +27,9 @@ static bool check_progress(void *context, uint32_t done, uint32_t all)
 
 static int check_print(const struct check *k)
 {
-	uint64_t nodes = k->topology.nodes;
+	uint64_t nodes = 0; /* with hosts */
+	for (uint32_t i = 0; i < k->topology.nodes; i++)
+		nodes += topology_host_count(&k->topology, i) > 0;
 	struct sim_cycle c;
 	int r = dependency_cycle(&k->dependency, &c.channel, &c.count);
 	if (r)

@@ -96,17 +96,55 @@ static int dims_error(const struct sim_options *c, int r)
 	}
 }
 
+/* Sets the hosts of all nodes. */
+static int hosts_open(const struct sim_options *c, struct topology *t)
+{
+	uint8_t *count = t->host_node ? NULL : malloc(t->nodes);
+	int r = t->host_node ? -EEXIST : -ENOMEM;
+	if (count) {
+		memset(count, (int)c->hosts, t->nodes);
+		r = topology_hosts(t, count);
+	}
+	free(count);
+	if (r == 0)
+		return CLI_OK;
+	topology_free(t);
+	if (r == -EEXIST)
+		return cli_usage_error("sim",
+			"--hosts: a %s has hosts of its own", c->topology);
+	if (r == -E2BIG)
+		return cli_usage_error("sim", "--hosts %u: more than %u hosts",
+			c->hosts, TOPOLOGY_NODES_MAX);
+	return cli_error("sim", "%s", strerror(-r));
+}
+
 int sim_topology_open(struct sim_options *c, struct topology *t)
 {
 	const struct topology_class *k = c->class;
-	if (c->graph)
+	if (c->graph && c->hosts)
+		return cli_usage_error(
+			"sim", "--hosts: a graph has hosts of its own");
+	if (c->graph) {
+		/* Refused before the file is read. */
+		const struct topology empty = { .class = k };
+		const struct routing_options o = {
+			.channels = c->network.router.channels
+		};
+		const char *why =
+			routing_refuse(c->network.routing, &empty, &o);
+		if (why)
+			return cli_usage_error("sim", "--routing %s: %s",
+				routing_class_name(c->network.routing), why);
 		return graph_open(c->graph, t);
+	}
 	const uint32_t *size = c->dims_count ? c->dims : k->standard;
 	unsigned count = c->dims_count ? c->dims_count : k->standard_count;
 	if (count < k->sizes_least || count > k->sizes_most)
 		return dims_error(c, -EDOM);
 	int r = k->open(t, size, count);
-	return r ? dims_error(c, r) : CLI_OK;
+	if (r)
+		return dims_error(c, r);
+	return c->hosts ? hosts_open(c, t) : CLI_OK;
 }
 
 void sim_dims_text(const struct sim_options *c, const struct topology *t,
@@ -203,10 +241,10 @@ int sim_network_check(struct sim_options *c, const struct topology *t)
 	if (router_check(r, &why))
 		return cli_usage_error("sim", "router: %s", why);
 	const struct traffic *traffic = &c->study.traffic;
-	if (traffic->pattern == TRAFFIC_HOT_SPOT && traffic->spot >= t->nodes)
+	if (traffic->pattern == TRAFFIC_HOT_SPOT && traffic->spot >= t->hosts)
 		return cli_usage_error("sim",
 			"--hot-spot: %u is not a node; the last is %u",
-			traffic->spot, t->nodes - 1);
+			traffic->spot, t->hosts - 1);
 	if (traffic_check(traffic, &why))
 		return cli_usage_error("sim", "traffic: %s", why);
 	int status = load_check(c);

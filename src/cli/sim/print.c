@@ -54,6 +54,9 @@ void sim_print_head(const struct sim_results *o)
 	char title[SIM_TITLE_BYTES];
 	sim_title(o, title);
 	printf("%s\n", title);
+	if (o->topology.host_node)
+		printf("%u host%s at ", o->topology.hosts,
+			plural(o->topology.hosts));
 	printf("%u node%s; router with %u virtual channel%s of %u flit%s, %s, "
 	       "%s",
 		o->topology.nodes, plural(o->topology.nodes), r->channels,

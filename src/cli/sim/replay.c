@@ -113,7 +113,7 @@ static int deliveries_count(struct replay *p)
 static uint64_t run_end(const struct replay *p, uint64_t sent_until)
 {
 	const struct sim_results *o = p->results;
-	uint64_t ports = (uint64_t)o->topology.nodes *
+	uint64_t ports = (uint64_t)o->topology.hosts *
 			 o->options->network.router.network_ports;
 	uint64_t now = network_now(p->network);
 	uint64_t last = p->work.packet[p->work.count - 1].time;
@@ -168,7 +168,7 @@ static void result_fill(struct replay *p)
 	const struct histogram *h = &r->latency;
 	r->cycles = p->ended == p->work.count ? p->last
 					      : network_now(p->network);
-	double node_cycles = (double)r->cycles * o->topology.nodes;
+	double node_cycles = (double)r->cycles * o->topology.hosts;
 	network_count(p->network, &r->counters);
 	r->flit_hops = r->counters.flit_hops;
 	r->offered = node_cycles > 0 ? (double)p->flits_sent / node_cycles : 0;

@@ -211,6 +211,7 @@ void sim_json_setup(
 	json_put_string(j, "topology", c->topology);
 	json_put_string(j, "dims", dims);
 	json_put_number(j, "nodes", t->nodes);
+	json_put_number(j, "hosts", t->hosts);
 	json_put_string(j, "router", c->network.router.name);
 	put_router(j, &c->network.router, c->network.host_delay);
 	json_put_string(j, "routing", routing_class_name(c->network.routing));

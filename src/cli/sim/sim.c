@@ -163,13 +163,18 @@ static int sim_run(const struct command *command, int argc, char **argv)
 
 static const struct option_row sim_rows[] = {
 	OPTION_CUSTOM("dims", "8x8x8", sim_dims_parse,
-		"sizes of a torus or mesh; number of nodes of a ring or a full "
-		"graph; dimensions of a hypercube",
+		"sizes of a torus, mesh or hyperx; number of nodes of a ring "
+		"or a full graph; dimensions of a hypercube; KxN of a "
+		"fat-tree; PxAxH of a dragonfly",
 		.group = "Network",
 		.expected = "sizes such as 8x8x8, at most six"),
 	OPTION_VALUE("graph", "FILE", OPTION_FILE, graph,
-		"read the graph from FILE: a line 'nodes N', and a line 'A B' "
-		"for each link"),
+		"read the graph from FILE: a line 'nodes N', and a line 'A B "
+		"[delay N] [cycles N]' for each link"),
+	OPTION_VALUE("hosts", "N", OPTION_COUNT, hosts,
+		"hosts of each node (default 1; a fat-tree, a dragonfly and a "
+		"graph have their own)",
+		.min = 1, .max = TOPOLOGY_HOSTS_MAX),
 	OPTION_CUSTOM("router", "NAME", router_parse,
 		"preset of the router, whose parameters the following options "
 		"change (default extoll)",
@@ -314,8 +319,9 @@ const struct command command_sim = {
 	.choices = topology_names,
 	.help = "Simulates an interconnect cycle by cycle and prints its "
 		"latency and throughput. TOPOLOGY is torus, mesh, ring, "
-		"hypercube, full or graph. Times are in cycles, lengths in "
-		"flits, loads in flits per node and cycle.",
+		"hypercube, full, hyperx, fat-tree, dragonfly or graph. Times "
+		"are in cycles, lengths in flits, loads in flits per host and "
+		"cycle.",
 	.notes = "Exit status: 0 done, even if saturated; 1 failed or "
 		 "deadlocked; 2 wrong usage; 130 interrupted, with the results "
 		 "so far.",

@@ -78,6 +78,7 @@ struct sim_options {
 	const struct topology_class *class;
 	uint32_t dims[TOPOLOGY_GRID_MAX];
 	unsigned dims_count; /* 0: the default */
+	unsigned hosts;	     /* of each node; 0: those of the topology */
 	const char *graph;
 	struct network_options network;
 	unsigned routing; /* of routing_names, or SIM_ROUTING_DEFAULT */

@@ -86,7 +86,7 @@ static int probes_send(const struct sim_options *c, struct network *n)
 	int r = 0;
 	for (uint64_t i = 0; i < c->packets && r == 0; i++) {
 		struct network_packet p = { .cookie = i };
-		p.from = random_below(&random, t->topology->nodes);
+		p.from = random_below(&random, t->topology->hosts);
 		p.to = traffic_target(t, p.from, &random);
 		p.length = length_draw(&c->study.length, &random);
 		time += random_below(&random, 2 * PROBE_GAP);

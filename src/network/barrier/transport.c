@@ -161,9 +161,10 @@ static bool message_send(struct worker *w, const struct wheel_event *m)
 	if (time_ahead(w->now, *busy_until))
 		return false;
 	*busy_until = (uint32_t)(w->now + 1);
-	unsigned late = link_repeat(w, m->index);
+	int late = link_repeat(w, m->index);
 	wheel_put(&w->wheel,
-		w->now + MODULE_DELAY + n->router.link_delay + late,
+		w->now + MODULE_DELAY +
+			(unsigned)((int)n->router.link_delay + late),
 		p->peer_worker, WHEEL_BARRIER, vc_port(n, p->peer_vc),
 		m->value);
 	w->counters.barrier_messages++;
@@ -219,6 +220,8 @@ bool transport_pending(const struct worker *w)
 int network_barrier_set(
 	struct network *n, unsigned id, const bool *participates)
 {
+	if (n->host_node)
+		return -EOPNOTSUPP;
 	for (uint32_t i = 0; i < n->nodes; i++)
 		if (participates[i] && n->node[i].dead)
 			return -EHOSTUNREACH;

@@ -10,17 +10,57 @@
 #define WORKER_NODES 2048 /* nodes of a worker whose state fits a cache */
 #define WORKERS_MANY 32	  /* more do not pay: each reads a list of each other */
 
+/* The hosts of the node that has most. */
+static unsigned hosts_most(const struct topology *t)
+{
+	unsigned most = 1;
+	for (uint32_t i = 0; t->first_host && i < t->nodes; i++)
+		if (topology_host_count(t, i) > most)
+			most = topology_host_count(t, i);
+	return most;
+}
+
+/* Links that differ from those of the router. */
+static void links_shape(struct network *n)
+{
+	const struct topology *t = n->topology;
+	uint64_t ends = (uint64_t)t->nodes * t->ports, count = 0;
+	double sum = 0;
+	n->credits_alike = n->credits;
+	for (uint64_t i = 0; t->link_kind && i < ends; i++) {
+		const struct topology_link_kind *k = &t->link_kind[i];
+		int delay = (int)(k->delay ? k->delay : n->router.link_delay);
+		int more = delay - (int)n->router.link_delay;
+		if (t->neighbour[i] == TOPOLOGY_NOWHERE)
+			continue;
+		sum += delay;
+		count++;
+		if (more || k->cycles > 1)
+			n->check_links = true;
+		if (more)
+			n->credits_alike = false;
+		more += k->cycles;
+		if (more > (int)n->delay_more_most)
+			n->delay_more_most = (unsigned)more;
+	}
+	n->link_delay_mean = count ? sum / (double)count : n->router.link_delay;
+}
+
 static void network_shape(struct network *n)
 {
 	const struct router *r = &n->router;
 	n->nodes = n->topology->nodes;
+	n->hosts = n->topology->hosts;
+	n->host_node = n->topology->host_node;
+	n->first_host = n->topology->first_host;
 	n->links = n->topology->ports;
 	n->network_ports = r->network_ports;
 	n->channels = r->channels;
-	n->port_multicast = n->links + n->network_ports;
+	n->host_ports = hosts_most(n->topology) * n->network_ports;
+	n->port_multicast = n->links + n->host_ports;
 	n->port_debug = n->port_multicast + 1;
 	n->port_source = n->port_debug + 1;
-	n->ports = n->port_source + n->network_ports;
+	n->ports = n->port_source + n->host_ports;
 	n->channel_bits = bits_log2_up(r->channels);
 	n->port_bits = bits_log2_up(n->ports);
 	n->node_shift = n->port_bits + n->channel_bits;
@@ -33,6 +73,7 @@ static void network_shape(struct network *n)
 	n->round_robin = r->arbiter == ROUTER_ROUND_ROBIN;
 	n->credits = r->flow == ROUTER_CREDITS;
 	n->check_links = n->options.error_rate > 0;
+	links_shape(n);
 }
 
 static void *map_zeroes(uint64_t bytes)
@@ -60,7 +101,8 @@ static bool network_arrays(struct network *n)
 		{ &n->output, vcs * sizeof(*n->output) },
 		{ &n->port, ports * sizeof(*n->port) },
 		{ &n->node, nodes * sizeof(*n->node) },
-		{ &n->source, nodes * n->network_ports * sizeof(*n->source) },
+		{ &n->source, (uint64_t)n->hosts * n->network_ports *
+				      sizeof(*n->source) },
 		{ &n->input_tag, tagged * sizeof(*n->input_tag) },
 		{ &n->output_tag, tagged * sizeof(*n->output_tag) },
 		{ &n->link_end, ports * sizeof(*n->link_end) },
@@ -115,6 +157,17 @@ static void port_open(struct network *n, uint32_t node, unsigned local)
 	uint64_t at = (uint64_t)node * n->links + local;
 	n->link_state[port].error_random =
 		random_stream(n->options.seed, 2 * at + 1);
+	n->link_state[port].cycles = 1;
+	if (n->topology->link_kind) {
+		const struct topology_link_kind *k =
+			&n->topology->link_kind[at];
+		if (k->delay)
+			n->link_state[port].delay_more =
+				(int16_t)((int)k->delay -
+					  (int)n->router.link_delay);
+		if (k->cycles)
+			n->link_state[port].cycles = k->cycles;
+	}
 	p->peer_vc = vc_of(n, peer, n->topology->peer_port[at], 0);
 	p->peer_worker = n->worker_of[peer];
 }
@@ -125,6 +178,7 @@ static int workers_open(struct network *n)
 	/* The longest delay of an event, or more. */
 	unsigned delay = r->link_delay + NETWORK_LINK_ERRORS * r->retry_delay;
 	delay = delay > r->credit_delay ? delay : r->credit_delay;
+	delay += n->delay_more_most * (1 + 2 * NETWORK_LINK_ERRORS);
 	delay = delay > r->channel_delay ? delay : r->channel_delay;
 	delay += r->inject_delay + r->inject_credit_delay + r->eject_delay +
 		 n->options.host_delay;
@@ -179,6 +233,14 @@ static int network_check_options(const struct topology *t,
 	       "iq4 has any number";
 	if (o->router.links_max && t->ports > o->router.links_max)
 		return -EINVAL;
+	*why = "a node has at most 64 ports: links, two for each network port "
+	       "of its hosts, and two more; try fewer hosts";
+	if (t->ports + 2 * hosts_most(t) * o->router.network_ports + 2 >
+		PORTS_MAX)
+		return -E2BIG;
+	*why = "a router with XON/XOFF needs links of equal delay";
+	if (t->link_kind && o->router.flow == ROUTER_XON_XOFF)
+		return -EINVAL;
 	*why = "a network has at most 64 threads";
 	if (o->threads > NETWORK_THREADS_MAX)
 		return -EINVAL;
@@ -201,15 +263,15 @@ static int network_build(struct network *n, unsigned threads, const char **why)
 	if (r)
 		return r;
 	for (uint32_t node = 0; node < n->nodes; node++) {
-		struct source_queue *s = node_sources(n, node);
 		n->node[node].random =
 			random_stream(n->options.seed, 2ull * node);
 		for (unsigned i = 0; i < n->ports; i++)
 			port_open(n, node, i);
-		for (unsigned i = 0; i < n->network_ports; i++) {
-			s[i].packet = s[i].first = s[i].tail = PACKET_NONE;
-			s[i].last_channel = (uint8_t)(n->channels - 1);
-		}
+	}
+	for (uint64_t i = 0; i < (uint64_t)n->hosts * n->network_ports; i++) {
+		struct source_queue *s = &n->source[i];
+		s->packet = s->first = s->tail = PACKET_NONE;
+		s->last_channel = (uint8_t)(n->channels - 1);
 	}
 	r = routes_open(n, why);
 	return r ? r : thread_pool_open(n, threads);

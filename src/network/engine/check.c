@@ -123,7 +123,7 @@ static const char *check_packets(const struct network *n)
 	network_count(n, &c);
 	for (unsigned i = 0; i < n->workers; i++)
 		queued += (uint64_t)n->worker[i].queued;
-	for (uint64_t i = 0; i < (uint64_t)n->nodes * n->network_ports; i++)
+	for (uint64_t i = 0; i < (uint64_t)n->hosts * n->network_ports; i++)
 		listed += n->source[i].count;
 	if (queued != listed)
 		return "the source queues and their count do not agree";

@@ -40,13 +40,11 @@
 
 #define WORKERS_MAX	  NETWORK_THREADS_MAX
 #define CREDITS_UNLIMITED 0xffff /* of outputs without credit flow control */
-#define PORTS_MAX	  (TOPOLOGY_PORTS_MAX + 2 * ROUTER_NETWORK_MAX + 2)
+#define PORTS_MAX	  64	 /* of a node: a bit for each */
 #define NO_VC		  UINT32_MAX
 #define NO_REQUEST	  UINT32_MAX
 #define PORT_ANY	  0xff		      /* any network port */
 #define CLASS_ANY	  ROUTING_CLASSES_MAX /* any channel */
-
-_Static_assert(PORTS_MAX <= 64, "a bit for each port");
 
 enum input_state {
 	INPUT_IDLE,
@@ -120,6 +118,8 @@ struct link_state {
 	uint32_t busy_until; /* sends no flit before this cycle */
 	/* At most one flit per cycle draws, so the sequence is defined. */
 	struct random error_random;
+	int16_t delay_more;	 /* than link_delay of the router */
+	uint16_t cycles;	 /* per flit */
 	uint32_t suspect_cycles; /* of a suspected deadlock, consecutive */
 	uint32_t suspect_last;	 /* the last of these cycles */
 };
@@ -243,8 +243,12 @@ struct network {
 	struct topology *topology;
 	struct network_options options;
 	struct router router;
-	uint32_t nodes;
-	unsigned links, network_ports, channels;
+	uint32_t nodes, hosts;
+	unsigned links, channels;
+	unsigned network_ports; /* of a host */
+	unsigned host_ports;	/* network ports of all hosts of a node */
+	/* Hosts by node and nodes by host, as in struct topology. */
+	const uint32_t *host_node, *first_host;
 	/* Ports of a node: links, network ports, then these: */
 	unsigned port_multicast, port_debug;
 	unsigned port_source; /* output VCs of the sources: credits only */
@@ -256,9 +260,10 @@ struct network {
 	uint16_t class_mask[CLASS_ANY + 1]; /* channels of each class */
 	uint16_t tag_mask;
 	bool round_robin;
-	bool credits;	  /* credit flow control, not XON/XOFF */
-	bool any_masked;  /* some port is masked */
-	bool check_links; /* links may be busy, or have errors */
+	bool credits;	    /* credit flow control, not XON/XOFF */
+	bool credits_alike; /* and the same delay on all links */
+	bool any_masked;    /* some port is masked */
+	bool check_links;   /* links may be busy, or have errors */
 
 	void *map; /* holds the arrays up to input_packet */
 	uint64_t map_bytes, buffer_bytes;
@@ -269,7 +274,7 @@ struct network {
 	struct link_state *link_state; /* by port */
 	uint32_t *buffer;	       /* by VC: rings */
 	struct node_state *node;
-	struct source_queue *source; /* by node and network port */
+	struct source_queue *source; /* by host and network port */
 	uint8_t *worker_of;	     /* by node */
 	/* Host tags of requests and of owners, if the arbiter needs them. */
 	uint16_t *input_tag;
@@ -278,6 +283,8 @@ struct network {
 	uint32_t *input_packet;
 
 	struct packet_table packets;
+	double link_delay_mean;
+	unsigned delay_more_most;
 	struct routing *routing;
 	struct tree tree;
 	struct barriers *barriers;
@@ -366,10 +373,34 @@ static inline uint32_t *input_ring(const struct network *n, uint32_t vc)
 	return &n->buffer[(uint64_t)vc * (n->depth_mask + 1ull)];
 }
 
-static inline struct source_queue *node_sources(
-	const struct network *n, uint32_t node)
+static inline struct source_queue *host_sources(
+	const struct network *n, uint32_t host)
 {
-	return &n->source[(uint64_t)node * n->network_ports];
+	return &n->source[(uint64_t)host * n->network_ports];
+}
+
+/* The node of a host. */
+static inline uint32_t host_node(const struct network *n, uint32_t host)
+{
+	return unlikely(n->host_node) ? n->host_node[host] : host;
+}
+
+/* The first host of a node; the end of the nodes is a node as well. */
+static inline uint32_t node_host(const struct network *n, uint32_t node)
+{
+	return unlikely(n->first_host) ? n->first_host[node] : node;
+}
+
+/*
+ * The first network port, from 0, of the host that a packet leaves to. At other
+ * nodes than that of its destination it is the first host.
+ */
+static inline unsigned host_port(
+	const struct network *n, uint32_t node, uint32_t to)
+{
+	if (likely(!n->host_node) || n->host_node[to] != node)
+		return 0;
+	return (to - n->first_host[node]) * n->network_ports;
 }
 
 static inline struct packet_state *flit_packet(

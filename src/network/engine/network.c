@@ -17,8 +17,9 @@
 int network_send(
 	struct network *n, uint64_t time, const struct network_packet *p)
 {
-	bool target = p->to < n->nodes || p->to == NETWORK_MULTICAST;
-	if (p->from >= n->nodes || !target || time < n->now ||
+	bool multicast = p->to == NETWORK_MULTICAST && !n->host_node;
+	bool target = p->to < n->hosts || multicast;
+	if (p->from >= n->hosts || !target || time < n->now ||
 		!router_accepts(&n->router, p->length))
 		return -EINVAL;
 	return schedule_add(&n->schedule,
@@ -28,7 +29,8 @@ int network_send(
 
 static void packet_send(struct network *n, const struct network_packet *p)
 {
-	struct worker *w = node_worker(n, p->from);
+	uint32_t node = host_node(n, p->from);
+	struct worker *w = node_worker(n, node);
 	uint32_t record = record_open(n, p->cookie);
 	uint32_t number = packet_alloc(&w->pool);
 	if (record == PACKET_NONE || number == PACKET_NONE) {
@@ -46,7 +48,7 @@ static void packet_send(struct network *n, const struct network_packet *p)
 		.flags = multicast ? PACKET_MULTICAST : 0 };
 	flit_packet(n, number)->leg[PACKET_NEXT_NODE] = p->from;
 	w->counters.packets_sent++;
-	if (n->node[p->from].dead)
+	if (n->node[node].dead)
 		packet_report(w, p->from, number, NETWORK_LOST);
 	else
 		source_enqueue(w, p->from, number);

@@ -41,9 +41,9 @@ struct network_options {
 };
 
 struct network_packet {
-	uint64_t cookie; /* returned with the delivery */
-	uint32_t from, to;
-	uint32_t length; /* flits */
+	uint64_t cookie;   /* returned with the delivery */
+	uint32_t from, to; /* hosts */
+	uint32_t length;   /* flits */
 };
 
 enum network_fate {
@@ -62,7 +62,7 @@ struct network_hop {
 struct network_delivery {
 	struct network_packet packet;
 	enum network_fate fate;
-	uint32_t node;	  /* of a multicast: one delivery for each node */
+	uint32_t node;	  /* the host; of a multicast, one for each node */
 	uint64_t sent;	  /* when the packet entered its source queue */
 	uint64_t entered; /* when its head flit left the source queue */
 	uint64_t arrived; /* when its tail flit arrived, or it was reported */
@@ -109,8 +109,9 @@ void network_close(struct network *);
 
 uint64_t network_now(const struct network *);
 /*
- * Schedules a packet. Returns 0, -EINVAL (no such node, a length that the
- * router does not accept, a time in the past), -ENOMEM.
+ * Schedules a packet. Returns 0, -EINVAL (no such host, a length that the
+ * router does not accept, a time in the past, a multicast in a topology without
+ * exactly one host per node), -ENOMEM.
  */
 int network_send(
 	struct network *, uint64_t time, const struct network_packet *);
@@ -167,7 +168,10 @@ struct network_release {
 	uint8_t id;
 	int error;
 };
-/* Returns 0, -EINVAL, -EHOSTUNREACH, -EBUSY, as barrier_set(). */
+/*
+ * Returns 0, -EINVAL, -EHOSTUNREACH, -EBUSY, as barrier_set(); -EOPNOTSUPP: the
+ * topology has not exactly one host per node.
+ */
 int network_barrier_set(
 	struct network *, unsigned id, const bool *participates);
 /*

@@ -26,8 +26,8 @@ static inline void worklist_add(
 
 /* ---- source.c ---- */
 
-/* Appends a packet to a source queue of a node. */
-void source_enqueue(struct worker *, uint32_t node, uint32_t packet);
+/* Appends a packet to a source queue of a host. */
+void source_enqueue(struct worker *, uint32_t host, uint32_t packet);
 /* Injects a flit at each network port that has a packet. */
 void sources_inject(struct worker *);
 
@@ -82,7 +82,7 @@ void switch_allocate(struct worker *);
  * Draws the bit errors of a flit, and repeats it. Returns the additional delay
  * in cycles.
  */
-unsigned link_repeat(struct worker *, uint32_t port);
+int link_repeat(struct worker *, uint32_t port);
 
 /* ---- credit.c ---- */
 

@@ -131,7 +131,7 @@ void discard_commit(struct discard *d)
 	wheel_filter(d, flit_removed);
 	for (uint32_t vc = 0; vc < n->nodes << n->node_shift; vc++)
 		input_discard(n, vc);
-	for (uint64_t i = 0; i < (uint64_t)n->nodes * n->network_ports; i++) {
+	for (uint64_t i = 0; i < (uint64_t)n->hosts * n->network_ports; i++) {
 		struct source_queue *s = &n->source[i];
 		if (s->packet != PACKET_NONE && is_discarded(n, s->packet))
 			s->packet = PACKET_NONE;
@@ -141,7 +141,8 @@ void discard_commit(struct discard *d)
 	for (uint32_t i = 0; i < d->packets.count; i++) {
 		uint32_t packet = d->packets.entry[i];
 		uint32_t from = flit_packet(n, packet)->from;
-		packet_report(node_worker(n, from), from, packet, NETWORK_LOST);
+		packet_report(node_worker(n, host_node(n, from)), from, packet,
+			NETWORK_LOST);
 	}
 	free(d->packets.entry);
 }

@@ -75,7 +75,7 @@ static bool node_fail(struct discard *d, uint32_t node)
 	n->node[node].dead = true;
 	for (unsigned p = 0; p < n->links; p++)
 		link_fail(d, node, p);
-	for (unsigned p = 0; p < n->network_ports; p++)
+	for (unsigned p = 0; p < n->host_ports; p++)
 		discard_link(d, port_of(n, node, n->links + p));
 	for (uint32_t vc = first; vc < first + (1u << n->node_shift); vc++) {
 		struct input_vc *in = &n->input[vc];
@@ -87,8 +87,9 @@ static bool node_fail(struct discard *d, uint32_t node)
 			input_push(n, in, vc, flit);
 		}
 	}
-	for (unsigned i = 0; i < n->network_ports; i++) {
-		struct source_queue *s = &node_sources(n, node)[i];
+	struct source_queue *end = host_sources(n, node_host(n, node + 1));
+	for (struct source_queue *s = host_sources(n, node_host(n, node));
+		s < end; s++) {
 		if (s->packet != PACKET_NONE)
 			discard_packet(d, s->packet);
 		for (uint32_t p = s->first, next; p != PACKET_NONE; p = next) {

@@ -19,7 +19,9 @@ static inline void head_route(
 	uint32_t node = vc_node(n, vc);
 	unsigned port = hop.port, class = hop.class;
 	if (unlikely(port >= n->links)) {
-		port = n->network_ports == 1 ? n->links : PORT_ANY;
+		port = n->network_ports == 1
+			       ? n->links + host_port(n, node, p->to)
+			       : PORT_ANY;
 		class = CLASS_ANY;
 		if (unlikely(p->flags & PACKET_MULTICAST))
 			port = n->port_multicast;

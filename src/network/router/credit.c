@@ -44,13 +44,26 @@ void credit_threshold(struct worker *w, uint32_t vc)
 		in->xoff_sent ? CREDIT_XOFF : CREDIT_XON);
 }
 
+/* A longer link delays credits as well. */
+static unsigned credit_delay(const struct network *n, uint32_t port)
+{
+	int delay =
+		(int)n->router.credit_delay + n->link_state[port].delay_more;
+	return delay > 1 ? (unsigned)delay : 1;
+}
+
 void credit_return_other(struct worker *w, uint32_t vc)
 {
 	const struct network *n = w->network;
 	uint32_t port = vc_port(n, vc);
 	if (port_is_link(n, port_local(n, port))) {
+		const struct port_state *p = &n->port[port];
 		if (!n->credits)
 			credit_threshold(w, vc);
+		else if (p->peer_vc != NO_VC)
+			wheel_put(&w->wheel, w->now + credit_delay(n, port),
+				p->peer_worker, WHEEL_CREDIT,
+				p->peer_vc + vc_channel(n, vc), CREDIT_ONE);
 		return; /* a dead link returns no credit */
 	}
 	wheel_put(&w->wheel, w->now + n->router.inject_credit_delay, w->index,

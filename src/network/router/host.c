@@ -36,6 +36,11 @@ static void host_deliver(
 static void host_send_on(struct worker *w, uint32_t node, uint32_t packet)
 {
 	const struct network *n = w->network;
+	/* A node without hosts cannot send. */
+	if (unlikely(node_host(n, node) == node_host(n, node + 1))) {
+		packet_report(w, node, packet, NETWORK_LOST);
+		return;
+	}
 	uint64_t when = w->now + n->router.eject_delay + n->options.host_delay;
 	w->hosted++;
 	wheel_put(&w->wheel, when, w->index, WHEEL_HOST, node, packet);
@@ -74,7 +79,7 @@ void host_resends(struct worker *w, struct wheel_list *l)
 		if (unlikely(n->node[node].dead))
 			packet_report(w, node, packet, NETWORK_LOST);
 		else
-			source_enqueue(w, node, packet);
+			source_enqueue(w, node_host(n, node), packet);
 	}
 }
 
@@ -156,7 +161,8 @@ void host_eject(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
 		return;
 	if (port == n->port_debug) {
 		host_drain(w, node, packet);
-	} else if (unlikely(p->to != node && port != n->port_multicast)) {
+	} else if (unlikely(port != n->port_multicast &&
+			    host_node(n, p->to) != node)) {
 		/* An intermediate node of a rerouted packet. */
 		p->flags |= PACKET_RESENT;
 		w->counters.forwarded++;
@@ -164,7 +170,7 @@ void host_eject(struct worker *w, uint32_t node, unsigned port, uint32_t flit)
 	} else if (port == n->port_multicast) {
 		host_replicate(w, node, packet);
 	} else {
-		host_deliver(w, node, p);
+		host_deliver(w, p->to, p);
 		packet_end(w, packet);
 	}
 }

@@ -80,7 +80,7 @@ static inline void input_return_credit(
 	struct worker *w, uint32_t vc, const struct port_state *p)
 {
 	const struct network *n = w->network;
-	if (likely(p->peer_vc != NO_VC && n->credits))
+	if (likely(p->peer_vc != NO_VC && n->credits_alike))
 		wheel_add(&w->wheel,
 			&w->credits_slot[p->peer_worker * WHEEL_KINDS],
 			p->peer_vc + vc_channel(n, vc), CREDIT_ONE);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bit errors of links. The receiver detects them by CRC; the link repeats the
- * flit, and the flits behind it wait, so the order is preserved.
+ * Delay and width of links, and their bit errors. The receiver detects them by
+ * CRC; the link repeats the flit, and the flits behind it wait, so the order is
+ * preserved.
  */
 #include "network/engine/parts.h"
 
-unsigned link_repeat(struct worker *w, uint32_t port)
+int link_repeat(struct worker *w, uint32_t port)
 {
 	struct network *n = w->network;
 	struct link_state *link = &n->link_state[port];
@@ -15,13 +16,16 @@ unsigned link_repeat(struct worker *w, uint32_t port)
 	while (errors < NETWORK_LINK_ERRORS && rate > 0 &&
 		random_real(&link->error_random) < rate)
 		errors++;
+	if (unlikely(link->cycles > 1))
+		link->busy_until = (uint32_t)(w->now + link->cycles);
 	if (!errors)
-		return 0;
-	unsigned late = errors * n->router.retry_delay;
-	link->busy_until = (uint32_t)(w->now + 1 + late);
+		return link->delay_more;
+	int retry = (int)n->router.retry_delay + 2 * link->delay_more;
+	int late = (int)errors * (retry > 1 ? retry : 1);
+	link->busy_until = (uint32_t)(w->now + link->cycles + (unsigned)late);
 	link->repeated += errors;
 	w->counters.flits_repeated += errors;
 	if (errors == NETWORK_LINK_ERRORS)
 		interrupt_raise(w, INTERRUPT_LINK, port);
-	return late;
+	return late + link->delay_more;
 }

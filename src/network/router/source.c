@@ -10,18 +10,18 @@
 #include "base/bits.h"
 #include "network/engine/parts.h"
 
-/* Entries of the worklist: node << SOURCE_BITS | network port. */
+/* Entries of the worklist: host << SOURCE_BITS | network port. */
 #define SOURCE_BITS 2
 
 _Static_assert(ROUTER_NETWORK_MAX <= 1 << SOURCE_BITS, "a number for each");
 
 /* ---- the queue ---- */
 
-void source_enqueue(struct worker *w, uint32_t node, uint32_t packet)
+void source_enqueue(struct worker *w, uint32_t host, uint32_t packet)
 {
 	struct network *n = w->network;
 	struct packet_state *p = flit_packet(n, packet);
-	struct source_queue *all = node_sources(n, node);
+	struct source_queue *all = host_sources(n, host);
 	unsigned port = 0;
 	/* The shortest queue; with ordered delivery, always the same. */
 	if (n->network_ports > 1 && n->router.ordered)
@@ -41,7 +41,7 @@ void source_enqueue(struct worker *w, uint32_t node, uint32_t packet)
 	w->queued++;
 	if (!s->listed)
 		worklist_add(w, &w->source_worklist[w->now & 1],
-			node << SOURCE_BITS | port);
+			host << SOURCE_BITS | port);
 	s->listed = true;
 }
 
@@ -82,8 +82,9 @@ static int packet_route(struct worker *w, uint32_t node, struct packet_state *p)
 		p->hops = (uint16_t)(p->hops + p->count);
 		return 0;
 	}
-	int r = unlikely(n->rerouting) ? reroute_find(n, node, p->to, &path)
-				       : routing_find(n->routing, node, p->to,
+	uint32_t to = host_node(n, p->to);
+	int r = unlikely(n->rerouting) ? reroute_find(n, node, to, &path)
+				       : routing_find(n->routing, node, to,
 						 &n->node[node].random, &path);
 	if (r)
 		return r;
@@ -165,9 +166,10 @@ static bool packet_dequeue(struct worker *w, uint32_t node,
 static bool source_inject(struct worker *w, uint32_t number)
 {
 	struct network *n = w->network;
-	uint32_t node = number >> SOURCE_BITS;
+	uint32_t host = number >> SOURCE_BITS, node = host_node(n, host);
 	unsigned port = number & ((1u << SOURCE_BITS) - 1);
-	struct source_queue *s = &node_sources(n, node)[port];
+	struct source_queue *s = &host_sources(n, host)[port];
+	port += host_port(n, node, host);
 	struct output_vc *out =
 		&n->output[vc_of(n, node, n->port_source + port, 0)];
 	if (s->packet == PACKET_NONE && !packet_dequeue(w, node, s, out))

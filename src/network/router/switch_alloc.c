@@ -44,15 +44,16 @@ static inline __attribute__((always_inline)) void flit_transfer(
 		if (unlikely(++to->flits == 0))
 			n->link_state[out_port].flits += 1ull << 32;
 		uint32_t peer = to->peer_vc + vc_channel(n, out);
-		unsigned late =
-			unlikely(n->check_links) ? link_repeat(w, out_port) : 0;
+		int late = unlikely(n->check_links) ? link_repeat(w, out_port)
+						    : 0;
 		if (likely(late == 0))
 			wheel_add(&w->wheel,
 				&w->flits_slot[to->peer_worker * WHEEL_KINDS],
 				peer, flit);
 		else
 			wheel_put(&w->wheel,
-				w->now + n->router.link_delay + late,
+				w->now + (unsigned)((int)n->router.link_delay +
+						    late),
 				to->peer_worker, WHEEL_FLIT, peer, flit);
 	}
 	input_return_credit(w, vc, from);

@@ -50,17 +50,18 @@ static inline struct vc_output output_of(struct worker *w, uint32_t index)
 static unsigned network_port(
 	const struct network *n, const struct input_vc *in, uint32_t vc)
 {
+	const struct packet_state *packet = flit_packet(n, in->front);
+	uint32_t node = vc_node(n, vc);
+	unsigned first = n->links + host_port(n, node, packet->to);
 	if (n->router.ordered)
-		return n->links +
-		       flit_packet(n, in->front)->from % n->network_ports;
-	const struct port_state *port =
-		&n->port[port_of(n, vc_node(n, vc), n->links)];
+		return first + packet->from % n->network_ports;
+	const struct port_state *port = &n->port[port_of(n, node, first)];
 	for (unsigned i = 0; i < n->network_ports; i++) {
 		unsigned p = (vc + i) % n->network_ports;
 		if (port[p].free_vcs)
-			return n->links + p;
+			return first + p;
 	}
-	return n->links;
+	return first;
 }
 
 /* Cut-through: the channels whose buffer has room for the whole packet. */

@@ -46,7 +46,8 @@ static bool find_intact(const struct reroute *a, uint32_t from, uint32_t to,
 static bool find_via(const struct reroute *a, uint32_t node)
 {
 	struct routing_path rest;
-	if (node == a->from || node == TOPOLOGY_NOWHERE)
+	if (node == a->from || node == TOPOLOGY_NOWHERE ||
+		topology_host_count(a->n->topology, node) == 0)
 		return false;
 	return find_intact(a, node, a->to, &rest) &&
 	       find_intact(a, a->from, node, a->path);

@@ -32,6 +32,12 @@ const char *routing_class_name(const struct routing_class *class)
 	return class->name;
 }
 
+const char *routing_refuse(const struct routing_class *class,
+	const struct topology *t, const struct routing_options *options)
+{
+	return class->refuse ? class->refuse(t, options) : NULL;
+}
+
 /* ---- opening, closing ---- */
 
 int routing_open(struct routing **out, const struct topology *t,
@@ -43,7 +49,7 @@ int routing_open(struct routing **out, const struct topology *t,
 	*why = "virtual channels form one or two groups";
 	if (options->groups < 1 || options->groups > 2)
 		return -EINVAL;
-	*why = class->refuse ? class->refuse(t, options) : NULL;
+	*why = routing_refuse(class, t, options);
 	if (*why)
 		return -EINVAL;
 	struct routing *s = calloc(1, class->bytes);
@@ -109,35 +115,6 @@ uint32_t routing_class_mask(const struct routing *s, unsigned class)
 	return upto & ~below;
 }
 
-void routing_walk_begin(struct routing_walk *w, const struct topology *t,
-	uint32_t from, const struct routing_path *path)
-{
-	*w = (struct routing_walk){ .topology = t, .path = path, .to = from };
-}
-
-/* Ends at a port that leads nowhere, too. */
-bool routing_walk_next(struct routing_walk *w)
-{
-	const uint32_t *leg = routing_path_legs(w->path);
-	while (w->leg_index < w->path->count && w->to != TOPOLOGY_NOWHERE) {
-		uint32_t now = leg[w->leg_index];
-		if (w->hop < routing_leg_hops(now)) {
-			w->port = routing_leg_port(now);
-			w->class = routing_leg_class(now) +
-				   (w->hop++ >= routing_leg_low(now));
-			w->from = w->to;
-			w->to = w->port < w->topology->ports
-					? topology_next(
-						  w->topology, w->from, w->port)
-					: TOPOLOGY_NOWHERE;
-			return w->to != TOPOLOGY_NOWHERE;
-		}
-		w->leg_index++;
-		w->hop = 0;
-	}
-	return false;
-}
-
 /* ---- deadlocks ---- */
 
 static int path_depend(
@@ -170,8 +147,11 @@ int routing_depend(struct routing *s, struct dependency *d,
 	for (uint32_t from = 0; r == 0 && from < nodes; from++) {
 		if (progress && progress(context, from, nodes))
 			return -EINTR;
+		if (topology_host_count(s->topology, from) == 0)
+			continue;
 		for (uint32_t to = 0; r == 0 && to < nodes; to++) {
-			if (from == to)
+			if (from == to ||
+				topology_host_count(s->topology, to) == 0)
 				continue;
 			r = pair_depend(s, d, from, to);
 			*unreachable += r == -EHOSTUNREACH;

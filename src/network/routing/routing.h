@@ -72,7 +72,10 @@ struct dependency;
 /* The routing functions; class.h describes them. */
 #define ROUTING_CLASSES(X)                    \
 	X(dimension_order, "dimension-order") \
-	X(up_down, "up-down")
+	X(up_down, "up-down")                 \
+	X(minimal, "minimal")                 \
+	X(o1turn, "o1turn")                   \
+	X(valiant, "valiant")
 
 #define ROUTING_DECLARE(name, text) \
 	extern const struct routing_class routing_##name;
@@ -84,6 +87,11 @@ extern const char *const routing_names[];
 /* Finds a routing function; NULL: there is none of this name. */
 const struct routing_class *routing_class_find(const char *name);
 const char *routing_class_name(const struct routing_class *);
+
+struct routing_options;
+/* Returns NULL, or why it cannot route a topology; a static string. */
+const char *routing_refuse(const struct routing_class *,
+	const struct topology *, const struct routing_options *);
 
 struct routing_options {
 	/* NULL: the usual one of the topology. */
@@ -138,8 +146,9 @@ uint32_t routing_class_mask(const struct routing *, unsigned class);
 /* Called now and then; true ends the call with -EINTR. May be NULL. */
 typedef bool routing_progress(void *context, uint32_t done, uint32_t all);
 /*
- * Adds the dependencies of all paths of all pairs of nodes. Sets the number of
- * pairs of nodes that are not connected. Returns 0, -EINTR, -ENOMEM, -E2BIG.
+ * Adds the dependencies of all paths of all pairs of nodes with hosts. Sets the
+ * number of pairs of nodes that are not connected. Returns 0, -EINTR, -ENOMEM,
+ * -E2BIG.
  */
 int routing_depend(struct routing *, struct dependency *, routing_progress *,
 	void *context, uint64_t *unreachable);

@@ -31,9 +31,10 @@ static double mean_hops(const struct network *n, const struct traffic *t)
 	struct routing_path path;
 	double hops = 0;
 	for (unsigned i = 0; i < PAIRS; i++) {
-		uint32_t from = random_below(&random, n->nodes);
+		uint32_t from = random_below(&random, n->hosts);
 		uint32_t to = traffic_target(t, from, &random);
-		if (routing_find(n->routing, from, to, &random, &path) == 0)
+		if (routing_find(n->routing, host_node(n, from),
+			    host_node(n, to), &random, &path) == 0)
 			hops += (double)routing_path_hops(&path) / PAIRS;
 	}
 	return hops;
@@ -57,12 +58,12 @@ void plan_make(struct study_plan *p, const struct network *n,
 	double length = length_mean(&o->length);
 	double hops = mean_hops(n, &o->traffic);
 	/* Per cycle: flits offered, packets offered, flits over links. */
-	double flits = o->load * n->nodes, packets = flits / length;
+	double flits = o->load * n->hosts, packets = flits / length;
 	double work = flits * (hops + 1);
 
 	double stages = r->route_delay + r->channel_delay;
 	p->zero_load = r->inject_delay + stages + r->eject_delay +
-		       hops * (stages + r->link_delay) + length - 1;
+		       hops * (stages + n->link_delay_mean) + length - 1;
 	/*
 	 * A period has enough packets for a significant mean, and is so long
 	 * that most of its packets begin and end in it. With very many packets

@@ -229,7 +229,7 @@ static void window_close(struct study *s)
 	load_measure(s->n, false);
 	if (s->now.cycle == s->window.cycle)
 		return;
-	r->accepted = snapshot_flits(&s->window, &s->now) / s->n->nodes;
+	r->accepted = snapshot_flits(&s->window, &s->now) / s->n->hosts;
 	network_links(s->n, s->link, s->links);
 	for (uint64_t i = 0; i < s->links; i++) {
 		uint64_t flits = s->link[i].flits - s->flits[i];

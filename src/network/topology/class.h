@@ -48,6 +48,9 @@ struct topology_class {
 	X(ring, "ring")           \
 	X(hypercube, "hypercube") \
 	X(full, "full")           \
+	X(hyperx, "hyperx")       \
+	X(fat_tree, "fat-tree")   \
+	X(dragonfly, "dragonfly") \
 	X(graph, "graph")
 
 #define TOPOLOGY_DECLARE(name, text) \

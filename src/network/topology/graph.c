@@ -18,7 +18,10 @@ struct graph_parser {
 	unsigned line;
 	uint32_t nodes;	   /* 0: not known yet */
 	uint8_t *links_of; /* by node */
+	uint8_t *hosts_of; /* by node; NULL: one each */
 	struct topology_link *link;
+	struct topology_link_kind *kind; /* by link */
+	bool kinds;			 /* some are not zero */
 	uint32_t count, capacity;
 };
 
@@ -89,10 +92,16 @@ static bool number_parse(struct graph_span s, uint32_t most, uint32_t *value)
 
 /* ---- lines ---- */
 
+static bool word_is(struct graph_span word, const char *text)
+{
+	return word.length == strlen(text) &&
+	       memcmp(word.at, text, word.length) == 0;
+}
+
 static int nodes_parse(
 	struct graph_parser *p, struct graph_span first, struct graph_span line)
 {
-	if (first.length != 5 || memcmp(first.at, "nodes", 5) != 0)
+	if (!word_is(first, "nodes"))
 		return parse_error(p, "the first line must be `nodes N`");
 	if (!number_parse(word_next(&line), TOPOLOGY_NODES_MAX, &p->nodes) ||
 		p->nodes == 0)
@@ -114,8 +123,24 @@ static int link_parse(
 		!number_parse(second, p->nodes - 1, &link.node[1]))
 		return parse_error(
 			p, "a link must be two node numbers, from 0");
-	if (word_next(&line).length)
-		return parse_error(p, "unexpected text after the link");
+	struct topology_link_kind kind = { 0 };
+	for (struct graph_span name; (name = word_next(&line)).length;) {
+		bool delay = word_is(name, "delay");
+		uint32_t value;
+		if (!delay && !word_is(name, "cycles"))
+			return parse_error(p,
+				"unexpected text after the link: only "
+				"`delay N` and `cycles N` may follow");
+		if (!number_parse(word_next(&line), GRAPH_DELAY_MAX, &value) ||
+			value == 0)
+			return parse_error(p, "delay and cycles must be 1 to "
+					      "1000");
+		if (delay)
+			kind.delay = (uint16_t)value;
+		else
+			kind.cycles = (uint16_t)value;
+	}
+	p->kinds |= kind.delay || kind.cycles;
 	if (link.node[0] == link.node[1])
 		return parse_error(p, "a link leads from a node to itself");
 	if (p->count == GRAPH_LINKS_MAX)
@@ -129,9 +154,38 @@ static int link_parse(
 		if (!more)
 			return -ENOMEM;
 		p->link = more;
+		more = realloc(p->kind, capacity * sizeof(*p->kind));
+		if (!more)
+			return -ENOMEM;
+		p->kind = more;
 		p->capacity = capacity;
 	}
+	p->kind[p->count] = kind;
 	p->link[p->count++] = link;
+	return 0;
+}
+
+/* `hosts NODE COUNT`, or `hosts COUNT` for all nodes */
+static int hosts_parse(struct graph_parser *p, struct graph_span line)
+{
+	struct graph_span words[2] = { word_next(&line), word_next(&line) };
+	bool all = words[1].length == 0;
+	uint32_t node = 0, count;
+	if (!p->hosts_of) {
+		p->hosts_of = malloc(p->nodes);
+		if (!p->hosts_of)
+			return -ENOMEM;
+		memset(p->hosts_of, 1, p->nodes);
+	}
+	if ((!all && !number_parse(words[0], p->nodes - 1, &node)) ||
+		!number_parse(words[!all], TOPOLOGY_HOSTS_MAX, &count) ||
+		word_next(&line).length)
+		return parse_error(p, "expected `hosts N` or `hosts NODE N`, N "
+				      "from 0 to 15");
+	if (all)
+		memset(p->hosts_of, (int)count, p->nodes);
+	else
+		p->hosts_of[node] = (uint8_t)count;
 	return 0;
 }
 
@@ -142,8 +196,9 @@ static int text_parse(struct graph_parser *p)
 		struct graph_span first = word_next(&line);
 		if (first.length == 0)
 			continue;
-		int r = p->nodes ? link_parse(p, first, line)
-				 : nodes_parse(p, first, line);
+		int r = !p->nodes		  ? nodes_parse(p, first, line)
+			: word_is(first, "hosts") ? hosts_parse(p, line)
+						  : link_parse(p, first, line);
 		if (r)
 			return r;
 	}
@@ -154,6 +209,21 @@ static int text_parse(struct graph_parser *p)
 	return parse_error(p, "there is no line `nodes N`");
 }
 
+/* Links have ports in the order of their lines. */
+static int kinds_set(struct graph_parser *p, struct topology *t)
+{
+	int r = 0;
+	memset(p->links_of, 0, p->nodes);
+	for (uint32_t i = 0; r == 0 && i < p->count; i++) {
+		const uint32_t *node = p->link[i].node;
+		r = topology_link_set(
+			t, node[0], p->links_of[node[0]], p->kind[i]);
+		p->links_of[node[0]]++;
+		p->links_of[node[1]]++;
+	}
+	return r;
+}
+
 int graph_parse(const char *text, size_t length, struct topology *t,
 	struct graph_error *error)
 {
@@ -161,7 +231,19 @@ int graph_parse(const char *text, size_t length, struct topology *t,
 	int r = text_parse(&p);
 	if (r == 0)
 		r = topology_graph(t, p.nodes, p.link, p.count);
+	if (r == 0) {
+		if (p.hosts_of)
+			r = topology_hosts(t, p.hosts_of);
+		if (r == -EINVAL)
+			parse_error(&p, "there is no host");
+		if (r == 0 && p.kinds)
+			r = kinds_set(&p, t);
+		if (r)
+			topology_free(t);
+	}
 	free(p.links_of);
+	free(p.hosts_of);
 	free(p.link);
+	free(p.kind);
 	return r;
 }

@@ -20,6 +20,7 @@
 #include "network/topology/topology.h"
 
 #define GRAPH_LINKS_MAX (1u << 22)
+#define GRAPH_DELAY_MAX 1000	   /* cycles of a link, and per flit */
 #define GRAPH_TEXT_MAX	(1u << 28) /* bytes; enough for any graph */
 
 struct graph_error {

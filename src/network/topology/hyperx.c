@@ -80,6 +80,11 @@ static int full_open(struct topology *t, const uint32_t *size, unsigned count)
 	return count == 1 ? topology_full(t, *size) : -EINVAL;
 }
 
+static int hyperx_open(struct topology *t, const uint32_t *size, unsigned count)
+{
+	return hyperx_build(t, &topology_class_hyperx, size, count);
+}
+
 static struct topology_step row_step(const struct topology *t,
 	unsigned dimension, bool tie_down, uint32_t from, uint32_t to)
 {
@@ -108,6 +113,19 @@ static void full_metric(const struct topology *t, struct metric *m)
 	m->bisection = 2 * (n / 2) * (n - n / 2);
 	m->channel_load = 1.0 / (double)n;
 }
+
+const struct topology_class topology_class_hyperx = {
+	.name = "hyperx",
+	.sizes = "sizes of its dimensions",
+	.sizes_least = 1,
+	.sizes_most = TOPOLOGY_GRID_MAX,
+	.size_least = 2,
+	.standard = { 4, 4 },
+	.standard_count = 2,
+	.open = hyperx_open,
+	.step = row_step,
+	.routing = "dimension-order",
+};
 
 const struct topology_class topology_class_hypercube = {
 	.name = "hypercube",

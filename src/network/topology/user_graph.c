@@ -57,5 +57,5 @@ int topology_graph(struct topology *t, uint32_t nodes,
 
 const struct topology_class topology_class_graph = {
 	.name = "graph",
-	.routing = "up-down",
+	.routing = "minimal",
 };

@@ -15,7 +15,7 @@
 #include "network/engine/parts.h"
 
 #define LISTS	  1024 /* of a worker; a power of two */
-#define NODE_NONE UINT32_MAX
+#define HOST_NONE UINT32_MAX
 #define GAP_MAX	  (1ull << 40)
 
 struct load_state {
@@ -23,8 +23,8 @@ struct load_state {
 	struct length length;
 	double probability; /* of a packet, per node and cycle */
 	double factor;	    /* 1 / ln(1 - probability) */
-	uint64_t *when;	    /* by node: time of its next packet */
-	uint32_t *next;	    /* by node: the next node of its list */
+	uint64_t *when;	    /* by host: time of its next packet */
+	uint32_t *next;	    /* by host: the next host of its list */
 };
 
 /* Cycles to the next packet: geometrically distributed, 1 or more. */
@@ -35,36 +35,35 @@ static uint64_t load_gap(const struct load_state *l, struct random *r)
 	return 1 + (gap < (double)GAP_MAX ? (uint64_t)gap : GAP_MAX);
 }
 
-static void load_schedule(struct worker *w, uint32_t node, uint64_t when)
+static void load_schedule(struct worker *w, uint32_t host, uint64_t when)
 {
 	struct load_state *l = w->network->load;
 	uint32_t *list = &w->calendar[when % LISTS];
-	l->when[node] = when;
-	l->next[node] = *list;
-	*list = node;
+	l->when[host] = when;
+	l->next[host] = *list;
+	*list = host;
 }
 
-static void load_create(struct worker *w, uint32_t node)
+static void load_create(struct worker *w, uint32_t host, struct random *r)
 {
 	struct network *n = w->network;
 	struct load_state *l = n->load;
-	struct random *r = &n->node[node].random;
 	uint32_t number = packet_alloc(&w->pool);
 	if (number == PACKET_NONE) {
 		worker_fail(w, -ENOMEM);
 		return;
 	}
-	uint32_t to = traffic_target(&l->traffic, node, r);
+	uint32_t to = traffic_target(&l->traffic, host, r);
 	*flit_packet(n, number) = (struct packet_state){ .created = w->now,
 		.record = PACKET_NONE,
-		.from = node,
+		.from = host,
 		.to = to,
 		.length = (uint16_t)length_draw(&l->length, r),
 		.tag = (uint16_t)(to & n->tag_mask),
 		.flags = n->measuring ? PACKET_MEASURED : 0 };
 	w->measure.created += n->measuring;
 	w->counters.packets_sent++;
-	source_enqueue(w, node, number);
+	source_enqueue(w, host, number);
 }
 
 void load_generate(struct worker *w)
@@ -72,17 +71,18 @@ void load_generate(struct worker *w)
 	struct network *n = w->network;
 	struct load_state *l = n->load;
 	uint32_t *list = &w->calendar[w->now % LISTS];
-	uint32_t node = *list, next;
-	*list = NODE_NONE;
-	for (; node != NODE_NONE; node = next) {
-		uint64_t when = l->when[node];
-		next = l->next[node];
-		if (when == w->now && !n->node[node].dead) {
-			load_create(w, node);
-			when += load_gap(l, &n->node[node].random);
+	uint32_t host = *list, next;
+	*list = HOST_NONE;
+	for (; host != HOST_NONE; host = next) {
+		struct node_state *node = &n->node[host_node(n, host)];
+		uint64_t when = l->when[host];
+		next = l->next[host];
+		if (when == w->now && !node->dead) {
+			load_create(w, host, &node->random);
+			when += load_gap(l, &node->random);
 		}
 		if (when > w->now)
-			load_schedule(w, node, when);
+			load_schedule(w, host, when);
 	}
 }
 
@@ -93,13 +93,14 @@ uint64_t load_next(const struct worker *w)
 	if (!l)
 		return next;
 	for (uint64_t t = w->now + 1; t <= w->now + LISTS; t++)
-		for (uint32_t i = w->calendar[t % LISTS]; i != NODE_NONE;
+		for (uint32_t i = w->calendar[t % LISTS]; i != HOST_NONE;
 			i = l->next[i])
 			if (l->when[i] == t)
 				return t;
-	/* Beyond one lap of the calendar: search all nodes. */
-	for (uint32_t i = w->first; i < w->end; i++)
-		if (!w->network->node[i].dead)
+	/* Beyond one lap of the calendar: search all hosts. */
+	const struct network *n = w->network;
+	for (uint32_t i = node_host(n, w->first); i < node_host(n, w->end); i++)
+		if (!n->node[host_node(n, i)].dead)
 			next = bits_min(next, l->when[i]);
 	return next;
 }
@@ -111,8 +112,8 @@ static int load_open(struct network *n)
 	struct load_state *l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->when = malloc(n->nodes * sizeof(*l->when));
-	l->next = malloc(n->nodes * sizeof(*l->next));
+	l->when = malloc(n->hosts * sizeof(*l->when));
+	l->next = malloc(n->hosts * sizeof(*l->next));
 	n->load = l;
 	for (unsigned i = 0; i < n->workers; i++)
 		n->worker[i].calendar =
@@ -160,12 +161,14 @@ int load_start(struct network *n, const struct traffic *t,
 	for (unsigned i = 0; i < n->workers; i++) {
 		struct worker *w = &n->worker[i];
 		for (unsigned k = 0; k < LISTS; k++)
-			w->calendar[k] = NODE_NONE;
+			w->calendar[k] = HOST_NONE;
 		w->now = n->now;
-		for (uint32_t node = w->first; node < w->end; node++)
-			load_schedule(w, node,
+		for (uint32_t host = node_host(n, w->first);
+			host < node_host(n, w->end); host++)
+			load_schedule(w, host,
 				n->now - 1 +
-					load_gap(l, &n->node[node].random));
+					load_gap(l, &n->node[host_node(n, host)]
+							     .random));
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ const char *traffic_pattern_name(enum traffic_pattern pattern)
 
 static bool is_grid(const struct topology *t)
 {
-	return t->class->grid;
+	return t->class->grid && !t->host_node;
 }
 
 /* Returns true for a square or a cube, whose coordinates can be swapped. */
@@ -67,19 +67,19 @@ static bool is_cubic(const struct topology *t)
 
 static bool has_bits(const struct topology *t)
 {
-	return (t->nodes & (t->nodes - 1)) == 0;
+	return (t->hosts & (t->hosts - 1)) == 0;
 }
 
 /* Bits of a node number, if the nodes are a power of two. */
 static unsigned bits_of(const struct topology *t)
 {
-	return (unsigned)__builtin_ctz(t->nodes);
+	return (unsigned)__builtin_ctz(t->hosts);
 }
 
 int traffic_check(const struct traffic *t, const char **why)
 {
 	const struct topology *topology = t->topology;
-	bool single = topology->nodes < 2 && !t->to_self;
+	bool single = topology->hosts < 2 && !t->to_self;
 	const char *fault = NULL;
 	switch (t->pattern) {
 	case TRAFFIC_UNIFORM:
@@ -105,7 +105,7 @@ int traffic_check(const struct traffic *t, const char **why)
 			fault = "reverse needs a power of two of nodes";
 		break;
 	case TRAFFIC_HOT_SPOT:
-		if (t->spot >= topology->nodes)
+		if (t->spot >= topology->hosts)
 			fault = "the hot spot is not a node of the topology";
 		else if (!(t->share >= 0 && t->share <= 1))
 			fault = "the share of the hot spot is not between 0 "
@@ -128,9 +128,9 @@ static uint32_t uniform(
 	const struct traffic *t, uint32_t from, struct random *r)
 {
 	if (t->to_self)
-		return random_below(r, t->topology->nodes);
+		return random_below(r, t->topology->hosts);
 	/* Skip the sender. */
-	uint32_t to = random_below(r, t->topology->nodes - 1);
+	uint32_t to = random_below(r, t->topology->hosts - 1);
 	return to + (to >= from);
 }
 
@@ -143,7 +143,7 @@ static uint32_t ring_shift(uint32_t at, uint32_t size, bool tornado)
 static uint32_t shift(const struct topology *t, uint32_t from, bool tornado)
 {
 	if (!is_grid(t))
-		return ring_shift(from, t->nodes, tornado);
+		return ring_shift(from, t->hosts, tornado);
 	uint32_t to = 0, stride = 1;
 	for (unsigned d = 0; d < t->dimensions; d++) {
 		uint32_t size = t->size[d];
@@ -182,7 +182,7 @@ static uint32_t reverse(const struct topology *t, uint32_t from)
 uint32_t traffic_target(
 	const struct traffic *t, uint32_t from, struct random *r)
 {
-	assert(from < t->topology->nodes);
+	assert(from < t->topology->hosts);
 	switch (t->pattern) {
 	case TRAFFIC_UNIFORM:
 		return uniform(t, from, r);
@@ -194,7 +194,7 @@ uint32_t traffic_target(
 		return transpose(t->topology, from);
 	case TRAFFIC_COMPLEMENT:
 		/* This mirrors every coordinate of a grid of any size. */
-		return t->topology->nodes - 1 - from;
+		return t->topology->hosts - 1 - from;
 	case TRAFFIC_REVERSE:
 		return reverse(t->topology, from);
 	case TRAFFIC_HOT_SPOT:
