@@ -104,6 +104,29 @@ static inline bool consumer_release_oldest(
 	return true;
 }
 
+/*
+ * Passes up to `count` inline messages from the oldest on, whose events have
+ * these positions, until returning is due. Returns how many; the caller returns
+ * the entries.
+ */
+static inline int consumer_pass(
+	struct consumer *rx, const struct cay_event *e, int count)
+{
+	uint64_t mask = rx->own->nq_entries - 1, at = rx->oldest;
+	uint64_t due = queue_ahead(rx->returned + rx->own->nq_entries / 4, at);
+	int n = 0, max = (int)bits_min((uint64_t)count, due);
+	while (n < max && at != rx->next && e[n].position == at &&
+		!rx->slots[at & mask].special) {
+		uint64_t after = (at + 1) & QUEUE_NQ_MASK;
+		if (after != rx->next && rx->slots[after & mask].released)
+			break;
+		at = after;
+		n++;
+	}
+	rx->oldest = at;
+	return n;
+}
+
 /* The same for an entry that is SLOT_PLAIN. */
 static inline bool consumer_release_plain(
 	struct cay_port *port, struct consumer *rx)

@@ -479,3 +479,22 @@ void cay_release(struct cay_port *port, const struct cay_event *e)
 	else if (!consumer_release_oldest(port, rx))
 		release_other(port, e);
 }
+
+void cay_release_burst(
+	struct cay_port *port, const struct cay_event *events, int count)
+{
+	struct consumer *rx = &port->consumer;
+	if (unlikely(!port_valid(port)))
+		return;
+	for (int i = 0, n; i < count; i += n) {
+		n = port->flags & CAY_PORT_SHARED || !rx->slots
+			    ? 0
+			    : consumer_pass(rx, &events[i], count - i);
+		if (n && consumer_return_due_nq(rx))
+			consumer_return(port, rx);
+		if (!n) {
+			cay_release(port, &events[i]);
+			n = 1;
+		}
+	}
+}

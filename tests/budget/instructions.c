@@ -56,8 +56,7 @@ static void poll_burst(void)
 
 static void release_burst(void)
 {
-	for (int i = 0; i < BURST; i++)
-		cay_release(port, &events[i]);
+	cay_release_burst(port, events, BURST);
 }
 
 static void poll_one(void)
@@ -157,7 +156,7 @@ static const struct path paths[] = {
 	{ "cay_poll, returning entries", poll_once, 86, 91 },
 	{ "cay_send_burst, 16 of 8 bytes", send_burst, 907, 895 },
 	{ "cay_poll, 16 messages", poll_burst, 1268, 1210 },
-	{ "16 cay_release", release_burst, 808, 784 },
+	{ "cay_release_burst, 16", release_burst, 445, 480 },
 	{ "cay_poll, returning entries", poll_once, 86, 91 },
 	{ "cay_put, 8 bytes", put_8, 183, 182 },
 	{ "cay_put, 8 bytes, cay_flush", put_8_flush, 203, 205 },

@@ -288,6 +288,79 @@ static void release_in_any_order(void **state)
 	pair_close(&p);
 }
 
+/* ---- release in bursts ---- */
+
+enum {
+	BATCHES = 4,
+	BATCH = 16,
+};
+
+struct batch {
+	struct cay_event event[BATCH];
+	int count;
+	uint64_t first; /* seed of the first */
+};
+
+/* Releases a batch: all at once, or some first, or in the wrong order. */
+static void batch_release(
+	struct cay_port *port, struct batch *b, struct random *r)
+{
+	for (int i = 0; i < b->count; i++)
+		assert_true(content_fits(b->event[i].data, b->event[i].length,
+			b->first + (unsigned)i));
+	int some = (int)random_below(r, (unsigned)b->count + 1);
+	if (random_below(r, 2)) {
+		cay_release_burst(port, b->event + some, b->count - some);
+		cay_release_burst(port, b->event, some);
+	} else {
+		cay_release_burst(port, b->event, some);
+		while (some < b->count)
+			cay_release(port, &b->event[--b->count]);
+	}
+	cay_release_burst(port, b->event, 0);
+	cay_release_burst(port, NULL, -1);
+	b->count = 0;
+}
+
+static void bursts_with_seed(struct pair *p, uint64_t seed)
+{
+	struct random r = { seed };
+	static struct batch batches[BATCHES];
+	uint64_t sent = 0, received = 0;
+	for (uint64_t step = 0; step < scaled(2000) || received < sent;
+		step++) {
+		struct batch *b = &batches[random_below(&r, BATCHES)];
+		for (uint64_t n = random_below(&r, BATCH);
+			n && step < scaled(2000); n--)
+			send_random(p, &r, &sent);
+		if (b->count) {
+			batch_release(p->b, b, &r);
+			continue;
+		}
+		b->count = cay_poll(
+			p->b, b->event, 1 + (int)random_below(&r, BATCH));
+		assert_true(b->count >= 0);
+		b->first = received;
+		for (int i = 0; i < b->count; i++)
+			assert_int_equal(b->event[i].tag, received++);
+	}
+	for (unsigned i = 0; i < BATCHES; i++)
+		batch_release(p->b, &batches[i], &r);
+	check_empty(p->b);
+	struct cay_stats s = port_stats(p->b);
+	assert_int_equal(s.nq_used, 0);
+	assert_int_equal(s.rdr_used, 0);
+}
+
+static void release_in_bursts(void **state)
+{
+	struct pair p = pair_open(64);
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		bursts_with_seed(&p, seed * 1000003);
+	pair_close(&p);
+}
+
 /* ---- long messages ---- */
 
 /* Each needs a completion, so the reservation limits their number. */
@@ -387,6 +460,7 @@ int main(void)
 		TEST(oldest_unreleased_entry_blocks_the_return),
 		TEST(busy_receiver_returns_payload),
 		TEST(release_in_any_order),
+		TEST(release_in_bursts),
 		TEST(long_messages_are_limited),
 		TEST(long_messages_fill_the_references),
 		TEST(staging_memory_is_limited_and_reused),

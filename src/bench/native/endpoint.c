@@ -152,13 +152,21 @@ int endpoint_send(struct side *s)
 	return r;
 }
 
+int endpoint_verify(struct side *s, const struct cay_event *e)
+{
+	struct endpoint *p = s->state;
+
+	return likely(e->kind == CAY_EVENT_MESSAGE)
+		       ? payload_verify(
+				 e->data, e->length, s->bytes, p->received++)
+		       : -EPROTO;
+}
+
 int endpoint_accept(struct side *s, const struct cay_event *e)
 {
 	struct endpoint *p = s->state;
-	int r = -EPROTO;
+	int r = endpoint_verify(s, e);
 
-	if (likely(e->kind == CAY_EVENT_MESSAGE))
-		r = payload_verify(e->data, e->length, s->bytes, p->received++);
 	cay_release(p->port, e);
 	return r;
 }

@@ -44,7 +44,9 @@ void endpoint_teardown(struct side *);
 /* Sends the source with its number; spins while the queue is full. */
 int endpoint_send(struct side *);
 
-/* Checks that the event is the expected message, and releases it. */
+/* Checks that the event is the expected message. */
+int endpoint_verify(struct side *, const struct cay_event *);
+/* The same, and releases it. */
 int endpoint_accept(struct side *, const struct cay_event *);
 
 /* Spins for the next event. */

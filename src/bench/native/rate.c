@@ -77,7 +77,9 @@ static int cay_rate_send(struct side *s, uint32_t iterations)
 	return r ? r : group_await(s->group, rate_received(s), p->sent);
 }
 
-static int cay_rate_receive(struct side *s, uint32_t iterations)
+/* Polls several messages, and releases each when it is read, or all at once. */
+static inline int cay_receive(
+	struct side *s, uint32_t iterations, bool release_burst)
 {
 	struct endpoint *p = s->state;
 	struct cay_event e[RATE_BURST];
@@ -87,7 +89,10 @@ static int cay_rate_receive(struct side *s, uint32_t iterations)
 	while (!r && iterations) {
 		int count = cay_poll(p->port, e, RATE_BURST);
 		for (int i = 0; !r && i < count; i++)
-			r = endpoint_accept(s, &e[i]);
+			r = release_burst ? endpoint_verify(s, &e[i])
+					  : endpoint_accept(s, &e[i]);
+		if (release_burst)
+			cay_release_burst(p->port, e, count);
 		if (count > 0)
 			iterations -= (uint32_t)count;
 		else if (count < 0)
@@ -103,7 +108,7 @@ static int cay_rate_receive(struct side *s, uint32_t iterations)
 static int cay_rate_run(struct side *s, uint32_t iterations)
 {
 	return s->rank == 0 ? cay_rate_send(s, iterations)
-			    : cay_rate_receive(s, iterations);
+			    : cay_receive(s, iterations, false);
 }
 
 /* ---- Cay, bursts ---- */
@@ -141,7 +146,7 @@ static int cay_burst_send(struct side *s, uint32_t iterations)
 static int cay_burst_run(struct side *s, uint32_t iterations)
 {
 	return s->rank == 0 ? cay_burst_send(s, iterations)
-			    : cay_rate_receive(s, iterations);
+			    : cay_receive(s, iterations, true);
 }
 
 const struct workload baseline_rate_workload = {
