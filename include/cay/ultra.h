@@ -51,6 +51,22 @@ CAY_API int cay_ultra_connect(struct cay_port *, struct cay_addr to,
 	uint64_t deadline, struct cay_ultra **);
 
 /*
+ * The same without waiting for the node: the first two only make the handle,
+ * with which cay_ultra_continue() is called until it does not return -EAGAIN.
+ * Until it returns 0, the other calls but cay_ultra_close() return -EINVAL.
+ * Closing such a path does not wait for the node either.
+ *
+ * cay_ultra_continue() returns 0 (the path is set up), -EAGAIN (the node has
+ * not replied yet, or the port `to` offers no path yet), or an error of the
+ * calls above: close it. Consuming thread.
+ */
+CAY_API int cay_ultra_accept_start(struct cay_port *, struct cay_addr from,
+	size_t slice, struct cay_ultra **);
+CAY_API int cay_ultra_connect_start(
+	struct cay_port *, struct cay_addr to, struct cay_ultra **);
+CAY_API int cay_ultra_continue(struct cay_ultra *);
+
+/*
  * Sends a message; the source is reusable when it returns. Flags:
  *
  *	CAY_NOTIFY	CAY_EVENT_ULTRA of the port when the message is stored,
@@ -102,6 +118,8 @@ struct cay_ultra_status {
 	uint32_t target;    /* 1: this is the target's end */
 	uint32_t connected; /* 1 */
 	uint32_t gone;	    /* 1: the other end is closed or has exited */
+	/* Target: 1: cay_poll() has reached CAY_EVENT_GONE of the peer. */
+	uint32_t gone_held;
 };
 
 /* Returns 0, -EINVAL, -EACCES or -ECHILD. Does not block. */

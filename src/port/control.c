@@ -5,11 +5,13 @@
  * A node that does not reply is stopped or short of processor time, but not
  * gone: only the end of its socket tells that. A call that does not wait longer
  * leaves its reply owed. Replies come in the order of requests, so later calls
- * receive those first that earlier ones have left, and undo their effect.
+ * receive those first that earlier ones have left, and undo their effect, or
+ * hand them to the caller of control_start().
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "node/client.h"
@@ -71,24 +73,34 @@ static int request_post(
 	int r = client_send(m->socket, q, deadline);
 	if (r == 0)
 		m->owed[(m->owed_first + m->owed_count++) % MEMBER_OWED_MAX] =
-			*q;
+			(struct control_owed){ .request = *q };
 	return r;
 }
 
 /*
  * Under m->control: receives the reply to the oldest request. If another call
- * has sent that request and not waited, its effect is undone.
+ * has sent that request, it gets the reply if it wants to know it; else the
+ * effect is undone.
  */
 static int reply_take(struct member *m, struct node_reply *reply, int *fd_in,
 	bool ours, uint64_t deadline)
 {
 	struct node_request undo;
-	int r = client_receive(m->socket, reply, fd_in, deadline);
+	const struct node_request *q = &m->owed[m->owed_first].request;
+	struct control_pending *pending = ours ? NULL
+					       : m->owed[m->owed_first].pending;
+	int r = client_receive(
+		m->socket, reply, pending ? &pending->fd : fd_in, deadline);
 	if (r == -ETIMEDOUT)
 		return r;
-	const struct node_request *q = &m->owed[m->owed_first];
 	m->owed_first = (m->owed_first + 1) % MEMBER_OWED_MAX;
 	m->owed_count--;
+	if (pending) {
+		pending->done = true;
+		pending->result = r;
+		pending->reply = *reply;
+		return r;
+	}
 	/* A lock is set also while accesses are still in progress. */
 	bool done = r == 0 || r == -EINPROGRESS;
 	if (!ours && done && request_undo(q, reply, &undo)) {
@@ -106,8 +118,8 @@ static int reply_take(struct member *m, struct node_reply *reply, int *fd_in,
 static bool lock_owed(const struct member *m)
 {
 	for (uint32_t i = 0; i < m->owed_count; i++)
-		if (m->owed[(m->owed_first + i) % MEMBER_OWED_MAX].kind ==
-			NODE_LOCK)
+		if (m->owed[(m->owed_first + i) % MEMBER_OWED_MAX]
+				.request.kind == NODE_LOCK)
 			return true;
 	return false;
 }
@@ -180,19 +192,80 @@ void control_post(struct member *m, const struct node_request *request)
 			m->socket, request, clock_after_ns(MEMBER_TIMEOUT_NS));
 }
 
-bool control_slow(struct member *m)
+/* Under m->control: receives the replies that are there. */
+static void replies_take(struct member *m)
 {
 	struct node_reply late;
-	struct lock_guard guard;
-	lock_take(&m->control, &guard);
 	int r = 0;
 	while (!m->broken && m->owed_count && r != -ETIMEDOUT) {
 		r = reply_take(m, &late, NULL, false, 0);
 		m->broken |= transport_failed(r);
 	}
+}
+
+bool control_slow(struct member *m)
+{
+	struct lock_guard guard;
+	lock_take(&m->control, &guard);
+	replies_take(m);
 	bool slow = !m->broken && m->owed_count;
 	lock_drop(&m->control, &guard);
 	return slow;
+}
+
+/* ---- requests whose caller does not wait ---- */
+
+int control_start(struct member *m, const struct node_request *request,
+	struct control_pending *pending)
+{
+	struct lock_guard guard;
+	if (pending)
+		*pending = (struct control_pending){ .fd = -1 };
+	if (!lock_try(&m->control, &guard))
+		return -EAGAIN;
+	replies_take(m);
+	int r = -EAGAIN;
+	if (m->broken)
+		r = -ENOTCONN;
+	else if (m->owed_count < MEMBER_OWED_MAX / 2)
+		r = request_post(m, request, 0);
+	if (r == 0) {
+		uint32_t last = m->owed_first + m->owed_count - 1;
+		m->owed[last % MEMBER_OWED_MAX].pending = pending;
+	}
+	m->broken |= transport_failed(r);
+	lock_drop(&m->control, &guard);
+	return r == -ETIMEDOUT ? -EAGAIN : r;
+}
+
+int control_result(struct member *m, struct control_pending *pending)
+{
+	struct lock_guard guard;
+	if (!lock_try(&m->control, &guard))
+		return -EINPROGRESS;
+	replies_take(m);
+	int r = pending->done ? pending->result
+		: m->broken   ? -ENOTCONN
+			      : -EINPROGRESS;
+	lock_drop(&m->control, &guard);
+	return r;
+}
+
+bool control_abandon(struct member *m, struct control_pending *pending)
+{
+	struct lock_guard guard;
+	lock_take(&m->control, &guard);
+	for (uint32_t i = 0; i < m->owed_count; i++) {
+		struct control_owed *o =
+			&m->owed[(m->owed_first + i) % MEMBER_OWED_MAX];
+		if (o->pending == pending)
+			o->pending = NULL;
+	}
+	lock_drop(&m->control, &guard);
+	if (pending->fd >= 0)
+		close(pending->fd);
+	pending->fd = -1;
+	return pending->done && pending->result == 0;
 }
 
 int control_connect(

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 
 struct lock_guard {
 	sigset_t signals;
@@ -33,6 +34,16 @@ static inline void lock_take(pthread_mutex_t *lock, struct lock_guard *guard)
 {
 	lock_guard_begin(guard);
 	pthread_mutex_lock(lock);
+}
+
+/* Returns false without waiting if another thread holds the lock. */
+static inline bool lock_try(pthread_mutex_t *lock, struct lock_guard *guard)
+{
+	lock_guard_begin(guard);
+	if (pthread_mutex_trylock(lock) == 0)
+		return true;
+	lock_guard_end(guard);
+	return false;
 }
 
 static inline void lock_drop(

@@ -26,6 +26,20 @@ struct doorbell {
 
 struct staging; /* heap.c */
 
+/* The reply to a request that a caller has started and does not wait for. */
+struct control_pending {
+	bool done;
+	int result; /* 0 or -errno, and with 0: */
+	struct node_reply reply;
+	int fd; /* -1: none, or taken */
+};
+
+/* A request without a reply yet. */
+struct control_owed {
+	struct node_request request;
+	struct control_pending *pending; /* NULL: its effect is undone */
+};
+
 struct member {
 	struct list link, live;
 	uint64_t serial;      /* never reused, unlike the address */
@@ -42,7 +56,7 @@ struct member {
 	ino_t socket_inode;
 	bool broken; /* the node has exited or violated the protocol */
 	/* Ring of requests without a reply yet, under `control`: control.c. */
-	struct node_request *owed;
+	struct control_owed *owed;
 	uint32_t owed_first, owed_count;
 
 	pthread_mutex_t lock; /* for all members below */
@@ -109,6 +123,26 @@ void control_tell(struct member *, const struct node_request *);
  * MEMBER_TIMEOUT_NS.
  */
 void control_post(struct member *, const struct node_request *);
+
+/*
+ * Starts a request, without waiting for the node or for another thread that
+ * does. The reply goes to *pending, which stays valid until control_result() or
+ * control_abandon(), or nowhere if that is NULL. Returns 0, -EAGAIN (try again
+ * later) or -ENOTCONN.
+ */
+int control_start(
+	struct member *, const struct node_request *, struct control_pending *);
+/*
+ * Returns -EINPROGRESS if there is no reply yet, or it is not known, because
+ * another thread waits for the node; or else the result.
+ */
+int control_result(struct member *, struct control_pending *);
+/*
+ * Ends the interest in a request. Returns true if it has been executed and the
+ * caller has to undo it, which is otherwise done when the reply arrives. Waits
+ * for other threads that wait for the node.
+ */
+bool control_abandon(struct member *, struct control_pending *);
 
 /* Returns true if the node owes replies. Does not block. */
 bool control_slow(struct member *);

@@ -92,6 +92,8 @@ static struct cay_port *port_new(uint64_t flags)
 	port->doorbell = -1;
 	list_init(&port->replied);
 	list_init(&port->ultra);
+	list_init(&port->ultra_setups);
+	list_init(&port->ultra_closed);
 	list_init(&port->ultra_held);
 	atomic_init(&port->resolved, &resolved_none);
 	pthread_mutex_init(&port->consume, NULL);

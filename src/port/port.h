@@ -134,8 +134,10 @@ struct cay_port {
 	uint64_t *heard;     /* CAY_PORT_TELL_GONE: a bit per sender; or NULL */
 	struct list replied; /* peers that cay_reply() has resolved */
 	struct list ultra;   /* ends of ULTRA paths; consuming thread */
-	struct list ultra_held; /* NOTIFY_GONE; the same */
-	bool ultra_armed;	/* cay_port_arm() was called; the same */
+	struct list ultra_setups; /* ends that are being set up; the same */
+	struct list ultra_closed; /* those that the node must be told of */
+	struct list ultra_held;	  /* NOTIFY_GONE; the same */
+	bool ultra_armed;	  /* cay_port_arm() was called; the same */
 	_Atomic uint32_t ultra_sleepers; /* threads, and the armed port */
 
 	pthread_mutex_t consume;  /* CAY_PORT_SHARED: one consumer at a time */

@@ -97,7 +97,7 @@ __attribute__((cold, noinline)) static int send_other(struct cay_ultra *u,
 		return -EINVAL;
 	if (!port_valid(u->port))
 		return port_error(u->port);
-	if (u->target || flags & ~(unsigned)ULTRA_FLAGS)
+	if (u->target || u->setup || flags & ~(unsigned)ULTRA_FLAGS)
 		return -EINVAL;
 	if (length > ultra_payload_max(&u->out.next))
 		return -EMSGSIZE;
@@ -130,7 +130,7 @@ static int recv_error(const struct cay_ultra *u)
 		return -EINVAL;
 	if (!port_valid(u->port))
 		return port_error(u->port);
-	return u->target ? 0 : -EINVAL;
+	return u->target && !u->setup ? 0 : -EINVAL;
 }
 
 /* No message (r is 0), or a damaged one. Has the origin gone? */
@@ -246,7 +246,7 @@ void cay_ultra_release(struct cay_ultra *u)
 
 int cay_ultra_status(const struct cay_ultra *u, struct cay_ultra_status *out)
 {
-	if (!u || !out || out->size < sizeof(*out))
+	if (!u || u->setup || !out || out->size < sizeof(*out))
 		return -EINVAL;
 	if (!port_valid(u->port))
 		return port_error(u->port);
@@ -265,8 +265,9 @@ int cay_ultra_status(const struct cay_ultra *u, struct cay_ultra_status *out)
 				      : device_ultra_returned(&u->out),
 		.target = u->target,
 		.connected = connected,
-		.gone = !!(flags & (u->target ? ULTRA_ORIGIN_GONE
-					      : ULTRA_TARGET_GONE)) };
+		.gone = !!(flags &
+			   (u->target ? ULTRA_ORIGIN_GONE : ULTRA_TARGET_GONE)),
+		.gone_held = u->target && ultra_held(u) };
 	if (connected) {
 		out->peer.node = u->port->origin.node;
 		out->peer.vpid = u->target ? page->config.origin_vpid

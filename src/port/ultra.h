@@ -17,22 +17,35 @@ struct ultra_ack {
 
 #define ULTRA_ACK_NONE UINT64_MAX
 
+/* An end that is being set up. */
+struct ultra_setup {
+	struct node_request request; /* the next one, or that in flight */
+	struct control_pending pending;
+	bool started; /* it is in flight */
+	bool fence;
+	uint8_t slice_log2;
+	int error; /* of a step: it has failed */
+};
+
 struct cay_ultra {
 	struct cay_port *port;
-	size_t line_end; /* origin: 1 + CAY_ULTRA_LINE_MAX; target: 0 */
+	/* Origin, set up: 1 + CAY_ULTRA_LINE_MAX; else 0. */
+	size_t line_end;
 	union {
 		struct ultra_requester out;
 		struct ultra_completer in;
 	};
 	bool target;
-	bool alone;  /* target: one consuming thread */
-	bool local;  /* the other end is in this realm */
-	bool peeked; /* cay_ultra_peek() has found a message */
+	bool patient; /* closing it may wait for the node */
+	bool alone;   /* target, set up: one consuming thread */
+	bool local;   /* the other end is in this realm */
+	bool peeked;  /* cay_ultra_peek() has found a message */
 	uint8_t peeked_flags;
 	_Atomic bool ended; /* target: -EPIPE or -EBADMSG was returned */
 	uint16_t upid, peer_upid, peer_vpid; /* of a target: once ENABLED */
-	struct list link;		     /* of port->ultra */
-	void *slices, *page;		     /* mappings */
+	struct list link; /* of port->ultra, ultra_setups, ultra_closed */
+	struct ultra_setup *setup; /* NULL: it is set up */
+	void *slices, *page;	   /* mappings */
 	uint64_t slices_bytes;
 	/* Origin: */
 	uint32_t woken;		 /* the last sleep of the target that ended */
@@ -109,5 +122,7 @@ int ultra_hold_gone(struct cay_port *, struct cay_addr, uint64_t position);
 /* Takes one whose paths are drained. Returns false if there is none. */
 bool ultra_take_held(struct cay_port *, struct cay_addr *, uint64_t *position);
 void ultra_held_free(struct cay_port *);
+/* Returns true if one is held for this path. */
+bool ultra_held(const struct cay_ultra *);
 
 #endif

@@ -378,6 +378,16 @@ bool ultra_take_held(
 	return false;
 }
 
+bool ultra_held(const struct cay_ultra *u)
+{
+	list_for_each (at, &u->port->ultra_held)
+		if (u->local &&
+			u->peer_vpid ==
+				list_of(at, struct ultra_held, link)->peer.vpid)
+			return true;
+	return false;
+}
+
 void ultra_held_free(struct cay_port *port)
 {
 	while (!list_empty(&port->ultra_held)) {

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "contract/arena.h"
 #include "harness.h"
 
 static int status_connect(void)
@@ -80,6 +81,29 @@ struct node_status_process status_process(pid_t pid)
 	}
 	close(fd);
 	return found;
+}
+
+uint64_t status_received(pid_t pid)
+{
+	struct node_status_port p;
+	struct node_status status;
+	uint64_t received = 0, ports = 0;
+	int fd = status_ask();
+	assert_int_equal(pread(fd, &status, sizeof(status), 0), sizeof(status));
+	for (uint32_t i = 0; i < status.ports; i++) {
+		off_t at = (off_t)(sizeof(status) +
+				   status.processes *
+					   sizeof(struct node_status_process) +
+				   i * sizeof(p));
+		assert_int_equal(pread(fd, &p, sizeof(p), at), sizeof(p));
+		if (p.pid != (uint32_t)pid)
+			continue;
+		received = p.w & QUEUE_NQ_MASK;
+		ports++;
+	}
+	close(fd);
+	assert_int_equal(ports, 1);
+	return received;
 }
 
 struct node_status status_settled(void)
