@@ -52,6 +52,10 @@ struct settings {
 	size_t cocopy_bytes; /* shortest message with co-copy; 0: none */
 	size_t unexpected_bytes; /* unexpected data held before XOFF */
 	size_t mr_count;	 /* remotely accessible memory regions */
+	size_t ultra_paths;	 /* incoming ULTRA paths of an endpoint */
+	size_t ultra_messages;	 /* small messages after which one is made */
+	size_t ultra_idle_ms;	 /* after which one is closed */
+	size_t ultra_shared;	 /* 1: also where cores are shared */
 	size_t connect_ms;	 /* time a peer may take to come up */
 	size_t spin_us;		 /* spinning before a wait sleeps */
 };

@@ -54,6 +54,16 @@ static const struct parameter parameters[] = {
 	/* A port has 65536 windows, of which the provider needs three. */
 	{ "mr_count", &settings.mr_count, 4093, 1, 65533,
 		"memory regions of an endpoint for remote access" },
+	{ "ultra_paths", &settings.ultra_paths, 4, 0, 256,
+		"ULTRA paths that lead to an endpoint, of 44 KiB each; 0: "
+		"none" },
+	{ "ultra_messages", &settings.ultra_messages, 2000, 1, 1 << 30,
+		"small messages of a peer after which an ULTRA path from it "
+		"is set up" },
+	{ "ultra_idle_ms", &settings.ultra_idle_ms, 10000, 1, 3600 * 1000,
+		"milliseconds after which an unused ULTRA path is closed" },
+	{ "ultra_shared", &settings.ultra_shared, 0, 0, 1,
+		"1: ULTRA paths also where other processes use the core" },
 	{ "connect_ms", &settings.connect_ms, 2000, 0, 3600 * 1000,
 		"milliseconds that a peer may take to come up" },
 	{ "spin_us", &settings.spin_us, 20, 0, 1000 * 1000,

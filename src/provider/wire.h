@@ -5,10 +5,12 @@
  *
  *	bits 0-3	kind
  *	bits 4-7	flags
- *	bits 8-31	immediate: remote CQ data that fits, or a status
+ *	bits 8-31	immediate: remote CQ data that fits, a status, or the
+ *			sequence number of the message
  *
  * and the payload begins with one word for each of WIRE_DATA_WORD and WIRE_ID,
- * in this order.
+ * in this order. On an ULTRA path the header is the lower half of the first
+ * word of the payload, and the sequence number the upper half: see path.h.
  */
 #ifndef CAY_PROVIDER_WIRE_H
 #define CAY_PROVIDER_WIRE_H
@@ -32,14 +34,25 @@ enum wire_kind {
 	WIRE_COCOPY, /* tag: OP_SEND; struct wire_cocopy: co-copy request */
 	WIRE_COCOPY_RESULT, /* tag: OP_FETCH; WIRE_STATUS; chunks copied */
 	WIRE_ACCESS, /* RMA; WIRE_STATUS: enum mr_access; keys that count it */
+	WIRE_PATH,   /* WIRE_STATUS: enum wire_path; see path.h */
+};
+
+/* Steps of an ULTRA path, from its target (T) or its origin (O). */
+enum wire_path {
+	WIRE_PATH_ASK,	  /* T: the path is offered: connect */
+	WIRE_PATH_REFUSE, /* O: withdraw it */
+	WIRE_PATH_BEGIN,  /* O: messages have sequence numbers from here on */
+	WIRE_PATH_CLOSE,  /* T: do not use it any more */
+	WIRE_PATH_END,	  /* O: ... up to here; tag: the next number */
 };
 
 #define WIRE_KIND(head) ((head)&0xf)
 #define WIRE_DATA	(1u << 4) /* the message has remote CQ data */
 #define WIRE_DATA_WORD	(1u << 5) /* in the payload, not in the immediate */
 #define WIRE_ID		(1u << 6) /* the sender waits for WIRE_FIN */
+#define WIRE_SEQUENCE	(1u << 7) /* the immediate is the sequence number */
 /* The bits that determine the format of the payload. */
-#define WIRE_FORMAT_MASK     (0xf | WIRE_DATA_WORD | WIRE_ID)
+#define WIRE_FORMAT_MASK     (0xf | WIRE_DATA_WORD | WIRE_ID | WIRE_SEQUENCE)
 #define WIRE_IMMEDIATE_SHIFT 8
 #define WIRE_IMMEDIATE_MAX   ((1u << 24) - 1)
 /* Of WIRE_FIN and the results: a positive fi_errno, or 0. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Instructions of the calls of the provider: see steps.h. One endpoint sends to
- * itself, set up as MPI libraries do.
+ * itself, set up as MPI libraries do. With the argument "path" the messages
+ * take an ULTRA path.
  */
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -87,6 +88,39 @@ static void read_window(void)
 	}
 }
 
+/* Eight polls in a row: over a path, one of eight looks at the queue, too. */
+
+static void exchange_8(void)
+{
+	for (int i = 0; i < 8; i++) {
+		post();
+		inject();
+		read_one();
+	}
+}
+
+static void poll_8(void)
+{
+	for (int i = 0; i < 8; i++)
+		poll_once();
+}
+
+/* Over an ULTRA path. */
+static const struct path ultra_paths[] = {
+	{ "fi_trecv", post, 108, 177 },
+	{ "fi_tinject, 8 bytes", inject, 192, 240 },
+	{ "fi_cq_read, a message", read_one, 542, 640 },
+	{ "8 fi_trecv, fi_tinject, fi_cq_read", exchange_8, 6010, 7600 },
+	{ "fi_trecv", post, 108, 177 },
+	{ "fi_tsend, 8 bytes", send_8, 269, 330 },
+	{ "fi_cq_read, a send", read_one, 80, 105 },
+	{ "fi_cq_read, a message", read_one, 542, 640 },
+	{ "8 fi_cq_read, nothing", poll_8, 1169, 1500 },
+	{ "16 fi_trecv", post_window, 1677, 2900 },
+	{ "16 fi_tsend, 8 bytes", send_window, 4340, 5200 },
+	{ "fi_cq_read, all of these", read_window, 5520, 6300 },
+};
+
 /* In this order: each path continues from the state of the previous one. */
 static const struct path paths[] = {
 	{ "fi_trecv", post, 108, 177 },
@@ -100,7 +134,7 @@ static const struct path paths[] = {
 	{ "fi_cq_read, a send", read_one, 80, 105 },
 	{ "fi_cq_read, a message", read_one, 478, 548 },
 	{ "fi_cq_read, returning entries", poll_once, 202, 252 },
-	{ "fi_cq_read, nothing", poll_once, 128, 174 },
+	{ "fi_cq_read, nothing", poll_once, 129, 174 },
 	{ "16 fi_trecv", post_window, 1677, 2900 },
 	{ "16 fi_tsend, 8 bytes", send_window, 4988, 5630 },
 	{ "fi_cq_read, all of these", read_window, 6126, 7000 },
@@ -141,23 +175,47 @@ static void endpoint_open(void)
 	fi_freeinfo(info);
 }
 
+/* While a path is set up, a message may need a second poll. */
+static void read_soon(void)
+{
+	struct fi_cq_tagged_entry e;
+	while (fi_cq_read(cq, &e, 1) == -FI_EAGAIN)
+		;
+}
+
 static void warm_up(void)
 {
 	post();
 	inject();
-	read_one();
+	read_soon();
 	post();
 	send_8();
-	read_one();
-	read_one();
+	read_soon();
+	read_soon();
 	poll_once();
 }
 
-static void traced(void)
+/* Returns how many ends of paths are mapped. */
+static int ends_mapped(void)
+{
+	char line[512];
+	int ends = 0;
+	FILE *f = fopen("/proc/self/maps", "r");
+	while (f && fgets(line, sizeof(line), f))
+		ends += strstr(line, "cay-ultra-slices") != NULL;
+	if (f)
+		fclose(f);
+	return ends;
+}
+
+static void start(const char *messages, const char *ultra)
 {
 	char name[64];
 	snprintf(name, sizeof(name), "instructions-%d", (int)getpid());
 	setenv("CAY_NODE", name, 1);
+	setenv("FI_CAY_ULTRA_MESSAGES", messages, 1);
+	setenv("FI_CAY_ULTRA_PATHS", ultra, 1);
+	setenv("FI_CAY_ULTRA_SHARED", "1", 1);
 	endpoint_open();
 	/* Its port is resolved, and a hello precedes the first message. */
 	post();
@@ -169,13 +227,40 @@ static void traced(void)
 	send_window();
 	read_window();
 	poll_once();
+}
+
+static void traced(void)
+{
+	start("1000000", "0");
 	for (int i = 0; i < 1000; i++)
 		warm_up();
 	steps_run(paths, ARRAY_COUNT(paths));
 	fi_close(&ep->fid);
 }
 
-int main(void)
+static void traced_path(void)
 {
+	start("500", "1");
+	/* Both ends, and then the beginning of its use. */
+	for (int i = 0; ends_mapped() < 2; i++) {
+		must(i < 20000 ? 0 : -1);
+		warm_up();
+		usleep(1000);
+	}
+	for (int i = 0; i < 300; i++) {
+		warm_up();
+		usleep(1000);
+	}
+	for (int i = 0; i < 1000; i++)
+		warm_up();
+	steps_run(ultra_paths, ARRAY_COUNT(ultra_paths));
+	fi_close(&ep->fid);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "path") == 0)
+		return steps_main(
+			ultra_paths, ARRAY_COUNT(ultra_paths), traced_path);
 	return steps_main(paths, ARRAY_COUNT(paths), traced);
 }

@@ -82,6 +82,15 @@ static inline bool pace_missed(struct pace *p)
 	return false;
 }
 
+/* Returns true if other processes use the core. */
+static inline bool pace_shared(const struct pace *p, uint64_t now_ns)
+{
+	return atomic_load_explicit(&p->idle_max, memory_order_relaxed) <
+		       PACE_IDLE_MAX ||
+	       now_ns < atomic_load_explicit(
+				&p->crowded_until_ns, memory_order_relaxed);
+}
+
 /* Notes a read that has found something. */
 static inline void pace_found(struct pace *p)
 {

@@ -28,6 +28,7 @@ int wait_arm_port(struct endpoint *ep)
 			return 0;
 		if (r != -EAGAIN)
 			break;
+		ep->path_hot = 0; /* what there is may be in the queue */
 		endpoint_progress(ep);
 	}
 	wait_wake_sleepers(ep);

@@ -259,6 +259,7 @@ bool wait_has_retries(const struct endpoint *ep)
 	       !list_empty(&ep->control_retries) ||
 	       !list_empty(&ep->rendezvous_retries) ||
 	       !list_empty(&ep->rma_retries) ||
+	       !list_empty(&ep->path_retries) || ep->path_full ||
 	       ep->event_next < ep->event_count;
 }
 

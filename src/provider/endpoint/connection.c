@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "provider/endpoint/control.h"
 #include "provider/message/fetch.h"
+#include "provider/message/path.h"
 #include "provider/message/receive.h"
 #include "provider/rma/key_table.h"
 #include "provider/wire.h"
@@ -96,16 +97,33 @@ int peer_hello_received(struct endpoint *ep, struct cay_addr from,
 		r = name_is_at(ep, &a, from.vpid);
 		if (r <= 0)
 			return r;
+		r = path_drain(ep, p);
+		if (r)
+			return r;
 		peer_gone(ep, p->vpid);
 		r = peer_of_address(ep, &a, &p);
 		if (r)
 			return r;
 	}
+	/* It begins anew: the hello follows its messages on the path. */
+	r = path_drain(ep, p);
+	if (r)
+		return r;
+	path_free(p->path_in);
 	p->address.capability = a.capability;
 	peer_set_vpid(p, from.vpid);
 	if (!p->port)
 		peer_contact(p);
 	return 0;
+}
+
+void peer_damaged(struct peer *p)
+{
+	LOG_WARN(EP_DATA,
+		"%s has written nonsense into an ULTRA path: its process is "
+		"faulty; it counts as gone\n",
+		p->address.name);
+	peer_gone(p->ep, p->vpid);
 }
 
 void peer_gone(struct endpoint *ep, uint16_t vpid)

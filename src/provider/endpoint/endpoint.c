@@ -378,6 +378,8 @@ int endpoint_open(struct fid_domain *fid, struct fi_info *info,
 	list_init(&ep->control_retries);
 	list_init(&ep->rendezvous_retries);
 	list_init(&ep->rma_retries);
+	list_init(&ep->path_retries);
+	list_init(&ep->paths);
 	ep->fid = (struct fid_ep){ .fid = { FI_CLASS_EP, context,
 					   &endpoint_fid_ops },
 		.ops = &endpoint_ops,

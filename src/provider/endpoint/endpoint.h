@@ -10,6 +10,7 @@
 #include "provider/message/match.h"
 
 struct claim_table;
+struct path;
 struct key_table;
 
 #define ENDPOINT_EVENTS 16
@@ -71,10 +72,23 @@ struct endpoint {
 	struct peer **by_vpid; /* ENDPOINT_VPIDS */
 	struct op_table ops;
 
+	/* ULTRA paths to this endpoint: path.h. */
+	struct list paths;	/* in use: path.link */
+	unsigned path_count;	/* of these */
+	unsigned path_in_count; /* all, those that are set up included */
+	unsigned path_full; /* with a message that cannot be delivered yet */
+	struct path *path_last; /* that of the last message; valid if */
+	unsigned path_hot;	/* polls of that path alone are left */
+	unsigned path_streak;	/* times in a row that it was that path */
+	unsigned path_shared; /* reviews in a row that found the core shared */
+	unsigned path_looks;  /* calls of path_retry() */
+	bool path_refused;    /* a quota was exhausted, and that is logged */
+
 	/* Operations that met backpressure: progress retries them. */
 	struct list control_retries;	/* control.c */
 	struct list rendezvous_retries; /* OP_FETCH, OP_COCOPY: op.retry_link */
 	struct list rma_retries;	/* OP_RMA: op.retry_link */
+	struct list path_retries;	/* path.retry_link */
 
 	/* Events that were polled and are not dispatched yet. */
 	struct cay_event events[ENDPOINT_EVENTS];
@@ -100,7 +114,7 @@ static inline int endpoint_peer(
 {
 	if (likely(at < ep->index_capacity)) {
 		struct peer *p = ep->by_index[at];
-		if (likely(p && p->state == PEER_READY)) {
+		if (likely(p && p->state & PEER_READY)) {
 			*peer = p;
 			return 0;
 		}

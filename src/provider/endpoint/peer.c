@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "provider/endpoint/control.h"
 #include "provider/endpoint/endpoint.h"
+#include "provider/message/path.h"
 #include "provider/rma/key_table.h"
 #include "provider/wire.h"
 
@@ -26,6 +27,7 @@ static struct peer *peer_new(struct endpoint *ep, const struct address *a)
 	p->ep = ep;
 	p->address = *a;
 	p->fi_addr = FI_ADDR_NOTAVAIL;
+	p->until_path = (uint32_t)settings.ultra_messages;
 	list_init(&p->ops);
 	list_init(&p->xoff_link);
 	list_init(&p->contact_link);
@@ -38,6 +40,8 @@ void peer_unresolve(struct peer *p)
 {
 	if (p->ep->by_vpid[p->vpid] == p)
 		p->ep->by_vpid[p->vpid] = NULL;
+	path_free(p->path_in);
+	path_free(p->path_out);
 	cay_peer_release(p->port);
 	p->port = NULL;
 	p->state = PEER_UNKNOWN;
@@ -312,7 +316,7 @@ int peer_get(struct endpoint *ep, fi_addr_t at, struct peer **out)
 	int r = peer_at(ep, at, &p);
 	if (r == 0 && !p->port)
 		r = contact_result(p);
-	if (r == 0 && p->state != PEER_READY)
+	if (r == 0 && !(p->state & PEER_READY))
 		r = peer_hello(p);
 	*out = p;
 	return r;

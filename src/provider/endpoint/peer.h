@@ -13,11 +13,14 @@
 
 struct endpoint;
 struct key_cache;
+struct path;
 
+/* The bit PEER_READY says that the peer is resolved and a hello was sent. */
 enum peer_state {
-	PEER_UNKNOWN, /* not resolved, or without a hello */
-	PEER_READY,   /* resolved, hello sent */
-	PEER_GONE,
+	PEER_UNKNOWN = 0, /* not resolved, or without a hello */
+	PEER_READY = 1,
+	PEER_GONE = 2,
+	PEER_PATH = PEER_READY | 2, /* messages have sequence numbers */
 };
 
 /*
@@ -56,6 +59,9 @@ struct peer {
 	unsigned unexpected;	  /* unexpected messages from it */
 	unsigned atomics;	  /* atomic operations without a result yet */
 	struct key_cache *keys;	  /* key_table.c; NULL: nothing cached */
+	struct path *path_in;	  /* path.h; from the peer; NULL: none */
+	struct path *path_out;	  /* to the peer */
+	uint32_t until_path; /* small messages until it may get a path_in */
 };
 
 /*
@@ -105,5 +111,7 @@ int peer_hello_received(
  * receives that name it as source with FI_EHOSTUNREACH.
  */
 void peer_gone(struct endpoint *, uint16_t vpid);
+/* The same for a peer that lives and violates the protocol of paths. */
+void peer_damaged(struct peer *);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "provider/endpoint/control.h"
 #include "provider/message/fetch.h"
+#include "provider/message/path.h"
 #include "provider/message/receive.h"
 #include "provider/message/unexpected.h"
 
@@ -73,20 +74,68 @@ int deliver_incoming(struct endpoint *ep, const struct incoming *m)
 	return unexpected_hold(ep, matcher, m);
 }
 
-/* An inline payload is so short that a call of memcpy() would cost more. */
-static inline void copy_short(
-	unsigned char *to, const unsigned char *from, size_t length)
+/* ---- parsing ---- */
+
+/* Parses a word at the front of the payload. Returns false if it is missing. */
+static bool word_parse(struct incoming *m, uint64_t *word)
 {
-	size_t at = 0;
-	if (length < 8) {
-		for (; at < length; at++)
-			to[at] = from[at];
-		return;
-	}
-	for (; at + 8 < length; at += 8)
-		memcpy(to + at, from + at, 8);
-	memcpy(to + length - 8, from + length - 8, 8);
+	if (m->length < sizeof(*word))
+		return false;
+	memcpy(word, m->bytes, sizeof(*word));
+	m->bytes += sizeof(*word);
+	m->length -= sizeof(*word);
+	return true;
 }
+
+static bool words_parse(struct incoming *m)
+{
+	if (m->head & WIRE_DATA_WORD) {
+		if (!word_parse(m, &m->data))
+			return false;
+	} else {
+		m->data = m->head >> WIRE_IMMEDIATE_SHIFT;
+	}
+	return !(m->head & WIRE_ID) || word_parse(m, &m->id);
+}
+
+static bool rts_parse(struct incoming *m)
+{
+	struct wire_rts rts;
+	if (m->length != sizeof(rts))
+		return false;
+	memcpy(&rts, m->bytes, sizeof(rts));
+	if (!(m->head & WIRE_ID) || rts.length > PROVIDER_MESSAGE_MAX ||
+		rts.address < WIRE_BULK_BASE)
+		return false;
+	m->bytes = NULL;
+	m->length = rts.length;
+	m->address = rts.address;
+	m->key = wire_key_of(rts.key);
+	return true;
+}
+
+int deliver_message(
+	struct endpoint *ep, struct peer *from, const struct cay_event *e)
+{
+	/* Never NULL for an empty message: that would mean rendezvous. */
+	struct incoming m = { .from = from,
+		.head = e->api_tag,
+		.tag = e->tag,
+		.bytes = e->data ? e->data : (const void *)"",
+		.length = e->length };
+	unsigned kind = WIRE_KIND(m.head);
+	bool valid = words_parse(&m);
+	if (valid && (kind == WIRE_RTS || kind == WIRE_TAGGED_RTS))
+		valid = rts_parse(&m);
+	if (unlikely(!valid))
+		return -EBADMSG;
+	int r = deliver_incoming(ep, &m);
+	if (r == 0 && e->length <= PATH_BYTES_MAX)
+		path_count(from);
+	return r;
+}
+
+/* ---- the fast path ---- */
 
 /* Does the same as deliver(), in a straight line. */
 bool deliver_fast(
@@ -98,10 +147,12 @@ bool deliver_fast(
 		     !r->reserved || receive_silent(ep, r)))
 		return false;
 	receive_dequeue(ep, &ep->tagged, r);
-	if (likely(e->length <= CAY_FAST_SEND_BYTES))
+	if (likely(e->length <= PATH_BYTES_MAX)) {
 		copy_short(r->iov[0].iov_base, e->data, e->length);
-	else
+		path_count(from);
+	} else {
 		memcpy(r->iov[0].iov_base, e->data, e->length);
+	}
 
 	struct cq_slot *slot = cq_slot(ep->rx_cq);
 	slot->entry.op_context = r->context;

@@ -122,6 +122,13 @@ int deliver(struct endpoint *, struct receive *, const struct incoming *,
  */
 int deliver_incoming(struct endpoint *, const struct incoming *);
 /*
+ * Parses a message in place, whose fields are checked before they are used, and
+ * delivers it. Uses api_tag, tag, data and length of the event. Also returns
+ * -EBADMSG: it is malformed.
+ */
+int deliver_message(
+	struct endpoint *, struct peer *from, const struct cay_event *);
+/*
  * Fast path of an eager tagged message without extra words, for a receive with
  * one buffer. Returns false with nothing done if it does not apply.
  */

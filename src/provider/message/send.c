@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "provider/message/path.h"
 #include "provider/progress/progress.h"
 #include "provider/rma/rma.h"
 
@@ -48,6 +49,10 @@ static ssize_t send_failed(struct peer *p, int error)
 {
 	if (error == -EAGAIN)
 		endpoint_progress(p->ep);
+	if (unlikely(error == -EBADMSG)) {
+		peer_damaged(p);
+		return -FI_EHOSTUNREACH;
+	}
 	return peer_error(p, error);
 }
 
@@ -71,11 +76,12 @@ static inline int issue_eager(struct endpoint *ep, struct peer *p,
 	size_t length)
 {
 	size_t words = h->words * sizeof(h->word[0]);
-	if (likely(words == 0 && q->count == 1))
+	bool path = p->state == PEER_PATH;
+	if (likely(words == 0 && q->count == 1 && !path))
 		return cay_send_tagged(ep->port, p->port, q->tag, h->head,
 			q->iov->iov_base, length, 0);
 	/* Inline: gathered on the stack. */
-	if (words + length <= CAY_FAST_SEND_BYTES) {
+	if (words + length <= CAY_FAST_SEND_BYTES && !path) {
 		unsigned char bytes[CAY_FAST_SEND_BYTES];
 		memcpy(bytes, h->word, words);
 		request_gather(q, bytes + words);
@@ -88,6 +94,8 @@ static inline int issue_eager(struct endpoint *ep, struct peer *p,
 		iov[n++] = (struct iovec){ (void *)h->word, words };
 	for (size_t i = 0; i < q->count; i++)
 		iov[n++] = q->iov[i];
+	if (path)
+		return path_sendv(p, q->tag, h->head, iov, n, words + length);
 	return cay_sendv_tagged(ep->port, p->port, q->tag, h->head, iov, n, 0);
 }
 
@@ -137,6 +145,9 @@ static int issue_rts(struct op *op, const struct send_request *q,
 	memcpy(payload + words, &rts, sizeof(rts));
 	/* WIRE_RTS and WIRE_TAGGED_RTS follow WIRE_MESSAGE and WIRE_TAGGED. */
 	h->head += WIRE_RTS - WIRE_MESSAGE;
+	if (op->peer->state == PEER_PATH)
+		return path_send(op->peer, q->tag, h->head, payload,
+			words + sizeof(rts));
 	return cay_send_tagged(op->ep->port, op->peer->port, q->tag, h->head,
 		payload, words + sizeof(rts), 0);
 }
@@ -177,7 +188,7 @@ static ssize_t send_locked(
 	}
 	if (unlikely(p->xoff || ++ep->sends > SENDS_WITHOUT_POLL_MAX)) {
 		endpoint_progress(ep);
-		if (p->xoff || p->state != PEER_READY)
+		if (p->xoff || !(p->state & PEER_READY))
 			return -FI_EAGAIN;
 	}
 	if (unlikely(q->flags & FI_FENCE) && rma_hazard(ep, p, q->flags)) {
@@ -249,9 +260,9 @@ bool send_eager_stream(struct endpoint *ep, const void *buffer, size_t length,
 	if (unlikely(to >= ep->index_capacity ||
 		     ep->sends >= SENDS_WITHOUT_POLL_MAX))
 		return false;
-	const struct peer *p = ep->by_index[to];
+	struct peer *p = ep->by_index[to];
 	if (unlikely(!p || p->state != PEER_READY || p->xoff))
-		return false;
+		return send_path(ep, p, buffer, length, head, tag);
 	ep->sends++;
 	/* The store to an entry would else wait for its line each time. */
 	cay_send_prefetch(ep->port, p->port);
@@ -259,8 +270,18 @@ bool send_eager_stream(struct endpoint *ep, const void *buffer, size_t length,
 		       ep->port, p->port, tag, head, buffer, length, 0) == 0;
 }
 
-bool send_fast(struct fid_ep *fid, const void *buffer, size_t length,
-	fi_addr_t to, uint32_t head, uint64_t tag, void *context)
+__attribute__((noinline)) bool send_path(struct endpoint *ep, struct peer *p,
+	const void *buffer, size_t length, uint32_t head, uint64_t tag)
+{
+	if (!p || p->state != PEER_PATH || p->xoff ||
+		ep->sends >= SENDS_WITHOUT_POLL_MAX)
+		return false;
+	ep->sends++;
+	return path_send(p, tag, head, buffer, length) == 0;
+}
+
+__attribute__((flatten)) bool send_fast(struct fid_ep *fid, const void *buffer,
+	size_t length, fi_addr_t to, uint32_t head, uint64_t tag, void *context)
 {
 	struct endpoint *ep = endpoint_of(fid);
 	struct cq *q = ep->tx_cq;

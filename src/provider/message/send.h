@@ -39,15 +39,19 @@ static inline uint32_t send_head(bool tagged, uint64_t data)
 bool send_eager_stream(struct endpoint *, const void *, size_t length,
 	fi_addr_t to, uint32_t head, uint64_t tag);
 
+/* The same for a peer that may have an ULTRA path, or NULL. */
+bool send_path(struct endpoint *, struct peer *, const void *, size_t length,
+	uint32_t head, uint64_t tag);
+
 /* Sends one buffer eagerly to a peer that is ready, without a completion. */
 static inline bool send_eager_fast(struct endpoint *ep, const void *buffer,
 	size_t length, fi_addr_t to, uint32_t head, uint64_t tag)
 {
 	if (unlikely(to >= ep->index_capacity || ep->sends >= SENDS_ALONE))
 		return send_eager_stream(ep, buffer, length, to, head, tag);
-	const struct peer *p = ep->by_index[to];
+	struct peer *p = ep->by_index[to];
 	if (unlikely(!p || p->state != PEER_READY || p->xoff))
-		return false;
+		return send_path(ep, p, buffer, length, head, tag);
 	ep->sends++;
 	return cay_send_tagged(
 		       ep->port, p->port, tag, head, buffer, length, 0) == 0;

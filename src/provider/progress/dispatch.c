@@ -1,75 +1,73 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Events of the port: messages of other endpoints, completions of requests to
- * the device, the death of peers. A message is parsed in place, and its fields
- * are checked before they are used.
+ * the device, the death of peers.
  */
 #include "provider/progress/dispatch.h"
 
-#include <string.h>
-
 #include "provider/message/cocopy.h"
 #include "provider/message/fetch.h"
+#include "provider/message/path.h"
 #include "provider/rma/atomic.h"
 #include "provider/rma/rma.h"
 
-/* Parses a word at the front of the payload. Returns false if it is missing. */
-static bool word_parse(struct incoming *m, uint64_t *word)
+/* A message with a sequence number: those before it on the path come first. */
+static int dispatch_sequenced(
+	struct endpoint *ep, struct peer *from, const struct cay_event *e)
 {
-	if (m->length < sizeof(*word))
-		return false;
-	memcpy(word, m->bytes, sizeof(*word));
-	m->bytes += sizeof(*word);
-	m->length -= sizeof(*word);
-	return true;
-}
-
-static bool words_parse(struct incoming *m)
-{
-	if (m->head & WIRE_DATA_WORD) {
-		if (!word_parse(m, &m->data))
-			return false;
-	} else {
-		m->data = m->head >> WIRE_IMMEDIATE_SHIFT;
-	}
-	return !(m->head & WIRE_ID) || word_parse(m, &m->id);
-}
-
-static bool rts_parse(struct incoming *m)
-{
-	struct wire_rts rts;
-	if (m->length != sizeof(rts))
-		return false;
-	memcpy(&rts, m->bytes, sizeof(rts));
-	if (!(m->head & WIRE_ID) || rts.length > PROVIDER_MESSAGE_MAX ||
-		rts.address < WIRE_BULK_BASE)
-		return false;
-	m->bytes = NULL;
-	m->length = rts.length;
-	m->address = rts.address;
-	m->key = wire_key_of(rts.key);
-	return true;
+	struct cay_event plain = *e;
+	plain.api_tag &= (WIRE_FORMAT_MASK | WIRE_DATA) & ~WIRE_SEQUENCE;
+	int r = path_merge(ep, from, e->api_tag >> WIRE_IMMEDIATE_SHIFT);
+	if (r == 0 && ((plain.api_tag & WIRE_FORMAT_MASK) != WIRE_TAGGED ||
+			      !deliver_fast(ep, from, &plain)))
+		r = deliver_message(ep, from, &plain);
+	if (r == 0)
+		path_merged(from);
+	return r;
 }
 
 static int dispatch_message(
 	struct endpoint *ep, struct peer *from, const struct cay_event *e)
 {
-	/* Never NULL for an empty message: that would mean rendezvous. */
-	struct incoming m = { .from = from,
-		.head = e->api_tag,
-		.tag = e->tag,
-		.bytes = e->data ? e->data : (const void *)"",
-		.length = e->length };
-	unsigned kind = WIRE_KIND(m.head);
-	bool valid = words_parse(&m);
-	if (valid && (kind == WIRE_RTS || kind == WIRE_TAGGED_RTS))
-		valid = rts_parse(&m);
-	if (unlikely(!valid)) {
+	bool sequenced = e->api_tag & WIRE_SEQUENCE;
+	int r = sequenced ? dispatch_sequenced(ep, from, e)
+			  : deliver_message(ep, from, e);
+	if (likely(r != -EBADMSG))
+		return r;
+	if (sequenced)
+		peer_damaged(from);
+	else
 		LOG_WARN(EP_DATA, "malformed message from %s\n",
 			from->address.name);
+	return 0;
+}
+
+static int dispatch_path(
+	struct endpoint *ep, struct peer *from, int step, uint64_t tag)
+{
+	int r = 0;
+	switch (step) {
+	case WIRE_PATH_ASK:
+		return path_asked(ep, from);
+	case WIRE_PATH_REFUSE:
+		path_refused(from);
+		return 0;
+	case WIRE_PATH_BEGIN:
+		path_begun(from);
+		return 0;
+	case WIRE_PATH_CLOSE:
+		path_leave(from);
+		return 0;
+	case WIRE_PATH_END:
+		r = path_merge(ep, from, tag);
+		if (r == 0)
+			path_free(from->path_in);
+		else if (r == -EBADMSG)
+			peer_damaged(from);
+		return r == -EBADMSG ? 0 : r;
+	default:
 		return 0;
 	}
-	return deliver_incoming(ep, &m);
 }
 
 /* All messages but those of applications. */
@@ -78,6 +76,9 @@ static int dispatch_control(
 {
 	int status = (int)WIRE_STATUS(e->api_tag);
 	struct op *op;
+	int r = path_order_target(ep, from, WIRE_KIND(e->api_tag));
+	if (r)
+		return r;
 	switch (WIRE_KIND(e->api_tag)) {
 	case WIRE_FIN:
 		op = op_find(ep, e->tag, from);
@@ -116,6 +117,8 @@ static int dispatch_control(
 			cocopy_result(op, status, e->data, e->length))
 			fetch_continue(op);
 		return 0;
+	case WIRE_PATH:
+		return dispatch_path(ep, from, status, e->tag);
 	default:
 		LOG_WARN(EP_DATA, "unknown message from %s\n",
 			from->address.name);
@@ -147,16 +150,24 @@ static void dispatch_complete(struct endpoint *ep, const struct cay_event *e)
 	}
 }
 
+static int dispatch_gone(struct endpoint *ep, uint16_t vpid)
+{
+	/* Its last message of a path may have been taken and not delivered. */
+	struct peer *p = ep->by_vpid[vpid];
+	int r = p ? path_drain(ep, p) : 0;
+	if (r == 0)
+		peer_gone(ep, vpid);
+	return r;
+}
+
 int dispatch(struct endpoint *ep, const struct cay_event *e)
 {
 	if (e->kind == CAY_EVENT_COMPLETE) {
 		dispatch_complete(ep, e);
 		return 0;
 	}
-	if (e->kind == CAY_EVENT_GONE) {
-		peer_gone(ep, e->peer.vpid);
-		return 0;
-	}
+	if (e->kind == CAY_EVENT_GONE)
+		return dispatch_gone(ep, e->peer.vpid);
 	if (e->kind == CAY_EVENT_RESOLVED) {
 		peer_resolved(ep, e);
 		return 0;

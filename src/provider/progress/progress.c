@@ -5,11 +5,17 @@
 #include "provider/endpoint/control.h"
 #include "provider/message/cocopy.h"
 #include "provider/message/fetch.h"
+#include "provider/message/path.h"
 #include "provider/progress/dispatch.h"
 #include "provider/rma/rma.h"
 
 /* Bounds the time for which one endpoint holds the domain lock. */
 #define POLLS_MAX 8
+
+/* While a path is polled alone, one of so many polls looks at everything. */
+#define ALL_POLLS 8
+/* Polls of an endpoint with paths between two reviews of their use. */
+#define REVIEW_POLLS 1024
 
 /* Dispatches the polled events. Returns false if one has to wait. */
 static bool events_dispatch(struct endpoint *ep)
@@ -79,12 +85,39 @@ __attribute__((cold, noinline)) static void progress_retries(
 	}
 	if (!list_empty(&ep->rma_retries))
 		rma_retry(ep);
+	if (!list_empty(&ep->path_retries))
+		path_retry(ep);
 	ep->needs_retry = !list_empty(&ep->contacts) ||
 			  !list_empty(&ep->control_retries) ||
 			  !list_empty(&ep->rendezvous_retries) ||
-			  !list_empty(&ep->rma_retries);
+			  !list_empty(&ep->rma_retries) ||
+			  !list_empty(&ep->path_retries);
 	if (ep->armed)
 		wait_recheck(ep);
+}
+
+/* Polls ULTRA paths. Returns true if the queue need not be polled. */
+__attribute__((noinline)) static bool progress_paths(struct endpoint *ep)
+{
+	bool alone = ep->path_hot && ep->polls % ALL_POLLS;
+	int n;
+	if (likely(alone)) {
+		ep->path_hot--;
+		n = path_recv(ep->path_last);
+		if (likely(n == -EAGAIN))
+			return true;
+		n = path_found(ep->path_last, n);
+	} else {
+		/* The last poll of the queue has found something. */
+		if (ep->event_count)
+			ep->path_hot = ep->path_streak = 0;
+		n = path_poll(ep);
+		if (unlikely(ep->polls % REVIEW_POLLS == 0))
+			path_review(ep);
+	}
+	if (unlikely(n < 0))
+		peer_damaged(ep->path_last->peer);
+	return alone && n > 0;
 }
 
 void endpoint_progress(struct endpoint *ep)
@@ -93,7 +126,8 @@ void endpoint_progress(struct endpoint *ep)
 		return;
 	ep->sends = 0;
 	ep->polls++;
-	if (ep->event_next < ep->event_count || events_poll(ep))
+	if (likely(ep->path_count == 0 || !progress_paths(ep)) &&
+		(ep->event_next < ep->event_count || events_poll(ep)))
 		progress_events(ep);
 	if (unlikely(ep->needs_retry || ep->armed))
 		progress_retries(ep);

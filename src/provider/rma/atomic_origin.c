@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "provider/message/path.h"
 #include "provider/rma/atomic.h"
 #include "provider/rma/key_table.h"
 #include "provider/rma/rma.h"
@@ -121,6 +122,7 @@ static int target_request(struct op *op, const struct atomic_request *q)
 	if (r == 0) {
 		op->atomic.by_target = true;
 		op->peer->atomics++;
+		path_order_origin(op->peer);
 	}
 	return r;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "provider/endpoint/control.h"
+#include "provider/message/path.h"
 #include "provider/rma/mr.h"
 #include "provider/rma/rma.h"
 #include "provider/wire.h"
@@ -34,6 +35,7 @@ static int cursor_tell(struct op *op, struct rma_cursor *c)
 		for (unsigned i = 0; i < c->key_count; i++)
 			*keys++ = c->keys[i];
 	c->after = 0;
+	path_order_origin(op->peer);
 	return control_send(op->peer, head, 0, words,
 		(size_t)(keys - words) * sizeof(*words));
 }
