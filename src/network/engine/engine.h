@@ -116,10 +116,10 @@ struct link_state {
 	uint64_t repeated, blocked;
 	uint64_t flits;	     /* sent, multiples of 2^32 */
 	uint32_t busy_until; /* sends no flit before this cycle */
+	int16_t delay_more;  /* than link_delay of the router */
+	uint16_t cycles;     /* per flit */
 	/* At most one flit per cycle draws, so the sequence is defined. */
 	struct random error_random;
-	int16_t delay_more;	 /* than link_delay of the router */
-	uint16_t cycles;	 /* per flit */
 	uint32_t suspect_cycles; /* of a suspected deadlock, consecutive */
 	uint32_t suspect_last;	 /* the last of these cycles */
 };

@@ -11,9 +11,11 @@
  * channels, some paths are longer.
  *
  * A source has up to eight paths to each node, of which packets draw one. They
- * are selected so that the paths of the source use all links about equally. The
- * paths of a source are computed together when it first sends, from data that
- * only open and rebuild write, so threads do not disturb each other.
+ * are drawn from all shortest paths so that those of the source use all links
+ * about equally; a path that needs too many classes is drawn again, and at last
+ * replaced by one of a search that counts classes. The paths of a source are
+ * computed together when it first sends, from data that only open and rebuild
+ * write, so threads do not disturb each other.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@
 #include "network/routing/table.h"
 
 #define SOURCES_TRIED 64 /* to find the number of classes */
+#define TRIES	      8	 /* to draw a path that needs few enough classes */
 
 struct minimal {
 	struct routing base;
@@ -41,8 +44,8 @@ struct state_search {
 	unsigned classes;
 	uint16_t *distance; /* by state */
 	uint32_t *queue;
-	/* Paths of this source, by node, port and class. */
-	uint16_t *used;
+	uint16_t *near; /* by node: its distance, by any path */
+	uint32_t *used; /* paths of this source, by node and port */
 	struct random random;
 	uint32_t *hop; /* of a path, backwards: port << 8 | class */
 };
@@ -70,16 +73,20 @@ static int search_open(
 		.classes = classes,
 		.distance = malloc(states * sizeof(*q->distance)),
 		.queue = malloc(states * sizeof(*q->queue)),
-		.used = calloc((uint64_t)t->nodes * t->ports * classes + 1,
-			sizeof(*q->used)),
+		.near = malloc(t->nodes * sizeof(*q->near)),
+		.used = calloc(
+			(uint64_t)t->nodes * t->ports + 1, sizeof(*q->used)),
 		.hop = malloc(states * sizeof(*q->hop)) };
-	return q->distance && q->queue && q->used && q->hop ? 0 : -ENOMEM;
+	return q->distance && q->queue && q->near && q->used && q->hop
+		       ? 0
+		       : -ENOMEM;
 }
 
 static void search_free(struct state_search *q)
 {
 	free(q->distance);
 	free(q->queue);
+	free(q->near);
 	free(q->used);
 	free(q->hop);
 }
@@ -111,6 +118,27 @@ static void search_run(struct state_search *q, uint32_t from)
 				continue;
 			q->distance[to] = (uint16_t)(q->distance[state] + 1);
 			q->queue[last++] = to;
+		}
+	}
+}
+
+/* The distances of all nodes by any path, which may need more classes. */
+static void search_near(struct state_search *q, uint32_t from)
+{
+	const struct topology *t = q->s->base.topology;
+	uint32_t first = 0, last = 0;
+	memset(q->near, 0xff, t->nodes * sizeof(*q->near));
+	q->near[from] = 0;
+	q->queue[last++] = from;
+	while (first < last) {
+		uint32_t node = q->queue[first++];
+		for (unsigned p = 0; p < t->ports; p++) {
+			uint32_t next = topology_next(t, node, p);
+			if (next == TOPOLOGY_NOWHERE || q->near[next] != FAR ||
+				q->near[node] == FAR - 1)
+				continue;
+			q->near[next] = (uint16_t)(q->near[node] + 1);
+			q->queue[last++] = next;
 		}
 	}
 }
@@ -169,15 +197,58 @@ static struct candidate hop_back(struct state_search *q, uint32_t state)
 			if (from[i] != UINT32_MAX &&
 				q->distance[from[i]] + 1 == q->distance[state])
 				candidate_take(q, &best, &ties,
-					(struct candidate){ from[i], port,
-						q->used[(uint64_t)port *
-								q->classes +
-							class] });
+					(struct candidate){
+						from[i], port, q->used[port] });
 	}
 	return best;
 }
 
-/* Selects a path to a node. Returns its hops, in q->hop from the end. */
+/*
+ * Draws a shortest path to a node, and its first class. Returns its hops, in
+ * q->hop from the end; 0: it needs too many classes.
+ */
+static unsigned path_draw(struct state_search *q, uint32_t from, uint32_t to)
+{
+	const struct topology *t = q->s->base.topology;
+	unsigned count = 0, class = 0;
+	for (uint32_t node = to; node != from;) {
+		struct candidate best = { 0 };
+		unsigned ties = 0;
+		for (unsigned p = 0; p < t->ports; p++) {
+			uint32_t before = topology_next(t, node, p);
+			if (before == TOPOLOGY_NOWHERE ||
+				q->near[before] + 1 != q->near[node])
+				continue;
+			uint32_t port =
+				before * t->ports +
+				t->peer_port[(uint64_t)node * t->ports + p];
+			candidate_take(q, &best, &ties,
+				(struct candidate){
+					before, port, q->used[port] });
+		}
+		q->hop[count++] = best.port;
+		node = best.state;
+	}
+	bool down = false;
+	for (unsigned i = count; i-- > 0;) {
+		uint32_t port = q->hop[i];
+		bool up = goes_up(q->s, port / t->ports, t->neighbour[port]);
+		class += up && down;
+		down = !up;
+		if (class >= q->classes)
+			return 0;
+		q->hop[i] = port << 4 | class;
+	}
+	unsigned first = random_below(&q->random, q->classes - class);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t port = q->hop[i] >> 4;
+		q->used[port]++;
+		q->hop[i] = port % t->ports << 8 | ((q->hop[i] & 15) + first);
+	}
+	return count;
+}
+
+/* Selects a path to a node among those that need few enough classes. */
 static unsigned path_select(struct state_search *q, uint32_t to)
 {
 	const struct topology *t = q->s->base.topology;
@@ -193,7 +264,7 @@ static unsigned path_select(struct state_search *q, uint32_t to)
 	while (q->distance[state]) {
 		struct candidate c = hop_back(q, state);
 		unsigned class = state / 2 % q->classes;
-		q->used[(uint64_t)c.port * q->classes + class]++;
+		q->used[c.port]++;
 		q->hop[count++] = c.port % t->ports << 8 | class;
 		state = c.state;
 	}
@@ -235,13 +306,18 @@ static __attribute__((cold, noinline)) int table_fill(
 	if (r == 0) {
 		q.random = random_stream(from, t->nodes);
 		search_run(&q, from);
+		search_near(&q, from);
 	}
 	for (uint32_t to = 0; r == 0 && to < t->nodes; to++)
 		for (unsigned w = 0; r == 0 && w < s->ways; w++) {
 			uint64_t path = (uint64_t)to * s->ways + w;
-			bool far = search_distance(&q, to) == FAR;
-			r = path_add(
-				&q, table, path, far ? 0 : path_select(&q, to));
+			unsigned count = 0, tries = TRIES;
+			bool far = to == from || search_distance(&q, to) == FAR;
+			while (!far && count == 0 && tries--)
+				count = path_draw(&q, from, to);
+			if (!far && count == 0)
+				count = path_select(&q, to);
+			r = path_add(&q, table, path, count);
 		}
 	search_free(&q);
 	if (r) {
@@ -276,40 +352,21 @@ static int nodes_order(struct minimal *s)
 static int classes_try(const struct minimal *s, unsigned classes, bool *enough)
 {
 	const struct topology *t = s->base.topology;
-	uint32_t *queue = malloc(t->nodes * sizeof(*queue));
-	uint32_t *distance = malloc(t->nodes * sizeof(*distance));
 	uint32_t step = t->nodes / SOURCES_TRIED + 1;
 	struct state_search q;
 	int r = search_open(&q, s, classes);
-	r = queue && distance ? r : -ENOMEM;
 	*enough = true;
 	for (uint32_t from = 0; r == 0 && *enough && from < t->nodes;
 		from += step) {
-		uint32_t first = 0, last = 0;
 		if (topology_host_count(t, from) == 0)
 			continue;
 		search_run(&q, from);
-		memset(distance, 0xff, t->nodes * sizeof(*distance));
-		distance[from] = 0;
-		queue[last++] = from;
-		while (first < last) {
-			uint32_t node = queue[first++];
-			if (distance[node] != search_distance(&q, node) &&
-				topology_host_count(t, node))
-				*enough = false;
-			for (unsigned p = 0; p < t->ports; p++) {
-				uint32_t next = topology_next(t, node, p);
-				if (next == TOPOLOGY_NOWHERE ||
-					distance[next] != UINT32_MAX)
-					continue;
-				distance[next] = distance[node] + 1;
-				queue[last++] = next;
-			}
-		}
+		search_near(&q, from);
+		for (uint32_t to = 0; *enough && to < t->nodes; to++)
+			if (topology_host_count(t, to))
+				*enough = search_distance(&q, to) == q.near[to];
 	}
 	search_free(&q);
-	free(queue);
-	free(distance);
 	return r;
 }
 

@@ -11,22 +11,29 @@
 struct distance_search {
 	uint32_t *distance; /* by node */
 	uint32_t *queue;
-	uint64_t hops; /* from all nodes so far to all others */
+	uint64_t hops; /* from all hosts so far to all hosts */
 	uint32_t farthest;
 };
 
-/* Adds the distances from a node to all others. 0 or -EHOSTUNREACH. */
+/* Adds the distances from the hosts of a node. 0 or -EHOSTUNREACH. */
 static int search_from(
 	struct distance_search *s, const struct topology *t, uint32_t from)
 {
-	uint32_t first = 0, last = 0, far = 0;
+	uint32_t first = 0, last = 0, reached = 0;
+	uint32_t hosts = topology_host_count(t, from);
+	if (hosts == 0)
+		return 0;
 	memset(s->distance, 0xff, t->nodes * sizeof(*s->distance));
 	s->distance[from] = 0;
 	s->queue[last++] = from;
 	while (first < last) {
 		uint32_t node = s->queue[first++];
-		far = s->distance[node];
-		s->hops += far;
+		uint32_t far = s->distance[node];
+		uint32_t there = topology_host_count(t, node);
+		s->hops += (uint64_t)hosts * there * far;
+		reached += there;
+		if (there && far > s->farthest)
+			s->farthest = far;
 		for (unsigned p = 0; p < t->ports; p++) {
 			uint32_t next = topology_next(t, node, p);
 			if (next == TOPOLOGY_NOWHERE ||
@@ -36,9 +43,7 @@ static int search_from(
 			s->queue[last++] = next;
 		}
 	}
-	if (far > s->farthest)
-		s->farthest = far;
-	return last == t->nodes ? 0 : -EHOSTUNREACH;
+	return reached == t->hosts ? 0 : -EHOSTUNREACH;
 }
 
 static int searched_metric(const struct topology *t, struct metric *m)
@@ -58,10 +63,10 @@ static int searched_metric(const struct topology *t, struct metric *m)
 	if (r)
 		return r;
 	m->diameter = s.farthest;
-	m->distance = (double)s.hops / t->nodes / t->nodes;
+	m->distance = (double)s.hops / t->hosts / t->hosts;
 	/* A single node has no channels and no hops. */
 	if (m->links)
-		m->channel_load = (double)s.hops / t->nodes / 2 / m->links;
+		m->channel_load = (double)s.hops / t->hosts / 2 / m->links;
 	return 0;
 }
 
@@ -75,14 +80,14 @@ int metric_of(const struct topology *t, struct metric *out)
 	uint64_t links = ends / 2;
 	if (t->class->metric)
 		t->class->metric(t, &m);
-	if (!t->class->metric || m.links != links) {
+	if (!t->class->metric || m.links != links || t->host_node) {
 		m = (struct metric){ .nodes = t->nodes, .links = links };
 		r = searched_metric(t, &m);
 	}
 	if (r)
 		return r;
-	if (t->nodes > 1)
-		m.distance_far = m.distance * t->nodes / (t->nodes - 1);
+	if (t->hosts > 1)
+		m.distance_far = m.distance * t->hosts / (t->hosts - 1);
 	*out = m;
 	return 0;
 }

@@ -14,7 +14,7 @@
 /* A link has two channels, one in each direction. */
 struct metric {
 	uint64_t nodes, links;
-	uint32_t diameter; /* hops */
+	uint32_t diameter; /* hops between nodes with hosts */
 	double distance; /* mean, of uniform traffic that includes the sender */
 	double distance_far; /* and without the sender; 0 of a single node */
 	/*
@@ -23,7 +23,7 @@ struct metric {
 	 */
 	uint64_t bisection;
 	/*
-	 * Flits per cycle of the busiest channel if every node sends one flit
+	 * Flits per cycle of the busiest channel if every host sends one flit
 	 * per cycle, uniformly, including itself, with dimension-order routing
 	 * and evenly split ties. Of a graph, the mean of all channels, a lower
 	 * bound for any routing. The inverse is an upper bound of the load.
