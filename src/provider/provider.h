@@ -55,7 +55,7 @@ struct settings {
 	size_t ultra_paths;	 /* incoming ULTRA paths of an endpoint */
 	size_t ultra_messages;	 /* small messages after which one is made */
 	size_t ultra_idle_ms;	 /* after which one is closed */
-	size_t ultra_shared;	 /* 1: also where cores are shared */
+	size_t ultra_always;	 /* 1: also where they do not pay */
 	size_t connect_ms;	 /* time a peer may take to come up */
 	size_t spin_us;		 /* spinning before a wait sleeps */
 };

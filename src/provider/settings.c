@@ -35,9 +35,9 @@ static const struct parameter parameters[] = {
 		"entries of an endpoint's notification queue" },
 	{ "rdr_bytes", &settings.rdr_bytes, 512 << 10, 64 << 10, 32 << 20,
 		"bytes of an endpoint's receive data region" },
-	/* The device copies CAY_EAGER_MAX bytes; 64 are for the header. */
-	{ "eager_bytes", &settings.eager_bytes, CAY_EAGER_MAX - 64,
-		PROVIDER_INJECT_BYTES, CAY_EAGER_MAX - 64,
+	/* Two copies take less time than one of the kernel up to about that. */
+	{ "eager_bytes", &settings.eager_bytes, 32 << 10, PROVIDER_INJECT_BYTES,
+		1 << 20,
 		"longest message that is sent eagerly; longer ones use "
 		"rendezvous" },
 	{ "piece_bytes", &settings.piece_bytes, 1 << 20, 4096, 1 << 30,
@@ -62,8 +62,9 @@ static const struct parameter parameters[] = {
 		"is set up" },
 	{ "ultra_idle_ms", &settings.ultra_idle_ms, 10000, 1, 3600 * 1000,
 		"milliseconds after which an unused ULTRA path is closed" },
-	{ "ultra_shared", &settings.ultra_shared, 0, 0, 1,
-		"1: ULTRA paths also where other processes use the core" },
+	{ "ultra_always", &settings.ultra_always, 0, 0, 1,
+		"1: ULTRA paths also where they do not pay: where messages "
+		"come one by one, or other processes use the core" },
 	{ "connect_ms", &settings.connect_ms, 2000, 0, 3600 * 1000,
 		"milliseconds that a peer may take to come up" },
 	{ "spin_us", &settings.spin_us, 20, 0, 1000 * 1000,

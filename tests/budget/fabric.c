@@ -110,7 +110,7 @@ static const struct path ultra_paths[] = {
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tinject, 8 bytes", inject, 192, 240 },
 	{ "fi_cq_read, a message", read_one, 542, 640 },
-	{ "8 fi_trecv, fi_tinject, fi_cq_read", exchange_8, 6010, 7600 },
+	{ "8 fi_trecv, fi_tinject, fi_cq_read", exchange_8, 6018, 7600 },
 	{ "fi_trecv", post, 108, 177 },
 	{ "fi_tsend, 8 bytes", send_8, 269, 330 },
 	{ "fi_cq_read, a send", read_one, 80, 105 },
@@ -137,7 +137,7 @@ static const struct path paths[] = {
 	{ "fi_cq_read, nothing", poll_once, 129, 174 },
 	{ "16 fi_trecv", post_window, 1677, 2900 },
 	{ "16 fi_tsend, 8 bytes", send_window, 4988, 5630 },
-	{ "fi_cq_read, all of these", read_window, 6126, 7000 },
+	{ "fi_cq_read, all of these", read_window, 6127, 7000 },
 };
 
 static struct fi_info *info_get(void)
@@ -215,7 +215,7 @@ static void start(const char *messages, const char *ultra)
 	setenv("CAY_NODE", name, 1);
 	setenv("FI_CAY_ULTRA_MESSAGES", messages, 1);
 	setenv("FI_CAY_ULTRA_PATHS", ultra, 1);
-	setenv("FI_CAY_ULTRA_SHARED", "1", 1);
+	setenv("FI_CAY_ULTRA_ALWAYS", "1", 1);
 	endpoint_open();
 	/* Its port is resolved, and a hello precedes the first message. */
 	post();

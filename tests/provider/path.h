@@ -20,7 +20,7 @@ static inline void set_paths(unsigned long messages)
 	char text[32];
 	snprintf(text, sizeof(text), "%lu", messages);
 	assert_int_equal(setenv("FI_CAY_ULTRA_MESSAGES", text, 1), 0);
-	assert_int_equal(setenv("FI_CAY_ULTRA_SHARED", "1", 1), 0);
+	assert_int_equal(setenv("FI_CAY_ULTRA_ALWAYS", "1", 1), 0);
 }
 
 /* Likewise. */

@@ -293,6 +293,40 @@ static void off_body(struct process *me, void *argument)
 	stack_leave(&s, me);
 }
 
+/* ---- where they do not pay ---- */
+
+/* A message at a time: no poll finds two. */
+static void ping_pong(struct stack *s, const struct process *me, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		if (me->rank == 0)
+			small_send(s, 1, i);
+		small_receive(s, !me->rank, i);
+		if (me->rank == 1)
+			small_send(s, 0, i);
+	}
+}
+
+static void one_by_one_body(struct process *me, void *argument)
+{
+	struct stack s;
+	(void)argument;
+	set_paths(AFTER);
+	set_number("FI_CAY_ULTRA_ALWAYS", 0);
+	stack_open(&s, &(struct options){ 0 });
+	stack_join(&s, me);
+	ping_pong(&s, me, 10 * AFTER);
+	process_barrier(me, &s);
+	assert_int_equal(paths_now(), 0);
+	stack_leave(&s, me);
+}
+
+static void no_path_for_messages_one_by_one(void **state)
+{
+	(void)state;
+	group_run(2, one_by_one_body, NULL);
+}
+
 static void no_paths_if_either_side_wants_none(void **state)
 {
 	(void)state;
@@ -513,6 +547,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(order_survives_switches),
 		TEST(small_messages_take_the_path),
+		TEST(no_path_for_messages_one_by_one),
 		TEST(no_paths_if_either_side_wants_none),
 		TEST(paths_are_bounded),
 		TEST(idle_pairs_yield_their_path),

@@ -73,6 +73,7 @@ struct endpoint {
 	struct op_table ops;
 
 	/* ULTRA paths to this endpoint: path.h. */
+	uint32_t event_batches; /* polls of the queue that found something */
 	struct list paths;	/* in use: path.link */
 	unsigned path_count;	/* of these */
 	unsigned path_in_count; /* all, those that are set up included */

@@ -28,6 +28,7 @@ static struct peer *peer_new(struct endpoint *ep, const struct address *a)
 	p->address = *a;
 	p->fi_addr = FI_ADDR_NOTAVAIL;
 	p->until_path = (uint32_t)settings.ultra_messages;
+	p->batches = ep->event_batches;
 	list_init(&p->ops);
 	list_init(&p->xoff_link);
 	list_init(&p->contact_link);

@@ -62,6 +62,7 @@ struct peer {
 	struct path *path_in;	  /* path.h; from the peer; NULL: none */
 	struct path *path_out;	  /* to the peer */
 	uint32_t until_path; /* small messages until it may get a path_in */
+	uint32_t batches;    /* endpoint->event_batches when that was set */
 };
 
 /*

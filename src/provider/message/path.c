@@ -127,6 +127,7 @@ int path_found(struct path *path, int n)
 	/* As events_poll(): another look delays the only message. */
 	while (r == 1 && ++found < path->batch)
 		r = path_take(ep, path);
+	path->finds += found > 0;
 	path->batch = found ? (int)bits_min(2 * (unsigned)found, TAKE_MAX) : 1;
 	ep->path_streak = ep->path_last == path ? ep->path_streak + 1 : 0;
 	ep->path_last = path;

@@ -81,6 +81,7 @@ struct path {
 	bool full; /* it could not be delivered yet */
 	uint64_t line[CAY_ULTRA_LINE_MAX / sizeof(uint64_t)];
 	struct cay_event message;
+	uint32_t finds;		/* polls that found messages, since reviewed */
 	int batch;		/* messages to take next */
 	unsigned early;		/* polls that found a later message first */
 	struct list link;	/* endpoint->paths: OPEN or LEAVE, target */

@@ -113,8 +113,17 @@ static void path_close(struct path *path)
  */
 static bool core_shared(const struct endpoint *ep, uint64_t now_ns)
 {
-	return !settings.ultra_shared && ep->rx_cq &&
+	return !settings.ultra_always && ep->rx_cq &&
 	       pace_shared(&ep->rx_cq->wait.pace, now_ns);
+}
+
+/*
+ * Returns true if so many messages came in streams. A message that is awaited
+ * alone gains nothing from a path, and the next poll looks at the queue, too.
+ */
+static bool in_streams(uint64_t messages, uint64_t polls)
+{
+	return settings.ultra_always || messages >= 2 * polls;
 }
 
 void path_review(struct endpoint *ep)
@@ -126,7 +135,10 @@ void path_review(struct endpoint *ep)
 		struct cay_ultra_status s = { .size = sizeof(s) };
 		if (cay_ultra_status(path->ultra, &s))
 			continue;
-		if (ep->path_shared > SHARED_REVIEWS) {
+		bool streams =
+			in_streams(s.position - path->position, path->finds);
+		path->finds = 0;
+		if (ep->path_shared > SHARED_REVIEWS || !streams) {
 			path_close(path);
 		} else if (s.position != path->position || !path->used_ns) {
 			path->position = s.position;
@@ -156,8 +168,11 @@ static void path_yield(struct endpoint *ep)
 void path_nominate(struct peer *p)
 {
 	struct endpoint *ep = p->ep;
+	bool streams = in_streams(
+		settings.ultra_messages, ep->event_batches - p->batches);
 	p->until_path = (uint32_t)settings.ultra_messages;
-	if (!settings.ultra_paths || p->path_in || !p->port ||
+	p->batches = ep->event_batches;
+	if (!settings.ultra_paths || p->path_in || !p->port || !streams ||
 		core_shared(ep, clock_now_ns()))
 		return;
 	if (ep->path_in_count >= settings.ultra_paths) {

@@ -99,6 +99,10 @@ static inline int issue_eager(struct endpoint *ep, struct peer *p,
 	return cay_sendv_tagged(ep->port, p->port, q->tag, h->head, iov, n, 0);
 }
 
+static ssize_t send_tracked(struct endpoint *, struct peer *,
+	const struct send_request *, struct send_header *, size_t length,
+	bool eager);
+
 static inline ssize_t send_eager(struct endpoint *ep, struct peer *p,
 	const struct send_request *q, struct send_header *h, size_t length)
 {
@@ -112,7 +116,10 @@ static inline ssize_t send_eager(struct endpoint *ep, struct peer *p,
 	if (unlikely(r)) {
 		if (!silent)
 			cq_unreserve(ep->tx_cq);
-		return send_failed(p, r);
+		/* No memory to stage it: the receiver copies it from here. */
+		return r == -ENOMEM && length > CAY_EAGER_MAX / 2
+			       ? send_tracked(ep, p, q, h, length, false)
+			       : send_failed(p, r);
 	}
 	if (!silent)
 		send_complete(ep, completion_flags(q->tagged), q->context);
@@ -154,7 +161,8 @@ static int issue_rts(struct op *op, const struct send_request *q,
 
 /* Sends a message whose OP_SEND ends with FIN. */
 static ssize_t send_tracked(struct endpoint *ep, struct peer *p,
-	const struct send_request *q, struct send_header *h, size_t length)
+	const struct send_request *q, struct send_header *h, size_t length,
+	bool eager)
 {
 	struct op *op = op_new_tx(ep, p, OP_SEND, COUNT_SEND);
 	if (!op)
@@ -164,9 +172,9 @@ static ssize_t send_tracked(struct endpoint *ep, struct peer *p,
 	op->context = q->context;
 	h->head |= WIRE_ID;
 	h->word[h->words++] = op_id(op);
-	int r = length <= settings.eager_bytes
-			? issue_eager(ep, p, q, h, length)
-			: issue_rts(op, q, h, length);
+	int r = eager ? issue_eager(ep, p, q, h, length) : -ENOMEM;
+	if (r == -ENOMEM && length > CAY_EAGER_MAX / 2)
+		r = issue_rts(op, q, h, length);
 	if (r) {
 		op_drop(op);
 		return send_failed(p, r);
@@ -203,10 +211,10 @@ static ssize_t send_locked(
 		h.head |= WIRE_DATA | WIRE_DATA_WORD;
 		h.word[h.words++] = q->data;
 	}
-	if (likely(length <= settings.eager_bytes &&
-		    !(q->flags & SEND_NEEDS_FIN)))
+	bool eager = length <= settings.eager_bytes;
+	if (likely(eager && !(q->flags & SEND_NEEDS_FIN)))
 		return send_eager(ep, p, q, &h, length);
-	return send_tracked(ep, p, q, &h, length);
+	return send_tracked(ep, p, q, &h, length, eager);
 }
 
 static ssize_t send_checked(struct endpoint *ep, const struct send_request *q)

@@ -44,6 +44,7 @@ static inline bool events_poll(struct endpoint *ep)
 		return false;
 	}
 	ep->event_count = n;
+	ep->event_batches++;
 	ep->poll_batch = (int)bits_min(2 * (unsigned)n, ENDPOINT_EVENTS);
 	return true;
 }
