@@ -17,7 +17,10 @@
 	"cay_peer_lookup_start "
 #define LOCKS " cay_window_lock cay_window_unlock "
 
-#define ULTRA_SETUP    " cay_ultra_accept cay_ultra_connect "
+#define ULTRA_STARTS                                      \
+	" cay_ultra_accept_start cay_ultra_connect_start" \
+	" cay_ultra_continue "
+#define ULTRA_SETUP    " cay_ultra_accept cay_ultra_connect " ULTRA_STARTS
 #define ULTRA_RECEIVES " cay_ultra_recv cay_ultra_peek "
 
 /* The first line that fits decides; NULL fits all calls. */
@@ -294,6 +297,9 @@ static const struct call_error {
 		"RLIMIT_NOFILE" },
 	{ ULTRA_SETUP, ENFILE,
 		"the system has no file descriptor left: raise fs.file-max" },
+	{ ULTRA_STARTS, EAGAIN,
+		"the node has not replied yet, or the port offers no path yet: "
+		"call cay_ultra_continue() again" },
 	{ " cay_ultra_connect ", EAGAIN,
 		"the port offers no path to this port now, and the deadline is "
 		"0: it must call cay_ultra_accept()" },
