@@ -41,7 +41,8 @@ static inline void complete_access(struct origin *o, struct op_record *op,
 }
 
 /*
- * Completes a refused access with its error. Returns 1, or -EAGAIN: no room.
+ * Completes a refused access with its error. Returns 1, or what the origin
+ * answers instead (host_refused()), or -EAGAIN: no room.
  * CAY_ERROR_NO_RESOURCES is that of window_renotify(): the access is done and
  * must not be repeated, so without room only a flush reports the error.
  */
@@ -55,11 +56,11 @@ __attribute__((cold, noinline)) static int complete_refused(struct origin *o,
 	if (!room && error != CAY_ERROR_NO_RESOURCES)
 		return -EAGAIN;
 	/* Before the completion, which another thread may poll at once. */
-	host_refused(o, slot);
+	int r = host_refused(o, slot);
 	if (!room)
-		return 1;
+		return r;
 	struct completion c = complete_begin(o, slot, p);
 	c.error = (uint8_t)error;
 	ack_own(o, op, &c, CAY_NOTIFY_CC);
-	return 1;
+	return r;
 }

@@ -40,6 +40,8 @@ void context_from_config(const struct arena *a,
 	c->priority_reserve = config->priority_reserve;
 	c->op_state = op_state_word(0, c->vpid, c->epoch);
 	c->arena = a;
+	c->heap = a->base + ARENA_HEAP_OFFSET;
+	c->heap_bytes = a->bytes - ARENA_HEAP_OFFSET;
 	atomic_init(&c->r_seen,
 		atomic_load_explicit(&c->control->r, memory_order_acquire));
 }

@@ -51,6 +51,8 @@ struct context {
 	_Atomic uint32_t process_memory_denied; /* 1: by the kernel */
 	struct copy_pace pace;			/* of copies for this port */
 	const struct arena *arena;
+	unsigned char *heap; /* of the arena, with all windows that are in it */
+	uint64_t heap_bytes;
 	struct context *previous; /* replaced by this one; kept for readers */
 	/* If the device is the only writer of W (machine/claim.c): */
 	uint64_t w;	       /* the device's W; control->w is a copy */
@@ -125,8 +127,11 @@ struct origin {
 	 */
 	int (*send_emulated)(struct origin *, struct op_record *,
 		_Atomic(struct context *) *to, const struct packet *);
-	/* Called for each access that a window refuses, unless it is NULL. */
-	void (*access_refused)(_Atomic(struct context *) *to);
+	/*
+	 * Called for each access that a window refuses, unless it is NULL;
+	 * returns what the access returns instead of 1.
+	 */
+	int (*access_refused)(_Atomic(struct context *) *to);
 };
 
 CAY_STATIC_ASSERT(

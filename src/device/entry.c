@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The entry points of the device. */
 
+/* Counts an accepted operation. */
+static folded void issue_count(struct op_record *op)
+{
+	private_store(&op->issued, private_load(&op->issued) + 1);
+}
+
 /* ---- messages without flags ---- */
 
 static folded struct packet send_packet(const struct origin *o,
@@ -32,7 +38,7 @@ static folded int send_once(struct origin *o, struct context *to,
 		return -ESTALE;
 	int r = requester_issue(o, op, to, &p, NULL, false);
 	if (likely(!r))
-		private_store(&op->issued, private_load(&op->issued) + 1);
+		issue_count(op);
 	return r;
 }
 
@@ -47,7 +53,7 @@ __attribute__((cold, noinline)) static int send_again(struct origin *o,
 	if (r == -EPIPE || r == -ESTALE)
 		r = requester_route(o, op, slot, &p, NULL, true);
 	if (r == 0)
-		private_store(&op->issued, private_load(&op->issued) + 1);
+		issue_count(op);
 	else if (r == -EAGAIN)
 		private_add(&o->refused, 1);
 	return r;
@@ -132,64 +138,149 @@ int DEVICE(access)(struct origin *o, struct op_record *op,
 	return requester_access(o, op, to, p);
 }
 
-int DEVICE(put)(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *slot, const struct target *t,
-	const void *data, size_t length, uint64_t tag)
+/* ---- remote memory, without flags ---- */
+
+/* Returns the memory of the access, or NULL: the slow path. */
+static folded unsigned char *access_begin(const struct origin *o,
+	_Atomic(struct context *) *slot, struct cay_key key, uint64_t offset,
+	uint64_t bytes, uint32_t right, struct op_record *op)
+{
+	const struct target t = { key.capability, offset, key.window };
+	return requester_fast_begin(o, op, slot, &t, bytes, right);
+}
+
+static folded int access_end(struct op_record *op)
+{
+	requester_fast_end(op);
+	issue_count(op);
+	return 0;
+}
+
+static int access_slow(struct origin *o, _Atomic(struct context *) *slot,
+	struct cay_key key, uint64_t offset, const struct packet *p,
+	struct op_record *op)
+{
+	const struct target t = { key.capability, offset, key.window };
+	int r = requester_slow_access(o, op, slot, &t, *p);
+	if (r >= 0)
+		issue_count(op);
+	else if (r == -EAGAIN)
+		private_add(&o->refused, 1);
+	return r;
+}
+
+/* Out of line, so that the fast path saves no registers. */
+__attribute__((cold, noinline)) static int put_slow(struct origin *o,
+	_Atomic(struct context *) *slot, struct cay_key key, uint64_t offset,
+	const void *data, size_t length, uint64_t tag, struct op_record *op)
+{
+	const struct iovec payload = { (void *)(uintptr_t)data, length };
+	const struct packet p = { .command = completer_put_command(length),
+		.tag = tag,
+		.length = length,
+		.payload = &payload };
+	return access_slow(o, slot, key, offset, &p, op);
+}
+
+__attribute__((noinline)) static int put_bytes(unsigned char *at,
+	const void *data, size_t length, struct op_record *op)
+{
+	completer_store(at, data, length);
+	return access_end(op);
+}
+
+int DEVICE(put)(struct origin *o, _Atomic(struct context *) *slot,
+	struct cay_key key, uint64_t offset, const void *data, size_t length,
+	uint64_t tag, struct op_record *op)
 {
 	unsigned char *at =
-		requester_fast_begin(o, op, slot, t, length, CAY_RIGHT_WRITE);
-	if (likely(at)) {
-		completer_store(at, data, length);
-		return requester_fast_end(op);
-	}
-	struct iovec payload = { (void *)(uintptr_t)data, length };
-	return requester_slow_access(o, op, slot, t,
-		(struct packet){ .command = completer_put_command(length),
-			.tag = tag,
-			.length = length,
-			.payload = &payload });
+		access_begin(o, slot, key, offset, length, CAY_RIGHT_WRITE, op);
+	if (unlikely(!at))
+		return put_slow(o, slot, key, offset, data, length, tag, op);
+	if (unlikely(length != 8 || (uintptr_t)at % 8))
+		return put_bytes(at, data, length, op);
+	completer_words(at, data, 1);
+	return access_end(op);
 }
 
-int DEVICE(get)(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *slot, const struct target *t, void *data,
-	size_t length, uint64_t tag)
+__attribute__((cold, noinline)) static int get_slow(struct origin *o,
+	_Atomic(struct context *) *slot, struct cay_key key, uint64_t offset,
+	void *data, size_t length, uint64_t tag, struct op_record *op)
+{
+	const struct iovec payload = { data, length };
+	const struct packet p = { .command = CAY_GET,
+		.tag = tag,
+		.length = length,
+		.payload = &payload };
+	return access_slow(o, slot, key, offset, &p, op);
+}
+
+__attribute__((noinline)) static int get_bytes(const unsigned char *at,
+	void *data, size_t length, struct op_record *op)
+{
+	responder_load(data, at, length);
+	return access_end(op);
+}
+
+int DEVICE(get)(struct origin *o, _Atomic(struct context *) *slot,
+	struct cay_key key, uint64_t offset, void *data, size_t length,
+	uint64_t tag, struct op_record *op)
 {
 	const unsigned char *at =
-		requester_fast_begin(o, op, slot, t, length, CAY_RIGHT_READ);
-	if (likely(at)) {
-		responder_load(data, at, length);
-		return requester_fast_end(op);
-	}
-	struct iovec payload = { data, length };
-	return requester_slow_access(o, op, slot, t,
-		(struct packet){ .command = CAY_GET,
-			.tag = tag,
-			.length = length,
-			.payload = &payload });
+		access_begin(o, slot, key, offset, length, CAY_RIGHT_READ, op);
+	if (unlikely(!at))
+		return get_slow(o, slot, key, offset, data, length, tag, op);
+	if (unlikely(length != 8 || (uintptr_t)at % 8))
+		return get_bytes(at, data, length, op);
+	uint64_t word;
+	responder_words(&word, at, 1);
+	memcpy(data, &word, sizeof(word));
+	return access_end(op);
 }
 
-int DEVICE(atomic)(struct origin *o, struct op_record *op,
-	_Atomic(struct context *) *slot, const struct target *t,
-	uint16_t command, const uint64_t operand[2], uint64_t *previous,
-	uint64_t tag)
+/* Also for a word that is not aligned: `at` is its memory, or NULL. */
+__attribute__((cold, noinline)) static int word_slow(struct origin *o,
+	_Atomic(struct context *) *slot, struct cay_key key, uint64_t offset,
+	uint64_t first, uint64_t second, uint64_t *previous, uint64_t tag,
+	struct op_record *op, uint16_t command, const unsigned char *at)
 {
-	unsigned char *at = NULL;
-	if (likely(t->offset % 8 == 0))
-		at = requester_fast_begin(o, op, slot, t, 8, CAY_RIGHT_ATOMIC);
-	if (likely(at && (uintptr_t)at % 8 == 0)) {
-		_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)at;
-		*previous = responder_operate(word, command, operand).previous;
-		return requester_fast_end(op);
-	}
+	const struct iovec payload = { previous, 8 };
+	const struct packet p = { .command = command,
+		.tag = tag,
+		.length = 8,
+		.operand = { first, second },
+		.payload = &payload };
 	if (at)
 		record_access_end(op);
-	struct iovec payload = { previous, 8 };
-	return requester_slow_access(o, op, slot, t,
-		(struct packet){ .command = command,
-			.tag = tag,
-			.length = 8,
-			.operand = { operand[0], operand[1] },
-			.payload = &payload });
+	return access_slow(o, slot, key, offset, &p, op);
+}
+
+int DEVICE(fetch_add)(struct origin *o, _Atomic(struct context *) *slot,
+	struct cay_key key, uint64_t offset, uint64_t addend,
+	uint64_t *previous, uint64_t tag, struct op_record *op)
+{
+	unsigned char *at =
+		access_begin(o, slot, key, offset, 8, CAY_RIGHT_ATOMIC, op);
+	if (unlikely(!at || (offset | (uintptr_t)at) % 8))
+		return word_slow(o, slot, key, offset, addend, 0, previous, tag,
+			op, CAY_FAA, at);
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)at;
+	*previous = responder_add(word, addend).previous;
+	return access_end(op);
+}
+
+int DEVICE(compare_swap)(struct origin *o, _Atomic(struct context *) *slot,
+	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
+	uint64_t *previous, uint64_t tag, struct op_record *op)
+{
+	unsigned char *at =
+		access_begin(o, slot, key, offset, 8, CAY_RIGHT_ATOMIC, op);
+	if (unlikely(!at || (offset | (uintptr_t)at) % 8))
+		return word_slow(o, slot, key, offset, compare, swap, previous,
+			tag, op, CAY_CAS, at);
+	_Atomic uint64_t *word = (_Atomic uint64_t *)(void *)at;
+	*previous = responder_swap(word, compare, swap).previous;
+	return access_end(op);
 }
 
 /* The window is checked as for any origin; the owner knows its address. */

@@ -49,17 +49,23 @@ int DEVICE(send_copied)(struct origin *, struct op_record *,
  */
 int DEVICE(access)(struct origin *, struct op_record *,
 	_Atomic(struct context *) *to, const struct packet *);
-/* Without flags; with a fast path for mapped memory. */
-int DEVICE(put)(struct origin *, struct op_record *,
-	_Atomic(struct context *) *to, const struct target *, const void *data,
-	size_t length, uint64_t tag);
-int DEVICE(get)(struct origin *, struct op_record *,
-	_Atomic(struct context *) *to, const struct target *, void *data,
-	size_t length, uint64_t tag);
-/* FAA or CAS; stores the previous value at *previous. */
-int DEVICE(atomic)(struct origin *, struct op_record *,
-	_Atomic(struct context *) *to, const struct target *, uint16_t command,
-	const uint64_t operand[2], uint64_t *previous, uint64_t tag);
+/*
+ * Without flags, with a fast path for mapped memory. The arguments have the
+ * order of the public calls, and these calls count, as send_fast() does. The
+ * key is valid; the previous value of an atomic is stored at *previous.
+ */
+int DEVICE(put)(struct origin *, _Atomic(struct context *) *to, struct cay_key,
+	uint64_t offset, const void *data, size_t length, uint64_t tag,
+	struct op_record *);
+int DEVICE(get)(struct origin *, _Atomic(struct context *) *to, struct cay_key,
+	uint64_t offset, void *data, size_t length, uint64_t tag,
+	struct op_record *);
+int DEVICE(fetch_add)(struct origin *, _Atomic(struct context *) *to,
+	struct cay_key, uint64_t offset, uint64_t addend, uint64_t *previous,
+	uint64_t tag, struct op_record *);
+int DEVICE(compare_swap)(struct origin *, _Atomic(struct context *) *to,
+	struct cay_key, uint64_t offset, uint64_t compare, uint64_t swap,
+	uint64_t *previous, uint64_t tag, struct op_record *);
 /*
  * Executes an emulated access at its target: only the owner knows the address
  * of the window in its process. Returns 0, a positive enum cay_error, or

@@ -15,9 +15,9 @@
  *
  *	uint64_t at = fixture_memory(&b, 4096), capability;
  *	fixture_window(&b, 1, 0, at, 4096, CAY_RIGHT_WRITE, &capability);
- *	counting_put(&b.port[0].origin, b.port[0].op,
- *		fixture_route(&b, 0, 1),
- *		&(struct target){ .capability = capability }, data, 8, tag);
+ *	counting_put(&b.port[0].origin, fixture_route(&b, 0, 1),
+ *		(struct cay_key){ .capability = capability }, 0, data, 8, tag,
+ *		b.port[0].op);
  *	fixture_post(&b, 1, fixture_memory(&b, 8192), 8192, cookie);
  *
  * Port i has the VPID i + 1 and is entry i of every peer table. One thread.

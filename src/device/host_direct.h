@@ -55,11 +55,10 @@ static inline int host_emulate(struct origin *o, struct op_record *op,
 	return o->send_emulated(o, op, slot, p);
 }
 
-static inline void host_refused(
+static inline int host_refused(
 	struct origin *o, _Atomic(struct context *) *slot)
 {
-	if (o->access_refused)
-		o->access_refused(slot);
+	return o->access_refused ? o->access_refused(slot) : 1;
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "cay/message.h"
+#include "cay/window.h"
 #include "contract/command.h"
 
 struct packet {
@@ -50,8 +51,14 @@ static inline bool packet_completes(const struct packet *p)
 struct target {
 	uint64_t capability; /* 48 bits */
 	uint64_t offset;     /* in the window */
-	uint16_t window;     /* Win-ID */
+	uint32_t window;     /* Win-ID, 16 bits */
 };
+
+static inline struct cay_key target_key(const struct target *t)
+{
+	return (struct cay_key){ .capability = t->capability,
+		.window = t->window };
+}
 
 /* The results of a responder. */
 struct response {

@@ -229,7 +229,7 @@ __attribute__((noinline, unused)) static int requester_slow_access(
 	p.origin_vpid = o->vpid;
 	p.origin_node = o->node;
 	p.origin_lock = o->lock_word;
-	p.window = t->window;
+	p.window = (uint16_t)t->window;
 	p.capability = t->capability;
 	p.offset = t->offset;
 	p.pieces = 1;

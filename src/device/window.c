@@ -235,6 +235,10 @@ static inline int window_enter(struct context *to, struct op_record *op,
 	return r;
 }
 
+#define WINDOW_CAPABILITY_SHIFT 16 /* shifts out the other bits */
+CAY_STATIC_ASSERT(UINT64_MAX >> WINDOW_CAPABILITY_SHIFT == CAY_CAPABILITY_MASK,
+	"the capability is in the lower bits");
+
 /*
  * Fast path: arena memory, not locked, without notification. Returns NULL in
  * all other cases, which the slow path handles. The record names the window in
@@ -253,10 +257,11 @@ static inline unsigned char *window_fast_path(const struct context *to,
 	/* Acquire as in window_check(). */
 	uint32_t rights =
 		host_load32((const _Atomic uint32_t *)&d->rights, HOST_WINDOW);
+	/* The bits above the capability do not count. */
 	uint64_t wrong =
 		(host_load_relaxed(window_word(&d->capability), HOST_WINDOW) ^
-			t->capability) &
-		CAY_CAPABILITY_MASK;
+			t->capability)
+		<< WINDOW_CAPABILITY_SHIFT;
 	uint64_t lock = host_load_relaxed(window_word(&d->lock), HOST_WINDOW);
 	uint32_t pid = host_load32_relaxed(
 		(const _Atomic uint32_t *)&d->pid, HOST_WINDOW);
@@ -265,14 +270,14 @@ static inline unsigned char *window_fast_path(const struct context *to,
 		return NULL;
 	uint64_t length =
 		host_load_relaxed(window_word(&d->length), HOST_WINDOW);
-	uint64_t at = host_load_relaxed(window_word(&d->start), HOST_WINDOW) +
-		      t->offset;
+	/* A start below the heap gives a large number. */
+	uint64_t at = host_load_relaxed(window_word(&d->start), HOST_WINDOW) -
+		      ARENA_HEAP_OFFSET + t->offset;
 	if (unlikely(!bits_inside(t->offset, bytes, length) ||
-		     at < ARENA_HEAP_OFFSET ||
-		     !bits_inside(at, bytes, to->arena->bytes)))
+		     !bits_inside(at, bytes, to->heap_bytes)))
 		return NULL;
 	host_step(op, STEP_WINDOW);
-	return to->arena->base + at;
+	return to->heap + at;
 }
 
 /*

@@ -133,11 +133,15 @@ static void port_close_at_node(struct member *m, uint16_t vpid)
 	control_tell(m, &request);
 }
 
-static void access_refused(_Atomic(struct context *) *to)
+/* The completion reports the refusal: the call succeeds. */
+static int access_refused(_Atomic(struct context *) *to)
 {
-	peer_refused((
-		struct cay_peer *)(void *)((unsigned char *)to -
-					   offsetof(struct cay_peer, context)));
+	struct cay_peer *peer =
+		(struct cay_peer *)(void *)((unsigned char *)to -
+					    offsetof(struct cay_peer, context));
+	peer_refused(peer);
+	port_check_capabilities(peer->port);
+	return 0;
 }
 
 /* Opens the port at the node and loads the queue set that the node made. */

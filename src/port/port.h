@@ -274,7 +274,7 @@ static inline bool port_attends(
 /* Disables the port: all further calls return -EACCES. */
 void port_disable(struct cay_port *);
 
-/* Call after an operation that a window may have refused. */
+/* Call after a window has refused an operation. */
 static inline void port_check_capabilities(struct cay_port *port)
 {
 	if (unlikely(atomic_load_explicit(

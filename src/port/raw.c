@@ -68,7 +68,6 @@ static struct cay_answer trigger_device(struct cay_port *port,
 	if (locked)
 		lock_take(&port->lock, &guard);
 	answer = device_trigger(&port->origin, op, command, parameter);
-	port_check_capabilities(port);
 	if (locked)
 		lock_drop(&port->lock, &guard);
 	return answer;

@@ -15,17 +15,6 @@
 #define FLUSH_SPINS  64 /* before the first nap */
 #define FLUSH_NAP_NS (50 * CLOCK_NS_PER_US)
 
-/* A positive result is a refusal, which the completion reports. */
-static inline int access_done(
-	struct cay_port *port, struct op_record *op, int r)
-{
-	if (unlikely(r > 0)) {
-		port_check_capabilities(port);
-		r = 0;
-	}
-	return issue_done(port, op, r);
-}
-
 static int access_issue(struct cay_port *port, struct cay_peer *peer,
 	struct packet *p, struct cay_key key, unsigned flags)
 {
@@ -44,7 +33,7 @@ static int access_issue(struct cay_port *port, struct cay_peer *peer,
 	p->window = (uint16_t)key.window;
 	p->capability = key.capability;
 	p->pieces = 1;
-	return access_done(
+	return issue_done(
 		port, op, device_access(&port->origin, op, &peer->context, p));
 }
 
@@ -78,36 +67,32 @@ __attribute__((noinline)) static int put_other(struct cay_port *port,
 	return access_issue_bytes(port, peer, &p, key, data, flags);
 }
 
-static inline struct target access_target(struct cay_key key, uint64_t offset)
-{
-	return (struct target){ .capability = key.capability,
-		.offset = offset,
-		.window = (uint16_t)key.window };
-}
-
-/* Returns true for an access without flags and with valid arguments. */
-static inline bool access_plain(const struct cay_port *port,
+/*
+ * Returns the op record for an access without flags and with valid arguments,
+ * of which nothing but the call of the device remains; otherwise NULL. The
+ * length is compared with the window's.
+ */
+static inline struct op_record *access_plain_record(const struct cay_port *port,
 	const struct cay_peer *peer, struct cay_key key, const void *data,
 	size_t length, unsigned flags)
 {
 	return likely(port_valid(port) && port_has_peer(port, peer) && !flags &&
-		      data && length <= ISSUE_BYTES_MAX && key_valid(key));
+		       data && length <= ISSUE_BYTES_MAX && key_valid(key))
+		       ? issue_record_cached(port)
+		       : NULL;
 }
 
 int cay_put(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	uint64_t offset, const void *data, size_t length, uint64_t tag,
 	unsigned flags)
 {
-	if (unlikely(!access_plain(port, peer, key, data, length, flags)))
+	struct op_record *op =
+		access_plain_record(port, peer, key, data, length, flags);
+	if (unlikely(!op))
 		return put_other(
 			port, peer, key, offset, data, length, tag, flags);
-	struct op_record *op = issue_record(port);
-	if (unlikely(!op))
-		return -ENOBUFS;
-	struct target t = access_target(key, offset);
-	return access_done(port, op,
-		device_put(&port->origin, op, &peer->context, &t, data, length,
-			tag));
+	return device_put(&port->origin, &peer->context, key, offset, data,
+		length, tag, op);
 }
 
 int cay_put_masked(struct cay_port *port, struct cay_peer *peer,
@@ -148,84 +133,85 @@ __attribute__((noinline)) static int get_other(struct cay_port *port,
 int cay_get(struct cay_port *port, struct cay_peer *peer, struct cay_key key,
 	uint64_t offset, void *to, size_t length, uint64_t tag, unsigned flags)
 {
-	if (unlikely(!access_plain(port, peer, key, to, length, flags)))
+	struct op_record *op =
+		access_plain_record(port, peer, key, to, length, flags);
+	if (unlikely(!op))
 		return get_other(
 			port, peer, key, offset, to, length, tag, flags);
-	struct op_record *op = issue_record(port);
-	if (unlikely(!op))
-		return -ENOBUFS;
-	struct target t = access_target(key, offset);
-	return access_done(port, op,
-		device_get(&port->origin, op, &peer->context, &t, to, length,
-			tag));
+	return device_get(&port->origin, &peer->context, key, offset, to,
+		length, tag, op);
 }
 
 /*
  * FAA and CAS. The old value goes to *previous, or to the completion if that is
  * NULL. CAY_ACK is CAY_NOTIFY: the response acknowledges.
  */
-static inline int access_atomic(struct cay_port *port, struct cay_peer *peer,
-	struct cay_key key, uint64_t offset, uint16_t command,
-	const uint64_t operand[2], uint64_t *previous, uint64_t tag,
-	unsigned flags)
+static inline int atomic_issue(struct cay_port *port, struct cay_peer *peer,
+	struct cay_key key, uint64_t offset, uint64_t first, uint64_t second,
+	uint64_t *previous, uint64_t tag, unsigned flags, uint16_t command)
 {
-	if (likely(access_plain(port, peer, key, previous, 8, flags))) {
-		struct op_record *op = issue_record(port);
-		if (unlikely(!op))
-			return -ENOBUFS;
-		struct target t = access_target(key, offset);
-		return access_done(port, op,
-			device_atomic(&port->origin, op, &peer->context, &t,
-				command, operand, previous, tag));
-	}
 	struct iovec payload = { previous, 8 };
 	struct packet p = { .command = command,
 		.tag = tag,
 		.offset = offset,
 		.length = 8,
-		.operand = { operand[0], operand[1] },
+		.operand = { first, second },
 		.payload = previous ? &payload : NULL };
 	if (flags & CAY_ACK)
 		flags = (flags & ~(unsigned)CAY_ACK) | CAY_NOTIFY;
 	return access_issue(port, peer, &p, key, flags);
 }
 
+__attribute__((noinline)) static int atomic_other(struct cay_port *port,
+	struct cay_peer *peer, struct cay_key key, uint64_t offset,
+	uint64_t first, uint64_t second, uint64_t *previous, uint64_t tag,
+	unsigned flags, uint16_t command)
+{
+	return previous ? atomic_issue(port, peer, key, offset, first, second,
+				  previous, tag, flags, command)
+			: -EFAULT;
+}
+
 int cay_fetch_add(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t addend, uint64_t tag,
 	unsigned flags)
 {
-	const uint64_t operand[2] = { addend, 0 };
-	return access_atomic(
-		port, peer, key, offset, CAY_FAA, operand, NULL, tag, flags);
+	return atomic_issue(
+		port, peer, key, offset, addend, 0, NULL, tag, flags, CAY_FAA);
 }
 
 int cay_fetch_add_into(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t addend,
 	uint64_t *previous, uint64_t tag, unsigned flags)
 {
-	const uint64_t operand[2] = { addend, 0 };
-	return previous ? access_atomic(port, peer, key, offset, CAY_FAA,
-				  operand, previous, tag, flags)
-			: -EFAULT;
+	struct op_record *op =
+		access_plain_record(port, peer, key, previous, 8, flags);
+	if (likely(op))
+		return device_fetch_add(&port->origin, &peer->context, key,
+			offset, addend, previous, tag, op);
+	return atomic_other(port, peer, key, offset, addend, 0, previous, tag,
+		flags, CAY_FAA);
 }
 
 int cay_compare_swap(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
 	uint64_t tag, unsigned flags)
 {
-	const uint64_t operand[2] = { compare, swap };
-	return access_atomic(
-		port, peer, key, offset, CAY_CAS, operand, NULL, tag, flags);
+	return atomic_issue(port, peer, key, offset, compare, swap, NULL, tag,
+		flags, CAY_CAS);
 }
 
 int cay_compare_swap_into(struct cay_port *port, struct cay_peer *peer,
 	struct cay_key key, uint64_t offset, uint64_t compare, uint64_t swap,
 	uint64_t *previous, uint64_t tag, unsigned flags)
 {
-	const uint64_t operand[2] = { compare, swap };
-	return previous ? access_atomic(port, peer, key, offset, CAY_CAS,
-				  operand, previous, tag, flags)
-			: -EFAULT;
+	struct op_record *op =
+		access_plain_record(port, peer, key, previous, 8, flags);
+	if (likely(op))
+		return device_compare_swap(&port->origin, &peer->context, key,
+			offset, compare, swap, previous, tag, op);
+	return atomic_other(port, peer, key, offset, compare, swap, previous,
+		tag, flags, CAY_CAS);
 }
 
 /* Waits for operations in flight that only the peer can complete. */

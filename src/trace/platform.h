@@ -16,7 +16,8 @@ struct platform {
 	__typeof__(&device_access) access;
 	__typeof__(&device_put) put;
 	__typeof__(&device_get) get;
-	__typeof__(&device_atomic) atomic;
+	__typeof__(&device_fetch_add) fetch_add;
+	__typeof__(&device_compare_swap) compare_swap;
 	__typeof__(&device_complete) complete;
 	__typeof__(&device_peek) peek;
 	__typeof__(&device_return_entries) return_entries;

@@ -141,8 +141,8 @@ static int issue_put(const struct issue *q)
 	const struct target t = target_of(i);
 	const struct iovec payload = { q->data, i->bytes };
 	if (i->kind == TRACE_PUT && !i->flags)
-		return q->r->platform->put(
-			q->origin, q->op, q->to, &t, q->data, i->bytes, i->tag);
+		return q->r->platform->put(q->origin, q->to, target_key(&t),
+			t.offset, q->data, i->bytes, i->tag, q->op);
 	bool masked = i->kind == TRACE_PUT_MASKED;
 	unsigned command = CAY_PUT;
 	if (masked)
@@ -169,8 +169,8 @@ static int issue_get(const struct issue *q)
 	const struct target t = target_of(i);
 	const struct iovec payload = { q->data, i->bytes };
 	if (!i->event && !i->flags)
-		return q->r->platform->get(
-			q->origin, q->op, q->to, &t, q->data, i->bytes, i->tag);
+		return q->r->platform->get(q->origin, q->to, target_key(&t),
+			t.offset, q->data, i->bytes, i->tag, q->op);
 	unsigned command = i->event ? CAY_FAST_GET | (i->bytes + 7) / 8
 				    : CAY_GET;
 	struct packet p = packet_of(
@@ -185,9 +185,13 @@ static int issue_atomic(const struct issue *q, uint16_t command)
 	uint64_t previous = 0;
 	const struct iovec payload = { &previous, sizeof(previous) };
 	int r;
-	if (!i->event && !i->flags) {
-		r = q->r->platform->atomic(q->origin, q->op, q->to, &t, command,
-			i->operand, &previous, i->tag);
+	if (!i->event && !i->flags && command == CAY_FAA) {
+		r = q->r->platform->fetch_add(q->origin, q->to, target_key(&t),
+			t.offset, i->operand[0], &previous, i->tag, q->op);
+	} else if (!i->event && !i->flags) {
+		r = q->r->platform->compare_swap(q->origin, q->to,
+			target_key(&t), t.offset, i->operand[0], i->operand[1],
+			&previous, i->tag, q->op);
 	} else {
 		struct packet p = packet_of(q, command, result_flags(i->flags),
 			i->event ? NULL : &payload);

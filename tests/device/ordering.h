@@ -164,10 +164,12 @@ static inline int issue_put(struct issuer *o, enum operation kind)
 	uint64_t word = o->current;
 	unsigned char bytes[BULK_BYTES];
 	memset(bytes, (int)o->current, sizeof(bytes));
-	return counting_put(&port->origin, port->op,
-		fixture_route(&sim->fixture, o->number, RECEIVER), &t,
+	return counting_put(&port->origin,
+		fixture_route(&sim->fixture, o->number, RECEIVER),
+		target_key(&t), t.offset,
 		kind == PUT_WORD ? (void *)&word : bytes,
-		kind == PUT_WORD ? 8 : BULK_BYTES, tag_of(o, o->current));
+		kind == PUT_WORD ? 8 : BULK_BYTES, tag_of(o, o->current),
+		port->op);
 }
 
 static inline size_t message_bytes(uint32_t k)
@@ -235,9 +237,10 @@ static inline int issue_get(struct issuer *o)
 	struct fixture_port *port = &sim->fixture.port[o->number];
 	struct target t = target_of(sim, o, PUT_WORD);
 	uint64_t word = UINT64_MAX;
-	int r = counting_get(&port->origin, port->op,
-		fixture_route(&sim->fixture, o->number, RECEIVER), &t, &word, 8,
-		tag_of(o, o->current));
+	int r = counting_get(&port->origin,
+		fixture_route(&sim->fixture, o->number, RECEIVER),
+		target_key(&t), t.offset, &word, 8, tag_of(o, o->current),
+		port->op);
 	if (r == 0 && word != last_issued(o, PUT_WORD, o->current))
 		sim_fail(sim, "a get overtook a put");
 	return r;

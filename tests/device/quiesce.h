@@ -91,9 +91,8 @@ static inline int access_put(struct accessor *a, size_t length)
 	memset(bytes, (int)(a->done + 1), sizeof(bytes));
 	t.offset = a->number * AREA_BYTES;
 	return counting_put(&sim->fixture.port[a->number].origin,
-		sim->node.op[a->number],
-		fixture_route(&sim->fixture, a->number, OWNER), &t, bytes,
-		length, 0);
+		fixture_route(&sim->fixture, a->number, OWNER), target_key(&t),
+		t.offset, bytes, length, 0, sim->node.op[a->number]);
 }
 
 static inline int send_to_posted(struct accessor *a)

@@ -155,15 +155,11 @@ static void fast_path_atomics(void **state)
 	struct testbench *tb = *state;
 	struct target t = tb_window(tb, 1, 0, 4096, CAY_RIGHT_ATOMIC);
 	for (size_t i = 0; i < ARRAY_COUNT(commands); i++) {
-		const uint64_t operand[2] = { 5, 9 };
 		struct costs expected = { 0 };
 		uint64_t previous = 1;
 		counting_begin(&tb->c);
 		assert_int_equal(
-			counting_atomic(&tb->port[0].origin, tb->port[0].op,
-				fixture_route(&tb->fixture, 0, 1), &t,
-				(uint16_t)commands[i], operand, &previous, 0),
-			0);
+			tb_atomic(tb, commands[i], &t, 5, 9, &previous), 0);
 		counting_end();
 		cost_window(&expected);
 		COST(&expected, HOST_MEMORY, .atomics = 1, .lines = 1);

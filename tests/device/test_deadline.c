@@ -193,10 +193,11 @@ static struct target window;
 static uint64_t fetched;
 static bool flush_reports;
 
-static void access_refused(_Atomic(struct context *) *to)
+static int access_refused(_Atomic(struct context *) *to)
 {
 	(void)to;
 	flush_reports = true;
+	return 1;
 }
 
 /* Fetch-and-add with an event, or with the result in memory. */

@@ -190,8 +190,9 @@ static void emulated_access_delays_no_other_target(void **state)
 	assert_int_equal(tb_put(tb, &own, 8), 0);
 	assert_int_equal(emulated, 1);
 	assert_int_equal(
-		counting_put(&tb->port[0].origin, tb->port[0].op,
-			fixture_route(&tb->fixture, 0, 2), &t, tb->data, 8, 0),
+		counting_put(&tb->port[0].origin,
+			fixture_route(&tb->fixture, 0, 2), target_key(&t),
+			t.offset, tb->data, 8, 0, tb->port[0].op),
 		0);
 	assert_int_equal(emulated, 1);
 	assert_memory_equal(fixture_at(&tb->fixture, at), tb->data, 8);

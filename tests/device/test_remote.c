@@ -336,9 +336,7 @@ static int issue_without_flags(
 {
 	uint64_t previous;
 	if (command == CAY_FAA)
-		return counting_atomic(&tb->port[0].origin, tb->port[0].op,
-			fixture_route(&tb->fixture, 0, 1), t, CAY_FAA,
-			tb->operand, &previous, 0x7a9);
+		return tb_atomic(tb, CAY_FAA, t, tb->operand[0], 0, &previous);
 	size_t length = command == (CAY_FAST_PUT | 1) ? 8 : 100;
 	return command_is_get((uint16_t)command)
 		       ? tb_get(tb, t, tb->got, length)

@@ -170,15 +170,32 @@ static inline uint64_t tb_word(
 static inline int tb_put(
 	struct testbench *tb, const struct target *t, size_t length)
 {
-	return counting_put(&tb->port[0].origin, tb->port[0].op,
-		fixture_route(&tb->fixture, 0, 1), t, tb->data, length, 0x7a9);
+	return counting_put(&tb->port[0].origin,
+		fixture_route(&tb->fixture, 0, 1), target_key(t), t->offset,
+		tb->data, length, 0x7a9, tb->port[0].op);
 }
 
 static inline int tb_get(
 	struct testbench *tb, const struct target *t, void *to, size_t length)
 {
-	return counting_get(&tb->port[0].origin, tb->port[0].op,
-		fixture_route(&tb->fixture, 0, 1), t, to, length, 0x7a9);
+	return counting_get(&tb->port[0].origin,
+		fixture_route(&tb->fixture, 0, 1), target_key(t), t->offset, to,
+		length, 0x7a9, tb->port[0].op);
+}
+
+/* FAA or CAS. */
+static inline int tb_atomic(struct testbench *tb, unsigned command,
+	const struct target *t, uint64_t first, uint64_t second,
+	uint64_t *previous)
+{
+	struct origin *o = &tb->port[0].origin;
+	_Atomic(struct context *) *to = fixture_route(&tb->fixture, 0, 1);
+	return command == CAY_FAA
+		       ? counting_fetch_add(o, to, target_key(t), t->offset,
+				 first, previous, 0x7a9, tb->port[0].op)
+		       : counting_compare_swap(o, to, target_key(t), t->offset,
+				 first, second, previous, 0x7a9,
+				 tb->port[0].op);
 }
 
 /*

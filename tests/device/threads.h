@@ -121,8 +121,8 @@ static inline int worker_put(
 {
 	struct target t = target_at(w, offset);
 	struct fixture_port *p = &w->t->fixture.port[w->port];
-	return device_put(
-		&p->origin, p->op, route_to_target(w), &t, data, bytes, 0);
+	return device_put(&p->origin, route_to_target(w), target_key(&t),
+		offset, data, bytes, 0, p->op);
 }
 
 static inline int worker_get(
@@ -130,8 +130,8 @@ static inline int worker_get(
 {
 	struct target t = target_at(w, offset);
 	struct fixture_port *p = &w->t->fixture.port[w->port];
-	return device_get(
-		&p->origin, p->op, route_to_target(w), &t, data, bytes, 0);
+	return device_get(&p->origin, route_to_target(w), target_key(&t),
+		offset, data, bytes, 0, p->op);
 }
 
 static inline int worker_atomic(struct worker *w, uint64_t offset,
@@ -139,9 +139,13 @@ static inline int worker_atomic(struct worker *w, uint64_t offset,
 {
 	struct target t = target_at(w, offset);
 	struct fixture_port *p = &w->t->fixture.port[w->port];
-	const uint64_t operand[2] = { first, second };
-	return device_atomic(&p->origin, p->op, route_to_target(w), &t, command,
-		operand, previous, 0);
+	return command == CAY_FAA
+		       ? device_fetch_add(&p->origin, route_to_target(w),
+				 target_key(&t), offset, first, previous, 0,
+				 p->op)
+		       : device_compare_swap(&p->origin, route_to_target(w),
+				 target_key(&t), offset, first, second,
+				 previous, 0, p->op);
 }
 
 static inline int worker_send(

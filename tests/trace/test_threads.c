@@ -134,9 +134,10 @@ static void litmus_round(const struct litmus_side *s, uint64_t round)
 	for (uint64_t i = 0; i < WORDS; i++) {
 		own.offset = (2 * i + s->port) * CAY_LINE;
 		other.offset = (2 * i + 1 - s->port) * CAY_LINE;
-		platform_real.put(&p->origin, p->op, to, &own, &round, 8, 0);
-		platform_real.get(&p->origin, p->op, to, &other,
-			&l->seen[s->port][i], 8, 0);
+		platform_real.put(&p->origin, to, target_key(&own), own.offset,
+			&round, 8, 0, p->op);
+		platform_real.get(&p->origin, to, target_key(&other),
+			other.offset, &l->seen[s->port][i], 8, 0, p->op);
 	}
 }
 

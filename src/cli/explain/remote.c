@@ -96,19 +96,18 @@ static int prepare_cas(struct fixture *b, struct explanation *e)
 
 /* ---- put and get without flags: the fast path ---- */
 
-static struct target target_of(const struct explanation *e)
+static struct cay_key key_of(const struct explanation *e)
 {
-	return (struct target){ .capability = e->capability };
+	return (struct cay_key){ .capability = e->capability };
 }
 
 static int run_put(struct fixture *b, struct explanation *e)
 {
 	static unsigned char data[WINDOW_BYTES];
-	const struct target t = target_of(e);
 	payload_fill(e, data);
 	phase_begin(b, e, "origin issues", "origin");
-	int r = counting_put(&b->port[0].origin, b->port[0].op,
-		fixture_route(b, 0, 1), &t, data, e->bytes, EXPLAIN_TAG);
+	int r = counting_put(&b->port[0].origin, fixture_route(b, 0, 1),
+		key_of(e), 0, data, e->bytes, EXPLAIN_TAG, b->port[0].op);
 	phase_end();
 	if (r)
 		return r;
@@ -118,11 +117,10 @@ static int run_put(struct fixture *b, struct explanation *e)
 static int run_get(struct fixture *b, struct explanation *e)
 {
 	static unsigned char data[WINDOW_BYTES];
-	const struct target t = target_of(e);
 	payload_fill(e, fixture_at(b, e->memory));
 	phase_begin(b, e, "origin issues", "origin");
-	int r = counting_get(&b->port[0].origin, b->port[0].op,
-		fixture_route(b, 0, 1), &t, data, e->bytes, EXPLAIN_TAG);
+	int r = counting_get(&b->port[0].origin, fixture_route(b, 0, 1),
+		key_of(e), 0, data, e->bytes, EXPLAIN_TAG, b->port[0].op);
 	phase_end();
 	if (r)
 		return r;
@@ -191,13 +189,10 @@ static int run_cas(struct fixture *b, struct explanation *e)
 /* Stores the previous value in memory instead of the completion. */
 static int run_faa_into(struct fixture *b, struct explanation *e)
 {
-	const struct target t = target_of(e);
-	const uint64_t operand[2] = { OPERAND, 0 };
 	uint64_t previous;
 	phase_begin(b, e, "origin issues", "origin");
-	int r = counting_atomic(&b->port[0].origin, b->port[0].op,
-		fixture_route(b, 0, 1), &t, CAY_FAA, operand, &previous,
-		EXPLAIN_TAG);
+	int r = counting_fetch_add(&b->port[0].origin, fixture_route(b, 0, 1),
+		key_of(e), 0, OPERAND, &previous, EXPLAIN_TAG, b->port[0].op);
 	phase_end();
 	return r;
 }
