@@ -74,9 +74,9 @@ static inline void copy_bytes(void *to, const void *from, size_t bytes)
  * near, stores are as fast as always, and the reader finds the bytes in a cache
  * of both. If it is far, each store waits for the other cache to give its line
  * up, and stores that bypass the caches take half the time, also of the reader.
- * Nobody says which it is, so copies are timed, until many in a row were fast:
- * the steady state reads no clock. After slow copies others bypass the caches,
- * and a few usual ones show when that is no longer right.
+ * The distance is not known, so copies are timed, until many in a row were
+ * fast: the steady state reads no clock. After slow copies others bypass the
+ * caches, and a few usual ones show when that is no longer right.
  */
 struct copy_pace {
 	_Atomic uint8_t slow; /* usual copies in a row that were slow */

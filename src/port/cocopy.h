@@ -7,7 +7,7 @@
  * there; staging takes less time than reading another process. An origin that
  * sleeps in cay_wait() is woken for that. The target waits for the origin only
  * briefly, so an origin that is stopped or dies after a claim delays nothing.
- * Nobody but the target writes its buffer, and nobody but the origin its ring.
+ * Only the target writes its buffer, and only the origin its ring.
  *
  * struct cocopy in contract/arena.h has the shared words; the edges are
  *
